@@ -1,0 +1,1068 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vhcaif.h
+ *
+ * Paravirtual RDMA host channel adapter (HCA) I/O interface for Xen guests.
+ *
+ * Copyright (C) 2026 The vhca authors
+ */
+
+#ifndef __XEN_PUBLIC_IO_VHCAIF_H__
+#define __XEN_PUBLIC_IO_VHCAIF_H__
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#include <xen/interface/io/ring.h>
+#else
+#include <stdint.h>
+#include <xen/io/ring.h>
+#endif
+
+/*
+ ******************************************************************************
+ *                           Protocol version
+ ******************************************************************************
+ */
+#define XENVHCA_PROTOCOL_VERSION        "1"
+#define XENVHCA_PROTOCOL_VERSION_INT     1
+
+/*
+ ******************************************************************************
+ *                         Goals and non-goals
+ ******************************************************************************
+ *
+ * A guest runs RDMA verbs programs, unmodified, on an HCA that another domain
+ * (dom0 or a driver domain) owns. The frontend registers an RDMA device with
+ * the guest's kernel and forwards verbs objects, together with the HCA's own
+ * opaque user data ("udata"), to the backend, which repeats them on the
+ * physical HCA. Posting work and polling for completions use the HCA's queue
+ * memory directly and need no message of this protocol, except that an HCA
+ * without doorbell registers (Soft-RoCE) is kicked through the kick ring.
+ *
+ * Not a goal: hiding the kind of the HCA (the guest sees and uses its native
+ * user-space provider), live migration of connections, kernel consumers in
+ * the guest.
+ *
+ ******************************************************************************
+ *                  Example of the xenstore tree of a device
+ ******************************************************************************
+ *
+ * Domain 0 owns the HCA rxe0, domain 5 has one vhca:
+ *
+ * /local/domain/0/backend/vhca/5/0/frontend = "/local/domain/5/device/vhca/0"
+ * /local/domain/0/backend/vhca/5/0/frontend-id = "5"
+ * /local/domain/0/backend/vhca/5/0/online = "1"
+ * /local/domain/0/backend/vhca/5/0/state = "4"
+ * /local/domain/0/backend/vhca/5/0/hca = "rxe0"
+ * /local/domain/0/backend/vhca/5/0/port = "1"
+ * /local/domain/0/backend/vhca/5/0/max-qp = "1024"
+ * /local/domain/0/backend/vhca/5/0/versions = "1"
+ * /local/domain/0/backend/vhca/5/0/max-ring-page-order = "4"
+ *
+ * /local/domain/5/device/vhca/0/backend = "/local/domain/0/backend/vhca/5/0"
+ * /local/domain/5/device/vhca/0/backend-id = "0"
+ * /local/domain/5/device/vhca/0/state = "4"
+ * /local/domain/5/device/vhca/0/version = "1"
+ * /local/domain/5/device/vhca/0/ring-page-order = "4"
+ * /local/domain/5/device/vhca/0/ring-ref0 = "386"
+ *   ...
+ * /local/domain/5/device/vhca/0/ring-ref15 = "401"
+ * /local/domain/5/device/vhca/0/event-channel = "15"
+ * /local/domain/5/device/vhca/0/evt-ring-ref = "402"
+ * /local/domain/5/device/vhca/0/evt-event-channel = "16"
+ * /local/domain/5/device/vhca/0/kick-ring-ref = "403"
+ * /local/domain/5/device/vhca/0/kick-event-channel = "17"
+ *
+ ******************************************************************************
+ *                        Backend xenstore nodes
+ ******************************************************************************
+ *
+ * An absent node means its default. Numbers are decimal ASCII. "Toolstack" is
+ * xl/libxl or vhcactl. Nodes written by the toolstack exist before the
+ * frontend's domain can see the device.
+ *
+ *------------------------------ Configuration --------------------------------
+ *
+ * hca
+ *      Values:         <string>, 1..63 characters of [A-Za-z0-9_.-]
+ *      Default Value:  none, mandatory
+ *      Writer:         toolstack
+ *
+ *      Name of the RDMA device of the backend domain (/sys/class/infiniband).
+ *
+ * port
+ *      Values:         1..255
+ *      Default Value:  1
+ *      Writer:         toolstack
+ *
+ *      Physical port shown to the guest, there always as port 1.
+ *
+ * max-ucontext, max-pd, max-cq, max-qp, max-srq, max-ah, max-mr, max-mw,
+ * max-mcast, max-mmap
+ *      Values:         1..65535
+ *      Default Value:  256, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256, 8192
+ *      Writer:         toolstack
+ *
+ *      How many objects of a kind this device may own at once: open verbs
+ *      contexts, protection domains, completion queues, queue pairs, shared
+ *      receive queues, address handles, memory regions, memory windows,
+ *      multicast attachments, ranges of queue memory granted to the guest.
+ *
+ * max-pinned-mb
+ *      Values:         1..1048576 (MiB)
+ *      Default Value:  2048
+ *      Writer:         toolstack
+ *
+ *      Upper bound of guest memory mapped and pinned for this device.
+ *
+ * max-cmd-rate, max-evt-rate
+ *      Values:         0..10000000 (per second), 0 = unlimited
+ *      Default Value:  0, 100000
+ *      Writer:         toolstack
+ *
+ *      Token buckets (one second deep) for commands other than destroy
+ *      commands, and for events. A command over the rate waits, it does not
+ *      fail; an event over the rate is reported by the overflow flag.
+ *
+ * spin-us
+ *      Values:         0..1000 (microseconds)
+ *      Default Value:  50
+ *      Writer:         toolstack
+ *
+ *      Longest time the backend polls the kick ring before it sleeps. The
+ *      backend spins less, or not at all, when spinning did not pay.
+ *
+ *------------------------------ Negotiation ----------------------------------
+ *
+ * versions
+ *      Values:         <string>, comma separated list of numbers
+ *      Default Value:  none, mandatory
+ *      Writer:         backend, before InitWait
+ *
+ * max-ring-page-order
+ *      Values:         0..4
+ *      Default Value:  0
+ *      Writer:         backend, before InitWait
+ *
+ *      Largest size of the command ring, as log2 of the number of pages.
+ *
+ * broken
+ *      Values:         <string>
+ *      Default Value:  absent
+ *      Writer:         backend
+ *
+ *      Why the backend gave this device up last time, for the operator.
+ *
+ ******************************************************************************
+ *                        Frontend xenstore nodes
+ ******************************************************************************
+ *
+ * All written by the frontend between InitWait of the backend and its own
+ * Initialised; the backend reads them once, on Initialised.
+ *
+ * version
+ *      Values:         one of the backend's versions
+ *      Default Value:  none, mandatory
+ *
+ * ring-page-order
+ *      Values:         0..max-ring-page-order of the backend
+ *      Default Value:  0
+ *
+ * ring-ref<i>
+ *      Values:         <uint32_t>, i = 0 .. (1 << ring-page-order) - 1
+ *
+ *      Grant references of the command ring, read-write, in order.
+ *
+ * event-channel
+ *      Values:         <uint32_t>
+ *
+ *      Event channel of the command ring, used in both directions.
+ *
+ * evt-ring-ref, evt-event-channel
+ *      Values:         <uint32_t>
+ *
+ *      Page and event channel of the event ring (backend to frontend).
+ *
+ * kick-ring-ref, kick-event-channel
+ *      Values:         <uint32_t>
+ *
+ *      Page and event channel of the kick ring (frontend to backend).
+ *
+ * broken
+ *      Values:         <string>
+ *
+ *      Why the frontend gave this device up last time, for the operator.
+ *
+ ******************************************************************************
+ *                            State diagram
+ ******************************************************************************
+ *
+ * Front                                Back
+ * =================================    =====================================
+ * XenbusStateInitialising              XenbusStateInitialising
+ *  o wait for InitWait                  o open the HCA, check the nodes
+ *                                       o wait until the frontend is
+ *                                         Initialising or Closed
+ *                                       o write versions, limits
+ *                                                   |
+ *                                                   V
+ *                                      XenbusStateInitWait
+ *  o choose a version
+ *  o allocate rings, event channels
+ *  o write the frontend nodes
+ *               |
+ *               V
+ * XenbusStateInitialised
+ *                                       o read the frontend nodes
+ *                                       o map rings, bind event channels
+ *                                                   |
+ *                                                   V
+ *                                      XenbusStateConnected
+ *  o GET_INFO, QUERY_* on the ring
+ *  o register the RDMA device
+ *               |
+ *               V
+ * XenbusStateConnected
+ *
+ * Orderly end by the frontend (module unload): the frontend destroys its
+ * objects over the ring, enters Closing; the backend releases everything and
+ * enters Closed; the frontend ends its grants and enters Closed.
+ *
+ * Orderly end by the toolstack (detach): the toolstack writes online = 0 and
+ * the backend's state = Closing. The backend goes on to serve the ring. The
+ * frontend unregisters its device, which destroys its objects over the ring,
+ * and enters Closing; then as above. After Closed on both sides the toolstack
+ * removes the nodes. A frontend that does not follow within the toolstack's
+ * time-out is cut off by the backend entering Closed.
+ *
+ * Recovery, backend died or refused to go on: its state becomes Closed
+ * without Closing. The frontend sends no further command, fails every waiter
+ * with an I/O error, reports a fatal device event, unregisters its device and
+ * enters Closed. Pages whose grants are still mapped stay allocated until
+ * they are not. If online is 1 a restarted backend enters Initialising and
+ * the diagram starts again.
+ *
+ * Recovery, frontend died: the backend sees the frontend's directory vanish
+ * or its state return to Initialising, destroys the physical objects, unmaps
+ * all grants and enters Closed, and, if the domain still exists, Initialising.
+ *
+ ******************************************************************************
+ *                        Limits and their origin
+ ******************************************************************************
+ *
+ * Grants are 4 KiB. A guest with the default of 64 grant frames can grant
+ * 128 MiB (xl.cfg max_grant_frames); a backend domain can map as many pages
+ * as it has maptrack entries (gnttab_max_maptrack_frames, 256 entries each;
+ * a PV domain uses two per page). The backend reports the resulting
+ * max_mr_size and the frontend lowers it to what its own grant table holds.
+ *
+ ******************************************************************************
+ *                                Rules
+ ******************************************************************************
+ *
+ * - All fields are little-endian. Reserved fields and unused bytes of a
+ *   request or response body are 0 and are checked by the receiver of a
+ *   request.
+ * - A response echoes id and op of its request. Ids are chosen by the
+ *   frontend, 0..XENVHCA_MAX_ID - 1, unique among outstanding requests.
+ *   Requests may be answered in any order.
+ * - Numeric values that verbs define (access flags, QP types and states,
+ *   attribute masks, event types, link layers) have the values of Linux'
+ *   <rdma/ib_user_verbs.h> and <rdma/ib_user_ioctl_verbs.h>.
+ * - No message carries a kernel pointer. User addresses occur only as iova of
+ *   a memory region and inside udata.
+ * - status is 0 or a negative XEN_E* value of xen/errno.h. An unknown op is
+ *   answered with -XEN_EOPNOTSUPP and is no reason to disconnect. A ring
+ *   index or request header that violates the protocol closes the device.
+ * - Handles are 32-bit, never 0, chosen by the backend, opaque to the
+ *   frontend, and are not reused soon after they were released.
+ * - The frontend keeps XENVHCA_DESTROY_SLOTS slots of the command ring for
+ *   destroy commands, so that a process can always exit.
+ * - Destroying a ucontext destroys everything in it.
+ * - The backend answers a destroy command after the physical object is gone
+ *   and the memory it used is unmapped; only then may the frontend end the
+ *   grants of that memory.
+ */
+
+#define XENVHCA_DRIVER_NAME             "vhca"
+
+/* Xenstore node names. */
+#define XENVHCA_NODE_HCA                "hca"
+#define XENVHCA_NODE_PORT               "port"
+#define XENVHCA_NODE_VERSIONS           "versions"
+#define XENVHCA_NODE_MAX_RING_ORDER     "max-ring-page-order"
+#define XENVHCA_NODE_BROKEN             "broken"
+#define XENVHCA_NODE_MAX_UCONTEXT       "max-ucontext"
+#define XENVHCA_NODE_MAX_PD             "max-pd"
+#define XENVHCA_NODE_MAX_CQ             "max-cq"
+#define XENVHCA_NODE_MAX_QP             "max-qp"
+#define XENVHCA_NODE_MAX_SRQ            "max-srq"
+#define XENVHCA_NODE_MAX_AH             "max-ah"
+#define XENVHCA_NODE_MAX_MR             "max-mr"
+#define XENVHCA_NODE_MAX_MW             "max-mw"
+#define XENVHCA_NODE_MAX_MCAST          "max-mcast"
+#define XENVHCA_NODE_MAX_MMAP           "max-mmap"
+#define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
+#define XENVHCA_NODE_MAX_CMD_RATE       "max-cmd-rate"
+#define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
+#define XENVHCA_NODE_SPIN_US            "spin-us"
+#define XENVHCA_NODE_VERSION            "version"
+#define XENVHCA_NODE_RING_ORDER         "ring-page-order"
+#define XENVHCA_NODE_RING_REF           "ring-ref"      /* + index */
+#define XENVHCA_NODE_EVTCHN             "event-channel"
+#define XENVHCA_NODE_EVT_RING_REF       "evt-ring-ref"
+#define XENVHCA_NODE_EVT_EVTCHN         "evt-event-channel"
+#define XENVHCA_NODE_KICK_RING_REF      "kick-ring-ref"
+#define XENVHCA_NODE_KICK_EVTCHN        "kick-event-channel"
+
+/* Defaults of the configuration nodes. */
+#define XENVHCA_DEF_PORT                1
+#define XENVHCA_DEF_MAX_UCONTEXT        256
+#define XENVHCA_DEF_MAX_PD              1024
+#define XENVHCA_DEF_MAX_CQ              2048
+#define XENVHCA_DEF_MAX_QP              2048
+#define XENVHCA_DEF_MAX_SRQ             512
+#define XENVHCA_DEF_MAX_AH              4096
+#define XENVHCA_DEF_MAX_MR              8192
+#define XENVHCA_DEF_MAX_MW              1024
+#define XENVHCA_DEF_MAX_MCAST           256
+#define XENVHCA_DEF_MAX_MMAP            8192
+#define XENVHCA_DEF_MAX_PINNED_MB       2048
+#define XENVHCA_DEF_MAX_CMD_RATE        0
+#define XENVHCA_DEF_MAX_EVT_RATE        100000
+#define XENVHCA_DEF_SPIN_US             50
+
+/* Limits of the protocol. */
+#define XENVHCA_PAGE_SIZE               4096
+#define XENVHCA_MAX_RING_ORDER          4       /* 16 pages */
+#define XENVHCA_SLOT_SIZE               512
+#define XENVHCA_BODY_SIZE               240
+#define XENVHCA_UDATA_SIZE              256
+#define XENVHCA_MAX_ID                  256
+#define XENVHCA_DESTROY_SLOTS           8
+#define XENVHCA_MAX_GREFS_INLINE        8
+#define XENVHCA_GREFS_PER_PAGE          1024
+#define XENVHCA_MMAP_GREFS              48
+#define XENVHCA_GIDS_PER_RSP            8
+#define XENVHCA_PKEYS_PER_RSP           100
+#define XENVHCA_NAME_LEN                64
+
+/*
+ ******************************************************************************
+ *                             Operations
+ ******************************************************************************
+ */
+#define XENVHCA_OP_GET_INFO             0x10
+#define XENVHCA_OP_QUERY_DEVICE         0x11
+#define XENVHCA_OP_QUERY_PORT           0x12
+#define XENVHCA_OP_QUERY_GID_TABLE      0x13
+#define XENVHCA_OP_QUERY_PKEY_TABLE     0x14
+#define XENVHCA_OP_ALLOC_UCONTEXT       0x18
+#define XENVHCA_OP_DEALLOC_UCONTEXT     0x19
+#define XENVHCA_OP_MMAP                 0x1a
+#define XENVHCA_OP_MUNMAP               0x1b
+#define XENVHCA_OP_ALLOC_PD             0x20
+#define XENVHCA_OP_DEALLOC_PD           0x21
+#define XENVHCA_OP_REG_MR               0x24
+#define XENVHCA_OP_REREG_MR             0x25
+#define XENVHCA_OP_DEREG_MR             0x26
+#define XENVHCA_OP_ALLOC_MW             0x28
+#define XENVHCA_OP_DEALLOC_MW           0x29
+#define XENVHCA_OP_CREATE_CQ            0x2c
+#define XENVHCA_OP_RESIZE_CQ            0x2d
+#define XENVHCA_OP_DESTROY_CQ           0x2e
+#define XENVHCA_OP_CREATE_QP            0x30
+#define XENVHCA_OP_MODIFY_QP            0x31
+#define XENVHCA_OP_QUERY_QP             0x32
+#define XENVHCA_OP_DESTROY_QP           0x33
+#define XENVHCA_OP_CREATE_SRQ           0x34
+#define XENVHCA_OP_MODIFY_SRQ           0x35
+#define XENVHCA_OP_QUERY_SRQ            0x36
+#define XENVHCA_OP_DESTROY_SRQ          0x37
+#define XENVHCA_OP_CREATE_AH            0x38
+#define XENVHCA_OP_DESTROY_AH           0x39
+#define XENVHCA_OP_ATTACH_MCAST         0x3c
+#define XENVHCA_OP_DETACH_MCAST         0x3d
+#define XENVHCA_OP_MAX                  0x40
+
+/*
+ * List of pages that the frontend grants, read-write, to the backend.
+ *
+ *         0                1                 2               3        octet
+ * +----------------+----------------+----------------+----------------+
+ * |                             nr_pages                              | 4
+ * +----------------+----------------+----------------+----------------+
+ * |     level      |                     reserved                     | 8
+ * +----------------+----------------+----------------+----------------+
+ * |                             gref[0]                               | 12
+ * +----------------+----------------+----------------+----------------+
+ *                                  ...
+ * +----------------+----------------+----------------+----------------+
+ * |                             gref[7]                               | 40
+ * +----------------+----------------+----------------+----------------+
+ *
+ * nr_pages - number of data pages, at least 1 where a list is present; 0
+ *   means that there is no list.
+ * level - 0: gref[i] are the data pages (nr_pages <= 8).
+ *         1: gref[i] are directory pages, each an array of up to 1024
+ *            references of data pages (nr_pages <= 8 * 1024).
+ *         2: gref[i] are root pages, each an array of up to 1024 references
+ *            of directory pages (nr_pages <= 8 * 1024 * 1024).
+ *
+ * Every page of a tree but the last of its level is full, so nr_pages and
+ * level say how many references are used; unused ones are 0. The depth is
+ * bounded by the format and a cycle cannot be expressed. Directory pages may
+ * be ended by the frontend as soon as the request is answered.
+ */
+struct xenvhca_pages {
+    uint32_t nr_pages;
+    uint8_t level;
+    uint8_t reserved[3];
+    uint32_t gref[XENVHCA_MAX_GREFS_INLINE];
+};
+
+#define XENVHCA_MAX_PAGES_LEVEL0        8u
+#define XENVHCA_MAX_PAGES_LEVEL1        (8u * 1024u)
+#define XENVHCA_MAX_PAGES_LEVEL2        (8u * 1024u * 1024u)
+
+/*
+ * GET_INFO: what the frontend needs to know before it registers its device.
+ * ucontext = 0, empty request body, no udata.
+ *
+ * driver_id, uverbs_abi_ver - of the physical HCA, choose the provider.
+ * node_type - RDMA node type. phys_port_cnt - always 1.
+ * kicks - bit 0: send queues need a kick (XENVHCA_KICK_SEND);
+ *         bit 1: arming a CQ needs a kick (XENVHCA_KICK_ARM).
+ * max_pages - most data pages that one page list may name.
+ * hca - name of the physical HCA, NUL terminated. modalias - of its parent
+ * device, empty if there is none. fw - firmware version string.
+ */
+struct xenvhca_get_info_rsp {
+    uint32_t driver_id;             /*   0 */
+    uint32_t uverbs_abi_ver;        /*   4 */
+    uint64_t node_guid;             /*   8, network byte order */
+    uint32_t num_comp_vectors;      /*  16 */
+    uint8_t node_type;              /*  20 */
+    uint8_t phys_port_cnt;          /*  21 */
+    uint8_t kicks;                  /*  22 */
+    uint8_t reserved;               /*  23 */
+    uint32_t max_pages;             /*  24 */
+    uint32_t reserved1;             /*  28 */
+    char hca[XENVHCA_NAME_LEN];     /*  32 */
+    char modalias[XENVHCA_NAME_LEN];/*  96 */
+    char fw[32];                    /* 160 */
+};                                  /* 192 */
+#define XENVHCA_INFO_KICK_SEND          (1u << 0)
+#define XENVHCA_INFO_KICK_ARM           (1u << 1)
+
+/*
+ * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
+ * vhca and to what the grant tables allow. ucontext = 0 or, if udata is used,
+ * the handle of a ucontext. Names and meanings as in struct ib_device_attr.
+ */
+struct xenvhca_query_device_rsp {
+    uint64_t fw_ver;                /*   0 */
+    uint64_t sys_image_guid;        /*   8, network byte order */
+    uint64_t max_mr_size;           /*  16 */
+    uint64_t page_size_cap;         /*  24 */
+    uint64_t device_cap_flags;      /*  32 */
+    uint64_t timestamp_mask;        /*  40 */
+    uint64_t hca_core_clock;        /*  48, kHz */
+    uint32_t vendor_id;             /*  56 */
+    uint32_t vendor_part_id;        /*  60 */
+    uint32_t hw_ver;                /*  64 */
+    uint32_t max_qp;                /*  68 */
+    uint32_t max_qp_wr;             /*  72 */
+    uint32_t max_send_sge;          /*  76 */
+    uint32_t max_recv_sge;          /*  80 */
+    uint32_t max_sge_rd;            /*  84 */
+    uint32_t max_cq;                /*  88 */
+    uint32_t max_cqe;               /*  92 */
+    uint32_t max_mr;                /*  96 */
+    uint32_t max_pd;                /* 100 */
+    uint32_t max_qp_rd_atom;        /* 104 */
+    uint32_t max_ee_rd_atom;        /* 108 */
+    uint32_t max_res_rd_atom;       /* 112 */
+    uint32_t max_qp_init_rd_atom;   /* 116 */
+    uint32_t max_ee_init_rd_atom;   /* 120 */
+    uint32_t atomic_cap;            /* 124 */
+    uint32_t masked_atomic_cap;     /* 128 */
+    uint32_t max_ee;                /* 132 */
+    uint32_t max_rdd;               /* 136 */
+    uint32_t max_mw;                /* 140 */
+    uint32_t max_raw_ipv6_qp;       /* 144 */
+    uint32_t max_raw_ethy_qp;       /* 148 */
+    uint32_t max_mcast_grp;         /* 152 */
+    uint32_t max_mcast_qp_attach;   /* 156 */
+    uint32_t max_total_mcast_qp_attach; /* 160 */
+    uint32_t max_ah;                /* 164 */
+    uint32_t max_srq;               /* 168 */
+    uint32_t max_srq_wr;            /* 172 */
+    uint32_t max_srq_sge;           /* 176 */
+    uint32_t max_wq_type_rq;        /* 180 */
+    uint32_t raw_packet_caps;       /* 184 */
+    uint16_t max_pkeys;             /* 188 */
+    uint8_t local_ca_ack_delay;     /* 190 */
+    uint8_t reserved;               /* 191 */
+};                                  /* 192 */
+
+/*
+ * QUERY_PORT: ucontext = 0. Names as in struct ib_port_attr; the port is the
+ * one of the configuration.
+ */
+struct xenvhca_query_port_rsp {
+    uint32_t state;                 /*   0 */
+    uint32_t max_mtu;               /*   4, enum ib_mtu */
+    uint32_t active_mtu;            /*   8, enum ib_mtu */
+    uint32_t gid_tbl_len;           /*  12 */
+    uint32_t port_cap_flags;        /*  16 */
+    uint32_t max_msg_sz;            /*  20, bytes */
+    uint32_t bad_pkey_cntr;         /*  24 */
+    uint32_t qkey_viol_cntr;        /*  28 */
+    uint32_t lid;                   /*  32 */
+    uint32_t sm_lid;                /*  36 */
+    uint16_t pkey_tbl_len;          /*  40 */
+    uint16_t port_cap_flags2;       /*  42 */
+    uint8_t lmc;                    /*  44 */
+    uint8_t max_vl_num;             /*  45 */
+    uint8_t sm_sl;                  /*  46 */
+    uint8_t subnet_timeout;         /*  47 */
+    uint8_t init_type_reply;        /*  48 */
+    uint8_t active_width;           /*  49 */
+    uint8_t phys_state;             /*  50 */
+    uint8_t link_layer;             /*  51, 1 InfiniBand, 2 Ethernet */
+    uint32_t active_speed;          /*  52 */
+    uint8_t ip_gids;                /*  56, flag IBV_PORT_IP_BASED_GIDS */
+    uint8_t reserved[7];            /*  57 */
+};                                  /*  64 */
+
+/*
+ * QUERY_GID_TABLE: GIDs that this vhca may use, from index first on; entries
+ * that are empty or not allowed are left out. next is the index to go on
+ * with, 0 at the end of the table.
+ */
+struct xenvhca_query_gid_table_req {
+    uint32_t first;
+    uint32_t reserved;
+};
+struct xenvhca_gid {
+    uint8_t gid[16];
+    uint16_t index;
+    uint8_t type;                   /* 0 IB, 1 RoCE v1, 2 RoCE v2 */
+    uint8_t reserved[5];
+};
+struct xenvhca_query_gid_table_rsp {
+    uint32_t count;
+    uint32_t next;
+    struct xenvhca_gid gid[XENVHCA_GIDS_PER_RSP];
+};
+
+/* QUERY_PKEY_TABLE: count P_Keys from index first on. */
+struct xenvhca_query_pkey_table_req {
+    uint32_t first;
+    uint32_t reserved;
+};
+struct xenvhca_query_pkey_table_rsp {
+    uint32_t count;
+    uint32_t next;
+    uint16_t pkey[XENVHCA_PKEYS_PER_RSP];
+};
+
+/*
+ * ALLOC_UCONTEXT: opens a verbs context of the HCA. One per open file of the
+ * guest's uverbs device. ucontext = 0 in the request; udata both ways.
+ * DEALLOC_UCONTEXT: closes the one named by the header and all it owns.
+ */
+struct xenvhca_alloc_ucontext_rsp {
+    uint32_t ucontext;
+    uint32_t reserved;
+};
+
+/*
+ * MMAP: makes memory of the HCA that the guest's provider wants to mmap
+ * available to the frontend. The backend maps it once per offset; further
+ * requests with first > 0 fetch the rest of the list.
+ *
+ * offset - mmap offset, as the HCA's driver handed it out in udata.
+ * length - bytes to map, a multiple of 4096.
+ * first - index of the first page whose reference is asked for.
+ *
+ * kind - XENVHCA_MMAP_GRANT: gref[0..count-1] are grant references, to be
+ *   mapped read-write. nr_pages - pages of the whole range.
+ *
+ * MUNMAP: the frontend has no mapping of this range any more; the backend
+ * ends the grants. Refused while the guest still has a reference mapped.
+ */
+struct xenvhca_mmap_req {
+    uint64_t offset;
+    uint64_t length;
+    uint32_t first;
+    uint32_t reserved;
+};
+struct xenvhca_mmap_rsp {
+    uint32_t nr_pages;
+    uint16_t count;
+    uint8_t kind;
+    uint8_t reserved;
+    uint32_t gref[XENVHCA_MMAP_GREFS];
+};
+#define XENVHCA_MMAP_GRANT              1
+struct xenvhca_munmap_req {
+    uint64_t offset;
+};
+
+/* ALLOC_PD, DEALLOC_PD: protection domain. udata both ways. */
+struct xenvhca_handle_rsp {
+    uint32_t handle;
+    uint32_t reserved;
+};
+struct xenvhca_handle_req {             /* every DEALLOC/DESTROY/DEREG/QUERY */
+    uint32_t handle;
+    uint32_t reserved;
+};
+
+/*
+ * REG_MR: registers guest memory.
+ *
+ * pd - handle. access - IB access flags. iova - address that work requests
+ *   use, normally the guest virtual address. length - bytes. page_offset -
+ *   offset of the first byte in the first page; iova and page_offset agree in
+ *   their lower 12 bits.
+ */
+struct xenvhca_reg_mr_req {
+    uint32_t pd;
+    uint32_t access;
+    uint64_t iova;
+    uint64_t length;
+    uint32_t page_offset;
+    uint32_t reserved;
+    struct xenvhca_pages pages;     /* 32 */
+};                                  /* 72 */
+struct xenvhca_mr_rsp {
+    uint32_t handle;
+    uint32_t lkey;
+    uint32_t rkey;
+    uint32_t reserved;
+};
+
+/*
+ * REREG_MR: flags - IB_MR_REREG_TRANS (1), _PD (2), _ACCESS (4). With TRANS
+ * the list replaces the old one, whose pages are unmapped before the answer
+ * if the command succeeds, and stay mapped if it fails.
+ */
+struct xenvhca_rereg_mr_req {
+    uint32_t handle;
+    uint32_t flags;
+    struct xenvhca_reg_mr_req mr;
+};
+
+/* ALLOC_MW: type 1 or 2. The answer is a struct xenvhca_mr_rsp with lkey 0. */
+struct xenvhca_alloc_mw_req {
+    uint32_t pd;
+    uint32_t type;
+};
+
+/*
+ * CREATE_CQ: buf and db are the queue memory and the page of the doorbell
+ * record if the HCA's provider keeps them in user memory, else empty.
+ * cqe in the answer is what the HCA chose.
+ */
+struct xenvhca_create_cq_req {
+    uint32_t cqe;
+    uint32_t comp_vector;
+    uint32_t flags;
+    uint32_t reserved;
+    struct xenvhca_pages buf;       /* 16 */
+    struct xenvhca_pages db;        /* 56 */
+};                                  /* 96 */
+struct xenvhca_cq_rsp {
+    uint32_t handle;
+    uint32_t cqe;
+};
+struct xenvhca_resize_cq_req {
+    uint32_t handle;
+    uint32_t cqe;
+    struct xenvhca_pages buf;
+};
+
+/*
+ * CREATE_QP: qp_type RC 2, UC 3, UD 4; others are refused. srq = 0: none.
+ * Capabilities as in struct ib_qp_cap; the answer says what was granted.
+ */
+struct xenvhca_qp_cap {
+    uint32_t max_send_wr;
+    uint32_t max_recv_wr;
+    uint32_t max_send_sge;
+    uint32_t max_recv_sge;
+    uint32_t max_inline_data;
+    uint32_t reserved;
+};
+struct xenvhca_create_qp_req {
+    uint32_t pd;                    /*   0 */
+    uint32_t send_cq;               /*   4 */
+    uint32_t recv_cq;               /*   8 */
+    uint32_t srq;                   /*  12 */
+    uint8_t qp_type;                /*  16 */
+    uint8_t sq_sig_all;             /*  17 */
+    uint16_t reserved;              /*  18 */
+    uint32_t create_flags;          /*  20 */
+    struct xenvhca_qp_cap cap;      /*  24 */
+    struct xenvhca_pages buf;       /*  48 */
+    struct xenvhca_pages sq_buf;    /*  88 */
+    struct xenvhca_pages db;        /* 128 */
+};                                  /* 168 */
+struct xenvhca_create_qp_rsp {
+    uint32_t handle;
+    uint32_t qpn;
+    struct xenvhca_qp_cap cap;
+};
+
+/*
+ * Address of a path, for MODIFY_QP and CREATE_AH; as struct
+ * ib_uverbs_ah_attr, with the Ethernet address of RoCE.
+ */
+struct xenvhca_ah_attr {
+    uint8_t dgid[16];               /*   0 */
+    uint32_t flow_label;            /*  16 */
+    uint16_t dlid;                  /*  20 */
+    uint8_t sgid_index;             /*  22 */
+    uint8_t hop_limit;              /*  23 */
+    uint8_t traffic_class;          /*  24 */
+    uint8_t sl;                     /*  25 */
+    uint8_t src_path_bits;          /*  26 */
+    uint8_t static_rate;            /*  27 */
+    uint8_t is_global;              /*  28 */
+    uint8_t port_num;               /*  29 */
+    uint8_t dmac[6];                /*  30 */
+    uint8_t reserved[4];            /*  36 */
+};                                  /*  40 */
+
+/*
+ * MODIFY_QP: mask - IB_QP_* attribute mask; fields outside the mask are 0.
+ * QUERY_QP answers with the same structure, plus the initial attributes.
+ */
+struct xenvhca_qp_attr {
+    uint32_t mask;                  /*   0 */
+    uint32_t qkey;                  /*   4 */
+    uint32_t rq_psn;                /*   8 */
+    uint32_t sq_psn;                /*  12 */
+    uint32_t dest_qp_num;           /*  16 */
+    uint32_t qp_access_flags;       /*  20 */
+    uint16_t pkey_index;            /*  24 */
+    uint16_t alt_pkey_index;        /*  26 */
+    uint8_t qp_state;               /*  28 */
+    uint8_t cur_qp_state;           /*  29 */
+    uint8_t path_mtu;               /*  30 */
+    uint8_t path_mig_state;         /*  31 */
+    uint8_t en_sqd_async_notify;    /*  32 */
+    uint8_t sq_draining;            /*  33 */
+    uint8_t max_rd_atomic;          /*  34 */
+    uint8_t max_dest_rd_atomic;     /*  35 */
+    uint8_t min_rnr_timer;          /*  36 */
+    uint8_t port_num;               /*  37 */
+    uint8_t timeout;                /*  38 */
+    uint8_t retry_cnt;              /*  39 */
+    uint8_t rnr_retry;              /*  40 */
+    uint8_t alt_port_num;           /*  41 */
+    uint8_t alt_timeout;            /*  42 */
+    uint8_t reserved;               /*  43 */
+    uint32_t rate_limit;            /*  44 */
+    struct xenvhca_ah_attr ah;      /*  48 */
+    struct xenvhca_ah_attr alt_ah;  /*  88 */
+};                                  /* 128 */
+struct xenvhca_modify_qp_req {
+    uint32_t handle;
+    uint32_t reserved;
+    struct xenvhca_qp_attr attr;
+};
+struct xenvhca_query_qp_req {
+    uint32_t handle;
+    uint32_t mask;
+};
+struct xenvhca_query_qp_rsp {
+    struct xenvhca_qp_attr attr;
+    struct xenvhca_qp_cap cap;
+    uint8_t sq_sig_all;
+    uint8_t reserved[7];
+};
+
+/* CREATE_SRQ: basic shared receive queue. */
+struct xenvhca_create_srq_req {
+    uint32_t pd;
+    uint32_t max_wr;
+    uint32_t max_sge;
+    uint32_t srq_limit;
+    struct xenvhca_pages buf;
+    struct xenvhca_pages db;
+};
+struct xenvhca_create_srq_rsp {
+    uint32_t handle;
+    uint32_t max_wr;
+    uint32_t max_sge;
+    uint32_t srqn;
+};
+/* MODIFY_SRQ: mask - IB_SRQ_MAX_WR (1), IB_SRQ_LIMIT (2). */
+struct xenvhca_modify_srq_req {
+    uint32_t handle;
+    uint32_t mask;
+    uint32_t max_wr;
+    uint32_t srq_limit;
+    struct xenvhca_pages buf;
+};
+struct xenvhca_query_srq_rsp {
+    uint32_t max_wr;
+    uint32_t max_sge;
+    uint32_t srq_limit;
+    uint32_t reserved;
+};
+
+/* CREATE_AH: address handle for UD. dmac in the answer is the resolved one. */
+struct xenvhca_create_ah_req {
+    uint32_t pd;
+    uint32_t reserved;
+    struct xenvhca_ah_attr attr;
+};
+
+/* ATTACH_MCAST, DETACH_MCAST. */
+struct xenvhca_mcast_req {
+    uint32_t qp;
+    uint16_t mlid;
+    uint16_t reserved;
+    uint8_t gid[16];
+};
+
+/*
+ * Slot of the command ring.
+ *
+ *         0                1                 2               3        octet
+ * +----------------+----------------+----------------+----------------+
+ * |               id                |               op                | 4
+ * +----------------+----------------+----------------+----------------+
+ * |                             ucontext                              | 8
+ * +----------------+----------------+----------------+----------------+
+ * |         in_len                  |          out_len                | 12
+ * +----------------+----------------+----------------+----------------+
+ * |                             reserved                              | 16
+ * +----------------+----------------+----------------+----------------+
+ * |                          body, 240 octets                         | 256
+ * +----------------+----------------+----------------+----------------+
+ * |                         udata, 256 octets                         | 512
+ * +----------------+----------------+----------------+----------------+
+ *
+ * ucontext - handle of the verbs context, 0 where an op says so.
+ * in_len - octets of udata that are valid in the request. out_len - octets
+ *   of udata that the guest's provider has room for in the response.
+ */
+struct xenvhca_request {
+    uint16_t id;
+    uint16_t op;
+    uint32_t ucontext;
+    uint16_t in_len;
+    uint16_t out_len;
+    uint32_t reserved;
+    union {
+        uint8_t raw[XENVHCA_BODY_SIZE];
+        uint64_t align;
+        struct xenvhca_handle_req handle;
+        struct xenvhca_query_gid_table_req query_gid_table;
+        struct xenvhca_query_pkey_table_req query_pkey_table;
+        struct xenvhca_mmap_req mmap;
+        struct xenvhca_munmap_req munmap;
+        struct xenvhca_reg_mr_req reg_mr;
+        struct xenvhca_rereg_mr_req rereg_mr;
+        struct xenvhca_alloc_mw_req alloc_mw;
+        struct xenvhca_create_cq_req create_cq;
+        struct xenvhca_resize_cq_req resize_cq;
+        struct xenvhca_create_qp_req create_qp;
+        struct xenvhca_modify_qp_req modify_qp;
+        struct xenvhca_query_qp_req query_qp;
+        struct xenvhca_create_srq_req create_srq;
+        struct xenvhca_modify_srq_req modify_srq;
+        struct xenvhca_create_ah_req create_ah;
+        struct xenvhca_mcast_req mcast;
+    } u;
+    uint8_t udata[XENVHCA_UDATA_SIZE];
+};
+
+/*
+ * The response has the same layout; status takes the place of ucontext and
+ * out_len says how many octets of udata are valid (never more than asked).
+ *
+ *         0                1                 2               3        octet
+ * +----------------+----------------+----------------+----------------+
+ * |               id                |               op                | 4
+ * +----------------+----------------+----------------+----------------+
+ * |                              status                               | 8
+ * +----------------+----------------+----------------+----------------+
+ * |         out_len                 |          reserved               | 12
+ * +----------------+----------------+----------------+----------------+
+ * |                             reserved                              | 16
+ * +----------------+----------------+----------------+----------------+
+ * |                          body, 240 octets                         | 256
+ * +----------------+----------------+----------------+----------------+
+ * |                         udata, 256 octets                         | 512
+ * +----------------+----------------+----------------+----------------+
+ */
+struct xenvhca_response {
+    uint16_t id;
+    uint16_t op;
+    int32_t status;
+    uint16_t out_len;
+    uint16_t reserved;
+    uint32_t reserved1;
+    union {
+        uint8_t raw[XENVHCA_BODY_SIZE];
+        uint64_t align;
+        struct xenvhca_get_info_rsp get_info;
+        struct xenvhca_query_device_rsp query_device;
+        struct xenvhca_query_port_rsp query_port;
+        struct xenvhca_query_gid_table_rsp query_gid_table;
+        struct xenvhca_query_pkey_table_rsp query_pkey_table;
+        struct xenvhca_alloc_ucontext_rsp alloc_ucontext;
+        struct xenvhca_mmap_rsp mmap;
+        struct xenvhca_handle_rsp handle;       /* ALLOC_PD, CREATE_AH */
+        struct xenvhca_mr_rsp mr;               /* REG, REREG, ALLOC_MW */
+        struct xenvhca_cq_rsp cq;               /* CREATE, RESIZE */
+        struct xenvhca_create_qp_rsp create_qp;
+        struct xenvhca_query_qp_rsp query_qp;
+        struct xenvhca_create_srq_rsp create_srq;
+        struct xenvhca_query_srq_rsp query_srq;
+    } u;
+    uint8_t udata[XENVHCA_UDATA_SIZE];
+};
+
+/*
+ ******************************************************************************
+ *                              Event ring
+ ******************************************************************************
+ *
+ * One page, written by the backend, except cons. Indices run freely; slot =
+ * index modulo XENVHCA_EVT_ENTRIES. The backend never overwrites a slot that
+ * was not consumed: it drops the event, sets overflow to 1 and notifies. The
+ * frontend answers overflow = 1 by clearing it and then treating every CQ as
+ * completed and querying port, GIDs and P_Keys anew.
+ *
+ * +----------------+----------------+----------------+----------------+
+ * |      prod (backend)             | octet 0                         |
+ * |      overflow                   | octet 4                         |
+ * |      cons (frontend)            | octet 64                        |
+ * |      event[256], 8 octets each  | octets 1024 .. 3071             |
+ * +----------------+----------------+----------------+----------------+
+ *
+ * Event:
+ *         0                1                 2               3        octet
+ * +----------------+----------------+----------------+----------------+
+ * |     type       |     event      |            reserved             | 4
+ * +----------------+----------------+----------------+----------------+
+ * |                             handle                                | 8
+ * +----------------+----------------+----------------+----------------+
+ *
+ * type - XENVHCA_EVT_COMP: CQ handle has completions (event = 0).
+ *        XENVHCA_EVT_CQ, _QP, _SRQ: asynchronous event (enum ib_event_type)
+ *          of that object.
+ *        XENVHCA_EVT_PORT: event of the port or device, handle = 0.
+ */
+#define XENVHCA_EVT_COMP                1
+#define XENVHCA_EVT_CQ                  2
+#define XENVHCA_EVT_QP                  3
+#define XENVHCA_EVT_SRQ                 4
+#define XENVHCA_EVT_PORT                5
+#define XENVHCA_EVT_ENTRIES             256
+
+struct xenvhca_event {
+    uint8_t type;
+    uint8_t event;
+    uint16_t reserved;
+    uint32_t handle;
+};
+
+struct xenvhca_evt_page {
+    uint32_t prod;                  /* backend */
+    uint32_t overflow;              /* set by backend, cleared by frontend */
+    uint8_t pad0[56];
+    uint32_t cons;                  /* frontend, octet 64 */
+    uint8_t pad1[956];
+    struct xenvhca_event event[XENVHCA_EVT_ENTRIES]; /* octet 1024 */
+    uint8_t pad2[1024];
+};
+
+/*
+ ******************************************************************************
+ *                               Kick ring
+ ******************************************************************************
+ *
+ * One page. The frontend writes prod, done_event and the entries, the backend
+ * the rest. Indices run freely. An entry names a queue on which the backend
+ * repeats the system call that a native process would have made.
+ *
+ * prod - entries produced. prod_event - the backend sleeps and wants a
+ *   notification when prod reaches this value (as req_event of ring.h).
+ * cons - entries copied out; advanced before an entry is executed, so that a
+ *   queue whose entry is not yet consumed need not be named again: the
+ *   frontend makes the work visible, then (full barrier) looks at cons; the
+ *   backend advances cons, then (full barrier) looks at the work.
+ * done - entries executed. done_event - the frontend sleeps and wants a
+ *   notification when done reaches this value.
+ *
+ * +----------------+----------------+----------------+----------------+
+ * |      prod        (frontend)     | octet 0                         |
+ * |      done_event  (frontend)     | octet 4                         |
+ * |      cons        (backend)      | octet 64                        |
+ * |      done        (backend)      | octet 68                        |
+ * |      prod_event  (backend)      | octet 72                        |
+ * |      kick[256], 8 octets each   | octets 1024 .. 3071             |
+ * +----------------+----------------+----------------+----------------+
+ *
+ * Kick:
+ *         0                1                 2               3        octet
+ * +----------------+----------------+----------------+----------------+
+ * |     type       |     flags      |            reserved             | 4
+ * +----------------+----------------+----------------+----------------+
+ * |                             handle                                | 8
+ * +----------------+----------------+----------------+----------------+
+ *
+ * type - XENVHCA_KICK_SEND: QP handle has new work in its send queue.
+ *        XENVHCA_KICK_RECV: likewise its receive queue.
+ *        XENVHCA_KICK_ARM: arm CQ handle; flags bit 0: solicited only. If the
+ *          CQ holds entries when it has been armed for any completion, the
+ *          backend sends a completion event at once. The frontend waits until
+ *          done covers an entry that arms for solicited completions.
+ */
+#define XENVHCA_KICK_SEND               1
+#define XENVHCA_KICK_RECV               2
+#define XENVHCA_KICK_ARM                3
+#define XENVHCA_KICK_SOLICITED          (1u << 0)
+#define XENVHCA_KICK_ENTRIES            256
+
+struct xenvhca_kick {
+    uint8_t type;
+    uint8_t flags;
+    uint16_t reserved;
+    uint32_t handle;
+};
+
+struct xenvhca_kick_page {
+    uint32_t prod;                  /* frontend */
+    uint32_t done_event;            /* frontend */
+    uint8_t pad0[56];
+    uint32_t cons;                  /* backend, octet 64 */
+    uint32_t done;                  /* backend */
+    uint32_t prod_event;            /* backend */
+    uint8_t pad1[948];
+    struct xenvhca_kick kick[XENVHCA_KICK_ENTRIES]; /* octet 1024 */
+    uint8_t pad2[1024];
+};
+
+DEFINE_RING_TYPES(xenvhca, struct xenvhca_request, struct xenvhca_response);
+
+#endif /* __XEN_PUBLIC_IO_VHCAIF_H__ */
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
