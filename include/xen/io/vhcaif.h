@@ -415,11 +415,11 @@
  * be ended by the frontend as soon as the request is answered.
  */
 struct xenvhca_pages {
-    uint32_t nr_pages;
-    uint8_t level;
-    uint8_t reserved[3];
-    uint32_t gref[XENVHCA_MAX_GREFS_INLINE];
-};
+    uint32_t nr_pages;              /*   0 */
+    uint8_t level;                  /*   4 */
+    uint8_t reserved[3];            /*   5 */
+    uint32_t gref[XENVHCA_MAX_GREFS_INLINE]; /*   8 */
+};                                  /*  40 */
 
 #define XENVHCA_MAX_PAGES_LEVEL0        8u
 #define XENVHCA_MAX_PAGES_LEVEL1        (8u * 1024u)
@@ -449,7 +449,7 @@ struct xenvhca_get_info_rsp {
     uint32_t max_pages;             /*  24 */
     uint32_t reserved1;             /*  28 */
     char hca[XENVHCA_NAME_LEN];     /*  32 */
-    char modalias[XENVHCA_NAME_LEN];/*  96 */
+    char modalias[XENVHCA_NAME_LEN]; /*  96 */
     char fw[32];                    /* 160 */
 };                                  /* 192 */
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
@@ -542,31 +542,31 @@ struct xenvhca_query_port_rsp {
  * with, 0 at the end of the table.
  */
 struct xenvhca_query_gid_table_req {
-    uint32_t first;
-    uint32_t reserved;
-};
+    uint32_t first;                 /*   0 */
+    uint32_t reserved;              /*   4 */
+};                                  /*   8 */
 struct xenvhca_gid {
-    uint8_t gid[16];
-    uint16_t index;
-    uint8_t type;                   /* 0 IB, 1 RoCE v1, 2 RoCE v2 */
-    uint8_t reserved[5];
-};
+    uint8_t gid[16];                /*   0 */
+    uint16_t index;                 /*  16 */
+    uint8_t type;                   /*  18, 0 IB, 1 RoCE v1, 2 RoCE v2 */
+    uint8_t reserved[5];            /*  19 */
+};                                  /*  24 */
 struct xenvhca_query_gid_table_rsp {
-    uint32_t count;
-    uint32_t next;
-    struct xenvhca_gid gid[XENVHCA_GIDS_PER_RSP];
-};
+    uint32_t count;                 /*   0 */
+    uint32_t next;                  /*   4 */
+    struct xenvhca_gid gid[XENVHCA_GIDS_PER_RSP]; /*   8 */
+};                                  /* 200 */
 
 /* QUERY_PKEY_TABLE: count P_Keys from index first on. */
 struct xenvhca_query_pkey_table_req {
-    uint32_t first;
-    uint32_t reserved;
-};
+    uint32_t first;                 /*   0 */
+    uint32_t reserved;              /*   4 */
+};                                  /*   8 */
 struct xenvhca_query_pkey_table_rsp {
-    uint32_t count;
-    uint32_t next;
-    uint16_t pkey[XENVHCA_PKEYS_PER_RSP];
-};
+    uint32_t count;                 /*   0 */
+    uint32_t next;                  /*   4 */
+    uint16_t pkey[XENVHCA_PKEYS_PER_RSP]; /*   8 */
+};                                  /* 208 */
 
 /*
  * ALLOC_UCONTEXT: opens a verbs context of the HCA. One per open file of the
@@ -574,9 +574,9 @@ struct xenvhca_query_pkey_table_rsp {
  * DEALLOC_UCONTEXT: closes the one named by the header and all it owns.
  */
 struct xenvhca_alloc_ucontext_rsp {
-    uint32_t ucontext;
-    uint32_t reserved;
-};
+    uint32_t ucontext;              /*   0 */
+    uint32_t reserved;              /*   4 */
+};                                  /*   8 */
 
 /*
  * MMAP: makes memory of the HCA that the guest's provider wants to mmap
@@ -594,32 +594,33 @@ struct xenvhca_alloc_ucontext_rsp {
  * ends the grants. Refused while the guest still has a reference mapped.
  */
 struct xenvhca_mmap_req {
-    uint64_t offset;
-    uint64_t length;
-    uint32_t first;
-    uint32_t reserved;
-};
+    uint64_t offset;                /*   0 */
+    uint64_t length;                /*   8 */
+    uint32_t first;                 /*  16 */
+    uint32_t reserved;              /*  20 */
+};                                  /*  24 */
 struct xenvhca_mmap_rsp {
-    uint32_t nr_pages;
-    uint16_t count;
-    uint8_t kind;
-    uint8_t reserved;
-    uint32_t gref[XENVHCA_MMAP_GREFS];
-};
+    uint32_t nr_pages;              /*   0 */
+    uint16_t count;                 /*   4 */
+    uint8_t kind;                   /*   6 */
+    uint8_t reserved;               /*   7 */
+    uint32_t gref[XENVHCA_MMAP_GREFS]; /*   8 */
+};                                  /* 200 */
 #define XENVHCA_MMAP_GRANT              1
 struct xenvhca_munmap_req {
-    uint64_t offset;
-};
+    uint64_t offset;                /*   0 */
+};                                  /*   8 */
 
 /* ALLOC_PD, DEALLOC_PD: protection domain. udata both ways. */
 struct xenvhca_handle_rsp {
-    uint32_t handle;
-    uint32_t reserved;
-};
-struct xenvhca_handle_req {             /* every DEALLOC/DESTROY/DEREG/QUERY */
-    uint32_t handle;
-    uint32_t reserved;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t reserved;              /*   4 */
+};                                  /*   8 */
+/* Body of every DEALLOC, DESTROY, DEREG and QUERY_SRQ. */
+struct xenvhca_handle_req {
+    uint32_t handle;                /*   0 */
+    uint32_t reserved;              /*   4 */
+};                                  /*   8 */
 
 /*
  * REG_MR: registers guest memory.
@@ -630,20 +631,20 @@ struct xenvhca_handle_req {             /* every DEALLOC/DESTROY/DEREG/QUERY */
  *   their lower 12 bits.
  */
 struct xenvhca_reg_mr_req {
-    uint32_t pd;
-    uint32_t access;
-    uint64_t iova;
-    uint64_t length;
-    uint32_t page_offset;
-    uint32_t reserved;
-    struct xenvhca_pages pages;     /* 32 */
-};                                  /* 72 */
+    uint32_t pd;                    /*   0 */
+    uint32_t access;                /*   4 */
+    uint64_t iova;                  /*   8 */
+    uint64_t length;                /*  16 */
+    uint32_t page_offset;           /*  24 */
+    uint32_t reserved;              /*  28 */
+    struct xenvhca_pages pages;     /*  32 */
+};                                  /*  72 */
 struct xenvhca_mr_rsp {
-    uint32_t handle;
-    uint32_t lkey;
-    uint32_t rkey;
-    uint32_t reserved;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t lkey;                  /*   4 */
+    uint32_t rkey;                  /*   8 */
+    uint32_t reserved;              /*  12 */
+};                                  /*  16 */
 
 /*
  * REREG_MR: flags - IB_MR_REREG_TRANS (1), _PD (2), _ACCESS (4). With TRANS
@@ -651,16 +652,16 @@ struct xenvhca_mr_rsp {
  * if the command succeeds, and stay mapped if it fails.
  */
 struct xenvhca_rereg_mr_req {
-    uint32_t handle;
-    uint32_t flags;
-    struct xenvhca_reg_mr_req mr;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t flags;                 /*   4 */
+    struct xenvhca_reg_mr_req mr;   /*   8 */
+};                                  /*  80 */
 
 /* ALLOC_MW: type 1 or 2. The answer is a struct xenvhca_mr_rsp with lkey 0. */
 struct xenvhca_alloc_mw_req {
-    uint32_t pd;
-    uint32_t type;
-};
+    uint32_t pd;                    /*   0 */
+    uint32_t type;                  /*   4 */
+};                                  /*   8 */
 
 /*
  * CREATE_CQ: buf and db are the queue memory and the page of the doorbell
@@ -668,35 +669,35 @@ struct xenvhca_alloc_mw_req {
  * cqe in the answer is what the HCA chose.
  */
 struct xenvhca_create_cq_req {
-    uint32_t cqe;
-    uint32_t comp_vector;
-    uint32_t flags;
-    uint32_t reserved;
-    struct xenvhca_pages buf;       /* 16 */
-    struct xenvhca_pages db;        /* 56 */
-};                                  /* 96 */
+    uint32_t cqe;                   /*   0 */
+    uint32_t comp_vector;           /*   4 */
+    uint32_t flags;                 /*   8 */
+    uint32_t reserved;              /*  12 */
+    struct xenvhca_pages buf;       /*  16 */
+    struct xenvhca_pages db;        /*  56 */
+};                                  /*  96 */
 struct xenvhca_cq_rsp {
-    uint32_t handle;
-    uint32_t cqe;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t cqe;                   /*   4 */
+};                                  /*   8 */
 struct xenvhca_resize_cq_req {
-    uint32_t handle;
-    uint32_t cqe;
-    struct xenvhca_pages buf;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t cqe;                   /*   4 */
+    struct xenvhca_pages buf;       /*   8 */
+};                                  /*  48 */
 
 /*
  * CREATE_QP: qp_type RC 2, UC 3, UD 4; others are refused. srq = 0: none.
  * Capabilities as in struct ib_qp_cap; the answer says what was granted.
  */
 struct xenvhca_qp_cap {
-    uint32_t max_send_wr;
-    uint32_t max_recv_wr;
-    uint32_t max_send_sge;
-    uint32_t max_recv_sge;
-    uint32_t max_inline_data;
-    uint32_t reserved;
-};
+    uint32_t max_send_wr;           /*   0 */
+    uint32_t max_recv_wr;           /*   4 */
+    uint32_t max_send_sge;          /*   8 */
+    uint32_t max_recv_sge;          /*  12 */
+    uint32_t max_inline_data;       /*  16 */
+    uint32_t reserved;              /*  20 */
+};                                  /*  24 */
 struct xenvhca_create_qp_req {
     uint32_t pd;                    /*   0 */
     uint32_t send_cq;               /*   4 */
@@ -712,10 +713,10 @@ struct xenvhca_create_qp_req {
     struct xenvhca_pages db;        /* 128 */
 };                                  /* 168 */
 struct xenvhca_create_qp_rsp {
-    uint32_t handle;
-    uint32_t qpn;
-    struct xenvhca_qp_cap cap;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t qpn;                   /*   4 */
+    struct xenvhca_qp_cap cap;      /*   8 */
+};                                  /*  32 */
 
 /*
  * Address of a path, for MODIFY_QP and CREATE_AH; as struct
@@ -771,65 +772,65 @@ struct xenvhca_qp_attr {
     struct xenvhca_ah_attr alt_ah;  /*  88 */
 };                                  /* 128 */
 struct xenvhca_modify_qp_req {
-    uint32_t handle;
-    uint32_t reserved;
-    struct xenvhca_qp_attr attr;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t reserved;              /*   4 */
+    struct xenvhca_qp_attr attr;    /*   8 */
+};                                  /* 136 */
 struct xenvhca_query_qp_req {
-    uint32_t handle;
-    uint32_t mask;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t mask;                  /*   4 */
+};                                  /*   8 */
 struct xenvhca_query_qp_rsp {
-    struct xenvhca_qp_attr attr;
-    struct xenvhca_qp_cap cap;
-    uint8_t sq_sig_all;
-    uint8_t reserved[7];
-};
+    struct xenvhca_qp_attr attr;    /*   0 */
+    struct xenvhca_qp_cap cap;      /* 128 */
+    uint8_t sq_sig_all;             /* 152 */
+    uint8_t reserved[7];            /* 153 */
+};                                  /* 160 */
 
 /* CREATE_SRQ: basic shared receive queue. */
 struct xenvhca_create_srq_req {
-    uint32_t pd;
-    uint32_t max_wr;
-    uint32_t max_sge;
-    uint32_t srq_limit;
-    struct xenvhca_pages buf;
-    struct xenvhca_pages db;
-};
+    uint32_t pd;                    /*   0 */
+    uint32_t max_wr;                /*   4 */
+    uint32_t max_sge;               /*   8 */
+    uint32_t srq_limit;             /*  12 */
+    struct xenvhca_pages buf;       /*  16 */
+    struct xenvhca_pages db;        /*  56 */
+};                                  /*  96 */
 struct xenvhca_create_srq_rsp {
-    uint32_t handle;
-    uint32_t max_wr;
-    uint32_t max_sge;
-    uint32_t srqn;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t max_wr;                /*   4 */
+    uint32_t max_sge;               /*   8 */
+    uint32_t srqn;                  /*  12 */
+};                                  /*  16 */
 /* MODIFY_SRQ: mask - IB_SRQ_MAX_WR (1), IB_SRQ_LIMIT (2). */
 struct xenvhca_modify_srq_req {
-    uint32_t handle;
-    uint32_t mask;
-    uint32_t max_wr;
-    uint32_t srq_limit;
-    struct xenvhca_pages buf;
-};
+    uint32_t handle;                /*   0 */
+    uint32_t mask;                  /*   4 */
+    uint32_t max_wr;                /*   8 */
+    uint32_t srq_limit;             /*  12 */
+    struct xenvhca_pages buf;       /*  16 */
+};                                  /*  56 */
 struct xenvhca_query_srq_rsp {
-    uint32_t max_wr;
-    uint32_t max_sge;
-    uint32_t srq_limit;
-    uint32_t reserved;
-};
+    uint32_t max_wr;                /*   0 */
+    uint32_t max_sge;               /*   4 */
+    uint32_t srq_limit;             /*   8 */
+    uint32_t reserved;              /*  12 */
+};                                  /*  16 */
 
 /* CREATE_AH: address handle for UD. dmac in the answer is the resolved one. */
 struct xenvhca_create_ah_req {
-    uint32_t pd;
-    uint32_t reserved;
-    struct xenvhca_ah_attr attr;
-};
+    uint32_t pd;                    /*   0 */
+    uint32_t reserved;              /*   4 */
+    struct xenvhca_ah_attr attr;    /*   8 */
+};                                  /*  48 */
 
 /* ATTACH_MCAST, DETACH_MCAST. */
 struct xenvhca_mcast_req {
-    uint32_t qp;
-    uint16_t mlid;
-    uint16_t reserved;
-    uint8_t gid[16];
-};
+    uint32_t qp;                    /*   0 */
+    uint16_t mlid;                  /*   4 */
+    uint16_t reserved;              /*   6 */
+    uint8_t gid[16];                /*   8 */
+};                                  /*  24 */
 
 /*
  * Slot of the command ring.
@@ -844,7 +845,7 @@ struct xenvhca_mcast_req {
  * +----------------+----------------+----------------+----------------+
  * |                             reserved                              | 16
  * +----------------+----------------+----------------+----------------+
- * |                          body, 240 octets                         | 256
+ * |                           u, 240 octets                           | 256
  * +----------------+----------------+----------------+----------------+
  * |                         udata, 256 octets                         | 512
  * +----------------+----------------+----------------+----------------+
@@ -854,12 +855,12 @@ struct xenvhca_mcast_req {
  *   of udata that the guest's provider has room for in the response.
  */
 struct xenvhca_request {
-    uint16_t id;
-    uint16_t op;
-    uint32_t ucontext;
-    uint16_t in_len;
-    uint16_t out_len;
-    uint32_t reserved;
+    uint16_t id;                    /*   0 */
+    uint16_t op;                    /*   2 */
+    uint32_t ucontext;              /*   4 */
+    uint16_t in_len;                /*   8 */
+    uint16_t out_len;               /*  10 */
+    uint32_t reserved;              /*  12 */
     union {
         uint8_t raw[XENVHCA_BODY_SIZE];
         uint64_t align;
@@ -880,9 +881,9 @@ struct xenvhca_request {
         struct xenvhca_modify_srq_req modify_srq;
         struct xenvhca_create_ah_req create_ah;
         struct xenvhca_mcast_req mcast;
-    } u;
-    uint8_t udata[XENVHCA_UDATA_SIZE];
-};
+    } u;                            /*  16 */
+    uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
+};                                  /* 512 */
 
 /*
  * The response has the same layout; status takes the place of ucontext and
@@ -896,20 +897,20 @@ struct xenvhca_request {
  * +----------------+----------------+----------------+----------------+
  * |         out_len                 |          reserved               | 12
  * +----------------+----------------+----------------+----------------+
- * |                             reserved                              | 16
+ * |                            reserved1                              | 16
  * +----------------+----------------+----------------+----------------+
- * |                          body, 240 octets                         | 256
+ * |                           u, 240 octets                           | 256
  * +----------------+----------------+----------------+----------------+
  * |                         udata, 256 octets                         | 512
  * +----------------+----------------+----------------+----------------+
  */
 struct xenvhca_response {
-    uint16_t id;
-    uint16_t op;
-    int32_t status;
-    uint16_t out_len;
-    uint16_t reserved;
-    uint32_t reserved1;
+    uint16_t id;                    /*   0 */
+    uint16_t op;                    /*   2 */
+    int32_t status;                 /*   4 */
+    uint16_t out_len;               /*   8 */
+    uint16_t reserved;              /*  10 */
+    uint32_t reserved1;             /*  12 */
     union {
         uint8_t raw[XENVHCA_BODY_SIZE];
         uint64_t align;
@@ -927,9 +928,9 @@ struct xenvhca_response {
         struct xenvhca_query_qp_rsp query_qp;
         struct xenvhca_create_srq_rsp create_srq;
         struct xenvhca_query_srq_rsp query_srq;
-    } u;
-    uint8_t udata[XENVHCA_UDATA_SIZE];
-};
+    } u;                            /*  16 */
+    uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
+};                                  /* 512 */
 
 /*
  ******************************************************************************
@@ -970,21 +971,21 @@ struct xenvhca_response {
 #define XENVHCA_EVT_ENTRIES             256
 
 struct xenvhca_event {
-    uint8_t type;
-    uint8_t event;
-    uint16_t reserved;
-    uint32_t handle;
-};
+    uint8_t type;                   /*   0 */
+    uint8_t event;                  /*   1 */
+    uint16_t reserved;              /*   2 */
+    uint32_t handle;                /*   4 */
+};                                  /*   8 */
 
 struct xenvhca_evt_page {
-    uint32_t prod;                  /* backend */
-    uint32_t overflow;              /* set by backend, cleared by frontend */
-    uint8_t pad0[56];
-    uint32_t cons;                  /* frontend, octet 64 */
-    uint8_t pad1[956];
-    struct xenvhca_event event[XENVHCA_EVT_ENTRIES]; /* octet 1024 */
-    uint8_t pad2[1024];
-};
+    uint32_t prod;                  /*   0, backend */
+    uint32_t overflow;              /*   4, frontend only clears it */
+    uint8_t pad0[56];               /*   8 */
+    uint32_t cons;                  /*  64, frontend */
+    uint8_t pad1[956];              /*  68 */
+    struct xenvhca_event event[XENVHCA_EVT_ENTRIES]; /* 1024 */
+    uint8_t pad2[1024];             /* 3072 */
+};                                  /* 4096 */
 
 /*
  ******************************************************************************
@@ -1035,23 +1036,23 @@ struct xenvhca_evt_page {
 #define XENVHCA_KICK_ENTRIES            256
 
 struct xenvhca_kick {
-    uint8_t type;
-    uint8_t flags;
-    uint16_t reserved;
-    uint32_t handle;
-};
+    uint8_t type;                   /*   0 */
+    uint8_t flags;                  /*   1 */
+    uint16_t reserved;              /*   2 */
+    uint32_t handle;                /*   4 */
+};                                  /*   8 */
 
 struct xenvhca_kick_page {
-    uint32_t prod;                  /* frontend */
-    uint32_t done_event;            /* frontend */
-    uint8_t pad0[56];
-    uint32_t cons;                  /* backend, octet 64 */
-    uint32_t done;                  /* backend */
-    uint32_t prod_event;            /* backend */
-    uint8_t pad1[948];
-    struct xenvhca_kick kick[XENVHCA_KICK_ENTRIES]; /* octet 1024 */
-    uint8_t pad2[1024];
-};
+    uint32_t prod;                  /*   0, frontend */
+    uint32_t done_event;            /*   4, frontend */
+    uint8_t pad0[56];               /*   8 */
+    uint32_t cons;                  /*  64, backend */
+    uint32_t done;                  /*  68, backend */
+    uint32_t prod_event;            /*  72, backend */
+    uint8_t pad1[948];              /*  76 */
+    struct xenvhca_kick kick[XENVHCA_KICK_ENTRIES]; /* 1024 */
+    uint8_t pad2[1024];             /* 3072 */
+};                                  /* 4096 */
 
 DEFINE_RING_TYPES(xenvhca, struct xenvhca_request, struct xenvhca_response);
 
