@@ -48,7 +48,7 @@ wrong_drawing() {
 }
 
 for bits in 64 32; do
-	claim "header alone, C90, $bits bits" alone gcc c gnu90 $bits
+	claim "header alone, C90, $bits bits" alone gcc c c90 $bits
 	claim "header alone, C99, $bits bits" alone gcc c c99 $bits
 	claim "header alone, C++98, $bits bits" alone g++ c++ c++98 $bits
 	claim "drawings and offsets, $bits bits" layout "$header" $bits
