@@ -30,7 +30,10 @@ enum vhca_field_kind {
 	VHCA_MASK,	/* request bits (arg) that are cleared */
 	VHCA_OUTPTR,	/* request u64: user address the kernel writes arg
 			 * octets to; backend uses its own buffer and appends
-			 * the result to the response udata */
+			 * the result to the response udata. The frontend
+			 * raises out_len on the wire by
+			 * vhca_provider_outptr(); the appended octets start
+			 * where the guest's own outlen ends. */
 };
 
 struct vhca_field {
@@ -66,7 +69,11 @@ const struct vhca_provider *vhca_provider_find(uint32_t driver_id,
 /* Row for an op or NULL: then both lengths must be 0. */
 const struct vhca_udata_op *vhca_provider_op(const struct vhca_provider *p,
 					     uint8_t op);
-/* 0, or -EINVAL if the lengths are outside the row. */
+/* Octets that the OUTPTR fields of a row append to the response udata; 0 for
+ * row NULL. */
+uint32_t vhca_provider_outptr(const struct vhca_udata_op *row);
+/* 0, or -EINVAL if the lengths are outside the row. Holds for the lengths of
+ * the guest's provider and for those on the wire. */
 int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 			uint32_t in_len, uint32_t out_len);
 
