@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Every difference between the kernels 6.1 .. 6.12 that the frontend meets.
+ * No other file tests the kernel version.
+ */
+#ifndef VHCA_COMPAT_H
+#define VHCA_COMPAT_H
+
+#include <linux/mm.h>
+#include <linux/version.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+/* 6.3: vm_flags is read-only, changed through accessors. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+/*
+ * 6.11: the last argument of create_cq is the attribute bundle. The op is
+ * declared with struct vhca_cq_attrs * and gets at udata by vhca_cq_udata().
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define vhca_cq_attrs uverbs_attr_bundle
+static inline struct ib_udata *vhca_cq_udata(struct uverbs_attr_bundle *attrs)
+{
+	return &attrs->driver_udata;
+}
+#else
+#define vhca_cq_attrs ib_udata
+static inline struct ib_udata *vhca_cq_udata(struct ib_udata *udata)
+{
+	return udata;
+}
+#endif
+
+/*
+ * 6.3: ib_umem_get() pins read-only what is registered read-only. We grant
+ * read-write, so ask for writable pages; before, it always did.
+ */
+static inline int vhca_umem_access(int access)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	return access | IB_ACCESS_LOCAL_WRITE;
+#else
+	return access;
+#endif
+}
+
+#endif
