@@ -27,6 +27,8 @@
 
 #define VHCA_RING_PAGES		(1u << XENVHCA_MAX_RING_ORDER)
 
+struct vhca_provider;
+
 /* Counters, in debugfs (stats.c); the data path must not move cmds. */
 struct vhca_stats {
 	atomic64_t cmds;		/* commands sent */
@@ -89,10 +91,11 @@ struct vhca_dev {
 
 	/* Cached before registration, refreshed by port events (device.c). */
 	struct xenvhca_get_info_rsp info;
+	const struct vhca_provider *provider;
 	struct ib_device_attr attr;
 	struct mutex cache_lock;	/* port, gids, pkeys */
 	struct ib_port_attr port;
-	u8 ip_gids;
+	unsigned long port_stamp;	/* jiffies of the last QUERY_PORT */
 	u8 link_layer;
 	struct xarray gids;		/* index -> struct xenvhca_gid copy */
 	u16 *pkeys;
@@ -119,6 +122,7 @@ struct vhca_ucontext {
 struct vhca_pd {
 	struct ib_pd ibpd;
 	u32 handle;
+	atomic_t mws;			/* may rightly keep an MR alive */
 };
 
 struct vhca_cq {
@@ -131,6 +135,7 @@ struct vhca_cq {
 struct vhca_qp {
 	struct ib_qp ibqp;
 	u32 handle;
+	u8 state;			/* enum ib_qp_state last asked for */
 	u32 last_kick;			/* index of the last kick, ring.c */
 	bool kicked;			/* last_kick is valid */
 	struct vhca_mem *buf, *sq_buf, *db;
