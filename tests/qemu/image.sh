@@ -1,0 +1,329 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Builds the test bed's base images from Debian packages and prints the folder
+# that holds them. Nothing of this project is inside: that comes in as a small
+# overlay for each run (overlay.sh), so the base is built once and cached.
+#
+#   dom0.cpio    root of the control domain (an uncompressed initrd)
+#   guest.cpio   root of a guest: as small as possible, because xl copies it
+#   hvm.cpio     added to dom0.cpio when a scenario starts HVM guests
+#   vmlinux, vmlinuz, xen   kernel for PV/PVH, for HVM and native, hypervisor
+#   dom0/, guest/           module trees, for depmod with the overlay's modules
+#
+# Everything is uncompressed on purpose: under software emulation inflating
+# costs more than copying.
+#
+# Usage: image.sh [--path]     --path: only print where the images would be
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/qemu/kver.sh
+. "$here/kver.sh"
+
+packages=(
+	"linux-image-$KVER" xen-utils-4.17 xen-hypervisor-4.17-amd64
+	xenstore-utils qemu-system-xen
+	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
+	iproute2 kmod udev iputils-ping procps socat strace jq pciutils
+	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
+	gzip tar cpio libjson-c5 libgcc-s1
+)
+
+# Programs in every root. A name that no package supplies is an error.
+common_programs=(
+	bash dash cat ls cp mv rm ln mkdir rmdir chmod chown touch head tail
+	wc sort uniq cut tr tee seq sleep date env id stat du df dd od sync true
+	false echo printf readlink realpath basename dirname mknod mktemp uname
+	timeout nproc sha256sum md5sum cmp diff grep sed mawk find xargs test
+	expr stdbuf kill mount umount dmesg setsid flock setpriv runuser taskset
+	prlimit mountpoint ps pgrep pkill pidof sysctl free
+	ip rdma ss ping modprobe insmod rmmod lsmod depmod modinfo udevadm
+	xenstore-read xenstore-write xenstore-ls xenstore-list xenstore-rm
+	xenstore-exists xenstore-chmod xenstore-watch strace socat
+	ibv_devices ibv_devinfo ibv_asyncwatch ibv_rc_pingpong ibv_uc_pingpong
+	ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong
+	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
+	ib_atomic_bw ib_atomic_lat rping ucmatose udaddy rdma_server rdma_client
+)
+dom0_programs=(
+	tar cpio gzip jq lspci setpci losetup lsblk bridge tc xargs nice
+	watch top vmstat rstream riostream cmtime mckey xenstore
+)
+xen_programs=(
+	xl xenstored xenconsoled xenconsole xen-init-dom0 xenstore-control
+	lsevtchn xen-diag xenctx xen-hptool xen-mfndump xen-cpuid
+)
+common_modules=(
+	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs
+	xen-netfront xen-blkfront xen-pcifront
+	ib_uverbs ib_umad rdma_ucm rdma_rxe crc32_generic crc32c_generic
+	dummy 8021q veth
+)
+dom0_modules=(
+	xen-netback xen-blkback xen-pciback bridge loop tun
+	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
+	mlx5_ib mlx4_ib ib_mthca
+)
+
+case "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" in
+bookworm) suite=bookworm ;;
+*)	suite=${VHCA_SUITE:-bookworm} ;;
+esac
+
+key=$( { echo "$suite ${VHCA_MIRROR:-}"; cat "$here/image.sh"; echo "$KVER"; } |
+	sha256sum | cut -c1-16)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
+if [ "${1:-}" = --path ] || [ -e "$cache/complete" ]; then
+	echo "$cache"
+	exit 0
+fi
+
+mkdir -p "${cache%/*}"
+exec 9>"$cache.lock"
+flock 9
+if [ -e "$cache/complete" ]; then
+	echo "$cache"
+	exit 0
+fi
+rm -rf "$cache" "$cache.tmp"
+mkdir -p "$cache.tmp"
+work=$cache.tmp/work
+all=$work/all
+trap 'rm -rf "$cache.tmp"' EXIT
+say() { echo "image: $*" >&2; }
+
+unpack_packages() {
+	local list
+	list=$(IFS=,; echo "${packages[*]}")
+	say "fetching Debian packages (once; cached in ${cache%/*})"
+	mkdir -p "$work"
+	# "extract" runs no maintainer script: fast, and no root is needed.
+	mmdebstrap --variant=extract --quiet --format=tar \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+		--include="$list" "$suite" "$work/all.tar" \
+		${VHCA_MIRROR:+"$VHCA_MIRROR"} >"$work/log" 2>&1 || {
+		tail -n 20 "$work/log" >&2
+		say "mmdebstrap failed: is the Debian mirror reachable?" \
+			"Set VHCA_MIRROR to use another one."
+		exit 1
+	}
+	mkdir "$all"
+	tar -C "$all" --exclude='./dev/*' --exclude='./usr/share/doc' \
+		--no-same-owner -xf "$work/all.tar"
+	rm "$work/all.tar"
+}
+
+# take ROOT PATH...: copies files (relative to /) and what links point to.
+take() {
+	local root=$1 p dir target
+	shift
+	for p; do
+		[ -e "$all/$p" ] || [ -L "$all/$p" ] || {
+			say "no package supplies $p"
+			return 1
+		}
+		dir=${p%/*}
+		mkdir -p "$root/$dir"
+		cp -a "$all/$p" "$root/$dir/"
+		while [ -L "$all/$p" ]; do
+			target=$(readlink "$all/$p")
+			case "$target" in
+			/*)	p=${target#/} ;;
+			*)	p=${p%/*}/$target ;;
+			esac
+			p=$(realpath -ms --relative-to=/ "/$p")
+			mkdir -p "$root/${p%/*}"
+			cp -a "$all/$p" "$root/${p%/*}/"
+		done
+	done
+}
+
+# A program's path, wherever merged /usr put it.
+program() {
+	local dir
+	for dir in usr/bin usr/sbin; do
+		if [ -e "$all/$dir/$1" ] || [ -L "$all/$dir/$1" ]; then
+			echo "$dir/$1"
+			return
+		fi
+	done
+	say "no package supplies program $1"
+	return 1
+}
+
+# Copies the shared libraries that ROOT's files need, until none is missing.
+take_libraries() {
+	local root=$1 lib found again=1 libdir=usr/lib/x86_64-linux-gnu
+	while [ "$again" = 1 ]; do
+		again=0
+		for lib in $(find "$root/usr" -type f \( -perm /111 -o -name '*.so*' \) \
+			-print0 | xargs -0 readelf -d 2>/dev/null |
+			sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u); do
+			[ -e "$root/$libdir/$lib" ] ||
+				[ -e "$root/usr/lib/$lib" ] || {
+				found=$(cd "$all" && find usr/lib -name "$lib" \
+					| head -n 1)
+				[ -n "$found" ] || {
+					say "library $lib is in no package"
+					return 1
+				}
+				take "$root" "$found"
+				again=1
+			}
+		done
+	done
+}
+
+take_modules() {
+	local root=$1 m
+	shift
+	mkdir -p "$root/usr/lib/modules/$KVER"
+	for m in "$all/usr/lib/modules/$KVER"/modules.{builtin,builtin.modinfo,order}; do
+		cp -a "$m" "$root/usr/lib/modules/$KVER/"
+	done
+	for m; do
+		modprobe -d "$all" -S "$KVER" --show-depends "$m" ||
+			{ say "kernel $KVER has no module $m"; return 1; }
+	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | sort -u |
+	while read -r m; do
+		m=${m#"$all"/}
+		take "$root" "usr/${m#usr/}"
+	done
+}
+
+skeleton() {
+	local root=$1
+	mkdir -p "$root"/{proc,sys,dev,run,tmp,root,etc,var/log,var/lib,usr/bin,usr/sbin,usr/lib/x86_64-linux-gnu,usr/lib64,home/user}
+	ln -s usr/bin "$root/bin"
+	ln -s usr/sbin "$root/sbin"
+	ln -s usr/lib "$root/lib"
+	ln -s usr/lib64 "$root/lib64"
+	ln -s ../run "$root/var/run"
+	ln -s dash "$root/usr/bin/sh"
+	ln -s mawk "$root/usr/bin/awk"
+	take "$root" usr/lib64/ld-linux-x86-64.so.2
+	printf '%s\n' root:x:0:0:root:/root:/bin/bash \
+		user:x:1000:1000:user:/home/user:/bin/bash \
+		nobody:x:65534:65534:nobody:/nonexistent:/bin/sh \
+		>"$root/etc/passwd"
+	printf '%s\n' root:x:0: tty:x:5: disk:x:6: kmem:x:15: lp:x:7: \
+		dialout:x:20: cdrom:x:24: tape:x:26: audio:x:29: video:x:44: \
+		input:x:101: kvm:x:102: render:x:103: sgx:x:104: rdma:x:105: \
+		user:x:1000: nogroup:x:65534: >"$root/etc/group"
+	echo '127.0.0.1 localhost' >"$root/etc/hosts"
+	printf 'passwd: files\ngroup: files\nhosts: files\n' \
+		>"$root/etc/nsswitch.conf"
+	take "$root" etc/libibverbs.d usr/lib/x86_64-linux-gnu/libibverbs \
+		usr/lib/x86_64-linux-gnu/libgcc_s.so.1
+	# Provider plugins are links into the library folder.
+	local plugin
+	for plugin in "$all"/usr/lib/x86_64-linux-gnu/libibverbs/*.so; do
+		take "$root" "${plugin#"$all"/}"
+	done
+	take "$root" usr/lib/systemd/systemd-udevd
+	mkdir -p "$root/usr/lib/udev/rules.d"
+	take "$root" usr/lib/udev/rules.d/{50-udev-default,80-drivers}.rules
+}
+
+fill_root() {
+	local root=$1 p
+	shift
+	skeleton "$root"
+	for p in "${common_programs[@]}" "$@"; do
+		p=$(program "$p")
+		take "$root" "$p"
+	done
+}
+
+build_guest() {
+	fill_root "$work/guest"
+	take_modules "$work/guest" "${common_modules[@]}"
+	# A driver domain runs the backend: it links against these.
+	for p in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 \
+		libxenctrl.so.4.17 libxenforeignmemory.so.1 \
+		libxendevicemodel.so.1 libxencall.so.1 libxentoollog.so.1 \
+		libxentoolcore.so.1 libjson-c.so.5; do
+		take "$work/guest" usr/lib/x86_64-linux-gnu/$p
+	done
+	take_libraries "$work/guest"
+}
+
+build_dom0() {
+	local p
+	fill_root "$work/dom0" "${dom0_programs[@]}"
+	take "$work/dom0" usr/lib/xen-4.17/bin/{libxl-save-helper,init-xenstore-domain} \
+		usr/lib/x86_64-linux-gnu/libjson-c.so.5 etc/xen
+	for p in "${xen_programs[@]}"; do
+		take "$work/dom0" "usr/lib/xen-4.17/bin/$p"
+		ln -sf "../lib/xen-4.17/bin/$p" "$work/dom0/usr/sbin/$p"
+	done
+	take_modules "$work/dom0" "${common_modules[@]}" "${dom0_modules[@]}"
+	take_libraries "$work/dom0"
+	mkdir -p "$work/dom0/guest"
+	cp "$cache.tmp/vmlinux" "$work/dom0/guest/"
+}
+
+# What dom0 needs besides to start HVM guests: the device model.
+build_hvm() {
+	local f
+	take "$work/hvm" usr/libexec/xen-qemu-system-i386 \
+		usr/lib/xen-4.17/boot/hvmloader
+	for f in bios.bin bios-256k.bin kvmvapic.bin linuxboot.bin \
+		linuxboot_dma.bin multiboot.bin vgabios-stdvga.bin \
+		vgabios-cirrus.bin vgabios.bin; do
+		f=$(cd "$all" && find usr/share -name "$f" | head -n 1)
+		[ -z "$f" ] || take "$work/hvm" "$f"
+	done
+	mkdir -p "$work/hvm/guest" "$work/hvm/usr/lib/x86_64-linux-gnu"
+	take_libraries "$work/hvm"
+	cp "$cache.tmp/vmlinuz" "$work/hvm/guest/"
+	# Do not ship twice what dom0 has.
+	(cd "$work/hvm" && find . -type f) | while read -r f; do
+		[ ! -e "$work/dom0/$f" ] || rm "$work/hvm/$f"
+	done
+}
+
+# An ELF kernel: neither Xen nor libxl then spends seconds on inflating it.
+extract_kernel() {
+	local skip
+	cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/vmlinuz"
+	zcat "$all/boot/xen-4.17-amd64.gz" >"$cache.tmp/xen"
+	# The payload is an xz stream inside the bzImage.
+	skip=$(LC_ALL=C grep -obUaP '\xFD7zXZ\x00' "$cache.tmp/vmlinuz" |
+		cut -d: -f1 | head -n 1)
+	[ -n "$skip" ] || { say "vmlinuz-$KVER holds no xz payload"; exit 1; }
+	tail -c +$((skip + 1)) "$cache.tmp/vmlinuz" |
+		xz -dc --single-stream >"$cache.tmp/vmlinux" 2>/dev/null || true
+	strip -s "$cache.tmp/vmlinux"
+}
+
+pack() {
+	(cd "$1" && find . | LC_ALL=C sort |
+		cpio --quiet -o -H newc -R 0:0) >"$2"
+}
+
+keep_modules() {
+	mkdir -p "$cache.tmp/$1/lib"
+	cp -a "$work/$1/usr/lib/modules" "$cache.tmp/$1/lib/"
+}
+
+unpack_packages
+extract_kernel
+depmod -b "$all" "$KVER"
+say "building the roots"
+build_guest
+build_dom0
+build_hvm
+keep_modules guest
+keep_modules dom0
+pack "$work/guest" "$cache.tmp/guest.cpio"
+mkdir -p "$work/dom0/guest"
+cp "$cache.tmp/guest.cpio" "$work/dom0/guest/base.cpio"
+pack "$work/dom0" "$cache.tmp/dom0.cpio"
+pack "$work/hvm" "$cache.tmp/hvm.cpio"
+rm -rf "$work"
+touch "$cache.tmp/complete"
+mv "$cache.tmp" "$cache"
+say "done: $(du -sh "$cache" | cut -f1)"
+echo "$cache"

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Sourced: sets KVER, the kernel that modules are built for and that the test
+# bed boots: KVER from the environment, else that of KDIR, else the newest
+# amd64 headers installed. Trusts nothing but the file system.
+# shellcheck disable=SC2034
+if [ -z "${KVER:-}" ] && [ -n "${KDIR:-}" ]; then
+	KVER=$(sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+		"$KDIR/include/generated/utsrelease.h" 2>/dev/null)
+fi
+if [ -z "${KVER:-}" ]; then
+	KVER=$(find /usr/src -maxdepth 1 -name 'linux-headers-*-amd64' \
+		! -name '*-cloud-amd64' ! -name '*-rt-amd64' 2>/dev/null |
+		sort -V | tail -n 1)
+	KVER=${KVER##*/linux-headers-}
+fi
+if [ -z "$KVER" ]; then
+	echo "no kernel headers found: run 'make deps', or set KDIR" >&2
+	exit 1
+fi

@@ -1,0 +1,210 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Functions for scenarios (NN-claim.sh), which run in dom0 of the test bed and
+# source this file first. A scenario passes when it ends with status 0 and made
+# at least one check; any command that fails without being tested ends it.
+set -eEuo pipefail
+shopt -s inherit_errexit
+
+BRIDGE_NET=192.168.77
+AGENT_PORT=7000
+GUEST_RUN=/run/guest
+checks=0
+skipping=0
+
+now() { cut -d' ' -f1 /proc/uptime; }
+
+# step TEXT: what happens next; the last one is printed when the scenario fails.
+step() {
+	echo "$*" >"$SCENARIO_DIR/step"
+	echo "[$(now)] == $*"
+}
+
+note() { echo "[$(now)]    $*"; }
+
+# fail WHY: ends the scenario.
+fail() {
+	echo "$*" >"$SCENARIO_DIR/why"
+	echo "[$(now)] FAIL $*"
+	trap - ERR
+	exit 1
+}
+
+# skip WHY: ends the scenario as skipped; an unexpected skip fails in CI.
+skip() {
+	echo "$*" >"$SCENARIO_DIR/why"
+	echo "[$(now)] SKIP $*"
+	skipping=1
+	exit 77
+}
+
+# check CLAIM COMMAND...: the command must succeed.
+check() {
+	local claim=$1 rc=0
+	shift
+	"$@" || rc=$?
+	checks=$((checks + 1))
+	[ "$rc" = 0 ] || fail "$claim (exit $rc: $*)"
+	echo "[$(now)] ok $claim"
+}
+
+# check_not CLAIM COMMAND...: the command must fail (with an exit status, not
+# by a lost guest or a time-out).
+check_not() {
+	local claim=$1 rc=0
+	shift
+	"$@" || rc=$?
+	checks=$((checks + 1))
+	case "$rc" in
+	0)	fail "$claim (did not fail: $*)" ;;
+	124|255) fail "$claim (no verdict, exit $rc: $*)" ;;
+	esac
+	echo "[$(now)] ok $claim"
+}
+
+# wait_until SECONDS COMMAND...: polls until it succeeds; else status 1.
+wait_until() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+on_exit() {
+	local rc=$?
+	if [ "$rc" = 0 ] && [ "$checks" = 0 ]; then
+		echo "it ended without a single check" >"$SCENARIO_DIR/why"
+		exit 1
+	fi
+	exit "$rc"
+}
+on_err() {
+	[ "$skipping" = 1 ] || [ -e "$SCENARIO_DIR/why" ] ||
+		echo "line $2: '$3' returned $1" >"$SCENARIO_DIR/why"
+}
+trap on_exit EXIT
+trap 'on_err $? $LINENO "$BASH_COMMAND"' ERR
+
+guest_ip() { cat "$GUEST_RUN/$1.ip"; }
+guest_domid() { xl domid "$1"; }
+
+new_guest_number() {
+	local n=1
+	until mkdir "$GUEST_RUN/number.$n" 2>/dev/null; do
+		n=$((n + 1))
+	done
+	echo "$n"
+}
+
+# guest_config NAME pv|pvh|hvm [mem=MB] [vcpus=N] [append=KERNEL ARGS]
+# [xl.cfg line]...: writes NAME's xl configuration and prints its file name.
+guest_config() {
+	local name=$1 type=$2 mem=256 vcpus=1 append='' n arg cfg
+	local kernel=/guest/vmlinux
+	shift 2
+	n=$(new_guest_number)
+	cfg=$GUEST_RUN/$name.cfg
+	echo "$BRIDGE_NET.$((10 + n))" >"$GUEST_RUN/$name.ip"
+	[ "$type" != hvm ] || kernel=/guest/vmlinuz
+	: >"$cfg.extra"
+	for arg; do
+		case "$arg" in
+		mem=*)		mem=${arg#*=} ;;
+		vcpus=*)	vcpus=${arg#*=} ;;
+		append=*)	append=${arg#*=} ;;
+		*)		echo "$arg" >>"$cfg.extra" ;;
+		esac
+	done
+	cat >"$cfg" <<-EOT
+	name = "$name"
+	type = "$type"
+	kernel = "$kernel"
+	ramdisk = "$GUEST_RUN/initrd"
+	memory = $mem
+	vcpus = $vcpus
+	max_grant_frames = 1024
+	max_maptrack_frames = 1024
+	vif = [ "mac=00:16:3e:77:00:$(printf %02x $((10 + n))),bridge=xenbr0,script=vif,type=vif" ]
+	extra = "console=hvc0 quiet loglevel=4 panic=1 rdinit=/init net.ifnames=0 vhca.ip=$(guest_ip "$name") vhca.name=$name $append"
+	on_poweroff = "destroy"
+	on_crash = "destroy"
+	on_reboot = "destroy"
+	EOT
+	if [ "$type" = hvm ]; then
+		printf '%s\n' 'vga = "none"' 'nographic = 1' 'usb = 0' \
+			'serial = "none"' >>"$cfg"
+	fi
+	cat "$cfg.extra" >>"$cfg"
+	echo "$cfg"
+}
+
+# guest_start NAME: creates the domain from guest_config's file, waits for its
+# agent. A vhca line needs vhcactl unless xl itself knows vhca devices.
+guest_start() {
+	local name=$1 cfg=$GUEST_RUN/$1.cfg create=(xl create)
+	local start
+	start=$(now)
+	if grep -q '^vhca' "$cfg" && command -v vhcactl >/dev/null; then
+		create=(vhcactl create)
+	fi
+	"${create[@]}" "$cfg" || fail "guest $name: ${create[*]} failed"
+	wait_until 60 xenstore-read "/local/domain/$(xl domid "$name")/data/ready" &&
+	wait_until 5 vhca-agent -t 3 "$(guest_ip "$name")" $AGENT_PORT true ||
+		fail "guest $name did not answer within 60 s (see guest-$name.log)"
+	note "guest $name: up after $(awk "BEGIN { print $(now) - $start }") s"
+}
+
+# guest_create NAME pv|pvh|hvm [option or xl.cfg line]...: see guest_config.
+guest_create() {
+	guest_config "$@" >/dev/null
+	guest_start "$1"
+}
+
+# guest_destroy NAME: as a crash would: no chance to clean up.
+guest_destroy() {
+	xl destroy "$1"
+}
+
+# guest_sh [-t SECONDS] [-i] NAME COMMAND...: runs it in the guest by bash,
+# streams stdout and stderr, returns its status (124 time-out, default 60 s;
+# 255 no guest). -i passes stdin on. Several may run at once (use &).
+guest_sh() {
+	local opts=() name
+	while :; do
+		case "$1" in
+		-t)	opts+=(-t "$2"); shift 2 ;;
+		-i)	opts+=(-i); shift ;;
+		*)	break ;;
+		esac
+	done
+	name=$1
+	shift
+	vhca-agent "${opts[@]}" "$(guest_ip "$name")" $AGENT_PORT "$*"
+}
+
+# guest_put NAME LOCAL REMOTE and guest_get NAME REMOTE LOCAL: one file.
+guest_put() { guest_sh -i "$1" "cat >'$3'" <"$2"; }
+guest_get() { guest_sh "$1" "cat '$2'" >"$3"; }
+
+# wait_guest SECONDS NAME COMMAND...: polls a command in the guest.
+wait_guest() {
+	local seconds=$1
+	shift
+	wait_until "$seconds" guest_sh "$@"
+}
+
+# rxe_setup: Soft-RoCE device rxe0 on a dummy network device; GID index 1 is
+# the IPv4 one (10.9.0.1).
+rxe_setup() {
+	[ ! -e /sys/class/infiniband/rxe0 ] || return 0
+	modprobe -a dummy rdma_rxe ib_uverbs
+	ip link add d0 type dummy
+	ip addr add 10.9.0.1/24 dev d0
+	ip link set d0 up
+	rdma link add rxe0 type rxe netdev d0
+	wait_until 10 test -e /dev/infiniband/uverbs0
+}

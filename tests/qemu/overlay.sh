@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Packs this project's part of the test bed's roots: what changes from run to
+# run. Usage: overlay.sh IMAGES BUILD OUT
+#   IMAGES  folder printed by image.sh      BUILD  the project's build folder
+#   OUT     gets overlay.cpio, to be appended to dom0.cpio
+# Taken along when present: BUILD/kmod/**/*.ko, BUILD/stage (an installation
+# with DESTDIR), BUILD/tests/verbs programs, and every folder or file in
+# OVERLAY_EXTRA (a space-separated list; laid over both roots).
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/qemu/kver.sh
+. "$here/kver.sh"
+images=$1 build=$2 out=$3
+work=$out/overlay
+rm -rf "$work"
+mkdir -p "$work"/{dom0,guest}
+
+# Copies an installed tree; the roots have a merged /usr.
+merge_tree() {
+	local from=$1 to=$2 d
+	mkdir -p "$to/usr"
+	cp -a "$from/." "$to/"
+	for d in bin sbin lib; do
+		[ ! -d "$to/$d" ] || {
+			mkdir -p "$to/usr/$d"
+			cp -a "$to/$d/." "$to/usr/$d/"
+			rm -r "${to:?}/$d"
+		}
+	done
+}
+
+# Modules, with dependencies computed against the base image's own.
+add_modules() {
+	local root=$1 base=$2 ko dir=usr/lib/modules/$KVER
+	mkdir -p "$root/$dir/updates" "$work/depmod.$base/lib/modules"
+	find "$build/kmod" -name '*.ko' -exec cp {} "$root/$dir/updates/" \; \
+		2>/dev/null || true
+	for ko in "$root/$dir/updates"/*.ko; do
+		[ ! -e "$ko" ] || strip --strip-debug "$ko"
+	done
+	cp -as "$images/$base/lib/modules/$KVER" "$work/depmod.$base/lib/modules/"
+	cp -a "$root/$dir/updates" "$work/depmod.$base/lib/modules/$KVER/"
+	depmod -b "$work/depmod.$base" "$KVER"
+	find "$work/depmod.$base/lib/modules/$KVER" -maxdepth 1 -type f \
+		-exec cp {} "$root/$dir/" \;
+}
+
+add_programs() {
+	local root=$1 f
+	mkdir -p "$root/usr/bin" "$root/usr/sbin"
+	cp "$work/vhca-agent" "$root/usr/sbin/"
+	[ ! -d "$build/stage" ] || merge_tree "$build/stage" "$root"
+	for f in "$build"/tests/verbs/*; do
+		if [ -f "$f" ] && [ -x "$f" ]; then
+			cp "$f" "$root/usr/bin/"
+		fi
+	done
+	for f in ${OVERLAY_EXTRA:-}; do
+		if [ -d "$f" ]; then
+			merge_tree "$f" "$root"
+		else
+			cp "$f" "$root/usr/bin/"
+		fi
+	done
+	rm -rf "$root"/usr/{include,share/{man,doc}}
+}
+
+pack() {
+	(cd "$1" && find . | LC_ALL=C sort |
+		cpio --quiet -o -H newc -R 0:0) >"$2"
+}
+
+${CC:-gcc} -O2 -Wall -static -o "$work/vhca-agent" "$here/agent.c"
+for side in guest dom0; do
+	add_programs "$work/$side"
+	add_modules "$work/$side" "$side"
+	cp "$here/root/$side-init" "$work/$side/init"
+done
+mkdir -p "$work"/dom0/{guest,tests,etc/xen/scripts}
+cp "$here/root/vif" "$work/dom0/etc/xen/scripts/"
+printf 'autoballoon="off"\nrun_hotplug_scripts=1\n' >"$work/dom0/etc/xen/xl.conf"
+cp -a "$here" "$work/dom0/tests/"
+[ ! -d "$here/../verbs" ] || {
+	mkdir -p "$work/dom0/tests/verbs"
+	find "$here/../verbs" -maxdepth 1 -type f ! -name '*.c' ! -name '*.h' \
+		-exec cp {} "$work/dom0/tests/verbs/" \;
+}
+pack "$work/guest" "$work/dom0/guest/overlay.cpio"
+pack "$work/dom0" "$out/overlay.cpio"
+rm -rf "$work"

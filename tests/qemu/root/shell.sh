@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# In dom0, on the terminal: runs the preparation script if there is one, then
+# an interactive shell with the scenario functions loaded.
+export SCENARIO=shell SCENARIO_DIR=/share/shell-run
+mkdir -p "$SCENARIO_DIR"
+cd /tests/qemu || exit 1
+dmesg -n 3
+if [ -s /share/shell ]; then
+	bash /share/shell 2>&1 || echo "(preparation failed; the shell is yours)"
+fi
+cat <<'HINTS'
+
+  dom0 shell.  guest_sh g1 ibv_devinfo     run a command in a guest
+               xl list; xl console g1      toolstack (leave a console: Ctrl-])
+               . lib.sh functions: guest_create, guest_destroy, rxe_setup, ...
+               exit (or Ctrl-D)            stop the machine
+
+HINTS
+bash --rcfile <(echo '. /tests/qemu/lib.sh; set +eu; trap - EXIT ERR; PS1="dom0# "')
+touch /share/done
+sync
+sleep 1000
