@@ -70,11 +70,15 @@ struct vhca_ring {
 	spinlock_t lock;		/* cmd ring, pending ids, state */
 	struct vhca_cmd *pending[XENVHCA_MAX_ID];
 	DECLARE_BITMAP(ids, XENVHCA_MAX_ID);
+	unsigned int next_id;
+	struct xenvhca_response scratch; /* the one copy of a response */
 	enum vhca_ring_state state;
 	wait_queue_head_t slots;	/* waiters for a slot or an id */
 
 	spinlock_t kick_lock;		/* producer side of the kick ring */
 	u32 kick_prod;			/* private copy */
+	u32 kick_done;			/* done at the last upcall */
+	u16 kick_what[XENVHCA_KICK_ENTRIES]; /* type, flags: private copy */
 	wait_queue_head_t kick_wait;	/* waiters for done or room */
 	u32 evt_cons;			/* private copy */
 };
@@ -100,9 +104,13 @@ struct vhca_dev {
 	struct xarray gids;		/* index -> struct xenvhca_gid copy */
 	u16 *pkeys;
 	struct work_struct refresh_work;
-	struct work_struct fatal_work;
+	/* Bit n: the backend reported port event n (enum ib_event_type). Set
+	 * before vhca_device_refresh(), which passes them on to ib_core after
+	 * the cache is fresh, so that who hears of it sees the new state. */
+	unsigned long port_events;
 
-	/* Objects by backend handle, for events; all under evt_lock. */
+	/* Objects by backend handle, for events; all under evt_lock, which the
+	 * event channel's upcall takes: spin_lock_irq() elsewhere. */
 	spinlock_t evt_lock;
 	struct xarray cqs, qps, srqs;
 	bool registered;
@@ -114,8 +122,8 @@ struct vhca_front;
 struct vhca_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
-	struct mutex lock;		/* maps, orphans */
-	struct list_head maps;		/* struct vhca_map, map.c */
+	struct mutex lock;		/* orphans */
+	struct list_head maps;		/* struct vhca_map, private to map.c */
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 };
 
@@ -227,7 +235,7 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 int vhca_ring_kick(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 		   u32 *last, bool *valid, bool wait);
 
-/* ---- event.c: one copied event to ib_core; process context ---- */
+/* ---- event.c: one copied event to ib_core; any context, also upcalls ---- */
 void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
 void vhca_event_overflow(struct vhca_dev *dev);
 
@@ -258,6 +266,7 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem);
 void vhca_mem_put(struct vhca_mem *mem);
 int vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
+u64 vhca_grant_zombies(void);	/* pages the backend does not let go */
 /* Data pages that can be granted in all: for max_mr_size. */
 u64 vhca_grant_max_pages(void);
 /* Ends one reference of a page that the caller allocated with
@@ -269,15 +278,27 @@ void vhca_grant_end_page(grant_ref_t ref, struct page *page);
  * vhca_map_grants() - map granted backend pages over a whole VMA
  * @ref: nr_pages references, copied from checked responses
  * @offset: mmap offset, for the MUNMAP command when the VMA is gone
- * On success the VMA is tracked in uc->maps; its close sends MUNMAP.
+ *
+ * On success the VMA is tracked in uc->maps; a worker sends MUNMAP when the
+ * last VMA is closed. On an error the caller sends MUNMAP: the backend says
+ * -EBUSY while the undo of a partial mapping is under way, which is harmless,
+ * because DEALLOC_UCONTEXT ends the range too.
+ *
+ * Return: 0; -EINVAL if the VMA is private, of another size, or the range is
+ * mapped already; -ENOMEM; -EIO if Xen refused a reference.
  */
 int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		    const grant_ref_t *ref, u32 nr_pages, u64 offset);
 /* Take every mapping away from the processes (device is going): later
  * accesses see zero pages. Grants are unmapped when this returns. */
 void vhca_map_zap(struct vhca_ucontext *uc);
+/* Wait until the MUNMAP of every closed VMA was answered; bounded. To be
+ * called before DEALLOC_UCONTEXT. */
+void vhca_map_flush(struct vhca_ucontext *uc);
+int vhca_map_init(void);
+void vhca_map_exit(void);
 
-/* ---- stats.c ---- */
+/* ---- stats.c; add and del are called by xenbus.c ---- */
 void vhca_stats_init(void);
 void vhca_stats_exit(void);
 void vhca_stats_add(struct vhca_dev *dev);
