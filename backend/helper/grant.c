@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * grant.c: grants the HCA driver's own queue pages, which the caller mapped
+ * through a verbs file, to another domain, and ends the grants.
+ *
+ * Runs in the worker's system calls and, for grants that the other domain
+ * still maps ("zombies"), in the workqueue. The other domain is not trusted:
+ * a page that it still maps is neither freed nor reused.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <xen/grant_table.h>
+#include <xen/page.h>
+#include "compat.h"
+#include "helper.h"
+
+#define VH_RETRY	msecs_to_jiffies(100)	/* grants still mapped */
+#define VH_BATCH	4096			/* grant references at once */
+
+/* Pages granted by one VHCA_HELPER_GRANT; one page reference for each. */
+struct vh_range {
+	struct list_head list;		/* vh_zombie_list, when handed over */
+	u32 nr;				/* pages not yet ended */
+	grant_ref_t *refs;
+	struct page *pages[];
+};
+
+static LIST_HEAD(vh_zombie_list);
+static DEFINE_MUTEX(vh_zombie_lock);
+
+/*
+ * References to the pages of one shared writable verbs mapping. An ordinary
+ * reference is enough: these are the driver's own kernel pages, which do not
+ * move, and vfree() or free_page() by the driver only drops the driver's. A
+ * pin would say the same, but makes no difference for such pages.
+ */
+static int vh_get_pages(u64 addr, u32 nr, struct page **pages)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	long got = -EFAULT;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = vma_lookup(mm, addr);
+	if (vma && (vma->vm_flags & VM_SHARED) && vh_is_uverbs(vma) &&
+	    (vma->vm_end - addr) >> PAGE_SHIFT >= nr)
+		got = vh_get_user_pages(addr, nr, pages);
+	mmap_read_unlock(mm);
+	if (got == nr)
+		return 0;
+	while (got > 0)
+		put_page(pages[--got]);
+	return got < 0 ? got : -EFAULT;
+}
+
+/* Ends what is not mapped; returns the number of pages that still are. */
+static u32 vh_try_end(struct vh_range *r)
+{
+	u32 i, left = 0;
+
+	for (i = 0; i < r->nr; i++) {
+		if (gnttab_try_end_foreign_access(r->refs[i])) {
+			put_page(r->pages[i]);
+		} else {
+			r->refs[left] = r->refs[i];
+			r->pages[left++] = r->pages[i];
+		}
+		cond_resched();
+	}
+	atomic_sub(r->nr - left, &vh_grants);
+	r->nr = left;
+	return left;
+}
+
+static void vh_zombie_fn(struct work_struct *work)
+{
+	struct vh_range *r, *next;
+	u32 before;
+
+	mutex_lock(&vh_zombie_lock);
+	list_for_each_entry_safe(r, next, &vh_zombie_list, list) {
+		before = r->nr;
+		atomic_sub(before - vh_try_end(r), &vh_zombies);
+		if (!r->nr) {
+			list_del(&r->list);
+			kvfree(r);
+		}
+	}
+	if (!list_empty(&vh_zombie_list))
+		queue_delayed_work(vh_wq, to_delayed_work(work), VH_RETRY);
+	mutex_unlock(&vh_zombie_lock);
+}
+static DECLARE_DELAYED_WORK(vh_zombie_work, vh_zombie_fn);
+
+/* Consumes r. Returns the number of pages that the other domain still maps. */
+static u32 vh_end(struct vh_range *r)
+{
+	u32 left = vh_try_end(r);
+
+	if (!left) {
+		kvfree(r);
+		return 0;
+	}
+	mutex_lock(&vh_zombie_lock);
+	atomic_add(left, &vh_zombies);
+	list_add_tail(&r->list, &vh_zombie_list);
+	queue_delayed_work(vh_wq, &vh_zombie_work, VH_RETRY);
+	mutex_unlock(&vh_zombie_lock);
+	return left;
+}
+
+/* Grants r->pages[0..nr-1]; r->nr says how many were, also on failure. */
+static int vh_grant_pages(struct vh_range *r, u32 nr, domid_t domid)
+{
+	grant_ref_t head;
+	u32 n;
+	int err;
+
+	while (r->nr < nr) {
+		n = min_t(u32, nr - r->nr, VH_BATCH);
+		err = gnttab_alloc_grant_references(n, &head);
+		if (err) {
+			pr_warn_ratelimited("no %u grant references left; raise max_grant_frames of this domain\n",
+					    nr - r->nr);
+			return -ENOSPC;
+		}
+		atomic_add(n, &vh_grants);
+		for (; n; n--, r->nr++) {
+			r->refs[r->nr] = gnttab_claim_grant_reference(&head);
+			gnttab_grant_foreign_access_ref(r->refs[r->nr], domid,
+				xen_page_to_gfn(r->pages[r->nr]), 0);
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg)
+{
+	struct vhca_helper_grant g;
+	struct vh_range *r;
+	int err;
+	u32 i;
+
+	if (copy_from_user(&g, arg, sizeof(g)))
+		return -EFAULT;
+	if (!g.nr_pages || g.nr_pages > VHCA_HELPER_MAX_PAGES || g.reserved ||
+	    g.reserved1 || g.domid >= DOMID_FIRST_RESERVED ||
+	    !PAGE_ALIGNED(g.addr) || g.addr >= TASK_SIZE)
+		return -EINVAL;
+	r = kvzalloc(struct_size(r, pages, g.nr_pages) +
+		     g.nr_pages * sizeof(*r->refs), GFP_KERNEL);
+	if (!r)
+		return -ENOMEM;
+	r->refs = (void *)&r->pages[g.nr_pages];
+	err = vh_get_pages(g.addr, g.nr_pages, r->pages);
+	if (err) {
+		kvfree(r);
+		return err;
+	}
+	err = vh_grant_pages(r, g.nr_pages, g.domid);
+	for (i = r->nr; i < g.nr_pages; i++)
+		put_page(r->pages[i]);
+	if (err)
+		goto end;
+	err = -EFAULT;
+	if (copy_to_user(u64_to_user_ptr(g.refs), r->refs,
+			 g.nr_pages * sizeof(*r->refs)))
+		goto end;
+	err = xa_alloc(&vf->ranges, &g.id, r, xa_limit_31b, GFP_KERNEL);
+	if (err)
+		goto end;
+	if (!copy_to_user(arg, &g, sizeof(g)))
+		return 0;
+	err = -EFAULT;
+	r = xa_erase(&vf->ranges, g.id);
+end:
+	if (r)
+		vh_end(r);
+	return err;
+}
+
+long vh_ungrant(struct vh_file *vf, struct vhca_helper_ungrant __user *arg)
+{
+	struct vhca_helper_ungrant u;
+	struct vh_range *r;
+
+	if (copy_from_user(&u, arg, sizeof(u)))
+		return -EFAULT;
+	if (u.reserved)
+		return -EINVAL;
+	r = xa_erase(&vf->ranges, u.id);
+	return r ? vh_end(r) : -ENOENT;
+}
+
+void vh_grant_release(struct vh_file *vf)
+{
+	struct vh_range *r;
+	unsigned long id;
+
+	xa_for_each(&vf->ranges, id, r)
+		vh_end(r);
+	xa_destroy(&vf->ranges);
+}
+
+/* What is left goes to the kernel's own list of late grants. */
+void vh_grant_stop(void)
+{
+	struct vh_range *r, *next;
+	u32 i;
+
+	cancel_delayed_work_sync(&vh_zombie_work);
+	list_for_each_entry_safe(r, next, &vh_zombie_list, list) {
+		for (i = 0; i < r->nr; i++)
+			gnttab_end_foreign_access(r->refs[i], r->pages[i]);
+		kvfree(r);
+	}
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * xen-vhca-helper: what xen-vhcad cannot do from user space in the domain
+ * that owns the HCA. (1) Grant queue pages that the HCA's driver allocated
+ * and the daemon mapped through a verbs file. (2) Keep the memory of a dead
+ * worker until nothing in it is pinned by verbs any more, because a grant
+ * mapping must not be torn down under a memory region.
+ *
+ * Runs in the worker's system calls and in one workqueue. Trusts the caller
+ * (root) not to be hostile, and the granted domain not at all: a page that
+ * it still maps is neither freed nor reused.
+ */
+#include <linux/cdev.h>
+#include <linux/debugfs.h>
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <xen/page.h>
+#include <xen/xen.h>
+#include "helper.h"
+
+static struct miscdevice vh_misc;
+static struct dentry *vh_debug;
+struct workqueue_struct *vh_wq;
+atomic_t vh_grants, vh_zombies, vh_kept;
+
+/*
+ * A mapping of /dev/infiniband/uverbsN: its device is the parent of the
+ * character device (which the open file keeps alive), and belongs to the
+ * class of that name. Comparing ktypes first makes sure that the parent is
+ * a struct device at all. Works with ib_uverbs built in and as a module.
+ */
+bool vh_is_uverbs(const struct vm_area_struct *vma)
+{
+	struct kobject *kobj;
+	struct inode *inode;
+
+	if (!vma->vm_file)
+		return false;
+	inode = file_inode(vma->vm_file);
+	if (!S_ISCHR(inode->i_mode) || !inode->i_cdev)
+		return false;
+	kobj = inode->i_cdev->kobj.parent;
+	if (!kobj || kobj->ktype != vh_misc.this_device->kobj.ktype)
+		return false;
+	return kobj_to_dev(kobj)->class &&
+	       !strcmp(kobj_to_dev(kobj)->class->name, "infiniband_verbs");
+}
+
+static int vh_open(struct inode *inode, struct file *file)
+{
+	struct vh_file *vf = kzalloc(sizeof(*vf), GFP_KERNEL);
+
+	if (!vf)
+		return -ENOMEM;
+	xa_init_flags(&vf->ranges, XA_FLAGS_ALLOC1);
+	file->private_data = vf;
+	return nonseekable_open(inode, file);
+}
+
+static int vh_release(struct inode *inode, struct file *file)
+{
+	struct vh_file *vf = file->private_data;
+
+	vh_grant_release(vf);
+	vh_keep_release(vf->keep);
+	kfree(vf);
+	return 0;
+}
+
+static long vh_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	void __user *uarg = (void __user *)arg;
+
+	switch (cmd) {
+	case VHCA_HELPER_GRANT:
+		return vh_grant(file->private_data, uarg);
+	case VHCA_HELPER_UNGRANT:
+		return vh_ungrant(file->private_data, uarg);
+	case VHCA_HELPER_KEEP_MM:
+		return vh_keep_mm(file->private_data);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct file_operations vh_fops = {
+	.owner = THIS_MODULE,
+	.open = vh_open,
+	.release = vh_release,
+	.unlocked_ioctl = vh_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.llseek = no_llseek,
+};
+
+static struct miscdevice vh_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "xen/vhca-helper",
+	.fops = &vh_fops,
+	.mode = 0600,
+};
+
+static int __init vh_init(void)
+{
+	int err;
+
+	if (!xen_domain() || PAGE_SIZE != XEN_PAGE_SIZE)
+		return -ENODEV;
+	vh_wq = alloc_workqueue("xen-vhca-helper", WQ_UNBOUND, 0);
+	if (!vh_wq)
+		return -ENOMEM;
+	err = misc_register(&vh_misc);
+	if (err) {
+		destroy_workqueue(vh_wq);
+		return err;
+	}
+	vh_debug = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	debugfs_create_atomic_t("grants", 0400, vh_debug, &vh_grants);
+	debugfs_create_atomic_t("zombies", 0400, vh_debug, &vh_zombies);
+	debugfs_create_atomic_t("kept_mms", 0400, vh_debug, &vh_kept);
+	return 0;
+}
+
+/* No file is open and no memory kept: both hold the module. */
+static void __exit vh_exit(void)
+{
+	debugfs_remove(vh_debug);
+	misc_deregister(&vh_misc);
+	vh_grant_stop();
+	destroy_workqueue(vh_wq);
+}
+
+module_init(vh_init);
+module_exit(vh_exit);
+MODULE_DESCRIPTION("Xen paravirtual RDMA HCA: kernel helper of xen-vhcad");
+MODULE_AUTHOR("The vhca authors");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("xen-backend:vhca");

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Inside of xen-vhca-helper.ko: helper.c is the device, grant.c grants queue
+ * pages, keep.c guards the memory of dead workers.
+ */
+#ifndef VHCA_HELPER_H
+#define VHCA_HELPER_H
+
+#include <linux/mm_types.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <uapi/vhca-helper.h>
+
+struct vh_keep;
+struct vh_range;
+
+/* One open file: one worker of xen-vhcad. */
+struct vh_file {
+	struct xarray ranges;		/* id -> vh_range; has its own lock */
+	struct vh_keep *keep;
+};
+
+extern struct workqueue_struct *vh_wq;
+extern atomic_t vh_grants, vh_zombies, vh_kept;	/* shown in debugfs */
+
+/* helper.c: true for a mapping of /dev/infiniband/uverbsN. */
+bool vh_is_uverbs(const struct vm_area_struct *vma);
+
+/* grant.c: the two ioctls; end of all of a closed file; module exit. */
+long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg);
+long vh_ungrant(struct vh_file *vf, struct vhca_helper_ungrant __user *arg);
+void vh_grant_release(struct vh_file *vf);
+void vh_grant_stop(void);		/* before vh_wq is destroyed */
+
+/* keep.c: the ioctl; a closed file. */
+long vh_keep_mm(struct vh_file *vf);
+void vh_keep_release(struct vh_keep *k);
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * keep.c: keeps the memory of a dead worker until nothing in it is pinned by
+ * verbs any more, because a grant mapping must not be torn down under a
+ * memory region (a PV domain would be left with bad page tables).
+ *
+ * Runs in the worker's system calls and in the workqueue.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/file.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "helper.h"
+
+#define VH_POLL		msecs_to_jiffies(20)	/* is the memory free? */
+#define VH_PATIENCE	msecs_to_jiffies(5000)	/* ... no: say so */
+
+/* The address space of a worker. Holds mm_users and a module reference. */
+struct vh_keep {
+	struct delayed_work work;
+	struct mm_struct *mm;
+	unsigned long complain;		/* jiffies; 0: has been said */
+	pid_t pid;
+};
+
+/* Unmaps every verbs mapping, in current->mm: such a one holds its file. */
+static void vh_unmap_uverbs(struct mm_struct *mm)
+{
+	struct vm_area_struct *vma;
+	unsigned long start, len;
+
+	do {
+		VMA_ITERATOR(vmi, mm, 0);
+
+		len = 0;
+		mmap_read_lock(mm);
+		for_each_vma(vmi, vma) {
+			if (!vh_is_uverbs(vma))
+				continue;
+			start = vma->vm_start;
+			len = vma->vm_end - start;
+			break;
+		}
+		mmap_read_unlock(mm);
+	} while (len && !vm_munmap(start, len));
+}
+
+static void vh_keep_end(struct vh_keep *k)
+{
+	mmput(k->mm);
+	kfree(k);
+	atomic_dec(&vh_kept);
+	module_put(THIS_MODULE);	/* module exit waits for vh_wq */
+}
+
+/*
+ * Order on the death of a worker: its threads leave the memory (exit_mm),
+ * then the last one closes the files, this module's among them, which queues
+ * this work. Once nobody else uses the memory, the verbs mappings go, so
+ * that the verbs files are released and destroy their objects. pinned_vm is
+ * lowered after a memory region's pages were unpinned: 0 says that all are
+ * gone. Only then does mmput() tear the grant mappings down. If a verbs file
+ * lives on elsewhere (inherited by a child), the memory stays: a leak harms
+ * nobody, unmapping it would crash this domain. The out-of-memory killer's
+ * reaper leaves shared mappings, and thus grants, alone.
+ */
+static void vh_keep_fn(struct work_struct *work)
+{
+	struct vh_keep *k = container_of(to_delayed_work(work), struct vh_keep,
+					 work);
+
+	if (atomic_read(&k->mm->mm_users) > 1)
+		goto later;
+	kthread_use_mm(k->mm);
+	vh_unmap_uverbs(k->mm);
+	kthread_unuse_mm(k->mm);
+	flush_delayed_fput();
+	if (atomic64_read(&k->mm->pinned_vm))
+		goto later;
+	vh_keep_end(k);
+	return;
+later:
+	if (k->complain && time_after(jiffies, k->complain)) {
+		pr_warn("memory of dead process %d stays: a verbs file or its memory is still in use (a child process?)\n",
+			k->pid);
+		k->complain = 0;
+	}
+	queue_delayed_work(vh_wq, &k->work, VH_POLL);
+}
+
+long vh_keep_mm(struct vh_file *vf)
+{
+	struct vh_keep *k = kzalloc(sizeof(*k), GFP_KERNEL);
+
+	if (!k)
+		return -ENOMEM;
+	INIT_DELAYED_WORK(&k->work, vh_keep_fn);
+	k->mm = current->mm;
+	k->pid = current->tgid;
+	if (cmpxchg(&vf->keep, NULL, k)) {
+		kfree(k);
+		return -EBUSY;
+	}
+	mmget(k->mm);
+	__module_get(THIS_MODULE);
+	atomic_inc(&vh_kept);
+	return 0;
+}
+
+/* The caller's last file is closed; at its death, after it left its memory. */
+void vh_keep_release(struct vh_keep *k)
+{
+	if (!k)
+		return;
+	if (current->mm == k->mm) {
+		vh_keep_end(k);	/* closed by the living owner */
+		return;
+	}
+	k->complain = (jiffies + VH_PATIENCE) | 1;
+	queue_delayed_work(vh_wq, &k->work, 0);
+}
