@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <xen/io/vhcaif.h>
+#include "transport.h"
 
 /* ---- log.c: stderr (systemd) lines; "d<dom>/<dev> <op> <id>: text" ---- */
 enum be_log_level { BE_ERR, BE_WARN, BE_INFO, BE_DEBUG };
@@ -52,44 +53,6 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n);
 /* 0: a token was taken; else nanoseconds until there is one. */
 uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns);
 extern const char *const be_type_name[BE_TYPES];
-
-/* ---- transport.h: what carries requests; ring_xen.c or ring_loop.c ---- */
-struct be_transport;
-struct be_transport_ops {
-	/* Copies the next request. 1: got one, 0: none (notification is
-	 * armed), -EPROTO: ring violated, device must be closed. */
-	int (*get_request)(struct be_transport *t, struct xenvhca_request *req);
-	/* Copies out; notifies if the frontend asked for it. */
-	int (*put_response)(struct be_transport *t,
-			    const struct xenvhca_response *rsp);
-	/* 0, or -ENOSPC: full, overflow flag was set. */
-	int (*put_event)(struct be_transport *t, const struct xenvhca_event *ev);
-	/* Up to max entries; advances cons. -EPROTO as above. */
-	int (*get_kicks)(struct be_transport *t, struct xenvhca_kick *kick,
-			 unsigned int max);
-	/* n more entries executed. */
-	void (*kicks_done)(struct be_transport *t, unsigned int n);
-	/* Arm the kick notification; true if entries are there already. */
-	bool (*arm_kicks)(struct be_transport *t);
-	/* fds to poll: command ring, kick ring. ack returns when read. */
-	int (*cmd_fd)(struct be_transport *t);
-	int (*kick_fd)(struct be_transport *t);
-	void (*cmd_ack)(struct be_transport *t, bool had_work);
-	void (*kick_ack)(struct be_transport *t, bool had_work);
-
-	/* Guest memory: map n grants read-write at one contiguous address,
-	 * all or nothing. at: NULL or a reserved range. Returns address or
-	 * NULL with errno. */
-	void *(*map)(struct be_transport *t, const uint32_t *ref, uint32_t n);
-	void (*unmap)(struct be_transport *t, void *addr, uint32_t n);
-	/* HCA memory mapped at addr: grant n pages; id for ungrant. */
-	int (*grant)(struct be_transport *t, void *addr, uint32_t n,
-		     uint32_t *ref, uint32_t *id);
-	/* 0, or number of pages the guest still maps (handed over). */
-	int (*ungrant)(struct be_transport *t, uint32_t id);
-	void (*close)(struct be_transport *t);
-};
-struct be_transport { const struct be_transport_ops *ops; };
 
 /* ---- uverbs.c: the raw kernel ABI, behind a table for unit tests ---- */
 /*
@@ -143,11 +106,26 @@ struct be_dev {
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
 	int ctl_fd;			/* uverbs context for queries */
-	int epoll_fd;			/* event thread */
+	struct be_events *events;	/* event.c, NULL: not started */
+	struct be_kicks *kicks;		/* kick.c, NULL: not started */
+	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
+	struct be_bucket log_bucket;	/* be_log_peer */
+	uint32_t log_dropped;
+	int wake_fd;			/* eventfd, wakes the command thread */
 	bool fault;			/* close this device */
 	char fault_reason[128];
 };
-/* Mark the device for closing; logs once; the worker ends in order. */
+/* Counters are bumped by three threads. */
+#define BE_STAT_ADD(dev, field, n) \
+	__atomic_fetch_add(&(dev)->stats.field, (n), __ATOMIC_RELAXED)
+
+/* ---- fault.c ---- */
+/* Zeroes dev, then defaults of every field (quotas, locks, fds -1); 0 or
+ * -errno. be_dev_fini() undoes it and tolerates a failed init. */
+int be_dev_init(struct be_dev *dev, int domid, int devid);
+void be_dev_fini(struct be_dev *dev);
+/* Mark the device for closing; logs once; the worker ends in order. Any
+ * thread. */
 void be_fault(struct be_dev *dev, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -157,6 +135,8 @@ void be_fault(struct be_dev *dev, const char *fmt, ...)
 int be_dev_open(struct be_dev *dev);
 /* Close every ucontext (objects first, then unmap), then the HCA. */
 void be_dev_close(struct be_dev *dev);
+/* True for commands that release something: never delayed by max-cmd-rate. */
+bool be_op_destroys(uint16_t op);
 /* Executes one request: fills the whole response. Command thread only. */
 void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 		 struct xenvhca_response *rsp);
@@ -167,12 +147,14 @@ void be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
 int be_kick_start(struct be_dev *dev);
 void be_kick_stop(struct be_dev *dev);
 /* Register / forget the verbs fds (comp channel, async) of a ucontext;
- * called by ucontext.c. cookie = ucontext object. */
+ * called by ucontext.c. Switches the fd to O_NONBLOCK. Call be_event_del()
+ * before the fd is closed. Before be_event_start() there is nobody to listen:
+ * 0. The descriptors name wire handles, so the thread takes no other lock. */
 int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async);
 void be_event_del(struct be_dev *dev, int fd);
 int be_event_start(struct be_dev *dev);
 void be_event_stop(struct be_dev *dev);
-/* Queue an event to the guest (quota, overflow). */
+/* Queue an event to the guest (quota, overflow). Any thread. */
 void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 		   uint32_t handle);
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What carries requests, events, kicks and guest memory between one frontend
+ * and its worker: ring_xen.c (grants and event channels) or ring_loop.c (plain
+ * memory, for tests). Only these files touch shared memory. The other side is
+ * hostile: everything is copied once and indices are checked.
+ *
+ * Threads: get_request, put_response, map, unmap, grant and ungrant belong to
+ * the command thread, get_kicks, kicks_done and arm_kicks to the kick thread;
+ * put_event and overflow are serialised by be_event_push().
+ */
+#ifndef BE_TRANSPORT_H
+#define BE_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <xen/io/vhcaif.h>
+
+/* Barriers for ring.h, with Xen's meaning also between two domains. */
+#undef xen_mb
+#undef xen_rmb
+#undef xen_wmb
+#define xen_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define xen_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define xen_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
+
+struct be_transport;
+struct be_transport_ops {
+	/* Copies the next request. 1: got one, 0: none (notification is
+	 * armed), -EPROTO: ring violated, device must be closed. */
+	int (*get_request)(struct be_transport *t, struct xenvhca_request *req);
+	/* Copies out; notifies if the frontend asked for it. */
+	int (*put_response)(struct be_transport *t,
+			    const struct xenvhca_response *rsp);
+	/* 0, or -ENOSPC: full, overflow flag was set. */
+	int (*put_event)(struct be_transport *t, const struct xenvhca_event *ev);
+	/* Sets the overflow flag; notifies if it was clear. */
+	void (*overflow)(struct be_transport *t);
+	/* Up to max entries; advances cons. -EPROTO as above. */
+	int (*get_kicks)(struct be_transport *t, struct xenvhca_kick *kick,
+			 unsigned int max);
+	/* n more entries executed. */
+	void (*kicks_done)(struct be_transport *t, unsigned int n);
+	/* Arm the kick notification; true if entries are there already. */
+	bool (*arm_kicks)(struct be_transport *t);
+	/* fds to poll: command ring, kick ring. ack returns when read. */
+	int (*cmd_fd)(struct be_transport *t);
+	int (*kick_fd)(struct be_transport *t);
+	void (*cmd_ack)(struct be_transport *t, bool had_work);
+	void (*kick_ack)(struct be_transport *t, bool had_work);
+
+	/* Guest memory: map n grants read-write at one contiguous address,
+	 * all or nothing. Returns the address or NULL with errno. */
+	void *(*map)(struct be_transport *t, const uint32_t *ref, uint32_t n);
+	void (*unmap)(struct be_transport *t, void *addr, uint32_t n);
+	/* HCA memory mapped at addr: grant n pages; id for ungrant. */
+	int (*grant)(struct be_transport *t, void *addr, uint32_t n,
+		     uint32_t *ref, uint32_t *id);
+	/* 0, or number of pages the guest still maps (handed over). */
+	int (*ungrant)(struct be_transport *t, uint32_t id);
+	/* Everything of this domain must be unmapped and ungranted before. */
+	void (*close)(struct be_transport *t);
+};
+struct be_transport { const struct be_transport_ops *ops; };
+
+/* ---- ring_xen.c ---- */
+#define BE_RING_PAGES (1u << XENVHCA_MAX_RING_ORDER)
+
+/* What the frontend wrote to xenstore; ranges were checked by the reader. */
+struct be_xen_params {
+	uint32_t ring_order;			/* 0..XENVHCA_MAX_RING_ORDER */
+	uint32_t ring_ref[BE_RING_PAGES];
+	uint32_t evt_ref, kick_ref;
+	uint32_t cmd_port, evt_port, kick_port;	/* remote event channels */
+};
+
+/**
+ * be_xen_open() - open the grant, event channel and helper devices
+ * @domid: domain of the frontend
+ * @err: 0 or -errno on failure (a clear line was logged)
+ *
+ * Asks the helper module to keep this process' memory until its verbs files
+ * are closed, so it must run before the first MR is registered. Returns a
+ * transport without rings, or NULL.
+ */
+struct be_transport *be_xen_open(int domid, int *err);
+
+/**
+ * be_xen_connect() - map the rings and bind the event channels
+ *
+ * Once per transport. 0, or -errno with a line logged; undone by close.
+ */
+int be_xen_connect(struct be_transport *t, const struct be_xen_params *p);
+
+#endif
