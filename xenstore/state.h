@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The xenbus states of both ends and which of them may follow which; the
+ * table in state.c is the state diagram of vhcaif.h.
+ */
+#ifndef XN_STATE_H
+#define XN_STATE_H
+
+#include <stdbool.h>
+#include <xen/io/xenbus.h>
+#include "node.h"
+
+#define XN_NODE_STATE	"state"
+#define XN_NODE_ONLINE	"online"
+
+enum xn_side { XN_FRONT, XN_BACK };
+
+/* "InitWait" etc., "Unknown" for anything else. */
+const char *xn_state_name(enum xenbus_state s);
+
+/* May an end that is in state from go to state to? */
+bool xn_state_legal(enum xn_side side, enum xenbus_state from,
+		    enum xenbus_state to);
+
+/* State of the end whose directory is dir; Unknown if absent or not 1..8. */
+enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
+				const char *dir);
+
+/**
+ * xn_state_switch() - write our state, unless it is written already
+ * @cur: state last written by us, updated
+ *
+ * Does not create a directory that the toolstack removed: -ENOENT then.
+ * -EPERM if the table does not allow it, else -errno of xenstore.
+ */
+int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
+		    enum xenbus_state *cur, enum xenbus_state to);
+
+#endif
