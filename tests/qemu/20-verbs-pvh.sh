@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Two PVH guests run Debian's verbs programs between them, and every byte of
+# every kind of transfer is compared.
+# limit: 900
+. ./lib.sh
+. ./vhca.sh
+
+step "two PVH guests with a vhca each"
+guests_with_vhca pvh a pvh b
+
+step "Debian's programs"
+programs_between a b
+
+step "verified transfers"
+verified_between a b
+
+step "inside one guest"
+check "loopback within a guest" guest_sh -t 200 a 'vhca-xfer --loop --max-size 1048576'
+vhcactl detach a all
+vhcactl detach b all
+kernel_clean a b

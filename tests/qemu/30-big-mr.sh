@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# A 1 GiB memory region registers when the guest's grant limit is raised; with
+# the default it is refused with ENOMEM and a log line that names the setting.
+# limit: 300
+. ./lib.sh
+. ./vhca.sh
+
+VHCA_GUEST_MEM=1600
+VHCA_GUEST_CFG=('max_grant_frames = 1024')
+step "guest with max_grant_frames = 1024"
+guests_with_vhca pvh big
+check "max_mr_size is at least 1 GiB" guest_sh big \
+	'[ $(ibv_devinfo -v | awk "/max_mr_size/ { print strtonum(\$2) }") -ge 1073741824 ]'
+check "1 GiB registers and is used" guest_sh -t 120 big \
+	'vhca-xfer --loop -t big-mr'
+vhcactl detach big all
+guest_destroy big
+
+step "guest with the default of 64 grant frames"
+VHCA_GUEST_CFG=('max_grant_frames = 64')
+guests_with_vhca pvh small
+check "max_mr_size is below 128 MiB" guest_sh small \
+	'[ $(ibv_devinfo -v | awk "/max_mr_size/ { print strtonum(\$2) }") -le 134217728 ]'
+check "1 GiB gets ENOMEM" guest_sh -t 120 small \
+	'vhca-xfer --loop -t big-mr 2>&1 | grep "Cannot allocate memory"'
+check "the log names the setting" guest_sh small 'dmesg | grep max_grant_frames'
+check "a small region still registers" guest_sh small \
+	'vhca-xfer --loop -t rc-write-4k'
+vhcactl detach small all
+kernel_clean small

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Nothing is left after a process exits, is killed by -9 amid 64 outstanding
+# commands, or the frontend module is unloaded.
+# limit: 300
+. ./lib.sh
+. ./vhca.sh
+
+step "a PVH and a PV guest"
+backend_start
+guest_create a pvh &
+guest_create b pv
+wait $!
+ledger_open a b
+for round in 1 2; do
+	step "round $round: attach"
+	vhca_attach a
+	vhca_attach b
+	for g in a b; do
+		step "$g: exit without destroying anything"
+		check "$g: traffic" guest_sh -t 60 "$g" \
+			'vhca-xfer --loop --traffic 2'
+		step "$g: kill -9 amid 64 outstanding commands"
+		guest_sh "$g" 'vhca-xfer --stall 64 >/tmp/stall 2>&1 & p=$!
+			sleep 3; kill -9 $p; wait $p; true'
+		check "$g: the process is gone" wait_guest 20 "$g" '! pgrep vhca-xfer'
+		check "$g: the device still works" guest_sh -t 30 "$g" \
+			'vhca-xfer --loop -t rc-write-4k'
+		check "dom0: its objects are gone" wait_until 15 no_objects
+	done
+	step "detach"
+	check "detach a" vhcactl detach a all
+	check "detach b" vhcactl detach b all
+	ledger_close a b
+done
+
+step "unload and load the frontend"
+vhca_attach a
+check "rmmod" guest_sh a 'rmmod xen-vhcafront'
+check "the device is gone" guest_sh a '! ls /dev/infiniband/uverbs* 2>/dev/null'
+check "modprobe" guest_sh a 'modprobe xen-vhcafront'
+check "it is back" wait_guest 10 a 'ibv_devinfo | grep PORT_ACTIVE'
+check "and works" guest_sh -t 30 a 'vhca-xfer --loop -t rc-write-4k'
+vhcactl detach a all
+ledger_close a b
+kernel_clean a b

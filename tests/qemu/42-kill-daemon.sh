@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# kill -9 of a worker and of the supervisor under traffic: the other guest
+# goes on, the device comes back, a PV driver domain's page tables stay whole.
+# limit: 300
+. ./lib.sh
+. ./vhca.sh
+
+step "a PVH and a PV guest"
+backend_start
+guest_create a pvh &
+guest_create b pv
+wait $!
+ledger_open a b
+vhca_attach a
+vhca_attach b
+
+for round in 1 2 3; do
+	step "round $round: kill the worker of a under traffic"
+	guest_sh -t 60 b 'vhca-xfer --loop --traffic 12' >/tmp/traffic.b 2>&1 &
+	other=$!
+	guest_sh -t 60 a 'vhca-xfer --loop --traffic 30' >/tmp/traffic.a 2>&1 &
+	mine=$!
+	wait_until 15 grep -q '^t=2 ' /tmp/traffic.a || fail "no traffic in a"
+	kill -9 "$(worker_pid a 0)"
+	rc=0; wait "$mine" || rc=$?
+	check "a's program ends with an error, not by time-out" \
+		[ "$rc" != 0 -a "$rc" != 124 -a "$rc" != 255 ]
+	check "b's traffic went on" wait "$other"
+	check "the device of a comes back" wait_guest 20 a 'ibv_devinfo | grep PORT_ACTIVE'
+	check "and works" guest_sh -t 30 a 'vhca-xfer --loop -t rc-write-1m'
+done
+
+step "kill the supervisor under traffic"
+guest_sh -t 60 b 'vhca-xfer --loop --traffic 8' >/tmp/traffic.b 2>&1 &
+other=$!
+wait_until 15 grep -q '^t=1 ' /tmp/traffic.b || fail "no traffic in b"
+old=$(supervisor_pid)
+worker=$(worker_pid b 0)
+kill -9 "$old"
+check "traffic goes on without it" wait "$other"
+check "a new supervisor is there" wait_until 10 \
+	bash -c ". ./lib.sh; . ./vhca.sh; trap - EXIT; p=\$(supervisor_pid) && [ \"\$p\" != $old ]"
+check "it adopted the worker" [ "$(worker_pid b 0)" = "$worker" ]
+kill -9 "$worker"
+check "it restarts a worker that it adopted" \
+	wait_until 20 bash -c ". ./lib.sh; . ./vhca.sh; trap - EXIT; connected b 0 && [ \$(worker_pid b 0) != $worker ]"
+check "b's device works" wait_guest 20 b 'vhca-xfer --loop -t rc-write-4k'
+
+step "detach"
+check "detach a" vhcactl detach a all
+check "detach b" vhcactl detach b all
+ledger_close a b
+kernel_clean a b

@@ -1,0 +1,241 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What scenarios about vhca devices share: the backend in dom0, devices of
+# guests, programs between two guests, and the ledger that shows that nothing
+# is left. Sourced after lib.sh.
+
+DBG_FRONT=/sys/kernel/debug/xen-vhca
+DBG_HELPER=/sys/kernel/debug/xen-vhca-helper
+RUN_DIR=/run/xen-vhcad
+
+# backend_start: HCA, helper module and daemon, restarted when it dies, as
+# systemd would. Later scenarios of the same boot find it running.
+backend_start() {
+	rxe_setup
+	mountpoint -q /sys/kernel/debug ||
+		mount -t debugfs debugfs /sys/kernel/debug
+	modprobe xen-vhca-helper
+	[ ! -e /run/vhcad.loop ] || return 0
+	touch /run/vhcad.loop
+	setsid bash -c 'while [ -e /run/vhcad.loop ]; do
+		xen-vhcad --foreground --log-level debug
+		echo "xen-vhcad ended with status $?"
+		sleep 0.3
+	done' </dev/null >>/run/vhcad.log 2>&1 &
+	wait_until 10 supervisor_pid || fail "xen-vhcad does not start:
+$(tail -n 5 /run/vhcad.log)"
+}
+
+supervisor_pid() { pgrep -o -x xen-vhcad -P "$(pgrep -of vhcad.loop)"; }
+# worker_pid DOMAIN DEVID
+worker_pid() { cat "$RUN_DIR/$(guest_domid "$1")-$2.lock"; }
+backend_state() {
+	xenstore-read "/local/domain/0/backend/vhca/$(guest_domid "$1")/$2/state"
+}
+connected() {
+	[ "$(backend_state "$1" "$2")" = 4 ] &&
+	[ "$(xenstore-read "/local/domain/$(guest_domid "$1")/device/vhca/$2/state")" = 4 ]
+}
+
+# vhca_attach GUEST [KEY=VALUE,...]: and wait until a program can open it.
+vhca_attach() {
+	vhcactl attach "$1" "hca=rxe0${2:+,$2}" || fail "vhcactl attach $1"
+	wait_guest 10 "$1" 'ls /dev/infiniband/uverbs*'
+}
+
+# guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices.
+guests_with_vhca() {
+	local names=() pids=() pid
+	backend_start
+	while [ $# -gt 0 ]; do
+		guest_config "$2" "$1" ${VHCA_GUEST_MEM:+mem=$VHCA_GUEST_MEM} \
+			"${VHCA_GUEST_CFG[@]}" >/dev/null
+		guest_start "$2" &
+		pids+=($!)
+		names+=("$2")
+		shift 2
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || fail "a guest did not start"
+	done
+	for pid in "${names[@]}"; do
+		vhca_attach "$pid"
+	done
+}
+VHCA_GUEST_MEM=''
+VHCA_GUEST_CFG=()
+
+# pair CLAIM SERVER CLIENT COMMAND: runs COMMAND in both guests, with the
+# server's address appended in the client; both must succeed.
+pair() {
+	local claim=$1 s=$2 c=$3 command=$4 server rc=0
+	guest_sh -t 100 "$s" "$command" >/tmp/pair.s 2>&1 &
+	server=$!
+	sleep 0.7
+	guest_sh -t 90 "$c" "$command $(guest_ip "$s")" >/tmp/pair.c 2>&1 || rc=$?
+	wait "$server" || rc=$?
+	[ "$rc" = 0 ] || {
+		echo "--- server"; tail -n 15 /tmp/pair.s
+		echo "--- client"; tail -n 15 /tmp/pair.c
+	}
+	check "$claim" [ "$rc" = 0 ]
+}
+
+# programs_between SERVER CLIENT: Debian's own programs, unmodified.
+programs_between() {
+	local t
+	for t in rc uc ud; do
+		pair "ibv_${t}_pingpong, 1000 x 2 KiB" "$1" "$2" \
+			"ibv_${t}_pingpong -g 1 -n 1000 -s 2048"
+		pair "ibv_${t}_pingpong, events" "$1" "$2" \
+			"ibv_${t}_pingpong -g 1 -n 300 -s 1024 -e"
+	done
+	pair "ibv_srq_pingpong, 4 QPs" "$1" "$2" \
+		"ibv_srq_pingpong -g 1 -n 400 -q 4"
+	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -x 1 -s 8 -n 500"
+	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -x 1 -s 8 -n 200 -e"
+	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -x 1 -s 8 -n 500"
+	pair "ib_write_bw 64 KiB" "$1" "$2" "ib_write_bw -x 1 -s 65536 -n 500"
+	pair "ib_read_bw 64 KiB" "$1" "$2" "ib_read_bw -x 1 -s 65536 -n 500"
+	pair "ib_send_bw UD 1 KiB" "$1" "$2" "ib_send_bw -x 1 -c UD -s 1024 -n 500"
+	pair "ib_atomic_lat" "$1" "$2" "ib_atomic_lat -x 1 -n 200"
+	pair "ib_write_bw, 8 QPs" "$1" "$2" "ib_write_bw -x 1 -q 8 -s 4096 -n 500"
+}
+
+# verified_between SERVER CLIENT: every byte compared.
+verified_between() {
+	guest_sh -t 280 "$1" 'vhca-xfer -s -q 100' >/tmp/xfer.s 2>&1 &
+	local server=$!
+	sleep 0.7
+	check "vhca-xfer: every byte of all transfers" \
+		guest_sh -t 280 "$2" "vhca-xfer -q 100 $(guest_ip "$1")"
+	check "vhca-xfer: the server agrees" wait "$server"
+	guest_sh -t 200 "$1" 'vhca-xfer -s -e --max-size 1048576' \
+		>/tmp/xfer.s 2>&1 &
+	server=$!
+	sleep 0.7
+	check "vhca-xfer by completion events" guest_sh -t 200 "$2" \
+		"vhca-xfer -e --max-size 1048576 $(guest_ip "$1")"
+	check "vhca-xfer by events: the server agrees" wait "$server"
+}
+
+# traffic_start SERVER CLIENT SECONDS: verified traffic in the background; its
+# output is /tmp/traffic.{s,c}, its end traffic_wait.
+traffic_start() {
+	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer -s --traffic $3" \
+		>/tmp/traffic.s 2>&1 &
+	traffic_server=$!
+	sleep 0.7
+	guest_sh -t $(($3 + 60)) "$2" \
+		"vhca-xfer --traffic $3 $(guest_ip "$1")" >/tmp/traffic.c 2>&1 &
+	traffic_client=$!
+	wait_until 15 grep -q '^t=1 ' /tmp/traffic.c ||
+		fail "traffic does not flow: $(tail -n 3 /tmp/traffic.[sc])"
+}
+
+# ---- the ledger -------------------------------------------------------------
+
+pinned() {
+	awk '/nr_foll_pin_acquired/ { a = $2 } /nr_foll_pin_released/ { r = $2 }
+		END { print a - r }' /proc/vmstat
+}
+counter() { awk -v k="$2" '$1 == k { print $2; f = 1 } END { exit !f }' "$1"; }
+
+# Xen's own view: grants of DOMAIN that dom0 has mapped or may map now.
+xen_grants() {
+	local dom
+	dom=$(guest_domid "$1")
+	xl dmesg -c >>"$SCENARIO_DIR/xl.dmesg.part"
+	xl debug-keys g
+	sleep 0.3
+	xl dmesg | awk -v d="$dom" '
+		/gnttab_usage_print_all|remaining/ { inside = 0 }
+		$0 ~ "d" d "[ :]" || $0 ~ "domain:? *" d "[^0-9]" { inside = 1 }
+		inside && /\[0x/ { n++ } END { print n + 0 }'
+}
+
+ports() { lsevtchn "$1" | wc -l; }
+
+# dom0_ledger: lines "name value" that must be the same before and after.
+dom0_ledger() {
+	local t
+	for t in qp cq mr pd ctx srq; do
+		echo "rdma_$t $(rdma res show $t 2>/dev/null |
+			grep -c -e 'comm xen-vhcad' || true)"
+	done
+	echo "helper_grants $(cat $DBG_HELPER/grants)"
+	echo "helper_zombies $(cat $DBG_HELPER/zombies)"
+	echo "pinned $(pinned)"
+	echo "nodes $(xenstore-ls /local/domain/0/backend/vhca 2>/dev/null |
+		grep -c = || true)"
+	echo "libxl $(xenstore-ls /libxl 2>/dev/null | grep -c vhca || true)"
+}
+
+# guest_ledger GUEST: the same seen from a guest.
+guest_ledger() {
+	guest_sh "$1" "mountpoint -q /sys/kernel/debug ||
+		mount -t debugfs debugfs /sys/kernel/debug
+		awk '/nr_foll_pin_acquired/ { a = \$2 }
+			/nr_foll_pin_released/ { r = \$2 }
+			END { print \"pinned\", a - r }' /proc/vmstat
+		echo zombies \$(cat $DBG_FRONT/zombies 2>/dev/null || echo 0)
+		echo nodes \$(xenstore-ls device/vhca 2>/dev/null | grep -c =)"
+}
+
+# ledger_open GUEST...: takes the numbers before devices are attached.
+ledger_open() {
+	local g
+	dom0_ledger >/tmp/ledger.dom0
+	ports 0 >/tmp/ledger.ports
+	for g; do
+		guest_ledger "$g" >"/tmp/ledger.$g"
+		ports "$(guest_domid "$g")" >"/tmp/ledger.$g.ports"
+	done
+}
+
+same_dom0() { dom0_ledger | tee /tmp/ledger.now | cmp -s /tmp/ledger.dom0; }
+same_guest() { guest_ledger "$1" | tee /tmp/ledger.now | cmp -s "/tmp/ledger.$1"; }
+same_ports() { [ "$(ports "$1")" -le "$(cat "$2")" ]; }
+
+# ledger_close [GUEST...]: the same numbers again, within 15 s.
+ledger_close() {
+	local g
+	check "dom0: no verbs object, grant, pin or node is left" \
+		ledger_settles same_dom0 /tmp/ledger.dom0
+	[ $# = 0 ] || check "dom0: no event channel is left" \
+		wait_until 15 same_ports 0 /tmp/ledger.ports
+	for g; do
+		check "$g: no grant, pin or node is left" \
+			ledger_settles "same_guest $g" "/tmp/ledger.$g"
+		check "$g: no event channel is left" wait_until 15 same_ports \
+			"$(guest_domid "$g")" "/tmp/ledger.$g.ports"
+	done
+}
+ledger_settles() {
+	# shellcheck disable=SC2086
+	wait_until 15 $1 && return
+	diff "$2" /tmp/ledger.now
+	return 1
+}
+
+# kernel_clean [GUEST...]: no complaint of any kernel.
+BAD_KERNEL='BUG|WARNING:|Oops|Bad page|Bad rss|Call Trace|refcount_t|hung task|grant still in use'
+kernel_clean() {
+	local g
+	check "dom0's kernel has no complaint" \
+		bash -c "! dmesg | grep -E '$BAD_KERNEL'"
+	for g; do
+		check "$g's kernel has no complaint" \
+			guest_sh "$g" "! dmesg | grep -E '$BAD_KERNEL'"
+	done
+}
+
+# no_objects: no verbs object of any worker but its own control context.
+no_objects() {
+	local t
+	for t in qp cq mr srq; do
+		! rdma res show $t | grep -q 'comm xen-vhcad' || return 1
+	done
+}
