@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Typed access to xenstore nodes (node.h). Runs in whichever thread owns the
+ * xenstore handle. Values come from other domains and are not trusted.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "node.h"
+
+#define XN_MAX_CONFLICTS 50
+
+static int xn_errno(void)
+{
+	return errno ? -errno : -EIO;
+}
+
+int xn_path(char *path, const char *dir, const char *node)
+{
+	int n = snprintf(path, XN_PATH_MAX, "%s/%s", dir, node);
+
+	return n < 0 || n >= XN_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* Copy a raw value of len bytes to text; a trailing NUL is tolerated. */
+static int xn_copy_text(char *buf, size_t size, const char *raw,
+			unsigned int len)
+{
+	unsigned int i;
+
+	if (len && raw[len - 1] == '\0')
+		len--;
+	if (len >= size)
+		return -E2BIG;
+	for (i = 0; i < len; i++)
+		if (raw[i] < 0x20 || raw[i] > 0x7e)
+			return -EINVAL;
+	memcpy(buf, raw, len);
+	buf[len] = '\0';
+	return 0;
+}
+
+int xn_read_str(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		const char *node, char *buf, size_t size)
+{
+	char path[XN_PATH_MAX];
+	unsigned int len = 0;
+	char *raw;
+	int rc;
+
+	rc = xn_path(path, dir, node);
+	if (rc)
+		return rc;
+	raw = xs_read(xs, t, path, &len);
+	if (!raw)
+		return xn_errno();
+	rc = xn_copy_text(buf, size, raw, len);
+	free(raw);
+	return rc;
+}
+
+int xn_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *val)
+{
+	size_t i, len = strlen(s);
+	uint64_t v = 0;
+
+	if (!len || len > 19)	/* 19 digits cannot overflow */
+		return -EINVAL;
+	for (i = 0; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return -EINVAL;
+		v = v * 10 + (uint64_t)(s[i] - '0');
+	}
+	if (v < min || v > max)
+		return -ERANGE;
+	*val = v;
+	return 0;
+}
+
+int xn_read_u64(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		const char *node, uint64_t min, uint64_t max, uint64_t *val)
+{
+	char buf[24];
+	int rc = xn_read_str(xs, t, dir, node, buf, sizeof(buf));
+
+	if (rc)
+		return rc == -E2BIG ? -EINVAL : rc;
+	return xn_parse_u64(buf, min, max, val);
+}
+
+int xn_read_u32(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		const char *node, uint32_t min, uint32_t max, uint32_t *val)
+{
+	uint64_t v = 0;
+	int rc = xn_read_u64(xs, t, dir, node, min, max, &v);
+
+	if (!rc)
+		*val = (uint32_t)v;
+	return rc;
+}
+
+int xn_read_u32_def(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		    const char *node, uint32_t min, uint32_t max,
+		    uint32_t def, uint32_t *val)
+{
+	int rc = xn_read_u32(xs, t, dir, node, min, max, val);
+
+	if (rc != -ENOENT)
+		return rc;
+	*val = def;
+	return 0;
+}
+
+int xn_write_str(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		 const char *node, const char *val)
+{
+	char path[XN_PATH_MAX];
+	int rc = xn_path(path, dir, node);
+
+	if (rc)
+		return rc;
+	if (!xs_write(xs, t, path, val, (unsigned int)strlen(val)))
+		return xn_errno();
+	return 0;
+}
+
+int xn_write_u32(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		 const char *node, uint32_t val)
+{
+	char buf[16];
+
+	snprintf(buf, sizeof(buf), "%u", val);
+	return xn_write_str(xs, t, dir, node, buf);
+}
+
+int xn_rm(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+	  const char *node)
+{
+	char path[XN_PATH_MAX];
+	int rc;
+
+	if (node) {
+		rc = xn_path(path, dir, node);
+		if (rc)
+			return rc;
+		dir = path;
+	}
+	if (xs_rm(xs, t, dir) || errno == ENOENT)
+		return 0;
+	return xn_errno();
+}
+
+bool xn_exists(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+	       const char *node)
+{
+	char path[XN_PATH_MAX];
+	void *raw;
+
+	if (xn_path(path, dir, node))
+		return false;
+	raw = xs_read(xs, t, path, NULL);
+	free(raw);
+	return raw;
+}
+
+int xn_mkdir(struct xs_handle *xs, xs_transaction_t t, const char *path,
+	     unsigned int owner, unsigned int reader)
+{
+	struct xs_permissions perm[2] = {
+		{ .id = owner, .perms = XS_PERM_NONE },
+		{ .id = reader, .perms = XS_PERM_READ },
+	};
+
+	if (!xs_mkdir(xs, t, path))
+		return xn_errno();
+	if (!xs_set_permissions(xs, t, path, perm, owner == reader ? 1 : 2))
+		return xn_errno();
+	return 0;
+}
+
+int xn_list(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+	    char ***names)
+{
+	unsigned int n = 0;
+
+	*names = xs_directory(xs, t, dir, &n);
+	if (!*names)
+		return errno == ENOENT ? 0 : xn_errno();
+	return (int)n;
+}
+
+int xn_transact(struct xs_handle *xs,
+		int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),
+		void *arg)
+{
+	xs_transaction_t t;
+	int i, rc;
+
+	for (i = 0; i < XN_MAX_CONFLICTS; i++) {
+		t = xs_transaction_start(xs);
+		if (t == XBT_NULL)
+			return xn_errno();
+		rc = fn(xs, t, arg);
+		if (xs_transaction_end(xs, t, rc != 0))
+			return rc;
+		if (rc)
+			return rc;
+		if (errno != EAGAIN)
+			return xn_errno();
+	}
+	return -EAGAIN;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Where the devices of a backend domain are in xenstore, and watches
+ * (scan.h). Directory names are parsed as strictly as values.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scan.h"
+
+int xn_own_domid(struct xs_handle *xs)
+{
+	char *raw = xs_read(xs, XBT_NULL, "domid", NULL);
+	uint64_t id = 0;
+	int rc;
+
+	if (!raw)
+		return errno ? -errno : -EIO;
+	rc = xn_parse_u64(raw, 0, XN_FIRST_RESERVED_DOMID - 1, &id);
+	free(raw);
+	return rc ? rc : (int)id;
+}
+
+static int xn_fit(int n)
+{
+	return n < 0 || n >= XN_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int xn_backend_root(char *path, unsigned int backend)
+{
+	return xn_fit(snprintf(path, XN_PATH_MAX,
+			       "/local/domain/%u/backend/" XN_KIND, backend));
+}
+
+int xn_backend_dir(char *path, unsigned int backend, unsigned int domid,
+		   unsigned int devid)
+{
+	return xn_fit(snprintf(path, XN_PATH_MAX,
+			       "/local/domain/%u/backend/" XN_KIND "/%u/%u",
+			       backend, domid, devid));
+}
+
+int xn_frontend_dir(char *path, unsigned int domid, unsigned int devid)
+{
+	return xn_fit(snprintf(path, XN_PATH_MAX,
+			       "/local/domain/%u/device/" XN_KIND "/%u",
+			       domid, devid));
+}
+
+static int xn_scan_domain(struct xs_handle *xs, const char *root,
+			  const char *name,
+			  int (*fn)(unsigned int, unsigned int, void *),
+			  void *arg)
+{
+	uint64_t domid = 0, devid = 0;
+	char dir[XN_PATH_MAX];
+	char **names = NULL;
+	int i, n, rc;
+
+	if (xn_parse_u64(name, 0, XN_FIRST_RESERVED_DOMID - 1, &domid))
+		return 0;
+	rc = xn_path(dir, root, name);
+	if (rc)
+		return rc;
+	n = xn_list(xs, XBT_NULL, dir, &names);
+	rc = n < 0 ? n : 0;
+	for (i = 0; i < n && !rc; i++)
+		if (!xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
+			rc = fn((unsigned int)domid, (unsigned int)devid, arg);
+	free(names);
+	return rc;
+}
+
+int xn_scan(struct xs_handle *xs, unsigned int backend,
+	    int (*fn)(unsigned int domid, unsigned int devid, void *arg),
+	    void *arg)
+{
+	char root[XN_PATH_MAX];
+	char **names = NULL;
+	int i, n, rc;
+
+	rc = xn_backend_root(root, backend);
+	if (rc)
+		return rc;
+	n = xn_list(xs, XBT_NULL, root, &names);
+	rc = n < 0 ? n : 0;
+	for (i = 0; i < n && !rc; i++)
+		rc = xn_scan_domain(xs, root, names[i], fn, arg);
+	free(names);
+	return rc;
+}
+
+int xn_watch(struct xs_handle *xs, const char *path, const char *token)
+{
+	if (!xs_watch(xs, path, token))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+int xn_watch_next(struct xs_handle *xs, char *token)
+{
+	char **vec;
+
+	errno = 0;
+	vec = xs_check_watch(xs);
+	if (!vec)
+		return errno == EAGAIN || !errno ? 0 : -errno;
+	snprintf(token, XN_PATH_MAX, "%s", vec[XS_WATCH_TOKEN]);
+	free(vec);
+	return 1;
+}
+
+bool xn_domain_alive(struct xs_handle *xs, unsigned int domid)
+{
+	return xs_is_domain_introduced(xs, domid);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * State machine of both ends as a table (state.h). Each end writes only its
+ * own state; the toolstack may write Closing to the backend. The other end's
+ * state is a hint, never a proof.
+ */
+#include <errno.h>
+#include "state.h"
+
+#define S(s) (1u << XenbusState##s)
+
+/* legal[side][from]: set of states that may follow. */
+static const unsigned int legal[2][XenbusStateClosed + 1] = {
+	[XN_FRONT] = {
+		[XenbusStateUnknown] = S(Initialising) | S(Closed),
+		[XenbusStateInitialising] =
+			S(Initialised) | S(Closing) | S(Closed),
+		[XenbusStateInitWait] = 0,	/* never entered */
+		[XenbusStateInitialised] =
+			S(Connected) | S(Closing) | S(Closed) | S(Initialising),
+		[XenbusStateConnected] =
+			S(Closing) | S(Closed) | S(Initialising),
+		[XenbusStateClosing] = S(Closed) | S(Initialising),
+		[XenbusStateClosed] = S(Initialising),
+	},
+	[XN_BACK] = {
+		[XenbusStateUnknown] = S(Initialising) | S(Closed),
+		[XenbusStateInitialising] = S(InitWait) | S(Closing) | S(Closed),
+		[XenbusStateInitWait] = S(Connected) | S(Closing) | S(Closed),
+		[XenbusStateInitialised] = 0,	/* never entered */
+		[XenbusStateConnected] = S(Closing) | S(Closed),
+		[XenbusStateClosing] = S(Closed),
+		[XenbusStateClosed] = S(Initialising),
+	},
+};
+
+const char *xn_state_name(enum xenbus_state s)
+{
+	static const char *const name[] = {
+		[XenbusStateUnknown] = "Unknown",
+		[XenbusStateInitialising] = "Initialising",
+		[XenbusStateInitWait] = "InitWait",
+		[XenbusStateInitialised] = "Initialised",
+		[XenbusStateConnected] = "Connected",
+		[XenbusStateClosing] = "Closing",
+		[XenbusStateClosed] = "Closed",
+	};
+
+	return (unsigned int)s <= XenbusStateClosed ? name[s] : "Unknown";
+}
+
+bool xn_state_legal(enum xn_side side, enum xenbus_state from,
+		    enum xenbus_state to)
+{
+	if ((unsigned int)from > XenbusStateClosed ||
+	    (unsigned int)to > XenbusStateClosed)
+		return false;
+	return legal[side][from] & (1u << to);
+}
+
+enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
+				const char *dir)
+{
+	uint32_t v = XenbusStateUnknown;
+
+	if (xn_read_u32(xs, t, dir, XN_NODE_STATE, XenbusStateInitialising,
+			XenbusStateReconfigured, &v))
+		return XenbusStateUnknown;
+	return (enum xenbus_state)v;
+}
+
+struct xn_switch {
+	const char *dir;
+	enum xenbus_state to;
+};
+
+static int xn_switch_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
+{
+	const struct xn_switch *sw = arg;
+
+	if (!xn_exists(xs, t, sw->dir, XN_NODE_STATE))
+		return -ENOENT;
+	return xn_write_u32(xs, t, sw->dir, XN_NODE_STATE, sw->to);
+}
+
+int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
+		    enum xenbus_state *cur, enum xenbus_state to)
+{
+	struct xn_switch sw = { .dir = dir, .to = to };
+	int rc;
+
+	if (*cur == to)
+		return 0;
+	if (!xn_state_legal(side, *cur, to))
+		return -EPERM;
+	rc = xn_transact(xs, xn_switch_fn, &sw);
+	if (!rc)
+		*cur = to;
+	return rc;
+}
