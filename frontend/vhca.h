@@ -99,7 +99,6 @@ struct vhca_dev {
 	struct ib_device_attr attr;
 	struct mutex cache_lock;	/* port, gids, pkeys */
 	struct ib_port_attr port;
-	unsigned long port_stamp;	/* jiffies of the last QUERY_PORT */
 	u8 link_layer;
 	struct xarray gids;		/* index -> struct xenvhca_gid copy */
 	u16 *pkeys;
