@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * grant.c: grants the HCA driver's own queue pages, which the caller mapped
+ * Grants the HCA driver's own queue pages, which the caller mapped
  * through a verbs file, to another domain, and ends the grants.
  *
  * Runs in the worker's system calls and, for grants that the other domain

@@ -119,7 +119,7 @@ static int __init vh_init(void)
 		destroy_workqueue(vh_wq);
 		return err;
 	}
-	vh_debug = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	vh_debug = debugfs_create_dir("xen-vhca-helper", NULL);
 	debugfs_create_atomic_t("grants", 0400, vh_debug, &vh_grants);
 	debugfs_create_atomic_t("zombies", 0400, vh_debug, &vh_zombies);
 	debugfs_create_atomic_t("kept_mms", 0400, vh_debug, &vh_kept);

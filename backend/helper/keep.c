@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * keep.c: keeps the memory of a dead worker until nothing in it is pinned by
+ * Keeps the memory of a dead worker until nothing in it is pinned by
  * verbs any more, because a grant mapping must not be torn down under a
  * memory region (a PV domain would be left with bad page tables).
  *
