@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Copyright (C) 2026 The vhca authors */
+/*
+ * Transfers of a given size by every opcode, each byte and the bytes around
+ * verified. A size above the largest message goes as several messages. Both
+ * sides run these functions, each in its own thread.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "xfer.h"
+
+#define WINDOW	32		/* messages between two synchronisations */
+#define IMM(i)	(0xc0de0000u ^ (uint32_t)(i))
+
+struct plan {
+	struct vt_ep ep;
+	size_t chunk;
+	size_t count;
+	uint64_t seed;
+	bool recv;		/* the target sees completions */
+	bool imm;
+};
+
+static size_t chunk_size(const struct vt_side *s, const struct xfer_test *t)
+{
+	size_t max = s->dev->port.max_msg_sz;
+
+	if (t->type == IBV_QPT_UD)
+		max = 128u << s->dev->port.active_mtu;
+	return t->size < max ? t->size : max;
+}
+
+static int plan_open(struct vt_side *s, const struct xfer_test *t,
+		     struct plan *p)
+{
+	struct vt_ep_attr a;
+	uint64_t mine, theirs;
+
+	memset(p, 0, sizeof(*p));
+	vt_ep_defaults(&a, t->type, t->size);
+	if (t->skew)
+		a.skew = s->init ? 3 : 5;
+	if (vt_ep_open(s, &p->ep, &a))
+		return -1;
+	mine = chunk_size(s, t);
+	if (vt_xchg(s, &mine, &theirs, sizeof(mine)) ||
+	    vt_ep_connect(&p->ep))
+		return -1;
+	if (!theirs || p->ep.peer.len != t->size)
+		return vt_fail(s, "the peer runs another size");
+	p->chunk = mine < theirs ? mine : theirs;
+	p->count = (t->size + p->chunk - 1) / p->chunk;
+	p->seed = xfer_seed(s);
+	p->imm = t->op == IBV_WR_SEND_WITH_IMM ||
+		 t->op == IBV_WR_RDMA_WRITE_WITH_IMM;
+	p->recv = p->imm || t->op == IBV_WR_SEND;
+	return 0;
+}
+
+static uint32_t chunk_len(const struct plan *p, size_t i)
+{
+	size_t left = p->ep.attr.len - i * p->chunk;
+
+	return left < p->chunk ? left : p->chunk;
+}
+
+static int check_data(struct plan *p)
+{
+	struct vt_ep *ep = &p->ep;
+	ptrdiff_t bad = vt_check(ep->data, ep->attr.len, p->seed);
+
+	if (bad >= 0)
+		return vt_fail(ep->side, "wrong data at byte %td of %zu", bad,
+			       ep->attr.len);
+	if (!vt_ep_guards_ok(ep))
+		return vt_fail(ep->side, "bytes around the data changed");
+	return 0;
+}
+
+/* A UC WRITE is not acknowledged: the data may come a moment later. */
+static int check_data_soon(struct plan *p)
+{
+	uint64_t end = vt_now_ns() + p->ep.side->opt->timeout_ms * 1000000ull;
+	struct timespec nap = { .tv_nsec = 2000000 };
+
+	while (vt_check(p->ep.data, p->ep.attr.len, p->seed) >= 0 &&
+	       vt_now_ns() < end)
+		nanosleep(&nap, NULL);
+	return check_data(p);
+}
+
+static int check_recv(struct plan *p, const struct xfer_test *t,
+		      const struct ibv_wc *wc, size_t i)
+{
+	struct vt_side *s = p->ep.side;
+	uint32_t len = chunk_len(p, i);
+	enum ibv_wc_opcode op = IBV_WC_RECV;
+
+	if (t->type == IBV_QPT_UD)
+		len += VT_GRH;
+	if (t->op == IBV_WR_RDMA_WRITE_WITH_IMM)
+		op = IBV_WC_RECV_RDMA_WITH_IMM;
+	if (wc->wr_id != (VT_RECV | i))
+		return vt_fail(s, "receive %zu completed as %llu", i,
+			       (unsigned long long)(wc->wr_id & ~VT_RECV));
+	if (wc->opcode != op || wc->byte_len != len)
+		return vt_fail(s, "receive %zu: opcode %d, %u bytes, expected "
+			       "%d, %u", i, wc->opcode, wc->byte_len, op, len);
+	if (p->imm && (!(wc->wc_flags & IBV_WC_WITH_IMM) ||
+		       ntohl(wc->imm_data) != IMM(i)))
+		return vt_fail(s, "receive %zu: wrong immediate data", i);
+	if (!p->imm && (wc->wc_flags & IBV_WC_WITH_IMM))
+		return vt_fail(s, "receive %zu: stray immediate data", i);
+	if (t->type == IBV_QPT_UD && wc->src_qp != p->ep.peer.qpn)
+		return vt_fail(s, "receive %zu: source QP %u, expected %u", i,
+			       wc->src_qp, p->ep.peer.qpn);
+	return 0;
+}
+
+static int send_window(struct plan *p, const struct xfer_test *t, size_t from,
+		       size_t to)
+{
+	struct ibv_wc wc;
+	size_t i;
+
+	for (i = from; i < to; i++) {
+		struct vt_wr w = {
+			.id = i,
+			.op = t->op,
+			.off = i * p->chunk,
+			.roff = i * p->chunk,
+			.len = chunk_len(p, i),
+			.imm = IMM(i),
+		};
+
+		if (vt_post(&p->ep, &w))
+			return -1;
+	}
+	for (i = from; i < to; i++) {
+		if (vt_want(&p->ep, &wc, IBV_WC_SUCCESS, "send side"))
+			return -1;
+		if (wc.wr_id != i)
+			return vt_fail(p->ep.side, "request %zu completed as "
+				       "%llu", i,
+				       (unsigned long long)wc.wr_id);
+	}
+	return 0;
+}
+
+static int recv_window(struct plan *p, const struct xfer_test *t, size_t from,
+		       size_t to)
+{
+	struct ibv_wc wc;
+	size_t i;
+
+	for (i = from; i < to; i++)
+		if (vt_want(&p->ep, &wc, IBV_WC_SUCCESS, "receive side") ||
+		    check_recv(p, t, &wc, i))
+			return -1;
+	return 0;
+}
+
+static int post_window(struct plan *p, size_t from, size_t to)
+{
+	size_t i;
+
+	for (i = from; i < to; i++)
+		if (vt_post_recv(&p->ep, i, i * p->chunk, chunk_len(p, i)))
+			return -1;
+	return 0;
+}
+
+static int run_windows(struct plan *p, const struct xfer_test *t)
+{
+	struct vt_side *s = p->ep.side;
+	size_t from, to;
+
+	for (from = 0; from < p->count; from = to) {
+		to = from + WINDOW < p->count ? from + WINDOW : p->count;
+		if (!s->init && p->recv && post_window(p, from, to))
+			return -1;
+		if (vt_sync(s))
+			return -1;
+		if (s->init && send_window(p, t, from, to))
+			return -1;
+		if (!s->init && p->recv && recv_window(p, t, from, to))
+			return -1;
+	}
+	return vt_sync(s);
+}
+
+static int run_plan(struct plan *p, const struct xfer_test *t)
+{
+	bool source = p->ep.side->init == (t->op != IBV_WR_RDMA_READ);
+
+	if (source)
+		vt_fill(p->ep.data, p->ep.attr.len, p->seed);
+	if (run_windows(p, t))
+		return -1;
+	if (t->type == IBV_QPT_UC && !source)
+		return check_data_soon(p);
+	return check_data(p);
+}
+
+/** xfer_data() - move t->size bytes by t->op on a QP of t->type */
+int xfer_data(struct vt_side *s, const struct xfer_test *t)
+{
+	struct plan p;
+	int rc = plan_open(s, t, &p);
+
+	if (!rc)
+		rc = run_plan(&p, t);
+	vt_ep_close(&p.ep);
+	return rc;
+}
+
+static int atomic_once(struct vt_ep *ep, const struct vt_wr *w, uint64_t old)
+{
+	struct ibv_wc wc;
+	uint64_t got;
+
+	memset(ep->data, 0xee, 8);
+	if (vt_post(ep, w) || vt_want(ep, &wc, IBV_WC_SUCCESS, "atomic"))
+		return -1;
+	memcpy(&got, ep->data, 8);
+	if (got != old)
+		return vt_fail(ep->side, "atomic returned %#llx, expected "
+			       "%#llx", (unsigned long long)got,
+			       (unsigned long long)old);
+	return 0;
+}
+
+/* Adds, or swaps twice and once in vain; *value follows what must happen. */
+static int atomic_round(struct vt_ep *ep, enum ibv_wr_opcode op, int i,
+			uint64_t *value)
+{
+	struct vt_wr w = { .id = i, .op = op, .roff = 8, .len = 8 };
+	uint64_t old = *value;
+
+	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		w.add = 0x100000001ull * (i + 1);
+		*value = old + w.add;
+	} else if (i % 3 == 2) {
+		w.add = ~old;
+		w.swap = 1;
+	} else {
+		w.add = old;
+		w.swap = *value = old * 3 + i;
+	}
+	return atomic_once(ep, &w, old);
+}
+
+static int run_atomic(struct vt_ep *ep, const struct xfer_test *t)
+{
+	struct vt_side *s = ep->side;
+	uint64_t value = xfer_seed(s), got, mine, end;
+	int i;
+
+	if (!s->init)
+		memcpy(ep->data + 8, &value, 8);
+	if (vt_sync(s))
+		return -1;
+	for (i = 0; s->init && i < 30; i++)
+		if (atomic_round(ep, t->op, i, &value))
+			return -1;
+	mine = value;
+	if (vt_xchg(s, &mine, &end, 8))
+		return -1;
+	memcpy(&got, ep->data + 8, 8);
+	if (!s->init && got != end)
+		return vt_fail(s, "memory holds %#llx, expected %#llx",
+			       (unsigned long long)got,
+			       (unsigned long long)end);
+	return 0;
+}
+
+/** xfer_atomic() - a chain of atomics, each old value and the last checked */
+int xfer_atomic(struct vt_side *s, const struct xfer_test *t)
+{
+	struct vt_ep_attr a;
+	struct vt_ep ep;
+	int rc;
+
+	if (s->dev->attr.atomic_cap == IBV_ATOMIC_NONE)
+		return xfer_skip(s, "device without atomics");
+	vt_ep_defaults(&a, t->type, 16);
+	rc = vt_ep_open(s, &ep, &a);
+	if (!rc)
+		rc = vt_ep_connect(&ep);
+	if (!rc)
+		rc = run_atomic(&ep, t);
+	vt_ep_close(&ep);
+	return rc;
+}
+
+/* The source is overwritten right after the post: inline data is a copy. */
+static int run_inline(struct plan *p, const struct xfer_test *t)
+{
+	struct vt_ep *ep = &p->ep;
+	struct vt_side *s = ep->side;
+	struct vt_wr w = {
+		.op = t->op, .len = t->size, .flags = IBV_SEND_INLINE,
+		.lkey = 0xdeadbeef, .imm = IMM(0),
+	};
+	struct ibv_wc wc;
+
+	if (!s->init && p->recv && post_window(p, 0, 1))
+		return -1;
+	if (s->init)
+		vt_fill(ep->data, t->size, p->seed);
+	if (vt_sync(s))
+		return -1;
+	if (s->init) {
+		if (vt_post(ep, &w))
+			return -1;
+		memset(ep->data, 0, t->size);
+		if (vt_want(ep, &wc, IBV_WC_SUCCESS, "inline send"))
+			return -1;
+	} else if (p->recv && recv_window(p, t, 0, 1)) {
+		return -1;
+	}
+	if (vt_sync(s))
+		return -1;
+	return s->init ? 0 : check_data(p);
+}
+
+/** xfer_inline() - inline data, with an lkey that is wrong on purpose */
+int xfer_inline(struct vt_side *s, const struct xfer_test *t)
+{
+	struct vt_ep_attr a;
+	struct plan p = {
+		.chunk = t->size, .count = 1,
+		.recv = t->op != IBV_WR_RDMA_WRITE,
+		.imm = t->op == IBV_WR_SEND_WITH_IMM,
+	};
+	int rc;
+
+	vt_ep_defaults(&a, t->type, t->size);
+	a.inl = t->size;
+	rc = vt_ep_open(s, &p.ep, &a);
+	if (!rc)
+		rc = vt_ep_connect(&p.ep);
+	p.seed = rc ? 0 : xfer_seed(s);
+	if (!rc)
+		rc = run_inline(&p, t);
+	vt_ep_close(&p.ep);
+	return rc;
+}
+
+/** xfer_zero() - messages without data still complete, and touch nothing */
+int xfer_zero(struct vt_side *s, const struct xfer_test *t)
+{
+	struct vt_wr w = { .op = t->op, .imm = IMM(0) };
+	struct vt_ep_attr a;
+	struct vt_ep ep;
+	struct ibv_wc wc;
+	int rc;
+
+	vt_ep_defaults(&a, t->type, 64);
+	rc = vt_ep_open(s, &ep, &a) || vt_ep_connect(&ep) ? -1 : 0;
+	if (!rc && !s->init)
+		rc = vt_post_recv(&ep, 0, 0, 64);
+	if (!rc)
+		rc = vt_sync(s);
+	if (!rc && s->init)
+		rc = vt_post(&ep, &w);
+	if (!rc)
+		rc = vt_want(&ep, &wc, IBV_WC_SUCCESS, "empty message");
+	if (!rc && !s->init && wc.byte_len)
+		rc = vt_fail(s, "%u bytes, expected 0", wc.byte_len);
+	if (!rc && !vt_all(ep.data, 64, 0))
+		rc = vt_fail(s, "an empty message changed the buffer");
+	if (!rc)
+		rc = vt_sync(s);
+	vt_ep_close(&ep);
+	return rc;
+}
