@@ -66,6 +66,7 @@ struct be_transport_ops {
 struct be_transport { const struct be_transport_ops *ops; };
 
 /* ---- ring_xen.c ---- */
+struct be_dev;
 #define BE_RING_PAGES (1u << XENVHCA_MAX_RING_ORDER)
 
 /* What the frontend wrote to xenstore; ranges were checked by the reader. */
@@ -78,14 +79,14 @@ struct be_xen_params {
 
 /**
  * be_xen_open() - open the grant, event channel and helper devices
- * @domid: domain of the frontend
+ * @dev: names the domain of the frontend; for logs
  * @err: 0 or -errno on failure (a clear line was logged)
  *
  * Asks the helper module to keep this process' memory until its verbs files
  * are closed, so it must run before the first MR is registered. Returns a
  * transport without rings, or NULL.
  */
-struct be_transport *be_xen_open(int domid, int *err);
+struct be_transport *be_xen_open(struct be_dev *dev, int *err);
 
 /**
  * be_xen_connect() - map the rings and bind the event channels

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Event thread: reads the completion channel and the asynchronous events of
+ * every verbs context and puts them on the event ring. The kernel is trusted;
+ * the user_handle it returns is the wire handle, so no table is looked up.
+ *
+ * A watched fd is read under events.lock only, and be_event_del() takes the
+ * same lock, so no fd is read after it was taken out. The thread takes
+ * be_dev.evt_lock inside; it never takes be_dev.lock.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include "be.h"
+#include "util.h"
+
+#define BE_EVENT_BATCH	32	/* descriptors per fd and wake-up */
+#define BE_STOP		UINT64_MAX
+
+struct be_watch {
+	uint32_t gen;		/* tells a reused fd number apart */
+	bool used, async, ctl;
+};
+
+struct be_events {
+	pthread_t thread;
+	int epfd, stop_fd;
+	pthread_mutex_t lock;	/* below */
+	struct be_watch *watch;	/* index: fd */
+	int n_watch;
+	unsigned int n_ctl;	/* watches without a ucontext */
+};
+
+/* Numbers of enum ib_event_type; it is not part of the kernel's uapi. */
+enum {
+	EV_CQ_ERR, EV_QP_FATAL, EV_QP_REQ_ERR, EV_QP_ACCESS_ERR, EV_COMM_EST,
+	EV_SQ_DRAINED, EV_PATH_MIG, EV_PATH_MIG_ERR, EV_DEVICE_FATAL,
+	EV_PORT_ACTIVE, EV_PORT_ERR, EV_LID_CHANGE, EV_PKEY_CHANGE,
+	EV_SM_CHANGE, EV_SRQ_ERR, EV_SRQ_LIMIT, EV_QP_LAST_WQE,
+	EV_CLIENT_REREGISTER, EV_GID_CHANGE, EV_COUNT
+};
+
+void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
+		   uint32_t handle)
+{
+	struct xenvhca_event ev = {
+		.type = type, .event = event, .handle = handle,
+	};
+	bool lost;
+
+	if (!dev->t)
+		return;
+	pthread_mutex_lock(&dev->evt_lock);
+	lost = be_bucket_take(&dev->quota.evt, be_now_ns());
+	if (lost)
+		dev->t->ops->overflow(dev->t);
+	else
+		lost = dev->t->ops->put_event(dev->t, &ev);
+	pthread_mutex_unlock(&dev->evt_lock);
+	if (lost)
+		BE_STAT_ADD(dev, events_dropped, 1);
+	else
+		BE_STAT_ADD(dev, events, 1);
+}
+
+/* Type of the object that an asynchronous event names; 0: not passed on. */
+static uint8_t be_event_type(uint32_t event)
+{
+	switch (event) {
+	case EV_CQ_ERR:
+		return XENVHCA_EVT_CQ;
+	case EV_QP_FATAL: case EV_QP_REQ_ERR: case EV_QP_ACCESS_ERR:
+	case EV_COMM_EST: case EV_SQ_DRAINED: case EV_PATH_MIG:
+	case EV_PATH_MIG_ERR: case EV_QP_LAST_WQE:
+		return XENVHCA_EVT_QP;
+	case EV_SRQ_ERR: case EV_SRQ_LIMIT:
+		return XENVHCA_EVT_SRQ;
+	case EV_PORT_ACTIVE: case EV_PORT_ERR: case EV_LID_CHANGE:
+	case EV_PKEY_CHANGE: case EV_SM_CHANGE: case EV_CLIENT_REREGISTER:
+	case EV_GID_CHANGE:
+		return XENVHCA_EVT_PORT;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Every context hears the events of the port; the control context's are
+ * passed on, or, where there is none, everyone's.
+ */
+static void be_event_async(struct be_dev *dev, const struct be_watch *w,
+			   const struct ib_uverbs_async_event_desc *d)
+{
+	uint8_t type = be_event_type(d->event_type);
+
+	if (d->event_type == EV_DEVICE_FATAL) {
+		be_fault(dev, "HCA %s failed or was removed", dev->hca);
+		return;
+	}
+	if (!type) {
+		be_log(dev, BE_DEBUG, "event %u is not passed on",
+		       d->event_type);
+		return;
+	}
+	if (type == XENVHCA_EVT_PORT) {
+		if (d->element != dev->port || (dev->events->n_ctl && !w->ctl))
+			return;
+		be_event_push(dev, type, (uint8_t)d->event_type, 0);
+		return;
+	}
+	be_event_push(dev, type, (uint8_t)d->event_type, (uint32_t)d->element);
+}
+
+/* One descriptor; the kernel hands out one per read. 1: got one, else 0. */
+static int be_event_read_one(struct be_dev *dev, int fd,
+			     const struct be_watch *w)
+{
+	union {
+		struct ib_uverbs_comp_event_desc comp;
+		struct ib_uverbs_async_event_desc async;
+	} d = {};
+	size_t want = w->async ? sizeof(d.async) : sizeof(d.comp);
+	ssize_t r = be_sys.read(fd, &d, want);
+
+	if (r < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (r != (ssize_t)want) {
+		be_fault(dev, "cannot read events of HCA %s: %s", dev->hca,
+			 r < 0 ? strerror(errno) : "short read");
+		/* Readable for ever: no reason to spin until we are closed. */
+		epoll_ctl(dev->events->epfd, EPOLL_CTL_DEL, fd, NULL);
+		return 0;
+	}
+	if (w->async)
+		be_event_async(dev, w, &d.async);
+	else
+		be_event_push(dev, XENVHCA_EVT_COMP, 0,
+			      (uint32_t)d.comp.cq_handle);
+	return 1;
+}
+
+static void be_event_read(struct be_dev *dev, uint64_t key)
+{
+	struct be_events *e = dev->events;
+	int i, fd = (int)(key & INT32_MAX);
+	struct be_watch *w;
+
+	pthread_mutex_lock(&e->lock);
+	if (fd < e->n_watch) {
+		w = &e->watch[fd];
+		for (i = 0; i < BE_EVENT_BATCH; i++)
+			if (!w->used || w->gen != key >> 32 ||
+			    !be_event_read_one(dev, fd, w))
+				break;
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void *be_event_thread(void *arg)
+{
+	struct be_dev *dev = arg;
+	struct epoll_event ev[16];
+	int i, n;
+
+	for (;;) {
+		n = epoll_wait(dev->events->epfd, ev, 16, -1);
+		if (n < 0 && errno != EINTR) {
+			be_fault(dev, "epoll_wait: %s", strerror(errno));
+			return NULL;
+		}
+		for (i = 0; i < n; i++) {
+			if (ev[i].data.u64 == BE_STOP)
+				return NULL;
+			be_event_read(dev, ev[i].data.u64);
+		}
+	}
+}
+
+/* Make watch[fd] exist; called with the lock held. */
+static int be_watch_grow(struct be_events *e, int fd)
+{
+	int n = e->n_watch ? e->n_watch : 64;
+	struct be_watch *w;
+
+	if (fd < e->n_watch)
+		return 0;
+	while (n <= fd)
+		n *= 2;
+	w = realloc(e->watch, (size_t)n * sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	memset(w + e->n_watch, 0, (size_t)(n - e->n_watch) * sizeof(*w));
+	e->watch = w;
+	e->n_watch = n;
+	return 0;
+}
+
+int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async)
+{
+	struct be_events *e = dev->events;
+	struct epoll_event ev = { .events = EPOLLIN };
+	int fl, rc;
+
+	if (!e)
+		return 0;
+	if (fd < 0)
+		return -EBADF;
+	fl = fcntl(fd, F_GETFL);
+	if (fl < 0 || fcntl(fd, F_SETFL, fl | O_NONBLOCK) < 0)
+		return -errno;
+	pthread_mutex_lock(&e->lock);
+	rc = be_watch_grow(e, fd);
+	if (rc)
+		goto out;
+	e->watch[fd].gen++;
+	e->watch[fd].used = true;
+	e->watch[fd].async = async;
+	e->watch[fd].ctl = !uc;
+	ev.data.u64 = (uint64_t)e->watch[fd].gen << 32 | (uint32_t)fd;
+	if (epoll_ctl(e->epfd, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		rc = -errno;
+		e->watch[fd].used = false;
+	} else if (!uc) {
+		e->n_ctl++;
+	}
+out:
+	pthread_mutex_unlock(&e->lock);
+	return rc;
+}
+
+void be_event_del(struct be_dev *dev, int fd)
+{
+	struct be_events *e = dev->events;
+
+	if (!e || fd < 0)
+		return;
+	pthread_mutex_lock(&e->lock);
+	if (fd < e->n_watch && e->watch[fd].used) {
+		/* Gone already after a failed read. */
+		epoll_ctl(e->epfd, EPOLL_CTL_DEL, fd, NULL);
+		e->watch[fd].used = false;
+		if (e->watch[fd].ctl)
+			e->n_ctl--;
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void be_events_free(struct be_events *e)
+{
+	if (e->epfd >= 0)
+		close(e->epfd);
+	if (e->stop_fd >= 0)
+		close(e->stop_fd);
+	pthread_mutex_destroy(&e->lock);
+	free(e->watch);
+	free(e);
+}
+
+int be_event_start(struct be_dev *dev)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = BE_STOP };
+	struct be_events *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (!e)
+		return -ENOMEM;
+	pthread_mutex_init(&e->lock, NULL);
+	e->epfd = epoll_create1(EPOLL_CLOEXEC);
+	e->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (e->epfd < 0 || e->stop_fd < 0 ||
+	    epoll_ctl(e->epfd, EPOLL_CTL_ADD, e->stop_fd, &ev) < 0) {
+		rc = -errno;
+		goto err_free;
+	}
+	dev->events = e;
+	rc = -pthread_create(&e->thread, NULL, be_event_thread, dev);
+	if (!rc)
+		return 0;
+	dev->events = NULL;
+err_free:
+	be_events_free(e);
+	return rc;
+}
+
+void be_event_stop(struct be_dev *dev)
+{
+	struct be_events *e = dev->events;
+
+	if (!e)
+		return;
+	be_wake(e->stop_fd);
+	pthread_join(e->thread, NULL);
+	dev->events = NULL;
+	be_events_free(e);
+}

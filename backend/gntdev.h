@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Maps of guest pages by /dev/xen/gntdev, of any length at one contiguous
+ * address. Command thread only.
+ */
+#ifndef BE_GNTDEV_H
+#define BE_GNTDEV_H
+
+#include <stdint.h>
+
+#define BE_MAP_BUCKETS	1024
+
+struct be_map;
+struct be_gntdev {
+	int fd;
+	uint32_t domid;
+	uint32_t chunk;			/* most pages per gntdev mapping */
+	struct be_map *bucket[BE_MAP_BUCKETS];
+	uint64_t pages;			/* mapped now */
+};
+
+/* 0 or -errno. */
+int be_gntdev_open(struct be_gntdev *g, uint32_t domid);
+/* Unmaps what is left; returns how many pages that were. */
+uint64_t be_gntdev_close(struct be_gntdev *g);
+
+/**
+ * be_gntdev_map() - map n grants read-write, all or nothing
+ *
+ * Returns the address, or NULL with errno: EINVAL when the hypervisor refused
+ * a reference or had no entry left for it, ENOMEM.
+ */
+void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n);
+
+/* Undo be_gntdev_map(); -EINVAL if there is no such map. */
+int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Kick thread: takes entries off the kick ring and has each executed
+ * (be_kick). It spins for more only where that paid lately: the average of
+ * the recent idle gaps is kept, and a gap longer than the spin limit costs
+ * nothing but the sleep. The guest controls what is in the ring, not how much
+ * is executed: an entry is one system call that it could have caused anyway.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include "be.h"
+#include "util.h"
+
+#define BE_KICK_BATCH	32
+#define BE_GAP_WEIGHT	8	/* new gap counts 1/8 */
+#define BE_GAP_CLIP	4	/* in spin limits: forget long pauses fast */
+
+struct be_kicks {
+	pthread_t thread;
+	int stop_fd;
+	bool stop;
+	bool acked;		/* nothing read from the event channel */
+	bool worked;		/* entries since the last notification */
+	uint64_t spin_ns;	/* 0: never */
+	uint64_t gap_ns;	/* average idle time before an entry came */
+};
+
+#ifdef __x86_64__
+#define be_relax() __builtin_ia32_pause()
+#else
+#define be_relax() __asm__ __volatile__("yield" ::: "memory")
+#endif
+
+/* Executes what is there. Number of entries, 0 if none, or -EPROTO. */
+static int be_kick_drain(struct be_dev *dev)
+{
+	struct xenvhca_kick kick[BE_KICK_BATCH];
+	int i, n;
+
+	n = dev->t->ops->get_kicks(dev->t, kick, BE_KICK_BATCH);
+	if (n < 0) {
+		be_fault(dev, "frontend violated the kick ring");
+		return n;
+	}
+	for (i = 0; i < n; i++) {
+		be_kick(dev, &kick[i]);
+		dev->t->ops->kicks_done(dev->t, 1);
+	}
+	if (n) {
+		BE_STAT_ADD(dev, kicks, (uint64_t)n);
+		dev->kicks->worked = true;
+	}
+	return n;
+}
+
+static void be_kick_gap(struct be_kicks *k, uint64_t gap)
+{
+	if (gap > k->spin_ns * BE_GAP_CLIP)
+		gap = k->spin_ns * BE_GAP_CLIP;
+	k->gap_ns += gap / BE_GAP_WEIGHT;
+	k->gap_ns -= k->gap_ns / BE_GAP_WEIGHT;
+}
+
+/* 1: entries came and were executed, 0: time is up, -EPROTO. */
+static int be_kick_spin(struct be_dev *dev, uint64_t start)
+{
+	struct be_kicks *k = dev->kicks;
+	int n;
+
+	if (!k->spin_ns || k->gap_ns >= k->spin_ns)
+		return 0;
+	do {
+		n = be_kick_drain(dev);
+		if (n < 0)
+			return n;
+		if (n) {
+			BE_STAT_ADD(dev, kick_spins, 1);
+			return 1;
+		}
+		be_relax();
+	} while (be_now_ns() - start < k->spin_ns &&
+		 !__atomic_load_n(&k->stop, __ATOMIC_RELAXED));
+	return 0;
+}
+
+/*
+ * Sleep until the frontend notifies. The event channel is unmasked only here,
+ * after arming: a notification meanwhile is held back, not lost, and a busy
+ * ring costs no system call at all.
+ */
+static void be_kick_sleep(struct be_dev *dev)
+{
+	struct be_kicks *k = dev->kicks;
+	struct pollfd pfd[2] = {
+		{ .fd = dev->t->ops->kick_fd(dev->t), .events = POLLIN },
+		{ .fd = k->stop_fd, .events = POLLIN },
+	};
+
+	if (dev->t->ops->arm_kicks(dev->t))
+		return;
+	if (!k->acked) {
+		dev->t->ops->kick_ack(dev->t, k->worked);
+		k->acked = true;
+	}
+	BE_STAT_ADD(dev, kick_sleeps, 1);
+	if (poll(pfd, 2, -1) < 0 && errno != EINTR) {
+		be_fault(dev, "kick poll: %s", strerror(errno));
+		__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
+	}
+	if (pfd[0].revents) {
+		k->acked = false;
+		k->worked = false;
+	}
+}
+
+static void *be_kick_thread(void *arg)
+{
+	struct be_dev *dev = arg;
+	struct be_kicks *k = dev->kicks;
+	uint64_t idle;
+	int n;
+
+	while (!__atomic_load_n(&k->stop, __ATOMIC_RELAXED)) {
+		n = be_kick_drain(dev);
+		if (n < 0)
+			break;
+		if (n)
+			continue;
+		idle = be_now_ns();
+		n = be_kick_spin(dev, idle);
+		if (n < 0)
+			break;
+		if (!n)
+			be_kick_sleep(dev);
+		be_kick_gap(k, be_now_ns() - idle);
+	}
+	return NULL;
+}
+
+int be_kick_start(struct be_dev *dev)
+{
+	struct be_kicks *k = calloc(1, sizeof(*k));
+	int rc;
+
+	if (!k)
+		return -ENOMEM;
+	k->acked = true;
+	/* On one processor spinning keeps the guest from producing. */
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		k->spin_ns = (uint64_t)dev->quota.spin_us * 1000;
+	k->gap_ns = k->spin_ns;
+	k->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->stop_fd < 0) {
+		rc = -errno;
+		goto err_free;
+	}
+	dev->kicks = k;
+	rc = -pthread_create(&k->thread, NULL, be_kick_thread, dev);
+	if (!rc)
+		return 0;
+	dev->kicks = NULL;
+	close(k->stop_fd);
+err_free:
+	free(k);
+	return rc;
+}
+
+void be_kick_stop(struct be_dev *dev)
+{
+	struct be_kicks *k = dev->kicks;
+
+	if (!k)
+		return;
+	__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
+	be_wake(k->stop_fd);
+	pthread_join(k->thread, NULL);
+	dev->kicks = NULL;
+	close(k->stop_fd);
+	free(k);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * How much one device may own and how fast it may ask. Object and page counts
+ * belong to the command thread; each bucket belongs to one thread or is
+ * guarded by its user. Nothing is allocated for a guest before it was charged
+ * here.
+ */
+#include <errno.h>
+#include "be.h"
+#include "util.h"
+
+#define BE_PAGES_PER_MB (1024u * 1024u / XENVHCA_PAGE_SIZE)
+
+const char *const be_type_name[BE_TYPES] = {
+	[BE_NONE] = "none", [BE_UCONTEXT] = "ucontext", [BE_PD] = "pd",
+	[BE_CQ] = "cq", [BE_QP] = "qp", [BE_SRQ] = "srq", [BE_AH] = "ah",
+	[BE_MR] = "mr", [BE_MW] = "mw", [BE_MCAST] = "mcast",
+	[BE_MMAP] = "mmap",
+};
+
+void be_quota_defaults(struct be_quota *q)
+{
+	*q = (struct be_quota){
+		.max = {
+			[BE_UCONTEXT] = XENVHCA_DEF_MAX_UCONTEXT,
+			[BE_PD] = XENVHCA_DEF_MAX_PD,
+			[BE_CQ] = XENVHCA_DEF_MAX_CQ,
+			[BE_QP] = XENVHCA_DEF_MAX_QP,
+			[BE_SRQ] = XENVHCA_DEF_MAX_SRQ,
+			[BE_AH] = XENVHCA_DEF_MAX_AH,
+			[BE_MR] = XENVHCA_DEF_MAX_MR,
+			[BE_MW] = XENVHCA_DEF_MAX_MW,
+			[BE_MCAST] = XENVHCA_DEF_MAX_MCAST,
+			[BE_MMAP] = XENVHCA_DEF_MAX_MMAP,
+		},
+		.max_pages = (uint64_t)XENVHCA_DEF_MAX_PINNED_MB *
+			     BE_PAGES_PER_MB,
+		.cmd = { .rate = XENVHCA_DEF_MAX_CMD_RATE },
+		.evt = { .rate = XENVHCA_DEF_MAX_EVT_RATE },
+		.spin_us = XENVHCA_DEF_SPIN_US,
+	};
+}
+
+int be_quota_take(struct be_quota *q, enum be_type t)
+{
+	if (q->used[t] >= q->max[t])
+		return -EDQUOT;
+	q->used[t]++;
+	return 0;
+}
+
+void be_quota_give(struct be_quota *q, enum be_type t)
+{
+	if (q->used[t])
+		q->used[t]--;
+}
+
+int be_quota_take_pages(struct be_quota *q, uint64_t n)
+{
+	if (n > q->max_pages || q->used_pages > q->max_pages - n)
+		return -EDQUOT;
+	q->used_pages += n;
+	return 0;
+}
+
+void be_quota_give_pages(struct be_quota *q, uint64_t n)
+{
+	q->used_pages -= n < q->used_pages ? n : q->used_pages;
+}
+
+/*
+ * The bucket holds time: it fills by one nanosecond per nanosecond, up to one
+ * second, and a token costs a second divided by the rate.
+ */
+uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns)
+{
+	uint64_t cost, passed;
+
+	if (!b->rate)
+		return 0;
+	cost = BE_NSEC / b->rate;
+	passed = now_ns - b->last_ns;
+	b->last_ns = now_ns;
+	if (passed >= BE_NSEC || b->tokens_ns + passed >= BE_NSEC)
+		b->tokens_ns = BE_NSEC;
+	else
+		b->tokens_ns += passed;
+	if (b->tokens_ns < cost)
+		return cost - b->tokens_ns;
+	b->tokens_ns -= cost;
+	return 0;
+}
