@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * uverbs commands of protection domains and of what lives in them without a
+ * queue: memory regions, memory windows, address handles. Command thread.
+ */
+#include "uverbs.h"
+
+int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd)
+{
+	struct ib_uverbs_alloc_pd cmd = {};
+	struct ib_uverbs_alloc_pd_resp resp = {};
+	int err = uv_write(fd, IB_USER_VERBS_CMD_ALLOC_PD, &cmd, sizeof(cmd),
+			   &resp, sizeof(resp), ud);
+
+	if (!err)
+		*pd = resp.pd_handle;
+	return err;
+}
+
+int uv_dealloc_pd(int fd, uint32_t pd)
+{
+	struct ib_uverbs_dealloc_pd cmd = { .pd_handle = pd };
+
+	return uv_write(fd, IB_USER_VERBS_CMD_DEALLOC_PD, &cmd, sizeof(cmd),
+			NULL, 0, NULL);
+}
+
+int uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
+	      const struct uv_udata *ud, struct ib_uverbs_reg_mr_resp *resp)
+{
+	return uv_write(fd, IB_USER_VERBS_CMD_REG_MR, mr, sizeof(*mr), resp,
+			sizeof(*resp), ud);
+}
+
+int uv_rereg_mr(int fd, const struct ib_uverbs_rereg_mr *mr,
+		const struct uv_udata *ud,
+		struct ib_uverbs_rereg_mr_resp *resp)
+{
+	return uv_write(fd, IB_USER_VERBS_CMD_REREG_MR, mr, sizeof(*mr), resp,
+			sizeof(*resp), ud);
+}
+
+int uv_dereg_mr(int fd, uint32_t mr)
+{
+	struct ib_uverbs_dereg_mr cmd = { .mr_handle = mr };
+
+	return uv_write(fd, IB_USER_VERBS_CMD_DEREG_MR, &cmd, sizeof(cmd),
+			NULL, 0, NULL);
+}
+
+int uv_alloc_mw(int fd, uint32_t pd, uint8_t type, const struct uv_udata *ud,
+		struct ib_uverbs_alloc_mw_resp *resp)
+{
+	struct ib_uverbs_alloc_mw cmd = { .pd_handle = pd, .mw_type = type };
+
+	return uv_write(fd, IB_USER_VERBS_CMD_ALLOC_MW, &cmd, sizeof(cmd),
+			resp, sizeof(*resp), ud);
+}
+
+int uv_dealloc_mw(int fd, uint32_t mw)
+{
+	struct ib_uverbs_dealloc_mw cmd = { .mw_handle = mw };
+
+	return uv_write(fd, IB_USER_VERBS_CMD_DEALLOC_MW, &cmd, sizeof(cmd),
+			NULL, 0, NULL);
+}
+
+int uv_create_ah(int fd, uint32_t pd, uint64_t user_handle,
+		 const struct ib_uverbs_ah_attr *attr,
+		 const struct uv_udata *ud, uint32_t *ah)
+{
+	struct ib_uverbs_create_ah cmd = {
+		.user_handle = user_handle,
+		.pd_handle = pd,
+		.attr = *attr,
+	};
+	struct ib_uverbs_create_ah_resp resp = {};
+	int err = uv_write(fd, IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd),
+			   &resp, sizeof(resp), ud);
+
+	if (!err)
+		*ah = resp.ah_handle;
+	return err;
+}
+
+int uv_destroy_ah(int fd, uint32_t ah)
+{
+	struct ib_uverbs_destroy_ah cmd = { .ah_handle = ah };
+
+	return uv_write(fd, IB_USER_VERBS_CMD_DESTROY_AH, &cmd, sizeof(cmd),
+			NULL, 0, NULL);
+}

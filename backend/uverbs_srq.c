@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * uverbs commands of shared receive queues. Command thread.
+ */
+#include "uverbs.h"
+
+int uv_create_srq(int fd, const struct ib_uverbs_create_srq *srq,
+		  const struct uv_udata *ud,
+		  struct ib_uverbs_create_srq_resp *resp)
+{
+	return uv_write(fd, IB_USER_VERBS_CMD_CREATE_SRQ, srq, sizeof(*srq),
+			resp, sizeof(*resp), ud);
+}
+
+int uv_modify_srq(int fd, const struct ib_uverbs_modify_srq *srq,
+		  const struct uv_udata *ud)
+{
+	return uv_write(fd, IB_USER_VERBS_CMD_MODIFY_SRQ, srq, sizeof(*srq),
+			NULL, 0, ud);
+}
+
+int uv_query_srq(int fd, uint32_t srq, struct ib_uverbs_query_srq_resp *resp)
+{
+	struct ib_uverbs_query_srq cmd = { .srq_handle = srq };
+
+	return uv_write(fd, IB_USER_VERBS_CMD_QUERY_SRQ, &cmd, sizeof(cmd),
+			resp, sizeof(*resp), NULL);
+}
+
+int uv_destroy_srq(int fd, uint32_t srq)
+{
+	struct ib_uverbs_destroy_srq cmd = { .srq_handle = srq };
+	struct ib_uverbs_destroy_srq_resp resp = {};
+
+	return uv_write(fd, IB_USER_VERBS_CMD_DESTROY_SRQ, &cmd, sizeof(cmd),
+			&resp, sizeof(resp), NULL);
+}
