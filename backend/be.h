@@ -106,6 +106,10 @@ struct be_dev {
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
 	int ctl_fd;			/* uverbs context for queries */
+	int ctl_async_fd;		/* its async events: the only source of
+					 * port and device events, as every
+					 * context reports them; event.c */
+	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
 	struct be_events *events;	/* event.c, NULL: not started */
 	struct be_kicks *kicks;		/* kick.c, NULL: not started */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
@@ -142,7 +146,7 @@ void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 		 struct xenvhca_response *rsp);
 
 /* ---- kick.c, event.c ---- */
-/* Execute one kick under the read lock. */
+/* Execute one kick; takes the read lock itself. */
 void be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
 int be_kick_start(struct be_dev *dev);
 void be_kick_stop(struct be_dev *dev);

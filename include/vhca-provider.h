@@ -21,7 +21,8 @@
 
 enum vhca_field_kind {
 	VHCA_END,
-	VHCA_BUF,	/* request u64: address of queue memory -> pages list */
+	VHCA_BUF,	/* request u64: address of queue memory -> pages list
+			 * (arg 0: buf, 1: sq_buf of the request) */
 	VHCA_DBPAGE,	/* request u64: address of a doorbell record */
 	VHCA_REF,	/* equal to an earlier lkey/iova: verbatim */
 	VHCA_COOKIE,	/* opaque: verbatim */

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Completion queues. Every CQ is bound to the completion channel of its
+ * context, and its user handle in the kernel is the wire handle, so that an
+ * event names the CQ without a look-up. Command thread.
+ */
+#include <errno.h>
+
+#include "obj.h"
+
+int be_create_cq(const struct be_cmd *c)
+{
+	const struct xenvhca_create_cq_req *r = &c->req->u.create_cq;
+	struct be_lists lists = { .buf = { &r->buf }, .db = &r->db };
+	struct ib_uverbs_create_cq_resp resp = {};
+	struct ib_uverbs_ex_create_cq cmd = {
+		.cqe = r->cqe, .comp_vector = r->comp_vector,
+		.comp_channel = c->uc->comp_fd, .flags = r->flags,
+	};
+	struct be_udata u;
+	struct be_cq *cq;
+	int err;
+
+	if (r->reserved)
+		return -EINVAL;
+	cq = be_obj_new(c->dev, BE_CQ, sizeof(*cq), &err);
+	if (!cq)
+		return err;
+	cmd.user_handle = cq->o.handle;
+	err = be_udata_begin(&u, c, &lists, &cq->bufs);
+	if (!err)
+		err = uv_create_cq(c->uc->fd, &cmd, &u.uv, &resp);
+	if (err) {
+		be_bufs_release(c->dev, c->uc, &cq->bufs);
+		be_obj_free(c->dev, &cq->o, BE_CQ);
+		return err;
+	}
+	cq->cqe = resp.cqe;
+	be_obj_publish(c->dev, &cq->o, BE_CQ, c->uc, resp.cq_handle);
+	err = be_udata_end(&u, c, cq->o.handle);
+	if (err) {
+		be_obj_destroy(c->dev, &cq->o);
+		return err;
+	}
+	c->rsp->u.cq = (struct xenvhca_cq_rsp){ cq->o.handle, resp.cqe };
+	return 0;
+}
+
+/* The old ring says nothing any more; until the new one is mapped every arm
+ * is answered with an event. */
+static void cq_resized(struct be_dev *dev, struct be_cq *cq, uint32_t cqe)
+{
+	pthread_rwlock_wrlock(&dev->lock);
+	cq->cqe = cqe;
+	cq->resized = true;
+	cq->ring = NULL;
+	pthread_rwlock_unlock(&dev->lock);
+}
+
+int be_resize_cq(const struct be_cmd *c)
+{
+	const struct xenvhca_resize_cq_req *r = &c->req->u.resize_cq;
+	struct be_lists lists = { .buf = { &r->buf } };
+	struct be_bufs bufs = {}, old;
+	struct be_udata u;
+	struct be_cq *cq;
+	uint32_t cqe;
+	int err;
+
+	cq = be_obj_get(c, r->handle, BE_CQ, &err);
+	if (!cq)
+		return err;
+	err = be_udata_begin(&u, c, &lists, &bufs);
+	if (!err)
+		err = uv_resize_cq(c->uc->fd, cq->o.host, r->cqe, &u.uv, &cqe);
+	if (err) {
+		be_bufs_release(c->dev, c->uc, &bufs);
+		return err;
+	}
+	cq_resized(c->dev, cq, cqe);
+	if (bufs.buf[0].addr) {		/* the doorbell page stays */
+		old = (struct be_bufs){ .buf = { cq->bufs.buf[0] } };
+		cq->bufs.buf[0] = bufs.buf[0];
+		be_bufs_release(c->dev, c->uc, &old);
+	}
+	be_keys_drop(c->uc, cq->o.handle);
+	c->rsp->u.cq = (struct xenvhca_cq_rsp){ cq->o.handle, cqe };
+	return be_udata_end(&u, c, cq->o.handle);
+}
+
+int be_destroy_cq(const struct be_cmd *c)
+{
+	return be_destroy(c, BE_CQ);
+}

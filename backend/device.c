@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The physical HCA as one worker sees it: opened once for queries, refused
+ * with a clear message if its provider is not known, and what the guest is
+ * told about it, lowered to the quotas. Command thread.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj.h"
+#include "sysfs.h"
+
+/* Capabilities whose commands do not exist here. */
+#define CAPS_HIDDEN							\
+	(IB_UVERBS_DEVICE_XRC | IB_UVERBS_DEVICE_RAW_MULTI |		\
+	 IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_RAW_SCATTER_FCS |\
+	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING)
+
+static int find_chardev(struct be_dev *dev, struct uv_chardev *cd)
+{
+	char have[256];
+	int err;
+
+	if (!be_hca_name_ok(dev->hca)) {
+		be_log(dev, BE_ERR, "hca \"%s\": not a name of an RDMA device",
+		       dev->hca);
+		return -EINVAL;
+	}
+	err = uv_chardev(dev->hca, cd);
+	if (err == -ENODEV) {
+		be_hca_list(have, sizeof(have));
+		be_log(dev, BE_ERR, "hca \"%s\" does not exist; this domain has: %s",
+		       dev->hca, have);
+	} else if (err) {
+		be_log(dev, BE_ERR, "hca \"%s\": no verbs device (%s); is the module ib_uverbs loaded?",
+		       dev->hca, strerror(-err));
+	}
+	return err;
+}
+
+static int find_provider(struct be_dev *dev, const struct uv_chardev *cd)
+{
+	dev->prov = vhca_provider_find(cd->driver_id, cd->abi);
+	if (!dev->prov) {
+		be_log(dev, BE_ERR, "hca \"%s\": driver %u with ABI %u is not supported",
+		       dev->hca, cd->driver_id, cd->abi);
+		return -EOPNOTSUPP;
+	}
+	if (!dev->prov->run) {
+		be_log(dev, BE_ERR, "hca \"%s\": provider %s has not been proven on hardware and is refused",
+		       dev->hca, dev->prov->name);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int open_context(struct be_dev *dev, const struct uv_chardev *cd,
+			uint32_t *vectors)
+{
+	int n = snprintf(dev->uverbs_path, sizeof(dev->uverbs_path),
+			 "/dev/infiniband/%s", cd->name);
+	int err = 0;
+
+	if (n < 0 || (size_t)n >= sizeof(dev->uverbs_path))
+		return -ENAMETOOLONG;
+	dev->ctl_fd = uv_open(dev->uverbs_path);
+	if (dev->ctl_fd < 0) {
+		err = dev->ctl_fd;
+		dev->ctl_fd = -1;
+	}
+	if (!err)
+		err = uv_get_context(dev->ctl_fd, NULL, &dev->ctl_async_fd,
+				     vectors);
+	if (err)
+		be_log(dev, BE_ERR, "cannot open %s: %s", dev->uverbs_path,
+		       strerror(-err));
+	return err;
+}
+
+static uint8_t node_type(const struct be_dev *dev)
+{
+	char text[32];
+
+	be_sysfs_read(dev->hca, text, sizeof(text), "node_type");
+	return (uint8_t)strtoul(text, NULL, 10);
+}
+
+static int read_limits(struct be_dev *dev, const struct uv_chardev *cd,
+		       uint32_t vectors)
+{
+	struct ib_uverbs_ex_query_device_resp q = {};
+	struct ib_uverbs_query_port_resp p = {};
+	struct xenvhca_get_info_rsp *info = &dev->info;
+	uint64_t pages = dev->quota.max_pages;
+	int err = uv_query_device(dev->ctl_fd, NULL, &q);
+
+	if (!err && (!dev->port || dev->port > q.base.phys_port_cnt)) {
+		be_log(dev, BE_ERR, "hca \"%s\" has no port %u, only 1..%u",
+		       dev->hca, dev->port, q.base.phys_port_cnt);
+		return -EINVAL;
+	}
+	if (!err)
+		err = uv_query_port(dev->ctl_fd, dev->port, &p);
+	if (err) {
+		be_log(dev, BE_ERR, "cannot query hca \"%s\": %s", dev->hca,
+		       strerror(-err));
+		return err;
+	}
+	dev->gid_tbl_len = p.gid_tbl_len;
+	dev->pkey_tbl_len = p.pkey_tbl_len;
+	if (pages > XENVHCA_MAX_PAGES_LEVEL2)
+		pages = XENVHCA_MAX_PAGES_LEVEL2;
+	*info = (struct xenvhca_get_info_rsp){
+		.driver_id = cd->driver_id, .uverbs_abi_ver = cd->abi,
+		.node_guid = q.base.node_guid, .num_comp_vectors = vectors,
+		.node_type = node_type(dev), .phys_port_cnt = 1,
+		.kicks = dev->prov->kicks, .max_pages = (uint32_t)pages,
+	};
+	memcpy(info->hca, dev->hca, sizeof(info->hca));
+	be_sysfs_read(dev->hca, info->fw, sizeof(info->fw), "fw_ver");
+	be_sysfs_read(dev->hca, info->modalias, sizeof(info->modalias),
+		      "device/modalias");
+	return 0;
+}
+
+int be_dev_open(struct be_dev *dev)
+{
+	struct uv_chardev cd = {};
+	uint32_t vectors = 0;
+	int err;
+
+	dev->ctl_fd = dev->ctl_async_fd = -1;
+	dev->handles = be_handles_new();
+	err = dev->handles ? 0 : -ENOMEM;
+	if (!err)
+		err = find_chardev(dev, &cd);
+	if (!err)
+		err = find_provider(dev, &cd);
+	if (!err)
+		err = open_context(dev, &cd, &vectors);
+	if (!err)
+		err = read_limits(dev, &cd, vectors);
+	if (err)
+		be_dev_close(dev);
+	else
+		be_log(dev, BE_INFO, "hca %s port %u, driver %s, %s", dev->hca,
+		       dev->port, dev->prov->name, dev->uverbs_path);
+	return err;
+}
+
+void be_dev_close(struct be_dev *dev)
+{
+	if (!dev->handles)
+		return;
+	while (dev->ucontexts)
+		be_ucontext_close(dev, (struct be_uc *)dev->ucontexts);
+	be_event_del(dev, dev->ctl_async_fd);
+	uv_close(&dev->ctl_async_fd);
+	uv_close(&dev->ctl_fd);
+	be_handles_free(dev->handles);
+	dev->handles = NULL;
+}
+
+int be_get_info(const struct be_cmd *c)
+{
+	c->rsp->u.get_info = c->dev->info;
+	return 0;
+}
+
+static uint32_t lower(uint32_t host, uint32_t quota)
+{
+	return host < quota ? host : quota;
+}
+
+static void device_answer(const struct be_dev *dev,
+			  const struct ib_uverbs_ex_query_device_resp *q,
+			  struct xenvhca_query_device_rsp *r)
+{
+	const struct ib_uverbs_query_device_resp *b = &q->base;
+	const uint32_t *max = dev->quota.max;
+	uint64_t size = (uint64_t)dev->info.max_pages * XENVHCA_PAGE_SIZE;
+
+	*r = (struct xenvhca_query_device_rsp){
+		.fw_ver = b->fw_ver,
+		.sys_image_guid = b->sys_image_guid,
+		.max_mr_size = b->max_mr_size < size ? b->max_mr_size : size,
+		.page_size_cap = b->page_size_cap,
+		.device_cap_flags = q->device_cap_flags_ex &
+				    ~(uint64_t)CAPS_HIDDEN,
+		.timestamp_mask = q->timestamp_mask,
+		.hca_core_clock = q->hca_core_clock,
+		.vendor_id = b->vendor_id,
+		.vendor_part_id = b->vendor_part_id,
+		.hw_ver = b->hw_ver,
+		.max_qp = lower(b->max_qp, max[BE_QP]),
+		.max_qp_wr = b->max_qp_wr,
+		.max_send_sge = b->max_sge,
+		.max_recv_sge = b->max_sge,
+		.max_sge_rd = b->max_sge_rd,
+		.max_cq = lower(b->max_cq, max[BE_CQ]),
+		.max_cqe = b->max_cqe,
+		.max_mr = lower(b->max_mr, max[BE_MR]),
+		.max_pd = lower(b->max_pd, max[BE_PD]),
+		.max_qp_rd_atom = b->max_qp_rd_atom,
+		.max_ee_rd_atom = b->max_ee_rd_atom,
+		.max_res_rd_atom = b->max_res_rd_atom,
+		.max_qp_init_rd_atom = b->max_qp_init_rd_atom,
+		.max_ee_init_rd_atom = b->max_ee_init_rd_atom,
+		.atomic_cap = b->atomic_cap,
+		.max_ee = b->max_ee,
+		.max_rdd = b->max_rdd,
+		.max_mw = lower(b->max_mw, max[BE_MW]),
+		.max_mcast_grp = b->max_mcast_grp,
+		.max_mcast_qp_attach = b->max_mcast_qp_attach,
+		.max_total_mcast_qp_attach =
+			lower(b->max_total_mcast_qp_attach, max[BE_MCAST]),
+		.max_ah = lower(b->max_ah, max[BE_AH]),
+		.max_srq = lower(b->max_srq, max[BE_SRQ]),
+		.max_srq_wr = b->max_srq_wr,
+		.max_srq_sge = b->max_srq_sge,
+		.max_pkeys = b->max_pkeys,
+		.local_ca_ack_delay = b->local_ca_ack_delay,
+	};
+}
+
+int be_query_device(const struct be_cmd *c)
+{
+	struct ib_uverbs_ex_query_device_resp q = {};
+	struct be_udata u;
+	int fd = c->uc ? c->uc->fd : c->dev->ctl_fd;
+	int err = be_udata_begin(&u, c, NULL, NULL);
+
+	if (!err)
+		err = uv_query_device(fd, &u.uv, &q);
+	if (err)
+		return err;
+	device_answer(c->dev, &q, &c->rsp->u.query_device);
+	return be_udata_end(&u, c, 0);
+}
+
+int be_query_port(const struct be_cmd *c)
+{
+	const uint32_t ip_gids = IB_UVERBS_PCF_IP_BASED_GIDS;
+	struct ib_uverbs_query_port_resp p = {};
+	int err = uv_query_port(c->dev->ctl_fd, c->dev->port, &p);
+
+	if (err)
+		return err;
+	c->rsp->u.query_port = (struct xenvhca_query_port_rsp){
+		.state = p.state, .max_mtu = p.max_mtu,
+		.active_mtu = p.active_mtu, .gid_tbl_len = p.gid_tbl_len,
+		.port_cap_flags = p.port_cap_flags & ~ip_gids,
+		.max_msg_sz = p.max_msg_sz, .bad_pkey_cntr = p.bad_pkey_cntr,
+		.qkey_viol_cntr = p.qkey_viol_cntr, .lid = p.lid,
+		.sm_lid = p.sm_lid, .pkey_tbl_len = p.pkey_tbl_len,
+		.lmc = p.lmc, .max_vl_num = p.max_vl_num, .sm_sl = p.sm_sl,
+		.subnet_timeout = p.subnet_timeout,
+		.init_type_reply = p.init_type_reply,
+		.active_width = p.active_width, .phys_state = p.phys_state,
+		.link_layer = p.link_layer, .active_speed = p.active_speed,
+		.ip_gids = !!(p.port_cap_flags & ip_gids),
+	};
+	return 0;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The table of operations: what every request must look like before a handler
+ * sees it, and how an error leaves the worker. Command thread. The request is
+ * a private copy of what a hostile guest wrote.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "obj.h"
+
+#define D_DESTROY	(1u << 0)	/* releases something, never delayed */
+#define D_NO_UC		(1u << 1)	/* ucontext must be 0 */
+#define D_OPT_UC	(1u << 2)	/* ucontext may be 0 */
+
+struct row {
+	int (*handler)(const struct be_cmd *c);
+	const char *name;
+	uint16_t body;			/* octets of the body that are used */
+	uint16_t flags;
+};
+
+#define ROW(OP, func, bytes, fl)					\
+	[XENVHCA_OP_##OP] = {						\
+		.handler = be_##func, .name = #func,			\
+		.body = (bytes), .flags = (fl),				\
+	}
+#define BODY(name)	sizeof(struct xenvhca_##name##_req)
+
+static const struct row rows[XENVHCA_OP_MAX] = {
+	ROW(GET_INFO, get_info, 0, D_NO_UC),
+	ROW(QUERY_DEVICE, query_device, 0, D_OPT_UC),
+	ROW(QUERY_PORT, query_port, 0, D_NO_UC),
+	ROW(QUERY_GID_TABLE, query_gid_table, BODY(query_gid_table), D_NO_UC),
+	ROW(QUERY_PKEY_TABLE, query_pkey_table, BODY(query_pkey_table),
+	    D_NO_UC),
+	ROW(ALLOC_UCONTEXT, alloc_ucontext, 0, D_NO_UC),
+	ROW(DEALLOC_UCONTEXT, dealloc_ucontext, 0, D_DESTROY),
+	ROW(MMAP, mmap, BODY(mmap), 0),
+	ROW(MUNMAP, munmap, BODY(munmap), D_DESTROY),
+	ROW(ALLOC_PD, alloc_pd, 0, 0),
+	ROW(DEALLOC_PD, dealloc_pd, BODY(handle), D_DESTROY),
+	ROW(REG_MR, reg_mr, BODY(reg_mr), 0),
+	ROW(REREG_MR, rereg_mr, BODY(rereg_mr), 0),
+	ROW(DEREG_MR, dereg_mr, BODY(handle), D_DESTROY),
+	ROW(ALLOC_MW, alloc_mw, BODY(alloc_mw), 0),
+	ROW(DEALLOC_MW, dealloc_mw, BODY(handle), D_DESTROY),
+	ROW(CREATE_CQ, create_cq, BODY(create_cq), 0),
+	ROW(RESIZE_CQ, resize_cq, BODY(resize_cq), 0),
+	ROW(DESTROY_CQ, destroy_cq, BODY(handle), D_DESTROY),
+	ROW(CREATE_QP, create_qp, BODY(create_qp), 0),
+	ROW(MODIFY_QP, modify_qp, BODY(modify_qp), 0),
+	ROW(QUERY_QP, query_qp, BODY(query_qp), 0),
+	ROW(DESTROY_QP, destroy_qp, BODY(handle), D_DESTROY),
+	ROW(CREATE_SRQ, create_srq, BODY(create_srq), 0),
+	ROW(MODIFY_SRQ, modify_srq, BODY(modify_srq), 0),
+	ROW(QUERY_SRQ, query_srq, BODY(handle), 0),
+	ROW(DESTROY_SRQ, destroy_srq, BODY(handle), D_DESTROY),
+	ROW(CREATE_AH, create_ah, BODY(create_ah), 0),
+	ROW(DESTROY_AH, destroy_ah, BODY(handle), D_DESTROY),
+	ROW(ATTACH_MCAST, attach_mcast, BODY(mcast), 0),
+	ROW(DETACH_MCAST, detach_mcast, BODY(mcast), D_DESTROY),
+};
+
+static const struct row *row_find(uint16_t op)
+{
+	if (op >= XENVHCA_OP_MAX || !rows[op].handler)
+		return NULL;
+	return &rows[op];
+}
+
+bool be_op_destroys(uint16_t op)
+{
+	const struct row *row = row_find(op);
+
+	return row && row->flags & D_DESTROY;
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+	while (n)
+		if (p[--n])
+			return false;
+	return true;
+}
+
+/* The only place where an error becomes a number of the protocol. */
+static int32_t wire_status(int err)
+{
+	static const struct { int host; int32_t wire; } map[] = {
+#define XEN_ERRNO(name, value) { name, value },
+#include <xen/errno.h>
+		{ EDQUOT, 12 },		/* a quota looks like ENOMEM */
+	};
+	size_t i;
+
+	if (!err)
+		return 0;
+	for (i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (map[i].host == -err)
+			return -map[i].wire;
+	return -5;			/* EIO: what has no name there */
+}
+
+static int find_uc(const struct row *row, struct be_cmd *c)
+{
+	uint32_t handle = c->req->ucontext;
+
+	if (row->flags & D_NO_UC)
+		return handle ? -EINVAL : 0;
+	if (row->flags & D_OPT_UC && !handle)
+		return 0;
+	c->uc = (struct be_uc *)be_handle_get(c->dev->handles, handle,
+					      BE_UCONTEXT, NULL);
+	return c->uc ? 0 : -ENOENT;
+}
+
+static int check(const struct row *row, struct be_cmd *c)
+{
+	const struct xenvhca_request *req = c->req;
+
+	if (req->in_len > XENVHCA_UDATA_SIZE ||
+	    req->out_len > XENVHCA_UDATA_SIZE || req->reserved)
+		return -EINVAL;
+	if (!all_zero(req->u.raw + row->body, XENVHCA_BODY_SIZE - row->body))
+		return -EINVAL;
+	if (!all_zero(req->udata + req->in_len,
+		      XENVHCA_UDATA_SIZE - req->in_len))
+		return -EINVAL;
+	return vhca_provider_check(c->dev->prov, req->op, req->in_len,
+				   req->out_len);
+}
+
+static int run(struct be_cmd *c)
+{
+	const struct row *row = row_find(c->req->op);
+	int err;
+
+	if (!row)
+		return -EOPNOTSUPP;
+	err = check(row, c);
+	if (!err)
+		err = find_uc(row, c);
+	if (!err)
+		err = row->handler(c);
+	if (err)
+		be_log(c->dev, BE_DEBUG, "%s %u: %s", row->name, c->req->id,
+		       strerror(-err));
+	return err;
+}
+
+void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
+		 struct xenvhca_response *rsp)
+{
+	struct be_cmd c = { .dev = dev, .req = req, .rsp = rsp };
+	int err;
+
+	memset(rsp, 0, sizeof(*rsp));
+	err = run(&c);
+	if (err)
+		memset(rsp, 0, sizeof(*rsp));
+	rsp->id = req->id;
+	rsp->op = req->op;
+	rsp->status = wire_status(err);
+	BE_STAT_ADD(dev, cmds, 1);
+	if (err)
+		BE_STAT_ADD(dev, cmd_errors, 1);
+}

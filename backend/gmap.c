@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Guest pages mapped into the worker: reads struct xenvhca_pages and its
+ * directories, which the guest owns and may change at any time, into private
+ * memory once, checks them, then maps every page at one contiguous address.
+ * Command thread. Whoever unmaps must know that the HCA is done with the
+ * pages.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj.h"
+
+#define PER_PAGE XENVHCA_GREFS_PER_PAGE
+
+static uint32_t div_up(uint32_t n, uint32_t d)
+{
+	return n / d + !!(n % d);
+}
+
+static bool refs_zero(const uint32_t *ref, uint32_t n)
+{
+	while (n)
+		if (ref[--n])
+			return false;
+	return true;
+}
+
+static bool refs_used(const uint32_t *ref, uint32_t n)
+{
+	while (n)
+		if (!ref[--n])
+			return false;
+	return true;
+}
+
+bool be_pages_absent(const struct xenvhca_pages *p)
+{
+	static const struct xenvhca_pages none;
+
+	return !memcmp(p, &none, sizeof(none));
+}
+
+/* References in the request itself that level and nr_pages call for, or 0. */
+static uint32_t pages_check(const struct xenvhca_pages *p)
+{
+	static const uint32_t max[] = {
+		XENVHCA_MAX_PAGES_LEVEL0, XENVHCA_MAX_PAGES_LEVEL1,
+		XENVHCA_MAX_PAGES_LEVEL2,
+	};
+	uint32_t n = p->nr_pages;
+	unsigned int level;
+
+	if (p->reserved[0] || p->reserved[1] || p->reserved[2])
+		return 0;
+	if (p->level > 2 || !n || n > max[p->level])
+		return 0;
+	for (level = p->level; level; level--)
+		n = div_up(n, PER_PAGE);
+	if (!refs_used(p->gref, n) ||
+	    !refs_zero(p->gref + n, XENVHCA_MAX_GREFS_INLINE - n))
+		return 0;
+	return n;
+}
+
+/* One directory page: copied while mapped, looked at only afterwards. */
+static int dir_read(struct be_dev *dev, uint32_t ref, uint32_t *out,
+		    uint32_t used)
+{
+	uint32_t copy[PER_PAGE];
+	void *page = dev->t->ops->map(dev->t, &ref, 1);
+
+	if (!page)
+		return errno ? -errno : -ENOMEM;
+	memcpy(copy, page, sizeof(copy));
+	dev->t->ops->unmap(dev->t, page, 1);
+	if (!refs_used(copy, used) ||
+	    !refs_zero(copy + used, PER_PAGE - used))
+		return -EINVAL;
+	memcpy(out, copy, used * sizeof(*out));
+	return 0;
+}
+
+/* One level of the tree: directories to the n references they hold. */
+static int dirs_read(struct be_dev *dev, const uint32_t *dir, uint32_t *out,
+		     uint32_t n)
+{
+	uint32_t i, used;
+	int err = 0;
+
+	for (i = 0; i < n && !err; i += used) {
+		used = n - i < PER_PAGE ? n - i : PER_PAGE;
+		err = dir_read(dev, dir[i / PER_PAGE], out + i, used);
+	}
+	return err;
+}
+
+static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
+		     uint32_t *ref)
+{
+	uint32_t nr_dir = div_up(p->nr_pages, PER_PAGE);
+	uint32_t *dir;
+	int err;
+
+	if (p->level == 0) {
+		memcpy(ref, p->gref, p->nr_pages * sizeof(*ref));
+		return 0;
+	}
+	if (p->level == 1)
+		return dirs_read(dev, p->gref, ref, p->nr_pages);
+	dir = malloc(nr_dir * sizeof(*dir));
+	if (!dir)
+		return -ENOMEM;
+	err = dirs_read(dev, p->gref, dir, nr_dir);
+	if (!err)
+		err = dirs_read(dev, dir, ref, p->nr_pages);
+	free(dir);
+	return err;
+}
+
+static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
+		     struct be_gmap *g)
+{
+	uint32_t *ref = malloc((size_t)p->nr_pages * sizeof(*ref));
+	void *addr;
+	int err;
+
+	if (!ref)
+		return -ENOMEM;
+	err = refs_read(dev, p, ref);
+	if (!err) {
+		addr = dev->t->ops->map(dev->t, ref, p->nr_pages);
+		if (addr)
+			*g = (struct be_gmap){ addr, p->nr_pages };
+		else
+			err = errno ? -errno : -ENOMEM;
+	}
+	free(ref);
+	return err;
+}
+
+int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
+		struct be_gmap *g)
+{
+	int err;
+
+	if (!pages_check(pages)) {
+		be_log_peer(dev, "malformed page list (%u pages, level %u)",
+			    pages->nr_pages, pages->level);
+		return -EINVAL;
+	}
+	err = be_quota_take_pages(&dev->quota, pages->nr_pages);
+	if (err) {
+		be_log_peer(dev, "%u pages exceed max-pinned-mb",
+			    pages->nr_pages);
+		return err;
+	}
+	err = pages_map(dev, pages, g);
+	if (err)
+		be_quota_give_pages(&dev->quota, pages->nr_pages);
+	return err;
+}
+
+void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g)
+{
+	if (!g->addr)
+		return;
+	dev->t->ops->unmap(dev->t, g->addr, g->nr_pages);
+	be_quota_give_pages(&dev->quota, g->nr_pages);
+	*g = (struct be_gmap){};
+}
+
+int be_gmap_check_range(uint32_t nr_pages, uint32_t page_offset,
+			uint64_t length)
+{
+	const uint64_t size = XENVHCA_PAGE_SIZE;
+
+	if (page_offset >= size || !length)
+		return -EINVAL;
+	if (length > (uint64_t)XENVHCA_MAX_PAGES_LEVEL2 * size)
+		return -EINVAL;
+	if ((page_offset + length + size - 1) / size != nr_pages)
+		return -EINVAL;
+	return 0;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Multicast attachments of QPs. They have no handle on the wire; each is an
+ * object here so that it is counted and ended with its context. Command
+ * thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "obj.h"
+
+static struct be_mcast *mcast_find(const struct be_cmd *c,
+				   const struct be_qp *qp)
+{
+	const struct xenvhca_mcast_req *r = &c->req->u.mcast;
+	struct be_mcast *m;
+	struct be_obj *o;
+
+	for (o = c->uc->objs[BE_MCAST]; o; o = o->next) {
+		m = (struct be_mcast *)o;
+		if (m->qp == qp && m->mlid == r->mlid &&
+		    !memcmp(m->gid, r->gid, sizeof(m->gid)))
+			return m;
+	}
+	return NULL;
+}
+
+int be_attach_mcast(const struct be_cmd *c)
+{
+	const struct xenvhca_mcast_req *r = &c->req->u.mcast;
+	struct be_mcast *m;
+	struct be_qp *qp;
+	int err;
+
+	if (r->reserved)
+		return -EINVAL;
+	qp = be_obj_get(c, r->qp, BE_QP, &err);
+	if (!qp)
+		return err;
+	if (mcast_find(c, qp))		/* no error natively */
+		return 0;
+	m = be_obj_new(c->dev, BE_MCAST, sizeof(*m), &err);
+	if (!m)
+		return err;
+	err = uv_attach_mcast(c->uc->fd, qp->o.host, r->gid, r->mlid);
+	if (err) {
+		be_obj_free(c->dev, &m->o, BE_MCAST);
+		return err;
+	}
+	m->qp = qp;
+	m->mlid = r->mlid;
+	memcpy(m->gid, r->gid, sizeof(m->gid));
+	be_obj_publish(c->dev, &m->o, BE_MCAST, c->uc, 0);
+	return 0;
+}
+
+int be_detach_mcast(const struct be_cmd *c)
+{
+	struct be_mcast *m;
+	struct be_qp *qp;
+	int err;
+
+	if (c->req->u.mcast.reserved)
+		return -EINVAL;
+	qp = be_obj_get(c, c->req->u.mcast.qp, BE_QP, &err);
+	if (!qp)
+		return err;
+	m = mcast_find(c, qp);
+	return m ? be_obj_destroy(c->dev, &m->o) : -EINVAL;
+}

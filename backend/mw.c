@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Memory windows; binding is a work request and needs no command. Command
+ * thread.
+ */
+#include <errno.h>
+
+#include "obj.h"
+
+int be_alloc_mw(const struct be_cmd *c)
+{
+	const struct xenvhca_alloc_mw_req *r = &c->req->u.alloc_mw;
+	struct ib_uverbs_alloc_mw_resp resp = {};
+	struct be_udata u;
+	struct be_pd *pd;
+	struct be_mw *mw;
+	int err;
+
+	if (r->type != 1 && r->type != 2)
+		return -EINVAL;
+	pd = be_obj_get(c, r->pd, BE_PD, &err);
+	if (!pd)
+		return err;
+	mw = be_obj_new(c->dev, BE_MW, sizeof(*mw), &err);
+	if (!mw)
+		return err;
+	err = be_udata_begin(&u, c, NULL, NULL);
+	if (!err)
+		err = uv_alloc_mw(c->uc->fd, pd->o.host, r->type, &u.uv, &resp);
+	if (err) {
+		be_obj_free(c->dev, &mw->o, BE_MW);
+		return err;
+	}
+	be_obj_publish(c->dev, &mw->o, BE_MW, c->uc, resp.mw_handle);
+	err = be_udata_end(&u, c, mw->o.handle);
+	if (err) {
+		be_obj_destroy(c->dev, &mw->o);
+		return err;
+	}
+	c->rsp->u.mr.handle = mw->o.handle;
+	c->rsp->u.mr.rkey = resp.rkey;
+	return 0;
+}
+
+int be_dealloc_mw(const struct be_cmd *c)
+{
+	return be_destroy(c, BE_MW);
+}

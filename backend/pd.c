@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Protection domains: one physical PD per PD of the guest, never shared, as
+ * every key check of the HCA depends on it. Command thread.
+ */
+#include "obj.h"
+
+int be_alloc_pd(const struct be_cmd *c)
+{
+	struct be_udata u;
+	struct be_pd *pd;
+	uint32_t host;
+	int err;
+
+	pd = be_obj_new(c->dev, BE_PD, sizeof(*pd), &err);
+	if (!pd)
+		return err;
+	err = be_udata_begin(&u, c, NULL, NULL);
+	if (!err)
+		err = uv_alloc_pd(c->uc->fd, &u.uv, &host);
+	if (err) {
+		be_obj_free(c->dev, &pd->o, BE_PD);
+		return err;
+	}
+	be_obj_publish(c->dev, &pd->o, BE_PD, c->uc, host);
+	err = be_udata_end(&u, c, pd->o.handle);
+	if (err) {
+		be_obj_destroy(c->dev, &pd->o);
+		return err;
+	}
+	c->rsp->u.handle.handle = pd->o.handle;
+	return 0;
+}
+
+int be_dealloc_pd(const struct be_cmd *c)
+{
+	return be_destroy(c, BE_PD);
+}

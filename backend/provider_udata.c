@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Rewrites the udata of a request for the kernel, field by field as the
+ * provider's table says, and reads the mmap offsets out of the answer. What
+ * the table does not name goes through as it is. Command thread. The udata and
+ * the page lists come from the guest; the kernel's answer is trusted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj.h"
+
+/*
+ * A page with doorbell records. Drivers pin it once per user address, so one
+ * guest page must keep one address here as long as any object uses it.
+ */
+struct be_dbpage {
+	struct be_dbpage *next;
+	uint64_t guest_page;		/* guest virtual address */
+	struct be_gmap map;
+	unsigned int users;
+};
+
+static uint64_t field_get(const uint8_t *data, const struct vhca_field *f)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, data + f->off, f->len < sizeof(v) ? f->len : sizeof(v));
+	return v;
+}
+
+static void field_set(uint8_t *data, const struct vhca_field *f, uint64_t v)
+{
+	memcpy(data + f->off, &v, f->len < sizeof(v) ? f->len : sizeof(v));
+}
+
+static struct be_dbpage *dbpage_find(struct be_uc *uc, uint64_t guest_page)
+{
+	struct be_dbpage *db;
+
+	for (db = uc->dbpages; db; db = db->next)
+		if (db->guest_page == guest_page)
+			return db;
+	return NULL;
+}
+
+static int dbpage_get(const struct be_cmd *c, const struct xenvhca_pages *list,
+		      uint64_t guest_page, struct be_dbpage **out)
+{
+	struct be_dbpage *db = dbpage_find(c->uc, guest_page);
+	int err;
+
+	if (!list || list->nr_pages != 1)
+		return -EINVAL;
+	if (!db) {
+		db = calloc(1, sizeof(*db));
+		if (!db)
+			return -ENOMEM;
+		err = be_gmap_map(c->dev, list, &db->map);
+		if (err) {
+			free(db);
+			return err;
+		}
+		db->guest_page = guest_page;
+		db->next = c->uc->dbpages;
+		c->uc->dbpages = db;
+	}
+	db->users++;
+	*out = db;
+	return 0;
+}
+
+static void dbpage_put(struct be_dev *dev, struct be_uc *uc,
+		       struct be_dbpage *db)
+{
+	struct be_dbpage **p = &uc->dbpages;
+
+	if (--db->users)
+		return;
+	while (*p != db)
+		p = &(*p)->next;
+	*p = db->next;
+	be_gmap_unmap(dev, &db->map);
+	free(db);
+}
+
+void be_bufs_release(struct be_dev *dev, struct be_uc *uc,
+		     struct be_bufs *bufs)
+{
+	unsigned int i;
+
+	for (i = 0; i < BE_MAX_BUFS; i++)
+		be_gmap_unmap(dev, &bufs->buf[i]);
+	if (bufs->db)
+		dbpage_put(dev, uc, bufs->db);
+	bufs->db = NULL;
+}
+
+static int buf_map(struct be_udata *u, const struct be_cmd *c,
+		   const struct vhca_field *f, const struct xenvhca_pages *list,
+		   struct be_gmap *g)
+{
+	uint64_t va = field_get(u->in, f);
+	int err;
+
+	if (!list || be_pages_absent(list))
+		return -EINVAL;
+	err = be_gmap_map(c->dev, list, g);
+	if (err)
+		return err;
+	va &= XENVHCA_PAGE_SIZE - 1;
+	field_set(u->in, f, (uintptr_t)g->addr + va);
+	return 0;
+}
+
+static int db_map(struct be_udata *u, const struct be_cmd *c,
+		  const struct vhca_field *f, const struct xenvhca_pages *list,
+		  struct be_bufs *bufs)
+{
+	uint64_t va = field_get(u->in, f);
+	uint64_t in_page = va & (XENVHCA_PAGE_SIZE - 1);
+	int err;
+
+	if (bufs->db)			/* one per object */
+		return -EINVAL;
+	err = dbpage_get(c, list, va - in_page, &bufs->db);
+	if (!err)
+		field_set(u->in, f, (uintptr_t)bufs->db->map.addr + in_page);
+	return err;
+}
+
+static int field_apply(struct be_udata *u, const struct be_cmd *c,
+		       const struct vhca_field *f,
+		       const struct be_lists *lists, struct be_bufs *bufs)
+{
+	uint64_t i = f->arg;
+
+	switch (f->kind) {
+	case VHCA_BUF:
+		if (!lists || i >= BE_MAX_BUFS || bufs->buf[i].addr)
+			return -EINVAL;
+		return buf_map(u, c, f, lists->buf[i], &bufs->buf[i]);
+	case VHCA_DBPAGE:
+		if (!lists)
+			return -EINVAL;
+		return db_map(u, c, f, lists->db, bufs);
+	case VHCA_MASK:
+		field_set(u->in, f, field_get(u->in, f) & ~f->arg);
+		return 0;
+	case VHCA_OUTPTR:
+		if (f->arg > sizeof(u->ptr_out))
+			return -EINVAL;
+		field_set(u->in, f, (uintptr_t)u->ptr_out);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* A list without a field of the table that uses it has no meaning. */
+static bool lists_consumed(const struct be_lists *lists,
+			   const struct be_bufs *bufs)
+{
+	unsigned int i;
+
+	if (!lists)
+		return true;
+	for (i = 0; i < BE_MAX_BUFS; i++)
+		if (lists->buf[i] && !bufs->buf[i].addr &&
+		    !be_pages_absent(lists->buf[i]))
+			return false;
+	return !lists->db || bufs->db || be_pages_absent(lists->db);
+}
+
+int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
+		   const struct be_lists *lists, struct be_bufs *bufs)
+{
+	const struct xenvhca_request *req = c->req;
+	const struct vhca_field *f;
+	unsigned int i;
+	int err = 0;
+
+	memset(u, 0, sizeof(*u));
+	u->uc = c->uc;
+	u->row = vhca_provider_op(c->dev->prov, req->op);
+	u->extra = vhca_provider_outptr(u->row);
+	if (req->out_len < u->extra)
+		return -EINVAL;
+	u->guest_out = req->out_len - u->extra;
+	memcpy(u->in, req->udata, req->in_len);
+	for (i = 0; u->row && i < VHCA_MAX_FIELDS && !err; i++) {
+		f = &u->row->req[i];
+		if (f->kind == VHCA_END)
+			break;
+		if (f->off + f->len <= req->in_len)
+			err = field_apply(u, c, f, lists, bufs);
+	}
+	if (!err && !lists_consumed(lists, bufs))
+		err = -EINVAL;
+	if (err && bufs)
+		be_bufs_release(c->dev, c->uc, bufs);
+	u->uv = (struct uv_udata){ u->in, u->out, req->in_len, u->guest_out };
+	return err;
+}
+
+static int key_add(struct be_uc *uc, const uint8_t *at, uint32_t owner)
+{
+	struct be_key *key;
+	uint64_t offset;
+	uint32_t size;
+
+	memcpy(&offset, at, sizeof(offset));
+	memcpy(&size, at + sizeof(offset), sizeof(size));
+	if (!size)
+		return 0;
+	key = calloc(1, sizeof(*key));
+	if (!key)
+		return -ENOMEM;
+	*key = (struct be_key){ uc->keys, offset, size, owner };
+	uc->keys = key;
+	return 0;
+}
+
+int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
+{
+	struct xenvhca_response *rsp = c->rsp;
+	const struct vhca_field *f;
+	unsigned int i;
+	int err = 0;
+
+	memcpy(rsp->udata, u->out, u->guest_out);
+	memcpy(rsp->udata + u->guest_out, u->ptr_out, u->extra);
+	rsp->out_len = u->guest_out + u->extra;
+	for (i = 0; u->row && i < VHCA_MAX_FIELDS && !err; i++) {
+		f = &u->row->rsp[i];
+		if (f->kind == VHCA_END)
+			break;
+		if (f->off + f->len > rsp->out_len)
+			continue;
+		if (f->kind == VHCA_KEY)
+			err = key_add(u->uc, rsp->udata + f->off, owner);
+		else if (f->kind == VHCA_MASK)
+			field_set(rsp->udata, f,
+				  field_get(rsp->udata, f) & ~f->arg);
+	}
+	return err;
+}
+
+static void keys_drop(struct be_uc *uc, uint32_t owner, bool all)
+{
+	struct be_key **p = &uc->keys, *key;
+
+	while ((key = *p)) {
+		if (!all && key->owner != owner) {
+			p = &key->next;
+			continue;
+		}
+		*p = key->next;
+		free(key);
+	}
+}
+
+void be_keys_drop(struct be_uc *uc, uint32_t owner)
+{
+	keys_drop(uc, owner, false);
+}
+
+void be_keys_drop_all(struct be_uc *uc)
+{
+	keys_drop(uc, 0, true);
+}

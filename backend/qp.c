@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Queue pairs. The guest sees the physical QP number and its port as port 1;
+ * everything else that the verbs define is left to the HCA's driver to judge.
+ * Command thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "obj.h"
+
+#define QPT_RC		2
+#define QPT_UC		3
+#define QPT_UD		4
+#define QPT_RAW_PACKET	8
+#define QPT_XRC_INI	9
+#define QPT_XRC_TGT	10
+#define QPT_DRIVER	0xff
+
+/* Attribute mask bits that matter here. */
+#define QP_PORT		(1u << 5)
+#define QP_QKEY		(1u << 6)
+#define QP_AV		(1u << 7)
+#define QP_ALT_PATH	(1u << 14)
+#define QP_RATE_LIMIT	(1u << 25)
+#define QP_KNOWN	(((1u << 21) - 1) | QP_RATE_LIMIT)
+
+#define QKEY_CONTROLLED	0x80000000u
+
+/* The error that a driver without the type gives natively. */
+static int type_check(uint8_t type)
+{
+	switch (type) {
+	case QPT_RC:
+	case QPT_UC:
+	case QPT_UD:
+		return 0;
+	case QPT_RAW_PACKET:
+	case QPT_XRC_INI:
+	case QPT_XRC_TGT:
+	case QPT_DRIVER:
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
+{
+	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
+	struct be_obj *pd, *scq, *rcq, *srq = NULL;
+	int err;
+
+	pd = be_obj_get(c, r->pd, BE_PD, &err);
+	scq = pd ? be_obj_get(c, r->send_cq, BE_CQ, &err) : NULL;
+	rcq = scq ? be_obj_get(c, r->recv_cq, BE_CQ, &err) : NULL;
+	if (rcq && r->srq)
+		srq = be_obj_get(c, r->srq, BE_SRQ, &err);
+	if (err)
+		return err;
+	*cmd = (struct ib_uverbs_create_qp){
+		.pd_handle = pd->host,
+		.send_cq_handle = scq->host,
+		.recv_cq_handle = rcq->host,
+		.srq_handle = srq ? srq->host : 0,
+		.max_send_wr = r->cap.max_send_wr,
+		.max_recv_wr = r->cap.max_recv_wr,
+		.max_send_sge = r->cap.max_send_sge,
+		.max_recv_sge = r->cap.max_recv_sge,
+		.max_inline_data = r->cap.max_inline_data,
+		.sq_sig_all = r->sq_sig_all,
+		.qp_type = r->qp_type,
+		.is_srq = !!srq,
+	};
+	return 0;
+}
+
+static void create_answer(struct xenvhca_create_qp_rsp *rsp, uint32_t handle,
+			  const struct ib_uverbs_create_qp_resp *resp)
+{
+	rsp->handle = handle;
+	rsp->qpn = resp->qpn;
+	rsp->cap = (struct xenvhca_qp_cap){
+		.max_send_wr = resp->max_send_wr,
+		.max_recv_wr = resp->max_recv_wr,
+		.max_send_sge = resp->max_send_sge,
+		.max_recv_sge = resp->max_recv_sge,
+		.max_inline_data = resp->max_inline_data,
+	};
+}
+
+static int create_check(const struct xenvhca_create_qp_req *r)
+{
+	if (r->reserved || r->cap.reserved || r->sq_sig_all > 1)
+		return -EINVAL;
+	if (r->create_flags)
+		return -EOPNOTSUPP;
+	return type_check(r->qp_type);
+}
+
+int be_create_qp(const struct be_cmd *c)
+{
+	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
+	struct be_lists lists = { { &r->buf, &r->sq_buf }, &r->db };
+	struct ib_uverbs_create_qp_resp resp = {};
+	struct ib_uverbs_create_qp cmd;
+	struct be_udata u;
+	struct be_qp *qp;
+	int err = create_check(r);
+
+	if (!err)
+		err = create_cmd(c, &cmd);
+	if (err)
+		return err;
+	qp = be_obj_new(c->dev, BE_QP, sizeof(*qp), &err);
+	if (!qp)
+		return err;
+	cmd.user_handle = qp->o.handle;
+	qp->qp_type = r->qp_type;
+	err = be_udata_begin(&u, c, &lists, &qp->bufs);
+	if (!err)
+		err = uv_create_qp(c->uc->fd, &cmd, &u.uv, &resp);
+	if (err) {
+		be_bufs_release(c->dev, c->uc, &qp->bufs);
+		be_obj_free(c->dev, &qp->o, BE_QP);
+		return err;
+	}
+	be_obj_publish(c->dev, &qp->o, BE_QP, c->uc, resp.qp_handle);
+	create_answer(&c->rsp->u.create_qp, qp->o.handle, &resp);
+	err = be_udata_end(&u, c, qp->o.handle);
+	if (err)
+		be_obj_destroy(c->dev, &qp->o);
+	return err;
+}
+
+static struct ib_uverbs_qp_dest dest_to_host(const struct be_dev *dev,
+					     const struct xenvhca_ah_attr *ah)
+{
+	struct ib_uverbs_qp_dest d = {
+		.flow_label = ah->flow_label, .dlid = ah->dlid,
+		.sgid_index = ah->sgid_index, .hop_limit = ah->hop_limit,
+		.traffic_class = ah->traffic_class, .sl = ah->sl,
+		.src_path_bits = ah->src_path_bits,
+		.static_rate = ah->static_rate, .is_global = ah->is_global,
+		.port_num = dev->port,
+	};
+
+	memcpy(d.dgid, ah->dgid, sizeof(d.dgid));
+	return d;
+}
+
+static struct xenvhca_ah_attr dest_to_wire(const struct ib_uverbs_qp_dest *d)
+{
+	struct xenvhca_ah_attr ah = {
+		.flow_label = d->flow_label, .dlid = d->dlid,
+		.sgid_index = d->sgid_index, .hop_limit = d->hop_limit,
+		.traffic_class = d->traffic_class, .sl = d->sl,
+		.src_path_bits = d->src_path_bits,
+		.static_rate = d->static_rate, .is_global = d->is_global,
+		.port_num = d->port_num ? 1 : 0,
+	};
+
+	memcpy(ah.dgid, d->dgid, sizeof(ah.dgid));
+	return ah;
+}
+
+static int modify_check(const struct be_dev *dev,
+			const struct xenvhca_modify_qp_req *r)
+{
+	const struct xenvhca_qp_attr *a = &r->attr;
+	int err = 0;
+
+	if (r->reserved || a->reserved)
+		return -EINVAL;
+	if (a->mask & ~QP_KNOWN)
+		return -EOPNOTSUPP;
+	if (a->mask & QP_PORT && a->port_num != 1)
+		return -EINVAL;
+	/* As for a process without CAP_NET_RAW: QKeys of management. */
+	if (a->mask & QP_QKEY && a->qkey & QKEY_CONTROLLED)
+		return -EPERM;
+	if (a->mask & QP_AV)
+		err = be_ah_check(dev, &a->ah);
+	if (!err && a->mask & QP_ALT_PATH) {
+		err = be_ah_check(dev, &a->alt_ah);
+		if (a->alt_port_num != 1)
+			err = -EINVAL;
+	}
+	return err;
+}
+
+static void modify_cmd(const struct be_dev *dev, const struct be_qp *qp,
+		       const struct xenvhca_qp_attr *a,
+		       struct ib_uverbs_ex_modify_qp *cmd)
+{
+	*cmd = (struct ib_uverbs_ex_modify_qp){
+		.base.qp_handle = qp->o.host,
+		.base.attr_mask = a->mask,
+		.base.qkey = a->qkey,
+		.base.rq_psn = a->rq_psn,
+		.base.sq_psn = a->sq_psn,
+		.base.dest_qp_num = a->dest_qp_num,
+		.base.qp_access_flags = a->qp_access_flags,
+		.base.pkey_index = a->pkey_index,
+		.base.alt_pkey_index = a->alt_pkey_index,
+		.base.qp_state = a->qp_state,
+		.base.cur_qp_state = a->cur_qp_state,
+		.base.path_mtu = a->path_mtu,
+		.base.path_mig_state = a->path_mig_state,
+		.base.en_sqd_async_notify = a->en_sqd_async_notify,
+		.base.max_rd_atomic = a->max_rd_atomic,
+		.base.max_dest_rd_atomic = a->max_dest_rd_atomic,
+		.base.min_rnr_timer = a->min_rnr_timer,
+		.base.timeout = a->timeout,
+		.base.retry_cnt = a->retry_cnt,
+		.base.rnr_retry = a->rnr_retry,
+		.base.alt_timeout = a->alt_timeout,
+	};
+	if (a->mask & QP_PORT)
+		cmd->base.port_num = dev->port;
+	if (a->mask & QP_AV)
+		cmd->base.dest = dest_to_host(dev, &a->ah);
+	if (a->mask & QP_ALT_PATH) {
+		cmd->base.alt_dest = dest_to_host(dev, &a->alt_ah);
+		cmd->base.alt_port_num = dev->port;
+	}
+	if (a->mask & QP_RATE_LIMIT)
+		cmd->rate_limit = a->rate_limit;
+}
+
+int be_modify_qp(const struct be_cmd *c)
+{
+	const struct xenvhca_modify_qp_req *r = &c->req->u.modify_qp;
+	struct ib_uverbs_ex_modify_qp cmd;
+	struct be_udata u;
+	struct be_qp *qp;
+	int err = modify_check(c->dev, r);
+
+	if (err)
+		return err;
+	qp = be_obj_get(c, r->handle, BE_QP, &err);
+	if (!qp)
+		return err;
+	modify_cmd(c->dev, qp, &r->attr, &cmd);
+	err = be_udata_begin(&u, c, NULL, NULL);
+	if (!err)
+		err = uv_modify_qp(c->uc->fd, &cmd, &u.uv);
+	return err ? err : be_udata_end(&u, c, qp->o.handle);
+}
+
+static void query_answer(struct xenvhca_query_qp_rsp *rsp, uint32_t mask,
+			 const struct ib_uverbs_query_qp_resp *q)
+{
+	rsp->attr = (struct xenvhca_qp_attr){
+		.mask = mask,
+		.qkey = q->qkey, .rq_psn = q->rq_psn, .sq_psn = q->sq_psn,
+		.dest_qp_num = q->dest_qp_num,
+		.qp_access_flags = q->qp_access_flags,
+		.pkey_index = q->pkey_index,
+		.alt_pkey_index = q->alt_pkey_index,
+		.qp_state = q->qp_state, .cur_qp_state = q->cur_qp_state,
+		.path_mtu = q->path_mtu, .path_mig_state = q->path_mig_state,
+		.sq_draining = q->sq_draining,
+		.max_rd_atomic = q->max_rd_atomic,
+		.max_dest_rd_atomic = q->max_dest_rd_atomic,
+		.min_rnr_timer = q->min_rnr_timer,
+		.port_num = q->port_num ? 1 : 0,
+		.timeout = q->timeout, .retry_cnt = q->retry_cnt,
+		.rnr_retry = q->rnr_retry,
+		.alt_port_num = q->alt_port_num ? 1 : 0,
+		.alt_timeout = q->alt_timeout,
+		.ah = dest_to_wire(&q->dest),
+		.alt_ah = dest_to_wire(&q->alt_dest),
+	};
+	rsp->cap = (struct xenvhca_qp_cap){
+		.max_send_wr = q->max_send_wr, .max_recv_wr = q->max_recv_wr,
+		.max_send_sge = q->max_send_sge,
+		.max_recv_sge = q->max_recv_sge,
+		.max_inline_data = q->max_inline_data,
+	};
+	rsp->sq_sig_all = q->sq_sig_all;
+}
+
+int be_query_qp(const struct be_cmd *c)
+{
+	const struct xenvhca_query_qp_req *r = &c->req->u.query_qp;
+	struct ib_uverbs_query_qp_resp resp = {};
+	struct be_qp *qp;
+	int err;
+
+	qp = be_obj_get(c, r->handle, BE_QP, &err);
+	if (!qp)
+		return err;
+	err = uv_query_qp(c->uc->fd, qp->o.host, r->mask, &resp);
+	if (!err)
+		query_answer(&c->rsp->u.query_qp, r->mask, &resp);
+	return err;
+}
+
+int be_destroy_qp(const struct be_cmd *c)
+{
+	return be_destroy(c, BE_QP);
+}

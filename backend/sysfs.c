@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Reads attributes of the HCA from sysfs. Command thread. Trusted: the kernel
+ * of this domain; the HCA's name comes from the toolstack and is checked.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sysfs.h"
+
+const char *be_sysfs = "/sys/class";
+
+int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
+{
+	char path[512];
+	ssize_t r;
+	va_list ap;
+	int n, fd;
+
+	buf[0] = 0;
+	n = snprintf(path, sizeof(path), "%s/infiniband/%s/", be_sysfs, hca);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	va_start(ap, fmt);
+	vsnprintf(path + n, sizeof(path) - n, fmt, ap);
+	va_end(ap);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = read(fd, buf, size - 1);
+	if (r < 0) {
+		r = -errno;
+		close(fd);
+		return (int)r;
+	}
+	close(fd);
+	buf[r] = 0;
+	buf[strcspn(buf, "\n")] = 0;
+	return 0;
+}
+
+bool be_hca_name_ok(const char *hca)
+{
+	size_t n = strlen(hca);
+
+	if (!n || n >= XENVHCA_NAME_LEN || hca[0] == '.')
+		return false;
+	return strspn(hca, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			   "0123456789_.-") == n;
+}
+
+void be_hca_list(char *buf, size_t size)
+{
+	char path[256];
+	struct dirent *e;
+	size_t used = 0;
+	DIR *dir;
+	int n;
+
+	buf[0] = 0;
+	snprintf(path, sizeof(path), "%s/infiniband", be_sysfs);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		n = snprintf(buf + used, size - used, "%s%s",
+			     used ? ", " : "", e->d_name);
+		if (n < 0 || used + (size_t)n >= size)
+			break;
+		used += (size_t)n;
+	}
+	if (dir)
+		closedir(dir);
+	if (!used)
+		snprintf(buf, size, "none; load the driver of the HCA, or for Soft-RoCE: rdma link add rxe0 type rxe netdev DEV");
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What sysfs says about HCAs. Command thread.
+ */
+#ifndef SYSFS_H
+#define SYSFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <xen/io/vhcaif.h>
+
+extern const char *be_sysfs;		/* "/sys/class"; tests change it */
+
+/**
+ * be_sysfs_read() - one attribute of an HCA, without its newline
+ * @fmt: path below the HCA's directory
+ *
+ * Return: 0 or -errno; @buf is a string in either case.
+ */
+int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+bool be_hca_name_ok(const char *hca);
+/* Names of all HCAs, or what to do if there is none. */
+void be_hca_list(char *buf, size_t size);
+
+#endif

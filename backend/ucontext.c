@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * A verbs context of the guest = one open uverbs file here, with one
+ * completion channel; and the queue memory of the HCA's driver that the
+ * guest's process maps. Command thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj.h"
+
+/*
+ * Closing the context. The order is the proof that neither the HCA nor the
+ * guest touches memory after it is gone:
+ *  1. multicast, QP, SRQ, AH, MW, MR, CQ, PD: the HCA stops using them; each
+ *     object's own memory is unmapped when its destruction succeeded;
+ *  2. queue memory: grants ended (or handed to the helper module, which keeps
+ *     the pages), then unmapped, as a mapping holds the uverbs file open;
+ *  3. the files are closed, so the kernel destroys what refused in step 1;
+ *  4. only now the guest memory of those leftovers is unmapped.
+ */
+static void close_objects(struct be_dev *dev, struct be_uc *uc)
+{
+	static const enum be_type order[] = {
+		BE_MCAST, BE_QP, BE_SRQ, BE_AH, BE_MW, BE_MR, BE_CQ, BE_PD,
+	};
+	struct be_obj *o, *next;
+	size_t i;
+
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		for (o = uc->objs[order[i]]; o; o = next) {
+			next = o->next;
+			if (be_obj_destroy(dev, o))
+				be_log(dev, BE_DEBUG, "%s %#x left to close",
+				       be_type_name[o->type], o->handle);
+		}
+	}
+}
+
+static void close_files(struct be_dev *dev, struct be_uc *uc)
+{
+	if (uc->comp_fd >= 0)
+		be_event_del(dev, uc->comp_fd);
+	if (uc->async_fd >= 0)
+		be_event_del(dev, uc->async_fd);
+	pthread_rwlock_wrlock(&dev->lock);
+	uv_close(&uc->comp_fd);
+	uv_close(&uc->async_fd);
+	uv_close(&uc->fd);
+	pthread_rwlock_unlock(&dev->lock);
+}
+
+void be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
+{
+	unsigned int type;
+
+	close_objects(dev, uc);
+	while (uc->objs[BE_MMAP])
+		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
+	close_files(dev, uc);
+	for (type = 0; type < BE_TYPES; type++)
+		while (uc->objs[type])
+			be_obj_release(dev, uc->objs[type]);
+	be_keys_drop_all(uc);
+	be_obj_free(dev, &uc->o, BE_UCONTEXT);
+}
+
+static int open_files(struct be_dev *dev, struct be_uc *uc,
+		      const struct be_cmd *c, struct be_udata *u)
+{
+	uint32_t vectors;
+	int err;
+
+	uc->fd = uv_open(dev->uverbs_path);
+	if (uc->fd < 0)
+		return uc->fd;
+	err = be_udata_begin(u, c, NULL, NULL);
+	if (!err)
+		err = uv_get_context(uc->fd, &u->uv, &uc->async_fd, &vectors);
+	if (!err)
+		err = uv_create_comp_channel(uc->fd, &uc->comp_fd);
+	if (!err)
+		err = be_event_add(dev, uc->async_fd, &uc->o, true);
+	if (!err)
+		err = be_event_add(dev, uc->comp_fd, &uc->o, false);
+	return err;
+}
+
+int be_alloc_ucontext(const struct be_cmd *cmd)
+{
+	struct be_cmd c = *cmd;
+	struct be_udata u;
+	int err;
+
+	c.uc = be_obj_new(c.dev, BE_UCONTEXT, sizeof(*c.uc), &err);
+	if (!c.uc)
+		return err;
+	c.uc->fd = c.uc->async_fd = c.uc->comp_fd = -1;
+	err = open_files(c.dev, c.uc, &c, &u);
+	if (err) {
+		close_files(c.dev, c.uc);
+		be_obj_free(c.dev, &c.uc->o, BE_UCONTEXT);
+		return err;
+	}
+	be_obj_publish(c.dev, &c.uc->o, BE_UCONTEXT, NULL, 0);
+	err = be_udata_end(&u, &c, c.uc->o.handle);
+	if (err) {
+		be_ucontext_close(c.dev, c.uc);
+		return err;
+	}
+	c.rsp->u.alloc_ucontext.ucontext = c.uc->o.handle;
+	return 0;
+}
+
+int be_dealloc_ucontext(const struct be_cmd *c)
+{
+	be_ucontext_close(c->dev, c->uc);
+	return 0;
+}
+
+/* ---- queue memory of the HCA's driver, granted to the guest ---- */
+
+static struct be_mmap *mmap_find(struct be_uc *uc, uint64_t offset)
+{
+	struct be_obj *o;
+
+	for (o = uc->objs[BE_MMAP]; o; o = o->next)
+		if (((struct be_mmap *)o)->offset == offset)
+			return (struct be_mmap *)o;
+	return NULL;
+}
+
+/* The kick thread looks into the ring of a CQ, see kick_exec.c. */
+static void ring_set(struct be_dev *dev, struct be_mmap *m, bool on)
+{
+	struct be_cq *cq = (struct be_cq *)be_handle_get(dev->handles, m->owner,
+							 BE_CQ, NULL);
+
+	if (!cq)
+		return;
+	pthread_rwlock_wrlock(&dev->lock);
+	if (on)
+		cq->ring = m;
+	else if (cq->ring == m)
+		cq->ring = NULL;
+	pthread_rwlock_unlock(&dev->lock);
+}
+
+void be_mmap_release(struct be_dev *dev, struct be_mmap *m)
+{
+	int left;
+
+	ring_set(dev, m, false);
+	if (m->ref) {
+		left = dev->t->ops->ungrant(dev->t, m->grant_id);
+		if (left > 0)
+			be_log_peer(dev, "%d queue pages are still mapped by the guest; they stay allocated until it unmaps them",
+				    left);
+	}
+	if (m->addr)
+		uv_munmap(m->addr, m->length);
+	free(m->ref);
+	be_obj_free(dev, &m->o, BE_MMAP);
+}
+
+static int mmap_grant(struct be_dev *dev, const struct be_uc *uc,
+		      struct be_mmap *m)
+{
+	int err = uv_mmap(uc->fd, m->offset, m->length, &m->addr);
+	uint32_t *ref;
+
+	if (err)
+		return err;
+	ref = calloc(m->nr_pages, sizeof(*ref));
+	if (!ref)
+		return -ENOMEM;
+	err = dev->t->ops->grant(dev->t, m->addr, m->nr_pages, ref,
+				 &m->grant_id);
+	if (err)
+		free(ref);
+	else
+		m->ref = ref;
+	return err;
+}
+
+/* Takes a key out of the list: an offset can be mapped once, as natively. */
+static struct be_key *key_take(struct be_uc *uc,
+			       const struct xenvhca_mmap_req *r)
+{
+	struct be_key **p, *key;
+
+	for (p = &uc->keys; (key = *p); p = &key->next) {
+		if (key->offset != r->offset || r->length > key->size)
+			continue;
+		*p = key->next;
+		return key;
+	}
+	return NULL;
+}
+
+static int mmap_new(const struct be_cmd *c, struct be_mmap **out)
+{
+	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
+	struct be_mmap *m;
+	struct be_key *key;
+	int err;
+
+	m = be_obj_new(c->dev, BE_MMAP, sizeof(*m), &err);
+	if (!m)
+		return err;
+	key = key_take(c->uc, r);
+	if (!key) {
+		be_obj_free(c->dev, &m->o, BE_MMAP);
+		return -EINVAL;
+	}
+	m->offset = r->offset;
+	m->length = r->length;
+	m->nr_pages = r->length / XENVHCA_PAGE_SIZE;
+	m->owner = key->owner;
+	free(key);
+	be_obj_publish(c->dev, &m->o, BE_MMAP, c->uc, 0);
+	err = mmap_grant(c->dev, c->uc, m);
+	if (err) {
+		be_mmap_release(c->dev, m);
+		return err;
+	}
+	ring_set(c->dev, m, true);
+	*out = m;
+	return 0;
+}
+
+int be_mmap(const struct be_cmd *c)
+{
+	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
+	struct xenvhca_mmap_rsp *rsp = &c->rsp->u.mmap;
+	struct be_mmap *m = mmap_find(c->uc, r->offset);
+	uint32_t n;
+	int err;
+
+	if (r->reserved || !r->length || r->length % XENVHCA_PAGE_SIZE)
+		return -EINVAL;
+	if (!!m != !!r->first)		/* first request maps, later ones read */
+		return -EINVAL;
+	if (!m) {
+		err = mmap_new(c, &m);
+		if (err)
+			return err;
+	}
+	if (r->length != m->length || r->first >= m->nr_pages)
+		return -EINVAL;
+	n = m->nr_pages - r->first;
+	if (n > XENVHCA_MMAP_GREFS)
+		n = XENVHCA_MMAP_GREFS;
+	rsp->nr_pages = m->nr_pages;
+	rsp->count = n;
+	rsp->kind = XENVHCA_MMAP_GRANT;
+	memcpy(rsp->gref, m->ref + r->first, n * sizeof(*rsp->gref));
+	return 0;
+}
+
+int be_munmap(const struct be_cmd *c)
+{
+	struct be_mmap *m = mmap_find(c->uc, c->req->u.munmap.offset);
+
+	if (!m)
+		return -ENOENT;
+	be_mmap_release(c->dev, m);
+	return 0;
+}
