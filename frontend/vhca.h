@@ -25,7 +25,7 @@
 
 #include "compat.h"
 
-#define VHCA_RING_PAGES		(1u << XENVHCA_MAX_RING_ORDER)
+#define VHCA_RING_PAGES		BIT(XENVHCA_MAX_RING_ORDER)
 
 struct vhca_provider;
 
@@ -103,13 +103,17 @@ struct vhca_dev {
 	struct xarray gids;		/* index -> struct xenvhca_gid copy */
 	u16 *pkeys;
 	struct work_struct refresh_work;
-	/* Bit n: the backend reported port event n (enum ib_event_type). Set
+	/*
+	 * Bit n: the backend reported port event n (enum ib_event_type). Set
 	 * before vhca_device_refresh(), which passes them on to ib_core after
-	 * the cache is fresh, so that who hears of it sees the new state. */
+	 * the cache is fresh, so that who hears of it sees the new state.
+	 */
 	unsigned long port_events;
 
-	/* Objects by backend handle, for events; all under evt_lock, which the
-	 * event channel's upcall takes: spin_lock_irq() elsewhere. */
+	/*
+	 * Objects by backend handle, for events; all under evt_lock, which the
+	 * event channel's upcall takes: spin_lock_irq() elsewhere.
+	 */
 	spinlock_t evt_lock;
 	struct xarray cqs, qps, srqs;
 	bool registered;
@@ -192,9 +196,11 @@ VHCA_TO(mw, ibmw)
 /* ---- xenbus.c ---- */
 int vhca_xenbus_init(void);
 void vhca_xenbus_exit(void);
-/* The backend misbehaved or died: break the rings, fail all waiters, write
+/*
+ * The backend misbehaved or died: break the rings, fail all waiters, write
  * the reason to xenstore, schedule fatal event and unregistration. Any
- * context that may not sleep included. */
+ * context that may not sleep included.
+ */
 void vhca_break(struct vhca_dev *dev, const char *reason);
 
 /* ---- ring.c: the only file that touches shared memory ---- */
@@ -260,16 +266,20 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 			      int access);
 /* The request was answered: directory pages are not needed any more. */
 void vhca_mem_drop_dirs(struct vhca_mem *mem);
-/* End grants, unpin, free. What is still mapped becomes a zombie: stays
- * pinned, is retried, is counted. NULL is fine. */
+/*
+ * End grants, unpin, free. What is still mapped becomes a zombie: stays
+ * pinned, is retried, is counted. NULL is fine.
+ */
 void vhca_mem_put(struct vhca_mem *mem);
 int vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
 u64 vhca_grant_zombies(void);	/* pages the backend does not let go */
 /* Data pages that can be granted in all: for max_mr_size. */
 u64 vhca_grant_max_pages(void);
-/* Ends one reference of a page that the caller allocated with
- * alloc_page()/alloc_pages_exact(); frees now or as a zombie. */
+/*
+ * Ends one reference of a page that the caller allocated with
+ * alloc_page()/alloc_pages_exact(); frees now or as a zombie.
+ */
 void vhca_grant_end_page(grant_ref_t ref, struct page *page);
 
 /* ---- map.c: backend memory mapped into a process ---- */
@@ -288,11 +298,15 @@ void vhca_grant_end_page(grant_ref_t ref, struct page *page);
  */
 int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		    const grant_ref_t *ref, u32 nr_pages, u64 offset);
-/* Take every mapping away from the processes (device is going): later
- * accesses see zero pages. Grants are unmapped when this returns. */
+/*
+ * Take every mapping away from the processes (device is going): later
+ * accesses see zero pages. Grants are unmapped when this returns.
+ */
 void vhca_map_zap(struct vhca_ucontext *uc);
-/* Wait until the MUNMAP of every closed VMA was answered; bounded. To be
- * called before DEALLOC_UCONTEXT. */
+/*
+ * Wait until the MUNMAP of every closed VMA was answered; bounded. To be
+ * called before DEALLOC_UCONTEXT.
+ */
 void vhca_map_flush(struct vhca_ucontext *uc);
 int vhca_map_init(void);
 void vhca_map_exit(void);

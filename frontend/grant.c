@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Memory of this guest that is granted to the backend: pinned user memory and
+ * the pages of the rings. Runs in the process that registers or releases it.
+ *
+ * A page that the backend still maps is not ours to give back: it becomes a
+ * zombie, which keeps a reference of the page and is retried until the backend
+ * lets go. Nothing that the backend does or leaves undone frees a page early.
+ */
+#include <linux/delay.h>
+#include <linux/slab.h>
+#include <xen/page.h>
+
+#include "vhca.h"
+
+#define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
+#define VHCA_ZOMBIE_RETRY	(HZ)
+#define VHCA_ZOMBIE_WAIT_MS	5000
+
+struct vhca_zombie {
+	struct list_head list;
+	grant_ref_t ref;
+	struct page *page;
+};
+
+static DEFINE_SPINLOCK(zombie_lock);
+static LIST_HEAD(zombies);
+static atomic64_t zombie_count;
+/* Data and directory pages of all devices: the grant table is shared. */
+static atomic64_t granted;
+
+static void vhca_zombie_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(zombie_work, vhca_zombie_work);
+
+u64 vhca_grant_zombies(void)
+{
+	return atomic64_read(&zombie_count);
+}
+
+/* One more try for each; what is still mapped goes back on the list. */
+static void vhca_zombie_reap(void)
+{
+	struct vhca_zombie *z, *next;
+	LIST_HEAD(todo);
+
+	spin_lock(&zombie_lock);
+	list_splice_init(&zombies, &todo);
+	spin_unlock(&zombie_lock);
+	list_for_each_entry_safe(z, next, &todo, list) {
+		if (!gnttab_try_end_foreign_access(z->ref))
+			continue;
+		list_del(&z->list);
+		put_page(z->page);
+		kfree(z);
+		atomic64_dec(&zombie_count);
+		cond_resched();
+	}
+	spin_lock(&zombie_lock);
+	list_splice(&todo, &zombies);
+	spin_unlock(&zombie_lock);
+}
+
+static void vhca_zombie_work(struct work_struct *work)
+{
+	vhca_zombie_reap();
+	if (vhca_grant_zombies())
+		schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
+}
+
+/* Takes over the caller's reference of the page. */
+static void vhca_zombie_add(grant_ref_t ref, struct page *page)
+{
+	struct vhca_zombie *z = kmalloc(sizeof(*z), GFP_KERNEL);
+
+	if (!z) {
+		/* The grant table has a list of its own for this. */
+		gnttab_end_foreign_access(ref, page);
+		return;
+	}
+	z->ref = ref;
+	z->page = page;
+	atomic64_inc(&zombie_count);
+	spin_lock(&zombie_lock);
+	list_add_tail(&z->list, &zombies);
+	spin_unlock(&zombie_lock);
+	schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
+}
+
+void vhca_grant_end_page(grant_ref_t ref, struct page *page)
+{
+	if (gnttab_try_end_foreign_access(ref))
+		__free_page(page);
+	else
+		vhca_zombie_add(ref, page);
+}
+
+/*
+ * One eighth of the grant table is left to the other devices of this guest:
+ * a process must not be able to starve its network card.
+ */
+u64 vhca_grant_max_pages(void)
+{
+	u64 all = (u64)gnttab_max_grant_frames() * VHCA_GREFS_PER_FRAME;
+
+	return all - all / 8;
+}
+
+static int vhca_grant_reserve(struct vhca_dev *dev, u32 nr)
+{
+	if (atomic64_add_return(nr, &granted) <= vhca_grant_max_pages())
+		return 0;
+	atomic64_sub(nr, &granted);
+	dev_err_ratelimited(&dev->xbdev->dev,
+		"no grant references for %u pages of 4 KiB (%u frames): raise max_grant_frames in the configuration of this domain\n",
+		nr, gnttab_max_grant_frames());
+	return -ENOMEM;
+}
+
+static int vhca_grant_page(struct vhca_dev *dev, struct page *page,
+			   grant_ref_t *ref)
+{
+	int err = gnttab_grant_foreign_access(dev->backend,
+					      xen_page_to_gfn(page), 0);
+
+	if (err < 0) {
+		dev_err_ratelimited(&dev->xbdev->dev,
+			"out of grant references: raise max_grant_frames in the configuration of this domain\n");
+		return -ENOMEM;
+	}
+	*ref = err;
+	return 0;
+}
+
+/* ---- directories ---- */
+
+static u32 vhca_dirs_of(u32 nr)
+{
+	return DIV_ROUND_UP(nr, XENVHCA_GREFS_PER_PAGE);
+}
+
+/* Depth of the tree, and how many directory pages it has in all. */
+static int vhca_mem_shape(struct vhca_mem *mem, u32 nr)
+{
+	mem->pages.nr_pages = nr;
+	if (nr <= XENVHCA_MAX_PAGES_LEVEL0) {
+		mem->pages.level = 0;
+		mem->nr_dir = 0;
+	} else if (nr <= XENVHCA_MAX_PAGES_LEVEL1) {
+		mem->pages.level = 1;
+		mem->nr_dir = vhca_dirs_of(nr);
+	} else if (nr <= XENVHCA_MAX_PAGES_LEVEL2) {
+		mem->pages.level = 2;
+		mem->nr_dir = vhca_dirs_of(nr) + vhca_dirs_of(vhca_dirs_of(nr));
+	} else {
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Writes @nr references into directory pages mem->dir[first ..], grants them.
+ * Returns how many pages that took, or an error.
+ */
+static int vhca_mem_fill(struct vhca_mem *mem, const grant_ref_t *ref, u32 nr,
+			 u32 first)
+{
+	u32 i, n, dirs = vhca_dirs_of(nr);
+	int err;
+
+	for (i = 0; i < dirs; i++) {
+		struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+
+		if (!page)
+			return -ENOMEM;
+		n = min_t(u32, nr - i * XENVHCA_GREFS_PER_PAGE,
+			  XENVHCA_GREFS_PER_PAGE);
+		memcpy(page_address(page), ref + i * XENVHCA_GREFS_PER_PAGE,
+		       n * sizeof(*ref));
+		err = vhca_grant_page(mem->dev, page,
+				      &mem->dir_ref[first + i]);
+		if (err) {
+			__free_page(page);
+			return err;
+		}
+		mem->dir[first + i] = page;
+	}
+	return dirs;
+}
+
+static int vhca_mem_build_dirs(struct vhca_mem *mem)
+{
+	const grant_ref_t *top = mem->ref;
+	u32 nr = mem->pages.nr_pages, first = 0;
+	int level, dirs;
+
+	if (mem->nr_dir) {
+		mem->dir = kcalloc(mem->nr_dir, sizeof(*mem->dir), GFP_KERNEL);
+		mem->dir_ref = kcalloc(mem->nr_dir, sizeof(*mem->dir_ref),
+				       GFP_KERNEL);
+		if (!mem->dir || !mem->dir_ref)
+			return -ENOMEM;
+	}
+	for (level = 0; level < mem->pages.level; level++) {
+		dirs = vhca_mem_fill(mem, top, nr, first);
+		if (dirs < 0)
+			return dirs;
+		top = mem->dir_ref + first;
+		first += dirs;
+		nr = dirs;
+	}
+	memcpy(mem->pages.gref, top, nr * sizeof(*top));
+	return 0;
+}
+
+void vhca_mem_drop_dirs(struct vhca_mem *mem)
+{
+	u32 i;
+
+	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
+		if (mem->dir[i])
+			vhca_grant_end_page(mem->dir_ref[i], mem->dir[i]);
+	kfree(mem->dir);
+	kfree(mem->dir_ref);
+	mem->dir = NULL;
+	mem->dir_ref = NULL;
+	atomic64_sub(mem->nr_dir, &granted);
+	mem->nr_dir = 0;
+}
+
+/* ---- pinned user memory ---- */
+
+static int vhca_mem_grant(struct vhca_mem *mem)
+{
+	struct sg_page_iter iter;
+	u32 done = 0;
+	int err;
+
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
+		if (done == mem->pages.nr_pages)
+			break;
+		err = vhca_grant_page(mem->dev, sg_page_iter_page(&iter),
+				      &mem->ref[done]);
+		if (err)
+			return err;
+		done++;
+		cond_resched();
+	}
+	return done == mem->pages.nr_pages ? 0 : -EINVAL;
+}
+
+/* All grants that were made; a page that is still mapped outlives the umem. */
+static void vhca_mem_end(struct vhca_mem *mem)
+{
+	struct sg_page_iter iter;
+	u32 i = 0;
+
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
+		struct page *page = sg_page_iter_page(&iter);
+
+		if (i == mem->pages.nr_pages ||
+		    mem->ref[i] == INVALID_GRANT_REF)
+			break;
+		if (!gnttab_try_end_foreign_access(mem->ref[i])) {
+			get_page(page);
+			vhca_zombie_add(mem->ref[i], page);
+		}
+		i++;
+		cond_resched();
+	}
+	atomic64_sub(mem->pages.nr_pages, &granted);
+	atomic64_sub(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
+}
+
+void vhca_mem_put(struct vhca_mem *mem)
+{
+	if (!mem)
+		return;
+	vhca_mem_drop_dirs(mem);
+	vhca_mem_end(mem);
+	ib_umem_release(mem->umem);
+	kvfree(mem->ref);
+	kfree(mem);
+}
+
+/* The parts that vhca_mem_put() relies on; on an error, nothing to undo. */
+static int vhca_mem_prepare(struct vhca_mem *mem)
+{
+	size_t nr = ib_umem_num_dma_blocks(mem->umem, PAGE_SIZE);
+	u32 i;
+	int err;
+
+	if (!nr || nr > XENVHCA_MAX_PAGES_LEVEL2)
+		return -ENOMEM;
+	err = vhca_mem_shape(mem, nr);
+	if (err)
+		return err;
+	mem->ref = kvmalloc_array(nr, sizeof(*mem->ref), GFP_KERNEL);
+	if (!mem->ref)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		mem->ref[i] = INVALID_GRANT_REF;
+	err = vhca_grant_reserve(mem->dev, nr + mem->nr_dir);
+	if (err)
+		kvfree(mem->ref);
+	return err;
+}
+
+struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
+			      int access)
+{
+	struct vhca_mem *mem;
+	int err;
+
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	mem->dev = dev;
+	INIT_LIST_HEAD(&mem->list);
+	mem->umem = ib_umem_get(&dev->ibdev, addr, length,
+				vhca_umem_access(access));
+	if (IS_ERR(mem->umem)) {
+		err = PTR_ERR(mem->umem);
+		goto free_mem;
+	}
+	mem->page_offset = ib_umem_offset(mem->umem);
+	err = vhca_mem_prepare(mem);
+	if (err)
+		goto release_umem;
+
+	atomic64_add(mem->pages.nr_pages, &dev->stats.pages_granted);
+	err = vhca_mem_grant(mem);
+	if (!err)
+		err = vhca_mem_build_dirs(mem);
+	if (!err)
+		return mem;
+	vhca_mem_put(mem);
+	return ERR_PTR(err);
+
+release_umem:
+	ib_umem_release(mem->umem);
+free_mem:
+	kfree(mem);
+	return ERR_PTR(err);
+}
+
+/* ---- init, exit ---- */
+
+int vhca_grant_init(void)
+{
+	return 0;
+}
+
+/* What the backend still maps then is left to the grant table's own list. */
+void vhca_grant_exit(void)
+{
+	unsigned int waited;
+	struct vhca_zombie *z, *next;
+
+	for (waited = 0; waited < VHCA_ZOMBIE_WAIT_MS; waited += 50) {
+		cancel_delayed_work_sync(&zombie_work);
+		vhca_zombie_reap();
+		if (!vhca_grant_zombies())
+			return;
+		msleep(50);
+	}
+	cancel_delayed_work_sync(&zombie_work);
+	pr_warn("xen-vhcafront: backend still maps %llu pages, they stay allocated\n",
+		vhca_grant_zombies());
+	list_for_each_entry_safe(z, next, &zombies, list) {
+		gnttab_end_foreign_access(z->ref, z->page);
+		kfree(z);
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. Only the ladder of
+ * what is set up at load and taken down at unload. The end of the ladder,
+ * unregistering the xenbus driver, ends every device in order.
+ */
+#include <linux/module.h>
+#include <xen/page.h>
+#include <xen/xen.h>
+
+#include "vhca.h"
+
+static int __init vhca_init(void)
+{
+	int err;
+
+	if (!xen_domain())
+		return -ENODEV;
+	/* One page of a process is one grant. */
+	if (PAGE_SIZE != XEN_PAGE_SIZE) {
+		pr_err("xen-vhcafront: needs a kernel with pages of 4 KiB\n");
+		return -EOPNOTSUPP;
+	}
+	err = vhca_grant_init();
+	if (err)
+		return err;
+	err = vhca_map_init();
+	if (err)
+		goto grant_exit;
+	vhca_stats_init();
+	err = vhca_xenbus_init();
+	if (err)
+		goto stats_exit;
+	return 0;
+
+stats_exit:
+	vhca_stats_exit();
+	vhca_map_exit();
+grant_exit:
+	vhca_grant_exit();
+	return err;
+}
+
+static void __exit vhca_exit(void)
+{
+	vhca_xenbus_exit();
+	vhca_stats_exit();
+	vhca_map_exit();
+	vhca_grant_exit();
+}
+
+module_init(vhca_init);
+module_exit(vhca_exit);
+
+MODULE_DESCRIPTION("Xen paravirtual RDMA HCA frontend");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("xen:vhca");

@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Queue memory of the backend's HCA, mapped into a process. The backend grants
+ * its pages; each is mapped once at an address of this kernel (its alias, a
+ * page of gnttab_alloc_pages()), and that is what the process sees:
+ *
+ * - PVH, HVM, Arm: the alias is an ordinary page and is inserted into the VMA.
+ * - PV: no page table entry may name a foreign frame unless Xen wrote it, so
+ *   each page is granted a second time, straight into the process's page
+ *   table. Xen remembers the address of the entry: an MMU notifier has it
+ *   cleared before the kernel takes the page table away. get_user_pages()
+ *   finds the alias by find_special_page.
+ *
+ * Life: a map is on its ucontext's list from mmap until its grants are
+ * unmapped and MUNMAP is answered; VMAs hold a reference of their own. The
+ * alias is unmapped when no one holds its page any more (the VMA is gone, or
+ * was zapped), by gnttab_unmap_refs_async(); the rest is done by a worker,
+ * because munmap() must not wait for the backend with the mmap lock held.
+ *
+ * The backend chooses the references only: a wrong one makes mmap() fail.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <asm/xen/hypercall.h>
+#include <xen/page.h>
+#include <xen/xen.h>
+
+#include "cmd.h"
+#include "vhca.h"
+
+#define VHCA_ZAP_WAIT	(5 * HZ)
+
+struct vhca_map {
+	struct list_head list;		/* uc->maps, under maps_lock */
+	struct vhca_ucontext *uc;	/* NULL: not on the list */
+	bool sending;			/* MUNMAP under way, uc is in use */
+	bool dead;			/* zapped: the VMA shows dummy */
+	bool leaked;			/* Xen did not unmap: never free */
+	atomic_t unmapping;		/* the alias is being unmapped */
+	struct kref ref;		/* 1 for the list, 1 for all VMAs */
+	atomic_t vmas;
+	u64 offset;			/* as the provider passed it to mmap() */
+	u32 nr;
+
+	struct page **pages;		/* aliases */
+	struct gnttab_unmap_grant_ref *unmap;
+	struct gntab_unmap_queue_data unmap_data;
+	struct work_struct work;
+
+	struct inode *inode;		/* of the uverbs file, for the zap */
+	struct address_space *mapping;
+	loff_t start;			/* of the VMA in that file */
+	struct page *dummy;
+
+	/* PV only */
+	unsigned long addr;		/* of the first page in the process */
+	struct gnttab_map_grant_ref *pte_map;
+	struct gnttab_unmap_grant_ref *pte_unmap;
+	struct mutex pte_lock;		/* pte_unmap[].handle */
+	struct mmu_interval_notifier notifier;
+	bool notified;
+};
+
+static DEFINE_SPINLOCK(maps_lock);
+static DECLARE_WAIT_QUEUE_HEAD(maps_wait);	/* a list became shorter */
+static struct workqueue_struct *map_wq;
+
+static bool vhca_map_pv(void)
+{
+	return !xen_feature(XENFEAT_auto_translated_physmap);
+}
+
+/* ---- end of a map ---- */
+
+static void vhca_map_free(struct vhca_map *map)
+{
+	if (map->pages && map->pages[0] && !map->leaked)
+		gnttab_free_pages(map->nr, map->pages);
+	if (map->dummy)
+		__free_page(map->dummy);
+	if (map->inode)
+		iput(map->inode);
+	kvfree(map->pages);
+	kvfree(map->unmap);
+	kvfree(map->pte_map);
+	kvfree(map->pte_unmap);
+	kfree(map);
+}
+
+static void vhca_map_release(struct kref *ref)
+{
+	vhca_map_free(container_of(ref, struct vhca_map, ref));
+	module_put(THIS_MODULE);
+}
+
+/* Only if the device is to go on: DEALLOC_UCONTEXT ends all ranges. */
+static void vhca_map_send(struct vhca_map *map)
+{
+	struct vhca_ucontext *uc;
+
+	spin_lock(&maps_lock);
+	uc = map->dead ? NULL : map->uc;
+	map->sending = uc;
+	spin_unlock(&maps_lock);
+	if (uc)
+		vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle,
+				map->offset);
+}
+
+/* The grants are unmapped; the backend may have its memory back. */
+static void vhca_map_work(struct work_struct *work)
+{
+	struct vhca_map *map = container_of(work, struct vhca_map, work);
+	struct vhca_dev *dev;
+
+	vhca_map_send(map);
+	spin_lock(&maps_lock);
+	map->sending = false;
+	if (map->uc) {
+		dev = to_vdev(map->uc->ibuc.device);
+		atomic64_sub(map->nr, &dev->stats.pages_mapped);
+		list_del(&map->list);
+		map->uc = NULL;
+	}
+	wake_up_all(&maps_wait);	/* the ucontext may go from now on */
+	spin_unlock(&maps_lock);
+	kref_put(&map->ref, vhca_map_release);
+}
+
+static void vhca_map_unmapped(int result, struct gntab_unmap_queue_data *data)
+{
+	struct vhca_map *map = data->data;
+	u32 i;
+
+	for (i = 0; i < map->nr; i++)
+		map->leaked |= result || map->unmap[i].status != GNTST_okay;
+	if (map->leaked)
+		pr_warn_ratelimited("xen-vhcafront: Xen refused to unmap grants (%d), their pages stay allocated\n",
+				    result);
+	queue_work(map_wq, &map->work);
+}
+
+/* Once per map: as soon as nobody holds an alias page, unmap them all. */
+static void vhca_map_unmap(struct vhca_map *map)
+{
+	if (atomic_xchg(&map->unmapping, 1))
+		return;
+	map->unmap_data.unmap_ops = map->unmap;
+	map->unmap_data.kunmap_ops = NULL;
+	map->unmap_data.pages = map->pages;
+	map->unmap_data.count = map->nr;
+	map->unmap_data.done = vhca_map_unmapped;
+	map->unmap_data.data = map;
+	gnttab_unmap_refs_async(&map->unmap_data);
+}
+
+/* ---- PV: the process's page table entries ---- */
+
+/* One hypercall for a run of entries that are still there. */
+static void vhca_pte_unmap_run(struct vhca_map *map, u32 first, u32 n)
+{
+	struct gnttab_unmap_grant_ref *op = map->pte_unmap + first;
+	u32 i, bad = 0;
+	int err;
+
+	err = HYPERVISOR_grant_table_op(GNTTABOP_unmap_grant_ref, op, n);
+	for (i = 0; i < n; i++) {
+		bad += err || op[i].status != GNTST_okay;
+		op[i].handle = INVALID_GRANT_HANDLE;
+	}
+	if (bad)
+		pr_warn_ratelimited("xen-vhcafront: Xen refused to unmap %u pages of a process\n",
+				    bad);
+}
+
+static void vhca_pte_unmap(struct vhca_map *map, u32 first, u32 end)
+{
+	u32 i;
+
+	mutex_lock(&map->pte_lock);
+	while (first < end) {
+		for (i = first; i < end; i++)
+			if (map->pte_unmap[i].handle == INVALID_GRANT_HANDLE)
+				break;
+		if (i > first)
+			vhca_pte_unmap_run(map, first, i - first);
+		first = i + 1;
+	}
+	mutex_unlock(&map->pte_lock);
+}
+
+static bool vhca_pte_invalidate(struct mmu_interval_notifier *mn,
+				const struct mmu_notifier_range *range,
+				unsigned long seq)
+{
+	struct vhca_map *map = container_of(mn, struct vhca_map, notifier);
+	unsigned long start, end;
+
+	if (!mmu_notifier_range_blockable(range))
+		return false;
+	mmu_interval_set_seq(mn, seq);
+	start = max(range->start, map->addr);
+	end = min(range->end, map->addr + ((unsigned long)map->nr
+					   << PAGE_SHIFT));
+	if (start < end)
+		vhca_pte_unmap(map, (start - map->addr) >> PAGE_SHIFT,
+			       (end - map->addr) >> PAGE_SHIFT);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops vhca_pte_notifier_ops = {
+	.invalidate = vhca_pte_invalidate,
+};
+
+static int vhca_pte_prepare(pte_t *pte, unsigned long addr, void *data)
+{
+	struct vhca_map *map = data;
+	u32 i = (addr - map->addr) >> PAGE_SHIFT;
+	struct gnttab_map_grant_ref *op = &map->pte_map[i];
+	u64 maddr = arbitrary_virt_to_machine(pte).maddr;
+
+	gnttab_set_map_op(op, maddr, op->flags, op->ref, op->dom);
+	gnttab_set_unmap_op(&map->pte_unmap[i], maddr, op->flags,
+			    INVALID_GRANT_HANDLE);
+	return 0;
+}
+
+static int vhca_pte_map(struct vhca_map *map, struct vm_area_struct *vma,
+			const grant_ref_t *ref, domid_t backend)
+{
+	u32 flags = GNTMAP_host_map | GNTMAP_application_map |
+		    GNTMAP_contains_pte | (1 << _GNTMAP_guest_avail0);
+	u32 i;
+	int err;
+
+	if (!(vma->vm_flags & VM_WRITE))
+		flags |= GNTMAP_readonly;
+	map->addr = vma->vm_start;
+	for (i = 0; i < map->nr; i++) {
+		map->pte_map[i].flags = flags;
+		map->pte_map[i].ref = ref[i];
+		map->pte_map[i].dom = backend;
+	}
+	err = mmu_interval_notifier_insert_locked(&map->notifier, vma->vm_mm,
+						  vma->vm_start,
+						  vma->vm_end - vma->vm_start,
+						  &vhca_pte_notifier_ops);
+	if (err)
+		return err;
+	map->notified = true;
+	/* The page tables cannot change: we hold the mmap lock for writing. */
+	mmu_interval_read_begin(&map->notifier);
+	err = apply_to_page_range(vma->vm_mm, vma->vm_start,
+				  vma->vm_end - vma->vm_start,
+				  vhca_pte_prepare, map);
+	if (err)
+		return err;
+
+	mutex_lock(&map->pte_lock);
+	gnttab_batch_map(map->pte_map, map->nr);
+	for (i = 0; i < map->nr; i++) {
+		if (map->pte_map[i].status == GNTST_okay)
+			map->pte_unmap[i].handle = map->pte_map[i].handle;
+		else
+			err = -EIO;
+	}
+	mutex_unlock(&map->pte_lock);
+	return err;
+}
+
+/* The page table entries, then the notifier that looks after them. */
+static void vhca_pte_end(struct vhca_map *map)
+{
+	if (!map->notified)
+		return;
+	vhca_pte_unmap(map, 0, map->nr);
+	mmu_interval_notifier_remove(&map->notifier);
+	map->notified = false;
+}
+
+/* ---- VMA ---- */
+
+static void vhca_vma_open(struct vm_area_struct *vma)
+{
+	struct vhca_map *map = vma->vm_private_data;
+
+	atomic_inc(&map->vmas);
+}
+
+static void vhca_vma_close(struct vm_area_struct *vma)
+{
+	struct vhca_map *map = vma->vm_private_data;
+
+	if (!atomic_dec_and_test(&map->vmas))
+		return;
+	vhca_pte_end(map);
+	vhca_map_unmap(map);
+	kref_put(&map->ref, vhca_map_release);
+}
+
+/* One grant mapping is one VMA: half of it cannot be given back. */
+static int vhca_vma_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
+/* All pages are there from the start, so this one was taken away. */
+static vm_fault_t vhca_vma_fault(struct vm_fault *vmf)
+{
+	struct vhca_map *map = vmf->vma->vm_private_data;
+
+	if (!READ_ONCE(map->dead))
+		return VM_FAULT_SIGBUS;
+	get_page(map->dummy);
+	vmf->page = map->dummy;
+	return 0;
+}
+
+static struct page *vhca_vma_find_special_page(struct vm_area_struct *vma,
+					       unsigned long addr)
+{
+	struct vhca_map *map = vma->vm_private_data;
+	unsigned long i = (addr - vma->vm_start) >> PAGE_SHIFT;
+
+	return map->dead || i >= map->nr ? NULL : map->pages[i];
+}
+
+static const struct vm_operations_struct vhca_vm_ops = {
+	.open = vhca_vma_open,
+	.close = vhca_vma_close,
+	.may_split = vhca_vma_may_split,
+	.fault = vhca_vma_fault,
+	.find_special_page = vhca_vma_find_special_page,
+};
+
+/* ---- making a map ---- */
+
+static struct vhca_map *vhca_map_alloc(u32 nr)
+{
+	struct vhca_map *map = kzalloc(sizeof(*map), GFP_KERNEL);
+
+	if (!map)
+		return NULL;
+	map->nr = nr;
+	kref_init(&map->ref);
+	mutex_init(&map->pte_lock);
+	INIT_LIST_HEAD(&map->list);
+	INIT_WORK(&map->work, vhca_map_work);
+	map->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	map->pages = kvcalloc(nr, sizeof(*map->pages), GFP_KERNEL);
+	map->unmap = kvcalloc(nr, sizeof(*map->unmap), GFP_KERNEL);
+	if (!map->dummy || !map->pages || !map->unmap)
+		goto err;
+	if (vhca_map_pv()) {
+		map->pte_map = kvcalloc(nr, sizeof(*map->pte_map), GFP_KERNEL);
+		map->pte_unmap = kvcalloc(nr, sizeof(*map->pte_unmap),
+					  GFP_KERNEL);
+		if (!map->pte_map || !map->pte_unmap)
+			goto err;
+		while (nr--)
+			map->pte_unmap[nr].handle = INVALID_GRANT_HANDLE;
+	}
+	if (gnttab_alloc_pages(map->nr, map->pages)) {
+		map->pages[0] = NULL;
+		goto err;
+	}
+	return map;
+err:
+	vhca_map_free(map);
+	return NULL;
+}
+
+/* Some references were refused: unmap the others one by one. */
+static void vhca_alias_undo(struct vhca_map *map,
+			    const struct gnttab_map_grant_ref *op)
+{
+	u32 i;
+
+	for (i = 0; i < map->nr; i++)
+		if (op[i].status == GNTST_okay)
+			gnttab_unmap_refs(&map->unmap[i], NULL,
+					  &map->pages[i], 1);
+}
+
+/* Maps the aliases, all or none. */
+static int vhca_alias_map(struct vhca_map *map, const grant_ref_t *ref,
+			  domid_t backend)
+{
+	struct gnttab_map_grant_ref *op;
+	int err;
+	u32 i;
+
+	op = kvcalloc(map->nr, sizeof(*op), GFP_KERNEL);
+	if (!op)
+		return -ENOMEM;
+	for (i = 0; i < map->nr; i++) {
+		unsigned long va = (unsigned long)page_address(map->pages[i]);
+
+		gnttab_set_map_op(&op[i], va, GNTMAP_host_map, ref[i],
+				  backend);
+	}
+	err = gnttab_map_refs(op, NULL, map->pages, map->nr);
+	for (i = 0; i < map->nr; i++) {
+		unsigned long va = (unsigned long)page_address(map->pages[i]);
+
+		gnttab_set_unmap_op(&map->unmap[i], va, GNTMAP_host_map,
+				    op[i].handle);
+		if (!err && op[i].status != GNTST_okay)
+			err = -EIO;
+	}
+	if (err)
+		vhca_alias_undo(map, op);
+	kvfree(op);
+	return err;
+}
+
+static void vhca_map_attach(struct vhca_map *map, struct vm_area_struct *vma)
+{
+	map->mapping = vma->vm_file->f_mapping;
+	map->inode = igrab(map->mapping->host);
+	map->start = (loff_t)vma->vm_pgoff << PAGE_SHIFT;
+	atomic_set(&map->vmas, 1);
+	kref_get(&map->ref);
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP);
+	if (vhca_map_pv())
+		vm_flags_set(vma, VM_DONTCOPY);
+	vma->vm_private_data = map;
+	vma->vm_ops = &vhca_vm_ops;
+}
+
+/* As natively: a range is mapped once. Adds the map unless it is there. */
+static int vhca_map_add(struct vhca_ucontext *uc, struct vhca_map *map)
+{
+	struct vhca_map *other;
+	int err = 0;
+
+	spin_lock(&maps_lock);
+	list_for_each_entry(other, &uc->maps, list)
+		if (other->offset == map->offset)
+			err = -EINVAL;
+	if (!err) {
+		list_add(&map->list, &uc->maps);
+		map->uc = uc;
+	}
+	spin_unlock(&maps_lock);
+	return err;
+}
+
+static void vhca_map_del(struct vhca_map *map)
+{
+	spin_lock(&maps_lock);
+	list_del_init(&map->list);
+	map->uc = NULL;
+	spin_unlock(&maps_lock);
+}
+
+int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
+		    const grant_ref_t *ref, u32 nr_pages, u64 offset)
+{
+	const struct vm_operations_struct *ops = vma->vm_ops;
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_map *map;
+	int err;
+
+	if (!nr_pages || vma_pages(vma) != nr_pages ||
+	    !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	map = vhca_map_alloc(nr_pages);
+	if (!map)
+		return -ENOMEM;
+	map->offset = offset;
+	err = vhca_map_add(uc, map);
+	if (err)
+		goto free;
+	err = vhca_alias_map(map, ref, dev->backend);
+	if (err)
+		goto del;
+
+	__module_get(THIS_MODULE);	/* vm_ops, notifier: until the release */
+	vhca_map_attach(map, vma);
+	atomic64_add(nr_pages, &dev->stats.pages_mapped);
+	if (vhca_map_pv())
+		err = vhca_pte_map(map, vma, ref, dev->backend);
+	else
+		err = vm_map_pages_zero(vma, map->pages, map->nr);
+	if (!err)
+		return 0;
+
+	/* mmap() takes what it sees of the pages away without vm_ops. */
+	vma->vm_ops = ops;
+	vma->vm_private_data = NULL;
+	map->dead = true;
+	vhca_pte_end(map);
+	vhca_map_unmap(map);
+	kref_put(&map->ref, vhca_map_release);
+	return err;
+del:
+	vhca_map_del(map);
+free:
+	vhca_map_free(map);
+	return err;
+}
+
+/* ---- the ucontext goes ---- */
+
+static bool vhca_maps_empty(struct vhca_ucontext *uc)
+{
+	bool empty;
+
+	spin_lock(&maps_lock);
+	empty = list_empty(&uc->maps);
+	spin_unlock(&maps_lock);
+	return empty;
+}
+
+/* Gives up on pages that somebody holds, as O_DIRECT: they come later. */
+static void vhca_maps_detach(struct vhca_ucontext *uc)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_map *map, *next;
+
+	spin_lock(&maps_lock);
+	list_for_each_entry_safe(map, next, &uc->maps, list) {
+		if (map->sending)
+			continue;
+		atomic64_sub(map->nr, &dev->stats.pages_mapped);
+		list_del_init(&map->list);
+		map->uc = NULL;
+	}
+	spin_unlock(&maps_lock);
+}
+
+void vhca_map_flush(struct vhca_ucontext *uc)
+{
+	if (!wait_event_timeout(maps_wait, vhca_maps_empty(uc), VHCA_ZAP_WAIT))
+		vhca_maps_detach(uc);
+	/* What is being sent now ends: a destroy command is bounded. */
+	wait_event(maps_wait, vhca_maps_empty(uc));
+}
+
+/* The next map that was not zapped yet, with a reference. */
+static struct vhca_map *vhca_map_next_alive(struct vhca_ucontext *uc)
+{
+	struct vhca_map *map, *found = NULL;
+
+	spin_lock(&maps_lock);
+	list_for_each_entry(map, &uc->maps, list) {
+		if (!map->dead) {
+			map->dead = true;
+			kref_get(&map->ref);
+			found = map;
+			break;
+		}
+	}
+	spin_unlock(&maps_lock);
+	return found;
+}
+
+void vhca_map_zap(struct vhca_ucontext *uc)
+{
+	struct vhca_map *map;
+
+	while ((map = vhca_map_next_alive(uc))) {
+		/* On PV the notifier runs in here. */
+		unmap_mapping_range(map->mapping, map->start,
+				    (loff_t)map->nr << PAGE_SHIFT, 1);
+		/* A VMA that mmap() has not linked yet was not found there. */
+		if (vhca_map_pv())
+			vhca_pte_unmap(map, 0, map->nr);
+		vhca_map_unmap(map);
+		kref_put(&map->ref, vhca_map_release);
+	}
+	vhca_map_flush(uc);
+}
+
+int vhca_map_init(void)
+{
+	map_wq = alloc_workqueue("vhca-map", WQ_UNBOUND, 0);
+	return map_wq ? 0 : -ENOMEM;
+}
+
+void vhca_map_exit(void)
+{
+	destroy_workqueue(map_wq);
+}
