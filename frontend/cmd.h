@@ -95,8 +95,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 
 /*
  * The commands that end an object. They use the reserved slots and are not
- * killable, so -EINTR and -ETIMEDOUT do not occur: a time-out breaks the
- * device, which is -EIO.
+ * killable; a time-out breaks the device.
  */
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle);

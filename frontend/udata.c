@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * udata, driven by the table of the HCA's provider (vhca-provider.h). Runs in
+ * the process that made the system call. The request half comes from that
+ * process, the response half from the backend; neither is trusted, and what
+ * the backend says reaches user memory only, never more than asked for.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include "udata.h"
+#include "verbs.h"
+#include "vhca-provider.h"
+
+/* Upper bound of queue memory whose ABI does not tell its length. */
+#define VHCA_BUF_MAX	(4u << 20)
+
+int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
+		    struct ib_udata *udata, bool outptr)
+{
+	struct xenvhca_request *req = &cmd->req;
+	size_t out = udata->outlen;
+	int rc;
+
+	if (outptr)
+		out += vhca_provider_outptr(vhca_provider_op(dev->provider,
+							     req->op));
+	if (udata->inlen > sizeof(req->udata) || out > sizeof(req->udata) ||
+	    vhca_provider_check(dev->provider, req->op, udata->inlen, out)) {
+		ibdev_dbg(&dev->ibdev,
+			  "op %#x: udata of %zu/%zu octets is not of provider %s\n",
+			  req->op, udata->inlen, udata->outlen,
+			  dev->provider->name);
+		return -EINVAL;
+	}
+	if (udata->inlen) {
+		rc = ib_copy_from_udata(req->udata, udata, udata->inlen);
+		if (rc)
+			return rc;
+	}
+	req->in_len = udata->inlen;
+	req->out_len = out;
+	return 0;
+}
+
+/* Octets that the HCA's driver would have written to a user address. */
+static int vhca_udata_outptr(const struct vhca_cmd *cmd,
+			     const struct vhca_udata_op *row, size_t pos)
+{
+	const struct vhca_field *f = row->req;
+	u64 addr;
+
+	for (; f < row->req + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
+		if (f->kind != VHCA_OUTPTR)
+			continue;
+		if (pos + f->arg > cmd->rsp.out_len)
+			return -EIO;
+		memcpy(&addr, cmd->req.udata + f->off, sizeof(addr));
+		if (copy_to_user(u64_to_user_ptr(addr), cmd->rsp.udata + pos,
+				 f->arg))
+			return -EFAULT;
+		pos += f->arg;
+	}
+	return 0;
+}
+
+int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
+		     struct ib_udata *udata, bool outptr)
+{
+	const struct vhca_udata_op *row;
+	size_t len = min_t(size_t, cmd->rsp.out_len, udata->outlen);
+	int rc;
+
+	row = vhca_provider_op(dev->provider, cmd->req.op);
+	if (!row)
+		return 0;
+	if (cmd->rsp.out_len < row->out_min) {
+		ibdev_warn_ratelimited(&dev->ibdev,
+				       "op %#x: backend answered %u octets of udata, provider %s needs %u\n",
+				       cmd->req.op, cmd->rsp.out_len,
+				       dev->provider->name, row->out_min);
+		return -EIO;
+	}
+	if (len) {
+		rc = ib_copy_to_udata(udata, (void *)cmd->rsp.udata, len);
+		if (rc)
+			return rc;
+	}
+	return outptr ? vhca_udata_outptr(cmd, row, udata->outlen) : 0;
+}
+
+/*
+ * Length of the queue memory at @addr. arg of the field is the offset of its
+ * u32 length in the udata, or 0 if the ABI has none: then everything up to
+ * the end of the VMA; more than the HCA needs is harmless.
+ */
+static u64 vhca_buf_length(const struct vhca_cmd *cmd,
+			   const struct vhca_field *f, u64 addr)
+{
+	struct vm_area_struct *vma;
+	u64 len = 0;
+
+	if (f->arg) {
+		if (f->arg + sizeof(u32) <= cmd->req.in_len)
+			memcpy(&len, cmd->req.udata + f->arg, sizeof(u32));
+		return len;
+	}
+	mmap_read_lock(current->mm);
+	vma = vma_lookup(current->mm, addr);
+	if (vma)
+		len = min_t(u64, vma->vm_end - addr, VHCA_BUF_MAX);
+	mmap_read_unlock(current->mm);
+	return len;
+}
+
+static struct vhca_mem *vhca_buf_get(struct vhca_dev *dev,
+				     const struct vhca_cmd *cmd,
+				     const struct vhca_field *f)
+{
+	u64 addr, len;
+
+	if (f->off + sizeof(u64) > cmd->req.in_len)
+		return ERR_PTR(-EINVAL);
+	memcpy(&addr, cmd->req.udata + f->off, sizeof(addr));
+	if (f->kind == VHCA_DBPAGE) {
+		addr &= PAGE_MASK;
+		len = PAGE_SIZE;
+	} else {
+		len = vhca_buf_length(cmd, f, addr);
+	}
+	if (!len)
+		return ERR_PTR(-EFAULT);
+	return vhca_mem_get(dev, addr, len, IB_ACCESS_LOCAL_WRITE);
+}
+
+int vhca_bufs_get(struct vhca_dev *dev, const struct vhca_cmd *cmd,
+		  struct vhca_bufs *bufs)
+{
+	const struct vhca_udata_op *row;
+	const struct vhca_field *f;
+	struct vhca_mem **slot, *mem;
+
+	memset(bufs, 0, sizeof(*bufs));
+	row = vhca_provider_op(dev->provider, cmd->req.op);
+	if (!row)
+		return 0;
+	for (f = row->req;
+	     f < row->req + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
+		if (f->kind == VHCA_BUF)
+			slot = bufs->buf ? &bufs->sq_buf : &bufs->buf;
+		else if (f->kind == VHCA_DBPAGE)
+			slot = &bufs->db;
+		else
+			continue;
+		mem = *slot ? ERR_PTR(-EINVAL) : vhca_buf_get(dev, cmd, f);
+		if (IS_ERR(mem)) {
+			vhca_bufs_put(NULL, bufs, false);
+			return PTR_ERR(mem);
+		}
+		*slot = mem;
+	}
+	return 0;
+}
+
+void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
+		   bool unknown)
+{
+	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf, bufs->db };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(mem); i++) {
+		if (unknown)
+			vhca_uc_adopt(uc, mem[i]);
+		else
+			vhca_mem_put(mem[i]);
+	}
+	memset(bufs, 0, sizeof(*bufs));
+}
