@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Completion queues. The ring itself is memory of the HCA's driver (mmap) or
+ * of the process (udata); completions are polled there without us. Arming is
+ * a kick if the HCA has no doorbell for it, events come over the event ring.
+ */
+#include "cmd.h"
+#include "verbs.h"
+
+static int vhca_cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
+			u32 asked)
+{
+	if (rsp->cqe >= asked && rsp->cqe <= INT_MAX)
+		return rsp->cqe;
+	vhca_break(dev, "backend made a CQ smaller than asked for");
+	return -EIO;
+}
+
+int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct vhca_cq_attrs *attrs)
+{
+	struct ib_udata *udata = vhca_cq_udata(attrs);
+	struct vhca_ucontext *uc = vhca_udata_uc(udata);
+	struct vhca_dev *dev = to_vdev(ibcq->device);
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct xenvhca_create_cq_req req = {
+		.cqe = attr->cqe,
+		.comp_vector = attr->comp_vector,
+		.flags = attr->flags,
+	};
+	struct xenvhca_cq_rsp rsp;
+	struct vhca_bufs bufs;
+	int rc;
+
+	rc = vhca_cmd_create_cq(uc, &req, udata, &bufs, &rsp);
+	if (rc)
+		return rc;
+	cq->handle = rsp.handle;
+	cq->buf = bufs.buf;
+	cq->db = bufs.db;
+	rc = vhca_cq_size(dev, &rsp, attr->cqe);
+	if (rc >= 0) {
+		ibcq->cqe = rc;
+		rc = vhca_publish(dev, &dev->cqs, cq->handle, cq);
+	}
+	if (rc) {
+		rc = rc < 0 ? rc : -EIO;
+		goto err_destroy;
+	}
+	ibdev_dbg(&dev->ibdev, "created cq %u\n", cq->handle);
+	return 0;
+
+err_destroy:
+	vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_cq(uc, cq->handle));
+	return rc;
+}
+
+int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct vhca_ucontext *uc = vhca_udata_uc(udata);
+	struct vhca_dev *dev = to_vdev(ibcq->device);
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct vhca_bufs bufs = { .buf = cq->buf, .db = cq->db };
+	int rc;
+
+	rc = vhca_cmd_destroy_cq(uc, cq->handle);
+	vhca_unpublish(dev, &dev->cqs, cq->handle);
+	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "cq", cq->handle, rc));
+	return 0;
+}
+
+/* The provider holds its own lock of the CQ across this call. */
+int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	struct vhca_ucontext *uc = vhca_udata_uc(udata);
+	struct vhca_dev *dev = to_vdev(ibcq->device);
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct xenvhca_resize_cq_req req = {
+		.handle = cq->handle,
+		.cqe = cqe,
+	};
+	struct xenvhca_cq_rsp rsp;
+	struct vhca_bufs bufs;
+	int rc;
+
+	rc = vhca_cmd_resize_cq(uc, &req, udata, &bufs, &rsp);
+	if (rc)
+		return rc;
+	if (bufs.buf) {
+		vhca_mem_put(cq->buf);
+		cq->buf = bufs.buf;
+	}
+	rc = vhca_cq_size(dev, &rsp, cqe);
+	if (rc < 0)
+		return rc;
+	ibcq->cqe = rc;
+	return 0;
+}
+
+/*
+ * Arming for any completion need not wait: the backend sends an event if the
+ * CQ holds something once it is armed. Arming for solicited ones must be in
+ * force when we return, because the process polls once more and then sleeps.
+ */
+int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	struct vhca_cq *cq = to_vcq(ibcq);
+	bool valid = false;	/* never merged: an arm is used up by an event */
+
+	return vhca_ring_kick(to_vdev(ibcq->device), XENVHCA_KICK_ARM,
+			      solicited ? XENVHCA_KICK_SOLICITED : 0,
+			      cq->handle, &cq->last_arm, &valid, solicited);
+}

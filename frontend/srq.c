@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Shared receive queues, basic ones. Receives are posted into the queue's
+ * memory by the process itself. Runs in the process that made the call; what
+ * is possible is decided by the physical HCA's driver.
+ */
+#include "cmd.h"
+#include "verbs.h"
+
+int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		    struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(ibsrq->device);
+	struct vhca_srq *srq = to_vsrq(ibsrq);
+	struct xenvhca_create_srq_req req = {
+		.pd = to_vpd(ibsrq->pd)->handle,
+		.max_wr = init->attr.max_wr,
+		.max_sge = init->attr.max_sge,
+		.srq_limit = init->attr.srq_limit,
+	};
+	struct xenvhca_create_srq_rsp rsp;
+	struct vhca_ucontext *uc;
+	struct vhca_bufs bufs;
+	int rc;
+
+	if (!udata || init->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	uc = vhca_udata_uc(udata);
+	rc = vhca_cmd_create_srq(uc, &req, udata, &bufs, &rsp);
+	if (rc)
+		return rc;
+	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
+	if (rc) {
+		vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_srq(uc, rsp.handle));
+		return rc;
+	}
+	srq->handle = rsp.handle;
+	srq->buf = bufs.buf;
+	srq->db = bufs.db;
+	init->attr.max_wr = rsp.max_wr;
+	init->attr.max_sge = rsp.max_sge;
+	ibdev_dbg(&dev->ibdev, "created srq %u\n", srq->handle);
+	return 0;
+}
+
+int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct vhca_srq *srq = to_vsrq(ibsrq);
+	struct xenvhca_modify_srq_req req = {
+		.handle = srq->handle,
+		.mask = mask,
+		.max_wr = mask & IB_SRQ_MAX_WR ? attr->max_wr : 0,
+		.srq_limit = mask & IB_SRQ_LIMIT ? attr->srq_limit : 0,
+	};
+	struct vhca_bufs bufs;
+	int rc;
+
+	rc = vhca_cmd_modify_srq(vhca_udata_uc(udata), &req, udata, &bufs);
+	if (rc)
+		return rc;
+	if (bufs.buf) {
+		vhca_mem_put(srq->buf);
+		srq->buf = bufs.buf;
+	}
+	return 0;
+}
+
+int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	struct xenvhca_query_srq_rsp rsp;
+	int rc;
+
+	rc = vhca_cmd_query_srq(vhca_pd_uc(ibsrq->pd), to_vsrq(ibsrq)->handle,
+				&rsp);
+	if (rc)
+		return rc;
+	attr->max_wr = rsp.max_wr;
+	attr->max_sge = rsp.max_sge;
+	attr->srq_limit = rsp.srq_limit;
+	return 0;
+}
+
+int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct vhca_ucontext *uc = vhca_pd_uc(ibsrq->pd);
+	struct vhca_dev *dev = to_vdev(ibsrq->device);
+	struct vhca_srq *srq = to_vsrq(ibsrq);
+	struct vhca_bufs bufs = { .buf = srq->buf, .db = srq->db };
+	int rc;
+
+	rc = vhca_cmd_destroy_srq(uc, srq->handle);
+	vhca_unpublish(dev, &dev->srqs, srq->handle);
+	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "srq", srq->handle, rc));
+	return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The verbs that the frontend implements, one line per operation of ib_core,
+ * and what the object files share. Every op runs in process context, may
+ * sleep, and returns 0 or a negative errno as the physical HCA's driver would.
+ */
+#ifndef VHCA_VERBS_H
+#define VHCA_VERBS_H
+
+#include "vhca.h"
+
+/* ---- device.c ---- */
+#define VHCA_PORT	1	/* the only one */
+
+/**
+ * vhca_gone() - may the memory of an object be released?
+ * @rc: what the destroy command returned
+ *
+ * A destroy verb succeeds towards ib_core whatever the backend says, or a
+ * process could not exit; a refusal is the late consequence of a command that
+ * was given up, or a lie. It is logged, and the ucontext's end will do it.
+ *
+ * Return: true if the backend has let go of the memory, or is broken, so that
+ * vhca_mem_put() sorts out what is still mapped. false: vhca_uc_adopt() it.
+ */
+bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc);
+/* The second half of a destroy verb: vhca_gone(), then put or adopt. */
+void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
+		  int rc, struct vhca_mem *mem);
+/**
+ * vhca_publish() - let events find an object
+ * @table: cqs, qps or srqs of @dev
+ * Return: 0, -ENOMEM, -EIO if the backend used a handle twice (breaks @dev).
+ */
+int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
+		 void *obj);
+/* No event handler uses the object any more when this returns. */
+void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle);
+
+/* ---- ucontext.c ---- */
+int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
+void vhca_dealloc_ucontext(struct ib_ucontext *ibuc);
+void vhca_disassociate_ucontext(struct ib_ucontext *ibuc);
+int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
+/* Keep memory granted until the ucontext is gone. NULL is fine. */
+void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
+/* Context of the process that made the call; @udata is never NULL. */
+struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata);
+/* Owner of an object, also when no process is calling. */
+struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd);
+
+/* ---- pd.c ---- */
+int vhca_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int vhca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+/* ---- mr.c, mw.c ---- */
+struct ib_mr *vhca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			       u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *vhca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata);
+int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+int vhca_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int vhca_dealloc_mw(struct ib_mw *ibmw);
+
+/* ---- cq.c ---- */
+int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct vhca_cq_attrs *attrs);
+int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/* ---- qp.c ---- */
+int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
+		   struct ib_udata *udata);
+int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_udata *udata);
+int vhca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init);
+int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+int vhca_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad_wr);
+int vhca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+
+/* ---- srq.c ---- */
+int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		    struct ib_udata *udata);
+int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+
+/* ---- ah.c ---- */
+int vhca_create_user_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+			struct ib_udata *udata);
+int vhca_destroy_ah(struct ib_ah *ibah, u32 flags);
+void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a);
+void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,
+		       const struct xenvhca_ah_attr *w);
+
+#endif
