@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Inside of vhcactl: what its commands share. One thread. Values that a
+ * guest or a backend domain wrote to xenstore are only shown, never used to
+ * decide which nodes are written or removed: that comes from the operator
+ * and from /libxl, which only the control domain writes.
+ */
+#ifndef CTL_H
+#define CTL_H
+
+#include <stdbool.h>
+#include <json-c/json.h>
+#include "keys.h"
+#include "xenstore/node.h"
+#include "xenstore/scan.h"
+#include "xenstore/state.h"
+
+enum ctl_exit {
+	CTL_OK = 0,
+	CTL_FAILED = 1,		/* xenstore, the backend or the guest */
+	CTL_USAGE = 2,		/* wrong arguments */
+	CTL_NOT_FOUND = 3,	/* no such domain or device */
+	CTL_TIMEOUT = 4		/* the other side did not follow in time */
+};
+
+/* Options and arguments of a command. */
+struct ctl {
+	struct xs_handle *xs;
+	bool json, force;
+	int wait;		/* seconds; -1: the command's default */
+	const char *run_dir;	/* where xen-vhcad leaves its statistics */
+	int argc;		/* arguments behind the command's name */
+	char **argv;
+};
+
+struct ctl_dev {
+	unsigned int domid, devid, backend;
+	char fe[XN_PATH_MAX];	/* /local/domain/DOMID/device/vhca/DEVID */
+	char be[XN_PATH_MAX];	/* /local/domain/BACKEND/backend/vhca/... */
+	char libxl[XN_PATH_MAX]; /* /libxl/DOMID/device/vhca/DEVID */
+};
+
+/* ---- vhcactl.c ---- */
+/* One line on stderr. Returns rc, to be the exit code. */
+int ctl_error(enum ctl_exit rc, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Print obj, as JSON or as lines "name.name value", and drop it. */
+void ctl_print_json(struct json_object *obj);
+void ctl_print_flat(struct json_object *obj);
+
+/* ---- device.c ---- */
+/* Domain by number (need not be alive: leftovers) or name; CTL_NOT_FOUND
+ * with a message. */
+int ctl_domain(struct ctl *c, const char *text, unsigned int *domid);
+/* Name of a domain, or "" where there is none or it may not be read. */
+void ctl_domain_name(struct ctl *c, unsigned int domid, char *name);
+/* Paths of a device whose three numbers are known. */
+int ctl_dev_init(struct ctl_dev *d, unsigned int domid, unsigned int devid,
+		 unsigned int backend);
+/* A device by its text DEVID; CTL_NOT_FOUND or CTL_USAGE with a message. */
+int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
+		 struct ctl_dev *d);
+/**
+ * ctl_dev_each() - call fn for every device that may be seen here
+ * @domid: only devices of this domain; -1: of all
+ * @fn: CTL_OK to go on; else its value is returned
+ *
+ * In the control domain that is every device of this host, elsewhere every
+ * device that this domain is the backend of.
+ */
+int ctl_dev_each(struct ctl *c, int domid,
+		 int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg),
+		 void *arg);
+/* Write all nodes of a new device, lowest free number, as libxl would. */
+int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
+		   const struct ctl_conf *conf, struct ctl_dev *d);
+/* Remove all nodes, and directories that are empty then. */
+int ctl_dev_remove(struct ctl *c, const struct ctl_dev *d);
+/**
+ * ctl_dev_wait() - wait for a change of either side's state
+ * @seconds: time limit
+ * @done: asked at once, and after every change; not 0 ends the wait
+ *
+ * Returns what done() returned, 0 after the time limit.
+ */
+int ctl_dev_wait(struct ctl *c, const struct ctl_dev *d, int seconds,
+		 int (*done)(struct ctl *c, const struct ctl_dev *d));
+enum xenbus_state ctl_fe_state(struct ctl *c, const struct ctl_dev *d);
+enum xenbus_state ctl_be_state(struct ctl *c, const struct ctl_dev *d);
+
+/* ---- cfg.c ---- */
+#define CTL_CFG_MAX 16		/* devices in one configuration file */
+struct ctl_cfg {
+	char name[CTL_NAME_MAX];	/* of the domain */
+	int nr;
+	char spec[CTL_CFG_MAX][XN_VALUE_MAX];
+};
+
+/**
+ * ctl_cfg_parse() - find name and vhca in the text of an xl configuration
+ * @err: CTL_ERR_MAX bytes
+ *
+ * 0 or -EINVAL. Everything else in the text is left to xl.
+ */
+int ctl_cfg_parse(const char *text, struct ctl_cfg *cfg, char *err);
+
+/* ---- ctl_*.c: the commands; return an exit code ---- */
+int ctl_attach(struct ctl *c);
+int ctl_create(struct ctl *c);
+int ctl_detach(struct ctl *c);
+int ctl_list(struct ctl *c);
+int ctl_show(struct ctl *c);
+int ctl_stats(struct ctl *c);
+
+/* Also used by ctl_create(): the steps of an attach. */
+int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
+		    struct ctl_dev *d);
+int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl attach: write the nodes of a new device, wait until both sides are
+ * connected, and if they are not, say which side to look at.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ctl.h"
+
+#define ATTACH_WAIT 30	/* seconds */
+
+/* What an end left as reason of its failure; false: nothing. */
+static bool broken(struct ctl *c, const char *dir, char *why)
+{
+	return !xn_read_str(c->xs, XBT_NULL, dir, XENVHCA_NODE_BROKEN, why,
+			    XN_VALUE_MAX);
+}
+
+/* 1: connected, 2: given up by a side, 3: the device vanished. */
+static int settled(struct ctl *c, const struct ctl_dev *d)
+{
+	enum xenbus_state fe = ctl_fe_state(c, d), be = ctl_be_state(c, d);
+	char why[XN_VALUE_MAX];
+
+	if (fe == XenbusStateConnected && be == XenbusStateConnected)
+		return 1;
+	if (fe == XenbusStateUnknown || be == XenbusStateUnknown)
+		return 3;
+	if (be == XenbusStateClosed && broken(c, d->be, why))
+		return 2;
+	if (fe == XenbusStateClosed && broken(c, d->fe, why))
+		return 2;
+	return 0;
+}
+
+static const char *advice(enum xenbus_state fe, enum xenbus_state be)
+{
+	if (be == XenbusStateInitialising)
+		return "no backend answers: is xen-vhcad running in the backend domain (systemctl start xen-vhcad), and is xen-vhca-helper loaded there?";
+	if (be == XenbusStateInitWait && fe == XenbusStateInitialising)
+		return "the backend is ready, the guest does not answer: is xen-vhcafront loaded in the guest (modprobe xen-vhcafront), and has it booted?";
+	if (be == XenbusStateInitWait)
+		return "the guest is ready, the backend does not connect: see xen-vhcad's log (journalctl -u xen-vhcad)";
+	if (be == XenbusStateConnected)
+		return "the backend is connected, the guest did not register its RDMA device: see the guest's kernel log";
+	return "see xen-vhcad's log (journalctl -u xen-vhcad) and the guest's kernel log";
+}
+
+int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds)
+{
+	char be_why[XN_VALUE_MAX], fe_why[XN_VALUE_MAX];
+	enum xenbus_state fe, be;
+	int r = ctl_dev_wait(c, d, seconds, settled);
+
+	if (r == 1)
+		return CTL_OK;
+	if (r == 3)
+		return ctl_error(CTL_FAILED,
+				 "device %u of domain %u was removed meanwhile (did the domain end?)",
+				 d->devid, d->domid);
+	fe = ctl_fe_state(c, d);
+	be = ctl_be_state(c, d);
+	if (broken(c, d->be, be_why))
+		ctl_error(CTL_FAILED, "backend: %s", be_why);
+	else if (broken(c, d->fe, fe_why))
+		ctl_error(CTL_FAILED, "guest: %s", fe_why);
+	else
+		ctl_error(CTL_TIMEOUT, "%s", advice(fe, be));
+	return ctl_error(r ? CTL_FAILED : CTL_TIMEOUT,
+			 "device %u of domain %u is not connected (backend %s, guest %s); it stays configured: vhcactl detach -f %u %u removes it",
+			 d->devid, d->domid, xn_state_name(be),
+			 xn_state_name(fe), d->domid, d->devid);
+}
+
+int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
+		    struct ctl_dev *d)
+{
+	char err[CTL_ERR_MAX];
+	unsigned int backend = 0;
+	struct ctl_conf conf;
+	int rc;
+
+	if (ctl_conf_parse(spec, &conf, err))
+		return ctl_error(CTL_USAGE, "%s", err);
+	if (conf.backend[0]) {
+		rc = ctl_domain(c, conf.backend, &backend);
+		if (rc)
+			return rc;
+	}
+	if (!xn_domain_alive(c->xs, domid) || !xn_domain_alive(c->xs, backend))
+		return ctl_error(CTL_NOT_FOUND, "domain %u is not running",
+				 xn_domain_alive(c->xs, domid) ? backend : domid);
+	rc = ctl_dev_create(c, domid, backend, &conf, d);
+	if (rc)
+		return ctl_error(CTL_FAILED,
+				 "cannot write the nodes of the device: %s (attach works in the control domain only, as root)",
+				 strerror(-rc));
+	return CTL_OK;
+}
+
+static void report(struct ctl *c, const struct ctl_dev *d)
+{
+	struct json_object *obj;
+
+	if (!c->json) {
+		printf("domain %u: device %u, backend domain %u\n", d->domid,
+		       d->devid, d->backend);
+		return;
+	}
+	obj = json_object_new_object();
+	json_object_object_add(obj, "domid", json_object_new_int(d->domid));
+	json_object_object_add(obj, "devid", json_object_new_int(d->devid));
+	json_object_object_add(obj, "backend", json_object_new_int(d->backend));
+	ctl_print_json(obj);
+}
+
+int ctl_attach(struct ctl *c)
+{
+	unsigned int domid = 0;
+	struct ctl_dev d;
+	int rc;
+
+	rc = ctl_domain(c, c->argv[0], &domid);
+	if (!rc)
+		rc = ctl_attach_spec(c, domid, c->argv[1], &d);
+	if (rc)
+		return rc;
+	if (c->wait)
+		rc = ctl_attach_wait(c, &d, c->wait < 0 ? ATTACH_WAIT :
+				     c->wait);
+	if (!rc)
+		report(c, &d);
+	return rc;
+}

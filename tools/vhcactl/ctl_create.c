@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl create: for an xl that does not know vhca devices. Starts the
+ * domain paused with xl create, writes the nodes of its devices, lets it run.
+ * If a device cannot be made the domain is destroyed again.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "ctl.h"
+
+#define CFG_FILE_MAX (256 * 1024)
+
+extern char **environ;
+
+/* Runs xl; 0 or an exit code of ours. */
+static int xl(char *const argv[])
+{
+	int status = 0, rc;
+	pid_t pid;
+
+	rc = posix_spawnp(&pid, "xl", NULL, NULL, argv, environ);
+	if (rc)
+		return ctl_error(CTL_FAILED, "cannot run xl: %s", strerror(rc));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return ctl_error(CTL_FAILED, "xl: %m");
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return CTL_OK;
+	return ctl_error(CTL_FAILED, "xl %s failed", argv[1]);
+}
+
+static int xl_domain(const char *verb, char *name)
+{
+	char xl_name[] = "xl", verb_copy[16];
+	char *argv[] = { xl_name, verb_copy, name, NULL };
+
+	snprintf(verb_copy, sizeof(verb_copy), "%s", verb);
+	return xl(argv);
+}
+
+/* xl create -p FILE ARGUMENT... */
+static int xl_create(struct ctl *c)
+{
+	char name[] = "xl", create[] = "create", paused[] = "-p";
+	char **argv = calloc((size_t)c->argc + 4, sizeof(*argv));
+	int i, rc;
+
+	if (!argv)
+		return ctl_error(CTL_FAILED, "out of memory");
+	argv[0] = name;
+	argv[1] = create;
+	argv[2] = paused;
+	for (i = 0; i < c->argc; i++)
+		argv[3 + i] = c->argv[i];
+	rc = xl(argv);
+	free(argv);
+	return rc;
+}
+
+static int read_cfg(const char *file, struct ctl_cfg *cfg)
+{
+	char err[CTL_ERR_MAX], *text = calloc(1, CFG_FILE_MAX);
+	FILE *f = fopen(file, "r");
+	int rc = CTL_OK;
+
+	if (!f || !text || fread(text, 1, CFG_FILE_MAX - 1, f) == 0)
+		rc = ctl_error(CTL_USAGE, "%s: %s", file,
+			       f ? "empty or unreadable" : strerror(errno));
+	else if (ctl_cfg_parse(text, cfg, err))
+		rc = ctl_error(CTL_USAGE, "%s: %s", file, err);
+	else if (!cfg->name[0])
+		rc = ctl_error(CTL_USAGE, "%s: name = \"...\" is missing", file);
+	if (f)
+		fclose(f);
+	free(text);
+	return rc;
+}
+
+/* Mistakes are found before the domain exists. */
+static int check_specs(const struct ctl_cfg *cfg)
+{
+	char err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+	int i;
+
+	for (i = 0; i < cfg->nr; i++)
+		if (ctl_conf_parse(cfg->spec[i], &conf, err))
+			return ctl_error(CTL_USAGE, "vhca[%d]: %s", i, err);
+	return CTL_OK;
+}
+
+static int add_devices(struct ctl *c, const struct ctl_cfg *cfg,
+		       struct ctl_dev *devs)
+{
+	unsigned int domid = 0;
+	int i, rc;
+
+	rc = ctl_domain(c, cfg->name, &domid);
+	for (i = 0; i < cfg->nr && !rc; i++)
+		rc = ctl_attach_spec(c, domid, cfg->spec[i], &devs[i]);
+	return rc;
+}
+
+int ctl_create(struct ctl *c)
+{
+	struct ctl_dev devs[CTL_CFG_MAX];
+	struct ctl_cfg cfg;
+	int i, rc;
+
+	rc = read_cfg(c->argv[0], &cfg);
+	if (!rc)
+		rc = check_specs(&cfg);
+	if (!rc)
+		rc = xl_create(c);
+	if (rc)
+		return rc;
+	rc = add_devices(c, &cfg, devs);
+	if (rc) {
+		xl_domain("destroy", cfg.name);
+		return rc;
+	}
+	rc = xl_domain("unpause", cfg.name);
+	/* The guest has to boot first: by default nobody waits for that. */
+	for (i = 0; i < cfg.nr && !rc && c->wait > 0; i++)
+		rc = ctl_attach_wait(c, &devs[i], c->wait);
+	return rc;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl detach: ask both sides to close, wait, remove the nodes. -w 0 only
+ * asks; a second detach then finds both closed and removes. With -f a
+ * guest that does not follow is cut off: its directory goes first, which the
+ * backend takes as the frontend's death and cleans up.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "ctl.h"
+
+#define DETACH_WAIT	30	/* seconds */
+#define FORCE_WAIT	5	/* for each of the two steps of -f */
+
+static int close_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
+{
+	const struct ctl_dev *d = arg;
+	enum xenbus_state be = xn_state_read(xs, t, d->be);
+	int rc;
+
+	if (be == XenbusStateUnknown)
+		return 0;	/* there is no backend directory */
+	rc = xn_write_u32(xs, t, d->be, XN_NODE_ONLINE, 0);
+	if (!rc && be != XenbusStateClosed)
+		rc = xn_write_u32(xs, t, d->be, XN_NODE_STATE,
+				  XenbusStateClosing);
+	return rc;
+}
+
+static bool backend_closed(struct ctl *c, const struct ctl_dev *d)
+{
+	enum xenbus_state be = ctl_be_state(c, d);
+
+	return be == XenbusStateClosed || be == XenbusStateUnknown;
+}
+
+/* A frontend that never left Initialising has nothing to close. */
+static int both_closed(struct ctl *c, const struct ctl_dev *d)
+{
+	enum xenbus_state fe = ctl_fe_state(c, d);
+
+	return backend_closed(c, d) &&
+	       (fe == XenbusStateClosed || fe == XenbusStateInitialising ||
+		fe == XenbusStateUnknown);
+}
+
+static int only_backend_closed(struct ctl *c, const struct ctl_dev *d)
+{
+	return backend_closed(c, d);
+}
+
+static int not_closed(struct ctl *c, const struct ctl_dev *d)
+{
+	enum xenbus_state fe = ctl_fe_state(c, d), be = ctl_be_state(c, d);
+
+	return ctl_error(CTL_TIMEOUT,
+			 "device %u of domain %u does not close (backend %s, guest %s); %s; vhcactl detach -f takes it away by force",
+			 d->devid, d->domid, xn_state_name(be),
+			 xn_state_name(fe), fe == XenbusStateClosed ?
+			 "see xen-vhcad's log in the backend domain, or is it not running?" :
+			 "the guest, or xen-vhcad in the backend domain, does not answer");
+}
+
+/* The guest's directory goes; then the backend has every reason to close. */
+static void cut_off(struct ctl *c, const struct ctl_dev *d)
+{
+	xn_rm(c->xs, XBT_NULL, d->fe, NULL);
+	if (!ctl_dev_wait(c, d, FORCE_WAIT, only_backend_closed))
+		ctl_error(CTL_OK,
+			  "warning: the backend of device %u of domain %u does not close; removed all the same",
+			  d->devid, d->domid);
+}
+
+static int detach_one(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	struct ctl_dev copy = *d;
+	int rc, wait = c->wait;
+
+	(void)arg;
+	rc = xn_transact(c->xs, close_fn, &copy);
+	if (rc)
+		goto fail;
+	if (wait < 0)
+		wait = c->force ? FORCE_WAIT : DETACH_WAIT;
+	if (!ctl_dev_wait(c, d, wait, both_closed)) {
+		if (!c->force)
+			return wait ? not_closed(c, d) : CTL_OK;
+		cut_off(c, d);
+	}
+	rc = ctl_dev_remove(c, d);
+	if (!rc)
+		return CTL_OK;
+fail:
+	return ctl_error(CTL_FAILED,
+			 "cannot write the nodes of device %u of domain %u: %s (detach works in the control domain only, as root)",
+			 d->devid, d->domid, strerror(-rc));
+}
+
+/* Devices are collected first: removing while scanning would skip some. */
+struct all {
+	struct ctl_dev dev[64];
+	int nr;
+};
+
+static int collect(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	struct all *all = arg;
+
+	(void)c;
+	if (all->nr == (int)(sizeof(all->dev) / sizeof(all->dev[0])))
+		return 1;	/* the next round takes the others */
+	all->dev[all->nr++] = *d;
+	return CTL_OK;
+}
+
+static int detach_all(struct ctl *c, unsigned int domid)
+{
+	struct all all;
+	int i, r, more, rc = CTL_OK;
+
+	do {
+		all.nr = 0;
+		more = ctl_dev_each(c, (int)domid, collect, &all);
+		for (i = 0; i < all.nr; i++) {
+			r = detach_one(c, &all.dev[i], NULL);
+			if (r)
+				rc = r;
+		}
+	} while (more == 1 && !rc);
+	return rc;
+}
+
+int ctl_detach(struct ctl *c)
+{
+	unsigned int domid = 0;
+	struct ctl_dev d;
+	int rc;
+
+	rc = ctl_domain(c, c->argv[0], &domid);
+	if (rc)
+		return rc;
+	if (!strcmp(c->argv[1], "all"))
+		return detach_all(c, domid);
+	rc = ctl_dev_find(c, domid, c->argv[1], &d);
+	return rc ? rc : detach_one(c, &d, NULL);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl list: one line, or one JSON object, for each device.
+ */
+#include <stdio.h>
+#include "ctl.h"
+
+#define LINE "%-5s %-20s %-5s %-7s %-20s %-12s %s\n"
+
+struct row {
+	char domid[12], name[CTL_NAME_MAX], devid[12], backend[12];
+	char hca[XENVHCA_NAME_LEN];
+	const char *be, *fe;
+};
+
+static void row_fill(struct ctl *c, const struct ctl_dev *d, struct row *r)
+{
+	snprintf(r->domid, sizeof(r->domid), "%u", d->domid);
+	snprintf(r->devid, sizeof(r->devid), "%u", d->devid);
+	snprintf(r->backend, sizeof(r->backend), "%u", d->backend);
+	ctl_domain_name(c, d->domid, r->name);
+	if (xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA, r->hca,
+			sizeof(r->hca)))
+		snprintf(r->hca, sizeof(r->hca), "?");
+	r->be = xn_state_name(ctl_be_state(c, d));
+	r->fe = xn_state_name(ctl_fe_state(c, d));
+}
+
+static void row_json(const struct ctl_dev *d, const struct row *r,
+		     struct json_object *list)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "domid", json_object_new_int(d->domid));
+	json_object_object_add(o, "name", json_object_new_string(r->name));
+	json_object_object_add(o, "devid", json_object_new_int(d->devid));
+	json_object_object_add(o, "backend", json_object_new_int(d->backend));
+	json_object_object_add(o, "hca", json_object_new_string(r->hca));
+	json_object_object_add(o, "backend_state",
+			       json_object_new_string(r->be));
+	json_object_object_add(o, "frontend_state",
+			       json_object_new_string(r->fe));
+	json_object_array_add(list, o);
+}
+
+static int list_one(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	struct row r;
+
+	row_fill(c, d, &r);
+	if (c->json)
+		row_json(d, &r, arg);
+	else
+		printf(LINE, r.domid, r.name[0] ? r.name : "-", r.devid,
+		       r.backend, r.hca, r.be, r.fe);
+	return CTL_OK;
+}
+
+int ctl_list(struct ctl *c)
+{
+	struct json_object *list = NULL;
+	unsigned int domid = 0;
+	int rc;
+
+	if (c->argc) {
+		rc = ctl_domain(c, c->argv[0], &domid);
+		if (rc)
+			return rc;
+	}
+	if (c->json)
+		list = json_object_new_array();
+	else
+		printf(LINE, "DOMID", "NAME", "DEVID", "BACKEND", "HCA",
+		       "BE-STATE", "FE-STATE");
+	rc = ctl_dev_each(c, c->argc ? (int)domid : -1, list_one, list);
+	if (list)
+		ctl_print_json(list);
+	return rc;
+}

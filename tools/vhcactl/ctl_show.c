@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl show: everything that xenstore knows about one device: its ends
+ * and states, its limits (and which are defaults), and why it failed.
+ */
+#include <stdio.h>
+#include "ctl.h"
+
+static struct json_object *limits(struct ctl *c, const struct ctl_dev *d)
+{
+	struct json_object *o = json_object_new_object();
+	const struct ctl_key *k;
+	uint32_t val;
+	int i;
+
+	for (i = 0; i < CTL_KEYS; i++) {
+		k = &ctl_keys[i];
+		val = k->def;
+		if (xn_read_u32_def(c->xs, XBT_NULL, d->be, k->name, k->min,
+				    k->max, k->def, &val))
+			json_object_object_add(o, k->name,
+				json_object_new_string("not a legal value"));
+		else
+			json_object_object_add(o, k->name,
+				json_object_new_int64(val));
+	}
+	return o;
+}
+
+static void add_text(struct ctl *c, struct json_object *o, const char *key,
+		     const char *dir, const char *node)
+{
+	char val[XN_VALUE_MAX];
+
+	if (!xn_read_str(c->xs, XBT_NULL, dir, node, val, sizeof(val)))
+		json_object_object_add(o, key, json_object_new_string(val));
+}
+
+static struct json_object *end(struct ctl *c, const char *dir,
+			       const char *const *nodes)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "path", json_object_new_string(dir));
+	json_object_object_add(o, "state", json_object_new_string(
+		xn_state_name(xn_state_read(c->xs, XBT_NULL, dir))));
+	for (; *nodes; nodes++)
+		add_text(c, o, *nodes, dir, *nodes);
+	return o;
+}
+
+static struct json_object *collect(struct ctl *c, const struct ctl_dev *d)
+{
+	static const char *const be_nodes[] = {
+		XN_NODE_ONLINE, XENVHCA_NODE_VERSIONS,
+		XENVHCA_NODE_MAX_RING_ORDER, XENVHCA_NODE_BROKEN, "error", NULL
+	};
+	static const char *const fe_nodes[] = {
+		XENVHCA_NODE_VERSION, XENVHCA_NODE_RING_ORDER,
+		XENVHCA_NODE_BROKEN, "error", NULL
+	};
+	struct json_object *o = json_object_new_object();
+	char name[CTL_NAME_MAX];
+
+	ctl_domain_name(c, d->domid, name);
+	json_object_object_add(o, "domid", json_object_new_int(d->domid));
+	json_object_object_add(o, "name", json_object_new_string(name));
+	json_object_object_add(o, "devid", json_object_new_int(d->devid));
+	json_object_object_add(o, "backend_domid",
+			       json_object_new_int(d->backend));
+	add_text(c, o, "hca", d->be, XENVHCA_NODE_HCA);
+	json_object_object_add(o, "backend", end(c, d->be, be_nodes));
+	json_object_object_add(o, "frontend", end(c, d->fe, fe_nodes));
+	json_object_object_add(o, "limits", limits(c, d));
+	return o;
+}
+
+int ctl_show(struct ctl *c)
+{
+	struct json_object *o;
+	unsigned int domid = 0;
+	struct ctl_dev d;
+	int rc;
+
+	rc = ctl_domain(c, c->argv[0], &domid);
+	if (!rc)
+		rc = ctl_dev_find(c, domid, c->argv[1], &d);
+	if (rc)
+		return rc;
+	o = collect(c, &d);
+	if (c->json)
+		ctl_print_json(o);
+	else
+		ctl_print_flat(o);
+	return CTL_OK;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The keys of a device specification (keys.h). The text comes from the
+ * operator: it is not hostile, but every mistake deserves an answer that
+ * names the key and what it accepts.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "keys.h"
+#include "xenstore/node.h"
+
+#define KEY_HCA		XENVHCA_NODE_HCA
+#define KEY_BACKEND	"backend"
+#define ITEM_MAX	128
+#define NUMBER(NAME, lo, hi) [CTL_##NAME] = { \
+	.name = XENVHCA_NODE_##NAME, .min = (lo), .max = (hi), \
+	.def = XENVHCA_DEF_##NAME }
+
+const struct ctl_key ctl_keys[CTL_KEYS] = {
+	NUMBER(PORT, 1, 255),
+	NUMBER(MAX_UCONTEXT, 1, 65535),
+	NUMBER(MAX_PD, 1, 65535),
+	NUMBER(MAX_CQ, 1, 65535),
+	NUMBER(MAX_QP, 1, 65535),
+	NUMBER(MAX_SRQ, 1, 65535),
+	NUMBER(MAX_AH, 1, 65535),
+	NUMBER(MAX_MR, 1, 65535),
+	NUMBER(MAX_MW, 1, 65535),
+	NUMBER(MAX_MCAST, 1, 65535),
+	NUMBER(MAX_MMAP, 1, 65535),
+	NUMBER(MAX_PINNED_MB, 1, 1048576),
+	NUMBER(MAX_CMD_RATE, 0, 10000000),
+	NUMBER(MAX_EVT_RATE, 0, 10000000),
+	NUMBER(SPIN_US, 0, 1000),
+};
+
+static int unknown_key(const char *key, char *err)
+{
+	size_t len;
+	int i;
+
+	snprintf(err, CTL_ERR_MAX, "unknown key \"%s\"; keys are " KEY_HCA
+		 ", " KEY_BACKEND, key);
+	for (i = 0; i < CTL_KEYS; i++) {
+		len = strlen(err);
+		snprintf(err + len, CTL_ERR_MAX - len, ", %s",
+			 ctl_keys[i].name);
+	}
+	return -EINVAL;
+}
+
+static int twice(const char *key, char *err)
+{
+	snprintf(err, CTL_ERR_MAX, "%s is given twice", key);
+	return -EINVAL;
+}
+
+/* A name that can be a xenstore value and a file name. */
+static int parse_name(const char *key, const char *val, char *dst, size_t size,
+		      char *err)
+{
+	size_t len = strlen(val);
+
+	if (*dst)
+		return twice(key, err);
+	if (!len || len >= size || val[0] == '.' ||
+	    val[strspn(val, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			    "0123456789_.-")]) {
+		snprintf(err, CTL_ERR_MAX,
+			 "%s=%s: a name has 1..%zu characters of [A-Za-z0-9_.-]",
+			 key, val, size - 1);
+		return -EINVAL;
+	}
+	memcpy(dst, val, len + 1);
+	return 0;
+}
+
+static int parse_number(enum ctl_key_id id, const char *val,
+			struct ctl_conf *conf, char *err)
+{
+	const struct ctl_key *key = &ctl_keys[id];
+	uint64_t v = 0;
+
+	if (conf->set[id])
+		return twice(key->name, err);
+	if (xn_parse_u64(val, key->min, key->max, &v)) {
+		snprintf(err, CTL_ERR_MAX, "%s=%s: a number %" PRIu32 "..%"
+			 PRIu32 " is needed (default %" PRIu32 ")", key->name,
+			 val, key->min, key->max, key->def);
+		return -EINVAL;
+	}
+	conf->set[id] = true;
+	conf->val[id] = (uint32_t)v;
+	return 0;
+}
+
+static int parse_item(char *item, struct ctl_conf *conf, char *err)
+{
+	char *val = strchr(item, '=');
+	int i;
+
+	if (!val) {
+		snprintf(err, CTL_ERR_MAX, "\"%s\": key=value is needed", item);
+		return -EINVAL;
+	}
+	*val++ = '\0';
+	while (isspace((unsigned char)*val))
+		val++;
+	for (i = (int)strlen(item); i && isspace((unsigned char)item[i - 1]);)
+		item[--i] = '\0';
+	if (!strcmp(item, KEY_HCA))
+		return parse_name(item, val, conf->hca, sizeof(conf->hca), err);
+	if (!strcmp(item, KEY_BACKEND))
+		return parse_name(item, val, conf->backend,
+				  sizeof(conf->backend), err);
+	for (i = 0; i < CTL_KEYS; i++)
+		if (!strcmp(item, ctl_keys[i].name))
+			return parse_number((enum ctl_key_id)i, val, conf, err);
+	return unknown_key(item, err);
+}
+
+/* Copies the next item without the blanks around it; moves *spec behind. */
+static int next_item(const char **spec, char *item, char *err)
+{
+	size_t len = strcspn(*spec, ",");
+	const char *s = *spec;
+
+	*spec += len + (s[len] == ',');
+	while (len && isspace((unsigned char)*s)) {
+		s++;
+		len--;
+	}
+	while (len && isspace((unsigned char)s[len - 1]))
+		len--;
+	if (len >= ITEM_MAX) {
+		snprintf(err, CTL_ERR_MAX, "\"%.20s...\" is too long", s);
+		return -EINVAL;
+	}
+	memcpy(item, s, len);
+	item[len] = '\0';
+	return 0;
+}
+
+int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err)
+{
+	char item[ITEM_MAX];
+	int i, rc;
+
+	memset(conf, 0, sizeof(*conf));
+	for (i = 0; i < CTL_KEYS; i++)
+		conf->val[i] = ctl_keys[i].def;
+	while (*spec) {
+		rc = next_item(&spec, item, err);
+		if (!rc)
+			rc = parse_item(item, conf, err);
+		if (rc)
+			return rc;
+	}
+	if (!conf->hca[0]) {
+		snprintf(err, CTL_ERR_MAX,
+			 "hca=NAME is missing: the name of the RDMA device in the backend domain (rdma dev, ibv_devices)");
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Configuration of one device as the operator writes it:
+ * "hca=rxe0,port=1,backend=DOMAIN,max-qp=64,...". One table holds every
+ * number key, its range and its default; no xenstore here, so that the parser
+ * can be tested alone.
+ */
+#ifndef CTL_KEYS_H
+#define CTL_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xen/io/vhcaif.h>
+
+#define CTL_NAME_MAX	64	/* domain name or id, with the NUL */
+#define CTL_ERR_MAX	640	/* error text, with the NUL */
+
+enum ctl_key_id {
+	CTL_PORT, CTL_MAX_UCONTEXT, CTL_MAX_PD, CTL_MAX_CQ, CTL_MAX_QP,
+	CTL_MAX_SRQ, CTL_MAX_AH, CTL_MAX_MR, CTL_MAX_MW, CTL_MAX_MCAST,
+	CTL_MAX_MMAP, CTL_MAX_PINNED_MB, CTL_MAX_CMD_RATE, CTL_MAX_EVT_RATE,
+	CTL_SPIN_US, CTL_KEYS
+};
+
+struct ctl_key {
+	const char *name;		/* also the name of the node */
+	uint32_t min, max, def;
+};
+
+extern const struct ctl_key ctl_keys[CTL_KEYS];
+
+struct ctl_conf {
+	char hca[XENVHCA_NAME_LEN];
+	char backend[CTL_NAME_MAX];	/* empty: domain 0 */
+	bool set[CTL_KEYS];
+	uint32_t val[CTL_KEYS];		/* the default where not set */
+};
+
+/**
+ * ctl_conf_parse() - parse a device specification
+ * @spec: text as above; blanks around keys and values are ignored
+ * @conf: filled completely, on failure with unspecified content
+ * @err: CTL_ERR_MAX bytes; what is wrong and what is accepted
+ *
+ * 0 or -EINVAL.
+ */
+int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err);
+
+#endif
