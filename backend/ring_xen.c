@@ -2,10 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The transport of a real guest: rings in granted pages, event channels,
- * grants in both directions. With gntdev.c the only file that touches memory
- * shared with a guest: producer indices are read once and bounded, entries
- * are copied once, our own indices are private and only published.
+ * The transport of a real guest: rings in granted pages (ring_shm.c looks
+ * into them), event channels, grants in both directions.
  *
  * Each port has an event channel handle of its own, because each is used by a
  * thread of its own (transport.h says which).
@@ -19,12 +17,11 @@
 #include <xenevtchn.h>
 #include "be.h"
 #include "gntdev.h"
+#include "ring_shm.h"
 #include "uapi/vhca-helper.h"
 
 #define BE_SPURIOUS_FREE	16	/* empty notifications before we slow */
 #define BE_SPURIOUS_MAX_US	1000
-
-enum { PORT_CMD, PORT_EVT, PORT_KICK, PORTS };
 
 struct be_port {
 	xenevtchn_handle *h;
@@ -33,29 +30,25 @@ struct be_port {
 };
 
 struct be_xen {
-	struct be_transport t;
+	struct be_shm shm;		/* first: a transport is one of these */
 	struct be_dev *dev;
 	struct be_gntdev gnt;
 	int helper_fd;
-	struct be_port port[PORTS];
-
-	xenvhca_back_ring_t ring;
-	void *ring_va;
+	struct be_port port[BE_PORTS];
+	void *ring_va, *evt, *kick;
 	uint32_t ring_pages;
-	volatile struct xenvhca_evt_page *evt;
-	uint32_t evt_prod;
-	volatile struct xenvhca_kick_page *kick;
-	uint32_t kick_cons, kick_done;
 };
 
 static struct be_xen *to_xen(struct be_transport *t)
 {
-	return (struct be_xen *)t;	/* first member */
+	return (struct be_xen *)t;	/* first member of the first */
 }
 
 /* Failing means that the frontend closed its end: it will not wait for us. */
-static void be_port_notify(struct be_port *p)
+static void xen_notify(struct be_shm *shm, enum be_port_id which)
 {
+	struct be_port *p = &((struct be_xen *)shm)->port[which];
+
 	xenevtchn_notify(p->h, (evtchn_port_t)p->port);
 }
 
@@ -79,160 +72,24 @@ static void be_port_ack(struct be_port *p, bool had_work)
 		xenevtchn_unmask(p->h, (evtchn_port_t)port);
 }
 
-/* ---- command ring ---- */
-static int xen_get_request(struct be_transport *t, struct xenvhca_request *req)
-{
-	xenvhca_back_ring_t *r = &to_xen(t)->ring;
-	RING_IDX prod;
-	int more;
-
-	prod = __atomic_load_n(&r->sring->req_prod, __ATOMIC_ACQUIRE);
-	if (prod == r->req_cons) {
-		RING_FINAL_CHECK_FOR_REQUESTS(r, more);
-		if (!more)
-			return 0;
-		/* Pairs with the wmb of the frontend's push. */
-		prod = __atomic_load_n(&r->sring->req_prod, __ATOMIC_ACQUIRE);
-		/* It went back and forth: the next call sees what it means. */
-		if (prod == r->req_cons)
-			return 0;
-	}
-	if (RING_REQUEST_PROD_OVERFLOW(r, prod) ||
-	    RING_REQUEST_CONS_OVERFLOW(r, r->req_cons))
-		return -EPROTO;
-	RING_COPY_REQUEST(r, r->req_cons, req);
-	r->req_cons++;
-	return 1;
-}
-
-static int xen_put_response(struct be_transport *t,
-			    const struct xenvhca_response *rsp)
-{
-	struct be_xen *x = to_xen(t);
-	xenvhca_back_ring_t *r = &x->ring;
-	int notify;
-
-	/* More answers than requests would be our own bug: refuse. */
-	if (r->rsp_prod_pvt == r->req_cons)
-		return -EPROTO;
-	memcpy(RING_GET_RESPONSE(r, r->rsp_prod_pvt), rsp, sizeof(*rsp));
-	r->rsp_prod_pvt++;
-	RING_PUSH_RESPONSES_AND_CHECK_NOTIFY(r, notify);
-	if (notify)
-		be_port_notify(&x->port[PORT_CMD]);
-	return 0;
-}
-
-/* ---- event ring ---- */
-static void xen_overflow(struct be_transport *t)
-{
-	struct be_xen *x = to_xen(t);
-
-	/* Pairs with the frontend's exchange: one of both sees the other. */
-	if (!__atomic_exchange_n(&x->evt->overflow, 1, __ATOMIC_SEQ_CST))
-		be_port_notify(&x->port[PORT_EVT]);
-}
-
-static int xen_put_event(struct be_transport *t, const struct xenvhca_event *ev)
-{
-	struct be_xen *x = to_xen(t);
-	uint32_t cons = __atomic_load_n(&x->evt->cons, __ATOMIC_ACQUIRE);
-	volatile struct xenvhca_event *slot;
-
-	/* A cons that lies, also one ahead of prod, loses its own events. */
-	if (x->evt_prod - cons >= XENVHCA_EVT_ENTRIES) {
-		xen_overflow(t);
-		return -ENOSPC;
-	}
-	slot = &x->evt->event[x->evt_prod % XENVHCA_EVT_ENTRIES];
-	slot->type = ev->type;
-	slot->event = ev->event;
-	slot->reserved = 0;
-	slot->handle = ev->handle;
-	x->evt_prod++;
-	__atomic_store_n(&x->evt->prod, x->evt_prod, __ATOMIC_RELEASE);
-	be_port_notify(&x->port[PORT_EVT]);
-	return 0;
-}
-
-/* ---- kick ring ---- */
-static int xen_get_kicks(struct be_transport *t, struct xenvhca_kick *kick,
-			 unsigned int max)
-{
-	struct be_xen *x = to_xen(t);
-	uint32_t prod = __atomic_load_n(&x->kick->prod, __ATOMIC_ACQUIRE);
-	uint32_t n = prod - x->kick_cons;
-	volatile const struct xenvhca_kick *slot;
-	unsigned int i;
-
-	if (!n)
-		return 0;
-	if (n > XENVHCA_KICK_ENTRIES)
-		return -EPROTO;
-	if (n > max)
-		n = max;
-	for (i = 0; i < n; i++) {
-		slot = &x->kick->kick[(x->kick_cons + i) %
-				      XENVHCA_KICK_ENTRIES];
-		kick[i].type = slot->type;
-		kick[i].flags = slot->flags;
-		kick[i].reserved = slot->reserved;
-		kick[i].handle = slot->handle;
-	}
-	x->kick_cons += n;
-	__atomic_store_n(&x->kick->cons, x->kick_cons, __ATOMIC_RELEASE);
-	/*
-	 * Pairs with the barrier of the frontend's kick, between making work
-	 * visible and reading cons: we look at the work only after this.
-	 */
-	xen_mb();
-	return (int)n;
-}
-
-static void xen_kicks_done(struct be_transport *t, unsigned int n)
-{
-	struct be_xen *x = to_xen(t);
-	uint32_t old = x->kick_done, event;
-
-	x->kick_done += n;
-	__atomic_store_n(&x->kick->done, x->kick_done, __ATOMIC_RELEASE);
-	/* Pairs with the frontend's barrier between done_event and done. */
-	xen_mb();
-	event = __atomic_load_n(&x->kick->done_event, __ATOMIC_RELAXED);
-	if (x->kick_done - event < x->kick_done - old)
-		be_port_notify(&x->port[PORT_KICK]);
-}
-
-static bool xen_arm_kicks(struct be_transport *t)
-{
-	struct be_xen *x = to_xen(t);
-
-	__atomic_store_n(&x->kick->prod_event, x->kick_cons + 1,
-			 __ATOMIC_RELEASE);
-	/* Pairs with the frontend's barrier between prod and prod_event. */
-	xen_mb();
-	return __atomic_load_n(&x->kick->prod, __ATOMIC_ACQUIRE) !=
-	       x->kick_cons;
-}
-
 static int xen_cmd_fd(struct be_transport *t)
 {
-	return xenevtchn_fd(to_xen(t)->port[PORT_CMD].h);
+	return xenevtchn_fd(to_xen(t)->port[BE_PORT_CMD].h);
 }
 
 static int xen_kick_fd(struct be_transport *t)
 {
-	return xenevtchn_fd(to_xen(t)->port[PORT_KICK].h);
+	return xenevtchn_fd(to_xen(t)->port[BE_PORT_KICK].h);
 }
 
 static void xen_cmd_ack(struct be_transport *t, bool had_work)
 {
-	be_port_ack(&to_xen(t)->port[PORT_CMD], had_work);
+	be_port_ack(&to_xen(t)->port[BE_PORT_CMD], had_work);
 }
 
 static void xen_kick_ack(struct be_transport *t, bool had_work)
 {
-	be_port_ack(&to_xen(t)->port[PORT_KICK], had_work);
+	be_port_ack(&to_xen(t)->port[BE_PORT_KICK], had_work);
 }
 
 /* ---- memory ---- */
@@ -298,15 +155,15 @@ static void xen_close(struct be_transport *t)
 	int i;
 
 	/* No port may fire into rings that are gone: ports first. */
-	for (i = 0; i < PORTS; i++)
+	for (i = 0; i < BE_PORTS; i++)
 		if (x->port[i].h)
 			xenevtchn_close(x->port[i].h);
 	if (x->ring_va)
 		be_gntdev_unmap(&x->gnt, x->ring_va, x->ring_pages);
 	if (x->evt)
-		be_gntdev_unmap(&x->gnt, (void *)x->evt, 1);
+		be_gntdev_unmap(&x->gnt, x->evt, 1);
 	if (x->kick)
-		be_gntdev_unmap(&x->gnt, (void *)x->kick, 1);
+		be_gntdev_unmap(&x->gnt, x->kick, 1);
 	left = be_gntdev_close(&x->gnt);
 	if (left)
 		be_log(x->dev, BE_ERR, "%llu guest pages were still mapped",
@@ -318,13 +175,13 @@ static void xen_close(struct be_transport *t)
 }
 
 static const struct be_transport_ops xen_ops = {
-	.get_request = xen_get_request,
-	.put_response = xen_put_response,
-	.put_event = xen_put_event,
-	.overflow = xen_overflow,
-	.get_kicks = xen_get_kicks,
-	.kicks_done = xen_kicks_done,
-	.arm_kicks = xen_arm_kicks,
+	.get_request = be_shm_get_request,
+	.put_response = be_shm_put_response,
+	.put_event = be_shm_put_event,
+	.overflow = be_shm_overflow,
+	.get_kicks = be_shm_get_kicks,
+	.kicks_done = be_shm_kicks_done,
+	.arm_kicks = be_shm_arm_kicks,
 	.cmd_fd = xen_cmd_fd,
 	.kick_fd = xen_kick_fd,
 	.cmd_ack = xen_cmd_ack,
@@ -364,7 +221,7 @@ struct be_transport *be_xen_open(struct be_dev *dev, int *err)
 		*err = -ENOMEM;
 		return NULL;
 	}
-	x->t.ops = &xen_ops;
+	x->shm.t.ops = &xen_ops;
 	x->dev = dev;
 	x->gnt.fd = -1;
 	x->helper_fd = -1;
@@ -376,8 +233,8 @@ struct be_transport *be_xen_open(struct be_dev *dev, int *err)
 	else
 		*err = be_helper_open(x);
 	if (!*err)
-		return &x->t;
-	xen_close(&x->t);
+		return &x->shm.t;
+	xen_close(&x->shm.t);
 	return NULL;
 }
 
@@ -408,13 +265,13 @@ static int be_port_bind(struct be_xen *x, int which, uint32_t remote)
 static int be_rings_map(struct be_xen *x, const struct be_xen_params *p)
 {
 	x->ring_pages = 1u << p->ring_order;
-	x->ring_va = xen_map(&x->t, p->ring_ref, x->ring_pages);
+	x->ring_va = xen_map(&x->shm.t, p->ring_ref, x->ring_pages);
 	if (!x->ring_va)
 		return -errno;
-	x->evt = xen_map(&x->t, &p->evt_ref, 1);
+	x->evt = xen_map(&x->shm.t, &p->evt_ref, 1);
 	if (!x->evt)
 		return -errno;
-	x->kick = xen_map(&x->t, &p->kick_ref, 1);
+	x->kick = xen_map(&x->shm.t, &p->kick_ref, 1);
 	if (!x->kick)
 		return -errno;
 	return 0;
@@ -423,19 +280,17 @@ static int be_rings_map(struct be_xen *x, const struct be_xen_params *p)
 int be_xen_connect(struct be_transport *t, const struct be_xen_params *p)
 {
 	struct be_xen *x = to_xen(t);
-	struct xenvhca_sring *sring;
 	int rc;
 
 	rc = be_rings_map(x, p);
 	if (rc)
 		return rc;
-	sring = x->ring_va;
-	BACK_RING_INIT(&x->ring, sring,
-		       (size_t)x->ring_pages * XENVHCA_PAGE_SIZE);
-	rc = be_port_bind(x, PORT_CMD, p->cmd_port);
+	be_shm_init(&x->shm, x->ring_va, x->ring_pages, x->evt, x->kick,
+		    xen_notify);
+	rc = be_port_bind(x, BE_PORT_CMD, p->cmd_port);
 	if (!rc)
-		rc = be_port_bind(x, PORT_EVT, p->evt_port);
+		rc = be_port_bind(x, BE_PORT_EVT, p->evt_port);
 	if (!rc)
-		rc = be_port_bind(x, PORT_KICK, p->kick_port);
+		rc = be_port_bind(x, BE_PORT_KICK, p->kick_port);
 	return rc;
 }
