@@ -6,13 +6,14 @@
  * of the process (udata); completions are polled there without us. Arming is
  * a kick if the HCA has no doorbell for it, events come over the event ring.
  */
+#include "check.h"
 #include "cmd.h"
 #include "verbs.h"
 
 static int vhca_cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
 			u32 asked)
 {
-	if (rsp->cqe >= asked && rsp->cqe <= INT_MAX)
+	if (vhca_check_cqe(rsp->cqe, asked))
 		return rsp->cqe;
 	vhca_break(dev, "backend made a CQ smaller than asked for");
 	return -EIO;
@@ -38,6 +39,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (rc)
 		return rc;
 	cq->handle = rsp.handle;
+	vhca_event_recharge(&cq->async_credit);
 	cq->buf = bufs.buf;
 	cq->db = bufs.db;
 	rc = vhca_cq_size(dev, &rsp, attr->cqe);
@@ -110,6 +112,7 @@ int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	struct vhca_cq *cq = to_vcq(ibcq);
 	bool valid = false;	/* never merged: an arm is used up by an event */
 
+	vhca_event_armed(cq);
 	return vhca_ring_kick(to_vdev(ibcq->device), XENVHCA_KICK_ARM,
 			      solicited ? XENVHCA_KICK_SOLICITED : 0,
 			      cq->handle, &cq->last_arm, &valid, solicited);

@@ -14,6 +14,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "check.h"
 #include "cmd.h"
 #include "verbs.h"
 #include "vhca-provider.h"
@@ -21,6 +22,7 @@
 #define VHCA_MAX_GIDS		1024u
 #define VHCA_MAX_PKEYS		256u
 #define VHCA_MAX_VECTORS	1024u
+#define VHCA_REFRESH_GAP	(HZ / 10)
 
 /* Capabilities whose verbs are not forwarded. */
 #define VHCA_CAPS_HIDDEN						\
@@ -379,10 +381,8 @@ static int vhca_refresh_gids(struct vhca_dev *dev, bool *changed)
 		rc = vhca_cmd_query_gid_table(dev, first, &rsp);
 		if (rc)
 			return rc;
-		if (rsp.count > XENVHCA_GIDS_PER_RSP ||
-		    (rsp.next && rsp.next <= first))
+		if (!vhca_check_gids(&rsp, first, len, &end))
 			return -EIO;
-		end = rsp.next ? min(rsp.next, len) : len;
 		mutex_lock(&dev->cache_lock);
 		rc = vhca_gids_take(dev, &rsp, first, end, changed);
 		mutex_unlock(&dev->cache_lock);
@@ -404,7 +404,7 @@ static int vhca_refresh_pkeys(struct vhca_dev *dev, bool *changed)
 		rc = vhca_cmd_query_pkey_table(dev, first, &rsp);
 		if (rc)
 			return rc;
-		if (!rsp.count || rsp.count > XENVHCA_PKEYS_PER_RSP)
+		if (!vhca_check_pkeys(&rsp))
 			return -EIO;
 		n = min(rsp.count, len - first);
 		mutex_lock(&dev->cache_lock);
@@ -462,8 +462,8 @@ static int vhca_refresh(struct vhca_dev *dev, unsigned long *events)
 
 static void vhca_refresh_work(struct work_struct *work)
 {
-	struct vhca_dev *dev = container_of(work, struct vhca_dev,
-					    refresh_work);
+	struct vhca_dev *dev = container_of(to_delayed_work(work),
+					    struct vhca_dev, refresh_work);
 	struct ib_event event = {
 		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
 	};
@@ -472,6 +472,7 @@ static void vhca_refresh_work(struct work_struct *work)
 
 	if (!READ_ONCE(dev->registered))
 		return;
+	WRITE_ONCE(dev->refreshed, jiffies);
 	events = xchg(&dev->port_events, 0);
 	rc = vhca_refresh(dev, &events);
 	if (rc)
@@ -484,10 +485,16 @@ static void vhca_refresh_work(struct work_struct *work)
 	}
 }
 
+/* Not more often than this, whatever the backend says: each one costs commands,
+ * and events that ib_uverbs keeps until every process has read them. */
 void vhca_device_refresh(struct vhca_dev *dev)
 {
+	unsigned long next = READ_ONCE(dev->refreshed) + VHCA_REFRESH_GAP;
+	unsigned long now = jiffies;
+
 	if (READ_ONCE(dev->registered))
-		schedule_work(&dev->refresh_work);
+		schedule_delayed_work(&dev->refresh_work,
+				      time_before(now, next) ? next - now : 0);
 }
 
 struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev)
@@ -504,7 +511,8 @@ struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev)
 	xa_init(&dev->cqs);
 	xa_init(&dev->qps);
 	xa_init(&dev->srqs);
-	INIT_WORK(&dev->refresh_work, vhca_refresh_work);
+	dev->refreshed = jiffies - VHCA_REFRESH_GAP;
+	INIT_DELAYED_WORK(&dev->refresh_work, vhca_refresh_work);
 	return dev;
 }
 
@@ -516,9 +524,11 @@ static int vhca_device_info(struct vhca_dev *dev)
 	rc = vhca_cmd_get_info(dev, info);
 	if (rc)
 		return rc;
-	info->hca[sizeof(info->hca) - 1] = 0;
-	info->modalias[sizeof(info->modalias) - 1] = 0;
-	info->fw[sizeof(info->fw) - 1] = 0;
+	if (!vhca_check_info(info)) {
+		dev_err(&dev->xbdev->dev,
+			"backend describes its HCA by texts that are none\n");
+		return -EPROTO;
+	}
 	dev->provider = vhca_provider_find(info->driver_id,
 					   info->uverbs_abi_ver);
 	if (!dev->provider) {
@@ -619,7 +629,7 @@ void vhca_device_unregister(struct vhca_dev *dev)
 	if (!dev->registered)
 		return;
 	WRITE_ONCE(dev->registered, false);
-	cancel_work_sync(&dev->refresh_work);
+	cancel_delayed_work_sync(&dev->refresh_work);
 	ib_unregister_device(&dev->ibdev);
 }
 
@@ -628,7 +638,7 @@ void vhca_device_free(struct vhca_dev *dev)
 	struct xenvhca_gid *gid;
 	unsigned long index;
 
-	cancel_work_sync(&dev->refresh_work);
+	cancel_delayed_work_sync(&dev->refresh_work);
 	xa_for_each(&dev->gids, index, gid)
 		kfree(gid);
 	xa_destroy(&dev->gids);

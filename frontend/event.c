@@ -8,31 +8,43 @@
  * and nothing else; one that names nothing, or cannot happen to its object, is
  * counted and ignored: it may be a late one of an object that is gone.
  */
+#include "check.h"
 #include "vhca.h"
+#include "vhca-provider.h"
 
-/* Which events may reach the handlers of user space, by kind of object. */
-#define VHCA_CQ_EVENTS	BIT(IB_EVENT_CQ_ERR)
-#define VHCA_QP_EVENTS	(BIT(IB_EVENT_QP_FATAL) |			\
-			 BIT(IB_EVENT_QP_REQ_ERR) |			\
-			 BIT(IB_EVENT_QP_ACCESS_ERR) |			\
-			 BIT(IB_EVENT_COMM_EST) |			\
-			 BIT(IB_EVENT_SQ_DRAINED) |			\
-			 BIT(IB_EVENT_PATH_MIG) |			\
-			 BIT(IB_EVENT_PATH_MIG_ERR) |			\
-			 BIT(IB_EVENT_QP_LAST_WQE_REACHED))
-#define VHCA_SRQ_EVENTS	(BIT(IB_EVENT_SRQ_ERR) |			\
-			 BIT(IB_EVENT_SRQ_LIMIT_REACHED))
-#define VHCA_PORT_EVENTS (BIT(IB_EVENT_PORT_ACTIVE) |			\
-			 BIT(IB_EVENT_PORT_ERR) |			\
-			 BIT(IB_EVENT_LID_CHANGE) |			\
-			 BIT(IB_EVENT_PKEY_CHANGE) |			\
-			 BIT(IB_EVENT_SM_CHANGE) |			\
-			 BIT(IB_EVENT_CLIENT_REREGISTER) |		\
-			 BIT(IB_EVENT_GID_CHANGE))
+/*
+ * ib_uverbs keeps every event in memory until the process reads it. So that a
+ * backend cannot fill the guest's memory with them, an object has credit: for
+ * completions two per arm (the arm itself may report at once, and then comes
+ * the one it waits for), for others a fixed number between two modify calls.
+ */
+#define VHCA_COMP_CREDIT	4096
+#define VHCA_ASYNC_CREDIT	64
 
-static bool vhca_event_in(u8 event, unsigned long set)
+static bool vhca_event_spend(atomic_t *credit)
 {
-	return event < BITS_PER_LONG && set & BIT(event);
+	return atomic_dec_if_positive(credit) >= 0;
+}
+
+void vhca_event_armed(struct vhca_cq *cq)
+{
+	if (atomic_read(&cq->comp_credit) < VHCA_COMP_CREDIT)
+		atomic_add(2, &cq->comp_credit);
+}
+
+void vhca_event_recharge(atomic_t *credit)
+{
+	atomic_set(credit, VHCA_ASYNC_CREDIT);
+}
+
+/* An HCA with doorbells is armed by the process, unseen by us. */
+static bool vhca_event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
+{
+	if (dev->provider->kicks & XENVHCA_INFO_KICK_ARM &&
+	    !vhca_event_spend(&cq->comp_credit))
+		return false;
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	return true;
 }
 
 /* The object cannot go away: its owner erases it under evt_lock first. */
@@ -45,12 +57,10 @@ static bool vhca_event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 
 	if (!cq)
 		return false;
-	if (ev->type == XENVHCA_EVT_COMP) {
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-		return true;
-	}
+	if (ev->type == XENVHCA_EVT_COMP)
+		return vhca_event_comp(dev, cq);
 	event.element.cq = &cq->ibcq;
-	if (!vhca_event_in(ev->event, VHCA_CQ_EVENTS))
+	if (!vhca_event_spend(&cq->async_credit))
 		return false;
 	if (cq->ibcq.event_handler)
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
@@ -64,7 +74,7 @@ static bool vhca_event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 		.device = &dev->ibdev, .event = ev->event,
 	};
 
-	if (!qp || !vhca_event_in(ev->event, VHCA_QP_EVENTS))
+	if (!qp || !vhca_event_spend(&qp->async_credit))
 		return false;
 	event.element.qp = &qp->ibqp;
 	if (qp->ibqp.event_handler)
@@ -79,7 +89,7 @@ static bool vhca_event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 		.device = &dev->ibdev, .event = ev->event,
 	};
 
-	if (!srq || !vhca_event_in(ev->event, VHCA_SRQ_EVENTS))
+	if (!srq || !vhca_event_spend(&srq->async_credit))
 		return false;
 	event.element.srq = &srq->ibsrq;
 	if (srq->ibsrq.event_handler)
@@ -94,8 +104,6 @@ static bool vhca_event_port(struct vhca_dev *dev,
 		vhca_break(dev, "the HCA reported a fatal error");
 		return true;
 	}
-	if (!vhca_event_in(ev->event, VHCA_PORT_EVENTS))
-		return false;
 	set_bit(ev->event, &dev->port_events);
 	vhca_device_refresh(dev);
 	return true;
@@ -107,7 +115,7 @@ void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	bool known = false;
 
 	spin_lock_irqsave(&dev->evt_lock, flags);
-	switch (ev->type) {
+	switch (vhca_check_event(ev) ? ev->type : 0) {
 	case XENVHCA_EVT_COMP:
 	case XENVHCA_EVT_CQ:
 		known = vhca_event_cq(dev, ev);
@@ -139,7 +147,7 @@ void vhca_event_overflow(struct vhca_dev *dev)
 
 	spin_lock_irqsave(&dev->evt_lock, flags);
 	xa_for_each(&dev->cqs, index, cq)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+		vhca_event_comp(dev, cq);
 	spin_unlock_irqrestore(&dev->evt_lock, flags);
 	vhca_device_refresh(dev);
 }

@@ -8,6 +8,7 @@
  * made the call; which attribute is legal in which state is decided by the
  * physical HCA's driver, answers are checked before ib_core sees them.
  */
+#include "check.h"
 #include "cmd.h"
 #include "verbs.h"
 
@@ -82,7 +83,7 @@ static int vhca_qp_attr_from_wire(struct ib_device *ibdev,
 {
 	const struct vhca_qp_field *f = vhca_qp_fields;
 
-	if (w->qp_state > IB_QPS_ERR || w->cur_qp_state > IB_QPS_ERR)
+	if (!vhca_check_qp(w))
 		return -EIO;
 	for (; f < vhca_qp_fields + ARRAY_SIZE(vhca_qp_fields); f++)
 		vhca_copy_num((u8 *)a + f->at, f->size,
@@ -170,6 +171,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->sq_buf = bufs.sq_buf;
 	qp->db = bufs.db;
 	qp->state = IB_QPS_RESET;
+	vhca_event_recharge(&qp->async_credit);
 	ibqp->qp_num = rsp.qpn & 0xffffff;
 	vhca_qp_cap_from_wire(&attr->cap, &rsp.cap);
 	rc = vhca_publish(dev, &dev->qps, qp->handle, qp);
@@ -188,6 +190,7 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct xenvhca_modify_qp_req req = { .handle = qp->handle };
 	int rc;
 
+	vhca_event_recharge(&qp->async_credit);
 	vhca_qp_attr_to_wire(&req.attr, attr, mask);
 	rc = vhca_cmd_modify_qp(vhca_pd_uc(ibqp->pd), &req, udata);
 	if (!rc && mask & IB_QP_STATE)

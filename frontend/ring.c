@@ -17,6 +17,7 @@
 #include <xen/events.h>
 #include <xen/page.h>
 
+#include "check.h"
 #include "vhca.h"
 
 static unsigned int cmd_timeout = 60;
@@ -175,14 +176,6 @@ static int vhca_ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	return left < 0 ? -EINTR : -ETIMEDOUT;
 }
 
-/* XEN_E* has the numbers of Linux' errno; anything else is an I/O error. */
-static int vhca_ring_status(s32 status)
-{
-	if (status > 0 || status < -EHWPOISON)
-		return -EIO;
-	return status;
-}
-
 int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		     unsigned int flags)
 {
@@ -202,7 +195,7 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	}
 	if (err)
 		return err;
-	err = vhca_ring_status((*cmdp)->rsp.status);
+	err = vhca_check_status((*cmdp)->rsp.status);
 	if (err)
 		atomic64_inc(&dev->stats.cmd_errors);
 	return err;
@@ -225,18 +218,15 @@ static void vhca_ring_finish(struct vhca_ring *ring, unsigned int id)
 static const char *vhca_ring_answer(struct vhca_ring *ring)
 {
 	const struct xenvhca_response *rsp = &ring->scratch;
+	const char *bad = vhca_check_rsp_id(rsp);
 	struct vhca_cmd *cmd;
 
-	if (rsp->id >= XENVHCA_MAX_ID)
-		return "backend answered with an id out of range";
+	if (bad)
+		return bad;
 	cmd = ring->pending[rsp->id];
-	if (!cmd)
-		return "backend answered an id that is not pending";
-	if (rsp->op != cmd->req.op)
-		return "backend answered another operation than asked";
-	if (rsp->out_len > cmd->req.out_len ||
-	    rsp->out_len > XENVHCA_UDATA_SIZE)
-		return "backend answered with more udata than asked";
+	bad = vhca_check_rsp(rsp, cmd ? &cmd->req : NULL);
+	if (bad)
+		return bad;
 	cmd->rsp = *rsp;
 	vhca_ring_finish(ring, rsp->id);
 	return NULL;
@@ -256,8 +246,9 @@ static const char *vhca_ring_answers(struct vhca_ring *ring, bool *work)
 	do {
 		prod = READ_ONCE(r->sring->rsp_prod);
 		virt_rmb();	/* responses after rsp_prod */
-		if (prod - r->rsp_cons > r->req_prod_pvt - r->rsp_cons)
-			return "backend answered more commands than it got";
+		bad = vhca_check_rsp_prod(prod, r->rsp_cons, r->req_prod_pvt);
+		if (bad)
+			return bad;
 		while (!bad && r->rsp_cons != prod) {
 			RING_COPY_RESPONSE(r, r->rsp_cons, &ring->scratch);
 			bad = vhca_ring_answer(ring);
@@ -304,6 +295,7 @@ static irqreturn_t vhca_ring_evt_irq(int irq, void *arg)
 	struct xenvhca_evt_page *page = ring->evt;
 	struct xenvhca_event ev;
 	bool work = false;
+	const char *bad;
 	u32 prod;
 
 	atomic64_inc(&dev->stats.irqs);
@@ -311,8 +303,9 @@ static irqreturn_t vhca_ring_evt_irq(int irq, void *arg)
 		return IRQ_HANDLED;
 	prod = READ_ONCE(page->prod);
 	virt_rmb();	/* entries after prod; pairs with the backend's wmb */
-	if (prod - ring->evt_cons > XENVHCA_EVT_ENTRIES) {
-		vhca_break(dev, "backend overran the event ring");
+	bad = vhca_check_evt_prod(prod, ring->evt_cons);
+	if (bad) {
+		vhca_break(dev, bad);
 		return IRQ_HANDLED;
 	}
 	for (; ring->evt_cons != prod; work = true) {
@@ -374,6 +367,7 @@ static int vhca_kick_queue(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 {
 	struct vhca_ring *ring = &dev->ring;
 	u16 what = type << 8 | flags;
+	const char *bad = NULL;
 	bool notify = false;
 	unsigned long irq;
 	int err = 0;
@@ -383,7 +377,8 @@ static int vhca_kick_queue(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 	virt_mb();	/* the caller's work before cons; the backend: v. v. */
 	cons = READ_ONCE(ring->kick->cons);
 	used = ring->kick_prod - cons;
-	if (!vhca_ring_up(ring) || used > XENVHCA_KICK_ENTRIES) {
+	bad = vhca_check_kick_cons(cons, ring->kick_prod);
+	if (!vhca_ring_up(ring) || bad) {
 		err = -EIO;
 	} else if (*valid && vhca_kick_queued(ring, what, *last, cons)) {
 		atomic64_inc(&dev->stats.kicks_merged);
@@ -397,8 +392,8 @@ static int vhca_kick_queue(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 	}
 	spin_unlock_irqrestore(&ring->kick_lock, irq);
 
-	if (used > XENVHCA_KICK_ENTRIES)
-		vhca_break(dev, "backend overran the kick ring");
+	if (bad)
+		vhca_break(dev, bad);
 	if (notify) {
 		atomic64_inc(&dev->stats.kick_notifies);
 		notify_remote_via_irq(ring->kick_irq);

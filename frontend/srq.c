@@ -31,6 +31,7 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	rc = vhca_cmd_create_srq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
+	vhca_event_recharge(&srq->async_credit);
 	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
 	if (rc) {
 		vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_srq(uc, rsp.handle));
@@ -58,6 +59,7 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	struct vhca_bufs bufs;
 	int rc;
 
+	vhca_event_recharge(&srq->async_credit);
 	rc = vhca_cmd_modify_srq(vhca_udata_uc(udata), &req, udata, &bufs);
 	if (rc)
 		return rc;

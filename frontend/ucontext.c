@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "check.h"
 #include "cmd.h"
 #include "verbs.h"
 
@@ -81,14 +82,6 @@ void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem)
 	mutex_unlock(&uc->lock);
 }
 
-static bool vhca_mmap_rsp_ok(const struct xenvhca_mmap_rsp *rsp, u32 first,
-			     u32 nr_pages)
-{
-	return rsp->kind == XENVHCA_MMAP_GRANT && rsp->nr_pages == nr_pages &&
-	       rsp->count && rsp->count <= XENVHCA_MMAP_GREFS &&
-	       rsp->count <= nr_pages - first;
-}
-
 /*
  * Fetch the references of a whole range. *granted tells whether the backend
  * has granted it, so that it must hear of a failure.
@@ -110,7 +103,7 @@ static int vhca_mmap_fetch(struct vhca_ucontext *uc, u64 offset, u32 nr_pages,
 		if (rc)
 			return rc;
 		*granted = true;
-		if (!vhca_mmap_rsp_ok(&rsp, req.first, nr_pages)) {
+		if (!vhca_check_mmap(&rsp, req.first, nr_pages)) {
 			ibdev_warn_ratelimited(&dev->ibdev,
 					       "mmap %#llx: backend answered with a bad list (%u of %u pages, want %u)\n",
 					       offset, rsp.count, rsp.nr_pages,

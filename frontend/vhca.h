@@ -102,7 +102,8 @@ struct vhca_dev {
 	u8 link_layer;
 	struct xarray gids;		/* index -> struct xenvhca_gid copy */
 	u16 *pkeys;
-	struct work_struct refresh_work;
+	struct delayed_work refresh_work;
+	unsigned long refreshed;	/* jiffies of the last one */
 	/*
 	 * Bit n: the backend reported port event n (enum ib_event_type). Set
 	 * before vhca_device_refresh(), which passes them on to ib_core after
@@ -140,6 +141,8 @@ struct vhca_cq {
 	struct ib_cq ibcq;
 	u32 handle;
 	u32 last_arm;			/* kick index, ring.c */
+	atomic_t comp_credit;		/* events that may come, event.c */
+	atomic_t async_credit;
 	struct vhca_mem *buf, *db;	/* NULL if the HCA keeps them */
 };
 
@@ -149,12 +152,14 @@ struct vhca_qp {
 	u8 state;			/* enum ib_qp_state last asked for */
 	u32 last_kick;			/* index of the last kick, ring.c */
 	bool kicked;			/* last_kick is valid */
+	atomic_t async_credit;		/* event.c */
 	struct vhca_mem *buf, *sq_buf, *db;
 };
 
 struct vhca_srq {
 	struct ib_srq ibsrq;
 	u32 handle;
+	atomic_t async_credit;		/* event.c */
 	struct vhca_mem *buf, *db;
 };
 
@@ -243,6 +248,10 @@ int vhca_ring_kick(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 /* ---- event.c: one copied event to ib_core; any context, also upcalls ---- */
 void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
 void vhca_event_overflow(struct vhca_dev *dev);
+/* How many events the backend may send: before a CQ is armed; when an object
+ * is made or modified. More are ignored. */
+void vhca_event_armed(struct vhca_cq *cq);
+void vhca_event_recharge(atomic_t *credit);
 
 /* ---- grant.c: guest memory granted to the backend ---- */
 struct vhca_mem {
