@@ -8,7 +8,6 @@
  * Needs root, Xen and a verbs device whose rings are driver memory (rxe).
  * Usage: vhca-helper-test HCA. Exit code 0: all passed, 1: not.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>

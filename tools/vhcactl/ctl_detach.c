@@ -55,13 +55,14 @@ static int only_backend_closed(struct ctl *c, const struct ctl_dev *d)
 static int not_closed(struct ctl *c, const struct ctl_dev *d)
 {
 	enum xenbus_state fe = ctl_fe_state(c, d), be = ctl_be_state(c, d);
+	bool guest = fe != XenbusStateClosed && fe != XenbusStateInitialising;
 
 	return ctl_error(CTL_TIMEOUT,
-			 "device %u of domain %u does not close (backend %s, guest %s); %s; vhcactl detach -f takes it away by force",
+			 "device %u of domain %u does not close (backend %s, guest %s): %s; vhcactl detach -f takes it away by force",
 			 d->devid, d->domid, xn_state_name(be),
-			 xn_state_name(fe), fe == XenbusStateClosed ?
-			 "see xen-vhcad's log in the backend domain, or is it not running?" :
-			 "the guest, or xen-vhcad in the backend domain, does not answer");
+			 xn_state_name(fe), guest ?
+			 "the guest does not let go of it, see its kernel log" :
+			 "xen-vhcad in the backend domain does not answer, is it running?");
 }
 
 /* The guest's directory goes; then the backend has every reason to close. */
