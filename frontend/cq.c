@@ -22,8 +22,6 @@ static int vhca_cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
 int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		   struct vhca_cq_attrs *attrs)
 {
-	struct ib_udata *udata = vhca_cq_udata(attrs);
-	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct vhca_dev *dev = to_vdev(ibcq->device);
 	struct vhca_cq *cq = to_vcq(ibcq);
 	struct xenvhca_create_cq_req req = {
@@ -32,9 +30,15 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		.flags = attr->flags,
 	};
 	struct xenvhca_cq_rsp rsp;
+	struct vhca_ucontext *uc;
 	struct vhca_bufs bufs;
+	struct ib_udata *udata;
 	int rc;
 
+	if (!attrs)
+		return -EOPNOTSUPP;	/* no kernel consumers */
+	udata = vhca_cq_udata(attrs);
+	uc = vhca_udata_uc(udata);
 	rc = vhca_cmd_create_cq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
