@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What can be said about the source tree without compiling it: every opcode is
+# carried through all layers, node names are in vhcaif.h only, files and
+# functions have a bounded length, nothing a peer can reach ends the process or
+# the kernel. Prints FILE:LINE: complaint; exit status 1 if there is one.
+#
+#   tests/style/check.py [--top DIR]
+"""Style and completeness of the source tree."""
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+MAX_FILE = 800
+MAX_FUNCTION = 60
+CODE = (".c", ".h")
+TEXT = CODE + (".sh", ".py", ".md", ".am", ".ac", ".inc", ".m4", ".rules",
+               ".service", ".8", ".1")
+# Words that end a process; allowed in option parsing and between fork and exec.
+ENDS = re.compile(r"\b(exit|_exit|abort|assert|quick_exit|err|errx)\s*\(")
+MAY_END = {"backend/main.c", "backend/supervisor.c"}
+KERNEL_ENDS = re.compile(
+    r"\b(BUG|BUG_ON|WARN|WARN_ON|WARN_ONCE|WARN_ON_ONCE|panic)\s*\(")
+
+
+class Tree:
+    """The tracked and the new files of the source tree."""
+
+    def __init__(self, top):
+        self.top = top
+        self.bad = 0
+        self.checks = 0
+        self.files = self.list_files()
+
+    def list_files(self):
+        git = subprocess.run(
+            ["git", "-C", self.top, "ls-files", "-co", "--exclude-standard"],
+            capture_output=True, text=True, check=False)
+        if git.returncode == 0:
+            names = git.stdout.splitlines()
+        else:           # a release tarball
+            names = [os.path.relpath(os.path.join(d, f), self.top)
+                     for d, _, fs in os.walk(self.top) for f in fs
+                     if "/build" not in d and "/.git" not in d]
+        return sorted(n for n in set(names)
+                      if os.path.isfile(os.path.join(self.top, n)))
+
+    def read(self, name):
+        with open(os.path.join(self.top, name), "rb") as f:
+            return f.read()
+
+    def text(self, name):
+        return self.read(name).decode("ascii", "replace")
+
+    def say(self, name, line, what):
+        print(f"{name}:{line}: {what}")
+        self.bad += 1
+
+    def under(self, *prefixes, ext=CODE):
+        return [n for n in self.files
+                if n.startswith(prefixes) and n.endswith(ext)]
+
+
+def strip_c(text):
+    """Blank out comments and literals, keep the lines."""
+    def blank(m):
+        s = m.group(0)
+        if s[0] in "\"'":
+            return s[0] * 2
+        return "\n" * s.count("\n") or " "
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
+                  blank, text, flags=re.S)
+
+
+def check_files(t):
+    """SPDX, ASCII, length of files; blanks at the end of lines."""
+    for name in t.files:
+        if not name.endswith(TEXT) and not name.startswith("tests/qemu/"):
+            continue
+        data = t.read(name)
+        if b"\0" in data:
+            continue
+        t.checks += 1
+        lines = data.split(b"\n")
+        if not name.endswith((".md", ".service")):
+            head = b"\n".join(lines[:3])
+            if b"SPDX-License-Identifier:" not in head:
+                t.say(name, 1, "no SPDX-License-Identifier at the top")
+        for i, line in enumerate(lines, 1):
+            if any(c > 126 or (c < 32 and c != 9) for c in line):
+                t.say(name, i, "a character that is not printable ASCII")
+            if line.endswith((b" ", b"\t")):
+                t.say(name, i, "blanks at the end of the line")
+        if name.endswith(CODE) and len(lines) - 1 > MAX_FILE and \
+                name != "include/xen/io/vhcaif.h":
+            t.say(name, len(lines) - 1, f"more than {MAX_FILE} lines")
+
+
+def check_functions(t):
+    """No function body over MAX_FUNCTION lines; kernel style braces."""
+    for name in t.under("frontend/", "backend/", "xenstore/", "tools/",
+                        "tests/", ext=(".c",)):
+        t.checks += 1
+        start, title = 0, ""
+        for i, line in enumerate(strip_c(t.text(name)).split("\n"), 1):
+            if re.match(r"[A-Za-z_].*\(", line):
+                title = re.search(r"(\w+)\s*\(", line).group(1)
+            if line == "{":
+                start = i
+            if line == "}" and start:
+                if i - start + 1 > MAX_FUNCTION:
+                    t.say(name, start,
+                          f"{title}() has {i - start + 1} lines, "
+                          f"not more than {MAX_FUNCTION} are allowed")
+                start = 0
+
+
+def check_ends(t):
+    """Nothing that a peer sends may end a process or a kernel."""
+    for name in t.under("backend/", "xenstore/", ext=(".c", ".h")):
+        if name.startswith("backend/helper/") or name in MAY_END:
+            continue
+        t.checks += 1
+        for i, line in enumerate(strip_c(t.text(name)).split("\n"), 1):
+            m = ENDS.search(line)
+            if m and not re.match(r"#\s*define", line):
+                t.say(name, i, f"{m.group(1)}() in the daemon: a guest "
+                               "must not be able to end it; use be_fault()")
+    for name in t.under("frontend/", "backend/helper/"):
+        t.checks += 1
+        for i, line in enumerate(strip_c(t.text(name)).split("\n"), 1):
+            m = KERNEL_ENDS.search(line)
+            if m:
+                t.say(name, i, f"{m.group(1)}() in a module: a peer must not "
+                               "be able to stop the kernel or fill its log")
+
+
+def check_ops(t):
+    """An opcode is one stem through all layers."""
+    header = t.text("include/xen/io/vhcaif.h")
+    ops = re.findall(r"#define XENVHCA_OP_(\w+)\s+0x", header)
+    dispatch = t.text("backend/dispatch.c")
+    cmd_h = t.text("frontend/cmd.h")
+    cmd_c = t.text("frontend/cmd.c")
+    backend = "".join(t.text(n) for n in t.under("backend/", ext=(".c",)))
+    rows = "\n".join(line for line in
+                     t.text("docs/data-path.md").split("\n")
+                     if line.startswith("|"))
+    tests = "".join(t.text(n) for n in t.under("tests/wire/", "tests/unit/"))
+    for op in ops:
+        if op == "MAX":
+            continue
+        t.checks += 1
+        stem = op.lower()
+        need = [
+            (f"ROW({op}, {stem}," in dispatch,
+             "a row in backend/dispatch.c"),
+            (re.search(rf"^int be_{stem}\(", backend, re.M),
+             f"be_{stem}() in backend/"),
+            (f"vhca_cmd_{stem}(" in cmd_h,
+             f"vhca_cmd_{stem}() in frontend/cmd.h"),
+            (f"XENVHCA_OP_{op}" in cmd_c, "its use in frontend/cmd.c"),
+            (re.search(rf"\b{op}\b", rows) or
+             re.search(rf"\*_{op.rsplit('_', 1)[-1]}\b", rows),
+             "a row in docs/data-path.md"),
+            (re.search(rf"\b{op}\b", tests),
+             "a test in tests/wire/ or tests/unit/"),
+        ]
+        for ok, what in need:
+            if not ok:
+                t.say("include/xen/io/vhcaif.h", 1,
+                      f"XENVHCA_OP_{op} lacks {what}")
+
+
+def check_nodes(t):
+    """Names of nodes are written once, in vhcaif.h."""
+    header = t.text("include/xen/io/vhcaif.h")
+    names = set(re.findall(r'#define XENVHCA_NODE_\w+\s+"([^"]+)"', header))
+    # Also ordinary words of messages and keys: meaningless to search for.
+    names -= {"port", "hca", "version", "versions", "broken"}
+    for name in t.under("frontend/", "backend/", "xenstore/", "tools/"):
+        t.checks += 1
+        for i, line in enumerate(t.text(name).split("\n"), 1):
+            for lit in re.findall(r'"((?:\\.|[^"\\])*)"', line):
+                if lit in names:
+                    t.say(name, i, f'node name "{lit}" as a literal; '
+                                   "use XENVHCA_NODE_*")
+
+
+def check_shared(t):
+    """Shared memory of a guest is touched in one file per side."""
+    ring = re.compile(r"\bRING_(COPY|GET)_(REQUEST|RESPONSE)\b|\bsring->")
+    allowed = {"backend/ring_shm.c", "backend/ring_xen.c",
+               "backend/ring_loop.c", "frontend/ring.c"}
+    for name in t.under("frontend/", "backend/", ext=(".c",)):
+        t.checks += 1
+        if name in allowed:
+            continue
+        for i, line in enumerate(strip_c(t.text(name)).split("\n"), 1):
+            if ring.search(line):
+                t.say(name, i, "touches a ring; only ring files do")
+
+
+def main():
+    """Run every check over the tree."""
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--top", default=os.path.join(os.path.dirname(
+        os.path.abspath(__file__)), "..", ".."))
+    t = Tree(os.path.abspath(p.parse_args().top))
+    for check in (check_files, check_functions, check_ends, check_ops,
+                  check_nodes, check_shared):
+        check(t)
+    print(f"{t.checks} checks, {t.bad} complaints")
+    return 1 if t.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# The source tree has no complaint of check.py (and of the kernel's checkpatch,
+# if there is one: CHECKPATCH=FILE), and check.py notices what it is for: each
+# rule is broken once in a copy of the tree.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+claim() { # claim TEXT COMMAND...
+	text=$1
+	shift
+	if "$@" >"$work/out" 2>&1; then
+		passed=$((passed + 1))
+		echo "ok   $text"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $text"
+		sed 's/^/     /' "$work/out"
+	fi
+}
+
+# noticed TEXT FILE LINE-TO-APPEND: the copy with that line is refused.
+noticed() {
+	cp "$work/tree/$2" "$work/saved"
+	printf '%b\n' "$3" >>"$work/tree/$2"
+	claim "$1 is noticed" sh -c \
+		"! python3 '$top/tests/style/check.py' --top '$work/tree'"
+	cp "$work/saved" "$work/tree/$2"
+}
+
+checkpatch() {
+	cd "$top" && find frontend backend/helper -name '*.[ch]' -exec \
+		"$CHECKPATCH" --no-tree --terse --no-summary --file --max-line-length=100 \
+		--ignore SPDX_LICENSE_TAG,FILE_PATH_CHANGES,MACRO_ARG_REUSE {} +
+}
+
+claim "the tree has no complaint" python3 "$top/tests/style/check.py"
+
+CHECKPATCH=${CHECKPATCH:-$(ls /usr/src/linux-headers-*-common/scripts/checkpatch.pl \
+	2>/dev/null | tail -n 1)}
+if [ -n "$CHECKPATCH" ]; then
+	claim "checkpatch agrees" checkpatch
+else
+	echo "note checkpatch.pl is not installed (set CHECKPATCH=FILE)"
+fi
+
+mkdir "$work/tree"
+(cd "$top" && tar -cf - --exclude=build --exclude=.git .) | tar -xf - -C "$work/tree"
+long=$(printf 'int f(void)\n{\n'; yes '	;' | head -n 60; printf '}')
+noticed "exit() in the daemon" backend/quota.c 'void f(void) { exit(1); }'
+noticed "BUG() in the module" frontend/pd.c 'void f(void) { BUG(); }'
+noticed "a function of 62 lines" backend/quota.c "$long"
+noticed "a file of more than 800 lines" xenstore/state.c "$(yes ';' | head -n 800)"
+noticed "a node name as a literal" xenstore/scan.c 'char *s = "ring-page-order";'
+noticed "a character beyond ASCII" docs/teardown.md '\0303\0244'
+noticed "a blank at the end of a line" docs/teardown.md 'x '
+noticed "an opcode without a handler" include/xen/io/vhcaif.h \
+	'#define XENVHCA_OP_EXTRA                0x3e'
+noticed "a second file that reads the ring" backend/quota.c \
+	'void f(void) { RING_COPY_REQUEST(a, b, c); }'
+: >"$work/tree/backend/new.c"
+noticed "a file without a license" backend/new.c 'int x;'
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
