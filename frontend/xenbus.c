@@ -257,9 +257,9 @@ static void vhca_on_initwait(struct vhca_front *front)
 	}
 	err = vhca_meet(front);
 	if (err) {
-		dev_err(&front->xbdev->dev, "cannot set up the rings: %d\n",
+		dev_err(&front->xbdev->dev, "cannot connect to the backend: %d\n",
 			err);
-		vhca_give_up(front, "the frontend could not set up the rings");
+		vhca_give_up(front, "the frontend could not connect");
 	}
 }
 
