@@ -117,7 +117,7 @@ struct be_dev {
 	uint32_t log_dropped;
 	int wake_fd;			/* eventfd, wakes the command thread */
 	bool fault;			/* close this device */
-	char fault_reason[128];
+	char fault_reason[256];
 };
 /* Counters are bumped by three threads. */
 #define BE_STAT_ADD(dev, field, n) \
@@ -134,8 +134,8 @@ void be_fault(struct be_dev *dev, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- dispatch.c / <object>.c ---- */
-/* Open the HCA, read its limits, choose the provider. Clear message to log on
- * failure. */
+/* Open the HCA, read its limits, choose the provider. On failure be_fault()
+ * has said why, for the log and the operator. */
 int be_dev_open(struct be_dev *dev);
 /* Close every ucontext (objects first, then unmap), then the HCA. */
 void be_dev_close(struct be_dev *dev);

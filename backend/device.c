@@ -27,17 +27,17 @@ static int find_chardev(struct be_dev *dev, struct uv_chardev *cd)
 	int err;
 
 	if (!be_hca_name_ok(dev->hca)) {
-		be_log(dev, BE_ERR, "hca \"%s\": not a name of an RDMA device",
+		be_fault(dev, "hca \"%s\": not a name of an RDMA device",
 		       dev->hca);
 		return -EINVAL;
 	}
 	err = uv_chardev(dev->hca, cd);
 	if (err == -ENODEV) {
 		be_hca_list(have, sizeof(have));
-		be_log(dev, BE_ERR, "hca \"%s\" does not exist; this domain has: %s",
+		be_fault(dev, "hca \"%s\" does not exist; this domain has: %s",
 		       dev->hca, have);
 	} else if (err) {
-		be_log(dev, BE_ERR, "hca \"%s\": no verbs device (%s); is the module ib_uverbs loaded?",
+		be_fault(dev, "hca \"%s\": no verbs device (%s); is the module ib_uverbs loaded?",
 		       dev->hca, strerror(-err));
 	}
 	return err;
@@ -47,12 +47,12 @@ static int find_provider(struct be_dev *dev, const struct uv_chardev *cd)
 {
 	dev->prov = vhca_provider_find(cd->driver_id, cd->abi);
 	if (!dev->prov) {
-		be_log(dev, BE_ERR, "hca \"%s\": driver %u with ABI %u is not supported",
+		be_fault(dev, "hca \"%s\": driver %u with ABI %u is not supported",
 		       dev->hca, cd->driver_id, cd->abi);
 		return -EOPNOTSUPP;
 	}
 	if (!dev->prov->run) {
-		be_log(dev, BE_ERR, "hca \"%s\": provider %s has not been proven on hardware and is refused",
+		be_fault(dev, "hca \"%s\": provider %s has not been proven on hardware and is refused",
 		       dev->hca, dev->prov->name);
 		return -EOPNOTSUPP;
 	}
@@ -77,7 +77,7 @@ static int open_context(struct be_dev *dev, const struct uv_chardev *cd,
 		err = uv_get_context(dev->ctl_fd, NULL, &dev->ctl_async_fd,
 				     vectors);
 	if (err)
-		be_log(dev, BE_ERR, "cannot open %s: %s", dev->uverbs_path,
+		be_fault(dev, "cannot open %s: %s", dev->uverbs_path,
 		       strerror(-err));
 	return err;
 }
@@ -100,14 +100,14 @@ static int read_limits(struct be_dev *dev, const struct uv_chardev *cd,
 	int err = uv_query_device(dev->ctl_fd, NULL, &q);
 
 	if (!err && (!dev->port || dev->port > q.base.phys_port_cnt)) {
-		be_log(dev, BE_ERR, "hca \"%s\" has no port %u, only 1..%u",
+		be_fault(dev, "hca \"%s\" has no port %u, only 1..%u",
 		       dev->hca, dev->port, q.base.phys_port_cnt);
 		return -EINVAL;
 	}
 	if (!err)
 		err = uv_query_port(dev->ctl_fd, dev->port, &p);
 	if (err) {
-		be_log(dev, BE_ERR, "cannot query hca \"%s\": %s", dev->hca,
+		be_fault(dev, "cannot query hca \"%s\": %s", dev->hca,
 		       strerror(-err));
 		return err;
 	}

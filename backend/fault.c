@@ -24,7 +24,7 @@ int be_dev_init(struct be_dev *dev, int domid, int devid)
 	dev->domid = domid;
 	dev->devid = devid;
 	dev->port = XENVHCA_DEF_PORT;
-	dev->ctl_fd = -1;
+	dev->ctl_fd = dev->ctl_async_fd = -1;
 	be_quota_defaults(&dev->quota);
 	dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (dev->wake_fd < 0)

@@ -77,6 +77,8 @@ void be_shm_overflow(struct be_transport *t)
 {
 	struct be_shm *s = to_shm(t);
 
+	if (!s->evt)
+		return;
 	/* Pairs with the frontend's exchange: one of both sees the other. */
 	if (!__atomic_exchange_n(&s->evt->overflow, 1, __ATOMIC_SEQ_CST))
 		s->notify(s, BE_PORT_EVT);
@@ -85,9 +87,12 @@ void be_shm_overflow(struct be_transport *t)
 int be_shm_put_event(struct be_transport *t, const struct xenvhca_event *ev)
 {
 	struct be_shm *s = to_shm(t);
-	uint32_t cons = __atomic_load_n(&s->evt->cons, __ATOMIC_ACQUIRE);
 	volatile struct xenvhca_event *slot;
+	uint32_t cons;
 
+	if (!s->evt)
+		return -ENOTCONN;
+	cons = __atomic_load_n(&s->evt->cons, __ATOMIC_ACQUIRE);
 	/* A cons that lies, also one ahead of prod, loses its own events. */
 	if (s->evt_prod - cons >= XENVHCA_EVT_ENTRIES) {
 		be_shm_overflow(t);

@@ -200,14 +200,14 @@ static int be_helper_open(struct be_xen *x)
 	x->helper_fd = open(VHCA_HELPER_DEV, O_RDWR | O_CLOEXEC);
 	if (x->helper_fd < 0) {
 		err = errno;
-		be_log(x->dev, BE_ERR, "%s: %s; run: modprobe xen-vhca-helper",
+		be_fault(x->dev, "%s: %s; run: modprobe xen-vhca-helper",
 		       VHCA_HELPER_DEV, strerror(err));
 		return -err;
 	}
 	if (ioctl(x->helper_fd, VHCA_HELPER_KEEP_MM) < 0) {
 		err = errno;
-		be_log(x->dev, BE_ERR, "%s: KEEP_MM: %s", VHCA_HELPER_DEV,
-		       strerror(err));
+		be_fault(x->dev, "%s: KEEP_MM: %s", VHCA_HELPER_DEV,
+			 strerror(err));
 		return -err;
 	}
 	return 0;
@@ -227,9 +227,8 @@ struct be_transport *be_xen_open(struct be_dev *dev, int *err)
 	x->helper_fd = -1;
 	*err = be_gntdev_open(&x->gnt, (uint32_t)dev->domid);
 	if (*err)
-		be_log(dev, BE_ERR,
-		       "/dev/xen/gntdev: %s; run: modprobe xen-gntdev",
-		       strerror(-*err));
+		be_fault(dev, "/dev/xen/gntdev: %s; run: modprobe xen-gntdev",
+			 strerror(-*err));
 	else
 		*err = be_helper_open(x);
 	if (!*err)
@@ -250,8 +249,8 @@ static int be_port_bind(struct be_xen *x, int which, uint32_t remote)
 						     remote);
 	if (!p->h || p->port < 0) {
 		err = errno;
-		be_log(x->dev, BE_ERR, "event channel %u of the frontend: %s",
-		       remote, strerror(err));
+		be_fault(x->dev, "event channel %u of the frontend: %s",
+			 remote, strerror(err));
 		return -err;
 	}
 	/* A read without an event must not block the thread for ever. */
@@ -285,12 +284,15 @@ int be_xen_connect(struct be_transport *t, const struct be_xen_params *p)
 	rc = be_rings_map(x, p);
 	if (rc)
 		return rc;
-	be_shm_init(&x->shm, x->ring_va, x->ring_pages, x->evt, x->kick,
-		    xen_notify);
 	rc = be_port_bind(x, BE_PORT_CMD, p->cmd_port);
 	if (!rc)
 		rc = be_port_bind(x, BE_PORT_EVT, p->evt_port);
 	if (!rc)
 		rc = be_port_bind(x, BE_PORT_KICK, p->kick_port);
-	return rc;
+	if (rc)
+		return rc;
+	/* Last: from here on the event thread uses ring and port. */
+	be_shm_init(&x->shm, x->ring_va, x->ring_pages, x->evt, x->kick,
+		    xen_notify);
+	return 0;
 }

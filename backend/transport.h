@@ -34,7 +34,7 @@ struct be_transport_ops {
 	/* Copies out; notifies if the frontend asked for it. */
 	int (*put_response)(struct be_transport *t,
 			    const struct xenvhca_response *rsp);
-	/* 0, or -ENOSPC: full, overflow flag was set. */
+	/* 0; -ENOSPC: full, overflow flag was set; -ENOTCONN: no ring yet. */
 	int (*put_event)(struct be_transport *t, const struct xenvhca_event *ev);
 	/* Sets the overflow flag; notifies if it was clear. */
 	void (*overflow)(struct be_transport *t);
@@ -80,7 +80,7 @@ struct be_xen_params {
 /**
  * be_xen_open() - open the grant, event channel and helper devices
  * @dev: names the domain of the frontend; for logs
- * @err: 0 or -errno on failure (a clear line was logged)
+ * @err: 0 or -errno on failure (be_fault() said why)
  *
  * Asks the helper module to keep this process' memory until its verbs files
  * are closed, so it must run before the first MR is registered. Returns a
@@ -91,7 +91,7 @@ struct be_transport *be_xen_open(struct be_dev *dev, int *err);
 /**
  * be_xen_connect() - map the rings and bind the event channels
  *
- * Once per transport. 0, or -errno with a line logged; undone by close.
+ * Once per transport, with dev->evt_lock held. 0 or -errno; undone by close.
  */
 int be_xen_connect(struct be_transport *t, const struct be_xen_params *p);
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * From the command ring to be_dispatch(), at the rate the guest may have.
+ */
+#ifndef BE_CMDQ_H
+#define BE_CMDQ_H
+
+#include "be.h"
+
+struct be_cmdq {
+	struct xenvhca_request q[XENVHCA_MAX_ID];	/* wait for a token */
+	unsigned int head, n;
+	uint64_t wait_ns;	/* until the next token; valid if n */
+	bool more;		/* the ring was not drained */
+	bool notified;		/* event channel read, not acknowledged */
+	bool worked;		/* requests since the notification */
+};
+
+/**
+ * be_cmdq_run() - execute what is there, a bounded number of requests
+ * @notified: the command event channel fired
+ *
+ * Returns milliseconds until it must be called again: 0 at once, -1 when the
+ * event channel fires.
+ */
+int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified);
+
+#endif

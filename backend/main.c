@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * xen-vhcad: options, and which of the two processes this one is: the
+ * supervisor, or a worker that the supervisor executed.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "be.h"
+#include "main.h"
+#include "supervisor.h"
+#include "worker.h"
+#include "xenstore/scan.h"
+
+static const char usage[] =
+"usage: xen-vhcad [options]\n"
+"Backend of the paravirtual RDMA HCA: serves the vhca devices of this domain.\n"
+"  -f, --foreground      stay in the foreground (default: become a daemon)\n"
+"  -l, --log-level LEVEL error, warning, info (default) or debug\n"
+"  -r, --run-dir DIR     locks and statistics (default " BE_RUN_DIR ")\n"
+"  -h, --help            this text\n"
+"  -V, --version         version\n";
+
+static int be_parse_level(const char *s)
+{
+	static const char *const name[] = { "error", "warning", "info",
+					    "debug" };
+	int i;
+
+	for (i = BE_ERR; i <= BE_DEBUG; i++)
+		if (!strcmp(s, name[i])) {
+			be_log_level = (enum be_log_level)i;
+			return 0;
+		}
+	fprintf(stderr, "xen-vhcad: log level '%s': use error, warning, info or debug\n",
+		s);
+	return -EINVAL;
+}
+
+static int be_parse_run_dir(struct be_options *opt, const char *s)
+{
+	if (*s == '/' && strlen(s) < sizeof(opt->run_dir)) {
+		strcpy(opt->run_dir, s);
+		return 0;
+	}
+	fprintf(stderr, "xen-vhcad: run directory '%s': must be an absolute path of at most %zu characters\n",
+		s, sizeof(opt->run_dir) - 1);
+	return -EINVAL;
+}
+
+/* --worker DOMID DEVID: what the supervisor passes, not for people. */
+static int be_parse_worker(struct be_options *opt, int n, char *const arg[])
+{
+	uint64_t domid = 0, devid = 0;
+
+	if (n != 2 ||
+	    xn_parse_u64(arg[0], 0, XN_FIRST_RESERVED_DOMID - 1, &domid) ||
+	    xn_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid))
+		return -EINVAL;
+	opt->domid = (unsigned int)domid;
+	opt->devid = (unsigned int)devid;
+	return 0;
+}
+
+/* 0: go on, 1: done, -EINVAL. */
+static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "foreground", no_argument, NULL, 'f' },
+		{ "log-level", required_argument, NULL, 'l' },
+		{ "run-dir", required_argument, NULL, 'r' },
+		{ "worker", no_argument, NULL, 'w' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, rc = 0;
+
+	while (!rc && (c = getopt_long(argc, argv, "fl:r:hV", longopts,
+				       NULL)) != -1) {
+		if (c == 'f')
+			*fg = true;
+		else if (c == 'l')
+			rc = be_parse_level(optarg);
+		else if (c == 'r')
+			rc = be_parse_run_dir(opt, optarg);
+		else if (c == 'w')
+			opt->worker = true;
+		else if (c == 'h')
+			return fputs(usage, stdout) < 0 ? -EIO : 1;
+		else if (c == 'V')
+			return puts("xen-vhcad " PACKAGE_VERSION) < 0 ? -EIO : 1;
+		else
+			rc = -EINVAL;
+	}
+	if (rc)
+		return rc;
+	if (opt->worker)
+		return be_parse_worker(opt, argc - optind, argv + optind);
+	if (optind == argc)
+		return 0;
+	fprintf(stderr, "xen-vhcad: unknown argument '%s'\n", argv[optind]);
+	return -EINVAL;
+}
+
+static int be_make_run_dir(const struct be_options *opt)
+{
+	if (!mkdir(opt->run_dir, 0750) || errno == EEXIST)
+		return 0;
+	be_log(NULL, BE_ERR, "cannot create %s: %s", opt->run_dir,
+	       strerror(errno));
+	return -errno;
+}
+
+int main(int argc, char **argv)
+{
+	struct be_options opt = { .run_dir = BE_RUN_DIR };
+	bool fg = false;
+	int rc;
+
+	rc = be_parse(&opt, &fg, argc, argv);
+	if (rc < 0)
+		fputs("Try xen-vhcad --help\n", stderr);
+	if (rc)
+		return rc < 0 ? BE_EXIT_USAGE : BE_EXIT_OK;
+	if (be_make_run_dir(&opt))
+		return BE_EXIT_SYSTEM;
+	if (opt.worker)
+		return be_worker_main(&opt);
+	/* stderr stays: it is the log. */
+	if (!fg && daemon(0, 1) < 0) {
+		be_log(NULL, BE_ERR, "daemon: %s", strerror(errno));
+		return BE_EXIT_SYSTEM;
+	}
+	return be_supervisor_main(&opt);
+}

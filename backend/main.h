@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What the supervisor and the workers of xen-vhcad have in common: options
+ * and exit codes.
+ */
+#ifndef BE_MAIN_H
+#define BE_MAIN_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#define BE_RUN_DIR	"/run/xen-vhcad"
+#define BE_RUN_MAX	200		/* longest run directory */
+
+struct be_options {
+	char run_dir[BE_RUN_MAX];	/* locks, statistics */
+	bool worker;			/* started by the supervisor */
+	unsigned int domid, devid;	/* of a worker */
+};
+
+/* Exit codes of a worker; the supervisor only tells 0 from the rest. */
+enum {
+	BE_EXIT_OK,		/* connection ended in order */
+	BE_EXIT_USAGE,
+	BE_EXIT_CONFIG,		/* nodes, HCA or devices not usable */
+	BE_EXIT_FAULT,		/* be_fault() */
+	BE_EXIT_BUSY,		/* another process serves this device */
+	BE_EXIT_SYSTEM,		/* no memory, no xenstore */
+};
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Writes <run-dir>/<domid>-<devid>.stats, replaced as a whole so that a
+ * reader never sees half of it. Command thread; the counters of the other
+ * threads are read without a lock, each of them is exact.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "lock.h"
+#include "stats.h"
+#include "util.h"
+
+void be_stats_init(struct be_stats_file *f, const struct be_options *opt)
+{
+	memset(f, 0, sizeof(*f));
+	be_run_path(f->path, opt, opt->domid, opt->devid, "stats");
+	be_run_path(f->tmp, opt, opt->domid, opt->devid, "stats.new");
+	f->start_ns = be_now_ns();
+}
+
+static void be_stats_counters(FILE *out, const struct be_stats *s)
+{
+	fprintf(out, "\"counters\":{\"cmds\":%llu,\"cmd_errors\":%llu,",
+		(unsigned long long)s->cmds,
+		(unsigned long long)s->cmd_errors);
+	fprintf(out, "\"kicks\":%llu,\"kick_spins\":%llu,\"kick_sleeps\":%llu,",
+		(unsigned long long)s->kicks,
+		(unsigned long long)s->kick_spins,
+		(unsigned long long)s->kick_sleeps);
+	fprintf(out, "\"events\":%llu,\"events_dropped\":%llu,",
+		(unsigned long long)s->events,
+		(unsigned long long)s->events_dropped);
+	fprintf(out, "\"faults\":%llu,\"rate_waits\":%llu},",
+		(unsigned long long)s->faults,
+		(unsigned long long)s->rate_waits);
+}
+
+static void be_stats_objects(FILE *out, const struct be_quota *q)
+{
+	int t;
+
+	fputs("\"objects\":{", out);
+	for (t = BE_NONE + 1; t < BE_TYPES; t++)
+		fprintf(out, "%s\"%s\":{\"used\":%u,\"max\":%u}",
+			t == BE_NONE + 1 ? "" : ",", be_type_name[t],
+			q->used[t], q->max[t]);
+	fprintf(out, "},\"pages\":{\"used\":%llu,\"max\":%llu}",
+		(unsigned long long)q->used_pages,
+		(unsigned long long)q->max_pages);
+}
+
+/* Every string here is ours or was checked: nothing needs escaping. */
+static int be_stats_print(const struct be_stats_file *f,
+			  const struct be_dev *dev, uint64_t now)
+{
+	int fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	FILE *out;
+
+	if (fd < 0)
+		return -errno;
+	out = fdopen(fd, "w");
+	if (!out) {
+		close(fd);
+		return -ENOMEM;
+	}
+	fprintf(out, "{\"domid\":%d,\"devid\":%d,\"pid\":%d,\"state\":\"%s\",",
+		dev->domid, dev->devid, (int)getpid(), f->state);
+	fprintf(out, "\"hca\":\"%s\",\"port\":%u,\"uptime_ms\":%llu,",
+		dev->hca, dev->port,
+		(unsigned long long)((now - f->start_ns) / BE_MSEC_NS));
+	be_stats_counters(out, &f->last);
+	be_stats_objects(out, &f->quota);
+	fputs("}\n", out);
+	return fclose(out) ? -errno : 0;
+}
+
+void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
+		    const char *state, bool force)
+{
+	uint64_t now = be_now_ns();
+	struct be_stats s = dev->stats;
+
+	if (!force) {
+		if (now - f->written_ns < BE_NSEC)
+			return;
+		if (f->state == state && !memcmp(&s, &f->last, sizeof(s)) &&
+		    !memcmp(dev->quota.used, f->quota.used,
+			    sizeof(f->quota.used)) &&
+		    dev->quota.used_pages == f->quota.used_pages)
+			return;
+	}
+	f->last = s;
+	f->quota = dev->quota;
+	f->state = state;
+	f->written_ns = now;
+	if (be_stats_print(f, dev, now) || rename(f->tmp, f->path) < 0)
+		be_log(dev, BE_DEBUG, "%s: %s", f->path, strerror(errno));
+}
+
+void be_stats_remove(struct be_stats_file *f)
+{
+	unlink(f->path);
+	unlink(f->tmp);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The process that starts and watches the workers.
+ */
+#ifndef BE_SUPERVISOR_H
+#define BE_SUPERVISOR_H
+
+#include "main.h"
+
+/**
+ * be_supervisor_main() - keep one worker per device until SIGTERM or SIGINT
+ *
+ * Takes the supervisor's lock. Returns an exit code (main.h).
+ */
+int be_supervisor_main(const struct be_options *opt);
+
+#endif

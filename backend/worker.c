@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Life of one connection: the backend column of the state diagram in
+ * vhcaif.h, read from be_worker_main() down. The main thread of the process
+ * is the command thread; it also watches xenstore and signals. Everything the
+ * frontend says, its state included, is only a hint about what it wants.
+ *
+ * One connection per process: when it ends, in whatever way, the process
+ * ends and the kernel is the last to tidy up; the supervisor starts the next.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include "be.h"
+#include "cmdq.h"
+#include "conf.h"
+#include "lock.h"
+#include "stats.h"
+#include "util.h"
+#include "worker.h"
+#include "xenstore/scan.h"
+#include "xenstore/state.h"
+
+#define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
+#define BE_STATS_MS	1000
+#define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
+#define BE_FDS_SPARE	256
+#define BE_MAX_UC	65535	/* largest max-ucontext */
+
+enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
+
+enum be_end {			/* why the connection ends */
+	BE_GO_ON,
+	BE_END_FRONT,		/* frontend went to Closing or Closed */
+	BE_END_LOST,		/* frontend died, or started anew */
+	BE_END_REMOVED,		/* toolstack removed or closed the nodes */
+	BE_END_STOP,		/* SIGTERM, or detach before Connected */
+	BE_END_FAULT,
+};
+
+struct be_worker {
+	const struct be_options *opt;
+	struct be_dev dev;
+	struct be_cmdq cmdq;
+	struct be_stats_file stats;
+	struct xs_handle *xs;
+	char back[XN_PATH_MAX], front[XN_PATH_MAX];	/* directories */
+	enum be_phase phase;
+	enum xenbus_state state;	/* ours, as in xenstore */
+	enum xenbus_state front_state;	/* a hint */
+	bool look;			/* xenstore changed */
+	bool removed;			/* our nodes are gone, or cut off */
+	bool domain_dead;
+	bool stop;			/* SIGTERM */
+	uint64_t stop_ns;		/* when to stop waiting */
+	int sig_fd, lock_fd;
+};
+
+/* ---- xenstore ---- */
+static void be_worker_state(struct be_worker *w, enum xenbus_state to)
+{
+	int rc = xn_state_switch(w->xs, w->back, XN_BACK, &w->state, to);
+
+	if (rc == -ENOENT)
+		w->removed = true;
+	else if (rc)
+		be_log(&w->dev, BE_ERR, "cannot write state %s: %s",
+		       xn_state_name(to), strerror(-rc));
+	else
+		be_log(&w->dev, BE_DEBUG, "state %s", xn_state_name(to));
+}
+
+/* The reason stays for the operator until the next connection works. */
+static void be_worker_broken(struct be_worker *w)
+{
+	if (!xn_exists(w->xs, XBT_NULL, w->back, XN_NODE_STATE))
+		return;
+	if (xn_write_str(w->xs, XBT_NULL, w->back, XENVHCA_NODE_BROKEN,
+			 w->dev.fault_reason))
+		be_log(&w->dev, BE_WARN, "cannot write %s/%s", w->back,
+		       XENVHCA_NODE_BROKEN);
+}
+
+/* Another writer of our state is the toolstack: Closing asks, Closed cuts. */
+static void be_worker_own_state(struct be_worker *w)
+{
+	enum xenbus_state s = xn_state_read(w->xs, XBT_NULL, w->back);
+
+	if (s == w->state)
+		return;
+	if (s == XenbusStateUnknown || s == XenbusStateClosed)
+		w->removed = true;
+	else if (s == XenbusStateClosing)
+		w->state = s;
+	/* Anything else: nobody's business, the next switch overwrites it. */
+}
+
+static void be_worker_look(struct be_worker *w)
+{
+	enum xenbus_state was = w->front_state;
+
+	w->look = false;
+	be_worker_own_state(w);
+	w->front_state = xn_state_read(w->xs, XBT_NULL, w->front);
+	w->domain_dead = !xn_domain_alive(w->xs, (unsigned int)w->dev.domid);
+	if (was != w->front_state)
+		be_log(&w->dev, BE_DEBUG, "frontend %s",
+		       xn_state_name(w->front_state));
+}
+
+static void be_worker_watches(struct be_worker *w)
+{
+	char token[XN_PATH_MAX];
+	int r;
+
+	while ((r = xn_watch_next(w->xs, token)) > 0)
+		w->look = true;
+	if (r < 0)
+		be_fault(&w->dev, "xenstore: %s", strerror(-r));
+}
+
+static int be_worker_watch(struct be_worker *w)
+{
+	char path[XN_PATH_MAX];
+	int rc;
+
+	rc = xn_path(path, w->front, XN_NODE_STATE);
+	if (!rc)
+		rc = xn_watch(w->xs, path, "front");
+	if (!rc)
+		rc = xn_path(path, w->back, XN_NODE_STATE);
+	if (!rc)
+		rc = xn_watch(w->xs, path, "back");
+	if (!rc)
+		rc = xn_watch(w->xs, "@releaseDomain", "release");
+	if (rc)
+		be_fault(&w->dev, "xenstore watch: %s", strerror(-rc));
+	w->look = true;
+	return rc;
+}
+
+/* ---- signals and waiting ---- */
+static void be_worker_signals(struct be_worker *w)
+{
+	struct signalfd_siginfo si;
+
+	while (read(w->sig_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGUSR1) {
+			be_stats_write(&w->stats, &w->dev,
+				       xn_state_name(w->state), true);
+		} else if (!w->stop) {
+			be_log(&w->dev, BE_INFO, "asked to stop");
+			w->stop = true;
+			w->stop_ns = be_now_ns() + BE_CLOSE_MS * BE_MSEC_NS;
+		}
+	}
+}
+
+/* Wait for anything; true if the command event channel fired. */
+static bool be_worker_poll(struct be_worker *w, int timeout_ms)
+{
+	struct pollfd p[4] = {
+		{ .fd = xs_fileno(w->xs), .events = POLLIN },
+		{ .fd = w->sig_fd, .events = POLLIN },
+		{ .fd = w->dev.wake_fd, .events = POLLIN },
+		{ .fd = -1, .events = POLLIN },
+	};
+
+	if (w->phase == BE_SERVE)
+		p[3].fd = w->dev.t->ops->cmd_fd(w->dev.t);
+	if (timeout_ms < 0 || timeout_ms > BE_STATS_MS)
+		timeout_ms = BE_STATS_MS;
+	if (poll(p, 4, timeout_ms) < 0) {
+		if (errno != EINTR)
+			be_fault(&w->dev, "poll: %s", strerror(errno));
+		return false;
+	}
+	if (p[0].revents)
+		be_worker_watches(w);
+	if (p[1].revents)
+		be_worker_signals(w);
+	if (p[2].revents)
+		be_wake_clear(w->dev.wake_fd);
+	be_stats_write(&w->stats, &w->dev, xn_state_name(w->state), false);
+	return p[3].revents;
+}
+
+/* ---- phases ---- */
+static enum be_end be_worker_end(const struct be_worker *w)
+{
+	bool serving = w->phase == BE_SERVE;
+
+	if (w->dev.fault)
+		return BE_END_FAULT;
+	if (w->removed)
+		return BE_END_REMOVED;
+	if (w->domain_dead)
+		return BE_END_LOST;
+	if (w->stop && (!serving || be_now_ns() >= w->stop_ns))
+		return BE_END_STOP;
+	if (!serving)
+		return w->state == XenbusStateClosing ? BE_END_STOP : BE_GO_ON;
+	switch (w->front_state) {
+	case XenbusStateInitialised:
+	case XenbusStateConnected:
+		return BE_GO_ON;
+	case XenbusStateClosing:
+	case XenbusStateClosed:
+		return BE_END_FRONT;
+	default:
+		return BE_END_LOST;
+	}
+}
+
+/*
+ * To InitWait, once the frontend is not in an old connection. Until then a
+ * Closed that an earlier worker left behind stays, for the frontend to see.
+ */
+static void be_worker_offer(struct be_worker *w)
+{
+	int rc;
+
+	if (w->front_state != XenbusStateInitialising &&
+	    w->front_state != XenbusStateClosed)
+		return;
+	be_worker_state(w, XenbusStateInitialising);
+	rc = be_conf_offer(w->xs, w->back);
+	if (rc) {
+		be_fault(&w->dev, "cannot write to %s: %s", w->back,
+			 strerror(-rc));
+		return;
+	}
+	be_worker_state(w, XenbusStateInitWait);
+	w->phase = BE_WAIT_RINGS;
+}
+
+/* InitWait -> Connected: the rings are mapped before the frontend may send. */
+static void be_worker_connect(struct be_worker *w)
+{
+	struct be_dev *dev = &w->dev;
+	struct be_xen_params p;
+	int rc;
+
+	if (w->front_state != XenbusStateInitialised)
+		return;
+	if (be_conf_frontend(dev, w->xs, w->front, &p))
+		return;
+	/* The event thread runs already, see be_worker_open(). */
+	pthread_mutex_lock(&dev->evt_lock);
+	rc = be_xen_connect(dev->t, &p);
+	pthread_mutex_unlock(&dev->evt_lock);
+	if (rc) {
+		be_fault(dev, "cannot connect the rings: %s", strerror(-rc));
+		return;
+	}
+	rc = be_kick_start(dev);
+	if (rc) {
+		be_fault(dev, "cannot start a thread: %s", strerror(-rc));
+		return;
+	}
+	w->phase = BE_SERVE;
+	be_worker_state(w, XenbusStateConnected);
+	xn_rm(w->xs, XBT_NULL, w->back, XENVHCA_NODE_BROKEN);
+	be_log(dev, BE_INFO, "connected, HCA %s port %u", dev->hca, dev->port);
+}
+
+static enum be_end be_worker_loop(struct be_worker *w)
+{
+	enum be_end end;
+	int timeout = 0;
+	bool fired;
+
+	for (;;) {
+		fired = be_worker_poll(w, timeout);
+		if (w->look)
+			be_worker_look(w);
+		end = be_worker_end(w);
+		if (end != BE_GO_ON)
+			return end;
+		/* Tells the frontend, which then closes in order. */
+		if (w->stop && w->state == XenbusStateConnected)
+			be_worker_state(w, XenbusStateClosing);
+		timeout = -1;
+		if (w->phase == BE_WAIT_FRONT)
+			be_worker_offer(w);
+		else if (w->phase == BE_WAIT_RINGS)
+			be_worker_connect(w);
+		if (w->phase == BE_SERVE)
+			timeout = be_cmdq_run(&w->dev, &w->cmdq, fired);
+		else if (w->dev.fault)
+			timeout = 0;
+	}
+}
+
+/* ---- begin and end ---- */
+static void be_worker_limits(void)
+{
+	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
+
+	/* Failure shows later, as an error that names the limit. */
+	setrlimit(RLIMIT_MEMLOCK, &mem);
+	fds.rlim_cur = fds.rlim_max =
+		BE_FDS_PER_UC * BE_MAX_UC + BE_FDS_SPARE;
+	setrlimit(RLIMIT_NOFILE, &fds);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static int be_worker_process(struct be_worker *w)
+{
+	char path[PATH_MAX];
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	w->sig_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (w->sig_fd < 0 || be_dev_init(&w->dev, (int)w->opt->domid,
+					 (int)w->opt->devid))
+		return BE_EXIT_SYSTEM;
+	be_worker_limits();
+	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
+	w->lock_fd = be_lock_take(path);
+	if (w->lock_fd == -EWOULDBLOCK) {
+		be_log(&w->dev, BE_WARN, "another process serves this device");
+		return BE_EXIT_BUSY;
+	}
+	if (w->lock_fd < 0) {
+		be_log(&w->dev, BE_ERR, "%s: %s", path,
+		       strerror(-w->lock_fd));
+		return BE_EXIT_SYSTEM;
+	}
+	be_stats_init(&w->stats, w->opt);
+	return BE_EXIT_OK;
+}
+
+static int be_worker_xenstore(struct be_worker *w)
+{
+	int own;
+
+	w->xs = xs_open(0);
+	own = w->xs ? xn_own_domid(w->xs) : -errno;
+	if (own < 0) {
+		be_log(&w->dev, BE_ERR, "xenstore: %s; is xenstored running?",
+		       strerror(-own));
+		return BE_EXIT_SYSTEM;
+	}
+	if (xn_backend_dir(w->back, (unsigned int)own, w->opt->domid,
+			   w->opt->devid))
+		return BE_EXIT_SYSTEM;
+	w->state = xn_state_read(w->xs, XBT_NULL, w->back);
+	return BE_EXIT_OK;
+}
+
+/*
+ * Everything that can fail without the frontend. Our state is touched only
+ * afterwards, so that a device that cannot work does not flicker.
+ */
+static bool be_worker_open(struct be_worker *w)
+{
+	int rc;
+
+	rc = be_conf_read(&w->dev, w->xs, w->back, w->front);
+	if (rc)
+		return false;
+	w->dev.t = be_xen_open(&w->dev, &rc);
+	if (!w->dev.t) {
+		be_fault(&w->dev, "no transport: %s", strerror(-rc));
+		return false;
+	}
+	/* Also hears of the HCA's removal while nobody is connected. */
+	rc = be_event_start(&w->dev);
+	if (!rc)
+		rc = be_dev_open(&w->dev);
+	if (!rc)
+		rc = be_event_add(&w->dev, w->dev.ctl_async_fd, NULL, true);
+	if (rc) {
+		be_fault(&w->dev, "cannot use HCA %s: %s", w->dev.hca,
+			 strerror(-rc));
+		return false;
+	}
+	if (be_worker_watch(w))
+		return false;
+	/* An earlier worker ended in the middle: the frontend must know. */
+	if (w->state != XenbusStateInitialising &&
+	    w->state != XenbusStateClosed)
+		be_worker_state(w, XenbusStateClosed);
+	return true;
+}
+
+/*
+ * The order that makes the end safe: nobody uses handles (threads), the HCA
+ * and then the mappings let go of guest memory (be_dev_close), the rings go,
+ * and only then Closed tells the frontend that its pages are its own again.
+ */
+static void be_worker_release(struct be_worker *w)
+{
+	struct be_dev *dev = &w->dev;
+
+	be_kick_stop(dev);
+	be_event_stop(dev);
+	be_dev_close(dev);
+	if (dev->t)
+		dev->t->ops->close(dev->t);
+	dev->t = NULL;
+}
+
+static void be_worker_close(struct be_worker *w, enum be_end end)
+{
+	static const char *const why[] = {
+		[BE_END_FRONT] = "frontend closed",
+		[BE_END_LOST] = "frontend is gone",
+		[BE_END_REMOVED] = "removed by the toolstack",
+		[BE_END_STOP] = "stopped",
+		[BE_END_FAULT] = "given up",
+	};
+
+	be_worker_release(w);
+	if (end == BE_END_FAULT)
+		be_worker_broken(w);
+	if (!w->removed)
+		be_worker_state(w, XenbusStateClosed);
+	be_stats_remove(&w->stats);
+	be_log(&w->dev, BE_INFO, "%s", why[end]);
+}
+
+/*
+ * A device that cannot be opened: the reason goes to xenstore, Closed too,
+ * but only once, as this is tried again and again.
+ */
+static void be_worker_refuse(struct be_worker *w)
+{
+	be_worker_release(w);
+	be_worker_broken(w);
+	if (w->state != XenbusStateUnknown && w->state != XenbusStateClosed)
+		be_worker_state(w, XenbusStateClosed);
+}
+
+static int be_worker_run(struct be_worker *w)
+{
+	enum be_end end;
+	int rc;
+
+	rc = be_worker_process(w);
+	if (rc)
+		return rc;
+	rc = be_worker_xenstore(w);
+	if (rc)
+		return rc;
+	if (!be_worker_open(w)) {
+		be_worker_refuse(w);
+		return BE_EXIT_CONFIG;
+	}
+	end = be_worker_loop(w);
+	be_worker_close(w, end);
+	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
+}
+
+int be_worker_main(const struct be_options *opt)
+{
+	struct be_worker *w = calloc(1, sizeof(*w));
+	int rc;
+
+	if (!w)
+		return BE_EXIT_SYSTEM;
+	w->opt = opt;
+	w->sig_fd = -1;
+	w->lock_fd = -1;
+	w->dev.wake_fd = -1;
+	rc = be_worker_run(w);
+	xs_close(w->xs);
+	be_dev_fini(&w->dev);
+	if (w->sig_fd >= 0)
+		close(w->sig_fd);
+	if (w->lock_fd >= 0)
+		close(w->lock_fd);
+	free(w);
+	return rc;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * A worker process: one connection of one device.
+ */
+#ifndef BE_WORKER_H
+#define BE_WORKER_H
+
+#include "main.h"
+
+/**
+ * be_worker_main() - serve opt->domid/devid until the connection ends
+ *
+ * Blocks signals, takes the lock file, runs the state diagram of vhcaif.h
+ * once. Returns an exit code (main.h); the process must then exit.
+ */
+int be_worker_main(const struct be_options *opt);
+
+#endif
