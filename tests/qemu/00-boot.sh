@@ -4,7 +4,7 @@
 #
 # The test bed itself: PV and PVH guests start, run commands, reach each other;
 # Soft-RoCE works natively in dom0.
-# limit: 120
+# limit: 300
 . ./lib.sh
 
 step "start a PV and a PVH guest"

@@ -7,12 +7,13 @@
 #   IMAGES  folder printed by image.sh      BUILD  the project's build folder
 #   OUT     gets overlay.cpio, to be appended to dom0.cpio
 # Taken along when present: BUILD/kmod/**/*.ko, BUILD/stage (an installation
-# with DESTDIR), BUILD/tests/verbs programs, and every folder or file in
+# with DESTDIR), programs of BUILD/tests/{verbs,helper,hostile}, udev rules, and every folder or file in
 # OVERLAY_EXTRA (a space-separated list; laid over both roots).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/kver.sh
 . "$here/kver.sh"
+top=$(cd "$here/../.." && pwd)
 images=$1 build=$2 out=$3
 work=$out/overlay
 rm -rf "$work"
@@ -53,11 +54,14 @@ add_programs() {
 	mkdir -p "$root/usr/bin" "$root/usr/sbin"
 	cp "$work/vhca-agent" "$root/usr/sbin/"
 	[ ! -d "$build/stage" ] || merge_tree "$build/stage" "$root"
-	for f in "$build"/tests/verbs/*; do
+	for f in "$build"/tests/{verbs,helper,hostile}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
 			cp "$f" "$root/usr/bin/"
 		fi
 	done
+	mkdir -p "$root/usr/lib/udev/rules.d"
+	cp "$top"/tools/udev/*.rules "$root/usr/lib/udev/rules.d/" 2>/dev/null ||
+		true
 	for f in ${OVERLAY_EXTRA:-}; do
 		if [ -d "$f" ]; then
 			merge_tree "$f" "$root"

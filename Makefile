@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# The front door, written by hand: everything is built in build/, the source
+# tree stays as it is. User space is Autotools (packagers call autogen.sh and
+# configure themselves), modules are plain Kbuild folders.
+#
+#   B=DIR       another build folder      KDIR=DIR  kernel to build modules for
+#   KVER=VER    the kernel that the test bed boots (default: newest headers)
+#   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
+
+B ?= build
+override B := $(abspath $(B))
+SHELL := /bin/bash
+prefix ?= /usr
+V ?= 0
+JOBS ?= $(shell nproc)
+KVER ?= $(shell . tests/qemu/kver.sh 2>/dev/null && echo $$KVER)
+ifndef KDIR
+KDIR := $(firstword $(wildcard /lib/modules/$(KVER)/build \
+	/usr/src/linux-headers-$(KVER)))
+endif
+# What 'make install' builds modules for: the running kernel.
+INSTALL_KVER ?= $(shell uname -r)
+INSTALL_KDIR ?= /lib/modules/$(INSTALL_KVER)/build
+MODULE_DIRS := $(patsubst %/Kbuild,%,$(wildcard frontend/Kbuild \
+	backend/helper/Kbuild))
+export KVER
+
+Q := $(if $(filter 1,$(V)),,@)
+QUIET := $(if $(filter 1,$(V)),,-s)
+
+.PHONY: help deps build user modules demo check check-unit check-xen bench
+.PHONY: shell install uninstall dist clean distclean
+
+help:
+	@echo 'make deps        install what is missing (Debian packages)'
+	@echo 'make build       daemon, tools, tests and kernel modules, in build/'
+	@echo 'make demo        Xen under QEMU: two guests run verbs programs'
+	@echo 'make check       everything: check-unit, then check-xen'
+	@echo 'make check-unit  no root, no Xen, no HCA'
+	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
+	@echo 'make bench       latency and bandwidth: native, PV, PVH'
+	@echo 'make shell       dom0 shell with two guests that have a vhca'
+	@echo 'make install     DESTDIR, prefix; modules for the running kernel'
+	@echo 'make dist        source archive in build/'
+	@echo 'make clean       remove build/'
+
+deps:
+	$(Q)tests/qemu/deps.sh
+
+build: user modules
+
+# Two makes in one build folder wait for each other.
+LOCK = mkdir -p $(B) && flock $(B)/.lock
+
+configure: configure.ac Makefile.am $(shell find backend frontend tests tools \
+		xenstore -name Makefile.inc) $(wildcard m4/*.m4)
+	$(Q)$(LOCK) ./autogen.sh >$(B)/autogen.log 2>&1 || \
+		{ tail -n 20 $(B)/autogen.log; exit 1; }
+	$(Q)touch $@
+
+$(B)/config.status: configure
+	$(Q)$(LOCK) sh -c 'cd $(B) && $(CURDIR)/configure -q --prefix=$(prefix) \
+		--sysconfdir=/etc --localstatedir=/var $(CONFIGURE_ARGS) \
+		>configure.log 2>&1' || { tail -n 20 $(B)/configure.log; \
+		echo "configure failed: 'make deps' installs what is missing"; \
+		exit 1; }
+
+user: $(B)/config.status
+	$(Q)$(LOCK) $(MAKE) $(QUIET) -C $(B) -j$(JOBS) all
+	$(Q)rm -rf $(B)/stage
+	$(Q)$(LOCK) $(MAKE) $(QUIET) -C $(B) install DESTDIR=$(B)/stage \
+		>$(B)/stage.log 2>&1 || { tail -n 20 $(B)/stage.log; exit 1; }
+
+# Kbuild writes beside its sources: give it a tree of links instead.
+# $(call kbuild,KERNEL FOLDER,OUTPUT FOLDER,EXTRA ARGUMENTS)
+define kbuild
+	@test -e "$(1)/Makefile" || { \
+		echo "no kernel build folder at '$(1)': run 'make deps' or set KDIR"; \
+		exit 1; }
+	$(Q)set -e; for d in $(MODULE_DIRS); do \
+		mkdir -p $(2)/$$d; \
+		ln -sf $(CURDIR)/$$d/Kbuild $(CURDIR)/$$d/*.[ch] $(2)/$$d/; \
+	done; ln -sfn $(CURDIR)/include $(2)/include; \
+	for d in $(MODULE_DIRS); do \
+		$(LOCK) $(MAKE) $(QUIET) -C $(1) M=$(2)/$$d V=$(V) $(3); \
+	done
+endef
+
+modules:
+	$(call kbuild,$(KDIR),$(B)/kmod,modules)
+
+check-unit: user
+	$(Q)$(MAKE) $(QUIET) -C $(B) -j$(JOBS) check
+
+check-xen: deps build
+	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)
+
+check: deps
+	$(Q)$(MAKE) check-unit
+	$(Q)$(MAKE) check-xen
+
+demo: deps build
+	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen demo
+
+bench: deps build
+	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen bench
+
+shell: deps build
+	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/shell.sh
+
+install: user
+	$(call kbuild,$(INSTALL_KDIR),$(B)/kmod-$(INSTALL_KVER),modules)
+	$(Q)$(MAKE) $(QUIET) -C $(B) install DESTDIR=$(DESTDIR)
+	$(Q)install -d $(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates
+	$(Q)find $(B)/kmod-$(INSTALL_KVER) -name '*.ko' -exec install -m 644 {} \
+		$(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates/ \;
+	$(Q)test -n "$(DESTDIR)" || depmod $(INSTALL_KVER)
+
+uninstall:
+	$(Q)$(MAKE) $(QUIET) -C $(B) uninstall DESTDIR=$(DESTDIR)
+	$(Q)rm -f $(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates/xen-vhca*.ko
+
+dist: $(B)/config.status
+	$(Q)$(MAKE) $(QUIET) -C $(B) dist
+	@ls $(B)/*.tar.*
+
+clean:
+	$(Q)rm -rf $(B)
+
+distclean: clean
+	$(Q)rm -rf configure aclocal.m4 autom4te.cache build-aux config.h.in \
+		Makefile.in
