@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * A transport without Xen, for tests and fuzzers: rings in plain memory,
+ * guest memory in a memfd, one eventfd per direction and port. The test is
+ * the frontend and may be as hostile as it likes; misuse of the backend's
+ * side (unmap of what is not mapped, and the like) is counted in
+ * loop_errors().
+ *
+ * Guest page i has grant reference LOOP_REF(i) while it is granted.
+ */
+#ifndef RING_LOOP_H
+#define RING_LOOP_H
+
+#include "ring_shm.h"
+
+#define LOOP_REF_BASE	8u		/* as Xen reserves the first ones */
+#define LOOP_REF(i)	(LOOP_REF_BASE + (uint32_t)(i))
+
+struct loop;
+
+/**
+ * loop_new() - guest with nr_pages pages, all granted, and three rings
+ * @ring_order: log2 of the pages of the command ring
+ *
+ * Return: NULL if memory is short.
+ */
+struct loop *loop_new(uint32_t nr_pages, unsigned int ring_order);
+struct be_transport *loop_transport(struct loop *l);
+/* After the backend is closed. Does not call the transport's close. */
+void loop_free(struct loop *l);
+
+/* ---- guest memory ---- */
+void *loop_page(struct loop *l, uint32_t i);	/* the guest's own mapping */
+void loop_revoke(struct loop *l, uint32_t i);	/* later maps fail */
+/* The n-th map() from now on fails with err; 0: none. */
+void loop_fail_map(struct loop *l, unsigned int n, int err);
+uint64_t loop_mapped(struct loop *l);		/* pages the backend maps now */
+uint64_t loop_errors(struct loop *l);
+
+/* ---- memory that the backend granted ---- */
+/* Address of a granted page or NULL; counts as mapped by the guest. */
+void *loop_gmap(struct loop *l, uint32_t ref);
+void loop_gunmap(struct loop *l, uint32_t ref);
+uint64_t loop_granted(struct loop *l);		/* pages granted now */
+uint64_t loop_handed_over(struct loop *l);	/* ungranted while mapped */
+void loop_fail_grant(struct loop *l, int err);	/* the next grant() */
+
+/* ---- rings, as the frontend uses them ---- */
+/* Put a request; -ENOSPC if the ring is full. */
+int loop_put_request(struct loop *l, const struct xenvhca_request *req);
+/* 1: got one, 0: none */
+int loop_get_response(struct loop *l, struct xenvhca_response *rsp);
+int loop_get_event(struct loop *l, struct xenvhca_event *ev);
+bool loop_take_overflow(struct loop *l);
+void loop_put_kick(struct loop *l, const struct xenvhca_kick *k);
+/* For the hostile: the shared pages themselves. */
+struct xenvhca_sring *loop_sring(struct loop *l);
+struct xenvhca_evt_page *loop_evt(struct loop *l);
+struct xenvhca_kick_page *loop_kick(struct loop *l);
+/* eventfds that the backend signals */
+int loop_notify_fd(struct loop *l, enum be_port_id which);
+/* Signal the backend. */
+void loop_signal(struct loop *l, enum be_port_id which);
+
+#endif
