@@ -1,0 +1,701 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Commands of the fake kernel: framing as the kernel verifies it, then what
+ * Soft-RoCE would do to objects, without a data path.
+ */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_rxe.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "fake_priv.h"
+
+/* One command after the framing was verified. */
+struct call {
+	struct fake_file *f;
+	const uint8_t *core, *in;
+	uint8_t *resp, *out;
+	size_t in_len, out_len;
+};
+
+struct method {
+	int (*run)(const struct call *c);
+	uint16_t req, resp;
+	bool udata;
+};
+
+static struct fake_obj *obj_find(const struct call *c, enum fake_type type,
+				 uint32_t handle)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAKE_OBJS; i++)
+		if (fake.obj[i].used && fake.obj[i].fd == c->f->fd &&
+		    fake.obj[i].type == type && fake.obj[i].handle == handle)
+			return &fake.obj[i];
+	return NULL;
+}
+
+/* All types of a file share one handle space, lowest free number first. */
+static uint32_t handle_free(const struct call *c)
+{
+	bool used[FAKE_OBJS] = { false };
+	uint32_t i;
+
+	for (i = 0; i < FAKE_OBJS; i++)
+		if (fake.obj[i].used && fake.obj[i].fd == c->f->fd)
+			used[fake.obj[i].handle] = true;
+	for (i = 0; used[i]; i++)
+		;
+	return i;
+}
+
+static struct fake_obj *obj_new(const struct call *c, enum fake_type type)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAKE_OBJS; i++) {
+		if (fake.obj[i].used)
+			continue;
+		fake.obj[i] = (struct fake_obj){
+			.type = type, .fd = c->f->fd,
+			.handle = handle_free(c), .num = ++fake.next_num,
+		};
+		fake.obj[i].used = true;
+		return &fake.obj[i];
+	}
+	return NULL;
+}
+
+static void obj_uses(struct fake_obj *o, unsigned int slot, struct fake_obj *d)
+{
+	o->dep[slot] = (uint32_t)(d - fake.obj) + 1;
+	d->users++;
+}
+
+void fake_obj_del(struct fake_obj *o)
+{
+	unsigned int i;
+
+	/* a registered page must still be there when the HCA lets go of it */
+	if (o->type == FAKE_MR &&
+	    msync((void *)(uintptr_t)(o->start & ~4095ull),
+		  o->length + (o->start & 4095), MS_ASYNC))
+		fake.violations++;
+	for (i = 0; i < 4; i++)
+		if (o->dep[i])
+			fake.obj[o->dep[i] - 1].users--;
+	fake_key_drop(o->ring);
+	fake_key_drop(o->rq_ring);
+	o->used = false;
+}
+
+static int obj_destroy(const struct call *c, enum fake_type type,
+		       uint32_t handle)
+{
+	struct fake_obj *o = obj_find(c, type, handle);
+
+	if (!o)
+		return -ENOENT;
+	if (o->users || o->mcast)
+		return -EBUSY;
+	fake_obj_del(o);
+	return 0;
+}
+
+unsigned int fake_live(enum fake_type type)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < FAKE_OBJS; i++)
+		n += fake.obj[i].used && fake.obj[i].type == type;
+	return n;
+}
+
+unsigned int fake_live_all(void)
+{
+	unsigned int type, n = 0;
+
+	for (type = 0; type < FAKE_TYPES; type++)
+		n += fake_live(type);
+	return n;
+}
+
+struct fake_obj *fake_nth(enum fake_type type, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAKE_OBJS; i++)
+		if (fake.obj[i].used && fake.obj[i].type == type && !n--)
+			return &fake.obj[i];
+	return NULL;
+}
+
+static int ring_new(const struct call *c, uint32_t slots, uint32_t elem,
+		    struct mminfo *mi)
+{
+	uint32_t size = 384 + slots * elem;
+	struct rxe_queue_buf *q;
+
+	memset(mi, 0, sizeof(*mi));
+	mi->offset = fake_key_new(c->f->fd, &size);
+	if (!mi->offset)
+		return -ENOMEM;
+	mi->size = size;
+	q = fake_ring(mi->offset);
+	q->index_mask = slots - 1;
+	return 0;
+}
+
+static uint32_t slots_for(uint32_t n)
+{
+	uint32_t s = 1;
+
+	while (s && s <= n)
+		s *= 2;
+	return s && s < 1u << 20 ? s : 1u << 20;	/* no room for those */
+}
+
+static int do_get_context(const struct call *c)
+{
+	struct ib_uverbs_get_context_resp *r = (void *)c->resp;
+	int fd = -1;
+
+	if (c->f->context)
+		return -EINVAL;
+	if (fake_async_open(c->f, &fd))
+		return -EMFILE;
+	c->f->context = true;
+	r->async_fd = (uint32_t)fd;
+	r->num_comp_vectors = 2;
+	return 0;
+}
+
+static int do_create_comp_channel(const struct call *c)
+{
+	struct ib_uverbs_create_comp_channel_resp *r = (void *)c->resp;
+	int fd = -1;
+
+	if (fake_comp_open(c->f, &fd))
+		return -EMFILE;
+	r->fd = (uint32_t)fd;
+	return 0;
+}
+
+static int do_query_device(const struct call *c)
+{
+	struct ib_uverbs_ex_query_device_resp *r = (void *)c->resp;
+	uint32_t big = 1u << 16;
+
+	if (c->in_len || c->out_len)
+		return -EINVAL;
+	r->base.node_guid = 0x1122334455667788ull;
+	r->base.max_mr_size = fake_hca.max_mr_size;
+	r->base.max_qp = fake_hca.max_qp;
+	r->base.max_cq = r->base.max_mr = r->base.max_pd = big;
+	r->base.max_mw = r->base.max_ah = r->base.max_srq = big;
+	r->base.max_sge = 32;
+	r->base.max_cqe = 32767;
+	r->base.phys_port_cnt = fake_hca.ports;
+	r->device_cap_flags_ex = IB_UVERBS_DEVICE_XRC |
+				 IB_UVERBS_DEVICE_MEM_WINDOW;
+	r->response_length = sizeof(*r);
+	return 0;
+}
+
+static int do_query_port(const struct call *c)
+{
+	const struct ib_uverbs_query_port *q = (const void *)c->core;
+	struct ib_uverbs_query_port_resp *r = (void *)c->resp;
+
+	if (!q->port_num || q->port_num > fake_hca.ports)
+		return -EINVAL;
+	r->state = 4;
+	r->gid_tbl_len = FAKE_GIDS;
+	r->pkey_tbl_len = 1;
+	r->link_layer = 2;
+	r->port_cap_flags = 1u << 26 | 1u << 16;
+	return 0;
+}
+
+static int do_alloc_pd(const struct call *c)
+{
+	struct ib_uverbs_alloc_pd_resp *r = (void *)c->resp;
+	struct fake_obj *o = obj_new(c, FAKE_PD);
+
+	if (!o)
+		return -ENOMEM;
+	r->pd_handle = o->handle;
+	return 0;
+}
+
+static int do_reg_mr(const struct call *c)
+{
+	const struct ib_uverbs_reg_mr *q = (const void *)c->core;
+	struct ib_uverbs_reg_mr_resp *r = (void *)c->resp;
+	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+
+	if ((q->start ^ q->hca_va) & 4095)
+		return -EINVAL;
+	if (q->access_flags & 0xe && !(q->access_flags & 1) &&
+	    q->access_flags & 0xa)
+		return -EINVAL;
+	if (!pd)
+		return -ENOENT;
+	if (msync((void *)(uintptr_t)(q->start & ~4095ull),
+		  q->length + (q->start & 4095), MS_ASYNC))
+		return -EFAULT;
+	o = obj_new(c, FAKE_MR);
+	if (!o)
+		return -ENOMEM;
+	obj_uses(o, 0, pd);
+	o->start = q->start;
+	o->length = q->length;
+	o->iova = q->hca_va;
+	o->access = q->access_flags;
+	r->mr_handle = o->handle;
+	r->lkey = r->rkey = o->num << 8;
+	return 0;
+}
+
+static int do_rereg_mr(const struct call *c)
+{
+	const struct ib_uverbs_rereg_mr *q = (const void *)c->core;
+	struct ib_uverbs_rereg_mr_resp *r = (void *)c->resp;
+	struct fake_obj *o = obj_find(c, FAKE_MR, q->mr_handle);
+
+	if (!o)
+		return -ENOENT;
+	if (q->flags & 1) {
+		o->start = q->start;
+		o->length = q->length;
+		o->iova = q->hca_va;
+	}
+	if (q->flags & 4)
+		o->access = q->access_flags;
+	r->lkey = r->rkey = (o->num << 8) + 1;
+	return 0;
+}
+
+static int do_alloc_mw(const struct call *c)
+{
+	const struct ib_uverbs_alloc_mw *q = (const void *)c->core;
+	struct ib_uverbs_alloc_mw_resp *r = (void *)c->resp;
+	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+
+	if (!pd)
+		return -ENOENT;
+	o = obj_new(c, FAKE_MW);
+	if (!o)
+		return -ENOMEM;
+	obj_uses(o, 0, pd);
+	r->mw_handle = o->handle;
+	r->rkey = o->num << 8;
+	return 0;
+}
+
+static int do_create_cq(const struct call *c)
+{
+	const struct ib_uverbs_create_cq *q = (const void *)c->core;
+	struct ib_uverbs_create_cq_resp *r = (void *)c->resp;
+	struct rxe_create_cq_resp *u = (void *)c->out;
+	uint32_t slots = slots_for(q->cqe);
+	struct fake_obj *o;
+
+	if (c->out_len < sizeof(*u) || !q->cqe || q->cqe > 32767 ||
+	    q->comp_vector >= 2 || q->comp_channel != c->f->comp_fd)
+		return -EINVAL;
+	if (ring_new(c, slots, 64, &u->mi))
+		return -ENOMEM;
+	o = obj_new(c, FAKE_CQ);
+	if (!o)
+		return -ENOMEM;
+	o->user_handle = q->user_handle;
+	o->ring = u->mi.offset;
+	o->num = slots - 1;
+	r->cq_handle = o->handle;
+	r->cqe = o->num;
+	return 0;
+}
+
+static int do_create_cq_ex(const struct call *c)
+{
+	(void)c;
+	return -EOPNOTSUPP;		/* only used with flags; rxe has none */
+}
+
+static int do_resize_cq(const struct call *c)
+{
+	const struct ib_uverbs_resize_cq *q = (const void *)c->core;
+	struct ib_uverbs_resize_cq_resp *r = (void *)c->resp;
+	struct rxe_resize_cq_resp *u = (void *)c->out;
+	struct fake_obj *o = obj_find(c, FAKE_CQ, q->cq_handle);
+	uint32_t slots = slots_for(q->cqe);
+
+	if (!o)
+		return -ENOENT;
+	if (c->out_len < sizeof(*u) || !q->cqe)
+		return -EINVAL;
+	if (ring_new(c, slots, 64, &u->mi))
+		return -ENOMEM;
+	fake_key_drop(o->ring);
+	o->ring = u->mi.offset;
+	o->num = r->cqe = slots - 1;
+	return 0;
+}
+
+static int do_req_notify_cq(const struct call *c)
+{
+	const struct ib_uverbs_req_notify_cq *q = (const void *)c->core;
+	struct fake_obj *o = obj_find(c, FAKE_CQ, q->cq_handle);
+
+	if (!o)
+		return -ENOENT;
+	o->arms++;
+	o->solicited = q->solicited_only;
+	return 0;
+}
+
+static int qp_rings(const struct call *c, const struct ib_uverbs_create_qp *q,
+		    struct fake_obj *o)
+{
+	struct rxe_create_qp_resp *u = (void *)c->out;
+
+	if (ring_new(c, slots_for(q->max_send_wr), 256, &u->sq_mi))
+		return -ENOMEM;
+	o->ring = u->sq_mi.offset;
+	if (q->is_srq)
+		return 0;
+	if (ring_new(c, slots_for(q->max_recv_wr), 64, &u->rq_mi))
+		return -ENOMEM;
+	o->rq_ring = u->rq_mi.offset;
+	return 0;
+}
+
+static int do_create_qp(const struct call *c)
+{
+	const struct ib_uverbs_create_qp *q = (const void *)c->core;
+	struct ib_uverbs_create_qp_resp *r = (void *)c->resp;
+	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle);
+	struct fake_obj *scq = obj_find(c, FAKE_CQ, q->send_cq_handle);
+	struct fake_obj *rcq = obj_find(c, FAKE_CQ, q->recv_cq_handle);
+	struct fake_obj *srq = NULL, *o;
+
+	if (q->is_srq)
+		srq = obj_find(c, FAKE_SRQ, q->srq_handle);
+	if (!pd || !scq || !rcq || (q->is_srq && !srq))
+		return -ENOENT;
+	if (c->in_len || c->out_len < sizeof(struct rxe_create_qp_resp) ||
+	    q->max_send_wr > 16384)
+		return -EINVAL;
+	o = obj_new(c, FAKE_QP);
+	if (!o)
+		return -ENOMEM;
+	if (qp_rings(c, q, o)) {
+		fake_obj_del(o);
+		return -ENOMEM;
+	}
+	obj_uses(o, 0, pd);
+	obj_uses(o, 1, scq);
+	obj_uses(o, 2, rcq);
+	if (srq)
+		obj_uses(o, 3, srq);
+	o->user_handle = q->user_handle;
+	o->qp_type = q->qp_type;
+	r->qp_handle = o->handle;
+	r->qpn = o->num;
+	r->max_send_wr = slots_for(q->max_send_wr) - 1;
+	r->max_send_sge = q->max_send_sge;
+	return 0;
+}
+
+static int do_modify_qp(const struct call *c)
+{
+	const struct ib_uverbs_modify_qp *q = (const void *)c->core;
+	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+
+	if (!o)
+		return -ENOENT;
+	if (q->attr_mask & 1u << 5 && q->port_num > fake_hca.ports)
+		return -EINVAL;
+	if (q->attr_mask & 1u << 5)
+		o->port = q->port_num;
+	if (q->attr_mask & 1u << 7 && q->dest.port_num != o->port)
+		return -EINVAL;
+	if (q->attr_mask & 1)
+		o->qp_state = q->qp_state;
+	return 0;
+}
+
+static int do_query_qp(const struct call *c)
+{
+	const struct ib_uverbs_query_qp *q = (const void *)c->core;
+	struct ib_uverbs_query_qp_resp *r = (void *)c->resp;
+	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+
+	if (!o)
+		return -ENOENT;
+	r->qp_state = o->qp_state;
+	r->port_num = o->port;
+	return 0;
+}
+
+static int do_post_send(const struct call *c)
+{
+	const struct ib_uverbs_post_send *q = (const void *)c->core;
+	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+
+	if (q->wr_count || q->sge_count ||
+	    q->wqe_size < sizeof(struct ib_uverbs_send_wr))
+		return -EINVAL;
+	if (!o)
+		return -ENOENT;
+	o->posts++;
+	return 0;
+}
+
+static int do_mcast(const struct call *c, bool attach)
+{
+	const struct ib_uverbs_attach_mcast *q = (const void *)c->core;
+	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+
+	if (!o)
+		return -ENOENT;
+	if (o->qp_type != 4 || (!attach && !o->mcast))
+		return -EINVAL;
+	o->mcast += attach ? 1 : -1;
+	return 0;
+}
+
+static int do_attach_mcast(const struct call *c)
+{
+	return do_mcast(c, true);
+}
+
+static int do_detach_mcast(const struct call *c)
+{
+	return do_mcast(c, false);
+}
+
+static int do_create_srq(const struct call *c)
+{
+	const struct ib_uverbs_create_srq *q = (const void *)c->core;
+	struct ib_uverbs_create_srq_resp *r = (void *)c->resp;
+	struct rxe_create_srq_resp *u = (void *)c->out;
+	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+
+	if (!pd)
+		return -ENOENT;
+	if (c->out_len < sizeof(*u) || !q->max_wr)
+		return -EINVAL;
+	if (ring_new(c, slots_for(q->max_wr), 64, &u->mi))
+		return -ENOMEM;
+	o = obj_new(c, FAKE_SRQ);
+	if (!o)
+		return -ENOMEM;
+	obj_uses(o, 0, pd);
+	o->user_handle = q->user_handle;
+	o->ring = u->mi.offset;
+	u->srq_num = o->num;
+	r->srq_handle = o->handle;
+	r->max_wr = slots_for(q->max_wr) - 1;
+	r->max_sge = q->max_sge;
+	return 0;
+}
+
+static int do_modify_srq(const struct call *c)
+{
+	const struct ib_uverbs_modify_srq *q = (const void *)c->core;
+	struct fake_obj *o = obj_find(c, FAKE_SRQ, q->srq_handle);
+	struct rxe_modify_srq_cmd u;
+	struct mminfo mi;
+
+	if (!o)
+		return -ENOENT;
+	if (c->in_len < sizeof(u))
+		return -EINVAL;
+	memcpy(&u, c->in, sizeof(u));
+	if (!(q->attr_mask & 1))
+		return 0;
+	if (ring_new(c, slots_for(q->max_wr), 64, &mi))
+		return -ENOMEM;
+	fake_key_drop(o->ring);
+	o->ring = mi.offset;
+	memcpy((void *)(uintptr_t)u.mmap_info_addr, &mi, sizeof(mi));
+	return 0;
+}
+
+static int do_query_srq(const struct call *c)
+{
+	const struct ib_uverbs_query_srq *q = (const void *)c->core;
+	struct ib_uverbs_query_srq_resp *r = (void *)c->resp;
+
+	if (!obj_find(c, FAKE_SRQ, q->srq_handle))
+		return -ENOENT;
+	r->max_wr = 7;
+	return 0;
+}
+
+static int do_create_ah(const struct call *c)
+{
+	const struct ib_uverbs_create_ah *q = (const void *)c->core;
+	struct ib_uverbs_create_ah_resp *r = (void *)c->resp;
+	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+
+	if (!pd)
+		return -ENOENT;
+	if (!q->attr.port_num || q->attr.port_num > fake_hca.ports)
+		return -EINVAL;
+	o = obj_new(c, FAKE_AH);
+	if (!o)
+		return -ENOMEM;
+	obj_uses(o, 0, pd);
+	r->ah_handle = o->handle;
+	if (c->out_len >= 8)
+		memcpy(c->out, &o->num, sizeof(o->num));
+	return 0;
+}
+
+/* The handle is the first member, or follows the response address. */
+#define DESTROY(stem, TYPE, off)					\
+static int do_##stem(const struct call *c)				\
+{									\
+	uint32_t handle;						\
+									\
+	memcpy(&handle, c->core + (off), sizeof(handle));		\
+	return obj_destroy(c, FAKE_##TYPE, handle);			\
+}
+DESTROY(dealloc_pd, PD, 0)
+DESTROY(dereg_mr, MR, 0)
+DESTROY(dealloc_mw, MW, 0)
+DESTROY(destroy_ah, AH, 0)
+DESTROY(destroy_cq, CQ, 8)
+DESTROY(destroy_qp, QP, 8)
+DESTROY(destroy_srq, SRQ, 8)
+
+#define IO(CMD, stem, ud)						\
+	[IB_USER_VERBS_CMD_##CMD] = {					\
+		do_##stem, sizeof(struct ib_uverbs_##stem),		\
+		sizeof(struct ib_uverbs_##stem##_resp), ud }
+#define I(CMD, stem, ud)						\
+	[IB_USER_VERBS_CMD_##CMD] = {					\
+		do_##stem, sizeof(struct ib_uverbs_##stem), 0, ud }
+
+static const struct method methods[64] = {
+	IO(GET_CONTEXT, get_context, true),
+	IO(QUERY_PORT, query_port, false),
+	IO(ALLOC_PD, alloc_pd, true), I(DEALLOC_PD, dealloc_pd, false),
+	IO(REG_MR, reg_mr, true), IO(REREG_MR, rereg_mr, true),
+	I(DEREG_MR, dereg_mr, false),
+	IO(ALLOC_MW, alloc_mw, true), I(DEALLOC_MW, dealloc_mw, false),
+	IO(CREATE_COMP_CHANNEL, create_comp_channel, false),
+	IO(CREATE_CQ, create_cq, true), IO(RESIZE_CQ, resize_cq, true),
+	IO(DESTROY_CQ, destroy_cq, false),
+	I(REQ_NOTIFY_CQ, req_notify_cq, false),
+	IO(CREATE_QP, create_qp, true), I(MODIFY_QP, modify_qp, false),
+	IO(QUERY_QP, query_qp, false), IO(DESTROY_QP, destroy_qp, false),
+	IO(POST_SEND, post_send, false),
+	I(ATTACH_MCAST, attach_mcast, false),
+	I(DETACH_MCAST, detach_mcast, false),
+	IO(CREATE_SRQ, create_srq, true), I(MODIFY_SRQ, modify_srq, true),
+	IO(QUERY_SRQ, query_srq, false), IO(DESTROY_SRQ, destroy_srq, false),
+	IO(CREATE_AH, create_ah, true), I(DESTROY_AH, destroy_ah, false),
+};
+
+static const struct method ex_methods[64] = {
+	[IB_USER_VERBS_EX_CMD_QUERY_DEVICE] = {
+		do_query_device, sizeof(struct ib_uverbs_ex_query_device),
+		sizeof(struct ib_uverbs_ex_query_device_resp), true },
+	[IB_USER_VERBS_EX_CMD_CREATE_CQ] = {
+		do_create_cq_ex, sizeof(struct ib_uverbs_ex_create_cq),
+		sizeof(struct ib_uverbs_ex_create_cq_resp), true },
+};
+
+/* As verify_hdr() of the kernel, but a surplus of core octets is an error. */
+static int frame(struct call *c, const struct method *m, const uint8_t *p,
+		 size_t len)
+{
+	struct ib_uverbs_cmd_hdr h;
+	uint64_t response = 0;
+
+	memcpy(&h, p, sizeof(h));
+	if (h.in_words * 4u != len || len < sizeof(h) + m->req ||
+	    h.out_words * 4u < m->resp)
+		return -ENOSPC;
+	c->core = p + sizeof(h);
+	c->in = c->core + m->req;
+	c->in_len = len - sizeof(h) - m->req;
+	c->out_len = h.out_words * 4u - m->resp;
+	if (!m->udata && (c->in_len || c->out_len))
+		return -ENOSPC;
+	if (m->resp)
+		memcpy(&response, c->core, sizeof(response));
+	if (!m->resp)
+		return 0;
+	c->resp = (uint8_t *)(uintptr_t)response;
+	c->out = c->resp + m->resp;
+	return response ? 0 : -EFAULT;
+}
+
+static int frame_ex(struct call *c, const struct method *m, const uint8_t *p,
+		    size_t len)
+{
+	struct ib_uverbs_cmd_hdr h;
+	struct ib_uverbs_ex_cmd_hdr ex;
+
+	memcpy(&h, p, sizeof(h));
+	memcpy(&ex, p + sizeof(h), sizeof(ex));
+	len -= sizeof(h) + sizeof(ex);
+	if ((h.in_words + ex.provider_in_words) * 8u != len ||
+	    h.in_words * 8u != m->req || h.out_words * 8u != m->resp ||
+	    !ex.response)
+		return -ENOSPC;
+	c->core = p + sizeof(h) + sizeof(ex);
+	c->in = c->core + m->req;
+	c->in_len = ex.provider_in_words * 8u;
+	c->resp = (uint8_t *)(uintptr_t)ex.response;
+	c->out = c->resp + m->resp;
+	c->out_len = ex.provider_out_words * 8u;
+	return 0;
+}
+
+static int fake_call(int fd, const uint8_t *p, size_t len)
+{
+	struct call c = { .f = fake_file_find(fd) };
+	const struct method *m;
+	uint32_t cmd;
+	bool ex;
+	int err;
+
+	if (!c.f || len < sizeof(struct ib_uverbs_cmd_hdr))
+		return -EINVAL;
+	memcpy(&cmd, p, sizeof(cmd));
+	ex = cmd & IB_USER_VERBS_CMD_FLAG_EXTENDED;
+	cmd &= 63;
+	m = ex ? &ex_methods[cmd] : &methods[cmd];
+	if (!m->run)
+		return -EOPNOTSUPP;
+	err = ex ? frame_ex(&c, m, p, len) : frame(&c, m, p, len);
+	if (err) {
+		fake.violations++;
+		return err;
+	}
+	if (!c.f->context && m->run != do_get_context)
+		return -EINVAL;
+	if (fake.fail_n && fake.fail_cmd == cmd && !--fake.fail_n)
+		return -fake.fail_err;
+	return m->run(&c);
+}
+
+ssize_t fake_write(int fd, const void *buf, size_t len)
+{
+	int err = fake_call(fd, buf, len);
+
+	if (!err)
+		return (ssize_t)len;
+	errno = -err;
+	return -1;
+}

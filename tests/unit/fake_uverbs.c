@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * System calls and framing of the fake kernel; fake_cmd.c executes the
+ * commands. The file descriptors are real ones, so that poll works.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "be.h"
+#include "fake_priv.h"
+#include "obj.h"
+#include "sysfs.h"
+
+#define RING_MEMORY	(64u << 20)
+
+struct fake fake;
+struct fake_hca fake_hca;
+
+static struct be_uverbs_sys saved_sys;
+static int (*saved_chardev)(const char *hca, struct uv_chardev *cd);
+static const char *saved_sysfs;
+static char sysfs_dir[64];
+
+struct fake_file *fake_file_find(int fd)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAKE_FILES; i++)
+		if (fake.file[i].used && fake.file[i].fd == fd)
+			return &fake.file[i];
+	return NULL;
+}
+
+static int fake_open(const char *path, int flags)
+{
+	unsigned int i;
+
+	if (fake.fail_open) {
+		errno = fake.fail_open;
+		fake.fail_open = 0;
+		return -1;
+	}
+	if (strcmp(path, "/dev/infiniband/uverbs0")) {
+		errno = ENOENT;
+		return -1;
+	}
+	if (!(flags & O_CLOEXEC))
+		fake.violations++;
+	for (i = 0; i < FAKE_FILES && fake.file[i].used; i++)
+		;
+	if (i == FAKE_FILES) {
+		errno = EMFILE;
+		return -1;
+	}
+	fake.file[i] = (struct fake_file){
+		.used = true, .fd = eventfd(0, EFD_CLOEXEC),
+		.async_w = -1, .comp_w = -1,
+	};
+	return fake.file[i].fd;
+}
+
+/* Explicit destruction is over: the kernel now frees what is left. */
+static int fake_close(int fd)
+{
+	struct fake_file *f = fake_file_find(fd);
+	unsigned int i, type;
+
+	if (!f)
+		return close(fd);
+	if (f->vmas)
+		fake.violations++;
+	for (type = FAKE_TYPES; type--; )
+		for (i = 0; i < FAKE_OBJS; i++)
+			if (fake.obj[i].used && fake.obj[i].fd == fd &&
+			    fake.obj[i].type == type)
+				fake_obj_del(&fake.obj[i]);
+	if (f->async_w >= 0)
+		close(f->async_w);
+	if (f->comp_w >= 0)
+		close(f->comp_w);
+	f->used = false;
+	return close(fd);
+}
+
+static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
+		       off_t off)
+{
+	struct fake_file *f = fake_file_find(fd);
+	struct fake_key *k;
+	unsigned int i;
+	void *p;
+
+	errno = EINVAL;
+	if (fake.fail_mmap) {
+		errno = fake.fail_mmap;
+		fake.fail_mmap = 0;
+		return MAP_FAILED;
+	}
+	for (i = 0; i < FAKE_KEYS; i++) {
+		k = &fake.key[i];
+		if (!k->fd || k->fd != fd || k->offset != (uint64_t)off)
+			continue;
+		if (len > k->size || !(fl & MAP_SHARED) || !f)
+			return MAP_FAILED;
+		p = mmap(a, len, prot, MAP_SHARED, fake.ring_fd, off);
+		if (p == MAP_FAILED)
+			return p;
+		f->vmas++;
+		*k = (struct fake_key){ 0 };
+		fake.vma[fake.nr_vmas++] = (struct fake_vma){ p, fd };
+		return p;
+	}
+	return MAP_FAILED;
+}
+
+static int fake_munmap(void *a, size_t len)
+{
+	struct fake_file *f;
+	unsigned int i;
+
+	for (i = 0; i < fake.nr_vmas; i++) {
+		if (fake.vma[i].addr != a)
+			continue;
+		f = fake_file_find(fake.vma[i].fd);
+		if (f)
+			f->vmas--;
+		else
+			fake.violations++;
+		fake.vma[i] = fake.vma[--fake.nr_vmas];
+		return munmap(a, len);
+	}
+	fake.violations++;
+	return munmap(a, len);
+}
+
+/* Offsets start above 0, as rxe's do. */
+uint64_t fake_key_new(int fd, uint32_t *size)
+{
+	uint64_t offset = fake.next_ring;
+	unsigned int i;
+
+	*size = (*size + 4095) & ~4095u;
+	if (offset + *size > RING_MEMORY)
+		return 0;
+	for (i = 0; i < FAKE_KEYS; i++) {
+		if (fake.key[i].fd)
+			continue;
+		fake.key[i] = (struct fake_key){ fd, offset, *size };
+		fake.next_ring += *size;
+		return offset;
+	}
+	return 0;
+}
+
+void fake_key_drop(uint64_t offset)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAKE_KEYS; i++)
+		if (fake.key[i].fd && fake.key[i].offset == offset)
+			fake.key[i] = (struct fake_key){ 0 };
+}
+
+void *fake_ring(uint64_t offset)
+{
+	return fake.rings + offset;
+}
+
+static int event_pair(int *r, int *w)
+{
+	int sv[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv))
+		return -errno;
+	*r = sv[0];
+	*w = sv[1];
+	return 0;
+}
+
+int fake_async_open(struct fake_file *f, int *fd)
+{
+	return event_pair(fd, &f->async_w);
+}
+
+int fake_comp_open(struct fake_file *f, int *fd)
+{
+	int err = event_pair(fd, &f->comp_w);
+
+	f->comp_fd = err ? -1 : *fd;
+	return err;
+}
+
+void fake_comp_event(const struct fake_obj *cq)
+{
+	struct ib_uverbs_comp_event_desc d = { .cq_handle = cq->user_handle };
+	struct fake_file *f = fake_file_find(cq->fd);
+
+	if (!f || write(f->comp_w, &d, sizeof(d)) < 0)
+		fake.violations++;
+}
+
+void fake_async_event(const struct fake_obj *obj, uint32_t event)
+{
+	struct ib_uverbs_async_event_desc d = {
+		.element = obj->user_handle, .event_type = event,
+	};
+	struct fake_file *f = fake_file_find(obj->fd);
+
+	if (!f || write(f->async_w, &d, sizeof(d)) < 0)
+		fake.violations++;
+}
+
+void fake_fail(uint32_t cmd, unsigned int n, int err)
+{
+	fake.fail_cmd = cmd;
+	fake.fail_n = n;
+	fake.fail_err = err;
+}
+
+void fake_fail_open(int err)
+{
+	fake.fail_open = err;
+}
+
+void fake_fail_mmap(int err)
+{
+	fake.fail_mmap = err;
+}
+
+unsigned int fake_files(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < FAKE_FILES; i++)
+		n += fake.file[i].used;
+	return n;
+}
+
+unsigned int fake_vmas(void)
+{
+	return fake.nr_vmas;
+}
+
+unsigned int fake_violations(void)
+{
+	return fake.violations;
+}
+
+static int fake_chardev(const char *hca, struct uv_chardev *cd)
+{
+	if (strcmp(hca, "rxe0"))
+		return -ENODEV;
+	*cd = (struct uv_chardev){
+		"uverbs0", fake_hca.driver_id, fake_hca.abi,
+	};
+	return 0;
+}
+
+static int put(const char *name, const char *text)
+{
+	char path[160], *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", sysfs_dir, name);
+	for (p = path + strlen(sysfs_dir) + 1; (p = strchr(p, '/')); p++) {
+		*p = 0;
+		mkdir(path, 0700);
+		*p = '/';
+	}
+	f = fopen(path, "w");
+	if (!f)
+		return -1;
+	fprintf(f, "%s\n", text);
+	return fclose(f);
+}
+
+#define HCA "infiniband/rxe0/"
+static int sysfs_make(void)
+{
+	char name[64];
+	int i, err = 0;
+
+	strcpy(sysfs_dir, "/tmp/vhca-unit-XXXXXX");
+	if (!mkdtemp(sysfs_dir))
+		return -1;
+	err |= put(HCA "node_type", "1: CA");
+	err |= put(HCA "fw_ver", "1.2.3");
+	err |= put(HCA "ports/1/link_layer", "Ethernet");
+	err |= put(HCA "ports/1/pkeys/0", "0xffff");
+	for (i = 0; i < FAKE_GIDS; i++) {
+		snprintf(name, sizeof(name), HCA "ports/1/gids/%d", i);
+		err |= put(name, i % 2 ?
+			   "0000:0000:0000:0000:0000:0000:0000:0000" :
+			   "fe80:0000:0000:0000:0216:3eff:fe00:0001");
+		snprintf(name, sizeof(name), HCA "ports/1/gid_attrs/types/%d",
+			 i);
+		if (!(i % 2))
+			err |= put(name, i % 4 ? "RoCE v2" : "IB/RoCE v1");
+	}
+	return err;
+}
+
+static void sysfs_unmake(void)
+{
+	char cmd[128];
+
+	if (!sysfs_dir[0])
+		return;
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", sysfs_dir);
+	if (system(cmd))
+		fprintf(stderr, "cannot remove %s\n", sysfs_dir);
+	sysfs_dir[0] = 0;
+}
+
+int fake_install(void)
+{
+	memset(&fake, 0, sizeof(fake));
+	fake_hca = (struct fake_hca){ 14, 2, 1, 65536, UINT64_MAX };
+	fake.next_ring = 4096;
+	fake.ring_fd = memfd_create("rings", MFD_CLOEXEC);
+	if (fake.ring_fd < 0 || ftruncate(fake.ring_fd, RING_MEMORY))
+		return -1;
+	fake.rings = mmap(NULL, RING_MEMORY, PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fake.ring_fd, 0);
+	if (fake.rings == MAP_FAILED || sysfs_make())
+		return -1;
+	saved_sys = be_sys;
+	saved_chardev = uv_chardev;
+	saved_sysfs = be_sysfs;
+	be_sys = (struct be_uverbs_sys){
+		.open = fake_open, .write = fake_write, .read = read,
+		.mmap = fake_mmap, .munmap = fake_munmap, .close = fake_close,
+	};
+	uv_chardev = fake_chardev;
+	be_sysfs = sysfs_dir;
+	return 0;
+}
+
+void fake_remove(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAKE_FILES; i++)
+		if (fake.file[i].used)
+			fake_close(fake.file[i].fd);
+	munmap(fake.rings, RING_MEMORY);
+	close(fake.ring_fd);
+	be_sys = saved_sys;
+	uv_chardev = saved_chardev;
+	be_sysfs = saved_sysfs;
+	sysfs_unmake();
+}

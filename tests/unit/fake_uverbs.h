@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * A kernel with one Soft-RoCE HCA, small enough for unit tests: the uverbs
+ * write() ABI behind be_sys, the lengths checked as the kernel checks them,
+ * handles reused at once as the kernel does. It remembers what is alive and
+ * pinned, and counts what a careful caller never does. Not thread safe,
+ * except that posts and arms may come from a second thread.
+ */
+#ifndef FAKE_UVERBS_H
+#define FAKE_UVERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum fake_type {
+	FAKE_PD, FAKE_CQ, FAKE_QP, FAKE_SRQ, FAKE_MR, FAKE_MW, FAKE_AH,
+	FAKE_TYPES
+};
+
+struct fake_obj {
+	bool used;
+	enum fake_type type;
+	int fd;				/* uverbs file that owns it */
+	uint32_t handle;
+	uint64_t user_handle;
+	uint32_t dep[4];		/* indices + 1 of what it uses */
+	unsigned int users;
+	uint64_t start, length, iova;	/* MR */
+	uint32_t access;
+	uint32_t num;			/* qpn, lkey, cqe, ah_num */
+	uint64_t ring;			/* mmap offset of CQ, SRQ, send queue */
+	uint64_t rq_ring;
+	uint32_t posts, arms;		/* kicks seen */
+	bool solicited;			/* of the last arm */
+	uint8_t qp_state, qp_type, port;
+	unsigned int mcast;
+};
+
+/* Puts the fake into be_sys, uv_chardev and be_sysfs. 0 or -1. */
+int fake_install(void);
+/* Takes it out; closes and frees everything. */
+void fake_remove(void);
+
+/* The n-th command cmd (enum ib_uverbs_write_cmds) from now on fails. */
+void fake_fail(uint32_t cmd, unsigned int n, int err);
+void fake_fail_open(int err);
+void fake_fail_mmap(int err);
+
+unsigned int fake_live(enum fake_type type);
+unsigned int fake_live_all(void);
+unsigned int fake_files(void);		/* uverbs files open now */
+unsigned int fake_vmas(void);		/* mappings of uverbs files */
+/* Objects destroyed after their memory was unmapped, files closed while
+ * mapped, commands with wrong framing: must stay 0. */
+unsigned int fake_violations(void);
+
+/* Object by kind and order of creation among the living, or NULL. */
+struct fake_obj *fake_nth(enum fake_type type, unsigned int n);
+/* The kernel's own view of the queue memory at an mmap offset. */
+void *fake_ring(uint64_t offset);
+/* Deliver an event to the file that owns obj. */
+void fake_comp_event(const struct fake_obj *cq);
+void fake_async_event(const struct fake_obj *obj, uint32_t event);
+
+/* Of the HCA; may be changed before be_dev_open(). */
+extern struct fake_hca {
+	uint32_t driver_id, abi;
+	uint8_t ports;
+	uint32_t max_qp;
+	uint64_t max_mr_size;
+} fake_hca;
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Completion queues: creation, resize, arming, the look into the ring.
+ */
+#include <errno.h>
+
+#include "guest.h"
+
+#define CREATE_CQ	18	/* IB_USER_VERBS_CMD_* */
+#define PRODUCER	(128 / 4)
+#define CONSUMER	(256 / 4)
+
+static int events(struct guest *g)
+{
+	struct xenvhca_event ev;
+	int n = 0;
+
+	while (loop_get_event(g->loop, &ev)) {
+		assert_int_equal(ev.type, XENVHCA_EVT_COMP);
+		assert_int_equal(ev.handle, g->cq);
+		n++;
+	}
+	return n;
+}
+
+static void arm(struct guest *g, uint8_t flags)
+{
+	struct xenvhca_kick k = {
+		.type = XENVHCA_KICK_ARM, .flags = flags, .handle = g->cq,
+	};
+
+	be_kick(&g->dev, &k);
+}
+
+static void creates(void **state)
+{
+	struct guest *g = *state;
+	struct guest_key key;
+
+	g->uc = guest_alloc_uc(g);
+	g->cq = guest_create_cq(g, 100);
+	assert_int_equal(g->rsp.u.cq.cqe, 127);
+	assert_int_equal(g->rsp.out_len, 16);
+	key = guest_key(g, 0);
+	assert_int_equal(key.size, 12288);
+	assert_int_equal(fake_nth(FAKE_CQ, 0)->user_handle, g->cq);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_CQ, g->cq), 0);
+	assert_int_equal(guest_mmap(g, key), -EINVAL);	/* gone with it */
+}
+
+static void refuses_what_the_kernel_refuses(void **state)
+{
+	struct guest *g = *state;
+
+	g->uc = guest_alloc_uc(g);
+	g->req.out_len = 16;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), -EINVAL);
+	g->req.out_len = 16;
+	g->req.u.create_cq.cqe = 10;
+	g->req.u.create_cq.comp_vector = 2;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), -EINVAL);
+	g->req.out_len = 16;
+	g->req.u.create_cq.cqe = 10;
+	g->req.u.create_cq.flags = 1;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), -EOPNOTSUPP);
+	g->req.out_len = 16;
+	g->req.u.create_cq.cqe = 10;
+	g->req.u.create_cq.reserved = 1;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), -EINVAL);
+	g->req.out_len = 16;
+	g->req.u.create_cq.cqe = 10;	/* rxe keeps the queue itself */
+	guest_pages(g, &g->req.u.create_cq.buf, 0, 1, 0, 0);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), -EINVAL);
+	fake_fail(CREATE_CQ, 1, ENOMEM);
+	g->req.out_len = 16;
+	g->req.u.create_cq.cqe = 10;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), -ENOMEM);
+	assert_int_equal(g->dev.quota.used[BE_CQ], 0);
+}
+
+static uint32_t *map_ring(struct guest *g)
+{
+	struct guest_key key = guest_key(g, 0);
+
+	assert_int_equal(guest_mmap(g, key), 0);
+	return fake_ring(key.offset);
+}
+
+static void an_arm_sees_what_came_before(void **state)
+{
+	struct guest *g = *state;
+	uint32_t *ring;
+
+	g->uc = guest_alloc_uc(g);
+	g->cq = guest_create_cq(g, 15);
+	ring = map_ring(g);
+	arm(g, 0);
+	assert_int_equal(events(g), 0);
+	ring[PRODUCER] = 1;
+	arm(g, 0);
+	assert_int_equal(events(g), 1);
+	arm(g, XENVHCA_KICK_SOLICITED);
+	assert_int_equal(events(g), 0);
+	assert_true(fake_nth(FAKE_CQ, 0)->solicited);
+	ring[CONSUMER] = 1;
+	arm(g, 0);
+	assert_int_equal(events(g), 0);
+	ring[CONSUMER] = 0xfffffff1;	/* the guest's garbage is masked */
+	arm(g, 0);
+	assert_int_equal(events(g), 0);
+	ring[0] = ring[1] = 0xffffffff;	/* its mask is not believed */
+	ring[CONSUMER] = 0x17;
+	arm(g, 0);
+	assert_int_equal(events(g), 1);
+	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 6);
+}
+
+static void an_arm_during_a_resize_is_not_lost(void **state)
+{
+	struct guest *g = *state;
+	struct guest_key old;
+	uint32_t *ring;
+
+	g->uc = guest_alloc_uc(g);
+	g->cq = guest_create_cq(g, 15);
+	old = guest_key(g, 0);
+	map_ring(g);
+	g->req.u.resize_cq.handle = g->cq;
+	g->req.u.resize_cq.cqe = 200;
+	g->req.out_len = 16;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_RESIZE_CQ), 0);
+	assert_int_equal(g->rsp.u.cq.cqe, 255);
+	arm(g, 0);
+	assert_int_equal(events(g), 1);
+	g->req.u.resize_cq.handle = g->cq;
+	g->req.u.resize_cq.cqe = 300;
+	g->req.out_len = 16;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_RESIZE_CQ), 0);
+	ring = map_ring(g);
+	g->req.u.munmap.offset = old.offset;	/* of the first ring */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), 0);
+	arm(g, 0);
+	assert_int_equal(events(g), 0);
+	ring[PRODUCER] = 400;
+	arm(g, 0);
+	assert_int_equal(events(g), 1);
+}
+
+static void ignores_bad_kicks(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_kick k = { .type = XENVHCA_KICK_ARM };
+	uint64_t before = g->dev.stats.faults;
+
+	guest_open(g);
+	k.handle = g->qp;		/* no CQ */
+	be_kick(&g->dev, &k);
+	k.handle = 0;
+	be_kick(&g->dev, &k);
+	k.handle = g->cq;
+	k.flags = 2;
+	be_kick(&g->dev, &k);
+	k.type = 77;
+	be_kick(&g->dev, &k);
+	k.type = XENVHCA_KICK_SEND;
+	k.flags = 0;
+	be_kick(&g->dev, &k);		/* a CQ is no QP */
+	assert_int_equal(g->dev.stats.faults, before + 5);
+	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 0);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 0);
+	k.handle = g->qp;
+	be_kick(&g->dev, &k);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 1);
+}
+
+static void a_busy_cq_stays(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_CQ, g->cq),
+			 -EBUSY);
+	arm(g, 0);
+	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 1);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, guest_setup, guest_teardown)
+	const struct CMUnitTest tests[] = {
+		T(creates),
+		T(refuses_what_the_kernel_refuses),
+		T(an_arm_sees_what_came_before),
+		T(an_arm_during_a_resize_is_not_lost),
+		T(ignores_bad_kicks),
+		T(a_busy_cq_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Memory regions and windows.
+ */
+#include <errno.h>
+
+#include "guest.h"
+
+#define REG_MR		9	/* IB_USER_VERBS_CMD_* */
+#define REREG_MR	11
+#define DEREG_MR	13
+
+static int reg(struct guest *g, uint32_t first, uint32_t n)
+{
+	guest_mr(g, first, n);
+	return guest_cmd(g, XENVHCA_OP_REG_MR);
+}
+
+static void registers_guest_memory(void **state)
+{
+	struct guest *g = *state;
+	struct fake_obj *mr;
+
+	guest_open(g);
+	strcpy((char *)loop_page(g->loop, 51) + 100, "hello");
+	guest_mr(g, 50, 2);
+	g->req.u.reg_mr.page_offset = 0x123;
+	g->req.u.reg_mr.iova = 0x7f1234567123;
+	g->req.u.reg_mr.length = 5000;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REG_MR), 0);
+	mr = fake_nth(FAKE_MR, 0);
+	assert_int_equal(mr->iova, 0x7f1234567123);
+	assert_int_equal(mr->length, 5000);
+	assert_int_equal(mr->start & 4095, 0x123);
+	assert_string_equal((char *)(mr->start - 0x123 + 4096 + 100), "hello");
+	assert_int_equal(g->rsp.u.mr.lkey, mr->num << 8);
+	assert_int_equal(loop_mapped(g->loop), 2);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEREG_MR,
+				      g->rsp.u.mr.handle), 0);
+	assert_int_equal(loop_mapped(g->loop), 0);
+	assert_int_equal(fake_live(FAKE_MR), 0);
+}
+
+static void registers_many_pages(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	assert_int_equal(reg(g, 0, 2500), 0);
+	assert_int_equal(loop_mapped(g->loop), 2500);
+	assert_int_equal(g->dev.quota.used_pages, 2500);
+}
+
+static void refuse(struct guest *g, int err)
+{
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REG_MR), err);
+	assert_int_equal(loop_mapped(g->loop), 0);
+	assert_int_equal(g->dev.quota.used[BE_MR], 0);
+}
+
+static void refuses_nonsense(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.pd = g->cq;
+	refuse(g, -ENOENT);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.reserved = 1;
+	refuse(g, -EINVAL);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.page_offset = 1;	/* iova disagrees */
+	refuse(g, -EINVAL);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.length = 4096;		/* one page too many */
+	refuse(g, -EINVAL);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.length = 0;
+	refuse(g, -EINVAL);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.iova = ~4095ull;	/* wraps */
+	refuse(g, -EINVAL);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.access = 1 << 6;	/* on demand */
+	refuse(g, -EOPNOTSUPP);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.access = 1 << 7;	/* huge pages */
+	refuse(g, -EOPNOTSUPP);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.access = 1u << 31;
+	refuse(g, -EINVAL);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.access = 2;		/* the kernel refuses */
+	refuse(g, -EINVAL);
+}
+
+static void unmaps_when_the_kernel_refuses(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	fake_fail(REG_MR, 1, ENOMEM);
+	guest_mr(g, 0, 20);
+	refuse(g, -ENOMEM);
+}
+
+/* Pages stay mapped while the HCA holds them, whatever the guest wants. */
+static void keeps_pages_while_dereg_fails(void **state)
+{
+	struct guest *g = *state;
+	uint32_t mr;
+
+	guest_open(g);
+	assert_int_equal(reg(g, 0, 3), 0);
+	mr = g->rsp.u.mr.handle;
+	fake_fail(DEREG_MR, 1, EINVAL);		/* a window is bound */
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEREG_MR, mr), -EINVAL);
+	assert_int_equal(loop_mapped(g->loop), 3);
+	fake_fail(DEREG_MR, 1, EINVAL);		/* also at the end */
+	guest_close(g);
+	assert_int_equal(loop_mapped(g->loop), 0);
+	assert_int_equal(fake_violations(), 0);
+}
+
+static void rereg(struct guest *g, uint32_t mr, uint32_t flags,
+		  uint32_t first, uint32_t n)
+{
+	guest_mr(g, first, n);
+	memmove(&g->req.u.rereg_mr.mr, &g->req.u.reg_mr,
+		sizeof(g->req.u.reg_mr));
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = flags;
+}
+
+static void replaces_pages_only_on_success(void **state)
+{
+	struct guest *g = *state;
+	uint32_t mr;
+
+	guest_open(g);
+	assert_int_equal(reg(g, 0, 3), 0);
+	mr = g->rsp.u.mr.handle;
+	fake_fail(REREG_MR, 1, EOPNOTSUPP);	/* as rxe of 6.1 answers */
+	rereg(g, mr, 1, 10, 5);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EOPNOTSUPP);
+	assert_int_equal(loop_mapped(g->loop), 3);
+	rereg(g, mr, 1, 10, 5);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
+	assert_int_equal(g->rsp.u.mr.handle, mr);
+	assert_int_equal(loop_mapped(g->loop), 5);
+	assert_int_equal(g->dev.quota.used_pages, 5);
+	rereg(g, mr, 4, 0, 1);			/* a list without TRANS */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EINVAL);
+	rereg(g, mr, 8, 0, 1);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EOPNOTSUPP);
+	rereg(g, mr, 0, 0, 1);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EINVAL);
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = 2 | 4;
+	g->req.u.rereg_mr.mr.pd = g->pd;
+	g->req.u.rereg_mr.mr.access = 1;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
+	assert_int_equal(fake_nth(FAKE_MR, 0)->access, 1);
+	assert_int_equal(loop_mapped(g->loop), 5);
+}
+
+static void allocates_windows(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	g->req.u.alloc_mw = (struct xenvhca_alloc_mw_req){ g->pd, 3 };
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_MW), -EINVAL);
+	g->req.u.alloc_mw = (struct xenvhca_alloc_mw_req){ g->pd, 2 };
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_MW), 0);
+	assert_int_equal(g->rsp.u.mr.lkey, 0);
+	assert_int_not_equal(g->rsp.u.mr.rkey, 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEREG_MR,
+				      g->rsp.u.mr.handle), -ENOENT);
+	g->req.u.alloc_mw = (struct xenvhca_alloc_mw_req){ g->pd, 1 };
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_MW), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEALLOC_MW,
+				      g->rsp.u.mr.handle), 0);
+	assert_int_equal(fake_live(FAKE_MW), 1);
+}
+
+static void a_busy_pd_stays(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEALLOC_PD, g->pd),
+			 -EBUSY);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, g->qp), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEALLOC_PD, g->pd), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEALLOC_PD, g->pd),
+			 -ENOENT);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, guest_setup, guest_teardown)
+	const struct CMUnitTest tests[] = {
+		T(registers_guest_memory),
+		T(registers_many_pages),
+		T(refuses_nonsense),
+		T(unmaps_when_the_kernel_refuses),
+		T(keeps_pages_while_dereg_fails),
+		T(replaces_pages_only_on_success),
+		T(allocates_windows),
+		T(a_busy_pd_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Queue pairs, shared receive queues, address handles, multicast.
+ */
+#include <errno.h>
+
+#include "guest.h"
+
+#define QP_STATE	(1u << 0)
+#define QP_PORT		(1u << 5)
+#define QP_QKEY		(1u << 6)
+#define QP_AV		(1u << 7)
+
+static int create(struct guest *g, uint8_t type, uint32_t srq)
+{
+	g->req.u.create_qp = (struct xenvhca_create_qp_req){
+		.pd = g->pd, .send_cq = g->cq, .recv_cq = g->cq, .srq = srq,
+		.qp_type = type, .cap = { .max_send_wr = 10 },
+	};
+	g->req.out_len = 32;
+	return guest_cmd(g, XENVHCA_OP_CREATE_QP);
+}
+
+static void creates_the_types_it_knows(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	assert_int_equal(create(g, 2, 0), 0);
+	assert_int_equal(g->rsp.u.create_qp.qpn, fake_nth(FAKE_QP, 1)->num);
+	assert_int_equal(g->rsp.u.create_qp.cap.max_send_wr, 15);
+	assert_int_equal(create(g, 3, 0), 0);
+	assert_int_equal(create(g, 4, 0), 0);
+	assert_int_equal(create(g, 0, 0), -EINVAL);	/* SMI */
+	assert_int_equal(create(g, 1, 0), -EINVAL);	/* GSI */
+	assert_int_equal(create(g, 8, 0), -EOPNOTSUPP);
+	assert_int_equal(create(g, 9, 0), -EOPNOTSUPP);
+	assert_int_equal(create(g, 255, 0), -EOPNOTSUPP);
+	assert_int_equal(create(g, 2, g->cq), -ENOENT);	/* no SRQ */
+	g->req.u.create_qp.create_flags = 1;
+	g->req.u.create_qp.qp_type = 2;
+	g->req.out_len = 32;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_QP), -EOPNOTSUPP);
+	g->req.u.create_qp.cap.reserved = 1;
+	g->req.out_len = 32;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_QP), -EINVAL);
+	assert_int_equal(fake_live(FAKE_QP), 4);
+}
+
+static void undoes_a_failing_creation(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	g->req.u.create_qp = (struct xenvhca_create_qp_req){
+		.pd = g->pd, .send_cq = g->cq, .recv_cq = g->cq, .qp_type = 2,
+		.cap = { .max_send_wr = 20000 },
+	};
+	g->req.out_len = 32;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_QP), -EINVAL);
+	assert_int_equal(g->dev.quota.used[BE_QP], 1);
+}
+
+static int modify(struct guest *g, uint32_t mask)
+{
+	g->req.u.modify_qp.handle = g->qp;
+	g->req.u.modify_qp.attr.mask = mask;
+	return guest_cmd(g, XENVHCA_OP_MODIFY_QP);
+}
+
+static void the_guest_knows_port_1_only(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_qp_attr *a = &g->req.u.modify_qp.attr;
+
+	fake_hca.ports = 3;
+	g->dev.port = 3;
+	guest_open(g);
+	a->port_num = 1;
+	a->qp_state = 1;
+	assert_int_equal(modify(g, QP_STATE | QP_PORT), 0);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->port, 3);
+	a->port_num = 3;
+	assert_int_equal(modify(g, QP_PORT), -EINVAL);
+	a->qp_state = 2;
+	a->ah.is_global = 1;
+	a->ah.port_num = 1;
+	assert_int_equal(modify(g, QP_STATE | QP_AV), 0);
+	a->ah.port_num = 3;
+	assert_int_equal(modify(g, QP_AV), -EINVAL);
+	g->req.u.query_qp.handle = g->qp;
+	g->req.u.query_qp.mask = QP_STATE;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_QP), 0);
+	assert_int_equal(g->rsp.u.query_qp.attr.port_num, 1);
+	assert_int_equal(g->rsp.u.query_qp.attr.qp_state, 2);
+}
+
+static void refuses_bad_attributes(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_qp_attr *a = &g->req.u.modify_qp.attr;
+
+	guest_open(g);
+	assert_int_equal(modify(g, 1u << 30), -EOPNOTSUPP);
+	a->reserved = 1;
+	assert_int_equal(modify(g, QP_STATE), -EINVAL);
+	a->ah.port_num = 1;
+	a->ah.is_global = 1;
+	a->ah.sgid_index = 24;			/* table has 24 entries */
+	assert_int_equal(modify(g, QP_AV), -EINVAL);
+	a->ah.port_num = 1;
+	a->ah.reserved[3] = 1;
+	assert_int_equal(modify(g, QP_AV), -EINVAL);
+	a->qkey = 0x80010000;			/* of management QPs */
+	assert_int_equal(modify(g, QP_QKEY), -EPERM);
+	a->qkey = 0x11111111;
+	assert_int_equal(modify(g, QP_QKEY), 0);
+}
+
+static uint32_t create_srq(struct guest *g)
+{
+	g->req.u.create_srq.pd = g->pd;
+	g->req.u.create_srq.max_wr = 20;
+	g->req.u.create_srq.max_sge = 1;
+	g->req.out_len = 24;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_SRQ), 0);
+	return g->rsp.u.create_srq.handle;
+}
+
+static void shares_receive_queues(void **state)
+{
+	struct guest *g = *state;
+	struct guest_key key;
+	uint32_t srq;
+
+	guest_open(g);
+	srq = create_srq(g);
+	assert_int_equal(g->rsp.u.create_srq.max_wr, 31);
+	assert_int_equal(guest_mmap(g, guest_key(g, 0)), 0);
+	assert_int_equal(create(g, 2, srq), 0);
+	assert_int_equal(guest_key(g, 0).size, 0);	/* no receive queue */
+	key = guest_key(g, 16);
+	assert_int_equal(guest_mmap(g, key), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_SRQ, srq), -EBUSY);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_QUERY_SRQ, srq), 0);
+	assert_int_equal(g->rsp.u.query_srq.max_wr, 7);
+}
+
+/* rxe writes the new ring's offset to a user address: never the guest's. */
+static void redirects_the_address_of_modify_srq(void **state)
+{
+	struct guest *g = *state;
+	uint32_t srq;
+
+	guest_open(g);
+	srq = create_srq(g);
+	g->req.u.modify_srq = (struct xenvhca_modify_srq_req){
+		.handle = srq, .mask = 1, .max_wr = 100,
+	};
+	g->req.in_len = 8;
+	g->req.out_len = 16;
+	memset(g->req.udata, 0x41, 8);		/* would fault */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_SRQ), 0);
+	assert_int_equal(g->rsp.out_len, 16);
+	assert_int_equal(guest_mmap(g, guest_key(g, 0)), 0);
+	g->req.u.modify_srq = (struct xenvhca_modify_srq_req){
+		.handle = srq, .mask = 2, .srq_limit = 3,
+	};
+	g->req.in_len = 8;
+	g->req.out_len = 16;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_SRQ), 0);
+	assert_int_equal(guest_key(g, 0).size, 0);
+	g->req.u.modify_srq.handle = srq;
+	g->req.u.modify_srq.mask = 1;
+	g->req.in_len = 8;			/* no room for the answer */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_SRQ), -EINVAL);
+	g->req.u.modify_srq.handle = srq;
+	g->req.u.modify_srq.mask = 4;
+	g->req.in_len = 8;
+	g->req.out_len = 16;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_SRQ), -EINVAL);
+}
+
+static void makes_address_handles(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_create_ah_req *r = &g->req.u.create_ah;
+	uint32_t num;
+
+	guest_open(g);
+	r->pd = g->pd;
+	r->attr.port_num = 1;
+	r->attr.is_global = 1;
+	g->req.out_len = 8;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_AH), 0);
+	memcpy(&num, g->rsp.udata, sizeof(num));
+	assert_int_equal(num, fake_nth(FAKE_AH, 0)->num);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_AH,
+				      g->rsp.u.handle.handle), 0);
+	r->pd = g->pd;
+	r->attr.port_num = 1;			/* an old provider */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_AH), 0);
+	r->pd = g->pd;
+	r->attr.port_num = 2;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_AH), -EINVAL);
+	r->pd = g->pd;
+	r->attr.port_num = 1;
+	r->attr.is_global = 2;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_AH), -EINVAL);
+}
+
+static int mcast(struct guest *g, uint16_t op, uint32_t qp, uint8_t last)
+{
+	g->req.u.mcast.qp = qp;
+	g->req.u.mcast.gid[0] = 0xff;
+	g->req.u.mcast.gid[15] = last;
+	return guest_cmd(g, op);
+}
+
+static void attaches_multicast(void **state)
+{
+	struct guest *g = *state;
+	uint32_t ud;
+
+	guest_open(g);
+	g->dev.quota.max[BE_MCAST] = 2;
+	ud = guest_create_qp(g, 4);
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, g->qp, 1), -EINVAL);
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 2), 0);
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 3), -ENOMEM);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, ud), -EBUSY);
+	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), 0);
+	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), -EINVAL);
+	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 2), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, ud), 0);
+	ud = guest_create_qp(g, 4);	/* left to the end of the context */
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 9), 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, guest_setup, guest_teardown)
+	const struct CMUnitTest tests[] = {
+		T(creates_the_types_it_knows),
+		T(undoes_a_failing_creation),
+		T(the_guest_knows_port_1_only),
+		T(refuses_bad_attributes),
+		T(shares_receive_queues),
+		T(redirects_the_address_of_modify_srq),
+		T(makes_address_handles),
+		T(attaches_multicast),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

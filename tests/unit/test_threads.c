@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The kick and event threads over the loopback transport: order, counting,
+ * overflow, rings that lie, and objects that go while they are kicked.
+ */
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define WAIT_MS	5000
+
+static int start(void **state)
+{
+	struct guest *g;
+
+	if (guest_setup(state))
+		return -1;
+	g = *state;
+	assert_int_equal(be_event_start(&g->dev), 0);
+	assert_int_equal(be_kick_start(&g->dev), 0);
+	guest_open(g);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct guest *g = *state;
+
+	be_kick_stop(&g->dev);
+	be_event_stop(&g->dev);
+	return guest_teardown(state);
+}
+
+/* Waits for a notification of the backend; the caller looks and repeats. */
+static void await(struct guest *g, enum be_port_id which)
+{
+	struct pollfd p = {
+		.fd = loop_notify_fd(g->loop, which), .events = POLLIN,
+	};
+	uint64_t n;
+
+	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+	assert_int_equal(read(p.fd, &n, sizeof(n)), sizeof(n));
+}
+
+static uint32_t done(struct guest *g)
+{
+	return __atomic_load_n(&loop_kick(g->loop)->done, __ATOMIC_ACQUIRE);
+}
+
+/* As a frontend that sleeps until done reaches n. */
+static void await_done(struct guest *g, uint32_t n)
+{
+	__atomic_store_n(&loop_kick(g->loop)->done_event, n,
+			 __ATOMIC_SEQ_CST);
+	xen_mb();
+	while ((int32_t)(n - done(g)) > 0)
+		await(g, BE_PORT_KICK);
+}
+
+static void kicks_are_executed_and_counted(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_kick k = { .type = XENVHCA_KICK_SEND, .handle = g->qp };
+	uint32_t i;
+
+	for (i = 1; i <= 2000; i++) {
+		loop_put_kick(g->loop, &k);
+		if (i % 200 == 0)
+			await_done(g, i);
+	}
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 2000);
+	assert_int_equal(done(g), 2000);
+}
+
+static void next_event(struct guest *g, struct xenvhca_event *ev)
+{
+	while (!loop_get_event(g->loop, ev))
+		await(g, BE_PORT_EVT);
+}
+
+static void events_name_the_guests_objects(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_event ev;
+
+	fake_comp_event(fake_nth(FAKE_CQ, 0));
+	next_event(g, &ev);
+	assert_int_equal(ev.type, XENVHCA_EVT_COMP);
+	assert_int_equal(ev.handle, g->cq);
+	fake_async_event(fake_nth(FAKE_QP, 0), 3);	/* access error */
+	next_event(g, &ev);
+	assert_int_equal(ev.type, XENVHCA_EVT_QP);
+	assert_int_equal(ev.event, 3);
+	assert_int_equal(ev.handle, g->qp);
+}
+
+static void a_full_event_ring_sets_overflow(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_event ev;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < XENVHCA_EVT_ENTRIES + 10; i++)
+		be_event_push(&g->dev, XENVHCA_EVT_COMP, 0, i);
+	assert_true(loop_take_overflow(g->loop));
+	while (loop_get_event(g->loop, &ev))
+		assert_int_equal(ev.handle, n++);
+	assert_int_equal(n, XENVHCA_EVT_ENTRIES);
+	assert_int_equal(g->dev.stats.events_dropped, 10);
+	be_event_push(&g->dev, XENVHCA_EVT_COMP, 0, 7);
+	assert_false(loop_take_overflow(g->loop));
+	assert_int_equal(loop_get_event(g->loop, &ev), 1);
+}
+
+static void await_fault(struct guest *g)
+{
+	struct pollfd p = { .fd = g->dev.wake_fd, .events = POLLIN };
+
+	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+	assert_true(__atomic_load_n(&g->dev.fault, __ATOMIC_ACQUIRE));
+}
+
+static void a_lying_kick_ring_closes_the_device(void **state)
+{
+	struct guest *g = *state;
+
+	__atomic_store_n(&loop_kick(g->loop)->prod, XENVHCA_KICK_ENTRIES + 1,
+			 __ATOMIC_SEQ_CST);
+	loop_signal(g->loop, BE_PORT_KICK);
+	await_fault(g);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 0);
+}
+
+/* Queues come and go under a storm of kicks, most of them for dead ones. */
+static void objects_go_while_they_are_kicked(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_kick k[2] = {
+		{ .type = XENVHCA_KICK_SEND }, { .type = XENVHCA_KICK_ARM },
+	};
+	struct guest_key key;
+	uint32_t sent = 0, i, j;
+
+	for (i = 0; i < 100; i++) {
+		k[1].handle = g->cq = guest_create_cq(g, 15);
+		key = guest_key(g, 0);
+		assert_int_equal(guest_mmap(g, key), 0);
+		k[0].handle = guest_create_qp(g, 2);
+		for (j = 0; j < 20; j++, sent++)
+			loop_put_kick(g->loop, &k[j % 2]);
+		assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP,
+					      k[0].handle), 0);
+		assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_CQ,
+					      k[1].handle), 0);
+		for (j = 0; j < 20; j++, sent++)
+			loop_put_kick(g->loop, &k[j % 2]);
+		g->req.u.munmap.offset = key.offset;
+		assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), 0);
+		await_done(g, sent);
+	}
+	guest_close(g);
+}
+
+static void commands_go_over_the_ring(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_request req = { .op = XENVHCA_OP_GET_INFO, .id = 77 };
+	struct be_transport *t = g->dev.t;
+	struct xenvhca_response rsp;
+
+	assert_int_equal(t->ops->get_request(t, &req), 0);
+	req = (struct xenvhca_request){ .op = XENVHCA_OP_GET_INFO, .id = 77 };
+	assert_int_equal(loop_put_request(g->loop, &req), 0);
+	memset(&req, 0, sizeof(req));
+	assert_int_equal(t->ops->get_request(t, &req), 1);
+	assert_int_equal(req.id, 77);
+	be_dispatch(&g->dev, &req, &rsp);
+	assert_int_equal(t->ops->put_response(t, &rsp), 0);
+	memset(&rsp, 0, sizeof(rsp));
+	assert_int_equal(loop_get_response(g->loop, &rsp), 1);
+	assert_int_equal(rsp.id, 77);
+	assert_string_equal(rsp.u.get_info.hca, "rxe0");
+	/* one answer too many is our own bug and must not be sent */
+	assert_true(t->ops->put_response(t, &rsp) < 0);
+}
+
+static void a_lying_command_ring_is_refused(void **state)
+{
+	struct guest *g = *state;
+	struct be_transport *t = g->dev.t;
+	struct xenvhca_request req;
+
+	loop_sring(g->loop)->req_prod = 1u << 20;
+	assert_true(t->ops->get_request(t, &req) < 0);
+	loop_sring(g->loop)->req_prod = -1u;
+	assert_true(t->ops->get_request(t, &req) < 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		T(kicks_are_executed_and_counted),
+		T(events_name_the_guests_objects),
+		T(a_full_event_ring_sets_overflow),
+		T(a_lying_kick_ring_closes_the_device),
+		T(objects_go_while_they_are_kicked),
+		T(commands_go_over_the_ring),
+		T(a_lying_command_ring_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
