@@ -132,17 +132,29 @@ static int db_map(struct be_udata *u, const struct be_cmd *c,
 	return err;
 }
 
+/* The n-th BUF field goes with the n-th list of the request. */
+static int buf_next(struct be_udata *u, const struct be_cmd *c,
+		    const struct vhca_field *f, const struct be_lists *lists,
+		    struct be_bufs *bufs)
+{
+	unsigned int i = 0;
+
+	while (i < BE_MAX_BUFS && bufs->buf[i].addr)
+		i++;
+	if (i == BE_MAX_BUFS)
+		return -EINVAL;
+	return buf_map(u, c, f, lists->buf[i], &bufs->buf[i]);
+}
+
 static int field_apply(struct be_udata *u, const struct be_cmd *c,
 		       const struct vhca_field *f,
 		       const struct be_lists *lists, struct be_bufs *bufs)
 {
-	uint64_t i = f->arg;
-
 	switch (f->kind) {
 	case VHCA_BUF:
-		if (!lists || i >= BE_MAX_BUFS || bufs->buf[i].addr)
+		if (!lists)
 			return -EINVAL;
-		return buf_map(u, c, f, lists->buf[i], &bufs->buf[i]);
+		return buf_next(u, c, f, lists, bufs);
 	case VHCA_DBPAGE:
 		if (!lists)
 			return -EINVAL;
@@ -187,8 +199,9 @@ int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
 	u->uc = c->uc;
 	u->row = vhca_provider_op(c->dev->prov, req->op);
 	u->extra = vhca_provider_outptr(u->row);
+	/* No room asked for: what the driver writes to ptr_out stays here. */
 	if (req->out_len < u->extra)
-		return -EINVAL;
+		u->extra = 0;
 	u->guest_out = req->out_len - u->extra;
 	memcpy(u->in, req->udata, req->in_len);
 	for (i = 0; u->row && i < VHCA_MAX_FIELDS && !err; i++) {

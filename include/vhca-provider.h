@@ -21,8 +21,9 @@
 
 enum vhca_field_kind {
 	VHCA_END,
-	VHCA_BUF,	/* request u64: address of queue memory -> pages list
-			 * (arg 0: buf, 1: sq_buf of the request) */
+	VHCA_BUF,	/* request u64: address of queue memory -> pages list,
+			 * the first one buf, the second sq_buf; arg: offset
+			 * of its u32 length in the udata, 0: none */
 	VHCA_DBPAGE,	/* request u64: address of a doorbell record */
 	VHCA_REF,	/* equal to an earlier lkey/iova: verbatim */
 	VHCA_COOKIE,	/* opaque: verbatim */

@@ -172,10 +172,12 @@ static void redirects_the_address_of_modify_srq(void **state)
 	g->req.out_len = 16;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_SRQ), 0);
 	assert_int_equal(guest_key(g, 0).size, 0);
-	g->req.u.modify_srq.handle = srq;
-	g->req.u.modify_srq.mask = 1;
-	g->req.in_len = 8;			/* no room for the answer */
-	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_SRQ), -EINVAL);
+	g->req.u.modify_srq = (struct xenvhca_modify_srq_req){
+		.handle = srq, .mask = 2, .srq_limit = 4,
+	};
+	g->req.in_len = 8;			/* no room asked for */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_SRQ), 0);
+	assert_int_equal(g->rsp.out_len, 0);
 	g->req.u.modify_srq.handle = srq;
 	g->req.u.modify_srq.mask = 4;
 	g->req.in_len = 8;
