@@ -31,6 +31,7 @@
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
 #define BE_STATS_MS	1000
+#define BE_WATCH_BATCH	64
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256
 #define BE_MAX_UC	65535	/* largest max-ucontext */
@@ -119,10 +120,14 @@ static void be_worker_look(struct be_worker *w)
 static void be_worker_watches(struct be_worker *w)
 {
 	char token[XN_PATH_MAX];
-	int r;
+	int i, r = 1;
 
-	while ((r = xn_watch_next(w->xs, token)) > 0)
-		w->look = true;
+	/* The frontend can write its state all day: do other work too. */
+	for (i = 0; i < BE_WATCH_BATCH && r > 0; i++) {
+		r = xn_watch_next(w->xs, token);
+		if (r > 0)
+			w->look = true;
+	}
 	if (r < 0)
 		be_fault(&w->dev, "xenstore: %s", strerror(-r));
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Quotas are exact, and a token bucket lets through what its rate says.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "be.h"
+#include "util.h"
+
+static void counts_objects_exactly(void **state)
+{
+	struct be_quota q;
+	uint32_t i;
+
+	(void)state;
+	be_quota_defaults(&q);
+	q.max[BE_QP] = 3;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(be_quota_take(&q, BE_QP), 0);
+	assert_int_equal(be_quota_take(&q, BE_QP), -EDQUOT);
+	assert_int_equal(be_quota_take(&q, BE_CQ), 0);
+	be_quota_give(&q, BE_QP);
+	assert_int_equal(be_quota_take(&q, BE_QP), 0);
+	for (i = 0; i < 5; i++)
+		be_quota_give(&q, BE_QP);
+	assert_int_equal(q.used[BE_QP], 0);
+}
+
+static void counts_pages_without_overflow(void **state)
+{
+	struct be_quota q;
+
+	(void)state;
+	be_quota_defaults(&q);
+	q.max_pages = 100;
+	assert_int_equal(be_quota_take_pages(&q, 60), 0);
+	assert_int_equal(be_quota_take_pages(&q, 41), -EDQUOT);
+	assert_int_equal(be_quota_take_pages(&q, UINT64_MAX), -EDQUOT);
+	assert_int_equal(be_quota_take_pages(&q, UINT64_MAX - 59), -EDQUOT);
+	assert_int_equal(be_quota_take_pages(&q, 40), 0);
+	be_quota_give_pages(&q, 1000);
+	assert_int_equal(q.used_pages, 0);
+}
+
+static void bucket_follows_its_rate(void **state)
+{
+	struct be_bucket b = { .rate = 100 };
+	uint64_t now = 5 * BE_NSEC, wait;
+	int i;
+
+	(void)state;
+	/* One second deep: a burst of 100, then one per 10 ms. */
+	for (i = 0; i < 100; i++)
+		assert_int_equal(be_bucket_take(&b, now), 0);
+	wait = be_bucket_take(&b, now);
+	assert_int_equal(wait, 10 * BE_MSEC_NS);
+	assert_int_equal(be_bucket_take(&b, now + wait / 2), wait / 2);
+	assert_int_equal(be_bucket_take(&b, now + wait), 0);
+	assert_int_not_equal(be_bucket_take(&b, now + wait), 0);
+	/* A long pause fills it, but not further. */
+	now += 3600 * BE_NSEC;
+	for (i = 0; i < 100; i++)
+		assert_int_equal(be_bucket_take(&b, now), 0);
+	assert_int_not_equal(be_bucket_take(&b, now), 0);
+}
+
+static void rate_zero_is_unlimited(void **state)
+{
+	struct be_bucket b = { .rate = 0 };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(be_bucket_take(&b, 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_objects_exactly),
+		cmocka_unit_test(counts_pages_without_overflow),
+		cmocka_unit_test(bucket_follows_its_rate),
+		cmocka_unit_test(rate_zero_is_unlimited),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
