@@ -28,6 +28,8 @@ struct row {
 		.body = (bytes), .flags = (fl),				\
 	}
 #define BODY(name)	sizeof(struct xenvhca_##name##_req)
+/* Without its reserved field, which then is among the unused octets. */
+#define HANDLE		offsetof(struct xenvhca_handle_req, reserved)
 
 static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(GET_INFO, get_info, 0, D_NO_UC),
@@ -41,25 +43,25 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(MMAP, mmap, BODY(mmap), 0),
 	ROW(MUNMAP, munmap, BODY(munmap), D_DESTROY),
 	ROW(ALLOC_PD, alloc_pd, 0, 0),
-	ROW(DEALLOC_PD, dealloc_pd, BODY(handle), D_DESTROY),
+	ROW(DEALLOC_PD, dealloc_pd, HANDLE, D_DESTROY),
 	ROW(REG_MR, reg_mr, BODY(reg_mr), 0),
 	ROW(REREG_MR, rereg_mr, BODY(rereg_mr), 0),
-	ROW(DEREG_MR, dereg_mr, BODY(handle), D_DESTROY),
+	ROW(DEREG_MR, dereg_mr, HANDLE, D_DESTROY),
 	ROW(ALLOC_MW, alloc_mw, BODY(alloc_mw), 0),
-	ROW(DEALLOC_MW, dealloc_mw, BODY(handle), D_DESTROY),
+	ROW(DEALLOC_MW, dealloc_mw, HANDLE, D_DESTROY),
 	ROW(CREATE_CQ, create_cq, BODY(create_cq), 0),
 	ROW(RESIZE_CQ, resize_cq, BODY(resize_cq), 0),
-	ROW(DESTROY_CQ, destroy_cq, BODY(handle), D_DESTROY),
+	ROW(DESTROY_CQ, destroy_cq, HANDLE, D_DESTROY),
 	ROW(CREATE_QP, create_qp, BODY(create_qp), 0),
 	ROW(MODIFY_QP, modify_qp, BODY(modify_qp), 0),
 	ROW(QUERY_QP, query_qp, BODY(query_qp), 0),
-	ROW(DESTROY_QP, destroy_qp, BODY(handle), D_DESTROY),
+	ROW(DESTROY_QP, destroy_qp, HANDLE, D_DESTROY),
 	ROW(CREATE_SRQ, create_srq, BODY(create_srq), 0),
 	ROW(MODIFY_SRQ, modify_srq, BODY(modify_srq), 0),
-	ROW(QUERY_SRQ, query_srq, BODY(handle), 0),
-	ROW(DESTROY_SRQ, destroy_srq, BODY(handle), D_DESTROY),
+	ROW(QUERY_SRQ, query_srq, HANDLE, 0),
+	ROW(DESTROY_SRQ, destroy_srq, HANDLE, D_DESTROY),
 	ROW(CREATE_AH, create_ah, BODY(create_ah), 0),
-	ROW(DESTROY_AH, destroy_ah, BODY(handle), D_DESTROY),
+	ROW(DESTROY_AH, destroy_ah, HANDLE, D_DESTROY),
 	ROW(ATTACH_MCAST, attach_mcast, BODY(mcast), 0),
 	ROW(DETACH_MCAST, detach_mcast, BODY(mcast), D_DESTROY),
 };

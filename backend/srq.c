@@ -8,7 +8,8 @@
 
 #include "obj.h"
 
-#define SRQ_KNOWN	3u		/* IB_SRQ_MAX_WR, IB_SRQ_LIMIT */
+#define SRQ_MAX_WR	1u		/* IB_SRQ_MAX_WR: new queue */
+#define SRQ_KNOWN	3u		/* and IB_SRQ_LIMIT */
 
 int be_create_srq(const struct be_cmd *c)
 {
@@ -82,6 +83,8 @@ int be_modify_srq(const struct be_cmd *c)
 		srq->bufs.buf[0] = bufs.buf[0];
 		be_gmap_unmap(c->dev, &old);
 	}
+	if (r->mask & SRQ_MAX_WR)	/* offset of the old queue */
+		be_keys_drop(c->uc, srq->o.handle);
 	return be_udata_end(&u, c, srq->o.handle);
 }
 
