@@ -63,8 +63,8 @@ static int open_memory(struct vt_ep *ep)
 	ep->mr = ibv_reg_mr(s->dev->pd, ep->mem, ep->mem_len,
 			    ep->attr.access);
 	if (!ep->mr)
-		return vt_fail(s, "ibv_reg_mr of %zu bytes: %s", ep->mem_len,
-			       vt_errno(errno));
+		return vt_fail(s, "ibv_reg_mr of %zu bytes: %s (%s)",
+			       ep->mem_len, vt_errno(errno), strerror(errno));
 	return 0;
 }
 

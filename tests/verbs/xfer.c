@@ -63,6 +63,8 @@ const struct xfer_test xfer_tests[] = {
 	ONE("rc-zero-send", xfer_zero, IBV_QPT_RC, IBV_WR_SEND, 0),
 	ONE("rc-zero-write-imm", xfer_zero, IBV_QPT_RC,
 	    IBV_WR_RDMA_WRITE_WITH_IMM, 0),
+	/* Larger than the default --max-size: only when named. */
+	ONE("big-mr", xfer_big, IBV_QPT_RC, IBV_WR_RDMA_WRITE, 1 << 30),
 	ONE("many-qp", xfer_many, IBV_QPT_RC, IBV_WR_SEND, 0),
 	ONE("srq", xfer_srq, IBV_QPT_RC, IBV_WR_SEND, 0),
 	ONE("event", xfer_event, IBV_QPT_RC, IBV_WR_SEND, 0),
@@ -116,14 +118,13 @@ struct config {
 	int tcp_port;
 	int traffic;		/* seconds */
 	int stall;		/* threads */
-	size_t max_size;
+	size_t max_size;	/* 0: M64, or any when tests are named */
 	bool server, loop, list;
 };
 
 static struct config cfg = {
 	.opt = { .gid_index = 1, .timeout_ms = 10000 },
 	.tcp_port = DEFAULT_TCP_PORT,
-	.max_size = ~(size_t)0,
 };
 
 int xfer_skip(struct vt_side *s, const char *why)
@@ -152,7 +153,11 @@ static bool selected(const struct xfer_test *t)
 {
 	char list[256], *save, *p;
 
-	if (t->size > cfg.max_size)
+	size_t max = cfg.max_size;
+
+	if (!max)
+		max = cfg.only ? ~(size_t)0 : M64;
+	if (t->size > max)
 		return false;
 	if (!cfg.only)
 		return true;
@@ -370,7 +375,8 @@ static void usage(FILE *f)
 "  -e, --events        wait by completion channel instead of polling;\n"
 "                      each side decides for itself\n"
 "  -q, --qps N         QPs of test many-qp (8)\n"
-"      --max-size N    leave out tests of more than N bytes\n"
+"      --max-size N    leave out tests of more than N bytes (64 MiB, or any\n"
+"                      with -t)\n"
 "      --timeout MS    limit of each wait (10000)\n"
 "      --traffic S     verified traffic for S seconds, a line each second\n"
 "      --stall N       control verbs from N threads until killed\n"

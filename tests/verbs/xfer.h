@@ -36,6 +36,7 @@ int xfer_inline(struct vt_side *s, const struct xfer_test *t);
 int xfer_zero(struct vt_side *s, const struct xfer_test *t);
 
 /* xfer_obj.c */
+int xfer_big(struct vt_side *s, const struct xfer_test *t);
 int xfer_many(struct vt_side *s, const struct xfer_test *t);
 int xfer_srq(struct vt_side *s, const struct xfer_test *t);
 int xfer_event(struct vt_side *s, const struct xfer_test *t);

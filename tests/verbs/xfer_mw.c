@@ -75,6 +75,21 @@ static int bind1(struct vt_ep *ep, struct ibv_mw *mw, uint64_t len)
 	return vt_want(ep, &wc, IBV_WC_SUCCESS, "ibv_bind_mw");
 }
 
+/* The target's data has to be zero again. */
+static int outside_ok(struct vt_ep *ep, const char *what)
+{
+	size_t i;
+
+	for (i = 0; i < MW_DATA; i++)
+		if (ep->data[i])
+			return vt_fail(ep->side, "%s: byte %zu outside is %#x",
+				       what, i, ep->data[i]);
+	if (!vt_ep_guards_ok(ep))
+		return vt_fail(ep->side, "%s: bytes around the data changed",
+			       what);
+	return 0;
+}
+
 /* Both sides: the initiator writes through @rkey at @roff, expects @status. */
 static int mw_write(struct vt_ep *ep, uint32_t rkey, size_t roff,
 		    enum ibv_wc_status status, const char *what)
@@ -102,9 +117,7 @@ static int mw_write(struct vt_ep *ep, uint32_t rkey, size_t roff,
 			return vt_fail(s, "%s: wrong data", what);
 		memset(ep->data + roff, 0, MW_LEN);
 	}
-	if (!vt_all(ep->data, MW_DATA, 0) || !vt_ep_guards_ok(ep))
-		return vt_fail(s, "%s: bytes outside changed", what);
-	return 0;
+	return outside_ok(ep, what);
 }
 
 /* The target's window key travels to the initiator. */
@@ -193,7 +206,8 @@ static int run_send_inv(struct vt_ep *ep, struct ibv_mw *mw)
 	    mw_write(ep, rkey, MW_OFF, IBV_WC_SUCCESS, "through window"))
 		return -1;
 	w.imm = rkey;
-	if (s->init && vt_post(ep, &w))
+	/* The target has looked at its data before more of it comes. */
+	if (vt_sync(s) || (s->init && vt_post(ep, &w)))
 		return -1;
 	if (vt_want(ep, &wc, IBV_WC_SUCCESS, "send with invalidate"))
 		return -1;

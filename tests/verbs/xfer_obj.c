@@ -18,6 +18,57 @@
 #define SRQ_LEN		1024
 #define QUIET_MS	300
 
+#define BIG_PART	65536
+
+static int big_part(struct vt_ep *ep, size_t at, uint64_t seed)
+{
+	struct vt_side *s = ep->side;
+	struct vt_wr wr = { .op = IBV_WR_RDMA_WRITE, .roff = at,
+			    .len = BIG_PART };
+	struct vt_wr rd = { .op = IBV_WR_RDMA_READ, .roff = at,
+			    .off = BIG_PART, .len = BIG_PART };
+	struct ibv_wc wc;
+
+	if (s->init) {
+		vt_fill(ep->data, BIG_PART, seed);
+		memset(ep->data + BIG_PART, 0, BIG_PART);
+		if (vt_post(ep, &wr) ||
+		    vt_want(ep, &wc, IBV_WC_SUCCESS, "write") ||
+		    vt_post(ep, &rd) ||
+		    vt_want(ep, &wc, IBV_WC_SUCCESS, "read"))
+			return -1;
+		if (vt_check(ep->data + BIG_PART, BIG_PART, seed) >= 0)
+			return vt_fail(s, "read of offset %zu: wrong data", at);
+	}
+	if (vt_sync(s))
+		return -1;
+	if (!s->init && vt_check(ep->data + at, BIG_PART, seed) >= 0)
+		return vt_fail(s, "write at offset %zu: wrong data", at);
+	return 0;
+}
+
+/** xfer_big() - one huge region, used at both ends and in between */
+int xfer_big(struct vt_side *s, const struct xfer_test *t)
+{
+	const size_t at[] = {
+		0, t->size / 3 + 5, t->size / 2 - BIG_PART / 2,
+		t->size - BIG_PART,
+	};
+	struct vt_ep_attr a;
+	struct vt_ep ep;
+	uint64_t seed;
+	size_t i;
+	int rc;
+
+	vt_ep_defaults(&a, t->type, s->init ? 2 * BIG_PART : t->size);
+	rc = vt_ep_open(s, &ep, &a) || vt_ep_connect(&ep) ? -1 : 0;
+	seed = rc ? 0 : xfer_seed(s);
+	for (i = 0; i < VT_ARRAY_SIZE(at) && !rc; i++)
+		rc = big_part(&ep, at[i], seed + i);
+	vt_ep_close(&ep);
+	return rc;
+}
+
 static int many_send(struct vt_ep *ep, uint64_t seed)
 {
 	struct vt_wr write = {

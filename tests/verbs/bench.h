@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Copyright (C) 2026 The vhca authors */
+/*
+ * vhca-bench: latencies of control verbs and of the data path, each the median
+ * of many runs, printed as one JSON object per line.
+ */
+#ifndef VHCA_TESTS_BENCH_H
+#define VHCA_TESTS_BENCH_H
+
+#include "vt.h"
+
+#define BENCH_MAX 2000		/* samples of one figure */
+
+struct bench_set {
+	const char *name;
+	const char *unit;	/* "us", or "MB/s" where more is better */
+	double v[BENCH_MAX];
+	int n;
+};
+
+extern int bench_runs;		/* of a control verb */
+
+void bench_begin(struct bench_set *b, const char *name, const char *unit);
+void bench_add(struct bench_set *b, double value);
+void bench_print(struct bench_set *b);
+
+int bench_control(struct vt_dev *d, char *why);
+int bench_data(struct vt_side *s);
+
+#endif
