@@ -17,6 +17,8 @@ import sys
 
 MAX_FILE = 800
 MAX_FUNCTION = 60
+FOLDERS = ("backend", "docs", "frontend", "include", "m4", "tests", "tools",
+           "xenstore")
 CODE = (".c", ".h")
 TEXT = CODE + (".sh", ".py", ".md", ".am", ".ac", ".inc", ".m4", ".rules",
                ".service", ".8", ".1")
@@ -42,10 +44,11 @@ class Tree:
             capture_output=True, text=True, check=False)
         if git.returncode == 0:
             names = git.stdout.splitlines()
-        else:           # a release tarball
-            names = [os.path.relpath(os.path.join(d, f), self.top)
-                     for d, _, fs in os.walk(self.top) for f in fs
-                     if "/build" not in d and "/.git" not in d]
+        else:           # a release archive, perhaps built in a folder of it
+            names = ["configure.ac", "Makefile.am", "Makefile", "autogen.sh"]
+            names += [os.path.relpath(os.path.join(d, f), self.top)
+                      for folder in FOLDERS for d, _, fs in
+                      os.walk(os.path.join(self.top, folder)) for f in fs]
         return sorted(n for n in set(names)
                       if os.path.isfile(os.path.join(self.top, n)))
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The other direction: what a hostile backend sends to the frontend. Runs the
+ * module's own checks (frontend/check.c) over indices, ids, lengths, limits,
+ * texts, lists and events that cannot be.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "frontend/check.h"
+
+static void response_index(void **state)
+{
+	static const uint32_t base[] = { 0, 1, 100, 0x7fffffff, 0xfffffff0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(base) / sizeof(base[0]); i++) {
+		uint32_t cons = base[i], sent = cons + 64;
+
+		assert_null(vhca_check_rsp_prod(cons, cons, sent));
+		assert_null(vhca_check_rsp_prod(cons + 64, cons, sent));
+		assert_non_null(vhca_check_rsp_prod(cons + 65, cons, sent));
+		assert_non_null(vhca_check_rsp_prod(cons - 1, cons, sent));
+		assert_non_null(vhca_check_rsp_prod(cons + 0x80000000u, cons,
+						    sent));
+		assert_non_null(vhca_check_rsp_prod(cons + 1, cons, cons));
+	}
+}
+
+static void other_indices(void **state)
+{
+	(void)state;
+	assert_null(vhca_check_evt_prod(256, 0));
+	assert_non_null(vhca_check_evt_prod(257, 0));
+	assert_non_null(vhca_check_evt_prod(~0u, 0));
+	assert_null(vhca_check_evt_prod(3, ~0u));
+	assert_non_null(vhca_check_evt_prod(5, 6));
+	assert_null(vhca_check_kick_cons(0, 256));
+	assert_non_null(vhca_check_kick_cons(0, 257));
+	assert_non_null(vhca_check_kick_cons(1, 0));
+	assert_null(vhca_check_kick_cons(~0u, 3));
+}
+
+static void responses(void **state)
+{
+	struct xenvhca_request req = { .op = XENVHCA_OP_CREATE_CQ,
+				       .out_len = 16 };
+	struct xenvhca_response rsp = { .op = XENVHCA_OP_CREATE_CQ,
+					.out_len = 16 };
+
+	(void)state;
+	assert_null(vhca_check_rsp(&rsp, &req));
+	assert_non_null(vhca_check_rsp(&rsp, NULL));
+	rsp.out_len = 17;
+	assert_non_null(vhca_check_rsp(&rsp, &req));
+	rsp.out_len = 0xffff;
+	assert_non_null(vhca_check_rsp(&rsp, &req));
+	req.out_len = 0xffff;
+	assert_non_null(vhca_check_rsp(&rsp, &req));
+	rsp.out_len = 0;
+	rsp.op = XENVHCA_OP_CREATE_QP;
+	assert_non_null(vhca_check_rsp(&rsp, &req));
+	rsp.id = 255;
+	assert_null(vhca_check_rsp_id(&rsp));
+	rsp.id = 256;
+	assert_non_null(vhca_check_rsp_id(&rsp));
+	rsp.id = 0xffff;
+	assert_non_null(vhca_check_rsp_id(&rsp));
+}
+
+/* ib_core takes a positive number for success and -512.. for its own. */
+static void statuses(void **state)
+{
+	(void)state;
+	assert_int_equal(vhca_check_status(0), 0);
+	assert_int_equal(vhca_check_status(-ENOMEM), -ENOMEM);
+	assert_int_equal(vhca_check_status(1), -EIO);
+	assert_int_equal(vhca_check_status(INT32_MAX), -EIO);
+	assert_int_equal(vhca_check_status(INT32_MIN), -EIO);
+	assert_int_equal(vhca_check_status(-512), -EIO);
+	assert_int_equal(vhca_check_status(-134), -EIO);
+}
+
+static unsigned int events_of(uint8_t type)
+{
+	struct xenvhca_event ev = { .type = type };
+	unsigned int n = 0, i;
+
+	for (i = 0; i < 256; i++) {
+		ev.event = (uint8_t)i;
+		n += vhca_check_event(&ev);
+	}
+	return n;
+}
+
+static void events(void **state)
+{
+	struct xenvhca_event fatal = { .type = XENVHCA_EVT_QP, .event = 8 };
+	unsigned int type;
+
+	(void)state;
+	assert_int_equal(events_of(XENVHCA_EVT_COMP), 1);
+	assert_int_equal(events_of(XENVHCA_EVT_CQ), 1);
+	assert_int_equal(events_of(XENVHCA_EVT_QP), 8);
+	assert_int_equal(events_of(XENVHCA_EVT_SRQ), 2);
+	assert_int_equal(events_of(XENVHCA_EVT_PORT), 8);
+	assert_int_equal(events_of(0), 0);
+	for (type = 6; type < 256; type++)
+		assert_int_equal(events_of((uint8_t)type), 0);
+	assert_false(vhca_check_event(&fatal));	/* only the port's */
+	fatal.type = XENVHCA_EVT_PORT;
+	assert_true(vhca_check_event(&fatal));
+}
+
+static bool info_with(size_t off, char c, size_t n)
+{
+	struct xenvhca_get_info_rsp info = { .hca = "rxe0", .fw = "1" };
+
+	memset((char *)&info + off, c, n);
+	return vhca_check_info(&info);
+}
+
+static void texts(void **state)
+{
+	struct xenvhca_get_info_rsp info = { .hca = "rxe0" };
+
+	(void)state;
+	memset(info.hca + 5, 0xff, sizeof(info.hca) - 5);
+	assert_true(vhca_check_info(&info));	/* behind the end: cleared */
+	assert_int_equal(info.hca[63], 0);
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hca), 'x',
+			       XENVHCA_NAME_LEN));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, modalias),
+			       'x', XENVHCA_NAME_LEN));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, fw), 'x',
+			       32));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hca),
+			       '\n', 1));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, fw),
+			       '\033', 1));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, modalias),
+			       '\377', 1));
+}
+
+static void lists(void **state)
+{
+	struct xenvhca_mmap_rsp m = { .nr_pages = 100, .count = 48,
+				      .kind = XENVHCA_MMAP_GRANT };
+	struct xenvhca_query_pkey_table_rsp p = { .count = 100 };
+
+	(void)state;
+	assert_true(vhca_check_mmap(&m, 0, 100));
+	assert_false(vhca_check_mmap(&m, 53, 100));
+	assert_false(vhca_check_mmap(&m, 100, 100));
+	assert_false(vhca_check_mmap(&m, ~0u, 100));
+	assert_false(vhca_check_mmap(&m, 0, 99));
+	m.count = 49;
+	assert_false(vhca_check_mmap(&m, 0, 100));
+	m.count = 0;
+	assert_false(vhca_check_mmap(&m, 0, 100));
+	m.count = 1;
+	m.kind = 2;
+	assert_false(vhca_check_mmap(&m, 0, 100));
+	assert_true(vhca_check_pkeys(&p));
+	p.count = 101;
+	assert_false(vhca_check_pkeys(&p));
+	p.count = 0;
+	assert_false(vhca_check_pkeys(&p));
+}
+
+static void gids(void **state)
+{
+	struct xenvhca_query_gid_table_rsp g = { .count = 2, .next = 9 };
+	uint32_t end = 0;
+
+	(void)state;
+	g.gid[0].index = 3;
+	g.gid[1].index = 8;
+	assert_true(vhca_check_gids(&g, 3, 1024, &end));
+	assert_int_equal(end, 9);
+	assert_true(vhca_check_gids(&g, 0, 9, &end));
+	assert_false(vhca_check_gids(&g, 4, 1024, &end));  /* before first */
+	assert_false(vhca_check_gids(&g, 0, 8, &end));	/* behind the end */
+	assert_false(vhca_check_gids(&g, 9, 1024, &end));  /* no progress */
+	g.gid[1].index = 3;
+	assert_false(vhca_check_gids(&g, 0, 1024, &end));  /* twice */
+	g.count = 9;
+	assert_false(vhca_check_gids(&g, 0, 1024, &end));
+	g.count = ~0u;
+	assert_false(vhca_check_gids(&g, 0, 1024, &end));
+	g.count = 0;
+	g.next = 0;
+	assert_true(vhca_check_gids(&g, 7, 16, &end));
+	assert_int_equal(end, 16);
+	g.next = ~0u;
+	assert_true(vhca_check_gids(&g, 7, 16, &end));
+	assert_int_equal(end, 16);
+}
+
+static void numbers(void **state)
+{
+	struct xenvhca_qp_attr a = { .qp_state = 6, .cur_qp_state = 6 };
+
+	(void)state;
+	assert_true(vhca_check_cqe(127, 100));
+	assert_false(vhca_check_cqe(99, 100));
+	assert_false(vhca_check_cqe(0x80000000u, 100));
+	assert_false(vhca_check_cqe(~0u, 100));
+	assert_true(vhca_check_qp(&a));
+	a.qp_state = 7;
+	assert_false(vhca_check_qp(&a));
+	a.qp_state = 0;
+	a.cur_qp_state = 255;
+	assert_false(vhca_check_qp(&a));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(response_index),
+		cmocka_unit_test(other_indices),
+		cmocka_unit_test(responses), cmocka_unit_test(statuses),
+		cmocka_unit_test(events), cmocka_unit_test(texts),
+		cmocka_unit_test(lists), cmocka_unit_test(gids),
+		cmocka_unit_test(numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Floods: commands over max-cmd-rate wait while destroy commands pass, events
+ * over max-evt-rate become one flag, kicks that name nothing cost nothing but
+ * a counter, a full event ring loses events and says so.
+ */
+#include "util.h"
+#include "wire.h"
+
+#define RATE 20u
+
+static unsigned int answers(struct world *w, uint16_t op)
+{
+	struct xenvhca_response rsp;
+	unsigned int n = 0;
+
+	while (loop_get_response(w->a.loop, &rsp)) {
+		assert_int_equal(rsp.op, op);
+		n++;
+	}
+	return n;
+}
+
+/* Waits as the worker would and runs again; false: nothing waits any more. */
+static bool wait_and_run(struct wire *w)
+{
+	int ms = be_cmdq_run(&w->dev, &w->q, false);
+
+	if (ms > 0)
+		usleep((unsigned int)ms * 1000u);
+	return ms >= 0;
+}
+
+static void command_rate(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request req = wire_req(XENVHCA_OP_QUERY_PORT, 0);
+	uint64_t start;
+	unsigned int i, n;
+
+	w->a.dev.quota.cmd = (struct be_bucket){ .rate = RATE };
+	for (i = 0; i < 60; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	start = be_now_ns();
+	wire_run(&w->a);
+	n = answers(w, XENVHCA_OP_QUERY_PORT);
+	assert_in_range(n, RATE, RATE + 2);	/* one second deep */
+	/* a destroy command does not wait behind them */
+	wire_good(&w->c, XENVHCA_OP_DEREG_MR, &req);
+	assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	assert_int_equal(answers(w, XENVHCA_OP_DEREG_MR), 1);
+	while (n < RATE + 10 && wait_and_run(&w->a))
+		n += answers(w, XENVHCA_OP_QUERY_PORT);
+	/* ten more at RATE per second */
+	assert_true(be_now_ns() - start >= 9 * BE_NSEC / RATE);
+	assert_false(w->a.dev.fault);
+	world_bystander(w);
+}
+
+/* Waiting requests are dropped with the device, and nothing leaks. */
+static void closed_while_waiting(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request req;
+	unsigned int i;
+
+	w->a.dev.quota.cmd = (struct be_bucket){ .rate = 1 };
+	wire_good(&w->c, XENVHCA_OP_REG_MR, &req);
+	for (i = 0; i < 60; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	assert_true(w->a.q.n > 50);
+}
+
+static void event_rate(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_event ev;
+	unsigned int i, n = 0;
+
+	w->a.dev.quota.evt = (struct be_bucket){ .rate = RATE };
+	for (i = 0; i < 1000; i++)
+		be_event_push(&w->a.dev, XENVHCA_EVT_PORT, 9, 0);
+	while (loop_get_event(w->a.loop, &ev))
+		n++;
+	assert_in_range(n, RATE, RATE + 2);
+	assert_true(loop_take_overflow(w->a.loop));
+	assert_int_equal(w->a.dev.stats.events + w->a.dev.stats.events_dropped,
+			 1000);
+}
+
+static void event_ring_full(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_event ev;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < 1000; i++)
+		be_event_push(&w->a.dev, XENVHCA_EVT_COMP, 0, i);
+	while (loop_get_event(w->a.loop, &ev))
+		assert_int_equal(ev.handle, n++);	/* none overwritten */
+	assert_int_equal(n, XENVHCA_EVT_ENTRIES);
+	assert_true(loop_take_overflow(w->a.loop));
+	assert_false(loop_take_overflow(w->a.loop));
+	be_event_push(&w->a.dev, XENVHCA_EVT_COMP, 0, 5);
+	assert_int_equal(loop_get_event(w->a.loop, &ev), 1);
+}
+
+/* Every kind of kick that names nothing, or not what it should. */
+static void bad_kicks(void **state)
+{
+	struct world *w = *state;
+	const uint32_t handle[] = {
+		0, 1, ~0u, NO_HANDLE, w->c.uc, w->c.pd, w->c.mr, w->c.srq,
+	};
+	struct xenvhca_kick k;
+	unsigned int type, flags;
+	struct snap s;
+	size_t i;
+
+	world_snap(w, &s);
+	for (type = 0; type < 256; type++)
+		for (flags = 0; flags < 256; flags += 5)
+			for (i = 0; i < COUNT(handle); i++) {
+				k = (struct xenvhca_kick){
+					(uint8_t)type, (uint8_t)flags, 0,
+					handle[i],
+				};
+				be_kick(&w->a.dev, &k);
+			}
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 0);
+	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 0);
+	assert_int_equal(w->a.dev.stats.events, 0);
+	world_same(w, &s, "bad kicks");
+}
+
+static void swapped_kicks(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_kick k = { XENVHCA_KICK_ARM, 0, 0, w->c.qp };
+
+	be_kick(&w->a.dev, &k);
+	k = (struct xenvhca_kick){ XENVHCA_KICK_SEND, 0, 0, w->c.cq };
+	be_kick(&w->a.dev, &k);
+	k = (struct xenvhca_kick){ XENVHCA_KICK_SEND, 1, 0, w->c.qp };
+	be_kick(&w->a.dev, &k);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 0);
+	k.flags = 0;
+	be_kick(&w->a.dev, &k);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 1);
+}
+
+/* Kicks for queues that are destroyed meanwhile by the command thread. */
+static void kicks_while_destroyed(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_kick k = { .type = XENVHCA_KICK_SEND };
+	struct xenvhca_request req;
+	unsigned int i, j;
+
+	assert_int_equal(be_kick_start(&w->a.dev), 0);
+	for (i = 0; i < 100; i++) {
+		wire_good(&w->c, XENVHCA_OP_CREATE_QP, &req);
+		assert_int_equal(wire_call(&w->a, &req), 0);
+		k.handle = w->a.rsp.u.create_qp.handle;
+		for (j = 0; j < 2; j++)
+			loop_put_kick(w->a.loop, &k);
+		req = wire_req(XENVHCA_OP_DESTROY_QP, w->c.uc);
+		req.u.handle.handle = k.handle;
+		assert_int_equal(wire_call(&w->a, &req), 0);
+	}
+	be_kick_stop(&w->a.dev);
+	assert_false(w->a.dev.fault);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(command_rate, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(closed_while_waiting,
+						world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(event_rate, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(event_ring_full, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(bad_kicks, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(swapped_kicks, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(kicks_while_destroyed,
+						world_setup, world_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, wire_group_setup,
+				      wire_group_teardown);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The requests that the other tests spoil are good ones: each op succeeds as
+ * it is, an op that does not exist is refused and is no reason to disconnect.
+ */
+#include "wire.h"
+
+/* What has to be there first, or gone, for the op to succeed. */
+static void prepare(struct world *w, uint16_t op)
+{
+	struct xenvhca_request req;
+	uint16_t first[8];
+	unsigned int i, n = 0;
+
+	switch (op) {
+	case XENVHCA_OP_DETACH_MCAST:
+		first[n++] = XENVHCA_OP_ATTACH_MCAST;
+		break;
+	case XENVHCA_OP_MUNMAP:
+		first[n++] = XENVHCA_OP_MMAP;
+		break;
+	case XENVHCA_OP_DESTROY_CQ:
+	case XENVHCA_OP_DESTROY_SRQ:
+	case XENVHCA_OP_DEALLOC_PD:
+		first[n++] = XENVHCA_OP_DESTROY_QP;
+		break;
+	}
+	if (op == XENVHCA_OP_DEALLOC_PD) {
+		first[n++] = XENVHCA_OP_DESTROY_SRQ;
+		first[n++] = XENVHCA_OP_DEREG_MR;
+		first[n++] = XENVHCA_OP_DEALLOC_MW;
+		first[n++] = XENVHCA_OP_DESTROY_AH;
+	}
+	for (i = 0; i < n; i++) {
+		wire_good(&w->c, first[i], &req);
+		assert_int_equal(wire_call(&w->a, &req), 0);
+	}
+	if (op != XENVHCA_OP_DEALLOC_PD && op != XENVHCA_OP_DESTROY_CQ)
+		return;
+	req = wire_req(XENVHCA_OP_DESTROY_QP, w->c.uc);
+	req.u.handle.handle = w->c.ud;
+	assert_int_equal(wire_call(&w->a, &req), 0);
+}
+
+static void all_ops(void **state)
+{
+	struct xenvhca_request req;
+	struct world *w = *state;
+	uint16_t op;
+
+	for (op = 0; op < XENVHCA_OP_MAX; op++) {
+		if (!wire_good(&w->c, op, &req))
+			continue;
+		prepare(w, op);
+		if (wire_call(&w->a, &req))
+			fail_msg("%s: %d", wire_op_name[op], w->a.rsp.status);
+		/* a new context for the next op, the old one with all in it */
+		if (op == XENVHCA_OP_DEALLOC_UCONTEXT)
+			req.op = 0;
+		else
+			req = wire_req(XENVHCA_OP_DEALLOC_UCONTEXT, w->c.uc);
+		if (req.op)
+			assert_int_equal(wire_call(&w->a, &req), 0);
+		ctx_make(&w->a, &w->c);
+	}
+}
+
+static void unknown_ops(void **state)
+{
+	struct xenvhca_request req;
+	struct world *w = *state;
+	struct snap s;
+	uint32_t op;
+
+	world_snap(w, &s);
+	for (op = 0; op < 0x10000; op += op < 0x180 ? 1 : 251) {
+		if (op < XENVHCA_OP_MAX && wire_op_name[op])
+			continue;
+		req = wire_req((uint16_t)op, w->c.uc);
+		assert_int_equal(wire_call(&w->a, &req), -95);
+	}
+	world_same(w, &s, "unknown ops");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(all_ops, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(unknown_ops, world_setup,
+						world_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, wire_group_setup,
+				      wire_group_teardown);
+}
