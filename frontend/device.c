@@ -485,8 +485,10 @@ static void vhca_refresh_work(struct work_struct *work)
 	}
 }
 
-/* Not more often than this, whatever the backend says: each one costs commands,
- * and events that ib_uverbs keeps until every process has read them. */
+/*
+ * Not more often than this, whatever the backend says: each one costs commands,
+ * and events that ib_uverbs keeps until every process has read them.
+ */
 void vhca_device_refresh(struct vhca_dev *dev)
 {
 	unsigned long next = READ_ONCE(dev->refreshed) + VHCA_REFRESH_GAP;

@@ -248,8 +248,10 @@ int vhca_ring_kick(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 /* ---- event.c: one copied event to ib_core; any context, also upcalls ---- */
 void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
 void vhca_event_overflow(struct vhca_dev *dev);
-/* How many events the backend may send: before a CQ is armed; when an object
- * is made or modified. More are ignored. */
+/*
+ * How many events the backend may send: before a CQ is armed; when an object
+ * is made or modified. More are ignored.
+ */
 void vhca_event_armed(struct vhca_cq *cq);
 void vhca_event_recharge(atomic_t *credit);
 
