@@ -90,7 +90,8 @@ struct be_obj *be_handle_get(struct be_handles *h, uint32_t handle,
 /* ---- device ---- */
 struct be_stats {
 	uint64_t cmds, cmd_errors, kicks, kick_spins, kick_sleeps, events,
-		 events_dropped, faults, rate_waits;
+		 events_dropped, faults, rate_waits,
+		 map_pages, map_ns, unmap_ns;	/* guest memory */
 };
 struct be_dev {
 	int domid, devid;

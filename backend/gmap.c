@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "obj.h"
+#include "util.h"
 
 #define PER_PAGE XENVHCA_GREFS_PER_PAGE
 
@@ -121,6 +122,21 @@ static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
 	return err;
 }
 
+/* What mapping costs is most of what a registration costs: counted. */
+static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n)
+{
+	uint64_t begin = be_now_ns();
+	void *addr = dev->t->ops->map(dev->t, ref, n);
+	int err = errno;
+
+	if (addr) {
+		BE_STAT_ADD(dev, map_pages, n);
+		BE_STAT_ADD(dev, map_ns, be_now_ns() - begin);
+	}
+	errno = err;
+	return addr;
+}
+
 static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
 		     struct be_gmap *g)
 {
@@ -132,7 +148,7 @@ static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
 		return -ENOMEM;
 	err = refs_read(dev, p, ref);
 	if (!err) {
-		addr = dev->t->ops->map(dev->t, ref, p->nr_pages);
+		addr = timed_map(dev, ref, p->nr_pages);
 		if (addr)
 			*g = (struct be_gmap){ addr, p->nr_pages };
 		else
@@ -166,9 +182,13 @@ int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
 
 void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g)
 {
+	uint64_t begin;
+
 	if (!g->addr)
 		return;
+	begin = be_now_ns();
 	dev->t->ops->unmap(dev->t, g->addr, g->nr_pages);
+	BE_STAT_ADD(dev, unmap_ns, be_now_ns() - begin);
 	be_quota_give_pages(&dev->quota, g->nr_pages);
 	*g = (struct be_gmap){};
 }

@@ -35,6 +35,10 @@ static void be_stats_counters(FILE *out, const struct be_stats *s)
 	fprintf(out, "\"events\":%llu,\"events_dropped\":%llu,",
 		(unsigned long long)s->events,
 		(unsigned long long)s->events_dropped);
+	fprintf(out, "\"map_pages\":%llu,\"map_ns\":%llu,\"unmap_ns\":%llu,",
+		(unsigned long long)s->map_pages,
+		(unsigned long long)s->map_ns,
+		(unsigned long long)s->unmap_ns);
 	fprintf(out, "\"faults\":%llu,\"rate_waits\":%llu},",
 		(unsigned long long)s->faults,
 		(unsigned long long)s->rate_waits);

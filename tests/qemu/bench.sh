@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Latency and bandwidth, natively in dom0 and in guests, in one boot: PV guests
+# against the PV dom0, like with like; PVH guests in rows of their own, because
+# under emulation they also pay for emulated nested paging. Raw lines go to
+# $SCENARIO_DIR, tests/bench/report.py makes the table and bench.json of them.
+# limit: 1500
+. ./lib.sh
+. ./vhca.sh
+
+raw=$SCENARIO_DIR/raw
+mkdir -p "$raw"
+
+# data_native: both sides in dom0.
+data_native() {
+	vhca-bench -s -d rxe0 --data >/dev/null &
+	sleep 0.5
+	vhca-bench -d rxe0 --data 127.0.0.1 >"$raw/native.data"
+	wait $!
+}
+
+# data_guests NAME SERVER CLIENT
+data_guests() {
+	guest_sh -t 300 "$2" 'vhca-bench -s --data' >/dev/null &
+	sleep 0.7
+	counters "$3" >"$raw/$1.before"
+	guest_sh -t 300 "$3" "vhca-bench --data $(guest_ip "$2")" \
+		>"$raw/$1.data"
+	wait $!
+}
+
+# Commands sent by the frontend of a guest so far.
+counters() {
+	guest_sh "$1" "mountpoint -q /sys/kernel/debug ||
+		mount -t debugfs debugfs /sys/kernel/debug
+		cat $DBG_FRONT/vhca0/stats"
+}
+
+# quiet_path NAME GUEST PEER: the counter of commands does not move while
+# 10,000 messages are sent and polled for.
+quiet_path() {
+	local before after
+	guest_sh -t 120 "$3" 'vhca-xfer -s --traffic 6' >/dev/null &
+	sleep 0.7
+	guest_sh -t 120 "$2" "vhca-xfer --traffic 6 $(guest_ip "$3")" \
+		>/tmp/quiet &
+	wait_until 20 grep -q '^t=2 ' /tmp/quiet || fail "no traffic"
+	before=$(counters "$2" | awk '$1 == "cmds" { print $2 }')
+	wait_until 20 grep -q '^t=5 ' /tmp/quiet || fail "traffic stopped"
+	after=$(counters "$2" | awk '$1 == "cmds" { print $2 }')
+	wait
+	note "$1: commands before $before, after $after"
+	check "$1: no command on the post/poll path" [ "$before" = "$after" ]
+}
+
+# evtchn NAME GUEST: round trip of an event channel, dom0 <-> guest.
+evtchn() {
+	local port
+	guest_sh -t 60 "$2" 'evtchn-rtt serve 0' >/tmp/port 2>&1 &
+	wait_until 10 grep -q . /tmp/port || fail "no event channel"
+	port=$(head -n 1 /tmp/port)
+	evtchn-rtt measure "$(guest_domid "$2")" "$port" 1000 >"$raw/$1.evtchn"
+	guest_sh "$2" 'pkill evtchn-rtt' || true
+	wait
+}
+
+# attach_time NAME GUEST: from the operator's command to an active port.
+attach_time() {
+	local i t
+	: >"$raw/$1.attach"
+	for i in 1 2 3 4 5; do
+		vhcactl detach "$2" all
+		t=$(date +%s%N)
+		vhcactl attach "$2" hca=rxe0
+		until guest_sh "$2" 'ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE'; do
+			sleep 0.02
+		done
+		echo $((($(date +%s%N) - t) / 1000)) >>"$raw/$1.attach"
+	done
+}
+
+# measure NAME TYPE: two guests of one type; only they run meanwhile.
+measure() {
+	step "$1: guests"
+	guests_with_vhca "$2" "a$1" "$2" "b$1"
+	step "$1: control verbs"
+	guest_sh -t 400 "a$1" 'vhca-bench --control' >"$raw/$1.control"
+	vhcactl stats --json "a$1" 0 >"$raw/$1.stats"
+	step "$1: data"
+	data_guests "$1" "b$1" "a$1"
+	step "$1: counters, event channel, attach"
+	quiet_path "$1" "a$1" "b$1"
+	evtchn "$1" "a$1"
+	attach_time "$1" "a$1"
+	vhcactl detach "a$1" all
+	vhcactl detach "b$1" all
+	guest_destroy "a$1"
+	guest_destroy "b$1"
+}
+
+step "native"
+backend_start
+vhca-bench -d rxe0 --control >"$raw/native.control"
+data_native
+measure pv pv
+measure pvh pvh
+check "all figures are there" [ "$(cat "$raw"/*.data | wc -l)" -ge 27 ]
