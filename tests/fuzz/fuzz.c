@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Input and device of the fuzz targets, see fuzz.h.
+ */
+#include <stdlib.h>
+
+#include "fuzz.h"
+#include "tests/unit/fake_priv.h"
+
+void in_bytes(struct input *in, void *dst, size_t n)
+{
+	size_t have = n < in->left ? n : in->left;
+
+	memset(dst, 0, n);
+	if (have)
+		memcpy(dst, in->p, have);
+	in->p += have;
+	in->left -= have;
+}
+
+uint8_t in_u8(struct input *in)
+{
+	uint8_t v;
+
+	in_bytes(in, &v, sizeof(v));
+	return v;
+}
+
+uint16_t in_u16(struct input *in)
+{
+	uint16_t v;
+
+	in_bytes(in, &v, sizeof(v));
+	return v;
+}
+
+uint32_t in_u32(struct input *in)
+{
+	uint32_t v;
+
+	in_bytes(in, &v, sizeof(v));
+	return v;
+}
+
+static void kernel(void)
+{
+	static bool installed;
+
+	if (installed)
+		return;
+	PROMISE(!fake_install());
+	atexit(fake_remove);
+	installed = true;
+}
+
+struct xenvhca_request wire_req(uint16_t op, uint32_t uc)
+{
+	struct xenvhca_request req;
+
+	memset(&req, 0, sizeof(req));
+	req.op = op;
+	req.ucontext = uc;
+	return req;
+}
+
+int fuzz_call(struct fuzz *f, const struct xenvhca_request *req)
+{
+	const struct xenvhca_response *rsp = &f->rsp;
+	uint32_t handle;
+
+	memset(&f->rsp, 0xa5, sizeof(f->rsp));
+	be_dispatch(&f->dev, req, &f->rsp);
+	PROMISE(rsp->id == req->id && rsp->op == req->op);
+	PROMISE(!rsp->reserved && !rsp->reserved1);
+	PROMISE(rsp->status <= 0 && rsp->status >= -133);
+	PROMISE(rsp->out_len <= XENVHCA_UDATA_SIZE);
+	PROMISE(!rsp->status || !rsp->out_len);
+	memcpy(&handle, rsp->u.raw, sizeof(handle));
+	if (!rsp->status && req->op >= XENVHCA_OP_ALLOC_UCONTEXT)
+		f->handle[f->nr_handles++ % FUZZ_HANDLES] = handle;
+	return rsp->status;
+}
+
+static uint32_t make(struct fuzz *f, uint16_t op)
+{
+	struct xenvhca_request req;
+	uint32_t handle;
+
+	PROMISE(wire_good(&f->c, op, &req));
+	PROMISE(!fuzz_call(f, &req));
+	memcpy(&handle, f->rsp.u.raw, sizeof(handle));
+	return handle;
+}
+
+static void make_objects(struct fuzz *f)
+{
+	struct xenvhca_request req;
+
+	f->c.cq = make(f, XENVHCA_OP_CREATE_CQ);
+	memcpy(&f->c.cq_offset, f->rsp.udata, sizeof(f->c.cq_offset));
+	memcpy(&f->c.cq_size, f->rsp.udata + 8, sizeof(f->c.cq_size));
+	f->c.srq = make(f, XENVHCA_OP_CREATE_SRQ);
+	f->c.qp = make(f, XENVHCA_OP_CREATE_QP);
+	wire_good(&f->c, XENVHCA_OP_CREATE_QP, &req);
+	req.u.create_qp.qp_type = 4;
+	PROMISE(!fuzz_call(f, &req));
+	f->c.ud = f->rsp.u.create_qp.handle;
+	f->c.mr = make(f, XENVHCA_OP_REG_MR);
+	f->c.mw = make(f, XENVHCA_OP_ALLOC_MW);
+	f->c.ah = make(f, XENVHCA_OP_CREATE_AH);
+}
+
+void fuzz_open(struct fuzz *f, bool objects)
+{
+	kernel();
+	memset(f, 0, sizeof(*f));
+	be_log_level = BE_ERR;
+	fake.next_ring = 4096;		/* no ring of an earlier input lives */
+	fake_fail(0, 0, 0);
+	f->loop = loop_new(WIRE_PAGES, 0);
+	PROMISE(f->loop && !be_dev_init(&f->dev, 1, 0));
+	strcpy(f->dev.hca, "rxe0");
+	f->dev.t = loop_transport(f->loop);
+	/* one line per input would be most of the work */
+	f->dev.log_bucket.rate = 1;
+	f->dev.log_bucket.last_ns = UINT64_MAX / 2;
+	PROMISE(!be_dev_open(&f->dev));
+	f->dev.quota.max_pages = 8192;
+	f->c.uc = make(f, XENVHCA_OP_ALLOC_UCONTEXT);
+	f->c.pd = make(f, XENVHCA_OP_ALLOC_PD);
+	if (objects)
+		make_objects(f);
+}
+
+void fuzz_close(struct fuzz *f)
+{
+	unsigned int t;
+
+	be_dev_close(&f->dev);
+	f->dev.t->ops->close(f->dev.t);
+	PROMISE(!loop_mapped(f->loop) && !loop_granted(f->loop));
+	PROMISE(!loop_errors(f->loop));
+	PROMISE(!fake_live_all() && !fake_files() && !fake_vmas());
+	PROMISE(!fake_violations());
+	PROMISE(!f->dev.quota.used_pages && !f->dev.fault);
+	for (t = 0; t < BE_TYPES; t++)
+		PROMISE(!f->dev.quota.used[t]);
+	be_dev_fini(&f->dev);
+	loop_free(f->loop);
+}

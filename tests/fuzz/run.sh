@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Builds the fuzz targets with clang (libFuzzer, address and undefined-behaviour
+# sanitizers) and runs each for a bounded number of inputs. A crash leaves its
+# input in the build folder, with the command that repeats it.
+#
+#   tests/fuzz/run.sh [-n RUNS] [-t SECONDS] [TARGET...]
+#
+# FUZZ_BUILD=DIR  where to build and keep the corpora that grow
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+runs=2000 seconds=3
+while getopts n:t: opt; do
+	case $opt in
+	n) runs=$OPTARG ;;
+	t) seconds=$OPTARG ;;
+	*) sed -n '5,13s/^# \{0,1\}//p' "$0" >&2; exit 99 ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+CLANG=${CLANG:-clang}
+if ! echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+	"$CLANG" -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null; then
+	echo "SKIP: $CLANG with libFuzzer is not installed (make deps)"
+	exit 77
+fi
+
+if [ -n "${FUZZ_BUILD:-}" ]; then
+	build=$FUZZ_BUILD
+elif [ -f ./config.status ]; then
+	build=$PWD/tests/fuzz
+else
+	build=$(mktemp -d)
+	trap 'rm -rf "$build"' EXIT
+fi
+mkdir -p "$build"
+
+flags="-std=gnu11 -g -O1 -Wall -D_GNU_SOURCE -D__XEN_TOOLS__
+	-fsanitize=address,undefined -fno-sanitize-recover=all
+	-I$top -I$top/include -I$top/backend"
+# What runs without Xen, as in libvhcabe.a, and what the targets add to it.
+sources="$(cd "$top" && ls backend/*.c | grep -v -e /main.c -e /worker.c \
+	-e /supervisor.c -e /lock.c -e /stats.c -e /ring_xen.c -e /gntdev.c)
+	frontend/check.c frontend/provider.c frontend/provider_rxe.c
+	xenstore/node.c xenstore/state.c xenstore/scan.c
+	tools/vhcactl/keys.c tests/unit/fake_cmd.c tests/unit/fake_uverbs.c
+	tests/wire/good.c tests/fuzz/fuzz.c"
+targets=${*:-$(cd "$top/tests/fuzz" && ls fuzz_*.c | sed 's/\.c$//')}
+
+# Objects are kept: only what is older than any header is compiled anew.
+newest=$(cd "$top" && find backend frontend include tests tools xenstore \
+	-name '*.h' -newer "$build/stamp" 2>/dev/null | head -n 1) || true
+[ -e "$build/stamp" ] && [ -z "$newest" ] || rm -f "$build"/*.o
+: >"$build/stamp"
+objects=
+jobs=$(nproc)
+list=$build/compile
+: >"$list"
+for s in $sources; do
+	o=$build/$(echo "$s" | tr / _).o
+	objects="$objects $o"
+	[ "$o" -nt "$top/$s" ] || printf '%s %s\n' "$top/$s" "$o" >>"$list"
+done
+# shellcheck disable=SC2086
+xargs -r -n 2 -P "$jobs" sh -c "$CLANG $(echo $flags) -fsanitize=fuzzer-no-link \
+	-c \"\$0\" -o \"\$1\"" <"$list"
+
+failed=0
+for t in $targets; do
+	# shellcheck disable=SC2086
+	"$CLANG" $flags -fsanitize=fuzzer "$top/tests/fuzz/$t.c" $objects \
+		-lxenstore -lpthread -o "$build/$t"
+	mkdir -p "$build/corpus/$t"
+	python3 "$top/tests/fuzz/seeds.py" "$t" "$build/corpus/$t"
+	if "$build/$t" -runs="$runs" -max_total_time="$seconds" -max_len=4096 \
+		-timeout=20 -rss_limit_mb=1024 -print_final_stats=1 \
+		-artifact_prefix="$build/$t." "$build/corpus/$t" \
+		>"$build/$t.log" 2>&1; then
+		echo "ok   $t: $(sed -n 's/^stat::number_of_executed_units: *//p' \
+			"$build/$t.log") inputs, $(sed -n \
+			's/.* cov: \([0-9]*\) .*/\1/p' "$build/$t.log" |
+			tail -n 1) edges"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $t; the end of its log:"
+		tail -n 40 "$build/$t.log"
+		echo "     again: $build/$t $build/$t.crash-*"
+	fi
+done
+[ "$failed" -eq 0 ]

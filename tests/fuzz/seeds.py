@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Seed inputs of a fuzz target:  tests/fuzz/seeds.py TARGET FOLDER
+"""Writes the first inputs of a corpus."""
+import os
+import random
+import struct
+import sys
+
+
+def requests():
+    """Every op alone, good and with one word spoilt, and short sequences."""
+    ops = list(range(0x10, 0x40))
+    for op in ops:
+        yield bytes([0, op, 0])
+        yield bytes([0, op, 1, 8, 16, 0, 0xff, 0xff, 0xff, 0x7f])
+        yield bytes([0, op, 2, 9, 16, 0, 3, 0, 0, 0, 8, 4, 0, 1, 0, 0, 0])
+    yield bytes([0] + [b for op in ops for b in (op, 0)])
+    yield bytes([0] + [b for op in (0x30, 0x1a, 0x33, 0x2c, 0x1a, 0x2e, 0x19)
+                       for b in (op, 0)])
+
+
+def pages():
+    """Lists of each level, right and wrong."""
+    for nr, level in ((1, 0), (8, 0), (100, 1), (1024, 1), (2000, 1),
+                      (4096, 2), (9, 0), (0, 0), (5000, 2)):
+        refs = [8 + i for i in range(8)]
+        used = {0: nr, 1: (nr + 1023) // 1024, 2: 1}[level]
+        refs = [r if i < used else 0 for i, r in enumerate(refs)]
+        yield struct.pack("<IB3x8IB", nr, level, *refs, 23) + \
+            struct.pack("<HI4H4H", min(nr, 1024), 9, *([0] * 8)) * 4
+
+
+def specs():
+    """Specifications of a device."""
+    yield b"hca=rxe0"
+    yield b"hca=rxe0,port=1,backend=dom1,max-qp=64"
+    yield b" hca = rxe0 , spin-us=0,max-evt-rate=10000000,max-pinned-mb=1"
+    yield b"hca=,port=0,colour=red,,=,hca"
+    yield b"hca=" + b"x" * 200
+
+
+def nodes():
+    """Counted strings, as the fake xenstore reads them."""
+    def packed(values):
+        return b"".join(bytes([len(v)]) + v for v in values)
+    conf = [b"/local/domain/1/device/vhca/0", b"1", b"rxe0"] + [b"64"] * 10 + \
+        [b"2048", b"0", b"100000", b"50", b"1"]
+    front = [b"1", b"4"] + [b"%d" % i for i in range(8, 26)] + [b"3"] * 3
+    yield packed([b"4"]) + b"\1" + packed(conf)
+    yield packed([b"4"]) + b"\0" + packed(front)
+    yield packed([b"1"]) + b"\0" + packed([b"1", b"5"])
+    yield packed([b"9"]) + b"\0" + packed([b"2"])
+    yield packed([b"-1"]) + b"\1" + packed([b"", b"99999999999999999999"])
+
+
+def main():
+    """Write one file per seed; random bytes for targets without a list."""
+    target, folder = sys.argv[1:3]
+    rnd = random.Random(target)
+    seeds = {"fuzz_request": requests, "fuzz_pages": pages,
+             "fuzz_vhcactl_keys": specs, "fuzz_xenstore": nodes}.get(target)
+    if seeds is None:
+        def seeds():
+            for n in (16, 64, 256, 600, 1024, 2048):
+                yield rnd.randbytes(n)
+                yield bytes(rnd.choice((0, 1, 2, 8, 255)) for _ in range(n))
+    for i, data in enumerate(seeds()):
+        with open(os.path.join(folder, f"seed-{i:03}"), "wb") as f:
+            f.write(data)
+
+
+if __name__ == "__main__":
+    main()
