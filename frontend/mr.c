@@ -22,12 +22,24 @@
 	 IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB |	\
 	 IB_ACCESS_OPTIONAL)
 
+/* What ib_umem_get() refuses anyway, so that it is told apart from too much. */
+static bool vhca_mr_range_ok(u64 start, u64 length)
+{
+	u64 end = start + length;
+
+	return length && end >= start && PAGE_ALIGN(end) >= end &&
+	       (PAGE_ALIGN(end) - (start & PAGE_MASK)) >> PAGE_SHIFT <=
+		       UINT_MAX;
+}
+
 static struct vhca_mem *vhca_mr_mem(struct vhca_dev *dev, u64 start,
 				    u64 length, u64 iova, int access,
 				    struct xenvhca_reg_mr_req *req)
 {
 	struct vhca_mem *mem;
 
+	if (!vhca_mr_range_ok(start, length))
+		return ERR_PTR(-EINVAL);
 	if (length > dev->attr.max_mr_size) {
 		ibdev_dbg(&dev->ibdev,
 			  "MR of %llu bytes: max_mr_size is %llu, see max_grant_frames of the guest\n",
