@@ -66,12 +66,9 @@ dom0_modules=(
 	mlx5_ib mlx4_ib ib_mthca
 )
 
-case "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" in
-bookworm) suite=bookworm ;;
-*)	suite=${VHCA_SUITE:-bookworm} ;;
-esac
+suite=bookworm
 
-key=$( { echo "$suite ${VHCA_MIRROR:-}"; cat "$here/image.sh"; echo "$KVER"; } |
+key=$( { cat "$here/image.sh"; echo "$KVER"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
 if [ "${1:-}" = --path ] || [ -e "$cache/complete" ]; then
@@ -104,8 +101,9 @@ unpack_packages() {
 		--include="$list" "$suite" "$work/all.tar" \
 		${VHCA_MIRROR:+"$VHCA_MIRROR"} >"$work/log" 2>&1 || {
 		tail -n 20 "$work/log" >&2
-		say "mmdebstrap failed: is the Debian mirror reachable?" \
-			"Set VHCA_MIRROR to use another one."
+		say "mmdebstrap failed. Is the Debian mirror reachable" \
+			"(VHCA_MIRROR names another one)? If it no longer has" \
+			"linux-image-$KVER: apt-get install linux-headers-amd64"
 		exit 1
 	}
 	mkdir "$all"
