@@ -662,6 +662,12 @@ static int frame_ex(struct call *c, const struct method *m, const uint8_t *p,
 	return 0;
 }
 
+const void *fake_last_in(size_t *len)
+{
+	*len = fake.last_in_len;
+	return fake.last_in;
+}
+
 static int fake_call(int fd, const uint8_t *p, size_t len)
 {
 	struct call c = { .f = fake_file_find(fd) };
@@ -683,6 +689,8 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 		fake.violations++;
 		return err;
 	}
+	memcpy(fake.last_in, c.in, c.in_len);
+	fake.last_in_len = c.in_len;
 	if (!c.f->context && m->run != do_get_context)
 		return -EINVAL;
 	if (fake.fail_n && fake.fail_cmd == cmd && !--fake.fail_n)

@@ -37,6 +37,8 @@ extern struct fake {
 	uint32_t fail_cmd;
 	unsigned int fail_n;
 	int fail_err, fail_open, fail_mmap;
+	uint8_t last_in[256];
+	size_t last_in_len;
 } fake;
 
 struct fake_file *fake_file_find(int fd);

@@ -61,6 +61,8 @@ unsigned int fake_violations(void);
 struct fake_obj *fake_nth(enum fake_type type, unsigned int n);
 /* The kernel's own view of the queue memory at an mmap offset. */
 void *fake_ring(uint64_t offset);
+/* Driver data of the last command: what the kernel would have seen. */
+const void *fake_last_in(size_t *len);
 /* Deliver an event to the file that owns obj. */
 void fake_comp_event(const struct fake_obj *cq);
 void fake_async_event(const struct fake_obj *obj, uint32_t event);
