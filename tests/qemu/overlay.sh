@@ -7,7 +7,7 @@
 #   IMAGES  folder printed by image.sh      BUILD  the project's build folder
 #   OUT     gets overlay.cpio, to be appended to dom0.cpio
 # Taken along when present: BUILD/kmod/**/*.ko, BUILD/stage (an installation
-# with DESTDIR), programs of BUILD/tests/{verbs,helper,hostile}, udev rules, and every folder or file in
+# with DESTDIR), programs of BUILD/tests/{verbs,helper,hostile,bench}, udev rules, and every folder or file in
 # OVERLAY_EXTRA (a space-separated list; laid over both roots).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -54,7 +54,7 @@ add_programs() {
 	mkdir -p "$root/usr/bin" "$root/usr/sbin"
 	cp "$work/vhca-agent" "$root/usr/sbin/"
 	[ ! -d "$build/stage" ] || merge_tree "$build/stage" "$root"
-	for f in "$build"/tests/{verbs,helper,hostile}/*; do
+	for f in "$build"/tests/{verbs,helper,hostile,bench}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
 			cp "$f" "$root/usr/bin/"
 		fi
