@@ -20,6 +20,7 @@
 #include "xfer.h"
 
 #define DEFAULT_TCP_PORT 18517
+#define TEST_SECONDS 300	/* as in the text of test_hangs() */
 #define K4	4096
 #define M1	(1024 * 1024)
 #define M64	(64 * 1024 * 1024)
@@ -178,14 +179,35 @@ static const struct xfer_test *find_test(const char *name)
 	return NULL;
 }
 
+/* A verb that hangs in the kernel cannot be bounded in any other way. */
+static void test_hangs(int sig)
+{
+	static const char text[] =
+		"vhca-xfer: the test hangs, no end within 300 s; giving up\n";
+
+	(void)sig;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(4);
+	_exit(3);
+}
+
 static int run_order(struct vt_side *s, const struct order *o)
 {
 	const struct xfer_test *t;
+	int rc;
 
 	if (o->what == ORDER_TRAFFIC)
 		return xfer_traffic(s, o->seconds);
 	t = find_test(o->name);
-	return t ? t->run(s, t) : vt_fail(s, "no test '%s' here", o->name);
+	if (!t)
+		return vt_fail(s, "no test '%s' here", o->name);
+	/* In a loop the initiator watches over both sides. */
+	if (s->init || cfg.server)
+		alarm(TEST_SECONDS);
+	rc = t->run(s, t);
+	if (s->init || cfg.server)
+		alarm(0);
+	return rc;
 }
 
 /*
@@ -448,6 +470,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGALRM, test_hangs);
 	if (cfg.stall)
 		return xfer_stall(&cfg.opt, cfg.stall);
 	return cfg.loop ? run_loop() : run_net();
