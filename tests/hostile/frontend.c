@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * hostile-frontend MODE...: acts as the frontend of device/vhca/0 of this
+ * guest, whose module must be unloaded, and misbehaves towards a real backend.
+ * Each mode says what it expects of the backend: "closed" (with a reason in
+ * its node broken) or "serves". Ends with status 1 if that does not happen.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "peer.h"
+
+#define FRONT "device/vhca/0"
+#define LONG_MS 15000u
+
+struct front {
+	char back[PATH];
+	uint32_t domid;
+	xengntshr_handle *shr;
+	xenevtchn_handle *ev;
+	uint8_t *mem;			/* ring, event page, kick page, data */
+	uint32_t ref[RING_PAGES + 3];
+	evtchn_port_t port[PORTS];
+	xenvhca_front_ring_t ring;
+	struct xenvhca_kick_page *kick;
+	uint16_t id;
+};
+
+static struct front f;
+
+static void init(void)
+{
+	store_open();
+	snprintf(f.back, sizeof(f.back), "%s", store_get(FRONT, "backend"));
+	if (!f.back[0])
+		die("this guest has no " FRONT);
+	f.domid = (uint32_t)strtoul(store_get(FRONT, "backend-id"), NULL, 10);
+	f.shr = xengntshr_open(NULL, 0);
+	f.ev = xenevtchn_open(NULL, 0);
+	if (!f.shr || !f.ev)
+		die("cannot open gntalloc or evtchn: %s", strerror(errno));
+	f.mem = xengntshr_share_pages(f.shr, f.domid, (int)(RING_PAGES + 3),
+				      f.ref, 1);
+	if (!f.mem)
+		die("cannot share pages: %s", strerror(errno));
+}
+
+static void rings_reset(void)
+{
+	struct xenvhca_sring *sring = (struct xenvhca_sring *)f.mem;
+	xenevtchn_port_or_error_t p;
+	int i;
+
+	memset(f.mem, 0, (RING_PAGES + 3) * PAGE);
+	SHARED_RING_INIT(sring);
+	FRONT_RING_INIT(&f.ring, sring, RING_PAGES * PAGE);
+	f.kick = (struct xenvhca_kick_page *)(f.mem + (RING_PAGES + 1) * PAGE);
+	for (i = 0; i < PORTS; i++) {
+		if (f.port[i])
+			xenevtchn_unbind(f.ev, f.port[i]);
+		p = xenevtchn_bind_unbound_port(f.ev, f.domid);
+		if (p < 0)
+			die("event channel: %s", strerror(errno));
+		f.port[i] = (evtchn_port_t)p;
+	}
+}
+
+static void good_nodes(void)
+{
+	char name[32];
+	unsigned int i;
+
+	store_put(FRONT, XENVHCA_NODE_VERSION, XENVHCA_PROTOCOL_VERSION);
+	store_put(FRONT, XENVHCA_NODE_RING_ORDER, "%u", XENVHCA_MAX_RING_ORDER);
+	for (i = 0; i < RING_PAGES; i++) {
+		snprintf(name, sizeof(name), XENVHCA_NODE_RING_REF "%u", i);
+		store_put(FRONT, name, "%u", f.ref[i]);
+	}
+	store_put(FRONT, XENVHCA_NODE_EVT_RING_REF, "%u", f.ref[RING_PAGES]);
+	store_put(FRONT, XENVHCA_NODE_KICK_RING_REF, "%u",
+		  f.ref[RING_PAGES + 1]);
+	store_put(FRONT, XENVHCA_NODE_EVTCHN, "%u", f.port[CMD]);
+	store_put(FRONT, XENVHCA_NODE_EVT_EVTCHN, "%u", f.port[EVT]);
+	store_put(FRONT, XENVHCA_NODE_KICK_EVTCHN, "%u", f.port[KICK]);
+}
+
+/* To InitWait, whatever was before. */
+static void begin(void)
+{
+	store_put(FRONT, "state", "%d", XenbusStateInitialising);
+	if (!store_wait(f.back, XenbusStateInitWait, LONG_MS))
+		die("the backend does not come to InitWait, it is in %d: %s",
+		    store_state(f.back), store_get(f.back, XENVHCA_NODE_BROKEN));
+	rings_reset();
+	good_nodes();
+}
+
+static void connect(void)
+{
+	begin();
+	store_put(FRONT, "state", "%d", XenbusStateInitialised);
+	if (!store_wait(f.back, XenbusStateConnected, LONG_MS))
+		die("the backend does not connect, it is in %d: %s",
+		    store_state(f.back), store_get(f.back, XENVHCA_NODE_BROKEN));
+	store_put(FRONT, "state", "%d", XenbusStateConnected);
+}
+
+static void notify(enum port p)
+{
+	xenevtchn_notify(f.ev, f.port[p]);
+}
+
+/* The backend must have given up and said why. */
+static void expect_closed(const char *what)
+{
+	if (!store_wait(f.back, XenbusStateClosed, LONG_MS))
+		bad("%s: the backend stays in state %d", what,
+		    store_state(f.back));
+	else if (!store_get(f.back, XENVHCA_NODE_BROKEN)[0])
+		bad("%s: the backend does not say why it closed", what);
+	else
+		say("ok   %s: %s", what,
+		    store_get(f.back, XENVHCA_NODE_BROKEN));
+}
+
+static struct xenvhca_request *slot(void)
+{
+	struct xenvhca_request *r;
+
+	r = RING_GET_REQUEST(&f.ring, f.ring.req_prod_pvt);
+	memset(r, 0, sizeof(*r));
+	r->id = f.id++ % XENVHCA_MAX_ID;
+	return r;
+}
+
+static void push(void)
+{
+	int notify_it;
+
+	f.ring.req_prod_pvt++;
+	RING_PUSH_REQUESTS_AND_CHECK_NOTIFY(&f.ring, notify_it);
+	if (notify_it)
+		notify(CMD);
+}
+
+/* Waits for one answer; its status, or 1 if there is none. */
+static int answer(struct xenvhca_response *rsp)
+{
+	unsigned int t;
+
+	for (t = 0; t < 10000; t++) {
+		port_clear(f.ev);
+		if (f.ring.rsp_cons != f.ring.sring->rsp_prod) {
+			xen_rmb();
+			*rsp = *RING_GET_RESPONSE(&f.ring, f.ring.rsp_cons);
+			f.ring.rsp_cons++;
+			return rsp->status;
+		}
+		if (store_state(f.back) != XenbusStateConnected)
+			return 1;
+		pause_ms(1);
+	}
+	return 1;
+}
+
+static int call(uint16_t op, uint32_t uc, const void *body, size_t len,
+		struct xenvhca_response *rsp)
+{
+	struct xenvhca_request *r = slot();
+
+	r->op = op;
+	r->ucontext = uc;
+	if (len)
+		memcpy(r->u.raw, body, len);
+	push();
+	return answer(rsp);
+}
+
+static void expect_serves(const char *what)
+{
+	struct xenvhca_response rsp;
+	int status = call(XENVHCA_OP_GET_INFO, 0, NULL, 0, &rsp);
+
+	if (status)
+		bad("%s: the backend does not serve (%d, state %d, %s)", what,
+		    status, store_state(f.back), store_get(f.back, XENVHCA_NODE_BROKEN));
+	else
+		say("ok   %s: the backend serves", what);
+}
+
+/* ---- modes ---- */
+static void mode_nodes(void)
+{
+	static const struct { const char *node, *value; } wrong[] = {
+		{ XENVHCA_NODE_VERSION, "2" },
+		{ XENVHCA_NODE_RING_ORDER, "5" },
+		{ XENVHCA_NODE_RING_ORDER, "4294967296" },
+		{ XENVHCA_NODE_RING_REF "0", "0" },
+		{ XENVHCA_NODE_RING_REF "15", "nonsense\n" },
+		{ XENVHCA_NODE_RING_REF "3", "4000000" },
+		{ XENVHCA_NODE_EVT_RING_REF, "99999999" },
+		{ XENVHCA_NODE_KICK_RING_REF, "0x10" },
+		{ XENVHCA_NODE_EVTCHN, "100000" },
+		{ XENVHCA_NODE_KICK_EVTCHN, " 7" },
+	};
+	char what[PATH];
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		begin();
+		store_put(FRONT, wrong[i].node, "%s", wrong[i].value);
+		store_put(FRONT, "state", "%d", XenbusStateInitialised);
+		snprintf(what, sizeof(what), "%s = \"%s\"", wrong[i].node,
+			 wrong[i].value);
+		expect_closed(what);
+	}
+	begin();
+	store_rm(FRONT, XENVHCA_NODE_RING_REF "7");
+	store_put(FRONT, "state", "%d", XenbusStateInitialised);
+	expect_closed("a ring reference is missing");
+}
+
+static void wild(const char *what, uint32_t *index, uint32_t value,
+		 enum port p)
+{
+	connect();
+	*(volatile uint32_t *)index = value;
+	xen_mb();
+	notify(p);
+	expect_closed(what);
+}
+
+static void mode_producer(void)
+{
+	struct xenvhca_sring *sring = (struct xenvhca_sring *)f.mem;
+	struct xenvhca_kick_page *kick =
+		(struct xenvhca_kick_page *)(f.mem + (RING_PAGES + 1) * PAGE);
+
+	wild("req_prod + 1000", &sring->req_prod, 1000, CMD);
+	wild("req_prod - 1", &sring->req_prod, ~0u, CMD);
+	wild("req_prod + 2^31", &sring->req_prod, 0x80000000u, CMD);
+	wild("kick prod + 257", &kick->prod, 257, KICK);
+	wild("kick prod - 1", &kick->prod, ~0u, KICK);
+}
+
+/* Random requests; about half of them are nearly right. */
+static void mode_garbage(void)
+{
+	struct xenvhca_response rsp;
+	struct xenvhca_request *r;
+	unsigned int i, j, done = 0;
+
+	connect();
+	for (i = 0; i < 5000; i++) {
+		r = slot();
+		r->op = (uint16_t)(0x10 + rnd() % 0x30);
+		r->ucontext = rnd() % 2 ? 0x100000 : rnd();
+		for (j = rnd() % 60; j; j--)
+			((uint32_t *)r->u.raw)[rnd() % 60] =
+				rnd() % 3 ? rnd() % 64 : rnd();
+		if (rnd() % 8 == 0)
+			memset(r, (int)rnd(), sizeof(*r));
+		push();
+		if (answer(&rsp) == 1)
+			break;
+		done++;
+	}
+	say("     %u random requests answered", done);
+	expect_serves("garbage");
+}
+
+static uint32_t context(void)
+{
+	struct xenvhca_response rsp;
+
+	if (call(XENVHCA_OP_ALLOC_UCONTEXT, 0, NULL, 0, &rsp))
+		die("no verbs context: %d", rsp.status);
+	return rsp.u.alloc_ucontext.ucontext;
+}
+
+static int reg(uint32_t uc, uint32_t pd, uint32_t nr, uint8_t level,
+	       uint32_t gref)
+{
+	struct xenvhca_reg_mr_req r = {
+		.pd = pd, .access = 7, .length = (uint64_t)nr * PAGE,
+		.pages = { .nr_pages = nr, .level = level },
+	};
+	struct xenvhca_response rsp;
+	uint32_t i;
+
+	for (i = 0; i < XENVHCA_MAX_GREFS_INLINE; i++)
+		if (i < (level ? (nr + 1023) / 1024 : nr))
+			r.pages.gref[i] = gref;
+	return call(XENVHCA_OP_REG_MR, uc, &r, sizeof(r), &rsp);
+}
+
+/* Lists with references that Xen refuses; and one page as its own list. */
+static void mode_pages(void)
+{
+	uint32_t uc, pd, data = f.ref[RING_PAGES + 2], i;
+	uint32_t *dir = (uint32_t *)(f.mem + (RING_PAGES + 2) * PAGE);
+	struct xenvhca_response rsp;
+
+	connect();
+	uc = context();
+	if (call(XENVHCA_OP_ALLOC_PD, uc, NULL, 0, &rsp))
+		die("no protection domain: %d", rsp.status);
+	pd = rsp.u.handle.handle;
+	if (!reg(uc, pd, 4, 0, 3999999) || !reg(uc, pd, 8, 0, ~0u))
+		bad("references that do not exist were taken");
+	if (!reg(uc, pd, 1024, 1, 3999999))
+		bad("a directory that does not exist was taken");
+	for (i = 0; i < 1024; i++)
+		dir[i] = i == 700 ? 3999999 : data;
+	if (!reg(uc, pd, 1024, 1, data))
+		bad("one bad reference of 1024 was taken");
+	dir[700] = data;
+	if (reg(uc, pd, 1024, 1, data))
+		bad("1024 times the same page was refused");
+	dir[0] = 0;
+	if (!reg(uc, pd, 1024, 1, data))
+		bad("a hole was taken");
+	expect_serves("lists of pages that lie");
+}
+
+/* For 5 s as fast as it goes: commands without waiting, and notifications. */
+static void mode_flood(void)
+{
+	unsigned long n = 0, i;
+	uint32_t before;
+
+	connect();
+	for (i = 0; i < 400000 && store_state(f.back) == XenbusStateConnected;
+	     i++) {
+		before = f.ring.rsp_cons;
+		f.ring.rsp_cons = f.ring.sring->rsp_prod;
+		n += f.ring.rsp_cons - before;
+		while (!RING_FULL(&f.ring)) {
+			slot()->op = (uint16_t)(0x10 + rnd() % 5);
+			push();
+		}
+		f.kick->kick[rnd() % XENVHCA_KICK_ENTRIES].type = 1;
+		__atomic_store_n(&f.kick->prod, __atomic_load_n(&f.kick->cons,
+				 __ATOMIC_ACQUIRE) + rnd() % 256,
+				 __ATOMIC_RELEASE);
+		notify(CMD);
+		notify(KICK);
+		notify(EVT);
+		port_clear(f.ev);
+		if (i % 64 == 0 && getenv("FLOOD_END") &&
+		    !access(getenv("FLOOD_END"), F_OK))
+			break;
+	}
+	say("     %lu commands answered during the flood, state %d", n,
+	    store_state(f.back));
+}
+
+static void mode_states(void)
+{
+	static const char *const values[] = {
+		"4", "5", "6", "3", "2", "7", "8", "99", "-1", "x", "", "1",
+	};
+	unsigned int i;
+
+	for (i = 0; i < 200; i++) {
+		store_put(FRONT, "state", "%s",
+			  values[rnd() % (sizeof(values) / sizeof(values[0]))]);
+		pause_ms(rnd() % 30);
+	}
+	store_rm(FRONT, "state");
+	pause_ms(300);
+	connect();
+	expect_serves("states in disorder");
+	store_put(FRONT, "state", "%d", XenbusStateInitialising);
+	connect();
+	expect_serves("started anew in the middle");
+	store_put(FRONT, "state", "%d", XenbusStateClosing);
+	store_put(FRONT, "state", "%d", XenbusStateConnected);
+	pause_ms(500);
+	connect();
+	expect_serves("back from Closing");
+}
+
+/* Objects, mapped memory, then nothing: the program just ends. */
+static void mode_vanish(void)
+{
+	struct xenvhca_response rsp;
+	uint32_t uc;
+
+	connect();
+	uc = context();
+	if (call(XENVHCA_OP_ALLOC_PD, uc, NULL, 0, &rsp) ||
+	    reg(uc, rsp.u.handle.handle, 4, 0, f.ref[RING_PAGES + 2]))
+		bad("no memory region before vanishing");
+	say("ok   vanishing with a memory region, connected");
+	fflush(stdout);
+	_exit(nr_bad ? 1 : 0);
+}
+
+static const struct { const char *name; void (*run)(void); } modes[] = {
+	{ "nodes", mode_nodes }, { "producer", mode_producer },
+	{ "garbage", mode_garbage }, { "pages", mode_pages },
+	{ "flood", mode_flood }, { "states", mode_states },
+	{ "vanish", mode_vanish },
+};
+
+int main(int argc, char **argv)
+{
+	size_t m;
+	int i;
+
+	if (argc < 2)
+		die("usage: hostile-frontend nodes|producer|garbage|pages|flood|states|vanish ...");
+	init();
+	for (i = 1; i < argc; i++) {
+		for (m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
+			if (!strcmp(argv[i], modes[m].name))
+				break;
+		if (m == sizeof(modes) / sizeof(modes[0]))
+			die("unknown mode %s", argv[i]);
+		say("== %s", modes[m].name);
+		modes[m].run();
+	}
+	return nr_bad ? 1 : 0;
+}

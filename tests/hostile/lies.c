@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The lies of hostile-backend, one row each: where it dies, or how an answer
+ * is spoilt (for one op, or for all), or what it does when nobody asks.
+ */
+#include <stdio.h>
+
+#include "lies.h"
+
+#define ANY	0xffff
+#define NEVER	(-1)
+
+struct lie {
+	const char *name;
+	int dies_at;			/* enum stage, or NEVER */
+	uint16_t op;			/* whose answer is spoilt; 0: none */
+	/* Spoils the answer; false: it is not sent at all. */
+	bool (*spoil)(struct peer *b, const struct xenvhca_request *req,
+		      struct xenvhca_response *rsp);
+	void (*idle)(struct peer *b);
+	const char *versions, *order;
+	bool refused;
+};
+
+typedef const struct xenvhca_request request;
+typedef struct xenvhca_response response;
+
+/* ---- the header of an answer, and the ring ---- */
+static bool wild_prod(struct peer *b, request *req, response *rsp)
+{
+	(void)req;
+	(void)rsp;
+	b->sring->rsp_prod += 1000;
+	peer_notify(b, CMD);
+	return false;
+}
+
+static bool prod_back(struct peer *b, request *req, response *rsp)
+{
+	(void)req;
+	(void)rsp;
+	b->sring->rsp_prod = ~0u;
+	peer_notify(b, CMD);
+	return false;
+}
+
+static bool id_range(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	rsp->id = (uint16_t)(req->id + 256);
+	return true;
+}
+
+static bool id_idle(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	rsp->id = (uint16_t)((req->id + 100) % 256);
+	return true;
+}
+
+static bool twice(struct peer *b, request *req, response *rsp)
+{
+	(void)req;
+	peer_put(b, rsp);
+	return true;
+}
+
+static bool other_op(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	rsp->op = (uint16_t)(req->op + 1);
+	return true;
+}
+
+static bool long_out(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	rsp->out_len = (uint16_t)(req->out_len + 1);
+	return true;
+}
+
+static bool huge_out(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	rsp->out_len = 0xffff;
+	return true;
+}
+
+static bool strange_status(struct peer *b, request *req, response *rsp)
+{
+	static const int32_t status[] = { 1, 0x7fffffff, -512, -4096, -517 };
+
+	(void)req;
+	rsp->status = status[b->told % 5];
+	return true;
+}
+
+static bool silence(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	(void)rsp;
+	return false;
+}
+
+static bool dies(struct peer *b, request *req, response *rsp)
+{
+	(void)req;
+	(void)rsp;
+	b->gone = true;
+	return false;
+}
+
+/* ---- bodies ---- */
+static bool all_ones(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	memset(rsp->u.raw, 0xff, sizeof(rsp->u.raw));
+	return true;
+}
+
+static bool all_zero(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	memset(rsp->u.raw, 0, sizeof(rsp->u.raw));
+	return true;
+}
+
+static bool no_end(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	memset(rsp->u.get_info.hca, 'x', XENVHCA_NAME_LEN);
+	return true;
+}
+
+static bool escapes(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	strcpy(rsp->u.get_info.hca, "a\n<0>BUG: forged\033[2J");
+	return true;
+}
+
+static bool other_driver(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	rsp->u.get_info.driver_id = 1;
+	return true;
+}
+
+static bool big_limits(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	memset(&rsp->u.query_device, 0xff, sizeof(rsp->u.query_device));
+	return true;
+}
+
+static bool gid_loop(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	rsp->u.query_gid_table.next = req->u.query_gid_table.first;
+	if (!rsp->u.query_gid_table.next)
+		rsp->u.query_gid_table.next = 1;
+	return true;
+}
+
+static bool same_handle(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	rsp->u.handle.handle = 4711;
+	return true;
+}
+
+static bool small_cq(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	rsp->u.cq.cqe = req->u.create_cq.cqe - 1;
+	return true;
+}
+
+/* Grant references that are none, or of the wrong number. */
+static bool lying_grefs(struct peer *b, request *req, response *rsp)
+{
+	struct xenvhca_mmap_rsp *m = &rsp->u.mmap;
+	uint32_t i, n = (uint32_t)(req->u.mmap.length / PAGE);
+
+	rsp->status = 0;
+	m->kind = XENVHCA_MMAP_GRANT;
+	m->nr_pages = n;
+	m->count = (uint16_t)(n < XENVHCA_MMAP_GREFS ? n : XENVHCA_MMAP_GREFS);
+	for (i = 0; i < m->count; i++)
+		m->gref[i] = b->told % 2 ? ~0u - i : i;
+	switch (b->told % 6) {
+	case 2:
+		m->count = 0;
+		break;
+	case 3:
+		m->count = 0xffff;
+		break;
+	case 4:
+		m->nr_pages = ~0u;
+		break;
+	case 5:
+		m->kind = 0xff;
+		break;
+	}
+	return true;
+}
+
+static bool random_answer(struct peer *b, request *req, response *rsp)
+{
+	uint32_t i, n = rnd() % 8;
+
+	(void)b;
+	if (req->op <= XENVHCA_OP_QUERY_PKEY_TABLE && rnd() % 4)
+		return true;		/* so that a device appears at all */
+	for (i = 0; i < n; i++)
+		((uint32_t *)rsp->u.raw)[rnd() % 60] =
+			rnd() % 2 ? rnd() % 300 : rnd();
+	if (rnd() % 4 == 0)
+		rsp->status = -(int32_t)(rnd() % 140);
+	if (req->out_len && rnd() % 4 == 0)
+		rsp->out_len = (uint16_t)(rnd() % (req->out_len + 1u));
+	for (i = 0; i < rsp->out_len; i++)
+		if (rnd() % 2)
+			rsp->udata[i] = (uint8_t)rnd();
+	return true;
+}
+
+/* ---- unasked ---- */
+static void event_storm(struct peer *b)
+{
+	struct xenvhca_event ev;
+	int i;
+
+	b->busy = true;
+	for (i = 0; i < 128; i++) {
+		ev = (struct xenvhca_event){
+			(uint8_t)(rnd() % 8), (uint8_t)(rnd() % 24), 0,
+			rnd() % 2 ? rnd() % (b->handle + 2) : rnd(),
+		};
+		if (ev.event == 8)
+			ev.event = 9;
+		if (b->evt_prod - b->evt->cons < XENVHCA_EVT_ENTRIES)
+			peer_event(b, &ev);
+	}
+	b->evt->overflow = 1;
+	peer_notify(b, EVT);
+}
+
+static void notify_storm(struct peer *b)
+{
+	b->busy = true;
+	peer_notify(b, CMD);
+	peer_notify(b, EVT);
+	peer_notify(b, KICK);
+}
+
+/* Only once a device is there. */
+static void wild_events(struct peer *b)
+{
+	if (b->served < 8)
+		return;
+	b->evt->prod += 1000;
+	peer_notify(b, EVT);
+}
+
+static void fatal_event(struct peer *b)
+{
+	struct xenvhca_event ev = { XENVHCA_EVT_PORT, 8, 0, 0 };
+
+	if (b->served >= 8 && !b->told++)
+		peer_event(b, &ev);
+}
+
+/* Done and consumed run ahead of what was produced. */
+static void wild_kicks(struct peer *b)
+{
+	b->kick->cons += rnd() % 3 ? 1 : 1000;
+	b->kick->done = rnd();
+	peer_notify(b, KICK);
+}
+
+#define OP(name) XENVHCA_OP_##name
+static const struct lie lies[] = {
+	{ .name = "honest", NEVER },
+	{ .name = "die-begin", STAGE_BEGIN },
+	{ .name = "die-initwait", STAGE_INITWAIT },
+	{ .name = "die-initialised", STAGE_INITIALISED },
+	{ .name = "die-connected", STAGE_CONNECTED },
+	{ .name = "die-get-info", NEVER, OP(GET_INFO), dies },
+	{ .name = "die-query-port", NEVER, OP(QUERY_PORT), dies },
+	{ .name = "die-alloc-pd", NEVER, OP(ALLOC_PD), dies },
+	{ .name = "version", NEVER, .versions = "2,3,x", .refused = true },
+	{ .name = "order", NEVER, .order = "4294967295" },
+	{ .name = "order-minus", NEVER, .order = "-7" },
+	{ .name = "wild-prod", NEVER, OP(GET_INFO), wild_prod },
+	{ .name = "prod-back", NEVER, OP(GET_INFO), prod_back },
+	{ .name = "id-range", NEVER, OP(GET_INFO), id_range },
+	{ .name = "id-idle", NEVER, OP(QUERY_DEVICE), id_idle },
+	{ .name = "twice", NEVER, OP(QUERY_PORT), twice },
+	{ .name = "other-op", NEVER, OP(QUERY_DEVICE), other_op },
+	{ .name = "long-out", NEVER, OP(GET_INFO), long_out },
+	{ .name = "huge-out", NEVER, OP(QUERY_PORT), huge_out },
+	{ .name = "status", NEVER, ANY, strange_status },
+	{ .name = "silent-get-info", NEVER, OP(GET_INFO), silence },
+	{ .name = "silent-alloc", NEVER, OP(ALLOC_UCONTEXT), silence },
+	{ .name = "silent-dealloc", NEVER, OP(DEALLOC_UCONTEXT), silence },
+	{ .name = "silent-reg-mr", NEVER, OP(REG_MR), silence },
+	{ .name = "info-ones", NEVER, OP(GET_INFO), all_ones },
+	{ .name = "info-zero", NEVER, OP(GET_INFO), all_zero },
+	{ .name = "info-no-end", NEVER, OP(GET_INFO), no_end },
+	{ .name = "info-escapes", NEVER, OP(GET_INFO), escapes },
+	{ .name = "info-driver", NEVER, OP(GET_INFO), other_driver },
+	{ .name = "device-ones", NEVER, OP(QUERY_DEVICE), big_limits },
+	{ .name = "device-zero", NEVER, OP(QUERY_DEVICE), all_zero },
+	{ .name = "port-ones", NEVER, OP(QUERY_PORT), all_ones },
+	{ .name = "port-zero", NEVER, OP(QUERY_PORT), all_zero },
+	{ .name = "gid-ones", NEVER, OP(QUERY_GID_TABLE), all_ones },
+	{ .name = "gid-loop", NEVER, OP(QUERY_GID_TABLE), gid_loop },
+	{ .name = "pkey-zero", NEVER, OP(QUERY_PKEY_TABLE), all_zero },
+	{ .name = "pkey-ones", NEVER, OP(QUERY_PKEY_TABLE), all_ones },
+	{ .name = "uc-zero", NEVER, OP(ALLOC_UCONTEXT), all_zero },
+	{ .name = "pd-zero", NEVER, OP(ALLOC_PD), all_zero },
+	{ .name = "mr-ones", NEVER, OP(REG_MR), all_ones },
+	{ .name = "cq-small", NEVER, OP(CREATE_CQ), small_cq },
+	{ .name = "cq-ones", NEVER, OP(CREATE_CQ), all_ones },
+	{ .name = "same-handle", NEVER, OP(CREATE_CQ), same_handle },
+	{ .name = "mmap-lies", NEVER, OP(MMAP), lying_grefs },
+	{ .name = "random", NEVER, ANY, random_answer },
+	{ .name = "event-storm", NEVER, .idle = event_storm },
+	{ .name = "notify-storm", NEVER, .idle = notify_storm },
+	{ .name = "wild-events", NEVER, .idle = wild_events },
+	{ .name = "fatal-event", NEVER, .idle = fatal_event },
+	{ .name = "wild-kicks", NEVER, .idle = wild_kicks },
+};
+#define LIES (sizeof(lies) / sizeof(lies[0]))
+
+bool lie_choose(struct peer *b, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < LIES; i++) {
+		if (strcmp(name, lies[i].name))
+			continue;
+		b->lie = &lies[i];
+		b->refused = lies[i].refused;
+		if (lies[i].versions)
+			b->versions = lies[i].versions;
+		if (lies[i].order)
+			b->order = lies[i].order;
+		return true;
+	}
+	return false;
+}
+
+void lie_list(void)
+{
+	size_t i;
+
+	for (i = 0; i < LIES; i++)
+		printf(" %s", lies[i].name);
+	printf("\n");
+}
+
+bool lie_stage(struct peer *b, enum stage stage)
+{
+	return b->lie->dies_at == (int)stage;
+}
+
+void lie_request(struct peer *b, const struct xenvhca_request *req)
+{
+	const struct lie *l = b->lie;
+	struct xenvhca_response rsp;
+
+	model_answer(b, req, &rsp);
+	if (l->spoil && (l->op == ANY || l->op == req->op)) {
+		b->told++;
+		if (!l->spoil(b, req, &rsp))
+			return;
+	}
+	peer_put(b, &rsp);
+}
+
+void lie_idle(struct peer *b)
+{
+	if (b->lie->idle)
+		b->lie->idle(b);
+}

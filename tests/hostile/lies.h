@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The ways in which hostile-backend lies. It answers as a small HCA would
+ * (model.c), except where the chosen lie says otherwise.
+ */
+#ifndef LIES_H
+#define LIES_H
+
+#include "peer.h"
+
+enum stage { STAGE_BEGIN, STAGE_INITWAIT, STAGE_INITIALISED, STAGE_CONNECTED };
+
+struct peer {
+	const struct lie *lie;
+	uint32_t domid;
+	char front[PATH], back[PATH];
+	const char *versions, *order;	/* nodes */
+	bool refused;			/* the frontend will not go on */
+	xengnttab_handle *gnt;
+	xenevtchn_handle *ev;
+	evtchn_port_t port[PORTS];
+	uint32_t pages;
+	struct xenvhca_sring *sring;
+	xenvhca_back_ring_t ring;
+	struct xenvhca_evt_page *evt;
+	struct xenvhca_kick_page *kick;
+	uint32_t evt_prod;
+	uint32_t handle;		/* last one given out */
+	unsigned int served, told;	/* requests; lies told */
+	bool gone;			/* the backend "died" */
+	bool busy;			/* do not sleep */
+};
+
+/* ---- model.c ---- */
+/* Fills an honest answer. */
+void model_answer(struct peer *b, const struct xenvhca_request *req,
+		  struct xenvhca_response *rsp);
+void peer_put(struct peer *b, const struct xenvhca_response *rsp);
+void peer_notify(struct peer *b, enum port p);
+void peer_event(struct peer *b, const struct xenvhca_event *ev);
+
+/* ---- lies.c ---- */
+bool lie_choose(struct peer *b, const char *name);
+void lie_list(void);
+/* True: the backend goes no further than this. */
+bool lie_stage(struct peer *b, enum stage stage);
+void lie_request(struct peer *b, const struct xenvhca_request *req);
+/* Called all the time while connected. */
+void lie_idle(struct peer *b);
+
+#endif
