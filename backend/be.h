@@ -111,6 +111,7 @@ struct be_dev {
 					 * port and device events, as every
 					 * context reports them; event.c */
 	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
+	bool ethernet;			/* link layer of that port */
 	struct be_events *events;	/* event.c, NULL: not started */
 	struct be_kicks *kicks;		/* kick.c, NULL: not started */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */

@@ -15,6 +15,8 @@
 #include "obj.h"
 #include "sysfs.h"
 
+#define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
+
 /* Capabilities whose commands do not exist here. */
 #define CAPS_HIDDEN							\
 	(IB_UVERBS_DEVICE_XRC | IB_UVERBS_DEVICE_RAW_MULTI |		\
@@ -113,6 +115,7 @@ static int read_limits(struct be_dev *dev, const struct uv_chardev *cd,
 	}
 	dev->gid_tbl_len = p.gid_tbl_len;
 	dev->pkey_tbl_len = p.pkey_tbl_len;
+	dev->ethernet = p.link_layer == LINK_ETHERNET;
 	if (pages > XENVHCA_MAX_PAGES_LEVEL2)
 		pages = XENVHCA_MAX_PAGES_LEVEL2;
 	*info = (struct xenvhca_get_info_rsp){

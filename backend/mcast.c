@@ -5,6 +5,11 @@
  * Multicast attachments of QPs. They have no handle on the wire; each is an
  * object here so that it is counted and ended with its context. Command
  * thread.
+ *
+ * On Ethernet a group is its GID, the LID means nothing. The kernel (6.1) and
+ * its Soft-RoCE count an attachment of one GID with two LIDs differently, and
+ * the QP could then never be destroyed; so the kernel sees each GID of a QP
+ * once, with LID 0, as long as the guest has any attachment to it.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,6 +32,37 @@ static struct be_mcast *mcast_find(const struct be_cmd *c,
 	return NULL;
 }
 
+/* Another attachment of the guest that is the same one to the kernel. */
+static bool mcast_shared(const struct be_dev *dev, const struct be_uc *uc,
+			 const struct be_mcast *m)
+{
+	const struct be_mcast *i;
+	const struct be_obj *o;
+
+	for (o = uc->objs[BE_MCAST]; dev->ethernet && o; o = o->next) {
+		i = (const struct be_mcast *)o;
+		if (i != m && i->qp == m->qp &&
+		    !memcmp(i->gid, m->gid, sizeof(m->gid)))
+			return true;
+	}
+	return false;
+}
+
+static uint16_t host_lid(const struct be_dev *dev, const struct be_mcast *m)
+{
+	return dev->ethernet ? 0 : m->mlid;
+}
+
+int be_mcast_end(const struct be_dev *dev, const struct be_mcast *m)
+{
+	const struct be_uc *uc = (const struct be_uc *)m->o.uc;
+
+	if (mcast_shared(dev, uc, m))
+		return 0;
+	return uv_detach_mcast(uc->fd, m->qp->o.host, m->gid,
+			       host_lid(dev, m));
+}
+
 int be_attach_mcast(const struct be_cmd *c)
 {
 	const struct xenvhca_mcast_req *r = &c->req->u.mcast;
@@ -44,14 +80,16 @@ int be_attach_mcast(const struct be_cmd *c)
 	m = be_obj_new(c->dev, BE_MCAST, sizeof(*m), &err);
 	if (!m)
 		return err;
-	err = uv_attach_mcast(c->uc->fd, qp->o.host, r->gid, r->mlid);
+	m->qp = qp;
+	m->mlid = r->mlid;
+	memcpy(m->gid, r->gid, sizeof(m->gid));
+	if (!mcast_shared(c->dev, c->uc, m))
+		err = uv_attach_mcast(c->uc->fd, qp->o.host, m->gid,
+				      host_lid(c->dev, m));
 	if (err) {
 		be_obj_free(c->dev, &m->o, BE_MCAST);
 		return err;
 	}
-	m->qp = qp;
-	m->mlid = r->mlid;
-	memcpy(m->gid, r->gid, sizeof(m->gid));
 	be_obj_publish(c->dev, &m->o, BE_MCAST, c->uc, 0);
 	return 0;
 }

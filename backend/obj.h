@@ -181,6 +181,9 @@ void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
 /* ---- ah.c: address of a path, checked and with the physical port ---- */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
 
+/* ---- mcast.c: the physical attachment, unless another one needs it ---- */
+int be_mcast_end(const struct be_dev *dev, const struct be_mcast *m);
+
 /* ---- handlers, one per opcode; 0 or -errno; rsp->u filled in ---- */
 int be_get_info(const struct be_cmd *c);
 int be_query_device(const struct be_cmd *c);

@@ -107,10 +107,9 @@ void *be_obj_get(const struct be_cmd *c, uint32_t handle, enum be_type type,
 }
 
 /* The physical object only. */
-static int host_destroy(const struct be_obj *obj)
+static int host_destroy(const struct be_dev *dev, const struct be_obj *obj)
 {
 	int fd = ((struct be_uc *)obj->uc)->fd;
-	const struct be_mcast *m;
 
 	switch (obj->type) {
 	case BE_PD:
@@ -128,8 +127,7 @@ static int host_destroy(const struct be_obj *obj)
 	case BE_MW:
 		return uv_dealloc_mw(fd, obj->host);
 	case BE_MCAST:
-		m = (const struct be_mcast *)obj;
-		return uv_detach_mcast(fd, m->qp->o.host, m->gid, m->mlid);
+		return be_mcast_end(dev, (const struct be_mcast *)obj);
 	default:
 		return 0;
 	}
@@ -168,7 +166,7 @@ void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 
 int be_obj_destroy(struct be_dev *dev, struct be_obj *obj)
 {
-	int err = host_destroy(obj);
+	int err = host_destroy(dev, obj);
 
 	if (!err)
 		be_obj_release(dev, obj);

@@ -34,7 +34,7 @@ static bool gid_parse(const char *text, uint8_t gid[16])
 	return memcmp(gid, zero, sizeof(zero)) != 0;
 }
 
-static bool gid_read(const struct be_dev *dev, uint32_t index, bool ethernet,
+static bool gid_read(const struct be_dev *dev, uint32_t index,
 		     struct xenvhca_gid *out)
 {
 	char text[64];
@@ -46,7 +46,7 @@ static bool gid_read(const struct be_dev *dev, uint32_t index, bool ethernet,
 		return false;
 	out->index = (uint16_t)index;
 	out->type = GID_TYPE_IB;
-	if (!ethernet)
+	if (!dev->ethernet)
 		return true;
 	if (be_sysfs_read(dev->hca, text, sizeof(text),
 			  "ports/%u/gid_attrs/types/%u", dev->port, index))
@@ -61,18 +61,13 @@ int be_query_gid_table(const struct be_cmd *c)
 		&c->req->u.query_gid_table;
 	struct xenvhca_query_gid_table_rsp *rsp = &c->rsp->u.query_gid_table;
 	struct xenvhca_gid gid;
-	char text[32];
-	bool ethernet;
 	uint32_t i;
 
 	if (r->reserved || (r->first && r->first >= c->dev->gid_tbl_len))
 		return -EINVAL;
-	be_sysfs_read(c->dev->hca, text, sizeof(text), "ports/%u/link_layer",
-		      c->dev->port);
-	ethernet = !strcmp(text, "Ethernet");
 	for (i = r->first; i < c->dev->gid_tbl_len && i <= UINT16_MAX; i++) {
 		gid = (struct xenvhca_gid){};
-		if (!gid_read(c->dev, i, ethernet, &gid))
+		if (!gid_read(c->dev, i, &gid))
 			continue;
 		if (rsp->count == XENVHCA_GIDS_PER_RSP) {
 			rsp->next = i;

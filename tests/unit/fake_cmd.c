@@ -466,6 +466,8 @@ static int do_mcast(const struct call *c, bool attach)
 		return -ENOENT;
 	if (o->qp_type != 4 || (!attach && !o->mcast))
 		return -EINVAL;
+	if (q->mlid)			/* the caller must not let it differ */
+		fake.violations++;
 	o->mcast += attach ? 1 : -1;
 	return 0;
 }

@@ -243,6 +243,35 @@ static void attaches_multicast(void **state)
 	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 9), 0);
 }
 
+/* One GID with two LIDs is one group on Ethernet; rxe would miscount. */
+static void a_group_is_its_gid(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_mcast_req *r = &g->req.u.mcast;
+	struct fake_obj *qp;
+	uint32_t ud;
+
+	guest_open(g);
+	ud = guest_create_qp(g, 4);
+	qp = fake_nth(FAKE_QP, 1);
+	r->mlid = 0xc001;
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
+	r->mlid = 0xc002;
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
+	assert_int_equal(qp->mcast, 1);
+	r->mlid = 0xc003;
+	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), -EINVAL);
+	r->mlid = 0xc001;
+	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), 0);
+	assert_int_equal(qp->mcast, 1);
+	r->mlid = 0xc002;
+	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), 0);
+	assert_int_equal(qp->mcast, 0);
+	r->mlid = 0xc001;		/* left to the end, twice */
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
+	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, guest_setup, guest_teardown)
@@ -255,6 +284,7 @@ int main(void)
 		T(redirects_the_address_of_modify_srq),
 		T(makes_address_handles),
 		T(attaches_multicast),
+		T(a_group_is_its_gid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
