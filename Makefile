@@ -31,7 +31,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-xen bench
-.PHONY: shell install uninstall dist clean distclean
+.PHONY: fuzz shell install uninstall dist clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
@@ -39,6 +39,7 @@ help:
 	@echo 'make demo        Xen under QEMU: two guests run verbs programs'
 	@echo 'make check       everything: check-unit, then check-xen'
 	@echo 'make check-unit  no root, no Xen, no HCA'
+	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH'
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
@@ -93,6 +94,10 @@ modules:
 
 check-unit: user
 	$(Q)$(MAKE) $(QUIET) -C $(B) -j$(JOBS) check
+
+FUZZ_TIME ?= 60
+fuzz: user
+	$(Q)$(MAKE) $(QUIET) -C $(B) fuzz FUZZ_TIME=$(FUZZ_TIME)
 
 check-xen: deps build
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)

@@ -11,7 +11,11 @@ build='build-essential autoconf automake libtool pkg-config bc kmod
 	libxen-dev libibverbs-dev libjson-c-dev libcmocka-dev'
 kernel='linux-headers-amd64'
 check='qemu-system-x86 mmdebstrap cpio zstd xz-utils binutils util-linux
-	procps python3 sparse shellcheck'
+	procps python3 sparse shellcheck clang'
+# The fuzz targets need clang's run-time library of the same version.
+rt=$(apt-cache depends clang 2>/dev/null |
+	sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p' | head -n 1)
+check="$check $rt"
 
 # shellcheck disable=SC2086
 if [ "${1:-}" = --list ]; then
