@@ -42,6 +42,7 @@ struct be_bucket { uint64_t rate, tokens_ns, last_ns; };
 struct be_quota {
 	uint32_t max[BE_TYPES], used[BE_TYPES];
 	uint64_t max_pages, used_pages;		/* guest pages mapped */
+	uint64_t queue_pages;	/* queue memory of the HCA's driver */
 	struct be_bucket cmd, evt;
 	uint32_t spin_us;
 };
@@ -50,6 +51,12 @@ int be_quota_take(struct be_quota *q, enum be_type t);	/* 0 or -EDQUOT->wire ENO
 void be_quota_give(struct be_quota *q, enum be_type t);
 int be_quota_take_pages(struct be_quota *q, uint64_t n);
 void be_quota_give_pages(struct be_quota *q, uint64_t n);
+/* How much queue memory the HCA's driver allocates is known only afterwards:
+ * it is charged in any case, and once max_pages is reached no more queues are
+ * made. 0 or -EDQUOT. */
+int be_quota_check_queue(const struct be_quota *q);
+void be_quota_charge_queue(struct be_quota *q, uint64_t n);
+void be_quota_give_queue(struct be_quota *q, uint64_t n);
 /* 0: a token was taken; else nanoseconds until there is one. */
 uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns);
 extern const char *const be_type_name[BE_TYPES];

@@ -56,12 +56,18 @@ struct be_bufs {
 	struct be_dbpage *db;
 };
 
-/* mmap offset that a response handed out and that was not mapped yet */
+/*
+ * mmap offset that a response handed out. Lives as long as its queue; the
+ * queue's memory is charged here, or to the range while that is mapped, as
+ * either may end first.
+ */
 struct be_key {
 	struct be_key *next;
 	uint64_t offset;
 	uint32_t size;			/* octets */
 	uint32_t owner;			/* handle of CQ, QP or SRQ */
+	uint32_t charged;		/* pages of queue memory */
+	bool mapped;			/* once, and never again */
 };
 
 struct be_udata {
@@ -96,8 +102,8 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner);
 void be_bufs_release(struct be_dev *dev, struct be_uc *uc,
 		     struct be_bufs *bufs);
 /* Offsets of a destroyed object must not be mapped any more. */
-void be_keys_drop(struct be_uc *uc, uint32_t owner);
-void be_keys_drop_all(struct be_uc *uc);
+void be_keys_drop(struct be_dev *dev, struct be_uc *uc, uint32_t owner);
+void be_keys_drop_all(struct be_dev *dev, struct be_uc *uc);
 
 /* ---- objects; base first, so that a be_obj pointer converts ---- */
 struct be_uc {
@@ -121,6 +127,7 @@ struct be_mmap {
 	size_t length;
 	void *addr;
 	uint32_t nr_pages;
+	uint32_t charged;		/* see be_key */
 	uint32_t grant_id;
 	uint32_t owner;			/* handle of the queue's object */
 	uint32_t *ref;			/* nr_pages references */

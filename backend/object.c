@@ -159,7 +159,7 @@ static void host_release(struct be_dev *dev, struct be_obj *obj)
 void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 {
 	if (obj->uc)
-		be_keys_drop((struct be_uc *)obj->uc, obj->handle);
+		be_keys_drop(dev, (struct be_uc *)obj->uc, obj->handle);
 	host_release(dev, obj);
 	be_obj_free(dev, obj, obj->type);
 }

@@ -187,17 +187,34 @@ static bool lists_consumed(const struct be_lists *lists,
 	return !lists->db || bufs->db || be_pages_absent(lists->db);
 }
 
+/* Is a new queue expected in the answer, and may there be one? */
+static int queue_check(const struct be_cmd *c, const struct vhca_udata_op *row)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; row && i < VHCA_MAX_FIELDS && !err; i++)
+		if (row->rsp[i].kind == VHCA_KEY &&
+		    row->rsp[i].off + row->rsp[i].len <= c->req->out_len)
+			err = be_quota_check_queue(&c->dev->quota);
+	if (err)
+		be_log_peer(c->dev, "%llu pages of queue memory exceed max-pinned-mb",
+			    (unsigned long long)c->dev->quota.queue_pages);
+	return err;
+}
+
 int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
 		   const struct be_lists *lists, struct be_bufs *bufs)
 {
 	const struct xenvhca_request *req = c->req;
 	const struct vhca_field *f;
 	unsigned int i;
-	int err = 0;
+	int err;
 
 	memset(u, 0, sizeof(*u));
 	u->uc = c->uc;
 	u->row = vhca_provider_op(c->dev->prov, req->op);
+	err = queue_check(c, u->row);
 	u->extra = vhca_provider_outptr(u->row);
 	/* No room asked for: what the driver writes to ptr_out stays here. */
 	if (req->out_len < u->extra)
@@ -219,7 +236,8 @@ int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
 	return err;
 }
 
-static int key_add(struct be_uc *uc, const uint8_t *at, uint32_t owner)
+static int key_add(const struct be_cmd *c, struct be_uc *uc, const uint8_t *at,
+		   uint32_t owner)
 {
 	struct be_key *key;
 	uint64_t offset;
@@ -232,7 +250,13 @@ static int key_add(struct be_uc *uc, const uint8_t *at, uint32_t owner)
 	key = calloc(1, sizeof(*key));
 	if (!key)
 		return -ENOMEM;
-	*key = (struct be_key){ uc->keys, offset, size, owner };
+	*key = (struct be_key){
+		.next = uc->keys, .offset = offset, .size = size,
+		.owner = owner,
+		.charged = size / XENVHCA_PAGE_SIZE +
+			   !!(size % XENVHCA_PAGE_SIZE),
+	};
+	be_quota_charge_queue(&c->dev->quota, key->charged);
 	uc->keys = key;
 	return 0;
 }
@@ -254,7 +278,8 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 		if (f->off + f->len > rsp->out_len)
 			continue;
 		if (f->kind == VHCA_KEY)
-			err = key_add(u->uc, rsp->udata + f->off, owner);
+			err = key_add(c, u->uc, rsp->udata + f->off,
+				      owner);
 		else if (f->kind == VHCA_MASK)
 			field_set(rsp->udata, f,
 				  field_get(rsp->udata, f) & ~f->arg);
@@ -262,7 +287,8 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 	return err;
 }
 
-static void keys_drop(struct be_uc *uc, uint32_t owner, bool all)
+static void keys_drop(struct be_dev *dev, struct be_uc *uc, uint32_t owner,
+		      bool all)
 {
 	struct be_key **p = &uc->keys, *key;
 
@@ -272,16 +298,17 @@ static void keys_drop(struct be_uc *uc, uint32_t owner, bool all)
 			continue;
 		}
 		*p = key->next;
+		be_quota_give_queue(&dev->quota, key->charged);
 		free(key);
 	}
 }
 
-void be_keys_drop(struct be_uc *uc, uint32_t owner)
+void be_keys_drop(struct be_dev *dev, struct be_uc *uc, uint32_t owner)
 {
-	keys_drop(uc, owner, false);
+	keys_drop(dev, uc, owner, false);
 }
 
-void be_keys_drop_all(struct be_uc *uc)
+void be_keys_drop_all(struct be_dev *dev, struct be_uc *uc)
 {
-	keys_drop(uc, 0, true);
+	keys_drop(dev, uc, 0, true);
 }

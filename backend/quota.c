@@ -70,6 +70,21 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n)
 	q->used_pages -= n < q->used_pages ? n : q->used_pages;
 }
 
+int be_quota_check_queue(const struct be_quota *q)
+{
+	return q->queue_pages < q->max_pages ? 0 : -EDQUOT;
+}
+
+void be_quota_charge_queue(struct be_quota *q, uint64_t n)
+{
+	q->queue_pages += n;
+}
+
+void be_quota_give_queue(struct be_quota *q, uint64_t n)
+{
+	q->queue_pages -= n < q->queue_pages ? n : q->queue_pages;
+}
+
 /*
  * The bucket holds time: it fills by one nanosecond per nanosecond, up to one
  * second, and a token costs a second divided by the rate.

@@ -72,6 +72,10 @@ int be_modify_srq(const struct be_cmd *c)
 		return err;
 	cmd.srq_handle = srq->o.host;
 	err = be_udata_begin(&u, c, &lists, &bufs);
+	/* A new queue must be seen here, so that it is charged. */
+	if (!err && r->mask & SRQ_MAX_WR &&
+	    u.extra != vhca_provider_outptr(u.row))
+		err = -EINVAL;
 	if (!err)
 		err = uv_modify_srq(c->uc->fd, &cmd, &u.uv);
 	if (err) {
@@ -84,7 +88,7 @@ int be_modify_srq(const struct be_cmd *c)
 		be_gmap_unmap(c->dev, &old);
 	}
 	if (r->mask & SRQ_MAX_WR)	/* offset of the old queue */
-		be_keys_drop(c->uc, srq->o.handle);
+		be_keys_drop(c->dev, c->uc, srq->o.handle);
 	return be_udata_end(&u, c, srq->o.handle);
 }
 

@@ -64,7 +64,7 @@ void be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 	for (type = 0; type < BE_TYPES; type++)
 		while (uc->objs[type])
 			be_obj_release(dev, uc->objs[type]);
-	be_keys_drop_all(uc);
+	be_keys_drop_all(dev, uc);
 	be_obj_free(dev, &uc->o, BE_UCONTEXT);
 }
 
@@ -149,11 +149,25 @@ static void ring_set(struct be_dev *dev, struct be_mmap *m, bool on)
 	pthread_rwlock_unlock(&dev->lock);
 }
 
+/* The queue may live on without the range, then it pays for its memory. */
+static void charge_return(struct be_dev *dev, const struct be_mmap *m)
+{
+	struct be_key *key = ((struct be_uc *)m->o.uc)->keys;
+
+	while (key && (key->offset != m->offset || key->owner != m->owner))
+		key = key->next;
+	if (key)
+		key->charged = m->charged;
+	else
+		be_quota_give_queue(&dev->quota, m->charged);
+}
+
 void be_mmap_release(struct be_dev *dev, struct be_mmap *m)
 {
 	int left;
 
 	ring_set(dev, m, false);
+	charge_return(dev, m);
 	if (m->ref) {
 		left = dev->t->ops->ungrant(dev->t, m->grant_id);
 		if (left > 0)
@@ -186,18 +200,16 @@ static int mmap_grant(struct be_dev *dev, const struct be_uc *uc,
 	return err;
 }
 
-/* Takes a key out of the list: an offset can be mapped once, as natively. */
+/* An offset can be mapped once, as natively. */
 static struct be_key *key_take(struct be_uc *uc,
 			       const struct xenvhca_mmap_req *r)
 {
-	struct be_key **p, *key;
+	struct be_key *key;
 
-	for (p = &uc->keys; (key = *p); p = &key->next) {
-		if (key->offset != r->offset || r->length > key->size)
-			continue;
-		*p = key->next;
-		return key;
-	}
+	for (key = uc->keys; key; key = key->next)
+		if (!key->mapped && key->offset == r->offset &&
+		    r->length <= key->size)
+			return key;
 	return NULL;
 }
 
@@ -220,7 +232,9 @@ static int mmap_new(const struct be_cmd *c, struct be_mmap **out)
 	m->length = r->length;
 	m->nr_pages = r->length / XENVHCA_PAGE_SIZE;
 	m->owner = key->owner;
-	free(key);
+	m->charged = key->charged;
+	key->charged = 0;
+	key->mapped = true;
 	be_obj_publish(c->dev, &m->o, BE_MMAP, c->uc, 0);
 	err = mmap_grant(c->dev, c->uc, m);
 	if (err) {

@@ -144,7 +144,8 @@ void fuzz_close(struct fuzz *f)
 	PROMISE(!loop_errors(f->loop));
 	PROMISE(!fake_live_all() && !fake_files() && !fake_vmas());
 	PROMISE(!fake_violations());
-	PROMISE(!f->dev.quota.used_pages && !f->dev.fault);
+	PROMISE(!f->dev.quota.used_pages && !f->dev.quota.queue_pages);
+	PROMISE(!f->dev.fault);
 	for (t = 0; t < BE_TYPES; t++)
 		PROMISE(!f->dev.quota.used[t]);
 	be_dev_fini(&f->dev);

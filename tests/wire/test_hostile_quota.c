@@ -165,6 +165,68 @@ static unsigned int keys(const struct world *w)
 	return n;
 }
 
+/* Queue memory is charged once, to the queue or to the range, to the end. */
+static void queue_memory(void **state)
+{
+	struct world *w = *state;
+	struct be_quota *q = &w->a.dev.quota;
+	struct xenvhca_request req;
+	uint64_t cq = w->c.cq_size / XENVHCA_PAGE_SIZE, all = q->queue_pages;
+	struct snap s;
+
+	assert_true(cq && all > cq);
+	q->max_pages = all + 1;
+	wire_good(&w->c, XENVHCA_OP_CREATE_CQ, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	world_snap(w, &s);
+	assert_int_equal(wire_call(&w->a, &req), -12);
+	wire_good(&w->c, XENVHCA_OP_CREATE_QP, &req);
+	assert_int_equal(wire_call(&w->a, &req), -12);
+	wire_good(&w->c, XENVHCA_OP_RESIZE_CQ, &req);
+	assert_int_equal(wire_call(&w->a, &req), -12);
+	world_same(w, &s, "queue memory over the quota");
+
+	all = q->queue_pages;
+	wire_good(&w->c, XENVHCA_OP_MMAP, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	assert_int_equal(q->queue_pages, all);
+	wire_good(&w->c, XENVHCA_OP_MUNMAP, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	assert_int_equal(q->queue_pages, all);	/* the CQ is still there */
+	wire_good(&w->c, XENVHCA_OP_DESTROY_QP, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	req.u.handle.handle = w->c.ud;
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	all = q->queue_pages;
+	wire_good(&w->c, XENVHCA_OP_DESTROY_CQ, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	assert_int_equal(q->queue_pages, all - cq);
+}
+
+/* A range that stays mapped after its queue is gone still counts. */
+static void queue_outlived(void **state)
+{
+	struct world *w = *state;
+	struct be_quota *q = &w->a.dev.quota;
+	struct xenvhca_request req;
+	uint64_t before = q->queue_pages, with;
+
+	wire_good(&w->c, XENVHCA_OP_CREATE_CQ, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	w->c.cq = w->a.rsp.u.cq.handle;
+	memcpy(&w->c.cq_offset, w->a.rsp.udata, 8);
+	with = q->queue_pages;
+	assert_true(with > before);
+	wire_good(&w->c, XENVHCA_OP_MMAP, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	wire_good(&w->c, XENVHCA_OP_DESTROY_CQ, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	assert_int_equal(q->queue_pages, with);
+	wire_good(&w->c, XENVHCA_OP_MUNMAP, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	assert_int_equal(q->queue_pages, before);
+}
+
 /* Queues that are resized for ever: one offset each, not one per resize. */
 static void resized(void **state)
 {
@@ -182,7 +244,8 @@ static void resized(void **state)
 	assert_int_equal(keys(w), before);
 }
 
-/* Only the limit: the provider leaves no room and gets nothing. */
+/* Only the limit: the provider leaves no room and gets nothing, not even if
+ * the quota of queue memory is used up. */
 static void srq_limit(void **state)
 {
 	struct world *w = *state;
@@ -193,12 +256,12 @@ static void srq_limit(void **state)
 	req.u.modify_srq.max_wr = 0;
 	req.u.modify_srq.srq_limit = 3;
 	req.out_len = 0;
+	w->a.dev.quota.max_pages = 1;
 	assert_int_equal(wire_call(&w->a, &req), 0);
 	assert_int_equal(w->a.rsp.out_len, 0);
 	req.u.modify_srq.mask = 1;
-	req.u.modify_srq.max_wr = 64;
-	assert_int_equal(wire_call(&w->a, &req), 0);
-	assert_int_equal(w->a.rsp.out_len, 0);
+	req.u.modify_srq.max_wr = 64;	/* a queue that nobody would count */
+	assert_int_equal(wire_call(&w->a, &req), -22);
 }
 
 int main(void)
@@ -213,6 +276,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ranges, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(failures, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(queue_memory, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(queue_outlived, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(resized, world_setup,
 						world_teardown),

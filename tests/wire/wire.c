@@ -29,6 +29,7 @@ void wire_close(struct wire *w)
 	assert_int_equal(loop_granted(w->loop), 0);
 	assert_int_equal(loop_errors(w->loop), 0);
 	assert_int_equal(w->dev.quota.used_pages, 0);
+	assert_int_equal(w->dev.quota.queue_pages, 0);
 	be_dev_fini(&w->dev);
 	loop_free(w->loop);
 }
@@ -178,6 +179,7 @@ void world_snap(const struct world *w, struct snap *s)
 	s->mapped = loop_mapped(w->a.loop);
 	s->granted = loop_granted(w->a.loop);
 	s->pages = w->a.dev.quota.used_pages;
+	s->queue_pages = w->a.dev.quota.queue_pages;
 	memcpy(s->used, w->a.dev.quota.used, sizeof(s->used));
 }
 

@@ -60,7 +60,7 @@ struct world {
 
 struct snap {
 	unsigned int live, files, vmas;
-	uint64_t mapped, granted, pages;
+	uint64_t mapped, granted, pages, queue_pages;
 	uint32_t used[BE_TYPES];
 };
 

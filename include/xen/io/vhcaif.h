@@ -113,7 +113,8 @@
  *      Default Value:  2048
  *      Writer:         toolstack
  *
- *      Upper bound of guest memory mapped and pinned for this device.
+ *      Upper bound of guest memory mapped and pinned for this device, and, as
+ *      a second sum, of queue memory that the HCA's driver allocates for it.
  *
  * max-cmd-rate, max-evt-rate
  *      Values:         0..10000000 (per second), 0 = unlimited
