@@ -21,11 +21,13 @@
 
 #define VH_RETRY	msecs_to_jiffies(100)	/* grants still mapped */
 #define VH_BATCH	4096			/* grant references at once */
+#define VH_ZOMBIE_MAX	16384			/* pages of one domain */
 
 /* Pages granted by one VHCA_HELPER_GRANT; one page reference for each. */
 struct vh_range {
 	struct list_head list;		/* vh_zombie_list, when handed over */
 	u32 nr;				/* pages not yet ended */
+	domid_t domid;			/* who may have them mapped */
 	grant_ref_t *refs;
 	struct page *pages[];
 };
@@ -98,6 +100,28 @@ static void vh_zombie_fn(struct work_struct *work)
 }
 static DECLARE_DELAYED_WORK(vh_zombie_work, vh_zombie_fn);
 
+/*
+ * Does a domain sit on too many pages that were to be given back? No quota of
+ * its devices sees them any more, and each costs memory and a grant reference
+ * of this domain.
+ */
+static bool vh_hoards(domid_t domid)
+{
+	struct vh_range *r;
+	u64 sum = 0;
+
+	mutex_lock(&vh_zombie_lock);
+	list_for_each_entry(r, &vh_zombie_list, list)
+		if (r->domid == domid)
+			sum += r->nr;
+	mutex_unlock(&vh_zombie_lock);
+	if (sum <= VH_ZOMBIE_MAX)
+		return false;
+	pr_warn_ratelimited("domain %u still maps %llu pages that it gave back; no more for it\n",
+			    domid, sum);
+	return true;
+}
+
 /* Consumes r. Returns the number of pages that the other domain still maps. */
 static u32 vh_end(struct vh_range *r)
 {
@@ -154,10 +178,13 @@ long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg)
 	    g.reserved1 || g.domid >= DOMID_FIRST_RESERVED ||
 	    !PAGE_ALIGNED(g.addr) || g.addr >= TASK_SIZE)
 		return -EINVAL;
+	if (vh_hoards(g.domid))
+		return -EBUSY;
 	r = kvzalloc(struct_size(r, pages, g.nr_pages) +
 		     g.nr_pages * sizeof(*r->refs), GFP_KERNEL);
 	if (!r)
 		return -ENOMEM;
+	r->domid = g.domid;
 	r->refs = (void *)&r->pages[g.nr_pages];
 	err = vh_get_pages(g.addr, g.nr_pages, r->pages);
 	if (err) {

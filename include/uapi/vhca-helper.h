@@ -28,7 +28,8 @@
  * @reserved: 0
  *
  * Errors: EFAULT not mapped or not a uverbs mapping, EINVAL bad argument,
- * ENOSPC out of grant references (raise max_grant_frames of this domain).
+ * ENOSPC out of grant references (raise max_grant_frames of this domain),
+ * EBUSY the domain still maps too many pages that were ungranted.
  */
 struct vhca_helper_grant {
 	__u64 addr;
