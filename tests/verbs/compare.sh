@@ -78,6 +78,8 @@ END {
 			bad++
 		else
 			fine++
+		if (!r && gv == "-" && missing++ >= 5)
+			continue
 		printf "%s %s\n    native: %s\n    guest:  %s\n",
 		       r ? "expected  " : "UNEXPECTED", name, nat[name], gv
 		if (r)
@@ -89,6 +91,9 @@ END {
 			       rule_text[i]
 			bad++
 		}
+	if (missing > 5)
+		printf "... and %d more that the guest did not print\n",
+		       missing - 5
 	if (n < 500) {
 		printf "only %d probes compared: the output is cut short\n", n
 		bad++

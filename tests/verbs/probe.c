@@ -20,7 +20,7 @@
 
 #include "probe.h"
 
-#define GROUP_SECONDS 120
+#define GROUP_SECONDS 300
 
 static const struct {
 	const char *name;
