@@ -97,22 +97,23 @@ static bool vhca_event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	return true;
 }
 
+/* One that is waiting for the refresh already is no news. */
 static bool vhca_event_port(struct vhca_dev *dev,
-			    const struct xenvhca_event *ev)
+			    const struct xenvhca_event *ev, bool *news)
 {
 	if (ev->event == IB_EVENT_DEVICE_FATAL) {
 		vhca_break(dev, "the HCA reported a fatal error");
 		return true;
 	}
-	set_bit(ev->event, &dev->port_events);
+	*news = !test_and_set_bit(ev->event, &dev->port_events);
 	vhca_device_refresh(dev);
 	return true;
 }
 
-void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
+bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
 	unsigned long flags;
-	bool known = false;
+	bool known = false, news = true;
 
 	spin_lock_irqsave(&dev->evt_lock, flags);
 	switch (vhca_check_event(ev) ? ev->type : 0) {
@@ -127,12 +128,13 @@ void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 		known = vhca_event_srq(dev, ev);
 		break;
 	case XENVHCA_EVT_PORT:
-		known = vhca_event_port(dev, ev);
+		known = vhca_event_port(dev, ev, &news);
 		break;
 	}
 	spin_unlock_irqrestore(&dev->evt_lock, flags);
 	if (!known)
 		atomic64_inc(&dev->stats.bad_events);
+	return known && news;
 }
 
 /*
@@ -140,14 +142,16 @@ void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
  * completion event too many is harmless, an asynchronous event cannot be made
  * up; the state of the port can be read anew.
  */
-void vhca_event_overflow(struct vhca_dev *dev)
+bool vhca_event_overflow(struct vhca_dev *dev)
 {
 	unsigned long flags, index;
 	struct vhca_cq *cq;
+	bool told = false;
 
 	spin_lock_irqsave(&dev->evt_lock, flags);
 	xa_for_each(&dev->cqs, index, cq)
-		vhca_event_comp(dev, cq);
+		told |= vhca_event_comp(dev, cq);
 	spin_unlock_irqrestore(&dev->evt_lock, flags);
 	vhca_device_refresh(dev);
+	return told;
 }

@@ -308,19 +308,18 @@ static irqreturn_t vhca_ring_evt_irq(int irq, void *arg)
 		vhca_break(dev, bad);
 		return IRQ_HANDLED;
 	}
-	for (; ring->evt_cons != prod; work = true) {
+	while (ring->evt_cons != prod) {
 		ev = *(volatile struct xenvhca_event *)
 			&page->event[ring->evt_cons % XENVHCA_EVT_ENTRIES];
 		virt_mb();	/* copy before the slot is given back */
 		WRITE_ONCE(page->cons, ++ring->evt_cons);
 		atomic64_inc(&dev->stats.events);
-		vhca_event(dev, &ev);
+		work |= vhca_event(dev, &ev);
 	}
 	if (READ_ONCE(page->overflow)) {
 		WRITE_ONCE(page->overflow, 0);
 		virt_mb();	/* clear before looking at the queues */
-		vhca_event_overflow(dev);
-		work = true;
+		work |= vhca_event_overflow(dev);
 	}
 	if (!work)
 		atomic64_inc(&dev->stats.spurious);

@@ -246,8 +246,9 @@ int vhca_ring_kick(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 		   u32 *last, bool *valid, bool wait);
 
 /* ---- event.c: one copied event to ib_core; any context, also upcalls ---- */
-void vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
-void vhca_event_overflow(struct vhca_dev *dev);
+/* False: nobody was told; only such ones count as a spurious notification. */
+bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
+bool vhca_event_overflow(struct vhca_dev *dev);
 /*
  * How many events the backend may send: before a CQ is armed; when an object
  * is made or modified. More are ignored.
