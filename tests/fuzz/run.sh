@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
@@ -43,18 +43,22 @@ flags="-std=gnu11 -g -O1 -Wall -D_GNU_SOURCE -D__XEN_TOOLS__
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 	-I$top -I$top/include -I$top/backend"
 # What runs without Xen, as in libvhcabe.a, and what the targets add to it.
-sources="$(cd "$top" && ls backend/*.c | grep -v -e /main.c -e /worker.c \
-	-e /supervisor.c -e /lock.c -e /stats.c -e /ring_xen.c -e /gntdev.c)
+sources="$(cd "$top" && find backend -maxdepth 1 -name '*.c' \
+	! -name main.c ! -name worker.c ! -name supervisor.c ! -name lock.c \
+	! -name stats.c ! -name ring_xen.c ! -name gntdev.c)
 	frontend/check.c frontend/provider.c frontend/provider_rxe.c
 	xenstore/node.c xenstore/state.c xenstore/scan.c
 	tools/vhcactl/keys.c tests/unit/fake_cmd.c tests/unit/fake_uverbs.c
 	tests/wire/good.c tests/fuzz/fuzz.c"
-targets=${*:-$(cd "$top/tests/fuzz" && ls fuzz_*.c | sed 's/\.c$//')}
+targets=${*:-$(cd "$top/tests/fuzz" && find . -name 'fuzz_*.c' |
+	sed 's,^\./,,; s,\.c$,,' | sort)}
 
 # Objects are kept: only what is older than any header is compiled anew.
 newest=$(cd "$top" && find backend frontend include tests tools xenstore \
 	-name '*.h' -newer "$build/stamp" 2>/dev/null | head -n 1) || true
-[ -e "$build/stamp" ] && [ -z "$newest" ] || rm -f "$build"/*.o
+if [ ! -e "$build/stamp" ] || [ -n "$newest" ]; then
+	rm -f "$build"/*.o
+fi
 : >"$build/stamp"
 objects=
 jobs=$(nproc)
@@ -66,7 +70,7 @@ for s in $sources; do
 	[ "$o" -nt "$top/$s" ] || printf '%s %s\n' "$top/$s" "$o" >>"$list"
 done
 # shellcheck disable=SC2086
-xargs -r -n 2 -P "$jobs" sh -c "$CLANG $(echo $flags) -fsanitize=fuzzer-no-link \
+xargs -r -n 2 -P "$jobs" sh -c "$CLANG ${flags//[$'\n\t']/ } -fsanitize=fuzzer-no-link \
 	-c \"\$0\" -o \"\$1\"" <"$list"
 
 failed=0

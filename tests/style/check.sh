@@ -46,8 +46,8 @@ checkpatch() {
 
 claim "the tree has no complaint" python3 "$top/tests/style/check.py"
 
-CHECKPATCH=${CHECKPATCH:-$(ls /usr/src/linux-headers-*-common/scripts/checkpatch.pl \
-	2>/dev/null | tail -n 1)}
+CHECKPATCH=${CHECKPATCH:-$(find /usr/src -path '*/scripts/checkpatch.pl' \
+	2>/dev/null | sort | tail -n 1)}
 if [ -n "$CHECKPATCH" ]; then
 	claim "checkpatch agrees" checkpatch
 else
