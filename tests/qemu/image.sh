@@ -266,7 +266,7 @@ build_dom0() {
 build_hvm() {
 	local f
 	take "$work/hvm" usr/libexec/xen-qemu-system-i386 \
-		usr/lib/xen-4.17/boot/hvmloader
+		usr/lib/xen-4.17/boot/hvmloader usr/share/qemu/keymaps/en-us
 	for f in bios.bin bios-256k.bin kvmvapic.bin linuxboot.bin \
 		linuxboot_dma.bin multiboot.bin vgabios-stdvga.bin \
 		vgabios-cirrus.bin vgabios.bin; do

@@ -135,7 +135,7 @@ guest_config() {
 	on_reboot = "destroy"
 	EOT
 	if [ "$type" = hvm ]; then
-		printf '%s\n' 'vga = "none"' 'nographic = 1' 'usb = 0' \
+		printf '%s\n' 'vga = "none"' 'vnc = 0' 'nographic = 1' 'usb = 0' \
 			'serial = "none"' >>"$cfg"
 	fi
 	cat "$cfg.extra" >>"$cfg"

@@ -16,6 +16,7 @@ collect() {
 		[ "$2" = pass ] || {
 			timeout 20 xl list >"$dir/xl.list" 2>&1
 			timeout 20 xenstore-ls -fp >"$dir/xenstore" 2>&1
+			cp /var/log/xen/*.log "$dir/" 2>/dev/null
 		}
 		for dom in $(xl list 2>/dev/null | awk 'NR > 2 { print $2 }'); do
 			timeout 20 xl destroy "$dom" >/dev/null 2>&1
