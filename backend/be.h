@@ -157,6 +157,9 @@ void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 /* ---- kick.c, event.c ---- */
 /* Execute one kick; takes the read lock itself. */
 void be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
+/* Execute the kicks that were in the ring when this was called: a command
+ * must not overtake the posts made before it. Command thread; bounded. */
+void be_kick_flush(struct be_dev *dev);
 int be_kick_start(struct be_dev *dev);
 void be_kick_stop(struct be_dev *dev);
 /* Register / forget the verbs fds (comp channel, async) of a ucontext;

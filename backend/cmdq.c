@@ -17,6 +17,7 @@ static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
 	struct xenvhca_response rsp = {};
 
+	be_kick_flush(dev);
 	be_dispatch(dev, req, &rsp);
 	if (dev->t->ops->put_response(dev->t, &rsp))
 		be_fault(dev, "no room for the response of request %u",

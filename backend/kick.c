@@ -7,6 +7,10 @@
  * the recent idle gaps is kept, and a gap longer than the spin limit costs
  * nothing but the sleep. The guest controls what is in the ring, not how much
  * is executed: an entry is one system call that it could have caused anyway.
+ *
+ * The command thread drains the ring before each command (be_kick_flush): a
+ * native process's post is executed when the call returns, so a command must
+ * not overtake the kicks of posts made before it. drain_lock orders the two.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,6 +26,7 @@
 
 struct be_kicks {
 	pthread_t thread;
+	pthread_mutex_t drain_lock;	/* one drains at a time, in order */
 	int stop_fd;
 	bool stop;
 	bool acked;		/* nothing read from the event channel */
@@ -36,8 +41,8 @@ struct be_kicks {
 #define be_relax() __asm__ __volatile__("yield" ::: "memory")
 #endif
 
-/* Executes what is there. Number of entries, 0 if none, or -EPROTO. */
-static int be_kick_drain(struct be_dev *dev)
+/* Executes a batch. Number of entries, 0 if none, or -EPROTO. */
+static int be_kick_drain_locked(struct be_dev *dev)
 {
 	struct xenvhca_kick kick[BE_KICK_BATCH];
 	int i, n;
@@ -53,9 +58,31 @@ static int be_kick_drain(struct be_dev *dev)
 	}
 	if (n) {
 		BE_STAT_ADD(dev, kicks, (uint64_t)n);
-		dev->kicks->worked = true;
+		__atomic_store_n(&dev->kicks->worked, true, __ATOMIC_RELAXED);
 	}
 	return n;
+}
+
+static int be_kick_drain(struct be_dev *dev)
+{
+	int n;
+
+	pthread_mutex_lock(&dev->kicks->drain_lock);
+	n = be_kick_drain_locked(dev);
+	pthread_mutex_unlock(&dev->kicks->drain_lock);
+	return n;
+}
+
+void be_kick_flush(struct be_dev *dev)
+{
+	int n, left = XENVHCA_KICK_ENTRIES;
+
+	if (!dev->kicks)
+		return;
+	do {
+		n = be_kick_drain(dev);
+		left -= n;
+	} while (n > 0 && left > 0);
 }
 
 static void be_kick_gap(struct be_kicks *k, uint64_t gap)
@@ -104,7 +131,8 @@ static void be_kick_sleep(struct be_dev *dev)
 	if (dev->t->ops->arm_kicks(dev->t))
 		return;
 	if (!k->acked) {
-		dev->t->ops->kick_ack(dev->t, k->worked);
+		dev->t->ops->kick_ack(dev->t, __atomic_load_n(&k->worked,
+							    __ATOMIC_RELAXED));
 		k->acked = true;
 	}
 	BE_STAT_ADD(dev, kick_sleeps, 1);
@@ -114,7 +142,7 @@ static void be_kick_sleep(struct be_dev *dev)
 	}
 	if (pfd[0].revents) {
 		k->acked = false;
-		k->worked = false;
+		__atomic_store_n(&k->worked, false, __ATOMIC_RELAXED);
 	}
 }
 
@@ -149,6 +177,7 @@ int be_kick_start(struct be_dev *dev)
 
 	if (!k)
 		return -ENOMEM;
+	pthread_mutex_init(&k->drain_lock, NULL);
 	k->acked = true;
 	/* On one processor spinning keeps the guest from producing. */
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)

@@ -279,6 +279,8 @@
  *   frontend, and are not reused soon after they were released.
  * - The frontend keeps XENVHCA_DESTROY_SLOTS slots of the command ring for
  *   destroy commands, so that a process can always exit.
+ * - A command does not overtake kicks: the backend executes what was in the
+ *   kick ring when it takes a request before it executes the request.
  * - Destroying a ucontext destroys everything in it.
  * - The backend answers a destroy command after the physical object is gone
  *   and the memory it used is unmapped; only then may the frontend end the
