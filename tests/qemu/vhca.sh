@@ -180,7 +180,7 @@ guest_ledger() {
 		awk '/nr_foll_pin_acquired/ { a = \$2 }
 			/nr_foll_pin_released/ { r = \$2 }
 			END { print \"pinned\", a - r }' /proc/vmstat
-		echo zombies \$(cat $DBG_FRONT/zombies 2>/dev/null || echo 0)
+		cat $DBG_FRONT/zombies 2>/dev/null || echo zombies 0
 		echo nodes \$(xenstore-ls device/vhca 2>/dev/null | grep -c =)"
 }
 
