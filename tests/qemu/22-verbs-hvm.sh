@@ -15,7 +15,7 @@ step "a few programs"
 check "device" guest_sh a 'ibv_devinfo | grep PORT_ACTIVE'
 pair "ibv_rc_pingpong" a b "ibv_rc_pingpong -g 1 -n 300"
 pair "ibv_ud_pingpong, events" a b "ibv_ud_pingpong -g 1 -n 300 -s 1024 -e"
-pair "ib_write_bw" a b "ib_write_bw -x 1 -s 65536 -n 200"
+pair "ib_write_bw" a b "ib_write_bw -F -x 1 -s 65536 -n 200"
 vhcactl detach a all
 vhcactl detach b all
 kernel_clean a b

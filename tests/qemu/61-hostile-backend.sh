@@ -20,8 +20,12 @@ lie() {
 				ls /dev/infiniband/uverbs* >/dev/null 2>&1 && break
 				sleep 0.2
 			done
-			$command" >/tmp/lie.guest 2>&1 || rc=$?
-		# a command may fail, but not hang or lose the guest
+			$command
+			rc=\$?
+			[ \$rc -lt 124 ] || exit 99
+			exit \$rc" >/tmp/lie.guest 2>&1 || rc=$?
+		# A command may fail, and some do with 124 or 255 (hence 99), but
+		# not hang or lose the guest.
 		case $rc in
 		124|255) tail -n 5 /tmp/lie.guest; fail "$mode: the guest hangs" ;;
 		esac

@@ -17,16 +17,19 @@ check "the guest has a verbs device" guest_sh g1 'uname -r; ibv_devices; ls -l /
 guest_sh g1 'ibv_devinfo | head -n 12'
 
 step "g2 (PVH) to g1 (PV): ibv_rc_pingpong"
-guest_sh g1 'ibv_rc_pingpong -g 1 -n 1000' &
-sleep 1
-check "RC ping-pong" guest_sh g2 "ibv_rc_pingpong -g 1 -n 1000 $(guest_ip g1)"
-wait $!
+pair "RC ping-pong" g1 g2 "ibv_rc_pingpong -g 1 -n 1000"
+grep iters /tmp/pair.c
 
-step "g2 (PVH) to g1 (PV): ib_write_bw, 64 KiB RDMA WRITE"
-guest_sh g1 'ib_write_bw -x 1 -s 65536 -n 500' >/dev/null &
-sleep 1
-check "RDMA WRITE" guest_sh g2 "ib_write_bw -x 1 -s 65536 -n 500 $(guest_ip g1)"
-wait $!
+step "g2 (PVH) to g1 (PV): ibv_ud_pingpong, by completion events"
+pair "UD ping-pong" g1 g2 "ibv_ud_pingpong -e -g 1 -n 300 -s 1024"
+grep iters /tmp/pair.c
+
+step "g2 (PVH) to g1 (PV): ib_write_bw and ib_read_bw, 64 KiB; ib_send_lat, 8 B"
+for t in "ib_write_bw -s 65536 -n 500" "ib_read_bw -s 65536 -n 500" \
+	"ib_send_lat -s 8 -n 500"; do
+	pair "${t%% *}" g1 g2 "$t -F -x 1"
+	grep -A 1 '#bytes' /tmp/pair.c
+done
 
 step "what dom0 counted, and how it ends"
 vhcactl stats g1 0

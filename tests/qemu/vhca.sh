@@ -67,41 +67,58 @@ guests_with_vhca() {
 VHCA_GUEST_MEM=''
 VHCA_GUEST_CFG=()
 
-# pair CLAIM SERVER CLIENT COMMAND: runs COMMAND in both guests, with the
-# server's address appended in the client; both must succeed.
-pair() {
-	local claim=$1 s=$2 c=$3 command=$4 server rc=0
-	guest_sh -t 100 "$s" "$command" >/tmp/pair.s 2>&1 &
+# pair_once SERVER CLIENT COMMAND: runs COMMAND in both guests, with the
+# server's address appended in the client. Status 0 if both succeeded.
+pair_once() {
+	local server rc=0
+	guest_sh -t 100 "$1" "$3" >/tmp/pair.s 2>&1 &
 	server=$!
 	sleep 0.7
-	guest_sh -t 90 "$c" "$command $(guest_ip "$s")" >/tmp/pair.c 2>&1 || rc=$?
+	guest_sh -t 90 "$2" "$3 $(guest_ip "$1")" >/tmp/pair.c 2>&1 || rc=$?
 	wait "$server" || rc=$?
+	return "$rc"
+}
+
+# pair CLAIM SERVER CLIENT COMMAND: both must succeed. perftest measures the
+# processor's clock first and gives up, before any verb, where an emulated one
+# is too unsteady: that, and only that, is tried again.
+pair() {
+	local rc attempt
+	for attempt in 1 2 3 4; do
+		rc=0
+		pair_once "$2" "$3" "$4" || rc=$?
+		[ "$rc" != 0 ] || break
+		[ "$attempt" -lt 4 ] || break
+		grep -q 'Correlation coefficient' /tmp/pair.[sc] || break
+		note "$4: no steady clock; again"
+		sleep 2
+	done
 	[ "$rc" = 0 ] || {
 		echo "--- server"; tail -n 15 /tmp/pair.s
 		echo "--- client"; tail -n 15 /tmp/pair.c
 	}
-	check "$claim" [ "$rc" = 0 ]
+	check "$1" [ "$rc" = 0 ]
 }
 
 # programs_between SERVER CLIENT: Debian's own programs, unmodified.
 programs_between() {
 	local t
 	for t in rc uc ud; do
-		pair "ibv_${t}_pingpong, 1000 x 2 KiB" "$1" "$2" \
-			"ibv_${t}_pingpong -g 1 -n 1000 -s 2048"
+		pair "ibv_${t}_pingpong, 1000 x 1 KiB" "$1" "$2" \
+			"ibv_${t}_pingpong -g 1 -n 1000 -s 1024"
 		pair "ibv_${t}_pingpong, events" "$1" "$2" \
 			"ibv_${t}_pingpong -g 1 -n 300 -s 1024 -e"
 	done
 	pair "ibv_srq_pingpong, 4 QPs" "$1" "$2" \
 		"ibv_srq_pingpong -g 1 -n 400 -q 4"
-	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -x 1 -s 8 -n 500"
-	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -x 1 -s 8 -n 200 -e"
-	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -x 1 -s 8 -n 500"
-	pair "ib_write_bw 64 KiB" "$1" "$2" "ib_write_bw -x 1 -s 65536 -n 500"
-	pair "ib_read_bw 64 KiB" "$1" "$2" "ib_read_bw -x 1 -s 65536 -n 500"
-	pair "ib_send_bw UD 1 KiB" "$1" "$2" "ib_send_bw -x 1 -c UD -s 1024 -n 500"
-	pair "ib_atomic_lat" "$1" "$2" "ib_atomic_lat -x 1 -n 200"
-	pair "ib_write_bw, 8 QPs" "$1" "$2" "ib_write_bw -x 1 -q 8 -s 4096 -n 500"
+	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 500"
+	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 200 -e"
+	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -F -x 1 -s 8 -n 500"
+	pair "ib_write_bw 64 KiB" "$1" "$2" "ib_write_bw -F -x 1 -s 65536 -n 500"
+	pair "ib_read_bw 64 KiB" "$1" "$2" "ib_read_bw -F -x 1 -s 65536 -n 500"
+	pair "ib_send_bw UD 1 KiB" "$1" "$2" "ib_send_bw -F -x 1 -c UD -s 1024 -n 500"
+	pair "ib_atomic_lat" "$1" "$2" "ib_atomic_lat -F -x 1 -n 200"
+	pair "ib_write_bw, 8 QPs" "$1" "$2" "ib_write_bw -F -x 1 -q 8 -s 4096 -n 500"
 }
 
 # verified_between SERVER CLIENT: every byte compared.
