@@ -11,7 +11,7 @@
 VHCA_GUEST_MEM=1600
 VHCA_GUEST_CFG=('max_grant_frames = 1024')
 step "guest with max_grant_frames = 1024"
-guests_with_vhca pvh big
+guests_with_vhca pv big
 check "max_mr_size is at least 1 GiB" guest_sh big \
 	'[ $(ibv_devinfo -v | awk "/max_mr_size/ { print strtonum(\$2) }") -ge 1073741824 ]'
 check "1 GiB registers and is used" guest_sh -t 120 big \
@@ -21,7 +21,7 @@ guest_destroy big
 
 step "guest with the default of 64 grant frames"
 VHCA_GUEST_CFG=('max_grant_frames = 64')
-guests_with_vhca pvh small
+guests_with_vhca pv small
 check "max_mr_size is below 128 MiB" guest_sh small \
 	'[ $(ibv_devinfo -v | awk "/max_mr_size/ { print strtonum(\$2) }") -le 134217728 ]'
 check "1 GiB gets ENOMEM" guest_sh -t 120 small \

@@ -7,9 +7,9 @@
 . ./lib.sh
 . ./vhca.sh
 
-step "a PVH guest"
+step "a PV guest"
 backend_start
-guest_create a pvh
+guest_create a pv
 ledger_open a
 step "detach under traffic"
 for round in 1 2 3; do

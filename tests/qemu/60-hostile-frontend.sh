@@ -14,7 +14,7 @@ hostile() {
 	guest_sh -t 170 a "hostile-frontend $*"
 }
 
-step "a PVH and a PV guest with a vhca each"
+step "two PV guests with a vhca each"
 backend_start
 guest_create a pvh &
 guest_create b pv

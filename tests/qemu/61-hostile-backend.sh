@@ -48,7 +48,7 @@ if [ -e /run/vhcad.loop ]; then
 	wait_until 20 bash -c '! pgrep -x xen-vhcad'
 fi
 modprobe xen-gntdev; modprobe xen-evtchn
-guest_create a "${HOSTILE_GUEST:-pvh}"
+guest_create a "${HOSTILE_GUEST:-pv}"
 domid=$(guest_domid a)
 guest_sh a 'modprobe xen-vhcafront cmd_timeout=2
 	echo 2 >/sys/module/xen_vhcafront/parameters/cmd_timeout'
