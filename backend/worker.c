@@ -11,6 +11,7 @@
  * ends and the kernel is the last to tidy up; the supervisor starts the next.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include "be.h"
 #include "cmdq.h"
 #include "conf.h"
@@ -306,6 +308,29 @@ static enum be_end be_worker_loop(struct be_worker *w)
 }
 
 /* ---- begin and end ---- */
+/*
+ * The devices are root's by file mode alone, so a worker needs no capability
+ * but to pin without limit and to open what root may: a guest that takes it
+ * over gets no raw packets, no modules, no other process.
+ */
+static int be_worker_caps(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+	const uint32_t keep = 1u << CAP_IPC_LOCK | 1u << CAP_DAC_OVERRIDE;
+
+	/* Bits 0..31; we may keep only what we were given. */
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	data[0].effective &= keep;
+	data[0].permitted &= keep;
+	data[0].inheritable = 0;
+	data[1] = (struct __user_cap_data_struct){};
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
 static void be_worker_limits(void)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
@@ -315,8 +340,12 @@ static void be_worker_limits(void)
 	fds.rlim_cur = fds.rlim_max =
 		BE_FDS_PER_UC * BE_MAX_UC + BE_FDS_SPARE;
 	setrlimit(RLIMIT_NOFILE, &fds);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (be_worker_caps())
+		be_log(NULL, BE_WARN, "cannot drop capabilities: %s",
+		       strerror(errno));
+	/* After capset, which resets it. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 static int be_worker_process(struct be_worker *w)
