@@ -8,7 +8,7 @@
 . ./lib.sh
 . ./vhca.sh
 
-guests_with_vhca pvh a pvh b pv c
+guests_with_vhca pv a pvh b pv c
 step "traffic between a and b, and inside c"
 guest_sh -t 60 c 'vhca-xfer --loop --traffic 12' >/tmp/traffic.loop 2>&1 &
 loop=$!

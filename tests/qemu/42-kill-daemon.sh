@@ -8,9 +8,9 @@
 . ./lib.sh
 . ./vhca.sh
 
-step "a PVH and a PV guest"
+step "two PV guests"
 backend_start
-guest_create a pvh &
+guest_create a pv &
 guest_create b pv
 wait $!
 ledger_open a b
