@@ -108,7 +108,7 @@ def rows_of(folder, kind, native):
 
 def table(rows):
     head = f"{'':34}{'unit':>6}{'native':>12}{'guest':>12}{'ratio':>8}  goal"
-    for kind in ("pv", "pvh"):
+    for kind in dict.fromkeys(r["guest_kind"] for r in rows):
         print(f"\n{kind.upper()} guest against native in the PV dom0\n{head}")
         for r in rows:
             if r["guest_kind"] != kind:
@@ -125,7 +125,12 @@ def table(rows):
 def main():
     folder, output = sys.argv[1:3]
     native = figures(folder, "native")
-    rows = rows_of(folder, "pv", native) + rows_of(folder, "pvh", native)
+    rows = []
+    for kind in ("pv", "pvh"):
+        if os.path.exists(os.path.join(folder, f"{kind}.data")):
+            rows += rows_of(folder, kind, native)
+    if not rows:
+        sys.exit("no guest was measured")
     with open(output, "w") as f:
         json.dump(rows, f, indent=1)
         f.write("\n")

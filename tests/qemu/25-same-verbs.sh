@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# The same probe of every verb runs natively in dom0 and in a PV and a PVH
-# guest; differences must be those that are documented.
+# The same probe of every verb runs natively in dom0 and in a PV guest;
+# differences must be those that are documented.
 # limit: 420
 . ./lib.sh
 . ./vhca.sh
