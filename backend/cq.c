@@ -48,17 +48,6 @@ int be_create_cq(const struct be_cmd *c)
 	return 0;
 }
 
-/* The old ring says nothing any more; until the new one is mapped every arm
- * is answered with an event. */
-static void cq_resized(struct be_dev *dev, struct be_cq *cq, uint32_t cqe)
-{
-	pthread_rwlock_wrlock(&dev->lock);
-	cq->cqe = cqe;
-	cq->resized = true;
-	cq->ring = NULL;
-	pthread_rwlock_unlock(&dev->lock);
-}
-
 int be_resize_cq(const struct be_cmd *c)
 {
 	const struct xenvhca_resize_cq_req *r = &c->req->u.resize_cq;
@@ -79,7 +68,7 @@ int be_resize_cq(const struct be_cmd *c)
 		be_bufs_release(c->dev, c->uc, &bufs);
 		return err;
 	}
-	cq_resized(c->dev, cq, cqe);
+	cq->cqe = cqe;
 	if (bufs.buf[0].addr) {		/* the doorbell page stays */
 		old = (struct be_bufs){ .buf = { cq->bufs.buf[0] } };
 		cq->bufs.buf[0] = bufs.buf[0];

@@ -136,8 +136,6 @@ struct be_cq {
 	struct be_obj o;
 	struct be_bufs bufs;
 	uint32_t cqe;
-	struct be_mmap *ring;		/* NULL: not mapped (yet, any more) */
-	bool resized;			/* ring was replaced once */
 };
 struct be_srq {
 	struct be_obj o;

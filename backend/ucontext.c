@@ -133,22 +133,6 @@ static struct be_mmap *mmap_find(struct be_uc *uc, uint64_t offset)
 	return NULL;
 }
 
-/* The kick thread looks into the ring of a CQ, see kick_exec.c. */
-static void ring_set(struct be_dev *dev, struct be_mmap *m, bool on)
-{
-	struct be_cq *cq = (struct be_cq *)be_handle_get(dev->handles, m->owner,
-							 BE_CQ, NULL);
-
-	if (!cq)
-		return;
-	pthread_rwlock_wrlock(&dev->lock);
-	if (on)
-		cq->ring = m;
-	else if (cq->ring == m)
-		cq->ring = NULL;
-	pthread_rwlock_unlock(&dev->lock);
-}
-
 /* The queue may live on without the range, then it pays for its memory. */
 static void charge_return(struct be_dev *dev, const struct be_mmap *m)
 {
@@ -166,7 +150,6 @@ void be_mmap_release(struct be_dev *dev, struct be_mmap *m)
 {
 	int left;
 
-	ring_set(dev, m, false);
 	charge_return(dev, m);
 	if (m->ref) {
 		left = dev->t->ops->ungrant(dev->t, m->grant_id);
@@ -241,7 +224,6 @@ static int mmap_new(const struct be_cmd *c, struct be_mmap **out)
 		be_mmap_release(c->dev, m);
 		return err;
 	}
-	ring_set(c->dev, m, true);
 	*out = m;
 	return 0;
 }

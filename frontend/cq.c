@@ -106,9 +106,9 @@ int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 }
 
 /*
- * Arming for any completion need not wait: the backend sends an event if the
- * CQ holds something once it is armed. Arming for solicited ones must be in
- * force when we return, because the process polls once more and then sleeps.
+ * The arm is in force when we return, as natively: the process polls once more
+ * and then sleeps. An event for a completion that was there before would put
+ * programs out of step that poll one completion for each event.
  */
 int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
@@ -119,5 +119,5 @@ int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	vhca_event_armed(cq);
 	return vhca_ring_kick(to_vdev(ibcq->device), XENVHCA_KICK_ARM,
 			      solicited ? XENVHCA_KICK_SOLICITED : 0,
-			      cq->handle, &cq->last_arm, &valid, solicited);
+			      cq->handle, &cq->last_arm, &valid, true);
 }

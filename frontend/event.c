@@ -15,8 +15,8 @@
 /*
  * ib_uverbs keeps every event in memory until the process reads it. So that a
  * backend cannot fill the guest's memory with them, an object has credit: for
- * completions two per arm (the arm itself may report at once, and then comes
- * the one it waits for), for others a fixed number between two modify calls.
+ * completions two per arm (one may be a leftover of the arm before), for
+ * others a fixed number between two modify calls.
  */
 #define VHCA_COMP_CREDIT	4096
 #define VHCA_ASYNC_CREDIT	64

@@ -256,10 +256,9 @@ static void transfer(struct side *s)
 	for (i = 0; i < 5000; i++)
 		if (*mr_byte(0x4000 + i) != (uint8_t)(i * 7 + i / 256))
 			die("data differ");
-	post_write(s, 4712);		/* completes before the arm */
-	kick(XENVHCA_KICK_SEND, s->handle);
-	usleep(100000);
 	kick(XENVHCA_KICK_ARM, cq);
+	post_write(s, 4712);
+	kick(XENVHCA_KICK_SEND, s->handle);
 	await_event();
 	check_cqe(1, 4712);
 }

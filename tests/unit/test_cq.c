@@ -10,7 +10,6 @@
 
 #define CREATE_CQ	18	/* IB_USER_VERBS_CMD_* */
 #define PRODUCER	(128 / 4)
-#define CONSUMER	(256 / 4)
 
 static int events(struct guest *g)
 {
@@ -88,7 +87,7 @@ static uint32_t *map_ring(struct guest *g)
 	return fake_ring(key.offset);
 }
 
-static void an_arm_sees_what_came_before(void **state)
+static void an_arm_only_arms(void **state)
 {
 	struct guest *g = *state;
 	uint32_t *ring;
@@ -96,32 +95,20 @@ static void an_arm_sees_what_came_before(void **state)
 	g->uc = guest_alloc_uc(g);
 	g->cq = guest_create_cq(g, 15);
 	ring = map_ring(g);
+	ring[PRODUCER] = 1;		/* as natively: came before, no event */
 	arm(g, 0);
 	assert_int_equal(events(g), 0);
-	ring[PRODUCER] = 1;
-	arm(g, 0);
-	assert_int_equal(events(g), 1);
+	assert_false(fake_nth(FAKE_CQ, 0)->solicited);
 	arm(g, XENVHCA_KICK_SOLICITED);
 	assert_int_equal(events(g), 0);
 	assert_true(fake_nth(FAKE_CQ, 0)->solicited);
-	ring[CONSUMER] = 1;
-	arm(g, 0);
-	assert_int_equal(events(g), 0);
-	ring[CONSUMER] = 0xfffffff1;	/* the guest's garbage is masked */
-	arm(g, 0);
-	assert_int_equal(events(g), 0);
-	ring[0] = ring[1] = 0xffffffff;	/* its mask is not believed */
-	ring[CONSUMER] = 0x17;
-	arm(g, 0);
-	assert_int_equal(events(g), 1);
-	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 6);
+	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 2);
 }
 
-static void an_arm_during_a_resize_is_not_lost(void **state)
+static void arms_a_resized_cq(void **state)
 {
 	struct guest *g = *state;
 	struct guest_key old;
-	uint32_t *ring;
 
 	g->uc = guest_alloc_uc(g);
 	g->cq = guest_create_cq(g, 15);
@@ -132,20 +119,11 @@ static void an_arm_during_a_resize_is_not_lost(void **state)
 	g->req.out_len = 16;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_RESIZE_CQ), 0);
 	assert_int_equal(g->rsp.u.cq.cqe, 255);
-	arm(g, 0);
-	assert_int_equal(events(g), 1);
-	g->req.u.resize_cq.handle = g->cq;
-	g->req.u.resize_cq.cqe = 300;
-	g->req.out_len = 16;
-	assert_int_equal(guest_cmd(g, XENVHCA_OP_RESIZE_CQ), 0);
-	ring = map_ring(g);
+	map_ring(g);
 	g->req.u.munmap.offset = old.offset;	/* of the first ring */
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), 0);
 	arm(g, 0);
-	assert_int_equal(events(g), 0);
-	ring[PRODUCER] = 400;
-	arm(g, 0);
-	assert_int_equal(events(g), 1);
+	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 1);
 }
 
 static void ignores_bad_kicks(void **state)
@@ -192,8 +170,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(creates),
 		T(refuses_what_the_kernel_refuses),
-		T(an_arm_sees_what_came_before),
-		T(an_arm_during_a_resize_is_not_lost),
+		T(an_arm_only_arms),
+		T(arms_a_resized_cq),
 		T(ignores_bad_kicks),
 		T(a_busy_cq_stays),
 	};

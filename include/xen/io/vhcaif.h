@@ -1027,10 +1027,9 @@ struct xenvhca_evt_page {
  *
  * type - XENVHCA_KICK_SEND: QP handle has new work in its send queue.
  *        XENVHCA_KICK_RECV: likewise its receive queue.
- *        XENVHCA_KICK_ARM: arm CQ handle; flags bit 0: solicited only. If the
- *          CQ holds entries when it has been armed for any completion, the
- *          backend sends a completion event at once. The frontend waits until
- *          done covers an entry that arms for solicited completions.
+ *        XENVHCA_KICK_ARM: arm CQ handle; flags bit 0: solicited only. The
+ *          frontend waits until done covers the entry, so that the arm is in
+ *          force when the verb returns.
  */
 #define XENVHCA_KICK_SEND               1
 #define XENVHCA_KICK_RECV               2
