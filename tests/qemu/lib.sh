@@ -223,6 +223,10 @@ rxe_setup() {
 	ip link add d0 type dummy
 	ip addr add 10.9.0.1/24 dev d0
 	ip link set d0 up
+	# rxe receives a multicast packet only if its host joined the group,
+	# and only from the device: not as one of the host's own addresses.
+	ip addr add 239.77.1.1/32 dev d0 autojoin
+	ip route del local 239.77.1.1 table local
 	rdma link add rxe0 type rxe netdev d0
 	wait_until 10 test -e /dev/infiniband/uverbs0
 }
