@@ -41,9 +41,9 @@ static struct vhca_mem *vhca_mr_mem(struct vhca_dev *dev, u64 start,
 	if (!vhca_mr_range_ok(start, length))
 		return ERR_PTR(-EINVAL);
 	if (length > dev->attr.max_mr_size) {
-		ibdev_dbg(&dev->ibdev,
-			  "MR of %llu bytes: max_mr_size is %llu, see max_grant_frames of the guest\n",
-			  length, dev->attr.max_mr_size);
+		ibdev_err_ratelimited(&dev->ibdev,
+			"MR of %llu bytes exceeds max_mr_size %llu: raise max_grant_frames of this domain or max-pinned-mb of the vhca\n",
+			length, dev->attr.max_mr_size);
 		return ERR_PTR(-ENOMEM);
 	}
 	mem = vhca_mem_get(dev, start, length, access);
