@@ -111,7 +111,6 @@ demo: deps build
 
 bench: deps build
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen bench
-	$(Q)tests/bench/report.py $(B)/xen/bench/raw $(B)/bench.json
 	$(Q)python3 tests/bench/report.py $(B)/xen/bench/raw $(B)/bench.json
 
 shell: deps build

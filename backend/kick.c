@@ -116,6 +116,20 @@ static int be_kick_spin(struct be_dev *dev, uint64_t start)
 }
 
 /*
+ * Under drain_lock: a command that drains meanwhile would move cons under the
+ * computation of prod_event, and the frontend would skip the notification.
+ */
+static bool be_kick_arm(struct be_dev *dev)
+{
+	bool more;
+
+	pthread_mutex_lock(&dev->kicks->drain_lock);
+	more = dev->t->ops->arm_kicks(dev->t);
+	pthread_mutex_unlock(&dev->kicks->drain_lock);
+	return more;
+}
+
+/*
  * Sleep until the frontend notifies. The event channel is unmasked only here,
  * after arming: a notification meanwhile is held back, not lost, and a busy
  * ring costs no system call at all.
@@ -128,7 +142,7 @@ static void be_kick_sleep(struct be_dev *dev)
 		{ .fd = k->stop_fd, .events = POLLIN },
 	};
 
-	if (dev->t->ops->arm_kicks(dev->t))
+	if (be_kick_arm(dev))
 		return;
 	if (!k->acked) {
 		dev->t->ops->kick_ack(dev->t, __atomic_load_n(&k->worked,

@@ -18,13 +18,19 @@ for round in 1 2; do
 	step "round $round: attach"
 	vhca_attach a
 	vhca_attach b
+	# The ledger can tell: it differs while devices are there.
+	check "dom0's ledger differs while devices are attached" not same_dom0
 	for g in a b; do
+		check "$g's ledger differs while its device is attached" \
+			not same_guest "$g"
 		step "$g: exit without destroying anything"
 		check "$g: traffic" guest_sh -t 60 "$g" \
 			'vhca-xfer --loop --traffic 2'
 		step "$g: kill -9 amid 64 outstanding commands"
-		guest_sh "$g" 'vhca-xfer --stall 64 >/tmp/stall 2>&1 & p=$!
-			sleep 3; kill -9 $p; wait $p; true'
+		guest_sh "$g" 'vhca-xfer --stall 64 >/tmp/stall 2>&1 &
+			echo $! >/tmp/stall.pid; sleep 3'
+		check "$g: dom0 shows its objects" not no_objects
+		guest_sh "$g" 'kill -9 $(cat /tmp/stall.pid)'
 		check "$g: the process is gone" wait_guest 20 "$g" '! pgrep vhca-xfer'
 		check "$g: the device still works" guest_sh -t 30 "$g" \
 			'vhca-xfer --loop -t rc-write-4k'

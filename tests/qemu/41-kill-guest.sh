@@ -15,12 +15,18 @@ loop=$!
 traffic_start a b 20
 
 step "destroy b"
+b=$(guest_domid b)
+check "the backend has nodes for b before" backend_has "$b"
+check "verbs objects exist before" not no_objects
 guest_destroy b
 check "traffic inside c went on" wait "$loop"
-check "a's program ends with an error, it does not hang" \
-	bash -c "! wait $traffic_server" || true
-check "b's objects are gone" wait_until 20 \
-	bash -c "! xenstore-list /local/domain/0/backend/vhca | grep -x '$(cat /run/guest/b.domid 2>/dev/null || echo none)'"
+rc=0
+wait "$traffic_server" || rc=$?
+# 124 and 255 are guest_sh's: no answer from the guest in time.
+check "a's program ends with an error of its own, it does not hang" \
+	bash -c "[ $rc != 0 ] && [ $rc != 124 ] && [ $rc != 255 ]"
+check "the backend's nodes for b are gone" \
+	wait_until 20 not backend_has "$b"
 check "b is no zombie in Xen" wait_until 20 bash -c '! xl list | grep -q null'
 check "a still works" guest_sh -t 30 a 'vhca-xfer --loop -t rc-write-4k'
 vhcactl detach a all

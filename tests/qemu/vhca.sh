@@ -39,6 +39,10 @@ connected() {
 	[ "$(xenstore-read "/local/domain/$(guest_domid "$1")/device/vhca/$2/state")" = 4 ]
 }
 
+# backend_has DOMID: the backend has nodes for a device of that domain.
+backend_has() { xenstore-exists "/local/domain/0/backend/vhca/$1"; }
+not() { ! "$@"; }
+
 # vhca_attach GUEST [KEY=VALUE,...]: and wait until a program can open it.
 vhca_attach() {
 	vhcactl attach "$1" "hca=rxe0${2:+,$2}" || fail "vhcactl attach $1"
@@ -159,19 +163,6 @@ pinned() {
 		END { print a - r }' /proc/vmstat
 }
 counter() { awk -v k="$2" '$1 == k { print $2; f = 1 } END { exit !f }' "$1"; }
-
-# Xen's own view: grants of DOMAIN that dom0 has mapped or may map now.
-xen_grants() {
-	local dom
-	dom=$(guest_domid "$1")
-	xl dmesg -c >>"$SCENARIO_DIR/xl.dmesg.part"
-	xl debug-keys g
-	sleep 0.3
-	xl dmesg | awk -v d="$dom" '
-		/gnttab_usage_print_all|remaining/ { inside = 0 }
-		$0 ~ "d" d "[ :]" || $0 ~ "domain:? *" d "[^0-9]" { inside = 1 }
-		inside && /\[0x/ { n++ } END { print n + 0 }'
-}
 
 ports() { lsevtchn "$1" | wc -l; }
 

@@ -594,7 +594,9 @@ struct xenvhca_alloc_ucontext_rsp {
  *   mapped read-write. nr_pages - pages of the whole range.
  *
  * MUNMAP: the frontend has no mapping of this range any more; the backend
- * ends the grants. Refused while the guest still has a reference mapped.
+ * ends the grants. Pages whose references the guest has mapped all the same
+ * stay allocated until it unmaps them, and count against the domain meanwhile:
+ * past 64 MiB of them new mappings are refused with ENOMEM.
  */
 struct xenvhca_mmap_req {
     uint64_t offset;                /*   0 */
