@@ -21,15 +21,18 @@
 int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		    struct ib_udata *udata, bool outptr)
 {
+	const struct vhca_udata_op *row;
 	struct xenvhca_request *req = &cmd->req;
-	size_t out = udata->outlen;
+	size_t out, extra;
 	int rc;
 
-	if (outptr)
-		out += vhca_provider_outptr(vhca_provider_op(dev->provider,
-							     req->op));
-	if (udata->inlen > sizeof(req->udata) || out > sizeof(req->udata) ||
-	    vhca_provider_check(dev->provider, req->op, udata->inlen, out)) {
+	row = vhca_provider_op(dev->provider, req->op);
+	extra = outptr ? vhca_provider_outptr(row) : 0;
+	/* More room than the HCA's driver fills is no error natively either. */
+	out = row ? min_t(size_t, udata->outlen, row->out_max - extra) : 0;
+	if (udata->inlen > sizeof(req->udata) ||
+	    vhca_provider_check(dev->provider, req->op, udata->inlen,
+				out + extra)) {
 		ibdev_dbg(&dev->ibdev,
 			  "op %#x: udata of %zu/%zu octets is not of provider %s\n",
 			  req->op, udata->inlen, udata->outlen,
@@ -42,7 +45,7 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 			return rc;
 	}
 	req->in_len = udata->inlen;
-	req->out_len = out;
+	req->out_len = out + extra;
 	return 0;
 }
 
@@ -71,7 +74,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		     struct ib_udata *udata, bool outptr)
 {
 	const struct vhca_udata_op *row;
-	size_t len = min_t(size_t, cmd->rsp.out_len, udata->outlen);
+	size_t own, len;
 	int rc;
 
 	row = vhca_provider_op(dev->provider, cmd->req.op);
@@ -84,12 +87,14 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 				       dev->provider->name, row->out_min);
 		return -EIO;
 	}
+	own = cmd->req.out_len - (outptr ? vhca_provider_outptr(row) : 0);
+	len = min_t(size_t, cmd->rsp.out_len, own);
 	if (len) {
 		rc = ib_copy_to_udata(udata, (void *)cmd->rsp.udata, len);
 		if (rc)
 			return rc;
 	}
-	return outptr ? vhca_udata_outptr(cmd, row, udata->outlen) : 0;
+	return outptr ? vhca_udata_outptr(cmd, row, own) : 0;
 }
 
 /*

@@ -35,7 +35,8 @@ enum vhca_field_kind {
 			 * the result to the response udata. The frontend
 			 * raises out_len on the wire by
 			 * vhca_provider_outptr(); the appended octets start
-			 * where the guest's own outlen ends. */
+			 * where the guest's own room, cut to what
+			 * out_max leaves, ends. */
 };
 
 struct vhca_field {

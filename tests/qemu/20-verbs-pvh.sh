@@ -5,7 +5,6 @@
 # Two PVH guests run Debian's verbs programs between them, and every byte of
 # every kind of transfer is compared.
 # limit: 900
-# by-hand: emulated SVM loses one of two busy PVH guests in most runs
 . ./lib.sh
 . ./vhca.sh
 

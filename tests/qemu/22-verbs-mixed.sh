@@ -5,7 +5,6 @@
 # A PV guest and a PVH guest do the same: in PV queue pages are mapped by
 # grant straight into the page tables of the process.
 # limit: 900
-# by-hand: emulated SVM loses a busy PVH guest in most runs
 . ./lib.sh
 . ./vhca.sh
 

@@ -5,7 +5,6 @@
 # The same probe of every verb runs natively in dom0 and in a PV guest;
 # differences must be those that are documented.
 # limit: 420
-# by-hand: 31 of 1030 results differ and are neither mended nor documented yet
 . ./lib.sh
 . ./vhca.sh
 
