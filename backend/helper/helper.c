@@ -95,7 +95,6 @@ static const struct file_operations vh_fops = {
 	.release = vh_release,
 	.unlocked_ioctl = vh_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.llseek = no_llseek,
 };
 
 static struct miscdevice vh_misc = {
