@@ -30,15 +30,16 @@ export KVER
 Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
-.PHONY: help deps build user modules demo check check-unit check-xen bench
-.PHONY: fuzz shell install uninstall dist clean distclean
+.PHONY: help deps build user modules demo check check-unit check-kernels
+.PHONY: check-xen bench fuzz shell install uninstall dist clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
 	@echo 'make build       daemon, tools, tests and kernel modules, in build/'
 	@echo 'make demo        Xen under QEMU: two guests run verbs programs'
-	@echo 'make check       everything: check-unit, then check-xen'
+	@echo 'make check       everything: check-unit, check-kernels, check-xen'
 	@echo 'make check-unit  no root, no Xen, no HCA'
+	@echo 'make check-kernels  modules for 6.1 and 6.12; KDIRS="DIR ..." others'
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH'
@@ -99,11 +100,15 @@ FUZZ_TIME ?= 60
 fuzz: user
 	$(Q)$(MAKE) $(QUIET) -C $(B) fuzz FUZZ_TIME=$(FUZZ_TIME)
 
+check-kernels: deps
+	$(Q)tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
+
 check-xen: deps build
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)
 
 check: deps
 	$(Q)$(MAKE) check-unit
+	$(Q)$(MAKE) check-kernels
 	$(Q)$(MAKE) check-xen
 
 demo: deps build

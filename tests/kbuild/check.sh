@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Both modules compile for every kernel that we claim, with neither a warning
+# of the compiler nor a complaint of sparse (address spaces, locks, byte
+# order): the installed 6.1 headers, and 6.12 from Debian's backports, which
+# headers.sh fetches. Runs nothing of ours and needs no root.
+#
+# Usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]
+#
+# Folders named are tested instead of those two. Status 0: nothing failed; a
+# kernel whose headers cannot be had is skipped, a failure if CI=true.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+modules='frontend backend/helper'
+passed=0 failed=0 skipped=0
+
+if [ "${1:-}" != --build ] || [ $# -lt 2 ]; then
+	echo 'usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]' >&2
+	exit 2
+fi
+mkdir -p "$2"
+build=$(cd "$2" && pwd)
+shift 2
+
+say() { # say ok|FAIL|skip TEXT
+	case $1 in
+	ok)	passed=$((passed + 1)) ;;
+	FAIL)	failed=$((failed + 1)) ;;
+	skip)	skipped=$((skipped + 1))
+		[ "${CI:-}" != true ] || failed=$((failed + 1)) ;;
+	esac
+	printf '%-4s %s\n' "$1" "$2"
+}
+
+release() { # release KDIR: its version
+	sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+		"$1/include/generated/utsrelease.h"
+}
+
+# links DIR: a tree of links, because Kbuild writes beside its sources.
+links() {
+	local d
+	for d in $modules; do
+		mkdir -p "$1/$d"
+		ln -sf "$top/$d/Kbuild" "$top/$d"/*.[ch] "$1/$d/"
+	done
+	ln -sfn "$top/include" "$1/include"
+}
+
+# compile KDIR DIR MODULE-FOLDER: gcc and sparse; every complaint ends it.
+compile() {
+	make -s -C "$1" M="$2/$3" KCFLAGS=-Werror C=2 CF=-Wsparse-error \
+		modules >"$2/log" 2>&1
+}
+
+# The modules declare what udev and the kernel look for.
+declared() { # declared DIR
+	local front=$1/frontend/xen-vhcafront.ko
+	local helper=$1/backend/helper/xen-vhca-helper.ko
+	[ "$(modinfo -F license "$front")" = GPL ] &&
+		[ "$(modinfo -F license "$helper")" = GPL ] &&
+		modinfo -F alias "$front" | grep -qx xen:vhca
+}
+
+check_kernel() { # check_kernel KDIR
+	local version dir d
+	version=$(release "$1" 2>/dev/null) || true
+	if [ -z "$version" ]; then
+		say FAIL "no kernel build folder at '$1': run 'make deps'"
+		return
+	fi
+	dir=$build/$version
+	mkdir -p "$dir"
+	links "$dir"
+	for d in $modules; do
+		if compile "$1" "$dir" "$d"; then
+			say ok "linux $version compiles $d"
+		else
+			say FAIL "linux $version compiles $d"
+			sed 's/^/     /' "$dir/log" | tail -n 30
+			return
+		fi
+	done
+	if declared "$dir"; then
+		say ok "linux $version: licences and alias are declared"
+	else
+		say FAIL "linux $version: licences and alias are declared"
+	fi
+}
+
+# noticed KDIR TEXT LINE: the helper with LINE at its end is refused.
+noticed() {
+	local dir=$build/broken
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	links "$dir"
+	rm "$dir/backend/helper/keep.c"
+	{ cat "$top/backend/helper/keep.c"; echo "$3"; } \
+		>"$dir/backend/helper/keep.c"
+	if ! compile "$1" "$dir" backend/helper &&
+	   grep -q "keep\.c:.*error:" "$dir/log"; then
+		say ok "$2 is noticed"
+	else
+		say FAIL "$2 is noticed"
+	fi
+	rm -rf "$dir"
+}
+
+command -v sparse >/dev/null || {
+	say FAIL "sparse is not installed: run 'make deps'"
+	exit 1
+}
+if [ $# -gt 0 ]; then
+	for kdir; do
+		check_kernel "$kdir"
+	done
+else
+	# shellcheck source=tests/qemu/kver.sh
+	. "$top/tests/qemu/kver.sh"
+	kdir=${KDIR:-/usr/src/linux-headers-$KVER}
+	[ -e "$kdir" ] || kdir=/lib/modules/$KVER/build
+	check_kernel "$kdir"
+	noticed "$kdir" "a warning of the compiler" \
+		'static void unused(void) { }'
+	noticed "$kdir" "user memory that is read directly" \
+		'int vh_x(int __user *p); int vh_x(int __user *p) { return *p; }'
+	if kdir=$("$here/headers.sh" 6.12 2>"$build/log"); then
+		check_kernel "$kdir"
+	else
+		say skip "linux 6.12: $(tail -n 1 "$build/log")"
+	fi
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Fetches the headers of a newer kernel from Debian's backports, unpacks them
+# into the user's cache and prints the build folder in there. Nothing is
+# installed, no root is needed, and the machine's own package lists stay as
+# they are: apt works on lists and caches in the cache folder. It checks the
+# signatures as ever.
+#
+# Usage: headers.sh [SERIES]    SERIES: 6.12 (default), as the mirror has it
+#
+# VHCA_MIRROR names another Debian mirror. The cache is keyed by this script
+# and the series: remove the folder to get a newer kernel of the series.
+# Exit status 3: the packages cannot be had.
+set -euo pipefail
+series=${1:-6.12}
+suite=bookworm-backports
+arch=amd64
+
+here=$(cd "$(dirname "$0")" && pwd)
+key=$( { cat "$here/headers.sh"; echo "$series $suite $arch"; } |
+	sha256sum | cut -c1-16)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
+say() { echo "headers: $*" >&2; }
+
+mkdir -p "${cache%/*}"
+exec 9>"$cache.lock"
+flock 9
+if [ -e "$cache/complete" ]; then
+	cat "$cache/complete"
+	exit 0
+fi
+rm -rf "$cache"
+work=$cache/apt
+mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/debs"
+trap '[ -e "$cache/complete" ] || rm -rf "$cache"' EXIT
+
+command -v apt-get >/dev/null || {
+	say "this is no Debian system: there is no apt-get"
+	exit 3
+}
+
+# The mirror that this machine uses for Debian itself.
+mirror() {
+	if [ -n "${VHCA_MIRROR:-}" ]; then
+		echo "$VHCA_MIRROR"
+		return
+	fi
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' \
+		'Created-By: Packages' |
+		awk '$1 == "main" && $2 ~ /^[a-z]+$/ { print $3; exit }'
+}
+
+uri=$(mirror)
+[ -n "$uri" ] || {
+	say "apt knows no Debian mirror: VHCA_MIRROR=URI names one"
+	exit 3
+}
+{
+	printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n' \
+		"$uri" "$suite"
+	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ ! -e "$keyring" ] || echo "Signed-By: $keyring"
+} >"$work/debian.sources"
+
+# apt_ COMMAND ARGUMENTS...: apt-get or apt-cache on our lists.
+apt_() {
+	local tool=$1
+	shift
+	"$tool" -o Dir::Etc::sourcelist="$work/debian.sources" \
+		-o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists" \
+		-o Dir::Cache="$work/cache" -o APT::Architecture="$arch" \
+		-o APT::Sandbox::User="$(id -un)" \
+		-o Acquire::Languages=none -o Acquire::Retries=2 \
+		-o APT::Update::Error-Mode=any "$@"
+}
+
+fail() {
+	tail -n 5 "$work/log" >&2
+	say "$*"
+	exit 3
+}
+
+say "fetching the headers of Linux $series ($suite; once, cached)"
+apt_ apt-get -q update >"$work/log" 2>&1 ||
+	fail "no package lists: is the mirror reachable (VHCA_MIRROR names another)?"
+# Newer packages repeat the version in the name of kbuild's, older ones do not.
+version=$(apt_ apt-cache pkgnames "linux-headers-$series" |
+	sed -n "s/^linux-headers-\($series\.[0-9][0-9.]*[^-]*\(-[0-9.]*\)\?\)-$arch\$/\1/p" |
+	sort -V | tail -n 1)
+[ -n "$version" ] || fail "$suite has no linux-headers-$series*-$arch"
+kbuild=$(apt_ apt-cache depends "linux-headers-$version-$arch" |
+	sed -n 's/.*Depends: \(linux-kbuild-.*\)/\1/p' | head -n 1)
+(cd "$work/debs" && apt_ apt-get -q download "linux-headers-$version-$arch" \
+	"linux-headers-$version-common" "$kbuild") >"$work/log" 2>&1 ||
+	fail "cannot download the headers of $version"
+
+for deb in "$work"/debs/*.deb; do
+	dpkg-deb -x "$deb" "$cache" >"$work/log" 2>&1 ||
+		fail "cannot unpack ${deb##*/}"
+done
+# What was packed for / is now below $cache. Without the vmlinux module BTF is
+# left out: it needs pahole, and says nothing about our sources.
+headers=$cache/usr/src/linux-headers-$version-$arch
+sed -i "s,/usr/src/,$cache/usr/src/,g" "$headers/Makefile"
+find "$cache/usr" -type l -lname '/usr/*' | while read -r link; do
+	ln -sfn "$cache$(readlink "$link")" "$link"
+done
+rm -f "$headers/vmlinux"
+rm -rf "$work"
+echo "$headers" >"$cache/complete"
+echo "$headers"
