@@ -216,7 +216,7 @@ rxe_setup() {
 	modprobe -a dummy rdma_rxe ib_uverbs
 	ip link add d0 type dummy
 	ip addr add 10.9.0.1/24 dev d0
-	ip link set d0 up
+	ip link set d0 mtu 4200 up	# an MTU of 4096 for rxe
 	# rxe receives a multicast packet only if its host joined the group,
 	# and only from the device: not as one of the host's own addresses.
 	ip addr add 239.77.1.1/32 dev d0 autojoin
