@@ -15,14 +15,21 @@ SHELL := /bin/bash
 prefix ?= /usr
 V ?= 0
 JOBS ?= $(shell nproc)
-KVER ?= $(shell . tests/qemu/kver.sh 2>/dev/null && echo $$KVER)
+KVER ?= $(shell export KDIR='$(KDIR)'; . tests/qemu/kver.sh 2>/dev/null && \
+	echo $$KVER)
 ifndef KDIR
 KDIR := $(firstword $(wildcard /lib/modules/$(KVER)/build \
 	/usr/src/linux-headers-$(KVER)))
 endif
-# What 'make install' builds modules for: the running kernel.
+# What 'make install' builds modules for: the running kernel, or that of KDIR.
+ifeq ($(origin KDIR),file)
 INSTALL_KVER ?= $(shell uname -r)
-INSTALL_KDIR ?= /lib/modules/$(INSTALL_KVER)/build
+KDIR_INSTALL = /lib/modules/$(INSTALL_KVER)/build
+else
+INSTALL_KVER ?= $(KVER)
+KDIR_INSTALL = $(KDIR)
+endif
+MODULES_TO = $(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates
 MODULE_DIRS := $(patsubst %/Kbuild,%,$(wildcard frontend/Kbuild \
 	backend/helper/Kbuild))
 export KVER
@@ -31,7 +38,8 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-kernels
-.PHONY: check-xen bench fuzz shell install uninstall dist clean distclean
+.PHONY: check-xen bench fuzz shell install install-user install-modules
+.PHONY: uninstall dist clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
@@ -44,7 +52,8 @@ help:
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH'
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
-	@echo 'make install     DESTDIR, prefix; modules for the running kernel'
+	@echo 'make install     DESTDIR, prefix; modules for the running kernel or'
+	@echo '                 KDIR; install-user, install-modules: half of it'
 	@echo 'make dist        source archive in build/'
 	@echo 'make clean       remove build/'
 
@@ -121,17 +130,25 @@ bench: deps build
 shell: deps build
 	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/shell.sh
 
-install: user
-	$(call kbuild,$(INSTALL_KDIR),$(B)/kmod-$(INSTALL_KVER),modules)
-	$(Q)$(MAKE) $(QUIET) -C $(B) install DESTDIR=$(DESTDIR)
-	$(Q)install -d $(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates
-	$(Q)find $(B)/kmod-$(INSTALL_KVER) -name '*.ko' -exec install -m 644 {} \
-		$(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates/ \;
-	$(Q)test -n "$(DESTDIR)" || depmod $(INSTALL_KVER)
+install: install-user install-modules
+	$(Q)test -n "$(DESTDIR)" || tools/installed.sh $(INSTALL_KVER)
 
-uninstall:
+# For packagers: with DESTDIR nothing outside of it is touched.
+install-user: user
+	$(Q)$(MAKE) $(QUIET) -C $(B) install DESTDIR=$(DESTDIR)
+
+install-modules:
+	$(call kbuild,$(KDIR_INSTALL),$(B)/kmod-$(INSTALL_KVER),modules)
+	$(Q)install -d $(MODULES_TO)
+	$(Q)find $(B)/kmod-$(INSTALL_KVER) -name '*.ko' -exec sh -c 'set -e; \
+		for m; do to=$(MODULES_TO)/$${m##*/}; \
+		install -m 644 "$$m" "$$to"; strip --strip-debug "$$to"; \
+		echo " $$to"; done' sh {} +
+
+uninstall: $(B)/config.status
 	$(Q)$(MAKE) $(QUIET) -C $(B) uninstall DESTDIR=$(DESTDIR)
-	$(Q)rm -f $(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates/xen-vhca*.ko
+	$(Q)rm -f $(MODULES_TO)/xen-vhca*.ko
+	$(Q)test -n "$(DESTDIR)" || tools/installed.sh $(INSTALL_KVER)
 
 dist: $(B)/config.status
 	$(Q)$(MAKE) $(QUIET) -C $(B) dist
