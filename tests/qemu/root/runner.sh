@@ -13,6 +13,7 @@ collect() {
 	dmesg >"$dir/dom0.dmesg"
 	if [ "$MACHINE" = xen ]; then
 		xl dmesg -c >"$dir/xl.dmesg" 2>&1
+		cp /run/vhcad.log "$dir/" 2>/dev/null
 		[ "$2" = pass ] || {
 			timeout 20 xl list >"$dir/xl.list" 2>&1
 			timeout 20 xenstore-ls -fp >"$dir/xenstore" 2>&1
