@@ -39,7 +39,7 @@ QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-kernels
 .PHONY: check-xen bench fuzz shell install install-user install-modules
-.PHONY: uninstall dist clean distclean
+.PHONY: uninstall dist distcheck clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
@@ -54,7 +54,7 @@ help:
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
 	@echo 'make install     DESTDIR, prefix; modules for the running kernel or'
 	@echo '                 KDIR; install-user, install-modules: half of it'
-	@echo 'make dist        source archive in build/'
+	@echo 'make dist        source archive in build/; distcheck: and try it'
 	@echo 'make clean       remove build/'
 
 deps:
@@ -152,6 +152,12 @@ uninstall: $(B)/config.status
 
 dist: $(B)/config.status
 	$(Q)$(MAKE) $(QUIET) -C $(B) dist
+	@ls $(B)/*.tar.*
+
+# The archive builds, passes its tests and installs, sources read-only.
+distcheck: $(B)/config.status
+	$(Q)$(MAKE) $(QUIET) -C $(B) distcheck >$(B)/distcheck.log 2>&1 || \
+		{ tail -n 30 $(B)/distcheck.log; exit 1; }
 	@ls $(B)/*.tar.*
 
 clean:
