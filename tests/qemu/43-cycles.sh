@@ -4,7 +4,6 @@
 #
 # 200 attach/detach cycles, some under traffic, leave nothing.
 # limit: 600
-# by-hand: not seen to pass as a whole yet
 . ./lib.sh
 . ./vhca.sh
 

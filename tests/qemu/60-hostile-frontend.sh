@@ -6,7 +6,6 @@
 # the real backend: its device is closed with a reason, guest b's traffic and
 # the supervisor do not notice, and the module connects again afterwards.
 # limit: 420
-# by-hand: not seen to pass as a whole yet
 . ./lib.sh
 . ./vhca.sh
 

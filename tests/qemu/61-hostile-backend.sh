@@ -6,7 +6,6 @@
 # dies at every stage, answers nonsense, storms, stays silent. The guest's
 # kernel has no complaint, its module can be unloaded, a real backend connects.
 # limit: 600
-# by-hand: not seen to pass as a whole yet
 . ./lib.sh
 . ./vhca.sh
 

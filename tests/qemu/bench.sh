@@ -4,14 +4,14 @@
 #
 # Latency and bandwidth, natively in dom0 and in guests, in one boot: PV guests
 # against the PV dom0, like with like. PVH guests, which under emulation also
-# pay for emulated nested paging, have rows of their own if kinds says so; not
-# by default, because emulated SVM loses them under traffic. Raw lines go to
-# $SCENARIO_DIR, tests/bench/report.py makes the table and bench.json of them.
+# pay for emulated nested paging and share one CPU (README.md), have rows of
+# their own. Raw lines go to $SCENARIO_DIR, tests/bench/report.py makes the table
+# and bench.json of them.
 # limit: 1500
 . ./lib.sh
 . ./vhca.sh
 
-kinds="pv"
+kinds="pv pvh"
 raw=$SCENARIO_DIR/raw
 mkdir -p "$raw"
 
