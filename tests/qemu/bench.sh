@@ -43,29 +43,32 @@ counters() {
 # quiet_path NAME GUEST PEER: the counter of commands does not move while
 # 10,000 messages are sent and polled for.
 quiet_path() {
-	local before after
+	local before after server client
 	guest_sh -t 120 "$3" 'vhca-xfer -s --traffic 6' >/dev/null &
+	server=$!
 	sleep 0.7
 	guest_sh -t 120 "$2" "vhca-xfer --traffic 6 $(guest_ip "$3")" \
 		>/tmp/quiet &
+	client=$!
 	wait_until 20 grep -q '^t=2 ' /tmp/quiet || fail "no traffic"
 	before=$(counters "$2" | awk '$1 == "cmds" { print $2 }')
 	wait_until 20 grep -q '^t=5 ' /tmp/quiet || fail "traffic stopped"
 	after=$(counters "$2" | awk '$1 == "cmds" { print $2 }')
-	wait
+	wait "$server" "$client"
 	note "$1: commands before $before, after $after"
 	check "$1: no command on the post/poll path" [ "$before" = "$after" ]
 }
 
 # evtchn NAME GUEST: round trip of an event channel, dom0 <-> guest.
 evtchn() {
-	local port
+	local port server
 	guest_sh -t 60 "$2" 'evtchn-rtt serve 0' >/tmp/port 2>&1 &
+	server=$!
 	wait_until 10 grep -q . /tmp/port || fail "no event channel"
 	port=$(head -n 1 /tmp/port)
 	evtchn-rtt measure "$(guest_domid "$2")" "$port" 1000 >"$raw/$1.evtchn"
 	guest_sh "$2" 'pkill evtchn-rtt' || true
-	wait
+	wait "$server" || true
 }
 
 # attach_time NAME GUEST: from the operator's command to an active port.

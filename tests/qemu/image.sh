@@ -23,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 packages=(
 	"linux-image-$KVER" xen-utils-4.17 xen-hypervisor-4.17-amd64
-	xenstore-utils qemu-system-xen
+	xenstore-utils qemu-system-xen grub-pc-bin grub-common
 	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
 	iproute2 kmod udev iputils-ping procps socat strace jq pciutils
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
@@ -262,20 +262,31 @@ build_dom0() {
 	cp "$cache.tmp/vmlinux" "$work/dom0/guest/"
 }
 
+# A disk with GRUB that takes its configuration from the second disk, as a list
+# of blocks: no file system on any of them.
+build_boot_disk() {
+	local grub=$all/usr/lib/grub/i386-pc lib=$all/usr/lib/x86_64-linux-gnu
+	echo 'configfile (hd1)0+8' >"$work/grub.early"
+	"$lib/ld-linux-x86-64.so.2" --library-path "$lib" \
+		"$all/usr/bin/grub-mkimage" -d "$grub" -O i386-pc -p / \
+		-c "$work/grub.early" -o "$work/core.img" \
+		biosdisk normal configfile linux
+	cat "$grub/boot.img" "$work/core.img" >"$1"
+}
+
 # What dom0 needs besides to start HVM guests: the device model.
 build_hvm() {
 	local f
 	take "$work/hvm" usr/libexec/xen-qemu-system-i386 \
 		usr/lib/xen-4.17/boot/hvmloader usr/share/qemu/keymaps/en-us
-	for f in bios.bin bios-256k.bin kvmvapic.bin linuxboot.bin \
-		linuxboot_dma.bin multiboot.bin vgabios-stdvga.bin \
-		vgabios-cirrus.bin vgabios.bin; do
+	for f in bios.bin bios-256k.bin kvmvapic.bin vgabios-stdvga.bin; do
 		f=$(cd "$all" && find usr/share -name "$f" | head -n 1)
 		[ -z "$f" ] || take "$work/hvm" "$f"
 	done
 	mkdir -p "$work/hvm/guest" "$work/hvm/usr/lib/x86_64-linux-gnu"
 	take_libraries "$work/hvm"
 	cp "$cache.tmp/vmlinuz" "$work/hvm/guest/"
+	build_boot_disk "$work/hvm/guest/grub.img"
 	# Do not ship twice what dom0 has.
 	(cd "$work/hvm" && find . -type f) | while read -r f; do
 		[ ! -e "$work/dom0/$f" ] || rm "$work/hvm/$f"
