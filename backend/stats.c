@@ -25,9 +25,11 @@ void be_stats_init(struct be_stats_file *f, const struct be_options *opt)
 
 static void be_stats_counters(FILE *out, const struct be_stats *s)
 {
-	fprintf(out, "\"counters\":{\"cmds\":%llu,\"cmd_errors\":%llu,",
+	fprintf(out, "\"counters\":{\"cmds\":%llu,\"cmd_errors\":%llu,"
+		"\"cmd_ns\":%llu,",
 		(unsigned long long)s->cmds,
-		(unsigned long long)s->cmd_errors);
+		(unsigned long long)s->cmd_errors,
+		(unsigned long long)s->cmd_ns);
 	fprintf(out, "\"kicks\":%llu,\"kick_spins\":%llu,\"kick_sleeps\":%llu,",
 		(unsigned long long)s->kicks,
 		(unsigned long long)s->kick_spins,

@@ -19,6 +19,7 @@ LATENCY_FACTOR = 1.5
 BANDWIDTH_FACTOR = 0.9
 CONTROL_ROUND_TRIPS = 3
 REG_FACTOR = 1.5
+VERBS_IN_ROW = {"alloc_pd+dealloc_pd": 2, "modify_qp RESET->RTS": 3}
 
 
 def figures(folder, side):
@@ -37,9 +38,10 @@ def one(folder, name):
         return json.loads(f.read().strip().split("\n")[-1])
 
 
-def mapping_cost(folder, kind):
-    """us per page that the backend spent on mapping and unmapping grants."""
-    counters = one(folder, f"{kind}.stats")
+def backend_cost(folder, kind):
+    """us that the backend spent per page mapped and unmapped, per command."""
+    with open(os.path.join(folder, f"{kind}.stats")) as f:
+        counters = json.load(f)
     while isinstance(counters, list):
         counters = counters[0]
     counters = counters.get("stats", counters).get("counters", counters)
@@ -47,7 +49,8 @@ def mapping_cost(folder, kind):
     if not pages:
         sys.exit(f"{kind}: the backend counted no mapped pages")
     return (counters["map_ns"] / pages / 1000,
-            counters["unmap_ns"] / pages / 1000)
+            counters["unmap_ns"] / pages / 1000,
+            counters["cmd_ns"] / counters["cmds"] / 1000)
 
 
 def pages_of(name):
@@ -68,8 +71,9 @@ def goal(name, unit, native, costs):
         per_page = costs["unmap" if "dereg" in name else "map"]
         return (native * REG_FACTOR + per_page * pages_of(name) + costs["rtt"],
                 True, "1.5 x native + mapping")
-    return (native + CONTROL_ROUND_TRIPS * costs["rtt"], True,
-            "native + 3 round trips")
+    trips = CONTROL_ROUND_TRIPS * VERBS_IN_ROW.get(name, 1)
+    return (native + trips * costs["rtt"], True,
+            f"native + {trips} round trips")
 
 
 def rows_of(folder, kind, native):
@@ -78,7 +82,7 @@ def rows_of(folder, kind, native):
     if missing:
         sys.exit(f"{kind}: figures on one side only: {sorted(missing)}")
     rtt = one(folder, f"{kind}.evtchn")["value"]
-    per_map, per_unmap = mapping_cost(folder, kind)
+    per_map, per_unmap, per_cmd = backend_cost(folder, kind)
     costs = {"rtt": rtt, "map": per_map, "unmap": per_unmap}
     rows = []
     for name, n in native.items():
@@ -97,6 +101,7 @@ def rows_of(folder, kind, native):
     extra = [("event channel round trip", "us", rtt, 1000),
              ("grant mapping, per page", "us", per_map, None),
              ("grant unmapping, per page", "us", per_unmap, None),
+             ("a command in the backend, mean", "us", per_cmd, None),
              ("attach to ACTIVE", "ms", statistics.median(attach),
               len(attach))]
     for name, unit, value, n in extra:

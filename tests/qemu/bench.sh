@@ -40,14 +40,14 @@ counters() {
 		cat $DBG_FRONT/vhca0/stats"
 }
 
-# quiet_path NAME GUEST PEER: the counter of commands does not move while
-# 10,000 messages are sent and polled for.
+# quiet_path NAME GUEST PEER: the counter of commands does not move during
+# three seconds of traffic.
 quiet_path() {
 	local before after server client
-	guest_sh -t 120 "$3" 'vhca-xfer -s --traffic 6' >/dev/null &
+	guest_sh -t 120 "$3" 'vhca-xfer -s --traffic 20' >/dev/null &
 	server=$!
 	sleep 0.7
-	guest_sh -t 120 "$2" "vhca-xfer --traffic 6 $(guest_ip "$3")" \
+	guest_sh -t 120 "$2" "vhca-xfer --traffic 20 $(guest_ip "$3")" \
 		>/tmp/quiet &
 	client=$!
 	wait_until 20 grep -q '^t=2 ' /tmp/quiet || fail "no traffic"

@@ -102,17 +102,16 @@ new_guest_number() {
 
 sectors() { echo $((($(stat -Lc %s "$1") + 511) / 512)); }
 
-# hvm_config NAME: the lines of an HVM guest. The device model takes a kernel
+# hvm_config NAME COMMAND LINE: the lines of an HVM guest. The device model takes a kernel
 # given to it through an I/O port, octet by octet: many minutes under emulation.
 # GRUB reads it from AHCI disks, by DMA. Each file is a disk, padded to a
 # geometry that the BIOS accepts.
 hvm_config() {
-	local dir=$GUEST_RUN/$1.disk initrd=$GUEST_RUN/initrd f n=0 disks=''
+	local dir=$GUEST_RUN/$1.disk initrd=$GUEST_RUN/initrd f mb n=0 disks=''
 	mkdir -p "$dir"
 	cp /guest/grub.img "$dir/0"
-	sed -n 's/^extra = "\(.*\)"$/\1/p' "$GUEST_RUN/$1.cfg" >"$dir/extra"
 	cat >"$dir/1" <<-EOT
-	linux (hd2)0+$(sectors /guest/vmlinuz) $(cat "$dir/extra")
+	linux (hd2)0+$(sectors /guest/vmlinuz) $2
 	initrd (hd3)0+$(sectors "$initrd")
 	boot
 	EOT
@@ -120,8 +119,8 @@ hvm_config() {
 	cp /guest/vmlinuz "$dir/2"
 	cp "$initrd" "$dir/3"
 	for f in a b c d; do
-		truncate -s '>8M' "$dir/$n"
-		truncate -s %1M "$dir/$n"
+		mb=$((8 + $(stat -c %s "$dir/$n") / 1048576))
+		dd if=/dev/null of="$dir/$n" bs=1M seek=$mb 2>/dev/null
 		disks+="\"format=raw,vdev=hd$f,access=rw,target=$dir/$n\", "
 		n=$((n + 1))
 	done
@@ -132,7 +131,7 @@ hvm_config() {
 # guest_config NAME pv|pvh|hvm [mem=MB] [vcpus=N] [append=KERNEL ARGS]
 # [xl.cfg line]...: writes NAME's xl configuration and prints its file name.
 guest_config() {
-	local name=$1 type=$2 mem=256 vcpus=1 append='' n arg cfg
+	local name=$1 type=$2 mem=256 vcpus=1 append='' n arg cfg cmdline
 	shift 2
 	n=$(new_guest_number)
 	cfg=$GUEST_RUN/$name.cfg
@@ -154,16 +153,18 @@ guest_config() {
 	max_grant_frames = 1024
 	max_maptrack_frames = 1024
 	vif = [ "mac=00:16:3e:77:00:$(printf %02x $((10 + n))),bridge=xenbr0,script=vif,type=vif" ]
-	extra = "console=hvc0 quiet loglevel=4 panic=1 rdinit=/init net.ifnames=0 vhca.ip=$(guest_ip "$name") vhca.name=$name $append"
 	on_poweroff = "destroy"
 	on_crash = "destroy"
 	on_reboot = "destroy"
 	EOT
+	cmdline="console=hvc0 quiet loglevel=4 panic=1 rdinit=/init net.ifnames=0"
+	cmdline+=" vhca.ip=$(guest_ip "$name") vhca.name=$name $append"
 	if [ "$type" = hvm ]; then
-		hvm_config "$name" >>"$cfg"
+		hvm_config "$name" "$cmdline" >>"$cfg"
 	else
 		printf '%s\n' 'kernel = "/guest/vmlinux"' \
-			"ramdisk = \"$GUEST_RUN/initrd\"" >>"$cfg"
+			"ramdisk = \"$GUEST_RUN/initrd\"" \
+			"extra = \"$cmdline\"" >>"$cfg"
 	fi
 	# QEMU's fxrstor on any CPU rewrites the SVM flags of CPU 0 without a
 	# lock: a guest that runs there in SVM loses its nested paging.

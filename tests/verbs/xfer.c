@@ -281,19 +281,22 @@ static int client_tests(struct vt_side *s)
 {
 	static const char *const word[] = { "ok", "skip" };
 	int i, rc = 0, n[3] = { 0 };
+	uint64_t start;
 
 	for (i = 0; i < xfer_count && rc != -2; i++) {
 		const struct xfer_test *t = &xfer_tests[i];
 
 		if (!selected(t))
 			continue;
+		start = vt_now_ns();
 		rc = order(s, ORDER_TEST, 0, t->name);
 		if (rc < 0)
 			printf("FAIL %s: %s\n", t->name, s->why);
 		else if (rc)
 			printf("%s %s: %s\n", word[rc], t->name, s->why);
 		else
-			printf("%s %s\n", word[rc], t->name);
+			printf("%s %s (%.1f s)\n", word[rc], t->name,
+			       (double)(vt_now_ns() - start) / 1e9);
 		fflush(stdout);
 		n[rc < 0 ? 2 : rc]++;
 	}
