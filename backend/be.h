@@ -96,7 +96,7 @@ struct be_obj *be_handle_get(struct be_handles *h, uint32_t handle,
 
 /* ---- device ---- */
 struct be_stats {
-	uint64_t cmds, cmd_errors, cmd_ns, kicks, kick_spins, kick_sleeps, events,
+	uint64_t cmds, cmd_errors, kicks, kick_spins, kick_sleeps, events,
 		 events_dropped, faults, rate_waits,
 		 map_pages, map_ns, unmap_ns;	/* guest memory */
 };

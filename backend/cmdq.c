@@ -16,11 +16,9 @@
 static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
 	struct xenvhca_response rsp = {};
-	uint64_t begin = be_now_ns();
 
 	be_kick_flush(dev);
 	be_dispatch(dev, req, &rsp);
-	BE_STAT_ADD(dev, cmd_ns, be_now_ns() - begin);
 	if (dev->t->ops->put_response(dev->t, &rsp))
 		be_fault(dev, "no room for the response of request %u",
 			 req->id);
@@ -28,7 +26,7 @@ static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 
 static bool be_cmd_token(struct be_dev *dev, struct be_cmdq *q)
 {
-	q->wait_ns = be_bucket_take(&dev->quota.cmd, be_now_ns());
+	q->wait_ns = be_bucket_take(&dev->quota.cmd, be_coarse_ns());
 	return !q->wait_ns;
 }
 

@@ -57,7 +57,7 @@ void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 	if (!dev->t)
 		return;
 	pthread_mutex_lock(&dev->evt_lock);
-	lost = be_bucket_take(&dev->quota.evt, be_now_ns());
+	lost = be_bucket_take(&dev->quota.evt, be_coarse_ns());
 	if (lost)
 		dev->t->ops->overflow(dev->t);
 	else

@@ -27,10 +27,20 @@ static void be_log_clean(char *s)
 			*s = '?';
 }
 
+/* A terminal gets no syslog priorities. */
+static const char *be_log_prio(enum be_log_level level)
+{
+	static const char *const prio[] = { "<3>", "<4>", "<6>", "<7>" };
+	static int tty = -1;	/* asked once; threads find the same */
+
+	if (__atomic_load_n(&tty, __ATOMIC_RELAXED) < 0)
+		__atomic_store_n(&tty, isatty(STDERR_FILENO), __ATOMIC_RELAXED);
+	return __atomic_load_n(&tty, __ATOMIC_RELAXED) ? "" : prio[level];
+}
+
 static void be_vlog(const struct be_dev *dev, enum be_log_level level,
 		    const char *fmt, va_list ap)
 {
-	static const char *const prio[] = { "<3>", "<4>", "<6>", "<7>" };
 	char text[BE_LOG_LINE], line[BE_LOG_LINE + 64];
 	int n;
 
@@ -38,11 +48,10 @@ static void be_vlog(const struct be_dev *dev, enum be_log_level level,
 	be_log_clean(text);
 	if (dev)
 		n = snprintf(line, sizeof(line), "%sd%d/%d: %s\n",
-			     isatty(STDERR_FILENO) ? "" : prio[level],
-			     dev->domid, dev->devid, text);
+			     be_log_prio(level), dev->domid, dev->devid, text);
 	else
 		n = snprintf(line, sizeof(line), "%s%s\n",
-			     isatty(STDERR_FILENO) ? "" : prio[level], text);
+			     be_log_prio(level), text);
 	/* One write per line, so that threads do not mix; nobody to tell. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
@@ -69,7 +78,7 @@ void be_log_peer(struct be_dev *dev, const char *fmt, ...)
 	pthread_mutex_lock(&peer_lock);
 	if (!dev->log_bucket.rate)
 		dev->log_bucket.rate = BE_PEER_RATE;
-	say = !be_bucket_take(&dev->log_bucket, be_now_ns());
+	say = !be_bucket_take(&dev->log_bucket, be_coarse_ns());
 	if (say) {
 		dropped = dev->log_dropped;
 		dev->log_dropped = 0;

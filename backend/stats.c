@@ -20,16 +20,14 @@ void be_stats_init(struct be_stats_file *f, const struct be_options *opt)
 	memset(f, 0, sizeof(*f));
 	be_run_path(f->path, opt, opt->domid, opt->devid, "stats");
 	be_run_path(f->tmp, opt, opt->domid, opt->devid, "stats.new");
-	f->start_ns = be_now_ns();
+	f->start_ns = be_coarse_ns();
 }
 
 static void be_stats_counters(FILE *out, const struct be_stats *s)
 {
-	fprintf(out, "\"counters\":{\"cmds\":%llu,\"cmd_errors\":%llu,"
-		"\"cmd_ns\":%llu,",
+	fprintf(out, "\"counters\":{\"cmds\":%llu,\"cmd_errors\":%llu,",
 		(unsigned long long)s->cmds,
-		(unsigned long long)s->cmd_errors,
-		(unsigned long long)s->cmd_ns);
+		(unsigned long long)s->cmd_errors);
 	fprintf(out, "\"kicks\":%llu,\"kick_spins\":%llu,\"kick_sleeps\":%llu,",
 		(unsigned long long)s->kicks,
 		(unsigned long long)s->kick_spins,
@@ -88,7 +86,7 @@ static int be_stats_print(const struct be_stats_file *f,
 void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
 		    const char *state, bool force)
 {
-	uint64_t now = be_now_ns();
+	uint64_t now = be_coarse_ns();
 	struct be_stats s = dev->stats;
 
 	if (!force) {

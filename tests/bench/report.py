@@ -38,8 +38,8 @@ def one(folder, name):
         return json.loads(f.read().strip().split("\n")[-1])
 
 
-def backend_cost(folder, kind):
-    """us that the backend spent per page mapped and unmapped, per command."""
+def mapping_cost(folder, kind):
+    """us per page that the backend spent on mapping and unmapping grants."""
     with open(os.path.join(folder, f"{kind}.stats")) as f:
         counters = json.load(f)
     while isinstance(counters, list):
@@ -49,8 +49,7 @@ def backend_cost(folder, kind):
     if not pages:
         sys.exit(f"{kind}: the backend counted no mapped pages")
     return (counters["map_ns"] / pages / 1000,
-            counters["unmap_ns"] / pages / 1000,
-            counters["cmd_ns"] / counters["cmds"] / 1000)
+            counters["unmap_ns"] / pages / 1000)
 
 
 def pages_of(name):
@@ -82,7 +81,7 @@ def rows_of(folder, kind, native):
     if missing:
         sys.exit(f"{kind}: figures on one side only: {sorted(missing)}")
     rtt = one(folder, f"{kind}.evtchn")["value"]
-    per_map, per_unmap, per_cmd = backend_cost(folder, kind)
+    per_map, per_unmap = mapping_cost(folder, kind)
     costs = {"rtt": rtt, "map": per_map, "unmap": per_unmap}
     rows = []
     for name, n in native.items():
@@ -101,7 +100,6 @@ def rows_of(folder, kind, native):
     extra = [("event channel round trip", "us", rtt, 1000),
              ("grant mapping, per page", "us", per_map, None),
              ("grant unmapping, per page", "us", per_unmap, None),
-             ("a command in the backend, mean", "us", per_cmd, None),
              ("attach to ACTIVE", "ms", statistics.median(attach),
               len(attach))]
     for name, unit, value, n in extra:

@@ -12,6 +12,7 @@
 . ./vhca.sh
 
 kinds="pv pvh"
+export BACKEND_LOG=info
 raw=$SCENARIO_DIR/raw
 mkdir -p "$raw"
 

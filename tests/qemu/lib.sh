@@ -121,7 +121,7 @@ hvm_config() {
 	for f in a b c d; do
 		mb=$((8 + $(stat -c %s "$dir/$n") / 1048576))
 		dd if=/dev/null of="$dir/$n" bs=1M seek=$mb 2>/dev/null
-		disks+="\"format=raw,vdev=hd$f,access=rw,target=$dir/$n\", "
+		disks+="\"format=raw,backendtype=qdisk,vdev=hd$f,access=rw,target=$dir/$n\", "
 		n=$((n + 1))
 	done
 	printf '%s\n' 'vga = "stdvga"' 'vnc = 0' 'nographic = 1' 'usb = 0' \

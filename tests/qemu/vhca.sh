@@ -20,7 +20,7 @@ backend_start() {
 	[ ! -e /run/vhcad.loop ] || return 0
 	touch /run/vhcad.loop
 	setsid bash -c 'while [ -e /run/vhcad.loop ]; do
-		xen-vhcad --foreground --log-level debug
+		xen-vhcad --foreground --log-level ${BACKEND_LOG:-debug}
 		echo "xen-vhcad ended with status $?"
 		sleep 0.3
 	done' </dev/null >>/run/vhcad.log 2>&1 &
