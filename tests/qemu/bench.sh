@@ -45,6 +45,7 @@ counters() {
 # three seconds of traffic.
 quiet_path() {
 	local before after server client
+	: >/tmp/quiet
 	guest_sh -t 120 "$3" 'vhca-xfer -s --traffic 20' >/dev/null &
 	server=$!
 	sleep 0.7

@@ -145,6 +145,7 @@ verified_between() {
 # traffic_start SERVER CLIENT SECONDS: verified traffic in the background; its
 # output is /tmp/traffic.{s,c}, its end traffic_wait.
 traffic_start() {
+	: >/tmp/traffic.c
 	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer -s --traffic $3" \
 		>/tmp/traffic.s 2>&1 &
 	traffic_server=$!
