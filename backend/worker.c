@@ -348,6 +348,20 @@ static void be_worker_limits(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+/*
+ * The name that "rdma resource show" and ps print beside what a worker holds:
+ * an operator reads off whose queue pair it is. The kernel keeps 15 letters,
+ * enough for the last domain and device.
+ */
+static void be_worker_name(const struct be_worker *w)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "vhcad-%u-%u",
+		 w->opt->domid & 0x7fff, w->opt->devid & 0xff);
+	prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
 static int be_worker_process(struct be_worker *w)
 {
 	char path[PATH_MAX];
@@ -359,6 +373,7 @@ static int be_worker_process(struct be_worker *w)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	be_worker_name(w);
 	w->sig_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (w->sig_fd < 0 || be_dev_init(&w->dev, (int)w->opt->domid,
 					 (int)w->opt->devid))

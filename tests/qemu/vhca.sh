@@ -172,7 +172,7 @@ dom0_ledger() {
 	local t
 	for t in qp cq mr pd ctx srq; do
 		echo "rdma_$t $(rdma res show $t 2>/dev/null |
-			grep -c -e 'comm xen-vhcad' || true)"
+			grep -c -e 'comm vhcad-' || true)"
 	done
 	echo "helper_grants $(cat $DBG_HELPER/grants)"
 	echo "helper_zombies $(cat $DBG_HELPER/zombies)"
@@ -245,6 +245,6 @@ kernel_clean() {
 no_objects() {
 	local t
 	for t in qp cq mr srq; do
-		! rdma res show $t | grep -q 'comm xen-vhcad' || return 1
+		[ "$(rdma res show $t | grep -c 'comm vhcad-')" = 0 ] || return 1
 	done
 }
