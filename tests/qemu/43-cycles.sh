@@ -2,15 +2,30 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# 200 attach/detach cycles, some under traffic, leave nothing.
+# 200 attach/detach cycles of two guests at a time, and some under traffic,
+# leave nothing.
 # limit: 600
 . ./lib.sh
 . ./vhca.sh
 
-step "a PV guest"
+# cycles GUEST N: attaches and detaches; every 20th time a program looks.
+cycles() {
+	local n
+	for ((n = 1; n <= $2; n++)); do
+		vhcactl attach "$1" hca=rxe0 || fail "attach $1, cycle $n"
+		[ $((n % 20)) != 0 ] ||
+			wait_guest 10 "$1" 'ibv_devinfo | grep PORT_ACTIVE' ||
+			fail "no device of $1 in cycle $n"
+		vhcactl detach "$1" all || fail "detach $1, cycle $n"
+	done
+}
+
+step "two PV guests"
 backend_start
-guest_create a pv
-ledger_open a
+guest_create a pv &
+guest_create b pv
+wait $!
+ledger_open a b
 step "detach under traffic"
 for round in 1 2 3; do
 	vhca_attach a
@@ -22,18 +37,11 @@ for round in 1 2 3; do
 	check "the program ends with an error, not by time-out" \
 		[ "$rc" != 0 -a "$rc" != 124 -a "$rc" != 255 ]
 done
-ledger_close a
+ledger_close a b
 step "200 cycles"
-cycles=0
-while [ $cycles -lt 200 ]; do
-	vhcactl attach a hca=rxe0 || fail "attach, cycle $cycles"
-	[ $((cycles % 20)) != 0 ] ||
-		wait_guest 10 a 'ibv_devinfo | grep PORT_ACTIVE' ||
-		fail "no device in cycle $cycles"
-	vhcactl detach a all || fail "detach, cycle $cycles"
-	cycles=$((cycles + 1))
-	[ $((cycles % 20)) != 0 ] || step "$cycles cycles"
-done
-check "200 cycles" [ $cycles = 200 ]
-ledger_close a
-kernel_clean a
+cycles b 100 &
+other=$!
+check "100 cycles of a" cycles a 100
+check "100 cycles of b meanwhile" wait "$other"
+ledger_close a b
+kernel_clean a b

@@ -108,16 +108,16 @@ pair() {
 programs_between() {
 	local t
 	for t in rc uc ud; do
-		pair "ibv_${t}_pingpong, 1000 x 1 KiB" "$1" "$2" \
-			"ibv_${t}_pingpong -g 1 -n 1000 -s 1024"
+		pair "ibv_${t}_pingpong, 300 x 1 KiB" "$1" "$2" \
+			"ibv_${t}_pingpong -g 1 -n 300 -s 1024"
 		pair "ibv_${t}_pingpong, events" "$1" "$2" \
-			"ibv_${t}_pingpong -g 1 -n 300 -s 1024 -e"
+			"ibv_${t}_pingpong -g 1 -n 100 -s 1024 -e"
 	done
 	pair "ibv_srq_pingpong, 4 QPs" "$1" "$2" \
 		"ibv_srq_pingpong -g 1 -n 400 -q 4"
-	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 500"
-	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 200 -e"
-	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -F -x 1 -s 8 -n 500"
+	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 200"
+	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 100 -e"
+	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -F -x 1 -s 8 -n 200"
 	pair "ib_write_bw 64 KiB" "$1" "$2" "ib_write_bw -F -x 1 -s 65536 -n 500"
 	pair "ib_read_bw 64 KiB" "$1" "$2" "ib_read_bw -F -x 1 -s 65536 -n 500"
 	pair "ib_send_bw UD 1 KiB" "$1" "$2" "ib_send_bw -F -x 1 -c UD -s 1024 -n 500"

@@ -25,10 +25,12 @@
 #define M1	(1024 * 1024)
 #define M64	(64 * 1024 * 1024)
 
-/* One opcode in three sizes. */
-#define SIZED(tag, qpt, opcode)						\
+/* One opcode in two and three sizes. */
+#define SIZED2(tag, qpt, opcode)					\
 	{ tag "-4k", xfer_data, qpt, opcode, K4, false },		\
-	{ tag "-1m", xfer_data, qpt, opcode, M1, false },		\
+	{ tag "-1m", xfer_data, qpt, opcode, M1, false }
+#define SIZED3(tag, qpt, opcode)					\
+	SIZED2(tag, qpt, opcode),					\
 	{ tag "-64m", xfer_data, qpt, opcode, M64, false }
 #define ODD(tag, qpt, opcode)						\
 	{ tag "-unaligned", xfer_data, qpt, opcode, 12345, true }
@@ -36,17 +38,17 @@
 	{ tag, fn, qpt, opcode, size, false }
 
 const struct xfer_test xfer_tests[] = {
-	SIZED("rc-send", IBV_QPT_RC, IBV_WR_SEND),
-	SIZED("rc-send-imm", IBV_QPT_RC, IBV_WR_SEND_WITH_IMM),
-	SIZED("rc-write", IBV_QPT_RC, IBV_WR_RDMA_WRITE),
-	SIZED("rc-write-imm", IBV_QPT_RC, IBV_WR_RDMA_WRITE_WITH_IMM),
-	SIZED("rc-read", IBV_QPT_RC, IBV_WR_RDMA_READ),
-	SIZED("uc-send", IBV_QPT_UC, IBV_WR_SEND),
-	SIZED("uc-send-imm", IBV_QPT_UC, IBV_WR_SEND_WITH_IMM),
-	SIZED("uc-write", IBV_QPT_UC, IBV_WR_RDMA_WRITE),
-	SIZED("uc-write-imm", IBV_QPT_UC, IBV_WR_RDMA_WRITE_WITH_IMM),
-	SIZED("ud-send", IBV_QPT_UD, IBV_WR_SEND),
-	SIZED("ud-send-imm", IBV_QPT_UD, IBV_WR_SEND_WITH_IMM),
+	SIZED3("rc-send", IBV_QPT_RC, IBV_WR_SEND),
+	SIZED2("rc-send-imm", IBV_QPT_RC, IBV_WR_SEND_WITH_IMM),
+	SIZED3("rc-write", IBV_QPT_RC, IBV_WR_RDMA_WRITE),
+	SIZED2("rc-write-imm", IBV_QPT_RC, IBV_WR_RDMA_WRITE_WITH_IMM),
+	SIZED3("rc-read", IBV_QPT_RC, IBV_WR_RDMA_READ),
+	SIZED3("uc-send", IBV_QPT_UC, IBV_WR_SEND),
+	SIZED2("uc-send-imm", IBV_QPT_UC, IBV_WR_SEND_WITH_IMM),
+	SIZED3("uc-write", IBV_QPT_UC, IBV_WR_RDMA_WRITE),
+	SIZED2("uc-write-imm", IBV_QPT_UC, IBV_WR_RDMA_WRITE_WITH_IMM),
+	SIZED3("ud-send", IBV_QPT_UD, IBV_WR_SEND),
+	SIZED2("ud-send-imm", IBV_QPT_UD, IBV_WR_SEND_WITH_IMM),
 	ODD("rc-send", IBV_QPT_RC, IBV_WR_SEND),
 	ODD("rc-write", IBV_QPT_RC, IBV_WR_RDMA_WRITE),
 	ODD("rc-read", IBV_QPT_RC, IBV_WR_RDMA_READ),
