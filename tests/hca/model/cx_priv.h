@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The model's own structures. Who owns what:
+ *   cx_dev.c	power-on, registers, doorbell dispatch, identifiers
+ *   cx_cmd.c	the command queue, mailboxes, the table of commands
+ *   cx_cmd_*.c	commands: parse, check, create, modify, destroy
+ *   cx_mem.c	DMA, queue buffers, MKEY translation and checks
+ *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
+ *   cx_qp.c	QP states, receive and send queues, completion entries
+ *   cx_req.c	requester: send WQEs to frames, retries, acknowledgements
+ *   cx_resp.c	responder: frames to memory, acknowledgements
+ *   cx_umr.c	UMR and local invalidation (memory windows)
+ *   cx_hub.c	the wire: queues of frames, addressing, multicast
+ *   cx_link.c	the cable to another process
+ *   cx_mad.c	subnet and performance management agents
+ * Everything that the driver or a process of the guest writes is untrusted:
+ * registers, commands, WQEs, doorbell records. So are frames of a cable.
+ */
+#ifndef CX_PRIV_H
+#define CX_PRIV_H
+
+#include "cx.h"
+#include "cx_prm.h"
+
+#define CX_PAGE		4096u
+#define CX_FRAME_DATA	65536u	/* bytes of a message that travel as one */
+#define CX_MAX_MSG	(1u << 30)
+#define CX_MAX_WQE	1024u	/* bytes of a send WQE: 16 basic blocks */
+#define CX_BB		64u	/* a basic block of a send queue */
+#define CX_NONE		(~0u)
+
+/* Sizes that the capabilities announce (log2). */
+#define CX_LOG_QP	16	/* objects of a device ... */
+#define CX_LOG_CQ	16
+#define CX_LOG_SRQ	14
+#define CX_LOG_MKEY	18
+#define CX_LOG_PD	14
+#define CX_LOG_QP_SZ	15	/* ... and entries of a queue */
+#define CX_LOG_CQ_SZ	22
+#define CX_LOG_EQ_SZ	20
+
+/* ---- identifiers ---- */
+/* Numbers base .. base + max - 1; each names an object. Grows on demand. */
+struct cx_ids {
+	void **slot;
+	uint32_t base, max, size, next, used;
+};
+
+void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max);
+/* All objects must have been deleted or may be forgotten. */
+void cx_ids_free(struct cx_ids *ids);
+/* A number not given lately, for obj (not NULL); CX_NONE if all are used. */
+uint32_t cx_ids_add(struct cx_ids *ids, void *obj);
+/* The object, or NULL; any n is fine. */
+void *cx_ids_get(const struct cx_ids *ids, uint32_t n);
+void cx_ids_del(struct cx_ids *ids, uint32_t n);
+/* Iterates: the first number >= from that is in use, or CX_NONE. */
+uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t from);
+
+/* ---- memory ---- */
+/* A queue's pages, as a command listed them. */
+struct cx_buf {
+	uint64_t *page;
+	uint32_t nr;
+	uint8_t log_page;	/* 12 .. 31 */
+	uint32_t offset;	/* of the queue in the first page, bytes */
+	uint64_t size;		/* of the queue, bytes */
+};
+
+/**
+ * cx_buf_init() - takes a page list of a command
+ * @pas: nr big-endian bus addresses; low 12 bits are ignored
+ *
+ * Return: 0, -EINVAL if the pages do not hold offset + size bytes, -ENOMEM.
+ */
+int cx_buf_init(struct cx_buf *b, const void *pas, uint32_t nr,
+		uint8_t log_page, uint32_t offset, uint64_t size);
+void cx_buf_free(struct cx_buf *b);
+/* 0 or -EFAULT; off + len beyond the queue is -EFAULT too. */
+int cx_buf_read(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
+		void *to, size_t len);
+int cx_buf_write(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
+		 const void *from, size_t len);
+int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len);
+int cx_dma_write(struct cx_dev *d, uint64_t addr, const void *from,
+		 size_t len);
+
+enum cx_access {
+	CX_LR = 1, CX_LW = 2, CX_RR = 4, CX_RW = 8, CX_ATOMIC = 16,
+};
+
+struct cx_klm {
+	uint32_t bytes, key;
+	uint64_t va;
+};
+
+struct cx_mkey {
+	uint32_t index;		/* key = index << 8 | variant */
+	uint8_t variant;
+	bool free;		/* created or invalidated: not usable */
+	bool pa;		/* access_mode PA: addresses are bus addresses */
+	bool klms;		/* translated by klm[], else by mtt[] */
+	bool length64;		/* all of the address space */
+	bool umr_en, type2;	/* a memory window of type 2: bound to qpn */
+	uint8_t access;		/* enum cx_access */
+	uint8_t log_page;
+	uint32_t pd, qpn;	/* qpn 0xffffff: any */
+	uint64_t start, len;
+	uint32_t nr;		/* entries used of mtt or klm */
+	uint32_t room;		/* entries that a UMR may fill */
+	uint64_t *mtt;		/* bus addresses */
+	struct cx_klm *klm;
+	uint32_t bound;		/* windows that point here */
+};
+
+/**
+ * cx_mkey_check() - may the key be used so?
+ * @pd: of the QP; @qpn: for windows of type 2
+ * @len: 0 passes always with a valid key
+ *
+ * Return: the key, or NULL with *why: -EPERM (PD, access), -ENOKEY (no such
+ * key, wrong variant, free), -ERANGE (bounds).
+ */
+struct cx_mkey *cx_mkey_check(struct cx_dev *d, uint32_t key, uint32_t pd,
+			      uint32_t qpn, uint64_t addr, uint64_t len,
+			      uint8_t access, int *why);
+/*
+ * Moves bytes of a checked key; the range is checked once more, and access
+ * through windows against the region behind. 0 or -EFAULT and those above.
+ */
+int cx_mkey_read(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
+		 void *to, size_t len);
+int cx_mkey_write(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
+		  const void *from, size_t len);
+
+/* ---- event and completion queues ---- */
+struct cx_eq {
+	uint32_t eqn;
+	struct cx_buf buf;
+	uint8_t log_size;
+	uint32_t pi, ci;
+	bool armed, full;
+	uint32_t uar;
+	uint8_t vector;
+	uint64_t mask;		/* events of EQC that are not completions */
+	uint32_t users;		/* CQs */
+};
+
+struct cx_cq {
+	uint32_t cqn;
+	struct cx_buf buf;
+	uint8_t log_size, log_cqe;	/* cqe: 6 or 7 */
+	uint32_t pi;
+	uint64_t dbr;
+	uint32_t uar, eqn;
+	uint16_t period, max_count;	/* moderation: accepted, not modelled */
+	uint8_t arm;		/* 0 not, 1 solicited, 2 any */
+	uint32_t arm_ci, arm_sn;
+	bool oi;		/* overrun is ignored */
+	bool failed;
+	uint32_t users;		/* QPs, SRQs */
+	/* A resize goes on writing into buf, then signs off there. */
+};
+
+/* An event for one EQ; data: up to 28 bytes of the EQE, or NULL. */
+void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
+		uint8_t subtype, const void *data, size_t len);
+/* An event for every EQ that asked for its type. */
+void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
+	      const void *data, size_t len);
+/* Events with the number of a QP or SRQ (0xRREEE as the driver expects). */
+void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn);
+void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn);
+/* A store to the EQ registers (0x40, 0x48) of a UAR page. */
+void cx_eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm, uint32_t value);
+
+/*
+ * Writes an entry (op_own without owner; 64 bytes), and the event if it is
+ * armed for it. On overrun the CQ fails, with its event, and so do its QPs.
+ */
+void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe,
+		bool solicited);
+/* A store to the CQ register (0x20) of a UAR page: two words, as stored. */
+void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t cmd,
+		    uint32_t cqn);
+void cx_cq_fail(struct cx_dev *d, struct cx_cq *cq, uint8_t syndrome);
+
+/* ---- shared receive queues ---- */
+enum cx_srq_kind { CX_SRQ_PLAIN, CX_SRQ_XRC, CX_SRQ_RMP };
+
+struct cx_srq {
+	uint32_t srqn;
+	enum cx_srq_kind kind;
+	struct cx_buf buf;
+	uint8_t log_size, log_stride;	/* entries, bytes */
+	uint64_t dbr;
+	uint32_t pd, xrcd, cqn, user_index;
+	bool user_index_valid;
+	uint32_t lwm;		/* limit; 0: no event */
+	uint32_t uar;
+	uint16_t head;		/* entry that is taken next: a linked list */
+	uint32_t taken;		/* entries consumed so far, modulo 2^16 */
+	bool failed;
+	uint32_t users;		/* QPs */
+};
+
+/* ---- queue pairs ---- */
+enum cx_qp_state {
+	CX_RST = 0, CX_INIT = 1, CX_RTR = 2, CX_RTS = 3, CX_SQER = 4,
+	CX_SQD = 5, CX_QPERR = 6,
+};
+
+enum cx_st {			/* MLX5_QP_ST_*, linux/mlx5/qp.h */
+	CX_ST_RC = 0, CX_ST_UC = 1, CX_ST_UD = 2, CX_ST_XRC = 3,
+	CX_ST_QP0 = 7, CX_ST_QP1 = 8, CX_ST_UMR = 12,
+};
+
+/* Where a QP sends to: of MODIFY_QP, or of a UD WQE. */
+struct cx_av {
+	uint16_t dlid, slid_bits;	/* source path bits */
+	uint8_t sl, port, static_rate, tclass, hop;
+	bool grh;
+	uint8_t sgid_index;
+	uint32_t flow;
+	uint8_t dgid[16];
+};
+
+/* One receive WQE, taken. */
+struct cx_rwqe {
+	uint16_t index;		/* wqe_counter of the completion */
+	uint8_t nr;
+	uint32_t bytes;		/* room in all */
+	struct { uint64_t addr; uint32_t key, len; } sge[32];
+};
+
+/* What a sent and not yet acknowledged send WQE needs. */
+struct cx_flight {
+	uint16_t wqe;		/* its first basic block */
+	uint16_t bbs;
+	uint8_t opcode;		/* MLX5_OPCODE_* */
+	bool signaled, fence, done;
+	uint32_t psn, npsn;
+	uint32_t bytes;
+	uint32_t got;		/* of a READ */
+};
+
+struct cx_req;			/* cx_req.c */
+struct cx_resp;			/* cx_resp.c */
+
+struct cx_qp {
+	/* Set by commands (cx_cmd_qp.c). */
+	uint32_t qpn;
+	enum cx_st st;
+	enum cx_qp_state state;
+	uint32_t pd, xrcd, cqn_snd, cqn_rcv, srqn;	/* CX_NONE: no SRQ */
+	uint32_t uar, user_index;
+	uint64_t dbr;
+	struct cx_buf buf;	/* receive queue, then send queue */
+	bool has_sq, has_rq;
+	uint8_t log_rq, log_rq_stride;	/* entries; bytes */
+	uint8_t log_sq;			/* basic blocks */
+	uint64_t sq_off;		/* bytes in buf */
+	uint8_t mtu;			/* log2 bytes, 8 .. 12 */
+	uint8_t log_msg_max;
+	bool rre, rwe, rae, rlky;
+	uint8_t atomic_mode, log_sra_max, log_rra_max;
+	uint8_t ack_timeout, retry_count, rnr_retry, min_rnr_nak;
+	uint16_t pkey_index;
+	uint32_t qkey, remote_qpn;
+	uint32_t next_send_psn, next_rcv_psn;	/* as set; engines go on */
+	struct cx_av av;
+	uint8_t counter_set;
+	uint8_t qpc[CX_BYTES(qpc)];	/* as QUERY_QP returns, refreshed */
+	uint32_t mcgs;			/* groups it is attached to */
+	/* The engines' (cx_qp.c and on). */
+	uint16_t sq_pi;		/* of the doorbell record: basic blocks */
+	uint16_t sq_head;	/* next to send */
+	uint16_t sq_tail;	/* oldest not completed */
+	uint16_t rq_head;	/* next to take */
+	bool scheduled;		/* in the device's run queue */
+	struct cx_qp *run_next;
+	struct cx_req *req;
+	struct cx_resp *resp;
+};
+
+/*
+ * Takes the next receive WQE of a queue or shared queue, whatever the driver
+ * wrote there. 0; -ENOENT: none posted; -EFAULT, -EINVAL: unreadable.
+ * cx_srq_take() raises the limit event.
+ */
+int cx_rq_take(struct cx_dev *d, struct cx_qp *qp, struct cx_rwqe *w);
+int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w);
+/*
+ * A UMR WQE of this QP (all of it, from the control segment) and LOCAL_INV or
+ * SEND_INV of a key: 0, or as cx_mkey_check() refuses.
+ */
+int cx_umr(struct cx_dev *d, struct cx_qp *qp, const void *wqe, size_t len);
+int cx_invalidate(struct cx_dev *d, struct cx_qp *qp, uint32_t key);
+
+/* The engines' part of a new QP; -ENOMEM. */
+int cx_qp_start(struct cx_dev *d, struct cx_qp *qp);
+/* Before it is freed: nothing refers to it any more. */
+void cx_qp_stop(struct cx_dev *d, struct cx_qp *qp);
+/*
+ * After a command has set fields and state: RST forgets everything queued,
+ * RTR and RTS start the engines, ERR flushes both queues with completions.
+ */
+void cx_qp_changed(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old);
+/* The engines found an error: state ERR (SQER for UD), flush, event or 0. */
+void cx_qp_fail(struct cx_dev *d, struct cx_qp *qp, enum cx_event event);
+/* A store to a BlueFlame buffer's first 8 bytes: the words as stored. */
+void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t opmod_idx,
+		    uint32_t qpn_ds);
+/* More to do for this QP, by cx_hub_run(). */
+void cx_qp_schedule(struct cx_dev *d, struct cx_qp *qp);
+/* Fills what QUERY_QP tells of the engines: PSNs, counters. */
+void cx_qp_query(struct cx_dev *d, const struct cx_qp *qp, void *qpc);
+/* Sends and receives of all QPs for up to budget bytes; true: more is left. */
+bool cx_qp_run(struct cx_dev *d, size_t *budget);
+/* Deadlines of QPs (retries, RNR); returns the next, 0 for none. */
+uint64_t cx_qp_timers(struct cx_dev *d, uint64_t now);
+
+/* ---- the wire ---- */
+enum cx_frame_kind {
+	CX_F_SEND, CX_F_WRITE, CX_F_READ, CX_F_READ_DATA, CX_F_CMP_SWAP,
+	CX_F_FETCH_ADD, CX_F_ATOMIC_DATA, CX_F_ACK, CX_F_NAK, CX_F_DATAGRAM,
+	CX_F_KINDS,
+};
+
+enum cx_nak { CX_NAK_PSN, CX_NAK_INVALID, CX_NAK_ACCESS, CX_NAK_OPERATION,
+	      CX_NAK_RNR };
+
+/*
+ * A piece of a message: up to CX_FRAME_DATA bytes travel as one frame and
+ * count as many PSNs as packets of the path's MTU would.
+ */
+struct cx_frame {
+	struct cx_frame *next;
+	uint8_t kind;		/* enum cx_frame_kind */
+	uint8_t st;		/* transport: RC, UC, UD, XRC */
+	bool first, last, imm, inv, solicited, grh, ack_req;
+	uint8_t sl, tclass, hop;
+	uint8_t nak, timer;	/* of a NAK; RNR timer code */
+	uint16_t slid, dlid, pkey;
+	uint32_t sqpn, dqpn, xrc_srqn, qkey, flow;
+	uint32_t psn, npsn;
+	uint32_t imm_data;	/* or the key to invalidate */
+	uint32_t rkey, dma_len;
+	uint64_t va, swap_add, compare;
+	uint8_t sgid[16], dgid[16];
+	uint32_t len;
+	uint8_t data[];		/* room for CX_FRAME_DATA, or as allocated */
+};
+
+/* room: bytes of data. NULL without memory. The rest is zeroed. */
+struct cx_frame *cx_frame_new(uint32_t room);
+void cx_frame_free(struct cx_frame *f);
+/*
+ * Sends and takes ownership; slid is filled in. By LID (or GID) to one, by a
+ * multicast LID to all attached, LID 0xffff over the only cable.
+ * -EAGAIN: the cable is full, f is still the caller's; try when run again.
+ */
+int cx_wire_send(struct cx_dev *d, struct cx_frame *f);
+/* A frame for this device. The caller frees it. */
+void cx_rx(struct cx_dev *d, struct cx_frame *f);
+/* Its parts in cx_req.c and cx_resp.c. */
+void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
+void cx_resp_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
+/* Frames waiting for this device. */
+bool cx_wire_pending(const struct cx_dev *d);
+/* The cable: cx_link.c serialises; 0, -EAGAIN, or -ENOTCONN. */
+int cx_link_send(struct cx_dev *d, const struct cx_frame *f);
+/* A frame that came by the cable, checked: to d's queue. */
+void cx_wire_deliver(struct cx_dev *d, struct cx_frame *f);
+/* Work is left: cx_hub_run() will be called. */
+void cx_kick(struct cx_dev *d);
+/* A deadline of d came nearer. */
+void cx_timer_set(struct cx_dev *d, uint64_t deadline);
+
+/* Multicast: QPs of d attached to a group. 0, -EINVAL, -ENOMEM, -ENOENT. */
+int cx_mcg_attach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16]);
+int cx_mcg_detach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16]);
+/* Takes qp out of every group. */
+void cx_mcg_forget(struct cx_dev *d, struct cx_qp *qp);
+/* Calls fn for each QP attached to that group. */
+void cx_mcg_each(struct cx_dev *d, const uint8_t gid[16],
+		 void (*fn)(struct cx_dev *d, struct cx_qp *qp,
+			    struct cx_frame *f), struct cx_frame *f);
+
+/* ---- the port ---- */
+#define CX_PKEYS 128u
+#define CX_GIDS 16u		/* entry 0 is prefix and GUID */
+
+struct cx_port {
+	uint16_t lid, sm_lid;
+	uint8_t lmc, sm_sl, subnet_timeout;
+	uint8_t state, phys_state;	/* IB PortInfo: 1..4; 5 is LinkUp */
+	uint32_t cap_mask;
+	uint64_t prefix, mkey, guid;
+	uint16_t mkey_lease;
+	uint8_t mkey_prot;
+	uint16_t pkey[CX_PKEYS];
+	uint64_t guids[CX_GIDS];	/* entry 0 read only */
+	char description[64];
+	bool plugged, peer;		/* the cable; a process behind it */
+	bool neighbour;			/* another device on the hub */
+	/* PMA counters */
+	uint64_t xmit_data, rcv_data, xmit_pkts, rcv_pkts;
+	uint8_t sl2vl[16];
+};
+
+void cx_port_init(struct cx_dev *d);
+/* The link's state may have changed: PortInfo and the events. */
+void cx_port_link(struct cx_dev *d);
+/*
+ * MAD_IFC: answers a MAD (256 bytes) as the port's agents do.
+ * @wc_slid: of the sender; @reply zeroed by the callee
+ * Return: false if no agent is meant (the command answers without a reply).
+ */
+bool cx_mad(struct cx_dev *d, bool ignore_mkey, bool ignore_bkey,
+	    uint16_t wc_slid, const uint8_t in[256], uint8_t reply[256]);
+void cx_gid(const struct cx_dev *d, unsigned int index, uint8_t gid[16]);
+
+/* ---- the device ---- */
+struct cx_page {		/* memory the driver gave (MANAGE_PAGES) */
+	uint64_t addr;
+};
+
+struct cx_cmdq;			/* cx_cmd.c */
+
+struct cx_dev {
+	struct cx_hub *hub;
+	struct cx_dev *hub_next;
+	struct cx_config config;
+	const struct cx_host *host;
+	void *opaque;
+	struct cx_stats stats;
+	bool hca_enabled, hca_up, teardown;
+	uint32_t nic_interface;		/* of the initialization segment */
+	uint64_t cmdq_addr;
+	uint32_t health_counter;
+	uint64_t born;			/* for the free-running timer */
+	uint64_t deadline;		/* set at the host */
+	struct cx_cmdq *cmdq;
+	struct cx_page *pages;
+	uint32_t nr_pages, room_pages;
+	struct cx_ids pds, xrcds, tds, uars, eqs, cqs, srqs, qps, mkeys,
+		      counters;
+	struct cx_port port;
+	struct cx_qp *run_first, *run_last;
+	struct cx_frame *rx_first, *rx_last;
+	uint32_t rx_len;
+	struct cx_mcg *mcgs;
+	struct cx_link *link;
+	struct cx_qp *qp0, *qp1;
+};
+
+/* Commands: what a handler in cx_cmd_*.c gets and gives. */
+struct cx_cmd {
+	uint16_t opcode, op_mod, uid;
+	uint32_t in_len, out_len;	/* bytes; in[] and out[] hold as many */
+	uint8_t *in;
+	uint8_t *out;			/* zeroed; status is filled in */
+	uint32_t syndrome;
+};
+
+typedef enum cx_status (*cx_cmd_fn)(struct cx_dev *d, struct cx_cmd *c);
+
+struct cx_cmd_desc {
+	uint16_t opcode;
+	const char *name;		/* "CREATE_QP" */
+	cx_cmd_fn fn;
+	uint32_t in_min, out_min;	/* bytes, checked before fn */
+};
+
+/* Each ends with an entry without a name. */
+extern const struct cx_cmd_desc cx_cmds_hca[], cx_cmds_obj[], cx_cmds_qp[];
+/* Handles what lies in the queue: bits of the doorbell vector. */
+void cx_cmdq_doorbell(struct cx_dev *d, uint32_t vector);
+int cx_cmdq_init(struct cx_dev *d);
+void cx_cmdq_free(struct cx_dev *d);
+/* Frees every object, as TEARDOWN_HCA, FLR and cx_free() do. */
+void cx_objects_free(struct cx_dev *d);
+/* A line for host->log, with the device's GUID before it. */
+void cx_log(struct cx_dev *d, enum cx_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif
