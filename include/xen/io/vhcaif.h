@@ -266,7 +266,8 @@
  *   request.
  * - A response echoes id and op of its request. Ids are chosen by the
  *   frontend, 0..XENVHCA_MAX_ID - 1, unique among outstanding requests.
- *   Requests may be answered in any order.
+ *   Requests may be answered in any order. The backend echoes ids and does
+ *   not check them; the frontend checks what it gets back.
  * - Numeric values that verbs define (access flags, QP types and states,
  *   attribute masks, event types, link layers) have the values of Linux'
  *   <rdma/ib_user_verbs.h> and <rdma/ib_user_ioctl_verbs.h>.
