@@ -14,7 +14,8 @@
  *   cx_umr.c	UMR and local invalidation (memory windows)
  *   cx_hub.c	the wire: queues of frames, addressing, multicast
  *   cx_link.c	the cable to another process
- *   cx_mad.c	subnet and performance management agents
+ *   cx_port.c	the port: link, state, LIDs, GIDs, events
+ *   cx_mad.c	subnet management agent; cx_pma.c: performance
  * Everything that the driver or a process of the guest writes is untrusted:
  * registers, commands, WQEs, doorbell records. So are frames of a cable.
  */
@@ -351,16 +352,26 @@ struct cx_frame {
 	uint64_t va, swap_add, compare;
 	uint8_t sgid[16], dgid[16];
 	uint32_t len;
+	uint32_t room;		/* bytes of data[], at least; cx_frame_new()'s */
 	uint8_t data[];		/* room for CX_FRAME_DATA, or as allocated */
 };
 
-/* room: bytes of data. NULL without memory. The rest is zeroed. */
+/*
+ * room: bytes of data, at most CX_FRAME_DATA; data[] is not zeroed, the rest
+ * is. NULL without memory.
+ */
 struct cx_frame *cx_frame_new(uint32_t room);
 void cx_frame_free(struct cx_frame *f);
 /*
- * Sends and takes ownership; slid is filled in. By LID (or GID) to one, by a
- * multicast LID to all attached, LID 0xffff over the only cable.
- * -EAGAIN: the cable is full, f is still the caller's; try when run again.
+ * Sends and takes ownership; slid is filled in (path bits within the LMC are
+ * kept). By LID to one, also to itself; a multicast LID with a GRH to every
+ * device with a QP attached to dgid, itself too (the receiver looks at
+ * block_lb_mc); LID 0xffff to the other end of the link. A port that is not
+ * ACTIVE sends only what goes to QP 0.
+ * What cannot be delivered is dropped: 0, as for a wire. Acknowledgements,
+ * NAKs and atomic responses always pass.
+ * -EAGAIN: the receiver or the cable is full, f is still the caller's, whose
+ * QP stays scheduled: cx_qp_run() comes again when there is room.
  */
 int cx_wire_send(struct cx_dev *d, struct cx_frame *f);
 /* A frame for this device. The caller frees it. */
@@ -370,11 +381,37 @@ void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
 void cx_resp_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
 /* Frames waiting for this device. */
 bool cx_wire_pending(const struct cx_dev *d);
+/* A frame that is answered by nothing: it is never refused. */
+bool cx_frame_is_ack(const struct cx_frame *f);
+/*
+ * cx_new() puts a device on the wire when all else is initialised (this does
+ * cx_port_init() too), cx_free() takes it off first, cx_reset() forgets
+ * frames, groups and the port's state when the objects are gone.
+ */
+void cx_hub_join(struct cx_hub *hub, struct cx_dev *d);
+void cx_hub_leave(struct cx_dev *d);
+void cx_wire_reset(struct cx_dev *d);
+/* Data is being moved: registers must not be written now (DMA to a BAR). */
+bool cx_hub_running(const struct cx_hub *hub);
+/* All devices of a wire: the first; then hub_next. */
+struct cx_dev *cx_hub_first(const struct cx_hub *hub);
 /* The cable: cx_link.c serialises; 0, -EAGAIN, or -ENOTCONN. */
 int cx_link_send(struct cx_dev *d, const struct cx_frame *f);
+/* A frame could not be sent, the cable has no room yet: no cx_qp_run(). */
+bool cx_link_blocked(const struct cx_dev *d);
+/* Whether a peer that said hello could raise the link. */
+bool cx_link_peer_up(const struct cx_dev *d);
+/* Tells the peer of a change of the port. */
+void cx_link_hello(struct cx_dev *d);
+/* Deadlines of the cable; returns the next, 0 for none. */
+uint64_t cx_link_timer(struct cx_dev *d, uint64_t now);
+void cx_link_free(struct cx_dev *d);
 /* A frame that came by the cable, checked: to d's queue. */
 void cx_wire_deliver(struct cx_dev *d, struct cx_frame *f);
-/* Work is left: cx_hub_run() will be called. */
+/*
+ * Work is left: cx_hub_run() will be called. Not needed below
+ * cx_mmio_write(), cx_timer() and cx_rx(): cx_hub_run() follows those.
+ */
 void cx_kick(struct cx_dev *d);
 /* A deadline of d came nearer. */
 void cx_timer_set(struct cx_dev *d, uint64_t deadline);
@@ -406,21 +443,50 @@ struct cx_port {
 	char description[64];
 	bool plugged, peer;		/* the cable; a process behind it */
 	bool neighbour;			/* another device on the hub */
-	/* PMA counters */
+	bool disabled;			/* by the subnet manager */
+	/* PMA counters: octets and packets, multicast among them */
 	uint64_t xmit_data, rcv_data, xmit_pkts, rcv_pkts;
+	uint64_t mc_xmit_data, mc_rcv_data, mc_xmit_pkts, mc_rcv_pkts;
+	uint32_t link_downed, xmit_discards, vl15_dropped;
+	uint16_t mkey_viol, pkey_viol, qkey_viol;	/* saturate */
+	uint64_t mkey_expires;		/* lease; nanoseconds, 0: none runs */
 	uint8_t sl2vl[16];
+	uint8_t vlarb[2][16];		/* low, high: VL, weight */
+	uint8_t width_en, speed_en, ext_speed_en, down_default, mtu;
+	uint8_t vl_limit, op_vls, err_thresholds;
+	uint64_t trap_tid;
 };
 
+/* Power-on state; keeps what is plugged in. */
 void cx_port_init(struct cx_dev *d);
-/* The link's state may have changed: PortInfo and the events. */
+/*
+ * The link's state may have changed: PortInfo and the events, also of the
+ * neighbours. To be called when hca_up has changed: a port that waits for a
+ * subnet manager trains only while both ends' drivers are up.
+ */
 void cx_port_link(struct cx_dev *d);
+/* An event with the port's number: enum cx_port_event. */
+void cx_port_event(struct cx_dev *d, enum cx_port_event event);
+/* The driver's (PCAP, NODE_DESC registers); the subnet manager is told. */
+void cx_port_set_caps(struct cx_dev *d, uint32_t cap_mask);
+void cx_port_describe(struct cx_dev *d, const char description[64]);
+/* A frame was sent or came by a wire, for the PMA counters. */
+void cx_port_count(struct cx_dev *d, const struct cx_frame *f, bool sent);
+/* Set(PortInfo) of the subnet manager: false if a field is invalid. */
+bool cx_port_set_info(struct cx_dev *d, const uint8_t info[64]);
+void cx_port_get_info(struct cx_dev *d, uint8_t info[64]);
+/* Whether an SM may find a link partner behind this port. */
+bool cx_port_ready(const struct cx_dev *d);
 /*
  * MAD_IFC: answers a MAD (256 bytes) as the port's agents do.
  * @wc_slid: of the sender; @reply zeroed by the callee
- * Return: false if no agent is meant (the command answers without a reply).
+ * Return: false if the MAD is to be dropped, as for a wrong M_Key: the command
+ * fails with CX_BAD_PKT.
  */
 bool cx_mad(struct cx_dev *d, bool ignore_mkey, bool ignore_bkey,
 	    uint16_t wc_slid, const uint8_t in[256], uint8_t reply[256]);
+/* Performance management: the part of cx_mad() in cx_pma.c. */
+uint16_t cx_pma(struct cx_dev *d, uint8_t mad[256]);
 void cx_gid(const struct cx_dev *d, unsigned int index, uint8_t gid[16]);
 
 /* ---- the device ---- */
