@@ -5,7 +5,7 @@
  * The model's own structures. Who owns what:
  *   cx_dev.c	power-on, registers, doorbell dispatch, identifiers
  *   cx_cmd.c	the command queue, mailboxes, the table of commands
- *   cx_cmd_*.c	commands: parse, check, create, modify, destroy
+ *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
  *   cx_qp.c	QP states, receive and send queues, completion entries
@@ -25,6 +25,8 @@
 #include "cx.h"
 #include "cx_prm.h"
 
+struct cx_qp;
+
 #define CX_PAGE		4096u
 #define CX_FRAME_DATA	65536u	/* bytes of a message that travel as one */
 #define CX_MAX_MSG	(1u << 30)
@@ -43,10 +45,13 @@
 #define CX_LOG_EQ_SZ	20
 
 /* ---- identifiers ---- */
-/* Numbers base .. base + max - 1; each names an object. Grows on demand. */
+/*
+ * Numbers base .. base + max - 1; each names an object. Grows on demand.
+ * cx_ids_add() gives none below low.
+ */
 struct cx_ids {
 	void **slot;
-	uint32_t base, max, size, next, used;
+	uint32_t base, max, size, next, used, low;
 };
 
 void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max);
@@ -54,6 +59,8 @@ void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max);
 void cx_ids_free(struct cx_ids *ids);
 /* A number not given lately, for obj (not NULL); CX_NONE if all are used. */
 uint32_t cx_ids_add(struct cx_ids *ids, void *obj);
+/* That number: false if it is in use, or without memory. */
+bool cx_ids_put(struct cx_ids *ids, uint32_t n, void *obj);
 /* The object, or NULL; any n is fine. */
 void *cx_ids_get(const struct cx_ids *ids, uint32_t n);
 void cx_ids_del(struct cx_ids *ids, uint32_t n);
@@ -87,6 +94,12 @@ int cx_buf_write(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
 int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len);
 int cx_dma_write(struct cx_dev *d, uint64_t addr, const void *from,
 		 size_t len);
+/*
+ * Counted up by those two while they are in host->dma_*(). A guest may have
+ * pointed them at the registers of a device: cx_mmio_write() ignores such a
+ * store, nothing below a DMA changes under the caller's feet.
+ */
+extern _Thread_local unsigned int cx_dma_depth;
 
 enum cx_access {
 	CX_LR = 1, CX_LW = 2, CX_RR = 4, CX_RW = 8, CX_ATOMIC = 16,
@@ -154,11 +167,15 @@ struct cx_cq {
 	struct cx_buf buf;
 	uint8_t log_size, log_cqe;	/* cqe: 6 or 7 */
 	uint32_t pi;
+	uint32_t ci;		/* as last read from the doorbell record */
+	uint32_t sol_pi;	/* behind the last solicited entry */
 	uint64_t dbr;
 	uint32_t uar, eqn;
 	uint16_t period, max_count;	/* moderation: accepted, not modelled */
 	uint8_t arm;		/* 0 not, 1 solicited, 2 any */
-	uint32_t arm_ci, arm_sn;
+	uint32_t arm_ci;
+	uint8_t arm_sn;		/* of the doorbell that armed it */
+	uint8_t next_sn;	/* that the first doorbell after an event has */
 	bool oi;		/* overrun is ignored */
 	bool failed;
 	uint32_t users;		/* QPs, SRQs */
@@ -174,19 +191,37 @@ void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
 /* Events with the number of a QP or SRQ (0xRREEE as the driver expects). */
 void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn);
 void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn);
-/* A store to the EQ registers (0x40, 0x48) of a UAR page. */
+/*
+ * A store to the EQ registers (0x40, 0x48) of a UAR page. Here and below, the
+ * words of a doorbell are values: the store's big-endian words converted.
+ */
 void cx_eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm, uint32_t value);
 
+/* Posts the completion event if the CQ is armed for what it holds. */
+void cx_cq_notify(struct cx_dev *d, struct cx_cq *cq);
 /*
  * Writes an entry (op_own without owner; 64 bytes), and the event if it is
- * armed for it. On overrun the CQ fails, with its event, and so do its QPs.
+ * armed for it (errors count as solicited). On overrun the CQ fails.
  */
 void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe,
 		bool solicited);
-/* A store to the CQ register (0x20) of a UAR page: two words, as stored. */
+/* A store to the CQ register (0x20) of a UAR page: two words. */
 void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t cmd,
 		    uint32_t cqn);
+/*
+ * No more entries; with its event. Its QPs are scheduled: cx_qp_run() calls
+ * cx_qp_fail() for a QP of which a CQ has failed (not from here: the caller
+ * may be in the middle of that QP).
+ */
 void cx_cq_fail(struct cx_dev *d, struct cx_cq *cq, uint8_t syndrome);
+bool cx_cq_failed(const struct cx_dev *d, const struct cx_qp *qp);
+/*
+ * Goes on in another buffer, behind a RESIZE entry in the old one. Takes over
+ * *to if 0 is returned; -EINVAL: too small, or failed; -ENOSPC: the old one
+ * is full; -EFAULT.
+ */
+int cx_cq_resize(struct cx_dev *d, struct cx_cq *cq, struct cx_buf *to,
+		 uint8_t log_size, uint8_t log_cqe);
 
 /* ---- shared receive queues ---- */
 enum cx_srq_kind { CX_SRQ_PLAIN, CX_SRQ_XRC, CX_SRQ_RMP };
@@ -241,7 +276,8 @@ struct cx_flight {
 	uint16_t wqe;		/* its first basic block */
 	uint16_t bbs;
 	uint8_t opcode;		/* MLX5_OPCODE_* */
-	bool signaled, fence, done;
+	uint8_t synd;		/* it fails so when it is the oldest, or 0 */
+	bool signaled, done;
 	uint32_t psn, npsn;
 	uint32_t bytes;
 	uint32_t got;		/* of a READ */
@@ -272,6 +308,7 @@ struct cx_qp {
 	uint32_t qkey, remote_qpn;
 	uint32_t next_send_psn, next_rcv_psn;	/* as set; engines go on */
 	struct cx_av av;
+	bool block_lb_mc;	/* wants no multicast of its own */
 	uint8_t counter_set;
 	uint8_t qpc[CX_BYTES(qpc)];	/* as QUERY_QP returns, refreshed */
 	uint32_t mcgs;			/* groups it is attached to */
@@ -293,9 +330,12 @@ struct cx_qp {
  */
 int cx_rq_take(struct cx_dev *d, struct cx_qp *qp, struct cx_rwqe *w);
 int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w);
+/* Sets the limit (0: none); the event comes at once if it is reached. */
+void cx_srq_arm(struct cx_dev *d, struct cx_srq *srq, uint32_t lwm);
 /*
  * A UMR WQE of this QP (all of it, from the control segment) and LOCAL_INV or
- * SEND_INV of a key: 0, or as cx_mkey_check() refuses.
+ * SEND_INV of a key: 0, or as cx_mkey_check() refuses; -EINVAL: malformed, or
+ * the key is not in the state that the WQE expects; -ENOMEM.
  */
 int cx_umr(struct cx_dev *d, struct cx_qp *qp, const void *wqe, size_t len);
 int cx_invalidate(struct cx_dev *d, struct cx_qp *qp, uint32_t key);
@@ -311,7 +351,7 @@ void cx_qp_stop(struct cx_dev *d, struct cx_qp *qp);
 void cx_qp_changed(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old);
 /* The engines found an error: state ERR (SQER for UD), flush, event or 0. */
 void cx_qp_fail(struct cx_dev *d, struct cx_qp *qp, enum cx_event event);
-/* A store to a BlueFlame buffer's first 8 bytes: the words as stored. */
+/* A store to a BlueFlame buffer's first 8 bytes: two words. */
 void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t opmod_idx,
 		    uint32_t qpn_ds);
 /* More to do for this QP, by cx_hub_run(). */
@@ -496,6 +536,18 @@ struct cx_page {		/* memory the driver gave (MANAGE_PAGES) */
 
 struct cx_cmdq;			/* cx_cmd.c */
 
+/* What QUERY_Q_COUNTER tells; the engines count. */
+struct cx_counter {
+	uint32_t rx_write_requests, rx_read_requests, rx_atomic_requests;
+	uint32_t out_of_buffer;		/* no receive WQE: RNR, or dropped */
+	uint32_t out_of_sequence, packet_seq_err, duplicate_request;
+	uint32_t rnr_nak_retry_err, local_ack_timeout_err;
+	uint32_t resp_local_length_error, resp_cqe_error, req_cqe_error;
+	uint32_t req_remote_invalid_request, req_remote_access_errors;
+	uint32_t resp_remote_access_errors;
+	uint32_t resp_cqe_flush_error, req_cqe_flush_error;
+};
+
 struct cx_dev {
 	struct cx_hub *hub;
 	struct cx_dev *hub_next;
@@ -516,12 +568,23 @@ struct cx_dev {
 		      counters;
 	struct cx_port port;
 	struct cx_qp *run_first, *run_last;
+	struct cx_qp *timed;		/* QPs with deadlines */
 	struct cx_frame *rx_first, *rx_last;
 	uint32_t rx_len;
 	struct cx_mcg *mcgs;
 	struct cx_link *link;
-	struct cx_qp *qp0, *qp1;
+	struct cx_qp *qp0, *qp1;	/* also QPNs 0 and 1 of qps */
+	struct cx_counter no_counter;	/* of QPs without a counter set */
+	uint64_t entries;		/* of page lists and translations */
+	/* What SET_ISSI and SET_HCA_CAP chose. */
+	uint8_t issi, log_max_qp;
+	bool uar_4k, atomic_host;
+	uint64_t latched;		/* a doorbell's first half: offset, */
+	uint32_t latch;			/* and word; latched 0: none */
 };
+
+/* The counters of a QP's set, never NULL. */
+struct cx_counter *cx_counter(struct cx_dev *d, const struct cx_qp *qp);
 
 /* Commands: what a handler in cx_cmd_*.c gets and gives. */
 struct cx_cmd {
