@@ -12,7 +12,8 @@
  *   cx_req.c	requester: send WQEs to frames, retries, acknowledgements
  *   cx_resp.c	responder: frames to memory, acknowledgements
  *   cx_umr.c	UMR and local invalidation (memory windows)
- *   cx_hub.c	the wire: queues of frames, addressing, multicast
+ *   cx_hub.c	devices of a wire, whose turn it is, deadlines
+ *   cx_wire.c	frames: addressing, queues, multicast
  *   cx_link.c	the cable to another process
  *   cx_port.c	the port: link, state, LIDs, GIDs, events
  *   cx_mad.c	subnet management agent; cx_pma.c: performance
@@ -43,6 +44,8 @@ struct cx_qp;
 #define CX_LOG_QP_SZ	15	/* ... and entries of a queue */
 #define CX_LOG_CQ_SZ	22
 #define CX_LOG_EQ_SZ	20
+#define CX_LOG_MCG	10	/* multicast groups, and ... */
+#define CX_MCG_QPS	240u	/* ... QPs in each */
 
 /* ---- identifiers ---- */
 /*
@@ -141,6 +144,12 @@ struct cx_mkey *cx_mkey_check(struct cx_dev *d, uint32_t key, uint32_t pd,
 			      uint32_t qpn, uint64_t addr, uint64_t len,
 			      uint8_t access, int *why);
 /*
+ * May a window with these rights be bound to that part of a region? (A window
+ * is no region.) 0, or why not as above.
+ */
+int cx_mkey_bindable(struct cx_dev *d, const struct cx_klm *klm, uint32_t pd,
+		     uint8_t access);
+/*
  * Moves bytes of a checked key; the range is checked once more, and access
  * through windows against the region behind. 0 or -EFAULT and those above.
  */
@@ -179,7 +188,6 @@ struct cx_cq {
 	bool oi;		/* overrun is ignored */
 	bool failed;
 	uint32_t users;		/* QPs, SRQs */
-	/* A resize goes on writing into buf, then signs off there. */
 };
 
 /* An event for one EQ; data: up to 28 bytes of the EQE, or NULL. */
@@ -197,6 +205,8 @@ void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn);
  */
 void cx_eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm, uint32_t value);
 
+/* Without room, CQs that wait are asked again when there is some. */
+bool cx_eq_room(struct cx_eq *eq);
 /* Posts the completion event if the CQ is armed for what it holds. */
 void cx_cq_notify(struct cx_dev *d, struct cx_cq *cq);
 /*
@@ -329,6 +339,8 @@ struct cx_qp {
  * cx_srq_take() raises the limit event.
  */
 int cx_rq_take(struct cx_dev *d, struct cx_qp *qp, struct cx_rwqe *w);
+/* Its scatter list: up to nr data segments. */
+void cx_rwqe_parse(struct cx_rwqe *w, const void *segs, unsigned int nr);
 int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w);
 /* Sets the limit (0: none); the event comes at once if it is reached. */
 void cx_srq_arm(struct cx_dev *d, struct cx_srq *srq, uint32_t lwm);
@@ -421,6 +433,9 @@ void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
 void cx_resp_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
 /* Frames waiting for this device. */
 bool cx_wire_pending(const struct cx_dev *d);
+/* The next of them, or NULL; and all of them dropped. */
+struct cx_frame *cx_wire_pop(struct cx_dev *d);
+void cx_wire_flush(struct cx_dev *d);
 /* A frame that is answered by nothing: it is never refused. */
 bool cx_frame_is_ack(const struct cx_frame *f);
 /*
@@ -461,6 +476,8 @@ int cx_mcg_attach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16]);
 int cx_mcg_detach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16]);
 /* Takes qp out of every group. */
 void cx_mcg_forget(struct cx_dev *d, struct cx_qp *qp);
+/* Forgets the groups, for when the QPs are gone. */
+void cx_mcg_clear(struct cx_dev *d);
 /* Calls fn for each QP attached to that group. */
 void cx_mcg_each(struct cx_dev *d, const uint8_t gid[16],
 		 void (*fn)(struct cx_dev *d, struct cx_qp *qp,
@@ -469,6 +486,15 @@ void cx_mcg_each(struct cx_dev *d, const uint8_t gid[16],
 /* ---- the port ---- */
 #define CX_PKEYS 128u
 #define CX_GIDS 16u		/* entry 0 is prefix and GUID */
+
+enum cx_portinfo_state {
+	CX_PORT_S_DOWN = 1, CX_PORT_S_INIT, CX_PORT_S_ARMED, CX_PORT_S_ACTIVE,
+};
+
+enum cx_portinfo_phys {
+	CX_PHYS_SLEEP = 1, CX_PHYS_POLLING, CX_PHYS_DISABLED,
+	CX_PHYS_LINK_UP = 5,
+};
 
 struct cx_port {
 	uint16_t lid, sm_lid;
@@ -484,7 +510,7 @@ struct cx_port {
 	bool plugged, peer;		/* the cable; a process behind it */
 	bool neighbour;			/* another device on the hub */
 	bool disabled;			/* by the subnet manager */
-	/* PMA counters: octets and packets, multicast among them */
+	/* PMA counters: octets and packets; of unicasts, multicasts */
 	uint64_t xmit_data, rcv_data, xmit_pkts, rcv_pkts;
 	uint64_t mc_xmit_data, mc_rcv_data, mc_xmit_pkts, mc_rcv_pkts;
 	uint32_t link_downed, xmit_discards, vl15_dropped;

@@ -66,6 +66,34 @@ static inline void cx_be64_set(void *p, uint64_t v)
 	memcpy(p, &v, 8);
 }
 
+static inline uint16_t cx_be16_get(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, 2);
+	return be16toh(v);
+}
+
+static inline void cx_be16_set(void *p, uint16_t v)
+{
+	v = htobe16(v);
+	memcpy(p, &v, 2);
+}
+
+static inline uint32_t cx_be32_get(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return be32toh(v);
+}
+
+static inline void cx_be32_set(void *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, 4);
+}
+
 #define CX_GET(type, p, field) \
 	cx_bits_get(p, CX_OFF(type, field), CX_WIDTH(type, field))
 #define CX_SET(type, p, field, value) \
