@@ -17,13 +17,11 @@
 #define PREFIX_DEFAULT	0xfe80000000000000ULL
 #define LID_MULTICAST	0xc000u
 #define MTU_4096	5u
-#define WIDTH_1X_4X	3u
+#define WIDTHS		3u	/* 1X, 4X */
 #define WIDTH_4X	2u
-#define SPEED_TO_QDR	7u	/* SDR, DDR, QDR */
+#define SPEEDS		7u	/* SDR, DDR, QDR */
 #define SPEED_SDR	1u
-#define SPEED_QDR	4u
-#define SPEED_FDR_EDR	3u	/* extended */
-#define SPEED_EDR	2u
+#define SPEEDS_EXT	3u	/* FDR, EDR */
 #define SPEED_EXT_NONE	30u	/* of LinkSpeedExtEnabled: disable all */
 #define VL_0_TO_3	3u
 #define VLARB_CAP	8u	/* entries of each table */
@@ -72,9 +70,9 @@ void cx_port_init(struct cx_dev *d)
 	p->guids[0] = p->guid;
 	p->pkey[0] = 0xffff;
 	p->subnet_timeout = DEVICE_TIMEOUT;
-	p->width_en = WIDTH_1X_4X;
-	p->speed_en = SPEED_TO_QDR;
-	p->ext_speed_en = SPEED_FDR_EDR;
+	p->width_en = WIDTHS;
+	p->speed_en = SPEEDS;
+	p->ext_speed_en = SPEEDS_EXT;
 	p->down_default = CX_PHYS_POLLING;
 	p->mtu = MTU_4096;
 	p->op_vls = VL_0_TO_3;
@@ -114,10 +112,28 @@ static bool has_partner(const struct cx_dev *d)
 	return d->port.peer && cx_link_peer_up(d);
 }
 
+static uint8_t highest(uint8_t bits)
+{
+	while (bits & (bits - 1))
+		bits &= bits - 1;
+	return bits;
+}
+
+/* The best that is enabled; an extended speed counts as QDR, too. */
+static void train(struct cx_port *p)
+{
+	bool ext = p->ext_speed_en != SPEED_EXT_NONE;
+
+	p->width = highest(p->width_en);
+	p->ext_speed = ext ? highest(p->ext_speed_en) : 0;
+	p->speed = highest(ext ? SPEEDS : p->speed_en);
+}
+
 static void link_up(struct cx_dev *d)
 {
 	struct cx_port *p = &d->port;
 
+	train(p);
 	p->phys_state = CX_PHYS_LINK_UP;
 	p->state = d->config.lid ? CX_PORT_S_ACTIVE : CX_PORT_S_INIT;
 	cx_log(d, CX_INFO, "port up, LID %u", p->lid);
@@ -182,16 +198,15 @@ unsigned int cx_port_state(const struct cx_dev *d)
 static void get_link(const struct cx_port *p, uint8_t *info)
 {
 	bool up = p->state != CX_PORT_S_DOWN;
-	bool edr = up && p->ext_speed_en & SPEED_EDR;
 
 	info[28] = 1;
 	info[29] = p->width_en;
-	info[30] = WIDTH_1X_4X;
-	info[31] = WIDTH_4X;
-	info[32] = SPEED_TO_QDR << 4 | p->state;
+	info[30] = WIDTHS;
+	info[31] = up ? p->width : WIDTH_4X;
+	info[32] = SPEEDS << 4 | p->state;
 	info[33] = p->phys_state << 4 | p->down_default;
-	info[35] = (up ? SPEED_QDR : SPEED_SDR) << 4 | p->speed_en;
-	info[62] = (edr ? SPEED_EDR : 0) << 4 | SPEED_FDR_EDR;
+	info[35] = (up ? p->speed : SPEED_SDR) << 4 | p->speed_en;
+	info[62] = (up ? p->ext_speed : 0) << 4 | SPEEDS_EXT;
 	info[63] = p->ext_speed_en;
 }
 
@@ -263,10 +278,10 @@ static bool info_ok(const struct cx_port *p, const uint8_t *info)
 
 	return cx_be16_get(info + 16) < LID_MULTICAST &&
 	       cx_be16_get(info + 18) < LID_MULTICAST &&
-	       enabled_ok(info[29], 0xff, WIDTH_1X_4X) &&
-	       enabled_ok(info[35] & 0xf, 0xf, SPEED_TO_QDR) &&
+	       enabled_ok(info[29], 0xff, WIDTHS) &&
+	       enabled_ok(info[35] & 0xf, 0xf, SPEEDS) &&
 	       (ext == SPEED_EXT_NONE ||
-		enabled_ok(ext, 0x1f, SPEED_FDR_EDR)) &&
+		enabled_ok(ext, 0x1f, SPEEDS_EXT)) &&
 	       (info[33] & 0xf) <= CX_PHYS_POLLING &&
 	       mtu && mtu <= MTU_4096 && info[43] >> 4 <= VL_0_TO_3 &&
 	       state_ok(p, info[32] & 0xf, info[33] >> 4);
@@ -301,9 +316,9 @@ static void set_params(struct cx_port *p, const uint8_t *info)
 	p->mkey = cx_be64_get(info);
 	p->mkey_lease = cx_be16_get(info + 26);
 	p->mkey_prot = info[34] >> 6;
-	set_enabled(&p->width_en, info[29], 0xff, WIDTH_1X_4X);
-	set_enabled(&p->speed_en, info[35] & 0xf, 0xf, SPEED_TO_QDR);
-	set_enabled(&p->ext_speed_en, info[63] & 0x1f, 0x1f, SPEED_FDR_EDR);
+	set_enabled(&p->width_en, info[29], 0xff, WIDTHS);
+	set_enabled(&p->speed_en, info[35] & 0xf, 0xf, SPEEDS);
+	set_enabled(&p->ext_speed_en, info[63] & 0x1f, 0x1f, SPEEDS_EXT);
 	set_enabled(&p->down_default, info[33] & 0xf, 0xf, CX_PHYS_POLLING);
 	set_enabled(&p->op_vls, info[43] >> 4, 0xf, VL_0_TO_3);
 	p->mtu = info[36] >> 4;

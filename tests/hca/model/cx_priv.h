@@ -129,7 +129,6 @@ struct cx_mkey {
 	uint32_t room;		/* entries that a UMR may fill */
 	uint64_t *mtt;		/* bus addresses */
 	struct cx_klm *klm;
-	uint32_t bound;		/* windows that point here */
 };
 
 /**
@@ -519,6 +518,7 @@ struct cx_port {
 	uint8_t sl2vl[16];
 	uint8_t vlarb[2][16];		/* low, high: VL, weight */
 	uint8_t width_en, speed_en, ext_speed_en, down_default, mtu;
+	uint8_t width, speed, ext_speed;	/* as trained */
 	uint8_t vl_limit, op_vls, err_thresholds;
 	uint64_t trap_tid;
 };
@@ -609,6 +609,8 @@ struct cx_dev {
 	uint32_t latch;			/* and word; latched 0: none */
 };
 
+/* The free-running timer, also of completion entries. */
+uint64_t cx_cycles(const struct cx_dev *d);
 /* The counters of a QP's set, never NULL. */
 struct cx_counter *cx_counter(struct cx_dev *d, const struct cx_qp *qp);
 
