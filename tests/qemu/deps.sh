@@ -12,6 +12,9 @@ build='build-essential autoconf automake libtool pkg-config bc kmod
 kernel='linux-headers-amd64'
 check='qemu-system-x86 mmdebstrap cpio zstd xz-utils binutils util-linux
 	procps python3 sparse shellcheck clang'
+# The model HCA is compiled into QEMU (tests/hca).
+qemu='ninja-build meson python3 libglib2.0-dev libpixman-1-dev libfdt-dev
+	libcap-ng-dev libattr1-dev zlib1g-dev'
 # The fuzz targets need clang's run-time library of the same version.
 rt=$(apt-cache depends clang 2>/dev/null |
 	sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p' | head -n 1)
@@ -19,20 +22,20 @@ check="$check $rt"
 
 # shellcheck disable=SC2086
 if [ "${1:-}" = --list ]; then
-	echo $build $kernel $check | tr ' ' '\n'
+	echo $build $kernel $check $qemu | tr ' ' '\n'
 	exit 0
 fi
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	echo "deps: this is no Debian system; please install by hand:" >&2
 	# shellcheck disable=SC2086
-	echo $build $kernel $check >&2
+	echo $build $kernel $check $qemu >&2
 	exit 1
 fi
 
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
 missing=''
-for p in $build $kernel $check; do
+for p in $build $kernel $check $qemu; do
 	case "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" in
 	installed) ;;
 	*) missing="$missing $p" ;;

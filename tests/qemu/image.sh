@@ -25,6 +25,7 @@ packages=(
 	"linux-image-$KVER" xen-utils-4.17 xen-hypervisor-4.17-amd64
 	xenstore-utils qemu-system-xen grub-pc-bin grub-common
 	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
+	opensm infiniband-diags
 	iproute2 kmod udev iputils-ping procps socat strace jq pciutils
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
 	gzip tar cpio libjson-c5 libgcc-s1
@@ -49,6 +50,8 @@ common_programs=(
 dom0_programs=(
 	tar cpio gzip jq lspci setpci losetup lsblk bridge tc xargs nice
 	watch top vmstat rstream riostream cmtime mckey xenstore
+	opensm ibstat ibping ibaddr sminfo saquery smpquery perfquery
+	ibnetdiscover ibportstate
 )
 xen_programs=(
 	xl xenstored xenconsoled xenconsole xen-init-dom0 xenstore-control
@@ -63,7 +66,7 @@ common_modules=(
 dom0_modules=(
 	xen-netback xen-blkback xen-pciback bridge loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
-	mlx5_ib mlx4_ib ib_mthca
+	mlx5_ib mlx4_ib ib_mthca ib_ipoib
 )
 
 suite=bookworm

@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Builds QEMU with the model of a ConnectX-4 and prints the program's path.
+# The sources are those of Debian's installed QEMU. All is cached: the first
+# run takes minutes, one after a change of the model seconds, any other none.
+# Needs no root; writes only below ${XDG_CACHE_HOME:-~/.cache}/xen-vhca.
+#
+# Usage: build-qemu.sh [--path]   --path: only print where it would be
+# Environment: VHCA_QEMU_SRC (folder with QEMU 7.2's sources, instead of
+# Debian's), VHCA_MIRROR (Debian mirror), VHCA_QEMU_ASAN=1 (with AddressSanitizer
+# and UBSan, in a cache of its own), JOBS.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/qemu/kver.sh
+. "$here/../qemu/kver.sh"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
+say() { echo "qemu: $*" >&2; }
+
+options=(
+	--target-list=x86_64-softmmu --without-default-features
+	--without-default-devices --with-devices-x86_64=vhca
+	--enable-tcg --enable-virtfs --enable-attr --enable-cap-ng
+	--enable-fdt=system --disable-docs --disable-tools
+	--disable-guest-agent --disable-werror --disable-debug-info
+	# Debian's packages have the firmware.
+	--firmwarepath=/usr/share/qemu:/usr/share/seabios
+)
+[ "${VHCA_QEMU_ASAN:-0}" != 1 ] || options+=(--enable-sanitizers)
+
+if [ -n "${VHCA_QEMU_SRC:-}" ]; then
+	version="folder $(realpath "$VHCA_QEMU_SRC")"
+else
+	# shellcheck disable=SC2016
+	version=$(dpkg-query -W -f '${source:Version}' qemu-system-x86) || {
+		say "no Debian package qemu-system-x86: run 'make deps'"
+		exit 1
+	}
+fi
+
+# A private package database: the system's need not have source packages.
+fetch() {
+	local apt=$1/apt o
+	mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
+	if [ -n "${VHCA_MIRROR:-}" ]; then
+		echo "deb-src $VHCA_MIRROR bookworm main"
+	else
+		# shellcheck disable=SC2016
+		apt-get indextargets --format \
+			'deb-src $(SITE) $(RELEASE) $(COMPONENT)' \
+			'Created-By: Packages' 'Component: main' |
+			grep -E ' (bookworm|oldstable|stable)[^ ]* main$' |
+			sort -u
+	fi >"$apt/sources/debian.list"
+	o=(-qq -o "Dir::Etc::sourcelist=/dev/null"
+		-o "Dir::Etc::sourceparts=$apt/sources"
+		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
+		-o "APT::Sandbox::User=")
+	say "fetching the sources of QEMU $version (130 MB, once)"
+	apt-get "${o[@]}" update >&2
+	(cd "$1" && apt-get "${o[@]}" source --download-only \
+		"qemu=$version" >&2) || {
+		say "no mirror of this system has that version any more:" \
+			"upgrade qemu-system-x86, or set VHCA_QEMU_SRC"
+		return 1
+	}
+	rm -rf "$apt"
+}
+
+# What a change of needs everything to be compiled anew.
+prepare() {
+	local tree=$1 p
+	rm -rf "$tree"
+	mkdir -p "$tree"
+	if [ -n "${VHCA_QEMU_SRC:-}" ]; then
+		say "copying $VHCA_QEMU_SRC"
+		mkdir "$tree/src"
+		tar -C "$VHCA_QEMU_SRC" --exclude=./b --exclude=./build \
+			--exclude=./.git -cf - . | tar -C "$tree/src" -xf -
+	else
+		fetch "$tree"
+		say "unpacking"
+		dpkg-source --no-check -x "$tree"/qemu_*.dsc "$tree/src" \
+			>"$tree/log" 2>&1
+		rm "$tree"/qemu_*
+	fi
+	# Firmware is not built.
+	rm -rf "$tree/src/roms"
+	for p in "$here"/qemu/*.patch; do
+		patch -s -d "$tree/src" -p1 <"$p" >&2
+	done
+	echo "subdir('connectx')" >>"$tree/src/hw/meson.build"
+	echo "source connectx/Kconfig" >>"$tree/src/hw/Kconfig"
+	cp "$here/qemu/devices.mak" \
+		"$tree/src/configs/devices/x86_64-softmmu/vhca.mak"
+	model_into "$tree/src/hw/connectx"
+	mkdir "$tree/build"
+	say "configuring"
+	(cd "$tree/build" && ../src/configure "${options[@]}" \
+		>"$tree/log" 2>&1) || {
+		tail -n 20 "$tree/log" >&2
+		say "configure failed: 'make deps' installs what is missing"
+		return 1
+	}
+	touch "$tree/configured"
+}
+
+# Keeps the time of a file that did not change.
+put() { cmp -s "$1" "$2" || cp "$1" "$2"; }
+
+# Makes folder $1 hold the model and nothing else.
+model_into() {
+	local dir=$1 f name
+	mkdir -p "$dir/include/linux/mlx5"
+	for f in "$dir"/*.[ch]; do
+		name=${f##*/}
+		[ -e "$here/model/$name" ] || [ -e "$here/qemu/$name" ] ||
+			rm -f "$f"
+	done
+	for f in "$here"/model/*.[ch] "$here"/qemu/*.c \
+		"$here"/qemu/{Kconfig,meson.build}; do
+		put "$f" "$dir/${f##*/}"
+	done
+	for f in "$ifc"/mlx5_ifc*.h; do
+		put "$f" "$dir/include/linux/mlx5/${f##*/}"
+	done
+	(cd "$dir" && ls ./*.c) >"$dir/sources.new"
+	put "$dir/sources.new" "$dir/sources"
+	rm "$dir/sources.new"
+}
+
+# The kernel's headers that have the layout of mlx5 commands.
+ifc=''
+for p in /usr/src/linux-headers-"${KVER%-amd64}"-common \
+	"${KDIR:-/nonexistent}" "${KDIR:-/nonexistent}/source" \
+	/usr/src/linux-headers-*-common; do
+	if [ -e "$p/include/linux/mlx5/mlx5_ifc.h" ]; then
+		ifc=$p/include/linux/mlx5
+		break
+	fi
+done
+[ -n "$ifc" ] || { say "no linux/mlx5/mlx5_ifc.h: run 'make deps'"; exit 1; }
+
+hash16() { sha256sum | cut -c1-16; }
+base=$({ declare -f prepare; echo "$version" "${options[@]}"
+	${CC:-cc} -dumpfullversion
+	cat "$here"/qemu/{*.patch,devices.mak}; } | hash16)
+key=$({ echo "$base"
+	cat "$ifc"/mlx5_ifc*.h "$here"/model/*.[ch] "$here"/qemu/{*.c,Kconfig,meson.build}
+	} | hash16)
+out=$cache/qemu-$key
+program=$out/bin/qemu-system-x86_64
+if [ "${1:-}" = --path ] || [ -x "$program" ]; then
+	[ ! -d "$out" ] || touch "$out"
+	echo "$program"
+	exit 0
+fi
+
+tree=$cache/qemu-tree-$base
+mkdir -p "$cache"
+exec 9>"$tree.lock"
+flock 9
+[ -e "$tree/configured" ] || prepare "$tree"
+model_into "$tree/src/hw/connectx"
+say "compiling (a few minutes the first time)"
+start=$SECONDS
+ninja -C "$tree/build" ${JOBS:+-j"$JOBS"} qemu-system-x86_64 \
+	>"$tree/log" 2>&1 || {
+	grep -A15 -E '^FAILED|error:|undefined' "$tree/log" |
+		cut -c1-160 | head -n 40 >&2
+	say "compilation failed; all of it: $tree/log"
+	exit 1
+}
+mkdir -p "$out.tmp/bin"
+cp "$tree/build/qemu-system-x86_64" "$out.tmp/bin/"
+[ "${VHCA_QEMU_ASAN:-0}" = 1 ] || strip -s "$out.tmp/bin/qemu-system-x86_64"
+rm -rf "$out"
+mv "$out.tmp" "$out"
+# What nobody used for two weeks.
+find "$cache" -maxdepth 1 -name 'qemu-*' ! -name "${tree##*/}*" -mtime +14 \
+	-exec rm -rf {} +
+touch "$tree"
+say "done after $((SECONDS - start)) s"
+echo "$program"

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# The devices of the test bed's machines. Nothing else is compiled.
+CONFIG_Q35=y
+CONFIG_HPET=y
+CONFIG_VGA_PCI=y
+CONFIG_VTD=y
+CONFIG_AMD_IOMMU=y
+CONFIG_PCIE_PORT=y
+CONFIG_VIRTIO_PCI=y
+CONFIG_VIRTIO_9P=y
+CONFIG_VIRTIO_BLK=y
+CONFIG_VIRTIO_NET=y
+CONFIG_VIRTIO_RNG=y
+CONFIG_VIRTIO_SERIAL=y
+CONFIG_ISA_DEBUG=y
+CONFIG_EDU=y
+CONFIG_CONNECTX4=y
