@@ -98,8 +98,8 @@ int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len);
 int cx_dma_write(struct cx_dev *d, uint64_t addr, const void *from,
 		 size_t len);
 /*
- * Counted up by those two while they are in host->dma_*(). A guest may have
- * pointed them at the registers of a device: cx_mmio_write() ignores such a
+ * Counted up while in host->dma_*() and host->irq(). A guest may have pointed
+ * them at the registers of a device: cx_mmio_write() ignores such a
  * store, nothing below a DMA changes under the caller's feet.
  */
 extern _Thread_local unsigned int cx_dma_depth;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Event queues: entries, arming, interrupts. The driver's side is next_eqe_sw()
+ * and eq_update_ci() of mlx5_core. The consumer index comes from a doorbell
+ * and is believed only if it lies among the entries that were written.
+ *
+ * A full queue loses nothing that a CQ can tell later: its completion events
+ * wait until there is room. Other events are lost, with a log line; the driver
+ * sizes its queues so that this does not happen.
+ */
+#include <errno.h>
+
+#include "cx_priv.h"
+
+#define EQE_BYTES	64u
+#define EQE_TYPE	1u	/* offsets */
+#define EQE_SUBTYPE	3u
+#define EQE_DATA	32u
+#define EQE_DATA_MAX	28u
+#define EQE_LAST	60u	/* the word with the owner bit */
+#define INDEX_MASK	0xffffffu
+
+static uint32_t eq_used(const struct cx_eq *eq)
+{
+	return (eq->pi - eq->ci) & INDEX_MASK;
+}
+
+static void eq_fire(struct cx_dev *d, struct cx_eq *eq)
+{
+	if (!eq->armed || !eq_used(eq))
+		return;
+	eq->armed = false;
+	d->stats.irqs++;
+	/* A message is a store too, to where the guest wants it. */
+	cx_dma_depth++;
+	d->host->irq(d->opaque, eq->vector);
+	cx_dma_depth--;
+}
+
+/*
+ * The owner bit is that of the lap. It is written last, since the driver may
+ * look at the entry at any time.
+ */
+static int eqe_write(struct cx_dev *d, struct cx_eq *eq, uint8_t eqe[EQE_BYTES])
+{
+	uint64_t at = (uint64_t)(eq->pi & ((1u << eq->log_size) - 1)) *
+		      EQE_BYTES;
+
+	eqe[EQE_BYTES - 1] = eq->pi >> eq->log_size & 1;
+	if (cx_buf_write(d, &eq->buf, at, eqe, EQE_LAST))
+		return -EFAULT;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	return cx_buf_write(d, &eq->buf, at + EQE_LAST, eqe + EQE_LAST,
+			    EQE_BYTES - EQE_LAST);
+}
+
+bool cx_eq_room(struct cx_eq *eq)
+{
+	if (eq_used(eq) < 1u << eq->log_size)
+		return true;
+	eq->full = true;
+	return false;
+}
+
+void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
+		uint8_t subtype, const void *data, size_t len)
+{
+	uint8_t eqe[EQE_BYTES] = { 0 };
+
+	if (!cx_eq_room(eq)) {
+		cx_log(d, CX_ERR, "EQ 0x%x is full: event 0x%x is lost",
+		       eq->eqn, type);
+		return;
+	}
+	eqe[EQE_TYPE] = type;
+	eqe[EQE_SUBTYPE] = subtype;
+	if (data && len)
+		memcpy(eqe + EQE_DATA, data,
+		       len < EQE_DATA_MAX ? len : EQE_DATA_MAX);
+	if (eqe_write(d, eq, eqe)) {
+		cx_log(d, CX_ERR, "EQ 0x%x: entry cannot be written", eq->eqn);
+		return;
+	}
+	eq->pi++;
+	d->stats.eqes++;
+	eq_fire(d, eq);
+}
+
+void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
+	      const void *data, size_t len)
+{
+	struct cx_eq *eq;
+	uint32_t n;
+
+	for (n = cx_ids_next(&d->eqs, 0); n != CX_NONE;
+	     n = cx_ids_next(&d->eqs, n + 1)) {
+		eq = cx_ids_get(&d->eqs, n);
+		if (eq->mask >> type & 1)
+			cx_eq_post(d, eq, type, subtype, data, len);
+	}
+}
+
+/* struct mlx5_eqe_qp_srq; the type of the resource is 0, a QP. */
+static void event_number(struct cx_dev *d, enum cx_event type, uint32_t n)
+{
+	uint8_t data[EQE_DATA_MAX] = { 0 };
+
+	n = htobe32(n);
+	memcpy(data + 24, &n, 4);
+	cx_event(d, type, 0, data, sizeof(data));
+}
+
+void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn)
+{
+	event_number(d, type, qpn);
+}
+
+void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn)
+{
+	event_number(d, type, srqn);
+}
+
+/* There is room again: what the queue's CQs could not tell. */
+static void eq_catch_up(struct cx_dev *d, struct cx_eq *eq)
+{
+	struct cx_cq *cq;
+	uint32_t n;
+
+	eq->full = false;
+	for (n = cx_ids_next(&d->cqs, 0); n != CX_NONE && !eq->full;
+	     n = cx_ids_next(&d->cqs, n + 1)) {
+		cq = cx_ids_get(&d->cqs, n);
+		if (cq->arm && cq->eqn == eq->eqn)
+			cx_cq_notify(d, cq);
+	}
+}
+
+void cx_eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm, uint32_t value)
+{
+	struct cx_eq *eq = cx_ids_get(&d->eqs, value >> 24);
+	uint32_t used;
+
+	d->stats.doorbells_eq++;
+	used = eq ? (eq->pi - value) & INDEX_MASK : 0;
+	if (!eq || eq->uar != uar || used > eq_used(eq)) {
+		d->stats.doorbells_refused++;
+		cx_log(d, CX_DEBUG, "EQ doorbell 0x%x refused in UAR %u",
+		       value, uar);
+		return;
+	}
+	eq->ci = eq->pi - used;
+	if (eq->full && used < 1u << eq->log_size)
+		eq_catch_up(d, eq);
+	if (arm)
+		eq->armed = true;
+	eq_fire(d, eq);
+}
