@@ -2,47 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Input and device of the fuzz targets, see fuzz.h.
+ * The device of the fuzz targets, see fuzz.h.
  */
 #include <stdlib.h>
 
 #include "fuzz.h"
 #include "tests/unit/fake_priv.h"
-
-void in_bytes(struct input *in, void *dst, size_t n)
-{
-	size_t have = n < in->left ? n : in->left;
-
-	memset(dst, 0, n);
-	if (have)
-		memcpy(dst, in->p, have);
-	in->p += have;
-	in->left -= have;
-}
-
-uint8_t in_u8(struct input *in)
-{
-	uint8_t v;
-
-	in_bytes(in, &v, sizeof(v));
-	return v;
-}
-
-uint16_t in_u16(struct input *in)
-{
-	uint16_t v;
-
-	in_bytes(in, &v, sizeof(v));
-	return v;
-}
-
-uint32_t in_u32(struct input *in)
-{
-	uint32_t v;
-
-	in_bytes(in, &v, sizeof(v));
-	return v;
-}
 
 static void kernel(void)
 {

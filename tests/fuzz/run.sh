@@ -9,15 +9,17 @@
 #   tests/fuzz/run.sh [-n RUNS] [-t SECONDS] [TARGET...]
 #
 # FUZZ_BUILD=DIR  where to build and keep the corpora that grow
+# FUZZ_SET=DIR    another folder of targets: sources.sh says what they need
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
+set=${FUZZ_SET:-tests/fuzz}
 runs=2000 seconds=3
 while getopts n:t: opt; do
 	case $opt in
 	n) runs=$OPTARG ;;
 	t) seconds=$OPTARG ;;
-	*) sed -n '5,13s/^# \{0,1\}//p' "$0" >&2; exit 99 ;;
+	*) sed -n '5,14s/^# \{0,1\}//p' "$0" >&2; exit 99 ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -32,25 +34,19 @@ fi
 if [ -n "${FUZZ_BUILD:-}" ]; then
 	build=$FUZZ_BUILD
 elif [ -f ./config.status ]; then
-	build=$PWD/tests/fuzz
+	build=$PWD/$set
 else
 	build=$(mktemp -d)
 	trap 'rm -rf "$build"' EXIT
 fi
 mkdir -p "$build"
 
-flags="-std=gnu11 -g -O1 -Wall -D_GNU_SOURCE -D__XEN_TOOLS__
-	-fsanitize=address,undefined -fno-sanitize-recover=all
-	-I$top -I$top/include -I$top/backend"
-# What runs without Xen, as in libvhcabe.a, and what the targets add to it.
-sources="$(cd "$top" && find backend -maxdepth 1 -name '*.c' \
-	! -name main.c ! -name worker.c ! -name supervisor.c ! -name lock.c \
-	! -name stats.c ! -name ring_xen.c ! -name gntdev.c)
-	frontend/check.c frontend/provider.c frontend/provider_rxe.c
-	xenstore/node.c xenstore/state.c xenstore/scan.c
-	tools/vhcactl/keys.c tests/unit/fake_cmd.c tests/unit/fake_uverbs.c
-	tests/wire/good.c tests/fuzz/fuzz.c"
-targets=${*:-$(cd "$top/tests/fuzz" && find . -name 'fuzz_*.c' |
+flags="-std=gnu11 -g -O1 -Wall -D_GNU_SOURCE
+	-fsanitize=address,undefined -fno-sanitize-recover=all -I$top"
+sources= libs=
+# shellcheck source=/dev/null
+. "$top/$set/sources.sh"
+targets=${*:-$(cd "$top/$set" && find . -name 'fuzz_*.c' |
 	sed 's,^\./,,; s,\.c$,,' | sort)}
 
 # Objects are kept: only what is older than any header is compiled anew.
@@ -76,10 +72,10 @@ xargs -r -n 2 -P "$jobs" sh -c "$CLANG ${flags//[$'\n\t']/ } -fsanitize=fuzzer-n
 failed=0
 for t in $targets; do
 	# shellcheck disable=SC2086
-	"$CLANG" $flags -fsanitize=fuzzer "$top/tests/fuzz/$t.c" $objects \
-		-lxenstore -lpthread -o "$build/$t"
+	"$CLANG" $flags -fsanitize=fuzzer "$top/$set/$t.c" $objects \
+		$libs -o "$build/$t"
 	mkdir -p "$build/corpus/$t"
-	python3 "$top/tests/fuzz/seeds.py" "$t" "$build/corpus/$t"
+	python3 "$top/$set/seeds.py" "$t" "$build/corpus/$t"
 	if "$build/$t" -runs="$runs" -max_total_time="$seconds" -max_len=4096 \
 		-timeout=20 -rss_limit_mb=1024 -print_final_stats=1 \
 		-artifact_prefix="$build/$t." "$build/corpus/$t" \

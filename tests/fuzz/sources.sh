@@ -1,0 +1,15 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Read by run.sh: what the daemon's targets are built of. What runs without
+# Xen, as in libvhcabe.a, and what the targets add to it.
+flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/backend"
+sources="$(cd "$top" && find backend -maxdepth 1 -name '*.c' \
+	! -name main.c ! -name worker.c ! -name supervisor.c ! -name lock.c \
+	! -name stats.c ! -name ring_xen.c ! -name gntdev.c)
+	frontend/check.c frontend/provider.c frontend/provider_rxe.c
+	xenstore/node.c xenstore/state.c xenstore/scan.c
+	tools/vhcactl/keys.c tests/unit/fake_cmd.c tests/unit/fake_uverbs.c
+	tests/wire/good.c tests/fuzz/fuzz.c tests/fuzz/input.c"
+libs="-lxenstore -lpthread"
