@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What the fuzz targets of the HCA model share: machines that are cleared
+ * for every input, devices with a driver, and every kind of object on them.
+ */
+#ifndef HFUZZ_H
+#define HFUZZ_H
+
+#include "tests/fuzz/input.h"
+#include "tests/hca/unit/drv.h"
+
+#define HFUZZ_MEM (256u << 10)
+
+struct end {
+	struct drv drv;
+	struct drv_cq scq, rcq;
+	struct drv_srq srq, xrc_srq;
+	struct drv_qp rc, uc, ud, xrc, target, shared;
+	struct drv_mr mr;
+	uint32_t mw, dma;
+	uint8_t *mem;
+};
+
+/* The rig number n (0, 1) without devices. */
+struct rig *hfuzz_rig(unsigned int n);
+/* A device with everything but connections; LID 1 or 2. */
+void hfuzz_open(struct end *e, struct rig *r, uint16_t lid, bool cable);
+/* Connects the RC, UC, XRC and UD queue pairs of two ends. */
+void hfuzz_connect(struct end *a, struct end *b);
+/* One of an end's queue pairs. */
+struct drv_qp *hfuzz_qp(struct end *e, uint8_t n);
+/* Posts a receive or send work request that the input chose. */
+void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags);
+/* Nothing that cx.h promises was broken, and the model came to rest. */
+void hfuzz_check(struct rig *r);
+
+#endif

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Seed inputs of a fuzz target:  tests/hca/fuzz/seeds.py TARGET FOLDER
+"""Writes the first inputs of a corpus."""
+import os
+import random
+import struct
+import sys
+
+
+def commands():
+    """Every kind of step alone, unspoilt, and with single words spoilt."""
+    for step in range(5):
+        for how in range(256):
+            if how % 7 == 0:
+                yield bytes([step, how]) + bytes(40)
+        for word in (0, 1, 0xff, 0x80000000, 0xffffffff):
+            for off in (0, 4, 8, 16, 24, 48, 56, 60, 63):
+                yield bytes([step, 3, 0, 1, 5]) + struct.pack(
+                    "<HI", off, word) + bytes(30)
+
+
+def post(sel, how, off=0, length=100):
+    """A work request as hfuzz_post() reads it."""
+    return struct.pack("<BBHHHBHBBBHHB", sel, how, off, length, 16, 0, 1, 0,
+                       0, 3, 0, 4096, 15)
+
+
+def receive(how):
+    """A receive as hfuzz_post() reads it."""
+    return struct.pack("<BBHHHH", 0x80, how, 0, 0, 0, 32000)
+
+
+def traffic(first, last):
+    """Receives, then every operation on every queue pair."""
+    for how in range(5):
+        for op in range(10):
+            yield first(receive(how) * 1) + first(post(0x40 + op, how)) + \
+                first(post(op, how, 7, 21000)) + last
+    yield b"".join(first(receive(how)) for how in range(5)) + \
+        b"".join(first(post(0x40 + op, how)) for op in range(10)
+                 for how in range(5)) + last
+
+
+def wqes():
+    """Good work requests, then each with a word spoilt."""
+    yield from traffic(lambda p: (b"\0\0" if p[0] < 128 else b"\0\1") + p,
+                       b"\7\xff\0")
+    yield from (b"\0" + s for s in
+                traffic(lambda p: (b"\0\0" if p[0] < 128 else b"\0\1") + p,
+                        b"\7\xff\0"))
+    for how in range(5):
+        for op in range(10):
+            for off in (0, 4, 8, 12, 16, 24, 28, 32, 48, 64):
+                yield b"\0\1" + post(0x40 + op, how) + bytes(
+                    [1, off | 1, 255, 255, 255, 127])
+
+
+def cable():
+    """Traffic, untouched and with a byte of a header changed."""
+    yield from traffic(lambda p: (b"\0" if p[0] < 128 else b"\2") + p,
+                       b"\3\0\3\0")
+    for off in range(0, 124, 3):
+        yield b"\2" + receive(0) + b"\0" + post(0x40, 0) + \
+            bytes([3, 1, 2, off, 255, 0, 0, 0])
+
+
+def mads():
+    """Every class, method and attribute that there is."""
+    for how in range(16):
+        for attr in (0x01, 0x02, 0x10, 0x11, 0x12, 0x14, 0x15, 0x16, 0x17,
+                     0x18, 0x1d, 0x20):
+            yield bytes([how, attr, 0])
+            yield bytes([how | 0x40, attr, 1, 64]) + bytes(range(1, 65))
+
+
+def main():
+    """Write one file per seed."""
+    target, folder = sys.argv[1:3]
+    rnd = random.Random(target)
+    seeds = {"fuzz_cmd": commands, "fuzz_wqe": wqes, "fuzz_link": cable,
+             "fuzz_mad": mads}[target]
+    everything = list(seeds()) + [rnd.randbytes(n) for n in (64, 256, 1024)]
+    for i, data in enumerate(everything):
+        with open(os.path.join(folder, f"seed-{i:03}"), "wb") as f:
+            f.write(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Read by run.sh: the model, the rig and the small driver of the unit tests.
+if ! echo '#include <infiniband/mlx5dv.h>' |
+	"$CLANG" -fsyntax-only -x c - 2>/dev/null ||
+	! "$top/tests/hca/mlx5-include.sh" "$build/include" >/dev/null; then
+	echo "SKIP: infiniband/mlx5dv.h or linux/mlx5/ is missing (make deps)"
+	exit 77
+fi
+flags="$flags -isystem $build/include"
+sources="$(cd "$top" && find tests/hca/model -name 'cx_*.c')
+	tests/hca/unit/rig.c tests/hca/unit/drv.c tests/hca/unit/drv_eq.c
+	tests/hca/unit/drv_obj.c tests/hca/unit/drv_qp.c
+	tests/hca/unit/drv_wr.c tests/hca/fuzz/hfuzz.c tests/fuzz/input.c"
+libs=

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Two machines, each with a hub of its own, joined by a cable: the same
+ * traffic as on one hub, and what a cable can do besides.
+ */
+#include <stdlib.h>
+
+#include "pair.h"
+
+static void joined(void **state, enum drv_type type, size_t room)
+{
+	struct drv_path path = pair_path();
+	struct pair *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	p->rig = rig_new();
+	p->rig_b = rig_new();
+	assert_true(p->rig && p->rig_b);
+	p->rig->verbose = p->rig_b->verbose = getenv("CX_VERBOSE");
+	side_open(&p->a, p->rig, GUID_A, 1, true);
+	side_open(&p->b, p->rig_b, GUID_B, 2, true);
+	assert_int_equal(cx_port_state(p->a.drv.dev->cx), 1);
+	rig_join(p->a.drv.dev, p->b.drv.dev, room);
+	assert_int_equal(cx_port_state(p->a.drv.dev->cx), 4);
+	pair_make(p, type);
+	pair_connect(p, &path);
+	*state = p;
+}
+
+static int setup_rc(void **state)
+{
+	joined(state, DRV_RC, 1 << 20);
+	return 0;
+}
+
+/* Little more than one frame: the sender has to wait again and again. */
+static int setup_narrow(void **state)
+{
+	joined(state, DRV_RC, 66000);
+	return 0;
+}
+
+static int setup_ud(void **state)
+{
+	joined(state, DRV_UD, 1 << 20);
+	return 0;
+}
+
+static void all_operations(void **state)
+{
+	struct pair *p = *state;
+	uint32_t len = 300000;
+	struct drv_sge sge = { p->a.mr.va, 8, p->a.mr.key };
+	struct drv_wr wr = { .opcode = MLX5_OPCODE_ATOMIC_FA, .sge = &sge,
+			     .flags = DRV_SIGNALED, .nr_sge = 1,
+			     .raddr = p->b.mr.va, .rkey = p->b.mr.key,
+			     .swap_add = 5 };
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		fill(p->a.mem, len, i);
+		drv_recv(&p->b.qp, &p->b.mr, 0, len);
+		drv_send(&p->a.qp, &p->a.mr, 0, len);
+		get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+		get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+		assert_true(filled(p->b.mem, len, i));
+		drv_rdma(&p->a.qp, MLX5_OPCODE_RDMA_WRITE, &p->a.mr, 0, len,
+			 p->b.mr.va + 4099, p->b.mr.key);
+		get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+		assert_true(filled(p->b.mem + 4099, len, i));
+		memset(p->a.mem, 0, len);
+		drv_rdma(&p->a.qp, MLX5_OPCODE_RDMA_READ, &p->a.mr, 0, len,
+			 p->b.mr.va + 4099, p->b.mr.key);
+		get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+		assert_true(filled(p->a.mem, len, i));
+	}
+	memset(p->b.mem, 0, 8);
+	drv_post(&p->a.qp, &wr);
+	get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+	assert_int_equal(p->b.mem[0], 5);
+}
+
+static void both_directions(void **state)
+{
+	struct pair *p = *state;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		drv_rdma(&p->a.qp, MLX5_OPCODE_RDMA_WRITE, &p->a.mr, 0, 200000,
+			 p->b.mr.va + PAIR_MR / 2, p->b.mr.key);
+		drv_rdma(&p->b.qp, MLX5_OPCODE_RDMA_READ, &p->b.mr, 0, 200000,
+			 p->a.mr.va, p->a.mr.key);
+	}
+	for (i = 0; i < 20; i++) {
+		get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+		get_wc(&p->b, &p->b.scq, MLX5_CQE_REQ);
+	}
+}
+
+static void datagrams(void **state)
+{
+	static const uint8_t group[16] = { 0xff, 0x12, [15] = 0x42 };
+	struct pair *p = *state;
+	struct drv_sge sge = { p->a.mr.va, 100, p->a.mr.key };
+	struct drv_wr wr = { .opcode = MLX5_OPCODE_SEND, .sge = &sge,
+			     .nr_sge = 1, .flags = DRV_SIGNALED,
+			     .ud = { 2, p->b.qp.qpn, QKEY, NULL } };
+	struct drv_wc wc;
+
+	fill(p->a.mem, 100, 1);
+	ok(drv_mcg(&p->b.qp, group, true));
+	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
+	drv_recv(&p->b.qp, &p->b.mr, 200, 200);
+	drv_post(&p->a.qp, &wr);
+	wc = get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+	assert_int_equal(wc.slid, 1);
+	assert_int_equal(wc.src_qpn, p->a.qp.qpn);
+	assert_true(filled(p->b.mem + 40, 100, 1));
+	wr.ud.dlid = 0xc002;
+	wr.ud.qpn = 0xffffff;
+	wr.ud.dgid = group;
+	drv_post(&p->a.qp, &wr);
+	wc = get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+	assert_true(wc.grh);
+	assert_true(filled(p->b.mem + 240, 100, 1));
+	ok(drv_mcg(&p->b.qp, group, false));
+}
+
+static void the_peer_goes(void **state)
+{
+	struct pair *p = *state;
+	struct drv *v = &p->a.drv;
+	const struct drv_eqe *e;
+
+	drv_event(v, &v->async_eq, CX_EV_PORT_CHANGE, NULL);
+	cx_link_state(v->dev->cx, false);
+	e = drv_event(v, &v->async_eq, CX_EV_PORT_CHANGE, NULL);
+	assert_non_null(e);
+	assert_int_equal(e->sub_type, CX_PORT_DOWN);
+	assert_int_equal(cx_port_state(v->dev->cx), 1);
+	drv_send(&p->a.qp, &p->a.mr, 0, 8);
+	rig_sleep(p->rig, 10000 * MS);
+	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+	cx_link_state(v->dev->cx, true);
+	assert_int_equal(cx_port_state(v->dev->cx), 4);
+}
+
+/* What is no message of the cable ends the link, whatever it is. */
+static void rubbish_on_the_cable(void **state)
+{
+	struct pair *p = *state;
+	uint8_t junk[512];
+	int i, ret = 0;
+
+	fill(junk, sizeof(junk), 1);
+	for (i = 0; i < 200 && !ret; i++)
+		ret = cx_link_rx(p->a.drv.dev->cx, junk, sizeof(junk));
+	assert_int_not_equal(ret, 0);
+	rig_run(p->rig);
+}
+
+int main(void)
+{
+#define ON(setup, f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown)
+	const struct CMUnitTest tests[] = {
+		ON(setup_rc, all_operations),
+		ON(setup_rc, both_directions),
+		ON(setup_narrow, all_operations),
+		ON(setup_narrow, both_directions),
+		ON(setup_ud, datagrams),
+		ON(setup_rc, the_peer_goes),
+		ON(setup_rc, rubbish_on_the_cable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
