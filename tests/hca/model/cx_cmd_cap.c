@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Capabilities: what QUERY_HCA_CAP announces and SET_HCA_CAP may choose. They
+ * decide which paths mlx5_core, mlx5_ib and the provider take; a feature that
+ * is not in this list must not be announced.
+ */
+#include <string.h>
+
+#include "cx_cmd.h"
+
+/* enum mlx5_cap_type */
+enum { CAP_GENERAL = 0, CAP_ATOMIC = 3 };
+
+#define CAP_UMR_FENCE_NONE	2u
+#define OPS_CMP_SWAP_FETCH_ADD	3u
+
+struct cap {
+	uint16_t off, width;
+	uint32_t value;
+};
+
+#define CAP(field, value) \
+	{ CX_OFF(cmd_hca_cap, field), CX_WIDTH(cmd_hca_cap, field), value }
+
+static const struct cap general[] = {
+	/* One InfiniBand port, seen through MAD_IFC (no ib_virt). */
+	CAP(port_type, 0),
+	CAP(num_ports, 1),
+	CAP(native_port_num, 1),
+	CAP(gid_table_size, 1),		/* CX_GIDS: 8 << 1 */
+	CAP(pkey_table_size, 0),	/* CX_PKEYS: 128 << 0 */
+	CAP(local_ca_ack_delay, 16),
+	CAP(log_max_msg, 30),
+	CAP(qkv, 1),
+	CAP(pkv, 1),
+
+	CAP(rc, 1),
+	CAP(uc, 1),
+	CAP(ud, 1),
+	CAP(xrc, 1),
+	CAP(atomic, 1),
+	CAP(log_max_qp_sz, CX_LOG_QP_SZ),
+	CAP(max_wqe_sz_sq, CX_MAX_WQE),
+	CAP(max_wqe_sz_rq, 1u << CX_LOG_RQ_STRIDE),
+	CAP(log_max_ra_req_qp, CX_LOG_READS),
+	CAP(log_max_ra_res_qp, CX_LOG_READS),
+	CAP(max_sgl_for_optimized_performance, 30),
+	CAP(block_lb_mc, 1),
+	CAP(log_max_mcg, CX_LOG_MCG),
+	CAP(max_qp_mcg, CX_MCG_QPS),
+
+	CAP(log_max_srq, CX_LOG_SRQ),
+	CAP(log_max_srq_sz, CX_LOG_QP_SZ),
+	CAP(log_max_rmp, CX_LOG_SRQ),
+	CAP(log_max_xrcd, CX_LOG_PD),
+	CAP(log_max_pd, CX_LOG_PD),
+	CAP(log_max_transport_domain, CX_LOG_PD),
+
+	CAP(log_max_cq, CX_LOG_CQ),
+	CAP(log_max_cq_sz, CX_LOG_CQ_SZ),
+	CAP(cqe_version, 1),
+	CAP(cq_moderation, 1),
+	CAP(cq_resize, 1),
+	CAP(cq_oi, 1),
+	CAP(log_max_eq, 7),
+	CAP(max_num_eqs, CX_MAX_EQ),
+	CAP(log_max_eq_sz, CX_LOG_EQ_SZ),
+
+	/* Regions come with their pages; UMR is for memory windows alone. */
+	CAP(log_max_mkey, CX_LOG_MKEY),
+	CAP(log_max_mrw_sz, 40),
+	CAP(log_max_klm_list_size, CX_LOG_KLMS),
+	CAP(log_pg_sz, 12),
+	CAP(imaicl, 1),
+	CAP(max_indirection, 1),
+	CAP(umr_modify_entity_size_disabled, 1),
+	CAP(umr_fence, CAP_UMR_FENCE_NONE),
+
+	CAP(max_qp_cnt, CX_MAX_COUNTERS),
+	CAP(out_of_seq_cnt, 1),
+	CAP(retransmission_q_counters, 1),
+	CAP(enhanced_error_q_counters, 1),
+	CAP(rts2rts_qp_counters_set_id, 1),
+
+	CAP(uar_sz, 4),			/* of the BAR: 1 MiB << 4 */
+	CAP(num_of_uars_per_page, 1),
+	CAP(bf, 1),
+	CAP(log_bf_reg_size, 9),
+	CAP(device_frequency_mhz, 156),
+	CAP(device_frequency_khz, 156250),
+	CAP(driver_version, 1),
+	CAP(fast_teardown, 1),
+	CAP(force_teardown, 1),
+};
+
+static void get_general(struct cx_dev *d, uint8_t *caps, bool max)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(general) / sizeof(general[0]); i++)
+		cx_bits_set(caps, general[i].off, general[i].width,
+			    general[i].value);
+	CX_SET(cmd_hca_cap, caps, log_max_qp, max ? CX_LOG_QP : d->log_max_qp);
+	CX_SET(cmd_hca_cap, caps, uar_4k, max || d->uar_4k);
+	CX_SET(cmd_hca_cap, caps, cqe_128_always, d->config.cqe128);
+}
+
+/* 8 bytes on the wire are big endian; in memory, the host's if it likes. */
+static void get_atomic(struct cx_dev *d, uint8_t *caps, bool max)
+{
+	CX_SET(atomic_caps, caps, supported_atomic_req_8B_endianness_mode_1, 1);
+	CX_SET(atomic_caps, caps, atomic_req_8B_endianness_mode,
+	       max || d->atomic_host);
+	CX_SET(atomic_caps, caps, atomic_operations, OPS_CMP_SWAP_FETCH_ADD);
+	CX_SET(atomic_caps, caps, atomic_size_qp,
+	       MLX5_ATOMIC_CAPS_ATOMIC_SIZE_QP_8_BYTES);
+}
+
+enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint8_t *caps = CX_ADDR(query_hca_cap_out, c->out, capability);
+	bool max = !(c->op_mod & 1);
+
+	if (CX_GET(query_hca_cap_in, c->in, other_function))
+		return CX_BAD_PARAM;
+	switch (c->op_mod >> 1) {
+	case CAP_GENERAL:
+		get_general(d, caps, max);
+		return CX_OK;
+	case CAP_ATOMIC:
+		get_atomic(d, caps, max);
+		return CX_OK;
+	default:
+		return CX_BAD_PARAM;
+	}
+}
+
+/* What cannot be chosen is ignored, as far as nothing depends on it. */
+static enum cx_status set_general(struct cx_dev *d, const uint8_t *caps)
+{
+	uint32_t log_qp = CX_GET(cmd_hca_cap, caps, log_max_qp);
+
+	if (log_qp > CX_LOG_QP ||
+	    CX_GET(cmd_hca_cap, caps, pkey_table_size) ||
+	    CX_GET(cmd_hca_cap, caps, log_uar_page_sz) ||
+	    CX_GET(cmd_hca_cap, caps, cmdif_checksum) ||
+	    CX_GET(cmd_hca_cap, caps, port_type))
+		return CX_BAD_PARAM;
+	d->log_max_qp = log_qp;
+	d->uar_4k = CX_GET(cmd_hca_cap, caps, uar_4k);
+	return CX_OK;
+}
+
+enum cx_status cx_set_hca_cap(struct cx_dev *d, struct cx_cmd *c)
+{
+	const uint8_t *caps = CX_ADDR(set_hca_cap_in, c->in, capability);
+	uint32_t mode;
+
+	if (CX_GET(set_hca_cap_in, c->in, other_function))
+		return CX_BAD_PARAM;
+	if (d->hca_up)
+		return CX_BAD_SYS_STATE;
+	switch (c->op_mod >> 1) {
+	case CAP_GENERAL:
+		return set_general(d, caps);
+	case CAP_ATOMIC:
+		mode = CX_GET(atomic_caps, caps, atomic_req_8B_endianness_mode);
+		if (mode > 1)
+			return CX_BAD_PARAM;
+		d->atomic_host = mode;
+		return CX_OK;
+	default:
+		return CX_BAD_PARAM;
+	}
+}

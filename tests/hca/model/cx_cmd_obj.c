@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Commands on domains, UAR pages, event and completion queues, counter sets
+ * and multicast groups, and the bookkeeping that all objects share: nothing
+ * can be destroyed that something else refers to. Contexts are those of
+ * mlx5_core's eq.c and cq.c and of mlx5_ib; numbers, sizes and page lists in
+ * them are checked here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cx_cmd.h"
+
+/* Of MODIFY_CQ (linux/mlx5/cq.h). */
+#define RESIZE			1u	/* op_mod */
+#define RESIZE_LOG_SIZE		BIT(0)
+#define MODIFY_PERIOD		BIT(0)
+#define MODIFY_COUNT		BIT(1)
+#define MODIFY_OVERRUN		BIT(2)
+
+#define STRIDE_128_PAD		2u	/* CQE_STRIDE_128_PAD */
+#define EQE_LOG			6u
+
+/* ---- page lists ---- */
+bool cx_entries_take(struct cx_dev *d, uint64_t nr)
+{
+	if (nr > CX_MAX_ENTRIES - d->entries)
+		return false;
+	d->entries += nr;
+	return true;
+}
+
+void cx_entries_give(struct cx_dev *d, uint64_t nr)
+{
+	d->entries -= nr;
+}
+
+enum cx_status cx_queue_buf(struct cx_dev *d, struct cx_buf *b,
+			    const struct cx_cmd *c, size_t pas, uint32_t field,
+			    uint32_t po, uint64_t size)
+{
+	uint32_t log_page = field + 12, nr = (c->in_len - pas) / 8;
+	uint64_t offset = (uint64_t)po << (log_page - 6), need;
+
+	if (log_page > 31)
+		return CX_BAD_PARAM;
+	need = (offset + size + (1ULL << log_page) - 1) >> log_page;
+	if (need > nr)
+		return CX_BAD_INP_LEN;
+	if (!cx_entries_take(d, need))
+		return CX_LIM;
+	if (cx_buf_init(b, c->in + pas, nr, log_page, offset, size)) {
+		cx_entries_give(d, need);
+		return CX_LIM;
+	}
+	return CX_OK;
+}
+
+void cx_queue_buf_free(struct cx_dev *d, struct cx_buf *b)
+{
+	cx_entries_give(d, b->nr);
+	cx_buf_free(b);
+}
+
+/* ---- numbers that stand for themselves ---- */
+static enum cx_status ref_alloc(struct cx_ids *ids, uint32_t *n)
+{
+	struct cx_ref *r = calloc(1, sizeof(*r));
+
+	*n = r ? cx_ids_add(ids, r) : CX_NONE;
+	if (*n != CX_NONE)
+		return CX_OK;
+	free(r);
+	*n = 0;
+	return CX_LIM;
+}
+
+static enum cx_status ref_dealloc(struct cx_ids *ids, uint32_t n)
+{
+	struct cx_ref *r = cx_ids_get(ids, n);
+
+	if (!r)
+		return CX_BAD_RES;
+	if (r->users)
+		return CX_BAD_RES_STATE;
+	cx_ids_del(ids, n);
+	free(r);
+	return CX_OK;
+}
+
+static void ref_free_all(struct cx_ids *ids)
+{
+	uint32_t n;
+
+	for (n = cx_ids_next(ids, 0); n != CX_NONE;
+	     n = cx_ids_next(ids, n + 1))
+		free(cx_ids_get(ids, n));
+	cx_ids_free(ids);
+}
+
+/* ALLOC_x and DEALLOC_x, that differ in names alone. */
+#define REF_COMMANDS(type, ids, field)					\
+static enum cx_status alloc_##type(struct cx_dev *d, struct cx_cmd *c)	\
+{									\
+	enum cx_status status;						\
+	uint32_t n;							\
+									\
+	status = ref_alloc(&d->ids, &n);				\
+	CX_SET(alloc_##type##_out, c->out, field, n);			\
+	return status;							\
+}									\
+									\
+static enum cx_status dealloc_##type(struct cx_dev *d, struct cx_cmd *c) \
+{									\
+	return ref_dealloc(&d->ids,					\
+			   CX_GET(dealloc_##type##_in, c->in, field));	\
+}
+
+REF_COMMANDS(pd, pds, pd)
+
+/* Keys are not counted but sought: a UMR can move them to another domain. */
+static enum cx_status dealloc_unused_pd(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint32_t pd = CX_GET(dealloc_pd_in, c->in, pd), n;
+
+	for (n = cx_ids_next(&d->mkeys, 0); n != CX_NONE;
+	     n = cx_ids_next(&d->mkeys, n + 1))
+		if (((struct cx_mkey *)cx_ids_get(&d->mkeys, n))->pd == pd)
+			return cx_pd(d, pd) ? CX_BAD_RES_STATE : CX_BAD_RES;
+	return dealloc_pd(d, c);
+}
+
+REF_COMMANDS(xrcd, xrcds, xrcd)
+REF_COMMANDS(transport_domain, tds, transport_domain)
+REF_COMMANDS(uar, uars, uar)
+
+/* ---- counter sets ---- */
+struct cx_counter *cx_counter(struct cx_dev *d, const struct cx_qp *qp)
+{
+	struct cx_counter *k = cx_ids_get(&d->counters, qp->counter_set);
+
+	return k ? k : &d->no_counter;
+}
+
+static enum cx_status alloc_q_counter(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_counter *k = calloc(1, sizeof(*k));
+	uint32_t n = k ? cx_ids_add(&d->counters, k) : CX_NONE;
+
+	if (n == CX_NONE) {
+		free(k);
+		return CX_LIM;
+	}
+	CX_SET(alloc_q_counter_out, c->out, counter_set_id, n);
+	return CX_OK;
+}
+
+/* QPs that had it count for nobody from now on. */
+static enum cx_status dealloc_q_counter(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint32_t n = CX_GET(dealloc_q_counter_in, c->in, counter_set_id);
+	struct cx_counter *k = cx_ids_get(&d->counters, n);
+
+	if (!k)
+		return CX_BAD_RES;
+	cx_ids_del(&d->counters, n);
+	free(k);
+	return CX_OK;
+}
+
+static enum cx_status query_q_counter(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint32_t n = CX_GET(query_q_counter_in, c->in, counter_set_id);
+	struct cx_counter *k = cx_ids_get(&d->counters, n);
+
+	if (!k)
+		return CX_BAD_RES;
+#define TELL(field) CX_SET(query_q_counter_out, c->out, field, k->field)
+	TELL(rx_write_requests);
+	TELL(rx_read_requests);
+	TELL(rx_atomic_requests);
+	TELL(out_of_buffer);
+	TELL(out_of_sequence);
+	TELL(packet_seq_err);
+	TELL(duplicate_request);
+	TELL(rnr_nak_retry_err);
+	TELL(local_ack_timeout_err);
+	TELL(resp_local_length_error);
+	TELL(resp_cqe_error);
+	TELL(req_cqe_error);
+	TELL(req_remote_invalid_request);
+	TELL(req_remote_access_errors);
+	TELL(resp_remote_access_errors);
+	TELL(resp_cqe_flush_error);
+	TELL(req_cqe_flush_error);
+	if (CX_GET(query_q_counter_in, c->in, clear))
+		memset(k, 0, sizeof(*k));
+	return CX_OK;
+}
+
+/* ---- event queues ---- */
+static void eq_free(struct cx_dev *d, struct cx_eq *eq)
+{
+	if (cx_uar(d, eq->uar))
+		cx_uar(d, eq->uar)->users--;
+	cx_ids_del(&d->eqs, eq->eqn);
+	cx_queue_buf_free(d, &eq->buf);
+	free(eq);
+}
+
+static enum cx_status eq_parse(struct cx_dev *d, struct cx_eq *eq,
+			       const struct cx_cmd *c)
+{
+	const uint8_t *eqc = CX_ADDR(create_eq_in, c->in, eq_context_entry);
+	uint32_t vector = CX_GET(eqc, eqc, intr);
+
+	eq->log_size = CX_GET(eqc, eqc, log_eq_size);
+	eq->uar = CX_GET(eqc, eqc, uar_page);
+	eq->vector = vector;
+	eq->mask = CX_GET64(create_eq_in, c->in, event_bitmask);
+	if (eq->log_size > CX_LOG_EQ_SZ || vector >= CX_VECTORS)
+		return CX_BAD_PARAM;
+	if (!cx_uar(d, eq->uar))
+		return CX_BAD_RES;
+	return cx_queue_buf(d, &eq->buf, c, CX_BYTES(create_eq_in),
+			    CX_GET(eqc, eqc, log_page_size),
+			    CX_GET(eqc, eqc, page_offset),
+			    1ULL << (eq->log_size + EQE_LOG));
+}
+
+static enum cx_status create_eq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_eq *eq = calloc(1, sizeof(*eq));
+	enum cx_status status;
+
+	if (!eq)
+		return CX_LIM;
+	status = eq_parse(d, eq, c);
+	if (!status) {
+		eq->eqn = cx_ids_add(&d->eqs, eq);
+		if (eq->eqn != CX_NONE) {
+			cx_uar(d, eq->uar)->users++;
+			CX_SET(create_eq_out, c->out, eq_number, eq->eqn);
+			return CX_OK;
+		}
+		cx_queue_buf_free(d, &eq->buf);
+		status = CX_LIM;
+	}
+	free(eq);
+	return status;
+}
+
+static enum cx_status destroy_eq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_eq *eq = cx_ids_get(&d->eqs, CX_GET(destroy_eq_in, c->in,
+						      eq_number));
+
+	if (!eq)
+		return CX_BAD_RES;
+	if (eq->users)
+		return CX_BAD_RES_STATE;
+	eq_free(d, eq);
+	return CX_OK;
+}
+
+static enum cx_status query_eq(struct cx_dev *d, struct cx_cmd *c)
+{
+	const struct cx_eq *eq = cx_ids_get(&d->eqs,
+					    CX_GET(query_eq_in, c->in,
+						   eq_number));
+	uint8_t *eqc = CX_ADDR(query_eq_out, c->out, eq_context_entry);
+
+	if (!eq)
+		return CX_BAD_RES;
+	CX_SET(eqc, eqc, st, eq->armed ? 9 : 10);	/* armed, fired */
+	CX_SET(eqc, eqc, log_eq_size, eq->log_size);
+	CX_SET(eqc, eqc, uar_page, eq->uar);
+	CX_SET(eqc, eqc, intr, eq->vector);
+	CX_SET(eqc, eqc, log_page_size, eq->buf.log_page - 12);
+	CX_SET(eqc, eqc, page_offset,
+	       eq->buf.offset >> (eq->buf.log_page - 6));
+	CX_SET(eqc, eqc, consumer_counter, eq->ci);
+	CX_SET(eqc, eqc, producer_counter, eq->pi);
+	CX_SET64(query_eq_out, c->out, event_bitmask, eq->mask);
+	return CX_OK;
+}
+
+/* ---- completion queues ---- */
+static void cq_free(struct cx_dev *d, struct cx_cq *cq)
+{
+	struct cx_eq *eq = cx_ids_get(&d->eqs, cq->eqn);
+
+	if (cx_uar(d, cq->uar))
+		cx_uar(d, cq->uar)->users--;
+	if (eq)
+		eq->users--;
+	cx_ids_del(&d->cqs, cq->cqn);
+	cx_queue_buf_free(d, &cq->buf);
+	free(cq);
+}
+
+/* What a new CQ and a resized one have in common. */
+static enum cx_status cq_buf(struct cx_dev *d, const struct cx_cmd *c,
+			     const uint8_t *cqc, size_t pas, struct cx_buf *b,
+			     uint8_t *log_size, uint8_t *log_cqe)
+{
+	uint32_t stride = CX_GET(cqc, cqc, cqe_sz);
+
+	if (stride > STRIDE_128_PAD ||
+	    (stride == STRIDE_128_PAD && !d->config.cqe128))
+		return CX_BAD_PARAM;
+	*log_cqe = stride ? 7 : 6;
+	*log_size = CX_GET(cqc, cqc, log_cq_size);
+	if (*log_size > CX_LOG_CQ_SZ)
+		return CX_BAD_PARAM;
+	return cx_queue_buf(d, b, c, pas, CX_GET(cqc, cqc, log_page_size),
+			    CX_GET(cqc, cqc, page_offset),
+			    1ULL << (*log_size + *log_cqe));
+}
+
+static enum cx_status cq_parse(struct cx_dev *d, struct cx_cq *cq,
+			       const struct cx_cmd *c)
+{
+	const uint8_t *cqc = CX_ADDR(create_cq_in, c->in, cq_context);
+
+	cq->uar = CX_GET(cqc, cqc, uar_page);
+	cq->eqn = CX_GET(cqc, cqc, c_eqn_or_apu_element);
+	cq->dbr = CX_GET64(cqc, cqc, dbr_addr);
+	cq->period = CX_GET(cqc, cqc, cq_period);
+	cq->max_count = CX_GET(cqc, cqc, cq_max_count);
+	cq->oi = CX_GET(cqc, cqc, oi);
+	if (cq->dbr % 8 || CX_GET(cqc, cqc, cqe_comp_en) ||
+	    CX_GET(create_cq_in, c->in, cq_umem_valid))
+		return CX_BAD_PARAM;
+	if (!cx_uar(d, cq->uar) || !cx_ids_get(&d->eqs, cq->eqn))
+		return CX_BAD_RES;
+	return cq_buf(d, c, cqc, CX_BYTES(create_cq_in), &cq->buf,
+		      &cq->log_size, &cq->log_cqe);
+}
+
+static enum cx_status create_cq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_cq *cq = calloc(1, sizeof(*cq));
+	enum cx_status status;
+
+	if (!cq)
+		return CX_LIM;
+	status = cq_parse(d, cq, c);
+	if (!status) {
+		cq->cqn = cx_ids_add(&d->cqs, cq);
+		if (cq->cqn != CX_NONE) {
+			cx_uar(d, cq->uar)->users++;
+			((struct cx_eq *)cx_ids_get(&d->eqs,
+						    cq->eqn))->users++;
+			CX_SET(create_cq_out, c->out, cqn, cq->cqn);
+			return CX_OK;
+		}
+		cx_queue_buf_free(d, &cq->buf);
+		status = CX_LIM;
+	}
+	free(cq);
+	return status;
+}
+
+static enum cx_status destroy_cq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_cq *cq = cx_ids_get(&d->cqs,
+				      CX_GET(destroy_cq_in, c->in, cqn));
+
+	if (!cq)
+		return CX_BAD_RES;
+	if (cq->users)
+		return CX_BAD_RES_STATE;
+	cq_free(d, cq);
+	return CX_OK;
+}
+
+static enum cx_status resize_cq(struct cx_dev *d, struct cx_cq *cq,
+				const struct cx_cmd *c)
+{
+	const uint8_t *cqc = CX_ADDR(modify_cq_in, c->in, cq_context);
+	uint32_t select = cx_bits_get(c->in, CX_OFF(modify_cq_in,
+				modify_field_select_resize_field_select), 32);
+	uint8_t log_size, log_cqe;
+	enum cx_status status;
+	uint32_t old;
+	struct cx_buf b;
+	int err;
+
+	if (!(select & RESIZE_LOG_SIZE) ||
+	    CX_GET(modify_cq_in, c->in, cq_umem_valid))
+		return CX_BAD_PARAM;
+	status = cq_buf(d, c, cqc, CX_BYTES(modify_cq_in), &b, &log_size,
+			&log_cqe);
+	if (status)
+		return status;
+	old = cq->buf.nr;
+	err = cx_cq_resize(d, cq, &b, log_size, log_cqe);
+	if (!err) {
+		cx_entries_give(d, old);
+		return CX_OK;
+	}
+	cx_queue_buf_free(d, &b);
+	return err == -EFAULT ? CX_BAD_RES_STATE : CX_BAD_SIZE;
+}
+
+static enum cx_status modify_cq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_cq *cq = cx_ids_get(&d->cqs,
+				      CX_GET(modify_cq_in, c->in, cqn));
+	const uint8_t *cqc = CX_ADDR(modify_cq_in, c->in, cq_context);
+	uint32_t select = cx_bits_get(c->in, CX_OFF(modify_cq_in,
+				modify_field_select_resize_field_select), 32);
+
+	if (!cq)
+		return CX_BAD_RES;
+	if (c->op_mod == RESIZE)
+		return resize_cq(d, cq, c);
+	if (c->op_mod ||
+	    select & ~(MODIFY_PERIOD | MODIFY_COUNT | MODIFY_OVERRUN))
+		return CX_BAD_PARAM;
+	if (select & MODIFY_PERIOD)
+		cq->period = CX_GET(cqc, cqc, cq_period);
+	if (select & MODIFY_COUNT)
+		cq->max_count = CX_GET(cqc, cqc, cq_max_count);
+	if (select & MODIFY_OVERRUN)
+		cq->oi = CX_GET(cqc, cqc, oi);
+	return CX_OK;
+}
+
+static enum cx_status query_cq(struct cx_dev *d, struct cx_cmd *c)
+{
+	const struct cx_cq *cq = cx_ids_get(&d->cqs,
+					    CX_GET(query_cq_in, c->in, cqn));
+	uint8_t *cqc = CX_ADDR(query_cq_out, c->out, cq_context);
+
+	if (!cq)
+		return CX_BAD_RES;
+	CX_SET(cqc, cqc, status, cq->failed ? 10 : 0);	/* write failure */
+	CX_SET(cqc, cqc, st, cq->arm == 2 ? 9 : cq->arm ? 6 : 10);
+	CX_SET(cqc, cqc, cqe_sz, cq->log_cqe - 6);
+	CX_SET(cqc, cqc, oi, cq->oi);
+	CX_SET(cqc, cqc, log_cq_size, cq->log_size);
+	CX_SET(cqc, cqc, uar_page, cq->uar);
+	CX_SET(cqc, cqc, cq_period, cq->period);
+	CX_SET(cqc, cqc, cq_max_count, cq->max_count);
+	CX_SET(cqc, cqc, c_eqn_or_apu_element, cq->eqn);
+	CX_SET(cqc, cqc, log_page_size, cq->buf.log_page - 12);
+	CX_SET(cqc, cqc, page_offset,
+	       cq->buf.offset >> (cq->buf.log_page - 6));
+	CX_SET(cqc, cqc, producer_counter, cq->pi);
+	CX_SET(cqc, cqc, consumer_counter, cq->ci);
+	CX_SET64(cqc, cqc, dbr_addr, cq->dbr);
+	return CX_OK;
+}
+
+/* ---- multicast groups ---- */
+static enum cx_status mcg_status(int err)
+{
+	switch (err) {
+	case 0:
+		return CX_OK;
+	case -ENOMEM:
+		return CX_LIM;
+	case -ENOENT:
+		return CX_BAD_RES;
+	default:
+		return CX_BAD_PARAM;
+	}
+}
+
+static enum cx_status attach_to_mcg(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_qp *qp = cx_ids_get(&d->qps, CX_GET(attach_to_mcg_in, c->in,
+						      qpn));
+	const uint8_t *gid = CX_ADDR(attach_to_mcg_in, c->in, multicast_gid);
+
+	if (!qp)
+		return CX_BAD_RES;
+	if (qp->st != CX_ST_UD || gid[0] != 0xff)
+		return CX_BAD_PARAM;
+	return mcg_status(cx_mcg_attach(d, qp, gid));
+}
+
+static enum cx_status detach_from_mcg(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_qp *qp = cx_ids_get(&d->qps, CX_GET(detach_from_mcg_in,
+						      c->in, qpn));
+	const uint8_t *gid = CX_ADDR(detach_from_mcg_in, c->in, multicast_gid);
+
+	return qp ? mcg_status(cx_mcg_detach(d, qp, gid)) : CX_BAD_RES;
+}
+
+/* ---- all ---- */
+#define FREE_ALL(ids, fn) do { \
+	uint32_t n_; \
+	while ((n_ = cx_ids_next(&d->ids, 0)) != CX_NONE) \
+		fn(d, cx_ids_get(&d->ids, n_)); \
+	cx_ids_free(&d->ids); \
+} while (0)
+
+/* What refers to others goes first. */
+void cx_objects_free(struct cx_dev *d)
+{
+	FREE_ALL(qps, cx_qp_free);
+	FREE_ALL(srqs, cx_srq_free);
+	FREE_ALL(cqs, cq_free);
+	FREE_ALL(eqs, eq_free);
+	FREE_ALL(mkeys, cx_mkey_free);
+	ref_free_all(&d->counters);
+	ref_free_all(&d->pds);
+	ref_free_all(&d->xrcds);
+	ref_free_all(&d->tds);
+	ref_free_all(&d->uars);
+}
+
+const struct cx_cmd_desc cx_cmds_obj[] = {
+	CX_CMD(ALLOC_PD, alloc_pd, alloc_pd),
+	CX_CMD(DEALLOC_PD, dealloc_unused_pd, dealloc_pd),
+	CX_CMD(ALLOC_XRCD, alloc_xrcd, alloc_xrcd),
+	CX_CMD(DEALLOC_XRCD, dealloc_xrcd, dealloc_xrcd),
+	CX_CMD(ALLOC_TRANSPORT_DOMAIN, alloc_transport_domain,
+	       alloc_transport_domain),
+	CX_CMD(DEALLOC_TRANSPORT_DOMAIN, dealloc_transport_domain,
+	       dealloc_transport_domain),
+	CX_CMD(ALLOC_UAR, alloc_uar, alloc_uar),
+	CX_CMD(DEALLOC_UAR, dealloc_uar, dealloc_uar),
+	CX_CMD(ALLOC_Q_COUNTER, alloc_q_counter, alloc_q_counter),
+	CX_CMD(DEALLOC_Q_COUNTER, dealloc_q_counter, dealloc_q_counter),
+	CX_CMD(QUERY_Q_COUNTER, query_q_counter, query_q_counter),
+	CX_CMD(CREATE_EQ, create_eq, create_eq),
+	CX_CMD(DESTROY_EQ, destroy_eq, destroy_eq),
+	CX_CMD(QUERY_EQ, query_eq, query_eq),
+	CX_CMD(CREATE_CQ, create_cq, create_cq),
+	CX_CMD(DESTROY_CQ, destroy_cq, destroy_cq),
+	CX_CMD(MODIFY_CQ, modify_cq, modify_cq),
+	CX_CMD(QUERY_CQ, query_cq, query_cq),
+	CX_CMD(CREATE_MKEY, cx_create_mkey, create_mkey),
+	CX_CMD(DESTROY_MKEY, cx_destroy_mkey, destroy_mkey),
+	{ MLX5_CMD_OP_QUERY_MKEY, "QUERY_MKEY", cx_query_mkey,
+	  CX_BYTES(query_mkey_in), 16 + CX_BYTES(mkc) },
+	CX_CMD(CREATE_SRQ, cx_create_srq, create_srq),
+	CX_CMD(DESTROY_SRQ, cx_destroy_srq, destroy_srq),
+	CX_CMD(QUERY_SRQ, cx_query_srq, query_srq),
+	CX_CMD(ARM_RQ, cx_arm_srq, arm_rq),
+	CX_CMD(CREATE_XRC_SRQ, cx_create_srq, create_xrc_srq),
+	CX_CMD(DESTROY_XRC_SRQ, cx_destroy_srq, destroy_xrc_srq),
+	CX_CMD(QUERY_XRC_SRQ, cx_query_srq, query_xrc_srq),
+	CX_CMD(ARM_XRC_SRQ, cx_arm_srq, arm_xrc_srq),
+	CX_CMD(CREATE_RMP, cx_create_rmp, create_rmp),
+	CX_CMD(MODIFY_RMP, cx_modify_rmp, modify_rmp),
+	CX_CMD(DESTROY_RMP, cx_destroy_srq, destroy_rmp),
+	CX_CMD(QUERY_RMP, cx_query_rmp, query_rmp),
+	CX_CMD(ATTACH_TO_MCG, attach_to_mcg, attach_to_mcg),
+	CX_CMD(DETACH_FROM_MCG, detach_from_mcg, detach_from_mcg),
+	{ 0 }
+};

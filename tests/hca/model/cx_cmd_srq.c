@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Commands on shared receive queues in their three shapes: SRQ (ISSI 0), XRC
+ * SRQ, and RMP, which is a plain SRQ under ISSI 1 (srq_cmd.c of mlx5_ib). The
+ * numbers are of one space, as the driver keeps them. srqc and xrc_srqc are
+ * laid out alike.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cx_cmd.h"
+
+#define MIN_STRIDE	5u	/* log2: the next segment and a data segment */
+#define NO_INDEX	0xffffffu
+#define RMPN		CX_OFF(query_rmp_in, rmpn)
+
+/* The number is at the same place in all commands. */
+static struct cx_srq *srq_of(struct cx_dev *d, const struct cx_cmd *c)
+{
+	return cx_ids_get(&d->srqs, cx_bits_get(c->in, RMPN, 24));
+}
+
+void cx_srq_free(struct cx_dev *d, struct cx_srq *srq)
+{
+	struct cx_cq *cq = cx_ids_get(&d->cqs, srq->cqn);
+
+	if (cx_pd(d, srq->pd))
+		cx_pd(d, srq->pd)->users--;
+	if (srq->kind == CX_SRQ_XRC) {
+		if (cq)
+			cq->users--;
+		if (cx_xrcd(d, srq->xrcd))
+			cx_xrcd(d, srq->xrcd)->users--;
+	}
+	cx_ids_del(&d->srqs, srq->srqn);
+	cx_queue_buf_free(d, &srq->buf);
+	free(srq);
+}
+
+/* References, once the context is known to be good. */
+static void srq_hold(struct cx_dev *d, struct cx_srq *srq)
+{
+	cx_pd(d, srq->pd)->users++;
+	if (srq->kind == CX_SRQ_XRC) {
+		((struct cx_cq *)cx_ids_get(&d->cqs, srq->cqn))->users++;
+		cx_xrcd(d, srq->xrcd)->users++;
+	}
+}
+
+/* Sizes and references are the same for all shapes. */
+static enum cx_status srq_check(struct cx_dev *d, const struct cx_srq *srq)
+{
+	if (srq->log_size > CX_LOG_QP_SZ || srq->log_stride < MIN_STRIDE ||
+	    srq->log_stride > CX_LOG_RQ_STRIDE || srq->dbr % 4)
+		return CX_BAD_PARAM;
+	if (!cx_pd(d, srq->pd))
+		return CX_BAD_RES;
+	if (srq->kind == CX_SRQ_XRC &&
+	    (!cx_ids_get(&d->cqs, srq->cqn) || !cx_xrcd(d, srq->xrcd)))
+		return CX_BAD_RES;
+	return CX_OK;
+}
+
+/* Gives it a number, or frees it. */
+static enum cx_status srq_add(struct cx_dev *d, struct cx_srq *srq,
+			      enum cx_status status, struct cx_cmd *c)
+{
+	if (!status) {
+		srq->srqn = cx_ids_add(&d->srqs, srq);
+		if (srq->srqn != CX_NONE) {
+			srq_hold(d, srq);
+			CX_SET(create_rmp_out, c->out, rmpn, srq->srqn);
+			return CX_OK;
+		}
+		cx_queue_buf_free(d, &srq->buf);
+		status = CX_LIM;
+	}
+	free(srq);
+	return status;
+}
+
+static enum cx_status srqc_parse(struct cx_dev *d, struct cx_srq *srq,
+				 const struct cx_cmd *c)
+{
+	const uint8_t *s = CX_ADDR(create_xrc_srq_in, c->in,
+				   xrc_srq_context_entry);
+	enum cx_status status;
+
+	srq->log_size = CX_GET(xrc_srqc, s, log_xrc_srq_size);
+	srq->log_stride = CX_GET(xrc_srqc, s, log_rq_stride) + 4;
+	srq->dbr = cx_be64_get(CX_ADDR(xrc_srqc, s, db_record_addr_h));
+	srq->pd = CX_GET(xrc_srqc, s, pd);
+	srq->xrcd = CX_GET(xrc_srqc, s, xrcd);
+	srq->cqn = CX_GET(xrc_srqc, s, cqn);
+	srq->lwm = CX_GET(xrc_srqc, s, lwm);
+	if (srq->kind == CX_SRQ_XRC) {
+		srq->user_index = CX_GET(xrc_srqc, s, user_index);
+		srq->user_index_valid = srq->user_index != NO_INDEX;
+	}
+	if (CX_GET(create_xrc_srq_in, c->in, xrc_srq_umem_valid) ||
+	    CX_GET(xrc_srqc, s, wq_signature))
+		return CX_BAD_PARAM;
+	status = srq_check(d, srq);
+	if (status)
+		return status;
+	return cx_queue_buf(d, &srq->buf, c, CX_BYTES(create_xrc_srq_in),
+			    CX_GET(xrc_srqc, s, log_page_size),
+			    CX_GET(xrc_srqc, s, page_offset),
+			    1ULL << (srq->log_size + srq->log_stride));
+}
+
+enum cx_status cx_create_srq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_srq *srq = calloc(1, sizeof(*srq));
+
+	if (!srq)
+		return CX_LIM;
+	srq->kind = c->opcode == MLX5_CMD_OP_CREATE_XRC_SRQ ? CX_SRQ_XRC :
+							      CX_SRQ_PLAIN;
+	return srq_add(d, srq, srqc_parse(d, srq, c), c);
+}
+
+static enum cx_status rmpc_parse(struct cx_dev *d, struct cx_srq *srq,
+				 const struct cx_cmd *c)
+{
+	const uint8_t *rmpc = CX_ADDR(create_rmp_in, c->in, ctx);
+	const uint8_t *wq = CX_ADDR(rmpc, rmpc, wq);
+	enum cx_status status;
+
+	srq->log_size = CX_GET(wq, wq, log_wq_sz);
+	srq->log_stride = CX_GET(wq, wq, log_wq_stride);
+	srq->dbr = CX_GET64(wq, wq, dbr_addr);
+	srq->pd = CX_GET(wq, wq, pd);
+	srq->lwm = CX_GET(wq, wq, lwm);
+	srq->cqn = CX_NONE;
+	/* Linked lists alone: neither cyclic nor striding. */
+	if (CX_GET(wq, wq, wq_type) || CX_GET(wq, wq, wq_umem_valid) ||
+	    CX_GET(wq, wq, wq_signature) ||
+	    CX_GET(rmpc, rmpc, basic_cyclic_rcv_wqe) ||
+	    CX_GET(rmpc, rmpc, state) != MLX5_RMPC_STATE_RDY)
+		return CX_BAD_PARAM;
+	status = srq_check(d, srq);
+	if (status)
+		return status;
+	return cx_queue_buf(d, &srq->buf, c, CX_BYTES(create_rmp_in),
+			    CX_GET(wq, wq, log_wq_pg_sz),
+			    CX_GET(wq, wq, page_offset),
+			    1ULL << (srq->log_size + srq->log_stride));
+}
+
+enum cx_status cx_create_rmp(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_srq *srq = calloc(1, sizeof(*srq));
+
+	if (!srq)
+		return CX_LIM;
+	srq->kind = CX_SRQ_RMP;
+	return srq_add(d, srq, rmpc_parse(d, srq, c), c);
+}
+
+enum cx_status cx_destroy_srq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_srq *srq = srq_of(d, c);
+
+	if (!srq)
+		return CX_BAD_RES;
+	if (srq->users)
+		return CX_BAD_RES_STATE;
+	cx_srq_free(d, srq);
+	return CX_OK;
+}
+
+enum cx_status cx_query_srq(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint8_t *s = CX_ADDR(query_xrc_srq_out, c->out, xrc_srq_context_entry);
+	const struct cx_srq *srq = srq_of(d, c);
+
+	if (!srq || srq->kind == CX_SRQ_RMP)
+		return CX_BAD_RES;
+	CX_SET(xrc_srqc, s, state, srq->failed ? MLX5_SRQC_STATE_ERROR :
+						 MLX5_SRQC_STATE_GOOD);
+	CX_SET(xrc_srqc, s, log_xrc_srq_size, srq->log_size);
+	CX_SET(xrc_srqc, s, log_rq_stride, srq->log_stride - 4);
+	CX_SET(xrc_srqc, s, xrcd, srq->xrcd);
+	CX_SET(xrc_srqc, s, cqn, srq->cqn);
+	CX_SET(xrc_srqc, s, user_index, srq->user_index);
+	CX_SET(xrc_srqc, s, pd, srq->pd);
+	CX_SET(xrc_srqc, s, lwm, srq->lwm);
+	CX_SET(xrc_srqc, s, log_page_size, srq->buf.log_page - 12);
+	CX_SET(xrc_srqc, s, page_offset,
+	       srq->buf.offset >> (srq->buf.log_page - 6));
+	cx_be64_set(CX_ADDR(xrc_srqc, s, db_record_addr_h), srq->dbr);
+	return CX_OK;
+}
+
+enum cx_status cx_query_rmp(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint8_t *rmpc = CX_ADDR(query_rmp_out, c->out, rmp_context);
+	uint8_t *wq = CX_ADDR(rmpc, rmpc, wq);
+	const struct cx_srq *srq = srq_of(d, c);
+
+	if (!srq || srq->kind != CX_SRQ_RMP)
+		return CX_BAD_RES;
+	CX_SET(rmpc, rmpc, state, srq->failed ? MLX5_RMPC_STATE_ERR :
+						MLX5_RMPC_STATE_RDY);
+	CX_SET(wq, wq, log_wq_sz, srq->log_size);
+	CX_SET(wq, wq, log_wq_stride, srq->log_stride);
+	CX_SET(wq, wq, log_wq_pg_sz, srq->buf.log_page - 12);
+	CX_SET(wq, wq, page_offset,
+	       srq->buf.offset >> (srq->buf.log_page - 6));
+	CX_SET(wq, wq, lwm, srq->lwm);
+	CX_SET(wq, wq, pd, srq->pd);
+	CX_SET(wq, wq, hw_counter, srq->taken);
+	CX_SET64(wq, wq, dbr_addr, srq->dbr);
+	return CX_OK;
+}
+
+enum cx_status cx_arm_srq(struct cx_dev *d, struct cx_cmd *c)
+{
+	struct cx_srq *srq = srq_of(d, c);
+
+	if (!srq)
+		return CX_BAD_RES;
+	if (c->op_mod != MLX5_ARM_RQ_IN_OP_MOD_SRQ)
+		return CX_BAD_PARAM;
+	cx_srq_arm(d, srq, CX_GET(arm_rq_in, c->in, lwm));
+	return CX_OK;
+}
+
+enum cx_status cx_modify_rmp(struct cx_dev *d, struct cx_cmd *c)
+{
+	const uint8_t *rmpc = CX_ADDR(modify_rmp_in, c->in, ctx);
+	const uint8_t *wq = CX_ADDR(rmpc, rmpc, wq);
+	const uint8_t *mask = CX_ADDR(modify_rmp_in, c->in, bitmask);
+	struct cx_srq *srq = srq_of(d, c);
+
+	if (!srq || srq->kind != CX_SRQ_RMP)
+		return CX_BAD_RES;
+	if (CX_GET(modify_rmp_in, c->in, rmp_state) != MLX5_RMPC_STATE_RDY ||
+	    CX_GET(rmpc, rmpc, state) != MLX5_RMPC_STATE_RDY)
+		return CX_BAD_PARAM;
+	if (CX_GET(rmp_bitmask, mask, lwm))
+		cx_srq_arm(d, srq, CX_GET(wq, wq, lwm));
+	return CX_OK;
+}
