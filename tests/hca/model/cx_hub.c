@@ -53,12 +53,21 @@ static void meet_neighbours(struct cx_hub *hub)
 		cx_port_link(hub->first);
 }
 
+/* Two with one address: the first one gets the frames. */
+static void check_addresses(struct cx_dev *d, const struct cx_dev *o)
+{
+	if (d->config.lid && o->config.lid == d->config.lid)
+		cx_log(d, CX_ERR, "another device has LID %u", d->config.lid);
+	if (o->config.guid == d->config.guid)
+		cx_log(d, CX_ERR, "another device has this GUID");
+}
+
 void cx_hub_join(struct cx_hub *hub, struct cx_dev *d)
 {
 	struct cx_dev **p;
 
 	for (p = &hub->first; *p; p = &(*p)->hub_next)
-		;
+		check_addresses(d, *p);
 	*p = d;
 	d->hub_next = NULL;
 	d->hub = hub;
