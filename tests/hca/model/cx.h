@@ -26,7 +26,10 @@ struct cx_hub;
 
 enum cx_log_level { CX_ERR, CX_WARN, CX_INFO, CX_DEBUG };
 
-/* What the model needs of its surroundings; opaque is passed back. */
+/*
+ * What the model needs of its surroundings; opaque is passed back. None of
+ * these may call the model, not even for another device of the hub.
+ */
 struct cx_host {
 	/* Bus addresses of the device, through its IOMMU. 0 or -EFAULT. */
 	int (*dma_read)(void *opaque, uint64_t addr, void *buf, size_t len);
