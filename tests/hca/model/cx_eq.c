@@ -68,10 +68,11 @@ void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
 		uint8_t subtype, const void *data, size_t len)
 {
 	uint8_t eqe[EQE_BYTES] = { 0 };
+	bool was_full = eq->full;
 
 	if (!cx_eq_room(eq)) {
-		cx_log(d, CX_ERR, "EQ 0x%x is full: event 0x%x is lost",
-		       eq->eqn, type);
+		cx_log(d, was_full ? CX_DEBUG : CX_ERR,
+		       "EQ 0x%x is full: event 0x%x is lost", eq->eqn, type);
 		return;
 	}
 	eqe[EQE_TYPE] = type;
@@ -80,7 +81,8 @@ void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
 		memcpy(eqe + EQE_DATA, data,
 		       len < EQE_DATA_MAX ? len : EQE_DATA_MAX);
 	if (eqe_write(d, eq, eqe)) {
-		cx_log(d, CX_ERR, "EQ 0x%x: entry cannot be written", eq->eqn);
+		cx_log(d, CX_DEBUG, "EQ 0x%x: entry cannot be written",
+		       eq->eqn);
 		return;
 	}
 	eq->pi++;

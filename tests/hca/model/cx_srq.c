@@ -94,6 +94,14 @@ static void srq_limit(struct cx_dev *d, struct cx_srq *srq, uint32_t posted)
 	cx_event_srq(d, CX_EV_SRQ_LIMIT, srq->srqn);
 }
 
+/* An XRC SRQ has its own CQ, and is of no use without it. */
+static bool srq_deaf(const struct cx_dev *d, const struct cx_srq *srq)
+{
+	const struct cx_cq *cq = cx_ids_get(&d->cqs, srq->cqn);
+
+	return srq->kind == CX_SRQ_XRC && (!cq || cq->failed);
+}
+
 int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w)
 {
 	uint32_t posted;
@@ -101,7 +109,7 @@ int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w)
 
 	if (srq->failed)
 		return -EINVAL;
-	err = srq_posted(d, srq, &posted);
+	err = srq_deaf(d, srq) ? -EINVAL : srq_posted(d, srq, &posted);
 	if (!err && !posted)
 		return -ENOENT;
 	if (!err)
