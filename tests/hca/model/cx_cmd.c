@@ -100,7 +100,7 @@ static enum cx_status dispatch(struct cx_dev *d, struct cx_cmd *c)
 		return CX_BAD_INP_LEN;
 	if (c->out_len < t->out_min)
 		return CX_BAD_OUTP_LEN;
-	if (need_up ? !d->hca_up :
+	if (need_up ? !d->hca_up || d->teardown :
 	    !d->hca_enabled && c->opcode != MLX5_CMD_OP_ENABLE_HCA)
 		return CX_BAD_SYS_STATE;
 	return t->fn(d, c);

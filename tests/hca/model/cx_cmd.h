@@ -27,6 +27,8 @@
  */
 #define CX_MAX_ENTRIES	(1u << 25)
 
+#define CX_KHZ		156250u	/* of the free-running timer */
+
 /* Of the NIC interface field (enum mlx5_interface_state). */
 enum { CX_NIC_FULL = 0, CX_NIC_DISABLED = 1, CX_NIC_SW_RESET = 7 };
 

@@ -63,23 +63,29 @@ static enum cx_status mkc_parse(struct cx_dev *d, struct cx_mkey *k,
 	return cx_pd(d, k->pd) ? CX_OK : CX_BAD_RES;
 }
 
-/* A region of pages: they hold all of it. */
-static enum cx_status take_mtts(struct cx_mkey *k, const uint8_t *list,
-				uint32_t nr)
+/*
+ * A region of pages, that hold all of it. The list has an even number of
+ * entries; what the region does not reach is not kept.
+ */
+static enum cx_status take_mtts(struct cx_dev *d, struct cx_mkey *k,
+				const uint8_t *list, uint32_t nr)
 {
 	uint64_t mask = (1ULL << k->log_page) - 1, first = k->start & mask;
-	uint32_t i;
+	uint64_t bytes = (uint64_t)nr << k->log_page, need, i;
 
-	if (k->length64 ||
-	    k->len > ((uint64_t)nr << k->log_page) ||
-	    first > ((uint64_t)nr << k->log_page) - k->len)
+	if (k->length64 || k->len > bytes || first > bytes - k->len)
 		return CX_BAD_PARAM;
-	k->mtt = malloc((nr ? nr : 1) * sizeof(*k->mtt));
-	if (!k->mtt)
+	need = (first + k->len + mask) >> k->log_page;
+	if (!cx_entries_take(d, need))
 		return CX_LIM;
-	for (i = 0; i < nr; i++)
-		k->mtt[i] = cx_be64_get(list + 8 * (size_t)i) & ~MTT_FLAGS;
-	k->nr = nr;
+	k->mtt = malloc((need ? need : 1) * sizeof(*k->mtt));
+	if (!k->mtt) {
+		cx_entries_give(d, need);
+		return CX_LIM;
+	}
+	for (i = 0; i < need; i++)
+		k->mtt[i] = cx_be64_get(list + 8 * i) & ~MTT_FLAGS;
+	k->nr = need;
 	return CX_OK;
 }
 
@@ -110,7 +116,6 @@ static enum cx_status translations(struct cx_dev *d, struct cx_mkey *k,
 	uint64_t octs = CX_GET(create_mkey_in, c->in,
 			       translations_octword_actual_size);
 	uint64_t room = CX_GET(mkc, mkc, translations_octword_size);
-	enum cx_status status;
 
 	if (k->pa)
 		return octs ? CX_BAD_PARAM : CX_OK;
@@ -127,12 +132,7 @@ static enum cx_status translations(struct cx_dev *d, struct cx_mkey *k,
 		return CX_OK;
 	if (k->klms)
 		return octs > MAX_KLMS ? CX_LIM : take_klms(k, list, octs);
-	if (!cx_entries_take(d, 2 * octs))
-		return CX_LIM;
-	status = take_mtts(k, list, 2 * octs);
-	if (status)
-		cx_entries_give(d, 2 * octs);
-	return status;
+	return take_mtts(d, k, list, 2 * octs);
 }
 
 enum cx_status cx_create_mkey(struct cx_dev *d, struct cx_cmd *c)

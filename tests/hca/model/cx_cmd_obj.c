@@ -43,10 +43,11 @@ enum cx_status cx_queue_buf(struct cx_dev *d, struct cx_buf *b,
 			    uint32_t po, uint64_t size)
 {
 	uint32_t log_page = field + 12, nr = (c->in_len - pas) / 8;
-	uint64_t offset = (uint64_t)po << (log_page - 6), need;
+	uint64_t offset, need;
 
 	if (log_page > 31)
 		return CX_BAD_PARAM;
+	offset = (uint64_t)po << (log_page - 6);
 	need = (offset + size + (1ULL << log_page) - 1) >> log_page;
 	if (need > nr)
 		return CX_BAD_INP_LEN;

@@ -396,6 +396,12 @@ static enum cx_status query_qp(struct cx_dev *d, struct cx_cmd *c)
 
 /* ---- moves ---- */
 /* All these commands are laid out alike. */
+_Static_assert(CX_OFF(init2rtr_qp_in, qpc) == CX_OFF(rst2init_qp_in, qpc) &&
+	       CX_OFF(init2rtr_qp_in, qpc) == CX_OFF(rtr2rts_qp_in, qpc) &&
+	       CX_OFF(init2rtr_qp_in, qpc) == CX_OFF(sqd2rts_qp_in, qpc) &&
+	       CX_OFF(init2rtr_qp_in, qpc) == CX_OFF(sqerr2rts_qp_in, qpc) &&
+	       CX_OFF(init2rtr_qp_in, qpn) == CX_OFF(qp_2rst_in, qpn),
+	       "one layout");
 #define IN_QPN(c)	CX_GET(init2rtr_qp_in, (c)->in, qpn)
 
 static void enter(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state to)

@@ -16,10 +16,48 @@
 #define NO_INDEX	0xffffffu
 #define RMPN		CX_OFF(query_rmp_in, rmpn)
 
+_Static_assert(RMPN == CX_OFF(destroy_srq_in, srqn) &&
+	       RMPN == CX_OFF(query_srq_in, srqn) &&
+	       RMPN == CX_OFF(arm_rq_in, srq_number) &&
+	       RMPN == CX_OFF(destroy_xrc_srq_in, xrc_srqn) &&
+	       RMPN == CX_OFF(query_xrc_srq_in, xrc_srqn) &&
+	       RMPN == CX_OFF(arm_xrc_srq_in, xrc_srqn) &&
+	       RMPN == CX_OFF(destroy_rmp_in, rmpn) &&
+	       RMPN == CX_OFF(modify_rmp_in, rmpn), "where numbers are");
+_Static_assert(CX_OFF(create_rmp_out, rmpn) == CX_OFF(create_srq_out, srqn) &&
+	       CX_OFF(create_rmp_out, rmpn) ==
+	       CX_OFF(create_xrc_srq_out, xrc_srqn), "where numbers are");
+_Static_assert(CX_BYTES(create_srq_in) == CX_BYTES(create_xrc_srq_in) &&
+	       CX_OFF(srqc, dbr_addr) == CX_OFF(xrc_srqc, db_record_addr_h) &&
+	       CX_OFF(srqc, log_page_size) == CX_OFF(xrc_srqc, log_page_size),
+	       "alike");
+
+/* Which shape a command is for. */
+static enum cx_srq_kind kind_of(uint16_t opcode)
+{
+	switch (opcode) {
+	case MLX5_CMD_OP_CREATE_SRQ:
+	case MLX5_CMD_OP_DESTROY_SRQ:
+	case MLX5_CMD_OP_QUERY_SRQ:
+	case MLX5_CMD_OP_ARM_RQ:
+		return CX_SRQ_PLAIN;
+	case MLX5_CMD_OP_CREATE_XRC_SRQ:
+	case MLX5_CMD_OP_DESTROY_XRC_SRQ:
+	case MLX5_CMD_OP_QUERY_XRC_SRQ:
+	case MLX5_CMD_OP_ARM_XRC_SRQ:
+		return CX_SRQ_XRC;
+	default:
+		return CX_SRQ_RMP;
+	}
+}
+
 /* The number is at the same place in all commands. */
 static struct cx_srq *srq_of(struct cx_dev *d, const struct cx_cmd *c)
 {
-	return cx_ids_get(&d->srqs, cx_bits_get(c->in, RMPN, 24));
+	struct cx_srq *srq = cx_ids_get(&d->srqs,
+					cx_bits_get(c->in, RMPN, 24));
+
+	return srq && srq->kind == kind_of(c->opcode) ? srq : NULL;
 }
 
 void cx_srq_free(struct cx_dev *d, struct cx_srq *srq)
@@ -117,8 +155,7 @@ enum cx_status cx_create_srq(struct cx_dev *d, struct cx_cmd *c)
 
 	if (!srq)
 		return CX_LIM;
-	srq->kind = c->opcode == MLX5_CMD_OP_CREATE_XRC_SRQ ? CX_SRQ_XRC :
-							      CX_SRQ_PLAIN;
+	srq->kind = kind_of(c->opcode);
 	return srq_add(d, srq, srqc_parse(d, srq, c), c);
 }
 
@@ -156,7 +193,7 @@ enum cx_status cx_create_rmp(struct cx_dev *d, struct cx_cmd *c)
 
 	if (!srq)
 		return CX_LIM;
-	srq->kind = CX_SRQ_RMP;
+	srq->kind = kind_of(c->opcode);
 	return srq_add(d, srq, rmpc_parse(d, srq, c), c);
 }
 
@@ -177,7 +214,7 @@ enum cx_status cx_query_srq(struct cx_dev *d, struct cx_cmd *c)
 	uint8_t *s = CX_ADDR(query_xrc_srq_out, c->out, xrc_srq_context_entry);
 	const struct cx_srq *srq = srq_of(d, c);
 
-	if (!srq || srq->kind == CX_SRQ_RMP)
+	if (!srq)
 		return CX_BAD_RES;
 	CX_SET(xrc_srqc, s, state, srq->failed ? MLX5_SRQC_STATE_ERROR :
 						 MLX5_SRQC_STATE_GOOD);
@@ -201,7 +238,7 @@ enum cx_status cx_query_rmp(struct cx_dev *d, struct cx_cmd *c)
 	uint8_t *wq = CX_ADDR(rmpc, rmpc, wq);
 	const struct cx_srq *srq = srq_of(d, c);
 
-	if (!srq || srq->kind != CX_SRQ_RMP)
+	if (!srq)
 		return CX_BAD_RES;
 	CX_SET(rmpc, rmpc, state, srq->failed ? MLX5_RMPC_STATE_ERR :
 						MLX5_RMPC_STATE_RDY);
@@ -236,7 +273,7 @@ enum cx_status cx_modify_rmp(struct cx_dev *d, struct cx_cmd *c)
 	const uint8_t *mask = CX_ADDR(modify_rmp_in, c->in, bitmask);
 	struct cx_srq *srq = srq_of(d, c);
 
-	if (!srq || srq->kind != CX_SRQ_RMP)
+	if (!srq)
 		return CX_BAD_RES;
 	if (CX_GET(modify_rmp_in, c->in, rmp_state) != MLX5_RMPC_STATE_RDY ||
 	    CX_GET(rmpc, rmpc, state) != MLX5_RMPC_STATE_RDY)

@@ -16,7 +16,6 @@
 #include "cx_cmd.h"
 
 #define MMIO_BUDGET	(128u << 10)	/* bytes moved within a doorbell */
-#define KHZ		156250u		/* of the free-running timer */
 
 /* struct mlx5_init_seg */
 enum iseg {
@@ -238,7 +237,7 @@ uint64_t cx_cycles(const struct cx_dev *d)
 {
 	uint64_t ns = d->host->now(d->opaque) - d->born;
 
-	return ns / 1000000 * KHZ + ns % 1000000 * KHZ / 1000000;
+	return ns / 1000000 * CX_KHZ + ns % 1000000 * CX_KHZ / 1000000;
 }
 
 static uint32_t iseg_read(struct cx_dev *d, uint64_t offset)
