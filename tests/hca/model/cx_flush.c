@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Completion entries of sends and receives, as the driver's and the
+ * provider's poll_cq() read them (CQE version 1), receive queues, and the
+ * flushing of queues in the states ERR and SQER. Doorbell records and WQEs
+ * are the driver's or a process's: counters are clamped to the queue.
+ */
+#include "cx_eng.h"
+
+/* Vendor syndromes: any but 0, so that a dump tells where it was made. */
+enum { VENDOR_SEND = 0x51, VENDOR_RECV = 0x52, VENDOR_FLUSH = 0xf5 };
+
+static void cqe_common(struct cx_dev *d, struct mlx5_cqe64 *cqe, uint8_t op,
+		       uint8_t syndrome, uint8_t vendor)
+{
+	struct mlx5_err_cqe *err = (struct mlx5_err_cqe *)cqe;
+
+	cqe->op_own = op << 4;
+	cqe->timestamp = htobe64(cx_cycles(d));
+	if (!syndrome)
+		return;
+	err->syndrome = syndrome;
+	err->vendor_err_synd = syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR ?
+			       VENDOR_FLUSH : vendor;
+}
+
+void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
+		  uint8_t opcode, uint32_t bytes, uint8_t syndrome)
+{
+	struct cx_cq *cq = cx_ids_get(&d->cqs, qp->cqn_snd);
+	struct mlx5_cqe64 cqe = { 0 };
+
+	if (!cq)
+		return;
+	if (syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+		cx_counter(d, qp)->req_cqe_flush_error++;
+	else if (syndrome)
+		cx_counter(d, qp)->req_cqe_error++;
+	cqe_common(d, &cqe, syndrome ? MLX5_CQE_REQ_ERR : MLX5_CQE_REQ,
+		   syndrome, VENDOR_SEND);
+	cqe.srqn_uidx = htobe32(qp->user_index);
+	cqe.byte_cnt = htobe32(bytes);
+	cqe.sop_drop_qpn = htobe32((uint32_t)opcode << 24 | qp->qpn);
+	cqe.wqe_counter = htobe16(wqe);
+	cx_cq_post(d, cq, &cqe, syndrome != 0);
+}
+
+/* What a receive completion tells of the sender. */
+static void cqe_sender(struct cx_dev *d, const struct cx_qp *qp,
+		       const struct cx_frame *f, struct mlx5_cqe64 *cqe)
+{
+	bool datagram = f->kind == CX_F_DATAGRAM;
+	uint32_t path = f->dlid & ((1u << d->port.lmc) - 1);
+
+	cqe->slid = htobe16(f->slid);
+	cqe->flags_rqpn = htobe32((uint32_t)(f->grh && datagram) << 28 |
+				  (uint32_t)(f->sl & 0xf) << 24 |
+				  (f->sqpn & 0xffffff));
+	cqe->ml_path = f->dlid >= 0xc000 && f->dlid != 0xffff ? 0 :
+		       path & 0x7f;
+	if (f->imm || f->inv)
+		cqe->imm_inval_pkey = htobe32(f->imm_data);
+	else if (datagram)	/* the kernel looks QP 1's P_Key up */
+		cqe->imm_inval_pkey = htobe32(qp->st == CX_ST_UD ?
+					      qp->pkey_index : f->pkey);
+	if (f->solicited)
+		cqe->op_own |= 2;
+}
+
+void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
+		  const struct cx_frame *f, uint8_t cqe_op, uint32_t bytes,
+		  uint8_t syndrome)
+{
+	struct cx_resp *rs = qp->resp;
+	struct cx_srq *srq = cx_ids_get(&d->srqs, rs->w_srqn);
+	bool xrc = rs->w_srqn != CX_NONE;
+	struct mlx5_cqe64 cqe = { 0 };
+	uint32_t uidx = qp->user_index;
+	struct cx_cq *cq;
+
+	rs->have_w = false;
+	if (xrc && !srq)
+		return;
+	if (xrc)
+		uidx = srq->user_index_valid ? srq->user_index : srq->srqn;
+	cq = cx_ids_get(&d->cqs, xrc ? srq->cqn : qp->cqn_rcv);
+	if (!cq)
+		return;
+	if (syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+		cx_counter(d, qp)->resp_cqe_flush_error++;
+	else if (syndrome)
+		cx_counter(d, qp)->resp_cqe_error++;
+	cqe_common(d, &cqe, syndrome ? MLX5_CQE_RESP_ERR : cqe_op, syndrome,
+		   VENDOR_RECV);
+	if (f)
+		cqe_sender(d, qp, f, &cqe);
+	cqe.srqn_uidx = htobe32(uidx);
+	cqe.byte_cnt = htobe32(bytes);
+	cqe.sop_drop_qpn = htobe32(qp->qpn);
+	cqe.wqe_counter = htobe16(rs->w.index);
+	cx_cq_post(d, cq, &cqe, syndrome || (f && f->solicited));
+}
+
+/* ---- receive queues ---- */
+
+/* The doorbell record's receive counter; 0 or -EFAULT. */
+static int rq_update(struct cx_dev *d, struct cx_qp *qp)
+{
+	uint32_t dbr, size = 1u << qp->log_rq;
+
+	if (cx_dma_read(d, qp->dbr, &dbr, 4))
+		return -EFAULT;
+	qp->resp->rq_pi = be32toh(dbr) & 0xffff;
+	if ((uint16_t)(qp->resp->rq_pi - qp->rq_head) > size)
+		qp->resp->rq_pi = qp->rq_head + size;
+	return 0;
+}
+
+int cx_rq_take(struct cx_dev *d, struct cx_qp *qp, struct cx_rwqe *w)
+{
+	struct mlx5_wqe_data_seg seg[32];
+	uint32_t at, skip, stride = 1u << qp->log_rq_stride;
+
+	if (!qp->has_rq || stride < sizeof(seg[0]) || stride > sizeof(seg))
+		return -EINVAL;
+	if (qp->resp->rq_pi == qp->rq_head && rq_update(d, qp))
+		return -EFAULT;
+	if (qp->resp->rq_pi == qp->rq_head)
+		return -ENOENT;
+	at = (qp->rq_head & ((1u << qp->log_rq) - 1)) << qp->log_rq_stride;
+	if (cx_buf_read(d, &qp->buf, at, seg, stride))
+		return -EFAULT;
+	skip = CX_GET(qpc, qp->qpc, wq_signature);
+	cx_rwqe_parse(w, seg + skip, stride / sizeof(seg[0]) - skip);
+	w->index = qp->rq_head++;
+	return 0;
+}
+
+/* ---- flushing ---- */
+
+/* The opcode and the size of the next WQE of a queue that is flushed. */
+static uint8_t flush_next(struct cx_dev *d, struct cx_qp *qp, uint16_t *bbs)
+{
+	uint16_t left = qp->sq_pi - qp->sq_tail;
+	struct cx_swqe w;
+
+	*bbs = left;		/* unreadable: nothing behind it is either */
+	if (cx_wqe_peek(d, qp, qp->sq_tail, &w))
+		return MLX5_OPCODE_NOP;
+	if (w.bbs < left)
+		*bbs = w.bbs;
+	return w.opcode;
+}
+
+enum cx_turn cx_flush_sq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
+{
+	uint8_t opcode;
+	uint16_t bbs;
+
+	while (qp->has_sq && qp->sq_tail != qp->sq_pi) {
+		if (!*budget)
+			return CX_MORE;
+		opcode = flush_next(d, qp, &bbs);
+		cx_send_done(d, qp, qp->sq_tail, opcode, 0,
+			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+		qp->sq_tail += bbs;
+		cx_spend(budget, 0);
+	}
+	qp->sq_head = qp->sq_tail;
+	return CX_IDLE;
+}
+
+/*
+ * There is no doorbell register for receive queues: what is posted in ERR is
+ * found by looking, ever more seldom while nothing comes.
+ */
+static void flush_watch(struct cx_dev *d, struct cx_qp *qp)
+{
+	struct cx_req *r = qp->req;
+
+	if (!qp->has_rq)
+		return;
+	r->poll = r->poll ? r->poll * 2 : 50000;
+	if (r->poll > 1000000000)
+		r->poll = 1000000000;
+	cx_deadline(d, qp, d->host->now(d->opaque) + r->poll);
+}
+
+enum cx_turn cx_flush_rq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
+{
+	struct cx_resp *rs = qp->resp;
+	struct cx_rwqe w;
+
+	if (rs->have_w)
+		cx_recv_done(d, qp, NULL, 0, 0,
+			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+	while (qp->has_rq && !cx_rq_take(d, qp, &w)) {
+		rs->w_srqn = CX_NONE;
+		rs->w.index = w.index;
+		cx_recv_done(d, qp, NULL, 0, 0,
+			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+		qp->req->poll = 0;
+		cx_spend(budget, 0);
+		if (!*budget)
+			return CX_MORE;
+	}
+	if (!rs->last_wqe && qp->srqn != CX_NONE && qp->st != CX_ST_XRC)
+		cx_event_qp(d, CX_EV_SRQ_LAST_WQE, qp->qpn);
+	rs->last_wqe = true;
+	flush_watch(d, qp);
+	return CX_IDLE;
+}
