@@ -15,6 +15,7 @@
 #include "cx_cmd.h"
 
 #define INLINE		16u	/* bytes of in[] and out[] of an entry */
+#define SHORTEST	8u	/* opcode and op_mod; status and syndrome */
 #define XPORT		7u	/* MLX5_PCI_CMD_XPORT */
 #define OWNER_HW	1u
 #define BLOCK		512u	/* data of a mailbox */
@@ -130,7 +131,7 @@ static void run(struct cx_dev *d, struct cx_cmd *c)
 /* ---- mailboxes ---- */
 static uint32_t boxes(uint32_t len)
 {
-	return (len - INLINE + BLOCK - 1) / BLOCK;
+	return len > INLINE ? (len - INLINE + BLOCK - 1) / BLOCK : 0;
 }
 
 static enum delivery check_box(const struct mailbox *b, uint8_t token,
@@ -228,12 +229,13 @@ static enum delivery deliver(struct cx_dev *d, struct entry *e)
 	c.out_len = be32toh(e->outlen);
 	if (e->type != XPORT)
 		return DESCR_ERR;
-	if (c.in_len < INLINE || c.in_len > CX_MAX_MAILBOX)
+	if (c.in_len < SHORTEST || c.in_len > CX_MAX_MAILBOX)
 		return IN_LEN_ERR;
-	if (c.out_len < INLINE || c.out_len > CX_MAX_MAILBOX)
+	if (c.out_len < SHORTEST || c.out_len > CX_MAX_MAILBOX)
 		return OUT_LEN_ERR;
-	c.in = malloc(c.in_len);
-	c.out = calloc(1, c.out_len);
+	/* Of a shorter message, the entry holds 16 bytes nevertheless. */
+	c.in = malloc(c.in_len + INLINE);
+	c.out = calloc(1, c.out_len + INLINE);
 	box = calloc(boxes(c.out_len) + 1, sizeof(*box));
 	if (c.in && c.out && box)
 		ret = exec(d, e, &c, box);
@@ -278,8 +280,9 @@ static void exec_entry(struct cx_dev *d, uint32_t index)
 	delivery = deliver(d, &e);
 	if (delivery) {
 		d->stats.cmd_failed++;
-		cx_log(d, CX_WARN, "command entry %u: delivery status %#x",
-		       index, delivery);
+		cx_log(d, CX_WARN, "command %#x, %u bytes in, %u out: delivery "
+		       "status %#x", cx_bits_get(e.in, 0, 16),
+		       be32toh(e.inlen), be32toh(e.outlen), delivery);
 	}
 	e.status_own = delivery << 1;
 	cx_dma_write(d, addr + offsetof(struct entry, out), e.out,
