@@ -358,14 +358,15 @@ void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t opmod_idx,
 
 /* ---- frames that came ---- */
 
-static void rx_multicast(struct cx_dev *d, struct cx_frame *f)
+/* A copy for each QP of the group, but none for one that shuns its own. */
+static void rx_multicast(struct cx_dev *d, struct cx_qp *qp,
+			 struct cx_frame *f)
 {
-	struct cx_qp *own = cx_ids_get(&d->qps, f->sqpn);
-	bool loop = !((f->slid ^ d->port.lid) >> d->port.lmc);
+	bool own = !((f->slid ^ d->port.lid) >> d->port.lmc) &&
+		   f->sqpn == qp->qpn;
 
-	if (loop && own && CX_GET(qpc, own->qpc, block_lb_mc))
-		return;
-	cx_mcg_each(d, f->dgid, cx_ud_rx, f);
+	if (!own || !qp->block_lb_mc)
+		cx_ud_rx(d, qp, f);
 }
 
 static void rx_datagram(struct cx_dev *d, struct cx_frame *f)
@@ -378,7 +379,7 @@ static void rx_datagram(struct cx_dev *d, struct cx_frame *f)
 	else
 		qp = cx_ids_get(&d->qps, f->dqpn);
 	if (multicast && f->dqpn == 0xffffff)
-		rx_multicast(d, f);
+		cx_mcg_each(d, f->dgid, rx_multicast, f);
 	else if (!multicast && qp && (f->dqpn < 2 || qp->st == CX_ST_UD))
 		cx_ud_rx(d, qp, f);
 	else

@@ -236,7 +236,7 @@ static enum verdict rx_write(struct cx_dev *d, struct cx_qp *qp,
 	if (!write_ok(d, qp, f, rs->off, f->len, &k))
 		return no_access(d, qp);
 	if (k && cx_mkey_write(d, k, rs->va + rs->off, f->data, f->len))
-		return refuse(qp, REFUSE, CX_NAK_OPERATION, CX_EV_WQ_ACCESS);
+		return no_access(d, qp);
 	rs->off += f->len;
 	rs->msg = f->last ? CX_MSG_NONE : CX_MSG_WRITE;
 	if (f->last && f->imm)
@@ -294,7 +294,7 @@ static enum verdict rx_atomic(struct cx_dev *d, struct cx_qp *qp,
 	if (!k)
 		return no_access(d, qp);
 	if (cx_mkey_read(d, k, f->va, &old, 8))
-		return refuse(qp, REFUSE, CX_NAK_OPERATION, CX_EV_WQ_ACCESS);
+		return no_access(d, qp);
 	old = le64toh(old);
 	if (f->kind == CX_F_FETCH_ADD)
 		new = old + f->swap_add;
@@ -302,7 +302,7 @@ static enum verdict rx_atomic(struct cx_dev *d, struct cx_qp *qp,
 		new = old == f->compare ? f->swap_add : old;
 	new = htole64(new);
 	if (cx_mkey_write(d, k, f->va, &new, 8))
-		return refuse(qp, REFUSE, CX_NAK_OPERATION, CX_EV_WQ_ACCESS);
+		return no_access(d, qp);
 	cx_counter(d, qp)->rx_atomic_requests++;
 	cx_resp_keep(qp, f)->result = old;
 	return OK;

@@ -152,13 +152,12 @@ static enum cx_turn resp_send(struct cx_dev *d, struct cx_frame *f)
 
 /* The memory of a READ cannot be read any more. */
 static enum cx_turn read_failed(struct cx_dev *d, struct cx_qp *qp,
-				const struct cx_rd *rd, int why)
+				const struct cx_rd *rd)
 {
 	struct cx_resp *rs = qp->resp;
 
-	if (why != -EFAULT)
-		cx_counter(d, qp)->resp_remote_access_errors++;
-	rs->nak = why == -EFAULT ? CX_NAK_OPERATION : CX_NAK_ACCESS;
+	cx_counter(d, qp)->resp_remote_access_errors++;
+	rs->nak = CX_NAK_ACCESS;
 	rs->nak_psn = cx_psn_add(rd->psn, rd->off >> qp->mtu);
 	rs->event = CX_EV_WQ_ACCESS;
 	rs->nak_due = true;
@@ -183,7 +182,7 @@ static enum cx_turn send_read(struct cx_dev *d, struct cx_qp *qp,
 		why = cx_mkey_read(d, k, rd->va + rd->off, f->data, len);
 	if (why) {
 		cx_frame_free(f);
-		return read_failed(d, qp, rd, why);
+		return read_failed(d, qp, rd);
 	}
 	if (f) {
 		f->first = !rd->off;
