@@ -41,11 +41,10 @@ int cx_wqe_peek(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
 	uint32_t ds;
 	uint8_t fm;
 
+	/* What a WQE lacks goes to the peer as zeroes, not as the stack was. */
+	memset(w, 0, offsetof(struct cx_swqe, sge));
 	w->index = index;
 	w->bbs = 1;
-	w->nr = 0;
-	w->bytes = 0;
-	w->len = 0;
 	if (wqe_copy(d, qp, w, 0, CX_BB))
 		return -EFAULT;
 	fm = w->raw[11];
