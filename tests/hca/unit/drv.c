@@ -296,6 +296,37 @@ static int set_caps(struct drv *v)
 	return drv_exec(v, in, sizeof(in), out, sizeof(out));
 }
 
+/* Atomics in the host's order, as handle_hca_cap_atomic() asks for. */
+static int set_atomic_caps(struct drv *v)
+{
+	uint8_t in[CX_BYTES(set_hca_cap_in)] = { 0 };
+	uint8_t out[CX_BYTES(set_hca_cap_out)], max[4096], cur[4096];
+	int ret;
+
+	ret = drv_caps(v, 3 << 1, max);
+	if (!ret)
+		ret = drv_caps(v, 3 << 1 | 1, cur);
+	if (ret || !CX_GET(atomic_caps, cur,
+			   supported_atomic_req_8B_endianness_mode_1))
+		return ret;
+	CX_SET(set_hca_cap_in, in, opcode, MLX5_CMD_OP_SET_HCA_CAP);
+	CX_SET(set_hca_cap_in, in, op_mod, 3 << 1);
+	CX_SET(atomic_caps, CX_ADDR(set_hca_cap_in, in, capability),
+	       atomic_req_8B_endianness_mode, 1);
+	return drv_exec(v, in, sizeof(in), out, sizeof(out));
+}
+
+/* The register HOST_ENDIANNESS: this one is little endian. */
+static int set_endianness(struct drv *v)
+{
+	uint8_t in[CX_BYTES(access_register_in) + 16] = { 0 };
+	uint8_t out[CX_BYTES(access_register_out) + 16];
+
+	CX_SET(access_register_in, in, opcode, MLX5_CMD_OP_ACCESS_REG);
+	CX_SET(access_register_in, in, register_id, 0x7004);
+	return drv_exec(v, in, sizeof(in), out, sizeof(out));
+}
+
 static int cmdq_start(struct drv *v)
 {
 	uint32_t word;
@@ -335,7 +366,11 @@ int drv_enable(struct drv *v, struct rig_dev *dev)
 	if (!ret)
 		ret = satisfy_pages(v, 1);
 	if (!ret)
+		ret = set_endianness(v);
+	if (!ret)
 		ret = set_caps(v);
+	if (!ret)
+		ret = set_atomic_caps(v);
 	if (!ret)
 		ret = satisfy_pages(v, 2);
 	if (!ret)

@@ -219,6 +219,7 @@ void rig_join(struct rig_dev *a, struct rig_dev *b, size_t room)
 	a->wire_room = b->wire_room = a->wire && b->wire ? room : 0;
 	cx_link_state(a->cx, true);
 	cx_link_state(b->cx, true);
+	rig_run(a->rig);
 }
 
 void *rig_alloc(struct rig *r, size_t bytes)
@@ -257,14 +258,19 @@ void rig_revoke(struct rig *r, const void *p, size_t bytes)
 	       (bytes + PAGE - 1) / PAGE);
 }
 
+void rig_cut(struct rig_dev *d)
+{
+	cx_link_state(d->cx, false);
+	cx_link_state(d->peer->cx, false);
+	d->wire_len = d->peer->wire_len = 0;
+}
+
 /* The peer takes it for no message: the cable is put in anew. */
 static void rejected(struct rig_dev *from)
 {
 	if (!from->rig->tamper && !from->peer->rig->tamper)
 		broken(from->rig, "it does not take what it sent itself");
-	cx_link_state(from->cx, false);
-	cx_link_state(from->peer->cx, false);
-	from->wire_len = from->peer->wire_len = 0;
+	rig_cut(from);
 	cx_link_state(from->cx, true);
 	cx_link_state(from->peer->cx, true);
 }

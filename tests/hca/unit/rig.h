@@ -67,6 +67,9 @@ struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 /* Connects two devices' cables; room: bytes under way in each direction. */
 void rig_join(struct rig_dev *a, struct rig_dev *b, size_t room);
 
+/* Both see the cable go, and what was under way is lost. */
+void rig_cut(struct rig_dev *d);
+
 /* Zeroed whole pages: scattered on the bus, or aligned and contiguous. */
 void *rig_alloc(struct rig *r, size_t bytes);
 void *rig_alloc_contiguous(struct rig *r, size_t bytes, size_t align);

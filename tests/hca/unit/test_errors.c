@@ -9,6 +9,15 @@
 
 #include "pair.h"
 
+/* A failed QP looks for late receives, at ever longer intervals; then no more:
+ * a device without work does not wake its host.
+ */
+static void silence(struct pair *p)
+{
+	rig_sleep(p->rig, 60000 * MS);
+	assert_int_equal(rig_deadline(p->rig), 0);
+}
+
 static void flushed(struct side *s, struct drv_cq *cq, uint16_t index)
 {
 	assert_int_equal(get_err(s, cq, MLX5_CQE_SYNDROME_WR_FLUSH_ERR).index,
@@ -71,8 +80,9 @@ static void sizes_that_lie(void **state)
 		c->qpn_ds = htobe32(p->a.qp.qpn << 8 | ds[i]);
 		drv_ring(&p->a.qp, c, p->a.qp.uar);
 		rig_run(p->rig);
-		if (drv_poll(&p->a.scq, &wc))
-			assert_int_equal(drv_qp_state(&p->a.qp), DRV_ERR);
+		if (drv_poll(&p->a.scq, &wc))	/* with 2 it is right */
+			assert_int_equal(drv_qp_state(&p->a.qp),
+					 ds[i] == 2 ? DRV_RTS : DRV_ERR);
 		ok(drv_qp_to(&p->a.qp, MLX5_CMD_OP_2RST_QP));
 		ok(drv_qp_to(&p->b.qp, MLX5_CMD_OP_2RST_QP));
 		memset(p->a.qp.db, 0, 8);
@@ -220,7 +230,7 @@ static void nobody_answers(void **state)
 	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
 	assert_true(p->rig->now > start);
 	assert_true(cx_stats(p->a.drv.dev->cx)->retries >= 2);
-	assert_int_equal(rig_deadline(p->rig), 0);	/* silence */
+	silence(p);
 }
 
 static void receiver_never_ready(void **state)
@@ -235,7 +245,7 @@ static void receiver_never_ready(void **state)
 	no_wc(&p->a, &p->a.scq);
 	rig_sleep(p->rig, 1000 * MS);
 	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
-	assert_int_equal(rig_deadline(p->rig), 0);
+	silence(p);
 }
 
 static void receiver_ready_at_last(void **state)

@@ -135,7 +135,7 @@ static void the_peer_goes(void **state)
 	const struct drv_eqe *e;
 
 	drv_event(v, &v->async_eq, CX_EV_PORT_CHANGE, NULL);
-	cx_link_state(v->dev->cx, false);
+	rig_cut(v->dev);
 	e = drv_event(v, &v->async_eq, CX_EV_PORT_CHANGE, NULL);
 	assert_non_null(e);
 	assert_int_equal(e->sub_type, CX_PORT_DOWN);
@@ -144,6 +144,8 @@ static void the_peer_goes(void **state)
 	rig_sleep(p->rig, 10000 * MS);
 	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
 	cx_link_state(v->dev->cx, true);
+	cx_link_state(p->b.drv.dev->cx, true);
+	rig_run(p->rig);
 	assert_int_equal(cx_port_state(v->dev->cx), 4);
 }
 
