@@ -20,6 +20,21 @@ AC_DEFUN([VHCA_CHECK_HEADERS], [
 		[AC_MSG_ERROR([no POSIX threads])])
 ])
 
+# VHCA_CHECK_MLX5: what the HCA model of the tests is written in terms of; its
+# include folder in the build folder is tests/hca/include.
+AC_DEFUN([VHCA_CHECK_MLX5], [
+	AC_CHECK_HEADER([infiniband/mlx5dv.h])
+	AC_MSG_CHECKING([for linux/mlx5/mlx5_ifc.h])
+	have_mlx5_ifc=no
+	AS_IF([test "$ac_cv_header_infiniband_mlx5dv_h" = yes &&
+		mlx5_ifc=`"$srcdir/tests/hca/mlx5-include.sh" \
+			tests/hca/include 2>/dev/null`],
+		[have_mlx5_ifc=yes
+		AC_MSG_RESULT([$mlx5_ifc])],
+		[AC_MSG_RESULT([no])])
+	AM_CONDITIONAL([HAVE_MLX5_IFC], [test "$have_mlx5_ifc" = yes])
+])
+
 # VHCA_CFLAGS: compiler flags in VHCA_WARN and VHCA_SAN.
 AC_DEFUN([VHCA_CFLAGS], [
 	VHCA_WARN="-Wall -Wextra -Wmissing-prototypes -Wshadow -Wvla"

@@ -43,7 +43,7 @@ mkdir -p "$build"
 
 flags="-std=gnu11 -g -O1 -Wall -D_GNU_SOURCE
 	-fsanitize=address,undefined -fno-sanitize-recover=all -I$top"
-sources= libs=
+sources='' libs=''
 # shellcheck source=/dev/null
 . "$top/$set/sources.sh"
 targets=${*:-$(cd "$top/$set" && find . -name 'fuzz_*.c' |

@@ -97,7 +97,7 @@ int drv_qp(struct drv *v, struct drv_qp *qp, const struct drv_qp_init *init)
 		buf = rig_alloc(v->rig, bytes);
 	if (in && qp->db && (buf || !bytes)) {
 		qp->rq = buf;
-		qp->sq = buf + rq_bytes(qp);
+		qp->sq = buf ? buf + rq_bytes(qp) : NULL;
 		CX_SET(create_qp_in, in, opcode, MLX5_CMD_OP_CREATE_QP);
 		context(v, qp, init, CX_ADDR(create_qp_in, in, qpc));
 		drv_pas(v, CX_ADDR(create_qp_in, in, pas), buf, bytes);
