@@ -128,7 +128,10 @@ const struct cx_stats *cx_stats(const struct cx_dev *d);
 unsigned int cx_port_state(const struct cx_dev *d);
 /* Number of pages of host memory the device may still touch. */
 uint64_t cx_pages_held(const struct cx_dev *d);
-/* Whether any MKEY or queue of the device covers that bus address. */
+/*
+ * Whether any MKEY or queue of the device covers that bus address; the keys
+ * that a kernel makes for all of memory do not count.
+ */
 bool cx_may_touch(const struct cx_dev *d, uint64_t addr);
 
 #endif

@@ -6,7 +6,6 @@
  * what the driver asks about it. Their order is mlx5_function_setup() and
  * mlx5_function_teardown() of mlx5_core. The driver is not trusted with it.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +28,7 @@ static enum cx_status enable_hca(struct cx_dev *d, struct cx_cmd *c)
 		return CX_BAD_PARAM;
 	if (d->hca_enabled) {
 		/* A kernel after a crash, on a device that was not reset. */
-		cx_log(d, CX_WARN, "enabled anew: the last driver's state goes");
+		cx_log(d, CX_WARN, "enabled anew: the old state goes");
 		cx_quiesce(d);
 		cx_port_link(d);
 	}
@@ -235,7 +234,8 @@ static enum cx_status nop(struct cx_dev *d, struct cx_cmd *c)
 const struct cx_cmd_desc cx_cmds_hca[] = {
 	CX_CMD(ENABLE_HCA, enable_hca, enable_hca),
 	CX_CMD(DISABLE_HCA, disable_hca, disable_hca),
-	CX_CMD(INIT_HCA, init_hca, teardown_hca),	/* the rest is optional */
+	/* Of INIT_HCA, what follows the header is optional. */
+	CX_CMD(INIT_HCA, init_hca, teardown_hca),
 	CX_CMD(TEARDOWN_HCA, teardown_hca, teardown_hca),
 	CX_CMD(QUERY_ISSI, query_issi, query_issi),
 	CX_CMD(SET_ISSI, set_issi, set_issi),

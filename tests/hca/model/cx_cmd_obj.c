@@ -138,6 +138,37 @@ REF_COMMANDS(xrcd, xrcds, xrcd)
 REF_COMMANDS(transport_domain, tds, transport_domain)
 REF_COMMANDS(uar, uars, uar)
 
+/*
+ * A process may close its context with queues left (perftest does): the page
+ * goes first, and nobody rings for them any more, the page's next owner
+ * included.
+ */
+static enum cx_status dealloc_used_uar(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint32_t uar = CX_GET(dealloc_uar_in, c->in, uar), n;
+	struct cx_ref *ref = cx_uar(d, uar);
+	struct cx_cq *cq;
+	struct cx_qp *qp;
+
+	for (n = cx_ids_next(&d->cqs, 0); ref && n != CX_NONE;
+	     n = cx_ids_next(&d->cqs, n + 1)) {
+		cq = cx_ids_get(&d->cqs, n);
+		if (cq->uar != uar)
+			continue;
+		cq->uar = CX_NONE;
+		ref->users--;
+	}
+	for (n = cx_ids_next(&d->qps, 0); ref && n != CX_NONE;
+	     n = cx_ids_next(&d->qps, n + 1)) {
+		qp = cx_ids_get(&d->qps, n);
+		if (qp->uar != uar)
+			continue;
+		qp->uar = CX_NONE;
+		ref->users--;
+	}
+	return dealloc_uar(d, c);
+}
+
 /* ---- counter sets ---- */
 struct cx_counter *cx_counter(struct cx_dev *d, const struct cx_qp *qp)
 {
@@ -498,7 +529,8 @@ static enum cx_status detach_from_mcg(struct cx_dev *d, struct cx_cmd *c)
 /* ---- all ---- */
 #define FREE_ALL(ids, fn) do { \
 	uint32_t n_; \
-	while ((n_ = cx_ids_next(&d->ids, 0)) != CX_NONE) \
+	for (n_ = cx_ids_next(&d->ids, 0); n_ != CX_NONE; \
+	     n_ = cx_ids_next(&d->ids, n_ + 1)) \
 		fn(d, cx_ids_get(&d->ids, n_)); \
 	cx_ids_free(&d->ids); \
 } while (0)
@@ -528,7 +560,7 @@ const struct cx_cmd_desc cx_cmds_obj[] = {
 	CX_CMD(DEALLOC_TRANSPORT_DOMAIN, dealloc_transport_domain,
 	       dealloc_transport_domain),
 	CX_CMD(ALLOC_UAR, alloc_uar, alloc_uar),
-	CX_CMD(DEALLOC_UAR, dealloc_uar, dealloc_uar),
+	CX_CMD(DEALLOC_UAR, dealloc_uar, dealloc_used_uar),
 	CX_CMD(ALLOC_Q_COUNTER, alloc_q_counter, alloc_q_counter),
 	CX_CMD(DEALLOC_Q_COUNTER, dealloc_q_counter, dealloc_q_counter),
 	CX_CMD(QUERY_Q_COUNTER, query_q_counter, query_q_counter),

@@ -7,7 +7,6 @@
  * come from the guest's kernel and, in UAR pages, from its processes: all of
  * them are untrusted.
  */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,13 +61,13 @@ void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max)
 	ids->next = base;
 }
 
+/* Goes on where it was: a peer may still know the last driver's numbers. */
 void cx_ids_free(struct cx_ids *ids)
 {
 	free(ids->slot);
 	ids->slot = NULL;
 	ids->size = 0;
 	ids->used = 0;
-	ids->next = ids->low;
 }
 
 static bool ids_grow(struct cx_ids *ids, uint32_t n)
@@ -156,7 +155,7 @@ static void ids_init(struct cx_dev *d)
 	cx_ids_init(&d->cqs, 0x40, 1u << CX_LOG_CQ);
 	cx_ids_init(&d->srqs, 0x40, 1u << CX_LOG_SRQ);
 	cx_ids_init(&d->qps, 0, 1u << CX_LOG_QP);
-	/* QP0 and QP1 have these numbers; the others start where real ones do. */
+	/* QP0 and QP1 have these numbers; others start where real ones do. */
 	d->qps.low = 0x40;
 	cx_ids_init(&d->mkeys, 1, 1u << CX_LOG_MKEY);
 	cx_ids_init(&d->counters, 1, CX_MAX_COUNTERS);
