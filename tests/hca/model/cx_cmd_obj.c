@@ -560,7 +560,7 @@ const struct cx_cmd_desc cx_cmds_obj[] = {
 	CX_CMD(DEALLOC_TRANSPORT_DOMAIN, dealloc_transport_domain,
 	       dealloc_transport_domain),
 	CX_CMD(ALLOC_UAR, alloc_uar, alloc_uar),
-	CX_CMD(DEALLOC_UAR, dealloc_uar, dealloc_used_uar),
+	CX_CMD(DEALLOC_UAR, dealloc_used_uar, dealloc_uar),
 	CX_CMD(ALLOC_Q_COUNTER, alloc_q_counter, alloc_q_counter),
 	CX_CMD(DEALLOC_Q_COUNTER, dealloc_q_counter, dealloc_q_counter),
 	CX_CMD(QUERY_Q_COUNTER, query_q_counter, query_q_counter),
