@@ -141,7 +141,7 @@ REF_COMMANDS(uar, uars, uar)
 /*
  * A process may close its context with queues left (perftest does): the page
  * goes first, and nobody rings for them any more, the page's next owner
- * included.
+ * included. The driver's own, with event queues, stays.
  */
 static enum cx_status dealloc_used_uar(struct cx_dev *d, struct cx_cmd *c)
 {
@@ -150,7 +150,13 @@ static enum cx_status dealloc_used_uar(struct cx_dev *d, struct cx_cmd *c)
 	struct cx_cq *cq;
 	struct cx_qp *qp;
 
-	for (n = cx_ids_next(&d->cqs, 0); ref && n != CX_NONE;
+	if (!ref)
+		return CX_BAD_RES;
+	for (n = cx_ids_next(&d->eqs, 0); n != CX_NONE;
+	     n = cx_ids_next(&d->eqs, n + 1))
+		if (((struct cx_eq *)cx_ids_get(&d->eqs, n))->uar == uar)
+			return CX_BAD_RES_STATE;
+	for (n = cx_ids_next(&d->cqs, 0); n != CX_NONE && ref->users;
 	     n = cx_ids_next(&d->cqs, n + 1)) {
 		cq = cx_ids_get(&d->cqs, n);
 		if (cq->uar != uar)
@@ -158,7 +164,7 @@ static enum cx_status dealloc_used_uar(struct cx_dev *d, struct cx_cmd *c)
 		cq->uar = CX_NONE;
 		ref->users--;
 	}
-	for (n = cx_ids_next(&d->qps, 0); ref && n != CX_NONE;
+	for (n = cx_ids_next(&d->qps, 0); n != CX_NONE && ref->users;
 	     n = cx_ids_next(&d->qps, n + 1)) {
 		qp = cx_ids_get(&d->qps, n);
 		if (qp->uar != uar)
