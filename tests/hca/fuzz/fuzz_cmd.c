@@ -136,10 +136,37 @@ static void keys(struct drv *v, struct input *in)
 	}
 }
 
+/* What the port and its tables are asked by commands, and registers. */
+static void port(struct drv *v, struct input *in)
+{
+	static const uint16_t op[] = {
+		MLX5_CMD_OP_ACCESS_REG, MLX5_CMD_OP_QUERY_HCA_VPORT_CONTEXT,
+		MLX5_CMD_OP_QUERY_HCA_VPORT_GID,
+		MLX5_CMD_OP_QUERY_HCA_VPORT_PKEY, MLX5_CMD_OP_MAD_IFC,
+	};
+	static const uint16_t reg[] = { 0x7004, 0x6001, 0x5001, 0x5003,
+					0x5004, 0x5006, 0x500f, 0x9020 };
+	uint8_t b[272] = { 0 }, out[4096 + 64];
+	uint8_t which = in_u8(in), code = in_u8(in) % 5;
+
+	b[0] = op[code] >> 8;
+	b[1] = op[code];
+	b[7] = which >> 7;
+	if (!code) {
+		b[10] = reg[which % 8] >> 8;
+		b[11] = reg[which % 8];
+		in_bytes(in, b + 12, 32);
+		b[17] |= 1;			/* local_port */
+	} else {
+		in_bytes(in, b + 8, 16);
+	}
+	drv_exec(v, b, sizeof(b), out, sizeof(out));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const step[])(struct drv *, struct input *) = {
-		raw, simple, queues, pairs, keys,
+		raw, simple, queues, pairs, keys, port,
 	};
 	struct input in = { data, size };
 	struct rig *r = hfuzz_rig(0);
@@ -149,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	end.drv.spoil = spoil;
 	end.drv.spoil_arg = &in;
 	for (i = 0; i < 64 && in.left; i++)
-		step[in_u8(&in) % 5](&end.drv, &in);
+		step[in_u8(&in) % 6](&end.drv, &in);
 	hfuzz_check(r);
 	cx_pages_held(end.drv.dev->cx);
 	cx_may_touch(end.drv.dev->cx, rig_bus(r, end.mem));

@@ -12,6 +12,10 @@ import sys
 
 def commands():
     """Every kind of step alone, unspoilt, and with single words spoilt."""
+    for which in range(8):
+        for code in range(5):
+            for write in (0, 128):
+                yield bytes([5, which | write, code]) + bytes(40)
     for step in range(5):
         for how in range(256):
             if how % 7 == 0:
@@ -74,6 +78,7 @@ def mads():
                      0x18, 0x1d, 0x20):
             yield bytes([how, attr, 0])
             yield bytes([how | 0x40, attr, 1, 64]) + bytes(range(1, 65))
+            yield bytes([how | 0x40, attr, 0, 64, 0, 1]) + bytes([255] * 62)
 
 
 def main():
