@@ -169,9 +169,9 @@ enum cx_turn cx_flush_sq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
 		cx_send_done(d, qp, qp->sq_tail, opcode, 0,
 			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
 		qp->sq_tail += bbs;
+		qp->sq_head = qp->sq_tail;
 		cx_spend(budget, 0);
 	}
-	qp->sq_head = qp->sq_tail;
 	return CX_IDLE;
 }
 

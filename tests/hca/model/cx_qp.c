@@ -104,7 +104,7 @@ bool cx_qp_run(struct cx_dev *d, size_t *budget)
 		slice = *budget < CX_SLICE ? *budget : CX_SLICE;
 		left = slice;
 		turn = qp_turn(d, qp, &left);
-		*budget -= slice - left;
+		cx_spend(budget, slice - left);
 		if (turn == CX_IDLE)
 			continue;
 		cx_qp_schedule(d, qp);
@@ -219,6 +219,7 @@ static void qp_reset(struct cx_dev *d, struct cx_qp *qp)
 static void qp_halt(struct cx_dev *d, struct cx_qp *qp)
 {
 	cx_req_reset(qp);
+	qp->sq_head = qp->sq_tail;
 	if (qp->state == CX_QPERR) {
 		qp->resp->ack_due = false;
 		qp->resp->nak_due = false;
@@ -286,8 +287,9 @@ void cx_qp_changed(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old)
 		qp_send(d, qp, old);
 		break;
 	case CX_QPERR:
-		qp->req->poll = 0;
 		qp_halt(d, qp);
+		if (qp->has_sq)
+			cx_sq_update(d, qp);
 		break;
 	default:
 		cx_qp_schedule(d, qp);

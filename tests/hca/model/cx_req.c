@@ -432,5 +432,8 @@ enum cx_turn cx_req_run(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
 		cx_req_complete(d, qp);
 		cx_spend(budget, turn == CX_MORE ? bytes : 0);
 	}
+	if (qp->state == CX_RTS && r->cur == r->end &&
+	    qp->sq_head == qp->sq_pi)
+		return CX_IDLE;
 	return turn;
 }

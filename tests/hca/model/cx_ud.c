@@ -57,18 +57,6 @@ bool cx_pkey_ok(struct cx_dev *d, const struct cx_qp *qp, uint16_t pkey)
 
 /* ---- sending ---- */
 
-/* The source QPN that the receiver sees: 0 and 1 are well known. */
-static uint32_t ud_sqpn(const struct cx_qp *qp)
-{
-	uint32_t deth = CX_GET(qpc, qp->qpc, deth_sqpn);
-
-	if (qp->st == CX_ST_QP0)
-		return 0;
-	if (qp->st == CX_ST_QP1)
-		return 1;
-	return deth ? deth : qp->qpn;
-}
-
 int cx_ud_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 {
 	struct cx_frame *f = cx_frame_new(w->bytes);
@@ -84,7 +72,6 @@ int cx_ud_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 	f->kind = CX_F_DATAGRAM;
 	cx_frame_route(d, qp, &w->av, f);
 	f->st = CX_ST_UD;
-	f->sqpn = ud_sqpn(qp);
 	f->dqpn = w->dqpn;
 	f->qkey = w->qkey & QKEY_PRIVILEGED ? qp->qkey : w->qkey;
 	f->first = true;
@@ -107,7 +94,9 @@ static bool ud_qkey_ok(struct cx_dev *d, const struct cx_qp *qp,
 {
 	uint32_t qkey = qp->st == CX_ST_QP1 ? QKEY_QP1 : qp->qkey;
 
-	if (qp->st == CX_ST_QP0 || f->qkey == qkey)
+	if (qp->st == CX_ST_QP0)	/* they talk to each other only */
+		return !f->sqpn;
+	if (f->qkey == qkey)
 		return true;
 	d->port.qkey_viol += d->port.qkey_viol != 0xffff;
 	return false;
