@@ -68,6 +68,7 @@ const struct xfer_test xfer_tests[] = {
 	    IBV_WR_RDMA_WRITE_WITH_IMM, 0),
 	/* Larger than the default --max-size: only when named. */
 	ONE("big-mr", xfer_big, IBV_QPT_RC, IBV_WR_RDMA_WRITE, 1 << 30),
+	ONE("mr-rounds", xfer_rounds, IBV_QPT_RC, IBV_WR_RDMA_WRITE, K4),
 	ONE("many-qp", xfer_many, IBV_QPT_RC, IBV_WR_SEND, 0),
 	ONE("srq", xfer_srq, IBV_QPT_RC, IBV_WR_SEND, 0),
 	ONE("event", xfer_event, IBV_QPT_RC, IBV_WR_SEND, 0),
@@ -101,6 +102,7 @@ const struct xfer_test xfer_tests[] = {
 
 const int xfer_count = VT_ARRAY_SIZE(xfer_tests);
 int xfer_qps = 8;
+int xfer_nr_rounds = 4;
 
 /* What the client asks the server for. */
 struct order {
@@ -402,6 +404,7 @@ static void usage(FILE *f)
 "  -e, --events        wait by completion channel instead of polling;\n"
 "                      each side decides for itself\n"
 "  -q, --qps N         QPs of test many-qp (8)\n"
+"  -r, --rounds N      regions of test mr-rounds (4)\n"
 "      --max-size N    leave out tests of more than N bytes (64 MiB, or any\n"
 "                      with -t)\n"
 "      --timeout MS    limit of each wait (10000)\n"
@@ -421,6 +424,7 @@ static const struct option longs[] = {
 	{ "tests", required_argument, NULL, 't' },
 	{ "events", no_argument, NULL, 'e' },
 	{ "qps", required_argument, NULL, 'q' },
+	{ "rounds", required_argument, NULL, 'r' },
 	{ "max-size", required_argument, NULL, OPT_MAX },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "traffic", required_argument, NULL, OPT_TRAFFIC },
@@ -441,6 +445,7 @@ static int take_option(int c)
 	case 't': cfg.only = optarg; break;
 	case 'e': cfg.opt.events = true; break;
 	case 'q': xfer_qps = atoi(optarg); break;
+	case 'r': xfer_nr_rounds = atoi(optarg); break;
 	case OPT_MAX: cfg.max_size = strtoull(optarg, NULL, 0); break;
 	case OPT_TIMEOUT: cfg.opt.timeout_ms = atoi(optarg); break;
 	case OPT_TRAFFIC: cfg.traffic = atoi(optarg); break;
@@ -455,7 +460,7 @@ int main(int argc, char **argv)
 {
 	int c, i;
 
-	while ((c = getopt_long(argc, argv, "lsd:g:p:t:eq:h", longs, NULL)) !=
+	while ((c = getopt_long(argc, argv, "lsd:g:p:t:eq:r:h", longs, NULL)) !=
 	       -1) {
 		if (c == 'h' || take_option(c)) {
 			usage(c == 'h' ? stdout : stderr);

@@ -25,6 +25,7 @@ struct xfer_test {
 extern const struct xfer_test xfer_tests[];
 extern const int xfer_count;
 extern int xfer_qps;		/* QPs of test many-qp */
+extern int xfer_nr_rounds;	/* of test mr-rounds */
 
 uint64_t xfer_seed(struct vt_side *s);
 int xfer_skip(struct vt_side *s, const char *why);
@@ -34,6 +35,7 @@ int xfer_data(struct vt_side *s, const struct xfer_test *t);
 int xfer_atomic(struct vt_side *s, const struct xfer_test *t);
 int xfer_inline(struct vt_side *s, const struct xfer_test *t);
 int xfer_zero(struct vt_side *s, const struct xfer_test *t);
+int xfer_rounds(struct vt_side *s, const struct xfer_test *t);
 
 /* xfer_obj.c */
 int xfer_big(struct vt_side *s, const struct xfer_test *t);

@@ -378,3 +378,37 @@ int xfer_zero(struct vt_side *s, const struct xfer_test *t)
 	vt_ep_close(&ep);
 	return rc;
 }
+
+/**
+ * xfer_rounds() - memory regions of random size and skew, one after the other
+ *
+ * Each is registered afresh, written, read by the peer with every byte
+ * compared, and deregistered: what an address translation that goes stale, or
+ * a bounce buffer that is not copied back, would spoil.
+ */
+int xfer_rounds(struct vt_side *s, const struct xfer_test *t)
+{
+	static const enum ibv_wr_opcode op[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
+	};
+	uint64_t mine = xfer_nr_rounds, n, theirs, seed;
+	struct xfer_test one = *t;
+	uint64_t i;
+	int rc;
+
+	if (vt_xchg(s, &mine, &theirs, sizeof(mine)))
+		return -1;
+	n = s->init ? mine : theirs;
+	for (i = 0; i < n; i++) {
+		seed = xfer_seed(s);
+		one.op = op[seed / 2 % VT_ARRAY_SIZE(op)];
+		one.skew = seed >> 8 & 1;
+		/* 4 KiB .. 64 MiB, each power of two as likely. */
+		one.size = 4096u << (seed >> 9) % 14;
+		one.size += (seed >> 16) % one.size;
+		rc = xfer_data(s, &one);
+		if (rc)
+			return rc;
+	}
+	return XFER_OK;
+}

@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# A model HCA in a PV dom0: drivers, traffic, and memory regions of all sizes
+# with every byte compared.
+# limit: 300
+# hca: yes
+# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./hca.sh
+
+step "drivers in a PV dom0"
+hca_setup
+step "pingpong"
+check "ibv_rc_pingpong" both ibv_rc_pingpong -n 200
+step "every opcode"
+check "vhca-xfer" timeout 180 vhca-xfer --loop -g 0 -d mlx5_0
+step "regions one after the other"
+check "60 regions of 4 KiB to 64 MiB" timeout 180 \
+	vhca-xfer --loop -g 0 -d mlx5_0 -t mr-rounds -r 60
+cat /sys/kernel/debug/swiotlb/io_tlb_used 2>/dev/null || true
+check "the kernel did not complain" quiet_kernel
