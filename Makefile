@@ -38,7 +38,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-kernels
-.PHONY: check-xen bench fuzz shell install install-user install-modules
+.PHONY: check-xen bench fuzz shell hca-vm install install-user install-modules
 .PHONY: uninstall dist distcheck clean distclean
 
 help:
@@ -52,6 +52,7 @@ help:
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH'
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
+	@echo 'make hca-vm      a machine with two modelled ConnectX HCAs, and a shell'
 	@echo 'make install     DESTDIR, prefix; modules for the running kernel or'
 	@echo '                 KDIR; install-user, install-modules: half of it'
 	@echo 'make dist        source archive in build/; distcheck: and try it'
@@ -129,6 +130,9 @@ bench: deps build
 
 shell: deps build
 	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/shell.sh
+
+hca-vm: deps build
+	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/hca-vm.sh
 
 install: install-user install-modules
 	$(Q)test -n "$(DESTDIR)" || tools/installed.sh $(INSTALL_KVER)

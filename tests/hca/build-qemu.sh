@@ -57,7 +57,7 @@ fetch() {
 		-o "Dir::Etc::sourceparts=$apt/sources"
 		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
 		-o "APT::Sandbox::User=")
-	say "fetching the sources of QEMU $version (130 MB, once)"
+	say "fetching the sources of QEMU $version (25 MB, once)"
 	apt-get "${o[@]}" update >&2
 	(cd "$1" && apt-get "${o[@]}" source --download-only \
 		"qemu=$version" >&2) || {

@@ -25,7 +25,7 @@ port_is() { grep -q ": $2\$" "/sys/class/infiniband/$1/ports/1/state"; }
 
 # qmp JSON: a command of QEMU's monitor; prints what it returns.
 qmp() {
-	local port=/dev/virtio-ports/qmp fd line
+	local port=/dev/virtio-ports/qmp fd line=''
 	if [ ! -e "$port" ]; then
 		modprobe -a virtio_pci virtio_console
 		wait_until 10 test -e "$port"

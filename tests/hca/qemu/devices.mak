@@ -4,6 +4,7 @@
 # The devices of the test bed's machines. Nothing else is compiled.
 CONFIG_Q35=y
 CONFIG_HPET=y
+CONFIG_PARALLEL=y
 CONFIG_VGA_PCI=y
 CONFIG_VTD=y
 CONFIG_AMD_IOMMU=y

@@ -11,7 +11,7 @@ dmesg -n 3
 if [ -s /share/shell ]; then
 	bash /share/shell 2>&1 || echo "(preparation failed; the shell is yours)"
 fi
-cat <<'HINTS'
+[ "$MACHINE" = native ] || cat <<'HINTS'
 
   dom0 shell.  guest_sh g1 ibv_devinfo     run a command in a guest
                xl list; xl console g1      toolstack (leave a console: Ctrl-])
@@ -19,7 +19,7 @@ cat <<'HINTS'
                exit (or Ctrl-D)            stop the machine
 
 HINTS
-bash --rcfile <(echo '. /tests/qemu/lib.sh; set +eu; trap - EXIT ERR; PS1="dom0# "')
+bash --rcfile <(echo '. /tests/qemu/lib.sh; . /tests/qemu/hca.sh; set +eu; trap - EXIT ERR; PS1="dom0# "')
 # A reboot ends the emulator; there is no init to do it properly.
 sync
 echo b >/proc/sysrq-trigger

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# A cable that is pulled and plugged: port events, and queue pairs that time out.
+# limit: 120
+# machine: native
+# hca: yes
+# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./hca.sh
+
+hca_setup
+step "the port follows the cable"
+timeout 30 ibv_asyncwatch -d mlx5_0 >"$SCENARIO_DIR/events" 2>&1 &
+sleep 0.5
+hca_set hca0 cable false
+check "down" wait_until 10 port_is mlx5_0 DOWN
+hca_set hca0 cable true
+check "up" wait_until 10 port_is mlx5_0 ACTIVE
+sleep 0.5
+kill $!
+check "a program sees the port go" grep -qi 'port.*err' "$SCENARIO_DIR/events"
+check "a program sees the port come" \
+	grep -qi port_active "$SCENARIO_DIR/events"
+check "data flows again" both ibv_rc_pingpong -n 100
+check "the kernel did not complain" quiet_kernel
