@@ -21,4 +21,39 @@ static inline long vh_get_user_pages(unsigned long addr, unsigned long nr,
 #endif
 }
 
+/*
+ * Frame and attributes of one page of a mapping without struct pages; mmap
+ * lock held. EINVAL: nothing is there.
+ */
+static inline int vh_follow(struct vm_area_struct *vma, unsigned long addr,
+			    unsigned long *pfn, pgprot_t *prot)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+	spinlock_t *lock;
+	pte_t *pte;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	int err = follow_pte(vma->vm_mm, addr, &pte, &lock);
+#else
+	int err = follow_pte(vma, addr, &pte, &lock);
+#endif
+
+	if (err)
+		return err;
+	*pfn = pte_pfn(ptep_get(pte));
+	*prot = pte_pgprot(ptep_get(pte));
+	__acquire(lock);	/* follow_pte() lacks the annotation */
+	pte_unmap_unlock(pte, lock);
+#else
+	struct follow_pfnmap_args args = { .vma = vma, .address = addr };
+	int err = follow_pfnmap_start(&args);
+
+	if (err)
+		return err;
+	*pfn = args.pfn;
+	*prot = args.pgprot;
+	follow_pfnmap_end(&args);
+#endif
+	return 0;
+}
+
 #endif

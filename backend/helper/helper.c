@@ -6,7 +6,8 @@
  * that owns the HCA. (1) Grant queue pages that the HCA's driver allocated
  * and the daemon mapped through a verbs file. (2) Keep the memory of a dead
  * worker until nothing in it is pinned by verbs any more, because a grant
- * mapping must not be torn down under a memory region.
+ * mapping must not be torn down under a memory region. (3) Tell the frames of
+ * mapped doorbell pages. (4) Keep the HCA's DMA segments within one page.
  *
  * Runs in the worker's system calls and in one workqueue. Trusts the caller
  * (root) not to be hostile, and the granted domain not at all: a page that
@@ -27,29 +28,33 @@
 static struct miscdevice vh_misc;
 static struct dentry *vh_debug;
 struct workqueue_struct *vh_wq;
-atomic_t vh_grants, vh_zombies, vh_kept;
+atomic_t vh_grants, vh_zombies, vh_kept, vh_capped;
 
 /*
- * A mapping of /dev/infiniband/uverbsN: its device is the parent of the
- * character device (which the open file keeps alive), and belongs to the
- * class of that name. Comparing ktypes first makes sure that the parent is
- * a struct device at all. Works with ib_uverbs built in and as a module.
+ * The device of a file of /dev/infiniband/uverbsN, or NULL: it is the parent
+ * of the character device (which the open file keeps alive), and belongs to
+ * the class of that name. Comparing ktypes first makes sure that the parent
+ * is a struct device at all. Works with ib_uverbs built in and as a module.
  */
-bool vh_is_uverbs(const struct vm_area_struct *vma)
+struct device *vh_uverbs(const struct file *file)
 {
+	struct inode *inode = file_inode(file);
 	struct kobject *kobj;
-	struct inode *inode;
 
-	if (!vma->vm_file)
-		return false;
-	inode = file_inode(vma->vm_file);
 	if (!S_ISCHR(inode->i_mode) || !inode->i_cdev)
-		return false;
+		return NULL;
 	kobj = inode->i_cdev->kobj.parent;
 	if (!kobj || kobj->ktype != vh_misc.this_device->kobj.ktype)
-		return false;
-	return kobj_to_dev(kobj)->class &&
-	       !strcmp(kobj_to_dev(kobj)->class->name, "infiniband_verbs");
+		return NULL;
+	if (!kobj_to_dev(kobj)->class ||
+	    strcmp(kobj_to_dev(kobj)->class->name, "infiniband_verbs"))
+		return NULL;
+	return kobj_to_dev(kobj);
+}
+
+bool vh_is_uverbs(const struct vm_area_struct *vma)
+{
+	return vma->vm_file && vh_uverbs(vma->vm_file);
 }
 
 static int vh_open(struct inode *inode, struct file *file)
@@ -68,6 +73,7 @@ static int vh_release(struct inode *inode, struct file *file)
 	struct vh_file *vf = file->private_data;
 
 	vh_grant_release(vf);
+	vh_cap_release(vf);
 	vh_keep_release(vf->keep);
 	kfree(vf);
 	return 0;
@@ -84,6 +90,10 @@ static long vh_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return vh_ungrant(file->private_data, uarg);
 	case VHCA_HELPER_KEEP_MM:
 		return vh_keep_mm(file->private_data);
+	case VHCA_HELPER_FRAMES:
+		return vh_frames(uarg);
+	case VHCA_HELPER_CAP_DMA:
+		return vh_cap_dma(file->private_data, uarg);
 	default:
 		return -ENOTTY;
 	}
@@ -122,10 +132,11 @@ static int __init vh_init(void)
 	debugfs_create_atomic_t("grants", 0400, vh_debug, &vh_grants);
 	debugfs_create_atomic_t("zombies", 0400, vh_debug, &vh_zombies);
 	debugfs_create_atomic_t("kept_mms", 0400, vh_debug, &vh_kept);
+	debugfs_create_atomic_t("capped_hcas", 0400, vh_debug, &vh_capped);
 	return 0;
 }
 
-/* No file is open and no memory kept: both hold the module. */
+/* No file is open, no memory kept, no HCA capped: all hold the module. */
 static void __exit vh_exit(void)
 {
 	debugfs_remove(vh_debug);

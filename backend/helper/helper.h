@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Inside of xen-vhca-helper.ko: helper.c is the device, grant.c grants queue
- * pages, keep.c guards the memory of dead workers.
+ * pages, keep.c guards the memory of dead workers, frame.c tells frames of
+ * doorbell pages, segment.c caps the HCA's DMA segments.
  */
 #ifndef VHCA_HELPER_H
 #define VHCA_HELPER_H
@@ -13,6 +14,9 @@
 #include <linux/xarray.h>
 #include <uapi/vhca-helper.h>
 
+struct device;
+struct file;
+struct vh_cap;
 struct vh_keep;
 struct vh_range;
 
@@ -20,12 +24,14 @@ struct vh_range;
 struct vh_file {
 	struct xarray ranges;		/* id -> vh_range; has its own lock */
 	struct vh_keep *keep;
+	struct vh_cap *cap;		/* under segment.c's lock */
 };
 
 extern struct workqueue_struct *vh_wq;
-extern atomic_t vh_grants, vh_zombies, vh_kept;	/* shown in debugfs */
+extern atomic_t vh_grants, vh_zombies, vh_kept, vh_capped; /* for debugfs */
 
-/* helper.c: true for a mapping of /dev/infiniband/uverbsN. */
+/* helper.c: device, or NULL, and mappings of /dev/infiniband/uverbsN. */
+struct device *vh_uverbs(const struct file *file);
 bool vh_is_uverbs(const struct vm_area_struct *vma);
 
 /* grant.c: the two ioctls; end of all of a closed file; module exit. */
@@ -37,5 +43,12 @@ void vh_grant_stop(void);		/* before vh_wq is destroyed */
 /* keep.c: the ioctl; a closed file. */
 long vh_keep_mm(struct vh_file *vf);
 void vh_keep_release(struct vh_keep *k);
+
+/* frame.c: the ioctl. */
+long vh_frames(struct vhca_helper_frames __user *arg);
+
+/* segment.c: the ioctl; a closed file. */
+long vh_cap_dma(struct vh_file *vf, struct vhca_helper_cap_dma __user *arg);
+void vh_cap_release(struct vh_file *vf);
 
 #endif

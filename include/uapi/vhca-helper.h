@@ -4,9 +4,13 @@
  *
  * ioctls of /dev/xen/vhca-helper (xen-vhca-helper.ko), used by xen-vhcad in
  * the domain that owns the HCA. What user space cannot do there: grant queue
- * pages that the HCA's driver allocated, and keep a dying worker's memory
- * mapped until its verbs files are closed. Root only; one open file per
- * worker process.
+ * pages that the HCA's driver allocated, keep a dying worker's memory mapped
+ * until its verbs files are closed, tell the frames of mapped doorbell pages,
+ * and keep the HCA's DMA segments within one page. Root only; one open file
+ * per worker process.
+ *
+ * ENOTTY: the module that is loaded is older than this header and has no such
+ * ioctl. Requests keep their numbers and layouts, for 32 bit programs too.
  */
 #ifndef _UAPI_VHCA_HELPER_H
 #define _UAPI_VHCA_HELPER_H
@@ -16,6 +20,17 @@
 
 #define VHCA_HELPER_DEV		"/dev/xen/vhca-helper"
 #define VHCA_HELPER_MAX_PAGES	65536
+#define VHCA_HELPER_MAX_FRAMES	64
+#define VHCA_HELPER_HCA_NAME	64	/* bytes with the final NUL */
+
+/* Cache attribute of a mapping: how the guest has to map the same page. */
+#define VHCA_HELPER_CACHE_NC	1	/* uncached */
+#define VHCA_HELPER_CACHE_WC	2	/* write-combining */
+#define VHCA_HELPER_CACHE_DEV	3	/* Arm: device memory, nGnRE */
+
+/* What VHCA_HELPER_CAP_DMA did. */
+#define VHCA_HELPER_CAP_DONE	1	/* in force until the file is closed */
+#define VHCA_HELPER_CAP_NEEDLESS 2	/* nothing merges pages here */
 
 /**
  * struct vhca_helper_grant - pin and grant mapped queue memory
@@ -56,6 +71,54 @@ struct vhca_helper_ungrant {
 	__u32 reserved;
 };
 
+/**
+ * struct vhca_helper_frames - tell the frames of mapped doorbell pages
+ * @addr: in, page aligned address in the caller's shared mapping of device
+ *	registers through a uverbs file
+ * @frames: in, user address of an array of @nr_pages __u64, filled with the
+ *	page frame numbers by which this domain addresses the pages: machine
+ *	frames in a PV domain and in dom0, else those of its address space
+ * @nr_pages: in, 1..VHCA_HELPER_MAX_FRAMES, all in one mapping
+ * @cache: out, VHCA_HELPER_CACHE_*, the same for all pages; 0 before the call
+ *
+ * Memory of any kind is refused. Whether a frame lies in the HCA's registers
+ * is to be checked by who maps it into a guest; this only tells it.
+ * Errors: EFAULT not mapped, or not by a uverbs file, EINVAL bad argument or
+ * pages that differ in their attribute, EPERM the pages are memory (queue
+ * pages: see VHCA_HELPER_GRANT) or cached. Nothing is written on errors, but
+ * for EFAULT by an address in @frames.
+ */
+struct vhca_helper_frames {
+	__u64 addr;
+	__u64 frames;
+	__u32 nr_pages;
+	__u32 cache;
+};
+
+/**
+ * struct vhca_helper_cap_dma - keep the HCA's DMA segments within one page
+ * @hca: in, name of the HCA with a final NUL, as the file ibdev of the uverbs
+ *	device has it in sysfs
+ * @fd: in, an open uverbs file of that HCA
+ * @result: out, VHCA_HELPER_CAP_*; 0 before the call
+ *
+ * To be called before the first memory is registered. Without it, a PV domain
+ * registers memory of which the HCA gets a copy, and data is lost silently:
+ * a hardware HCA must not be used there if this fails. NEEDLESS: software
+ * HCAs and domains whose page numbers are those of the bus.
+ *
+ * The cap ends with the last open helper file that asked for it, so the file
+ * is to be held open while memory is registered. Calling again is harmless.
+ * Errors: EBADF @fd is not open, EINVAL bad argument or @fd is no uverbs file
+ * of this HCA, ENODEV no such HCA (renamed: read ibdev again), EBUSY this
+ * file capped another HCA, EOPNOTSUPP the HCA's bus has no such limit.
+ */
+struct vhca_helper_cap_dma {
+	char hca[VHCA_HELPER_HCA_NAME];
+	__s32 fd;
+	__u32 result;
+};
+
 #define VHCA_HELPER_GRANT	_IOWR('V', 1, struct vhca_helper_grant)
 #define VHCA_HELPER_UNGRANT	_IOW('V', 2, struct vhca_helper_ungrant)
 /*
@@ -64,5 +127,7 @@ struct vhca_helper_ungrant {
  * it are torn down. Once per open file, before the first MR is registered.
  */
 #define VHCA_HELPER_KEEP_MM	_IO('V', 3)
+#define VHCA_HELPER_FRAMES	_IOWR('V', 4, struct vhca_helper_frames)
+#define VHCA_HELPER_CAP_DMA	_IOWR('V', 5, struct vhca_helper_cap_dma)
 
 #endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Keeps the DMA segments of an HCA within one page while a worker uses it.
+ * ib_umem_get() merges pages whose numbers are adjacent; in a PV domain these
+ * need not be adjacent in the machine, and swiotlb-xen then lets the HCA work
+ * on a copy that nobody synchronises: data is lost silently. A segment of one
+ * page cannot be merged. Arm's domains have swiotlb-xen and the same case.
+ *
+ * Runs in the worker's system calls. The cap is read each time that memory is
+ * registered, and at no other time, so to set it concerns later registrations
+ * and to undo it hurts no memory that is registered. Who registers grants has
+ * to hold the file that asked for the cap; when the last such file is closed
+ * nobody is left who does, and the old value returns. Open files hold the
+ * module, so nothing is left to undo when it is unloaded.
+ */
+#include <linux/device.h>
+#include <linux/dma-mapping.h>
+#include <linux/file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <rdma/ib_verbs.h>
+#include <xen/xen.h>
+#include "helper.h"
+
+/* One capped device. Holds it, so that its limits outlive the HCA's driver. */
+struct vh_cap {
+	struct list_head list;
+	struct device *dev;
+	unsigned int old;		/* bytes; 0: was not above a page */
+	unsigned int users;		/* open files */
+};
+
+static LIST_HEAD(vh_cap_list);
+static DEFINE_MUTEX(vh_cap_lock);
+
+/* Again, too: a driver that was bound anew has set a limit of its own. */
+static void vh_cap_apply(struct vh_cap *cap)
+{
+	unsigned int now = dma_get_max_seg_size(cap->dev);
+
+	if (now <= PAGE_SIZE)
+		return;
+	cap->old = now;
+	dma_set_max_seg_size(cap->dev, PAGE_SIZE);
+}
+
+/* Only undoes what was done here: others may have changed it since. */
+static void vh_cap_undo(struct vh_cap *cap)
+{
+	if (cap->old && dma_get_max_seg_size(cap->dev) == PAGE_SIZE)
+		dma_set_max_seg_size(cap->dev, cap->old);
+	put_device(cap->dev);
+	list_del(&cap->list);
+	kfree(cap);
+	atomic_dec(&vh_capped);
+}
+
+/* The cap of a device, with one more user. vh_cap_lock held. */
+static struct vh_cap *vh_cap_find(struct device *dev)
+{
+	struct vh_cap *cap;
+
+	list_for_each_entry(cap, &vh_cap_list, list) {
+		if (cap->dev != dev)
+			continue;
+		cap->users++;
+		return cap;
+	}
+	cap = kzalloc(sizeof(*cap), GFP_KERNEL);
+	if (!cap)
+		return NULL;
+	cap->dev = get_device(dev);
+	cap->users = 1;
+	list_add(&cap->list, &vh_cap_list);
+	atomic_inc(&vh_capped);
+	return cap;
+}
+
+static int vh_cap_get(struct vh_file *vf, struct device *dev)
+{
+	int err = 0;
+
+	if (!dev->dma_parms)
+		return -EOPNOTSUPP;
+	mutex_lock(&vh_cap_lock);
+	if (!vf->cap)
+		vf->cap = vh_cap_find(dev);
+	if (!vf->cap)
+		err = -ENOMEM;
+	else if (vf->cap->dev != dev)
+		err = -EBUSY;
+	else
+		vh_cap_apply(vf->cap);
+	mutex_unlock(&vh_cap_lock);
+	return err;
+}
+
+void vh_cap_release(struct vh_file *vf)
+{
+	mutex_lock(&vh_cap_lock);
+	if (vf->cap && !--vf->cap->users)
+		vh_cap_undo(vf->cap);
+	mutex_unlock(&vh_cap_lock);
+}
+
+/*
+ * The HCA of a uverbs file. No exported function leads from the file to its
+ * ib_device, so the caller names it, and the name is checked: the uverbs
+ * device has the same parent as the HCA that it belongs to. HCAs that share a
+ * parent, as ports of one PCI device do, cannot be told apart; one of them
+ * for the other would only be capped without need for it. The reference that
+ * is returned (ib_device_put()) delays the removal of the HCA, so that its
+ * dma_device is alive.
+ */
+static struct ib_device *vh_hca(int fd, const char *name)
+{
+	struct ib_device *hca = ERR_PTR(-EINVAL);
+	struct file *file = fget(fd);
+	struct device *uverbs;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	uverbs = vh_uverbs(file);
+	if (uverbs)
+		hca = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	if (!hca) {
+		hca = ERR_PTR(-ENODEV);
+	} else if (!IS_ERR(hca) && hca->dev.parent != uverbs->parent) {
+		ib_device_put(hca);
+		hca = ERR_PTR(-EINVAL);
+	}
+	fput(file);
+	return hca;
+}
+
+/*
+ * Can the HCA be given a copy? Software HCAs use the kernel's addresses. In
+ * x86 domains other than PV, and in no other, page numbers are the bus's.
+ */
+static bool vh_may_bounce(const struct ib_device *hca)
+{
+	return hca->dma_device &&
+	       (xen_pv_domain() || !IS_ENABLED(CONFIG_X86));
+}
+
+long vh_cap_dma(struct vh_file *vf, struct vhca_helper_cap_dma __user *arg)
+{
+	u32 result = VHCA_HELPER_CAP_NEEDLESS;
+	struct vhca_helper_cap_dma c;
+	struct ib_device *hca;
+	int err = 0;
+
+	if (copy_from_user(&c, arg, sizeof(c)))
+		return -EFAULT;
+	if (c.result || strnlen(c.hca, sizeof(c.hca)) == sizeof(c.hca))
+		return -EINVAL;
+	hca = vh_hca(c.fd, c.hca);
+	if (IS_ERR(hca))
+		return PTR_ERR(hca);
+	if (vh_may_bounce(hca)) {
+		result = VHCA_HELPER_CAP_DONE;
+		err = vh_cap_get(vf, hca->dma_device);
+	}
+	ib_device_put(hca);
+	if (err)
+		return err;
+	return put_user(result, &arg->result);
+}
