@@ -506,14 +506,36 @@ static void test_kill(const char *hca, int child)
 	close(p[1]);
 }
 
+/* Runs a command while the HCA's DMA segments are capped. */
+static int run_capped(const char *hca, char **command)
+{
+	int fd = helper_open();
+	struct ibv_context *ctx = hca_open(hca);
+	uint32_t result = 0;
+
+	if (cap(fd, hca, ctx->cmd_fd, &result)) {
+		fprintf(stderr, "cap of %s: %s\n", hca, strerror(errno));
+		return 1;
+	}
+	ibv_close_device(ctx);
+	/* The cap lasts as long as this file is open: in the command too. */
+	fcntl(fd, F_SETFD, 0);
+	execvp(command[0], command);
+	perror(command[0]);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	int i;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: vhca-helper-test HCA [OWN-DOMID]\n");
+		fprintf(stderr, "usage: vhca-helper-test HCA [OWN-DOMID]\n"
+			"       vhca-helper-test --capped HCA COMMAND...\n");
 		return 1;
 	}
+	if (argc > 3 && !strcmp(argv[1], "--capped"))
+		return run_capped(argv[2], argv + 3);
 	domid = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	test_errors();
 	test_frame_errors();
