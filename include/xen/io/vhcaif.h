@@ -154,6 +154,37 @@
  *
  *      Why the backend gave this device up last time, for the operator.
  *
+ *------------------------------- Doorbells -----------------------------------
+ *
+ * Only for HCAs whose doorbells are pages of a PCI BAR. The backend asks the
+ * doorbell agent of the control domain to map one into the guest; the agent
+ * has the PCI address of the HCA from the toolstack's own node
+ * /libxl/<domid>/device/vhca/<devid>/pci ("0000:00:05.0").
+ *
+ * doorbell/<slot>/request
+ *      Values:         "map <mfn> <gfn> <nr>" or "unmap"; numbers are
+ *                      hexadecimal with 0x, gfn is 0x0 for a PV guest;
+ *                      slot = 0 .. XENVHCA_DOORBELL_SLOTS - 1, decimal
+ *      Default Value:  absent
+ *      Writer:         backend
+ *      Reader:         doorbell agent
+ *
+ *      Lets the guest reach nr (now: 1) pages from machine frame mfn on, a
+ *      translated guest at guest frame gfn. The backend writes a request and
+ *      removes the answer before it in one transaction; a request that has an
+ *      answer is not looked at. A slot has one mapping at a time. Removing
+ *      the request of a mapped slot, or the device, unmaps without an answer.
+ *      Nodes of slots that are not in use should be removed: they count for
+ *      the backend domain's quota.
+ *
+ * doorbell/<slot>/answer
+ *      Values:         "mapped", "unmapped" or "refused <reason>"
+ *      Default Value:  absent
+ *      Writer:         doorbell agent
+ *      Reader:         backend
+ *
+ *      A slot whose map or unmap was refused is as it was before.
+ *
  ******************************************************************************
  *                        Frontend xenstore nodes
  ******************************************************************************
@@ -188,6 +219,14 @@
  *      Values:         <uint32_t>
  *
  *      Page and event channel of the kick ring (frontend to backend).
+ *
+ * doorbell-window
+ *      Values:         "<gfn> <nr>", hexadecimal with 0x
+ *      Default Value:  absent: no doorbells for a translated guest
+ *
+ *      Guest frames (PVH, HVM, Arm) where this guest lets doorbell pages be
+ *      mapped. The doorbell agent refuses any other, so that no backend can
+ *      put a page over the guest's memory.
  *
  * broken
  *      Values:         <string>
@@ -318,6 +357,18 @@
 #define XENVHCA_NODE_EVT_EVTCHN         "evt-event-channel"
 #define XENVHCA_NODE_KICK_RING_REF      "kick-ring-ref"
 #define XENVHCA_NODE_KICK_EVTCHN        "kick-event-channel"
+#define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory of slots */
+#define XENVHCA_NODE_DOORBELL_REQUEST   "request"       /* in a slot */
+#define XENVHCA_NODE_DOORBELL_ANSWER    "answer"        /* in a slot */
+#define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
+#define XENVHCA_NODE_PCI                "pci"           /* below /libxl */
+
+/* Words of doorbell requests and answers. */
+#define XENVHCA_DOORBELL_MAP            "map"
+#define XENVHCA_DOORBELL_UNMAP          "unmap"
+#define XENVHCA_DOORBELL_MAPPED         "mapped"
+#define XENVHCA_DOORBELL_UNMAPPED       "unmapped"
+#define XENVHCA_DOORBELL_REFUSED        "refused"       /* + reason */
 
 /* Defaults of the configuration nodes. */
 #define XENVHCA_DEF_PORT                1
@@ -350,6 +401,7 @@
 #define XENVHCA_GIDS_PER_RSP            8
 #define XENVHCA_PKEYS_PER_RSP           100
 #define XENVHCA_NAME_LEN                64
+#define XENVHCA_DOORBELL_SLOTS          1024    /* of a device */
 
 /*
  ******************************************************************************
