@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# systemd understands the unit, and it keeps away what a worker that a guest
-# took over could do most harm with. Runs in the build folder, starts nothing.
+# systemd understands the units, and the daemon's keeps away what a worker that
+# a guest took over could do most harm with. Runs in the build folder, starts
+# nothing.
 set -eu
 
 unit=tools/systemd/xen-vhcad.service
+agent=tools/systemd/xen-vhca-doorbelld.service
 command -v systemd-analyze >/dev/null || {
 	echo "skip systemd-analyze is not installed"
 	exit 77
@@ -29,22 +31,34 @@ claim() { # claim TEXT COMMAND...
 }
 
 # Program and manual need not be installed.
-sed -e 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' -e '/^Documentation=/d' \
-	"$unit" >"$work/xen-vhcad.service"
-verify() {
-	systemd-analyze verify "$work/xen-vhcad.service" &&
-		[ ! -s "$work/out" ]
+for u in "$unit" "$agent"; do
+	sed -e 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' \
+		-e '/^Documentation=/d' "$u" >"$work/${u##*/}"
+done
+verify() { # verify UNIT
+	systemd-analyze verify "$work/${1##*/}" && [ ! -s "$work/out" ]
 }
 allowed() {
 	[ "$(sed -n 's/^DevicePolicy=//p' "$unit")" = closed ] &&
 		! grep '^DeviceAllow=.*\(privcmd\|mem\|misc\|block\)' "$unit"
 }
-program() {
-	grep -q '^ExecStart=/[^@ ]*/xen-vhcad --foreground$' "$unit"
+program() { # program UNIT NAME
+	grep -q "^ExecStart=/[^@ ]*/$2 --foreground\$" "$1"
+}
+agent_devices() {
+	[ "$(sed -n 's/^DevicePolicy=//p' "$agent")" = closed ] &&
+		! grep '^DeviceAllow=.*\(mem\|misc\|block\|gnt\|evtchn\)' "$agent"
+}
+agent_state() {
+	grep -qx 'RuntimeDirectoryPreserve=yes' "$agent"
 }
 
-claim "systemd has no complaint of the unit" verify
+claim "systemd has no complaint of the unit" verify "$unit"
+claim "systemd has no complaint of the agent's unit" verify "$agent"
 claim "no device makes hypercalls or is a disk" allowed
-claim "the path of the program was filled in" program
+claim "the agent gets no devices but Xen's calls and xenstore" agent_devices
+claim "the agent's state file outlives it" agent_state
+claim "the path of the program was filled in" program "$unit" xen-vhcad
+claim "so was the agent's" program "$agent" xen-vhca-doorbelld
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The agent's work (agent.h): which devices there are is the toolstack's word
+ * (/libxl), which domain asks is told by the path, which only that domain and
+ * the control domain can write to. Events only say where to look.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "agent.h"
+#include <xen/io/vhcaif.h>
+
+#define SLOTS		XENVHCA_DOORBELL_SLOTS
+#define SEC_NS		1000000000ull
+#define LOG_NS		(SEC_NS / 10)	/* a refusal of a device is logged */
+#define LOG_BURST	20		/* at most this often */
+#define RETRY_NS	SEC_NS
+
+/* A bucket: the time at which it would be full again. */
+struct bucket {
+	uint64_t full_ns;
+};
+
+struct dba_dev {
+	struct dba_dev *next;
+	unsigned int guest, devid, backend;
+	char path[XN_PATH_MAX];		/* directory of the slots */
+	char token[32];
+	struct bucket requests, log;
+	uint32_t log_dropped;
+	bool list;			/* look which slots there are */
+	bool dirty[SLOTS];
+	unsigned int n_dirty;
+	bool seen;			/* by the scan that runs */
+};
+
+int dba_log_level = LOG_INFO;
+
+void dba_log(int prio, const char *fmt, ...)
+{
+	char text[512], line[600];
+	va_list ap;
+	char *s;
+	int n;
+
+	if (prio > dba_log_level)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (s = text; *s; s++)		/* other domains' text may be in it */
+		if (*s < 0x20 || *s > 0x7e)
+			*s = '?';
+	if (isatty(STDERR_FILENO))
+		n = snprintf(line, sizeof(line), "%s\n", text);
+	else
+		n = snprintf(line, sizeof(line), "<%d>%s\n", prio, text);
+	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+		return;			/* nobody to tell */
+}
+
+uint64_t dba_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * SEC_NS + (uint64_t)ts.tv_nsec;
+}
+
+static void timer(struct dba_agent *a, uint64_t at)
+{
+	if (!a->wake_ns || at < a->wake_ns)
+		a->wake_ns = at;
+}
+
+/* 0: taken; else the time at which there will be something to take. */
+static uint64_t bucket_take(struct bucket *b, uint64_t step, unsigned int burst)
+{
+	uint64_t now = dba_now_ns();
+
+	if (b->full_ns < now)
+		b->full_ns = now;
+	if (b->full_ns + step - now > burst * step)
+		return b->full_ns + step - burst * step;
+	b->full_ns += step;
+	return 0;
+}
+
+/* A line that another domain can cause. */
+static void log_refused(struct dba_dev *d, unsigned int slot,
+			enum dba_reason r, int err, const char *request)
+{
+	if (bucket_take(&d->log, LOG_NS, LOG_BURST)) {
+		d->log_dropped++;
+		return;
+	}
+	if (d->log_dropped)
+		dba_log(LOG_WARNING, "d%u/%u: %u lines left out", d->guest,
+			d->devid, d->log_dropped);
+	d->log_dropped = 0;
+	dba_log(LOG_WARNING, "d%u/%u of backend d%u: slot %u: refused \"%s\": %s%s%s",
+		d->guest, d->devid, d->backend, slot, request,
+		dba_reason_text(r), err ? ": " : "", err ? strerror(-err) : "");
+}
+
+/* ---- devices ---- */
+static struct dba_dev *find_dev(struct dba_agent *a, unsigned int guest,
+				unsigned int devid, unsigned int backend)
+{
+	struct dba_dev *d;
+
+	for (d = a->devs; d; d = d->next)
+		if (d->guest == guest && d->devid == devid &&
+		    d->backend == backend)
+			return d;
+	return NULL;
+}
+
+static void mark(struct dba_dev *d, unsigned int slot)
+{
+	if (d->dirty[slot])
+		return;
+	d->dirty[slot] = true;
+	d->n_dirty++;
+}
+
+static int add_dev(struct dba_agent *a, unsigned int guest, unsigned int devid,
+		   unsigned int backend)
+{
+	struct dba_dev *d = calloc(1, sizeof(*d));
+	char dir[XN_PATH_MAX];
+	int rc;
+
+	if (!d)
+		return -ENOMEM;
+	d->guest = guest;
+	d->devid = devid;
+	d->backend = backend;
+	d->seen = true;
+	d->list = true;
+	snprintf(d->token, sizeof(d->token), "%u/%u/%u", guest, devid, backend);
+	rc = xn_backend_dir(dir, backend, guest, devid);
+	if (!rc)
+		rc = xn_path(d->path, dir, XENVHCA_NODE_DOORBELL);
+	if (!rc)
+		rc = xn_watch(a->xs, d->path, d->token);
+	if (rc) {
+		free(d);
+		return rc;
+	}
+	d->next = a->devs;
+	a->devs = d;
+	dba_log(LOG_DEBUG, "d%u/%u of backend d%u: watched", guest, devid,
+		backend);
+	return 0;
+}
+
+static void scan_guest(struct dba_agent *a, unsigned int guest)
+{
+	char dir[XN_PATH_MAX], **names = NULL;
+	struct dba_dev *d;
+	uint64_t devid = 0;
+	int i, n, backend, rc;
+
+	snprintf(dir, sizeof(dir), "/libxl/%u/device/" XN_KIND, guest);
+	n = xn_list(a->xs, XBT_NULL, dir, &names);
+	a->rescan |= n < 0;
+	for (i = 0; i < n; i++) {
+		if (xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
+			continue;
+		backend = dba_read_backend(a->xs, guest, (unsigned int)devid);
+		if (backend < 0) {
+			a->rescan |= backend != -ENOENT && backend != -EINVAL;
+			continue;
+		}
+		d = find_dev(a, guest, (unsigned int)devid,
+			     (unsigned int)backend);
+		if (d) {
+			d->seen = true;
+			continue;
+		}
+		rc = add_dev(a, guest, (unsigned int)devid,
+			     (unsigned int)backend);
+		if (!rc)
+			continue;
+		dba_log(LOG_ERR, "d%u/%u: cannot watch: %s", guest,
+			(unsigned int)devid, strerror(-rc));
+		a->rescan = true;
+	}
+	free(names);
+}
+
+static void remove_unseen(struct dba_agent *a)
+{
+	struct dba_dev *d, **p;
+
+	for (p = &a->devs; (d = *p);) {
+		if (d->seen) {
+			p = &d->next;
+			continue;
+		}
+		xs_unwatch(a->xs, d->path, d->token);
+		dba_log(LOG_DEBUG, "d%u/%u: device is gone", d->guest,
+			d->devid);
+		*p = d->next;
+		free(d);
+		a->recheck = true;	/* unmaps what it had */
+	}
+}
+
+static void scan(struct dba_agent *a)
+{
+	char **names = NULL;
+	struct dba_dev *d;
+	uint64_t id = 0;
+	int i, n;
+
+	n = xn_list(a->xs, XBT_NULL, "/libxl", &names);
+	if (n < 0)
+		dba_log(LOG_ERR, "cannot read /libxl: %s", strerror(-n));
+	a->rescan = n < 0;
+	for (d = a->devs; d; d = d->next)
+		d->seen = false;
+	for (i = 0; i < n; i++)
+		if (!xn_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+				  &id))
+			scan_guest(a, (unsigned int)id);
+	free(names);
+	/* An error is no proof that a device is gone. */
+	if (a->rescan)
+		timer(a, dba_now_ns() + RETRY_NS);
+	else
+		remove_unseen(a);
+}
+
+/* ---- what is mapped already ---- */
+/* Is m's guest still the domain that it was made for? True if unknown. */
+static bool guest_lives(struct dba_agent *a, const struct dba_map *m)
+{
+	struct dba_domain dom = { 0 };
+
+	if (a->domain(a->ctx, m->guest, &dom))
+		return true;
+	return dom.alive && !memcmp(dom.uuid, m->uuid, DBA_UUID);
+}
+
+/* Why a mapping must go, DBA_OK: it may stay. last: m of the last call, r what
+ * it returned; mappings of one device mostly follow each other. */
+static enum dba_reason recheck_map(struct dba_agent *a, const struct dba_map *m,
+				   struct dba_map *last, enum dba_reason r)
+{
+	struct dba_hca hca;
+
+	if (m->guest == last->guest && m->devid == last->devid &&
+	    m->backend == last->backend && last->nr)
+		return r;
+	*last = *m;
+	if (!find_dev(a, m->guest, m->devid, m->backend))
+		return DBA_DEVICE;
+	dba_read_hca(a->xs, a->sysfs, a->own, m->guest, m->devid, &hca);
+	if (!hca.error)
+		return dba_owner_check(&hca, m->backend);
+	a->recheck = true;	/* an error proves nothing */
+	timer(a, dba_now_ns() + RETRY_NS);
+	return DBA_OK;
+}
+
+static void unmap(struct dba_agent *a, struct dba_map *m, const char *why)
+{
+	unsigned int guest = m->guest, devid = m->devid, slot = m->slot;
+	int err;
+
+	if (!dba_map_undo(&a->table, m, &err)) {
+		dba_log(LOG_INFO, "d%u/%u: slot %u unmapped: %s", guest, devid,
+			slot, why);
+		return;
+	}
+	dba_log(LOG_ERR, "d%u/%u: slot %u cannot be unmapped (%s): %s; trying again",
+		guest, devid, slot, why, strerror(-err));
+	a->recheck = true;
+	timer(a, dba_now_ns() + RETRY_NS);
+}
+
+/* A domain ended, a device went away, or an HCA changed hands. */
+static void recheck(struct dba_agent *a)
+{
+	struct dba_map *m, *next, last = { 0 };
+	enum dba_reason r = DBA_OK;
+	unsigned int guest;
+
+	a->recheck = false;
+	for (m = a->table.maps; m; m = next) {
+		next = m->next;
+		if (!guest_lives(a, m)) {
+			guest = m->guest;
+			dba_log(LOG_INFO, "d%u: gone, %zu doorbell pages free",
+				guest, dba_map_forget(&a->table, guest));
+			next = a->table.maps;
+			continue;
+		}
+		if (m->held)
+			continue;
+		r = recheck_map(a, m, &last, r);
+		if (r)
+			unmap(a, m, dba_reason_text(r));
+	}
+}
+
+/* ---- requests ---- */
+struct slot_io {
+	struct dba_dev *d;
+	char dir[XN_PATH_MAX];
+	char request[XN_VALUE_MAX];	/* "" if unreadable */
+	int rc;				/* of reading it */
+	const char *answer;
+};
+
+static int read_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
+{
+	struct slot_io *io = arg;
+
+	io->request[0] = '\0';
+	io->rc = xn_read_str(xs, t, io->dir, XENVHCA_NODE_DOORBELL_REQUEST,
+			     io->request, sizeof(io->request));
+	if (!io->rc && xn_exists(xs, t, io->dir, XENVHCA_NODE_DOORBELL_ANSWER))
+		io->rc = -EALREADY;
+	return 0;
+}
+
+/* The answer belongs to the request that was read: not if it changed. */
+static int answer_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
+{
+	struct slot_io *io = arg, now = *io;
+
+	read_fn(xs, t, &now);
+	if (now.rc != io->rc || strcmp(now.request, io->request))
+		return -ESTALE;
+	return xn_write_str(xs, t, io->dir, XENVHCA_NODE_DOORBELL_ANSWER,
+			    io->answer);
+}
+
+static enum dba_reason check_map(struct dba_agent *a, struct dba_dev *d,
+				 const struct dba_req *req,
+				 const struct dba_domain *dom)
+{
+	struct dba_facts f = { .guest = d->guest, .backend = d->backend,
+			       .translated = dom->translated };
+	struct dba_live *live = dba_map_live(&a->table);
+	struct dba_hca hca;
+	enum dba_reason r;
+
+	if (!live)
+		return DBA_MEMORY;
+	dba_read_hca(a->xs, a->sysfs, a->own, d->guest, d->devid, &hca);
+	if (dom->translated)
+		dba_read_window(a->xs, d->guest, d->devid, &f.window_gfn,
+				&f.window_nr);
+	f.hca = &hca;
+	f.live = live;
+	f.n_live = a->table.n;
+	r = dba_frame_check(&f, req);
+	free(live);
+	return r;
+}
+
+static enum dba_reason do_map(struct dba_agent *a, struct dba_dev *d,
+			      unsigned int slot, const struct dba_req *req,
+			      int *err)
+{
+	const struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
+					       slot);
+	struct dba_map want = { .guest = d->guest, .devid = d->devid,
+				.backend = d->backend, .slot = slot,
+				.mfn = req->mfn, .gfn = req->gfn,
+				.nr = req->nr };
+	struct dba_domain dom = { 0 };
+	enum dba_reason r;
+
+	/* Done, but the answer did not get through. */
+	if (m && !m->transit && m->mfn == req->mfn && m->gfn == req->gfn &&
+	    m->nr == req->nr)
+		return DBA_OK;
+	if (m)
+		return DBA_SLOT_BUSY;
+	if (dba_read_backend(a->xs, d->guest, d->devid) != (int)d->backend)
+		return DBA_DEVICE;
+	*err = a->domain(a->ctx, d->guest, &dom);
+	if (*err)
+		return DBA_HYPERCALL;
+	if (!dom.alive)
+		return DBA_DEAD;
+	want.translated = dom.translated;
+	memcpy(want.uuid, dom.uuid, DBA_UUID);
+	r = check_map(a, d, req, &dom);
+	return r ? r : dba_map_add(&a->table, &want, err);
+}
+
+static enum dba_reason do_request(struct dba_agent *a, struct dba_dev *d,
+				  unsigned int slot, const struct slot_io *io,
+				  bool *map, int *err)
+{
+	struct dba_request req;
+
+	*err = 0;
+	*map = false;
+	if (io->rc || dba_parse_request(io->request, &req))
+		return DBA_SYNTAX;
+	*map = req.map;
+	if (req.map)
+		return do_map(a, d, slot, &req.req, err);
+	return dba_map_del(&a->table, d->guest, d->devid, slot, err);
+}
+
+static void answer(struct dba_agent *a, struct dba_dev *d, unsigned int slot,
+		   struct slot_io *io, const char *text)
+{
+	int rc;
+
+	if (a->dry_run) {
+		dba_log(LOG_INFO, "d%u/%u: slot %u: \"%s\": would answer \"%s\"",
+			d->guest, d->devid, slot, io->request, text);
+		return;
+	}
+	io->answer = text;
+	rc = xn_transact(a->xs, answer_fn, io);
+	if (!rc || rc == -ESTALE)
+		return;
+	dba_log(LOG_WARNING, "d%u/%u: slot %u: cannot answer: %s", d->guest,
+		d->devid, slot, strerror(-rc));
+	mark(d, slot);
+	timer(a, dba_now_ns() + RETRY_NS);
+}
+
+static void serve_slot(struct dba_agent *a, struct dba_dev *d,
+		       unsigned int slot)
+{
+	struct slot_io io = { .d = d };
+	char text[XN_VALUE_MAX], num[16];
+	struct dba_map *m;
+	enum dba_reason r;
+	bool map;
+	int err;
+
+	snprintf(num, sizeof(num), "%u", slot);
+	if (xn_path(io.dir, d->path, num) ||
+	    xn_transact(a->xs, read_fn, &io) || io.rc == -EALREADY)
+		return;
+	if (io.rc == -ENOENT) {
+		m = dba_map_find(&a->table, d->guest, d->devid, slot);
+		if (m)
+			unmap(a, m, "its request was removed");
+		return;
+	}
+	r = do_request(a, d, slot, &io, &map, &err);
+	if (r) {
+		log_refused(d, slot, r, err, io.request);
+		snprintf(text, sizeof(text), XENVHCA_DOORBELL_REFUSED " %s",
+			 dba_reason_text(r));
+	} else {
+		snprintf(text, sizeof(text), "%s", map ?
+			 XENVHCA_DOORBELL_MAPPED : XENVHCA_DOORBELL_UNMAPPED);
+		dba_log(LOG_DEBUG, "d%u/%u: slot %u: \"%s\": %s", d->guest,
+			d->devid, slot, io.request, text);
+	}
+	answer(a, d, slot, &io, text);
+}
+
+/* All slots that there are, or that have a mapping. */
+static void list_slots(struct dba_agent *a, struct dba_dev *d)
+{
+	const struct dba_map *m;
+	char **names = NULL;
+	unsigned int slot;
+	int i, n;
+
+	d->list = false;
+	n = xn_list(a->xs, XBT_NULL, d->path, &names);
+	for (i = 0; i < n; i++)
+		if (!dba_parse_slot(names[i], &slot))
+			mark(d, slot);
+	free(names);
+	for (m = a->table.maps; m; m = m->next)
+		if (!m->held && m->guest == d->guest && m->devid == d->devid &&
+		    m->slot < SLOTS)
+			mark(d, m->slot);
+}
+
+/* One bucket for all devices of a guest: that of the first of them. */
+static bool take(struct dba_agent *a, const struct dba_dev *of)
+{
+	struct dba_dev *d;
+	uint64_t at = 0;
+
+	for (d = a->devs; d; d = d->next)
+		if (d->guest == of->guest)
+			break;
+	if (d)
+		at = bucket_take(&d->requests, SEC_NS / a->rate, DBA_BURST);
+	if (at)
+		timer(a, at);
+	return !at;
+}
+
+static void serve_dev(struct dba_agent *a, struct dba_dev *d)
+{
+	unsigned int slot;
+
+	if (d->list && take(a, d))
+		list_slots(a, d);
+	for (slot = 0; d->n_dirty && slot < SLOTS; slot++) {
+		if (!d->dirty[slot])
+			continue;
+		if (!take(a, d))
+			return;
+		d->dirty[slot] = false;
+		d->n_dirty--;
+		serve_slot(a, d, slot);
+	}
+}
+
+void dba_agent_work(struct dba_agent *a)
+{
+	struct dba_dev *d;
+
+	a->wake_ns = 0;
+	if (a->rescan)
+		scan(a);
+	if (a->recheck && !a->rescan)
+		recheck(a);
+	for (d = a->devs; d; d = d->next)
+		serve_dev(a, d);
+}
+
+/* ---- events ---- */
+/* path: the node that changed, below or at that of a device. */
+static void dev_event(struct dba_agent *a, const char *token, const char *path)
+{
+	const char *rest, *end;
+	char name[8];
+	struct dba_dev *d;
+	unsigned int slot;
+	size_t len;
+
+	for (d = a->devs; d && strcmp(d->token, token); d = d->next)
+		;
+	if (!d)
+		return;
+	len = strlen(d->path);
+	if (strncmp(path, d->path, len) || path[len] != '/') {
+		d->list = true;
+		return;
+	}
+	rest = path + len + 1;
+	end = strchrnul(rest, '/');
+	if (!strcmp(end, "/" XENVHCA_NODE_DOORBELL_ANSWER) ||
+	    (size_t)(end - rest) >= sizeof(name))
+		return;
+	memcpy(name, rest, (size_t)(end - rest));
+	name[end - rest] = '\0';
+	if (!dba_parse_slot(name, &slot))
+		mark(d, slot);
+}
+
+int dba_agent_events(struct dba_agent *a)
+{
+	char **vec;
+
+	for (;;) {
+		errno = 0;
+		vec = xs_check_watch(a->xs);
+		if (!vec)
+			return errno == EAGAIN || !errno ? 0 : -errno;
+		if (!strcmp(vec[XS_WATCH_TOKEN], "libxl"))
+			a->rescan = a->recheck = true;
+		else if (!strcmp(vec[XS_WATCH_TOKEN], "recheck"))
+			a->recheck = true;
+		else
+			dev_event(a, vec[XS_WATCH_TOKEN], vec[XS_WATCH_PATH]);
+		free(vec);
+	}
+}
+
+int dba_agent_start(struct dba_agent *a)
+{
+	char pci[XN_PATH_MAX];
+	int rc;
+
+	snprintf(pci, sizeof(pci), "/local/domain/%u/backend/pci", a->own);
+	rc = xn_watch(a->xs, "/libxl", "libxl");
+	if (!rc)
+		rc = xn_watch(a->xs, "@releaseDomain", "recheck");
+	if (!rc)
+		rc = xn_watch(a->xs, pci, "recheck");
+	if (rc) {
+		dba_log(LOG_ERR, "xenstore watch: %s", strerror(-rc));
+		return rc;
+	}
+	/* Dead guests first: their half-done mappings are nobody's. */
+	scan(a);
+	if (a->rescan)
+		return -EIO;
+	recheck(a);
+	dba_map_recover(&a->table);
+	return 0;
+}
+
+void dba_agent_stop(struct dba_agent *a)
+{
+	struct dba_dev *d;
+
+	while ((d = a->devs)) {
+		a->devs = d->next;
+		free(d);
+	}
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The agent: devices that the toolstack created, requests of their backends,
+ * answers. One thread. Everything that a backend domain can do here is to
+ * have its requests refused, and not faster than the rate allows.
+ */
+#ifndef DBA_AGENT_H
+#define DBA_AGENT_H
+
+#include <syslog.h>
+#include "facts.h"
+#include "map.h"
+
+#define DBA_DEF_RATE	500	/* requests per second and guest */
+#define DBA_BURST	256	/* at once */
+
+/* What a domain is, from the hypervisor. */
+struct dba_domain {
+	bool alive;
+	bool translated;	/* has guest frames of its own: not PV */
+	uint8_t uuid[DBA_UUID];
+};
+
+struct dba_dev;
+
+struct dba_agent {
+	struct xs_handle *xs;
+	const char *sysfs;		/* DBA_SYSFS */
+	unsigned int own;		/* our domain id */
+	unsigned int rate;
+	bool dry_run;			/* decide and log, answer nothing */
+	/* 0 or -errno; a domain that does not exist is not alive. */
+	int (*domain)(void *ctx, unsigned int domid, struct dba_domain *dom);
+	void *ctx;			/* of domain() */
+	struct dba_table table;
+	struct dba_dev *devs;
+	bool rescan, recheck;
+	uint64_t wake_ns;		/* next time limit, 0: none */
+};
+
+/* Highest syslog priority that is logged. */
+extern int dba_log_level;
+
+/* One line on stderr, as the journal wants it. prio: LOG_ERR ... LOG_DEBUG */
+void dba_log(int prio, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+uint64_t dba_now_ns(void);
+
+/* Set watches, take over what table holds. 0 or -errno, logged. */
+int dba_agent_start(struct dba_agent *a);
+
+/* Fetch all events of xenstore; -errno: the connection is gone. */
+int dba_agent_events(struct dba_agent *a);
+
+/* Do what is due. Sets wake_ns. */
+void dba_agent_work(struct dba_agent *a);
+
+void dba_agent_stop(struct dba_agent *a);
+
+#endif

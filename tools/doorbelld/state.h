@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The state file of xen-vhca-doorbelld: what is mapped, for the next agent.
+ * Answers in xenstore would not do: backend domains can write them. One line
+ * a mapping, written to a new file that replaces the old one.
+ */
+#ifndef DBA_STATE_H
+#define DBA_STATE_H
+
+#include "map.h"
+
+/* Write all of maps to path. 0 or -errno; the old file stays on failure. */
+int dba_state_save(const char *path, const struct dba_map *maps);
+
+/**
+ * dba_state_load() - fill an empty table from a file
+ *
+ * An absent file is an empty one. -EINVAL: not a state file; nothing is to be
+ * trusted then, and nothing was loaded that is wrong.
+ */
+int dba_state_load(const char *path, struct dba_table *t);
+
+#endif
