@@ -38,7 +38,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-kernels
-.PHONY: check-xen bench fuzz shell hca-vm install install-user install-modules
+.PHONY: check-xen bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: uninstall dist distcheck clean distclean
 
 help:
@@ -52,6 +52,7 @@ help:
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH'
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
+	@echo 'make bench-hca   what two modelled ConnectX HCAs cost, as a table'
 	@echo 'make hca-vm      a machine with two modelled ConnectX HCAs, and a shell'
 	@echo 'make install     DESTDIR, prefix; modules for the running kernel or'
 	@echo '                 KDIR; install-user, install-modules: half of it'
@@ -127,6 +128,9 @@ demo: deps build
 bench: deps build
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen bench
 	$(Q)python3 tests/bench/report.py $(B)/xen/bench/raw $(B)/bench.json
+
+bench-hca: deps build
+	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen bench-hca
 
 shell: deps build
 	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/shell.sh
