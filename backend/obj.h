@@ -111,6 +111,7 @@ struct be_uc {
 	struct be_obj *objs[BE_TYPES];	/* lists by type */
 	struct be_key *keys;
 	struct be_dbpage *dbpages;
+	uint32_t unit;			/* VHCA_UNIT of the HCA, or 0 */
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
 };

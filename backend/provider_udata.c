@@ -99,19 +99,32 @@ void be_bufs_release(struct be_dev *dev, struct be_uc *uc,
 	bufs->db = NULL;
 }
 
+/*
+ * The list must be as long as what the HCA's driver will pin, or the driver
+ * would pin what lies behind it here.
+ */
 static int buf_map(struct be_udata *u, const struct be_cmd *c,
 		   const struct vhca_field *f, const struct xenvhca_pages *list,
 		   struct be_gmap *g)
 {
-	uint64_t va = field_get(u->in, f);
+	uint64_t va = field_get(u->in, f) & (XENVHCA_PAGE_SIZE - 1);
+	bool absent = !list || be_pages_absent(list);
+	uint64_t len;
 	int err;
 
-	if (!list || be_pages_absent(list))
+	err = vhca_provider_buf_len(f, c->req, c->uc->unit, &len);
+	if (err)
+		return err;
+	if (!len) {
+		field_set(u->in, f, 0);
+		return absent ? 0 : -EINVAL;
+	}
+	if (absent || (len != VHCA_BUF_UNTOLD &&
+		       be_gmap_check_range(list->nr_pages, (uint32_t)va, len)))
 		return -EINVAL;
 	err = be_gmap_map(c->dev, list, g);
 	if (err)
 		return err;
-	va &= XENVHCA_PAGE_SIZE - 1;
 	field_set(u->in, f, (uintptr_t)g->addr + va);
 	return 0;
 }
@@ -124,6 +137,8 @@ static int db_map(struct be_udata *u, const struct be_cmd *c,
 	uint64_t in_page = va & (XENVHCA_PAGE_SIZE - 1);
 	int err;
 
+	if (!va && f->arg & VHCA_MAY_BE_0)
+		return 0;
 	if (bufs->db)			/* one per object */
 		return -EINVAL;
 	err = dbpage_get(c, list, va - in_page, &bufs->db);
@@ -162,6 +177,8 @@ static int field_apply(struct be_udata *u, const struct be_cmd *c,
 	case VHCA_MASK:
 		field_set(u->in, f, field_get(u->in, f) & ~f->arg);
 		return 0;
+	case VHCA_ZERO:
+		return field_get(u->in, f) & f->arg ? -EOPNOTSUPP : 0;
 	case VHCA_OUTPTR:
 		if (f->arg > sizeof(u->ptr_out))
 			return -EINVAL;
@@ -261,6 +278,16 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc, const uint8_t *at,
 	return 0;
 }
 
+static int unit_keep(struct be_uc *uc, const struct vhca_field *f,
+		     uint32_t unit)
+{
+	int err = vhca_provider_unit(f, unit);
+
+	if (!err)
+		uc->unit = unit;
+	return err;
+}
+
 int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 {
 	struct xenvhca_response *rsp = c->rsp;
@@ -283,6 +310,9 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 		else if (f->kind == VHCA_MASK)
 			field_set(rsp->udata, f,
 				  field_get(rsp->udata, f) & ~f->arg);
+		else if (f->kind == VHCA_UNIT)
+			err = unit_keep(u->uc, f,
+					(uint32_t)field_get(rsp->udata, f));
 	}
 	return err;
 }

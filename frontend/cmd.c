@@ -57,7 +57,7 @@ static int vhca_call_prepare(const struct vhca_call *c, struct vhca_cmd *cmd)
 	}
 	if (!c->bufs)
 		return 0;
-	rc = vhca_bufs_get(c->dev, cmd, c->bufs);
+	rc = vhca_bufs_get(c->uc, cmd, c->bufs);
 	if (rc)
 		return rc;
 	vhca_call_pages(cmd, c->at_buf, c->bufs->buf);

@@ -4,17 +4,24 @@
  *
  * Look-up in the udata tables of the HCAs (provider_<name>.c). Plain C, built
  * into the frontend module and into xen-vhcad, so that both sides agree on
- * which lengths pass. The lengths checked here come from a guest process.
+ * which lengths pass. The numbers checked here come from a guest process.
  */
 #include "vhca-provider.h"
 
 #ifdef __KERNEL__
 #include <linux/errno.h>
+#include <linux/string.h>
 #else
 #include <errno.h>
+#include <string.h>
 #endif
 
+#include <xen/io/vhcaif.h>
+
 static const struct vhca_provider *const providers[] = {
+	&vhca_provider_mlx4,
+	&vhca_provider_mlx5,
+	&vhca_provider_mthca,
 	&vhca_provider_rxe,
 };
 
@@ -69,4 +76,113 @@ int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 	if (out_len < row->out_min || out_len > row->out_max)
 		return -EINVAL;
 	return 0;
+}
+
+/* ---- length of queue memory ---- */
+
+uint32_t vhca_len_num(const struct xenvhca_request *req, uint16_t off,
+		      uint8_t size)
+{
+	uint32_t v = 0;
+
+	memcpy(&v, req->udata + off, size);	/* little-endian */
+	return v;
+}
+
+uint64_t vhca_len_pow2(uint64_t v)
+{
+	uint64_t p = 1;
+
+	while (p < v)
+		p <<= 1;
+	return p;
+}
+
+int vhca_len_mul(uint64_t count, uint64_t size, uint64_t *len)
+{
+	/* Below 2^31 each, so the product fits. */
+	if (count > VHCA_BUF_LIMIT || size > VHCA_BUF_LIMIT ||
+	    count * size > VHCA_BUF_LIMIT)
+		return -EINVAL;
+	*len = count * size;
+	return 0;
+}
+
+int vhca_len_shl(uint64_t count, uint32_t shift, uint64_t *len)
+{
+	return shift > 30 ? -EINVAL : vhca_len_mul(count, 1ull << shift, len);
+}
+
+int vhca_len_add(uint64_t more, uint64_t *len)
+{
+	if (more > VHCA_BUF_LIMIT || *len > VHCA_BUF_LIMIT - more)
+		return -EINVAL;
+	*len += more;
+	return 0;
+}
+
+/* A link to the next element and max_sge segments, 16 octets each. */
+int vhca_len_mlx_srq(const struct xenvhca_request *req, uint32_t unit,
+		     uint64_t *len)
+{
+	uint64_t size;
+
+	(void)unit;
+	if (vhca_len_mul(16, 1 + (uint64_t)req->u.create_srq.max_sge, &size))
+		return -EINVAL;
+	size = vhca_len_pow2(size);
+	if (size < 32)
+		size = 32;
+	return vhca_len_mul(vhca_len_pow2(1 + (uint64_t)
+					  req->u.create_srq.max_wr),
+			    size, len);
+}
+
+int vhca_provider_buf_len(const struct vhca_field *f,
+			  const struct xenvhca_request *req, uint32_t unit,
+			  uint64_t *len)
+{
+	*len = VHCA_BUF_UNTOLD;
+	if (f->length)
+		return f->length(req, unit, len);
+	if (!f->arg)
+		return 0;
+	*len = 0;
+	if (f->arg + sizeof(uint32_t) > req->in_len)
+		return -EINVAL;
+	return vhca_len_mul(vhca_len_num(req, (uint16_t)f->arg,
+					 sizeof(uint32_t)), 1, len);
+}
+
+int vhca_provider_unit(const struct vhca_field *f, uint32_t unit)
+{
+	return unit && !(unit & (unit - 1)) && unit <= f->arg ? 0 : -EINVAL;
+}
+
+/* ---- mmap offsets ---- */
+
+const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,
+					   uint64_t offset)
+{
+	const struct vhca_mmap *m = p->mmaps;
+	uint64_t pgoff = offset / XENVHCA_PAGE_SIZE;
+
+	if (offset % XENVHCA_PAGE_SIZE)
+		return NULL;
+	for (; m && m->kind != VHCA_MMAP_END; m++)
+		if ((pgoff & ~(uint64_t)m->index) == m->pgoff)
+			return m;
+	return NULL;
+}
+
+int vhca_provider_mmap_check(const struct vhca_provider *p, uint64_t offset,
+			     uint64_t length, uint8_t prot)
+{
+	const struct vhca_mmap *m = vhca_provider_mmap(p, offset);
+
+	if (!m || length != XENVHCA_PAGE_SIZE)
+		return -EINVAL;
+	if (m->kind != VHCA_MMAP_MMIO)
+		return -EOPNOTSUPP;
+	return prot == m->prot ? 0 : -EINVAL;
 }

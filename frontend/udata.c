@@ -70,6 +70,25 @@ static int vhca_udata_outptr(const struct vhca_cmd *cmd,
 	return 0;
 }
 
+/* What later lengths are computed from; a number of the backend. */
+static int vhca_udata_unit(const struct vhca_cmd *cmd,
+			   const struct vhca_udata_op *row,
+			   struct ib_udata *udata)
+{
+	const struct vhca_field *f = row->rsp;
+	u32 unit;
+
+	for (; f < row->rsp + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
+		if (f->kind != VHCA_UNIT)
+			continue;
+		memcpy(&unit, cmd->rsp.udata + f->off, sizeof(unit));
+		if (vhca_provider_unit(f, unit))
+			return -EIO;
+		vhca_udata_uc(udata)->unit = unit;
+	}
+	return 0;
+}
+
 int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		     struct ib_udata *udata, bool outptr)
 {
@@ -87,6 +106,9 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 				       dev->provider->name, row->out_min);
 		return -EIO;
 	}
+	rc = vhca_udata_unit(cmd, row, udata);
+	if (rc)
+		return rc;
 	own = cmd->req.out_len - (outptr ? vhca_provider_outptr(row) : 0);
 	len = min_t(size_t, cmd->rsp.out_len, own);
 	if (len) {
@@ -98,21 +120,14 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 }
 
 /*
- * Length of the queue memory at @addr. arg of the field is the offset of its
- * u32 length in the udata, or 0 if the ABI has none: then everything up to
- * the end of the VMA; more than the HCA needs is harmless.
+ * Length of queue memory at @addr that the ABI does not tell: everything up
+ * to the end of the VMA; more than the HCA needs is harmless.
  */
-static u64 vhca_buf_length(const struct vhca_cmd *cmd,
-			   const struct vhca_field *f, u64 addr)
+static u64 vhca_vma_length(u64 addr)
 {
 	struct vm_area_struct *vma;
 	u64 len = 0;
 
-	if (f->arg) {
-		if (f->arg + sizeof(u32) <= cmd->req.in_len)
-			memcpy(&len, cmd->req.udata + f->arg, sizeof(u32));
-		return len;
-	}
 	mmap_read_lock(current->mm);
 	vma = vma_lookup(current->mm, addr);
 	if (vma)
@@ -121,29 +136,40 @@ static u64 vhca_buf_length(const struct vhca_cmd *cmd,
 	return len;
 }
 
-static struct vhca_mem *vhca_buf_get(struct vhca_dev *dev,
+/* NULL: this object has no such memory. */
+static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
 				     const struct vhca_cmd *cmd,
 				     const struct vhca_field *f)
 {
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	u64 addr, len;
+	int rc;
 
 	if (f->off + sizeof(u64) > cmd->req.in_len)
 		return ERR_PTR(-EINVAL);
 	memcpy(&addr, cmd->req.udata + f->off, sizeof(addr));
 	if (f->kind == VHCA_DBPAGE) {
-		addr &= PAGE_MASK;
-		len = PAGE_SIZE;
-	} else {
-		len = vhca_buf_length(cmd, f, addr);
+		if (!addr && f->arg & VHCA_MAY_BE_0)
+			return NULL;
+		return vhca_mem_get(dev, addr & PAGE_MASK, PAGE_SIZE,
+				    IB_ACCESS_LOCAL_WRITE);
 	}
+	rc = vhca_provider_buf_len(f, &cmd->req, uc->unit, &len);
+	if (rc)
+		return ERR_PTR(rc);
+	if (!len)
+		return NULL;
+	if (len == VHCA_BUF_UNTOLD)
+		len = vhca_vma_length(addr);
 	if (!len)
 		return ERR_PTR(-EFAULT);
 	return vhca_mem_get(dev, addr, len, IB_ACCESS_LOCAL_WRITE);
 }
 
-int vhca_bufs_get(struct vhca_dev *dev, const struct vhca_cmd *cmd,
+int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 		  struct vhca_bufs *bufs)
 {
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	const struct vhca_udata_op *row;
 	const struct vhca_field *f;
 	struct vhca_mem **slot, *mem;
@@ -160,12 +186,17 @@ int vhca_bufs_get(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 			slot = &bufs->db;
 		else
 			continue;
-		mem = *slot ? ERR_PTR(-EINVAL) : vhca_buf_get(dev, cmd, f);
+		mem = vhca_buf_get(uc, cmd, f);
+		if (!IS_ERR_OR_NULL(mem) && *slot) {
+			vhca_mem_put(mem);	/* a list too many */
+			mem = ERR_PTR(-EINVAL);
+		}
 		if (IS_ERR(mem)) {
 			vhca_bufs_put(NULL, bufs, false);
 			return PTR_ERR(mem);
 		}
-		*slot = mem;
+		if (mem)
+			*slot = mem;
 	}
 	return 0;
 }

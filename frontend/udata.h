@@ -34,7 +34,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
  * vhca_bufs_get() - grant the queue memory that a loaded request names
  * Return: 0 with every entry set or NULL; errors of vhca_mem_get().
  */
-int vhca_bufs_get(struct vhca_dev *dev, const struct vhca_cmd *cmd,
+int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 		  struct vhca_bufs *bufs);
 /* Release all; or, @unknown, keep them until the ucontext is gone. */
 void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,

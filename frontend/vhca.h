@@ -126,6 +126,7 @@ struct vhca_front;
 struct vhca_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
+	u32 unit;			/* VHCA_UNIT of the HCA, or 0 */
 	struct mutex lock;		/* orphans */
 	struct list_head maps;		/* struct vhca_map, private to map.c */
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */

@@ -22,9 +22,11 @@
 enum vhca_field_kind {
 	VHCA_END,
 	VHCA_BUF,	/* request u64: address of queue memory -> pages list,
-			 * the first one buf, the second sq_buf; arg: offset
-			 * of its u32 length in the udata, 0: none */
-	VHCA_DBPAGE,	/* request u64: address of a doorbell record */
+			 * the first one buf, the second sq_buf; length():
+			 * what the HCA's driver pins, or arg: offset of its
+			 * u32 length in the udata; neither: not told */
+	VHCA_DBPAGE,	/* request u64: address of a doorbell record; arg:
+			 * VHCA_MAY_BE_0 */
 	VHCA_REF,	/* equal to an earlier lkey/iova: verbatim */
 	VHCA_COOKIE,	/* opaque: verbatim */
 	VHCA_DEV,	/* device number for WQEs/doorbells: verbatim */
@@ -37,13 +39,32 @@ enum vhca_field_kind {
 			 * vhca_provider_outptr(); the appended octets start
 			 * where the guest's own room, cut to what
 			 * out_max leaves, ends. */
+	VHCA_ZERO,	/* request bits (arg) that are refused if set */
+	VHCA_UNIT,	/* response u32: octets of a queue element, a power
+			 * of two up to arg; kept with the ucontext for
+			 * length() */
 };
+
+#define VHCA_MAY_BE_0	1	/* address 0: the object has no such page */
+
+struct xenvhca_request;
+
+/*
+ * Octets of queue memory, computed as the HCA's driver does it, from the
+ * request's body and udata. All of them were chosen by a guest process.
+ * Return: 0, -EINVAL if it is more than VHCA_BUF_LIMIT.
+ */
+typedef int vhca_length_fn(const struct xenvhca_request *req, uint32_t unit,
+			   uint64_t *len);
+#define VHCA_BUF_LIMIT	0x7fffffffull	/* drivers compute it in an int */
+#define VHCA_BUF_UNTOLD	(~0ull)		/* nothing in the ABI tells it */
 
 struct vhca_field {
 	uint8_t kind;		/* enum vhca_field_kind */
 	uint8_t len;		/* octets of the field */
 	uint16_t off;		/* offset in the payload */
 	uint64_t arg;
+	vhca_length_fn *length;	/* of a BUF, or NULL */
 };
 
 #define VHCA_MAX_FIELDS 8
@@ -55,6 +76,30 @@ struct vhca_udata_op {
 	struct vhca_field rsp[VHCA_MAX_FIELDS];
 };
 
+/*
+ * What a process may mmap at an offset that no KEY handed out. Each is one
+ * page. Only doorbell pages can be given to a guest: memory of the driver
+ * domain's kernel and other registers are named to be refused.
+ */
+enum vhca_mmap_kind {
+	VHCA_MMAP_END,
+	VHCA_MMAP_MMIO,		/* doorbell page in a BAR of the HCA */
+	VHCA_MMAP_REGS,		/* anything else in a BAR */
+	VHCA_MMAP_RAM,		/* memory of the HCA's driver */
+};
+
+enum vhca_mmap_prot {
+	VHCA_PROT_NC = 1,	/* uncached */
+	VHCA_PROT_WC,		/* write-combining */
+};
+
+struct vhca_mmap {
+	uint8_t kind;		/* enum vhca_mmap_kind */
+	uint8_t prot;		/* enum vhca_mmap_prot, as the driver maps */
+	uint32_t pgoff;		/* offset / XENVHCA_PAGE_SIZE */
+	uint32_t index;		/* bits of pgoff that number pages */
+};
+
 struct vhca_provider {
 	const char *name;	/* rdma-core provider */
 	uint32_t driver_id;	/* enum rdma_driver_id */
@@ -62,8 +107,12 @@ struct vhca_provider {
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
 	uint8_t run;		/* 0: table not proven on hardware, refused */
 	const struct vhca_udata_op *ops;
+	const struct vhca_mmap *mmaps;	/* NULL: by KEY only */
 };
 
+extern const struct vhca_provider vhca_provider_mlx4;
+extern const struct vhca_provider vhca_provider_mlx5;
+extern const struct vhca_provider vhca_provider_mthca;
 extern const struct vhca_provider vhca_provider_rxe;
 
 /* NULL if unknown or ABI outside the range. */
@@ -79,5 +128,38 @@ uint32_t vhca_provider_outptr(const struct vhca_udata_op *row);
  * the guest's provider and for those on the wire. */
 int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 			uint32_t in_len, uint32_t out_len);
+/*
+ * Octets of the queue memory of a BUF field; 0: there is none, and its list
+ * must be empty; VHCA_BUF_UNTOLD. @unit: of the ucontext, 0 if none is known.
+ */
+int vhca_provider_buf_len(const struct vhca_field *f,
+			  const struct xenvhca_request *req, uint32_t unit,
+			  uint64_t *len);
+/* 0, or -EINVAL if @unit is nothing that a UNIT field may say. */
+int vhca_provider_unit(const struct vhca_field *f, uint32_t unit);
+/* Row of an mmap offset in octets, or NULL: never pass it on then. */
+const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,
+					   uint64_t offset);
+/*
+ * May a process map @length octets at @offset with cache attribute @prot?
+ * Return: 0; -EINVAL if the table has no such offset, length or attribute;
+ * -EOPNOTSUPP for what exists but is not a doorbell page.
+ */
+int vhca_provider_mmap_check(const struct vhca_provider *p, uint64_t offset,
+			     uint64_t length, uint8_t prot);
+
+/* ---- for the tables: numbers of a guest; -EINVAL over VHCA_BUF_LIMIT ---- */
+
+/* The power of two that is @v or the next above it; @v up to 2^32. */
+uint64_t vhca_len_pow2(uint64_t v);
+int vhca_len_mul(uint64_t count, uint64_t size, uint64_t *len);
+int vhca_len_shl(uint64_t count, uint32_t shift, uint64_t *len);
+/* @len += @more */
+int vhca_len_add(uint64_t more, uint64_t *len);
+/* SRQ of mlx4 and mlx5, from the request's body. */
+vhca_length_fn vhca_len_mlx_srq;
+/* Number of @size octets (1, 2, 4) at @off of the udata. */
+uint32_t vhca_len_num(const struct xenvhca_request *req, uint16_t off,
+		      uint8_t size);
 
 #endif

@@ -20,10 +20,14 @@ static const struct vhca_udata_op ops[] = {
 		.op = XENVHCA_OP_CREATE_CQ, .in_min = 24, .in_max = 24,
 		.out_min = 16, .out_max = 16,
 		.req = {
-			{ VHCA_BUF, 8, 0, 0 }, { VHCA_DBPAGE, 8, 8, 0 },
-			{ VHCA_MASK, 8, 16, 6 },
+			{ .kind = VHCA_BUF, .len = 8, .off = 0 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_MASK, .len = 8, .off = 16, .arg = 6 },
 		},
-		.rsp = { { VHCA_MASK, 4, 12, 0xff } },
+		.rsp = {
+			{ .kind = VHCA_MASK, .len = 4, .off = 12,
+			  .arg = 0xff },
+		},
 	},
 	{ .op = 0 },
 };
