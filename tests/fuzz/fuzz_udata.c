@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * udata by a provider's table. The table is a made-up HCA that has every kind
- * of field, so that also what Soft-RoCE does not need is reached; lengths,
- * data and page lists are input.
+ * udata by a provider's table: those of hardware HCAs, and a made-up one that
+ * has every kind of field. The table, lengths, data, attributes and page lists
+ * are input; so is the answer of the kernel.
  */
 #include "fuzz.h"
 
@@ -21,11 +21,14 @@ static const struct vhca_udata_op ops[] = {
 			{ .kind = VHCA_MASK, .len = 4, .off = 24,
 			  .arg = 0xff00ff00 },
 			{ .kind = VHCA_COOKIE, .len = 8, .off = 32 },
+			{ .kind = VHCA_ZERO, .len = 4, .off = 40,
+			  .arg = 0xff },
 		},
 		.rsp = {
 			{ .kind = VHCA_KEY, .len = 16, .off = 0 },
 			{ .kind = VHCA_MASK, .len = 8, .off = 16, .arg = 1 },
 			{ .kind = VHCA_KEY, .len = 16, .off = 32 },
+			{ .kind = VHCA_UNIT, .len = 4, .off = 48, .arg = 64 },
 		},
 	}, {
 		.op = XENVHCA_OP_MODIFY_SRQ, .in_min = 8, .in_max = 255,
@@ -44,14 +47,123 @@ static const struct vhca_provider made_up = {
 	.name = "made-up", .ops = ops, .run = 1,
 };
 
-static void list(struct input *in, struct xenvhca_pages *p)
+static const struct vhca_provider *const tables[] = {
+	&made_up, &vhca_provider_mlx4, &vhca_provider_mlx5,
+	&vhca_provider_mthca,
+};
+
+static uint64_t address(const uint8_t *data, const struct vhca_field *f)
+{
+	uint64_t va = 0;
+
+	memcpy(&va, data + f->off, f->len < sizeof(va) ? f->len : sizeof(va));
+	return va;
+}
+
+/* Mostly: hardly a list would be as long as a queue otherwise. */
+static void small_numbers(struct input *in, uint8_t *data, size_t size)
+{
+	uint8_t mask = in_u8(in);
+	size_t i;
+
+	for (i = 0; mask & 3 && i < size; i++)
+		data[i] &= i % 4 ? 0 : mask;
+}
+
+/* Pages of the first queue of a request, for a guest that is honest. */
+static uint32_t pages(const struct be_cmd *c)
+{
+	const struct vhca_udata_op *row = vhca_provider_op(c->dev->prov,
+							   (uint8_t)c->req->op);
+	const struct vhca_field *f = &row->req[0];
+	uint64_t va = address(c->req->udata, f) % XENVHCA_PAGE_SIZE, len;
+
+	if (f->kind != VHCA_BUF ||
+	    vhca_provider_buf_len(f, c->req, c->uc->unit, &len) ||
+	    !len || len == VHCA_BUF_UNTOLD)
+		return 0;
+	return (uint32_t)((va + len + XENVHCA_PAGE_SIZE - 1) /
+			  XENVHCA_PAGE_SIZE);
+}
+
+static void list(struct input *in, uint32_t honest, struct xenvhca_pages *p)
 {
 	uint32_t i;
 
 	memset(p, 0, sizeof(*p));
 	p->nr_pages = in_u8(in) % 10;
+	if (p->nr_pages < 7)
+		p->nr_pages = honest;
 	for (i = 0; i < p->nr_pages && i < XENVHCA_MAX_GREFS_INLINE; i++)
 		p->gref[i] = LOOP_REF(in_u8(in) % (WIRE_PAGES + 1));
+}
+
+/* Does [va, va + len) lie in what is mapped for the object? */
+static bool is_mapped(const struct be_gmap *g, uint64_t va, uint64_t len)
+{
+	uint64_t first = (uintptr_t)g->addr;
+
+	return g->addr && va >= first &&
+	       va - first + len <= (uint64_t)g->nr_pages * XENVHCA_PAGE_SIZE;
+}
+
+/*
+ * Every address that the kernel would use is 0 or leads to mapped pages, all
+ * the way that the HCA's driver would pin.
+ */
+static void addresses_are_ours(const struct be_udata *u, const struct be_cmd *c,
+			       const struct be_bufs *bufs)
+{
+	const struct vhca_field *f;
+	uint64_t va, len;
+	unsigned int i;
+
+	for (i = 0; u->row && i < VHCA_MAX_FIELDS; i++) {
+		f = &u->row->req[i];
+		if (f->off + f->len > c->req->in_len)
+			continue;
+		va = address(u->in, f);
+		if (f->kind == VHCA_ZERO)
+			PROMISE(!(va & f->arg));
+		if (f->kind == VHCA_DBPAGE)
+			PROMISE(!va || bufs->db);
+		if (f->kind != VHCA_BUF || !va)
+			continue;
+		PROMISE(!vhca_provider_buf_len(f, c->req, c->uc->unit, &len));
+		PROMISE(len == VHCA_BUF_UNTOLD || len <= VHCA_BUF_LIMIT);
+		if (len == VHCA_BUF_UNTOLD)
+			len = 1;
+		PROMISE(is_mapped(&bufs->buf[0], va, len) ||
+			is_mapped(&bufs->buf[1], va, len));
+	}
+}
+
+/* An offset that passes is one page, and in the row that it was found in. */
+static void offset(const struct vhca_provider *p, struct input *in)
+{
+	uint64_t off = (uint64_t)in_u16(in) << 12 | (uint64_t)in_u8(in) << 28;
+	uint64_t len = in_u8(in) % 4 * 4096u;
+	uint8_t prot = in_u8(in) % 4;
+	const struct vhca_mmap *m = vhca_provider_mmap(p, off);
+
+	if (vhca_provider_mmap_check(p, off, len, prot))
+		return;
+	PROMISE(m && m->kind == VHCA_MMAP_MMIO && m->prot == prot);
+	PROMISE(len == XENVHCA_PAGE_SIZE);
+}
+
+/* Do requests of this kind carry lists at all? */
+static bool has_lists(const struct be_cmd *c)
+{
+	const struct vhca_udata_op *row = vhca_provider_op(c->dev->prov,
+							   (uint8_t)c->req->op);
+	unsigned int i;
+
+	for (i = 0; i < VHCA_MAX_FIELDS; i++)
+		if (row->req[i].kind == VHCA_BUF ||
+		    row->req[i].kind == VHCA_DBPAGE)
+			return true;
+	return false;
 }
 
 static void run(struct fuzz *f, struct input *in, const struct be_cmd *c)
@@ -63,21 +175,27 @@ static void run(struct fuzz *f, struct input *in, const struct be_cmd *c)
 	struct be_udata u;
 	int err;
 
-	list(in, &list1);
-	list(in, &list2);
-	list(in, &db);
-	err = be_udata_begin(&u, c, &lists, &bufs);
+	list(in, pages(c), &list1);
+	list(in, 0, &list2);
+	list(in, in_u8(in) % 8 != 0, &db);
+	if (has_lists(c))
+		err = be_udata_begin(&u, c, &lists, &bufs);
+	else
+		err = be_udata_begin(&u, c, NULL, NULL);
 	if (err) {
 		PROMISE(loop_mapped(f->loop) == mapped);
 		return;
 	}
 	PROMISE(u.uv.in_len == c->req->in_len);
 	PROMISE(u.uv.out_len + u.extra == c->req->out_len);
+	addresses_are_ours(&u, c, &bufs);
 	/* what the kernel would do */
 	in_bytes(in, u.out, u.uv.out_len);
+	small_numbers(in, u.out, u.uv.out_len);
 	in_bytes(in, u.ptr_out, OUT_OCTETS);
 	if (!be_udata_end(&u, c, in_u8(in)))
 		PROMISE(c->rsp->out_len <= c->req->out_len);
+	PROMISE(c->uc->unit <= 64 && !(c->uc->unit & (c->uc->unit - 1)));
 	be_bufs_release(&f->dev, c->uc, &bufs);
 	PROMISE(loop_mapped(f->loop) == mapped);
 }
@@ -87,16 +205,33 @@ static void command(struct fuzz *f, struct input *in)
 	struct xenvhca_response rsp;
 	struct xenvhca_request req;
 	struct be_cmd c = { .dev = &f->dev, .req = &req, .rsp = &rsp };
+	const struct vhca_udata_op *row;
+	unsigned int n;
 
 	memset(&req, 0, sizeof(req));
 	memset(&rsp, 0, sizeof(rsp));
-	req.op = in_u8(in) % 2 ? XENVHCA_OP_CREATE_QP : XENVHCA_OP_MODIFY_SRQ;
-	req.in_len = in_u16(in) % (XENVHCA_UDATA_SIZE + 1);
-	req.out_len = in_u16(in) % (XENVHCA_UDATA_SIZE + 1);
+	f->dev.prov = tables[in_u8(in) % (sizeof(tables) / sizeof(tables[0]))];
+	offset(f->dev.prov, in);
+	n = in_u8(in);
+	for (row = f->dev.prov->ops; n-- && row[1].op; row++)
+		;
+	req.op = row->op;
+	/* inside the row's lengths, but for some that must be refused */
+	req.in_len = row->in_max;
+	req.out_len = row->out_max;
+	if (in_u8(in) % 4 == 0) {
+		req.in_len = row->in_min + in_u8(in) %
+			     (row->in_max - row->in_min + 2u);
+		req.out_len = row->out_min + in_u8(in) %
+			      (row->out_max - row->out_min + 2u);
+	}
 	if (vhca_provider_check(f->dev.prov, (uint8_t)req.op, req.in_len,
 				req.out_len))
 		return;
 	in_bytes(in, req.udata, req.in_len);
+	in_bytes(in, req.u.raw, 64);
+	small_numbers(in, req.udata, sizeof(req.udata));
+	small_numbers(in, req.u.raw, 64);
 	c.uc = (struct be_uc *)be_handle_get(f->dev.handles, f->c.uc,
 					     BE_UCONTEXT, NULL);
 	run(f, in, &c);
@@ -109,7 +244,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int i;
 
 	fuzz_open(&f, false);
-	f.dev.prov = &made_up;
 	for (i = 0; i < 16 && in.left; i++)
 		command(&f, &in);
 	fuzz_close(&f);

@@ -68,22 +68,68 @@ static void rxe_agrees_with_its_header(void **state)
 	assert_int_equal(vhca_provider_outptr(r), sizeof(struct mminfo));
 }
 
+static const struct vhca_provider *const all[] = {
+	&vhca_provider_rxe, &vhca_provider_mlx4, &vhca_provider_mlx5,
+	&vhca_provider_mthca,
+};
+
+/*
+ * What the backend writes to must be there whole, whatever length the guest
+ * chose: half an address, or half a mask, would pass as the guest wrote it.
+ */
+static bool is_rewritten(uint8_t kind)
+{
+	return kind == VHCA_BUF || kind == VHCA_DBPAGE || kind == VHCA_MASK ||
+	       kind == VHCA_ZERO || kind == VHCA_UNIT || kind == VHCA_OUTPTR;
+}
+
+static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
+{
+	assert_true(f->off + f->len <= max);
+	if (is_rewritten(f->kind)) {
+		assert_true(f->len && f->len <= 8);
+		assert_true(f->off + f->len <= min);
+	}
+	if (f->kind == VHCA_KEY)
+		assert_true(f->len >= 12);
+	if (f->kind == VHCA_UNIT)
+		assert_int_equal(f->len, 4);
+	if (f->kind == VHCA_BUF || f->kind == VHCA_DBPAGE)
+		assert_int_equal(f->len, 8);
+	/* a table for a real HCA must tell how much its driver pins */
+	assert_int_equal(f->kind == VHCA_BUF, !!f->length);
+}
+
 /* No field may reach over the payload, or the code that reads it would. */
 static void fields_lie_inside(void **state)
 {
 	const struct vhca_udata_op *r;
-	unsigned int i;
+	unsigned int i, p;
 
 	(void)state;
-	for (r = vhca_provider_rxe.ops; r->op; r++) {
-		for (i = 0; i < VHCA_MAX_FIELDS; i++) {
-			assert_true(r->req[i].off + r->req[i].len <=
-				    r->in_max);
-			assert_true(r->rsp[i].off + r->rsp[i].len <=
-				    r->out_max);
-			if (r->rsp[i].kind == VHCA_KEY)
-				assert_true(r->rsp[i].len >= 12);
+	for (p = 0; p < sizeof(all) / sizeof(all[0]); p++) {
+		for (r = all[p]->ops; r->op; r++) {
+			assert_ptr_equal(vhca_provider_op(all[p], r->op), r);
+			for (i = 0; i < VHCA_MAX_FIELDS; i++) {
+				field_is_good(&r->req[i], r->in_min,
+					      r->in_max);
+				field_is_good(&r->rsp[i], r->out_min,
+					      r->out_max);
+			}
 		}
+	}
+}
+
+/* Only what was run on an HCA, or on what is one, may be used. */
+static void runs_only_what_was_run(void **state)
+{
+	unsigned int p;
+
+	(void)state;
+	for (p = 0; p < sizeof(all) / sizeof(all[0]); p++) {
+		assert_ptr_equal(vhca_provider_find(all[p]->driver_id,
+						    all[p]->abi_min), all[p]);
+		assert_int_equal(all[p]->run, all[p] == &vhca_provider_rxe);
 	}
 }
 
@@ -108,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rxe_agrees_with_its_header),
 		cmocka_unit_test(fields_lie_inside),
+		cmocka_unit_test(runs_only_what_was_run),
 		cmocka_unit_test(finds_only_known_drivers),
 	};
 
