@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * A xenstore in memory with what libxenstore offers of it: nodes, watches,
+ * transactions that never conflict. One thread, no permissions.
+ */
+#ifndef FAKE_XS_H
+#define FAKE_XS_H
+
+/* Forget nodes, watches and events. */
+void fake_xs_reset(void);
+/* Write as another domain would: watches fire. */
+void fake_xs_set(const char *path, const char *value);
+void fake_xs_rm(const char *path);
+/* Value of a node, NULL if absent; valid until the next change. */
+const char *fake_xs_get(const char *path);
+
+#endif

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The doorbell agent over a xenstore in memory: what a backend gets for its
+ * requests, and that pages go back when a guest, a device or the ownership of
+ * the HCA ends, also across a restart of the agent.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <xen/io/vhcaif.h>
+#include "fake_xs.h"
+#include "tools/doorbelld/agent.h"
+
+#define BE	"/local/domain/1/backend/vhca/5/0"
+#define DB	BE "/doorbell"
+#define FE	"/local/domain/5/device/vhca/0"
+#define LIBXL	"/libxl/5/device/vhca/0"
+#define PCI	"/local/domain/0/backend/pci/1/0"
+#define BDF	"0000:00:05.0"
+#define NONE	"0x0 0x0 0x0\n"
+
+static char root[] = "doorbell-agent-XXXXXX";
+static struct dba_agent a;
+static int mapped, calls;		/* frames of guest 5; hypercalls */
+static bool dead, pv;
+static uint8_t uuid;
+
+static int fake_iomem(void *ctx, unsigned int domid, uint64_t mfn, uint64_t nr,
+		      bool allow)
+{
+	(void)ctx;
+	(void)mfn;
+	assert_true(domid == 5 && nr == 1);
+	calls++;
+	mapped += pv ? allow ? 1 : -1 : 0;
+	return 0;
+}
+
+static int fake_mapping(void *ctx, unsigned int domid, uint64_t gfn,
+			uint64_t mfn, uint64_t nr, bool add)
+{
+	(void)ctx;
+	(void)mfn;
+	assert_true(domid == 5 && nr == 1 && gfn >= 0x100000 && !pv);
+	calls++;
+	mapped += add ? 1 : -1;
+	return 0;
+}
+
+static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
+{
+	(void)ctx;
+	*dom = (struct dba_domain){ .alive = !dead && domid == 5,
+				    .translated = !pv, .uuid = { uuid } };
+	return 0;
+}
+
+static const struct dba_ops ops = {
+	.iomem = fake_iomem, .mapping = fake_mapping,
+};
+
+static void put(const char *name, const void *data, size_t len)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/" BDF "/%s", root, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static const char *const files[] = { "vendor", "device", "resource", "config" };
+
+static int make_sysfs(void **state)
+{
+	static const char bars[] = "0xe0000000 0xe1ffffff 0x200\n" NONE NONE
+				   NONE NONE NONE;
+	uint8_t cfg[256] = { 0 };
+	char path[128];
+
+	(void)state;
+	if (!mkdtemp(root))
+		return -1;
+	snprintf(path, sizeof(path), "%s/" BDF, root);
+	if (mkdir(path, 0700))
+		return -1;
+	put("vendor", "0x15b3\n", 7);
+	put("device", "0x1013\n", 7);
+	put("resource", bars, sizeof(bars) - 1);
+	put("config", cfg, sizeof(cfg));
+	return 0;
+}
+
+static int remove_sysfs(void **state)
+{
+	char path[128];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/" BDF "/%s", root, files[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/" BDF, root);
+	return rmdir(path) || rmdir(root);
+}
+
+static void turn(void)
+{
+	assert_int_equal(dba_agent_events(&a), 0);
+	dba_agent_work(&a);
+	assert_int_equal(dba_agent_events(&a), 0);
+	dba_agent_work(&a);
+}
+
+/* Guest 5, PVH, has a vhca of backend 1, which the HCA is passed through to. */
+static int setup(void **state)
+{
+	(void)state;
+	fake_xs_reset();
+	fake_xs_set(LIBXL "/backend", BE);
+	fake_xs_set(LIBXL "/pci", BDF);
+	fake_xs_set(PCI "/dev-0", BDF);
+	fake_xs_set(FE "/doorbell-window", "0x100000 0x400");
+	a = (struct dba_agent){ .sysfs = root, .rate = 100000,
+				.domain = fake_domain,
+				.table = { .ops = &ops } };
+	dead = pv = false;
+	uuid = 1;
+	mapped = calls = 0;
+	dba_log_level = LOG_EMERG;
+	assert_int_equal(dba_agent_start(&a), 0);
+	turn();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	dba_agent_stop(&a);
+	dba_map_free(&a.table);
+	return 0;
+}
+
+static void request(unsigned int slot, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), DB "/%u/answer", slot);
+	fake_xs_rm(path);
+	snprintf(path, sizeof(path), DB "/%u/request", slot);
+	fake_xs_set(path, text);
+}
+
+static const char *answer(unsigned int slot)
+{
+	char path[128];
+	const char *s;
+
+	snprintf(path, sizeof(path), DB "/%u/answer", slot);
+	s = fake_xs_get(path);
+	return s ? s : "";
+}
+
+static const char *ask(unsigned int slot, const char *text)
+{
+	request(slot, text);
+	turn();
+	return answer(slot);
+}
+
+static void map_and_unmap_are_answered(void **state)
+{
+	(void)state;
+	assert_string_equal(ask(3, "map 0xe0100 0x100000 0x1"), "mapped");
+	assert_int_equal(mapped, 1);
+	assert_string_equal(ask(3, "unmap"), "unmapped");
+	assert_int_equal(mapped, 0);
+	assert_string_equal(ask(3, "unmap"), "refused slot has no mapping");
+	assert_string_equal(ask(1023, "map 0xe0100 0x100000 0x1"), "mapped");
+	assert_string_equal(ask(1024, "map 0xe0101 0x100001 0x1"), "");
+	assert_string_equal(ask(4, "hello"), "refused request not understood");
+	assert_string_equal(ask(4, "map 0x1000 0x100001 0x1"),
+			    "refused not in a BAR of the HCA");
+	assert_string_equal(ask(4, "map 0xe0100 0x100001 0x1"),
+			    "refused mapped into this guest already");
+	assert_int_equal(mapped, 1);
+}
+
+static void an_answered_request_is_done(void **state)
+{
+	int before;
+
+	(void)state;
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	before = calls;
+	fake_xs_set(DB "/0/request", "unmap");	/* answer still there */
+	turn();
+	assert_int_equal(calls, before);
+	/* the answer got lost: said again, not done again */
+	request(0, "map 0xe0100 0x100000 0x1");
+	turn();
+	assert_string_equal(answer(0), "mapped");
+	assert_int_equal(calls, before);
+	assert_string_equal(ask(0, "map 0xe0101 0x100000 0x1"),
+			    "refused slot is in use, unmap first");
+}
+
+static void the_toolstack_has_the_say(void **state)
+{
+	(void)state;
+	/* a domain asks that has no such device */
+	fake_xs_set("/local/domain/2/backend/vhca/5/0/doorbell/0/request",
+		    "map 0xe0100 0x100000 0x1");
+	turn();
+	assert_null(fake_xs_get("/local/domain/2/backend/vhca/5/0/doorbell/0/answer"));
+	fake_xs_rm(PCI);	/* now dom0's own */
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused the HCA is not assigned to this backend domain");
+	fake_xs_set("/local/domain/0/backend/pci/2/0/dev-3", BDF);
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused the HCA is not assigned to this backend domain");
+	fake_xs_set(PCI "/dev-0", BDF);		/* two have it: unclear */
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused the HCA is not assigned to this backend domain");
+	fake_xs_rm(LIBXL "/pci");
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused the toolstack named no PCI device for this vhca");
+	fake_xs_set(LIBXL "/pci", "../../../../etc/x");
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused the toolstack named no PCI device for this vhca");
+	assert_int_equal(calls, 0);
+}
+
+static void the_guest_has_the_say_about_its_memory(void **state)
+{
+	(void)state;
+	assert_string_equal(ask(0, "map 0xe0100 0x1000 0x1"),
+			    "refused guest frame outside of the guest's window");
+	fake_xs_rm(FE "/doorbell-window");
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused the guest published no window for doorbells");
+	pv = true;
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused a PV guest has no guest frame (gfn must be 0x0)");
+	assert_string_equal(ask(0, "map 0xe0100 0x0 0x1"), "mapped");
+	assert_int_equal(mapped, 1);
+}
+
+static void pages_go_back(void **state)
+{
+	(void)state;
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	fake_xs_rm(DB "/0");
+	turn();
+	assert_int_equal(mapped, 0);
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	fake_xs_rm(BE);
+	turn();
+	assert_int_equal(mapped, 0);
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	fake_xs_rm(PCI);		/* the HCA is taken from the backend */
+	turn();
+	assert_int_equal(mapped, 0);
+	fake_xs_set(PCI "/dev-0", BDF);
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	fake_xs_rm(LIBXL);		/* detach */
+	turn();
+	assert_int_equal(mapped, 0);
+	assert_int_equal(a.table.n, 0);
+	assert_null(a.devs);
+}
+
+static void a_dead_guest_is_forgotten(void **state)
+{
+	int before;
+
+	(void)state;
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	before = calls;
+	dead = true;
+	fake_xs_set("@releaseDomain", "");
+	turn();
+	assert_int_equal(a.table.n, 0);
+	assert_int_equal(calls, before);	/* Xen did it */
+	assert_string_equal(ask(1, "map 0xe0100 0x100000 0x1"),
+			    "refused the guest is gone");
+	dead = false;
+	assert_string_equal(ask(1, "map 0xe0100 0x100000 0x1"), "mapped");
+	uuid = 2;				/* the number is used again */
+	fake_xs_set("@releaseDomain", "");
+	turn();
+	assert_int_equal(a.table.n, 0);
+}
+
+static void a_restarted_agent_goes_on(void **state)
+{
+	int before;
+
+	(void)state;
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	before = calls;
+	dba_agent_stop(&a);
+	a.devs = NULL;
+	/* meanwhile: one request more, and the answer of the first is lost */
+	request(0, "map 0xe0100 0x100000 0x1");
+	request(1, "map 0xe0101 0x100001 0x1");
+	assert_int_equal(dba_agent_start(&a), 0);
+	turn();
+	assert_string_equal(answer(0), "mapped");
+	assert_string_equal(answer(1), "mapped");
+	assert_int_equal(calls, before + 2);
+	assert_int_equal(mapped, 2);
+	/* a mapping whose device went while no agent ran */
+	dba_agent_stop(&a);
+	fake_xs_rm(LIBXL);
+	assert_int_equal(dba_agent_start(&a), 0);
+	turn();
+	assert_int_equal(mapped, 0);
+}
+
+static void a_flood_waits(void **state)
+{
+	unsigned int slot, answered = 0;
+
+	(void)state;
+	a.rate = 1;
+	for (slot = 0; slot < 2 * DBA_BURST; slot++)
+		request(slot, "unmap");
+	turn();
+	for (slot = 0; slot < 2 * DBA_BURST; slot++)
+		answered += answer(slot)[0] != '\0';
+	assert_true(answered > DBA_BURST / 2 && answered <= DBA_BURST);
+	assert_true(a.wake_ns > dba_now_ns());
+}
+
+static void a_dry_run_answers_nothing(void **state)
+{
+	(void)state;
+	a.dry_run = true;
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "");
+	assert_string_equal(ask(1, "map 0x1 0x100000 0x1"), "");
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(map_and_unmap_are_answered),
+		TEST(an_answered_request_is_done),
+		TEST(the_toolstack_has_the_say),
+		TEST(the_guest_has_the_say_about_its_memory),
+		TEST(pages_go_back),
+		TEST(a_dead_guest_is_forgotten),
+		TEST(a_restarted_agent_goes_on),
+		TEST(a_flood_waits),
+		TEST(a_dry_run_answers_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, make_sysfs, remove_sysfs);
+}
