@@ -38,7 +38,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-kernels
-.PHONY: check-xen bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: check-xen check-cable bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: uninstall dist distcheck clean distclean
 
 help:
@@ -117,9 +117,14 @@ check-kernels: deps
 check-xen: deps build
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)
 
+check-cable: deps build
+	$(Q)tests/hca/build-qemu.sh >/dev/null
+	$(Q)tests/hca/two-machines.sh --build $(B)
+
 check: deps
 	$(Q)$(MAKE) check-unit
 	$(Q)$(MAKE) check-kernels
+	$(Q)$(MAKE) check-cable
 	$(Q)$(MAKE) check-xen
 
 demo: deps build
