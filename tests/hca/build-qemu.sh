@@ -9,8 +9,8 @@
 #
 # Usage: build-qemu.sh [--path]   --path: only print where it would be
 # Environment: VHCA_QEMU_SRC (folder with QEMU 7.2's sources, instead of
-# Debian's), VHCA_MIRROR (Debian mirror), VHCA_QEMU_ASAN=1 (with AddressSanitizer
-# and UBSan, in a cache of its own), JOBS.
+# Debian's), VHCA_MIRROR (Debian mirror), VHCA_QEMU_ASAN=1 (with AddressSanitizer,
+# in a cache of its own), JOBS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/kver.sh
