@@ -59,7 +59,8 @@ struct Connectx4 {
 	Cx4Wire *wire;
 	struct cx_dev *cx;
 	uint64_t irqs;		/* vectors to be sent when the model returns */
-	bool reset_due, timer_due;
+	bool reset_due, timer_due, link_due;
+	bool link_up;
 	GByteArray *tx;		/* of the cable; sent up to tx_done */
 	size_t tx_done;
 	guint tx_watch;
@@ -279,10 +280,15 @@ static void cx4_chr_event(void *opaque, QEMUChrEvent event)
 	s->tx_refused = false;
 	s->tx_done = 0;
 	g_byte_array_set_size(s->tx, 0);
-	if (cx4_enter(s)) {
-		cx_link_state(s->cx, event == CHR_EVENT_OPENED);
-		cx4_leave(s);
+	s->link_up = event == CHR_EVENT_OPENED;
+	/* A write of the model's may be what finds the other end gone. */
+	if (!cx4_enter(s)) {
+		s->link_due = true;
+		qemu_bh_schedule(s->bh);
+		return;
 	}
+	cx_link_state(s->cx, s->link_up);
+	cx4_leave(s);
 }
 
 static const struct cx_host cx4_host = {
@@ -355,6 +361,10 @@ static void cx4_bh(void *opaque)
 	if (s->timer_due) {
 		s->timer_due = false;
 		cx_timer(s->cx);
+	}
+	if (s->link_due) {
+		s->link_due = false;
+		cx_link_state(s->cx, s->link_up);
 	}
 	if (cx_hub_run(s->wire->hub, CX4_SLICE))
 		qemu_bh_schedule(s->bh);
