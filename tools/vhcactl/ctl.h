@@ -10,6 +10,7 @@
 #ifndef CTL_H
 #define CTL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <json-c/json.h>
 #include "keys.h"
@@ -31,6 +32,7 @@ struct ctl {
 	bool json, force;
 	int wait;		/* seconds; -1: the command's default */
 	const char *run_dir;	/* where xen-vhcad leaves its statistics */
+	const char *root;	/* before /sys and /proc; "" but in tests */
 	int argc;		/* arguments behind the command's name */
 	char **argv;
 };
@@ -42,7 +44,7 @@ struct ctl_dev {
 	char libxl[XN_PATH_MAX]; /* /libxl/DOMID/device/vhca/DEVID */
 };
 
-/* ---- vhcactl.c ---- */
+/* ---- out.c ---- */
 /* One line on stderr. Returns rc, to be the exit code. */
 int ctl_error(enum ctl_exit rc, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -89,6 +91,27 @@ int ctl_dev_wait(struct ctl *c, const struct ctl_dev *d, int seconds,
 		 int (*done)(struct ctl *c, const struct ctl_dev *d));
 enum xenbus_state ctl_fe_state(struct ctl *c, const struct ctl_dev *d);
 enum xenbus_state ctl_be_state(struct ctl *c, const struct ctl_dev *d);
+
+/* ---- pci.c ---- */
+/* Last part of what the symbolic link path points at; 0 or -errno. */
+int ctl_link_name(const char *path, char *name, size_t size);
+/**
+ * ctl_pci_of_hca() - PCI address of an HCA of this domain
+ * @root: before /sys
+ * @hca: name in /sys/class/infiniband
+ *
+ * -ENODEV: no such HCA here, -ENOENT: it is no PCI device (Soft-RoCE).
+ */
+int ctl_pci_of_hca(const char *root, const char *hca, char bdf[CTL_BDF]);
+/**
+ * ctl_pci_resolve() - settle conf->pci before a device is made
+ *
+ * A given address is checked against this domain's sysfs. Otherwise that of
+ * an HCA of this very domain is filled in; of another backend domain's there
+ * is none. An exit code, with a message.
+ */
+int ctl_pci_resolve(struct ctl *c, unsigned int backend,
+		    struct ctl_conf *conf);
 
 /* ---- cfg.c ---- */
 #define CTL_CFG_MAX 16		/* devices in one configuration file */

@@ -93,6 +93,9 @@ int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
 	if (!xn_domain_alive(c->xs, domid) || !xn_domain_alive(c->xs, backend))
 		return ctl_error(CTL_NOT_FOUND, "domain %u is not running",
 				 xn_domain_alive(c->xs, domid) ? backend : domid);
+	rc = ctl_pci_resolve(c, backend, &conf);
+	if (rc)
+		return rc;
 	rc = ctl_dev_create(c, domid, backend, &conf, d);
 	if (rc)
 		return ctl_error(CTL_FAILED,

@@ -71,6 +71,7 @@ static struct json_object *collect(struct ctl *c, const struct ctl_dev *d)
 	json_object_object_add(o, "backend_domid",
 			       json_object_new_int(d->backend));
 	add_text(c, o, "hca", d->be, XENVHCA_NODE_HCA);
+	add_text(c, o, XENVHCA_NODE_PCI, d->libxl, XENVHCA_NODE_PCI);
 	json_object_object_add(o, "backend", end(c, d->be, be_nodes));
 	json_object_object_add(o, "frontend", end(c, d->fe, fe_nodes));
 	json_object_object_add(o, "limits", limits(c, d));

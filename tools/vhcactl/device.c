@@ -258,12 +258,18 @@ static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 		rc = xn_rm(xs, t, d->fe, NULL);
 	if (!rc)
 		rc = xn_rm(xs, t, d->be, NULL);
+	if (!rc)	/* a leftover there would grant an HCA's pages */
+		rc = xn_rm(xs, t, d->libxl, NULL);
 	if (!rc)
 		rc = xn_write_str(xs, t, d->libxl, "frontend", d->fe);
 	if (!rc)
 		rc = xn_write_str(xs, t, d->libxl, NODE_BACKEND, d->be);
 	if (!rc)
 		rc = write_backend_nodes(xs, t, d->libxl, cr);
+	/* The doorbell agent's, and of no use to the backend: not in d->be. */
+	if (!rc && cr->conf->pci[0])
+		rc = xn_write_str(xs, t, d->libxl, XENVHCA_NODE_PCI,
+				  cr->conf->pci);
 	if (!rc)
 		rc = write_frontend_nodes(xs, t, d);
 	if (!rc)

@@ -16,6 +16,7 @@
 
 #define KEY_HCA		XENVHCA_NODE_HCA
 #define KEY_BACKEND	"backend"
+#define KEY_PCI		XENVHCA_NODE_PCI
 #define ITEM_MAX	128
 #define NUMBER(NAME, lo, hi) [CTL_##NAME] = { \
 	.name = XENVHCA_NODE_##NAME, .min = (lo), .max = (hi), \
@@ -45,7 +46,7 @@ static int unknown_key(const char *key, char *err)
 	int i;
 
 	snprintf(err, CTL_ERR_MAX, "unknown key \"%s\"; keys are " KEY_HCA
-		 ", " KEY_BACKEND, key);
+		 ", " KEY_BACKEND ", " KEY_PCI, key);
 	for (i = 0; i < CTL_KEYS; i++) {
 		len = strlen(err);
 		snprintf(err + len, CTL_ERR_MAX - len, ", %s",
@@ -78,6 +79,18 @@ static int parse_name(const char *key, const char *val, char *dst, size_t size,
 	}
 	memcpy(dst, val, len + 1);
 	return 0;
+}
+
+static int parse_pci(const char *val, struct ctl_conf *conf, char *err)
+{
+	if (conf->pci[0])
+		return twice(KEY_PCI, err);
+	if (!ctl_bdf_parse(val, conf->pci))
+		return 0;
+	snprintf(err, CTL_ERR_MAX,
+		 KEY_PCI "=%s: a PCI address is needed, DDDD:BB:SS.F in hexadecimal as in 0000:00:05.0 (lspci -D)",
+		 val);
+	return -EINVAL;
 }
 
 static int parse_number(enum ctl_key_id id, const char *val,
@@ -118,6 +131,8 @@ static int parse_item(char *item, struct ctl_conf *conf, char *err)
 	if (!strcmp(item, KEY_BACKEND))
 		return parse_name(item, val, conf->backend,
 				  sizeof(conf->backend), err);
+	if (!strcmp(item, KEY_PCI))
+		return parse_pci(val, conf, err);
 	for (i = 0; i < CTL_KEYS; i++)
 		if (!strcmp(item, ctl_keys[i].name))
 			return parse_number((enum ctl_key_id)i, val, conf, err);

@@ -17,6 +17,7 @@
 
 #define CTL_NAME_MAX	64	/* domain name or id, with the NUL */
 #define CTL_ERR_MAX	640	/* error text, with the NUL */
+#define CTL_BDF		13	/* "0000:00:05.0" with the NUL */
 
 enum ctl_key_id {
 	CTL_PORT, CTL_MAX_UCONTEXT, CTL_MAX_PD, CTL_MAX_CQ, CTL_MAX_QP,
@@ -35,6 +36,7 @@ extern const struct ctl_key ctl_keys[CTL_KEYS];
 struct ctl_conf {
 	char hca[XENVHCA_NAME_LEN];
 	char backend[CTL_NAME_MAX];	/* empty: domain 0 */
+	char pci[CTL_BDF];		/* of the HCA; empty: not given */
 	bool set[CTL_KEYS];
 	uint32_t val[CTL_KEYS];		/* the default where not set */
 };
@@ -48,5 +50,13 @@ struct ctl_conf {
  * 0 or -EINVAL.
  */
 int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err);
+
+/**
+ * ctl_bdf_parse() - "0000:00:05.0", or without the domain "00:05.0"
+ * @bdf: the long form in small letters
+ *
+ * 0 or -EINVAL.
+ */
+int ctl_bdf_parse(const char *s, char bdf[CTL_BDF]);
 
 #endif

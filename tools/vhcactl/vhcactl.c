@@ -3,11 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * vhcactl: the operator's command for paravirtual RDMA devices. Here are the
- * table of commands, the options and the messages. Runs as root in the
+ * table of commands and the options. Runs as root in the
  * control domain; list, show and stats also in a backend domain.
  */
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,51 +46,6 @@ static const struct option long_options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 }
 };
-
-int ctl_error(enum ctl_exit rc, const char *fmt, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fputs("vhcactl: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return rc;
-}
-
-void ctl_print_json(struct json_object *obj)
-{
-	puts(json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_SPACED |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(obj);
-}
-
-/* prefix: "" or "name.name." */
-static void print_object(struct json_object *obj, const char *prefix)
-{
-	char name[XN_PATH_MAX];
-
-	json_object_object_foreach(obj, key, val) {
-		if (snprintf(name, sizeof(name), "%s%s.", prefix, key) >=
-		    (int)sizeof(name))
-			continue;
-		if (json_object_is_type(val, json_type_object)) {
-			print_object(val, name);
-			continue;
-		}
-		name[strlen(name) - 1] = '\0';
-		printf("%-28s %s\n", name, json_object_get_string(val));
-	}
-}
-
-void ctl_print_flat(struct json_object *obj)
-{
-	print_object(obj, "");
-	json_object_put(obj);
-}
 
 static int usage(FILE *out)
 {
@@ -177,7 +131,7 @@ static int parse_args(struct ctl *c, const struct command *cmd, int argc,
 
 int main(int argc, char **argv)
 {
-	struct ctl c = { .wait = -1, .run_dir = RUN_DIR };
+	struct ctl c = { .wait = -1, .run_dir = RUN_DIR, .root = "" };
 	const struct command *cmd;
 	int rc;
 

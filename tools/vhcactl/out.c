@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What vhcactl prints: messages on stderr, answers on stdout as JSON or as
+ * lines "name.name value".
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "ctl.h"
+
+int ctl_error(enum ctl_exit rc, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("vhcactl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return rc;
+}
+
+void ctl_print_json(struct json_object *obj)
+{
+	puts(json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PRETTY |
+					    JSON_C_TO_STRING_SPACED |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(obj);
+}
+
+/* prefix: "" or "name.name." */
+static void print_object(struct json_object *obj, const char *prefix)
+{
+	char name[XN_PATH_MAX];
+
+	json_object_object_foreach(obj, key, val) {
+		if (snprintf(name, sizeof(name), "%s%s.", prefix, key) >=
+		    (int)sizeof(name))
+			continue;
+		if (json_object_is_type(val, json_type_object)) {
+			print_object(val, name);
+			continue;
+		}
+		name[strlen(name) - 1] = '\0';
+		printf("%-28s %s\n", name, json_object_get_string(val));
+	}
+}
+
+void ctl_print_flat(struct json_object *obj)
+{
+	print_object(obj, "");
+	json_object_put(obj);
+}
