@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Copyright (C) 2026 The vhca authors */
+/*
+ * What a process gets by mmap() on its context: its own doorbell pages, each
+ * of which must work, and nothing else. What is refused is refused by the
+ * HCA's own driver too, but for rows marked GUEST: there a guest gets less.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "uar.h"
+
+/* Commands of the mlx5 ABI: mmap offset = command << 8 | index, in pages. */
+enum { REGULAR = 0, CONTIGUOUS = 1, WC = 2, NC = 3, UNUSED = 4, CORE_CLOCK = 5,
+       ALLOC_WC = 6, CLOCK_INFO = 7, DEVICE_MEM = 8, ENTRIES = 9,
+       LAST_ENTRY = 255 };
+
+#define PGOFF(command, index)	((uint64_t)(command) << 8 | (index))
+#define RD	PROT_READ
+#define WR	PROT_WRITE
+#define RW	(PROT_READ | PROT_WRITE)
+#define MAX_PAGES	256u	/* indices of a command */
+#define GUEST	true
+
+static const struct row {
+	const char *name;
+	uint64_t pgoff;
+	uint64_t len;
+	int prot, flags;
+	bool guest;		/* natively it may be there */
+} rows[] = {
+	{ "core clock", PGOFF(CORE_CLOCK, 0), 4096, RD, MAP_SHARED, GUEST },
+	{ "core clock, to be written", PGOFF(CORE_CLOCK, 0), 4096, RW,
+	  MAP_SHARED, false },
+	{ "clock info", PGOFF(CLOCK_INFO, 0), 4096, RD, MAP_SHARED, GUEST },
+	{ "clock info, to be written", PGOFF(CLOCK_INFO, 0), 4096, RW,
+	  MAP_SHARED, false },
+	{ "device memory", PGOFF(DEVICE_MEM, 0), 4096, RW, MAP_SHARED, false },
+	{ "contiguous pages", PGOFF(CONTIGUOUS, 0), 4096, RW, MAP_SHARED,
+	  false },
+	{ "command 4", PGOFF(UNUSED, 0), 4096, WR, MAP_SHARED, false },
+	{ "command 9", PGOFF(ENTRIES, 0), 4096, WR, MAP_SHARED, false },
+	{ "command 255", PGOFF(LAST_ENTRY, 255), 4096, WR, MAP_SHARED, false },
+	{ "dynamic page, last index", PGOFF(ALLOC_WC, 255) | 0xff0000, 4096,
+	  WR, MAP_SHARED, false },
+	{ "two pages", PGOFF(REGULAR, 0), 8192, WR, MAP_SHARED, false },
+	{ "16 MiB", PGOFF(REGULAR, 0), 16 << 20, WR, MAP_SHARED, false },
+	{ "two uncached pages", PGOFF(NC, 0), 8192, WR, MAP_SHARED, false },
+	{ "private", PGOFF(REGULAR, 0), 4096, RW, MAP_PRIVATE, false },
+	{ "private, read only", PGOFF(REGULAR, 0), 4096, RD, MAP_PRIVATE,
+	  false },
+	{ "executable", PGOFF(REGULAR, 0), 4096, RW | PROT_EXEC, MAP_SHARED,
+	  GUEST },
+	{ "index with higher bits", PGOFF(REGULAR, 0) | 0x10000, 4096, WR,
+	  MAP_SHARED, GUEST },
+	{ "offset of 2^40", 1ull << 28, 4096, WR, MAP_SHARED, GUEST },
+	{ "offset of 2^62", 1ull << 50, 4096, WR, MAP_SHARED, GUEST },
+};
+
+struct tally {
+	int fd;
+	bool native;
+	int bad;
+};
+
+static void good(const char *name, const char *what)
+{
+	printf("ok   %s: %s\n", name, what);
+}
+
+static void bad(struct tally *t, const char *name, const char *what)
+{
+	printf("FAIL %s: %s\n", name, what);
+	t->bad++;
+}
+
+/* The verdict about an attempt that has to fail; m is what it gave. */
+static bool refused(struct tally *t, const char *name, bool guest,
+		    const void *m)
+{
+	int err = errno;
+
+	if (m == MAP_FAILED)
+		good(name, vt_errno(err));
+	else if (guest && t->native)
+		printf("note %s: there natively\n", name);
+	else
+		bad(t, name, "mapped, and must not be");
+	return m == MAP_FAILED;
+}
+
+static void *map(const struct tally *t, uint64_t pgoff, uint64_t len, int prot,
+		 int flags)
+{
+	return mmap(NULL, len, prot, flags, t->fd, (off_t)(pgoff << 12));
+}
+
+static void try_rows(struct tally *t)
+{
+	const struct row *r;
+	void *m;
+
+	for (r = rows; r < rows + VT_ARRAY_SIZE(rows); r++) {
+		m = map(t, r->pgoff, r->len, r->prot, r->flags);
+		if (!refused(t, r->name, r->guest, m))
+			munmap(m, r->len);
+	}
+	m = mmap(NULL, UAR_PAGE, WR, MAP_SHARED, t->fd, 0x800);
+	refused(t, "offset within a page", false, m);
+}
+
+/* Pages of the context are numbered from 0; behind the last there is none. */
+static void try_indices(struct tally *t)
+{
+	unsigned int n, i;
+	char name[64];
+	void *m;
+
+	for (n = 0; n < MAX_PAGES; n++) {
+		m = map(t, PGOFF(REGULAR, n), UAR_PAGE, WR, MAP_SHARED);
+		if (m == MAP_FAILED)
+			break;
+		munmap(m, UAR_PAGE);
+	}
+	snprintf(name, sizeof(name), "%u pages of the context", n);
+	if (n && n < MAX_PAGES)
+		good(name, "can be mapped");
+	else
+		bad(t, name, n ? "every index gives a page" : "none");
+	for (i = n; n && i < MAX_PAGES; i = 2 * i + 1) {
+		snprintf(name, sizeof(name), "page %u", i);
+		refused(t, name, false, map(t, PGOFF(REGULAR, i), UAR_PAGE,
+					    WR, MAP_SHARED));
+		snprintf(name, sizeof(name), "uncached page %u", i);
+		refused(t, name, false, map(t, PGOFF(NC, i), UAR_PAGE, WR,
+					    MAP_SHARED));
+	}
+}
+
+/* What a mapping of the own page must not become. */
+static void try_changes(struct tally *t, void *m)
+{
+	void *more = mremap(m, UAR_PAGE, 2 * UAR_PAGE, MREMAP_MAYMOVE);
+
+	if (!refused(t, "a mapping that grows", false, more))
+		return;
+	if (mprotect(m, UAR_PAGE, RW | PROT_EXEC))
+		good("a mapping made executable", vt_errno(errno));
+	else if (t->native)
+		printf("note a mapping made executable: so natively\n");
+	else
+		bad(t, "a mapping made executable", "is possible");
+}
+
+/* The page of the own queue pair, once more, and rung at there. */
+static void try_own(struct tally *t, struct uar_obj *u, unsigned int command,
+		    const char *name, bool optional)
+{
+	uint64_t index = (uint64_t)u->dq.uar_mmap_offset >> 12 & 0xff;
+	size_t at = (uintptr_t)u->dq.bf.reg & (UAR_PAGE - 1);
+	char why[VT_WHY] = "";
+	uint8_t *m;
+
+	m = map(t, PGOFF(command, index), UAR_PAGE, WR, MAP_SHARED);
+	if (m == MAP_FAILED && optional) {
+		printf("note %s: %s\n", name, vt_errno(errno));
+	} else if (m == MAP_FAILED) {
+		bad(t, name, vt_errno(errno));
+	} else if (uar_works(u, m + at, why)) {
+		bad(t, name, why);
+	} else {
+		good(name, "is mapped, and rings");
+		try_changes(t, m);
+		munmap(m, UAR_PAGE);
+	}
+}
+
+/**
+ * uar_mmap() - map what there is and what there must not be
+ * @native: rows that only a guest has to refuse are not judged
+ *
+ * Prints a line for each attempt. Return: 0, or 1 if one of them failed.
+ */
+int uar_mmap(const struct vt_opt *o, bool native)
+{
+	char why[VT_WHY] = "";
+	struct uar_obj u;
+	struct tally t = { .native = native };
+
+	if (uar_open(&u, o, why)) {
+		uar_close(&u);
+		fprintf(stderr, "vhca-uar: %s\n", why);
+		return 1;
+	}
+	t.fd = u.dev.ctx->cmd_fd;
+	try_own(&t, &u, REGULAR, "the own page", false);
+	try_own(&t, &u, NC, "the own page, uncached", false);
+	/* only where the driver found that the CPU combines writes */
+	try_own(&t, &u, WC, "the own page, write-combining", true);
+	try_rows(&t);
+	try_indices(&t);
+	if (uar_works(&u, u.dq.bf.reg, why))
+		bad(&t, "the provider's mapping afterwards", why);
+	else
+		good("the provider's mapping afterwards", "rings");
+	uar_close(&u);
+	printf("%s\n", t.bad ? "FAIL" : "ok");
+	return !!t.bad;
+}
