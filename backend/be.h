@@ -111,6 +111,10 @@ struct be_dev {
 	pthread_rwlock_t lock;
 	struct be_handles *handles;
 	struct be_obj *ucontexts;	/* list */
+	struct be_parked *parked;	/* doorbell.c */
+	uint32_t n_parked;
+	bool unsettled;			/* closed, but files are still open */
+	bool unproven;			/* providers not run on hardware too */
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
 	int ctl_fd;			/* uverbs context for queries */
@@ -146,8 +150,11 @@ void be_fault(struct be_dev *dev, const char *fmt, ...)
 /* Open the HCA, read its limits, choose the provider. On failure be_fault()
  * has said why, for the log and the operator. */
 int be_dev_open(struct be_dev *dev);
-/* Close every ucontext (objects first, then unmap), then the HCA. */
+/* Close every ucontext (objects first, then unmap), then the HCA. Contexts
+ * whose doorbells the guest may still reach stay open: dev->unsettled. */
 void be_dev_close(struct be_dev *dev);
+/* Close what could not be closed before. Often. */
+void be_dev_tick(struct be_dev *dev);
 /* True for commands that release something: never delayed by max-cmd-rate. */
 bool be_op_destroys(uint16_t op);
 /* Executes one request: fills the whole response. Command thread only. */

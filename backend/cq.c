@@ -64,10 +64,11 @@ int be_resize_cq(const struct be_cmd *c)
 	err = be_udata_begin(&u, c, &lists, &bufs);
 	if (!err)
 		err = uv_resize_cq(c->uc->fd, cq->o.host, r->cqe, &u.uv, &cqe);
-	if (err) {
+	/* Drivers leave a CQ alone that has the size already. */
+	if (err || cqe == cq->cqe)
 		be_bufs_release(c->dev, c->uc, &bufs);
+	if (err)
 		return err;
-	}
 	cq->cqe = cqe;
 	if (bufs.buf[0].addr) {		/* the doorbell page stays */
 		old = (struct be_bufs){ .buf = { cq->bufs.buf[0] } };

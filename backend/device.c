@@ -53,8 +53,8 @@ static int find_provider(struct be_dev *dev, const struct uv_chardev *cd)
 		       dev->hca, cd->driver_id, cd->abi);
 		return -EOPNOTSUPP;
 	}
-	if (!dev->prov->run) {
-		be_fault(dev, "hca \"%s\": provider %s has not been proven on hardware and is refused",
+	if (!dev->prov->run && !dev->unproven) {
+		be_fault(dev, "hca \"%s\": provider %s was never run on hardware and is refused; to try it nevertheless: xen-vhcad --unproven, and xen-vhcafront.unproven=1 in the guest",
 		       dev->hca, dev->prov->name);
 		return -EOPNOTSUPP;
 	}
@@ -81,6 +81,24 @@ static int open_context(struct be_dev *dev, const struct uv_chardev *cd,
 	if (err)
 		be_fault(dev, "cannot open %s: %s", dev->uverbs_path,
 		       strerror(-err));
+	return err;
+}
+
+/*
+ * What reaches memory by DMA must not get copies of it: on a PV domain the
+ * kernel makes some, silently, of memory that it takes for contiguous.
+ */
+static int cap_dma(struct be_dev *dev)
+{
+	int err;
+
+	if (!dev->prov->mmaps)		/* a software HCA */
+		return 0;
+	err = dev->t->ops->cap_dma(dev->t, dev->hca, dev->ctl_fd);
+	if (err)
+		be_fault(dev, "hca \"%s\": its DMA segments cannot be kept within a page (%s), which a PV domain needs or data is lost%s",
+			 dev->hca, strerror(-err), err == -ENOTTY ?
+			 "; load the xen-vhca-helper of this version" : "");
 	return err;
 }
 
@@ -147,6 +165,8 @@ int be_dev_open(struct be_dev *dev)
 	if (!err)
 		err = open_context(dev, &cd, &vectors);
 	if (!err)
+		err = cap_dma(dev);
+	if (!err)
 		err = read_limits(dev, &cd, vectors);
 	if (err)
 		be_dev_close(dev);
@@ -158,10 +178,16 @@ int be_dev_open(struct be_dev *dev)
 
 void be_dev_close(struct be_dev *dev)
 {
+	struct be_obj *o, *next;
+
 	if (!dev->handles)
 		return;
-	while (dev->ucontexts)
-		be_ucontext_close(dev, (struct be_uc *)dev->ucontexts);
+	for (o = dev->ucontexts; o; o = next) {
+		next = o->next;
+		if (be_ucontext_close(dev, (struct be_uc *)o))
+			dev->unsettled = true;
+	}
+	dev->unsettled |= dev->n_parked != 0;
 	be_event_del(dev, dev->ctl_async_fd);
 	uv_close(&dev->ctl_async_fd);
 	uv_close(&dev->ctl_fd);

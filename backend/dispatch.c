@@ -116,7 +116,7 @@ static int find_uc(const struct row *row, struct be_cmd *c)
 		return 0;
 	c->uc = (struct be_uc *)be_handle_get(c->dev->handles, handle,
 					      BE_UCONTEXT, NULL);
-	return c->uc ? 0 : -ENOENT;
+	return c->uc && !c->uc->closing ? 0 : -ENOENT;
 }
 
 static int check(const struct row *row, struct be_cmd *c)

@@ -24,6 +24,7 @@ static const char usage[] =
 "  -f, --foreground      stay in the foreground (default: become a daemon)\n"
 "  -l, --log-level LEVEL error, warning, info (default) or debug\n"
 "  -r, --run-dir DIR     locks and statistics (default " BE_RUN_DIR ")\n"
+"      --unproven        also serve kinds of HCAs that were never tried\n"
 "  -h, --help            this text\n"
 "  -V, --version         version\n";
 
@@ -54,15 +55,20 @@ static int be_parse_run_dir(struct be_options *opt, const char *s)
 	return -EINVAL;
 }
 
-/* --worker DOMID DEVID: what the supervisor passes, not for people. */
+/* --worker DOMID DEVID FD: what the supervisor passes, not for people. */
 static int be_parse_worker(struct be_options *opt, int n, char *const arg[])
 {
-	uint64_t domid = 0, devid = 0;
+	uint64_t domid = 0, devid = 0, fd = 0;
 
-	if (n != 2 ||
+	if (n < 2 || n > 3 ||
 	    xn_parse_u64(arg[0], 0, XN_FIRST_RESERVED_DOMID - 1, &domid) ||
 	    xn_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid))
 		return -EINVAL;
+	if (n == 3) {
+		if (xn_parse_u64(arg[2], 3, 65535, &fd))
+			return -EINVAL;
+		opt->helper_fd = (int)fd;
+	}
 	opt->domid = (unsigned int)domid;
 	opt->devid = (unsigned int)devid;
 	return 0;
@@ -75,6 +81,7 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 		{ "foreground", no_argument, NULL, 'f' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "run-dir", required_argument, NULL, 'r' },
+		{ "unproven", no_argument, NULL, 'u' },
 		{ "worker", no_argument, NULL, 'w' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -90,6 +97,8 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 			rc = be_parse_level(optarg);
 		else if (c == 'r')
 			rc = be_parse_run_dir(opt, optarg);
+		else if (c == 'u')
+			opt->unproven = true;
 		else if (c == 'w')
 			opt->worker = true;
 		else if (c == 'h')
@@ -120,7 +129,7 @@ static int be_make_run_dir(const struct be_options *opt)
 
 int main(int argc, char **argv)
 {
-	struct be_options opt = { .run_dir = BE_RUN_DIR };
+	struct be_options opt = { .run_dir = BE_RUN_DIR, .helper_fd = -1 };
 	bool fg = false;
 	int rc;
 

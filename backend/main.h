@@ -17,10 +17,12 @@
 struct be_options {
 	char run_dir[BE_RUN_MAX];	/* locks, statistics */
 	bool worker;			/* started by the supervisor */
+	bool unproven;			/* serve HCAs never run before */
 	unsigned int domid, devid;	/* of a worker */
+	int helper_fd;			/* of a worker, or -1: see guard.h */
 };
 
-/* Exit codes of a worker; the supervisor only tells 0 from the rest. */
+/* Exit codes of a worker. */
 enum {
 	BE_EXIT_OK,		/* connection ended in order */
 	BE_EXIT_USAGE,
@@ -28,6 +30,7 @@ enum {
 	BE_EXIT_FAULT,		/* be_fault() */
 	BE_EXIT_BUSY,		/* another process serves this device */
 	BE_EXIT_SYSTEM,		/* no memory, no xenstore */
+	BE_EXIT_PARKED,		/* as OK, but contexts have to stay open */
 };
 
 #endif

@@ -70,6 +70,15 @@ struct be_key {
 	bool mapped;			/* once, and never again */
 };
 
+/* A doorbell page of a context, from its mmap to the context's end. */
+struct be_doorbell {
+	struct be_doorbell *next;
+	uint64_t offset, gfn;
+	void *addr;			/* mapped here: keeps the verbs file */
+	struct be_bell bell;
+	bool broken;			/* the guest was not told of it */
+};
+
 struct be_udata {
 	struct be_uc *uc;
 	const struct vhca_udata_op *row;	/* NULL: no udata */
@@ -111,9 +120,12 @@ struct be_uc {
 	struct be_obj *objs[BE_TYPES];	/* lists by type */
 	struct be_key *keys;
 	struct be_dbpage *dbpages;
+	struct be_doorbell *doorbells;
+	struct be_opening *opening;	/* NULL: no HCA with doorbells */
 	uint32_t unit;			/* VHCA_UNIT of the HCA, or 0 */
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
+	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
 };
 struct be_pd { struct be_obj o; };
 struct be_ah { struct be_obj o; };
@@ -180,9 +192,32 @@ void be_obj_release(struct be_dev *dev, struct be_obj *obj);
 int be_destroy(const struct be_cmd *c, enum be_type type);
 
 /* ---- ucontext.c ---- */
-/* Destroy everything in it, close, unmap, in the order that is safe. */
-void be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
+/* Destroy everything in it, close, unmap, in the order that is safe. 0, or
+ * -errno: a doorbell page may still be the guest's; everything else is gone. */
+int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
 void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
+void be_files_close(struct be_dev *dev, struct be_uc *uc);
+/* Listen to the events of its files. 0 or -errno. */
+int be_files_listen(struct be_dev *dev, struct be_uc *uc);
+
+/* ---- doorbell.c: doorbell pages, and contexts that keep theirs ---- */
+/* MMAP of a row of the provider's table. */
+int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row);
+/* Take the pages from the guest; 0, or -errno if one may still be its. */
+int be_doorbells_end(struct be_dev *dev, struct be_uc *uc);
+/*
+ * The page table entries of a PV guest cannot be taken back, only the guest's
+ * word is there that they are gone. So a context whose doorbells such a guest
+ * had stays open, without objects, until the guest opens the next one.
+ *
+ * be_park(): true if the context was put aside; uc has no files any more.
+ * be_unpark(): give uc the files of a parked context that was opened by the
+ * same request; true if there was one, and the response is filled in.
+ */
+bool be_park(struct be_dev *dev, struct be_uc *uc);
+bool be_unpark(const struct be_cmd *c, struct be_uc *uc);
+/* Remember how it was opened. 0 or -ENOMEM. */
+int be_opening_keep(const struct be_cmd *c, struct be_uc *uc);
 
 /* ---- ah.c: address of a path, checked and with the physical port ---- */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <xenevtchn.h>
 #include "be.h"
+#include "doorbell_xen.h"
 #include "gntdev.h"
 #include "ring_shm.h"
 #include "uapi/vhca-helper.h"
@@ -33,6 +34,7 @@ struct be_xen {
 	struct be_shm shm;		/* first: a transport is one of these */
 	struct be_dev *dev;
 	struct be_gntdev gnt;
+	struct be_agent agent;
 	int helper_fd;
 	struct be_port port[BE_PORTS];
 	void *ring_va, *evt, *kick;
@@ -147,6 +149,33 @@ static int xen_ungrant(struct be_transport *t, uint32_t id)
 	return r < 0 ? -errno : r;
 }
 
+/* ---- doorbells ---- */
+static int xen_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
+			    struct be_bell *bell)
+{
+	struct be_xen *x = to_xen(t);
+	int err;
+
+	bell->slot = BE_NO_SLOT;
+	err = be_frame_look(x->helper_fd, addr, bell);
+	if (err) {
+		be_log(x->dev, BE_ERR, "cannot find the frame of a doorbell page: %s",
+		       strerror(-err));
+		return err;
+	}
+	return be_agent_map(&x->agent, bell->frame, gfn, &bell->slot);
+}
+
+static int xen_doorbell_unmap(struct be_transport *t, uint32_t slot)
+{
+	return be_agent_unmap(&to_xen(t)->agent, slot);
+}
+
+static int xen_cap_dma(struct be_transport *t, const char *hca, int fd)
+{
+	return be_hca_cap_dma(to_xen(t)->helper_fd, hca, fd);
+}
+
 /* ---- life ---- */
 static void xen_close(struct be_transport *t)
 {
@@ -168,6 +197,7 @@ static void xen_close(struct be_transport *t)
 	if (left)
 		be_log(x->dev, BE_ERR, "%llu guest pages were still mapped",
 		       (unsigned long long)left);
+	be_agent_close(&x->agent);
 	/* Last: as long as it is open our memory outlives us. */
 	if (x->helper_fd >= 0)
 		close(x->helper_fd);
@@ -190,14 +220,18 @@ static const struct be_transport_ops xen_ops = {
 	.unmap = xen_unmap,
 	.grant = xen_grant,
 	.ungrant = xen_ungrant,
+	.doorbell_map = xen_doorbell_map,
+	.doorbell_unmap = xen_doorbell_unmap,
+	.cap_dma = xen_cap_dma,
 	.close = xen_close,
 };
 
-static int be_helper_open(struct be_xen *x)
+static int be_helper_open(struct be_xen *x, int fd)
 {
 	int err;
 
-	x->helper_fd = open(VHCA_HELPER_DEV, O_RDWR | O_CLOEXEC);
+	x->helper_fd = fd >= 0 ? fd : open(VHCA_HELPER_DEV,
+					   O_RDWR | O_CLOEXEC);
 	if (x->helper_fd < 0) {
 		err = errno;
 		be_fault(x->dev, "%s: %s; run: modprobe xen-vhca-helper",
@@ -213,7 +247,7 @@ static int be_helper_open(struct be_xen *x)
 	return 0;
 }
 
-struct be_transport *be_xen_open(struct be_dev *dev, int *err)
+struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 {
 	struct be_xen *x = calloc(1, sizeof(*x));
 
@@ -230,7 +264,9 @@ struct be_transport *be_xen_open(struct be_dev *dev, int *err)
 		be_fault(dev, "/dev/xen/gntdev: %s; run: modprobe xen-gntdev",
 			 strerror(-*err));
 	else
-		*err = be_helper_open(x);
+		*err = be_helper_open(x, helper_fd);
+	if (!*err)
+		*err = be_agent_open(&x->agent, dev);
 	if (!*err)
 		return &x->shm.t;
 	xen_close(&x->shm.t);

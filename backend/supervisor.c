@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "be.h"
+#include "guard.h"
 #include "lock.h"
 #include "supervisor.h"
 #include "util.h"
@@ -40,6 +41,7 @@ struct sup_dev {
 	pid_t pid;			/* 0: no worker */
 	int pidfd;
 	bool child;			/* ours to reap; else adopted */
+	int guard;			/* helper device of the worker, or -1 */
 	bool seen;			/* by the scan that runs */
 	uint64_t start_ns;		/* of the worker */
 	uint64_t next_ns;		/* not before */
@@ -55,6 +57,7 @@ struct sup {
 	struct pollfd *poll;
 	unsigned int n_poll;
 	int sig_fd;
+	struct be_guard *guards;	/* of workers that died */
 	bool rescan;			/* scan again before waiting */
 	bool stop, failed;
 	uint64_t wake_ns;		/* next timer, 0: none */
@@ -82,17 +85,20 @@ static void sup_exec(const struct sup *s, const struct sup_dev *d)
 {
 	static const char *const level[] = { "error", "warning", "info",
 					     "debug" };
-	char domid[16], devid[16];
+	char domid[16], devid[16], fd[16];
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Nothing of ours may live on in a worker, libraries' fds included. */
-	close_range(3, ~0u, 0);
+	close_range(be_guard_pass(d->guard), ~0u, 0);
+	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
 	snprintf(domid, sizeof(domid), "%u", d->domid);
 	snprintf(devid, sizeof(devid), "%u", d->devid);
 	execl("/proc/self/exe", "xen-vhcad", "--run-dir", s->opt->run_dir,
-	      "--log-level", level[be_log_level], "--worker", domid, devid,
+	      "--log-level", level[be_log_level],
+	      s->opt->unproven ? "--unproven" : "--worker",
+	      "--worker", domid, devid, d->guard < 0 ? NULL : fd,
 	      (char *)NULL);
 	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
 	_exit(BE_EXIT_SYSTEM);
@@ -100,13 +106,16 @@ static void sup_exec(const struct sup *s, const struct sup_dev *d)
 
 static void sup_spawn(struct sup *s, struct sup_dev *d)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	d->guard = be_guard_open();
+	pid = fork();
 	if (!pid)
 		sup_exec(s, d);
 	d->start_ns = be_now_ns();
 	if (pid < 0) {
 		be_log(NULL, BE_ERR, "fork: %s", strerror(errno));
+		be_guard_drop(&d->guard);
 		d->next_ns = d->start_ns + SUP_BACKOFF_MAX_MS * BE_MSEC_NS;
 		return;
 	}
@@ -143,6 +152,7 @@ static bool sup_adopt(struct sup *s, struct sup_dev *d)
 	d->pid = pid;
 	d->pidfd = fd;
 	d->child = false;
+	d->guard = be_guard_adopt(fd);
 	d->start_ns = be_now_ns();
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)pid,
 	       d->domid, d->devid);
@@ -192,12 +202,19 @@ static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 /* Takes note of workers that ended. */
 static void sup_reap(struct sup *s, struct sup_dev *d)
 {
-	bool good;
+	bool good, parked;
 	int status;
 
 	if (!d->pid || !sup_dead(d, &status))
 		return;
-	good = WIFEXITED(status) && WEXITSTATUS(status) == BE_EXIT_OK;
+	parked = WIFEXITED(status) && WEXITSTATUS(status) == BE_EXIT_PARKED;
+	good = WIFEXITED(status) && WEXITSTATUS(status) == BE_EXIT_OK &&
+	       d->child;
+	if (good)
+		be_guard_drop(&d->guard);
+	else
+		be_guard_keep(&s->guards, &d->guard, d->domid, d->dir, parked);
+	good |= parked;
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
 		       (int)d->pid, d->domid, d->devid, WTERMSIG(status));
@@ -233,6 +250,7 @@ static int sup_seen(unsigned int domid, unsigned int devid, void *arg)
 		d->domid = domid;
 		d->devid = devid;
 		d->pidfd = -1;
+		d->guard = -1;
 		if (xn_backend_dir(d->dir, s->own, domid, devid)) {
 			free(d);
 			return 0;
@@ -319,6 +337,7 @@ static void sup_scan(struct sup *s)
 	int rc;
 
 	s->rescan = false;
+	be_guard_check(&s->guards, s->xs);
 	for (d = s->devs; d; d = d->next)
 		d->seen = false;
 	rc = xn_scan(s->xs, s->own, sup_seen, s);
@@ -531,8 +550,10 @@ int be_supervisor_main(const struct be_options *opt)
 		s.devs = d->next;
 		if (d->pidfd >= 0)
 			close(d->pidfd);
+		be_guard_drop(&d->guard);
 		free(d);
 	}
+	be_guard_free(&s.guards);
 	free(s.poll);
 	xs_close(s.xs);
 	if (s.sig_fd >= 0)

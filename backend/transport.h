@@ -7,8 +7,8 @@
  * memory, for tests). Only these files touch shared memory. The other side is
  * hostile: everything is copied once and indices are checked.
  *
- * Threads: get_request, put_response, map, unmap, grant and ungrant belong to
- * the command thread, get_kicks, kicks_done and arm_kicks to the kick thread;
+ * Threads: get_request, put_response, map, unmap, grant, ungrant, doorbell_map,
+ * doorbell_unmap and cap_dma belong to the command thread, get_kicks, kicks_done and arm_kicks to the kick thread;
  * put_event and overflow are serialised by be_event_push().
  */
 #ifndef BE_TRANSPORT_H
@@ -25,6 +25,15 @@
 #define xen_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define xen_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define xen_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
+
+#define BE_NO_SLOT	(~0u)
+
+/* A doorbell page that a guest can reach. */
+struct be_bell {
+	uint32_t slot;			/* of the doorbell agent */
+	uint64_t frame;			/* as this domain numbers it */
+	uint8_t prot;			/* XENVHCA_PROT_* */
+};
 
 struct be_transport;
 struct be_transport_ops {
@@ -60,6 +69,18 @@ struct be_transport_ops {
 		     uint32_t *ref, uint32_t *id);
 	/* 0, or number of pages the guest still maps (handed over). */
 	int (*ungrant)(struct be_transport *t, uint32_t id);
+	/* Doorbell page mapped at addr: let the guest reach it, a translated
+	 * one at gfn, else 0. -EPERM: the agent refused, -ETIMEDOUT: no answer.
+	 * bell->slot is set, unless it is BE_NO_SLOT, also on errors: then
+	 * the guest may have the page. */
+	int (*doorbell_map)(struct be_transport *t, void *addr, uint64_t gfn,
+			    struct be_bell *bell);
+	/* 0: the guest has no right to the page any more (PV: and nobody
+	 * else will get it while the guest lives). */
+	int (*doorbell_unmap)(struct be_transport *t, uint32_t slot);
+	/* Before the first MR: DMA of the HCA of uverbs file fd within a
+	 * page. */
+	int (*cap_dma)(struct be_transport *t, const char *hca, int fd);
 	/* Everything of this domain must be unmapped and ungranted before. */
 	void (*close)(struct be_transport *t);
 };
@@ -80,13 +101,14 @@ struct be_xen_params {
 /**
  * be_xen_open() - open the grant, event channel and helper devices
  * @dev: names the domain of the frontend; for logs
+ * @helper_fd: the helper device, opened by the supervisor, or -1
  * @err: 0 or -errno on failure (be_fault() said why)
  *
  * Asks the helper module to keep this process' memory until its verbs files
  * are closed, so it must run before the first MR is registered. Returns a
  * transport without rings, or NULL.
  */
-struct be_transport *be_xen_open(struct be_dev *dev, int *err);
+struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err);
 
 /**
  * be_xen_connect() - map the rings and bind the event channels

@@ -19,8 +19,10 @@
  *     object's own memory is unmapped when its destruction succeeded;
  *  2. queue memory: grants ended (or handed to the helper module, which keeps
  *     the pages), then unmapped, as a mapping holds the uverbs file open;
- *  3. the files are closed, so the kernel destroys what refused in step 1;
- *  4. only now the guest memory of those leftovers is unmapped.
+ *  3. doorbell pages: the agent confirms that the guest has lost them;
+ *  4. the files are closed, so the kernel destroys what refused in step 1, and
+ *     may give the doorbell pages to somebody else;
+ *  5. only now the guest memory of those leftovers is unmapped.
  */
 static void close_objects(struct be_dev *dev, struct be_uc *uc)
 {
@@ -40,7 +42,7 @@ static void close_objects(struct be_dev *dev, struct be_uc *uc)
 	}
 }
 
-static void close_files(struct be_dev *dev, struct be_uc *uc)
+void be_files_close(struct be_dev *dev, struct be_uc *uc)
 {
 	if (uc->comp_fd >= 0)
 		be_event_del(dev, uc->comp_fd);
@@ -53,19 +55,47 @@ static void close_files(struct be_dev *dev, struct be_uc *uc)
 	pthread_rwlock_unlock(&dev->lock);
 }
 
-void be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
+int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 {
 	unsigned int type;
+	int err;
 
 	close_objects(dev, uc);
 	while (uc->objs[BE_MMAP])
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
-	close_files(dev, uc);
+	if (!be_park(dev, uc)) {
+		err = be_doorbells_end(dev, uc);
+		if (err) {
+			uc->closing = true;
+			return err;
+		}
+		be_files_close(dev, uc);
+	}
 	for (type = 0; type < BE_TYPES; type++)
 		while (uc->objs[type])
 			be_obj_release(dev, uc->objs[type]);
 	be_keys_drop_all(dev, uc);
+	free(uc->opening);
 	be_obj_free(dev, &uc->o, BE_UCONTEXT);
+	return 0;
+}
+
+int be_files_listen(struct be_dev *dev, struct be_uc *uc)
+{
+	int err = be_event_add(dev, uc->async_fd, &uc->o, true);
+
+	return err ? err : be_event_add(dev, uc->comp_fd, &uc->o, false);
+}
+
+void be_dev_tick(struct be_dev *dev)
+{
+	struct be_obj *o, *next;
+
+	for (o = dev->ucontexts; o; o = next) {
+		next = o->next;
+		if (((struct be_uc *)o)->closing)
+			be_ucontext_close(dev, (struct be_uc *)o);
+	}
 }
 
 static int open_files(struct be_dev *dev, struct be_uc *uc,
@@ -83,9 +113,7 @@ static int open_files(struct be_dev *dev, struct be_uc *uc,
 	if (!err)
 		err = uv_create_comp_channel(uc->fd, &uc->comp_fd);
 	if (!err)
-		err = be_event_add(dev, uc->async_fd, &uc->o, true);
-	if (!err)
-		err = be_event_add(dev, uc->comp_fd, &uc->o, false);
+		err = be_files_listen(dev, uc);
 	return err;
 }
 
@@ -93,20 +121,26 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 {
 	struct be_cmd c = *cmd;
 	struct be_udata u;
+	bool old;
 	int err;
 
 	c.uc = be_obj_new(c.dev, BE_UCONTEXT, sizeof(*c.uc), &err);
 	if (!c.uc)
 		return err;
 	c.uc->fd = c.uc->async_fd = c.uc->comp_fd = -1;
-	err = open_files(c.dev, c.uc, &c, &u);
-	if (err) {
-		close_files(c.dev, c.uc);
+	old = be_unpark(&c, c.uc);
+	err = old ? be_files_listen(c.dev, c.uc) :
+		    open_files(c.dev, c.uc, &c, &u);
+	if (err && !old) {
+		be_files_close(c.dev, c.uc);
 		be_obj_free(c.dev, &c.uc->o, BE_UCONTEXT);
 		return err;
 	}
 	be_obj_publish(c.dev, &c.uc->o, BE_UCONTEXT, NULL, 0);
-	err = be_udata_end(&u, &c, c.uc->o.handle);
+	if (!err && !old)
+		err = be_udata_end(&u, &c, c.uc->o.handle);
+	if (!err && !old)
+		err = be_opening_keep(&c, c.uc);
 	if (err) {
 		be_ucontext_close(c.dev, c.uc);
 		return err;
@@ -117,8 +151,7 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 
 int be_dealloc_ucontext(const struct be_cmd *c)
 {
-	be_ucontext_close(c->dev, c->uc);
-	return 0;
+	return be_ucontext_close(c->dev, c->uc);
 }
 
 /* ---- queue memory of the HCA's driver, granted to the guest ---- */
@@ -231,12 +264,18 @@ static int mmap_new(const struct be_cmd *c, struct be_mmap **out)
 int be_mmap(const struct be_cmd *c)
 {
 	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
+	const struct vhca_mmap *row = vhca_provider_mmap(c->dev->prov,
+							 r->offset);
 	struct xenvhca_mmap_rsp *rsp = &c->rsp->u.mmap;
 	struct be_mmap *m = mmap_find(c->uc, r->offset);
 	uint32_t n;
 	int err;
 
 	if (r->reserved || !r->length || r->length % XENVHCA_PAGE_SIZE)
+		return -EINVAL;
+	if (row)
+		return be_doorbell_mmap(c, row);
+	if (r->gfn)
 		return -EINVAL;
 	if (!!m != !!r->first)		/* first request maps, later ones read */
 		return -EINVAL;

@@ -196,6 +196,7 @@ static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 		be_worker_signals(w);
 	if (p[2].revents)
 		be_wake_clear(w->dev.wake_fd);
+	be_dev_tick(&w->dev);
 	be_stats_write(&w->stats, &w->dev, xn_state_name(w->state), false);
 	return p[3].revents;
 }
@@ -423,7 +424,8 @@ static bool be_worker_open(struct be_worker *w)
 	rc = be_conf_read(&w->dev, w->xs, w->back, w->front);
 	if (rc)
 		return false;
-	w->dev.t = be_xen_open(&w->dev, &rc);
+	w->dev.unproven = w->opt->unproven;
+	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd, &rc);
 	if (!w->dev.t) {
 		be_fault(&w->dev, "no transport: %s", strerror(-rc));
 		return false;
@@ -460,7 +462,8 @@ static void be_worker_release(struct be_worker *w)
 	be_kick_stop(dev);
 	be_event_stop(dev);
 	be_dev_close(dev);
-	if (dev->t)
+	/* What a context still uses is unmapped by the kernel after us. */
+	if (dev->t && !dev->ucontexts)
 		dev->t->ops->close(dev->t);
 	dev->t = NULL;
 }
@@ -513,6 +516,8 @@ static int be_worker_run(struct be_worker *w)
 	}
 	end = be_worker_loop(w);
 	be_worker_close(w, end);
+	if (w->dev.unsettled)
+		return BE_EXIT_PARKED;
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
 }
 

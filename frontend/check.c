@@ -115,6 +115,13 @@ bool vhca_check_mmap(const struct xenvhca_mmap_rsp *rsp, uint32_t first,
 	       first < nr_pages && rsp->count <= nr_pages - first;
 }
 
+bool vhca_check_mmio(const struct xenvhca_mmap_rsp *rsp)
+{
+	/* 52 address bits, in pages */
+	return rsp->kind == XENVHCA_MMAP_MMIO && rsp->nr_pages == 1 &&
+	       !rsp->count && rsp->frame < 1ull << 40;
+}
+
 bool vhca_check_gids(const struct xenvhca_query_gid_table_rsp *rsp,
 		     uint32_t first, uint32_t len, uint32_t *end)
 {

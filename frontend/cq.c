@@ -94,6 +94,9 @@ int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	rc = vhca_cmd_resize_cq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
+	/* Drivers leave a CQ alone that has the size already. */
+	if (rsp.cqe == ibcq->cqe)
+		swap(bufs.buf, cq->buf);
 	if (bufs.buf) {
 		vhca_mem_put(cq->buf);
 		cq->buf = bufs.buf;

@@ -9,6 +9,7 @@
  * queries in the process that asks. Every number of the backend is brought
  * into its range here.
  */
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_user_verbs.h>
@@ -18,6 +19,10 @@
 #include "cmd.h"
 #include "verbs.h"
 #include "vhca-provider.h"
+
+static bool vhca_unproven;
+module_param_named(unproven, vhca_unproven, bool, 0444);
+MODULE_PARM_DESC(unproven, "also use kinds of HCAs that were never tried");
 
 #define VHCA_MAX_GIDS		1024u
 #define VHCA_MAX_PKEYS		256u
@@ -539,10 +544,16 @@ static int vhca_device_info(struct vhca_dev *dev)
 			info->hca, info->driver_id, info->uverbs_abi_ver);
 		return -EOPNOTSUPP;
 	}
-	if (!dev->provider->run || info->node_type != RDMA_NODE_IB_CA) {
+	if (!dev->provider->run && !vhca_unproven) {
 		dev_err(&dev->xbdev->dev,
-			"HCA %s: provider %s, node type %u is not supported; choose another hca=\n",
-			info->hca, dev->provider->name, info->node_type);
+			"HCA %s: provider %s was never run on hardware; to try it load this module with unproven=1\n",
+			info->hca, dev->provider->name);
+		return -EOPNOTSUPP;
+	}
+	if (info->node_type != RDMA_NODE_IB_CA) {
+		dev_err(&dev->xbdev->dev,
+			"HCA %s: node type %u is not supported; choose another hca=\n",
+			info->hca, info->node_type);
 		return -EOPNOTSUPP;
 	}
 	return 0;

@@ -175,14 +175,14 @@ const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,
 	return NULL;
 }
 
-int vhca_provider_mmap_check(const struct vhca_provider *p, uint64_t offset,
-			     uint64_t length, uint8_t prot)
+int vhca_provider_mmap_check(const struct vhca_mmap *m, uint64_t length)
 {
-	const struct vhca_mmap *m = vhca_provider_mmap(p, offset);
-
-	if (!m || length != XENVHCA_PAGE_SIZE)
-		return -EINVAL;
 	if (m->kind != VHCA_MMAP_MMIO)
 		return -EOPNOTSUPP;
-	return prot == m->prot ? 0 : -EINVAL;
+	return length == XENVHCA_PAGE_SIZE ? 0 : -EINVAL;
+}
+
+bool vhca_provider_mmap_prot(const struct vhca_mmap *m, uint8_t prot)
+{
+	return prot == m->prot || prot == XENVHCA_PROT_NC;
 }

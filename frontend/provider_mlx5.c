@@ -152,14 +152,14 @@ static const struct vhca_udata_op mlx5_ops[] = {
 };
 
 static const struct vhca_mmap mlx5_mmaps[] = {
-	{ VHCA_MMAP_MMIO, VHCA_PROT_WC, 0x000, MLX5_INDEX },	/* REGULAR */
-	{ VHCA_MMAP_MMIO, VHCA_PROT_WC, 0x200, MLX5_INDEX },	/* WC */
-	{ VHCA_MMAP_MMIO, VHCA_PROT_NC, 0x300, MLX5_INDEX },	/* NC */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x000, MLX5_INDEX },	/* REGULAR */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x200, MLX5_INDEX },	/* WC */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0x300, MLX5_INDEX },	/* NC */
 	/* CORE_CLOCK: the page also has the firmware's command doorbell */
-	{ VHCA_MMAP_REGS, VHCA_PROT_NC, 0x500, 0 },
-	{ VHCA_MMAP_MMIO, VHCA_PROT_WC, 0x600, MLX5_EXT_INDEX }, /* ALLOC_WC */
+	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 0x500, 0 },
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x600, MLX5_EXT_INDEX }, /* ALLOC_WC */
 	{ VHCA_MMAP_RAM, 0, 0x700, MLX5_INDEX },	/* CLOCK_INFO */
-	{ VHCA_MMAP_REGS, VHCA_PROT_WC, 0x800, MLX5_EXT_INDEX }, /* DEVICE_MEM */
+	{ VHCA_MMAP_REGS, XENVHCA_PROT_WC, 0x800, MLX5_EXT_INDEX }, /* DEVICE_MEM */
 	{ .kind = VHCA_MMAP_END },
 };
 
@@ -168,6 +168,7 @@ const struct vhca_provider vhca_provider_mlx5 = {
 	.driver_id = MLX5_DRIVER_ID,
 	.abi_min = MLX5_ABI,
 	.abi_max = MLX5_ABI,
+	.run = 1,
 	.ops = mlx5_ops,
 	.mmaps = mlx5_mmaps,
 };

@@ -36,6 +36,7 @@ static int vhca_stats_show(struct seq_file *s, void *unused)
 	vhca_stats_line(s, "bad_events", &st->bad_events);
 	vhca_stats_line(s, "pages_granted", &st->pages_granted);
 	vhca_stats_line(s, "pages_mapped", &st->pages_mapped);
+	vhca_stats_line(s, "doorbells", &st->doorbells);
 	seq_printf(s, "zombies %llu\n", vhca_grant_zombies());
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "verbs.h"
+#include "vhca-provider.h"
 
 /* A queue is megabytes; more than this (4 GiB) is a mistake of a peer. */
 #define VHCA_MAP_MAX_PAGES	(1u << 20)
@@ -37,6 +38,7 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 
 	mutex_init(&uc->lock);
 	INIT_LIST_HEAD(&uc->maps);
+	INIT_LIST_HEAD(&uc->doorbells);
 	INIT_LIST_HEAD(&uc->orphans);
 	rc = vhca_cmd_alloc_ucontext(dev, udata, &uc->handle);
 	if (rc)
@@ -60,6 +62,7 @@ void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 	vhca_map_flush(uc);
 	rc = vhca_cmd_dealloc_ucontext(dev, uc->handle);
 	vhca_gone(dev, "ucontext", uc->handle, rc);
+	vhca_doorbell_drop(uc, rc);
 	list_for_each_entry_safe(mem, next, &uc->orphans, list) {
 		list_del_init(&mem->list);
 		vhca_mem_put(mem);
@@ -71,6 +74,7 @@ void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 void vhca_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 	vhca_map_zap(to_vucontext(ibuc));
+	vhca_doorbell_zap(to_vucontext(ibuc));
 }
 
 void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem)
@@ -117,9 +121,10 @@ static int vhca_mmap_fetch(struct vhca_ucontext *uc, u64 offset, u32 nr_pages,
 	return 0;
 }
 
-int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
+/* Queue memory of the HCA's driver. */
+static int vhca_queue_mmap(struct vhca_ucontext *uc,
+			   struct vm_area_struct *vma)
 {
-	struct vhca_ucontext *uc = to_vucontext(ibuc);
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	unsigned long nr_pages = vma_pages(vma);
 	bool granted = false;
@@ -139,7 +144,18 @@ int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 			granted = false;
 	}
 	if (rc && granted)
-		vhca_cmd_munmap(to_vdev(ibuc->device), uc->handle, offset);
+		vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle, offset);
 	kvfree(ref);
 	return rc;
+}
+
+int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
+{
+	struct vhca_ucontext *uc = to_vucontext(ibuc);
+	const struct vhca_mmap *row;
+
+	row = vhca_provider_mmap(to_vdev(ibuc->device)->provider,
+				 (u64)vma->vm_pgoff << PAGE_SHIFT);
+	return row ? vhca_doorbell_mmap(uc, vma, row) :
+		     vhca_queue_mmap(uc, vma);
 }

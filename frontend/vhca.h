@@ -27,7 +27,9 @@
 
 #define VHCA_RING_PAGES		BIT(XENVHCA_MAX_RING_ORDER)
 
+struct vhca_mmap;
 struct vhca_provider;
+struct vhca_window;
 
 /* Counters, in debugfs (stats.c); the data path must not move cmds. */
 struct vhca_stats {
@@ -43,6 +45,7 @@ struct vhca_stats {
 	atomic64_t bad_events;		/* unknown type or handle */
 	atomic64_t pages_granted;	/* data pages granted now */
 	atomic64_t pages_mapped;	/* backend pages mapped now */
+	atomic64_t doorbells;		/* doorbell pages of the HCA now */
 };
 
 /* A command on its way: allocate zeroed with vhca_cmd_alloc(). */
@@ -92,6 +95,7 @@ struct vhca_dev {
 	struct vhca_ring ring;
 	struct vhca_stats stats;
 	struct dentry *debugfs;
+	struct vhca_window *window;	/* of the front; NULL: PV guest */
 
 	/* Cached before registration, refreshed by port events (device.c). */
 	struct xenvhca_get_info_rsp info;
@@ -127,8 +131,9 @@ struct vhca_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
 	u32 unit;			/* VHCA_UNIT of the HCA, or 0 */
-	struct mutex lock;		/* orphans */
+	struct mutex lock;		/* orphans, doorbells */
 	struct list_head maps;		/* struct vhca_map, private to map.c */
+	struct list_head doorbells;	/* private to doorbell.c */
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 };
 
@@ -323,6 +328,35 @@ void vhca_map_zap(struct vhca_ucontext *uc);
 void vhca_map_flush(struct vhca_ucontext *uc);
 int vhca_map_init(void);
 void vhca_map_exit(void);
+
+/* ---- doorbell.c: doorbell pages of the HCA mapped into a process ---- */
+/*
+ * Guest frames for doorbell pages, for as long as the xenbus device exists;
+ * NULL in a PV guest. ERR_PTR(-ENOMEM or -EBUSY).
+ */
+struct vhca_window *vhca_window_new(void);
+u64 vhca_window_gfn(const struct vhca_window *w);	/* the first */
+/* The backend has entered InitWait: no frame has a page. NULL is fine. */
+void vhca_window_clear(struct vhca_window *w);
+/* Unless frames may still have a page: then they stay reserved for ever. */
+void vhca_window_free(struct vhca_window *w);
+/**
+ * vhca_doorbell_mmap() - map one doorbell page into a process
+ * @row: the provider's row of the VMA's offset
+ *
+ * Return: 0; -EINVAL, -EOPNOTSUPP if it is not to be mapped this way; -ENOSPC:
+ * all XENVHCA_DOORBELL_SLOTS are in use; -EIO if the backend answered
+ * nonsense; the errors of vhca_cmd_mmap().
+ */
+int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
+		       const struct vhca_mmap *row);
+/* Take every page away from the processes, which see zero pages then. */
+void vhca_doorbell_zap(struct vhca_ucontext *uc);
+/*
+ * After DEALLOC_UCONTEXT. @unknown: the backend did not confirm it, the guest
+ * frames stay in use.
+ */
+void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown);
 
 /* ---- stats.c; add and del are called by xenbus.c ---- */
 void vhca_stats_init(void);

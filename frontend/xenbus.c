@@ -28,6 +28,7 @@ struct vhca_front {
 	struct delayed_work work;
 	spinlock_t lock;		/* dev, against the watch */
 	struct vhca_dev *dev;		/* connection, or NULL */
+	struct vhca_window *window;	/* for doorbells; NULL: PV guest */
 	const char *reason;		/* why it is broken; a constant */
 	bool closing;			/* dev unregistered in order */
 	bool removing;			/* the worker has nothing to do */
@@ -121,6 +122,11 @@ static int vhca_write_nodes(struct vhca_dev *dev, struct xenbus_transaction xbt)
 	for (i = 0; !err && i < ARRAY_SIZE(node); i++)
 		err = xenbus_printf(xbt, dev->xbdev->nodename, node[i].name,
 				    "%u", node[i].value);
+	if (!err && dev->window)
+		err = xenbus_printf(xbt, dev->xbdev->nodename,
+				    XENVHCA_NODE_DOORBELL_WINDOW,
+				    "%#llx %#x", vhca_window_gfn(dev->window),
+				    XENVHCA_DOORBELL_SLOTS);
 	return err;
 }
 
@@ -224,6 +230,8 @@ static int vhca_meet(struct vhca_front *front)
 	dev->front = front;
 	dev->xbdev = xbdev;
 	dev->backend = xbdev->otherend_id;
+	dev->window = front->window;
+	vhca_window_clear(front->window);
 	err = vhca_ring_init(dev, order);
 	if (err)
 		goto free_dev;
@@ -374,6 +382,13 @@ static void vhca_otherend_changed(struct xenbus_device *xbdev,
 	vhca_front_kick(front);
 }
 
+static void vhca_front_free(struct vhca_front *front)
+{
+	destroy_workqueue(front->wq);
+	vhca_window_free(front->window);
+	kfree(front);
+}
+
 static int vhca_probe(struct xenbus_device *xbdev,
 		      const struct xenbus_device_id *id)
 {
@@ -390,14 +405,19 @@ static int vhca_probe(struct xenbus_device *xbdev,
 	front->xbdev = xbdev;
 	front->not_before = jiffies;
 	spin_lock_init(&front->lock);
+	front->window = vhca_window_new();
+	if (IS_ERR(front->window)) {
+		/* Software HCAs work without. */
+		dev_warn(&xbdev->dev, "no guest frames for doorbells (%ld): HCAs with doorbells cannot be used\n",
+			 PTR_ERR(front->window));
+		front->window = NULL;
+	}
 	INIT_DELAYED_WORK(&front->work, vhca_front_work);
 	dev_set_drvdata(&xbdev->dev, front);
 
 	err = xenbus_switch_state(xbdev, XenbusStateInitialising);
-	if (err) {
-		destroy_workqueue(front->wq);
-		kfree(front);
-	}
+	if (err)
+		vhca_front_free(front);
 	return err;
 }
 
@@ -440,9 +460,8 @@ static void vhca_remove(struct xenbus_device *xbdev)
 		vhca_drop(front);
 	}
 	cancel_delayed_work_sync(&front->work);
-	destroy_workqueue(front->wq);
 	dev_set_drvdata(&xbdev->dev, NULL);
-	kfree(front);
+	vhca_front_free(front);
 	/* xenbus enters Closed for us. */
 }
 

@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #include <linux/stddef.h>
 #else
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #endif
@@ -88,14 +89,9 @@ enum vhca_mmap_kind {
 	VHCA_MMAP_RAM,		/* memory of the HCA's driver */
 };
 
-enum vhca_mmap_prot {
-	VHCA_PROT_NC = 1,	/* uncached */
-	VHCA_PROT_WC,		/* write-combining */
-};
-
 struct vhca_mmap {
 	uint8_t kind;		/* enum vhca_mmap_kind */
-	uint8_t prot;		/* enum vhca_mmap_prot, as the driver maps */
+	uint8_t prot;		/* XENVHCA_PROT_*, as the driver maps */
 	uint32_t pgoff;		/* offset / XENVHCA_PAGE_SIZE */
 	uint32_t index;		/* bits of pgoff that number pages */
 };
@@ -141,12 +137,16 @@ int vhca_provider_unit(const struct vhca_field *f, uint32_t unit);
 const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,
 					   uint64_t offset);
 /*
- * May a process map @length octets at @offset with cache attribute @prot?
- * Return: 0; -EINVAL if the table has no such offset, length or attribute;
- * -EOPNOTSUPP for what exists but is not a doorbell page.
+ * May a process map @length octets at the offset of row @m?
+ * Return: 0; -EINVAL if it is not one page; -EOPNOTSUPP for what exists but
+ * is not a doorbell page.
  */
-int vhca_provider_mmap_check(const struct vhca_provider *p, uint64_t offset,
-			     uint64_t length, uint8_t prot);
+int vhca_provider_mmap_check(const struct vhca_mmap *m, uint64_t length);
+/*
+ * May the page of row @m have cache attribute @prot? As the table says, or
+ * uncached where the CPU of the HCA's domain cannot combine writes.
+ */
+bool vhca_provider_mmap_prot(const struct vhca_mmap *m, uint8_t prot);
 
 /* ---- for the tables: numbers of a guest; -EINVAL over VHCA_BUF_LIMIT ---- */
 

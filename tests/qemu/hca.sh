@@ -3,8 +3,8 @@
 # Copyright (C) 2026 The vhca authors
 #
 # What scenarios with model HCAs share ("# hca: yes", devices with id=hca0 and
-# so on): drivers, the machine's monitor, two-sided programs. Sourced after
-# lib.sh.
+# so on): drivers, guests, the machine's monitor, two-sided programs. Sourced
+# after lib.sh, and after vhca.sh where guests have a vhca.
 
 MLX5="mlx5_0 mlx5_1"
 
@@ -22,6 +22,27 @@ hca_setup() {
 }
 
 port_is() { grep -q ": $2\$" "/sys/class/infiniband/$1/ports/1/state"; }
+
+# agent_start: the doorbell agent, restarted when it dies, as systemd would.
+agent_start() {
+	[ ! -e /run/doorbelld.loop ] || return 0
+	touch /run/doorbelld.loop
+	setsid bash -c 'while [ -e /run/doorbelld.loop ]; do
+		xen-vhca-doorbelld --foreground ${AGENT_OPTIONS:--l debug}
+		echo "xen-vhca-doorbelld ended with status $?"
+		sleep 0.3
+	done' </dev/null >>/run/doorbelld.log 2>&1 &
+	wait_until 10 pgrep -x xen-vhca-doorbe ||
+		fail "the agent does not start: $(tail -n 5 /run/doorbelld.log)"
+}
+
+# hca_guests TYPE NAME [TYPE NAME]...: drivers, agent, backend, guests; a vhca
+# on mlx5_0 for the first, on mlx5_1 for the second, and so on in turn.
+hca_guests() {
+	hca_setup
+	agent_start
+	VHCA_HCAS="$MLX5" guests_with_vhca "$@"
+}
 
 # qmp JSON: a command of QEMU's monitor; prints what it returns.
 qmp() {

@@ -43,15 +43,23 @@ connected() {
 backend_has() { xenstore-exists "/local/domain/0/backend/vhca/$1"; }
 not() { ! "$@"; }
 
-# vhca_attach GUEST [KEY=VALUE,...]: and wait until a program can open it.
+# vhca_attach GUEST [KEY=VALUE,...]: and wait until a program can open it. The
+# HCA is rxe0, or hca=NAME if that comes first.
 vhca_attach() {
-	vhcactl attach "$1" "hca=rxe0${2:+,$2}" || fail "vhcactl attach $1"
+	local spec=${2:-}
+	case "$spec" in
+	hca=*)	;;
+	*)	spec=hca=rxe0${spec:+,$spec} ;;
+	esac
+	vhcactl attach "$1" "$spec" || fail "vhcactl attach $1"
 	wait_guest 10 "$1" 'ls /dev/infiniband/uverbs*'
 }
 
-# guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices.
+# guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices; each on
+# the next of the HCAs in VHCA_HCAS.
 guests_with_vhca() {
-	local names=() pids=() pid
+	local names=() pids=() pid hcas n=0
+	read -ra hcas <<<"${VHCA_HCAS:-rxe0}"
 	backend_start
 	while [ $# -gt 0 ]; do
 		guest_config "$2" "$1" ${VHCA_GUEST_MEM:+mem=$VHCA_GUEST_MEM} \
@@ -65,7 +73,7 @@ guests_with_vhca() {
 		wait "$pid" || fail "a guest did not start"
 	done
 	for pid in "${names[@]}"; do
-		vhca_attach "$pid"
+		vhca_attach "$pid" "hca=${hcas[n++ % ${#hcas[@]}]}"
 	done
 }
 VHCA_GUEST_MEM=''

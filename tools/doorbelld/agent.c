@@ -407,6 +407,7 @@ static enum dba_reason do_request(struct dba_agent *a, struct dba_dev *d,
 				  bool *map, int *err)
 {
 	struct dba_request req;
+	enum dba_reason r;
 
 	*err = 0;
 	*map = false;
@@ -415,7 +416,8 @@ static enum dba_reason do_request(struct dba_agent *a, struct dba_dev *d,
 	*map = req.map;
 	if (req.map)
 		return do_map(a, d, slot, &req.req, err);
-	return dba_map_del(&a->table, d->guest, d->devid, slot, err);
+	r = dba_map_del(&a->table, d->guest, d->devid, slot, err);
+	return r == DBA_NOT_MAPPED ? DBA_OK : r;	/* as asked for */
 }
 
 static void answer(struct dba_agent *a, struct dba_dev *d, unsigned int slot,

@@ -106,7 +106,8 @@
  *      How many objects of a kind this device may own at once: open verbs
  *      contexts, protection domains, completion queues, queue pairs, shared
  *      receive queues, address handles, memory regions, memory windows,
- *      multicast attachments, ranges of queue memory granted to the guest.
+ *      multicast attachments, ranges of queue memory granted to the guest and
+ *      doorbell pages.
  *
  * max-pinned-mb
  *      Values:         1..1048576 (MiB)
@@ -183,7 +184,8 @@
  *      Writer:         doorbell agent
  *      Reader:         backend
  *
- *      A slot whose map or unmap was refused is as it was before.
+ *      A slot whose map or unmap was refused is as it was before. An unmap of
+ *      a slot without a mapping is answered "unmapped".
  *
  ******************************************************************************
  *                        Frontend xenstore nodes
@@ -639,14 +641,28 @@ struct xenvhca_alloc_ucontext_rsp {
  * available to the frontend. The backend maps it once per offset; further
  * requests with first > 0 fetch the rest of the list.
  *
- * offset - mmap offset, as the HCA's driver handed it out in udata.
- * length - bytes to map, a multiple of 4096.
+ * offset - mmap offset, as the HCA's driver handed it out in udata, or that
+ *   of a doorbell page, as the provider makes it up.
+ * length - bytes to map, a multiple of 4096; 4096 for a doorbell page.
  * first - index of the first page whose reference is asked for.
+ * gfn - where a translated guest wants a doorbell page: a frame of its
+ *   doorbell-window that has none. 0 otherwise.
  *
  * kind - XENVHCA_MMAP_GRANT: gref[0..count-1] are grant references, to be
  *   mapped read-write. nr_pages - pages of the whole range.
+ *   XENVHCA_MMAP_MMIO: one doorbell page, which the guest may map now with
+ *   the cache attribute prot (XENVHCA_PROT_*): a PV guest by the machine
+ *   frame number frame, a translated one by the gfn it asked for (frame is
+ *   0). count is 0, nr_pages 1.
  *
- * MUNMAP: the frontend has no mapping of this range any more; the backend
+ * A doorbell page stays until its ucontext is closed. When DEALLOC_UCONTEXT
+ * was answered with 0 no gfn of the ucontext has a page any more; the guest
+ * must have removed its page table entries before it sends that. A PV guest
+ * keeps the right to its frames as long as it lives, and nobody else gets
+ * them. A backend enters InitWait only when no page of an earlier connection
+ * is left at a gfn.
+ *
+ * MUNMAP, for granted ranges only: the frontend has no mapping of this range any more; the backend
  * ends the grants. Pages whose references the guest has mapped all the same
  * stay allocated until it unmaps them, and count against the domain meanwhile:
  * past 64 MiB of them new mappings are refused with ENOMEM.
@@ -656,15 +672,21 @@ struct xenvhca_mmap_req {
     uint64_t length;                /*   8 */
     uint32_t first;                 /*  16 */
     uint32_t reserved;              /*  20 */
-};                                  /*  24 */
+    uint64_t gfn;                   /*  24 */
+};                                  /*  32 */
 struct xenvhca_mmap_rsp {
     uint32_t nr_pages;              /*   0 */
     uint16_t count;                 /*   4 */
     uint8_t kind;                   /*   6 */
-    uint8_t reserved;               /*   7 */
+    uint8_t prot;                   /*   7 */
     uint32_t gref[XENVHCA_MMAP_GREFS]; /*   8 */
-};                                  /* 200 */
+    uint64_t frame;                 /* 200 */
+};                                  /* 208 */
 #define XENVHCA_MMAP_GRANT              1
+#define XENVHCA_MMAP_MMIO               2
+#define XENVHCA_PROT_NC                 1       /* uncached */
+#define XENVHCA_PROT_WC                 2       /* write-combining */
+#define XENVHCA_PROT_DEV                3       /* Arm: device memory */
 struct xenvhca_munmap_req {
     uint64_t offset;                /*   0 */
 };                                  /*   8 */

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Doorbell pages on Xen: the helper module tells the frame, the doorbell agent
+ * of the control domain makes it reachable. The agent is trusted; it answers
+ * late, or not at all while it is restarted, and a request without an answer
+ * may have been executed.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include "doorbell_xen.h"
+#include "uapi/vhca-helper.h"
+#include "util.h"
+#include "xenstore/scan.h"
+
+#define AGENT_WAIT_MS	10000	/* for an answer */
+#define AGENT_RETRY_MS	200	/* while it is silent */
+
+/* ---- one request ---- */
+struct agent_request {
+	const char *dir;		/* of the slot */
+	const char *text;
+};
+
+/* The old answer goes in the same moment, or it would be taken for ours. */
+static int agent_request_fn(struct xs_handle *xs, xs_transaction_t t,
+			    void *arg)
+{
+	const struct agent_request *r = arg;
+	int rc = xn_rm(xs, t, r->dir, XENVHCA_NODE_DOORBELL_ANSWER);
+
+	return rc ? rc : xn_write_str(xs, t, r->dir,
+				      XENVHCA_NODE_DOORBELL_REQUEST, r->text);
+}
+
+static int slot_dir(const struct be_agent *a, uint32_t slot, char *dir)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%" PRIu32, slot);
+	return xn_path(dir, a->dir, name);
+}
+
+/* The watch fires for every slot of this device: look at ours, again. */
+static int agent_wait(struct be_agent *a, const char *dir, char *answer)
+{
+	uint64_t end = be_now_ns() + (a->silent ? AGENT_RETRY_MS :
+				      AGENT_WAIT_MS) * BE_MSEC_NS;
+	struct pollfd p = { .fd = xs_fileno(a->xs), .events = POLLIN };
+	char token[XN_PATH_MAX];
+	uint64_t now;
+	int rc;
+
+	for (;;) {
+		while ((rc = xn_watch_next(a->xs, token)) > 0)
+			;
+		if (rc < 0)
+			return rc;
+		rc = xn_read_str(a->xs, XBT_NULL, dir,
+				 XENVHCA_NODE_DOORBELL_ANSWER, answer,
+				 XN_VALUE_MAX);
+		now = be_now_ns();
+		if (rc != -ENOENT || now >= end)
+			break;
+		poll(&p, 1, (int)((end - now) / BE_MSEC_NS) + 1);
+	}
+	if (rc == -ENOENT && !a->silent)
+		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
+	a->silent = rc == -ENOENT;
+	return rc == -ENOENT ? -ETIMEDOUT : rc;
+}
+
+static int agent_ask(struct be_agent *a, const char *dir, const char *text,
+		     char *answer)
+{
+	struct agent_request r = { .dir = dir, .text = text };
+	int rc = xn_transact(a->xs, agent_request_fn, &r);
+
+	return rc ? rc : agent_wait(a, dir, answer);
+}
+
+/* ---- slots ---- */
+static uint32_t slot_take(struct be_agent *a)
+{
+	uint32_t i;
+
+	for (i = 0; i < XENVHCA_DOORBELL_SLOTS; i++) {
+		if (a->used[i])
+			continue;
+		a->used[i] = true;
+		return i;
+	}
+	return BE_NO_SLOT;
+}
+
+/* Nothing is mapped there: the nodes count for this domain's quota. */
+static void slot_give(struct be_agent *a, uint32_t slot, const char *dir)
+{
+	xn_rm(a->xs, XBT_NULL, dir, NULL);
+	a->used[slot] = false;
+}
+
+int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
+		 uint32_t *slot)
+{
+	char dir[XN_PATH_MAX], text[96], answer[XN_VALUE_MAX];
+	uint32_t i = slot_take(a);
+	int rc;
+
+	*slot = BE_NO_SLOT;
+	if (i == BE_NO_SLOT)
+		return -ENOSPC;
+	snprintf(text, sizeof(text), XENVHCA_DOORBELL_MAP " 0x%" PRIx64
+		 " 0x%" PRIx64 " 0x1", frame, gfn);
+	rc = slot_dir(a, i, dir);
+	if (!rc)
+		rc = agent_ask(a, dir, text, answer);
+	if (rc == -ETIMEDOUT) {
+		*slot = i;
+		return rc;
+	}
+	if (rc || strcmp(answer, XENVHCA_DOORBELL_MAPPED)) {
+		if (!rc)
+			be_log_peer(a->dev, "doorbell agent: %s: %s", text,
+				    answer);
+		slot_give(a, i, dir);
+		return rc ? rc : -EPERM;
+	}
+	*slot = i;
+	return 0;
+}
+
+int be_agent_unmap(struct be_agent *a, uint32_t slot)
+{
+	char dir[XN_PATH_MAX], answer[XN_VALUE_MAX];
+	int rc = slot_dir(a, slot, dir);
+
+	if (!rc)
+		rc = agent_ask(a, dir, XENVHCA_DOORBELL_UNMAP, answer);
+	if (rc)
+		return rc;
+	if (strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {
+		be_log(a->dev, BE_ERR, "doorbell agent: slot %" PRIu32 ": %s",
+		       slot, answer);
+		return -EBUSY;
+	}
+	slot_give(a, slot, dir);
+	return 0;
+}
+
+/* ---- life ---- */
+/* What a worker that was killed left behind. */
+static int agent_clear(struct be_agent *a)
+{
+	char **names = NULL;
+	uint64_t slot = 0;
+	int i, n, rc = 0;
+
+	n = xn_list(a->xs, XBT_NULL, a->dir, &names);
+	for (i = 0; i < n && !rc; i++)
+		if (!xn_parse_u64(names[i], 0, XENVHCA_DOORBELL_SLOTS - 1,
+				  &slot))
+			rc = be_agent_unmap(a, (uint32_t)slot);
+	free(names);
+	return rc;
+}
+
+int be_agent_open(struct be_agent *a, struct be_dev *dev)
+{
+	char back[XN_PATH_MAX];
+	int own, rc;
+
+	a->dev = dev;
+	a->xs = xs_open(0);
+	own = a->xs ? xn_own_domid(a->xs) : -errno;
+	rc = own < 0 ? own : xn_backend_dir(back, (unsigned int)own,
+					    (unsigned int)dev->domid,
+					    (unsigned int)dev->devid);
+	if (!rc)
+		rc = xn_path(a->dir, back, XENVHCA_NODE_DOORBELL);
+	if (!rc)
+		rc = xn_watch(a->xs, a->dir, "doorbell");
+	if (!rc)
+		rc = agent_clear(a);
+	if (rc == -ETIMEDOUT)
+		be_fault(dev, "an earlier connection left doorbell pages with the guest, and the doorbell agent does not answer: start xen-vhca-doorbelld in the control domain");
+	else if (rc)
+		be_fault(dev, "doorbell slots: %s", strerror(-rc));
+	return rc;
+}
+
+void be_agent_close(struct be_agent *a)
+{
+	if (a->xs)
+		xs_close(a->xs);
+	a->xs = NULL;
+}
+
+/* ---- helper module ---- */
+int be_frame_look(int helper_fd, void *addr, struct be_bell *bell)
+{
+	struct vhca_helper_frames f = {
+		.addr = (uintptr_t)addr, .frames = (uintptr_t)&bell->frame,
+		.nr_pages = 1,
+	};
+
+	if (ioctl(helper_fd, VHCA_HELPER_FRAMES, &f) < 0)
+		return -errno;
+	switch (f.cache) {
+	case VHCA_HELPER_CACHE_NC:
+		bell->prot = XENVHCA_PROT_NC;
+		return 0;
+	case VHCA_HELPER_CACHE_WC:
+		bell->prot = XENVHCA_PROT_WC;
+		return 0;
+	case VHCA_HELPER_CACHE_DEV:
+		bell->prot = XENVHCA_PROT_DEV;
+		return 0;
+	default:
+		return -EIO;
+	}
+}
+
+int be_hca_cap_dma(int helper_fd, const char *hca, int fd)
+{
+	struct vhca_helper_cap_dma c = { .fd = fd };
+
+	snprintf(c.hca, sizeof(c.hca), "%s", hca);
+	return ioctl(helper_fd, VHCA_HELPER_CAP_DMA, &c) < 0 ? -errno : 0;
+}

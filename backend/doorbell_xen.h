@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The dialogue with the doorbell agent over xenstore (vhcaif.h, "Doorbells").
+ * One connection and one slot number space per worker; command thread.
+ */
+#ifndef BE_DOORBELL_XEN_H
+#define BE_DOORBELL_XEN_H
+
+#include "be.h"
+#include "xenstore/node.h"
+
+struct be_agent {
+	struct be_dev *dev;
+	struct xs_handle *xs;
+	char dir[XN_PATH_MAX];		/* of the slots */
+	bool used[XENVHCA_DOORBELL_SLOTS];
+	bool silent;			/* the last request had no answer */
+};
+
+/**
+ * be_agent_open() - connect, and take over what an earlier worker left
+ *
+ * Asks for the end of every mapping that it left. 0, or -errno: be_fault()
+ * said why; -ETIMEDOUT: the agent does not answer, so the guest may still
+ * have a page. Undone by be_agent_close(), also on errors.
+ */
+int be_agent_open(struct be_agent *a, struct be_dev *dev);
+void be_agent_close(struct be_agent *a);
+
+/**
+ * be_agent_map() - let the guest reach a page
+ * @frame: as this domain addresses it
+ * @gfn: where a translated guest wants it, or 0
+ * @slot: out; BE_NO_SLOT: the guest has nothing, else to be unmapped, also
+ *	after an error
+ *
+ * 0, -EPERM: refused, the reason is logged; -ETIMEDOUT; -ENOSPC: no slot.
+ */
+int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
+		 uint32_t *slot);
+/* 0: confirmed; else the slot stays in use and this can be called again. */
+int be_agent_unmap(struct be_agent *a, uint32_t slot);
+
+/* Frame and cache attribute of a page mapped at addr, by the helper. */
+int be_frame_look(int helper_fd, void *addr, struct be_bell *bell);
+/* See transport.h. */
+int be_hca_cap_dma(int helper_fd, const char *hca, int fd);
+
+#endif

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Doorbell (UAR) pages of the HCA in a process: what the process writes there
+ * goes to the HCA, and nobody else is asked. A page belongs to a ucontext from
+ * its first mmap until DEALLOC_UCONTEXT is answered; ib_uverbs closes a
+ * context after its VMAs are gone, or were zapped.
+ *
+ * - PVH, HVM, Arm: the page appears at a guest frame that we chose from the
+ *   device's window, an address range where nothing else is. ib_core maps it
+ *   and takes it away, as it does natively.
+ * - PV: the page is mapped by its machine frame number, which the backend
+ *   tells. Xen checks it with DOMID_IO, so that only registers that this
+ *   domain may use can be mapped, never memory, and an error is an error and
+ *   no failed page table update. The entry is made by the first access: by
+ *   then the VMA can be found by the zap.
+ */
+#include <linux/ioport.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+#include <xen/page.h>
+#include <xen/xen.h>
+#include <xen/xen-ops.h>
+
+#include "check.h"
+#include "cmd.h"
+#include "verbs.h"
+#include "vhca-provider.h"
+
+struct vhca_window {
+	struct resource res;
+	char name[16];			/* may outlive the module */
+	struct mutex lock;
+	DECLARE_BITMAP(used, XENVHCA_DOORBELL_SLOTS);
+};
+
+/* A page. The list has a reference, and on PV each VMA: they may outlive it. */
+struct vhca_doorbell {
+	struct list_head list;		/* uc->doorbells, under uc->lock */
+	struct kref ref;
+	u64 offset;			/* as the provider passed it to mmap() */
+	u64 frame;			/* to be mapped: gfn, or PV: mfn */
+	u8 prot;			/* XENVHCA_PROT_* */
+
+	/* PV only */
+	struct mutex lock;		/* dead, against page faults */
+	bool dead;			/* zapped: VMAs show dummy */
+	struct page *dummy;
+	struct address_space *mapping;	/* of the uverbs file, for the zap */
+};
+
+/* ---- the window of a translated guest ---- */
+
+/*
+ * Above 4 GiB, as what is below belongs to firmware and devices. All memory
+ * is a resource as well, and this one keeps balloon and hotplug away.
+ */
+struct vhca_window *vhca_window_new(void)
+{
+	const resource_size_t size = XENVHCA_DOORBELL_SLOTS * PAGE_SIZE;
+	struct vhca_window *w;
+	int err;
+
+	if (xen_pv_domain())
+		return NULL;
+	w = kzalloc(sizeof(*w), GFP_KERNEL);
+	if (!w)
+		return ERR_PTR(-ENOMEM);
+	mutex_init(&w->lock);
+	strscpy(w->name, "vhca doorbells", sizeof(w->name));
+	w->res.name = w->name;
+	w->res.flags = IORESOURCE_MEM | IORESOURCE_BUSY;
+	err = allocate_resource(&iomem_resource, &w->res, size,
+				SZ_4G, iomem_resource.end, size, NULL, NULL);
+	if (err) {
+		kfree(w);
+		return ERR_PTR(err);
+	}
+	return w;
+}
+
+u64 vhca_window_gfn(const struct vhca_window *w)
+{
+	return w->res.start >> PAGE_SHIFT;
+}
+
+/* A frame that may still show a page of the HCA must not get another use. */
+void vhca_window_free(struct vhca_window *w)
+{
+	if (!w)
+		return;
+	if (!bitmap_empty(w->used, XENVHCA_DOORBELL_SLOTS)) {
+		pr_warn("xen-vhcafront: doorbell pages were not taken back, their guest frames stay reserved\n");
+		return;
+	}
+	release_resource(&w->res);
+	mutex_destroy(&w->lock);
+	kfree(w);
+}
+
+void vhca_window_clear(struct vhca_window *w)
+{
+	if (w)
+		bitmap_zero(w->used, XENVHCA_DOORBELL_SLOTS);
+}
+
+/* 0: a PV guest needs none. */
+static int vhca_gfn_get(struct vhca_window *w, u64 *gfn)
+{
+	unsigned long i;
+
+	*gfn = 0;
+	if (!w)
+		return xen_pv_domain() ? 0 : -ENOMEM;
+	mutex_lock(&w->lock);
+	i = find_first_zero_bit(w->used, XENVHCA_DOORBELL_SLOTS);
+	if (i < XENVHCA_DOORBELL_SLOTS) {
+		__set_bit(i, w->used);
+		*gfn = vhca_window_gfn(w) + i;
+	}
+	mutex_unlock(&w->lock);
+	return *gfn ? 0 : -ENOSPC;
+}
+
+static void vhca_gfn_put(struct vhca_window *w, u64 gfn)
+{
+	if (!w || !gfn)
+		return;
+	mutex_lock(&w->lock);
+	__clear_bit(gfn - vhca_window_gfn(w), w->used);
+	mutex_unlock(&w->lock);
+}
+
+/* ---- pages of a ucontext; uc->lock is held ---- */
+
+static void vhca_doorbell_release(struct kref *ref)
+{
+	struct vhca_doorbell *db = container_of(ref, struct vhca_doorbell, ref);
+
+	if (db->dummy)
+		__free_page(db->dummy);
+	mutex_destroy(&db->lock);
+	kfree(db);
+	module_put(THIS_MODULE);
+}
+
+static struct vhca_doorbell *vhca_doorbell_find(struct vhca_ucontext *uc,
+						u64 offset)
+{
+	struct vhca_doorbell *db;
+
+	list_for_each_entry(db, &uc->doorbells, list)
+		if (db->offset == offset)
+			return db;
+	return NULL;
+}
+
+/*
+ * Asks the backend for a page. After a time-out nobody knows whether it is at
+ * @gfn: the frame stays in use.
+ */
+static int vhca_doorbell_ask(struct vhca_ucontext *uc,
+			     const struct vhca_mmap *row, u64 gfn,
+			     struct vhca_doorbell *db)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct xenvhca_mmap_req req = {
+		.offset = db->offset, .length = PAGE_SIZE, .gfn = gfn,
+	};
+	struct xenvhca_mmap_rsp rsp;
+	int rc;
+
+	rc = vhca_cmd_mmap(uc, &req, &rsp);
+	if (rc) {
+		if (!vhca_cmd_unknown(rc))
+			vhca_gfn_put(dev->window, gfn);
+		return rc;
+	}
+	if (!vhca_check_mmio(&rsp) || !vhca_provider_mmap_prot(row, rsp.prot)) {
+		ibdev_warn_ratelimited(&dev->ibdev,
+				       "mmap %#llx: backend answered with no doorbell page (kind %u, attribute %u)\n",
+				       db->offset, rsp.kind, rsp.prot);
+		return -EIO;
+	}
+	db->frame = gfn ? gfn : rsp.frame;
+	db->prot = rsp.prot;
+	return 0;
+}
+
+static int vhca_doorbell_get(struct vhca_ucontext *uc,
+			     const struct vhca_mmap *row, u64 offset,
+			     struct vhca_doorbell **out)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_doorbell *db;
+	u64 gfn;
+	int rc;
+
+	*out = vhca_doorbell_find(uc, offset);
+	if (*out)
+		return 0;
+	db = kzalloc(sizeof(*db), GFP_KERNEL);
+	if (!db)
+		return -ENOMEM;
+	__module_get(THIS_MODULE);	/* vm_ops: until the release */
+	kref_init(&db->ref);
+	mutex_init(&db->lock);
+	db->offset = offset;
+	rc = vhca_gfn_get(dev->window, &gfn);
+	if (!rc)
+		rc = vhca_doorbell_ask(uc, row, gfn, db);
+	if (rc) {
+		kref_put(&db->ref, vhca_doorbell_release);
+		return rc;
+	}
+	list_add(&db->list, &uc->doorbells);
+	atomic64_inc(&dev->stats.doorbells);
+	*out = db;
+	return 0;
+}
+
+void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_doorbell *db, *next;
+
+	list_for_each_entry_safe(db, next, &uc->doorbells, list) {
+		if (!unknown)
+			vhca_gfn_put(dev->window, db->frame);
+		list_del(&db->list);
+		atomic64_dec(&dev->stats.doorbells);
+		kref_put(&db->ref, vhca_doorbell_release);
+	}
+}
+
+/* ---- PV: the process's page table entry ---- */
+
+#ifdef CONFIG_XEN_PV
+static vm_fault_t vhca_doorbell_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct vhca_doorbell *db = vma->vm_private_data;
+	xen_pfn_t mfn = db->frame;
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+	int err = 0;
+
+	mutex_lock(&db->lock);
+	if (db->dead) {
+		get_page(db->dummy);
+		vmf->page = db->dummy;
+		ret = 0;
+	} else if (xen_remap_pfn(vma, vma->vm_start, &mfn, 1, &err,
+				 vma->vm_page_prot, DOMID_IO, false) < 0 ||
+		   err) {
+		ret = VM_FAULT_SIGBUS;
+	}
+	mutex_unlock(&db->lock);
+	return ret;
+}
+
+static void vhca_doorbell_open(struct vm_area_struct *vma)
+{
+	struct vhca_doorbell *db = vma->vm_private_data;
+
+	kref_get(&db->ref);
+}
+
+static void vhca_doorbell_close(struct vm_area_struct *vma)
+{
+	struct vhca_doorbell *db = vma->vm_private_data;
+
+	kref_put(&db->ref, vhca_doorbell_release);
+}
+
+/* The kernel would compute a page frame number from the entry: there is none. */
+static int vhca_doorbell_mprotect(struct vm_area_struct *vma,
+				  unsigned long start, unsigned long end,
+				  unsigned long newflags)
+{
+	return -EACCES;
+}
+
+static const struct vm_operations_struct vhca_doorbell_vm_ops = {
+	.open = vhca_doorbell_open,
+	.close = vhca_doorbell_close,
+	.fault = vhca_doorbell_fault,
+	.mprotect = vhca_doorbell_mprotect,
+};
+
+static int vhca_doorbell_map_pv(struct vhca_doorbell *db,
+				struct vm_area_struct *vma)
+{
+	if (!db->dummy)
+		db->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!db->dummy)
+		return -ENOMEM;
+	db->mapping = vma->vm_file->f_mapping;
+	kref_get(&db->ref);
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP |
+		     VM_DONTCOPY);
+	vma->vm_private_data = db;
+	vma->vm_ops = &vhca_doorbell_vm_ops;
+	return 0;
+}
+#else
+static int vhca_doorbell_map_pv(struct vhca_doorbell *db,
+				struct vm_area_struct *vma)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
+/*
+ * The device goes; no mmap is under way any more. Offsets are the same in all
+ * contexts: the entries of others vanish too, and come back by a page fault
+ * unless theirs is dead as well.
+ */
+void vhca_doorbell_zap(struct vhca_ucontext *uc)
+{
+	struct vhca_doorbell *db;
+
+	list_for_each_entry(db, &uc->doorbells, list) {
+		if (!db->mapping)	/* not PV: ib_core did it */
+			continue;
+		mutex_lock(&db->lock);
+		db->dead = true;
+		mutex_unlock(&db->lock);
+		unmap_mapping_range(db->mapping, db->offset, PAGE_SIZE, 1);
+	}
+}
+
+/* ---- mmap ---- */
+
+static pgprot_t vhca_doorbell_prot(pgprot_t prot, u8 kind)
+{
+	switch (kind) {
+	case XENVHCA_PROT_WC:
+		return pgprot_writecombine(prot);
+#ifdef CONFIG_ARM64
+	case XENVHCA_PROT_DEV:
+		return pgprot_device(prot);
+#endif
+	default:
+		return pgprot_noncached(prot);
+	}
+}
+
+int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
+		       const struct vhca_mmap *row)
+{
+	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	struct vhca_doorbell *db;
+	int rc;
+
+	rc = vhca_provider_mmap_check(row, vma->vm_end - vma->vm_start);
+	if (rc)
+		return rc;
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return -EINVAL;
+	vm_flags_clear(vma, VM_MAYEXEC);
+	mutex_lock(&uc->lock);
+	rc = vhca_doorbell_get(uc, row, offset, &db);
+	if (rc)
+		goto out;
+	vma->vm_page_prot = vhca_doorbell_prot(vma->vm_page_prot, db->prot);
+	if (xen_pv_domain())
+		rc = vhca_doorbell_map_pv(db, vma);
+	else
+		rc = rdma_user_mmap_io(&uc->ibuc, vma, db->frame, PAGE_SIZE,
+				       vma->vm_page_prot, NULL);
+out:
+	mutex_unlock(&uc->lock);
+	return rc;
+}
