@@ -25,6 +25,9 @@
 #define DB	BE "/doorbell"
 #define FE	"/local/domain/5/device/vhca/0"
 #define LIBXL	"/libxl/5/device/vhca/0"
+#define BE6	"/local/domain/1/backend/vhca/6/3"
+#define DB6	BE6 "/doorbell"
+#define LIBXL6	"/libxl/6/device/vhca/3"
 #define PCI	"/local/domain/0/backend/pci/1/0"
 #define BDF	"0000:00:05.0"
 #define NONE	"0x0 0x0 0x0\n"
@@ -32,6 +35,7 @@
 static char root[] = "doorbell-agent-XXXXXX";
 static struct dba_agent a;
 static int mapped, calls;		/* frames of guest 5; hypercalls */
+static int mapped6;			/* frames of guest 6 */
 static bool dead, pv;
 static uint8_t uuid;
 
@@ -40,9 +44,12 @@ static int fake_iomem(void *ctx, unsigned int domid, uint64_t mfn, uint64_t nr,
 {
 	(void)ctx;
 	(void)mfn;
-	assert_true(domid == 5 && nr == 1);
+	assert_true((domid == 5 || domid == 6) && nr == 1);
 	calls++;
-	mapped += pv ? allow ? 1 : -1 : 0;
+	if (domid == 6)
+		mapped6 += allow ? 1 : -1;
+	else
+		mapped += pv ? allow ? 1 : -1 : 0;
 	return 0;
 }
 
@@ -60,8 +67,10 @@ static int fake_mapping(void *ctx, unsigned int domid, uint64_t gfn,
 static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
 {
 	(void)ctx;
-	*dom = (struct dba_domain){ .alive = !dead && domid == 5,
-				    .translated = !pv, .uuid = { uuid } };
+	*dom = (struct dba_domain){ .alive = !dead && (domid == 5 ||
+						       domid == 6),
+				    .translated = !pv && domid == 5,
+				    .uuid = { uuid } };
 	return 0;
 }
 
@@ -139,7 +148,7 @@ static int setup(void **state)
 				.table = { .ops = &ops } };
 	dead = pv = false;
 	uuid = 1;
-	mapped = calls = 0;
+	mapped = mapped6 = calls = 0;
 	dba_log_level = LOG_EMERG;
 	assert_int_equal(dba_agent_start(&a), 0);
 	turn();
@@ -154,31 +163,54 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void request(unsigned int slot, const char *text)
+/* Guest 6, PV: the same backend, the same HCA. */
+static void second_guest(void)
+{
+	fake_xs_set(LIBXL6 "/backend", BE6);
+	fake_xs_set(LIBXL6 "/pci", BDF);
+	turn();
+}
+
+static void request_in(const char *dir, unsigned int slot, const char *text)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), DB "/%u/answer", slot);
+	snprintf(path, sizeof(path), "%s/%u/answer", dir, slot);
 	fake_xs_rm(path);
-	snprintf(path, sizeof(path), DB "/%u/request", slot);
+	snprintf(path, sizeof(path), "%s/%u/request", dir, slot);
 	fake_xs_set(path, text);
 }
 
-static const char *answer(unsigned int slot)
+static const char *answer_in(const char *dir, unsigned int slot)
 {
 	char path[128];
 	const char *s;
 
-	snprintf(path, sizeof(path), DB "/%u/answer", slot);
+	snprintf(path, sizeof(path), "%s/%u/answer", dir, slot);
 	s = fake_xs_get(path);
 	return s ? s : "";
 }
 
+static const char *ask_in(const char *dir, unsigned int slot, const char *text)
+{
+	request_in(dir, slot, text);
+	turn();
+	return answer_in(dir, slot);
+}
+
+static void request(unsigned int slot, const char *text)
+{
+	request_in(DB, slot, text);
+}
+
+static const char *answer(unsigned int slot)
+{
+	return answer_in(DB, slot);
+}
+
 static const char *ask(unsigned int slot, const char *text)
 {
-	request(slot, text);
-	turn();
-	return answer(slot);
+	return ask_in(DB, slot, text);
 }
 
 static void map_and_unmap_are_answered(void **state)
@@ -188,7 +220,7 @@ static void map_and_unmap_are_answered(void **state)
 	assert_int_equal(mapped, 1);
 	assert_string_equal(ask(3, "unmap"), "unmapped");
 	assert_int_equal(mapped, 0);
-	assert_string_equal(ask(3, "unmap"), "refused slot has no mapping");
+	assert_string_equal(ask(3, "unmap"), "unmapped");	/* as wanted */
 	assert_string_equal(ask(1023, "map 0xe0100 0x100000 0x1"), "mapped");
 	assert_string_equal(ask(1024, "map 0xe0101 0x100001 0x1"), "");
 	assert_string_equal(ask(4, "hello"), "refused request not understood");
@@ -331,6 +363,77 @@ static void a_restarted_agent_goes_on(void **state)
 	assert_int_equal(mapped, 0);
 }
 
+static void a_page_is_one_guests(void **state)
+{
+	(void)state;
+	second_guest();
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	assert_string_equal(ask_in(DB6, 0, "map 0xe0100 0x0 0x1"),
+			    "refused mapped into another guest");
+	assert_string_equal(ask_in(DB6, 0, "map 0xe0101 0x0 0x1"), "mapped");
+	assert_string_equal(ask(1, "map 0xe0101 0x100001 0x1"),
+			    "refused mapped into another guest");
+	/* its page tables may have it after an unmap, too */
+	assert_string_equal(ask_in(DB6, 0, "unmap"), "unmapped");
+	assert_string_equal(ask(1, "map 0xe0101 0x100001 0x1"),
+			    "refused was mapped into another guest that still runs");
+	assert_string_equal(ask_in(DB6, 1, "map 0xe0101 0x0 0x1"), "mapped");
+	/* not so those of a guest whose frames Xen translates */
+	assert_string_equal(ask(0, "unmap"), "unmapped");
+	assert_string_equal(ask_in(DB6, 2, "map 0xe0100 0x0 0x1"), "mapped");
+	assert_true(mapped == 0 && mapped6 == 2);
+}
+
+static void a_device_is_one_guests(void **state)
+{
+	(void)state;
+	second_guest();
+	/* the id of the other guest's device, on either side */
+	assert_string_equal(ask_in("/local/domain/1/backend/vhca/5/3/doorbell",
+				   0, "map 0xe0100 0x100000 0x1"), "");
+	assert_string_equal(ask_in("/local/domain/1/backend/vhca/6/0/doorbell",
+				   0, "map 0xe0100 0x0 0x1"), "");
+	/* the toolstack's node of one names the other's backend nodes */
+	fake_xs_set(LIBXL6 "/backend", BE);
+	turn();
+	assert_string_equal(ask_in(DB6, 0, "map 0xe0100 0x0 0x1"), "");
+	assert_int_equal(calls, 0);
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+}
+
+static void long_requests_are_not_understood(void **state)
+{
+	char text[3000];
+
+	(void)state;
+	memset(text, '0', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	memcpy(text, "map 0xe0100 0x100000 0x1", 24);
+	assert_string_equal(ask(0, text), "refused request not understood");
+	assert_string_equal(ask(1, ""), "refused request not understood");
+	assert_string_equal(ask(2, "map \001\033[2J 0x0 0x1"),
+			    "refused request not understood");
+	assert_int_equal(calls, 0);
+}
+
+static void a_flood_is_the_floods_own(void **state)
+{
+	unsigned int slot, i;
+
+	(void)state;
+	second_guest();
+	a.rate = 1;
+	for (i = 0; i < 3; i++) {
+		for (slot = 0; slot < 1000; slot++)
+			request(slot, "map 0x1000 0x100000 0x1");
+		turn();
+		assert_string_equal(ask_in(DB6, i, "unmap"), "unmapped");
+	}
+	assert_string_equal(ask_in(DB6, 3, "map 0xe0100 0x0 0x1"), "mapped");
+	assert_string_equal(answer(999), "");
+	assert_int_equal(mapped6, 1);
+}
+
 static void a_flood_waits(void **state)
 {
 	unsigned int slot, answered = 0;
@@ -366,6 +469,10 @@ int main(void)
 		TEST(pages_go_back),
 		TEST(a_dead_guest_is_forgotten),
 		TEST(a_restarted_agent_goes_on),
+		TEST(a_page_is_one_guests),
+		TEST(a_device_is_one_guests),
+		TEST(long_requests_are_not_understood),
+		TEST(a_flood_is_the_floods_own),
 		TEST(a_flood_waits),
 		TEST(a_dry_run_answers_nothing),
 	};

@@ -201,6 +201,7 @@ static void guest_frames_must_be_in_the_guests_window(void **state)
 	assert_int_equal(check(UAR, 0xfffff, 1), DBA_GFN_WINDOW);
 	assert_int_equal(check(UAR, 0x100040, 1), DBA_GFN_WINDOW);
 	assert_int_equal(check(UAR, 0, 1), DBA_GFN_WINDOW);
+	assert_int_equal(check(UAR, 0x1000, 1), DBA_GFN_WINDOW); /* memory */
 	live[0] = (struct dba_live){ .domid = 5, .mfn = UAR + 9, .nr = 1,
 				     .gfn = 0x100007, .translated = true };
 	facts.n_live = 1;
