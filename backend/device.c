@@ -66,6 +66,11 @@ static int open_context(struct be_dev *dev, const struct uv_chardev *cd,
 {
 	int n = snprintf(dev->uverbs_path, sizeof(dev->uverbs_path),
 			 "/dev/infiniband/%s", cd->name);
+	uint8_t out[UINT8_MAX];
+	const struct uv_udata ask = {
+		.in = dev->prov->ask_in, .in_len = dev->prov->ask_in_len,
+		.out = out, .out_len = dev->prov->ask_out_len,
+	};
 	int err = 0;
 
 	if (n < 0 || (size_t)n >= sizeof(dev->uverbs_path))
@@ -76,7 +81,7 @@ static int open_context(struct be_dev *dev, const struct uv_chardev *cd,
 		dev->ctl_fd = -1;
 	}
 	if (!err)
-		err = uv_get_context(dev->ctl_fd, NULL, &dev->ctl_async_fd,
+		err = uv_get_context(dev->ctl_fd, &ask, &dev->ctl_async_fd,
 				     vectors);
 	if (err)
 		be_fault(dev, "cannot open %s: %s", dev->uverbs_path,

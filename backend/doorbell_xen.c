@@ -185,7 +185,7 @@ int be_agent_open(struct be_agent *a, struct be_dev *dev)
 	if (!rc)
 		rc = xn_path(a->dir, back, XENVHCA_NODE_DOORBELL);
 	if (!rc)
-		rc = xn_watch(a->xs, a->dir, "doorbell");
+		rc = xn_watch(a->xs, a->dir, "slots");
 	if (!rc)
 		rc = agent_clear(a);
 	if (rc == -ETIMEDOUT)

@@ -163,12 +163,17 @@ static const struct vhca_mmap mlx5_mmaps[] = {
 	{ .kind = VHCA_MMAP_END },
 };
 
+/* lib_caps: DYN_UAR, so without static doorbell pages. */
+static const uint8_t mlx5_ask[32] = { [24] = 2 };
+
 const struct vhca_provider vhca_provider_mlx5 = {
 	.name = "mlx5",
 	.driver_id = MLX5_DRIVER_ID,
 	.abi_min = MLX5_ABI,
 	.abi_max = MLX5_ABI,
 	.run = 1,
+	.ask_in = mlx5_ask,
+	.ask_in_len = sizeof(mlx5_ask),
 	.ops = mlx5_ops,
 	.mmaps = mlx5_mmaps,
 };

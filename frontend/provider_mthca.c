@@ -79,6 +79,7 @@ const struct vhca_provider vhca_provider_mthca = {
 	.driver_id = MTHCA_DRIVER_ID,
 	.abi_min = MTHCA_ABI,
 	.abi_max = MTHCA_ABI,
+	.ask_out_len = 8,
 	.ops = mthca_ops,
 	.mmaps = mthca_mmaps,
 };

@@ -102,6 +102,9 @@ struct vhca_provider {
 	uint32_t abi_min, abi_max;
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
 	uint8_t run;		/* 0: table not proven on hardware, refused */
+	/* udata that opens a context only to ask, with the fewest resources */
+	const uint8_t *ask_in;
+	uint8_t ask_in_len, ask_out_len;
 	const struct vhca_udata_op *ops;
 	const struct vhca_mmap *mmaps;	/* NULL: by KEY only */
 };
