@@ -1,0 +1,240 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# A hostile backend (dom0, by hand) asks the doorbell agent for everything that
+# it must not map into a guest: each request is refused for the right reason,
+# which is logged, and a flood for one guest does not hold up the other.
+# limit: 420
+# hca: yes
+# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./doorbell.sh
+
+AGENT_LOG=${AGENT_LOG:-/run/doorbelld.log}
+AGENT_STATE=/run/xen-vhca-doorbelld/state
+declare -A dir
+asked=0
+
+devid_of() { xenstore-list "/libxl/$(guest_domid "$1")/device/vhca" | tail -n 1; }
+hex() { printf '0x%x' "$1"; }
+bdf_of() { basename "$(readlink -f "/sys/class/infiniband/$1/device")"; }
+
+# bar BDF N: first frame of a BAR and how many there are, "0 0" if none.
+bar() {
+	local start end flags
+	read -r start end flags < <(sed -n "$(($2 + 1))p" \
+		"/sys/bus/pci/devices/$1/resource")
+	if (((flags & 0x200) == 0)); then
+		echo 0 0
+	else
+		echo $((start >> 12)) $(((end - start + 4096) >> 12))
+	fi
+}
+
+# Frame of a memory BAR of anything but the HCAs.
+other_device() {
+	local d first n
+	for d in /sys/bus/pci/devices/*; do
+		[ "$(cat "$d/vendor")" != 0x15b3 ] || continue
+		for n in 0 1 2 3 4 5; do
+			read -r first _ < <(bar "${d##*/}" "$n")
+			[ "$first" = 0 ] || { echo "$first"; return; }
+		done
+	done
+	fail "no device with a memory BAR beside the HCAs"
+}
+
+# live GUEST: machine frame and guest frame of its mapped slots.
+live() {
+	local s req
+	for s in $(xenstore-list "${dir[$1]}"); do
+		[ "$(xenstore-read "${dir[$1]}/$s/answer" 2>/dev/null)" = \
+			mapped ] || continue
+		req=$(xenstore-read "${dir[$1]}/$s/request")
+		req=${req#map }
+		echo "${req% *}"
+	done
+}
+mappings() { grep -c '^map ' "$AGENT_STATE" || true; }
+
+# ask SLOT TEXT: a request in a slot that had none; the answer, if one comes.
+ask() {
+	local end=$((SECONDS + 10))
+	xenstore-rm "$1" 2>/dev/null || true
+	xenstore-write "$1/request" "$2"
+	until xenstore-read "$1/answer" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || return 0
+		sleep 0.1
+	done
+}
+
+next_slot() {
+	asked=$((asked + 1))
+	slot=$((1000 + asked % 20))
+}
+
+# expect ANSWER GUEST TEXT CLAIM: in a slot of its own, which is then removed.
+expect() {
+	local answer
+	next_slot
+	answer=$(ask "${dir[$2]}/$slot" "$3")
+	[ "$answer" = "$1" ] || note "the agent answers '$answer'"
+	xenstore-rm "${dir[$2]}/$slot"
+	check "$4: $1" [ "$answer" = "$1" ]
+}
+
+# refused REASON GUEST TEXT CLAIM: and the agent's log has the reason.
+refused() {
+	expect "refused $1" "$2" "$3" "$4"
+	check "it is in the log" wait_until 5 grep -qF \
+		"slot $slot: refused \"$3\": $1" "$AGENT_LOG"
+	sleep 0.1	# ten lines a second and device are logged
+}
+
+step "a PVH and a PV guest, both on mlx5_0, with processes that use it"
+hca_guests pvh a pv b
+hca_move b mlx5_0
+for g in a b; do
+	dir[$g]=/local/domain/0/backend/vhca/$(guest_domid $g)/$(devid_of $g)/doorbell
+	hold_start $g
+	live $g >"/tmp/live.$g"
+	check "$g has doorbell pages" [ -s "/tmp/live.$g" ]
+done
+read -r live_a gfn_a <"/tmp/live.a"
+read -r live_b _ <"/tmp/live.b"
+read -r bar0 pages < <(bar "$(bdf_of mlx5_0)" 0)
+read -r bar2 _ < <(bar "$(bdf_of mlx5_0)" 2)
+read -r bar_other _ < <(bar "$(bdf_of mlx5_1)" 0)
+# The HCA hands out UAR pages from the front: the last one is nobody's.
+free=$(hex $((bar0 + pages - 1)))
+before=$(mappings)
+
+step "frames that are no doorbell page of b's HCA"
+outside="not in a BAR of the HCA"
+no_bell="not a doorbell page of the HCA"
+refused "$outside" b "map 0x1000 0x0 0x1" "memory"
+refused "$outside" b "map 0x0 0x0 0x1" "frame 0"
+refused "$outside" b "map $(hex "$(other_device)") 0x0 0x1" "another device"
+refused "$outside" b "map $(hex $((bar_other + 300))) 0x0 0x1" \
+	"a doorbell page of the other HCA"
+for n in 0 1 2; do
+	refused "$no_bell" b "map $(hex $((bar0 + n))) 0x0 0x1" \
+		"page $n of the HCA, not a doorbell"
+done
+refused "$no_bell" b "map $(hex "$bar2") 0x0 0x1" "the HCA's MSI-X table"
+
+step "pages of others"
+refused "mapped into another guest" b "map $live_a 0x0 0x1" \
+	"a page that a process of a uses"
+refused "mapped into this guest already" b "map $live_b 0x0 0x1" \
+	"a page that b has"
+
+step "numbers"
+refused "frame number out of range" b "map 0x10000000000 0x0 0x1" "2^40"
+refused "frame number out of range" b "map 0xffffffffffffffff 0x0 0x1" \
+	"the last frame of all"
+refused "frame number out of range" b \
+	"map $(hex $((1 << 52 | bar0 + pages - 1))) 0x0 0x1" \
+	"a frame that a shift would make a good one"
+refused "no pages asked for" b "map $free 0x0 0x0" "0 pages"
+refused "too many pages in one request" b "map $free 0x0 0x2" "2 pages"
+refused "too many pages in one request" b "map $free 0x0 0xffffffffffffffff" \
+	"a range that wraps"
+
+step "guest frames"
+read -r window_gfn window_nr < <(xenstore-read \
+	"/local/domain/$(guest_domid a)/device/vhca/$(devid_of a)/doorbell-window")
+refused "a PV guest has no guest frame (gfn must be 0x0)" b \
+	"map $free 0x1000 0x1" "a guest frame for a PV guest"
+window="guest frame outside of the guest's window"
+refused "$window" a "map $free 0x0 0x1" "frame 0"
+refused "$window" a "map $free 0x1000 0x1" "memory of the guest"
+refused "$window" a "map $free $(hex $((window_gfn - 1))) 0x1" \
+	"right before the window"
+refused "$window" a "map $free $(hex $((window_gfn + window_nr))) 0x1" \
+	"right behind the window"
+refused "frame number out of range" a "map $free 0x10000000000 0x1" \
+	"guest frame 2^40"
+refused "guest frame has another doorbell page" a "map $free $gfn_a 0x1" \
+	"where a has a page"
+
+step "texts"
+unknown="request not understood"
+for text in hello '' map "map $free" "map $free 0x0" "map $free 0x0 0x1 0x1" \
+	"map $((bar0 + pages - 1)) 0 1" "map $free 0x0 0x1 " "unmap all" \
+	"map 0x10000000000000000 0x0 0x1" "MAP $free 0x0 0x1" "map  $free 0x0 0x1"; do
+	refused "$unknown" b "$text" "'$text'"
+done
+expect "refused $unknown" b "map $(printf '%02000d' 0)" "2000 zeroes"
+expect "refused $unknown" b $'map \001\033[2J 0x0 0x1' "control characters"
+check "the log has none of them" eval "! LC_ALL=C grep -q \$'[\\001\\033]' $AGENT_LOG"
+
+step "a slot that is in use, and a page that was"
+mine=${dir[b]}/1020
+check "a free page is mapped" [ "$(ask "$mine" "map $free 0x0 0x1")" = mapped ]
+xenstore-rm "$mine/answer"
+xenstore-write "$mine/request" "map $(hex $((free - 1))) 0x0 0x1"
+check "the slot cannot be mapped again" wait_until 10 eval "[ \"\$(xenstore-read \
+	$mine/answer)\" = 'refused slot is in use, unmap first' ]"
+refused "mapped into this guest already" b "map $free 0x0 0x1" \
+	"nor the page by another slot"
+refused "mapped into another guest" a "map $free $(hex "$window_gfn") 0x1" \
+	"nor into the other guest"
+xenstore-rm "$mine"
+check "it is unmapped when the request goes" wait_until 10 \
+	grep -qF "slot 1020 unmapped: its request was removed" "$AGENT_LOG"
+expect unmapped b unmap "a slot without a mapping"
+# b's page tables may have it still.
+refused "was mapped into another guest that still runs" a \
+	"map $free $(hex "$window_gfn") 0x1" "the page of a running PV guest"
+
+step "slots and devices that there are not"
+strange=("${dir[b]}/1024" "${dir[b]}/01001" "${dir[b]}/x"
+	"/local/domain/$(guest_domid a)/backend/vhca/$(guest_domid b)/$(devid_of b)/doorbell/1001"
+	"/local/domain/0/backend/vhca/$(guest_domid b)/77/doorbell/1001")
+for path in "${strange[@]}"; do
+	xenstore-write "$path/request" "map $(hex $((free - 2))) 0x0 0x1"
+done
+sleep 3
+for path in "${strange[@]}"; do
+	check_not "no answer in ${path#/local/domain/}" \
+		xenstore-exists "$path/answer"
+	xenstore-rm "$path" || true
+done
+xenstore-rm "/local/domain/0/backend/vhca/$(guest_domid b)/77" || true
+# + 1: the page that is kept for b
+check "nothing was mapped by all this" [ "$(mappings)" = $((before + 1)) ]
+
+step "3000 requests for a; b opens contexts meanwhile"
+flood() {
+	local s pairs=() paths=()
+	for ((s = 24; s < 1024; s++)); do
+		pairs+=("${dir[a]}/$s/request" "map 0x1000 0x0 0x1")
+		paths+=("${dir[a]}/$s")
+	done
+	for _ in 1 2 3; do
+		xenstore-write "${pairs[@]}"
+		wait_until 60 xenstore-exists "${dir[a]}/1023/answer" ||
+			return 1
+		xenstore-rm "${paths[@]}"
+	done
+}
+flood &
+flood=$!
+start=$(now)
+for n in 1 2 3; do
+	check "a process of b gets its pages, $n" guest_sh -t 20 b \
+		'timeout 15 vhca-uar hold 1'
+done
+note "three processes took $(awk "BEGIN { print $(now) - $start }") s"
+check "all requests of the flood were answered" wait "$flood"
+check "a process of a gets its pages afterwards" guest_sh -t 30 a \
+	'timeout 20 vhca-uar hold 1'
+
+step "the processes that were there all the time"
+check "a's doorbells work, and nobody else rang" hold_end a
+check "b's doorbells work, and nobody else rang" hold_end b
+kernel_clean a b
