@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <json-c/json.h>
 #include "keys.h"
 #include "xenstore/node.h"
@@ -23,16 +24,22 @@ enum ctl_exit {
 	CTL_FAILED = 1,		/* xenstore, the backend or the guest */
 	CTL_USAGE = 2,		/* wrong arguments */
 	CTL_NOT_FOUND = 3,	/* no such domain or device */
-	CTL_TIMEOUT = 4		/* the other side did not follow in time */
+	CTL_TIMEOUT = 4,	/* the other side did not follow in time */
+	CTL_WARNED = 5		/* check: nothing fails, but warnings */
 };
 
 /* Options and arguments of a command. */
 struct ctl {
 	struct xs_handle *xs;
-	bool json, force;
+	bool no_xs;		/* check: there is no xenstore */
+	bool json, force, batch, openmetrics;
 	int wait;		/* seconds; -1: the command's default */
+	int delay, count;	/* top: seconds; rounds, 0: until stopped */
 	const char *run_dir;	/* where xen-vhcad leaves its statistics */
+	const char *agent_dir;	/* the same of xen-vhca-doorbelld */
 	const char *root;	/* before /sys and /proc; "" but in tests */
+	/* Output of xl info; 0 or -errno. NULL in tests without one. */
+	int (*xl_info)(char *buf, size_t size);
 	int argc;		/* arguments behind the command's name */
 	char **argv;
 };
@@ -51,6 +58,8 @@ int ctl_error(enum ctl_exit rc, const char *fmt, ...)
 /* Print obj, as JSON or as lines "name.name value", and drop it. */
 void ctl_print_json(struct json_object *obj);
 void ctl_print_flat(struct json_object *obj);
+void ctl_json_int(struct json_object *o, const char *key, int64_t val);
+void ctl_json_text(struct json_object *o, const char *key, const char *val);
 
 /* ---- device.c ---- */
 /* Domain by number (need not be alive: leftovers) or name; CTL_NOT_FOUND
@@ -119,23 +128,63 @@ struct ctl_cfg {
 	char name[CTL_NAME_MAX];	/* of the domain */
 	int nr;
 	char spec[CTL_CFG_MAX][XN_VALUE_MAX];
+	int line[CTL_CFG_MAX];		/* of the file, where spec is */
 };
 
 /**
  * ctl_cfg_parse() - find name and vhca in the text of an xl configuration
- * @err: CTL_ERR_MAX bytes
+ * @err: CTL_ERR_MAX bytes; begins with the line, "7: vhca: ..."
  *
- * 0 or -EINVAL. Everything else in the text is left to xl.
+ * Agrees with libxlutil on every text that libxlutil takes. 0 or -EINVAL.
+ * Everything else in the text is left to xl.
  */
 int ctl_cfg_parse(const char *text, struct ctl_cfg *cfg, char *err);
 
+/* ---- statfile.c: what a worker of xen-vhcad leaves in a file ---- */
+/**
+ * ctl_stats_load() - counters of a device
+ * @obj: the file's object; json_object_put() it
+ * @mtime_ms: when it was written, CLOCK_REALTIME in ms; may be NULL
+ * @err: CTL_ERR_MAX bytes
+ *
+ * -ENOENT: there is no file; or what else went wrong.
+ */
+int ctl_stats_load(struct ctl *c, const struct ctl_dev *d,
+		   struct json_object **obj, int64_t *mtime_ms, char *err);
+/* Number at obj.dir.key, or obj.key for dir NULL; 0 where there is none. */
+uint64_t ctl_stats_num(struct json_object *obj, const char *dir,
+		       const char *key);
+struct json_object *ctl_stats_get(struct json_object *obj, const char *key);
+/* Pages of the file in MiB, rounded up: none is shown as 0 only if it is. */
+uint64_t ctl_mb_of_pages(uint64_t pages);
+
+/* One device of several that are printed together. */
+struct ctl_stats_dev {
+	struct ctl_dev dev;
+	struct json_object *obj;
+};
+
+/* Print devices in OpenMetrics 1.0.0, with # EOF. */
+void ctl_openmetrics(FILE *out, const struct ctl_stats_dev *s, int n);
+
+/* ---- xlinfo.c ---- */
+/* Output of xl info as a string, cut to size. 0 or -errno (no xl, not root,
+ * not the control domain). */
+int ctl_xl_info(char *buf, size_t size);
+
 /* ---- ctl_*.c: the commands; return an exit code ---- */
 int ctl_attach(struct ctl *c);
+int ctl_check(struct ctl *c);
 int ctl_create(struct ctl *c);
 int ctl_detach(struct ctl *c);
 int ctl_list(struct ctl *c);
+int ctl_quota(struct ctl *c);
 int ctl_show(struct ctl *c);
 int ctl_stats(struct ctl *c);
+int ctl_top(struct ctl *c);
+
+/* Read the file of create, and check all of it that is ours; an exit code. */
+int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg);
 
 /* Also used by ctl_create(): the steps of an attach. */
 int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,

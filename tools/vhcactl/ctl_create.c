@@ -63,35 +63,74 @@ static int xl_create(struct ctl *c)
 	return rc;
 }
 
-static int read_cfg(const char *file, struct ctl_cfg *cfg)
+/* The whole file; NULL with a message. */
+static char *read_file(const char *file)
 {
-	char err[CTL_ERR_MAX], *text = calloc(1, CFG_FILE_MAX);
-	FILE *f = fopen(file, "r");
-	int rc = CTL_OK;
+	char *text = calloc(1, CFG_FILE_MAX);
+	FILE *f = fopen(file, "re");
+	size_t n;
 
-	if (!f || !text || fread(text, 1, CFG_FILE_MAX - 1, f) == 0)
-		rc = ctl_error(CTL_USAGE, "%s: %s", file,
-			       f ? "empty or unreadable" : strerror(errno));
-	else if (ctl_cfg_parse(text, cfg, err))
-		rc = ctl_error(CTL_USAGE, "%s: %s", file, err);
-	else if (!cfg->name[0])
-		rc = ctl_error(CTL_USAGE, "%s: name = \"...\" is missing", file);
+	if (!f || !text) {
+		ctl_error(CTL_USAGE, "%s: %s", file, strerror(errno));
+	} else {
+		n = fread(text, 1, CFG_FILE_MAX, f);
+		if (n && n < CFG_FILE_MAX && strlen(text) == n) {
+			fclose(f);
+			return text;
+		}
+		ctl_error(CTL_USAGE, "%s: %s", file, !n ?
+			  "empty or unreadable" : n < CFG_FILE_MAX ?
+			  "no text file" : "too long for a configuration");
+	}
 	if (f)
 		fclose(f);
 	free(text);
-	return rc;
+	return NULL;
 }
 
-/* Mistakes are found before the domain exists. */
-static int check_specs(const struct ctl_cfg *cfg)
+/*
+ * The file, and behind it KEY=VALUE of the command line, as xl has it. An
+ * error's line number that is behind the file's end is one of those.
+ */
+static char *cfg_text(struct ctl *c)
 {
-	char err[CTL_ERR_MAX];
-	struct ctl_conf conf;
+	char *text = read_file(c->argv[0]), *more;
 	int i;
 
+	for (i = 1; text && i < c->argc; i++) {
+		if (c->argv[i][0] == '-' || !strchr(c->argv[i], '='))
+			continue;
+		if (asprintf(&more, "%s\n%s", text, c->argv[i]) < 0) {
+			ctl_error(CTL_FAILED, "out of memory");
+			more = NULL;
+		}
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg)
+{
+	char err[CTL_ERR_MAX], *text = cfg_text(c);
+	const char *file = c->argv[0];
+	struct ctl_conf conf;
+	int i, rc;
+
+	if (!text)
+		return CTL_USAGE;
+	rc = ctl_cfg_parse(text, cfg, err);
+	free(text);
+	if (rc)
+		return ctl_error(CTL_USAGE, "%s:%s", file, err);
+	if (!cfg->name[0])
+		return ctl_error(CTL_USAGE, "%s: name = \"...\" is missing",
+				 file);
+	/* Mistakes are found before the domain exists. */
 	for (i = 0; i < cfg->nr; i++)
 		if (ctl_conf_parse(cfg->spec[i], &conf, err))
-			return ctl_error(CTL_USAGE, "vhca[%d]: %s", i, err);
+			return ctl_error(CTL_USAGE, "%s:%d: vhca[%d]: %s", file,
+					 cfg->line[i], i, err);
 	return CTL_OK;
 }
 
@@ -113,9 +152,7 @@ int ctl_create(struct ctl *c)
 	struct ctl_cfg cfg;
 	int i, rc;
 
-	rc = read_cfg(c->argv[0], &cfg);
-	if (!rc)
-		rc = check_specs(&cfg);
+	rc = ctl_create_cfg(c, &cfg);
 	if (!rc)
 		rc = xl_create(c);
 	if (rc)

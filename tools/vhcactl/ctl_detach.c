@@ -75,12 +75,26 @@ static void cut_off(struct ctl *c, const struct ctl_dev *d)
 			  d->devid, d->domid);
 }
 
-static int detach_one(struct ctl *c, const struct ctl_dev *d, void *arg)
+/* What was removed, for --json; list is NULL without. */
+static void removed(const struct ctl_dev *d, struct json_object *list)
+{
+	struct json_object *o;
+
+	if (!list)
+		return;
+	o = json_object_new_object();
+	ctl_json_int(o, "domid", d->domid);
+	ctl_json_int(o, "devid", d->devid);
+	ctl_json_int(o, "backend", d->backend);
+	json_object_array_add(list, o);
+}
+
+static int detach_one(struct ctl *c, const struct ctl_dev *d,
+		      struct json_object *list)
 {
 	struct ctl_dev copy = *d;
 	int rc, wait = c->wait;
 
-	(void)arg;
 	rc = xn_transact(c->xs, close_fn, &copy);
 	if (rc)
 		goto fail;
@@ -92,8 +106,10 @@ static int detach_one(struct ctl *c, const struct ctl_dev *d, void *arg)
 		cut_off(c, d);
 	}
 	rc = ctl_dev_remove(c, d);
-	if (!rc)
+	if (!rc) {
+		removed(d, list);
 		return CTL_OK;
+	}
 fail:
 	return ctl_error(CTL_FAILED,
 			 "cannot write the nodes of device %u of domain %u: %s (detach works in the control domain only, as root)",
@@ -117,7 +133,8 @@ static int collect(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return CTL_OK;
 }
 
-static int detach_all(struct ctl *c, unsigned int domid)
+static int detach_all(struct ctl *c, unsigned int domid,
+		      struct json_object *list)
 {
 	struct all all;
 	int i, r, more, rc = CTL_OK;
@@ -126,7 +143,7 @@ static int detach_all(struct ctl *c, unsigned int domid)
 		all.nr = 0;
 		more = ctl_dev_each(c, (int)domid, collect, &all);
 		for (i = 0; i < all.nr; i++) {
-			r = detach_one(c, &all.dev[i], NULL);
+			r = detach_one(c, &all.dev[i], list);
 			if (r)
 				rc = r;
 		}
@@ -136,6 +153,8 @@ static int detach_all(struct ctl *c, unsigned int domid)
 
 int ctl_detach(struct ctl *c)
 {
+	bool all = !strcmp(c->argv[1], "all");
+	struct json_object *list;
 	unsigned int domid = 0;
 	struct ctl_dev d;
 	int rc;
@@ -143,8 +162,14 @@ int ctl_detach(struct ctl *c)
 	rc = ctl_domain(c, c->argv[0], &domid);
 	if (rc)
 		return rc;
-	if (!strcmp(c->argv[1], "all"))
-		return detach_all(c, domid);
-	rc = ctl_dev_find(c, domid, c->argv[1], &d);
-	return rc ? rc : detach_one(c, &d, NULL);
+	list = c->json ? json_object_new_array() : NULL;
+	if (all)
+		rc = detach_all(c, domid, list);
+	else
+		rc = ctl_dev_find(c, domid, c->argv[1], &d);
+	if (!all && !rc)
+		rc = detach_one(c, &d, list);
+	if (list)
+		ctl_print_json(list);
+	return rc;
 }

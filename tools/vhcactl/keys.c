@@ -183,3 +183,46 @@ int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err)
 	}
 	return 0;
 }
+
+static int no_quota(const char *key, char *err)
+{
+	size_t len;
+	int i;
+
+	snprintf(err, CTL_ERR_MAX,
+		 "\"%s\" is no quota that can be changed; those are", key);
+	for (i = CTL_PORT + 1; i < CTL_KEYS; i++) {
+		len = strlen(err);
+		snprintf(err + len, CTL_ERR_MAX - len, "%s %s",
+			 i == CTL_PORT + 1 ? "" : ",", ctl_keys[i].name);
+	}
+	return -EINVAL;
+}
+
+int ctl_quota_parse(const char *text, struct ctl_conf *conf, char *err)
+{
+	size_t len = strcspn(text, "=");
+	char key[ITEM_MAX];
+	int i;
+
+	if (!text[len] || len >= sizeof(key)) {
+		snprintf(err, CTL_ERR_MAX,
+			 "\"%.64s\": KEY=NUMBER or KEY=default is needed",
+			 text);
+		return -EINVAL;
+	}
+	snprintf(key, sizeof(key), "%.*s", (int)len, text);
+	for (i = CTL_PORT + 1; i < CTL_KEYS; i++)
+		if (!strcmp(key, ctl_keys[i].name))
+			break;
+	if (i == CTL_KEYS)
+		return no_quota(key, err);
+	if (strcmp(text + len + 1, "default"))
+		return parse_number((enum ctl_key_id)i, text + len + 1, conf,
+				    err);
+	if (conf->set[i])
+		return twice(key, err);
+	conf->set[i] = conf->reset[i] = true;
+	conf->val[i] = ctl_keys[i].def;
+	return 0;
+}

@@ -38,6 +38,7 @@ struct ctl_conf {
 	char backend[CTL_NAME_MAX];	/* empty: domain 0 */
 	char pci[CTL_BDF];		/* of the HCA; empty: not given */
 	bool set[CTL_KEYS];
+	bool reset[CTL_KEYS];		/* quota: KEY=default */
 	uint32_t val[CTL_KEYS];		/* the default where not set */
 };
 
@@ -50,6 +51,15 @@ struct ctl_conf {
  * 0 or -EINVAL.
  */
 int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err);
+
+/**
+ * ctl_quota_parse() - parse one KEY=VALUE of vhcactl quota
+ * @conf: zeroed before the first; set, val and reset are filled
+ * @err: CTL_ERR_MAX bytes
+ *
+ * VALUE is a number, or "default". Only number keys but port. 0 or -EINVAL.
+ */
+int ctl_quota_parse(const char *text, struct ctl_conf *conf, char *err);
 
 /**
  * ctl_bdf_parse() - "0000:00:05.0", or without the domain "00:05.0"

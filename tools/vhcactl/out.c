@@ -54,3 +54,13 @@ void ctl_print_flat(struct json_object *obj)
 	print_object(obj, "");
 	json_object_put(obj);
 }
+
+void ctl_json_int(struct json_object *o, const char *key, int64_t val)
+{
+	json_object_object_add(o, key, json_object_new_int64(val));
+}
+
+void ctl_json_text(struct json_object *o, const char *key, const char *val)
+{
+	json_object_object_add(o, key, json_object_new_string(val));
+}

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * vhcactl: the operator's command for paravirtual RDMA devices. Here are the
- * table of commands and the options. Runs as root in the
- * control domain; list, show and stats also in a backend domain.
+ * table of commands and the options. Runs as root in the control domain; what
+ * only shows something also in a backend domain.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "ctl.h"
 
 #define RUN_DIR "/run/xen-vhcad"
+#define AGENT_DIR "/run/xen-vhca-doorbelld"
 
 static const struct command {
 	const char *name;
@@ -24,26 +25,38 @@ static const struct command {
 } commands[] = {
 	{ "attach", ctl_attach, "jw:", "DOMAIN hca=NAME[,KEY=VALUE...]", 2, 2,
 	  "give a running guest a device" },
+	{ "check", ctl_check, "jr:", "", 0, 0,
+	  "is this domain fit to be a backend?" },
 	{ "create", ctl_create, "w:", "FILE [XL-CREATE-ARGUMENT...]", 1, -1,
 	  "xl create, with the vhca = [ ... ] devices of the file" },
-	{ "detach", ctl_detach, "fw:", "DOMAIN DEVID|all", 2, 2,
+	{ "detach", ctl_detach, "fjw:", "DOMAIN DEVID|all", 2, 2,
 	  "take it away" },
 	{ "list", ctl_list, "j", "[DOMAIN]", 0, 1,
 	  "list devices and their states" },
+	{ "quota", ctl_quota, "jr:", "DOMAIN DEVID [KEY=VALUE...]", 2,
+	  2 + CTL_KEYS,
+	  "show or change what a device may use" },
 	{ "show", ctl_show, "j", "DOMAIN DEVID", 2, 2,
 	  "show configuration, limits and errors of a device" },
-	{ "stats", ctl_stats, "jr:", "DOMAIN DEVID", 2, 2,
-	  "show counters of a device (in its backend domain)" },
+	{ "stats", ctl_stats, "jor:", "[DOMAIN [DEVID]]", 0, 2,
+	  "show counters of devices (in their backend domain)" },
+	{ "top", ctl_top, "bd:jn:r:", "[DOMAIN]", 0, 1,
+	  "show what the devices do now, again and again" },
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define OPTIONS "bd:fhjn:or:w:"
 
 static const struct option long_options[] = {
-	{ "json", no_argument, NULL, 'j' },
+	{ "batch", no_argument, NULL, 'b' },
+	{ "delay", required_argument, NULL, 'd' },
 	{ "force", no_argument, NULL, 'f' },
-	{ "wait", required_argument, NULL, 'w' },
-	{ "run-dir", required_argument, NULL, 'r' },
 	{ "help", no_argument, NULL, 'h' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "iterations", required_argument, NULL, 'n' },
+	{ "openmetrics", no_argument, NULL, 'o' },
+	{ "run-dir", required_argument, NULL, 'r' },
+	{ "wait", required_argument, NULL, 'w' },
 	{ NULL, 0, NULL, 0 }
 };
 
@@ -56,11 +69,17 @@ static int usage(FILE *out)
 		fprintf(out, "  %-7s %-34s %s\n", commands[i].name,
 			commands[i].args, commands[i].help);
 	fputs("Options:\n"
-	      "  -j, --json          print JSON (attach, list, show, stats)\n"
+	      "  -j, --json          print JSON (all but create)\n"
 	      "  -w, --wait SECONDS  how long to wait for the other side (attach, create,\n"
 	      "                      detach); 0: not at all\n"
 	      "  -f, --force         detach: remove a device that does not close\n"
-	      "  -r, --run-dir DIR   stats: where xen-vhcad keeps its files (" RUN_DIR ")\n"
+	      "  -o, --openmetrics   stats: print for Prometheus\n"
+	      "  -d, --delay SECONDS top: time between two rounds\n"
+	      "  -n, --iterations N  top: end after N rounds\n"
+	      "  -b, --batch         top: plain lines, no terminal\n"
+	      "  -r, --run-dir DIR   check, quota, stats, top: where xen-vhcad keeps its\n"
+	      "                      files (" RUN_DIR ")\n"
+	      "  -h, --help          this text; -V, --version: version\n"
 	      "DOMAIN is a name or a number. See vhcactl(8).\n", out);
 	return out == stdout ? CTL_OK : CTL_USAGE;
 }
@@ -75,9 +94,24 @@ static const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static int parse_option(struct ctl *c, const struct command *cmd, int opt)
+/* The number of an option, or a message; false: that. */
+static bool option_number(int opt, const char *what, uint64_t min, uint64_t max,
+			  int *val)
 {
 	uint64_t v = 0;
+
+	if (xn_parse_u64(optarg, min, max, &v)) {
+		ctl_error(CTL_USAGE, "-%c %s: %s, %u..%u, are needed", opt,
+			  optarg, what, (unsigned int)min, (unsigned int)max);
+		return false;
+	}
+	*val = (int)v;
+	return true;
+}
+
+static int parse_option(struct ctl *c, const struct command *cmd, int opt)
+{
+	bool good = true;
 
 	if (opt == '?')
 		return CTL_USAGE;	/* getopt has said why */
@@ -85,24 +119,32 @@ static int parse_option(struct ctl *c, const struct command *cmd, int opt)
 		return ctl_error(CTL_USAGE, "%s takes no option -%c", cmd->name,
 				 opt);
 	switch (opt) {
-	case 'j':
-		c->json = true;
+	case 'b':
+		c->batch = true;
+		break;
+	case 'd':
+		good = option_number(opt, "seconds", 1, 3600, &c->delay);
 		break;
 	case 'f':
 		c->force = true;
+		break;
+	case 'j':
+		c->json = true;
+		break;
+	case 'n':
+		good = option_number(opt, "rounds", 1, 1000000000, &c->count);
+		break;
+	case 'o':
+		c->openmetrics = true;
 		break;
 	case 'r':
 		c->run_dir = optarg;
 		break;
 	case 'w':
-		if (xn_parse_u64(optarg, 0, 86400, &v))
-			return ctl_error(CTL_USAGE,
-					 "-w %s: seconds, 0..86400, are needed",
-					 optarg);
-		c->wait = (int)v;
+		good = option_number(opt, "seconds", 0, 86400, &c->wait);
 		break;
 	}
-	return CTL_OK;
+	return good ? CTL_OK : CTL_USAGE;
 }
 
 /* argv[0] is the name of the command. */
@@ -110,7 +152,7 @@ static int parse_args(struct ctl *c, const struct command *cmd, int argc,
 		      char **argv)
 {
 	/* What follows the file of create belongs to xl. */
-	const char *opts = cmd->max_args < 0 ? "+jfhw:r:" : "jfhw:r:";
+	const char *opts = cmd->max_args < 0 ? "+" OPTIONS : OPTIONS;
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, opts, long_options, NULL)) != -1) {
@@ -129,9 +171,26 @@ static int parse_args(struct ctl *c, const struct command *cmd, int argc,
 	return CTL_OK;
 }
 
+static int run(struct ctl *c, const struct command *cmd)
+{
+	int rc;
+
+	c->xs = xs_open(0);
+	c->no_xs = !c->xs;
+	if (c->no_xs && cmd->fn != ctl_check)
+		return ctl_error(CTL_FAILED,
+				 "xenstore: %m (is this a Xen domain, are you root, is xenstored running?)");
+	rc = cmd->fn(c);
+	if (c->xs)
+		xs_close(c->xs);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
-	struct ctl c = { .wait = -1, .run_dir = RUN_DIR, .root = "" };
+	struct ctl c = { .wait = -1, .run_dir = RUN_DIR,
+			 .agent_dir = AGENT_DIR, .root = "",
+			 .xl_info = ctl_xl_info };
 	const struct command *cmd;
 	int rc;
 
@@ -140,19 +199,15 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") ||
 	    !strcmp(argv[1], "help"))
 		return usage(stdout);
+	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
+		puts("vhcactl " PACKAGE_VERSION);
+		return CTL_OK;
+	}
 	cmd = command_find(argv[1]);
 	if (!cmd) {
 		ctl_error(CTL_USAGE, "unknown command \"%s\"", argv[1]);
 		return usage(stderr);
 	}
 	rc = parse_args(&c, cmd, argc - 1, argv + 1);
-	if (rc)
-		return rc;
-	c.xs = xs_open(0);
-	if (!c.xs)
-		return ctl_error(CTL_FAILED,
-				 "xenstore: %m (is this a Xen domain, are you root, is xenstored running?)");
-	rc = cmd->fn(&c);
-	xs_close(c.xs);
-	return rc;
+	return rc ? rc : run(&c, cmd);
 }

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl check over made-up hosts: a fit one has no complaint and exit status
+ * 0; every single thing that is missing is told, with what mends it.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "backend/uverbs.h"
+#include "fake_xs.h"
+#include "test_ctl_host.h"
+#include "tools/vhcactl/check.h"
+#include "vhca-provider.h"
+
+#define GOOD_INFO \
+	"host                   : h\n" \
+	"virt_caps              : pv hvm hvm_directio pv_directio hap\n" \
+	"xen_commandline        : placeholder dom0_mem=4096M,max:4096M " \
+	"gnttab_max_frames=2048 gnttab_max_maptrack_frames=8192\n" \
+	"cc_compiler            : gcc\n"
+
+static const char *info;
+static struct uv_chardev chardev;
+static int chardev_rc;
+
+static int fake_info(char *buf, size_t size)
+{
+	if (!info)
+		return -ENOENT;
+	snprintf(buf, size, "%s", info);
+	return 0;
+}
+
+static int fake_chardev(const char *hca, struct uv_chardev *cd)
+{
+	(void)hca;
+	*cd = chardev;
+	return chardev_rc;
+}
+
+/* A lock file, and its line in /proc/locks. */
+static void lock(const char *path, char *locks, size_t size)
+{
+	char full[PATH_MAX];
+	struct stat st;
+
+	host_file(path, "1\n");
+	snprintf(full, sizeof(full), "%s%s", host_root, path);
+	assert_int_equal(stat(full, &st), 0);
+	snprintf(locks + strlen(locks), size - strlen(locks),
+		 "%d: FLOCK  ADVISORY  WRITE 12 %02x:%02x:%llu 0 EOF\n", 3,
+		 major(st.st_dev), minor(st.st_dev),
+		 (unsigned long long)st.st_ino);
+}
+
+static void drop(const char *path)
+{
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s%s", host_root, path);
+	assert_int_equal(remove(full), 0);
+}
+
+/* A control domain with everything, PVH, one Soft-RoCE device. */
+static void good_host(struct ctl *c)
+{
+	static char agent_dir[PATH_MAX];
+	char locks[512] = "1: POSIX  ADVISORY  READ  5 08:01:99 0 EOF\n";
+
+	snprintf(agent_dir, sizeof(agent_dir), "%s/agent", host_root);
+	*c = (struct ctl){ .root = host_root, .run_dir = host_root,
+			   .agent_dir = agent_dir, .xl_info = fake_info };
+	info = GOOD_INFO;
+	chardev = (struct uv_chardev){ .name = "uverbs0",
+		.driver_id = vhca_provider_rxe.driver_id,
+		.abi = vhca_provider_rxe.abi_min,
+	};
+	chardev_rc = 0;
+	uv_chardev = fake_chardev;
+	host_file("/sys/hypervisor/type", "xen\n");
+	host_file("/sys/hypervisor/guest_type", "PVH\n");
+	host_file("/sys/hypervisor/version/major", "4\n");
+	host_file("/sys/hypervisor/version/minor", "17\n");
+	host_file("/proc/xen/capabilities", "control_d\n");
+	host_file("/proc/sys/kernel/osrelease", "6.1.0-56-amd64\n");
+	host_file("/usr/lib/x86_64-linux-gnu/libibverbs.so.1.14.44.0", "");
+	host_dir("/sys/class/infiniband");
+	host_dir("/sys/class/infiniband/rxe0");
+	host_dir("/sys/module");
+	host_dir("/sys/module/ib_uverbs");
+	host_dir("/sys/module/xen_evtchn");
+	host_dir("/sys/module/xen_vhca_helper");
+	host_file("/sys/module/xen_gntdev/parameters/limit", "65536\n");
+	host_file("/sys/devices/system/xen_memory/xen_memory0/target_kb",
+		  "4194304\n");
+	host_file("/sys/devices/system/xen_memory/xen_memory0/info/current_kb",
+		  "4194304\n");
+	lock("/supervisor.lock", locks, sizeof(locks));
+	lock("/agent/lock", locks, sizeof(locks));
+	host_file("/proc/locks", locks);
+}
+
+static void expect(struct ctl *c, int exit_code, const char *say)
+{
+	char *out;
+	int rc;
+
+	host_capture();
+	rc = ctl_check(c);
+	host_captured(&out, NULL);
+	if (!strstr(out, say))
+		fail_msg("no \"%s\" in:\n%s", say, out);
+	if (rc != exit_code)
+		fail_msg("exit status %d, not %d:\n%s", rc, exit_code, out);
+}
+
+static void good_host_has_no_complaint(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	expect(&c, CTL_OK, "ok   xen: Xen 4.17, PVH control domain\n");
+	expect(&c, CTL_OK, "ok   rdma-core: version 44\n");
+	expect(&c, CTL_OK, "ok   hca rxe0: software, provider rxe ABI 2\n");
+	expect(&c, CTL_OK, "ok   xen-vhcad: running\n");
+	expect(&c, CTL_OK, "ok   memory: fixed by dom0_mem");
+	expect(&c, CTL_OK, "8192: this domain can map 8192 MiB");
+}
+
+static void json_says_the_same(void **state)
+{
+	struct json_object *o;
+	struct ctl c;
+	char *out;
+
+	(void)state;
+	good_host(&c);
+	drop("/sys/module/xen_evtchn");
+	c.json = true;
+	host_capture();
+	assert_int_equal(ctl_check(&c), CTL_FAILED);
+	host_captured(&out, NULL);
+	o = json_tokener_parse(out);
+	assert_true(json_object_array_length(o) > 10);
+	json_object_put(o);
+	assert_non_null(strstr(out, "\"verdict\": \"fail\""));
+	assert_non_null(strstr(out, "\"mend\": \"modprobe xen-evtchn\""));
+}
+
+static void no_xen(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_file("/sys/hypervisor/type", "kvm\n");
+	c.no_xs = true;
+	expect(&c, CTL_FAILED, "FAIL xen: this is no Xen domain; boot");
+}
+
+static void no_xenstore(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	c.no_xs = true;
+	expect(&c, CTL_FAILED, "FAIL xenstore: cannot be reached; systemctl");
+}
+
+static void old_versions(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_file("/proc/sys/kernel/osrelease", "5.10.0\n");
+	expect(&c, CTL_WARNED, "warn kernel: Linux 5.10.0; use Linux 6.1");
+	host_file("/sys/hypervisor/version/minor", "14\n");
+	expect(&c, CTL_WARNED, "warn xen: Xen 4.14");
+}
+
+static void missing_modules(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	drop("/sys/module/xen_vhca_helper");
+	expect(&c, CTL_FAILED, "FAIL xen-vhca-helper: the kernel module is not loaded; modprobe xen-vhca-helper\n");
+	drop("/sys/module/ib_uverbs");
+	expect(&c, CTL_FAILED, "FAIL ib_uverbs: ");
+	/* Built into the kernel: the device is there, the module is not. */
+	host_dir("/sys/class/infiniband_verbs");
+	host_file("/dev/xen/vhca-helper", "");
+	expect(&c, CTL_OK, "ok   ib_uverbs: loaded");
+	/* Without an HCA nothing is the matter yet. */
+	drop("/sys/class/infiniband/rxe0");
+	drop("/sys/module/xen_evtchn");
+	expect(&c, CTL_WARNED, "warn xen-evtchn: ");
+	expect(&c, CTL_WARNED, "warn hca: this domain has no RDMA device");
+}
+
+static void daemons(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_file("/proc/locks", "");
+	expect(&c, CTL_FAILED, "FAIL xen-vhcad: not running");
+	expect(&c, CTL_FAILED, "ok   xen-vhca-doorbelld: not running, and not needed");
+	/* A device of a driver domain's hardware HCA needs the agent here. */
+	fake_xs_set("/local/domain/3/name", "netdom");
+	host_pci_hca("hidden", "0000:00:07.0");
+	drop("/sys/class/infiniband/hidden");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,backend=3,pci=00:07.0", &d),
+			 CTL_OK);
+	expect(&c, CTL_FAILED, "FAIL xen-vhca-doorbelld: not running: guests");
+	host_file("/proc/xen/capabilities", "");
+	expect(&c, CTL_FAILED, "ok   xen-vhca-doorbelld: runs in the control");
+}
+
+static void hardware_in_a_pv_domain(void **state)
+{
+	int hw = vhca_provider_mlx5.run ? CTL_OK : CTL_WARNED;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_file("/sys/hypervisor/guest_type", "PV\n");
+	expect(&c, CTL_OK, "ok   segment-cap: not needed: no hardware HCA");
+	host_pci_hca("mlx5_0", "0000:00:05.0");
+	host_link("/sys/devices/pci0000:00/0000:00:05.0/driver",
+		  "../../../bus/pci/drivers/mlx5_core");
+	chardev.driver_id = vhca_provider_mlx5.driver_id;	/* of both */
+	chardev.abi = vhca_provider_mlx5.abi_min;
+	expect(&c, CTL_WARNED, "warn segment-cap: cannot see");
+	host_file("/sys/kernel/debug/xen-vhca-helper/capped_hcas", "1\n");
+	expect(&c, hw, "ok   segment-cap: 1 HCA capped now");
+	drop("/sys/module/xen_vhca_helper");
+	expect(&c, CTL_FAILED, "FAIL segment-cap: hardware HCA in a PV domain");
+	info = "virt_caps : pv hvm\n";
+	expect(&c, CTL_FAILED, "warn iommu: none: the HCA can reach all");
+}
+
+static void hcas_and_their_providers(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_pci_hca("irdma0", "0000:00:05.0");
+	host_link("/sys/devices/pci0000:00/0000:00:05.0/driver", "../irdma");
+	chardev.driver_id = 12345;
+	expect(&c, CTL_WARNED, "warn hca irdma0: irdma 0000:00:05.0, driver id 12345 with ABI 2: not supported");
+	chardev.driver_id = vhca_provider_mthca.driver_id;
+	chardev.abi = vhca_provider_mthca.abi_min;
+	if (!vhca_provider_mthca.run)
+		expect(&c, CTL_WARNED, "provider mthca ABI 1: not proven on hardware, xen-vhcad refuses it");
+	chardev_rc = -ENOENT;
+	expect(&c, CTL_WARNED, "no verbs device (No such file or directory); modprobe ib_uverbs");
+	chardev_rc = -ENODEV;
+	expect(&c, CTL_WARNED, "network namespace");
+}
+
+static void grant_tables(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=512",
+					 &d), CTL_OK);
+	expect(&c, CTL_OK, "ok   gnttab_max_frames: 2048: a guest can register 4096 MiB");
+	info = "xen_commandline : dom0_mem=1G,max:1G\nvirt_caps : pv\n";
+	expect(&c, CTL_WARNED, "warn gnttab_max_frames: 64: a guest can register 128 MiB at most, a device may use 512 MiB; gnttab_max_frames=288 on");
+	expect(&c, CTL_WARNED, "ok   gnttab_max_maptrack_frames: 1024: this domain can map 1024 MiB");
+	host_file("/sys/hypervisor/guest_type", "PV\n");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1",
+					 &d), CTL_OK);
+	expect(&c, CTL_WARNED, "can map 512 MiB of guests, their devices may use 513 MiB; gnttab_max_maptrack_frames=1090");
+	host_file("/sys/module/xen_gntdev/parameters/limit", "16\n");
+	expect(&c, CTL_WARNED, "warn gntdev-limit: 16 pages");
+	info = NULL;
+	expect(&c, CTL_WARNED, "warn grant-tables: cannot ask xl");
+	host_file("/proc/xen/capabilities", "\n");
+	expect(&c, CTL_WARNED, "ok   grant-tables: the limits of this domain");
+}
+
+static void memory(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	info = "xen_commandline : dom0_mem=4096M\nvirt_caps : pv_directio\n";
+	expect(&c, CTL_WARNED, "warn memory: not fixed: ballooning");
+	host_file("/sys/devices/system/xen_memory/xen_memory0/target_kb",
+		  "2097152\n");
+	expect(&c, CTL_WARNED, "warn memory: this domain is ballooning, -2097152 KiB");
+}
+
+static void options_of_xen(void **state)
+{
+	char buf[16];
+
+	(void)state;
+	assert_int_equal(check_param("a gnttab_max_frames=12 b", "gnttab_max_frames", 64), 12);
+	assert_int_equal(check_param("gnttab_max_frames=12 gnttab_max_frames=0x10", "gnttab_max_frames", 64), 16);
+	assert_int_equal(check_param("xgnttab_max_frames=12", "gnttab_max_frames", 64), 64);
+	assert_int_equal(check_param("gnttab_max_frames=12k", "gnttab_max_frames", 64), 64);
+	assert_int_equal(check_param("gnttab_max_frames=", "gnttab_max_frames", 64), 64);
+	assert_int_equal(check_param("", "gnttab_max_frames", 64), 64);
+	assert_true(check_dom0_mem_fixed("dom0_mem=4G,max:4G"));
+	assert_true(check_dom0_mem_fixed("x dom0_mem=max:4G y"));
+	assert_false(check_dom0_mem_fixed("dom0_mem=4G max:3"));
+	assert_false(check_dom0_mem_fixed("dom0_mem=4G,max:4G dom0_mem=4G"));
+	assert_false(check_dom0_mem_fixed("dom0_max_vcpus=1"));
+	assert_true(check_info("ab : 1\na   : two words\n", "a", buf, sizeof(buf)));
+	assert_string_equal(buf, "two words");
+	assert_true(check_info("a:x", "a", buf, sizeof(buf)));
+	assert_string_equal(buf, "x");
+	assert_false(check_info("b : 1\n", "a", buf, sizeof(buf)));
+	assert_false(check_info("", "a", buf, sizeof(buf)));
+	assert_false(check_info(NULL, "a", buf, sizeof(buf)));
+}
+
+#define HOST_TEST(f) cmocka_unit_test_setup_teardown(f, host_new, host_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HOST_TEST(good_host_has_no_complaint),
+		HOST_TEST(json_says_the_same),
+		HOST_TEST(no_xen),
+		HOST_TEST(no_xenstore),
+		HOST_TEST(old_versions),
+		HOST_TEST(missing_modules),
+		HOST_TEST(daemons),
+		HOST_TEST(hardware_in_a_pv_domain),
+		HOST_TEST(hcas_and_their_providers),
+		HOST_TEST(grant_tables),
+		HOST_TEST(memory),
+		cmocka_unit_test(options_of_xen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

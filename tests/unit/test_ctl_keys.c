@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Device specifications of vhcactl: every key, its range and its default, and
+ * answers to mistakes that name the key and what it accepts. And vhcactl quota,
+ * which changes them.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "fake_xs.h"
+#include "test_ctl_host.h"
+
+#define LIBXL	"/libxl/5/device/vhca/0"
+#define BE	"/local/domain/0/backend/vhca/5/0"
+
+static void says(const char *spec, const char *say)
+{
+	char err[CTL_ERR_MAX] = "";
+	struct ctl_conf conf;
+
+	assert_int_equal(ctl_conf_parse(spec, &conf, err), -EINVAL);
+	if (!strstr(err, say))
+		fail_msg("%s: \"%s\", not \"%s\"", spec, err, say);
+}
+
+static void every_key_has_range_and_default(void **state)
+{
+	char spec[128], say[128], err[CTL_ERR_MAX];
+	const struct ctl_key *k;
+	struct ctl_conf conf;
+	int i;
+
+	(void)state;
+	for (i = 0; i < CTL_KEYS; i++) {
+		k = &ctl_keys[i];
+		assert_true(k->def >= k->min && k->def <= k->max);
+		assert_int_equal(ctl_conf_parse("hca=a", &conf, err), 0);
+		assert_int_equal(conf.val[i], k->def);
+		assert_false(conf.set[i]);
+		snprintf(spec, sizeof(spec), "hca=a,%s=%u", k->name, k->max);
+		assert_int_equal(ctl_conf_parse(spec, &conf, err), 0);
+		assert_int_equal(conf.val[i], k->max);
+		assert_true(conf.set[i]);
+		snprintf(spec, sizeof(spec), "hca=a,%s=%llu", k->name,
+			 (unsigned long long)k->max + 1);
+		snprintf(say, sizeof(say), "a number %u..%u is needed (default %u)",
+			 k->min, k->max, k->def);
+		says(spec, k->name);
+		says(spec, say);
+		snprintf(spec, sizeof(spec), "hca=a,%s=-1", k->name);
+		says(spec, say);
+	}
+}
+
+static void mistakes_name_the_key(void **state)
+{
+	char err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+
+	(void)state;
+	says("", "hca=NAME is missing");
+	says("port=1", "hca=NAME is missing");
+	says("hca=a,colour=red", "unknown key \"colour\"");
+	says("hca=a,colour=red", "spin-us");
+	says("hca=a,rxe0", "\"rxe0\": key=value is needed");
+	says("hca=a,hca=b", "hca is given twice");
+	says("hca=a,port=1,port=1", "port is given twice");
+	says("hca=../x", "a name has");
+	says("hca=", "a name has");
+	says("hca=a,backend=", "backend=");
+	says("hca=a,,port=1", "\"\": key=value is needed");
+	assert_int_equal(ctl_conf_parse(" hca = a , max-qp = 7 ", &conf, err),
+			 0);
+	assert_int_equal(conf.val[CTL_MAX_QP], 7);
+}
+
+static void quota_keys_are_numbers_but_port(void **state)
+{
+	struct ctl_conf conf = { .hca = "" };
+	char err[CTL_ERR_MAX];
+
+	(void)state;
+	assert_int_equal(ctl_quota_parse("max-qp=7", &conf, err), 0);
+	assert_int_equal(ctl_quota_parse("max-cq=default", &conf, err), 0);
+	assert_true(conf.set[CTL_MAX_QP] && !conf.reset[CTL_MAX_QP]);
+	assert_true(conf.set[CTL_MAX_CQ] && conf.reset[CTL_MAX_CQ]);
+	assert_int_equal(ctl_quota_parse("max-qp=8", &conf, err), -EINVAL);
+	assert_non_null(strstr(err, "twice"));
+	assert_int_equal(ctl_quota_parse("max-mr=0", &conf, err), -EINVAL);
+	assert_non_null(strstr(err, "max-mr=0: a number 1..65535"));
+	assert_int_equal(ctl_quota_parse("port=1", &conf, err), -EINVAL);
+	assert_non_null(strstr(err, "\"port\" is no quota"));
+	assert_non_null(strstr(err, "those are max-ucontext, max-pd"));
+	assert_int_equal(ctl_quota_parse("max-qp", &conf, err), -EINVAL);
+	assert_non_null(strstr(err, "KEY=NUMBER"));
+}
+
+/* Runs vhcactl quota web 0 ARG.... */
+static int quota(struct ctl *c, const char *a, const char *b, char **out,
+		 char **err)
+{
+	char text[4][32] = { "web", "0" };
+	char *argv[] = { text[0], text[1], text[2], text[3] };
+	int rc;
+
+	snprintf(text[2], sizeof(text[2]), "%s", a ? a : "");
+	snprintf(text[3], sizeof(text[3]), "%s", b ? b : "");
+	c->argv = argv;
+	c->argc = a ? b ? 4 : 3 : 2;
+	host_capture();
+	rc = ctl_quota(c);
+	host_captured(out, err);
+	return rc;
+}
+
+static void changes_are_written_to_both(void **state)
+{
+	struct ctl_dev d;
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	host_device(&c, "hca=rxe0,max-cq=9", &d);
+	assert_int_equal(quota(&c, "max-qp=7", "max-cq=default", &out, &err),
+			 CTL_OK);
+	assert_string_equal(fake_xs_get(BE "/max-qp"), "7");
+	assert_string_equal(fake_xs_get(LIBXL "/max-qp"), "7");
+	assert_null(fake_xs_get(BE "/max-cq"));
+	assert_null(fake_xs_get(LIBXL "/max-cq"));
+	assert_non_null(strstr(err, "takes effect when the device connects"));
+	assert_string_equal(out, "");
+	fake_xs_set(BE "/state", "4");
+	assert_int_equal(quota(&c, "max-qp=8", NULL, &out, &err), CTL_OK);
+	assert_non_null(strstr(err, "at the device's next connection"));
+	fake_xs_set(BE "/state", "2");
+	assert_int_equal(quota(&c, "max-qp=8", NULL, &out, &err), CTL_OK);
+	assert_non_null(strstr(err, "after the next one"));
+}
+
+static void one_mistake_changes_nothing(void **state)
+{
+	struct ctl_dev d;
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	host_device(&c, "hca=rxe0", &d);
+	assert_int_equal(quota(&c, "max-qp=7", "max-cq=70000", &out, &err),
+			 CTL_USAGE);
+	assert_non_null(strstr(err, "max-cq=70000: a number 1..65535"));
+	assert_null(fake_xs_get(BE "/max-qp"));
+}
+
+static void shows_value_origin_use_and_range(void **state)
+{
+	struct json_object *o;
+	struct ctl_dev d;
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	host_device(&c, "hca=rxe0,max-qp=64", &d);
+	host_file("/5-0.stats", "{\"objects\":{\"qp\":{\"used\":3,\"max\":64}},"
+		  "\"pages\":{\"used\":257,\"max\":524288}}");
+	assert_int_equal(quota(&c, NULL, NULL, &out, &err), CTL_OK);
+	assert_non_null(strstr(out, "max-qp                 64  set"
+			       "               3  1..65535\n"));
+	assert_non_null(strstr(out, "max-pinned-mb        2048  default"
+			       "           2  1..1048576\n"));
+	assert_non_null(strstr(out, "spin-us                50  default"
+			       "           -  0..1000\n"));
+	assert_null(strstr(out, "port"));
+	c.json = true;
+	assert_int_equal(quota(&c, NULL, NULL, &out, &err), CTL_OK);
+	o = json_tokener_parse(out);
+	assert_int_equal(ctl_stats_num(o, "max-qp", "used"), 3);
+	assert_int_equal(ctl_stats_num(o, "max-qp", "value"), 64);
+	json_object_put(o);
+	/* A wrong node is shown, not hidden. */
+	c.json = false;
+	fake_xs_set(BE "/max-qp", "many");
+	assert_int_equal(quota(&c, NULL, NULL, &out, &err), CTL_OK);
+	assert_non_null(strstr(out, "max-qp              wrong"));
+}
+
+#define HOST_TEST(f) cmocka_unit_test_setup_teardown(f, host_new, host_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_key_has_range_and_default),
+		cmocka_unit_test(mistakes_name_the_key),
+		cmocka_unit_test(quota_keys_are_numbers_but_port),
+		HOST_TEST(changes_are_written_to_both),
+		HOST_TEST(one_mistake_changes_nothing),
+		HOST_TEST(shows_value_origin_use_and_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl stats: one device or all of this backend domain, as text, JSON and
+ * OpenMetrics, whose form is checked by what the standard says of it.
+ */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "fake_xs.h"
+#include "test_ctl_host.h"
+
+/* As backend/stats.c writes it. */
+#define FILE_5_0 \
+	"{\"domid\":5,\"devid\":0,\"pid\":77,\"state\":\"Connected\"," \
+	"\"hca\":\"rxe0\",\"port\":1,\"uptime_ms\":1000,\"counters\":{" \
+	"\"cmds\":10,\"cmd_errors\":1,\"kicks\":20,\"kick_spins\":2," \
+	"\"kick_sleeps\":3,\"events\":4,\"events_dropped\":0," \
+	"\"map_pages\":6,\"map_ns\":1500000001,\"unmap_ns\":7,\"faults\":0," \
+	"\"rate_waits\":0},\"objects\":{\"pd\":{\"used\":1,\"max\":1024}," \
+	"\"qp\":{\"used\":2,\"max\":64}}," \
+	"\"pages\":{\"used\":3,\"max\":524288}}\n"
+#define FILE_5_1 \
+	"{\"domid\":5,\"devid\":1,\"state\":\"InitWait\"," \
+	"\"hca\":\"a\\\"b\\\\c\\nd\",\"counters\":{\"cmds\":18446744073709551615}}"
+
+static int stats(struct ctl *c, const char *domain, const char *devid,
+		 char **out, char **err)
+{
+	static char text[2][32];
+	static char *argv[] = { text[0], text[1] };
+	int rc;
+
+	snprintf(text[0], sizeof(text[0]), "%s", domain ? domain : "");
+	snprintf(text[1], sizeof(text[1]), "%s", devid ? devid : "");
+	c->argv = argv;
+	c->argc = !!domain + !!devid;
+	host_capture();
+	rc = ctl_stats(c);
+	host_captured(out, err);
+	return rc;
+}
+
+/* Two devices of domain 0, and one of domain 3 that nobody here can count. */
+static void three_devices(struct ctl *c)
+{
+	struct ctl_dev d;
+
+	fake_xs_set("/local/domain/3/name", "netdom");
+	host_device(c, "hca=rxe0", &d);
+	host_device(c, "hca=rxe1", &d);
+	host_device(c, "hca=rxe0,backend=3", &d);
+	assert_int_equal(d.devid, 2);
+	host_file("/5-0.stats", FILE_5_0);
+	host_file("/5-1.stats", FILE_5_1);
+	host_file("/5-2.stats", FILE_5_0);
+}
+
+static void one_device_as_text_and_json(void **state)
+{
+	struct json_object *o;
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	three_devices(&c);
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_OK);
+	assert_non_null(strstr(out, "counters.cmds                10\n"));
+	assert_non_null(strstr(out, "objects.qp.used              2\n"));
+	c.json = true;
+	assert_int_equal(stats(&c, "5", "0", &out, &err), CTL_OK);
+	o = json_tokener_parse(out);
+	assert_int_equal(ctl_stats_num(o, "counters", "kicks"), 20);
+	assert_int_equal(ctl_stats_num(o, "counters", "nothing"), 0);
+	assert_int_equal(ctl_stats_num(o, "hca", "x"), 0);
+	json_object_put(o);
+}
+
+static void all_devices_of_this_domain(void **state)
+{
+	struct json_object *list;
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	three_devices(&c);
+	c.json = true;
+	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_OK);
+	list = json_tokener_parse(out);
+	assert_int_equal(json_object_array_length(list), 2);
+	json_object_put(list);
+	c.json = false;
+	assert_int_equal(stats(&c, "web", NULL, &out, &err), CTL_OK);
+	assert_non_null(strstr(out, "\n\ndomid"));
+}
+
+static void missing_counters_are_explained(void **state)
+{
+	struct ctl_dev d;
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	fake_xs_set("/local/domain/3/name", "netdom");
+	host_device(&c, "hca=rxe0", &d);
+	host_device(&c, "hca=rxe0,backend=3", &d);
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "is xen-vhcad running?"));
+	assert_int_equal(stats(&c, "web", "1", &out, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "in its backend domain 3"));
+	assert_int_equal(stats(&c, "web", "7", &out, &err), CTL_NOT_FOUND);
+	assert_int_equal(stats(&c, "nobody", NULL, &out, &err), CTL_NOT_FOUND);
+	host_file("/5-0.stats", "{\"domid\":5,");
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "no JSON object"));
+	c.json = c.openmetrics = true;
+	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_USAGE);
+}
+
+static size_t name_len(const char *p)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)p[n]) || p[n] == '_')
+		n++;
+	return n;
+}
+
+/* {name="value",...}; returns what is behind it. */
+static const char *labels(const char *p)
+{
+	assert_int_equal(*p++, '{');
+	for (;;) {
+		assert_true(name_len(p) > 0);
+		p += name_len(p);
+		assert_memory_equal(p, "=\"", 2);
+		for (p += 2; *p != '"'; p++) {
+			assert_true(*p && *p != '\n');
+			if (*p == '\\')
+				assert_non_null(strchr("\\\"n", *++p));
+		}
+		if (*++p == '}')
+			return p + 1;
+		assert_int_equal(*p++, ',');
+	}
+}
+
+/* A sample of family: counters end in _total, the others have its name. */
+static void sample_line(const char *line, const char *family, bool counter)
+{
+	size_t n = strlen(family);
+	char *end;
+
+	assert_memory_equal(line, family, n);
+	if (counter) {
+		assert_memory_equal(line + n, "_total", 6);
+		n += 6;
+	}
+	line = labels(line + n);
+	assert_int_equal(*line++, ' ');
+	assert_true(isdigit((unsigned char)*line));
+	strtod(line, &end);
+	assert_int_equal(*end, '\0');
+}
+
+/* Every family once: TYPE, UNIT if its name ends so, HELP, its samples. */
+static void well_formed(char *text)
+{
+	char family[64] = "", type[16] = "", seen[4096] = " ", *line, *next;
+	bool end = false;
+
+	for (line = text; *line; line = next) {
+		next = strchr(line, '\n');
+		assert_non_null(next);
+		*next++ = '\0';
+		assert_false(end);
+		end = !strcmp(line, "# EOF");
+		if (end)
+			continue;
+		if (sscanf(line, "# TYPE %63s %15s", family, type) == 2) {
+			char word[66];
+
+			snprintf(word, sizeof(word), " %s ", family);
+			assert_null(strstr(seen, word));
+			strcat(seen, word);
+		} else if (!strncmp(line, "# UNIT ", 7) ||
+			   !strncmp(line, "# HELP ", 7)) {
+			assert_memory_equal(line + 7, family, strlen(family));
+			if (line[2] == 'U')
+				assert_string_equal(strrchr(line, ' ') + 1,
+					strrchr(family, '_') + 1);
+		} else {
+			sample_line(line, family, !strcmp(type, "counter"));
+		}
+	}
+	assert_true(end);
+}
+
+static void openmetrics_are_well_formed(void **state)
+{
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	three_devices(&c);
+	c.openmetrics = true;
+	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_OK);
+	assert_non_null(strstr(out, "# TYPE vhca_commands counter\n"
+			       "# HELP vhca_commands Commands of the guest.\n"
+			       "vhca_commands_total{domid=\"5\",devid=\"0\",hca=\"rxe0\"} 10\n"
+			       "vhca_commands_total{domid=\"5\",devid=\"1\",hca=\"a\\\"b\\\\c\\nd\"} 18446744073709551615\n"));
+	assert_non_null(strstr(out, "# UNIT vhca_map_seconds seconds\n"));
+	assert_non_null(strstr(out, "vhca_map_seconds_total{domid=\"5\",devid=\"0\",hca=\"rxe0\"} 1.500000001\n"));
+	assert_non_null(strstr(out, "vhca_objects{domid=\"5\",devid=\"0\",hca=\"rxe0\",type=\"qp\"} 2\n"));
+	assert_non_null(strstr(out, "vhca_objects_limit{domid=\"5\",devid=\"0\",hca=\"rxe0\",type=\"qp\"} 64\n"));
+	assert_non_null(strstr(out, "vhca_pinned_bytes{domid=\"5\",devid=\"0\",hca=\"rxe0\"} 12288\n"));
+	assert_non_null(strstr(out, "vhca_connected{domid=\"5\",devid=\"1\",hca=\"a\\\"b\\\\c\\nd\"} 0\n"));
+	well_formed(out);
+}
+
+static void openmetrics_of_nothing_are_well_formed(void **state)
+{
+	struct ctl c = { .root = host_root, .run_dir = host_root,
+			 .openmetrics = true };
+	char *out, *err;
+
+	(void)state;
+	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_OK);
+	well_formed(out);
+}
+
+#define HOST_TEST(f) cmocka_unit_test_setup_teardown(f, host_new, host_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HOST_TEST(one_device_as_text_and_json),
+		HOST_TEST(all_devices_of_this_domain),
+		HOST_TEST(missing_counters_are_explained),
+		HOST_TEST(openmetrics_are_well_formed),
+		HOST_TEST(openmetrics_of_nothing_are_well_formed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

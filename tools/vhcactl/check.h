@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Inside of vhcactl check: the facts that several checks need, and how a
+ * check says what it found.
+ */
+#ifndef CTL_CHECK_H
+#define CTL_CHECK_H
+
+#include "ctl.h"
+
+enum check_verdict { CHECK_OK, CHECK_WARN, CHECK_FAIL };
+
+struct check {
+	struct ctl *c;
+	struct json_object *list;	/* for --json, else NULL */
+	enum check_verdict worst;
+	bool xen;			/* set by check_xen() */
+	bool control;			/* this is the control domain */
+	bool pv;
+	int own;			/* domain id, -errno */
+	int n_hca, n_hw;		/* RDMA devices; those with a PCI address */
+	const char *info;		/* of xl info, NULL: not to be had */
+};
+
+/**
+ * check_say() - one line of the report
+ * @mend: what to type or to read; NULL: nothing to mend
+ * @fmt: what it is
+ */
+void check_say(struct check *k, enum check_verdict v, const char *name,
+	       const char *mend, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/* First line of a file below c->root; 0 or -errno, buf is a string always. */
+int check_read(const struct check *k, char *buf, size_t size, const char *path);
+bool check_exists(const struct check *k, const char *path);
+/* Value of a key of xl info, "key : value"; false: there is none. */
+bool check_info(const char *info, const char *key, char *buf, size_t size);
+/* Number behind WORD= on Xen's command line, def where it is not given. */
+uint32_t check_param(const char *cmdline, const char *word, uint32_t def);
+/* Is Xen told how much memory domain 0 has at most? */
+bool check_dom0_mem_fixed(const char *cmdline);
+/* Does a process hold the flock of this file (not below c->root)? */
+bool check_locked(const struct check *k, const char *path);
+
+/* The checks, in the order of the report. */
+void check_xen(struct check *k);
+void check_versions(struct check *k);
+void check_modules(struct check *k);
+void check_daemon(struct check *k);
+void check_agent(struct check *k);
+void check_gntdev(struct check *k);
+void check_grant_tables(struct check *k);
+void check_memory(struct check *k);
+void check_hcas(struct check *k);	/* the first: counts them */
+void check_segment_cap(struct check *k);
+void check_iommu(struct check *k);
+
+#endif

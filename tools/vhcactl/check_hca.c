@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The checks of vhcactl check that are about the HCAs of this domain: does
+ * xen-vhcad take them, is memory safe with them in a PV domain, and can
+ * anything keep them from reading all of it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "backend/uverbs.h"
+#include "check.h"
+#include "vhca-provider.h"
+
+#define IB_CLASS	"/sys/class/infiniband"
+#define CAPPED		"/sys/kernel/debug/xen-vhca-helper/capped_hcas"
+#define HCAS_DOC	"docs/providers.md lists the HCAs"
+
+/* "mlx5_core 0000:00:05.0", or what there is of it. */
+static void describe(struct check *k, const char *hca, char *text, size_t size)
+{
+	char path[PATH_MAX], driver[64], bdf[CTL_BDF];
+
+	snprintf(path, sizeof(path), "%s" IB_CLASS "/%s/device/driver",
+		 k->c->root, hca);
+	if (ctl_link_name(path, driver, sizeof(driver)))
+		snprintf(driver, sizeof(driver), "driver unknown");
+	if (ctl_pci_of_hca(k->c->root, hca, bdf)) {
+		snprintf(text, size, "software");
+		return;
+	}
+	k->n_hw++;
+	snprintf(text, size, "%s %s", driver, bdf);
+}
+
+static void check_hca(struct check *k, const char *hca)
+{
+	const struct vhca_provider *p;
+	struct uv_chardev cd;
+	char name[NAME_MAX + 8], what[128];
+	int rc;
+
+	k->n_hca++;
+	snprintf(name, sizeof(name), "hca %s", hca);
+	describe(k, hca, what, sizeof(what));
+	rc = uv_chardev(hca, &cd);
+	if (rc) {
+		check_say(k, CHECK_WARN, name, rc == -ENOENT ?
+			  "modprobe ib_uverbs" :
+			  "rdma system shows whether it is in another network namespace",
+			  "%s, no verbs device (%s)", what, strerror(-rc));
+		return;
+	}
+	p = vhca_provider_find(cd.driver_id, cd.abi);
+	if (!p)
+		check_say(k, CHECK_WARN, name, HCAS_DOC,
+			  "%s, driver id %u with ABI %u: not supported, xen-vhcad refuses it",
+			  what, cd.driver_id, cd.abi);
+	else if (!p->run)
+		check_say(k, CHECK_WARN, name, HCAS_DOC,
+			  "%s, provider %s ABI %u: not proven on hardware, xen-vhcad refuses it",
+			  what, p->name, cd.abi);
+	else
+		check_say(k, CHECK_OK, name, NULL, "%s, provider %s ABI %u",
+			  what, p->name, cd.abi);
+}
+
+static int not_hidden(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+void check_hcas(struct check *k)
+{
+	struct dirent **names = NULL;
+	char dir[PATH_MAX];
+	int i, n;
+
+	snprintf(dir, sizeof(dir), "%s" IB_CLASS, k->c->root);
+	n = scandir(dir, &names, not_hidden, alphasort);
+	for (i = 0; i < n; i++) {
+		check_hca(k, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	if (n <= 0)
+		check_say(k, CHECK_WARN, "hca",
+			  "load the HCA's driver, or for Soft-RoCE: rdma link add rxe0 type rxe netdev DEV",
+			  "this domain has no RDMA device, it is the backend of no guest");
+}
+
+/* docs/install.md: ib_umem and swiotlb-xen lose data without it. */
+void check_segment_cap(struct check *k)
+{
+	static const char name[] = "segment-cap";
+	char text[32];
+	int rc;
+
+	if (!k->pv || !k->n_hw) {
+		check_say(k, CHECK_OK, name, NULL, "not needed: %s", k->pv ?
+			  "no hardware HCA here" : "this is no PV domain");
+		return;
+	}
+	if (!check_exists(k, "/sys/module/xen_vhca_helper")) {
+		check_say(k, CHECK_FAIL, name, "modprobe xen-vhca-helper",
+			  "hardware HCA in a PV domain: only the helper keeps its data intact");
+		return;
+	}
+	rc = check_read(k, text, sizeof(text), CAPPED);
+	if (rc)
+		check_say(k, CHECK_WARN, name,
+			  "mount -t debugfs none /sys/kernel/debug",
+			  "cannot see whether HCAs are capped: %s",
+			  strerror(-rc));
+	else
+		check_say(k, CHECK_OK, name, NULL,
+			  "%s HCA capped now; it is while a device is open",
+			  text);
+}
+
+void check_iommu(struct check *k)
+{
+	static const char mend[] =
+		"enable VT-d or AMD-Vi in the firmware, and iommu=1 on Xen's command line";
+	char caps[256] = "";
+	bool have;
+
+	if (!k->control) {
+		check_say(k, CHECK_OK, "iommu", NULL,
+			  "only the control domain sees it");
+		return;
+	}
+	if (!k->info || !check_info(k->info, "virt_caps", caps, sizeof(caps))) {
+		check_say(k, CHECK_WARN, "iommu", "xl info, virt_caps",
+			  "cannot ask xl for Xen's capabilities");
+		return;
+	}
+	have = strstr(caps, "_directio");
+	if (have || !k->n_hw)
+		check_say(k, CHECK_OK, "iommu", NULL, "%s", have ?
+			  "present: HCAs can be given to driver domains" :
+			  "none; software HCAs need none");
+	else
+		check_say(k, CHECK_WARN, "iommu", mend,
+			  "none: the HCA can reach all memory, and cannot be given to a driver domain");
+}

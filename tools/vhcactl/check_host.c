@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The checks of vhcactl check that are about the host: Xen, kernel, modules,
+ * daemons, grant tables, memory. They read sysfs, /proc and what xl info
+ * prints; a driver domain does not see all of it.
+ */
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "check.h"
+
+#define GNTDEV		"/dev/xen/gntdev"
+#define EVTCHN		"/dev/xen/evtchn"
+#define GNTDEV_LIMIT	"/sys/module/xen_gntdev/parameters/limit"
+#define GNTDEV_LOW	1024	/* pages; less makes many small mappings */
+#define DEF_FRAMES	64	/* Xen's defaults */
+#define DEF_MAPTRACK	1024
+#define GRANTS_PER_FRAME 512
+#define TRACKS_PER_FRAME 256
+#define PAGES_PER_MB	(1024u * 1024u / XENVHCA_PAGE_SIZE)
+#define BALLOON_KB	1024	/* less is no ballooning */
+#define SPARE_FRAMES	64	/* for everything that is not vhca */
+
+void check_xen(struct check *k)
+{
+	char type[16], domain[16], major[16], minor[16];
+	unsigned long ma, mi;
+
+	if (check_read(k, type, sizeof(type), "/sys/hypervisor/type") ||
+	    strcmp(type, "xen")) {
+		check_say(k, CHECK_FAIL, "xen",
+			  "boot this system on Xen 4.17 or later",
+			  "this is no Xen domain");
+		return;
+	}
+	k->xen = true;
+	check_read(k, domain, sizeof(domain), "/sys/hypervisor/guest_type");
+	check_read(k, major, sizeof(major), "/sys/hypervisor/version/major");
+	check_read(k, minor, sizeof(minor), "/sys/hypervisor/version/minor");
+	ma = strtoul(major, NULL, 10);
+	mi = strtoul(minor, NULL, 10);
+	check_say(k, ma > 4 || mi >= 17 ? CHECK_OK : CHECK_WARN, "xen",
+		  ma > 4 || mi >= 17 ? NULL : "use Xen 4.17 or later",
+		  "Xen %lu.%lu, %s %s domain", ma, mi, domain,
+		  k->control ? "control" : "driver");
+	if (k->own >= 0)
+		check_say(k, CHECK_OK, "xenstore", NULL, "domain %d", k->own);
+	else
+		check_say(k, CHECK_FAIL, "xenstore", k->control ?
+			  "systemctl start xenstored, and run this as root" :
+			  "modprobe xenfs, and run this as root",
+			  "cannot be reached");
+}
+
+/* libibverbs.so.1.14.44.0 is of rdma-core 44; the newest one, 0 for none. */
+static unsigned long rdma_core(const struct check *k)
+{
+	static const char *const dirs[] = { "/usr/lib/*", "/usr/lib64",
+					    "/usr/lib", "/lib/*" };
+	unsigned long v, newest = 0;
+	char pattern[PATH_MAX];
+	glob_t g;
+	size_t i, n;
+
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		snprintf(pattern, sizeof(pattern),
+			 "%s%s/libibverbs.so.1.*.*.*", k->c->root, dirs[i]);
+		if (glob(pattern, 0, NULL, &g))
+			continue;
+		for (n = 0; n < g.gl_pathc; n++)
+			if (sscanf(strstr(g.gl_pathv[n], ".so.1."),
+				   ".so.1.%*u.%lu.", &v) == 1 && v > newest)
+				newest = v;
+		globfree(&g);
+	}
+	return newest;
+}
+
+void check_versions(struct check *k)
+{
+	unsigned int major = 0, minor = 0;
+	unsigned long v = rdma_core(k);
+	char text[128];
+	bool good;
+
+	check_read(k, text, sizeof(text), "/proc/sys/kernel/osrelease");
+	good = sscanf(text, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 1));
+	check_say(k, good ? CHECK_OK : CHECK_WARN, "kernel",
+		  good ? NULL : "use Linux 6.1 or later", "Linux %s", text);
+	if (v)
+		check_say(k, CHECK_OK, "rdma-core", NULL, "version %lu", v);
+	else
+		check_say(k, CHECK_OK, "rdma-core", NULL,
+			  "not installed; only guests need it");
+}
+
+static void module(struct check *k, const char *name, const char *sys,
+		   const char *other)
+{
+	char mend[64];
+
+	if (check_exists(k, sys) || check_exists(k, other)) {
+		check_say(k, CHECK_OK, name, NULL, "loaded");
+		return;
+	}
+	snprintf(mend, sizeof(mend), "modprobe %s", name);
+	check_say(k, k->n_hca ? CHECK_FAIL : CHECK_WARN, name, mend,
+		  "the kernel module is not loaded");
+}
+
+void check_modules(struct check *k)
+{
+	module(k, "ib_uverbs", "/sys/module/ib_uverbs",
+	       "/sys/class/infiniband_verbs");
+	module(k, "xen-gntdev", "/sys/module/xen_gntdev", GNTDEV);
+	module(k, "xen-evtchn", "/sys/module/xen_evtchn", EVTCHN);
+	module(k, "xen-vhca-helper", "/sys/module/xen_vhca_helper",
+	       "/dev/xen/vhca-helper");
+}
+
+void check_daemon(struct check *k)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/supervisor.lock", k->c->run_dir);
+	if (check_locked(k, path))
+		check_say(k, CHECK_OK, "xen-vhcad", NULL, "running");
+	else
+		check_say(k, k->n_hca ? CHECK_FAIL : CHECK_WARN, "xen-vhcad",
+			  "systemctl enable --now xen-vhcad, journalctl -u xen-vhcad",
+			  "not running: no device of this domain connects");
+}
+
+/* Is there a device whose HCA has doorbell pages? Then 1. */
+static int has_pci(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	(void)arg;
+	return xn_exists(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI);
+}
+
+void check_agent(struct check *k)
+{
+	static const char name[] = "xen-vhca-doorbelld";
+	char path[PATH_MAX];
+	bool needed;
+
+	if (!k->control) {
+		check_say(k, CHECK_OK, name, NULL,
+			  "runs in the control domain: vhcactl check there");
+		return;
+	}
+	needed = k->n_hw ||
+		 (k->own >= 0 && ctl_dev_each(k->c, -1, has_pci, NULL) == 1);
+	snprintf(path, sizeof(path), "%s/lock", k->c->agent_dir);
+	if (check_locked(k, path))
+		check_say(k, CHECK_OK, name, NULL, "running");
+	else if (needed)
+		check_say(k, CHECK_FAIL, name,
+			  "systemctl enable --now xen-vhca-doorbelld",
+			  "not running: guests of hardware HCAs get no doorbells");
+	else
+		check_say(k, CHECK_OK, name, NULL,
+			  "not running, and not needed without a hardware HCA");
+}
+
+void check_gntdev(struct check *k)
+{
+	char text[32];
+	unsigned long v;
+
+	if (check_read(k, text, sizeof(text), GNTDEV_LIMIT)) {
+		check_say(k, CHECK_OK, "gntdev-limit", NULL, "not visible");
+		return;
+	}
+	v = strtoul(text, NULL, 10);
+	if (v >= GNTDEV_LOW)
+		check_say(k, CHECK_OK, "gntdev-limit", NULL,
+			  "%lu pages in one mapping (longer ones are made in pieces)",
+			  v);
+	else
+		check_say(k, CHECK_WARN, "gntdev-limit",
+			  "echo 65536 > " GNTDEV_LIMIT,
+			  "%lu pages in one mapping: registrations are slow",
+			  v);
+}
+
+/* What the devices of this domain may pin, and the most of any one device. */
+struct pinned {
+	unsigned int own;
+	uint64_t sum_mb, most_mb;
+};
+
+static int add_pinned(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	const struct ctl_key *key = &ctl_keys[CTL_MAX_PINNED_MB];
+	struct pinned *p = arg;
+	uint32_t v = key->def;
+
+	xn_read_u32_def(c->xs, XBT_NULL, d->be, key->name, key->min, key->max,
+			key->def, &v);
+	if (d->backend == p->own)
+		p->sum_mb += v;
+	if (v > p->most_mb)
+		p->most_mb = v;
+	return CTL_OK;
+}
+
+static void maptrack(struct check *k, uint32_t frames, uint64_t sum_mb)
+{
+	/* A PV domain needs a second entry, for the kernel's own mapping. */
+	uint64_t mb = (uint64_t)frames * TRACKS_PER_FRAME / PAGES_PER_MB /
+		      (k->pv ? 2 : 1);
+	uint64_t need = sum_mb * PAGES_PER_MB * (k->pv ? 2 : 1) /
+			TRACKS_PER_FRAME + SPARE_FRAMES;
+	char mend[96];
+
+	snprintf(mend, sizeof(mend),
+		 "gnttab_max_maptrack_frames=%" PRIu64 " on Xen's command line",
+		 need);
+	if (sum_mb > mb)
+		check_say(k, CHECK_WARN, "gnttab_max_maptrack_frames", mend,
+			  "%" PRIu32 ": this domain can map %" PRIu64 " MiB of guests, their devices may use %" PRIu64 " MiB",
+			  frames, mb, sum_mb);
+	else
+		check_say(k, CHECK_OK, "gnttab_max_maptrack_frames", NULL,
+			  "%" PRIu32 ": this domain can map %" PRIu64 " MiB of all guests together",
+			  frames, mb);
+}
+
+static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
+{
+	uint64_t mb = (uint64_t)frames * GRANTS_PER_FRAME / PAGES_PER_MB;
+	uint64_t need = most_mb * PAGES_PER_MB / GRANTS_PER_FRAME + 32;
+	char mend[160];
+
+	snprintf(mend, sizeof(mend),
+		 "gnttab_max_frames=%" PRIu64 " on Xen's command line and max_grant_frames in the guest's configuration",
+		 need);
+	if (most_mb > mb)
+		check_say(k, CHECK_WARN, "gnttab_max_frames", mend,
+			  "%" PRIu32 ": a guest can register %" PRIu64 " MiB at most, a device may use %" PRIu64 " MiB",
+			  frames, mb, most_mb);
+	else
+		check_say(k, CHECK_OK, "gnttab_max_frames", NULL,
+			  "%" PRIu32 ": a guest can register %" PRIu64 " MiB at most (its max_grant_frames may be lower)",
+			  frames, mb);
+}
+
+void check_grant_tables(struct check *k)
+{
+	struct pinned p = { .sum_mb = 0 };
+	char cmdline[1024];
+
+	if (!k->control) {
+		check_say(k, CHECK_OK, "grant-tables", NULL,
+			  "the limits of this domain are max_grant_frames and max_maptrack_frames in its configuration, not visible here");
+		return;
+	}
+	if (!k->info || !check_info(k->info, "xen_commandline", cmdline,
+				    sizeof(cmdline))) {
+		check_say(k, CHECK_WARN, "grant-tables",
+			  "xl info, xen_commandline",
+			  "cannot ask xl for Xen's command line");
+		return;
+	}
+	if (k->own >= 0) {
+		p.own = (unsigned int)k->own;
+		ctl_dev_each(k->c, -1, add_pinned, &p);
+	}
+	maptrack(k, check_param(cmdline, "gnttab_max_maptrack_frames",
+				DEF_MAPTRACK), p.sum_mb);
+	grant_frames(k, check_param(cmdline, "gnttab_max_frames", DEF_FRAMES),
+		     p.most_mb);
+}
+
+void check_memory(struct check *k)
+{
+	char target[32], now[32], cmdline[1024] = "";
+	long long off;
+	int rc;
+
+	rc = check_read(k, target, sizeof(target),
+			"/sys/devices/system/xen_memory/xen_memory0/target_kb");
+	if (!rc)
+		rc = check_read(k, now, sizeof(now),
+				"/sys/devices/system/xen_memory/xen_memory0/info/current_kb");
+	off = rc ? 0 : strtoll(target, NULL, 10) - strtoll(now, NULL, 10);
+	if (llabs(off) > BALLOON_KB)
+		check_say(k, CHECK_WARN, "memory",
+			  "wait for it, or xl mem-set this domain to a fixed size",
+			  "this domain is ballooning, %lld KiB to go", off);
+	else if (!k->control)
+		check_say(k, CHECK_OK, "memory", NULL,
+			  "no ballooning now; memory = maxmem in this domain's configuration keeps it so");
+	else if (k->info && check_info(k->info, "xen_commandline", cmdline,
+				       sizeof(cmdline)) &&
+		 check_dom0_mem_fixed(cmdline))
+		check_say(k, CHECK_OK, "memory", NULL,
+			  "fixed by dom0_mem on Xen's command line");
+	else
+		check_say(k, CHECK_WARN, "memory",
+			  "dom0_mem=4096M,max:4096M on Xen's command line, autoballoon=\"off\" in /etc/xen/xl.conf",
+			  "not fixed: ballooning can leave no pages to map guests into");
+}

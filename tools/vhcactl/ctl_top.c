@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl top: what the devices do now, again and again. One thread; waits in
+ * poll() for the next round or a key. The terminal gets plain ANSI sequences
+ * and is put back by whatever way the program ends but SIGKILL.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include "top.h"
+
+#define DELAY		2	/* seconds */
+#define LINE_SIZE	1024
+#define HOME		"\033[H"
+#define LINE_END	"\033[K\n"
+#define CLEAR_BELOW	"\033[J"
+
+struct top {
+	struct top_row *row, *old;
+	int n, n_old;
+	bool live;		/* a terminal that is drawn over */
+	struct termios saved;
+	int lines, columns;	/* of the terminal */
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static int64_t clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * (int64_t)1000 + ts.tv_nsec / 1000000;
+}
+
+static const struct top_row *old_row(const struct top *t,
+				     const struct ctl_dev *d)
+{
+	int i;
+
+	for (i = 0; i < t->n_old; i++)
+		if (t->old[i].dev.domid == d->domid &&
+		    t->old[i].dev.devid == d->devid &&
+		    t->old[i].dev.backend == d->backend)
+			return &t->old[i];
+	return NULL;
+}
+
+static void fill(struct ctl *c, const struct top *t, struct top_row *r)
+{
+	const struct top_row *old = old_row(t, &r->dev);
+	int own = xn_own_domid(c->xs);
+	char err[CTL_ERR_MAX];
+	int64_t mtime = 0;
+
+	ctl_domain_name(c, r->dev.domid, r->name);
+	if (xn_read_str(c->xs, XBT_NULL, r->dev.be, XENVHCA_NODE_HCA, r->hca,
+			sizeof(r->hca)))
+		snprintf(r->hca, sizeof(r->hca), "?");
+	r->state = xn_state_name(ctl_be_state(c, &r->dev));
+	/* Another backend domain's device may have the same two numbers. */
+	if ((own >= 0 && (unsigned int)own != r->dev.backend) ||
+	    ctl_stats_load(c, &r->dev, &r->stats, &mtime, err))
+		r->stats = NULL;
+	top_sample_fill(&r->sample, r->stats, mtime, clock_ms());
+	if (old)
+		top_rate(&old->sample, &r->sample);
+}
+
+static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	struct top_row *bigger;
+	struct top *t = arg;
+
+	bigger = realloc(t->row, (size_t)(t->n + 1) * sizeof(*bigger));
+	if (!bigger)
+		return ctl_error(CTL_FAILED, "out of memory");
+	t->row = bigger;
+	memset(&bigger[t->n], 0, sizeof(*bigger));
+	bigger[t->n].dev = *d;
+	fill(c, t, &bigger[t->n++]);
+	return CTL_OK;
+}
+
+static void drop(struct top_row *rows, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		json_object_put(rows[i].stats);
+	free(rows);
+}
+
+static int look(struct ctl *c, struct top *t, int domid)
+{
+	drop(t->old, t->n_old);
+	t->old = t->row;
+	t->n_old = t->n;
+	t->row = NULL;
+	t->n = 0;
+	return ctl_dev_each(c, domid, add, t);
+}
+
+/* One JSON object a line: a reader needs no end of the list. */
+static void print_json(const struct top *t)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *list = json_object_new_array();
+	int i;
+
+	for (i = 0; i < t->n; i++)
+		json_object_array_add(list, top_json(&t->row[i]));
+	ctl_json_int(o, "time_ms", clock_ms());
+	json_object_object_add(o, "devices", list);
+	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(o);
+}
+
+static void print_line(const struct top *t, char *line)
+{
+	if (!t->live) {
+		puts(line);
+		return;
+	}
+	if (t->columns > 0 && strlen(line) > (size_t)t->columns)
+		line[t->columns] = '\0';
+	fputs(line, stdout);
+	fputs(LINE_END, stdout);
+}
+
+static void print_text(const struct top *t, bool first)
+{
+	char line[LINE_SIZE];
+	int i, fit = t->live && t->lines > 3 ? t->lines - 3 : t->n;
+
+	if (t->live)
+		fputs(HOME, stdout);
+	else if (!first)
+		putchar('\n');
+	top_head(line, sizeof(line));
+	print_line(t, line);
+	for (i = 0; i < t->n && i < fit; i++) {
+		top_line(&t->row[i], line, sizeof(line));
+		print_line(t, line);
+	}
+	if (i < t->n || !t->n) {
+		snprintf(line, sizeof(line), t->n ? "(%d more)" : "no device",
+			 t->n - i);
+		print_line(t, line);
+	}
+	if (t->live)
+		fputs(CLEAR_BELOW, stdout);
+}
+
+static void terminal_size(struct top *t)
+{
+	struct winsize w = { .ws_row = 0 };
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w))
+		return;
+	t->lines = w.ws_row;
+	t->columns = w.ws_col;
+}
+
+/* Keys come at once and are not shown. */
+static void terminal_start(struct top *t)
+{
+	struct termios raw;
+
+	raw = t->saved;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	fputs(HOME CLEAR_BELOW, stdout);
+}
+
+static void terminal_end(const struct top *t)
+{
+	fflush(stdout);
+	tcsetattr(STDIN_FILENO, TCSANOW, &t->saved);
+}
+
+/* Until the next round; a blank makes it come now, q is the end. */
+static void pause_for(const struct top *t, int seconds)
+{
+	struct pollfd p = { .fd = t->live ? STDIN_FILENO : -1,
+			    .events = POLLIN };
+	char key = 0;
+
+	if (poll(&p, 1, seconds * 1000) <= 0)
+		return;
+	if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q')
+		stop = 1;
+}
+
+static int rounds(struct ctl *c, struct top *t, int domid)
+{
+	int i, rc = CTL_OK, delay = c->delay ? c->delay : DELAY;
+
+	for (i = 0; !stop && (!c->count || i < c->count); i++) {
+		if (i)
+			pause_for(t, delay);
+		if (stop)
+			break;
+		if (t->live)
+			terminal_size(t);
+		rc = look(c, t, domid);
+		if (rc)
+			break;
+		if (c->json)
+			print_json(t);
+		else
+			print_text(t, !i);
+		/* The reader of a pipe went away. */
+		if (fflush(stdout))
+			break;
+	}
+	return rc;
+}
+
+int ctl_top(struct ctl *c)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	unsigned int domid = 0;
+	struct top t = { .n = 0 };
+	int rc;
+
+	if (c->argc) {
+		rc = ctl_domain(c, c->argv[0], &domid);
+		if (rc)
+			return rc;
+	}
+	t.live = !c->batch && !c->json && isatty(STDIN_FILENO) &&
+		 isatty(STDOUT_FILENO) && !tcgetattr(STDIN_FILENO, &t.saved);
+	stop = 0;
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (t.live)
+		terminal_start(&t);
+	rc = rounds(c, &t, c->argc ? (int)domid : -1);
+	if (t.live)
+		terminal_end(&t);
+	drop(t.old, t.n_old);
+	drop(t.row, t.n);
+	return rc;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Rates and lines of vhcactl top (top.h). No terminal, no xenstore, no clock:
+ * everything comes in by arguments.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "top.h"
+
+#define FILE_MS		1000	/* a busy worker writes that often */
+#define STALE_MS	2500	/* nothing was written: nothing happened */
+#define NAMES	"%5s %-12s %5s %-10s %-9s"
+
+const char *const top_keys[TOP_RATES] = {
+	[TOP_CMDS] = "cmds",
+	[TOP_ERRORS] = "cmd_errors",
+	[TOP_KICKS] = "kicks",
+	[TOP_EVENTS] = "events",
+};
+
+static const char *const json_keys[TOP_RATES] = {
+	[TOP_CMDS] = "cmds_per_s",
+	[TOP_ERRORS] = "cmd_errors_per_s",
+	[TOP_KICKS] = "kicks_per_s",
+	[TOP_EVENTS] = "events_per_s",
+};
+
+void top_sample_fill(struct top_sample *s, struct json_object *stats,
+		     int64_t mtime_ms, int64_t at_ms)
+{
+	int i;
+
+	memset(s, 0, sizeof(*s));
+	s->at_ms = at_ms;
+	if (!stats)
+		return;
+	s->have = true;
+	s->mtime_ms = mtime_ms;
+	s->pid = ctl_stats_num(stats, NULL, "pid");
+	for (i = 0; i < TOP_RATES; i++)
+		s->count[i] = ctl_stats_num(stats, "counters", top_keys[i]);
+}
+
+void top_rate(const struct top_sample *old, struct top_sample *now)
+{
+	int64_t ms, most = now->at_ms - old->at_ms + FILE_MS;
+	int i;
+
+	now->rated = false;
+	if (!old->have || !now->have || old->pid != now->pid)
+		return;
+	ms = now->mtime_ms - old->mtime_ms;
+	if (ms <= 0) {
+		now->rated = true;
+		if (now->at_ms - now->mtime_ms < STALE_MS && old->rated)
+			memcpy(now->rate, old->rate, sizeof(now->rate));
+		return;
+	}
+	if (ms > most && most > 0)
+		ms = most;
+	for (i = 0; i < TOP_RATES; i++) {
+		if (now->count[i] < old->count[i])
+			return;
+		now->rate[i] = (double)(now->count[i] - old->count[i]) *
+			       1000.0 / (double)ms;
+	}
+	now->rated = true;
+}
+
+static int more(char *buf, size_t size, int len, const char *text)
+{
+	int n;
+
+	if (len < 0 || (size_t)len >= size)
+		return len;
+	n = snprintf(buf + len, size - (size_t)len, "%s", text);
+	return n < 0 ? len : len + n;
+}
+
+/* At most 7 characters: "12345", "123.4k", "12.3M". */
+static void rate_text(const struct top_sample *s, enum top_rate k, char *text,
+		      size_t size)
+{
+	double r = s->rate[k];
+
+	if (!s->rated)
+		snprintf(text, size, "%7s", "-");
+	else if (r < 99999.5)
+		snprintf(text, size, "%7.0f", r);
+	else if (r < 9999950.0)
+		snprintf(text, size, "%6.1fk", r / 1e3);
+	else
+		snprintf(text, size, "%6.1fM", r / 1e6);
+}
+
+int top_head(char *buf, size_t size)
+{
+	return snprintf(buf, size, NAMES " %7s %7s %7s %7s %13s  %s", "DOMID",
+			"NAME", "DEVID", "HCA", "STATE", "CMD/s", "ERR/s",
+			"KICK/s", "EVENT/s", "PINNED-MB", "OBJECTS");
+}
+
+/* Kinds that are in use, each with its quota. */
+static int objects_text(struct json_object *stats, char *buf, size_t size,
+			int len)
+{
+	struct json_object *objects = ctl_stats_get(stats, "objects");
+	const char *gap = "  ";
+	char text[80];
+
+	if (!json_object_is_type(objects, json_type_object))
+		return len;
+	json_object_object_foreach(objects, kind, val) {
+		uint64_t n = ctl_stats_num(val, NULL, "used");
+
+		if (!n)
+			continue;
+		snprintf(text, sizeof(text), "%s%.16s %" PRIu64 "/%" PRIu64,
+			 gap, kind, n, ctl_stats_num(val, NULL, "max"));
+		len = more(buf, size, len, text);
+		gap = " ";
+	}
+	return len;
+}
+
+int top_line(const struct top_row *r, char *buf, size_t size)
+{
+	char domid[12], devid[12], text[64], pinned[48] = "-";
+	enum top_rate k;
+	int len;
+
+	snprintf(domid, sizeof(domid), "%u", r->dev.domid);
+	snprintf(devid, sizeof(devid), "%u", r->dev.devid);
+	len = snprintf(buf, size, NAMES, domid, r->name[0] ? r->name : "-",
+		       devid, r->hca, r->state);
+	for (k = 0; k < TOP_RATES; k++) {
+		len = more(buf, size, len, " ");
+		rate_text(&r->sample, k, text, sizeof(text));
+		len = more(buf, size, len, text);
+	}
+	if (r->stats)
+		snprintf(pinned, sizeof(pinned), "%" PRIu64 "/%" PRIu64,
+			 ctl_mb_of_pages(ctl_stats_num(r->stats, "pages",
+						       "used")),
+			 ctl_mb_of_pages(ctl_stats_num(r->stats, "pages",
+						       "max")));
+	snprintf(text, sizeof(text), " %13s", pinned);
+	len = more(buf, size, len, text);
+	return objects_text(r->stats, buf, size, len);
+}
+
+struct json_object *top_json(const struct top_row *r)
+{
+	struct json_object *o = json_object_new_object(), *objects;
+	enum top_rate k;
+
+	ctl_json_int(o, "domid", r->dev.domid);
+	ctl_json_text(o, "name", r->name);
+	ctl_json_int(o, "devid", r->dev.devid);
+	ctl_json_text(o, "hca", r->hca);
+	ctl_json_text(o, "backend_state", r->state);
+	for (k = 0; k < TOP_RATES && r->sample.rated; k++)
+		json_object_object_add(o, json_keys[k],
+				       json_object_new_double(
+						r->sample.rate[k]));
+	if (!r->stats)
+		return o;
+	ctl_json_int(o, "pinned_mb", (int64_t)ctl_mb_of_pages(
+			ctl_stats_num(r->stats, "pages", "used")));
+	ctl_json_int(o, "max_pinned_mb", (int64_t)ctl_mb_of_pages(
+			ctl_stats_num(r->stats, "pages", "max")));
+	objects = ctl_stats_get(r->stats, "objects");
+	if (objects)
+		json_object_object_add(o, "objects", json_object_get(objects));
+	return o;
+}
