@@ -1,0 +1,250 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# The Debian packages: built from the source archive as dpkg-buildpackage does,
+# they hold what contents.txt lists, and can be installed, upgraded and purged
+# in a Debian root of its own, where DKMS builds both modules. Starts nothing,
+# needs no Xen; the system it runs on stays as it is.
+#
+# Usage: check.sh --build DIR     DIR: build folder of the front-door Makefile
+#        check.sh --build DIR --debs    only builds; prints the packages' folder
+#
+# Packages are kept in the user's cache, keyed by the sources' content. Status
+# 0: nothing failed; what cannot be had is skipped, a failure if CI=true.
+# Functions are called by claim().
+# shellcheck disable=SC2317
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+packages='vhcactl xen-vhca-dev xen-vhca-doorbelld xen-vhca-helper-dkms
+	xen-vhcad xen-vhcafront-dkms'
+passed=0 failed=0 skipped=0
+
+usage() {
+	echo 'usage: check.sh --build DIR [--debs]' >&2
+	exit 2
+}
+if [ "${1:-}" != --build ] || [ $# -lt 2 ]; then
+	usage
+fi
+mkdir -p "$2"
+build=$(cd "$2" && pwd)
+only=${3:-}
+[ -z "$only" ] || [ "$only" = --debs ] || usage
+work=$(mktemp -d "${TMPDIR:-/tmp}/vhca-package.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+# mmdebstrap's helper processes may be another user.
+chmod 755 "$work"
+mkdir "$work/tree" "$work/results"
+
+say() { # say ok|FAIL|skip TEXT
+	case $1 in
+	ok)	passed=$((passed + 1)) ;;
+	FAIL)	failed=$((failed + 1)) ;;
+	skip)	skipped=$((skipped + 1))
+		[ "${CI:-}" != true ] || failed=$((failed + 1)) ;;
+	esac
+	printf '%-4s %s\n' "$1" "$2"
+}
+
+claim() { # claim TEXT COMMAND...: prints what COMMAND printed if it fails
+	local text=$1
+	shift
+	if "$@" >"$work/out" 2>&1; then
+		say ok "$text"
+	else
+		say FAIL "$text"
+		sed 's/^/     /' "$work/out" | tail -n 20
+	fi
+}
+
+finish() {
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+	exit
+}
+
+# ---- building ----
+# The archive, unpacked in $work/src.
+unpack() {
+	local archive
+	make -s -C "$top" dist B="$build" >"$work/log" 2>&1 || {
+		tail -n 20 "$work/log" >&2
+		return 1
+	}
+	archive=$(sed -n 's,^\(/.*\.tar\.[a-z0-9]*\)$,\1,p' "$work/log" |
+		tail -n 1)
+	mkdir "$work/src"
+	tar -C "$work/src" --strip-components=1 -xf "$archive"
+	[ -x "$work/src/debian/rules" ] || {
+		echo "'make dist' leaves debian/ out of the archive" >&2
+		return 1
+	}
+}
+
+sources_key() {
+	{ (cd "$work/src" && find . -type f -print0 | LC_ALL=C sort -z |
+		xargs -0 sha256sum)
+	  dpkg-query -W gcc debhelper dkms libxen-dev libjson-c-dev
+	} | sha256sum | cut -c1-16
+}
+
+# build_packages: sets debs, a folder in the cache.
+build_packages() {
+	debs=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/deb-$(sources_key)
+	[ ! -e "$debs/complete" ] || return 0
+	(cd "$work/src" && DEB_BUILD_OPTIONS="nocheck terse ${DEB_BUILD_OPTIONS:-}" \
+		DEB_BUILD_PROFILES=nocheck dpkg-buildpackage -us -uc -b) \
+		>"$work/log" 2>&1 || {
+		tail -n 30 "$work/log" >&2
+		return 1
+	}
+	rm -rf "$debs"
+	mkdir -p "$debs"
+	cp "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$work/log" \
+		"$debs/"
+	touch "$debs/complete"
+}
+
+missing=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' debhelper \
+	dh-dkms dkms 2>&1 | grep -v '^installed ') || true
+if [ -n "$missing" ]; then
+	[ "$only" != --debs ] || { echo "$missing" >&2; exit 3; }
+	say skip "the tools for Debian packages are missing: run 'make deps'"
+	finish
+fi
+if ! unpack || ! build_packages; then
+	[ "$only" != --debs ] || exit 1
+	say FAIL "the source archive builds packages"
+	finish
+fi
+[ "$only" != --debs ] || { echo "$debs"; exit 0; }
+say ok "the source archive builds packages"
+
+# ---- what is in them ----
+deb() { echo "$debs/$1"_*.deb; }
+
+no_complaint() {
+	! grep -E '^(dh_[a-z]*|dpkg-[a-z]*): (warning|error)' "$debs/log"
+}
+
+listed() { # listed PACKAGE: its files are those of contents.txt
+	dpkg-deb --fsys-tarfile "$(deb "$1")" | tar -t | sed 's,^\./,,' |
+		grep -v '/$' | grep -v -E \
+		'^(usr/src/|usr/share/doc/[^/]*/[^/]*$|usr/share/lintian/|$)' |
+		LC_ALL=C sort >"$work/has"
+	sed -n "s/^$1 //p" "$here/contents.txt" | while read -r f; do
+		if [ "${f#\?}" = "$f" ] || grep -qx "${f#\?}" "$work/has"; then
+			echo "${f#\?}"
+		fi
+	done | LC_ALL=C sort >"$work/should"
+	diff "$work/should" "$work/has"
+}
+
+sources() { # sources PACKAGE FOLDER: all that Kbuild compiles, and no more
+	local dir=$work/tree/$1
+	dpkg-deb -x "$(deb "$1")" "$dir"
+	(cd "$dir"/usr/src/*/ && find . -name '*.[ch]' -o -name Kbuild) |
+		grep -v '^./include/' | LC_ALL=C sort >"$work/has"
+	(cd "$work/src" && find "./$2" -maxdepth 1 -name '*.[ch]' -o \
+		-maxdepth 1 -name Kbuild) | grep -v '\.mod\.c$' |
+		LC_ALL=C sort >"$work/should"
+	diff "$work/should" "$work/has" &&
+		! grep -r '@VERSION@\|#MODULE_VERSION#' "$dir"/usr/src
+}
+
+manuals() { # manuals PACKAGE: one for each program
+	local dir=$work/tree/$1 f name
+	dpkg-deb -x "$(deb "$1")" "$dir"
+	find "$dir/usr" -type f -path '*/usr/*bin/*' | while read -r f; do
+		name=${f##*/}
+		zcat "$dir"/usr/share/man/man[18]/"$name".[18].gz |
+			grep '^\.TH ' || exit 1
+	done
+}
+
+hardened() { # hardened PROGRAM
+	readelf -hW "$1" | grep 'Type: *DYN' &&
+		readelf -dW "$1" | grep 'Flags:.*NOW' &&
+		readelf -lW "$1" | grep GNU_RELRO &&
+		readelf -W --dyn-syms "$1" | grep '__stack_chk_fail' &&
+		readelf -W --dyn-syms "$1" | grep '_chk@'
+}
+
+claim "debhelper has no complaint" no_complaint
+for p in $packages; do
+	claim "$p holds what contents.txt lists" listed "$p"
+done
+claim "the helper's sources are complete" \
+	sources xen-vhca-helper-dkms backend/helper
+claim "the frontend's sources are complete" \
+	sources xen-vhcafront-dkms frontend
+for p in vhcactl xen-vhcad xen-vhca-doorbelld; do
+	claim "$p has a manual page of every program" manuals "$p"
+	claim "$p is hardened" hardened "$work/tree/$p/usr/sbin/$p"
+done
+if command -v lintian >/dev/null; then
+	# shellcheck disable=SC2086
+	claim "lintian has no error or warning" lintian --profile debian \
+		--allow-root --fail-on error,warning "$debs"/*.changes
+else
+	say skip "lintian is not installed: run 'make deps'"
+fi
+
+# ---- installing them ----
+# What they depend on, without each other.
+depends() {
+	local p
+	echo "$packages" | tr -s ' \t' '\n' >"$work/own"
+	for p in $packages; do
+		dpkg-deb -f "$(deb "$p")" Depends Pre-Depends
+	done | sed 's/^[A-Za-z-]*: //' | tr ',' '\n' |
+		sed 's/|.*//; s/(.*//; s/[ \t]//g' | sort -u | grep . |
+		grep -v -x -F -f "$work/own"
+}
+
+# The root's own kernel headers, and those of a newer series if we have them.
+headers() {
+	mkdir -p "$work/in/debs"
+	for p in $packages; do
+		cp "$(deb "$p")" "$work/in/debs/"
+	done
+	cp "$here/inside.sh" "$work/in/"
+	if newer=$("$top/tests/kbuild/headers.sh" 6.12 2>"$work/log"); then
+		tar -C / -cf "$work/in/newer.tar" \
+			"$(realpath --relative-to=/ "${newer%/usr/src/*}/usr")"
+		echo "$newer" >"$work/in/newer"
+	else
+		say skip "linux 6.12: $(tail -n 1 "$work/log")"
+	fi
+	chmod -R a+rX "$work/in"
+}
+
+# mmdebstrap knows how to enter a root with or without being root.
+enter() {
+	mmdebstrap --quiet --variant=custom --skip=update,cleanup \
+		--setup-hook="tar -C \"\$1\" -xf '$1'" \
+		--customize-hook="copy-in '$work/in' /" \
+		--customize-hook="chroot \"\$1\" /bin/bash /in/inside.sh" \
+		--customize-hook="sync-out /in/out '$work/results'" \
+		--format=null bookworm /dev/null \
+		"deb [trusted=yes] file:///nonexistent ./" >"$work/log" 2>&1
+}
+
+# shellcheck disable=SC2046
+if ! root=$("$here/root.sh" $(depends) 2>"$work/log"); then
+	say skip "no root to install in: $(tail -n 1 "$work/log")"
+	finish
+fi
+headers
+if ! enter "$root"; then
+	say FAIL "the packages can be tried in a root of their own"
+	sed 's/^/     /' "$work/log" | tail -n 30
+	finish
+fi
+while read -r word n text; do
+	say "$word" "$text"
+	[ "$word" = ok ] || sed 's/^/     /' "$work/results/$n.log" | tail -n 30
+done <"$work/results/verdicts"
+finish
