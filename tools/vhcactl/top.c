@@ -12,7 +12,7 @@
 
 #define FILE_MS		1000	/* a busy worker writes that often */
 #define STALE_MS	2500	/* nothing was written: nothing happened */
-#define NAMES	"%5s %-12s %5s %-10s %-9s"
+#define NAMES	"%5s %-10s %3s %-8s %-12s"	/* all of a line but OBJECTS: 80 */
 
 const char *const top_keys[TOP_RATES] = {
 	[TOP_CMDS] = "cmds",
@@ -80,27 +80,27 @@ static int more(char *buf, size_t size, int len, const char *text)
 	return n < 0 ? len : len + n;
 }
 
-/* At most 7 characters: "12345", "123.4k", "12.3M". */
+/* At most 6 characters: "12345", "123.4k", "12.3M". */
 static void rate_text(const struct top_sample *s, enum top_rate k, char *text,
 		      size_t size)
 {
 	double r = s->rate[k];
 
 	if (!s->rated)
-		snprintf(text, size, "%7s", "-");
+		snprintf(text, size, "%6s", "-");
 	else if (r < 99999.5)
-		snprintf(text, size, "%7.0f", r);
-	else if (r < 9999950.0)
-		snprintf(text, size, "%6.1fk", r / 1e3);
+		snprintf(text, size, "%6.0f", r);
+	else if (r < 999950.0)
+		snprintf(text, size, "%5.1fk", r / 1e3);
 	else
-		snprintf(text, size, "%6.1fM", r / 1e6);
+		snprintf(text, size, "%5.1fM", r / 1e6);
 }
 
 int top_head(char *buf, size_t size)
 {
-	return snprintf(buf, size, NAMES " %7s %7s %7s %7s %13s  %s", "DOMID",
-			"NAME", "DEVID", "HCA", "STATE", "CMD/s", "ERR/s",
-			"KICK/s", "EVENT/s", "PINNED-MB", "OBJECTS");
+	return snprintf(buf, size, NAMES " %6s %6s %6s %6s %9s  %s", "DOMID",
+			"NAME", "DEV", "HCA", "STATE", "CMD/s", "ERR/s",
+			"KICK/s", "EVT/s", "PINNED-MB", "OBJECTS");
 }
 
 /* Kinds that are in use, each with its quota. */
@@ -147,7 +147,7 @@ int top_line(const struct top_row *r, char *buf, size_t size)
 						       "used")),
 			 ctl_mb_of_pages(ctl_stats_num(r->stats, "pages",
 						       "max")));
-	snprintf(text, sizeof(text), " %13s", pinned);
+	snprintf(text, sizeof(text), " %9s", pinned);
 	len = more(buf, size, len, text);
 	return objects_text(r->stats, buf, size, len);
 }
