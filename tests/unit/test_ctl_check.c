@@ -204,11 +204,26 @@ static void missing_modules(void **state)
 	host_dir("/sys/class/infiniband_verbs");
 	host_file("/dev/xen/vhca-helper", "");
 	expect(&c, CTL_OK, "ok   ib_uverbs: loaded");
-	/* Without an HCA nothing is the matter yet. */
+}
+
+/* Then it is the backend of nobody, or its HCAs are in driver domains. */
+static void no_hca_here(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
 	drop("/sys/class/infiniband/rxe0");
 	drop("/sys/module/xen_evtchn");
-	expect(&c, CTL_WARNED, "warn xen-evtchn: ");
+	host_file("/proc/locks", "");
+	expect(&c, CTL_WARNED, "ok   xen-evtchn: not loaded, and not needed");
+	expect(&c, CTL_WARNED, "ok   xen-vhcad: not running, and not needed");
 	expect(&c, CTL_WARNED, "warn hca: this domain has no RDMA device");
+	fake_xs_set("/local/domain/3/name", "netdom");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,backend=3,max-pinned-mb=9",
+					 &d), CTL_OK);
+	expect(&c, CTL_OK, "ok   hca: none here: run vhcactl check in the driver");
 }
 
 static void daemons(void **state)
@@ -349,6 +364,7 @@ int main(void)
 		HOST_TEST(no_xenstore),
 		HOST_TEST(old_versions),
 		HOST_TEST(missing_modules),
+		HOST_TEST(no_hca_here),
 		HOST_TEST(daemons),
 		HOST_TEST(hardware_in_a_pv_domain),
 		HOST_TEST(hcas_and_their_providers),

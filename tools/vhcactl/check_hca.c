@@ -72,6 +72,26 @@ static int not_hidden(const struct dirent *e)
 	return e->d_name[0] != '.';
 }
 
+/* Is another domain the backend of a device? Then 1. */
+static int elsewhere(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	const struct check *k = arg;
+
+	(void)c;
+	return d->backend != (unsigned int)k->own;
+}
+
+static void no_hca(struct check *k)
+{
+	if (k->own >= 0 && ctl_dev_each(k->c, -1, elsewhere, k) == 1)
+		check_say(k, CHECK_OK, "hca", NULL,
+			  "none here: run vhcactl check in the driver domain, too");
+	else
+		check_say(k, CHECK_WARN, "hca",
+			  "load the HCA's driver, or for Soft-RoCE: rdma link add rxe0 type rxe netdev DEV",
+			  "this domain has no RDMA device, it is the backend of no guest");
+}
+
 void check_hcas(struct check *k)
 {
 	struct dirent **names = NULL;
@@ -86,9 +106,7 @@ void check_hcas(struct check *k)
 	}
 	free(names);
 	if (n <= 0)
-		check_say(k, CHECK_WARN, "hca",
-			  "load the HCA's driver, or for Soft-RoCE: rdma link add rxe0 type rxe netdev DEV",
-			  "this domain has no RDMA device, it is the backend of no guest");
+		no_hca(k);
 }
 
 /* docs/install.md: ib_umem and swiotlb-xen lose data without it. */

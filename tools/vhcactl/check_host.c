@@ -107,9 +107,13 @@ static void module(struct check *k, const char *name, const char *sys,
 		check_say(k, CHECK_OK, name, NULL, "loaded");
 		return;
 	}
+	if (!k->n_hca) {
+		check_say(k, CHECK_OK, name, NULL,
+			  "not loaded, and not needed without an RDMA device here");
+		return;
+	}
 	snprintf(mend, sizeof(mend), "modprobe %s", name);
-	check_say(k, k->n_hca ? CHECK_FAIL : CHECK_WARN, name, mend,
-		  "the kernel module is not loaded");
+	check_say(k, CHECK_FAIL, name, mend, "the kernel module is not loaded");
 }
 
 void check_modules(struct check *k)
@@ -129,8 +133,11 @@ void check_daemon(struct check *k)
 	snprintf(path, sizeof(path), "%s/supervisor.lock", k->c->run_dir);
 	if (check_locked(k, path))
 		check_say(k, CHECK_OK, "xen-vhcad", NULL, "running");
+	else if (!k->n_hca)
+		check_say(k, CHECK_OK, "xen-vhcad", NULL,
+			  "not running, and not needed without an RDMA device here");
 	else
-		check_say(k, k->n_hca ? CHECK_FAIL : CHECK_WARN, "xen-vhcad",
+		check_say(k, CHECK_FAIL, "xen-vhcad",
 			  "systemctl enable --now xen-vhcad, journalctl -u xen-vhcad",
 			  "not running: no device of this domain connects");
 }
