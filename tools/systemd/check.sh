@@ -49,15 +49,33 @@ agent_devices() {
 	[ "$(sed -n 's/^DevicePolicy=//p' "$agent")" = closed ] &&
 		! grep '^DeviceAllow=.*\(mem\|misc\|block\|gnt\|evtchn\)' "$agent"
 }
-agent_state() {
-	grep -qx 'RuntimeDirectoryPreserve=yes' "$agent"
+keeps_state() { # keeps_state UNIT
+	grep -qx 'RuntimeDirectoryPreserve=yes' "$1"
+}
+# What guests' devices outlive: the supervisor's death, one worker's OOM kill.
+workers_live() {
+	grep -qx 'KillMode=process' "$unit" &&
+		grep -qx 'OOMPolicy=continue' "$unit"
+}
+# Packets of a Soft-RoCE queue pair count as the worker's: no filter on them.
+soft_roce() {
+	! grep -E '^(IPAddressDeny|PrivateNetwork)=' "$unit"
+}
+exposure() { # exposure UNIT TENTHS: systemd's own score, 0 the best
+	systemd-analyze security --offline=true --threshold="$2" --no-pager \
+		"$work/${1##*/}"
 }
 
 claim "systemd has no complaint of the unit" verify "$unit"
 claim "systemd has no complaint of the agent's unit" verify "$agent"
 claim "no device makes hypercalls or is a disk" allowed
 claim "the agent gets no devices but Xen's calls and xenstore" agent_devices
-claim "the agent's state file outlives it" agent_state
+claim "the daemon's lock files outlive it" keeps_state "$unit"
+claim "the agent's state file outlives it" keeps_state "$agent"
+claim "workers outlive the supervisor and each other" workers_live
+claim "Soft-RoCE may send" soft_roce
+claim "systemd scores the daemon's sandbox 2.5 or better" exposure "$unit" 25
+claim "systemd scores the agent's sandbox 2.5 or better" exposure "$agent" 25
 claim "the path of the program was filled in" program "$unit" xen-vhcad
 claim "so was the agent's" program "$agent" xen-vhca-doorbelld
 echo "$passed passed, $failed failed"
