@@ -1,0 +1,174 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Builds xl and libxl with the vhca patches (xenstore/libxl/4.17) and prints a
+# folder that is to be laid over the test bed's dom0 root. The sources are
+# Debian's Xen 4.17. All is cached: the first run takes a minute or two, one
+# after a change of the patches a minute, any other none. Needs no root;
+# writes only below ${XDG_CACHE_HOME:-~/.cache}/xen-vhca.
+#
+# Usage: build-xl.sh [--path]   --path: only print where it would be
+# Environment: XEN_SRC (folder with Xen 4.17's sources, instead of Debian's),
+# VHCA_MIRROR (Debian mirror), JOBS.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+patches=$(cd "$here/../../xenstore/libxl/4.17" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
+release=4.17
+multiarch=x86_64-linux-gnu
+say() { echo "xl: $*" >&2; }
+
+# The folders of Debian's packages, so that the result finds their programs.
+options=(
+	--prefix=/usr "--libdir=/usr/lib/$multiarch"
+	--sysconfdir=/etc --localstatedir=/var
+	"--with-libexec-libdir-suffix=/$multiarch"
+	"--with-libexec-leaf-dir=xen-$release"
+	--disable-xen --disable-docs --disable-stubdom --disable-ocamltools
+	--disable-golang --disable-monitors --disable-pvshim --disable-rombios
+	--enable-ipxe=no
+	--with-system-qemu=/usr/libexec/xen-qemu-system-i386
+	--with-system-seabios=/usr/share/seabios/bios-256k.bin
+	--with-system-ovmf=/usr/share/ovmf/OVMF.fd
+)
+# Without libnl, which only Remus needs: the dom0 root does not have it.
+make_options=(CONFIG_LIBNL=n "-j${JOBS:-$(nproc)}")
+
+missing=''
+for p in libyajl-dev uuid-dev flex bison libncurses-dev zlib1g-dev \
+	libglib2.0-dev libpixman-1-dev python3-dev acpica-tools autoconf; do
+	dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null |
+		grep -qx installed || missing+=" $p"
+done
+
+# A private package database: the system's need not have source packages. Not
+# every mirror has the newest: one version of a release is as good as another.
+fetch() {
+	local apt=$1/apt o version
+	mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
+	if [ -n "${VHCA_MIRROR:-}" ]; then
+		echo "deb-src $VHCA_MIRROR bookworm main"
+	else
+		# shellcheck disable=SC2016
+		apt-get indextargets --format \
+			'deb-src $(SITE) $(RELEASE) $(COMPONENT)' \
+			'Created-By: Packages' 'Component: main' |
+			grep -E ' (bookworm|oldstable|stable)[^ ]* main$' |
+			sort -u
+	fi >"$apt/sources/debian.list"
+	o=(-qq -o "Dir::Etc::sourcelist=/dev/null"
+		-o "Dir::Etc::sourceparts=$apt/sources"
+		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
+		-o "APT::Sandbox::User=")
+	apt-get "${o[@]}" update >&2
+	for version in $(apt-cache "${o[@]}" showsrc xen |
+		sed -n "s/^Version: \($release\.\)/\1/p" | sort -Vr); do
+		say "fetching the sources of Xen $version (5 MB, once)"
+		(cd "$1" && apt-get "${o[@]}" source --download-only \
+			"xen=$version" >"$1/log" 2>&1) || {
+			rm -f "$1"/xen_*
+			say "that version is not to be had"
+			continue
+		}
+		rm -rf "$apt"
+		return
+	done
+	tail -n 5 "$1/log" >&2 || true
+	say "no mirror of this system has the sources of Xen $release:" \
+		"set VHCA_MIRROR or XEN_SRC"
+	return 1
+}
+
+# Unpacked, patched, configured.
+prepare() {
+	local tree=$1 p
+	rm -rf "$tree"
+	mkdir -p "$tree"
+	if [ -n "${XEN_SRC:-}" ]; then
+		say "copying $XEN_SRC"
+		mkdir "$tree/src"
+		tar -C "$XEN_SRC" --exclude=./.git -cf - . |
+			tar -C "$tree/src" -xf -
+	else
+		fetch "$tree"
+		say "unpacking"
+		dpkg-source --no-check -x "$tree"/xen_*.dsc "$tree/src" \
+			>"$tree/log" 2>&1
+		rm "$tree"/xen_*
+	fi
+	for p in "$patches"/*.patch; do
+		patch -s -d "$tree/src" -p1 <"$p" >&2 || {
+			say "${p##*/} does not apply"
+			return 1
+		}
+	done
+	# Debian's sources come without what autoconf makes and needs.
+	for p in config.guess config.sub; do
+		[ -e "$tree/src/$p" ] || cp "/usr/share/misc/$p" "$tree/src/"
+	done
+	say "configuring"
+	(cd "$tree/src" &&
+		{ [ -x configure ] && [ -x tools/configure ] || ./autogen.sh; } &&
+		./configure "${options[@]}") >"$tree/log" 2>&1 || {
+		tail -n 20 "$tree/log" >&2
+		say "configure failed: 'make deps' installs what is missing"
+		return 1
+	}
+	touch "$tree/configured"
+}
+
+# What is newer than Debian's, at the places where Debian has it.
+install_into() {
+	local dir=$1 tools=$2 lib
+	mkdir -p "$dir/usr/lib/xen-$release/bin" "$dir/usr/lib/$multiarch"
+	install -s "$tools/xl/xl" "$tools/libs/light/libxl-save-helper" \
+		"$dir/usr/lib/xen-$release/bin/"
+	for lib in light/libxenlight util/libxlutil; do
+		install -s "$tools/libs/$lib.so.$release.0" \
+			"$dir/usr/lib/$multiarch/"
+		lib=${lib#*/}
+		ln -s "$lib.so.$release.0" \
+			"$dir/usr/lib/$multiarch/$lib.so.$release"
+	done
+}
+
+key=$({ declare -f prepare install_into; echo "${XEN_SRC:-}" "${options[@]}"
+	"${CC:-cc}" -dumpfullversion
+	cat "$patches"/*.patch; } | sha256sum | cut -c1-16)
+out=$cache/xl-$key
+if [ "${1:-}" = --path ] || [ -e "$out/usr/lib/xen-$release/bin/xl" ]; then
+	[ ! -d "$out" ] || touch "$out"
+	echo "$out"
+	exit 0
+fi
+[ -z "$missing" ] || {
+	say "packages are missing: apt-get install$missing"
+	exit 1
+}
+
+tree=$cache/xl-tree-$key
+mkdir -p "$cache"
+exec 9>"$cache/xl.lock"
+flock 9
+start=$SECONDS
+[ -e "$tree/configured" ] || prepare "$tree"
+say "compiling"
+for p in include libs xl; do
+	# Compiled with -Werror, as Xen's tools are by default.
+	make -C "$tree/src/tools/$p" "${make_options[@]}" \
+		>>"$tree/log" 2>&1 || {
+		grep -A5 -E '(error|warning): |undefined reference|\*\*\*' \
+			"$tree/log" | cut -c1-160 | head -n 40 >&2
+		say "compilation failed; all of it: $tree/log"
+		exit 1
+	}
+done
+rm -rf "$out" "$out.tmp"
+install_into "$out.tmp" "$tree/src/tools"
+mv "$out.tmp" "$out"
+rm -rf "$tree"
+# What nobody used for two weeks.
+find "$cache" -maxdepth 1 -name 'xl-*' -mtime +14 -exec rm -rf {} +
+say "done after $((SECONDS - start)) s"
+echo "$out"
