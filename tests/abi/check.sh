@@ -9,22 +9,8 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 header=$top/include/xen/io/vhcaif.h
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-claim() { # claim TEXT COMMAND...
-	text=$1
-	shift
-	if "$@" >"$work/out" 2>&1; then
-		passed=$((passed + 1))
-		echo "ok   $text"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $text"
-		sed 's/^/     /' "$work/out"
-	fi
-}
+# shellcheck source=tests/lib/claim.sh
+. "$top/tests/lib/claim.sh"
 
 # Headers of the compiler only, so that -m32 needs no second C library.
 alone() { # alone COMPILER LANGUAGE STANDARD BITS
@@ -55,5 +41,4 @@ for bits in 64 32; do
 done
 claim "a wrong drawing is noticed" wrong_drawing
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict

@@ -9,22 +9,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 include=$here/../../include
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-claim() { # claim TEXT COMMAND...
-	text=$1
-	shift
-	if "$@" >"$work/out" 2>&1; then
-		passed=$((passed + 1))
-		echo "ok   $text"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $text"
-		sed 's/^/     /' "$work/out"
-	fi
-}
+# shellcheck source=tests/lib/claim.sh
+. "$here/../lib/claim.sh"
 
 # The C library of 32 bits is not needed for the kernel's headers.
 layout() { # layout BITS INCLUDE-FOLDER
@@ -52,5 +38,4 @@ claim "numbers and layouts, 64 bits" layout 64 "$include"
 claim "numbers and layouts, 32 bits" layout 32 "$include"
 claim "a field of another size is noticed" wrong_layout
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict

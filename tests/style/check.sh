@@ -8,22 +8,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-claim() { # claim TEXT COMMAND...
-	text=$1
-	shift
-	if "$@" >"$work/out" 2>&1; then
-		passed=$((passed + 1))
-		echo "ok   $text"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $text"
-		sed 's/^/     /' "$work/out"
-	fi
-}
+# shellcheck source=tests/lib/claim.sh
+. "$top/tests/lib/claim.sh"
 
 # noticed TEXT FILE LINE-TO-APPEND: the copy with that line is refused.
 noticed() {
@@ -71,5 +57,4 @@ noticed "a second file that reads the ring" backend/quota.c \
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict

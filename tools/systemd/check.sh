@@ -13,22 +13,8 @@ command -v systemd-analyze >/dev/null || {
 	echo "skip systemd-analyze is not installed"
 	exit 77
 }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-claim() { # claim TEXT COMMAND...
-	text=$1
-	shift
-	if "$@" >"$work/out" 2>&1; then
-		passed=$((passed + 1))
-		echo "ok   $text"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $text"
-		sed 's/^/     /' "$work/out"
-	fi
-}
+# shellcheck source=tests/lib/claim.sh
+. "$(dirname "$0")/../../tests/lib/claim.sh"
 
 # Program and manual need not be installed.
 for u in "$unit" "$agent"; do
@@ -78,5 +64,4 @@ claim "systemd scores the daemon's sandbox 2.5 or better" exposure "$unit" 25
 claim "systemd scores the agent's sandbox 2.5 or better" exposure "$agent" 25
 claim "the path of the program was filled in" program "$unit" xen-vhcad
 claim "so was the agent's" program "$agent" xen-vhca-doorbelld
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict
