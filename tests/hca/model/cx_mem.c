@@ -12,7 +12,16 @@
 
 #include "cx_priv.h"
 
-int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len)
+/*
+ * The model's end of a move, which goes along with it: to takes what is read
+ * from the host's memory; without it, from holds what is written there.
+ */
+struct end {
+	uint8_t *to;
+	const uint8_t *from;
+};
+
+static int dma_move(struct cx_dev *d, uint64_t addr, struct end *e, size_t len)
 {
 	int err = -EFAULT;
 
@@ -20,26 +29,28 @@ int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len)
 		return 0;
 	if (addr + len - 1 >= addr) {
 		cx_dma_depth++;
-		err = d->host->dma_read(d->opaque, addr, to, len);
+		err = e->to ? d->host->dma_read(d->opaque, addr, e->to, len) :
+			      d->host->dma_write(d->opaque, addr, e->from, len);
 		cx_dma_depth--;
 	}
 	d->stats.dma_errors += err != 0;
-	return err ? -EFAULT : 0;
+	if (err)
+		return -EFAULT;
+	if (e->to)
+		e->to += len;
+	else
+		e->from += len;
+	return 0;
+}
+
+int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len)
+{
+	return dma_move(d, addr, &(struct end){ .to = to }, len);
 }
 
 int cx_dma_write(struct cx_dev *d, uint64_t addr, const void *from, size_t len)
 {
-	int err = -EFAULT;
-
-	if (!len)
-		return 0;
-	if (addr + len - 1 >= addr) {
-		cx_dma_depth++;
-		err = d->host->dma_write(d->opaque, addr, from, len);
-		cx_dma_depth--;
-	}
-	d->stats.dma_errors += err != 0;
-	return err ? -EFAULT : 0;
+	return dma_move(d, addr, &(struct end){ .from = from }, len);
 }
 
 /* Pages of a queue or a region, in the order of its addresses. */
@@ -76,33 +87,17 @@ static bool pages_hold(const struct pages *p, uint64_t off, uint64_t len)
 	return off <= size && len <= size - off;
 }
 
-static int pages_read(struct cx_dev *d, const struct pages *p, uint64_t off,
-		      uint8_t *to, size_t len)
+static int pages_move(struct cx_dev *d, const struct pages *p, uint64_t off,
+		      struct end *e, size_t len)
 {
 	uint64_t bus;
 	size_t run;
 
 	if (!pages_hold(p, off, len))
 		return -EFAULT;
-	for (; len; off += run, to += run, len -= run) {
+	for (; len; off += run, len -= run) {
 		bus = pages_run(p, off, len, &run);
-		if (cx_dma_read(d, bus, to, run))
-			return -EFAULT;
-	}
-	return 0;
-}
-
-static int pages_write(struct cx_dev *d, const struct pages *p, uint64_t off,
-		       const uint8_t *from, size_t len)
-{
-	uint64_t bus;
-	size_t run;
-
-	if (!pages_hold(p, off, len))
-		return -EFAULT;
-	for (; len; off += run, from += run, len -= run) {
-		bus = pages_run(p, off, len, &run);
-		if (cx_dma_write(d, bus, from, run))
+		if (dma_move(d, bus, e, run))
 			return -EFAULT;
 	}
 	return 0;
@@ -139,24 +134,26 @@ void cx_buf_free(struct cx_buf *b)
 	memset(b, 0, sizeof(*b));
 }
 
-int cx_buf_read(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
-		void *to, size_t len)
+static int buf_move(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
+		    struct end *e, size_t len)
 {
 	struct pages p = { b->page, b->nr, b->log_page };
 
 	if (off > b->size || len > b->size - off)
 		return -EFAULT;
-	return pages_read(d, &p, b->offset + off, to, len);
+	return pages_move(d, &p, b->offset + off, e, len);
+}
+
+int cx_buf_read(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
+		void *to, size_t len)
+{
+	return buf_move(d, b, off, &(struct end){ .to = to }, len);
 }
 
 int cx_buf_write(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
 		 const void *from, size_t len)
 {
-	struct pages p = { b->page, b->nr, b->log_page };
-
-	if (off > b->size || len > b->size - off)
-		return -EFAULT;
-	return pages_write(d, &p, b->offset + off, from, len);
+	return buf_move(d, b, off, &(struct end){ .from = from }, len);
 }
 
 /* ---- memory keys ---- */
@@ -296,13 +293,12 @@ int cx_mkey_bindable(struct cx_dev *d, const struct cx_klm *klm, uint32_t pd,
 		      &why) ? 0 : why;
 }
 
-int cx_mkey_read(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
-		 void *to, size_t len)
+static int mkey_move(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
+		     struct end *e, size_t len)
 {
 	struct pages p = { k->mtt, k->nr, k->log_page };
 	const struct cx_mkey *r;
 	uint64_t va, piece;
-	uint8_t *at = to;
 	int err = 0;
 
 	if (!len)
@@ -310,40 +306,27 @@ int cx_mkey_read(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
 	if (k->free || !key_holds(k, addr, len))
 		return -ERANGE;
 	if (k->pa)
-		return cx_dma_read(d, addr, to, len);
+		return dma_move(d, addr, e, len);
 	if (!k->klms)
-		return pages_read(d, &p, mtt_off(k, addr), to, len);
-	for (; len && !err; addr += piece, at += piece, len -= piece) {
-		r = klm_piece(d, k, addr, len, CX_LR, &va, &piece, &err);
+		return pages_move(d, &p, mtt_off(k, addr), e, len);
+	for (; len && !err; addr += piece, len -= piece) {
+		r = klm_piece(d, k, addr, len, e->to ? CX_LR : CX_LW, &va,
+			      &piece, &err);
 		if (!r)
 			return err;
-		err = cx_mkey_read(d, r, va, at, piece);
+		err = mkey_move(d, r, va, e, piece);
 	}
 	return err;
+}
+
+int cx_mkey_read(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
+		 void *to, size_t len)
+{
+	return mkey_move(d, k, addr, &(struct end){ .to = to }, len);
 }
 
 int cx_mkey_write(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
 		  const void *from, size_t len)
 {
-	struct pages p = { k->mtt, k->nr, k->log_page };
-	const struct cx_mkey *r;
-	const uint8_t *at = from;
-	uint64_t va, piece;
-	int err = 0;
-
-	if (!len)
-		return 0;
-	if (k->free || !key_holds(k, addr, len))
-		return -ERANGE;
-	if (k->pa)
-		return cx_dma_write(d, addr, from, len);
-	if (!k->klms)
-		return pages_write(d, &p, mtt_off(k, addr), from, len);
-	for (; len && !err; addr += piece, at += piece, len -= piece) {
-		r = klm_piece(d, k, addr, len, CX_LW, &va, &piece, &err);
-		if (!r)
-			return err;
-		err = cx_mkey_write(d, r, va, at, piece);
-	}
-	return err;
+	return mkey_move(d, k, addr, &(struct end){ .from = from }, len);
 }
