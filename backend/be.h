@@ -111,8 +111,8 @@ struct be_dev {
 	pthread_rwlock_t lock;
 	struct be_handles *handles;
 	struct be_obj *ucontexts;	/* list */
-	struct be_parked *parked;	/* doorbell.c */
-	uint32_t n_parked;
+	struct be_parked *parked, *spoilt;	/* park.c */
+	uint32_t n_parked, n_spoilt;
 	bool unsettled;			/* closed, but files are still open */
 	bool unproven;			/* providers not run on hardware too */
 	const struct vhca_provider *prov;

@@ -13,22 +13,6 @@
 
 #include "obj.h"
 
-/* How a context was opened: a request and the answer to it. */
-struct be_opening {
-	uint16_t in_len, out_len, rsp_len;
-	uint8_t in[XENVHCA_UDATA_SIZE];
-	uint8_t rsp[XENVHCA_UDATA_SIZE];
-};
-
-/* An open context without objects and without an owner. */
-struct be_parked {
-	struct be_parked *next;
-	struct be_opening *opening;
-	struct be_doorbell *doorbells;
-	uint32_t unit;
-	int fd, async_fd, comp_fd;
-};
-
 static struct be_doorbell *doorbell_find(const struct be_uc *uc,
 					 uint64_t offset)
 {
@@ -66,9 +50,15 @@ static int doorbell_new(const struct be_cmd *c, const struct vhca_mmap *row)
 	}
 	*db = (struct be_doorbell){ .offset = r->offset, .gfn = r->gfn,
 				    .bell.slot = BE_NO_SLOT };
-	err = uv_mmap(c->uc->fd, r->offset, r->length, &db->addr);
-	if (!err)
-		err = t->ops->doorbell_map(t, db->addr, r->gfn, &db->bell);
+	do {
+		if (db->addr)
+			uv_munmap(db->addr, XENVHCA_PAGE_SIZE);
+		db->addr = NULL;
+		err = uv_mmap(c->uc->fd, r->offset, r->length, &db->addr);
+		if (!err)
+			err = t->ops->doorbell_map(t, db->addr, r->gfn,
+						   &db->bell);
+	} while (err == -EPERM && be_exchange(c->dev, c->uc));
 	if (!err && !vhca_provider_mmap_prot(row, db->bell.prot)) {
 		be_log(c->dev, BE_ERR, "offset %#llx is mapped with cache attribute %u here, provider %s says %u",
 		       (unsigned long long)r->offset, db->bell.prot,
@@ -112,7 +102,7 @@ int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 	return 0;
 }
 
-static int doorbells_end(struct be_dev *dev, struct be_doorbell **list)
+int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list)
 {
 	struct be_transport *t = dev->t;
 	struct be_doorbell *db;
@@ -129,126 +119,4 @@ static int doorbells_end(struct be_dev *dev, struct be_doorbell **list)
 		doorbell_free(dev, db);
 	}
 	return 0;
-}
-
-int be_doorbells_end(struct be_dev *dev, struct be_uc *uc)
-{
-	return doorbells_end(dev, &uc->doorbells);
-}
-
-/* ---- contexts of PV guests ---- */
-
-int be_opening_keep(const struct be_cmd *c, struct be_uc *uc)
-{
-	struct be_opening *o;
-
-	if (!c->dev->prov->mmaps)
-		return 0;
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return -ENOMEM;
-	o->in_len = c->req->in_len;
-	o->out_len = c->req->out_len;
-	o->rsp_len = c->rsp->out_len;
-	memcpy(o->in, c->req->udata, o->in_len);
-	memcpy(o->rsp, c->rsp->udata, o->rsp_len);
-	uc->opening = o;
-	return 0;
-}
-
-/* Only what is whole: every page the guest's, nothing else left in it. */
-static bool may_park(const struct be_uc *uc)
-{
-	const struct be_doorbell *db;
-	unsigned int type;
-
-	if (!uc->doorbells || !uc->opening || uc->closing)
-		return false;
-	for (type = 0; type < BE_TYPES; type++)
-		if (uc->objs[type])
-			return false;
-	for (db = uc->doorbells; db; db = db->next)
-		if (db->gfn || db->broken)
-			return false;
-	return true;
-}
-
-bool be_park(struct be_dev *dev, struct be_uc *uc)
-{
-	struct be_parked *p;
-
-	if (!may_park(uc))
-		return false;
-	p = malloc(sizeof(*p));
-	if (!p)
-		return false;
-	be_event_del(dev, uc->comp_fd);
-	be_event_del(dev, uc->async_fd);
-	pthread_rwlock_wrlock(&dev->lock);
-	*p = (struct be_parked){
-		.next = dev->parked, .opening = uc->opening,
-		.doorbells = uc->doorbells, .unit = uc->unit, .fd = uc->fd,
-		.async_fd = uc->async_fd, .comp_fd = uc->comp_fd,
-	};
-	uc->fd = uc->async_fd = uc->comp_fd = -1;
-	pthread_rwlock_unlock(&dev->lock);
-	uc->opening = NULL;
-	uc->doorbells = NULL;
-	dev->parked = p;
-	dev->n_parked++;
-	return true;
-}
-
-static bool same_opening(const struct be_opening *o,
-			 const struct xenvhca_request *req)
-{
-	return o->in_len == req->in_len && o->out_len == req->out_len &&
-	       !memcmp(o->in, req->udata, o->in_len);
-}
-
-/* Another kind of program wants the place of the oldest. */
-static void parked_end(struct be_dev *dev)
-{
-	struct be_parked **p = &dev->parked, *last;
-
-	while ((*p)->next)
-		p = &(*p)->next;
-	last = *p;
-	if (doorbells_end(dev, &last->doorbells))
-		return;
-	*p = NULL;
-	dev->n_parked--;
-	uv_close(&last->comp_fd);
-	uv_close(&last->async_fd);
-	uv_close(&last->fd);
-	free(last->opening);
-	free(last);
-}
-
-bool be_unpark(const struct be_cmd *c, struct be_uc *uc)
-{
-	struct be_quota *q = &c->dev->quota;
-	struct be_parked **p = &c->dev->parked, *found;
-
-	while (*p && !same_opening((*p)->opening, c->req))
-		p = &(*p)->next;
-	found = *p;
-	if (!found) {
-		if (c->dev->parked && q->used[BE_UCONTEXT] +
-				      c->dev->n_parked > q->max[BE_UCONTEXT])
-			parked_end(c->dev);
-		return false;
-	}
-	*p = found->next;
-	c->dev->n_parked--;
-	uc->fd = found->fd;
-	uc->async_fd = found->async_fd;
-	uc->comp_fd = found->comp_fd;
-	uc->unit = found->unit;
-	uc->doorbells = found->doorbells;
-	uc->opening = found->opening;
-	c->rsp->out_len = uc->opening->rsp_len;
-	memcpy(c->rsp->udata, uc->opening->rsp, uc->opening->rsp_len);
-	free(found);
-	return true;
 }

@@ -122,6 +122,8 @@ struct be_uc {
 	struct be_dbpage *dbpages;
 	struct be_doorbell *doorbells;
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
+	unsigned int exchanges;		/* of its files, park.c */
+	bool spoilt;			/* a page of it belongs to another */
 	uint32_t unit;			/* VHCA_UNIT of the HCA, or 0 */
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
@@ -204,7 +206,9 @@ int be_files_listen(struct be_dev *dev, struct be_uc *uc);
 /* MMAP of a row of the provider's table. */
 int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row);
 /* Take the pages from the guest; 0, or -errno if one may still be its. */
-int be_doorbells_end(struct be_dev *dev, struct be_uc *uc);
+int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list);
+
+/* ---- park.c: open contexts that nobody uses ---- */
 /*
  * The page table entries of a PV guest cannot be taken back, only the guest's
  * word is there that they are gone. So a context whose doorbells such a guest
@@ -217,7 +221,16 @@ int be_doorbells_end(struct be_dev *dev, struct be_uc *uc);
 bool be_park(struct be_dev *dev, struct be_uc *uc);
 bool be_unpark(const struct be_cmd *c, struct be_uc *uc);
 /* Remember how it was opened. 0 or -ENOMEM. */
-int be_opening_keep(const struct be_cmd *c, struct be_uc *uc);
+int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
+		    struct be_uc *uc);
+/**
+ * be_exchange() - give a context that nothing was made in other files
+ *
+ * For when the agent refuses a page because another guest may still have it:
+ * the HCA chooses others for a context opened anew, while the old one stays
+ * open. Return: true if the context has new files, opened in the same way.
+ */
+bool be_exchange(struct be_dev *dev, struct be_uc *uc);
 
 /* ---- ah.c: address of a path, checked and with the physical port ---- */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);

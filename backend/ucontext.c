@@ -64,12 +64,13 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 	while (uc->objs[BE_MMAP])
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
 	if (!be_park(dev, uc)) {
-		err = be_doorbells_end(dev, uc);
+		err = be_doorbells_end(dev, &uc->doorbells);
 		if (err) {
 			uc->closing = true;
 			return err;
 		}
-		be_files_close(dev, uc);
+		if (!be_park(dev, uc))	/* without pages it may be */
+			be_files_close(dev, uc);
 	}
 	for (type = 0; type < BE_TYPES; type++)
 		while (uc->objs[type])
@@ -140,7 +141,7 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 	if (!err && !old)
 		err = be_udata_end(&u, &c, c.uc->o.handle);
 	if (!err && !old)
-		err = be_opening_keep(&c, c.uc);
+		err = be_opening_keep(&c, &u, c.uc);
 	if (err) {
 		be_ucontext_close(c.dev, c.uc);
 		return err;

@@ -11,24 +11,13 @@
 . ./lib.sh
 . ./hca.sh
 
-# total MIB: dom0 has about that much memory.
-total() {
-	awk -v want="$1" '/MemTotal/ { have = $2 / 1024 }
-		END { exit !(have > want - 200 && have < want + 100) }' /proc/meminfo
-}
 rounds() { vhca-xfer --loop -g 0 -d mlx5_0 -t mr-rounds -r "$1"; }
 
 step "a model HCA, frames in disorder"
 hca_setup
 modprobe xen-vhca-helper
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
-full=$(($(awk '/MemTotal/ { print $2 }' /proc/meminfo) / 1024))
-for round in 1 2; do
-	xl mem-set 0 700
-	check "dom0 is small, $round" wait_until 20 total 700
-	xl mem-set 0 2048
-	check "dom0 is large, $round" wait_until 20 total "$full"
-done
+balloon_twice
 
 step "without the cap"
 rounds 20 >/tmp/rounds 2>&1 || true

@@ -27,6 +27,7 @@ port_is() { grep -q ": $2\$" "/sys/class/infiniband/$1/ports/1/state"; }
 agent_start() {
 	[ ! -e /run/doorbelld.loop ] || return 0
 	touch /run/doorbelld.loop
+	# shellcheck disable=SC2016
 	setsid bash -c 'while [ -e /run/doorbelld.loop ]; do
 		xen-vhca-doorbelld --foreground ${AGENT_OPTIONS:--l debug}
 		echo "xen-vhca-doorbelld ended with status $?"
@@ -41,7 +42,29 @@ agent_start() {
 hca_guests() {
 	hca_setup
 	agent_start
+	# shellcheck disable=SC2034
+	XFER_GID='-g 0'
 	VHCA_HCAS="$MLX5" guests_with_vhca "$@"
+	BOTH_GUESTS=("$2" "$4")
+}
+BOTH_GUESTS=()
+
+# mem_is MIB: dom0 has about that much memory.
+mem_is() {
+	awk -v want="$1" '/MemTotal/ { have = $2 / 1024 }
+		END { exit !(have > want - 200 && have < want + 100) }' /proc/meminfo
+}
+
+# balloon_twice: brings the frames of a PV dom0 into disorder.
+balloon_twice() {
+	local full round
+	full=$(($(awk '/MemTotal/ { print $2 }' /proc/meminfo) / 1024))
+	for round in 1 2; do
+		xl mem-set 0 700
+		check "dom0 is small, $round" wait_until 20 mem_is 700
+		xl mem-set 0 2048
+		check "dom0 is large, $round" wait_until 20 mem_is "$full"
+	done
 }
 
 # qmp JSON: a command of QEMU's monitor; prints what it returns.
@@ -79,9 +102,33 @@ hca_set() {
 	qmp '{"execute":"qom-set","arguments":{"path":"/machine/peripheral/'"$1"'","property":"'"$2"'","value":'"$3"'}}' >/dev/null
 }
 
+# hca_ledger: what the HCAs may reach of memory, and how many doorbell pages the
+# agent has mapped; the same before a device is there and after it is gone.
+hca_ledger() {
+	local d
+	for d in hca0 hca1; do
+		echo "$d pages $(hca_get $d pages-held)"
+	done
+	# The last of the three flags: not mapped, but kept for its guest.
+	echo "doorbells $(grep -c '^map .* [01][01]0 [0-9a-f]*$' \
+		/run/xen-vhca-doorbelld/state || true)"
+}
+hca_ledger_open() { hca_ledger >/tmp/ledger.hca; }
+same_hca() { hca_ledger | tee /tmp/ledger.now | cmp -s /tmp/ledger.hca; }
+hca_ledger_close() {
+	check "the HCAs reach no memory of guests, no doorbell page is mapped" \
+		ledger_settles same_hca /tmp/ledger.hca
+}
+
 # both PROGRAM [OPTION]...: server on mlx5_1, client on mlx5_0; both succeed.
+# With hca_guests: the server in the first guest, the client in the second.
 both() {
 	local server rc=0
+	if [ "${#BOTH_GUESTS[@]}" != 0 ]; then
+		pair_try "${BOTH_GUESTS[@]}" "$*" || rc=$?
+		cp /tmp/pair.c /tmp/client.log
+		return "$rc"
+	fi
 	timeout "${LIMIT:-60}" "$1" -d mlx5_1 "${@:2}" >/tmp/server.log 2>&1 &
 	server=$!
 	sleep 0.4
@@ -95,6 +142,53 @@ both() {
 		tail -n 8 /tmp/server.log
 	}
 	return "$rc"
+}
+
+# The examples of libibverbs; xsrq (XRC) only where NATIVE is set.
+hca_pingpongs() {
+	local p opts
+	for p in rc uc ud srq ${NATIVE:+xsrq}; do
+		step "ibv_${p}_pingpong"
+		opts=(-n 200)
+		[ "$p" = xsrq ] || opts+=(-g 0)
+		check "$p" both "ibv_${p}_pingpong" "${opts[@]}"
+		[ "$p" = xsrq ] || check "$p with events" \
+			both "ibv_${p}_pingpong" "${opts[@]}" -e
+	done
+	check "16 queue pairs on one SRQ" both ibv_srq_pingpong -q 16 -r 500
+	check "4 KiB MTU, 1 MiB messages" \
+		both ibv_rc_pingpong -m 4096 -s 1048576 -n 20
+}
+
+# Every program of perftest; what it says goes to $SCENARIO_DIR.
+hca_perftests() {
+	local p t n=200
+	for p in ib_send_lat ib_write_lat ib_read_lat ib_atomic_lat \
+		ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
+		step "$p"
+		check "$p" both "$p" -F -n $n
+		cp /tmp/client.log "$SCENARIO_DIR/$p.txt"
+		case "$p" in
+		*write*)	;;
+		*)	check "$p with events" both "$p" -F -n $n -e ;;
+		esac
+		case "$p" in
+		*_lat)	;;
+		ib_atomic_bw) check "$p, 8 queue pairs" both "$p" -F -n $n -q 8 ;;
+		*)	check "$p, 8 queue pairs" both "$p" -F -n $n -q 8
+			check "$p, both ways, all sizes" both "$p" -F -n 20 -a -b ;;
+		esac
+	done
+	for t in UC UD; do
+		check "ib_send_bw $t" both ib_send_bw -F -n 200 -c $t -s 2048
+		check "ib_send_lat $t" both ib_send_lat -F -n 200 -c $t
+	done
+	check "ib_write_bw UC" both ib_write_bw -F -n 200 -c UC
+	check "64 queue pairs" both ib_write_bw -F -n 50 -q 64
+	check "compare and swap" both ib_atomic_bw -F -n 200 -A CMP_AND_SWAP
+	check "SRQ" both ib_send_bw -F -n 200 --use-srq -q 4
+	[ -z "${NATIVE:-}" ] ||
+		check "XRC" both ib_send_bw -F -n 200 -c XRC
 }
 
 # Neither the drivers nor the kernel complained since the scenario began.

@@ -91,26 +91,27 @@ pair_once() {
 	return "$rc"
 }
 
-# pair CLAIM SERVER CLIENT COMMAND: both must succeed. perftest measures the
-# processor's clock first and gives up, before any verb, where an emulated one
-# is too unsteady: that, and only that, is tried again.
-pair() {
+# pair_try SERVER CLIENT COMMAND: status 0 if both succeeded. perftest measures
+# the processor's clock first and gives up, before any verb, where an emulated
+# one is too unsteady: that, and only that, is tried again.
+pair_try() {
 	local rc attempt
 	for attempt in 1 2 3 4; do
 		rc=0
-		pair_once "$2" "$3" "$4" || rc=$?
-		[ "$rc" != 0 ] || break
+		pair_once "$1" "$2" "$3" || rc=$?
+		[ "$rc" != 0 ] || return 0
 		[ "$attempt" -lt 4 ] || break
 		grep -q 'Correlation coefficient' /tmp/pair.[sc] || break
-		note "$4: no steady clock; again"
+		note "$3: no steady clock; again"
 		sleep 2
 	done
-	[ "$rc" = 0 ] || {
-		echo "--- server"; tail -n 15 /tmp/pair.s
-		echo "--- client"; tail -n 15 /tmp/pair.c
-	}
-	check "$1" [ "$rc" = 0 ]
+	echo "--- server"; tail -n 15 /tmp/pair.s
+	echo "--- client"; tail -n 15 /tmp/pair.c
+	return "$rc"
 }
+
+# pair CLAIM SERVER CLIENT COMMAND: both must succeed.
+pair() { check "$1" pair_try "$2" "$3" "$4"; }
 
 # programs_between SERVER CLIENT: Debian's own programs, unmodified.
 programs_between() {
@@ -133,33 +134,35 @@ programs_between() {
 	pair "ib_write_bw, 8 QPs" "$1" "$2" "ib_write_bw -F -x 1 -q 8 -s 4096 -n 500"
 }
 
-# verified_between SERVER CLIENT: every byte compared.
-verified_between() {
-	guest_sh -t 280 "$1" 'vhca-xfer -s -q 100' >/tmp/xfer.s 2>&1 &
+# xfer_between CLAIM SERVER CLIENT OPTIONS: vhca-xfer on both sides.
+xfer_between() {
+	guest_sh -t 280 "$2" "vhca-xfer $XFER_GID $4 -s" >/tmp/xfer.s 2>&1 &
 	local server=$!
 	sleep 0.7
-	check "vhca-xfer: every byte of all transfers" \
-		guest_sh -t 280 "$2" "vhca-xfer -q 100 $(guest_ip "$1")"
-	check "vhca-xfer: the server agrees" wait "$server"
-	guest_sh -t 200 "$1" 'vhca-xfer -s -e --max-size 1048576' \
-		>/tmp/xfer.s 2>&1 &
-	server=$!
-	sleep 0.7
-	check "vhca-xfer by completion events" guest_sh -t 200 "$2" \
-		"vhca-xfer -e --max-size 1048576 $(guest_ip "$1")"
-	check "vhca-xfer by events: the server agrees" wait "$server"
+	check "$1" guest_sh -t 280 "$3" \
+		"vhca-xfer $XFER_GID $4 $(guest_ip "$2")"
+	check "$1: the server agrees" wait "$server"
+}
+XFER_GID=''
+
+# verified_between SERVER CLIENT: every byte compared.
+verified_between() {
+	xfer_between "vhca-xfer: every byte of all transfers" "$1" "$2" '-q 100'
+	xfer_between "vhca-xfer by completion events" "$1" "$2" \
+		'-e --max-size 1048576'
 }
 
 # traffic_start SERVER CLIENT SECONDS: verified traffic in the background; its
 # output is /tmp/traffic.{s,c}, its end traffic_wait.
 traffic_start() {
 	: >/tmp/traffic.c
-	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer -s --traffic $3" \
+	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer $XFER_GID -s --traffic $3" \
 		>/tmp/traffic.s 2>&1 &
 	traffic_server=$!
 	sleep 0.7
 	guest_sh -t $(($3 + 60)) "$2" \
-		"vhca-xfer --traffic $3 $(guest_ip "$1")" >/tmp/traffic.c 2>&1 &
+		"vhca-xfer $XFER_GID --traffic $3 $(guest_ip "$1")" \
+		>/tmp/traffic.c 2>&1 &
 	traffic_client=$!
 	wait_until 15 grep -q '^t=1 ' /tmp/traffic.c ||
 		fail "traffic does not flow: $(tail -n 3 /tmp/traffic.[sc])"

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# 100 times attach, a program that rings doorbells, detach; in two guests at a
+# time, on one HCA.
+# limit: 900
+# hca: yes
+# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+
+# cycles GUEST N
+cycles() {
+	local n
+	for ((n = 1; n <= $2; n++)); do
+		vhcactl attach "$1" hca=mlx5_0 || fail "attach $1, cycle $n"
+		wait_guest 20 "$1" 'vhca-xfer --loop -g 0 -t rc-write-4k' ||
+			fail "no traffic in $1 in cycle $n"
+		vhcactl detach "$1" all || fail "detach $1, cycle $n"
+	done
+}
+
+nothing_kept() { [ "$(cat $DBG_HELPER/kept_mms)" = 0 ]; }
+
+step "a PV and a PVH guest"
+hca_guests pv a pvh b
+vhcactl detach a all
+vhcactl detach b all
+ledger_open a b
+hca_ledger_open
+step "50 cycles each"
+cycles b 50 &
+other=$!
+check "50 cycles of a" cycles a 50
+check "50 cycles of b meanwhile" wait "$other"
+ledger_close a b
+hca_ledger_close
+kernel_clean a b
+guest_destroy a
+guest_destroy b
+check "no memory of dead workers is kept" \
+	wait_until 20 nothing_kept
