@@ -252,12 +252,9 @@ static struct cx_eq *command_eq(const struct cx_dev *d)
 	struct cx_eq *eq;
 	uint32_t n;
 
-	for (n = cx_ids_next(&d->eqs, 0); n != CX_NONE;
-	     n = cx_ids_next(&d->eqs, n + 1)) {
-		eq = cx_ids_get(&d->eqs, n);
+	CX_EACH(&d->eqs, n, eq)
 		if (eq->mask & 1ULL << CX_EV_CMD)
 			return eq;
-	}
 	return NULL;
 }
 

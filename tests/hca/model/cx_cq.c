@@ -170,12 +170,9 @@ void cx_cq_fail(struct cx_dev *d, struct cx_cq *cq, uint8_t syndrome)
 	data[ERR_SYNDROME] = syndrome;
 	cx_log(d, CX_WARN, "CQ 0x%x fails, syndrome 0x%x", cq->cqn, syndrome);
 	cx_event(d, CX_EV_CQ_ERROR, 0, data, sizeof(data));
-	for (n = cx_ids_next(&d->qps, 0); n != CX_NONE;
-	     n = cx_ids_next(&d->qps, n + 1)) {
-		qp = cx_ids_get(&d->qps, n);
+	CX_EACH(&d->qps, n, qp)
 		if (qp->cqn_snd == cq->cqn || qp->cqn_rcv == cq->cqn)
 			cx_qp_schedule(d, qp);
-	}
 }
 
 /*

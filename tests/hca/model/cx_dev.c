@@ -380,11 +380,6 @@ static uint64_t buf_pages(const struct cx_buf *b)
 	return (uint64_t)b->nr << (b->log_page - 12);
 }
 
-#define EACH(ids, n, type, obj) \
-	for (n = cx_ids_next(ids, 0); \
-	     n != CX_NONE && ((obj) = (type *)cx_ids_get(ids, n)); \
-	     n = cx_ids_next(ids, n + 1))
-
 uint64_t cx_pages_held(const struct cx_dev *d)
 {
 	uint64_t sum = d->nr_pages + d->hca_enabled;
@@ -395,15 +390,15 @@ uint64_t cx_pages_held(const struct cx_dev *d)
 	struct cx_qp *qp;
 	uint32_t n;
 
-	EACH(&d->eqs, n, struct cx_eq, eq)
+	CX_EACH(&d->eqs, n, eq)
 		sum += buf_pages(&eq->buf);
-	EACH(&d->cqs, n, struct cx_cq, cq)
+	CX_EACH(&d->cqs, n, cq)
 		sum += buf_pages(&cq->buf);
-	EACH(&d->srqs, n, struct cx_srq, srq)
+	CX_EACH(&d->srqs, n, srq)
 		sum += buf_pages(&srq->buf);
-	EACH(&d->qps, n, struct cx_qp, qp)
+	CX_EACH(&d->qps, n, qp)
 		sum += buf_pages(&qp->buf);
-	EACH(&d->mkeys, n, struct cx_mkey, k)
+	CX_EACH(&d->mkeys, n, k)
 		if (!k->free && k->mtt)
 			sum += (uint64_t)k->nr << (k->log_page - 12);
 	return sum;
@@ -453,20 +448,20 @@ bool cx_may_touch(const struct cx_dev *d, uint64_t addr)
 
 	if (d->hca_enabled && addr - d->cmdq_addr < CX_PAGE)
 		return true;
-	EACH(&d->eqs, n, struct cx_eq, eq)
+	CX_EACH(&d->eqs, n, eq)
 		if (pages_cover(eq->buf.page, eq->buf.nr, eq->buf.log_page,
 				eq->buf.offset, eq->buf.size, addr))
 			return true;
-	EACH(&d->cqs, n, struct cx_cq, cq)
+	CX_EACH(&d->cqs, n, cq)
 		if (queue_covers(&cq->buf, cq->dbr, addr))
 			return true;
-	EACH(&d->srqs, n, struct cx_srq, srq)
+	CX_EACH(&d->srqs, n, srq)
 		if (queue_covers(&srq->buf, srq->dbr, addr))
 			return true;
-	EACH(&d->qps, n, struct cx_qp, qp)
+	CX_EACH(&d->qps, n, qp)
 		if (queue_covers(&qp->buf, qp->dbr, addr))
 			return true;
-	EACH(&d->mkeys, n, struct cx_mkey, k)
+	CX_EACH(&d->mkeys, n, k)
 		if (mkey_covers(k, addr))
 			return true;
 	return false;

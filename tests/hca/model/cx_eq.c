@@ -96,12 +96,9 @@ void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
 	struct cx_eq *eq;
 	uint32_t n;
 
-	for (n = cx_ids_next(&d->eqs, 0); n != CX_NONE;
-	     n = cx_ids_next(&d->eqs, n + 1)) {
-		eq = cx_ids_get(&d->eqs, n);
+	CX_EACH(&d->eqs, n, eq)
 		if (eq->mask >> type & 1)
 			cx_eq_post(d, eq, type, subtype, data, len);
-	}
 }
 
 /* struct mlx5_eqe_qp_srq; the type of the resource is 0, a QP. */
@@ -131,9 +128,9 @@ static void eq_catch_up(struct cx_dev *d, struct cx_eq *eq)
 	uint32_t n;
 
 	eq->full = false;
-	for (n = cx_ids_next(&d->cqs, 0); n != CX_NONE && !eq->full;
-	     n = cx_ids_next(&d->cqs, n + 1)) {
-		cq = cx_ids_get(&d->cqs, n);
+	CX_EACH(&d->cqs, n, cq) {
+		if (eq->full)
+			break;
 		if (cq->arm && cq->eqn == eq->eqn)
 			cx_cq_notify(d, cq);
 	}

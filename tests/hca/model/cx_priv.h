@@ -69,6 +69,11 @@ void *cx_ids_get(const struct cx_ids *ids, uint32_t n);
 void cx_ids_del(struct cx_ids *ids, uint32_t n);
 /* Iterates: the first number >= from that is in use, or CX_NONE. */
 uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t from);
+/* For each object and its number; the current one may be deleted. */
+#define CX_EACH(ids, n, obj) \
+	for ((n) = cx_ids_next(ids, 0); \
+	     (n) != CX_NONE && ((obj) = cx_ids_get(ids, n)); \
+	     (n) = cx_ids_next(ids, (n) + 1))
 
 /* ---- memory ---- */
 /* A queue's pages, as a command listed them. */
