@@ -69,6 +69,12 @@ enum cx_status cx_queue_buf(struct cx_dev *d, struct cx_buf *b,
 			    const struct cx_cmd *c, size_t pas, uint32_t field,
 			    uint32_t po, uint64_t size);
 void cx_queue_buf_free(struct cx_dev *d, struct cx_buf *b);
+/* log_page_size and page_offset of a context, as cx_queue_buf() took them. */
+uint32_t cx_queue_log_page(const struct cx_buf *b);
+uint32_t cx_queue_page_offset(const struct cx_buf *b);
+/* Gives a queue its number, or else its buffer back. */
+enum cx_status cx_queue_add(struct cx_dev *d, struct cx_ids *ids, void *queue,
+			    struct cx_buf *b, uint32_t *n);
 
 /* Takes an object out of use and frees it; references are dropped. */
 void cx_qp_free(struct cx_dev *d, struct cx_qp *qp);
@@ -95,7 +101,6 @@ enum cx_status cx_create_mkey(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_mkey(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_destroy_mkey(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_create_srq(struct cx_dev *d, struct cx_cmd *c);
-enum cx_status cx_create_rmp(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_destroy_srq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_srq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_rmp(struct cx_dev *d, struct cx_cmd *c);

@@ -66,6 +66,26 @@ void cx_queue_buf_free(struct cx_dev *d, struct cx_buf *b)
 	cx_buf_free(b);
 }
 
+uint32_t cx_queue_log_page(const struct cx_buf *b)
+{
+	return b->log_page - 12;
+}
+
+uint32_t cx_queue_page_offset(const struct cx_buf *b)
+{
+	return b->offset >> (b->log_page - 6);
+}
+
+enum cx_status cx_queue_add(struct cx_dev *d, struct cx_ids *ids, void *queue,
+			    struct cx_buf *b, uint32_t *n)
+{
+	*n = cx_ids_add(ids, queue);
+	if (*n != CX_NONE)
+		return CX_OK;
+	cx_queue_buf_free(d, b);
+	return CX_LIM;
+}
+
 /* ---- numbers that stand for themselves ---- */
 static enum cx_status ref_alloc(struct cx_ids *ids, uint32_t *n)
 {
@@ -95,10 +115,10 @@ static enum cx_status ref_dealloc(struct cx_ids *ids, uint32_t n)
 static void ref_free_all(struct cx_ids *ids)
 {
 	uint32_t n;
+	void *obj;
 
-	for (n = cx_ids_next(ids, 0); n != CX_NONE;
-	     n = cx_ids_next(ids, n + 1))
-		free(cx_ids_get(ids, n));
+	CX_EACH(ids, n, obj)
+		free(obj);
 	cx_ids_free(ids);
 }
 
@@ -126,10 +146,10 @@ REF_COMMANDS(pd, pds, pd)
 static enum cx_status dealloc_unused_pd(struct cx_dev *d, struct cx_cmd *c)
 {
 	uint32_t pd = CX_GET(dealloc_pd_in, c->in, pd), n;
+	struct cx_mkey *k;
 
-	for (n = cx_ids_next(&d->mkeys, 0); n != CX_NONE;
-	     n = cx_ids_next(&d->mkeys, n + 1))
-		if (((struct cx_mkey *)cx_ids_get(&d->mkeys, n))->pd == pd)
+	CX_EACH(&d->mkeys, n, k)
+		if (k->pd == pd)
 			return cx_pd(d, pd) ? CX_BAD_RES_STATE : CX_BAD_RES;
 	return dealloc_pd(d, c);
 }
@@ -147,26 +167,26 @@ static enum cx_status dealloc_used_uar(struct cx_dev *d, struct cx_cmd *c)
 {
 	uint32_t uar = CX_GET(dealloc_uar_in, c->in, uar), n;
 	struct cx_ref *ref = cx_uar(d, uar);
+	struct cx_eq *eq;
 	struct cx_cq *cq;
 	struct cx_qp *qp;
 
 	if (!ref)
 		return CX_BAD_RES;
-	for (n = cx_ids_next(&d->eqs, 0); n != CX_NONE;
-	     n = cx_ids_next(&d->eqs, n + 1))
-		if (((struct cx_eq *)cx_ids_get(&d->eqs, n))->uar == uar)
+	CX_EACH(&d->eqs, n, eq)
+		if (eq->uar == uar)
 			return CX_BAD_RES_STATE;
-	for (n = cx_ids_next(&d->cqs, 0); n != CX_NONE && ref->users;
-	     n = cx_ids_next(&d->cqs, n + 1)) {
-		cq = cx_ids_get(&d->cqs, n);
+	CX_EACH(&d->cqs, n, cq) {
+		if (!ref->users)
+			break;
 		if (cq->uar != uar)
 			continue;
 		cq->uar = CX_NONE;
 		ref->users--;
 	}
-	for (n = cx_ids_next(&d->qps, 0); n != CX_NONE && ref->users;
-	     n = cx_ids_next(&d->qps, n + 1)) {
-		qp = cx_ids_get(&d->qps, n);
+	CX_EACH(&d->qps, n, qp) {
+		if (!ref->users)
+			break;
 		if (qp->uar != uar)
 			continue;
 		qp->uar = CX_NONE;
@@ -277,18 +297,15 @@ static enum cx_status create_eq(struct cx_dev *d, struct cx_cmd *c)
 	if (!eq)
 		return CX_LIM;
 	status = eq_parse(d, eq, c);
-	if (!status) {
-		eq->eqn = cx_ids_add(&d->eqs, eq);
-		if (eq->eqn != CX_NONE) {
-			cx_uar(d, eq->uar)->users++;
-			CX_SET(create_eq_out, c->out, eq_number, eq->eqn);
-			return CX_OK;
-		}
-		cx_queue_buf_free(d, &eq->buf);
-		status = CX_LIM;
+	if (!status)
+		status = cx_queue_add(d, &d->eqs, eq, &eq->buf, &eq->eqn);
+	if (status) {
+		free(eq);
+		return status;
 	}
-	free(eq);
-	return status;
+	cx_uar(d, eq->uar)->users++;
+	CX_SET(create_eq_out, c->out, eq_number, eq->eqn);
+	return CX_OK;
 }
 
 static enum cx_status destroy_eq(struct cx_dev *d, struct cx_cmd *c)
@@ -317,9 +334,8 @@ static enum cx_status query_eq(struct cx_dev *d, struct cx_cmd *c)
 	CX_SET(eqc, eqc, log_eq_size, eq->log_size);
 	CX_SET(eqc, eqc, uar_page, eq->uar);
 	CX_SET(eqc, eqc, intr, eq->vector);
-	CX_SET(eqc, eqc, log_page_size, eq->buf.log_page - 12);
-	CX_SET(eqc, eqc, page_offset,
-	       eq->buf.offset >> (eq->buf.log_page - 6));
+	CX_SET(eqc, eqc, log_page_size, cx_queue_log_page(&eq->buf));
+	CX_SET(eqc, eqc, page_offset, cx_queue_page_offset(&eq->buf));
 	CX_SET(eqc, eqc, consumer_counter, eq->ci);
 	CX_SET(eqc, eqc, producer_counter, eq->pi);
 	CX_SET64(query_eq_out, c->out, event_bitmask, eq->mask);
@@ -383,24 +399,22 @@ static enum cx_status create_cq(struct cx_dev *d, struct cx_cmd *c)
 {
 	struct cx_cq *cq = calloc(1, sizeof(*cq));
 	enum cx_status status;
+	struct cx_eq *eq;
 
 	if (!cq)
 		return CX_LIM;
 	status = cq_parse(d, cq, c);
-	if (!status) {
-		cq->cqn = cx_ids_add(&d->cqs, cq);
-		if (cq->cqn != CX_NONE) {
-			cx_uar(d, cq->uar)->users++;
-			((struct cx_eq *)cx_ids_get(&d->eqs,
-						    cq->eqn))->users++;
-			CX_SET(create_cq_out, c->out, cqn, cq->cqn);
-			return CX_OK;
-		}
-		cx_queue_buf_free(d, &cq->buf);
-		status = CX_LIM;
+	if (!status)
+		status = cx_queue_add(d, &d->cqs, cq, &cq->buf, &cq->cqn);
+	if (status) {
+		free(cq);
+		return status;
 	}
-	free(cq);
-	return status;
+	eq = cx_ids_get(&d->eqs, cq->eqn);
+	eq->users++;
+	cx_uar(d, cq->uar)->users++;
+	CX_SET(create_cq_out, c->out, cqn, cq->cqn);
+	return CX_OK;
 }
 
 static enum cx_status destroy_cq(struct cx_dev *d, struct cx_cmd *c)
@@ -486,9 +500,8 @@ static enum cx_status query_cq(struct cx_dev *d, struct cx_cmd *c)
 	CX_SET(cqc, cqc, cq_period, cq->period);
 	CX_SET(cqc, cqc, cq_max_count, cq->max_count);
 	CX_SET(cqc, cqc, c_eqn_or_apu_element, cq->eqn);
-	CX_SET(cqc, cqc, log_page_size, cq->buf.log_page - 12);
-	CX_SET(cqc, cqc, page_offset,
-	       cq->buf.offset >> (cq->buf.log_page - 6));
+	CX_SET(cqc, cqc, log_page_size, cx_queue_log_page(&cq->buf));
+	CX_SET(cqc, cqc, page_offset, cx_queue_page_offset(&cq->buf));
 	CX_SET(cqc, cqc, producer_counter, cq->pi);
 	CX_SET(cqc, cqc, consumer_counter, cq->ci);
 	CX_SET64(cqc, cqc, dbr_addr, cq->dbr);
@@ -535,9 +548,9 @@ static enum cx_status detach_from_mcg(struct cx_dev *d, struct cx_cmd *c)
 /* ---- all ---- */
 #define FREE_ALL(ids, fn) do { \
 	uint32_t n_; \
-	for (n_ = cx_ids_next(&d->ids, 0); n_ != CX_NONE; \
-	     n_ = cx_ids_next(&d->ids, n_ + 1)) \
-		fn(d, cx_ids_get(&d->ids, n_)); \
+	void *obj_; \
+	CX_EACH(&d->ids, n_, obj_) \
+		fn(d, obj_); \
 	cx_ids_free(&d->ids); \
 } while (0)
 
@@ -589,7 +602,7 @@ const struct cx_cmd_desc cx_cmds_obj[] = {
 	CX_CMD(DESTROY_XRC_SRQ, cx_destroy_srq, destroy_xrc_srq),
 	CX_CMD(QUERY_XRC_SRQ, cx_query_srq, query_xrc_srq),
 	CX_CMD(ARM_XRC_SRQ, cx_arm_srq, arm_xrc_srq),
-	CX_CMD(CREATE_RMP, cx_create_rmp, create_rmp),
+	CX_CMD(CREATE_RMP, cx_create_srq, create_rmp),
 	CX_CMD(MODIFY_RMP, cx_modify_rmp, modify_rmp),
 	CX_CMD(DESTROY_RMP, cx_destroy_srq, destroy_rmp),
 	CX_CMD(QUERY_RMP, cx_query_rmp, query_rmp),

@@ -101,24 +101,6 @@ static enum cx_status srq_check(struct cx_dev *d, const struct cx_srq *srq)
 	return CX_OK;
 }
 
-/* Gives it a number, or frees it. */
-static enum cx_status srq_add(struct cx_dev *d, struct cx_srq *srq,
-			      enum cx_status status, struct cx_cmd *c)
-{
-	if (!status) {
-		srq->srqn = cx_ids_add(&d->srqs, srq);
-		if (srq->srqn != CX_NONE) {
-			srq_hold(d, srq);
-			CX_SET(create_rmp_out, c->out, rmpn, srq->srqn);
-			return CX_OK;
-		}
-		cx_queue_buf_free(d, &srq->buf);
-		status = CX_LIM;
-	}
-	free(srq);
-	return status;
-}
-
 static enum cx_status srqc_parse(struct cx_dev *d, struct cx_srq *srq,
 				 const struct cx_cmd *c)
 {
@@ -149,16 +131,6 @@ static enum cx_status srqc_parse(struct cx_dev *d, struct cx_srq *srq,
 			    1ULL << (srq->log_size + srq->log_stride));
 }
 
-enum cx_status cx_create_srq(struct cx_dev *d, struct cx_cmd *c)
-{
-	struct cx_srq *srq = calloc(1, sizeof(*srq));
-
-	if (!srq)
-		return CX_LIM;
-	srq->kind = kind_of(c->opcode);
-	return srq_add(d, srq, srqc_parse(d, srq, c), c);
-}
-
 static enum cx_status rmpc_parse(struct cx_dev *d, struct cx_srq *srq,
 				 const struct cx_cmd *c)
 {
@@ -187,14 +159,25 @@ static enum cx_status rmpc_parse(struct cx_dev *d, struct cx_srq *srq,
 			    1ULL << (srq->log_size + srq->log_stride));
 }
 
-enum cx_status cx_create_rmp(struct cx_dev *d, struct cx_cmd *c)
+enum cx_status cx_create_srq(struct cx_dev *d, struct cx_cmd *c)
 {
 	struct cx_srq *srq = calloc(1, sizeof(*srq));
+	enum cx_status status;
 
 	if (!srq)
 		return CX_LIM;
 	srq->kind = kind_of(c->opcode);
-	return srq_add(d, srq, rmpc_parse(d, srq, c), c);
+	status = srq->kind == CX_SRQ_RMP ? rmpc_parse(d, srq, c) :
+					   srqc_parse(d, srq, c);
+	if (!status)
+		status = cx_queue_add(d, &d->srqs, srq, &srq->buf, &srq->srqn);
+	if (status) {
+		free(srq);
+		return status;
+	}
+	srq_hold(d, srq);
+	CX_SET(create_rmp_out, c->out, rmpn, srq->srqn);
+	return CX_OK;
 }
 
 enum cx_status cx_destroy_srq(struct cx_dev *d, struct cx_cmd *c)
@@ -225,9 +208,8 @@ enum cx_status cx_query_srq(struct cx_dev *d, struct cx_cmd *c)
 	CX_SET(xrc_srqc, s, user_index, srq->user_index);
 	CX_SET(xrc_srqc, s, pd, srq->pd);
 	CX_SET(xrc_srqc, s, lwm, srq->lwm);
-	CX_SET(xrc_srqc, s, log_page_size, srq->buf.log_page - 12);
-	CX_SET(xrc_srqc, s, page_offset,
-	       srq->buf.offset >> (srq->buf.log_page - 6));
+	CX_SET(xrc_srqc, s, log_page_size, cx_queue_log_page(&srq->buf));
+	CX_SET(xrc_srqc, s, page_offset, cx_queue_page_offset(&srq->buf));
 	cx_be64_set(CX_ADDR(xrc_srqc, s, db_record_addr_h), srq->dbr);
 	return CX_OK;
 }
@@ -244,9 +226,8 @@ enum cx_status cx_query_rmp(struct cx_dev *d, struct cx_cmd *c)
 						MLX5_RMPC_STATE_RDY);
 	CX_SET(wq, wq, log_wq_sz, srq->log_size);
 	CX_SET(wq, wq, log_wq_stride, srq->log_stride);
-	CX_SET(wq, wq, log_wq_pg_sz, srq->buf.log_page - 12);
-	CX_SET(wq, wq, page_offset,
-	       srq->buf.offset >> (srq->buf.log_page - 6));
+	CX_SET(wq, wq, log_wq_pg_sz, cx_queue_log_page(&srq->buf));
+	CX_SET(wq, wq, page_offset, cx_queue_page_offset(&srq->buf));
 	CX_SET(wq, wq, lwm, srq->lwm);
 	CX_SET(wq, wq, pd, srq->pd);
 	CX_SET(wq, wq, hw_counter, srq->taken);
