@@ -26,6 +26,11 @@ struct loop_range {			/* map() or grant() of the backend */
 	uint32_t *users;		/* grant: by the guest, per page */
 };
 
+struct loop_bell {			/* what the doorbell agent knows */
+	void *addr;			/* NULL: free slot */
+	uint64_t gfn;
+};
+
 struct loop {
 	struct be_shm shm;		/* first: a transport is one of these */
 	pthread_mutex_t lock;		/* ranges and counters */
@@ -38,6 +43,12 @@ struct loop {
 	uint64_t mapped, granted, handed_over, errors;
 	unsigned int fail_map;
 	int fail_map_err, fail_grant_err;
+	struct loop_bell bell[XENVHCA_DOORBELL_SLOTS];
+	uint64_t bell_maps, bell_unmaps, caps;
+	uint8_t bell_prot;
+	int fail_bell_err, fail_unbell_err, fail_cap_err;
+	bool fail_bell_mapped;
+	unsigned int fail_unbell;
 	xenvhca_front_ring_t front;
 	struct xenvhca_evt_page *evt;
 	struct xenvhca_kick_page *kick;
@@ -254,6 +265,71 @@ static int loop_ungrant(struct be_transport *t, uint32_t id)
 	return left;
 }
 
+/* ---- doorbell pages, and the agent that maps them ---- */
+/* -EPERM as the agent refuses: a page or a place that is in use. */
+static int bell_slot(const struct loop *l, const void *addr, uint64_t gfn,
+		     uint32_t *slot)
+{
+	uint32_t i;
+
+	*slot = BE_NO_SLOT;
+	for (i = XENVHCA_DOORBELL_SLOTS; i--; ) {
+		if (!l->bell[i].addr)
+			*slot = i;
+		else if (l->bell[i].addr == addr ||
+			 (gfn && l->bell[i].gfn == gfn))
+			return -EPERM;
+	}
+	return *slot == BE_NO_SLOT ? -ENOSPC : 0;
+}
+
+static int loop_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
+			     struct be_bell *bell)
+{
+	struct loop *l = to_loop(t);
+	int fail = l->fail_bell_err, err;
+	uint32_t slot;
+
+	l->fail_bell_err = 0;
+	l->bell_maps++;
+	bell->slot = BE_NO_SLOT;
+	err = bell_slot(l, addr, gfn, &slot);
+	if (err || (fail && !l->fail_bell_mapped))
+		return err ? err : fail;
+	l->bell[slot] = (struct loop_bell){ addr, gfn };
+	*bell = (struct be_bell){ slot, LOOP_FRAME(slot), l->bell_prot };
+	return fail;
+}
+
+/* The page must still be mapped here, or it may be somebody else's. */
+static int loop_doorbell_unmap(struct be_transport *t, uint32_t slot)
+{
+	struct loop *l = to_loop(t);
+
+	l->bell_unmaps++;
+	if (slot >= XENVHCA_DOORBELL_SLOTS || !l->bell[slot].addr ||
+	    msync(l->bell[slot].addr, PAGE, MS_ASYNC)) {
+		l->errors++;
+		return -ENOENT;
+	}
+	if (l->fail_unbell) {
+		l->fail_unbell--;
+		return l->fail_unbell_err;
+	}
+	l->bell[slot].addr = NULL;
+	return 0;
+}
+
+static int loop_cap_dma(struct be_transport *t, const char *hca, int fd)
+{
+	struct loop *l = to_loop(t);
+
+	l->caps++;
+	if (!hca[0] || fd < 0)
+		l->errors++;
+	return l->fail_cap_err;
+}
+
 static void loop_close(struct be_transport *t)
 {
 	struct loop *l = to_loop(t);
@@ -278,6 +354,9 @@ static const struct be_transport_ops loop_ops = {
 	.unmap = loop_unmap,
 	.grant = loop_grant,
 	.ungrant = loop_ungrant,
+	.doorbell_map = loop_doorbell_map,
+	.doorbell_unmap = loop_doorbell_unmap,
+	.cap_dma = loop_cap_dma,
 	.close = loop_close,
 };
 
@@ -338,6 +417,7 @@ struct loop *loop_new(uint32_t nr_pages, unsigned int ring_order)
 	l->shm.t.ops = &loop_ops;
 	l->next_ref = GRANT_BASE;
 	l->next_id = 1;
+	l->bell_prot = XENVHCA_PROT_NC;
 	pthread_mutex_init(&l->lock, NULL);
 	if (!loop_memory(l, nr_pages) || !loop_rings(l, ring_order)) {
 		loop_free(l);
@@ -399,6 +479,52 @@ void loop_fail_map(struct loop *l, unsigned int n, int err)
 void loop_fail_grant(struct loop *l, int err)
 {
 	l->fail_grant_err = err;
+}
+
+void loop_fail_doorbell(struct loop *l, int err, bool may_be_mapped)
+{
+	l->fail_bell_err = err;
+	l->fail_bell_mapped = may_be_mapped;
+}
+
+void loop_fail_undoorbell(struct loop *l, unsigned int n, int err)
+{
+	l->fail_unbell = n;
+	l->fail_unbell_err = err;
+}
+
+void loop_doorbell_prot(struct loop *l, uint8_t prot)
+{
+	l->bell_prot = prot;
+}
+
+unsigned int loop_doorbells(struct loop *l)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < XENVHCA_DOORBELL_SLOTS; i++)
+		n += l->bell[i].addr != NULL;
+	return n;
+}
+
+uint64_t loop_doorbell_maps(struct loop *l)
+{
+	return l->bell_maps;
+}
+
+uint64_t loop_doorbell_unmaps(struct loop *l)
+{
+	return l->bell_unmaps;
+}
+
+void loop_fail_cap_dma(struct loop *l, int err)
+{
+	l->fail_cap_err = err;
+}
+
+uint64_t loop_caps(struct loop *l)
+{
+	return l->caps;
 }
 
 uint64_t loop_mapped(struct loop *l)

@@ -47,6 +47,22 @@ uint64_t loop_granted(struct loop *l);		/* pages granted now */
 uint64_t loop_handed_over(struct loop *l);	/* ungranted while mapped */
 void loop_fail_grant(struct loop *l, int err);	/* the next grant() */
 
+/* ---- doorbell pages ---- */
+#define LOOP_FRAME(slot) (0xe0100u + (uint64_t)(slot))	/* as told */
+
+unsigned int loop_doorbells(struct loop *l);	/* the guest's now */
+/* How often the backend asked for one, or for the end of one. */
+uint64_t loop_doorbell_maps(struct loop *l);
+uint64_t loop_doorbell_unmaps(struct loop *l);
+/* Cache attribute of the pages from now on; PROT_NC to begin with. */
+void loop_doorbell_prot(struct loop *l, uint8_t prot);
+/* The next doorbell_map() fails; the page may be the guest's nevertheless. */
+void loop_fail_doorbell(struct loop *l, int err, bool may_be_mapped);
+/* The next n doorbell_unmap() fail. */
+void loop_fail_undoorbell(struct loop *l, unsigned int n, int err);
+void loop_fail_cap_dma(struct loop *l, int err);	/* each; 0: none */
+uint64_t loop_caps(struct loop *l);		/* calls of cap_dma() */
+
 /* ---- rings, as the frontend uses them ---- */
 /* Put a request; -ENOSPC if the ring is full. */
 int loop_put_request(struct loop *l, const struct xenvhca_request *req);

@@ -146,10 +146,11 @@ static void offset(const struct vhca_provider *p, struct input *in)
 	uint8_t prot = in_u8(in) % 4;
 	const struct vhca_mmap *m = vhca_provider_mmap(p, off);
 
-	if (vhca_provider_mmap_check(p, off, len, prot))
+	if (!m || vhca_provider_mmap_check(m, len))
 		return;
-	PROMISE(m && m->kind == VHCA_MMAP_MMIO && m->prot == prot);
-	PROMISE(len == XENVHCA_PAGE_SIZE);
+	PROMISE(m->kind == VHCA_MMAP_MMIO && len == XENVHCA_PAGE_SIZE);
+	PROMISE(!vhca_provider_mmap_prot(m, prot) || prot == m->prot ||
+		prot == XENVHCA_PROT_NC);
 }
 
 /* Do requests of this kind carry lists at all? */

@@ -7,10 +7,12 @@
 flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/backend"
 sources="$(cd "$top" && find backend -maxdepth 1 -name '*.c' \
 	! -name main.c ! -name worker.c ! -name supervisor.c ! -name lock.c \
-	! -name stats.c ! -name ring_xen.c ! -name gntdev.c)
+	! -name stats.c ! -name ring_xen.c ! -name gntdev.c \
+	! -name doorbell_xen.c ! -name guard.c)
 	frontend/check.c frontend/provider.c frontend/provider_mlx4.c
 	frontend/provider_mlx5.c frontend/provider_mthca.c frontend/provider_rxe.c
 	xenstore/node.c xenstore/state.c xenstore/scan.c
-	tools/vhcactl/keys.c tests/unit/fake_cmd.c tests/unit/fake_uverbs.c
+	tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
+	tests/unit/fake_cmd.c tests/unit/fake_uverbs.c
 	tests/wire/good.c tests/fuzz/fuzz.c tests/fuzz/input.c"
-libs="-lxenstore -lpthread"
+libs="-lxenstore -ljson-c -lpthread"
