@@ -29,69 +29,47 @@ typedef uint8_t u8;
 	sizeof(((struct mlx5_ifc_##type##_bits *)0)->field)
 #define CX_BYTES(type) (sizeof(struct mlx5_ifc_##type##_bits) / 8)
 
+/*
+ * Big-endian numbers at any address: cx_be16_get(), cx_be32_get(),
+ * cx_be64_get(), cx_be16_set(), cx_be32_set(), cx_be64_set().
+ */
+#define CX_BE(bits)							\
+static inline uint##bits##_t cx_be##bits##_get(const void *p)		\
+{									\
+	uint##bits##_t v;						\
+									\
+	memcpy(&v, p, sizeof(v));					\
+	return be##bits##toh(v);					\
+}									\
+									\
+static inline void cx_be##bits##_set(void *p, uint##bits##_t v)		\
+{									\
+	v = htobe##bits(v);						\
+	memcpy(p, &v, sizeof(v));					\
+}
+
+CX_BE(16)
+CX_BE(32)
+CX_BE(64)
+
 /* A field within one 32-bit word of a big-endian structure at p. */
 static inline uint32_t cx_bits_get(const void *p, size_t off, size_t width)
 {
-	uint32_t word;
+	uint32_t word = cx_be32_get((const uint8_t *)p + off / 32 * 4);
 
-	memcpy(&word, (const uint8_t *)p + off / 32 * 4, 4);
-	word = be32toh(word) >> (32 - width - off % 32);
+	word >>= 32 - width - off % 32;
 	return width == 32 ? word : word & ((1U << width) - 1);
 }
 
 static inline void cx_bits_set(void *p, size_t off, size_t width,
 			       uint32_t value)
 {
-	uint32_t word, mask = width == 32 ? ~0U : (1U << width) - 1;
+	uint32_t mask = width == 32 ? ~0U : (1U << width) - 1;
+	uint8_t *word = (uint8_t *)p + off / 32 * 4;
 	size_t shift = 32 - width - off % 32;
 
-	memcpy(&word, (uint8_t *)p + off / 32 * 4, 4);
-	word = be32toh(word);
-	word = (word & ~(mask << shift)) | (value & mask) << shift;
-	word = htobe32(word);
-	memcpy((uint8_t *)p + off / 32 * 4, &word, 4);
-}
-
-static inline uint64_t cx_be64_get(const void *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-	return be64toh(v);
-}
-
-static inline void cx_be64_set(void *p, uint64_t v)
-{
-	v = htobe64(v);
-	memcpy(p, &v, 8);
-}
-
-static inline uint16_t cx_be16_get(const void *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, 2);
-	return be16toh(v);
-}
-
-static inline void cx_be16_set(void *p, uint16_t v)
-{
-	v = htobe16(v);
-	memcpy(p, &v, 2);
-}
-
-static inline uint32_t cx_be32_get(const void *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return be32toh(v);
-}
-
-static inline void cx_be32_set(void *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, 4);
+	cx_be32_set(word, (cx_be32_get(word) & ~(mask << shift)) |
+			  (value & mask) << shift);
 }
 
 #define CX_GET(type, p, field) \

@@ -11,14 +11,6 @@
 
 #define SEG 16u
 
-static uint32_t get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return be32toh(v);
-}
-
 /* Bytes of a WQE from its byte off on, into w->raw. */
 static int wqe_copy(struct cx_dev *d, const struct cx_qp *qp,
 		    struct cx_swqe *w, uint32_t off, uint32_t len)
@@ -48,12 +40,12 @@ int cx_wqe_peek(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
 	if (wqe_copy(d, qp, w, 0, CX_BB))
 		return -EFAULT;
 	fm = w->raw[11];
-	ds = get32(w->raw + 4) & 0x3f;
+	ds = cx_be32_get(w->raw + 4) & 0x3f;
 	w->opcode = w->raw[3];
 	w->fence = fm >> 5;
 	w->signaled = fm & MLX5_WQE_CTRL_CQ_UPDATE;
 	w->solicited = fm & MLX5_WQE_CTRL_SOLICITED;
-	w->imm = get32(w->raw + 12);
+	w->imm = cx_be32_get(w->raw + 12);
 	w->len = ds * SEG;
 	w->bbs = ds ? (ds + 3) / 4 : 1;
 	return 0;
@@ -64,20 +56,20 @@ static uint32_t parse_av(struct cx_swqe *w, uint32_t off)
 {
 	const uint8_t *av = w->raw + off;
 	struct cx_av *a = &w->av;
-	uint32_t fl, dqpn = get32(av + 8);
+	uint32_t fl, dqpn = cx_be32_get(av + 8);
 
 	memset(a, 0, sizeof(*a));
-	w->qkey = get32(av);
+	w->qkey = cx_be32_get(av);
 	w->dqpn = dqpn & 0xffffff;
 	a->sl = av[12] & 0xf;
 	a->static_rate = av[12] >> 4;
 	a->slid_bits = av[13] & 0x7f;
-	a->dlid = (uint16_t)(av[14] << 8 | av[15]);
+	a->dlid = cx_be16_get(av + 14);
 	if (!(dqpn & MLX5_EXTENDED_UD_AV))
 		return SEG;
 	if (off + 3 * SEG > w->len)
 		return w->len;
-	fl = get32(av + 28);
+	fl = cx_be32_get(av + 28);
 	a->tclass = av[26];
 	a->hop = av[27];
 	a->grh = fl >> 30 & 1;
@@ -98,7 +90,7 @@ static uint32_t parse_head(const struct cx_qp *qp, struct cx_swqe *w)
 		return off + SEG > w->len ? w->len + 1 :
 					    off + parse_av(w, off);
 	if (qp->st == CX_ST_XRC) {
-		w->srqn = get32(w->raw + off) & 0xffffff;
+		w->srqn = cx_be32_get(w->raw + off) & 0xffffff;
 		off += SEG;
 	}
 	switch (w->opcode) {
@@ -108,7 +100,7 @@ static uint32_t parse_head(const struct cx_qp *qp, struct cx_swqe *w)
 	case MLX5_OPCODE_ATOMIC_CS:
 	case MLX5_OPCODE_ATOMIC_FA:
 		w->raddr = cx_be64_get(w->raw + off);
-		w->rkey = get32(w->raw + off + 8);
+		w->rkey = cx_be32_get(w->raw + off + 8);
 		off += SEG;
 		break;
 	default:
@@ -126,9 +118,9 @@ static int parse_data(struct cx_swqe *w, uint32_t off)
 	uint32_t len;
 
 	while (off + SEG <= w->len) {
-		len = get32(w->raw + off);
+		len = cx_be32_get(w->raw + off);
 		if (!(len & MLX5_INLINE_SEG)) {
-			w->sge[w->nr].key = get32(w->raw + off + 4);
+			w->sge[w->nr].key = cx_be32_get(w->raw + off + 4);
 			w->sge[w->nr].addr = cx_be64_get(w->raw + off + 8);
 			w->sge[w->nr].inl = false;
 			off += SEG;
