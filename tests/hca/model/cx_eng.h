@@ -35,6 +35,18 @@ static inline uint32_t cx_psn_add(uint32_t a, uint32_t n)
 	return (a + n) & (CX_PSNS - 1);
 }
 
+/* Transports that answer, and those of datagrams: UD and management QPs. */
+static inline bool cx_is_reliable(const struct cx_qp *qp)
+{
+	return qp->st == CX_ST_RC || qp->st == CX_ST_XRC;
+}
+
+static inline bool cx_is_ud(const struct cx_qp *qp)
+{
+	return qp->st == CX_ST_UD || qp->st == CX_ST_QP0 ||
+	       qp->st == CX_ST_QP1;
+}
+
 /* PSNs of a message or of its part of so many bytes. */
 static inline uint32_t cx_psns(const struct cx_qp *qp, uint32_t bytes)
 {

@@ -243,7 +243,7 @@ void cx_qp_fail(struct cx_dev *d, struct cx_qp *qp, enum cx_event event)
 
 void cx_sq_fail(struct cx_dev *d, struct cx_qp *qp)
 {
-	if (qp->st == CX_ST_RC || qp->st == CX_ST_XRC || qp->st == CX_ST_UMR) {
+	if (cx_is_reliable(qp) || qp->st == CX_ST_UMR) {
 		cx_qp_fail(d, qp, 0);
 		return;
 	}
@@ -397,7 +397,7 @@ static bool rx_ours(struct cx_dev *d, const struct cx_qp *qp,
 	if (f->st != qp->st || qp->state < CX_RTR || qp->state == CX_QPERR ||
 	    (f->sqpn & 0xffffff) != qp->remote_qpn)
 		return false;
-	if (qp->st != CX_ST_RC && qp->st != CX_ST_UC && qp->st != CX_ST_XRC)
+	if (!cx_is_reliable(qp) && qp->st != CX_ST_UC)
 		return false;
 	if (peer && peer != 0xffff && !qp->av.grh && f->slid &&
 	    (peer ^ f->slid) & mask)

@@ -134,12 +134,6 @@ static bool may_begin(const struct cx_req *r, const struct cx_swqe *w)
 	return true;
 }
 
-static bool is_ud(const struct cx_qp *qp)
-{
-	return qp->st == CX_ST_UD || qp->st == CX_ST_QP0 ||
-	       qp->st == CX_ST_QP1;
-}
-
 /* What is wrong with a WQE that could be parsed; 0: nothing yet. */
 static uint8_t wqe_syndrome(struct cx_dev *d, const struct cx_qp *qp,
 			    const struct cx_swqe *w)
@@ -148,7 +142,7 @@ static uint8_t wqe_syndrome(struct cx_dev *d, const struct cx_qp *qp,
 	bool read = w->opcode == MLX5_OPCODE_RDMA_READ;
 	uint8_t access = atomic || read ? CX_LW : CX_LR;
 
-	if (w->bytes > (is_ud(qp) ? 1u << qp->mtu : CX_MAX_MSG) ||
+	if (w->bytes > (cx_is_ud(qp) ? 1u << qp->mtu : CX_MAX_MSG) ||
 	    (atomic && w->bytes < 8))
 		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 	/* Before the first frame of many; one frame is checked as it is cut. */
@@ -179,7 +173,7 @@ static void flight_new(struct cx_dev *d, struct cx_qp *qp,
 	if (fl->synd || local)
 		return;
 	fl->bytes = cx_is_atomic(w->opcode) ? 8 : w->bytes;
-	fl->npsn = is_ud(qp) ? 1 : cx_psns(qp, fl->bytes);
+	fl->npsn = cx_is_ud(qp) ? 1 : cx_psns(qp, fl->bytes);
 	r->psn = cx_psn_add(r->psn, fl->npsn);
 }
 
@@ -395,7 +389,7 @@ static enum cx_turn req_step(struct cx_dev *d, struct cx_qp *qp,
 {
 	if (w->opcode == MLX5_OPCODE_NOP || w->opcode == MLX5_OPCODE_UMR)
 		return req_local(d, qp, w, fl);
-	if (is_ud(qp))
+	if (cx_is_ud(qp))
 		return req_datagram(d, qp, w, fl);
 	if (window_full(qp))
 		return CX_IDLE;

@@ -265,7 +265,7 @@ void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f)
 	struct cx_req *r = qp->req;
 
 	if ((qp->state != CX_RTS && qp->state != CX_SQD) ||
-	    (qp->st != CX_ST_RC && qp->st != CX_ST_XRC) ||
+	    !cx_is_reliable(qp) ||
 	    cx_psn_diff(f->psn, r->una) < 0 ||
 	    cx_psn_diff(f->psn, r->high) >= 0) {
 		d->stats.frames_dropped++;

@@ -161,8 +161,7 @@ void cx_ud_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f)
 {
 	bool ready = qp->state >= CX_RTR && qp->state != CX_QPERR;
 
-	if ((qp->st != CX_ST_UD && qp->st != CX_ST_QP0 &&
-	     qp->st != CX_ST_QP1) || !ready || !cx_pkey_ok(d, qp, f->pkey) ||
+	if (!cx_is_ud(qp) || !ready || !cx_pkey_ok(d, qp, f->pkey) ||
 	    !ud_qkey_ok(d, qp, f)) {
 		d->stats.frames_dropped++;
 		return;

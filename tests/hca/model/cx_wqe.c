@@ -62,7 +62,6 @@ static uint32_t parse_av(struct cx_swqe *w, uint32_t off)
 	w->qkey = cx_be32_get(av);
 	w->dqpn = dqpn & 0xffffff;
 	a->sl = av[12] & 0xf;
-	a->static_rate = av[12] >> 4;
 	a->slid_bits = av[13] & 0x7f;
 	a->dlid = cx_be16_get(av + 14);
 	if (!(dqpn & MLX5_EXTENDED_UD_AV))
@@ -82,11 +81,9 @@ static uint32_t parse_av(struct cx_swqe *w, uint32_t off)
 /* Segments between the control and the data segments, by opcode. */
 static uint32_t parse_head(const struct cx_qp *qp, struct cx_swqe *w)
 {
-	bool atomic = w->opcode == MLX5_OPCODE_ATOMIC_CS ||
-		      w->opcode == MLX5_OPCODE_ATOMIC_FA;
 	uint32_t off = SEG;
 
-	if (qp->st == CX_ST_UD || qp->st == CX_ST_QP0 || qp->st == CX_ST_QP1)
+	if (cx_is_ud(qp))
 		return off + SEG > w->len ? w->len + 1 :
 					    off + parse_av(w, off);
 	if (qp->st == CX_ST_XRC) {
@@ -106,7 +103,7 @@ static uint32_t parse_head(const struct cx_qp *qp, struct cx_swqe *w)
 	default:
 		break;
 	}
-	if (!atomic)
+	if (!cx_is_atomic(w->opcode))
 		return off;
 	w->swap_add = cx_be64_get(w->raw + off);
 	w->compare = cx_be64_get(w->raw + off + 8);
@@ -141,7 +138,7 @@ static int parse_data(struct cx_swqe *w, uint32_t off)
 
 static bool opcode_ok(const struct cx_qp *qp, uint8_t opcode)
 {
-	bool reliable = qp->st == CX_ST_RC || qp->st == CX_ST_XRC;
+	bool reliable = cx_is_reliable(qp);
 	bool connected = reliable || qp->st == CX_ST_UC;
 
 	switch (opcode) {
