@@ -112,7 +112,6 @@ static void run(struct cx_dev *d, struct cx_cmd *c)
 	enum cx_status status;
 
 	c->opcode = cx_bits_get(c->in, 0, 16);
-	c->uid = cx_bits_get(c->in, 16, 16);
 	c->op_mod = cx_bits_get(c->in, 48, 16);
 	status = dispatch(d, c);
 	if (status) {

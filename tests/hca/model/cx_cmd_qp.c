@@ -139,8 +139,6 @@ static void load_path(struct cx_qp *qp)
 	av->dlid = CX_GET(ads, path, rlid);
 	av->slid_bits = CX_GET(ads, path, mlid);
 	av->sl = CX_GET(ads, path, sl);
-	av->port = PORT;
-	av->static_rate = CX_GET(ads, path, stat_rate);
 	av->tclass = CX_GET(ads, path, tclass);
 	av->hop = CX_GET(ads, path, hop_limit);
 	av->grh = CX_GET(ads, path, grh);
@@ -157,12 +155,9 @@ static void qpc_load(struct cx_qp *qp)
 	const uint8_t *qpc = qp->qpc;
 
 	qp->mtu = 7 + CX_GET(qpc, qpc, mtu);
-	qp->log_msg_max = CX_GET(qpc, qpc, log_msg_max);
 	qp->rre = CX_GET(qpc, qpc, rre);
 	qp->rwe = CX_GET(qpc, qpc, rwe);
 	qp->rae = CX_GET(qpc, qpc, rae);
-	qp->rlky = CX_GET(qpc, qpc, rlky);
-	qp->atomic_mode = CX_GET(qpc, qpc, atomic_mode);
 	qp->log_sra_max = CX_GET(qpc, qpc, log_sra_max);
 	qp->log_rra_max = CX_GET(qpc, qpc, log_rra_max);
 	qp->retry_count = CX_GET(qpc, qpc, retry_count);

@@ -199,7 +199,7 @@ static struct cx_mkey *key_check(struct cx_dev *d, uint32_t key, uint32_t pd,
 	*why = -EPERM;
 	if (k->pd != pd || (access & ~k->access))
 		return NULL;
-	if (k->qpn != 0xffffff && qpn != 0xffffff && k->qpn != qpn)
+	if (k->qpn != CX_ANY_QPN && qpn != CX_ANY_QPN && k->qpn != qpn)
 		return NULL;
 	*why = -ERANGE;
 	return key_holds(k, addr, len) ? k : NULL;
@@ -213,8 +213,8 @@ static struct cx_mkey *region(struct cx_dev *d, uint32_t key, uint32_t pd,
 			      uint64_t addr, uint64_t len, uint8_t access,
 			      int *why)
 {
-	struct cx_mkey *k = key_check(d, key, pd, 0xffffff, addr, len, access,
-				      why);
+	struct cx_mkey *k = key_check(d, key, pd, CX_ANY_QPN, addr, len,
+				      access, why);
 
 	if (k && k->klms) {
 		*why = -EPERM;

@@ -8,9 +8,12 @@
  *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
- *   cx_qp.c	QP states, receive and send queues, completion entries
- *   cx_req.c	requester: send WQEs to frames, retries, acknowledgements
- *   cx_resp.c	responder: frames to memory, acknowledgements
+ *   cx_qp.c	QP states, run queue, deadlines (cx_eng.h)
+ *   cx_wqe.c	send WQEs: parsing, their data
+ *   cx_flush.c	receive queues, completion entries of QPs, flushing
+ *   cx_req.c	requester: send WQEs to frames; cx_req_rx.c: answers, retries
+ *   cx_resp.c	responder: frames to memory; cx_resp_run.c: its answers
+ *   cx_ud.c	datagrams, also of the management QPs
  *   cx_umr.c	UMR and local invalidation (memory windows)
  *   cx_hub.c	devices of a wire, whose turn it is, deadlines
  *   cx_wire.c	frames: addressing, queues, multicast
@@ -113,6 +116,8 @@ enum cx_access {
 	CX_LR = 1, CX_LW = 2, CX_RR = 4, CX_RW = 8, CX_ATOMIC = 16,
 };
 
+#define CX_ANY_QPN	0xffffffu	/* in an MKEY: not for one QP alone */
+
 struct cx_klm {
 	uint32_t bytes, key;
 	uint64_t va;
@@ -128,7 +133,7 @@ struct cx_mkey {
 	bool umr_en, type2;	/* a memory window of type 2: bound to qpn */
 	uint8_t access;		/* enum cx_access */
 	uint8_t log_page;
-	uint32_t pd, qpn;	/* qpn 0xffffff: any */
+	uint32_t pd, qpn;	/* qpn may be CX_ANY_QPN */
 	uint64_t start, len;
 	uint32_t nr;		/* entries used of mtt or klm */
 	uint32_t room;		/* entries that a UMR may fill */
@@ -249,9 +254,8 @@ struct cx_srq {
 	uint32_t pd, xrcd, cqn, user_index;
 	bool user_index_valid;
 	uint32_t lwm;		/* limit; 0: no event */
-	uint32_t uar;
 	uint16_t head;		/* entry that is taken next: a linked list */
-	uint32_t taken;		/* entries consumed so far, modulo 2^16 */
+	uint32_t taken;		/* entries so far; modulo 2^16 it counts */
 	bool failed;
 	uint32_t users;		/* QPs */
 };
@@ -270,7 +274,7 @@ enum cx_st {			/* MLX5_QP_ST_*, linux/mlx5/qp.h */
 /* Where a QP sends to: of MODIFY_QP, or of a UD WQE. */
 struct cx_av {
 	uint16_t dlid, slid_bits;	/* source path bits */
-	uint8_t sl, port, static_rate, tclass, hop;
+	uint8_t sl, tclass, hop;
 	bool grh;
 	uint8_t sgid_index;
 	uint32_t flow;
@@ -314,9 +318,8 @@ struct cx_qp {
 	uint8_t log_sq;			/* basic blocks */
 	uint64_t sq_off;		/* bytes in buf */
 	uint8_t mtu;			/* log2 bytes, 8 .. 12 */
-	uint8_t log_msg_max;
-	bool rre, rwe, rae, rlky;
-	uint8_t atomic_mode, log_sra_max, log_rra_max;
+	bool rre, rwe, rae;
+	uint8_t log_sra_max, log_rra_max;
 	uint8_t ack_timeout, retry_count, rnr_retry, min_rnr_nak;
 	uint16_t pkey_index;
 	uint32_t qkey, remote_qpn;
@@ -621,7 +624,7 @@ struct cx_counter *cx_counter(struct cx_dev *d, const struct cx_qp *qp);
 
 /* Commands: what a handler in cx_cmd_*.c gets and gives. */
 struct cx_cmd {
-	uint16_t opcode, op_mod, uid;
+	uint16_t opcode, op_mod;
 	uint32_t in_len, out_len;	/* bytes; in[] and out[] hold as many */
 	uint8_t *in;
 	uint8_t *out;			/* zeroed; status is filled in */

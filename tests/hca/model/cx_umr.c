@@ -16,7 +16,6 @@
 
 #include "cx_cmd.h"
 
-#define ANY_QPN		0xffffffu
 #define FAIL_IF_BOUND	BIT(5)	/* flags: check that it is free, ... */
 #define FAIL_IF_FREE	BIT(6)	/* ... or that it is not */
 
@@ -127,7 +126,7 @@ static int umr_apply(const struct cx_qp *qp, struct cx_mkey *k,
 	k->access = rights(k->access, mask, w->mkey.access_flags);
 	if (k->klms && !k->free && k->type2 != (k->qpn == qp->qpn))
 		return -EPERM;
-	return k->qpn == ANY_QPN || k->qpn == qp->qpn ? 0 : -EPERM;
+	return k->qpn == CX_ANY_QPN || k->qpn == qp->qpn ? 0 : -EPERM;
 }
 
 static int klms_parse(struct cx_mkey *k, const struct umr *w, uint32_t nr)
@@ -245,7 +244,7 @@ int cx_invalidate(struct cx_dev *d, struct cx_qp *qp, uint32_t key)
 		return -EPERM;
 	new = *k;
 	new.free = true;
-	new.qpn = ANY_QPN;
+	new.qpn = CX_ANY_QPN;
 	new.klm = NULL;
 	new.nr = 0;
 	umr_commit(d, k, &new);
