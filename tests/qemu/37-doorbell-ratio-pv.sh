@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What doorbells in a guest cost: a PV guest against the PV dom0 of the same boot.
+# limit: 900
+# hca: yes
+# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./ratio.sh
+
+ratio pv
+kernel_clean a

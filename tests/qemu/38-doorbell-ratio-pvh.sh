@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What doorbells in a guest cost: a PVH guest against the PVH dom0 of the same
+# boot, as a store to a doorbell is dearer under emulated nested paging.
+# limit: 1200
+# hca: yes
+# dom0: pvh
+# xen: iommu=verbose,no-intremap
+# qemu: -machine kernel-irqchip=split -device intel-iommu,intremap=off,aw-bits=48 -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./ratio.sh
+
+ratio pvh
+kernel_clean a
