@@ -38,7 +38,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-kernels
-.PHONY: check-xen check-cable bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: check-xen check-cable check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: uninstall dist distcheck clean distclean
 
 help:
@@ -50,6 +50,8 @@ help:
 	@echo 'make check-kernels  modules for 6.1 and 6.12; KDIRS="DIR ..." others'
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
+	@echo 'make check-package  packages: build, install, upgrade, purge'
+	@echo 'make deb         Debian packages; prints their folder'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH'
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
 	@echo 'make bench-hca   what two modelled ConnectX HCAs cost, as a table'
@@ -121,9 +123,16 @@ check-cable: deps build
 	$(Q)tests/hca/build-qemu.sh >/dev/null
 	$(Q)tests/hca/two-machines.sh --build $(B)
 
+deb: deps $(B)/config.status
+	$(Q)tests/package/check.sh --build $(B) --debs
+
+check-package: deps $(B)/config.status
+	$(Q)tests/package/check.sh --build $(B)
+
 check: deps
 	$(Q)$(MAKE) check-unit
 	$(Q)$(MAKE) check-kernels
+	$(Q)$(MAKE) check-package
 	$(Q)$(MAKE) check-cable
 	$(Q)$(MAKE) check-xen
 

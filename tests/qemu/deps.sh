@@ -19,23 +19,25 @@ qemu='ninja-build meson python3 libglib2.0-dev libpixman-1-dev libfdt-dev
 rt=$(apt-cache depends clang 2>/dev/null |
 	sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p' | head -n 1)
 check="$check $rt"
+# Packages of this project (tests/package).
+package='debhelper dh-dkms dkms lintian'
 
 # shellcheck disable=SC2086
 if [ "${1:-}" = --list ]; then
-	echo $build $kernel $check $qemu | tr ' ' '\n'
+	echo $build $kernel $check $qemu $package | tr ' ' '\n'
 	exit 0
 fi
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	echo "deps: this is no Debian system; please install by hand:" >&2
 	# shellcheck disable=SC2086
-	echo $build $kernel $check $qemu >&2
+	echo $build $kernel $check $qemu $package >&2
 	exit 1
 fi
 
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
 missing=''
-for p in $build $kernel $check $qemu; do
+for p in $build $kernel $check $qemu $package; do
 	case "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" in
 	installed) ;;
 	*) missing="$missing $p" ;;
