@@ -64,7 +64,7 @@ fetch() {
 	apt-get "${o[@]}" update >&2
 	for version in $(apt-cache "${o[@]}" showsrc xen |
 		sed -n "s/^Version: \($release\.\)/\1/p" | sort -Vr); do
-		say "fetching the sources of Xen $version (5 MB, once)"
+		say "fetching the sources of Xen $version (5 MB)"
 		(cd "$1" && apt-get "${o[@]}" source --download-only \
 			"xen=$version" >"$1/log" 2>&1) || {
 			rm -f "$1"/xen_*
