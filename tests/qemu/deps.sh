@@ -21,23 +21,25 @@ rt=$(apt-cache depends clang 2>/dev/null |
 check="$check $rt"
 # Packages of this project (tests/package).
 package='debhelper dh-dkms dkms lintian'
+# libxl and xl with this project's patches (tests/qemu/build-xl.sh).
+xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools'
 
 # shellcheck disable=SC2086
 if [ "${1:-}" = --list ]; then
-	echo $build $kernel $check $qemu $package | tr ' ' '\n'
+	echo $build $kernel $check $qemu $package $xl | tr ' ' '\n'
 	exit 0
 fi
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	echo "deps: this is no Debian system; please install by hand:" >&2
 	# shellcheck disable=SC2086
-	echo $build $kernel $check $qemu $package >&2
+	echo $build $kernel $check $qemu $package $xl >&2
 	exit 1
 fi
 
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
 missing=''
-for p in $build $kernel $check $qemu $package; do
+for p in $build $kernel $check $qemu $package $xl; do
 	case "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" in
 	installed) ;;
 	*) missing="$missing $p" ;;

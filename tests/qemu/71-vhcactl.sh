@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What an operator does with vhcactl beside attach and detach: check the host,
+# change a quota, watch the devices, feed Prometheus.
+# limit: 180
+. ./lib.sh
+. ./vhca.sh
+
+qp_limit() { vhcactl quota --json a 0 | jq -e ".\"max-qp\".value == $1"; }
+served_limit() { vhcactl stats --json a 0 | jq -e ".objects.qp.max == $1"; }
+verdict() { vhcactl check --json | jq -e ".[] | select(.check == \"$1\") | .verdict == \"$2\""; }
+rate_seen() {
+	local r=0 load
+	for _ in 1 2 3 4 5; do guest_sh a 'ibv_devinfo -v >/dev/null'; done &
+	load=$!
+	vhcactl top --json -n 6 -d 1 |
+		jq -es 'map(.devices[0].cmds_per_s // 0) | max > 0' || r=$?
+	wait "$load" || r=$?
+	return "$r"
+}
+
+step "before the backend runs"
+check "xen-vhcad is missed, or there is no HCA yet" bash -c 'vhcactl check; [ $? != 0 ]'
+
+step "a guest with a device"
+backend_start
+guest_create a pvh
+vhca_attach a max-pinned-mb=64
+check "the host is fit (0, or 5: warnings)" bash -c 'vhcactl check; [ $? = 0 ] || [ $? = 5 ]'
+check "xen-vhcad is seen" verdict xen-vhcad ok
+check "the helper is seen" verdict xen-vhca-helper ok
+check "rxe0 is taken" verdict "hca rxe0" ok
+check "a software HCA has no PCI address" bash -c \
+	'! xenstore-exists "/libxl/$(xl domid a)/device/vhca/0/pci"'
+
+step "quota"
+check "the default is shown" qp_limit 2048
+check "out of range" bash -c 'vhcactl quota a 0 max-qp=0 2>&1 | grep "max-qp=0: a number 1..65535"'
+check "change" vhcactl quota a 0 max-qp=7
+check "it is configured" qp_limit 7
+check "a connected guest keeps the old one" served_limit 2048
+check "the guest reloads its driver" guest_sh a 'modprobe -r xen-vhcafront && modprobe xen-vhcafront'
+check "connected again" wait_until 20 connected a 0
+check "now it is in force" wait_until 5 served_limit 7
+check "back to the default" vhcactl quota a 0 max-qp=default
+check "it is configured" qp_limit 2048
+
+step "top and stats"
+check "top prints rounds" bash -c '[ "$(vhcactl top -b -d 1 -n 3 | grep -c "^ .* a .*rxe0")" = 3 ]'
+check "top --json is one object a line" bash -c 'vhcactl top --json -n 2 -d 1 | jq -es "length == 2 and .[1].devices[0].hca == \"rxe0\""'
+check "top knows a rate of commands under load" rate_seen
+check "OpenMetrics ends with EOF" bash -c '[ "$(vhcactl stats --openmetrics | tail -1)" = "# EOF" ]'
+check "OpenMetrics counts commands" bash -c \
+	"vhcactl stats -o | grep -E '^vhca_commands_total\\{domid=\"[0-9]+\",devid=\"0\",hca=\"rxe0\"\\} [1-9]'"
+
+step "detach"
+check "detach tells what it removed" bash -c 'vhcactl detach --json a all | jq -e "length == 1 and .[0].devid == 0"'
