@@ -192,6 +192,7 @@ void be_dev_close(struct be_dev *dev)
 		if (be_ucontext_close(dev, (struct be_uc *)o))
 			dev->unsettled = true;
 	}
+	be_spoilt_close(dev);
 	dev->unsettled |= dev->n_parked != 0;
 	be_event_del(dev, dev->ctl_async_fd);
 	uv_close(&dev->ctl_async_fd);

@@ -76,12 +76,14 @@ static int agent_wait(struct be_agent *a, const char *dir, char *answer)
 	return rc == -ENOENT ? -ETIMEDOUT : rc;
 }
 
+/* asked: the request is there, and an error says nothing about its fate. */
 static int agent_ask(struct be_agent *a, const char *dir, const char *text,
-		     char *answer)
+		     char *answer, bool *asked)
 {
 	struct agent_request r = { .dir = dir, .text = text };
 	int rc = xn_transact(a->xs, agent_request_fn, &r);
 
+	*asked = !rc;
 	return rc ? rc : agent_wait(a, dir, answer);
 }
 
@@ -111,6 +113,7 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 {
 	char dir[XN_PATH_MAX], text[96], answer[XN_VALUE_MAX];
 	uint32_t i = slot_take(a);
+	bool asked = false;
 	int rc;
 
 	*slot = BE_NO_SLOT;
@@ -120,8 +123,8 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		 " 0x%" PRIx64 " 0x1", frame, gfn);
 	rc = slot_dir(a, i, dir);
 	if (!rc)
-		rc = agent_ask(a, dir, text, answer);
-	if (rc == -ETIMEDOUT) {
+		rc = agent_ask(a, dir, text, answer, &asked);
+	if (rc && asked) {
 		*slot = i;
 		return rc;
 	}
@@ -140,9 +143,10 @@ int be_agent_unmap(struct be_agent *a, uint32_t slot)
 {
 	char dir[XN_PATH_MAX], answer[XN_VALUE_MAX];
 	int rc = slot_dir(a, slot, dir);
+	bool asked;
 
 	if (!rc)
-		rc = agent_ask(a, dir, XENVHCA_DOORBELL_UNMAP, answer);
+		rc = agent_ask(a, dir, XENVHCA_DOORBELL_UNMAP, answer, &asked);
 	if (rc)
 		return rc;
 	if (strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {

@@ -231,6 +231,8 @@ int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
  * open. Return: true if the context has new files, opened in the same way.
  */
 bool be_exchange(struct be_dev *dev, struct be_uc *uc);
+/* The device ends: nobody asks the HCA for pages any more. */
+void be_spoilt_close(struct be_dev *dev);
 
 /* ---- ah.c: address of a path, checked and with the physical port ---- */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);

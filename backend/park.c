@@ -6,7 +6,7 @@
  * give their doorbell pages to somebody else: those whose pages a PV guest had
  * ("parked", for its next process), and those with a page that another guest
  * may still have ("spoilt", so that the HCA does not offer it again). What is
- * in these lists when the worker ends is kept by the supervisor's guard.
+ * parked when the worker ends is kept by the supervisor's guard.
  * Command thread.
  */
 #include <errno.h>
@@ -109,6 +109,17 @@ static void spoil(struct be_dev *dev, struct be_parked *p)
 	files_close(*last);
 	*last = NULL;
 	dev->n_spoilt--;
+}
+
+void be_spoilt_close(struct be_dev *dev)
+{
+	struct be_parked *p;
+
+	while ((p = dev->spoilt)) {
+		dev->spoilt = p->next;
+		dev->n_spoilt--;
+		files_close(p);
+	}
 }
 
 /* The same request to the HCA's driver must have the same answer. */
