@@ -48,7 +48,7 @@ struct loop {
 	uint8_t bell_prot;
 	int fail_bell_err, fail_unbell_err, fail_cap_err;
 	bool fail_bell_mapped;
-	unsigned int fail_unbell;
+	unsigned int fail_bell, fail_unbell;
 	xenvhca_front_ring_t front;
 	struct xenvhca_evt_page *evt;
 	struct xenvhca_kick_page *kick;
@@ -287,10 +287,13 @@ static int loop_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 			     struct be_bell *bell)
 {
 	struct loop *l = to_loop(t);
-	int fail = l->fail_bell_err, err;
+	int fail = 0, err;
 	uint32_t slot;
 
-	l->fail_bell_err = 0;
+	if (l->fail_bell) {
+		l->fail_bell--;
+		fail = l->fail_bell_err;
+	}
 	l->bell_maps++;
 	bell->slot = BE_NO_SLOT;
 	err = bell_slot(l, addr, gfn, &slot);
@@ -481,8 +484,10 @@ void loop_fail_grant(struct loop *l, int err)
 	l->fail_grant_err = err;
 }
 
-void loop_fail_doorbell(struct loop *l, int err, bool may_be_mapped)
+void loop_fail_doorbell(struct loop *l, unsigned int n, int err,
+			bool may_be_mapped)
 {
+	l->fail_bell = n;
 	l->fail_bell_err = err;
 	l->fail_bell_mapped = may_be_mapped;
 }

@@ -56,8 +56,9 @@ uint64_t loop_doorbell_maps(struct loop *l);
 uint64_t loop_doorbell_unmaps(struct loop *l);
 /* Cache attribute of the pages from now on; PROT_NC to begin with. */
 void loop_doorbell_prot(struct loop *l, uint8_t prot);
-/* The next doorbell_map() fails; the page may be the guest's nevertheless. */
-void loop_fail_doorbell(struct loop *l, int err, bool may_be_mapped);
+/* The next n doorbell_map() fail; the page may be the guest's all the same. */
+void loop_fail_doorbell(struct loop *l, unsigned int n, int err,
+			bool may_be_mapped);
 /* The next n doorbell_unmap() fail. */
 void loop_fail_undoorbell(struct loop *l, unsigned int n, int err);
 void loop_fail_cap_dma(struct loop *l, int err);	/* each; 0: none */

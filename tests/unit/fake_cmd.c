@@ -13,22 +13,14 @@
 
 #include "fake_priv.h"
 
-/* One command after the framing was verified. */
-struct call {
-	struct fake_file *f;
-	const uint8_t *core, *in;
-	uint8_t *resp, *out;
-	size_t in_len, out_len;
-};
-
 struct method {
-	int (*run)(const struct call *c);
+	fake_run *run;
 	uint16_t req, resp;
 	bool udata;
 };
 
-static struct fake_obj *obj_find(const struct call *c, enum fake_type type,
-				 uint32_t handle)
+struct fake_obj *fake_obj_find(const struct call *c, enum fake_type type,
+			       uint32_t handle)
 {
 	unsigned int i;
 
@@ -53,7 +45,7 @@ static uint32_t handle_free(const struct call *c)
 	return i;
 }
 
-static struct fake_obj *obj_new(const struct call *c, enum fake_type type)
+struct fake_obj *fake_obj_new(const struct call *c, enum fake_type type)
 {
 	unsigned int i;
 
@@ -76,14 +68,18 @@ static void obj_uses(struct fake_obj *o, unsigned int slot, struct fake_obj *d)
 	d->users++;
 }
 
+bool fake_mapped(uint64_t addr, uint64_t length)
+{
+	return !addr || !msync((void *)(uintptr_t)(addr & ~4095ull),
+			       length + (addr & 4095), MS_ASYNC);
+}
+
 void fake_obj_del(struct fake_obj *o)
 {
 	unsigned int i;
 
-	/* a registered page must still be there when the HCA lets go of it */
-	if (o->type == FAKE_MR &&
-	    msync((void *)(uintptr_t)(o->start & ~4095ull),
-		  o->length + (o->start & 4095), MS_ASYNC))
+	/* what the HCA used must still be there when it lets go of it */
+	if (!fake_mapped(o->start, o->length) || !fake_mapped(o->db, 8))
 		fake.violations++;
 	for (i = 0; i < 4; i++)
 		if (o->dep[i])
@@ -96,7 +92,7 @@ void fake_obj_del(struct fake_obj *o)
 static int obj_destroy(const struct call *c, enum fake_type type,
 		       uint32_t handle)
 {
-	struct fake_obj *o = obj_find(c, type, handle);
+	struct fake_obj *o = fake_obj_find(c, type, handle);
 
 	if (!o)
 		return -ENOENT;
@@ -150,7 +146,7 @@ static int ring_new(const struct call *c, uint32_t slots, uint32_t elem,
 	return 0;
 }
 
-static uint32_t slots_for(uint32_t n)
+uint32_t fake_slots(uint32_t n)
 {
 	uint32_t s = 1;
 
@@ -159,7 +155,7 @@ static uint32_t slots_for(uint32_t n)
 	return s && s < 1u << 20 ? s : 1u << 20;	/* no room for those */
 }
 
-static int do_get_context(const struct call *c)
+int fake_get_context(const struct call *c)
 {
 	struct ib_uverbs_get_context_resp *r = (void *)c->resp;
 	int fd = -1;
@@ -169,6 +165,7 @@ static int do_get_context(const struct call *c)
 	if (fake_async_open(c->f, &fd))
 		return -EMFILE;
 	c->f->context = true;
+	fake.opened++;
 	r->async_fd = (uint32_t)fd;
 	r->num_comp_vectors = 2;
 	return 0;
@@ -224,7 +221,7 @@ static int do_query_port(const struct call *c)
 static int do_alloc_pd(const struct call *c)
 {
 	struct ib_uverbs_alloc_pd_resp *r = (void *)c->resp;
-	struct fake_obj *o = obj_new(c, FAKE_PD);
+	struct fake_obj *o = fake_obj_new(c, FAKE_PD);
 
 	if (!o)
 		return -ENOMEM;
@@ -236,7 +233,7 @@ static int do_reg_mr(const struct call *c)
 {
 	const struct ib_uverbs_reg_mr *q = (const void *)c->core;
 	struct ib_uverbs_reg_mr_resp *r = (void *)c->resp;
-	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle), *o;
 
 	if ((q->start ^ q->hca_va) & 4095)
 		return -EINVAL;
@@ -245,10 +242,9 @@ static int do_reg_mr(const struct call *c)
 		return -EINVAL;
 	if (!pd)
 		return -ENOENT;
-	if (msync((void *)(uintptr_t)(q->start & ~4095ull),
-		  q->length + (q->start & 4095), MS_ASYNC))
+	if (!fake_mapped(q->start, q->length))
 		return -EFAULT;
-	o = obj_new(c, FAKE_MR);
+	o = fake_obj_new(c, FAKE_MR);
 	if (!o)
 		return -ENOMEM;
 	obj_uses(o, 0, pd);
@@ -265,7 +261,7 @@ static int do_rereg_mr(const struct call *c)
 {
 	const struct ib_uverbs_rereg_mr *q = (const void *)c->core;
 	struct ib_uverbs_rereg_mr_resp *r = (void *)c->resp;
-	struct fake_obj *o = obj_find(c, FAKE_MR, q->mr_handle);
+	struct fake_obj *o = fake_obj_find(c, FAKE_MR, q->mr_handle);
 
 	if (!o)
 		return -ENOENT;
@@ -284,11 +280,11 @@ static int do_alloc_mw(const struct call *c)
 {
 	const struct ib_uverbs_alloc_mw *q = (const void *)c->core;
 	struct ib_uverbs_alloc_mw_resp *r = (void *)c->resp;
-	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle), *o;
 
 	if (!pd)
 		return -ENOENT;
-	o = obj_new(c, FAKE_MW);
+	o = fake_obj_new(c, FAKE_MW);
 	if (!o)
 		return -ENOMEM;
 	obj_uses(o, 0, pd);
@@ -297,27 +293,44 @@ static int do_alloc_mw(const struct call *c)
 	return 0;
 }
 
-static int do_create_cq(const struct call *c)
+int fake_cq_new(const struct call *c, uint32_t slots, struct fake_obj **out)
 {
 	const struct ib_uverbs_create_cq *q = (const void *)c->core;
 	struct ib_uverbs_create_cq_resp *r = (void *)c->resp;
-	struct rxe_create_cq_resp *u = (void *)c->out;
-	uint32_t slots = slots_for(q->cqe);
 	struct fake_obj *o;
 
-	if (c->out_len < sizeof(*u) || !q->cqe || q->cqe > 32767 ||
-	    q->comp_vector >= 2 || q->comp_channel != c->f->comp_fd)
+	if (!q->cqe || q->cqe > 32767 || q->comp_vector >= 2 ||
+	    q->comp_channel != c->f->comp_fd)
 		return -EINVAL;
-	if (ring_new(c, slots, 64, &u->mi))
-		return -ENOMEM;
-	o = obj_new(c, FAKE_CQ);
+	o = fake_obj_new(c, FAKE_CQ);
 	if (!o)
 		return -ENOMEM;
 	o->user_handle = q->user_handle;
-	o->ring = u->mi.offset;
 	o->num = slots - 1;
 	r->cq_handle = o->handle;
 	r->cqe = o->num;
+	*out = o;
+	return 0;
+}
+
+static int do_create_cq(const struct call *c)
+{
+	const struct ib_uverbs_create_cq *q = (const void *)c->core;
+	struct rxe_create_cq_resp *u = (void *)c->out;
+	uint32_t slots = fake_slots(q->cqe);
+	struct fake_obj *o;
+	int err;
+
+	if (c->out_len < sizeof(*u))
+		return -EINVAL;
+	err = fake_cq_new(c, slots, &o);
+	if (err)
+		return err;
+	if (ring_new(c, slots, 64, &u->mi)) {
+		fake_obj_del(o);
+		return -ENOMEM;
+	}
+	o->ring = u->mi.offset;
 	return 0;
 }
 
@@ -332,8 +345,8 @@ static int do_resize_cq(const struct call *c)
 	const struct ib_uverbs_resize_cq *q = (const void *)c->core;
 	struct ib_uverbs_resize_cq_resp *r = (void *)c->resp;
 	struct rxe_resize_cq_resp *u = (void *)c->out;
-	struct fake_obj *o = obj_find(c, FAKE_CQ, q->cq_handle);
-	uint32_t slots = slots_for(q->cqe);
+	struct fake_obj *o = fake_obj_find(c, FAKE_CQ, q->cq_handle);
+	uint32_t slots = fake_slots(q->cqe);
 
 	if (!o)
 		return -ENOENT;
@@ -350,7 +363,7 @@ static int do_resize_cq(const struct call *c)
 static int do_req_notify_cq(const struct call *c)
 {
 	const struct ib_uverbs_req_notify_cq *q = (const void *)c->core;
-	struct fake_obj *o = obj_find(c, FAKE_CQ, q->cq_handle);
+	struct fake_obj *o = fake_obj_find(c, FAKE_CQ, q->cq_handle);
 
 	if (!o)
 		return -ENOENT;
@@ -364,40 +377,35 @@ static int qp_rings(const struct call *c, const struct ib_uverbs_create_qp *q,
 {
 	struct rxe_create_qp_resp *u = (void *)c->out;
 
-	if (ring_new(c, slots_for(q->max_send_wr), 256, &u->sq_mi))
+	if (ring_new(c, fake_slots(q->max_send_wr), 256, &u->sq_mi))
 		return -ENOMEM;
 	o->ring = u->sq_mi.offset;
 	if (q->is_srq)
 		return 0;
-	if (ring_new(c, slots_for(q->max_recv_wr), 64, &u->rq_mi))
+	if (ring_new(c, fake_slots(q->max_recv_wr), 64, &u->rq_mi))
 		return -ENOMEM;
 	o->rq_ring = u->rq_mi.offset;
 	return 0;
 }
 
-static int do_create_qp(const struct call *c)
+int fake_qp_new(const struct call *c, struct fake_obj **out)
 {
 	const struct ib_uverbs_create_qp *q = (const void *)c->core;
 	struct ib_uverbs_create_qp_resp *r = (void *)c->resp;
-	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle);
-	struct fake_obj *scq = obj_find(c, FAKE_CQ, q->send_cq_handle);
-	struct fake_obj *rcq = obj_find(c, FAKE_CQ, q->recv_cq_handle);
+	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle);
+	struct fake_obj *scq = fake_obj_find(c, FAKE_CQ, q->send_cq_handle);
+	struct fake_obj *rcq = fake_obj_find(c, FAKE_CQ, q->recv_cq_handle);
 	struct fake_obj *srq = NULL, *o;
 
 	if (q->is_srq)
-		srq = obj_find(c, FAKE_SRQ, q->srq_handle);
+		srq = fake_obj_find(c, FAKE_SRQ, q->srq_handle);
 	if (!pd || !scq || !rcq || (q->is_srq && !srq))
 		return -ENOENT;
-	if (c->in_len || c->out_len < sizeof(struct rxe_create_qp_resp) ||
-	    q->max_send_wr > 16384)
+	if (q->max_send_wr > 16384)
 		return -EINVAL;
-	o = obj_new(c, FAKE_QP);
+	o = fake_obj_new(c, FAKE_QP);
 	if (!o)
 		return -ENOMEM;
-	if (qp_rings(c, q, o)) {
-		fake_obj_del(o);
-		return -ENOMEM;
-	}
 	obj_uses(o, 0, pd);
 	obj_uses(o, 1, scq);
 	obj_uses(o, 2, rcq);
@@ -407,15 +415,30 @@ static int do_create_qp(const struct call *c)
 	o->qp_type = q->qp_type;
 	r->qp_handle = o->handle;
 	r->qpn = o->num;
-	r->max_send_wr = slots_for(q->max_send_wr) - 1;
+	r->max_send_wr = fake_slots(q->max_send_wr) - 1;
 	r->max_send_sge = q->max_send_sge;
+	*out = o;
 	return 0;
+}
+
+static int do_create_qp(const struct call *c)
+{
+	struct fake_obj *o;
+	int err = -EINVAL;
+
+	if (!c->in_len && c->out_len >= sizeof(struct rxe_create_qp_resp))
+		err = fake_qp_new(c, &o);
+	if (!err && qp_rings(c, (const void *)c->core, o)) {
+		fake_obj_del(o);
+		err = -ENOMEM;
+	}
+	return err;
 }
 
 static int do_modify_qp(const struct call *c)
 {
 	const struct ib_uverbs_modify_qp *q = (const void *)c->core;
-	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+	struct fake_obj *o = fake_obj_find(c, FAKE_QP, q->qp_handle);
 
 	if (!o)
 		return -ENOENT;
@@ -434,7 +457,7 @@ static int do_query_qp(const struct call *c)
 {
 	const struct ib_uverbs_query_qp *q = (const void *)c->core;
 	struct ib_uverbs_query_qp_resp *r = (void *)c->resp;
-	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+	struct fake_obj *o = fake_obj_find(c, FAKE_QP, q->qp_handle);
 
 	if (!o)
 		return -ENOENT;
@@ -446,7 +469,7 @@ static int do_query_qp(const struct call *c)
 static int do_post_send(const struct call *c)
 {
 	const struct ib_uverbs_post_send *q = (const void *)c->core;
-	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+	struct fake_obj *o = fake_obj_find(c, FAKE_QP, q->qp_handle);
 
 	if (q->wr_count || q->sge_count ||
 	    q->wqe_size < sizeof(struct ib_uverbs_send_wr))
@@ -460,7 +483,7 @@ static int do_post_send(const struct call *c)
 static int do_mcast(const struct call *c, bool attach)
 {
 	const struct ib_uverbs_attach_mcast *q = (const void *)c->core;
-	struct fake_obj *o = obj_find(c, FAKE_QP, q->qp_handle);
+	struct fake_obj *o = fake_obj_find(c, FAKE_QP, q->qp_handle);
 
 	if (!o)
 		return -ENOENT;
@@ -482,36 +505,53 @@ static int do_detach_mcast(const struct call *c)
 	return do_mcast(c, false);
 }
 
-static int do_create_srq(const struct call *c)
+int fake_srq_new(const struct call *c, struct fake_obj **out)
 {
 	const struct ib_uverbs_create_srq *q = (const void *)c->core;
 	struct ib_uverbs_create_srq_resp *r = (void *)c->resp;
-	struct rxe_create_srq_resp *u = (void *)c->out;
-	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle), *o;
 
 	if (!pd)
 		return -ENOENT;
-	if (c->out_len < sizeof(*u) || !q->max_wr)
+	if (!q->max_wr)
 		return -EINVAL;
-	if (ring_new(c, slots_for(q->max_wr), 64, &u->mi))
-		return -ENOMEM;
-	o = obj_new(c, FAKE_SRQ);
+	o = fake_obj_new(c, FAKE_SRQ);
 	if (!o)
 		return -ENOMEM;
 	obj_uses(o, 0, pd);
 	o->user_handle = q->user_handle;
+	r->srq_handle = o->handle;
+	r->max_wr = fake_slots(q->max_wr) - 1;
+	r->max_sge = q->max_sge;
+	*out = o;
+	return 0;
+}
+
+static int do_create_srq(const struct call *c)
+{
+	const struct ib_uverbs_create_srq *q = (const void *)c->core;
+	struct rxe_create_srq_resp *u = (void *)c->out;
+	struct fake_obj *o;
+	int err;
+
+	if (c->out_len < sizeof(*u))
+		return -EINVAL;
+	err = fake_srq_new(c, &o);
+	if (err)
+		return err;
+	if (ring_new(c, fake_slots(q->max_wr), 64, &u->mi)) {
+		fake_obj_del(o);
+		return -ENOMEM;
+	}
 	o->ring = u->mi.offset;
 	u->srq_num = o->num;
-	r->srq_handle = o->handle;
-	r->max_wr = slots_for(q->max_wr) - 1;
-	r->max_sge = q->max_sge;
 	return 0;
 }
 
 static int do_modify_srq(const struct call *c)
 {
 	const struct ib_uverbs_modify_srq *q = (const void *)c->core;
-	struct fake_obj *o = obj_find(c, FAKE_SRQ, q->srq_handle);
+	struct fake_obj *o = fake_obj_find(c, FAKE_SRQ, q->srq_handle);
 	struct rxe_modify_srq_cmd u;
 	struct mminfo mi;
 
@@ -522,7 +562,7 @@ static int do_modify_srq(const struct call *c)
 	memcpy(&u, c->in, sizeof(u));
 	if (!(q->attr_mask & 1))
 		return 0;
-	if (ring_new(c, slots_for(q->max_wr), 64, &mi))
+	if (ring_new(c, fake_slots(q->max_wr), 64, &mi))
 		return -ENOMEM;
 	fake_key_drop(o->ring);
 	o->ring = mi.offset;
@@ -535,7 +575,7 @@ static int do_query_srq(const struct call *c)
 	const struct ib_uverbs_query_srq *q = (const void *)c->core;
 	struct ib_uverbs_query_srq_resp *r = (void *)c->resp;
 
-	if (!obj_find(c, FAKE_SRQ, q->srq_handle))
+	if (!fake_obj_find(c, FAKE_SRQ, q->srq_handle))
 		return -ENOENT;
 	r->max_wr = 7;
 	return 0;
@@ -545,13 +585,13 @@ static int do_create_ah(const struct call *c)
 {
 	const struct ib_uverbs_create_ah *q = (const void *)c->core;
 	struct ib_uverbs_create_ah_resp *r = (void *)c->resp;
-	struct fake_obj *pd = obj_find(c, FAKE_PD, q->pd_handle), *o;
+	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle), *o;
 
 	if (!pd)
 		return -ENOENT;
 	if (!q->attr.port_num || q->attr.port_num > fake_hca.ports)
 		return -EINVAL;
-	o = obj_new(c, FAKE_AH);
+	o = fake_obj_new(c, FAKE_AH);
 	if (!o)
 		return -ENOMEM;
 	obj_uses(o, 0, pd);
@@ -587,7 +627,9 @@ DESTROY(destroy_srq, SRQ, 8)
 		do_##stem, sizeof(struct ib_uverbs_##stem), 0, ud }
 
 static const struct method methods[64] = {
-	IO(GET_CONTEXT, get_context, true),
+	[IB_USER_VERBS_CMD_GET_CONTEXT] = {
+		fake_get_context, sizeof(struct ib_uverbs_get_context),
+		sizeof(struct ib_uverbs_get_context_resp), true },
 	IO(QUERY_PORT, query_port, false),
 	IO(ALLOC_PD, alloc_pd, true), I(DEALLOC_PD, dealloc_pd, false),
 	IO(REG_MR, reg_mr, true), IO(REREG_MR, rereg_mr, true),
@@ -674,6 +716,7 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 {
 	struct call c = { .f = fake_file_find(fd) };
 	const struct method *m;
+	fake_run *run;
 	uint32_t cmd;
 	bool ex;
 	int err;
@@ -693,11 +736,14 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 	}
 	memcpy(fake.last_in, c.in, c.in_len);
 	fake.last_in_len = c.in_len;
-	if (!c.f->context && m->run != do_get_context)
+	run = m->run;
+	if (!ex && fake_is_mlx5() && fake_mlx5_run(cmd))
+		run = fake_mlx5_run(cmd);
+	if (!c.f->context && m->run != fake_get_context)
 		return -EINVAL;
 	if (fake.fail_n && fake.fail_cmd == cmd && !--fake.fail_n)
 		return -fake.fail_err;
-	return m->run(&c);
+	return run(&c);
 }
 
 ssize_t fake_write(int fd, const void *buf, size_t len)

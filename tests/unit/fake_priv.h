@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Between the two halves of the fake kernel.
+ * Between the parts of the fake kernel.
  */
 #ifndef FAKE_PRIV_H
 #define FAKE_PRIV_H
@@ -24,6 +24,16 @@ struct fake_file {
 struct fake_key { int fd; uint64_t offset; uint32_t size; };
 struct fake_vma { void *addr; int fd; };
 
+/* One command after the framing was verified. */
+struct call {
+	struct fake_file *f;
+	const uint8_t *core, *in;
+	uint8_t *resp, *out;
+	size_t in_len, out_len;
+};
+
+typedef int fake_run(const struct call *c);
+
 extern struct fake {
 	struct fake_file file[FAKE_FILES];
 	struct fake_obj obj[FAKE_OBJS];
@@ -39,6 +49,7 @@ extern struct fake {
 	int fail_err, fail_open, fail_mmap;
 	uint8_t last_in[256];
 	size_t last_in_len;
+	uint32_t opened;		/* contexts so far */
 } fake;
 
 struct fake_file *fake_file_find(int fd);
@@ -48,6 +59,23 @@ int fake_comp_open(struct fake_file *f, int *fd);
 uint64_t fake_key_new(int fd, uint32_t *size);
 void fake_key_drop(uint64_t offset);
 void fake_obj_del(struct fake_obj *o);
+struct fake_obj *fake_obj_find(const struct call *c, enum fake_type type,
+			       uint32_t handle);
+struct fake_obj *fake_obj_new(const struct call *c, enum fake_type type);
+/* Next power of two above n, as drivers make of n + 1 entries. */
+uint32_t fake_slots(uint32_t n);
+/* The part of the commands that is the same for all drivers. */
+int fake_get_context(const struct call *c);
+int fake_cq_new(const struct call *c, uint32_t slots, struct fake_obj **out);
+int fake_qp_new(const struct call *c, struct fake_obj **out);
+int fake_srq_new(const struct call *c, struct fake_obj **out);
+/* Is all of it mapped? */
+bool fake_mapped(uint64_t addr, uint64_t length);
+
+/* fake_mlx5.c: what this driver does differently, or NULL; its mmap. */
+bool fake_is_mlx5(void);
+fake_run *fake_mlx5_run(uint32_t cmd);
+bool fake_mlx5_page(size_t len, uint64_t offset);
 ssize_t fake_write(int fd, const void *buf, size_t len);
 
 #endif

@@ -93,6 +93,23 @@ static int fake_close(int fd)
 	return close(fd);
 }
 
+static void *vma_new(struct fake_file *f, void *a, size_t len, int prot,
+		     off_t off)
+{
+	void *p;
+
+	if (fake.nr_vmas == FAKE_KEYS) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	p = mmap(a, len, prot, MAP_SHARED, fake.ring_fd, off);
+	if (p == MAP_FAILED)
+		return p;
+	f->vmas++;
+	fake.vma[fake.nr_vmas++] = (struct fake_vma){ p, f->fd };
+	return p;
+}
+
 static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
 		       off_t off)
 {
@@ -107,18 +124,20 @@ static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
 		fake.fail_mmap = 0;
 		return MAP_FAILED;
 	}
+	if (!(fl & MAP_SHARED) || !f)
+		return MAP_FAILED;
+	if (fake_is_mlx5())		/* page 0 is no ring */
+		return fake_mlx5_page(len, (uint64_t)off) ?
+			vma_new(f, a, len, prot, 0) : MAP_FAILED;
 	for (i = 0; i < FAKE_KEYS; i++) {
 		k = &fake.key[i];
 		if (!k->fd || k->fd != fd || k->offset != (uint64_t)off)
 			continue;
-		if (len > k->size || !(fl & MAP_SHARED) || !f)
+		if (len > k->size)
 			return MAP_FAILED;
-		p = mmap(a, len, prot, MAP_SHARED, fake.ring_fd, off);
-		if (p == MAP_FAILED)
-			return p;
-		f->vmas++;
-		*k = (struct fake_key){ 0 };
-		fake.vma[fake.nr_vmas++] = (struct fake_vma){ p, fd };
+		p = vma_new(f, a, len, prot, off);
+		if (p != MAP_FAILED)
+			*k = (struct fake_key){ 0 };
 		return p;
 	}
 	return MAP_FAILED;
@@ -247,6 +266,11 @@ unsigned int fake_files(void)
 	return n;
 }
 
+unsigned int fake_contexts(void)
+{
+	return fake.opened;
+}
+
 unsigned int fake_vmas(void)
 {
 	return fake.nr_vmas;
@@ -326,7 +350,7 @@ static void sysfs_unmake(void)
 int fake_install(void)
 {
 	memset(&fake, 0, sizeof(fake));
-	fake_hca = (struct fake_hca){ 14, 2, 1, 65536, UINT64_MAX };
+	fake_hca = (struct fake_hca){ 14, 2, 1, 65536, UINT64_MAX, 0 };
 	fake.next_ring = 4096;
 	fake.ring_fd = memfd_create("rings", MFD_CLOEXEC);
 	if (fake.ring_fd < 0 || ftruncate(fake.ring_fd, RING_MEMORY))

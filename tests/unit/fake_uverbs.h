@@ -28,7 +28,8 @@ struct fake_obj {
 	uint64_t user_handle;
 	uint32_t dep[4];		/* indices + 1 of what it uses */
 	unsigned int users;
-	uint64_t start, length, iova;	/* MR */
+	uint64_t start, length, iova;	/* MR; queue in user memory */
+	uint64_t db;			/* doorbell record, or 0 */
 	uint32_t access;
 	uint32_t num;			/* qpn, lkey, cqe, ah_num */
 	uint64_t ring;			/* mmap offset of CQ, SRQ, send queue */
@@ -52,6 +53,7 @@ void fake_fail_mmap(int err);
 unsigned int fake_live(enum fake_type type);
 unsigned int fake_live_all(void);
 unsigned int fake_files(void);		/* uverbs files open now */
+unsigned int fake_contexts(void);	/* opened so far */
 unsigned int fake_vmas(void);		/* mappings of uverbs files */
 /* Objects destroyed after their memory was unmapped, files closed while
  * mapped, commands with wrong framing: must stay 0. */
@@ -73,6 +75,21 @@ extern struct fake_hca {
 	uint8_t ports;
 	uint32_t max_qp;
 	uint64_t max_mr_size;
+	uint8_t moody;			/* mlx5: never answers the same */
 } fake_hca;
+
+/*
+ * A ConnectX instead, as its driver treats contexts, queues in user memory
+ * and doorbell pages: to be called before be_dev_open().
+ */
+#define FAKE_MLX5_IN	32		/* octets of udata of GET_CONTEXT */
+#define FAKE_MLX5_OUT	64
+void fake_be_mlx5(void);
+/* Request udata of a context; programs of another kind have another tag. */
+void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag);
+/* Makes the device give up the contexts that it keeps, or would keep at its
+ * end, for the next program: programs of another kind take their places. */
+struct be_dev;
+void fake_settle(struct be_dev *dev);
 
 #endif

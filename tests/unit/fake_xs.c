@@ -12,7 +12,7 @@
 #include <xenstore.h>
 #include "fake_xs.h"
 
-#define MAX_NODES	2048
+#define MAX_NODES	4096
 #define MAX_WATCHES	32
 #define MAX_EVENTS	4096
 #define PATH		128
@@ -20,7 +20,8 @@
 static struct { char path[PATH], value[PATH]; } nodes[MAX_NODES];
 static struct { char path[PATH], token[32]; } watches[MAX_WATCHES];
 static struct { char path[PATH], token[32]; } events[MAX_EVENTS];
-static int n_nodes, n_watches, n_events, next_event;
+static int n_nodes, n_watches, n_events, next_event, broken;
+static unsigned int commits, outside;
 
 static void full(const char *what)
 {
@@ -30,7 +31,23 @@ static void full(const char *what)
 
 void fake_xs_reset(void)
 {
-	n_nodes = n_watches = n_events = next_event = 0;
+	n_nodes = n_watches = n_events = next_event = broken = 0;
+	commits = outside = 0;
+}
+
+void fake_xs_break(int err)
+{
+	broken = err;
+}
+
+unsigned int fake_xs_commits(void)
+{
+	return commits;
+}
+
+unsigned int fake_xs_outside(void)
+{
+	return outside;
 }
 
 static bool below(const char *path, const char *dir)
@@ -106,6 +123,55 @@ const char *fake_xs_get(const char *path)
 }
 
 /* ---- what libxenstore has ---- */
+static bool works(void)
+{
+	errno = broken;
+	return !broken;
+}
+
+/* Is the connection there? Counts what no transaction holds together. */
+static bool change(xs_transaction_t t)
+{
+	outside += t == XBT_NULL;
+	return works();
+}
+
+struct xs_handle *xs_open(unsigned long flags)
+{
+	(void)flags;
+	return works() ? (struct xs_handle *)nodes : NULL;
+}
+
+void xs_close(struct xs_handle *h)
+{
+	(void)h;
+}
+
+/* poll() takes no notice of it. */
+int xs_fileno(struct xs_handle *h)
+{
+	(void)h;
+	return -1;
+}
+
+bool xs_is_domain_introduced(struct xs_handle *h, unsigned int domid)
+{
+	char path[64];
+
+	(void)h;
+	snprintf(path, sizeof(path), "/local/domain/%u/name", domid);
+	return fake_xs_get(path);
+}
+
+bool xs_rm(struct xs_handle *h, xs_transaction_t t, const char *path)
+{
+	(void)h;
+	if (!change(t))
+		return false;
+	fake_xs_rm(path);
+	return true;
+}
+
 void *xs_read(struct xs_handle *h, xs_transaction_t t, const char *path,
 	      unsigned int *len)
 {
@@ -113,6 +179,8 @@ void *xs_read(struct xs_handle *h, xs_transaction_t t, const char *path,
 
 	(void)h;
 	(void)t;
+	if (!works())
+		return NULL;
 	errno = ENOENT;
 	if (value && len)
 		*len = (unsigned int)strlen(value);
@@ -125,7 +193,8 @@ bool xs_write(struct xs_handle *h, xs_transaction_t t, const char *path,
 	char value[PATH];
 
 	(void)h;
-	(void)t;
+	if (!change(t))
+		return false;
 	snprintf(value, sizeof(value), "%.*s", (int)len, (const char *)data);
 	fake_xs_set(path, value);
 	return true;
@@ -168,20 +237,22 @@ char **xs_directory(struct xs_handle *h, xs_transaction_t t, const char *path,
 xs_transaction_t xs_transaction_start(struct xs_handle *h)
 {
 	(void)h;
-	return 1;
+	return works() ? 1 : XBT_NULL;
 }
 
 bool xs_transaction_end(struct xs_handle *h, xs_transaction_t t, bool stop)
 {
 	(void)h;
 	(void)t;
-	(void)stop;
-	return true;
+	commits += !stop;
+	return works();
 }
 
 bool xs_watch(struct xs_handle *h, const char *path, const char *token)
 {
 	(void)h;
+	if (!works())
+		return false;
 	if (n_watches == MAX_WATCHES)
 		full("watches");
 	snprintf(watches[n_watches].path, PATH, "%s", path);
@@ -209,6 +280,8 @@ char **xs_check_watch(struct xs_handle *h)
 	char **v;
 
 	(void)h;
+	if (!works())
+		return NULL;
 	if (next_event == n_events) {
 		next_event = n_events = 0;
 		errno = EAGAIN;

@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A xenstore in memory with what libxenstore offers of it: nodes, watches,
- * transactions that never conflict. One thread, no permissions.
+ * transactions that never conflict. One thread, no permissions. A domain is
+ * alive while its node "name" exists.
  */
 #ifndef FAKE_XS_H
 #define FAKE_XS_H
@@ -15,5 +16,11 @@ void fake_xs_set(const char *path, const char *value);
 void fake_xs_rm(const char *path);
 /* Value of a node, NULL if absent; valid until the next change. */
 const char *fake_xs_get(const char *path);
+
+/* From now on every call fails, as when the connection is gone; 0: works. */
+void fake_xs_break(int err);
+/* Transactions that were committed; changes made outside of any. */
+unsigned int fake_xs_commits(void);
+unsigned int fake_xs_outside(void);
 
 #endif

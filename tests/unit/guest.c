@@ -9,13 +9,17 @@
 
 #include "guest.h"
 
-int guest_setup(void **state)
+static int setup(void **state, bool mlx5)
 {
 	struct guest *g = calloc(1, sizeof(*g));
 
 	assert_non_null(g);
 	be_log_level = BE_ERR;
+	g->mlx5 = mlx5;
+	g->tag = 16;
 	assert_int_equal(fake_install(), 0);
+	if (mlx5)
+		fake_be_mlx5();
 	assert_int_equal(be_dev_init(&g->dev, 1, 0), 0);
 	strcpy(g->dev.hca, "rxe0");
 	g->loop = loop_new(GUEST_PAGES, 2);
@@ -24,6 +28,16 @@ int guest_setup(void **state)
 	assert_int_equal(be_dev_open(&g->dev), 0);
 	*state = g;
 	return 0;
+}
+
+int guest_setup(void **state)
+{
+	return setup(state, false);
+}
+
+int guest_setup_mlx5(void **state)
+{
+	return setup(state, true);
 }
 
 static void check_quota(const struct be_quota *q)
@@ -39,7 +53,9 @@ int guest_teardown(void **state)
 {
 	struct guest *g = *state;
 
+	fake_settle(&g->dev);
 	be_dev_close(&g->dev);
+	assert_false(g->dev.unsettled);
 	g->dev.t->ops->close(g->dev.t);
 	check_quota(&g->dev.quota);
 	assert_int_equal(fake_live_all(), 0);
@@ -48,6 +64,7 @@ int guest_teardown(void **state)
 	assert_int_equal(fake_violations(), 0);
 	assert_int_equal(loop_mapped(g->loop), 0);
 	assert_int_equal(loop_granted(g->loop), 0);
+	assert_int_equal(loop_doorbells(g->loop), 0);
 	assert_int_equal(loop_errors(g->loop), 0);
 	loop_free(g->loop);
 	be_dev_fini(&g->dev);
@@ -81,20 +98,48 @@ int guest_handle(struct guest *g, uint16_t op, uint32_t handle)
 
 uint32_t guest_alloc_uc(struct guest *g)
 {
+	if (g->mlx5) {
+		g->req.in_len = FAKE_MLX5_IN;
+		g->req.out_len = FAKE_MLX5_OUT;
+		fake_mlx5_open(g->req.udata, g->tag);
+	}
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT), 0);
 	return g->rsp.u.alloc_ucontext.ucontext;
 }
 
 uint32_t guest_alloc_pd(struct guest *g)
 {
+	if (g->mlx5)
+		g->req.out_len = 4;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_PD), 0);
 	return g->rsp.u.handle.handle;
+}
+
+/* As struct mlx5_ib_create_cq. */
+static void mlx5_cq(struct guest *g, uint32_t cqe)
+{
+	struct xenvhca_create_cq_req *r = &g->req.u.create_cq;
+	uint32_t entries = 1, size = 64;
+	uint64_t buf, db;
+
+	while (entries <= cqe)
+		entries *= 2;
+	buf = guest_queue(g, &r->buf, entries * size);
+	db = guest_queue(g, &r->db, 8);
+	g->req.in_len = 32;
+	memcpy(g->req.udata, &buf, sizeof(buf));
+	memcpy(g->req.udata + 8, &db, sizeof(db));
+	memcpy(g->req.udata + 16, &size, sizeof(size));
 }
 
 uint32_t guest_create_cq(struct guest *g, uint32_t cqe)
 {
 	g->req.u.create_cq.cqe = cqe;
 	g->req.out_len = 16;
+	if (g->mlx5) {
+		mlx5_cq(g, cqe);
+		g->req.out_len = 8;
+	}
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), 0);
 	return g->rsp.u.cq.handle;
 }
@@ -140,6 +185,25 @@ int guest_mmap(struct guest *g, struct guest_key key)
 	g->req.u.mmap.offset = key.offset;
 	g->req.u.mmap.length = key.size;
 	return guest_cmd(g, XENVHCA_OP_MMAP);
+}
+
+int guest_doorbell(struct guest *g, uint64_t offset, uint64_t gfn)
+{
+	g->req.u.mmap.offset = offset;
+	g->req.u.mmap.length = XENVHCA_PAGE_SIZE;
+	g->req.u.mmap.gfn = gfn;
+	return guest_cmd(g, XENVHCA_OP_MMAP);
+}
+
+uint64_t guest_queue(struct guest *g, struct xenvhca_pages *p, uint32_t n)
+{
+	uint32_t first = g->page;
+
+	n = (n + XENVHCA_PAGE_SIZE - 1) / XENVHCA_PAGE_SIZE;
+	assert_true(n <= XENVHCA_MAX_GREFS_INLINE);
+	guest_pages(g, p, first, n, 0, 0);
+	g->page += n;
+	return 0x7f0000000000ull + (uint64_t)first * XENVHCA_PAGE_SIZE;
 }
 
 /* Directories for n references, whose values come from ref(). */

@@ -30,11 +30,15 @@ struct guest {
 	struct xenvhca_request req;	/* next command; zeroed by guest_cmd */
 	struct xenvhca_response rsp;
 	uint32_t uc, pd, cq, qp;	/* made by guest_open() */
+	bool mlx5;			/* the HCA, else Soft-RoCE */
+	uint32_t tag;			/* of programs: fake_mlx5_open() */
+	uint32_t page;			/* next free one for queues */
 };
 
 /* cmocka setup and teardown. Teardown fails if anything is left alive,
  * mapped, granted, charged, or if the fake kernel saw a violation. */
 int guest_setup(void **state);
+int guest_setup_mlx5(void **state);
 int guest_teardown(void **state);
 
 /* Executes g->req as op in ucontext g->uc; the answer is in g->rsp. Returns
@@ -56,6 +60,11 @@ struct guest_key { uint64_t offset; uint32_t size; } guest_key(struct guest *g,
 							       unsigned int at);
 /* Maps a whole key; returns the status, grant references in g->rsp. */
 int guest_mmap(struct guest *g, struct guest_key key);
+/* A doorbell page at a place of the guest's, 0: none as in a PV guest. */
+int guest_doorbell(struct guest *g, uint64_t offset, uint64_t gfn);
+/* mlx5: n octets of queue memory of the guest in a page list, at the address
+ * in its process that is returned. */
+uint64_t guest_queue(struct guest *g, struct xenvhca_pages *p, uint32_t n);
 /* Page list of pages first .. first + n - 1; directories go to pages from
  * dir on. */
 void guest_pages(struct guest *g, struct xenvhca_pages *p, uint32_t first,

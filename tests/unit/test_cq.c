@@ -126,6 +126,58 @@ static void arms_a_resized_cq(void **state)
 	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 1);
 }
 
+/* Queue memory of the guest: 64 octets a completion. */
+static int resize(struct guest *g, uint32_t cqe, uint32_t entries)
+{
+	struct xenvhca_resize_cq_req *r = &g->req.u.resize_cq;
+	uint64_t buf = guest_queue(g, &r->buf, entries * 64);
+	uint16_t size = 64;
+
+	r->handle = g->cq;
+	r->cqe = cqe;
+	g->req.in_len = 16;
+	memcpy(g->req.udata, &buf, sizeof(buf));
+	memcpy(g->req.udata + 8, &size, sizeof(size));
+	return guest_cmd(g, XENVHCA_OP_RESIZE_CQ);
+}
+
+static void resizes_in_user_memory(void **state)
+{
+	struct guest *g = *state;
+	const struct fake_obj *cq;
+	uint64_t at;
+
+	g->uc = guest_alloc_uc(g);
+	g->cq = guest_create_cq(g, 100);	/* two pages and a record */
+	cq = fake_nth(FAKE_CQ, 0);
+	at = cq->start;
+	assert_int_equal(loop_mapped(g->loop), 3);
+	/* the same size: the driver goes on with the old memory */
+	assert_int_equal(resize(g, 90, 128), 0);
+	assert_int_equal(g->rsp.u.cq.cqe, 127);
+	assert_true(cq->start == at);
+	assert_int_equal(loop_mapped(g->loop), 3);
+	assert_int_equal(g->dev.quota.used_pages, 3);
+	/* another size: only the new memory, and the record */
+	assert_int_equal(resize(g, 200, 256), 0);
+	assert_int_equal(g->rsp.u.cq.cqe, 255);
+	assert_false(cq->start == at);
+	assert_int_equal(loop_mapped(g->loop), 5);
+	at = cq->start;
+	fake_fail(19 /* RESIZE_CQ */, 1, EINVAL);
+	assert_int_equal(resize(g, 500, 512), -EINVAL);
+	assert_int_equal(resize(g, 500, 256), -EINVAL);	/* too short */
+	assert_true(cq->start == at);
+	assert_int_equal(loop_mapped(g->loop), 5);
+	assert_int_equal(resize(g, 255, 256), 0);
+	assert_int_equal(resize(g, 10, 128), -EINVAL);	/* too long */
+	assert_int_equal(resize(g, 10, 16), 0);
+	assert_int_equal(loop_mapped(g->loop), 2);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_CQ, g->cq), 0);
+	assert_int_equal(loop_mapped(g->loop), 0);
+	assert_int_equal(fake_violations(), 0);
+}
+
 static void ignores_bad_kicks(void **state)
 {
 	struct guest *g = *state;
@@ -172,6 +224,9 @@ int main(void)
 		T(refuses_what_the_kernel_refuses),
 		T(an_arm_only_arms),
 		T(arms_a_resized_cq),
+		cmocka_unit_test_setup_teardown(resizes_in_user_memory,
+						guest_setup_mlx5,
+						guest_teardown),
 		T(ignores_bad_kicks),
 		T(a_busy_cq_stays),
 	};

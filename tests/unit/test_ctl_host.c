@@ -23,14 +23,6 @@ static char *texts[2];
 static int saved[2], files[2];
 
 /* ---- what fake_xs.c leaves out of libxenstore ---- */
-bool xs_rm(struct xs_handle *h, xs_transaction_t t, const char *path)
-{
-	(void)h;
-	(void)t;
-	fake_xs_rm(path);
-	return true;
-}
-
 bool xs_mkdir(struct xs_handle *h, xs_transaction_t t, const char *path)
 {
 	(void)h;
@@ -48,21 +40,6 @@ bool xs_set_permissions(struct xs_handle *h, xs_transaction_t t,
 	(void)path;
 	(void)perms;
 	return num_perms > 0;
-}
-
-bool xs_is_domain_introduced(struct xs_handle *h, unsigned int domid)
-{
-	char path[64];
-
-	(void)h;
-	snprintf(path, sizeof(path), "/local/domain/%u/name", domid);
-	return fake_xs_get(path);
-}
-
-int xs_fileno(struct xs_handle *h)
-{
-	(void)h;
-	return -1;
 }
 
 /* ---- the root folder ---- */

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "frontend/check.h"
+#include "vhca-provider.h"
 
 static void response_index(void **state)
 {
@@ -176,6 +177,71 @@ static void lists(void **state)
 	assert_false(vhca_check_pkeys(&p));
 }
 
+/* A page table entry is made of it, and the page may be anybody's. */
+static void doorbell_pages(void **state)
+{
+	const struct xenvhca_mmap_rsp good = {
+		.nr_pages = 1, .kind = XENVHCA_MMAP_MMIO,
+		.prot = XENVHCA_PROT_WC, .frame = (1ull << 40) - 1,
+	};
+	struct xenvhca_mmap_rsp m = good;
+	unsigned int i;
+
+	(void)state;
+	assert_true(vhca_check_mmio(&m));
+	assert_false(vhca_check_mmap(&m, 0, 1));	/* no references */
+	for (i = 0; i < 256; i++) {
+		m.kind = (uint8_t)i;
+		assert_int_equal(vhca_check_mmio(&m), i == XENVHCA_MMAP_MMIO);
+	}
+	m = good;
+	m.nr_pages = 0;
+	assert_false(vhca_check_mmio(&m));
+	m.nr_pages = 2;
+	assert_false(vhca_check_mmio(&m));
+	m.nr_pages = ~0u;
+	assert_false(vhca_check_mmio(&m));
+	m = good;
+	m.count = 1;
+	assert_false(vhca_check_mmio(&m));
+	m.count = 0xffff;
+	assert_false(vhca_check_mmio(&m));
+	m = good;
+	m.frame = 0;			/* of a translated guest */
+	assert_true(vhca_check_mmio(&m));
+	for (i = 40; i < 64; i++) {	/* more than an address has */
+		m.frame = 1ull << i;
+		assert_false(vhca_check_mmio(&m));
+		m.frame |= 0xe0100;
+		assert_false(vhca_check_mmio(&m));
+	}
+	m.frame = ~0ull;
+	assert_false(vhca_check_mmio(&m));
+}
+
+static const struct vhca_mmap *page(uint32_t pgoff)
+{
+	return vhca_provider_mmap(&vhca_provider_mlx5,
+				  (uint64_t)pgoff * XENVHCA_PAGE_SIZE);
+}
+
+/* Cached, or combining where stores must not be: never. */
+static void doorbell_attributes(void **state)
+{
+	const struct vhca_mmap *combining = page(0x200), *plain = page(0x300);
+	unsigned int i;
+
+	(void)state;
+	assert_non_null(combining);
+	assert_non_null(plain);
+	for (i = 0; i < 256; i++) {
+		assert_int_equal(vhca_provider_mmap_prot(plain, (uint8_t)i),
+				 i == XENVHCA_PROT_NC);
+		assert_int_equal(vhca_provider_mmap_prot(combining, (uint8_t)i),
+				 i == XENVHCA_PROT_NC || i == XENVHCA_PROT_WC);
+	}
+}
+
 static void gids(void **state)
 {
 	struct xenvhca_query_gid_table_rsp g = { .count = 2, .next = 9 };
@@ -229,7 +295,8 @@ int main(void)
 		cmocka_unit_test(other_indices),
 		cmocka_unit_test(responses), cmocka_unit_test(statuses),
 		cmocka_unit_test(events), cmocka_unit_test(texts),
-		cmocka_unit_test(lists), cmocka_unit_test(gids),
+		cmocka_unit_test(lists), cmocka_unit_test(doorbell_pages),
+		cmocka_unit_test(doorbell_attributes), cmocka_unit_test(gids),
 		cmocka_unit_test(numbers),
 	};
 

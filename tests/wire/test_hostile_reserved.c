@@ -96,6 +96,7 @@ static const struct spoil memory[] = {
 	S(MMAP, u.mmap.length, 1ull << 30, -22),
 	S(MMAP, u.mmap.length, ~0ull & ~4095ull, -22),
 	S(MMAP, u.mmap.first, 1, -22), S(MMAP, u.mmap.first, ~0u, -22),
+	S(MMAP, u.mmap.gfn, 1, -22), S(MMAP, u.mmap.gfn, ~0ull, -22),
 	S(MUNMAP, u.munmap.offset, 1ull << 40, -2),
 	S(MUNMAP, u.munmap.offset, ~0ull, -2),
 	S(REG_MR, u.reg_mr.access, 1u << 6, -95),	/* on demand */

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The fake kernel's HCA as a ConnectX (fake_be_mlx5): contexts with udata,
+ * queues in user memory, doorbell pages at fixed offsets. What the backend
+ * must never pass on from a guest is a violation: private doorbell pages,
+ * other registers, memory that is not mapped.
+ */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <string.h>
+
+#include "fake_priv.h"
+#include "obj.h"
+
+#define MLX5_DRIVER	1
+#define TAG_OTHER	0x5e771ed0u	/* of no test */
+
+void fake_be_mlx5(void)
+{
+	fake_hca.driver_id = MLX5_DRIVER;
+	fake_hca.abi = 1;
+}
+
+bool fake_is_mlx5(void)
+{
+	return fake_hca.driver_id == MLX5_DRIVER;
+}
+
+void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag)
+{
+	struct mlx5_ib_alloc_ucontext_req_v2 q = {
+		.total_num_bfregs = tag, .num_low_latency_bfregs = 4,
+		.max_cqe_version = 1, .lib_caps = MLX5_LIB_CAP_4K_UAR,
+	};
+
+	_Static_assert(sizeof(q) == FAKE_MLX5_IN, "udata of GET_CONTEXT");
+	memcpy(udata, &q, sizeof(q));
+}
+
+/* Only the daemon itself asks without static doorbell pages. */
+static bool context_is_good(const struct call *c,
+			    const struct mlx5_ib_alloc_ucontext_req_v2 *q)
+{
+	uint64_t caps = MLX5_LIB_CAP_4K_UAR;
+
+	if (!c->out_len)
+		caps |= MLX5_LIB_CAP_DYN_UAR;
+	return !q->flags && !(q->lib_caps & ~caps);
+}
+
+static int mlx5_get_context(const struct call *c)
+{
+	struct mlx5_ib_alloc_ucontext_resp r = {
+		.comp_mask = 0x3f, .cmds_supp_uhw = 3, .cqe_version = 1,
+		.clock_info_versions = 1, .num_ports = 1,
+	};
+	struct mlx5_ib_alloc_ucontext_req_v2 q;
+	int err;
+
+	if (c->in_len != sizeof(q) ||
+	    (c->out_len && c->out_len < FAKE_MLX5_OUT))
+		return -EINVAL;
+	memcpy(&q, c->in, sizeof(q));
+	if (!context_is_good(c, &q))
+		fake.violations++;
+	if (!q.total_num_bfregs && !(q.lib_caps & MLX5_LIB_CAP_DYN_UAR))
+		return -EINVAL;
+	err = fake_get_context(c);
+	r.qp_tab_size = 1024 + fake_hca.moody * fake.opened;
+	r.tot_bfregs = q.total_num_bfregs;
+	r.response_length = (uint32_t)c->out_len;
+	memcpy(c->out, &r, c->out_len < sizeof(r) ? c->out_len : sizeof(r));
+	return err;
+}
+
+/* The backend has to see to it that all of it is mapped. */
+static int memory(struct fake_obj *o, uint64_t buf, uint64_t len, uint64_t db)
+{
+	if (!buf || !fake_mapped(buf, len) || !fake_mapped(db, 8)) {
+		fake.violations++;
+		fake_obj_del(o);
+		return -EFAULT;
+	}
+	o->start = buf;
+	o->length = len;
+	o->db = db;
+	return 0;
+}
+
+static int mlx5_create_cq(const struct call *c)
+{
+	const struct ib_uverbs_create_cq *q = (const void *)c->core;
+	uint32_t slots = fake_slots(q->cqe);
+	struct mlx5_ib_create_cq u;
+	struct fake_obj *o;
+	int err;
+
+	if (c->in_len != sizeof(u) || c->out_len < 8)
+		return -EINVAL;
+	memcpy(&u, c->in, sizeof(u));
+	if (u.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
+		fake.violations++;
+	if (u.cqe_size != 64 && u.cqe_size != 128)
+		return -EINVAL;
+	err = fake_cq_new(c, slots, &o);
+	if (err)
+		return err;
+	memcpy(c->out, &o->num, sizeof(o->num));
+	return memory(o, u.buf_addr, (uint64_t)slots * u.cqe_size, u.db_addr);
+}
+
+/* A queue that has the size already is left alone. */
+static int mlx5_resize_cq(const struct call *c)
+{
+	const struct ib_uverbs_resize_cq *q = (const void *)c->core;
+	struct ib_uverbs_resize_cq_resp *r = (void *)c->resp;
+	struct fake_obj *o = fake_obj_find(c, FAKE_CQ, q->cq_handle);
+	uint32_t slots = fake_slots(q->cqe);
+	struct mlx5_ib_resize_cq u;
+	uint64_t len;
+
+	if (!o)
+		return -ENOENT;
+	if (c->in_len != sizeof(u) || !q->cqe || q->cqe > 32767)
+		return -EINVAL;
+	memcpy(&u, c->in, sizeof(u));
+	r->cqe = slots - 1;
+	if (slots == o->num + 1)
+		return 0;
+	len = (uint64_t)slots * u.cqe_size;
+	if (!u.buf_addr || !fake_mapped(u.buf_addr, len) ||
+	    !fake_mapped(o->start, o->length)) {
+		fake.violations++;
+		return -EFAULT;
+	}
+	o->start = u.buf_addr;
+	o->length = len;
+	o->num = slots - 1;
+	return 0;
+}
+
+static int mlx5_create_qp(const struct call *c)
+{
+	struct mlx5_ib_create_qp u = { 0 };
+	struct fake_obj *o;
+	uint64_t len;
+	int err;
+
+	if (c->in_len < 48 || c->in_len > sizeof(u) || c->out_len < 8)
+		return -EINVAL;
+	memcpy(&u, c->in, c->in_len);
+	if (u.sq_buf_addr)
+		fake.violations++;
+	err = fake_qp_new(c, &o);
+	if (err)
+		return err;
+	len = ((uint64_t)u.rq_wqe_count << (u.rq_wqe_shift & 31)) +
+	      ((uint64_t)u.sq_wqe_count << 6);
+	if (len)
+		return memory(o, u.buf_addr, len, u.db_addr);
+	fake_obj_del(o);
+	return -EINVAL;
+}
+
+static int mlx5_create_srq(const struct call *c)
+{
+	const struct ib_uverbs_create_srq *q = (const void *)c->core;
+	struct mlx5_ib_create_srq u;
+	struct fake_obj *o;
+	uint64_t size = 32;
+	int err;
+
+	if (c->in_len != sizeof(u) || c->out_len < 8 || q->max_sge > 1024)
+		return -EINVAL;
+	memcpy(&u, c->in, sizeof(u));
+	err = fake_srq_new(c, &o);
+	if (err)
+		return err;
+	while (size < 16 * (1 + (uint64_t)q->max_sge))
+		size *= 2;
+	memcpy(c->out, &o->num, sizeof(o->num));
+	return memory(o, u.buf_addr, fake_slots(q->max_wr) * size, u.db_addr);
+}
+
+/* Cannot be resized. */
+static int mlx5_modify_srq(const struct call *c)
+{
+	const struct ib_uverbs_modify_srq *q = (const void *)c->core;
+
+	if (!fake_obj_find(c, FAKE_SRQ, q->srq_handle))
+		return -ENOENT;
+	return q->attr_mask & 1 || c->in_len ? -EINVAL : 0;
+}
+
+fake_run *fake_mlx5_run(uint32_t cmd)
+{
+	switch (cmd) {
+	case IB_USER_VERBS_CMD_GET_CONTEXT:
+		return mlx5_get_context;
+	case IB_USER_VERBS_CMD_CREATE_CQ:
+		return mlx5_create_cq;
+	case IB_USER_VERBS_CMD_RESIZE_CQ:
+		return mlx5_resize_cq;
+	case IB_USER_VERBS_CMD_CREATE_QP:
+		return mlx5_create_qp;
+	case IB_USER_VERBS_CMD_CREATE_SRQ:
+		return mlx5_create_srq;
+	case IB_USER_VERBS_CMD_MODIFY_SRQ:
+		return mlx5_modify_srq;
+	default:
+		return NULL;
+	}
+}
+
+/* Static doorbell pages, plain, combining, uncached, and allocated ones. */
+bool fake_mlx5_page(size_t len, uint64_t offset)
+{
+	uint64_t cmd = offset >> 20 & 0xff;
+	bool good = len == 4096 && !(offset % 4096);
+
+	if (cmd == 6)
+		good = good && !(offset >> 36);
+	else
+		good = good && !(offset >> 28) &&
+		       (!cmd || cmd == 2 || cmd == 3);
+	if (!good)
+		fake.violations++;
+	return good;
+}
+
+static uint32_t other_program(struct be_dev *dev, uint32_t tag)
+{
+	struct xenvhca_request req = {
+		.op = XENVHCA_OP_ALLOC_UCONTEXT, .in_len = FAKE_MLX5_IN,
+		.out_len = FAKE_MLX5_OUT,
+	};
+	struct xenvhca_response rsp;
+
+	fake_mlx5_open(req.udata, tag);
+	be_dispatch(dev, &req, &rsp);
+	return rsp.status ? 0 : rsp.u.alloc_ucontext.ucontext;
+}
+
+/* be_dev_close() would keep it. */
+static uint32_t context_to_keep(const struct be_dev *dev)
+{
+	const struct be_obj *o;
+	const struct be_uc *uc;
+
+	for (o = dev->ucontexts; o; o = o->next) {
+		uc = (const struct be_uc *)o;
+		if (uc->doorbells && !uc->doorbells->gfn && !uc->closing)
+			return o->handle;
+	}
+	return 0;
+}
+
+void fake_settle(struct be_dev *dev)
+{
+	uint32_t *max = &dev->quota.max[BE_UCONTEXT], saved = *max;
+	struct xenvhca_request req = { .op = XENVHCA_OP_DEALLOC_UCONTEXT };
+	struct xenvhca_response rsp = { .status = 0 };
+	uint32_t tag = TAG_OTHER;
+
+	while (!rsp.status && (req.ucontext = context_to_keep(dev)))
+		be_dispatch(dev, &req, &rsp);
+	while (!rsp.status && dev->n_parked) {
+		*max = dev->quota.used[BE_UCONTEXT] + 1;
+		req.ucontext = other_program(dev, tag++);
+		be_dispatch(dev, &req, &rsp);
+	}
+	*max = saved;
+}

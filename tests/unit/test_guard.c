@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Guards of dead workers: how long each is held, and that a worker finds its
+ * own where it looks. A pipe takes the place of the helper device: its other
+ * end tells when the last copy was closed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "be.h"
+#include "fake_xs.h"
+#include "guard.h"
+
+#define DIR5	"/local/domain/1/backend/vhca/5/0"
+#define DIR6	"/local/domain/1/backend/vhca/6/0"
+
+static struct be_guard *list;
+static int other_end[2] = { -1, -1 };
+
+static int guard_new(unsigned int i)
+{
+	int fd[2];
+
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	other_end[i] = fd[0];
+	return fd[1];
+}
+
+static bool held(unsigned int i)
+{
+	struct pollfd p = { .fd = other_end[i], .events = POLLIN };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+static void keep(unsigned int i, unsigned int domid, const char *dir,
+		 bool for_life)
+{
+	int fd = guard_new(i);
+
+	be_guard_keep(&list, &fd, domid, dir, for_life);
+	assert_int_equal(fd, -1);
+	assert_true(held(i));
+}
+
+static void state_is(const char *state)
+{
+	fake_xs_set(DIR5 "/state", state);
+	be_guard_check(&list, NULL);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_xs_reset();
+	fake_xs_set("/local/domain/5/name", "web");
+	fake_xs_set("/local/domain/6/name", "db");
+	fake_xs_set(DIR5 "/state", "6");	/* Closed: the worker died */
+	fake_xs_set(DIR6 "/state", "6");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	be_guard_free(&list);
+	for (i = 0; i < 2; i++) {
+		if (other_end[i] >= 0) {
+			assert_false(held(i));
+			close(other_end[i]);
+		}
+		other_end[i] = -1;
+	}
+	assert_null(list);
+	return 0;
+}
+
+static void until_the_next_worker(void **state)
+{
+	(void)state;
+	keep(0, 5, DIR5, false);
+	state_is("6");
+	state_is("1");			/* Initialising: asks for the slots */
+	assert_true(held(0));
+	state_is("5");			/* Closing */
+	assert_true(held(0));
+	state_is("2");			/* InitWait: all pages are back */
+	assert_false(held(0));
+	assert_null(list);
+	keep(1, 5, DIR5, false);
+	state_is("4");			/* we were late */
+	assert_false(held(1));
+	close(other_end[1]);
+	keep(1, 5, DIR5, false);
+	fake_xs_rm(DIR5);		/* detached */
+	be_guard_check(&list, NULL);
+	assert_false(held(1));
+}
+
+static void for_the_life_of_the_guest(void **state)
+{
+	(void)state;
+	keep(0, 5, DIR5, true);
+	state_is("2");
+	state_is("4");
+	assert_true(held(0));
+	fake_xs_rm(DIR5);
+	be_guard_check(&list, NULL);
+	assert_true(held(0));
+	fake_xs_rm("/local/domain/6");
+	be_guard_check(&list, NULL);
+	assert_true(held(0));
+	fake_xs_rm("/local/domain/5");
+	be_guard_check(&list, NULL);
+	assert_false(held(0));
+	assert_null(list);
+}
+
+static void each_has_its_own_time(void **state)
+{
+	(void)state;
+	keep(0, 5, DIR5, true);
+	keep(1, 6, DIR6, false);
+	be_guard_check(&list, NULL);
+	assert_true(held(0) && held(1));
+	fake_xs_set(DIR6 "/state", "2");
+	be_guard_check(&list, NULL);
+	assert_true(held(0) && !held(1));
+	close(other_end[1]);
+	fake_xs_set(DIR6 "/state", "6");
+	keep(1, 6, DIR6, false);
+	fake_xs_rm("/local/domain/5");	/* in the middle of the list */
+	be_guard_check(&list, NULL);
+	assert_true(!held(0) && held(1));
+}
+
+static void a_death_ends_all(void **state)
+{
+	(void)state;
+	keep(0, 5, DIR5, false);
+	fake_xs_rm("/local/domain/5");
+	be_guard_check(&list, NULL);
+	assert_false(held(0));
+}
+
+static void nothing_to_keep(void **state)
+{
+	int none = -1, fd = guard_new(0);
+
+	(void)state;
+	be_guard_keep(&list, &none, 5, DIR5, true);
+	assert_null(list);
+	be_guard_drop(&none);
+	be_guard_drop(&fd);
+	assert_int_equal(fd, -1);
+	assert_false(held(0));
+}
+
+/* Exit status of a child that passes guard on and looks what it has at 3. */
+static int passed(int guard, bool is_there)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid)
+		return waitpid(pid, &status, 0) == pid ? status : -1;
+	if (guard < 0)
+		_exit(be_guard_pass(-1) != BE_GUARD_FD);
+	if (is_there && dup3(guard, BE_GUARD_FD, O_CLOEXEC) == BE_GUARD_FD)
+		guard = BE_GUARD_FD;
+	if (be_guard_pass(guard) != BE_GUARD_FD + 1)
+		_exit(2);
+	if (fcntl(BE_GUARD_FD, F_GETFD) != 0)	/* also after execve() */
+		_exit(3);
+	_exit(write(BE_GUARD_FD, "x", 1) != 1);
+}
+
+static void a_worker_finds_it_at_3(void **state)
+{
+	int fd = guard_new(0);
+	char c;
+
+	(void)state;
+	assert_int_equal(passed(-1, false), 0);
+	assert_int_equal(passed(fd, false), 0);
+	assert_int_equal(read(other_end[0], &c, 1), 1);
+	assert_int_equal(passed(fd, true), 0);
+	assert_int_equal(read(other_end[0], &c, 1), 1);
+	be_guard_drop(&fd);
+}
+
+/* A worker that an earlier supervisor started; it lives until told. */
+static void of_a_worker_of_another(void **state)
+{
+	int fd = guard_new(0), stop[2], pidfd, copy;
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe2(stop, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		close(stop[1]);
+		be_guard_pass(fd);
+		if (write(BE_GUARD_FD, "x", 1) != 1)
+			_exit(1);
+		_exit(read(stop[0], &c, 1) != 0);
+	}
+	close(fd);
+	assert_int_equal(read(other_end[0], &c, 1), 1);
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	assert_true(pidfd >= 0);
+	copy = be_guard_adopt(pidfd);
+	if (copy < 0 && (errno == EPERM || errno == ENOSYS))
+		print_message("may not copy descriptors of a child here\n");
+	close(stop[0]);
+	close(stop[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(held(0), copy >= 0);	/* the worker is gone */
+	be_guard_keep(&list, &copy, 5, DIR5, true);
+	be_guard_check(&list, NULL);
+	assert_int_equal(held(0), list != NULL);
+	assert_int_equal(be_guard_adopt(pidfd), -1);
+	close(pidfd);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(until_the_next_worker),
+		T(for_the_life_of_the_guest),
+		T(each_has_its_own_time),
+		T(a_death_ends_all),
+		T(nothing_to_keep),
+		T(a_worker_finds_it_at_3),
+		T(of_a_worker_of_another),
+	};
+
+	/* no pipe of ours may be there */
+	if (dup2(STDERR_FILENO, BE_GUARD_FD) != BE_GUARD_FD)
+		return 99;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
