@@ -10,6 +10,12 @@
 #include "cmd.h"
 #include "verbs.h"
 
+/* Before memory of that size is granted. */
+static bool vhca_cq_wanted(const struct vhca_dev *dev, int cqe)
+{
+	return cqe > 0 && cqe <= dev->attr.max_cqe;
+}
+
 static int vhca_cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
 			u32 asked)
 {
@@ -37,6 +43,8 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 
 	if (!attrs)
 		return -EOPNOTSUPP;	/* no kernel consumers */
+	if (!vhca_cq_wanted(dev, attr->cqe))
+		return -EINVAL;
 	udata = vhca_cq_udata(attrs);
 	uc = vhca_udata_uc(udata);
 	rc = vhca_cmd_create_cq(uc, &req, udata, &bufs, &rsp);
@@ -91,6 +99,8 @@ int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	struct vhca_bufs bufs;
 	int rc;
 
+	if (!vhca_cq_wanted(dev, cqe))
+		return -EINVAL;
 	rc = vhca_cmd_resize_cq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;

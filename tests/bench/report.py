@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# usage: report.py RAW-FOLDER OUTPUT.json
+# usage: report.py RAW-FOLDER OUTPUT.json [ROWS.json]...
 #
-# Joins the raw lines of the bench scenario: a list of {name, unit, native,
+# Joins the raw lines of the bench scenario, and rows that others measured: a list of {name, unit, native,
 # guest, ratio, n, guest_kind}, and prints it as a table with the goals. A goal
 # that is missed is printed as such; it does not fail the run, numbers under
 # emulation are no verdict. Missing figures do.
@@ -134,10 +134,13 @@ def main():
             rows += rows_of(folder, kind, native)
     if not rows:
         sys.exit("no guest was measured")
+    table(rows)
+    for name in sys.argv[3:]:
+        with open(name) as f:
+            rows += json.load(f)
     with open(output, "w") as f:
         json.dump(rows, f, indent=1)
         f.write("\n")
-    table(rows)
 
 
 main()

@@ -5,7 +5,7 @@
 # A hostile backend (dom0, by hand) asks the doorbell agent for everything that
 # it must not map into a guest: each request is refused for the right reason,
 # which is logged, and a flood for one guest does not hold up the other.
-# limit: 420
+# limit: 700
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
@@ -217,7 +217,7 @@ flood() {
 	done
 	for _ in 1 2 3; do
 		xenstore-write "${pairs[@]}"
-		wait_until 60 xenstore-exists "${dir[a]}/1023/answer" ||
+		wait_until 150 xenstore-exists "${dir[a]}/1023/answer" ||
 			return 1
 		xenstore-rm "${paths[@]}"
 	done

@@ -76,6 +76,8 @@ wait_until() {
 
 on_exit() {
 	local rc=$?
+	cp /run/vhcad.log /run/doorbelld.log "$SCENARIO_DIR/" 2>/dev/null ||
+		true
 	if [ "$rc" = 0 ] && [ "$checks" = 0 ]; then
 		echo "it ended without a single check" >"$SCENARIO_DIR/why"
 		exit 1

@@ -147,7 +147,8 @@ static void usage(FILE *f)
 "  -d, --device NAME   RDMA device (first)\n"
 "  -g, --gid N         GID index (1)\n"
 "  -p, --port N        TCP port of the server (%d)\n"
-"  -n, --runs N        runs of each control verb (101, at least 21)\n",
+"  -n, --runs N        runs of each control verb (101, at least 21)\n"
+"  -b, --batch N       data path: time N ping-pongs at once, never yield (1)\n",
 		DEFAULT_TCP_PORT);
 }
 
@@ -160,6 +161,7 @@ static const struct option longs[] = {
 	{ "gid", required_argument, NULL, 'g' },
 	{ "port", required_argument, NULL, 'p' },
 	{ "runs", required_argument, NULL, 'n' },
+	{ "batch", required_argument, NULL, 'b' },
 	{ "help", no_argument, NULL, 'h' },
 	{ }
 };
@@ -175,6 +177,7 @@ static int take_option(int c)
 	case 'g': cfg.opt.gid_index = atoi(optarg); break;
 	case 'p': cfg.tcp_port = atoi(optarg); break;
 	case 'n': bench_runs = atoi(optarg); break;
+	case 'b': bench_batch = atoi(optarg); break;
 	default: return -1;
 	}
 	return 0;
@@ -204,7 +207,7 @@ int main(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "lsd:g:p:n:h", longs, NULL)) !=
+	while ((c = getopt_long(argc, argv, "lsd:g:p:n:b:h", longs, NULL)) !=
 	       -1) {
 		if (c == 'h' || take_option(c)) {
 			usage(c == 'h' ? stdout : stderr);
@@ -215,7 +218,7 @@ int main(int argc, char **argv)
 	if (!cfg.control && !cfg.data)
 		cfg.control = cfg.data = true;
 	if ((cfg.data && cfg.loop + cfg.server + !!cfg.host != 1) ||
-	    bench_runs < 21 || bench_runs > BENCH_MAX) {
+	    bench_runs < 21 || bench_runs > BENCH_MAX || bench_batch < 1) {
 		usage(stderr);
 		return 2;
 	}

@@ -19,6 +19,11 @@ struct bench_set {
 };
 
 extern int bench_runs;		/* of a control verb */
+/*
+ * Ping-pongs of one sample. More than 1: where the clock is coarse; then
+ * polling never gives the processor away and bandwidth runs are longer too.
+ */
+extern int bench_batch;
 
 void bench_begin(struct bench_set *b, const char *name, const char *unit);
 void bench_add(struct bench_set *b, double value);

@@ -16,6 +16,21 @@
 #define DEPTH	32		/* messages in flight in a bandwidth run */
 #define BW_RUNS	21
 #define AREA	(1 << 20)
+#define BATCHES	25		/* samples of batches */
+#define BW_MORE	16		/* messages, if runs are to be longer */
+
+int bench_batch = 1;
+
+/* Not every turn: is it time to look at the clock? */
+static bool pause_turn(unsigned int turn)
+{
+	if (bench_batch > 1)
+		return !(turn & 0xffff);
+	if (turn & 0xff)
+		return false;
+	sched_yield();
+	return true;
+}
 
 /* Like vt_wait(), without ever sleeping. */
 static int spin_wc(struct vt_ep *ep, struct ibv_wc *wc)
@@ -25,9 +40,8 @@ static int spin_wc(struct vt_ep *ep, struct ibv_wc *wc)
 	int n;
 
 	while (!(n = ibv_poll_cq(ep->cq, 1, wc))) {
-		if (++turns & 0xff)
+		if (!pause_turn(++turns))
 			continue;
-		sched_yield();
 		if (!end)
 			end = vt_now_ns() +
 			      ep->side->opt->timeout_ms * 1000000ull;
@@ -81,9 +95,10 @@ static int pp_until(struct pingpong *pp, int sent, int got)
 	return 0;
 }
 
-static int send_round(struct pingpong *pp, int i)
+static int send_round(void *arg, int i)
 {
 	struct vt_wr w = { .op = IBV_WR_SEND, .len = 8 };
+	struct pingpong *pp = arg;
 
 	if (!pp->ep.side->init && pp_until(pp, i, i + 1))
 		return -1;
@@ -94,22 +109,37 @@ static int send_round(struct pingpong *pp, int i)
 	return pp_until(pp, i + 1, i + 1);
 }
 
+/* Half of the time of a ping-pong; the first ones are not counted. */
+static int timed_rounds(struct bench_set *b, int rounds,
+			int (*round)(void *arg, int i), void *arg)
+{
+	uint64_t t = vt_now_ns();
+	int i, rc = 0;
+
+	if (bench_batch > 1)
+		rounds = BATCHES * bench_batch;
+	for (i = -WARM_UP; i < rounds && !rc; i++) {
+		if (i >= 0 && i % bench_batch == 0)
+			t = vt_now_ns();
+		rc = round(arg, i + WARM_UP);
+		if (i >= 0 && (i + 1) % bench_batch == 0)
+			bench_add(b, (vt_now_ns() - t) /
+				     (2000.0 * bench_batch));
+	}
+	return rc;
+}
+
 static int send_lat(struct vt_side *s, struct bench_set *b, int rounds)
 {
 	struct pingpong pp = {};
-	uint64_t t;
 	int i, rc = pair_open(s, &pp.ep, 4096);
 
 	for (i = 0; i < 4 && !rc; i++)
 		rc = vt_post_recv(&pp.ep, 0, 64, 64);
 	if (!rc)
 		rc = vt_sync(s);
-	for (i = 0; i < rounds + WARM_UP && !rc; i++) {
-		t = vt_now_ns();
-		rc = send_round(&pp, i);
-		if (i >= WARM_UP)
-			bench_add(b, (vt_now_ns() - t) / 2000.0);
-	}
+	if (!rc)
+		rc = timed_rounds(b, rounds, send_round, &pp);
 	if (!rc)
 		rc = vt_sync(s);
 	vt_ep_close(&pp.ep);
@@ -137,9 +167,8 @@ static int wait_byte(struct vt_ep *ep, uint8_t want)
 	uint64_t end = 0;
 
 	while (*p != want) {
-		if (++turns & 0xff)
+		if (!pause_turn(++turns))
 			continue;
-		sched_yield();
 		if (!end)
 			end = vt_now_ns() +
 			      ep->side->opt->timeout_ms * 1000000ull;
@@ -150,9 +179,12 @@ static int wait_byte(struct vt_ep *ep, uint8_t want)
 	return 0;
 }
 
-static int write_round(struct vt_ep *ep, bool first, uint8_t turn)
+static int write_round(void *arg, int i)
 {
 	struct vt_wr w = { .op = IBV_WR_RDMA_WRITE, .len = 8, .roff = 64 };
+	uint8_t turn = (uint8_t)(i % 250 + 1);
+	struct vt_ep *ep = arg;
+	bool first = ep->side->init;
 	struct ibv_wc wc;
 
 	if (!first && wait_byte(ep, turn))
@@ -168,15 +200,10 @@ static int write_round(struct vt_ep *ep, bool first, uint8_t turn)
 static int write_lat(struct vt_side *s, struct bench_set *b, int rounds)
 {
 	struct vt_ep ep;
-	uint64_t t;
-	int i, rc = pair_open(s, &ep, 4096);
+	int rc = pair_open(s, &ep, 4096);
 
-	for (i = 0; i < rounds + WARM_UP && !rc; i++) {
-		t = vt_now_ns();
-		rc = write_round(&ep, s->init, i % 250 + 1);
-		if (i >= WARM_UP)
-			bench_add(b, (vt_now_ns() - t) / 2000.0);
-	}
+	if (!rc)
+		rc = timed_rounds(b, rounds, write_round, &ep);
 	if (!rc)
 		rc = vt_sync(s);
 	vt_ep_close(&ep);
@@ -212,6 +239,8 @@ static int bandwidth(struct vt_side *s, struct bench_set *b,
 	uint64_t t;
 	int i, rc = pair_open(s, &ep, AREA);
 
+	if (bench_batch > 1)
+		count *= BW_MORE;
 	for (i = 0; i < BW_RUNS + 1 && !rc && s->init; i++) {
 		t = vt_now_ns();
 		rc = bw_run(&ep, op, len, count);
