@@ -77,10 +77,15 @@ static void make_objects(struct fuzz *f)
 	f->c.ah = make(f, XENVHCA_OP_CREATE_AH);
 }
 
-void fuzz_open(struct fuzz *f, bool objects)
+static void device(struct fuzz *f, bool mlx5)
 {
 	kernel();
+	if (mlx5)
+		fake_be_mlx5();
+	else
+		fake_be_rxe();
 	memset(f, 0, sizeof(*f));
+	f->c.mlx5 = mlx5;
 	be_log_level = BE_ERR;
 	fake.next_ring = 4096;		/* no ring of an earlier input lives */
 	fake_fail(0, 0, 0);
@@ -93,19 +98,42 @@ void fuzz_open(struct fuzz *f, bool objects)
 	f->dev.log_bucket.last_ns = UINT64_MAX / 2;
 	PROMISE(!be_dev_open(&f->dev));
 	f->dev.quota.max_pages = 8192;
+}
+
+static void context(struct fuzz *f, bool objects)
+{
 	f->c.uc = make(f, XENVHCA_OP_ALLOC_UCONTEXT);
 	f->c.pd = make(f, XENVHCA_OP_ALLOC_PD);
 	if (objects)
 		make_objects(f);
 }
 
+void fuzz_open(struct fuzz *f, bool objects)
+{
+	device(f, false);
+	context(f, objects);
+}
+
+void fuzz_open_mlx5(struct fuzz *f)
+{
+	device(f, true);
+	/* the fake kernel has 64 files */
+	f->dev.quota.max[BE_UCONTEXT] = 8;
+	context(f, true);
+}
+
 void fuzz_close(struct fuzz *f)
 {
 	unsigned int t;
 
+	loop_fail_doorbell(f->loop, 0, 0, false);
+	loop_fail_undoorbell(f->loop, 0, 0);
+	be_dev_tick(&f->dev);
+	fake_settle(&f->dev);
 	be_dev_close(&f->dev);
 	f->dev.t->ops->close(f->dev.t);
 	PROMISE(!loop_mapped(f->loop) && !loop_granted(f->loop));
+	PROMISE(!loop_doorbells(f->loop) && !f->dev.unsettled);
 	PROMISE(!loop_errors(f->loop));
 	PROMISE(!fake_live_all() && !fake_files() && !fake_vmas());
 	PROMISE(!fake_violations());

@@ -25,6 +25,8 @@ struct fuzz {
 
 /* A device with one verbs context and, if asked for, every kind of object. */
 void fuzz_open(struct fuzz *f, bool objects);
+/* As above, with objects, on a ConnectX with doorbell pages. */
+void fuzz_open_mlx5(struct fuzz *f);
 /* Closes it; nothing may be left alive, mapped, granted or charged. */
 void fuzz_close(struct fuzz *f);
 /* Executes a request, checks the form of the answer, notes new handles. */

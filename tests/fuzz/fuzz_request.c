@@ -4,7 +4,8 @@
  *
  * A stream of requests. Each begins as the good request of an op, into which
  * words of the input, or handles that were handed out, are written; some are
- * raw input altogether.
+ * raw input altogether. On a ConnectX contexts and doorbell pages come and go
+ * besides, and the doorbell agent has moods.
  */
 #include "fuzz.h"
 
@@ -43,17 +44,103 @@ static void request(struct fuzz *f, struct input *in)
 	fuzz_call(f, &req);
 }
 
+/* ---- on a ConnectX ---- */
+static uint32_t some_context(const struct fuzz *f, struct input *in)
+{
+	uint8_t i = in_u8(in);
+
+	return i % 2 ? f->handle[i / 2 % FUZZ_HANDLES] : f->c.uc;
+}
+
+static void doorbell(struct fuzz *f, struct input *in)
+{
+	struct xenvhca_request req = wire_req(XENVHCA_OP_MMAP,
+					      some_context(f, in));
+	struct xenvhca_mmap_rsp *r = &f->rsp.u.mmap;
+	uint8_t place = in_u8(in), n = in_u8(in);
+
+	req.u.mmap.offset = ((uint64_t)(n >> 4) << 8 | n % 16) *
+			    XENVHCA_PAGE_SIZE;
+	req.u.mmap.length = XENVHCA_PAGE_SIZE;
+	req.u.mmap.gfn = place & 1 ? 0 : 0x100000 + place / 2;
+	if (fuzz_call(f, &req))
+		return;
+	PROMISE(r->kind == XENVHCA_MMAP_MMIO && r->nr_pages == 1);
+	PROMISE(!r->count && !r->frame == !!req.u.mmap.gfn);
+	PROMISE(r->prot && r->prot <= XENVHCA_PROT_WC);
+	PROMISE(n >> 4 != 3 || r->prot == XENVHCA_PROT_NC);
+}
+
+static void program(struct fuzz *f, struct input *in)
+{
+	struct xenvhca_request req;
+	uint8_t tag = in_u8(in);
+
+	if (tag % 4) {
+		wire_good(&f->c, XENVHCA_OP_ALLOC_UCONTEXT, &req);
+		fake_mlx5_open(req.udata, 1 + tag / 4 % 8);
+	} else {
+		req = wire_req(XENVHCA_OP_DEALLOC_UCONTEXT,
+			       some_context(f, in));
+	}
+	fuzz_call(f, &req);
+}
+
+static void mood(struct fuzz *f, struct input *in)
+{
+	uint8_t n = in_u8(in);
+
+	switch (n % 8) {
+	case 0:
+		loop_fail_doorbell(f->loop, n / 8, -1, false);
+		break;
+	case 1:
+		loop_fail_doorbell(f->loop, n / 64, -110, true);
+		break;
+	case 2:
+		loop_fail_undoorbell(f->loop, n / 64, -110);
+		break;
+	case 3:
+		loop_doorbell_prot(f->loop, n / 8 % 4);
+		break;
+	case 4:
+		fake_hca.moody = n / 8 % 2;
+		break;
+	default:
+		be_dev_tick(&f->dev);
+	}
+}
+
+static void mlx5(struct fuzz *f, struct input *in)
+{
+	static void (*const act[])(struct fuzz *f, struct input *in) = {
+		request, doorbell, program, mood,
+	};
+
+	act[in_u8(in) % COUNT(act)](f, in);
+	PROMISE(f->dev.n_parked + f->dev.quota.used[BE_UCONTEXT] <= 16);
+	PROMISE(f->dev.n_spoilt <= 32);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
+	bool hardware = in_u8(&in) & 1;
 	struct fuzz f;
 	int i;
 
-	fuzz_open(&f, true);
+	if (hardware)
+		fuzz_open_mlx5(&f);
+	else
+		fuzz_open(&f, true);
 	/* directories for page lists */
 	in_bytes(&in, loop_page(f.loop, 20), in_u8(&in));
-	for (i = 0; i < MAX_REQUESTS && in.left; i++)
-		request(&f, &in);
+	for (i = 0; i < MAX_REQUESTS && in.left; i++) {
+		if (hardware)
+			mlx5(&f, &in);
+		else
+			request(&f, &in);
+	}
 	fuzz_close(&f);
 	return 0;
 }

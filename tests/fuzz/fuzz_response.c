@@ -38,6 +38,11 @@ static void use_lists(struct xenvhca_response *rsp, struct input *in)
 			PROMISE(first + i < n);
 			sum += rsp->u.mmap.gref[i];
 		}
+	if (vhca_check_mmio(&rsp->u.mmap)) {
+		/* the frontend makes an address and a page table entry of it */
+		PROMISE(rsp->u.mmap.frame <= (~0ull >> 12 & ~0ull >> 24));
+		PROMISE(!vhca_check_mmap(&rsp->u.mmap, first, n));
+	}
 	if (vhca_check_gids(&rsp->u.query_gid_table, first, 1024, &end))
 		for (i = 0; i < rsp->u.query_gid_table.count; i++) {
 			struct xenvhca_gid *g = &rsp->u.query_gid_table.gid[i];

@@ -10,7 +10,7 @@ import struct
 import sys
 
 
-def requests():
+def soft_requests():
     """Every op alone, good and with one word spoilt, and short sequences."""
     ops = list(range(0x10, 0x40))
     for op in ops:
@@ -20,6 +20,27 @@ def requests():
     yield bytes([0] + [b for op in ops for b in (op, 0)])
     yield bytes([0] + [b for op in (0x30, 0x1a, 0x33, 0x2c, 0x1a, 0x2e, 0x19)
                        for b in (op, 0)])
+
+
+def requests():
+    """Those on Soft-RoCE, on a ConnectX, and doorbells there."""
+    for seed in soft_requests():
+        yield b"\0" + seed
+        if len(seed) < 20:
+            yield b"\1" + seed[:1] + b"\0" + seed[1:]
+    bell, program, mood = 1, 2, 3
+    for place in (0, 1):
+        one = [bell, 0, place, 0x00]
+        other = [bell, 0, place + 2, 0x31]
+        end = [program, 0, 0]
+        again = [program, 1 + 4 * 7]
+        yield bytes([1, 0] + one + other + one + end + again + again)
+        for how in (0x08, 0x41, 0x42, 0x1b, 0x0c, 0x80, 0xf8):
+            yield bytes([1, 0, mood, how] + one + other + end + [mood, 7] +
+                        end + again)
+            yield bytes([1, 0] + one + [mood, how] + end + again + one)
+    for n in range(0, 256, 16):
+        yield bytes([1, 0, bell, 0, 0, n, bell, 0, 1, n])
 
 
 def pages():

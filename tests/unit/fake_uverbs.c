@@ -347,10 +347,18 @@ static void sysfs_unmake(void)
 	sysfs_dir[0] = 0;
 }
 
+void fake_be_rxe(void)
+{
+	fake_hca = (struct fake_hca){
+		.driver_id = 14, .abi = 2, .ports = 1, .max_qp = 65536,
+		.max_mr_size = UINT64_MAX,
+	};
+}
+
 int fake_install(void)
 {
 	memset(&fake, 0, sizeof(fake));
-	fake_hca = (struct fake_hca){ 14, 2, 1, 65536, UINT64_MAX, 0 };
+	fake_be_rxe();
 	fake.next_ring = 4096;
 	fake.ring_fd = memfd_create("rings", MFD_CLOEXEC);
 	if (fake.ring_fd < 0 || ftruncate(fake.ring_fd, RING_MEMORY))

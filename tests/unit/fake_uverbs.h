@@ -85,6 +85,7 @@ extern struct fake_hca {
 #define FAKE_MLX5_IN	32		/* octets of udata of GET_CONTEXT */
 #define FAKE_MLX5_OUT	64
 void fake_be_mlx5(void);
+void fake_be_rxe(void);			/* again, as fake_install() made it */
 /* Request udata of a context; programs of another kind have another tag. */
 void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag);
 /* Makes the device give up the contexts that it keeps, or would keep at its

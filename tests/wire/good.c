@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * For every op a request that succeeds; the hostile tests spoil one field of
- * it at a time. Lengths of udata are those of Soft-RoCE's provider.
+ * it at a time. Lengths of udata are those of Soft-RoCE's provider, unless
+ * good_mlx5.c changes them.
  */
 #include "wire.h"
 
@@ -180,5 +181,7 @@ bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *r)
 	default:
 		good_small(c, r);
 	}
+	if (c->mlx5)
+		wire_good_mlx5(c, r);
 	return true;
 }

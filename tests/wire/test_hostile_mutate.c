@@ -71,6 +71,7 @@ static bool next(struct wire *w, const struct ctx *c, uint64_t *seed)
 static bool again(struct world *w)
 {
 	pthread_mutex_lock(&calm);
+	fake_settle(&w->a.dev);
 	be_dev_close(&w->a.dev);
 	assert_int_equal(loop_mapped(w->a.loop), 0);
 	assert_int_equal(be_dev_open(&w->a.dev), 0);
@@ -101,6 +102,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(mutated, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(mutated, world_setup_mlx5,
 						world_teardown),
 	};
 

@@ -23,10 +23,12 @@ void wire_open(struct wire *w, int devid, uint32_t pages, unsigned int order)
 
 void wire_close(struct wire *w)
 {
+	fake_settle(&w->dev);
 	be_dev_close(&w->dev);
 	w->dev.t->ops->close(w->dev.t);
 	assert_int_equal(loop_mapped(w->loop), 0);
 	assert_int_equal(loop_granted(w->loop), 0);
+	assert_int_equal(loop_doorbells(w->loop), 0);
 	assert_int_equal(loop_errors(w->loop), 0);
 	assert_int_equal(w->dev.quota.used_pages, 0);
 	assert_int_equal(w->dev.quota.queue_pages, 0);
@@ -114,6 +116,7 @@ static uint32_t make_ud(struct wire *w, const struct ctx *c)
 void ctx_make(struct wire *w, struct ctx *c)
 {
 	memset(c, 0, sizeof(*c));
+	c->mlx5 = w->dev.prov == &vhca_provider_mlx5;
 	c->uc = make(w, c, XENVHCA_OP_ALLOC_UCONTEXT);
 	c->pd = make(w, c, XENVHCA_OP_ALLOC_PD);
 	c->cq = make(w, c, XENVHCA_OP_CREATE_CQ);
@@ -155,6 +158,12 @@ int world_setup(void **state)
 	return 0;
 }
 
+int world_setup_mlx5(void **state)
+{
+	fake_be_mlx5();
+	return world_setup(state);
+}
+
 int world_teardown(void **state)
 {
 	struct world *w = *state;
@@ -166,6 +175,7 @@ int world_teardown(void **state)
 	assert_int_equal(fake_files(), 0);
 	assert_int_equal(fake_vmas(), 0);
 	assert_int_equal(fake_violations(), 0);
+	fake_be_rxe();
 	free(w);
 	return 0;
 }
@@ -176,6 +186,7 @@ void world_snap(const struct world *w, struct snap *s)
 	s->live = fake_live_all();
 	s->files = fake_files();
 	s->vmas = fake_vmas();
+	s->doorbells = loop_doorbells(w->a.loop);
 	s->mapped = loop_mapped(w->a.loop);
 	s->granted = loop_granted(w->a.loop);
 	s->pages = w->a.dev.quota.used_pages;
@@ -202,10 +213,11 @@ void world_same(struct world *w, const struct snap *s, const char *what)
 			 w->a.dev.fault_reason);
 	world_snap(w, &now);
 	if (memcmp(&now, s, sizeof(now)))
-		fail_msg("%s: objects %u -> %u, files %u -> %u, mapped %u -> %u, granted %u -> %u, pages %u -> %u",
+		fail_msg("%s: objects %u -> %u, files %u -> %u, mapped %u -> %u, granted %u -> %u, pages %u -> %u, doorbells %u -> %u",
 			 what, s->live, now.live, s->files, now.files,
 			 (unsigned int)s->mapped, (unsigned int)now.mapped,
 			 (unsigned int)s->granted, (unsigned int)now.granted,
-			 (unsigned int)s->pages, (unsigned int)now.pages);
+			 (unsigned int)s->pages, (unsigned int)now.pages,
+			 s->doorbells, now.doorbells);
 	world_bystander(w);
 }

@@ -50,6 +50,7 @@ struct ctx {
 	uint32_t uc, pd, cq, srq, qp, ud, mr, mw, ah;
 	uint64_t cq_offset;		/* mmap offset of the CQ */
 	uint32_t cq_size;
+	bool mlx5;			/* a ConnectX, else Soft-RoCE */
 };
 
 struct world {
@@ -59,7 +60,7 @@ struct world {
 };
 
 struct snap {
-	unsigned int live, files, vmas;
+	unsigned int live, files, vmas, doorbells;
 	uint64_t mapped, granted, pages, queue_pages;
 	uint32_t used[BE_TYPES];
 };
@@ -68,6 +69,7 @@ struct snap {
 int wire_group_setup(void **state);
 int wire_group_teardown(void **state);
 int world_setup(void **state);
+int world_setup_mlx5(void **state);
 int world_teardown(void **state);
 
 void world_snap(const struct world *w, struct snap *s);
@@ -81,6 +83,7 @@ struct xenvhca_request wire_req(uint16_t op, uint32_t uc);
 void ctx_make(struct wire *w, struct ctx *c);
 /* A request of this op that succeeds. false: there is no such op. */
 bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *req);
+void wire_good_mlx5(const struct ctx *c, struct xenvhca_request *r);
 extern const char *const wire_op_name[XENVHCA_OP_MAX];
 
 #endif
