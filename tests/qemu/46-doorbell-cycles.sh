@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# 100 times attach, a program that rings doorbells, detach; in two guests at a
+# 100 times attach, a program that rings doorbells, detach; in three guests at a
 # time, on one HCA.
 # limit: 900
 # hca: yes
@@ -24,21 +24,26 @@ cycles() {
 
 nothing_kept() { [ "$(cat $DBG_HELPER/kept_mms)" = 0 ]; }
 
-step "a PV and a PVH guest"
-hca_guests pv a pvh b
-vhcactl detach a all
-vhcactl detach b all
-ledger_open a b
+step "two PV guests and a PVH guest"
+hca_guests pv a pv b pvh c
+for g in a b c; do
+	vhcactl detach $g all
+done
+ledger_open a b c
 hca_ledger_open
-step "50 cycles each"
-cycles b 50 &
-other=$!
-check "50 cycles of a" cycles a 50
-check "50 cycles of b meanwhile" wait "$other"
-ledger_close a b
+step "cycles"
+cycles a 45 &
+others=($!)
+cycles b 45 &
+others+=($!)
+check "10 cycles of c" cycles c 10
+check "45 cycles of a meanwhile" wait "${others[0]}"
+check "45 cycles of b meanwhile" wait "${others[1]}"
+ledger_close a b c
 hca_ledger_close
-kernel_clean a b
+kernel_clean a b c
 guest_destroy a
 guest_destroy b
+guest_destroy c
 check "no memory of dead workers is kept" \
 	wait_until 20 nothing_kept
