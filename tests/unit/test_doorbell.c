@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -328,10 +327,12 @@ static void a_device_that_cannot_close_says_so(void **state)
 /* For tests after which a worker would exit with files open. */
 static int teardown_exit(void **state)
 {
+	static struct guest *left[4];	/* what is allocated goes with it */
+	static unsigned int n;
 	struct guest *g = *state;
 	unsigned int files = fake_files();
 
-	assert_true(files);
+	assert_true(files && n < 4);
 	assert_int_equal(loop_doorbells(g->loop), files);
 	assert_int_equal(fake_vmas(), files);
 	assert_int_equal(loop_errors(g->loop), 0);
@@ -339,7 +340,7 @@ static int teardown_exit(void **state)
 	fake_remove();
 	loop_free(g->loop);
 	be_dev_fini(&g->dev);
-	free(g);
+	left[n++] = g;
 	return 0;
 }
 

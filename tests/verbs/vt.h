@@ -120,6 +120,7 @@ struct vt_wr {
 	uint32_t rkey;		/* 0: the peer's */
 	uint32_t imm;		/* or the rkey to invalidate */
 	unsigned int flags;
+	bool quiet;		/* not signaled */
 	uint64_t add, swap;	/* atomics */
 	uint32_t rqpn;		/* UD; 0: the peer's */
 	uint32_t qkey;		/* UD; 0: VT_QKEY */

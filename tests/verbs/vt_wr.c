@@ -41,7 +41,7 @@ static void set_remote(const struct vt_ep *ep, struct ibv_send_wr *wr,
 /**
  * vt_post() - post one send request with one data segment
  *
- * Always signaled. Return: 0, or -1 with the reason in the side.
+ * Signaled, unless w->quiet. Return: 0, or -1 with the reason in the side.
  */
 int vt_post(struct vt_ep *ep, const struct vt_wr *w)
 {
@@ -55,7 +55,7 @@ int vt_post(struct vt_ep *ep, const struct vt_wr *w)
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = w->op,
-		.send_flags = w->flags | IBV_SEND_SIGNALED,
+		.send_flags = w->flags | (w->quiet ? 0 : IBV_SEND_SIGNALED),
 	}, *bad;
 	int err;
 
