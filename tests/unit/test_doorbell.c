@@ -324,10 +324,11 @@ static void a_device_that_cannot_close_says_so(void **state)
 	assert_int_equal(loop_doorbells(g->loop), 1);
 }
 
-/* For tests after which a worker would exit with files open. */
+/* For tests after which a worker would exit with files open. What it has
+ * allocated goes with it. */
 static int teardown_exit(void **state)
 {
-	static struct guest *left[4];	/* what is allocated goes with it */
+	static struct guest *volatile left[4];
 	static unsigned int n;
 	struct guest *g = *state;
 	unsigned int files = fake_files();
