@@ -328,7 +328,7 @@ static void a_device_that_cannot_close_says_so(void **state)
  * allocated goes with it. */
 static int teardown_exit(void **state)
 {
-	static struct guest *volatile left[4];
+	static struct guest *left[4];
 	static unsigned int n;
 	struct guest *g = *state;
 	unsigned int files = fake_files();
@@ -342,6 +342,7 @@ static int teardown_exit(void **state)
 	loop_free(g->loop);
 	be_dev_fini(&g->dev);
 	left[n++] = g;
+	assert_non_null(left[0]);
 	return 0;
 }
 
