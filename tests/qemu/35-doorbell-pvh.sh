@@ -11,6 +11,7 @@
 . ./vhca.sh
 . ./hca.sh
 
+VHCA_CPUS=all
 step "two PVH guests on model HCAs"
 hca_guests pvh a pvh b
 hca_pingpongs

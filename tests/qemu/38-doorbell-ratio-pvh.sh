@@ -7,7 +7,7 @@
 # limit: 1200
 # hca: yes
 # dom0: pvh
-# xen: iommu=verbose,no-intremap
+# xen: iommu=no-intremap,no-sharept
 # qemu: -machine kernel-irqchip=split -device intel-iommu,intremap=off,aw-bits=48 -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
 . ./vhca.sh

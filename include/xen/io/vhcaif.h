@@ -657,9 +657,8 @@ struct xenvhca_alloc_ucontext_rsp {
  *
  * A doorbell page stays until its ucontext is closed. When DEALLOC_UCONTEXT
  * was answered with 0 no gfn of the ucontext has a page any more; the guest
- * must have removed its page table entries before it sends that. A PV guest
- * keeps the right to its frames as long as it lives, and nobody else gets
- * them. A backend enters InitWait only when no page of an earlier connection
+ * must have removed its page table entries before it sends that. As long as
+ * a PV guest lives no other guest gets frames that it had. A backend enters InitWait only when no page of an earlier connection
  * is left at a gfn.
  *
  * MUNMAP, for granted ranges only: the frontend has no mapping of this range any more; the backend
