@@ -3,11 +3,12 @@
 # Copyright (C) 2026 The vhca authors
 #
 # What doorbells in a guest cost: a PVH guest against the PVH dom0 of the same
-# boot, as a store to a doorbell is dearer under emulated nested paging.
+# boot, as a store to a doorbell is dearer under emulated nested paging. dom0's
+# memory is mapped page by page in the IOMMU, as a guest's is.
 # limit: 1200
 # hca: yes
 # dom0: pvh
-# xen: iommu=no-intremap,no-sharept
+# xen: iommu=no-intremap,no-sharept,no-superpages
 # qemu: -machine kernel-irqchip=split -device intel-iommu,intremap=off,aw-bits=48 -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
 . ./vhca.sh
