@@ -18,6 +18,7 @@
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 #include <xen/page.h>
@@ -201,10 +202,14 @@ static int vhca_doorbell_get(struct vhca_ucontext *uc,
 	*out = vhca_doorbell_find(uc, offset);
 	if (*out)
 		return 0;
+	/* For vm_ops, until the release; not if the module is on its way out. */
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
 	db = kzalloc(sizeof(*db), GFP_KERNEL);
-	if (!db)
+	if (!db) {
+		module_put(THIS_MODULE);
 		return -ENOMEM;
-	__module_get(THIS_MODULE);	/* vm_ops: until the release */
+	}
 	kref_init(&db->ref);
 	mutex_init(&db->lock);
 	db->offset = offset;

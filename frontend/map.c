@@ -470,9 +470,14 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	if (!nr_pages || vma_pages(vma) != nr_pages ||
 	    !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
+	/* For vm_ops and notifier, until the release; see doorbell.c. */
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
 	map = vhca_map_alloc(nr_pages);
-	if (!map)
+	if (!map) {
+		module_put(THIS_MODULE);
 		return -ENOMEM;
+	}
 	map->offset = offset;
 	err = vhca_map_add(uc, map);
 	if (err)
@@ -481,7 +486,6 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	if (err)
 		goto del;
 
-	__module_get(THIS_MODULE);	/* vm_ops, notifier: until the release */
 	vhca_map_attach(map, vma);
 	atomic64_add(nr_pages, &dev->stats.pages_mapped);
 	if (vhca_map_pv())
@@ -503,6 +507,7 @@ del:
 	vhca_map_del(map);
 free:
 	vhca_map_free(map);
+	module_put(THIS_MODULE);
 	return err;
 }
 

@@ -312,7 +312,8 @@ void vhca_grant_end_page(grant_ref_t ref, struct page *page);
  * because DEALLOC_UCONTEXT ends the range too.
  *
  * Return: 0; -EINVAL if the VMA is private, of another size, or the range is
- * mapped already; -ENOMEM; -EIO if Xen refused a reference.
+ * mapped already; -ENOMEM; -EIO if Xen refused a reference; -ENODEV: the
+ * module is being removed.
  */
 int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		    const grant_ref_t *ref, u32 nr_pages, u64 offset);
@@ -346,7 +347,8 @@ void vhca_window_free(struct vhca_window *w);
  *
  * Return: 0; -EINVAL, -EOPNOTSUPP if it is not to be mapped this way; -ENOSPC:
  * all XENVHCA_DOORBELL_SLOTS are in use; -EIO if the backend answered
- * nonsense; the errors of vhca_cmd_mmap().
+ * nonsense; -ENODEV: the module is being removed; the errors of
+ * vhca_cmd_mmap().
  */
 int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		       const struct vhca_mmap *row);
