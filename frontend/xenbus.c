@@ -382,6 +382,26 @@ static void vhca_otherend_changed(struct xenbus_device *xbdev,
 	vhca_front_kick(front);
 }
 
+/*
+ * As long as the node is there a backend can have pages put at its frames, and
+ * these may be memory soon. If it cannot be removed they stay ours for ever.
+ */
+static void vhca_withdraw_window(struct vhca_front *front)
+{
+	int err;
+
+	if (!front->window)
+		return;
+	err = xenbus_rm(XBT_NIL, front->xbdev->nodename,
+			XENVHCA_NODE_DOORBELL_WINDOW);
+	if (!err || err == -ENOENT)
+		return;
+	dev_warn(&front->xbdev->dev,
+		 "cannot remove the node " XENVHCA_NODE_DOORBELL_WINDOW " (%d): its guest frames stay reserved\n",
+		 err);
+	front->window = NULL;
+}
+
 static void vhca_front_free(struct vhca_front *front)
 {
 	destroy_workqueue(front->wq);
@@ -461,6 +481,7 @@ static void vhca_remove(struct xenbus_device *xbdev)
 	}
 	cancel_delayed_work_sync(&front->work);
 	dev_set_drvdata(&xbdev->dev, NULL);
+	vhca_withdraw_window(front);
 	vhca_front_free(front);
 	/* xenbus enters Closed for us. */
 }

@@ -228,7 +228,8 @@
  *
  *      Guest frames (PVH, HVM, Arm) where this guest lets doorbell pages be
  *      mapped. The doorbell agent refuses any other, so that no backend can
- *      put a page over the guest's memory.
+ *      put a page over the guest's memory. The frontend removes the node
+ *      before it gives these frames another use.
  *
  * broken
  *      Values:         <string>
@@ -658,13 +659,14 @@ struct xenvhca_alloc_ucontext_rsp {
  * A doorbell page stays until its ucontext is closed. When DEALLOC_UCONTEXT
  * was answered with 0 no gfn of the ucontext has a page any more; the guest
  * must have removed its page table entries before it sends that. As long as
- * a PV guest lives no other guest gets frames that it had. A backend enters InitWait only when no page of an earlier connection
- * is left at a gfn.
+ * a PV guest lives no other guest gets frames that it had. A backend enters
+ * InitWait only when no page of an earlier connection is left at a gfn.
  *
- * MUNMAP, for granted ranges only: the frontend has no mapping of this range any more; the backend
- * ends the grants. Pages whose references the guest has mapped all the same
- * stay allocated until it unmaps them, and count against the domain meanwhile:
- * past 64 MiB of them new mappings are refused with ENOMEM.
+ * MUNMAP, for granted ranges only: the frontend has no mapping of this range
+ * any more; the backend ends the grants. Pages whose references the guest has
+ * mapped all the same stay allocated until it unmaps them, and count against
+ * the domain meanwhile: past 64 MiB of them new mappings are refused with
+ * ENOMEM.
  */
 struct xenvhca_mmap_req {
     uint64_t offset;                /*   0 */
