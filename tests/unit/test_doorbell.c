@@ -286,6 +286,27 @@ static void a_page_that_stays_keeps_the_context(void **state)
 	assert_int_equal(loop_doorbell_unmaps(g->loop), 4);
 }
 
+/* While it does not answer the guest's commands wait for one page, not all. */
+static void a_silent_agent_is_asked_once(void **state)
+{
+	struct guest *g = *state;
+	unsigned int i;
+
+	loop_fail_undoorbell(g->loop, 3, -ETIMEDOUT);
+	for (i = 0; i < 2; i++) {
+		g->uc = guest_alloc_uc(g);
+		assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + i), 0);
+		assert_int_equal(guest_cmd(g, XENVHCA_OP_DEALLOC_UCONTEXT),
+				 -ETIMEDOUT);
+	}
+	assert_int_equal(fake_files(), 3);
+	be_dev_tick(&g->dev);
+	assert_int_equal(fake_files(), 3);
+	be_dev_tick(&g->dev);
+	assert_int_equal(fake_files(), 1);
+	assert_int_equal(loop_doorbells(g->loop), 0);
+}
+
 /* A queue that the kernel will not destroy: until the file is closed the HCA
  * may write to it. */
 static void memory_stays_as_long_as_the_file(void **state)
@@ -724,6 +745,7 @@ int main(void)
 		SOFT(only_hardware_has_doorbells),
 		T(pages_go_before_the_file),
 		T(a_page_that_stays_keeps_the_context),
+		T(a_silent_agent_is_asked_once),
 		T(memory_stays_as_long_as_the_file),
 		EXIT(a_device_that_cannot_close_says_so),
 		T(dma_is_capped_or_refused),
