@@ -92,6 +92,15 @@ static bool over(const struct be_guard *g, struct xs_handle *xs)
 	}
 }
 
+bool be_guard_full(const struct be_guard *list, unsigned int domid)
+{
+	unsigned int n = 0;
+
+	for (; list; list = list->next)
+		n += list->for_life && list->domid == domid;
+	return n >= BE_GUARDS_MAX;
+}
+
 void be_guard_check(struct be_guard **list, struct xs_handle *xs)
 {
 	struct be_guard *g;

@@ -15,6 +15,7 @@
 #include "xenstore/node.h"
 
 #define BE_GUARD_FD	3		/* in a worker */
+#define BE_GUARDS_MAX	64		/* of a guest, for its life */
 
 struct be_guard;
 
@@ -35,6 +36,11 @@ void be_guard_drop(int *guard);
  */
 void be_guard_keep(struct be_guard **list, int *guard, unsigned int domid,
 		   const char *dir, bool for_life);
+/*
+ * True if domid has BE_GUARDS_MAX for its life. Each holds as many contexts of
+ * the HCA as the quota allows, and a guest decides how often it connects.
+ */
+bool be_guard_full(const struct be_guard *list, unsigned int domid);
 /* Close those whose time has come. */
 void be_guard_check(struct be_guard **list, struct xs_handle *xs);
 void be_guard_free(struct be_guard **list);

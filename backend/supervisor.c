@@ -43,6 +43,7 @@ struct sup_dev {
 	bool child;			/* ours to reap; else adopted */
 	int guard;			/* helper device of the worker, or -1 */
 	bool seen;			/* by the scan that runs */
+	bool refused;			/* no worker any more, was said */
 	uint64_t start_ns;		/* of the worker */
 	uint64_t next_ns;		/* not before */
 	unsigned int backoff_ms;
@@ -293,6 +294,22 @@ static void sup_remove_nodes(struct sup *s, struct sup_dev *d)
 		xn_rm(s->xs, XBT_NULL, parent, NULL);
 }
 
+/* The guest has left too many contexts of the HCA behind (guard.h). */
+static bool sup_refuse(struct sup *s, struct sup_dev *d)
+{
+	static const char why[] =
+		"too many connections of this PV guest left doorbell pages behind: start the guest anew";
+
+	if (!be_guard_full(s->guards, d->domid))
+		return false;
+	if (!d->refused) {
+		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, why);
+		xn_write_str(s->xs, XBT_NULL, d->dir, XENVHCA_NODE_BROKEN, why);
+	}
+	d->refused = true;
+	return true;
+}
+
 /* What should happen to a device without a worker. */
 static void sup_serve(struct sup *s, struct sup_dev *d)
 {
@@ -311,6 +328,8 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 			sup_write_closed(s, d);
 		return;
 	}
+	if (sup_refuse(s, d))
+		return;
 	if (be_now_ns() < d->next_ns)
 		sup_timer(s, d->next_ns);
 	else

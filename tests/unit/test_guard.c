@@ -129,6 +129,30 @@ static void for_the_life_of_the_guest(void **state)
 	assert_null(list);
 }
 
+/* A guest connects as often as it likes. */
+static void not_without_end(void **state)
+{
+	unsigned int i;
+	int fd;
+
+	(void)state;
+	keep(0, 6, DIR6, true);
+	for (i = 0; i < BE_GUARDS_MAX - 1; i++) {
+		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+		be_guard_keep(&list, &fd, 5, DIR5, true);
+	}
+	keep(1, 5, DIR5, false);
+	assert_false(be_guard_full(list, 5));
+	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	be_guard_keep(&list, &fd, 5, DIR5, true);
+	assert_true(be_guard_full(list, 5));
+	assert_false(be_guard_full(list, 6));
+	fake_xs_rm("/local/domain/5");
+	be_guard_check(&list, NULL);
+	assert_false(be_guard_full(list, 5));
+	assert_true(held(0));
+}
+
 static void each_has_its_own_time(void **state)
 {
 	(void)state;
@@ -243,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(until_the_next_worker),
 		T(for_the_life_of_the_guest),
+		T(not_without_end),
 		T(each_has_its_own_time),
 		T(a_death_ends_all),
 		T(nothing_to_keep),
