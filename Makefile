@@ -132,7 +132,6 @@ check-package: deps $(B)/config.status
 check: deps
 	$(Q)$(MAKE) check-unit
 	$(Q)$(MAKE) check-kernels
-	$(Q)$(MAKE) check-package
 	$(Q)$(MAKE) check-cable
 	$(Q)$(MAKE) check-xen
 
