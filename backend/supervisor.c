@@ -154,6 +154,9 @@ static bool sup_adopt(struct sup *s, struct sup_dev *d)
 	d->pidfd = fd;
 	d->child = false;
 	d->guard = be_guard_adopt(fd);
+	if (d->guard < 0)
+		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
+		       (int)pid, d->domid, d->devid, strerror(errno));
 	d->start_ns = be_now_ns();
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)pid,
 	       d->domid, d->devid);
