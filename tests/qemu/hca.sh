@@ -110,8 +110,8 @@ hca_ledger() {
 		echo "$d pages $(hca_get $d pages-held)"
 	done
 	# The last of the three flags: not mapped, but kept for its guest.
-	echo "doorbells $(grep -c '^map .* [01][01]0 [0-9a-f]*$' \
-		/run/xen-vhca-doorbelld/state || true)"
+	echo "doorbells $(cat /run/xen-vhca-doorbelld/state 2>/dev/null |
+		grep -c '^map .* [01][01]0 [0-9a-f]*$' || true)"
 }
 hca_ledger_open() { hca_ledger >/tmp/ledger.hca; }
 same_hca() { hca_ledger | tee /tmp/ledger.now | cmp -s /tmp/ledger.hca; }
