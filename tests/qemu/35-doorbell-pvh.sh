@@ -11,7 +11,6 @@
 . ./vhca.sh
 . ./hca.sh
 
-VHCA_CPUS=all
 step "two PVH guests on model HCAs"
 hca_guests pvh a pvh b
 hca_pingpongs
