@@ -128,6 +128,7 @@ for g in a b; do
 	traffic $g 60
 	dom=$(guest_domid $g)
 	guest_destroy $g
+	kill "${pid[$g]}"	# it would wait for its time limit
 	wait "${pid[$g]}" || true
 	check "the backend's nodes of $g are gone" \
 		wait_until 20 not backend_has "$dom"
