@@ -12,7 +12,12 @@ step "a PV and a PVH guest with a vhca each"
 guests_with_vhca pv a pvh b
 
 step "Debian's programs"
-programs_between a b
+for t in rc ud; do
+	pair "ibv_${t}_pingpong, events" a b \
+		"ibv_${t}_pingpong -g 1 -n 100 -s 1024 -e"
+done
+pair "ib_write_bw 64 KiB" a b "ib_write_bw -F -x 1 -s 65536 -n 500"
+pair "ib_atomic_lat" a b "ib_atomic_lat -F -x 1 -n 200"
 
 step "verified transfers"
 xfer_between "every byte of all transfers up to 1 MiB" b a \

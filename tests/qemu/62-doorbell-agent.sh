@@ -166,7 +166,7 @@ unknown="request not understood"
 for text in hello '' map "map $free" "map $free 0x0" "map $free 0x0 0x1 0x1" \
 	"map $((bar0 + pages - 1)) 0 1" "map $free 0x0 0x1 " "unmap all" \
 	"map 0x10000000000000000 0x0 0x1" "MAP $free 0x0 0x1" "map  $free 0x0 0x1"; do
-	refused "$unknown" b "$text" "'$text'"
+	expect "refused $unknown" b "$text" "'$text'"
 done
 expect "refused $unknown" b "map $(printf '%02000d' 0)" "2000 zeroes"
 expect "refused $unknown" b $'map \001\033[2J 0x0 0x1' "control characters"

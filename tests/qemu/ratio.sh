@@ -9,7 +9,7 @@
 # Medians of so many rounds. One run is off by a third now and then, on either
 # side, under emulation: a missed goal is told, in the table and in bench.json,
 # and what fails is far beyond noise.
-RATIO_ROUNDS=5
+RATIO_ROUNDS=${RATIO_ROUNDS:-5}
 
 # measured FILE COMMAND-PREFIX DEVICE DEVICE: one run, rows as JSON lines.
 measured() {
