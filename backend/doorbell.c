@@ -110,11 +110,8 @@ int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list)
 
 	while ((db = *list)) {
 		err = t->ops->doorbell_unmap(t, db->bell.slot);
-		if (err) {
-			be_log(dev, BE_ERR, "doorbell page at offset %#llx cannot be taken from the guest (%s); its context stays open",
-			       (unsigned long long)db->offset, strerror(-err));
+		if (err)
 			return err;
-		}
 		*list = db->next;
 		doorbell_free(dev, db);
 	}

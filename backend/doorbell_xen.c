@@ -167,6 +167,8 @@ static int agent_clear(struct be_agent *a)
 	int i, n, rc = 0;
 
 	n = xn_list(a->xs, XBT_NULL, a->dir, &names);
+	if (n < 0)
+		return n;
 	for (i = 0; i < n && !rc; i++)
 		if (!xn_parse_u64(names[i], 0, XENVHCA_DOORBELL_SLOTS - 1,
 				  &slot))

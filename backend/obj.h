@@ -202,7 +202,7 @@ void be_files_close(struct be_dev *dev, struct be_uc *uc);
 /* Listen to the events of its files. 0 or -errno. */
 int be_files_listen(struct be_dev *dev, struct be_uc *uc);
 
-/* ---- doorbell.c: doorbell pages, and contexts that keep theirs ---- */
+/* ---- doorbell.c: doorbell pages ---- */
 /* MMAP of a row of the provider's table. */
 int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row);
 /* Take the pages from the guest; 0, or -errno if one may still be its. */

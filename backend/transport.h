@@ -8,8 +8,9 @@
  * hostile: everything is copied once and indices are checked.
  *
  * Threads: get_request, put_response, map, unmap, grant, ungrant, doorbell_map,
- * doorbell_unmap and cap_dma belong to the command thread, get_kicks, kicks_done and arm_kicks to the kick thread;
- * put_event and overflow are serialised by be_event_push().
+ * doorbell_unmap and cap_dma belong to the command thread, get_kicks,
+ * kicks_done and arm_kicks to the kick thread; put_event and overflow are
+ * serialised by be_event_push().
  */
 #ifndef BE_TRANSPORT_H
 #define BE_TRANSPORT_H

@@ -65,6 +65,9 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
 	if (!be_park(dev, uc)) {
 		err = be_doorbells_end(dev, &uc->doorbells);
+		if (err && !uc->closing)	/* not at every try */
+			be_log(dev, BE_ERR, "a doorbell page cannot be taken from the guest (%s): its context stays open",
+			       strerror(-err));
 		if (err) {
 			uc->closing = true;
 			return err;
