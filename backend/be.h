@@ -153,7 +153,7 @@ int be_dev_open(struct be_dev *dev);
 /* Close every ucontext (objects first, then unmap), then the HCA. Contexts
  * whose doorbells the guest may still reach stay open: dev->unsettled. */
 void be_dev_close(struct be_dev *dev);
-/* Close what could not be closed before. Often. */
+/* Close what could not be closed before. Once a second: it may wait. */
 void be_dev_tick(struct be_dev *dev);
 /* True for commands that release something: never delayed by max-cmd-rate. */
 bool be_op_destroys(uint16_t op);

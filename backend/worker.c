@@ -64,6 +64,7 @@ struct be_worker {
 	bool domain_dead;
 	bool stop;			/* SIGTERM */
 	uint64_t stop_ns;		/* when to stop waiting */
+	uint64_t tick_ns;		/* next be_dev_tick(), once a second */
 	int sig_fd, lock_fd;
 };
 
@@ -196,7 +197,10 @@ static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 		be_worker_signals(w);
 	if (p[2].revents)
 		be_wake_clear(w->dev.wake_fd);
-	be_dev_tick(&w->dev);
+	if (be_now_ns() >= w->tick_ns) {
+		be_dev_tick(&w->dev);
+		w->tick_ns = be_now_ns() + BE_STATS_MS * BE_MSEC_NS;
+	}
 	be_stats_write(&w->stats, &w->dev, xn_state_name(w->state), false);
 	return p[3].revents;
 }

@@ -42,8 +42,9 @@ struct vhca_doorbell {
 	struct list_head list;		/* uc->doorbells, under uc->lock */
 	struct kref ref;
 	u64 offset;			/* as the provider passed it to mmap() */
+	u64 gfn;			/* where it may be; PV: 0 */
 	u64 frame;			/* to be mapped: gfn, or PV: mfn */
-	u8 prot;			/* XENVHCA_PROT_* */
+	u8 prot;			/* XENVHCA_PROT_*; 0: not there */
 
 	/* PV only */
 	struct mutex lock;		/* dead, against page faults */
@@ -159,49 +160,42 @@ static struct vhca_doorbell *vhca_doorbell_find(struct vhca_ucontext *uc,
 }
 
 /*
- * Asks the backend for a page. After a time-out nobody knows whether it is at
- * @gfn: the frame stays in use.
+ * Asks the backend for a page. After an error nobody knows whether it is at
+ * its gfn, which stays in use until the ucontext is gone.
  */
 static int vhca_doorbell_ask(struct vhca_ucontext *uc,
-			     const struct vhca_mmap *row, u64 gfn,
+			     const struct vhca_mmap *row,
 			     struct vhca_doorbell *db)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct xenvhca_mmap_req req = {
-		.offset = db->offset, .length = PAGE_SIZE, .gfn = gfn,
+		.offset = db->offset, .length = PAGE_SIZE, .gfn = db->gfn,
 	};
 	struct xenvhca_mmap_rsp rsp;
 	int rc;
 
 	rc = vhca_cmd_mmap(uc, &req, &rsp);
-	if (rc) {
-		if (!vhca_cmd_unknown(rc))
-			vhca_gfn_put(dev->window, gfn);
+	if (rc)
 		return rc;
-	}
 	if (!vhca_check_mmio(&rsp) || !vhca_provider_mmap_prot(row, rsp.prot)) {
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "mmap %#llx: backend answered with no doorbell page (kind %u, attribute %u)\n",
 				       db->offset, rsp.kind, rsp.prot);
 		return -EIO;
 	}
-	db->frame = gfn ? gfn : rsp.frame;
+	db->frame = db->gfn ? db->gfn : rsp.frame;
 	db->prot = rsp.prot;
+	atomic64_inc(&dev->stats.doorbells);
 	return 0;
 }
 
-static int vhca_doorbell_get(struct vhca_ucontext *uc,
-			     const struct vhca_mmap *row, u64 offset,
+static int vhca_doorbell_new(struct vhca_ucontext *uc, u64 offset,
 			     struct vhca_doorbell **out)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct vhca_doorbell *db;
-	u64 gfn;
 	int rc;
 
-	*out = vhca_doorbell_find(uc, offset);
-	if (*out)
-		return 0;
 	/* For vm_ops, until the release; not if the module is on its way out. */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
@@ -213,17 +207,30 @@ static int vhca_doorbell_get(struct vhca_ucontext *uc,
 	kref_init(&db->ref);
 	mutex_init(&db->lock);
 	db->offset = offset;
-	rc = vhca_gfn_get(dev->window, &gfn);
-	if (!rc)
-		rc = vhca_doorbell_ask(uc, row, gfn, db);
+	rc = vhca_gfn_get(dev->window, &db->gfn);
 	if (rc) {
 		kref_put(&db->ref, vhca_doorbell_release);
 		return rc;
 	}
 	list_add(&db->list, &uc->doorbells);
-	atomic64_inc(&dev->stats.doorbells);
 	*out = db;
 	return 0;
+}
+
+/* The page of @offset, which is asked for once more if it is not there. */
+static int vhca_doorbell_get(struct vhca_ucontext *uc,
+			     const struct vhca_mmap *row, u64 offset,
+			     struct vhca_doorbell **out)
+{
+	int rc;
+
+	*out = vhca_doorbell_find(uc, offset);
+	if (!*out) {
+		rc = vhca_doorbell_new(uc, offset, out);
+		if (rc)
+			return rc;
+	}
+	return (*out)->prot ? 0 : vhca_doorbell_ask(uc, row, *out);
 }
 
 void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
@@ -233,9 +240,10 @@ void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
 
 	list_for_each_entry_safe(db, next, &uc->doorbells, list) {
 		if (!unknown)
-			vhca_gfn_put(dev->window, db->frame);
+			vhca_gfn_put(dev->window, db->gfn);
 		list_del(&db->list);
-		atomic64_dec(&dev->stats.doorbells);
+		if (db->prot)
+			atomic64_dec(&dev->stats.doorbells);
 		kref_put(&db->ref, vhca_doorbell_release);
 	}
 }
