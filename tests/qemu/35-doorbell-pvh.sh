@@ -11,14 +11,4 @@
 . ./vhca.sh
 . ./hca.sh
 
-step "two PVH guests on model HCAs"
-hca_guests pvh a pvh b
-hca_pingpongs
-hca_perftests
-step "verified transfers"
-verified_between b a
-check "no doorbell was refused" [ "$(hca_get hca0 doorbells-refused)" = 0 ]
-check "nor by the other HCA" [ "$(hca_get hca1 doorbells-refused)" = 0 ]
-vhcactl detach a all
-vhcactl detach b all
-kernel_clean a b
+hca_everything pvh

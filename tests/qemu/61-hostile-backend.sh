@@ -42,11 +42,7 @@ broken() {
 }
 
 step "a guest, and no daemon in dom0"
-if [ -e /run/vhcad.loop ]; then
-	rm /run/vhcad.loop
-	pkill -x xen-vhcad || true
-	wait_until 20 bash -c '! pgrep -x xen-vhcad'
-fi
+backend_stop
 modprobe xen-gntdev; modprobe xen-evtchn
 guest_create a "${HOSTILE_GUEST:-pv}"
 domid=$(guest_domid a)

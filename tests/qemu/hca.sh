@@ -191,6 +191,25 @@ hca_perftests() {
 		check "XRC" both ib_send_bw -F -n 200 -c XRC
 }
 
+# hca_everything TYPE: what runs natively on these HCAs (13-hca-*) runs in two
+# guests of that type, and no doorbell of theirs is refused.
+hca_everything() {
+	local d
+	step "two $1 guests on model HCAs"
+	hca_guests "$1" a "$1" b
+	hca_pingpongs
+	hca_perftests
+	step "verified transfers"
+	verified_between b a
+	for d in hca0 hca1; do
+		check "$d refused no doorbell" \
+			[ "$(hca_get $d doorbells-refused)" = 0 ]
+	done
+	vhcactl detach a all
+	vhcactl detach b all
+	kernel_clean a b
+}
+
 # Neither the drivers nor the kernel complained since the scenario began.
 quiet_kernel() {
 	! dmesg | grep -E 'BUG|WARNING|Call Trace|mlx5.*(error|fail|timeout|syndrome)|dump_cqe|unhandled'

@@ -28,6 +28,14 @@ backend_start() {
 $(tail -n 5 /run/vhcad.log)"
 }
 
+# backend_stop: for scenarios that begin without a daemon.
+backend_stop() {
+	[ -e /run/vhcad.loop ] || return 0
+	rm /run/vhcad.loop
+	pkill -x xen-vhcad || true
+	wait_until 20 not pgrep -x xen-vhcad || fail "xen-vhcad does not stop"
+}
+
 supervisor_pid() { pgrep -o -x xen-vhcad -P "$(pgrep -of vhcad.loop)"; }
 # worker_pid DOMAIN DEVID
 worker_pid() { cat "$RUN_DIR/$(guest_domid "$1")-$2.lock"; }
