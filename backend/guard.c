@@ -4,6 +4,7 @@
  *
  * Guards (guard.h) of workers, dead ones in a list. The supervisor's thread.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,69 +12,148 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "be.h"
+#include "fdstore.h"
 #include "guard.h"
 #include "uapi/vhca-helper.h"
+#include "util.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
 struct be_guard {
 	struct be_guard *next;
 	int fd;
-	unsigned int domid;
+	unsigned int domid, devid;
 	bool for_life;
+	bool restored;			/* its worker may live */
 	char dir[XN_PATH_MAX];
+	char name[BE_FDSTORE_NAME];	/* in the store; empty: not there */
 };
 
-int be_guard_open(void)
+/* guard.DOMID.DEVID.HOW.TIME: how long it is needed; later sorts after. */
+#define GUARD_PRINT	"guard.%u.%u.%c.%016llx"
+#define GUARD_SCAN	"guard.%u.%u.%c.%16llx"
+#define GUARD_WORKER	'w'	/* at least while the worker lives */
+#define GUARD_DEVICE	'd'
+#define GUARD_LIFE	'l'
+
+static struct be_guard *guard_alloc(int fd, unsigned int domid,
+				    unsigned int devid)
 {
-	return open(VHCA_HELPER_DEV, O_RDWR | O_CLOEXEC);
+	struct be_guard *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		be_log(NULL, BE_ERR, "out of memory: doorbell pages of d%u/%u are not guarded",
+		       domid, devid);
+		close(fd);
+		errno = ENOMEM;
+		return NULL;
+	}
+	g->fd = fd;
+	g->domid = domid;
+	g->devid = devid;
+	return g;
 }
 
-unsigned int be_guard_pass(int guard)
+/* The new name first: one copy is always there. */
+static void guard_store(struct be_guard *g, char how)
 {
-	if (guard < 0)
-		return BE_GUARD_FD;
-	if (guard == BE_GUARD_FD)
-		fcntl(guard, F_SETFD, 0);
-	else
-		dup2(guard, BE_GUARD_FD);
-	return BE_GUARD_FD + 1;
+	char old[BE_FDSTORE_NAME];
+	int rc;
+
+	memcpy(old, g->name, sizeof(old));
+	snprintf(g->name, sizeof(g->name), GUARD_PRINT, g->domid, g->devid, how,
+		 (unsigned long long)be_now_ns());
+	rc = be_fdstore_put(g->name, g->fd);
+	if (rc)
+		be_log(NULL, BE_WARN, "the guard of d%u/%u cannot be stored: %s",
+		       g->domid, g->devid, strerror(-rc));
+	if (old[0])
+		be_fdstore_drop(old);
 }
 
-/* Without the right to do that we are as one without a guard. */
-int be_guard_adopt(int pidfd)
-{
-	return (int)syscall(SYS_pidfd_getfd, pidfd, BE_GUARD_FD, 0);
-}
-
-void be_guard_drop(int *guard)
-{
-	if (*guard >= 0)
-		close(*guard);
-	*guard = -1;
-}
-
-void be_guard_keep(struct be_guard **list, int *guard, unsigned int domid,
-		   const char *dir, bool for_life)
+struct be_guard *be_guard_new(int fd, unsigned int domid, unsigned int devid)
 {
 	struct be_guard *g;
 
-	if (*guard < 0)
+	if (fd < 0)
+		return NULL;
+	g = guard_alloc(fd, domid, devid);
+	if (g)
+		guard_store(g, GUARD_WORKER);
+	return g;
+}
+
+struct be_guard *be_guard_open(unsigned int domid, unsigned int devid)
+{
+	return be_guard_new(open(VHCA_HELPER_DEV, O_RDWR | O_CLOEXEC), domid,
+			    devid);
+}
+
+unsigned int be_guard_pass(const struct be_guard *guard)
+{
+	if (!guard)
+		return BE_GUARD_FD;
+	if (guard->fd == BE_GUARD_FD)
+		fcntl(guard->fd, F_SETFD, 0);
+	else
+		dup2(guard->fd, BE_GUARD_FD);
+	return BE_GUARD_FD + 1;
+}
+
+/* The newest: older ones of that device are of workers that died. */
+static struct be_guard **newest(struct be_guard **list, unsigned int domid,
+				unsigned int devid)
+{
+	struct be_guard **best = NULL;
+
+	for (; *list; list = &(*list)->next)
+		if ((*list)->restored && (*list)->domid == domid &&
+		    (*list)->devid == devid &&
+		    (!best || strcmp((*list)->name, (*best)->name) > 0))
+			best = list;
+	return best;
+}
+
+struct be_guard *be_guard_adopt(struct be_guard **list, int pidfd,
+				unsigned int domid, unsigned int devid)
+{
+	struct be_guard **at = newest(list, domid, devid), *g;
+
+	if (!at)
+		return be_guard_new((int)syscall(SYS_pidfd_getfd, pidfd,
+						 BE_GUARD_FD, 0), domid, devid);
+	g = *at;
+	*at = g->next;
+	g->next = NULL;
+	g->restored = g->for_life = false;
+	return g;
+}
+
+void be_guard_drop(struct be_guard **guard)
+{
+	struct be_guard *g = *guard;
+
+	*guard = NULL;
+	if (!g)
 		return;
-	g = calloc(1, sizeof(*g));
-	if (!g) {
-		be_log(NULL, BE_ERR, "out of memory: doorbell pages of d%u are not guarded",
-		       domid);
-		be_guard_drop(guard);
+	be_fdstore_drop(g->name);
+	close(g->fd);
+	free(g);
+}
+
+void be_guard_keep(struct be_guard **list, struct be_guard **guard,
+		   const char *dir, bool for_life)
+{
+	struct be_guard *g = *guard;
+
+	*guard = NULL;
+	if (!g)
 		return;
-	}
-	g->fd = *guard;
-	g->domid = domid;
 	g->for_life = for_life;
 	snprintf(g->dir, sizeof(g->dir), "%s", dir);
+	guard_store(g, for_life ? GUARD_LIFE : GUARD_DEVICE);
 	g->next = *list;
 	*list = g;
-	*guard = -1;
 }
 
 static bool over(const struct be_guard *g, struct xs_handle *xs)
@@ -111,9 +191,47 @@ void be_guard_check(struct be_guard **list, struct xs_handle *xs)
 			continue;
 		}
 		*list = g->next;
-		close(g->fd);
-		free(g);
+		be_guard_drop(&g);
 	}
+}
+
+struct restore {
+	struct be_guard **list;
+	unsigned int own;
+};
+
+static void restore_one(const char *name, int fd, void *arg)
+{
+	struct restore *r = arg;
+	unsigned int domid, devid;
+	unsigned long long nr;
+	struct be_guard *g;
+	char how;
+
+	if (strlen(name) >= BE_FDSTORE_NAME ||
+	    sscanf(name, GUARD_SCAN, &domid, &devid, &how, &nr) != 4) {
+		be_log(NULL, BE_WARN, "the service manager stored '%s': what is that?",
+		       name);
+		close(fd);
+		return;
+	}
+	g = guard_alloc(fd, domid, devid);
+	if (!g)
+		return;
+	strcpy(g->name, name);
+	if (xn_backend_dir(g->dir, r->own, domid, devid))
+		g->dir[0] = '\0';
+	g->restored = how == GUARD_WORKER;
+	g->for_life = how != GUARD_DEVICE;
+	g->next = *r->list;
+	*r->list = g;
+}
+
+void be_guard_restore(struct be_guard **list, unsigned int own)
+{
+	struct restore r = { .list = list, .own = own };
+
+	be_fdstore_take(restore_one, &r);
 }
 
 void be_guard_free(struct be_guard **list)

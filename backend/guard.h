@@ -6,7 +6,8 @@
  * it, stay until the last copy of its open helper device is closed (helper
  * module, KEEP_MM). The supervisor holds such a copy, so that a HCA does not
  * give the doorbell pages of a dead worker to somebody else before the guest
- * has lost them.
+ * has lost them. The service manager, if there is one that stores files, has
+ * one more: for the next supervisor.
  */
 #ifndef BE_GUARD_H
 #define BE_GUARD_H
@@ -19,14 +20,22 @@
 
 struct be_guard;
 
-/* Open the helper device for a worker; -1: the worker will say why not. */
-int be_guard_open(void);
+/* Open the helper device for a worker; NULL: the worker will say why not. */
+struct be_guard *be_guard_open(unsigned int domid, unsigned int devid);
+/* The same with an fd of it, which is the guard's; -1 gives NULL. */
+struct be_guard *be_guard_new(int fd, unsigned int domid, unsigned int devid);
 /* In the child: put it where the worker expects it. The first fd after it. */
-unsigned int be_guard_pass(int guard);
-/* A copy of the guard of a worker that another supervisor started, or -1. */
-int be_guard_adopt(int pidfd);
+unsigned int be_guard_pass(const struct be_guard *guard);
+/**
+ * be_guard_adopt() - the guard of a worker that another supervisor started
+ * @list: of be_guard_restore()
+ *
+ * Return: NULL with errno set if there is none, and no right to copy it.
+ */
+struct be_guard *be_guard_adopt(struct be_guard **list, int pidfd,
+				unsigned int domid, unsigned int devid);
 /* The worker ended and left nothing. */
-void be_guard_drop(int *guard);
+void be_guard_drop(struct be_guard **guard);
 /**
  * be_guard_keep() - the worker ended and may have left something
  * @dir: backend directory of its device
@@ -34,15 +43,24 @@ void be_guard_drop(int *guard);
  *	next worker is in InitWait: then the frontend has given up all pages
  *	of the earlier connection, or until the device is gone.
  */
-void be_guard_keep(struct be_guard **list, int *guard, unsigned int domid,
+void be_guard_keep(struct be_guard **list, struct be_guard **guard,
 		   const char *dir, bool for_life);
 /*
  * True if domid has BE_GUARDS_MAX for its life. Each holds as many contexts of
  * the HCA as the quota allows, and a guest decides how often it connects.
  */
 bool be_guard_full(const struct be_guard *list, unsigned int domid);
-/* Close those whose time has come. */
+/* Drop those whose time has come. */
 void be_guard_check(struct be_guard **list, struct xs_handle *xs);
+/**
+ * be_guard_restore() - what an earlier supervisor stored
+ * @own: our domain
+ *
+ * A worker may have died while nobody watched: its guard is kept for the life
+ * of the guest, unless be_guard_adopt() takes it.
+ */
+void be_guard_restore(struct be_guard **list, unsigned int own);
+/* Close ours, at the end; those in the store are for the next supervisor. */
 void be_guard_free(struct be_guard **list);
 
 #endif

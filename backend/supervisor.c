@@ -41,7 +41,7 @@ struct sup_dev {
 	pid_t pid;			/* 0: no worker */
 	int pidfd;
 	bool child;			/* ours to reap; else adopted */
-	int guard;			/* helper device of the worker, or -1 */
+	struct be_guard *guard;		/* of the worker, or NULL */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
 	uint64_t start_ns;		/* of the worker */
@@ -93,13 +93,14 @@ static void sup_exec(const struct sup *s, const struct sup_dev *d)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Nothing of ours may live on in a worker, libraries' fds included. */
 	close_range(be_guard_pass(d->guard), ~0u, 0);
+	unsetenv("NOTIFY_SOCKET");
 	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
 	snprintf(domid, sizeof(domid), "%u", d->domid);
 	snprintf(devid, sizeof(devid), "%u", d->devid);
 	execl("/proc/self/exe", "xen-vhcad", "--run-dir", s->opt->run_dir,
 	      "--log-level", level[be_log_level],
 	      s->opt->unproven ? "--unproven" : "--worker",
-	      "--worker", domid, devid, d->guard < 0 ? NULL : fd,
+	      "--worker", domid, devid, d->guard ? fd : NULL,
 	      (char *)NULL);
 	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
 	_exit(BE_EXIT_SYSTEM);
@@ -109,7 +110,7 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 {
 	pid_t pid;
 
-	d->guard = be_guard_open();
+	d->guard = be_guard_open(d->domid, d->devid);
 	pid = fork();
 	if (!pid)
 		sup_exec(s, d);
@@ -153,8 +154,8 @@ static bool sup_adopt(struct sup *s, struct sup_dev *d)
 	d->pid = pid;
 	d->pidfd = fd;
 	d->child = false;
-	d->guard = be_guard_adopt(fd);
-	if (d->guard < 0)
+	d->guard = be_guard_adopt(&s->guards, fd, d->domid, d->devid);
+	if (!d->guard)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
 		       (int)pid, d->domid, d->devid, strerror(errno));
 	d->start_ns = be_now_ns();
@@ -217,7 +218,7 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 	if (good)
 		be_guard_drop(&d->guard);
 	else
-		be_guard_keep(&s->guards, &d->guard, d->domid, d->dir, parked);
+		be_guard_keep(&s->guards, &d->guard, d->dir, parked);
 	good |= parked;
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
@@ -254,7 +255,6 @@ static int sup_seen(unsigned int domid, unsigned int devid, void *arg)
 		d->domid = domid;
 		d->devid = devid;
 		d->pidfd = -1;
-		d->guard = -1;
 		if (xn_backend_dir(d->dir, s->own, domid, devid)) {
 			free(d);
 			return 0;
@@ -511,6 +511,7 @@ static int sup_start(struct sup *s)
 		return BE_EXIT_SYSTEM;
 	}
 	s->own = (unsigned int)own;
+	be_guard_restore(&s->guards, s->own);
 	rc = xn_backend_root(path, s->own);
 	if (!rc)
 		rc = xn_watch(s->xs, path, "devices");
@@ -572,7 +573,7 @@ int be_supervisor_main(const struct be_options *opt)
 		s.devs = d->next;
 		if (d->pidfd >= 0)
 			close(d->pidfd);
-		be_guard_drop(&d->guard);
+		be_guard_free(&d->guard);
 		free(d);
 	}
 	be_guard_free(&s.guards);

@@ -28,13 +28,18 @@
 static struct be_guard *list;
 static int other_end[2] = { -1, -1 };
 
-static int guard_new(unsigned int i)
+static int new_fd(unsigned int i)
 {
 	int fd[2];
 
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
 	other_end[i] = fd[0];
 	return fd[1];
+}
+
+static struct be_guard *guard_new(unsigned int i, unsigned int domid)
+{
+	return be_guard_new(new_fd(i), domid, 0);
 }
 
 static bool held(unsigned int i)
@@ -47,10 +52,10 @@ static bool held(unsigned int i)
 static void keep(unsigned int i, unsigned int domid, const char *dir,
 		 bool for_life)
 {
-	int fd = guard_new(i);
+	struct be_guard *g = guard_new(i, domid);
 
-	be_guard_keep(&list, &fd, domid, dir, for_life);
-	assert_int_equal(fd, -1);
+	be_guard_keep(&list, &g, dir, for_life);
+	assert_null(g);
 	assert_true(held(i));
 }
 
@@ -132,19 +137,19 @@ static void for_the_life_of_the_guest(void **state)
 /* A guest connects as often as it likes. */
 static void not_without_end(void **state)
 {
+	struct be_guard *g;
 	unsigned int i;
-	int fd;
 
 	(void)state;
 	keep(0, 6, DIR6, true);
 	for (i = 0; i < BE_GUARDS_MAX - 1; i++) {
-		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-		be_guard_keep(&list, &fd, 5, DIR5, true);
+		g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
+		be_guard_keep(&list, &g, DIR5, true);
 	}
 	keep(1, 5, DIR5, false);
 	assert_false(be_guard_full(list, 5));
-	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-	be_guard_keep(&list, &fd, 5, DIR5, true);
+	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
+	be_guard_keep(&list, &g, DIR5, true);
 	assert_true(be_guard_full(list, 5));
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
@@ -182,29 +187,31 @@ static void a_death_ends_all(void **state)
 
 static void nothing_to_keep(void **state)
 {
-	int none = -1, fd = guard_new(0);
+	struct be_guard *none = NULL, *g = guard_new(0, 5);
 
 	(void)state;
-	be_guard_keep(&list, &none, 5, DIR5, true);
+	be_guard_keep(&list, &none, DIR5, true);
 	assert_null(list);
 	be_guard_drop(&none);
-	be_guard_drop(&fd);
-	assert_int_equal(fd, -1);
+	be_guard_drop(&g);
+	assert_null(g);
 	assert_false(held(0));
 }
 
 /* Exit status of a child that passes guard on and looks what it has at 3. */
-static int passed(int guard, bool is_there)
+static int passed(int fd, bool is_there)
 {
+	struct be_guard *guard;
 	pid_t pid = fork();
 	int status;
 
 	if (pid)
 		return waitpid(pid, &status, 0) == pid ? status : -1;
-	if (guard < 0)
-		_exit(be_guard_pass(-1) != BE_GUARD_FD);
-	if (is_there && dup3(guard, BE_GUARD_FD, O_CLOEXEC) == BE_GUARD_FD)
-		guard = BE_GUARD_FD;
+	if (fd < 0)
+		_exit(be_guard_pass(NULL) != BE_GUARD_FD);
+	if (is_there && dup3(fd, BE_GUARD_FD, O_CLOEXEC) == BE_GUARD_FD)
+		fd = BE_GUARD_FD;
+	guard = be_guard_new(fd, 5, 0);
 	if (be_guard_pass(guard) != BE_GUARD_FD + 1)
 		_exit(2);
 	if (fcntl(BE_GUARD_FD, F_GETFD) != 0)	/* also after execve() */
@@ -214,7 +221,7 @@ static int passed(int guard, bool is_there)
 
 static void a_worker_finds_it_at_3(void **state)
 {
-	int fd = guard_new(0);
+	int fd = new_fd(0);
 	char c;
 
 	(void)state;
@@ -223,13 +230,14 @@ static void a_worker_finds_it_at_3(void **state)
 	assert_int_equal(read(other_end[0], &c, 1), 1);
 	assert_int_equal(passed(fd, true), 0);
 	assert_int_equal(read(other_end[0], &c, 1), 1);
-	be_guard_drop(&fd);
+	close(fd);
 }
 
 /* A worker that an earlier supervisor started; it lives until told. */
 static void of_a_worker_of_another(void **state)
 {
-	int fd = guard_new(0), stop[2], pidfd, copy;
+	int fd = new_fd(0), stop[2], pidfd;
+	struct be_guard *copy;
 	pid_t pid;
 	char c;
 
@@ -238,7 +246,7 @@ static void of_a_worker_of_another(void **state)
 	pid = fork();
 	if (!pid) {
 		close(stop[1]);
-		be_guard_pass(fd);
+		be_guard_pass(be_guard_new(fd, 5, 0));
 		if (write(BE_GUARD_FD, "x", 1) != 1)
 			_exit(1);
 		_exit(read(stop[0], &c, 1) != 0);
@@ -247,17 +255,17 @@ static void of_a_worker_of_another(void **state)
 	assert_int_equal(read(other_end[0], &c, 1), 1);
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	assert_true(pidfd >= 0);
-	copy = be_guard_adopt(pidfd);
-	if (copy < 0 && (errno == EPERM || errno == ENOSYS))
+	copy = be_guard_adopt(&list, pidfd, 5, 0);
+	if (!copy && (errno == EPERM || errno == ENOSYS))
 		print_message("may not copy descriptors of a child here\n");
 	close(stop[0]);
 	close(stop[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(held(0), copy >= 0);	/* the worker is gone */
-	be_guard_keep(&list, &copy, 5, DIR5, true);
+	assert_int_equal(held(0), copy != NULL);	/* the worker is gone */
+	be_guard_keep(&list, &copy, DIR5, true);
 	be_guard_check(&list, NULL);
 	assert_int_equal(held(0), list != NULL);
-	assert_int_equal(be_guard_adopt(pidfd), -1);
+	assert_null(be_guard_adopt(&list, pidfd, 5, 0));
 	close(pidfd);
 }
 
