@@ -17,6 +17,7 @@ hca_setup
 vhca-probe -g 0 -d mlx5_0 >/tmp/native.txt || true
 check "the native probe ran" [ "$(wc -l </tmp/native.txt)" -gt 60 ]
 cp /tmp/native.txt "$SCENARIO_DIR/native.txt"
+kernel_clean
 
 step "guest"
 hca_guests pv a pv b

@@ -193,14 +193,10 @@ static int umr_bind(struct cx_dev *d, struct cx_mkey *k, const struct umr *w,
 	return err;
 }
 
-/* The key becomes what was made of its copy: its references and its list. */
+/* The key becomes what was made of its copy, with the copy's list. */
 static void umr_commit(struct cx_dev *d, struct cx_mkey *k,
 		       const struct cx_mkey *new)
 {
-	if (new->pd != k->pd) {
-		cx_pd(d, new->pd)->users++;
-		cx_pd(d, k->pd)->users--;
-	}
 	if (k->klms) {
 		cx_entries_give(d, k->nr);
 		free(k->klm);
