@@ -36,7 +36,7 @@ void be_log_peer(struct be_dev *dev, const char *fmt, ...)
 /* ---- quota.c ---- */
 enum be_type {			/* also handle types */
 	BE_NONE, BE_UCONTEXT, BE_PD, BE_CQ, BE_QP, BE_SRQ, BE_AH, BE_MR, BE_MW,
-	BE_MCAST, BE_MMAP, BE_TYPES
+	BE_MCAST, BE_MMAP, BE_XRCD, BE_TYPES
 };
 struct be_bucket { uint64_t rate, tokens_ns, last_ns; };
 struct be_quota {
@@ -85,6 +85,7 @@ struct be_obj {
 	struct be_obj *next, *prev;	/* list of the owner */
 };
 struct be_handles;
+struct be_uc;
 struct be_handles *be_handles_new(void);
 void be_handles_free(struct be_handles *h);
 /* Generation in the upper bits; never 0; -ENOMEM. */
@@ -111,6 +112,7 @@ struct be_dev {
 	pthread_rwlock_t lock;
 	struct be_handles *handles;
 	struct be_obj *ucontexts;	/* list */
+	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
 	struct be_parked *parked, *spoilt;	/* park.c */
 	uint32_t n_parked, n_spoilt;
 	bool unsettled;			/* closed, but files are still open */

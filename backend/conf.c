@@ -32,7 +32,7 @@ static const struct {
 #define OBJ(t) { BE_##t, { XENVHCA_NODE_MAX_##t, 1, BE_MAX_OBJECTS,	\
 			   XENVHCA_DEF_MAX_##t } }
 	OBJ(UCONTEXT), OBJ(PD), OBJ(CQ), OBJ(QP), OBJ(SRQ), OBJ(AH), OBJ(MR),
-	OBJ(MW), OBJ(MCAST), OBJ(MMAP),
+	OBJ(MW), OBJ(MCAST), OBJ(MMAP), OBJ(XRCD),
 #undef OBJ
 };
 

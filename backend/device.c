@@ -19,8 +19,8 @@
 
 /* Capabilities whose commands do not exist here. */
 #define CAPS_HIDDEN							\
-	(IB_UVERBS_DEVICE_XRC | IB_UVERBS_DEVICE_RAW_MULTI |		\
-	 IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_RAW_SCATTER_FCS |\
+	(IB_UVERBS_DEVICE_RAW_MULTI | IB_UVERBS_DEVICE_RAW_IP_CSUM |	\
+	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
 	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING)
 
 static int find_chardev(struct be_dev *dev, struct uv_chardev *cd)
@@ -170,6 +170,8 @@ int be_dev_open(struct be_dev *dev)
 	if (!err)
 		err = open_context(dev, &cd, &vectors);
 	if (!err)
+		err = be_ctl_open(dev);
+	if (!err)
 		err = cap_dma(dev);
 	if (!err)
 		err = read_limits(dev, &cd, vectors);
@@ -192,6 +194,7 @@ void be_dev_close(struct be_dev *dev)
 		if (be_ucontext_close(dev, (struct be_uc *)o))
 			dev->unsettled = true;
 	}
+	be_ctl_close(dev);
 	be_spoilt_close(dev);
 	dev->unsettled |= dev->n_parked != 0;
 	be_event_del(dev, dev->ctl_async_fd);
@@ -205,6 +208,13 @@ int be_get_info(const struct be_cmd *c)
 {
 	c->rsp->u.get_info = c->dev->info;
 	return 0;
+}
+
+static uint64_t caps_shown(const struct be_dev *dev, uint64_t caps)
+{
+	if (!dev->prov->xrc)
+		caps &= ~(uint64_t)IB_UVERBS_DEVICE_XRC;
+	return caps & ~(uint64_t)CAPS_HIDDEN;
 }
 
 static uint32_t lower(uint32_t host, uint32_t quota)
@@ -225,8 +235,7 @@ static void device_answer(const struct be_dev *dev,
 		.sys_image_guid = b->sys_image_guid,
 		.max_mr_size = b->max_mr_size < size ? b->max_mr_size : size,
 		.page_size_cap = b->page_size_cap,
-		.device_cap_flags = q->device_cap_flags_ex &
-				    ~(uint64_t)CAPS_HIDDEN,
+		.device_cap_flags = caps_shown(dev, q->device_cap_flags_ex),
 		.timestamp_mask = q->timestamp_mask,
 		.hca_core_clock = q->hca_core_clock,
 		.vendor_id = b->vendor_id,

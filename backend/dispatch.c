@@ -14,6 +14,7 @@
 #define D_DESTROY	(1u << 0)	/* releases something, never delayed */
 #define D_NO_UC		(1u << 1)	/* ucontext must be 0 */
 #define D_OPT_UC	(1u << 2)	/* ucontext may be 0 */
+#define D_CTL		(1u << 3)	/* ucontext may be 0: dev->ctl */
 
 struct row {
 	int (*handler)(const struct be_cmd *c);
@@ -44,6 +45,8 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(MUNMAP, munmap, BODY(munmap), D_DESTROY),
 	ROW(ALLOC_PD, alloc_pd, 0, 0),
 	ROW(DEALLOC_PD, dealloc_pd, HANDLE, D_DESTROY),
+	ROW(ALLOC_XRCD, alloc_xrcd, 0, D_NO_UC),
+	ROW(DEALLOC_XRCD, dealloc_xrcd, HANDLE, D_NO_UC | D_DESTROY),
 	ROW(REG_MR, reg_mr, BODY(reg_mr), 0),
 	ROW(REREG_MR, rereg_mr, BODY(rereg_mr), 0),
 	ROW(DEREG_MR, dereg_mr, HANDLE, D_DESTROY),
@@ -52,10 +55,10 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(CREATE_CQ, create_cq, BODY(create_cq), 0),
 	ROW(RESIZE_CQ, resize_cq, BODY(resize_cq), 0),
 	ROW(DESTROY_CQ, destroy_cq, HANDLE, D_DESTROY),
-	ROW(CREATE_QP, create_qp, BODY(create_qp), 0),
-	ROW(MODIFY_QP, modify_qp, BODY(modify_qp), 0),
-	ROW(QUERY_QP, query_qp, BODY(query_qp), 0),
-	ROW(DESTROY_QP, destroy_qp, HANDLE, D_DESTROY),
+	ROW(CREATE_QP, create_qp, BODY(create_qp), D_CTL),
+	ROW(MODIFY_QP, modify_qp, BODY(modify_qp), D_CTL),
+	ROW(QUERY_QP, query_qp, BODY(query_qp), D_CTL),
+	ROW(DESTROY_QP, destroy_qp, HANDLE, D_CTL | D_DESTROY),
 	ROW(CREATE_SRQ, create_srq, BODY(create_srq), 0),
 	ROW(MODIFY_SRQ, modify_srq, BODY(modify_srq), 0),
 	ROW(QUERY_SRQ, query_srq, HANDLE, 0),
@@ -114,6 +117,10 @@ static int find_uc(const struct row *row, struct be_cmd *c)
 		return handle ? -EINVAL : 0;
 	if (row->flags & D_OPT_UC && !handle)
 		return 0;
+	if (row->flags & D_CTL && !handle) {
+		c->uc = c->dev->ctl;
+		return 0;
+	}
 	c->uc = (struct be_uc *)be_handle_get(c->dev->handles, handle,
 					      BE_UCONTEXT, NULL);
 	return c->uc && !c->uc->closing ? 0 : -ENOENT;
@@ -131,8 +138,7 @@ static int check(const struct row *row, struct be_cmd *c)
 	if (!all_zero(req->udata + req->in_len,
 		      XENVHCA_UDATA_SIZE - req->in_len))
 		return -EINVAL;
-	return vhca_provider_check(c->dev->prov, req->op, req->in_len,
-				   req->out_len);
+	return vhca_provider_check_req(c->dev->prov, req);
 }
 
 static int run(struct be_cmd *c)

@@ -152,14 +152,24 @@ struct be_cq {
 	struct be_bufs bufs;
 	uint32_t cqe;
 };
+/* XRC domain; in dev->ctl. */
+struct be_xrcd {
+	struct be_obj o;
+	int inode_fd;			/* names it to other verbs files */
+	uint32_t users;			/* SRQs and target QPs */
+	bool dying;			/* ends with its last user */
+};
 struct be_srq {
 	struct be_obj o;
 	struct be_bufs bufs;
+	struct be_xrcd *xrcd;		/* NULL: basic */
+	uint32_t xrcd_host;		/* its handle in our verbs file */
 };
 struct be_qp {
 	struct be_obj o;
 	struct be_bufs bufs;
 	uint8_t qp_type;
+	struct be_xrcd *xrcd;		/* NULL: no XRC target */
 };
 struct be_mcast {
 	struct be_obj o;
@@ -193,7 +203,23 @@ void be_obj_release(struct be_dev *dev, struct be_obj *obj);
 /* Handler of every DESTROY, DEALLOC, DEREG with a handle. */
 int be_destroy(const struct be_cmd *c, enum be_type type);
 
+/* ---- xrcd.c: what lives in the device, not in a ucontext ---- */
+/* dev->ctl on the files of the device's own context. 0 or -ENOMEM. */
+int be_ctl_open(struct be_dev *dev);
+/* Destroy what is in it. The files are the caller's. NULL is fine. */
+void be_ctl_close(struct be_dev *dev);
+/* XRC domain that an SRQ or QP may be made in, or NULL with *err = -ENOENT. */
+struct be_xrcd *be_xrcd_get(const struct be_cmd *c, uint32_t handle, int *err);
+void be_xrcd_hold(struct be_xrcd *xrcd);
+/* One user less: the last of a dying one ends it. NULL is fine. */
+void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd);
+/* Open it in the verbs file of a ucontext: *host is its handle there. */
+int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
+		 uint32_t *host);
+
 /* ---- ucontext.c ---- */
+/* Destroy every object in it that the HCA lets go of, users first. */
+void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc);
 /* Destroy everything in it, close, unmap, in the order that is safe. 0, or
  * -errno: a doorbell page may still be the guest's; everything else is gone. */
 int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
@@ -234,6 +260,10 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc);
 /* The device ends: nobody asks the HCA for pages any more. */
 void be_spoilt_close(struct be_dev *dev);
 
+/* ---- srq.c: the queue is gone, let go of its XRC domain ---- */
+void be_srq_leave(struct be_dev *dev, const struct be_uc *uc,
+		  struct be_srq *srq);
+
 /* ---- ah.c: address of a path, checked and with the physical port ---- */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
 
@@ -252,6 +282,8 @@ int be_mmap(const struct be_cmd *c);
 int be_munmap(const struct be_cmd *c);
 int be_alloc_pd(const struct be_cmd *c);
 int be_dealloc_pd(const struct be_cmd *c);
+int be_alloc_xrcd(const struct be_cmd *c);
+int be_dealloc_xrcd(const struct be_cmd *c);
 int be_reg_mr(const struct be_cmd *c);
 int be_rereg_mr(const struct be_cmd *c);
 int be_dereg_mr(const struct be_cmd *c);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "obj.h"
 
@@ -126,6 +127,8 @@ static int host_destroy(const struct be_dev *dev, const struct be_obj *obj)
 		return uv_dereg_mr(fd, obj->host);
 	case BE_MW:
 		return uv_dealloc_mw(fd, obj->host);
+	case BE_XRCD:
+		return uv_close_xrcd(fd, obj->host);
 	case BE_MCAST:
 		return be_mcast_end(dev, (const struct be_mcast *)obj);
 	default:
@@ -133,7 +136,7 @@ static int host_destroy(const struct be_dev *dev, const struct be_obj *obj)
 	}
 }
 
-/* Memory that the HCA used for the object. */
+/* What the HCA used for the object. */
 static void host_release(struct be_dev *dev, struct be_obj *obj)
 {
 	struct be_uc *uc = (struct be_uc *)obj->uc;
@@ -144,9 +147,14 @@ static void host_release(struct be_dev *dev, struct be_obj *obj)
 		break;
 	case BE_QP:
 		be_bufs_release(dev, uc, &((struct be_qp *)obj)->bufs);
+		be_xrcd_put(dev, ((struct be_qp *)obj)->xrcd);
 		break;
 	case BE_SRQ:
 		be_bufs_release(dev, uc, &((struct be_srq *)obj)->bufs);
+		be_srq_leave(dev, uc, (struct be_srq *)obj);
+		break;
+	case BE_XRCD:
+		close(((struct be_xrcd *)obj)->inode_fd);
 		break;
 	case BE_MR:
 		be_gmap_unmap(dev, &((struct be_mr *)obj)->mem);

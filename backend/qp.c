@@ -4,7 +4,7 @@
  *
  * Queue pairs. The guest sees the physical QP number and its port as port 1;
  * everything else that the verbs define is left to the HCA's driver to judge.
- * Command thread.
+ * XRC targets are in the device's own context (xrcd.c). Command thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,16 +30,17 @@
 #define QKEY_CONTROLLED	0x80000000u
 
 /* The error that a driver without the type gives natively. */
-static int type_check(uint8_t type)
+static int type_check(const struct be_dev *dev, uint8_t type)
 {
 	switch (type) {
 	case QPT_RC:
 	case QPT_UC:
 	case QPT_UD:
 		return 0;
-	case QPT_RAW_PACKET:
 	case QPT_XRC_INI:
 	case QPT_XRC_TGT:
+		return dev->prov->xrc ? 0 : -EOPNOTSUPP;
+	case QPT_RAW_PACKET:
 	case QPT_DRIVER:
 		return -EOPNOTSUPP;
 	default:
@@ -47,24 +48,37 @@ static int type_check(uint8_t type)
 	}
 }
 
-static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
+/* What the request names: PD, CQs and SRQ, as the type has them. */
+static int create_find(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
 {
 	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
-	struct be_obj *pd, *scq, *rcq, *srq = NULL;
+	struct be_obj *pd, *scq, *rcq = NULL, *srq = NULL;
 	int err;
 
 	pd = be_obj_get(c, r->pd, BE_PD, &err);
 	scq = pd ? be_obj_get(c, r->send_cq, BE_CQ, &err) : NULL;
-	rcq = scq ? be_obj_get(c, r->recv_cq, BE_CQ, &err) : NULL;
+	if (scq && r->qp_type != QPT_XRC_INI)
+		rcq = be_obj_get(c, r->recv_cq, BE_CQ, &err);
 	if (rcq && r->srq)
 		srq = be_obj_get(c, r->srq, BE_SRQ, &err);
 	if (err)
 		return err;
+	cmd->pd_handle = pd->host;
+	cmd->send_cq_handle = scq->host;
+	cmd->recv_cq_handle = rcq ? rcq->host : 0;
+	cmd->srq_handle = srq ? srq->host : 0;
+	cmd->is_srq = !!srq;
+	return 0;
+}
+
+/* *xrcd: that of an XRC target, which has nothing else, or NULL. */
+static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd,
+		      struct be_xrcd **xrcd)
+{
+	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
+	int err;
+
 	*cmd = (struct ib_uverbs_create_qp){
-		.pd_handle = pd->host,
-		.send_cq_handle = scq->host,
-		.recv_cq_handle = rcq->host,
-		.srq_handle = srq ? srq->host : 0,
 		.max_send_wr = r->cap.max_send_wr,
 		.max_recv_wr = r->cap.max_recv_wr,
 		.max_send_sge = r->cap.max_send_sge,
@@ -72,9 +86,14 @@ static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
 		.max_inline_data = r->cap.max_inline_data,
 		.sq_sig_all = r->sq_sig_all,
 		.qp_type = r->qp_type,
-		.is_srq = !!srq,
 	};
-	return 0;
+	*xrcd = NULL;
+	if (r->qp_type != QPT_XRC_TGT)
+		return create_find(c, cmd);
+	*xrcd = be_xrcd_get(c, r->xrcd, &err);
+	if (*xrcd)		/* the kernel's name for the field is old */
+		cmd->pd_handle = (*xrcd)->o.host;
+	return err;
 }
 
 static void create_answer(struct xenvhca_create_qp_rsp *rsp, uint32_t handle,
@@ -91,13 +110,32 @@ static void create_answer(struct xenvhca_create_qp_rsp *rsp, uint32_t handle,
 	};
 }
 
-static int create_check(const struct xenvhca_create_qp_req *r)
+/* Which fields an XRC queue pair does without; and where a target lives. */
+static bool xrc_fields_ok(const struct be_cmd *c,
+			  const struct xenvhca_create_qp_req *r)
 {
-	if (r->reserved || r->cap.reserved || r->sq_sig_all > 1)
+	if (r->qp_type == QPT_XRC_TGT)
+		return c->uc == c->dev->ctl && !r->pd && !r->send_cq &&
+		       !r->recv_cq && !r->srq;
+	if (r->qp_type == QPT_XRC_INI && (r->recv_cq || r->srq))
+		return false;
+	return !r->xrcd;
+}
+
+static int create_check(const struct be_cmd *c,
+			const struct xenvhca_create_qp_req *r)
+{
+	int err;
+
+	if (r->reserved || r->reserved1 || r->cap.reserved ||
+	    r->sq_sig_all > 1)
 		return -EINVAL;
 	if (r->create_flags)
 		return -EOPNOTSUPP;
-	return type_check(r->qp_type);
+	err = type_check(c->dev, r->qp_type);
+	if (!err && !xrc_fields_ok(c, r))
+		err = -EINVAL;
+	return err;
 }
 
 int be_create_qp(const struct be_cmd *c)
@@ -107,11 +145,12 @@ int be_create_qp(const struct be_cmd *c)
 	struct ib_uverbs_create_qp_resp resp = {};
 	struct ib_uverbs_create_qp cmd;
 	struct be_udata u;
+	struct be_xrcd *xrcd;
 	struct be_qp *qp;
-	int err = create_check(r);
+	int err = create_check(c, r);
 
 	if (!err)
-		err = create_cmd(c, &cmd);
+		err = create_cmd(c, &cmd, &xrcd);
 	if (err)
 		return err;
 	qp = be_obj_new(c->dev, BE_QP, sizeof(*qp), &err);
@@ -127,6 +166,9 @@ int be_create_qp(const struct be_cmd *c)
 		be_obj_free(c->dev, &qp->o, BE_QP);
 		return err;
 	}
+	if (xrcd)
+		be_xrcd_hold(xrcd);
+	qp->xrcd = xrcd;
 	be_obj_publish(c->dev, &qp->o, BE_QP, c->uc, resp.qp_handle);
 	create_answer(&c->rsp->u.create_qp, qp->o.handle, &resp);
 	err = be_udata_end(&u, c, qp->o.handle);

@@ -17,7 +17,7 @@ const char *const be_type_name[BE_TYPES] = {
 	[BE_NONE] = "none", [BE_UCONTEXT] = "ucontext", [BE_PD] = "pd",
 	[BE_CQ] = "cq", [BE_QP] = "qp", [BE_SRQ] = "srq", [BE_AH] = "ah",
 	[BE_MR] = "mr", [BE_MW] = "mw", [BE_MCAST] = "mcast",
-	[BE_MMAP] = "mmap",
+	[BE_MMAP] = "mmap", [BE_XRCD] = "xrcd",
 };
 
 void be_quota_defaults(struct be_quota *q)
@@ -34,6 +34,7 @@ void be_quota_defaults(struct be_quota *q)
 			[BE_MW] = XENVHCA_DEF_MAX_MW,
 			[BE_MCAST] = XENVHCA_DEF_MAX_MCAST,
 			[BE_MMAP] = XENVHCA_DEF_MAX_MMAP,
+			[BE_XRCD] = XENVHCA_DEF_MAX_XRCD,
 		},
 		.max_pages = (uint64_t)XENVHCA_DEF_MAX_PINNED_MB *
 			     BE_PAGES_PER_MB,

@@ -2,42 +2,126 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Basic shared receive queues. Command thread.
+ * Shared receive queues, basic and XRC. Command thread.
  */
 #include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 
 #include "obj.h"
 
 #define SRQ_MAX_WR	1u		/* IB_SRQ_MAX_WR: new queue */
 #define SRQ_KNOWN	3u		/* and IB_SRQ_LIMIT */
 
+static int create_check(const struct be_dev *dev,
+			const struct xenvhca_create_srq_req *r)
+{
+	if (r->reserved)
+		return -EINVAL;
+	switch (r->srq_type) {
+	case IB_UVERBS_SRQT_BASIC:
+		return r->xrcd || r->cq ? -EINVAL : 0;
+	case IB_UVERBS_SRQT_XRC:
+		return dev->prov->xrc ? 0 : -EOPNOTSUPP;
+	case IB_UVERBS_SRQT_TM:
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* What the request names; the XRC domain of a basic SRQ is NULL. */
+static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_xsrq *cmd,
+		      struct be_xrcd **xrcd)
+{
+	const struct xenvhca_create_srq_req *r = &c->req->u.create_srq;
+	struct be_obj *pd, *cq = NULL;
+	int err;
+
+	*xrcd = NULL;
+	pd = be_obj_get(c, r->pd, BE_PD, &err);
+	if (pd && r->srq_type == IB_UVERBS_SRQT_XRC) {
+		cq = be_obj_get(c, r->cq, BE_CQ, &err);
+		if (cq)
+			*xrcd = be_xrcd_get(c, r->xrcd, &err);
+	}
+	if (err)
+		return err;
+	*cmd = (struct ib_uverbs_create_xsrq){
+		.srq_type = r->srq_type, .pd_handle = pd->host,
+		.max_wr = r->max_wr, .max_sge = r->max_sge,
+		.srq_limit = r->srq_limit, .cq_handle = cq ? cq->host : 0,
+	};
+	return 0;
+}
+
+/* The original command knows no types; drivers see the same either way. */
+static int create_host(int fd, const struct ib_uverbs_create_xsrq *x,
+		       const struct uv_udata *ud,
+		       struct ib_uverbs_create_srq_resp *resp)
+{
+	struct ib_uverbs_create_srq cmd = {
+		.user_handle = x->user_handle, .pd_handle = x->pd_handle,
+		.max_wr = x->max_wr, .max_sge = x->max_sge,
+		.srq_limit = x->srq_limit,
+	};
+
+	if (x->srq_type != IB_UVERBS_SRQT_BASIC)
+		return uv_create_xsrq(fd, x, ud, resp);
+	return uv_create_srq(fd, &cmd, ud, resp);
+}
+
+static int srq_join(const struct be_cmd *c, struct be_srq *srq,
+		    struct be_xrcd *xrcd)
+{
+	int err = xrcd ? be_xrcd_open(c, xrcd, &srq->xrcd_host) : 0;
+
+	if (xrcd && !err) {
+		be_xrcd_hold(xrcd);
+		srq->xrcd = xrcd;
+	}
+	return err;
+}
+
+void be_srq_leave(struct be_dev *dev, const struct be_uc *uc,
+		  struct be_srq *srq)
+{
+	if (!srq->xrcd)
+		return;
+	if (uc->fd >= 0)		/* else it was closed with the file */
+		uv_close_xrcd(uc->fd, srq->xrcd_host);
+	be_xrcd_put(dev, srq->xrcd);
+	srq->xrcd = NULL;
+}
+
 int be_create_srq(const struct be_cmd *c)
 {
 	const struct xenvhca_create_srq_req *r = &c->req->u.create_srq;
 	struct be_lists lists = { .buf = { &r->buf }, .db = &r->db };
 	struct ib_uverbs_create_srq_resp resp = {};
-	struct ib_uverbs_create_srq cmd = {
-		.max_wr = r->max_wr, .max_sge = r->max_sge,
-		.srq_limit = r->srq_limit,
-	};
+	struct ib_uverbs_create_xsrq cmd;
 	struct be_udata u;
+	struct be_xrcd *xrcd;
 	struct be_srq *srq;
-	struct be_obj *pd;
-	int err;
+	int err = create_check(c->dev, r);
 
-	pd = be_obj_get(c, r->pd, BE_PD, &err);
-	if (!pd)
+	if (!err)
+		err = create_cmd(c, &cmd, &xrcd);
+	if (err)
 		return err;
 	srq = be_obj_new(c->dev, BE_SRQ, sizeof(*srq), &err);
 	if (!srq)
 		return err;
-	cmd.pd_handle = pd->host;
 	cmd.user_handle = srq->o.handle;
-	err = be_udata_begin(&u, c, &lists, &srq->bufs);
+	err = srq_join(c, srq, xrcd);
+	if (!err) {
+		cmd.xrcd_handle = srq->xrcd_host;
+		err = be_udata_begin(&u, c, &lists, &srq->bufs);
+	}
 	if (!err)
-		err = uv_create_srq(c->uc->fd, &cmd, &u.uv, &resp);
+		err = create_host(c->uc->fd, &cmd, &u.uv, &resp);
 	if (err) {
 		be_bufs_release(c->dev, c->uc, &srq->bufs);
+		be_srq_leave(c->dev, c->uc, srq);
 		be_obj_free(c->dev, &srq->o, BE_SRQ);
 		return err;
 	}

@@ -24,10 +24,11 @@
  *     may give the doorbell pages to somebody else;
  *  5. only now the guest memory of those leftovers is unmapped.
  */
-static void close_objects(struct be_dev *dev, struct be_uc *uc)
+void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
 {
 	static const enum be_type order[] = {
 		BE_MCAST, BE_QP, BE_SRQ, BE_AH, BE_MW, BE_MR, BE_CQ, BE_PD,
+		BE_XRCD,
 	};
 	struct be_obj *o, *next;
 	size_t i;
@@ -60,7 +61,7 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 	unsigned int type;
 	int err;
 
-	close_objects(dev, uc);
+	be_uc_destroy_objects(dev, uc);
 	while (uc->objs[BE_MMAP])
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
 	if (!be_park(dev, uc)) {

@@ -52,9 +52,13 @@ int uv_query_device(int fd, const struct uv_udata *ud,
 		    struct ib_uverbs_ex_query_device_resp *resp);
 int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp);
 
-/* ---- uverbs_pd.c: PD, MR, MW, AH ---- */
+/* ---- uverbs_pd.c: PD, XRCD, MR, MW, AH ---- */
 int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd);
 int uv_dealloc_pd(int fd, uint32_t pd);
+/* The domain of the inode behind @inode_fd, made if @create; -EAGAIN: there is
+ * none. One domain has a handle in every file that opened it. */
+int uv_open_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd);
+int uv_close_xrcd(int fd, uint32_t xrcd);
 int uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
 	      const struct uv_udata *ud, struct ib_uverbs_reg_mr_resp *resp);
 int uv_rereg_mr(int fd, const struct ib_uverbs_rereg_mr *mr,
@@ -96,6 +100,9 @@ int uv_detach_mcast(int fd, uint32_t qp, const uint8_t gid[16], uint16_t mlid);
 int uv_create_srq(int fd, const struct ib_uverbs_create_srq *srq,
 		  const struct uv_udata *ud,
 		  struct ib_uverbs_create_srq_resp *resp);
+int uv_create_xsrq(int fd, const struct ib_uverbs_create_xsrq *srq,
+		   const struct uv_udata *ud,
+		   struct ib_uverbs_create_srq_resp *resp);
 int uv_modify_srq(int fd, const struct ib_uverbs_modify_srq *srq,
 		  const struct uv_udata *ud);
 int uv_query_srq(int fd, uint32_t srq, struct ib_uverbs_query_srq_resp *resp);

@@ -3,8 +3,11 @@
  * Copyright (C) 2026 The vhca authors
  *
  * uverbs commands of protection domains and of what lives in them without a
- * queue: memory regions, memory windows, address handles. Command thread.
+ * queue: memory regions, memory windows, address handles; and of XRC domains.
+ * Command thread.
  */
+#include <fcntl.h>
+
 #include "uverbs.h"
 
 int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd)
@@ -24,6 +27,29 @@ int uv_dealloc_pd(int fd, uint32_t pd)
 	struct ib_uverbs_dealloc_pd cmd = { .pd_handle = pd };
 
 	return uv_write(fd, IB_USER_VERBS_CMD_DEALLOC_PD, &cmd, sizeof(cmd),
+			NULL, 0, NULL);
+}
+
+int uv_open_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd)
+{
+	struct ib_uverbs_open_xrcd cmd = {
+		.fd = (uint32_t)inode_fd,
+		.oflags = create ? O_CREAT : 0,
+	};
+	struct ib_uverbs_open_xrcd_resp resp = {};
+	int err = uv_write(fd, IB_USER_VERBS_CMD_OPEN_XRCD, &cmd, sizeof(cmd),
+			   &resp, sizeof(resp), NULL);
+
+	if (!err)
+		*xrcd = resp.xrcd_handle;
+	return err;
+}
+
+int uv_close_xrcd(int fd, uint32_t xrcd)
+{
+	struct ib_uverbs_close_xrcd cmd = { .xrcd_handle = xrcd };
+
+	return uv_write(fd, IB_USER_VERBS_CMD_CLOSE_XRCD, &cmd, sizeof(cmd),
 			NULL, 0, NULL);
 }
 

@@ -14,6 +14,14 @@ int uv_create_srq(int fd, const struct ib_uverbs_create_srq *srq,
 			resp, sizeof(*resp), ud);
 }
 
+int uv_create_xsrq(int fd, const struct ib_uverbs_create_xsrq *srq,
+		   const struct uv_udata *ud,
+		   struct ib_uverbs_create_srq_resp *resp)
+{
+	return uv_write(fd, IB_USER_VERBS_CMD_CREATE_XSRQ, srq, sizeof(*srq),
+			resp, sizeof(*resp), ud);
+}
+
 int uv_modify_srq(int fd, const struct ib_uverbs_modify_srq *srq,
 		  const struct uv_udata *ud)
 {

@@ -37,6 +37,7 @@
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256
 #define BE_MAX_UC	65535	/* largest max-ucontext */
+#define BE_MAX_XRCD	65535	/* largest max-xrcd: one file each */
 
 enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
 
@@ -343,7 +344,7 @@ static void be_worker_limits(void)
 	/* Failure shows later, as an error that names the limit. */
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	fds.rlim_cur = fds.rlim_max =
-		BE_FDS_PER_UC * BE_MAX_UC + BE_FDS_SPARE;
+		BE_FDS_PER_UC * BE_MAX_UC + BE_MAX_XRCD + BE_FDS_SPARE;
 	setrlimit(RLIMIT_NOFILE, &fds);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (be_worker_caps())

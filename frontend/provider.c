@@ -78,6 +78,15 @@ int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 	return 0;
 }
 
+int vhca_provider_check_req(const struct vhca_provider *p,
+			    const struct xenvhca_request *req)
+{
+	if (req->op == XENVHCA_OP_CREATE_QP &&
+	    req->u.create_qp.qp_type == VHCA_QPT_XRC_TGT)
+		return req->in_len || req->out_len ? -EINVAL : 0;
+	return vhca_provider_check(p, req->op, req->in_len, req->out_len);
+}
+
 /* ---- length of queue memory ---- */
 
 uint32_t vhca_len_num(const struct xenvhca_request *req, uint16_t off,

@@ -123,7 +123,7 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			  .arg = ~MLX5_QP_FLAGS },
 			{ .kind = VHCA_COOKIE, .len = 4, .off = 32 }, /* uidx */
 			{ .kind = VHCA_DEV, .len = 4, .off = 36 }, /* bfreg */
-			/* sq_buf_addr, access_key: not of an RC, UC or UD QP */
+			/* sq_buf_addr, access_key: of raw packet and DC QPs */
 			{ .kind = VHCA_MASK, .len = 8, .off = 40,
 			  .arg = ~0ull },
 		},
@@ -172,6 +172,7 @@ const struct vhca_provider vhca_provider_mlx5 = {
 	.abi_min = MLX5_ABI,
 	.abi_max = MLX5_ABI,
 	.run = 1,
+	.xrc = 1,
 	.ask_in = mlx5_ask,
 	.ask_in_len = sizeof(mlx5_ask),
 	.ops = mlx5_ops,

@@ -46,6 +46,8 @@ enum vhca_field_kind {
 			 * length() */
 };
 
+#define VHCA_QPT_XRC_TGT	10	/* IB_QPT_XRC_TGT */
+
 #define VHCA_MAY_BE_0	1	/* address 0: the object has no such page */
 
 struct xenvhca_request;
@@ -102,6 +104,7 @@ struct vhca_provider {
 	uint32_t abi_min, abi_max;
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
 	uint8_t run;		/* 0: table not proven on hardware, refused */
+	uint8_t xrc;		/* XRC SRQs and QPs have the udata of others */
 	/* udata that opens a context only to ask, with the fewest resources */
 	const uint8_t *ask_in;
 	uint8_t ask_in_len, ask_out_len;
@@ -127,6 +130,9 @@ uint32_t vhca_provider_outptr(const struct vhca_udata_op *row);
  * the guest's provider and for those on the wire. */
 int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 			uint32_t in_len, uint32_t out_len);
+/* The same for a whole request: an XRC target QP never has udata. */
+int vhca_provider_check_req(const struct vhca_provider *p,
+			    const struct xenvhca_request *req);
 /*
  * Octets of the queue memory of a BUF field; 0: there is none, and its list
  * must be empty; VHCA_BUF_UNTOLD. @unit: of the ucontext, 0 if none is known.

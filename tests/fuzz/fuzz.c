@@ -75,6 +75,8 @@ static void make_objects(struct fuzz *f)
 	f->c.mr = make(f, XENVHCA_OP_REG_MR);
 	f->c.mw = make(f, XENVHCA_OP_ALLOC_MW);
 	f->c.ah = make(f, XENVHCA_OP_CREATE_AH);
+	if (f->c.mlx5)
+		f->c.xrcd = make(f, XENVHCA_OP_ALLOC_XRCD);
 }
 
 static void device(struct fuzz *f, bool mlx5)

@@ -111,10 +111,40 @@ static void mood(struct fuzz *f, struct input *in)
 	}
 }
 
+/* SRQs, targets and initiators in a domain; sometimes spoilt. */
+static void xrc(struct fuzz *f, struct input *in)
+{
+	struct xenvhca_request req;
+	uint8_t n = in_u8(in);
+	uint32_t handle = f->handle[n / 8 % FUZZ_HANDLES];
+
+	if (n % 4 == 0) {
+		wire_good(&f->c, XENVHCA_OP_CREATE_SRQ, &req);
+		req.u.create_srq.srq_type = 1;
+		req.u.create_srq.xrcd = f->c.xrcd;
+		req.u.create_srq.cq = f->c.cq;
+	} else if (n % 4 == 1) {
+		req = wire_req(XENVHCA_OP_CREATE_QP, 0);
+		req.u.create_qp.qp_type = 10;
+		req.u.create_qp.xrcd = f->c.xrcd;
+	} else if (n % 4 == 2) {
+		wire_good(&f->c, XENVHCA_OP_CREATE_QP, &req);
+		req.u.create_qp.qp_type = 9;
+		req.u.create_qp.recv_cq = req.u.create_qp.srq = 0;
+	} else {
+		req = wire_req(in_u8(in) & 1 ? XENVHCA_OP_DEALLOC_XRCD :
+					       XENVHCA_OP_DESTROY_QP, 0);
+		req.u.handle.handle = handle;
+	}
+	if (n & 4)
+		spoil(f, in, &req);
+	fuzz_call(f, &req);
+}
+
 static void mlx5(struct fuzz *f, struct input *in)
 {
 	static void (*const act[])(struct fuzz *f, struct input *in) = {
-		request, doorbell, program, mood,
+		request, doorbell, program, mood, xrc,
 	};
 
 	act[in_u8(in) % COUNT(act)](f, in);

@@ -28,7 +28,7 @@ def requests():
         yield b"\0" + seed
         if len(seed) < 20:
             yield b"\1" + seed[:1] + b"\0" + seed[1:]
-    bell, program, mood = 1, 2, 3
+    bell, program, mood, xrc = 1, 2, 3, 4
     for place in (0, 1):
         one = [bell, 0, place, 0x00]
         other = [bell, 0, place + 2, 0x31]
@@ -39,6 +39,11 @@ def requests():
             yield bytes([1, 0, mood, how] + one + other + end + [mood, 7] +
                         end + again)
             yield bytes([1, 0] + one + [mood, how] + end + again + one)
+    # queues in a domain, then an end of each handle that there is
+    queues = [xrc, 0, xrc, 1, xrc, 2]
+    ends = [b for n in range(32) for b in (xrc, 8 * n + 3, n // 16)]
+    yield bytes([1, 0] + queues * 2 + ends)
+    yield bytes([1, 0] + queues + [xrc, 3, 1] + [program, 0, 0] + queues)
     for n in range(0, 256, 16):
         yield bytes([1, 0, bell, 0, 0, n, bell, 0, 1, n])
 

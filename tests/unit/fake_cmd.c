@@ -13,6 +13,9 @@
 
 #include "fake_priv.h"
 
+#define QPT_XRC_INI	9
+#define QPT_XRC_TGT	10
+
 struct method {
 	fake_run *run;
 	uint16_t req, resp;
@@ -388,29 +391,45 @@ static int qp_rings(const struct call *c, const struct ib_uverbs_create_qp *q,
 	return 0;
 }
 
+/* What a QP uses, by its type: 0 or -ENOENT. */
+static int qp_parts(const struct call *c, struct fake_obj *part[4])
+{
+	const struct ib_uverbs_create_qp *q = (const void *)c->core;
+	unsigned int i, n = q->qp_type == QPT_XRC_INI ? 2 : 3;
+
+	if (q->qp_type == QPT_XRC_TGT) {
+		part[0] = fake_obj_find(c, FAKE_XRCD, q->pd_handle);
+		return part[0] ? 0 : -ENOENT;
+	}
+	part[0] = fake_obj_find(c, FAKE_PD, q->pd_handle);
+	part[1] = fake_obj_find(c, FAKE_CQ, q->send_cq_handle);
+	if (n == 3)
+		part[2] = fake_obj_find(c, FAKE_CQ, q->recv_cq_handle);
+	if (q->is_srq)
+		part[n++] = fake_obj_find(c, FAKE_SRQ, q->srq_handle);
+	for (i = 0; i < n; i++)
+		if (!part[i])
+			return -ENOENT;
+	return 0;
+}
+
 int fake_qp_new(const struct call *c, struct fake_obj **out)
 {
 	const struct ib_uverbs_create_qp *q = (const void *)c->core;
 	struct ib_uverbs_create_qp_resp *r = (void *)c->resp;
-	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle);
-	struct fake_obj *scq = fake_obj_find(c, FAKE_CQ, q->send_cq_handle);
-	struct fake_obj *rcq = fake_obj_find(c, FAKE_CQ, q->recv_cq_handle);
-	struct fake_obj *srq = NULL, *o;
+	struct fake_obj *part[4] = { 0 }, *o;
+	unsigned int i;
 
-	if (q->is_srq)
-		srq = fake_obj_find(c, FAKE_SRQ, q->srq_handle);
-	if (!pd || !scq || !rcq || (q->is_srq && !srq))
+	if (qp_parts(c, part))
 		return -ENOENT;
 	if (q->max_send_wr > 16384)
 		return -EINVAL;
 	o = fake_obj_new(c, FAKE_QP);
 	if (!o)
 		return -ENOMEM;
-	obj_uses(o, 0, pd);
-	obj_uses(o, 1, scq);
-	obj_uses(o, 2, rcq);
-	if (srq)
-		obj_uses(o, 3, srq);
+	for (i = 0; i < 4; i++)
+		if (part[i])
+			obj_uses(o, i, part[i]);
 	o->user_handle = q->user_handle;
 	o->qp_type = q->qp_type;
 	r->qp_handle = o->handle;
@@ -505,13 +524,18 @@ static int do_detach_mcast(const struct call *c)
 	return do_mcast(c, false);
 }
 
-int fake_srq_new(const struct call *c, struct fake_obj **out)
+int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,
+		 struct fake_obj **out)
 {
-	const struct ib_uverbs_create_srq *q = (const void *)c->core;
 	struct ib_uverbs_create_srq_resp *r = (void *)c->resp;
 	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle), *o;
+	struct fake_obj *xrcd = NULL, *cq = NULL;
 
-	if (!pd)
+	if (q->srq_type) {
+		xrcd = fake_obj_find(c, FAKE_XRCD, q->xrcd_handle);
+		cq = fake_obj_find(c, FAKE_CQ, q->cq_handle);
+	}
+	if (!pd || (q->srq_type && (!xrcd || !cq)))
 		return -ENOENT;
 	if (!q->max_wr)
 		return -EINVAL;
@@ -519,6 +543,11 @@ int fake_srq_new(const struct call *c, struct fake_obj **out)
 	if (!o)
 		return -ENOMEM;
 	obj_uses(o, 0, pd);
+	if (xrcd) {
+		obj_uses(o, 1, xrcd);
+		obj_uses(o, 2, cq);
+		r->srqn = o->num;
+	}
 	o->user_handle = q->user_handle;
 	r->srq_handle = o->handle;
 	r->max_wr = fake_slots(q->max_wr) - 1;
@@ -530,13 +559,15 @@ int fake_srq_new(const struct call *c, struct fake_obj **out)
 static int do_create_srq(const struct call *c)
 {
 	const struct ib_uverbs_create_srq *q = (const void *)c->core;
+	struct ib_uverbs_create_xsrq x;
 	struct rxe_create_srq_resp *u = (void *)c->out;
 	struct fake_obj *o;
 	int err;
 
 	if (c->out_len < sizeof(*u))
 		return -EINVAL;
-	err = fake_srq_new(c, &o);
+	fake_xsrq(c, &x);
+	err = fake_srq_new(c, &x, &o);
 	if (err)
 		return err;
 	if (ring_new(c, fake_slots(q->max_wr), 64, &u->mi)) {
@@ -611,6 +642,7 @@ static int do_##stem(const struct call *c)				\
 	return obj_destroy(c, FAKE_##TYPE, handle);			\
 }
 DESTROY(dealloc_pd, PD, 0)
+DESTROY(close_xrcd, XRCD, 0)
 DESTROY(dereg_mr, MR, 0)
 DESTROY(dealloc_mw, MW, 0)
 DESTROY(destroy_ah, AH, 0)
@@ -632,6 +664,10 @@ static const struct method methods[64] = {
 		sizeof(struct ib_uverbs_get_context_resp), true },
 	IO(QUERY_PORT, query_port, false),
 	IO(ALLOC_PD, alloc_pd, true), I(DEALLOC_PD, dealloc_pd, false),
+	[IB_USER_VERBS_CMD_OPEN_XRCD] = {
+		NULL, sizeof(struct ib_uverbs_open_xrcd),
+		sizeof(struct ib_uverbs_open_xrcd_resp), true },
+	I(CLOSE_XRCD, close_xrcd, false),
 	IO(REG_MR, reg_mr, true), IO(REREG_MR, rereg_mr, true),
 	I(DEREG_MR, dereg_mr, false),
 	IO(ALLOC_MW, alloc_mw, true), I(DEALLOC_MW, dealloc_mw, false),
@@ -644,6 +680,9 @@ static const struct method methods[64] = {
 	IO(POST_SEND, post_send, false),
 	I(ATTACH_MCAST, attach_mcast, false),
 	I(DETACH_MCAST, detach_mcast, false),
+	[IB_USER_VERBS_CMD_CREATE_XSRQ] = {
+		NULL, sizeof(struct ib_uverbs_create_xsrq),
+		sizeof(struct ib_uverbs_create_srq_resp), true },
 	IO(CREATE_SRQ, create_srq, true), I(MODIFY_SRQ, modify_srq, true),
 	IO(QUERY_SRQ, query_srq, false), IO(DESTROY_SRQ, destroy_srq, false),
 	IO(CREATE_AH, create_ah, true), I(DESTROY_AH, destroy_ah, false),
@@ -727,7 +766,10 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 	ex = cmd & IB_USER_VERBS_CMD_FLAG_EXTENDED;
 	cmd &= 63;
 	m = ex ? &ex_methods[cmd] : &methods[cmd];
-	if (!m->run)
+	run = m->run;
+	if (!ex && fake_is_mlx5() && fake_mlx5_run(cmd))
+		run = fake_mlx5_run(cmd);
+	if (!run)		/* Soft-RoCE has no XRC */
 		return -EOPNOTSUPP;
 	err = ex ? frame_ex(&c, m, p, len) : frame(&c, m, p, len);
 	if (err) {
@@ -736,9 +778,6 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 	}
 	memcpy(fake.last_in, c.in, c.in_len);
 	fake.last_in_len = c.in_len;
-	run = m->run;
-	if (!ex && fake_is_mlx5() && fake_mlx5_run(cmd))
-		run = fake_mlx5_run(cmd);
 	if (!c.f->context && m->run != fake_get_context)
 		return -EINVAL;
 	if (fake.fail_n && fake.fail_cmd == cmd && !--fake.fail_n)

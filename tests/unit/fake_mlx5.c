@@ -8,9 +8,11 @@
  * other registers, memory that is not mapped.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fake_priv.h"
 #include "obj.h"
@@ -149,6 +151,9 @@ static int mlx5_create_qp(const struct call *c)
 	uint64_t len;
 	int err;
 
+	/* made by the kernel: it passes no udata to the driver */
+	if (((const struct ib_uverbs_create_qp *)c->core)->qp_type == 10)
+		return fake_qp_new(c, &o);
 	if (c->in_len < 48 || c->in_len > sizeof(u) || c->out_len < 8)
 		return -EINVAL;
 	memcpy(&u, c->in, c->in_len);
@@ -165,9 +170,66 @@ static int mlx5_create_qp(const struct call *c)
 	return -EINVAL;
 }
 
-static int mlx5_create_srq(const struct call *c)
+void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x)
 {
 	const struct ib_uverbs_create_srq *q = (const void *)c->core;
+
+	*x = (struct ib_uverbs_create_xsrq){
+		.user_handle = q->user_handle, .pd_handle = q->pd_handle,
+		.max_wr = q->max_wr, .max_sge = q->max_sge,
+		.srq_limit = q->srq_limit,
+	};
+}
+
+/* ---- XRC: a domain is known by an inode ---- */
+
+struct fake_obj *fake_xrcd_of(const struct fake_obj *o)
+{
+	struct fake_obj *d;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		d = o->dep[i] ? &fake.obj[o->dep[i] - 1] : NULL;
+		if (d && d->type == FAKE_XRCD)
+			return d;
+	}
+	return NULL;
+}
+
+static bool xrcd_exists(uint64_t inode)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAKE_OBJS; i++)
+		if (fake.obj[i].used && fake.obj[i].type == FAKE_XRCD &&
+		    fake.obj[i].inode == inode)
+			return true;
+	return false;
+}
+
+static int mlx5_open_xrcd(const struct call *c)
+{
+	const struct ib_uverbs_open_xrcd *q = (const void *)c->core;
+	struct ib_uverbs_open_xrcd_resp *r = (void *)c->resp;
+	struct fake_obj *o;
+	struct stat st;
+
+	if (c->in_len || c->out_len)
+		return -EINVAL;
+	if (fstat((int)q->fd, &st))
+		return -EBADF;
+	if (!xrcd_exists(st.st_ino) && !(q->oflags & O_CREAT))
+		return -EAGAIN;
+	o = fake_obj_new(c, FAKE_XRCD);
+	if (!o)
+		return -ENOMEM;
+	o->inode = st.st_ino;
+	r->xrcd_handle = o->handle;
+	return 0;
+}
+
+static int mlx5_srq(const struct call *c, const struct ib_uverbs_create_xsrq *q)
+{
 	struct mlx5_ib_create_srq u;
 	struct fake_obj *o;
 	uint64_t size = 32;
@@ -176,13 +238,26 @@ static int mlx5_create_srq(const struct call *c)
 	if (c->in_len != sizeof(u) || c->out_len < 8 || q->max_sge > 1024)
 		return -EINVAL;
 	memcpy(&u, c->in, sizeof(u));
-	err = fake_srq_new(c, &o);
+	err = fake_srq_new(c, q, &o);
 	if (err)
 		return err;
 	while (size < 16 * (1 + (uint64_t)q->max_sge))
 		size *= 2;
 	memcpy(c->out, &o->num, sizeof(o->num));
 	return memory(o, u.buf_addr, fake_slots(q->max_wr) * size, u.db_addr);
+}
+
+static int mlx5_create_srq(const struct call *c)
+{
+	struct ib_uverbs_create_xsrq x;
+
+	fake_xsrq(c, &x);
+	return mlx5_srq(c, &x);
+}
+
+static int mlx5_create_xsrq(const struct call *c)
+{
+	return mlx5_srq(c, (const void *)c->core);
 }
 
 /* Cannot be resized. */
@@ -208,6 +283,10 @@ fake_run *fake_mlx5_run(uint32_t cmd)
 		return mlx5_create_qp;
 	case IB_USER_VERBS_CMD_CREATE_SRQ:
 		return mlx5_create_srq;
+	case IB_USER_VERBS_CMD_OPEN_XRCD:
+		return mlx5_open_xrcd;
+	case IB_USER_VERBS_CMD_CREATE_XSRQ:
+		return mlx5_create_xsrq;
 	case IB_USER_VERBS_CMD_MODIFY_SRQ:
 		return mlx5_modify_srq;
 	default:

@@ -7,6 +7,7 @@
 #ifndef FAKE_PRIV_H
 #define FAKE_PRIV_H
 
+#include <rdma/ib_user_verbs.h>
 #include <sys/types.h>
 
 #include "fake_uverbs.h"
@@ -68,7 +69,10 @@ uint32_t fake_slots(uint32_t n);
 int fake_get_context(const struct call *c);
 int fake_cq_new(const struct call *c, uint32_t slots, struct fake_obj **out);
 int fake_qp_new(const struct call *c, struct fake_obj **out);
-int fake_srq_new(const struct call *c, struct fake_obj **out);
+int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,
+		 struct fake_obj **out);
+/* CREATE_SRQ in the words of CREATE_XSRQ. */
+void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
 /* Is all of it mapped? */
 bool fake_mapped(uint64_t addr, uint64_t length);
 

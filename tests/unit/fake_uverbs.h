@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum fake_type {
-	FAKE_PD, FAKE_CQ, FAKE_QP, FAKE_SRQ, FAKE_MR, FAKE_MW, FAKE_AH,
+	FAKE_PD, FAKE_CQ, FAKE_XRCD, FAKE_QP, FAKE_SRQ, FAKE_MR, FAKE_MW, FAKE_AH,
 	FAKE_TYPES
 };
 
@@ -37,6 +37,7 @@ struct fake_obj {
 	uint32_t posts, arms;		/* kicks seen */
 	bool solicited;			/* of the last arm */
 	uint8_t qp_state, qp_type, port;
+	uint64_t inode;			/* XRCD: one domain in several files */
 	unsigned int mcast;
 };
 
@@ -61,6 +62,8 @@ unsigned int fake_violations(void);
 
 /* Object by kind and order of creation among the living, or NULL. */
 struct fake_obj *fake_nth(enum fake_type type, unsigned int n);
+/* XRC domain that an SRQ or target QP was made in, or NULL. */
+struct fake_obj *fake_xrcd_of(const struct fake_obj *o);
 /* The kernel's own view of the queue memory at an mmap offset. */
 void *fake_ring(uint64_t offset);
 /* Driver data of the last command: what the kernel would have seen. */

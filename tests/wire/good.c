@@ -19,8 +19,24 @@ const char *const wire_op_name[XENVHCA_OP_MAX] = {
 	NAME(DESTROY_CQ), NAME(CREATE_QP), NAME(MODIFY_QP), NAME(QUERY_QP),
 	NAME(DESTROY_QP), NAME(CREATE_SRQ), NAME(MODIFY_SRQ), NAME(QUERY_SRQ),
 	NAME(DESTROY_SRQ), NAME(CREATE_AH), NAME(DESTROY_AH),
-	NAME(ATTACH_MCAST), NAME(DETACH_MCAST),
+	NAME(ATTACH_MCAST), NAME(DETACH_MCAST), NAME(ALLOC_XRCD),
+	NAME(DEALLOC_XRCD),
 };
+
+/* Ops that name no verbs context. */
+static bool of_device(uint16_t op)
+{
+	return op <= XENVHCA_OP_ALLOC_UCONTEXT ||
+	       op == XENVHCA_OP_ALLOC_XRCD || op == XENVHCA_OP_DEALLOC_XRCD;
+}
+
+static bool exists(const struct ctx *c, uint16_t op)
+{
+	if (op >= XENVHCA_OP_MAX || !wire_op_name[op])
+		return false;
+	return c->mlx5 || (op != XENVHCA_OP_ALLOC_XRCD &&
+			   op != XENVHCA_OP_DEALLOC_XRCD);
+}
 
 static struct xenvhca_reg_mr_req good_mr(const struct ctx *c)
 {
@@ -90,6 +106,8 @@ static uint32_t one_handle(const struct ctx *c, uint16_t op)
 		return c->srq;
 	case XENVHCA_OP_DESTROY_AH:
 		return c->ah;
+	case XENVHCA_OP_DEALLOC_XRCD:
+		return c->xrcd;
 	default:
 		return 0;
 	}
@@ -149,13 +167,9 @@ static void good_srq(const struct ctx *c, struct xenvhca_request *r)
 
 bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *r)
 {
-	uint32_t uc = c->uc;
-
-	if (op >= XENVHCA_OP_MAX || !wire_op_name[op])
+	if (!exists(c, op))
 		return false;
-	if (op <= XENVHCA_OP_ALLOC_UCONTEXT)
-		uc = 0;
-	*r = wire_req(op, uc);
+	*r = wire_req(op, of_device(op) ? 0 : c->uc);
 	switch (op) {
 	case XENVHCA_OP_CREATE_QP:
 		good_create_qp(c, r);

@@ -128,6 +128,8 @@ void ctx_make(struct wire *w, struct ctx *c)
 	c->mr = make(w, c, XENVHCA_OP_REG_MR);
 	c->mw = make(w, c, XENVHCA_OP_ALLOC_MW);
 	c->ah = make(w, c, XENVHCA_OP_CREATE_AH);
+	if (c->mlx5)
+		c->xrcd = make(w, c, XENVHCA_OP_ALLOC_XRCD);
 }
 
 int wire_group_setup(void **state)

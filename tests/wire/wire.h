@@ -48,6 +48,7 @@ int wire_call(struct wire *w, struct xenvhca_request *req);
 /* Objects of one verbs context. */
 struct ctx {
 	uint32_t uc, pd, cq, srq, qp, ud, mr, mw, ah;
+	uint32_t xrcd;			/* of the device; 0: Soft-RoCE */
 	uint64_t cq_offset;		/* mmap offset of the CQ */
 	uint32_t cq_size;
 	bool mlx5;			/* a ConnectX, else Soft-RoCE */

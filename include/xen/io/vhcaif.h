@@ -98,16 +98,17 @@
  *      Physical port shown to the guest, there always as port 1.
  *
  * max-ucontext, max-pd, max-cq, max-qp, max-srq, max-ah, max-mr, max-mw,
- * max-mcast, max-mmap
+ * max-mcast, max-mmap, max-xrcd
  *      Values:         1..65535
- *      Default Value:  256, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256, 8192
+ *      Default Value:  256, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256,
+ *                      8192, 256
  *      Writer:         toolstack
  *
  *      How many objects of a kind this device may own at once: open verbs
  *      contexts, protection domains, completion queues, queue pairs, shared
  *      receive queues, address handles, memory regions, memory windows,
  *      multicast attachments, ranges of queue memory granted to the guest and
- *      doorbell pages.
+ *      doorbell pages, XRC domains.
  *
  * max-pinned-mb
  *      Values:         1..1048576 (MiB)
@@ -324,7 +325,14 @@
  *   destroy commands, so that a process can always exit.
  * - A command does not overtake kicks: the backend executes what was in the
  *   kick ring when it takes a request before it executes the request.
- * - Destroying a ucontext destroys everything in it.
+ * - Destroying a ucontext destroys everything in it. XRC domains and XRC
+ *   target queue pairs are in none: they belong to the device, live until
+ *   they are destroyed or the connection ends, and are named with
+ *   ucontext = 0.
+ * - XRC is served if QUERY_DEVICE has IB_UVERBS_DEVICE_XRC (1 << 20) in
+ *   device_cap_flags. A frontend sends ALLOC_XRCD, and what is said to be for
+ *   XRC in other requests, only then; a frontend that knows nothing of XRC
+ *   hides the flag from its guest.
  * - The backend answers a destroy command after the physical object is gone
  *   and the memory it used is unmapped; only then may the frontend end the
  *   grants of that memory.
@@ -348,6 +356,7 @@
 #define XENVHCA_NODE_MAX_MW             "max-mw"
 #define XENVHCA_NODE_MAX_MCAST          "max-mcast"
 #define XENVHCA_NODE_MAX_MMAP           "max-mmap"
+#define XENVHCA_NODE_MAX_XRCD           "max-xrcd"
 #define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
 #define XENVHCA_NODE_MAX_CMD_RATE       "max-cmd-rate"
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
@@ -385,6 +394,7 @@
 #define XENVHCA_DEF_MAX_MW              1024
 #define XENVHCA_DEF_MAX_MCAST           256
 #define XENVHCA_DEF_MAX_MMAP            8192
+#define XENVHCA_DEF_MAX_XRCD            256
 #define XENVHCA_DEF_MAX_PINNED_MB       2048
 #define XENVHCA_DEF_MAX_CMD_RATE        0
 #define XENVHCA_DEF_MAX_EVT_RATE        100000
@@ -422,6 +432,8 @@
 #define XENVHCA_OP_MUNMAP               0x1b
 #define XENVHCA_OP_ALLOC_PD             0x20
 #define XENVHCA_OP_DEALLOC_PD           0x21
+#define XENVHCA_OP_ALLOC_XRCD           0x22
+#define XENVHCA_OP_DEALLOC_XRCD         0x23
 #define XENVHCA_OP_REG_MR               0x24
 #define XENVHCA_OP_REREG_MR             0x25
 #define XENVHCA_OP_DEREG_MR             0x26
@@ -692,7 +704,14 @@ struct xenvhca_munmap_req {
     uint64_t offset;                /*   0 */
 };                                  /*   8 */
 
-/* ALLOC_PD, DEALLOC_PD: protection domain. udata both ways. */
+/*
+ * ALLOC_PD, DEALLOC_PD: protection domain. udata both ways.
+ *
+ * ALLOC_XRCD, DEALLOC_XRCD: XRC domain, ucontext = 0, no udata. One for each
+ * that the guest's kernel has, however many processes share it. DEALLOC_XRCD
+ * ends the handle; if SRQs or queue pairs use the domain it is answered with
+ * -XEN_EBUSY, and the domain ends with the last of them.
+ */
 struct xenvhca_handle_rsp {
     uint32_t handle;                /*   0 */
     uint32_t reserved;              /*   4 */
@@ -768,8 +787,14 @@ struct xenvhca_resize_cq_req {
 };                                  /*  48 */
 
 /*
- * CREATE_QP: qp_type RC 2, UC 3, UD 4; others are refused. srq = 0: none.
- * Capabilities as in struct ib_qp_cap; the answer says what was granted.
+ * CREATE_QP: qp_type RC 2, UC 3, UD 4, XRC initiator 9, XRC target 10; others
+ * are refused. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
+ * says what was granted.
+ *
+ * An XRC initiator has neither recv_cq nor srq: both are 0. An XRC target has
+ * xrcd, which is 0 for every other type, and nothing else: ucontext, pd,
+ * send_cq, recv_cq, srq are 0, lists and udata empty. Every later command
+ * names it with ucontext = 0, so that it outlives the process that made it.
  */
 struct xenvhca_qp_cap {
     uint32_t max_send_wr;           /*   0 */
@@ -792,7 +817,9 @@ struct xenvhca_create_qp_req {
     struct xenvhca_pages buf;       /*  48 */
     struct xenvhca_pages sq_buf;    /*  88 */
     struct xenvhca_pages db;        /* 128 */
-};                                  /* 168 */
+    uint32_t xrcd;                  /* 168 */
+    uint32_t reserved1;             /* 172 */
+};                                  /* 176 */
 struct xenvhca_create_qp_rsp {
     uint32_t handle;                /*   0 */
     uint32_t qpn;                   /*   4 */
@@ -868,7 +895,10 @@ struct xenvhca_query_qp_rsp {
     uint8_t reserved[7];            /* 153 */
 };                                  /* 160 */
 
-/* CREATE_SRQ: basic shared receive queue. */
+/*
+ * CREATE_SRQ: shared receive queue; srq_type basic 0, XRC 1. An XRC SRQ has
+ * xrcd, and cq for its completions; both are 0 for a basic one.
+ */
 struct xenvhca_create_srq_req {
     uint32_t pd;                    /*   0 */
     uint32_t max_wr;                /*   4 */
@@ -876,7 +906,11 @@ struct xenvhca_create_srq_req {
     uint32_t srq_limit;             /*  12 */
     struct xenvhca_pages buf;       /*  16 */
     struct xenvhca_pages db;        /*  56 */
-};                                  /*  96 */
+    uint32_t srq_type;              /*  96 */
+    uint32_t xrcd;                  /* 100 */
+    uint32_t cq;                    /* 104 */
+    uint32_t reserved;              /* 108 */
+};                                  /* 112 */
 struct xenvhca_create_srq_rsp {
     uint32_t handle;                /*   0 */
     uint32_t max_wr;                /*   4 */
@@ -931,7 +965,8 @@ struct xenvhca_mcast_req {
  * |                         udata, 256 octets                         | 512
  * +----------------+----------------+----------------+----------------+
  *
- * ucontext - handle of the verbs context, 0 where an op says so.
+ * ucontext - handle of the verbs context, 0 where an op says so. 0 with
+ *   MODIFY_QP, QUERY_QP and DESTROY_QP: an XRC target.
  * in_len - octets of udata that are valid in the request. out_len - octets
  *   of udata that the guest's provider has room for in the response.
  */
@@ -1002,7 +1037,7 @@ struct xenvhca_response {
         struct xenvhca_query_pkey_table_rsp query_pkey_table;
         struct xenvhca_alloc_ucontext_rsp alloc_ucontext;
         struct xenvhca_mmap_rsp mmap;
-        struct xenvhca_handle_rsp handle;       /* ALLOC_PD, CREATE_AH */
+        struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, CREATE_AH */
         struct xenvhca_mr_rsp mr;               /* REG, REREG, ALLOC_MW */
         struct xenvhca_cq_rsp cq;               /* CREATE, RESIZE */
         struct xenvhca_create_qp_rsp create_qp;

@@ -29,8 +29,8 @@ import store  # noqa: E402 pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KEYS = ("port max-ucontext max-pd max-cq max-qp max-srq max-ah max-mr max-mw "
-        "max-mcast max-mmap max-pinned-mb max-cmd-rate max-evt-rate "
-        "spin-us").split()
+        "max-mcast max-mmap max-xrcd max-pinned-mb max-cmd-rate "
+        "max-evt-rate spin-us").split()
 BDF = "0000:00:05.0"
 JSON = "/var/lib/xen/userdata-d.5." + "-".join(
     "15" * n for n in (4, 2, 2, 2, 6)) + ".libxl-json"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * XRC domains, and the context that they live in. Processes of a guest share a
+ * domain, and a target queue pair, which the guest's kernel asks for once; so
+ * both belong to the device's own verbs file, not to that of the process that
+ * came first. An SRQ needs the domain in the file of its process: the kernel
+ * knows a domain by an inode, and each has one here, of a file that nobody
+ * else can open. Command thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "obj.h"
+
+int be_ctl_open(struct be_dev *dev)
+{
+	struct be_uc *ctl = calloc(1, sizeof(*ctl));
+
+	if (!ctl)
+		return -ENOMEM;
+	ctl->fd = dev->ctl_fd;
+	ctl->async_fd = dev->ctl_async_fd;
+	ctl->comp_fd = -1;
+	dev->ctl = ctl;
+	return 0;
+}
+
+void be_ctl_close(struct be_dev *dev)
+{
+	struct be_uc *ctl = dev->ctl;
+	unsigned int type;
+
+	if (!ctl)
+		return;
+	be_uc_destroy_objects(dev, ctl);
+	/* No guest memory in them: the rest may end with the file. */
+	for (type = 0; type < BE_TYPES; type++)
+		while (ctl->objs[type])
+			be_obj_release(dev, ctl->objs[type]);
+	dev->ctl = NULL;
+	free(ctl);
+}
+
+struct be_xrcd *be_xrcd_get(const struct be_cmd *c, uint32_t handle, int *err)
+{
+	struct be_obj *o = be_handle_get(c->dev->handles, handle, BE_XRCD,
+					 &c->dev->ctl->o);
+	struct be_xrcd *xrcd = (struct be_xrcd *)o;
+
+	*err = o && !xrcd->dying ? 0 : -ENOENT;
+	return *err ? NULL : xrcd;
+}
+
+void be_xrcd_hold(struct be_xrcd *xrcd)
+{
+	xrcd->users++;
+}
+
+void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd)
+{
+	if (xrcd && !--xrcd->users && xrcd->dying)
+		be_obj_destroy(dev, &xrcd->o);
+}
+
+int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
+		 uint32_t *host)
+{
+	return uv_open_xrcd(c->uc->fd, xrcd->inode_fd, false, host);
+}
+
+int be_alloc_xrcd(const struct be_cmd *c)
+{
+	struct be_uc *ctl = c->dev->ctl;
+	struct be_xrcd *xrcd;
+	uint32_t host;
+	int err;
+
+	if (!c->dev->prov->xrc)
+		return -EOPNOTSUPP;
+	xrcd = be_obj_new(c->dev, BE_XRCD, sizeof(*xrcd), &err);
+	if (!xrcd)
+		return err;
+	xrcd->inode_fd = memfd_create("vhca-xrcd", MFD_CLOEXEC);
+	err = xrcd->inode_fd < 0 ? -errno : 0;
+	if (!err)
+		err = uv_open_xrcd(ctl->fd, xrcd->inode_fd, true, &host);
+	if (err) {
+		if (xrcd->inode_fd >= 0)
+			close(xrcd->inode_fd);
+		be_obj_free(c->dev, &xrcd->o, BE_XRCD);
+		return err;
+	}
+	be_obj_publish(c->dev, &xrcd->o, BE_XRCD, ctl, host);
+	c->rsp->u.handle.handle = xrcd->o.handle;
+	return 0;
+}
+
+/*
+ * The guest's kernel has checked that nobody uses it; what does all the same
+ * was made by a command that the guest gave up, and goes with its context.
+ */
+int be_dealloc_xrcd(const struct be_cmd *c)
+{
+	struct be_xrcd *xrcd;
+	int err;
+
+	xrcd = be_xrcd_get(c, c->req->u.handle.handle, &err);
+	if (!xrcd)
+		return err;
+	if (xrcd->users) {
+		xrcd->dying = true;
+		return -EBUSY;
+	}
+	return be_obj_destroy(c->dev, &xrcd->o);
+}
