@@ -36,6 +36,9 @@ struct vhca_call {
 #define VHCA_RESULT(r)	.rsp = (r), .rsp_len = sizeof(*(r))
 #define VHCA_UC(u)	.dev = to_vdev((u)->ibuc.device), \
 			.ucontext = (u)->handle, .uc = (u)
+/* NULL: an object of the device. */
+#define VHCA_UC_OR_DEV(d, u)	.dev = (d), \
+				.ucontext = (u) ? (u)->handle : 0, .uc = (u)
 
 static void vhca_call_pages(struct vhca_cmd *cmd, u16 at,
 			    const struct vhca_mem *mem)
@@ -267,6 +270,21 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 	return rc;
 }
 
+int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
+{
+	struct xenvhca_handle_rsp rsp;
+	struct vhca_call c = {
+		.dev = dev, .op = XENVHCA_OP_ALLOC_XRCD,
+		.undo = XENVHCA_OP_DEALLOC_XRCD, VHCA_RESULT(&rsp),
+		.flags = VHCA_CMD_DESTROY,
+	};
+	int rc = vhca_call(&c);
+
+	if (!rc)
+		*handle = rsp.handle;
+	return rc;
+}
+
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
 		    struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
@@ -335,15 +353,16 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 	return vhca_call(&c);
 }
 
-int vhca_cmd_create_qp(struct vhca_ucontext *uc,
+int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_create_qp_req *req,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_create_qp_rsp *rsp)
 {
 	struct vhca_call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_QP,
+		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_CREATE_QP,
 		.undo = XENVHCA_OP_DESTROY_QP,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
+		.flags = uc ? 0 : VHCA_CMD_DESTROY,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 		.at_sq_buf = offsetof(typeof(*req), sq_buf),
 		.at_db = offsetof(typeof(*req), db),
@@ -352,24 +371,24 @@ int vhca_cmd_create_qp(struct vhca_ucontext *uc,
 	return vhca_call(&c);
 }
 
-int vhca_cmd_modify_qp(struct vhca_ucontext *uc,
+int vhca_cmd_modify_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_modify_qp_req *req,
 		       struct ib_udata *udata)
 {
 	struct vhca_call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_QP,
+		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_MODIFY_QP,
 		VHCA_BODY(req), .udata = udata,
 	};
 
 	return vhca_call(&c);
 }
 
-int vhca_cmd_query_qp(struct vhca_ucontext *uc, u32 handle, u32 mask,
-		      struct xenvhca_query_qp_rsp *rsp)
+int vhca_cmd_query_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
+		      u32 handle, u32 mask, struct xenvhca_query_qp_rsp *rsp)
 {
 	struct xenvhca_query_qp_req req = { .handle = handle, .mask = mask };
 	struct vhca_call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_QUERY_QP,
+		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_QUERY_QP,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
 
@@ -457,20 +476,31 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 	return vhca_call(&c);
 }
 
-static int vhca_call_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
+static int vhca_call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
+			 u16 op, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
 	struct vhca_call c = {
-		VHCA_UC(uc), .op = op, VHCA_BODY(&req),
+		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
 
 	return vhca_call(&c);
 }
 
+static int vhca_call_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
+{
+	return vhca_call_end(to_vdev(uc->ibuc.device), uc, op, handle);
+}
+
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle)
 {
 	return vhca_call_destroy(uc, XENVHCA_OP_DEALLOC_PD, handle);
+}
+
+int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle)
+{
+	return vhca_call_end(dev, NULL, XENVHCA_OP_DEALLOC_XRCD, handle);
 }
 
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle)
@@ -488,9 +518,10 @@ int vhca_cmd_destroy_cq(struct vhca_ucontext *uc, u32 handle)
 	return vhca_call_destroy(uc, XENVHCA_OP_DESTROY_CQ, handle);
 }
 
-int vhca_cmd_destroy_qp(struct vhca_ucontext *uc, u32 handle)
+int vhca_cmd_destroy_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
+			u32 handle)
 {
-	return vhca_call_destroy(uc, XENVHCA_OP_DESTROY_QP, handle);
+	return vhca_call_end(dev, uc, XENVHCA_OP_DESTROY_QP, handle);
 }
 
 int vhca_cmd_destroy_srq(struct vhca_ucontext *uc, u32 handle)

@@ -46,6 +46,9 @@ int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, u64 offset);
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle);
 
+/* Not killable, as for a context: a domain is in none. */
+int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle);
+
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
 		    struct ib_udata *udata, struct xenvhca_mr_rsp *rsp);
@@ -65,15 +68,19 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp);
 
-int vhca_cmd_create_qp(struct vhca_ucontext *uc,
+/*
+ * @uc: NULL for an XRC target, which is in no context, has no udata, and is
+ * made by a command that cannot be killed.
+ */
+int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_create_qp_req *req,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_create_qp_rsp *rsp);
-int vhca_cmd_modify_qp(struct vhca_ucontext *uc,
+int vhca_cmd_modify_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_modify_qp_req *req,
 		       struct ib_udata *udata);
-int vhca_cmd_query_qp(struct vhca_ucontext *uc, u32 handle, u32 mask,
-		      struct xenvhca_query_qp_rsp *rsp);
+int vhca_cmd_query_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
+		      u32 handle, u32 mask, struct xenvhca_query_qp_rsp *rsp);
 
 int vhca_cmd_create_srq(struct vhca_ucontext *uc,
 			const struct xenvhca_create_srq_req *req,
@@ -98,10 +105,12 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
  * killable; a time-out breaks the device.
  */
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
+int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle);
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_mw(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_destroy_cq(struct vhca_ucontext *uc, u32 handle);
-int vhca_cmd_destroy_qp(struct vhca_ucontext *uc, u32 handle);
+int vhca_cmd_destroy_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
+			u32 handle);
 int vhca_cmd_destroy_srq(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_destroy_ah(struct vhca_ucontext *uc, u32 handle);
 

@@ -31,7 +31,7 @@ MODULE_PARM_DESC(unproven, "also use kinds of HCAs that were never tried");
 
 /* Capabilities whose verbs are not forwarded. */
 #define VHCA_CAPS_HIDDEN						\
-	(IB_UVERBS_DEVICE_XRC | IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING | \
+	(IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING |			\
 	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
 	 IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING)
 
@@ -136,6 +136,8 @@ static void vhca_set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	a->vendor_part_id = r->vendor_part_id;
 	a->hw_ver = r->hw_ver;
 	a->device_cap_flags = r->device_cap_flags & ~(u64)VHCA_CAPS_HIDDEN;
+	if (!dev->provider->xrc)
+		a->device_cap_flags &= ~(u64)IB_UVERBS_DEVICE_XRC;
 	a->atomic_cap = vhca_atomic(r->atomic_cap);
 	a->masked_atomic_cap = vhca_atomic(r->masked_atomic_cap);
 	a->timestamp_mask = r->timestamp_mask;
@@ -328,6 +330,14 @@ static const struct ib_device_ops vhca_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, vhca_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, vhca_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, vhca_ucontext, ibuc),
+};
+
+/* Without them the verbs do not exist, as for an HCA that has no XRC. */
+static const struct ib_device_ops vhca_xrc_ops = {
+	.alloc_xrcd = vhca_alloc_xrcd,
+	.dealloc_xrcd = vhca_dealloc_xrcd,
+
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, vhca_xrcd, ibxrcd),
 };
 
 /* Make index hold @gid, or nothing. Under cache_lock. */
@@ -592,6 +602,8 @@ static void vhca_device_describe(struct vhca_dev *dev)
 	u8 kicks = info->kicks & dev->provider->kicks;
 
 	ib_set_device_ops(ibdev, &vhca_dev_ops);
+	if (dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC)
+		ib_set_device_ops(ibdev, &vhca_xrc_ops);
 	ibdev->ops.driver_id = info->driver_id;
 	ibdev->ops.uverbs_abi_ver = info->uverbs_abi_ver;
 	ibdev->node_type = info->node_type;

@@ -7,6 +7,9 @@
  * post_send without a list is the kick that follows. Runs in the process that
  * made the call; which attribute is legal in which state is decided by the
  * physical HCA's driver, answers are checked before ib_core sees them.
+ *
+ * An XRC target has no PD, no udata and no context: ib_core shares it among
+ * processes and keeps it until the last of them has closed it.
  */
 #include "check.h"
 #include "cmd.h"
@@ -118,27 +121,54 @@ static void vhca_qp_cap_from_wire(struct ib_qp_cap *cap,
 	cap->max_inline_data = w->max_inline_data;
 }
 
-static int vhca_qp_check_init(const struct ib_qp_init_attr *attr)
+static int vhca_qp_check_init(const struct vhca_dev *dev,
+			      const struct ib_qp_init_attr *attr,
+			      const struct ib_udata *udata)
 {
+	bool xrc = dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC;
+
 	switch (attr->qp_type) {
 	case IB_QPT_RC:
 	case IB_QPT_UC:
 	case IB_QPT_UD:
+		if (!attr->recv_cq)
+			return -EINVAL;
 		break;
+	case IB_QPT_XRC_INI:
+		if (!xrc)
+			return -EOPNOTSUPP;
+		break;
+	case IB_QPT_XRC_TGT:
+		if (!xrc)
+			return -EOPNOTSUPP;
+		return attr->xrcd ? 0 : -EINVAL;
 	default:
 		return -EOPNOTSUPP;
 	}
-	return attr->send_cq && attr->recv_cq ? 0 : -EINVAL;
+	if (!udata)
+		return -EOPNOTSUPP;	/* no kernel consumers */
+	return attr->send_cq ? 0 : -EINVAL;
+}
+
+/* NULL: an XRC target. */
+static struct vhca_ucontext *vhca_qp_uc(const struct ib_qp *ibqp)
+{
+	return ibqp->pd ? vhca_pd_uc(ibqp->pd) : NULL;
 }
 
 static void vhca_qp_init_req(struct xenvhca_create_qp_req *req,
 			     const struct ib_qp *ibqp,
 			     const struct ib_qp_init_attr *attr)
 {
-	req->pd = to_vpd(ibqp->pd)->handle;
-	req->send_cq = to_vcq(attr->send_cq)->handle;
-	req->recv_cq = to_vcq(attr->recv_cq)->handle;
-	req->srq = attr->srq ? to_vsrq(attr->srq)->handle : 0;
+	if (attr->qp_type == IB_QPT_XRC_TGT) {
+		req->xrcd = to_vxrcd(attr->xrcd)->handle;
+	} else {
+		req->pd = to_vpd(ibqp->pd)->handle;
+		req->send_cq = to_vcq(attr->send_cq)->handle;
+		if (attr->qp_type != IB_QPT_XRC_INI)
+			req->recv_cq = to_vcq(attr->recv_cq)->handle;
+		req->srq = attr->srq ? to_vsrq(attr->srq)->handle : 0;
+	}
 	req->qp_type = attr->qp_type;
 	req->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	req->create_flags = attr->create_flags;
@@ -152,18 +182,18 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	struct xenvhca_create_qp_req req = {};
 	struct vhca_qp *qp = to_vqp(ibqp);
 	struct xenvhca_create_qp_rsp rsp;
-	struct vhca_ucontext *uc;
-	struct vhca_bufs bufs;
+	struct vhca_ucontext *uc = NULL;
+	struct vhca_bufs bufs = {};
 	int rc;
 
-	if (!udata)
-		return -EOPNOTSUPP;	/* no kernel consumers */
-	rc = vhca_qp_check_init(attr);
+	rc = vhca_qp_check_init(dev, attr, udata);
 	if (rc)
 		return rc;
-	uc = vhca_udata_uc(udata);
+	if (attr->qp_type != IB_QPT_XRC_TGT)
+		uc = vhca_udata_uc(udata);
 	vhca_qp_init_req(&req, ibqp, attr);
-	rc = vhca_cmd_create_qp(uc, &req, udata, &bufs, &rsp);
+	rc = vhca_cmd_create_qp(dev, uc, &req, uc ? udata : NULL,
+				uc ? &bufs : NULL, &rsp);
 	if (rc)
 		return rc;
 	qp->handle = rsp.handle;
@@ -171,12 +201,15 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->sq_buf = bufs.sq_buf;
 	qp->db = bufs.db;
 	qp->state = IB_QPS_RESET;
-	vhca_event_recharge(&qp->async_credit);
+	/* A target may have events once ib_core can hear them: from modify. */
+	if (uc)
+		vhca_event_recharge(&qp->async_credit);
 	ibqp->qp_num = rsp.qpn & 0xffffff;
 	vhca_qp_cap_from_wire(&attr->cap, &rsp.cap);
 	rc = vhca_publish(dev, &dev->qps, qp->handle, qp);
 	if (rc) {
-		vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_qp(uc, rsp.handle));
+		vhca_bufs_put(uc, &bufs,
+			      vhca_cmd_destroy_qp(dev, uc, rsp.handle));
 		return rc;
 	}
 	ibdev_dbg(&dev->ibdev, "created qp %u\n", qp->handle);
@@ -192,7 +225,8 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	vhca_event_recharge(&qp->async_credit);
 	vhca_qp_attr_to_wire(&req.attr, attr, mask);
-	rc = vhca_cmd_modify_qp(vhca_pd_uc(ibqp->pd), &req, udata);
+	rc = vhca_cmd_modify_qp(to_vdev(ibqp->device), vhca_qp_uc(ibqp), &req,
+				udata);
 	if (!rc && mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, attr->qp_state);
 	return rc;
@@ -204,8 +238,8 @@ int vhca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct xenvhca_query_qp_rsp rsp;
 	int rc;
 
-	rc = vhca_cmd_query_qp(vhca_pd_uc(ibqp->pd), to_vqp(ibqp)->handle,
-			       mask, &rsp);
+	rc = vhca_cmd_query_qp(to_vdev(ibqp->device), vhca_qp_uc(ibqp),
+			       to_vqp(ibqp)->handle, mask, &rsp);
 	if (rc)
 		return rc;
 	rc = vhca_qp_attr_from_wire(ibqp->device, attr, &rsp.attr);
@@ -226,7 +260,7 @@ int vhca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
-	struct vhca_ucontext *uc = vhca_pd_uc(ibqp->pd);
+	struct vhca_ucontext *uc = vhca_qp_uc(ibqp);
 	struct vhca_dev *dev = to_vdev(ibqp->device);
 	struct vhca_qp *qp = to_vqp(ibqp);
 	struct vhca_bufs bufs = {
@@ -234,7 +268,7 @@ int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	};
 	int rc;
 
-	rc = vhca_cmd_destroy_qp(uc, qp->handle);
+	rc = vhca_cmd_destroy_qp(dev, uc, qp->handle);
 	vhca_unpublish(dev, &dev->qps, qp->handle);
 	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "qp", qp->handle, rc));
 	return 0;

@@ -2,12 +2,28 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Shared receive queues, basic ones. Receives are posted into the queue's
+ * Shared receive queues, basic and XRC. Receives are posted into the queue's
  * memory by the process itself. Runs in the process that made the call; what
  * is possible is decided by the physical HCA's driver.
  */
 #include "cmd.h"
 #include "verbs.h"
+
+/* Other than a basic one only XRC, where there is any. */
+static int vhca_srq_init_req(const struct vhca_dev *dev,
+			     struct xenvhca_create_srq_req *req,
+			     const struct ib_srq_init_attr *init)
+{
+	req->srq_type = init->srq_type;
+	if (init->srq_type == IB_SRQT_BASIC)
+		return 0;
+	if (init->srq_type != IB_SRQT_XRC ||
+	    !(dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC))
+		return -EOPNOTSUPP;
+	req->xrcd = to_vxrcd(init->ext.xrc.xrcd)->handle;
+	req->cq = to_vcq(init->ext.cq)->handle;
+	return 0;
+}
 
 int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		    struct ib_udata *udata)
@@ -25,8 +41,11 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	struct vhca_bufs bufs;
 	int rc;
 
-	if (!udata || init->srq_type != IB_SRQT_BASIC)
-		return -EOPNOTSUPP;
+	if (!udata)
+		return -EOPNOTSUPP;	/* no kernel consumers */
+	rc = vhca_srq_init_req(dev, &req, init);
+	if (rc)
+		return rc;
 	uc = vhca_udata_uc(udata);
 	rc = vhca_cmd_create_srq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
@@ -40,6 +59,8 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	srq->handle = rsp.handle;
 	srq->buf = bufs.buf;
 	srq->db = bufs.db;
+	if (init->srq_type == IB_SRQT_XRC)
+		ibsrq->ext.xrc.srq_num = rsp.srqn & 0xffffff;
 	init->attr.max_wr = rsp.max_wr;
 	init->attr.max_sge = rsp.max_sge;
 	ibdev_dbg(&dev->ibdev, "created srq %u\n", srq->handle);

@@ -55,6 +55,10 @@ struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd);
 int vhca_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int vhca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 
+/* ---- xrcd.c ---- */
+int vhca_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+
 /* ---- mr.c, mw.c ---- */
 struct ib_mr *vhca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata);

@@ -143,6 +143,11 @@ struct vhca_pd {
 	atomic_t mws;			/* may rightly keep an MR alive */
 };
 
+struct vhca_xrcd {
+	struct ib_xrcd ibxrcd;
+	u32 handle;
+};
+
 struct vhca_cq {
 	struct ib_cq ibcq;
 	u32 handle;
@@ -197,6 +202,7 @@ static inline struct vhca_##type *to_v##type(struct ib_##type *ib)	\
 }
 VHCA_TO(ucontext, ibuc)
 VHCA_TO(pd, ibpd)
+VHCA_TO(xrcd, ibxrcd)
 VHCA_TO(cq, ibcq)
 VHCA_TO(qp, ibqp)
 VHCA_TO(srq, ibsrq)

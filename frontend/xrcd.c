@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * XRC domains. ib_core shares one among the processes that name the same file,
+ * and asks for each once; so it belongs to the device, not to the context of
+ * the process that happened to be the first. Runs in the process that made the
+ * call.
+ */
+#include "cmd.h"
+#include "verbs.h"
+
+int vhca_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	struct vhca_xrcd *xrcd = to_vxrcd(ibxrcd);
+	struct vhca_dev *dev = to_vdev(ibxrcd->device);
+	int rc = vhca_cmd_alloc_xrcd(dev, &xrcd->handle);
+
+	if (!rc)
+		ibdev_dbg(&dev->ibdev, "created xrcd %u\n", xrcd->handle);
+	return rc;
+}
+
+int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(ibxrcd->device);
+	u32 handle = to_vxrcd(ibxrcd)->handle;
+
+	/* Busy: by an SRQ that was given up, and goes with its context. */
+	vhca_gone(dev, "xrcd", handle, vhca_cmd_dealloc_xrcd(dev, handle));
+	return 0;
+}
