@@ -11,5 +11,5 @@
 . ./hca.sh
 
 hca_setup
-NATIVE=1 hca_perftests
+hca_perftests
 check "the kernel did not complain" quiet_kernel

@@ -11,6 +11,6 @@
 . ./hca.sh
 
 hca_setup
-NATIVE=1 hca_pingpongs
+hca_pingpongs
 check "no doorbell was refused" [ "$(hca_get hca0 doorbells-refused)" = 0 ]
 check "the kernel did not complain" quiet_kernel

@@ -144,10 +144,10 @@ both() {
 	return "$rc"
 }
 
-# The examples of libibverbs; xsrq (XRC) only where NATIVE is set.
+# The examples of libibverbs.
 hca_pingpongs() {
 	local p opts
-	for p in rc uc ud srq ${NATIVE:+xsrq}; do
+	for p in rc uc ud srq xsrq; do
 		step "ibv_${p}_pingpong"
 		opts=(-n 200)
 		[ "$p" = xsrq ] || opts+=(-g 0)
@@ -187,8 +187,7 @@ hca_perftests() {
 	check "64 queue pairs" both ib_write_bw -F -n 50 -q 64
 	check "compare and swap" both ib_atomic_bw -F -n 200 -A CMP_AND_SWAP
 	check "SRQ" both ib_send_bw -F -n 200 --use-srq -q 4
-	[ -z "${NATIVE:-}" ] ||
-		check "XRC" both ib_send_bw -F -n 200 -c XRC
+	check "XRC" both ib_send_bw -F -n 200 -c XRC
 }
 
 # hca_everything TYPE: what runs natively on these HCAs (13-hca-*) runs in two

@@ -40,6 +40,7 @@ static const struct {
 	{ "qp_query", probe_qp_query },
 	{ "qp_run", probe_qp_run },
 	{ "srq", probe_srq },
+	{ "xrc", probe_xrc },
 	{ "ah", probe_ah },
 	{ "mcast", probe_mcast },
 	{ "misc", probe_misc },

@@ -4,7 +4,6 @@
  * Probes of shared receive queues, address handles and multicast membership.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,21 +157,10 @@ static void probe_post_srq(struct probe *p)
 
 void probe_srq(struct probe *p)
 {
-	struct ibv_xrcd_init_attr xa = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD |
-			     IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1, .oflags = O_CREAT,
-	};
-	struct ibv_xrcd *x;
-
 	probe_create(p);
 	probe_create_ex(p);
 	probe_modify(p);
 	probe_post_srq(p);
-	x = ibv_open_xrcd(p->ctx, &xa);
-	pr("open_xrcd", ep(x));
-	if (x)
-		pr("close_xrcd", ibv_close_xrcd(x));
 }
 
 static void show_ah(struct probe *p, const char *name, struct ibv_ah_attr *a)
