@@ -190,6 +190,39 @@ hca_perftests() {
 	check "XRC" both ib_send_bw -F -n 200 -c XRC
 }
 
+# xrc_objects GUEST TEST: how many domains, queue pairs and SRQs its vhca has.
+xrc_objects() {
+	vhcactl stats --json "$1" 0 | jq -e "[.objects |
+		.xrcd.used, .qp.used, .srq.used] | $2" >/dev/null
+}
+
+# xrc_killed: both ends of ibv_xsrq_pingpong are killed. Target and domain are in
+# no context that would end with its process.
+xrc_killed() {
+	local g end=("${BOTH_GUESTS[@]}") program='ibv_xsrq_pingpong -n 1000000'
+	local pids=()
+	step "kill both ends of ibv_xsrq_pingpong"
+	guest_sh -t 60 "${end[0]}" "$program" >/tmp/pair.s 2>&1 &
+	pids+=($!)
+	sleep 0.7
+	guest_sh -t 60 "${end[1]}" "$program $(guest_ip "${end[0]}")" \
+		>/tmp/pair.c 2>&1 &
+	pids+=($!)
+	for g in "${end[@]}"; do
+		check "$g has a domain, queue pairs and an SRQ" \
+			wait_until 10 xrc_objects "$g" 'all(. > 0)'
+	done
+	for g in "${end[@]}"; do
+		guest_sh "$g" 'pkill -KILL -x ibv_xsrq_pingpo'
+	done
+	wait "${pids[@]}" || true
+	for g in "${end[@]}"; do
+		check "nothing of it is left of $g" \
+			wait_until 10 xrc_objects "$g" 'all(. == 0)'
+	done
+	check "XRC works again" both ibv_xsrq_pingpong -n 200
+}
+
 # hca_everything TYPE: what runs natively on these HCAs (13-hca-*) runs in two
 # guests of that type, and no doorbell of theirs is refused.
 hca_everything() {
@@ -200,6 +233,7 @@ hca_everything() {
 	hca_perftests
 	step "verified transfers"
 	verified_between b a
+	[ "$1" != pv ] || xrc_killed
 	for d in hca0 hca1; do
 		check "$d refused no doorbell" \
 			[ "$(hca_get $d doorbells-refused)" = 0 ]

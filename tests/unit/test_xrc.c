@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
+#include <unistd.h>
 
 #include "guest.h"
 
@@ -371,6 +372,29 @@ static void domains_are_counted(void **state)
 	assert_int_equal(create_tgt(g, xrcd), -ENOMEM);
 }
 
+/* The device's own file is watched for the port anyway. */
+static void events_of_a_target_reach_the_guest(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_event ev;
+	uint32_t qp;
+	int i;
+
+	assert_int_equal(be_event_start(&g->dev), 0);
+	assert_int_equal(be_event_add(&g->dev, g->dev.ctl_async_fd, NULL,
+				      true), 0);
+	assert_int_equal(create_tgt(g, alloc_xrcd(g)), 0);
+	qp = g->rsp.u.create_qp.handle;
+	fake_async_event(fake_nth(FAKE_QP, 0), 3);	/* access error */
+	for (i = 0; i < 5000 && !loop_get_event(g->loop, &ev); i++)
+		usleep(1000);
+	be_event_stop(&g->dev);
+	assert_in_range(i, 0, 4999);
+	assert_int_equal(ev.type, XENVHCA_EVT_QP);
+	assert_int_equal(ev.event, 3);
+	assert_int_equal(ev.handle, qp);
+}
+
 static void an_hca_with_xrc_says_so(void **state)
 {
 	struct guest *g = *state;
@@ -410,6 +434,7 @@ int main(void)
 		MLX5(handles_are_checked),
 		MLX5(a_target_has_no_udata),
 		MLX5(domains_are_counted),
+		MLX5(events_of_a_target_reach_the_guest),
 		MLX5(an_hca_with_xrc_says_so),
 		cmocka_unit_test_setup_teardown(soft_roce_has_none,
 						guest_setup, guest_teardown),
