@@ -5,7 +5,8 @@
  * The supervisor: finds the devices of this domain in xenstore, keeps one
  * worker process for each, writes Closed for a worker that died, and removes
  * what the toolstack leaves behind of a dead domain. One thread. It touches
- * no guest memory and reads nothing that a guest can write.
+ * no guest memory and reads nothing that a guest can write, except whether its
+ * directories are there (xn_domain_alive()).
  *
  * It may die as well: workers serve on, each holding the lock file with its
  * pid, and the next supervisor adopts them.

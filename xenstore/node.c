@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "node.h"
 
 #define XN_MAX_CONFLICTS 50
+#define XN_MAX_FULL	100	/* how often to wait, XN_FULL_US each */
+#define XN_FULL_US	20000
 
 static int xn_errno(void)
 {
@@ -192,6 +195,24 @@ int xn_list(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 	return (int)n;
 }
 
+/*
+ * xenstored lets all processes of an unprivileged domain have some ten
+ * transactions at a time, and says ENOSPC to more.
+ */
+static xs_transaction_t xn_start(struct xs_handle *xs)
+{
+	xs_transaction_t t;
+	int i;
+
+	for (i = 0; ; i++) {
+		errno = 0;
+		t = xs_transaction_start(xs);
+		if (t != XBT_NULL || errno != ENOSPC || i == XN_MAX_FULL)
+			return t;
+		usleep(XN_FULL_US);
+	}
+}
+
 int xn_transact(struct xs_handle *xs,
 		int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),
 		void *arg)
@@ -200,7 +221,7 @@ int xn_transact(struct xs_handle *xs,
 	int i, rc;
 
 	for (i = 0; i < XN_MAX_CONFLICTS; i++) {
-		t = xs_transaction_start(xs);
+		t = xn_start(xs);
 		if (t == XBT_NULL)
 			return xn_errno();
 		rc = fn(xs, t, arg);

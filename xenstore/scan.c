@@ -113,7 +113,46 @@ int xn_watch_next(struct xs_handle *xs, char *token)
 	return 1;
 }
 
+/*
+ * Is the frontend's directory there? EACCES is an absence, too: xenstored does
+ * not tell whether there is something below what may not be read.
+ */
+static bool xn_frontend_there(struct xs_handle *xs, unsigned int domid,
+			      unsigned int devid)
+{
+	char dir[XN_PATH_MAX], value[XN_PATH_MAX];
+	int rc;
+
+	if (xn_frontend_dir(dir, domid, devid))
+		return true;
+	rc = xn_read_str(xs, XBT_NULL, dir, "backend", value, sizeof(value));
+	return rc != -ENOENT && rc != -EACCES;
+}
+
+/* Any of the frontends that this domain serves; an error proves nothing. */
+static bool xn_any_frontend(struct xs_handle *xs, unsigned int domid)
+{
+	char root[XN_PATH_MAX], dir[XN_PATH_MAX], num[12], **names = NULL;
+	int i, n, own = xn_own_domid(xs);
+	uint64_t devid = 0;
+	bool there = false;
+
+	snprintf(num, sizeof(num), "%u", domid);
+	if (own < 0 || xn_backend_root(root, (unsigned int)own) ||
+	    xn_path(dir, root, num))
+		return true;
+	n = xn_list(xs, XBT_NULL, dir, &names);
+	for (i = 0; i < n && !there; i++)
+		there = !xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid) &&
+			xn_frontend_there(xs, domid, (unsigned int)devid);
+	free(names);
+	return n < 0 || there;
+}
+
 bool xn_domain_alive(struct xs_handle *xs, unsigned int domid)
 {
-	return xs_is_domain_introduced(xs, domid);
+	errno = 0;
+	if (xs_is_domain_introduced(xs, domid))
+		return true;
+	return errno == EACCES && xn_any_frontend(xs, domid);
 }

@@ -44,7 +44,12 @@ int xn_watch(struct xs_handle *xs, const char *path, const char *token);
  */
 int xn_watch_next(struct xs_handle *xs, char *token);
 
-/* Does xenstored know the domain as alive? A dying one is not. */
+/*
+ * Does xenstored know the domain as alive? A dying one is not. It tells the
+ * control domain only; elsewhere the domain counts as alive as long as it has
+ * one of the frontend directories that belong to our backend directories: the
+ * toolstack removes them with the domain.
+ */
 bool xn_domain_alive(struct xs_handle *xs, unsigned int domid);
 
 #endif

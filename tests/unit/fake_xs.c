@@ -6,6 +6,7 @@
  * under test calls these. A full table ends the test.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static struct { char path[PATH], value[PATH]; } nodes[MAX_NODES];
 static struct { char path[PATH], token[32]; } watches[MAX_WATCHES];
 static struct { char path[PATH], token[32]; } events[MAX_EVENTS];
 static int n_nodes, n_watches, n_events, next_event, broken;
-static unsigned int commits, outside;
+static unsigned int commits, outside, no_start;
+static bool unprivileged;
 
 static void full(const char *what)
 {
@@ -32,12 +34,23 @@ static void full(const char *what)
 void fake_xs_reset(void)
 {
 	n_nodes = n_watches = n_events = next_event = broken = 0;
-	commits = outside = 0;
+	commits = outside = no_start = 0;
+	unprivileged = false;
 }
 
 void fake_xs_break(int err)
 {
 	broken = err;
+}
+
+void fake_xs_unprivileged(void)
+{
+	unprivileged = true;
+}
+
+void fake_xs_full(unsigned int n)
+{
+	no_start = n;
 }
 
 unsigned int fake_xs_commits(void)
@@ -159,6 +172,10 @@ bool xs_is_domain_introduced(struct xs_handle *h, unsigned int domid)
 	char path[64];
 
 	(void)h;
+	if (unprivileged) {
+		errno = EACCES;
+		return false;
+	}
 	snprintf(path, sizeof(path), "/local/domain/%u/name", domid);
 	return fake_xs_get(path);
 }
@@ -237,6 +254,11 @@ char **xs_directory(struct xs_handle *h, xs_transaction_t t, const char *path,
 xs_transaction_t xs_transaction_start(struct xs_handle *h)
 {
 	(void)h;
+	if (no_start) {
+		no_start--;
+		errno = ENOSPC;
+		return XBT_NULL;
+	}
 	return works() ? 1 : XBT_NULL;
 }
 

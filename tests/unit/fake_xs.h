@@ -19,6 +19,10 @@ const char *fake_xs_get(const char *path);
 
 /* From now on every call fails, as when the connection is gone; 0: works. */
 void fake_xs_break(int err);
+/* We are an unprivileged domain: may not ask whether a domain is alive. */
+void fake_xs_unprivileged(void);
+/* There are too many transactions to start one, the next n times. */
+void fake_xs_full(unsigned int n);
 /* Transactions that were committed; changes made outside of any. */
 unsigned int fake_xs_commits(void);
 unsigned int fake_xs_outside(void);

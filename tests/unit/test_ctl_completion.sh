@@ -76,6 +76,8 @@ check "mlx5_0" attach web hca = m
 check "web" attach web backend = w
 check "" attach web port =
 check "max-pinned-mb=" quota web 0 max-pi
+check "all Domain-0 web" reattach ""
+check "web" reattach all w
 check "" quota web 0 max-qp =
 check "max-mr= max-mw= max-mcast= max-mmap=" quota web 0 max-qp = 7 max-m
 # Behind a comma: only the rest of the word is replaced, from the last "=" on.

@@ -170,6 +170,24 @@ static void holding_follows_the_options(void **state)
 	assert_true(table.n == 1 && table.maps->held && !xen.mapped);
 }
 
+/* A utility domain serves dom0, too; the HCA must be dom0's to give away. */
+static void control_domain_keeps_its_right(void **state)
+{
+	int err;
+
+	(void)state;
+	table.own = 5;
+	xen.permitted = true;
+	assert_int_equal(add(false, &err), DBA_OK);
+	assert_int_equal(del(&err), DBA_OK);
+	assert_string_equal(xen.calls, "");
+	assert_true(xen.permitted && table.n == 0);
+	assert_int_equal(add(true, &err), DBA_OK);
+	assert_int_equal(del(&err), DBA_OK);
+	assert_string_equal(xen.calls, "mu");
+	assert_true(xen.permitted && table.n == 0);
+}
+
 static void slots_are_used_once(void **state)
 {
 	int err;
@@ -350,6 +368,7 @@ int main(void)
 		TEST(translated_guest_gets_both),
 		TEST(pv_guest_gets_permission_only),
 		TEST(holding_follows_the_options),
+		TEST(control_domain_keeps_its_right),
 		TEST(slots_are_used_once),
 		TEST(failures_are_rolled_back),
 		TEST(what_cannot_be_undone_stays_known),

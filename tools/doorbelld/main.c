@@ -313,7 +313,7 @@ static int open_handles(struct dba_agent *a, struct host *h)
 			strerror(-own));
 		return own;
 	}
-	a->own = (unsigned int)own;
+	a->own = a->table.own = (unsigned int)own;
 	rc = drop_privileges();
 	if (rc)
 		dba_log(LOG_ERR, "cannot drop privileges: %s", strerror(-rc));

@@ -78,17 +78,27 @@ static void drop_held(struct dba_table *t, const struct dba_map *by)
 	}
 }
 
+/*
+ * The control domain may reach every device anyway, and must: what it could
+ * not reach itself the toolstack can give to no other domain.
+ */
+static int permit(struct dba_table *t, const struct dba_map *m, bool allow)
+{
+	if (m->guest == t->own)
+		return 0;
+	return t->ops->iomem(t->ctx, m->guest, m->mfn, m->nr, allow);
+}
+
 static int do_map(struct dba_table *t, const struct dba_map *m, bool *clean)
 {
-	int rc = t->ops->iomem(t->ctx, m->guest, m->mfn, m->nr, true);
+	int rc = permit(t, m, true);
 
 	*clean = true;
 	if (rc || !m->translated)
 		return rc;
 	rc = t->ops->mapping(t->ctx, m->guest, m->gfn, m->mfn, m->nr, true);
 	if (rc)
-		*clean = !t->ops->iomem(t->ctx, m->guest, m->mfn, m->nr,
-					false);
+		*clean = !permit(t, m, false);
 	return rc;
 }
 
@@ -136,13 +146,20 @@ static int do_unmap(struct dba_table *t, const struct dba_map *m, bool again)
 	int rc = 0;
 
 	if (m->translated && again)
-		rc = t->ops->iomem(t->ctx, m->guest, m->mfn, m->nr, true);
+		rc = permit(t, m, true);
 	if (m->translated && !rc)
 		rc = t->ops->mapping(t->ctx, m->guest, m->gfn, m->mfn, m->nr,
 				     false);
 	if (rc && rc != -EINVAL)
 		return rc;
-	return t->ops->iomem(t->ctx, m->guest, m->mfn, m->nr, false);
+	return permit(t, m, false);
+}
+
+/* Is it surely out of the guest's reach, or of a guest that may have it? */
+static bool free_at_once(const struct dba_table *t, const struct dba_map *m)
+{
+	return t->reuse || m->guest == t->own ||
+	       (m->translated && !t->hold_translated);
 }
 
 enum dba_reason dba_map_undo(struct dba_table *t, struct dba_map *m, int *err)
@@ -154,7 +171,7 @@ enum dba_reason dba_map_undo(struct dba_table *t, struct dba_map *m, int *err)
 	*err = do_unmap(t, m, again);
 	if (*err)
 		return DBA_HYPERCALL;
-	if (t->reuse || (m->translated && !t->hold_translated)) {
+	if (free_at_once(t, m)) {
 		drop(t, m);
 	} else {
 		m->held = true;

@@ -44,6 +44,7 @@ struct dba_table {
 	void *ctx;
 	struct dba_map *maps;
 	size_t n;
+	unsigned int own;	/* the control domain, where this runs */
 	bool hold_translated;	/* Arm: see above */
 	bool reuse;		/* hold nothing */
 };

@@ -78,12 +78,23 @@ int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
  * @domid: only devices of this domain; -1: of all
  * @fn: CTL_OK to go on; else its value is returned
  *
- * In the control domain that is every device of this host, elsewhere every
- * device that this domain is the backend of.
+ * In the control domain that is every device of this host, also those whose
+ * backend domain is gone, elsewhere every device that this domain is the
+ * backend of.
  */
 int ctl_dev_each(struct ctl *c, int domid,
 		 int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg),
 		 void *arg);
+/* Is its backend's directory gone, as when that domain ended? */
+bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d);
+/**
+ * ctl_dev_recorded() - what a device was made with, from /libxl
+ * @conf: filled completely; backend is a domain's name, "" if not recorded
+ *
+ * 0 or -errno.
+ */
+int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
+		     struct ctl_conf *conf);
 /* Write all nodes of a new device, lowest free number, as libxl would. */
 int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
 		   const struct ctl_conf *conf, struct ctl_dev *d);
@@ -179,6 +190,7 @@ int ctl_create(struct ctl *c);
 int ctl_detach(struct ctl *c);
 int ctl_list(struct ctl *c);
 int ctl_quota(struct ctl *c);
+int ctl_reattach(struct ctl *c);
 int ctl_show(struct ctl *c);
 int ctl_stats(struct ctl *c);
 int ctl_top(struct ctl *c);
@@ -186,8 +198,12 @@ int ctl_top(struct ctl *c);
 /* Read the file of create, and check all of it that is ours; an exit code. */
 int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg);
 
-/* Also used by ctl_create(): the steps of an attach. */
+/* Also used by ctl_create() and ctl_reattach(): the steps of an attach. */
+#define CTL_ATTACH_WAIT 30	/* seconds */
 int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
+		    struct ctl_dev *d);
+/* conf->backend is a domain, "": domain 0. */
+int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 		    struct ctl_dev *d);
 int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds);
 

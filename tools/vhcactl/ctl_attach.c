@@ -10,8 +10,6 @@
 #include <string.h>
 #include "ctl.h"
 
-#define ATTACH_WAIT 30	/* seconds */
-
 /* What an end left as reason of its failure; false: nothing. */
 static bool broken(struct ctl *c, const char *dir, char *why)
 {
@@ -75,33 +73,40 @@ int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds)
 			 xn_state_name(fe), d->domid, d->devid);
 }
 
-int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
+int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 		    struct ctl_dev *d)
 {
-	char err[CTL_ERR_MAX];
 	unsigned int backend = 0;
-	struct ctl_conf conf;
 	int rc;
 
-	if (ctl_conf_parse(spec, &conf, err))
-		return ctl_error(CTL_USAGE, "%s", err);
-	if (conf.backend[0]) {
-		rc = ctl_domain(c, conf.backend, &backend);
+	if (conf->backend[0]) {
+		rc = ctl_domain(c, conf->backend, &backend);
 		if (rc)
 			return rc;
 	}
 	if (!xn_domain_alive(c->xs, domid) || !xn_domain_alive(c->xs, backend))
 		return ctl_error(CTL_NOT_FOUND, "domain %u is not running",
 				 xn_domain_alive(c->xs, domid) ? backend : domid);
-	rc = ctl_pci_resolve(c, backend, &conf);
+	rc = ctl_pci_resolve(c, backend, conf);
 	if (rc)
 		return rc;
-	rc = ctl_dev_create(c, domid, backend, &conf, d);
+	rc = ctl_dev_create(c, domid, backend, conf, d);
 	if (rc)
 		return ctl_error(CTL_FAILED,
 				 "cannot write the nodes of the device: %s (attach works in the control domain only, as root)",
 				 strerror(-rc));
 	return CTL_OK;
+}
+
+int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
+		    struct ctl_dev *d)
+{
+	char err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+
+	if (ctl_conf_parse(spec, &conf, err))
+		return ctl_error(CTL_USAGE, "%s", err);
+	return ctl_attach_conf(c, domid, &conf, d);
 }
 
 static void report(struct ctl *c, const struct ctl_dev *d)
@@ -132,7 +137,7 @@ int ctl_attach(struct ctl *c)
 	if (rc)
 		return rc;
 	if (c->wait)
-		rc = ctl_attach_wait(c, &d, c->wait < 0 ? ATTACH_WAIT :
+		rc = ctl_attach_wait(c, &d, c->wait < 0 ? CTL_ATTACH_WAIT :
 				     c->wait);
 	if (!rc)
 		report(c, &d);

@@ -21,8 +21,8 @@ static void row_fill(struct ctl *c, const struct ctl_dev *d, struct row *r)
 	snprintf(r->devid, sizeof(r->devid), "%u", d->devid);
 	snprintf(r->backend, sizeof(r->backend), "%u", d->backend);
 	ctl_domain_name(c, d->domid, r->name);
-	if (xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA, r->hca,
-			sizeof(r->hca)))
+	if (xn_read_str(c->xs, XBT_NULL, ctl_dev_orphan(c, d) ? d->libxl :
+			d->be, XENVHCA_NODE_HCA, r->hca, sizeof(r->hca)))
 		snprintf(r->hca, sizeof(r->hca), "?");
 	r->be = xn_state_name(ctl_be_state(c, d));
 	r->fe = xn_state_name(ctl_fe_state(c, d));

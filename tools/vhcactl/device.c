@@ -15,7 +15,9 @@
 #include "ctl.h"
 
 #define DOMAINS		"/local/domain"
+#define LIBXL		"/libxl"
 #define NODE_BACKEND	"backend"
+#define NODE_NAME	"backend-name"	/* of the domain; for reattach */
 #define POLL_MS		1000	/* a lost watch event costs no more */
 
 void ctl_domain_name(struct ctl *c, unsigned int domid, char *name)
@@ -70,7 +72,7 @@ int ctl_dev_init(struct ctl_dev *d, unsigned int domid, unsigned int devid,
 	d->devid = devid;
 	d->backend = backend;
 	n = snprintf(d->libxl, sizeof(d->libxl),
-		     "/libxl/%u/device/" XN_KIND "/%u", domid, devid);
+		     LIBXL "/%u/device/" XN_KIND "/%u", domid, devid);
 	if (n < 0 || n >= XN_PATH_MAX ||
 	    xn_frontend_dir(d->fe, domid, devid) ||
 	    xn_backend_dir(d->be, backend, domid, devid))
@@ -126,6 +128,49 @@ static int each_device(unsigned int domid, unsigned int devid, void *arg)
 	return e->rc;
 }
 
+bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d)
+{
+	return !xn_exists(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA);
+}
+
+static void orphans_of(struct each *e, unsigned int domid)
+{
+	char dir[XN_PATH_MAX], **names = NULL;
+	uint64_t devid = 0;
+	struct ctl_dev d;
+	int i, n, backend;
+
+	snprintf(dir, sizeof(dir), LIBXL "/%u/device/" XN_KIND, domid);
+	n = xn_list(e->c->xs, XBT_NULL, dir, &names);
+	for (i = 0; i < n && !e->rc; i++) {
+		if (xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
+			continue;
+		backend = recorded_backend(e->c, domid, (unsigned int)devid);
+		if (backend < 0 || ctl_dev_init(&d, domid, (unsigned int)devid,
+						(unsigned int)backend))
+			continue;
+		if (ctl_dev_orphan(e->c, &d))
+			e->rc = e->fn(e->c, &d, e->arg);
+	}
+	free(names);
+}
+
+/* With the backend domain its directory is gone, where the others are found. */
+static void each_orphan(struct each *e)
+{
+	char **ids = NULL;
+	uint64_t id = 0;
+	int i, n;
+
+	n = xn_list(e->c->xs, XBT_NULL, LIBXL, &ids);
+	for (i = 0; i < n && !e->rc; i++)
+		if (!xn_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+				  &id) &&
+		    (e->domid < 0 || id == (uint64_t)e->domid))
+			orphans_of(e, (unsigned int)id);
+	free(ids);
+}
+
 int ctl_dev_each(struct ctl *c, int domid,
 		 int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg),
 		 void *arg)
@@ -143,8 +188,10 @@ int ctl_dev_each(struct ctl *c, int domid,
 		xn_scan(c->xs, e.backend, each_device, &e);
 	}
 	free(ids);
-	if (n >= 0)
+	if (n >= 0) {
+		each_orphan(&e);
 		return e.rc;
+	}
 	own = xn_own_domid(c->xs);
 	if (own < 0)
 		return ctl_error(CTL_FAILED, "xenstore: %s", strerror(-own));
@@ -191,6 +238,7 @@ int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
 struct create {
 	struct ctl_dev *d;
 	const struct ctl_conf *conf;
+	char backend[CTL_NAME_MAX];	/* its name; "": unknown */
 };
 
 /* The nodes that the backend reads; libxl keeps a copy of them. */
@@ -230,6 +278,22 @@ static int write_frontend_nodes(struct xs_handle *xs, xs_transaction_t t,
 	return rc;
 }
 
+/*
+ * The directory of the guest belongs to the backend, too: when the guest is
+ * gone nobody else would remove it.
+ */
+static int make_backend_dir(struct xs_handle *xs, xs_transaction_t t,
+			    const struct ctl_dev *d)
+{
+	char parent[XN_PATH_MAX];
+	int rc;
+
+	snprintf(parent, sizeof(parent), "%s", d->be);
+	*strrchr(parent, '/') = '\0';
+	rc = xn_mkdir(xs, t, parent, d->backend, d->backend);
+	return rc ? rc : xn_mkdir(xs, t, d->be, d->backend, d->domid);
+}
+
 /* The lowest number that no directory uses. */
 static int choose_devid(struct xs_handle *xs, xs_transaction_t t,
 			struct ctl_dev *d)
@@ -266,6 +330,8 @@ static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 		rc = xn_write_str(xs, t, d->libxl, NODE_BACKEND, d->be);
 	if (!rc)
 		rc = write_backend_nodes(xs, t, d->libxl, cr);
+	if (!rc && cr->backend[0])
+		rc = xn_write_str(xs, t, d->libxl, NODE_NAME, cr->backend);
 	/* The doorbell agent's, and of no use to the backend: not in d->be. */
 	if (!rc && cr->conf->pci[0])
 		rc = xn_write_str(xs, t, d->libxl, XENVHCA_NODE_PCI,
@@ -273,7 +339,7 @@ static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 	if (!rc)
 		rc = write_frontend_nodes(xs, t, d);
 	if (!rc)
-		rc = xn_mkdir(xs, t, d->be, d->backend, d->domid);
+		rc = make_backend_dir(xs, t, d);
 	if (!rc)
 		rc = xn_write_str(xs, t, d->be, "frontend", d->fe);
 	if (!rc)
@@ -289,7 +355,37 @@ int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
 	memset(d, 0, sizeof(*d));
 	d->domid = domid;
 	d->backend = backend;
+	ctl_domain_name(c, backend, cr.backend);
 	return xn_transact(c->xs, create_fn, &cr);
+}
+
+int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
+		     struct ctl_conf *conf)
+{
+	const struct ctl_key *k = ctl_keys;
+	int i, rc;
+
+	memset(conf, 0, sizeof(*conf));
+	rc = xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_HCA,
+			 conf->hca, sizeof(conf->hca));
+	for (i = 0; i < CTL_KEYS && !rc; i++, k++) {
+		rc = xn_read_u32(c->xs, XBT_NULL, d->libxl, k->name, k->min,
+				 k->max, &conf->val[i]);
+		conf->set[i] = !rc;
+		if (rc == -ENOENT) {
+			conf->val[i] = k->def;
+			rc = 0;
+		}
+	}
+	if (rc)
+		return rc;
+	if (xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI, conf->pci,
+			sizeof(conf->pci)))
+		conf->pci[0] = '\0';
+	if (xn_read_str(c->xs, XBT_NULL, d->libxl, NODE_NAME, conf->backend,
+			sizeof(conf->backend)))
+		conf->backend[0] = '\0';
+	return 0;
 }
 
 /* Removes the parent directory of path too, if nothing else is in it. */

@@ -36,6 +36,8 @@ static const struct command {
 	{ "quota", ctl_quota, "jr:", "DOMAIN DEVID [KEY=VALUE...]", 2,
 	  2 + CTL_KEYS,
 	  "show or change what a device may use" },
+	{ "reattach", ctl_reattach, "jw:", "[DOMAIN|all [BACKEND]]", 0, 2,
+	  "devices of a backend domain that started anew" },
 	{ "show", ctl_show, "j", "DOMAIN DEVID", 2, 2,
 	  "show configuration, limits and errors of a device" },
 	{ "stats", ctl_stats, "jor:", "[DOMAIN [DEVID]]", 0, 2,
@@ -66,12 +68,12 @@ static int usage(FILE *out)
 
 	fputs("Usage: vhcactl COMMAND [OPTION...] [ARGUMENT...]\n", out);
 	for (i = 0; i < NR_COMMANDS; i++)
-		fprintf(out, "  %-7s %-34s %s\n", commands[i].name,
+		fprintf(out, "  %-8s %-34s %s\n", commands[i].name,
 			commands[i].args, commands[i].help);
 	fputs("Options:\n"
 	      "  -j, --json          print JSON (all but create)\n"
 	      "  -w, --wait SECONDS  how long to wait for the other side (attach, create,\n"
-	      "                      detach); 0: not at all\n"
+	      "                      detach, reattach); 0: not at all\n"
 	      "  -f, --force         detach: remove a device that does not close\n"
 	      "  -o, --openmetrics   stats: print for Prometheus\n"
 	      "  -d, --delay SECONDS top: time between two rounds\n"

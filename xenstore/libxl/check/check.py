@@ -222,6 +222,10 @@ def check_nodes(c, spec, backend, pci):
                              ",".join(spec))
         time.sleep(0.3)
         other = [c.server.tree(top) for top in tops]
+        # For vhcactl reattach; libxl has it in the domain's configuration.
+        c.true(other[2].pop("/backend-name", ("", ""))[0] ==
+               ("hcadom" if backend else "Domain-0"),
+               f"{spec}: the backend's name is recorded", other[2])
         c.true(status == 0 and other == made, f"{spec}: vhcactl's nodes",
                f"{text}\n{other}\n{made}")
     b.stop = True

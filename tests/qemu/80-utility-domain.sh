@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# The HCA lives in a utility domain, a PV guest without any right of a toolstack,
+# and serves two other guests and dom0. When it is destroyed under traffic their
+# programs end with errors; a new one serves them again, without a reboot.
+# limit: 200
+. ./lib.sh
+. ./vhca.sh
+. ./utility.sh
+
+programs() {
+	pair "guest to guest: ibv_rc_pingpong" a b "ibv_rc_pingpong -g 1 -n 300"
+	pair "guest to guest: ib_send_lat" a b "ib_send_lat -F -x 1 -s 8 -n 200"
+	with_dom0 "dom0 to guest: ib_write_lat" a "ib_write_lat -F -x 1 -s 8 -n 200"
+}
+
+step "hcadom and two guests"
+guest_config hcadom pv mem=512 >/dev/null
+guest_config a pv >/dev/null
+guest_config b pv >/dev/null
+guests_start hcadom a b
+hcadom_sh rxe_setup
+ends_open a b
+
+step "devices for the guests and for dom0"
+hcadom_daemon
+check_not "hcadom writes no other domain's nodes" guest_sh hcadom \
+	"xenstore-write /local/domain/$(guest_domid a)/device/x 1"
+check_not "nor reads the toolstack's" guest_sh hcadom 'xenstore-ls /libxl'
+hcadom_attach hca=rxe0,max-qp=99 a b Domain-0
+vhcactl list
+programs
+with_dom0 "dom0 to guest: ibv_rc_pingpong" a "ibv_rc_pingpong -g 1 -n 300"
+xfer_between "vhca-xfer: every byte" a b '-t rc-write-1m,rc-send-4k,rc-read-4k'
+
+step "hcadom is destroyed under traffic"
+traffic_start a b 60
+xl destroy hcadom
+rc=0
+# shellcheck disable=SC2154
+wait "$traffic_server" || rc=$?
+ended_with_error "the program in a" $rc
+rc=0
+# shellcheck disable=SC2154
+wait "$traffic_client" || rc=$?
+ended_with_error "the program in b" $rc
+check "vhcactl still lists the three devices" \
+	[ "$(vhcactl list --json | jq 'map(select(.hca == "rxe0")) | length')" = 3 ]
+check "dom0's device is gone" wait_until 10 bash -c '! ls /sys/class/infiniband/vhca*'
+check_not "none can come back yet" vhcactl reattach a
+
+step "a new hcadom"
+guest_start hcadom
+hcadom_sh rxe_setup
+hcadom_daemon
+check "the devices come back" vhcactl reattach
+vhcactl list
+check "with what they were attached with" \
+	[ "$(xenstore-ls -f "$(hcadom_nodes)" | grep -c 'max-qp = "99"')" = 3 ]
+programs
+check "no device is left that can be reattached" [ -z "$(vhcactl reattach)" ]
+
+step "a guest dies"
+b=$(guest_domid b)
+check "hcadom has b's nodes" xenstore-exists "$(hcadom_nodes)/$b"
+guest_destroy b
+check "hcadom drops them" wait_until 20 not xenstore-exists "$(hcadom_nodes)/$b"
+check "b is no zombie in Xen" wait_until 20 bash -c '! xl list | grep -q null'
+check "hcadom holds no verbs object of b" wait_guest 10 hcadom \
+	"! { rdma res show qp; rdma res show mr; } | grep -q 'comm vhcad-$b-'"
+
+step "detach"
+check "a" vhcactl detach a all
+check "dom0" vhcactl detach Domain-0 all
+ends_close a
+kernel_clean a hcadom

@@ -1,0 +1,106 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What scenarios with a utility domain share: a PV guest, hcadom, that owns the
+# HCA and runs the daemon for other guests and for dom0. Sourced after vhca.sh.
+
+# guests_start NAME...: of guest_config, all at once.
+guests_start() {
+	local g pids=()
+	for g; do
+		guest_start "$g" &
+		pids+=($!)
+	done
+	for g in "${pids[@]}"; do
+		wait "$g" || fail "a guest did not start"
+	done
+}
+
+# hcadom_sh COMMAND...: there, with functions of lib.sh.
+hcadom_sh() {
+	guest_sh hcadom "set -e
+		fail() { echo \"\$*\" >&2; exit 1; }
+		$(declare -f wait_until rxe_setup)
+		$*"
+}
+
+# hcadom_daemon: helper and daemon there. Its log goes to the console, which is
+# an artefact. Without hypercalls, as its unit has it.
+hcadom_daemon() {
+	# shellcheck disable=SC2016
+	hcadom_sh 'modprobe xen-vhca-helper
+		rm -f /dev/xen/privcmd /dev/xen/hypercall
+		setsid bash -c "xen-vhcad --foreground --log-level info 2>&1 |
+			tee /run/vhcad.log" </dev/null >/dev/console 2>&1 &
+		wait_until 10 grep -q serving /run/vhcad.log'
+}
+
+hcadom_nodes() { echo "/local/domain/$(guest_domid hcadom)/backend/vhca"; }
+
+# hcadom_attach SPEC DOMAIN...: a vhca of hcadom for each.
+hcadom_attach() {
+	local spec=$1,backend=hcadom g
+	shift
+	for g; do
+		check "$g gets a device of hcadom" vhcactl attach "$g" "$spec"
+	done
+}
+
+# dom0_vhca: the verbs device of dom0 that is a vhca.
+dom0_vhca() { basename "$(echo /sys/class/infiniband/vhca*)"; }
+
+# with_dom0 CLAIM GUEST COMMAND: server in the guest, client in dom0 on its vhca.
+with_dom0() {
+	check "$1" with_dom0_once "$2" "$3"
+}
+with_dom0_once() {
+	local server rc=0 cmd
+	read -ra cmd <<<"$2"
+	guest_sh -t 60 "$1" "$2" >/tmp/pair.s 2>&1 &
+	server=$!
+	sleep 0.7
+	timeout 60 "${cmd[@]}" -d "$(dom0_vhca)" "$(guest_ip "$1")" \
+		>/tmp/pair.c 2>&1 || rc=$?
+	wait "$server" || rc=$?
+	[ "$rc" = 0 ] || {
+		echo "--- server"; tail -n 15 /tmp/pair.s
+		echo "--- client"; tail -n 15 /tmp/pair.c
+	}
+	return "$rc"
+}
+
+# ended_with_error NAME STATUS: of a program whose HCA went away.
+ended_with_error() {
+	check "$1 ends with an error of its own, it does not hang" \
+		[ "$2" != 0 -a "$2" != 124 -a "$2" != 255 ]
+}
+
+# ends_open GUEST... and ends_close GUEST...: the guests' side of the ledger
+# (vhca.sh), and dom0's as a guest.
+dom0_end() {
+	echo "pinned $(pinned)"
+	cat "$DBG_FRONT"/zombies 2>/dev/null || echo zombies 0
+	echo "nodes $(xenstore-ls device/vhca 2>/dev/null | grep -c = || true)"
+	echo "libxl $(xenstore-ls /libxl | grep -c vhca || true)"
+}
+same_dom0_end() { dom0_end | tee /tmp/ledger.now | cmp -s /tmp/ledger.dom0.end; }
+ends_open() {
+	local g
+	dom0_end >/tmp/ledger.dom0.end
+	for g; do
+		guest_ledger "$g" >"/tmp/ledger.$g"
+		ports "$(guest_domid "$g")" >"/tmp/ledger.$g.ports"
+	done
+}
+ends_close() {
+	local g
+	check "dom0: no grant, pin or node is left" \
+		ledger_settles same_dom0_end /tmp/ledger.dom0.end
+	for g; do
+		check "$g: no grant, pin or node is left" \
+			ledger_settles "same_guest $g" "/tmp/ledger.$g"
+		check "$g: no event channel is left" wait_until 15 same_ports \
+			"$(guest_domid "$g")" "/tmp/ledger.$g.ports"
+	done
+}
