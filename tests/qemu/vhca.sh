@@ -121,8 +121,8 @@ pair_try() {
 # pair CLAIM SERVER CLIENT COMMAND: both must succeed.
 pair() { check "$1" pair_try "$2" "$3" "$4"; }
 
-# programs_between SERVER CLIENT: Debian's own programs, unmodified.
-programs_between() {
+# pingpongs_between SERVER CLIENT: the examples of libibverbs.
+pingpongs_between() {
 	local t
 	for t in rc uc ud; do
 		pair "ibv_${t}_pingpong, 300 x 1 KiB" "$1" "$2" \
@@ -132,6 +132,11 @@ programs_between() {
 	done
 	pair "ibv_srq_pingpong, 4 QPs" "$1" "$2" \
 		"ibv_srq_pingpong -g 1 -n 400 -q 4"
+}
+
+# programs_between SERVER CLIENT: Debian's own programs, unmodified.
+programs_between() {
+	pingpongs_between "$1" "$2"
 	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 200"
 	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n 100 -e"
 	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -F -x 1 -s 8 -n 200"
