@@ -3,7 +3,10 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Builds xl and libxl with the vhca patches (xenstore/libxl/4.17) and prints a
-# folder that is to be laid over the test bed's dom0 root. The sources are
+# folder that is to be laid over the test bed's dom0 root: usr/lib/xen-vhca with
+# xl in bin/ and its libraries in lib/, which only this xl loads (RUNPATH).
+# Debian's own stay in force: the structures of the patched libxl are larger, so
+# no program that was built against another one may load it. The sources are
 # Debian's Xen 4.17. All is cached: the first run takes a minute or two, one
 # after a change of the patches a minute, any other none. Needs no root;
 # writes only below ${XDG_CACHE_HOME:-~/.cache}/xen-vhca.
@@ -17,6 +20,7 @@ patches=$(cd "$here/../../xenstore/libxl/4.17" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
 release=4.17
 multiarch=x86_64-linux-gnu
+place=usr/lib/xen-vhca
 say() { echo "xl: $*" >&2; }
 
 # The folders of Debian's packages, so that the result finds their programs.
@@ -33,7 +37,8 @@ options=(
 	--with-system-ovmf=/usr/share/ovmf/OVMF.fd
 )
 # Without libnl, which only Remus needs: the dom0 root does not have it.
-make_options=(CONFIG_LIBNL=n "-j${JOBS:-$(nproc)}")
+flags=(CONFIG_LIBNL=n "APPEND_LDFLAGS=-Wl,-rpath,/$place/lib")
+make_options=("${flags[@]}" "-j${JOBS:-$(nproc)}")
 
 missing=''
 for p in libyajl-dev uuid-dev flex bison libncurses-dev zlib1g-dev \
@@ -118,26 +123,25 @@ prepare() {
 	touch "$tree/configured"
 }
 
-# What is newer than Debian's, at the places where Debian has it.
+# xl and the two libraries that the patches change. Everything else is
+# Debian's: the other libraries, and libxl-save-helper, whose messages are the
+# same, at the place that libxl has compiled in.
 install_into() {
-	local dir=$1 tools=$2 lib
-	mkdir -p "$dir/usr/lib/xen-$release/bin" "$dir/usr/lib/$multiarch"
-	install -s "$tools/xl/xl" "$tools/libs/light/libxl-save-helper" \
-		"$dir/usr/lib/xen-$release/bin/"
+	local dir=$1/$place tools=$2 lib
+	mkdir -p "$dir"/{bin,lib}
+	install -s "$tools/xl/xl" "$dir/bin/"
 	for lib in light/libxenlight util/libxlutil; do
-		install -s "$tools/libs/$lib.so.$release.0" \
-			"$dir/usr/lib/$multiarch/"
+		install -s "$tools/libs/$lib.so.$release.0" "$dir/lib/"
 		lib=${lib#*/}
-		ln -s "$lib.so.$release.0" \
-			"$dir/usr/lib/$multiarch/$lib.so.$release"
+		ln -s "$lib.so.$release.0" "$dir/lib/$lib.so.$release"
 	done
 }
 
-key=$({ declare -f prepare install_into; echo "${XEN_SRC:-}" "${options[@]}"
+key=$({ declare -f prepare install_into; echo "${XEN_SRC:-}" "${options[@]}" "${flags[@]}"
 	"${CC:-cc}" -dumpfullversion
 	cat "$patches"/*.patch; } | sha256sum | cut -c1-16)
 out=$cache/xl-$key
-if [ "${1:-}" = --path ] || [ -e "$out/usr/lib/xen-$release/bin/xl" ]; then
+if [ "${1:-}" = --path ] || [ -e "$out/$place/bin/xl" ]; then
 	[ ! -d "$out" ] || touch "$out"
 	echo "$out"
 	exit 0

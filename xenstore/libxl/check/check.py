@@ -65,7 +65,8 @@ class Check:
     def __init__(self, xl_folder, vhcactl, work):
         self.bad = self.done = 0
         self.vhcactl, self.work = vhcactl, work
-        self.xl_program = os.path.join(xl_folder, "usr/lib/xen-4.17/bin/xl")
+        place = os.path.join(xl_folder, "usr/lib/xen-vhca")
+        self.xl_program = os.path.join(place, "bin/xl")
         shim = os.path.join(work, "fake_xc.so")
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2",
                         "-Wall", "-Wextra", "-Werror", "-o", shim,
@@ -73,8 +74,7 @@ class Check:
         self.env = dict(
             os.environ, LD_PRELOAD=shim, LC_ALL="C",
             XENSTORED_PATH=os.path.join(work, "socket"),
-            LD_LIBRARY_PATH=os.path.join(xl_folder,
-                                         "usr/lib/x86_64-linux-gnu"))
+            LD_LIBRARY_PATH=os.path.join(place, "lib"))
         self.mounts()
         self.server = store.Server(self.env["XENSTORED_PATH"])
         threading.Thread(target=self.server.run, daemon=True).start()
