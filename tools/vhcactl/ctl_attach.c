@@ -82,7 +82,8 @@ int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 	if (conf->backend[0]) {
 		rc = ctl_domain(c, conf->backend, &backend);
 		if (rc)
-			return rc;
+			return ctl_error(rc, "backend=%s: the name or number of a running domain is needed",
+					 conf->backend);
 	}
 	if (!xn_domain_alive(c->xs, domid) || !xn_domain_alive(c->xs, backend))
 		return ctl_error(CTL_NOT_FOUND, "domain %u is not running",

@@ -4,7 +4,8 @@
  *
  * vhcactl create: for an xl that does not know vhca devices. Starts the
  * domain paused with xl create, writes the nodes of its devices, lets it run.
- * If a device cannot be made the domain is destroyed again.
+ * If a device cannot be made the domain is destroyed again. With an xl that
+ * does know them it is xl create and, with -w, the wait for the devices.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -134,13 +135,45 @@ int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg)
 	return CTL_OK;
 }
 
+/*
+ * Devices that xl made, because it knows them: a second time would be too often.
+ * Asked of /libxl, where no other domain writes. Their number, or -1 with a
+ * message.
+ */
+static int made_by_xl(struct ctl *c, unsigned int domid, struct ctl_dev *devs)
+{
+	char path[XN_PATH_MAX], **ids = NULL;
+	int i, n;
+
+	snprintf(path, sizeof(path), "/libxl/%u/device/" XN_KIND, domid);
+	n = xn_list(c->xs, XBT_NULL, path, &ids);
+	for (i = 0; i < n && i < CTL_CFG_MAX; i++)
+		if (ctl_dev_find(c, domid, ids[i], &devs[i]))
+			break;
+	if (i < n)
+		n = -1;
+	else if (n < 0)
+		n = 0;
+	free(ids);
+	return n;
+}
+
 static int add_devices(struct ctl *c, const struct ctl_cfg *cfg,
 		       struct ctl_dev *devs)
 {
 	unsigned int domid = 0;
-	int i, rc;
+	int i, n, rc;
 
 	rc = ctl_domain(c, cfg->name, &domid);
+	if (rc)
+		return rc;
+	n = made_by_xl(c, domid, devs);
+	if (n && n == cfg->nr)
+		return CTL_OK;
+	if (n)
+		return ctl_error(CTL_FAILED,
+				 "%s: xl made other devices than the %d of the file",
+				 cfg->name, cfg->nr);
 	for (i = 0; i < cfg->nr && !rc; i++)
 		rc = ctl_attach_spec(c, domid, cfg->spec[i], &devs[i]);
 	return rc;
