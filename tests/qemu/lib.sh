@@ -182,12 +182,12 @@ ready_or_gone() {
 	xenstore-read "/local/domain/$dom/data/ready"
 }
 
-# guest_start NAME: creates the domain from guest_config's file, waits for its
-# agent.
+# guest_start NAME [PROGRAM]: creates the domain from guest_config's file with
+# PROGRAM create (default: xl), waits for its agent.
 guest_start() {
-	local name=$1 cfg=$GUEST_RUN/$1.cfg start
+	local name=$1 program=${2:-xl} cfg=$GUEST_RUN/$1.cfg start
 	start=$(now)
-	xl create "$cfg" || fail "guest $name: xl create failed"
+	"$program" create "$cfg" || fail "guest $name: $program create failed"
 	wait_until 240 ready_or_gone "$name" ||
 		fail "guest $name did not come up within 240 s"
 	xl domid "$name" >/dev/null 2>&1 ||
