@@ -197,12 +197,12 @@ xrc_objects() {
 		.xrcd.used, .qp.used, .srq.used] | $2" >/dev/null
 }
 
-# xrc_killed: both ends of ibv_xsrq_pingpong are killed. Target and domain are in
+# xrc_killed: both ends of an XRC connection are killed. Target and domain are in
 # no context that would end with its process.
 xrc_killed() {
-	local g end=("${BOTH_GUESTS[@]}") program='ibv_xsrq_pingpong -n 1000000'
+	local g end=("${BOTH_GUESTS[@]}") program='ib_send_bw -F -c XRC -D 50'
 	local pids=()
-	step "kill both ends of ibv_xsrq_pingpong"
+	step "kill both ends of ib_send_bw over XRC"
 	guest_sh -t 60 "${end[0]}" "$program" >/tmp/pair.s 2>&1 &
 	pids+=($!)
 	sleep 0.7
@@ -214,7 +214,7 @@ xrc_killed() {
 			wait_until 10 xrc_objects "$g" 'all(. > 0)'
 	done
 	for g in "${end[@]}"; do
-		guest_sh "$g" 'pkill -KILL -x ibv_xsrq_pingpo'
+		guest_sh "$g" 'pkill -KILL -x ib_send_bw'
 	done
 	wait "${pids[@]}" || true
 	for g in "${end[@]}"; do

@@ -162,11 +162,6 @@ static void probe_many(struct probe *p, struct ibv_cq *cq)
 void probe_qp(struct probe *p)
 {
 	struct ibv_cq *cq = ibv_create_cq(p->ctx, 64, NULL, NULL, 0);
-	struct ibv_qp_open_attr oa = {
-		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-			     IBV_QP_OPEN_ATTR_TYPE,
-		.qp_type = IBV_QPT_XRC_RECV,
-	};
 
 	pr("create_qp.setup", ep(cq));
 	if (!cq)
@@ -175,7 +170,6 @@ void probe_qp(struct probe *p)
 	probe_caps(p, cq);
 	probe_ex(p, cq);
 	probe_many(p, cq);
-	pr("open_qp", ep(ibv_open_qp(p->ctx, &oa)));
 	pr("create_qp.cleanup", ibv_destroy_cq(cq));
 }
 
