@@ -9,8 +9,10 @@
  * All transitions are made by one worker per xenbus device (front->work on an
  * ordered queue), which reads the backend's state itself: watches may be
  * merged and states may be skipped. The watch only cuts a dead backend off at
- * once, since the worker may be waiting for it. Values read from xenstore are
- * the backend's and are range-checked here.
+ * once, since the worker may be waiting for it. While the domain is suspended
+ * there is no connection: it ends before, and the worker, which the kernel
+ * freezes until the domain runs again, makes a new one. Values read from
+ * xenstore are the backend's and are range-checked here.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -24,8 +26,10 @@
 
 struct vhca_front {
 	struct xenbus_device *xbdev;
-	struct workqueue_struct *wq;	/* ordered */
+	struct workqueue_struct *wq;	/* ordered, freezable */
 	struct delayed_work work;
+	struct delayed_work overdue;	/* the backend, before a suspend */
+	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
 	spinlock_t lock;		/* dev, against the watch */
 	struct vhca_dev *dev;		/* connection, or NULL */
 	struct vhca_window *window;	/* for doorbells; NULL: PV guest */
@@ -153,7 +157,11 @@ static int vhca_write_all(struct vhca_dev *dev)
 
 static enum xenbus_state vhca_backend_state(const struct vhca_front *front)
 {
-	return xenbus_read_driver_state(front->xbdev->otherend);
+	const char *otherend = front->xbdev->otherend;
+
+	/* None after a restore without nodes, see vhca_on_lost(). */
+	return otherend ? xenbus_read_driver_state(otherend) :
+			  XenbusStateUnknown;
 }
 
 static void vhca_set_dev(struct vhca_front *front, struct vhca_dev *dev)
@@ -318,6 +326,45 @@ static void vhca_on_closed(struct vhca_front *front)
 	xenbus_frontend_closed(front->xbdev);
 }
 
+/*
+ * In the thread where xenbus makes and removes devices. Both ways lead through
+ * vhca_remove(), which frees @front and with it @watch.
+ */
+static void vhca_lost_changed(struct xenbus_watch *watch, const char *path,
+			      const char *token)
+{
+	struct vhca_front *front = container_of(watch, struct vhca_front, lost);
+	struct xenbus_device *xbdev = front->xbdev;
+
+	/* While the module is being unloaded it removes the device itself. */
+	if (!try_module_get(THIS_MODULE))
+		return;
+	get_device(&xbdev->dev);
+	if (!xenbus_exists(XBT_NIL, xbdev->nodename, "backend"))
+		device_unregister(&xbdev->dev);
+	else if (device_reprobe(&xbdev->dev))
+		dev_warn(&xbdev->dev, "cannot start anew after a restore\n");
+	put_device(&xbdev->dev);
+	module_put(THIS_MODULE);
+}
+
+/*
+ * The domain was restored by a toolstack that does not know our kind of device,
+ * and there were no nodes when xenbus resumed it. xenbus keeps such a device
+ * for ever and would take no notice of a new one with the same number: have it
+ * removed, or if there are new nodes by now, probed again. The first event of
+ * a watch comes by itself.
+ */
+static void vhca_on_lost(struct vhca_front *front)
+{
+	struct xenbus_device *xbdev = front->xbdev;
+
+	if (!front->lost.node)
+		xenbus_watch_pathfmt(xbdev, &front->lost, NULL,
+				     vhca_lost_changed, "%s/%s",
+				     xbdev->nodename, "backend");
+}
+
 static void vhca_front_work(struct work_struct *work)
 {
 	struct vhca_front *front = container_of(to_delayed_work(work),
@@ -328,6 +375,10 @@ static void vhca_front_work(struct work_struct *work)
 		return;
 	if (READ_ONCE(front->reason) && front->dev)
 		vhca_give_up(front, front->reason);
+	if (!front->xbdev->otherend) {
+		vhca_on_lost(front);
+		return;
+	}
 
 	theirs = vhca_backend_state(front);
 	switch (theirs) {
@@ -364,6 +415,15 @@ static void vhca_front_break(struct vhca_front *front, const char *reason)
 	spin_unlock(&front->lock);
 }
 
+/* The toolstack waits for us: a backend that is stuck must not stop it. */
+static void vhca_overdue(struct work_struct *work)
+{
+	struct vhca_front *front = container_of(to_delayed_work(work),
+						struct vhca_front, overdue);
+
+	vhca_front_break(front, "backend does not answer, and the domain is to be suspended");
+}
+
 /* Cut a dead backend off now: the worker may be waiting for its answer. */
 static void vhca_otherend_changed(struct xenbus_device *xbdev,
 				  enum xenbus_state state)
@@ -396,6 +456,10 @@ static void vhca_withdraw_window(struct vhca_front *front)
 			XENVHCA_NODE_DOORBELL_WINDOW);
 	if (!err || err == -ENOENT)
 		return;
+	/* The directory is gone, and the one above is not ours to look into. */
+	if (err == -EACCES &&
+	    !xenbus_exists(XBT_NIL, front->xbdev->nodename, "state"))
+		return;
 	dev_warn(&front->xbdev->dev,
 		 "cannot remove the node " XENVHCA_NODE_DOORBELL_WINDOW " (%d): its guest frames stay reserved\n",
 		 err);
@@ -417,7 +481,8 @@ static int vhca_probe(struct xenbus_device *xbdev,
 
 	if (!front)
 		return -ENOMEM;
-	front->wq = alloc_ordered_workqueue("%s", 0, dev_name(&xbdev->dev));
+	front->wq = alloc_ordered_workqueue("%s", WQ_FREEZABLE,
+					    dev_name(&xbdev->dev));
 	if (!front->wq) {
 		kfree(front);
 		return -ENOMEM;
@@ -433,6 +498,7 @@ static int vhca_probe(struct xenbus_device *xbdev,
 		front->window = NULL;
 	}
 	INIT_DELAYED_WORK(&front->work, vhca_front_work);
+	INIT_DELAYED_WORK(&front->overdue, vhca_overdue);
 	dev_set_drvdata(&xbdev->dev, front);
 
 	err = xenbus_switch_state(xbdev, XenbusStateInitialising);
@@ -463,35 +529,66 @@ static bool vhca_wait_closed(struct vhca_front *front)
 	return false;
 }
 
-/* Module unload, unbind, or the toolstack removed our nodes. */
+/* Over the ring if somebody is there to serve it. The worker does not run. */
+static void vhca_close(struct vhca_front *front)
+{
+	vhca_unregister(front);
+	xenbus_switch_state(front->xbdev, XenbusStateClosing);
+	vhca_wait_closed(front);
+	vhca_drop(front);
+}
+
+/* Nobody answers at the other end: only what needs no answer is done. */
+static void vhca_cut_dead(struct vhca_front *front, const char *reason)
+{
+	enum xenbus_state theirs = vhca_backend_state(front);
+
+	if (theirs != XenbusStateConnected && theirs != XenbusStateClosing)
+		vhca_front_break(front, reason);
+}
+
+/* Module unload, unbind, or the nodes are gone. */
 static void vhca_remove(struct xenbus_device *xbdev)
 {
 	struct vhca_front *front = dev_get_drvdata(&xbdev->dev);
-	enum xenbus_state theirs = vhca_backend_state(front);
 
 	WRITE_ONCE(front->removing, true);
-	if (theirs != XenbusStateConnected && theirs != XenbusStateClosing)
-		vhca_front_break(front, "the device was removed");
+	vhca_cut_dead(front, "the device was removed");
 	cancel_delayed_work_sync(&front->work);
-	if (front->dev) {
-		vhca_unregister(front);
-		xenbus_switch_state(xbdev, XenbusStateClosing);
-		vhca_wait_closed(front);
-		vhca_drop(front);
+	if (front->dev)
+		vhca_close(front);
+	cancel_delayed_work_sync(&front->work);
+	if (front->lost.node) {
+		unregister_xenbus_watch(&front->lost);
+		kfree(front->lost.node);
 	}
-	cancel_delayed_work_sync(&front->work);
 	dev_set_drvdata(&xbdev->dev, NULL);
 	vhca_withdraw_window(front);
 	vhca_front_free(front);
 	/* xenbus enters Closed for us. */
 }
 
-/* Grants and event channels did not survive: as if the backend had died. */
-static int vhca_resume(struct xenbus_device *xbdev)
+/*
+ * The domain is about to be saved, migrated or checkpointed; processes and the
+ * worker are frozen, the backend is not. No grant, event channel or frame of
+ * another domain survives a restore, and a PV guest cannot even be saved with
+ * such frames in its page tables: so end the connection in order, while there
+ * is somebody who can take part in it. Nobody tells us whether the domain is
+ * restored or just goes on here; the worker, as soon as it runs again, meets
+ * whatever backend is there by then.
+ */
+static int vhca_suspend(struct xenbus_device *xbdev)
 {
 	struct vhca_front *front = dev_get_drvdata(&xbdev->dev);
 
-	vhca_front_break(front, "the domain was suspended");
+	if (front->dev) {
+		dev_info(&xbdev->dev, "disconnected: the domain is to be suspended\n");
+		vhca_cut_dead(front, "backend is gone, and the domain is to be suspended");
+		schedule_delayed_work(&front->overdue, VHCA_CLOSE_WAIT);
+		vhca_close(front);
+		cancel_delayed_work_sync(&front->overdue);
+		xenbus_frontend_closed(xbdev);
+	}
 	vhca_front_kick(front);
 	return 0;
 }
@@ -507,7 +604,7 @@ static struct xenbus_driver vhca_driver = {
 	.otherend_changed = vhca_otherend_changed,
 	.probe = vhca_probe,
 	.remove = vhca_remove,
-	.resume = vhca_resume,
+	.suspend = vhca_suspend,
 };
 
 /*
