@@ -251,6 +251,18 @@ void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
 /* ---- PV: the process's page table entry ---- */
 
 #ifdef CONFIG_XEN_PV
+/*
+ * Cached, not as vm_page_prot has it: Xen refuses an entry with another cache
+ * mode to a domain that may use no registers at all, as ours may be by now. The
+ * kernel does not notice that, and the process would fault for ever.
+ */
+static vm_fault_t vhca_doorbell_insert_dummy(struct vm_area_struct *vma,
+					     const struct vhca_doorbell *db)
+{
+	return vmf_insert_pfn_prot(vma, vma->vm_start, page_to_pfn(db->dummy),
+				   vm_get_page_prot(vma->vm_flags));
+}
+
 static vm_fault_t vhca_doorbell_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -261,9 +273,7 @@ static vm_fault_t vhca_doorbell_fault(struct vm_fault *vmf)
 
 	mutex_lock(&db->lock);
 	if (db->dead) {
-		get_page(db->dummy);
-		vmf->page = db->dummy;
-		ret = 0;
+		ret = vhca_doorbell_insert_dummy(vma, db);
 	} else if (xen_remap_pfn(vma, vma->vm_start, &mfn, 1, &err,
 				 vma->vm_page_prot, DOMID_IO, false) < 0 ||
 		   err) {
