@@ -4,10 +4,11 @@
 #
 # Two PVH guests run the examples of libibverbs between them, and every byte of
 # every kind of transfer is compared. (perftest between PVH guests:
-# 35-doorbell-pvh.)
+# 35-doorbell-pvh.) One is suspended in the end, as PV guests are in 50-suspend.
 # limit: 900
 . ./lib.sh
 . ./vhca.sh
+. ./suspend.sh
 
 step "two PVH guests with a vhca each"
 guests_with_vhca pvh a pvh b
@@ -17,6 +18,12 @@ pingpongs_between a b
 
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of all transfers" a b '-q 100'
+
+step "suspend"
+load_start b
+check "b is checkpointed" checkpoint b
+check "b is saved and restored" resume_with b rxe0
+load_end b
 
 vhcactl detach a all
 vhcactl detach b all

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# 20 times (50: 51-suspend-50) a guest with traffic is checkpointed, or saved and
+# restored, with a toolstack that knows of vhcas and with one that does not:
+# programs hear that the device died, the device comes back, the next program
+# works; nothing is left.
+# limit: 360
+. ./lib.sh
+. ./vhca.sh
+. ./suspend.sh
+
+CYCLES=${CYCLES:-10}	# of each guest
+
+# cycles GUEST N: every fifth is a restore, of one kind and the other.
+cycles() {
+	local n
+	for ((n = 0; n < $2; n++)); do
+		case $((n % 10)) in
+		1)	resume_with "$1" rxe0 ;;
+		6)	resume_without "$1" rxe0 ;;
+		*)	checkpoint "$1" ;;
+		esac
+		note "$1: cycle $((n + 1)) of $2"
+	done
+}
+
+step "two PV guests"
+backend_start
+guest_create a pv &
+guest_create b pv
+wait $!
+ledger_open a b
+for g in a b; do
+	vhca_attach $g
+	load_start $g -e
+done
+check "verbs objects exist" not no_objects
+
+step "cycles"
+cycles b "$CYCLES" &
+other=$!
+check "$CYCLES cycles of a" cycles a "$CYCLES"
+check "$CYCLES cycles of b meanwhile" wait "$other"
+
+step "what is left"
+for g in a b; do
+	load_end $g
+	vhcactl detach $g all
+done
+ledger_close a b
+check "no verbs object is left" no_objects
+kernel_clean a b
