@@ -8,7 +8,8 @@
 # needs no Xen; the system it runs on stays as it is.
 #
 # Usage: check.sh --build DIR     DIR: build folder of the front-door Makefile
-#        check.sh --build DIR --debs    only builds; prints the packages' folder
+#        check.sh --build DIR --debs [VERSION]    only builds; prints the
+#        packages' folder. VERSION: another one than changelog's, for upgrades
 #
 # Packages are kept in the user's cache, keyed by the sources' content. Status
 # 0: nothing failed; what cannot be had is skipped, a failure if CI=true.
@@ -22,7 +23,7 @@ packages='vhcactl xen-vhca-dev xen-vhca-doorbelld xen-vhca-helper-dkms
 passed=0 failed=0 skipped=0
 
 usage() {
-	echo 'usage: check.sh --build DIR [--debs]' >&2
+	echo 'usage: check.sh --build DIR [--debs [VERSION]]' >&2
 	exit 2
 }
 if [ "${1:-}" != --build ] || [ $# -lt 2 ]; then
@@ -30,7 +31,7 @@ if [ "${1:-}" != --build ] || [ $# -lt 2 ]; then
 fi
 mkdir -p "$2"
 build=$(cd "$2" && pwd)
-only=${3:-}
+only=${3:-} version=${4:-}
 [ -z "$only" ] || [ "$only" = --debs ] || usage
 work=$(mktemp -d "${TMPDIR:-/tmp}/vhca-package.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -81,11 +82,14 @@ unpack() {
 		echo "'make dist' leaves debian/ out of the archive" >&2
 		return 1
 	}
+	[ -z "$version" ] || sed -i "1s/(.*)/($version)/" \
+		"$work/src/debian/changelog"
 }
 
+# Of all that goes into the packages: of no test.
 sources_key() {
-	{ (cd "$work/src" && find . -type f -print0 | LC_ALL=C sort -z |
-		xargs -0 sha256sum)
+	{ (cd "$work/src" && find . -path ./tests -prune -o -type f -print0 |
+		LC_ALL=C sort -z | xargs -0 sha256sum)
 	  dpkg-query -W gcc debhelper dkms libxen-dev libjson-c-dev
 	} | sha256sum | cut -c1-16
 }

@@ -160,6 +160,8 @@ claim "every program starts and finds its libraries" programs
 claim "systemd has no complaint of the installed units" units
 claim "both units are enabled" enabled
 claim "installing starts the daemon" called 'start .*xen-vhcad.service'
+claim "a daemon that came before its module is started anew" \
+	called 'try-restart xen-vhcad.service'
 claim "the protocol's header compiles beside Xen's" header
 claim "an upgrade of daemon and agent is installed" upgrade
 claim "it neither stops nor restarts the daemon" \

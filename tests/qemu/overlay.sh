@@ -3,9 +3,13 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Packs this project's part of the test bed's roots: what changes from run to
-# run. Usage: overlay.sh IMAGES BUILD OUT
+# run. Usage: overlay.sh IMAGES BUILD OUT [DEBIAN CARRIED]
 #   IMAGES  folder printed by image.sh      BUILD  the project's build folder
 #   OUT     gets overlay.cpio, to be appended to dom0.cpio
+#   DEBIAN, CARRIED  folders printed by debian.sh and package/carry.sh: for roots
+#           in which the project's packages will be installed. They get the
+#           programs for tests, and the packages in /debs: nothing that the
+#           packages themselves bring.
 # Taken along when present: BUILD/kmod/**/*.ko, BUILD/stage (an installation
 # with DESTDIR), programs of BUILD/tests/{verbs,helper,hostile,bench}, udev rules, and every folder or file in
 # OVERLAY_EXTRA (a space-separated list; laid over both roots).
@@ -14,7 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/kver.sh
 . "$here/kver.sh"
 top=$(cd "$here/../.." && pwd)
-images=$1 build=$2 out=$3
+images=$1 build=$2 out=$3 debian=${4:-} carried=${5:-}
 work=$out/overlay
 rm -rf "$work"
 mkdir -p "$work"/{dom0,guest}
@@ -37,8 +41,8 @@ merge_tree() {
 add_modules() {
 	local root=$1 base=$2 ko dir=usr/lib/modules/$KVER
 	mkdir -p "$root/$dir/updates" "$work/depmod.$base/lib/modules"
-	find "$build/kmod" -name '*.ko' -exec cp {} "$root/$dir/updates/" \; \
-		2>/dev/null || true
+	[ -n "$debian" ] || find "$build/kmod" -name '*.ko' \
+		-exec cp {} "$root/$dir/updates/" \; 2>/dev/null || true
 	for ko in "$root/$dir/updates"/*.ko; do
 		[ ! -e "$ko" ] || strip --strip-debug "$ko"
 	done
@@ -47,21 +51,28 @@ add_modules() {
 	depmod -b "$work/depmod.$base" "$KVER"
 	find "$work/depmod.$base/lib/modules/$KVER" -maxdepth 1 -type f \
 		-exec cp {} "$root/$dir/" \;
+	[ -z "$debian" ] || rmdir "$root/$dir/updates"
+}
+
+# What the packages install.
+add_product() {
+	local root=$1
+	[ ! -d "$build/stage" ] || merge_tree "$build/stage" "$root"
+	mkdir -p "$root/usr/lib/udev/rules.d"
+	cp "$top"/tools/udev/*.rules "$root/usr/lib/udev/rules.d/" 2>/dev/null ||
+		true
 }
 
 add_programs() {
 	local root=$1 f
 	mkdir -p "$root/usr/bin" "$root/usr/sbin"
 	cp "$work/vhca-agent" "$root/usr/sbin/"
-	[ ! -d "$build/stage" ] || merge_tree "$build/stage" "$root"
+	[ -n "$debian" ] || add_product "$root"
 	for f in "$build"/tests/{verbs,helper,hostile,bench}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
 			cp "$f" "$root/usr/bin/"
 		fi
 	done
-	mkdir -p "$root/usr/lib/udev/rules.d"
-	cp "$top"/tools/udev/*.rules "$root/usr/lib/udev/rules.d/" 2>/dev/null ||
-		true
 	for f in ${OVERLAY_EXTRA:-}; do
 		if [ -d "$f" ]; then
 			merge_tree "$f" "$root"
@@ -70,6 +81,38 @@ add_programs() {
 		fi
 	done
 	rm -rf "$root"/usr/{include,share/{man,doc}}
+}
+
+# A dom0 that systemd starts, with image.sh's modules; both with the packages.
+add_debian() {
+	local unit dom0=$work/dom0 etc=$work/dom0/etc/systemd/system
+	cp -a "$images/dom0/lib/modules" "$dom0/usr/lib/"
+	cp -a "$carried" "$dom0/debs"
+	cp -a "$carried" "$work/guest/debs"
+	tar -C "$work/guest" -xf "$debian/guest.tar"
+	ln "$images/vmlinux" "$dom0/guest/" 2>/dev/null ||
+		cp "$images/vmlinux" "$dom0/guest/"
+	ln "$images/guest.cpio" "$dom0/guest/base.cpio" 2>/dev/null ||
+		cp "$images/guest.cpio" "$dom0/guest/base.cpio"
+	ln -sf usr/lib/systemd/systemd "$dom0/init"
+	mkdir -p "$etc/multi-user.target.wants"
+	cp "$here"/root/*.service "$etc/"
+	ln -s ../testbed.service "$etc/multi-user.target.wants/"
+	ln -s /usr/lib/systemd/system/multi-user.target "$etc/default.target"
+	# Nothing here waits for a login, a disk or tomorrow.
+	for unit in getty.target timers.target remote-fs.target \
+		modprobe@{configfs,dm_mod,fuse,loop}.service \
+		sys-kernel-{config,tracing}.mount dev-{mqueue,hugepages}.mount \
+		proc-sys-fs-binfmt_misc.automount e2scrub_reap.service \
+		systemd-{pstore,random-seed,sysusers,user-sessions}.service \
+		systemd-{journal-flush,update-utmp{,-runlevel}}.service \
+		xendomains.service; do
+		ln -s /dev/null "$etc/$unit"
+	done
+	mkdir -p "$dom0/etc/default"
+	echo 'XENCONSOLED_ARGS="--log=guest --log-dir=/share/console"' \
+		>"$dom0/etc/default/xen"
+	echo dom0 >"$dom0/etc/hostname"
 }
 
 pack() {
@@ -92,6 +135,7 @@ cp -a "$here" "$work/dom0/tests/"
 	find "$here/../verbs" -maxdepth 1 -type f ! -name '*.c' ! -name '*.h' \
 		-exec cp {} "$work/dom0/tests/verbs/" \;
 }
+[ -z "$debian" ] || add_debian
 pack "$work/guest" "$work/dom0/guest/overlay.cpio"
 pack "$work/dom0" "$out/overlay.cpio"
 rm -rf "$work"
