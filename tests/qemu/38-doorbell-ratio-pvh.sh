@@ -13,7 +13,7 @@
 . ./lib.sh
 . ./vhca.sh
 . ./hca.sh
-RATIO_ROUNDS=3	# event channels are slow there
+RATIO_ROUNDS=5	# event channels are slow there
 . ./ratio.sh
 
 ratio pvh

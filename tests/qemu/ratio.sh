@@ -6,17 +6,23 @@
 # guest that has a vhca on each: in turn, both ends on processors of their own,
 # so that nothing differs but the domain. Sourced after hca.sh.
 
-# Medians of so many rounds. One run is off by a third now and then, on either
-# side, under emulation: a missed goal is told, in the table and in bench.json,
-# and what fails is far beyond noise.
-RATIO_ROUNDS=${RATIO_ROUNDS:-5}
+# Each round gives medians. Whatever else this host does makes a round slower by up
+# to a half, never faster, so the best of so many rounds are compared; the medians
+# of all rounds are in bench.json beside them. A missed goal is told there and in
+# the table, and what fails is beyond any noise.
+RATIO_ROUNDS=${RATIO_ROUNDS:-7}
 
 # measured FILE COMMAND-PREFIX DEVICE DEVICE: one run, rows as JSON lines.
 measured() {
+	local how="--data -b 1000 -c $mhz -g 0"
+	# One address space layout for all: pages that meet in QEMU's TLB are worth
+	# a fifth of a latency. The processor's counter is the clock: under
+	# emulation those of Xen's domains stand still and jump, by milliseconds.
 	local run="ip link set lo up
-		taskset -c 1 vhca-bench --data -b 200 -s -g 0 -d $4 >/dev/null &
+		echo 0 >/proc/sys/kernel/randomize_va_space
+		taskset -c 1 vhca-bench $how -s -d $4 >/dev/null &
 		sleep 0.5
-		taskset -c 0 vhca-bench --data -b 200 -g 0 -d $3 127.0.0.1"
+		taskset -c 0 vhca-bench $how -d $3 127.0.0.1"
 	if [ "$2" = native ]; then
 		timeout 200 bash -c "$run"
 	else
@@ -24,26 +30,30 @@ measured() {
 	fi | grep '^{' >"$1"
 }
 
-# ratio_rows KIND: medians of all rounds as rows of bench.json.
+# ratio_rows KIND: the best of all rounds as rows of bench.json.
 ratio_rows() {
 	jq -s --arg kind "$1" --slurpfile n <(cat "$raw"/native.*) '
 		def med: sort | .[length / 2 | floor];
-		group_by(.name) | map(.[0].name as $name |
-			(map(.value) | med) as $guest |
-			([$n[] | select(.name == $name) | .value] | med) as $native |
-			{name: $name, unit: .[0].unit, guest_kind: $kind,
-			 native: $native, guest: $guest,
-			 ratio: ($guest / $native * 1000 | round / 1000),
+		def per($a; $b): $a / $b * 1000 | round / 1000;
+		group_by(.name) | map(.[0].name as $name | .[0].unit as $unit |
+			def best: if $unit == "us" then min else max end;
+			map(.value) as $guest |
+			[$n[] | select(.name == $name) | .value] as $native |
+			{name: $name, unit: $unit, guest_kind: $kind,
+			 native: ($native | best), guest: ($guest | best),
+			 ratio: per($guest | best; $native | best),
+			 ratio_of_medians: per($guest | med; $native | med),
 			 n: ([.[].n] | add)})' "$raw"/guest.*
 }
 
 # ratio_table FILE
 ratio_table() {
-	printf '%-22s %-5s %10s %10s %6s  %s\n' '' unit native guest ratio goal
-	jq -r '.[] | [.name, .unit, .native, .guest, .ratio, .goal +
-		if .met then "" else "  MISSED" end] | @tsv' \
-		"$1" | awk -F '\t' '{ printf "%-22s %-5s %10.2f %10.2f %6.3f  %s\n",
-			$1, $2, $3, $4, $5, $6 }'
+	printf '%-22s %-5s %10s %10s %6s %8s  %s\n' \
+		'' unit native guest ratio medians goal
+	jq -r '.[] | [.name, .unit, .native, .guest, .ratio, .ratio_of_medians,
+		.goal + if .met then "" else "  MISSED" end] | @tsv' "$1" |
+		awk -F '\t' '{ printf "%-22s %-5s %10.2f %10.2f %6.3f %8.3f  %s\n",
+			$1, $2, $3, $4, $5, $6, $7 }'
 }
 
 # ratio_verdict FILE: rows with their goal, and whether it is met: latency by
@@ -62,13 +72,13 @@ ratio_verdict() {
 	mv "$1.new" "$1"
 }
 
-# sane FILE NAME: not half as fast again as the goal.
+# sane FILE NAME: not so far from the goal that no noise explains it.
 sane() {
 	jq -e --arg n "$2" --argjson rtt "$rtt" '.[] | select(.name == $n) |
 		if .name == "send_lat 8 B events" then
 			.guest <= 1.5 * (.native + $rtt)
-		elif .unit == "us" then .ratio <= 1.5
-		else .ratio >= 0.67 end' "$1"
+		elif .unit == "us" then .ratio <= 1.25
+		else .ratio >= 0.75 end' "$1"
 }
 
 # evtchn_rtt GUEST: round trip of an event channel to dom0, us, median.
@@ -87,14 +97,15 @@ evtchn_rtt() {
 
 # ratio TYPE: a guest of that type against dom0.
 ratio() {
-	local i rtt name rows=$SCENARIO_DIR/bench.json
+	local i rtt mhz name rows=$SCENARIO_DIR/bench.json
 	raw=$SCENARIO_DIR/raw
 	mkdir -p "$raw"
 	step "a $1 guest with two HCAs"
 	hca_setup
 	agent_start
 	backend_start
-	guest_create a "$1" vcpus=2 'cpus = ["0", "1"]'
+	mhz=$(awk '/^cpu MHz/ { print $4; exit }' /proc/cpuinfo)
+	guest_create a "$1" vcpus=2 'cpus = ["0", "1"]' 'tsc_mode = "native"'
 	vhca_attach a hca=mlx5_0
 	vhca_attach a hca=mlx5_1
 	wait_guest 20 a 'test -e /dev/infiniband/uverbs1'

@@ -19,6 +19,7 @@
 #define DEFAULT_TCP_PORT 18518
 
 int bench_runs = 101;
+double bench_mhz;
 
 static struct {
 	struct vt_opt opt;
@@ -29,6 +30,30 @@ static struct {
 	.opt = { .gid_index = 1, .timeout_ms = 20000 },
 	.tcp_port = DEFAULT_TCP_PORT,
 };
+
+static uint64_t counter(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t v;
+
+	asm volatile("isb; mrs %0, cntvct_el0" : "=r"(v) : : "memory");
+	return v;
+#else
+	return 0;
+#endif
+}
+
+/**
+ * bench_now_ns() - time since some moment of the past, ns
+ */
+uint64_t bench_now_ns(void)
+{
+	if (bench_mhz > 0)
+		return (uint64_t)(counter() * 1000.0L / bench_mhz);
+	return vt_now_ns();
+}
 
 void bench_begin(struct bench_set *b, const char *name, const char *unit)
 {
@@ -148,7 +173,8 @@ static void usage(FILE *f)
 "  -g, --gid N         GID index (1)\n"
 "  -p, --port N        TCP port of the server (%d)\n"
 "  -n, --runs N        runs of each control verb (101, at least 21)\n"
-"  -b, --batch N       data path: time N ping-pongs at once, never yield (1)\n",
+"  -b, --batch N       data path: time N ping-pongs at once, never yield (1)\n"
+"  -c, --counter MHZ   clock is the processor's counter (TSC), of so many MHz\n",
 		DEFAULT_TCP_PORT);
 }
 
@@ -162,6 +188,7 @@ static const struct option longs[] = {
 	{ "port", required_argument, NULL, 'p' },
 	{ "runs", required_argument, NULL, 'n' },
 	{ "batch", required_argument, NULL, 'b' },
+	{ "counter", required_argument, NULL, 'c' },
 	{ "help", no_argument, NULL, 'h' },
 	{ }
 };
@@ -178,6 +205,7 @@ static int take_option(int c)
 	case 'p': cfg.tcp_port = atoi(optarg); break;
 	case 'n': bench_runs = atoi(optarg); break;
 	case 'b': bench_batch = atoi(optarg); break;
+	case 'c': bench_mhz = atof(optarg); break;
 	default: return -1;
 	}
 	return 0;
@@ -207,7 +235,7 @@ int main(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "lsd:g:p:n:b:h", longs, NULL)) !=
+	while ((c = getopt_long(argc, argv, "lsd:g:p:n:b:c:h", longs, NULL)) !=
 	       -1) {
 		if (c == 'h' || take_option(c)) {
 			usage(c == 'h' ? stdout : stderr);

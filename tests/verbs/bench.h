@@ -24,7 +24,14 @@ extern int bench_runs;		/* of a control verb */
  * polling never gives the processor away and bandwidth runs are longer too.
  */
 extern int bench_batch;
+/*
+ * MHz of the processor's counter, which then is the clock; 0: the kernel's. Under
+ * emulation the clocks of Xen's domains jump by milliseconds, the counter, where
+ * a domain may read it natively, does not.
+ */
+extern double bench_mhz;
 
+uint64_t bench_now_ns(void);
 void bench_begin(struct bench_set *b, const char *name, const char *unit);
 void bench_add(struct bench_set *b, double value);
 void bench_print(struct bench_set *b);

@@ -16,7 +16,7 @@
 #define DEPTH	32		/* messages in flight in a bandwidth run */
 #define BW_RUNS	21
 #define AREA	(1 << 20)
-#define BATCHES	25		/* samples of batches */
+#define BATCHES	51		/* samples of batches */
 #define BW_MORE	16		/* messages, if runs are to be longer */
 #define QUIET_RUN	16	/* sends for one completion, by events */
 
@@ -117,17 +117,17 @@ static int send_round(void *arg, int i)
 static int timed_rounds(struct bench_set *b, int rounds, int batch,
 			int (*round)(void *arg, int i), void *arg)
 {
-	uint64_t t = vt_now_ns();
+	uint64_t t = bench_now_ns();
 	int i, rc = 0;
 
 	if (batch > 1)
 		rounds = BATCHES * batch;
 	for (i = -WARM_UP; i < rounds && !rc; i++) {
 		if (i >= 0 && i % batch == 0)
-			t = vt_now_ns();
+			t = bench_now_ns();
 		rc = round(arg, i + WARM_UP);
 		if (i >= 0 && (i + 1) % batch == 0)
-			bench_add(b, (vt_now_ns() - t) / (2000.0 * batch));
+			bench_add(b, (bench_now_ns() - t) / (2000.0 * batch));
 	}
 	return rc;
 }
@@ -144,7 +144,7 @@ static int send_lat(struct vt_side *s, struct bench_set *b, int rounds)
 	if (!rc)
 		/* Events are so slow that any clock will do. */
 		rc = timed_rounds(b, rounds, pp.ep.chan ?
-				  1 + bench_batch / 20 : bench_batch,
+				  1 + bench_batch / 100 : bench_batch,
 				  send_round, &pp);
 	if (!rc)
 		rc = vt_sync(s);
@@ -249,11 +249,11 @@ static int bandwidth(struct vt_side *s, struct bench_set *b,
 	if (bench_batch > 1)
 		count *= BW_MORE;
 	for (i = 0; i < BW_RUNS + 1 && !rc && s->init; i++) {
-		t = vt_now_ns();
+		t = bench_now_ns();
 		rc = bw_run(&ep, op, len, count);
 		if (i)
 			bench_add(b, 1000.0 * len * count /
-				     (vt_now_ns() - t));
+				     (bench_now_ns() - t));
 	}
 	/* The idle side waits here for all runs of the other. */
 	for (i = 0; i < 2 && !rc; i++) {
