@@ -15,6 +15,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/kver.sh
 . "$here/../qemu/kver.sh"
+# shellcheck source=tests/lib/debsrc.sh
+. "$here/../lib/debsrc.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
 say() { echo "qemu: $*" >&2; }
 
@@ -39,33 +41,16 @@ else
 	}
 fi
 
-# A private package database: the system's need not have source packages.
 fetch() {
-	local apt=$1/apt o
-	mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
-	if [ -n "${VHCA_MIRROR:-}" ]; then
-		echo "deb-src $VHCA_MIRROR bookworm main"
-	else
-		# shellcheck disable=SC2016
-		apt-get indextargets --format \
-			'deb-src $(SITE) $(RELEASE) $(COMPONENT)' \
-			'Created-By: Packages' 'Component: main' |
-			grep -E ' (bookworm|oldstable|stable)[^ ]* main$' |
-			sort -u
-	fi >"$apt/sources/debian.list"
-	o=(-qq -o "Dir::Etc::sourcelist=/dev/null"
-		-o "Dir::Etc::sourceparts=$apt/sources"
-		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
-		-o "APT::Sandbox::User=")
 	say "fetching the sources of QEMU $version (25 MB, once)"
-	apt-get "${o[@]}" update >&2
-	(cd "$1" && apt-get "${o[@]}" source --download-only \
+	debsrc_open "$1"
+	(cd "$1" && apt-get "${debsrc[@]}" source --download-only \
 		"qemu=$version" >&2) || {
 		say "no mirror of this system has that version any more:" \
 			"upgrade qemu-system-x86, or set VHCA_QEMU_SRC"
 		return 1
 	}
-	rm -rf "$apt"
+	rm -rf "$1/apt"
 }
 
 # What a change of needs everything to be compiled anew.

@@ -15,7 +15,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 modules='frontend backend/helper'
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/lib/count.sh
+. "$top/tests/lib/count.sh"
 
 if [ "${1:-}" != --build ] || [ $# -lt 2 ]; then
 	echo 'usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]' >&2
@@ -24,16 +25,6 @@ fi
 mkdir -p "$2"
 build=$(cd "$2" && pwd)
 shift 2
-
-say() { # say ok|FAIL|skip TEXT
-	case $1 in
-	ok)	passed=$((passed + 1)) ;;
-	FAIL)	failed=$((failed + 1)) ;;
-	skip)	skipped=$((skipped + 1))
-		[ "${CI:-}" != true ] || failed=$((failed + 1)) ;;
-	esac
-	printf '%-4s %s\n' "$1" "$2"
-}
 
 release() { # release KDIR: its version
 	sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
@@ -133,5 +124,4 @@ else
 		say skip "linux 6.12: $(tail -n 1 "$build/log")"
 	fi
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+counted

@@ -20,7 +20,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 packages='vhcactl xen-vhca-dev xen-vhca-doorbelld xen-vhca-helper-dkms
 	xen-vhcad xen-vhcafront-dkms'
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/lib/count.sh
+. "$top/tests/lib/count.sh"
 
 usage() {
 	echo 'usage: check.sh --build DIR [--debs [VERSION]]' >&2
@@ -39,16 +40,6 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 mkdir "$work/tree" "$work/results"
 
-say() { # say ok|FAIL|skip TEXT
-	case $1 in
-	ok)	passed=$((passed + 1)) ;;
-	FAIL)	failed=$((failed + 1)) ;;
-	skip)	skipped=$((skipped + 1))
-		[ "${CI:-}" != true ] || failed=$((failed + 1)) ;;
-	esac
-	printf '%-4s %s\n' "$1" "$2"
-}
-
 claim() { # claim TEXT COMMAND...: prints what COMMAND printed if it fails
 	local text=$1
 	shift
@@ -61,8 +52,7 @@ claim() { # claim TEXT COMMAND...: prints what COMMAND printed if it fails
 }
 
 finish() {
-	echo "$passed passed, $failed failed, $skipped skipped"
-	[ "$failed" -eq 0 ]
+	counted
 	exit
 }
 

@@ -21,6 +21,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
 release=4.17
 multiarch=x86_64-linux-gnu
 place=usr/lib/xen-vhca
+# shellcheck source=tests/lib/debsrc.sh
+. "$here/../lib/debsrc.sh"
 say() { echo "xl: $*" >&2; }
 
 # The folders of Debian's packages, so that the result finds their programs.
@@ -47,36 +49,20 @@ for p in libyajl-dev uuid-dev flex bison libncurses-dev zlib1g-dev \
 		grep -qx installed || missing+=" $p"
 done
 
-# A private package database: the system's need not have source packages. Not
-# every mirror has the newest: one version of a release is as good as another.
+# Not every mirror has the newest version: any of the release will do.
 fetch() {
-	local apt=$1/apt o version
-	mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
-	if [ -n "${VHCA_MIRROR:-}" ]; then
-		echo "deb-src $VHCA_MIRROR bookworm main"
-	else
-		# shellcheck disable=SC2016
-		apt-get indextargets --format \
-			'deb-src $(SITE) $(RELEASE) $(COMPONENT)' \
-			'Created-By: Packages' 'Component: main' |
-			grep -E ' (bookworm|oldstable|stable)[^ ]* main$' |
-			sort -u
-	fi >"$apt/sources/debian.list"
-	o=(-qq -o "Dir::Etc::sourcelist=/dev/null"
-		-o "Dir::Etc::sourceparts=$apt/sources"
-		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
-		-o "APT::Sandbox::User=")
-	apt-get "${o[@]}" update >&2
-	for version in $(apt-cache "${o[@]}" showsrc xen |
+	local version
+	debsrc_open "$1"
+	for version in $(apt-cache "${debsrc[@]}" showsrc xen |
 		sed -n "s/^Version: \($release\.\)/\1/p" | sort -Vr); do
 		say "fetching the sources of Xen $version (5 MB)"
-		(cd "$1" && apt-get "${o[@]}" source --download-only \
+		(cd "$1" && apt-get "${debsrc[@]}" source --download-only \
 			"xen=$version" >"$1/log" 2>&1) || {
 			rm -f "$1"/xen_*
 			say "that version is not to be had"
 			continue
 		}
-		rm -rf "$apt"
+		rm -rf "$1/apt"
 		return
 	done
 	tail -n 5 "$1/log" >&2 || true
