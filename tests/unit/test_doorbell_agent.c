@@ -139,6 +139,8 @@ static int setup(void **state)
 {
 	(void)state;
 	fake_xs_reset();
+	fake_xs_set("/local/domain/1/name", "hcadom");
+	fake_xs_set("/local/domain/2/name", "other");
 	fake_xs_set(LIBXL "/backend", BE);
 	fake_xs_set(LIBXL "/pci", BDF);
 	fake_xs_set(PCI "/dev-0", BDF);
@@ -274,6 +276,18 @@ static void the_toolstack_has_the_say(void **state)
 	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
 			    "refused the toolstack named no PCI device for this vhca");
 	assert_int_equal(calls, 0);
+}
+
+/* libxl may leave the nodes of a utility domain that was destroyed. */
+static void dead_owners_do_not_count(void **state)
+{
+	(void)state;
+	fake_xs_set("/local/domain/0/backend/pci/2/0/dev-3", BDF);
+	fake_xs_rm("/local/domain/2");
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	fake_xs_rm("/local/domain/1/name");
+	assert_string_equal(ask(1, "map 0xe0101 0x100001 0x1"),
+			    "refused the HCA is not assigned to this backend domain");
 }
 
 static void the_guest_has_the_say_about_its_memory(void **state)
@@ -465,6 +479,7 @@ int main(void)
 		TEST(map_and_unmap_are_answered),
 		TEST(an_answered_request_is_done),
 		TEST(the_toolstack_has_the_say),
+		TEST(dead_owners_do_not_count),
 		TEST(the_guest_has_the_say_about_its_memory),
 		TEST(pages_go_back),
 		TEST(a_dead_guest_is_forgotten),

@@ -293,7 +293,9 @@ static bool domain_has(struct xs_handle *xs, const char *dir, const char *name,
 
 /*
  * libxl writes /local/domain/<own>/backend/pci/<domain>/0/dev-<n>; only the
- * control domain can. Nobody: the control domain has it itself.
+ * control domain can. Nobody: the control domain has it itself. What libxl
+ * leaves behind of a domain that is gone does not count, if another one has
+ * the device by now.
  */
 static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 		      int *owner)
@@ -301,6 +303,7 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 	char dir[XN_PATH_MAX], **names = NULL;
 	int i, n, found = 0;
 	uint64_t id = 0;
+	bool known;
 
 	snprintf(dir, sizeof(dir), "/local/domain/%u/backend/pci", own);
 	n = xn_list(xs, XBT_NULL, dir, &names);
@@ -308,9 +311,15 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 	for (i = 0; i < n; i++) {
 		if (!domain_has(xs, dir, names[i], bdf))
 			continue;
+		known = !xn_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+				      &id);
+		if (known && !xn_domain_alive(xs, (unsigned int)id)) {
+			if (!found)
+				*owner = -1;
+			continue;
+		}
 		found++;
-		*owner = xn_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
-				     &id) ? -1 : (int)id;
+		*owner = known ? (int)id : -1;
 	}
 	free(names);
 	if (found > 1)

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# A model HCA passed through to a PV utility domain behind an IOMMU: guests and
+# dom0 ring its doorbells themselves, since the agent in dom0 maps them what is
+# that domain's, and refuses it the pages of the HCA that dom0 kept. All of it
+# again with a new utility domain, under the same guests.
+# limit: 200
+# hca: yes
+# xen: iommu=no-intremap
+# qemu: -machine kernel-irqchip=split -device intel-iommu,intremap=off,aw-bits=48 -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./utility.sh
+
+# The HCAs, in the order of their addresses: that of hca0, then that of hca1.
+hcas() { grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | cut -d/ -f6; }
+
+# page BDF N: frame of a page of its BAR 0.
+page() {
+	local start
+	read -r start _ <"/sys/bus/pci/devices/$1/resource"
+	printf '0x%x' $(((start >> 12) + $2))
+}
+
+# hcadom_mlx5: the HCA's driver, which is in no guest's image, in one stream.
+hcadom_mlx5() {
+	local m have load='' files=()
+	have=" $(guest_sh hcadom 'ls /sys/module' | tr '\n' ' ')"
+	for m in $(modprobe --show-depends mlx5_ib | sed -n 's/^insmod //p'); do
+		[[ $have != *" $(basename "$m" .ko | tr - _) "* ]] || continue
+		files+=("$m")
+		load+="head -c $(stat -c %s "$m") >/tmp/m; insmod /tmp/m; "
+	done
+	cat "${files[@]}" | guest_sh -i hcadom "set -e; $load"
+	hcadom_sh 'modprobe ib_uverbs
+		wait_until 30 grep -q ACTIVE \
+			/sys/class/infiniband/mlx5_0/ports/1/state' ||
+		fail "hcadom cannot use the HCA: $(guest_sh hcadom 'dmesg | tail -n 5')"
+}
+
+# asked DEVICE-DIR FRAME: what the agent answers when hcadom asks for it.
+asked() {
+	local slot=$1/doorbell/1000
+	guest_sh hcadom "xenstore-write $slot/request 'map $2 0x0 0x1'"
+	wait_until 10 xenstore-exists "$slot/answer" || true
+	xenstore-read "$slot/answer"
+	guest_sh hcadom "xenstore-rm $slot"
+}
+answers() {
+	local answer
+	answer=$(asked "$2" "$3")
+	[ "$answer" = "$1" ] || note "the agent answers '$answer'"
+	[ "$answer" = "$1" ]
+}
+
+# What the drivers ring while they start and die is not the guests' doing.
+programs() {
+	local before
+	before=$(hca_get hca0 doorbells-refused)
+	note "doorbells refused before: $before"
+	pair "guest to guest: ibv_rc_pingpong" a b "ibv_rc_pingpong -g 0 -n 300"
+	pair "guest to guest: ib_write_lat" a b "ib_write_lat -F -s 8 -n 200"
+	with_dom0 "dom0 to guest: ib_write_lat" a "ib_write_lat -F -s 8 -n 200"
+	check "a register that is not theirs was never rung" \
+		[ "$(hca_get hca0 doorbells-refused)" = "$before" ]
+}
+
+step "an HCA for hcadom, the other one stays"
+bdf=$(hcas | head -n 1)
+other=$(hcas | tail -n 1)
+note "$bdf for hcadom, $other for dom0"
+modprobe xen-pciback
+check "pci-assignable-add" xl pci-assignable-add "$bdf"
+guest_config hcadom pv mem=512 "pci = [ \"$bdf\" ]" >/dev/null
+guest_config a pv >/dev/null
+guest_config b pv >/dev/null
+guests_start hcadom a b
+modprobe -a mlx5_ib ib_uverbs
+check "dom0 has the other one" wait_until 30 \
+	test -d "/sys/bus/pci/devices/$other/infiniband"
+check "and only that" [ ! -e "/sys/bus/pci/devices/$bdf/infiniband" ]
+hcadom_mlx5
+
+step "devices for the guests and for dom0"
+agent_start
+hcadom_daemon
+ends_open a b
+hcadom_attach "hca=mlx5_0,pci=$bdf" a b Domain-0
+programs
+check "the agent mapped doorbell pages" \
+	grep -q "^map " /run/xen-vhca-doorbelld/state
+
+step "hcadom asks for what is not its own"
+dev=$(hcadom_nodes)/$(guest_domid a)/0
+check "a page of dom0's HCA is refused" \
+	answers "refused not in a BAR of the HCA" "$dev" "$(page "$other" 300)"
+check "dom0's memory is refused" \
+	answers "refused not in a BAR of the HCA" "$dev" 0x1000
+vhcactl attach -w 0 b "hca=mlx5_0,backend=hcadom,pci=$other"
+dev=$(hcadom_nodes)/$(guest_domid b)/1
+check "also for a device that names dom0's HCA" \
+	answers "refused the HCA is not assigned to this backend domain" \
+	"$dev" "$(page "$other" 300)"
+vhcactl detach -f b 1
+
+step "a new hcadom"
+xl destroy hcadom
+guest_start hcadom
+hcadom_mlx5
+hcadom_daemon
+check "the devices come back" vhcactl reattach
+programs
+
+step "detach"
+for g in a b Domain-0; do
+	check "$g" vhcactl detach $g all
+done
+ends_close a b
+kernel_clean a b hcadom
