@@ -73,6 +73,8 @@ int ctl_dev_init(struct ctl_dev *d, unsigned int domid, unsigned int devid,
 /* A device by its text DEVID; CTL_NOT_FOUND or CTL_USAGE with a message. */
 int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
 		 struct ctl_dev *d);
+/* The device that the first two arguments, DOMAIN and DEVID, name. */
+int ctl_dev_named(struct ctl *c, struct ctl_dev *d);
 /**
  * ctl_dev_each() - call fn for every device that may be seen here
  * @domid: only devices of this domain; -1: of all

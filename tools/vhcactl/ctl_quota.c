@@ -150,13 +150,9 @@ static int print(struct ctl *c, const struct ctl_dev *d)
 
 int ctl_quota(struct ctl *c)
 {
-	unsigned int domid = 0;
 	struct ctl_dev d;
-	int rc;
+	int rc = ctl_dev_named(c, &d);
 
-	rc = ctl_domain(c, c->argv[0], &domid);
-	if (!rc)
-		rc = ctl_dev_find(c, domid, c->argv[1], &d);
 	if (!rc && c->argc > 2)
 		rc = change(c, &d);
 	if (!rc && (c->argc == 2 || c->json))

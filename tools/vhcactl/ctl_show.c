@@ -81,13 +81,9 @@ static struct json_object *collect(struct ctl *c, const struct ctl_dev *d)
 int ctl_show(struct ctl *c)
 {
 	struct json_object *o;
-	unsigned int domid = 0;
 	struct ctl_dev d;
-	int rc;
+	int rc = ctl_dev_named(c, &d);
 
-	rc = ctl_domain(c, c->argv[0], &domid);
-	if (!rc)
-		rc = ctl_dev_find(c, domid, c->argv[1], &d);
 	if (rc)
 		return rc;
 	o = collect(c, &d);

@@ -235,6 +235,14 @@ int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
 			 domid, devid);
 }
 
+int ctl_dev_named(struct ctl *c, struct ctl_dev *d)
+{
+	unsigned int domid = 0;
+	int rc = ctl_domain(c, c->argv[0], &domid);
+
+	return rc ? rc : ctl_dev_find(c, domid, c->argv[1], d);
+}
+
 struct create {
 	struct ctl_dev *d;
 	const struct ctl_conf *conf;
