@@ -54,21 +54,22 @@ static struct be_guard *guard_alloc(int fd, unsigned int domid,
 	return g;
 }
 
-/* The new name first: one copy is always there. */
+/*
+ * The old name first: systemd does not store a file that it has under another
+ * name, and the removal of that one would be the end of the only copy.
+ */
 static void guard_store(struct be_guard *g, char how)
 {
-	char old[BE_FDSTORE_NAME];
 	int rc;
 
-	memcpy(old, g->name, sizeof(old));
+	if (g->name[0])
+		be_fdstore_drop(g->name);
 	snprintf(g->name, sizeof(g->name), GUARD_PRINT, g->domid, g->devid, how,
 		 (unsigned long long)be_now_ns());
 	rc = be_fdstore_put(g->name, g->fd);
 	if (rc)
 		be_log(NULL, BE_WARN, "the guard of d%u/%u cannot be stored: %s",
 		       g->domid, g->devid, strerror(-rc));
-	if (old[0])
-		be_fdstore_drop(old);
 }
 
 struct be_guard *be_guard_new(int fd, unsigned int domid, unsigned int devid)

@@ -126,8 +126,8 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
 	be_guard_keep(&list, &g, DIR5, false);
-	close(stored("guard.5.0.d.", later));	/* before the other goes */
-	dropped(name);
+	dropped(name);	/* first: no file is stored twice */
+	close(stored("guard.5.0.d.", later));
 	be_guard_check(&list, NULL);
 	silence();
 	fake_xs_set(DIR5 "/state", "2");
@@ -138,8 +138,8 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
 	be_guard_keep(&list, &g, DIR5, true);
-	close(stored("guard.5.0.l.", later));
 	dropped(name);
+	close(stored("guard.5.0.l.", later));
 	be_guard_free(&list);	/* for the next supervisor */
 	silence();
 }
