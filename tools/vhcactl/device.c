@@ -133,6 +133,15 @@ bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d)
 	return !xn_exists(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA);
 }
 
+/* Is there a directory, though an empty one? Then each_device() saw it. */
+static bool listed(struct ctl *c, const struct ctl_dev *d)
+{
+	char *raw = xs_read(c->xs, XBT_NULL, d->be, NULL);
+
+	free(raw);
+	return raw;
+}
+
 static void orphans_of(struct each *e, unsigned int domid)
 {
 	char dir[XN_PATH_MAX], **names = NULL;
@@ -149,7 +158,7 @@ static void orphans_of(struct each *e, unsigned int domid)
 		if (backend < 0 || ctl_dev_init(&d, domid, (unsigned int)devid,
 						(unsigned int)backend))
 			continue;
-		if (ctl_dev_orphan(e->c, &d))
+		if (ctl_dev_orphan(e->c, &d) && !listed(e->c, &d))
 			e->rc = e->fn(e->c, &d, e->arg);
 	}
 	free(names);
