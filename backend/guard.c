@@ -235,6 +235,23 @@ void be_guard_restore(struct be_guard **list, unsigned int own)
 	be_fdstore_take(restore_one, &r);
 }
 
+bool be_guard_settle(struct be_guard *list, unsigned int domid,
+		     unsigned int devid, bool for_life)
+{
+	bool any = false;
+
+	for (; list; list = list->next) {
+		if (!list->restored || list->domid != domid ||
+		    list->devid != devid)
+			continue;
+		list->restored = false;
+		list->for_life = for_life;
+		guard_store(list, for_life ? GUARD_LIFE : GUARD_DEVICE);
+		any = true;
+	}
+	return any;
+}
+
 void be_guard_free(struct be_guard **list)
 {
 	struct be_guard *g;

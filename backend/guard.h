@@ -56,10 +56,18 @@ void be_guard_check(struct be_guard **list, struct xs_handle *xs);
  * be_guard_restore() - what an earlier supervisor stored
  * @own: our domain
  *
- * A worker may have died while nobody watched: its guard is kept for the life
- * of the guest, unless be_guard_adopt() takes it.
+ * The guard of a worker is kept for the life of the guest until
+ * be_guard_adopt() takes it or be_guard_settle() says otherwise.
  */
 void be_guard_restore(struct be_guard **list, unsigned int own);
+/**
+ * be_guard_settle() - the device has no worker: it died while nobody watched
+ * @for_life: as for be_guard_keep()
+ *
+ * Return: true if there was such a guard.
+ */
+bool be_guard_settle(struct be_guard *list, unsigned int domid,
+		     unsigned int devid, bool for_life);
 /* Close ours, at the end; those in the store are for the next supervisor. */
 void be_guard_free(struct be_guard **list);
 

@@ -190,6 +190,15 @@ static void sup_write_closed(struct sup *s, struct sup_dev *d)
 		       XN_NODE_STATE);
 }
 
+/*
+ * How did a worker end whose status nobody knows? One that ended in order wrote
+ * Closed itself, and it may have parked contexts of a PV guest.
+ */
+static bool sup_may_have_parked(const struct sup *s, const struct sup_dev *d)
+{
+	return xn_state_read(s->xs, XBT_NULL, d->dir) == XenbusStateClosed;
+}
+
 static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 {
 	uint64_t now = be_now_ns();
@@ -213,14 +222,16 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 
 	if (!d->pid || !sup_dead(d, &status))
 		return;
-	parked = WIFEXITED(status) && WEXITSTATUS(status) == BE_EXIT_PARKED;
+	parked = d->child ? WIFEXITED(status) &&
+			    WEXITSTATUS(status) == BE_EXIT_PARKED :
+			    sup_may_have_parked(s, d);
 	good = WIFEXITED(status) && WEXITSTATUS(status) == BE_EXIT_OK &&
 	       d->child;
 	if (good)
 		be_guard_drop(&d->guard);
 	else
 		be_guard_keep(&s->guards, &d->guard, d->dir, parked);
-	good |= parked;
+	good |= parked && d->child;
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
 		       (int)d->pid, d->domid, d->devid, WTERMSIG(status));
@@ -321,6 +332,10 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 
 	if (sup_adopt(s, d))
 		return;
+	/* Closed, or the frontend would go on with a worker that is dead. */
+	if (be_guard_settle(s->guards, d->domid, d->devid,
+			    sup_may_have_parked(s, d)))
+		sup_write_closed(s, d);
 	if (!xn_domain_alive(s->xs, d->domid)) {
 		sup_remove_nodes(s, d);
 		return;

@@ -202,6 +202,31 @@ static int found_again(void)
 	return is_open(3) || is_open(6) || list ? 5 : 0;
 }
 
+/* Of workers that died while there was no supervisor. */
+static int settled(void)
+{
+	struct be_guard *list = NULL;
+
+	restart(&list, 3, "guard.5.0.w.10:guard.5.1.w.11:guard.5.0.l.12");
+	if (be_guard_settle(list, 5, 2, false) ||
+	    be_guard_settle(list, 6, 0, false))
+		return 1;
+	if (!be_guard_settle(list, 5, 0, false) ||
+	    !be_guard_settle(list, 5, 1, true))
+		return 2;
+	if (be_guard_settle(list, 5, 0, true))	/* only once */
+		return 3;
+	be_guard_check(&list, NULL);		/* Closed: not yet */
+	if (!is_open(3) || !is_open(4) || !is_open(5))
+		return 4;
+	fake_xs_set(DIR5 "/state", "2");	/* the next worker */
+	be_guard_check(&list, NULL);
+	if (is_open(3) || !is_open(4) || !is_open(5))
+		return 5;
+	be_guard_free(&list);
+	return 0;
+}
+
 static int not_believed(void)
 {
 	static const char *const bad[] = {
@@ -249,6 +274,12 @@ static void the_next_supervisor_finds_them(void **state)
 	in_a_child(found_again);
 }
 
+static void dead_workers_are_settled(void **state)
+{
+	(void)state;
+	in_a_child(settled);
+}
+
 static void what_was_not_stored_by_us(void **state)
 {
 	(void)state;
@@ -262,6 +293,7 @@ int main(void)
 		T(the_manager_has_a_copy_as_long_as_we),
 		T(nobody_stores),
 		T(the_next_supervisor_finds_them),
+		T(dead_workers_are_settled),
 		T(what_was_not_stored_by_us),
 	};
 

@@ -62,8 +62,10 @@ static int make(struct ctl *c, struct pair *p)
 	rc = ctl_attach_conf(c, old->domid, &conf, &p->new);
 	if (rc)
 		return rc;
-	p->made = true;
 	rc = ctl_dev_remove(c, old);
+	if (rc)		/* else the next run would make one more */
+		ctl_dev_remove(c, &p->new);
+	p->made = !rc;
 	if (rc)
 		return ctl_error(CTL_FAILED,
 				 "cannot remove the old device %u of domain %u: %s",
