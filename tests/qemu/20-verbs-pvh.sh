@@ -19,6 +19,9 @@ pingpongs_between a b
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of all transfers" a b '-q 100'
 
+step "inside one guest"
+check "loopback within a guest" guest_sh -t 200 a 'vhca-xfer --loop --max-size 1048576'
+
 step "suspend"
 load_start b
 check "b is checkpointed" checkpoint b

@@ -10,9 +10,7 @@
 
 step "two PV guests"
 backend_start
-guest_create a pv &
-guest_create b pv
-wait $!
+guests_create pv a b
 ledger_open a b
 vhca_attach a
 vhca_attach b

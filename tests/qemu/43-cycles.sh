@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# 100 attach/detach cycles of two guests at a time, and some under traffic,
+# 200 attach/detach cycles of two guests at a time, and some under traffic,
 # leave nothing.
 # limit: 600
 . ./lib.sh
@@ -22,9 +22,7 @@ cycles() {
 
 step "two PV guests"
 backend_start
-guest_create a pv &
-guest_create b pv
-wait $!
+guests_create pv a b
 ledger_open a b
 step "detach under traffic"
 for round in 1 2 3; do
@@ -38,10 +36,10 @@ for round in 1 2 3; do
 		[ "$rc" != 0 -a "$rc" != 124 -a "$rc" != 255 ]
 done
 ledger_close a b
-step "100 cycles"
-cycles b 50 &
+step "200 cycles"
+cycles b 100 &
 other=$!
-check "50 cycles of a" cycles a 50
-check "50 cycles of b meanwhile" wait "$other"
+check "100 cycles of a" cycles a 100
+check "100 cycles of b meanwhile" wait "$other"
 ledger_close a b
 kernel_clean a b

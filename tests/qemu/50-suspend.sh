@@ -28,9 +28,7 @@ cycles() {
 
 step "two PV guests"
 backend_start
-guest_create a pv &
-guest_create b pv
-wait $!
+guests_create pv a b
 ledger_open a b
 for g in a b; do
 	vhca_attach $g

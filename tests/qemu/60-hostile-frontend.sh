@@ -16,7 +16,7 @@ hostile() {
 
 step "two PV guests with a vhca each"
 backend_start
-guest_create b pv &
+guest_create b pvh &
 guest_create a pv
 wait $!
 ledger_open a b

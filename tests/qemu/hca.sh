@@ -176,14 +176,13 @@ hca_perftests() {
 		*_lat)	;;
 		ib_atomic_bw) check "$p, 8 queue pairs" both "$p" -F -n $n -q 8 ;;
 		*)	check "$p, 8 queue pairs" both "$p" -F -n $n -q 8
-			check "$p, both ways" both "$p" -F -n 20 -b ;;
+			check "$p, both ways, all sizes" both "$p" -F -n 20 -a -b ;;
 		esac
 	done
 	for t in UC UD; do
 		check "ib_send_bw $t" both ib_send_bw -F -n 200 -c $t -s 2048
 		check "ib_send_lat $t" both ib_send_lat -F -n 200 -c $t
 	done
-	check "ib_write_bw, both ways, all sizes" both ib_write_bw -F -n 20 -a -b
 	check "ib_write_bw UC" both ib_write_bw -F -n 200 -c UC
 	check "64 queue pairs" both ib_write_bw -F -n 50 -q 64
 	check "compare and swap" both ib_atomic_bw -F -n 200 -A CMP_AND_SWAP

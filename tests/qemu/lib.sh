@@ -203,6 +203,28 @@ guest_create() {
 	guest_start "$1"
 }
 
+# guests_start NAME...: of guest_config, all at once.
+guests_start() {
+	local g pids=()
+	for g; do
+		guest_start "$g" &
+		pids+=($!)
+	done
+	for g in "${pids[@]}"; do
+		wait "$g" || fail "a guest did not start"
+	done
+}
+
+# guests_create TYPE NAME...: several of one type at once.
+guests_create() {
+	local g type=$1
+	shift
+	for g; do
+		guest_config "$g" "$type" >/dev/null
+	done
+	guests_start "$@"
+}
+
 # guest_destroy NAME: as a crash would: no chance to clean up.
 guest_destroy() {
 	xl destroy "$1"

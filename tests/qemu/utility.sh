@@ -5,18 +5,6 @@
 # What scenarios with a utility domain share: a PV guest, hcadom, that owns the
 # HCA and runs the daemon for other guests and for dom0. Sourced after vhca.sh.
 
-# guests_start NAME...: of guest_config, all at once.
-guests_start() {
-	local g pids=()
-	for g; do
-		guest_start "$g" &
-		pids+=($!)
-	done
-	for g in "${pids[@]}"; do
-		wait "$g" || fail "a guest did not start"
-	done
-}
-
 # hcadom_sh COMMAND...: there, with functions of lib.sh.
 hcadom_sh() {
 	guest_sh hcadom "set -e
@@ -89,8 +77,7 @@ ends_open() {
 	local g
 	dom0_end >/tmp/ledger.dom0.end
 	for g; do
-		guest_ledger "$g" >"/tmp/ledger.$g"
-		ports "$(guest_domid "$g")" >"/tmp/ledger.$g.ports"
+		guest_ledger_open "$g"
 	done
 }
 ends_close() {
@@ -98,9 +85,6 @@ ends_close() {
 	check "dom0: no grant, pin or node is left" \
 		ledger_settles same_dom0_end /tmp/ledger.dom0.end
 	for g; do
-		check "$g: no grant, pin or node is left" \
-			ledger_settles "same_guest $g" "/tmp/ledger.$g"
-		check "$g: no event channel is left" wait_until 15 same_ports \
-			"$(guest_domid "$g")" "/tmp/ledger.$g.ports"
+		guest_ledger_close "$g"
 	done
 }

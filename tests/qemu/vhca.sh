@@ -66,22 +66,18 @@ vhca_attach() {
 # guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices; each on
 # the next of the HCAs in VHCA_HCAS.
 guests_with_vhca() {
-	local names=() pids=() pid hcas n=0
+	local names=() g hcas n=0
 	read -ra hcas <<<"${VHCA_HCAS:-rxe0}"
 	backend_start
 	while [ $# -gt 0 ]; do
 		guest_config "$2" "$1" ${VHCA_GUEST_MEM:+mem=$VHCA_GUEST_MEM} \
 			"${VHCA_GUEST_CFG[@]}" >/dev/null
-		guest_start "$2" &
-		pids+=($!)
 		names+=("$2")
 		shift 2
 	done
-	for pid in "${pids[@]}"; do
-		wait "$pid" || fail "a guest did not start"
-	done
-	for pid in "${names[@]}"; do
-		vhca_attach "$pid" "hca=${hcas[n++ % ${#hcas[@]}]}"
+	guests_start "${names[@]}"
+	for g in "${names[@]}"; do
+		vhca_attach "$g" "hca=${hcas[n++ % ${#hcas[@]}]}"
 	done
 }
 VHCA_GUEST_MEM=''
@@ -218,6 +214,18 @@ guest_ledger() {
 		echo nodes \$(xenstore-ls device/vhca 2>/dev/null | grep -c =)"
 }
 
+# guest_ledger_open GUEST and guest_ledger_close GUEST: one guest's part.
+guest_ledger_open() {
+	guest_ledger "$1" >"/tmp/ledger.$1"
+	ports "$(guest_domid "$1")" >"/tmp/ledger.$1.ports"
+}
+guest_ledger_close() {
+	check "$1: no grant, pin or node is left" \
+		ledger_settles "same_guest $1" "/tmp/ledger.$1"
+	check "$1: no event channel is left" wait_until 15 same_ports \
+		"$(guest_domid "$1")" "/tmp/ledger.$1.ports"
+}
+
 # ledger_open GUEST...: takes the numbers before devices are attached.
 ledger_open() {
 	local g
@@ -225,8 +233,7 @@ ledger_open() {
 	ports 0 >/tmp/ledger.ports
 	lsevtchn 0 >/tmp/ledger.ports.list
 	for g; do
-		guest_ledger "$g" >"/tmp/ledger.$g"
-		ports "$(guest_domid "$g")" >"/tmp/ledger.$g.ports"
+		guest_ledger_open "$g"
 	done
 }
 
@@ -241,10 +248,7 @@ ledger_close() {
 		ledger_settles same_dom0 /tmp/ledger.dom0
 	[ $# = 0 ] || check "dom0: no event channel is left" dom0_ports_settle
 	for g; do
-		check "$g: no grant, pin or node is left" \
-			ledger_settles "same_guest $g" "/tmp/ledger.$g"
-		check "$g: no event channel is left" wait_until 15 same_ports \
-			"$(guest_domid "$g")" "/tmp/ledger.$g.ports"
+		guest_ledger_close "$g"
 	done
 }
 dom0_ports_settle() {
