@@ -4,7 +4,8 @@
 #
 # The same probe of every verb runs natively on a model HCA in dom0 and in a PV
 # guest that has it as vhca, error statuses among it; differences must be those
-# that are documented.
+# that are documented. Natively with the cap on DMA segments: a dom0 that gave
+# memory away and took it back has frames in disorder, 15-hca-segment-cap.
 # limit: 420
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
@@ -14,7 +15,9 @@
 
 step "native"
 hca_setup
-vhca-probe -g 0 -d mlx5_0 >/tmp/native.txt || true
+modprobe xen-vhca-helper
+vhca-helper-test --capped mlx5_0 vhca-probe -g 0 -d mlx5_0 >/tmp/native.txt ||
+	true
 check "the native probe ran" [ "$(wc -l </tmp/native.txt)" -gt 60 ]
 cp /tmp/native.txt "$SCENARIO_DIR/native.txt"
 kernel_clean

@@ -3,8 +3,8 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Holds the output of vhca-probe in a guest against its output on the bare HCA.
-# Prints every difference and fails unless each one is in the list of expected
-# differences. An entry of the list that did not come up fails as well, so that
+# Prints every difference, the wrong ones last, and fails unless each one is in
+# the list of expected differences. An entry of the list that did not come up fails as well, so that
 # the list cannot outlive its reasons.
 #
 # The list has lines NAME<TAB>GUEST<TAB>REASON, where NAME is a probe's name and
@@ -80,11 +80,13 @@ END {
 			fine++
 		if (!r && gv == "-" && missing++ >= 5)
 			continue
-		printf "%s %s\n    native: %s\n    guest:  %s\n",
-		       r ? "expected  " : "UNEXPECTED", name, nat[name], gv
+		text = name "\n    native: " nat[name] "\n    guest:  " gv "\n"
 		if (r)
-			printf "    reason: %s\n", rule_why[r]
+			printf "expected   %s    reason: %s\n", text, rule_why[r]
+		else
+			wrong = wrong "UNEXPECTED " text
 	}
+	printf "%s", wrong
 	for (i = 1; i <= rules; i++)
 		if (!used[i] && rule_why[i] !~ /^\(may\)/) {
 			printf "STALE %s: did not come up, take it out\n",
