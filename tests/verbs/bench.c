@@ -17,6 +17,8 @@
 #include "bench.h"
 
 #define DEFAULT_TCP_PORT 18518
+#define SPEED_TRIES	5
+#define SPEED_TURNS	20000	/* some 100 us under emulation */
 
 int bench_runs = 101;
 double bench_mhz;
@@ -60,12 +62,50 @@ void bench_begin(struct bench_set *b, const char *name, const char *unit)
 	b->name = name;
 	b->unit = unit;
 	b->n = 0;
+	b->with_speed = false;
+}
+
+/**
+ * bench_add_at() - add a sample, and how fast the processor ran when it was taken
+ * @value: in the set's unit
+ * @speed: of bench_speed(), or 0 if it changed meanwhile
+ */
+void bench_add_at(struct bench_set *b, double value, double speed)
+{
+	if (b->n < BENCH_MAX)
+		b->speed[b->n] = speed;
+	b->with_speed = true;
+	bench_add(b, value);
 }
 
 void bench_add(struct bench_set *b, double value)
 {
 	if (b->n < BENCH_MAX)
 		b->v[b->n++] = value;
+}
+
+/**
+ * bench_speed() - how fast this processor runs now: turns of a loop per us
+ *
+ * A virtual machine's processor runs this loop at half of its speed, for seconds,
+ * while another machine uses the same core. Figures of such times are not to be
+ * held against others. The best of some tries, for interrupts make one slower.
+ */
+double bench_speed(void)
+{
+	double best = 0, t;
+	uint64_t start;
+	int i, turn;
+
+	for (i = 0; i < SPEED_TRIES; i++) {
+		start = bench_now_ns();
+		for (turn = 0; turn < SPEED_TURNS; turn++)
+			asm volatile("" : "+r"(turn));
+		t = SPEED_TURNS * 1000.0 / (bench_now_ns() - start + 1);
+		if (t > best)
+			best = t;
+	}
+	return best;
 }
 
 static int by_value(const void *a, const void *b)
@@ -75,10 +115,21 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void print_samples(const struct bench_set *b)
+{
+	int i;
+
+	printf(",\"samples\":[");
+	for (i = 0; i < b->n; i++)
+		printf("%s[%.2f,%.1f]", i ? "," : "", b->v[i], b->speed[i]);
+	printf("]");
+}
+
 /**
  * bench_print() - print the median and what 99 of 100 runs kept to
  *
- * For a latency "p99" is the 99th percentile, for a bandwidth the first.
+ * For a latency "p99" is the 99th percentile, for a bandwidth the first. Where
+ * the processor's speed was taken, all samples are printed, each with the speed.
  */
 void bench_print(struct bench_set *b)
 {
@@ -87,14 +138,16 @@ void bench_print(struct bench_set *b)
 
 	if (!b->n)
 		return;
+	printf("{\"name\":\"%s\",\"unit\":\"%s\"", b->name, b->unit);
+	if (b->with_speed)
+		print_samples(b);
 	qsort(b->v, b->n, sizeof(b->v[0]), by_value);
 	median = b->v[b->n / 2];
 	if (b->n % 2 == 0)
 		median = (median + b->v[b->n / 2 - 1]) / 2;
 	i = (b->n * 99 + 99) / 100 - 1;
 	p99 = b->v[strcmp(b->unit, "us") ? b->n - 1 - i : i];
-	printf("{\"name\":\"%s\",\"unit\":\"%s\",\"value\":%.2f,\"n\":%d,"
-	       "\"p99\":%.2f}\n", b->name, b->unit, median, b->n, p99);
+	printf(",\"value\":%.2f,\"n\":%d,\"p99\":%.2f}\n", median, b->n, p99);
 	fflush(stdout);
 }
 

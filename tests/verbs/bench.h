@@ -15,6 +15,8 @@ struct bench_set {
 	const char *name;
 	const char *unit;	/* "us", or "MB/s" where more is better */
 	double v[BENCH_MAX];
+	double speed[BENCH_MAX];	/* bench_speed() at each one; 0: not known */
+	bool with_speed;
 	int n;
 };
 
@@ -34,6 +36,8 @@ extern double bench_mhz;
 uint64_t bench_now_ns(void);
 void bench_begin(struct bench_set *b, const char *name, const char *unit);
 void bench_add(struct bench_set *b, double value);
+double bench_speed(void);
+void bench_add_at(struct bench_set *b, double value, double speed);
 void bench_print(struct bench_set *b);
 
 int bench_control(struct vt_dev *d, char *why);

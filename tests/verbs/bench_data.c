@@ -239,9 +239,18 @@ static int bw_run(struct vt_ep *ep, enum ibv_wr_opcode op, uint32_t len,
 	return 0;
 }
 
+/* The speed during a sample, of those before and after it; 0: it changed. */
+static double steady(double before, double after)
+{
+	double low = before < after ? before : after;
+
+	return low < 0.8 * (before + after - low) ? 0 : low;
+}
+
 static int bandwidth(struct vt_side *s, struct bench_set *b,
 		     enum ibv_wr_opcode op, uint32_t len, int count)
 {
+	double speed = bench_speed(), next, rate;
 	struct vt_ep ep;
 	uint64_t t;
 	int i, rc = pair_open(s, &ep, AREA);
@@ -251,9 +260,11 @@ static int bandwidth(struct vt_side *s, struct bench_set *b,
 	for (i = 0; i < BW_RUNS + 1 && !rc && s->init; i++) {
 		t = bench_now_ns();
 		rc = bw_run(&ep, op, len, count);
+		rate = 1000.0 * len * count / (bench_now_ns() - t);
+		next = bench_speed();
 		if (i)
-			bench_add(b, 1000.0 * len * count /
-				     (bench_now_ns() - t));
+			bench_add_at(b, rate, steady(speed, next));
+		speed = next;
 	}
 	/* The idle side waits here for all runs of the other. */
 	for (i = 0; i < 2 && !rc; i++) {

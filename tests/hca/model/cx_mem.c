@@ -62,22 +62,17 @@ struct pages {
 
 /*
  * The bus address of byte off of the pages, and how many of the len bytes
- * from there lie side by side on the bus. off must lie in the pages.
+ * from there lie in the same page. off must lie in the pages. Pages that are
+ * neighbours on the bus are moved one by one all the same, as the HCA
+ * translates them: else memory that happens to lie in order were faster.
  */
 static uint64_t pages_run(const struct pages *p, uint64_t off, size_t len,
 			  size_t *run)
 {
 	uint64_t size = 1ULL << p->log, in = off & (size - 1);
-	uint64_t i = off >> p->log, bus = p->page[i] & ~(size - 1);
-	uint64_t have = size - in, next = bus + size;
 
-	while (have < len && ++i < p->nr &&
-	       (p->page[i] & ~(size - 1)) == next) {
-		have += size;
-		next += size;
-	}
-	*run = have < len ? have : len;
-	return bus + in;
+	*run = size - in < len ? size - in : len;
+	return (p->page[off >> p->log] & ~(size - 1)) + in;
 }
 
 static bool pages_hold(const struct pages *p, uint64_t off, uint64_t len)
