@@ -115,17 +115,21 @@ sectors() { echo $((($(stat -Lc %s "$1") + 511) / 512)); }
 # GRUB reads it from AHCI disks, by DMA. Each file is a disk, padded to a
 # geometry that the BIOS accepts.
 hvm_config() {
-	local dir=$GUEST_RUN/$1.disk initrd=$GUEST_RUN/initrd f mb n=0 disks=''
+	local dir=$GUEST_RUN/$1.disk f mb n=0 disks='' padding
 	mkdir -p "$dir"
+	cp /guest/base.zst "$dir/3"
+	# The next archive begins at a multiple of 4.
+	padding=$(((4 - $(stat -c %s "$dir/3") % 4) % 4))
+	head -c $padding /dev/zero >>"$dir/3"
+	cat /guest/overlay.cpio >>"$dir/3"
 	cp /guest/grub.img "$dir/0"
 	cat >"$dir/1" <<-EOT
 	linux (hd2)0+$(sectors /guest/vmlinuz) $2
-	initrd (hd3)0+$(sectors "$initrd")
+	initrd (hd3)0+$(sectors "$dir/3")
 	boot
 	EOT
 	printf '%4096s' '' | tr ' ' '\n' >>"$dir/1"
 	cp /guest/vmlinuz "$dir/2"
-	cp "$initrd" "$dir/3"
 	for f in a b c d; do
 		mb=$((8 + $(stat -c %s "$dir/$n") / 1048576))
 		dd if=/dev/null of="$dir/$n" bs=1M seek=$mb 2>/dev/null
