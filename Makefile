@@ -38,7 +38,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check check-unit check-kernels
-.PHONY: check-xen check-cable check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: check-xen check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: uninstall dist distcheck clean distclean
 
 help:
@@ -129,11 +129,13 @@ deb: deps $(B)/config.status
 check-package: deps $(B)/config.status
 	$(Q)tests/package/check.sh --build $(B)
 
-check: deps
-	$(Q)$(MAKE) check-unit
-	$(Q)$(MAKE) check-kernels
-	$(Q)$(MAKE) check-cable
-	$(Q)$(MAKE) check-xen
+# check-unit and check-kernels, when everything is built.
+check-beside:
+	$(Q)rc=0; $(MAKE) $(QUIET) -C $(B) -j$(JOBS) check || rc=$$?; \
+		tests/kbuild/check.sh --build $(B)/kernels $(KDIRS) && exit $$rc
+
+check: deps build
+	$(Q)tests/check.sh $(B) "$(MAKE)"
 
 demo: deps build
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen demo

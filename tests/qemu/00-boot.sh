@@ -8,8 +8,9 @@
 . ./lib.sh
 
 step "start a PV and a PVH guest"
-guest_create g1 pv
-guest_create g2 pvh
+guest_config g1 pv >/dev/null
+guest_config g2 pvh >/dev/null
+guests_start g1 g2
 
 step "run commands in them"
 check "g1 is PV" guest_sh g1 'grep -qx PV /sys/hypervisor/guest_type'

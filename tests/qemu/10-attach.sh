@@ -16,8 +16,7 @@ wait $!
 ledger_open a b
 
 step "attach"
-vhca_attach a
-vhca_attach b
+vhca_attach_all a b
 
 step "look at it"
 for g in a b; do

@@ -10,6 +10,7 @@
 . ./vhca.sh
 . ./suspend.sh
 
+VHCA_CPUS=all	# two that poll on one processor wait for each other
 step "two PVH guests with a vhca each"
 guests_with_vhca pvh a pvh b
 

@@ -11,4 +11,5 @@
 . ./vhca.sh
 . ./hca.sh
 
+VHCA_CPUS=all	# two that poll on one processor wait for each other
 hca_everything pvh

@@ -4,6 +4,7 @@
 #
 # What doorbells in a guest cost: a PV guest against the PV dom0 of the same boot.
 # limit: 900
+# quiet: yes
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh

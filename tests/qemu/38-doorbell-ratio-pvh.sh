@@ -6,6 +6,7 @@
 # boot, as a store to a doorbell is dearer under emulated nested paging. dom0's
 # memory is mapped page by page in the IOMMU, as a guest's is.
 # limit: 1200
+# quiet: yes
 # hca: yes
 # dom0: pvh
 # xen: iommu=no-intremap,no-sharept,no-superpages

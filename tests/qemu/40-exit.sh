@@ -16,8 +16,7 @@ wait $!
 ledger_open a b
 for round in 1 2; do
 	step "round $round: attach"
-	vhca_attach a
-	vhca_attach b
+	vhca_attach_all a b
 	# The ledger can tell: it differs while devices are there.
 	check "dom0's ledger differs while devices are attached" not same_dom0
 	# Once in either kind of guest, then in one that has been through it.

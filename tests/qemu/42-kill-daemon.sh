@@ -12,8 +12,7 @@ step "two PV guests"
 backend_start
 guests_create pv a b
 ledger_open a b
-vhca_attach a
-vhca_attach b
+vhca_attach_all a b
 
 for round in 1 2 3; do
 	step "round $round: kill the worker of a under traffic"

@@ -28,10 +28,13 @@ cycles() {
 
 step "two PV guests"
 backend_start
-guests_create pv a b
+# A suspend copies all of their memory.
+guest_config a pv mem=192 >/dev/null
+guest_config b pv mem=192 >/dev/null
+guests_start a b
 ledger_open a b
+vhca_attach_all a b
 for g in a b; do
-	vhca_attach $g
 	load_start $g -e
 done
 check "verbs objects exist" not no_objects

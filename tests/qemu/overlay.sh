@@ -124,8 +124,9 @@ ${CC:-gcc} -O2 -Wall -static -o "$work/vhca-agent" "$here/agent.c"
 for side in guest dom0; do
 	add_programs "$work/$side"
 	add_modules "$work/$side" "$side"
-	cp "$here/root/$side-init" "$work/$side/init"
 done
+cp "$here/root/dom0-init" "$work/dom0/init"
+${CC:-gcc} -O2 -Wall -static -o "$work/guest/init" "$here/guest-init.c"
 mkdir -p "$work"/dom0/{guest,tests,etc/xen/scripts}
 cp "$here/root/vif" "$work/dom0/etc/xen/scripts/"
 printf 'autoballoon="off"\nrun_hotplug_scripts=1\n' >"$work/dom0/etc/xen/xl.conf"

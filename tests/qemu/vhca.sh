@@ -63,10 +63,22 @@ vhca_attach() {
 	wait_guest 10 "$1" 'ls /dev/infiniband/uverbs*'
 }
 
+# vhca_attach_all GUEST...: on rxe0, at once: a guest's first device takes seconds.
+vhca_attach_all() {
+	local g pids=()
+	for g; do
+		vhca_attach "$g" &
+		pids+=($!)
+	done
+	for g in "${pids[@]}"; do
+		wait "$g" || fail "a guest has no vhca"
+	done
+}
+
 # guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices; each on
 # the next of the HCAs in VHCA_HCAS.
 guests_with_vhca() {
-	local names=() g hcas n=0
+	local names=() pids=() g hcas n=0
 	read -ra hcas <<<"${VHCA_HCAS:-rxe0}"
 	backend_start
 	while [ $# -gt 0 ]; do
@@ -77,7 +89,11 @@ guests_with_vhca() {
 	done
 	guests_start "${names[@]}"
 	for g in "${names[@]}"; do
-		vhca_attach "$g" "hca=${hcas[n++ % ${#hcas[@]}]}"
+		vhca_attach "$g" "hca=${hcas[n++ % ${#hcas[@]}]}" &
+		pids+=($!)
+	done
+	for g in "${pids[@]}"; do
+		wait "$g" || fail "a guest has no vhca"
 	done
 }
 VHCA_GUEST_MEM=''
