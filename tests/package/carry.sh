@@ -7,10 +7,10 @@
 #
 #   now/*.deb    the packages, as dpkg-buildpackage made them
 #   next/*.deb   the same sources built as a later version, for upgrades
-#   dkms/*.gz    their modules, compiled here by DKMS from the packages' own
-#                sources, as "dkms mktarball" archives: an emulated processor
-#                would take minutes. DKMS's postinst takes them from
-#                /usr/share/PACKAGE/.
+#   dkms/*.gz    their modules (of next: the guest's), compiled here by DKMS from
+#                the packages' own sources, as "dkms mktarball" archives: an
+#                emulated processor would take minutes. DKMS's postinst takes
+#                them from /usr/share/PACKAGE/.
 #
 # Usage: carry.sh --build DIR     DIR: build folder of the front-door Makefile
 set -euo pipefail
@@ -56,7 +56,7 @@ archive() {
 mkdir -p "$work"/new/{now,next,dkms}
 cp "$now"/*.deb "$work/new/now/"
 cp "$next"/*.deb "$work/new/next/"
-for deb in "$now"/*-dkms_*.deb "$next"/*-dkms_*.deb; do
+for deb in "$now"/*-dkms_*.deb "$next"/xen-vhcafront-dkms_*.deb; do
 	archive "$deb" >"$work/log" 2>&1 || {
 		tail -n 20 "$work/log" >&2
 		exit 1

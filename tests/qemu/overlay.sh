@@ -95,7 +95,7 @@ add_debian() {
 	ln "$images/guest.cpio" "$dom0/guest/base.cpio" 2>/dev/null ||
 		cp "$images/guest.cpio" "$dom0/guest/base.cpio"
 	ln -sf usr/lib/systemd/systemd "$dom0/init"
-	mkdir -p "$etc/multi-user.target.wants"
+	mkdir -p "$etc/multi-user.target.wants" "${etc%/*}/system-generators"
 	cp "$here"/root/*.service "$etc/"
 	ln -s ../testbed.service "$etc/multi-user.target.wants/"
 	ln -s /usr/lib/systemd/system/multi-user.target "$etc/default.target"
@@ -108,6 +108,12 @@ add_debian() {
 		systemd-{journal-flush,update-utmp{,-runlevel}}.service \
 		xendomains.service; do
 		ln -s /dev/null "$etc/$unit"
+	done
+	# They run at every daemon-reload, of which packages ask for many.
+	for unit in cryptsetup debug fstab getty gpt-auto hibernate-resume \
+		integritysetup rc-local run system-update veritysetup; do
+		ln -s /dev/null \
+			"${etc%/*}/system-generators/systemd-$unit-generator"
 	done
 	mkdir -p "$dom0/etc/default"
 	echo 'XENCONSOLED_ARGS="--log=guest --log-dir=/share/console"' \

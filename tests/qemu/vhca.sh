@@ -177,16 +177,17 @@ verified_between() {
 		'-e --max-size 1048576'
 }
 
-# traffic_start SERVER CLIENT SECONDS: verified traffic in the background; its
-# output is /tmp/traffic.{s,c}, its end traffic_wait.
+# traffic_start SERVER CLIENT SECONDS [OPTIONS]: verified traffic in the
+# background; its output is /tmp/traffic.{s,c}, its processes $traffic_server
+# and $traffic_client.
 traffic_start() {
 	: >/tmp/traffic.c
-	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer $XFER_GID -s --traffic $3" \
+	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer $XFER_GID ${4:-} -s --traffic $3" \
 		>/tmp/traffic.s 2>&1 &
 	traffic_server=$!
 	sleep 0.7
 	guest_sh -t $(($3 + 60)) "$2" \
-		"vhca-xfer $XFER_GID --traffic $3 $(guest_ip "$1")" \
+		"vhca-xfer $XFER_GID ${4:-} --traffic $3 $(guest_ip "$1")" \
 		>/tmp/traffic.c 2>&1 &
 	traffic_client=$!
 	wait_until 15 grep -q '^t=1 ' /tmp/traffic.c ||

@@ -39,6 +39,7 @@ struct vt_opt {
 	int gid_index;
 	bool events;		/* wait by completion channel, do not poll */
 	int timeout_ms;		/* limit of every single wait */
+	int pause_ms;		/* of traffic, between two rounds */
 };
 
 struct vt_dev {

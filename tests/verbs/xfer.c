@@ -408,12 +408,16 @@ static void usage(FILE *f)
 "      --max-size N    leave out tests of more than N bytes (64 MiB, or any\n"
 "                      with -t)\n"
 "      --timeout MS    limit of each wait (10000)\n"
-"      --traffic S     verified traffic for S seconds, a line each second\n"
+"      --traffic S     verified traffic for S seconds or until SIGINT, a line\n"
+"                      each second\n"
+"      --pause MS      rest between two rounds of traffic (0)\n"
 "      --stall N       control verbs from N threads until killed\n"
 "      --list          names of the tests\n", DEFAULT_TCP_PORT);
 }
 
-enum { OPT_TRAFFIC = 256, OPT_STALL, OPT_LIST, OPT_MAX, OPT_TIMEOUT };
+enum {
+	OPT_TRAFFIC = 256, OPT_STALL, OPT_LIST, OPT_MAX, OPT_TIMEOUT, OPT_PAUSE,
+};
 
 static const struct option longs[] = {
 	{ "loop", no_argument, NULL, 'l' },
@@ -428,6 +432,7 @@ static const struct option longs[] = {
 	{ "max-size", required_argument, NULL, OPT_MAX },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "traffic", required_argument, NULL, OPT_TRAFFIC },
+	{ "pause", required_argument, NULL, OPT_PAUSE },
 	{ "stall", required_argument, NULL, OPT_STALL },
 	{ "list", no_argument, NULL, OPT_LIST },
 	{ "help", no_argument, NULL, 'h' },
@@ -449,6 +454,7 @@ static int take_option(int c)
 	case OPT_MAX: cfg.max_size = strtoull(optarg, NULL, 0); break;
 	case OPT_TIMEOUT: cfg.opt.timeout_ms = atoi(optarg); break;
 	case OPT_TRAFFIC: cfg.traffic = atoi(optarg); break;
+	case OPT_PAUSE: cfg.opt.pause_ms = atoi(optarg); break;
 	case OPT_STALL: cfg.stall = atoi(optarg); break;
 	case OPT_LIST: cfg.list = true; break;
 	default: return -1;
@@ -474,7 +480,8 @@ int main(int argc, char **argv)
 				printf("%s\n", xfer_tests[i].name);
 		return 0;
 	}
-	if (cfg.opt.timeout_ms < 1 || cfg.stall < 0 || cfg.traffic < 0 ||
+	if (cfg.opt.timeout_ms < 1 || cfg.opt.pause_ms < 0 ||
+	    cfg.stall < 0 || cfg.traffic < 0 ||
 	    (!cfg.stall && cfg.loop + cfg.server + !!cfg.host != 1)) {
 		usage(stderr);
 		return 2;

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,14 +153,25 @@ static int traffic_round(struct traffic *t, uint32_t seed)
 	return 0;
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int sig)
+{
+	interrupted = sig;
+}
+
 static int traffic_init(struct traffic *t, int seconds)
 {
+	struct sigaction sa = { .sa_handler = interrupt };
+	int rest = t->ep.side->opt->pause_ms;
 	uint32_t seed = vt_now_ns();
 	struct vt_wr stop = {
 		.op = IBV_WR_SEND_WITH_IMM, .off = AT_OUT, .len = 4, .imm = 0,
 	};
 	int second;
 
+	sa.sa_flags = SA_RESTART;
+	sigaction(SIGINT, &sa, NULL);
 	t->start_ns = vt_now_ns();
 	for (;;) {
 		second = (vt_now_ns() - t->start_ns) / 1000000000ull;
@@ -167,11 +179,13 @@ static int traffic_init(struct traffic *t, int seconds)
 			t->shown = second;
 			traffic_line(t, second);
 		}
-		if (second >= seconds)
+		if (second >= seconds || interrupted)
 			break;
 		seed = seed + 1 ? seed + 1 : 1;
 		if (traffic_round(t, seed))
 			return -1;
+		if (rest)
+			usleep(rest * 1000);
 	}
 	if (traffic_do(t, &stop, "last message"))
 		return -1;
@@ -215,7 +229,7 @@ static int traffic_target(struct traffic *t)
 
 /**
  * xfer_traffic() - verified WRITE, READ and SEND until the time is over
- * @seconds: duration, decided by the initiator
+ * @seconds: duration, decided by the initiator, whom SIGINT ends earlier
  *
  * Return: 0, or -1 with the reason in the side (also: the device died). Ends
  * the program with status 3 when a verb hangs.
