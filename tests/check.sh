@@ -5,7 +5,8 @@
 # Everything. What needs no emulated machine runs beside one, at the lowest
 # priority, because an emulated machine leaves a third of two processors idle;
 # scenarios that compare speeds wait for its end ("# quiet: yes",
-# qemu/README.md). The images are made while QEMU is compiled.
+# qemu/README.md). The packages that a later machine installs are made there too,
+# the images while QEMU is compiled.
 #
 # Usage: check.sh BUILD-FOLDER MAKE    of 'make check', after 'make build'
 # Status 0: nothing failed. All of it runs, whatever fails.
@@ -21,14 +22,21 @@ prefetch() {
 	tests/qemu/build-xl.sh
 }
 
+# The same for qemu/72-packages.
+packages() {
+	nice -n 19 tests/qemu/debian.sh
+	nice -n 19 tests/package/carry.sh --build "$build"
+}
+
 # Holds the lock that quiet scenarios wait for; shows all output in the end.
 beside() {
 	local rc=0
 	exec 8>"$VHCA_BESIDE"
 	flock 8
 	nice -n 19 "$make" check-beside >"$build/beside.log" 2>&1 || rc=$?
-	exec 8>&-
 	cat "$build/beside.log"
+	packages >/dev/null 2>&1
+	exec 8>&-
 	return "$rc"
 }
 
