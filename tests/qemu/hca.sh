@@ -200,22 +200,27 @@ xrc_objects() {
 # no context that would end with its process.
 xrc_killed() {
 	local g end=("${BOTH_GUESTS[@]}") program='ib_send_bw -F -c XRC -D 50'
-	local pids=()
+	local pids=() kills=()
 	step "kill both ends of ib_send_bw over XRC"
-	guest_sh -t 60 "${end[0]}" "$program" >/tmp/pair.s 2>&1 &
+	guest_sh -t 60 "${end[0]}" "$program" >/tmp/pair.s 2>&1 || true &
 	pids+=($!)
 	sleep 0.7
 	guest_sh -t 60 "${end[1]}" "$program $(guest_ip "${end[0]}")" \
-		>/tmp/pair.c 2>&1 &
+		>/tmp/pair.c 2>&1 || true &
 	pids+=($!)
 	for g in "${end[@]}"; do
 		check "$g has a domain, queue pairs and an SRQ" \
 			wait_until 10 xrc_objects "$g" 'all(. > 0)'
 	done
+	# At once: an end that is alone gives up within half a second.
 	for g in "${end[@]}"; do
-		guest_sh "$g" 'pkill -KILL -x ib_send_bw'
+		guest_sh "$g" 'pkill -KILL -x ib_send_bw' >"/tmp/kill.$g" 2>&1 &
+		kills+=($!)
 	done
-	wait "${pids[@]}" || true
+	for g in "${kills[@]}"; do
+		check "an end is killed" wait "$g"
+	done
+	wait "${pids[@]}"
 	for g in "${end[@]}"; do
 		check "nothing of it is left of $g" \
 			wait_until 10 xrc_objects "$g" 'all(. == 0)'

@@ -63,11 +63,14 @@ vhca_attach() {
 	wait_guest 10 "$1" 'ls /dev/infiniband/uverbs*'
 }
 
-# vhca_attach_all GUEST...: on rxe0, at once: a guest's first device takes seconds.
+# vhca_attach_all GUEST...: each on the next of the HCAs in VHCA_HCAS (rxe0), at
+# once: a guest's first device takes seconds.
 vhca_attach_all() {
-	local g pids=()
+	local g hca hcas n=0 pids=()
+	read -ra hcas <<<"${VHCA_HCAS:-rxe0}"
 	for g; do
-		vhca_attach "$g" &
+		hca=${hcas[n++ % ${#hcas[@]}]}
+		vhca_attach "$g" "hca=$hca" &
 		pids+=($!)
 	done
 	for g in "${pids[@]}"; do
@@ -75,11 +78,10 @@ vhca_attach_all() {
 	done
 }
 
-# guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices; each on
-# the next of the HCAs in VHCA_HCAS.
+# guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices of
+# vhca_attach_all.
 guests_with_vhca() {
-	local names=() pids=() g hcas n=0
-	read -ra hcas <<<"${VHCA_HCAS:-rxe0}"
+	local names=()
 	backend_start
 	while [ $# -gt 0 ]; do
 		guest_config "$2" "$1" ${VHCA_GUEST_MEM:+mem=$VHCA_GUEST_MEM} \
@@ -88,13 +90,7 @@ guests_with_vhca() {
 		shift 2
 	done
 	guests_start "${names[@]}"
-	for g in "${names[@]}"; do
-		vhca_attach "$g" "hca=${hcas[n++ % ${#hcas[@]}]}" &
-		pids+=($!)
-	done
-	for g in "${pids[@]}"; do
-		wait "$g" || fail "a guest has no vhca"
-	done
+	vhca_attach_all "${names[@]}"
 }
 VHCA_GUEST_MEM=''
 VHCA_GUEST_CFG=()
