@@ -14,7 +14,8 @@
 # well. A missed goal is told in the table and in bench.json; what fails is beyond
 # noise.
 RATIO_ROUNDS=${RATIO_ROUNDS:-7}
-RATIO_ENOUGH=42		# samples of equal speed; else more rounds, twice as many
+RATIO_ENOUGH=42		# samples of equal speed; else
+RATIO_MORE=3		# so many rounds more
 
 # measured FILE COMMAND-PREFIX DEVICE DEVICE: one run, rows as JSON lines.
 measured() {
@@ -96,16 +97,15 @@ enough() {
 		'map(select(.speed)) | all(.n >= $n)' "$1" >/dev/null
 }
 
-# sane FILE NAME: not so far from the goal that no noise explains it.
+# sane FILE NAME: not so far from the goal that no noise explains it, which on a
+# busy host may spoil the medians or the best rounds, but hardly both.
 sane() {
-	jq -e --arg n "$2" --argjson rtt "$rtt" \
-		--argjson enough "$RATIO_ENOUGH" '.[] | select(.name == $n) |
+	jq -e --arg n "$2" --argjson rtt "$rtt" '.[] | select(.name == $n) |
 		if .name == "send_lat 8 B events" then
 			.guest <= 1.5 * (.native + $rtt)
 		elif .unit == "us" then
-			.ratio <= 1.5 and .ratio_of_best <= 1.25
-		else .ratio >= if .n >= $enough then 0.85 else 0.67 end
-		end' "$1"
+			.ratio <= 1.25 or .ratio_of_best <= 1.25
+		else .ratio >= 0.85 or .ratio_of_best >= 0.85 end' "$1"
 }
 
 # evtchn_rtt GUEST: round trip of an event channel to dom0, us, median.
@@ -136,7 +136,7 @@ ratio() {
 	vhca_attach a hca=mlx5_0
 	vhca_attach a hca=mlx5_1
 	wait_guest 20 a 'test -e /dev/infiniband/uverbs1'
-	for ((i = 1; i <= 2 * RATIO_ROUNDS; i++)); do
+	for ((i = 1; i <= RATIO_ROUNDS + RATIO_MORE; i++)); do
 		step "round $i"
 		# The first, the middle and the last one: it changes as all else.
 		((i % 3 != 1)) || rtts+=" $(evtchn_rtt a)"
