@@ -106,15 +106,17 @@ endef
 modules:
 	$(call kbuild,$(KDIR),$(B)/kmod,modules)
 
+UNIT = $(MAKE) $(QUIET) -C $(B) -j$(JOBS) check
 check-unit: user
-	$(Q)$(MAKE) $(QUIET) -C $(B) -j$(JOBS) check
+	$(Q)$(UNIT)
 
 FUZZ_TIME ?= 60
 fuzz: user
 	$(Q)$(MAKE) $(QUIET) -C $(B) fuzz FUZZ_TIME=$(FUZZ_TIME)
 
+KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
 check-kernels: deps
-	$(Q)tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
+	$(Q)$(KERNELS)
 
 check-xen: deps build
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)
@@ -129,10 +131,10 @@ deb: deps $(B)/config.status
 check-package: deps $(B)/config.status
 	$(Q)tests/package/check.sh --build $(B)
 
-# check-unit and check-kernels, when everything is built.
+# check-unit and check-kernels, when everything is built: 'user' would take the
+# installed files from under the machine that runs meanwhile.
 check-beside:
-	$(Q)rc=0; $(MAKE) $(QUIET) -C $(B) -j$(JOBS) check || rc=$$?; \
-		tests/kbuild/check.sh --build $(B)/kernels $(KDIRS) && exit $$rc
+	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) && exit $$rc
 
 check: deps build
 	$(Q)tests/check.sh $(B) "$(MAKE)"

@@ -42,7 +42,10 @@ beside() {
 
 part() { "$make" "$1" || failed+=" $1"; }
 
-export VHCA_BESIDE=$build/.beside
+# Background jobs of a script do not hear of Ctrl-C.
+trap 'trap - INT TERM; kill 0' INT TERM
+VHCA_BESIDE=$(realpath "$build")/.beside
+export VHCA_BESIDE
 rm -f "$VHCA_BESIDE"
 prefetch >/dev/null 2>&1 &
 prefetch=$!

@@ -17,10 +17,10 @@
 rings() { [ "$(hca_get hca0 doorbells-sq)" -gt "$1" ]; }
 # again CLAIM COMMAND...: it rings doorbells before and after.
 again() {
-	local before
+	local rung
 	"${@:2}"
-	before=$(hca_get hca0 doorbells-sq)
-	check "$1" wait_until 10 rings "$before"
+	rung=$(hca_get hca0 doorbells-sq)
+	check "$1" wait_until 10 rings "$rung"
 }
 refused() { hca_get hca0 doorbells-refused; }
 nothing_kept() { [ "$(cat $DBG_HELPER/kept_mms)" = 0 ]; }
@@ -32,8 +32,8 @@ backend_start
 guest_create a pv
 ledger_open a
 hca_ledger_open
-refused=$(refused)	# of workers that others killed
-note "doorbells refused before: $refused"
+before=$(refused)	# those of other scenarios
+note "doorbells refused before: $before"
 vhcactl attach a hca=mlx5_0
 load_start a -g 0
 check "the agent has mapped doorbell pages" not same_hca
@@ -51,7 +51,7 @@ check "a program that rings a dead doorbell ends" guest_sh -t 30 a '
 	done
 	exit 1'
 kill "${hold[a]}" 2>/dev/null || true
-check "the HCA refused no doorbell" [ "$(refused)" = "$refused" ]
+check "the HCA refused no doorbell" [ "$(refused)" = "$before" ]
 
 step "what is left"
 load_end a

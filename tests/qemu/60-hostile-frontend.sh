@@ -61,8 +61,7 @@ first_half &
 first=$!
 second_half &
 second=$!
-check "what a does is endured" wait "$first"
-check "what c does is endured" wait "$second"
+all_well "what a or c does is not endured" "$first" "$second"
 
 step "what is left"
 check "the supervisor is the same" [ "$(supervisor_pid)" = "$old" ]

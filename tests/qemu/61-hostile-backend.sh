@@ -168,13 +168,14 @@ parts() {
 
 # at_once PARTS OF a, PARTS OF b: words.
 at_once() {
-	local other
+	local pids=()
+	# shellcheck disable=SC2086
+	parts a $1 &
+	pids+=($!)
 	# shellcheck disable=SC2086
 	parts b $2 &
-	other=$!
-	# shellcheck disable=SC2086
-	(parts a $1) || fail "not all that concerns a is well"
-	check "all of b" wait $other
+	pids+=($!)
+	all_well "not all is well with a guest" "${pids[@]}"
 }
 
 step "two guests, and no daemon in dom0"

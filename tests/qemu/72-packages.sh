@@ -81,7 +81,10 @@ another() { # another UNIT PID: it runs, and not as the process that it was
 	[ "$(main_pid "$1")" != "$2" ] && [ "$(main_pid "$1")" != 0 ] &&
 		systemctl -q is-active "$1"
 }
-is_new() { ! readlink "/proc/$1/exe" | grep -q deleted; }
+is_new() { # is_new PID: its program is not one that an upgrade replaced
+	local program
+	program=$(readlink "/proc/$1/exe") && [[ $program != *deleted* ]]
+}
 # in_its_group COMMAND: with the devices that the unit allows.
 in_its_group() {
 	bash -c "echo \$\$ >/sys/fs/cgroup/system.slice/$DAEMON/cgroup.procs
@@ -156,6 +159,7 @@ check "dpkg upgrades" packages next vhcactl xen-vhca-doorbelld xen-vhcad
 check "another supervisor took over" wait_until 20 another $DAEMON "$supervisor"
 check "the agent is a new one" wait_until 20 another $AGENT "$agent"
 check "the worker is the same" [ "$(worker_pid b 0)" = "$worker" ]
+check "it runs on" kill -0 "$worker"
 check "and still the old program" not is_new "$worker"
 traffic_seen=$(tail -n 1 /tmp/traffic.c)
 check "the traffic goes on" wait_until 10 traffic_moves

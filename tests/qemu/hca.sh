@@ -217,9 +217,7 @@ xrc_killed() {
 		guest_sh "$g" 'pkill -KILL -x ib_send_bw' >"/tmp/kill.$g" 2>&1 &
 		kills+=($!)
 	done
-	for g in "${kills[@]}"; do
-		check "an end is killed" wait "$g"
-	done
+	all_well "an end had gone before it was killed" "${kills[@]}"
 	wait "${pids[@]}"
 	for g in "${end[@]}"; do
 		check "nothing of it is left of $g" \

@@ -231,6 +231,17 @@ guest_create() {
 	guest_start "$1"
 }
 
+# all_well WHAT PID...: background jobs, all of which must succeed. The reason is
+# theirs, if one gave any.
+all_well() {
+	local what=$1 pid
+	shift
+	for pid; do
+		wait "$pid" ||
+			fail "$what$(sed 's/^/: /' "$SCENARIO_DIR/why" 2>/dev/null)"
+	done
+}
+
 # guests_start NAME...: of guest_config, all at once.
 guests_start() {
 	local g pids=()
@@ -238,9 +249,7 @@ guests_start() {
 		guest_start "$g" &
 		pids+=($!)
 	done
-	for g in "${pids[@]}"; do
-		wait "$g" || fail "a guest did not start"
-	done
+	all_well "a guest did not start" "${pids[@]}"
 }
 
 # guests_create TYPE NAME...: several of one type at once.

@@ -73,9 +73,7 @@ vhca_attach_all() {
 		vhca_attach "$g" "hca=$hca" &
 		pids+=($!)
 	done
-	for g in "${pids[@]}"; do
-		wait "$g" || fail "a guest has no vhca"
-	done
+	all_well "a guest has no vhca" "${pids[@]}"
 }
 
 # guests_with_vhca TYPE NAME [TYPE NAME]...: backend, guests, devices of

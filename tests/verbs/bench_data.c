@@ -250,7 +250,7 @@ static double steady(double before, double after)
 static int bandwidth(struct vt_side *s, struct bench_set *b,
 		     enum ibv_wr_opcode op, uint32_t len, int count)
 {
-	double speed = bench_speed(), next, rate;
+	double speed = 0, next, rate;
 	struct vt_ep ep;
 	uint64_t t;
 	int i, rc = pair_open(s, &ep, AREA);

@@ -4,8 +4,8 @@
 #
 # Holds the output of vhca-probe in a guest against its output on the bare HCA.
 # Prints every difference, the wrong ones last, and fails unless each one is in
-# the list of expected differences. An entry of the list that did not come up fails as well, so that
-# the list cannot outlive its reasons.
+# the list of expected differences. An entry of the list that did not come up
+# fails as well, so that the list cannot outlive its reasons.
 #
 # The list has lines NAME<TAB>GUEST<TAB>REASON, where NAME is a probe's name and
 # GUEST is "RESULT DETAIL" of the guest; both may be shell patterns. GUEST may
