@@ -14,7 +14,7 @@
 
 #include "cx_cmd.h"
 
-#define MMIO_BUDGET	(128u << 10)	/* bytes moved within a doorbell */
+#define MMIO_BUDGET	(128u << 10)	/* bytes moved within a doorbell, if not told */
 
 /* struct mlx5_init_seg */
 enum iseg {
@@ -366,7 +366,7 @@ void cx_mmio_write(struct cx_dev *d, uint64_t offset, uint64_t value,
 				   swap(value >> 32));
 	}
 	if (d->run_first || cx_wire_pending(d))
-		cx_hub_run(d->hub, MMIO_BUDGET);
+		cx_hub_run(d->hub, d->config.doorbell_bytes ?: MMIO_BUDGET);
 }
 
 /* ---- for tests and operators ---- */
