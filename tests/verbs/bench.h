@@ -26,6 +26,7 @@ extern int bench_runs;		/* of a control verb */
  * polling never gives the processor away and bandwidth runs are longer too.
  */
 extern int bench_batch;
+extern int bench_samples;	/* of a data figure; 0: enough for one process */
 /*
  * MHz of the processor's counter, which then is the clock; 0: the kernel's. Under
  * emulation the clocks of Xen's domains jump by milliseconds, the counter, where

@@ -16,11 +16,12 @@
 #define DEPTH	32		/* messages in flight in a bandwidth run */
 #define BW_RUNS	21
 #define AREA	(1 << 20)
-#define BATCHES	51		/* samples of batches */
+#define BATCHES	51		/* samples of batches, if not told */
 #define BW_MORE	16		/* messages, if runs are to be longer */
 #define QUIET_RUN	16	/* sends for one completion, by events */
 
 int bench_batch = 1;
+int bench_samples;
 
 /* Not every turn: is it time to look at the clock? */
 static bool pause_turn(unsigned int turn)
@@ -113,23 +114,69 @@ static int send_round(void *arg, int i)
 	return pp_until(pp, i + 1, i + 1);
 }
 
-/* Half of the time of a ping-pong; the first ones are not counted. */
-static int timed_rounds(struct bench_set *b, int rounds, int batch,
-			int (*round)(void *arg, int i), void *arg)
+/* The speed during a sample, of those before and after it; 0: it changed. */
+static double steady(double before, double after)
 {
-	uint64_t t = bench_now_ns();
-	int i, rc = 0;
+	double low = before < after ? before : after;
 
-	if (batch > 1)
-		rounds = BATCHES * batch;
-	for (i = -WARM_UP; i < rounds && !rc; i++) {
-		if (i >= 0 && i % batch == 0)
-			t = bench_now_ns();
-		rc = round(arg, i + WARM_UP);
-		if (i >= 0 && (i + 1) % batch == 0)
-			bench_add(b, (bench_now_ns() - t) / (2000.0 * batch));
+	return low < 0.8 * (before + after - low) ? 0 : low;
+}
+
+/* The mean speed of both sides' processors, which take turns in a ping-pong. */
+static int speed_of_both(struct vt_side *s, double *speed)
+{
+	double mine = bench_speed(), theirs;
+
+	if (vt_xchg(s, &mine, &theirs, sizeof(mine)))
+		return -1;
+	*speed = (mine + theirs) / 2;
+	return 0;
+}
+
+static int timed_batches(struct vt_side *s, struct bench_set *b, int batch,
+			 int (*round)(void *arg, int i), void *arg)
+{
+	int i, n, rc = 0, batches = 1 + (bench_samples ?: BATCHES);
+	double us, speed = 0, next;
+	uint64_t t;
+
+	/* The first one warms up. */
+	for (n = 0; n < batches && !rc; n++) {
+		t = bench_now_ns();
+		for (i = 0; i < batch && !rc; i++)
+			rc = round(arg, n * batch + i);
+		us = (bench_now_ns() - t) / (2000.0 * batch);
+		if (!rc)
+			rc = speed_of_both(s, &next);
+		if (!rc && n)
+			bench_add_at(b, us, steady(speed, next));
+		speed = next;
 	}
 	return rc;
+}
+
+/* Half of the time of a ping-pong; the first ones are not counted. */
+static int timed_rounds(struct bench_set *b, int rounds,
+			int (*round)(void *arg, int i), void *arg)
+{
+	uint64_t t;
+	int i, rc = 0;
+
+	for (i = -WARM_UP; i < rounds && !rc; i++) {
+		t = bench_now_ns();
+		rc = round(arg, i + WARM_UP);
+		if (i >= 0)
+			bench_add(b, (bench_now_ns() - t) / 2000.0);
+	}
+	return rc;
+}
+
+static int timed(struct vt_side *s, struct bench_set *b, int rounds, int batch,
+		 int (*round)(void *arg, int i), void *arg)
+{
+	if (batch > 1)
+		return timed_batches(s, b, batch, round, arg);
+	return timed_rounds(b, rounds, round, arg);
 }
 
 static int send_lat(struct vt_side *s, struct bench_set *b, int rounds)
@@ -143,9 +190,9 @@ static int send_lat(struct vt_side *s, struct bench_set *b, int rounds)
 		rc = vt_sync(s);
 	if (!rc)
 		/* Events are so slow that any clock will do. */
-		rc = timed_rounds(b, rounds, pp.ep.chan ?
-				  1 + bench_batch / 100 : bench_batch,
-				  send_round, &pp);
+		rc = timed(s, b, rounds, pp.ep.chan ?
+			   1 + bench_batch / 100 : bench_batch, send_round,
+			   &pp);
 	if (!rc)
 		rc = vt_sync(s);
 	vt_ep_close(&pp.ep);
@@ -209,8 +256,7 @@ static int write_lat(struct vt_side *s, struct bench_set *b, int rounds)
 	int rc = pair_open(s, &ep, 4096);
 
 	if (!rc)
-		rc = timed_rounds(b, rounds, bench_batch, write_round,
-				  &ep);
+		rc = timed(s, b, rounds, bench_batch, write_round, &ep);
 	if (!rc)
 		rc = vt_sync(s);
 	vt_ep_close(&ep);
@@ -239,14 +285,6 @@ static int bw_run(struct vt_ep *ep, enum ibv_wr_opcode op, uint32_t len,
 	return 0;
 }
 
-/* The speed during a sample, of those before and after it; 0: it changed. */
-static double steady(double before, double after)
-{
-	double low = before < after ? before : after;
-
-	return low < 0.8 * (before + after - low) ? 0 : low;
-}
-
 static int bandwidth(struct vt_side *s, struct bench_set *b,
 		     enum ibv_wr_opcode op, uint32_t len, int count)
 {
@@ -257,7 +295,7 @@ static int bandwidth(struct vt_side *s, struct bench_set *b,
 
 	if (bench_batch > 1)
 		count *= BW_MORE;
-	for (i = 0; i < BW_RUNS + 1 && !rc && s->init; i++) {
+	for (i = 0; i < 1 + (bench_samples ?: BW_RUNS) && !rc && s->init; i++) {
 		t = bench_now_ns();
 		rc = bw_run(&ep, op, len, count);
 		rate = 1000.0 * len * count / (bench_now_ns() - t);
