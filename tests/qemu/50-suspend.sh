@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# 20 times (50: 51-suspend-50) a guest with traffic is checkpointed, or saved and
-# restored, with a toolstack that knows of vhcas and with one that does not:
-# programs hear that the device died, the device comes back, the next program
-# works; nothing is left.
-# limit: 360
+# 50 times a guest with traffic is checkpointed, or saved and restored, with a
+# toolstack that knows of vhcas and with one that does not: programs hear that the
+# device died, the device comes back, the next program works; nothing is left.
+# limit: 900
 . ./lib.sh
 . ./vhca.sh
 . ./suspend.sh
 
-CYCLES=${CYCLES:-10}	# of each guest
+CYCLES=25	# of each guest
 
 # cycles GUEST N: every fifth is a restore, of one kind and the other.
 cycles() {
