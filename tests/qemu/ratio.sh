@@ -26,9 +26,11 @@ measured() {
 	local how="--data -b 1000 -r $RATIO_SAMPLES -c $mhz -g 0"
 	# The processor's counter is the clock: under emulation those of Xen's
 	# domains stand still and jump, by milliseconds.
-	local run="set -e
+	local run which
+	which=$(seq -s ' ' "$RATIO_PROCESSES")
+	run="set -e
 		ip link set lo up
-		for i in $(seq -s ' ' "$RATIO_PROCESSES"); do
+		for i in $which; do
 			taskset -c 1 vhca-bench $how -s -d $4 >/dev/null &
 			taskset -c 0 vhca-bench $how -d $3 127.0.0.1
 			wait \$!
