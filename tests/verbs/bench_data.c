@@ -137,7 +137,7 @@ static int timed_batches(struct vt_side *s, struct bench_set *b, int batch,
 			 int (*round)(void *arg, int i), void *arg)
 {
 	int i, n, rc = 0, batches = 1 + (bench_samples ?: BATCHES);
-	double us, speed = 0, next;
+	double us, speed = 0, next = 0;
 	uint64_t t;
 
 	/* The first one warms up. */
