@@ -146,6 +146,10 @@ static void probe_limits(struct probe *p)
 			sge[i] = (struct ibv_sge){ (uintptr_t)l.buf, 8,
 						   l.mr->lkey };
 		pr("post_recv.too_many_sge", ibv_post_recv(l.qp, &rr, &badr));
+		/* While nothing was sent: an error takes receives away. */
+		for (n = 0; n < 100 && !lo_recv(&l, 64); n++)
+			;
+		prd("post_recv.until_full", 0, "%d", n);
 		wr.num_sge = 100;
 		pr("post_send.too_many_sge", ibv_post_send(l.qp, &wr, &bads));
 		pr("post_send.inline_too_long",
@@ -153,9 +157,6 @@ static void probe_limits(struct probe *p)
 		wr.num_sge = 0;
 		wr.opcode = 77;
 		pr("post_send.bad_opcode", ibv_post_send(l.qp, &wr, &bads));
-		for (n = 0; n < 100 && !lo_recv(&l, 64); n++)
-			;
-		prd("post_recv.until_full", 0, "%d", n);
 	}
 	lo_close(&l);
 }
