@@ -15,7 +15,7 @@
 # the median of those ratios is judged. What else this host does makes a sample
 # slower, never faster: the best tenths are compared as well. A missed goal is told
 # in the table and in bench.json; what fails is beyond noise.
-RATIO_ROUNDS=${RATIO_ROUNDS:-7}
+RATIO_ROUNDS=${RATIO_ROUNDS:-5}
 RATIO_PROCESSES=${RATIO_PROCESSES:-6}
 RATIO_SAMPLES=${RATIO_SAMPLES:-7}	# of a figure, of each process
 RATIO_ENOUGH=42		# pairs of one speed; else
