@@ -16,7 +16,7 @@
 . ./vhca.sh
 . ./hca.sh
 # Event channels, and so opening and closing, are slow there.
-RATIO_ROUNDS=4
+RATIO_ROUNDS=5
 RATIO_PROCESSES=2
 RATIO_SAMPLES=11
 . ./ratio.sh

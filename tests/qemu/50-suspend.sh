@@ -33,9 +33,8 @@ guest_config b pv mem=192 >/dev/null
 guests_start a b
 ledger_open a b
 vhca_attach_all a b
-# Rests leave processors to the guest that is being saved.
 for g in a b; do
-	load_start $g -e --pause 10
+	load_start $g -e
 done
 check "verbs objects exist" not no_objects
 

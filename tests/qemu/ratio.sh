@@ -112,12 +112,11 @@ enough() {
 
 # sane FILE NAME: not so far from the goal that no noise explains it, which on a
 # busy host may spoil the medians or the best tenths, but hardly both: they have
-# wide bounds, and one of them has to keep a narrow one. On a slow host events have
-# taken half a round trip more than the goal allows, their best tenth a twentieth.
+# wide bounds, and one of them has to keep a narrow one.
 sane() {
 	jq -e --arg n "$2" --argjson rtt "$rtt" '.[] | select(.name == $n) |
 		if .name == "send_lat 8 B events" then
-			.native + .more <= 2 * (.native + $rtt) and
+			.native + .more <= 1.5 * (.native + $rtt) and
 			.more_of_best <= 1.5 * $rtt
 		elif .unit == "us" then
 			.ratio <= 1.5 and .ratio_of_best <= 1.25
