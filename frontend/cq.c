@@ -51,6 +51,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (rc)
 		return rc;
 	cq->handle = rsp.handle;
+	mutex_init(&cq->resize_lock);
 	vhca_event_recharge(&cq->async_credit);
 	cq->buf = bufs.buf;
 	cq->db = bufs.db;
@@ -85,8 +86,9 @@ int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-/* The provider holds its own lock of the CQ across this call. */
-int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+/* Under resize_lock: whose memory the HCA uses must be known when it changes. */
+static int vhca_resize_cq_locked(struct ib_cq *ibcq, int cqe,
+				 struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct vhca_dev *dev = to_vdev(ibcq->device);
@@ -116,6 +118,19 @@ int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 		return rc;
 	ibcq->cqe = rc;
 	return 0;
+}
+
+/* ib_uverbs holds a read reference only: two may resize one CQ at once. */
+int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	struct vhca_cq *cq = to_vcq(ibcq);
+	int rc;
+
+	if (mutex_lock_killable(&cq->resize_lock))
+		return -EINTR;
+	rc = vhca_resize_cq_locked(ibcq, cqe, udata);
+	mutex_unlock(&cq->resize_lock);
+	return rc;
 }
 
 /*

@@ -50,6 +50,7 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	rc = vhca_cmd_create_srq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
+	mutex_init(&srq->resize_lock);
 	vhca_event_recharge(&srq->async_credit);
 	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
 	if (rc) {
@@ -81,14 +82,16 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	int rc;
 
 	vhca_event_recharge(&srq->async_credit);
+	/* ib_uverbs holds a read reference only: two may resize one at once. */
+	if (mutex_lock_killable(&srq->resize_lock))
+		return -EINTR;
 	rc = vhca_cmd_modify_srq(vhca_udata_uc(udata), &req, udata, &bufs);
-	if (rc)
-		return rc;
-	if (bufs.buf) {
+	if (!rc && bufs.buf) {
 		vhca_mem_put(srq->buf);
 		srq->buf = bufs.buf;
 	}
-	return 0;
+	mutex_unlock(&srq->resize_lock);
+	return rc;
 }
 
 int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)

@@ -154,6 +154,7 @@ struct vhca_cq {
 	u32 last_arm;			/* kick index, ring.c */
 	atomic_t comp_credit;		/* events that may come, event.c */
 	atomic_t async_credit;
+	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
 	struct vhca_mem *buf, *db;	/* NULL if the HCA keeps them */
 };
 
@@ -171,6 +172,7 @@ struct vhca_srq {
 	struct ib_srq ibsrq;
 	u32 handle;
 	atomic_t async_credit;		/* event.c */
+	struct mutex resize_lock;	/* buf: verbs run side by side */
 	struct vhca_mem *buf, *db;
 };
 
