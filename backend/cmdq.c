@@ -11,7 +11,8 @@
 #include "cmdq.h"
 #include "util.h"
 
-#define BE_CMD_BATCH 32
+#define BE_CMD_BATCH	32
+#define BE_CMD_PASS_NS	(100 * BE_MSEC_NS)	/* slow ones: xenstore waits */
 
 static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
@@ -42,11 +43,19 @@ static void be_cmd_queue(struct be_dev *dev, struct be_cmdq *q,
 	BE_STAT_ADD(dev, rate_waits, 1);
 }
 
-static void be_cmdq_waiting(struct be_dev *dev, struct be_cmdq *q)
+/* One pass takes a number of commands, or a time if they are slow. */
+static bool be_cmd_pass(const struct be_dev *dev, int n, uint64_t begin)
+{
+	return n < BE_CMD_BATCH && !dev->fault &&
+	       (!n || be_coarse_ns() - begin < BE_CMD_PASS_NS);
+}
+
+static void be_cmdq_waiting(struct be_dev *dev, struct be_cmdq *q,
+			    uint64_t begin)
 {
 	int i;
 
-	for (i = 0; i < BE_CMD_BATCH && q->n && !dev->fault; i++) {
+	for (i = 0; q->n && be_cmd_pass(dev, i, begin); i++) {
 		if (!be_cmd_token(dev, q))
 			return;
 		be_cmd_exec(dev, &q->q[q->head]);
@@ -56,13 +65,13 @@ static void be_cmdq_waiting(struct be_dev *dev, struct be_cmdq *q)
 }
 
 /* Sets q->more if the batch ended before the ring did. */
-static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q)
+static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 {
 	struct xenvhca_request req;
 	int i, r;
 
 	q->more = true;
-	for (i = 0; i < BE_CMD_BATCH && !dev->fault; i++) {
+	for (i = 0; be_cmd_pass(dev, i, begin); i++) {
 		r = dev->t->ops->get_request(dev->t, &req);
 		if (r < 0) {
 			be_fault(dev, "frontend violated the command ring");
@@ -83,12 +92,14 @@ static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q)
 
 int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 {
+	uint64_t begin = be_coarse_ns();
+
 	if (notified && !q->notified) {
 		q->notified = true;
 		q->worked = false;
 	}
-	be_cmdq_ring(dev, q);
-	be_cmdq_waiting(dev, q);
+	be_cmdq_ring(dev, q, begin);
+	be_cmdq_waiting(dev, q, begin);
 	if (q->more)
 		return 0;
 	/* Only now: the ring is empty and armed, see be_kick_sleep(). */

@@ -33,7 +33,7 @@
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
 #define BE_STATS_MS	1000
-#define BE_WATCH_BATCH	64
+#define BE_WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256
 #define BE_MAX_UC	65535	/* largest max-ucontext */
@@ -126,7 +126,10 @@ static void be_worker_watches(struct be_worker *w)
 	char token[XN_PATH_MAX];
 	int i, r = 1;
 
-	/* The frontend can write its state all day: do other work too. */
+	/*
+	 * The frontend can write its state all day, and libxenstore keeps each
+	 * event until it is taken: take all, but do other work too.
+	 */
 	for (i = 0; i < BE_WATCH_BATCH && r > 0; i++) {
 		r = xn_watch_next(w->xs, token);
 		if (r > 0)

@@ -6,6 +6,7 @@
  * overflow, rings that lie, and objects that go while they are kicked.
  */
 #include <poll.h>
+#include <rdma/rdma_user_rxe.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +76,35 @@ static void kicks_are_executed_and_counted(void **state)
 	}
 	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 2000);
 	assert_int_equal(done(g), 2000);
+}
+
+/* No receive queue is looked at, no kick or command comes: it is posted. */
+static void what_has_no_room_is_posted_when_there_is(void **state)
+{
+	const struct timespec tick = { .tv_nsec = 1000000 };
+	struct guest *g = *state;
+	struct xenvhca_kick k = { .type = XENVHCA_KICK_SEND, .handle = g->qp };
+	struct guest_key sq = guest_key(g, 16);
+	struct rxe_queue_buf *guest, *real;
+	int i;
+
+	assert_int_equal(guest_mmap(g, sq), 0);
+	guest = loop_gmap(g->loop, g->rsp.u.mmap.gref[0]);
+	loop_gunmap(g->loop, g->rsp.u.mmap.gref[0]);
+	real = fake_ring(sq.offset);
+	guest->producer_index = guest->index_mask;
+	loop_put_kick(g->loop, &k);
+	await_done(g, 1);
+	__atomic_store_n(&guest->producer_index, 0, __ATOMIC_RELEASE);
+	loop_put_kick(g->loop, &k);
+	await_done(g, 2);
+	assert_int_equal(real->producer_index, real->index_mask);
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	__atomic_store_n(&real->consumer_index, 1, __ATOMIC_RELEASE);
+	for (i = 0; i < WAIT_MS && __atomic_load_n(&real->producer_index,
+						   __ATOMIC_ACQUIRE); i++)
+		nanosleep(&tick, NULL);
+	assert_int_equal(real->producer_index, 0);
 }
 
 static void next_event(struct guest *g, struct xenvhca_event *ev)
@@ -206,6 +236,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
 		T(kicks_are_executed_and_counted),
+		T(what_has_no_room_is_posted_when_there_is),
 		T(events_name_the_guests_objects),
 		T(a_full_event_ring_sets_overflow),
 		T(a_lying_kick_ring_closes_the_device),
