@@ -99,7 +99,8 @@ struct be_obj *be_handle_get(struct be_handles *h, uint32_t handle,
 struct be_stats {
 	uint64_t cmds, cmd_errors, kicks, kick_spins, kick_sleeps, events,
 		 events_dropped, faults, rate_waits,
-		 map_pages, map_ns, unmap_ns;	/* guest memory */
+		 map_pages, map_ns, unmap_ns,	/* guest memory */
+		 wqes, wqes_refused, recv_polls; /* shadow.c */
 };
 struct be_dev {
 	int domid, devid;
@@ -116,6 +117,8 @@ struct be_dev {
 	struct be_parked *parked, *spoilt;	/* park.c */
 	uint32_t n_parked, n_spoilt;
 	bool unsettled;			/* closed, but files are still open */
+	struct be_shadow *shadows;	/* shadow.c */
+	bool trusted;			/* the guest may use what can harm us */
 	bool unproven;			/* providers not run on hardware too */
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
@@ -169,6 +172,9 @@ void be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
 /* Execute the kicks that were in the ring when this was called: a command
  * must not overtake the posts made before it. Command thread; bounded. */
 void be_kick_flush(struct be_dev *dev);
+/* There is a queue that nobody looks at yet. Any thread that may look at
+ * dev->shadows. */
+void be_kick_wake(struct be_dev *dev);
 int be_kick_start(struct be_dev *dev);
 void be_kick_stop(struct be_dev *dev);
 /* Register / forget the verbs fds (comp channel, async) of a ucontext;

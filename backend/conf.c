@@ -69,7 +69,8 @@ static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
 		evt = { XENVHCA_NODE_MAX_EVT_RATE, 0, BE_MAX_RATE,
 			XENVHCA_DEF_MAX_EVT_RATE },
 		spin = { XENVHCA_NODE_SPIN_US, 0, BE_MAX_SPIN_US,
-			 XENVHCA_DEF_SPIN_US };
+			 XENVHCA_DEF_SPIN_US },
+		trusted = { XENVHCA_NODE_TRUSTED, 0, 1, XENVHCA_DEF_TRUSTED };
 	struct be_quota *q = &dev->quota;
 	uint32_t v = 0;
 	size_t i;
@@ -96,6 +97,10 @@ static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
 	rc = be_conf_number(dev, xs, dir, &spin, false, &q->spin_us);
 	if (rc)
 		return rc;
+	rc = be_conf_number(dev, xs, dir, &trusted, false, &v);
+	if (rc)
+		return rc;
+	dev->trusted = v;
 	rc = be_conf_number(dev, xs, dir, &port, false, &v);
 	dev->port = (uint8_t)v;
 	return rc;

@@ -23,6 +23,12 @@
 	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
 	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING)
 
+/* Windows, and what invalidates them. */
+#define CAPS_WINDOWS							\
+	(IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2A | \
+	 IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B |				\
+	 IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS)
+
 static int find_chardev(struct be_dev *dev, struct uv_chardev *cd)
 {
 	char have[256];
@@ -180,6 +186,8 @@ int be_dev_open(struct be_dev *dev)
 	else
 		be_log(dev, BE_INFO, "hca %s port %u, driver %s, %s", dev->hca,
 		       dev->port, dev->prov->name, dev->uverbs_path);
+	if (!err && dev->trusted && dev->prov->no_windows)
+		be_log(dev, BE_WARN, "trusted=1: this guest has memory windows, with which it can end the kernel of this domain");
 	return err;
 }
 
@@ -214,6 +222,8 @@ static uint64_t caps_shown(const struct be_dev *dev, uint64_t caps)
 {
 	if (!dev->prov->xrc)
 		caps &= ~(uint64_t)IB_UVERBS_DEVICE_XRC;
+	if (!be_windows(dev))
+		caps &= ~(uint64_t)CAPS_WINDOWS;
 	return caps & ~(uint64_t)CAPS_HIDDEN;
 }
 
@@ -258,7 +268,7 @@ static void device_answer(const struct be_dev *dev,
 		.atomic_cap = b->atomic_cap,
 		.max_ee = b->max_ee,
 		.max_rdd = b->max_rdd,
-		.max_mw = lower(b->max_mw, max[BE_MW]),
+		.max_mw = be_windows(dev) ? lower(b->max_mw, max[BE_MW]) : 0,
 		.max_mcast_grp = b->max_mcast_grp,
 		.max_mcast_qp_attach = b->max_mcast_qp_attach,
 		.max_total_mcast_qp_attach =

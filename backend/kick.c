@@ -11,6 +11,11 @@
  * The command thread drains the ring before each command (be_kick_flush): a
  * native process's post is executed when the call returns, so a command must
  * not overtake the kicks of posts made before it. drain_lock orders the two.
+ *
+ * No system call tells of a receive that was posted (shadow.h). It is seen
+ * before the next kick or command is executed, so a receive precedes whatever
+ * the same process sends after it; else this thread looks, as often as it
+ * finds something, and less and less often when it does not.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,21 +23,27 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include "be.h"
+#include "shadow.h"
 #include "util.h"
 
 #define BE_KICK_BATCH	32
 #define BE_GAP_WEIGHT	8	/* new gap counts 1/8 */
 #define BE_GAP_CLIP	4	/* in spin limits: forget long pauses fast */
+/* From one look at receive queues to the next: a part of the longest time after
+ * something happened, half as much more with each that finds nothing. */
+#define BE_LOOK_FIRST	10
+#define BE_LOOK_GROWS	2
 
 struct be_kicks {
 	pthread_t thread;
 	pthread_mutex_t drain_lock;	/* one drains at a time, in order */
-	int stop_fd;
+	int wake_fd;
 	bool stop;
 	bool acked;		/* nothing read from the event channel */
 	bool worked;		/* entries since the last notification */
 	uint64_t spin_ns;	/* 0: never */
 	uint64_t gap_ns;	/* average idle time before an entry came */
+	uint64_t look_ns;	/* until the next look, 0: not needed */
 };
 
 #ifdef __x86_64__
@@ -40,6 +51,20 @@ struct be_kicks {
 #else
 #define be_relax() __asm__ __volatile__("yield" ::: "memory")
 #endif
+
+/* Under drain_lock. Who was active lately will post soon. */
+static void be_kick_look(struct be_dev *dev, bool active)
+{
+	struct be_kicks *k = dev->kicks;
+	uint64_t next, max = 0;
+	bool found = be_shadow_sync(dev, &max);
+
+	next = max / BE_LOOK_FIRST;
+	if (!found && !active && k->look_ns)
+		next = k->look_ns + k->look_ns / BE_LOOK_GROWS;
+	__atomic_store_n(&k->look_ns, next < max ? next : max,
+			 __ATOMIC_RELAXED);
+}
 
 /* Executes a batch. Number of entries, 0 if none, or -EPROTO. */
 static int be_kick_drain_locked(struct be_dev *dev)
@@ -52,6 +77,8 @@ static int be_kick_drain_locked(struct be_dev *dev)
 		be_fault(dev, "frontend violated the kick ring");
 		return n;
 	}
+	if (n)
+		be_kick_look(dev, true);
 	for (i = 0; i < n; i++) {
 		be_kick(dev, &kick[i]);
 		dev->t->ops->kicks_done(dev->t, 1);
@@ -83,6 +110,9 @@ void be_kick_flush(struct be_dev *dev)
 		n = be_kick_drain(dev);
 		left -= n;
 	} while (n > 0 && left > 0);
+	pthread_mutex_lock(&dev->kicks->drain_lock);
+	be_kick_look(dev, true);
+	pthread_mutex_unlock(&dev->kicks->drain_lock);
 }
 
 static void be_kick_gap(struct be_kicks *k, uint64_t gap)
@@ -129,6 +159,32 @@ static bool be_kick_arm(struct be_dev *dev)
 	return more;
 }
 
+/* Until the frontend notifies or the command thread wakes us. */
+static void be_kick_wait(struct be_dev *dev, struct pollfd pfd[2])
+{
+	struct be_kicks *k = dev->kicks;
+	uint64_t ns;
+	int n;
+
+	for (;;) {
+		ns = __atomic_load_n(&k->look_ns, __ATOMIC_RELAXED);
+		n = ppoll(pfd, 2, ns ? &(struct timespec){ .tv_nsec = (long)ns }
+			  : NULL, NULL);
+		if (n < 0 && errno != EINTR) {
+			be_fault(dev, "kick poll: %s", strerror(errno));
+			__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
+		}
+		if (n)
+			break;
+		BE_STAT_ADD(dev, recv_polls, 1);
+		pthread_mutex_lock(&k->drain_lock);
+		be_kick_look(dev, false);
+		pthread_mutex_unlock(&k->drain_lock);
+	}
+	if (n > 0 && pfd[1].revents)
+		be_wake_clear(k->wake_fd);
+}
+
 /*
  * Sleep until the frontend notifies. The event channel is unmasked only here,
  * after arming: a notification meanwhile is held back, not lost, and a busy
@@ -139,7 +195,7 @@ static void be_kick_sleep(struct be_dev *dev)
 	struct be_kicks *k = dev->kicks;
 	struct pollfd pfd[2] = {
 		{ .fd = dev->t->ops->kick_fd(dev->t), .events = POLLIN },
-		{ .fd = k->stop_fd, .events = POLLIN },
+		{ .fd = k->wake_fd, .events = POLLIN },
 	};
 
 	if (be_kick_arm(dev))
@@ -150,10 +206,7 @@ static void be_kick_sleep(struct be_dev *dev)
 		k->acked = true;
 	}
 	BE_STAT_ADD(dev, kick_sleeps, 1);
-	if (poll(pfd, 2, -1) < 0 && errno != EINTR) {
-		be_fault(dev, "kick poll: %s", strerror(errno));
-		__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
-	}
+	be_kick_wait(dev, pfd);
 	if (pfd[0].revents) {
 		k->acked = false;
 		__atomic_store_n(&k->worked, false, __ATOMIC_RELAXED);
@@ -197,8 +250,8 @@ int be_kick_start(struct be_dev *dev)
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		k->spin_ns = (uint64_t)dev->quota.spin_us * 1000;
 	k->gap_ns = k->spin_ns;
-	k->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (k->stop_fd < 0) {
+	k->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->wake_fd < 0) {
 		rc = -errno;
 		goto err_free;
 	}
@@ -207,7 +260,7 @@ int be_kick_start(struct be_dev *dev)
 	if (!rc)
 		return 0;
 	dev->kicks = NULL;
-	close(k->stop_fd);
+	close(k->wake_fd);
 err_free:
 	free(k);
 	return rc;
@@ -220,9 +273,20 @@ void be_kick_stop(struct be_dev *dev)
 	if (!k)
 		return;
 	__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
-	be_wake(k->stop_fd);
+	be_wake(k->wake_fd);
 	pthread_join(k->thread, NULL);
 	dev->kicks = NULL;
-	close(k->stop_fd);
+	close(k->wake_fd);
 	free(k);
+}
+
+void be_kick_wake(struct be_dev *dev)
+{
+	struct be_kicks *k = dev->kicks;
+
+	if (!k || !dev->shadows)
+		return;
+	__atomic_store_n(&k->look_ns, BE_LOOK_LOSSY_NS / BE_LOOK_FIRST,
+			 __ATOMIC_RELAXED);
+	be_wake(k->wake_fd);
 }

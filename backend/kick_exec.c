@@ -8,6 +8,7 @@
  * handle comes from the guest.
  */
 #include "obj.h"
+#include "shadow.h"
 
 static struct be_obj *kick_find(struct be_dev *dev,
 				const struct xenvhca_kick *k,
@@ -19,9 +20,15 @@ static struct be_obj *kick_find(struct be_dev *dev,
 static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k)
 {
 	const struct be_obj *qp = kick_find(dev, k, BE_QP);
+	struct be_shadow *sq;
 
 	if (!qp)
 		return -1;
+	sq = ((const struct be_qp *)qp)->sq;
+	if (sq)
+		be_shadow_take(dev, sq);
+	if (sq && sq->behind)
+		be_kick_wake(dev);	/* nobody tells when there is room */
 	/* An error is the QP's state; the guest sees it in its completions. */
 	uv_post_send(((struct be_uc *)qp->uc)->fd, qp->host);
 	return 0;

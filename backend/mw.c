@@ -9,6 +9,11 @@
 
 #include "obj.h"
 
+bool be_windows(const struct be_dev *dev)
+{
+	return !dev->prov->no_windows || dev->trusted;
+}
+
 int be_alloc_mw(const struct be_cmd *c)
 {
 	const struct xenvhca_alloc_mw_req *r = &c->req->u.alloc_mw;
@@ -20,6 +25,8 @@ int be_alloc_mw(const struct be_cmd *c)
 
 	if (r->type != 1 && r->type != 2)
 		return -EINVAL;
+	if (!be_windows(c->dev))
+		return -EOPNOTSUPP;
 	pd = be_obj_get(c, r->pd, BE_PD, &err);
 	if (!pd)
 		return err;

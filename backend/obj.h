@@ -48,6 +48,7 @@ bool be_pages_absent(const struct xenvhca_pages *pages);
 /* ---- provider_udata.c: opaque user data, by the provider's table ---- */
 #define BE_MAX_BUFS	2
 
+struct be_shadow;			/* shadow.h */
 struct be_dbpage;			/* doorbell-record page, refcounted */
 
 /* Queue memory in user pages (none for rxe); part of CQ, QP, SRQ. */
@@ -67,6 +68,7 @@ struct be_key {
 	uint32_t size;			/* octets */
 	uint32_t owner;			/* handle of CQ, QP or SRQ */
 	uint32_t charged;		/* pages of queue memory */
+	enum vhca_queue queue;
 	bool mapped;			/* once, and never again */
 };
 
@@ -146,6 +148,7 @@ struct be_mmap {
 	uint32_t grant_id;
 	uint32_t owner;			/* handle of the queue's object */
 	uint32_t *ref;			/* nr_pages references */
+	struct be_shadow *shadow;	/* what is granted, NULL: addr */
 };
 struct be_cq {
 	struct be_obj o;
@@ -164,11 +167,16 @@ struct be_srq {
 	struct be_bufs bufs;
 	struct be_xrcd *xrcd;		/* NULL: basic */
 	uint32_t xrcd_host;		/* its handle in our verbs file */
+	uint32_t max_sge;
+	struct be_shadow *rq;		/* NULL: none, or not mapped */
 };
 struct be_qp {
 	struct be_obj o;
 	struct be_bufs bufs;
 	uint8_t qp_type;
+	uint8_t state;			/* as last set by the guest */
+	struct xenvhca_qp_cap cap;
+	struct be_shadow *sq, *rq;	/* NULL: none, or not mapped */
 	struct be_xrcd *xrcd;		/* NULL: no XRC target */
 };
 struct be_mcast {
@@ -263,6 +271,9 @@ void be_spoilt_close(struct be_dev *dev);
 /* ---- srq.c: the queue is gone, let go of its XRC domain ---- */
 void be_srq_leave(struct be_dev *dev, const struct be_uc *uc,
 		  struct be_srq *srq);
+
+/* ---- mw.c: may this guest have memory windows of this HCA? ---- */
+bool be_windows(const struct be_dev *dev);
 
 /* ---- ah.c: address of a path, checked and with the physical port ---- */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "obj.h"
+#include "shadow.h"
 
 void *be_obj_new(struct be_dev *dev, enum be_type type, size_t size, int *err)
 {
@@ -168,6 +169,7 @@ void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 {
 	if (obj->uc)
 		be_keys_drop(dev, (struct be_uc *)obj->uc, obj->handle);
+	be_shadow_detach(dev, obj);
 	host_release(dev, obj);
 	be_obj_free(dev, obj, obj->type);
 }

@@ -141,6 +141,9 @@ static int db_map(struct be_udata *u, const struct be_cmd *c,
 		return 0;
 	if (bufs->db)			/* one per object */
 		return -EINVAL;
+	/* Drivers add the offset unchecked, and only that page is mapped. */
+	if (f->arg & VHCA_DB_SIZE && in_page & ((f->arg & VHCA_DB_SIZE) - 1))
+		return -EINVAL;
 	err = dbpage_get(c, list, va - in_page, &bufs->db);
 	if (!err)
 		field_set(u->in, f, (uintptr_t)bufs->db->map.addr + in_page);
@@ -253,9 +256,10 @@ int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
 	return err;
 }
 
-static int key_add(const struct be_cmd *c, struct be_uc *uc, const uint8_t *at,
-		   uint32_t owner)
+static int key_add(const struct be_cmd *c, struct be_uc *uc,
+		   const struct vhca_field *f, uint32_t owner)
 {
+	const uint8_t *at = c->rsp->udata + f->off;
 	struct be_key *key;
 	uint64_t offset;
 	uint32_t size;
@@ -269,10 +273,12 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc, const uint8_t *at,
 		return -ENOMEM;
 	*key = (struct be_key){
 		.next = uc->keys, .offset = offset, .size = size,
-		.owner = owner,
+		.owner = owner, .queue = (enum vhca_queue)f->arg,
 		.charged = size / XENVHCA_PAGE_SIZE +
 			   !!(size % XENVHCA_PAGE_SIZE),
 	};
+	if (key->queue != VHCA_QUEUE_SHARED)	/* and as much beside it */
+		key->charged *= 2;
 	be_quota_charge_queue(&c->dev->quota, key->charged);
 	uc->keys = key;
 	return 0;
@@ -305,8 +311,7 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 		if (f->off + f->len > rsp->out_len)
 			continue;
 		if (f->kind == VHCA_KEY)
-			err = key_add(c, u->uc, rsp->udata + f->off,
-				      owner);
+			err = key_add(c, u->uc, f, owner);
 		else if (f->kind == VHCA_MASK)
 			field_set(rsp->udata, f,
 				  field_get(rsp->udata, f) & ~f->arg);

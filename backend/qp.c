@@ -20,6 +20,7 @@
 #define QPT_DRIVER	0xff
 
 /* Attribute mask bits that matter here. */
+#define QP_STATE	(1u << 0)
 #define QP_PORT		(1u << 5)
 #define QP_QKEY		(1u << 6)
 #define QP_AV		(1u << 7)
@@ -171,6 +172,7 @@ int be_create_qp(const struct be_cmd *c)
 	qp->xrcd = xrcd;
 	be_obj_publish(c->dev, &qp->o, BE_QP, c->uc, resp.qp_handle);
 	create_answer(&c->rsp->u.create_qp, qp->o.handle, &resp);
+	qp->cap = c->rsp->u.create_qp.cap;
 	err = be_udata_end(&u, c, qp->o.handle);
 	if (err)
 		be_obj_destroy(c->dev, &qp->o);
@@ -289,7 +291,13 @@ int be_modify_qp(const struct be_cmd *c)
 	err = be_udata_begin(&u, c, NULL, NULL);
 	if (!err)
 		err = uv_modify_qp(c->uc->fd, &cmd, &u.uv);
-	return err ? err : be_udata_end(&u, c, qp->o.handle);
+	if (err)
+		return err;
+	if (r->attr.mask & QP_STATE) {
+		qp->state = r->attr.qp_state;
+		be_kick_wake(c->dev);
+	}
+	return be_udata_end(&u, c, qp->o.handle);
 }
 
 static void query_answer(struct xenvhca_query_qp_rsp *rsp, uint32_t mask,

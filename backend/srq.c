@@ -8,6 +8,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "obj.h"
+#include "shadow.h"
 
 #define SRQ_MAX_WR	1u		/* IB_SRQ_MAX_WR: new queue */
 #define SRQ_KNOWN	3u		/* and IB_SRQ_LIMIT */
@@ -125,6 +126,7 @@ int be_create_srq(const struct be_cmd *c)
 		be_obj_free(c->dev, &srq->o, BE_SRQ);
 		return err;
 	}
+	srq->max_sge = resp.max_sge;
 	be_obj_publish(c->dev, &srq->o, BE_SRQ, c->uc, resp.srq_handle);
 	c->rsp->u.create_srq = (struct xenvhca_create_srq_rsp){
 		srq->o.handle, resp.max_wr, resp.max_sge, resp.srqn,
@@ -155,6 +157,9 @@ int be_modify_srq(const struct be_cmd *c)
 	if (!srq)
 		return err;
 	cmd.srq_handle = srq->o.host;
+	/* More than the queue holds cannot go into another one. */
+	if (r->mask & SRQ_MAX_WR && be_shadow_behind(c->dev, &srq->o))
+		return -EINVAL;
 	err = be_udata_begin(&u, c, &lists, &bufs);
 	/* A new queue must be seen here, so that it is charged. */
 	if (!err && r->mask & SRQ_MAX_WR &&
@@ -171,8 +176,10 @@ int be_modify_srq(const struct be_cmd *c)
 		srq->bufs.buf[0] = bufs.buf[0];
 		be_gmap_unmap(c->dev, &old);
 	}
-	if (r->mask & SRQ_MAX_WR)	/* offset of the old queue */
+	if (r->mask & SRQ_MAX_WR) {	/* offset of the old queue */
 		be_keys_drop(c->dev, c->uc, srq->o.handle);
+		be_shadow_detach(c->dev, &srq->o);
+	}
 	return be_udata_end(&u, c, srq->o.handle);
 }
 

@@ -39,6 +39,10 @@ static void be_stats_counters(FILE *out, const struct be_stats *s)
 		(unsigned long long)s->map_pages,
 		(unsigned long long)s->map_ns,
 		(unsigned long long)s->unmap_ns);
+	fprintf(out, "\"wqes\":%llu,\"wqes_refused\":%llu,\"recv_polls\":%llu,",
+		(unsigned long long)s->wqes,
+		(unsigned long long)s->wqes_refused,
+		(unsigned long long)s->recv_polls);
 	fprintf(out, "\"faults\":%llu,\"rate_waits\":%llu},",
 		(unsigned long long)s->faults,
 		(unsigned long long)s->rate_waits);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "obj.h"
+#include "shadow.h"
 
 /*
  * Closing the context. The order is the proof that neither the HCA nor the
@@ -197,25 +198,46 @@ void be_mmap_release(struct be_dev *dev, struct be_mmap *m)
 			be_log_peer(dev, "%d queue pages are still mapped by the guest; they stay allocated until it unmaps them",
 				    left);
 	}
+	be_shadow_free(dev, m->shadow);
 	if (m->addr)
 		uv_munmap(m->addr, m->length);
 	free(m->ref);
 	be_obj_free(dev, &m->o, BE_MMAP);
 }
 
+/* The queue's object exists: its keys end with it. */
+static int mmap_shadow(struct be_dev *dev, struct be_mmap *m,
+		       enum vhca_queue queue)
+{
+	struct be_obj *owner;
+	int err;
+
+	owner = be_handle_get(dev->handles, m->owner, BE_QP, m->o.uc);
+	if (!owner)
+		owner = be_handle_get(dev->handles, m->owner, BE_SRQ, m->o.uc);
+	if (!owner)
+		return -ENOENT;
+	m->shadow = be_shadow_new(dev, m, queue, owner, &err);
+	if (m->shadow && queue == VHCA_QUEUE_RECV)
+		be_kick_wake(dev);
+	return err;
+}
+
 static int mmap_grant(struct be_dev *dev, const struct be_uc *uc,
-		      struct be_mmap *m)
+		      struct be_mmap *m, enum vhca_queue queue)
 {
 	int err = uv_mmap(uc->fd, m->offset, m->length, &m->addr);
 	uint32_t *ref;
 
+	if (!err && queue != VHCA_QUEUE_SHARED)
+		err = mmap_shadow(dev, m, queue);
 	if (err)
 		return err;
 	ref = calloc(m->nr_pages, sizeof(*ref));
 	if (!ref)
 		return -ENOMEM;
-	err = dev->t->ops->grant(dev->t, m->addr, m->nr_pages, ref,
-				 &m->grant_id);
+	err = dev->t->ops->grant(dev->t, m->shadow ? m->shadow->guest : m->addr,
+				 m->nr_pages, ref, &m->grant_id);
 	if (err)
 		free(ref);
 	else
@@ -259,7 +281,7 @@ static int mmap_new(const struct be_cmd *c, struct be_mmap **out)
 	key->charged = 0;
 	key->mapped = true;
 	be_obj_publish(c->dev, &m->o, BE_MMAP, c->uc, 0);
-	err = mmap_grant(c->dev, c->uc, m);
+	err = mmap_grant(c->dev, c->uc, m, key->queue);
 	if (err) {
 		be_mmap_release(c->dev, m);
 		return err;

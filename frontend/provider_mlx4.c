@@ -93,7 +93,8 @@ static const struct vhca_udata_op mlx4_ops[] = {
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = mlx4_create_cq_len },
-			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
+			  .arg = VHCA_DB_8 },
 		},
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } },
 	}, {
@@ -111,7 +112,7 @@ static const struct vhca_udata_op mlx4_ops[] = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = mlx4_create_qp_len },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
-			  .arg = VHCA_MAY_BE_0 },
+			  .arg = VHCA_MAY_BE_0 | VHCA_DB_4 },
 		},
 	}, {
 		.op = XENVHCA_OP_CREATE_SRQ,
@@ -119,7 +120,8 @@ static const struct vhca_udata_op mlx4_ops[] = {
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = vhca_len_mlx_srq },
-			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
+			  .arg = VHCA_DB_4 },
 		},
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } },
 	},

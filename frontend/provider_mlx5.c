@@ -99,7 +99,8 @@ static const struct vhca_udata_op mlx5_ops[] = {
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = mlx5_create_cq_len },
-			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
+			  .arg = VHCA_DB_8 },
 			{ .kind = VHCA_ZERO, .len = 2, .off = 22,
 			  .arg = MLX5_CQ_UAR_INDEX },
 		},
@@ -118,7 +119,8 @@ static const struct vhca_udata_op mlx5_ops[] = {
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = mlx5_create_qp_len },
-			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
+			  .arg = VHCA_DB_8 },
 			{ .kind = VHCA_ZERO, .len = 4, .off = 28,
 			  .arg = ~MLX5_QP_FLAGS },
 			{ .kind = VHCA_COOKIE, .len = 4, .off = 32 }, /* uidx */
@@ -138,7 +140,8 @@ static const struct vhca_udata_op mlx5_ops[] = {
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = vhca_len_mlx_srq },
-			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
+			  .arg = VHCA_DB_8 },
 			{ .kind = VHCA_COOKIE, .len = 4, .off = 24 }, /* uidx */
 		},
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } },

@@ -16,7 +16,8 @@
 #define MTHCA_ABI	1
 
 #define MTHCA_DBPAGE(offset) \
-	{ .kind = VHCA_DBPAGE, .len = 8, .off = (offset), .arg = VHCA_MAY_BE_0 }
+	{ .kind = VHCA_DBPAGE, .len = 8, .off = (offset), \
+	  .arg = VHCA_MAY_BE_0 | VHCA_DB_4 }
 
 static const struct vhca_udata_op mthca_ops[] = {
 	{

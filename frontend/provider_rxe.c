@@ -15,29 +15,30 @@
 #define RXE_ABI		2
 #define RXE_MMINFO	16	/* sizeof(struct mminfo) */
 
-#define RXE_KEY(offset) \
-	{ .kind = VHCA_KEY, .len = RXE_MMINFO, .off = (offset) }
+#define RXE_KEY(offset, queue) \
+	{ .kind = VHCA_KEY, .len = RXE_MMINFO, .off = (offset), \
+	  .arg = VHCA_QUEUE_##queue }
 
 static const struct vhca_udata_op rxe_ops[] = {
 	{
 		.op = XENVHCA_OP_CREATE_CQ,
 		.out_min = RXE_MMINFO, .out_max = RXE_MMINFO,
-		.rsp = { RXE_KEY(0) },
+		.rsp = { RXE_KEY(0, SHARED) },
 	}, {
 		.op = XENVHCA_OP_RESIZE_CQ,
 		.out_min = RXE_MMINFO, .out_max = RXE_MMINFO,
-		.rsp = { RXE_KEY(0) },
+		.rsp = { RXE_KEY(0, SHARED) },
 	}, {
 		/* rq, then sq; the rq is all 0 if the QP uses an SRQ */
 		.op = XENVHCA_OP_CREATE_QP,
 		.out_min = 2 * RXE_MMINFO, .out_max = 2 * RXE_MMINFO,
-		.rsp = { RXE_KEY(0), RXE_KEY(RXE_MMINFO) },
+		.rsp = { RXE_KEY(0, RECV), RXE_KEY(RXE_MMINFO, SEND) },
 	}, {
 		/* mminfo, then u32 srq_num for the provider */
 		.op = XENVHCA_OP_CREATE_SRQ,
 		.out_min = RXE_MMINFO + 8, .out_max = RXE_MMINFO + 8,
 		.rsp = {
-			RXE_KEY(0),
+			RXE_KEY(0, RECV),
 			{ .kind = VHCA_COOKIE, .len = 8, .off = RXE_MMINFO },
 		},
 	}, {
@@ -52,7 +53,7 @@ static const struct vhca_udata_op rxe_ops[] = {
 			{ .kind = VHCA_OUTPTR, .len = 8, .off = 0,
 			  .arg = RXE_MMINFO },
 		},
-		.rsp = { RXE_KEY(0) },
+		.rsp = { RXE_KEY(0, RECV) },
 	}, {
 		/* ah_num for WQEs; old providers leave no room for it */
 		.op = XENVHCA_OP_CREATE_AH,
@@ -69,5 +70,6 @@ const struct vhca_provider vhca_provider_rxe = {
 	.abi_max = RXE_ABI,
 	.kicks = XENVHCA_INFO_KICK_SEND | XENVHCA_INFO_KICK_ARM,
 	.run = 1,
+	.no_windows = 1,
 	.ops = rxe_ops,
 };

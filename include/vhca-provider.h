@@ -27,11 +27,12 @@ enum vhca_field_kind {
 			 * what the HCA's driver pins, or arg: offset of its
 			 * u32 length in the udata; neither: not told */
 	VHCA_DBPAGE,	/* request u64: address of a doorbell record; arg:
-			 * VHCA_MAY_BE_0 */
+			 * VHCA_MAY_BE_0, its octets VHCA_DB_* */
 	VHCA_REF,	/* equal to an earlier lkey/iova: verbatim */
 	VHCA_COOKIE,	/* opaque: verbatim */
 	VHCA_DEV,	/* device number for WQEs/doorbells: verbatim */
-	VHCA_KEY,	/* response: u64 mmap offset followed by u32 size */
+	VHCA_KEY,	/* response: u64 mmap offset followed by u32 size; arg:
+			 * enum vhca_queue */
 	VHCA_MASK,	/* request bits (arg) that are cleared */
 	VHCA_OUTPTR,	/* request u64: user address the kernel writes arg
 			 * octets to; backend uses its own buffer and appends
@@ -46,9 +47,19 @@ enum vhca_field_kind {
 			 * length() */
 };
 
+/* Queue memory of the HCA's driver that a KEY field hands out. */
+enum vhca_queue {
+	VHCA_QUEUE_SHARED,	/* completions: the driver trusts nothing there */
+	VHCA_QUEUE_SEND,	/* work requests, of which the driver believes */
+	VHCA_QUEUE_RECV,	/* what it reads: the guest gets pages apart */
+};
+
 #define VHCA_QPT_XRC_TGT	10	/* IB_QPT_XRC_TGT */
 
 #define VHCA_MAY_BE_0	1	/* address 0: the object has no such page */
+#define VHCA_DB_4	4	/* a record of so many octets, aligned to them: */
+#define VHCA_DB_8	8	/* it lies in one page */
+#define VHCA_DB_SIZE	(VHCA_DB_4 | VHCA_DB_8)
 
 struct xenvhca_request;
 
@@ -105,6 +116,8 @@ struct vhca_provider {
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
 	uint8_t run;		/* 0: table not proven on hardware, refused */
 	uint8_t xrc;		/* XRC SRQs and QPs have the udata of others */
+	uint8_t no_windows;	/* the driver's memory windows are not safe
+				 * between domains */
 	/* udata that opens a context only to ask, with the fewest resources */
 	const uint8_t *ask_in;
 	uint8_t ask_in_len, ask_out_len;

@@ -11,6 +11,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -35,11 +37,18 @@ struct vh_range {
 static LIST_HEAD(vh_zombie_list);
 static DEFINE_MUTEX(vh_zombie_lock);
 
+static bool vh_is_shmem(const struct vm_area_struct *vma)
+{
+	return vma->vm_file &&
+	       file_inode(vma->vm_file)->i_sb->s_magic == TMPFS_MAGIC;
+}
+
 /*
- * References to the pages of one shared writable verbs mapping. An ordinary
- * reference is enough: these are the driver's own kernel pages, which do not
- * move, and vfree() or free_page() by the driver only drops the driver's. A
- * pin would say the same, but makes no difference for such pages.
+ * References to the pages of one shared writable mapping: of verbs, or shared
+ * memory that the worker made. An ordinary reference is enough: the former are
+ * the driver's own kernel pages, which do not move, and vfree() or free_page()
+ * by the driver only drops the driver's; the latter are neither moved nor
+ * reclaimed while there is a reference that their page tables do not explain.
  */
 static int vh_get_pages(u64 addr, u32 nr, struct page **pages)
 {
@@ -50,7 +59,8 @@ static int vh_get_pages(u64 addr, u32 nr, struct page **pages)
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	vma = vma_lookup(mm, addr);
-	if (vma && (vma->vm_flags & VM_SHARED) && vh_is_uverbs(vma) &&
+	if (vma && (vma->vm_flags & VM_SHARED) &&
+	    (vh_is_uverbs(vma) || vh_is_shmem(vma)) &&
 	    (vma->vm_end - addr) >> PAGE_SHIFT >= nr)
 		got = vh_get_user_pages(addr, nr, pages);
 	mmap_read_unlock(mm);

@@ -34,7 +34,8 @@
 
 /**
  * struct vhca_helper_grant - pin and grant mapped queue memory
- * @addr: in, page aligned address in the caller's mapping of a uverbs file
+ * @addr: in, page aligned address in the caller's mapping of a uverbs file, or
+ *	of shared memory
  * @refs: in, user address of an array of @nr_pages __u32, filled with the
  *	grant references
  * @nr_pages: in, 1..VHCA_HELPER_MAX_PAGES
@@ -42,7 +43,7 @@
  * @id: out, names the range for VHCA_HELPER_UNGRANT
  * @reserved: 0
  *
- * Errors: EFAULT not mapped or not a uverbs mapping, EINVAL bad argument,
+ * Errors: EFAULT not mapped or no such mapping, EINVAL bad argument,
  * ENOSPC out of grant references (raise max_grant_frames of this domain),
  * EBUSY the domain still maps too many pages that were ungranted.
  */

@@ -13,7 +13,8 @@ sources="$(cd "$top" && find backend -maxdepth 1 -name '*.c' \
 	frontend/provider_mlx5.c frontend/provider_mthca.c frontend/provider_rxe.c
 	xenstore/node.c xenstore/state.c xenstore/scan.c
 	tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
-	tests/unit/fake_cmd.c tests/unit/fake_mlx5.c tests/unit/fake_uverbs.c
+	tests/unit/fake_cmd.c tests/unit/fake_mlx5.c tests/unit/fake_obj.c
+	tests/unit/fake_uverbs.c
 	tests/wire/good.c tests/wire/good_mlx5.c
 	tests/fuzz/fuzz.c tests/fuzz/input.c"
 libs="-lxenstore -ljson-c -lpthread"

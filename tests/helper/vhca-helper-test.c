@@ -140,11 +140,13 @@ static void test_errors(void)
 {
 	struct vhca_helper_grant g = { .nr_pages = 1, .domid = 0x7ff0 };
 	uint32_t ref, id;
-	int fd = helper_open();
+	int fd = helper_open(), self = open("/proc/self/exe", O_RDONLY);
 	void *anon = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *file = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, self, 0);
 
 	CHECK(grant(fd, anon, 1, &ref, &id) < 0 && errno == EFAULT);
+	CHECK(grant(fd, file, 1, &ref, &id) < 0 && errno == EFAULT);
 	CHECK(grant(fd, (char *)anon + 1, 1, &ref, &id) < 0 && errno == EINVAL);
 	CHECK(grant(fd, NULL, 1, &ref, &id) < 0 && errno == EFAULT);
 	CHECK(grant(fd, anon, 0, &ref, &id) < 0 && errno == EINVAL);
@@ -159,7 +161,43 @@ static void test_errors(void)
 	close(fd);
 	CHECK(counter("kept_mms") == 0);
 	CHECK(counter("grants") == 0);
+	munmap(file, PAGE);
 	munmap(anon, PAGE);
+	close(self);
+}
+
+/* Shared memory stays where it is, and what it is, while it is granted. */
+static void test_shared(void)
+{
+	uint32_t ref[2], ids[2] = { domid, domid }, id;
+	xengnttab_handle *xgt = xengnttab_open(NULL, 0);
+	int fd = helper_open();
+	uint32_t *mine, *map;
+
+	mine = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(xgt && mine != MAP_FAILED);
+	CHECK(grant(fd, mine, 3, ref, &id) < 0 && errno == EFAULT);
+	CHECK(grant(fd, mine, 2, ref, &id) == 0 && counter("grants") == 2);
+	map = xengnttab_map_grant_refs(xgt, 2, ids, ref,
+				       PROT_READ | PROT_WRITE);
+	CHECK(map != NULL);
+	if (failed)
+		return;
+	mine[0] = 0x1234;
+	map[PAGE / 4] = 0x5678;
+	CHECK(map[0] == 0x1234 && mine[PAGE / 4] == 0x5678);
+	CHECK(madvise(mine, 2 * PAGE, MADV_PAGEOUT) == 0);
+	mine[1] = 0x9abc;
+	CHECK(map[1] == 0x9abc && mine[0] == 0x1234);
+	munmap(mine, 2 * PAGE);
+	CHECK(ungrant(fd, id) == 2 && counter("zombies") == 2);
+	map[0] = 1;			/* harmless: the page is still ours */
+	xengnttab_unmap(xgt, map, 2);
+	CHECK(counter_becomes("zombies", 0));
+	CHECK(counter_becomes("grants", 0));
+	xengnttab_close(xgt);
+	close(fd);
 }
 
 /* A granted ring, mapped back, shows the same memory; ends in every order. */
@@ -538,6 +576,7 @@ int main(int argc, char **argv)
 		return run_capped(argv[2], argv + 3);
 	domid = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	test_errors();
+	test_shared();
 	test_frame_errors();
 	test_frames(argv[1]);
 	test_cap(argv[1]);

@@ -22,117 +22,6 @@ struct method {
 	bool udata;
 };
 
-struct fake_obj *fake_obj_find(const struct call *c, enum fake_type type,
-			       uint32_t handle)
-{
-	unsigned int i;
-
-	for (i = 0; i < FAKE_OBJS; i++)
-		if (fake.obj[i].used && fake.obj[i].fd == c->f->fd &&
-		    fake.obj[i].type == type && fake.obj[i].handle == handle)
-			return &fake.obj[i];
-	return NULL;
-}
-
-/* All types of a file share one handle space, lowest free number first. */
-static uint32_t handle_free(const struct call *c)
-{
-	bool used[FAKE_OBJS] = { false };
-	uint32_t i;
-
-	for (i = 0; i < FAKE_OBJS; i++)
-		if (fake.obj[i].used && fake.obj[i].fd == c->f->fd)
-			used[fake.obj[i].handle] = true;
-	for (i = 0; used[i]; i++)
-		;
-	return i;
-}
-
-struct fake_obj *fake_obj_new(const struct call *c, enum fake_type type)
-{
-	unsigned int i;
-
-	for (i = 0; i < FAKE_OBJS; i++) {
-		if (fake.obj[i].used)
-			continue;
-		fake.obj[i] = (struct fake_obj){
-			.type = type, .fd = c->f->fd,
-			.handle = handle_free(c), .num = ++fake.next_num,
-		};
-		fake.obj[i].used = true;
-		return &fake.obj[i];
-	}
-	return NULL;
-}
-
-static void obj_uses(struct fake_obj *o, unsigned int slot, struct fake_obj *d)
-{
-	o->dep[slot] = (uint32_t)(d - fake.obj) + 1;
-	d->users++;
-}
-
-bool fake_mapped(uint64_t addr, uint64_t length)
-{
-	return !addr || !msync((void *)(uintptr_t)(addr & ~4095ull),
-			       length + (addr & 4095), MS_ASYNC);
-}
-
-void fake_obj_del(struct fake_obj *o)
-{
-	unsigned int i;
-
-	/* what the HCA used must still be there when it lets go of it */
-	if (!fake_mapped(o->start, o->length) || !fake_mapped(o->db, 8))
-		fake.violations++;
-	for (i = 0; i < 4; i++)
-		if (o->dep[i])
-			fake.obj[o->dep[i] - 1].users--;
-	fake_key_drop(o->ring);
-	fake_key_drop(o->rq_ring);
-	o->used = false;
-}
-
-static int obj_destroy(const struct call *c, enum fake_type type,
-		       uint32_t handle)
-{
-	struct fake_obj *o = fake_obj_find(c, type, handle);
-
-	if (!o)
-		return -ENOENT;
-	if (o->users || o->mcast)
-		return -EBUSY;
-	fake_obj_del(o);
-	return 0;
-}
-
-unsigned int fake_live(enum fake_type type)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < FAKE_OBJS; i++)
-		n += fake.obj[i].used && fake.obj[i].type == type;
-	return n;
-}
-
-unsigned int fake_live_all(void)
-{
-	unsigned int type, n = 0;
-
-	for (type = 0; type < FAKE_TYPES; type++)
-		n += fake_live(type);
-	return n;
-}
-
-struct fake_obj *fake_nth(enum fake_type type, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < FAKE_OBJS; i++)
-		if (fake.obj[i].used && fake.obj[i].type == type && !n--)
-			return &fake.obj[i];
-	return NULL;
-}
-
 static int ring_new(const struct call *c, uint32_t slots, uint32_t elem,
 		    struct mminfo *mi)
 {
@@ -145,6 +34,7 @@ static int ring_new(const struct call *c, uint32_t slots, uint32_t elem,
 		return -ENOMEM;
 	mi->size = size;
 	q = fake_ring(mi->offset);
+	q->log2_elem_size = (uint32_t)__builtin_ctz(elem);
 	q->index_mask = slots - 1;
 	return 0;
 }
@@ -250,7 +140,7 @@ static int do_reg_mr(const struct call *c)
 	o = fake_obj_new(c, FAKE_MR);
 	if (!o)
 		return -ENOMEM;
-	obj_uses(o, 0, pd);
+	fake_obj_uses(o, 0, pd);
 	o->start = q->start;
 	o->length = q->length;
 	o->iova = q->hca_va;
@@ -290,7 +180,7 @@ static int do_alloc_mw(const struct call *c)
 	o = fake_obj_new(c, FAKE_MW);
 	if (!o)
 		return -ENOMEM;
-	obj_uses(o, 0, pd);
+	fake_obj_uses(o, 0, pd);
 	r->mw_handle = o->handle;
 	r->rkey = o->num << 8;
 	return 0;
@@ -429,13 +319,15 @@ int fake_qp_new(const struct call *c, struct fake_obj **out)
 		return -ENOMEM;
 	for (i = 0; i < 4; i++)
 		if (part[i])
-			obj_uses(o, i, part[i]);
+			fake_obj_uses(o, i, part[i]);
 	o->user_handle = q->user_handle;
 	o->qp_type = q->qp_type;
 	r->qp_handle = o->handle;
 	r->qpn = o->num;
 	r->max_send_wr = fake_slots(q->max_send_wr) - 1;
 	r->max_send_sge = q->max_send_sge;
+	r->max_recv_sge = q->max_recv_sge;
+	r->max_inline_data = q->max_inline_data;
 	*out = o;
 	return 0;
 }
@@ -542,10 +434,10 @@ int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,
 	o = fake_obj_new(c, FAKE_SRQ);
 	if (!o)
 		return -ENOMEM;
-	obj_uses(o, 0, pd);
+	fake_obj_uses(o, 0, pd);
 	if (xrcd) {
-		obj_uses(o, 1, xrcd);
-		obj_uses(o, 2, cq);
+		fake_obj_uses(o, 1, xrcd);
+		fake_obj_uses(o, 2, cq);
 		r->srqn = o->num;
 	}
 	o->user_handle = q->user_handle;
@@ -625,7 +517,7 @@ static int do_create_ah(const struct call *c)
 	o = fake_obj_new(c, FAKE_AH);
 	if (!o)
 		return -ENOMEM;
-	obj_uses(o, 0, pd);
+	fake_obj_uses(o, 0, pd);
 	r->ah_handle = o->handle;
 	if (c->out_len >= 8)
 		memcpy(c->out, &o->num, sizeof(o->num));
@@ -639,7 +531,7 @@ static int do_##stem(const struct call *c)				\
 	uint32_t handle;						\
 									\
 	memcpy(&handle, c->core + (off), sizeof(handle));		\
-	return obj_destroy(c, FAKE_##TYPE, handle);			\
+	return fake_obj_destroy(c, FAKE_##TYPE, handle);			\
 }
 DESTROY(dealloc_pd, PD, 0)
 DESTROY(close_xrcd, XRCD, 0)

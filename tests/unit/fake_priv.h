@@ -59,10 +59,20 @@ int fake_comp_open(struct fake_file *f, int *fd);
 /* Offset for mmap, 0 if there is no room; *size is rounded up to pages. */
 uint64_t fake_key_new(int fd, uint32_t *size);
 void fake_key_drop(uint64_t offset);
+/* ---- fake_obj.c ---- */
 void fake_obj_del(struct fake_obj *o);
+/* -EBUSY if another object uses it. */
+int fake_obj_destroy(const struct call *c, enum fake_type type,
+		     uint32_t handle);
+/* @o lives on @d; @slot: 0..3, one for each that it lives on. */
+void fake_obj_uses(struct fake_obj *o, unsigned int slot, struct fake_obj *d);
 struct fake_obj *fake_obj_find(const struct call *c, enum fake_type type,
 			       uint32_t handle);
 struct fake_obj *fake_obj_new(const struct call *c, enum fake_type type);
+/* Is all of it mapped? */
+bool fake_mapped(uint64_t addr, uint64_t length);
+
+/* ---- fake_cmd.c ---- */
 /* Next power of two above n, as drivers make of n + 1 entries. */
 uint32_t fake_slots(uint32_t n);
 /* The part of the commands that is the same for all drivers. */
@@ -73,8 +83,6 @@ int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,
 		 struct fake_obj **out);
 /* CREATE_SRQ in the words of CREATE_XSRQ. */
 void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
-/* Is all of it mapped? */
-bool fake_mapped(uint64_t addr, uint64_t length);
 
 /* fake_mlx5.c: what this driver does differently, or NULL; its mmap. */
 bool fake_is_mlx5(void);

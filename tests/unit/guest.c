@@ -150,7 +150,8 @@ uint32_t guest_create_qp(struct guest *g, uint8_t type)
 		.pd = g->pd, .send_cq = g->cq, .recv_cq = g->cq,
 		.qp_type = type,
 		.cap = { .max_send_wr = 10, .max_recv_wr = 10,
-			 .max_send_sge = 1, .max_recv_sge = 1 },
+			 .max_send_sge = 1, .max_recv_sge = 1,
+			 .max_inline_data = 16 },
 	};
 	g->req.out_len = 32;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_QP), 0);

@@ -173,7 +173,10 @@ static void answers_queries(void **state)
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
 	assert_int_equal(q->max_qp, 7);
 	assert_int_equal(q->max_mr_size, g->dev.quota.max_pages * 4096);
-	assert_int_equal(q->device_cap_flags, 1 << 17);	/* no XRC */
+	assert_int_equal(q->device_cap_flags, 0);	/* no XRC, no windows */
+	g->dev.trusted = true;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(q->device_cap_flags, 1 << 17);	/* windows */
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_PORT), 0);
 	assert_int_equal(g->rsp.u.query_port.state, 4);
 	assert_int_equal(g->rsp.u.query_port.ip_gids, 1);

@@ -172,6 +172,7 @@ static void allocates_windows(void **state)
 	struct guest *g = *state;
 
 	guest_open(g);
+	g->dev.trusted = true;
 	g->req.u.alloc_mw = (struct xenvhca_alloc_mw_req){ g->pd, 3 };
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_MW), -EINVAL);
 	g->req.u.alloc_mw = (struct xenvhca_alloc_mw_req){ g->pd, 2 };

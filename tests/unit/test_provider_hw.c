@@ -455,6 +455,7 @@ static void maps_nothing_else(void **state)
 
 #define VA_BUF	0x7f0012345678ull
 #define VA_DB	0x7f00deadb040ull
+#define VA_PAGE	0x7f00deadb000ull
 
 struct bench {
 	struct guest *g;
@@ -613,6 +614,42 @@ static void a_qp_without_queues_has_no_list(void **state)
 	end(&b);
 }
 
+static int record_at(struct guest *g, const struct vhca_provider *p,
+		     uint32_t offset)
+{
+	struct mlx5_ib_create_qp five = { .db_addr = VA_PAGE + offset };
+	struct mlx4_ib_create_qp four = { .db_addr = VA_PAGE + offset,
+					  .log_sq_stride = 6 };
+	struct bench b = p == mlx5 ? bench(g, p, QP, &five, sizeof(five)) :
+				     bench(g, p, QP, &four, sizeof(four));
+	int err;
+
+	guest_pages(g, &b.db, 20, 1, 0, 0);
+	if (p != mlx5)		/* 1 octet of queue at least */
+		guest_pages(g, &b.buf, 10, 1, 0, 0);
+	err = begin(&b);
+	end(&b);
+	return err;
+}
+
+/* Drivers add its place in the page unchecked. */
+static void a_doorbell_record_lies_in_one_page(void **state)
+{
+	static const struct { uint32_t offset; int five, four; } at[] = {
+		{ 0x000, 0, 0 }, { 0xff8, 0, 0 }, { 0xffc, -EINVAL, 0 },
+		{ 0x004, -EINVAL, 0 }, { 0xfff, -EINVAL, -EINVAL },
+		{ 0xffd, -EINVAL, -EINVAL }, { 0x002, -EINVAL, -EINVAL },
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT(at); i++) {
+		assert_int_equal(record_at(*state, mlx5, at[i].offset),
+				 at[i].five);
+		assert_int_equal(record_at(*state, mlx4, at[i].offset),
+				 at[i].four);
+	}
+}
+
 static void keeps_the_size_of_a_completion(void **state)
 {
 	static const uint32_t bad[] = { 0, 48, 128, UINT32_MAX };
@@ -696,6 +733,7 @@ int main(void)
 		T(refuses_bits_of_other_objects),
 		T(a_list_is_as_long_as_the_queue),
 		T(a_qp_without_queues_has_no_list),
+		T(a_doorbell_record_lies_in_one_page),
 		T(keeps_the_size_of_a_completion),
 		T(doorbell_records_may_be_absent),
 	};

@@ -91,6 +91,9 @@ int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 	rc = ctl_pci_resolve(c, backend, conf);
 	if (rc)
 		return rc;
+	if (conf->val[CTL_TRUSTED])
+		ctl_error(CTL_OK, "warning: trusted=1: over Soft-RoCE domain %u can end the kernel of domain %u",
+			  domid, backend);
 	rc = ctl_dev_create(c, domid, backend, conf, d);
 	if (rc)
 		return ctl_error(CTL_FAILED,

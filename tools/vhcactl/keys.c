@@ -39,6 +39,7 @@ const struct ctl_key ctl_keys[CTL_KEYS] = {
 	NUMBER(MAX_CMD_RATE, 0, 10000000),
 	NUMBER(MAX_EVT_RATE, 0, 10000000),
 	NUMBER(SPIN_US, 0, 1000),
+	NUMBER(TRUSTED, 0, 1),
 };
 
 static int unknown_key(const char *key, char *err)

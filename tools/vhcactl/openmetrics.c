@@ -35,6 +35,12 @@ static const struct counter {
 	  true },
 	{ "vhca_faults", "faults", "Violations of the protocol by the guest",
 	  false },
+	{ "vhca_work_requests", "wqes",
+	  "Work requests copied from queues of the guest", false },
+	{ "vhca_work_requests_refused", "wqes_refused",
+	  "Work requests that the HCA's driver must not see", false },
+	{ "vhca_receive_polls", "recv_polls",
+	  "Looks at receive queues without a kick", false },
 	{ "vhca_rate_waits", "rate_waits",
 	  "Commands that waited for max-cmd-rate", false },
 };

@@ -37,7 +37,9 @@
  * opaque user data ("udata"), to the backend, which repeats them on the
  * physical HCA. Posting work and polling for completions use the HCA's queue
  * memory directly and need no message of this protocol, except that an HCA
- * without doorbell registers (Soft-RoCE) is kicked through the kick ring.
+ * without doorbell registers (Soft-RoCE) is kicked through the kick ring. Work
+ * queues of a driver that trusts what it finds there are pages of the
+ * backend's, from which it posts what it has checked.
  *
  * Not a goal: hiding the kind of the HCA (the guest sees and uses its native
  * user-space provider), live migration of connections, kernel consumers in
@@ -134,6 +136,15 @@
  *
  *      Longest time the backend polls the kick ring before it sleeps. The
  *      backend spins less, or not at all, when spinning did not pay.
+ *
+ * trusted
+ *      Values:         0, 1
+ *      Default Value:  0
+ *      Writer:         toolstack
+ *
+ *      1: the guest may use what the HCA's driver cannot keep from harming the
+ *      backend's domain and other guests. Of Soft-RoCE those are memory windows
+ *      and their invalidation.
  *
  *------------------------------ Negotiation ----------------------------------
  *
@@ -361,6 +372,7 @@
 #define XENVHCA_NODE_MAX_CMD_RATE       "max-cmd-rate"
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
 #define XENVHCA_NODE_SPIN_US            "spin-us"
+#define XENVHCA_NODE_TRUSTED            "trusted"
 #define XENVHCA_NODE_VERSION            "version"
 #define XENVHCA_NODE_RING_ORDER         "ring-page-order"
 #define XENVHCA_NODE_RING_REF           "ring-ref"      /* + index */
@@ -399,6 +411,7 @@
 #define XENVHCA_DEF_MAX_CMD_RATE        0
 #define XENVHCA_DEF_MAX_EVT_RATE        100000
 #define XENVHCA_DEF_SPIN_US             50
+#define XENVHCA_DEF_TRUSTED             0
 
 /* Limits of the protocol. */
 #define XENVHCA_PAGE_SIZE               4096

@@ -30,7 +30,7 @@ import store  # noqa: E402 pylint: disable=wrong-import-position
 HERE = os.path.dirname(os.path.abspath(__file__))
 KEYS = ("port max-ucontext max-pd max-cq max-qp max-srq max-ah max-mr max-mw "
         "max-mcast max-mmap max-xrcd max-pinned-mb max-cmd-rate "
-        "max-evt-rate spin-us").split()
+        "max-evt-rate spin-us trusted").split()
 BDF = "0000:00:05.0"
 JSON = "/var/lib/xen/userdata-d.5." + "-".join(
     "15" * n for n in (4, 2, 2, 2, 6)) + ".libxl-json"
@@ -171,6 +171,7 @@ def check_specs(c):
             "hca=a,max-pinned-mb=1048577": ["max-pinned-mb", "1..1048576"],
             "hca=a,max-evt-rate=10000001": ["max-evt-rate", "0..10000000"],
             "hca=a,spin-us=1001": ["spin-us=1001", "0..1000"],
+            "hca=a,trusted=2": ["trusted=2", "0..1"],
             **{f"hca=a,max-qp={v}": [f"max-qp={v}", "1..65535"] for v in (
                 "0", "65536", "-1", "1e3", "0x10", "", "4294967297", "1 2")},
     }.items():

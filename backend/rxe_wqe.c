@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Work requests of Soft-RoCE. rdma_rxe executes what it finds in a process's
+ * queue: the opcode indexes a table (rxe_loc.h, wr_opcode_mask), the progress
+ * of a transfer (dma.cur_sge, sge_offset, resid) is read and written in place
+ * (rxe_mr.c, copy_data; rxe_req.c, finish_packet), REG_MR takes a kernel's
+ * pointer (rxe_mr.c, rxe_reg_fast_mr). So a request is built anew from what
+ * the guest wrote: the fields that its opcode has, and nothing else.
+ *
+ * Windows: LOCAL_INV and a peer's SEND_WITH_INV of one that is not bound end
+ * the kernel (rxe_mw.c, rxe_do_invalidate_mw), and BIND_MW takes any domain's
+ * region. Only a trusted guest has them.
+ */
+#include <rdma/ib_user_verbs.h>
+#include <string.h>
+
+#include "shadow.h"
+
+#define RC	2
+#define UC	3
+#define UD	4
+#define ON(type)	(1u << (type))
+
+#define MAX_LENGTH	(1u << 31)	/* of a message (InfiniBand vol. 1) */
+#define QKEY_CONTROLLED	0x80000000u	/* management's */
+
+/* send_flags, as enum ib_send_flags and enum ibv_send_flags have them. */
+#define SEND_FENCE	(1u << 0)
+#define SEND_SIGNALED	(1u << 1)
+#define SEND_SOLICITED	(1u << 2)
+#define SEND_INLINE	(1u << 3)
+#define SEND_FLAGS	(SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED | \
+			 SEND_INLINE)
+
+enum form { NONE, PLAIN, RDMA, ATOMIC, WINDOW };
+
+static const struct opcode {
+	uint8_t types;			/* of queue pairs */
+	uint8_t form;			/* which part of wr.wr it has */
+	bool sends;			/* data: may be inline */
+	bool trusted;
+} opcodes[] = {
+	[IB_UVERBS_WR_RDMA_WRITE] = { ON(RC) | ON(UC), RDMA, true, false },
+	[IB_UVERBS_WR_RDMA_WRITE_WITH_IMM] = {
+		ON(RC) | ON(UC), RDMA, true, false },
+	[IB_UVERBS_WR_SEND] = {
+		ON(RC) | ON(UC) | ON(UD), PLAIN, true, false },
+	[IB_UVERBS_WR_SEND_WITH_IMM] = {
+		ON(RC) | ON(UC) | ON(UD), PLAIN, true, false },
+	[IB_UVERBS_WR_RDMA_READ] = { ON(RC), RDMA, false, false },
+	[IB_UVERBS_WR_ATOMIC_CMP_AND_SWP] = { ON(RC), ATOMIC, false, false },
+	[IB_UVERBS_WR_ATOMIC_FETCH_AND_ADD] = { ON(RC), ATOMIC, false, false },
+	[IB_UVERBS_WR_LOCAL_INV] = { ON(RC), PLAIN, false, true },
+	[IB_UVERBS_WR_BIND_MW] = { ON(RC) | ON(UC), WINDOW, false, true },
+	[IB_UVERBS_WR_SEND_WITH_INV] = { ON(RC), PLAIN, true, true },
+};
+
+uint32_t be_rxe_room(enum vhca_queue kind, uint32_t element)
+{
+	uint32_t fixed = kind == VHCA_QUEUE_SEND ? sizeof(struct rxe_send_wqe) :
+						   sizeof(struct rxe_recv_wqe);
+
+	return element < fixed ? 0 : element - fixed;
+}
+
+/* NULL: this guest must not post it on such a queue pair. */
+static const struct opcode *opcode_find(const struct be_shadow *s, uint32_t op)
+{
+	const struct opcode *o;
+
+	if (op >= sizeof(opcodes) / sizeof(opcodes[0]))
+		return NULL;
+	o = &opcodes[op];
+	if (!(o->types & ON(s->qp_type)) || (o->trusted && !s->trusted))
+		return NULL;
+	return o;
+}
+
+/* Fresh state and the elements; false: more of them than the queue takes. */
+static bool dma_copy(const struct rxe_dma_info *from, uint32_t max_sge,
+		     struct rxe_dma_info *to)
+{
+	uint64_t length = 0;
+	uint32_t i;
+
+	if (from->num_sge > max_sge)
+		return false;
+	for (i = 0; i < from->num_sge; i++) {
+		to->sge[i] = from->sge[i];
+		length += from->sge[i].length;
+	}
+	if (length > MAX_LENGTH)
+		return false;
+	to->num_sge = from->num_sge;
+	to->length = to->resid = (uint32_t)length;
+	return true;
+}
+
+static bool inline_copy(const struct rxe_dma_info *from, uint32_t max,
+			struct rxe_dma_info *to)
+{
+	if (from->length > max)
+		return false;
+	memcpy(to->inline_data, from->inline_data, from->length);
+	to->length = to->resid = from->length;
+	return true;
+}
+
+static bool form_copy(const struct be_shadow *s, enum form form,
+		      const struct rxe_send_wr *from, struct rxe_send_wqe *wqe)
+{
+	struct rxe_send_wr *to = &wqe->wr;
+
+	switch (form) {
+	case RDMA:
+		to->wr.rdma.remote_addr = from->wr.rdma.remote_addr;
+		to->wr.rdma.rkey = from->wr.rdma.rkey;
+		wqe->iova = from->wr.rdma.remote_addr;
+		return true;
+	case ATOMIC:
+		to->wr.atomic.remote_addr = from->wr.atomic.remote_addr;
+		to->wr.atomic.compare_add = from->wr.atomic.compare_add;
+		to->wr.atomic.swap = from->wr.atomic.swap;
+		to->wr.atomic.rkey = from->wr.atomic.rkey;
+		wqe->iova = from->wr.atomic.remote_addr;
+		return true;
+	case WINDOW:
+		to->wr.mw = from->wr.mw;
+		return true;
+	default:
+		break;
+	}
+	if (s->qp_type != UD)
+		return true;
+	/* Without a number the driver would take an address from the queue. */
+	if (!from->wr.ud.ah_num || from->wr.ud.remote_qkey & QKEY_CONTROLLED)
+		return false;
+	to->wr.ud.remote_qpn = from->wr.ud.remote_qpn;
+	to->wr.ud.remote_qkey = from->wr.ud.remote_qkey;
+	to->wr.ud.pkey_index = from->wr.ud.pkey_index;
+	to->wr.ud.ah_num = from->wr.ud.ah_num;
+	return true;
+}
+
+static bool send_copy(struct be_shadow *s, const struct rxe_send_wqe *from,
+		      struct rxe_send_wqe *to)
+{
+	const struct opcode *o = opcode_find(s, from->wr.opcode);
+
+	if (!o || !form_copy(s, o->form, &from->wr, to))
+		return false;
+	to->wr.opcode = from->wr.opcode;
+	to->wr.send_flags = from->wr.send_flags & SEND_FLAGS;
+	if (!o->sends)
+		to->wr.send_flags &= ~SEND_INLINE;
+	to->wr.ex.imm_data = from->wr.ex.imm_data;
+	if (to->wr.send_flags & SEND_INLINE)
+		return inline_copy(&from->dma, s->max_inline, &to->dma);
+	return dma_copy(&from->dma, s->max_sge, &to->dma);
+}
+
+bool be_rxe_send(struct be_shadow *s, const void *raw, void *wqe)
+{
+	const struct rxe_send_wqe *from = raw;
+	struct rxe_send_wqe *to = wqe;
+	bool ok = send_copy(s, from, to);
+
+	if (!ok) {
+		memset(to, 0, sizeof(*to));
+		/* In the driver's table, and of no queue pair. */
+		to->wr.opcode = IB_UVERBS_WR_TSO;
+		to->wr.send_flags = SEND_SIGNALED;
+	}
+	to->wr.wr_id = from->wr.wr_id;
+	to->ssn = s->ssn++;
+	return ok;
+}
+
+bool be_rxe_recv(const struct be_shadow *s, const void *raw, void *wqe)
+{
+	const struct rxe_recv_wqe *from = raw;
+	struct rxe_recv_wqe *to = wqe;
+
+	to->wr_id = from->wr_id;
+	return dma_copy(&from->dma, s->max_sge, &to->dma);
+}

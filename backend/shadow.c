@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Queues that a guest writes in place of the driver's (shadow.h). Made and
+ * ended by the command thread with dev->lock held for writing; requests are
+ * moved by whoever drains the kick ring.
+ *
+ * The guest's consumer index says what was copied, not what was executed: the
+ * process sees room as soon as its request is out of its hands. It may so have
+ * twice as many requests as the queue has slots; what the driver has no room
+ * for stays in the guest's queue.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "obj.h"
+#include "shadow.h"
+
+#define QPT_RC	2		/* IB_QPT_RC */
+#define QPS_RTR	2		/* IB_QPS_*, between them: receives */
+#define QPS_ERR	6
+
+static struct be_shadow **shadow_of(struct be_obj *owner, enum vhca_queue kind)
+{
+	if (owner->type == BE_SRQ)
+		return &((struct be_srq *)owner)->rq;
+	return kind == VHCA_QUEUE_SEND ? &((struct be_qp *)owner)->sq :
+					 &((struct be_qp *)owner)->rq;
+}
+
+/* The driver wrote these fields, and no guest can. */
+static int form_check(const struct be_shadow *s)
+{
+	uint32_t element, slots = s->mask + 1;
+
+	if (s->length < sizeof(*s->real) || s->shift > BE_WQE_SHIFT ||
+	    !slots || slots & s->mask)
+		return -EIO;
+	element = 1u << s->shift;
+	if ((s->length - sizeof(*s->real)) / element < slots)
+		return -EIO;
+	return be_rxe_room(s->kind, element) ? 0 : -EIO;
+}
+
+static uint32_t lower(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static void limits(struct be_shadow *s, const struct be_obj *owner)
+{
+	const struct be_qp *qp = (const struct be_qp *)owner;
+	uint32_t room = be_rxe_room(s->kind, 1u << s->shift);
+	uint32_t sge = room / sizeof(struct rxe_sge);
+
+	if (owner->type == BE_SRQ) {
+		s->max_sge = lower(sge, ((const struct be_srq *)owner)->max_sge);
+		return;
+	}
+	s->qp_type = qp->qp_type;
+	s->max_inline = lower(room, qp->cap.max_inline_data);
+	s->max_sge = lower(sge, s->kind == VHCA_QUEUE_SEND ?
+			   qp->cap.max_send_sge : qp->cap.max_recv_sge);
+}
+
+struct be_shadow *be_shadow_new(struct be_dev *dev, const struct be_mmap *m,
+				enum vhca_queue kind, struct be_obj *owner,
+				int *err)
+{
+	struct be_shadow *s = calloc(1, sizeof(*s));
+
+	*err = -ENOMEM;
+	if (!s)
+		return NULL;
+	s->kind = kind;
+	s->owner = owner;
+	s->trusted = dev->trusted;
+	s->real = m->addr;
+	s->length = m->length;
+	s->shift = s->real->log2_elem_size;
+	s->mask = s->real->index_mask;
+	*err = form_check(s);
+	if (*err)
+		goto err_free;
+	limits(s, owner);
+	s->prod = s->real->producer_index & s->mask;
+	/* Shared, so that the pages stay what they are while they are granted. */
+	s->guest = mmap(NULL, s->length, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (s->guest == MAP_FAILED) {
+		*err = -errno;
+		goto err_free;
+	}
+	s->guest->log2_elem_size = s->shift;
+	s->guest->index_mask = s->mask;
+	pthread_rwlock_wrlock(&dev->lock);
+	s->next = dev->shadows;
+	s->prev = &dev->shadows;
+	if (s->next)
+		s->next->prev = &s->next;
+	dev->shadows = s;
+	*shadow_of(owner, kind) = s;
+	pthread_rwlock_unlock(&dev->lock);
+	return s;
+err_free:
+	free(s);
+	return NULL;
+}
+
+void be_shadow_free(struct be_dev *dev, struct be_shadow *s)
+{
+	if (!s)
+		return;
+	pthread_rwlock_wrlock(&dev->lock);
+	if (s->owner)
+		*shadow_of(s->owner, s->kind) = NULL;
+	*s->prev = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	pthread_rwlock_unlock(&dev->lock);
+	munmap(s->guest, s->length);
+	free(s);
+}
+
+static void detach(struct be_shadow **s)
+{
+	if (*s)
+		(*s)->owner = NULL;
+	*s = NULL;
+}
+
+void be_shadow_detach(struct be_dev *dev, struct be_obj *owner)
+{
+	if (owner->type != BE_QP && owner->type != BE_SRQ)
+		return;
+	pthread_rwlock_wrlock(&dev->lock);
+	detach(shadow_of(owner, VHCA_QUEUE_RECV));
+	if (owner->type == BE_QP)
+		detach(shadow_of(owner, VHCA_QUEUE_SEND));
+	pthread_rwlock_unlock(&dev->lock);
+}
+
+bool be_shadow_behind(const struct be_dev *dev, const struct be_obj *owner)
+{
+	const struct be_shadow *s = dev->shadows;
+
+	while (s && (s->owner != owner || !s->behind))
+		s = s->next;
+	return s;
+}
+
+static void *slot(const struct be_shadow *s, struct rxe_queue_buf *q,
+		  uint32_t index)
+{
+	return q->data + ((size_t)index << s->shift);
+}
+
+/* One request: read once, while the guest may be writing it. */
+static bool move(struct be_shadow *s)
+{
+	_Alignas(8) uint8_t raw[BE_WQE_MAX], wqe[BE_WQE_MAX];
+	size_t element = (size_t)1 << s->shift;
+	bool ok;
+
+	memcpy(raw, slot(s, s->guest, s->taken), element);
+	__asm__ __volatile__("" ::: "memory");
+	memset(wqe, 0, element);
+	ok = s->kind == VHCA_QUEUE_SEND ? be_rxe_send(s, raw, wqe) :
+					  be_rxe_recv(s, raw, wqe);
+	memcpy(slot(s, s->real, s->prod), wqe, element);
+	return ok;
+}
+
+unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s)
+{
+	uint32_t end = __atomic_load_n(&s->guest->producer_index,
+				       __ATOMIC_ACQUIRE) & s->mask;
+	unsigned int n = 0, refused = 0;
+	uint32_t next;
+
+	s->behind = false;
+	for (; s->taken != end; n++) {
+		next = (s->prod + 1) & s->mask;
+		if (next == (__atomic_load_n(&s->real->consumer_index,
+					     __ATOMIC_ACQUIRE) & s->mask)) {
+			s->behind = true;
+			break;
+		}
+		refused += !move(s);
+		s->prod = next;
+		s->taken = (s->taken + 1) & s->mask;
+		__atomic_store_n(&s->real->producer_index, next,
+				 __ATOMIC_RELEASE);
+	}
+	if (!n)
+		return 0;
+	__atomic_store_n(&s->guest->consumer_index, s->taken,
+			 __ATOMIC_RELEASE);
+	BE_STAT_ADD(dev, wqes, n);
+	if (refused) {
+		BE_STAT_ADD(dev, wqes_refused, refused);
+		be_log_peer(dev, "%u work requests refused: an opcode, a length or a number of elements that the queue must not have",
+			    refused);
+	}
+	return n;
+}
+
+/* When to look at it again, or ~0. Nobody tells of receives, or of room. */
+static uint64_t look_again(const struct be_shadow *s)
+{
+	const struct be_qp *qp = (const struct be_qp *)s->owner;
+
+	if (s->behind || (s->owner->type == BE_SRQ))
+		return BE_LOOK_LOSSY_NS;
+	if (s->kind != VHCA_QUEUE_RECV || qp->state < QPS_RTR ||
+	    qp->state >= QPS_ERR)
+		return ~0ull;
+	return qp->qp_type == QPT_RC ? BE_LOOK_RC_NS : BE_LOOK_LOSSY_NS;
+}
+
+unsigned int be_shadow_sync(struct be_dev *dev, uint64_t *look_ns)
+{
+	uint64_t ns, first = ~0ull;
+	struct be_shadow *s;
+	unsigned int sum = 0, n;
+
+	pthread_rwlock_rdlock(&dev->lock);
+	for (s = dev->shadows; s; s = s->next) {
+		if (!s->owner || (s->kind == VHCA_QUEUE_SEND && !s->behind))
+			continue;
+		n = be_shadow_take(dev, s);
+		if (n && s->kind == VHCA_QUEUE_SEND)
+			uv_post_send(((struct be_uc *)s->owner->uc)->fd,
+				     s->owner->host);
+		sum += n;
+		ns = look_again(s);
+		if (ns < first)
+			first = ns;
+	}
+	pthread_rwlock_unlock(&dev->lock);
+	*look_ns = first == ~0ull ? 0 : first;
+	return sum;
+}

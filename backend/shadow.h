@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Work queues of drivers that trust what is in them (vhca-provider.h,
+ * VHCA_QUEUE_*). The guest's process gets pages of this worker's in place of
+ * the driver's; each work request is copied once, checked and posted to the
+ * driver's queue, which only this worker writes.
+ */
+#ifndef BE_SHADOW_H
+#define BE_SHADOW_H
+
+#include <stdint.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "be.h"
+#include "vhca-provider.h"
+
+#define BE_WQE_SHIFT	12		/* log2 of a queue's largest element */
+#define BE_WQE_MAX	(1u << BE_WQE_SHIFT)
+
+/* Who finds no receive tries again (RC), or the message is lost (UC, UD). */
+#define BE_LOOK_RC_NS	5000000u
+#define BE_LOOK_LOSSY_NS 1000000u
+
+struct be_mmap;
+
+/* One queue; owned by its range (struct be_mmap). */
+struct be_shadow {
+	struct be_shadow *next, **prev;	/* dev->shadows */
+	struct be_obj *owner;		/* QP or SRQ, NULL when it is gone */
+	struct rxe_queue_buf *real;	/* the driver's */
+	struct rxe_queue_buf *guest;	/* what the guest's process maps */
+	size_t length;			/* octets of either */
+	enum vhca_queue kind;
+	uint32_t shift, mask;		/* log2 of an element; indices */
+	uint32_t prod;			/* of the real queue: ours */
+	uint32_t taken;			/* of the guest's queue */
+	uint32_t ssn;
+	uint32_t max_sge, max_inline;
+	uint8_t qp_type;		/* send queue */
+	bool trusted;			/* windows are allowed */
+	bool behind;			/* the real queue was full */
+};
+
+/**
+ * be_shadow_new() - a queue for a guest beside one of the driver's
+ * @m: range whose addr and length are those of the driver's queue
+ * @kind: VHCA_QUEUE_SEND or VHCA_QUEUE_RECV
+ * @owner: its QP or SRQ
+ * @err: 0 or -errno: -EIO, the queue has not the form of this driver's
+ */
+struct be_shadow *be_shadow_new(struct be_dev *dev, const struct be_mmap *m,
+				enum vhca_queue kind, struct be_obj *owner,
+				int *err);
+/* The grants of its pages have ended, or hold them. NULL is fine. */
+void be_shadow_free(struct be_dev *dev, struct be_shadow *s);
+/* The driver's queue is gone, or is another one now: nothing is posted. */
+void be_shadow_detach(struct be_dev *dev, struct be_obj *owner);
+/* Has the guest more in a queue than the driver's has room for? */
+bool be_shadow_behind(const struct be_dev *dev, const struct be_obj *owner);
+
+/*
+ * Post what the guest has posted. With dev->lock held for reading, and by one
+ * thread at a time (kick.c: drain_lock). Return: number of work requests.
+ */
+unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s);
+/*
+ * be_shadow_take() for all receive queues, of which no system call tells, and
+ * for send queues that had no room. Takes dev->lock itself.
+ *
+ * @look_ns: out, when to look again at the latest; 0: there is no need to
+ */
+unsigned int be_shadow_sync(struct be_dev *dev, uint64_t *look_ns);
+
+/* ---- rxe_wqe.c ---- */
+/**
+ * be_rxe_send() - the work request that a send queue may hold
+ * @s: whose limits count
+ * @raw: private copy of what the guest wrote, aligned to 8, an element long
+ * @wqe: out, zeroed by the caller, as long
+ *
+ * A request that is refused becomes one that the driver completes with
+ * IB_WC_LOC_QP_OP_ERR. Return: false if it was.
+ */
+bool be_rxe_send(struct be_shadow *s, const void *raw, void *wqe);
+/* The same for a receive queue; a refused one takes no data. */
+bool be_rxe_recv(const struct be_shadow *s, const void *raw, void *wqe);
+/* Room for scatter/gather elements and inline data behind the fixed part. */
+uint32_t be_rxe_room(enum vhca_queue kind, uint32_t element);
+
+#endif
