@@ -146,6 +146,11 @@ tree=$cache/qemu-tree-$base
 mkdir -p "$cache"
 exec 9>"$tree.lock"
 flock 9
+# Whoever held the lock may have made it.
+if [ -x "$program" ]; then
+	echo "$program"
+	exit 0
+fi
 [ -e "$tree/configured" ] || prepare "$tree"
 model_into "$tree/src/hw/connectx"
 say "compiling (a few minutes the first time)"
