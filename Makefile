@@ -7,6 +7,7 @@
 #
 #   B=DIR       another build folder      KDIR=DIR  kernel to build modules for
 #   KVER=VER    the kernel that the test bed boots (default: newest headers)
+#   DEPS=no     install nothing, whatever is missing
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
 
 B ?= build
@@ -15,44 +16,40 @@ SHELL := /bin/bash
 prefix ?= /usr
 V ?= 0
 JOBS ?= $(shell nproc)
-KVER ?= $(shell export KDIR='$(KDIR)'; . tests/qemu/kver.sh 2>/dev/null && \
-	echo $$KVER)
-ifndef KDIR
-KDIR := $(firstword $(wildcard /lib/modules/$(KVER)/build \
-	/usr/src/linux-headers-$(KVER)))
-endif
+
+# The kernel is looked up by the recipes, in the shell: make reads this file
+# before 'deps' installs its headers. These are what the user gave, or nothing.
+FIND_KERNEL = . tests/qemu/kver.sh
 # What 'make install' builds modules for: the running kernel, or that of KDIR.
-ifeq ($(origin KDIR),file)
-INSTALL_KVER ?= $(shell uname -r)
-KDIR_INSTALL = /lib/modules/$(INSTALL_KVER)/build
-else
-INSTALL_KVER ?= $(KVER)
-KDIR_INSTALL = $(KDIR)
-endif
-MODULES_TO = $(DESTDIR)/lib/modules/$(INSTALL_KVER)/updates
+FIND_INSTALL_KERNEL = KVER=$$(uname -r); \
+	[ -z "$$KDIR" ] || KVER=''; \
+	: "$${KDIR:=/lib/modules/$$KVER/build}"; $(FIND_KERNEL)
+MODULES_TO = $(DESTDIR)/lib/modules/$$KVER/updates
 MODULE_DIRS := $(patsubst %/Kbuild,%,$(wildcard frontend/Kbuild \
 	backend/helper/Kbuild))
-export KVER
 
 Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
-.PHONY: help deps build user modules demo check check-unit check-kernels
-.PHONY: check-xen check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
-.PHONY: uninstall dist distcheck clean distclean
+.PHONY: help deps build user modules demo check soak check-unit check-kernels
+.PHONY: deps-build deps-unit deps-install check-xen check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: prepare check-bare uninstall dist distcheck clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
 	@echo 'make build       daemon, tools, tests and kernel modules, in build/'
 	@echo 'make demo        Xen under QEMU: two guests run verbs programs'
-	@echo 'make check       everything: check-unit, check-kernels, check-xen'
+	@echo 'make prepare     what demo does before it boots: install, build, fetch'
+	@echo 'make check       everything, in its short form; what CI runs'
+	@echo 'make soak        the long forms: before a release, or a large change'
 	@echo 'make check-unit  no root, no Xen, no HCA'
 	@echo 'make check-kernels  modules for 6.1 and 6.12; KDIRS="DIR ..." others'
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make check-package  packages: build, install, upgrade, purge'
+	@echo 'make check-bare  build and prepare, as first commands of a new machine'
 	@echo 'make deb         Debian packages; prints their folder'
-	@echo 'make bench       latency and bandwidth: native, PV, PVH'
+	@echo 'make bench       latency and bandwidth: native, PV, PVH; table, plot'
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
 	@echo 'make bench-hca   what two modelled ConnectX HCAs cost, as a table'
 	@echo 'make hca-vm      a machine with two modelled ConnectX HCAs, and a shell'
@@ -61,8 +58,17 @@ help:
 	@echo 'make dist        source archive in build/; distcheck: and try it'
 	@echo 'make clean       remove build/'
 
+# What a target needs is installed before anything looks for it.
+DEPS ?= yes
+INSTALL_DEPS = $(if $(filter no,$(DEPS)),true,tests/qemu/deps.sh)
 deps:
-	$(Q)tests/qemu/deps.sh
+	$(Q)$(INSTALL_DEPS) all
+deps-build:
+	$(Q)$(INSTALL_DEPS) build
+deps-unit:
+	$(Q)$(INSTALL_DEPS) unit
+deps-install:
+	$(Q)$(INSTALL_DEPS) install
 
 build: user modules
 
@@ -70,12 +76,12 @@ build: user modules
 LOCK = mkdir -p $(B) && flock $(B)/.lock
 
 configure: configure.ac Makefile.am $(shell find backend frontend tests tools \
-		xenstore -name Makefile.inc) $(wildcard m4/*.m4)
+		xenstore -name Makefile.inc) $(wildcard m4/*.m4) | deps-build
 	$(Q)$(LOCK) ./autogen.sh >$(B)/autogen.log 2>&1 || \
 		{ tail -n 20 $(B)/autogen.log; exit 1; }
 	$(Q)touch $@
 
-$(B)/config.status: configure
+$(B)/config.status: configure | deps-build
 	$(Q)$(LOCK) sh -c 'cd $(B) && $(CURDIR)/configure -q --prefix=$(prefix) \
 		--sysconfdir=/etc --localstatedir=/var $(CONFIGURE_ARGS) \
 		>configure.log 2>&1' || { tail -n 20 $(B)/configure.log; \
@@ -89,94 +95,111 @@ user: $(B)/config.status
 		>$(B)/stage.log 2>&1 || { tail -n 20 $(B)/stage.log; exit 1; }
 
 # Kbuild writes beside its sources: give it a tree of links instead.
-# $(call kbuild,KERNEL FOLDER,OUTPUT FOLDER,EXTRA ARGUMENTS)
-define kbuild
-	@test -e "$(1)/Makefile" || { \
-		echo "no kernel build folder at '$(1)': run 'make deps' or set KDIR"; \
-		exit 1; }
-	$(Q)set -e; for d in $(MODULE_DIRS); do \
-		mkdir -p $(2)/$$d; \
-		ln -sf $(CURDIR)/$$d/Kbuild $(CURDIR)/$$d/*.[ch] $(2)/$$d/; \
-	done; ln -sfn $(CURDIR)/include $(2)/include; \
+# $(call kbuild,OUTPUT FOLDER): for the kernel in $KDIR, in the shell.
+kbuild = set -e; echo "modules for $$KVER" && \
 	for d in $(MODULE_DIRS); do \
-		$(LOCK) $(MAKE) $(QUIET) -C $(1) M=$(2)/$$d V=$(V) $(3); \
+		mkdir -p $(1)/$$d; \
+		ln -sf $(CURDIR)/$$d/Kbuild $(CURDIR)/$$d/*.[ch] $(1)/$$d/; \
+	done; ln -sfn $(CURDIR)/include $(1)/include; \
+	for d in $(MODULE_DIRS); do \
+		$(LOCK) $(MAKE) $(QUIET) -C "$$KDIR" M=$(1)/$$d V=$(V) modules; \
 	done
-endef
 
-modules:
-	$(call kbuild,$(KDIR),$(B)/kmod,modules)
+modules: | deps-build
+	$(Q)$(FIND_KERNEL); $(call kbuild,$(B)/kmod)
 
 UNIT = $(MAKE) $(QUIET) -C $(B) -j$(JOBS) check
-check-unit: user
+check-unit: user | deps-unit
 	$(Q)$(UNIT)
 
 FUZZ_TIME ?= 60
-fuzz: user
+fuzz: user | deps-unit
 	$(Q)$(MAKE) $(QUIET) -C $(B) fuzz FUZZ_TIME=$(FUZZ_TIME)
 
 KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
-check-kernels: deps
+check-kernels: | deps
 	$(Q)$(KERNELS)
 
-check-xen: deps build
+check-xen: build | deps
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)
 
-check-cable: deps build
+check-cable: build | deps
 	$(Q)tests/hca/build-qemu.sh >/dev/null
 	$(Q)tests/hca/two-machines.sh --build $(B)
 
-deb: deps $(B)/config.status
+deb: $(B)/config.status | deps
 	$(Q)tests/package/check.sh --build $(B) --debs
 
-check-package: deps $(B)/config.status
+check-package: $(B)/config.status | deps
 	$(Q)tests/package/check.sh --build $(B)
+
+# In a Debian root of its own, which takes nothing from this machine; what it
+# compiled, this machine need not compile again.
+CACHE = $${XDG_CACHE_HOME:-$$HOME/.cache}/xen-vhca
+check-bare: | deps
+	$(Q)tests/bare/check.sh --build $(B) --export "$(CACHE)"
 
 # check-unit and check-kernels, when everything is built: 'user' would take the
 # installed files from under the machine that runs meanwhile.
 check-beside:
 	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) && exit $$rc
 
-check: deps build
+check: build | deps
 	$(Q)tests/check.sh $(B) "$(MAKE)"
 
-demo: deps build
+# The long forms: before a release.
+soak: build | deps
+	$(Q)tests/check.sh $(B) "$(MAKE)" soak
+
+# Images and QEMU are kept: 'demo' takes a minute then.
+prepare: build | deps
+	$(Q)tests/qemu/run --prepare --build $(B) demo
+
+demo: build | deps
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen demo
 
 # Doorbells in a guest: these fail if they cost more than on bare metal.
 RATIOS = 37-doorbell-ratio-pv 38-doorbell-ratio-pvh
-bench: deps build
-	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen bench $(RATIOS)
-	$(Q)python3 tests/bench/report.py $(B)/xen/bench/raw $(B)/bench.json \
-		$(RATIOS:%=$(B)/xen/%/bench.json)
+BENCH_DIRS = $(addprefix $(B)/xen/,bench $(RATIOS))
+# Whatever fails: what was measured is reported, nothing of an earlier run.
+bench: build | deps
+	$(Q)rm -rf $(BENCH_DIRS)
+	$(Q)rc=0; \
+	tests/qemu/run -v --build $(B) --out $(B)/xen bench $(RATIOS) || rc=$$?; \
+	python3 tests/bench/report.py $(B)/bench.json $(BENCH_DIRS) || rc=$$?; \
+	python3 tests/bench/plot.py $(B)/bench.json $(B)/bench.svg || rc=$$?; \
+	exit $$rc
 
-bench-hca: deps build
+bench-hca: build | deps
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen bench-hca
 
-shell: deps build
+shell: build | deps
 	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/shell.sh
 
-hca-vm: deps build
+hca-vm: build | deps
 	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/hca-vm.sh
 
 install: install-user install-modules
-	$(Q)test -n "$(DESTDIR)" || tools/installed.sh $(INSTALL_KVER)
+	$(Q)test -n "$(DESTDIR)" || { $(FIND_INSTALL_KERNEL); \
+		tools/installed.sh $$KVER; }
 
 # For packagers: with DESTDIR nothing outside of it is touched.
 install-user: user
 	$(Q)$(MAKE) $(QUIET) -C $(B) install DESTDIR=$(DESTDIR)
 
-install-modules:
-	$(call kbuild,$(KDIR_INSTALL),$(B)/kmod-$(INSTALL_KVER),modules)
-	$(Q)install -d $(MODULES_TO)
-	$(Q)find $(B)/kmod-$(INSTALL_KVER) -name '*.ko' -exec sh -c 'set -e; \
-		for m; do to=$(MODULES_TO)/$${m##*/}; \
-		install -m 644 "$$m" "$$to"; strip --strip-debug "$$to"; \
-		echo " $$to"; done' sh {} +
+install-modules: | deps-install
+	$(Q)$(FIND_INSTALL_KERNEL); $(call kbuild,$(B)/kmod-$$KVER); \
+	install -d $(MODULES_TO); \
+	find $(B)/kmod-$$KVER -name '*.ko' -exec sh -c 'set -e; \
+		to=$$0; for m; do \
+		install -m 644 "$$m" "$$to"; strip --strip-debug "$$to/$${m##*/}"; \
+		echo " $$to/$${m##*/}"; done' $(MODULES_TO) {} +
 
 uninstall: $(B)/config.status
 	$(Q)$(MAKE) $(QUIET) -C $(B) uninstall DESTDIR=$(DESTDIR)
-	$(Q)rm -f $(MODULES_TO)/xen-vhca*.ko
-	$(Q)test -n "$(DESTDIR)" || tools/installed.sh $(INSTALL_KVER)
+	$(Q)if [ -n "$$KDIR" ]; then $(FIND_KERNEL); else KVER=$$(uname -r); fi; \
+	rm -f $(MODULES_TO)/xen-vhca*.ko; \
+	test -n "$(DESTDIR)" || tools/installed.sh $$KVER
 
 dist: $(B)/config.status
 	$(Q)$(MAKE) $(QUIET) -C $(B) dist

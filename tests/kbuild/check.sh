@@ -111,12 +111,10 @@ if [ $# -gt 0 ]; then
 else
 	# shellcheck source=tests/qemu/kver.sh
 	. "$top/tests/qemu/kver.sh"
-	kdir=${KDIR:-/usr/src/linux-headers-$KVER}
-	[ -e "$kdir" ] || kdir=/lib/modules/$KVER/build
-	check_kernel "$kdir"
-	noticed "$kdir" "a warning of the compiler" \
+	check_kernel "$KDIR"
+	noticed "$KDIR" "a warning of the compiler" \
 		'static void unused(void) { }'
-	noticed "$kdir" "user memory that is read directly" \
+	noticed "$KDIR" "user memory that is read directly" \
 		'int vh_x(int __user *p); int vh_x(int __user *p) { return *p; }'
 	if kdir=$("$here/headers.sh" 6.12 2>"$build/log"); then
 		check_kernel "$kdir"

@@ -73,7 +73,7 @@ apt_() {
 		-o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists" \
 		-o Dir::Cache="$work/cache" -o APT::Architecture="$arch" \
 		-o APT::Sandbox::User="$(id -un)" \
-		-o Acquire::Languages=none -o Acquire::Retries=2 \
+		-o Acquire::Languages=none -o Acquire::Retries=5 \
 		-o APT::Update::Error-Mode=any "$@"
 }
 

@@ -25,6 +25,6 @@ debsrc_open() {
 	debsrc=(-qq -o "Dir::Etc::sourcelist=/dev/null"
 		-o "Dir::Etc::sourceparts=$apt/sources"
 		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
-		-o "APT::Sandbox::User=")
+		-o "APT::Sandbox::User=" -o Acquire::Retries=5)
 	apt-get "${debsrc[@]}" update >&2
 }

@@ -24,8 +24,6 @@ fi
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$here/../../debian/changelog")
 now=$("$here/check.sh" --build "$2" --debs)
 next=$("$here/check.sh" --build "$2" --debs "$version+next")
-kdir=/lib/modules/$KVER/build
-[ -e "$kdir" ] || kdir=/usr/src/linux-headers-$KVER
 
 key=$( { cat "$here/carry.sh"; echo "$KVER $now $next"; } | sha256sum |
 	cut -c1-16)
@@ -47,7 +45,7 @@ archive() {
 		-m "${source%-*}" -v "${source##*-}" -k "$KVER"
 	mkdir "$tree/dkms"
 	dkms build --no-depmod --installtree "$tree/lib" \
-		--kernelsourcedir "$kdir" "$@" &&
+		--kernelsourcedir "$KDIR" "$@" &&
 		dkms mktarball "$@" &&
 		cp "$tree"/dkms/*/*/tarball/*.gz \
 			"$work/new/dkms/$source.dkms.tar.gz"

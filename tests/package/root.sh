@@ -9,6 +9,10 @@
 set -euo pipefail
 suite=bookworm
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/mirror.sh
+. "$here/../lib/mirror.sh"
+# shellcheck source=tests/lib/retry.sh
+. "$here/../lib/retry.sh"
 packages=(systemd udev kmod dkms gcc libc6-dev make linux-headers-amd64
 	"$@")
 
@@ -24,13 +28,13 @@ if [ ! -e "$tar" ]; then
 		exit 3
 	}
 	echo "fetching a Debian root with kernel headers (once, cached)" >&2
-	log=$(mktemp)
-	trap 'rm -f "$log" "$tar.new"' EXIT
-	mmdebstrap --quiet --variant=minbase --format=tar \
+	log=$(mktemp) conf=$(mktemp)
+	trap 'rm -f "$log" "$conf" "$tar.new"' EXIT
+	mirror_open "$suite" "$conf"
+	retry "$log" debian_root --variant=minbase --format=tar --aptopt="$conf" \
 		--include="$(IFS=,; echo "${packages[*]}")" \
-		"$suite" "$tar.new" ${VHCA_MIRROR:+"$VHCA_MIRROR"} \
-		>"$log" 2>&1 || {
-		tail -n 10 "$log" >&2
+		"$suite" "$tar.new" "${mirrors[@]}" || {
+		tail -n 40 "$log" >&2
 		echo "mmdebstrap failed: is the Debian mirror reachable?" >&2
 		exit 3
 	}

@@ -12,6 +12,10 @@
 # image.sh: a kernel package would make an initrd of its own.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/mirror.sh
+. "$here/../lib/mirror.sh"
+# shellcheck source=tests/lib/retry.sh
+. "$here/../lib/retry.sh"
 suite=bookworm
 # DKMS wants some compiler, and packages.sh brings modules that it compiled.
 packages=(
@@ -75,14 +79,15 @@ for f in "${leave_out[@]}"; do
 	exclude+=("--dpkgopt=path-exclude=$f/*")
 done
 say "installing a Debian control domain (once; cached in ${cache%/*})"
-mmdebstrap --quiet --variant=minbase --format=null "${exclude[@]}" \
+mirror_open "$suite" "$work/apt.conf"
+retry "$work/log" debian_root --variant=minbase --format=null "${exclude[@]}" \
+	--aptopt="$work/apt.conf" \
 	--include="$(IFS=,; echo "${packages[*]}")" \
 	--customize-hook="$work/pack \"\$1\" ${guest_packages[*]}" \
 	--customize-hook="download /out.dom0 '$cache/dom0.cpio'" \
 	--customize-hook="download /out.guest '$cache/guest.tar'" \
-	"$suite" /dev/null ${VHCA_MIRROR:+"$VHCA_MIRROR"} \
-	>"$work/log" 2>&1 || {
-	tail -n 20 "$work/log" >&2
+	"$suite" /dev/null "${mirrors[@]}" || {
+	tail -n 40 "$work/log" >&2
 	say "mmdebstrap failed. Is the Debian mirror reachable (VHCA_MIRROR" \
 		"names another one)?"
 	exit 1

@@ -4,69 +4,106 @@
 #
 # Installs the Debian packages that building and testing need and that are
 # missing. Instant when nothing is. Runs as root, or by sudo.
-# Usage: deps.sh [--list]      --list: print the packages, install nothing
+# Usage: deps.sh [--list] [build|unit|install|all]
+#   build    compiler, libraries, headers of the kernel that the test bed boots
+#   unit     and what 'make check-unit' runs
+#   install  and the headers of the running kernel, for 'make install'
+#   all      everything (default)
+#   --list   print the packages, install nothing
+# Whoever may not install goes on without, but for "all": what is built then says
+# what it misses.
 set -eu
+# shellcheck source=tests/lib/retry.sh
+. "$(dirname "$0")/../lib/retry.sh"
 
-build='build-essential autoconf automake libtool pkg-config bc kmod
+list=no
+[ "${1:-}" != --list ] || { list=yes; shift; }
+set_of=${1:-all}
+
+build='build-essential autoconf automake libtool pkg-config bc kmod git
 	libxen-dev libibverbs-dev libjson-c-dev libcmocka-dev'
 kernel='linux-headers-amd64'
-check='qemu-system-x86 mmdebstrap cpio zstd xz-utils binutils util-linux
-	procps python3 sparse shellcheck clang'
+# The fuzz targets need the run-time library of clang's version.
+unit='python3 jq sparse shellcheck clang libclang-rt-dev binutils util-linux procps'
+xen='qemu-system-x86 mmdebstrap cpio zstd xz-utils'
 # The model HCA is compiled into QEMU (tests/hca).
-qemu='ninja-build meson python3 libglib2.0-dev libpixman-1-dev libfdt-dev
+qemu='meson libglib2.0-dev libpixman-1-dev libfdt-dev
 	libcap-ng-dev libattr1-dev zlib1g-dev'
-# The fuzz targets need clang's run-time library of the same version.
-rt=$(apt-cache depends clang 2>/dev/null |
-	sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p' | head -n 1)
-check="$check $rt"
 # Packages of this project (tests/package).
 package='debhelper dh-dkms dkms lintian'
 # libxl and xl with this project's patches (tests/qemu/build-xl.sh).
 xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools'
 
+# With KDIR or KVER the user brings his own kernel.
+[ -z "${KDIR:-}${KVER:-}" ] || kernel=''
+case "$set_of" in
+build)	wanted="$build $kernel" ;;
+unit)	wanted="$build $kernel $unit" ;;
+install) wanted=$build
+	[ -n "${KDIR:-}" ] || [ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
+		wanted="$wanted linux-headers-$(uname -r)" ;;
+all)	wanted="$build $kernel $unit $xen $qemu $package $xl" ;;
+*)	echo 'usage: deps.sh [--list] [build|unit|install|all]' >&2
+	exit 2 ;;
+esac
+
+# cannot WHY...: fails, or goes on without.
+cannot() {
+	for why; do
+		echo "deps: $why" >&2
+	done
+	[ "$set_of" = all ] || exit 0
+	exit 1
+}
+
 # shellcheck disable=SC2086
-if [ "${1:-}" = --list ]; then
-	echo $build $kernel $check $qemu $package $xl | tr ' ' '\n'
+if [ "$list" = yes ]; then
+	echo $wanted | tr ' ' '\n'
 	exit 0
 fi
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-	echo "deps: this is no Debian system; please install by hand:" >&2
-	# shellcheck disable=SC2086
-	echo $build $kernel $check $qemu $package $xl >&2
-	exit 1
+	# Quiet where somebody has seen to it by hand.
+	[ "$set_of" = all ] || exit 0
+	cannot "this is no Debian system; please install by hand:" "$wanted"
 fi
 
-# With KDIR or KVER the user brings his own kernel.
-[ -z "${KDIR:-}${KVER:-}" ] || kernel=''
-missing=''
-for p in $build $kernel $check $qemu $package $xl; do
-	case "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" in
-	installed) ;;
-	*) missing="$missing $p" ;;
-	esac
-done
-[ -n "$missing" ] || exit 0
+# Sets missing; ends if there is nothing to do.
+find_missing() {
+	# shellcheck disable=SC2086
+	installed=" $(dpkg-query -W -f '${db:Status-Status} ${Package}\n' \
+		$wanted 2>/dev/null | sed -n 's/^installed //p' | tr '\n' ' ')"
+	missing=''
+	for p in $wanted; do
+		case "$installed" in
+		*" $p "*) ;;
+		*) missing="$missing $p" ;;
+		esac
+	done
+	[ -n "$missing" ] || exit 0
+}
+find_missing
 
 sudo=''
 if [ "$(id -u)" != 0 ]; then
-	command -v sudo >/dev/null || {
-		echo "deps: missing:$missing" >&2
-		echo "deps: run 'make deps' as root, or install sudo" >&2
-		exit 1
-	}
+	command -v sudo >/dev/null || cannot "missing:$missing" \
+		"run 'make deps' as root, or install sudo"
 	sudo=sudo
 fi
+# 'make -j' runs this for two sets at a time.
+exec 9<"$0"
+flock 9
+find_missing
 echo "deps: installing$missing"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 install() {
 	# shellcheck disable=SC2086
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
-		--no-install-recommends $missing >"$log" 2>&1
+		-o DPkg::Lock::Timeout=600 --no-install-recommends $missing 9>&-
 }
-# The package lists may be absent or old.
-install || { $sudo apt-get update -qq >"$log" 2>&1 && install; } || {
+renew() { $sudo apt-get update -qq 9>&- && install; }
+# The package lists may be absent or old, or another program may hold them.
+install >"$log" 2>&1 || retry "$log" renew || {
 	tail -n 15 "$log" >&2
-	echo "deps: apt-get failed; is a Debian mirror reachable?" >&2
-	exit 1
+	cannot "apt-get could not install them; is a Debian mirror reachable?"
 }

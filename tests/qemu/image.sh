@@ -20,6 +20,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/kver.sh
 . "$here/kver.sh"
+# shellcheck source=tests/lib/mirror.sh
+. "$here/../lib/mirror.sh"
+# shellcheck source=tests/lib/retry.sh
+. "$here/../lib/retry.sh"
 
 packages=(
 	"linux-image-$KVER" xen-utils-4.17 xen-hypervisor-4.17-amd64
@@ -98,12 +102,14 @@ unpack_packages() {
 	list=$(IFS=,; echo "${packages[*]}")
 	say "fetching Debian packages (once; cached in ${cache%/*})"
 	mkdir -p "$work"
+	mirror_open "$suite" "$work/apt.conf"
 	# "extract" runs no maintainer script: fast, and no root is needed.
-	mmdebstrap --variant=extract --quiet --format=tar \
+	retry "$work/log" debian_root --variant=extract --format=tar \
+		--aptopt="$work/apt.conf" \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
 		--include="$list" "$suite" "$work/all.tar" \
-		${VHCA_MIRROR:+"$VHCA_MIRROR"} >"$work/log" 2>&1 || {
-		tail -n 20 "$work/log" >&2
+		"${mirrors[@]}" || {
+		tail -n 40 "$work/log" >&2
 		say "mmdebstrap failed. Is the Debian mirror reachable" \
 			"(VHCA_MIRROR names another one)? If it no longer has" \
 			"linux-image-$KVER: apt-get install linux-headers-amd64"
