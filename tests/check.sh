@@ -2,60 +2,90 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Everything. What needs no emulated machine runs beside one, at the lowest
-# priority, because an emulated machine leaves a third of two processors idle;
-# scenarios that compare speeds wait for its end ("# quiet: yes",
-# qemu/README.md). The packages that a later machine installs are made there too,
-# the images while QEMU is compiled.
+# Everything, in the short form of 'make check' or the long one of 'make soak'. What
+# needs no emulated machine runs beside them, at the lowest priority, because
+# emulated machines leave a part of their processors idle; scenarios that compare
+# speeds wait for its end ("# quiet: yes", qemu/README.md). Where nothing is cached,
+# the root of bare/check.sh, which may use no cache, makes the images and QEMU
+# for the machines as well.
 #
-# Usage: check.sh BUILD-FOLDER MAKE    of 'make check', after 'make build'
+# Usage: check.sh BUILD-FOLDER MAKE [soak]    of 'make check' and 'make soak', after
+#        'make build'
 # Status 0: nothing failed. All of it runs, whatever fails.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1 make=$2
-failed=''
+export VHCA_TIER=${3:-check}
+logs=$build/check
+begin=$SECONDS
 
-# What is made once and cached. What fails here fails again, and is told, where
-# it is needed.
-prefetch() {
-	tests/qemu/image.sh
-	tests/qemu/build-xl.sh
+# part NAME COMMAND...: one of the checks; what it says is kept, for the count.
+part() {
+	local name=$1 start=$SECONDS rc
+	shift
+	"$@" 2>&1 | tee "$logs/$name.log"
+	rc=${PIPESTATUS[0]}
+	[ "$rc" = 0 ] || echo "$name" >>"$logs/failed"
+	echo "==== $name: $((SECONDS - start)) s, $(((SECONDS - begin) / 60)) min since the start"
 }
 
-# The same for qemu/72-packages.
+# later NAME COMMAND...: the same at a low priority, shown when it has ended.
+# $niceness: the lowest, unless it would be what all wait for in the end.
+later() {
+	part "$1" nice -n "${niceness:-19}" "${@:2}" >"$build/beside.log"
+	cat "$build/beside.log"
+}
+
+# counted: the sum of what all parts counted, automake's way or ours.
+counted() {
+	cat "$logs"/*.log | awk '
+		/^(b: )?[0-9]+ passed, [0-9]+ failed/ {
+			sub(/^b: /, ""); p += $1; f += $3; s += $5 }
+		/^# (PASS|XFAIL): / { p += $3 }
+		/^# (FAIL|ERROR|XPASS): / { f += $3 }
+		/^# SKIP: / { s += $3 }
+		END { printf "%d passed, %d failed, %d skipped\n", p, f, s }'
+}
+
+# What later machines install: it fails again, and is told, where it is needed.
 packages() {
-	nice -n 19 tests/qemu/debian.sh
-	nice -n 19 tests/package/carry.sh --build "$build"
+	tests/qemu/debian.sh
+	tests/qemu/build-xl.sh
+	tests/package/carry.sh --build "$build"
 }
 
-# Holds the lock that quiet scenarios wait for; shows all output in the end.
+# Holds the lock that quiet scenarios wait for.
 beside() {
-	local rc=0
 	exec 8>"$VHCA_BESIDE"
 	flock 8
-	nice -n 19 "$make" check-beside >"$build/beside.log" 2>&1 || rc=$?
-	cat "$build/beside.log"
-	packages >/dev/null 2>&1
+	if [ "$VHCA_TIER" = soak ]; then
+		later fuzz "$make" fuzz FUZZ_TIME="${FUZZ_TIME:-120}"
+		later check-package "$make" check-package
+	else
+		later check-unit "$make" check-beside
+		nice -n 19 bash -c "$(declare -f packages); build=$build; packages" \
+			>/dev/null 2>&1
+		[ "$cold" = yes ] ||
+			niceness=5 later check-bare "$make" check-bare
+	fi
 	exec 8>&-
-	return "$rc"
 }
-
-part() { "$make" "$1" || failed+=" $1"; }
 
 # Background jobs of a script do not hear of Ctrl-C.
 trap 'trap - INT TERM; kill 0' INT TERM
 VHCA_BESIDE=$(realpath "$build")/.beside
 export VHCA_BESIDE
-rm -f "$VHCA_BESIDE"
-prefetch >/dev/null 2>&1 &
-prefetch=$!
+rm -rf "$VHCA_BESIDE" "$logs"
+mkdir -p "$logs"
+cold=no
+[ -x "$(tests/hca/build-qemu.sh --path)" ] || cold=yes
+[ "$VHCA_TIER" = check ] || cold=no
 beside &
 beside=$!
-part check-cable
-wait "$prefetch"
-part check-xen
-wait "$beside" || failed+=' check-unit or check-kernels'
-[ -z "$failed" ] || {
-	echo "failed:$failed"
-	exit 1
-}
+[ "$cold" = no ] || part check-bare "$make" check-bare
+[ "$VHCA_TIER" = soak ] || part check-cable "$make" check-cable
+part check-xen "$make" check-xen
+wait "$beside"
+[ ! -e "$logs/failed" ] || echo "failed: $(tr '\n' ' ' <"$logs/failed")"
+counted
+[ ! -e "$logs/failed" ]

@@ -5,6 +5,7 @@
 # Every program of perftest, with its events, many queue pairs, all sizes.
 # limit: 600
 # machine: native
+# long: yes
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
@@ -12,4 +13,5 @@
 
 hca_setup
 hca_perftests
+hca_perftest_options
 check "the kernel did not complain" quiet_kernel

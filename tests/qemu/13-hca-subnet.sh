@@ -29,7 +29,7 @@ check "perfquery" perfquery "$((lid))" 1
 step "ibping"
 ibping -S -C mlx5_1 &
 sleep 0.5
-check "ibping" timeout 20 ibping -C mlx5_0 -c 3 -L "$((lid))"
+check "ibping" timeout "$(seconds 20)" ibping -C mlx5_0 -c 3 -L "$((lid))"
 kill $!
 step "IPoIB"
 modprobe ib_ipoib

@@ -18,6 +18,6 @@ timeout 180 vhca-xfer -s -g 0 -d mlx5_1 >"$SCENARIO_DIR/server.txt" 2>&1 &
 sleep 0.5
 check "vhca-xfer" timeout 180 vhca-xfer -g 0 -d mlx5_0 127.0.0.1
 check "the server agrees" wait $!
-check "a region of 1 GiB" timeout 100 \
+check "a region of 1 GiB" timeout "$(seconds 100)" \
 	vhca-xfer --loop -g 0 -d mlx5_0 -t big-mr
 check "the kernel did not complain" quiet_kernel

@@ -27,7 +27,7 @@ check "data is lost or memory is refused" \
 step "with the cap"
 check "the helper finds the doorbell frames and sets the cap" \
 	vhca-helper-test mlx5_0
-check "80 regions of 4 KiB to 64 MiB" timeout 200 \
+check "80 regions of 4 KiB to 64 MiB" timeout "$(seconds 200)" \
 	vhca-helper-test --capped mlx5_0 \
 	vhca-xfer --loop -g 0 -d mlx5_0 -t mr-rounds -r 80
 step "and without it again"

@@ -18,7 +18,8 @@ step "ping-pongs"
 pingpongs_between a b
 
 step "verified transfers"
-xfer_between "vhca-xfer: every byte of all transfers" a b '-q 100'
+xfer_between "vhca-xfer: every byte of all transfers" a b \
+	"-q $(long 16 100) --max-size $(long 1048576 67108864)"
 
 step "inside one guest"
 check "loopback within a guest" guest_sh -t 200 a 'vhca-xfer --loop --max-size 1048576'

@@ -16,7 +16,10 @@ step "Debian's programs"
 programs_between a b
 
 step "verified transfers"
-verified_between b a
+xfer_between "vhca-xfer: every byte of all transfers" b a \
+	"-q $(long 16 100) --max-size $(long 1048576 67108864)"
+xfer_between "messages of 64 MiB" b a '-t rc-*-64m,uc-write-64m'
+xfer_between "vhca-xfer by completion events" b a '-e --max-size 1048576'
 
 step "inside one guest"
 check "loopback within a guest" guest_sh -t 200 a 'vhca-xfer --loop --max-size 1048576'

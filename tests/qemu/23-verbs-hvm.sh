@@ -5,6 +5,7 @@
 # An HVM guest has a vhca and talks to a PV guest.
 # limit: 300
 # hvm: yes
+# processors: 2
 . ./lib.sh
 . ./vhca.sh
 

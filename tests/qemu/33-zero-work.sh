@@ -14,7 +14,7 @@
 . ./vhca.sh
 . ./hca.sh
 
-WRITES=10000
+WRITES=$(long 1000 10000)
 GATE=/tmp/gate
 
 # worker_counters GUEST: what its worker did. The file is written anew on USR1.

@@ -5,6 +5,7 @@
 # Two PV guests on model HCAs, whose processes ring the doorbells themselves: what
 # runs natively on these HCAs (13-hca-*) runs in the guests.
 # limit: 900
+# long: yes
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh

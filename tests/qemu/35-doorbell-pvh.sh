@@ -5,6 +5,7 @@
 # The same as 34-doorbell-pv with PVH guests, which have doorbell pages at guest
 # frames of their own choice.
 # limit: 1200
+# long: yes
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh

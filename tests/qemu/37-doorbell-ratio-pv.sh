@@ -7,6 +7,8 @@
 # whose speed the sample is judged by, and leaves nothing to another thread.
 # limit: 900
 # quiet: yes
+# tier: soak
+# processors: 2
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1,doorbell-bytes=4194304 -device connectx4,id=hca1,lid=2,doorbell-bytes=4194304
 . ./lib.sh

@@ -8,6 +8,8 @@
 # are as in 37.
 # limit: 1200
 # quiet: yes
+# tier: soak
+# processors: 2
 # hca: yes
 # dom0: pvh
 # xen: iommu=no-intremap,no-sharept,no-superpages

@@ -14,7 +14,7 @@ guests_create pv a b
 ledger_open a b
 vhca_attach_all a b
 
-for round in 1 2 3; do
+for ((round = 1; round <= $(long 1 3); round++)); do
 	step "round $round: kill the worker of a under traffic"
 	guest_sh -t 60 b 'vhca-xfer --loop --traffic 12' >/tmp/traffic.b 2>&1 &
 	other=$!

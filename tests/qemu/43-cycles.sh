@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# 200 attach/detach cycles of two guests at a time, and some under traffic,
+# Attach/detach cycles of two guests at a time, and some under traffic,
 # leave nothing.
 # limit: 600
 . ./lib.sh
 . ./vhca.sh
 
-# cycles GUEST N: attaches and detaches; every 20th time a program looks.
+# cycles GUEST N: attaches and detaches; every 10th time a program looks.
 cycles() {
 	local n
 	for ((n = 1; n <= $2; n++)); do
 		vhcactl attach "$1" hca=rxe0 || fail "attach $1, cycle $n"
-		[ $((n % 20)) != 0 ] ||
+		[ $((n % 10)) != 0 ] ||
 			wait_guest 10 "$1" 'ibv_devinfo | grep PORT_ACTIVE' ||
 			fail "no device of $1 in cycle $n"
 		vhcactl detach "$1" all || fail "detach $1, cycle $n"
@@ -25,7 +25,7 @@ backend_start
 guests_create pv a b
 ledger_open a b
 step "detach under traffic"
-for round in 1 2 3; do
+for ((round = 1; round <= $(long 1 3); round++)); do
 	vhca_attach a
 	guest_sh -t 60 a 'vhca-xfer --loop --traffic 30' >/tmp/traffic.a 2>&1 &
 	traffic=$!
@@ -36,10 +36,11 @@ for round in 1 2 3; do
 		[ "$rc" != 0 -a "$rc" != 124 -a "$rc" != 255 ]
 done
 ledger_close a b
-step "200 cycles"
-cycles b 100 &
+N=$(long 10 100)
+step "$N cycles of each"
+cycles b "$N" &
 other=$!
-check "100 cycles of a" cycles a 100
-check "100 cycles of b meanwhile" wait "$other"
+check "$N cycles of a" cycles a "$N"
+check "$N cycles of b meanwhile" wait "$other"
 ledger_close a b
 kernel_clean a b

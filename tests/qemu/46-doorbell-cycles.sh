@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# 100 times attach, a program that has doorbell pages, detach; in three guests at a
+# Many times attach, a program that has doorbell pages, detach; in three guests at a
 # time, on one HCA.
 # limit: 900
 # hca: yes
@@ -18,7 +18,7 @@ cycles() {
 		vhcactl attach "$1" hca=mlx5_0 || fail "attach $1, cycle $n"
 		# Either opens a context and maps its doorbell pages: few or all.
 		run='MLX5_TOTAL_UUARS=4 MLX5_NUM_LOW_LAT_UUARS=1 ibv_devinfo'
-		[ $((n % 5)) != 0 ] || run='vhca-xfer --loop -g 0 -t rc-write-4k'
+		[ $((n % 3)) != 0 ] || run='vhca-xfer --loop -g 0 -t rc-write-4k'
 		wait_guest 20 "$1" "$run" || fail "$run in $1, cycle $n"
 		vhcactl detach "$1" all || fail "detach $1, cycle $n"
 	done
@@ -34,13 +34,15 @@ done
 ledger_open a b c
 hca_ledger_open
 step "cycles"
-cycles a 45 &
+PV=$(long 6 45)
+PVH=$(long 3 10)
+cycles a "$PV" &
 others=($!)
-cycles b 45 &
+cycles b "$PV" &
 others+=($!)
-check "10 cycles of c" cycles c 10
-check "45 cycles of a meanwhile" wait "${others[0]}"
-check "45 cycles of b meanwhile" wait "${others[1]}"
+check "$PVH cycles of c" cycles c "$PVH"
+check "$PV cycles of a meanwhile" wait "${others[0]}"
+check "$PV cycles of b meanwhile" wait "${others[1]}"
 ledger_close a b c
 hca_ledger_close
 kernel_clean a b c

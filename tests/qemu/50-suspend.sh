@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# 50 times a guest with traffic is checkpointed, or saved and restored, with a
+# Many times a guest with traffic is checkpointed, or saved and restored, with a
 # toolstack that knows of vhcas and with one that does not: programs hear that the
 # device died, the device comes back, the next program works; nothing is left.
 # limit: 900
@@ -10,15 +10,15 @@
 . ./vhca.sh
 . ./suspend.sh
 
-CYCLES=25	# of each guest
+CYCLES=$(long 3 25)	# of each guest
 
-# cycles GUEST N: every fifth is a restore, of one kind and the other.
+# cycles GUEST N: of ten, the second is a restore of one kind, the third of the other.
 cycles() {
 	local n
 	for ((n = 0; n < $2; n++)); do
 		case $((n % 10)) in
 		1)	resume_with "$1" rxe0 ;;
-		6)	resume_without "$1" rxe0 ;;
+		2)	resume_without "$1" rxe0 ;;
 		*)	checkpoint "$1" ;;
 		esac
 		note "$1: cycle $((n + 1)) of $2"

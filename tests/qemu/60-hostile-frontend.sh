@@ -79,3 +79,4 @@ for g in a b c; do
 done
 ledger_close b
 kernel_clean a b c
+spoilt a c

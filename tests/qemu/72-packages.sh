@@ -9,6 +9,7 @@
 # other end of the traffic has but the module.
 # limit: 420
 # packages: yes
+# processors: 2
 # xen: dom0_max_vcpus=1 dom0_vcpus_pin
 . ./lib.sh
 . ./vhca.sh

@@ -6,6 +6,7 @@
 # and serves two other guests and dom0. When it is destroyed under traffic their
 # programs end with errors; a new one serves them again, without a reboot.
 # limit: 200
+# processors: 2
 . ./lib.sh
 . ./vhca.sh
 . ./utility.sh

@@ -7,6 +7,7 @@
 # that domain's, and refuses it the pages of the HCA that dom0 kept. All of it
 # again with a new utility domain, under the same guests.
 # limit: 200
+# processors: 2
 # hca: yes
 # xen: iommu=no-intremap
 # qemu: -machine kernel-irqchip=split -device intel-iommu,intremap=off,aw-bits=48 -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
@@ -65,6 +66,8 @@ programs() {
 		[ "$(hca_get hca0 doorbells-refused)" = "$1" ]
 }
 
+is_connected() { [ "$(xenstore-read "$1/state")" = 4 ]; }
+
 step "an HCA for hcadom, the other one stays"
 bdf=$(hcas | head -n 1)
 other=$(hcas | tail -n 1)
@@ -98,6 +101,8 @@ check "dom0's memory is refused" \
 	answers "refused not in a BAR of the HCA" "$dev" 0x1000
 vhcactl attach -w 0 b "hca=mlx5_0,backend=hcadom,pci=$other"
 dev=$(hcadom_nodes)/$(guest_domid b)/1
+# A worker that starts removes what an earlier one asked for.
+wait_until 20 is_connected "$dev" || note "it is not connected"
 check "also for a device that names dom0's HCA" \
 	answers "refused the HCA is not assigned to this backend domain" \
 	"$dev" "$(page "$other" 300)"

@@ -5,6 +5,7 @@
 # "make demo": what the project is for, in one minute. The HCA is in dom0
 # (Soft-RoCE); two PV guests run Debian's programs, unmodified.
 # limit: 600
+# processors: 2
 . ./lib.sh
 . ./vhca.sh
 

@@ -11,6 +11,7 @@
 load_start() {
 	local guest=$1
 	shift
+	spoilt "$guest"
 	guest_sh -i "$guest" 'cat >/tmp/load.sh
 		echo 0 >/tmp/load
 		setsid bash /tmp/load.sh </dev/null >/dev/null 2>&1 &' <<-EOT

@@ -63,14 +63,14 @@ vhca_attach() {
 	wait_guest 10 "$1" 'ls /dev/infiniband/uverbs*'
 }
 
-# vhca_attach_all GUEST...: each on the next of the HCAs in VHCA_HCAS (rxe0), at
-# once: a guest's first device takes seconds.
+# vhca_attach_all GUEST...: each on the next of the HCAs in VHCA_HCAS (rxe0), with
+# the keys of VHCA_KEYS, at once: a guest's first device takes seconds.
 vhca_attach_all() {
 	local g hca hcas n=0 pids=()
 	read -ra hcas <<<"${VHCA_HCAS:-rxe0}"
 	for g; do
 		hca=${hcas[n++ % ${#hcas[@]}]}
-		vhca_attach "$g" "hca=$hca" &
+		vhca_attach "$g" "hca=$hca${VHCA_KEYS:+,$VHCA_KEYS}" &
 		pids+=($!)
 	done
 	all_well "a guest has no vhca" "${pids[@]}"
@@ -91,6 +91,7 @@ guests_with_vhca() {
 	vhca_attach_all "${names[@]}"
 }
 VHCA_GUEST_MEM=''
+VHCA_KEYS=''
 VHCA_GUEST_CFG=()
 
 # pair_once SERVER CLIENT COMMAND: runs COMMAND in both guests, with the
@@ -164,9 +165,10 @@ xfer_between() {
 }
 XFER_GID=''
 
-# verified_between SERVER CLIENT: every byte compared.
+# verified_between SERVER CLIENT MAX-SIZE: every byte compared.
 verified_between() {
-	xfer_between "vhca-xfer: every byte of all transfers" "$1" "$2" '-q 100'
+	xfer_between "vhca-xfer: every byte of all transfers" "$1" "$2" \
+		"-q 100 --max-size $3"
 	xfer_between "vhca-xfer by completion events" "$1" "$2" \
 		'-e --max-size 1048576'
 }
@@ -275,7 +277,6 @@ ledger_settles() {
 }
 
 # kernel_clean [GUEST...]: no complaint of any kernel.
-BAD_KERNEL='BUG|WARNING:|Oops|Bad page|Bad rss|Call Trace|refcount_t|hung task|grant still in use'
 kernel_clean() {
 	local g
 	check "dom0's kernel has no complaint" \

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# In dom0: runs the scenarios listed in /share/list, one after the other, until
-# one fails. A scenario's verdict is the file "status" in its folder on the
+# In dom0: runs the scenario named in /share/next, and the next one that is named
+# there, until one fails. A scenario's verdict is the file "status" in its folder on the
 # share, renamed into place last, after everything else has been collected.
 set -u
 export DOM0=/share
+mkfifo /run/nothing	# reading it is a pause that starts no process
 
 collect() {
-	local dir=$1 dom
+	local dir=$1 log
 	dmesg >"$dir/dom0.dmesg"
 	if [ "$MACHINE" = xen ]; then
 		xl dmesg -c >"$dir/xl.dmesg" 2>&1
@@ -19,14 +20,32 @@ collect() {
 			timeout 20 xenstore-ls -fp >"$dir/xenstore" 2>&1
 			cp /var/log/xen/*.log "$dir/" 2>/dev/null
 		}
-		for dom in $(xl list 2>/dev/null | awk 'NR > 2 { print $2 }'); do
-			timeout 20 xl destroy "$dom" >/dev/null 2>&1
+		guests_end "$2" >"$dir/guests" 2>&1
+		find /share/console -name 'guest-*.log' | while read -r log; do
+			cp "$log" "$dir/"
+			# A guest that was kept goes on writing to it.
+			: >"$log"
 		done
-		sleep 0.1
-		find /share/console -name 'guest-*.log' \
-			-exec mv {} "$dir/" \;
 	fi
 }
+
+# guests_end STATUS: keeps those that are as they started (pool.sh).
+# shellcheck disable=SC2030,SC2031
+guests_end() (
+	cd /tests/qemu || exit
+	export SCENARIO_DIR=$dir
+	# shellcheck source=tests/qemu/lib.sh
+	. ./lib.sh
+	trap - EXIT ERR
+	set +e
+	for name in $(xl list | awk 'NR > 2 { print $1 }'); do
+		case "$name" in
+		pool*)	continue ;;
+		esac
+		[ "$1" = pass ] && pool_keep "$name" && continue
+		timeout 20 xl destroy "$name"
+	done
+)
 
 verdict() {
 	case "$1" in
@@ -46,6 +65,7 @@ run_one() {
 	start=$(cut -d' ' -f1 /proc/uptime)
 	(
 		cd /tests/qemu || exit 99
+		# shellcheck disable=SC2031
 		export SCENARIO=$name SCENARIO_DIR=$dir
 		exec timeout -k 5 "$limit" bash "$script"
 	) >"$dir/log" 2>&1 </dev/null
@@ -58,7 +78,16 @@ run_one() {
 	[ "${status%% *}" != fail ]
 }
 
-while read -r name script limit; do
+VHCA_TIER=$(cat /share/tier)
+TIME_SCALE=$(cat /share/scale)
+export VHCA_TIER TIME_SCALE
+while :; do
+	if [ ! -e /share/next ]; then
+		read -r -t 0.2 <>/run/nothing
+		continue
+	fi
+	read -r name script limit </share/next
+	rm /share/next
 	run_one "$name" "$script" "$limit" || break
-done </share/list
+done
 touch /share/done
