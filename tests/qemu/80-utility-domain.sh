@@ -3,9 +3,10 @@
 # Copyright (C) 2026 The vhca authors
 #
 # The HCA lives in a utility domain, a PV guest without any right of a toolstack,
-# and serves two other guests and dom0. When it is destroyed under traffic their
+# and serves two other guests and dom0, whatever a process of one writes into its
+# queues. When it is destroyed under traffic their
 # programs end with errors; a new one serves them again, without a reboot.
-# limit: 200
+# limit: 300
 # processors: 2
 . ./lib.sh
 . ./vhca.sh
@@ -35,6 +36,12 @@ vhcactl list
 programs
 with_dom0 "dom0 to guest: ibv_rc_pingpong" a "ibv_rc_pingpong -g 1 -n 300"
 xfer_between "vhca-xfer: every byte" a b '-t rc-write-1m,rc-send-4k,rc-read-4k'
+
+step "wild work requests"
+check "a: 10,000 of them" guest_sh -t 200 a 'vhca-wqe -n 10000'
+check_not "hcadom's kernel had nothing to say" guest_sh hcadom \
+	'dmesg | grep -E "BUG|Oops|WARNING|soft lockup|general protection"'
+xfer_between "vhca-xfer: every byte" b a '-t rc-write-4k,rc-send-4k,srq'
 
 step "hcadom is destroyed under traffic"
 traffic_start a b 60
