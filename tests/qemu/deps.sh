@@ -4,11 +4,12 @@
 #
 # Installs the Debian packages that building and testing need and that are
 # missing. Instant when nothing is. Runs as root, or by sudo.
-# Usage: deps.sh [--list] [build|unit|install|all]
+# Usage: deps.sh [--list] [build|unit|install|all|debug]
 #   build    compiler, libraries, headers of the kernel that the test bed boots
 #   unit     and what 'make check-unit' runs
 #   install  and the headers of the running kernel, for 'make install'
 #   all      everything (default)
+#   debug    and the source of the kernel, for 'make check-debug'
 #   --list   print the packages, install nothing
 # Whoever may not install goes on without, but for "all": what is built then says
 # what it misses.
@@ -43,7 +44,8 @@ install) wanted=$build
 	[ -n "${KDIR:-}" ] || [ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
 		wanted="$wanted linux-headers-$(uname -r)" ;;
 all)	wanted="$build $kernel $unit $xen $qemu $package $xl" ;;
-*)	echo 'usage: deps.sh [--list] [build|unit|install|all]' >&2
+debug)	wanted='linux-source libelf-dev libssl-dev rsync' ;;
+*)	echo 'usage: deps.sh [--list] [build|unit|install|all|debug]' >&2
 	exit 2 ;;
 esac
 

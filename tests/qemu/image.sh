@@ -16,6 +16,7 @@
 # costs more than copying.
 #
 # Usage: image.sh [--path]     --path: only print where the images would be
+# Environment: VHCA_KERNEL (folder of debug-kernel.sh) instead of Debian's kernel
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/kver.sh
@@ -75,7 +76,7 @@ dom0_modules=(
 
 suite=bookworm
 
-key=$( { cat "$here/image.sh"; echo "$KVER"; } |
+key=$( { cat "$here/image.sh"; echo "$KVER${VHCA_KERNEL:-}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
 if [ "${1:-}" = --path ] || [ -e "$cache/complete" ]; then
@@ -99,6 +100,7 @@ say() { echo "image: $*" >&2; }
 
 unpack_packages() {
 	local list
+	[ -z "${VHCA_KERNEL:-}" ] || packages=("${packages[@]:1}")
 	list=$(IFS=,; echo "${packages[*]}")
 	say "fetching Debian packages (once; cached in ${cache%/*})"
 	mkdir -p "$work"
@@ -119,6 +121,8 @@ unpack_packages() {
 	tar -C "$all" --exclude='./dev/*' --exclude='./usr/share/doc' \
 		--no-same-owner -xf "$work/all.tar"
 	rm "$work/all.tar"
+	[ -z "${VHCA_KERNEL:-}" ] ||
+		cp -a "$VHCA_KERNEL/lib/modules" "$all/usr/lib/"
 }
 
 # take ROOT PATH...: copies files (relative to /) and what links point to.
@@ -305,8 +309,12 @@ build_hvm() {
 # An ELF kernel: neither Xen nor libxl then spends seconds on inflating it.
 extract_kernel() {
 	local skip
-	cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/vmlinuz"
 	zcat "$all/boot/xen-4.17-amd64.gz" >"$cache.tmp/xen"
+	if [ -n "${VHCA_KERNEL:-}" ]; then
+		cp "$VHCA_KERNEL"/vmlinu[xz] "$cache.tmp/"
+		return
+	fi
+	cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/vmlinuz"
 	# The payload is an xz stream inside the bzImage.
 	skip=$(LC_ALL=C grep -obUaP '\xFD7zXZ\x00' "$cache.tmp/vmlinuz" |
 		cut -d: -f1 | head -n 1)

@@ -11,6 +11,11 @@ shopt -s inherit_errexit
 BRIDGE_NET=192.168.77
 AGENT_PORT=7000
 GUEST_RUN=/run/guest
+# Of guests, MB. A debug kernel (debug-kernel.sh) needs more.
+GUEST_MEM=256
+case $(uname -r) in
+*-vhca-debug) GUEST_MEM=768 ;;
+esac
 PROCESSORS=$(xl info nr_cpus 2>/dev/null || nproc)
 checks=0
 skipping=0
@@ -167,7 +172,7 @@ hvm_config() {
 # guest_config NAME pv|pvh|hvm [mem=MB] [vcpus=N] [append=KERNEL ARGS]
 # [xl.cfg line]...: writes NAME's xl configuration and prints its file name.
 guest_config() {
-	local name=$1 type=$2 mem=256 vcpus=1 append='' n arg cfg cmdline
+	local name=$1 type=$2 mem=$GUEST_MEM vcpus=1 append='' n arg cfg cmdline
 	shift 2
 	n=$(new_guest_number)
 	cfg=$GUEST_RUN/$name.cfg

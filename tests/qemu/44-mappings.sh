@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Processes do to their queues and doorbell pages what a process may do to memory
+# (move, protect, advise, lock, unmap, fork), and devices are taken from under
+# them: no kernel complains, and nothing is left.
+# limit: 300
+# soak-limit: 1200
+# hca: yes
+# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+
+# Both kinds: queues that are mapped, and doorbell pages.
+attach_both() {
+	vhcactl attach "$1" hca=mlx5_0
+	vhcactl attach "$1" hca=rxe0
+	wait_guest 30 "$1" '[ "$(ls /sys/class/infiniband | wc -l)" = 2 ]' ||
+		fail "$1 has not both devices"
+}
+
+# torture GUEST: of both devices at once.
+torture() {
+	guest_sh -t 60 "$1" 'for d in $(ls /sys/class/infiniband); do
+			vhca-torture -d $d -t 5 >/tmp/torture.$d 2>&1 &
+			pids="$pids $!"
+		done
+		rc=0; for p in $pids; do wait $p || rc=$?; done
+		cat /tmp/torture.*; exit $rc' >"/tmp/torture.$1" 2>&1
+}
+
+# round N: in both guests; in odd ones the devices go meanwhile.
+round() {
+	local g pids=()
+	for g in a b; do
+		torture $g &
+		pids+=($!)
+	done
+	if [ $(($1 % 2)) = 1 ]; then
+		sleep 2
+		for g in a b; do
+			check "$g: detached under it" vhcactl detach $g all
+		done
+	fi
+	for g in a b; do
+		check "$g: mappings were tortured" wait "${pids[0]}"
+		tail -n 1 "/tmp/torture.$g"
+		pids=("${pids[@]:1}")
+	done
+}
+
+step "a PV and a PVH guest, both kinds of device"
+hca_guests pv a pvh b
+vhcactl detach b all
+vhcactl detach a all
+ledger_open a b
+ROUNDS=$(long 3 21)
+for ((n = 0; n < ROUNDS; n++)); do
+	step "round $n"
+	[ $((n % 2)) = 1 ] || { attach_both a; attach_both b; }
+	round $n
+done
+step "what is left"
+vhcactl detach a all
+vhcactl detach b all
+ledger_close a b
+kernel_clean a b
+spoilt a b

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Allocations fail, in the kernels of a guest and of dom0, while a device is met, while
+# objects are made and destroyed and while queues are mapped: programs get errors,
+# then all works again, and nothing is lost.
+# by-hand: needs a kernel that can be told to fail (make check-debug)
+# limit: 900
+. ./lib.sh
+. ./vhca.sh
+
+[ -e /sys/kernel/debug/failslab ] ||
+	skip "this kernel cannot fail allocations: make check-debug"
+
+# faults PERCENT TIMES FILTER: a command. FILTER Y: only of processes that say so in
+# /proc/PID/make-it-fail.
+faults() {
+	cat <<-EOT
+	for d in failslab fail_page_alloc; do
+		cd /sys/kernel/debug/\$d
+		echo 0 >verbose
+		echo $3 >task-filter
+		echo $2 >times
+		echo N >ignore-gfp-wait
+		[ ! -e min-order ] || echo 0 >min-order
+		echo $1 >probability
+	done
+	EOT
+}
+NONE=$(faults 0 0 Y)
+
+works() {
+	wait_guest 60 "$1" 'ibv_devinfo | grep PORT_ACTIVE' &&
+		guest_sh -t 100 "$1" 'vhca-xfer --loop -t rc-write-4k,rc-send-4k,srq'
+}
+
+# probed GUEST: all verbs, most of them more often than once; how it ends is not the
+# point, that it ends is.
+probed() {
+	guest_sh -t 200 "$1" 'timeout 60 sh -c "echo 1 >/proc/self/make-it-fail
+		exec vhca-probe" >/tmp/probe; rc=$?
+		grep -c ENOMEM /tmp/probe; [ $rc -lt 124 ]'
+}
+
+step "a PV and a PVH guest"
+backend_start
+guest_create a pv
+guest_create b pvh
+ledger_open a b
+vhca_attach_all a b
+
+step "in a process's verbs"
+for g in a b; do
+	guest_sh $g "$(faults 3 -1 Y)"
+	for n in 1 2 3; do
+		check "$g: all verbs, with 3 % of allocations lost, $n" probed $g
+	done
+	guest_sh $g "$NONE"
+	check "$g works" works $g
+done
+
+step "while a device is met and left"
+for n in 1 2 3 4 5 6; do
+	vhcactl detach a all
+	guest_sh a "$(faults 30 $((2 * n)) N)"
+	vhcactl attach a hca=rxe0 || note "vhcactl attach did not see it come up"
+	guest_sh a "$NONE" || { sleep 1; guest_sh a "$NONE"; }
+	check "a works after $((2 * n)) lost allocations" works a
+done
+
+step "in the worker's system calls"
+bash -c "$(faults 2 -1 Y)"
+for task in /proc/"$(worker_pid a 0)"/task/*; do
+	echo 1 >"$task/make-it-fail"
+done
+guest_sh -t 200 a 'timeout 100 vhca-probe >/tmp/probe || true'
+for task in /proc/"$(worker_pid a 0)"/task/*; do
+	[ ! -e "$task" ] || echo 0 >"$task/make-it-fail"
+done
+bash -c "$NONE"
+check "a works" works a
+check "b did not notice" works b
+
+step "what is left"
+vhcactl detach a all
+vhcactl detach b all
+ledger_close a b
+kernel_clean a b
+spoilt a b

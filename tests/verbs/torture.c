@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Copyright (C) 2026 The vhca authors */
+/*
+ * vhca-torture: what a process may do to the memory that verbs mapped into it,
+ * queues and doorbell pages: move it, protect it, advise on it, lock it, take it
+ * away, fork, all at random, while another thread makes and destroys objects. Such
+ * a process often ends by a signal of its own making; the next one is started. What
+ * the kernel has to say of it is for who started this program to look at.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vt.h"
+
+#define PAGE		4096ul
+#define MAPS		32
+#define LIFE_MS		700	/* of a process */
+#define OBJECTS		4
+
+struct map {
+	uint8_t *at;
+	size_t len;
+};
+
+/* Mappings of verbs files that this process has now. */
+static int find_maps(struct map *m)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long from, to;
+	char line[512];
+	int n = 0;
+
+	if (!f)
+		return 0;
+	while (n < MAPS && fgets(line, sizeof(line), f))
+		if (strstr(line, "infiniband/uverbs") &&
+		    sscanf(line, "%lx-%lx", &from, &to) == 2)
+			m[n++] = (struct map){ (void *)from, to - from };
+	fclose(f);
+	return n;
+}
+
+static void read_all(const struct map *m, int n)
+{
+	volatile uint8_t sum = 0;
+	size_t i;
+
+	for (; n--; m++)
+		for (i = 0; i < m->len; i += PAGE)
+			sum += m->at[i];
+}
+
+/* A child has what the parent has, or dies by a signal. */
+static void forked(const struct map *m, int n, unsigned int how)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (how & 1)
+			read_all(m, n);
+		if (how & 2)
+			munmap(m->at, PAGE);
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static void advise(const struct map *m, unsigned int how)
+{
+	static const int advice[] = {
+		MADV_DONTNEED, MADV_COLD, MADV_PAGEOUT, MADV_DONTFORK,
+		MADV_DOFORK, MADV_REMOVE, MADV_FREE, MADV_HUGEPAGE,
+		MADV_MERGEABLE, MADV_WILLNEED, MADV_POPULATE_READ,
+		MADV_POPULATE_WRITE,
+	};
+
+	madvise(m->at, m->len, advice[how % VT_ARRAY_SIZE(advice)]);
+}
+
+static void move(struct map *m, unsigned int how)
+{
+	size_t len = how & 1 && m->len > PAGE ? m->len - PAGE : m->len;
+	size_t more = how & 6 ? len : len + PAGE;
+	void *p = mremap(m->at, len, more, MREMAP_MAYMOVE |
+			 (how & 8 ? MREMAP_DONTUNMAP : 0));
+
+	if (p != MAP_FAILED && !(how & 8))
+		m->at = p;
+}
+
+static void torture(struct map *m, int n, unsigned int how)
+{
+	static const int prot[] = {
+		PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE,
+		PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC,
+	};
+	struct map *one = &m[how % n];
+	size_t part = how & 0x100 && one->len > PAGE ? PAGE : one->len;
+
+	how >>= 10;
+	switch (how % 9) {
+	case 0: move(one, how >> 4); break;
+	case 1:
+	case 2: mprotect(one->at, part, prot[(how >> 4) %
+					     VT_ARRAY_SIZE(prot)]); break;
+	case 3: advise(one, how >> 4); break;
+	case 4: mlock(one->at, part); break;
+	case 5: munlock(one->at, part); break;
+	case 6: forked(one, 1, how >> 4); break;
+	case 7: read_all(one, 1); break;
+	case 8:
+		if (!(how >> 4 & 15))
+			munmap(one->at, part);
+		break;
+	}
+}
+
+static int make(struct vt_dev *d, struct ibv_cq **cq, struct ibv_qp **qp)
+{
+	struct ibv_qp_init_attr a = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 300, .max_recv_wr = 300,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	*cq = ibv_create_cq(d->ctx, 600, NULL, NULL, 0);
+	if (!*cq)
+		return -1;
+	a.send_cq = a.recv_cq = *cq;
+	*qp = ibv_create_qp(d->pd, &a);
+	return *qp ? 0 : -1;
+}
+
+/* Objects come and go, and with them their mappings. */
+static void *objects(void *arg)
+{
+	struct vt_dev *d = arg;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+
+	for (;;) {
+		cq = NULL;
+		qp = NULL;
+		make(d, &cq, &qp);
+		usleep(1000);
+		if (qp)
+			ibv_destroy_qp(qp);
+		if (cq)
+			ibv_destroy_cq(cq);
+	}
+	return NULL;
+}
+
+static void child(const struct vt_opt *o, unsigned int seed)
+{
+	struct vt_dev d;
+	struct ibv_cq *cq[OBJECTS];
+	struct ibv_qp *qp[OBJECTS];
+	struct map m[MAPS];
+	uint64_t end = vt_now_ns() + LIFE_MS * 1000000ull;
+	pthread_t thread;
+	char why[VT_WHY];
+	int i, n;
+
+	alarm(60);
+	if (vt_open(&d, o, why))
+		_exit(3);
+	for (i = 0; i < OBJECTS; i++)
+		if (make(&d, &cq[i], &qp[i]))
+			_exit(3);
+	if (seed & 1)
+		pthread_create(&thread, NULL, objects, &d);
+	while (vt_now_ns() < end) {
+		n = find_maps(m);
+		for (i = 0; n && i < 8; i++)
+			torture(m, n, (unsigned int)rand_r(&seed));
+	}
+	if (seed & 2) {			/* else the kernel does it all */
+		for (i = 0; i < OBJECTS; i++) {
+			ibv_destroy_qp(qp[i]);
+			ibv_destroy_cq(cq[i]);
+		}
+	}
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	struct vt_opt o = { .timeout_ms = 5000 };
+	unsigned int seed = (unsigned int)vt_now_ns(), n = 0, killed = 0;
+	unsigned int refused = 0;
+	uint64_t end;
+	int c, seconds = 5, status;
+	pid_t pid;
+
+	while ((c = getopt(argc, argv, "d:g:t:s:h")) != -1) {
+		switch (c) {
+		case 'd': o.dev = optarg; break;
+		case 'g': o.gid_index = atoi(optarg); break;
+		case 't': seconds = atoi(optarg); break;
+		case 's': seed = (unsigned int)strtoul(optarg, NULL, 0); break;
+		default:
+			fprintf(c == 'h' ? stdout : stderr,
+"usage: vhca-torture [-d DEVICE] [-g GID-INDEX] [-t SECONDS] [-s SEED]\n"
+"Status 0: some processes had their mappings and did their worst to them.\n");
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	printf("seed %#x\n", seed);
+	fflush(stdout);
+	end = vt_now_ns() + seconds * 1000000000ull;
+	for (; vt_now_ns() < end; n++, seed += 0x9e3779b9) {
+		pid = fork();
+		if (!pid)
+			child(&o, seed);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			return 2;
+		killed += WIFSIGNALED(status);
+		if (WIFEXITED(status) && WEXITSTATUS(status)) {
+			refused++;
+			usleep(50000);	/* no device at the moment */
+		}
+	}
+	printf("%u processes, %u ended by a signal, %u found no device\n", n,
+	       killed, refused);
+	return refused == n;
+}
