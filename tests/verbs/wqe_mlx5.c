@@ -167,7 +167,8 @@ static void mlx5_send(struct wqe_fuzz *f, struct wqe_side *s)
 	size_t len = good_send(f, s, wqe), i;
 	struct wqe_ring *r = &s->sq;
 
-	if (wqe_below(f, 4))
+	/* Seldom: an error ends the life of a queue pair. */
+	if (!wqe_below(f, 8))
 		spoil(f, wqe, len);
 	for (i = 0; i < len; i += BB)
 		memcpy(r->elem + (size_t)(r->prod++ % r->slots) * BB, wqe + i,
@@ -189,7 +190,7 @@ static void mlx5_recv(struct wqe_fuzz *f, struct wqe_side *s)
 		at += UNIT;
 	}
 	data_segs(f, at, wqe_below(f, WQE_SGE + 1));
-	if (wqe_below(f, 4))
+	if (!wqe_below(f, 8))
 		spoil(f, wqe, element);
 	memcpy(r->elem + ((size_t)(r->prod++ % r->slots) << r->shift), wqe,
 	       element);
