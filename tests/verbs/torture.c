@@ -181,9 +181,8 @@ static void child(const struct vt_opt *o, unsigned int seed)
 		pthread_create(&thread, NULL, objects, &d);
 	while (vt_now_ns() < end) {
 		n = find_maps(m);
-		for (i = 0; n && i < 8; i++)
+		for (i = 0; n && i < 8; i++, ++*done)
 			torture(m, n, (unsigned int)rand_r(&seed));
-		*done += i;
 	}
 	if (seed & 2) {			/* else the kernel does it all */
 		for (i = 0; i < OBJECTS; i++) {
@@ -237,5 +236,5 @@ int main(int argc, char **argv)
 	}
 	printf("%u attacks by %u processes; %u ended by a signal, %u found no device or lost it\n",
 	       *done, n, killed, refused);
-	return !*done;
+	return !*done && !killed;
 }
