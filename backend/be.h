@@ -63,13 +63,15 @@ extern const char *const be_type_name[BE_TYPES];
 
 /* ---- uverbs.c: the raw kernel ABI, behind a table for unit tests ---- */
 /*
- * be_uverbs_sys: system calls used by uverbs*.c. The daemon uses the real
- * ones; unit tests put a fake driver here (tests/unit/fake_uverbs.c).
+ * be_uverbs_sys: system calls used by uverbs*.c and gntdev.c. The daemon uses
+ * the real ones; unit tests put fake drivers here (tests/unit/fake_uverbs.c,
+ * test_gntdev.c).
  */
 struct be_uverbs_sys {
 	int (*open)(const char *path, int flags);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
 	ssize_t (*read)(int fd, void *buf, size_t len);
+	int (*ioctl)(int fd, unsigned long req, void *arg);
 	void *(*mmap)(void *a, size_t len, int prot, int fl, int fd, off_t off);
 	int (*munmap)(void *a, size_t len);
 	int (*close)(int fd);

@@ -6,6 +6,11 @@
  * a memory region may be longer but must be contiguous, so the pieces go into
  * one reserved address range. Which references are valid is for the
  * hypervisor to say. Command thread only.
+ *
+ * The offsets of what one open file maps are ints in the kernel, so 2 GiB
+ * would be the end of it, and an exact hole is never used again. So each piece
+ * has a file of its own, which is closed at once: the mapping keeps it, and
+ * munmap() alone undoes it all.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +24,7 @@
 #include <xen/grant_table.h>
 #include <xen/sys/gntdev.h>
 #include <xen/io/vhcaif.h>
+#include "be.h"
 #include "gntdev.h"
 
 #define GNTDEV_PATH	"/dev/xen/gntdev"
@@ -29,21 +35,11 @@ struct be_map {
 	struct be_map *next;
 	char *addr;
 	uint32_t n;
-	uint32_t n_pieces;
-	uint64_t index[];	/* gntdev offset of each piece */
 };
 
 static size_t be_bytes(uint32_t pages)
 {
 	return (size_t)pages * XENVHCA_PAGE_SIZE;
-}
-
-static uint32_t be_piece_pages(const struct be_gntdev *g, uint32_t n,
-			       uint32_t piece)
-{
-	uint32_t left = n - piece * g->chunk;
-
-	return left < g->chunk ? left : g->chunk;
 }
 
 /* One mapping may not exceed the module's parameter. */
@@ -60,17 +56,31 @@ static uint32_t be_gntdev_limit(void)
 	return v;
 }
 
-int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
+/* fd or -errno; that there are no more files is no word for a guest. */
+static int be_gntdev_file(void)
 {
-	g->domid = domid;
-	g->chunk = be_gntdev_limit();
-	g->fd = open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
-	return g->fd < 0 ? -errno : 0;
+	int fd = be_sys.open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	return errno == EMFILE || errno == ENFILE ? -ENOMEM : -errno;
 }
 
-/* Tell gntdev about references; -errno, else *index names them. */
-static int be_piece_add(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
-			uint64_t *index)
+int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
+{
+	int fd = be_gntdev_file();
+
+	g->domid = domid;
+	g->chunk = be_gntdev_limit();
+	if (fd < 0)
+		return fd;
+	be_sys.close(fd);
+	return 0;
+}
+
+/* Tell a file of gntdev about references; -errno, else *index names them. */
+static int be_piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
+			uint32_t n, uint64_t *index)
 {
 	struct ioctl_gntdev_map_grant_ref *op;
 	uint32_t i;
@@ -84,7 +94,7 @@ static int be_piece_add(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 		op->refs[i].domid = g->domid;
 		op->refs[i].ref = ref[i];
 	}
-	if (ioctl(g->fd, IOCTL_GNTDEV_MAP_GRANT_REF, op) < 0)
+	if (be_sys.ioctl(fd, IOCTL_GNTDEV_MAP_GRANT_REF, op) < 0)
 		rc = -errno;
 	else
 		*index = op->index;
@@ -92,45 +102,22 @@ static int be_piece_add(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	return rc;
 }
 
-static void be_piece_del(struct be_gntdev *g, uint64_t index, uint32_t n)
+/* Map n pages at their place; mmap() is where the hypervisor is asked. */
+static int be_piece_map(const struct be_gntdev *g, char *at,
+			const uint32_t *ref, uint32_t n)
 {
-	struct ioctl_gntdev_unmap_grant_ref op = { .index = index, .count = n };
+	uint64_t index = 0;
+	int rc, fd = be_gntdev_file();
 
-	/* Fails only for an index that does not exist. */
-	ioctl(g->fd, IOCTL_GNTDEV_UNMAP_GRANT_REF, &op);
-}
-
-/* Map piece i of m at its place; mmap() is where the hypervisor is asked. */
-static int be_piece_map(struct be_gntdev *g, struct be_map *m, uint32_t i,
-			const uint32_t *ref)
-{
-	uint32_t n = be_piece_pages(g, m->n, i);
-	char *at = m->addr + be_bytes(i * g->chunk);
-	int rc;
-
-	rc = be_piece_add(g, ref + i * g->chunk, n, &m->index[i]);
-	if (rc)
-		return rc;
-	if (mmap(at, be_bytes(n), PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, g->fd,
-		 (off_t)m->index[i]) != MAP_FAILED)
-		return 0;
-	rc = -errno;
-	be_piece_del(g, m->index[i], n);
+	if (fd < 0)
+		return fd;
+	rc = be_piece_add(g, fd, ref, n, &index);
+	if (!rc && be_sys.mmap(at, be_bytes(n), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_FIXED, fd,
+			       (off_t)index) == MAP_FAILED)
+		rc = -errno;
+	be_sys.close(fd);
 	return rc;
-}
-
-/* Order: first the address range, then gntdev's table (its rule). */
-static void be_pieces_unmap(struct be_gntdev *g, struct be_map *m,
-			    uint32_t pieces)
-{
-	uint32_t i, n;
-
-	for (i = 0; i < pieces; i++) {
-		n = be_piece_pages(g, m->n, i);
-		munmap(m->addr + be_bytes(i * g->chunk), be_bytes(n));
-		be_piece_del(g, m->index[i], n);
-	}
 }
 
 static struct be_map **be_map_bucket(struct be_gntdev *g, const char *addr)
@@ -140,28 +127,27 @@ static struct be_map **be_map_bucket(struct be_gntdev *g, const char *addr)
 	return &g->bucket[(page ^ page >> 10) % BE_MAP_BUCKETS];
 }
 
-static int be_map_pieces(struct be_gntdev *g, struct be_map *m,
+static int be_map_pieces(const struct be_gntdev *g, const struct be_map *m,
 			 const uint32_t *ref)
 {
-	uint32_t i, done;
-	char *end = m->addr + be_bytes(m->n);
-	char *rest;
+	uint32_t i, n;
 	int rc;
 
-	for (i = 0; i < m->n_pieces; i++) {
-		rc = be_piece_map(g, m, i, ref);
+	for (i = 0; i < m->n; i += n) {
+		n = m->n - i < g->chunk ? m->n - i : g->chunk;
+		rc = be_piece_map(g, m->addr + be_bytes(i), ref + i, n);
 		if (!rc)
 			continue;
 		/*
 		 * A failed MAP_FIXED may have left a hole that another thread
-		 * has filled since, so piece i is not ours to unmap; without
-		 * threads in between this leaks address space only.
+		 * has filled since, so this piece is not ours to unmap;
+		 * without threads in between this leaks address space only.
 		 */
-		be_pieces_unmap(g, m, i);
-		done = i * g->chunk + be_piece_pages(g, m->n, i);
-		rest = m->addr + be_bytes(done);
-		if (rest < end)
-			munmap(rest, (size_t)(end - rest));
+		if (i)
+			be_sys.munmap(m->addr, be_bytes(i));
+		if (i + n < m->n)
+			be_sys.munmap(m->addr + be_bytes(i + n),
+				      be_bytes(m->n - i - n));
 		return rc;
 	}
 	return 0;
@@ -169,7 +155,6 @@ static int be_map_pieces(struct be_gntdev *g, struct be_map *m,
 
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n)
 {
-	uint32_t pieces = n / g->chunk + (n % g->chunk != 0);
 	struct be_map *m, **b;
 	int rc;
 
@@ -177,13 +162,12 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n)
 		errno = EINVAL;
 		return NULL;
 	}
-	m = calloc(1, sizeof(*m) + pieces * sizeof(m->index[0]));
+	m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
 	m->n = n;
-	m->n_pieces = pieces;
-	m->addr = mmap(NULL, be_bytes(n), PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	m->addr = be_sys.mmap(NULL, be_bytes(n), PROT_NONE, MAP_PRIVATE |
+			      MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m->addr == MAP_FAILED) {
 		free(m);
 		return NULL;
@@ -211,7 +195,7 @@ int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n)
 	if (!m || m->n != n)
 		return -EINVAL;
 	*p = m->next;
-	be_pieces_unmap(g, m, m->n_pieces);
+	be_sys.munmap(m->addr, be_bytes(m->n));
 	g->pages -= n;
 	free(m);
 	return 0;
@@ -222,13 +206,9 @@ uint64_t be_gntdev_close(struct be_gntdev *g)
 	uint64_t left = g->pages;
 	int i;
 
-	if (g->fd < 0)
-		return 0;
 	for (i = 0; i < BE_MAP_BUCKETS; i++)
 		while (g->bucket[i])
 			be_gntdev_unmap(g, g->bucket[i]->addr,
 					g->bucket[i]->n);
-	close(g->fd);
-	g->fd = -1;
 	return left;
 }

@@ -14,7 +14,6 @@
 
 struct be_map;
 struct be_gntdev {
-	int fd;
 	uint32_t domid;
 	uint32_t chunk;			/* most pages per gntdev mapping */
 	struct be_map *bucket[BE_MAP_BUCKETS];
@@ -30,7 +29,7 @@ uint64_t be_gntdev_close(struct be_gntdev *g);
  * be_gntdev_map() - map n grants read-write, all or nothing
  *
  * Returns the address, or NULL with errno: EINVAL when the hypervisor refused
- * a reference or had no entry left for it, ENOMEM.
+ * a reference or had no entry left for it, ENOMEM, also for want of files.
  */
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n);
 

@@ -257,7 +257,6 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 	}
 	x->shm.t.ops = &xen_ops;
 	x->dev = dev;
-	x->gnt.fd = -1;
 	x->helper_fd = -1;
 	*err = be_gntdev_open(&x->gnt, (uint32_t)dev->domid);
 	if (*err)

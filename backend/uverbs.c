@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,10 +26,16 @@ static int sys_open(const char *path, int flags)
 	return open(path, flags);
 }
 
+static int sys_ioctl(int fd, unsigned long req, void *arg)
+{
+	return ioctl(fd, req, arg);
+}
+
 struct be_uverbs_sys be_sys = {
 	.open = sys_open,
 	.write = write,
 	.read = read,
+	.ioctl = sys_ioctl,
 	.mmap = mmap,
 	.munmap = munmap,
 	.close = close,

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Maps of guest pages over a gntdev with the limits of the kernel's: what one
+ * open file maps has offsets in an int, a hole between two maps is used only
+ * if it is larger than what is to go in, and a map lives until it is removed
+ * by its offset, or its file is closed and its pages are unmapped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <xen/xen.h>
+#include <xen/grant_table.h>
+#include <xen/sys/gntdev.h>
+#include "be.h"
+#include "gntdev.h"
+
+#define PAGE		XENVHCA_PAGE_SIZE
+#define PIECE		65536u		/* most pages of one gntdev map */
+#define GIB		(1u << 30 >> 12)	/* pages */
+#define FILES		512
+#define BAD_REF		666u
+
+struct fake_map {
+	struct fake_map *next;		/* by index */
+	int index;			/* pages, as in the kernel */
+	uint32_t count, ref;		/* the first reference */
+	char *addr;			/* NULL: not mapped */
+};
+struct fake_file {
+	bool used;
+	int fd;				/* -1: closed */
+	struct fake_map *maps;
+};
+
+static struct fake_file file[FILES];
+static uint64_t live;			/* pages in the hypervisor's table */
+static unsigned int opens, max_open;	/* 0: any number */
+static struct be_uverbs_sys saved;
+static struct be_gntdev gnt;
+static uint32_t *refs;
+
+static unsigned int files(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < FILES; i++)
+		n += file[i].used;
+	return n;
+}
+
+static struct fake_file *file_of(int fd)
+{
+	unsigned int i;
+
+	for (i = 0; i < FILES; i++)
+		if (file[i].used && file[i].fd == fd)
+			return &file[i];
+	fail_msg("no such file: %d", fd);
+	return NULL;
+}
+
+static int fake_open(const char *path, int flags)
+{
+	unsigned int i = 0;
+
+	assert_string_equal(path, "/dev/xen/gntdev");
+	assert_true(flags & O_CLOEXEC);
+	if (max_open && files() >= max_open) {
+		errno = EMFILE;
+		return -1;
+	}
+	while (i < FILES && file[i].used)
+		i++;
+	assert_true(i < FILES);
+	opens++;
+	file[i] = (struct fake_file){
+		.used = true, .fd = open("/dev/null", O_RDWR | O_CLOEXEC),
+	};
+	return file[i].fd;
+}
+
+static void map_del(struct fake_map **p)
+{
+	struct fake_map *m = *p;
+
+	assert_null(m->addr);
+	*p = m->next;
+	live -= m->count;
+	free(m);
+}
+
+/* The last reference to the file: none of its maps is mapped. */
+static void file_put(struct fake_file *f)
+{
+	struct fake_map *m;
+
+	for (m = f->maps; m; m = m->next)
+		if (m->addr)
+			return;
+	if (f->fd >= 0)
+		return;
+	while (f->maps)
+		map_del(&f->maps);
+	f->used = false;
+}
+
+static int fake_close(int fd)
+{
+	struct fake_file *f = file_of(fd);
+
+	f->fd = -1;
+	file_put(f);
+	return close(fd);
+}
+
+/* gntdev_add_map() */
+static int map_add(struct fake_file *f, struct ioctl_gntdev_map_grant_ref *op)
+{
+	struct fake_map *m = calloc(1, sizeof(*m)), **p;
+
+	assert_true(op->count && op->count <= PIECE);
+	m->count = op->count;
+	m->ref = op->refs[0].ref;
+	for (p = &f->maps; *p; p = &(*p)->next) {
+		if (m->index + (int)m->count < (*p)->index)
+			break;
+		m->index = (*p)->index + (int)(*p)->count;
+	}
+	m->next = *p;
+	*p = m;
+	live += m->count;
+	op->index = (uint64_t)(int)((unsigned int)m->index << 12);
+	return 0;
+}
+
+static struct fake_map **map_find(struct fake_file *f, uint64_t offset,
+				  uint32_t count)
+{
+	struct fake_map **p = &f->maps;
+
+	while (*p && ((uint64_t)(*p)->index != offset >> 12 ||
+		      (*p)->count != count))
+		p = &(*p)->next;
+	return p;
+}
+
+static int fake_ioctl(int fd, unsigned long req, void *arg)
+{
+	struct ioctl_gntdev_unmap_grant_ref *un = arg;
+	struct fake_file *f = file_of(fd);
+	struct fake_map **p;
+
+	if (req == IOCTL_GNTDEV_MAP_GRANT_REF)
+		return map_add(f, arg);
+	assert_int_equal(req, IOCTL_GNTDEV_UNMAP_GRANT_REF);
+	p = map_find(f, un->index, un->count);
+	if (!*p) {
+		errno = ENOENT;
+		return -1;
+	}
+	map_del(p);
+	return 0;
+}
+
+static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
+		       off_t off)
+{
+	struct fake_map *m;
+
+	if (fl & MAP_ANONYMOUS)
+		return mmap(a, len, prot, fl, fd, off);
+	m = *map_find(file_of(fd), (uint64_t)off, (uint32_t)(len / PAGE));
+	if (!m || m->addr || m->ref == BAD_REF || off < 0) {
+		errno = EINVAL;
+		return MAP_FAILED;
+	}
+	m->addr = mmap(a, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE |
+		       MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_ptr_equal(m->addr, a);
+	return a;
+}
+
+static int fake_munmap(void *a, size_t len)
+{
+	struct fake_map *m;
+	char *from = a;
+	unsigned int i;
+
+	for (i = 0; i < FILES; i++) {
+		if (!file[i].used)
+			continue;
+		for (m = file[i].maps; m; m = m->next)
+			if (m->addr >= from && m->addr < from + len)
+				m->addr = NULL;
+		file_put(&file[i]);
+	}
+	return munmap(a, len);
+}
+
+/* First reference of the map that begins at addr, 0: none. */
+static uint32_t mapped_at(const char *addr)
+{
+	struct fake_map *m;
+	unsigned int i;
+
+	for (i = 0; i < FILES; i++)
+		for (m = file[i].used ? file[i].maps : NULL; m; m = m->next)
+			if (m->addr == addr)
+				return m->ref;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	saved = be_sys;
+	be_sys = (struct be_uverbs_sys){
+		.open = fake_open, .ioctl = fake_ioctl, .mmap = fake_mmap,
+		.munmap = fake_munmap, .close = fake_close,
+	};
+	max_open = 0;
+	refs = malloc(GIB * sizeof(*refs));
+	for (i = 0; i < GIB; i++)
+		refs[i] = i + 1000;
+	memset(&gnt, 0, sizeof(gnt));
+	return be_gntdev_open(&gnt, 5);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(be_gntdev_close(&gnt), 0);
+	assert_int_equal(live, 0);
+	assert_int_equal(files(), 0);
+	free(refs);
+	be_sys = saved;
+	return 0;
+}
+
+/* Four regions of 1 GiB, each of four pieces in their order. */
+static void maps_more_than_an_int_holds(void **state)
+{
+	char *addr[4];
+	uint32_t i, j;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		addr[i] = be_gntdev_map(&gnt, refs, GIB);
+		assert_non_null(addr[i]);
+		for (j = 0; j < GIB; j += PIECE)
+			assert_int_equal(mapped_at(addr[i] + (size_t)j * PAGE),
+					 refs[j]);
+	}
+	assert_int_equal(live, 4 * GIB);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(be_gntdev_unmap(&gnt, addr[i], GIB), 0);
+	assert_int_equal(live, 0);
+}
+
+/* Regions of one size come and go; their holes fit exactly. */
+static void uses_no_offset_up(void **state)
+{
+	char *addr[96] = {};
+	uint32_t i, at, seed = 1;
+
+	(void)state;
+	for (i = 0; i < 4000; i++) {
+		seed = seed * 1103515245 + 12345;
+		at = (seed >> 16) % 96;
+		if (addr[at])
+			be_gntdev_unmap(&gnt, addr[at], 4096);
+		addr[at] = be_gntdev_map(&gnt, refs, 4096);
+		assert_non_null(addr[at]);
+		assert_true(live <= 96 * 4096);
+	}
+	for (i = 0; i < 96; i++)
+		be_gntdev_unmap(&gnt, addr[i], 4096);
+}
+
+/* Maps are no open files: max-mr may be more than the process can open. */
+static void keeps_no_file_open(void **state)
+{
+	char *addr[200];
+	unsigned int i, before = opens;
+
+	(void)state;
+	for (i = 0; i < 200; i++) {
+		addr[i] = be_gntdev_map(&gnt, refs, 1);
+		assert_non_null(addr[i]);
+	}
+	for (i = 0; i < FILES; i++)
+		assert_true(!file[i].used || file[i].fd < 0);
+	assert_int_equal(opens - before, 200);
+	for (i = 0; i < 200; i++)
+		be_gntdev_unmap(&gnt, addr[i], 1);
+}
+
+/* The guest's errors are not the end of its device: the caller answers them. */
+static void refuses_all_or_nothing(void **state)
+{
+	(void)state;
+	refs[2 * PIECE] = BAD_REF;
+	assert_null(be_gntdev_map(&gnt, refs, GIB));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(live, 0);
+	assert_null(be_gntdev_map(&gnt, refs, 0));
+	assert_int_equal(errno, EINVAL);
+	max_open = files() + 2;
+	assert_null(be_gntdev_map(&gnt, refs, 4 * PIECE));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(live, 0);
+	assert_int_equal(gnt.pages, 0);
+}
+
+static void unmaps_what_is_left(void **state)
+{
+	char *addr = be_gntdev_map(&gnt, refs, PIECE + 1);
+
+	(void)state;
+	assert_non_null(addr);
+	assert_int_equal(be_gntdev_unmap(&gnt, addr, PIECE), -EINVAL);
+	assert_int_equal(be_gntdev_unmap(&gnt, addr + PAGE, 1), -EINVAL);
+	assert_int_equal(live, PIECE + 1);
+	assert_int_equal(be_gntdev_close(&gnt), PIECE + 1);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(maps_more_than_an_int_holds),
+		T(uses_no_offset_up),
+		T(keeps_no_file_open),
+		T(refuses_all_or_nothing),
+		T(unmaps_what_is_left),
+	};
+#undef T
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
