@@ -38,13 +38,28 @@ static int mapped, calls;		/* frames of guest 5; hypercalls */
 static int mapped6;			/* frames of guest 6 */
 static bool dead, pv;
 static uint8_t uuid;
+static struct {
+	int calls, fail;
+	unsigned int answered;		/* slots that had one then */
+	uint64_t mfn[64];
+	unsigned int n, in_transit;
+} file;
+
+static bool on_file(uint64_t mfn)
+{
+	unsigned int i = 0;
+
+	while (i < file.n && file.mfn[i] != mfn)
+		i++;
+	return i < file.n;
+}
 
 static int fake_iomem(void *ctx, unsigned int domid, uint64_t mfn, uint64_t nr,
 		      bool allow)
 {
 	(void)ctx;
-	(void)mfn;
 	assert_true((domid == 5 || domid == 6) && nr == 1);
+	assert_true(!allow || on_file(mfn));
 	calls++;
 	if (domid == 6)
 		mapped6 += allow ? 1 : -1;
@@ -74,8 +89,29 @@ static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
 	return 0;
 }
 
+static const char *answer(unsigned int slot);
+
+static int fake_save(void *ctx, const struct dba_map *maps)
+{
+	unsigned int slot;
+
+	(void)ctx;
+	file.calls++;
+	if (file.fail)
+		return file.fail;
+	file.n = file.in_transit = file.answered = 0;
+	for (; maps; maps = maps->next) {
+		file.in_transit += maps->transit;
+		if (file.n < 64)
+			file.mfn[file.n++] = maps->mfn;
+	}
+	for (slot = 0; slot < 64; slot++)
+		file.answered += answer(slot)[0] != '\0';
+	return 0;
+}
+
 static const struct dba_ops ops = {
-	.iomem = fake_iomem, .mapping = fake_mapping,
+	.iomem = fake_iomem, .mapping = fake_mapping, .save = fake_save,
 };
 
 static void put(const char *name, const void *data, size_t len)
@@ -128,10 +164,12 @@ static int remove_sysfs(void **state)
 
 static void turn(void)
 {
-	assert_int_equal(dba_agent_events(&a), 0);
-	dba_agent_work(&a);
-	assert_int_equal(dba_agent_events(&a), 0);
-	dba_agent_work(&a);
+	int i = 0;
+
+	do {
+		assert_int_equal(dba_agent_events(&a), 0);
+		dba_agent_work(&a);
+	} while (++i < 2 || (a.wake_ns && a.wake_ns <= dba_now_ns()));
 }
 
 /* Guest 5, PVH, has a vhca of backend 1, which the HCA is passed through to. */
@@ -151,6 +189,7 @@ static int setup(void **state)
 	dead = pv = false;
 	uuid = 1;
 	mapped = mapped6 = calls = 0;
+	memset(&file, 0, sizeof(file));
 	dba_log_level = LOG_EMERG;
 	assert_int_equal(dba_agent_start(&a), 0);
 	turn();
@@ -463,6 +502,103 @@ static void a_flood_waits(void **state)
 	assert_true(a.wake_ns > dba_now_ns());
 }
 
+/* On file before the first hypercall (fake_iomem() looks), and nobody is told
+ * before the result is there, too. */
+static void a_pass_is_written_as_a_whole(void **state)
+{
+	unsigned int slot, i;
+	char text[64];
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		for (slot = 0; slot < 10; slot++) {
+			snprintf(text, sizeof(text), "map 0x%x 0x%x 0x1",
+				 0xe0100 + slot, 0x100000 + slot);
+			request(slot, i ? "unmap" : text);
+		}
+		file.calls = 0;
+		turn();
+		assert_in_range(file.calls, 1, 2);
+		assert_int_equal(file.answered, 0);
+		assert_int_equal(file.in_transit, 0);
+		assert_int_equal(file.n, i ? 0 : 10);
+		for (slot = 0; slot < 10; slot++)
+			assert_string_equal(answer(slot),
+					    i ? "unmapped" : "mapped");
+	}
+	file.calls = 0;
+	turn();
+	assert_int_equal(file.calls, 0);
+}
+
+/* A device with many pages goes. */
+static void pages_go_back_in_one_write(void **state)
+{
+	unsigned int slot;
+	char text[64];
+
+	(void)state;
+	for (slot = 0; slot < 10; slot++) {
+		snprintf(text, sizeof(text), "map 0x%x 0x%x 0x1",
+			 0xe0100 + slot, 0x100000 + slot);
+		assert_string_equal(ask(slot, text), "mapped");
+	}
+	file.calls = 0;
+	fake_xs_rm(LIBXL);
+	turn();
+	assert_int_equal(mapped, 0);
+	assert_true(file.calls == 1 && !file.n);
+}
+
+static void what_is_not_on_file_is_not_done(void **state)
+{
+	(void)state;
+	file.fail = -ENOSPC;
+	request(1, "map 0xe0101 0x100001 0x1");
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused agent cannot write its state file");
+	assert_string_equal(answer(1),
+			    "refused agent cannot write its state file");
+	assert_true(!calls && !a.table.n);
+	file.fail = 0;
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+}
+
+/* Reconnects of a PV guest hold more and more. */
+static void a_guest_has_so_many_pages(void **state)
+{
+	struct dba_map held = { .guest = 6, .devid = 3, .backend = 1, .nr = 1,
+				.mfn = 0xe0800, .held = true, .uuid = { 1 } };
+
+	(void)state;
+	second_guest();
+	for (; held.mfn < 0xe0800 + 2048; held.mfn++)
+		assert_non_null(dba_map_insert(&a.table, &held));
+	assert_string_equal(ask_in(DB6, 0, "map 0xe0100 0x0 0x1"),
+			    "refused the guest has all pages that one may have, mapped or held until it ends");
+	assert_string_equal(ask_in(DB6, 1, "map 0xe0800 0x0 0x1"), "mapped");
+	assert_string_equal(ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+}
+
+static void devices_take_turns(void **state)
+{
+	unsigned int slot, answered = 0;
+
+	(void)state;
+	second_guest();
+	for (slot = 0; slot < 200; slot++)
+		request(slot, "unmap");
+	request_in(DB6, 0, "map 0xe0100 0x0 0x1");
+	assert_int_equal(dba_agent_events(&a), 0);
+	dba_agent_work(&a);
+	assert_string_equal(answer_in(DB6, 0), "mapped");
+	for (slot = 0; slot < 200; slot++)
+		answered += answer(slot)[0] != '\0';
+	assert_in_range(answered, 1, 32);
+	turn();
+	assert_string_equal(answer(199), "unmapped");
+}
+
 static void a_dry_run_answers_nothing(void **state)
 {
 	(void)state;
@@ -489,6 +625,11 @@ int main(void)
 		TEST(long_requests_are_not_understood),
 		TEST(a_flood_is_the_floods_own),
 		TEST(a_flood_waits),
+		TEST(a_pass_is_written_as_a_whole),
+		TEST(pages_go_back_in_one_write),
+		TEST(what_is_not_on_file_is_not_done),
+		TEST(a_guest_has_so_many_pages),
+		TEST(devices_take_turns),
 		TEST(a_dry_run_answers_nothing),
 	};
 

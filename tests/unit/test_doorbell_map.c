@@ -27,6 +27,7 @@ static struct {
 	int fail_allow, fail_deny, fail_add, fail_remove, fail_save;
 	char calls[32];		/* a: allow, d: deny, m: map, u: unmap, s */
 	bool saved_first;	/* the frame was on file before any call */
+	unsigned int saves;
 } xen;
 
 static struct dba_table table;
@@ -72,6 +73,7 @@ static int fake_mapping(void *ctx, unsigned int domid, uint64_t gfn,
 static int fake_save(void *ctx, const struct dba_map *maps)
 {
 	(void)ctx;
+	xen.saves++;
 	if (!xen.calls[0] && maps && maps->mfn == MFN)
 		xen.saved_first = true;
 	return xen.fail_save;
@@ -90,16 +92,25 @@ static struct dba_map want(bool translated)
 	return m;
 }
 
+/* As the agent does it, for one. */
 static enum dba_reason add(bool translated, int *err)
 {
-	struct dba_map m = want(translated);
+	struct dba_map m = want(translated), *noted;
+	enum dba_reason r = dba_map_note(&table, &m, &noted);
 
-	return dba_map_add(&table, &m, err);
+	*err = 0;
+	if (r)
+		return r;
+	*err = dba_map_save(&table);
+	if (!*err)
+		return dba_map_do(&table, noted, err);
+	dba_map_drop(&table, noted);
+	return DBA_STATE_FILE;
 }
 
 static enum dba_reason del(int *err)
 {
-	return dba_map_del(&table, 5, 2, 7, err);
+	return dba_map_del(&table, 5, 2, 1, 7, err);
 }
 
 static int setup(void **state)
@@ -127,7 +138,7 @@ static void translated_guest_gets_both(void **state)
 	assert_string_equal(xen.calls, "am");
 	assert_true(xen.saved_first && xen.mapped);
 	assert_int_equal(del(&err), DBA_OK);
-	assert_string_equal(xen.calls, "amud");
+	assert_string_equal(xen.calls, "amaud");
 	assert_true(!xen.mapped && !xen.permitted && !table.n);
 }
 
@@ -146,7 +157,7 @@ static void pv_guest_gets_permission_only(void **state)
 	live = dba_map_live(&table);
 	assert_true(live[0].held && live[0].domid == 5 && live[0].mfn == MFN);
 	free(live);
-	assert_null(dba_map_find(&table, 5, 2, 7));
+	assert_null(dba_map_find(&table, 5, 2, 1, 7));
 	assert_int_equal(add(false, &err), DBA_OK);
 	assert_int_equal(table.n, 1);
 	assert_int_equal(del(&err), DBA_OK);
@@ -198,9 +209,10 @@ static void slots_are_used_once(void **state)
 	assert_int_equal(add(true, &err), DBA_OK);
 	assert_int_equal(add(true, &err), DBA_SLOT_BUSY);
 	assert_string_equal(xen.calls, "am");
-	assert_int_equal(dba_map_del(&table, 5, 2, 8, &err), DBA_NOT_MAPPED);
-	assert_int_equal(dba_map_del(&table, 5, 1, 7, &err), DBA_NOT_MAPPED);
-	assert_int_equal(dba_map_del(&table, 6, 2, 7, &err), DBA_NOT_MAPPED);
+	assert_int_equal(dba_map_del(&table, 5, 2, 1, 8, &err), DBA_NOT_MAPPED);
+	assert_int_equal(dba_map_del(&table, 5, 1, 1, 7, &err), DBA_NOT_MAPPED);
+	assert_int_equal(dba_map_del(&table, 6, 2, 1, 7, &err), DBA_NOT_MAPPED);
+	assert_int_equal(dba_map_del(&table, 5, 2, 3, 7, &err), DBA_NOT_MAPPED);
 	assert_int_equal(del(&err), DBA_OK);
 	assert_int_equal(del(&err), DBA_NOT_MAPPED);
 }
@@ -287,14 +299,14 @@ static void a_restart_knows_everything(void **state)
 	dba_map_free(&table);
 	assert_int_equal(dba_state_load(path, &table), 0);
 	assert_int_equal(table.n, 2);
-	found = dba_map_find(&table, 5, 2, 7);
+	found = dba_map_find(&table, 5, 2, 1, 7);
 	assert_non_null(found);
 	m = want(true);
 	assert_true(found->mfn == m.mfn && found->gfn == m.gfn &&
 		    found->nr == 1 && found->backend == 1 &&
 		    found->translated && !found->transit && !found->held);
 	assert_memory_equal(found->uuid, m.uuid, DBA_UUID);
-	assert_null(dba_map_find(&table, 9, 2, 7));	/* held */
+	assert_null(dba_map_find(&table, 9, 2, 1, 7));	/* held */
 	dba_map_recover(&table);
 	assert_true(table.n == 2 && xen.mapped);
 	/* killed half way: undone, whichever call it was */
@@ -356,8 +368,51 @@ static void the_table_is_bounded(void **state)
 	(void)state;
 	table.n = DBA_MAX_MAPS;
 	assert_null(dba_map_insert(&table, &m));
-	assert_int_equal(dba_map_add(&table, &m, &err), DBA_MEMORY);
+	assert_int_equal(add(true, &err), DBA_MEMORY);
 	table.n = 0;
+}
+
+/* What is held for a guest grows each time that it connects anew. */
+static void a_guest_is_bounded(void **state)
+{
+	struct dba_map m = want(false), *noted;
+	unsigned int i;
+	int err;
+
+	(void)state;
+	m.held = true;
+	for (i = 0; i < DBA_GUEST_MAPS; i++) {
+		assert_non_null(dba_map_insert(&table, &m));
+		m.mfn++;
+	}
+	assert_int_equal(add(false, &err), DBA_OK);	/* it gets one back */
+	assert_int_equal(table.n, DBA_GUEST_MAPS);
+	assert_int_equal(del(&err), DBA_OK);
+	m = want(false);
+	m.mfn += DBA_GUEST_MAPS;
+	assert_int_equal(dba_map_note(&table, &m, &noted),
+			 DBA_GUEST_FULL);
+	assert_null(noted);
+	m.guest = 6;					/* not this one's */
+	assert_int_equal(dba_map_note(&table, &m, &noted), DBA_OK);
+	assert_true(noted->transit && !noted->held);
+}
+
+static void the_file_is_written_for_a_change(void **state)
+{
+	int err;
+
+	(void)state;
+	assert_int_equal(dba_map_save(&table), 0);
+	assert_int_equal(xen.saves, 0);
+	assert_int_equal(add(true, &err), DBA_OK);
+	assert_int_equal(xen.saves, 1);
+	xen.fail_save = -ENOSPC;
+	assert_int_equal(dba_map_save(&table), -ENOSPC);
+	xen.fail_save = 0;
+	assert_int_equal(dba_map_save(&table), 0);	/* again */
+	assert_int_equal(dba_map_save(&table), 0);
+	assert_int_equal(xen.saves, 3);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -376,6 +431,8 @@ int main(void)
 		TEST(a_restart_knows_everything),
 		TEST(a_damaged_file_is_refused),
 		TEST(the_table_is_bounded),
+		TEST(a_guest_is_bounded),
+		TEST(the_file_is_written_for_a_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@
 #define LOG_NS		(SEC_NS / 10)	/* a refusal of a device is logged */
 #define LOG_BURST	20		/* at most this often */
 #define RETRY_NS	SEC_NS
+#define TURN		16		/* requests of a device, then others */
 
 /* A bucket: the time at which it would be full again. */
 struct bucket {
@@ -322,6 +323,17 @@ struct slot_io {
 	const char *answer;
 };
 
+/* A request of this pass. It is answered when its result is on file. */
+struct dba_turn {
+	struct dba_turn *next;
+	struct slot_io io;
+	unsigned int slot;
+	bool map;
+	struct dba_map *noted;		/* to be done, NULL: nothing */
+	enum dba_reason r;
+	int err;
+};
+
 static int read_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	struct slot_io *io = arg;
@@ -370,12 +382,13 @@ static enum dba_reason check_map(struct dba_agent *a, struct dba_dev *d,
 	return r;
 }
 
-static enum dba_reason do_map(struct dba_agent *a, struct dba_dev *d,
-			      unsigned int slot, const struct dba_req *req,
-			      int *err)
+/* *noted: to be done once it is on file, NULL: nothing to do. */
+static enum dba_reason note_map(struct dba_agent *a, struct dba_dev *d,
+				unsigned int slot, const struct dba_req *req,
+				struct dba_map **noted, int *err)
 {
 	const struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
-					       slot);
+					       d->backend, slot);
 	struct dba_map want = { .guest = d->guest, .devid = d->devid,
 				.backend = d->backend, .slot = slot,
 				.mfn = req->mfn, .gfn = req->gfn,
@@ -399,29 +412,29 @@ static enum dba_reason do_map(struct dba_agent *a, struct dba_dev *d,
 	want.translated = dom.translated;
 	memcpy(want.uuid, dom.uuid, DBA_UUID);
 	r = check_map(a, d, req, &dom);
-	return r ? r : dba_map_add(&a->table, &want, err);
+	return r ? r : dba_map_note(&a->table, &want, noted);
 }
 
-static enum dba_reason do_request(struct dba_agent *a, struct dba_dev *d,
-				  unsigned int slot, const struct slot_io *io,
-				  bool *map, int *err)
+/* Unmaps at once: on file the frame may be the guest's a little longer. */
+static enum dba_reason do_request(struct dba_agent *a, struct dba_turn *t)
 {
+	struct dba_dev *d = t->io.d;
 	struct dba_request req;
 	enum dba_reason r;
 
-	*err = 0;
-	*map = false;
-	if (io->rc || dba_parse_request(io->request, &req))
+	if (t->io.rc || dba_parse_request(t->io.request, &req))
 		return DBA_SYNTAX;
-	*map = req.map;
+	t->map = req.map;
 	if (req.map)
-		return do_map(a, d, slot, &req.req, err);
-	r = dba_map_del(&a->table, d->guest, d->devid, slot, err);
+		return note_map(a, d, t->slot, &req.req, &t->noted, &t->err);
+	r = dba_map_del(&a->table, d->guest, d->devid, d->backend, t->slot,
+			&t->err);
 	return r == DBA_NOT_MAPPED ? DBA_OK : r;	/* as asked for */
 }
 
-static void answer(struct dba_agent *a, struct dba_dev *d, unsigned int slot,
-		   struct slot_io *io, const char *text)
+static void write_answer(struct dba_agent *a, struct dba_dev *d,
+			 unsigned int slot, struct slot_io *io,
+			 const char *text)
 {
 	int rc;
 
@@ -440,38 +453,96 @@ static void answer(struct dba_agent *a, struct dba_dev *d, unsigned int slot,
 	timer(a, dba_now_ns() + RETRY_NS);
 }
 
-static void serve_slot(struct dba_agent *a, struct dba_dev *d,
-		       unsigned int slot)
+static void answer(struct dba_agent *a, struct dba_turn *t)
 {
-	struct slot_io io = { .d = d };
-	char text[XN_VALUE_MAX], num[16];
-	struct dba_map *m;
-	enum dba_reason r;
-	bool map;
-	int err;
+	struct dba_dev *d = t->io.d;
+	char text[XN_VALUE_MAX];
 
-	snprintf(num, sizeof(num), "%u", slot);
-	if (xn_path(io.dir, d->path, num) ||
-	    xn_transact(a->xs, read_fn, &io) || io.rc == -EALREADY)
-		return;
-	if (io.rc == -ENOENT) {
-		m = dba_map_find(&a->table, d->guest, d->devid, slot);
-		if (m)
-			unmap(a, m, "its request was removed");
-		return;
-	}
-	r = do_request(a, d, slot, &io, &map, &err);
-	if (r) {
-		log_refused(d, slot, r, err, io.request);
+	if (t->r) {
+		log_refused(d, t->slot, t->r, t->err, t->io.request);
 		snprintf(text, sizeof(text), XENVHCA_DOORBELL_REFUSED " %s",
-			 dba_reason_text(r));
+			 dba_reason_text(t->r));
 	} else {
-		snprintf(text, sizeof(text), "%s", map ?
+		snprintf(text, sizeof(text), "%s", t->map ?
 			 XENVHCA_DOORBELL_MAPPED : XENVHCA_DOORBELL_UNMAPPED);
 		dba_log(LOG_DEBUG, "d%u/%u: slot %u: \"%s\": %s", d->guest,
-			d->devid, slot, io.request, text);
+			d->devid, t->slot, t->io.request, text);
 	}
-	answer(a, d, slot, &io, text);
+	write_answer(a, d, t->slot, &t->io, text);
+}
+
+/* True if there is a request to answer. */
+static bool read_slot(struct dba_agent *a, struct dba_turn *t)
+{
+	struct dba_dev *d = t->io.d;
+	struct dba_map *m;
+	char num[16];
+
+	snprintf(num, sizeof(num), "%u", t->slot);
+	if (xn_path(t->io.dir, d->path, num) ||
+	    xn_transact(a->xs, read_fn, &t->io) || t->io.rc == -EALREADY)
+		return false;
+	if (t->io.rc == -ENOENT) {
+		m = dba_map_find(&a->table, d->guest, d->devid, d->backend,
+				 t->slot);
+		if (m)
+			unmap(a, m, "its request was removed");
+		return false;
+	}
+	t->r = do_request(a, t);
+	return true;
+}
+
+static int serve_slot(struct dba_agent *a, struct dba_dev *d, unsigned int slot)
+{
+	struct dba_turn *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		timer(a, dba_now_ns() + RETRY_NS);
+		return -ENOMEM;
+	}
+	t->io.d = d;
+	t->slot = slot;
+	if (!read_slot(a, t)) {
+		free(t);
+		return 0;
+	}
+	t->next = a->turns;
+	a->turns = t;
+	return 0;
+}
+
+/* All that was noted, behind one write of the state file. */
+static void do_noted(struct dba_agent *a)
+{
+	int err = dba_map_save(&a->table);
+	struct dba_turn *t;
+
+	for (t = a->turns; t; t = t->next) {
+		if (!t->noted)
+			continue;
+		if (!err) {
+			t->r = dba_map_do(&a->table, t->noted, &t->err);
+			continue;
+		}
+		dba_map_drop(&a->table, t->noted);
+		t->r = DBA_STATE_FILE;
+		t->err = err;
+	}
+}
+
+static void end_turns(struct dba_agent *a)
+{
+	struct dba_turn *t;
+
+	do_noted(a);
+	/* A mapping is on file as in transit at worst: a restart undoes it. */
+	dba_map_save(&a->table);
+	while ((t = a->turns)) {
+		a->turns = t->next;
+		answer(a, t);
+		free(t);
+	}
 }
 
 /* All slots that there are, or that have a mapping. */
@@ -490,7 +561,7 @@ static void list_slots(struct dba_agent *a, struct dba_dev *d)
 	free(names);
 	for (m = a->table.maps; m; m = m->next)
 		if (!m->held && m->guest == d->guest && m->devid == d->devid &&
-		    m->slot < SLOTS)
+		    m->backend == d->backend && m->slot < SLOTS)
 			mark(d, m->slot);
 }
 
@@ -512,18 +583,23 @@ static bool take(struct dba_agent *a, const struct dba_dev *of)
 
 static void serve_dev(struct dba_agent *a, struct dba_dev *d)
 {
-	unsigned int slot;
+	unsigned int slot, n = 0;
 
 	if (d->list && take(a, d))
 		list_slots(a, d);
 	for (slot = 0; d->n_dirty && slot < SLOTS; slot++) {
 		if (!d->dirty[slot])
 			continue;
+		if (n++ == TURN) {
+			timer(a, dba_now_ns());
+			return;
+		}
 		if (!take(a, d))
+			return;
+		if (serve_slot(a, d, slot))
 			return;
 		d->dirty[slot] = false;
 		d->n_dirty--;
-		serve_slot(a, d, slot);
 	}
 }
 
@@ -538,6 +614,7 @@ void dba_agent_work(struct dba_agent *a)
 		recheck(a);
 	for (d = a->devs; d; d = d->next)
 		serve_dev(a, d);
+	end_turns(a);
 }
 
 /* ---- events ---- */
@@ -610,6 +687,7 @@ int dba_agent_start(struct dba_agent *a)
 		return -EIO;
 	recheck(a);
 	dba_map_recover(&a->table);
+	dba_map_save(&a->table);
 	return 0;
 }
 

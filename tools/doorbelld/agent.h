@@ -24,6 +24,7 @@ struct dba_domain {
 };
 
 struct dba_dev;
+struct dba_turn;
 
 struct dba_agent {
 	struct xs_handle *xs;
@@ -36,6 +37,7 @@ struct dba_agent {
 	void *ctx;			/* of domain() */
 	struct dba_table table;
 	struct dba_dev *devs;
+	struct dba_turn *turns;		/* requests of this pass */
 	bool rescan, recheck;
 	uint64_t wake_ns;		/* next time limit, 0: none */
 };

@@ -41,6 +41,7 @@ static const char *const reason_text[DBA_NR_REASONS] = {
 	[DBA_STATE_FILE] = "agent cannot write its state file",
 	[DBA_HYPERCALL] = "hypercall failed",
 	[DBA_MEMORY] = "agent has no memory",
+	[DBA_GUEST_FULL] = "the guest has all pages that one may have, mapped or held until it ends",
 };
 
 /*

@@ -2,28 +2,32 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The table of mappings (map.h). The order of every change: state file, then
- * hypercalls, then state file; so whatever a guest can reach is on file at
- * any time.
+ * The table of mappings (map.h). Whatever a guest can reach is on file at any
+ * time: a mapping is noted and saved before the first hypercall, and taken out
+ * of the file after the last.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "map.h"
 
-static int save(struct dba_table *t)
+int dba_map_save(struct dba_table *t)
 {
-	return t->ops->save ? t->ops->save(t->ctx, t->maps) : 0;
+	int rc = t->changed && t->ops->save ? t->ops->save(t->ctx, t->maps) : 0;
+
+	t->changed = rc != 0;
+	return rc;
 }
 
 struct dba_map *dba_map_find(const struct dba_table *t, unsigned int guest,
-			     unsigned int devid, unsigned int slot)
+			     unsigned int devid, unsigned int backend,
+			     unsigned int slot)
 {
 	struct dba_map *m;
 
 	for (m = t->maps; m; m = m->next)
 		if (!m->held && m->guest == guest && m->devid == devid &&
-		    m->slot == slot)
+		    m->backend == backend && m->slot == slot)
 			return m;
 	return NULL;
 }
@@ -41,10 +45,11 @@ struct dba_map *dba_map_insert(struct dba_table *t, const struct dba_map *m)
 	copy->next = t->maps;
 	t->maps = copy;
 	t->n++;
+	t->changed = true;
 	return copy;
 }
 
-static void drop(struct dba_table *t, struct dba_map *m)
+void dba_map_drop(struct dba_table *t, struct dba_map *m)
 {
 	struct dba_map **p;
 
@@ -54,6 +59,7 @@ static void drop(struct dba_table *t, struct dba_map *m)
 		*p = m->next;
 		free(m);
 		t->n--;
+		t->changed = true;
 		return;
 	}
 }
@@ -61,7 +67,15 @@ static void drop(struct dba_table *t, struct dba_map *m)
 void dba_map_free(struct dba_table *t)
 {
 	while (t->maps)
-		drop(t, t->maps);
+		dba_map_drop(t, t->maps);
+}
+
+/* Is m held for the guest of by, and all of it part of by? */
+static bool held_for(const struct dba_map *m, const struct dba_map *by)
+{
+	return m->held && m->guest == by->guest && m->mfn >= by->mfn &&
+	       m->mfn - by->mfn < by->nr &&
+	       m->nr <= by->nr - (m->mfn - by->mfn);
 }
 
 /* The guest gets back what was held for it; the new entry takes over. */
@@ -71,11 +85,20 @@ static void drop_held(struct dba_table *t, const struct dba_map *by)
 
 	for (m = t->maps; m; m = next) {
 		next = m->next;
-		if (m->held && m->guest == by->guest && m->mfn >= by->mfn &&
-		    m->mfn - by->mfn < by->nr &&
-		    m->nr <= by->nr - (m->mfn - by->mfn))
-			drop(t, m);
+		if (held_for(m, by))
+			dba_map_drop(t, m);
 	}
+}
+
+/* Has the guest as much as it may have, beside what it gets back? */
+static bool guest_full(const struct dba_table *t, const struct dba_map *want)
+{
+	const struct dba_map *m;
+	unsigned int n = 0;
+
+	for (m = t->maps; m; m = m->next)
+		n += m->guest == want->guest && !held_for(m, want);
+	return n >= DBA_GUEST_MAPS;
 }
 
 /*
@@ -89,7 +112,7 @@ static int permit(struct dba_table *t, const struct dba_map *m, bool allow)
 	return t->ops->iomem(t->ctx, m->guest, m->mfn, m->nr, allow);
 }
 
-static int do_map(struct dba_table *t, const struct dba_map *m, bool *clean)
+static int hyper_map(struct dba_table *t, const struct dba_map *m, bool *clean)
 {
 	int rc = permit(t, m, true);
 
@@ -102,50 +125,50 @@ static int do_map(struct dba_table *t, const struct dba_map *m, bool *clean)
 	return rc;
 }
 
-enum dba_reason dba_map_add(struct dba_table *t, const struct dba_map *want,
-			    int *err)
+enum dba_reason dba_map_note(struct dba_table *t, const struct dba_map *want,
+			     struct dba_map **m)
 {
-	struct dba_map *m;
+	*m = NULL;
+	if (dba_map_find(t, want->guest, want->devid, want->backend,
+			 want->slot))
+		return DBA_SLOT_BUSY;
+	if (guest_full(t, want))
+		return DBA_GUEST_FULL;
+	*m = dba_map_insert(t, want);
+	if (!*m)
+		return DBA_MEMORY;
+	(*m)->held = false;
+	(*m)->transit = true;
+	return DBA_OK;
+}
+
+enum dba_reason dba_map_do(struct dba_table *t, struct dba_map *m, int *err)
+{
 	bool clean;
 
-	*err = 0;
-	if (dba_map_find(t, want->guest, want->devid, want->slot))
-		return DBA_SLOT_BUSY;
-	m = dba_map_insert(t, want);
-	if (!m)
-		return DBA_MEMORY;
-	m->held = false;
-	m->transit = true;
-	*err = save(t);
-	if (*err) {
-		drop(t, m);
-		return DBA_STATE_FILE;
-	}
-	*err = do_map(t, m, &clean);
+	*err = hyper_map(t, m, &clean);
 	if (*err) {
 		/* What could not be undone stays known, and refused. */
 		if (clean)
-			drop(t, m);
-		save(t);
+			dba_map_drop(t, m);
 		return DBA_HYPERCALL;
 	}
 	m->transit = false;
+	t->changed = true;
 	drop_held(t, m);
-	/* On file as in transit at worst: then a restart undoes it. */
-	save(t);
 	return DBA_OK;
 }
 
 /*
  * -EINVAL of Xen: at that gfn is nothing of it any more, or never was. The
- * permission comes first because Xen wants it for the removal as well, and the
- * last attempt may have got beyond it.
+ * permission comes first because Xen wants it for the removal as well, and an
+ * earlier attempt, of an agent before this one, may have got beyond it.
  */
-static int do_unmap(struct dba_table *t, const struct dba_map *m, bool again)
+static int hyper_unmap(struct dba_table *t, const struct dba_map *m)
 {
 	int rc = 0;
 
-	if (m->translated && again)
+	if (m->translated)
 		rc = permit(t, m, true);
 	if (m->translated && !rc)
 		rc = t->ops->mapping(t->ctx, m->guest, m->gfn, m->mfn, m->nr,
@@ -164,27 +187,25 @@ static bool free_at_once(const struct dba_table *t, const struct dba_map *m)
 
 enum dba_reason dba_map_undo(struct dba_table *t, struct dba_map *m, int *err)
 {
-	bool again = m->transit;
-
+	t->changed = true;
 	m->transit = true;
-	save(t);
-	*err = do_unmap(t, m, again);
+	*err = hyper_unmap(t, m);
 	if (*err)
 		return DBA_HYPERCALL;
 	if (free_at_once(t, m)) {
-		drop(t, m);
+		dba_map_drop(t, m);
 	} else {
 		m->held = true;
 		m->transit = false;
 	}
-	save(t);
 	return DBA_OK;
 }
 
 enum dba_reason dba_map_del(struct dba_table *t, unsigned int guest,
-			    unsigned int devid, unsigned int slot, int *err)
+			    unsigned int devid, unsigned int backend,
+			    unsigned int slot, int *err)
 {
-	struct dba_map *m = dba_map_find(t, guest, devid, slot);
+	struct dba_map *m = dba_map_find(t, guest, devid, backend, slot);
 
 	*err = 0;
 	return m ? dba_map_undo(t, m, err) : DBA_NOT_MAPPED;
@@ -199,11 +220,9 @@ size_t dba_map_forget(struct dba_table *t, unsigned int guest)
 		next = m->next;
 		if (m->guest != guest)
 			continue;
-		drop(t, m);
+		dba_map_drop(t, m);
 		n++;
 	}
-	if (n)
-		save(t);
 	return n;
 }
 

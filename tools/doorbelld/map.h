@@ -19,6 +19,7 @@
 
 #define DBA_UUID	16	/* bytes of a domain's handle */
 #define DBA_MAX_MAPS	65536	/* of all guests */
+#define DBA_GUEST_MAPS	2048	/* of one, mapped and held */
 
 struct dba_map {
 	struct dba_map *next;
@@ -44,35 +45,53 @@ struct dba_table {
 	void *ctx;
 	struct dba_map *maps;
 	size_t n;
+	bool changed;		/* and not on file yet */
 	unsigned int own;	/* the control domain, where this runs */
 	bool hold_translated;	/* Arm: see above */
 	bool reuse;		/* hold nothing */
 };
 
-/* The mapping of a slot, NULL if it has none. */
+/* The mapping of a slot, NULL if it has none. A backend's slots are its own. */
 struct dba_map *dba_map_find(const struct dba_table *t, unsigned int guest,
-			     unsigned int devid, unsigned int slot);
+			     unsigned int devid, unsigned int backend,
+			     unsigned int slot);
 
 /**
- * dba_map_add() - let a guest reach frames that dba_frame_check() passed
- * @want: copied; next, transit and held are ignored
- * @err: receives the -errno of a failed hypercall or file, else 0
+ * dba_map_note() - the first step of a mapping: only the table changes
+ * @want: frames that dba_frame_check() passed; next, transit, held are ignored
+ * @m: receives the entry, whose frames are refused to others from now on
  *
- * It is in the state file before the first hypercall is made. When one fails
- * the others are undone. DBA_SLOT_BUSY, DBA_MEMORY, DBA_STATE_FILE,
+ * DBA_SLOT_BUSY, DBA_GUEST_FULL, DBA_MEMORY.
+ */
+enum dba_reason dba_map_note(struct dba_table *t, const struct dba_map *want,
+			     struct dba_map **m);
+
+/* Write the state file, if anything changed: one for all that was noted before
+ * the first is done, and one before anybody is told. 0 or -errno. */
+int dba_map_save(struct dba_table *t);
+
+/**
+ * dba_map_do() - let the guest reach what was noted and saved
+ * @err: receives the -errno of a failed hypercall, else 0
+ *
+ * When one fails the others are undone, and m is gone, or stays known.
  * DBA_HYPERCALL.
  */
-enum dba_reason dba_map_add(struct dba_table *t, const struct dba_map *want,
-			    int *err);
+enum dba_reason dba_map_do(struct dba_table *t, struct dba_map *m, int *err);
+
+/* Forget an entry that no hypercall was made for. */
+void dba_map_drop(struct dba_table *t, struct dba_map *m);
 
 /**
  * dba_map_del() - take them away again, in reverse order
  *
  * When the mapping cannot be removed it stays in the table, and its frames
- * stay refused to others. DBA_NOT_MAPPED, DBA_HYPERCALL.
+ * stay refused to others. On file it may stay longer: then it is removed once
+ * more. DBA_NOT_MAPPED, DBA_HYPERCALL.
  */
 enum dba_reason dba_map_del(struct dba_table *t, unsigned int guest,
-			    unsigned int devid, unsigned int slot, int *err);
+			    unsigned int devid, unsigned int backend,
+			    unsigned int slot, int *err);
 
 /* As dba_map_del() for a mapping of the table. */
 enum dba_reason dba_map_undo(struct dba_table *t, struct dba_map *m, int *err);
