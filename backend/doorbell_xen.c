@@ -19,8 +19,8 @@
 #include "util.h"
 #include "xenstore/scan.h"
 
-#define AGENT_WAIT_MS	10000	/* for an answer */
-#define AGENT_RETRY_MS	200	/* while it is silent */
+#define AGENT_START_MS	10000	/* for an answer, before there are commands */
+#define AGENT_WAIT_MS	2000	/* later: commands wait, too */
 
 /* ---- one request ---- */
 struct agent_request {
@@ -47,11 +47,29 @@ static int slot_dir(const struct be_agent *a, uint32_t slot, char *dir)
 	return xn_path(dir, a->dir, name);
 }
 
+static void agent_alive(struct be_agent *a)
+{
+	if (a->silent)
+		be_log(a->dev, BE_INFO, "the doorbell agent answers again");
+	a->silent = false;
+}
+
+/* Not waited for again, but looked at: the request that it left unanswered. */
+static bool agent_silent(struct be_agent *a)
+{
+	char dir[XN_PATH_MAX];
+
+	if (a->silent && !slot_dir(a, a->late, dir) &&
+	    xn_exists(a->xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_ANSWER))
+		agent_alive(a);
+	return a->silent;
+}
+
 /* The watch fires for every slot of this device: look at ours, again. */
 static int agent_wait(struct be_agent *a, const char *dir, char *answer)
 {
-	uint64_t end = be_now_ns() + (a->silent ? AGENT_RETRY_MS :
-				      AGENT_WAIT_MS) * BE_MSEC_NS;
+	uint64_t end = be_now_ns() +
+		       (a->silent ? 0 : a->wait_ms * BE_MSEC_NS);
 	struct pollfd p = { .fd = xs_fileno(a->xs), .events = POLLIN };
 	char token[XN_PATH_MAX];
 	uint64_t now;
@@ -70,21 +88,29 @@ static int agent_wait(struct be_agent *a, const char *dir, char *answer)
 			break;
 		poll(&p, 1, (int)((end - now) / BE_MSEC_NS) + 1);
 	}
-	if (rc == -ENOENT && !a->silent)
+	if (rc != -ENOENT) {
+		agent_alive(a);
+		return rc;
+	}
+	if (!a->silent)
 		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
-	a->silent = rc == -ENOENT;
-	return rc == -ENOENT ? -ETIMEDOUT : rc;
+	a->silent = true;
+	return -ETIMEDOUT;
 }
 
 /* asked: the request is there, and an error says nothing about its fate. */
-static int agent_ask(struct be_agent *a, const char *dir, const char *text,
-		     char *answer, bool *asked)
+static int agent_ask(struct be_agent *a, uint32_t slot, const char *dir,
+		     const char *text, char *answer, bool *asked)
 {
 	struct agent_request r = { .dir = dir, .text = text };
 	int rc = xn_transact(a->xs, agent_request_fn, &r);
 
 	*asked = !rc;
-	return rc ? rc : agent_wait(a, dir, answer);
+	if (!rc)
+		rc = agent_wait(a, dir, answer);
+	if (rc == -ETIMEDOUT)
+		a->late = slot;
+	return rc;
 }
 
 /* ---- slots ---- */
@@ -112,18 +138,21 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		 uint32_t *slot)
 {
 	char dir[XN_PATH_MAX], text[96], answer[XN_VALUE_MAX];
-	uint32_t i = slot_take(a);
 	bool asked = false;
+	uint32_t i;
 	int rc;
 
 	*slot = BE_NO_SLOT;
+	if (agent_silent(a))
+		return -ETIMEDOUT;
+	i = slot_take(a);
 	if (i == BE_NO_SLOT)
 		return -ENOSPC;
 	snprintf(text, sizeof(text), XENVHCA_DOORBELL_MAP " 0x%" PRIx64
 		 " 0x%" PRIx64 " 0x1", frame, gfn);
 	rc = slot_dir(a, i, dir);
 	if (!rc)
-		rc = agent_ask(a, dir, text, answer, &asked);
+		rc = agent_ask(a, i, dir, text, answer, &asked);
 	if (rc && asked) {
 		*slot = i;
 		return rc;
@@ -139,14 +168,30 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 	return 0;
 }
 
+/* Was it answered after we had stopped waiting? */
+static bool unmapped_late(struct be_agent *a, const char *dir, char *answer)
+{
+	return !xn_read_str(a->xs, XBT_NULL, dir,
+			    XENVHCA_NODE_DOORBELL_REQUEST, answer,
+			    XN_VALUE_MAX) &&
+	       !strcmp(answer, XENVHCA_DOORBELL_UNMAP) &&
+	       !xn_read_str(a->xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_ANSWER,
+			    answer, XN_VALUE_MAX) &&
+	       !strcmp(answer, XENVHCA_DOORBELL_UNMAPPED);
+}
+
 int be_agent_unmap(struct be_agent *a, uint32_t slot)
 {
 	char dir[XN_PATH_MAX], answer[XN_VALUE_MAX];
 	int rc = slot_dir(a, slot, dir);
 	bool asked;
 
-	if (!rc)
-		rc = agent_ask(a, dir, XENVHCA_DOORBELL_UNMAP, answer, &asked);
+	agent_silent(a);
+	if (!rc && unmapped_late(a, dir, answer))
+		agent_alive(a);
+	else if (!rc)
+		rc = agent_ask(a, slot, dir, XENVHCA_DOORBELL_UNMAP, answer,
+			       &asked);
 	if (rc)
 		return rc;
 	if (strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {
@@ -183,6 +228,7 @@ int be_agent_open(struct be_agent *a, struct be_dev *dev)
 	int own, rc;
 
 	a->dev = dev;
+	a->wait_ms = AGENT_START_MS;
 	a->xs = xs_open(0);
 	own = a->xs ? xn_own_domid(a->xs) : -errno;
 	rc = own < 0 ? own : xn_backend_dir(back, (unsigned int)own,
@@ -194,6 +240,7 @@ int be_agent_open(struct be_agent *a, struct be_dev *dev)
 		rc = xn_watch(a->xs, a->dir, "slots");
 	if (!rc)
 		rc = agent_clear(a);
+	a->wait_ms = AGENT_WAIT_MS;
 	if (rc == -ETIMEDOUT)
 		be_fault(dev, "an earlier connection left doorbell pages with the guest, and the doorbell agent does not answer: start xen-vhca-doorbelld in the control domain");
 	else if (rc)

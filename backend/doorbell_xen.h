@@ -16,7 +16,9 @@ struct be_agent {
 	struct xs_handle *xs;
 	char dir[XN_PATH_MAX];		/* of the slots */
 	bool used[XENVHCA_DOORBELL_SLOTS];
-	bool silent;			/* the last request had no answer */
+	uint32_t wait_ms;		/* for an answer */
+	bool silent;			/* the last request had no answer: */
+	uint32_t late;			/* its slot */
 };
 
 /**
@@ -37,6 +39,8 @@ void be_agent_close(struct be_agent *a);
  *	after an error
  *
  * 0, -EPERM: refused, the reason is logged; -ETIMEDOUT; -ENOSPC: no slot.
+ * Once the agent has been silent nothing waits for it, or asks it for more,
+ * until what it left unanswered has an answer.
  */
 int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		 uint32_t *slot);
