@@ -2,11 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Command thread: takes requests off the ring and executes them. Over
- * max-cmd-rate a request waits here, in order; a destroy command never waits,
- * not even behind others, so that a guest's process can always exit. The
- * frontend cannot fill the queue: a request here has not been answered, and
- * the ring has fewer slots than the queue.
+ * Command thread: takes requests off the ring and executes them. A destroy
+ * command is executed as soon as it is read, so that a guest's process can
+ * always exit; the others wait here, in order, for the time that slow ones
+ * take and for max-cmd-rate. Overtaking is harmless: who destroys an object
+ * has the answers of all commands that made or used it, and a command that
+ * nobody waits for any more does not find its context or object.
+ *
+ * The frontend cannot fill the queue: a request here has not been answered,
+ * and the ring has fewer slots than the queue.
  */
 #include "cmdq.h"
 #include "util.h"
@@ -25,9 +29,13 @@ static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 			 req->id);
 }
 
+/* May the first one that waits be executed? */
 static bool be_cmd_token(struct be_dev *dev, struct be_cmdq *q)
 {
 	q->wait_ns = be_bucket_take(&dev->quota.cmd, be_coarse_ns());
+	if (q->wait_ns && !q->counted)
+		BE_STAT_ADD(dev, rate_waits, 1);
+	q->counted = q->wait_ns;
 	return !q->wait_ns;
 }
 
@@ -40,7 +48,6 @@ static void be_cmd_queue(struct be_dev *dev, struct be_cmdq *q,
 	}
 	q->q[(q->head + q->n) % XENVHCA_MAX_ID] = *req;
 	q->n++;
-	BE_STAT_ADD(dev, rate_waits, 1);
 }
 
 /* One pass takes a number of commands, or a time if they are slow. */
@@ -48,20 +55,6 @@ static bool be_cmd_pass(const struct be_dev *dev, int n, uint64_t begin)
 {
 	return n < BE_CMD_BATCH && !dev->fault &&
 	       (!n || be_coarse_ns() - begin < BE_CMD_PASS_NS);
-}
-
-static void be_cmdq_waiting(struct be_dev *dev, struct be_cmdq *q,
-			    uint64_t begin)
-{
-	int i;
-
-	for (i = 0; q->n && be_cmd_pass(dev, i, begin); i++) {
-		if (!be_cmd_token(dev, q))
-			return;
-		be_cmd_exec(dev, &q->q[q->head]);
-		q->head = (q->head + 1) % XENVHCA_MAX_ID;
-		q->n--;
-	}
 }
 
 /* Sets q->more if the batch ended before the ring did. */
@@ -82,24 +75,40 @@ static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 			return;
 		}
 		q->worked = true;
-		if (be_op_destroys(req.op) ||
-		    (!q->n && be_cmd_token(dev, q)))
+		if (be_op_destroys(req.op))
 			be_cmd_exec(dev, &req);
 		else
 			be_cmd_queue(dev, q, &req);
 	}
 }
 
+/* The first one that waits, if there is one and it may. */
+static bool be_cmdq_next(struct be_dev *dev, struct be_cmdq *q)
+{
+	q->wait_ns = 0;
+	if (!q->n || !be_cmd_token(dev, q))
+		return false;
+	be_cmd_exec(dev, &q->q[q->head]);
+	q->head = (q->head + 1) % XENVHCA_MAX_ID;
+	q->n--;
+	return true;
+}
+
 int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 {
 	uint64_t begin = be_coarse_ns();
+	int i;
 
 	if (notified && !q->notified) {
 		q->notified = true;
 		q->worked = false;
 	}
-	be_cmdq_ring(dev, q, begin);
-	be_cmdq_waiting(dev, q, begin);
+	/* Before each one that waits: what was sent meanwhile may overtake. */
+	for (i = 0; be_cmd_pass(dev, i, begin); i++) {
+		be_cmdq_ring(dev, q, begin);
+		if (!be_cmdq_next(dev, q))
+			break;
+	}
 	if (q->more)
 		return 0;
 	/* Only now: the ring is empty and armed, see be_kick_sleep(). */
@@ -107,5 +116,7 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 		dev->t->ops->cmd_ack(dev->t, q->worked);
 		q->notified = false;
 	}
-	return q->n ? (int)(q->wait_ns / BE_MSEC_NS) + 1 : -1;
+	if (!q->n)
+		return -1;
+	return q->wait_ns ? (int)(q->wait_ns / BE_MSEC_NS) + 1 : 0;
 }

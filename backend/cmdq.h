@@ -10,9 +10,10 @@
 #include "be.h"
 
 struct be_cmdq {
-	struct xenvhca_request q[XENVHCA_MAX_ID];	/* wait for a token */
+	struct xenvhca_request q[XENVHCA_MAX_ID];	/* not executed */
 	unsigned int head, n;
-	uint64_t wait_ns;	/* until the next token; valid if n */
+	uint64_t wait_ns;	/* until the next token; 0: not for one */
+	bool counted;		/* q[head] is in rate_waits */
 	bool more;		/* the ring was not drained */
 	bool notified;		/* event channel read, not acknowledged */
 	bool worked;		/* requests since the notification */

@@ -60,6 +60,27 @@ static void command_rate(void **state)
 	world_bystander(w);
 }
 
+/* Registrations may take long; an exit does not wait for those of others. */
+static void destroy_overtakes(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_response rsp;
+	struct xenvhca_request req;
+	unsigned int i;
+
+	wire_good(&w->c, XENVHCA_OP_REG_MR, &req);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_good(&w->c, XENVHCA_OP_DEREG_MR, &req);
+	assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	assert_int_equal(loop_get_response(w->a.loop, &rsp), 1);
+	assert_int_equal(rsp.op, XENVHCA_OP_DEREG_MR);
+	assert_int_equal(rsp.status, 0);
+	assert_int_equal(answers(w, XENVHCA_OP_REG_MR), 5);
+	assert_int_equal(w->a.dev.stats.rate_waits, 0);
+}
+
 /* Waiting requests are dropped with the device, and nothing leaks. */
 static void closed_while_waiting(void **state)
 {
@@ -180,6 +201,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(command_rate, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(destroy_overtakes, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(closed_while_waiting,
 						world_setup, world_teardown),
