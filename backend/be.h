@@ -38,12 +38,14 @@ enum be_type {			/* also handle types */
 	BE_NONE, BE_UCONTEXT, BE_PD, BE_CQ, BE_QP, BE_SRQ, BE_AH, BE_MR, BE_MW,
 	BE_MCAST, BE_MMAP, BE_XRCD, BE_TYPES
 };
-struct be_bucket { uint64_t rate, tokens_ns, last_ns; };
+struct be_bucket { uint64_t rate, tokens_ns, last_ns, depth_ns; };
 struct be_quota {
 	uint32_t max[BE_TYPES], used[BE_TYPES];
 	uint64_t max_pages, used_pages;		/* guest pages mapped */
 	uint64_t queue_pages;	/* queue memory of the HCA's driver */
 	struct be_bucket cmd, evt;
+	struct be_bucket fail;	/* commands that the HCA's driver refuses */
+	struct be_bucket kick;	/* under drain_lock of kick.c */
 	uint32_t spin_us;
 };
 void be_quota_defaults(struct be_quota *q);
@@ -57,7 +59,9 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n);
 int be_quota_check_queue(const struct be_quota *q);
 void be_quota_charge_queue(struct be_quota *q, uint64_t n);
 void be_quota_give_queue(struct be_quota *q, uint64_t n);
-/* 0: a token was taken; else nanoseconds until there is one. */
+/* 0: there is a token; else nanoseconds until there is one. */
+uint64_t be_bucket_wait(struct be_bucket *b, uint64_t now_ns);
+/* The same, and takes it. */
 uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns);
 extern const char *const be_type_name[BE_TYPES];
 
@@ -162,7 +166,7 @@ int be_dev_open(struct be_dev *dev);
 void be_dev_close(struct be_dev *dev);
 /* Close what could not be closed before. Once a second: it may wait. */
 void be_dev_tick(struct be_dev *dev);
-/* True for commands that release something: never delayed by max-cmd-rate. */
+/* True for commands that release something: never delayed by others. */
 bool be_op_destroys(uint16_t op);
 /* Executes one request: fills the whole response. Command thread only. */
 void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,

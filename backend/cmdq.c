@@ -5,7 +5,8 @@
  * Command thread: takes requests off the ring and executes them. A destroy
  * command is executed as soon as it is read, so that a guest's process can
  * always exit; the others wait here, in order, for the time that slow ones
- * take and for max-cmd-rate. Overtaking is harmless: who destroys an object
+ * take, for max-cmd-rate, and after too many that the HCA's driver refused:
+ * it may print a line for each. Overtaking is harmless: who destroys an object
  * has the answers of all commands that made or used it, and a command that
  * nobody waits for any more does not find its context or object.
  *
@@ -14,6 +15,7 @@
  */
 #include "cmdq.h"
 #include "util.h"
+#include "uverbs.h"
 
 #define BE_CMD_BATCH	32
 #define BE_CMD_PASS_NS	(100 * BE_MSEC_NS)	/* slow ones: xenstore waits */
@@ -21,9 +23,12 @@
 static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
 	struct xenvhca_response rsp = {};
+	uint64_t errors = uv_errors;
 
 	be_kick_flush(dev);
 	be_dispatch(dev, req, &rsp);
+	if (uv_errors != errors)
+		be_bucket_take(&dev->quota.fail, be_coarse_ns());
 	if (dev->t->ops->put_response(dev->t, &rsp))
 		be_fault(dev, "no room for the response of request %u",
 			 req->id);
@@ -32,7 +37,11 @@ static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 /* May the first one that waits be executed? */
 static bool be_cmd_token(struct be_dev *dev, struct be_cmdq *q)
 {
-	q->wait_ns = be_bucket_take(&dev->quota.cmd, be_coarse_ns());
+	uint64_t now = be_coarse_ns();
+
+	q->wait_ns = be_bucket_wait(&dev->quota.fail, now);
+	if (!q->wait_ns)
+		q->wait_ns = be_bucket_take(&dev->quota.cmd, now);
 	if (q->wait_ns && !q->counted)
 		BE_STAT_ADD(dev, rate_waits, 1);
 	q->counted = q->wait_ns;

@@ -5,8 +5,8 @@
  * Kick thread: takes entries off the kick ring and has each executed
  * (be_kick). It spins for more only where that paid lately: the average of
  * the recent idle gaps is kept, and a gap longer than the spin limit costs
- * nothing but the sleep. The guest controls what is in the ring, not how much
- * is executed: an entry is one system call that it could have caused anyway.
+ * nothing but the sleep. The guest controls what is in the ring; an entry is one
+ * system call, and how many there are in a second is bounded.
  *
  * The command thread drains the ring before each command (be_kick_flush): a
  * native process's post is executed when the call returns, so a command must
@@ -66,6 +66,26 @@ static void be_kick_look(struct be_dev *dev, bool active)
 			 __ATOMIC_RELAXED);
 }
 
+/*
+ * Under drain_lock. Kicks over their rate are executed later: nobody's are
+ * lost, and a guest that does nothing but kick does not keep a processor busy.
+ */
+static void be_kick_pay(struct be_dev *dev, int n)
+{
+	const struct timespec nap = { .tv_nsec = BE_MSEC_NS };
+	uint64_t now = be_coarse_ns();
+
+	for (; n; n--) {
+		if (!be_bucket_take(&dev->quota.kick, now))
+			continue;
+		BE_STAT_ADD(dev, rate_waits, 1);
+		do {
+			nanosleep(&nap, NULL);
+			now = be_coarse_ns();
+		} while (be_bucket_take(&dev->quota.kick, now));
+	}
+}
+
 /* Executes a batch. Number of entries, 0 if none, or -EPROTO. */
 static int be_kick_drain_locked(struct be_dev *dev)
 {
@@ -77,8 +97,10 @@ static int be_kick_drain_locked(struct be_dev *dev)
 		be_fault(dev, "frontend violated the kick ring");
 		return n;
 	}
-	if (n)
+	if (n) {
+		be_kick_pay(dev, n);
 		be_kick_look(dev, true);
+	}
 	for (i = 0; i < n; i++) {
 		be_kick(dev, &kick[i]);
 		dev->t->ops->kicks_done(dev->t, 1);

@@ -11,6 +11,9 @@
 #include "be.h"
 #include "util.h"
 
+#define BE_FAIL_RATE	10	/* as often as an operator can read */
+#define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */
+#define BE_KICK_RATE	500000	/* a system call each; far above what is used */
 #define BE_PAGES_PER_MB (1024u * 1024u / XENVHCA_PAGE_SIZE)
 
 const char *const be_type_name[BE_TYPES] = {
@@ -40,6 +43,12 @@ void be_quota_defaults(struct be_quota *q)
 			     BE_PAGES_PER_MB,
 		.cmd = { .rate = XENVHCA_DEF_MAX_CMD_RATE },
 		.evt = { .rate = XENVHCA_DEF_MAX_EVT_RATE },
+		.fail = {
+			.rate = BE_FAIL_RATE,
+			.depth_ns = BE_FAIL_DEPTH / BE_FAIL_RATE * BE_NSEC,
+			.tokens_ns = BE_FAIL_DEPTH / BE_FAIL_RATE * BE_NSEC,
+		},
+		.kick = { .rate = BE_KICK_RATE },
 		.spin_us = XENVHCA_DEF_SPIN_US,
 	};
 }
@@ -87,11 +96,12 @@ void be_quota_give_queue(struct be_quota *q, uint64_t n)
 }
 
 /*
- * The bucket holds time: it fills by one nanosecond per nanosecond, up to one
- * second, and a token costs a second divided by the rate.
+ * The bucket holds time: it fills by one nanosecond per nanosecond, up to
+ * depth_ns (0: one second), and a token costs a second divided by the rate.
  */
-uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns)
+uint64_t be_bucket_wait(struct be_bucket *b, uint64_t now_ns)
 {
+	uint64_t depth = b->depth_ns ? b->depth_ns : BE_NSEC;
 	uint64_t cost, passed;
 
 	if (!b->rate)
@@ -99,12 +109,18 @@ uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns)
 	cost = BE_NSEC / b->rate;
 	passed = now_ns - b->last_ns;
 	b->last_ns = now_ns;
-	if (passed >= BE_NSEC || b->tokens_ns + passed >= BE_NSEC)
-		b->tokens_ns = BE_NSEC;
+	if (passed >= depth || b->tokens_ns + passed >= depth)
+		b->tokens_ns = depth;
 	else
 		b->tokens_ns += passed;
-	if (b->tokens_ns < cost)
-		return cost - b->tokens_ns;
-	b->tokens_ns -= cost;
-	return 0;
+	return b->tokens_ns < cost ? cost - b->tokens_ns : 0;
+}
+
+uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns)
+{
+	uint64_t wait = be_bucket_wait(b, now_ns);
+
+	if (!wait && b->rate)
+		b->tokens_ns -= BE_NSEC / b->rate;
+	return wait;
 }

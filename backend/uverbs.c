@@ -41,6 +41,8 @@ struct be_uverbs_sys be_sys = {
 	.close = close,
 };
 
+__thread uint64_t uv_errors;
+
 int uv_open(const char *path)
 {
 	int fd = be_sys.open(path, O_RDWR | O_CLOEXEC);
@@ -96,8 +98,10 @@ static int uv_send(int fd, const struct uv_buf *b, size_t len)
 {
 	ssize_t r = be_sys.write(fd, b->in, len);
 
-	if (r < 0)
+	if (r < 0) {
+		uv_errors++;
 		return -errno;
+	}
 	return (size_t)r == len ? 0 : -EIO;
 }
 

@@ -23,6 +23,9 @@ struct uv_udata {
 };
 
 /* ---- uverbs.c ---- */
+/* Commands of this thread that the kernel refused: its driver may have printed
+ * a line for each. */
+extern __thread uint64_t uv_errors;
 int uv_open(const char *path);			/* fd or -errno */
 void uv_close(int *fd);				/* sets it to -1; -1 is fine */
 int uv_mmap(int fd, uint64_t offset, size_t length, void **addr);

@@ -70,6 +70,38 @@ static void bucket_follows_its_rate(void **state)
 	assert_int_not_equal(be_bucket_take(&b, now), 0);
 }
 
+/* Of what is rare, but comes in bursts. */
+static void bucket_may_be_deep(void **state)
+{
+	struct be_bucket b = { .rate = 10, .depth_ns = 5 * BE_NSEC };
+	uint64_t now = 5 * BE_NSEC;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 50; i++) {
+		assert_int_equal(be_bucket_wait(&b, now), 0);
+		assert_int_equal(be_bucket_wait(&b, now), 0);
+		assert_int_equal(be_bucket_take(&b, now), 0);
+	}
+	assert_int_equal(be_bucket_wait(&b, now), 100 * BE_MSEC_NS);
+	assert_int_equal(be_bucket_take(&b, now), 100 * BE_MSEC_NS);
+	assert_int_equal(be_bucket_take(&b, now + 100 * BE_MSEC_NS), 0);
+}
+
+/* Full from the start, however young the machine is. */
+static void failures_are_few(void **state)
+{
+	struct be_quota q;
+	int i;
+
+	(void)state;
+	be_quota_defaults(&q);
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(be_bucket_take(&q.fail, 1), 0);
+	assert_int_not_equal(be_bucket_take(&q.fail, 1), 0);
+	assert_true(q.cmd.rate && q.kick.rate);
+}
+
 static void rate_zero_is_unlimited(void **state)
 {
 	struct be_bucket b = { .rate = 0 };
@@ -86,6 +118,8 @@ int main(void)
 		cmocka_unit_test(counts_objects_exactly),
 		cmocka_unit_test(counts_pages_without_overflow),
 		cmocka_unit_test(bucket_follows_its_rate),
+		cmocka_unit_test(bucket_may_be_deep),
+		cmocka_unit_test(failures_are_few),
 		cmocka_unit_test(rate_zero_is_unlimited),
 	};
 

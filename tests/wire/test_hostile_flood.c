@@ -2,10 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Floods: commands over max-cmd-rate wait while destroy commands pass, events
- * over max-evt-rate become one flag, kicks that name nothing cost nothing but
- * a counter, a full event ring loses events and says so.
+ * Floods: commands over max-cmd-rate wait while destroy commands pass, so do
+ * commands after too many that the HCA's driver refused, events over
+ * max-evt-rate become one flag, kicks over their rate come later, those that
+ * name nothing cost nothing but a counter, a full event ring loses events and
+ * says so.
  */
+#include <errno.h>
+
 #include "util.h"
 #include "wire.h"
 
@@ -58,6 +62,72 @@ static void command_rate(void **state)
 	assert_true(be_now_ns() - start >= 9 * BE_NSEC / RATE);
 	assert_false(w->a.dev.fault);
 	world_bystander(w);
+}
+
+static ssize_t (*sys_write)(int fd, const void *buf, size_t len);
+
+static ssize_t refuse(int fd, const void *buf, size_t len)
+{
+	(void)fd;
+	(void)buf;
+	(void)len;
+	errno = EINVAL;
+	return -1;
+}
+
+static int refuse_setup(void **state)
+{
+	sys_write = be_sys.write;
+	return world_setup(state);
+}
+
+static int refuse_teardown(void **state)
+{
+	be_sys.write = sys_write;
+	return world_teardown(state);
+}
+
+/* What the driver refuses may cost it a line in the kernel log. */
+static void failure_rate(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request req;
+	unsigned int i, n;
+
+	w->a.dev.quota.fail = (struct be_bucket){ .rate = RATE };
+	be_sys.write = refuse;
+	req = wire_req(XENVHCA_OP_ALLOC_PD, w->c.uc);
+	for (i = 0; i < 60; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	n = answers(w, XENVHCA_OP_ALLOC_PD);
+	assert_in_range(n, RATE, RATE + 2);	/* one second deep */
+	assert_true(w->a.dev.stats.rate_waits > 0);
+	wire_good(&w->c, XENVHCA_OP_DEREG_MR, &req);
+	assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	assert_int_equal(answers(w, XENVHCA_OP_DEREG_MR), 1);
+	while (wait_and_run(&w->a))
+		n += answers(w, XENVHCA_OP_ALLOC_PD);
+	assert_int_equal(n + answers(w, XENVHCA_OP_ALLOC_PD), 60);
+	be_sys.write = sys_write;
+	assert_false(w->a.dev.fault);
+	world_bystander(w);
+}
+
+/* What never came to the driver cost nobody a line. */
+static void refusals_are_free(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request req = wire_req(XENVHCA_OP_ALLOC_PD, NO_HANDLE);
+	unsigned int i;
+
+	w->a.dev.quota.fail = (struct be_bucket){ .rate = 1 };
+	for (i = 0; i < 60; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	assert_int_equal(answers(w, XENVHCA_OP_ALLOC_PD), 60);
+	assert_int_equal(w->a.dev.stats.rate_waits, 0);
 }
 
 /* Registrations may take long; an exit does not wait for those of others. */
@@ -174,6 +244,26 @@ static void swapped_kicks(void **state)
 	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 1);
 }
 
+static void kick_rate(void **state)
+{
+	struct world *w = *state;
+	const struct xenvhca_kick k = {
+		.type = XENVHCA_KICK_SEND, .handle = w->c.qp,
+	};
+	uint64_t start = be_now_ns();
+	unsigned int i;
+
+	w->a.dev.quota.kick = (struct be_bucket){ .rate = 100 };
+	assert_int_equal(be_kick_start(&w->a.dev), 0);
+	for (i = 0; i < 120; i++)
+		loop_put_kick(w->a.loop, &k);
+	be_kick_flush(&w->a.dev);
+	be_kick_stop(&w->a.dev);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 120);	/* none lost */
+	assert_true(be_now_ns() - start >= 15 * BE_NSEC / 100);
+	assert_true(w->a.dev.stats.rate_waits > 0);
+}
+
 /* Kicks for queues that are destroyed meanwhile by the command thread. */
 static void kicks_while_destroyed(void **state)
 {
@@ -202,6 +292,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(command_rate, world_setup,
 						world_teardown),
+		cmocka_unit_test_setup_teardown(failure_rate, refuse_setup,
+						refuse_teardown),
+		cmocka_unit_test_setup_teardown(refusals_are_free, world_setup,
+						world_teardown),
 		cmocka_unit_test_setup_teardown(destroy_overtakes, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(closed_while_waiting,
@@ -213,6 +307,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_kicks, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(swapped_kicks, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(kick_rate, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(kicks_while_destroyed,
 						world_setup, world_teardown),

@@ -42,7 +42,7 @@ static const struct counter {
 	{ "vhca_receive_polls", "recv_polls",
 	  "Looks at receive queues without a kick", false },
 	{ "vhca_rate_waits", "rate_waits",
-	  "Commands that waited for max-cmd-rate", false },
+	  "Commands and kicks that waited for their rate", false },
 };
 
 static void family(FILE *out, const char *name, const char *type,

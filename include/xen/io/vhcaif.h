@@ -122,12 +122,17 @@
  *
  * max-cmd-rate, max-evt-rate
  *      Values:         0..10000000 (per second), 0 = unlimited
- *      Default Value:  0, 100000
+ *      Default Value:  20000, 100000
  *      Writer:         toolstack
  *
  *      Token buckets (one second deep) for commands other than destroy
  *      commands, and for events. A command over the rate waits, it does not
  *      fail; an event over the rate is reported by the overflow flag.
+ *
+ *      Two more buckets of the backend have no node. Commands that the HCA's
+ *      driver refuses, each of which may cost a line in the kernel log: 10 per
+ *      second, 1000 deep; while it is empty commands wait, destroy commands
+ *      excepted. Kicks: 500000 per second; over it they are executed later.
  *
  * spin-us
  *      Values:         0..1000 (microseconds)
@@ -408,7 +413,7 @@
 #define XENVHCA_DEF_MAX_MMAP            8192
 #define XENVHCA_DEF_MAX_XRCD            256
 #define XENVHCA_DEF_MAX_PINNED_MB       2048
-#define XENVHCA_DEF_MAX_CMD_RATE        0
+#define XENVHCA_DEF_MAX_CMD_RATE        20000
 #define XENVHCA_DEF_MAX_EVT_RATE        100000
 #define XENVHCA_DEF_SPIN_US             50
 #define XENVHCA_DEF_TRUSTED             0
