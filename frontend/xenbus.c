@@ -257,6 +257,14 @@ free_dev:
 	return err;
 }
 
+/* No watch tells when to try again: the backend stays in InitWait. */
+static void vhca_meet_later(struct vhca_front *front)
+{
+	long left = front->not_before - jiffies;
+
+	mod_delayed_work(front->wq, &front->work, max(left, 0L));
+}
+
 static void vhca_on_initwait(struct vhca_front *front)
 {
 	enum xenbus_state mine = front->xbdev->state;
@@ -267,16 +275,18 @@ static void vhca_on_initwait(struct vhca_front *front)
 	if (front->dev)
 		vhca_give_up(front, "backend started anew");
 	if (time_before(jiffies, front->not_before)) {
-		mod_delayed_work(front->wq, &front->work,
-				 front->not_before - jiffies);
+		vhca_meet_later(front);
 		return;
 	}
 	err = vhca_meet(front);
-	if (err) {
-		dev_err(&front->xbdev->dev, "cannot connect to the backend: %d\n",
-			err);
-		vhca_give_up(front, "the frontend could not connect");
-	}
+	if (!err)
+		return;
+	dev_err(&front->xbdev->dev, "cannot connect to the backend: %d\n",
+		err);
+	vhca_give_up(front, "the frontend could not connect");
+	/* Memory comes back; another version comes with another backend. */
+	if (err != -EPROTONOSUPPORT)
+		vhca_meet_later(front);
 }
 
 static void vhca_on_connected(struct vhca_front *front)

@@ -19,6 +19,7 @@
 #include "lies.h"
 
 #define LONG_MS 15000u
+#define LATE_MS 2000u
 
 static volatile sig_atomic_t stop;
 
@@ -174,9 +175,14 @@ static void meet(struct peer *b, unsigned int seconds)
 {
 	if (lie_stage(b, STAGE_BEGIN))
 		return;
-	store_put(b->back, XENVHCA_NODE_VERSIONS, "%s", b->versions);
+	if (!b->late)
+		store_put(b->back, XENVHCA_NODE_VERSIONS, "%s", b->versions);
 	store_put(b->back, XENVHCA_NODE_MAX_RING_ORDER, "%s", b->order);
 	store_put(b->back, "state", "%d", XenbusStateInitWait);
+	if (b->late) {
+		pause_ms(LATE_MS);
+		store_put(b->back, XENVHCA_NODE_VERSIONS, "%s", b->versions);
+	}
 	if (lie_stage(b, STAGE_INITWAIT))
 		return;
 	if (!store_wait(b->front, XenbusStateInitialised,

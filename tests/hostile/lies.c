@@ -21,7 +21,7 @@ struct lie {
 		      struct xenvhca_response *rsp);
 	void (*idle)(struct peer *b);
 	const char *versions, *order;
-	bool refused;
+	bool refused, late;
 };
 
 typedef const struct xenvhca_request request;
@@ -301,6 +301,7 @@ static const struct lie lies[] = {
 	{ .name = "die-query-port", NEVER, OP(QUERY_PORT), dies },
 	{ .name = "die-alloc-pd", NEVER, OP(ALLOC_PD), dies },
 	{ .name = "version", NEVER, .versions = "2,3,x", .refused = true },
+	{ .name = "late-version", NEVER, .late = true },
 	{ .name = "order", NEVER, .order = "4294967295" },
 	{ .name = "order-minus", NEVER, .order = "-7" },
 	{ .name = "wild-prod", NEVER, OP(GET_INFO), wild_prod },
@@ -354,6 +355,7 @@ bool lie_choose(struct peer *b, const char *name)
 			continue;
 		b->lie = &lies[i];
 		b->refused = lies[i].refused;
+		b->late = lies[i].late;
 		if (lies[i].versions)
 			b->versions = lies[i].versions;
 		if (lies[i].order)

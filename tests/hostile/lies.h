@@ -18,6 +18,7 @@ struct peer {
 	char front[PATH], back[PATH];
 	const char *versions, *order;	/* nodes */
 	bool refused;			/* the frontend will not go on */
+	bool late;			/* versions come after InitWait */
 	xengnttab_handle *gnt;
 	xenevtchn_handle *ev;
 	evtchn_port_t port[PORTS];
