@@ -195,6 +195,8 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	}
 	if (err)
 		return err;
+	if (flags & VHCA_CMD_DESTROY)
+		atomic_inc(&dev->ring.ended);
 	err = vhca_check_status((*cmdp)->rsp.status);
 	if (err)
 		atomic64_inc(&dev->stats.cmd_errors);

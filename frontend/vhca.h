@@ -77,6 +77,7 @@ struct vhca_ring {
 	struct xenvhca_response scratch; /* the one copy of a response */
 	enum vhca_ring_state state;
 	wait_queue_head_t slots;	/* waiters for a slot or an id */
+	atomic_t ended;			/* destroy commands answered, xenbus.c */
 
 	spinlock_t kick_lock;		/* producer side of the kick ring */
 	u32 kick_prod;			/* private copy */

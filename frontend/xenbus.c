@@ -22,13 +22,18 @@
 
 #define VHCA_CLOSE_WAIT		(10 * HZ)
 #define VHCA_CLOSE_POLL_MS	20
+/* The end of a device: so long in all, and so long for each destroy command. */
+#define VHCA_END_WAIT		(30 * HZ)
+#define VHCA_END_EACH		(HZ / 10)
 #define VHCA_RETRY_MAX_MS	30000u
 
 struct vhca_front {
 	struct xenbus_device *xbdev;
 	struct workqueue_struct *wq;	/* ordered, freezable */
 	struct delayed_work work;
-	struct delayed_work overdue;	/* the backend, before a suspend */
+	struct delayed_work overdue;	/* the backend, while dev ends */
+	unsigned long end_by;		/* jiffies, and each more per command */
+	unsigned long end_each;
 	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
 	spinlock_t lock;		/* dev, against the watch */
 	struct vhca_dev *dev;		/* connection, or NULL */
@@ -183,10 +188,21 @@ static void vhca_drop(struct vhca_front *front)
 	WRITE_ONCE(front->closing, false);
 }
 
-static void vhca_unregister(struct vhca_front *front)
+/*
+ * Every object is destroyed over the ring. A backend that answers each command
+ * just in time must not keep us for hours: what is not done after @wait, and
+ * @each more for every destroy command that was answered, is not waited for.
+ */
+static void vhca_unregister(struct vhca_front *front, unsigned long wait,
+			    unsigned long each)
 {
+	atomic_set(&front->dev->ring.ended, 0);
+	front->end_by = jiffies + wait;
+	front->end_each = each;
+	schedule_delayed_work(&front->overdue, wait);
 	vhca_stats_del(front->dev);
 	vhca_device_unregister(front->dev);
+	cancel_delayed_work_sync(&front->overdue);
 }
 
 /* Later each time: a backend that always refuses must not keep us busy. */
@@ -211,7 +227,7 @@ static void vhca_give_up(struct vhca_front *front, const char *reason)
 	vhca_back_off(front);
 	if (front->dev) {
 		vhca_ring_break(front->dev);
-		vhca_unregister(front);
+		vhca_unregister(front, VHCA_END_WAIT, 0);
 		vhca_drop(front);
 	}
 	xenbus_frontend_closed(xbdev);
@@ -316,7 +332,7 @@ static void vhca_on_closing(struct vhca_front *front)
 	}
 	if (front->closing)
 		return;
-	vhca_unregister(front);
+	vhca_unregister(front, VHCA_END_WAIT, VHCA_END_EACH);
 	WRITE_ONCE(front->closing, true);
 	xenbus_switch_state(front->xbdev, XenbusStateClosing);
 }
@@ -425,13 +441,18 @@ static void vhca_front_break(struct vhca_front *front, const char *reason)
 	spin_unlock(&front->lock);
 }
 
-/* The toolstack waits for us: a backend that is stuck must not stop it. */
+/* Somebody waits for us: a backend that is slow must not stop him. */
 static void vhca_overdue(struct work_struct *work)
 {
 	struct vhca_front *front = container_of(to_delayed_work(work),
 						struct vhca_front, overdue);
+	unsigned int ended = atomic_read(&front->dev->ring.ended);
+	long left = front->end_by + ended * front->end_each - jiffies;
 
-	vhca_front_break(front, "backend does not answer, and the domain is to be suspended");
+	if (left > 0)
+		schedule_delayed_work(&front->overdue, left);
+	else
+		vhca_front_break(front, "backend takes too long to end the device");
 }
 
 /* Cut a dead backend off now: the worker may be waiting for its answer. */
@@ -540,9 +561,10 @@ static bool vhca_wait_closed(struct vhca_front *front)
 }
 
 /* Over the ring if somebody is there to serve it. The worker does not run. */
-static void vhca_close(struct vhca_front *front)
+static void vhca_close(struct vhca_front *front, unsigned long wait,
+		       unsigned long each)
 {
-	vhca_unregister(front);
+	vhca_unregister(front, wait, each);
 	xenbus_switch_state(front->xbdev, XenbusStateClosing);
 	vhca_wait_closed(front);
 	vhca_drop(front);
@@ -566,7 +588,7 @@ static void vhca_remove(struct xenbus_device *xbdev)
 	vhca_cut_dead(front, "the device was removed");
 	cancel_delayed_work_sync(&front->work);
 	if (front->dev)
-		vhca_close(front);
+		vhca_close(front, VHCA_END_WAIT, VHCA_END_EACH);
 	cancel_delayed_work_sync(&front->work);
 	if (front->lost.node) {
 		unregister_xenbus_watch(&front->lost);
@@ -594,9 +616,8 @@ static int vhca_suspend(struct xenbus_device *xbdev)
 	if (front->dev) {
 		dev_info(&xbdev->dev, "disconnected: the domain is to be suspended\n");
 		vhca_cut_dead(front, "backend is gone, and the domain is to be suspended");
-		schedule_delayed_work(&front->overdue, VHCA_CLOSE_WAIT);
-		vhca_close(front);
-		cancel_delayed_work_sync(&front->overdue);
+		/* The toolstack waits, however many objects there are. */
+		vhca_close(front, VHCA_CLOSE_WAIT, 0);
 		xenbus_frontend_closed(xbdev);
 	}
 	vhca_front_kick(front);

@@ -106,6 +106,16 @@ static bool silence(struct peer *b, request *req, response *rsp)
 	return false;
 }
 
+/* Each answer just in time, and so for ever. */
+static bool late_end(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	(void)rsp;
+	pause_ms(1800);
+	return true;
+}
+
 static bool dies(struct peer *b, request *req, response *rsp)
 {
 	(void)req;
@@ -316,6 +326,7 @@ static const struct lie lies[] = {
 	{ .name = "silent-get-info", NEVER, OP(GET_INFO), silence },
 	{ .name = "silent-alloc", NEVER, OP(ALLOC_UCONTEXT), silence },
 	{ .name = "silent-dealloc", NEVER, OP(DEALLOC_UCONTEXT), silence },
+	{ .name = "slow-dealloc", NEVER, OP(DEALLOC_UCONTEXT), late_end },
 	{ .name = "silent-reg-mr", NEVER, OP(REG_MR), silence },
 	{ .name = "info-ones", NEVER, OP(GET_INFO), all_ones },
 	{ .name = "info-zero", NEVER, OP(GET_INFO), all_zero },

@@ -114,6 +114,25 @@ silence() {
 		'timeout -s KILL 1 ibv_rc_pingpong -g 0'
 }
 
+# Each of forty contexts ends just in time: 72 s, of which 30 are waited for.
+slowness() {
+	step "$guest: it takes its time"
+	# shellcheck disable=SC2016 # for the guest's shell
+	check "slow-dealloc, and the module is unloaded" \
+		brief slow-dealloc 100 'for ((i = 0; i < 40; i++)); do
+				ibv_asyncwatch >/dev/null 2>&1 &
+			done
+			sleep 5
+			t=$SECONDS
+			modprobe -r xen-vhcafront
+			echo "unloaded after $((SECONDS - t)) s"
+			kill $(jobs -p)
+			modprobe xen-vhcafront cmd_timeout=2'
+	cat "/tmp/said.$guest"
+	check "it was not waited for to the end" \
+		grep -qE 'unloaded after (2[0-9]|[34][0-9]) s' "/tmp/said.$guest"
+}
+
 descriptions() {
 	step "$guest: absurd descriptions"
 	for mode in info-ones info-zero info-no-end info-escapes info-driver; do
@@ -193,7 +212,8 @@ for g in a b; do
 		echo 2 >/sys/module/xen_vhcafront/parameters/cmd_timeout'
 done
 
-at_once "honest dying descriptions objects nodes" "honest silence storms answers"
+at_once "honest dying descriptions objects nodes" \
+	"honest silence storms answers slowness"
 
 step "afterwards"
 at_once unloading unloading
