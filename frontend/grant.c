@@ -8,8 +8,11 @@
  * A page that the backend still maps is not ours to give back: it becomes a
  * zombie, which keeps a reference of the page and is retried until the backend
  * lets go. Nothing that the backend does or leaves undone frees a page early.
+ * Until then the page counts as granted, and as pinned by its process; a backend
+ * that keeps too many loses the device.
  */
 #include <linux/delay.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <xen/page.h>
 
@@ -18,17 +21,19 @@
 #define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
+#define VHCA_ZOMBIE_SHARE	8	/* of what may be granted in all */
 
 struct vhca_zombie {
 	struct list_head list;
 	grant_ref_t ref;
 	struct page *page;
+	struct mm_struct *mm;		/* that pinned it, or NULL */
 };
 
 static DEFINE_SPINLOCK(zombie_lock);
 static LIST_HEAD(zombies);
 static atomic64_t zombie_count;
-/* Data and directory pages of all devices: the grant table is shared. */
+/* Data and directory pages of all devices, zombies too: they share a table. */
 static atomic64_t granted;
 
 static void vhca_zombie_work(struct work_struct *work);
@@ -37,6 +42,17 @@ static DECLARE_DELAYED_WORK(zombie_work, vhca_zombie_work);
 u64 vhca_grant_zombies(void)
 {
 	return atomic64_read(&zombie_count);
+}
+
+static void vhca_zombie_free(struct vhca_zombie *z)
+{
+	if (z->mm) {
+		atomic64_dec(&z->mm->pinned_vm);
+		mmdrop(z->mm);
+	}
+	atomic64_dec(&zombie_count);
+	atomic64_dec(&granted);
+	kfree(z);
 }
 
 /* One more try for each; what is still mapped goes back on the list. */
@@ -49,13 +65,12 @@ static void vhca_zombie_reap(void)
 	list_splice_init(&zombies, &todo);
 	spin_unlock(&zombie_lock);
 	list_for_each_entry_safe(z, next, &todo, list) {
+		cond_resched();
 		if (!gnttab_try_end_foreign_access(z->ref))
 			continue;
 		list_del(&z->list);
 		put_page(z->page);
-		kfree(z);
-		atomic64_dec(&zombie_count);
-		cond_resched();
+		vhca_zombie_free(z);
 	}
 	spin_lock(&zombie_lock);
 	list_splice(&todo, &zombies);
@@ -69,8 +84,9 @@ static void vhca_zombie_work(struct work_struct *work)
 		schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
 }
 
-/* Takes over the caller's reference of the page. */
-static void vhca_zombie_add(grant_ref_t ref, struct page *page)
+/* Takes over the caller's reference of the page. @mm: who pinned it, or NULL. */
+static void vhca_zombie_add(grant_ref_t ref, struct page *page,
+			    struct mm_struct *mm)
 {
 	struct vhca_zombie *z = kmalloc(sizeof(*z), GFP_KERNEL);
 
@@ -81,19 +97,40 @@ static void vhca_zombie_add(grant_ref_t ref, struct page *page)
 	}
 	z->ref = ref;
 	z->page = page;
+	z->mm = mm;
+	if (mm) {
+		mmgrab(mm);
+		atomic64_inc(&mm->pinned_vm);
+	}
 	atomic64_inc(&zombie_count);
+	atomic64_inc(&granted);
 	spin_lock(&zombie_lock);
 	list_add_tail(&z->list, &zombies);
 	spin_unlock(&zombie_lock);
 	schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
 }
 
-void vhca_grant_end_page(grant_ref_t ref, struct page *page)
+bool vhca_grant_end_page(grant_ref_t ref, struct page *page)
 {
-	if (gnttab_try_end_foreign_access(ref))
+	if (gnttab_try_end_foreign_access(ref)) {
 		__free_page(page);
-	else
-		vhca_zombie_add(ref, page);
+		return true;
+	}
+	vhca_zombie_add(ref, page, NULL);
+	return false;
+}
+
+/* @nr pages of @dev became zombies: of a backend that lives, without excuse. */
+static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
+{
+	if (!nr)
+		return;
+	dev_warn_ratelimited(&dev->xbdev->dev,
+			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
+			     nr, vhca_grant_zombies());
+	if (READ_ONCE(dev->ring.state) == VHCA_RING_UP &&
+	    vhca_grant_zombies() > vhca_grant_max_pages() / VHCA_ZOMBIE_SHARE)
+		vhca_break(dev, "backend does not let go of memory");
 }
 
 /*
@@ -111,10 +148,14 @@ static int vhca_grant_reserve(struct vhca_dev *dev, u32 nr)
 {
 	if (atomic64_add_return(nr, &granted) <= vhca_grant_max_pages())
 		return 0;
+	/* Some of a backend that is gone may be free by now. */
+	vhca_zombie_reap();
+	if (atomic64_read(&granted) <= vhca_grant_max_pages())
+		return 0;
 	atomic64_sub(nr, &granted);
 	dev_err_ratelimited(&dev->xbdev->dev,
-		"no grant references for %u pages of 4 KiB (%u frames): raise max_grant_frames in the configuration of this domain\n",
-		nr, gnttab_max_grant_frames());
+		"no grant references for %u pages of 4 KiB (%u frames, backends keep %llu pages): raise max_grant_frames in the configuration of this domain\n",
+		nr, gnttab_max_grant_frames(), vhca_grant_zombies());
 	return -ENOMEM;
 }
 
@@ -216,17 +257,19 @@ static int vhca_mem_build_dirs(struct vhca_mem *mem)
 
 void vhca_mem_drop_dirs(struct vhca_mem *mem)
 {
-	u32 i;
+	u32 i, kept = 0;
 
 	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
-		if (mem->dir[i])
-			vhca_grant_end_page(mem->dir_ref[i], mem->dir[i]);
+		if (mem->dir[i] &&
+		    !vhca_grant_end_page(mem->dir_ref[i], mem->dir[i]))
+			kept++;
 	kfree(mem->dir);
 	kfree(mem->dir_ref);
 	mem->dir = NULL;
 	mem->dir_ref = NULL;
 	atomic64_sub(mem->nr_dir, &granted);
 	mem->nr_dir = 0;
+	vhca_zombie_blame(mem->dev, kept);
 }
 
 /* ---- pinned user memory ---- */
@@ -254,7 +297,7 @@ static int vhca_mem_grant(struct vhca_mem *mem)
 static void vhca_mem_end(struct vhca_mem *mem)
 {
 	struct sg_page_iter iter;
-	u32 i = 0;
+	u32 i = 0, kept = 0;
 
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
 		struct page *page = sg_page_iter_page(&iter);
@@ -264,13 +307,16 @@ static void vhca_mem_end(struct vhca_mem *mem)
 			break;
 		if (!gnttab_try_end_foreign_access(mem->ref[i])) {
 			get_page(page);
-			vhca_zombie_add(mem->ref[i], page);
+			vhca_zombie_add(mem->ref[i], page,
+					mem->umem->owning_mm);
+			kept++;
 		}
 		i++;
 		cond_resched();
 	}
 	atomic64_sub(mem->pages.nr_pages, &granted);
 	atomic64_sub(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
+	vhca_zombie_blame(mem->dev, kept);
 }
 
 void vhca_mem_put(struct vhca_mem *mem)
@@ -370,6 +416,6 @@ void vhca_grant_exit(void)
 		vhca_grant_zombies());
 	list_for_each_entry_safe(z, next, &zombies, list) {
 		gnttab_end_foreign_access(z->ref, z->page);
-		kfree(z);
+		vhca_zombie_free(z);
 	}
 }

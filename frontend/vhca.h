@@ -295,7 +295,8 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 void vhca_mem_drop_dirs(struct vhca_mem *mem);
 /*
  * End grants, unpin, free. What is still mapped becomes a zombie: stays
- * pinned, is retried, is counted. NULL is fine.
+ * allocated and charged, is retried, is counted; too many of a backend that
+ * lives break the device. NULL is fine.
  */
 void vhca_mem_put(struct vhca_mem *mem);
 int vhca_grant_init(void);
@@ -305,9 +306,9 @@ u64 vhca_grant_zombies(void);	/* pages the backend does not let go */
 u64 vhca_grant_max_pages(void);
 /*
  * Ends one reference of a page that the caller allocated with
- * alloc_page()/alloc_pages_exact(); frees now or as a zombie.
+ * alloc_page()/alloc_pages_exact(); frees now (true) or as a zombie (false).
  */
-void vhca_grant_end_page(grant_ref_t ref, struct page *page);
+bool vhca_grant_end_page(grant_ref_t ref, struct page *page);
 
 /* ---- map.c: backend memory mapped into a process ---- */
 /**

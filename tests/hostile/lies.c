@@ -5,7 +5,10 @@
  * The lies of hostile-backend, one row each: where it dies, or how an answer
  * is spoilt (for one op, or for all), or what it does when nobody asks.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "lies.h"
 
@@ -104,6 +107,29 @@ static bool silence(struct peer *b, request *req, response *rsp)
 	(void)req;
 	(void)rsp;
 	return false;
+}
+
+/* Maps what is registered, as any backend, and never lets go. */
+static bool keeps(struct peer *b, request *req, response *rsp)
+{
+	const struct xenvhca_pages *p = &req->u.reg_mr.pages;
+	uint32_t left = p->nr_pages, i, n, *dir;
+
+	(void)rsp;
+	if (p->level != 1)
+		return true;
+	for (i = 0; left; i++, left -= n) {
+		n = left < XENVHCA_GREFS_PER_PAGE ? left :
+						    XENVHCA_GREFS_PER_PAGE;
+		dir = xengnttab_map_grant_ref(b->gnt, b->domid, p->gref[i],
+					      PROT_READ);
+		if (!dir || !xengnttab_map_domain_grant_refs(b->gnt, n,
+							     b->domid, dir,
+							     PROT_READ))
+			die("cannot map a region: %s", strerror(errno));
+		xengnttab_unmap(b->gnt, dir, 1);
+	}
+	return true;
 }
 
 /* Each answer just in time, and so for ever. */
@@ -328,6 +354,7 @@ static const struct lie lies[] = {
 	{ .name = "silent-dealloc", NEVER, OP(DEALLOC_UCONTEXT), silence },
 	{ .name = "slow-dealloc", NEVER, OP(DEALLOC_UCONTEXT), late_end },
 	{ .name = "silent-reg-mr", NEVER, OP(REG_MR), silence },
+	{ .name = "keeps-mr", NEVER, OP(REG_MR), keeps },
 	{ .name = "info-ones", NEVER, OP(GET_INFO), all_ones },
 	{ .name = "info-zero", NEVER, OP(GET_INFO), all_zero },
 	{ .name = "info-no-end", NEVER, OP(GET_INFO), no_end },
