@@ -13,6 +13,7 @@
 
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -23,7 +24,11 @@
 
 #define VH_RETRY	msecs_to_jiffies(100)	/* grants still mapped */
 #define VH_BATCH	4096			/* grant references at once */
-#define VH_ZOMBIE_MAX	16384			/* pages of one domain */
+#define VH_DOMAIN_MAX	16384			/* half of 64 grant frames */
+
+static unsigned int vh_domain_pages = VH_DOMAIN_MAX;
+module_param_named(domain_pages, vh_domain_pages, uint, 0644);
+MODULE_PARM_DESC(domain_pages, "Most pages granted to one domain (16384)");
 
 /* Pages granted by one VHCA_HELPER_GRANT; one page reference for each. */
 struct vh_range {
@@ -36,6 +41,9 @@ struct vh_range {
 
 static LIST_HEAD(vh_zombie_list);
 static DEFINE_MUTEX(vh_zombie_lock);
+/* domid -> pages that are granted to it or that it still maps, as a value. */
+static DEFINE_XARRAY(vh_domains);
+static DEFINE_MUTEX(vh_domains_lock);		/* inside of vh_zombie_lock */
 
 static bool vh_is_shmem(const struct vm_area_struct *vma)
 {
@@ -71,6 +79,30 @@ static int vh_get_pages(u64 addr, u32 nr, struct page **pages)
 	return got < 0 ? got : -EFAULT;
 }
 
+/*
+ * The memory of queues that were given back is in no quota of a device, and of
+ * those that live it may become so at any time: the sum is bounded here.
+ */
+static int vh_charge(domid_t domid, long nr)
+{
+	unsigned long sum;
+	int err;
+
+	mutex_lock(&vh_domains_lock);
+	sum = xa_to_value(xa_load(&vh_domains, domid)) + nr;
+	if (nr > 0 && sum > READ_ONCE(vh_domain_pages))
+		err = -EBUSY;
+	else
+		err = xa_err(xa_store(&vh_domains, domid,
+				      sum ? xa_mk_value(sum) : NULL,
+				      GFP_KERNEL));
+	mutex_unlock(&vh_domains_lock);
+	if (err == -EBUSY)
+		pr_warn_ratelimited("%lu pages would be granted to domain %u or not unmapped by it; parameter domain_pages is %u\n",
+				    sum, domid, vh_domain_pages);
+	return err;
+}
+
 /* Ends what is not mapped; returns the number of pages that still are. */
 static u32 vh_try_end(struct vh_range *r)
 {
@@ -86,6 +118,7 @@ static u32 vh_try_end(struct vh_range *r)
 		cond_resched();
 	}
 	atomic_sub(r->nr - left, &vh_grants);
+	vh_charge(r->domid, -(long)(r->nr - left));
 	r->nr = left;
 	return left;
 }
@@ -109,28 +142,6 @@ static void vh_zombie_fn(struct work_struct *work)
 	mutex_unlock(&vh_zombie_lock);
 }
 static DECLARE_DELAYED_WORK(vh_zombie_work, vh_zombie_fn);
-
-/*
- * Does a domain sit on too many pages that were to be given back? No quota of
- * its devices sees them any more, and each costs memory and a grant reference
- * of this domain.
- */
-static bool vh_hoards(domid_t domid)
-{
-	struct vh_range *r;
-	u64 sum = 0;
-
-	mutex_lock(&vh_zombie_lock);
-	list_for_each_entry(r, &vh_zombie_list, list)
-		if (r->domid == domid)
-			sum += r->nr;
-	mutex_unlock(&vh_zombie_lock);
-	if (sum <= VH_ZOMBIE_MAX)
-		return false;
-	pr_warn_ratelimited("domain %u still maps %llu pages that it gave back; no more for it\n",
-			    domid, sum);
-	return true;
-}
 
 /* Consumes r. Returns the number of pages that the other domain still maps. */
 static u32 vh_end(struct vh_range *r)
@@ -188,22 +199,26 @@ long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg)
 	    g.reserved1 || g.domid >= DOMID_FIRST_RESERVED ||
 	    !PAGE_ALIGNED(g.addr) || g.addr >= TASK_SIZE)
 		return -EINVAL;
-	if (vh_hoards(g.domid))
-		return -EBUSY;
+	err = vh_charge(g.domid, g.nr_pages);
+	if (err)
+		return err;
 	r = kvzalloc(struct_size(r, pages, g.nr_pages) +
 		     g.nr_pages * sizeof(*r->refs), GFP_KERNEL);
-	if (!r)
-		return -ENOMEM;
+	if (!r) {
+		err = -ENOMEM;
+		goto uncharge;
+	}
 	r->domid = g.domid;
 	r->refs = (void *)&r->pages[g.nr_pages];
 	err = vh_get_pages(g.addr, g.nr_pages, r->pages);
 	if (err) {
 		kvfree(r);
-		return err;
+		goto uncharge;
 	}
 	err = vh_grant_pages(r, g.nr_pages, g.domid);
 	for (i = r->nr; i < g.nr_pages; i++)
 		put_page(r->pages[i]);
+	vh_charge(g.domid, -(long)(g.nr_pages - r->nr));
 	if (err)
 		goto end;
 	err = -EFAULT;
@@ -220,6 +235,9 @@ long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg)
 end:
 	if (r)
 		vh_end(r);
+	return err;
+uncharge:
+	vh_charge(g.domid, -(long)g.nr_pages);
 	return err;
 }
 
@@ -258,4 +276,5 @@ void vh_grant_stop(void)
 			gnttab_end_foreign_access(r->refs[i], r->pages[i]);
 		kvfree(r);
 	}
+	xa_destroy(&vh_domains);
 }

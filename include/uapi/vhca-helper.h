@@ -45,7 +45,8 @@
  *
  * Errors: EFAULT not mapped or no such mapping, EINVAL bad argument,
  * ENOSPC out of grant references (raise max_grant_frames of this domain),
- * EBUSY the domain still maps too many pages that were ungranted.
+ * EBUSY too many pages are granted to the domain, or ungranted and still mapped
+ * by it (module parameter domain_pages).
  */
 struct vhca_helper_grant {
 	__u64 addr;

@@ -200,6 +200,52 @@ static void test_shared(void)
 	close(fd);
 }
 
+static int parameter(const char *name, const char *value)
+{
+	char path[128];
+	FILE *f;
+	int r;
+
+	snprintf(path, sizeof(path), "/sys/module/xen_vhca_helper/parameters/%s",
+		 name);
+	f = fopen(path, "w");
+	r = f ? fputs(value, f) : -1;
+	return f && !fclose(f) && r >= 0;
+}
+
+/* What lives counts as much as what was given back and is still mapped. */
+static void test_bound(void)
+{
+	uint32_t ref[4], ids[2] = { domid, domid }, id, id1, id2;
+	xengnttab_handle *xgt = xengnttab_open(NULL, 0);
+	int fd = helper_open(), fd2 = helper_open();
+	char *mine, *map;
+
+	mine = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(xgt && mine != MAP_FAILED && parameter("domain_pages", "4"));
+	CHECK(grant(fd, mine, 2, ref, &id) == 0);
+	CHECK(grant(fd, mine, 3, ref, &id1) < 0 && errno == EBUSY);
+	CHECK(grant(fd2, mine + PAGE, 3, ref, &id1) < 0 && errno == EBUSY);
+	CHECK(grant(fd, mine + 3 * PAGE, 2, ref, &id1) < 0 && errno == EFAULT);
+	map = xengnttab_map_grant_refs(xgt, 2, ids, ref,
+				       PROT_READ | PROT_WRITE);
+	CHECK(map && ungrant(fd, id) == 2);
+	CHECK(grant(fd, mine, 3, ref, &id1) < 0 && errno == EBUSY);
+	CHECK(grant(fd2, mine, 2, ref, &id1) == 0);
+	CHECK(grant(fd, mine, 1, ref, &id2) < 0 && errno == EBUSY);
+	if (map)
+		xengnttab_unmap(xgt, map, 2);
+	CHECK(counter_becomes("zombies", 0));
+	CHECK(grant(fd, mine, 2, ref, &id2) == 0);
+	close(fd2);
+	CHECK(grant(fd, mine, 2, ref, &id) == 0);
+	close(fd);
+	CHECK(counter("grants") == 0 && parameter("domain_pages", "16384"));
+	munmap(mine, 4 * PAGE);
+	xengnttab_close(xgt);
+}
+
 /* A granted ring, mapped back, shows the same memory; ends in every order. */
 static void test_ring(const char *hca)
 {
@@ -577,6 +623,7 @@ int main(int argc, char **argv)
 	domid = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	test_errors();
 	test_shared();
+	test_bound();
 	test_frame_errors();
 	test_frames(argv[1]);
 	test_cap(argv[1]);
