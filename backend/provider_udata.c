@@ -180,8 +180,6 @@ static int field_apply(struct be_udata *u, const struct be_cmd *c,
 	case VHCA_MASK:
 		field_set(u->in, f, field_get(u->in, f) & ~f->arg);
 		return 0;
-	case VHCA_ZERO:
-		return field_get(u->in, f) & f->arg ? -EOPNOTSUPP : 0;
 	case VHCA_OUTPTR:
 		if (f->arg > sizeof(u->ptr_out))
 			return -EINVAL;
@@ -235,6 +233,8 @@ int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
 	u->uc = c->uc;
 	u->row = vhca_provider_op(c->dev->prov, req->op);
 	err = queue_check(c, u->row);
+	if (!err)
+		err = vhca_provider_check_zero(u->row, req);
 	u->extra = vhca_provider_outptr(u->row);
 	/* No room asked for: what the driver writes to ptr_out stays here. */
 	if (req->out_len < u->extra)

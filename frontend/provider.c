@@ -87,6 +87,21 @@ int vhca_provider_check_req(const struct vhca_provider *p,
 	return vhca_provider_check(p, req->op, req->in_len, req->out_len);
 }
 
+int vhca_provider_check_zero(const struct vhca_udata_op *row,
+			     const struct xenvhca_request *req)
+{
+	const struct vhca_field *f;
+	unsigned int i;
+
+	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
+		f = &row->req[i];
+		if (f->kind == VHCA_ZERO && f->off + f->len <= req->in_len &&
+		    vhca_len_num(req, f->off, f->len) & f->arg)
+			return -EINVAL;
+	}
+	return 0;
+}
+
 /* ---- length of queue memory ---- */
 
 uint32_t vhca_len_num(const struct xenvhca_request *req, uint16_t off,

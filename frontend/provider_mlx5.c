@@ -4,8 +4,9 @@
  *
  * udata of mlx5 (ConnectX-4 and newer), ABI 1, for providers that use the
  * static doorbell registers of a context: what lets a process make objects of
- * its own kind (DEVX) or allocate doorbell pages by private commands is
- * cleared, so every doorbell page is one of the mmap offsets below. Layouts
+ * its own kind (DEVX) is refused, as rdma-core then opens the device without;
+ * what lets it allocate doorbell pages by private commands is cleared, so every
+ * doorbell page is one of the mmap offsets below. Layouts
  * are those of <rdma/mlx5-abi.h>; a unit test compares them. The lengths repeat
  * create_cq_user(), resize_user() and set_user_buf_size() of the driver.
  */
@@ -75,7 +76,8 @@ static const struct vhca_udata_op mlx5_ops[] = {
 		.op = XENVHCA_OP_ALLOC_UCONTEXT,
 		.in_min = 32, .in_max = 32, .out_min = 64, .out_max = 72,
 		.req = {
-			{ .kind = VHCA_MASK, .len = 4, .off = 8,	/* flags */
+			/* flags: DEVX, as an HCA that has none */
+			{ .kind = VHCA_ZERO, .len = 4, .off = 8,
 			  .arg = ~0ull },
 			{ .kind = VHCA_MASK, .len = 8, .off = 24,
 			  .arg = ~MLX5_LIB_CAPS },

@@ -46,7 +46,7 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 	}
 	req->in_len = udata->inlen;
 	req->out_len = out + extra;
-	return 0;
+	return vhca_provider_check_zero(row, req);
 }
 
 /* Octets that the HCA's driver would have written to a user address. */

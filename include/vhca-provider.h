@@ -147,6 +147,12 @@ int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 int vhca_provider_check_req(const struct vhca_provider *p,
 			    const struct xenvhca_request *req);
 /*
+ * Return: -EINVAL, as from a driver that does not know them, if bits of a ZERO
+ * field in the request's udata are set; else 0. @row NULL: 0.
+ */
+int vhca_provider_check_zero(const struct vhca_udata_op *row,
+			     const struct xenvhca_request *req);
+/*
  * Octets of the queue memory of a BUF field; 0: there is none, and its list
  * must be empty; VHCA_BUF_UNTOLD. @unit: of the ucontext, 0 if none is known.
  */

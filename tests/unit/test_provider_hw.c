@@ -121,7 +121,7 @@ struct at {
 #define SRQ	XENVHCA_OP_CREATE_SRQ
 
 static const struct at fields[] = {
-	{ &mlx5, CTX, 0, VHCA_MASK, AT(mlx5_ib_alloc_ucontext_req_v2, flags) },
+	{ &mlx5, CTX, 0, VHCA_ZERO, AT(mlx5_ib_alloc_ucontext_req_v2, flags) },
 	{ &mlx5, CTX, 0, VHCA_MASK,
 	  AT(mlx5_ib_alloc_ucontext_req_v2, lib_caps) },
 	{ &mlx5, CTX, 1, VHCA_MASK,
@@ -515,6 +515,7 @@ static void masks_both_ways(void **state)
 	struct bench b;
 
 	memset(&in, 0xff, sizeof(in));
+	in.flags = 0;
 	b = bench(*state, mlx5, CTX, &in, sizeof(in));
 	assert_int_equal(be_udata_begin(&b.u, &b.c, NULL, NULL), 0);
 	memcpy(&in, b.u.in, sizeof(in));
@@ -538,6 +539,24 @@ static void masks_both_ways(void **state)
 	assert_int_equal(out.dump_fill_mkey, UINT32_MAX);
 }
 
+/* What rdma-core asks for first, and then without: EINVAL, as without DEVX. */
+static void refuses_devx(void **state)
+{
+	struct mlx5_ib_alloc_ucontext_req_v2 in = {
+		.total_num_bfregs = 16, .flags = MLX5_IB_ALLOC_UCTX_DEVX,
+	};
+	struct bench b = bench(*state, mlx5, CTX, &in, sizeof(in));
+
+	assert_int_equal(vhca_provider_check_zero(row(mlx5, CTX),
+						  &b.g->req), -EINVAL);
+	assert_int_equal(be_udata_begin(&b.u, &b.c, NULL, NULL), -EINVAL);
+	in.flags = 0;
+	b = bench(*state, mlx5, CTX, &in, sizeof(in));
+	assert_int_equal(vhca_provider_check_zero(row(mlx5, CTX),
+						  &b.g->req), 0);
+	assert_int_equal(be_udata_begin(&b.u, &b.c, NULL, NULL), 0);
+}
+
 static void refuses_bits_of_other_objects(void **state)
 {
 	struct mlx5_ib_create_cq cq = { .cqe_size = 64, .flags =
@@ -554,13 +573,13 @@ static void refuses_bits_of_other_objects(void **state)
 	b = bench(*state, mlx5, CQ, &cq, sizeof(cq));
 	guest_pages(*state, &b.buf, 10, 1, 0, 0);
 	guest_pages(*state, &b.db, 20, 1, 0, 0);
-	assert_int_equal(begin(&b), -EOPNOTSUPP);
+	assert_int_equal(begin(&b), -EINVAL);
 	end(&b);
 	for (i = 0; i < COUNT(flags); i++) {
 		qp.flags = flags[i];
 		b = bench(*state, mlx5, QP, &qp, sizeof(qp));
 		guest_pages(*state, &b.db, 20, 1, 0, 0);
-		assert_int_equal(begin(&b), -EOPNOTSUPP);
+		assert_int_equal(begin(&b), -EINVAL);
 		end(&b);
 	}
 }
@@ -730,6 +749,7 @@ int main(void)
 		cmocka_unit_test(maps_doorbell_pages_only),
 		cmocka_unit_test(maps_nothing_else),
 		T(masks_both_ways),
+		T(refuses_devx),
 		T(refuses_bits_of_other_objects),
 		T(a_list_is_as_long_as_the_queue),
 		T(a_qp_without_queues_has_no_list),
