@@ -213,7 +213,7 @@ int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 	struct vhca_call c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_UCONTEXT,
 		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, VHCA_RESULT(&rsp),
-		.udata = udata, .flags = VHCA_CMD_DESTROY,
+		.udata = udata, .flags = VHCA_CMD_OWNERLESS,
 	};
 	int rc = vhca_call(&c);
 
@@ -276,7 +276,7 @@ int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
 	struct vhca_call c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_XRCD,
 		.undo = XENVHCA_OP_DEALLOC_XRCD, VHCA_RESULT(&rsp),
-		.flags = VHCA_CMD_DESTROY,
+		.flags = VHCA_CMD_OWNERLESS,
 	};
 	int rc = vhca_call(&c);
 
@@ -362,7 +362,7 @@ int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_CREATE_QP,
 		.undo = XENVHCA_OP_DESTROY_QP,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-		.flags = uc ? 0 : VHCA_CMD_DESTROY,
+		.flags = uc ? 0 : VHCA_CMD_OWNERLESS,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 		.at_sq_buf = offsetof(typeof(*req), sq_buf),
 		.at_db = offsetof(typeof(*req), db),

@@ -163,7 +163,7 @@ static int vhca_ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	struct vhca_cmd *cmd = *cmdp;
 	long left;
 
-	if (flags & VHCA_CMD_DESTROY)
+	if (flags & (VHCA_CMD_DESTROY | VHCA_CMD_OWNERLESS))
 		left = wait_for_completion_timeout(&cmd->done,
 						   vhca_ring_timeout());
 	else
@@ -192,6 +192,8 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 			op, jiffies_to_msecs(vhca_ring_timeout()) / 1000);
 		if (flags & VHCA_CMD_DESTROY)
 			vhca_break(dev, "backend does not answer a destroy command");
+		else if (flags & VHCA_CMD_OWNERLESS && !*cmdp)
+			vhca_break(dev, "backend does not answer a command that only it can undo");
 	}
 	if (err)
 		return err;

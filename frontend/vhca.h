@@ -235,6 +235,7 @@ struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext);
 void vhca_cmd_free(struct vhca_cmd *cmd);
 
 #define VHCA_CMD_DESTROY	BIT(0)	/* reserved slots, not killable */
+#define VHCA_CMD_OWNERLESS	BIT(1)	/* makes what is in no ucontext */
 /**
  * vhca_ring_submit() - send one command and wait for its answer
  * @dev: device
@@ -247,7 +248,8 @@ void vhca_cmd_free(struct vhca_cmd *cmd);
  * Return: 0; the negative errno that the backend answered with; -EIO if the
  * device is broken; -EINTR (fatal signal) or -ETIMEDOUT with *cmdp = NULL:
  * whether the command was or will be executed is unknown. A destroy command
- * that times out breaks the device.
+ * that times out breaks the device. So does an ownerless one that was sent: what
+ * it made would stay for as long as the device. It cannot be killed then.
  */
 int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		     unsigned int flags);
