@@ -92,6 +92,13 @@ static void vhca_map_free(struct vhca_map *map)
 	kfree(map);
 }
 
+static void vhca_map_leak(struct vhca_map *map, int result)
+{
+	map->leaked = true;
+	pr_warn_ratelimited("xen-vhcafront: Xen refused to unmap grants (%d), their pages stay allocated\n",
+			    result);
+}
+
 static void vhca_map_release(struct kref *ref)
 {
 	vhca_map_free(container_of(ref, struct vhca_map, ref));
@@ -138,10 +145,8 @@ static void vhca_map_unmapped(int result, struct gntab_unmap_queue_data *data)
 	u32 i;
 
 	for (i = 0; i < map->nr; i++)
-		map->leaked |= result || map->unmap[i].status != GNTST_okay;
-	if (map->leaked)
-		pr_warn_ratelimited("xen-vhcafront: Xen refused to unmap grants (%d), their pages stay allocated\n",
-				    result);
+		if (result || map->unmap[i].status != GNTST_okay)
+			vhca_map_leak(map, result ?: map->unmap[i].status);
 	queue_work(map_wq, &map->work);
 }
 
@@ -375,16 +380,24 @@ err:
 	return NULL;
 }
 
-/* Some references were refused: unmap the others one by one. */
+/*
+ * Some references were refused: unmap the others one by one. A page that Xen
+ * still has mapped is the backend's, and is never freed.
+ */
 static void vhca_alias_undo(struct vhca_map *map,
 			    const struct gnttab_map_grant_ref *op)
 {
+	int err;
 	u32 i;
 
-	for (i = 0; i < map->nr; i++)
-		if (op[i].status == GNTST_okay)
-			gnttab_unmap_refs(&map->unmap[i], NULL,
-					  &map->pages[i], 1);
+	for (i = 0; i < map->nr; i++) {
+		if (op[i].status != GNTST_okay)
+			continue;
+		err = gnttab_unmap_refs(&map->unmap[i], NULL, &map->pages[i],
+					1);
+		if (err || map->unmap[i].status != GNTST_okay)
+			vhca_map_leak(map, err ?: map->unmap[i].status);
+	}
 }
 
 /* Maps the aliases, all or none. */
