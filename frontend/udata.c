@@ -18,33 +18,44 @@
 /* Upper bound of queue memory whose ABI does not tell its length. */
 #define VHCA_BUF_MAX	(4u << 20)
 
+/* Octets that mean something: without zeros past the @max that are known. */
+static size_t vhca_udata_in(struct ib_udata *udata, size_t max)
+{
+	if (udata->inlen > max &&
+	    ib_is_udata_cleared(udata, max, udata->inlen - max))
+		return max;
+	return udata->inlen;
+}
+
 int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		    struct ib_udata *udata, bool outptr)
 {
 	const struct vhca_udata_op *row;
 	struct xenvhca_request *req = &cmd->req;
-	size_t out, extra;
+	size_t in, out, extra;
 	int rc;
 
 	row = vhca_provider_op(dev->provider, req->op);
 	extra = outptr ? vhca_provider_outptr(row) : 0;
-	/* More room than the HCA's driver fills is no error natively either. */
+	/*
+	 * More than the HCA's driver knows is no error natively either, if what
+	 * it reads is 0; and it leaves alone what it does not write.
+	 */
+	in = vhca_udata_in(udata, row ? row->in_max : 0);
 	out = row ? min_t(size_t, udata->outlen, row->out_max - extra) : 0;
-	if (udata->inlen > sizeof(req->udata) ||
-	    vhca_provider_check(dev->provider, req->op, udata->inlen,
-				out + extra)) {
+	if (vhca_provider_check(dev->provider, req->op, in, out + extra)) {
 		ibdev_dbg(&dev->ibdev,
 			  "op %#x: udata of %zu/%zu octets is not of provider %s\n",
 			  req->op, udata->inlen, udata->outlen,
 			  dev->provider->name);
 		return -EINVAL;
 	}
-	if (udata->inlen) {
-		rc = ib_copy_from_udata(req->udata, udata, udata->inlen);
+	if (in) {
+		rc = ib_copy_from_udata(req->udata, udata, in);
 		if (rc)
 			return rc;
 	}
-	req->in_len = udata->inlen;
+	req->in_len = in;
 	req->out_len = out + extra;
 	return vhca_provider_check_zero(row, req);
 }
