@@ -284,6 +284,23 @@ static void vhca_get_dev_fw_str(struct ib_device *ibdev, char *str)
 	strscpy(str, to_vdev(ibdev)->info.fw, IB_FW_VERSION_NAME_MAX);
 }
 
+/*
+ * ib_core unregistered the device, for us or because the HCA's own driver, whose
+ * id we show, was unloaded in this guest: it takes all devices of that id along.
+ * The worker makes a new one then.
+ */
+static void vhca_dealloc_driver(struct ib_device *ibdev)
+{
+	struct vhca_dev *dev = to_vdev(ibdev);
+
+	dev->dealloced = true;
+	if (READ_ONCE(dev->leaving))
+		return;
+	WRITE_ONCE(dev->registered, false);
+	cancel_delayed_work_sync(&dev->refresh_work);
+	vhca_break(dev, "the HCA's own driver was unloaded in this guest and took the device along");
+}
+
 static const struct ib_device_ops vhca_dev_ops = {
 	.owner = THIS_MODULE,
 
@@ -295,6 +312,7 @@ static const struct ib_device_ops vhca_dev_ops = {
 	.create_qp = vhca_create_qp,
 	.create_srq = vhca_create_srq,
 	.create_user_ah = vhca_create_user_ah,
+	.dealloc_driver = vhca_dealloc_driver,
 	.dealloc_mw = vhca_dealloc_mw,
 	.dealloc_pd = vhca_dealloc_pd,
 	.dealloc_ucontext = vhca_dealloc_ucontext,
@@ -520,6 +538,7 @@ struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev)
 
 	if (!dev)
 		return NULL;
+	get_device(&dev->ibdev.dev);	/* outlives dealloc_driver */
 	dev->xbdev = xbdev;
 	dev->ibdev.dev.parent = &xbdev->dev;
 	mutex_init(&dev->cache_lock);
@@ -651,10 +670,10 @@ int vhca_device_register(struct vhca_dev *dev)
 /* Processes that have the device open keep their file, but nothing behind. */
 void vhca_device_unregister(struct vhca_dev *dev)
 {
-	if (!dev->registered)
-		return;
+	WRITE_ONCE(dev->leaving, true);
 	WRITE_ONCE(dev->registered, false);
 	cancel_delayed_work_sync(&dev->refresh_work);
+	/* Waits if somebody else is at it; never registered is fine, too. */
 	ib_unregister_device(&dev->ibdev);
 }
 
@@ -672,5 +691,8 @@ void vhca_device_free(struct vhca_dev *dev)
 	xa_destroy(&dev->srqs);
 	kfree(dev->pkeys);
 	mutex_destroy(&dev->cache_lock);
-	ib_dealloc_device(&dev->ibdev);
+	WRITE_ONCE(dev->leaving, true);
+	if (!dev->dealloced)
+		ib_dealloc_device(&dev->ibdev);
+	put_device(&dev->ibdev.dev);
 }

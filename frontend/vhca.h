@@ -123,6 +123,8 @@ struct vhca_dev {
 	spinlock_t evt_lock;
 	struct xarray cqs, qps, srqs;
 	bool registered;
+	bool leaving;			/* we unregister it ourselves */
+	bool dealloced;			/* by ib_core, which let it go */
 };
 
 /* One xenbus device; outlives its connections. Private to xenbus.c. */

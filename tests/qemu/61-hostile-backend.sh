@@ -189,6 +189,13 @@ real() {
 		'ibv_devinfo | grep PORT_ACTIVE'
 	check "$guest: and it works" guest_sh -t 60 "$guest" \
 		'vhca-xfer --loop -t rc-write-4k'
+	# It takes the devices of its id along, and this is one.
+	check "$guest: rdma_rxe is loaded and unloaded" guest_sh "$guest" \
+		'modprobe rdma_rxe && modprobe -r rdma_rxe'
+	check "$guest: the device is there again" wait_guest 20 "$guest" \
+		'ibv_devinfo | grep PORT_ACTIVE'
+	check "$guest: and it works again" guest_sh -t 60 "$guest" \
+		'vhca-xfer --loop -t rc-write-4k'
 	check "$guest: detach" vhcactl detach "$guest" all
 }
 
