@@ -24,6 +24,7 @@
 #include "be.h"
 #include "cmdq.h"
 #include "conf.h"
+#include "confine.h"
 #include "lock.h"
 #include "stats.h"
 #include "util.h"
@@ -340,6 +341,16 @@ static int be_worker_caps(void)
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
+/* From here on no socket is needed: xenstore is open, the HCA was found. */
+static void be_worker_confine(const struct be_worker *w)
+{
+	int rc = be_confine();
+
+	if (rc)
+		be_log(&w->dev, BE_WARN, "cannot refuse system calls: %s",
+		       strerror(-rc));
+}
+
 static void be_worker_limits(void)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
@@ -522,6 +533,7 @@ static int be_worker_run(struct be_worker *w)
 		be_worker_refuse(w);
 		return BE_EXIT_CONFIG;
 	}
+	be_worker_confine(w);
 	end = be_worker_loop(w);
 	be_worker_close(w, end);
 	if (w->dev.unsettled)

@@ -47,6 +47,19 @@ workers_live() {
 soft_roce() {
 	! grep -E '^(IPAddressDeny|PrivateNetwork)=' "$unit"
 }
+hidden() { # hidden PATH...: in no process of the daemon
+	for p; do
+		grep '^InaccessiblePaths=' "$unit" | grep -q -- "-$p\( \|\$\)" ||
+			return 1
+	done
+}
+# backend/confine.c, be_worker_caps()
+gives_up() {
+	grep -q '^SystemCallFilter=capset seccomp$' "$unit"
+}
+bounded() {
+	grep -q '^MemoryMax=' "$unit"
+}
 exposure() { # exposure UNIT TENTHS: systemd's own score, 0 the best
 	systemd-analyze security --offline=true --threshold="$2" --no-pager \
 		"$work/${1##*/}"
@@ -55,6 +68,10 @@ exposure() { # exposure UNIT TENTHS: systemd's own score, 0 the best
 claim "systemd has no complaint of the unit" verify "$unit"
 claim "systemd has no complaint of the agent's unit" verify "$agent"
 claim "no device makes hypercalls or is a disk" allowed
+claim "nor is there another way to hypercalls, D-Bus, passwords and images" \
+	hidden /proc/xen/privcmd /run/dbus /run/xen /etc/shadow /var/lib
+claim "a worker may give up capabilities and system calls" gives_up
+claim "memory is bounded" bounded
 claim "the agent gets no devices but Xen's calls and xenstore" agent_devices
 claim "the daemon's lock files outlive it" keeps_state "$unit"
 claim "the agent's state file outlives it" keeps_state "$agent"

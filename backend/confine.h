@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What a worker gives up before it serves its guest.
+ */
+#ifndef BE_CONFINE_H
+#define BE_CONFINE_H
+
+/**
+ * be_confine() - refuse system calls that a worker has no more use for
+ *
+ * For all threads of this process, those that are made later included, and for
+ * good: no new socket, no program, nothing that reaches another process. Sets
+ * no_new_privs. What is open stays so. 0 or -errno: nothing was changed.
+ */
+int be_confine(void);
+
+#endif
