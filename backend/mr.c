@@ -151,6 +151,17 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 	return be_udata_end(&u, c, mr->o.handle);
 }
 
+/*
+ * For other memory the HCA's driver may make a new region, and the kernel takes
+ * no notice when the old one cannot be destroyed because a window is bound to
+ * it: the HCA would go on writing to pages that are unmapped here. Nobody tells
+ * which windows are bound, but they are all of this context.
+ */
+static bool may_translate(const struct be_cmd *c)
+{
+	return !c->uc->objs[BE_MW];
+}
+
 int be_rereg_mr(const struct be_cmd *c)
 {
 	const struct xenvhca_rereg_mr_req *r = &c->req->u.rereg_mr;
@@ -169,6 +180,8 @@ int be_rereg_mr(const struct be_cmd *c)
 		if (!pd)
 			return err;
 	}
+	if (r->flags & REREG_TRANS && !may_translate(c))
+		return -EBUSY;
 	if (r->flags & REREG_TRANS)
 		err = be_gmap_map(c->dev, &r->mr.pages, &mem);
 	if (!err)

@@ -167,6 +167,31 @@ static void replaces_pages_only_on_success(void **state)
 	assert_int_equal(loop_mapped(g->loop), 5);
 }
 
+/* A bound one keeps the old region, which the kernel does not tell. */
+static void keeps_pages_while_there_are_windows(void **state)
+{
+	struct guest *g = *state;
+	uint32_t mr, mw;
+
+	guest_open(g);
+	g->dev.trusted = true;
+	assert_int_equal(reg(g, 0, 3), 0);
+	mr = g->rsp.u.mr.handle;
+	g->req.u.alloc_mw = (struct xenvhca_alloc_mw_req){ g->pd, 2 };
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_MW), 0);
+	mw = g->rsp.u.mr.handle;
+	rereg(g, mr, 1, 10, 5);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EBUSY);
+	assert_int_equal(loop_mapped(g->loop), 3);
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = 4;		/* the pages stay */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEALLOC_MW, mw), 0);
+	rereg(g, mr, 1, 10, 5);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
+	assert_int_equal(loop_mapped(g->loop), 5);
+}
+
 static void allocates_windows(void **state)
 {
 	struct guest *g = *state;
@@ -211,6 +236,7 @@ int main(void)
 		T(unmaps_when_the_kernel_refuses),
 		T(keeps_pages_while_dereg_fails),
 		T(replaces_pages_only_on_success),
+		T(keeps_pages_while_there_are_windows),
 		T(allocates_windows),
 		T(a_busy_pd_stays),
 	};

@@ -767,7 +767,9 @@ struct xenvhca_mr_rsp {
 /*
  * REREG_MR: flags - IB_MR_REREG_TRANS (1), _PD (2), _ACCESS (4). With TRANS
  * the list replaces the old one, whose pages are unmapped before the answer
- * if the command succeeds, and stay mapped if it fails.
+ * if the command succeeds, and stay mapped if it fails. -XEN_EBUSY with TRANS:
+ * the ucontext has memory windows, and one that is bound would keep the old
+ * pages in use.
  */
 struct xenvhca_rereg_mr_req {
     uint32_t handle;                /*   0 */
