@@ -10,11 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "conf.h"
+#include "maptrack.h"
 #include "sysfs.h"
 
-#define BE_PAGES_PER_MB	(1024u * 1024u / XENVHCA_PAGE_SIZE)
 #define BE_MAX_OBJECTS	65535
-#define BE_MAX_MB	1048576
 #define BE_MAX_RATE	10000000
 #define BE_MAX_SPIN_US	1000
 #define BE_MAX_PORT	((1u << 17) - 1)	/* FIFO event channels */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "be.h"
 #include "main.h"
+#include "maptrack.h"
 #include "supervisor.h"
 #include "worker.h"
 #include "xenstore/scan.h"
@@ -24,6 +25,8 @@ static const char usage[] =
 "  -f, --foreground      stay in the foreground (default: become a daemon)\n"
 "  -l, --log-level LEVEL error, warning, info (default) or debug\n"
 "  -r, --run-dir DIR     locks and statistics (default " BE_RUN_DIR ")\n"
+"  -m, --maptrack-frames N\n"
+"                        that Xen allows this domain (default 1024)\n"
 "      --unproven        also serve kinds of HCAs that were never tried\n"
 "  -h, --help            this text\n"
 "  -V, --version         version\n";
@@ -55,6 +58,19 @@ static int be_parse_run_dir(struct be_options *opt, const char *s)
 	return -EINVAL;
 }
 
+static int be_parse_maptrack(struct be_options *opt, const char *s)
+{
+	uint64_t n = 0;
+
+	if (xn_parse_u64(s, 1, BE_MAPTRACK_MAX, &n)) {
+		fprintf(stderr, "xen-vhcad: maptrack frames '%s': a number 1..%u, that of gnttab_max_maptrack_frames\n",
+			s, BE_MAPTRACK_MAX);
+		return -EINVAL;
+	}
+	opt->maptrack_frames = (uint32_t)n;
+	return 0;
+}
+
 /* --worker DOMID DEVID FD: what the supervisor passes, not for people. */
 static int be_parse_worker(struct be_options *opt, int n, char *const arg[])
 {
@@ -81,6 +97,7 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 		{ "foreground", no_argument, NULL, 'f' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "run-dir", required_argument, NULL, 'r' },
+		{ "maptrack-frames", required_argument, NULL, 'm' },
 		{ "unproven", no_argument, NULL, 'u' },
 		{ "worker", no_argument, NULL, 'w' },
 		{ "help", no_argument, NULL, 'h' },
@@ -89,7 +106,7 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 	};
 	int c, rc = 0;
 
-	while (!rc && (c = getopt_long(argc, argv, "fl:r:hV", longopts,
+	while (!rc && (c = getopt_long(argc, argv, "fl:m:r:hV", longopts,
 				       NULL)) != -1) {
 		if (c == 'f')
 			*fg = true;
@@ -97,6 +114,8 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 			rc = be_parse_level(optarg);
 		else if (c == 'r')
 			rc = be_parse_run_dir(opt, optarg);
+		else if (c == 'm')
+			rc = be_parse_maptrack(opt, optarg);
 		else if (c == 'u')
 			opt->unproven = true;
 		else if (c == 'w')
@@ -129,7 +148,10 @@ static int be_make_run_dir(const struct be_options *opt)
 
 int main(int argc, char **argv)
 {
-	struct be_options opt = { .run_dir = BE_RUN_DIR, .helper_fd = -1 };
+	struct be_options opt = {
+		.run_dir = BE_RUN_DIR, .maptrack_frames = BE_MAPTRACK_FRAMES,
+		.helper_fd = -1,
+	};
 	bool fg = false;
 	int rc;
 

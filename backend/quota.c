@@ -9,12 +9,12 @@
  */
 #include <errno.h>
 #include "be.h"
+#include "maptrack.h"
 #include "util.h"
 
 #define BE_FAIL_RATE	10	/* as often as an operator can read */
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */
 #define BE_KICK_RATE	500000	/* a system call each; far above what is used */
-#define BE_PAGES_PER_MB (1024u * 1024u / XENVHCA_PAGE_SIZE)
 
 const char *const be_type_name[BE_TYPES] = {
 	[BE_NONE] = "none", [BE_UCONTEXT] = "ucontext", [BE_PD] = "pd",

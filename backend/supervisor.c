@@ -12,6 +12,7 @@
  * pid, and the next supervisor adopts them.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "be.h"
 #include "guard.h"
 #include "lock.h"
+#include "maptrack.h"
 #include "supervisor.h"
 #include "util.h"
 #include "xenstore/scan.h"
@@ -45,6 +47,7 @@ struct sup_dev {
 	struct be_guard *guard;		/* of the worker, or NULL */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
+	uint32_t pinned_mb;		/* what it may map; 0: not counted */
 	uint64_t start_ns;		/* of the worker */
 	uint64_t next_ns;		/* not before */
 	unsigned int backoff_ms;
@@ -75,6 +78,32 @@ static void sup_timer(struct sup *s, uint64_t at)
 {
 	if (!s->wake_ns || at < s->wake_ns)
 		s->wake_ns = at;
+}
+
+/* ---- maptrack, which all devices share ---- */
+/* Two entries a page, unless this domain is known not to be PV. */
+static bool sup_is_pv(void)
+{
+	FILE *f = fopen("/sys/hypervisor/guest_type", "re");
+	char type[16] = "";
+
+	if (!f)
+		return true;
+	if (!fgets(type, sizeof(type), f))
+		type[0] = '\0';
+	fclose(f);
+	type[strcspn(type, "\n")] = '\0';
+	return !type[0] || !strcmp(type, "PV");
+}
+
+/* As its worker will read it; what it refuses counts as the default. */
+static uint32_t sup_pinned_mb(const struct sup *s, const struct sup_dev *d)
+{
+	uint32_t mb = XENVHCA_DEF_MAX_PINNED_MB;
+
+	xn_read_u32_def(s->xs, XBT_NULL, d->dir, XENVHCA_NODE_MAX_PINNED_MB, 1,
+			BE_MAX_MB, XENVHCA_DEF_MAX_PINNED_MB, &mb);
+	return mb;
 }
 
 /* ---- worker processes ---- */
@@ -135,7 +164,7 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
  * A worker of an earlier supervisor. The pid could have been reused between
  * reading it and opening it, so the lock is looked at once more.
  */
-static bool sup_adopt(struct sup *s, struct sup_dev *d)
+static void sup_adopt(struct sup *s, struct sup_dev *d)
 {
 	char path[PATH_MAX];
 	pid_t pid;
@@ -144,13 +173,13 @@ static bool sup_adopt(struct sup *s, struct sup_dev *d)
 	sup_path(s, d, path, "lock");
 	pid = be_lock_holder(path);
 	if (!pid)
-		return false;
+		return;
 	fd = sup_pidfd(pid);
 	if (fd < 0)
-		return false;
+		return;
 	if (be_lock_holder(path) != pid) {
 		close(fd);
-		return false;
+		return;
 	}
 	d->pid = pid;
 	d->pidfd = fd;
@@ -160,9 +189,9 @@ static bool sup_adopt(struct sup *s, struct sup_dev *d)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
 		       (int)pid, d->domid, d->devid, strerror(errno));
 	d->start_ns = be_now_ns();
+	d->pinned_mb = sup_pinned_mb(s, d);
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)pid,
 	       d->domid, d->devid);
-	return true;
 }
 
 /* Is the worker dead? Reaps it. status: as waitpid(), 0 for an adopted one. */
@@ -309,14 +338,9 @@ static void sup_remove_nodes(struct sup *s, struct sup_dev *d)
 		xn_rm(s->xs, XBT_NULL, parent, NULL);
 }
 
-/* The guest has left too many contexts of the HCA behind (guard.h). */
-static bool sup_refuse(struct sup *s, struct sup_dev *d)
+/* Said once, for the operator to find: the log, the node. */
+static bool sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
 {
-	static const char why[] =
-		"too many connections of this PV guest left doorbell pages behind: start the guest anew";
-
-	if (!be_guard_full(s->guards, d->domid))
-		return false;
 	if (!d->refused) {
 		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, why);
 		xn_write_str(s->xs, XBT_NULL, d->dir, XENVHCA_NODE_BROKEN, why);
@@ -325,29 +349,64 @@ static bool sup_refuse(struct sup *s, struct sup_dev *d)
 	return true;
 }
 
+/* The guest has left too many contexts of the HCA behind (guard.h). */
+static bool sup_full(struct sup *s, struct sup_dev *d)
+{
+	return be_guard_full(s->guards, d->domid) &&
+	       sup_refuse(s, d, "too many connections of this PV guest left doorbell pages behind: start the guest anew");
+}
+
+/*
+ * All devices together could fill the maptrack table, which other backends of
+ * this domain need as well. Until it is detached a device keeps its part.
+ */
+static bool sup_over(struct sup *s, struct sup_dev *d)
+{
+	bool pv = sup_is_pv();
+	uint64_t max = be_maptrack_mb(s->opt->maptrack_frames, pv), others = 0;
+	uint32_t mb = sup_pinned_mb(s, d);
+	char why[XN_VALUE_MAX];
+	struct sup_dev *o;
+
+	for (o = s->devs; o; o = o->next)
+		others += o == d ? 0 : o->pinned_mb;
+	if (others + mb <= max) {
+		d->pinned_mb = mb;
+		d->refused = false;
+		return false;
+	}
+	d->pinned_mb = 0;
+	snprintf(why, sizeof(why), "max-pinned-mb %u beside %" PRIu64 " of other devices is more than the %" PRIu64 " MiB that this %sdomain can map: lower them, or raise Xen's gnttab_max_maptrack_frames and xen-vhcad's --maptrack-frames (%u)",
+		 mb, others, max, pv ? "PV " : "", s->opt->maptrack_frames);
+	sup_refuse(s, d, why);
+	/* Whoever attached it waits for this, as for a worker's refusal. */
+	sup_write_closed(s, d);
+	return true;
+}
+
 /* What should happen to a device without a worker. */
 static void sup_serve(struct sup *s, struct sup_dev *d)
 {
 	uint32_t online = 0;
 
-	if (sup_adopt(s, d))
-		return;
 	/* Closed, or the frontend would go on with a worker that is dead. */
 	if (be_guard_settle(s->guards, d->domid, d->devid,
 			    sup_may_have_parked(s, d)))
 		sup_write_closed(s, d);
 	if (!xn_domain_alive(s->xs, d->domid)) {
+		d->pinned_mb = 0;
 		sup_remove_nodes(s, d);
 		return;
 	}
 	if (xn_read_u32(s->xs, XBT_NULL, d->dir, XN_NODE_ONLINE, 0, 1,
 			&online) || !online) {
+		d->pinned_mb = 0;
 		if (xn_state_read(s->xs, XBT_NULL, d->dir) ==
 		    XenbusStateClosing)
 			sup_write_closed(s, d);
 		return;
 	}
-	if (sup_refuse(s, d))
+	if (sup_full(s, d) || sup_over(s, d))
 		return;
 	if (be_now_ns() < d->next_ns)
 		sup_timer(s, d->next_ns);
@@ -392,9 +451,13 @@ static void sup_scan(struct sup *s)
 			continue;
 		}
 		if (!d->pid)
-			sup_serve(s, d);
+			sup_adopt(s, d);
 		p = &d->next;
 	}
+	/* Last, when all that others may map is counted. */
+	for (d = s->devs; d; d = d->next)
+		if (!d->pid)
+			sup_serve(s, d);
 }
 
 /* ---- loop ---- */

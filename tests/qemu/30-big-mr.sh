@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# A 1 GiB memory region registers when the guest's grant limit is raised; with
-# the default it is refused with ENOMEM and a log line that names the setting.
+# A 1 GiB memory region registers when the guest's grant limit and max-pinned-mb
+# are raised; with the defaults it is refused with ENOMEM and a log line that names
+# the setting.
 # limit: 300
 . ./lib.sh
 . ./vhca.sh
 
 VHCA_GUEST_MEM=1600
 VHCA_GUEST_CFG=('max_grant_frames = 1024')
+VHCA_KEYS=max-pinned-mb=1536
 step "guest with max_grant_frames = 1024"
 guests_with_vhca pv big
 check "max_mr_size is at least 1 GiB" guest_sh big \
@@ -21,6 +23,7 @@ guest_destroy big
 
 step "guest with the default of 64 grant frames"
 VHCA_GUEST_CFG=('max_grant_frames = 64')
+VHCA_KEYS=''
 guests_with_vhca pv small
 check "max_mr_size is below 128 MiB" guest_sh small \
 	'v=$(ibv_devinfo -v | awk "/max_mr_size/ { print \$2 }"); echo $v; [ $((v)) -le 134217728 ]'

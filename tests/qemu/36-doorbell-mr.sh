@@ -15,7 +15,7 @@
 
 balloon_twice
 step "guests"
-hca_guests pv a pv b
+VHCA_KEYS=max-pinned-mb=256 hca_guests pv a pv b	# both ends in one guest
 check "the HCAs are capped" \
 	[ "$(cat /sys/kernel/debug/xen-vhca-helper/capped_hcas)" = 2 ]
 N=$(long 8 20)

@@ -38,6 +38,13 @@ check "rxe0 is taken" verdict "hca rxe0" ok
 check "a software HCA has no PCI address" bash -c \
 	'! xenstore-exists "/libxl/$(xl domid a)/device/vhca/0/pci"'
 
+step "what does not fit into maptrack"
+check "is refused, with the reason" bash -c \
+	'vhcactl attach a hca=rxe0,max-pinned-mb=1048576 2>&1 | grep "max-pinned-mb 1048576 beside 64 of other devices"'
+check "check tells it" verdict gnttab_max_maptrack_frames warn
+check "it is detached" vhcactl detach -f a 1
+check "then all is well" verdict gnttab_max_maptrack_frames ok
+
 step "quota"
 check "the default is shown" qp_limit 2048
 check "out of range" bash -c 'vhcactl quota a 0 max-qp=0 2>&1 | grep "max-qp=0: a number 1..65535"'

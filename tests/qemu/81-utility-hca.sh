@@ -99,7 +99,8 @@ check "a page of dom0's HCA is refused" \
 	answers "refused not in a BAR of the HCA" "$dev" "$(page "$other" 300)"
 check "dom0's memory is refused" \
 	answers "refused not in a BAR of the HCA" "$dev" 0x1000
-vhcactl attach -w 0 b "hca=mlx5_0,backend=hcadom,pci=$other"
+vhcactl attach -w 0 b \
+	"hca=mlx5_0,backend=hcadom,pci=$other,max-pinned-mb=1"
 dev=$(hcadom_nodes)/$(guest_domid b)/1
 # A worker that starts removes what an earlier one asked for.
 wait_until 20 is_connected "$dev" || note "it is not connected"

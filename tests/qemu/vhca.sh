@@ -20,7 +20,8 @@ backend_start() {
 	[ ! -e /run/vhcad.loop ] || return 0
 	touch /run/vhcad.loop
 	setsid bash -c 'while [ -e /run/vhcad.loop ]; do
-		xen-vhcad --foreground --log-level ${BACKEND_LOG:-debug}
+		xen-vhcad --foreground --log-level ${BACKEND_LOG:-debug} \
+			--maptrack-frames 8192
 		echo "xen-vhcad ended with status $?"
 		sleep 0.3
 	done' </dev/null >>/run/vhcad.log 2>&1 &

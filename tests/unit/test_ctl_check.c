@@ -134,7 +134,7 @@ static void good_host_has_no_complaint(void **state)
 	expect(&c, CTL_OK, "ok   hca rxe0: software, provider rxe ABI 2\n");
 	expect(&c, CTL_OK, "ok   xen-vhcad: running\n");
 	expect(&c, CTL_OK, "ok   memory: fixed by dom0_mem");
-	expect(&c, CTL_OK, "8192: this domain can map 8192 MiB");
+	expect(&c, CTL_OK, "8192: devices of this domain may map 6144 MiB");
 }
 
 static void json_says_the_same(void **state)
@@ -300,13 +300,14 @@ static void grant_tables(void **state)
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=512",
 					 &d), CTL_OK);
 	expect(&c, CTL_OK, "ok   gnttab_max_frames: 2048: a guest can register 4096 MiB");
+	expect(&c, CTL_OK, "ok   gnttab_max_maptrack_frames: 8192: devices of this domain may map 6144 MiB of guests, max-pinned-mb of all is 512 (tell xen-vhcad: --maptrack-frames)");
 	info = "xen_commandline : dom0_mem=1G,max:1G\nvirt_caps : pv\n";
 	expect(&c, CTL_WARNED, "warn gnttab_max_frames: 64: a guest can register 128 MiB at most, a device may use 512 MiB; gnttab_max_frames=288 on");
-	expect(&c, CTL_WARNED, "ok   gnttab_max_maptrack_frames: 1024: this domain can map 1024 MiB");
+	expect(&c, CTL_WARNED, "ok   gnttab_max_maptrack_frames: 1024: devices of this domain may map 768 MiB of guests, max-pinned-mb of all is 512\n");
 	host_file("/sys/hypervisor/guest_type", "PV\n");
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1",
 					 &d), CTL_OK);
-	expect(&c, CTL_WARNED, "can map 512 MiB of guests, their devices may use 513 MiB; gnttab_max_maptrack_frames=1090");
+	expect(&c, CTL_WARNED, "may map 384 MiB of guests, max-pinned-mb of all is 513: xen-vhcad refuses some; gnttab_max_maptrack_frames=1369");
 	host_file("/sys/module/xen_gntdev/parameters/limit", "16\n");
 	expect(&c, CTL_WARNED, "warn gntdev-limit: 16 pages");
 	info = NULL;

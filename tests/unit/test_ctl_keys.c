@@ -171,7 +171,7 @@ static void shows_value_origin_use_and_range(void **state)
 	assert_int_equal(quota(&c, NULL, NULL, &out, &err), CTL_OK);
 	assert_non_null(strstr(out, "max-qp                 64  set"
 			       "               3  1..65535\n"));
-	assert_non_null(strstr(out, "max-pinned-mb        2048  default"
+	assert_non_null(strstr(out, "max-pinned-mb         128  default"
 			       "           2  1..1048576\n"));
 	assert_non_null(strstr(out, "spin-us                50  default"
 			       "           -  0..1000\n"));

@@ -143,6 +143,25 @@ static void charges_before_it_maps(void **state)
 	be_gmap_unmap(&g->dev, &m);
 }
 
+/* Each mapping takes an entry of maptrack, also of the page before. */
+static void charges_a_page_named_again(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_pages p;
+	struct be_gmap m = {};
+	uint32_t i;
+
+	guest_pages(g, &p, 0, 8, 0, 0);
+	for (i = 1; i < 8; i++)
+		p.gref[i] = p.gref[0];
+	g->dev.quota.max_pages = 7;
+	refuse(g, &p, -EDQUOT);
+	g->dev.quota.max_pages = 8;
+	assert_int_equal(be_gmap_map(&g->dev, &p, &m), 0);
+	assert_int_equal(g->dev.quota.used_pages, 8);
+	be_gmap_unmap(&g->dev, &m);
+}
+
 static void checks_ranges(void **state)
 {
 	(void)state;
@@ -168,6 +187,7 @@ int main(void)
 		T(refuses_malformed_directories),
 		T(undoes_a_failing_map),
 		T(charges_before_it_maps),
+		T(charges_a_page_named_again),
 		cmocka_unit_test(checks_ranges),
 	};
 

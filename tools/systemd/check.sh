@@ -29,7 +29,7 @@ allowed() {
 		! grep '^DeviceAllow=.*\(privcmd\|mem\|misc\|block\)' "$unit"
 }
 program() { # program UNIT NAME
-	grep -q "^ExecStart=/[^@ ]*/$2 --foreground\$" "$1"
+	grep -q "^ExecStart=/[^@ ]*/$2 --foreground\( \$XEN_VHCAD_OPTIONS\)\?\$" "$1"
 }
 agent_devices() {
 	[ "$(sed -n 's/^DevicePolicy=//p' "$agent")" = closed ] &&

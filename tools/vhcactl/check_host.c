@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backend/maptrack.h"
 #include "check.h"
 
 #define GNTDEV		"/dev/xen/gntdev"
@@ -17,12 +18,8 @@
 #define GNTDEV_LIMIT	"/sys/module/xen_gntdev/parameters/limit"
 #define GNTDEV_LOW	1024	/* pages; less makes many small mappings */
 #define DEF_FRAMES	64	/* Xen's defaults */
-#define DEF_MAPTRACK	1024
 #define GRANTS_PER_FRAME 512
-#define TRACKS_PER_FRAME 256
-#define PAGES_PER_MB	(1024u * 1024u / XENVHCA_PAGE_SIZE)
 #define BALLOON_KB	1024	/* less is no ballooning */
-#define SPARE_FRAMES	64	/* for everything that is not vhca */
 
 void check_xen(struct check *k)
 {
@@ -218,30 +215,28 @@ static int add_pinned(struct ctl *c, const struct ctl_dev *d, void *arg)
 
 static void maptrack(struct check *k, uint32_t frames, uint64_t sum_mb)
 {
-	/* A PV domain needs a second entry, for the kernel's own mapping. */
-	uint64_t mb = (uint64_t)frames * TRACKS_PER_FRAME / PAGES_PER_MB /
-		      (k->pv ? 2 : 1);
-	uint64_t need = sum_mb * PAGES_PER_MB * (k->pv ? 2 : 1) /
-			TRACKS_PER_FRAME + SPARE_FRAMES;
-	char mend[96];
+	uint64_t mb = be_maptrack_mb(frames, k->pv);
+	uint64_t need = be_maptrack_need(sum_mb, k->pv);
+	char mend[128];
 
 	snprintf(mend, sizeof(mend),
-		 "gnttab_max_maptrack_frames=%" PRIu64 " on Xen's command line",
-		 need);
+		 "gnttab_max_maptrack_frames=%" PRIu64 " on Xen's command line, --maptrack-frames=%" PRIu64 " of xen-vhcad",
+		 need, need);
 	if (sum_mb > mb)
 		check_say(k, CHECK_WARN, "gnttab_max_maptrack_frames", mend,
-			  "%" PRIu32 ": this domain can map %" PRIu64 " MiB of guests, their devices may use %" PRIu64 " MiB",
+			  "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 ": xen-vhcad refuses some",
 			  frames, mb, sum_mb);
 	else
 		check_say(k, CHECK_OK, "gnttab_max_maptrack_frames", NULL,
-			  "%" PRIu32 ": this domain can map %" PRIu64 " MiB of all guests together",
-			  frames, mb);
+			  "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 "%s",
+			  frames, mb, sum_mb, frames == BE_MAPTRACK_FRAMES ? "" :
+			  " (tell xen-vhcad: --maptrack-frames)");
 }
 
 static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
 {
-	uint64_t mb = (uint64_t)frames * GRANTS_PER_FRAME / PAGES_PER_MB;
-	uint64_t need = most_mb * PAGES_PER_MB / GRANTS_PER_FRAME + 32;
+	uint64_t mb = (uint64_t)frames * GRANTS_PER_FRAME / BE_PAGES_PER_MB;
+	uint64_t need = most_mb * BE_PAGES_PER_MB / GRANTS_PER_FRAME + 32;
 	char mend[160];
 
 	snprintf(mend, sizeof(mend),
@@ -279,7 +274,7 @@ void check_grant_tables(struct check *k)
 		ctl_dev_each(k->c, -1, add_pinned, &p);
 	}
 	maptrack(k, check_param(cmdline, "gnttab_max_maptrack_frames",
-				DEF_MAPTRACK), p.sum_mb);
+				BE_MAPTRACK_FRAMES), p.sum_mb);
 	grant_frames(k, check_param(cmdline, "gnttab_max_frames", DEF_FRAMES),
 		     p.most_mb);
 }

@@ -114,7 +114,7 @@
  *
  * max-pinned-mb
  *      Values:         1..1048576 (MiB)
- *      Default Value:  2048
+ *      Default Value:  128
  *      Writer:         toolstack
  *
  *      Upper bound of guest memory mapped and pinned for this device, and, as
@@ -412,7 +412,7 @@
 #define XENVHCA_DEF_MAX_MCAST           256
 #define XENVHCA_DEF_MAX_MMAP            8192
 #define XENVHCA_DEF_MAX_XRCD            256
-#define XENVHCA_DEF_MAX_PINNED_MB       2048
+#define XENVHCA_DEF_MAX_PINNED_MB       128
 #define XENVHCA_DEF_MAX_CMD_RATE        20000
 #define XENVHCA_DEF_MAX_EVT_RATE        100000
 #define XENVHCA_DEF_SPIN_US             50

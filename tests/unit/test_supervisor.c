@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Which devices the supervisor serves: all that this domain's maptrack table
+ * has room for. The supervisor is the real one over a xenstore in memory; its
+ * workers are this program, which leaves a file and waits.
+ */
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "fake_xs.h"
+#include "maptrack.h"
+#include "supervisor.h"
+
+#define BACK	"/local/domain/1/backend/vhca"
+
+static struct be_options opt;
+
+/* What sup_exec() executes: argv ends with "--worker DOMID DEVID". */
+static int worker(int argc, char **argv)
+{
+	char path[300];
+	FILE *f;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], argv[argc - 2],
+		 argv[argc - 1]);
+	f = fopen(path, "w");
+	if (f)
+		fclose(f);
+	pause();
+	return 0;
+}
+
+static bool served(unsigned int domid)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%u-0.ran", opt.run_dir, domid);
+	return !unlink(path);
+}
+
+static void set(unsigned int domid, const char *node, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), BACK "/%u/0/%s", domid, node);
+	fake_xs_set(path, value);
+}
+
+static const char *get(unsigned int domid, const char *node)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), BACK "/%u/0/%s", domid, node);
+	return fake_xs_get(path);
+}
+
+/* mb NULL: the default. */
+static void attach(unsigned int domid, const char *mb)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/local/domain/%u/name", domid);
+	fake_xs_set(path, "guest");
+	set(domid, "online", "1");
+	set(domid, "state", "1");
+	if (mb)
+		set(domid, "max-pinned-mb", mb);
+}
+
+static unsigned int workers(void)
+{
+	char pattern[300];
+	unsigned int n;
+	glob_t g;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.ran", opt.run_dir);
+	n = glob(pattern, 0, NULL, &g) ? 0 : (unsigned int)g.gl_pathc;
+	globfree(&g);
+	return n;
+}
+
+/* Until n workers ran, and a moment longer; then as systemd stops it. */
+static void supervise(unsigned int n)
+{
+	pid_t pid = fork();
+	int i;
+
+	if (!pid) {
+		for (i = 0; i < 1000 && workers() < n; i++)
+			usleep(10000);
+		usleep(100000);
+		kill(getppid(), SIGTERM);
+		_exit(0);
+	}
+	assert_int_equal(be_supervisor_main(&opt), BE_EXIT_OK);
+	waitpid(pid, NULL, 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_xs_reset();
+	fake_xs_set("domid", "1");
+	opt = (struct be_options){
+		.run_dir = "/tmp/vhca-unit-XXXXXX", .helper_fd = -1,
+		.maptrack_frames = BE_MAPTRACK_FRAMES,
+	};
+	return mkdtemp(opt.run_dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char cmd[300];
+
+	(void)state;
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", opt.run_dir);
+	return system(cmd);
+}
+
+static void counts_entries(void **state)
+{
+	uint64_t mb;
+
+	(void)state;
+	assert_int_equal(be_maptrack_mb(BE_MAPTRACK_FRAMES, false), 768);
+	assert_int_equal(be_maptrack_mb(BE_MAPTRACK_FRAMES, true), 384);
+	assert_int_equal(be_maptrack_mb(1, false), 0);
+	for (mb = 1; mb <= BE_MAX_MB; mb = mb * 3 + 1)
+		assert_true(be_maptrack_mb((uint32_t)be_maptrack_need(mb, true),
+					   true) >= mb);
+}
+
+/* On a machine without Xen it takes two entries a page, as for PV. */
+static void defaults_fit(void **state)
+{
+	(void)state;
+	attach(5, NULL);
+	attach(6, NULL);
+	supervise(2);
+	assert_true(served(5));
+	assert_true(served(6));
+	assert_null(get(5, "broken"));
+	assert_null(get(6, "broken"));
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+	(void)state;
+	attach(5, "385");
+	attach(6, "384");
+	attach(7, "nonsense");		/* for the worker to refuse: default */
+	supervise(1);
+	assert_false(served(5));
+	assert_non_null(get(5, "broken"));
+	assert_int_equal(strncmp(get(5, "broken"), "max-pinned-mb 385",
+				 17), 0);
+	assert_string_equal(get(5, "state"), "6");
+	assert_int_equal(served(6) + served(7), 1);
+
+	/* It stays configured, and is served as soon as there is room. */
+	opt.maptrack_frames = 8192;
+	supervise(3);
+	assert_true(served(5));
+	assert_true(served(6));
+	assert_true(served(7));
+}
+
+static void gives_back_what_is_detached(void **state)
+{
+	(void)state;
+	attach(5, "384");
+	supervise(1);
+	assert_true(served(5));
+	set(5, "online", "0");
+	attach(6, "384");
+	supervise(1);
+	assert_false(served(5));
+	assert_true(served(6));
+	fake_xs_rm(BACK "/6");
+	set(5, "online", "1");
+	supervise(1);
+	assert_true(served(5));
+}
+
+int main(int argc, char **argv)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(counts_entries),
+		T(defaults_fit),
+		T(refuses_what_does_not_fit),
+		T(gives_back_what_is_detached),
+	};
+#undef T
+
+	if (argc > 1)
+		return worker(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
