@@ -59,6 +59,8 @@ static int doorbell_new(const struct be_cmd *c, const struct vhca_mmap *row)
 			err = t->ops->doorbell_map(t, db->addr, r->gfn,
 						   &db->bell);
 	} while (err == -EPERM && be_exchange(c->dev, c->uc));
+	if (err == -EACCES)	/* no other page would do: its own fault */
+		err = -EPERM;
 	if (!err && !vhca_provider_mmap_prot(row, db->bell.prot)) {
 		be_log(c->dev, BE_ERR, "offset %#llx is mapped with cache attribute %u here, provider %s says %u",
 		       (unsigned long long)r->offset, db->bell.prot,

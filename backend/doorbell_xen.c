@@ -134,6 +134,22 @@ static void slot_give(struct be_agent *a, uint32_t slot, const char *dir)
 	a->used[slot] = false;
 }
 
+/* Does a refusal hold for this page only? */
+static bool page_taken(const char *answer)
+{
+	static const char *const taken[] = {
+		XENVHCA_DOORBELL_REFUSED " " XENVHCA_DOORBELL_REASON_OTHER,
+		XENVHCA_DOORBELL_REFUSED " " XENVHCA_DOORBELL_REASON_HELD,
+		XENVHCA_DOORBELL_REFUSED " " XENVHCA_DOORBELL_REASON_DOUBLE,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (!strcmp(answer, taken[i]))
+			return true;
+	return false;
+}
+
 int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		 uint32_t *slot)
 {
@@ -162,7 +178,9 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 			be_log_peer(a->dev, "doorbell agent: %s: %s", text,
 				    answer);
 		slot_give(a, i, dir);
-		return rc ? rc : -EPERM;
+		if (!rc)
+			rc = page_taken(answer) ? -EPERM : -EACCES;
+		return rc;
 	}
 	*slot = i;
 	return 0;

@@ -266,7 +266,7 @@ static int loop_ungrant(struct be_transport *t, uint32_t id)
 }
 
 /* ---- doorbell pages, and the agent that maps them ---- */
-/* -EPERM as the agent refuses: a page or a place that is in use. */
+/* As the agent refuses: -EPERM a page, -EACCES a place that is in use. */
 static int bell_slot(const struct loop *l, const void *addr, uint64_t gfn,
 		     uint32_t *slot)
 {
@@ -276,9 +276,10 @@ static int bell_slot(const struct loop *l, const void *addr, uint64_t gfn,
 	for (i = XENVHCA_DOORBELL_SLOTS; i--; ) {
 		if (!l->bell[i].addr)
 			*slot = i;
-		else if (l->bell[i].addr == addr ||
-			 (gfn && l->bell[i].gfn == gfn))
+		else if (l->bell[i].addr == addr)
 			return -EPERM;
+		else if (gfn && l->bell[i].gfn == gfn)
+			return -EACCES;
 	}
 	return *slot == BE_NO_SLOT ? -ENOSPC : 0;
 }

@@ -71,7 +71,8 @@ struct be_transport_ops {
 	/* 0, or number of pages the guest still maps (handed over). */
 	int (*ungrant)(struct be_transport *t, uint32_t id);
 	/* Doorbell page mapped at addr: let the guest reach it, a translated
-	 * one at gfn, else 0. -EPERM: the agent refused, -ETIMEDOUT: no answer.
+	 * one at gfn, else 0. -EPERM: somebody else has this page, -EACCES: the
+	 * agent refused for another reason, -ETIMEDOUT: no answer.
 	 * bell->slot is set, unless it is BE_NO_SLOT, also on errors: then
 	 * the guest may have the page. */
 	int (*doorbell_map)(struct be_transport *t, void *addr, uint64_t gfn,

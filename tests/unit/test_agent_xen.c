@@ -187,6 +187,23 @@ static void the_old_answer_goes_with_the_new_request(void **state)
 	assert_false(a.used[0]);
 }
 
+/* Another page would do if somebody else has this one, and only then. */
+static void who_has_the_page_is_told(void **state)
+{
+	uint32_t slot = 0;
+
+	(void)state;
+	open_agent();
+	say = "refused mapped into another guest";
+	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EPERM);
+	say = "refused was mapped into another guest that still runs";
+	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EPERM);
+	say = "refused guest frame outside of the guest's window";
+	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
+	assert_int_equal(slot, BE_NO_SLOT);
+	say = NULL;
+}
+
 static void a_refused_slot_is_free_again(void **state)
 {
 	uint32_t slot = 0;
@@ -194,12 +211,12 @@ static void a_refused_slot_is_free_again(void **state)
 	(void)state;
 	open_agent();
 	say = "refused not in a BAR of the HCA";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EPERM);
+	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	assert_null(slot_get(0, "request"));
 	assert_null(slot_get(0, "answer"));
 	say = "whatever";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EPERM);
+	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	say = NULL;
 	assert_int_equal(map(MFN, GFN), 0);
@@ -385,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(requests_have_the_form_of_the_interface),
 		T(the_old_answer_goes_with_the_new_request),
+		T(who_has_the_page_is_told),
 		T(a_refused_slot_is_free_again),
 		T(a_silent_agent_is_not_waited_for_twice),
 		T(an_agent_that_is_back_is_asked),

@@ -644,6 +644,24 @@ static void a_refused_page_is_exchanged(void **state)
 	be_event_stop(&g->dev);
 }
 
+/* A guest asks in vain as often as it likes: nothing is opened for that. */
+static void its_own_fault_exchanges_nothing(void **state)
+{
+	struct guest *g = *state;
+	unsigned int i;
+
+	g->dev.quota.max[BE_UCONTEXT] = 2;
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), 0);
+	g->uc = guest_alloc_uc(g);
+	for (i = 0; i < 3; i++)		/* this place has a page */
+		assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), -EPERM);
+	assert_int_equal(fake_contexts(), 3);	/* one is the device's */
+	assert_int_equal(g->dev.n_spoilt, 0);
+	guest_close(g);
+	assert_int_equal(g->dev.n_spoilt, 0);
+}
+
 static void exchanges_come_to_an_end(void **state)
 {
 	struct guest *g = *state;
@@ -758,6 +776,7 @@ int main(void)
 		T(only_what_is_whole_is_kept),
 		T(a_context_that_closes_is_not_kept),
 		T(a_refused_page_is_exchanged),
+		T(its_own_fault_exchanges_nothing),
 		T(exchanges_come_to_an_end),
 		T(only_an_equal_context_is_an_exchange),
 		T(a_spoilt_context_is_not_for_the_next),

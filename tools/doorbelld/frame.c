@@ -6,6 +6,7 @@
  * allocation. Values of the request are compared only after their sums were
  * shown not to wrap.
  */
+#include <xen/io/vhcaif.h>
 #include "frame.h"
 
 static const char *const reason_text[DBA_NR_REASONS] = {
@@ -29,9 +30,9 @@ static const char *const reason_text[DBA_NR_REASONS] = {
 	[DBA_OUTSIDE] = "not in a BAR of the HCA",
 	[DBA_NOT_DOORBELL] = "not a doorbell page of the HCA",
 	[DBA_MSIX] = "page holds the HCA's MSI-X table",
-	[DBA_OTHER_GUEST] = "mapped into another guest",
-	[DBA_HELD] = "was mapped into another guest that still runs",
-	[DBA_DOUBLE] = "mapped into this guest already",
+	[DBA_OTHER_GUEST] = XENVHCA_DOORBELL_REASON_OTHER,
+	[DBA_HELD] = XENVHCA_DOORBELL_REASON_HELD,
+	[DBA_DOUBLE] = XENVHCA_DOORBELL_REASON_DOUBLE,
 	[DBA_PV_GFN] = "a PV guest has no guest frame (gfn must be 0x0)",
 	[DBA_NO_WINDOW] = "the guest published no window for doorbells",
 	[DBA_GFN_WINDOW] = "guest frame outside of the guest's window",

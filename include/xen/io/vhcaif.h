@@ -202,7 +202,9 @@
  *      Reader:         backend
  *
  *      A slot whose map or unmap was refused is as it was before. An unmap of
- *      a slot without a mapping is answered "unmapped".
+ *      a slot without a mapping is answered "unmapped". Where the reason is one
+ *      of XENVHCA_DOORBELL_REASON_*, somebody else has the page, and another
+ *      page of the HCA may be mapped; other reasons hold for each page.
  *
  ******************************************************************************
  *                        Frontend xenstore nodes
@@ -398,6 +400,10 @@
 #define XENVHCA_DOORBELL_MAPPED         "mapped"
 #define XENVHCA_DOORBELL_UNMAPPED       "unmapped"
 #define XENVHCA_DOORBELL_REFUSED        "refused"       /* + reason */
+#define XENVHCA_DOORBELL_REASON_OTHER   "mapped into another guest"
+#define XENVHCA_DOORBELL_REASON_HELD \
+    "was mapped into another guest that still runs"
+#define XENVHCA_DOORBELL_REASON_DOUBLE  "mapped into this guest already"
 
 /* Defaults of the configuration nodes. */
 #define XENVHCA_DEF_PORT                1
@@ -695,8 +701,8 @@ struct xenvhca_alloc_ucontext_rsp {
  * MUNMAP, for granted ranges only: the frontend has no mapping of this range
  * any more; the backend ends the grants. Pages whose references the guest has
  * mapped all the same stay allocated until it unmaps them, and count against
- * the domain meanwhile: past 64 MiB of them new mappings are refused with
- * ENOMEM.
+ * the domain meanwhile: past 64 MiB of mapped and such pages in all new mappings
+ * are refused with ENOMEM.
  */
 struct xenvhca_mmap_req {
     uint64_t offset;                /*   0 */
