@@ -84,6 +84,7 @@ struct ib_mr *vhca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 		goto err_mem;
 	vhca_mem_drop_dirs(mr->mem);
 	mr->handle = rsp.handle;
+	mr->access = access;
 	mr->ibmr.lkey = rsp.lkey;
 	mr->ibmr.rkey = rsp.rkey;
 	ibdev_dbg(ibpd->device, "created mr %u\n", mr->handle);
@@ -119,10 +120,12 @@ struct ib_mr *vhca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		if (access & ~VHCA_MR_ACCESS)
 			return ERR_PTR(-EOPNOTSUPP);
 		req.mr.access = access & ~IB_ACCESS_HUGETLB;
+	} else {
+		access = mr->access;
 	}
 	if (flags & IB_MR_REREG_TRANS) {
 		mem = vhca_mr_mem(to_vdev(ibmr->device), start, length, iova,
-				  IB_ACCESS_LOCAL_WRITE, &req.mr);
+				  access, &req.mr);
 		if (IS_ERR(mem))
 			return ERR_CAST(mem);
 	}
@@ -140,6 +143,7 @@ struct ib_mr *vhca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		vhca_mem_put(mr->mem);
 		mr->mem = mem;
 	}
+	mr->access = access;
 	ibmr->lkey = rsp.lkey;
 	ibmr->rkey = rsp.rkey;
 	return NULL;

@@ -187,6 +187,7 @@ struct vhca_ah {
 struct vhca_mr {
 	struct ib_mr ibmr;
 	u32 handle;
+	int access;			/* as pinned, or asked for since */
 	struct vhca_mem *mem;
 };
 

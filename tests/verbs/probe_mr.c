@@ -115,6 +115,21 @@ static void probe_iova(struct probe *p, uint8_t *mem)
 	show_mr("import_mr", ibv_import_mr(p->pd, 0));
 }
 
+static void probe_rereg_read_only(struct probe *p)
+{
+	uint8_t *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	struct ibv_mr *mr = ibv_reg_mr(p->pd, ro, 4096, 0);
+
+	if (mr) {
+		pr("rereg_mr.read_only",
+		   er(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				   ro + 4096, 4096, 0)));
+		ibv_dereg_mr(mr);
+	}
+	munmap(ro, 8192);
+}
+
 static void probe_rereg(struct probe *p, uint8_t *mem)
 {
 	struct ibv_mr *mr = ibv_reg_mr(p->pd, mem, 4096, RW);
@@ -138,6 +153,7 @@ static void probe_rereg(struct probe *p, uint8_t *mem)
 	   er(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 			   (void *)0x1000, 4096, 0)));
 	pr("rereg_mr.dereg", ibv_dereg_mr(mr));
+	probe_rereg_read_only(p);
 	ibv_dealloc_pd(pd);
 }
 
