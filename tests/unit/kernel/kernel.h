@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * As much of Linux and of its Xen drivers as frontend/xenbus.c and
+ * frontend/grant.c use, for one thread and with a clock that a test moves. The
+ * test includes the module's source, whose kernel headers are taken away when
+ * it is built (Makefile.inc), and defines what is only declared here.
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <xen/io/vhcaif.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16, domid_t;
+typedef uint32_t u32, grant_ref_t, evtchn_port_t;
+typedef uint64_t u64;
+
+#define __init
+#define __exit
+#define THIS_MODULE		NULL
+#define KBUILD_MODNAME		"vhca"
+#define GFP_KERNEL		0
+#define __GFP_ZERO		0
+#define BIT(n)			(1ul << (n))
+#define DECLARE_BITMAP(name, n)	unsigned long name[((n) + 63) / 64]
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof(*(a)))
+#define DIV_ROUND_UP(a, b)	(((a) + (b) - 1) / (b))
+#define container_of(p, type, m) ((type *)((char *)(p) - offsetof(type, m)))
+#define min(a, b)		((a) < (b) ? (a) : (b))
+#define max(a, b)		((a) > (b) ? (a) : (b))
+#define min_t(type, a, b)	min((type)(a), (type)(b))
+#define READ_ONCE(x)		(x)
+#define WRITE_ONCE(x, v)	((x) = (v))
+#define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
+#define xchg(p, new)		__sync_lock_test_and_set(p, new)
+#define cond_resched()
+#define try_module_get(m)	true
+#define module_put(m)
+#define kzalloc(size, gfp)	calloc(1, size)
+#define kmalloc(size, gfp)	malloc(size)
+#define kcalloc(n, size, gfp)	calloc(n, size)
+#define kvmalloc_array(n, size, gfp) calloc(n, size)
+#define kfree			free
+#define kvfree			free
+#define IS_ERR(p)		((unsigned long)(p) >= -4095ul)
+#define PTR_ERR(p)		((long)(p))
+#define ERR_PTR(err)		((void *)(long)(err))
+#define kstrtouint(s, base, v)	(*(v) = (unsigned int)strtoul(s, NULL, base), 0)
+#define strim(s)		(s)
+
+struct device { int unused; };
+#define dev_err(dev, ...)	print_message("  " __VA_ARGS__)
+#define dev_err_ratelimited	dev_err
+#define dev_warn		dev_err
+#define dev_warn_ratelimited	dev_err
+#define dev_info		dev_err
+#define pr_warn(...)		print_message("  " __VA_ARGS__)
+#define dev_name(dev)		"vhca-0"
+#define get_device(dev)
+#define put_device(dev)
+#define device_unregister(dev)
+#define device_reprobe(dev)	0
+
+/* ---- counters, locks, lists ---- */
+typedef struct { long v; } atomic_t, atomic64_t;
+#define atomic_set(a, n)	((a)->v = (n))
+#define atomic_read(a)		((int)(a)->v)
+#define atomic64_read(a)	((u64)(a)->v)
+#define atomic64_inc(a)		((a)->v++)
+#define atomic64_dec(a)		((a)->v--)
+#define atomic64_add(n, a)	((a)->v += (long)(n))
+#define atomic64_sub(n, a)	((a)->v -= (long)(n))
+#define atomic64_add_return(n, a) ((u64)atomic64_add(n, a))
+
+typedef struct { int unused; } spinlock_t, wait_queue_head_t;
+struct mutex { int unused; };
+struct completion { int unused; };
+#define DEFINE_SPINLOCK(l)	spinlock_t l
+#define spin_lock_init(l)
+#define spin_lock(l)
+#define spin_unlock(l)
+
+struct list_head { struct list_head *next, *prev; };
+#define LIST_HEAD(l)		struct list_head l = { &l, &l }
+#define INIT_LIST_HEAD(l)	((l)->next = (l)->prev = (l))
+#define list_for_each_entry_safe(p, n, head, m)				\
+	for (p = container_of((head)->next, typeof(*p), m),		\
+	     n = container_of(p->m.next, typeof(*p), m);		\
+	     &p->m != (head);						\
+	     p = n, n = container_of(n->m.next, typeof(*n), m))
+
+static inline void list_add_tail(struct list_head *new, struct list_head *head)
+{
+	new->prev = head->prev;
+	new->next = head;
+	head->prev->next = new;
+	head->prev = new;
+}
+
+static inline void list_del(struct list_head *l)
+{
+	l->next->prev = l->prev;
+	l->prev->next = l->next;
+}
+
+static inline void list_splice(struct list_head *from, struct list_head *head)
+{
+	if (from->next == from)
+		return;
+	from->next->prev = head;
+	from->prev->next = head->next;
+	head->next->prev = from->prev;
+	head->next = from->next;
+}
+
+static inline void list_splice_init(struct list_head *from,
+				    struct list_head *head)
+{
+	list_splice(from, head);
+	INIT_LIST_HEAD(from);
+}
+
+/* ---- time and works ---- */
+#define HZ			250
+#define msecs_to_jiffies(ms)	((unsigned long)(ms) * HZ / 1000)
+#define time_before(a, b)	((long)((a) - (b)) < 0)
+#define msleep(ms)		kernel_advance(msecs_to_jiffies(ms))
+#define schedule_timeout_uninterruptible(j) kernel_advance(j)
+#define WQ_FREEZABLE		BIT(2)
+#define DECLARE_DELAYED_WORK(w, f) struct delayed_work w = { { f } }
+#define INIT_DELAYED_WORK(w, f)	((w)->work.fn = (f))
+#define to_delayed_work(w)	container_of(w, struct delayed_work, work)
+#define alloc_ordered_workqueue(...) malloc(1)
+#define destroy_workqueue(wq)	(kernel_idle(), free(wq))
+#define mod_delayed_work(wq, w, delay) kernel_arm(w, delay, true)
+#define schedule_delayed_work(w, delay) kernel_arm(w, delay, false)
+#define cancel_delayed_work_sync(w) ((w)->armed = false)
+
+struct work_struct {
+	void (*fn)(struct work_struct *work);
+};
+
+struct delayed_work {
+	struct work_struct work;
+	bool armed, running;
+	unsigned long at;
+};
+
+struct workqueue_struct;
+
+static unsigned long jiffies = 100000;
+static struct delayed_work *kernel_works[4];
+static void (*kernel_frozen)(struct work_struct *work);
+
+static inline void kernel_arm(struct delayed_work *w, unsigned long delay,
+			      bool anew)
+{
+	size_t i = 0;
+
+	while (kernel_works[i] && kernel_works[i] != w)
+		assert_true(++i < ARRAY_SIZE(kernel_works));
+	kernel_works[i] = w;
+	if (w->armed && !anew)
+		return;
+	w->armed = true;
+	w->at = jiffies + delay;
+}
+
+static inline struct delayed_work *kernel_due(unsigned long end)
+{
+	struct delayed_work *w, *first = NULL;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kernel_works); i++) {
+		w = kernel_works[i];
+		if (w && w->armed && !w->running &&
+		    w->work.fn != kernel_frozen && !time_before(end, w->at) &&
+		    (!first || time_before(w->at, first->at)))
+			first = w;
+	}
+	return first;
+}
+
+/* Time goes by, and works run; may be called from a work. */
+static inline void kernel_advance(unsigned long delay)
+{
+	unsigned long end = jiffies + delay;
+	struct delayed_work *w;
+
+	while ((w = kernel_due(end))) {
+		if (time_before(jiffies, w->at))
+			jiffies = w->at;
+		w->armed = false;
+		w->running = true;
+		w->work.fn(&w->work);
+		w->running = false;
+	}
+	if (time_before(jiffies, end))
+		jiffies = end;
+}
+
+/* Nothing is to come: the works may be freed. */
+static inline void kernel_idle(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
+		assert_false(kernel_works[i] && kernel_works[i]->armed);
+	memset(kernel_works, 0, sizeof(kernel_works));
+}
+
+/* ---- xenbus: one device; the test is the backend ---- */
+enum xenbus_state {
+	XenbusStateUnknown, XenbusStateInitialising, XenbusStateInitWait,
+	XenbusStateInitialised, XenbusStateConnected, XenbusStateClosing,
+	XenbusStateClosed,
+};
+
+struct xenbus_device {
+	struct device dev;
+	const char *nodename, *otherend;
+	domid_t otherend_id;
+	enum xenbus_state state;
+	void *drvdata;
+};
+
+struct xenbus_watch { const char *node; };
+struct xenbus_device_id { char name[32]; };
+struct xenbus_transaction { int unused; };
+
+struct xenbus_driver {
+	const struct xenbus_device_id *ids;
+	bool not_essential;
+	void (*otherend_changed)(struct xenbus_device *dev,
+				 enum xenbus_state state);
+	int (*probe)(struct xenbus_device *dev,
+		     const struct xenbus_device_id *id);
+	void (*remove)(struct xenbus_device *dev);
+	int (*suspend)(struct xenbus_device *dev);
+};
+
+static enum xenbus_state backend_state;
+
+#define XBT_NIL			((struct xenbus_transaction){ 0 })
+#define xenbus_dev(d)		container_of(d, struct xenbus_device, dev)
+#define dev_get_drvdata(d)	(xenbus_dev(d)->drvdata)
+#define dev_set_drvdata(d, v)	(xenbus_dev(d)->drvdata = (v))
+#define xenbus_read(xbt, dir, node, len) strdup(XENVHCA_PROTOCOL_VERSION)
+#define xenbus_read_unsigned(dir, node, none) 4
+#define xenbus_read_driver_state(path) backend_state
+#define xenbus_printf(...)	0
+#define xenbus_transaction_start(t) 0
+#define xenbus_transaction_end(t, abort) 0
+#define xenbus_exists(...)	1
+#define xenbus_rm(...)		0
+#define xenbus_watch_pathfmt(dev, watch, will, changed, ...) ((void)(changed))
+#define unregister_xenbus_watch(w)
+#define xenbus_switch_state(d, s) ((d)->state = (s), 0)
+#define xenbus_frontend_closed(d) xenbus_switch_state(d, XenbusStateClosed)
+#define __xenbus_register_frontend(drv, owner, name) ((void)(drv), 0)
+#define xenbus_unregister_driver(drv)
+
+/* ---- memory and RDMA ---- */
+#define PAGE_SIZE		4096
+#define XEN_PAGE_SIZE		4096
+#define INVALID_GRANT_REF	(~(grant_ref_t)0)
+
+struct page {
+	int refs;
+	u8 data[PAGE_SIZE];
+};
+
+struct mm_struct {
+	atomic64_t pinned_vm;
+	int grabbed;
+};
+
+struct grant_entry_v1 { u64 unused; };
+struct sg_table { struct page **page; int n; };
+struct ib_umem {
+	struct { struct sg_table sgt; } sgt_append;
+	struct mm_struct *owning_mm;
+};
+struct sg_page_iter { int i; struct sg_table *sgt; };
+
+#define mmgrab(mm)		((mm)->grabbed++)
+#define mmdrop(mm)		((mm)->grabbed--)
+#define get_page(p)		((p)->refs++)
+#define page_address(p)		((void *)(p)->data)
+#define __free_page		put_page
+#define xen_page_to_gfn(p)	0
+#define for_each_sgtable_page(table, it, first)				\
+	for ((it)->sgt = (table), (it)->i = (first);			\
+	     (it)->i < (it)->sgt->n; (it)->i++)
+#define sg_page_iter_page(it)	((it)->sgt->page[(it)->i])
+#define ib_umem_num_dma_blocks(umem, size) ((size_t)(umem)->sgt_append.sgt.n)
+#define ib_umem_offset(umem)	0
+#define vhca_umem_access(access) (access)
+
+struct ib_device { int unused; };
+struct ib_ucontext { struct ib_device *device; };
+struct ib_device_attr { int unused; };
+struct ib_port_attr { int unused; };
+struct ib_pd { int unused; };
+struct ib_xrcd { int unused; };
+struct ib_cq { int unused; };
+struct ib_qp { int unused; };
+struct ib_srq { int unused; };
+struct ib_ah { int unused; };
+struct ib_mr { int unused; };
+struct ib_mw { int unused; };
+struct xarray { int unused; };
+struct ib_udata;
+struct vm_area_struct;
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The account of frontend/grant.c: what a backend keeps counts until it lets
+ * go, and too much of it is the end of the device. The grant table here has two
+ * frames: 1024 references, of which 896 may be granted and 112 be kept.
+ */
+#include "kernel.h"
+
+struct page *alloc_page(int gfp);
+void put_page(struct page *page);
+struct ib_umem *ib_umem_get(struct ib_device *dev, u64 addr, size_t len,
+			    int access);
+void ib_umem_release(struct ib_umem *umem);
+unsigned int gnttab_max_grant_frames(void);
+int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
+int gnttab_try_end_foreign_access(grant_ref_t ref);
+void gnttab_end_foreign_access(grant_ref_t ref, struct page *page);
+
+#include "copy/grant.c"
+
+#define MAY_GRANT	896
+#define MAY_KEEP	112
+
+static struct xenbus_device xbdev;
+static struct vhca_dev dev = { .xbdev = &xbdev };
+static struct mm_struct mm;
+static bool used[1024], kept[1024];	/* references */
+static bool keeps;			/* the backend, what is granted now */
+static const char *broken;
+
+static unsigned int nr_used(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < ARRAY_SIZE(used); i++)
+		n += used[i];
+	return n;
+}
+
+/* ---- the kernel and the rest of the module ---- */
+struct page *alloc_page(int gfp)
+{
+	struct page *page = calloc(1, sizeof(*page));
+
+	(void)gfp;
+	page->refs = 1;
+	return page;
+}
+
+void put_page(struct page *page)
+{
+	if (!--page->refs)
+		free(page);
+}
+
+struct ib_umem *ib_umem_get(struct ib_device *ibdev, u64 addr, size_t len,
+			    int access)
+{
+	struct ib_umem *umem = calloc(1, sizeof(*umem));
+	struct sg_table *sgt = &umem->sgt_append.sgt;
+	int i;
+
+	(void)ibdev;
+	(void)addr;
+	(void)access;
+	sgt->n = (int)(len / PAGE_SIZE);
+	sgt->page = calloc((size_t)sgt->n, sizeof(*sgt->page));
+	for (i = 0; i < sgt->n; i++)
+		sgt->page[i] = alloc_page(0);
+	umem->owning_mm = &mm;
+	mm.pinned_vm.v += sgt->n;
+	return umem;
+}
+
+void ib_umem_release(struct ib_umem *umem)
+{
+	struct sg_table *sgt = &umem->sgt_append.sgt;
+	int i;
+
+	for (i = 0; i < sgt->n; i++)
+		put_page(sgt->page[i]);
+	mm.pinned_vm.v -= sgt->n;
+	free(sgt->page);
+	free(umem);
+}
+
+unsigned int gnttab_max_grant_frames(void)
+{
+	return 2;
+}
+
+int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
+{
+	int ref;
+
+	(void)domid;
+	(void)gfn;
+	(void)ro;
+	for (ref = 0; ref < (int)ARRAY_SIZE(used); ref++) {
+		if (!used[ref]) {
+			used[ref] = true;
+			kept[ref] = keeps;
+			return ref;
+		}
+	}
+	return -ENOSPC;
+}
+
+int gnttab_try_end_foreign_access(grant_ref_t ref)
+{
+	assert_true(used[ref]);
+	used[ref] = kept[ref];
+	return !kept[ref];
+}
+
+void gnttab_end_foreign_access(grant_ref_t ref, struct page *page)
+{
+	(void)ref;
+	put_page(page);
+}
+
+void vhca_break(struct vhca_dev *d, const char *reason)
+{
+	d->ring.state = VHCA_RING_BROKEN;
+	broken = reason;
+}
+
+/* ---- tests ---- */
+static int setup(void **state)
+{
+	(void)state;
+	dev.ring.state = VHCA_RING_UP;
+	broken = NULL;
+	keeps = false;
+	return 0;
+}
+
+/* The backend lets go of everything, and a second later it is as if never. */
+static int teardown(void **state)
+{
+	(void)state;
+	memset(kept, 0, sizeof(kept));
+	kernel_advance(2 * HZ);
+	assert_int_equal(vhca_grant_zombies(), 0);
+	assert_int_equal(atomic64_read(&granted), 0);
+	assert_int_equal(mm.pinned_vm.v, 0);
+	assert_int_equal(mm.grabbed, 0);
+	assert_int_equal(nr_used(), 0);
+	return 0;
+}
+
+static struct vhca_mem *get(u64 pages)
+{
+	return vhca_mem_get(&dev, 0, pages * PAGE_SIZE, 0);
+}
+
+/* A region with a directory: @pages and one more are granted. */
+static void keep(u64 pages)
+{
+	struct vhca_mem *mem;
+
+	keeps = true;
+	mem = get(pages);
+	keeps = false;
+	assert_false(IS_ERR(mem));
+	vhca_mem_drop_dirs(mem);
+	vhca_mem_put(mem);
+}
+
+static void an_honest_backend_keeps_nothing(void **state)
+{
+	struct vhca_mem *mem = get(MAY_GRANT - 1);
+
+	(void)state;
+	assert_false(IS_ERR(mem));
+	assert_true(IS_ERR(get(1)));
+	vhca_mem_drop_dirs(mem);
+	vhca_mem_put(mem);
+	assert_int_equal(atomic64_read(&granted), 0);
+	assert_null(broken);
+}
+
+static void what_is_kept_counts(void **state)
+{
+	(void)state;
+	keep(99);
+	assert_int_equal(vhca_grant_zombies(), 100);
+	assert_int_equal(atomic64_read(&granted), 100);
+	assert_int_equal(mm.pinned_vm.v, 99);
+	assert_true(IS_ERR(get(MAY_GRANT - 100)));
+	assert_int_equal(atomic64_read(&granted), 100);
+	assert_null(broken);
+}
+
+static void too_much_ends_the_device(void **state)
+{
+	(void)state;
+	keep(MAY_KEEP - 1);
+	assert_null(broken);
+	keep(9);
+	assert_non_null(broken);
+}
+
+/* Of a device that is broken already, as its backend died, nobody complains. */
+static void the_dead_are_not_blamed(void **state)
+{
+	(void)state;
+	dev.ring.state = VHCA_RING_BROKEN;
+	keep(2 * MAY_KEEP);
+	assert_null(broken);
+}
+
+static void a_limit_looks_for_what_is_free_by_now(void **state)
+{
+	struct vhca_mem *mem;
+
+	(void)state;
+	keep(99);
+	memset(kept, 0, sizeof(kept));
+	mem = get(MAY_GRANT - 1);
+	assert_false(IS_ERR(mem));
+	vhca_mem_put(mem);
+}
+
+static void an_unload_ends_the_account(void **state)
+{
+	(void)state;
+	keep(99);
+	vhca_grant_exit();
+	assert_int_equal(mm.pinned_vm.v, 0);
+	assert_int_equal(mm.grabbed, 0);
+	memset(used, 0, sizeof(used));
+	INIT_LIST_HEAD(&zombies);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(an_honest_backend_keeps_nothing),
+		T(what_is_kept_counts),
+		T(too_much_ends_the_device),
+		T(the_dead_are_not_blamed),
+		T(a_limit_looks_for_what_is_free_by_now),
+		T(an_unload_ends_the_account),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The worker of frontend/xenbus.c: it tries again, and a backend that takes
+ * its time does not hold the end of a device.
+ */
+#include "kernel.h"
+#include "copy/xenbus.c"
+
+static struct xenbus_device xbdev;
+static int ring_fails;			/* so many vhca_ring_init() to come */
+static int ring_tried;
+static unsigned int objects;		/* destroyed over the ring at the end */
+static unsigned long each;		/* jiffies until that is answered */
+static unsigned long took;		/* the end of the device */
+
+/* ---- the rest of the module ---- */
+int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
+{
+	(void)order;
+	ring_tried++;
+	if (ring_fails && ring_fails--)
+		return -ENOMEM;
+	dev->ring.state = VHCA_RING_UP;
+	return 0;
+}
+
+void vhca_ring_free(struct vhca_dev *dev)
+{
+	(void)dev;
+}
+
+void vhca_ring_break(struct vhca_dev *dev)
+{
+	dev->ring.state = VHCA_RING_BROKEN;
+}
+
+struct vhca_dev *vhca_device_alloc(struct xenbus_device *x)
+{
+	(void)x;
+	return calloc(1, sizeof(struct vhca_dev));
+}
+
+void vhca_device_free(struct vhca_dev *dev)
+{
+	free(dev);
+}
+
+int vhca_device_register(struct vhca_dev *dev)
+{
+	dev->registered = true;
+	return 0;
+}
+
+/* A broken ring ends a wait at once. */
+void vhca_device_unregister(struct vhca_dev *dev)
+{
+	unsigned long begin = jiffies, left;
+	unsigned int i;
+
+	if (!dev->registered)
+		return;
+	dev->registered = false;
+	for (i = 0; i < objects && dev->ring.state == VHCA_RING_UP; i++) {
+		for (left = each; left && dev->ring.state == VHCA_RING_UP;
+		     left--)
+			kernel_advance(1);
+		dev->ring.ended.v++;
+	}
+	took = jiffies - begin;
+}
+
+void vhca_stats_add(struct vhca_dev *dev)
+{
+	(void)dev;
+}
+
+void vhca_stats_del(struct vhca_dev *dev)
+{
+	(void)dev;
+}
+
+struct vhca_window *vhca_window_new(void)
+{
+	return NULL;
+}
+
+u64 vhca_window_gfn(const struct vhca_window *w)
+{
+	(void)w;
+	return 0;
+}
+
+void vhca_window_clear(struct vhca_window *w)
+{
+	(void)w;
+}
+
+void vhca_window_free(struct vhca_window *w)
+{
+	(void)w;
+}
+
+/* ---- the backend ---- */
+static void backend(enum xenbus_state state)
+{
+	backend_state = state;
+	vhca_driver.otherend_changed(&xbdev, state);
+	kernel_advance(1);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	xbdev = (struct xenbus_device){ .nodename = "n", .otherend = "o" };
+	ring_fails = ring_tried = 0;
+	objects = 0;
+	assert_int_equal(vhca_driver.probe(&xbdev, NULL), 0);
+	return 0;
+}
+
+static void connect(unsigned int nr, unsigned long seconds)
+{
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	objects = nr;
+	each = seconds;
+}
+
+static void tries_again(void **state)
+{
+	(void)state;
+	ring_fails = 2;
+	backend(XenbusStateInitWait);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+	kernel_advance(2 * HZ);
+	assert_int_equal(xbdev.state, XenbusStateInitialised);
+	vhca_driver.remove(&xbdev);
+}
+
+static void tries_less_and_less_often(void **state)
+{
+	(void)state;
+	ring_fails = 1000000;
+	backend(XenbusStateInitWait);
+	kernel_advance(600 * HZ);
+	assert_in_range(ring_tried, 15, 40);
+	vhca_driver.remove(&xbdev);	/* no work is armed after that */
+}
+
+static void tries_nothing_while_the_backend_closes(void **state)
+{
+	(void)state;
+	ring_fails = 1000000;
+	backend(XenbusStateInitWait);
+	backend(XenbusStateClosing);
+	kernel_advance(600 * HZ);
+	assert_int_equal(ring_tried, 1);
+	vhca_driver.remove(&xbdev);
+}
+
+static void an_end_is_bounded(void **state)
+{
+	(void)state;
+	connect(100, 59 * HZ);
+	vhca_driver.remove(&xbdev);
+	assert_in_range(took, 30 * HZ, 31 * HZ);
+
+	setup(NULL);
+	connect(100, 5 * HZ);
+	vhca_driver.remove(&xbdev);
+	assert_in_range(took, 30 * HZ, 32 * HZ);
+
+	setup(NULL);
+	connect(100, 5 * HZ);
+	backend(XenbusStateClosing);	/* a detach */
+	assert_in_range(took, 30 * HZ, 32 * HZ);
+	backend(XenbusStateClosed);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+	vhca_driver.remove(&xbdev);
+}
+
+static void an_honest_end_has_its_time(void **state)
+{
+	(void)state;
+	connect(5000, HZ / 10);
+	vhca_driver.remove(&xbdev);
+	assert_int_equal(took, 5000 * (HZ / 10));
+}
+
+static void a_suspend_waits_less(void **state)
+{
+	(void)state;
+	connect(100, HZ);
+	kernel_frozen = vhca_front_work;
+	vhca_driver.suspend(&xbdev);
+	kernel_frozen = NULL;
+	assert_in_range(took, 10 * HZ, 11 * HZ);
+	objects = 0;
+	backend_state = XenbusStateInitWait;
+	kernel_advance(40 * HZ);
+	assert_int_equal(xbdev.state, XenbusStateInitialised);
+	vhca_driver.remove(&xbdev);
+}
+
+#define T(f) cmocka_unit_test_setup(f, setup)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(tries_again),
+		T(tries_less_and_less_often),
+		T(tries_nothing_while_the_backend_closes),
+		T(an_end_is_bounded),
+		T(an_honest_end_has_its_time),
+		T(a_suspend_waits_less),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
