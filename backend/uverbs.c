@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -71,6 +72,11 @@ int uv_mmap(int fd, uint64_t offset, size_t length, void **addr)
 int uv_munmap(void *addr, size_t length)
 {
 	return be_sys.munmap(addr, length) ? -errno : 0;
+}
+
+int uv_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	return be_sys.ioctl(fd, RDMA_VERBS_IOCTL, hdr) < 0 ? -errno : 0;
 }
 
 /* Request and response of one command, side by side. */

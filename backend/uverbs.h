@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 
 /* Driver data of one command; out must have room for out_len octets. */
@@ -22,6 +23,8 @@ struct uv_udata {
 	uint16_t in_len, out_len;
 };
 
+struct ib_uverbs_ioctl_hdr;
+
 /* ---- uverbs.c ---- */
 /* Commands of this thread that the kernel refused: its driver may have printed
  * a line for each. */
@@ -30,6 +33,7 @@ int uv_open(const char *path);			/* fd or -errno */
 void uv_close(int *fd);				/* sets it to -1; -1 is fine */
 int uv_mmap(int fd, uint64_t offset, size_t length, void **addr);
 int uv_munmap(void *addr, size_t length);
+int uv_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr);
 /**
  * uv_write() - one command of the original (4-byte) ABI
  * @cmd: enum ib_uverbs_write_cmds
@@ -54,6 +58,11 @@ int uv_create_comp_channel(int fd, int *comp_fd);
 int uv_query_device(int fd, const struct uv_udata *ud,
 		    struct ib_uverbs_ex_query_device_resp *resp);
 int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp);
+/* All entries of all ports' tables that are used, by port and index, in one
+ * system call. @driver: of the HCA; -EINVAL if there are more than UV_GIDS. */
+#define UV_GIDS	(UINT16_MAX / sizeof(struct ib_uverbs_gid_entry))
+int uv_query_gids(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
+		  uint64_t *n);
 
 /* ---- uverbs_pd.c: PD, XRCD, MR, MW, AH ---- */
 int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd);

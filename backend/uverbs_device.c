@@ -4,7 +4,8 @@
  *
  * uverbs commands of a context and its device. Command thread.
  */
-#include <string.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "uverbs.h"
 
@@ -51,4 +52,35 @@ int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp)
 
 	return uv_write(fd, IB_USER_VERBS_CMD_QUERY_PORT, &cmd, sizeof(cmd),
 			resp, sizeof(*resp), NULL);
+}
+
+#define GID_ATTR(name, octets, value) {					\
+	.attr_id = UVERBS_ATTR_QUERY_GID_TABLE_##name,			\
+	.len = (octets), .flags = UVERBS_ATTR_F_MANDATORY,		\
+	.data = (value),						\
+}
+
+int uv_query_gids(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
+		  uint64_t *n)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr[3];
+	} cmd = {
+		.hdr = {
+			.length = sizeof(cmd),
+			.object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = UVERBS_METHOD_QUERY_GID_TABLE,
+			.num_attrs = 3,
+			.driver_id = driver,
+		},
+		.attr = {
+			GID_ATTR(ENTRY_SIZE, sizeof(uint64_t), sizeof(*gid)),
+			GID_ATTR(RESP_ENTRIES, UV_GIDS * sizeof(*gid),
+				 (uintptr_t)gid),
+			GID_ATTR(RESP_NUM_ENTRIES, sizeof(*n), (uintptr_t)n),
+		},
+	};
+
+	return uv_ioctl(fd, &cmd.hdr);
 }

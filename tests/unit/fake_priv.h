@@ -51,6 +51,7 @@ extern struct fake {
 	uint8_t last_in[256];
 	size_t last_in_len;
 	uint32_t opened;		/* contexts so far */
+	unsigned int ioctls;
 } fake;
 
 struct fake_file *fake_file_find(int fd);
@@ -89,5 +90,6 @@ bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
 bool fake_mlx5_page(size_t len, uint64_t offset);
 ssize_t fake_write(int fd, const void *buf, size_t len);
+int fake_ioctl(int fd, unsigned long req, void *arg);
 
 #endif

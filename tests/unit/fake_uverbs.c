@@ -312,8 +312,7 @@ static int put(const char *name, const char *text)
 #define HCA "infiniband/rxe0/"
 static int sysfs_make(void)
 {
-	char name[64];
-	int i, err = 0;
+	int err = 0;
 
 	strcpy(sysfs_dir, "/tmp/vhca-unit-XXXXXX");
 	if (!mkdtemp(sysfs_dir))
@@ -322,16 +321,6 @@ static int sysfs_make(void)
 	err |= put(HCA "fw_ver", "1.2.3");
 	err |= put(HCA "ports/1/link_layer", "Ethernet");
 	err |= put(HCA "ports/1/pkeys/0", "0xffff");
-	for (i = 0; i < FAKE_GIDS; i++) {
-		snprintf(name, sizeof(name), HCA "ports/1/gids/%d", i);
-		err |= put(name, i % 2 ?
-			   "0000:0000:0000:0000:0000:0000:0000:0000" :
-			   "fe80:0000:0000:0000:0216:3eff:fe00:0001");
-		snprintf(name, sizeof(name), HCA "ports/1/gid_attrs/types/%d",
-			 i);
-		if (!(i % 2))
-			err |= put(name, i % 4 ? "RoCE v2" : "IB/RoCE v1");
-	}
 	return err;
 }
 
@@ -372,6 +361,7 @@ int fake_install(void)
 	saved_sysfs = be_sysfs;
 	be_sys = (struct be_uverbs_sys){
 		.open = fake_open, .write = fake_write, .read = read,
+		.ioctl = fake_ioctl,
 		.mmap = fake_mmap, .munmap = fake_munmap, .close = fake_close,
 	};
 	uv_chardev = fake_chardev;

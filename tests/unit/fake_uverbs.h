@@ -56,6 +56,7 @@ unsigned int fake_live_all(void);
 unsigned int fake_files(void);		/* uverbs files open now */
 unsigned int fake_contexts(void);	/* opened so far */
 unsigned int fake_vmas(void);		/* mappings of uverbs files */
+unsigned int fake_ioctls(void);		/* of all files, so far */
 /* Objects destroyed after their memory was unmapped, files closed while
  * mapped, commands with wrong framing: must stay 0. */
 unsigned int fake_violations(void);

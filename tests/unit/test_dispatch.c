@@ -186,17 +186,18 @@ static void answers_queries(void **state)
 	assert_int_equal(g->rsp.u.query_pkey_table.pkey[0], 0xffff);
 }
 
-/* The fake has 24 entries, every second one empty. */
+/* The fake has 24 entries, every second one empty; one system call each. */
 static void walks_the_gid_table(void **state)
 {
 	struct guest *g = *state;
 	struct xenvhca_query_gid_table_rsp *r = &g->rsp.u.query_gid_table;
-	uint32_t first = 0, seen = 0, i;
+	uint32_t first = 0, seen = 0, calls = 0, i;
 
 	do {
 		g->req.u.query_gid_table.first = first;
 		assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_GID_TABLE), 0);
 		assert_in_range(r->count, 1, XENVHCA_GIDS_PER_RSP);
+		assert_int_equal(fake_ioctls(), ++calls);
 		for (i = 0; i < r->count; i++, seen++) {
 			assert_int_equal(r->gid[i].index, seen * 2);
 			assert_int_equal(r->gid[i].type, seen % 2 ? 2 : 1);
