@@ -180,10 +180,10 @@ int be_rereg_mr(const struct be_cmd *c)
 		if (!pd)
 			return err;
 	}
-	if (r->flags & REREG_TRANS && !may_translate(c))
-		return -EBUSY;
 	if (r->flags & REREG_TRANS)
 		err = be_gmap_map(c->dev, &r->mr.pages, &mem);
+	if (!err && mem.addr && !may_translate(c))
+		err = -EBUSY;
 	if (!err)
 		err = mr_reregister(c, mr, pd ? pd->o.host : 0, &mem);
 	be_gmap_unmap(c->dev, &mem);

@@ -197,6 +197,10 @@ static void rereg(void **state)
 	uint64_t start;
 
 	wire_good(&w->c, XENVHCA_OP_REREG_MR, &req);
+	refused(w, &req, -16, "rereg beside a memory window");
+	wire_good(&w->c, XENVHCA_OP_DEALLOC_MW, &req);
+	assert_int_equal(wire_call(&w->a, &req), 0);
+	wire_good(&w->c, XENVHCA_OP_REREG_MR, &req);
 	mr = fake_nth(FAKE_MR, 0);
 	start = mr->start;
 	req.u.rereg_mr.mr.pages.gref[2] = ~0u;

@@ -21,6 +21,9 @@ static void prepare(struct world *w, uint16_t op)
 	case XENVHCA_OP_MUNMAP:
 		first[n++] = XENVHCA_OP_MMAP;
 		break;
+	case XENVHCA_OP_REREG_MR:
+		first[n++] = XENVHCA_OP_DEALLOC_MW;
+		break;
 	case XENVHCA_OP_DESTROY_CQ:
 	case XENVHCA_OP_DESTROY_SRQ:
 	case XENVHCA_OP_DEALLOC_PD:
