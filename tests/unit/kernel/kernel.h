@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * As much of Linux and of its Xen drivers as frontend/xenbus.c and
- * frontend/grant.c use, for one thread and with a clock that a test moves. The
- * test includes the module's source, whose kernel headers are taken away when
- * it is built (Makefile.inc), and defines what is only declared here.
+ * As much of Linux and of its Xen drivers as some files of frontend/ use, for
+ * one thread and with a clock that a test moves. The test includes the module's
+ * source, whose kernel headers are taken away when it is built (Makefile.inc),
+ * and defines what that needs beyond.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -55,6 +55,7 @@ typedef uint64_t u64;
 #define kfree			free
 #define kvfree			free
 #define IS_ERR(p)		((unsigned long)(p) >= -4095ul)
+#define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR(p)		((long)(p))
 #define ERR_PTR(err)		((void *)(long)(err))
 #define kstrtouint(s, base, v)	(*(v) = (unsigned int)strtoul(s, NULL, base), 0)
@@ -274,6 +275,7 @@ static enum xenbus_state backend_state;
 
 /* ---- memory and RDMA ---- */
 #define PAGE_SIZE		4096
+#define PAGE_MASK		(~(PAGE_SIZE - 1ul))
 #define XEN_PAGE_SIZE		4096
 #define INVALID_GRANT_REF	(~(grant_ref_t)0)
 
@@ -309,6 +311,10 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define ib_umem_offset(umem)	0
 #define vhca_umem_access(access) (access)
 
+#define IB_ACCESS_LOCAL_WRITE	1
+#define ibdev_dbg(ibdev, ...)
+#define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
+
 struct ib_device { int unused; };
 struct ib_ucontext { struct ib_device *device; };
 struct ib_device_attr { int unused; };
@@ -322,7 +328,32 @@ struct ib_ah { int unused; };
 struct ib_mr { int unused; };
 struct ib_mw { int unused; };
 struct xarray { int unused; };
-struct ib_udata;
-struct vm_area_struct;
+struct vm_area_struct { unsigned long vm_end; };
+
+/* ---- memory of a process, which is that of the test ---- */
+static struct { struct mm_struct *mm; } kernel_task, *current = &kernel_task;
+
+#define u64_to_user_ptr(addr)	((void *)(uintptr_t)(addr))
+#define copy_to_user(to, from, n) (memcpy(to, from, n), 0)
+#define mmap_read_lock(mm)
+#define mmap_read_unlock(mm)
+#define vma_lookup(mm, addr)	((struct vm_area_struct *)NULL)
+
+struct ib_udata {
+	const u8 *inbuf;
+	u8 *outbuf;
+	size_t inlen, outlen;
+};
+
+#define ib_copy_from_udata(to, udata, n) (memcpy(to, (udata)->inbuf, n), 0)
+#define ib_copy_to_udata(udata, from, n) (memcpy((udata)->outbuf, from, n), 0)
+
+static inline bool ib_is_udata_cleared(struct ib_udata *udata, size_t from,
+				       size_t n)
+{
+	while (n && !udata->inbuf[from + n - 1])
+		n--;
+	return !n;
+}
 
 #endif
