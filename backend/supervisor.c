@@ -358,7 +358,8 @@ static bool sup_full(struct sup *s, struct sup_dev *d)
 
 /*
  * All devices together could fill the maptrack table, which other backends of
- * this domain need as well. Until it is detached a device keeps its part.
+ * this domain need as well. A device keeps its part until its nodes are gone,
+ * also while it has no worker.
  */
 static bool sup_over(struct sup *s, struct sup_dev *d)
 {
@@ -369,7 +370,7 @@ static bool sup_over(struct sup *s, struct sup_dev *d)
 	struct sup_dev *o;
 
 	for (o = s->devs; o; o = o->next)
-		others += o == d ? 0 : o->pinned_mb;
+		others += o == d || !o->seen ? 0 : o->pinned_mb;
 	if (others + mb <= max) {
 		d->pinned_mb = mb;
 		d->refused = false;

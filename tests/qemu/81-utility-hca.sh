@@ -88,7 +88,7 @@ step "devices for the guests and for dom0"
 agent_start
 hcadom_daemon
 ends_open a b
-hcadom_attach "hca=mlx5_0,pci=$bdf" a b Domain-0
+hcadom_attach "hca=mlx5_0,pci=$bdf,max-pinned-mb=64" a b Domain-0
 programs 0
 check "the agent mapped doorbell pages" \
 	grep -q "^map " /run/xen-vhca-doorbelld/state
@@ -100,7 +100,7 @@ check "a page of dom0's HCA is refused" \
 check "dom0's memory is refused" \
 	answers "refused not in a BAR of the HCA" "$dev" 0x1000
 vhcactl attach -w 0 b \
-	"hca=mlx5_0,backend=hcadom,pci=$other,max-pinned-mb=1"
+	"hca=mlx5_0,backend=hcadom,pci=$other,max-pinned-mb=64"
 dev=$(hcadom_nodes)/$(guest_domid b)/1
 # A worker that starts removes what an earlier one asked for.
 wait_until 20 is_connected "$dev" || note "it is not connected"
