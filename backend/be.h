@@ -43,6 +43,7 @@ struct be_quota {
 	uint32_t max[BE_TYPES], used[BE_TYPES];
 	uint64_t max_pages, used_pages;		/* guest pages mapped */
 	uint64_t queue_pages;	/* queue memory of the HCA's driver */
+	uint32_t uars;		/* doorbell pages of the HCA, mapped or not */
 	struct be_bucket cmd, evt;
 	struct be_bucket fail;	/* commands that the HCA's driver refuses */
 	struct be_bucket kick;	/* under drain_lock of kick.c */
@@ -59,6 +60,10 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n);
 int be_quota_check_queue(const struct be_quota *q);
 void be_quota_charge_queue(struct be_quota *q, uint64_t n);
 void be_quota_give_queue(struct be_quota *q, uint64_t n);
+/* Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not
+ * even if it had no others. */
+int be_quota_take_uars(struct be_quota *q, uint32_t n);
+void be_quota_give_uars(struct be_quota *q, uint32_t n);
 /* 0: there is a token; else nanoseconds until there is one. */
 uint64_t be_bucket_wait(struct be_bucket *b, uint64_t now_ns);
 /* The same, and takes it. */
@@ -122,6 +127,7 @@ struct be_dev {
 	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
 	struct be_parked *parked, *spoilt;	/* park.c */
 	uint32_t n_parked, n_spoilt;
+	uint32_t spoilt_uars;		/* not those of the quota */
 	bool unsettled;			/* closed, but files are still open */
 	struct be_shadow *shadows;	/* shadow.c */
 	bool trusted;			/* the guest may use what can harm us */

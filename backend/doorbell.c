@@ -33,6 +33,22 @@ static void doorbell_free(struct be_dev *dev, struct be_doorbell *db)
 	free(db);
 }
 
+/* Some pages are allocated by being mapped: until the context is closed. */
+static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
+		    struct be_doorbell *db)
+{
+	int err = be_uars_take(c->dev, c->uc, row->takes);
+
+	if (err)
+		return err;
+	err = uv_mmap(c->uc->fd, db->offset, XENVHCA_PAGE_SIZE, &db->addr);
+	if (err) {
+		be_quota_give_uars(&c->dev->quota, row->takes);
+		c->uc->uars -= row->takes;
+	}
+	return err;
+}
+
 /* On an error after which the guest may have the page it stays, broken. */
 static int doorbell_new(const struct be_cmd *c, const struct vhca_mmap *row)
 {
@@ -54,7 +70,7 @@ static int doorbell_new(const struct be_cmd *c, const struct vhca_mmap *row)
 		if (db->addr)
 			uv_munmap(db->addr, XENVHCA_PAGE_SIZE);
 		db->addr = NULL;
-		err = uv_mmap(c->uc->fd, r->offset, r->length, &db->addr);
+		err = page_map(c, row, db);
 		if (!err)
 			err = t->ops->doorbell_map(t, db->addr, r->gfn,
 						   &db->bell);

@@ -23,15 +23,17 @@ struct be_guard {
 	struct be_guard *next;
 	int fd;
 	unsigned int domid, devid;
+	unsigned int uars;		/* of the contexts that it holds */
 	bool for_life;
 	bool restored;			/* its worker may live */
 	char dir[XN_PATH_MAX];
 	char name[BE_FDSTORE_NAME];	/* in the store; empty: not there */
 };
 
-/* guard.DOMID.DEVID.HOW.TIME: how long it is needed; later sorts after. */
-#define GUARD_PRINT	"guard.%u.%u.%c.%016llx"
-#define GUARD_SCAN	"guard.%u.%u.%c.%16llx"
+/* guard.DOMID.DEVID.HOW.TIME.UARS: how long it is needed; later sorts after.
+ * Earlier supervisors stored no number of pages. */
+#define GUARD_PRINT	"guard.%u.%u.%c.%016llx.%u"
+#define GUARD_SCAN	"guard.%u.%u.%c.%16llx.%u"
 #define GUARD_WORKER	'w'	/* at least while the worker lives */
 #define GUARD_DEVICE	'd'
 #define GUARD_LIFE	'l'
@@ -65,7 +67,7 @@ static void guard_store(struct be_guard *g, char how)
 	if (g->name[0])
 		be_fdstore_drop(g->name);
 	snprintf(g->name, sizeof(g->name), GUARD_PRINT, g->domid, g->devid, how,
-		 (unsigned long long)be_now_ns());
+		 (unsigned long long)be_now_ns(), g->uars);
 	rc = be_fdstore_put(g->name, g->fd);
 	if (rc)
 		be_log(NULL, BE_WARN, "the guard of d%u/%u cannot be stored: %s",
@@ -143,7 +145,7 @@ void be_guard_drop(struct be_guard **guard)
 }
 
 void be_guard_keep(struct be_guard **list, struct be_guard **guard,
-		   const char *dir, bool for_life)
+		   const char *dir, bool for_life, unsigned int uars)
 {
 	struct be_guard *g = *guard;
 
@@ -151,6 +153,7 @@ void be_guard_keep(struct be_guard **list, struct be_guard **guard,
 	if (!g)
 		return;
 	g->for_life = for_life;
+	g->uars = uars;
 	snprintf(g->dir, sizeof(g->dir), "%s", dir);
 	guard_store(g, for_life ? GUARD_LIFE : GUARD_DEVICE);
 	g->next = *list;
@@ -175,11 +178,15 @@ static bool over(const struct be_guard *g, struct xs_handle *xs)
 
 bool be_guard_full(const struct be_guard *list, unsigned int domid)
 {
-	unsigned int n = 0;
+	unsigned int n = 0, uars = 0;
 
-	for (; list; list = list->next)
-		n += list->for_life && list->domid == domid;
-	return n >= BE_GUARDS_MAX;
+	for (; list; list = list->next) {
+		if (!list->for_life || list->domid != domid)
+			continue;
+		n++;
+		uars += list->uars;
+	}
+	return n >= BE_GUARDS_MAX || uars >= BE_GUARD_UARS;
 }
 
 void be_guard_check(struct be_guard **list, struct xs_handle *xs)
@@ -204,13 +211,13 @@ struct restore {
 static void restore_one(const char *name, int fd, void *arg)
 {
 	struct restore *r = arg;
-	unsigned int domid, devid;
+	unsigned int domid, devid, uars = 0;
 	unsigned long long nr;
 	struct be_guard *g;
 	char how;
 
 	if (strlen(name) >= BE_FDSTORE_NAME ||
-	    sscanf(name, GUARD_SCAN, &domid, &devid, &how, &nr) != 4) {
+	    sscanf(name, GUARD_SCAN, &domid, &devid, &how, &nr, &uars) < 4) {
 		be_log(NULL, BE_WARN, "the service manager stored '%s': what is that?",
 		       name);
 		close(fd);
@@ -220,6 +227,7 @@ static void restore_one(const char *name, int fd, void *arg)
 	if (!g)
 		return;
 	strcpy(g->name, name);
+	g->uars = uars;
 	if (xn_backend_dir(g->dir, r->own, domid, devid))
 		g->dir[0] = '\0';
 	g->restored = how == GUARD_WORKER;
@@ -236,7 +244,7 @@ void be_guard_restore(struct be_guard **list, unsigned int own)
 }
 
 bool be_guard_settle(struct be_guard *list, unsigned int domid,
-		     unsigned int devid, bool for_life)
+		     unsigned int devid, bool for_life, unsigned int uars)
 {
 	bool any = false;
 
@@ -246,6 +254,7 @@ bool be_guard_settle(struct be_guard *list, unsigned int domid,
 			continue;
 		list->restored = false;
 		list->for_life = for_life;
+		list->uars = uars;
 		guard_store(list, for_life ? GUARD_LIFE : GUARD_DEVICE);
 		any = true;
 	}

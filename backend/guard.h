@@ -13,10 +13,12 @@
 #define BE_GUARD_H
 
 #include <stdbool.h>
+#include <xen/io/vhcaif.h>
 #include "xenstore/node.h"
 
 #define BE_GUARD_FD	3		/* in a worker */
 #define BE_GUARDS_MAX	64		/* of a guest, for its life */
+#define BE_GUARD_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
 
 struct be_guard;
 
@@ -42,12 +44,14 @@ void be_guard_drop(struct be_guard **guard);
  * @for_life: contexts of a PV guest: until the guest is gone. Else until the
  *	next worker is in InitWait: then the frontend has given up all pages
  *	of the earlier connection, or until the device is gone.
+ * @uars: doorbell pages of the HCA in them
  */
 void be_guard_keep(struct be_guard **list, struct be_guard **guard,
-		   const char *dir, bool for_life);
+		   const char *dir, bool for_life, unsigned int uars);
 /*
- * True if domid has BE_GUARDS_MAX for its life. Each holds as many contexts of
- * the HCA as the quota allows, and a guest decides how often it connects.
+ * True if domid has BE_GUARDS_MAX for its life, or BE_GUARD_UARS in them. Each
+ * holds as many contexts of the HCA as the quota allows, and a guest decides
+ * how often it connects.
  */
 bool be_guard_full(const struct be_guard *list, unsigned int domid);
 /* Drop those whose time has come. */
@@ -62,12 +66,12 @@ void be_guard_check(struct be_guard **list, struct xs_handle *xs);
 void be_guard_restore(struct be_guard **list, unsigned int own);
 /**
  * be_guard_settle() - the device has no worker: it died while nobody watched
- * @for_life: as for be_guard_keep()
+ * @for_life, @uars: as for be_guard_keep()
  *
  * Return: true if there was such a guard.
  */
 bool be_guard_settle(struct be_guard *list, unsigned int domid,
-		     unsigned int devid, bool for_life);
+		     unsigned int devid, bool for_life, unsigned int uars);
 /* Close ours, at the end; those in the store are for the next supervisor. */
 void be_guard_free(struct be_guard **list);
 

@@ -10,9 +10,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "be.h"
 #include "lock.h"
 
 #define BE_LOCK_TRIES	5
@@ -89,6 +91,30 @@ pid_t be_lock_holder(const char *path)
 		pid = be_lock_read(fd);
 	close(fd);
 	return pid;
+}
+
+void be_lock_leave(int fd, unsigned int uars)
+{
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%d\n%u\n", (int)getpid(), uars);
+
+	if (pwrite(fd, text, (size_t)n, 0) != n)
+		be_log(NULL, BE_WARN, "lock file: %s", strerror(errno));
+}
+
+unsigned int be_lock_left(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	unsigned int uars = 0;
+	char text[32] = "";
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, text, sizeof(text) - 1, 0) > 0 &&
+	    sscanf(text, "%*d %u", &uars) != 1)
+		uars = 0;
+	close(fd);
+	return uars;
 }
 
 void be_lock_remove(const char *path)

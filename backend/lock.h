@@ -26,6 +26,12 @@ int be_lock_take(const char *path);
 /* Pid of the living process that holds the lock; 0: nobody. */
 pid_t be_lock_holder(const char *path);
 
+/* Say in the file that we end, and leave so many doorbell pages of the HCA
+ * behind. Best effort. */
+void be_lock_leave(int fd, unsigned int uars);
+/* What the process said that had the lock last; 0: nothing. */
+unsigned int be_lock_left(const char *path);
+
 /* Remove the file if nobody holds the lock. */
 void be_lock_remove(const char *path);
 

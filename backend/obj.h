@@ -127,6 +127,7 @@ struct be_uc {
 	unsigned int exchanges;		/* of its files, park.c */
 	bool spoilt;			/* a page of it belongs to another */
 	uint32_t unit;			/* VHCA_UNIT of the HCA, or 0 */
+	uint32_t uars;			/* charged, until fd is closed */
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
 	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
@@ -254,6 +255,9 @@ int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list);
  */
 bool be_park(struct be_dev *dev, struct be_uc *uc);
 bool be_unpark(const struct be_cmd *c, struct be_uc *uc);
+/* Charge doorbell pages that the HCA's driver is about to allocate for uc;
+ * parked contexts make room. 0, -EDQUOT or -ENOMEM: refused, and logged. */
+int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n);
 /* Remember how it was opened. 0 or -ENOMEM. */
 int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
 		    struct be_uc *uc);

@@ -17,11 +17,13 @@
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32
+#define MAX_SPOILT_UARS	(MAX_SPOILT * XENVHCA_UCONTEXT_UARS)
 
 /* How a context was opened: request and answer, as the guest and the kernel
  * saw them. */
 struct be_opening {
 	uint16_t in_len, out_len, rsp_len;
+	uint32_t uars;
 	uint8_t in[XENVHCA_UDATA_SIZE], rsp[XENVHCA_UDATA_SIZE];
 	uint8_t host_in[XENVHCA_UDATA_SIZE], host_out[XENVHCA_UDATA_SIZE];
 };
@@ -30,7 +32,7 @@ struct be_parked {
 	struct be_parked *next;
 	struct be_opening *opening;	/* NULL: spoilt */
 	struct be_doorbell *doorbells;
-	uint32_t unit;
+	uint32_t unit, uars;
 	int fd, async_fd, comp_fd;
 };
 
@@ -47,6 +49,7 @@ int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
 	o->in_len = c->req->in_len;
 	o->out_len = c->req->out_len;
 	o->rsp_len = c->rsp->out_len;
+	o->uars = uc->uars;
 	memcpy(o->in, c->req->udata, o->in_len);
 	memcpy(o->rsp, c->rsp->udata, o->rsp_len);
 	memcpy(o->host_in, u->in, o->in_len);
@@ -77,6 +80,8 @@ static void files_take(struct be_dev *dev, struct be_uc *uc,
 	p->comp_fd = uc->comp_fd;
 	uc->fd = uc->async_fd = uc->comp_fd = -1;
 	pthread_rwlock_unlock(&dev->lock);
+	p->uars = uc->uars;
+	uc->uars = 0;
 }
 
 static void files_close(struct be_parked *p)
@@ -97,29 +102,33 @@ static struct be_parked **oldest(struct be_parked **p)
 
 /* ---- spoilt ---- */
 
+static void spoilt_end(struct be_dev *dev, struct be_parked **p)
+{
+	struct be_parked *end = *p;
+
+	*p = end->next;
+	dev->n_spoilt--;
+	dev->spoilt_uars -= end->uars;
+	files_close(end);
+}
+
+/* What another guest holds is not charged to this one, but has a bound. */
 static void spoil(struct be_dev *dev, struct be_parked *p)
 {
-	struct be_parked **last;
-
 	p->next = dev->spoilt;
 	dev->spoilt = p;
-	if (dev->n_spoilt++ < MAX_SPOILT)
-		return;
-	last = oldest(&dev->spoilt);
-	files_close(*last);
-	*last = NULL;
-	dev->n_spoilt--;
+	dev->n_spoilt++;
+	dev->spoilt_uars += p->uars;
+	be_quota_give_uars(&dev->quota, p->uars);
+	while (dev->n_spoilt > MAX_SPOILT ||
+	       dev->spoilt_uars > MAX_SPOILT_UARS)
+		spoilt_end(dev, oldest(&dev->spoilt));
 }
 
 void be_spoilt_close(struct be_dev *dev)
 {
-	struct be_parked *p;
-
-	while ((p = dev->spoilt)) {
-		dev->spoilt = p->next;
-		dev->n_spoilt--;
-		files_close(p);
-	}
+	while (dev->spoilt)
+		spoilt_end(dev, &dev->spoilt);
 }
 
 /* The same request to the HCA's driver must have the same answer. */
@@ -162,7 +171,8 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 		return false;
 	}
 	files_take(dev, uc, p);
-	spoil(dev, p);
+	spoil(dev, p);		/* gives back what uc is charged anew */
+	be_uars_take(dev, uc, uc->opening->uars);
 	pthread_rwlock_wrlock(&dev->lock);
 	uc->fd = new.fd;
 	uc->async_fd = new.async_fd;
@@ -222,15 +232,32 @@ static bool same_opening(const struct be_opening *o,
 }
 
 /* Another kind of program wants the place of the oldest. */
-static void parked_end(struct be_dev *dev)
+static bool parked_end(struct be_dev *dev)
 {
 	struct be_parked **last = oldest(&dev->parked);
 
 	if (be_doorbells_end(dev, &(*last)->doorbells))
-		return;
+		return false;
+	be_quota_give_uars(&dev->quota, (*last)->uars);
 	files_close(*last);
 	*last = NULL;
 	dev->n_parked--;
+	return true;
+}
+
+int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n)
+{
+	int err;
+
+	do
+		err = be_quota_take_uars(&dev->quota, n);
+	while (err == -EDQUOT && dev->parked && parked_end(dev));
+	if (err)
+		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has are too many: %u for each of max-ucontext",
+			    n, dev->quota.uars, XENVHCA_UCONTEXT_UARS);
+	else
+		uc->uars += n;
+	return err;
 }
 
 bool be_unpark(const struct be_cmd *c, struct be_uc *uc)
@@ -253,6 +280,7 @@ bool be_unpark(const struct be_cmd *c, struct be_uc *uc)
 	uc->async_fd = found->async_fd;
 	uc->comp_fd = found->comp_fd;
 	uc->unit = found->unit;
+	uc->uars = found->uars;
 	uc->doorbells = found->doorbells;
 	uc->opening = found->opening;
 	c->rsp->out_len = uc->opening->rsp_len;

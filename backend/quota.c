@@ -95,6 +95,23 @@ void be_quota_give_queue(struct be_quota *q, uint64_t n)
 	q->queue_pages -= n < q->queue_pages ? n : q->queue_pages;
 }
 
+int be_quota_take_uars(struct be_quota *q, uint32_t n)
+{
+	uint32_t max = XENVHCA_UCONTEXT_UARS * q->max[BE_UCONTEXT];
+
+	if (n > max)
+		return -ENOMEM;
+	if (q->uars > max - n)
+		return -EDQUOT;
+	q->uars += n;
+	return 0;
+}
+
+void be_quota_give_uars(struct be_quota *q, uint32_t n)
+{
+	q->uars -= n < q->uars ? n : q->uars;
+}
+
 /*
  * The bucket holds time: it fills by one nanosecond per nanosecond, up to
  * depth_ns (0: one second), and a token costs a second divided by the rate.

@@ -228,6 +228,14 @@ static bool sup_may_have_parked(const struct sup *s, const struct sup_dev *d)
 	return xn_state_read(s->xs, XBT_NULL, d->dir) == XenbusStateClosed;
 }
 
+static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
+{
+	char path[PATH_MAX];
+
+	sup_path(s, d, path, "lock");
+	return be_lock_left(path);
+}
+
 static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 {
 	uint64_t now = be_now_ns();
@@ -259,7 +267,8 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 	if (good)
 		be_guard_drop(&d->guard);
 	else
-		be_guard_keep(&s->guards, &d->guard, d->dir, parked);
+		be_guard_keep(&s->guards, &d->guard, d->dir, parked,
+			      sup_left(s, d));
 	good |= parked && d->child;
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
@@ -392,7 +401,7 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 
 	/* Closed, or the frontend would go on with a worker that is dead. */
 	if (be_guard_settle(s->guards, d->domid, d->devid,
-			    sup_may_have_parked(s, d)))
+			    sup_may_have_parked(s, d), sup_left(s, d)))
 		sup_write_closed(s, d);
 	if (!xn_domain_alive(s->xs, d->domid)) {
 		d->pinned_mb = 0;

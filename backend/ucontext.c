@@ -55,6 +55,8 @@ void be_files_close(struct be_dev *dev, struct be_uc *uc)
 	uv_close(&uc->async_fd);
 	uv_close(&uc->fd);
 	pthread_rwlock_unlock(&dev->lock);
+	be_quota_give_uars(&dev->quota, uc->uars);
+	uc->uars = 0;
 }
 
 int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
@@ -106,6 +108,25 @@ void be_dev_tick(struct be_dev *dev)
 	}
 }
 
+/* Doorbell pages that the HCA's driver allocates with the context. */
+static uint32_t uars_wanted(const struct be_cmd *c)
+{
+	const struct vhca_udata_op *row = vhca_provider_op(c->dev->prov,
+							   c->req->op);
+	const struct vhca_field *f;
+	uint32_t n;
+	size_t i;
+
+	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
+		f = &row->req[i];
+		if (f->kind != VHCA_UARS)
+			continue;
+		n = vhca_len_num(c->req, f->off, f->len);
+		return n / (uint32_t)f->arg + !!(n % (uint32_t)f->arg);
+	}
+	return c->dev->prov->mmaps ? 1 : 0;
+}
+
 static int open_files(struct be_dev *dev, struct be_uc *uc,
 		      const struct be_cmd *c, struct be_udata *u)
 {
@@ -116,6 +137,8 @@ static int open_files(struct be_dev *dev, struct be_uc *uc,
 	if (uc->fd < 0)
 		return uc->fd;
 	err = be_udata_begin(u, c, NULL, NULL);
+	if (!err)
+		err = be_uars_take(dev, uc, uars_wanted(c));
 	if (!err)
 		err = uv_get_context(uc->fd, &u->uv, &uc->async_fd, &vectors);
 	if (!err)

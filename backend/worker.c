@@ -536,8 +536,10 @@ static int be_worker_run(struct be_worker *w)
 	be_worker_confine(w);
 	end = be_worker_loop(w);
 	be_worker_close(w, end);
-	if (w->dev.unsettled)
+	if (w->dev.unsettled) {
+		be_lock_leave(w->lock_fd, w->dev.quota.uars);
 		return BE_EXIT_PARKED;
+	}
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
 }
 

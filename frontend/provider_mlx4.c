@@ -129,9 +129,9 @@ static const struct vhca_udata_op mlx4_ops[] = {
 };
 
 static const struct vhca_mmap mlx4_mmaps[] = {
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0, 0 },		/* UAR */
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 1, 0 },		/* BlueFlame */
-	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 3, 0 },		/* clock */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0, 0, 0 },	/* UAR */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 1, 0, 0 },	/* BlueFlame */
+	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 3, 0, 0 },	/* clock */
 	{ .kind = VHCA_MMAP_END },
 };
 

@@ -30,6 +30,7 @@
 #define MLX5_CQ_UAR_INDEX	0x2ull	/* MLX5_IB_CREATE_CQ_FLAGS_UAR_... */
 /* SIGNATURE, SCATTER_CQE, BFREG_INDEX, ALLOW_SCATTER_CQE, PACKET_BASED_... */
 #define MLX5_QP_FLAGS		0x30bull
+#define MLX5_UAR_BFREGS	2	/* MLX5_NON_FP_BFREGS_PER_UAR */
 #define MLX5_SEND_WQE_SHIFT	6	/* MLX5_SEND_WQE_BB is 64 octets */
 
 /* vm_pgoff: command << 8 | index, more bits of the index from bit 16 on */
@@ -76,6 +77,8 @@ static const struct vhca_udata_op mlx5_ops[] = {
 		.op = XENVHCA_OP_ALLOC_UCONTEXT,
 		.in_min = 32, .in_max = 32, .out_min = 64, .out_max = 72,
 		.req = {
+			{ .kind = VHCA_UARS, .len = 4, .off = 0, /* bfregs */
+			  .arg = MLX5_UAR_BFREGS },
 			/* flags: DEVX, as an HCA that has none */
 			{ .kind = VHCA_ZERO, .len = 4, .off = 8,
 			  .arg = ~0ull },
@@ -157,14 +160,16 @@ static const struct vhca_udata_op mlx5_ops[] = {
 };
 
 static const struct vhca_mmap mlx5_mmaps[] = {
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x000, MLX5_INDEX },	/* REGULAR */
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x200, MLX5_INDEX },	/* WC */
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0x300, MLX5_INDEX },	/* NC */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x000, MLX5_INDEX, 0 }, /* REGULAR */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x200, MLX5_INDEX, 0 }, /* WC */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0x300, MLX5_INDEX, 0 }, /* NC */
 	/* CORE_CLOCK: the page also has the firmware's command doorbell */
-	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 0x500, 0 },
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x600, MLX5_EXT_INDEX }, /* ALLOC_WC */
-	{ VHCA_MMAP_RAM, 0, 0x700, MLX5_INDEX },	/* CLOCK_INFO */
-	{ VHCA_MMAP_REGS, XENVHCA_PROT_WC, 0x800, MLX5_EXT_INDEX }, /* DEVICE_MEM */
+	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 0x500, 0, 0 },
+	/* ALLOC_WC */
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x600, MLX5_EXT_INDEX, 1 },
+	{ VHCA_MMAP_RAM, 0, 0x700, MLX5_INDEX, 0 },	/* CLOCK_INFO */
+	/* DEVICE_MEM */
+	{ VHCA_MMAP_REGS, XENVHCA_PROT_WC, 0x800, MLX5_EXT_INDEX, 0 },
 	{ .kind = VHCA_MMAP_END },
 };
 

@@ -71,7 +71,7 @@ static const struct vhca_udata_op mthca_ops[] = {
 
 /* The driver ignores the offset and always maps the context's one page. */
 static const struct vhca_mmap mthca_mmaps[] = {
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0, 0 },
+	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0, 0, 0 },
 	{ .kind = VHCA_MMAP_END },
 };
 

@@ -45,6 +45,9 @@ enum vhca_field_kind {
 	VHCA_UNIT,	/* response u32: octets of a queue element, a power
 			 * of two up to arg; kept with the ucontext for
 			 * length() */
+	VHCA_UARS,	/* request u32 of ALLOC_UCONTEXT: doorbell registers;
+			 * the HCA's driver allocates a page for each arg of
+			 * them, whether it is mapped or not */
 };
 
 /* Queue memory of the HCA's driver that a KEY field hands out. */
@@ -107,6 +110,7 @@ struct vhca_mmap {
 	uint8_t prot;		/* XENVHCA_PROT_*, as the driver maps */
 	uint32_t pgoff;		/* offset / XENVHCA_PAGE_SIZE */
 	uint32_t index;		/* bits of pgoff that number pages */
+	uint8_t takes;		/* pages that each mmap allocates first */
 };
 
 struct vhca_provider {

@@ -18,6 +18,7 @@
 #include "obj.h"
 
 #define MLX5_DRIVER	1
+#define MAX_BFREGS	512
 #define TAG_OTHER	0x5e771ed0u	/* of no test */
 
 void fake_be_mlx5(void)
@@ -34,12 +35,19 @@ bool fake_is_mlx5(void)
 void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag)
 {
 	struct mlx5_ib_alloc_ucontext_req_v2 q = {
-		.total_num_bfregs = tag, .num_low_latency_bfregs = 4,
+		.total_num_bfregs = 16, .num_low_latency_bfregs = tag,
 		.max_cqe_version = 1, .lib_caps = MLX5_LIB_CAP_4K_UAR,
 	};
 
 	_Static_assert(sizeof(q) == FAKE_MLX5_IN, "udata of GET_CONTEXT");
 	memcpy(udata, &q, sizeof(q));
+}
+
+void fake_mlx5_open_bfregs(uint8_t udata[FAKE_MLX5_IN], uint32_t bfregs)
+{
+	fake_mlx5_open(udata, 4);
+	memcpy(udata + offsetof(struct mlx5_ib_alloc_ucontext_req_v2,
+				total_num_bfregs), &bfregs, sizeof(bfregs));
 }
 
 /* Only the daemon itself asks without static doorbell pages. */
@@ -70,7 +78,11 @@ static int mlx5_get_context(const struct call *c)
 		fake.violations++;
 	if (!q.total_num_bfregs && !(q.lib_caps & MLX5_LIB_CAP_DYN_UAR))
 		return -EINVAL;
+	if (q.total_num_bfregs > MAX_BFREGS)
+		return -ENOMEM;
 	err = fake_get_context(c);
+	if (!err)
+		c->f->uars = (q.total_num_bfregs + 1) / 2;
 	r.qp_tab_size = 1024 + fake_hca.moody * fake.opened;
 	r.tot_bfregs = q.total_num_bfregs;
 	r.response_length = (uint32_t)c->out_len;
@@ -295,7 +307,7 @@ fake_run *fake_mlx5_run(uint32_t cmd)
 }
 
 /* Static doorbell pages, plain, combining, uncached, and allocated ones. */
-bool fake_mlx5_page(size_t len, uint64_t offset)
+bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset)
 {
 	uint64_t cmd = offset >> 20 & 0xff;
 	bool good = len == 4096 && !(offset % 4096);
@@ -307,6 +319,7 @@ bool fake_mlx5_page(size_t len, uint64_t offset)
 		       (!cmd || cmd == 2 || cmd == 3);
 	if (!good)
 		fake.violations++;
+	f->uars += cmd == 6;
 	return good;
 }
 

@@ -20,7 +20,7 @@
 struct fake_file {
 	bool used, context;
 	int fd, async_w, comp_w, comp_fd;
-	unsigned int vmas;
+	unsigned int vmas, uars;
 };
 struct fake_key { int fd; uint64_t offset; uint32_t size; };
 struct fake_vma { void *addr; int fd; };
@@ -88,7 +88,7 @@ void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
 /* fake_mlx5.c: what this driver does differently, or NULL; its mmap. */
 bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
-bool fake_mlx5_page(size_t len, uint64_t offset);
+bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);
 ssize_t fake_write(int fd, const void *buf, size_t len);
 int fake_ioctl(int fd, unsigned long req, void *arg);
 

@@ -127,7 +127,7 @@ static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
 	if (!(fl & MAP_SHARED) || !f)
 		return MAP_FAILED;
 	if (fake_is_mlx5())		/* page 0 is no ring */
-		return fake_mlx5_page(len, (uint64_t)off) ?
+		return fake_mlx5_page(f, len, (uint64_t)off) ?
 			vma_new(f, a, len, prot, 0) : MAP_FAILED;
 	for (i = 0; i < FAKE_KEYS; i++) {
 		k = &fake.key[i];
@@ -269,6 +269,15 @@ unsigned int fake_files(void)
 unsigned int fake_contexts(void)
 {
 	return fake.opened;
+}
+
+unsigned int fake_uars(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < FAKE_FILES; i++)
+		n += fake.file[i].used ? fake.file[i].uars : 0;
+	return n;
 }
 
 unsigned int fake_vmas(void)

@@ -92,6 +92,10 @@ void fake_be_mlx5(void);
 void fake_be_rxe(void);			/* again, as fake_install() made it */
 /* Request udata of a context; programs of another kind have another tag. */
 void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag);
+/* The same with so many doorbell registers; the others have 16. */
+void fake_mlx5_open_bfregs(uint8_t udata[FAKE_MLX5_IN], uint32_t bfregs);
+/* Doorbell pages of the open contexts. */
+unsigned int fake_uars(void);
 /* Makes the device give up the contexts that it keeps, or would keep at its
  * end, for the next program: programs of another kind take their places. */
 struct be_dev;

@@ -47,6 +47,7 @@ static void check_quota(const struct be_quota *q)
 	for (type = 0; type < BE_TYPES; type++)
 		assert_int_equal(q->used[type], 0);
 	assert_int_equal(q->used_pages, 0);
+	assert_int_equal(q->uars, 0);
 }
 
 int guest_teardown(void **state)

@@ -545,19 +545,21 @@ static void the_oldest_makes_room(void **state)
 	guest_close(g);
 }
 
-/* The agent will not take the page: the context stays, others go on. */
+/* The agent will not take the page: the context stays, and is charged. */
 static void an_eviction_may_fail(void **state)
 {
 	struct guest *g = *state;
 
 	g->dev.quota.max[BE_UCONTEXT] = 1;
 	park(g, 1);
-	loop_fail_undoorbell(g->loop, 1, -ETIMEDOUT);
-	g->tag = 2;
-	g->uc = guest_alloc_uc(g);
+	loop_fail_undoorbell(g->loop, 2, -ETIMEDOUT);
+	g->req.in_len = FAKE_MLX5_IN;
+	g->req.out_len = FAKE_MLX5_OUT;
+	fake_mlx5_open(g->req.udata, 2);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT), -ENOMEM);
 	assert_int_equal(g->dev.n_parked, 1);
-	assert_int_equal(fake_files(), 3);
-	guest_close(g);
+	assert_int_equal(fake_files(), 2);
+	g->tag = 2;
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(g->dev.n_parked, 0);
 	assert_int_equal(fake_files(), 2);

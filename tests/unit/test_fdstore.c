@@ -125,7 +125,7 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, DIR5, false);
+	be_guard_keep(&list, &g, DIR5, false, 0);
 	dropped(name);	/* first: no file is stored twice */
 	close(stored("guard.5.0.d.", later));
 	be_guard_check(&list, NULL);
@@ -137,7 +137,7 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, DIR5, true);
+	be_guard_keep(&list, &g, DIR5, true, 0);
 	dropped(name);
 	close(stored("guard.5.0.l.", later));
 	be_guard_free(&list);	/* for the next supervisor */
@@ -202,19 +202,30 @@ static int found_again(void)
 	return is_open(3) || is_open(6) || list ? 5 : 0;
 }
 
+static int charged(void)
+{
+	struct be_guard *list = NULL;
+
+	restart(&list, 3, "guard.5.0.l.10:guard.5.0.l.11.2047:guard.5.1.w.12");
+	if (be_guard_full(list, 5))
+		return 1;
+	be_guard_settle(list, 5, 1, true, 1);
+	return be_guard_full(list, 5) ? 0 : 2;
+}
+
 /* Of workers that died while there was no supervisor. */
 static int settled(void)
 {
 	struct be_guard *list = NULL;
 
 	restart(&list, 3, "guard.5.0.w.10:guard.5.1.w.11:guard.5.0.l.12");
-	if (be_guard_settle(list, 5, 2, false) ||
-	    be_guard_settle(list, 6, 0, false))
+	if (be_guard_settle(list, 5, 2, false, 0) ||
+	    be_guard_settle(list, 6, 0, false, 0))
 		return 1;
-	if (!be_guard_settle(list, 5, 0, false) ||
-	    !be_guard_settle(list, 5, 1, true))
+	if (!be_guard_settle(list, 5, 0, false, 0) ||
+	    !be_guard_settle(list, 5, 1, true, 0))
 		return 2;
-	if (be_guard_settle(list, 5, 0, true))	/* only once */
+	if (be_guard_settle(list, 5, 0, true, 0))	/* only once */
 		return 3;
 	be_guard_check(&list, NULL);		/* Closed: not yet */
 	if (!is_open(3) || !is_open(4) || !is_open(5))
@@ -278,6 +289,7 @@ static void dead_workers_are_settled(void **state)
 {
 	(void)state;
 	in_a_child(settled);
+	in_a_child(charged);
 }
 
 static void what_was_not_stored_by_us(void **state)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "be.h"
 #include "fake_xs.h"
 #include "guard.h"
+#include "lock.h"
 
 #define DIR5	"/local/domain/1/backend/vhca/5/0"
 #define DIR6	"/local/domain/1/backend/vhca/6/0"
@@ -54,7 +56,7 @@ static void keep(unsigned int i, unsigned int domid, const char *dir,
 {
 	struct be_guard *g = guard_new(i, domid);
 
-	be_guard_keep(&list, &g, dir, for_life);
+	be_guard_keep(&list, &g, dir, for_life, 0);
 	assert_null(g);
 	assert_true(held(i));
 }
@@ -144,18 +146,61 @@ static void not_without_end(void **state)
 	keep(0, 6, DIR6, true);
 	for (i = 0; i < BE_GUARDS_MAX - 1; i++) {
 		g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-		be_guard_keep(&list, &g, DIR5, true);
+		be_guard_keep(&list, &g, DIR5, true, 0);
 	}
 	keep(1, 5, DIR5, false);
 	assert_false(be_guard_full(list, 5));
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, DIR5, true);
+	be_guard_keep(&list, &g, DIR5, true, 0);
 	assert_true(be_guard_full(list, 5));
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
 	be_guard_check(&list, NULL);
 	assert_false(be_guard_full(list, 5));
 	assert_true(held(0));
+}
+
+/* One connection can leave as much as many. */
+static void not_with_all_doorbell_pages(void **state)
+{
+	struct be_guard *g;
+
+	(void)state;
+	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
+	be_guard_keep(&list, &g, DIR5, false, 4096);	/* till InitWait */
+	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
+	be_guard_keep(&list, &g, DIR5, true, 2000);
+	assert_false(be_guard_full(list, 5));
+	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 1);
+	be_guard_keep(&list, &g, DIR5, true, 48);
+	assert_true(be_guard_full(list, 5));
+	assert_false(be_guard_full(list, 6));
+	fake_xs_rm("/local/domain/5");
+	be_guard_check(&list, NULL);
+	assert_false(be_guard_full(list, 5));
+}
+
+static void a_worker_tells_what_it_leaves(void **state)
+{
+	char path[] = "guard-lock-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(be_lock_left(path), 0);
+	fd = be_lock_take(path);
+	assert_true(fd >= 0);
+	assert_int_equal(be_lock_left(path), 0);
+	be_lock_leave(fd, 1234);
+	assert_int_equal(be_lock_holder(path), getpid());
+	close(fd);
+	assert_int_equal(be_lock_left(path), 1234);
+	fd = be_lock_take(path);		/* of the next: nothing yet */
+	assert_int_equal(be_lock_left(path), 0);
+	close(fd);
+	unlink(path);
+	assert_int_equal(be_lock_left(path), 0);
 }
 
 static void each_has_its_own_time(void **state)
@@ -190,7 +235,7 @@ static void nothing_to_keep(void **state)
 	struct be_guard *none = NULL, *g = guard_new(0, 5);
 
 	(void)state;
-	be_guard_keep(&list, &none, DIR5, true);
+	be_guard_keep(&list, &none, DIR5, true, 0);
 	assert_null(list);
 	be_guard_drop(&none);
 	be_guard_drop(&g);
@@ -262,7 +307,7 @@ static void of_a_worker_of_another(void **state)
 	close(stop[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(held(0), copy != NULL);	/* the worker is gone */
-	be_guard_keep(&list, &copy, DIR5, true);
+	be_guard_keep(&list, &copy, DIR5, true, 0);
 	be_guard_check(&list, NULL);
 	assert_int_equal(held(0), list != NULL);
 	assert_null(be_guard_adopt(&list, pidfd, 5, 0));
@@ -276,6 +321,8 @@ int main(void)
 		T(until_the_next_worker),
 		T(for_the_life_of_the_guest),
 		T(not_without_end),
+		T(not_with_all_doorbell_pages),
+		T(a_worker_tells_what_it_leaves),
 		T(each_has_its_own_time),
 		T(a_death_ends_all),
 		T(nothing_to_keep),

@@ -80,7 +80,8 @@ static const struct vhca_provider *const all[] = {
 static bool is_rewritten(uint8_t kind)
 {
 	return kind == VHCA_BUF || kind == VHCA_DBPAGE || kind == VHCA_MASK ||
-	       kind == VHCA_ZERO || kind == VHCA_UNIT || kind == VHCA_OUTPTR;
+	       kind == VHCA_ZERO || kind == VHCA_UNIT || kind == VHCA_OUTPTR ||
+	       kind == VHCA_UARS;
 }
 
 static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
@@ -92,8 +93,10 @@ static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
 	}
 	if (f->kind == VHCA_KEY)
 		assert_true(f->len >= 12);
-	if (f->kind == VHCA_UNIT)
+	if (f->kind == VHCA_UNIT || f->kind == VHCA_UARS)
 		assert_int_equal(f->len, 4);
+	if (f->kind == VHCA_UARS)
+		assert_true(f->arg && f->arg <= UINT32_MAX);
 	if (f->kind == VHCA_BUF || f->kind == VHCA_DBPAGE)
 		assert_int_equal(f->len, 8);
 	/* a table for a real HCA must tell how much its driver pins */

@@ -121,6 +121,8 @@ struct at {
 #define SRQ	XENVHCA_OP_CREATE_SRQ
 
 static const struct at fields[] = {
+	{ &mlx5, CTX, 0, VHCA_UARS,
+	  AT(mlx5_ib_alloc_ucontext_req_v2, total_num_bfregs) },
 	{ &mlx5, CTX, 0, VHCA_ZERO, AT(mlx5_ib_alloc_ucontext_req_v2, flags) },
 	{ &mlx5, CTX, 0, VHCA_MASK,
 	  AT(mlx5_ib_alloc_ucontext_req_v2, lib_caps) },

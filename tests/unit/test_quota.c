@@ -32,6 +32,27 @@ static void counts_objects_exactly(void **state)
 	assert_int_equal(q.used[BE_QP], 0);
 }
 
+/* The default is rdma-core's for as many contexts as there may be. */
+static void counts_doorbell_pages(void **state)
+{
+	struct be_quota q;
+	uint32_t i;
+
+	(void)state;
+	be_quota_defaults(&q);
+	for (i = 0; i < q.max[BE_UCONTEXT]; i++)
+		assert_int_equal(be_quota_take_uars(&q, 8), 0);
+	assert_int_equal(be_quota_take_uars(&q, 1), -EDQUOT);
+	assert_int_equal(be_quota_take_uars(&q, 0), 0);
+	assert_int_equal(be_quota_take_uars(&q, i * 8 + 1), -ENOMEM);
+	assert_int_equal(be_quota_take_uars(&q, UINT32_MAX), -ENOMEM);
+	be_quota_give_uars(&q, 1);
+	assert_int_equal(be_quota_take_uars(&q, 2), -EDQUOT);
+	assert_int_equal(be_quota_take_uars(&q, 1), 0);
+	be_quota_give_uars(&q, UINT32_MAX);
+	assert_int_equal(q.uars, 0);
+}
+
 static void counts_pages_without_overflow(void **state)
 {
 	struct be_quota q;
@@ -116,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_objects_exactly),
+		cmocka_unit_test(counts_doorbell_pages),
 		cmocka_unit_test(counts_pages_without_overflow),
 		cmocka_unit_test(bucket_follows_its_rate),
 		cmocka_unit_test(bucket_may_be_deep),

@@ -202,6 +202,27 @@ static void a_context_on_its_way_out(void **state)
 	world_bystander(w);
 }
 
+/* Not one of them mapped: natively 512 registers are 256 pages each. */
+static void all_pages_of_the_hca(void **state)
+{
+	static const uint32_t bfregs[] = { 512, 511, 64, 63, 1, 513, ~0u, 0 };
+	struct world *w = *state;
+	struct xenvhca_request req;
+	unsigned int i, max, others = fake_uars() - w->a.dev.quota.uars;
+
+	w->a.dev.quota.max[BE_UCONTEXT] = 40;
+	max = 40 * 8;
+	for (i = 0; i < 40 * COUNT(bfregs); i++) {
+		wire_good(&w->c, XENVHCA_OP_ALLOC_UCONTEXT, &req);
+		fake_mlx5_open_bfregs(req.udata, bfregs[i / 40]);
+		wire_call(&w->a, &req);
+		assert_true(fake_uars() <= others + max);
+		assert_int_equal(fake_uars(), others + w->a.dev.quota.uars);
+	}
+	assert_true(w->a.dev.quota.uars + 1 >= max);
+	world_bystander(w);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup_mlx5,	\
@@ -213,6 +234,7 @@ int main(void)
 		T(contexts_for_nobody),
 		T(a_place_that_is_taken),
 		T(a_context_on_its_way_out),
+		T(all_pages_of_the_hca),
 	};
 
 	return cmocka_run_group_tests(tests, wire_group_setup,

@@ -89,6 +89,7 @@ static void mutated(void **state)
 
 	target = &w->a;
 	stop = false;
+	w->a.dev.quota.fail.rate = w->a.dev.quota.cmd.rate = 0; /* no waits */
 	assert_int_equal(pthread_create(&thread, NULL, mutate, (void *)7), 0);
 	while (be_now_ns() < end && next(&w->a, &w->c, &seed))
 		if (++n % 100 == 0 && !again(w))

@@ -195,6 +195,7 @@ void world_snap(const struct world *w, struct snap *s)
 	s->pages = w->a.dev.quota.used_pages;
 	s->queue_pages = w->a.dev.quota.queue_pages;
 	memcpy(s->used, w->a.dev.quota.used, sizeof(s->used));
+	s->uars = fake_uars();
 }
 
 void world_bystander(struct world *w)

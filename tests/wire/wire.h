@@ -63,7 +63,7 @@ struct world {
 struct snap {
 	unsigned int live, files, vmas, doorbells;
 	uint64_t mapped, granted, pages, queue_pages;
-	uint32_t used[BE_TYPES];
+	uint32_t used[BE_TYPES], uars;
 };
 
 /* For cmocka: the fake kernel for a group, a world for a test. */

@@ -110,7 +110,8 @@
  *      contexts, protection domains, completion queues, queue pairs, shared
  *      receive queues, address handles, memory regions, memory windows,
  *      multicast attachments, ranges of queue memory granted to the guest and
- *      doorbell pages, XRC domains.
+ *      doorbell pages, XRC domains. For each of max-ucontext the guest may own
+ *      XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not.
  *
  * max-pinned-mb
  *      Values:         1..1048576 (MiB)
@@ -439,6 +440,7 @@
 #define XENVHCA_PKEYS_PER_RSP           100
 #define XENVHCA_NAME_LEN                64
 #define XENVHCA_DOORBELL_SLOTS          1024    /* of a device */
+#define XENVHCA_UCONTEXT_UARS           8       /* on average; rdma-core's */
 
 /*
  ******************************************************************************
