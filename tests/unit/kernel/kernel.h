@@ -25,6 +25,7 @@
 typedef uint8_t u8;
 typedef uint16_t u16, domid_t;
 typedef uint32_t u32, grant_ref_t, evtchn_port_t;
+typedef int32_t s32;
 typedef uint64_t u64;
 
 #define __init
@@ -41,15 +42,22 @@ typedef uint64_t u64;
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define min_t(type, a, b)	min((type)(a), (type)(b))
+#define clamp(v, low, high)	min(max(v, low), high)
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define xchg(p, new)		__sync_lock_test_and_set(p, new)
+#define BUILD_BUG_ON(cond)	_Static_assert(!(cond), #cond)
+#define module_param(name, type, mode)
+#define MODULE_PARM_DESC(name, text)
+#define might_sleep()
 #define cond_resched()
 #define try_module_get(m)	true
 #define module_put(m)
 #define kzalloc(size, gfp)	calloc(1, size)
 #define kmalloc(size, gfp)	malloc(size)
+#define alloc_pages_exact(size, gfp) aligned_alloc(PAGE_SIZE, size)
+#define free_page(addr)		free((void *)(addr))
 #define kcalloc(n, size, gfp)	calloc(n, size)
 #define kvmalloc_array(n, size, gfp) calloc(n, size)
 #define kfree			free
@@ -77,6 +85,7 @@ struct device { int unused; };
 /* ---- counters, locks, lists ---- */
 typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic_set(a, n)	((a)->v = (n))
+#define atomic_inc(a)		((a)->v++)
 #define atomic_read(a)		((int)(a)->v)
 #define atomic64_read(a)	((u64)(a)->v)
 #define atomic64_inc(a)		((a)->v++)
@@ -87,11 +96,47 @@ typedef struct { long v; } atomic_t, atomic64_t;
 
 typedef struct { int unused; } spinlock_t, wait_queue_head_t;
 struct mutex { int unused; };
-struct completion { int unused; };
+struct completion { bool done; };
+#define init_completion(c)	((c)->done = false)
+#define complete(c)		((c)->done = true)
+#define completion_done(c)	((c)->done)
+#define init_waitqueue_head(wq)
+#define wake_up_all(wq)
+#define jiffies_to_msecs(j)	((unsigned int)((j) * 1000 / HZ))
+/* One thread: the clock moves until somebody has done it. */
+#define wait_event_timeout(wq, cond, timeout)				\
+({									\
+	long __left = (timeout);					\
+	bool __ok;							\
+	while (!(__ok = !!(cond)) && __left--)				\
+		kernel_advance(1);					\
+	__ok ? max(__left, 1l) : 0;					\
+})
+#define wait_event_killable_timeout wait_event_timeout
+#define wait_for_completion_timeout(c, timeout)				\
+	wait_event_timeout(0, (c)->done, timeout)
+#define wait_for_completion_killable_timeout wait_for_completion_timeout
 #define DEFINE_SPINLOCK(l)	spinlock_t l
 #define spin_lock_init(l)
 #define spin_lock(l)
 #define spin_unlock(l)
+#define spin_lock_irqsave(l, flags) ((void)(flags))
+#define spin_unlock_irqrestore(l, flags)
+#define __set_bit(n, bits)	((bits)[(n) / 64] |= BIT((n) % 64))
+#define __clear_bit(n, bits)	((bits)[(n) / 64] &= ~BIT((n) % 64))
+#define test_bit(n, bits)	((bits)[(n) / 64] >> (n) % 64 & 1)
+#define for_each_set_bit(n, bits, size)					\
+	for ((n) = 0; (n) < (size); (n)++)				\
+		if (test_bit(n, bits))
+#define find_first_zero_bit(bits, size) find_next_zero_bit(bits, size, 0)
+
+static inline unsigned int find_next_zero_bit(const unsigned long *bits,
+					      unsigned int size, unsigned int n)
+{
+	while (n < size && test_bit(n, bits))
+		n++;
+	return n;
+}
 
 struct list_head { struct list_head *next, *prev; };
 #define LIST_HEAD(l)		struct list_head l = { &l, &l }
@@ -221,6 +266,28 @@ static inline void kernel_idle(void)
 		assert_false(kernel_works[i] && kernel_works[i]->armed);
 	memset(kernel_works, 0, sizeof(kernel_works));
 }
+
+/* ---- event channels, barriers ---- */
+typedef int irqreturn_t;
+typedef irqreturn_t irq_handler_t(int irq, void *arg);
+#define IRQ_HANDLED		1
+#define XEN_EOI_FLAG_SPURIOUS	1
+#define xen_irq_lateeoi(irq, flags)
+#define notify_remote_via_irq(irq)
+#define xenbus_alloc_evtchn(dev, port) (*(port) = 1, 0)
+#define xenbus_free_evtchn(dev, port)
+#define bind_evtchn_to_irqhandler_lateeoi(port, fn, flags, name, arg) 1
+#define unbind_from_irqhandler(irq, arg)
+#define virt_mb()		__sync_synchronize()
+#define virt_rmb		virt_mb
+#define virt_wmb		virt_mb
+#undef xen_mb
+#undef xen_rmb
+#undef xen_wmb
+#define xen_mb			virt_mb
+#define xen_rmb			virt_mb
+#define xen_wmb			virt_mb
+#define virt_to_page(p)		((struct page *)(p))
 
 /* ---- xenbus: one device; the test is the backend ---- */
 enum xenbus_state {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/ring.c with a backend that is silent: who gets the last slots, and
+ * which silence is the end of the device.
+ */
+#include "kernel.h"
+
+int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
+
+#include "copy/ring.c"
+
+static struct xenbus_device xbdev;
+static struct vhca_dev *dev;
+static const char *broken;
+
+int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
+{
+	(void)domid;
+	(void)gfn;
+	(void)ro;
+	return 1;
+}
+
+bool vhca_grant_end_page(grant_ref_t ref, struct page *page)
+{
+	(void)ref;
+	free(page);
+	return true;
+}
+
+bool vhca_event(struct vhca_dev *d, const struct xenvhca_event *ev)
+{
+	(void)d;
+	(void)ev;
+	return false;
+}
+
+bool vhca_event_overflow(struct vhca_dev *d)
+{
+	(void)d;
+	return false;
+}
+
+void vhca_break(struct vhca_dev *d, const char *reason)
+{
+	vhca_ring_break(d);
+	broken = reason;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	broken = NULL;
+	dev = calloc(1, sizeof(*dev));
+	dev->xbdev = &xbdev;
+	return vhca_ring_init(dev, 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vhca_ring_free(dev);
+	free(dev);
+	return 0;
+}
+
+static int submit(u16 op, unsigned int flags)
+{
+	struct vhca_cmd *cmd = vhca_cmd_alloc(op, 0);
+	int rc = vhca_ring_submit(dev, &cmd, flags);
+
+	if (cmd)
+		vhca_cmd_free(cmd);
+	return rc;
+}
+
+static unsigned int free_slots(void)
+{
+	return RING_FREE_REQUESTS(&dev->ring.cmd);
+}
+
+/* Ordinary commands take what is not kept. */
+static void fill(void)
+{
+	while (free_slots() > vhca_ring_reserve(&dev->ring))
+		assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -ETIMEDOUT);
+	assert_null(broken);
+}
+
+static void only_destroys_take_the_last_slots(void **state)
+{
+	unsigned int kept;
+
+	(void)state;
+	fill();
+	kept = free_slots();
+	assert_true(kept > 0);
+	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -ETIMEDOUT);
+	assert_int_equal(submit(XENVHCA_OP_ALLOC_UCONTEXT,
+				VHCA_CMD_OWNERLESS), -ETIMEDOUT);
+	assert_int_equal(free_slots(), kept);
+	assert_null(broken);		/* nothing was sent */
+	assert_int_equal(submit(XENVHCA_OP_DEALLOC_UCONTEXT,
+				VHCA_CMD_DESTROY), -ETIMEDOUT);
+	assert_int_equal(free_slots(), kept - 1);
+	assert_non_null(strstr(broken, "destroy"));
+}
+
+static void an_ownerless_object_may_not_be_left(void **state)
+{
+	(void)state;
+	assert_int_equal(submit(XENVHCA_OP_ALLOC_UCONTEXT,
+				VHCA_CMD_OWNERLESS), -ETIMEDOUT);
+	assert_non_null(broken);
+	assert_null(strstr(broken, "destroy"));
+	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -EIO);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(only_destroys_take_the_last_slots),
+		T(an_ownerless_object_may_not_be_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
