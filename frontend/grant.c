@@ -21,7 +21,7 @@
 #define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
-#define VHCA_ZOMBIE_SHARE	8	/* of what may be granted in all */
+#define VHCA_ZOMBIE_SHARE	16	/* of what may be granted, or there is */
 
 struct vhca_zombie {
 	struct list_head list;
@@ -120,6 +120,13 @@ bool vhca_grant_end_page(grant_ref_t ref, struct page *page)
 	return false;
 }
 
+static u64 vhca_zombie_max(void)
+{
+	u64 memory = (u64)totalram_pages() << (PAGE_SHIFT - XEN_PAGE_SHIFT);
+
+	return min(vhca_grant_max_pages(), memory) / VHCA_ZOMBIE_SHARE;
+}
+
 /* @nr pages of @dev became zombies: of a backend that lives, without excuse. */
 static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
 {
@@ -129,7 +136,7 @@ static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, vhca_grant_zombies());
 	if (READ_ONCE(dev->ring.state) == VHCA_RING_UP &&
-	    vhca_grant_zombies() > vhca_grant_max_pages() / VHCA_ZOMBIE_SHARE)
+	    vhca_grant_zombies() > vhca_zombie_max())
 		vhca_break(dev, "backend does not let go of memory");
 }
 
