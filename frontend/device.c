@@ -542,7 +542,7 @@ struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev)
 	dev->xbdev = xbdev;
 	dev->ibdev.dev.parent = &xbdev->dev;
 	mutex_init(&dev->cache_lock);
-	spin_lock_init(&dev->evt_lock);
+	vhca_event_init(dev);
 	xa_init(&dev->gids);
 	xa_init(&dev->cqs);
 	xa_init(&dev->qps);
@@ -682,6 +682,7 @@ void vhca_device_free(struct vhca_dev *dev)
 	struct xenvhca_gid *gid;
 	unsigned long index;
 
+	vhca_event_exit(dev);
 	cancel_delayed_work_sync(&dev->refresh_work);
 	xa_for_each(&dev->gids, index, gid)
 		kfree(gid);

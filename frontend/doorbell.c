@@ -30,6 +30,12 @@
 #include "verbs.h"
 #include "vhca-provider.h"
 
+/*
+ * Pages of a ucontext: as many as the doorbell registers that one of mlx5 can have,
+ * and a quarter of what a window holds for all.
+ */
+#define VHCA_UC_DOORBELLS	256
+
 struct vhca_window {
 	struct resource res;
 	char name[16];			/* may outlive the module */
@@ -159,9 +165,25 @@ static struct vhca_doorbell *vhca_doorbell_find(struct vhca_ucontext *uc,
 	return NULL;
 }
 
+/* Did the backend say no? Else nobody knows whether the page is at its gfn. */
+static bool vhca_doorbell_refused(int rc)
+{
+	return rc && rc != -EINTR && rc != -ETIMEDOUT && rc != -EIO;
+}
+
+/* Nobody maps it yet, and the backend has no page there. */
+static void vhca_doorbell_forget(struct vhca_ucontext *uc,
+				 struct vhca_doorbell *db)
+{
+	vhca_gfn_put(to_vdev(uc->ibuc.device)->window, db->gfn);
+	list_del(&db->list);
+	uc->nr_doorbells--;
+	kref_put(&db->ref, vhca_doorbell_release);
+}
+
 /*
- * Asks the backend for a page. After an error nobody knows whether it is at
- * its gfn, which stays in use until the ucontext is gone.
+ * Asks the backend for a page. Where nobody knows whether it is at its gfn, that
+ * stays in use until the ucontext is gone.
  */
 static int vhca_doorbell_ask(struct vhca_ucontext *uc,
 			     const struct vhca_mmap *row,
@@ -196,6 +218,8 @@ static int vhca_doorbell_new(struct vhca_ucontext *uc, u64 offset,
 	struct vhca_doorbell *db;
 	int rc;
 
+	if (uc->nr_doorbells == VHCA_UC_DOORBELLS)
+		return -ENOMEM;
 	/* For vm_ops, until the release; not if the module is on its way out. */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
@@ -213,6 +237,7 @@ static int vhca_doorbell_new(struct vhca_ucontext *uc, u64 offset,
 		return rc;
 	}
 	list_add(&db->list, &uc->doorbells);
+	uc->nr_doorbells++;
 	*out = db;
 	return 0;
 }
@@ -230,7 +255,12 @@ static int vhca_doorbell_get(struct vhca_ucontext *uc,
 		if (rc)
 			return rc;
 	}
-	return (*out)->prot ? 0 : vhca_doorbell_ask(uc, row, *out);
+	if ((*out)->prot)
+		return 0;
+	rc = vhca_doorbell_ask(uc, row, *out);
+	if (vhca_doorbell_refused(rc))
+		vhca_doorbell_forget(uc, *out);
+	return rc;
 }
 
 void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
@@ -242,6 +272,7 @@ void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
 		if (!unknown)
 			vhca_gfn_put(dev->window, db->gfn);
 		list_del(&db->list);
+		uc->nr_doorbells--;
 		if (db->prot)
 			atomic64_dec(&dev->stats.doorbells);
 		kref_put(&db->ref, vhca_doorbell_release);

@@ -20,6 +20,16 @@
  */
 #define VHCA_COMP_CREDIT	4096
 #define VHCA_ASYNC_CREDIT	64
+/*
+ * Who arms his CQ by a doorbell is not seen, so for those there is a rate: of a CQ
+ * and of the device, each with a burst. What comes faster is held back, one event for
+ * each CQ, so that nobody waits for ever; it counts as no work, and Xen's driver
+ * slows the event channel down.
+ */
+#define VHCA_COMP_CQ_NS		(NSEC_PER_SEC / 50000)
+#define VHCA_COMP_DEV_NS	(NSEC_PER_SEC / 200000)
+#define VHCA_COMP_BURST_NS	(20 * NSEC_PER_MSEC)
+#define VHCA_COMP_LATER		max(HZ / 100, 1)
 
 static bool vhca_event_spend(atomic_t *credit)
 {
@@ -37,12 +47,30 @@ void vhca_event_recharge(atomic_t *credit)
 	atomic_set(credit, VHCA_ASYNC_CREDIT);
 }
 
-/* An HCA with doorbells is armed by the process, unseen by us. */
+/* Under evt_lock. Each event moves a point of time on, which may not run away. */
+static bool vhca_event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
+{
+	u64 now = ktime_get_ns(), limit = now + VHCA_COMP_BURST_NS;
+
+	if (cq->comp_paid > limit || dev->comp_paid > limit)
+		return false;
+	cq->comp_paid = max(cq->comp_paid, now) + VHCA_COMP_CQ_NS;
+	dev->comp_paid = max(dev->comp_paid, now) + VHCA_COMP_DEV_NS;
+	return true;
+}
+
+/* Under evt_lock. */
 static bool vhca_event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 {
-	if (dev->provider->kicks & XENVHCA_INFO_KICK_ARM &&
-	    !vhca_event_spend(&cq->comp_credit))
+	if (dev->provider->kicks & XENVHCA_INFO_KICK_ARM) {
+		if (!vhca_event_spend(&cq->comp_credit))
+			return false;
+	} else if (!vhca_event_paced(dev, cq)) {
+		cq->comp_owed = true;
+		schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
 		return false;
+	}
+	cq->comp_owed = false;
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 	return true;
 }
@@ -144,14 +172,41 @@ bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
  */
 bool vhca_event_overflow(struct vhca_dev *dev)
 {
-	unsigned long flags, index;
-	struct vhca_cq *cq;
-	bool told = false;
+	/* Not here: there may be many CQs, and this is an interrupt. */
+	bool news = !xchg(&dev->overflow, true);
 
-	spin_lock_irqsave(&dev->evt_lock, flags);
-	xa_for_each(&dev->cqs, index, cq)
-		told |= vhca_event_comp(dev, cq);
-	spin_unlock_irqrestore(&dev->evt_lock, flags);
+	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
 	vhca_device_refresh(dev);
-	return told;
+	return news;
+}
+
+/* What was held back, and what an overflow owes to all. One walk at a time. */
+static void vhca_event_owed_work(struct work_struct *work)
+{
+	struct vhca_dev *dev = container_of(to_delayed_work(work),
+					    struct vhca_dev, owed_work);
+	bool all = xchg(&dev->overflow, false);
+	unsigned long flags, index = 0;
+	struct vhca_cq *cq;
+
+	do {
+		/* Its owner erases it under this lock before it goes. */
+		spin_lock_irqsave(&dev->evt_lock, flags);
+		cq = xa_find(&dev->cqs, &index, ULONG_MAX, XA_PRESENT);
+		if (cq && (all || cq->comp_owed))
+			vhca_event_comp(dev, cq);
+		spin_unlock_irqrestore(&dev->evt_lock, flags);
+		cond_resched();
+	} while (cq && index++ < ULONG_MAX);
+}
+
+void vhca_event_init(struct vhca_dev *dev)
+{
+	spin_lock_init(&dev->evt_lock);
+	INIT_DELAYED_WORK(&dev->owed_work, vhca_event_owed_work);
+}
+
+void vhca_event_exit(struct vhca_dev *dev)
+{
+	cancel_delayed_work_sync(&dev->owed_work);
 }

@@ -21,7 +21,8 @@
 #define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
-#define VHCA_ZOMBIE_SHARE	16	/* of what may be granted, or there is */
+#define VHCA_ZOMBIE_SHARE	8	/* of what may be granted in all */
+#define VHCA_ZOMBIE_MEMORY	16	/* of the memory there is */
 
 struct vhca_zombie {
 	struct list_head list;
@@ -124,7 +125,8 @@ static u64 vhca_zombie_max(void)
 {
 	u64 memory = (u64)totalram_pages() << (PAGE_SHIFT - XEN_PAGE_SHIFT);
 
-	return min(vhca_grant_max_pages(), memory) / VHCA_ZOMBIE_SHARE;
+	return min(vhca_grant_max_pages() / VHCA_ZOMBIE_SHARE,
+		   memory / VHCA_ZOMBIE_MEMORY);
 }
 
 /* @nr pages of @dev became zombies: of a backend that lives, without excuse. */

@@ -122,6 +122,10 @@ struct vhca_dev {
 	 */
 	spinlock_t evt_lock;
 	struct xarray cqs, qps, srqs;
+	/* Completion events over their rate, and overflows: event.c. */
+	u64 comp_paid;
+	bool overflow;
+	struct delayed_work owed_work;
 	bool registered;
 	bool leaving;			/* we unregister it ourselves */
 	bool dealloced;			/* by ib_core, which let it go */
@@ -137,6 +141,7 @@ struct vhca_ucontext {
 	struct mutex lock;		/* orphans, doorbells */
 	struct list_head maps;		/* struct vhca_map, private to map.c */
 	struct list_head doorbells;	/* private to doorbell.c */
+	u32 nr_doorbells;
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 };
 
@@ -156,6 +161,8 @@ struct vhca_cq {
 	u32 handle;
 	u32 last_arm;			/* kick index, ring.c */
 	atomic_t comp_credit;		/* events that may come, event.c */
+	u64 comp_paid;			/* those that came without, in time */
+	bool comp_owed;			/* one was held back */
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
 	struct vhca_mem *buf, *db;	/* NULL if the HCA keeps them */
@@ -266,6 +273,9 @@ int vhca_ring_kick(struct vhca_dev *dev, u8 type, u8 flags, u32 handle,
 		   u32 *last, bool *valid, bool wait);
 
 /* ---- event.c: one copied event to ib_core; any context, also upcalls ---- */
+/* evt_lock and the work for what is held back; it ends after the last upcall. */
+void vhca_event_init(struct vhca_dev *dev);
+void vhca_event_exit(struct vhca_dev *dev);
 /* False: nobody was told; only such ones count as a spurious notification. */
 bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
 bool vhca_event_overflow(struct vhca_dev *dev);

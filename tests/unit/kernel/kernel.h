@@ -11,6 +11,7 @@
 #define KERNEL_H
 
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -87,6 +88,8 @@ typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic_set(a, n)	((a)->v = (n))
 #define atomic_inc(a)		((a)->v++)
 #define atomic_read(a)		((int)(a)->v)
+#define atomic_add(n, a)	((a)->v += (n))
+#define atomic_dec_if_positive(a) ((a)->v > 0 ? --(a)->v : -1l)
 #define atomic64_read(a)	((u64)(a)->v)
 #define atomic64_inc(a)		((a)->v++)
 #define atomic64_dec(a)		((a)->v--)
@@ -128,6 +131,8 @@ struct completion { bool done; };
 #define for_each_set_bit(n, bits, size)					\
 	for ((n) = 0; (n) < (size); (n)++)				\
 		if (test_bit(n, bits))
+#define test_and_set_bit(n, bits)					\
+	(test_bit(n, bits) || (__set_bit(n, bits), false))
 #define find_first_zero_bit(bits, size) find_next_zero_bit(bits, size, 0)
 
 static inline unsigned int find_next_zero_bit(const unsigned long *bits,
@@ -180,6 +185,9 @@ static inline void list_splice_init(struct list_head *from,
 
 /* ---- time and works ---- */
 #define HZ			250
+#define NSEC_PER_SEC		1000000000L
+#define NSEC_PER_MSEC		1000000L
+#define ktime_get_ns()		((u64)jiffies * (NSEC_PER_SEC / HZ))
 #define msecs_to_jiffies(ms)	((unsigned long)(ms) * HZ / 1000)
 #define time_before(a, b)	((long)((a) - (b)) < 0)
 #define msleep(ms)		kernel_advance(msecs_to_jiffies(ms))
@@ -341,9 +349,12 @@ static enum xenbus_state backend_state;
 #define xenbus_unregister_driver(drv)
 
 /* ---- memory and RDMA ---- */
+#define PAGE_SHIFT		12
 #define PAGE_SIZE		4096
 #define PAGE_MASK		(~(PAGE_SIZE - 1ul))
+#define XEN_PAGE_SHIFT		12
 #define XEN_PAGE_SIZE		4096
+#define totalram_pages()	(1ul << 20)
 #define INVALID_GRANT_REF	(~(grant_ref_t)0)
 
 struct page {
@@ -388,13 +399,38 @@ struct ib_device_attr { int unused; };
 struct ib_port_attr { int unused; };
 struct ib_pd { int unused; };
 struct ib_xrcd { int unused; };
-struct ib_cq { int unused; };
-struct ib_qp { int unused; };
-struct ib_srq { int unused; };
+enum ib_event_type { IB_EVENT_DEVICE_FATAL = 8 };
+
+struct ib_event {
+	struct ib_device *device;
+	enum ib_event_type event;
+	struct {
+		struct ib_cq *cq;
+		struct ib_qp *qp;
+		struct ib_srq *srq;
+	} element;
+};
+
+struct ib_cq {
+	void (*comp_handler)(struct ib_cq *cq, void *ctx);
+	void (*event_handler)(struct ib_event *event, void *ctx);
+	void *cq_context;
+};
+
+struct ib_qp {
+	void (*event_handler)(struct ib_event *event, void *ctx);
+	void *qp_context;
+};
+
+struct ib_srq {
+	void (*event_handler)(struct ib_event *event, void *ctx);
+	void *srq_context;
+};
+
 struct ib_ah { int unused; };
 struct ib_mr { int unused; };
 struct ib_mw { int unused; };
-struct xarray { int unused; };
+struct xarray { void *at[8]; };
 struct vm_area_struct { unsigned long vm_end; };
 
 /* ---- memory of a process, which is that of the test ---- */

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/event.c against a backend that sends as many events as it likes.
+ */
+#include "kernel.h"
+
+#define xa_load(xa, i)		((i) < ARRAY_SIZE((xa)->at) ? (xa)->at[i] : NULL)
+#define XA_PRESENT		0
+
+static inline void *xa_find(struct xarray *xa, unsigned long *i,
+			    unsigned long max, int mark)
+{
+	(void)mark;
+	for (; *i < ARRAY_SIZE(xa->at) && *i <= max; (*i)++)
+		if (xa->at[*i])
+			return xa->at[*i];
+	return NULL;
+}
+
+#include "copy/event.c"
+
+#define FLOOD		10000000
+#define CQ_RATE		50000	/* per second, and what may come at once */
+#define CQ_BURST	1000
+#define DEV_RATE	200000
+#define DEV_BURST	4000
+#define CQS		8
+
+static struct vhca_dev dev;
+static struct vhca_cq cq[CQS];
+static unsigned int told[CQS];
+static struct vhca_provider provider;
+
+void vhca_break(struct vhca_dev *d, const char *reason)
+{
+	(void)d;
+	print_message("  broken: %s\n", reason);
+}
+
+void vhca_device_refresh(struct vhca_dev *d)
+{
+	(void)d;
+}
+
+bool vhca_check_event(const struct xenvhca_event *ev)
+{
+	(void)ev;
+	return true;
+}
+
+static void completed(struct ib_cq *ibcq, void *ctx)
+{
+	(void)ctx;
+	told[container_of(ibcq, struct vhca_cq, ibcq) - cq]++;
+}
+
+static int setup(void **state)
+{
+	size_t i;
+
+	(void)state;
+	memset(&dev, 0, sizeof(dev));
+	memset(cq, 0, sizeof(cq));
+	memset(told, 0, sizeof(told));
+	memset(kernel_works, 0, sizeof(kernel_works));
+	dev.provider = &provider;
+	provider.kicks = 0;		/* armed by doorbells */
+	vhca_event_init(&dev);
+	for (i = 0; i < CQS; i++) {
+		cq[i].ibcq.comp_handler = completed;
+		dev.cqs.at[i] = &cq[i];
+	}
+	return 0;
+}
+
+static bool event(u32 handle)
+{
+	const struct xenvhca_event ev = {
+		.type = XENVHCA_EVT_COMP, .handle = handle,
+	};
+
+	return vhca_event(&dev, &ev);
+}
+
+static unsigned int told_all(void)
+{
+	unsigned int sum = 0, i;
+
+	for (i = 0; i < CQS; i++)
+		sum += told[i];
+	return sum;
+}
+
+/* The time of all of them is none: a burst is handed on, the rest is no work. */
+static void a_flood_for_one(void **state)
+{
+	unsigned int i, news = 0;
+
+	(void)state;
+	for (i = 0; i < FLOOD; i++)
+		news += event(0);
+	assert_int_equal(news, told[0]);
+	assert_in_range(told[0], CQ_BURST, CQ_BURST + 2);
+	/* One was held back, and comes. */
+	kernel_advance(HZ);
+	assert_in_range(told[0], CQ_BURST + 1, CQ_BURST + 3);
+	kernel_advance(HZ);
+	kernel_idle();
+}
+
+static void a_flood_for_all(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < FLOOD; i++)
+		event(i % CQS);
+	assert_in_range(told_all(), DEV_BURST, DEV_BURST + 2);
+	for (i = 0; i < CQS; i++)
+		assert_true(cq[i].comp_owed);
+	kernel_advance(HZ);
+	assert_in_range(told_all(), DEV_BURST + CQS, DEV_BURST + CQS + 2);
+	for (i = 0; i < CQS; i++)
+		assert_false(cq[i].comp_owed);
+}
+
+/* Ten seconds of it: the rate, and one more for each look after the rest. */
+static void the_rate_holds(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 10 * HZ; i++) {
+		while (event(1))
+			;
+		kernel_advance(1);
+	}
+	assert_in_range(told[1], 10 * CQ_RATE - CQ_BURST,
+			10 * CQ_RATE + 2 * CQ_BURST);
+	assert_int_equal(told_all(), told[1]);
+}
+
+/* Another CQ of the device has its own share. */
+static void others_are_served(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < FLOOD; i++)
+		event(0);
+	for (i = 0; i < CQ_BURST; i++)
+		assert_true(event(3));
+	assert_int_equal(told[3], CQ_BURST);
+}
+
+/* A flag that is set all the time is one walk a while, outside of the upcall. */
+static void overflows_are_one_walk(void **state)
+{
+	unsigned int i, news = 0;
+
+	(void)state;
+	for (i = 0; i < FLOOD; i++)
+		news += vhca_event_overflow(&dev);
+	assert_int_equal(news, 1);
+	assert_int_equal(told_all(), 0);
+	kernel_advance(HZ);
+	assert_int_equal(told_all(), CQS);
+	kernel_idle();
+}
+
+/* Who arms by a kick has credit, as ever. */
+static void an_arm_announces_two(void **state)
+{
+	(void)state;
+	provider.kicks = XENVHCA_INFO_KICK_ARM;
+	assert_false(event(0));
+	vhca_event_armed(&cq[0]);
+	assert_true(event(0));
+	assert_true(event(0));
+	assert_false(event(0));
+	vhca_event_armed(&cq[0]);
+	vhca_event_overflow(&dev);
+	kernel_advance(HZ);
+	assert_int_equal(told[0], 3);
+	assert_int_equal(told_all(), 3);
+}
+
+/* An object that is gone is owed nothing. */
+static void a_cq_that_goes_meanwhile(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < FLOOD; i++)
+		event(0);
+	assert_true(cq[0].comp_owed);
+	dev.cqs.at[0] = NULL;
+	i = told[0];
+	kernel_advance(HZ);
+	assert_int_equal(told[0], i);
+	vhca_event_exit(&dev);
+	kernel_idle();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_flood_for_one, setup),
+		cmocka_unit_test_setup(a_flood_for_all, setup),
+		cmocka_unit_test_setup(the_rate_holds, setup),
+		cmocka_unit_test_setup(others_are_served, setup),
+		cmocka_unit_test_setup(overflows_are_one_walk, setup),
+		cmocka_unit_test_setup(an_arm_announces_two, setup),
+		cmocka_unit_test_setup(a_cq_that_goes_meanwhile, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
