@@ -20,7 +20,7 @@
 #include "xenstore/scan.h"
 
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */
-#define AGENT_WAIT_MS	2000	/* later: commands wait, too */
+#define AGENT_WAIT_MS	5000	/* later: commands wait, too, but once */
 
 /* ---- one request ---- */
 struct agent_request {

@@ -47,7 +47,7 @@ with_dom0_once() {
 	read -ra cmd <<<"$2"
 	guest_sh -t 60 "$1" "$2" >/tmp/pair.s 2>&1 &
 	server=$!
-	sleep 0.7
+	listens "$1"
 	timeout "$(seconds 60)" "${cmd[@]}" -d "$(dom0_vhca)" "$(guest_ip "$1")" \
 		>/tmp/pair.c 2>&1 || rc=$?
 	wait "$server" || rc=$?

@@ -95,13 +95,22 @@ VHCA_GUEST_MEM=''
 VHCA_KEYS=''
 VHCA_GUEST_CFG=()
 
+# listens GUEST: until one of Debian's programs there waits for its client, which
+# tries only once; at most 10 s.
+listens() {
+	guest_sh "$1" 'for ((i = 0; i < 100; i++)); do
+		! ss -ltnH | grep -q ":18515 " || exit 0
+		sleep 0.1
+	done' || true
+}
+
 # pair_once SERVER CLIENT COMMAND: runs COMMAND in both guests, with the
 # server's address appended in the client. Status 0 if both succeeded.
 pair_once() {
 	local server rc=0
 	guest_sh -t 100 "$1" "$3" >/tmp/pair.s 2>&1 &
 	server=$!
-	sleep 0.7
+	listens "$1"
 	guest_sh -t 90 "$2" "$3 $(guest_ip "$1")" >/tmp/pair.c 2>&1 || rc=$?
 	wait "$server" || rc=$?
 	return "$rc"

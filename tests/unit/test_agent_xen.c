@@ -26,7 +26,7 @@
 #define MFN	0xe0100u
 #define GFN	0x100000u
 #define START_MS 10000u			/* for an answer, at the start */
-#define WAIT_MS	2000u			/* later */
+#define WAIT_MS	5000u			/* later */
 
 static struct be_dev dev;
 static struct be_agent a;
