@@ -166,7 +166,7 @@ static void child(const struct vt_opt *o, unsigned int seed)
 	struct ibv_cq *cq[OBJECTS];
 	struct ibv_qp *qp[OBJECTS];
 	struct map m[MAPS];
-	uint64_t end = vt_now_ns() + LIFE_MS * 1000000ull;
+	uint64_t end;
 	pthread_t thread;
 	char why[VT_WHY];
 	int i, n;
@@ -177,6 +177,7 @@ static void child(const struct vt_opt *o, unsigned int seed)
 	for (i = 0; i < OBJECTS; i++)
 		if (make(&d, &cq[i], &qp[i]))
 			_exit(3);
+	end = vt_now_ns() + LIFE_MS * 1000000ull;
 	if (seed & 1)
 		pthread_create(&thread, NULL, objects, &d);
 	while (vt_now_ns() < end) {
