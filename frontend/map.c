@@ -10,8 +10,8 @@
  * - PV: no page table entry may name a foreign frame unless Xen wrote it, so
  *   each page is granted a second time, straight into the process's page
  *   table. Xen remembers the address of the entry: an MMU notifier has it
- *   cleared before the kernel takes the page table away. get_user_pages()
- *   finds the alias by find_special_page.
+ *   cleared before the kernel takes the page table away. To the kernel such a
+ *   VMA is one of registers (VM_IO): no fork copies it, nobody pins its pages.
  *
  * Life: a map is on its ucontext's list from mmap until its grants are
  * unmapped and MUNMAP is answered; VMAs hold a reference of their own. The
@@ -440,8 +440,12 @@ static void vhca_map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 	atomic_set(&map->vmas, 1);
 	kref_get(&map->ref);
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP);
+	/*
+	 * A child's page table must have none of these entries: Xen would refuse
+	 * to pin it. VM_IO, so that MADV_DOFORK cannot ask for them.
+	 */
 	if (vhca_map_pv())
-		vm_flags_set(vma, VM_DONTCOPY);
+		vm_flags_set(vma, VM_DONTCOPY | VM_IO);
 	vma->vm_private_data = map;
 	vma->vm_ops = &vhca_vm_ops;
 }

@@ -5,7 +5,6 @@
 # Processes do to their queues and doorbell pages what a process may do to memory
 # (move, protect, advise, lock, unmap, fork), and devices are taken from under
 # them: no kernel complains, and nothing is left.
-# by-hand: a PV guest's kernel does not bear it yet (docs/threat-model.md)
 # limit: 300
 # soak-limit: 1200
 # hca: yes
