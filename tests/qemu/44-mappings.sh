@@ -4,7 +4,8 @@
 #
 # Processes do to their queues and doorbell pages what a process may do to memory
 # (move, protect, advise, lock, unmap, fork), and devices are taken from under
-# them: no kernel complains, and nothing is left.
+# them; others write each verb twice at once for one object: no kernel complains, and
+# nothing is left.
 # limit: 300
 # soak-limit: 1200
 # hca: yes
@@ -58,6 +59,17 @@ hca_guests pv a pvh b
 vhcactl detach b all
 vhcactl detach a all
 ledger_open a b
+step "each verb twice at once on one object"
+attach_both a
+attach_both b
+for g in a b; do
+	check "$g: on both devices" guest_sh -t 120 $g "
+		for d in \$(ls /sys/class/infiniband); do
+			vhca-twice -d \$d -n $(long 5 100) || exit 1
+		done"
+done
+vhcactl detach a all
+vhcactl detach b all
 ROUNDS=$(long 3 21)
 for ((n = 0; n < ROUNDS; n++)); do
 	step "round $n"

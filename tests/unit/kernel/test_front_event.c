@@ -200,8 +200,21 @@ static void a_cq_that_goes_meanwhile(void **state)
 	i = told[0];
 	kernel_advance(HZ);
 	assert_int_equal(told[0], i);
+}
+
+/* Nothing runs when the device is gone. */
+static void an_end_with_something_owed(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < FLOOD; i++)
+		event(0);
+	i = told[0];
 	vhca_event_exit(&dev);
 	kernel_idle();
+	kernel_advance(HZ);
+	assert_int_equal(told[0], i);
 }
 
 int main(void)
@@ -214,6 +227,7 @@ int main(void)
 		cmocka_unit_test_setup(overflows_are_one_walk, setup),
 		cmocka_unit_test_setup(an_arm_announces_two, setup),
 		cmocka_unit_test_setup(a_cq_that_goes_meanwhile, setup),
+		cmocka_unit_test_setup(an_end_with_something_owed, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
