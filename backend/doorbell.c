@@ -49,7 +49,10 @@ static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
 	return err;
 }
 
-/* On an error after which the guest may have the page it stays, broken. */
+/*
+ * On an error after which the guest may have the page it stays, broken; that is
+ * -EIO or -ETIMEDOUT, by which the frontend knows that it does not know.
+ */
 static int doorbell_new(const struct be_cmd *c, const struct vhca_mmap *row)
 {
 	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
@@ -90,7 +93,7 @@ static int doorbell_new(const struct be_cmd *c, const struct vhca_mmap *row)
 	db->broken = err;
 	db->next = c->uc->doorbells;
 	c->uc->doorbells = db;
-	return err;
+	return !err || err == -ETIMEDOUT ? err : -EIO;
 }
 
 int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)

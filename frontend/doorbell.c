@@ -51,6 +51,7 @@ struct vhca_doorbell {
 	u64 gfn;			/* where it may be; PV: 0 */
 	u64 frame;			/* to be mapped: gfn, or PV: mfn */
 	u8 prot;			/* XENVHCA_PROT_*; 0: not there */
+	bool unsure;			/* an answer was lost: it may be there */
 
 	/* PV only */
 	struct mutex lock;		/* dead, against page faults */
@@ -165,12 +166,6 @@ static struct vhca_doorbell *vhca_doorbell_find(struct vhca_ucontext *uc,
 	return NULL;
 }
 
-/* Did the backend say no? Else nobody knows whether the page is at its gfn. */
-static bool vhca_doorbell_refused(int rc)
-{
-	return rc && rc != -EINTR && rc != -ETIMEDOUT && rc != -EIO;
-}
-
 /* Nobody maps it yet, and the backend has no page there. */
 static void vhca_doorbell_forget(struct vhca_ucontext *uc,
 				 struct vhca_doorbell *db)
@@ -197,12 +192,15 @@ static int vhca_doorbell_ask(struct vhca_ucontext *uc,
 	int rc;
 
 	rc = vhca_cmd_mmap(uc, &req, &rsp);
+	/* Anything else is a no, of the backend or before it was asked. */
+	db->unsure |= rc == -EINTR || rc == -ETIMEDOUT || rc == -EIO;
 	if (rc)
 		return rc;
 	if (!vhca_check_mmio(&rsp) || !vhca_provider_mmap_prot(row, rsp.prot)) {
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "mmap %#llx: backend answered with no doorbell page (kind %u, attribute %u)\n",
 				       db->offset, rsp.kind, rsp.prot);
+		db->unsure = true;
 		return -EIO;
 	}
 	db->frame = db->gfn ? db->gfn : rsp.frame;
@@ -258,7 +256,7 @@ static int vhca_doorbell_get(struct vhca_ucontext *uc,
 	if ((*out)->prot)
 		return 0;
 	rc = vhca_doorbell_ask(uc, row, *out);
-	if (vhca_doorbell_refused(rc))
+	if (rc && !(*out)->unsure)
 		vhca_doorbell_forget(uc, *out);
 	return rc;
 }

@@ -205,12 +205,12 @@ static void the_attribute_must_be_the_tables(void **state)
 
 	g->uc = guest_alloc_uc(g);
 	loop_doorbell_prot(g->loop, XENVHCA_PROT_WC);
-	assert_int_equal(guest_doorbell(g, UNCACHED(0), GFN), -EINVAL);
+	assert_int_equal(guest_doorbell(g, UNCACHED(0), GFN), -EIO);
 	assert_int_equal(guest_doorbell(g, UNCACHED(0), GFN), -EIO);
 	loop_doorbell_prot(g->loop, XENVHCA_PROT_DEV);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + 1), -EINVAL);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + 1), -EIO);
 	loop_doorbell_prot(g->loop, 0);
-	assert_int_equal(guest_doorbell(g, REGULAR(1), GFN + 2), -EINVAL);
+	assert_int_equal(guest_doorbell(g, REGULAR(1), GFN + 2), -EIO);
 	guest_close(g);
 	assert_int_equal(loop_doorbell_unmaps(g->loop), 3);
 	assert_int_equal(fake_files(), 1);

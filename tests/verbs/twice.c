@@ -201,37 +201,36 @@ static int objects(struct twice *t, int who)
 
 /* ---- the end of an object: one by a command, one by an ioctl ---- */
 
-static int destroy_qp(struct twice *t, int who)
+/* Of QP, SRQ and CQ: the commands have one form, handle and answer in their places. */
+static int end(struct twice *t, int who, uint32_t number, uint16_t object,
+	       uint16_t method, uint32_t handle, size_t answer)
 {
-	struct ib_uverbs_destroy_qp cmd = { .qp_handle = t->qp->handle };
+	struct ib_uverbs_destroy_qp cmd = { .qp_handle = handle };
 	uint64_t rsp;
 
-	return who ? destroy(t, UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY,
-			     t->qp->handle) :
-	       command(t, IB_USER_VERBS_CMD_DESTROY_QP, &cmd, sizeof(cmd),
-		       &rsp, 4);
+	return who ? destroy(t, object, method, handle) :
+	       command(t, number, &cmd, sizeof(cmd), &rsp, answer);
+}
+
+static int destroy_qp(struct twice *t, int who)
+{
+	return end(t, who, IB_USER_VERBS_CMD_DESTROY_QP, UVERBS_OBJECT_QP,
+		   UVERBS_METHOD_QP_DESTROY, t->qp->handle,
+		   sizeof(struct ib_uverbs_destroy_qp_resp));
 }
 
 static int destroy_srq(struct twice *t, int who)
 {
-	struct ib_uverbs_destroy_srq cmd = { .srq_handle = t->srq->handle };
-	uint64_t rsp;
-
-	return who ? destroy(t, UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY,
-			     t->srq->handle) :
-	       command(t, IB_USER_VERBS_CMD_DESTROY_SRQ, &cmd, sizeof(cmd),
-		       &rsp, 4);
+	return end(t, who, IB_USER_VERBS_CMD_DESTROY_SRQ, UVERBS_OBJECT_SRQ,
+		   UVERBS_METHOD_SRQ_DESTROY, t->srq->handle,
+		   sizeof(struct ib_uverbs_destroy_srq_resp));
 }
 
 static int destroy_cq(struct twice *t, int who)
 {
-	struct ib_uverbs_destroy_cq cmd = { .cq_handle = t->cq->handle };
-	uint64_t rsp;
-
-	return who ? destroy(t, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY,
-			     t->cq->handle) :
-	       command(t, IB_USER_VERBS_CMD_DESTROY_CQ, &cmd, sizeof(cmd),
-		       &rsp, 8);
+	return end(t, who, IB_USER_VERBS_CMD_DESTROY_CQ, UVERBS_OBJECT_CQ,
+		   UVERBS_METHOD_CQ_DESTROY, t->cq->handle,
+		   sizeof(struct ib_uverbs_destroy_cq_resp));
 }
 
 static int dereg_mr(struct twice *t, int who)
