@@ -29,10 +29,14 @@
 #define BE_KICK_BATCH	32
 #define BE_GAP_WEIGHT	8	/* new gap counts 1/8 */
 #define BE_GAP_CLIP	4	/* in spin limits: forget long pauses fast */
-/* From one look at receive queues to the next: a part of the longest time after
- * something happened, half as much more with each that finds nothing. */
+/*
+ * From one look at receive queues to the next: a part of the longest time after
+ * something happened, a part of itself more with each that finds nothing. A
+ * program posts receives, tells its peer by TCP and expects a message after a few
+ * milliseconds: the looks must still be frequent then (docs/data-path.md).
+ */
 #define BE_LOOK_FIRST	10
-#define BE_LOOK_GROWS	2
+#define BE_LOOK_GROWS	16
 
 struct be_kicks {
 	pthread_t thread;
