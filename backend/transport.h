@@ -4,8 +4,9 @@
  *
  * What carries requests, events, kicks and guest memory between one frontend
  * and its worker: ring_xen.c (grants and event channels) or ring_loop.c (plain
- * memory, for tests). Only these files touch shared memory. The other side is
- * hostile: everything is copied once and indices are checked.
+ * memory, for tests). The other side is hostile: what it shares is copied once and
+ * checked, rings in ring_shm.c, pages of grant references in gmap.c, work queues
+ * in shadow.c.
  *
  * Threads: get_request, put_response, map, unmap, grant, ungrant, doorbell_map,
  * doorbell_unmap and cap_dma belong to the command thread, get_kicks,
