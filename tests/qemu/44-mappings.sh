@@ -63,9 +63,9 @@ step "each verb twice at once on one object"
 attach_both a
 attach_both b
 for g in a b; do
-	check "$g: on both devices" guest_sh -t 120 $g "
+	check "$g: on both devices" guest_sh -t $(long 120 500) $g "
 		for d in \$(ls /sys/class/infiniband); do
-			vhca-twice -d \$d -n $(long 5 100) || exit 1
+			vhca-twice -d \$d -n $(long 5 60) || exit 1
 		done"
 done
 vhcactl detach a all

@@ -58,6 +58,8 @@ static void mount_all(void)
 		complain("symlink", "/dev/fd");
 	mount_on("tmpfs", "/dev/shm");
 	mount_on("tmpfs", "/run");
+	/* The root may fill half of the memory, which its image does in small guests. */
+	mount_on("tmpfs", "/tmp");
 	mount_on("debugfs", "/sys/kernel/debug");
 }
 

@@ -70,7 +70,8 @@ add_programs() {
 	[ -n "$debian" ] || add_product "$root"
 	for f in "$build"/tests/{verbs,helper,hostile,bench}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
-			cp "$f" "$root/usr/bin/"
+			strip -o "$root/usr/bin/${f##*/}" "$f" 2>/dev/null ||
+				cp "$f" "$root/usr/bin/"	# a script
 		fi
 	done
 	for f in ${OVERLAY_EXTRA:-}; do
