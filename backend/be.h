@@ -21,6 +21,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <xen/io/vhcaif.h>
+#include "bucket.h"
+#include "clock.h"
 #include "transport.h"
 
 /* ---- log.c: stderr (systemd) lines; "d<dom>/<dev> <op> <id>: text" ---- */
@@ -38,15 +40,14 @@ enum be_type {			/* also handle types */
 	BE_NONE, BE_UCONTEXT, BE_PD, BE_CQ, BE_QP, BE_SRQ, BE_AH, BE_MR, BE_MW,
 	BE_MCAST, BE_MMAP, BE_XRCD, BE_TYPES
 };
-struct be_bucket { uint64_t rate, tokens_ns, last_ns, depth_ns; };
 struct be_quota {
 	uint32_t max[BE_TYPES], used[BE_TYPES];
 	uint64_t max_pages, used_pages;		/* guest pages mapped */
 	uint64_t queue_pages;	/* queue memory of the HCA's driver */
 	uint32_t uars;		/* doorbell pages of the HCA, mapped or not */
-	struct be_bucket cmd, evt;
-	struct be_bucket fail;	/* commands that the HCA's driver refuses */
-	struct be_bucket kick;	/* under drain_lock of kick.c */
+	struct vl_bucket cmd, evt;
+	struct vl_bucket fail;	/* commands that the HCA's driver refuses */
+	struct vl_bucket kick;	/* under drain_lock of kick.c */
 	uint32_t spin_us;
 };
 void be_quota_defaults(struct be_quota *q);
@@ -64,10 +65,6 @@ void be_quota_give_queue(struct be_quota *q, uint64_t n);
  * even if it had no others. */
 int be_quota_take_uars(struct be_quota *q, uint32_t n);
 void be_quota_give_uars(struct be_quota *q, uint32_t n);
-/* 0: there is a token; else nanoseconds until there is one. */
-uint64_t be_bucket_wait(struct be_bucket *b, uint64_t now_ns);
-/* The same, and takes it. */
-uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns);
 extern const char *const be_type_name[BE_TYPES];
 
 /* ---- uverbs.c: the raw kernel ABI, behind a table for unit tests ---- */
@@ -143,7 +140,7 @@ struct be_dev {
 	struct be_events *events;	/* event.c, NULL: not started */
 	struct be_kicks *kicks;		/* kick.c, NULL: not started */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
-	struct be_bucket log_bucket;	/* be_log_peer */
+	struct vl_bucket log_bucket;	/* be_log_peer */
 	uint32_t log_dropped;
 	int wake_fd;			/* eventfd, wakes the command thread */
 	bool fault;			/* close this device */

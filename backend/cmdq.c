@@ -14,11 +14,11 @@
  * and the ring has fewer slots than the queue.
  */
 #include "cmdq.h"
-#include "util.h"
+#include "clock.h"
 #include "uverbs.h"
 
 #define BE_CMD_BATCH	32
-#define BE_CMD_PASS_NS	(100 * BE_MSEC_NS)	/* slow ones: xenstore waits */
+#define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* slow ones: xenstore waits */
 
 static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
@@ -28,7 +28,7 @@ static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 	be_kick_flush(dev);
 	be_dispatch(dev, req, &rsp);
 	if (uv_errors != errors)
-		be_bucket_take(&dev->quota.fail, be_coarse_ns());
+		vl_bucket_take(&dev->quota.fail, vl_coarse_ns());
 	if (dev->t->ops->put_response(dev->t, &rsp))
 		be_fault(dev, "no room for the response of request %u",
 			 req->id);
@@ -37,11 +37,11 @@ static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 /* May the first one that waits be executed? */
 static bool be_cmd_token(struct be_dev *dev, struct be_cmdq *q)
 {
-	uint64_t now = be_coarse_ns();
+	uint64_t now = vl_coarse_ns();
 
-	q->wait_ns = be_bucket_wait(&dev->quota.fail, now);
+	q->wait_ns = vl_bucket_wait(&dev->quota.fail, now);
 	if (!q->wait_ns)
-		q->wait_ns = be_bucket_take(&dev->quota.cmd, now);
+		q->wait_ns = vl_bucket_take(&dev->quota.cmd, now);
 	if (q->wait_ns && !q->counted)
 		BE_STAT_ADD(dev, rate_waits, 1);
 	q->counted = q->wait_ns;
@@ -63,7 +63,7 @@ static void be_cmd_queue(struct be_dev *dev, struct be_cmdq *q,
 static bool be_cmd_pass(const struct be_dev *dev, int n, uint64_t begin)
 {
 	return n < BE_CMD_BATCH && !dev->fault &&
-	       (!n || be_coarse_ns() - begin < BE_CMD_PASS_NS);
+	       (!n || vl_coarse_ns() - begin < BE_CMD_PASS_NS);
 }
 
 /* Sets q->more if the batch ended before the ring did. */
@@ -105,7 +105,7 @@ static bool be_cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 
 int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 {
-	uint64_t begin = be_coarse_ns();
+	uint64_t begin = vl_coarse_ns();
 	int i;
 
 	if (notified && !q->notified) {
@@ -127,5 +127,5 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 	}
 	if (!q->n)
 		return -1;
-	return q->wait_ns ? (int)(q->wait_ns / BE_MSEC_NS) + 1 : 0;
+	return q->wait_ns ? (int)(q->wait_ns / VL_MSEC_NS) + 1 : 0;
 }

@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include "doorbell_xen.h"
 #include "uapi/vhca-helper.h"
-#include "util.h"
+#include "clock.h"
 #include "xenstore/scan.h"
 
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */
@@ -68,8 +68,8 @@ static bool agent_silent(struct be_agent *a)
 /* The watch fires for every slot of this device: look at ours, again. */
 static int agent_wait(struct be_agent *a, const char *dir, char *answer)
 {
-	uint64_t end = be_now_ns() +
-		       (a->silent ? 0 : a->wait_ms * BE_MSEC_NS);
+	uint64_t end = vl_now_ns() +
+		       (a->silent ? 0 : a->wait_ms * VL_MSEC_NS);
 	struct pollfd p = { .fd = xs_fileno(a->xs), .events = POLLIN };
 	char token[XN_PATH_MAX];
 	uint64_t now;
@@ -83,10 +83,10 @@ static int agent_wait(struct be_agent *a, const char *dir, char *answer)
 		rc = xn_read_str(a->xs, XBT_NULL, dir,
 				 XENVHCA_NODE_DOORBELL_ANSWER, answer,
 				 XN_VALUE_MAX);
-		now = be_now_ns();
+		now = vl_now_ns();
 		if (rc != -ENOENT || now >= end)
 			break;
-		poll(&p, 1, (int)((end - now) / BE_MSEC_NS) + 1);
+		poll(&p, 1, (int)((end - now) / VL_MSEC_NS) + 1);
 	}
 	if (rc != -ENOENT) {
 		agent_alive(a);

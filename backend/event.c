@@ -18,7 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include "be.h"
-#include "util.h"
+#include "wake.h"
 
 #define BE_EVENT_BATCH	32	/* descriptors per fd and wake-up */
 #define BE_STOP		UINT64_MAX
@@ -57,7 +57,7 @@ void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 	if (!dev->t)
 		return;
 	pthread_mutex_lock(&dev->evt_lock);
-	lost = be_bucket_take(&dev->quota.evt, be_coarse_ns());
+	lost = vl_bucket_take(&dev->quota.evt, vl_coarse_ns());
 	if (lost)
 		dev->t->ops->overflow(dev->t);
 	else

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "obj.h"
-#include "util.h"
 
 #define PER_PAGE XENVHCA_GREFS_PER_PAGE
 
@@ -125,13 +124,13 @@ static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
 /* What mapping costs is most of what a registration costs: counted. */
 static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n)
 {
-	uint64_t begin = be_now_ns();
+	uint64_t begin = vl_now_ns();
 	void *addr = dev->t->ops->map(dev->t, ref, n);
 	int err = errno;
 
 	if (addr) {
 		BE_STAT_ADD(dev, map_pages, n);
-		BE_STAT_ADD(dev, map_ns, be_now_ns() - begin);
+		BE_STAT_ADD(dev, map_ns, vl_now_ns() - begin);
 	}
 	errno = err;
 	return addr;
@@ -186,9 +185,9 @@ void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g)
 
 	if (!g->addr)
 		return;
-	begin = be_now_ns();
+	begin = vl_now_ns();
 	dev->t->ops->unmap(dev->t, g->addr, g->nr_pages);
-	BE_STAT_ADD(dev, unmap_ns, be_now_ns() - begin);
+	BE_STAT_ADD(dev, unmap_ns, vl_now_ns() - begin);
 	be_quota_give_pages(&dev->quota, g->nr_pages);
 	*g = (struct be_gmap){};
 }

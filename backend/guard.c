@@ -15,7 +15,6 @@
 #include "fdstore.h"
 #include "guard.h"
 #include "uapi/vhca-helper.h"
-#include "util.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
@@ -67,7 +66,7 @@ static void guard_store(struct be_guard *g, char how)
 	if (g->name[0])
 		be_fdstore_drop(g->name);
 	snprintf(g->name, sizeof(g->name), GUARD_PRINT, g->domid, g->devid, how,
-		 (unsigned long long)be_now_ns(), g->uars);
+		 (unsigned long long)vl_now_ns(), g->uars);
 	rc = be_fdstore_put(g->name, g->fd);
 	if (rc)
 		be_log(NULL, BE_WARN, "the guard of d%u/%u cannot be stored: %s",

@@ -24,7 +24,7 @@
 #include <sys/eventfd.h>
 #include "be.h"
 #include "shadow.h"
-#include "util.h"
+#include "wake.h"
 
 #define BE_KICK_BATCH	32
 #define BE_GAP_WEIGHT	8	/* new gap counts 1/8 */
@@ -76,17 +76,17 @@ static void be_kick_look(struct be_dev *dev, bool active)
  */
 static void be_kick_pay(struct be_dev *dev, int n)
 {
-	const struct timespec nap = { .tv_nsec = BE_MSEC_NS };
-	uint64_t now = be_coarse_ns();
+	const struct timespec nap = { .tv_nsec = VL_MSEC_NS };
+	uint64_t now = vl_coarse_ns();
 
 	for (; n; n--) {
-		if (!be_bucket_take(&dev->quota.kick, now))
+		if (!vl_bucket_take(&dev->quota.kick, now))
 			continue;
 		BE_STAT_ADD(dev, rate_waits, 1);
 		do {
 			nanosleep(&nap, NULL);
-			now = be_coarse_ns();
-		} while (be_bucket_take(&dev->quota.kick, now));
+			now = vl_coarse_ns();
+		} while (vl_bucket_take(&dev->quota.kick, now));
 	}
 }
 
@@ -166,7 +166,7 @@ static int be_kick_spin(struct be_dev *dev, uint64_t start)
 			return 1;
 		}
 		be_relax();
-	} while (be_now_ns() - start < k->spin_ns &&
+	} while (vl_now_ns() - start < k->spin_ns &&
 		 !__atomic_load_n(&k->stop, __ATOMIC_RELAXED));
 	return 0;
 }
@@ -252,13 +252,13 @@ static void *be_kick_thread(void *arg)
 			break;
 		if (n)
 			continue;
-		idle = be_now_ns();
+		idle = vl_now_ns();
 		n = be_kick_spin(dev, idle);
 		if (n < 0)
 			break;
 		if (!n)
 			be_kick_sleep(dev);
-		be_kick_gap(k, be_now_ns() - idle);
+		be_kick_gap(k, vl_now_ns() - idle);
 	}
 	return NULL;
 }

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include "be.h"
 #include "maptrack.h"
-#include "util.h"
 
 #define BE_FAIL_RATE	10	/* as often as an operator can read */
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */
@@ -45,8 +44,8 @@ void be_quota_defaults(struct be_quota *q)
 		.evt = { .rate = XENVHCA_DEF_MAX_EVT_RATE },
 		.fail = {
 			.rate = BE_FAIL_RATE,
-			.depth_ns = BE_FAIL_DEPTH / BE_FAIL_RATE * BE_NSEC,
-			.tokens_ns = BE_FAIL_DEPTH / BE_FAIL_RATE * BE_NSEC,
+			.depth_ns = BE_FAIL_DEPTH / BE_FAIL_RATE * VL_SEC_NS,
+			.tokens_ns = BE_FAIL_DEPTH / BE_FAIL_RATE * VL_SEC_NS,
 		},
 		.kick = { .rate = BE_KICK_RATE },
 		.spin_us = XENVHCA_DEF_SPIN_US,
@@ -110,34 +109,4 @@ int be_quota_take_uars(struct be_quota *q, uint32_t n)
 void be_quota_give_uars(struct be_quota *q, uint32_t n)
 {
 	q->uars -= n < q->uars ? n : q->uars;
-}
-
-/*
- * The bucket holds time: it fills by one nanosecond per nanosecond, up to
- * depth_ns (0: one second), and a token costs a second divided by the rate.
- */
-uint64_t be_bucket_wait(struct be_bucket *b, uint64_t now_ns)
-{
-	uint64_t depth = b->depth_ns ? b->depth_ns : BE_NSEC;
-	uint64_t cost, passed;
-
-	if (!b->rate)
-		return 0;
-	cost = BE_NSEC / b->rate;
-	passed = now_ns - b->last_ns;
-	b->last_ns = now_ns;
-	if (passed >= depth || b->tokens_ns + passed >= depth)
-		b->tokens_ns = depth;
-	else
-		b->tokens_ns += passed;
-	return b->tokens_ns < cost ? cost - b->tokens_ns : 0;
-}
-
-uint64_t be_bucket_take(struct be_bucket *b, uint64_t now_ns)
-{
-	uint64_t wait = be_bucket_wait(b, now_ns);
-
-	if (!wait && b->rate)
-		b->tokens_ns -= BE_NSEC / b->rate;
-	return wait;
 }

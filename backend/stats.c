@@ -11,16 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "lock.h"
+#include "run.h"
 #include "stats.h"
-#include "util.h"
+#include "clock.h"
 
 void be_stats_init(struct be_stats_file *f, const struct be_options *opt)
 {
 	memset(f, 0, sizeof(*f));
 	be_run_path(f->path, opt, opt->domid, opt->devid, "stats");
 	be_run_path(f->tmp, opt, opt->domid, opt->devid, "stats.new");
-	f->start_ns = be_coarse_ns();
+	f->start_ns = vl_coarse_ns();
 }
 
 static void be_stats_counters(FILE *out, const struct be_stats *s)
@@ -80,7 +80,7 @@ static int be_stats_print(const struct be_stats_file *f,
 		dev->domid, dev->devid, (int)getpid(), f->state);
 	fprintf(out, "\"hca\":\"%s\",\"port\":%u,\"uptime_ms\":%llu,",
 		dev->hca, dev->port,
-		(unsigned long long)((now - f->start_ns) / BE_MSEC_NS));
+		(unsigned long long)((now - f->start_ns) / VL_MSEC_NS));
 	be_stats_counters(out, &f->last);
 	be_stats_objects(out, &f->quota);
 	fputs("}\n", out);
@@ -90,11 +90,11 @@ static int be_stats_print(const struct be_stats_file *f,
 void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
 		    const char *state, bool force)
 {
-	uint64_t now = be_coarse_ns();
+	uint64_t now = vl_coarse_ns();
 	struct be_stats s = dev->stats;
 
 	if (!force) {
-		if (now - f->written_ns < BE_NSEC)
+		if (now - f->written_ns < VL_SEC_NS)
 			return;
 		if (f->state == state && !memcmp(&s, &f->last, sizeof(s)) &&
 		    !memcmp(dev->quota.used, f->quota.used,

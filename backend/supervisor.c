@@ -23,10 +23,9 @@
 #include <sys/wait.h>
 #include "be.h"
 #include "guard.h"
-#include "lock.h"
+#include "run.h"
 #include "maptrack.h"
 #include "supervisor.h"
-#include "util.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
@@ -144,11 +143,11 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 	pid = fork();
 	if (!pid)
 		sup_exec(s, d);
-	d->start_ns = be_now_ns();
+	d->start_ns = vl_now_ns();
 	if (pid < 0) {
 		be_log(NULL, BE_ERR, "fork: %s", strerror(errno));
 		be_guard_drop(&d->guard);
-		d->next_ns = d->start_ns + SUP_BACKOFF_MAX_MS * BE_MSEC_NS;
+		d->next_ns = d->start_ns + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
 		return;
 	}
 	d->pid = pid;
@@ -171,13 +170,13 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	int fd;
 
 	sup_path(s, d, path, "lock");
-	pid = be_lock_holder(path);
+	pid = vl_lock_holder(path);
 	if (!pid)
 		return;
 	fd = sup_pidfd(pid);
 	if (fd < 0)
 		return;
-	if (be_lock_holder(path) != pid) {
+	if (vl_lock_holder(path) != pid) {
 		close(fd);
 		return;
 	}
@@ -188,7 +187,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	if (!d->guard)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
 		       (int)pid, d->domid, d->devid, strerror(errno));
-	d->start_ns = be_now_ns();
+	d->start_ns = vl_now_ns();
 	d->pinned_mb = sup_pinned_mb(s, d);
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)pid,
 	       d->domid, d->devid);
@@ -233,17 +232,17 @@ static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
 	char path[PATH_MAX];
 
 	sup_path(s, d, path, "lock");
-	return be_lock_left(path);
+	return be_run_left(path);
 }
 
 static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 {
-	uint64_t now = be_now_ns();
+	uint64_t now = vl_now_ns();
 
-	if (good || now - d->start_ns >= SUP_LIVED_MS * BE_MSEC_NS)
+	if (good || now - d->start_ns >= SUP_LIVED_MS * VL_MSEC_NS)
 		d->backoff_ms = 0;
 	d->next_ns = now + (d->backoff_ms ? d->backoff_ms :
-			    SUP_BACKOFF_MIN_MS) * BE_MSEC_NS;
+			    SUP_BACKOFF_MIN_MS) * VL_MSEC_NS;
 	d->backoff_ms = d->backoff_ms ? d->backoff_ms * 2 :
 			SUP_BACKOFF_MIN_MS * 2;
 	if (d->backoff_ms > SUP_BACKOFF_MAX_MS)
@@ -326,11 +325,11 @@ static void sup_remove_nodes(struct sup *s, struct sup_dev *d)
 	char parent[XN_PATH_MAX], **names = NULL;
 	int n;
 
-	if (be_now_ns() < d->next_ns) {
+	if (vl_now_ns() < d->next_ns) {
 		sup_timer(s, d->next_ns);
 		return;
 	}
-	d->next_ns = be_now_ns() + SUP_BACKOFF_MAX_MS * BE_MSEC_NS;
+	d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
 	if (xn_rm(s->xs, XBT_NULL, d->dir, NULL)) {
 		be_log(NULL, BE_WARN, "cannot remove %s", d->dir);
 		sup_timer(s, d->next_ns);
@@ -418,7 +417,7 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 	}
 	if (sup_full(s, d) || sup_over(s, d))
 		return;
-	if (be_now_ns() < d->next_ns)
+	if (vl_now_ns() < d->next_ns)
 		sup_timer(s, d->next_ns);
 	else
 		sup_spawn(s, d);
@@ -430,7 +429,7 @@ static void sup_forget(struct sup *s, struct sup_dev **p)
 	char path[PATH_MAX];
 
 	sup_path(s, d, path, "lock");
-	be_lock_remove(path);
+	vl_lock_remove(path);
 	sup_path(s, d, path, "stats");
 	unlink(path);
 	*p = d->next;
@@ -451,7 +450,7 @@ static void sup_scan(struct sup *s)
 	if (rc) {
 		be_log(NULL, BE_ERR, "cannot list the devices: %s",
 		       strerror(-rc));
-		sup_timer(s, be_now_ns() + SUP_LOST_MS * BE_MSEC_NS);
+		sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
 		return;
 	}
 	for (p = &s->devs; (d = *p);) {
@@ -496,12 +495,12 @@ static void sup_watches(struct sup *s)
 
 static int sup_timeout(const struct sup *s)
 {
-	uint64_t now = be_now_ns();
+	uint64_t now = vl_now_ns();
 
 	if (!s->wake_ns)
 		return -1;
 	return s->wake_ns <= now ? 0 :
-	       (int)((s->wake_ns - now) / BE_MSEC_NS) + 1;
+	       (int)((s->wake_ns - now) / VL_MSEC_NS) + 1;
 }
 
 /* Waits for xenstore, a signal, the end of a worker or the timer. */
@@ -525,7 +524,7 @@ static int sup_poll(struct sup *s)
 		s->poll[n++] = (struct pollfd){ .fd = d->pidfd,
 						.events = POLLIN };
 		if (d->pid && d->pidfd < 0)
-			sup_timer(s, be_now_ns() + SUP_LOST_MS * BE_MSEC_NS);
+			sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
 	}
 	if (poll(s->poll, n, sup_timeout(s)) < 0 && errno != EINTR)
 		return -errno;
@@ -572,7 +571,7 @@ static bool sup_any_alive(struct sup *s)
 /* A signal to every worker, then wait for all of them, bounded. */
 static void sup_kill(struct sup *s, int sig, unsigned int ms)
 {
-	uint64_t end = be_now_ns() + ms * BE_MSEC_NS;
+	uint64_t end = vl_now_ns() + ms * VL_MSEC_NS;
 	struct sup_dev *d;
 
 	for (d = s->devs; d; d = d->next)
@@ -580,8 +579,8 @@ static void sup_kill(struct sup *s, int sig, unsigned int ms)
 			syscall(SYS_pidfd_send_signal, d->pidfd, sig, NULL, 0);
 		else if (d->pid && d->child)
 			kill(d->pid, sig);
-	while (sup_any_alive(s) && be_now_ns() < end) {
-		sup_timer(s, be_now_ns() + 50 * BE_MSEC_NS);
+	while (sup_any_alive(s) && vl_now_ns() < end) {
+		sup_timer(s, vl_now_ns() + 50 * VL_MSEC_NS);
 		if (sup_poll(s) || s->failed)
 			usleep(50000);
 	}
@@ -650,7 +649,7 @@ int be_supervisor_main(const struct be_options *opt)
 	int lock, rc;
 
 	snprintf(path, sizeof(path), "%s/supervisor.lock", opt->run_dir);
-	lock = be_lock_take(path);
+	lock = vl_lock_take(path);
 	if (lock < 0) {
 		be_log(NULL, BE_ERR, "%s: %s", path, lock == -EWOULDBLOCK ?
 		       "another xen-vhcad is running" : strerror(-lock));

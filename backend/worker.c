@@ -20,14 +20,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include "be.h"
+#include "caps.h"
 #include "cmdq.h"
 #include "conf.h"
 #include "confine.h"
-#include "lock.h"
+#include "run.h"
 #include "stats.h"
-#include "util.h"
+#include "wake.h"
 #include "worker.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
@@ -172,7 +172,7 @@ static void be_worker_signals(struct be_worker *w)
 		} else if (!w->stop) {
 			be_log(&w->dev, BE_INFO, "asked to stop");
 			w->stop = true;
-			w->stop_ns = be_now_ns() + BE_CLOSE_MS * BE_MSEC_NS;
+			w->stop_ns = vl_now_ns() + BE_CLOSE_MS * VL_MSEC_NS;
 		}
 	}
 }
@@ -202,9 +202,9 @@ static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 		be_worker_signals(w);
 	if (p[2].revents)
 		be_wake_clear(w->dev.wake_fd);
-	if (be_now_ns() >= w->tick_ns) {
+	if (vl_now_ns() >= w->tick_ns) {
 		be_dev_tick(&w->dev);
-		w->tick_ns = be_now_ns() + BE_STATS_MS * BE_MSEC_NS;
+		w->tick_ns = vl_now_ns() + BE_STATS_MS * VL_MSEC_NS;
 	}
 	be_stats_write(&w->stats, &w->dev, xn_state_name(w->state), false);
 	return p[3].revents;
@@ -221,7 +221,7 @@ static enum be_end be_worker_end(const struct be_worker *w)
 		return BE_END_REMOVED;
 	if (w->domain_dead)
 		return BE_END_LOST;
-	if (w->stop && (!serving || be_now_ns() >= w->stop_ns))
+	if (w->stop && (!serving || vl_now_ns() >= w->stop_ns))
 		return BE_END_STOP;
 	if (!serving)
 		return w->state == XenbusStateClosing ? BE_END_STOP : BE_GO_ON;
@@ -318,29 +318,6 @@ static enum be_end be_worker_loop(struct be_worker *w)
 }
 
 /* ---- begin and end ---- */
-/*
- * The devices are root's by file mode alone, so a worker needs no capability
- * but to pin without limit and to open what root may: a guest that takes it
- * over gets no raw packets, no modules, no other process.
- */
-static int be_worker_caps(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-	const uint32_t keep = 1u << CAP_IPC_LOCK | 1u << CAP_DAC_OVERRIDE;
-
-	/* Bits 0..31; we may keep only what we were given. */
-	if (syscall(SYS_capget, &head, data) < 0)
-		return -errno;
-	data[0].effective &= keep;
-	data[0].permitted &= keep;
-	data[0].inheritable = 0;
-	data[1] = (struct __user_cap_data_struct){};
-	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
-}
-
 /* From here on no socket is needed: xenstore is open, the HCA was found. */
 static void be_worker_confine(const struct be_worker *w)
 {
@@ -354,18 +331,22 @@ static void be_worker_confine(const struct be_worker *w)
 static void be_worker_limits(void)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
+	int rc;
 
 	/* Failure shows later, as an error that names the limit. */
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	fds.rlim_cur = fds.rlim_max =
 		BE_FDS_PER_UC * BE_MAX_UC + BE_MAX_XRCD + BE_FDS_SPARE;
 	setrlimit(RLIMIT_NOFILE, &fds);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (be_worker_caps())
+	/*
+	 * The devices are root's by file mode alone, so a worker needs no
+	 * capability but to pin without limit and to open what root may: a guest
+	 * that takes it over gets no raw packets, no modules, no other process.
+	 */
+	rc = vl_caps_keep(1u << CAP_IPC_LOCK | 1u << CAP_DAC_OVERRIDE);
+	if (rc)
 		be_log(NULL, BE_WARN, "cannot drop capabilities: %s",
-		       strerror(errno));
-	/* After capset, which resets it. */
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+		       strerror(-rc));
 }
 
 /*
@@ -400,7 +381,7 @@ static int be_worker_process(struct be_worker *w)
 		return BE_EXIT_SYSTEM;
 	be_worker_limits();
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
-	w->lock_fd = be_lock_take(path);
+	w->lock_fd = vl_lock_take(path);
 	if (w->lock_fd == -EWOULDBLOCK) {
 		be_log(&w->dev, BE_WARN, "another process serves this device");
 		return BE_EXIT_BUSY;
@@ -537,7 +518,7 @@ static int be_worker_run(struct be_worker *w)
 	end = be_worker_loop(w);
 	be_worker_close(w, end);
 	if (w->dev.unsettled) {
-		be_lock_leave(w->lock_fd, w->dev.quota.uars);
+		be_run_leave(w->lock_fd, w->dev.quota.uars);
 		return BE_EXIT_PARKED;
 	}
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;

@@ -50,7 +50,7 @@ targets=${*:-$(cd "$top/$set" && find . -name 'fuzz_*.c' |
 	sed 's,^\./,,; s,\.c$,,' | sort)}
 
 # Objects are kept: only what is older than any header is compiled anew.
-newest=$(cd "$top" && find backend frontend include tests tools xenstore \
+newest=$(cd "$top" && find backend common frontend include tests tools xenstore \
 	-name '*.h' -newer "$build/stamp" 2>/dev/null | head -n 1) || true
 if [ ! -e "$build/stamp" ] || [ -n "$newest" ]; then
 	rm -f "$build"/*.o

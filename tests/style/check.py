@@ -17,8 +17,8 @@ import sys
 
 MAX_FILE = 800
 MAX_FUNCTION = 60
-FOLDERS = ("backend", "docs", "frontend", "include", "m4", "tests", "tools",
-           "xenstore")
+FOLDERS = ("backend", "common", "docs", "frontend", "include", "m4", "tests",
+           "tools", "xenstore")
 CODE = (".c", ".h")
 TEXT = CODE + (".sh", ".py", ".md", ".am", ".ac", ".inc", ".m4", ".rules",
                ".service", ".8", ".1")
@@ -105,7 +105,8 @@ def check_files(t):
 
 def check_functions(t):
     """No function body over MAX_FUNCTION lines; kernel style braces."""
-    for name in t.under("frontend/", "backend/", "xenstore/", "tools/",
+    for name in t.under("frontend/", "backend/", "common/", "xenstore/",
+                        "tools/",
                         "tests/", ext=(".c",)):
         t.checks += 1
         start, title = 0, ""
@@ -124,7 +125,7 @@ def check_functions(t):
 
 def check_ends(t):
     """Nothing that a peer sends may end a process or a kernel."""
-    for name in t.under("backend/", "xenstore/", ext=(".c", ".h")):
+    for name in t.under("backend/", "common/", "xenstore/", ext=(".c", ".h")):
         if name.startswith("backend/helper/") or name in MAY_END:
             continue
         t.checks += 1
@@ -185,7 +186,8 @@ def check_nodes(t):
     names = set(re.findall(r'#define XENVHCA_NODE_\w+\s+"([^"]+)"', header))
     # Also ordinary words of messages and keys: meaningless to search for.
     names -= {"port", "hca", "version", "versions", "broken"}
-    for name in t.under("frontend/", "backend/", "xenstore/", "tools/"):
+    for name in t.under("frontend/", "backend/", "common/", "xenstore/",
+                        "tools/"):
         t.checks += 1
         for i, line in enumerate(t.text(name).split("\n"), 1):
             for lit in re.findall(r'"((?:\\.|[^"\\])*)"', line):

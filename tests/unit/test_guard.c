@@ -22,7 +22,7 @@
 #include "be.h"
 #include "fake_xs.h"
 #include "guard.h"
-#include "lock.h"
+#include "run.h"
 
 #define DIR5	"/local/domain/1/backend/vhca/5/0"
 #define DIR6	"/local/domain/1/backend/vhca/6/0"
@@ -188,19 +188,19 @@ static void a_worker_tells_what_it_leaves(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(be_lock_left(path), 0);
-	fd = be_lock_take(path);
+	assert_int_equal(be_run_left(path), 0);
+	fd = vl_lock_take(path);
 	assert_true(fd >= 0);
-	assert_int_equal(be_lock_left(path), 0);
-	be_lock_leave(fd, 1234);
-	assert_int_equal(be_lock_holder(path), getpid());
+	assert_int_equal(be_run_left(path), 0);
+	be_run_leave(fd, 1234);
+	assert_int_equal(vl_lock_holder(path), getpid());
 	close(fd);
-	assert_int_equal(be_lock_left(path), 1234);
-	fd = be_lock_take(path);		/* of the next: nothing yet */
-	assert_int_equal(be_lock_left(path), 0);
+	assert_int_equal(be_run_left(path), 1234);
+	fd = vl_lock_take(path);		/* of the next: nothing yet */
+	assert_int_equal(be_run_left(path), 0);
 	close(fd);
 	unlink(path);
-	assert_int_equal(be_lock_left(path), 0);
+	assert_int_equal(be_run_left(path), 0);
 }
 
 static void each_has_its_own_time(void **state)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "be.h"
-#include "util.h"
+#include "wake.h"
 
 static void counts_objects_exactly(void **state)
 {
@@ -71,42 +71,42 @@ static void counts_pages_without_overflow(void **state)
 
 static void bucket_follows_its_rate(void **state)
 {
-	struct be_bucket b = { .rate = 100 };
-	uint64_t now = 5 * BE_NSEC, wait;
+	struct vl_bucket b = { .rate = 100 };
+	uint64_t now = 5 * VL_SEC_NS, wait;
 	int i;
 
 	(void)state;
 	/* One second deep: a burst of 100, then one per 10 ms. */
 	for (i = 0; i < 100; i++)
-		assert_int_equal(be_bucket_take(&b, now), 0);
-	wait = be_bucket_take(&b, now);
-	assert_int_equal(wait, 10 * BE_MSEC_NS);
-	assert_int_equal(be_bucket_take(&b, now + wait / 2), wait / 2);
-	assert_int_equal(be_bucket_take(&b, now + wait), 0);
-	assert_int_not_equal(be_bucket_take(&b, now + wait), 0);
+		assert_int_equal(vl_bucket_take(&b, now), 0);
+	wait = vl_bucket_take(&b, now);
+	assert_int_equal(wait, 10 * VL_MSEC_NS);
+	assert_int_equal(vl_bucket_take(&b, now + wait / 2), wait / 2);
+	assert_int_equal(vl_bucket_take(&b, now + wait), 0);
+	assert_int_not_equal(vl_bucket_take(&b, now + wait), 0);
 	/* A long pause fills it, but not further. */
-	now += 3600 * BE_NSEC;
+	now += 3600 * VL_SEC_NS;
 	for (i = 0; i < 100; i++)
-		assert_int_equal(be_bucket_take(&b, now), 0);
-	assert_int_not_equal(be_bucket_take(&b, now), 0);
+		assert_int_equal(vl_bucket_take(&b, now), 0);
+	assert_int_not_equal(vl_bucket_take(&b, now), 0);
 }
 
 /* Of what is rare, but comes in bursts. */
 static void bucket_may_be_deep(void **state)
 {
-	struct be_bucket b = { .rate = 10, .depth_ns = 5 * BE_NSEC };
-	uint64_t now = 5 * BE_NSEC;
+	struct vl_bucket b = { .rate = 10, .depth_ns = 5 * VL_SEC_NS };
+	uint64_t now = 5 * VL_SEC_NS;
 	int i;
 
 	(void)state;
 	for (i = 0; i < 50; i++) {
-		assert_int_equal(be_bucket_wait(&b, now), 0);
-		assert_int_equal(be_bucket_wait(&b, now), 0);
-		assert_int_equal(be_bucket_take(&b, now), 0);
+		assert_int_equal(vl_bucket_wait(&b, now), 0);
+		assert_int_equal(vl_bucket_wait(&b, now), 0);
+		assert_int_equal(vl_bucket_take(&b, now), 0);
 	}
-	assert_int_equal(be_bucket_wait(&b, now), 100 * BE_MSEC_NS);
-	assert_int_equal(be_bucket_take(&b, now), 100 * BE_MSEC_NS);
-	assert_int_equal(be_bucket_take(&b, now + 100 * BE_MSEC_NS), 0);
+	assert_int_equal(vl_bucket_wait(&b, now), 100 * VL_MSEC_NS);
+	assert_int_equal(vl_bucket_take(&b, now), 100 * VL_MSEC_NS);
+	assert_int_equal(vl_bucket_take(&b, now + 100 * VL_MSEC_NS), 0);
 }
 
 /* Full from the start, however young the machine is. */
@@ -118,19 +118,19 @@ static void failures_are_few(void **state)
 	(void)state;
 	be_quota_defaults(&q);
 	for (i = 0; i < 1000; i++)
-		assert_int_equal(be_bucket_take(&q.fail, 1), 0);
-	assert_int_not_equal(be_bucket_take(&q.fail, 1), 0);
+		assert_int_equal(vl_bucket_take(&q.fail, 1), 0);
+	assert_int_not_equal(vl_bucket_take(&q.fail, 1), 0);
 	assert_true(q.cmd.rate && q.kick.rate);
 }
 
 static void rate_zero_is_unlimited(void **state)
 {
-	struct be_bucket b = { .rate = 0 };
+	struct vl_bucket b = { .rate = 0 };
 	int i;
 
 	(void)state;
 	for (i = 0; i < 1000; i++)
-		assert_int_equal(be_bucket_take(&b, 1), 0);
+		assert_int_equal(vl_bucket_take(&b, 1), 0);
 }
 
 int main(void)

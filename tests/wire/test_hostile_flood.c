@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 
-#include "util.h"
+#include "wake.h"
 #include "wire.h"
 
 #define RATE 20u
@@ -44,10 +44,10 @@ static void command_rate(void **state)
 	uint64_t start;
 	unsigned int i, n;
 
-	w->a.dev.quota.cmd = (struct be_bucket){ .rate = RATE };
+	w->a.dev.quota.cmd = (struct vl_bucket){ .rate = RATE };
 	for (i = 0; i < 60; i++)
 		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
-	start = be_now_ns();
+	start = vl_now_ns();
 	wire_run(&w->a);
 	n = answers(w, XENVHCA_OP_QUERY_PORT);
 	assert_in_range(n, RATE, RATE + 2);	/* one second deep */
@@ -59,7 +59,7 @@ static void command_rate(void **state)
 	while (n < RATE + 10 && wait_and_run(&w->a))
 		n += answers(w, XENVHCA_OP_QUERY_PORT);
 	/* ten more at RATE per second */
-	assert_true(be_now_ns() - start >= 9 * BE_NSEC / RATE);
+	assert_true(vl_now_ns() - start >= 9 * VL_SEC_NS / RATE);
 	assert_false(w->a.dev.fault);
 	world_bystander(w);
 }
@@ -94,7 +94,7 @@ static void failure_rate(void **state)
 	struct xenvhca_request req;
 	unsigned int i, n;
 
-	w->a.dev.quota.fail = (struct be_bucket){ .rate = RATE };
+	w->a.dev.quota.fail = (struct vl_bucket){ .rate = RATE };
 	be_sys.write = refuse;
 	req = wire_req(XENVHCA_OP_ALLOC_PD, w->c.uc);
 	for (i = 0; i < 60; i++)
@@ -122,7 +122,7 @@ static void refusals_are_free(void **state)
 	struct xenvhca_request req = wire_req(XENVHCA_OP_ALLOC_PD, NO_HANDLE);
 	unsigned int i;
 
-	w->a.dev.quota.fail = (struct be_bucket){ .rate = 1 };
+	w->a.dev.quota.fail = (struct vl_bucket){ .rate = 1 };
 	for (i = 0; i < 60; i++)
 		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
 	wire_run(&w->a);
@@ -158,7 +158,7 @@ static void closed_while_waiting(void **state)
 	struct xenvhca_request req;
 	unsigned int i;
 
-	w->a.dev.quota.cmd = (struct be_bucket){ .rate = 1 };
+	w->a.dev.quota.cmd = (struct vl_bucket){ .rate = 1 };
 	wire_good(&w->c, XENVHCA_OP_REG_MR, &req);
 	for (i = 0; i < 60; i++)
 		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
@@ -172,7 +172,7 @@ static void event_rate(void **state)
 	struct xenvhca_event ev;
 	unsigned int i, n = 0;
 
-	w->a.dev.quota.evt = (struct be_bucket){ .rate = RATE };
+	w->a.dev.quota.evt = (struct vl_bucket){ .rate = RATE };
 	for (i = 0; i < 1000; i++)
 		be_event_push(&w->a.dev, XENVHCA_EVT_PORT, 9, 0);
 	while (loop_get_event(w->a.loop, &ev))
@@ -250,17 +250,17 @@ static void kick_rate(void **state)
 	const struct xenvhca_kick k = {
 		.type = XENVHCA_KICK_SEND, .handle = w->c.qp,
 	};
-	uint64_t start = be_now_ns();
+	uint64_t start = vl_now_ns();
 	unsigned int i;
 
-	w->a.dev.quota.kick = (struct be_bucket){ .rate = 100 };
+	w->a.dev.quota.kick = (struct vl_bucket){ .rate = 100 };
 	assert_int_equal(be_kick_start(&w->a.dev), 0);
 	for (i = 0; i < 120; i++)
 		loop_put_kick(w->a.loop, &k);
 	be_kick_flush(&w->a.dev);
 	be_kick_stop(&w->a.dev);
 	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 120);	/* none lost */
-	assert_true(be_now_ns() - start >= 15 * BE_NSEC / 100);
+	assert_true(vl_now_ns() - start >= 15 * VL_SEC_NS / 100);
 	assert_true(w->a.dev.stats.rate_waits > 0);
 }
 

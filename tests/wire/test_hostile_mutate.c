@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/fake_priv.h"
-#include "util.h"
+#include "wake.h"
 #include "wire.h"
 
 #define MILLISECONDS	400
@@ -83,7 +83,7 @@ static bool again(struct world *w)
 static void mutated(void **state)
 {
 	struct world *w = *state;
-	uint64_t seed = 1, end = be_now_ns() + MILLISECONDS * BE_MSEC_NS;
+	uint64_t seed = 1, end = vl_now_ns() + MILLISECONDS * VL_MSEC_NS;
 	unsigned int n = 0;
 	pthread_t thread;
 
@@ -91,7 +91,7 @@ static void mutated(void **state)
 	stop = false;
 	w->a.dev.quota.fail.rate = w->a.dev.quota.cmd.rate = 0; /* no waits */
 	assert_int_equal(pthread_create(&thread, NULL, mutate, (void *)7), 0);
-	while (be_now_ns() < end && next(&w->a, &w->c, &seed))
+	while (vl_now_ns() < end && next(&w->a, &w->c, &seed))
 		if (++n % 100 == 0 && !again(w))
 			break;
 	stop = true;

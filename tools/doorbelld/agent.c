@@ -12,29 +12,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 #include "agent.h"
+#include "bucket.h"
+#include "clock.h"
+#include "line.h"
 #include <xen/io/vhcaif.h>
 
 #define SLOTS		XENVHCA_DOORBELL_SLOTS
-#define SEC_NS		1000000000ull
-#define LOG_NS		(SEC_NS / 10)	/* a refusal of a device is logged */
-#define LOG_BURST	20		/* at most this often */
-#define RETRY_NS	SEC_NS
+#define LOG_RATE	10		/* refusals of a device that are logged */
+#define LOG_BURST	20
+#define RETRY_NS	VL_SEC_NS
 #define TURN		16		/* requests of a device, then others */
-
-/* A bucket: the time at which it would be full again. */
-struct bucket {
-	uint64_t full_ns;
-};
 
 struct dba_dev {
 	struct dba_dev *next;
 	unsigned int guest, devid, backend;
 	char path[XN_PATH_MAX];		/* directory of the slots */
 	char token[32];
-	struct bucket requests, log;
+	struct vl_bucket requests, log;
 	uint32_t log_dropped;
 	bool list;			/* look which slots there are */
 	bool dirty[SLOTS];
@@ -46,33 +41,13 @@ int dba_log_level = LOG_INFO;
 
 void dba_log(int prio, const char *fmt, ...)
 {
-	char text[512], line[600];
 	va_list ap;
-	char *s;
-	int n;
 
 	if (prio > dba_log_level)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vl_line(prio, "", fmt, ap);
 	va_end(ap);
-	for (s = text; *s; s++)		/* other domains' text may be in it */
-		if (*s < 0x20 || *s > 0x7e)
-			*s = '?';
-	if (isatty(STDERR_FILENO))
-		n = snprintf(line, sizeof(line), "%s\n", text);
-	else
-		n = snprintf(line, sizeof(line), "<%d>%s\n", prio, text);
-	if (write(STDERR_FILENO, line, (size_t)n) < 0)
-		return;			/* nobody to tell */
-}
-
-uint64_t dba_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SEC_NS + (uint64_t)ts.tv_nsec;
 }
 
 static void timer(struct dba_agent *a, uint64_t at)
@@ -81,24 +56,11 @@ static void timer(struct dba_agent *a, uint64_t at)
 		a->wake_ns = at;
 }
 
-/* 0: taken; else the time at which there will be something to take. */
-static uint64_t bucket_take(struct bucket *b, uint64_t step, unsigned int burst)
-{
-	uint64_t now = dba_now_ns();
-
-	if (b->full_ns < now)
-		b->full_ns = now;
-	if (b->full_ns + step - now > burst * step)
-		return b->full_ns + step - burst * step;
-	b->full_ns += step;
-	return 0;
-}
-
 /* A line that another domain can cause. */
 static void log_refused(struct dba_dev *d, unsigned int slot,
 			enum dba_reason r, int err, const char *request)
 {
-	if (bucket_take(&d->log, LOG_NS, LOG_BURST)) {
+	if (vl_bucket_take(&d->log, vl_now_ns())) {
 		d->log_dropped++;
 		return;
 	}
@@ -146,6 +108,10 @@ static int add_dev(struct dba_agent *a, unsigned int guest, unsigned int devid,
 	d->backend = backend;
 	d->seen = true;
 	d->list = true;
+	d->requests.rate = a->rate;
+	d->requests.depth_ns = DBA_BURST * VL_SEC_NS / a->rate;
+	d->log.rate = LOG_RATE;
+	d->log.depth_ns = LOG_BURST * VL_SEC_NS / LOG_RATE;
 	snprintf(d->token, sizeof(d->token), "%u/%u/%u", guest, devid, backend);
 	rc = xn_backend_dir(dir, backend, guest, devid);
 	if (!rc)
@@ -236,7 +202,7 @@ static void scan(struct dba_agent *a)
 	free(names);
 	/* An error is no proof that a device is gone. */
 	if (a->rescan)
-		timer(a, dba_now_ns() + RETRY_NS);
+		timer(a, vl_now_ns() + RETRY_NS);
 	else
 		remove_unseen(a);
 }
@@ -269,7 +235,7 @@ static enum dba_reason recheck_map(struct dba_agent *a, const struct dba_map *m,
 	if (!hca.error)
 		return dba_owner_check(&hca, m->backend);
 	a->recheck = true;	/* an error proves nothing */
-	timer(a, dba_now_ns() + RETRY_NS);
+	timer(a, vl_now_ns() + RETRY_NS);
 	return DBA_OK;
 }
 
@@ -286,7 +252,7 @@ static void unmap(struct dba_agent *a, struct dba_map *m, const char *why)
 	dba_log(LOG_ERR, "d%u/%u: slot %u cannot be unmapped (%s): %s; trying again",
 		guest, devid, slot, why, strerror(-err));
 	a->recheck = true;
-	timer(a, dba_now_ns() + RETRY_NS);
+	timer(a, vl_now_ns() + RETRY_NS);
 }
 
 /* A domain ended, a device went away, or an HCA changed hands. */
@@ -450,7 +416,7 @@ static void write_answer(struct dba_agent *a, struct dba_dev *d,
 	dba_log(LOG_WARNING, "d%u/%u: slot %u: cannot answer: %s", d->guest,
 		d->devid, slot, strerror(-rc));
 	mark(d, slot);
-	timer(a, dba_now_ns() + RETRY_NS);
+	timer(a, vl_now_ns() + RETRY_NS);
 }
 
 static void answer(struct dba_agent *a, struct dba_turn *t)
@@ -498,7 +464,7 @@ static int serve_slot(struct dba_agent *a, struct dba_dev *d, unsigned int slot)
 	struct dba_turn *t = calloc(1, sizeof(*t));
 
 	if (!t) {
-		timer(a, dba_now_ns() + RETRY_NS);
+		timer(a, vl_now_ns() + RETRY_NS);
 		return -ENOMEM;
 	}
 	t->io.d = d;
@@ -569,16 +535,16 @@ static void list_slots(struct dba_agent *a, struct dba_dev *d)
 static bool take(struct dba_agent *a, const struct dba_dev *of)
 {
 	struct dba_dev *d;
-	uint64_t at = 0;
+	uint64_t now = vl_now_ns(), wait = 0;
 
 	for (d = a->devs; d; d = d->next)
 		if (d->guest == of->guest)
 			break;
 	if (d)
-		at = bucket_take(&d->requests, SEC_NS / a->rate, DBA_BURST);
-	if (at)
-		timer(a, at);
-	return !at;
+		wait = vl_bucket_take(&d->requests, now);
+	if (wait)
+		timer(a, now + wait);
+	return !wait;
 }
 
 static void serve_dev(struct dba_agent *a, struct dba_dev *d)
@@ -591,7 +557,7 @@ static void serve_dev(struct dba_agent *a, struct dba_dev *d)
 		if (!d->dirty[slot])
 			continue;
 		if (n++ == TURN) {
-			timer(a, dba_now_ns());
+			timer(a, vl_now_ns());
 			return;
 		}
 		if (!take(a, d))

@@ -49,8 +49,6 @@ extern int dba_log_level;
 void dba_log(int prio, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-uint64_t dba_now_ns(void);
-
 /* Set watches, take over what table holds. 0 or -errno, logged. */
 int dba_agent_start(struct dba_agent *a);
 

@@ -8,7 +8,6 @@
  * ask what a domain is, and the two calls of struct dba_ops.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <linux/capability.h>
@@ -17,14 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <xenctrl.h>
 #include "agent.h"
+#include "caps.h"
+#include "clock.h"
+#include "lock.h"
 #include "state.h"
 
 #define RUN_DIR		"/run/xen-vhca-doorbelld"
@@ -232,33 +231,6 @@ static const struct dba_ops dry_ops = {
 	.iomem = dry_iomem, .mapping = dry_mapping,
 };
 
-/* ---- privilege ---- */
-/*
- * The open handles keep their power. Of the capabilities only CAP_SYS_ADMIN
- * stays: without it sysfs shows 64 bytes of a configuration space, and the
- * place of the MSI-X table is behind them.
- */
-static int drop_privileges(void)
-{
-	struct __user_cap_header_struct hdr = {
-		.version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2];
-	int cap;
-
-	for (cap = 0; cap < 64; cap++)
-		if (cap != CAP_SYS_ADMIN && prctl(PR_CAPBSET_READ, cap) == 1 &&
-		    prctl(PR_CAPBSET_DROP, cap) && errno != EPERM)
-			return -errno;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    syscall(SYS_capget, &hdr, data))
-		return -errno;
-	data[0].permitted &= 1u << CAP_SYS_ADMIN;
-	data[0].effective = data[0].permitted;
-	data[0].inheritable = 0;
-	data[1].permitted = data[1].effective = data[1].inheritable = 0;
-	return syscall(SYS_capset, &hdr, data) ? -errno : 0;
-}
-
 /* ---- start and loop ---- */
 /* One agent only: a second one would not know what the first one mapped. */
 static int take_lock(const struct options *o)
@@ -272,14 +244,11 @@ static int take_lock(const struct options *o)
 		return -1;
 	}
 	snprintf(path, sizeof(path), "%s/lock", o->run_dir);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
-		return fd;
-	dba_log(LOG_ERR, "%s: %s", path, fd >= 0 && errno == EWOULDBLOCK ?
-		"another xen-vhca-doorbelld is running" : strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	fd = vl_lock_take(path);
+	if (fd < 0)
+		dba_log(LOG_ERR, "%s: %s", path, fd == -EWOULDBLOCK ?
+			"another xen-vhca-doorbelld is running" : strerror(-fd));
+	return fd;
 }
 
 static int load_state(struct dba_agent *a, const struct host *h)
@@ -314,7 +283,12 @@ static int open_handles(struct dba_agent *a, struct host *h)
 		return own;
 	}
 	a->own = a->table.own = (unsigned int)own;
-	rc = drop_privileges();
+	/*
+	 * The open handles keep their power. Of the capabilities only this stays:
+	 * without it sysfs shows 64 bytes of a configuration space, and the place
+	 * of the MSI-X table is behind them.
+	 */
+	rc = vl_caps_keep(1u << CAP_SYS_ADMIN);
 	if (rc)
 		dba_log(LOG_ERR, "cannot drop privileges: %s", strerror(-rc));
 	return rc;
@@ -322,7 +296,7 @@ static int open_handles(struct dba_agent *a, struct host *h)
 
 static int timeout_ms(const struct dba_agent *a)
 {
-	uint64_t now = dba_now_ns();
+	uint64_t now = vl_now_ns();
 
 	if (!a->wake_ns)
 		return -1;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "clock.h"
 #include "ctl.h"
 
 #define DOMAINS		"/local/domain"
@@ -452,19 +452,12 @@ enum xenbus_state ctl_be_state(struct ctl *c, const struct ctl_dev *d)
 	return xn_state_read(c->xs, XBT_NULL, d->be);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * (int64_t)1000 + ts.tv_nsec / 1000000;
-}
-
 int ctl_dev_wait(struct ctl *c, const struct ctl_dev *d, int seconds,
 		 int (*done)(struct ctl *c, const struct ctl_dev *d))
 {
 	struct pollfd pfd = { .fd = xs_fileno(c->xs), .events = POLLIN };
-	int64_t left, end = now_ms() + seconds * (int64_t)1000;
+	int64_t left, end = (int64_t)(vl_now_ns() / VL_MSEC_NS) +
+			    seconds * (int64_t)1000;
 	char token[XN_PATH_MAX];
 	int rc;
 
@@ -475,7 +468,7 @@ int ctl_dev_wait(struct ctl *c, const struct ctl_dev *d, int seconds,
 		while (xn_watch_next(c->xs, token) > 0)
 			;
 		rc = done(c, d);
-		left = end - now_ms();
+		left = end - (int64_t)(vl_now_ns() / VL_MSEC_NS);
 		if (rc || left <= 0)
 			break;
 		poll(&pfd, 1, left < POLL_MS ? (int)left : POLL_MS);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Token bucket: how often something may happen. It belongs to one thread, or its
+ * user has a lock. All zero is a bucket without limit.
+ */
+#ifndef VL_BUCKET_H
+#define VL_BUCKET_H
+
+#include <stdint.h>
+
+struct vl_bucket {
+	uint64_t rate;		/* tokens per second; 0: no limit */
+	uint64_t tokens_ns;	/* what is in it, as time */
+	uint64_t last_ns;	/* when that was computed */
+	uint64_t depth_ns;	/* what it holds at most; 0: one second */
+};
+
+/* 0: there is a token; else nanoseconds until there is one. */
+uint64_t vl_bucket_wait(struct vl_bucket *b, uint64_t now_ns);
+/* The same, and takes it. */
+uint64_t vl_bucket_take(struct vl_bucket *b, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Giving rights up.
+ */
+#ifndef VL_CAPS_H
+#define VL_CAPS_H
+
+#include <stdint.h>
+
+/**
+ * vl_caps_keep() - lose all capabilities but these, and the way to get others
+ * @keep: bits of capabilities 0 to 31; of them stays what the process has
+ *
+ * Programs that the process starts get none (no_new_privs, no inheritable ones,
+ * no bounding set where the process may change it). The process is not dumpable
+ * afterwards. Return: 0 or -errno.
+ */
+int vl_caps_keep(uint32_t keep);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Lock files (lock.h). A lock file may be unlinked by one process while another
+ * opens it, so a lock counts only if the path still names the locked file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lock.h"
+
+#define TRIES	5
+
+static bool current_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !stat(path, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* Open and lock; -ESTALE if the file was replaced in between. */
+static int open_locked(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	if (!rc && !current_file(fd, path))
+		rc = -ESTALE;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int vl_lock_take(const char *path)
+{
+	int i, n, fd = -ESTALE;
+	char pid[16];
+
+	for (i = 0; i < TRIES && fd == -ESTALE; i++)
+		fd = open_locked(path);
+	if (fd < 0)
+		return fd;
+	n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
+		n = errno ? -errno : -EIO;
+		close(fd);
+		return n;
+	}
+	return fd;
+}
+
+static pid_t read_pid(int fd)
+{
+	char buf[16] = "";
+	long pid;
+
+	if (pread(fd, buf, sizeof(buf) - 1, 0) <= 0)
+		return 0;
+	pid = strtol(buf, NULL, 10);
+	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+pid_t vl_lock_holder(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	pid_t pid = 0;
+
+	if (fd < 0)
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		pid = read_pid(fd);
+	close(fd);
+	return pid;
+}
+
+void vl_lock_remove(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB) && current_file(fd, path))
+		unlink(path);
+	close(fd);
+}
