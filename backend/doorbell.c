@@ -33,7 +33,11 @@ static void doorbell_free(struct be_dev *dev, struct be_doorbell *db)
 	free(db);
 }
 
-/* Some pages are allocated by being mapped: until the context is closed. */
+/*
+ * Some pages are allocated by being mapped: until the context is closed. EPERM
+ * of the driver: writes cannot be combined on this machine, for which programs
+ * know EOPNOTSUPP; -EPERM is of a page that another one could stand in for.
+ */
 static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
 		    struct be_doorbell *db)
 {
@@ -46,7 +50,7 @@ static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
 		be_quota_give_uars(&c->dev->quota, row->takes);
 		c->uc->uars -= row->takes;
 	}
-	return err;
+	return err == -EPERM ? -EOPNOTSUPP : err;
 }
 
 /*

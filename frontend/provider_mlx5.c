@@ -24,10 +24,14 @@
 #define MLX5_ABI		1
 
 #define MLX5_LIB_CAPS		0x1ull	/* 4K_UAR, but not DYN_UAR */
-/* DUMP_FILL_MKEY, ECE, SQD2RTS, REAL_TIME_TS, MKEY_UPDATE_TAG; not the clock */
-#define MLX5_RESP_MASK		0x3eull
+/*
+ * DUMP_FILL_MKEY, ECE, SQD2RTS, MKEY_UPDATE_TAG. Not the clock, and not
+ * REAL_TIME_TS: rdma-core reads the page of the clock at each poll of such a CQ,
+ * and without one fails there, older versions with the lock of the CQ held.
+ */
+#define MLX5_RESP_MASK		0x2eull
 #define MLX5_SUPP_UHW		0x2ull	/* CREATE_AH, but not QUERY_DEVICE */
-#define MLX5_CQ_UAR_INDEX	0x2ull	/* MLX5_IB_CREATE_CQ_FLAGS_UAR_... */
+#define MLX5_CQ_FLAGS		0x1ull	/* CQE_128B_PAD */
 /* SIGNATURE, SCATTER_CQE, BFREG_INDEX, ALLOW_SCATTER_CQE, PACKET_BASED_... */
 #define MLX5_QP_FLAGS		0x30bull
 #define MLX5_UAR_BFREGS	2	/* MLX5_NON_FP_BFREGS_PER_UAR */
@@ -93,6 +97,9 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			/* clock_info_versions: a page of the kernel's memory */
 			{ .kind = VHCA_MASK, .len = 1, .off = 47,
 			  .arg = ~0ull },
+			/* hca_core_clock_offset */
+			{ .kind = VHCA_MASK, .len = 8, .off = 48,
+			  .arg = ~0ull },
 		},
 	}, {
 		.op = XENVHCA_OP_ALLOC_PD,
@@ -107,7 +114,7 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
 			  .arg = VHCA_DB_8 },
 			{ .kind = VHCA_ZERO, .len = 2, .off = 22,
-			  .arg = MLX5_CQ_UAR_INDEX },
+			  .arg = ~MLX5_CQ_FLAGS },
 		},
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } },
 	}, {
@@ -163,7 +170,11 @@ static const struct vhca_mmap mlx5_mmaps[] = {
 	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x000, MLX5_INDEX, 0 }, /* REGULAR */
 	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x200, MLX5_INDEX, 0 }, /* WC */
 	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0x300, MLX5_INDEX, 0 }, /* NC */
-	/* CORE_CLOCK: the page also has the firmware's command doorbell */
+	/*
+	 * CORE_CLOCK: a page of the initialization segment, of which a guest
+	 * could write, too, whatever the firmware has there: Xen knows no
+	 * registers that a guest may only read.
+	 */
 	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 0x500, 0, 0 },
 	/* ALLOC_WC */
 	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x600, MLX5_EXT_INDEX, 1 },

@@ -95,6 +95,10 @@ static int do_query_device(const struct call *c)
 	r->base.phys_port_cnt = fake_hca.ports;
 	r->device_cap_flags_ex = IB_UVERBS_DEVICE_XRC |
 				 IB_UVERBS_DEVICE_MEM_WINDOW;
+	if (fake_is_mlx5()) {
+		r->timestamp_mask = FAKE_MLX5_TICKS;
+		r->hca_core_clock = FAKE_MLX5_KHZ;
+	}
 	r->response_length = sizeof(*r);
 	return 0;
 }
@@ -232,8 +236,8 @@ static int do_create_cq(const struct call *c)
 
 static int do_create_cq_ex(const struct call *c)
 {
-	(void)c;
-	return -EOPNOTSUPP;		/* only used with flags; rxe has none */
+	/* only used with flags; rxe has none */
+	return fake_is_mlx5() ? fake_mlx5_create_cq_ex(c) : -EOPNOTSUPP;
 }
 
 static int do_resize_cq(const struct call *c)

@@ -66,6 +66,7 @@ static int mlx5_get_context(const struct call *c)
 	struct mlx5_ib_alloc_ucontext_resp r = {
 		.comp_mask = 0x3f, .cmds_supp_uhw = 3, .cqe_version = 1,
 		.clock_info_versions = 1, .num_ports = 1,
+		.hca_core_clock_offset = 8,
 	};
 	struct mlx5_ib_alloc_ucontext_req_v2 q;
 	int err;
@@ -124,6 +125,29 @@ static int mlx5_create_cq(const struct call *c)
 		return err;
 	memcpy(c->out, &o->num, sizeof(o->num));
 	return memory(o, u.buf_addr, (uint64_t)slots * u.cqe_size, u.db_addr);
+}
+
+/* The same in other words, and with flags. */
+int fake_mlx5_create_cq_ex(const struct call *c)
+{
+	const struct ib_uverbs_ex_create_cq *q = (const void *)c->core;
+	const struct ib_uverbs_create_cq plain = {
+		.user_handle = q->user_handle, .cqe = q->cqe,
+		.comp_vector = q->comp_vector, .comp_channel = q->comp_channel,
+	};
+	struct ib_uverbs_ex_create_cq_resp *r = (void *)c->resp;
+	struct call call = *c;
+	int err;
+
+	if (q->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+			 IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
+		return -EOPNOTSUPP;
+	call.core = (const uint8_t *)&plain;
+	err = mlx5_create_cq(&call);
+	if (!err)
+		fake_obj_find(c, FAKE_CQ, r->base.cq_handle)->cq_flags =
+			q->flags;
+	return err;
 }
 
 /* A queue that has the size already is left alone. */

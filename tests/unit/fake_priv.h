@@ -88,6 +88,7 @@ void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
 /* fake_mlx5.c: what this driver does differently, or NULL; its mmap. */
 bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
+int fake_mlx5_create_cq_ex(const struct call *c);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);
 ssize_t fake_write(int fd, const void *buf, size_t len);
 int fake_ioctl(int fd, unsigned long req, void *arg);

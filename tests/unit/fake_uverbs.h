@@ -34,6 +34,7 @@ struct fake_obj {
 	uint32_t num;			/* qpn, lkey, cqe, ah_num */
 	uint64_t ring;			/* mmap offset of CQ, SRQ, send queue */
 	uint64_t rq_ring;
+	uint32_t cq_flags;		/* IB_UVERBS_CQ_FLAGS_* */
 	uint32_t posts, arms;		/* kicks seen */
 	bool solicited;			/* of the last arm */
 	uint8_t qp_state, qp_type, port;
@@ -88,6 +89,8 @@ extern struct fake_hca {
  */
 #define FAKE_MLX5_IN	32		/* octets of udata of GET_CONTEXT */
 #define FAKE_MLX5_OUT	64
+#define FAKE_MLX5_TICKS	0x7fffffffffffffffull	/* timestamp_mask */
+#define FAKE_MLX5_KHZ	156250ull		/* hca_core_clock */
 void fake_be_mlx5(void);
 void fake_be_rxe(void);			/* again, as fake_install() made it */
 /* Request udata of a context; programs of another kind have another tag. */
