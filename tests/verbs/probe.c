@@ -6,7 +6,7 @@
  * output of a guest against that of the bare HCA. A group that crashes or hangs
  * is reported as a line of its own and does not stop the others.
  *
- * Build: cc -D_GNU_SOURCE -O2 -o vhca-probe probe*.c vt_dev.c -libverbs
+ * Build: cc -D_GNU_SOURCE -O2 -o vhca-probe probe*.c vt_dev.c -lmlx5 -libverbs
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -41,6 +41,7 @@ static const struct {
 	{ "qp_run", probe_qp_run },
 	{ "srq", probe_srq },
 	{ "xrc", probe_xrc },
+	{ "mlx5", probe_mlx5 },
 	{ "ah", probe_ah },
 	{ "mcast", probe_mcast },
 	{ "misc", probe_misc },

@@ -74,6 +74,7 @@ void probe_qp_query(struct probe *p);
 void probe_qp_run(struct probe *p);
 void probe_srq(struct probe *p);
 void probe_xrc(struct probe *p);
+void probe_mlx5(struct probe *p);
 void probe_ah(struct probe *p);
 void probe_mcast(struct probe *p);
 void probe_misc(struct probe *p);

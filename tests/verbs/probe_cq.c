@@ -124,6 +124,68 @@ static const struct {
 	{ "bad_flags", 0, IBV_CQ_INIT_ATTR_MASK_FLAGS, 1u << 30 },
 };
 
+/* A QP whose sends complete in an extended CQ. */
+static int ex_open(struct lo *l, struct probe *p, struct ibv_cq_ex *cx)
+{
+	struct ibv_qp_init_attr qa = {
+		.qp_type = IBV_QPT_RC, .send_cq = ibv_cq_ex_to_cq(cx),
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	int err = lo_open(l, p, IBV_QPT_RC);
+
+	if (err)
+		return err;
+	qa.recv_cq = l->cq;
+	ibv_destroy_qp(l->qp);
+	l->qp = ibv_create_qp(p->pd, &qa);
+	return l->qp ? lo_walk(l->qp, p, IBV_QPT_RC, IBV_QPS_RTS) : ep(l->qp);
+}
+
+/* A send to itself, and its completion: of success, so that it is open. */
+static int ex_send(struct lo *l, struct ibv_cq_ex *cx)
+{
+	struct ibv_poll_cq_attr pa = {};
+	int i, err = lo_recv(l, 64) || lo_send(l, 48, 0) ? EIO : ENOENT;
+
+	for (i = 0; i < 200 && err == ENOENT; i++) {
+		struct timespec nap = { .tv_nsec = 5000000 };
+
+		nanosleep(&nap, NULL);
+		err = ibv_start_poll(cx, &pa);
+	}
+	return err;
+}
+
+/* Completions carry ticks of the HCA's clock, whoever can read it himself. */
+static void probe_ex_timestamp(struct probe *p)
+{
+	struct ibv_cq_init_attr_ex ia = {
+		.cqe = 16, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
+	struct ibv_cq_ex *cx = ibv_create_cq_ex(p->ctx, &ia);
+	uint64_t ticks[2] = { 0, 0 };
+	struct lo l = {};
+	int i, err;
+
+	pr("create_cq_ex.ticks.setup", ep(cx));
+	if (!cx)
+		return;
+	err = ex_open(&l, p, cx);
+	pr("create_cq_ex.ticks.qp", err);
+	for (i = 0; i < 2 && !err; i++) {
+		err = ex_send(&l, cx);
+		if (err)
+			break;
+		ticks[i] = ibv_wc_read_completion_ts(cx);
+		ibv_end_poll(cx);
+	}
+	prd("read_completion_ts", err, "%s", !ticks[0] ? "none" :
+	    ticks[1] > ticks[0] ? "goes on" : "stands still");
+	lo_close(&l);
+	pr("create_cq_ex.ticks.destroy", ibv_destroy_cq(ibv_cq_ex_to_cq(cx)));
+}
+
 /* One SEND to itself, read with the extended polling calls. */
 static void probe_ex_poll(struct probe *p)
 {
@@ -133,33 +195,16 @@ static void probe_ex_poll(struct probe *p)
 	struct ibv_cq_ex *cx = ibv_create_cq_ex(p->ctx, &ia);
 	struct ibv_poll_cq_attr pa = {};
 	struct lo l = {};
-	int i, err;
+	int err;
 
 	pr("create_cq_ex.poll.setup", ep(cx));
 	if (!cx)
 		return;
 	pr("start_poll.empty", ibv_start_poll(cx, &pa));
-	err = lo_open(&l, p, IBV_QPT_RC);
-	if (!err) {
-		struct ibv_qp_init_attr qa = {
-			.qp_type = IBV_QPT_RC,
-			.send_cq = ibv_cq_ex_to_cq(cx), .recv_cq = l.cq,
-			.cap = { .max_send_wr = 4, .max_recv_wr = 4,
-				 .max_send_sge = 1, .max_recv_sge = 1 },
-		};
-		ibv_destroy_qp(l.qp);
-		l.qp = ibv_create_qp(p->pd, &qa);
-		err = l.qp ? lo_walk(l.qp, p, IBV_QPT_RC, IBV_QPS_RTS) :
-			     ep(l.qp);
-	}
+	err = ex_open(&l, p, cx);
 	pr("create_cq_ex.poll.qp", err);
-	err = err || lo_recv(&l, 64) || lo_send(&l, 48, 0) ? EIO : ENOENT;
-	for (i = 0; i < 200 && err == ENOENT; i++) {
-		struct timespec nap = { .tv_nsec = 5000000 };
-
-		nanosleep(&nap, NULL);
-		err = ibv_start_poll(cx, &pa);
-	}
+	if (!err)
+		err = ex_send(&l, cx);
 	prd("start_poll", err, "%s opcode %d wr_id %d", err ? "" :
 	    ibv_wc_status_str(cx->status), err ? 0 : ibv_wc_read_opcode(cx),
 	    err ? 0 : (int)cx->wr_id);
@@ -189,6 +234,7 @@ void probe_cq_ex(struct probe *p)
 			ibv_destroy_cq(ibv_cq_ex_to_cq(cx));
 	}
 	probe_ex_poll(p);
+	probe_ex_timestamp(p);
 }
 
 /* "event" or "none", and the event is taken and acknowledged. */
