@@ -5,10 +5,11 @@
  * Inside of xen-vhcad: objects and functions that cross a file boundary.
  *
  * One supervisor (main.c) forks one worker per device (worker.c). A worker
- * runs three threads: command (worker.c: command ring, xenstore), kick
- * (kick.c) and event (event.c: verbs fds to event ring). be_dev.lock is
- * read-held while a handle is used by the kick or event thread, write-held by
- * the command thread while the tables change or an fd is closed.
+ * runs four threads: command (worker.c: command ring, xenstore), kick (kick.c),
+ * look (look.c: receives of Soft-RoCE) and event (event.c: verbs fds to event
+ * ring). be_dev.lock is read-held while a handle or a shadow is used by the
+ * others, write-held by the command thread while the tables change or an fd is
+ * closed.
  *
  * Nothing that a guest sends is trusted: copied once, checked, then used.
  */
@@ -139,6 +140,7 @@ struct be_dev {
 	bool ethernet;			/* link layer of that port */
 	struct be_events *events;	/* event.c, NULL: not started */
 	struct be_kicks *kicks;		/* kick.c, NULL: not started */
+	struct be_look *look;		/* look.c, NULL: not started */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
 	struct vl_bucket log_bucket;	/* be_log_peer */
 	uint32_t log_dropped;
@@ -146,7 +148,7 @@ struct be_dev {
 	bool fault;			/* close this device */
 	char fault_reason[256];
 };
-/* Counters are bumped by three threads. */
+/* Counters are bumped by all threads. */
 #define BE_STAT_ADD(dev, field, n) \
 	__atomic_fetch_add(&(dev)->stats.field, (n), __ATOMIC_RELAXED)
 
@@ -175,17 +177,27 @@ bool be_op_destroys(uint16_t op);
 void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 		 struct xenvhca_response *rsp);
 
-/* ---- kick.c, event.c ---- */
+/* ---- kick.c ---- */
 /* Execute one kick; takes the read lock itself. */
 void be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
 /* Execute the kicks that were in the ring when this was called: a command
  * must not overtake the posts made before it. Command thread; bounded. */
 void be_kick_flush(struct be_dev *dev);
-/* There is a queue that nobody looks at yet. Any thread that may look at
- * dev->shadows. */
-void be_kick_wake(struct be_dev *dev);
+/* A send queue has more than the driver's had room for. Any thread. */
+void be_kick_more(struct be_dev *dev);
+/* Starts the look thread, too. */
 int be_kick_start(struct be_dev *dev);
 void be_kick_stop(struct be_dev *dev);
+
+/* ---- look.c ---- */
+#define BE_LOOK_NICE	(-10)
+/* Move receives that the guest has posted into the driver's queues. Any thread,
+ * without dev->lock; nothing to do before be_look_start(). */
+void be_look_now(struct be_dev *dev);
+int be_look_start(struct be_dev *dev);
+void be_look_stop(struct be_dev *dev);
+
+/* ---- event.c ---- */
 /* Register / forget the verbs fds (comp channel, async) of a ucontext;
  * called by ucontext.c. Switches the fd to O_NONBLOCK. Call be_event_del()
  * before the fd is closed. Before be_event_start() there is nobody to listen:

@@ -12,10 +12,8 @@
  * native process's post is executed when the call returns, so a command must
  * not overtake the kicks of posts made before it. drain_lock orders the two.
  *
- * No system call tells of a receive that was posted (shadow.h). It is seen
- * before the next kick or command is executed, so a receive precedes whatever
- * the same process sends after it; else this thread looks, as often as it
- * finds something, and less and less often when it does not.
+ * A send queue that has more than the driver's (shadow.h) is looked at each
+ * millisecond: nobody tells when there is room.
  */
 #include <errno.h>
 #include <poll.h>
@@ -29,14 +27,7 @@
 #define BE_KICK_BATCH	32
 #define BE_GAP_WEIGHT	8	/* new gap counts 1/8 */
 #define BE_GAP_CLIP	4	/* in spin limits: forget long pauses fast */
-/*
- * From one look at receive queues to the next: a part of the longest time after
- * something happened, a part of itself more with each that finds nothing. A
- * program posts receives, tells its peer by TCP and expects a message after a few
- * milliseconds: the looks must still be frequent then (docs/data-path.md).
- */
-#define BE_LOOK_FIRST	10
-#define BE_LOOK_GROWS	16
+#define BE_BEHIND_NS	VL_MSEC_NS
 
 struct be_kicks {
 	pthread_t thread;
@@ -47,7 +38,7 @@ struct be_kicks {
 	bool worked;		/* entries since the last notification */
 	uint64_t spin_ns;	/* 0: never */
 	uint64_t gap_ns;	/* average idle time before an entry came */
-	uint64_t look_ns;	/* until the next look, 0: not needed */
+	bool behind;		/* a send queue has more than the driver's */
 };
 
 #ifdef __x86_64__
@@ -56,18 +47,14 @@ struct be_kicks {
 #define be_relax() __asm__ __volatile__("yield" ::: "memory")
 #endif
 
-/* Under drain_lock. Who was active lately will post soon. */
-static void be_kick_look(struct be_dev *dev, bool active)
+/* Under drain_lock. */
+static void be_kick_behind(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
-	uint64_t next, max = 0;
-	bool found = be_shadow_sync(dev, &max);
 
-	next = max / BE_LOOK_FIRST;
-	if (!found && !active && k->look_ns)
-		next = k->look_ns + k->look_ns / BE_LOOK_GROWS;
-	__atomic_store_n(&k->look_ns, next < max ? next : max,
-			 __ATOMIC_RELAXED);
+	if (__atomic_load_n(&k->behind, __ATOMIC_RELAXED))
+		__atomic_store_n(&k->behind, be_shadow_sends(dev),
+				 __ATOMIC_RELAXED);
 }
 
 /*
@@ -103,7 +90,8 @@ static int be_kick_drain_locked(struct be_dev *dev)
 	}
 	if (n) {
 		be_kick_pay(dev, n);
-		be_kick_look(dev, true);
+		be_look_now(dev);
+		be_kick_behind(dev);
 	}
 	for (i = 0; i < n; i++) {
 		be_kick(dev, &kick[i]);
@@ -136,9 +124,7 @@ void be_kick_flush(struct be_dev *dev)
 		n = be_kick_drain(dev);
 		left -= n;
 	} while (n > 0 && left > 0);
-	pthread_mutex_lock(&dev->kicks->drain_lock);
-	be_kick_look(dev, true);
-	pthread_mutex_unlock(&dev->kicks->drain_lock);
+	be_look_now(dev);
 }
 
 static void be_kick_gap(struct be_kicks *k, uint64_t gap)
@@ -185,28 +171,27 @@ static bool be_kick_arm(struct be_dev *dev)
 	return more;
 }
 
-/* Until the frontend notifies or the command thread wakes us. */
+/* Until the frontend notifies or somebody wakes us. */
 static void be_kick_wait(struct be_dev *dev, struct pollfd pfd[2])
 {
+	const struct timespec nap = { .tv_nsec = BE_BEHIND_NS };
 	struct be_kicks *k = dev->kicks;
-	uint64_t ns;
+	bool behind;
 	int n;
 
-	for (;;) {
-		ns = __atomic_load_n(&k->look_ns, __ATOMIC_RELAXED);
-		n = ppoll(pfd, 2, ns ? &(struct timespec){ .tv_nsec = (long)ns }
-			  : NULL, NULL);
+	do {
+		behind = __atomic_load_n(&k->behind, __ATOMIC_RELAXED);
+		n = ppoll(pfd, 2, behind ? &nap : NULL, NULL);
 		if (n < 0 && errno != EINTR) {
 			be_fault(dev, "kick poll: %s", strerror(errno));
 			__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
 		}
-		if (n)
-			break;
-		BE_STAT_ADD(dev, recv_polls, 1);
-		pthread_mutex_lock(&k->drain_lock);
-		be_kick_look(dev, false);
-		pthread_mutex_unlock(&k->drain_lock);
-	}
+		if (!n) {
+			pthread_mutex_lock(&k->drain_lock);
+			be_kick_behind(dev);
+			pthread_mutex_unlock(&k->drain_lock);
+		}
+	} while (!n);
 	if (n > 0 && pfd[1].revents)
 		be_wake_clear(k->wake_fd);
 }
@@ -281,11 +266,16 @@ int be_kick_start(struct be_dev *dev)
 		rc = -errno;
 		goto err_free;
 	}
+	rc = be_look_start(dev);
+	if (rc)
+		goto err_close;
 	dev->kicks = k;
 	rc = -pthread_create(&k->thread, NULL, be_kick_thread, dev);
 	if (!rc)
 		return 0;
 	dev->kicks = NULL;
+	be_look_stop(dev);
+err_close:
 	close(k->wake_fd);
 err_free:
 	free(k);
@@ -301,18 +291,18 @@ void be_kick_stop(struct be_dev *dev)
 	__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
 	be_wake(k->wake_fd);
 	pthread_join(k->thread, NULL);
+	be_look_stop(dev);
 	dev->kicks = NULL;
 	close(k->wake_fd);
 	free(k);
 }
 
-void be_kick_wake(struct be_dev *dev)
+void be_kick_more(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
 
-	if (!k || !dev->shadows)
+	if (!k)
 		return;
-	__atomic_store_n(&k->look_ns, BE_LOOK_LOSSY_NS / BE_LOOK_FIRST,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&k->behind, true, __ATOMIC_RELAXED);
 	be_wake(k->wake_fd);
 }

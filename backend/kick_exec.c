@@ -28,7 +28,7 @@ static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k)
 	if (sq)
 		be_shadow_take(dev, sq);
 	if (sq && sq->behind)
-		be_kick_wake(dev);	/* nobody tells when there is room */
+		be_kick_more(dev);	/* nobody tells when there is room */
 	/* An error is the QP's state; the guest sees it in its completions. */
 	uv_post_send(((struct be_uc *)qp->uc)->fd, qp->host);
 	return 0;

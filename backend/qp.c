@@ -295,7 +295,7 @@ int be_modify_qp(const struct be_cmd *c)
 		return err;
 	if (r->attr.mask & QP_STATE) {
 		qp->state = r->attr.qp_state;
-		be_kick_wake(c->dev);
+		be_look_now(c->dev);	/* it may receive from now on */
 	}
 	return be_udata_end(&u, c, qp->o.handle);
 }

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Queues that a guest writes in place of the driver's (shadow.h). Made and
- * ended by the command thread with dev->lock held for writing; requests are
- * moved by whoever drains the kick ring.
+ * ended by the command thread with dev->lock held for writing; sends are moved by
+ * whoever drains the kick ring, receives by whoever looks (look.c).
  *
  * The guest's consumer index says what was copied, not what was executed: the
  * process sees room as soon as its request is out of its hands. It may so have
@@ -208,34 +208,29 @@ unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s)
 	return n;
 }
 
-/* When to look at it again, or ~0. Nobody tells of receives, or of room. */
+/* When to look at a receive queue again, or ~0. */
 static uint64_t look_again(const struct be_shadow *s)
 {
 	const struct be_qp *qp = (const struct be_qp *)s->owner;
 
-	if (s->behind || (s->owner->type == BE_SRQ))
+	if (s->behind || s->owner->type == BE_SRQ)
 		return BE_LOOK_LOSSY_NS;
-	if (s->kind != VHCA_QUEUE_RECV || qp->state < QPS_RTR ||
-	    qp->state >= QPS_ERR)
+	if (qp->state < QPS_RTR || qp->state >= QPS_ERR)
 		return ~0ull;
 	return qp->qp_type == QPT_RC ? BE_LOOK_RC_NS : BE_LOOK_LOSSY_NS;
 }
 
-unsigned int be_shadow_sync(struct be_dev *dev, uint64_t *look_ns)
+unsigned int be_shadow_receives(struct be_dev *dev, uint64_t *look_ns)
 {
 	uint64_t ns, first = ~0ull;
 	struct be_shadow *s;
-	unsigned int sum = 0, n;
+	unsigned int sum = 0;
 
 	pthread_rwlock_rdlock(&dev->lock);
 	for (s = dev->shadows; s; s = s->next) {
-		if (!s->owner || (s->kind == VHCA_QUEUE_SEND && !s->behind))
+		if (!s->owner || s->kind != VHCA_QUEUE_RECV)
 			continue;
-		n = be_shadow_take(dev, s);
-		if (n && s->kind == VHCA_QUEUE_SEND)
-			uv_post_send(((struct be_uc *)s->owner->uc)->fd,
-				     s->owner->host);
-		sum += n;
+		sum += be_shadow_take(dev, s);
 		ns = look_again(s);
 		if (ns < first)
 			first = ns;
@@ -243,4 +238,22 @@ unsigned int be_shadow_sync(struct be_dev *dev, uint64_t *look_ns)
 	pthread_rwlock_unlock(&dev->lock);
 	*look_ns = first == ~0ull ? 0 : first;
 	return sum;
+}
+
+bool be_shadow_sends(struct be_dev *dev)
+{
+	bool behind = false;
+	struct be_shadow *s;
+
+	pthread_rwlock_rdlock(&dev->lock);
+	for (s = dev->shadows; s; s = s->next) {
+		if (!s->owner || s->kind != VHCA_QUEUE_SEND || !s->behind)
+			continue;
+		if (be_shadow_take(dev, s))
+			uv_post_send(((struct be_uc *)s->owner->uc)->fd,
+				     s->owner->host);
+		behind |= s->behind;
+	}
+	pthread_rwlock_unlock(&dev->lock);
+	return behind;
 }

@@ -62,16 +62,19 @@ bool be_shadow_behind(const struct be_dev *dev, const struct be_obj *owner);
 
 /*
  * Post what the guest has posted. With dev->lock held for reading, and by one
- * thread at a time (kick.c: drain_lock). Return: number of work requests.
+ * thread at a time: under drain_lock (kick.c) a send queue, under the lock of
+ * look.c a receive queue. Return: number of work requests.
  */
 unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s);
 /*
- * be_shadow_take() for all receive queues, of which no system call tells, and
- * for send queues that had no room. Takes dev->lock itself.
+ * be_shadow_take() for all receive queues. Takes dev->lock itself.
  *
  * @look_ns: out, when to look again at the latest; 0: there is no need to
  */
-unsigned int be_shadow_sync(struct be_dev *dev, uint64_t *look_ns);
+unsigned int be_shadow_receives(struct be_dev *dev, uint64_t *look_ns);
+/* be_shadow_take() and post for send queues that had no room. Takes dev->lock
+ * itself. Return: one has none yet. */
+bool be_shadow_sends(struct be_dev *dev);
 
 /* ---- rxe_wqe.c ---- */
 /**

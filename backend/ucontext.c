@@ -242,7 +242,7 @@ static int mmap_shadow(struct be_dev *dev, struct be_mmap *m,
 		return -ENOENT;
 	m->shadow = be_shadow_new(dev, m, queue, owner, &err);
 	if (m->shadow && queue == VHCA_QUEUE_RECV)
-		be_kick_wake(dev);
+		be_look_now(dev);	/* there is one more to look at */
 	return err;
 }
 

@@ -331,10 +331,12 @@ static void be_worker_confine(const struct be_worker *w)
 static void be_worker_limits(void)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
+	struct rlimit nice = { 20 - BE_LOOK_NICE, 20 - BE_LOOK_NICE };
 	int rc;
 
 	/* Failure shows later, as an error that names the limit. */
 	setrlimit(RLIMIT_MEMLOCK, &mem);
+	setrlimit(RLIMIT_NICE, &nice);
 	fds.rlim_cur = fds.rlim_max =
 		BE_FDS_PER_UC * BE_MAX_UC + BE_MAX_XRCD + BE_FDS_SPARE;
 	setrlimit(RLIMIT_NOFILE, &fds);

@@ -6,6 +6,7 @@
  * only as far as its opcode has it, and no driver's queue is the guest's.
  */
 #include <errno.h>
+#include <unistd.h>
 #include <rdma/ib_user_verbs.h>
 
 #include "guest.h"
@@ -311,7 +312,7 @@ static void receives_come_with_the_next_look(void **state)
 	w->dma.sge_offset = w->dma.resid = w->dma.length = 12345;
 	w->dma.sge[0] = (struct rxe_sge){ 0x1000, 64, 5 };
 	p.rq.guest->producer_index = 1;
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 1);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
 	assert_int_equal(again, 0);			/* it cannot receive yet */
 	assert_int_equal(p.rq.real->producer_index, 1);
 	assert_int_equal(p.rq.guest->consumer_index, 1);
@@ -326,7 +327,7 @@ static void receives_come_with_the_next_look(void **state)
 	w->wr_id = 78;
 	w->dma.num_sge = 0xffff;
 	p.rq.guest->producer_index = 2;
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 1);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
 	r = recv_at(p.rq.real, 1);
 	assert_int_equal(r->wr_id, 78);
 	assert_int_equal(r->dma.num_sge | r->dma.length, 0);
@@ -336,8 +337,35 @@ static void receives_come_with_the_next_look(void **state)
 	g->req.u.modify_qp.attr.mask = 1;
 	g->req.u.modify_qp.attr.qp_state = 2;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_QP), 0);
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
 	assert_int_equal(again, BE_LOOK_RC_NS);
+	guest_close(g);
+}
+
+/* No kick, no command: the thread that looks must come by itself. */
+static void receives_need_no_system_call(void **state)
+{
+	struct guest *g = *state;
+	struct pair p = open_qp(g, 2);
+	unsigned int i, n;
+
+	assert_int_equal(be_look_start(&g->dev), 0);
+	g->req.u.modify_qp.handle = g->qp;
+	g->req.u.modify_qp.attr.mask = 1;
+	g->req.u.modify_qp.attr.qp_state = 2;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_QP), 0);
+	for (n = 1; n < 4; n++) {
+		__atomic_store_n(&p.rq.guest->producer_index, n,
+				 __ATOMIC_RELEASE);
+		for (i = 0; i < 5000 &&
+		     __atomic_load_n(&p.rq.real->producer_index,
+				     __ATOMIC_ACQUIRE) != n; i++)
+			usleep(1000);
+		assert_int_equal(p.rq.real->producer_index, n);
+		usleep(20000);		/* it looks seldom by now */
+	}
+	assert_true(g->dev.stats.recv_polls > 3);
+	be_look_stop(&g->dev);
 	guest_close(g);
 }
 
@@ -362,7 +390,6 @@ static void what_has_no_room_waits(void **state)
 	struct guest *g = *state;
 	struct pair p = open_qp(g, 2);
 	uint32_t mask = p.sq.real->index_mask, i;
-	uint64_t again;
 
 	for (i = 0; i < mask; i++) {
 		next(p.sq, IB_UVERBS_WR_SEND);
@@ -372,11 +399,10 @@ static void what_has_no_room_waits(void **state)
 	p.sq.guest->producer_index = 0;
 	kick(g, g->qp);
 	assert_int_equal(p.sq.real->producer_index, mask);
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 0);
-	assert_int_not_equal(again, 0);
+	assert_true(be_shadow_sends(&g->dev));
+	assert_int_equal(p.sq.real->producer_index, mask);
 	p.sq.real->consumer_index = 1;		/* one was executed */
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 1);
-	assert_int_equal(again, 0);
+	assert_false(be_shadow_sends(&g->dev));
 	assert_int_equal(p.sq.real->producer_index, 0);
 	assert_int_equal(send_at(p.sq.real, mask)->wr.wr_id, 4711);
 	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, mask + 2);
@@ -391,7 +417,7 @@ static void nothing_is_posted_to_a_queue_that_is_gone(void **state)
 
 	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, g->qp), 0);
 	p.rq.guest->producer_index = 1;
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
 	assert_int_equal(again, 0);
 	guest_close(g);
 }
@@ -427,15 +453,15 @@ static void a_resized_queue_has_pages_of_its_own(void **state)
 	g->uc = guest_alloc_uc(g);
 	g->pd = guest_alloc_pd(g);
 	old = map(g, create_srq(g, &srq));
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
 	assert_int_not_equal(again, 0);
 	assert_int_equal(resize_srq(g, srq, 100), 0);
 	new = map(g, guest_key(g, 0));
 	assert_true(new.guest->index_mask > old.guest->index_mask);
 	old.guest->producer_index = 1;
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
 	new.guest->producer_index = 1;
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 1);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
 	guest_close(g);
 }
 
@@ -450,9 +476,9 @@ static void a_queue_with_more_than_it_holds_keeps_its_size(void **state)
 	g->pd = guest_alloc_pd(g);
 	q = map(g, create_srq(g, &srq));
 	q.guest->producer_index = q.guest->index_mask;
-	assert_int_equal(be_shadow_sync(&g->dev, &again), q.real->index_mask);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), q.real->index_mask);
 	q.guest->producer_index = 0;
-	assert_int_equal(be_shadow_sync(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
 	assert_int_equal(resize_srq(g, srq, 100), -EINVAL);
 	guest_close(g);
 }
@@ -512,6 +538,7 @@ int main(void)
 		T(refuses_lengths),
 		T(datagrams_name_an_address_handle),
 		T(receives_come_with_the_next_look),
+		T(receives_need_no_system_call),
 		T(indices_stay_inside),
 		T(what_has_no_room_waits),
 		T(nothing_is_posted_to_a_queue_that_is_gone),

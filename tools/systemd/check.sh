@@ -53,9 +53,9 @@ hidden() { # hidden PATH...: in no process of the daemon
 			return 1
 	done
 }
-# backend/confine.c, be_worker_caps()
+# backend/confine.c, common/lib/caps.c
 gives_up() {
-	grep -q '^SystemCallFilter=capset seccomp$' "$unit"
+	grep -q '^SystemCallFilter=capset seccomp setpriority$' "$unit"
 }
 bounded() {
 	grep -q '^MemoryMax=' "$unit"

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Look thread: moves receives that a guest has posted into the driver's queues
+ * (shadow.h). No system call tells of them. A program posts some, tells its peer by
+ * TCP and expects a message: if they are not there by then, an RC sender tries
+ * again, UC and UD lose it. So
+ *
+ * - a kick or a command of the same vhca looks first (be_look_now): a receive comes
+ *   before everything that the process asks for after it;
+ * - else this thread looks, often after something happened and less and less often
+ *   when nothing does (docs/data-path.md);
+ * - it precedes what else the processors have to do, above all what brings the
+ *   peer's message, and therefore works a small part of its time only, however
+ *   much a guest posts.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "be.h"
+#include "shadow.h"
+#include "wake.h"
+
+/* From one look to the next: a part of the longest time after something happened, a
+ * part of itself more with each that finds nothing. */
+#define FIRST	10
+#define GROWS	16
+/* The pause for each receive that was moved, a few times what that takes. */
+#define PAUSE_NS	4000
+#define PAUSE_MAX_NS	(50 * VL_MSEC_NS)
+
+struct be_look {
+	pthread_t thread;
+	pthread_mutex_t lock;	/* one moves receives at a time */
+	int wake_fd;
+	bool stop;
+	uint64_t next_ns;	/* until the next look, 0: nothing can receive */
+	uint64_t asleep_ns;	/* for how long the thread sleeps, 0: for ever */
+};
+
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Under the lock; number moved. Who was active lately will post soon. */
+static unsigned int look(struct be_dev *dev, bool active)
+{
+	struct be_look *l = dev->look;
+	uint64_t next, max = 0;
+	unsigned int n = be_shadow_receives(dev, &max);
+
+	next = max / FIRST;
+	if (!n && !active && l->next_ns)
+		next = l->next_ns + l->next_ns / GROWS;
+	l->next_ns = lower(next, max);
+	return n;
+}
+
+/* Under the lock: would the thread come too late? */
+static bool oversleeps(const struct be_look *l)
+{
+	return l->next_ns &&
+	       (!l->asleep_ns || l->asleep_ns > 2 * l->next_ns);
+}
+
+void be_look_now(struct be_dev *dev)
+{
+	struct be_look *l = dev->look;
+	bool late;
+
+	if (!l || !__atomic_load_n(&dev->shadows, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&l->lock);
+	look(dev, true);
+	late = oversleeps(l);
+	if (late)
+		l->asleep_ns = l->next_ns;
+	pthread_mutex_unlock(&l->lock);
+	if (late)
+		be_wake(l->wake_fd);
+}
+
+/* One turn of the thread; returns how long to sleep, 0: until it is woken. */
+static uint64_t turn(struct be_dev *dev, bool due)
+{
+	struct be_look *l = dev->look;
+	uint64_t pause = 0, ns;
+
+	pthread_mutex_lock(&l->lock);
+	if (due)
+		pause = lower(look(dev, false) * (uint64_t)PAUSE_NS,
+			      PAUSE_MAX_NS);
+	if (l->next_ns && l->next_ns < pause)
+		l->next_ns = pause;
+	ns = l->asleep_ns = l->next_ns;
+	pthread_mutex_unlock(&l->lock);
+	return ns;
+}
+
+static void *look_thread(void *arg)
+{
+	struct be_dev *dev = arg;
+	struct be_look *l = dev->look;
+	struct pollfd pfd = { .fd = l->wake_fd, .events = POLLIN };
+	uint64_t ns;
+	int n = 1;
+
+	/* Of this thread, as Linux has it; without the right it is one of many. */
+	setpriority(PRIO_PROCESS, 0, BE_LOOK_NICE);
+	while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
+		ns = turn(dev, n == 0);
+		n = ppoll(&pfd, 1, ns ? &(struct timespec){
+			.tv_sec = (time_t)(ns / VL_SEC_NS),
+			.tv_nsec = (long)(ns % VL_SEC_NS) } : NULL, NULL);
+		if (n > 0)
+			be_wake_clear(l->wake_fd);
+		else if (n == 0)
+			BE_STAT_ADD(dev, recv_polls, 1);
+	}
+	return NULL;
+}
+
+static int lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	int rc;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	rc = pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return -rc;
+}
+
+int be_look_start(struct be_dev *dev)
+{
+	struct be_look *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return -ENOMEM;
+	rc = lock_init(&l->lock);
+	if (rc)
+		goto err_free;
+	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake_fd < 0) {
+		rc = -errno;
+		goto err_free;
+	}
+	dev->look = l;
+	rc = -pthread_create(&l->thread, NULL, look_thread, dev);
+	if (!rc)
+		return 0;
+	dev->look = NULL;
+	close(l->wake_fd);
+err_free:
+	free(l);
+	return rc;
+}
+
+void be_look_stop(struct be_dev *dev)
+{
+	struct be_look *l = dev->look;
+
+	if (!l)
+		return;
+	__atomic_store_n(&l->stop, true, __ATOMIC_RELAXED);
+	be_wake(l->wake_fd);
+	pthread_join(l->thread, NULL);
+	dev->look = NULL;
+	close(l->wake_fd);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
