@@ -48,8 +48,11 @@ all_well "wild work requests" "$wild_a" $!
 step "all is well"
 check "the workers are the same" \
 	[ "$(worker_pid a 0) $(worker_pid b 0)" = "$old_a $old_b" ]
-check_not "the kernel had nothing to say" bash -c \
-	'dmesg | grep -E "BUG|Oops|WARNING|soft lockup|general protection"'
+# rdma_rxe warns once of a response that a peer should not send
+# (backend/rdma_rxe, 0005): docs/threat-model.md has it as left open.
+check_not "the kernel had nothing else to say" bash -c \
+	'dmesg | grep -E "BUG|Oops|WARNING|soft lockup|general protection" |
+	grep -v "WARNING: .* rxe_completer"'
 pair "ibv_rc_pingpong" a b "ibv_rc_pingpong -g 1 -n 100"
 xfer_between "every byte" b a '-t rc-write-4k,rc-send-4k,ud-send-4k,srq'
 vhcactl detach a all
