@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "obj.h"
 #include "sysfs.h"
@@ -121,6 +122,15 @@ static uint8_t node_type(const struct be_dev *dev)
 	return (uint8_t)strtoul(text, NULL, 10);
 }
 
+static uint8_t info_flags(void)
+{
+	struct utsname u;
+
+	if (uname(&u) || !be_pins_readonly(u.release))
+		return 0;
+	return XENVHCA_INFO_READONLY;
+}
+
 static int read_limits(struct be_dev *dev, const struct uv_chardev *cd,
 		       uint32_t vectors)
 {
@@ -152,6 +162,7 @@ static int read_limits(struct be_dev *dev, const struct uv_chardev *cd,
 		.node_guid = q.base.node_guid, .num_comp_vectors = vectors,
 		.node_type = node_type(dev), .phys_port_cnt = 1,
 		.kicks = dev->prov->kicks, .max_pages = (uint32_t)pages,
+		.flags = info_flags(),
 	};
 	memcpy(info->hca, dev->hca, sizeof(info->hca));
 	be_sysfs_read(dev->hca, info->fw, sizeof(info->fw), "fw_ver");

@@ -54,7 +54,8 @@ static uint32_t pages_check(const struct xenvhca_pages *p)
 	uint32_t n = p->nr_pages;
 	unsigned int level;
 
-	if (p->reserved[0] || p->reserved[1] || p->reserved[2])
+	if (p->flags & ~XENVHCA_PAGES_READONLY || p->reserved[0] ||
+	    p->reserved[1])
 		return 0;
 	if (p->level > 2 || !n || n > max[p->level])
 		return 0;
@@ -71,7 +72,7 @@ static int dir_read(struct be_dev *dev, uint32_t ref, uint32_t *out,
 		    uint32_t used)
 {
 	uint32_t copy[PER_PAGE];
-	void *page = dev->t->ops->map(dev->t, &ref, 1);
+	void *page = dev->t->ops->map(dev->t, &ref, 1, false);
 
 	if (!page)
 		return errno ? -errno : -ENOMEM;
@@ -122,10 +123,11 @@ static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
 }
 
 /* What mapping costs is most of what a registration costs: counted. */
-static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n)
+static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n,
+		       bool readonly)
 {
 	uint64_t begin = vl_now_ns();
-	void *addr = dev->t->ops->map(dev->t, ref, n);
+	void *addr = dev->t->ops->map(dev->t, ref, n, readonly);
 	int err = errno;
 
 	if (addr) {
@@ -140,6 +142,7 @@ static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
 		     struct be_gmap *g)
 {
 	uint32_t *ref = malloc((size_t)p->nr_pages * sizeof(*ref));
+	bool readonly = p->flags & XENVHCA_PAGES_READONLY;
 	void *addr;
 	int err;
 
@@ -147,9 +150,9 @@ static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
 		return -ENOMEM;
 	err = refs_read(dev, p, ref);
 	if (!err) {
-		addr = timed_map(dev, ref, p->nr_pages);
+		addr = timed_map(dev, ref, p->nr_pages, readonly);
 		if (addr)
-			*g = (struct be_gmap){ addr, p->nr_pages };
+			*g = (struct be_gmap){ addr, p->nr_pages, readonly };
 		else
 			err = errno ? -errno : -ENOMEM;
 	}
@@ -158,10 +161,14 @@ static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
 }
 
 int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
-		struct be_gmap *g)
+		bool readonly, struct be_gmap *g)
 {
 	int err;
 
+	if (pages->flags & XENVHCA_PAGES_READONLY && !readonly) {
+		be_log_peer(dev, "a read-only page list for what is written to, or that was not offered");
+		return -EINVAL;
+	}
 	if (!pages_check(pages)) {
 		be_log_peer(dev, "malformed page list (%u pages, level %u)",
 			    pages->nr_pages, pages->level);

@@ -102,9 +102,12 @@ static int be_piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
 	return rc;
 }
 
-/* Map n pages at their place; mmap() is where the hypervisor is asked. */
+/*
+ * Map n pages at their place; mmap() is where the hypervisor is asked, for the
+ * right to write only if prot has it.
+ */
 static int be_piece_map(const struct be_gntdev *g, char *at,
-			const uint32_t *ref, uint32_t n)
+			const uint32_t *ref, uint32_t n, int prot)
 {
 	uint64_t index = 0;
 	int rc, fd = be_gntdev_file();
@@ -112,9 +115,8 @@ static int be_piece_map(const struct be_gntdev *g, char *at,
 	if (fd < 0)
 		return fd;
 	rc = be_piece_add(g, fd, ref, n, &index);
-	if (!rc && be_sys.mmap(at, be_bytes(n), PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_FIXED, fd,
-			       (off_t)index) == MAP_FAILED)
+	if (!rc && be_sys.mmap(at, be_bytes(n), prot, MAP_SHARED | MAP_FIXED,
+			       fd, (off_t)index) == MAP_FAILED)
 		rc = -errno;
 	be_sys.close(fd);
 	return rc;
@@ -128,14 +130,14 @@ static struct be_map **be_map_bucket(struct be_gntdev *g, const char *addr)
 }
 
 static int be_map_pieces(const struct be_gntdev *g, const struct be_map *m,
-			 const uint32_t *ref)
+			 const uint32_t *ref, int prot)
 {
 	uint32_t i, n;
 	int rc;
 
 	for (i = 0; i < m->n; i += n) {
 		n = m->n - i < g->chunk ? m->n - i : g->chunk;
-		rc = be_piece_map(g, m->addr + be_bytes(i), ref + i, n);
+		rc = be_piece_map(g, m->addr + be_bytes(i), ref + i, n, prot);
 		if (!rc)
 			continue;
 		/*
@@ -153,8 +155,10 @@ static int be_map_pieces(const struct be_gntdev *g, const struct be_map *m,
 	return 0;
 }
 
-void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n)
+void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
+		    bool readonly)
 {
+	int prot = readonly ? PROT_READ : PROT_READ | PROT_WRITE;
 	struct be_map *m, **b;
 	int rc;
 
@@ -172,7 +176,7 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n)
 		free(m);
 		return NULL;
 	}
-	rc = be_map_pieces(g, m, ref);
+	rc = be_map_pieces(g, m, ref, prot);
 	if (rc) {
 		free(m);
 		errno = -rc;

@@ -8,6 +8,7 @@
 #ifndef BE_GNTDEV_H
 #define BE_GNTDEV_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define BE_MAP_BUCKETS	1024
@@ -26,12 +27,14 @@ int be_gntdev_open(struct be_gntdev *g, uint32_t domid);
 uint64_t be_gntdev_close(struct be_gntdev *g);
 
 /**
- * be_gntdev_map() - map n grants read-write, all or nothing
+ * be_gntdev_map() - map n grants, all or nothing
+ * @readonly: the guest granted them read-only; else read-write
  *
  * Returns the address, or NULL with errno: EINVAL when the hypervisor refused
  * a reference or had no entry left for it, ENOMEM, also for want of files.
  */
-void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n);
+void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
+		    bool readonly);
 
 /* Undo be_gntdev_map(); -EINVAL if there is no such map. */
 int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n);

@@ -21,6 +21,11 @@
 #define REREG_PD	2u
 #define REREG_ACCESS	4u
 
+/* With any of these the kernel registers only what it may write to. */
+#define MR_WRITES							\
+	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |	\
+	 IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_MW_BIND)
+
 /* On-demand paging and huge pages make no sense over grants. */
 static int access_check(uint32_t access)
 {
@@ -37,6 +42,13 @@ static int range_check(const struct xenvhca_reg_mr_req *r)
 		return -EINVAL;
 	return be_gmap_check_range(r->pages.nr_pages, r->page_offset,
 				   r->length);
+}
+
+/* Whether the pages of a region may be granted read-only. */
+static bool may_be_readonly(const struct be_dev *dev, uint32_t access)
+{
+	return dev->info.flags & XENVHCA_INFO_READONLY &&
+	       !(access & (uint32_t)MR_WRITES);
 }
 
 static int mr_register(const struct be_cmd *c, struct be_mr *mr,
@@ -88,7 +100,9 @@ int be_reg_mr(const struct be_cmd *c)
 	mr = be_obj_new(c->dev, BE_MR, sizeof(*mr), &err);
 	if (!mr)
 		return err;
-	err = be_gmap_map(c->dev, &r->pages, &mr->mem);
+	mr->access = r->access;
+	err = be_gmap_map(c->dev, &r->pages, may_be_readonly(c->dev, r->access),
+			  &mr->mem);
 	if (err) {
 		be_obj_free(c->dev, &mr->o, BE_MR);
 		return err;
@@ -145,6 +159,8 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 		mr->mem = *mem;
 		*mem = old;
 	}
+	if (r->flags & REREG_ACCESS)
+		mr->access = r->mr.access;
 	c->rsp->u.mr = (struct xenvhca_mr_rsp){
 		.handle = mr->o.handle, .lkey = resp.lkey, .rkey = resp.rkey,
 	};
@@ -160,6 +176,24 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 static bool may_translate(const struct be_cmd *c)
 {
 	return !c->uc->objs[BE_MW];
+}
+
+/*
+ * New pages, if the command has any. The kernel does not look again at those
+ * that a region has, and a driver that writes to a read-only mapping is the end
+ * of this domain.
+ */
+static int rereg_map(const struct be_cmd *c, const struct be_mr *mr,
+		     struct be_gmap *mem)
+{
+	const struct xenvhca_rereg_mr_req *r = &c->req->u.rereg_mr;
+	uint32_t access = r->flags & REREG_ACCESS ? r->mr.access : mr->access;
+
+	if (!(r->flags & REREG_TRANS))
+		return mr->mem.readonly && access & (uint32_t)MR_WRITES ?
+			-EACCES : 0;
+	return be_gmap_map(c->dev, &r->mr.pages,
+			   may_be_readonly(c->dev, access), mem);
 }
 
 int be_rereg_mr(const struct be_cmd *c)
@@ -180,8 +214,7 @@ int be_rereg_mr(const struct be_cmd *c)
 		if (!pd)
 			return err;
 	}
-	if (r->flags & REREG_TRANS)
-		err = be_gmap_map(c->dev, &r->mr.pages, &mem);
+	err = rereg_map(c, mr, &mem);
 	if (!err && mem.addr && !may_translate(c))
 		err = -EBUSY;
 	if (!err)

@@ -27,16 +27,18 @@ struct be_cmd {
 struct be_gmap {
 	void *addr;			/* NULL: nothing mapped */
 	uint32_t nr_pages;
+	bool readonly;
 };
 /**
  * be_gmap_map() - check a page list, charge the quota, map all pages
+ * @readonly: the list may be a read-only one, of a region nobody writes to
  * @g: out, must be empty; unchanged on error
  *
  * Return: 0; -EINVAL malformed list; -EDQUOT over max-pinned-mb; -ENOMEM;
  * the error of the transport.
  */
 int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
-		struct be_gmap *g);
+		bool readonly, struct be_gmap *g);
 /* Unmap and give the quota back; empty is fine. The HCA must be done. */
 void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g);
 /* 0, or -EINVAL if [offset, offset + length) does not need exactly nr_pages */
@@ -137,6 +139,7 @@ struct be_ah { struct be_obj o; };
 struct be_mw { struct be_obj o; };
 struct be_mr {
 	struct be_obj o;
+	uint32_t access;		/* as registered, or asked for since */
 	struct be_gmap mem;
 };
 struct be_mmap {

@@ -59,7 +59,7 @@ static int dbpage_get(const struct be_cmd *c, const struct xenvhca_pages *list,
 		db = calloc(1, sizeof(*db));
 		if (!db)
 			return -ENOMEM;
-		err = be_gmap_map(c->dev, list, &db->map);
+		err = be_gmap_map(c->dev, list, false, &db->map);
 		if (err) {
 			free(db);
 			return err;
@@ -122,7 +122,7 @@ static int buf_map(struct be_udata *u, const struct be_cmd *c,
 	if (absent || (len != VHCA_BUF_UNTOLD &&
 		       be_gmap_check_range(list->nr_pages, (uint32_t)va, len)))
 		return -EINVAL;
-	err = be_gmap_map(c->dev, list, g);
+	err = be_gmap_map(c->dev, list, false, g);
 	if (err)
 		return err;
 	field_set(u->in, f, (uintptr_t)g->addr + va);

@@ -37,7 +37,7 @@ struct loop {
 	int mem_fd;
 	uint8_t *mem;
 	uint32_t nr_pages;
-	bool *revoked;
+	bool *revoked, *readonly;
 	struct loop_range *maps, *grants;
 	uint32_t next_ref, next_id;
 	uint64_t mapped, granted, handed_over, errors;
@@ -117,8 +117,9 @@ static int ref_check(const struct loop *l, uint32_t ref)
 }
 
 static int map_pages(const struct loop *l, uint8_t *addr, const uint32_t *ref,
-		     uint32_t n)
+		     uint32_t n, bool readonly)
 {
+	int prot = readonly ? PROT_READ : PROT_READ | PROT_WRITE;
 	uint32_t i;
 	off_t off;
 
@@ -126,8 +127,10 @@ static int map_pages(const struct loop *l, uint8_t *addr, const uint32_t *ref,
 		if (ref_check(l, ref[i]))
 			return -EINVAL;
 		off = (off_t)(ref[i] - LOOP_REF_BASE) * (off_t)PAGE;
-		if (mmap(addr + i * PAGE, PAGE, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, l->mem_fd, off) == MAP_FAILED)
+		if (l->readonly[ref[i] - LOOP_REF_BASE] && !readonly)
+			return -EINVAL;
+		if (mmap(addr + i * PAGE, PAGE, prot, MAP_SHARED | MAP_FIXED,
+			 l->mem_fd, off) == MAP_FAILED)
 			return -errno;
 	}
 	return 0;
@@ -168,7 +171,8 @@ static int map_injected(struct loop *l)
 	return l->fail_map_err;
 }
 
-static void *loop_map(struct be_transport *t, const uint32_t *ref, uint32_t n)
+static void *loop_map(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		      bool readonly)
 {
 	struct loop *l = to_loop(t);
 	void *addr;
@@ -183,7 +187,7 @@ static void *loop_map(struct be_transport *t, const uint32_t *ref, uint32_t n)
 		err = -errno;
 	}
 	if (!err)
-		err = map_pages(l, addr, ref, n);
+		err = map_pages(l, addr, ref, n, readonly);
 	if (!err && !range_add(&l->maps, addr, n))
 		err = -ENOMEM;
 	if (err && addr)
@@ -369,8 +373,9 @@ static bool loop_memory(struct loop *l, uint32_t nr_pages)
 {
 	l->nr_pages = nr_pages;
 	l->revoked = calloc(nr_pages, sizeof(*l->revoked));
+	l->readonly = calloc(nr_pages, sizeof(*l->readonly));
 	l->mem_fd = memfd_create("guest", MFD_CLOEXEC);
-	if (!l->revoked || l->mem_fd < 0 ||
+	if (!l->revoked || !l->readonly || l->mem_fd < 0 ||
 	    ftruncate(l->mem_fd, (off_t)(nr_pages * PAGE)))
 		return false;
 	l->mem = mmap(NULL, nr_pages * PAGE, PROT_READ | PROT_WRITE,
@@ -457,6 +462,7 @@ void loop_free(struct loop *l)
 		close(l->mem_fd);
 	pthread_mutex_destroy(&l->lock);
 	free(l->revoked);
+	free(l->readonly);
 	free(l->ring);
 	free(l->evt);
 	free(l->kick);
@@ -472,6 +478,12 @@ void loop_revoke(struct loop *l, uint32_t i)
 {
 	if (i < l->nr_pages)
 		l->revoked[i] = true;
+}
+
+void loop_readonly(struct loop *l, uint32_t i)
+{
+	if (i < l->nr_pages)
+		l->readonly[i] = true;
 }
 
 void loop_fail_map(struct loop *l, unsigned int n, int err)

@@ -34,6 +34,8 @@ void loop_free(struct loop *l);
 /* ---- guest memory ---- */
 void *loop_page(struct loop *l, uint32_t i);	/* the guest's own mapping */
 void loop_revoke(struct loop *l, uint32_t i);	/* later maps fail */
+/* Granted read-only: later maps to write fail. */
+void loop_readonly(struct loop *l, uint32_t i);
 /* The n-th map() from now on fails with err; 0: none. */
 void loop_fail_map(struct loop *l, unsigned int n, int err);
 uint64_t loop_mapped(struct loop *l);		/* pages the backend maps now */

@@ -95,10 +95,11 @@ static void xen_kick_ack(struct be_transport *t, bool had_work)
 }
 
 /* ---- memory ---- */
-static void *xen_map(struct be_transport *t, const uint32_t *ref, uint32_t n)
+static void *xen_map(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		     bool readonly)
 {
 	struct be_xen *x = to_xen(t);
-	void *addr = be_gntdev_map(&x->gnt, ref, n);
+	void *addr = be_gntdev_map(&x->gnt, ref, n, readonly);
 	int err = errno;
 
 	if (!addr)
@@ -299,13 +300,14 @@ static int be_port_bind(struct be_xen *x, int which, uint32_t remote)
 static int be_rings_map(struct be_xen *x, const struct be_xen_params *p)
 {
 	x->ring_pages = 1u << p->ring_order;
-	x->ring_va = xen_map(&x->shm.t, p->ring_ref, x->ring_pages);
+	x->ring_va = xen_map(&x->shm.t, p->ring_ref, x->ring_pages,
+			     false);
 	if (!x->ring_va)
 		return -errno;
-	x->evt = xen_map(&x->shm.t, &p->evt_ref, 1);
+	x->evt = xen_map(&x->shm.t, &p->evt_ref, 1, false);
 	if (!x->evt)
 		return -errno;
-	x->kick = xen_map(&x->shm.t, &p->kick_ref, 1);
+	x->kick = xen_map(&x->shm.t, &p->kick_ref, 1, false);
 	if (!x->kick)
 		return -errno;
 	return 0;

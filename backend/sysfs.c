@@ -46,6 +46,19 @@ int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
 	return 0;
 }
 
+/*
+ * ib_umem_get() asked for the right to write up to Linux 6.2, whatever the
+ * access of the region, and a shared mapping without it was EFAULT.
+ */
+bool be_pins_readonly(const char *release)
+{
+	unsigned int major, minor;
+
+	if (sscanf(release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 6 || (major == 6 && minor >= 3);
+}
+
 bool be_hca_name_ok(const char *hca)
 {
 	size_t n = strlen(hca);

@@ -22,6 +22,8 @@ extern const char *be_sysfs;		/* "/sys/class"; tests change it */
 int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 bool be_hca_name_ok(const char *hca);
+/* Whether a kernel (uname -r) registers what it can only read. */
+bool be_pins_readonly(const char *release);
 /* Names of all HCAs, or what to do if there is none. */
 void be_hca_list(char *buf, size_t size);
 

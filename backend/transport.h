@@ -62,9 +62,11 @@ struct be_transport_ops {
 	void (*cmd_ack)(struct be_transport *t, bool had_work);
 	void (*kick_ack)(struct be_transport *t, bool had_work);
 
-	/* Guest memory: map n grants read-write at one contiguous address,
-	 * all or nothing. Returns the address or NULL with errno. */
-	void *(*map)(struct be_transport *t, const uint32_t *ref, uint32_t n);
+	/* Guest memory: map n grants, read-write or read-only, at one
+	 * contiguous address, all or nothing. Returns the address or NULL with
+	 * errno. */
+	void *(*map)(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		     bool readonly);
 	void (*unmap)(struct be_transport *t, void *addr, uint32_t n);
 	/* HCA memory mapped at addr: grant n pages; id for ungrant. */
 	int (*grant)(struct be_transport *t, void *addr, uint32_t n,

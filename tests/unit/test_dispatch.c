@@ -6,8 +6,10 @@
  * queries.
  */
 #include <errno.h>
+#include <sys/utsname.h>
 
 #include "guest.h"
+#include "sysfs.h"
 
 static const uint16_t ops[] = {
 	XENVHCA_OP_GET_INFO, XENVHCA_OP_QUERY_DEVICE, XENVHCA_OP_QUERY_PORT,
@@ -160,13 +162,17 @@ static void answers_queries(void **state)
 	struct guest *g = *state;
 	struct xenvhca_get_info_rsp *info = &g->rsp.u.get_info;
 	struct xenvhca_query_device_rsp *q = &g->rsp.u.query_device;
+	struct utsname kernel;
 
+	assert_int_equal(uname(&kernel), 0);
 	g->dev.quota.max[BE_QP] = 7;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_GET_INFO), 0);
 	assert_int_equal(info->driver_id, 14);
 	assert_int_equal(info->node_type, 1);
 	assert_int_equal(info->kicks, 3);
 	assert_int_equal(info->num_comp_vectors, 2);
+	assert_int_equal(info->flags, be_pins_readonly(kernel.release) ?
+			 XENVHCA_INFO_READONLY : 0);
 	assert_string_equal(info->hca, "rxe0");
 	assert_string_equal(info->fw, "1.2.3");
 	assert_string_equal(info->modalias, "");

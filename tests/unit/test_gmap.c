@@ -27,7 +27,7 @@ static void check_level(struct guest *g, uint32_t n, uint8_t level)
 
 	fill(g, 100, n);
 	guest_pages(g, &p, 100, n, level, 3500);
-	assert_int_equal(be_gmap_map(&g->dev, &p, &m), 0);
+	assert_int_equal(be_gmap_map(&g->dev, &p, false, &m), 0);
 	assert_int_equal(m.nr_pages, n);
 	assert_int_equal(loop_mapped(g->loop), n);
 	assert_int_equal(g->dev.quota.used_pages, n);
@@ -55,7 +55,7 @@ static void refuse(struct guest *g, const struct xenvhca_pages *p, int err)
 {
 	struct be_gmap m = {};
 
-	assert_int_equal(be_gmap_map(&g->dev, p, &m), err);
+	assert_int_equal(be_gmap_map(&g->dev, p, false, &m), err);
 	assert_null(m.addr);
 	assert_int_equal(loop_mapped(g->loop), 0);
 	assert_int_equal(g->dev.quota.used_pages, 0);
@@ -78,7 +78,12 @@ static void refuses_malformed_lists(void **state)
 	p.level = 3;
 	refuse(g, &p, -EINVAL);
 	p = good;
-	p.reserved[2] = 1;
+	p.reserved[1] = 1;
+	refuse(g, &p, -EINVAL);
+	p = good;
+	p.flags = 2;
+	refuse(g, &p, -EINVAL);
+	p.flags = XENVHCA_PAGES_READONLY;	/* for queue memory */
 	refuse(g, &p, -EINVAL);
 	p = good;
 	p.gref[1] = 0;			/* used, but 0 */
@@ -139,7 +144,7 @@ static void charges_before_it_maps(void **state)
 	guest_pages(g, &p, 0, 99, 1, 3500);
 	struct be_gmap m = {};
 
-	assert_int_equal(be_gmap_map(&g->dev, &p, &m), 0);
+	assert_int_equal(be_gmap_map(&g->dev, &p, false, &m), 0);
 	be_gmap_unmap(&g->dev, &m);
 }
 
@@ -157,7 +162,7 @@ static void charges_a_page_named_again(void **state)
 	g->dev.quota.max_pages = 7;
 	refuse(g, &p, -EDQUOT);
 	g->dev.quota.max_pages = 8;
-	assert_int_equal(be_gmap_map(&g->dev, &p, &m), 0);
+	assert_int_equal(be_gmap_map(&g->dev, &p, false, &m), 0);
 	assert_int_equal(g->dev.quota.used_pages, 8);
 	be_gmap_unmap(&g->dev, &m);
 }

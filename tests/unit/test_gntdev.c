@@ -36,6 +36,7 @@ struct fake_map {
 	int index;			/* pages, as in the kernel */
 	uint32_t count, ref;		/* the first reference */
 	char *addr;			/* NULL: not mapped */
+	int prot;
 };
 struct fake_file {
 	bool used;
@@ -188,6 +189,7 @@ static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
 	m->addr = mmap(a, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE |
 		       MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_ptr_equal(m->addr, a);
+	m->prot = prot;
 	return a;
 }
 
@@ -208,8 +210,7 @@ static int fake_munmap(void *a, size_t len)
 	return munmap(a, len);
 }
 
-/* First reference of the map that begins at addr, 0: none. */
-static uint32_t mapped_at(const char *addr)
+static struct fake_map *map_at(const char *addr)
 {
 	struct fake_map *m;
 	unsigned int i;
@@ -217,8 +218,16 @@ static uint32_t mapped_at(const char *addr)
 	for (i = 0; i < FILES; i++)
 		for (m = file[i].used ? file[i].maps : NULL; m; m = m->next)
 			if (m->addr == addr)
-				return m->ref;
-	return 0;
+				return m;
+	return NULL;
+}
+
+/* First reference of the map that begins at addr, 0: none. */
+static uint32_t mapped_at(const char *addr)
+{
+	struct fake_map *m = map_at(addr);
+
+	return m ? m->ref : 0;
 }
 
 static int setup(void **state)
@@ -258,7 +267,7 @@ static void maps_more_than_an_int_holds(void **state)
 
 	(void)state;
 	for (i = 0; i < 4; i++) {
-		addr[i] = be_gntdev_map(&gnt, refs, GIB);
+		addr[i] = be_gntdev_map(&gnt, refs, GIB, false);
 		assert_non_null(addr[i]);
 		for (j = 0; j < GIB; j += PIECE)
 			assert_int_equal(mapped_at(addr[i] + (size_t)j * PAGE),
@@ -282,7 +291,7 @@ static void uses_no_offset_up(void **state)
 		at = (seed >> 16) % 96;
 		if (addr[at])
 			be_gntdev_unmap(&gnt, addr[at], 4096);
-		addr[at] = be_gntdev_map(&gnt, refs, 4096);
+		addr[at] = be_gntdev_map(&gnt, refs, 4096, false);
 		assert_non_null(addr[at]);
 		assert_true(live <= 96 * 4096);
 	}
@@ -298,7 +307,7 @@ static void keeps_no_file_open(void **state)
 
 	(void)state;
 	for (i = 0; i < 200; i++) {
-		addr[i] = be_gntdev_map(&gnt, refs, 1);
+		addr[i] = be_gntdev_map(&gnt, refs, 1, false);
 		assert_non_null(addr[i]);
 	}
 	for (i = 0; i < FILES; i++)
@@ -313,21 +322,37 @@ static void refuses_all_or_nothing(void **state)
 {
 	(void)state;
 	refs[2 * PIECE] = BAD_REF;
-	assert_null(be_gntdev_map(&gnt, refs, GIB));
+	assert_null(be_gntdev_map(&gnt, refs, GIB, false));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(live, 0);
-	assert_null(be_gntdev_map(&gnt, refs, 0));
+	assert_null(be_gntdev_map(&gnt, refs, 0, false));
 	assert_int_equal(errno, EINVAL);
 	max_open = files() + 2;
-	assert_null(be_gntdev_map(&gnt, refs, 4 * PIECE));
+	assert_null(be_gntdev_map(&gnt, refs, 4 * PIECE, false));
 	assert_int_equal(errno, ENOMEM);
 	assert_int_equal(live, 0);
 	assert_int_equal(gnt.pages, 0);
 }
 
+/* gntdev asks the hypervisor for what the mapping has. */
+static void maps_each_piece_with_its_right(void **state)
+{
+	char *ro = be_gntdev_map(&gnt, refs, PIECE + 1, true);
+	char *rw = be_gntdev_map(&gnt, refs, 1, false);
+
+	(void)state;
+	assert_non_null(ro);
+	assert_non_null(rw);
+	assert_int_equal(map_at(ro)->prot, PROT_READ);
+	assert_int_equal(map_at(ro + (size_t)PIECE * PAGE)->prot, PROT_READ);
+	assert_int_equal(map_at(rw)->prot, PROT_READ | PROT_WRITE);
+	be_gntdev_unmap(&gnt, ro, PIECE + 1);
+	be_gntdev_unmap(&gnt, rw, 1);
+}
+
 static void unmaps_what_is_left(void **state)
 {
-	char *addr = be_gntdev_map(&gnt, refs, PIECE + 1);
+	char *addr = be_gntdev_map(&gnt, refs, PIECE + 1, false);
 
 	(void)state;
 	assert_non_null(addr);
@@ -345,6 +370,7 @@ int main(void)
 		T(uses_no_offset_up),
 		T(keeps_no_file_open),
 		T(refuses_all_or_nothing),
+		T(maps_each_piece_with_its_right),
 		T(unmaps_what_is_left),
 	};
 #undef T

@@ -5,8 +5,11 @@
  * Memory regions and windows.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "guest.h"
+#include "sysfs.h"
 
 #define REG_MR		9	/* IB_USER_VERBS_CMD_* */
 #define REREG_MR	11
@@ -192,6 +195,115 @@ static void keeps_pages_while_there_are_windows(void **state)
 	assert_int_equal(loop_mapped(g->loop), 5);
 }
 
+/* A list of pages that the guest granted read-only. */
+static void read_only(struct guest *g, struct xenvhca_pages *p, uint32_t first,
+		      uint32_t n)
+{
+	uint32_t i;
+
+	for (i = first; i < first + n; i++)
+		loop_readonly(g->loop, i);
+	p->flags = XENVHCA_PAGES_READONLY;
+}
+
+static int reg_read_only(struct guest *g, uint32_t access)
+{
+	guest_mr(g, 20, 2);
+	g->req.u.reg_mr.access = access;
+	read_only(g, &g->req.u.reg_mr.pages, 20, 2);
+	return guest_cmd(g, XENVHCA_OP_REG_MR);
+}
+
+/* read() is told by the kernel, where a store would be the test's end. */
+static bool writable(uint64_t addr)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	ssize_t r = read(fd, (void *)(uintptr_t)addr, 1);
+
+	assert_true(fd >= 0);
+	assert_true(r == 1 || errno == EFAULT);
+	close(fd);
+	return r == 1;
+}
+
+static void maps_read_only_what_is_granted_so(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	g->dev.info.flags = XENVHCA_INFO_READONLY;
+	strcpy((char *)loop_page(g->loop, 20), "hello");
+	assert_int_equal(reg_read_only(g, 4), 0);	/* remote read */
+	assert_string_equal((char *)fake_nth(FAKE_MR, 0)->start, "hello");
+	assert_false(writable(fake_nth(FAKE_MR, 0)->start));
+	assert_int_equal(reg(g, 0, 2), 0);
+	assert_true(writable(fake_nth(FAKE_MR, 1)->start));
+}
+
+static void refuses_to_write_to_what_is_read_only(void **state)
+{
+	static const uint32_t writes[] = { 1, 2 | 1, 8 | 1, 16, 8, 1 | 4 };
+	struct guest *g = *state;
+	unsigned int i;
+
+	guest_open(g);
+	g->dev.info.flags = 0;			/* not offered */
+	assert_int_equal(reg_read_only(g, 0), -EINVAL);
+	g->dev.info.flags = XENVHCA_INFO_READONLY;
+	for (i = 0; i < sizeof(writes) / sizeof(writes[0]); i++)
+		assert_int_equal(reg_read_only(g, writes[i]), -EINVAL);
+	assert_int_equal(loop_mapped(g->loop), 0);
+	assert_int_equal(g->dev.quota.used[BE_MR], 0);
+}
+
+static int rereg_access(struct guest *g, uint32_t mr, uint32_t access)
+{
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = 4;
+	g->req.u.rereg_mr.mr.access = access;
+	return guest_cmd(g, XENVHCA_OP_REREG_MR);
+}
+
+/* The kernel would not look: it pinned the pages when they were read-only. */
+static void other_rights_do_not_make_pages_writable(void **state)
+{
+	struct guest *g = *state;
+	uint32_t mr;
+
+	guest_open(g);
+	g->dev.info.flags = XENVHCA_INFO_READONLY;
+	assert_int_equal(reg_read_only(g, 0), 0);
+	mr = g->rsp.u.mr.handle;
+	assert_int_equal(rereg_access(g, mr, 1), -EACCES);
+	assert_int_equal(rereg_access(g, mr, 8), -EACCES);
+	assert_int_equal(fake_nth(FAKE_MR, 0)->access, 0);
+	assert_int_equal(rereg_access(g, mr, 4), 0);
+	rereg(g, mr, 1, 10, 5);			/* writable pages, */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
+	assert_int_equal(rereg_access(g, mr, 1), 0);
+	rereg(g, mr, 1, 30, 1);			/* and not again */
+	read_only(g, &g->req.u.rereg_mr.mr.pages, 30, 1);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EINVAL);
+	rereg(g, mr, 1 | 4, 30, 1);
+	g->req.u.rereg_mr.mr.access = 0;
+	read_only(g, &g->req.u.rereg_mr.mr.pages, 30, 1);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
+	assert_false(writable(fake_nth(FAKE_MR, 0)->start));
+	assert_int_equal(rereg_access(g, mr, 1), -EACCES);
+}
+
+static void knows_which_kernels_register_read_only(void **state)
+{
+	(void)state;
+	assert_false(be_pins_readonly("6.1.0-56-amd64"));
+	assert_false(be_pins_readonly("6.2.16"));
+	assert_false(be_pins_readonly("5.14.0"));
+	assert_false(be_pins_readonly("unknown"));
+	assert_true(be_pins_readonly("6.3.0"));
+	assert_true(be_pins_readonly("6.12.95+deb13-amd64"));
+	assert_true(be_pins_readonly("7.0-rc1"));
+}
+
 static void allocates_windows(void **state)
 {
 	struct guest *g = *state;
@@ -237,6 +349,10 @@ int main(void)
 		T(keeps_pages_while_dereg_fails),
 		T(replaces_pages_only_on_success),
 		T(keeps_pages_while_there_are_windows),
+		T(maps_read_only_what_is_granted_so),
+		T(refuses_to_write_to_what_is_read_only),
+		T(other_rights_do_not_make_pages_writable),
+		cmocka_unit_test(knows_which_kernels_register_read_only),
 		T(allocates_windows),
 		T(a_busy_pd_stays),
 	};

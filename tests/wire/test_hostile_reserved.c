@@ -26,7 +26,8 @@ struct spoil {
 #define RES(OP, member) S(OP, member, 1, -22)
 #define PAGES(OP, member)						\
 	S(OP, member.nr_pages, 1, -22), S(OP, member.level, 1, -22),	\
-	S(OP, member.reserved[0], 1, -22), S(OP, member.gref[7], 9, -22)
+	S(OP, member.reserved[0], 1, -22), S(OP, member.gref[7], 9, -22), \
+	S(OP, member.flags, XENVHCA_PAGES_READONLY, -22)
 
 static const struct spoil reserved[] = {
 	RES(QUERY_GID_TABLE, u.query_gid_table.reserved),
@@ -37,8 +38,10 @@ static const struct spoil reserved[] = {
 	RES(DESTROY_QP, u.handle.reserved), RES(QUERY_SRQ, u.handle.reserved),
 	RES(DESTROY_SRQ, u.handle.reserved), RES(DESTROY_AH, u.handle.reserved),
 	RES(REG_MR, u.reg_mr.reserved),
+	RES(REG_MR, u.reg_mr.pages.flags),
+	S(REG_MR, u.reg_mr.pages.flags, 2, -22),
 	RES(REG_MR, u.reg_mr.pages.reserved[0]),
-	RES(REG_MR, u.reg_mr.pages.reserved[2]),
+	RES(REG_MR, u.reg_mr.pages.reserved[1]),
 	RES(REREG_MR, u.rereg_mr.mr.reserved),
 	RES(REREG_MR, u.rereg_mr.mr.pages.reserved[1]),
 	RES(CREATE_CQ, u.create_cq.reserved),

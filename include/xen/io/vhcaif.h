@@ -483,13 +483,14 @@
 #define XENVHCA_OP_MAX                  0x40
 
 /*
- * List of pages that the frontend grants, read-write, to the backend.
+ * List of pages that the frontend grants, read-write unless flags say other,
+ * to the backend.
  *
  *         0                1                 2               3        octet
  * +----------------+----------------+----------------+----------------+
  * |                             nr_pages                              | 4
  * +----------------+----------------+----------------+----------------+
- * |     level      |                     reserved                     | 8
+ * |     level      |     flags      |            reserved             | 8
  * +----------------+----------------+----------------+----------------+
  * |                             gref[0]                               | 12
  * +----------------+----------------+----------------+----------------+
@@ -505,6 +506,10 @@
  *            references of data pages (nr_pages <= 8 * 1024).
  *         2: gref[i] are root pages, each an array of up to 1024 references
  *            of directory pages (nr_pages <= 8 * 1024 * 1024).
+ * flags - XENVHCA_PAGES_READONLY: the data pages are granted read-only. Only
+ *   if GET_INFO has XENVHCA_INFO_READONLY, and only for a memory region whose
+ *   access has none of IB_ACCESS_LOCAL_WRITE, _REMOTE_WRITE, _REMOTE_ATOMIC
+ *   and _MW_BIND. Directory pages are granted read-write in any case.
  *
  * Every page of a tree but the last of its level is full, so nr_pages and
  * level say how many references are used; unused ones are 0. The depth is
@@ -514,9 +519,11 @@
 struct xenvhca_pages {
     uint32_t nr_pages;              /*   0 */
     uint8_t level;                  /*   4 */
-    uint8_t reserved[3];            /*   5 */
+    uint8_t flags;                  /*   5 */
+    uint8_t reserved[2];            /*   6 */
     uint32_t gref[XENVHCA_MAX_GREFS_INLINE]; /*   8 */
 };                                  /*  40 */
+#define XENVHCA_PAGES_READONLY          (1u << 0)
 
 #define XENVHCA_MAX_PAGES_LEVEL0        8u
 #define XENVHCA_MAX_PAGES_LEVEL1        (8u * 1024u)
@@ -530,6 +537,9 @@ struct xenvhca_pages {
  * node_type - RDMA node type. phys_port_cnt - always 1.
  * kicks - bit 0: send queues need a kick (XENVHCA_KICK_SEND);
  *         bit 1: arming a CQ needs a kick (XENVHCA_KICK_ARM).
+ * flags - bit 0: page lists of memory regions may be read-only
+ *   (XENVHCA_PAGES_READONLY). A backend that knows nothing of it has 0, and so
+ *   has one whose kernel registers only what it can write to.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. modalias - of its parent
  * device, empty if there is none. fw - firmware version string.
@@ -542,7 +552,7 @@ struct xenvhca_get_info_rsp {
     uint8_t node_type;              /*  20 */
     uint8_t phys_port_cnt;          /*  21 */
     uint8_t kicks;                  /*  22 */
-    uint8_t reserved;               /*  23 */
+    uint8_t flags;                  /*  23 */
     uint32_t max_pages;             /*  24 */
     uint32_t reserved1;             /*  28 */
     char hca[XENVHCA_NAME_LEN];     /*  32 */
@@ -551,6 +561,7 @@ struct xenvhca_get_info_rsp {
 };                                  /* 192 */
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
 #define XENVHCA_INFO_KICK_ARM           (1u << 1)
+#define XENVHCA_INFO_READONLY           (1u << 0)       /* of flags */
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
@@ -777,7 +788,8 @@ struct xenvhca_mr_rsp {
  * the list replaces the old one, whose pages are unmapped before the answer
  * if the command succeeds, and stay mapped if it fails. -XEN_EBUSY with TRANS:
  * the ucontext has memory windows, and one that is bound would keep the old
- * pages in use.
+ * pages in use. -XEN_EACCES: ACCESS without TRANS would let somebody write to
+ * pages that were granted read-only.
  */
 struct xenvhca_rereg_mr_req {
     uint32_t handle;                /*   0 */
