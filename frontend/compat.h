@@ -46,10 +46,10 @@ static inline struct ib_udata *vhca_cq_udata(struct ib_udata *udata)
 
 /*
  * 6.3: ib_umem_get() pins read-only what is registered read-only, and that can be
- * a page of a file, or the page of zeros. We grant read-write, as the backend's
- * kernel, up to 6.2, pins nothing that it cannot write to; so ask for writable
- * pages, as ib_umem_get() always did before. There it forced private copies; now
- * a region in memory that its process cannot write to is refused with EFAULT.
+ * a page of a file, or the page of zeros. What is granted read-write must not be:
+ * ask for writable pages, as ib_umem_get() always did before. There it forced
+ * private copies; now a region in memory that its process cannot write to is
+ * refused with EFAULT, unless the backend takes pages that are granted read-only.
  */
 static inline int vhca_umem_access(int access)
 {

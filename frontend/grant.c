@@ -169,10 +169,10 @@ static int vhca_grant_reserve(struct vhca_dev *dev, u32 nr)
 }
 
 static int vhca_grant_page(struct vhca_dev *dev, struct page *page,
-			   grant_ref_t *ref)
+			   bool readonly, grant_ref_t *ref)
 {
 	int err = gnttab_grant_foreign_access(dev->backend,
-					      xen_page_to_gfn(page), 0);
+					      xen_page_to_gfn(page), readonly);
 
 	if (err < 0) {
 		dev_err_ratelimited(&dev->xbdev->dev,
@@ -228,7 +228,7 @@ static int vhca_mem_fill(struct vhca_mem *mem, const grant_ref_t *ref, u32 nr,
 			  XENVHCA_GREFS_PER_PAGE);
 		memcpy(page_address(page), ref + i * XENVHCA_GREFS_PER_PAGE,
 		       n * sizeof(*ref));
-		err = vhca_grant_page(mem->dev, page,
+		err = vhca_grant_page(mem->dev, page, false,
 				      &mem->dir_ref[first + i]);
 		if (err) {
 			__free_page(page);
@@ -293,7 +293,7 @@ static int vhca_mem_grant(struct vhca_mem *mem)
 		if (done == mem->pages.nr_pages)
 			break;
 		err = vhca_grant_page(mem->dev, sg_page_iter_page(&iter),
-				      &mem->ref[done]);
+				      vhca_mem_readonly(mem), &mem->ref[done]);
 		if (err)
 			return err;
 		done++;
@@ -362,6 +362,16 @@ static int vhca_mem_prepare(struct vhca_mem *mem)
 	return err;
 }
 
+/* What nobody may write to is pinned as natively, if it may be granted so. */
+static int vhca_mem_access(struct vhca_mem *mem, int access)
+{
+	if (ib_access_writable(access) ||
+	    !(mem->dev->info.flags & XENVHCA_INFO_READONLY))
+		return vhca_umem_access(access);
+	mem->pages.flags = XENVHCA_PAGES_READONLY;
+	return access;
+}
+
 struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 			      int access)
 {
@@ -374,7 +384,7 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 	mem->dev = dev;
 	INIT_LIST_HEAD(&mem->list);
 	mem->umem = ib_umem_get(&dev->ibdev, addr, length,
-				vhca_umem_access(access));
+				vhca_mem_access(mem, access));
 	if (IS_ERR(mem->umem)) {
 		err = PTR_ERR(mem->umem);
 		goto free_mem;

@@ -123,6 +123,10 @@ struct ib_mr *vhca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	} else {
 		access = mr->access;
 	}
+	/* What was pinned to be read stays so: it can be a page of a file. */
+	if (!(flags & IB_MR_REREG_TRANS) && ib_access_writable(access) &&
+	    vhca_mem_readonly(mr->mem))
+		return ERR_PTR(-EACCES);
 	if (flags & IB_MR_REREG_TRANS) {
 		mem = vhca_mr_mem(to_vdev(ibmr->device), start, length, iova,
 				  access, &req.mr);

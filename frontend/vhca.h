@@ -300,12 +300,18 @@ struct vhca_mem {
 	u32 nr_dir;
 };
 /**
- * vhca_mem_get() - pin user memory and grant it to the backend, read-write
+ * vhca_mem_get() - pin user memory and grant it to the backend
+ * @access: of the region; where it lets nobody write the pages are granted
+ *	read-only, if the backend takes such: vhca_mem_readonly()
  * Return: ERR_PTR(-ENOMEM) with a log line that names max_grant_frames if
  * grant references are exhausted; errors of ib_umem_get().
  */
 struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 			      int access);
+static inline bool vhca_mem_readonly(const struct vhca_mem *mem)
+{
+	return mem->pages.flags & XENVHCA_PAGES_READONLY;
+}
 /* The request was answered: directory pages are not needed any more. */
 void vhca_mem_drop_dirs(struct vhca_mem *mem);
 /*

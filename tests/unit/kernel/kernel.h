@@ -64,6 +64,7 @@ typedef uint64_t u64;
 #define kfree			free
 #define kvfree			free
 #define IS_ERR(p)		((unsigned long)(p) >= -4095ul)
+#define ERR_CAST(p)		((void *)(p))
 #define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR(p)		((long)(p))
 #define ERR_PTR(err)		((void *)(long)(err))
@@ -387,17 +388,31 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define sg_page_iter_page(it)	((it)->sgt->page[(it)->i])
 #define ib_umem_num_dma_blocks(umem, size) ((size_t)(umem)->sgt_append.sgt.n)
 #define ib_umem_offset(umem)	0
-#define vhca_umem_access(access) (access)
+/* Of compat.h, for 6.3 and later: that is where it does something. */
+#define vhca_umem_access(access) ((access) | IB_ACCESS_LOCAL_WRITE)
 
 #define IB_ACCESS_LOCAL_WRITE	1
+#define IB_ACCESS_REMOTE_WRITE	2
+#define IB_ACCESS_REMOTE_READ	4
+#define IB_ACCESS_REMOTE_ATOMIC	8
+#define IB_ACCESS_MW_BIND	16
+#define IB_ZERO_BASED		32
+#define IB_ACCESS_HUGETLB	128
+#define IB_ACCESS_OPTIONAL	0x3ff00000
+#define ib_access_writable(access) ((access) & (1 | 2 | 8 | 16))
+#define IB_MR_REREG_TRANS	1
+#define IB_MR_REREG_PD		2
+#define IB_MR_REREG_ACCESS	4
+#define PAGE_ALIGN(x)		(((x) + PAGE_SIZE - 1) & PAGE_MASK)
+#define ibdev_err_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 #define ibdev_dbg(ibdev, ...)
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
 struct ib_device { int unused; };
 struct ib_ucontext { struct ib_device *device; };
-struct ib_device_attr { int unused; };
+struct ib_device_attr { u64 max_mr_size; };
 struct ib_port_attr { int unused; };
-struct ib_pd { int unused; };
+struct ib_pd { struct ib_device *device; };
 struct ib_xrcd { int unused; };
 enum ib_event_type { IB_EVENT_DEVICE_FATAL = 8 };
 
@@ -428,7 +443,7 @@ struct ib_srq {
 };
 
 struct ib_ah { int unused; };
-struct ib_mr { int unused; };
+struct ib_mr { struct ib_device *device; struct ib_pd *pd; u32 lkey, rkey; };
 struct ib_mw { int unused; };
 struct xarray { void *at[8]; };
 struct vm_area_struct { unsigned long vm_end; };

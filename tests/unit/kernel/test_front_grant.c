@@ -28,6 +28,8 @@ static struct vhca_dev dev = { .xbdev = &xbdev };
 static struct mm_struct mm;
 static bool used[1024], kept[1024];	/* references */
 static bool keeps;			/* the backend, what is granted now */
+static bool readonly[1024];
+static int pinned_for;			/* access of the last umem */
 static const char *broken;
 
 static unsigned int nr_used(void)
@@ -64,7 +66,7 @@ struct ib_umem *ib_umem_get(struct ib_device *ibdev, u64 addr, size_t len,
 
 	(void)ibdev;
 	(void)addr;
-	(void)access;
+	pinned_for = access;
 	sgt->n = (int)(len / PAGE_SIZE);
 	sgt->page = calloc((size_t)sgt->n, sizeof(*sgt->page));
 	for (i = 0; i < sgt->n; i++)
@@ -97,11 +99,11 @@ int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
 
 	(void)domid;
 	(void)gfn;
-	(void)ro;
 	for (ref = 0; ref < (int)ARRAY_SIZE(used); ref++) {
 		if (!used[ref]) {
 			used[ref] = true;
 			kept[ref] = keeps;
+			readonly[ref] = ro;
 			return ref;
 		}
 	}
@@ -132,6 +134,7 @@ static int setup(void **state)
 {
 	(void)state;
 	dev.ring.state = VHCA_RING_UP;
+	dev.info.flags = 0;
 	broken = NULL;
 	keeps = false;
 	return 0;
@@ -180,6 +183,42 @@ static void an_honest_backend_keeps_nothing(void **state)
 	vhca_mem_put(mem);
 	assert_int_equal(atomic64_read(&granted), 0);
 	assert_null(broken);
+}
+
+/* 9 pages: they do not fit into the list, so there is a directory as well. */
+static void grants(int access, bool ro, int pin)
+{
+	struct vhca_mem *mem = vhca_mem_get(&dev, 0, 9 * PAGE_SIZE, access);
+	unsigned int i;
+
+	assert_false(IS_ERR(mem));
+	assert_int_equal(pinned_for, pin);
+	assert_int_equal(mem->pages.flags, ro ? XENVHCA_PAGES_READONLY : 0);
+	assert_int_equal(vhca_mem_readonly(mem), ro);
+	for (i = 0; i < 9; i++)
+		assert_int_equal(readonly[mem->ref[i]], ro);
+	assert_false(readonly[mem->dir_ref[0]]);
+	vhca_mem_put(mem);
+}
+
+static void what_nobody_writes_is_read_only(void **state)
+{
+	(void)state;
+	dev.info.flags = XENVHCA_INFO_READONLY;
+	grants(0, true, 0);
+	grants(IB_ACCESS_REMOTE_READ, true, IB_ACCESS_REMOTE_READ);
+	grants(IB_ACCESS_LOCAL_WRITE, false, IB_ACCESS_LOCAL_WRITE);
+	grants(IB_ACCESS_MW_BIND, false,
+	       IB_ACCESS_MW_BIND | IB_ACCESS_LOCAL_WRITE);
+}
+
+/* Its kernel writes, or it never heard of read-only lists. */
+static void an_old_backend_gets_what_is_writable(void **state)
+{
+	(void)state;
+	grants(0, false, IB_ACCESS_LOCAL_WRITE);
+	grants(IB_ACCESS_REMOTE_READ, false,
+	       IB_ACCESS_REMOTE_READ | IB_ACCESS_LOCAL_WRITE);
 }
 
 static void what_is_kept_counts(void **state)
@@ -240,6 +279,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_honest_backend_keeps_nothing),
+		T(what_nobody_writes_is_read_only),
+		T(an_old_backend_gets_what_is_writable),
 		T(what_is_kept_counts),
 		T(too_much_ends_the_device),
 		T(the_dead_are_not_blamed),

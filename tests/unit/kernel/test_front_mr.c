@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/mr.c: what is granted read-only is not written to because a region
+ * gets other rights. The backend here does whatever it is asked for.
+ */
+#include "kernel.h"
+#include "copy/mr.c"
+
+#define ADDR	0x7000
+#define IOVA	0x1000
+
+static struct vhca_dev dev = { .attr.max_mr_size = 1 << 20 };
+static struct vhca_ucontext uc;
+static struct vhca_pd pd;
+static struct ib_udata udata;
+static int regs, reregs, mems;
+
+/* ---- the rest of the module ---- */
+struct vhca_ucontext *vhca_udata_uc(struct ib_udata *u)
+{
+	(void)u;
+	return &uc;
+}
+
+struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
+{
+	(void)ibpd;
+	return &uc;
+}
+
+void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *mem)
+{
+	(void)u;
+	(void)mem;
+}
+
+struct vhca_mem *vhca_mem_get(struct vhca_dev *d, u64 addr, u64 length,
+			      int access)
+{
+	struct vhca_mem *mem = calloc(1, sizeof(*mem));
+
+	(void)addr;
+	(void)length;
+	if (!ib_access_writable(access) && d->info.flags)
+		mem->pages.flags = XENVHCA_PAGES_READONLY;
+	mems++;
+	return mem;
+}
+
+void vhca_mem_drop_dirs(struct vhca_mem *mem)
+{
+	(void)mem;
+}
+
+void vhca_mem_put(struct vhca_mem *mem)
+{
+	if (!mem)
+		return;
+	free(mem);
+	mems--;
+}
+
+int vhca_cmd_reg_mr(struct vhca_ucontext *u,
+		    const struct xenvhca_reg_mr_req *req,
+		    struct ib_udata *ud, struct xenvhca_mr_rsp *rsp)
+{
+	(void)u;
+	(void)ud;
+	(void)req;
+	regs++;
+	*rsp = (struct xenvhca_mr_rsp){ .handle = regs, .lkey = regs << 8,
+					.rkey = regs << 8 };
+	return 0;
+}
+
+int vhca_cmd_rereg_mr(struct vhca_ucontext *u,
+		      const struct xenvhca_rereg_mr_req *req,
+		      struct ib_udata *ud, struct xenvhca_mr_rsp *rsp)
+{
+	(void)u;
+	(void)ud;
+	reregs++;
+	*rsp = (struct xenvhca_mr_rsp){ .handle = req->handle };
+	return 0;
+}
+
+int vhca_cmd_dereg_mr(struct vhca_ucontext *u, u32 handle)
+{
+	(void)u;
+	(void)handle;
+	return 0;
+}
+
+void vhca_release(struct vhca_ucontext *u, const char *what, u32 handle, int rc,
+		  struct vhca_mem *mem)
+{
+	(void)u;
+	(void)what;
+	(void)handle;
+	(void)rc;
+	vhca_mem_put(mem);
+}
+
+/* ---- tests ---- */
+static int setup(void **state)
+{
+	(void)state;
+	dev.info.flags = XENVHCA_INFO_READONLY;
+	dev.ring.state = VHCA_RING_UP;
+	pd.ibpd.device = &dev.ibdev;
+	regs = reregs = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return mems;
+}
+
+static struct ib_mr *reg(int access)
+{
+	struct ib_mr *mr = vhca_reg_user_mr(&pd.ibpd, ADDR, PAGE_SIZE, IOVA,
+					    access, &udata);
+
+	assert_false(IS_ERR(mr));
+	mr->device = &dev.ibdev;
+	mr->pd = &pd.ibpd;
+	return mr;
+}
+
+static struct ib_mr *rereg(struct ib_mr *mr, int flags, int access)
+{
+	return vhca_rereg_user_mr(mr, flags, 2 * ADDR, PAGE_SIZE, 2 * IOVA,
+				  access, &pd.ibpd, &udata);
+}
+
+static void end(struct ib_mr *mr)
+{
+	mr->device = &dev.ibdev;
+	mr->pd = &pd.ibpd;
+	assert_int_equal(vhca_dereg_mr(mr, NULL), 0);
+}
+
+/* The backend is not asked: it would refuse, or its kernel, or nobody. */
+static void a_right_to_write_is_refused(void **state)
+{
+	static const int writes[] = {
+		IB_ACCESS_LOCAL_WRITE, IB_ACCESS_REMOTE_ATOMIC,
+		IB_ACCESS_MW_BIND, IB_ACCESS_REMOTE_READ | 1,
+	};
+	struct ib_mr *mr = reg(0);
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(writes); i++)
+		assert_int_equal(PTR_ERR(rereg(mr, IB_MR_REREG_ACCESS,
+					       writes[i])), -EACCES);
+	assert_int_equal(reregs, 0);
+	assert_int_equal(to_vmr(mr)->access, 0);
+	end(mr);
+}
+
+static void other_changes_keep_the_region(void **state)
+{
+	struct ib_mr *mr = reg(0);
+
+	(void)state;
+	assert_null(rereg(mr, IB_MR_REREG_ACCESS, IB_ACCESS_REMOTE_READ));
+	assert_null(rereg(mr, IB_MR_REREG_PD, 0));
+	/* With other memory it is pinned for its new rights. */
+	assert_null(rereg(mr, IB_MR_REREG_ACCESS | IB_MR_REREG_TRANS,
+			  IB_ACCESS_LOCAL_WRITE));
+	assert_false(vhca_mem_readonly(to_vmr(mr)->mem));
+	assert_null(rereg(mr, IB_MR_REREG_ACCESS, 0));
+	assert_null(rereg(mr, IB_MR_REREG_ACCESS, IB_ACCESS_LOCAL_WRITE));
+	assert_int_equal(regs, 1);
+	assert_int_equal(reregs, 5);
+	end(mr);
+}
+
+static void other_memory_can_be_read_only_later(void **state)
+{
+	struct ib_mr *mr = reg(IB_ACCESS_LOCAL_WRITE);
+
+	(void)state;
+	assert_null(rereg(mr, IB_MR_REREG_ACCESS | IB_MR_REREG_TRANS, 0));
+	assert_true(vhca_mem_readonly(to_vmr(mr)->mem));
+	assert_int_equal(PTR_ERR(rereg(mr, IB_MR_REREG_ACCESS,
+				       IB_ACCESS_LOCAL_WRITE)), -EACCES);
+	end(mr);
+}
+
+static void an_old_backend_keeps_the_region(void **state)
+{
+	struct ib_mr *mr;
+
+	(void)state;
+	dev.info.flags = 0;
+	mr = reg(0);
+	assert_null(rereg(mr, IB_MR_REREG_ACCESS, IB_ACCESS_LOCAL_WRITE));
+	assert_int_equal(regs, 1);
+	end(mr);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_right_to_write_is_refused),
+		T(other_changes_keep_the_region),
+		T(other_memory_can_be_read_only_later),
+		T(an_old_backend_keeps_the_region),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
