@@ -2,7 +2,8 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * Probes of memory regions and memory windows: every access flag, sizes and
- * alignments, memory that cannot be registered, keys, what keeps them busy.
+ * alignments, memory that cannot be registered, data of memory that cannot be
+ * written to, keys, what keeps them busy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +131,20 @@ static void probe_rereg_read_only(struct probe *p)
 	munmap(ro, 8192);
 }
 
+static void probe_rereg_write(struct probe *p, uint8_t *mem)
+{
+	struct ibv_mr *mr = ibv_reg_mr(p->pd, mem, 4096,
+				       IBV_ACCESS_REMOTE_READ);
+
+	if (!mr) {
+		pr("rereg_mr.write", ep(mr));
+		return;
+	}
+	pr("rereg_mr.write",
+	   er(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RW)));
+	pr("rereg_mr.write.dereg", ibv_dereg_mr(mr));
+}
+
 static void probe_rereg(struct probe *p, uint8_t *mem)
 {
 	struct ibv_mr *mr = ibv_reg_mr(p->pd, mem, 4096, RW);
@@ -154,6 +169,7 @@ static void probe_rereg(struct probe *p, uint8_t *mem)
 			   (void *)0x1000, 4096, 0)));
 	pr("rereg_mr.dereg", ibv_dereg_mr(mr));
 	probe_rereg_read_only(p);
+	probe_rereg_write(p, mem);
 	ibv_dealloc_pd(pd);
 }
 
@@ -184,6 +200,88 @@ static void probe_many(struct probe *p, uint8_t *mem)
 	pr("dereg_mr.many", err);
 }
 
+static void ro_same(const char *name, int err, struct lo *l,
+		    const uint8_t *got, const struct ibv_mr *ro, int want)
+{
+	const char *st = err ? "not posted" : lo_status(l, want, 2000);
+
+	prd(name, err, "%s, data %s", st,
+	    memcmp(got, ro->addr, 4096) ? "differs" : "same");
+	memset(l->buf, 0, LO_LEN);
+}
+
+/* Between the buffer and the region, whose side @op reads. */
+static int ro_rdma(struct lo *l, const struct ibv_mr *ro, enum ibv_wr_opcode op)
+{
+	bool read = op == IBV_WR_RDMA_READ;
+	struct ibv_sge sge = {
+		(uintptr_t)(read ? l->buf : ro->addr), 4096,
+		read ? l->mr->lkey : ro->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = op,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)(read ? ro->addr : l->buf),
+			.rkey = read ? ro->rkey : l->mr->rkey,
+		},
+	}, *bad;
+
+	return ibv_post_send(l->qp, &wr, &bad);
+}
+
+static int ro_recv(struct lo *l, const struct ibv_mr *ro)
+{
+	struct ibv_sge sge = { (uintptr_t)ro->addr, 4096, ro->lkey };
+	struct ibv_recv_wr wr = {
+		.wr_id = 2, .sg_list = &sge, .num_sge = 1,
+	}, *bad;
+
+	return ibv_post_recv(l->qp, &wr, &bad);
+}
+
+/* What is read arrives; what would be written is refused, by the HCA. */
+static void ro_run(struct lo *l, const struct ibv_mr *ro)
+{
+	int err = lo_recv(l, 4096);
+
+	if (!err)
+		err = ro_rdma(l, ro, IBV_WR_SEND);
+	ro_same("read_only.send", err, l, l->buf + LO_LEN / 2, ro, 2);
+	err = ro_rdma(l, ro, IBV_WR_RDMA_WRITE);
+	ro_same("read_only.rdma_write", err, l, l->buf, ro, 1);
+	err = ro_rdma(l, ro, IBV_WR_RDMA_READ);
+	ro_same("read_only.rdma_read", err, l, l->buf, ro, 1);
+	err = ro_recv(l, ro);
+	if (!err)
+		err = lo_send(l, 4096, 0);
+	prd("read_only.recv", err, "%s",
+	    err ? "not posted" : lo_status(l, 2, 2000));
+}
+
+/* Memory with contents that the process itself cannot write to: its program. */
+static void probe_read_only(struct probe *p)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	void *mem = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct ibv_mr *ro = ibv_reg_mr(p->pd, mem, 4096,
+				       IBV_ACCESS_REMOTE_READ);
+	struct lo l = {};
+	int err = ep(ro);
+
+	pr("read_only.reg_mr", err);
+	if (!err) {
+		err = lo_open(&l, p, IBV_QPT_RC);
+		pr("read_only.setup", err);
+		if (!err)
+			ro_run(&l, ro);
+		lo_close(&l);
+		pr("read_only.dereg_mr", ibv_dereg_mr(ro));
+	}
+	munmap(mem, 4096);
+	close(fd);
+}
+
 void probe_mr(struct probe *p)
 {
 	uint8_t *mem = mmap(NULL, MAX_LEN + (1 << 20), PROT_READ | PROT_WRITE,
@@ -203,6 +301,7 @@ void probe_mr(struct probe *p)
 				   RW));
 	probe_where(p, mem);
 	probe_iova(p, mem);
+	probe_read_only(p);
 	probe_rereg(p, mem);
 	probe_advise(p, mem);
 	probe_many(p, mem);
