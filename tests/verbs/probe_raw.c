@@ -7,7 +7,6 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,75 +19,14 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "probe.h"
-
-#define UDATA 64	/* room for a driver's part of an answer */
-
-/* Command header, body and answer of one write(). */
-struct raw {
-	int fd;
-	uint64_t out[64];
-	uint32_t pd, mr, cq, qp;
-};
-
-static int raw_open(struct probe *p)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/dev/infiniband/%s",
-		 p->ctx->device->dev_name);
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
-/*
- * @core: size of the answer without the driver's part; its address goes to the
- * first eight bytes of the body.
- */
-static int raw_cmd(struct raw *r, uint32_t cmd, void *body, size_t len,
-		   size_t core, size_t udata)
-{
-	struct ib_uverbs_cmd_hdr h = {
-		.command = cmd,
-		.in_words = (sizeof(h) + len) / 4,
-		.out_words = (core + udata) / 4,
-	};
-	uint64_t resp = (uintptr_t)r->out;
-	uint8_t buf[512];
-	ssize_t n;
-
-	memset(r->out, 0, sizeof(r->out));
-	if (core)
-		memcpy(body, &resp, sizeof(resp));
-	memcpy(buf, &h, sizeof(h));
-	memcpy(buf + sizeof(h), body, len);
-	n = write(r->fd, buf, sizeof(h) + len);
-	return n == (ssize_t)(sizeof(h) + len) ? 0 : n < 0 ? errno : EIO;
-}
-
-/* The low 32 bits of the answer's i-th word. */
-static uint32_t out32(const struct raw *r, size_t i)
-{
-	uint32_t v;
-
-	memcpy(&v, (const uint8_t *)r->out + 4 * i, 4);
-	return v;
-}
+#include "raw.h"
 
 static int raw_context(struct raw *r)
 {
 	struct ib_uverbs_get_context c = {};
 
 	return raw_cmd(r, IB_USER_VERBS_CMD_GET_CONTEXT, &c, sizeof(c),
-		       sizeof(struct ib_uverbs_get_context_resp), UDATA);
-}
-
-static int raw_pd(struct raw *r)
-{
-	struct ib_uverbs_alloc_pd c = {};
-	int err = raw_cmd(r, IB_USER_VERBS_CMD_ALLOC_PD, &c, sizeof(c),
-			  sizeof(struct ib_uverbs_alloc_pd_resp), UDATA);
-
-	r->pd = out32(r, 0);
-	return err;
+		       sizeof(struct ib_uverbs_get_context_resp), RAW_UDATA);
 }
 
 static int raw_mr(struct raw *r, uint32_t pd, void *addr, uint64_t len,
@@ -99,10 +37,10 @@ static int raw_mr(struct raw *r, uint32_t pd, void *addr, uint64_t len,
 		.pd_handle = pd, .access_flags = access,
 	};
 	int err = raw_cmd(r, IB_USER_VERBS_CMD_REG_MR, &c, sizeof(c),
-			  sizeof(struct ib_uverbs_reg_mr_resp), UDATA);
+			  sizeof(struct ib_uverbs_reg_mr_resp), RAW_UDATA);
 
 	if (!err)
-		r->mr = out32(r, 0);
+		r->mr = raw_out(r, 0);
 	return err;
 }
 
@@ -113,7 +51,7 @@ static int raw_cq(struct raw *r, uint32_t cqe, int32_t channel, size_t udata)
 			  sizeof(struct ib_uverbs_create_cq_resp), udata);
 
 	if (!err)
-		r->cq = out32(r, 0);
+		r->cq = raw_out(r, 0);
 	return err;
 }
 
@@ -125,25 +63,11 @@ static int raw_qp(struct raw *r, uint32_t pd, uint32_t cq, uint8_t type)
 		.max_recv_sge = 1, .qp_type = type,
 	};
 	int err = raw_cmd(r, IB_USER_VERBS_CMD_CREATE_QP, &c, sizeof(c),
-			  sizeof(struct ib_uverbs_create_qp_resp), UDATA);
+			  sizeof(struct ib_uverbs_create_qp_resp), RAW_UDATA);
 
 	if (!err)
-		r->qp = out32(r, 0);
+		r->qp = raw_out(r, 0);
 	return err;
-}
-
-/* Commands that carry one handle and have no answer of use here. */
-static int raw_handle(struct raw *r, uint32_t cmd, uint32_t handle)
-{
-	uint32_t c[4] = { handle };
-
-	if (cmd == IB_USER_VERBS_CMD_DESTROY_CQ ||
-	    cmd == IB_USER_VERBS_CMD_DESTROY_QP) {
-		c[0] = 0;
-		c[2] = handle;
-		return raw_cmd(r, cmd, c, 16, 8, 0);
-	}
-	return raw_cmd(r, cmd, c, 4, 0, 0);
 }
 
 static void write_query(struct raw *r)
@@ -180,11 +104,11 @@ static void write_objects(struct raw *r, void *mem)
 	pr("write.reg_mr.all_access",
 	   raw_mr(r, r->pd, mem, 4096, va, 0xffffffff));
 	pr("write.reg_mr.huge", raw_mr(r, r->pd, mem, ~0ull, va, 1));
-	pr("write.create_cq", raw_cq(r, 16, -1, UDATA));
+	pr("write.create_cq", raw_cq(r, 16, -1, RAW_UDATA));
 	pr("write.create_cq.no_driver_room", raw_cq(r, 16, -1, 0));
-	pr("write.create_cq.bad_channel", raw_cq(r, 16, 4711, UDATA));
-	pr("write.create_cq.channel_is_uverbs", raw_cq(r, 16, r->fd, UDATA));
-	pr("write.create_cq.max", raw_cq(r, 0xffffffff, -1, UDATA));
+	pr("write.create_cq.bad_channel", raw_cq(r, 16, 4711, RAW_UDATA));
+	pr("write.create_cq.channel_is_uverbs", raw_cq(r, 16, r->fd, RAW_UDATA));
+	pr("write.create_cq.max", raw_cq(r, 0xffffffff, -1, RAW_UDATA));
 	pr("write.create_qp", raw_qp(r, r->pd, r->cq, IBV_QPT_RC));
 	pr("write.create_qp.gsi", raw_qp(r, r->pd, r->cq, 1));
 	pr("write.create_qp.smi", raw_qp(r, r->pd, r->cq, 0));
@@ -280,7 +204,7 @@ static void write_ex_query(struct raw *r)
 
 void probe_write_abi(struct probe *p)
 {
-	struct raw r = { .fd = raw_open(p) };
+	struct raw r = { .fd = raw_open(p->ctx->device->dev_name) };
 	void *mem = aligned_alloc(4096, 8192);
 	int i;
 
@@ -290,7 +214,7 @@ void probe_write_abi(struct probe *p)
 	memset(mem, 0, 8192);
 	pr("write.alloc_pd.no_context", raw_pd(&r));
 	pr("write.get_context", raw_context(&r));
-	prd("write.get_context.vectors", 0, "%u", out32(&r, 1));
+	prd("write.get_context.vectors", 0, "%u", raw_out(&r, 1));
 	pr("write.get_context.twice", raw_context(&r));
 	write_query(&r);
 	write_ex_query(&r);
@@ -301,7 +225,7 @@ void probe_write_abi(struct probe *p)
 	pr("write.still_works", raw_pd(&r));
 	for (i = 0; i < 20; i++)
 		raw_mr(&r, r.pd, mem, 8192, (uintptr_t)mem, 1);
-	raw_cq(&r, 16, -1, UDATA);
+	raw_cq(&r, 16, -1, RAW_UDATA);
 	raw_qp(&r, r.pd, r.cq, IBV_QPT_RC);
 	pr("write.close_with_objects", er(close(r.fd)));
 	free(mem);
@@ -371,7 +295,7 @@ static void ioctl_destroy(int fd, uint32_t driver)
 void probe_ioctl_abi(struct probe *p)
 {
 	struct ioctl_msg m = {};
-	int fd = raw_open(p);
+	int fd = raw_open(p->ctx->device->dev_name);
 	uint32_t driver;
 
 	pr("ioctl.open", er(fd < 0));
@@ -416,7 +340,7 @@ static void show_mmap(const char *name, int fd, size_t len, int prot,
 /* Offsets 0..63 pages and some high ones; then the ring of a real CQ. */
 void probe_mmap(struct probe *p)
 {
-	struct raw r = { .fd = raw_open(p) };
+	struct raw r = { .fd = raw_open(p->ctx->device->dev_name) };
 	uint64_t off;
 	int i, mapped = 0;
 
@@ -435,7 +359,7 @@ void probe_mmap(struct probe *p)
 	prd("mmap.guesses", 0, "%d of 64 mapped", mapped);
 	show_mmap("mmap.high", r.fd, 4096, PROT_READ, MAP_SHARED, 1l << 40);
 	show_mmap("mmap.large", r.fd, 1 << 30, PROT_READ, MAP_SHARED, 0);
-	pr("mmap.create_cq", raw_cq(&r, 16, -1, UDATA));
+	pr("mmap.create_cq", raw_cq(&r, 16, -1, RAW_UDATA));
 	/* For a driver with a ring in its answer: after the core's 8 bytes. */
 	off = r.out[sizeof(struct ib_uverbs_create_cq_resp) / 8];
 	show_mmap("mmap.ring_too_long", r.fd, 1 << 20, PROT_READ | PROT_WRITE,
