@@ -152,6 +152,11 @@ static void finish(struct peer *b)
 
 	say("     served %u commands, frontend state %d, broken: %s", b->served,
 	    store_state(b->front), store_get(b->front, XENVHCA_NODE_BROKEN));
+	if (b->flood)
+		say("     flood of %u", b->flood);
+	if (b->detached)
+		say("     detached after %lld s",
+		    (long long)(time(NULL) - b->detached));
 	store_put(b->back, "online", "0");
 	store_put(b->back, "state", "%d", XenbusStateClosed);
 	for (t = 0; t < LONG_MS; t += 50) {

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "lies.h"
+#include "mlx5.h"
 
 #define ANY	0xffff
 #define NEVER	(-1)
@@ -24,7 +25,7 @@ struct lie {
 		      struct xenvhca_response *rsp);
 	void (*idle)(struct peer *b);
 	const char *versions, *order;
-	bool refused, late;
+	bool refused, late, mlx5;
 };
 
 typedef const struct xenvhca_request request;
@@ -109,26 +110,46 @@ static bool silence(struct peer *b, request *req, response *rsp)
 	return false;
 }
 
-/* Maps what is registered, as any backend, and never lets go. */
-static bool keeps(struct peer *b, request *req, response *rsp)
+static void map_for_ever(struct peer *b, const uint32_t *ref, uint32_t n)
 {
-	const struct xenvhca_pages *p = &req->u.reg_mr.pages;
+	if (!xengnttab_map_domain_grant_refs(b->gnt, n, b->domid,
+					     (uint32_t *)ref, PROT_READ))
+		die("cannot map a region: %s", strerror(errno));
+}
+
+/* Maps what is granted, as any backend, and never lets go. */
+static void keep(struct peer *b, const struct xenvhca_pages *p)
+{
 	uint32_t left = p->nr_pages, i, n, *dir;
 
-	(void)rsp;
+	if (left && !p->level)
+		map_for_ever(b, p->gref, left);
 	if (p->level != 1)
-		return true;
+		return;
 	for (i = 0; left; i++, left -= n) {
 		n = left < XENVHCA_GREFS_PER_PAGE ? left :
 						    XENVHCA_GREFS_PER_PAGE;
 		dir = xengnttab_map_grant_ref(b->gnt, b->domid, p->gref[i],
 					      PROT_READ);
-		if (!dir || !xengnttab_map_domain_grant_refs(b->gnt, n,
-							     b->domid, dir,
-							     PROT_READ))
-			die("cannot map a region: %s", strerror(errno));
+		if (!dir)
+			die("cannot map a directory: %s", strerror(errno));
+		map_for_ever(b, dir, n);
 		xengnttab_unmap(b->gnt, dir, 1);
 	}
+}
+
+static bool keeps(struct peer *b, request *req, response *rsp)
+{
+	(void)rsp;
+	keep(b, &req->u.reg_mr.pages);
+	return true;
+}
+
+static bool keeps_cq(struct peer *b, request *req, response *rsp)
+{
+	(void)rsp;
+	keep(b, &req->u.create_cq.buf);
+	keep(b, &req->u.create_cq.db);
 	return true;
 }
 
@@ -140,6 +161,12 @@ static bool late_end(struct peer *b, request *req, response *rsp)
 	(void)rsp;
 	pause_ms(1800);
 	return true;
+}
+
+/* From the moment on at which it is told to go. */
+static bool late_detach(struct peer *b, request *req, response *rsp)
+{
+	return b->detached ? late_end(b, req, rsp) : true;
 }
 
 static bool dies(struct peer *b, request *req, response *rsp)
@@ -252,6 +279,23 @@ static bool lying_grefs(struct peer *b, request *req, response *rsp)
 	return true;
 }
 
+/* ---- doorbell pages of an mlx5 ---- */
+static bool doorbell_error(struct peer *b, request *req, response *rsp)
+{
+	static const int32_t status[] = { -22, -12, -1, 1, -512 };
+
+	(void)req;
+	rsp->status = status[b->told % 5];
+	return true;
+}
+
+static bool doorbell_lies(struct peer *b, request *req, response *rsp)
+{
+	(void)req;
+	mlx5_doorbell(b->told, rsp);
+	return true;
+}
+
 static bool random_answer(struct peer *b, request *req, response *rsp)
 {
 	uint32_t i, n = rnd() % 8;
@@ -318,6 +362,64 @@ static void fatal_event(struct peer *b)
 		peer_event(b, &ev);
 }
 
+/* As many as there is room for, by one notification. */
+static void pour(struct peer *b, const struct xenvhca_event *ev)
+{
+	unsigned int i;
+
+	b->busy = true;
+	for (i = 0; i < XENVHCA_EVT_ENTRIES; i++) {
+		if (b->evt_prod - __atomic_load_n(&b->evt->cons,
+						  __ATOMIC_ACQUIRE) >=
+		    XENVHCA_EVT_ENTRIES)
+			break;
+		b->evt->event[b->evt_prod++ % XENVHCA_EVT_ENTRIES] = *ev;
+	}
+	b->flood += i;
+	__atomic_store_n(&b->evt->prod, b->evt_prod, __ATOMIC_RELEASE);
+	peer_notify(b, EVT);
+}
+
+/* For a CQ that nobody arms, and whose events nobody reads. */
+static void comp_flood(struct peer *b)
+{
+	const struct xenvhca_event ev = { XENVHCA_EVT_COMP, 0, 0, b->cq };
+
+	if (b->cq)
+		pour(b, &ev);
+}
+
+static void overflow_flood(struct peer *b)
+{
+	if (!b->cq)
+		return;
+	b->busy = true;
+	b->flood++;
+	b->evt->overflow = 1;
+	peer_notify(b, EVT);
+}
+
+static void port_flood(struct peer *b)
+{
+	static const uint8_t kind[] = { 9, 10, 11, 12, 13, 17, 18 };
+	const struct xenvhca_event ev = {
+		XENVHCA_EVT_PORT, kind[b->told++ % sizeof(kind)], 0, 0,
+	};
+
+	if (b->cq)
+		pour(b, &ev);
+}
+
+/* As vhcactl detach: it asks the frontend to go, and serves it on the way. */
+static void detach(struct peer *b)
+{
+	if (!b->cq || b->detached || time(NULL) < b->cq_since + 6)
+		return;
+	b->detached = time(NULL);
+	store_put(b->back, "online", "0");
+	store_put(b->back, "state", "%d", XenbusStateClosing);
+}
+
 /* Done and consumed run ahead of what was produced. */
 static void wild_kicks(struct peer *b)
 {
@@ -381,6 +483,21 @@ static const struct lie lies[] = {
 	{ .name = "wild-events", NEVER, .idle = wild_events },
 	{ .name = "fatal-event", NEVER, .idle = fatal_event },
 	{ .name = "wild-kicks", NEVER, .idle = wild_kicks },
+	{ .name = "mlx5-honest", NEVER, .mlx5 = true },
+	{ .name = "mlx5-doorbell-silent", NEVER, OP(MMAP), silence,
+	  .mlx5 = true },
+	{ .name = "mlx5-doorbell-error", NEVER, OP(MMAP), doorbell_error,
+	  .mlx5 = true },
+	{ .name = "mlx5-doorbell-lies", NEVER, OP(MMAP), doorbell_lies,
+	  .mlx5 = true },
+	{ .name = "mlx5-comp-flood", NEVER, .idle = comp_flood, .mlx5 = true },
+	{ .name = "mlx5-overflow", NEVER, .idle = overflow_flood,
+	  .mlx5 = true },
+	{ .name = "mlx5-port-flood", NEVER, .idle = port_flood, .mlx5 = true },
+	{ .name = "mlx5-keeps-cq", NEVER, OP(CREATE_CQ), keeps_cq,
+	  .mlx5 = true },
+	{ .name = "mlx5-late-detach", NEVER, ANY, late_detach, detach,
+	  .mlx5 = true },
 };
 #define LIES (sizeof(lies) / sizeof(lies[0]))
 
@@ -394,6 +511,7 @@ bool lie_choose(struct peer *b, const char *name)
 		b->lie = &lies[i];
 		b->refused = lies[i].refused;
 		b->late = lies[i].late;
+		b->mlx5 = lies[i].mlx5;
 		if (lies[i].versions)
 			b->versions = lies[i].versions;
 		if (lies[i].order)
@@ -423,6 +541,10 @@ void lie_request(struct peer *b, const struct xenvhca_request *req)
 	struct xenvhca_response rsp;
 
 	model_answer(b, req, &rsp);
+	if (req->op == XENVHCA_OP_CREATE_CQ) {
+		b->cq = b->handle;
+		b->cq_since = time(NULL);
+	}
 	if (l->spoil && (l->op == ANY || l->op == req->op)) {
 		b->told++;
 		if (!l->spoil(b, req, &rsp))

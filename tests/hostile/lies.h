@@ -8,6 +8,8 @@
 #ifndef LIES_H
 #define LIES_H
 
+#include <time.h>
+
 #include "peer.h"
 
 enum stage { STAGE_BEGIN, STAGE_INITWAIT, STAGE_INITIALISED, STAGE_CONNECTED };
@@ -19,6 +21,7 @@ struct peer {
 	const char *versions, *order;	/* nodes */
 	bool refused;			/* the frontend will not go on */
 	bool late;			/* versions come after InitWait */
+	bool mlx5;			/* the HCA is one; else Soft-RoCE */
 	xengnttab_handle *gnt;
 	xenevtchn_handle *ev;
 	evtchn_port_t port[PORTS];
@@ -29,7 +32,11 @@ struct peer {
 	struct xenvhca_kick_page *kick;
 	uint32_t evt_prod;
 	uint32_t handle;		/* last one given out */
+	uint32_t cq;			/* last one made, 0: none */
+	time_t cq_since;
+	time_t detached;		/* when the backend began to close, or 0 */
 	unsigned int served, told;	/* requests; lies told */
+	unsigned int flood;		/* events of a flood */
 	bool gone;			/* the backend "died" */
 	bool busy;			/* do not sleep */
 };

@@ -3,9 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The honest half of hostile-backend: answers that look like those of a
- * Soft-RoCE HCA, without anything behind them.
+ * Soft-RoCE HCA or of an mlx5 (mlx5.c), without anything behind them.
  */
 #include "lies.h"
+#include "mlx5.h"
 
 #define RXE_DRIVER_ID	14
 #define RXE_ABI		2
@@ -35,7 +36,7 @@ void peer_event(struct peer *b, const struct xenvhca_event *ev)
 	peer_notify(b, EVT);
 }
 
-static void info(struct xenvhca_get_info_rsp *r)
+static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
 {
 	r->driver_id = RXE_DRIVER_ID;
 	r->uverbs_abi_ver = RXE_ABI;
@@ -47,15 +48,18 @@ static void info(struct xenvhca_get_info_rsp *r)
 	r->max_pages = 1u << 16;
 	strcpy(r->hca, "model0");
 	strcpy(r->fw, "1.0");
+	if (b->mlx5)
+		mlx5_info(r);
 }
 
-static void device(struct xenvhca_query_device_rsp *r)
+static void device(const struct peer *b, struct xenvhca_query_device_rsp *r)
 {
 	r->max_mr_size = 1ull << 28;
 	r->page_size_cap = 0xfffff000;
 	r->max_qp = r->max_cq = r->max_mr = r->max_pd = 1024;
 	r->max_ah = r->max_srq = r->max_mw = 1024;
-	r->max_qp_wr = r->max_cqe = r->max_srq_wr = 16384;
+	r->max_qp_wr = r->max_srq_wr = 16384;
+	r->max_cqe = b->mlx5 ? 1u << 22 : 16384;
 	r->max_send_sge = r->max_recv_sge = r->max_srq_sge = 32;
 	r->max_qp_rd_atom = r->max_qp_init_rd_atom = 16;
 	r->max_pkeys = 1;
@@ -75,11 +79,14 @@ static void port(struct xenvhca_query_port_rsp *r)
 	r->phys_state = 5;
 }
 
+/* Memory of the HCA's driver: Soft-RoCE's. */
 static void queue(struct peer *b, struct xenvhca_response *rsp, int at)
 {
 	uint64_t offset = (uint64_t)b->handle * 65536u + (uint64_t)at * 4096u;
 	uint32_t size = QUEUE_SIZE;
 
+	if (b->mlx5)
+		return;
 	memcpy(rsp->udata + at, &offset, sizeof(offset));
 	memcpy(rsp->udata + at + 8, &size, sizeof(size));
 }
@@ -109,6 +116,8 @@ static void objects(struct peer *b, const struct xenvhca_request *req,
 		queue(b, rsp, 0);
 		break;
 	}
+	if (b->mlx5)
+		mlx5_udata(b->handle, req, rsp);
 }
 
 void model_answer(struct peer *b, const struct xenvhca_request *req,
@@ -120,10 +129,10 @@ void model_answer(struct peer *b, const struct xenvhca_request *req,
 	rsp->out_len = req->out_len <= XENVHCA_UDATA_SIZE ? req->out_len : 0;
 	switch (req->op) {
 	case XENVHCA_OP_GET_INFO:
-		info(&rsp->u.get_info);
+		info(b, &rsp->u.get_info);
 		break;
 	case XENVHCA_OP_QUERY_DEVICE:
-		device(&rsp->u.query_device);
+		device(b, &rsp->u.query_device);
 		break;
 	case XENVHCA_OP_QUERY_PORT:
 		port(&rsp->u.query_port);

@@ -7,12 +7,18 @@
 #include <rdma/mlx5-abi.h>
 #include "kernel.h"
 #include "copy/udata.c"
+#include "copy/check.h"
+#include "tests/hostile/mlx5.h"
 
 static struct vhca_dev dev;
 static struct vhca_ucontext uc;
 static struct vhca_cmd cmd;
 
-/* ---- the rest of the module; no queue memory here ---- */
+/* ---- the rest of the module; queue memory is a number of octets ---- */
+static u64 pinned[4];
+static int nr_pinned;
+static struct vhca_mem mems[4];
+
 struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata)
 {
 	(void)udata;
@@ -30,9 +36,10 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *d, u64 addr, u64 length,
 {
 	(void)d;
 	(void)addr;
-	(void)length;
 	(void)access;
-	return ERR_PTR(-EFAULT);
+	assert_int_not_equal(nr_pinned, ARRAY_SIZE(mems));
+	pinned[nr_pinned] = length;
+	return &mems[nr_pinned++];
 }
 
 void vhca_mem_put(struct vhca_mem *mem)
@@ -55,6 +62,8 @@ static int setup(void **state)
 {
 	(void)state;
 	dev.provider = &vhca_provider_mlx5;
+	uc.ibuc.device = &dev.ibdev;
+	nr_pinned = 0;
 	return 0;
 }
 
@@ -108,6 +117,129 @@ static void refuses_devx_here(void **state)
 			 0);
 }
 
+/* ---- what hostile-backend answers, as far as it is honest ---- */
+
+/* A command from @in to the octets that the process has in @out. */
+static int answered(u16 op, const void *in, size_t inlen, void *out,
+		    size_t outlen)
+{
+	struct ib_udata udata = { .outbuf = out, .outlen = outlen };
+	int rc = load(op, in, inlen, outlen);
+
+	if (rc)
+		return rc;
+	memset(&cmd.rsp, 0, sizeof(cmd.rsp));
+	cmd.rsp.op = op;
+	cmd.rsp.out_len = cmd.req.out_len;
+	mlx5_udata(77, &cmd.req, &cmd.rsp);
+	assert_null(vhca_check_rsp(&cmd.rsp, &cmd.req));
+	return vhca_udata_store(&dev, &cmd, &udata, false);
+}
+
+static void hostile_is_an_mlx5(void **state)
+{
+	struct xenvhca_get_info_rsp info = { .kicks = 3 };
+
+	(void)state;
+	mlx5_info(&info);
+	assert_true(vhca_check_info(&info));
+	assert_ptr_equal(vhca_provider_find(info.driver_id,
+					    info.uverbs_abi_ver),
+			 &vhca_provider_mlx5);
+	assert_true(vhca_provider_mlx5.run);
+	assert_int_equal(info.kicks, 0);
+}
+
+static void hostile_has_contexts(void **state)
+{
+	const struct mlx5_ib_alloc_ucontext_req_v2 in = {
+		.total_num_bfregs = 16, .num_low_latency_bfregs = 4,
+		.max_cqe_version = 1, .lib_caps = MLX5_LIB_CAP_4K_UAR,
+	};
+	struct mlx5_ib_alloc_ucontext_resp out = { };
+	struct mlx5_ib_alloc_pd_resp pd = { };
+
+	(void)state;
+	assert_int_equal(answered(XENVHCA_OP_ALLOC_UCONTEXT, &in, sizeof(in),
+				  &out, sizeof(out)), 0);
+	assert_int_equal(out.tot_bfregs, in.total_num_bfregs);
+	assert_int_equal(out.response_length, sizeof(out));
+	assert_int_equal(out.num_uars_per_page, 1);
+	assert_int_equal(out.cqe_version, 1);
+	/* Nothing that a guest cannot have. */
+	assert_int_equal(out.comp_mask, 0);
+	assert_int_equal(out.clock_info_versions, 0);
+	assert_int_equal(out.hca_core_clock_offset, 0);
+	assert_int_equal(answered(XENVHCA_OP_ALLOC_PD, NULL, 0, &pd,
+				  sizeof(pd)), 0);
+	assert_int_equal(pd.pdn, 77);
+}
+
+static void hostile_has_queues(void **state)
+{
+	const struct mlx5_ib_create_cq cq_in = {
+		.buf_addr = 0x10000, .db_addr = 0x20040, .cqe_size = 64,
+	};
+	const struct mlx5_ib_create_qp qp_in = {
+		.buf_addr = 0x10000, .db_addr = 0x20040, .sq_wqe_count = 8,
+		.rq_wqe_count = 8, .rq_wqe_shift = 6,
+	};
+	struct mlx5_ib_create_cq_resp cq = { };
+	struct mlx5_ib_create_qp_resp qp = { };
+	struct vhca_bufs bufs;
+
+	(void)state;
+	assert_int_equal(answered(XENVHCA_OP_CREATE_CQ, &cq_in, sizeof(cq_in),
+				  &cq, sizeof(cq)), 0);
+	assert_int_equal(cq.cqn, 77);
+	cmd.req.u.create_cq.cqe = 63;
+	assert_int_equal(vhca_bufs_get(&uc, &cmd, &bufs), 0);
+	assert_int_equal(pinned[0], 64 * 64);
+	assert_int_equal(pinned[1], PAGE_SIZE);
+	assert_non_null(bufs.buf);
+	assert_non_null(bufs.db);
+	/* vhca-unread has the octets of a provider before ECE. */
+	nr_pinned = 0;
+	assert_int_equal(answered(XENVHCA_OP_CREATE_QP, &qp_in, 48, &qp, 8),
+			 0);
+	assert_int_equal(qp.bfreg_index, 77 % 16);
+	assert_int_equal(vhca_bufs_get(&uc, &cmd, &bufs), 0);
+	assert_int_equal(pinned[0], 16 * 64);
+	assert_int_equal(pinned[1], PAGE_SIZE);
+}
+
+static void hostile_answers_less_than_asked(void **state)
+{
+	struct mlx5_ib_create_cq in = { .cqe_size = 64 };
+	struct mlx5_ib_create_cq_resp out = { };
+	struct ib_udata udata = { .outbuf = (u8 *)&out, .outlen = sizeof(out) };
+
+	(void)state;
+	assert_int_equal(answered(XENVHCA_OP_CREATE_CQ, &in, sizeof(in), &out,
+				  sizeof(out)), 0);
+	cmd.rsp.out_len--;
+	assert_int_equal(vhca_udata_store(&dev, &cmd, &udata, false), -EIO);
+}
+
+/* Which of its doorbell pages the frontend believes, and Xen has to refuse. */
+static void hostile_doorbells(void **state)
+{
+	const struct vhca_mmap *row =
+		vhca_provider_mmap(dev.provider, 0x300ull << XEN_PAGE_SHIFT);
+	const struct xenvhca_mmap_rsp *m = &cmd.rsp.u.mmap;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < MLX5_DOORBELLS; i++) {
+		memset(&cmd.rsp, 0xff, sizeof(cmd.rsp));
+		mlx5_doorbell(i, &cmd.rsp);
+		assert_int_equal(cmd.rsp.status, 0);
+		assert_int_equal(vhca_check_mmio(m) &&
+				 vhca_provider_mmap_prot(row, m->prot),
+				 i < MLX5_WELL_FORMED);
+	}
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -115,6 +247,11 @@ int main(void)
 		T(takes_zeros_past_the_end),
 		T(refuses_what_it_does_not_know),
 		T(refuses_devx_here),
+		T(hostile_is_an_mlx5),
+		T(hostile_has_contexts),
+		T(hostile_has_queues),
+		T(hostile_answers_less_than_asked),
+		T(hostile_doorbells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
