@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# A hostile backend that says it has an mlx5: nobody sees its CQs armed, doorbell
+# pages are its word, queues are memory of the process. Events that nobody asked
+# for cost the guest no memory, what is no register of the HCA is no page of a
+# process, memory that is kept stays charged, and a detach ends.
+# limit: 300
+. ./lib.sh
+. ./vhca.sh
+. ./hostile.sh
+
+CQS=200		# each of which an overflow may be told
+MANY_KB=4096	# of events that nobody reads; 300000 would be 18 MB
+
+# held CQS: for the guest: with so many CQs, whose events stay unread, what five
+# seconds cost its kernel: "slab KB", "free KB", "cmds PER SECOND".
+held() {
+	echo "cqs=$1"
+	cat <<-'EOT'
+	kb() {
+		while read -r n v _; do
+			[ "$n" != "$1:" ] || echo "$v"
+		done </proc/meminfo
+	}
+	cmds() {
+		cat /sys/kernel/debug/xen-vhca/vhca*/stats | {
+			while read -r n v; do
+				[ "$n" != cmds ] || echo "$v"
+			done
+		}
+	}
+	rm -f /tmp/unread
+	s=$(kb SUnreclaim) f=$(kb MemFree)
+	vhca-unread -n $cqs sleep 7 >/tmp/unread &
+	p=$!
+	while kill -0 $p && ! grep CQs /tmp/unread; do
+		sleep 0.1
+	done 2>/dev/null
+	c=$(cmds)
+	read -r t _ </proc/uptime
+	sleep 5
+	read -r u _ </proc/uptime
+	echo "cmds $((($(cmds) - c) / (${u%.*} - ${t%.*})))"
+	echo "slab $(($(kb SUnreclaim) - s))"
+	echo "free $((f - $(kb MemFree)))"
+	wait $p
+	EOT
+}
+
+# said NAME: that number.
+said() { awk -v n="$1" '$1 == n { print $2; f = 1 } END { exit !f }' "/tmp/said.$guest"; }
+# few NAME MORE: it is not that much more than without a lie.
+few() {
+	note "$guest: $1 $(said "$1"), honestly $(cat "/tmp/honest.$guest.$1")"
+	[ "$(said "$1")" -lt $(($(cat "/tmp/honest.$guest.$1") + $2)) ]
+}
+# flooded N: at least so many were sent.
+flooded() {
+	local n
+	n=$(sed -n 's/.*flood of //p' "/tmp/lie.$guest")
+	note "$guest: $n sent"
+	[ "${n:-0}" -ge "$1" ]
+}
+
+# Each of these is a part; a guest gets some of them.
+honest() {
+	local n
+	check "$guest: without a lie" brief mlx5-honest 20 "$(held $CQS)"
+	check "$guest: there are CQs" grep -qx "$CQS CQs" "/tmp/said.$guest"
+	for n in slab free cmds; do
+		said $n >"/tmp/honest.$guest.$n"
+	done
+}
+
+floods() {
+	step "$guest: events that nobody asked for"
+	check "completions of a CQ that was never armed" \
+		brief mlx5-comp-flood 20 "$(held $CQS)"
+	check "they came" flooded 512
+	check "they are not kept: slab" few slab $MANY_KB
+	check "they are not kept: memory" few free $((2 * MANY_KB))
+	check "overflows" brief mlx5-overflow 20 "$(held $CQS)"
+	check "they came" flooded 512
+	check "they are not kept: slab" few slab $MANY_KB
+	check "they are not kept: memory" few free $((2 * MANY_KB))
+	check "events of the port" brief mlx5-port-flood 20 "$(held $CQS)"
+	check "they came" flooded 512
+	check "they are not kept: slab" few slab $MANY_KB
+	# Ten times a second port, GIDs and P_Keys are read again.
+	check "the guest asks, but not for each" few cmds 60
+	check "it does ask" [ "$(said cmds)" -ge 1 ]
+}
+
+# none_written N: the process had an answer for each of N pages, and none to use. A
+# translated guest's page is where it said, whatever the backend says: none is.
+none_written() {
+	cat "/tmp/said.$guest"
+	[ "$(grep -c '^doorbell ' "/tmp/said.$guest")" = "$1" ] || return 1
+	[ "${HOSTILE_GUEST:-pv}" != pv ] ||
+		! grep -q ': written' "/tmp/said.$guest"
+}
+
+doorbells() {
+	step "$guest: doorbell pages"
+	check "refused in all ways" brief mlx5-doorbell-error 10 \
+		'vhca-unread -u 6'
+	check "no page" none_written 6
+	# Each of the eleven lies twice, of which five look well.
+	check "frames that are not the HCA's" brief mlx5-doorbell-lies 10 \
+		'vhca-unread -u 22'
+	check "no page" none_written 22
+	[ "${HOSTILE_GUEST:-pv}" != pv ] ||
+		check "Xen refused what looked well" \
+			[ "$(grep -c SIGBUS "/tmp/said.$guest")" = 10 ]
+	check "never answered" brief mlx5-doorbell-silent 20 'vhca-unread -u 2'
+	check "no page" none_written 2
+}
+
+# A CQ of 4 MiB each time: 14 MiB may be kept of 256.
+keeping() {
+	step "$guest: it keeps the memory of CQs"
+	check "mlx5-keeps-cq" broken mlx5-keeps-cq 10 \
+		'vhca-unread -n 0 -e 65535 -r 20'
+	cat "/tmp/said.$guest"
+	check "that is the reason" grep -q 'broken: .*let go' "/tmp/lie.$guest"
+	check "what is kept stays charged to the process" \
+		grep -qE 'round 1: VmPin (409[6-9]|41[0-9]{2}) kB, ok' "/tmp/said.$guest"
+	check "and in the second round" \
+		grep -qE 'round 2: VmPin (819[2-9]|82[0-9]{2}) kB, ok' "/tmp/said.$guest"
+	check "the guest has it again, later" wait_guest 20 "$guest" \
+		'grep -qx "zombies 0" /sys/kernel/debug/xen-vhca/zombies'
+}
+
+# 32 objects, 1.8 s for each: a minute, of which 33 s are waited for.
+lateness() {
+	step "$guest: every answer is late"
+	check "detach" lie mlx5-late-detach 60 'vhca-unread -n 30 sleep 45'
+	check "it was not waited for to the end" \
+		grep -qE 'detached after (2[0-9]|3[0-9]|4[0-4]) s' "/tmp/lie.$guest"
+}
+
+step "two guests, and no daemon in dom0"
+hostile_guests
+
+at_once "honest floods" "doorbells keeping lateness"
+hostile_end
