@@ -21,8 +21,13 @@
 #define VHCA_COMP_CREDIT	4096
 #define VHCA_ASYNC_CREDIT	64
 /*
- * Who arms his CQ by a doorbell is not seen, so for those there is a rate: of a CQ
- * and of the device, each with a burst. What comes faster is held back, one event for
+ * Who arms his CQ by a doorbell is not seen. But he first writes what he arms into
+ * the CQ's doorbell record: the number of events he has taken, and how far he has
+ * polled. While that is what it was at the last event, he has one that he has not
+ * taken, and needs no other.
+ *
+ * A process can write there whatever it likes, so there is a rate, too: of a CQ and
+ * of the device, each with a burst. What comes faster is held back, one event for
  * each CQ, so that nobody waits for ever; it counts as no work, and Xen's driver
  * slows the event channel down.
  */
@@ -60,16 +65,32 @@ static bool vhca_event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
 }
 
 /* Under evt_lock. */
-static bool vhca_event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
+static bool vhca_event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 {
-	if (dev->provider->kicks & XENVHCA_INFO_KICK_ARM) {
-		if (!vhca_event_spend(&cq->comp_credit))
-			return false;
-	} else if (!vhca_event_paced(dev, cq)) {
+	u8 at = cq->db ? dev->provider->arm_at : 0;
+	u32 arm = at ? vhca_mem_word(cq->db, at) : 0;
+
+	if (at && cq->comp_told && arm == cq->comp_arm) {
+		cq->comp_owed = false;
+		return false;
+	}
+	if (!vhca_event_paced(dev, cq)) {
 		cq->comp_owed = true;
 		schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
 		return false;
 	}
+	/* If he arms meanwhile, this is the older one: an event more. */
+	cq->comp_arm = arm;
+	cq->comp_told = true;
+	return true;
+}
+
+/* Under evt_lock. */
+static bool vhca_event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
+{
+	if (!(dev->provider->kicks & XENVHCA_INFO_KICK_ARM ?
+	      vhca_event_spend(&cq->comp_credit) : vhca_event_rung(dev, cq)))
+		return false;
 	cq->comp_owed = false;
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 	return true;

@@ -410,6 +410,24 @@ free_mem:
 	return ERR_PTR(err);
 }
 
+u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
+{
+	struct sg_page_iter iter;
+	u32 word = 0;
+	u8 *page;
+
+	offset += mem->record;
+	if (offset > PAGE_SIZE - sizeof(word))
+		return 0;
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
+		page = kmap_local_page(sg_page_iter_page(&iter));
+		word = READ_ONCE(*(u32 *)(page + (offset & ~3u)));
+		kunmap_local(page);
+		break;
+	}
+	return word;
+}
+
 /* ---- init, exit ---- */
 
 int vhca_grant_init(void)

@@ -140,6 +140,7 @@ const struct vhca_provider vhca_provider_mlx4 = {
 	.driver_id = MLX4_DRIVER_ID,
 	.abi_min = MLX4_ABI,
 	.abi_max = MLX4_ABI,
+	.arm_at = 4,
 	.ask_out_len = 16,
 	.ops = mlx4_ops,
 	.mmaps = mlx4_mmaps,

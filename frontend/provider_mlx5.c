@@ -193,6 +193,7 @@ const struct vhca_provider vhca_provider_mlx5 = {
 	.abi_min = MLX5_ABI,
 	.abi_max = MLX5_ABI,
 	.run = 1,
+	.arm_at = 4,
 	.xrc = 1,
 	.ask_in = mlx5_ask,
 	.ask_in_len = sizeof(mlx5_ask),

@@ -153,6 +153,7 @@ static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
 				     const struct vhca_field *f)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_mem *mem;
 	u64 addr, len;
 	int rc;
 
@@ -162,8 +163,11 @@ static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
 	if (f->kind == VHCA_DBPAGE) {
 		if (!addr && f->arg & VHCA_MAY_BE_0)
 			return NULL;
-		return vhca_mem_get(dev, addr & PAGE_MASK, PAGE_SIZE,
-				    IB_ACCESS_LOCAL_WRITE);
+		mem = vhca_mem_get(dev, addr & PAGE_MASK, PAGE_SIZE,
+				   IB_ACCESS_LOCAL_WRITE);
+		if (!IS_ERR(mem))
+			mem->record = offset_in_page(addr);
+		return mem;
 	}
 	rc = vhca_provider_buf_len(f, &cmd->req, uc->unit, &len);
 	if (rc)

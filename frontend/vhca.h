@@ -163,6 +163,8 @@ struct vhca_cq {
 	atomic_t comp_credit;		/* events that may come, event.c */
 	u64 comp_paid;			/* those that came without, in time */
 	bool comp_owed;			/* one was held back */
+	bool comp_told;			/* one came, when this was the arm: */
+	u32 comp_arm;
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
 	struct vhca_mem *buf, *db;	/* NULL if the HCA keeps them */
@@ -292,6 +294,7 @@ struct vhca_mem {
 	struct ib_umem *umem;		/* owned */
 	struct xenvhca_pages pages;	/* wire description */
 	u32 page_offset;		/* first byte in the first page */
+	u32 record;			/* of a doorbell record in its page */
 	struct list_head list;		/* vhca_ucontext.orphans */
 	/* private to grant.c below */
 	grant_ref_t *ref;		/* nr_pages data references */
@@ -312,6 +315,11 @@ static inline bool vhca_mem_readonly(const struct vhca_mem *mem)
 {
 	return mem->pages.flags & XENVHCA_PAGES_READONLY;
 }
+/*
+ * What the process has in the 32 bits at @offset of a doorbell record now, in the
+ * HCA's byte order; 0 if they are not in its page. Any context.
+ */
+u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset);
 /* The request was answered: directory pages are not needed any more. */
 void vhca_mem_drop_dirs(struct vhca_mem *mem);
 /*

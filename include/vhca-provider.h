@@ -122,6 +122,8 @@ struct vhca_provider {
 	uint8_t xrc;		/* XRC SRQs and QPs have the udata of others */
 	uint8_t no_windows;	/* the driver's memory windows are not safe
 				 * between domains */
+	uint8_t arm_at;		/* where in a CQ's doorbell record the process
+				 * writes each arm before it rings; 0: nowhere */
 	/* udata that opens a context only to ask, with the fewest resources */
 	const uint8_t *ask_in;
 	uint8_t ask_in_len, ask_out_len;

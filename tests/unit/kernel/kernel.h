@@ -353,6 +353,7 @@ static enum xenbus_state backend_state;
 #define PAGE_SHIFT		12
 #define PAGE_SIZE		4096
 #define PAGE_MASK		(~(PAGE_SIZE - 1ul))
+#define offset_in_page(p)	((unsigned long)(p) & ~PAGE_MASK)
 #define XEN_PAGE_SHIFT		12
 #define XEN_PAGE_SIZE		4096
 #define totalram_pages()	(1ul << 20)
@@ -386,6 +387,8 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 	for ((it)->sgt = (table), (it)->i = (first);			\
 	     (it)->i < (it)->sgt->n; (it)->i++)
 #define sg_page_iter_page(it)	((it)->sgt->page[(it)->i])
+#define kmap_local_page(p)	((u8 *)page_address(p))
+#define kunmap_local(p)		((void)(p))
 #define ib_umem_num_dma_blocks(umem, size) ((size_t)(umem)->sgt_append.sgt.n)
 #define ib_umem_offset(umem)	0
 /* Of compat.h, for 6.3 and later: that is where it does something. */

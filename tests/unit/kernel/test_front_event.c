@@ -50,6 +50,15 @@ bool vhca_check_event(const struct xenvhca_event *ev)
 	return true;
 }
 
+static struct vhca_mem record[CQS];
+static u32 arm[CQS];
+
+u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
+{
+	assert_int_equal(offset, 4);
+	return arm[mem - record];
+}
+
 static void completed(struct ib_cq *ibcq, void *ctx)
 {
 	(void)ctx;
@@ -67,6 +76,8 @@ static int setup(void **state)
 	memset(kernel_works, 0, sizeof(kernel_works));
 	dev.provider = &provider;
 	provider.kicks = 0;		/* armed by doorbells */
+	provider.arm_at = 0;
+	memset(arm, 0, sizeof(arm));
 	vhca_event_init(&dev);
 	for (i = 0; i < CQS; i++) {
 		cq[i].ibcq.comp_handler = completed;
@@ -108,6 +119,35 @@ static void a_flood_for_one(void **state)
 	assert_in_range(told[0], CQ_BURST + 1, CQ_BURST + 3);
 	kernel_advance(HZ);
 	kernel_idle();
+}
+
+/* A doorbell record tells of each arm; nobody who has one waits for another. */
+static void an_arm_is_an_event(void **state)
+{
+	unsigned int i, n;
+
+	(void)state;
+	provider.arm_at = 4;
+	cq[0].db = &record[0];
+	for (n = 1; n < 5; n++) {
+		for (i = 0; i < 1000; i++)
+			event(0);
+		assert_int_equal(told[0], n);
+		assert_false(cq[0].comp_owed);
+		arm[0] += 1 << 28;	/* it was taken, and he armed again */
+	}
+	/* It came for the arm before and was held back: it is still owed. */
+	cq[0].comp_paid = ~0ull >> 1;
+	assert_false(event(0));
+	assert_true(cq[0].comp_owed);
+	cq[0].comp_paid = 0;
+	kernel_advance(HZ);
+	assert_int_equal(told[0], n);
+	/* What an overflow owes to all, this one has. */
+	assert_true(vhca_event_overflow(&dev));
+	kernel_advance(HZ);
+	assert_int_equal(told[0], n);
+	assert_int_equal(told[1], 1);
 }
 
 static void a_flood_for_all(void **state)
@@ -221,6 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_flood_for_one, setup),
+		cmocka_unit_test_setup(an_arm_is_an_event, setup),
 		cmocka_unit_test_setup(a_flood_for_all, setup),
 		cmocka_unit_test_setup(the_rate_holds, setup),
 		cmocka_unit_test_setup(others_are_served, setup),
