@@ -28,6 +28,7 @@ MODULE_PARM_DESC(unproven, "also use kinds of HCAs that were never tried");
 #define VHCA_MAX_PKEYS		256u
 #define VHCA_MAX_VECTORS	1024u
 #define VHCA_REFRESH_GAP	(HZ / 10)
+#define VHCA_REFRESH_GAP_MAX	HZ
 
 /* Capabilities whose verbs are not forwarded. */
 #define VHCA_CAPS_HIDDEN						\
@@ -493,6 +494,19 @@ static int vhca_refresh(struct vhca_dev *dev, unsigned long *events)
 	return rc;
 }
 
+/* One soon after the other: the next may wait for twice as long. */
+static void vhca_refresh_pace(struct vhca_dev *dev)
+{
+	unsigned long now = jiffies, gap = dev->refresh_gap;
+
+	if (time_before(now, dev->refreshed + 2 * gap))
+		gap = min_t(unsigned long, 2 * gap, VHCA_REFRESH_GAP_MAX);
+	else
+		gap = VHCA_REFRESH_GAP;
+	WRITE_ONCE(dev->refresh_gap, gap);
+	WRITE_ONCE(dev->refreshed, now);
+}
+
 static void vhca_refresh_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),
@@ -505,7 +519,7 @@ static void vhca_refresh_work(struct work_struct *work)
 
 	if (!READ_ONCE(dev->registered))
 		return;
-	WRITE_ONCE(dev->refreshed, jiffies);
+	vhca_refresh_pace(dev);
 	events = xchg(&dev->port_events, 0);
 	rc = vhca_refresh(dev, &events);
 	if (rc)
@@ -524,7 +538,8 @@ static void vhca_refresh_work(struct work_struct *work)
  */
 void vhca_device_refresh(struct vhca_dev *dev)
 {
-	unsigned long next = READ_ONCE(dev->refreshed) + VHCA_REFRESH_GAP;
+	unsigned long next = READ_ONCE(dev->refreshed) +
+			     READ_ONCE(dev->refresh_gap);
 	unsigned long now = jiffies;
 
 	if (READ_ONCE(dev->registered))
@@ -547,7 +562,8 @@ struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev)
 	xa_init(&dev->cqs);
 	xa_init(&dev->qps);
 	xa_init(&dev->srqs);
-	dev->refreshed = jiffies - VHCA_REFRESH_GAP;
+	dev->refresh_gap = VHCA_REFRESH_GAP;
+	dev->refreshed = jiffies - 2 * VHCA_REFRESH_GAP;
 	INIT_DELAYED_WORK(&dev->refresh_work, vhca_refresh_work);
 	return dev;
 }
@@ -562,7 +578,7 @@ static int vhca_device_info(struct vhca_dev *dev)
 		return rc;
 	if (!vhca_check_info(info)) {
 		dev_err(&dev->xbdev->dev,
-			"backend describes its HCA by texts that are none\n");
+			"backend sent malformed device strings\n");
 		return -EPROTO;
 	}
 	dev->provider = vhca_provider_find(info->driver_id,

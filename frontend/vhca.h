@@ -109,6 +109,7 @@ struct vhca_dev {
 	u16 *pkeys;
 	struct delayed_work refresh_work;
 	unsigned long refreshed;	/* jiffies of the last one */
+	unsigned long refresh_gap;	/* to the next one at least */
 	/*
 	 * Bit n: the backend reported port event n (enum ib_event_type). Set
 	 * before vhca_device_refresh(), which passes them on to ib_core after

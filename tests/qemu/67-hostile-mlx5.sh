@@ -88,7 +88,7 @@ floods() {
 	check "events of the port" brief mlx5-port-flood 20 "$(held $CQS)"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
-	# Ten times a second port, GIDs and P_Keys are read again.
+	# Once a second, after a few times more, port, GIDs and P_Keys are read again.
 	check "the guest asks, but not for each" few cmds 60
 	check "it does ask" [ "$(said cmds)" -ge 1 ]
 }
