@@ -25,6 +25,7 @@
 #include "guard.h"
 #include "run.h"
 #include "maptrack.h"
+#include "notify.h"
 #include "supervisor.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
@@ -610,6 +611,10 @@ static int sup_start(struct sup *s)
 		return BE_EXIT_SYSTEM;
 	}
 	be_log(NULL, BE_INFO, "serving %s", path);
+	rc = vl_notify(VL_NOTIFY_READY, -1);
+	if (rc)
+		be_log(NULL, BE_WARN, "the service manager does not hear: %s",
+		       strerror(-rc));
 	return BE_EXIT_OK;
 }
 

@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "be.h"
+#include "fake_manager.h"
 #include "fake_xs.h"
 #include "fdstore.h"
 #include "guard.h"
@@ -80,22 +80,12 @@ static void silence(void)
 
 static int setup(void **state)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	char env[64];
-	int len;
-
 	(void)state;
 	fake_xs_reset();
 	fake_xs_set("/local/domain/5/name", "web");
 	fake_xs_set(DIR5 "/state", "6");
-	len = snprintf(env, sizeof(env), "@vhca-test-%d", (int)getpid());
-	memcpy(a.sun_path + 1, env + 1, (size_t)len - 1);
-	manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (manager < 0 ||
-	    bind(manager, (struct sockaddr *)&a,
-		 (socklen_t)offsetof(struct sockaddr_un, sun_path) + len))
-		return -1;
-	return setenv("NOTIFY_SOCKET", env, 1);
+	manager = fake_manager();
+	return manager < 0 ? -1 : 0;
 }
 
 static int teardown(void **state)

@@ -7,6 +7,7 @@
  * workers are this program, which leaves a file and waits.
  */
 #include <glob.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,10 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "fake_manager.h"
 #include "fake_xs.h"
+#include "lock.h"
 #include "maptrack.h"
 #include "supervisor.h"
 
@@ -107,6 +111,40 @@ static void supervise(unsigned int n)
 	}
 	assert_int_equal(be_supervisor_main(&opt), BE_EXIT_OK);
 	waitpid(pid, NULL, 0);
+}
+
+/* In a child: the manager hears that process parent serves, and stops it. */
+static int heard(int manager, pid_t parent)
+{
+	struct pollfd p = { .fd = manager, .events = POLLIN };
+	char path[300], text[64] = "";
+	bool held;
+
+	snprintf(path, sizeof(path), "%s/supervisor.lock", opt.run_dir);
+	if (poll(&p, 1, 10000) == 1 &&
+	    recv(manager, text, sizeof(text) - 1, 0) < 0)
+		text[0] = '\0';
+	held = vl_lock_holder(path) == parent;
+	kill(parent, SIGTERM);
+	return strcmp(text, "READY=1\n") ? 1 : held ? 0 : 2;
+}
+
+/* What systemctl, xendomains and "vhcactl check" may go by from then on. */
+static void ready_is_one_that_serves(void **state)
+{
+	pid_t parent = getpid(), pid;
+	int manager = fake_manager(), status;
+
+	(void)state;
+	assert_true(manager >= 0);
+	pid = fork();
+	if (!pid)
+		_exit(heard(manager, parent));
+	assert_int_equal(be_supervisor_main(&opt), BE_EXIT_OK);
+	unsetenv("NOTIFY_SOCKET");
+	close(manager);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static int setup(void **state)
@@ -203,6 +241,7 @@ int main(int argc, char **argv)
 		T(defaults_fit),
 		T(refuses_what_does_not_fit),
 		T(gives_back_what_is_detached),
+		T(ready_is_one_that_serves),
 	};
 #undef T
 

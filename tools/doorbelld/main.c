@@ -24,6 +24,7 @@
 #include "caps.h"
 #include "clock.h"
 #include "lock.h"
+#include "notify.h"
 #include "state.h"
 
 #define RUN_DIR		"/run/xen-vhca-doorbelld"
@@ -304,6 +305,16 @@ static int timeout_ms(const struct dba_agent *a)
 	       (int)((a->wake_ns - now) / 1000000) + 1;
 }
 
+/* Guests' doorbells are watched over from now on. */
+static void ready(void)
+{
+	int rc = vl_notify(VL_NOTIFY_READY, -1);
+
+	if (rc)
+		dba_log(LOG_WARNING, "the service manager does not hear: %s",
+			strerror(-rc));
+}
+
 /* Until a signal (0) or the loss of xenstore (-errno). */
 static int loop(struct dba_agent *a, int sig_fd)
 {
@@ -354,8 +365,10 @@ static int run(const struct options *o)
 		rc = load_state(&a, &h);
 	if (!rc)
 		rc = dba_agent_start(&a);
-	if (!rc)
+	if (!rc) {
+		ready();
 		rc = loop(&a, sig_fd);
+	}
 	/* Mappings stay: guests go on, the next agent takes over. */
 	dba_agent_stop(&a);
 	dba_map_free(&a.table);

@@ -57,6 +57,10 @@ hidden() { # hidden PATH...: in no process of the daemon
 gives_up() {
 	grep -q '^SystemCallFilter=capset seccomp setpriority$' "$unit"
 }
+# "active" is a daemon that serves, not a process that was started.
+tells() { # tells UNIT
+	grep -qx 'Type=notify' "$1"
+}
 bounded() {
 	grep -q '^MemoryMax=' "$unit"
 }
@@ -79,6 +83,8 @@ claim "workers outlive the supervisor and each other" workers_live
 claim "Soft-RoCE may send" soft_roce
 claim "systemd scores the daemon's sandbox 2.5 or better" exposure "$unit" 25
 claim "systemd scores the agent's sandbox 2.5 or better" exposure "$agent" 25
+claim "the daemon is up when it says so" tells "$unit"
+claim "so is the agent" tells "$agent"
 claim "the path of the program was filled in" program "$unit" xen-vhcad
 claim "so was the agent's" program "$agent" xen-vhca-doorbelld
 verdict
