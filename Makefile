@@ -25,8 +25,6 @@ FIND_INSTALL_KERNEL = KVER=$$(uname -r); \
 	[ -z "$$KDIR" ] || KVER=''; \
 	: "$${KDIR:=/lib/modules/$$KVER/build}"; $(FIND_KERNEL)
 MODULES_TO = $(DESTDIR)/lib/modules/$$KVER/updates
-MODULE_DIRS := $(patsubst %/Kbuild,%,$(wildcard frontend/Kbuild \
-	backend/helper/Kbuild))
 
 Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
@@ -98,11 +96,7 @@ user: $(B)/config.status
 # Kbuild writes beside its sources: give it a tree of links instead.
 # $(call kbuild,OUTPUT FOLDER): for the kernel in $KDIR, in the shell.
 kbuild = set -e; echo "modules for $$KVER" && \
-	for d in $(MODULE_DIRS); do \
-		mkdir -p $(1)/$$d; \
-		ln -sf $(CURDIR)/$$d/Kbuild $(CURDIR)/$$d/*.[ch] $(1)/$$d/; \
-	done; ln -sfn $(CURDIR)/include $(1)/include; \
-	for d in $(MODULE_DIRS); do \
+	for d in $$(tools/kbuild-tree.sh $(1)); do \
 		$(LOCK) $(MAKE) $(QUIET) -C "$$KDIR" M=$(1)/$$d V=$(V) modules; \
 	done
 

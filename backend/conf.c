@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "conf.h"
-#include "maptrack.h"
+#include "host/maptrack.h"
 #include "sysfs.h"
 
 #define BE_MAX_OBJECTS	65535
@@ -61,7 +61,7 @@ static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
 {
 	static const struct be_number
 		port = { XENVHCA_NODE_PORT, 1, 255, XENVHCA_DEF_PORT },
-		mb = { XENVHCA_NODE_MAX_PINNED_MB, 1, BE_MAX_MB,
+		mb = { XENVHCA_NODE_MAX_PINNED_MB, 1, HOST_MAX_MB,
 		       XENVHCA_DEF_MAX_PINNED_MB },
 		cmd = { XENVHCA_NODE_MAX_CMD_RATE, 0, BE_MAX_RATE,
 			XENVHCA_DEF_MAX_CMD_RATE },
@@ -84,7 +84,7 @@ static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
 	rc = be_conf_number(dev, xs, dir, &mb, false, &v);
 	if (rc)
 		return rc;
-	q->max_pages = (uint64_t)v * BE_PAGES_PER_MB;
+	q->max_pages = (uint64_t)v * HOST_PAGES_PER_MB;
 	rc = be_conf_number(dev, xs, dir, &cmd, false, &v);
 	if (rc)
 		return rc;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "host/chardev.h"
 #include "obj.h"
 #include "sysfs.h"
 
@@ -30,7 +31,7 @@
 	 IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B |				\
 	 IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS)
 
-static int find_chardev(struct be_dev *dev, struct uv_chardev *cd)
+static int find_chardev(struct be_dev *dev, struct host_chardev *cd)
 {
 	char have[256];
 	int err;
@@ -40,7 +41,7 @@ static int find_chardev(struct be_dev *dev, struct uv_chardev *cd)
 		       dev->hca);
 		return -EINVAL;
 	}
-	err = uv_chardev(dev->hca, cd);
+	err = host_chardev(dev->hca, cd);
 	if (err == -ENODEV) {
 		be_hca_list(have, sizeof(have));
 		be_fault(dev, "hca \"%s\" does not exist; this domain has: %s",
@@ -52,7 +53,7 @@ static int find_chardev(struct be_dev *dev, struct uv_chardev *cd)
 	return err;
 }
 
-static int find_provider(struct be_dev *dev, const struct uv_chardev *cd)
+static int find_provider(struct be_dev *dev, const struct host_chardev *cd)
 {
 	dev->prov = vhca_provider_find(cd->driver_id, cd->abi);
 	if (!dev->prov) {
@@ -68,7 +69,7 @@ static int find_provider(struct be_dev *dev, const struct uv_chardev *cd)
 	return 0;
 }
 
-static int open_context(struct be_dev *dev, const struct uv_chardev *cd,
+static int open_context(struct be_dev *dev, const struct host_chardev *cd,
 			uint32_t *vectors)
 {
 	int n = snprintf(dev->uverbs_path, sizeof(dev->uverbs_path),
@@ -131,7 +132,7 @@ static uint8_t info_flags(void)
 	return XENVHCA_INFO_READONLY;
 }
 
-static int read_limits(struct be_dev *dev, const struct uv_chardev *cd,
+static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 		       uint32_t vectors)
 {
 	struct ib_uverbs_ex_query_device_resp q = {};
@@ -173,7 +174,7 @@ static int read_limits(struct be_dev *dev, const struct uv_chardev *cd,
 
 int be_dev_open(struct be_dev *dev)
 {
-	struct uv_chardev cd = {};
+	struct host_chardev cd = {};
 	uint32_t vectors = 0;
 	int err;
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "be.h"
 #include "main.h"
-#include "maptrack.h"
+#include "host/maptrack.h"
 #include "supervisor.h"
 #include "worker.h"
 #include "xenstore/scan.h"
@@ -62,9 +62,9 @@ static int be_parse_maptrack(struct be_options *opt, const char *s)
 {
 	uint64_t n = 0;
 
-	if (xn_parse_u64(s, 1, BE_MAPTRACK_MAX, &n)) {
+	if (xn_parse_u64(s, 1, HOST_MAPTRACK_MAX, &n)) {
 		fprintf(stderr, "xen-vhcad: maptrack frames '%s': a number 1..%u, that of gnttab_max_maptrack_frames\n",
-			s, BE_MAPTRACK_MAX);
+			s, HOST_MAPTRACK_MAX);
 		return -EINVAL;
 	}
 	opt->maptrack_frames = (uint32_t)n;
@@ -149,7 +149,7 @@ static int be_make_run_dir(const struct be_options *opt)
 int main(int argc, char **argv)
 {
 	struct be_options opt = {
-		.run_dir = BE_RUN_DIR, .maptrack_frames = BE_MAPTRACK_FRAMES,
+		.run_dir = BE_RUN_DIR, .maptrack_frames = HOST_MAPTRACK_FRAMES,
 		.helper_fd = -1,
 	};
 	bool fg = false;

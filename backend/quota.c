@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 #include "be.h"
-#include "maptrack.h"
+#include "host/maptrack.h"
 
 #define BE_FAIL_RATE	10	/* as often as an operator can read */
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */
@@ -39,7 +39,7 @@ void be_quota_defaults(struct be_quota *q)
 			[BE_XRCD] = XENVHCA_DEF_MAX_XRCD,
 		},
 		.max_pages = (uint64_t)XENVHCA_DEF_MAX_PINNED_MB *
-			     BE_PAGES_PER_MB,
+			     HOST_PAGES_PER_MB,
 		.cmd = { .rate = XENVHCA_DEF_MAX_CMD_RATE },
 		.evt = { .rate = XENVHCA_DEF_MAX_EVT_RATE },
 		.fail = {

@@ -24,7 +24,7 @@
 #include "be.h"
 #include "guard.h"
 #include "run.h"
-#include "maptrack.h"
+#include "host/maptrack.h"
 #include "notify.h"
 #include "supervisor.h"
 #include "xenstore/scan.h"
@@ -102,7 +102,7 @@ static uint32_t sup_pinned_mb(const struct sup *s, const struct sup_dev *d)
 	uint32_t mb = XENVHCA_DEF_MAX_PINNED_MB;
 
 	xn_read_u32_def(s->xs, XBT_NULL, d->dir, XENVHCA_NODE_MAX_PINNED_MB, 1,
-			BE_MAX_MB, XENVHCA_DEF_MAX_PINNED_MB, &mb);
+			HOST_MAX_MB, XENVHCA_DEF_MAX_PINNED_MB, &mb);
 	return mb;
 }
 
@@ -373,7 +373,7 @@ static bool sup_full(struct sup *s, struct sup_dev *d)
 static bool sup_over(struct sup *s, struct sup_dev *d)
 {
 	bool pv = sup_is_pv();
-	uint64_t max = be_maptrack_mb(s->opt->maptrack_frames, pv), others = 0;
+	uint64_t max = host_maptrack_mb(s->opt->maptrack_frames, pv), others = 0;
 	uint32_t mb = sup_pinned_mb(s, d);
 	char why[XN_VALUE_MAX];
 	struct sup_dev *o;

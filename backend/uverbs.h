@@ -120,13 +120,4 @@ int uv_modify_srq(int fd, const struct ib_uverbs_modify_srq *srq,
 int uv_query_srq(int fd, uint32_t srq, struct ib_uverbs_query_srq_resp *resp);
 int uv_destroy_srq(int fd, uint32_t srq);
 
-/* ---- uverbs_nl.c: which character device, driver and ABI an HCA has ---- */
-struct uv_chardev {
-	char name[32];			/* "uverbs0" */
-	uint32_t driver_id;
-	uint32_t abi;
-};
-/* -ENODEV: no such HCA in this network namespace; -ENOENT: no uverbs. */
-extern int (*uv_chardev)(const char *hca, struct uv_chardev *cd);
-
 #endif

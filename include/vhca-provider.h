@@ -4,7 +4,7 @@
  *
  * What the udata of a HCA's provider means: which fields hold user addresses,
  * mmap offsets or bits that must not pass. Tables are plain C, shared by
- * frontend and backend, one file per driver_id (provider_<name>.c), checked
+ * frontend and backend, one file per driver_id (common/provider/<name>.c), checked
  * against the kernel's uapi headers by a unit test. An unknown driver, ABI
  * version, operation with udata, or udata length is refused.
  */

@@ -4,14 +4,12 @@
 #
 # Read by run.sh: what the daemon's targets are built of. What runs without
 # Xen, as in libvhcabe.a, and what the targets add to it.
-flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/common/lib -I$top/backend"
+flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/common/lib -I$top/common -I$top/backend"
 sources="$(cd "$top" && find backend -maxdepth 1 -name '*.c' \
 	! -name main.c ! -name worker.c ! -name supervisor.c ! -name run.c \
 	! -name stats.c ! -name ring_xen.c ! -name gntdev.c \
 	! -name doorbell_xen.c ! -name guard.c)
-	frontend/check.c frontend/provider.c frontend/provider_mlx4.c
-	frontend/provider_mlx5.c frontend/provider_mthca.c frontend/provider_rxe.c
-	common/lib/bucket.c common/lib/line.c
+	frontend/check.c $(cd "$top" && echo common/*/*.c)
 	xenstore/node.c xenstore/state.c xenstore/scan.c
 	tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
 	tests/unit/fake_cmd.c tests/unit/fake_mlx5.c tests/unit/fake_obj.c

@@ -14,7 +14,6 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-modules='frontend backend/helper'
 # shellcheck source=tests/lib/count.sh
 . "$top/tests/lib/count.sh"
 
@@ -29,16 +28,6 @@ shift 2
 release() { # release KDIR: its version
 	sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		"$1/include/generated/utsrelease.h"
-}
-
-# links DIR: a tree of links, because Kbuild writes beside its sources.
-links() {
-	local d
-	for d in $modules; do
-		mkdir -p "$1/$d"
-		ln -sf "$top/$d/Kbuild" "$top/$d"/*.[ch] "$1/$d/"
-	done
-	ln -sfn "$top/include" "$1/include"
 }
 
 # compile KDIR DIR MODULE-FOLDER: gcc and sparse; every complaint ends it.
@@ -65,8 +54,7 @@ check_kernel() { # check_kernel KDIR
 	fi
 	dir=$build/$version
 	mkdir -p "$dir"
-	links "$dir"
-	for d in $modules; do
+	for d in $("$top/tools/kbuild-tree.sh" "$dir"); do
 		if compile "$1" "$dir" "$d"; then
 			say ok "linux $version compiles $d"
 		else
@@ -87,7 +75,7 @@ noticed() {
 	local dir=$build/broken
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	links "$dir"
+	"$top/tools/kbuild-tree.sh" "$dir" >/dev/null
 	rm "$dir/backend/helper/keep.c"
 	{ cat "$top/backend/helper/keep.c"; echo "$3"; } \
 		>"$dir/backend/helper/keep.c"

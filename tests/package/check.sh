@@ -136,13 +136,14 @@ listed() { # listed PACKAGE: its files are those of contents.txt
 	diff "$work/should" "$work/has"
 }
 
-sources() { # sources PACKAGE FOLDER: all that Kbuild compiles, and no more
+sources() { # sources PACKAGE FOLDER...: all that Kbuild reads, and no more
 	local dir=$work/tree/$1
 	dpkg-deb -x "$(deb "$1")" "$dir"
-	(cd "$dir"/usr/src/*/ && find . -name '*.[ch]' -o -name Kbuild) |
+	(cd "$dir"/usr/src/*/ && find . -name '*.[ch]' -o -name '*.mk' -o -name Kbuild) |
 		grep -v '^./include/' | LC_ALL=C sort >"$work/has"
-	(cd "$work/src" && find "./$2" -maxdepth 1 -name '*.[ch]' -o \
-		-maxdepth 1 -name Kbuild) | grep -v '\.mod\.c$' |
+	shift
+	(cd "$work/src" && find "${@/#/./}" -maxdepth 1 \( -name '*.[ch]' -o \
+		-name '*.mk' -o -name Kbuild \)) | grep -v '\.mod\.c$' |
 		LC_ALL=C sort >"$work/should"
 	diff "$work/should" "$work/has" &&
 		! grep -r '@VERSION@\|#MODULE_VERSION#' "$dir"/usr/src
@@ -173,7 +174,7 @@ done
 claim "the helper's sources are complete" \
 	sources xen-vhca-helper-dkms backend/helper
 claim "the frontend's sources are complete" \
-	sources xen-vhcafront-dkms frontend
+	sources xen-vhcafront-dkms frontend common/provider
 for p in vhcactl xen-vhcad xen-vhca-doorbelld; do
 	claim "$p has a manual page of every program" manuals "$p"
 	claim "$p is hardened" hardened "$work/tree/$p/usr/sbin/$p"

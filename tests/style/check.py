@@ -22,9 +22,16 @@ FOLDERS = ("backend", "common", "docs", "frontend", "include", "m4", "tests",
 CODE = (".c", ".h")
 TEXT = CODE + (".sh", ".py", ".md", ".am", ".ac", ".inc", ".m4", ".rules",
                ".service", ".8", ".1")
+# A part's headers are its own; what all may include are those of SHARED.
+PARTS = ("backend/helper/", "backend/", "common/host/", "common/lib/",
+         "common/provider/", "frontend/", "tools/doorbelld/", "tools/vhcactl/",
+         "xenstore/")
+SHARED = ("include/", "common/", "xenstore/")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.
 ENDS = re.compile(r"\b(exit|_exit|abort|assert|quick_exit|err|errx)\s*\(")
-MAY_END = {"backend/main.c", "backend/supervisor.c"}
+MAY_END = {"backend/main.c", "backend/supervisor.c", "tools/doorbelld/main.c"}
+MODULES = ("frontend/", "backend/helper/", "common/provider/")
 KERNEL_ENDS = re.compile(
     r"\b(BUG|BUG_ON|WARN|WARN_ON|WARN_ONCE|WARN_ON_ONCE|panic)\s*\(")
 
@@ -125,7 +132,8 @@ def check_functions(t):
 
 def check_ends(t):
     """Nothing that a peer sends may end a process or a kernel."""
-    for name in t.under("backend/", "common/", "xenstore/", ext=(".c", ".h")):
+    for name in t.under("backend/", "common/", "xenstore/",
+                        "tools/doorbelld/"):
         if name.startswith("backend/helper/") or name in MAY_END:
             continue
         t.checks += 1
@@ -134,7 +142,7 @@ def check_ends(t):
             if m and not re.match(r"#\s*define", line):
                 t.say(name, i, f"{m.group(1)}() in the daemon: a guest "
                                "must not be able to end it; use be_fault()")
-    for name in t.under("frontend/", "backend/helper/"):
+    for name in t.under(*MODULES):
         t.checks += 1
         for i, line in enumerate(strip_c(t.text(name)).split("\n"), 1):
             m = KERNEL_ENDS.search(line)
@@ -210,6 +218,35 @@ def check_shared(t):
                 t.say(name, i, "touches a ring; only ring files do")
 
 
+def part_of(name):
+    """The part that a file belongs to."""
+    return next((p for p in PARTS if name.startswith(p)), "")
+
+
+def find_header(t, name, header):
+    """Where the compiler finds a header that a file includes, or None."""
+    for folder in (os.path.dirname(name), "include", "common/lib", "common",
+                   part_of(name), ""):
+        path = os.path.join(folder, header)
+        if path in t.files:
+            return path
+    return None
+
+
+def check_includes(t):
+    """No part includes what is private to another one."""
+    for name in t.under(*PARTS):
+        t.checks += 1
+        for m in INCLUDE.finditer(t.text(name)):
+            line = t.text(name).count("\n", 0, m.start(1)) + 1
+            path = find_header(t, name, m.group(1))
+            if not path:
+                t.say(name, line, f"{m.group(1)} is not a header of ours")
+            elif part_of(path) != part_of(name) and \
+                    not path.startswith(SHARED):
+                t.say(name, line, f"{path} is private to another part")
+
+
 def main():
     """Run every check over the tree."""
     p = argparse.ArgumentParser(description=__doc__)
@@ -217,7 +254,7 @@ def main():
         os.path.abspath(__file__)), "..", ".."))
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
-                  check_nodes, check_shared):
+                  check_nodes, check_shared, check_includes):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

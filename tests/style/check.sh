@@ -24,7 +24,8 @@ noticed() {
 # Types left out: what plain C shared with user space, and code for several
 # versions of the kernel, cannot do without.
 checkpatch() {
-	cd "$work" && find "$top/frontend" "$top/backend/helper" -name '*.[ch]' \
+	cd "$work" && find "$top/frontend" "$top/backend/helper" \
+		"$top/common/provider" -name '*.[ch]' \
 		-exec "$CHECKPATCH" --no-tree --terse --no-summary --file \
 		--max-line-length=100 --ignore SPDX_LICENSE_TAG,MACRO_ARG_REUSE \
 		--ignore ARRAY_SIZE,VOLATILE,LINUX_VERSION_CODE,CONSTANT_COMPARISON {} +
@@ -44,6 +45,7 @@ mkdir "$work/tree"
 (cd "$top" && tar -cf - --exclude=build --exclude=.git .) | tar -xf - -C "$work/tree"
 long=$(printf 'int f(void)\n{\n'; yes '	;' | head -n 60; printf '}')
 noticed "exit() in the daemon" backend/quota.c 'void f(void) { exit(1); }'
+noticed "exit() in the agent" tools/doorbelld/agent.c 'void f(void) { exit(1); }'
 noticed "BUG() in the module" frontend/pd.c 'void f(void) { BUG(); }'
 noticed "a function of 62 lines" backend/quota.c "$long"
 noticed "a file of more than 800 lines" xenstore/state.c "$(yes ';' | head -n 800)"
@@ -54,6 +56,8 @@ noticed "an opcode without a handler" include/xen/io/vhcaif.h \
 	'#define XENVHCA_OP_EXTRA                0x3e'
 noticed "a second file that reads the ring" backend/quota.c \
 	'void f(void) { RING_COPY_REQUEST(a, b, c); }'
+noticed "a private header of another part" tools/vhcactl/out.c \
+	'#include "backend/obj.h"'
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
 

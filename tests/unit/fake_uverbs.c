@@ -19,6 +19,7 @@
 
 #include "be.h"
 #include "fake_priv.h"
+#include "host/chardev.h"
 #include "obj.h"
 #include "sysfs.h"
 
@@ -28,7 +29,7 @@ struct fake fake;
 struct fake_hca fake_hca;
 
 static struct be_uverbs_sys saved_sys;
-static int (*saved_chardev)(const char *hca, struct uv_chardev *cd);
+static int (*saved_chardev)(const char *hca, struct host_chardev *cd);
 static const char *saved_sysfs;
 static char sysfs_dir[64];
 
@@ -290,11 +291,11 @@ unsigned int fake_violations(void)
 	return fake.violations;
 }
 
-static int fake_chardev(const char *hca, struct uv_chardev *cd)
+static int fake_chardev(const char *hca, struct host_chardev *cd)
 {
 	if (strcmp(hca, "rxe0"))
 		return -ENODEV;
-	*cd = (struct uv_chardev){
+	*cd = (struct host_chardev){
 		"uverbs0", fake_hca.driver_id, fake_hca.abi,
 	};
 	return 0;
@@ -366,14 +367,14 @@ int fake_install(void)
 	if (fake.rings == MAP_FAILED || sysfs_make())
 		return -1;
 	saved_sys = be_sys;
-	saved_chardev = uv_chardev;
+	saved_chardev = host_chardev;
 	saved_sysfs = be_sysfs;
 	be_sys = (struct be_uverbs_sys){
 		.open = fake_open, .write = fake_write, .read = read,
 		.ioctl = fake_ioctl,
 		.mmap = fake_mmap, .munmap = fake_munmap, .close = fake_close,
 	};
-	uv_chardev = fake_chardev;
+	host_chardev = fake_chardev;
 	be_sysfs = sysfs_dir;
 	return 0;
 }
@@ -388,7 +389,7 @@ void fake_remove(void)
 	munmap(fake.rings, RING_MEMORY);
 	close(fake.ring_fd);
 	be_sys = saved_sys;
-	uv_chardev = saved_chardev;
+	host_chardev = saved_chardev;
 	be_sysfs = saved_sysfs;
 	sysfs_unmake();
 }

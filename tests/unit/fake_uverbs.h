@@ -42,7 +42,7 @@ struct fake_obj {
 	unsigned int mcast;
 };
 
-/* Puts the fake into be_sys, uv_chardev and be_sysfs. 0 or -1. */
+/* Puts the fake into be_sys, host_chardev and be_sysfs. 0 or -1. */
 int fake_install(void);
 /* Takes it out; closes and frees everything. */
 void fake_remove(void);

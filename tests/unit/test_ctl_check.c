@@ -15,7 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "backend/uverbs.h"
+#include "host/chardev.h"
 #include "fake_xs.h"
 #include "test_ctl_host.h"
 #include "tools/vhcactl/check.h"
@@ -29,7 +29,7 @@
 	"cc_compiler            : gcc\n"
 
 static const char *info;
-static struct uv_chardev chardev;
+static struct host_chardev chardev;
 static int chardev_rc;
 
 static int fake_info(char *buf, size_t size)
@@ -40,7 +40,7 @@ static int fake_info(char *buf, size_t size)
 	return 0;
 }
 
-static int fake_chardev(const char *hca, struct uv_chardev *cd)
+static int fake_chardev(const char *hca, struct host_chardev *cd)
 {
 	(void)hca;
 	*cd = chardev;
@@ -80,12 +80,12 @@ static void good_host(struct ctl *c)
 	*c = (struct ctl){ .root = host_root, .run_dir = host_root,
 			   .agent_dir = agent_dir, .xl_info = fake_info };
 	info = GOOD_INFO;
-	chardev = (struct uv_chardev){ .name = "uverbs0",
+	chardev = (struct host_chardev){ .name = "uverbs0",
 		.driver_id = vhca_provider_rxe.driver_id,
 		.abi = vhca_provider_rxe.abi_min,
 	};
 	chardev_rc = 0;
-	uv_chardev = fake_chardev;
+	host_chardev = fake_chardev;
 	host_file("/sys/hypervisor/type", "xen\n");
 	host_file("/sys/hypervisor/guest_type", "PVH\n");
 	host_file("/sys/hypervisor/version/major", "4\n");

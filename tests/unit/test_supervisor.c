@@ -24,7 +24,7 @@
 #include "fake_manager.h"
 #include "fake_xs.h"
 #include "lock.h"
-#include "maptrack.h"
+#include "host/maptrack.h"
 #include "supervisor.h"
 
 #define BACK	"/local/domain/1/backend/vhca"
@@ -154,7 +154,7 @@ static int setup(void **state)
 	fake_xs_set("domid", "1");
 	opt = (struct be_options){
 		.run_dir = "/tmp/vhca-unit-XXXXXX", .helper_fd = -1,
-		.maptrack_frames = BE_MAPTRACK_FRAMES,
+		.maptrack_frames = HOST_MAPTRACK_FRAMES,
 	};
 	return mkdtemp(opt.run_dir) ? 0 : -1;
 }
@@ -173,11 +173,11 @@ static void counts_entries(void **state)
 	uint64_t mb;
 
 	(void)state;
-	assert_int_equal(be_maptrack_mb(BE_MAPTRACK_FRAMES, false), 768);
-	assert_int_equal(be_maptrack_mb(BE_MAPTRACK_FRAMES, true), 384);
-	assert_int_equal(be_maptrack_mb(1, false), 0);
-	for (mb = 1; mb <= BE_MAX_MB; mb = mb * 3 + 1)
-		assert_true(be_maptrack_mb((uint32_t)be_maptrack_need(mb, true),
+	assert_int_equal(host_maptrack_mb(HOST_MAPTRACK_FRAMES, false), 768);
+	assert_int_equal(host_maptrack_mb(HOST_MAPTRACK_FRAMES, true), 384);
+	assert_int_equal(host_maptrack_mb(1, false), 0);
+	for (mb = 1; mb <= HOST_MAX_MB; mb = mb * 3 + 1)
+		assert_true(host_maptrack_mb((uint32_t)host_maptrack_need(mb, true),
 					   true) >= mb);
 }
 

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "backend/uverbs.h"
 #include "check.h"
+#include "host/chardev.h"
 #include "vhca-provider.h"
 
 #define IB_CLASS	"/sys/class/infiniband"
@@ -38,14 +38,14 @@ static void describe(struct check *k, const char *hca, char *text, size_t size)
 static void check_hca(struct check *k, const char *hca)
 {
 	const struct vhca_provider *p;
-	struct uv_chardev cd;
+	struct host_chardev cd;
 	char name[NAME_MAX + 8], what[128];
 	int rc;
 
 	k->n_hca++;
 	snprintf(name, sizeof(name), "hca %s", hca);
 	describe(k, hca, what, sizeof(what));
-	rc = uv_chardev(hca, &cd);
+	rc = host_chardev(hca, &cd);
 	if (rc) {
 		check_say(k, CHECK_WARN, name, rc == -ENOENT ?
 			  "modprobe ib_uverbs" :

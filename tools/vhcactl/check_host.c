@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "backend/maptrack.h"
 #include "check.h"
+#include "host/maptrack.h"
 
 #define GNTDEV		"/dev/xen/gntdev"
 #define EVTCHN		"/dev/xen/evtchn"
@@ -215,8 +215,8 @@ static int add_pinned(struct ctl *c, const struct ctl_dev *d, void *arg)
 
 static void maptrack(struct check *k, uint32_t frames, uint64_t sum_mb)
 {
-	uint64_t mb = be_maptrack_mb(frames, k->pv);
-	uint64_t need = be_maptrack_need(sum_mb, k->pv);
+	uint64_t mb = host_maptrack_mb(frames, k->pv);
+	uint64_t need = host_maptrack_need(sum_mb, k->pv);
 	char mend[128];
 
 	snprintf(mend, sizeof(mend),
@@ -229,14 +229,14 @@ static void maptrack(struct check *k, uint32_t frames, uint64_t sum_mb)
 	else
 		check_say(k, CHECK_OK, "gnttab_max_maptrack_frames", NULL,
 			  "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 "%s",
-			  frames, mb, sum_mb, frames == BE_MAPTRACK_FRAMES ? "" :
+			  frames, mb, sum_mb, frames == HOST_MAPTRACK_FRAMES ? "" :
 			  " (tell xen-vhcad: --maptrack-frames)");
 }
 
 static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
 {
-	uint64_t mb = (uint64_t)frames * GRANTS_PER_FRAME / BE_PAGES_PER_MB;
-	uint64_t need = most_mb * BE_PAGES_PER_MB / GRANTS_PER_FRAME + 32;
+	uint64_t mb = (uint64_t)frames * GRANTS_PER_FRAME / HOST_PAGES_PER_MB;
+	uint64_t need = most_mb * HOST_PAGES_PER_MB / GRANTS_PER_FRAME + 32;
 	char mend[160];
 
 	snprintf(mend, sizeof(mend),
@@ -274,7 +274,7 @@ void check_grant_tables(struct check *k)
 		ctl_dev_each(k->c, -1, add_pinned, &p);
 	}
 	maptrack(k, check_param(cmdline, "gnttab_max_maptrack_frames",
-				BE_MAPTRACK_FRAMES), p.sum_mb);
+				HOST_MAPTRACK_FRAMES), p.sum_mb);
 	grant_frames(k, check_param(cmdline, "gnttab_max_frames", DEF_FRAMES),
 		     p.most_mb);
 }

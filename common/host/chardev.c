@@ -3,19 +3,20 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Asks the kernel over RDMA netlink which character device, driver and ABI
- * version an HCA has, as libibverbs does. Command thread, before the guest is
- * connected. The kernel is trusted; lengths are checked all the same.
+ * version an HCA has, as libibverbs does. One thread of the process. The kernel is
+ * trusted; lengths are checked all the same.
  */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "uverbs.h"
+#include "host/chardev.h"
 
 #define NL_BUF		65536
 #define NL_TIMEOUT_S	5
@@ -29,7 +30,7 @@ struct nl_req {
 struct nl_want {
 	const char *hca;		/* GET: name to look for */
 	int64_t index;			/* GET: its index, -1: not seen */
-	struct uv_chardev *cd;		/* GET_CHARDEV */
+	struct host_chardev *cd;		/* GET_CHARDEV */
 	bool abi, name;
 };
 
@@ -167,7 +168,7 @@ static int nl_index(int fd, const char *hca, uint32_t *index)
 	return err;
 }
 
-static int nl_chardev(int fd, uint32_t index, struct uv_chardev *cd)
+static int nl_chardev(int fd, uint32_t index, struct host_chardev *cd)
 {
 	struct nl_want w = { .cd = cd };
 	struct nl_req req = {
@@ -197,7 +198,7 @@ static int nl_open(void)
 	return fd;
 }
 
-static int kernel_chardev(const char *hca, struct uv_chardev *cd)
+static int kernel_chardev(const char *hca, struct host_chardev *cd)
 {
 	uint32_t index = 0;
 	int fd = nl_open();
@@ -213,4 +214,4 @@ static int kernel_chardev(const char *hca, struct uv_chardev *cd)
 	return err;
 }
 
-int (*uv_chardev)(const char *hca, struct uv_chardev *cd) = kernel_chardev;
+int (*host_chardev)(const char *hca, struct host_chardev *cd) = kernel_chardev;

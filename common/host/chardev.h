@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Which character device, driver and ABI an HCA of this domain has.
+ */
+#ifndef HOST_CHARDEV_H
+#define HOST_CHARDEV_H
+
+#include <stdint.h>
+
+struct host_chardev {
+	char name[32];			/* "uverbs0" */
+	uint32_t driver_id;		/* enum rdma_driver_id */
+	uint32_t abi;			/* of the driver's udata */
+};
+
+/**
+ * host_chardev() - ask the kernel for what libibverbs goes by, too
+ * @hca: name as in /sys/class/infiniband
+ *
+ * A pointer, for the unit tests. Blocks, 5 s at most for each answer.
+ *
+ * Returns 0; -ENODEV: no such HCA in this network namespace; -ENOENT: no
+ * uverbs; -errno.
+ */
+extern int (*host_chardev)(const char *hca, struct host_chardev *cd);
+
+#endif

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# A tree of links to what the kernel modules are made of, because Kbuild writes
+# beside its sources. Prints the folders that have a module.
+# Usage: kbuild-tree.sh DIR
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+modules='frontend backend/helper'
+for d in $modules common/provider; do
+	mkdir -p "$1/$d"
+	for f in "$top/$d"/*.[ch] "$top/$d"/*.mk "$top/$d/Kbuild"; do
+		[ ! -e "$f" ] || ln -sf "$f" "$1/$d/"
+	done
+done
+ln -sfn "$top/include" "$1/include"
+echo "$modules"
