@@ -71,7 +71,7 @@ extern const char *const be_type_name[BE_TYPES];
 /* ---- uverbs.c: the raw kernel ABI, behind a table for unit tests ---- */
 /*
  * be_uverbs_sys: system calls used by uverbs*.c and gntdev.c. The daemon uses
- * the real ones; unit tests put fake drivers here (tests/unit/fake_uverbs.c,
+ * the real ones; unit tests put fake drivers here (tests/fake/fake_uverbs.c,
  * test_gntdev.c).
  */
 struct be_uverbs_sys {

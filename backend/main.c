@@ -15,8 +15,8 @@
 #include "be.h"
 #include "main.h"
 #include "host/maptrack.h"
-#include "supervisor.h"
-#include "worker.h"
+#include "supervise/supervisor.h"
+#include "worker/worker.h"
 #include "xenstore/scan.h"
 
 static const char usage[] =

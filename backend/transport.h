@@ -3,10 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What carries requests, events, kicks and guest memory between one frontend
- * and its worker: ring_xen.c (grants and event channels) or ring_loop.c (plain
- * memory, for tests). The other side is hostile: what it shares is copied once and
- * checked, rings in ring_shm.c, pages of grant references in gmap.c, work queues
- * in shadow.c.
+ * and its worker: carrier/ring_xen.c (grants and event channels), or for tests
+ * tests/fake/ring_loop.c (plain memory). The other side is hostile: what it
+ * shares is copied once and checked, rings in carrier/ring_shm.c, pages of grant
+ * references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
  * Threads: get_request, put_response, map, unmap, grant, ungrant, doorbell_map,
  * doorbell_unmap and cap_dma belong to the command thread, get_kicks,

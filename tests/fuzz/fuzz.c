@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "tests/unit/fake_priv.h"
+#include "tests/fake/fake_priv.h"
 
 static void kernel(void)
 {

@@ -9,7 +9,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "fuzz.h"
-#include "shadow.h"
+#include "verbs/shadow.h"
 
 #define ELEMENT	256u
 #define SLOTS	16u

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "conf.h"
+#include "worker/conf.h"
 #include "fuzz.h"
 #include "xenstore/state.h"
 

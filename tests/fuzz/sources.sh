@@ -5,15 +5,14 @@
 # Read by run.sh: what the daemon's targets are built of. What runs without
 # Xen, as in libvhcabe.a, and what the targets add to it.
 flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/common/lib -I$top/common -I$top/backend"
-sources="$(cd "$top" && find backend -maxdepth 1 -name '*.c' \
-	! -name main.c ! -name worker.c ! -name supervisor.c ! -name run.c \
-	! -name stats.c ! -name ring_xen.c ! -name gntdev.c \
-	! -name doorbell_xen.c ! -name guard.c)
+sources="backend/log.c backend/carrier/ring_shm.c $(cd "$top" &&
+		find backend/uverbs backend/verbs backend/worker -name '*.c' \
+			! -name worker.c ! -name stats.c)
 	frontend/check.c $(cd "$top" && echo common/*/*.c)
 	xenstore/node.c xenstore/state.c xenstore/scan.c
 	tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
-	tests/unit/fake_cmd.c tests/unit/fake_mlx5.c tests/unit/fake_obj.c
-	tests/unit/fake_uverbs.c
+	tests/fake/fake_cmd.c tests/fake/fake_mlx5.c tests/fake/fake_obj.c
+	tests/fake/fake_uverbs.c tests/fake/ring_loop.c
 	tests/wire/good.c tests/wire/good_mlx5.c
 	tests/fuzz/fuzz.c tests/fuzz/input.c"
 libs="-lxenstore -ljson-c -lpthread"

@@ -27,10 +27,16 @@ PARTS = ("backend/helper/", "backend/", "common/host/", "common/lib/",
          "common/provider/", "frontend/", "tools/doorbelld/", "tools/vhcactl/",
          "xenstore/")
 SHARED = ("include/", "common/", "xenstore/")
+# The daemon's rooms, and of which others each may include headers: what serves a
+# guest knows nothing of the supervisor, what speaks to the kernel nothing of
+# guests, and nothing but the daemon's start knows of all.
+ROOMS = {"backend/carrier": (), "backend/supervise": (), "backend/uverbs": (),
+         "backend/verbs": ("backend/uverbs",),
+         "backend/worker": ("backend/uverbs", "backend/verbs")}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.
 ENDS = re.compile(r"\b(exit|_exit|abort|assert|quick_exit|err|errx)\s*\(")
-MAY_END = {"backend/main.c", "backend/supervisor.c", "tools/doorbelld/main.c"}
+MAY_END = {"backend/main.c", "backend/supervise/supervisor.c", "tools/doorbelld/main.c"}
 MODULES = ("frontend/", "backend/helper/", "common/provider/")
 KERNEL_ENDS = re.compile(
     r"\b(BUG|BUG_ON|WARN|WARN_ON|WARN_ONCE|WARN_ON_ONCE|panic)\s*\(")
@@ -155,7 +161,7 @@ def check_ops(t):
     """An opcode is one stem through all layers."""
     header = t.text("include/xen/io/vhcaif.h")
     ops = re.findall(r"#define XENVHCA_OP_(\w+)\s+0x", header)
-    dispatch = t.text("backend/dispatch.c")
+    dispatch = t.text("backend/worker/dispatch.c")
     cmd_h = t.text("frontend/cmd.h")
     cmd_c = t.text("frontend/cmd.c")
     backend = "".join(t.text(n) for n in t.under("backend/", ext=(".c",)))
@@ -170,7 +176,7 @@ def check_ops(t):
         stem = op.lower()
         need = [
             (f"ROW({op}, {stem}," in dispatch,
-             "a row in backend/dispatch.c"),
+             "a row in backend/worker/dispatch.c"),
             (re.search(rf"^int be_{stem}\(", backend, re.M),
              f"be_{stem}() in backend/"),
             (f"vhca_cmd_{stem}(" in cmd_h,
@@ -207,8 +213,8 @@ def check_nodes(t):
 def check_shared(t):
     """Shared memory of a guest is touched in one file per side."""
     ring = re.compile(r"\bRING_(COPY|GET)_(REQUEST|RESPONSE)\b|\bsring->")
-    allowed = {"backend/ring_shm.c", "backend/ring_xen.c",
-               "backend/ring_loop.c", "frontend/ring.c"}
+    allowed = {"backend/carrier/ring_shm.c", "backend/carrier/ring_xen.c",
+               "tests/fake/ring_loop.c", "frontend/ring.c"}
     for name in t.under("frontend/", "backend/", ext=(".c",)):
         t.checks += 1
         if name in allowed:
@@ -233,6 +239,13 @@ def find_header(t, name, header):
     return None
 
 
+def may_enter(name, header):
+    """May a file of one of the daemon's rooms include that header?"""
+    here, there = os.path.dirname(name), os.path.dirname(header)
+    return here == there or here not in ROOMS or there not in ROOMS or \
+        there in ROOMS[here]
+
+
 def check_includes(t):
     """No part includes what is private to another one."""
     for name in t.under(*PARTS):
@@ -245,6 +258,8 @@ def check_includes(t):
             elif part_of(path) != part_of(name) and \
                     not path.startswith(SHARED):
                 t.say(name, line, f"{path} is private to another part")
+            elif not may_enter(name, path):
+                t.say(name, line, f"{path} is none of this room's business")
 
 
 def main():

@@ -44,20 +44,22 @@ fi
 mkdir "$work/tree"
 (cd "$top" && tar -cf - --exclude=build --exclude=.git .) | tar -xf - -C "$work/tree"
 long=$(printf 'int f(void)\n{\n'; yes '	;' | head -n 60; printf '}')
-noticed "exit() in the daemon" backend/quota.c 'void f(void) { exit(1); }'
+noticed "exit() in the daemon" backend/worker/quota.c 'void f(void) { exit(1); }'
 noticed "exit() in the agent" tools/doorbelld/agent.c 'void f(void) { exit(1); }'
 noticed "BUG() in the module" frontend/pd.c 'void f(void) { BUG(); }'
-noticed "a function of 62 lines" backend/quota.c "$long"
+noticed "a function of 62 lines" backend/worker/quota.c "$long"
 noticed "a file of more than 800 lines" xenstore/state.c "$(yes ';' | head -n 800)"
 noticed "a node name as a literal" xenstore/scan.c 'char *s = "ring-page-order";'
 noticed "a character beyond ASCII" docs/teardown.md '\0303\0244'
 noticed "a blank at the end of a line" docs/teardown.md 'x '
 noticed "an opcode without a handler" include/xen/io/vhcaif.h \
 	'#define XENVHCA_OP_EXTRA                0x3e'
-noticed "a second file that reads the ring" backend/quota.c \
+noticed "a second file that reads the ring" backend/worker/quota.c \
 	'void f(void) { RING_COPY_REQUEST(a, b, c); }'
 noticed "a private header of another part" tools/vhcactl/out.c \
-	'#include "backend/obj.h"'
+	'#include "backend/verbs/obj.h"'
+noticed "a header of another room" backend/supervise/supervisor.c \
+	'#include "verbs/obj.h"'
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
 

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "obj.h"
-#include "ring_loop.h"
+#include "verbs/obj.h"
+#include "tests/fake/ring_loop.h"
 
 #define PAGES	16u
 #define IOVA	0x7f5500000000ull

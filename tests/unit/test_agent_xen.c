@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "doorbell_xen.h"
-#include "fake_xs.h"
+#include "carrier/doorbell_xen.h"
+#include "tests/fake/fake_xs.h"
 
 #define DB	"/local/domain/1/backend/vhca/5/0/doorbell"
 #define MFN	0xe0100u

@@ -10,7 +10,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define REGULAR(i)	((uint64_t)(i) << 12)
 #define ALLOCATED(i)	(0x600000ull + REGULAR(i))

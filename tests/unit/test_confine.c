@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "confine.h"
+#include "worker/confine.h"
 
 #define REFUSED(call)	({ errno = 0; (call) == -1 && errno == EPERM; })
 

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define CREATE_CQ	18	/* IB_USER_VERBS_CMD_* */
 #define PRODUCER	(128 / 4)

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <libxlutil.h>
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
 
 static const char *const good[] = {

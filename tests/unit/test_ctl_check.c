@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "host/chardev.h"
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
 #include "tools/vhcactl/check.h"
 #include "vhca-provider.h"

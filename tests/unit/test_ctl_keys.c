@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
 
 #define LIBXL	"/libxl/5/device/vhca/0"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
 
 #define BDF	"0000:00:05.0"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
 
 #define SPEC "hca=mlx5_0,backend=netdom,pci=0000:00:05.0,max-qp=7"

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
 
-/* As backend/stats.c writes it. */
+/* As backend/worker/stats.c writes it. */
 #define FILE_5_0 \
 	"{\"domid\":5,\"devid\":0,\"pid\":77,\"state\":\"Connected\"," \
 	"\"hca\":\"rxe0\",\"port\":1,\"uptime_ms\":1000,\"counters\":{" \

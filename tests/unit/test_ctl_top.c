@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
 #include "tools/vhcactl/top.h"
 

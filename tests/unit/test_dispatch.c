@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <sys/utsname.h>
 
-#include "guest.h"
-#include "sysfs.h"
+#include "tests/fake/guest.h"
+#include "uverbs/sysfs.h"
 
 static const uint16_t ops[] = {
 	XENVHCA_OP_GET_INFO, XENVHCA_OP_QUERY_DEVICE, XENVHCA_OP_QUERY_PORT,

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 #include <xen/io/vhcaif.h>
 #include "clock.h"
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "tools/doorbelld/agent.h"
 
 #define BE	"/local/domain/1/backend/vhca/5/0"

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define PAGE XENVHCA_PAGE_SIZE
 

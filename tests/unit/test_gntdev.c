@@ -23,7 +23,7 @@
 #include <xen/grant_table.h>
 #include <xen/sys/gntdev.h>
 #include "be.h"
-#include "gntdev.h"
+#include "carrier/gntdev.h"
 
 #define PAGE		XENVHCA_PAGE_SIZE
 #define PIECE		65536u		/* most pages of one gntdev map */

@@ -20,8 +20,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "be.h"
-#include "fake_xs.h"
-#include "guard.h"
+#include "tests/fake/fake_xs.h"
+#include "supervise/guard.h"
 #include "run.h"
 
 #define DIR5	"/local/domain/1/backend/vhca/5/0"

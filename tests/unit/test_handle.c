@@ -4,7 +4,7 @@
  *
  * Wire handles: typed, owned, never 0, stale ones find nothing.
  */
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 static void finds_only_its_type_and_owner(void **state)
 {

@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "guest.h"
-#include "sysfs.h"
+#include "tests/fake/guest.h"
+#include "uverbs/sysfs.h"
 
 #define REG_MR		9	/* IB_USER_VERBS_CMD_* */
 #define REREG_MR	11

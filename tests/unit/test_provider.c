@@ -8,7 +8,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 static const struct vhca_udata_op *row(uint8_t op)
 {

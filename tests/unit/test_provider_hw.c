@@ -11,7 +11,7 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mthca-abi.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 #define AT(type, member) \

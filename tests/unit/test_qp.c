@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define QP_STATE	(1u << 0)
 #define QP_PORT		(1u << 5)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "be.h"
-#include "wake.h"
+#include "worker/wake.h"
 
 static void counts_objects_exactly(void **state)
 {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "fake_xs.h"
+#include "tests/fake/fake_xs.h"
 #include "xenstore/scan.h"
 
 #define BE	"/local/domain/3/backend/vhca/5/"

@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "guest.h"
-#include "shadow.h"
+#include "tests/fake/guest.h"
+#include "verbs/shadow.h"
 
 #define LSO	10			/* what a refused request becomes */
 

@@ -21,11 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "fake_manager.h"
-#include "fake_xs.h"
+#include "tests/fake/fake_manager.h"
+#include "tests/fake/fake_xs.h"
 #include "lock.h"
 #include "host/maptrack.h"
-#include "supervisor.h"
+#include "supervise/supervisor.h"
 
 #define BACK	"/local/domain/1/backend/vhca"
 

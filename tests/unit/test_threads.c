@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define WAIT_MS	5000
 

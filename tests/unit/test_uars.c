@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define REGULAR(i)	((uint64_t)(i) << 12)
 #define ALLOCATED(i)	(0x600000ull + REGULAR(i))

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 static void opens_one_file_each(void **state)
 {

@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define VA_BUF	0x7f0012345678ull
 #define VA_DB	0x7f00deadb040ull

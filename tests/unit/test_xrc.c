@@ -12,7 +12,7 @@
 #include <rdma/mlx5-abi.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "tests/fake/guest.h"
 
 #define RC	2
 #define XRC_INI	9

@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 
-#include "wake.h"
+#include "worker/wake.h"
 #include "wire.h"
 
 #define RATE 20u

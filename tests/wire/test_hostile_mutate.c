@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "tests/unit/fake_priv.h"
-#include "wake.h"
+#include "tests/fake/fake_priv.h"
+#include "worker/wake.h"
 #include "wire.h"
 
 #define MILLISECONDS	400

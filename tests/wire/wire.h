@@ -18,10 +18,10 @@
 #include <cmocka.h>
 
 #include "be.h"
-#include "cmdq.h"
-#include "obj.h"
-#include "ring_loop.h"
-#include "tests/unit/fake_uverbs.h"
+#include "worker/cmdq.h"
+#include "verbs/obj.h"
+#include "tests/fake/ring_loop.h"
+#include "tests/fake/fake_uverbs.h"
 
 #define WIRE_PAGES	64u
 #define NO_HANDLE	0xdeadbeefu

@@ -53,7 +53,7 @@ hidden() { # hidden PATH...: in no process of the daemon
 			return 1
 	done
 }
-# backend/confine.c, common/lib/caps.c
+# backend/worker/confine.c, common/lib/caps.c
 gives_up() {
 	grep -q '^SystemCallFilter=capset seccomp setpriority$' "$unit"
 }

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "be.h"
-#include "shadow.h"
+#include "verbs/shadow.h"
 #include "wake.h"
 
 /* From one look to the next: a part of the longest time after something happened, a

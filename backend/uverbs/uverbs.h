@@ -51,7 +51,7 @@ int uv_write(int fd, uint32_t cmd, const void *core, size_t core_len,
 int uv_write_ex(int fd, uint32_t cmd, const void *core, size_t core_len,
 		void *resp, size_t resp_len, const struct uv_udata *ud);
 
-/* ---- uverbs_device.c ---- */
+/* ---- device.c ---- */
 int uv_get_context(int fd, const struct uv_udata *ud, int *async_fd,
 		   uint32_t *num_comp_vectors);
 int uv_create_comp_channel(int fd, int *comp_fd);
@@ -64,7 +64,7 @@ int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp);
 int uv_query_gids(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
 		  uint64_t *n);
 
-/* ---- uverbs_pd.c: PD, XRCD, MR, MW, AH ---- */
+/* ---- pd.c: PD, XRCD, MR, MW, AH ---- */
 int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd);
 int uv_dealloc_pd(int fd, uint32_t pd);
 /* The domain of the inode behind @inode_fd, made if @create; -EAGAIN: there is
@@ -85,7 +85,7 @@ int uv_create_ah(int fd, uint32_t pd, uint64_t user_handle,
 		 const struct uv_udata *ud, uint32_t *ah);
 int uv_destroy_ah(int fd, uint32_t ah);
 
-/* ---- uverbs_cq.c ---- */
+/* ---- cq.c ---- */
 int uv_create_cq(int fd, const struct ib_uverbs_ex_create_cq *cq,
 		 const struct uv_udata *ud,
 		 struct ib_uverbs_create_cq_resp *resp);
@@ -94,7 +94,7 @@ int uv_resize_cq(int fd, uint32_t cq, uint32_t cqe, const struct uv_udata *ud,
 int uv_destroy_cq(int fd, uint32_t cq);
 int uv_req_notify_cq(int fd, uint32_t cq, int solicited_only);
 
-/* ---- uverbs_qp.c ---- */
+/* ---- qp.c ---- */
 int uv_create_qp(int fd, const struct ib_uverbs_create_qp *qp,
 		 const struct uv_udata *ud,
 		 struct ib_uverbs_create_qp_resp *resp);
@@ -108,7 +108,7 @@ int uv_post_send(int fd, uint32_t qp);
 int uv_attach_mcast(int fd, uint32_t qp, const uint8_t gid[16], uint16_t mlid);
 int uv_detach_mcast(int fd, uint32_t qp, const uint8_t gid[16], uint16_t mlid);
 
-/* ---- uverbs_srq.c ---- */
+/* ---- srq.c ---- */
 int uv_create_srq(int fd, const struct ib_uverbs_create_srq *srq,
 		  const struct uv_udata *ud,
 		  struct ib_uverbs_create_srq_resp *resp);

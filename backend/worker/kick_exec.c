@@ -7,8 +7,8 @@
  * handle to the end of the call, so that the fd is not closed meanwhile. The
  * handle comes from the guest.
  */
-#include "obj.h"
-#include "shadow.h"
+#include "verbs/obj.h"
+#include "verbs/shadow.h"
 
 static struct be_obj *kick_find(struct be_dev *dev,
 				const struct xenvhca_kick *k,

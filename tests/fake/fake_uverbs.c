@@ -20,8 +20,8 @@
 #include "be.h"
 #include "fake_priv.h"
 #include "host/chardev.h"
-#include "obj.h"
-#include "sysfs.h"
+#include "verbs/obj.h"
+#include "uverbs/sysfs.h"
 
 #define RING_MEMORY	(64u << 20)
 

@@ -15,7 +15,7 @@
  */
 #include "cmdq.h"
 #include "clock.h"
-#include "uverbs.h"
+#include "uverbs/uverbs.h"
 
 #define BE_CMD_BATCH	32
 #define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* slow ones: xenstore waits */

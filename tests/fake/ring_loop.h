@@ -13,7 +13,7 @@
 #ifndef RING_LOOP_H
 #define RING_LOOP_H
 
-#include "ring_shm.h"
+#include "carrier/ring_shm.h"
 
 #define LOOP_REF_BASE	8u		/* as Xen reserves the first ones */
 #define LOOP_REF(i)	(LOOP_REF_BASE + (uint32_t)(i))

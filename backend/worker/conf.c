@@ -11,7 +11,7 @@
 #include <string.h>
 #include "conf.h"
 #include "host/maptrack.h"
-#include "sysfs.h"
+#include "uverbs/sysfs.h"
 
 #define BE_MAX_OBJECTS	65535
 #define BE_MAX_RATE	10000000

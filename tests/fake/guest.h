@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "fake_uverbs.h"
-#include "obj.h"
+#include "verbs/obj.h"
 #include "ring_loop.h"
 
 #define GUEST_PAGES	4096u

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include "be.h"
-#include "shadow.h"
+#include "verbs/shadow.h"
 #include "wake.h"
 
 #define BE_KICK_BATCH	32

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "obj.h"
-#include "sysfs.h"
+#include "uverbs/sysfs.h"
 
 static void gids_answer(const struct be_cmd *c,
 			const struct ib_uverbs_gid_entry *gid, uint64_t n)

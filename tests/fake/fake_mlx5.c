@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "fake_priv.h"
-#include "obj.h"
+#include "verbs/obj.h"
 
 #define MLX5_DRIVER	1
 #define MAX_BFREGS	512

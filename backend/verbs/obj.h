@@ -13,7 +13,7 @@
 
 #include "be.h"
 #include "vhca-provider.h"
-#include "uverbs.h"
+#include "uverbs/uverbs.h"
 
 /* One request on its way through the handlers. */
 struct be_cmd {

@@ -14,8 +14,8 @@
 #include <sys/utsname.h>
 
 #include "host/chardev.h"
-#include "obj.h"
-#include "sysfs.h"
+#include "verbs/obj.h"
+#include "uverbs/sysfs.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
 
