@@ -24,8 +24,8 @@ attach_both() {
 
 # torture GUEST: of both devices at once.
 torture() {
-	guest_sh -t 60 "$1" 'for d in $(ls /sys/class/infiniband); do
-			vhca-torture -d $d -t 8 >/tmp/torture.$d 2>&1 &
+	guest_sh -t 90 "$1" 'for d in $(ls /sys/class/infiniband); do
+			vhca-torture -d $d -t 8 -b /tmp/begun.$d >/tmp/torture.$d 2>&1 &
 			pids="$pids $!"
 		done
 		rc=0; for p in $pids; do wait $p || rc=$?; done
@@ -36,12 +36,15 @@ torture() {
 round() {
 	local g rc pids=()
 	for g in a b; do
+		guest_sh $g 'rm -f /tmp/begun.*'
 		torture $g &
 		pids+=($!)
 	done
 	if [ $(($1 % 2)) = 1 ]; then
-		sleep 5
 		for g in a b; do
+			wait_guest 80 $g 'for d in $(ls /sys/class/infiniband); do
+				[ -e /tmp/begun.$d ] || exit 1
+			done'
 			check "$g: detached under it" vhcactl detach $g all
 		done
 	fi

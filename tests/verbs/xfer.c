@@ -299,8 +299,9 @@ static int client_tests(struct vt_side *s)
 		else if (rc)
 			printf("%s %s: %s\n", word[rc], t->name, s->why);
 		else
-			printf("%s %s (%.1f s)\n", word[rc], t->name,
-			       (double)(vt_now_ns() - start) / 1e9);
+			printf("%s %s (%.1f s%s%s)\n", word[rc], t->name,
+			       (double)(vt_now_ns() - start) / 1e9,
+			       s->why[0] ? ", " : "", s->why);
 		fflush(stdout);
 		n[rc < 0 ? 2 : rc]++;
 	}

@@ -13,6 +13,7 @@
 #include "xfer.h"
 
 #define WINDOW	32		/* messages between two synchronisations */
+#define LOSS_MS	2500		/* a message that has not come by then is lost */
 #define IMM(i)	(0xc0de0000u ^ (uint32_t)(i))
 
 struct plan {
@@ -22,7 +23,12 @@ struct plan {
 	uint64_t seed;
 	bool recv;		/* the target sees completions */
 	bool imm;
+	bool lossy;		/* UD, UC: a message may find no receive */
+	size_t lost;
 };
+
+/* Messages from .. from + n - 1, beginning with from + first. */
+struct window { size_t from, n, first; };
 
 static size_t chunk_size(const struct vt_side *s, const struct xfer_test *t)
 {
@@ -57,6 +63,7 @@ static int plan_open(struct vt_side *s, const struct xfer_test *t,
 	p->imm = t->op == IBV_WR_SEND_WITH_IMM ||
 		 t->op == IBV_WR_RDMA_WRITE_WITH_IMM;
 	p->recv = p->imm || t->op == IBV_WR_SEND;
+	p->lossy = p->recv && t->type != IBV_QPT_RC;
 	return 0;
 }
 
@@ -120,13 +127,19 @@ static int check_recv(struct plan *p, const struct xfer_test *t,
 	return 0;
 }
 
-static int send_window(struct plan *p, const struct xfer_test *t, size_t from,
-		       size_t to)
+static size_t at(const struct window *w, size_t i)
+{
+	return w->from + (w->first + i) % w->n;
+}
+
+static int send_window(struct plan *p, const struct xfer_test *t,
+		       const struct window *win)
 {
 	struct ibv_wc wc;
-	size_t i;
+	size_t i, n;
 
-	for (i = from; i < to; i++) {
+	for (n = 0; n < win->n; n++) {
+		i = at(win, n);
 		struct vt_wr w = {
 			.id = i,
 			.op = t->op,
@@ -139,56 +152,114 @@ static int send_window(struct plan *p, const struct xfer_test *t, size_t from,
 		if (vt_post(&p->ep, &w))
 			return -1;
 	}
-	for (i = from; i < to; i++) {
+	for (n = 0; n < win->n; n++) {
 		if (vt_want(&p->ep, &wc, IBV_WC_SUCCESS, "send side"))
 			return -1;
-		if (wc.wr_id != i)
+		if (wc.wr_id != at(win, n))
 			return vt_fail(p->ep.side, "request %zu completed as "
-				       "%llu", i,
+				       "%llu", at(win, n),
 				       (unsigned long long)wc.wr_id);
 	}
 	return 0;
 }
 
-static int recv_window(struct plan *p, const struct xfer_test *t, size_t from,
-		       size_t to)
+/* How many came; fewer than all only where messages may be lost. -1: an error. */
+static ssize_t recv_window(struct plan *p, const struct xfer_test *t,
+			   const struct window *win)
 {
-	struct ibv_wc wc;
-	size_t i;
+	struct ibv_wc wc[WINDOW];
+	size_t i, n;
 
-	for (i = from; i < to; i++)
-		if (vt_want(&p->ep, &wc, IBV_WC_SUCCESS, "receive side") ||
-		    check_recv(p, t, &wc, i))
+	for (n = 0; n < win->n; n++) {
+		if (p->lossy && vt_wait(&p->ep, &wc[n], LOSS_MS)) {
+			p->ep.side->why[0] = 0;
+			return n;
+		}
+		if (!p->lossy && vt_want(&p->ep, &wc[n], IBV_WC_SUCCESS,
+					 "receive side"))
 			return -1;
+		if (wc[n].status != IBV_WC_SUCCESS)
+			return vt_fail(p->ep.side, "receive side: status '%s'",
+				       ibv_wc_status_str(wc[n].status));
+	}
+	/* Where one is missing, others are in its place: checked when all came. */
+	for (i = 0; i < n; i++)
+		if (check_recv(p, t, &wc[i], at(win, i)))
+			return -1;
+	return n;
+}
+
+/* The last n of the window; those before are still there. */
+static int post_window(struct plan *p, const struct window *win, size_t n)
+{
+	size_t i, to;
+
+	for (to = win->n - n; to < win->n; to++) {
+		i = at(win, to);
+		if (vt_post_recv(&p->ep, i, i * p->chunk, chunk_len(p, i)))
+			return -1;
+	}
 	return 0;
 }
 
-static int post_window(struct plan *p, size_t from, size_t to)
+/* All messages of the window once; how many came, or -1. */
+static ssize_t try_window(struct plan *p, const struct xfer_test *t,
+			  const struct window *win)
 {
-	size_t i;
+	struct vt_side *s = p->ep.side;
+	uint64_t came = win->n, theirs;
+	ssize_t n = win->n;
 
-	for (i = from; i < to; i++)
-		if (vt_post_recv(&p->ep, i, i * p->chunk, chunk_len(p, i)))
+	if (vt_sync(s))
+		return -1;
+	if (s->init && send_window(p, t, win))
+		return -1;
+	if (!s->init && p->recv)
+		n = recv_window(p, t, win);
+	if (n < 0 || !p->lossy)
+		return n;
+	came = n;
+	if (vt_xchg(s, &came, &theirs, sizeof(came)))
+		return -1;
+	return s->init ? (ssize_t)theirs : n;
+}
+
+static int run_window(struct plan *p, const struct xfer_test *t,
+		      struct window *win)
+{
+	struct vt_side *s = p->ep.side;
+	ssize_t came = win->n;
+
+	do {
+		if (!s->init && p->recv && post_window(p, win, came))
 			return -1;
+		came = try_window(p, t, win);
+		if (came < 0 || came > (ssize_t)win->n)
+			return -1;
+		p->lost += win->n - came;
+		if (p->lost > p->count / 100 + WINDOW)
+			return vt_fail(s, "%zu of %zu messages lost", p->lost,
+				       p->count);
+		win->first += came;
+	} while (came < (ssize_t)win->n);
 	return 0;
 }
 
 static int run_windows(struct plan *p, const struct xfer_test *t)
 {
 	struct vt_side *s = p->ep.side;
-	size_t from, to;
+	struct window w = { .n = WINDOW };
 
-	for (from = 0; from < p->count; from = to) {
-		to = from + WINDOW < p->count ? from + WINDOW : p->count;
-		if (!s->init && p->recv && post_window(p, from, to))
-			return -1;
-		if (vt_sync(s))
-			return -1;
-		if (s->init && send_window(p, t, from, to))
-			return -1;
-		if (!s->init && p->recv && recv_window(p, t, from, to))
+	for (; w.from < p->count; w.from += w.n) {
+		w.first = 0;
+		if (p->count - w.from < w.n)
+			w.n = p->count - w.from;
+		if (run_window(p, t, &w))
 			return -1;
 	}
+	if (p->lost)
+		snprintf(s->why, sizeof(s->why), "%zu of %zu lost and sent again",
+			 p->lost, p->count);
 	return vt_sync(s);
 }
 
@@ -305,9 +376,10 @@ static int run_inline(struct plan *p, const struct xfer_test *t)
 		.op = t->op, .len = t->size, .flags = IBV_SEND_INLINE,
 		.lkey = 0xdeadbeef, .imm = IMM(0),
 	};
+	const struct window one = { .n = 1 };
 	struct ibv_wc wc;
 
-	if (!s->init && p->recv && post_window(p, 0, 1))
+	if (!s->init && p->recv && post_window(p, &one, 1))
 		return -1;
 	if (s->init)
 		vt_fill(ep->data, t->size, p->seed);
@@ -319,8 +391,8 @@ static int run_inline(struct plan *p, const struct xfer_test *t)
 		memset(ep->data, 0, t->size);
 		if (vt_want(ep, &wc, IBV_WC_SUCCESS, "inline send"))
 			return -1;
-	} else if (p->recv && recv_window(p, t, 0, 1)) {
-		return -1;
+	} else if (p->recv && recv_window(p, t, &one) != 1) {
+		return s->why[0] ? -1 : vt_fail(s, "the message was lost");
 	}
 	if (vt_sync(s))
 		return -1;
