@@ -37,10 +37,13 @@ void be_log_peer(struct be_dev *dev, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- quota.c ---- */
+#define BE_KIND_(KIND, word, def) BE_##KIND,
 enum be_type {			/* also handle types */
-	BE_NONE, BE_UCONTEXT, BE_PD, BE_CQ, BE_QP, BE_SRQ, BE_AH, BE_MR, BE_MW,
-	BE_MCAST, BE_MMAP, BE_XRCD, BE_TYPES
+	BE_NONE,
+	XENVHCA_KINDS(BE_KIND_)
+	BE_TYPES
 };
+#undef BE_KIND_
 struct be_quota {
 	uint32_t max[BE_TYPES], used[BE_TYPES];
 	uint64_t max_pages, used_pages;		/* guest pages mapped */
@@ -86,15 +89,15 @@ struct be_uverbs_sys {
 extern struct be_uverbs_sys be_sys;
 
 /* ---- handle.c ---- */
+struct be_uc;
 struct be_obj {
 	enum be_type type;
 	uint32_t handle;		/* wire */
 	uint32_t host;			/* uverbs handle */
-	struct be_obj *uc;		/* owner, NULL for a ucontext */
+	struct be_uc *uc;		/* owner, NULL for a ucontext */
 	struct be_obj *next, *prev;	/* list of the owner */
 };
 struct be_handles;
-struct be_uc;
 struct be_handles *be_handles_new(void);
 void be_handles_free(struct be_handles *h);
 /* Generation in the upper bits; never 0; -ENOMEM. */
@@ -102,7 +105,7 @@ int be_handle_add(struct be_handles *h, struct be_obj *obj);
 void be_handle_del(struct be_handles *h, struct be_obj *obj);
 /* NULL unless type and owner (uc; NULL: any) agree. */
 struct be_obj *be_handle_get(struct be_handles *h, uint32_t handle,
-			     enum be_type type, const struct be_obj *uc);
+			     enum be_type type, const struct be_uc *uc);
 
 /* ---- device ---- */
 struct be_stats {

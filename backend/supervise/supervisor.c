@@ -102,7 +102,7 @@ static uint32_t sup_pinned_mb(const struct sup *s, const struct sup_dev *d)
 	uint32_t mb = XENVHCA_DEF_MAX_PINNED_MB;
 
 	xn_read_u32_def(s->xs, XBT_NULL, d->dir, XENVHCA_NODE_MAX_PINNED_MB, 1,
-			HOST_MAX_MB, XENVHCA_DEF_MAX_PINNED_MB, &mb);
+			XENVHCA_MOST_MAX_PINNED_MB, XENVHCA_DEF_MAX_PINNED_MB, &mb);
 	return mb;
 }
 

@@ -78,6 +78,14 @@ int be_create_ah(const struct be_cmd *c)
 	return err;
 }
 
+static int ah_end(const struct be_dev *dev, const struct be_obj *ah)
+{
+	(void)dev;
+	return uv_destroy_ah(ah->uc->fd, ah->host);
+}
+
+const struct be_kind be_kind_ah = { .end = ah_end };
+
 int be_destroy_ah(const struct be_cmd *c)
 {
 	return be_destroy(c, BE_AH);

@@ -80,6 +80,19 @@ int be_resize_cq(const struct be_cmd *c)
 	return be_udata_end(&u, c, cq->o.handle);
 }
 
+static int cq_end(const struct be_dev *dev, const struct be_obj *cq)
+{
+	(void)dev;
+	return uv_destroy_cq(cq->uc->fd, cq->host);
+}
+
+static void cq_release(struct be_dev *dev, struct be_obj *cq)
+{
+	be_bufs_release(dev, cq->uc, &((struct be_cq *)cq)->bufs);
+}
+
+const struct be_kind be_kind_cq = { .end = cq_end, .release = cq_release };
+
 int be_destroy_cq(const struct be_cmd *c)
 {
 	return be_destroy(c, BE_CQ);

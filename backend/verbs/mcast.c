@@ -53,15 +53,18 @@ static uint16_t host_lid(const struct be_dev *dev, const struct be_mcast *m)
 	return dev->ethernet ? 0 : m->mlid;
 }
 
-int be_mcast_end(const struct be_dev *dev, const struct be_mcast *m)
+/* The physical attachment, unless another one needs it. */
+static int mcast_end(const struct be_dev *dev, const struct be_obj *o)
 {
-	const struct be_uc *uc = (const struct be_uc *)m->o.uc;
+	const struct be_mcast *m = (const struct be_mcast *)o;
 
-	if (mcast_shared(dev, uc, m))
+	if (mcast_shared(dev, o->uc, m))
 		return 0;
-	return uv_detach_mcast(uc->fd, m->qp->o.host, m->gid,
+	return uv_detach_mcast(o->uc->fd, m->qp->o.host, m->gid,
 			       host_lid(dev, m));
 }
+
+const struct be_kind be_kind_mcast = { .end = mcast_end };
 
 int be_attach_mcast(const struct be_cmd *c)
 {

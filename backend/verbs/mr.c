@@ -110,6 +110,19 @@ int be_reg_mr(const struct be_cmd *c)
 	return mr_register(c, mr, pd);
 }
 
+static int mr_end(const struct be_dev *dev, const struct be_obj *mr)
+{
+	(void)dev;
+	return uv_dereg_mr(mr->uc->fd, mr->host);
+}
+
+static void mr_release(struct be_dev *dev, struct be_obj *mr)
+{
+	be_gmap_unmap(dev, &((struct be_mr *)mr)->mem);
+}
+
+const struct be_kind be_kind_mr = { .end = mr_end, .release = mr_release };
+
 int be_dereg_mr(const struct be_cmd *c)
 {
 	return be_destroy(c, BE_MR);

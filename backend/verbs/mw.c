@@ -51,6 +51,14 @@ int be_alloc_mw(const struct be_cmd *c)
 	return 0;
 }
 
+static int mw_end(const struct be_dev *dev, const struct be_obj *mw)
+{
+	(void)dev;
+	return uv_dealloc_mw(mw->uc->fd, mw->host);
+}
+
+const struct be_kind be_kind_mw = { .end = mw_end };
+
 int be_dealloc_mw(const struct be_cmd *c)
 {
 	return be_destroy(c, BE_MW);

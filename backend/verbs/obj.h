@@ -191,6 +191,21 @@ struct be_mcast {
 };
 
 /* ---- object.c: life of an object ---- */
+/*
+ * A kind of objects, be_kind_<word> in the kind's own file. A destroy command of
+ * an object that others need (busy) is refused. end() is the physical object's:
+ * 0 or the kernel's error, the object stays as it is; release() gives back what
+ * the HCA is done with. Each may be NULL: nothing to do.
+ */
+struct be_kind {
+	bool (*busy)(const struct be_obj *obj);
+	int (*end)(const struct be_dev *dev, const struct be_obj *obj);
+	void (*release)(struct be_dev *dev, struct be_obj *obj);
+};
+#define BE_KIND_ROW_(KIND, word, def) extern const struct be_kind be_kind_##word;
+XENVHCA_KINDS(BE_KIND_ROW_)
+#undef BE_KIND_ROW_
+
 /**
  * be_obj_new() - charge the quota, allocate, reserve a handle
  * @size: sizeof of the type's struct
@@ -275,18 +290,11 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc);
 /* The device ends: nobody asks the HCA for pages any more. */
 void be_spoilt_close(struct be_dev *dev);
 
-/* ---- srq.c: the queue is gone, let go of its XRC domain ---- */
-void be_srq_leave(struct be_dev *dev, const struct be_uc *uc,
-		  struct be_srq *srq);
-
 /* ---- mw.c: may this guest have memory windows of this HCA? ---- */
 bool be_windows(const struct be_dev *dev);
 
 /* ---- ah.c: address of a path, checked and with the physical port ---- */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
-
-/* ---- mcast.c: the physical attachment, unless another one needs it ---- */
-int be_mcast_end(const struct be_dev *dev, const struct be_mcast *m);
 
 /* ---- handlers, one per opcode; 0 or -errno; rsp->u filled in ---- */
 int be_get_info(const struct be_cmd *c);

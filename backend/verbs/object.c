@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "obj.h"
 #include "shadow.h"
+
+#define ROW(KIND, word, def) [BE_##KIND] = &be_kind_##word,
+static const struct be_kind *const kinds[BE_TYPES] = { XENVHCA_KINDS(ROW) };
 
 void *be_obj_new(struct be_dev *dev, enum be_type type, size_t size, int *err)
 {
@@ -46,7 +48,7 @@ static struct be_obj **obj_list(struct be_dev *dev, const struct be_obj *obj)
 {
 	if (obj->type == BE_UCONTEXT)
 		return &dev->ucontexts;
-	return &((struct be_uc *)obj->uc)->objs[obj->type];
+	return &obj->uc->objs[obj->type];
 }
 
 void be_obj_publish(struct be_dev *dev, struct be_obj *obj, enum be_type type,
@@ -56,7 +58,7 @@ void be_obj_publish(struct be_dev *dev, struct be_obj *obj, enum be_type type,
 
 	pthread_rwlock_wrlock(&dev->lock);
 	obj->type = type;
-	obj->uc = uc ? &uc->o : NULL;
+	obj->uc = uc;
 	obj->host = host;
 	head = obj_list(dev, obj);
 	obj->next = *head;
@@ -102,96 +104,32 @@ void be_obj_free(struct be_dev *dev, struct be_obj *obj, enum be_type type)
 void *be_obj_get(const struct be_cmd *c, uint32_t handle, enum be_type type,
 		 int *err)
 {
-	void *obj = be_handle_get(c->dev->handles, handle, type, &c->uc->o);
+	void *obj = be_handle_get(c->dev->handles, handle, type, c->uc);
 
 	*err = obj ? 0 : -ENOENT;
 	return obj;
 }
 
-/* The physical object only. */
-static int host_destroy(const struct be_dev *dev, const struct be_obj *obj)
-{
-	int fd = ((struct be_uc *)obj->uc)->fd;
-
-	switch (obj->type) {
-	case BE_PD:
-		return uv_dealloc_pd(fd, obj->host);
-	case BE_CQ:
-		return uv_destroy_cq(fd, obj->host);
-	case BE_QP:
-		return uv_destroy_qp(fd, obj->host);
-	case BE_SRQ:
-		return uv_destroy_srq(fd, obj->host);
-	case BE_AH:
-		return uv_destroy_ah(fd, obj->host);
-	case BE_MR:
-		return uv_dereg_mr(fd, obj->host);
-	case BE_MW:
-		return uv_dealloc_mw(fd, obj->host);
-	case BE_XRCD:
-		return uv_close_xrcd(fd, obj->host);
-	case BE_MCAST:
-		return be_mcast_end(dev, (const struct be_mcast *)obj);
-	default:
-		return 0;
-	}
-}
-
-/* What the HCA used for the object. */
-static void host_release(struct be_dev *dev, struct be_obj *obj)
-{
-	struct be_uc *uc = (struct be_uc *)obj->uc;
-
-	switch (obj->type) {
-	case BE_CQ:
-		be_bufs_release(dev, uc, &((struct be_cq *)obj)->bufs);
-		break;
-	case BE_QP:
-		be_bufs_release(dev, uc, &((struct be_qp *)obj)->bufs);
-		be_xrcd_put(dev, ((struct be_qp *)obj)->xrcd);
-		break;
-	case BE_SRQ:
-		be_bufs_release(dev, uc, &((struct be_srq *)obj)->bufs);
-		be_srq_leave(dev, uc, (struct be_srq *)obj);
-		break;
-	case BE_XRCD:
-		close(((struct be_xrcd *)obj)->inode_fd);
-		break;
-	case BE_MR:
-		be_gmap_unmap(dev, &((struct be_mr *)obj)->mem);
-		break;
-	default:
-		break;
-	}
-}
-
 void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 {
+	const struct be_kind *kind = kinds[obj->type];
+
 	if (obj->uc)
-		be_keys_drop(dev, (struct be_uc *)obj->uc, obj->handle);
+		be_keys_drop(dev, obj->uc, obj->handle);
 	be_shadow_detach(dev, obj);
-	host_release(dev, obj);
+	if (kind->release)
+		kind->release(dev, obj);
 	be_obj_free(dev, obj, obj->type);
 }
 
 int be_obj_destroy(struct be_dev *dev, struct be_obj *obj)
 {
-	int err = host_destroy(dev, obj);
+	const struct be_kind *kind = kinds[obj->type];
+	int err = kind->end ? kind->end(dev, obj) : 0;
 
 	if (!err)
 		be_obj_release(dev, obj);
 	return err;
-}
-
-/* Attachments point to their QP, so they must go first, as natively. */
-static bool qp_has_mcast(const struct be_obj *qp)
-{
-	const struct be_obj *o = ((struct be_uc *)qp->uc)->objs[BE_MCAST];
-
-	for (; o; o = o->next)
-		if (&((const struct be_mcast *)o)->qp->o == qp)
-			return true;
-	return false;
 }
 
 int be_destroy(const struct be_cmd *c, enum be_type type)
@@ -201,7 +139,7 @@ int be_destroy(const struct be_cmd *c, enum be_type type)
 
 	if (!obj)
 		return err;
-	if (type == BE_QP && qp_has_mcast(obj))
+	if (kinds[type]->busy && kinds[type]->busy(obj))
 		return -EBUSY;
 	return be_obj_destroy(c->dev, obj);
 }

@@ -34,6 +34,14 @@ int be_alloc_pd(const struct be_cmd *c)
 	return 0;
 }
 
+static int pd_end(const struct be_dev *dev, const struct be_obj *pd)
+{
+	(void)dev;
+	return uv_dealloc_pd(pd->uc->fd, pd->host);
+}
+
+const struct be_kind be_kind_pd = { .end = pd_end };
+
 int be_dealloc_pd(const struct be_cmd *c)
 {
 	return be_destroy(c, BE_PD);

@@ -349,6 +349,35 @@ int be_query_qp(const struct be_cmd *c)
 	return err;
 }
 
+static int qp_end(const struct be_dev *dev, const struct be_obj *qp)
+{
+	(void)dev;
+	return uv_destroy_qp(qp->uc->fd, qp->host);
+}
+
+static void qp_release(struct be_dev *dev, struct be_obj *o)
+{
+	struct be_qp *qp = (struct be_qp *)o;
+
+	be_bufs_release(dev, o->uc, &qp->bufs);
+	be_xrcd_put(dev, qp->xrcd);
+}
+
+/* Attachments point to their QP, so they must go first, as natively. */
+static bool qp_busy(const struct be_obj *qp)
+{
+	const struct be_obj *o = qp->uc->objs[BE_MCAST];
+
+	for (; o; o = o->next)
+		if (&((const struct be_mcast *)o)->qp->o == qp)
+			return true;
+	return false;
+}
+
+const struct be_kind be_kind_qp = {
+	.busy = qp_busy, .end = qp_end, .release = qp_release,
+};
+
 int be_destroy_qp(const struct be_cmd *c)
 {
 	return be_destroy(c, BE_QP);

@@ -250,7 +250,7 @@ bool be_shadow_sends(struct be_dev *dev)
 		if (!s->owner || s->kind != VHCA_QUEUE_SEND || !s->behind)
 			continue;
 		if (be_shadow_take(dev, s))
-			uv_post_send(((struct be_uc *)s->owner->uc)->fd,
+			uv_post_send(s->owner->uc->fd,
 				     s->owner->host);
 		behind |= s->behind;
 	}

@@ -83,8 +83,9 @@ static int srq_join(const struct be_cmd *c, struct be_srq *srq,
 	return err;
 }
 
-void be_srq_leave(struct be_dev *dev, const struct be_uc *uc,
-		  struct be_srq *srq)
+/* The queue is gone, or was never made. */
+static void srq_leave(struct be_dev *dev, const struct be_uc *uc,
+		      struct be_srq *srq)
 {
 	if (!srq->xrcd)
 		return;
@@ -122,7 +123,7 @@ int be_create_srq(const struct be_cmd *c)
 		err = create_host(c->uc->fd, &cmd, &u.uv, &resp);
 	if (err) {
 		be_bufs_release(c->dev, c->uc, &srq->bufs);
-		be_srq_leave(c->dev, c->uc, srq);
+		srq_leave(c->dev, c->uc, srq);
 		be_obj_free(c->dev, &srq->o, BE_SRQ);
 		return err;
 	}
@@ -201,6 +202,22 @@ int be_query_srq(const struct be_cmd *c)
 	};
 	return 0;
 }
+
+static int srq_end(const struct be_dev *dev, const struct be_obj *srq)
+{
+	(void)dev;
+	return uv_destroy_srq(srq->uc->fd, srq->host);
+}
+
+static void srq_release(struct be_dev *dev, struct be_obj *o)
+{
+	struct be_srq *srq = (struct be_srq *)o;
+
+	be_bufs_release(dev, o->uc, &srq->bufs);
+	srq_leave(dev, o->uc, srq);
+}
+
+const struct be_kind be_kind_srq = { .end = srq_end, .release = srq_release };
 
 int be_destroy_srq(const struct be_cmd *c)
 {

@@ -13,11 +13,15 @@
 #include "obj.h"
 #include "shadow.h"
 
+/* Both end by their own rules, below. */
+const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
+
 /*
  * Closing the context. The order is the proof that neither the HCA nor the
  * guest touches memory after it is gone:
- *  1. multicast, QP, SRQ, AH, MW, MR, CQ, PD: the HCA stops using them; each
- *     object's own memory is unmapped when its destruction succeeded;
+ *  1. multicast, QP, SRQ, AH, MW, MR, CQ, PD (XENVHCA_KINDS backwards): the HCA
+ *     stops using them; each object's own memory is unmapped when its
+ *     destruction succeeded;
  *  2. queue memory: grants ended (or handed to the helper module, which keeps
  *     the pages), then unmapped, as a mapping holds the uverbs file open;
  *  3. doorbell pages: the agent confirms that the guest has lost them;
@@ -27,15 +31,13 @@
  */
 void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
 {
-	static const enum be_type order[] = {
-		BE_MCAST, BE_QP, BE_SRQ, BE_AH, BE_MW, BE_MR, BE_CQ, BE_PD,
-		BE_XRCD,
-	};
 	struct be_obj *o, *next;
-	size_t i;
+	unsigned int type;
 
-	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		for (o = uc->objs[order[i]]; o; o = next) {
+	for (type = BE_TYPES; type-- > BE_NONE + 1;) {
+		if (type == BE_MMAP)	/* step 2 */
+			continue;
+		for (o = uc->objs[type]; o; o = next) {
 			next = o->next;
 			if (be_obj_destroy(dev, o))
 				be_log(dev, BE_DEBUG, "%s %#x left to close",

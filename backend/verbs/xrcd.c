@@ -48,7 +48,7 @@ void be_ctl_close(struct be_dev *dev)
 struct be_xrcd *be_xrcd_get(const struct be_cmd *c, uint32_t handle, int *err)
 {
 	struct be_obj *o = be_handle_get(c->dev->handles, handle, BE_XRCD,
-					 &c->dev->ctl->o);
+					 c->dev->ctl);
 	struct be_xrcd *xrcd = (struct be_xrcd *)o;
 
 	*err = o && !xrcd->dying ? 0 : -ENOENT;
@@ -71,6 +71,22 @@ int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
 {
 	return uv_open_xrcd(c->uc->fd, xrcd->inode_fd, false, host);
 }
+
+static int xrcd_end(const struct be_dev *dev, const struct be_obj *xrcd)
+{
+	(void)dev;
+	return uv_close_xrcd(xrcd->uc->fd, xrcd->host);
+}
+
+static void xrcd_release(struct be_dev *dev, struct be_obj *xrcd)
+{
+	(void)dev;
+	close(((struct be_xrcd *)xrcd)->inode_fd);
+}
+
+const struct be_kind be_kind_xrcd = {
+	.end = xrcd_end, .release = xrcd_release,
+};
 
 int be_alloc_xrcd(const struct be_cmd *c)
 {

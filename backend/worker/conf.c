@@ -13,26 +13,25 @@
 #include "host/maptrack.h"
 #include "uverbs/sysfs.h"
 
-#define BE_MAX_OBJECTS	65535
-#define BE_MAX_RATE	10000000
-#define BE_MAX_SPIN_US	1000
 #define BE_MAX_PORT	((1u << 17) - 1)	/* FIFO event channels */
 #define BE_MAX_GREF	(UINT32_MAX - 1)
+
+#define BE_NUMBER_ID(NODE, least, most, dflt) BE_##NODE,
+#define BE_NUMBER(NODE, least, most, dflt) [BE_##NODE] = { \
+	XENVHCA_NODE_##NODE, (least), (most), (dflt) },
 
 struct be_number {
 	const char *node;
 	uint32_t min, max, def;
 };
 
-static const struct {
-	enum be_type type;
-	struct be_number num;
-} be_objects[] = {
-#define OBJ(t) { BE_##t, { XENVHCA_NODE_MAX_##t, 1, BE_MAX_OBJECTS,	\
-			   XENVHCA_DEF_MAX_##t } }
-	OBJ(UCONTEXT), OBJ(PD), OBJ(CQ), OBJ(QP), OBJ(SRQ), OBJ(AH), OBJ(MR),
-	OBJ(MW), OBJ(MCAST), OBJ(MMAP), OBJ(XRCD),
-#undef OBJ
+#define KIND(KIND, word, dflt) [BE_##KIND] = { "max-" #word, 1, \
+	XENVHCA_MAX_OBJECTS, (dflt) },
+static const struct be_number be_objects[BE_TYPES] = { XENVHCA_KINDS(KIND) };
+
+enum { XENVHCA_NUMBERS(BE_NUMBER_ID) BE_NUMBERS };
+static const struct be_number be_numbers[BE_NUMBERS] = {
+	XENVHCA_NUMBERS(BE_NUMBER)
 };
 
 /* Everything that can be wrong with a number, said once. */
@@ -59,49 +58,32 @@ static int be_conf_number(struct be_dev *dev, struct xs_handle *xs,
 static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
 			  const char *dir)
 {
-	static const struct be_number
-		port = { XENVHCA_NODE_PORT, 1, 255, XENVHCA_DEF_PORT },
-		mb = { XENVHCA_NODE_MAX_PINNED_MB, 1, HOST_MAX_MB,
-		       XENVHCA_DEF_MAX_PINNED_MB },
-		cmd = { XENVHCA_NODE_MAX_CMD_RATE, 0, BE_MAX_RATE,
-			XENVHCA_DEF_MAX_CMD_RATE },
-		evt = { XENVHCA_NODE_MAX_EVT_RATE, 0, BE_MAX_RATE,
-			XENVHCA_DEF_MAX_EVT_RATE },
-		spin = { XENVHCA_NODE_SPIN_US, 0, BE_MAX_SPIN_US,
-			 XENVHCA_DEF_SPIN_US },
-		trusted = { XENVHCA_NODE_TRUSTED, 0, 1, XENVHCA_DEF_TRUSTED };
+	static const struct be_number port_row = {
+		XENVHCA_NODE_PORT, 1, XENVHCA_MOST_PORT, XENVHCA_DEF_PORT,
+	};
+	uint32_t v[BE_NUMBERS] = {}, port = 0;
 	struct be_quota *q = &dev->quota;
-	uint32_t v = 0;
-	size_t i;
+	unsigned int i;
 	int rc;
 
-	for (i = 0; i < sizeof(be_objects) / sizeof(be_objects[0]); i++) {
-		rc = be_conf_number(dev, xs, dir, &be_objects[i].num, false,
-				    &q->max[be_objects[i].type]);
+	for (i = BE_NONE + 1; i < BE_TYPES; i++) {
+		rc = be_conf_number(dev, xs, dir, &be_objects[i], false,
+				    &q->max[i]);
 		if (rc)
 			return rc;
 	}
-	rc = be_conf_number(dev, xs, dir, &mb, false, &v);
-	if (rc)
-		return rc;
-	q->max_pages = (uint64_t)v * HOST_PAGES_PER_MB;
-	rc = be_conf_number(dev, xs, dir, &cmd, false, &v);
-	if (rc)
-		return rc;
-	q->cmd.rate = v;
-	rc = be_conf_number(dev, xs, dir, &evt, false, &v);
-	if (rc)
-		return rc;
-	q->evt.rate = v;
-	rc = be_conf_number(dev, xs, dir, &spin, false, &q->spin_us);
-	if (rc)
-		return rc;
-	rc = be_conf_number(dev, xs, dir, &trusted, false, &v);
-	if (rc)
-		return rc;
-	dev->trusted = v;
-	rc = be_conf_number(dev, xs, dir, &port, false, &v);
-	dev->port = (uint8_t)v;
+	for (i = 0; i < BE_NUMBERS; i++) {
+		rc = be_conf_number(dev, xs, dir, &be_numbers[i], false, &v[i]);
+		if (rc)
+			return rc;
+	}
+	q->max_pages = (uint64_t)v[BE_MAX_PINNED_MB] * HOST_PAGES_PER_MB;
+	q->cmd.rate = v[BE_MAX_CMD_RATE];
+	q->evt.rate = v[BE_MAX_EVT_RATE];
+	q->spin_us = v[BE_SPIN_US];
+	dev->trusted = v[BE_TRUSTED];
+	rc = be_conf_number(dev, xs, dir, &port_row, false, &port);
+	dev->port = (uint8_t)port;
 	return rc;
 }
 

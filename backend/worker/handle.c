@@ -121,7 +121,7 @@ void be_handle_del(struct be_handles *h, struct be_obj *obj)
 }
 
 struct be_obj *be_handle_get(struct be_handles *h, uint32_t handle,
-			     enum be_type type, const struct be_obj *uc)
+			     enum be_type type, const struct be_uc *uc)
 {
 	struct slot *s = slot_find(h, handle);
 

@@ -30,7 +30,7 @@ static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k)
 	if (sq && sq->behind)
 		be_kick_more(dev);	/* nobody tells when there is room */
 	/* An error is the QP's state; the guest sees it in its completions. */
-	uv_post_send(((struct be_uc *)qp->uc)->fd, qp->host);
+	uv_post_send(qp->uc->fd, qp->host);
 	return 0;
 }
 
@@ -43,7 +43,7 @@ static int kick_arm(struct be_dev *dev, const struct xenvhca_kick *k)
 	if (!o || k->flags & ~XENVHCA_KICK_SOLICITED)
 		return -1;
 	/* An error is the CQ's, as with a native arm. */
-	uv_req_notify_cq(((struct be_uc *)o->uc)->fd, o->host, solicited);
+	uv_req_notify_cq(o->uc->fd, o->host, solicited);
 	return 0;
 }
 

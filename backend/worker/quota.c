@@ -15,29 +15,17 @@
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */
 #define BE_KICK_RATE	500000	/* a system call each; far above what is used */
 
+#define WORD(KIND, word, def) [BE_##KIND] = #word,
 const char *const be_type_name[BE_TYPES] = {
-	[BE_NONE] = "none", [BE_UCONTEXT] = "ucontext", [BE_PD] = "pd",
-	[BE_CQ] = "cq", [BE_QP] = "qp", [BE_SRQ] = "srq", [BE_AH] = "ah",
-	[BE_MR] = "mr", [BE_MW] = "mw", [BE_MCAST] = "mcast",
-	[BE_MMAP] = "mmap", [BE_XRCD] = "xrcd",
+	[BE_NONE] = "none",
+	XENVHCA_KINDS(WORD)
 };
 
+#define DEFAULT(KIND, word, def) [BE_##KIND] = (def),
 void be_quota_defaults(struct be_quota *q)
 {
 	*q = (struct be_quota){
-		.max = {
-			[BE_UCONTEXT] = XENVHCA_DEF_MAX_UCONTEXT,
-			[BE_PD] = XENVHCA_DEF_MAX_PD,
-			[BE_CQ] = XENVHCA_DEF_MAX_CQ,
-			[BE_QP] = XENVHCA_DEF_MAX_QP,
-			[BE_SRQ] = XENVHCA_DEF_MAX_SRQ,
-			[BE_AH] = XENVHCA_DEF_MAX_AH,
-			[BE_MR] = XENVHCA_DEF_MAX_MR,
-			[BE_MW] = XENVHCA_DEF_MAX_MW,
-			[BE_MCAST] = XENVHCA_DEF_MAX_MCAST,
-			[BE_MMAP] = XENVHCA_DEF_MAX_MMAP,
-			[BE_XRCD] = XENVHCA_DEF_MAX_XRCD,
-		},
+		.max = { XENVHCA_KINDS(DEFAULT) },
 		.max_pages = (uint64_t)XENVHCA_DEF_MAX_PINNED_MB *
 			     HOST_PAGES_PER_MB,
 		.cmd = { .rate = XENVHCA_DEF_MAX_CMD_RATE },

@@ -37,8 +37,7 @@
 #define BE_WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256
-#define BE_MAX_UC	65535	/* largest max-ucontext */
-#define BE_MAX_XRCD	65535	/* largest max-xrcd: one file each */
+#define BE_FDS_PER_XRCD	1
 
 enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
 
@@ -338,7 +337,8 @@ static void be_worker_limits(void)
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	setrlimit(RLIMIT_NICE, &nice);
 	fds.rlim_cur = fds.rlim_max =
-		BE_FDS_PER_UC * BE_MAX_UC + BE_MAX_XRCD + BE_FDS_SPARE;
+		(BE_FDS_PER_UC + BE_FDS_PER_XRCD) * XENVHCA_MAX_OBJECTS +
+		BE_FDS_SPARE;
 	setrlimit(RLIMIT_NOFILE, &fds);
 	/*
 	 * The devices are root's by file mode alone, so a worker needs no

@@ -17,7 +17,6 @@
 #define HOST_MAPTRACK_FRAMES	1024u	/* Xen's default */
 #define HOST_MAPTRACK_MAX		(1u << 24)
 #define HOST_MAPTRACK_PER_FRAME	256u	/* entries of 16 octets */
-#define HOST_MAX_MB		1048576u	/* largest max-pinned-mb */
 #define HOST_PAGES_PER_MB	(1024u * 1024u / XENVHCA_PAGE_SIZE)
 
 /* Entries for n MiB. */

@@ -198,6 +198,8 @@ def check_nodes(t):
     """Names of nodes are written once, in vhcaif.h."""
     header = t.text("include/xen/io/vhcaif.h")
     names = set(re.findall(r'#define XENVHCA_NODE_\w+\s+"([^"]+)"', header))
+    names |= {"max-" + word for word in
+              re.findall(r"^    X\([A-Z]+, (\w+), \d+\)", header, re.M)}
     # Also ordinary words of messages and keys: meaningless to search for.
     names -= {"port", "hca", "version", "versions", "broken"}
     for name in t.under("frontend/", "backend/", "common/", "xenstore/",
@@ -208,6 +210,38 @@ def check_nodes(t):
                 if lit in names:
                     t.say(name, i, f'node name "{lit}" as a literal; '
                                    "use XENVHCA_NODE_*")
+
+
+def number_keys(t):
+    """Keys of a device that are numbers, from vhcaif.h: (name, most, default)."""
+    header = t.text("include/xen/io/vhcaif.h")
+    value = dict(re.findall(r'#define XENVHCA_NODE_(\w+)\s+"([^"]+)"', header))
+    most = re.search(r"XENVHCA_MAX_OBJECTS\s+(\d+)", header).group(1)
+    rows = [("max-" + word, most, dflt) for word, dflt in
+            re.findall(r"^    X\([A-Z]+, (\w+), (\d+)\)", header, re.M)]
+    rows += [(value[node], most, dflt) for node, most, dflt in re.findall(
+        r"^    X\(([A-Z_]+), \d+, (\d+), (\d+)\)", header, re.M)]
+    return rows
+
+
+def check_keys(t):
+    """Manual, completion, libxl's patches and their test have every key."""
+    manual = "tools/vhcactl/vhcactl.8"
+    words = ["tools/completion/vhcactl", "xenstore/libxl/check/check.py"]
+    patches = [n for n in t.files
+               if re.match(r"xenstore/libxl/[^/]+/0002-.*\.patch$", n)]
+    for name, most, dflt in number_keys(t):
+        t.checks += 1
+        row = name.replace("-", "\\-") + r"\t\d\.\." + most + "\t" + dflt + "\t"
+        if not re.search(row.replace("\\-", r"\\-"), t.text(manual)):
+            t.say(manual, 1, f"no row for {name}, to {most}, default {dflt}")
+        for other in words:
+            if not re.search(rf"(?<![\w-]){name}(?![\w-])", t.text(other)):
+                t.say(other, 1, f"{name} is missing")
+        for other in patches:
+            if not re.search(rf'NUMBER\("{name}",\s*\w+,\s*\d, {most}\)',
+                             t.text(other)):
+                t.say(other, 1, f"no NUMBER() for {name}, to {most}")
 
 
 def check_shared(t):
@@ -269,7 +303,7 @@ def main():
         os.path.abspath(__file__)), "..", ".."))
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
-                  check_nodes, check_shared, check_includes):
+                  check_nodes, check_keys, check_shared, check_includes):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

@@ -11,13 +11,14 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/claim.sh
 . "$top/tests/lib/claim.sh"
 
-# noticed TEXT FILE LINE-TO-APPEND: the copy with that line is refused.
+# noticed TEXT FILE LINE-TO-APPEND [OTHER]: the copy with that line is refused, in
+# that file or in another one.
 noticed() {
 	cp "$work/tree/$2" "$work/saved"
 	printf '%b\n' "$3" >>"$work/tree/$2"
 	python3 "$top/tests/style/check.py" --top "$work/tree" \
 		>"$work/noticed" && : >"$work/noticed"
-	claim "$1 is noticed" grep "^$2:" "$work/noticed"
+	claim "$1 is noticed" grep "^${4:-$2}:" "$work/noticed"
 	cp "$work/saved" "$work/tree/$2"
 }
 
@@ -56,6 +57,8 @@ noticed "an opcode without a handler" include/xen/io/vhcaif.h \
 	'#define XENVHCA_OP_EXTRA                0x3e'
 noticed "a second file that reads the ring" backend/worker/quota.c \
 	'void f(void) { RING_COPY_REQUEST(a, b, c); }'
+noticed "a kind of objects that nobody can set a limit for" \
+	include/xen/io/vhcaif.h '    X(WQ, wq, 7)' tools/vhcactl/vhcactl.8
 noticed "a private header of another part" tools/vhcactl/out.c \
 	'#include "backend/verbs/obj.h"'
 noticed "a header of another room" backend/supervise/supervisor.c \

@@ -96,7 +96,7 @@ static void quota_keys_are_numbers_but_port(void **state)
 	assert_non_null(strstr(err, "max-mr=0: a number 1..65535"));
 	assert_int_equal(ctl_quota_parse("port=1", &conf, err), -EINVAL);
 	assert_non_null(strstr(err, "\"port\" is no quota"));
-	assert_non_null(strstr(err, "those are max-ucontext, max-pd"));
+	assert_non_null(strstr(err, "those are max-ucontext, max-xrcd"));
 	assert_int_equal(ctl_quota_parse("max-qp", &conf, err), -EINVAL);
 	assert_non_null(strstr(err, "KEY=NUMBER"));
 }

@@ -9,7 +9,7 @@
 static void finds_only_its_type_and_owner(void **state)
 {
 	struct be_handles *h = be_handles_new();
-	struct be_obj uc = { .type = BE_UCONTEXT }, other = uc;
+	struct be_uc uc = { .o.type = BE_UCONTEXT }, other = uc;
 	struct be_obj o = { .type = BE_CQ, .uc = &uc };
 
 	(void)state;

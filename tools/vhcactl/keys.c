@@ -18,28 +18,20 @@
 #define KEY_BACKEND	"backend"
 #define KEY_PCI		XENVHCA_NODE_PCI
 #define ITEM_MAX	128
-#define NUMBER(NAME, lo, hi) [CTL_##NAME] = { \
-	.name = XENVHCA_NODE_##NAME, .min = (lo), .max = (hi), \
-	.def = XENVHCA_DEF_##NAME }
+
+#define PORT_ROW [CTL_PORT] = { .name = XENVHCA_NODE_PORT, .min = 1, \
+	.max = XENVHCA_MOST_PORT, .def = XENVHCA_DEF_PORT },
+#define KIND_ROW(KIND, word, dflt) [CTL_MAX_##KIND] = { \
+	.name = "max-" #word, .min = 1, .max = XENVHCA_MAX_OBJECTS, \
+	.def = (dflt) },
+#define NUMBER_ROW(NODE, least, most, dflt) [CTL_##NODE] = { \
+	.name = XENVHCA_NODE_##NODE, .min = (least), .max = (most), \
+	.def = (dflt) },
 
 const struct ctl_key ctl_keys[CTL_KEYS] = {
-	NUMBER(PORT, 1, 255),
-	NUMBER(MAX_UCONTEXT, 1, 65535),
-	NUMBER(MAX_PD, 1, 65535),
-	NUMBER(MAX_CQ, 1, 65535),
-	NUMBER(MAX_QP, 1, 65535),
-	NUMBER(MAX_SRQ, 1, 65535),
-	NUMBER(MAX_AH, 1, 65535),
-	NUMBER(MAX_MR, 1, 65535),
-	NUMBER(MAX_MW, 1, 65535),
-	NUMBER(MAX_MCAST, 1, 65535),
-	NUMBER(MAX_MMAP, 1, 65535),
-	NUMBER(MAX_XRCD, 1, 65535),
-	NUMBER(MAX_PINNED_MB, 1, 1048576),
-	NUMBER(MAX_CMD_RATE, 0, 10000000),
-	NUMBER(MAX_EVT_RATE, 0, 10000000),
-	NUMBER(SPIN_US, 0, 1000),
-	NUMBER(TRUSTED, 0, 1),
+	PORT_ROW
+	XENVHCA_KINDS(KIND_ROW)
+	XENVHCA_NUMBERS(NUMBER_ROW)
 };
 
 static int unknown_key(const char *key, char *err)

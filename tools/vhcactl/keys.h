@@ -19,12 +19,16 @@
 #define CTL_ERR_MAX	640	/* error text, with the NUL */
 #define CTL_BDF		13	/* "0000:00:05.0" with the NUL */
 
+#define CTL_KIND_(KIND, word, def) CTL_MAX_##KIND,
+#define CTL_NUMBER_(NODE, least, most, def) CTL_##NODE,
 enum ctl_key_id {
-	CTL_PORT, CTL_MAX_UCONTEXT, CTL_MAX_PD, CTL_MAX_CQ, CTL_MAX_QP,
-	CTL_MAX_SRQ, CTL_MAX_AH, CTL_MAX_MR, CTL_MAX_MW, CTL_MAX_MCAST,
-	CTL_MAX_MMAP, CTL_MAX_XRCD, CTL_MAX_PINNED_MB, CTL_MAX_CMD_RATE,
-	CTL_MAX_EVT_RATE, CTL_SPIN_US, CTL_TRUSTED, CTL_KEYS
+	CTL_PORT,
+	XENVHCA_KINDS(CTL_KIND_)
+	XENVHCA_NUMBERS(CTL_NUMBER_)
+	CTL_KEYS
 };
+#undef CTL_KIND_
+#undef CTL_NUMBER_
 
 struct ctl_key {
 	const char *name;		/* also the name of the node */

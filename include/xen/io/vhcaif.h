@@ -365,17 +365,6 @@
 #define XENVHCA_NODE_VERSIONS           "versions"
 #define XENVHCA_NODE_MAX_RING_ORDER     "max-ring-page-order"
 #define XENVHCA_NODE_BROKEN             "broken"
-#define XENVHCA_NODE_MAX_UCONTEXT       "max-ucontext"
-#define XENVHCA_NODE_MAX_PD             "max-pd"
-#define XENVHCA_NODE_MAX_CQ             "max-cq"
-#define XENVHCA_NODE_MAX_QP             "max-qp"
-#define XENVHCA_NODE_MAX_SRQ            "max-srq"
-#define XENVHCA_NODE_MAX_AH             "max-ah"
-#define XENVHCA_NODE_MAX_MR             "max-mr"
-#define XENVHCA_NODE_MAX_MW             "max-mw"
-#define XENVHCA_NODE_MAX_MCAST          "max-mcast"
-#define XENVHCA_NODE_MAX_MMAP           "max-mmap"
-#define XENVHCA_NODE_MAX_XRCD           "max-xrcd"
 #define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
 #define XENVHCA_NODE_MAX_CMD_RATE       "max-cmd-rate"
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
@@ -406,24 +395,44 @@
     "was mapped into another guest that still runs"
 #define XENVHCA_DOORBELL_REASON_DOUBLE  "mapped into this guest already"
 
-/* Defaults of the configuration nodes. */
-#define XENVHCA_DEF_PORT                1
-#define XENVHCA_DEF_MAX_UCONTEXT        256
-#define XENVHCA_DEF_MAX_PD              1024
-#define XENVHCA_DEF_MAX_CQ              2048
-#define XENVHCA_DEF_MAX_QP              2048
-#define XENVHCA_DEF_MAX_SRQ             512
-#define XENVHCA_DEF_MAX_AH              4096
-#define XENVHCA_DEF_MAX_MR              8192
-#define XENVHCA_DEF_MAX_MW              1024
-#define XENVHCA_DEF_MAX_MCAST           256
-#define XENVHCA_DEF_MAX_MMAP            8192
-#define XENVHCA_DEF_MAX_XRCD            256
-#define XENVHCA_DEF_MAX_PINNED_MB       128
-#define XENVHCA_DEF_MAX_CMD_RATE        20000
-#define XENVHCA_DEF_MAX_EVT_RATE        100000
-#define XENVHCA_DEF_SPIN_US             50
-#define XENVHCA_DEF_TRUSTED             0
+/*
+ * Kinds of objects: X(KIND, word, default). The node "max-WORD" of the toolstack
+ * bounds how many of them a guest may have, 1..XENVHCA_MAX_OBJECTS. A kind uses
+ * only kinds before it, so a context is emptied from the last one to the first.
+ */
+#define XENVHCA_MAX_OBJECTS             65535
+#define XENVHCA_KINDS(X)      \
+    X(UCONTEXT, ucontext, 256) \
+    X(XRCD, xrcd, 256)        \
+    X(PD, pd, 1024)           \
+    X(CQ, cq, 2048)           \
+    X(MR, mr, 8192)           \
+    X(MW, mw, 1024)           \
+    X(AH, ah, 4096)           \
+    X(SRQ, srq, 512)          \
+    X(QP, qp, 2048)           \
+    X(MCAST, mcast, 256)      \
+    X(MMAP, mmap, 8192)
+
+/* Other numbers of the toolstack: X(NODE, least, most, default). */
+#define XENVHCA_NUMBERS(X)                \
+    X(MAX_PINNED_MB, 1, 1048576, 128)     \
+    X(MAX_CMD_RATE, 0, 10000000, 20000)   \
+    X(MAX_EVT_RATE, 0, 10000000, 100000)  \
+    X(SPIN_US, 0, 1000, 50)               \
+    X(TRUSTED, 0, 1, 0)
+
+/* XENVHCA_DEF_MAX_PD and so on; XENVHCA_MOST_SPIN_US and so on. */
+#define XENVHCA_KIND_(KIND, word, def) XENVHCA_DEF_MAX_##KIND = (def),
+#define XENVHCA_NUMBER_(NODE, least, most, def) \
+    XENVHCA_DEF_##NODE = (def), XENVHCA_MOST_##NODE = (most),
+enum {
+    XENVHCA_KINDS(XENVHCA_KIND_)
+    XENVHCA_NUMBERS(XENVHCA_NUMBER_)
+    XENVHCA_DEF_PORT = 1, XENVHCA_MOST_PORT = 255
+};
+#undef XENVHCA_KIND_
+#undef XENVHCA_NUMBER_
 
 /* Limits of the protocol. */
 #define XENVHCA_PAGE_SIZE               4096
