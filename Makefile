@@ -19,7 +19,7 @@ JOBS ?= $(shell nproc)
 
 # The kernel is looked up by the recipes, in the shell: make reads this file
 # before 'deps' installs its headers. These are what the user gave, or nothing.
-FIND_KERNEL = . tests/qemu/kver.sh
+FIND_KERNEL = . tests/qemu/lib/kver.sh
 # What 'make install' builds modules for: the running kernel, or that of KDIR.
 FIND_INSTALL_KERNEL = KVER=$$(uname -r); \
 	[ -z "$$KDIR" ] || KVER=''; \
@@ -59,7 +59,7 @@ help:
 
 # What a target needs is installed before anything looks for it.
 DEPS ?= yes
-INSTALL_DEPS = $(if $(filter no,$(DEPS)),true,tests/qemu/deps.sh)
+INSTALL_DEPS = $(if $(filter no,$(DEPS)),true,tests/qemu/image/deps.sh)
 deps:
 	$(Q)$(INSTALL_DEPS) all
 deps-build:
@@ -148,7 +148,7 @@ DEBUG_T = 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv 40-exit \
 	61-hostile-backend
 check-debug: build | deps
 	$(Q)$(INSTALL_DEPS) debug
-	$(Q)kernel=$$(tests/qemu/debug-kernel.sh) || exit 1; \
+	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh) || exit 1; \
 	export VHCA_KERNEL=$$kernel KDIR=$$kernel/build DEPS=no; \
 	$(MAKE) B=$(B)/debug build && \
 	TIME_SCALE=$${TIME_SCALE:-8} tests/qemu/run --build $(B)/debug \
@@ -181,10 +181,10 @@ bench-hca: build | deps
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen bench-hca
 
 shell: build | deps
-	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/shell.sh
+	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/scenarios/shell.sh
 
 hca-vm: build | deps
-	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/hca-vm.sh
+	$(Q)tests/qemu/run --build $(B) --shell tests/qemu/scenarios/hca-vm.sh
 
 install: install-user install-modules
 	$(Q)test -n "$(DESTDIR)" || { $(FIND_INSTALL_KERNEL); \

@@ -49,8 +49,8 @@ counted() {
 
 # What later machines install: it fails again, and is told, where it is needed.
 packages() {
-	tests/qemu/debian.sh
-	tests/qemu/build-xl.sh
+	tests/qemu/image/debian.sh
+	tests/qemu/image/build-xl.sh
 	tests/package/carry.sh --build "$build"
 }
 

@@ -122,7 +122,7 @@ variables() {
 missing() {
 	local name
 	[ -n "$export" ] || return 0
-	{ "$top/tests/qemu/image.sh" --path
+	{ "$top/tests/qemu/image/image.sh" --path
 	  "$top/tests/hca/build-qemu.sh" --path; } 2>/dev/null |
 		sed 's,/bin/[^/]*$,,; s,.*/,,' | while read -r name; do
 		[ -e "$export/$name/complete" ] || [ -d "$export/$name/bin" ] ||

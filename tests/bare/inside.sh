@@ -67,7 +67,7 @@ made() {
 }
 
 images() {
-	images=$(tests/qemu/image.sh --path) && [ -e "$images/complete" ] &&
+	images=$(tests/qemu/image/image.sh --path) && [ -e "$images/complete" ] &&
 		made "$images"/{dom0.cpio,guest.cpio,hvm.cpio,vmlinux,vmlinuz,xen}
 }
 
@@ -85,7 +85,7 @@ halted() {
 		-initrd "$images/vmlinux,$images/dom0.cpio"
 }
 
-nothing_left() { ! tests/qemu/deps.sh 2>&1 | grep .; }
+nothing_left() { ! tests/qemu/image/deps.sh 2>&1 | grep .; }
 
 claim "the machine is bare" bare || end
 claim "'make build' works as the first command" make build || end

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# tests/qemu/ratio.sh without Xen: guest and HCAs are stubs, rounds of samples
+# tests/qemu/lib/ratio.sh without Xen: guest and HCAs are stubs, rounds of samples
 # are made up. A scenario that ends early leaves the rows of the rounds before.
 set -eu
 
@@ -44,7 +44,7 @@ figures() {
 		done
 	done
 }
-. "$TOP/tests/qemu/ratio.sh"
+. "$TOP/tests/qemu/lib/ratio.sh"
 evtchn_rtt() { echo 1200; }
 measured() {
 	local slow=1

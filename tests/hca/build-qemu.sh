@@ -13,8 +13,8 @@
 # in a cache of its own), JOBS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/qemu/kver.sh
-. "$here/../qemu/kver.sh"
+# shellcheck source=tests/qemu/lib/kver.sh
+. "$here/../qemu/lib/kver.sh"
 # shellcheck source=tests/lib/debsrc.sh
 . "$here/../lib/debsrc.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca

@@ -97,8 +97,8 @@ if [ $# -gt 0 ]; then
 		check_kernel "$kdir"
 	done
 else
-	# shellcheck source=tests/qemu/kver.sh
-	. "$top/tests/qemu/kver.sh"
+	# shellcheck source=tests/qemu/lib/kver.sh
+	. "$top/tests/qemu/lib/kver.sh"
 	check_kernel "$KDIR"
 	noticed "$KDIR" "a warning of the compiler" \
 		'static void unused(void) { }'

@@ -15,8 +15,8 @@
 # Usage: carry.sh --build DIR     DIR: build folder of the front-door Makefile
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/qemu/kver.sh
-. "$here/../qemu/kver.sh"
+# shellcheck source=tests/qemu/lib/kver.sh
+. "$here/../qemu/lib/kver.sh"
 if [ "${1:-}" != --build ] || [ $# != 2 ]; then
 	echo 'usage: carry.sh --build DIR' >&2
 	exit 2

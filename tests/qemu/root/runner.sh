@@ -32,9 +32,9 @@ collect() {
 # guests_end STATUS: keeps those that are as they started (pool.sh).
 # shellcheck disable=SC2030,SC2031
 guests_end() (
-	cd /tests/qemu || exit
+	cd /tests/qemu/lib || exit
 	export SCENARIO_DIR=$dir
-	# shellcheck source=tests/qemu/lib.sh
+	# shellcheck source=tests/qemu/lib/lib.sh
 	. ./lib.sh
 	trap - EXIT ERR
 	set +e
@@ -64,7 +64,7 @@ run_one() {
 	[ "$MACHINE" != xen ] || xl dmesg -c >/dev/null
 	start=$(cut -d' ' -f1 /proc/uptime)
 	(
-		cd /tests/qemu || exit 99
+		cd /tests/qemu/lib || exit 99
 		# shellcheck disable=SC2031
 		export SCENARIO=$name SCENARIO_DIR=$dir
 		exec timeout -k 5 "$limit" bash "$script"

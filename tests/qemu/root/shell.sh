@@ -6,7 +6,7 @@
 # an interactive shell with the scenario functions loaded.
 export SCENARIO=shell SCENARIO_DIR=/share/shell-run
 mkdir -p "$SCENARIO_DIR"
-cd /tests/qemu || exit 1
+cd /tests/qemu/lib || exit 1
 dmesg -n 3
 if [ -s /share/shell ]; then
 	bash /share/shell 2>&1 || echo "(preparation failed; the shell is yours)"
@@ -19,7 +19,7 @@ fi
                exit (or Ctrl-D)            stop the machine
 
 HINTS
-bash --rcfile <(echo '. /tests/qemu/lib.sh; . /tests/qemu/hca.sh; set +eu; trap - EXIT ERR; PS1="dom0# "')
+bash --rcfile <(echo '. /tests/qemu/lib/lib.sh; . /tests/qemu/lib/hca.sh; set +eu; trap - EXIT ERR; PS1="dom0# "')
 # A reboot ends the emulator; there is no init to do it properly.
 sync
 echo b >/proc/sysrq-trigger

@@ -10,7 +10,7 @@
 #
 #   check.py XL-FOLDER [--vhcactl PROGRAM]
 #
-# XL-FOLDER is what tests/qemu/build-xl.sh prints. Needs a C compiler, libxen-dev
+# XL-FOLDER is what tests/qemu/image/build-xl.sh prints. Needs a C compiler, libxen-dev
 # and unshare: all runs in a mount namespace of its own.
 """Checks of xl's vhca devices that need no Xen."""
 import argparse

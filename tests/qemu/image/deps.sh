@@ -15,7 +15,7 @@
 # what it misses.
 set -eu
 # shellcheck source=tests/lib/retry.sh
-. "$(dirname "$0")/../lib/retry.sh"
+. "$(dirname "$0")/../../lib/retry.sh"
 
 list=no
 [ "${1:-}" != --list ] || { list=yes; shift; }
@@ -32,7 +32,7 @@ qemu='meson libglib2.0-dev libpixman-1-dev libfdt-dev
 	libcap-ng-dev libattr1-dev zlib1g-dev'
 # Packages of this project (tests/package).
 package='debhelper dh-dkms dkms lintian'
-# libxl and xl with this project's patches (tests/qemu/build-xl.sh).
+# libxl and xl with this project's patches (tests/qemu/image/build-xl.sh).
 xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools'
 
 # With KDIR or KVER the user brings his own kernel.

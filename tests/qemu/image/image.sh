@@ -19,12 +19,12 @@
 # Environment: VHCA_KERNEL (folder of debug-kernel.sh) instead of Debian's kernel
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/qemu/kver.sh
-. "$here/kver.sh"
+# shellcheck source=tests/qemu/lib/kver.sh
+. "$here/../lib/kver.sh"
 # shellcheck source=tests/lib/mirror.sh
-. "$here/../lib/mirror.sh"
+. "$here/../../lib/mirror.sh"
 # shellcheck source=tests/lib/retry.sh
-. "$here/../lib/retry.sh"
+. "$here/../../lib/retry.sh"
 
 packages=(
 	"linux-image-$KVER" xen-utils-4.17 xen-hypervisor-4.17-amd64

@@ -336,7 +336,7 @@ wait_guest() {
 # Complaints of a kernel that no scenario may cause.
 BAD_KERNEL='BUG|WARNING:|Oops|Bad page|Bad rss|Call Trace|refcount_t|hung task|grant still in use'
 
-# shellcheck source=tests/qemu/pool.sh
+# shellcheck source=tests/qemu/lib/pool.sh
 . "${BASH_SOURCE%/*}/pool.sh"
 
 # rxe_setup: Soft-RoCE device rxe0 on a dummy network device; GID index 1 is

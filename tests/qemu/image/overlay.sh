@@ -15,9 +15,9 @@
 # OVERLAY_EXTRA (a space-separated list; laid over both roots).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/qemu/kver.sh
-. "$here/kver.sh"
-top=$(cd "$here/../.." && pwd)
+# shellcheck source=tests/qemu/lib/kver.sh
+. "$here/../lib/kver.sh"
+top=$(cd "$here/../../.." && pwd)
 images=$1 build=$2 out=$3 debian=${4:-} carried=${5:-}
 work=$out/overlay
 rm -rf "$work"
@@ -97,7 +97,7 @@ add_debian() {
 		cp "$images/guest.cpio" "$dom0/guest/base.cpio"
 	ln -sf usr/lib/systemd/systemd "$dom0/init"
 	mkdir -p "$etc/multi-user.target.wants" "${etc%/*}/system-generators"
-	cp "$here"/root/*.service "$etc/"
+	cp "$top"/tests/qemu/root/*.service "$etc/"
 	ln -s ../testbed.service "$etc/multi-user.target.wants/"
 	ln -s /usr/lib/systemd/system/multi-user.target "$etc/default.target"
 	# Nothing here waits for a login, a disk or tomorrow.
@@ -132,15 +132,15 @@ for side in guest dom0; do
 	add_programs "$work/$side"
 	add_modules "$work/$side" "$side"
 done
-cp "$here/root/dom0-init" "$work/dom0/init"
+cp "$top/tests/qemu/root/dom0-init" "$work/dom0/init"
 ${CC:-gcc} -O2 -Wall -static -o "$work/guest/init" "$here/guest-init.c"
 mkdir -p "$work"/dom0/{guest,tests,etc/xen/scripts}
-cp "$here/root/vif" "$work/dom0/etc/xen/scripts/"
+cp "$top/tests/qemu/root/vif" "$work/dom0/etc/xen/scripts/"
 printf 'autoballoon="off"\nrun_hotplug_scripts=1\n' >"$work/dom0/etc/xen/xl.conf"
-cp -a "$here" "$work/dom0/tests/"
-[ ! -d "$here/../verbs" ] || {
+cp -a "$top/tests/qemu" "$work/dom0/tests/"
+[ ! -d "$top/tests/verbs" ] || {
 	mkdir -p "$work/dom0/tests/verbs"
-	find "$here/../verbs" -maxdepth 1 -type f ! -name '*.c' ! -name '*.h' \
+	find "$top/tests/verbs" -maxdepth 1 -type f ! -name '*.c' ! -name '*.h' \
 		-exec cp {} "$work/dom0/tests/verbs/" \;
 }
 [ -z "$debian" ] || add_debian

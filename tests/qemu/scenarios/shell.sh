@@ -4,8 +4,8 @@
 #
 # Preparation of "make shell": the backend in dom0, a PV and a PVH guest, a
 # vhca in each.
-. /tests/qemu/lib.sh
-. /tests/qemu/vhca.sh
+. /tests/qemu/lib/lib.sh
+. /tests/qemu/lib/vhca.sh
 checks=1
 step "starting the backend and two guests (half a minute or more)"
 guests_with_vhca pv g1 pvh g2

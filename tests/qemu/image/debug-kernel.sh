@@ -17,8 +17,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 unset KDIR KVER VHCA_KERNEL
-# shellcheck source=tests/qemu/kver.sh
-. "$here/kver.sh"
+# shellcheck source=tests/qemu/lib/kver.sh
+. "$here/../lib/kver.sh"
 say() { echo "kernel: $*" >&2; }
 
 on=(
@@ -38,7 +38,7 @@ off=(
 source=$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.xz' | sort -V |
 	tail -n 1)
 [ -n "$source" ] || {
-	say "no /usr/src/linux-source-*.tar.xz: run 'tests/qemu/deps.sh debug'"
+	say "no /usr/src/linux-source-*.tar.xz: run 'tests/qemu/image/deps.sh debug'"
 	exit 1
 }
 images=$(KVER=$KVER "$here/image.sh")

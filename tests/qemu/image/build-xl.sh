@@ -16,13 +16,13 @@
 # VHCA_MIRROR (Debian mirror), JOBS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-patches=$(cd "$here/../../xenstore/libxl/4.17" && pwd)
+patches=$(cd "$here/../../../xenstore/libxl/4.17" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
 release=4.17
 multiarch=x86_64-linux-gnu
 place=usr/lib/xen-vhca
 # shellcheck source=tests/lib/debsrc.sh
-. "$here/../lib/debsrc.sh"
+. "$here/../../lib/debsrc.sh"
 say() { echo "xl: $*" >&2; }
 
 # The folders of Debian's packages, so that the result finds their programs.

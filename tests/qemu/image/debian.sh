@@ -13,9 +13,9 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib/mirror.sh
-. "$here/../lib/mirror.sh"
+. "$here/../../lib/mirror.sh"
 # shellcheck source=tests/lib/retry.sh
-. "$here/../lib/retry.sh"
+. "$here/../../lib/retry.sh"
 suite=bookworm
 # DKMS wants some compiler, and packages.sh brings modules that it compiled.
 packages=(

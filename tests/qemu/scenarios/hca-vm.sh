@@ -6,8 +6,8 @@
 # machine: native
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
-. /tests/qemu/lib.sh
-. /tests/qemu/hca.sh
+. /tests/qemu/lib/lib.sh
+. /tests/qemu/lib/hca.sh
 checks=1
 hca_setup
 ibv_devinfo | grep -E 'hca_id|guid|state|lid'
