@@ -99,7 +99,15 @@ typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic64_add_return(n, a) ((u64)atomic64_add(n, a))
 
 typedef struct { int unused; } spinlock_t, wait_queue_head_t;
-struct mutex { int unused; };
+/* One thread: whoever would wait for another one is told so, or has hung. */
+struct mutex { bool held; };
+#define mutex_init(m)		((m)->held = false)
+#define mutex_destroy(m)	assert_false((m)->held)
+#define mutex_lock(m)		(assert_false((m)->held), (void)((m)->held = true))
+#define mutex_lock_killable(m)	((m)->held ? -EINTR : ((m)->held = true, 0))
+#define mutex_unlock(m)		((m)->held = false)
+#define swap(a, b)							\
+	do { __typeof__(a) __a = (a); (a) = (b); (b) = __a; } while (0)
 struct completion { bool done; };
 #define init_completion(c)	((c)->done = false)
 #define complete(c)		((c)->done = true)
@@ -413,7 +421,7 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 
 struct ib_device { int unused; };
 struct ib_ucontext { struct ib_device *device; };
-struct ib_device_attr { u64 max_mr_size; };
+struct ib_device_attr { u64 max_mr_size; int max_cqe; };
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; };
 struct ib_xrcd { int unused; };
@@ -430,6 +438,8 @@ struct ib_event {
 };
 
 struct ib_cq {
+	struct ib_device *device;
+	int cqe;
 	void (*comp_handler)(struct ib_cq *cq, void *ctx);
 	void (*event_handler)(struct ib_event *event, void *ctx);
 	void *cq_context;

@@ -24,8 +24,6 @@
 #define module_param_named(...)	struct unused
 #define MODULE_PARM_DESC(...)	struct unused
 #define DEFINE_MUTEX(l)		struct mutex l
-#define mutex_lock(l)
-#define mutex_unlock(l)
 #define mmap_read_lock_killable(mm) 0
 #define pr_warn_ratelimited	pr_warn
 #define atomic_add(n, a)	((a)->v += (long)(n))
