@@ -155,6 +155,9 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 struct list_head { struct list_head *next, *prev; };
 #define LIST_HEAD(l)		struct list_head l = { &l, &l }
 #define INIT_LIST_HEAD(l)	((l)->next = (l)->prev = (l))
+#define list_for_each_entry(p, head, m)					\
+	for (p = container_of((head)->next, typeof(*p), m);		\
+	     &p->m != (head); p = container_of(p->m.next, typeof(*p), m))
 #define list_for_each_entry_safe(p, n, head, m)				\
 	for (p = container_of((head)->next, typeof(*p), m),		\
 	     n = container_of(p->m.next, typeof(*p), m);		\
@@ -167,6 +170,11 @@ static inline void list_add_tail(struct list_head *new, struct list_head *head)
 	new->next = head;
 	head->prev->next = new;
 	head->prev = new;
+}
+
+static inline void list_add(struct list_head *new, struct list_head *head)
+{
+	list_add_tail(new, head->next);
 }
 
 static inline void list_del(struct list_head *l)
@@ -459,7 +467,10 @@ struct ib_ah { int unused; };
 struct ib_mr { struct ib_device *device; struct ib_pd *pd; u32 lkey, rkey; };
 struct ib_mw { int unused; };
 struct xarray { void *at[8]; };
-struct vm_area_struct { unsigned long vm_end; };
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
+	int vm_page_prot;
+};
 
 /* ---- memory of a process, which is that of the test ---- */
 static struct { struct mm_struct *mm; } kernel_task, *current = &kernel_task;

@@ -29,9 +29,6 @@
 #define atomic_add(n, a)	((a)->v += (long)(n))
 #define atomic_sub(n, a)	((a)->v -= (long)(n))
 #define list_empty(l)		((l)->next == (l))
-#define list_for_each_entry(p, head, m)					\
-	for (p = container_of((head)->next, typeof(*p), m);		\
-	     &p->m != (head); p = container_of(p->m.next, typeof(*p), m))
 #define queue_delayed_work(wq, w, delay) kernel_arm(w, delay, false)
 
 /* Few entries, found by looking at each; an index is never 0. */

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/doorbell.c in a translated guest: guest frames of the window that a
+ * process takes, and which of them are free again after which answer.
+ */
+#include "kernel.h"
+#include "vhca-provider.h"
+
+#define VM_SHARED		BIT(0)
+#define VM_EXEC			BIT(1)
+#define VM_MAYEXEC		BIT(2)
+#define IORESOURCE_MEM		1
+#define IORESOURCE_BUSY		2
+#define SZ_4G			(1ull << 32)
+#define strscpy(to, from, n)	strncpy(to, from, n)
+#define vm_flags_clear(vma, f)	((vma)->vm_flags &= ~(f))
+#define xen_pv_domain()		false
+#define pgprot_writecombine(p)	XENVHCA_PROT_WC
+#define pgprot_noncached(p)	XENVHCA_PROT_NC
+#define unmap_mapping_range(mapping, start, len, even) ((void)(mapping))
+#define bitmap_zero(bits, n)	memset(bits, 0, sizeof(bits))
+#define bitmap_empty(bits, n)	(used_of(bits, n) == 0)
+
+typedef u64 resource_size_t;
+typedef int pgprot_t;
+struct address_space;
+struct kref { int n; };
+struct resource { const char *name; int flags; u64 start, end; };
+
+#define kref_init(r)		((r)->n = 1)
+#define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
+
+static struct resource iomem_resource = { .end = ~0ull };
+
+static int allocate_resource(struct resource *root, struct resource *new,
+			     u64 size, u64 min, u64 max, u64 align, void *fn,
+			     void *arg)
+{
+	new->start = min;
+	new->end = min + size - 1;
+	return 0;
+}
+
+static int release_resource(struct resource *res)
+{
+	return 0;
+}
+
+static unsigned int used_of(const unsigned long *bits, unsigned int n)
+{
+	unsigned int i, used = 0;
+
+	for (i = 0; i < n; i++)
+		used += test_bit(i, bits);
+	return used;
+}
+
+static int rdma_user_mmap_io(struct ib_ucontext *uc, struct vm_area_struct *vma,
+			     unsigned long pfn, unsigned long size,
+			     pgprot_t prot, void *entry);
+
+#include "copy/doorbell.c"
+
+static const struct vhca_mmap row = {
+	.kind = VHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
+};
+static struct vhca_dev dev;
+static struct vhca_ucontext uc;
+static int answer, asked;
+static struct xenvhca_mmap_rsp page;
+static unsigned long mapped;
+
+/* ---- the rest of the module ---- */
+static int rdma_user_mmap_io(struct ib_ucontext *u, struct vm_area_struct *vma,
+			     unsigned long pfn, unsigned long size,
+			     pgprot_t prot, void *entry)
+{
+	mapped = pfn;
+	return 0;
+}
+
+void put_page(struct page *p)
+{
+	free(p);
+}
+
+int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
+		  struct xenvhca_mmap_rsp *rsp)
+{
+	asked++;
+	*rsp = page;
+	return answer;
+}
+
+/* ---- tests ---- */
+static int setup(void **state)
+{
+	dev.window = vhca_window_new();
+	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
+	INIT_LIST_HEAD(&uc.doorbells);
+	answer = asked = 0;
+	mapped = 0;
+	page = (struct xenvhca_mmap_rsp){
+		.kind = XENVHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
+		.nr_pages = 1,
+	};
+	return 0;
+}
+
+static unsigned int slots(void)
+{
+	return used_of(dev.window->used, XENVHCA_DOORBELL_SLOTS);
+}
+
+/* The ucontext is gone, and with it what nobody was sure of. */
+static int teardown(void **state)
+{
+	vhca_doorbell_drop(&uc, false);
+	if (slots() || uc.nr_doorbells)
+		return -1;
+	vhca_window_free(dev.window);
+	return 0;
+}
+
+static int map(unsigned long pgoff)
+{
+	struct vm_area_struct vma = {
+		.vm_start = PAGE_SIZE, .vm_end = 2 * PAGE_SIZE,
+		.vm_pgoff = pgoff, .vm_flags = VM_SHARED,
+	};
+
+	return vhca_doorbell_mmap(&uc, &vma, &row);
+}
+
+static void a_page_is_at_a_frame_of_the_window(void **state)
+{
+	assert_int_equal(map(1), 0);
+	assert_int_equal(mapped, vhca_window_gfn(dev.window));
+	assert_int_equal(map(2), 0);
+	assert_int_equal(mapped, vhca_window_gfn(dev.window) + 1);
+	assert_int_equal(map(1), 0);	/* it is there already */
+	assert_int_equal(asked, 2);
+	assert_int_equal(slots(), 2);
+}
+
+/* Else one process takes the window from all others, by offsets of no page. */
+static void a_refused_offset_takes_nothing(void **state)
+{
+	static const int no[] = { -EPERM, -EINVAL, -ENOMEM, -EDQUOT, -ENOENT };
+	unsigned int i;
+
+	for (i = 0; i < 5 * XENVHCA_DOORBELL_SLOTS; i++) {
+		answer = no[i % ARRAY_SIZE(no)];
+		assert_int_equal(map(i), answer);
+	}
+	assert_int_equal(slots(), 0);
+	assert_int_equal(uc.nr_doorbells, 0);
+}
+
+/* A page may be there: nobody else gets the frame before the context is gone. */
+static void a_frame_is_kept_where_nobody_knows(void **state)
+{
+	static const int lost[] = { -EINTR, -ETIMEDOUT, -EIO };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lost); i++) {
+		answer = lost[i];
+		assert_int_equal(map(i), answer);
+		assert_int_equal(slots(), i + 1);
+	}
+	/* Asked again, the backend says no: the first answer is still unknown. */
+	answer = -EPERM;
+	assert_int_equal(map(0), -EPERM);
+	assert_int_equal(slots(), ARRAY_SIZE(lost));
+	answer = 0;
+	assert_int_equal(map(1), 0);
+	assert_int_equal(slots(), ARRAY_SIZE(lost));
+}
+
+static void a_lie_keeps_the_frame(void **state)
+{
+	page.nr_pages = 2;
+	assert_int_equal(map(0), -EIO);
+	page.nr_pages = 1;
+	page.prot = XENVHCA_PROT_DEV;
+	assert_int_equal(map(1), -EIO);
+	assert_int_equal(slots(), 2);
+	assert_int_equal(mapped, 0);
+}
+
+static void a_context_has_a_share(void **state)
+{
+	unsigned int i;
+
+	for (i = 0; i < VHCA_UC_DOORBELLS; i++)
+		assert_int_equal(map(i), 0);
+	assert_int_equal(map(i), -ENOMEM);
+	assert_int_equal(asked, VHCA_UC_DOORBELLS);
+	assert_true(VHCA_UC_DOORBELLS <= XENVHCA_DOORBELL_SLOTS / 4);
+	assert_int_equal(map(0), 0);	/* one that it has */
+}
+
+/* It may show a page of the HCA: never for another use. */
+static void a_window_with_a_page_stays(void **state)
+{
+	struct vhca_window *w = dev.window;
+
+	assert_int_equal(map(0), 0);
+	vhca_doorbell_drop(&uc, true);
+	assert_int_equal(slots(), 1);
+	vhca_window_free(w);
+	assert_int_equal(used_of(w->used, XENVHCA_DOORBELL_SLOTS), 1);
+	vhca_window_clear(w);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(a_page_is_at_a_frame_of_the_window),
+		T(a_refused_offset_takes_nothing),
+		T(a_frame_is_kept_where_nobody_knows),
+		T(a_lie_keeps_the_frame),
+		T(a_context_has_a_share),
+		T(a_window_with_a_page_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
