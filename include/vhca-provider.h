@@ -131,10 +131,12 @@ struct vhca_provider {
 	const struct vhca_mmap *mmaps;	/* NULL: by KEY only */
 };
 
-extern const struct vhca_provider vhca_provider_mlx4;
-extern const struct vhca_provider vhca_provider_mlx5;
-extern const struct vhca_provider vhca_provider_mthca;
-extern const struct vhca_provider vhca_provider_rxe;
+/* All that there are: X(name), for vhca_provider_<name>. */
+#define VHCA_PROVIDERS(X) X(mlx4) X(mlx5) X(mthca) X(rxe)
+
+#define VHCA_PROVIDER_(name) extern const struct vhca_provider vhca_provider_##name;
+VHCA_PROVIDERS(VHCA_PROVIDER_)
+#undef VHCA_PROVIDER_
 
 /* NULL if unknown or ABI outside the range. */
 const struct vhca_provider *vhca_provider_find(uint32_t driver_id,

@@ -18,11 +18,9 @@
 
 #include <xen/io/vhcaif.h>
 
+#define ROW(name) &vhca_provider_##name,
 static const struct vhca_provider *const providers[] = {
-	&vhca_provider_mlx4,
-	&vhca_provider_mlx5,
-	&vhca_provider_mthca,
-	&vhca_provider_rxe,
+	VHCA_PROVIDERS(ROW)
 };
 
 const struct vhca_provider *vhca_provider_find(uint32_t driver_id,

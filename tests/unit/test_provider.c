@@ -68,10 +68,9 @@ static void rxe_agrees_with_its_header(void **state)
 	assert_int_equal(vhca_provider_outptr(r), sizeof(struct mminfo));
 }
 
-static const struct vhca_provider *const all[] = {
-	&vhca_provider_rxe, &vhca_provider_mlx4, &vhca_provider_mlx5,
-	&vhca_provider_mthca,
-};
+#define ROW(name) &vhca_provider_##name,
+static const struct vhca_provider *const all[] = { VHCA_PROVIDERS(ROW) };
+#undef ROW
 
 /*
  * What the backend writes to must be there whole, whatever length the guest
