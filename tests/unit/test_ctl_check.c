@@ -316,6 +316,38 @@ static void grant_tables(void **state)
 	expect(&c, CTL_WARNED, "ok   grant-tables: the limits of this domain");
 }
 
+/* 64 pages in a BAR of 256 KiB; a context may take 8. */
+static void doorbell_pages(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+	char *err;
+
+	(void)state;
+	good_host(&c);
+	host_pci_hca("mlx5_0", "0000:00:05.0");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,max-ucontext=6",
+					 &d), CTL_OK);
+	expect(&c, CTL_OK, "ok   doorbells 0000:00:05.0: guests may take 48; how many it has is not visible");
+	host_file("/sys/devices/pci0000:00/0000:00:05.0/resource",
+		  "0x00000000fe000000 0x00000000fe03ffff 0x0000000000140204\n"
+		  "0x0000000000000000 0x0000000000000000 0x0000000000000000\n");
+	expect(&c, CTL_OK, "ok   doorbells 0000:00:05.0: guests may take 48 of 64\n");
+	/* What is attached to others does not count. */
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0", &d), CTL_OK);
+	host_capture();
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,max-ucontext=2",
+					 &d), CTL_OK);
+	host_captured(NULL, &err);
+	assert_string_equal(err, "");
+	host_capture();
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,max-ucontext=1",
+					 &d), CTL_OK);
+	host_captured(NULL, &err);
+	assert_non_null(strstr(err, "guests of mlx5_0 may take 72 doorbell pages and it has 64"));
+	expect(&c, CTL_WARNED, "warn doorbells 0000:00:05.0: guests may take 72 and it has 64: one can keep others from opening; vhcactl quota, max-ucontext\n");
+}
+
 static void memory(void **state)
 {
 	struct ctl c;
@@ -370,6 +402,7 @@ int main(void)
 		HOST_TEST(hardware_in_a_pv_domain),
 		HOST_TEST(hcas_and_their_providers),
 		HOST_TEST(grant_tables),
+		HOST_TEST(doorbell_pages),
 		HOST_TEST(memory),
 		cmocka_unit_test(options_of_xen),
 	};

@@ -56,6 +56,7 @@ void check_grant_tables(struct check *k);
 void check_memory(struct check *k);
 void check_hcas(struct check *k);	/* the first: counts them */
 void check_segment_cap(struct check *k);
+void check_doorbells(struct check *k);
 void check_iommu(struct check *k);
 
 #endif

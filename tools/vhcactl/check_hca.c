@@ -8,6 +8,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
@@ -107,6 +108,35 @@ void check_hcas(struct check *k)
 	free(names);
 	if (n <= 0)
 		no_hca(k);
+}
+
+static void doorbells(struct ctl *c, const char *bdf, void *arg)
+{
+	struct check *k = arg;
+	struct ctl_uars u;
+	char name[32];
+
+	snprintf(name, sizeof(name), "doorbells %s", bdf);
+	ctl_uars(c, bdf, &u);
+	if (!u.have)
+		check_say(k, CHECK_OK, name, NULL,
+			  "guests may take %" PRIu64 "; how many it has is not visible here",
+			  u.may);
+	else if (u.may > u.have)
+		check_say(k, CHECK_WARN, name, "vhcactl quota, max-ucontext",
+			  "guests may take %" PRIu64 " and it has %" PRIu64 ": one can keep others from opening",
+			  u.may, u.have);
+	else
+		check_say(k, CHECK_OK, name, NULL,
+			  "guests may take %" PRIu64 " of %" PRIu64, u.may,
+			  u.have);
+}
+
+/* docs/threat-model.md: UARs are an HCA's scarcest resource. */
+void check_doorbells(struct check *k)
+{
+	if (k->control && k->own >= 0)
+		ctl_uars_each(k->c, doorbells, k);
 }
 
 /* docs/install.md: ib_umem and swiotlb-xen lose data without it. */

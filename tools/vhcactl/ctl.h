@@ -135,6 +135,18 @@ int ctl_pci_of_hca(const char *root, const char *hca, char bdf[CTL_BDF]);
 int ctl_pci_resolve(struct ctl *c, unsigned int backend,
 		    struct ctl_conf *conf);
 
+/* ---- uars.c ---- */
+struct ctl_uars {
+	uint64_t have;		/* doorbell pages, about; 0: not to be seen */
+	uint64_t may;		/* that guests may take by their max-ucontext */
+};
+/* Of the HCA with that PCI address. */
+void ctl_uars(struct ctl *c, const char *bdf, struct ctl_uars *u);
+/* Each HCA whose address is on record, once. Control domain. */
+void ctl_uars_each(struct ctl *c,
+		   void (*fn)(struct ctl *c, const char *bdf, void *arg),
+		   void *arg);
+
 /* ---- cfg.c ---- */
 #define CTL_CFG_MAX 16		/* devices in one configuration file */
 struct ctl_cfg {

@@ -5,6 +5,7 @@
  * vhcactl attach: write the nodes of a new device, wait until both sides are
  * connected, and if they are not, say which side to look at.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,19 @@ int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds)
 			 xn_state_name(fe), d->domid, d->devid);
 }
 
+/* The guests of an HCA share its doorbell pages. */
+static void warn_uars(struct ctl *c, const struct ctl_conf *conf)
+{
+	struct ctl_uars u;
+
+	if (!conf->pci[0])
+		return;
+	ctl_uars(c, conf->pci, &u);
+	if (u.have && u.may > u.have)
+		ctl_error(CTL_OK, "warning: guests of %s may take %" PRIu64 " doorbell pages and it has %" PRIu64 ": one can keep others from opening; lower max-ucontext",
+			  conf->hca, u.may, u.have);
+}
+
 int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 		    struct ctl_dev *d)
 {
@@ -99,6 +113,7 @@ int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 		return ctl_error(CTL_FAILED,
 				 "cannot write the nodes of the device: %s (attach works in the control domain only, as root)",
 				 strerror(-rc));
+	warn_uars(c, conf);
 	return CTL_OK;
 }
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Doorbell pages (UARs) of an HCA against what its guests may take of them. One
+ * guest can keep the others from opening where the sum is more than there is.
+ * The HCA is known by its PCI address, which is on record in /libxl.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "ctl.h"
+
+struct sum {
+	const char *bdf;
+	uint64_t pages;
+};
+
+/* Does the device belong to that HCA? */
+static bool is_of(struct ctl *c, const struct ctl_dev *d, const char *bdf)
+{
+	char text[CTL_BDF + 1];
+
+	return !xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI, text,
+			    sizeof(text)) && !strcmp(text, bdf);
+}
+
+static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	const struct ctl_key *key = &ctl_keys[CTL_MAX_UCONTEXT];
+	struct sum *s = arg;
+	uint32_t v = key->def;
+
+	if (!is_of(c, d, s->bdf))
+		return CTL_OK;
+	xn_read_u32_def(c->xs, XBT_NULL, d->be, key->name, key->min, key->max,
+			key->def, &v);
+	s->pages += (uint64_t)v * XENVHCA_UCONTEXT_UARS;
+	return CTL_OK;
+}
+
+/* Pages of the first BAR, where the registers are; 0: not to be seen here. */
+static uint64_t bar_pages(struct ctl *c, const char *bdf)
+{
+	char path[PATH_MAX];
+	uint64_t start = 0, end = 0;
+	FILE *f;
+	int n;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/resource",
+		 c->root, bdf);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fscanf(f, "%" SCNx64 " %" SCNx64, &start, &end);
+	fclose(f);
+	return n == 2 && end > start ? (end - start + 1) / XENVHCA_PAGE_SIZE : 0;
+}
+
+void ctl_uars(struct ctl *c, const char *bdf, struct ctl_uars *u)
+{
+	struct sum s = { .bdf = bdf };
+
+	ctl_dev_each(c, -1, add, &s);
+	u->may = s.pages;
+	u->have = bar_pages(c, bdf);
+}
+
+struct ctl_uars_each {
+	void (*fn)(struct ctl *c, const char *bdf, void *arg);
+	void *arg;
+	const struct ctl_dev *d;
+	char bdf[CTL_BDF + 1];
+};
+
+/* The first device of an HCA stands for it: 1 if it is d. */
+static int first_of(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	const struct ctl_uars_each *e = arg;
+
+	if (!is_of(c, d, e->bdf))
+		return CTL_OK;
+	return d->domid == e->d->domid && d->devid == e->d->devid ? 1 : 2;
+}
+
+static int each(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	struct ctl_uars_each *e = arg;
+
+	if (xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI, e->bdf,
+			sizeof(e->bdf)))
+		return CTL_OK;
+	e->d = d;
+	if (ctl_dev_each(c, -1, first_of, e) == 1)
+		e->fn(c, e->bdf, e->arg);
+	return CTL_OK;
+}
+
+void ctl_uars_each(struct ctl *c,
+		   void (*fn)(struct ctl *c, const char *bdf, void *arg),
+		   void *arg)
+{
+	struct ctl_uars_each e = { .fn = fn, .arg = arg };
+
+	ctl_dev_each(c, -1, each, &e);
+}
