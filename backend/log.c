@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <syslog.h>
 #include "be.h"
+#include "clock.h"
 #include "line.h"
 
 #define BE_PEER_RATE	10	/* lines per second and device */

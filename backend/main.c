@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "be.h"
-#include "main.h"
 #include "host/maptrack.h"
+#include "main.h"
 #include "supervise/supervisor.h"
 #include "worker/worker.h"
 #include "xenstore/scan.h"

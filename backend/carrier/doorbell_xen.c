@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include "clock.h"
 #include "doorbell_xen.h"
 #include "uapi/vhca-helper.h"
-#include "clock.h"
 #include "xenstore/scan.h"
 
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */

@@ -26,6 +26,7 @@
 #include <xen/io/vhcaif.h>
 #include "be.h"
 #include "gntdev.h"
+#include "sys.h"
 
 #define GNTDEV_PATH	"/dev/xen/gntdev"
 #define GNTDEV_LIMIT	"/sys/module/xen_gntdev/parameters/limit"

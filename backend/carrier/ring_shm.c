@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "be.h"
 #include "ring_shm.h"
 
 static struct be_shm *to_shm(struct be_transport *t)

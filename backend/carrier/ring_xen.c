@@ -15,7 +15,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <xenevtchn.h>
-#include "be.h"
 #include "doorbell_xen.h"
 #include "gntdev.h"
 #include "ring_shm.h"

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "be.h"
+#include "clock.h"
 #include "fdstore.h"
 #include "guard.h"
 #include "uapi/vhca-helper.h"

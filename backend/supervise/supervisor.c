@@ -22,10 +22,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "be.h"
+#include "clock.h"
 #include "guard.h"
-#include "run.h"
 #include "host/maptrack.h"
 #include "notify.h"
+#include "run.h"
 #include "supervisor.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"

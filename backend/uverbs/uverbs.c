@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "be.h"
+#include "sys.h"
 #include "uverbs.h"
 
 #define UV_CORE_MAX	512

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "obj.h"
+#include "object.h"
+#include "pd.h"
+#include "ucontext.h"
+#include "udata.h"
 
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah)
 {

@@ -8,7 +8,9 @@
  */
 #include <errno.h>
 
-#include "obj.h"
+#include "object.h"
+#include "queue.h"
+#include "ucontext.h"
 
 int be_create_cq(const struct be_cmd *c)
 {

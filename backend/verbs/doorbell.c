@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "obj.h"
+#include "doorbell.h"
+#include "park.h"
+#include "ucontext.h"
+#include "uverbs/uverbs.h"
 
 static struct be_doorbell *doorbell_find(const struct be_uc *uc,
 					 uint64_t offset)

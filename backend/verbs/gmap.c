@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "obj.h"
+#include "be.h"
+#include "clock.h"
+#include "gmap.h"
 
 #define PER_PAGE XENVHCA_GREFS_PER_PAGE
 

@@ -14,7 +14,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "obj.h"
+#include "object.h"
+#include "queue.h"
+#include "ucontext.h"
 
 static struct be_mcast *mcast_find(const struct be_cmd *c,
 				   const struct be_qp *qp)

@@ -9,7 +9,11 @@
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "obj.h"
+#include "mr.h"
+#include "object.h"
+#include "pd.h"
+#include "ucontext.h"
+#include "udata.h"
 
 #define MR_ACCESS							\
 	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |	\

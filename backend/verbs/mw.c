@@ -7,7 +7,11 @@
  */
 #include <errno.h>
 
-#include "obj.h"
+#include "mr.h"
+#include "object.h"
+#include "pd.h"
+#include "ucontext.h"
+#include "udata.h"
 
 bool be_windows(const struct be_dev *dev)
 {

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "obj.h"
+#include "object.h"
 #include "shadow.h"
+#include "ucontext.h"
 
 #define ROW(KIND, word, def) [BE_##KIND] = &be_kind_##word,
 static const struct be_kind *const kinds[BE_TYPES] = { XENVHCA_KINDS(ROW) };

@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "obj.h"
+#include "doorbell.h"
+#include "event.h"
+#include "park.h"
+#include "ucontext.h"
+#include "udata.h"
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32

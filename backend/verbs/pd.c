@@ -5,7 +5,10 @@
  * Protection domains: one physical PD per PD of the guest, never shared, as
  * every key check of the HCA depends on it. Command thread.
  */
-#include "obj.h"
+#include "object.h"
+#include "pd.h"
+#include "ucontext.h"
+#include "udata.h"
 
 int be_alloc_pd(const struct be_cmd *c)
 {

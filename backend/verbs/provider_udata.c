@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "obj.h"
+#include "ucontext.h"
+#include "udata.h"
 
 /*
  * A page with doorbell records. Drivers pin it once per user address, so one

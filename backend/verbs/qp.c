@@ -9,7 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "obj.h"
+#include "look.h"
+#include "object.h"
+#include "pd.h"
+#include "queue.h"
+#include "ucontext.h"
+#include "xrcd.h"
 
 #define QPT_RC		2
 #define QPT_UC		3

@@ -16,8 +16,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "obj.h"
+#include "queue.h"
 #include "shadow.h"
+#include "ucontext.h"
 
 #define QPT_RC	2		/* IB_QPT_RC */
 #define QPS_RTR	2		/* IB_QPS_*, between them: receives */

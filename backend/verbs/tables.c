@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "obj.h"
+#include "be.h"
+#include "cmd.h"
 #include "uverbs/sysfs.h"
+#include "uverbs/uverbs.h"
+#include "vhca-provider.h"
 
 static void gids_answer(const struct be_cmd *c,
 			const struct ib_uverbs_gid_entry *gid, uint64_t n)

@@ -10,8 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "obj.h"
+#include "doorbell.h"
+#include "event.h"
+#include "look.h"
+#include "object.h"
+#include "park.h"
 #include "shadow.h"
+#include "ucontext.h"
+#include "udata.h"
 
 /* Both end by their own rules, below. */
 const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};

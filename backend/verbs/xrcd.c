@@ -14,7 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "obj.h"
+#include "object.h"
+#include "ucontext.h"
+#include "uverbs/uverbs.h"
+#include "xrcd.h"
 
 int be_ctl_open(struct be_dev *dev)
 {

@@ -13,8 +13,10 @@
  * The frontend cannot fill the queue: a request here has not been answered,
  * and the ring has fewer slots than the queue.
  */
-#include "cmdq.h"
 #include "clock.h"
+#include "cmdq.h"
+#include "dispatch.h"
+#include "kick.h"
 #include "uverbs/uverbs.h"
 
 #define BE_CMD_BATCH	32

@@ -13,9 +13,15 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "device.h"
+#include "event.h"
 #include "host/chardev.h"
-#include "verbs/obj.h"
 #include "uverbs/sysfs.h"
+#include "verbs/mr.h"
+#include "verbs/park.h"
+#include "verbs/ucontext.h"
+#include "verbs/udata.h"
+#include "verbs/xrcd.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
 

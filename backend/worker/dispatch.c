@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "verbs/obj.h"
+#include "dispatch.h"
+#include "verbs/cmd.h"
+#include "verbs/ucontext.h"
 
 #define D_DESTROY	(1u << 0)	/* releases something, never delayed */
 #define D_NO_UC		(1u << 1)	/* ucontext must be 0 */

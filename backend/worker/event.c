@@ -18,6 +18,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include "be.h"
+#include "clock.h"
+#include "event.h"
+#include "sys.h"
 #include "wake.h"
 
 #define BE_EVENT_BATCH	32	/* descriptors per fd and wake-up */

@@ -20,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include "be.h"
+#include "clock.h"
+#include "kick.h"
+#include "look.h"
 #include "verbs/shadow.h"
 #include "wake.h"
 

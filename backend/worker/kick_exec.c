@@ -7,8 +7,10 @@
  * handle to the end of the call, so that the fd is not closed meanwhile. The
  * handle comes from the guest.
  */
-#include "verbs/obj.h"
+#include "kick.h"
+#include "verbs/queue.h"
 #include "verbs/shadow.h"
+#include "verbs/ucontext.h"
 
 static struct be_obj *kick_find(struct be_dev *dev,
 				const struct xenvhca_kick *k,

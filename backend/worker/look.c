@@ -22,7 +22,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "be.h"
+#include "clock.h"
+#include "look.h"
 #include "verbs/shadow.h"
 #include "wake.h"
 

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include "be.h"
+#include "clock.h"
 #include "host/maptrack.h"
 
 #define BE_FAIL_RATE	10	/* as often as an operator can read */

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "clock.h"
 #include "run.h"
 #include "stats.h"
-#include "clock.h"
 
 void be_stats_init(struct be_stats_file *f, const struct be_options *opt)
 {

@@ -15,7 +15,9 @@
 #include <sys/stat.h>
 
 #include "fake_priv.h"
-#include "verbs/obj.h"
+#include "verbs/doorbell.h"
+#include "verbs/ucontext.h"
+#include "worker/dispatch.h"
 
 #define MLX5_DRIVER	1
 #define MAX_BFREGS	512

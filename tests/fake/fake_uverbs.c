@@ -20,7 +20,7 @@
 #include "be.h"
 #include "fake_priv.h"
 #include "host/chardev.h"
-#include "verbs/obj.h"
+#include "sys.h"
 #include "uverbs/sysfs.h"
 
 #define RING_MEMORY	(64u << 20)

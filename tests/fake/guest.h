@@ -18,7 +18,16 @@
 #include <cmocka.h>
 
 #include "fake_uverbs.h"
-#include "verbs/obj.h"
+#include "sys.h"
+#include "verbs/mr.h"
+#include "verbs/object.h"
+#include "verbs/pd.h"
+#include "verbs/queue.h"
+#include "verbs/ucontext.h"
+#include "verbs/xrcd.h"
+#include "worker/device.h"
+#include "worker/dispatch.h"
+#include "worker/kick.h"
 #include "ring_loop.h"
 
 #define GUEST_PAGES	4096u

@@ -296,6 +296,29 @@ def check_includes(t):
                 t.say(name, line, f"{path} is none of this room's business")
 
 
+def check_circles(t):
+    """Headers of a part do not include each other in a circle."""
+    graph = {}
+    for name in t.under("frontend/", "backend/", "common/", "xenstore/",
+                        "tools/", "include/", ext=(".h",)):
+        t.checks += 1
+        found = (find_header(t, name, m.group(1))
+                 for m in INCLUDE.finditer(t.text(name)))
+        graph[name] = [h for h in found if h]
+    done = set()
+
+    def walk(name, path):
+        if name in path:
+            t.say(name, 1, "includes itself: " + " ".join(path))
+        elif name not in done:
+            for other in graph.get(name, ()):
+                walk(other, path + [name])
+            done.add(name)
+
+    for name in graph:
+        walk(name, [])
+
+
 def main():
     """Run every check over the tree."""
     p = argparse.ArgumentParser(description=__doc__)
@@ -303,7 +326,8 @@ def main():
         os.path.abspath(__file__)), "..", ".."))
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
-                  check_nodes, check_keys, check_shared, check_includes):
+                  check_nodes, check_keys, check_shared, check_includes,
+                  check_circles):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

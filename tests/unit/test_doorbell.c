@@ -13,7 +13,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "event.h"
 #include "tests/fake/guest.h"
+#include "verbs/ucontext.h"
 
 #define PAGE(cmd, i)	(((uint64_t)(cmd) << 8 | (i)) * XENVHCA_PAGE_SIZE)
 #define REGULAR(i)	PAGE(0, i)

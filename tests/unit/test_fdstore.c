@@ -19,10 +19,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "be.h"
-#include "tests/fake/fake_manager.h"
-#include "tests/fake/fake_xs.h"
 #include "supervise/fdstore.h"
 #include "supervise/guard.h"
+#include "tests/fake/fake_manager.h"
+#include "tests/fake/fake_xs.h"
 
 #define DIR5	"/local/domain/1/backend/vhca/5/0"
 

@@ -24,6 +24,7 @@
 #include <xen/sys/gntdev.h>
 #include "be.h"
 #include "carrier/gntdev.h"
+#include "sys.h"
 
 #define PAGE		XENVHCA_PAGE_SIZE
 #define PIECE		65536u		/* most pages of one gntdev map */

@@ -20,9 +20,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "be.h"
-#include "tests/fake/fake_xs.h"
-#include "supervise/guard.h"
 #include "run.h"
+#include "supervise/guard.h"
+#include "tests/fake/fake_xs.h"
 
 #define DIR5	"/local/domain/1/backend/vhca/5/0"
 #define DIR6	"/local/domain/1/backend/vhca/6/0"

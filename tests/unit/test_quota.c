@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "be.h"
+#include "clock.h"
 #include "worker/wake.h"
 
 static void counts_objects_exactly(void **state)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <rdma/ib_user_verbs.h>
 
+#include "look.h"
 #include "tests/fake/guest.h"
 #include "verbs/shadow.h"
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "event.h"
 #include "tests/fake/guest.h"
 
 #define WAIT_MS	5000

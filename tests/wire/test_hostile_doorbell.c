@@ -7,6 +7,7 @@
  * never taken, pages that the agent refuses over and over. What it gets is
  * one page for a page's right; what the daemon keeps for it has a bound.
  */
+#include "verbs/ucontext.h"
 #include "wire.h"
 
 #define MAX_KEPT	33		/* files of spoilt contexts, and one */

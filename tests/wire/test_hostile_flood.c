@@ -10,6 +10,8 @@
  */
 #include <errno.h>
 
+#include "clock.h"
+#include "event.h"
 #include "worker/wake.h"
 #include "wire.h"
 

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "tests/fake/fake_priv.h"
 #include "worker/wake.h"
 #include "wire.h"

@@ -5,6 +5,7 @@
  * Wild producer and consumer indices in the three rings: the device closes
  * alone, with a reason, or the frontend only harms itself.
  */
+#include "event.h"
 #include "worker/wake.h"
 #include "wire.h"
 

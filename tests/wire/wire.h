@@ -17,9 +17,17 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "be.h"
 #include "worker/cmdq.h"
-#include "verbs/obj.h"
+#include "sys.h"
+#include "verbs/mr.h"
+#include "verbs/object.h"
+#include "verbs/pd.h"
+#include "verbs/queue.h"
+#include "verbs/ucontext.h"
+#include "verbs/xrcd.h"
+#include "worker/device.h"
+#include "worker/dispatch.h"
+#include "worker/kick.h"
 #include "tests/fake/ring_loop.h"
 #include "tests/fake/fake_uverbs.h"
 

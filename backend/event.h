@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Event thread: the verbs files of contexts to the event ring (worker/event.c).
+ */
+#ifndef BE_EVENT_H
+#define BE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct be_dev;
+struct be_obj;
+
+/* Register / forget the verbs fds (comp channel, async) of a ucontext;
+ * called by ucontext.c. Switches the fd to O_NONBLOCK. Call be_event_del()
+ * before the fd is closed. Before be_event_start() there is nobody to listen:
+ * 0. The descriptors name wire handles, so the thread takes no other lock. */
+int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async);
+void be_event_del(struct be_dev *dev, int fd);
+int be_event_start(struct be_dev *dev);
+void be_event_stop(struct be_dev *dev);
+/* Queue an event to the guest (quota, overflow). Any thread. */
+void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
+		   uint32_t handle);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Look thread: receives of Soft-RoCE into the driver's queues (worker/look.c).
+ */
+#ifndef BE_LOOK_H
+#define BE_LOOK_H
+
+struct be_dev;
+
+#define BE_LOOK_NICE	(-10)
+/* Move receives that the guest has posted into the driver's queues. Any thread,
+ * without dev->lock; nothing to do before be_look_start(). */
+void be_look_now(struct be_dev *dev);
+int be_look_start(struct be_dev *dev);
+void be_look_stop(struct be_dev *dev);
+
+#endif

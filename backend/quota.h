@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * How much one device may own and how fast it may ask (worker/quota.c).
+ */
+#ifndef BE_QUOTA_H
+#define BE_QUOTA_H
+
+#include <stdint.h>
+#include <xen/io/vhcaif.h>
+#include "bucket.h"
+
+#define BE_KIND_(KIND, word, def) BE_##KIND,
+enum be_type {			/* also handle types */
+	BE_NONE,
+	XENVHCA_KINDS(BE_KIND_)
+	BE_TYPES
+};
+#undef BE_KIND_
+struct be_quota {
+	uint32_t max[BE_TYPES], used[BE_TYPES];
+	uint64_t max_pages, used_pages;		/* guest pages mapped */
+	uint64_t queue_pages;	/* queue memory of the HCA's driver */
+	uint32_t uars;		/* doorbell pages of the HCA, mapped or not */
+	struct vl_bucket cmd, evt;
+	struct vl_bucket fail;	/* commands that the HCA's driver refuses */
+	struct vl_bucket kick;	/* under drain_lock of kick.c */
+	uint32_t spin_us;
+};
+void be_quota_defaults(struct be_quota *q);
+int be_quota_take(struct be_quota *q, enum be_type t);	/* 0 or -EDQUOT->wire ENOMEM */
+void be_quota_give(struct be_quota *q, enum be_type t);
+int be_quota_take_pages(struct be_quota *q, uint64_t n);
+void be_quota_give_pages(struct be_quota *q, uint64_t n);
+/* How much queue memory the HCA's driver allocates is known only afterwards:
+ * it is charged in any case, and once max_pages is reached no more queues are
+ * made. 0 or -EDQUOT. */
+int be_quota_check_queue(const struct be_quota *q);
+void be_quota_charge_queue(struct be_quota *q, uint64_t n);
+void be_quota_give_queue(struct be_quota *q, uint64_t n);
+/* Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not
+ * even if it had no others. */
+int be_quota_take_uars(struct be_quota *q, uint32_t n);
+void be_quota_give_uars(struct be_quota *q, uint32_t n);
+extern const char *const be_type_name[BE_TYPES];
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * One request on its way through the handlers, and the handlers, one per opcode:
+ * 0 or -errno, rsp->u filled in.
+ */
+#ifndef BE_CMD_H
+#define BE_CMD_H
+
+#include <xen/io/vhcaif.h>
+
+struct be_dev;
+struct be_uc;
+
+/* One request on its way through the handlers. */
+struct be_cmd {
+	struct be_dev *dev;
+	struct be_uc *uc;		/* NULL if the request names none */
+	const struct xenvhca_request *req;	/* private copy */
+	struct xenvhca_response *rsp;	/* zeroed, id and op set */
+};
+
+
+int be_get_info(const struct be_cmd *c);
+int be_query_device(const struct be_cmd *c);
+int be_query_port(const struct be_cmd *c);
+int be_query_gid_table(const struct be_cmd *c);
+int be_query_pkey_table(const struct be_cmd *c);
+int be_alloc_ucontext(const struct be_cmd *c);
+int be_dealloc_ucontext(const struct be_cmd *c);
+int be_mmap(const struct be_cmd *c);
+int be_munmap(const struct be_cmd *c);
+int be_alloc_pd(const struct be_cmd *c);
+int be_dealloc_pd(const struct be_cmd *c);
+int be_alloc_xrcd(const struct be_cmd *c);
+int be_dealloc_xrcd(const struct be_cmd *c);
+int be_reg_mr(const struct be_cmd *c);
+int be_rereg_mr(const struct be_cmd *c);
+int be_dereg_mr(const struct be_cmd *c);
+int be_alloc_mw(const struct be_cmd *c);
+int be_dealloc_mw(const struct be_cmd *c);
+int be_create_cq(const struct be_cmd *c);
+int be_resize_cq(const struct be_cmd *c);
+int be_destroy_cq(const struct be_cmd *c);
+int be_create_qp(const struct be_cmd *c);
+int be_modify_qp(const struct be_cmd *c);
+int be_query_qp(const struct be_cmd *c);
+int be_destroy_qp(const struct be_cmd *c);
+int be_create_srq(const struct be_cmd *c);
+int be_modify_srq(const struct be_cmd *c);
+int be_query_srq(const struct be_cmd *c);
+int be_destroy_srq(const struct be_cmd *c);
+int be_create_ah(const struct be_cmd *c);
+int be_destroy_ah(const struct be_cmd *c);
+int be_attach_mcast(const struct be_cmd *c);
+int be_detach_mcast(const struct be_cmd *c);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Guest pages mapped here.
+ */
+#ifndef BE_GMAP_H
+#define BE_GMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <xen/io/vhcaif.h>
+
+struct be_dev;
+
+struct be_gmap {
+	void *addr;			/* NULL: nothing mapped */
+	uint32_t nr_pages;
+	bool readonly;
+};
+/**
+ * be_gmap_map() - check a page list, charge the quota, map all pages
+ * @readonly: the list may be a read-only one, of a region nobody writes to
+ * @g: out, must be empty; unchanged on error
+ *
+ * Return: 0; -EINVAL malformed list; -EDQUOT over max-pinned-mb; -ENOMEM;
+ * the error of the transport.
+ */
+int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
+		bool readonly, struct be_gmap *g);
+/* Unmap and give the quota back; empty is fine. The HCA must be done. */
+void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g);
+/* 0, or -EINVAL if [offset, offset + length) does not need exactly nr_pages */
+int be_gmap_check_range(uint32_t nr_pages, uint32_t page_offset,
+			uint64_t length);
+/* True if there is no list and its fields are 0. */
+bool be_pages_absent(const struct xenvhca_pages *pages);
+
+#endif

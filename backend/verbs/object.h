@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Life of an object.
+ */
+#ifndef BE_OBJECT_H
+#define BE_OBJECT_H
+
+#include "be.h"
+#include "cmd.h"
+
+/*
+ * A kind of objects, be_kind_<word> in the kind's own file. A destroy command of
+ * an object that others need (busy) is refused. end() is the physical object's:
+ * 0 or the kernel's error, the object stays as it is; release() gives back what
+ * the HCA is done with. Each may be NULL: nothing to do.
+ */
+struct be_kind {
+	bool (*busy)(const struct be_obj *obj);
+	int (*end)(const struct be_dev *dev, const struct be_obj *obj);
+	void (*release)(struct be_dev *dev, struct be_obj *obj);
+};
+#define BE_KIND_ROW_(KIND, word, def) extern const struct be_kind be_kind_##word;
+XENVHCA_KINDS(BE_KIND_ROW_)
+#undef BE_KIND_ROW_
+
+/**
+ * be_obj_new() - charge the quota, allocate, reserve a handle
+ * @size: sizeof of the type's struct
+ *
+ * The handle is known but not found by be_handle_get() until
+ * be_obj_publish(). Return: the object or NULL with *err set.
+ */
+void *be_obj_new(struct be_dev *dev, enum be_type type, size_t size, int *err);
+/* Make it visible: type, owner and its list. uc NULL for a ucontext. */
+void be_obj_publish(struct be_dev *dev, struct be_obj *obj, enum be_type type,
+		    struct be_uc *uc, uint32_t host);
+/* Undo both; @type as in be_obj_new(). NULL is fine. */
+void be_obj_free(struct be_dev *dev, struct be_obj *obj, enum be_type type);
+/* Object of this command's ucontext or NULL with *err = -ENOENT. */
+void *be_obj_get(const struct be_cmd *c, uint32_t handle, enum be_type type,
+		 int *err);
+/* Destroy the physical object, then release its memory and itself. Return: 0
+ * or the kernel's error (the object stays as it is). */
+int be_obj_destroy(struct be_dev *dev, struct be_obj *obj);
+/* The physical object is gone: unmap its memory, free the rest. */
+void be_obj_release(struct be_dev *dev, struct be_obj *obj);
+/* Handler of every DESTROY, DEALLOC, DEREG with a handle. */
+int be_destroy(const struct be_cmd *c, enum be_type type);
+
+#endif

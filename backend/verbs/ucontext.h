@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * A verbs context of the guest: an open verbs file here, with all that is in it.
+ */
+#ifndef BE_UCONTEXT_H
+#define BE_UCONTEXT_H
+
+#include "be.h"
+#include "vhca-provider.h"
+
+struct be_dbpage;
+struct be_doorbell;
+struct be_opening;
+struct be_shadow;
+
+/*
+ * mmap offset that a response handed out. Lives as long as its queue; the
+ * queue's memory is charged here, or to the range while that is mapped, as
+ * either may end first.
+ */
+struct be_key {
+	struct be_key *next;
+	uint64_t offset;
+	uint32_t size;			/* octets */
+	uint32_t owner;			/* handle of CQ, QP or SRQ */
+	uint32_t charged;		/* pages of queue memory */
+	enum vhca_queue queue;
+	bool mapped;			/* once, and never again */
+};
+
+/* Offsets of a destroyed object must not be mapped any more. */
+void be_keys_drop(struct be_dev *dev, struct be_uc *uc, uint32_t owner);
+void be_keys_drop_all(struct be_dev *dev, struct be_uc *uc);
+
+struct be_uc {
+	struct be_obj o;
+	struct be_obj *objs[BE_TYPES];	/* lists by type */
+	struct be_key *keys;
+	struct be_dbpage *dbpages;
+	struct be_doorbell *doorbells;
+	struct be_opening *opening;	/* NULL: no HCA with doorbells */
+	unsigned int exchanges;		/* of its files, park.c */
+	bool spoilt;			/* a page of it belongs to another */
+	uint32_t unit;			/* VHCA_UNIT of the HCA, or 0 */
+	uint32_t uars;			/* charged, until fd is closed */
+	int fd;				/* uverbs file */
+	int async_fd, comp_fd;
+	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
+};
+struct be_mmap {
+	struct be_obj o;
+	uint64_t offset;
+	size_t length;
+	void *addr;
+	uint32_t nr_pages;
+	uint32_t charged;		/* see be_key */
+	uint32_t grant_id;
+	uint32_t owner;			/* handle of the queue's object */
+	uint32_t *ref;			/* nr_pages references */
+	struct be_shadow *shadow;	/* what is granted, NULL: addr */
+};
+
+/* Destroy every object in it that the HCA lets go of, users first. */
+void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc);
+/* Destroy everything in it, close, unmap, in the order that is safe. 0, or
+ * -errno: a doorbell page may still be the guest's; everything else is gone. */
+int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
+void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
+void be_files_close(struct be_dev *dev, struct be_uc *uc);
+/* Close what could not be closed before. Once a second: it may wait. */
+void be_dev_tick(struct be_dev *dev);
+/* Listen to the events of its files. 0 or -errno. */
+int be_files_listen(struct be_dev *dev, struct be_uc *uc);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * XRC domains, and what else lives in the device and in no context.
+ */
+#ifndef BE_XRCD_H
+#define BE_XRCD_H
+
+#include "be.h"
+#include "cmd.h"
+
+/* XRC domain; in dev->ctl. */
+struct be_xrcd {
+	struct be_obj o;
+	int inode_fd;			/* names it to other verbs files */
+	uint32_t users;			/* SRQs and target QPs */
+	bool dying;			/* ends with its last user */
+};
+
+/* dev->ctl on the files of the device's own context. 0 or -ENOMEM. */
+int be_ctl_open(struct be_dev *dev);
+/* Destroy what is in it. The files are the caller's. NULL is fine. */
+void be_ctl_close(struct be_dev *dev);
+/* XRC domain that an SRQ or QP may be made in, or NULL with *err = -ENOENT. */
+struct be_xrcd *be_xrcd_get(const struct be_cmd *c, uint32_t handle, int *err);
+void be_xrcd_hold(struct be_xrcd *xrcd);
+/* One user less: the last of a dying one ends it. NULL is fine. */
+void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd);
+/* Open it in the verbs file of a ucontext: *host is its handle there. */
+int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
+		 uint32_t *host);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Kick thread: entries of the kick ring into the HCA's driver (kick.c).
+ */
+#ifndef BE_KICK_H
+#define BE_KICK_H
+
+struct be_dev;
+struct xenvhca_kick;
+
+/* Execute one kick; takes the read lock itself. */
+void be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
+/* Execute the kicks that were in the ring when this was called: a command
+ * must not overtake the posts made before it. Command thread; bounded. */
+void be_kick_flush(struct be_dev *dev);
+/* A send queue has more than the driver's had room for. Any thread. */
+void be_kick_more(struct be_dev *dev);
+/* Starts the look thread, too. */
+int be_kick_start(struct be_dev *dev);
+void be_kick_stop(struct be_dev *dev);
+
+#endif
