@@ -155,7 +155,7 @@ static bool vhca_event_port(struct vhca_dev *dev,
 		return true;
 	}
 	*news = !test_and_set_bit(ev->event, &dev->port_events);
-	vhca_device_refresh(dev);
+	vhca_port_refresh(dev);
 	return true;
 }
 
@@ -197,7 +197,7 @@ bool vhca_event_overflow(struct vhca_dev *dev)
 	bool news = !xchg(&dev->overflow, true);
 
 	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
-	vhca_device_refresh(dev);
+	vhca_port_refresh(dev);
 	return news;
 }
 

@@ -11,9 +11,7 @@
 
 #include "vhca.h"
 
-/* ---- device.c ---- */
-#define VHCA_PORT	1	/* the only one */
-
+/* ---- object.c ---- */
 /**
  * vhca_gone() - may the memory of an object be released?
  * @rc: what the destroy command returned
@@ -38,6 +36,22 @@ int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
 		 void *obj);
 /* No event handler uses the object any more when this returns. */
 void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle);
+
+/* ---- port.c ---- */
+#define VHCA_PORT	1	/* the only one */
+
+int vhca_query_port(struct ib_device *ibdev, u32 port,
+		    struct ib_port_attr *attr);
+int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
+		   union ib_gid *gid);
+int vhca_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
+enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port);
+int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
+			    struct ib_port_immutable *immutable);
+void vhca_port_init(struct vhca_dev *dev);
+/* Its state and tables from the backend, before registration; 0 or -errno. */
+int vhca_port_read(struct vhca_dev *dev);
+void vhca_port_exit(struct vhca_dev *dev);
 
 /* ---- ucontext.c ---- */
 int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);

@@ -112,7 +112,7 @@ struct vhca_dev {
 	unsigned long refresh_gap;	/* to the next one at least */
 	/*
 	 * Bit n: the backend reported port event n (enum ib_event_type). Set
-	 * before vhca_device_refresh(), which passes them on to ib_core after
+	 * before vhca_port_refresh(), which passes them on to ib_core after
 	 * the cache is fresh, so that who hears of it sees the new state.
 	 */
 	unsigned long port_events;
@@ -412,8 +412,10 @@ struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev);
 int vhca_device_register(struct vhca_dev *dev);
 void vhca_device_unregister(struct vhca_dev *dev);	/* idempotent */
 void vhca_device_free(struct vhca_dev *dev);
+
+/* ---- port.c ---- */
 /* Query port, GIDs, P_Keys anew and tell ib_core; any context. */
-void vhca_device_refresh(struct vhca_dev *dev);
+void vhca_port_refresh(struct vhca_dev *dev);
 
 /* ---- cmd.c: one function per opcode; declared in cmd.h ---- */
 

@@ -39,7 +39,7 @@ void vhca_break(struct vhca_dev *d, const char *reason)
 	print_message("  broken: %s\n", reason);
 }
 
-void vhca_device_refresh(struct vhca_dev *d)
+void vhca_port_refresh(struct vhca_dev *d)
 {
 	(void)d;
 }
