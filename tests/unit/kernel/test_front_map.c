@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/map.c in a translated guest: what becomes of pages when Xen refuses
+ * to map some of them, or to unmap one. A page that Xen still has mapped is the
+ * backend's and must never be anybody else's.
+ */
+#include "kernel.h"
+
+#define VM_SHARED		BIT(0)
+#define VM_WRITE		BIT(1)
+#define VM_DONTEXPAND		0
+#define VM_DONTDUMP		0
+#define VM_MIXEDMAP		0
+#define VM_DONTCOPY		0
+#define VM_IO			0
+#define VM_FAULT_SIGBUS		2
+#define GNTST_okay		0
+#define GNTMAP_host_map		2
+#define GNTMAP_application_map	4
+#define GNTMAP_contains_pte	16
+#define GNTMAP_readonly		32
+#define _GNTMAP_guest_avail0	16
+#define GNTTABOP_unmap_grant_ref 1
+#define INVALID_GRANT_HANDLE	(~0u)
+#define XENFEAT_auto_translated_physmap 2
+#define WQ_UNBOUND		0
+#define xen_feature(f)		1
+#define DECLARE_WAIT_QUEUE_HEAD(w) wait_queue_head_t w
+#define wait_event(wq, cond)	assert_true(cond)
+#define kvcalloc(n, size, gfp)	calloc(n, size)
+#define alloc_page(gfp)		calloc(1, sizeof(struct page))
+#define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
+#define list_empty(l)		((l)->next == (l))
+#define atomic_xchg(a, n)	__sync_lock_test_and_set(&(a)->v, n)
+#define atomic_dec_and_test(a)	(!--(a)->v)
+#define pr_warn_ratelimited	pr_warn
+#define vm_flags_set(vma, f)	((vma)->vm_flags |= (f))
+#define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
+#define igrab(inode)		(inode)
+#define iput(inode)
+#define kref_init(r)		((r)->n = 1)
+#define kref_get(r)		((r)->n++)
+#define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
+#define INIT_WORK(w, f)		((w)->fn = (f))
+#define queue_work(wq, w)	((w)->fn(w))
+#define alloc_workqueue(...)	malloc(1)
+#define mmu_notifier_range_blockable(r) true
+#define mmu_interval_set_seq(mn, seq)
+#define mmu_interval_read_begin(mn)
+#define mmu_interval_notifier_remove(mn)
+#define mmu_interval_notifier_insert_locked(...) 0
+#define apply_to_page_range(...) 0
+#define arbitrary_virt_to_machine(p) ((struct maddr){ 0 })
+#define gnttab_batch_map(op, n)
+#define HYPERVISOR_grant_table_op(...) 0
+#define unmap_mapping_range(mapping, start, len, even) ((void)(mapping))
+#define vm_area_struct		map_vma
+#define gnttab_set_map_op(op, a, f, r, d) ((op)->ref = (r), (op)->dom = (d))
+#define gnttab_set_unmap_op(op, a, f, h) ((op)->handle = (h))
+
+typedef int64_t loff_t;
+typedef int vm_fault_t, pte_t;
+struct maddr { u64 maddr; };
+struct kref { int n; };
+struct inode { int unused; };
+struct address_space { struct inode *host; };
+struct file { struct address_space *f_mapping; };
+struct vm_fault { struct map_vma *vma; struct page *page; };
+struct mmu_notifier_range { unsigned long start, end; };
+struct mmu_interval_notifier { int unused; };
+struct mmu_interval_notifier_ops {
+	bool (*invalidate)(struct mmu_interval_notifier *mn,
+			   const struct mmu_notifier_range *range,
+			   unsigned long seq);
+};
+struct vm_operations_struct {
+	void (*open)(struct map_vma *vma);
+	void (*close)(struct map_vma *vma);
+	int (*may_split)(struct map_vma *vma, unsigned long addr);
+	vm_fault_t (*fault)(struct vm_fault *vmf);
+	struct page *(*find_special_page)(struct map_vma *vma,
+					  unsigned long addr);
+};
+struct map_vma {
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
+	struct file *vm_file;
+	void *vm_mm, *vm_private_data;
+	const struct vm_operations_struct *vm_ops;
+};
+struct gnttab_map_grant_ref { u32 ref, flags, handle; int dom, status; };
+struct gnttab_unmap_grant_ref { u32 handle; int status; };
+struct gntab_unmap_queue_data {
+	struct gnttab_unmap_grant_ref *unmap_ops, *kunmap_ops;
+	struct page **pages;
+	unsigned int count;
+	void (*done)(int result, struct gntab_unmap_queue_data *data);
+	void *data;
+};
+
+int gnttab_alloc_pages(int nr, struct page **pages);
+void gnttab_free_pages(int nr, struct page **pages);
+int gnttab_map_refs(struct gnttab_map_grant_ref *op, void *kop,
+		    struct page **pages, unsigned int n);
+int gnttab_unmap_refs(struct gnttab_unmap_grant_ref *op, void *kop,
+		      struct page **pages, unsigned int n);
+void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d);
+int vm_map_pages_zero(struct map_vma *vma, struct page **pages, unsigned int n);
+
+#include "copy/map.c"
+
+#define PAGES	4
+
+static struct vhca_dev dev;
+static struct vhca_ucontext uc;
+static struct inode inode;
+static struct address_space mapping = { .host = &inode };
+static struct file file = { .f_mapping = &mapping };
+static struct map_vma vma;
+static struct page page[PAGES];
+static bool mapped[PAGES];
+static bool alloced;
+static int bad_ref, stuck, insert_rc, munmaps;
+
+/* ---- Xen: page i is what reference i names, and handle i ---- */
+int gnttab_alloc_pages(int nr, struct page **pages)
+{
+	while (nr--)
+		pages[nr] = &page[nr];
+	alloced = true;
+	return 0;
+}
+
+/* Whoever gets them next may not share them with the backend. */
+void gnttab_free_pages(int nr, struct page **pages)
+{
+	while (nr--)
+		assert_false(mapped[nr]);
+	alloced = false;
+}
+
+int gnttab_map_refs(struct gnttab_map_grant_ref *op, void *kop,
+		    struct page **pages, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		op[i].status = op[i].ref == bad_ref ? -1 : GNTST_okay;
+		op[i].handle = i;
+		mapped[i] = !op[i].status;
+	}
+	return 0;
+}
+
+int gnttab_unmap_refs(struct gnttab_unmap_grant_ref *op, void *kop,
+		      struct page **pages, unsigned int n)
+{
+	for (; n--; op++) {
+		op->status = (int)op->handle == stuck ? -1 : GNTST_okay;
+		assert_true(mapped[op->handle]);
+		mapped[op->handle] = op->status != GNTST_okay;
+	}
+	return 0;
+}
+
+void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d)
+{
+	d->done(gnttab_unmap_refs(d->unmap_ops, NULL, d->pages, d->count), d);
+}
+
+int vm_map_pages_zero(struct map_vma *v, struct page **pages, unsigned int n)
+{
+	return insert_rc;
+}
+
+/* ---- the rest of the module ---- */
+void put_page(struct page *p)
+{
+	free(p);
+}
+
+int vhca_cmd_munmap(struct vhca_dev *d, u32 handle, u64 offset)
+{
+	munmaps++;
+	return 0;
+}
+
+/* ---- tests ---- */
+static int setup(void **state)
+{
+	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
+	INIT_LIST_HEAD(&uc.maps);
+	vma = (struct map_vma){
+		.vm_end = PAGES * PAGE_SIZE, .vm_flags = VM_SHARED | VM_WRITE,
+		.vm_file = &file,
+	};
+	memset(mapped, 0, sizeof(mapped));
+	alloced = false;
+	bad_ref = stuck = -1;
+	insert_rc = munmaps = 0;
+	return vhca_map_init();
+}
+
+static int teardown(void **state)
+{
+	vhca_map_exit();
+	return !list_empty(&uc.maps) || atomic64_read(&dev.stats.pages_mapped);
+}
+
+static int map(void)
+{
+	static const grant_ref_t ref[PAGES] = { 10, 11, 12, 13 };
+
+	return vhca_map_grants(&uc, &vma, ref, PAGES, 0x1000);
+}
+
+static unsigned int left(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < PAGES; i++)
+		n += mapped[i];
+	return n;
+}
+
+static void a_range_is_mapped_and_goes(void **state)
+{
+	assert_int_equal(map(), 0);
+	assert_int_equal(left(), PAGES);
+	vma.vm_ops->close(&vma);
+	assert_int_equal(left(), 0);
+	assert_int_equal(munmaps, 1);
+	assert_false(alloced);
+}
+
+/* All or nothing: those that Xen had mapped are unmapped again. */
+static void a_wrong_reference_leaves_nothing(void **state)
+{
+	for (bad_ref = 10; bad_ref < 10 + PAGES; bad_ref++) {
+		assert_int_equal(map(), -EIO);
+		assert_int_equal(left(), 0);
+		assert_false(alloced);
+		assert_null(vma.vm_ops);
+	}
+}
+
+static void what_the_undo_leaves_is_never_freed(void **state)
+{
+	bad_ref = 12;
+	stuck = 1;
+	assert_int_equal(map(), -EIO);
+	assert_int_equal(left(), 1);
+	assert_true(alloced);
+}
+
+static void nor_what_munmap_leaves(void **state)
+{
+	stuck = 3;
+	assert_int_equal(map(), 0);
+	vma.vm_ops->close(&vma);
+	assert_int_equal(left(), 1);
+	assert_true(alloced);
+	assert_int_equal(munmaps, 1);
+}
+
+static void a_page_table_that_is_full_leaves_nothing(void **state)
+{
+	insert_rc = -ENOMEM;
+	assert_int_equal(map(), -ENOMEM);
+	assert_int_equal(left(), 0);
+	assert_false(alloced);
+	assert_null(vma.vm_ops);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(a_range_is_mapped_and_goes),
+		T(a_wrong_reference_leaves_nothing),
+		T(what_the_undo_leaves_is_never_freed),
+		T(nor_what_munmap_leaves),
+		T(a_page_table_that_is_full_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
