@@ -47,8 +47,8 @@ void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,
 	memcpy(a->grh.dgid.raw, w->dgid, sizeof(w->dgid));
 }
 
-int vhca_create_user_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
-			struct ib_udata *udata)
+int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		   struct ib_udata *udata)
 {
 	struct xenvhca_create_ah_req req = {
 		.pd = to_vpd(ibah->pd)->handle,

@@ -147,7 +147,7 @@ static const struct ib_device_ops vhca_dev_ops = {
 	.create_cq = vhca_create_cq,
 	.create_qp = vhca_create_qp,
 	.create_srq = vhca_create_srq,
-	.create_user_ah = vhca_create_user_ah,
+	.create_user_ah = vhca_create_ah,
 	.dealloc_driver = vhca_dealloc_driver,
 	.dealloc_mw = vhca_dealloc_mw,
 	.dealloc_pd = vhca_dealloc_pd,
@@ -172,9 +172,9 @@ static const struct ib_device_ops vhca_dev_ops = {
 	.query_port = vhca_query_port,
 	.query_qp = vhca_query_qp,
 	.query_srq = vhca_query_srq,
-	.reg_user_mr = vhca_reg_user_mr,
+	.reg_user_mr = vhca_reg_mr,
 	.req_notify_cq = vhca_req_notify_cq,
-	.rereg_user_mr = vhca_rereg_user_mr,
+	.rereg_user_mr = vhca_rereg_mr,
 	.resize_cq = vhca_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, vhca_ah, ibah),
@@ -211,7 +211,7 @@ struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev)
 	return dev;
 }
 
-static int vhca_device_info(struct vhca_dev *dev)
+static int vhca_get_info(struct vhca_dev *dev)
 {
 	struct xenvhca_get_info_rsp *info = &dev->info;
 	int rc;
@@ -295,7 +295,7 @@ int vhca_device_register(struct vhca_dev *dev)
 			PAGE_SIZE);
 		return -EOPNOTSUPP;
 	}
-	rc = vhca_device_info(dev);
+	rc = vhca_get_info(dev);
 	if (!rc)
 		rc = vhca_device_cache(dev);
 	if (rc)

@@ -56,8 +56,8 @@ static struct vhca_mem *vhca_mr_mem(struct vhca_dev *dev, u64 start,
 	return mem;
 }
 
-struct ib_mr *vhca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			       u64 iova, int access, struct ib_udata *udata)
+struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			  u64 iova, int access, struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct xenvhca_reg_mr_req req = {
@@ -101,9 +101,9 @@ err_free:
 }
 
 /* The region stays the same object: ib_core is told so by NULL. */
-struct ib_mr *vhca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
-				 u64 length, u64 iova, int access,
-				 struct ib_pd *ibpd, struct ib_udata *udata)
+struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
+			    u64 length, u64 iova, int access,
+			    struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct vhca_mr *mr = to_vmr(ibmr);

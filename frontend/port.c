@@ -177,7 +177,7 @@ static int vhca_gids_take(struct vhca_dev *dev,
 	return i == rsp->count ? 0 : -EIO;	/* unsorted or out of range */
 }
 
-static int vhca_refresh_gids(struct vhca_dev *dev, bool *changed)
+static int vhca_query_gid_table(struct vhca_dev *dev, bool *changed)
 {
 	struct xenvhca_query_gid_table_rsp rsp;
 	u32 len = dev->port.gid_tbl_len;
@@ -200,7 +200,7 @@ static int vhca_refresh_gids(struct vhca_dev *dev, bool *changed)
 	return 0;
 }
 
-static int vhca_refresh_pkeys(struct vhca_dev *dev, bool *changed)
+static int vhca_query_pkey_table(struct vhca_dev *dev, bool *changed)
 {
 	struct xenvhca_query_pkey_table_rsp rsp;
 	u32 len = dev->port.pkey_tbl_len;
@@ -257,9 +257,9 @@ static int vhca_refresh(struct vhca_dev *dev, unsigned long *events)
 
 	rc = vhca_refresh_port(dev, events);
 	if (!rc)
-		rc = vhca_refresh_gids(dev, &gids);
+		rc = vhca_query_gid_table(dev, &gids);
 	if (!rc)
-		rc = vhca_refresh_pkeys(dev, &pkeys);
+		rc = vhca_query_pkey_table(dev, &pkeys);
 	if (gids)
 		*events |= BIT(IB_EVENT_GID_CHANGE);
 	if (pkeys)

@@ -74,11 +74,11 @@ int vhca_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 
 /* ---- mr.c, mw.c ---- */
-struct ib_mr *vhca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			       u64 iova, int access, struct ib_udata *udata);
-struct ib_mr *vhca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
-				 u64 length, u64 iova, int access,
-				 struct ib_pd *ibpd, struct ib_udata *udata);
+struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			  u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
+			    u64 length, u64 iova, int access,
+			    struct ib_pd *ibpd, struct ib_udata *udata);
 int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 int vhca_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
 int vhca_dealloc_mw(struct ib_mw *ibmw);
@@ -112,8 +112,8 @@ int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 
 /* ---- ah.c ---- */
-int vhca_create_user_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
-			struct ib_udata *udata);
+int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		   struct ib_udata *udata);
 int vhca_destroy_ah(struct ib_ah *ibah, u32 flags);
 void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a);
 void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,

@@ -9,8 +9,8 @@
 
 #include "uverbs.h"
 
-int uv_get_context(int fd, const struct uv_udata *ud, int *async_fd,
-		   uint32_t *num_comp_vectors)
+int uv_alloc_ucontext(int fd, const struct uv_udata *ud, int *async_fd,
+		      uint32_t *num_comp_vectors)
 {
 	struct ib_uverbs_get_context cmd = {};
 	struct ib_uverbs_get_context_resp resp = {};
@@ -60,8 +60,8 @@ int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp)
 	.data = (value),						\
 }
 
-int uv_query_gids(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
-		  uint64_t *n)
+int uv_query_gid_table(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
+		       uint64_t *n)
 {
 	struct {
 		struct ib_uverbs_ioctl_hdr hdr;

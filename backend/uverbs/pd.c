@@ -30,7 +30,7 @@ int uv_dealloc_pd(int fd, uint32_t pd)
 			NULL, 0, NULL);
 }
 
-int uv_open_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd)
+int uv_alloc_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd)
 {
 	struct ib_uverbs_open_xrcd cmd = {
 		.fd = (uint32_t)inode_fd,
@@ -45,7 +45,7 @@ int uv_open_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd)
 	return err;
 }
 
-int uv_close_xrcd(int fd, uint32_t xrcd)
+int uv_dealloc_xrcd(int fd, uint32_t xrcd)
 {
 	struct ib_uverbs_close_xrcd cmd = { .xrcd_handle = xrcd };
 

@@ -52,8 +52,8 @@ int uv_write_ex(int fd, uint32_t cmd, const void *core, size_t core_len,
 		void *resp, size_t resp_len, const struct uv_udata *ud);
 
 /* ---- device.c ---- */
-int uv_get_context(int fd, const struct uv_udata *ud, int *async_fd,
-		   uint32_t *num_comp_vectors);
+int uv_alloc_ucontext(int fd, const struct uv_udata *ud, int *async_fd,
+		      uint32_t *num_comp_vectors);
 int uv_create_comp_channel(int fd, int *comp_fd);
 int uv_query_device(int fd, const struct uv_udata *ud,
 		    struct ib_uverbs_ex_query_device_resp *resp);
@@ -61,16 +61,16 @@ int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp);
 /* All entries of all ports' tables that are used, by port and index, in one
  * system call. @driver: of the HCA; -EINVAL if there are more than UV_GIDS. */
 #define UV_GIDS	(UINT16_MAX / sizeof(struct ib_uverbs_gid_entry))
-int uv_query_gids(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
-		  uint64_t *n);
+int uv_query_gid_table(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
+		       uint64_t *n);
 
 /* ---- pd.c: PD, XRCD, MR, MW, AH ---- */
 int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd);
 int uv_dealloc_pd(int fd, uint32_t pd);
 /* The domain of the inode behind @inode_fd, made if @create; -EAGAIN: there is
  * none. One domain has a handle in every file that opened it. */
-int uv_open_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd);
-int uv_close_xrcd(int fd, uint32_t xrcd);
+int uv_alloc_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd);
+int uv_dealloc_xrcd(int fd, uint32_t xrcd);
 int uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
 	      const struct uv_udata *ud, struct ib_uverbs_reg_mr_resp *resp);
 int uv_rereg_mr(int fd, const struct ib_uverbs_rereg_mr *mr,

@@ -150,7 +150,7 @@ static int open_again(const struct be_dev *dev, const struct be_opening *o,
 	p->fd = uv_open(dev->uverbs_path);
 	if (p->fd < 0)
 		return p->fd;
-	err = uv_get_context(p->fd, &ud, &p->async_fd, &vectors);
+	err = uv_alloc_ucontext(p->fd, &ud, &p->async_fd, &vectors);
 	if (!err)
 		err = uv_create_comp_channel(p->fd, &p->comp_fd);
 	if (!err && memcmp(out, o->host_out, o->out_len))

@@ -93,7 +93,7 @@ static void srq_leave(struct be_dev *dev, const struct be_uc *uc,
 	if (!srq->xrcd)
 		return;
 	if (uc->fd >= 0)		/* else it was closed with the file */
-		uv_close_xrcd(uc->fd, srq->xrcd_host);
+		uv_dealloc_xrcd(uc->fd, srq->xrcd_host);
 	be_xrcd_put(dev, srq->xrcd);
 	srq->xrcd = NULL;
 }

@@ -53,7 +53,8 @@ int be_query_gid_table(const struct be_cmd *c)
 	gid = calloc(UV_GIDS, sizeof(*gid));
 	if (!gid)
 		return -ENOMEM;
-	err = uv_query_gids(c->dev->ctl_fd, c->dev->prov->driver_id, gid, &n);
+	err = uv_query_gid_table(c->dev->ctl_fd, c->dev->prov->driver_id, gid,
+				 &n);
 	if (!err)
 		gids_answer(c, gid, n);
 	free(gid);

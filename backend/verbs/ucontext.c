@@ -148,7 +148,7 @@ static int open_files(struct be_dev *dev, struct be_uc *uc,
 	if (!err)
 		err = be_uars_take(dev, uc, uars_wanted(c));
 	if (!err)
-		err = uv_get_context(uc->fd, &u->uv, &uc->async_fd, &vectors);
+		err = uv_alloc_ucontext(uc->fd, &u->uv, &uc->async_fd, &vectors);
 	if (!err)
 		err = uv_create_comp_channel(uc->fd, &uc->comp_fd);
 	if (!err)

@@ -72,13 +72,13 @@ void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd)
 int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
 		 uint32_t *host)
 {
-	return uv_open_xrcd(c->uc->fd, xrcd->inode_fd, false, host);
+	return uv_alloc_xrcd(c->uc->fd, xrcd->inode_fd, false, host);
 }
 
 static int xrcd_end(const struct be_dev *dev, const struct be_obj *xrcd)
 {
 	(void)dev;
-	return uv_close_xrcd(xrcd->uc->fd, xrcd->host);
+	return uv_dealloc_xrcd(xrcd->uc->fd, xrcd->host);
 }
 
 static void xrcd_release(struct be_dev *dev, struct be_obj *xrcd)
@@ -106,7 +106,7 @@ int be_alloc_xrcd(const struct be_cmd *c)
 	xrcd->inode_fd = memfd_create("vhca-xrcd", MFD_CLOEXEC);
 	err = xrcd->inode_fd < 0 ? -errno : 0;
 	if (!err)
-		err = uv_open_xrcd(ctl->fd, xrcd->inode_fd, true, &host);
+		err = uv_alloc_xrcd(ctl->fd, xrcd->inode_fd, true, &host);
 	if (err) {
 		if (xrcd->inode_fd >= 0)
 			close(xrcd->inode_fd);

@@ -95,8 +95,8 @@ static int open_context(struct be_dev *dev, const struct host_chardev *cd,
 		dev->ctl_fd = -1;
 	}
 	if (!err)
-		err = uv_get_context(dev->ctl_fd, &ask, &dev->ctl_async_fd,
-				     vectors);
+		err = uv_alloc_ucontext(dev->ctl_fd, &ask, &dev->ctl_async_fd,
+					vectors);
 	if (err)
 		be_fault(dev, "cannot open %s: %s", dev->uverbs_path,
 		       strerror(-err));

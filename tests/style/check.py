@@ -157,14 +157,27 @@ def check_ends(t):
                                "be able to stop the kernel or fill its log")
 
 
+def defined(text, name):
+    """Is there such a function, or a reason why there is none?"""
+    return name in NO_LINK or \
+        re.search(rf"^[a-z].*\b{name}\((?!.*;$)", text, re.M)
+
+
+# Links of a verb's path that there are not: what the frontend does by itself, or
+# the daemon without a system call of the verbs kernel.
+NO_LINK = {"vhca_munmap", "uv_get_info", "uv_query_pkey_table",
+           "uv_dealloc_ucontext"}
+
+
 def check_ops(t):
-    """An opcode is one stem through all layers."""
+    """An opcode is one stem through all six layers."""
     header = t.text("include/xen/io/vhcaif.h")
     ops = re.findall(r"#define XENVHCA_OP_(\w+)\s+0x", header)
     dispatch = t.text("backend/worker/dispatch.c")
     cmd_h = t.text("frontend/cmd.h")
     cmd_c = t.text("frontend/cmd.c")
     backend = "".join(t.text(n) for n in t.under("backend/", ext=(".c",)))
+    frontend = "".join(t.text(n) for n in t.under("frontend/", ext=(".c",)))
     rows = "\n".join(line for line in
                      t.text("docs/data-path.md").split("\n")
                      if line.startswith("|"))
@@ -182,9 +195,11 @@ def check_ops(t):
             (f"vhca_cmd_{stem}(" in cmd_h,
              f"vhca_cmd_{stem}() in frontend/cmd.h"),
             (f"XENVHCA_OP_{op}" in cmd_c, "its use in frontend/cmd.c"),
-            (re.search(rf"\b{op}\b", rows) or
-             re.search(rf"\*_{op.rsplit('_', 1)[-1]}\b", rows),
-             "a row in docs/data-path.md"),
+            (defined(frontend, f"vhca_{stem}"),
+             f"vhca_{stem}() in frontend/"),
+            (defined(backend, f"uv_{stem}"),
+             f"uv_{stem}() in backend/uverbs/"),
+            (re.search(rf"\b{op}\b", rows), "a row in docs/data-path.md"),
             (re.search(rf"\b{op}\b", tests),
              "a test in tests/wire/ or tests/unit/"),
         ]

@@ -122,8 +122,8 @@ static int teardown(void **state)
 
 static struct ib_mr *reg(int access)
 {
-	struct ib_mr *mr = vhca_reg_user_mr(&pd.ibpd, ADDR, PAGE_SIZE, IOVA,
-					    access, &udata);
+	struct ib_mr *mr = vhca_reg_mr(&pd.ibpd, ADDR, PAGE_SIZE, IOVA,
+				       access, &udata);
 
 	assert_false(IS_ERR(mr));
 	mr->device = &dev.ibdev;
@@ -133,8 +133,8 @@ static struct ib_mr *reg(int access)
 
 static struct ib_mr *rereg(struct ib_mr *mr, int flags, int access)
 {
-	return vhca_rereg_user_mr(mr, flags, 2 * ADDR, PAGE_SIZE, 2 * IOVA,
-				  access, &pd.ibpd, &udata);
+	return vhca_rereg_mr(mr, flags, 2 * ADDR, PAGE_SIZE, 2 * IOVA,
+			     access, &pd.ibpd, &udata);
 }
 
 static void end(struct ib_mr *mr)
