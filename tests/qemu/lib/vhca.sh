@@ -249,6 +249,16 @@ guest_ledger_close() {
 		"$(guest_domid "$1")" "/tmp/ledger.$1.ports"
 }
 
+# commands_as_promised GUEST HCA: each verb costs what docs/data-path.md says;
+# HCA: a column of its table.
+commands_as_promised() {
+	local out=$SCENARIO_DIR/commands.$1
+	check "$1: commands of each verb are counted" guest_sh -t 120 "$1" \
+		'vhca-commands "$(ls /sys/class/infiniband)"' >"$out"
+	check "$1: each verb costs what data-path.md says" \
+		/tests/verbs/commands.sh "$out" /tests/verbs/data-path.md "$2"
+}
+
 # ledger_open GUEST...: takes the numbers before devices are attached.
 ledger_open() {
 	local g
