@@ -14,7 +14,7 @@
 static_assert(sizeof(((struct xenvhca_request *)0)->u) == XENVHCA_BODY_SIZE);
 static_assert(sizeof(((struct xenvhca_response *)0)->u) == XENVHCA_BODY_SIZE);
 
-/* Everything that differs between two commands. */
+/* What one command has that another has not. */
 struct vhca_call {
 	struct vhca_dev *dev;
 	u32 ucontext;
@@ -36,7 +36,7 @@ struct vhca_call {
 #define VHCA_RESULT(r)	.rsp = (r), .rsp_len = sizeof(*(r))
 #define VHCA_UC(u)	.dev = to_vdev((u)->ibuc.device), \
 			.ucontext = (u)->handle, .uc = (u)
-/* NULL: an object of the device. */
+/* @uc is NULL for an object of the device. */
 #define VHCA_UC_OR_DEV(d, u)	.dev = (d), \
 				.ucontext = (u) ? (u)->handle : 0, .uc = (u)
 

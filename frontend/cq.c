@@ -10,7 +10,7 @@
 #include "cmd.h"
 #include "verbs.h"
 
-/* Before memory of that size is granted. */
+/* Sizes are checked before memory is granted for them. */
 static bool vhca_cq_wanted(const struct vhca_dev *dev, int cqe)
 {
 	return cqe > 0 && cqe <= dev->attr.max_cqe;
@@ -86,7 +86,7 @@ int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-/* Under resize_lock: whose memory the HCA uses must be known when it changes. */
+/* resize_lock is held: the memory that the HCA uses changes here. */
 static int vhca_resize_cq_locked(struct ib_cq *ibcq, int cqe,
 				 struct ib_udata *udata)
 {

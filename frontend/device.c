@@ -97,7 +97,7 @@ static void vhca_set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	vhca_set_attr_limits(a, r);
 }
 
-/* Private data of the HCA's provider is asked for in the HCA's own context. */
+/* The HCA's driver answers its provider in the context of the process only. */
 static int vhca_query_device(struct ib_device *ibdev,
 			     struct ib_device_attr *attr,
 			     struct ib_udata *udata)
@@ -186,7 +186,7 @@ static const struct ib_device_ops vhca_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, vhca_ucontext, ibuc),
 };
 
-/* Without them the verbs do not exist, as for an HCA that has no XRC. */
+/* A device without these rows has no XRC verbs, as an HCA without XRC. */
 static const struct ib_device_ops vhca_xrc_ops = {
 	.alloc_xrcd = vhca_alloc_xrcd,
 	.dealloc_xrcd = vhca_dealloc_xrcd,

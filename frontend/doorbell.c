@@ -43,7 +43,7 @@ struct vhca_window {
 	DECLARE_BITMAP(used, XENVHCA_DOORBELL_SLOTS);
 };
 
-/* A page. The list has a reference, and on PV each VMA: they may outlive it. */
+/* One page. The list holds a reference, on PV each VMA as well: VMAs may outlive it. */
 struct vhca_doorbell {
 	struct list_head list;		/* uc->doorbells, under uc->lock */
 	struct kref ref;
@@ -115,7 +115,7 @@ void vhca_window_clear(struct vhca_window *w)
 		bitmap_zero(w->used, XENVHCA_DOORBELL_SLOTS);
 }
 
-/* 0: a PV guest needs none. */
+/* *gfn is 0 for a PV guest, which needs no frame. */
 static int vhca_gfn_get(struct vhca_window *w, u64 *gfn)
 {
 	unsigned long i;
@@ -166,7 +166,7 @@ static struct vhca_doorbell *vhca_doorbell_find(struct vhca_ucontext *uc,
 	return NULL;
 }
 
-/* Nobody maps it yet, and the backend has no page there. */
+/* Drops a page that nobody maps and that the backend has not mapped. */
 static void vhca_doorbell_forget(struct vhca_ucontext *uc,
 				 struct vhca_doorbell *db)
 {
@@ -240,7 +240,7 @@ static int vhca_doorbell_new(struct vhca_ucontext *uc, u64 offset,
 	return 0;
 }
 
-/* The page of @offset, which is asked for once more if it is not there. */
+/* Finds the page of @offset; asks the backend for it unless it is there. */
 static int vhca_doorbell_get(struct vhca_ucontext *uc,
 			     const struct vhca_mmap *row, u64 offset,
 			     struct vhca_doorbell **out)

@@ -52,7 +52,7 @@ void vhca_event_recharge(atomic_t *credit)
 	atomic_set(credit, VHCA_ASYNC_CREDIT);
 }
 
-/* Under evt_lock. Each event moves a point of time on, which may not run away. */
+/* evt_lock is held. Each event moves a point of time on, which must not run away. */
 static bool vhca_event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
 {
 	u64 now = ktime_get_ns(), limit = now + VHCA_COMP_BURST_NS;
@@ -146,7 +146,7 @@ static bool vhca_event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	return true;
 }
 
-/* One that is waiting for the refresh already is no news. */
+/* An event that waits for the refresh already tells nothing new. */
 static bool vhca_event_port(struct vhca_dev *dev,
 			    const struct xenvhca_event *ev, bool *news)
 {
@@ -201,7 +201,7 @@ bool vhca_event_overflow(struct vhca_dev *dev)
 	return news;
 }
 
-/* What was held back, and what an overflow owes to all. One walk at a time. */
+/* Sends events that were held back, and those that an overflow owes to all CQs. */
 static void vhca_event_owed_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),

@@ -34,7 +34,7 @@ struct vhca_zombie {
 static DEFINE_SPINLOCK(zombie_lock);
 static LIST_HEAD(zombies);
 static atomic64_t zombie_count;
-/* Data and directory pages of all devices, zombies too: they share a table. */
+/* All devices share one grant table: counts data, directory and zombie pages. */
 static atomic64_t granted;
 
 static void vhca_zombie_work(struct work_struct *work);
@@ -56,7 +56,7 @@ static void vhca_zombie_free(struct vhca_zombie *z)
 	kfree(z);
 }
 
-/* One more try for each; what is still mapped goes back on the list. */
+/* Tries to end each grant once more; pages still mapped go back on the list. */
 static void vhca_zombie_reap(void)
 {
 	struct vhca_zombie *z, *next;
@@ -129,7 +129,7 @@ static u64 vhca_zombie_max(void)
 		   memory / VHCA_ZOMBIE_MEMORY);
 }
 
-/* @nr pages of @dev became zombies: of a backend that lives, without excuse. */
+/* @nr pages of @dev became zombies though the backend lives: it has no excuse. */
 static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
 {
 	if (!nr)
@@ -190,7 +190,7 @@ static u32 vhca_dirs_of(u32 nr)
 	return DIV_ROUND_UP(nr, XENVHCA_GREFS_PER_PAGE);
 }
 
-/* Depth of the tree, and how many directory pages it has in all. */
+/* Computes the depth of the tree and the number of its directory pages. */
 static int vhca_mem_shape(struct vhca_mem *mem, u32 nr)
 {
 	mem->pages.nr_pages = nr;
@@ -302,7 +302,7 @@ static int vhca_mem_grant(struct vhca_mem *mem)
 	return done == mem->pages.nr_pages ? 0 : -EINVAL;
 }
 
-/* All grants that were made; a page that is still mapped outlives the umem. */
+/* Ends all grants of @mem; a page that is still mapped outlives the umem. */
 static void vhca_mem_end(struct vhca_mem *mem)
 {
 	struct sg_page_iter iter;
@@ -339,7 +339,7 @@ void vhca_mem_put(struct vhca_mem *mem)
 	kfree(mem);
 }
 
-/* The parts that vhca_mem_put() relies on; on an error, nothing to undo. */
+/* Sets up what vhca_mem_put() relies on; leaves nothing behind on an error. */
 static int vhca_mem_prepare(struct vhca_mem *mem)
 {
 	size_t nr = ib_umem_num_dma_blocks(mem->umem, PAGE_SIZE);
@@ -362,7 +362,7 @@ static int vhca_mem_prepare(struct vhca_mem *mem)
 	return err;
 }
 
-/* What nobody may write to is pinned as natively, if it may be granted so. */
+/* Memory that nobody may write to is pinned as natively if it is granted read-only. */
 static int vhca_mem_access(struct vhca_mem *mem, int access)
 {
 	if (ib_access_writable(access) ||
@@ -435,7 +435,7 @@ int vhca_grant_init(void)
 	return 0;
 }
 
-/* What the backend still maps then is left to the grant table's own list. */
+/* The grant table's own list takes over what the backend still maps. */
 void vhca_grant_exit(void)
 {
 	unsigned int waited;

@@ -105,7 +105,7 @@ static void vhca_map_release(struct kref *ref)
 	module_put(THIS_MODULE);
 }
 
-/* Only if the device is to go on: DEALLOC_UCONTEXT ends all ranges. */
+/* Sends MUNMAP unless the device ends: DEALLOC_UCONTEXT ends all ranges. */
 static void vhca_map_send(struct vhca_map *map)
 {
 	struct vhca_ucontext *uc;
@@ -150,7 +150,7 @@ static void vhca_map_unmapped(int result, struct gntab_unmap_queue_data *data)
 	queue_work(map_wq, &map->work);
 }
 
-/* Once per map: as soon as nobody holds an alias page, unmap them all. */
+/* Unmaps all alias pages, once per map, as soon as nobody holds one. */
 static void vhca_map_unmap(struct vhca_map *map)
 {
 	if (atomic_xchg(&map->unmapping, 1))
@@ -166,7 +166,7 @@ static void vhca_map_unmap(struct vhca_map *map)
 
 /* ---- PV: the process's page table entries ---- */
 
-/* One hypercall for a run of entries that are still there. */
+/* Unmaps a run of present entries by one hypercall. */
 static void vhca_pte_unmap_run(struct vhca_map *map, u32 first, u32 n)
 {
 	struct gnttab_unmap_grant_ref *op = map->pte_unmap + first;
@@ -278,7 +278,7 @@ static int vhca_pte_map(struct vhca_map *map, struct vm_area_struct *vma,
 	return err;
 }
 
-/* The page table entries, then the notifier that looks after them. */
+/* Ends the page table entries, then the notifier that watches them. */
 static void vhca_pte_end(struct vhca_map *map)
 {
 	if (!map->notified)
@@ -450,7 +450,7 @@ static void vhca_map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 	vma->vm_ops = &vhca_vm_ops;
 }
 
-/* As natively: a range is mapped once. Adds the map unless it is there. */
+/* Adds the map; as natively, a range is mapped only once. */
 static int vhca_map_add(struct vhca_ucontext *uc, struct vhca_map *map)
 {
 	struct vhca_map *other;
@@ -540,7 +540,7 @@ static bool vhca_maps_empty(struct vhca_ucontext *uc)
 	return empty;
 }
 
-/* Gives up on pages that somebody holds, as O_DIRECT: they come later. */
+/* Stops waiting for pages that somebody holds, as O_DIRECT does: they come later. */
 static void vhca_maps_detach(struct vhca_ucontext *uc)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
@@ -565,7 +565,7 @@ void vhca_map_flush(struct vhca_ucontext *uc)
 	wait_event(maps_wait, vhca_maps_empty(uc));
 }
 
-/* The next map that was not zapped yet, with a reference. */
+/* Returns the next map that is not zapped, with a reference. */
 static struct vhca_map *vhca_map_next_alive(struct vhca_ucontext *uc)
 {
 	struct vhca_map *map, *found = NULL;

@@ -22,7 +22,7 @@
 	 IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB |	\
 	 IB_ACCESS_OPTIONAL)
 
-/* What ib_umem_get() refuses anyway, so that it is told apart from too much. */
+/* ib_umem_get() refuses these ranges too, but with the error of "too much". */
 static bool vhca_mr_range_ok(u64 start, u64 length)
 {
 	u64 end = start + length;

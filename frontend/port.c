@@ -50,7 +50,7 @@ static void vhca_set_port(struct ib_port_attr *a,
 	a->phys_state = r->phys_state;
 }
 
-/* Asked live; what changed is told to ib_core by a refresh, once. */
+/* Asks the backend; a refresh tells ib_core what changed, once. */
 int vhca_query_port(struct ib_device *ibdev, u32 port,
 		    struct ib_port_attr *attr)
 {
@@ -132,7 +132,7 @@ int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
 	return 0;
 }
 
-/* Make index hold @gid, or nothing. Under cache_lock. */
+/* Makes index hold @gid, or nothing. cache_lock is held. */
 static int vhca_gid_set(struct vhca_dev *dev, u32 index,
 			const struct xenvhca_gid *gid, bool *changed)
 {
@@ -157,7 +157,7 @@ static int vhca_gid_set(struct vhca_dev *dev, u32 index,
 	return 0;
 }
 
-/* One answer speaks for the indices first .. end - 1. Under cache_lock. */
+/* One answer speaks for the indices first .. end - 1. cache_lock is held. */
 static int vhca_gids_take(struct vhca_dev *dev,
 			  const struct xenvhca_query_gid_table_rsp *rsp,
 			  u32 first, u32 end, bool *changed)
@@ -224,7 +224,7 @@ static int vhca_query_pkey_table(struct vhca_dev *dev, bool *changed)
 	return 0;
 }
 
-/* *events: what is news to ib_core, bit n = enum ib_event_type n. */
+/* Bit n of *events: ib_core does not know of enum ib_event_type n yet. */
 static int vhca_refresh_port(struct vhca_dev *dev, unsigned long *events)
 {
 	struct xenvhca_query_port_rsp rsp;
@@ -267,7 +267,7 @@ static int vhca_refresh(struct vhca_dev *dev, unsigned long *events)
 	return rc;
 }
 
-/* One soon after the other: the next may wait for twice as long. */
+/* Doubles the gap while refreshes follow each other closely. */
 static void vhca_refresh_pace(struct vhca_dev *dev)
 {
 	unsigned long now = jiffies, gap = dev->refresh_gap;
@@ -329,7 +329,7 @@ void vhca_port_init(struct vhca_dev *dev)
 	INIT_DELAYED_WORK(&dev->refresh_work, vhca_port_work);
 }
 
-/* What ib_core asks for during registration. */
+/* Reads what ib_core asks for during registration. */
 int vhca_port_read(struct vhca_dev *dev)
 {
 	struct xenvhca_query_port_rsp rsp;

@@ -150,7 +150,7 @@ static int vhca_qp_check_init(const struct vhca_dev *dev,
 	return attr->send_cq ? 0 : -EINVAL;
 }
 
-/* NULL: an XRC target. */
+/* @udata is NULL for an XRC target. */
 static struct vhca_ucontext *vhca_qp_uc(const struct ib_qp *ibqp)
 {
 	return ibqp->pd ? vhca_pd_uc(ibqp->pd) : NULL;

@@ -9,7 +9,7 @@
 #include "cmd.h"
 #include "verbs.h"
 
-/* Other than a basic one only XRC, where there is any. */
+/* Allows basic SRQs, and XRC ones if the device has XRC. */
 static int vhca_srq_init_req(const struct vhca_dev *dev,
 			     struct xenvhca_create_srq_req *req,
 			     const struct ib_srq_init_attr *init)

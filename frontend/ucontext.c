@@ -70,7 +70,7 @@ void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 	mutex_destroy(&uc->lock);
 }
 
-/* The device goes while processes have it open. */
+/* ib_core takes the device away while processes have it open. */
 void vhca_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 	vhca_map_zap(to_vucontext(ibuc));

@@ -18,7 +18,7 @@
 /* Upper bound of queue memory whose ABI does not tell its length. */
 #define VHCA_BUF_MAX	(4u << 20)
 
-/* Octets that mean something: without zeros past the @max that are known. */
+/* Number of octets that mean something: zeros past the known @max do not count. */
 static size_t vhca_udata_in(struct ib_udata *udata, size_t max)
 {
 	if (udata->inlen > max &&
@@ -81,7 +81,7 @@ static int vhca_udata_outptr(const struct vhca_cmd *cmd,
 	return 0;
 }
 
-/* What later lengths are computed from; a number of the backend. */
+/* Keeps the unit that later lengths are computed from; the backend told it. */
 static int vhca_udata_unit(const struct vhca_cmd *cmd,
 			   const struct vhca_udata_op *row,
 			   struct ib_udata *udata)
@@ -147,7 +147,7 @@ static u64 vhca_vma_length(u64 addr)
 	return len;
 }
 
-/* NULL: this object has no such memory. */
+/* Returns NULL if the object has no such memory. */
 static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
 				     const struct vhca_cmd *cmd,
 				     const struct vhca_field *f)

@@ -22,7 +22,7 @@
 
 #define VHCA_CLOSE_WAIT		(10 * HZ)
 #define VHCA_CLOSE_POLL_MS	20
-/* The end of a device: so long in all, and so long for each destroy command. */
+/* Time limits for the end of a device: in all, and for each destroy command. */
 #define VHCA_END_WAIT		(30 * HZ)
 #define VHCA_END_EACH		(HZ / 10)
 #define VHCA_RETRY_MAX_MS	30000u
@@ -205,7 +205,7 @@ static void vhca_unregister(struct vhca_front *front, unsigned long wait,
 	cancel_delayed_work_sync(&front->overdue);
 }
 
-/* Later each time: a backend that always refuses must not keep us busy. */
+/* Waits longer each time: a backend that always refuses must not keep us busy. */
 static void vhca_back_off(struct vhca_front *front)
 {
 	unsigned int ms = min(200u << min(front->failures, 10u),
@@ -432,7 +432,7 @@ static void vhca_front_work(struct work_struct *work)
 
 /* ---- xenbus driver ---- */
 
-/* Unless it was ended in order already. */
+/* Ends the device unless that was done in order already. */
 static void vhca_front_break(struct vhca_front *front, const char *reason)
 {
 	spin_lock(&front->lock);
@@ -441,7 +441,7 @@ static void vhca_front_break(struct vhca_front *front, const char *reason)
 	spin_unlock(&front->lock);
 }
 
-/* Somebody waits for us: a backend that is slow must not stop him. */
+/* Somebody waits for us: a slow backend must not hold them up. */
 static void vhca_overdue(struct work_struct *work)
 {
 	struct vhca_front *front = container_of(to_delayed_work(work),
@@ -560,7 +560,7 @@ static bool vhca_wait_closed(struct vhca_front *front)
 	return false;
 }
 
-/* Over the ring if somebody is there to serve it. The worker does not run. */
+/* Ends the device over the ring if somebody serves it. The work does not run. */
 static void vhca_close(struct vhca_front *front, unsigned long wait,
 		       unsigned long each)
 {

@@ -28,7 +28,7 @@ struct agent_request {
 	const char *text;
 };
 
-/* The old answer goes in the same moment, or it would be taken for ours. */
+/* Removes the old answer in the same transaction: it would be taken for ours. */
 static int agent_request_fn(struct xs_handle *xs, xs_transaction_t t,
 			    void *arg)
 {
@@ -54,7 +54,7 @@ static void agent_alive(struct be_agent *a)
 	a->silent = false;
 }
 
-/* Not waited for again, but looked at: the request that it left unanswered. */
+/* Looks at the request that the agent left unanswered, without waiting for it. */
 static bool agent_silent(struct be_agent *a)
 {
 	char dir[XN_PATH_MAX];
@@ -98,7 +98,7 @@ static int agent_wait(struct be_agent *a, const char *dir, char *answer)
 	return -ETIMEDOUT;
 }
 
-/* asked: the request is there, and an error says nothing about its fate. */
+/* If *asked is set the agent has the request, and an error tells nothing of it. */
 static int agent_ask(struct be_agent *a, uint32_t slot, const char *dir,
 		     const char *text, char *answer, bool *asked)
 {
@@ -222,7 +222,7 @@ int be_agent_unmap(struct be_agent *a, uint32_t slot)
 }
 
 /* ---- life ---- */
-/* What a worker that was killed left behind. */
+/* Ends what a killed worker left behind. */
 static int agent_clear(struct be_agent *a)
 {
 	char **names = NULL;

@@ -57,7 +57,7 @@ static uint32_t be_gntdev_limit(void)
 	return v;
 }
 
-/* fd or -errno; that there are no more files is no word for a guest. */
+/* Returns an fd or -errno; a lack of files is told to a guest as ENOMEM. */
 static int be_gntdev_file(void)
 {
 	int fd = be_sys.open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);

@@ -41,7 +41,7 @@ struct vh_range {
 
 static LIST_HEAD(vh_zombie_list);
 static DEFINE_MUTEX(vh_zombie_lock);
-/* domid -> pages that are granted to it or that it still maps, as a value. */
+/* Maps a domid to the number of pages that it may map or still maps. */
 static DEFINE_XARRAY(vh_domains);
 static DEFINE_MUTEX(vh_domains_lock);		/* inside of vh_zombie_lock */
 
@@ -264,7 +264,7 @@ void vh_grant_release(struct vh_file *vf)
 	xa_destroy(&vf->ranges);
 }
 
-/* What is left goes to the kernel's own list of late grants. */
+/* The kernel's own list of late grants takes over what is left. */
 void vh_grant_stop(void)
 {
 	struct vh_range *r, *next;

@@ -29,7 +29,7 @@ struct vh_keep {
 	pid_t pid;
 };
 
-/* Unmaps every verbs mapping, in current->mm: such a one holds its file. */
+/* Unmaps every verbs mapping of current->mm, as each holds its file open. */
 static void vh_unmap_uverbs(struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
@@ -113,7 +113,7 @@ long vh_keep_mm(struct vh_file *vf)
 	return 0;
 }
 
-/* The caller's last file is closed; at its death, after it left its memory. */
+/* Called when the caller's last file is closed; on exit its memory is gone by then. */
 void vh_keep_release(struct vh_keep *k)
 {
 	if (!k)

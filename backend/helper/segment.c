@@ -24,7 +24,7 @@
 #include <xen/xen.h>
 #include "helper.h"
 
-/* One capped device. Holds it, so that its limits outlive the HCA's driver. */
+/* One capped device, with a reference: its limits outlive the HCA's driver. */
 struct vh_cap {
 	struct list_head list;
 	struct device *dev;
@@ -35,7 +35,7 @@ struct vh_cap {
 static LIST_HEAD(vh_cap_list);
 static DEFINE_MUTEX(vh_cap_lock);
 
-/* Again, too: a driver that was bound anew has set a limit of its own. */
+/* Also applied to a capped device: a driver that is bound anew sets its own limit. */
 static void vh_cap_apply(struct vh_cap *cap)
 {
 	unsigned int now = dma_get_max_seg_size(cap->dev);
@@ -46,7 +46,7 @@ static void vh_cap_apply(struct vh_cap *cap)
 	dma_set_max_seg_size(cap->dev, PAGE_SIZE);
 }
 
-/* Only undoes what was done here: others may have changed it since. */
+/* Restores the limit only if it is still ours. */
 static void vh_cap_undo(struct vh_cap *cap)
 {
 	if (cap->old && dma_get_max_seg_size(cap->dev) == PAGE_SIZE)
@@ -57,7 +57,7 @@ static void vh_cap_undo(struct vh_cap *cap)
 	atomic_dec(&vh_capped);
 }
 
-/* The cap of a device, with one more user. vh_cap_lock held. */
+/* Returns the cap of a device with one more user. vh_cap_lock is held. */
 static struct vh_cap *vh_cap_find(struct device *dev)
 {
 	struct vh_cap *cap;

@@ -103,7 +103,7 @@ unsigned int be_guard_pass(const struct be_guard *guard)
 	return BE_GUARD_FD + 1;
 }
 
-/* The newest: older ones of that device are of workers that died. */
+/* Finds the newest guard: older ones of that device belong to dead workers. */
 static struct be_guard **newest(struct be_guard **list, unsigned int domid,
 				unsigned int devid)
 {

@@ -82,7 +82,7 @@ static void sup_timer(struct sup *s, uint64_t at)
 }
 
 /* ---- maptrack, which all devices share ---- */
-/* Two entries a page, unless this domain is known not to be PV. */
+/* A page takes two entries unless this domain is known not to be PV. */
 static bool sup_is_pv(void)
 {
 	FILE *f = fopen("/sys/hypervisor/guest_type", "re");
@@ -97,7 +97,7 @@ static bool sup_is_pv(void)
 	return !type[0] || !strcmp(type, "PV");
 }
 
-/* As its worker will read it; what it refuses counts as the default. */
+/* Reads the limit as the worker will; a wrong one counts as the default. */
 static uint32_t sup_pinned_mb(const struct sup *s, const struct sup_dev *d)
 {
 	uint32_t mb = XENVHCA_DEF_MAX_PINNED_MB;
@@ -348,7 +348,7 @@ static void sup_remove_nodes(struct sup *s, struct sup_dev *d)
 		xn_rm(s->xs, XBT_NULL, parent, NULL);
 }
 
-/* Said once, for the operator to find: the log, the node. */
+/* Tells the operator once, in the log and in the node. */
 static bool sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
 {
 	if (!d->refused) {
@@ -395,7 +395,7 @@ static bool sup_over(struct sup *s, struct sup_dev *d)
 	return true;
 }
 
-/* What should happen to a device without a worker. */
+/* Decides what happens to a device without a worker. */
 static void sup_serve(struct sup *s, struct sup_dev *d)
 {
 	uint32_t online = 0;

@@ -27,7 +27,7 @@ static struct be_doorbell *doorbell_find(const struct be_uc *uc,
 	return NULL;
 }
 
-/* Of one page. The guest must not have it. */
+/* Frees one page that the guest does not have. */
 static void doorbell_free(struct be_dev *dev, struct be_doorbell *db)
 {
 	if (db->addr)

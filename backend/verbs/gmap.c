@@ -46,7 +46,7 @@ bool be_pages_absent(const struct xenvhca_pages *p)
 	return !memcmp(p, &none, sizeof(none));
 }
 
-/* References in the request itself that level and nr_pages call for, or 0. */
+/* Number of references in the request that level and nr_pages call for, or 0. */
 static uint32_t pages_check(const struct xenvhca_pages *p)
 {
 	static const uint32_t max[] = {
@@ -69,7 +69,7 @@ static uint32_t pages_check(const struct xenvhca_pages *p)
 	return n;
 }
 
-/* One directory page: copied while mapped, looked at only afterwards. */
+/* Reads one directory page: copies it while mapped, checks the copy. */
 static int dir_read(struct be_dev *dev, uint32_t ref, uint32_t *out,
 		    uint32_t used)
 {
@@ -87,7 +87,7 @@ static int dir_read(struct be_dev *dev, uint32_t ref, uint32_t *out,
 	return 0;
 }
 
-/* One level of the tree: directories to the n references they hold. */
+/* Reads one level of the tree: from directories to the n references in them. */
 static int dirs_read(struct be_dev *dev, const uint32_t *dir, uint32_t *out,
 		     uint32_t n)
 {
@@ -124,7 +124,7 @@ static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
 	return err;
 }
 
-/* What mapping costs is most of what a registration costs: counted. */
+/* Mapping is most of what a registration costs, so its time is counted. */
 static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n,
 		       bool readonly)
 {

@@ -34,7 +34,7 @@ static struct be_mcast *mcast_find(const struct be_cmd *c,
 	return NULL;
 }
 
-/* Another attachment of the guest that is the same one to the kernel. */
+/* Has the guest another attachment that is the same to the kernel? */
 static bool mcast_shared(const struct be_dev *dev, const struct be_uc *uc,
 			 const struct be_mcast *m)
 {
@@ -55,7 +55,7 @@ static uint16_t host_lid(const struct be_dev *dev, const struct be_mcast *m)
 	return dev->ethernet ? 0 : m->mlid;
 }
 
-/* The physical attachment, unless another one needs it. */
+/* Ends the physical attachment unless another one needs it. */
 static int mcast_end(const struct be_dev *dev, const struct be_obj *o)
 {
 	const struct be_mcast *m = (const struct be_mcast *)o;

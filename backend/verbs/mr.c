@@ -48,7 +48,7 @@ static int range_check(const struct xenvhca_reg_mr_req *r)
 				   r->length);
 }
 
-/* Whether the pages of a region may be granted read-only. */
+/* May the pages of a region be granted read-only? */
 static bool may_be_readonly(const struct be_dev *dev, uint32_t access)
 {
 	return dev->info.flags & XENVHCA_INFO_READONLY &&

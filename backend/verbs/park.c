@@ -116,7 +116,7 @@ static void spoilt_end(struct be_dev *dev, struct be_parked **p)
 	files_close(end);
 }
 
-/* What another guest holds is not charged to this one, but has a bound. */
+/* Contexts whose pages another guest holds are bounded, not charged. */
 static void spoil(struct be_dev *dev, struct be_parked *p)
 {
 	p->next = dev->spoilt;
@@ -189,7 +189,7 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 
 /* ---- parked ---- */
 
-/* Only what is whole: every page the guest's, nothing else left in it. */
+/* Parks only a whole context: every page is the guest's, no object is left. */
 static bool may_park(const struct be_uc *uc)
 {
 	const struct be_doorbell *db;
@@ -235,7 +235,7 @@ static bool same_opening(const struct be_opening *o,
 	       !memcmp(o->in, req->udata, o->in_len);
 }
 
-/* Another kind of program wants the place of the oldest. */
+/* Closes the oldest: another kind of program needs its place. */
 static bool parked_end(struct be_dev *dev)
 {
 	struct be_parked **last = oldest(&dev->parked);

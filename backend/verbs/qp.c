@@ -54,7 +54,7 @@ static int type_check(const struct be_dev *dev, uint8_t type)
 	}
 }
 
-/* What the request names: PD, CQs and SRQ, as the type has them. */
+/* Looks up the PD, CQs and SRQ that the type has. */
 static int create_find(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
 {
 	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
@@ -77,7 +77,7 @@ static int create_find(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
 	return 0;
 }
 
-/* *xrcd: that of an XRC target, which has nothing else, or NULL. */
+/* Sets *xrcd for an XRC target, which has nothing else, or to NULL. */
 static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd,
 		      struct be_xrcd **xrcd)
 {
@@ -116,7 +116,7 @@ static void create_answer(struct xenvhca_create_qp_rsp *rsp, uint32_t handle,
 	};
 }
 
-/* Which fields an XRC queue pair does without; and where a target lives. */
+/* Checks which fields an XRC queue pair goes without, and where a target lives. */
 static bool xrc_fields_ok(const struct be_cmd *c,
 			  const struct xenvhca_create_qp_req *r)
 {

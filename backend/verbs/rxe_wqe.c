@@ -65,7 +65,7 @@ uint32_t be_rxe_room(enum vhca_queue kind, uint32_t element)
 	return element < fixed ? 0 : element - fixed;
 }
 
-/* NULL: this guest must not post it on such a queue pair. */
+/* Returns NULL if this guest must not post it on such a queue pair. */
 static const struct opcode *opcode_find(const struct be_shadow *s, uint32_t op)
 {
 	const struct opcode *o;
@@ -78,7 +78,7 @@ static const struct opcode *opcode_find(const struct be_shadow *s, uint32_t op)
 	return o;
 }
 
-/* Fresh state and the elements; false: more of them than the queue takes. */
+/* Writes fresh state and the elements; false if the queue takes fewer of them. */
 static bool dma_copy(const struct rxe_dma_info *from, uint32_t max_sge,
 		     struct rxe_dma_info *to)
 {

@@ -159,7 +159,7 @@ static void *slot(const struct be_shadow *s, struct rxe_queue_buf *q,
 	return q->data + ((size_t)index << s->shift);
 }
 
-/* One request: read once, while the guest may be writing it. */
+/* Reads one request once, while the guest may write to it. */
 static bool move(struct be_shadow *s)
 {
 	_Alignas(8) uint8_t raw[BE_WQE_MAX], wqe[BE_WQE_MAX];
@@ -209,7 +209,7 @@ unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s)
 	return n;
 }
 
-/* When to look at a receive queue again, or ~0. */
+/* Returns when to look at a receive queue again, or ~0. */
 static uint64_t look_again(const struct be_shadow *s)
 {
 	const struct be_qp *qp = (const struct be_qp *)s->owner;

@@ -33,7 +33,7 @@ static int create_check(const struct be_dev *dev,
 	}
 }
 
-/* What the request names; the XRC domain of a basic SRQ is NULL. */
+/* Looks up what the request names; a basic SRQ has the XRC domain NULL. */
 static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_xsrq *cmd,
 		      struct be_xrcd **xrcd)
 {
@@ -86,7 +86,7 @@ static int srq_join(const struct be_cmd *c, struct be_srq *srq,
 	return err;
 }
 
-/* The queue is gone, or was never made. */
+/* Leaves the XRC domain after the queue is gone, or was never made. */
 static void srq_leave(struct be_dev *dev, const struct be_uc *uc,
 		      struct be_srq *srq)
 {

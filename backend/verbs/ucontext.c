@@ -19,7 +19,7 @@
 #include "ucontext.h"
 #include "udata.h"
 
-/* Both end by their own rules, below. */
+/* Contexts and mappings end by rules of their own, below. */
 const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
 
 /*
@@ -116,7 +116,7 @@ void be_dev_tick(struct be_dev *dev)
 	}
 }
 
-/* Doorbell pages that the HCA's driver allocates with the context. */
+/* Counts the doorbell pages that the HCA's driver allocates with the context. */
 static uint32_t uars_wanted(const struct be_cmd *c)
 {
 	const struct vhca_udata_op *row = vhca_provider_op(c->dev->prov,

@@ -93,7 +93,7 @@ static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 	}
 }
 
-/* The first one that waits, if there is one and it may. */
+/* Returns the first request that waits if it may be executed, or NULL. */
 static bool be_cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 {
 	q->wait_ns = 0;

@@ -34,7 +34,7 @@ static const struct be_number be_numbers[BE_NUMBERS] = {
 	XENVHCA_NUMBERS(BE_NUMBER)
 };
 
-/* Everything that can be wrong with a number, said once. */
+/* Reads a number; tells everything that can be wrong with one. */
 static int be_conf_number(struct be_dev *dev, struct xs_handle *xs,
 			  const char *dir, const struct be_number *n,
 			  bool needed, uint32_t *val)

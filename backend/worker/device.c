@@ -31,7 +31,7 @@
 	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
 	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING)
 
-/* Windows, and what invalidates them. */
+/* Capabilities of memory windows, and of what invalidates them. */
 #define CAPS_WINDOWS							\
 	(IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2A | \
 	 IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B |				\

@@ -36,7 +36,7 @@ static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k)
 	return 0;
 }
 
-/* The frontend waits until this is done: it is in force when the verb returns */
+/* The frontend waits for this: the arm is in force when the verb returns */
 static int kick_arm(struct be_dev *dev, const struct xenvhca_kick *k)
 {
 	const struct be_obj *o = kick_find(dev, k, BE_CQ);

@@ -49,7 +49,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Under the lock; number moved. Who was active lately will post soon. */
+/* Returns the number moved. Whoever was active lately will post soon. lock is held. */
 static unsigned int look(struct be_dev *dev, bool active)
 {
 	struct be_look *l = dev->look;
@@ -63,7 +63,7 @@ static unsigned int look(struct be_dev *dev, bool active)
 	return n;
 }
 
-/* Under the lock: would the thread come too late? */
+/* Would the thread come too late? lock is held. */
 static bool oversleeps(const struct be_look *l)
 {
 	return l->next_ns &&

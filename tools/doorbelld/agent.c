@@ -348,7 +348,7 @@ static enum dba_reason check_map(struct dba_agent *a, struct dba_dev *d,
 	return r;
 }
 
-/* *noted: to be done once it is on file, NULL: nothing to do. */
+/* *noted is done once it is on file; NULL: there is nothing to do. */
 static enum dba_reason note_map(struct dba_agent *a, struct dba_dev *d,
 				unsigned int slot, const struct dba_req *req,
 				struct dba_map **noted, int *err)
@@ -478,7 +478,7 @@ static int serve_slot(struct dba_agent *a, struct dba_dev *d, unsigned int slot)
 	return 0;
 }
 
-/* All that was noted, behind one write of the state file. */
+/* Does all that was noted, after one write of the state file. */
 static void do_noted(struct dba_agent *a)
 {
 	int err = dba_map_save(&a->table);
@@ -511,7 +511,7 @@ static void end_turns(struct dba_agent *a)
 	}
 }
 
-/* All slots that there are, or that have a mapping. */
+/* Visits each slot that is there or has a mapping. */
 static void list_slots(struct dba_agent *a, struct dba_dev *d)
 {
 	const struct dba_map *m;

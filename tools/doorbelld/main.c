@@ -305,7 +305,7 @@ static int timeout_ms(const struct dba_agent *a)
 	       (int)((a->wake_ns - now) / 1000000) + 1;
 }
 
-/* Guests' doorbells are watched over from now on. */
+/* Tells the service manager that guests get doorbells from now on. */
 static void ready(void)
 {
 	int rc = vl_notify(VL_NOTIFY_READY, -1);

@@ -78,7 +78,7 @@ static bool held_for(const struct dba_map *m, const struct dba_map *by)
 	       m->nr <= by->nr - (m->mfn - by->mfn);
 }
 
-/* The guest gets back what was held for it; the new entry takes over. */
+/* Gives the guest back what was held for it; the new entry takes over. */
 static void drop_held(struct dba_table *t, const struct dba_map *by)
 {
 	struct dba_map *m, *next;
