@@ -80,9 +80,14 @@ static int fake_mapping(void *ctx, unsigned int domid, uint64_t gfn,
 	return 0;
 }
 
+static unsigned int asked;		/* about a domain: once a request */
+static unsigned int late;		/* when the second guest asks, 0: never */
+
 static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
 {
 	(void)ctx;
+	if (late && ++asked == late)
+		fake_xs_set(DB6 "/0/request", "map 0xe0100 0x0 0x1");
 	*dom = (struct dba_domain){ .alive = !dead && (domid == 5 ||
 						       domid == 6),
 				    .translated = !pv && domid == 5,
@@ -609,6 +614,30 @@ static void devices_take_turns(void **state)
 	assert_string_equal(answer(199), "unmapped");
 }
 
+/* A request that comes while another device has its turn ends that. */
+static void a_turn_ends_when_others_come(void **state)
+{
+	unsigned int slot, answered = 0;
+
+	(void)state;
+	second_guest();
+	turn();
+	for (slot = 0; slot < 14; slot++)
+		request(slot, "map 0x1000 0x100000 0x1");
+	assert_int_equal(dba_agent_events(&a), 0);
+	asked = 0;
+	late = 3;
+	dba_agent_work(&a);
+	late = 0;
+	for (slot = 0; slot < 14; slot++)
+		answered += answer(slot)[0] != '\0';
+	assert_int_equal(answered, 3);
+	dba_agent_work(&a);
+	assert_string_equal(answer_in(DB6, 0), "mapped");
+	turn();
+	assert_string_equal(answer(13), "refused not in a BAR of the HCA");
+}
+
 static void a_dry_run_answers_nothing(void **state)
 {
 	(void)state;
@@ -640,6 +669,7 @@ int main(void)
 		TEST(what_is_not_on_file_is_not_done),
 		TEST(a_guest_has_so_many_pages),
 		TEST(devices_take_turns),
+		TEST(a_turn_ends_when_others_come),
 		TEST(a_dry_run_answers_nothing),
 	};
 

@@ -22,7 +22,7 @@
 #define LOG_RATE	10		/* refusals of a device that are logged */
 #define LOG_BURST	20
 #define RETRY_NS	VL_SEC_NS
-#define TURN		16		/* requests of a device, then others */
+#define TURN		16		/* requests of a device at most, then others */
 
 struct dba_dev {
 	struct dba_dev *next;
@@ -547,6 +547,18 @@ static bool take(struct dba_agent *a, const struct dba_dev *of)
 	return !wait;
 }
 
+/* Has another device a request, perhaps since this one had its turn? */
+static bool others_wait(struct dba_agent *a, const struct dba_dev *d)
+{
+	const struct dba_dev *o;
+
+	dba_agent_events(a);	/* a lost connection is noticed by the next wait */
+	for (o = a->devs; o; o = o->next)
+		if (o != d && (o->n_dirty || o->list))
+			return true;
+	return false;
+}
+
 static void serve_dev(struct dba_agent *a, struct dba_dev *d)
 {
 	unsigned int slot, n = 0;
@@ -556,7 +568,7 @@ static void serve_dev(struct dba_agent *a, struct dba_dev *d)
 	for (slot = 0; d->n_dirty && slot < SLOTS; slot++) {
 		if (!d->dirty[slot])
 			continue;
-		if (n++ == TURN) {
+		if (n++ == TURN || (n > 1 && others_wait(a, d))) {
 			timer(a, vl_now_ns());
 			return;
 		}

@@ -53,6 +53,7 @@ check "the workers are the same" \
 check_not "the kernel had nothing else to say" bash -c \
 	'dmesg | grep -E "BUG|Oops|WARNING|soft lockup|general protection" |
 	grep -v "WARNING: .* rxe_completer"'
+dmesg -c >"$SCENARIO_DIR/dmesg.wild"
 pair "ibv_rc_pingpong" a b "ibv_rc_pingpong -g 1 -n 100"
 xfer_between "every byte" b a '-t rc-write-4k,rc-send-4k,ud-send-4k,srq'
 vhcactl detach a all
