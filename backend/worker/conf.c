@@ -12,7 +12,9 @@
 #include "conf.h"
 #include "host/maptrack.h"
 #include "uverbs/sysfs.h"
+#include "xenstore/node.h"
 
+#define BE_NUMBER_MAX	32	/* characters of a number, with the NUL */
 #define BE_MAX_PORT	((1u << 17) - 1)	/* FIFO event channels */
 #define BE_MAX_GREF	(UINT32_MAX - 1)
 
@@ -35,28 +37,30 @@ static const struct be_number be_numbers[BE_NUMBERS] = {
 };
 
 /* Reads a number; tells everything that can be wrong with one. */
-static int be_conf_number(struct be_dev *dev, struct xs_handle *xs,
-			  const char *dir, const struct be_number *n,
+static int be_conf_number(struct be_dev *dev, struct be_link *l,
+			  enum be_side side, const struct be_number *n,
 			  bool needed, uint32_t *val)
 {
-	int rc;
+	char text[BE_NUMBER_MAX];
+	uint64_t v = n->def;
+	int rc = l->ops->read(l, side, n->node, text, sizeof(text));
 
-	if (needed)
-		rc = xn_read_u32(xs, XBT_NULL, dir, n->node, n->min, n->max,
-				 val);
+	if (rc == -ENOENT && !needed)
+		rc = 0;
+	else if (!rc)
+		rc = xn_parse_u64(text, n->min, n->max, &v);
+	if (!rc)
+		*val = (uint32_t)v;
+	else if (rc == -EINVAL || rc == -ERANGE || rc == -E2BIG)
+		be_fault(dev, "%s/%s must be a number %u..%u", l->name[side],
+			 n->node, n->min, n->max);
 	else
-		rc = xn_read_u32_def(xs, XBT_NULL, dir, n->node, n->min,
-				     n->max, n->def, val);
-	if (rc == -EINVAL || rc == -ERANGE)
-		be_fault(dev, "%s/%s must be a number %u..%u", dir, n->node,
-			 n->min, n->max);
-	else if (rc)
-		be_fault(dev, "%s/%s: %s", dir, n->node, strerror(-rc));
+		be_fault(dev, "%s/%s: %s", l->name[side], n->node,
+			 strerror(-rc));
 	return rc;
 }
 
-static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
-			  const char *dir)
+static int be_conf_limits(struct be_dev *dev, struct be_link *l)
 {
 	static const struct be_number port_row = {
 		XENVHCA_NODE_PORT, 1, XENVHCA_MOST_PORT, XENVHCA_DEF_PORT,
@@ -67,13 +71,14 @@ static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
 	int rc;
 
 	for (i = BE_NONE + 1; i < BE_TYPES; i++) {
-		rc = be_conf_number(dev, xs, dir, &be_objects[i], false,
+		rc = be_conf_number(dev, l, BE_OWN, &be_objects[i], false,
 				    &q->max[i]);
 		if (rc)
 			return rc;
 	}
 	for (i = 0; i < BE_NUMBERS; i++) {
-		rc = be_conf_number(dev, xs, dir, &be_numbers[i], false, &v[i]);
+		rc = be_conf_number(dev, l, BE_OWN, &be_numbers[i], false,
+				    &v[i]);
 		if (rc)
 			return rc;
 	}
@@ -82,63 +87,46 @@ static int be_conf_limits(struct be_dev *dev, struct xs_handle *xs,
 	q->evt.rate = v[BE_MAX_EVT_RATE];
 	q->spin_us = v[BE_SPIN_US];
 	dev->trusted = v[BE_TRUSTED];
-	rc = be_conf_number(dev, xs, dir, &port_row, false, &port);
+	rc = be_conf_number(dev, l, BE_OWN, &port_row, false, &port);
 	dev->port = (uint8_t)port;
 	return rc;
 }
 
-static int be_conf_hca(struct be_dev *dev, struct xs_handle *xs,
-		       const char *dir)
+static int be_conf_hca(struct be_dev *dev, struct be_link *l)
 {
-	int rc = xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_HCA, dev->hca,
-			     sizeof(dev->hca));
+	int rc = l->ops->read(l, BE_OWN, XENVHCA_NODE_HCA, dev->hca,
+			      sizeof(dev->hca));
 
 	if (!rc && be_hca_name_ok(dev->hca))
 		return 0;
 	dev->hca[0] = '\0';
 	be_fault(dev, "%s/%s must name an RDMA device (1..63 characters of [A-Za-z0-9_.-])",
-		 dir, XENVHCA_NODE_HCA);
+		 l->name[BE_OWN], XENVHCA_NODE_HCA);
 	return rc ? rc : -EINVAL;
 }
 
-int be_conf_read(struct be_dev *dev, struct xs_handle *xs, const char *dir,
-		 char *front)
+int be_conf_read(struct be_dev *dev, struct be_link *l)
 {
-	const struct be_number id = {
-		"frontend-id", (uint32_t)dev->domid, (uint32_t)dev->domid, 0,
-	};
-	uint32_t v = 0;
-	int rc;
+	int rc = be_conf_hca(dev, l);
 
-	rc = xn_read_str(xs, XBT_NULL, dir, "frontend", front, XN_PATH_MAX);
-	if (rc) {
-		be_fault(dev, "%s/frontend: %s", dir, strerror(-rc));
-		return rc;
-	}
-	rc = be_conf_number(dev, xs, dir, &id, true, &v);
-	if (!rc)
-		rc = be_conf_hca(dev, xs, dir);
-	if (!rc)
-		rc = be_conf_limits(dev, xs, dir);
-	return rc;
+	return rc ? rc : be_conf_limits(dev, l);
 }
 
-static int be_conf_version(struct be_dev *dev, struct xs_handle *xs,
-			   const char *dir)
+static int be_conf_version(struct be_dev *dev, struct be_link *l)
 {
 	char v[32] = "";
-	int rc = xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_VERSION, v,
-			     sizeof(v));
+	int rc = l->ops->read(l, BE_PEER, XENVHCA_NODE_VERSION, v, sizeof(v));
 
 	if (!rc && !strcmp(v, XENVHCA_PROTOCOL_VERSION))
 		return 0;
-	be_fault(dev, "%s/%s is '%s', this backend speaks %s", dir,
-		 XENVHCA_NODE_VERSION, v, XENVHCA_PROTOCOL_VERSION);
+	be_fault(dev, "%s/%s is '%s', this backend speaks %s",
+		 l->name[BE_PEER], XENVHCA_NODE_VERSION, v,
+		 XENVHCA_PROTOCOL_VERSION);
 	return rc ? rc : -EPROTO;
 }
 
-static int be_conf_ring_refs(struct be_dev *dev, struct xs_handle *xs,
-			     const char *dir, struct be_xen_params *p)
+static int be_conf_ring_refs(struct be_dev *dev, struct be_link *l,
+			     struct be_xen_params *p)
 {
 	struct be_number ref = { NULL, 1, BE_MAX_GREF, 0 };
 	char node[32];
@@ -148,13 +136,14 @@ static int be_conf_ring_refs(struct be_dev *dev, struct xs_handle *xs,
 	ref.node = node;
 	for (i = 0; i < 1u << p->ring_order && !rc; i++) {
 		snprintf(node, sizeof(node), XENVHCA_NODE_RING_REF "%u", i);
-		rc = be_conf_number(dev, xs, dir, &ref, true, &p->ring_ref[i]);
+		rc = be_conf_number(dev, l, BE_PEER, &ref, true,
+				    &p->ring_ref[i]);
 	}
 	return rc;
 }
 
-int be_conf_frontend(struct be_dev *dev, struct xs_handle *xs,
-		     const char *dir, struct be_xen_params *p)
+int be_conf_frontend(struct be_dev *dev, struct be_link *l,
+		     struct be_xen_params *p)
 {
 	static const struct be_number
 		order = { XENVHCA_NODE_RING_ORDER, 0, BE_MAX_RING_ORDER, 0 },
@@ -166,33 +155,38 @@ int be_conf_frontend(struct be_dev *dev, struct xs_handle *xs,
 	int rc;
 
 	memset(p, 0, sizeof(*p));
-	rc = be_conf_version(dev, xs, dir);
+	rc = be_conf_version(dev, l);
 	if (!rc)
-		rc = be_conf_number(dev, xs, dir, &order, false,
+		rc = be_conf_number(dev, l, BE_PEER, &order, false,
 				    &p->ring_order);
 	if (!rc)
-		rc = be_conf_ring_refs(dev, xs, dir, p);
+		rc = be_conf_ring_refs(dev, l, p);
 	if (!rc)
-		rc = be_conf_number(dev, xs, dir, &evt, true, &p->evt_ref);
+		rc = be_conf_number(dev, l, BE_PEER, &evt, true,
+				    &p->evt_ref);
 	if (!rc)
-		rc = be_conf_number(dev, xs, dir, &kick, true, &p->kick_ref);
+		rc = be_conf_number(dev, l, BE_PEER, &kick, true,
+				    &p->kick_ref);
 	if (!rc)
-		rc = be_conf_number(dev, xs, dir, &cmdp, true, &p->cmd_port);
+		rc = be_conf_number(dev, l, BE_PEER, &cmdp, true,
+				    &p->cmd_port);
 	if (!rc)
-		rc = be_conf_number(dev, xs, dir, &evtp, true, &p->evt_port);
+		rc = be_conf_number(dev, l, BE_PEER, &evtp, true,
+				    &p->evt_port);
 	if (!rc)
-		rc = be_conf_number(dev, xs, dir, &kickp, true,
+		rc = be_conf_number(dev, l, BE_PEER, &kickp, true,
 				    &p->kick_port);
 	return rc;
 }
 
-int be_conf_offer(struct xs_handle *xs, const char *dir)
+int be_conf_offer(struct be_link *l)
 {
-	int rc = xn_write_str(xs, XBT_NULL, dir, XENVHCA_NODE_VERSIONS,
-			      XENVHCA_PROTOCOL_VERSION);
+	char order[BE_NUMBER_MAX];
+	int rc = l->ops->write(l, XENVHCA_NODE_VERSIONS,
+			       XENVHCA_PROTOCOL_VERSION);
 
 	if (rc)
 		return rc;
-	return xn_write_u32(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_RING_ORDER,
-			    BE_MAX_RING_ORDER);
+	snprintf(order, sizeof(order), "%u", BE_MAX_RING_ORDER);
+	return l->ops->write(l, XENVHCA_NODE_MAX_RING_ORDER, order);
 }

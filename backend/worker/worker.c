@@ -34,12 +34,10 @@
 #include "verbs/ucontext.h"
 #include "wake.h"
 #include "worker.h"
-#include "xenstore/scan.h"
 #include "xenstore/state.h"
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
 #define BE_STATS_MS	1000
-#define BE_WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256
 #define BE_FDS_PER_XRCD	1
@@ -60,12 +58,10 @@ struct be_worker {
 	struct be_dev dev;
 	struct be_cmdq cmdq;
 	struct be_stats_file stats;
-	struct xs_handle *xs;
-	char back[XN_PATH_MAX], front[XN_PATH_MAX];	/* directories */
+	struct be_link *link;
 	enum be_phase phase;
-	enum xenbus_state state;	/* ours, as in xenstore */
 	enum xenbus_state front_state;	/* a hint */
-	bool look;			/* xenstore changed */
+	bool look;			/* the link has news */
 	bool removed;			/* our nodes are gone, or cut off */
 	bool domain_dead;
 	bool stop;			/* SIGTERM */
@@ -74,10 +70,10 @@ struct be_worker {
 	int sig_fd, lock_fd;
 };
 
-/* ---- xenstore ---- */
+/* ---- the link ---- */
 static void be_worker_state(struct be_worker *w, enum xenbus_state to)
 {
-	int rc = xn_state_switch(w->xs, w->back, XN_BACK, &w->state, to);
+	int rc = w->link->ops->set_state(w->link, to);
 
 	if (rc == -ENOENT)
 		w->removed = true;
@@ -91,25 +87,25 @@ static void be_worker_state(struct be_worker *w, enum xenbus_state to)
 /* The reason stays for the operator until the next connection works. */
 static void be_worker_broken(struct be_worker *w)
 {
-	if (!xn_exists(w->xs, XBT_NULL, w->back, XN_NODE_STATE))
-		return;
-	if (xn_write_str(w->xs, XBT_NULL, w->back, XENVHCA_NODE_BROKEN,
-			 w->dev.fault_reason))
-		be_log(&w->dev, BE_WARN, "cannot write %s/%s", w->back,
-		       XENVHCA_NODE_BROKEN);
+	int rc = w->link->ops->write(w->link, XENVHCA_NODE_BROKEN,
+				     w->dev.fault_reason);
+
+	if (rc && rc != -ENOENT)
+		be_log(&w->dev, BE_WARN, "cannot write %s/%s",
+		       w->link->name[BE_OWN], XENVHCA_NODE_BROKEN);
 }
 
 /* Another writer of our state is the toolstack: Closing asks, Closed cuts. */
 static void be_worker_own_state(struct be_worker *w)
 {
-	enum xenbus_state s = xn_state_read(w->xs, XBT_NULL, w->back);
+	enum xenbus_state s = w->link->ops->state(w->link, BE_OWN);
 
-	if (s == w->state)
+	if (s == w->link->own)
 		return;
 	if (s == XenbusStateUnknown || s == XenbusStateClosed)
 		w->removed = true;
 	else if (s == XenbusStateClosing)
-		w->state = s;
+		w->link->own = s;
 	/* Anything else: nobody's business, the next switch overwrites it. */
 }
 
@@ -119,47 +115,29 @@ static void be_worker_look(struct be_worker *w)
 
 	w->look = false;
 	be_worker_own_state(w);
-	w->front_state = xn_state_read(w->xs, XBT_NULL, w->front);
-	w->domain_dead = !xn_domain_alive(w->xs, (unsigned int)w->dev.domid);
+	w->front_state = w->link->ops->state(w->link, BE_PEER);
+	w->domain_dead = !w->link->ops->alive(w->link);
 	if (was != w->front_state)
 		be_log(&w->dev, BE_DEBUG, "frontend %s",
 		       xn_state_name(w->front_state));
 }
 
-static void be_worker_watches(struct be_worker *w)
+static void be_worker_news(struct be_worker *w)
 {
-	char token[XN_PATH_MAX];
-	int i, r = 1;
+	int r = w->link->ops->changed(w->link);
 
-	/*
-	 * The frontend can write its state all day, and libxenstore keeps each
-	 * event until it is taken: take all, but do other work too.
-	 */
-	for (i = 0; i < BE_WATCH_BATCH && r > 0; i++) {
-		r = xn_watch_next(w->xs, token);
-		if (r > 0)
-			w->look = true;
-	}
-	if (r < 0)
-		be_fault(&w->dev, "xenstore: %s", strerror(-r));
+	if (r > 0)
+		w->look = true;
+	else if (r < 0)
+		be_fault(&w->dev, "the link: %s", strerror(-r));
 }
 
 static int be_worker_watch(struct be_worker *w)
 {
-	char path[XN_PATH_MAX];
-	int rc;
+	int rc = w->link->ops->watch(w->link);
 
-	rc = xn_path(path, w->front, XN_NODE_STATE);
-	if (!rc)
-		rc = xn_watch(w->xs, path, "front");
-	if (!rc)
-		rc = xn_path(path, w->back, XN_NODE_STATE);
-	if (!rc)
-		rc = xn_watch(w->xs, path, "back");
-	if (!rc)
-		rc = xn_watch(w->xs, "@releaseDomain", "release");
 	if (rc)
-		be_fault(&w->dev, "xenstore watch: %s", strerror(-rc));
+		be_fault(&w->dev, "cannot watch the link: %s", strerror(-rc));
 	w->look = true;
 	return rc;
 }
@@ -172,7 +150,7 @@ static void be_worker_signals(struct be_worker *w)
 	while (read(w->sig_fd, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_signo == SIGUSR1) {
 			be_stats_write(&w->stats, &w->dev,
-				       xn_state_name(w->state), true);
+				       xn_state_name(w->link->own), true);
 		} else if (!w->stop) {
 			be_log(&w->dev, BE_INFO, "asked to stop");
 			w->stop = true;
@@ -185,7 +163,7 @@ static void be_worker_signals(struct be_worker *w)
 static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 {
 	struct pollfd p[4] = {
-		{ .fd = xs_fileno(w->xs), .events = POLLIN },
+		{ .fd = w->link->ops->fd(w->link), .events = POLLIN },
 		{ .fd = w->sig_fd, .events = POLLIN },
 		{ .fd = w->dev.wake_fd, .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
@@ -201,7 +179,7 @@ static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 		return false;
 	}
 	if (p[0].revents)
-		be_worker_watches(w);
+		be_worker_news(w);
 	if (p[1].revents)
 		be_worker_signals(w);
 	if (p[2].revents)
@@ -210,7 +188,7 @@ static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 		be_dev_tick(&w->dev);
 		w->tick_ns = vl_now_ns() + BE_STATS_MS * VL_MSEC_NS;
 	}
-	be_stats_write(&w->stats, &w->dev, xn_state_name(w->state), false);
+	be_stats_write(&w->stats, &w->dev, xn_state_name(w->link->own), false);
 	return p[3].revents;
 }
 
@@ -228,7 +206,7 @@ static enum be_end be_worker_end(const struct be_worker *w)
 	if (w->stop && (!serving || vl_now_ns() >= w->stop_ns))
 		return BE_END_STOP;
 	if (!serving)
-		return w->state == XenbusStateClosing ? BE_END_STOP : BE_GO_ON;
+		return w->link->own == XenbusStateClosing ? BE_END_STOP : BE_GO_ON;
 	switch (w->front_state) {
 	case XenbusStateInitialised:
 	case XenbusStateConnected:
@@ -253,10 +231,10 @@ static void be_worker_offer(struct be_worker *w)
 	    w->front_state != XenbusStateClosed)
 		return;
 	be_worker_state(w, XenbusStateInitialising);
-	rc = be_conf_offer(w->xs, w->back);
+	rc = be_conf_offer(w->link);
 	if (rc) {
-		be_fault(&w->dev, "cannot write to %s: %s", w->back,
-			 strerror(-rc));
+		be_fault(&w->dev, "cannot write to %s: %s",
+			 w->link->name[BE_OWN], strerror(-rc));
 		return;
 	}
 	be_worker_state(w, XenbusStateInitWait);
@@ -272,7 +250,7 @@ static void be_worker_connect(struct be_worker *w)
 
 	if (w->front_state != XenbusStateInitialised)
 		return;
-	if (be_conf_frontend(dev, w->xs, w->front, &p))
+	if (be_conf_frontend(dev, w->link, &p))
 		return;
 	/* The event thread runs already, see be_worker_open(). */
 	pthread_mutex_lock(&dev->evt_lock);
@@ -289,7 +267,7 @@ static void be_worker_connect(struct be_worker *w)
 	}
 	w->phase = BE_SERVE;
 	be_worker_state(w, XenbusStateConnected);
-	xn_rm(w->xs, XBT_NULL, w->back, XENVHCA_NODE_BROKEN);
+	w->link->ops->write(w->link, XENVHCA_NODE_BROKEN, NULL);
 	be_log(dev, BE_INFO, "connected, HCA %s port %u", dev->hca, dev->port);
 }
 
@@ -307,7 +285,7 @@ static enum be_end be_worker_loop(struct be_worker *w)
 		if (end != BE_GO_ON)
 			return end;
 		/* Tells the frontend, which then closes in order. */
-		if (w->stop && w->state == XenbusStateConnected)
+		if (w->stop && w->link->own == XenbusStateConnected)
 			be_worker_state(w, XenbusStateClosing);
 		timeout = -1;
 		if (w->phase == BE_WAIT_FRONT)
@@ -322,7 +300,7 @@ static enum be_end be_worker_loop(struct be_worker *w)
 }
 
 /* ---- begin and end ---- */
-/* From here on no socket is needed: xenstore is open, the HCA was found. */
+/* From here on no socket is needed: the link is open, the HCA was found. */
 static void be_worker_confine(const struct be_worker *w)
 {
 	int rc = be_confine();
@@ -402,33 +380,16 @@ static int be_worker_process(struct be_worker *w)
 	return BE_EXIT_OK;
 }
 
-static int be_worker_xenstore(struct be_worker *w)
-{
-	int own;
-
-	w->xs = xs_open(0);
-	own = w->xs ? xn_own_domid(w->xs) : -errno;
-	if (own < 0) {
-		be_log(&w->dev, BE_ERR, "xenstore: %s; is xenstored running?",
-		       strerror(-own));
-		return BE_EXIT_SYSTEM;
-	}
-	if (xn_backend_dir(w->back, (unsigned int)own, w->opt->domid,
-			   w->opt->devid))
-		return BE_EXIT_SYSTEM;
-	w->state = xn_state_read(w->xs, XBT_NULL, w->back);
-	return BE_EXIT_OK;
-}
-
 /*
  * Everything that can fail without the frontend. Our state is touched only
  * afterwards, so that a device that cannot work does not flicker.
  */
 static bool be_worker_open(struct be_worker *w)
 {
-	int rc;
+	int rc = w->link->ops->find(w->link);
 
-	rc = be_conf_read(&w->dev, w->xs, w->back, w->front);
+	if (!rc)
+		rc = be_conf_read(&w->dev, w->link);
 	if (rc)
 		return false;
 	w->dev.unproven = w->opt->unproven;
@@ -451,8 +412,8 @@ static bool be_worker_open(struct be_worker *w)
 	if (be_worker_watch(w))
 		return false;
 	/* An earlier worker ended in the middle: the frontend must know. */
-	if (w->state != XenbusStateInitialising &&
-	    w->state != XenbusStateClosed)
+	if (w->link->own != XenbusStateInitialising &&
+	    w->link->own != XenbusStateClosed)
 		be_worker_state(w, XenbusStateClosed);
 	return true;
 }
@@ -502,7 +463,8 @@ static void be_worker_refuse(struct be_worker *w)
 {
 	be_worker_release(w);
 	be_worker_broken(w);
-	if (w->state != XenbusStateUnknown && w->state != XenbusStateClosed)
+	if (w->link->own != XenbusStateUnknown &&
+	    w->link->own != XenbusStateClosed)
 		be_worker_state(w, XenbusStateClosed);
 }
 
@@ -514,9 +476,9 @@ static int be_worker_run(struct be_worker *w)
 	rc = be_worker_process(w);
 	if (rc)
 		return rc;
-	rc = be_worker_xenstore(w);
-	if (rc)
-		return rc;
+	w->link = be_link_xenstore(&w->dev, w->opt->domid, w->opt->devid);
+	if (!w->link)
+		return BE_EXIT_SYSTEM;
 	if (!be_worker_open(w)) {
 		be_worker_refuse(w);
 		return BE_EXIT_CONFIG;
@@ -543,7 +505,8 @@ int be_worker_main(const struct be_options *opt)
 	w->lock_fd = -1;
 	w->dev.wake_fd = -1;
 	rc = be_worker_run(w);
-	xs_close(w->xs);
+	if (w->link)
+		w->link->ops->close(w->link);
 	be_dev_fini(&w->dev);
 	if (w->sig_fd >= 0)
 		close(w->sig_fd);

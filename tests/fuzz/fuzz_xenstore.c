@@ -36,15 +36,23 @@ void *xs_read(struct xs_handle *h, xs_transaction_t t, const char *path,
 	return value;
 }
 
+static int next_value(struct be_link *l, enum be_side side, const char *node,
+		      char *value, size_t size)
+{
+	return xn_read_str(NULL, XBT_NULL, l->name[side], node, value, size);
+}
+
+static const struct be_link_ops ops = { .read = next_value };
+static struct be_link fed = { .ops = &ops, .name = { "b", "f" } };
+
 static void configuration(void)
 {
-	char front[XN_PATH_MAX];
 	struct be_dev dev;
 	unsigned int t;
 
 	PROMISE(!be_dev_init(&dev, 1, 0));
-	if (!be_conf_read(&dev, NULL, "b", front)) {
-		PROMISE(strlen(front) < XN_PATH_MAX && dev.port);
+	if (!be_conf_read(&dev, &fed)) {
+		PROMISE(dev.port);
 		PROMISE(strlen(dev.hca) < XENVHCA_NAME_LEN && dev.hca[0]);
 		PROMISE(!strchr(dev.hca, '/'));
 		for (t = BE_UCONTEXT; t < BE_TYPES; t++)
@@ -63,7 +71,7 @@ static void frontend(void)
 	struct be_dev dev;
 
 	PROMISE(!be_dev_init(&dev, 1, 0));
-	if (!be_conf_frontend(&dev, NULL, "f", &p))
+	if (!be_conf_frontend(&dev, &fed, &p))
 		PROMISE(p.ring_order <= XENVHCA_MAX_RING_ORDER && p.evt_ref &&
 			p.kick_ref && p.cmd_port && p.evt_port && p.kick_port);
 	else

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The nodes of a device in xenstore (link.h): the toolstack made them, and the
+ * state diagram of vhcaif.h says who writes which state when.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "be.h"
+#include "link.h"
+#include "xenstore/scan.h"
+#include "xenstore/state.h"
+
+#define WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
+
+struct link_xs {
+	struct be_link l;
+	struct be_dev *dev;
+	struct xs_handle *xs;
+	unsigned int domid;
+	char dir[2][XN_PATH_MAX];
+};
+
+static struct link_xs *to_xs(struct be_link *l)
+{
+	return (struct link_xs *)l;
+}
+
+/* Is the peer that the toolstack names the domain that this worker is for? */
+static int check_peer(struct link_xs *x)
+{
+	const char *dir = x->dir[BE_OWN];
+	uint32_t id;
+	int rc = xn_read_u32(x->xs, XBT_NULL, dir, "frontend-id", x->domid,
+			     x->domid, &id);
+
+	if (rc)
+		be_fault(x->dev, "%s/frontend-id must be %u", dir, x->domid);
+	return rc;
+}
+
+static int xs_find(struct be_link *l)
+{
+	struct link_xs *x = to_xs(l);
+	int rc = xn_read_str(x->xs, XBT_NULL, x->dir[BE_OWN], "frontend",
+			     x->dir[BE_PEER], XN_PATH_MAX);
+
+	if (rc) {
+		x->dir[BE_PEER][0] = '\0';
+		be_fault(x->dev, "%s/frontend: %s", x->dir[BE_OWN],
+			 strerror(-rc));
+		return rc;
+	}
+	return check_peer(x);
+}
+
+static int xs_get(struct be_link *l, enum be_side side, const char *node,
+		  char *value, size_t size)
+{
+	struct link_xs *x = to_xs(l);
+
+	return xn_read_str(x->xs, XBT_NULL, x->dir[side], node, value, size);
+}
+
+static int xs_put(struct be_link *l, const char *node, const char *value)
+{
+	struct link_xs *x = to_xs(l);
+	const char *dir = x->dir[BE_OWN];
+
+	if (!value)
+		return xn_rm(x->xs, XBT_NULL, dir, node);
+	/* Nothing is written where the toolstack has removed all. */
+	if (!xn_exists(x->xs, XBT_NULL, dir, XN_NODE_STATE))
+		return -ENOENT;
+	return xn_write_str(x->xs, XBT_NULL, dir, node, value);
+}
+
+static enum xenbus_state xs_state(struct be_link *l, enum be_side side)
+{
+	struct link_xs *x = to_xs(l);
+
+	return xn_state_read(x->xs, XBT_NULL, x->dir[side]);
+}
+
+static int xs_set_state(struct be_link *l, enum xenbus_state to)
+{
+	struct link_xs *x = to_xs(l);
+
+	return xn_state_switch(x->xs, x->dir[BE_OWN], XN_BACK, &l->own, to);
+}
+
+static bool xs_alive(struct be_link *l)
+{
+	struct link_xs *x = to_xs(l);
+
+	return xn_domain_alive(x->xs, x->domid);
+}
+
+static int watch_state(struct link_xs *x, enum be_side side, const char *token)
+{
+	char path[XN_PATH_MAX];
+	int rc = xn_path(path, x->dir[side], XN_NODE_STATE);
+
+	return rc ? rc : xn_watch(x->xs, path, token);
+}
+
+static int xs_watch_both(struct be_link *l)
+{
+	struct link_xs *x = to_xs(l);
+	int rc = watch_state(x, BE_PEER, "front");
+
+	if (!rc)
+		rc = watch_state(x, BE_OWN, "back");
+	return rc ? rc : xn_watch(x->xs, "@releaseDomain", "release");
+}
+
+static int xs_fd(struct be_link *l)
+{
+	return xs_fileno(to_xs(l)->xs);
+}
+
+/*
+ * The frontend can write its state all day, and libxenstore keeps each event
+ * until it is taken: takes all, but leaves time for other work.
+ */
+static int xs_changed(struct be_link *l)
+{
+	struct link_xs *x = to_xs(l);
+	char token[XN_PATH_MAX];
+	int i, r = 1, any = 0;
+
+	for (i = 0; i < WATCH_BATCH && r > 0; i++) {
+		r = xn_watch_next(x->xs, token);
+		any |= r > 0;
+	}
+	return r < 0 ? r : any;
+}
+
+static void xs_end(struct be_link *l)
+{
+	xs_close(to_xs(l)->xs);
+	free(l);
+}
+
+static const struct be_link_ops ops = {
+	.find = xs_find, .read = xs_get, .write = xs_put, .state = xs_state,
+	.set_state = xs_set_state, .alive = xs_alive, .watch = xs_watch_both,
+	.fd = xs_fd, .changed = xs_changed, .close = xs_end,
+};
+
+struct be_link *be_link_xenstore(struct be_dev *dev, unsigned int domid,
+				 unsigned int devid)
+{
+	struct link_xs *x = calloc(1, sizeof(*x));
+	int own;
+
+	if (!x)
+		return NULL;
+	x->dev = dev;
+	x->domid = domid;
+	x->l.ops = &ops;
+	x->l.name[BE_OWN] = x->dir[BE_OWN];
+	x->l.name[BE_PEER] = x->dir[BE_PEER];
+	x->xs = xs_open(0);
+	own = x->xs ? xn_own_domid(x->xs) : -errno;
+	if (own < 0)
+		be_log(dev, BE_ERR, "xenstore: %s; is xenstored running?",
+		       strerror(-own));
+	if (own < 0 || xn_backend_dir(x->dir[BE_OWN], (unsigned int)own, domid,
+				      devid)) {
+		xs_end(&x->l);
+		return NULL;
+	}
+	x->l.own = xs_state(&x->l, BE_OWN);
+	return &x->l;
+}

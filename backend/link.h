@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * How a worker finds its device, and how both ends say where they stand: the
+ * device's configuration, the states of xenbus, what the frontend offers. With a
+ * toolstack that is xenstore (carrier/link_xenstore.c). Command thread. The own
+ * side is the toolstack's and trusted but may hold mistakes; what the peer's
+ * side holds is hostile.
+ */
+#ifndef BE_LINK_H
+#define BE_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xen/io/xenbus.h>
+
+struct be_dev;
+struct be_link;
+
+enum be_side { BE_OWN, BE_PEER };
+
+struct be_link_ops {
+	/* Finds the peer; 0 or -errno, be_fault() said why. Nothing of the peer's
+	 * side is there before. */
+	int (*find)(struct be_link *l);
+	/* Value of a node as text. 0; -ENOENT: absent; -EINVAL: control
+	 * characters; -E2BIG; another -errno. */
+	int (*read)(struct be_link *l, enum be_side side, const char *node,
+		    char *value, size_t size);
+	/* Write an own node; NULL removes it. 0; -ENOENT: the own side is gone. */
+	int (*write)(struct be_link *l, const char *node, const char *value);
+	/* XenbusStateUnknown if there is none. */
+	enum xenbus_state (*state)(struct be_link *l, enum be_side side);
+	/* 0; -ENOENT: the own side is gone; -EPERM: not after the last one. */
+	int (*set_state)(struct be_link *l, enum xenbus_state to);
+	/* Does the guest live, as far as this domain can know? */
+	bool (*alive)(struct be_link *l);
+	/* From now on fd is readable after a change. 0 or -errno. */
+	int (*watch)(struct be_link *l);
+	int (*fd)(struct be_link *l);
+	/* Take what fd tells, bounded. 1: something changed, 0: nothing, -errno:
+	 * the link is lost. */
+	int (*changed)(struct be_link *l);
+	void (*close)(struct be_link *l);
+};
+
+struct be_link {
+	const struct be_link_ops *ops;
+	enum xenbus_state own;		/* as last written, or seen to be Closing */
+	const char *name[2];		/* of each side, for messages */
+};
+
+/**
+ * be_link_xenstore() - the nodes of a device below backend/vhca
+ * @dev: for logs
+ *
+ * Return: the link, its own state read; or NULL, with the reason logged.
+ */
+struct be_link *be_link_xenstore(struct be_dev *dev, unsigned int domid,
+				 unsigned int devid);
+
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The link of a worker over a xenstore in memory: what is read of which side,
+ * what is not written where the toolstack has removed all, who the peer is.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "be.h"
+#include "link.h"
+#include "tests/fake/fake_xs.h"
+#include "worker/conf.h"
+
+#define BACK	"/local/domain/1/backend/vhca/5/0"
+#define FRONT	"/local/domain/5/device/vhca/0"
+
+static struct be_dev dev;
+static struct be_link *l;
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_xs_reset();
+	fake_xs_set("domid", "1");
+	fake_xs_set("/local/domain/5/name", "web");
+	fake_xs_set(BACK "/frontend", FRONT);
+	fake_xs_set(BACK "/frontend-id", "5");
+	fake_xs_set(BACK "/state", "1");
+	fake_xs_set(BACK "/hca", "rxe0");
+	fake_xs_set(FRONT "/state", "3");
+	if (be_dev_init(&dev, 5, 0))
+		return -1;
+	l = be_link_xenstore(&dev, 5, 0);
+	return l ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	l->ops->close(l);
+	be_dev_fini(&dev);
+	return 0;
+}
+
+static void each_side_has_its_nodes(void **state)
+{
+	char text[16];
+
+	(void)state;
+	assert_int_equal(l->own, XenbusStateInitialising);
+	assert_int_equal(l->ops->find(l), 0);
+	assert_string_equal(l->name[BE_OWN], BACK);
+	assert_string_equal(l->name[BE_PEER], FRONT);
+	assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateInitialised);
+	assert_int_equal(l->ops->read(l, BE_OWN, "hca", text, sizeof(text)), 0);
+	assert_string_equal(text, "rxe0");
+	assert_int_equal(l->ops->read(l, BE_PEER, "hca", text, sizeof(text)),
+			 -ENOENT);
+	assert_true(l->ops->alive(l));
+}
+
+static void the_peer_is_the_one_we_serve(void **state)
+{
+	(void)state;
+	fake_xs_set(BACK "/frontend-id", "6");
+	assert_true(l->ops->find(l) < 0);
+	assert_non_null(strstr(dev.fault_reason, "frontend-id must be 5"));
+}
+
+static void a_device_without_a_peer_is_refused(void **state)
+{
+	(void)state;
+	fake_xs_rm(BACK "/frontend");
+	assert_int_equal(l->ops->find(l), -ENOENT);
+	assert_non_null(strstr(dev.fault_reason, BACK "/frontend"));
+}
+
+static void configuration_comes_over_it(void **state)
+{
+	(void)state;
+	fake_xs_set(BACK "/max-qp", "7");
+	fake_xs_set(BACK "/port", "2");
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_string_equal(dev.hca, "rxe0");
+	assert_int_equal(dev.quota.max[BE_QP], 7);
+	assert_int_equal(dev.quota.max[BE_CQ], XENVHCA_DEF_MAX_CQ);
+	assert_int_equal(dev.port, 2);
+}
+
+static void a_wrong_number_is_named(void **state)
+{
+	static const char *const wrong[] = {
+		"", "0", "65536", "-1", "7x", "0x7", " 7",
+		"11111111111111111111111111111111111111111111111111",
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		dev.fault = false;
+		fake_xs_set(BACK "/max-qp", wrong[i]);
+		assert_true(be_conf_read(&dev, l) < 0);
+		assert_non_null(strstr(dev.fault_reason, BACK
+				       "/max-qp must be a number 1..65535"));
+	}
+}
+
+static void nothing_is_written_where_all_was_removed(void **state)
+{
+	(void)state;
+	assert_int_equal(l->ops->write(l, "broken", "why"), 0);
+	assert_string_equal(fake_xs_get(BACK "/broken"), "why");
+	assert_int_equal(l->ops->write(l, "broken", NULL), 0);
+	assert_null(fake_xs_get(BACK "/broken"));
+	fake_xs_rm(BACK);
+	assert_int_equal(l->ops->write(l, "broken", "why"), -ENOENT);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), -ENOENT);
+	assert_null(fake_xs_get(BACK "/broken"));
+	assert_null(fake_xs_get(BACK "/state"));
+}
+
+static void states_follow_the_diagram(void **state)
+{
+	(void)state;
+	assert_int_equal(l->ops->set_state(l, XenbusStateConnected), -EPERM);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	assert_string_equal(fake_xs_get(BACK "/state"), "2");
+	assert_int_equal(l->own, XenbusStateInitWait);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(each_side_has_its_nodes),
+		T(the_peer_is_the_one_we_serve),
+		T(a_device_without_a_peer_is_refused),
+		T(configuration_comes_over_it),
+		T(a_wrong_number_is_named),
+		T(nothing_is_written_where_all_was_removed),
+		T(states_follow_the_diagram),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
