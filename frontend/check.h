@@ -20,7 +20,7 @@
 #include <stdint.h>
 #endif
 
-/* ---- ring.c ---- */
+/* ---- ring_cmd.c, ring_event.c, ring_kick.c ---- */
 /**
  * vhca_check_rsp_prod() - may the response index be what the backend says?
  * @prod: read once from the ring

@@ -4,10 +4,11 @@
  *
  * Marshals one opcode per function into a slot of the command ring and its
  * answer out of it. Runs in the process that made the system call, or in a
- * work of device.c. ring.c has checked the header of an answer; the fields of
+ * work of device.c. ring_cmd.c has checked the header of an answer; the fields of
  * its body are checked by the callers, except that a handle is never 0.
  */
 #include "cmd.h"
+#include "grant.h"
 #include "verbs.h"
 
 /* Bodies are members of the slots' unions, so none is larger than raw. */

@@ -8,6 +8,8 @@
  */
 #include "check.h"
 #include "cmd.h"
+#include "event.h"
+#include "grant.h"
 #include "verbs.h"
 
 /* Sizes are checked before memory is granted for them. */
@@ -142,10 +144,13 @@ int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct vhca_cq *cq = to_vcq(ibcq);
-	bool valid = false;	/* never merged: an arm is used up by an event */
+	/* Its own, so that it is never merged: an event uses an arm up. */
+	struct vhca_kick kick = {
+		.type = XENVHCA_KICK_ARM,
+		.flags = solicited ? XENVHCA_KICK_SOLICITED : 0,
+		.handle = cq->handle,
+	};
 
 	vhca_event_armed(cq);
-	return vhca_ring_kick(to_vdev(ibcq->device), XENVHCA_KICK_ARM,
-			      solicited ? XENVHCA_KICK_SOLICITED : 0,
-			      cq->handle, &cq->last_arm, &valid, true);
+	return vhca_ring_kick_wait(to_vdev(ibcq->device), &kick);
 }

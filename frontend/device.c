@@ -16,6 +16,8 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "event.h"
+#include "grant.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 
@@ -194,15 +196,16 @@ static const struct ib_device_ops vhca_xrc_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, vhca_xrcd, ibxrcd),
 };
 
-struct vhca_dev *vhca_device_alloc(struct xenbus_device *xbdev)
+struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 {
 	struct vhca_dev *dev = ib_alloc_device(vhca_dev, ibdev);
 
 	if (!dev)
 		return NULL;
 	get_device(&dev->ibdev.dev);	/* outlives dealloc_driver */
-	dev->xbdev = xbdev;
-	dev->ibdev.dev.parent = &xbdev->dev;
+	dev->link = link;
+	dev->backend = link->backend;
+	dev->ibdev.dev.parent = link->dev;
 	vhca_event_init(dev);
 	vhca_port_init(dev);
 	xa_init(&dev->cqs);
@@ -220,26 +223,26 @@ static int vhca_get_info(struct vhca_dev *dev)
 	if (rc)
 		return rc;
 	if (!vhca_check_info(info)) {
-		dev_err(&dev->xbdev->dev,
+		dev_err(dev->link->dev,
 			"backend sent malformed device strings\n");
 		return -EPROTO;
 	}
 	dev->provider = vhca_provider_find(info->driver_id,
 					   info->uverbs_abi_ver);
 	if (!dev->provider) {
-		dev_err(&dev->xbdev->dev,
+		dev_err(dev->link->dev,
 			"HCA %s: driver %u with ABI %u is unknown; choose another hca= or a newer frontend\n",
 			info->hca, info->driver_id, info->uverbs_abi_ver);
 		return -EOPNOTSUPP;
 	}
 	if (!dev->provider->run && !vhca_unproven) {
-		dev_err(&dev->xbdev->dev,
+		dev_err(dev->link->dev,
 			"HCA %s: provider %s was never run on hardware; to try it load this module with unproven=1\n",
 			info->hca, dev->provider->name);
 		return -EOPNOTSUPP;
 	}
 	if (info->node_type != RDMA_NODE_IB_CA) {
-		dev_err(&dev->xbdev->dev,
+		dev_err(dev->link->dev,
 			"HCA %s: node type %u is not supported; choose another hca=\n",
 			info->hca, info->node_type);
 		return -EOPNOTSUPP;
@@ -290,7 +293,7 @@ int vhca_device_register(struct vhca_dev *dev)
 	int rc;
 
 	if (PAGE_SIZE != XEN_PAGE_SIZE) {
-		dev_err(&dev->xbdev->dev,
+		dev_err(dev->link->dev,
 			"pages of %lu bytes: boot a kernel with 4 KiB pages\n",
 			PAGE_SIZE);
 		return -EOPNOTSUPP;
@@ -305,7 +308,7 @@ int vhca_device_register(struct vhca_dev *dev)
 	if (rc)
 		return rc;
 	WRITE_ONCE(dev->registered, true);
-	dev_info(&dev->xbdev->dev, "%s is %s of domain %u, provider %s\n",
+	dev_info(dev->link->dev, "%s is %s of domain %u, provider %s\n",
 		 dev_name(&dev->ibdev.dev), dev->info.hca, dev->backend,
 		 dev->provider->name);
 	/* Events that came while ib_core could not be told. */

@@ -27,6 +27,7 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "doorbell.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 

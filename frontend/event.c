@@ -9,6 +9,8 @@
  * counted and ignored: it may be a late one of an object that is gone.
  */
 #include "check.h"
+#include "event.h"
+#include "grant.h"
 #include "vhca.h"
 #include "vhca-provider.h"
 

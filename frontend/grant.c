@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <xen/page.h>
 
+#include "grant.h"
 #include "vhca.h"
 
 #define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
@@ -134,7 +135,7 @@ static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
 {
 	if (!nr)
 		return;
-	dev_warn_ratelimited(&dev->xbdev->dev,
+	dev_warn_ratelimited(dev->link->dev,
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, vhca_grant_zombies());
 	if (READ_ONCE(dev->ring.state) == VHCA_RING_UP &&
@@ -162,7 +163,7 @@ static int vhca_grant_reserve(struct vhca_dev *dev, u32 nr)
 	if (atomic64_read(&granted) <= vhca_grant_max_pages())
 		return 0;
 	atomic64_sub(nr, &granted);
-	dev_err_ratelimited(&dev->xbdev->dev,
+	dev_err_ratelimited(dev->link->dev,
 		"no grant references for %u pages of 4 KiB (%u frames, backends keep %llu pages): raise max_grant_frames in the configuration of this domain\n",
 		nr, gnttab_max_grant_frames(), vhca_grant_zombies());
 	return -ENOMEM;
@@ -175,7 +176,7 @@ static int vhca_grant_page(struct vhca_dev *dev, struct page *page,
 					      xen_page_to_gfn(page), readonly);
 
 	if (err < 0) {
-		dev_err_ratelimited(&dev->xbdev->dev,
+		dev_err_ratelimited(dev->link->dev,
 			"out of grant references: raise max_grant_frames in the configuration of this domain\n");
 		return -ENOMEM;
 	}

@@ -10,6 +10,8 @@
 #include <xen/page.h>
 #include <xen/xen.h>
 
+#include "grant.h"
+#include "map.h"
 #include "vhca.h"
 
 static int __init vhca_init(void)

@@ -31,6 +31,7 @@
 #include <xen/xen.h>
 
 #include "cmd.h"
+#include "map.h"
 #include "vhca.h"
 
 #define VHCA_ZAP_WAIT	(5 * HZ)

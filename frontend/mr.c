@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "cmd.h"
+#include "grant.h"
 #include "verbs.h"
 
 /*

@@ -6,6 +6,7 @@
  * unpublish, and their memory is given back, or kept, by what the backend
  * answered to their end.
  */
+#include "grant.h"
 #include "verbs.h"
 
 bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc)

@@ -13,6 +13,8 @@
  */
 #include "check.h"
 #include "cmd.h"
+#include "event.h"
+#include "grant.h"
 #include "verbs.h"
 
 /* Attributes that are plain numbers on both sides of the wire. */
@@ -197,6 +199,8 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	if (rc)
 		return rc;
 	qp->handle = rsp.handle;
+	qp->kick.type = XENVHCA_KICK_SEND;
+	qp->kick.handle = rsp.handle;
 	qp->buf = bufs.buf;
 	qp->sq_buf = bufs.sq_buf;
 	qp->db = bufs.db;
@@ -288,8 +292,7 @@ int vhca_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		return -EOPNOTSUPP;
 	if (READ_ONCE(qp->state) < IB_QPS_RTS)
 		return -EINVAL;
-	return vhca_ring_kick(to_vdev(ibqp->device), XENVHCA_KICK_SEND, 0,
-			      qp->handle, &qp->last_kick, &qp->kicked, false);
+	return vhca_ring_kick(to_vdev(ibqp->device), &qp->kick);
 }
 
 static void vhca_mcast_req(struct xenvhca_mcast_req *req,

@@ -7,6 +7,8 @@
  * is possible is decided by the physical HCA's driver.
  */
 #include "cmd.h"
+#include "event.h"
+#include "grant.h"
 #include "verbs.h"
 
 /* Allows basic SRQs, and XRC ones if the device has XRC. */

@@ -13,6 +13,9 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "doorbell.h"
+#include "grant.h"
+#include "map.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 

@@ -11,6 +11,7 @@
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 
+#include "grant.h"
 #include "udata.h"
 #include "verbs.h"
 #include "vhca-provider.h"

@@ -124,16 +124,10 @@ void vhca_event_armed(struct vhca_cq *c)
 	(void)c;
 }
 
-int vhca_ring_kick(struct vhca_dev *d, u8 type, u8 flags, u32 handle,
-		   u32 *last, bool *valid, bool wait)
+int vhca_ring_kick_wait(struct vhca_dev *d, struct vhca_kick *kick)
 {
 	(void)d;
-	(void)type;
-	(void)flags;
-	(void)handle;
-	(void)last;
-	(void)valid;
-	(void)wait;
+	(void)kick;
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/ring.c with a backend that is silent: who gets the last slots, and
+ * frontend/ring*.c with a backend that is silent: who gets the last slots, and
  * which silence is the end of the device.
  */
 #include "kernel.h"
@@ -10,8 +10,11 @@
 int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
 
 #include "copy/ring.c"
+#include "copy/ring_cmd.c"
+#include "copy/ring_event.c"
+#include "copy/ring_kick.c"
 
-static struct xenbus_device xbdev;
+static struct vhca_link xen;
 static struct vhca_dev *dev;
 static const char *broken;
 
@@ -54,7 +57,7 @@ static int setup(void **state)
 	(void)state;
 	broken = NULL;
 	dev = calloc(1, sizeof(*dev));
-	dev->xbdev = &xbdev;
+	dev->link = &xen;
 	return vhca_ring_init(dev, 0);
 }
 

@@ -2,11 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The worker of frontend/xenbus.c: it tries again, and a backend that takes
- * its time does not hold the end of a device.
+ * The worker of frontend/front.c over the link of xenbus: it tries again, and a
+ * backend that takes its time does not hold the end of a device.
  */
 #include "kernel.h"
-#include "copy/xenbus.c"
+#include "copy/front.c"
+#include "copy/link_xenbus.c"
 
 static struct xenbus_device xbdev;
 static int ring_fails;			/* so many vhca_ring_init() to come */
@@ -36,10 +37,12 @@ void vhca_ring_break(struct vhca_dev *dev)
 	dev->ring.state = VHCA_RING_BROKEN;
 }
 
-struct vhca_dev *vhca_device_alloc(struct xenbus_device *x)
+struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 {
-	(void)x;
-	return calloc(1, sizeof(struct vhca_dev));
+	struct vhca_dev *dev = calloc(1, sizeof(*dev));
+
+	dev->link = link;
+	return dev;
 }
 
 void vhca_device_free(struct vhca_dev *dev)

@@ -2,22 +2,23 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Xenstore nodes and states of a device: meets a backend, registers an RDMA
- * device while it is connected, gives it up in order or when the backend is
- * gone, and starts again when there is a new one.
+ * Life of a device: meets a backend, registers an RDMA device while it is
+ * connected, gives it up in order or when the backend is gone, and starts again
+ * when there is a new one. How both ends tell each other where they stand is the
+ * link's business (link.h).
  *
- * All transitions are made by one worker per xenbus device (front->work on an
- * ordered queue), which reads the backend's state itself: watches may be
- * merged and states may be skipped. The watch only cuts a dead backend off at
+ * All transitions are made by one worker per device (front->work on an ordered
+ * queue), which reads the backend's state itself: notices of changes may be
+ * merged and states may be skipped. A notice only cuts a dead backend off at
  * once, since the worker may be waiting for it. While the domain is suspended
  * there is no connection: it ends before, and the worker, which the kernel
- * freezes until the domain runs again, makes a new one. Values read from
- * xenstore are the backend's and are range-checked here.
+ * freezes until the domain runs again, makes a new one. What the link reads is
+ * the backend's and is range-checked here.
  */
-#include <linux/module.h>
 #include <linux/slab.h>
-#include <xen/page.h>
 
+#include "doorbell.h"
+#include "front.h"
 #include "vhca.h"
 
 #define VHCA_CLOSE_WAIT		(10 * HZ)
@@ -26,16 +27,17 @@
 #define VHCA_END_WAIT		(30 * HZ)
 #define VHCA_END_EACH		(HZ / 10)
 #define VHCA_RETRY_MAX_MS	30000u
+/* Ring pages, version, order, three channels, two rings, doorbell window. */
+#define VHCA_NODES		(VHCA_RING_PAGES + 8)
 
 struct vhca_front {
-	struct xenbus_device *xbdev;
+	struct vhca_link *link;
 	struct workqueue_struct *wq;	/* ordered, freezable */
 	struct delayed_work work;
 	struct delayed_work overdue;	/* the backend, while dev ends */
 	unsigned long end_by;		/* jiffies, and each more per command */
 	unsigned long end_each;
-	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
-	spinlock_t lock;		/* dev, against the watch */
+	spinlock_t lock;		/* dev, against notices */
 	struct vhca_dev *dev;		/* connection, or NULL */
 	struct vhca_window *window;	/* for doorbells; NULL: PV guest */
 	const char *reason;		/* why it is broken; a constant */
@@ -44,6 +46,21 @@ struct vhca_front {
 	unsigned int failures;		/* connects in a row, for the back-off */
 	unsigned long not_before;	/* jiffies of the next one */
 };
+
+static enum xenbus_state vhca_theirs(struct vhca_front *front)
+{
+	return front->link->ops->theirs(front->link);
+}
+
+static enum xenbus_state vhca_mine(struct vhca_front *front)
+{
+	return front->link->ops->mine(front->link);
+}
+
+static int vhca_enter(struct vhca_front *front, enum xenbus_state state)
+{
+	return front->link->ops->enter(front->link, state);
+}
 
 static void vhca_front_kick(struct vhca_front *front)
 {
@@ -56,7 +73,7 @@ void vhca_break(struct vhca_dev *dev, const char *reason)
 
 	if (cmpxchg(&front->reason, NULL, reason))
 		return;
-	dev_err(&dev->xbdev->dev, "giving the device up: %s\n", reason);
+	dev_err(dev->link->dev, "giving the device up: %s\n", reason);
 	vhca_ring_break(dev);
 	vhca_front_kick(front);
 }
@@ -75,99 +92,92 @@ static bool vhca_version_in(char *list, unsigned int want)
 	return false;
 }
 
-static int vhca_check_version(struct xenbus_device *xbdev)
+static int vhca_check_version(struct vhca_link *link)
 {
 	char *list;
 	bool found;
 
-	list = xenbus_read(XBT_NIL, xbdev->otherend, XENVHCA_NODE_VERSIONS,
-			   NULL);
+	list = link->ops->read(link, XENVHCA_NODE_VERSIONS);
 	if (IS_ERR(list)) {
-		dev_err(&xbdev->dev, "backend has no node %s/%s\n",
-			xbdev->otherend, XENVHCA_NODE_VERSIONS);
+		dev_err(link->dev, "backend has no node " XENVHCA_NODE_VERSIONS
+			"\n");
 		return PTR_ERR(list);
 	}
 	found = vhca_version_in(list, XENVHCA_PROTOCOL_VERSION_INT);
 	kfree(list);
 	if (found)
 		return 0;
-	dev_err(&xbdev->dev,
+	dev_err(link->dev,
 		"backend does not speak version " XENVHCA_PROTOCOL_VERSION
 		" of the protocol; update it or this module\n");
 	return -EPROTONOSUPPORT;
 }
 
-static int vhca_write_refs(struct vhca_dev *dev, struct xenbus_transaction xbt)
+/* The largest that both sides can have; a single page if the backend is silent. */
+static unsigned int vhca_ring_order(struct vhca_link *link)
 {
-	const char *dir = dev->xbdev->nodename;
-	const struct vhca_ring *ring = &dev->ring;
-	char name[sizeof(XENVHCA_NODE_RING_REF) + 10];
-	unsigned int i;
-	int err = 0;
+	char *text = link->ops->read(link, XENVHCA_NODE_MAX_RING_ORDER);
+	unsigned int order;
 
-	for (i = 0; !err && i < 1u << ring->order; i++) {
+	if (IS_ERR(text))
+		return 0;
+	if (kstrtouint(strim(text), 10, &order))
+		order = 0;
+	kfree(text);
+	return min_t(unsigned int, order, XENVHCA_MAX_RING_ORDER);
+}
+
+static void vhca_node_number(struct vhca_node *node, const char *name,
+			     unsigned int value)
+{
+	snprintf(node->name, sizeof(node->name), "%s", name);
+	snprintf(node->value, sizeof(node->value), "%u", value);
+}
+
+/* All that a connection offers. Returns the number of nodes. */
+static unsigned int vhca_nodes(struct vhca_dev *dev, struct vhca_node *node)
+{
+	const struct vhca_ring *ring = &dev->ring;
+	struct vhca_node *first = node;
+	char name[sizeof(node->name)];
+	unsigned int i;
+
+	vhca_node_number(node++, XENVHCA_NODE_VERSION,
+			 XENVHCA_PROTOCOL_VERSION_INT);
+	vhca_node_number(node++, XENVHCA_NODE_RING_ORDER, ring->order);
+	for (i = 0; i < 1u << ring->order; i++) {
 		snprintf(name, sizeof(name), XENVHCA_NODE_RING_REF "%u", i);
-		err = xenbus_printf(xbt, dir, name, "%u", ring->cmd_ref[i]);
+		vhca_node_number(node++, name, ring->cmd_ref[i]);
 	}
-	return err;
+	vhca_node_number(node++, XENVHCA_NODE_EVTCHN, ring->cmd_port);
+	vhca_node_number(node++, XENVHCA_NODE_EVT_RING_REF, ring->evt_ref);
+	vhca_node_number(node++, XENVHCA_NODE_EVT_EVTCHN, ring->evt_port);
+	vhca_node_number(node++, XENVHCA_NODE_KICK_RING_REF, ring->kick_ref);
+	vhca_node_number(node++, XENVHCA_NODE_KICK_EVTCHN, ring->kick_port);
+	if (dev->window) {
+		snprintf(node->name, sizeof(node->name),
+			 XENVHCA_NODE_DOORBELL_WINDOW);
+		snprintf(node->value, sizeof(node->value), "%#llx %#x",
+			 vhca_window_gfn(dev->window),
+			 XENVHCA_DOORBELL_SLOTS);
+		node++;
+	}
+	return node - first;
 }
 
-static int vhca_write_nodes(struct vhca_dev *dev, struct xenbus_transaction xbt)
+static int vhca_offer(struct vhca_dev *dev)
 {
-	const struct vhca_ring *ring = &dev->ring;
-	const struct { const char *name; unsigned int value; } node[] = {
-		{ XENVHCA_NODE_VERSION, XENVHCA_PROTOCOL_VERSION_INT },
-		{ XENVHCA_NODE_RING_ORDER, ring->order },
-		{ XENVHCA_NODE_EVTCHN, ring->cmd_port },
-		{ XENVHCA_NODE_EVT_RING_REF, ring->evt_ref },
-		{ XENVHCA_NODE_EVT_EVTCHN, ring->evt_port },
-		{ XENVHCA_NODE_KICK_RING_REF, ring->kick_ref },
-		{ XENVHCA_NODE_KICK_EVTCHN, ring->kick_port },
-	};
-	unsigned int i;
+	struct vhca_node *node = kcalloc(VHCA_NODES, sizeof(*node), GFP_KERNEL);
 	int err;
 
-	err = vhca_write_refs(dev, xbt);
-	for (i = 0; !err && i < ARRAY_SIZE(node); i++)
-		err = xenbus_printf(xbt, dev->xbdev->nodename, node[i].name,
-				    "%u", node[i].value);
-	if (!err && dev->window)
-		err = xenbus_printf(xbt, dev->xbdev->nodename,
-				    XENVHCA_NODE_DOORBELL_WINDOW,
-				    "%#llx %#x", vhca_window_gfn(dev->window),
-				    XENVHCA_DOORBELL_SLOTS);
-	return err;
-}
-
-static int vhca_write_all(struct vhca_dev *dev)
-{
-	struct xenbus_transaction xbt;
-	int err;
-
-	do {
-		err = xenbus_transaction_start(&xbt);
-		if (err)
-			return err;
-		err = vhca_write_nodes(dev, xbt);
-		if (err) {
-			xenbus_transaction_end(xbt, 1);
-			return err;
-		}
-		err = xenbus_transaction_end(xbt, 0);
-	} while (err == -EAGAIN);
+	if (!node)
+		return -ENOMEM;
+	err = dev->link->ops->write(dev->link, node, vhca_nodes(dev, node));
+	kfree(node);
 	return err;
 }
 
 /* ---- the connection; worker only ---- */
-
-static enum xenbus_state vhca_backend_state(const struct vhca_front *front)
-{
-	const char *otherend = front->xbdev->otherend;
-
-	/* None after a restore without nodes, see vhca_on_lost(). */
-	return otherend ? xenbus_read_driver_state(otherend) :
-			  XenbusStateUnknown;
-}
 
 static void vhca_set_dev(struct vhca_front *front, struct vhca_dev *dev)
 {
@@ -218,52 +228,42 @@ static void vhca_back_off(struct vhca_front *front)
 /* A connection that is broken, or was never made, is over. */
 static void vhca_give_up(struct vhca_front *front, const char *reason)
 {
-	struct xenbus_device *xbdev = front->xbdev;
-
 	if (READ_ONCE(front->reason))
 		reason = front->reason;
-	xenbus_printf(XBT_NIL, xbdev->nodename, XENVHCA_NODE_BROKEN, "%s",
-		      reason);
+	front->link->ops->broken(front->link, reason);
 	vhca_back_off(front);
 	if (front->dev) {
 		vhca_ring_break(front->dev);
 		vhca_unregister(front, VHCA_END_WAIT, 0);
 		vhca_drop(front);
 	}
-	xenbus_frontend_closed(xbdev);
+	vhca_enter(front, XenbusStateClosed);
 }
 
 /* Backend is in InitWait: rings, nodes, Initialised. */
 static int vhca_meet(struct vhca_front *front)
 {
-	struct xenbus_device *xbdev = front->xbdev;
+	struct vhca_link *link = front->link;
 	struct vhca_dev *dev;
-	unsigned int order;
 	int err;
 
-	err = vhca_check_version(xbdev);
+	err = vhca_check_version(link);
 	if (err)
 		return err;
-	order = xenbus_read_unsigned(xbdev->otherend,
-				     XENVHCA_NODE_MAX_RING_ORDER, 0);
-	order = min_t(unsigned int, order, XENVHCA_MAX_RING_ORDER);
-
-	dev = vhca_device_alloc(xbdev);
+	dev = vhca_device_alloc(link);
 	if (!dev)
 		return -ENOMEM;
 	dev->front = front;
-	dev->xbdev = xbdev;
-	dev->backend = xbdev->otherend_id;
 	dev->window = front->window;
 	vhca_window_clear(front->window);
-	err = vhca_ring_init(dev, order);
+	err = vhca_ring_init(dev, vhca_ring_order(link));
 	if (err)
 		goto free_dev;
-	err = vhca_write_all(dev);
+	err = vhca_offer(dev);
 	if (err)
 		goto free_ring;
 	vhca_set_dev(front, dev);
-	xenbus_switch_state(xbdev, XenbusStateInitialised);
+	vhca_enter(front, XenbusStateInitialised);
 	return 0;
 
 free_ring:
@@ -273,7 +273,7 @@ free_dev:
 	return err;
 }
 
-/* No watch tells when to try again: the backend stays in InitWait. */
+/* Nothing tells when to try again: the backend stays in InitWait. */
 static void vhca_meet_later(struct vhca_front *front)
 {
 	long left = front->not_before - jiffies;
@@ -283,7 +283,7 @@ static void vhca_meet_later(struct vhca_front *front)
 
 static void vhca_on_initwait(struct vhca_front *front)
 {
-	enum xenbus_state mine = front->xbdev->state;
+	enum xenbus_state mine = vhca_mine(front);
 	int err;
 
 	if (mine == XenbusStateInitialised)
@@ -297,7 +297,7 @@ static void vhca_on_initwait(struct vhca_front *front)
 	err = vhca_meet(front);
 	if (!err)
 		return;
-	dev_err(&front->xbdev->dev, "cannot connect to the backend: %d\n",
+	dev_err(front->link->dev, "cannot connect to the backend: %d\n",
 		err);
 	vhca_give_up(front, "the frontend could not connect");
 	/* Memory comes back; another version comes with another backend. */
@@ -309,39 +309,39 @@ static void vhca_on_connected(struct vhca_front *front)
 {
 	int err;
 
-	if (!front->dev || front->xbdev->state != XenbusStateInitialised)
+	if (!front->dev || vhca_mine(front) != XenbusStateInitialised)
 		return;
 	err = vhca_device_register(front->dev);
 	if (err) {
-		dev_err(&front->xbdev->dev,
+		dev_err(front->link->dev,
 			"cannot register the RDMA device: %d\n", err);
 		vhca_give_up(front, "the frontend could not register a device");
 		return;
 	}
 	front->failures = 0;
 	vhca_stats_add(front->dev);
-	xenbus_switch_state(front->xbdev, XenbusStateConnected);
+	vhca_enter(front, XenbusStateConnected);
 }
 
 /* Detach: everything ends over the ring, which the backend still serves. */
 static void vhca_on_closing(struct vhca_front *front)
 {
 	if (!front->dev) {
-		xenbus_frontend_closed(front->xbdev);
+		vhca_enter(front, XenbusStateClosed);
 		return;
 	}
 	if (front->closing)
 		return;
 	vhca_unregister(front, VHCA_END_WAIT, VHCA_END_EACH);
 	WRITE_ONCE(front->closing, true);
-	xenbus_switch_state(front->xbdev, XenbusStateClosing);
+	vhca_enter(front, XenbusStateClosing);
 }
 
 static void vhca_on_closed(struct vhca_front *front)
 {
 	if (!front->dev) {
-		if (front->xbdev->state != XenbusStateInitialising)
-			xenbus_frontend_closed(front->xbdev);
+		if (vhca_mine(front) != XenbusStateInitialising)
+			vhca_enter(front, XenbusStateClosed);
 		return;
 	}
 	if (!front->closing) {
@@ -349,46 +349,7 @@ static void vhca_on_closed(struct vhca_front *front)
 		return;
 	}
 	vhca_drop(front);
-	xenbus_frontend_closed(front->xbdev);
-}
-
-/*
- * In the thread where xenbus makes and removes devices. Both ways lead through
- * vhca_remove(), which frees @front and with it @watch.
- */
-static void vhca_lost_changed(struct xenbus_watch *watch, const char *path,
-			      const char *token)
-{
-	struct vhca_front *front = container_of(watch, struct vhca_front, lost);
-	struct xenbus_device *xbdev = front->xbdev;
-
-	/* While the module is being unloaded it removes the device itself. */
-	if (!try_module_get(THIS_MODULE))
-		return;
-	get_device(&xbdev->dev);
-	if (!xenbus_exists(XBT_NIL, xbdev->nodename, "backend"))
-		device_unregister(&xbdev->dev);
-	else if (device_reprobe(&xbdev->dev))
-		dev_warn(&xbdev->dev, "cannot start anew after a restore\n");
-	put_device(&xbdev->dev);
-	module_put(THIS_MODULE);
-}
-
-/*
- * The domain was restored by a toolstack that does not know our kind of device,
- * and there were no nodes when xenbus resumed it. xenbus keeps such a device
- * for ever and would take no notice of a new one with the same number: have it
- * removed, or if there are new nodes by now, probed again. The first event of
- * a watch comes by itself.
- */
-static void vhca_on_lost(struct vhca_front *front)
-{
-	struct xenbus_device *xbdev = front->xbdev;
-
-	if (!front->lost.node)
-		xenbus_watch_pathfmt(xbdev, &front->lost, NULL,
-				     vhca_lost_changed, "%s/%s",
-				     xbdev->nodename, "backend");
+	vhca_enter(front, XenbusStateClosed);
 }
 
 static void vhca_front_work(struct work_struct *work)
@@ -401,12 +362,10 @@ static void vhca_front_work(struct work_struct *work)
 		return;
 	if (READ_ONCE(front->reason) && front->dev)
 		vhca_give_up(front, front->reason);
-	if (!front->xbdev->otherend) {
-		vhca_on_lost(front);
+	if (!front->link->ops->found(front->link))
 		return;
-	}
 
-	theirs = vhca_backend_state(front);
+	theirs = vhca_theirs(front);
 	switch (theirs) {
 	case XenbusStateInitWait:
 		vhca_on_initwait(front);
@@ -430,7 +389,7 @@ static void vhca_front_work(struct work_struct *work)
 	}
 }
 
-/* ---- xenbus driver ---- */
+/* ---- for the link ---- */
 
 /* Ends the device unless that was done in order already. */
 static void vhca_front_break(struct vhca_front *front, const char *reason)
@@ -455,22 +414,45 @@ static void vhca_overdue(struct work_struct *work)
 		vhca_front_break(front, "backend takes too long to end the device");
 }
 
-/* Cut a dead backend off now: the worker may be waiting for its answer. */
-static void vhca_otherend_changed(struct xenbus_device *xbdev,
-				  enum xenbus_state state)
+/*
+ * No change is told any more, and this may run where changes are: look at the
+ * state instead. True: the backend is Closed or its nodes are gone.
+ */
+static bool vhca_wait_closed(struct vhca_front *front)
 {
-	struct vhca_front *front = dev_get_drvdata(&xbdev->dev);
+	unsigned long end = jiffies + VHCA_CLOSE_WAIT;
+	enum xenbus_state theirs;
 
-	switch (state) {
-	case XenbusStateUnknown:
-	case XenbusStateInitialising:
-	case XenbusStateClosed:
-		vhca_front_break(front, "backend closed without notice");
-		break;
-	default:
-		break;
-	}
-	vhca_front_kick(front);
+	do {
+		theirs = vhca_theirs(front);
+		if (theirs == XenbusStateClosed ||
+		    theirs == XenbusStateUnknown)
+			return true;
+		schedule_timeout_uninterruptible(
+			msecs_to_jiffies(VHCA_CLOSE_POLL_MS));
+	} while (time_before(jiffies, end));
+	dev_warn(front->link->dev,
+		 "backend does not close; pages that it maps stay allocated\n");
+	return false;
+}
+
+/* Ends the device over the ring if somebody serves it. The work does not run. */
+static void vhca_close(struct vhca_front *front, unsigned long wait,
+		       unsigned long each)
+{
+	vhca_unregister(front, wait, each);
+	vhca_enter(front, XenbusStateClosing);
+	vhca_wait_closed(front);
+	vhca_drop(front);
+}
+
+/* Nobody answers at the other end: only what needs no answer is done. */
+static void vhca_cut_dead(struct vhca_front *front, const char *reason)
+{
+	enum xenbus_state theirs = vhca_theirs(front);
+
+	if (theirs != XenbusStateConnected && theirs != XenbusStateClosing)
+		vhca_front_break(front, reason);
 }
 
 /*
@@ -479,19 +461,15 @@ static void vhca_otherend_changed(struct xenbus_device *xbdev,
  */
 static void vhca_withdraw_window(struct vhca_front *front)
 {
+	struct vhca_link *link = front->link;
 	int err;
 
 	if (!front->window)
 		return;
-	err = xenbus_rm(XBT_NIL, front->xbdev->nodename,
-			XENVHCA_NODE_DOORBELL_WINDOW);
-	if (!err || err == -ENOENT)
+	err = link->ops->remove(link, XENVHCA_NODE_DOORBELL_WINDOW);
+	if (!err)
 		return;
-	/* The directory is gone, and the one above is not ours to look into. */
-	if (err == -EACCES &&
-	    !xenbus_exists(XBT_NIL, front->xbdev->nodename, "state"))
-		return;
-	dev_warn(&front->xbdev->dev,
+	dev_warn(link->dev,
 		 "cannot remove the node " XENVHCA_NODE_DOORBELL_WINDOW " (%d): its guest frames stay reserved\n",
 		 err);
 	front->window = NULL;
@@ -504,100 +482,66 @@ static void vhca_front_free(struct vhca_front *front)
 	kfree(front);
 }
 
-static int vhca_probe(struct xenbus_device *xbdev,
-		      const struct xenbus_device_id *id)
+struct vhca_front *vhca_front_new(struct vhca_link *link)
 {
 	struct vhca_front *front = kzalloc(sizeof(*front), GFP_KERNEL);
 	int err;
 
 	if (!front)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	front->wq = alloc_ordered_workqueue("%s", WQ_FREEZABLE,
-					    dev_name(&xbdev->dev));
+					    dev_name(link->dev));
 	if (!front->wq) {
 		kfree(front);
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	}
-	front->xbdev = xbdev;
+	front->link = link;
 	front->not_before = jiffies;
 	spin_lock_init(&front->lock);
 	front->window = vhca_window_new();
 	if (IS_ERR(front->window)) {
 		/* Software HCAs work without. */
-		dev_warn(&xbdev->dev, "no guest frames for doorbells (%ld): HCAs with doorbells cannot be used\n",
+		dev_warn(link->dev, "no guest frames for doorbells (%ld): HCAs with doorbells cannot be used\n",
 			 PTR_ERR(front->window));
 		front->window = NULL;
 	}
 	INIT_DELAYED_WORK(&front->work, vhca_front_work);
 	INIT_DELAYED_WORK(&front->overdue, vhca_overdue);
-	dev_set_drvdata(&xbdev->dev, front);
 
-	err = xenbus_switch_state(xbdev, XenbusStateInitialising);
-	if (err)
+	err = vhca_enter(front, XenbusStateInitialising);
+	if (err) {
 		vhca_front_free(front);
-	return err;
+		return ERR_PTR(err);
+	}
+	return front;
 }
 
-/*
- * The watch is gone by now, and this may run where watches are served: look
- * at the state instead. True: the backend is Closed or its nodes are gone.
- */
-static bool vhca_wait_closed(struct vhca_front *front)
+/* Cut a dead backend off now: the worker may be waiting for its answer. */
+void vhca_front_changed(struct vhca_front *front, enum xenbus_state theirs)
 {
-	unsigned long end = jiffies + VHCA_CLOSE_WAIT;
-	enum xenbus_state theirs;
-
-	do {
-		theirs = vhca_backend_state(front);
-		if (theirs == XenbusStateClosed ||
-		    theirs == XenbusStateUnknown)
-			return true;
-		schedule_timeout_uninterruptible(
-			msecs_to_jiffies(VHCA_CLOSE_POLL_MS));
-	} while (time_before(jiffies, end));
-	dev_warn(&front->xbdev->dev,
-		 "backend does not close; pages that it maps stay allocated\n");
-	return false;
-}
-
-/* Ends the device over the ring if somebody serves it. The work does not run. */
-static void vhca_close(struct vhca_front *front, unsigned long wait,
-		       unsigned long each)
-{
-	vhca_unregister(front, wait, each);
-	xenbus_switch_state(front->xbdev, XenbusStateClosing);
-	vhca_wait_closed(front);
-	vhca_drop(front);
-}
-
-/* Nobody answers at the other end: only what needs no answer is done. */
-static void vhca_cut_dead(struct vhca_front *front, const char *reason)
-{
-	enum xenbus_state theirs = vhca_backend_state(front);
-
-	if (theirs != XenbusStateConnected && theirs != XenbusStateClosing)
-		vhca_front_break(front, reason);
+	switch (theirs) {
+	case XenbusStateUnknown:
+	case XenbusStateInitialising:
+	case XenbusStateClosed:
+		vhca_front_break(front, "backend closed without notice");
+		break;
+	default:
+		break;
+	}
+	vhca_front_kick(front);
 }
 
 /* Module unload, unbind, or the nodes are gone. */
-static void vhca_remove(struct xenbus_device *xbdev)
+void vhca_front_remove(struct vhca_front *front)
 {
-	struct vhca_front *front = dev_get_drvdata(&xbdev->dev);
-
 	WRITE_ONCE(front->removing, true);
 	vhca_cut_dead(front, "the device was removed");
 	cancel_delayed_work_sync(&front->work);
 	if (front->dev)
 		vhca_close(front, VHCA_END_WAIT, VHCA_END_EACH);
 	cancel_delayed_work_sync(&front->work);
-	if (front->lost.node) {
-		unregister_xenbus_watch(&front->lost);
-		kfree(front->lost.node);
-	}
-	dev_set_drvdata(&xbdev->dev, NULL);
 	vhca_withdraw_window(front);
 	vhca_front_free(front);
-	/* xenbus enters Closed for us. */
 }
 
 /*
@@ -609,47 +553,14 @@ static void vhca_remove(struct xenbus_device *xbdev)
  * restored or just goes on here; the worker, as soon as it runs again, meets
  * whatever backend is there by then.
  */
-static int vhca_suspend(struct xenbus_device *xbdev)
+void vhca_front_suspend(struct vhca_front *front)
 {
-	struct vhca_front *front = dev_get_drvdata(&xbdev->dev);
-
 	if (front->dev) {
-		dev_info(&xbdev->dev, "disconnected: the domain is to be suspended\n");
+		dev_info(front->link->dev, "disconnected: the domain is to be suspended\n");
 		vhca_cut_dead(front, "backend is gone, and the domain is to be suspended");
 		/* The toolstack waits, however many objects there are. */
 		vhca_close(front, VHCA_CLOSE_WAIT, 0);
-		xenbus_frontend_closed(xbdev);
+		vhca_enter(front, XenbusStateClosed);
 	}
 	vhca_front_kick(front);
-	return 0;
-}
-
-static const struct xenbus_device_id vhca_ids[] = {
-	{ XENVHCA_DRIVER_NAME },
-	{ "" }
-};
-
-static struct xenbus_driver vhca_driver = {
-	.ids = vhca_ids,
-	.not_essential = true,
-	.otherend_changed = vhca_otherend_changed,
-	.probe = vhca_probe,
-	.remove = vhca_remove,
-	.suspend = vhca_suspend,
-};
-
-/*
- * Without an owner: xenbus would hold a reference of the module for each
- * device, and it could not be unloaded. Unregistering the driver removes all
- * devices, and a process that still has queue memory mapped holds a reference
- * (map.c).
- */
-int vhca_xenbus_init(void)
-{
-	return __xenbus_register_frontend(&vhca_driver, NULL, KBUILD_MODNAME);
-}
-
-void vhca_xenbus_exit(void)
-{
-	xenbus_unregister_driver(&vhca_driver);
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * How a device finds its backend, and how both ends say where they stand: the
+ * nodes that each side offers and the states of xenbus. With a toolstack that is
+ * xenstore (link_xenbus.c). Everything read here is the backend's: front.c checks
+ * it. Ops may sleep, and run in one context at a time except theirs().
+ */
+#ifndef VHCA_LINK_H
+#define VHCA_LINK_H
+
+#include <linux/device.h>
+#include <linux/types.h>
+#include <xen/interface/io/xenbus.h>
+#include <xen/interface/xen.h>
+
+struct vhca_link;
+
+struct vhca_node {
+	char name[24];
+	char value[48];
+};
+
+struct vhca_link_ops {
+	/* Text of a node of the backend's, for kfree(), or ERR_PTR(). */
+	char *(*read)(struct vhca_link *l, const char *node);
+	/* Own nodes, all at once. 0 or -errno: then none. */
+	int (*write)(struct vhca_link *l, const struct vhca_node *node,
+		     unsigned int nr);
+	/* 0: the backend cannot read this own node any more. */
+	int (*remove)(struct vhca_link *l, const char *node);
+	/* Why the device is broken, where an operator finds it. */
+	void (*broken)(struct vhca_link *l, const char *reason);
+	/* State of the backend; XenbusStateUnknown if there is none. */
+	enum xenbus_state (*theirs)(struct vhca_link *l);
+	enum xenbus_state (*mine)(struct vhca_link *l);
+	int (*enter)(struct vhca_link *l, enum xenbus_state state);
+	/*
+	 * Is there a backend to look at? If not the link sees to it that the
+	 * device is removed, or made anew.
+	 */
+	bool (*found)(struct vhca_link *l);
+};
+
+struct vhca_link {
+	const struct vhca_link_ops *ops;
+	struct device *dev;		/* parent of the RDMA device, for logs */
+	domid_t backend;
+};
+
+/* ---- link_xenbus.c ---- */
+int vhca_xenbus_init(void);
+void vhca_xenbus_exit(void);
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The link of a device that a toolstack made: nodes and states in xenstore, a
+ * driver on xenbus. What they mean is front.c's.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <xen/xenbus.h>
+#include <xen/io/vhcaif.h>
+
+#include "front.h"
+#include "link.h"
+
+struct vhca_xenbus {
+	struct vhca_link link;
+	struct xenbus_device *xbdev;
+	struct vhca_front *front;
+	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
+};
+
+static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
+{
+	return container_of(l, struct vhca_xenbus, link);
+}
+
+static char *vhca_xenbus_read(struct vhca_link *l, const char *node)
+{
+	return xenbus_read(XBT_NIL, to_xenbus(l)->xbdev->otherend, node, NULL);
+}
+
+static int vhca_xenbus_write(struct vhca_link *l, const struct vhca_node *node,
+			     unsigned int nr)
+{
+	const char *dir = to_xenbus(l)->xbdev->nodename;
+	struct xenbus_transaction xbt;
+	unsigned int i;
+	int err;
+
+	do {
+		err = xenbus_transaction_start(&xbt);
+		if (err)
+			return err;
+		for (i = 0; !err && i < nr; i++)
+			err = xenbus_write(xbt, dir, node[i].name,
+					   node[i].value);
+		if (err) {
+			xenbus_transaction_end(xbt, 1);
+			return err;
+		}
+		err = xenbus_transaction_end(xbt, 0);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+static int vhca_xenbus_rm(struct vhca_link *l, const char *node)
+{
+	const char *dir = to_xenbus(l)->xbdev->nodename;
+	int err = xenbus_rm(XBT_NIL, dir, node);
+
+	if (err == -ENOENT)
+		return 0;
+	/* The directory is gone, and the one above is not ours to look into. */
+	if (err == -EACCES && !xenbus_exists(XBT_NIL, dir, "state"))
+		return 0;
+	return err;
+}
+
+static void vhca_xenbus_broken(struct vhca_link *l, const char *reason)
+{
+	xenbus_write(XBT_NIL, to_xenbus(l)->xbdev->nodename,
+		     XENVHCA_NODE_BROKEN, reason);
+}
+
+static enum xenbus_state vhca_xenbus_theirs(struct vhca_link *l)
+{
+	const char *otherend = to_xenbus(l)->xbdev->otherend;
+
+	/* None after a restore without nodes, see vhca_xenbus_found(). */
+	return otherend ? xenbus_read_driver_state(otherend) :
+			  XenbusStateUnknown;
+}
+
+static enum xenbus_state vhca_xenbus_mine(struct vhca_link *l)
+{
+	return to_xenbus(l)->xbdev->state;
+}
+
+static int vhca_xenbus_enter(struct vhca_link *l, enum xenbus_state state)
+{
+	struct xenbus_device *xbdev = to_xenbus(l)->xbdev;
+
+	if (state != XenbusStateClosed)
+		return xenbus_switch_state(xbdev, state);
+	xenbus_frontend_closed(xbdev);
+	return 0;
+}
+
+/*
+ * In the thread where xenbus makes and removes devices. Both ways lead through
+ * vhca_remove(), which frees @watch.
+ */
+static void vhca_lost_changed(struct xenbus_watch *watch, const char *path,
+			      const char *token)
+{
+	struct vhca_xenbus *x = container_of(watch, struct vhca_xenbus, lost);
+	struct xenbus_device *xbdev = x->xbdev;
+
+	/* While the module is being unloaded it removes the device itself. */
+	if (!try_module_get(THIS_MODULE))
+		return;
+	get_device(&xbdev->dev);
+	if (!xenbus_exists(XBT_NIL, xbdev->nodename, "backend"))
+		device_unregister(&xbdev->dev);
+	else if (device_reprobe(&xbdev->dev))
+		dev_warn(&xbdev->dev, "cannot start anew after a restore\n");
+	put_device(&xbdev->dev);
+	module_put(THIS_MODULE);
+}
+
+/*
+ * The domain was restored by a toolstack that does not know our kind of device,
+ * and there were no nodes when xenbus resumed it. xenbus keeps such a device
+ * for ever and would take no notice of a new one with the same number: have it
+ * removed, or if there are new nodes by now, probed again. The first event of
+ * a watch comes by itself.
+ */
+static void vhca_xenbus_lost(struct vhca_xenbus *x)
+{
+	if (!x->lost.node)
+		xenbus_watch_pathfmt(x->xbdev, &x->lost, NULL,
+				     vhca_lost_changed, "%s/%s",
+				     x->xbdev->nodename, "backend");
+}
+
+/* A device that was restored may have another backend than before. */
+static bool vhca_xenbus_found(struct vhca_link *l)
+{
+	struct vhca_xenbus *x = to_xenbus(l);
+
+	if (!x->xbdev->otherend) {
+		vhca_xenbus_lost(x);
+		return false;
+	}
+	l->backend = x->xbdev->otherend_id;
+	return true;
+}
+
+static const struct vhca_link_ops vhca_xenbus_ops = {
+	.read = vhca_xenbus_read,
+	.write = vhca_xenbus_write,
+	.remove = vhca_xenbus_rm,
+	.broken = vhca_xenbus_broken,
+	.theirs = vhca_xenbus_theirs,
+	.mine = vhca_xenbus_mine,
+	.enter = vhca_xenbus_enter,
+	.found = vhca_xenbus_found,
+};
+
+/* ---- xenbus driver ---- */
+
+static void vhca_otherend_changed(struct xenbus_device *xbdev,
+				  enum xenbus_state state)
+{
+	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
+
+	vhca_front_changed(x->front, state);
+}
+
+static int vhca_probe(struct xenbus_device *xbdev,
+		      const struct xenbus_device_id *id)
+{
+	struct vhca_xenbus *x = kzalloc(sizeof(*x), GFP_KERNEL);
+	int err;
+
+	if (!x)
+		return -ENOMEM;
+	x->xbdev = xbdev;
+	x->link.ops = &vhca_xenbus_ops;
+	x->link.dev = &xbdev->dev;
+	x->front = vhca_front_new(&x->link);
+	if (IS_ERR(x->front)) {
+		err = PTR_ERR(x->front);
+		kfree(x);
+		return err;
+	}
+	dev_set_drvdata(&xbdev->dev, x);
+	return 0;
+}
+
+static void vhca_remove(struct xenbus_device *xbdev)
+{
+	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
+
+	vhca_front_remove(x->front);
+	if (x->lost.node) {
+		unregister_xenbus_watch(&x->lost);
+		kfree(x->lost.node);
+	}
+	dev_set_drvdata(&xbdev->dev, NULL);
+	kfree(x);
+	/* xenbus enters Closed for us. */
+}
+
+static int vhca_suspend(struct xenbus_device *xbdev)
+{
+	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
+
+	vhca_front_suspend(x->front);
+	return 0;
+}
+
+static const struct xenbus_device_id vhca_ids[] = {
+	{ XENVHCA_DRIVER_NAME },
+	{ "" }
+};
+
+static struct xenbus_driver vhca_driver = {
+	.ids = vhca_ids,
+	.not_essential = true,
+	.otherend_changed = vhca_otherend_changed,
+	.probe = vhca_probe,
+	.remove = vhca_remove,
+	.suspend = vhca_suspend,
+};
+
+/*
+ * Without an owner: xenbus would hold a reference of the module for each
+ * device, and it could not be unloaded. Unregistering the driver removes all
+ * devices, and a process that still has queue memory mapped holds a reference
+ * (map.c).
+ */
+int vhca_xenbus_init(void)
+{
+	return __xenbus_register_frontend(&vhca_driver, NULL, KBUILD_MODNAME);
+}
+
+void vhca_xenbus_exit(void)
+{
+	xenbus_unregister_driver(&vhca_driver);
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The command ring: requests go out in the process that called a verb, answers
+ * come in by the event channel's upcall.
+ *
+ * An answer is copied once into private memory, checked there and used from there.
+ * Its id must be that of a command on its way, so that the backend can neither
+ * answer twice nor for another.
+ */
+#include <linux/interrupt.h>
+#include <linux/slab.h>
+#include <xen/events.h>
+#include <xen/page.h>
+
+#include "check.h"
+#include "vhca.h"
+
+struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
+{
+	struct vhca_cmd *cmd = kzalloc(sizeof(*cmd), GFP_KERNEL);
+
+	if (!cmd)
+		return NULL;
+	cmd->req.op = op;
+	cmd->req.ucontext = ucontext;
+	init_completion(&cmd->done);
+	return cmd;
+}
+
+void vhca_cmd_free(struct vhca_cmd *cmd)
+{
+	kfree(cmd);
+}
+
+/* Ends a command; the caller has filled rsp. Under ring->lock. */
+static void vhca_ring_finish(struct vhca_ring *ring, unsigned int id)
+{
+	struct vhca_cmd *cmd = ring->pending[id];
+
+	ring->pending[id] = NULL;
+	__clear_bit(id, ring->ids);
+	if (cmd->abandoned)
+		vhca_cmd_free(cmd);
+	else
+		complete(&cmd->done);
+}
+
+/* Slots that only destroy commands may use; a one-page ring has few in all. */
+static unsigned int vhca_ring_reserve(const struct vhca_ring *ring)
+{
+	return min_t(unsigned int, XENVHCA_DESTROY_SLOTS,
+		     RING_SIZE(&ring->cmd) / 2);
+}
+
+/* A free id, the longest unused first. -EAGAIN: none. Under ring->lock. */
+static int vhca_ring_id(struct vhca_ring *ring)
+{
+	unsigned int id;
+
+	id = find_next_zero_bit(ring->ids, XENVHCA_MAX_ID, ring->next_id);
+	if (id >= XENVHCA_MAX_ID)
+		id = find_first_zero_bit(ring->ids, XENVHCA_MAX_ID);
+	if (id >= XENVHCA_MAX_ID)
+		return -EAGAIN;
+	__set_bit(id, ring->ids);
+	ring->next_id = (id + 1) % XENVHCA_MAX_ID;
+	return id;
+}
+
+/* Copies the request out and publishes it. Under ring->lock. */
+static bool vhca_ring_push(struct vhca_ring *ring, struct vhca_cmd *cmd, u16 id)
+{
+	struct xenvhca_front_ring *r = &ring->cmd;
+	int notify;
+
+	cmd->req.id = id;
+	ring->pending[id] = cmd;
+	*RING_GET_REQUEST(r, r->req_prod_pvt) = cmd->req;
+	r->req_prod_pvt++;
+	RING_PUSH_REQUESTS_AND_CHECK_NOTIFY(r, notify);
+	return notify;
+}
+
+/* 0: on its way; -EAGAIN: no slot for this kind of command; -EIO: broken. */
+static int vhca_ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
+			   unsigned int flags)
+{
+	struct vhca_ring *ring = &dev->ring;
+	bool notify = false;
+	unsigned int spare;
+	unsigned long irq;
+	int id = -EAGAIN;
+
+	spare = flags & VHCA_CMD_RESERVED ? 0 : vhca_ring_reserve(ring);
+	spin_lock_irqsave(&ring->lock, irq);
+	if (!vhca_ring_up(ring))
+		id = -EIO;
+	else if (RING_FREE_REQUESTS(&ring->cmd) > spare)
+		id = vhca_ring_id(ring);
+	if (id >= 0)
+		notify = vhca_ring_push(ring, cmd, id);
+	spin_unlock_irqrestore(&ring->lock, irq);
+
+	if (id < 0)
+		return id;
+	atomic64_inc(&dev->stats.cmds);
+	if (notify)
+		notify_remote_via_irq(ring->cmd_irq);
+	return 0;
+}
+
+/* Waits for a slot: bounded, and killable unless it is a destroy command. */
+static int vhca_ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
+			   unsigned int flags)
+{
+	struct vhca_ring *ring = &dev->ring;
+	long left;
+	int err;
+
+	if (flags & VHCA_CMD_RESERVED)
+		left = wait_event_timeout(ring->slots,
+			(err = vhca_ring_queue(dev, cmd, flags)) != -EAGAIN,
+			vhca_ring_timeout());
+	else
+		left = wait_event_killable_timeout(ring->slots,
+			(err = vhca_ring_queue(dev, cmd, flags)) != -EAGAIN,
+			vhca_ring_timeout());
+	if (left < 0)
+		return -EINTR;
+	return left ? err : -ETIMEDOUT;
+}
+
+/*
+ * The waiter gives up. False if the answer came in this moment. Else the
+ * command now belongs to the ring: its id and its slot stay taken until the
+ * late answer is here, so that this answer cannot be mistaken for another's.
+ */
+static bool vhca_ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
+{
+	unsigned long irq;
+	bool late;
+
+	spin_lock_irqsave(&ring->lock, irq);
+	late = !completion_done(&cmd->done);
+	if (late)
+		cmd->abandoned = true;
+	spin_unlock_irqrestore(&ring->lock, irq);
+	return late;
+}
+
+static int vhca_ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
+			  unsigned int flags)
+{
+	struct vhca_cmd *cmd = *cmdp;
+	long left;
+
+	if (flags & VHCA_CMD_CERTAIN)
+		left = wait_for_completion_timeout(&cmd->done,
+						   vhca_ring_timeout());
+	else
+		left = wait_for_completion_killable_timeout(&cmd->done,
+							vhca_ring_timeout());
+	if (left > 0 || !vhca_ring_abandon(&dev->ring, cmd))
+		return 0;
+	*cmdp = NULL;
+	atomic64_inc(&dev->stats.cmd_timeouts);
+	return left < 0 ? -EINTR : -ETIMEDOUT;
+}
+
+/* Nobody else can undo what the command did, or do what it did not. */
+static void vhca_ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
+			   bool sent)
+{
+	dev_err_ratelimited(dev->link->dev,
+		"no answer to command %#x in %u s; check the backend\n",
+		op, jiffies_to_msecs(vhca_ring_timeout()) / 1000);
+	if (flags & VHCA_CMD_RESERVED)
+		vhca_break(dev, "backend does not answer a destroy command");
+	else if (flags & VHCA_CMD_CERTAIN && sent)
+		vhca_break(dev, "backend does not answer a command that only it can undo");
+}
+
+int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
+		     unsigned int flags)
+{
+	u16 op = (*cmdp)->req.op;
+	int err;
+
+	might_sleep();
+	err = vhca_ring_enter(dev, *cmdp, flags);
+	if (!err)
+		err = vhca_ring_wait(dev, cmdp, flags);
+	if (err == -ETIMEDOUT)
+		vhca_ring_late(dev, op, flags, !*cmdp);
+	if (err)
+		return err;
+	if (flags & VHCA_CMD_RESERVED)
+		atomic_inc(&dev->ring.ended);
+	err = vhca_check_status((*cmdp)->rsp.status);
+	if (err)
+		atomic64_inc(&dev->stats.cmd_errors);
+	return err;
+}
+
+/* Checks ring->scratch. Returns why the backend cannot go on, or NULL. */
+static const char *vhca_ring_answer(struct vhca_ring *ring)
+{
+	const struct xenvhca_response *rsp = &ring->scratch;
+	const char *bad = vhca_check_rsp_id(rsp);
+	struct vhca_cmd *cmd;
+
+	if (bad)
+		return bad;
+	cmd = ring->pending[rsp->id];
+	bad = vhca_check_rsp(rsp, cmd ? &cmd->req : NULL);
+	if (bad)
+		return bad;
+	cmd->rsp = *rsp;
+	vhca_ring_finish(ring, rsp->id);
+	return NULL;
+}
+
+/*
+ * Takes all answers off the ring. Ends although the backend may go on
+ * answering: every answer needs a pending id. Under ring->lock.
+ */
+static const char *vhca_ring_answers(struct vhca_ring *ring, bool *work)
+{
+	struct xenvhca_front_ring *r = &ring->cmd;
+	const char *bad = NULL;
+	RING_IDX prod;
+	int more;
+
+	do {
+		prod = READ_ONCE(r->sring->rsp_prod);
+		virt_rmb();	/* responses after rsp_prod */
+		bad = vhca_check_rsp_prod(prod, r->rsp_cons, r->req_prod_pvt);
+		if (bad)
+			return bad;
+		while (!bad && r->rsp_cons != prod) {
+			RING_COPY_RESPONSE(r, r->rsp_cons, &ring->scratch);
+			bad = vhca_ring_answer(ring);
+			r->rsp_cons++;
+			*work = true;
+		}
+		RING_FINAL_CHECK_FOR_RESPONSES(r, more);
+	} while (more && !bad);
+	return bad;
+}
+
+irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
+{
+	struct vhca_dev *dev = arg;
+	struct vhca_ring *ring = &dev->ring;
+	const char *bad = NULL;
+	unsigned long flags;
+	bool work = false;
+
+	atomic64_inc(&dev->stats.irqs);
+	spin_lock_irqsave(&ring->lock, flags);
+	if (vhca_ring_up(ring))
+		bad = vhca_ring_answers(ring, &work);
+	spin_unlock_irqrestore(&ring->lock, flags);
+
+	if (work)
+		wake_up_all(&ring->slots);
+	else
+		atomic64_inc(&dev->stats.spurious);
+	if (bad)
+		vhca_break(dev, bad);
+	/* A broken ring keeps its channel masked: no EOI. */
+	if (vhca_ring_up(ring))
+		xen_irq_lateeoi(irq, work ? 0 : XEN_EOI_FLAG_SPURIOUS);
+	return IRQ_HANDLED;
+}
+
+void vhca_ring_cmd_fail(struct vhca_ring *ring)
+{
+	unsigned long flags;
+	unsigned int id;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	WRITE_ONCE(ring->state, VHCA_RING_BROKEN);
+	for_each_set_bit(id, ring->ids, XENVHCA_MAX_ID) {
+		ring->pending[id]->rsp.status = -EIO;
+		vhca_ring_finish(ring, id);
+	}
+	spin_unlock_irqrestore(&ring->lock, flags);
+	wake_up_all(&ring->slots);
+}

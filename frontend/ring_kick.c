@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The kick ring: names of queues that the backend is to look at, for HCAs without
+ * doorbell registers. It holds no command, so it never answers; indices say how far
+ * the backend has copied entries out (cons) and executed them (done).
+ */
+#include <linux/interrupt.h>
+#include <xen/events.h>
+#include <xen/page.h>
+
+#include "check.h"
+#include "vhca.h"
+
+static u16 vhca_kick_what(const struct vhca_kick *kick)
+{
+	return kick->type << 8 | kick->flags;
+}
+
+/*
+ * Is the entry that a queue put there last still to be copied out, and of the
+ * same kind? Then the backend will look at the queue after this point in time,
+ * and no new entry is needed. Under kick_lock.
+ */
+static bool vhca_kick_queued(const struct vhca_ring *ring,
+			     const struct vhca_kick *kick, u32 cons)
+{
+	u32 age = ring->kick_prod - kick->index;	/* 1: the newest entry */
+
+	return kick->valid && age && age <= ring->kick_prod - cons &&
+	       ring->kick_what[kick->index % XENVHCA_KICK_ENTRIES] ==
+	       vhca_kick_what(kick);
+}
+
+static bool vhca_kick_push(struct vhca_ring *ring, const struct vhca_kick *kick)
+{
+	struct xenvhca_kick_page *page = ring->kick;
+	u32 slot = ring->kick_prod % XENVHCA_KICK_ENTRIES;
+	struct xenvhca_kick entry = {
+		.type = kick->type,
+		.flags = kick->flags,
+		.handle = kick->handle,
+	};
+
+	page->kick[slot] = entry;
+	ring->kick_what[slot] = vhca_kick_what(kick);
+	virt_wmb();	/* entry before prod; pairs with the backend's rmb */
+	WRITE_ONCE(page->prod, ++ring->kick_prod);
+	virt_mb();	/* prod before prod_event; the backend: vice versa */
+	return READ_ONCE(page->prod_event) == ring->kick_prod;
+}
+
+/* 0: queued or merged; -EAGAIN: full; -EIO: broken. */
+static int vhca_kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
+{
+	struct vhca_ring *ring = &dev->ring;
+	const char *bad = NULL;
+	bool notify = false;
+	unsigned long irq;
+	int err = 0;
+	u32 used, cons;
+
+	spin_lock_irqsave(&ring->kick_lock, irq);
+	virt_mb();	/* the caller's work before cons; the backend: v. v. */
+	cons = READ_ONCE(ring->kick->cons);
+	used = ring->kick_prod - cons;
+	bad = vhca_check_kick_cons(cons, ring->kick_prod);
+	if (!vhca_ring_up(ring) || bad) {
+		err = -EIO;
+	} else if (vhca_kick_queued(ring, kick, cons)) {
+		atomic64_inc(&dev->stats.kicks_merged);
+	} else if (used == XENVHCA_KICK_ENTRIES) {
+		err = -EAGAIN;
+	} else {
+		kick->index = ring->kick_prod;
+		kick->valid = true;
+		notify = vhca_kick_push(ring, kick);
+		atomic64_inc(&dev->stats.kicks);
+	}
+	spin_unlock_irqrestore(&ring->kick_lock, irq);
+
+	if (bad)
+		vhca_break(dev, bad);
+	if (notify) {
+		atomic64_inc(&dev->stats.kick_notifies);
+		notify_remote_via_irq(ring->kick_irq);
+	}
+	return err;
+}
+
+/*
+ * Ask for an upcall when done moves. Bounded, because the backend could move
+ * it for ever. Returns true if done moved past @index in the meantime.
+ */
+static bool vhca_kick_executed(struct vhca_ring *ring, u32 index)
+{
+	struct xenvhca_kick_page *page = ring->kick;
+	u32 done = READ_ONCE(page->done);
+	u32 before;
+	int i;
+
+	for (i = 0; i < XENVHCA_KICK_ENTRIES; i++) {
+		if ((s32)(done - index) > 0)
+			return true;
+		WRITE_ONCE(page->done_event, done + 1);
+		virt_mb();	/* done_event before done; backend: v. v. */
+		before = done;
+		done = READ_ONCE(page->done);
+		if (done == before)
+			return false;
+	}
+	return false;
+}
+
+/* Full ring: ask for the upcall that wakes us, then look again. */
+static int vhca_kick_retry(struct vhca_dev *dev, struct vhca_kick *kick)
+{
+	int err = vhca_kick_queue(dev, kick);
+
+	if (err != -EAGAIN)
+		return err;
+	vhca_kick_executed(&dev->ring, READ_ONCE(dev->ring.kick->done));
+	return vhca_kick_queue(dev, kick);
+}
+
+int vhca_ring_kick(struct vhca_dev *dev, struct vhca_kick *kick)
+{
+	int err = vhca_kick_queue(dev, kick);
+	long left;
+
+	if (err != -EAGAIN)
+		return err;
+	left = wait_event_killable_timeout(dev->ring.kick_wait,
+			(err = vhca_kick_retry(dev, kick)) != -EAGAIN,
+			vhca_ring_timeout());
+	if (left <= 0)
+		return left ? -EINTR : -ETIMEDOUT;
+	return err;
+}
+
+int vhca_ring_kick_wait(struct vhca_dev *dev, struct vhca_kick *kick)
+{
+	struct vhca_ring *ring = &dev->ring;
+	int err = vhca_ring_kick(dev, kick);
+	long left;
+
+	if (err)
+		return err;
+	left = wait_event_killable_timeout(ring->kick_wait,
+			vhca_kick_executed(ring, kick->index) ||
+			!vhca_ring_up(ring),
+			vhca_ring_timeout());
+	if (left <= 0)
+		return left ? -EINTR : -ETIMEDOUT;
+	return vhca_ring_up(ring) ? 0 : -EIO;
+}
+
+irqreturn_t vhca_ring_kick_irq(int irq, void *arg)
+{
+	struct vhca_dev *dev = arg;
+	struct vhca_ring *ring = &dev->ring;
+	u32 done = READ_ONCE(ring->kick->done);
+	bool work = done != ring->kick_done;
+
+	atomic64_inc(&dev->stats.irqs);
+	if (!vhca_ring_up(ring))
+		return IRQ_HANDLED;
+	ring->kick_done = done;
+	if (work)
+		wake_up_all(&ring->kick_wait);
+	else
+		atomic64_inc(&dev->stats.spurious);
+	xen_irq_lateeoi(irq, work ? 0 : XEN_EOI_FLAG_SPURIOUS);
+	return IRQ_HANDLED;
+}
