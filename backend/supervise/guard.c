@@ -11,13 +11,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "be.h"
 #include "clock.h"
+#include "devices.h"
 #include "fdstore.h"
 #include "guard.h"
+#include "log.h"
 #include "uapi/vhca-helper.h"
-#include "xenstore/scan.h"
-#include "xenstore/state.h"
 
 struct be_guard {
 	struct be_guard *next;
@@ -26,7 +25,6 @@ struct be_guard {
 	unsigned int uars;		/* of the contexts that it holds */
 	bool for_life;
 	bool restored;			/* its worker may live */
-	char dir[XN_PATH_MAX];
 	char name[BE_FDSTORE_NAME];	/* in the store; empty: not there */
 };
 
@@ -145,7 +143,7 @@ void be_guard_drop(struct be_guard **guard)
 }
 
 void be_guard_keep(struct be_guard **list, struct be_guard **guard,
-		   const char *dir, bool for_life, unsigned int uars)
+		   bool for_life, unsigned int uars)
 {
 	struct be_guard *g = *guard;
 
@@ -154,19 +152,18 @@ void be_guard_keep(struct be_guard **list, struct be_guard **guard,
 		return;
 	g->for_life = for_life;
 	g->uars = uars;
-	snprintf(g->dir, sizeof(g->dir), "%s", dir);
 	guard_store(g, for_life ? GUARD_LIFE : GUARD_DEVICE);
 	g->next = *list;
 	*list = g;
 }
 
-static bool over(const struct be_guard *g, struct xs_handle *xs)
+static bool over(const struct be_guard *g, struct be_devices *all)
 {
-	if (!xn_domain_alive(xs, g->domid))
+	if (!all->ops->alive(all, g->domid))
 		return true;
 	if (g->for_life)
 		return false;
-	switch (xn_state_read(xs, XBT_NULL, g->dir)) {
+	switch (all->ops->state(all, g->domid, g->devid)) {
 	case XenbusStateInitWait:
 	case XenbusStateConnected:
 	case XenbusStateUnknown:
@@ -189,12 +186,12 @@ bool be_guard_full(const struct be_guard *list, unsigned int domid)
 	return n >= BE_GUARDS_MAX || uars >= BE_GUARD_UARS;
 }
 
-void be_guard_check(struct be_guard **list, struct xs_handle *xs)
+void be_guard_check(struct be_guard **list, struct be_devices *all)
 {
 	struct be_guard *g;
 
 	while ((g = *list)) {
-		if (!over(g, xs)) {
+		if (!over(g, all)) {
 			list = &g->next;
 			continue;
 		}
@@ -203,14 +200,9 @@ void be_guard_check(struct be_guard **list, struct xs_handle *xs)
 	}
 }
 
-struct restore {
-	struct be_guard **list;
-	unsigned int own;
-};
-
 static void restore_one(const char *name, int fd, void *arg)
 {
-	struct restore *r = arg;
+	struct be_guard **list = arg;
 	unsigned int domid, devid, uars = 0;
 	unsigned long long nr;
 	struct be_guard *g;
@@ -228,19 +220,15 @@ static void restore_one(const char *name, int fd, void *arg)
 		return;
 	strcpy(g->name, name);
 	g->uars = uars;
-	if (xn_backend_dir(g->dir, r->own, domid, devid))
-		g->dir[0] = '\0';
 	g->restored = how == GUARD_WORKER;
 	g->for_life = how != GUARD_DEVICE;
-	g->next = *r->list;
-	*r->list = g;
+	g->next = *list;
+	*list = g;
 }
 
-void be_guard_restore(struct be_guard **list, unsigned int own)
+void be_guard_restore(struct be_guard **list)
 {
-	struct restore r = { .list = list, .own = own };
-
-	be_fdstore_take(restore_one, &r);
+	be_fdstore_take(restore_one, list);
 }
 
 bool be_guard_settle(struct be_guard *list, unsigned int domid,

@@ -14,12 +14,12 @@
 
 #include <stdbool.h>
 #include <xen/io/vhcaif.h>
-#include "xenstore/node.h"
 
 #define BE_GUARD_FD	3		/* in a worker */
 #define BE_GUARDS_MAX	64		/* of a guest, for its life */
 #define BE_GUARD_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
 
+struct be_devices;
 struct be_guard;
 
 /* Open the helper device for a worker; NULL: the worker will say why not. */
@@ -40,14 +40,13 @@ struct be_guard *be_guard_adopt(struct be_guard **list, int pidfd,
 void be_guard_drop(struct be_guard **guard);
 /**
  * be_guard_keep() - the worker ended and may have left something
- * @dir: backend directory of its device
  * @for_life: contexts of a PV guest: until the guest is gone. Else until the
  *	next worker is in InitWait: then the frontend has given up all pages
  *	of the earlier connection, or until the device is gone.
  * @uars: doorbell pages of the HCA in them
  */
 void be_guard_keep(struct be_guard **list, struct be_guard **guard,
-		   const char *dir, bool for_life, unsigned int uars);
+		   bool for_life, unsigned int uars);
 /*
  * True if domid has BE_GUARDS_MAX for its life, or BE_GUARD_UARS in them. Each
  * holds as many contexts of the HCA as the quota allows, and a guest decides
@@ -55,15 +54,13 @@ void be_guard_keep(struct be_guard **list, struct be_guard **guard,
  */
 bool be_guard_full(const struct be_guard *list, unsigned int domid);
 /* Drop those whose time has come. */
-void be_guard_check(struct be_guard **list, struct xs_handle *xs);
-/**
- * be_guard_restore() - what an earlier supervisor stored
- * @own: our domain
- *
- * The guard of a worker is kept for the life of the guest until
- * be_guard_adopt() takes it or be_guard_settle() says otherwise.
+void be_guard_check(struct be_guard **list, struct be_devices *all);
+/*
+ * What an earlier supervisor stored. The guard of a worker is kept for the life
+ * of the guest until be_guard_adopt() takes it or be_guard_settle() says
+ * otherwise.
  */
-void be_guard_restore(struct be_guard **list, unsigned int own);
+void be_guard_restore(struct be_guard **list);
 /**
  * be_guard_settle() - the device has no worker: it died while nobody watched
  * @for_life, @uars: as for be_guard_keep()

@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The supervisor: finds the devices of this domain in xenstore, keeps one
- * worker process for each, writes Closed for a worker that died, and removes
- * what the toolstack leaves behind of a dead domain. One thread. It touches
- * no guest memory and reads nothing that a guest can write, except whether its
- * directories are there (xn_domain_alive()).
+ * The supervisor: finds the devices of this domain (devices.h), keeps one worker
+ * process for each, enters Closed for a worker that died, and removes what the
+ * toolstack leaves behind of a dead domain. One thread. It touches no guest
+ * memory and reads nothing that a guest can write, except whether that lives.
  *
  * It may die as well: workers serve on, each holding the lock file with its
  * pid, and the next supervisor adopts them.
@@ -19,17 +18,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include "be.h"
 #include "clock.h"
+#include "devices.h"
 #include "guard.h"
 #include "host/maptrack.h"
+#include "log.h"
 #include "notify.h"
+#include "process.h"
 #include "run.h"
 #include "supervisor.h"
-#include "xenstore/scan.h"
-#include "xenstore/state.h"
 
 #define SUP_BACKOFF_MIN_MS	200
 #define SUP_BACKOFF_MAX_MS	5000
@@ -41,23 +39,18 @@
 struct sup_dev {
 	struct sup_dev *next;
 	unsigned int domid, devid;
-	char dir[XN_PATH_MAX];		/* backend directory */
-	pid_t pid;			/* 0: no worker */
-	int pidfd;
-	bool child;			/* ours to reap; else adopted */
+	struct be_process worker;
 	struct be_guard *guard;		/* of the worker, or NULL */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
 	uint32_t pinned_mb;		/* what it may map; 0: not counted */
-	uint64_t start_ns;		/* of the worker */
 	uint64_t next_ns;		/* not before */
 	unsigned int backoff_ms;
 };
 
 struct sup {
 	const struct be_options *opt;
-	struct xs_handle *xs;
-	unsigned int own;		/* our domain id */
+	struct be_devices *all;		/* the source of devs */
 	struct sup_dev *devs;
 	unsigned int n_devs;
 	struct pollfd *poll;
@@ -97,127 +90,59 @@ static bool sup_is_pv(void)
 	return !type[0] || !strcmp(type, "PV");
 }
 
-/* Reads the limit as the worker will; a wrong one counts as the default. */
 static uint32_t sup_pinned_mb(const struct sup *s, const struct sup_dev *d)
 {
-	uint32_t mb = XENVHCA_DEF_MAX_PINNED_MB;
-
-	xn_read_u32_def(s->xs, XBT_NULL, d->dir, XENVHCA_NODE_MAX_PINNED_MB, 1,
-			XENVHCA_MOST_MAX_PINNED_MB, XENVHCA_DEF_MAX_PINNED_MB, &mb);
-	return mb;
+	return s->all->ops->pinned_mb(s->all, d->domid, d->devid);
 }
 
 /* ---- worker processes ---- */
-static int sup_pidfd(pid_t pid)
-{
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
-static void sup_exec(const struct sup *s, const struct sup_dev *d)
-{
-	static const char *const level[] = { "error", "warning", "info",
-					     "debug" };
-	char domid[16], devid[16], fd[16];
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Nothing of ours may live on in a worker, libraries' fds included. */
-	close_range(be_guard_pass(d->guard), ~0u, 0);
-	unsetenv("NOTIFY_SOCKET");
-	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
-	snprintf(domid, sizeof(domid), "%u", d->domid);
-	snprintf(devid, sizeof(devid), "%u", d->devid);
-	execl("/proc/self/exe", "xen-vhcad", "--run-dir", s->opt->run_dir,
-	      "--log-level", level[be_log_level],
-	      s->opt->unproven ? "--unproven" : "--worker",
-	      "--worker", domid, devid, d->guard ? fd : NULL,
-	      (char *)NULL);
-	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
-	_exit(BE_EXIT_SYSTEM);
-}
-
 static void sup_spawn(struct sup *s, struct sup_dev *d)
 {
-	pid_t pid;
+	int rc;
 
 	d->guard = be_guard_open(d->domid, d->devid);
-	pid = fork();
-	if (!pid)
-		sup_exec(s, d);
-	d->start_ns = vl_now_ns();
-	if (pid < 0) {
-		be_log(NULL, BE_ERR, "fork: %s", strerror(errno));
+	rc = be_process_start(&d->worker, s->opt, d->domid, d->devid, d->guard);
+	if (rc) {
+		be_log(NULL, BE_ERR, "fork: %s", strerror(-rc));
 		be_guard_drop(&d->guard);
-		d->next_ns = d->start_ns + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
+		d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
 		return;
 	}
-	d->pid = pid;
-	d->child = true;
-	d->pidfd = sup_pidfd(pid);
-	if (d->pidfd < 0)	/* then a timer looks after it */
-		be_log(NULL, BE_WARN, "pidfd_open: %s", strerror(errno));
-	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u", (int)pid, d->domid,
-	       d->devid);
-}
-
-/*
- * A worker of an earlier supervisor. The pid could have been reused between
- * reading it and opening it, so the lock is looked at once more.
- */
-static void sup_adopt(struct sup *s, struct sup_dev *d)
-{
-	char path[PATH_MAX];
-	pid_t pid;
-	int fd;
-
-	sup_path(s, d, path, "lock");
-	pid = vl_lock_holder(path);
-	if (!pid)
-		return;
-	fd = sup_pidfd(pid);
-	if (fd < 0)
-		return;
-	if (vl_lock_holder(path) != pid) {
-		close(fd);
-		return;
-	}
-	d->pid = pid;
-	d->pidfd = fd;
-	d->child = false;
-	d->guard = be_guard_adopt(&s->guards, fd, d->domid, d->devid);
-	if (!d->guard)
-		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
-		       (int)pid, d->domid, d->devid, strerror(errno));
-	d->start_ns = vl_now_ns();
-	d->pinned_mb = sup_pinned_mb(s, d);
-	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)pid,
+	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u", (int)d->worker.pid,
 	       d->domid, d->devid);
 }
 
-/* Is the worker dead? Reaps it. status: as waitpid(), 0 for an adopted one. */
-static bool sup_dead(struct sup_dev *d, int *status)
+/* A worker of an earlier supervisor. */
+static void sup_adopt(struct sup *s, struct sup_dev *d)
 {
-	struct pollfd p = { .fd = d->pidfd, .events = POLLIN };
-	pid_t r;
+	struct be_process *w = &d->worker;
+	char path[PATH_MAX];
 
-	*status = 0;
-	if (!d->child)
-		return poll(&p, 1, 0) == 1;
-	r = waitpid(d->pid, status, WNOHANG);
-	return r == d->pid || (r < 0 && errno == ECHILD);
+	sup_path(s, d, path, "lock");
+	if (!be_process_adopt(w, path))
+		return;
+	d->guard = be_guard_adopt(&s->guards, w->pidfd, d->domid, d->devid);
+	if (!d->guard)
+		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
+		       (int)w->pid, d->domid, d->devid, strerror(errno));
+	d->pinned_mb = sup_pinned_mb(s, d);
+	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)w->pid,
+	       d->domid, d->devid);
 }
 
 /* The frontend waits for a word: a worker that was killed could not say it. */
 static void sup_write_closed(struct sup *s, struct sup_dev *d)
 {
-	enum xenbus_state cur = xn_state_read(s->xs, XBT_NULL, d->dir);
+	int rc = s->all->ops->close(s->all, d->domid, d->devid);
 
-	if (cur == XenbusStateUnknown || cur == XenbusStateClosed)
-		return;
-	if (xn_state_switch(s->xs, d->dir, XN_BACK, &cur, XenbusStateClosed))
-		be_log(NULL, BE_WARN, "cannot write %s/%s", d->dir,
-		       XN_NODE_STATE);
+	if (rc)
+		be_log(NULL, BE_WARN, "d%u/%u: cannot enter Closed: %s",
+		       d->domid, d->devid, strerror(-rc));
+}
+
+static enum xenbus_state sup_state(const struct sup *s, const struct sup_dev *d)
+{
+	return s->all->ops->state(s->all, d->domid, d->devid);
 }
 
 /*
@@ -226,7 +151,7 @@ static void sup_write_closed(struct sup *s, struct sup_dev *d)
  */
 static bool sup_may_have_parked(const struct sup *s, const struct sup_dev *d)
 {
-	return xn_state_read(s->xs, XBT_NULL, d->dir) == XenbusStateClosed;
+	return sup_state(s, d) == XenbusStateClosed;
 }
 
 static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
@@ -241,7 +166,7 @@ static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 {
 	uint64_t now = vl_now_ns();
 
-	if (good || now - d->start_ns >= SUP_LIVED_MS * VL_MSEC_NS)
+	if (good || now - d->worker.start_ns >= SUP_LIVED_MS * VL_MSEC_NS)
 		d->backoff_ms = 0;
 	d->next_ns = now + (d->backoff_ms ? d->backoff_ms :
 			    SUP_BACKOFF_MIN_MS) * VL_MSEC_NS;
@@ -255,29 +180,26 @@ static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 /* Takes note of workers that ended. */
 static void sup_reap(struct sup *s, struct sup_dev *d)
 {
+	struct be_process *w = &d->worker;
 	bool good, parked;
 	int status;
 
-	if (!d->pid || !sup_dead(d, &status))
+	if (!w->pid || !be_process_dead(w, &status))
 		return;
-	parked = d->child ? WIFEXITED(status) &&
+	parked = w->child ? WIFEXITED(status) &&
 			    WEXITSTATUS(status) == BE_EXIT_PARKED :
 			    sup_may_have_parked(s, d);
 	good = WIFEXITED(status) && WEXITSTATUS(status) == BE_EXIT_OK &&
-	       d->child;
+	       w->child;
 	if (good)
 		be_guard_drop(&d->guard);
 	else
-		be_guard_keep(&s->guards, &d->guard, d->dir, parked,
-			      sup_left(s, d));
-	good |= parked && d->child;
+		be_guard_keep(&s->guards, &d->guard, parked, sup_left(s, d));
+	good |= parked && w->child;
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
-		       (int)d->pid, d->domid, d->devid, WTERMSIG(status));
-	d->pid = 0;
-	if (d->pidfd >= 0)
-		close(d->pidfd);
-	d->pidfd = -1;
+		       (int)w->pid, d->domid, d->devid, WTERMSIG(status));
+	be_process_forget(w);
 	sup_write_closed(s, d);
 	sup_backoff(s, d, good);
 }
@@ -305,11 +227,7 @@ static int sup_seen(unsigned int domid, unsigned int devid, void *arg)
 			return -ENOMEM;
 		d->domid = domid;
 		d->devid = devid;
-		d->pidfd = -1;
-		if (xn_backend_dir(d->dir, s->own, domid, devid)) {
-			free(d);
-			return 0;
-		}
+		d->worker = BE_PROCESS_NONE;
 		d->next = s->devs;
 		s->devs = d;
 		s->n_devs++;
@@ -322,30 +240,25 @@ static int sup_seen(unsigned int domid, unsigned int devid, void *arg)
  * The toolstack removes the nodes of a domain that it destroys, unless it
  * does not know our device type; then nobody but us would.
  */
-static void sup_remove_nodes(struct sup *s, struct sup_dev *d)
+static void sup_remove(struct sup *s, struct sup_dev *d)
 {
-	char parent[XN_PATH_MAX], **names = NULL;
-	int n;
+	int rc;
 
 	if (vl_now_ns() < d->next_ns) {
 		sup_timer(s, d->next_ns);
 		return;
 	}
 	d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
-	if (xn_rm(s->xs, XBT_NULL, d->dir, NULL)) {
-		be_log(NULL, BE_WARN, "cannot remove %s", d->dir);
+	rc = s->all->ops->remove(s->all, d->domid, d->devid);
+	if (rc) {
+		be_log(NULL, BE_WARN, "d%u/%u: cannot remove what is left of it: %s",
+		       d->domid, d->devid, strerror(-rc));
 		sup_timer(s, d->next_ns);
 		return;
 	}
 	be_log(NULL, BE_INFO, "d%u/%u: domain is gone, nodes removed",
 	       d->domid, d->devid);
 	s->rescan = true;
-	snprintf(parent, sizeof(parent), "%s", d->dir);
-	*strrchr(parent, '/') = '\0';
-	n = xn_list(s->xs, XBT_NULL, parent, &names);
-	free(names);
-	if (!n)
-		xn_rm(s->xs, XBT_NULL, parent, NULL);
 }
 
 /* Tells the operator once, in the log and in the node. */
@@ -353,7 +266,7 @@ static bool sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
 {
 	if (!d->refused) {
 		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, why);
-		xn_write_str(s->xs, XBT_NULL, d->dir, XENVHCA_NODE_BROKEN, why);
+		s->all->ops->refuse(s->all, d->domid, d->devid, why);
 	}
 	d->refused = true;
 	return true;
@@ -376,7 +289,7 @@ static bool sup_over(struct sup *s, struct sup_dev *d)
 	bool pv = sup_is_pv();
 	uint64_t max = host_maptrack_mb(s->opt->maptrack_frames, pv), others = 0;
 	uint32_t mb = sup_pinned_mb(s, d);
-	char why[XN_VALUE_MAX];
+	char why[256];
 	struct sup_dev *o;
 
 	for (o = s->devs; o; o = o->next)
@@ -398,22 +311,18 @@ static bool sup_over(struct sup *s, struct sup_dev *d)
 /* Decides what happens to a device without a worker. */
 static void sup_serve(struct sup *s, struct sup_dev *d)
 {
-	uint32_t online = 0;
-
 	/* Closed, or the frontend would go on with a worker that is dead. */
 	if (be_guard_settle(s->guards, d->domid, d->devid,
 			    sup_may_have_parked(s, d), sup_left(s, d)))
 		sup_write_closed(s, d);
-	if (!xn_domain_alive(s->xs, d->domid)) {
+	if (!s->all->ops->alive(s->all, d->domid)) {
 		d->pinned_mb = 0;
-		sup_remove_nodes(s, d);
+		sup_remove(s, d);
 		return;
 	}
-	if (xn_read_u32(s->xs, XBT_NULL, d->dir, XN_NODE_ONLINE, 0, 1,
-			&online) || !online) {
+	if (!s->all->ops->online(s->all, d->domid, d->devid)) {
 		d->pinned_mb = 0;
-		if (xn_state_read(s->xs, XBT_NULL, d->dir) ==
-		    XenbusStateClosing)
+		if (sup_state(s, d) == XenbusStateClosing)
 			sup_write_closed(s, d);
 		return;
 	}
@@ -445,10 +354,10 @@ static void sup_scan(struct sup *s)
 	int rc;
 
 	s->rescan = false;
-	be_guard_check(&s->guards, s->xs);
+	be_guard_check(&s->guards, s->all);
 	for (d = s->devs; d; d = d->next)
 		d->seen = false;
-	rc = xn_scan(s->xs, s->own, sup_seen, s);
+	rc = s->all->ops->scan(s->all, sup_seen, s);
 	if (rc) {
 		be_log(NULL, BE_ERR, "cannot list the devices: %s",
 		       strerror(-rc));
@@ -457,17 +366,17 @@ static void sup_scan(struct sup *s)
 	}
 	for (p = &s->devs; (d = *p);) {
 		/* Its nodes are gone; a worker left over sees that itself. */
-		if (!d->seen && !d->pid) {
+		if (!d->seen && !d->worker.pid) {
 			sup_forget(s, p);
 			continue;
 		}
-		if (!d->pid)
+		if (!d->worker.pid)
 			sup_adopt(s, d);
 		p = &d->next;
 	}
 	/* Last, when all that others may map is counted. */
 	for (d = s->devs; d; d = d->next)
-		if (!d->pid)
+		if (!d->worker.pid)
 			sup_serve(s, d);
 }
 
@@ -481,16 +390,12 @@ static void sup_signals(struct sup *s)
 			s->stop = true;
 }
 
-static void sup_watches(struct sup *s)
+static void sup_changed(struct sup *s)
 {
-	char token[XN_PATH_MAX];
-	int r;
+	int rc = s->all->ops->changed(s->all);
 
-	/* Whatever it was: every pass of the loop scans. */
-	while ((r = xn_watch_next(s->xs, token)) > 0)
-		;
-	if (r < 0) {
-		be_log(NULL, BE_ERR, "xenstore: %s", strerror(-r));
+	if (rc) {
+		be_log(NULL, BE_ERR, "%s: %s", s->all->name, strerror(-rc));
 		s->failed = true;
 	}
 }
@@ -505,7 +410,7 @@ static int sup_timeout(const struct sup *s)
 	       (int)((s->wake_ns - now) / VL_MSEC_NS) + 1;
 }
 
-/* Waits for xenstore, a signal, the end of a worker or the timer. */
+/* Waits for a change, a signal, the end of a worker or the timer. */
 static int sup_poll(struct sup *s)
 {
 	unsigned int n = 2;
@@ -519,20 +424,20 @@ static int sup_poll(struct sup *s)
 		s->poll = p;
 		s->n_poll = s->n_devs + 2;
 	}
-	s->poll[0] = (struct pollfd){ .fd = xs_fileno(s->xs),
+	s->poll[0] = (struct pollfd){ .fd = s->all->ops->fd(s->all),
 				      .events = POLLIN };
 	s->poll[1] = (struct pollfd){ .fd = s->sig_fd, .events = POLLIN };
 	for (d = s->devs; d; d = d->next) {
-		s->poll[n++] = (struct pollfd){ .fd = d->pidfd,
+		s->poll[n++] = (struct pollfd){ .fd = d->worker.pidfd,
 						.events = POLLIN };
-		if (d->pid && d->pidfd < 0)
+		if (d->worker.pid && d->worker.pidfd < 0)
 			sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
 	}
 	if (poll(s->poll, n, sup_timeout(s)) < 0 && errno != EINTR)
 		return -errno;
 	s->wake_ns = 0;
 	if (s->poll[0].revents)
-		sup_watches(s);
+		sup_changed(s);
 	if (s->poll[1].revents)
 		sup_signals(s);
 	return 0;
@@ -565,7 +470,7 @@ static bool sup_any_alive(struct sup *s)
 
 	for (d = s->devs; d; d = d->next) {
 		sup_reap(s, d);
-		any |= d->pid != 0;
+		any |= d->worker.pid != 0;
 	}
 	return any;
 }
@@ -577,10 +482,7 @@ static void sup_kill(struct sup *s, int sig, unsigned int ms)
 	struct sup_dev *d;
 
 	for (d = s->devs; d; d = d->next)
-		if (d->pidfd >= 0)
-			syscall(SYS_pidfd_send_signal, d->pidfd, sig, NULL, 0);
-		else if (d->pid && d->child)
-			kill(d->pid, sig);
+		be_process_signal(&d->worker, sig);
 	while (sup_any_alive(s) && vl_now_ns() < end) {
 		sup_timer(s, vl_now_ns() + 50 * VL_MSEC_NS);
 		if (sup_poll(s) || s->failed)
@@ -590,28 +492,19 @@ static void sup_kill(struct sup *s, int sig, unsigned int ms)
 
 static int sup_start(struct sup *s)
 {
-	char path[PATH_MAX];
-	int own, rc;
+	int rc;
 
-	s->xs = xs_open(0);
-	own = s->xs ? xn_own_domid(s->xs) : -errno;
-	if (own < 0) {
-		be_log(NULL, BE_ERR, "xenstore: %s; is this a Xen domain with xenstored?",
-		       strerror(-own));
+	s->all = be_devices_xenstore();
+	if (!s->all)
 		return BE_EXIT_SYSTEM;
-	}
-	s->own = (unsigned int)own;
-	be_guard_restore(&s->guards, s->own);
-	rc = xn_backend_root(path, s->own);
-	if (!rc)
-		rc = xn_watch(s->xs, path, "devices");
-	if (!rc)
-		rc = xn_watch(s->xs, "@releaseDomain", "release");
+	be_guard_restore(&s->guards);
+	rc = s->all->ops->watch(s->all);
 	if (rc) {
-		be_log(NULL, BE_ERR, "xenstore watch: %s", strerror(-rc));
+		be_log(NULL, BE_ERR, "watching %s: %s", s->all->name,
+		       strerror(-rc));
 		return BE_EXIT_SYSTEM;
 	}
-	be_log(NULL, BE_INFO, "serving %s", path);
+	be_log(NULL, BE_INFO, "serving %s", s->all->name);
 	rc = vl_notify(VL_NOTIFY_READY, -1);
 	if (rc)
 		be_log(NULL, BE_WARN, "the service manager does not hear: %s",
@@ -665,14 +558,14 @@ int be_supervisor_main(const struct be_options *opt)
 	rc = s.sig_fd < 0 ? BE_EXIT_SYSTEM : sup_run(&s);
 	while ((d = s.devs)) {
 		s.devs = d->next;
-		if (d->pidfd >= 0)
-			close(d->pidfd);
+		be_process_forget(&d->worker);
 		be_guard_free(&d->guard);
 		free(d);
 	}
 	be_guard_free(&s.guards);
 	free(s.poll);
-	xs_close(s.xs);
+	if (s.all)
+		s.all->ops->free(s.all);
 	if (s.sig_fd >= 0)
 		close(s.sig_fd);
 	close(lock);

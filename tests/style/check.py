@@ -36,7 +36,7 @@ ROOMS = {"backend/carrier": (), "backend/supervise": (), "backend/uverbs": (),
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.
 ENDS = re.compile(r"\b(exit|_exit|abort|assert|quick_exit|err|errx)\s*\(")
-MAY_END = {"backend/main.c", "backend/supervise/supervisor.c", "tools/doorbelld/main.c"}
+MAY_END = {"backend/main.c", "backend/supervise/process.c", "tools/doorbelld/main.c"}
 MODULES = ("frontend/", "backend/helper/", "common/provider/")
 KERNEL_ENDS = re.compile(
     r"\b(BUG|BUG_ON|WARN|WARN_ON|WARN_ONCE|WARN_ON_ONCE|panic)\s*\(")

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 #include "be.h"
 #include "supervise/fdstore.h"
+#include "devices.h"
 #include "supervise/guard.h"
 #include "tests/fake/fake_manager.h"
 #include "tests/fake/fake_xs.h"
@@ -78,10 +79,15 @@ static void silence(void)
 	assert_string_equal(text, "");
 }
 
+static struct be_devices *all;
+
 static int setup(void **state)
 {
 	(void)state;
 	fake_xs_reset();
+	fake_xs_set("domid", "1");
+	all = be_devices_xenstore();
+	assert_non_null(all);
 	fake_xs_set("/local/domain/5/name", "web");
 	fake_xs_set(DIR5 "/state", "6");
 	manager = fake_manager();
@@ -91,6 +97,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	all->ops->free(all);
 	close(manager);
 	unsetenv("NOTIFY_SOCKET");
 	return 0;
@@ -115,19 +122,19 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, DIR5, false, 0);
+	be_guard_keep(&list, &g, false, 0);
 	dropped(name);	/* first: no file is stored twice */
 	close(stored("guard.5.0.d.", later));
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	silence();
 	fake_xs_set(DIR5 "/state", "2");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	dropped(later);
 	assert_null(list);
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, DIR5, true, 0);
+	be_guard_keep(&list, &g, true, 0);
 	dropped(name);
 	close(stored("guard.5.0.l.", later));
 	be_guard_free(&list);	/* for the next supervisor */
@@ -163,7 +170,7 @@ static void restart(struct be_guard **list, int n, const char *names)
 	snprintf(number, sizeof(number), "%d", n);
 	setenv("LISTEN_FDS", number, 1);
 	setenv("LISTEN_FDNAMES", names, 1);
-	be_guard_restore(list, 1);
+	be_guard_restore(list);
 }
 
 static bool is_open(int fd) { return fcntl(fd, F_GETFD) == FD_CLOEXEC; }
@@ -184,11 +191,11 @@ static int found_again(void)
 	if (!is_open(3) || is_open(4) || !is_open(5) || !is_open(6))
 		return 3;
 	/* Device 1 is gone, the worker of 10 too, but the guest lives. */
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	if (!is_open(3) || is_open(5) || !is_open(6))
 		return 4;
 	fake_xs_rm("/local/domain/5");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	return is_open(3) || is_open(6) || list ? 5 : 0;
 }
 
@@ -217,11 +224,11 @@ static int settled(void)
 		return 2;
 	if (be_guard_settle(list, 5, 0, true, 0))	/* only once */
 		return 3;
-	be_guard_check(&list, NULL);		/* Closed: not yet */
+	be_guard_check(&list, all);		/* Closed: not yet */
 	if (!is_open(3) || !is_open(4) || !is_open(5))
 		return 4;
 	fake_xs_set(DIR5 "/state", "2");	/* the next worker */
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	if (is_open(3) || !is_open(4) || !is_open(5))
 		return 5;
 	be_guard_free(&list);
@@ -254,7 +261,7 @@ static int not_believed(void)
 	setenv("LISTEN_PID", "1", 1);
 	setenv("LISTEN_FDS", "1", 1);
 	setenv("LISTEN_FDNAMES", "guard.5.0.w.1", 1);
-	be_guard_restore(&list, 1);
+	be_guard_restore(&list);
 	return list ? 3 : 0;
 }
 

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 #include "be.h"
 #include "run.h"
+#include "devices.h"
 #include "supervise/guard.h"
 #include "tests/fake/fake_xs.h"
 
@@ -28,6 +29,7 @@
 #define DIR6	"/local/domain/1/backend/vhca/6/0"
 
 static struct be_guard *list;
+static struct be_devices *all;
 static int other_end[2] = { -1, -1 };
 
 static int new_fd(unsigned int i)
@@ -51,12 +53,11 @@ static bool held(unsigned int i)
 	return poll(&p, 1, 0) == 0;
 }
 
-static void keep(unsigned int i, unsigned int domid, const char *dir,
-		 bool for_life)
+static void keep(unsigned int i, unsigned int domid, bool for_life)
 {
 	struct be_guard *g = guard_new(i, domid);
 
-	be_guard_keep(&list, &g, dir, for_life, 0);
+	be_guard_keep(&list, &g, for_life, 0);
 	assert_null(g);
 	assert_true(held(i));
 }
@@ -64,13 +65,16 @@ static void keep(unsigned int i, unsigned int domid, const char *dir,
 static void state_is(const char *state)
 {
 	fake_xs_set(DIR5 "/state", state);
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 }
 
 static int setup(void **state)
 {
 	(void)state;
 	fake_xs_reset();
+	fake_xs_set("domid", "1");
+	all = be_devices_xenstore();
+	assert_non_null(all);
 	fake_xs_set("/local/domain/5/name", "web");
 	fake_xs_set("/local/domain/6/name", "db");
 	fake_xs_set(DIR5 "/state", "6");	/* Closed: the worker died */
@@ -84,6 +88,7 @@ static int teardown(void **state)
 
 	(void)state;
 	be_guard_free(&list);
+	all->ops->free(all);
 	for (i = 0; i < 2; i++) {
 		if (other_end[i] >= 0) {
 			assert_false(held(i));
@@ -98,7 +103,7 @@ static int teardown(void **state)
 static void until_the_next_worker(void **state)
 {
 	(void)state;
-	keep(0, 5, DIR5, false);
+	keep(0, 5, false);
 	state_is("6");
 	state_is("1");			/* Initialising: asks for the slots */
 	assert_true(held(0));
@@ -107,31 +112,31 @@ static void until_the_next_worker(void **state)
 	state_is("2");			/* InitWait: all pages are back */
 	assert_false(held(0));
 	assert_null(list);
-	keep(1, 5, DIR5, false);
+	keep(1, 5, false);
 	state_is("4");			/* we were late */
 	assert_false(held(1));
 	close(other_end[1]);
-	keep(1, 5, DIR5, false);
+	keep(1, 5, false);
 	fake_xs_rm(DIR5);		/* detached */
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_false(held(1));
 }
 
 static void for_the_life_of_the_guest(void **state)
 {
 	(void)state;
-	keep(0, 5, DIR5, true);
+	keep(0, 5, true);
 	state_is("2");
 	state_is("4");
 	assert_true(held(0));
 	fake_xs_rm(DIR5);
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_true(held(0));
 	fake_xs_rm("/local/domain/6");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_true(held(0));
 	fake_xs_rm("/local/domain/5");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_false(held(0));
 	assert_null(list);
 }
@@ -143,19 +148,19 @@ static void not_without_end(void **state)
 	unsigned int i;
 
 	(void)state;
-	keep(0, 6, DIR6, true);
+	keep(0, 6, true);
 	for (i = 0; i < BE_GUARDS_MAX - 1; i++) {
 		g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-		be_guard_keep(&list, &g, DIR5, true, 0);
+		be_guard_keep(&list, &g, true, 0);
 	}
-	keep(1, 5, DIR5, false);
+	keep(1, 5, false);
 	assert_false(be_guard_full(list, 5));
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, DIR5, true, 0);
+	be_guard_keep(&list, &g, true, 0);
 	assert_true(be_guard_full(list, 5));
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_false(be_guard_full(list, 5));
 	assert_true(held(0));
 }
@@ -167,16 +172,16 @@ static void not_with_all_doorbell_pages(void **state)
 
 	(void)state;
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, DIR5, false, 4096);	/* till InitWait */
+	be_guard_keep(&list, &g, false, 4096);	/* till InitWait */
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, DIR5, true, 2000);
+	be_guard_keep(&list, &g, true, 2000);
 	assert_false(be_guard_full(list, 5));
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 1);
-	be_guard_keep(&list, &g, DIR5, true, 48);
+	be_guard_keep(&list, &g, true, 48);
 	assert_true(be_guard_full(list, 5));
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_false(be_guard_full(list, 5));
 }
 
@@ -206,27 +211,27 @@ static void a_worker_tells_what_it_leaves(void **state)
 static void each_has_its_own_time(void **state)
 {
 	(void)state;
-	keep(0, 5, DIR5, true);
-	keep(1, 6, DIR6, false);
-	be_guard_check(&list, NULL);
+	keep(0, 5, true);
+	keep(1, 6, false);
+	be_guard_check(&list, all);
 	assert_true(held(0) && held(1));
 	fake_xs_set(DIR6 "/state", "2");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_true(held(0) && !held(1));
 	close(other_end[1]);
 	fake_xs_set(DIR6 "/state", "6");
-	keep(1, 6, DIR6, false);
+	keep(1, 6, false);
 	fake_xs_rm("/local/domain/5");	/* in the middle of the list */
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_true(!held(0) && held(1));
 }
 
 static void a_death_ends_all(void **state)
 {
 	(void)state;
-	keep(0, 5, DIR5, false);
+	keep(0, 5, false);
 	fake_xs_rm("/local/domain/5");
-	be_guard_check(&list, NULL);
+	be_guard_check(&list, all);
 	assert_false(held(0));
 }
 
@@ -235,7 +240,7 @@ static void nothing_to_keep(void **state)
 	struct be_guard *none = NULL, *g = guard_new(0, 5);
 
 	(void)state;
-	be_guard_keep(&list, &none, DIR5, true, 0);
+	be_guard_keep(&list, &none, true, 0);
 	assert_null(list);
 	be_guard_drop(&none);
 	be_guard_drop(&g);
@@ -307,8 +312,8 @@ static void of_a_worker_of_another(void **state)
 	close(stop[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(held(0), copy != NULL);	/* the worker is gone */
-	be_guard_keep(&list, &copy, DIR5, true, 0);
-	be_guard_check(&list, NULL);
+	be_guard_keep(&list, &copy, true, 0);
+	be_guard_check(&list, all);
 	assert_int_equal(held(0), list != NULL);
 	assert_null(be_guard_adopt(&list, pidfd, 5, 0));
 	close(pidfd);

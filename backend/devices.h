@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Which devices this domain serves, and what the supervisor may know and say of
+ * each: what its toolstack configured, not what its guest writes. With a
+ * toolstack that is xenstore (carrier/devices_xenstore.c). A device is a guest's
+ * domain id and a number among that guest's devices. One thread.
+ */
+#ifndef BE_DEVICES_H
+#define BE_DEVICES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <xen/io/xenbus.h>
+
+struct be_devices;
+
+/* Not 0: scan() ends with it. */
+typedef int be_device_fn(unsigned int domid, unsigned int devid, void *arg);
+
+struct be_devices_ops {
+	/* From now on fd is readable after a change. 0 or -errno. */
+	int (*watch)(struct be_devices *s);
+	int (*fd)(struct be_devices *s);
+	/* Take what fd tells. 0, or -errno: the devices are lost. */
+	int (*changed)(struct be_devices *s);
+	/* All devices that there are. 0 or -errno. */
+	int (*scan)(struct be_devices *s, be_device_fn *seen, void *arg);
+	/* Does the guest live, as far as this domain can know? */
+	bool (*alive)(struct be_devices *s, unsigned int domid);
+	/* Of our side; XenbusStateUnknown if it is gone. */
+	enum xenbus_state (*state)(struct be_devices *s, unsigned int domid,
+				   unsigned int devid);
+	/* Enter Closed in the place of a worker that is dead. 0 or -errno. */
+	int (*close)(struct be_devices *s, unsigned int domid,
+		     unsigned int devid);
+	/* Does the toolstack want it served? */
+	bool (*online)(struct be_devices *s, unsigned int domid,
+		       unsigned int devid);
+	/* What it may map, in MiB; as its worker will read it. */
+	uint32_t (*pinned_mb)(struct be_devices *s, unsigned int domid,
+			      unsigned int devid);
+	/* Why it is not served, where an operator finds it. */
+	void (*refuse)(struct be_devices *s, unsigned int domid,
+		       unsigned int devid, const char *why);
+	/* Our side of a guest that is dead. 0 or -errno: try again. */
+	int (*remove)(struct be_devices *s, unsigned int domid,
+		      unsigned int devid);
+	void (*free)(struct be_devices *s);
+};
+
+struct be_devices {
+	const struct be_devices_ops *ops;
+	const char *name;		/* of all of them, for messages */
+};
+
+/* Nodes below backend/vhca. NULL, with the reason logged. */
+struct be_devices *be_devices_xenstore(void);
+
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Worker processes (process.h): pidfds, so that no signal meets another process
+ * that got the number since.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "clock.h"
+#include "lock.h"
+#include "log.h"
+#include "process.h"
+
+static int process_fd(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static void process_exec(const struct be_options *opt, unsigned int domid,
+			 unsigned int devid, const struct be_guard *guard)
+{
+	static const char *const level[] = { "error", "warning", "info",
+					     "debug" };
+	char domid_arg[16], devid_arg[16], fd[16];
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Nothing of ours may live on in a worker, libraries' fds included. */
+	close_range(be_guard_pass(guard), ~0u, 0);
+	unsetenv("NOTIFY_SOCKET");
+	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
+	snprintf(domid_arg, sizeof(domid_arg), "%u", domid);
+	snprintf(devid_arg, sizeof(devid_arg), "%u", devid);
+	execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
+	      "--log-level", level[be_log_level],
+	      opt->unproven ? "--unproven" : "--worker",
+	      "--worker", domid_arg, devid_arg, guard ? fd : NULL,
+	      (char *)NULL);
+	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
+	_exit(BE_EXIT_SYSTEM);
+}
+
+int be_process_start(struct be_process *p, const struct be_options *opt,
+		     unsigned int domid, unsigned int devid,
+		     const struct be_guard *guard)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		process_exec(opt, domid, devid, guard);
+	p->start_ns = vl_now_ns();
+	if (pid < 0)
+		return -errno;
+	p->pid = pid;
+	p->child = true;
+	p->pidfd = process_fd(pid);
+	if (p->pidfd < 0)	/* then a timer looks after it */
+		be_log(NULL, BE_WARN, "pidfd_open: %s", strerror(errno));
+	return 0;
+}
+
+/*
+ * The pid could have been reused between reading it and opening it, so the lock
+ * is looked at once more.
+ */
+bool be_process_adopt(struct be_process *p, const char *lock)
+{
+	pid_t pid = vl_lock_holder(lock);
+	int fd = pid ? process_fd(pid) : -1;
+
+	if (fd < 0)
+		return false;
+	if (vl_lock_holder(lock) != pid) {
+		close(fd);
+		return false;
+	}
+	*p = (struct be_process){ .pid = pid, .pidfd = fd,
+				  .start_ns = vl_now_ns() };
+	return true;
+}
+
+bool be_process_dead(struct be_process *p, int *status)
+{
+	struct pollfd poll_fd = { .fd = p->pidfd, .events = POLLIN };
+	pid_t r;
+
+	*status = 0;
+	if (!p->child)
+		return poll(&poll_fd, 1, 0) == 1;
+	r = waitpid(p->pid, status, WNOHANG);
+	return r == p->pid || (r < 0 && errno == ECHILD);
+}
+
+void be_process_signal(const struct be_process *p, int sig)
+{
+	if (p->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, p->pidfd, sig, NULL, 0);
+	else if (p->pid && p->child)
+		kill(p->pid, sig);
+}
+
+void be_process_forget(struct be_process *p)
+{
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pid = 0;
+	p->pidfd = -1;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * A worker process, as its supervisor has it: its own child, or one that an
+ * earlier supervisor started. The supervisor's thread.
+ */
+#ifndef BE_PROCESS_H
+#define BE_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "guard.h"
+#include "main.h"
+
+struct be_process {
+	pid_t pid;			/* 0: there is none */
+	int pidfd;			/* -1: a child without; poll by time */
+	bool child;			/* ours to reap; else adopted */
+	uint64_t start_ns;		/* as far as this supervisor knows */
+};
+
+#define BE_PROCESS_NONE	((struct be_process){ .pidfd = -1 })
+
+/**
+ * be_process_start() - this program once more, as the worker of a device
+ * @guard: passed on to it; may be NULL
+ * Return: 0 or -errno.
+ */
+int be_process_start(struct be_process *p, const struct be_options *opt,
+		     unsigned int domid, unsigned int devid,
+		     const struct be_guard *guard);
+/* The process that holds a lock file. False: there is none that can be watched. */
+bool be_process_adopt(struct be_process *p, const char *lock);
+/* Is it dead? Reaps it. status: as waitpid(), 0 for an adopted one. */
+bool be_process_dead(struct be_process *p, int *status);
+void be_process_signal(const struct be_process *p, int sig);
+/* Forget it; it may live on. */
+void be_process_forget(struct be_process *p);
+
+#endif
