@@ -7,11 +7,9 @@
  * page of gnttab_alloc_pages()), and that is what the process sees:
  *
  * - PVH, HVM, Arm: the alias is an ordinary page and is inserted into the VMA.
- * - PV: no page table entry may name a foreign frame unless Xen wrote it, so
- *   each page is granted a second time, straight into the process's page
- *   table. Xen remembers the address of the entry: an MMU notifier has it
- *   cleared before the kernel takes the page table away. To the kernel such a
- *   VMA is one of registers (VM_IO): no fork copies it, nobody pins its pages.
+ * - PV: the page is granted a second time, straight into the process's page
+ *   table (map_pte.c). To the kernel such a VMA is one of registers (VM_IO): no
+ *   fork copies it, nobody pins its pages.
  *
  * Life: a map is on its ucontext's list from mmap until its grants are
  * unmapped and MUNMAP is answered; VMAs hold a reference of their own. The
@@ -23,15 +21,14 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/mmu_notifier.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <asm/xen/hypercall.h>
 #include <xen/page.h>
 #include <xen/xen.h>
 
 #include "cmd.h"
 #include "map.h"
+#include "map_pte.h"
 #include "vhca.h"
 
 #define VHCA_ZAP_WAIT	(5 * HZ)
@@ -58,23 +55,12 @@ struct vhca_map {
 	loff_t start;			/* of the VMA in that file */
 	struct page *dummy;
 
-	/* PV only */
-	unsigned long addr;		/* of the first page in the process */
-	struct gnttab_map_grant_ref *pte_map;
-	struct gnttab_unmap_grant_ref *pte_unmap;
-	struct mutex pte_lock;		/* pte_unmap[].handle */
-	struct mmu_interval_notifier notifier;
-	bool notified;
+	struct vhca_ptes *ptes;		/* PV; else NULL */
 };
 
 static DEFINE_SPINLOCK(maps_lock);
 static DECLARE_WAIT_QUEUE_HEAD(maps_wait);	/* a list became shorter */
 static struct workqueue_struct *map_wq;
-
-static bool vhca_map_pv(void)
-{
-	return !xen_feature(XENFEAT_auto_translated_physmap);
-}
 
 /* ---- end of a map ---- */
 
@@ -88,8 +74,7 @@ static void vhca_map_free(struct vhca_map *map)
 		iput(map->inode);
 	kvfree(map->pages);
 	kvfree(map->unmap);
-	kvfree(map->pte_map);
-	kvfree(map->pte_unmap);
+	vhca_ptes_free(map->ptes);
 	kfree(map);
 }
 
@@ -165,130 +150,6 @@ static void vhca_map_unmap(struct vhca_map *map)
 	gnttab_unmap_refs_async(&map->unmap_data);
 }
 
-/* ---- PV: the process's page table entries ---- */
-
-/* Unmaps a run of present entries by one hypercall. */
-static void vhca_pte_unmap_run(struct vhca_map *map, u32 first, u32 n)
-{
-	struct gnttab_unmap_grant_ref *op = map->pte_unmap + first;
-	u32 i, bad = 0;
-	int err;
-
-	err = HYPERVISOR_grant_table_op(GNTTABOP_unmap_grant_ref, op, n);
-	for (i = 0; i < n; i++) {
-		bad += err || op[i].status != GNTST_okay;
-		op[i].handle = INVALID_GRANT_HANDLE;
-	}
-	if (bad)
-		pr_warn_ratelimited("xen-vhcafront: Xen refused to unmap %u pages of a process\n",
-				    bad);
-}
-
-static void vhca_pte_unmap(struct vhca_map *map, u32 first, u32 end)
-{
-	u32 i;
-
-	mutex_lock(&map->pte_lock);
-	while (first < end) {
-		for (i = first; i < end; i++)
-			if (map->pte_unmap[i].handle == INVALID_GRANT_HANDLE)
-				break;
-		if (i > first)
-			vhca_pte_unmap_run(map, first, i - first);
-		first = i + 1;
-	}
-	mutex_unlock(&map->pte_lock);
-}
-
-static bool vhca_pte_invalidate(struct mmu_interval_notifier *mn,
-				const struct mmu_notifier_range *range,
-				unsigned long seq)
-{
-	struct vhca_map *map = container_of(mn, struct vhca_map, notifier);
-	unsigned long start, end;
-
-	if (!mmu_notifier_range_blockable(range))
-		return false;
-	mmu_interval_set_seq(mn, seq);
-	start = max(range->start, map->addr);
-	end = min(range->end, map->addr + ((unsigned long)map->nr
-					   << PAGE_SHIFT));
-	if (start < end)
-		vhca_pte_unmap(map, (start - map->addr) >> PAGE_SHIFT,
-			       (end - map->addr) >> PAGE_SHIFT);
-	return true;
-}
-
-static const struct mmu_interval_notifier_ops vhca_pte_notifier_ops = {
-	.invalidate = vhca_pte_invalidate,
-};
-
-static int vhca_pte_prepare(pte_t *pte, unsigned long addr, void *data)
-{
-	struct vhca_map *map = data;
-	u32 i = (addr - map->addr) >> PAGE_SHIFT;
-	struct gnttab_map_grant_ref *op = &map->pte_map[i];
-	u64 maddr = arbitrary_virt_to_machine(pte).maddr;
-
-	gnttab_set_map_op(op, maddr, op->flags, op->ref, op->dom);
-	gnttab_set_unmap_op(&map->pte_unmap[i], maddr, op->flags,
-			    INVALID_GRANT_HANDLE);
-	return 0;
-}
-
-static int vhca_pte_map(struct vhca_map *map, struct vm_area_struct *vma,
-			const grant_ref_t *ref, domid_t backend)
-{
-	u32 flags = GNTMAP_host_map | GNTMAP_application_map |
-		    GNTMAP_contains_pte | (1 << _GNTMAP_guest_avail0);
-	u32 i;
-	int err;
-
-	if (!(vma->vm_flags & VM_WRITE))
-		flags |= GNTMAP_readonly;
-	map->addr = vma->vm_start;
-	for (i = 0; i < map->nr; i++) {
-		map->pte_map[i].flags = flags;
-		map->pte_map[i].ref = ref[i];
-		map->pte_map[i].dom = backend;
-	}
-	err = mmu_interval_notifier_insert_locked(&map->notifier, vma->vm_mm,
-						  vma->vm_start,
-						  vma->vm_end - vma->vm_start,
-						  &vhca_pte_notifier_ops);
-	if (err)
-		return err;
-	map->notified = true;
-	/* The page tables cannot change: we hold the mmap lock for writing. */
-	mmu_interval_read_begin(&map->notifier);
-	err = apply_to_page_range(vma->vm_mm, vma->vm_start,
-				  vma->vm_end - vma->vm_start,
-				  vhca_pte_prepare, map);
-	if (err)
-		return err;
-
-	mutex_lock(&map->pte_lock);
-	gnttab_batch_map(map->pte_map, map->nr);
-	for (i = 0; i < map->nr; i++) {
-		if (map->pte_map[i].status == GNTST_okay)
-			map->pte_unmap[i].handle = map->pte_map[i].handle;
-		else
-			err = -EIO;
-	}
-	mutex_unlock(&map->pte_lock);
-	return err;
-}
-
-/* Ends the page table entries, then the notifier that watches them. */
-static void vhca_pte_end(struct vhca_map *map)
-{
-	if (!map->notified)
-		return;
-	vhca_pte_unmap(map, 0, map->nr);
-	mmu_interval_notifier_remove(&map->notifier);
-	map->notified = false;
-}
-
 /* ---- VMA ---- */
 
 static void vhca_vma_open(struct vm_area_struct *vma)
@@ -304,7 +165,7 @@ static void vhca_vma_close(struct vm_area_struct *vma)
 
 	if (!atomic_dec_and_test(&map->vmas))
 		return;
-	vhca_pte_end(map);
+	vhca_ptes_end(map->ptes);
 	vhca_map_unmap(map);
 	kref_put(&map->ref, vhca_map_release);
 }
@@ -354,7 +215,6 @@ static struct vhca_map *vhca_map_alloc(u32 nr)
 		return NULL;
 	map->nr = nr;
 	kref_init(&map->ref);
-	mutex_init(&map->pte_lock);
 	INIT_LIST_HEAD(&map->list);
 	INIT_WORK(&map->work, vhca_map_work);
 	map->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -362,14 +222,10 @@ static struct vhca_map *vhca_map_alloc(u32 nr)
 	map->unmap = kvcalloc(nr, sizeof(*map->unmap), GFP_KERNEL);
 	if (!map->dummy || !map->pages || !map->unmap)
 		goto err;
-	if (vhca_map_pv()) {
-		map->pte_map = kvcalloc(nr, sizeof(*map->pte_map), GFP_KERNEL);
-		map->pte_unmap = kvcalloc(nr, sizeof(*map->pte_unmap),
-					  GFP_KERNEL);
-		if (!map->pte_map || !map->pte_unmap)
+	if (!xen_feature(XENFEAT_auto_translated_physmap)) {
+		map->ptes = vhca_ptes_alloc(nr);
+		if (!map->ptes)
 			goto err;
-		while (nr--)
-			map->pte_unmap[nr].handle = INVALID_GRANT_HANDLE;
 	}
 	if (gnttab_alloc_pages(map->nr, map->pages)) {
 		map->pages[0] = NULL;
@@ -445,7 +301,7 @@ static void vhca_map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 	 * A child's page table must have none of these entries: Xen would refuse
 	 * to pin it. VM_IO, so that MADV_DOFORK cannot ask for them.
 	 */
-	if (vhca_map_pv())
+	if (map->ptes)
 		vm_flags_set(vma, VM_DONTCOPY | VM_IO);
 	vma->vm_private_data = map;
 	vma->vm_ops = &vhca_vm_ops;
@@ -506,8 +362,8 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 
 	vhca_map_attach(map, vma);
 	atomic64_add(nr_pages, &dev->stats.pages_mapped);
-	if (vhca_map_pv())
-		err = vhca_pte_map(map, vma, ref, dev->backend);
+	if (map->ptes)
+		err = vhca_ptes_map(map->ptes, vma, ref, dev->backend);
 	else
 		err = vm_map_pages_zero(vma, map->pages, map->nr);
 	if (!err)
@@ -517,7 +373,7 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	vma->vm_ops = ops;
 	vma->vm_private_data = NULL;
 	map->dead = true;
-	vhca_pte_end(map);
+	vhca_ptes_end(map->ptes);
 	vhca_map_unmap(map);
 	kref_put(&map->ref, vhca_map_release);
 	return err;
@@ -593,8 +449,8 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 		unmap_mapping_range(map->mapping, map->start,
 				    (loff_t)map->nr << PAGE_SHIFT, 1);
 		/* A VMA that mmap() has not linked yet was not found there. */
-		if (vhca_map_pv())
-			vhca_pte_unmap(map, 0, map->nr);
+		if (map->ptes)
+			vhca_ptes_clear(map->ptes);
 		vhca_map_unmap(map);
 		kref_put(&map->ref, vhca_map_release);
 	}

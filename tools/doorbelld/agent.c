@@ -16,26 +16,12 @@
 #include "bucket.h"
 #include "clock.h"
 #include "line.h"
+#include "turn.h"
 #include <xen/io/vhcaif.h>
 
-#define SLOTS		XENVHCA_DOORBELL_SLOTS
 #define LOG_RATE	10		/* refusals of a device that are logged */
 #define LOG_BURST	20
-#define RETRY_NS	VL_SEC_NS
 #define TURN		16		/* requests of a device at most, then others */
-
-struct dba_dev {
-	struct dba_dev *next;
-	unsigned int guest, devid, backend;
-	char path[XN_PATH_MAX];		/* directory of the slots */
-	char token[32];
-	struct vl_bucket requests, log;
-	uint32_t log_dropped;
-	bool list;			/* look which slots there are */
-	bool dirty[SLOTS];
-	unsigned int n_dirty;
-	bool seen;			/* by the scan that runs */
-};
 
 int dba_log_level = LOG_INFO;
 
@@ -50,27 +36,34 @@ void dba_log(int prio, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void timer(struct dba_agent *a, uint64_t at)
+void dba_timer(struct dba_agent *a, uint64_t at)
 {
 	if (!a->wake_ns || at < a->wake_ns)
 		a->wake_ns = at;
 }
 
-/* A line that another domain can cause. */
-static void log_refused(struct dba_dev *d, unsigned int slot,
-			enum dba_reason r, int err, const char *request)
+void dba_mark(struct dba_dev *d, unsigned int slot)
 {
-	if (vl_bucket_take(&d->log, vl_now_ns())) {
-		d->log_dropped++;
+	if (d->dirty[slot])
+		return;
+	d->dirty[slot] = true;
+	d->n_dirty++;
+}
+
+void dba_unmap(struct dba_agent *a, struct dba_map *m, const char *why)
+{
+	unsigned int guest = m->guest, devid = m->devid, slot = m->slot;
+	int err;
+
+	if (!dba_map_undo(&a->table, m, &err)) {
+		dba_log(LOG_INFO, "d%u/%u: slot %u unmapped: %s", guest, devid,
+			slot, why);
 		return;
 	}
-	if (d->log_dropped)
-		dba_log(LOG_WARNING, "d%u/%u: %u lines left out", d->guest,
-			d->devid, d->log_dropped);
-	d->log_dropped = 0;
-	dba_log(LOG_WARNING, "d%u/%u of backend d%u: slot %u: refused \"%s\": %s%s%s",
-		d->guest, d->devid, d->backend, slot, request,
-		dba_reason_text(r), err ? ": " : "", err ? strerror(-err) : "");
+	dba_log(LOG_ERR, "d%u/%u: slot %u cannot be unmapped (%s): %s; trying again",
+		guest, devid, slot, why, strerror(-err));
+	a->recheck = true;
+	dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
 }
 
 /* ---- devices ---- */
@@ -84,14 +77,6 @@ static struct dba_dev *find_dev(struct dba_agent *a, unsigned int guest,
 		    d->backend == backend)
 			return d;
 	return NULL;
-}
-
-static void mark(struct dba_dev *d, unsigned int slot)
-{
-	if (d->dirty[slot])
-		return;
-	d->dirty[slot] = true;
-	d->n_dirty++;
 }
 
 static int add_dev(struct dba_agent *a, unsigned int guest, unsigned int devid,
@@ -202,7 +187,7 @@ static void scan(struct dba_agent *a)
 	free(names);
 	/* An error is no proof that a device is gone. */
 	if (a->rescan)
-		timer(a, vl_now_ns() + RETRY_NS);
+		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
 	else
 		remove_unseen(a);
 }
@@ -235,24 +220,8 @@ static enum dba_reason recheck_map(struct dba_agent *a, const struct dba_map *m,
 	if (!hca.error)
 		return dba_owner_check(&hca, m->backend);
 	a->recheck = true;	/* an error proves nothing */
-	timer(a, vl_now_ns() + RETRY_NS);
+	dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
 	return DBA_OK;
-}
-
-static void unmap(struct dba_agent *a, struct dba_map *m, const char *why)
-{
-	unsigned int guest = m->guest, devid = m->devid, slot = m->slot;
-	int err;
-
-	if (!dba_map_undo(&a->table, m, &err)) {
-		dba_log(LOG_INFO, "d%u/%u: slot %u unmapped: %s", guest, devid,
-			slot, why);
-		return;
-	}
-	dba_log(LOG_ERR, "d%u/%u: slot %u cannot be unmapped (%s): %s; trying again",
-		guest, devid, slot, why, strerror(-err));
-	a->recheck = true;
-	timer(a, vl_now_ns() + RETRY_NS);
 }
 
 /* A domain ended, a device went away, or an HCA changed hands. */
@@ -276,241 +245,11 @@ static void recheck(struct dba_agent *a)
 			continue;
 		r = recheck_map(a, m, &last, r);
 		if (r)
-			unmap(a, m, dba_reason_text(r));
+			dba_unmap(a, m, dba_reason_text(r));
 	}
 }
 
-/* ---- requests ---- */
-struct slot_io {
-	struct dba_dev *d;
-	char dir[XN_PATH_MAX];
-	char request[XN_VALUE_MAX];	/* "" if unreadable */
-	int rc;				/* of reading it */
-	const char *answer;
-};
-
-/* A request of this pass. It is answered when its result is on file. */
-struct dba_turn {
-	struct dba_turn *next;
-	struct slot_io io;
-	unsigned int slot;
-	bool map;
-	struct dba_map *noted;		/* to be done, NULL: nothing */
-	enum dba_reason r;
-	int err;
-};
-
-static int read_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
-{
-	struct slot_io *io = arg;
-
-	io->request[0] = '\0';
-	io->rc = xn_read_str(xs, t, io->dir, XENVHCA_NODE_DOORBELL_REQUEST,
-			     io->request, sizeof(io->request));
-	if (!io->rc && xn_exists(xs, t, io->dir, XENVHCA_NODE_DOORBELL_ANSWER))
-		io->rc = -EALREADY;
-	return 0;
-}
-
-/* The answer belongs to the request that was read: not if it changed. */
-static int answer_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
-{
-	struct slot_io *io = arg, now = *io;
-
-	read_fn(xs, t, &now);
-	if (now.rc != io->rc || strcmp(now.request, io->request))
-		return -ESTALE;
-	return xn_write_str(xs, t, io->dir, XENVHCA_NODE_DOORBELL_ANSWER,
-			    io->answer);
-}
-
-static enum dba_reason check_map(struct dba_agent *a, struct dba_dev *d,
-				 const struct dba_req *req,
-				 const struct dba_domain *dom)
-{
-	struct dba_facts f = { .guest = d->guest, .backend = d->backend,
-			       .translated = dom->translated };
-	struct dba_live *live = dba_map_live(&a->table);
-	struct dba_hca hca;
-	enum dba_reason r;
-
-	if (!live)
-		return DBA_MEMORY;
-	dba_read_hca(a->xs, a->sysfs, a->own, d->guest, d->devid, &hca);
-	if (dom->translated)
-		dba_read_window(a->xs, d->guest, d->devid, &f.window_gfn,
-				&f.window_nr);
-	f.hca = &hca;
-	f.live = live;
-	f.n_live = a->table.n;
-	r = dba_frame_check(&f, req);
-	free(live);
-	return r;
-}
-
-/* *noted is done once it is on file; NULL: there is nothing to do. */
-static enum dba_reason note_map(struct dba_agent *a, struct dba_dev *d,
-				unsigned int slot, const struct dba_req *req,
-				struct dba_map **noted, int *err)
-{
-	const struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
-					       d->backend, slot);
-	struct dba_map want = { .guest = d->guest, .devid = d->devid,
-				.backend = d->backend, .slot = slot,
-				.mfn = req->mfn, .gfn = req->gfn,
-				.nr = req->nr };
-	struct dba_domain dom = { 0 };
-	enum dba_reason r;
-
-	/* Done, but the answer did not get through. */
-	if (m && !m->transit && m->mfn == req->mfn && m->gfn == req->gfn &&
-	    m->nr == req->nr)
-		return DBA_OK;
-	if (m)
-		return DBA_SLOT_BUSY;
-	if (dba_read_backend(a->xs, d->guest, d->devid) != (int)d->backend)
-		return DBA_DEVICE;
-	*err = a->domain(a->ctx, d->guest, &dom);
-	if (*err)
-		return DBA_HYPERCALL;
-	if (!dom.alive)
-		return DBA_DEAD;
-	want.translated = dom.translated;
-	memcpy(want.uuid, dom.uuid, DBA_UUID);
-	r = check_map(a, d, req, &dom);
-	return r ? r : dba_map_note(&a->table, &want, noted);
-}
-
-/* Unmaps at once: on file the frame may be the guest's a little longer. */
-static enum dba_reason do_request(struct dba_agent *a, struct dba_turn *t)
-{
-	struct dba_dev *d = t->io.d;
-	struct dba_request req;
-	enum dba_reason r;
-
-	if (t->io.rc || dba_parse_request(t->io.request, &req))
-		return DBA_SYNTAX;
-	t->map = req.map;
-	if (req.map)
-		return note_map(a, d, t->slot, &req.req, &t->noted, &t->err);
-	r = dba_map_del(&a->table, d->guest, d->devid, d->backend, t->slot,
-			&t->err);
-	return r == DBA_NOT_MAPPED ? DBA_OK : r;	/* as asked for */
-}
-
-static void write_answer(struct dba_agent *a, struct dba_dev *d,
-			 unsigned int slot, struct slot_io *io,
-			 const char *text)
-{
-	int rc;
-
-	if (a->dry_run) {
-		dba_log(LOG_INFO, "d%u/%u: slot %u: \"%s\": would answer \"%s\"",
-			d->guest, d->devid, slot, io->request, text);
-		return;
-	}
-	io->answer = text;
-	rc = xn_transact(a->xs, answer_fn, io);
-	if (!rc || rc == -ESTALE)
-		return;
-	dba_log(LOG_WARNING, "d%u/%u: slot %u: cannot answer: %s", d->guest,
-		d->devid, slot, strerror(-rc));
-	mark(d, slot);
-	timer(a, vl_now_ns() + RETRY_NS);
-}
-
-static void answer(struct dba_agent *a, struct dba_turn *t)
-{
-	struct dba_dev *d = t->io.d;
-	char text[XN_VALUE_MAX];
-
-	if (t->r) {
-		log_refused(d, t->slot, t->r, t->err, t->io.request);
-		snprintf(text, sizeof(text), XENVHCA_DOORBELL_REFUSED " %s",
-			 dba_reason_text(t->r));
-	} else {
-		snprintf(text, sizeof(text), "%s", t->map ?
-			 XENVHCA_DOORBELL_MAPPED : XENVHCA_DOORBELL_UNMAPPED);
-		dba_log(LOG_DEBUG, "d%u/%u: slot %u: \"%s\": %s", d->guest,
-			d->devid, t->slot, t->io.request, text);
-	}
-	write_answer(a, d, t->slot, &t->io, text);
-}
-
-/* True if there is a request to answer. */
-static bool read_slot(struct dba_agent *a, struct dba_turn *t)
-{
-	struct dba_dev *d = t->io.d;
-	struct dba_map *m;
-	char num[16];
-
-	snprintf(num, sizeof(num), "%u", t->slot);
-	if (xn_path(t->io.dir, d->path, num) ||
-	    xn_transact(a->xs, read_fn, &t->io) || t->io.rc == -EALREADY)
-		return false;
-	if (t->io.rc == -ENOENT) {
-		m = dba_map_find(&a->table, d->guest, d->devid, d->backend,
-				 t->slot);
-		if (m)
-			unmap(a, m, "its request was removed");
-		return false;
-	}
-	t->r = do_request(a, t);
-	return true;
-}
-
-static int serve_slot(struct dba_agent *a, struct dba_dev *d, unsigned int slot)
-{
-	struct dba_turn *t = calloc(1, sizeof(*t));
-
-	if (!t) {
-		timer(a, vl_now_ns() + RETRY_NS);
-		return -ENOMEM;
-	}
-	t->io.d = d;
-	t->slot = slot;
-	if (!read_slot(a, t)) {
-		free(t);
-		return 0;
-	}
-	t->next = a->turns;
-	a->turns = t;
-	return 0;
-}
-
-/* Does all that was noted, after one write of the state file. */
-static void do_noted(struct dba_agent *a)
-{
-	int err = dba_map_save(&a->table);
-	struct dba_turn *t;
-
-	for (t = a->turns; t; t = t->next) {
-		if (!t->noted)
-			continue;
-		if (!err) {
-			t->r = dba_map_do(&a->table, t->noted, &t->err);
-			continue;
-		}
-		dba_map_drop(&a->table, t->noted);
-		t->r = DBA_STATE_FILE;
-		t->err = err;
-	}
-}
-
-static void end_turns(struct dba_agent *a)
-{
-	struct dba_turn *t;
-
-	do_noted(a);
-	/* A mapping is on file as in transit at worst: a restart undoes it. */
-	dba_map_save(&a->table);
-	while ((t = a->turns)) {
-		a->turns = t->next;
-		answer(a, t);
-		free(t);
-	}
-}
-
+/* ---- turns of the devices ---- */
 /* Visits each slot that is there or has a mapping. */
 static void list_slots(struct dba_agent *a, struct dba_dev *d)
 {
@@ -523,12 +262,12 @@ static void list_slots(struct dba_agent *a, struct dba_dev *d)
 	n = xn_list(a->xs, XBT_NULL, d->path, &names);
 	for (i = 0; i < n; i++)
 		if (!dba_parse_slot(names[i], &slot))
-			mark(d, slot);
+			dba_mark(d, slot);
 	free(names);
 	for (m = a->table.maps; m; m = m->next)
 		if (!m->held && m->guest == d->guest && m->devid == d->devid &&
-		    m->backend == d->backend && m->slot < SLOTS)
-			mark(d, m->slot);
+		    m->backend == d->backend && m->slot < XENVHCA_DOORBELL_SLOTS)
+			dba_mark(d, m->slot);
 }
 
 /* One bucket for all devices of a guest: that of the first of them. */
@@ -543,7 +282,7 @@ static bool take(struct dba_agent *a, const struct dba_dev *of)
 	if (d)
 		wait = vl_bucket_take(&d->requests, now);
 	if (wait)
-		timer(a, now + wait);
+		dba_timer(a, now + wait);
 	return !wait;
 }
 
@@ -565,16 +304,16 @@ static void serve_dev(struct dba_agent *a, struct dba_dev *d)
 
 	if (d->list && take(a, d))
 		list_slots(a, d);
-	for (slot = 0; d->n_dirty && slot < SLOTS; slot++) {
+	for (slot = 0; d->n_dirty && slot < XENVHCA_DOORBELL_SLOTS; slot++) {
 		if (!d->dirty[slot])
 			continue;
 		if (n++ == TURN || (n > 1 && others_wait(a, d))) {
-			timer(a, vl_now_ns());
+			dba_timer(a, vl_now_ns());
 			return;
 		}
 		if (!take(a, d))
 			return;
-		if (serve_slot(a, d, slot))
+		if (dba_turn_begin(a, d, slot))
 			return;
 		d->dirty[slot] = false;
 		d->n_dirty--;
@@ -592,7 +331,7 @@ void dba_agent_work(struct dba_agent *a)
 		recheck(a);
 	for (d = a->devs; d; d = d->next)
 		serve_dev(a, d);
-	end_turns(a);
+	dba_turns_end(a);
 }
 
 /* ---- events ---- */
@@ -622,7 +361,7 @@ static void dev_event(struct dba_agent *a, const char *token, const char *path)
 	memcpy(name, rest, (size_t)(end - rest));
 	name[end - rest] = '\0';
 	if (!dba_parse_slot(name, &slot))
-		mark(d, slot);
+		dba_mark(d, slot);
 }
 
 int dba_agent_events(struct dba_agent *a)

@@ -109,6 +109,7 @@ void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d);
 int vm_map_pages_zero(struct map_vma *vma, struct page **pages, unsigned int n);
 
 #include "copy/map.c"
+#include "copy/map_pte.c"
 
 #define PAGES	4
 
