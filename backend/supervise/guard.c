@@ -23,8 +23,7 @@ struct be_guard {
 	int fd;
 	unsigned int domid, devid;
 	unsigned int uars;		/* of the contexts that it holds */
-	bool for_life;
-	bool restored;			/* its worker may live */
+	enum be_until until;
 	char name[BE_FDSTORE_NAME];	/* in the store; empty: not there */
 };
 
@@ -32,9 +31,6 @@ struct be_guard {
  * Earlier supervisors stored no number of pages. */
 #define GUARD_PRINT	"guard.%u.%u.%c.%016llx.%u"
 #define GUARD_SCAN	"guard.%u.%u.%c.%16llx.%u"
-#define GUARD_WORKER	'w'	/* at least while the worker lives */
-#define GUARD_DEVICE	'd'
-#define GUARD_LIFE	'l'
 
 static struct be_guard *guard_alloc(int fd, unsigned int domid,
 				    unsigned int devid)
@@ -58,13 +54,15 @@ static struct be_guard *guard_alloc(int fd, unsigned int domid,
  * The old name first: systemd does not store a file that it has under another
  * name, and the removal of that one would be the end of the only copy.
  */
-static void guard_store(struct be_guard *g, char how)
+static void guard_store(struct be_guard *g, enum be_until until)
 {
 	int rc;
 
+	g->until = until;
 	if (g->name[0])
 		be_fdstore_drop(g->name);
-	snprintf(g->name, sizeof(g->name), GUARD_PRINT, g->domid, g->devid, how,
+	snprintf(g->name, sizeof(g->name), GUARD_PRINT, g->domid, g->devid,
+		 (char)until,
 		 (unsigned long long)vl_now_ns(), g->uars);
 	rc = be_fdstore_put(g->name, g->fd);
 	if (rc)
@@ -80,7 +78,7 @@ struct be_guard *be_guard_new(int fd, unsigned int domid, unsigned int devid)
 		return NULL;
 	g = guard_alloc(fd, domid, devid);
 	if (g)
-		guard_store(g, GUARD_WORKER);
+		guard_store(g, BE_UNTIL_WORKER_ENDS);
 	return g;
 }
 
@@ -108,7 +106,8 @@ static struct be_guard **newest(struct be_guard **list, unsigned int domid,
 	struct be_guard **best = NULL;
 
 	for (; *list; list = &(*list)->next)
-		if ((*list)->restored && (*list)->domid == domid &&
+		if ((*list)->until == BE_UNTIL_WORKER_ENDS &&
+		    (*list)->domid == domid &&
 		    (*list)->devid == devid &&
 		    (!best || strcmp((*list)->name, (*best)->name) > 0))
 			best = list;
@@ -126,7 +125,6 @@ struct be_guard *be_guard_adopt(struct be_guard **list, int pidfd,
 	g = *at;
 	*at = g->next;
 	g->next = NULL;
-	g->restored = g->for_life = false;
 	return g;
 }
 
@@ -143,16 +141,15 @@ void be_guard_drop(struct be_guard **guard)
 }
 
 void be_guard_keep(struct be_guard **list, struct be_guard **guard,
-		   bool for_life, unsigned int uars)
+		   enum be_until until, unsigned int uars)
 {
 	struct be_guard *g = *guard;
 
 	*guard = NULL;
 	if (!g)
 		return;
-	g->for_life = for_life;
 	g->uars = uars;
-	guard_store(g, for_life ? GUARD_LIFE : GUARD_DEVICE);
+	guard_store(g, until);
 	g->next = *list;
 	*list = g;
 }
@@ -161,7 +158,7 @@ static bool over(const struct be_guard *g, struct be_devices *all)
 {
 	if (!all->ops->alive(all, g->domid))
 		return true;
-	if (g->for_life)
+	if (g->until != BE_UNTIL_NEXT_WORKER)
 		return false;
 	switch (all->ops->state(all, g->domid, g->devid)) {
 	case XenbusStateInitWait:
@@ -178,7 +175,8 @@ bool be_guard_full(const struct be_guard *list, unsigned int domid)
 	unsigned int n = 0, uars = 0;
 
 	for (; list; list = list->next) {
-		if (!list->for_life || list->domid != domid)
+		if (list->until == BE_UNTIL_NEXT_WORKER ||
+		    list->domid != domid)
 			continue;
 		n++;
 		uars += list->uars;
@@ -220,8 +218,8 @@ static void restore_one(const char *name, int fd, void *arg)
 		return;
 	strcpy(g->name, name);
 	g->uars = uars;
-	g->restored = how == GUARD_WORKER;
-	g->for_life = how != GUARD_DEVICE;
+	g->until = how == BE_UNTIL_WORKER_ENDS || how == BE_UNTIL_NEXT_WORKER ?
+		   (enum be_until)how : BE_UNTIL_GUEST_ENDS;
 	g->next = *list;
 	*list = g;
 }
@@ -232,18 +230,17 @@ void be_guard_restore(struct be_guard **list)
 }
 
 bool be_guard_settle(struct be_guard *list, unsigned int domid,
-		     unsigned int devid, bool for_life, unsigned int uars)
+		     unsigned int devid, enum be_until until,
+		     unsigned int uars)
 {
 	bool any = false;
 
 	for (; list; list = list->next) {
-		if (!list->restored || list->domid != domid ||
-		    list->devid != devid)
+		if (list->until != BE_UNTIL_WORKER_ENDS ||
+		    list->domid != domid || list->devid != devid)
 			continue;
-		list->restored = false;
-		list->for_life = for_life;
 		list->uars = uars;
-		guard_store(list, for_life ? GUARD_LIFE : GUARD_DEVICE);
+		guard_store(list, until);
 		any = true;
 	}
 	return any;

@@ -16,8 +16,18 @@
 #include <xen/io/vhcaif.h>
 
 #define BE_GUARD_FD	3		/* in a worker */
-#define BE_GUARDS_MAX	64		/* of a guest, for its life */
+#define BE_GUARDS_MAX	64		/* of a guest, until it ends */
 #define BE_GUARD_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
+
+/*
+ * How long a guard is needed (docs/teardown.md draws it). The letters stand in the
+ * names of stored guards.
+ */
+enum be_until {
+	BE_UNTIL_WORKER_ENDS = 'w',	/* in a list: who knows if it lives */
+	BE_UNTIL_NEXT_WORKER = 'd',	/* is in InitWait, or the device gone */
+	BE_UNTIL_GUEST_ENDS = 'l',
+};
 
 struct be_devices;
 struct be_guard;
@@ -40,15 +50,15 @@ struct be_guard *be_guard_adopt(struct be_guard **list, int pidfd,
 void be_guard_drop(struct be_guard **guard);
 /**
  * be_guard_keep() - the worker ended and may have left something
- * @for_life: contexts of a PV guest: until the guest is gone. Else until the
- *	next worker is in InitWait: then the frontend has given up all pages
- *	of the earlier connection, or until the device is gone.
+ * @until: BE_UNTIL_GUEST_ENDS for contexts of a PV guest. Else
+ *	BE_UNTIL_NEXT_WORKER: when that is in InitWait the frontend has given up all
+ *	pages of the earlier connection.
  * @uars: doorbell pages of the HCA in them
  */
 void be_guard_keep(struct be_guard **list, struct be_guard **guard,
-		   bool for_life, unsigned int uars);
+		   enum be_until until, unsigned int uars);
 /*
- * True if domid has BE_GUARDS_MAX for its life, or BE_GUARD_UARS in them. Each
+ * True if domid has BE_GUARDS_MAX until it ends, or BE_GUARD_UARS in them. Each
  * holds as many contexts of the HCA as the quota allows, and a guest decides
  * how often it connects.
  */
@@ -63,12 +73,13 @@ void be_guard_check(struct be_guard **list, struct be_devices *all);
 void be_guard_restore(struct be_guard **list);
 /**
  * be_guard_settle() - the device has no worker: it died while nobody watched
- * @for_life, @uars: as for be_guard_keep()
+ * @until, @uars: as for be_guard_keep()
  *
  * Return: true if there was such a guard.
  */
 bool be_guard_settle(struct be_guard *list, unsigned int domid,
-		     unsigned int devid, bool for_life, unsigned int uars);
+		     unsigned int devid, enum be_until until,
+		     unsigned int uars);
 /* Close ours, at the end; those in the store are for the next supervisor. */
 void be_guard_free(struct be_guard **list);
 

@@ -154,6 +154,11 @@ static bool sup_may_have_parked(const struct sup *s, const struct sup_dev *d)
 	return sup_state(s, d) == XenbusStateClosed;
 }
 
+static enum be_until sup_until(bool parked)
+{
+	return parked ? BE_UNTIL_GUEST_ENDS : BE_UNTIL_NEXT_WORKER;
+}
+
 static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
 {
 	char path[PATH_MAX];
@@ -194,7 +199,8 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 	if (good)
 		be_guard_drop(&d->guard);
 	else
-		be_guard_keep(&s->guards, &d->guard, parked, sup_left(s, d));
+		be_guard_keep(&s->guards, &d->guard, sup_until(parked),
+			      sup_left(s, d));
 	good |= parked && w->child;
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
@@ -313,7 +319,8 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 {
 	/* Closed, or the frontend would go on with a worker that is dead. */
 	if (be_guard_settle(s->guards, d->domid, d->devid,
-			    sup_may_have_parked(s, d), sup_left(s, d)))
+			    sup_until(sup_may_have_parked(s, d)),
+			    sup_left(s, d)))
 		sup_write_closed(s, d);
 	if (!s->all->ops->alive(s->all, d->domid)) {
 		d->pinned_mb = 0;

@@ -35,6 +35,12 @@ struct call {
 
 typedef int fake_run(const struct call *c);
 
+struct fake_method {
+	fake_run *run;
+	uint16_t req, resp;
+	bool udata;
+};
+
 extern struct fake {
 	struct fake_file file[FAKE_FILES];
 	struct fake_obj obj[FAKE_OBJS];
@@ -74,6 +80,8 @@ struct fake_obj *fake_obj_new(const struct call *c, enum fake_type type);
 bool fake_mapped(uint64_t addr, uint64_t length);
 
 /* ---- fake_cmd.c ---- */
+/* By number of the command. */
+extern const struct fake_method fake_methods[64], fake_ex_methods[64];
 /* Next power of two above n, as drivers make of n + 1 entries. */
 uint32_t fake_slots(uint32_t n);
 /* The part of the commands that is the same for all drivers. */
@@ -90,6 +98,8 @@ bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
 int fake_mlx5_create_cq_ex(const struct call *c);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);
+
+/* ---- fake_frame.c ---- */
 ssize_t fake_write(int fd, const void *buf, size_t len);
 int fake_ioctl(int fd, unsigned long req, void *arg);
 

@@ -251,3 +251,23 @@ void guest_mr(struct guest *g, uint32_t first, uint32_t n)
 	r->length = (uint64_t)n * XENVHCA_PAGE_SIZE;
 	guest_pages(g, &r->pages, first, n, n > 8 ? 1 : 0, 3000);
 }
+
+int guest_teardown_exit(void **state)
+{
+	static struct guest *left[4];
+	static unsigned int n;
+	struct guest *g = *state;
+	unsigned int files = fake_files();
+
+	assert_true(files && n < 4);
+	assert_int_equal(loop_doorbells(g->loop), files);
+	assert_int_equal(fake_vmas(), files);
+	assert_int_equal(loop_errors(g->loop), 0);
+	assert_int_equal(fake_violations(), 0);
+	fake_remove();
+	loop_free(g->loop);
+	be_dev_fini(&g->dev);
+	left[n++] = g;
+	assert_non_null(left[0]);
+	return 0;
+}

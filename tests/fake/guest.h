@@ -49,6 +49,8 @@ struct guest {
 int guest_setup(void **state);
 int guest_setup_mlx5(void **state);
 int guest_teardown(void **state);
+/* Files stay open, each with a doorbell page: the process is to end. */
+int guest_teardown_exit(void **state);
 
 /* Executes g->req as op in ucontext g->uc; the answer is in g->rsp. Returns
  * the wire status: 0 or a negative errno. */

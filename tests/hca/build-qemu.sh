@@ -103,7 +103,7 @@ model_into() {
 		[ -e "$here/model/$name" ] || [ -e "$here/qemu/$name" ] ||
 			rm -f "$f"
 	done
-	for f in "$here"/model/*.[ch] "$here"/qemu/*.c \
+	for f in "$here"/model/*.[ch] "$here"/qemu/*.[ch] \
 		"$here"/qemu/{Kconfig,meson.build}; do
 		put "$f" "$dir/${f##*/}"
 	done
@@ -132,7 +132,7 @@ base=$({ declare -f prepare; echo "$version" "${options[@]}"
 	${CC:-cc} -dumpfullversion
 	cat "$here"/qemu/{*.patch,devices.mak}; } | hash16)
 key=$({ echo "$base"
-	cat "$ifc"/mlx5_ifc*.h "$here"/model/*.[ch] "$here"/qemu/{*.c,Kconfig,meson.build}
+	cat "$ifc"/mlx5_ifc*.h "$here"/model/*.[ch] "$here"/qemu/{*.[ch],Kconfig,meson.build}
 	} | hash16)
 out=$cache/qemu-$key
 program=$out/bin/qemu-system-x86_64

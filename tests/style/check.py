@@ -15,8 +15,9 @@ import re
 import subprocess
 import sys
 
-MAX_FILE = 800
+MAX_FILE = 600
 MAX_FUNCTION = 60
+SAME_LINES = 6
 FOLDERS = ("backend", "common", "docs", "frontend", "include", "m4", "tests",
            "tools", "xenstore")
 CODE = (".c", ".h")
@@ -90,6 +91,13 @@ def strip_c(text):
         return "\n" * s.count("\n") or " "
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
                   blank, text, flags=re.S)
+
+
+def strip_comments(text):
+    """Blank out comments, keep the lines and the literals."""
+    return re.sub(r'/\*.*?\*/|//[^\n]*',
+                  lambda m: "\n" * m.group(0).count("\n") or " ", text,
+                  flags=re.S)
 
 
 def check_files(t):
@@ -336,6 +344,26 @@ def check_circles(t):
         walk(name, [])
 
 
+def check_duplicates(t):
+    """What is written twice, SAME_LINES lines of code and more, is one thing."""
+    seen = {}
+    for name in t.under("frontend/", "backend/", "common/", "include/",
+                        "xenstore/", "tools/"):
+        t.checks += 1
+        lines = [(i, line.strip()) for i, line in
+                 enumerate(strip_comments(t.text(name)).split("\n"), 1)]
+        lines = [(i, line) for i, line in lines
+                 if re.search(r"\w", line) and not line.startswith("#include")]
+        last = None
+        for n in range(len(lines) - SAME_LINES + 1):
+            run = tuple(line for _, line in lines[n:n + SAME_LINES])
+            other = seen.setdefault(run, (name, lines[n][0]))
+            if other != (name, lines[n][0]) and (last is None or n > last):
+                t.say(name, lines[n][0], f"as {other[0]}:{other[1]}: write "
+                      "it once")
+                last = n + SAME_LINES
+
+
 def main():
     """Run every check over the tree."""
     p = argparse.ArgumentParser(description=__doc__)
@@ -344,7 +372,7 @@ def main():
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
                   check_nodes, check_keys, check_shared, check_includes,
-                  check_circles):
+                  check_circles, check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

@@ -122,7 +122,7 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, false, 0);
+	be_guard_keep(&list, &g, BE_UNTIL_NEXT_WORKER, 0);
 	dropped(name);	/* first: no file is stored twice */
 	close(stored("guard.5.0.d.", later));
 	be_guard_check(&list, all);
@@ -134,7 +134,7 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, true, 0);
+	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
 	dropped(name);
 	close(stored("guard.5.0.l.", later));
 	be_guard_free(&list);	/* for the next supervisor */
@@ -206,7 +206,7 @@ static int charged(void)
 	restart(&list, 3, "guard.5.0.l.10:guard.5.0.l.11.2047:guard.5.1.w.12");
 	if (be_guard_full(list, 5))
 		return 1;
-	be_guard_settle(list, 5, 1, true, 1);
+	be_guard_settle(list, 5, 1, BE_UNTIL_GUEST_ENDS, 1);
 	return be_guard_full(list, 5) ? 0 : 2;
 }
 
@@ -216,13 +216,13 @@ static int settled(void)
 	struct be_guard *list = NULL;
 
 	restart(&list, 3, "guard.5.0.w.10:guard.5.1.w.11:guard.5.0.l.12");
-	if (be_guard_settle(list, 5, 2, false, 0) ||
-	    be_guard_settle(list, 6, 0, false, 0))
+	if (be_guard_settle(list, 5, 2, BE_UNTIL_NEXT_WORKER, 0) ||
+	    be_guard_settle(list, 6, 0, BE_UNTIL_NEXT_WORKER, 0))
 		return 1;
-	if (!be_guard_settle(list, 5, 0, false, 0) ||
-	    !be_guard_settle(list, 5, 1, true, 0))
+	if (!be_guard_settle(list, 5, 0, BE_UNTIL_NEXT_WORKER, 0) ||
+	    !be_guard_settle(list, 5, 1, BE_UNTIL_GUEST_ENDS, 0))
 		return 2;
-	if (be_guard_settle(list, 5, 0, true, 0))	/* only once */
+	if (be_guard_settle(list, 5, 0, BE_UNTIL_GUEST_ENDS, 0))	/* only once */
 		return 3;
 	be_guard_check(&list, all);		/* Closed: not yet */
 	if (!is_open(3) || !is_open(4) || !is_open(5))

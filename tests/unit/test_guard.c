@@ -53,11 +53,12 @@ static bool held(unsigned int i)
 	return poll(&p, 1, 0) == 0;
 }
 
-static void keep(unsigned int i, unsigned int domid, bool for_life)
+static void keep(unsigned int i, unsigned int domid,
+		 enum be_until until)
 {
 	struct be_guard *g = guard_new(i, domid);
 
-	be_guard_keep(&list, &g, for_life, 0);
+	be_guard_keep(&list, &g, until, 0);
 	assert_null(g);
 	assert_true(held(i));
 }
@@ -103,7 +104,7 @@ static int teardown(void **state)
 static void until_the_next_worker(void **state)
 {
 	(void)state;
-	keep(0, 5, false);
+	keep(0, 5, BE_UNTIL_NEXT_WORKER);
 	state_is("6");
 	state_is("1");			/* Initialising: asks for the slots */
 	assert_true(held(0));
@@ -112,11 +113,11 @@ static void until_the_next_worker(void **state)
 	state_is("2");			/* InitWait: all pages are back */
 	assert_false(held(0));
 	assert_null(list);
-	keep(1, 5, false);
+	keep(1, 5, BE_UNTIL_NEXT_WORKER);
 	state_is("4");			/* we were late */
 	assert_false(held(1));
 	close(other_end[1]);
-	keep(1, 5, false);
+	keep(1, 5, BE_UNTIL_NEXT_WORKER);
 	fake_xs_rm(DIR5);		/* detached */
 	be_guard_check(&list, all);
 	assert_false(held(1));
@@ -125,7 +126,7 @@ static void until_the_next_worker(void **state)
 static void for_the_life_of_the_guest(void **state)
 {
 	(void)state;
-	keep(0, 5, true);
+	keep(0, 5, BE_UNTIL_GUEST_ENDS);
 	state_is("2");
 	state_is("4");
 	assert_true(held(0));
@@ -148,15 +149,15 @@ static void not_without_end(void **state)
 	unsigned int i;
 
 	(void)state;
-	keep(0, 6, true);
+	keep(0, 6, BE_UNTIL_GUEST_ENDS);
 	for (i = 0; i < BE_GUARDS_MAX - 1; i++) {
 		g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-		be_guard_keep(&list, &g, true, 0);
+		be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
 	}
-	keep(1, 5, false);
+	keep(1, 5, BE_UNTIL_NEXT_WORKER);
 	assert_false(be_guard_full(list, 5));
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, true, 0);
+	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
 	assert_true(be_guard_full(list, 5));
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
@@ -172,12 +173,12 @@ static void not_with_all_doorbell_pages(void **state)
 
 	(void)state;
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, false, 4096);	/* till InitWait */
+	be_guard_keep(&list, &g, BE_UNTIL_NEXT_WORKER, 4096);	/* till InitWait */
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, true, 2000);
+	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 2000);
 	assert_false(be_guard_full(list, 5));
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 1);
-	be_guard_keep(&list, &g, true, 48);
+	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 48);
 	assert_true(be_guard_full(list, 5));
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
@@ -211,8 +212,8 @@ static void a_worker_tells_what_it_leaves(void **state)
 static void each_has_its_own_time(void **state)
 {
 	(void)state;
-	keep(0, 5, true);
-	keep(1, 6, false);
+	keep(0, 5, BE_UNTIL_GUEST_ENDS);
+	keep(1, 6, BE_UNTIL_NEXT_WORKER);
 	be_guard_check(&list, all);
 	assert_true(held(0) && held(1));
 	fake_xs_set(DIR6 "/state", "2");
@@ -220,7 +221,7 @@ static void each_has_its_own_time(void **state)
 	assert_true(held(0) && !held(1));
 	close(other_end[1]);
 	fake_xs_set(DIR6 "/state", "6");
-	keep(1, 6, false);
+	keep(1, 6, BE_UNTIL_NEXT_WORKER);
 	fake_xs_rm("/local/domain/5");	/* in the middle of the list */
 	be_guard_check(&list, all);
 	assert_true(!held(0) && held(1));
@@ -229,7 +230,7 @@ static void each_has_its_own_time(void **state)
 static void a_death_ends_all(void **state)
 {
 	(void)state;
-	keep(0, 5, false);
+	keep(0, 5, BE_UNTIL_NEXT_WORKER);
 	fake_xs_rm("/local/domain/5");
 	be_guard_check(&list, all);
 	assert_false(held(0));
@@ -240,7 +241,7 @@ static void nothing_to_keep(void **state)
 	struct be_guard *none = NULL, *g = guard_new(0, 5);
 
 	(void)state;
-	be_guard_keep(&list, &none, true, 0);
+	be_guard_keep(&list, &none, BE_UNTIL_GUEST_ENDS, 0);
 	assert_null(list);
 	be_guard_drop(&none);
 	be_guard_drop(&g);
@@ -312,7 +313,7 @@ static void of_a_worker_of_another(void **state)
 	close(stop[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(held(0), copy != NULL);	/* the worker is gone */
-	be_guard_keep(&list, &copy, true, 0);
+	be_guard_keep(&list, &copy, BE_UNTIL_GUEST_ENDS, 0);
 	be_guard_check(&list, all);
 	assert_int_equal(held(0), list != NULL);
 	assert_null(be_guard_adopt(&list, pidfd, 5, 0));

@@ -79,6 +79,7 @@ enum cx_status cx_queue_add(struct cx_dev *d, struct cx_ids *ids, void *queue,
 /* Takes an object out of use and frees it; references are dropped. */
 void cx_qp_free(struct cx_dev *d, struct cx_qp *qp);
 void cx_srq_free(struct cx_dev *d, struct cx_srq *srq);
+void cx_cq_free(struct cx_dev *d, struct cx_cq *cq);
 void cx_mkey_free(struct cx_dev *d, struct cx_mkey *k);
 
 /* The command's name for people, or NULL. */
@@ -97,6 +98,10 @@ enum cx_status cx_query_hca_vport(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_hca_vport_gid(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_hca_vport_pkey(struct cx_dev *d, struct cx_cmd *c);
 /* cx_cmd_obj.c's table */
+enum cx_status cx_create_cq(struct cx_dev *d, struct cx_cmd *c);
+enum cx_status cx_destroy_cq(struct cx_dev *d, struct cx_cmd *c);
+enum cx_status cx_modify_cq(struct cx_dev *d, struct cx_cmd *c);
+enum cx_status cx_query_cq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_create_mkey(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_mkey(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_destroy_mkey(struct cx_dev *d, struct cx_cmd *c);

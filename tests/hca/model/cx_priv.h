@@ -2,11 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The model's own structures. Who owns what:
+ * The model's own structures; those of memory and of the wire are in
+ * headers of their own, that this one includes. Who owns what:
  *   cx_dev.c	power-on, registers, doorbell dispatch, identifiers
  *   cx_cmd.c	the command queue, mailboxes, the table of commands
  *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
- *   cx_mem.c	DMA, queue buffers, MKEY translation and checks
+ *   cx_mem.c	DMA, queue buffers, MKEY translation and checks (cx_mem.h)
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
  *   cx_qp.c	QP states, run queue, deadlines (cx_eng.h)
  *   cx_wqe.c	send WQEs: parsing, their data
@@ -16,7 +17,7 @@
  *   cx_ud.c	datagrams, also of the management QPs
  *   cx_umr.c	UMR and local invalidation (memory windows)
  *   cx_hub.c	devices of a wire, whose turn it is, deadlines
- *   cx_wire.c	frames: addressing, queues, multicast
+ *   cx_wire.c	frames: addressing, queues, multicast (cx_wire.h)
  *   cx_link.c	the cable to another process
  *   cx_port.c	the port: link, state, LIDs, GIDs, events
  *   cx_mad.c	subnet management agent; cx_pma.c: performance
@@ -27,12 +28,13 @@
 #define CX_PRIV_H
 
 #include "cx.h"
+#include "cx_mem.h"
 #include "cx_prm.h"
+#include "cx_wire.h"
 
 struct cx_qp;
 
 #define CX_PAGE		4096u
-#define CX_FRAME_DATA	65536u	/* bytes of a message that travel as one */
 #define CX_MAX_MSG	(1u << 30)
 #define CX_MAX_WQE	1024u	/* bytes of a send WQE: 16 basic blocks */
 #define CX_BB		64u	/* a basic block of a send queue */
@@ -77,95 +79,6 @@ uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t from);
 	for ((n) = cx_ids_next(ids, 0); \
 	     (n) != CX_NONE && ((obj) = cx_ids_get(ids, n)); \
 	     (n) = cx_ids_next(ids, (n) + 1))
-
-/* ---- memory ---- */
-/* A queue's pages, as a command listed them. */
-struct cx_buf {
-	uint64_t *page;
-	uint32_t nr;
-	uint8_t log_page;	/* 12 .. 31 */
-	uint32_t offset;	/* of the queue in the first page, bytes */
-	uint64_t size;		/* of the queue, bytes */
-};
-
-/**
- * cx_buf_init() - takes a page list of a command
- * @pas: nr big-endian bus addresses; low 12 bits are ignored
- *
- * Return: 0, -EINVAL if the pages do not hold offset + size bytes, -ENOMEM.
- */
-int cx_buf_init(struct cx_buf *b, const void *pas, uint32_t nr,
-		uint8_t log_page, uint32_t offset, uint64_t size);
-void cx_buf_free(struct cx_buf *b);
-/* 0 or -EFAULT; off + len beyond the queue is -EFAULT too. */
-int cx_buf_read(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
-		void *to, size_t len);
-int cx_buf_write(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
-		 const void *from, size_t len);
-int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len);
-int cx_dma_write(struct cx_dev *d, uint64_t addr, const void *from,
-		 size_t len);
-/*
- * Counted up while in host->dma_*() and host->irq(). A guest may have pointed
- * them at the registers of a device: cx_mmio_write() ignores such a
- * store, nothing below a DMA changes under the caller's feet.
- */
-extern _Thread_local unsigned int cx_dma_depth;
-
-enum cx_access {
-	CX_LR = 1, CX_LW = 2, CX_RR = 4, CX_RW = 8, CX_ATOMIC = 16,
-};
-
-#define CX_ANY_QPN	0xffffffu	/* in an MKEY: not for one QP alone */
-
-struct cx_klm {
-	uint32_t bytes, key;
-	uint64_t va;
-};
-
-struct cx_mkey {
-	uint32_t index;		/* key = index << 8 | variant */
-	uint8_t variant;
-	bool free;		/* created or invalidated: not usable */
-	bool pa;		/* access_mode PA: addresses are bus addresses */
-	bool klms;		/* translated by klm[], else by mtt[] */
-	bool length64;		/* all of the address space */
-	bool umr_en, type2;	/* a memory window of type 2: bound to qpn */
-	uint8_t access;		/* enum cx_access */
-	uint8_t log_page;
-	uint32_t pd, qpn;	/* qpn may be CX_ANY_QPN */
-	uint64_t start, len;
-	uint32_t nr;		/* entries used of mtt or klm */
-	uint32_t room;		/* entries that a UMR may fill */
-	uint64_t *mtt;		/* bus addresses */
-	struct cx_klm *klm;
-};
-
-/**
- * cx_mkey_check() - may the key be used so?
- * @pd: of the QP; @qpn: for windows of type 2
- * @len: 0 passes always with a valid key
- *
- * Return: the key, or NULL with *why: -EPERM (PD, access), -ENOKEY (no such
- * key, wrong variant, free), -ERANGE (bounds).
- */
-struct cx_mkey *cx_mkey_check(struct cx_dev *d, uint32_t key, uint32_t pd,
-			      uint32_t qpn, uint64_t addr, uint64_t len,
-			      uint8_t access, int *why);
-/*
- * May a window with these rights be bound to that part of a region? (A window
- * is no region.) 0, or why not as above.
- */
-int cx_mkey_bindable(struct cx_dev *d, const struct cx_klm *klm, uint32_t pd,
-		     uint8_t access);
-/*
- * Moves bytes of a checked key; the range is checked once more, and access
- * through windows against the region behind. 0 or -EFAULT and those above.
- */
-int cx_mkey_read(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
-		 void *to, size_t len);
-int cx_mkey_write(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
-		  const void *from, size_t len);
 
 /* ---- event and completion queues ---- */
 struct cx_eq {
@@ -381,114 +294,6 @@ void cx_qp_query(struct cx_dev *d, const struct cx_qp *qp, void *qpc);
 bool cx_qp_run(struct cx_dev *d, size_t *budget);
 /* Deadlines of QPs (retries, RNR); returns the next, 0 for none. */
 uint64_t cx_qp_timers(struct cx_dev *d, uint64_t now);
-
-/* ---- the wire ---- */
-enum cx_frame_kind {
-	CX_F_SEND, CX_F_WRITE, CX_F_READ, CX_F_READ_DATA, CX_F_CMP_SWAP,
-	CX_F_FETCH_ADD, CX_F_ATOMIC_DATA, CX_F_ACK, CX_F_NAK, CX_F_DATAGRAM,
-	CX_F_KINDS,
-};
-
-enum cx_nak { CX_NAK_PSN, CX_NAK_INVALID, CX_NAK_ACCESS, CX_NAK_OPERATION,
-	      CX_NAK_RNR };
-
-/*
- * A piece of a message: up to CX_FRAME_DATA bytes travel as one frame and
- * count as many PSNs as packets of the path's MTU would.
- */
-struct cx_frame {
-	struct cx_frame *next;
-	uint8_t kind;		/* enum cx_frame_kind */
-	uint8_t st;		/* transport: RC, UC, UD, XRC */
-	bool first, last, imm, inv, solicited, grh, ack_req;
-	uint8_t sl, tclass, hop;
-	uint8_t nak, timer;	/* of a NAK; RNR timer code */
-	uint16_t slid, dlid, pkey;
-	uint32_t sqpn, dqpn, xrc_srqn, qkey, flow;
-	uint32_t psn, npsn;
-	uint32_t imm_data;	/* or the key to invalidate */
-	uint32_t rkey, dma_len;
-	uint64_t va, swap_add, compare;
-	uint8_t sgid[16], dgid[16];
-	uint32_t len;
-	uint32_t room;		/* bytes of data[], at least; cx_frame_new()'s */
-	uint8_t data[];		/* room for CX_FRAME_DATA, or as allocated */
-};
-
-/*
- * room: bytes of data, at most CX_FRAME_DATA; data[] is not zeroed, the rest
- * is. NULL without memory.
- */
-struct cx_frame *cx_frame_new(uint32_t room);
-void cx_frame_free(struct cx_frame *f);
-/*
- * Sends and takes ownership; slid is filled in (path bits within the LMC are
- * kept). By LID to one, also to itself; a multicast LID with a GRH to every
- * device with a QP attached to dgid, itself too (the receiver looks at
- * block_lb_mc); LID 0xffff to the other end of the link. A port that is not
- * ACTIVE sends only what goes to QP 0.
- * What cannot be delivered is dropped: 0, as for a wire. Acknowledgements,
- * NAKs and atomic responses always pass.
- * -EAGAIN: the receiver or the cable is full, f is still the caller's, whose
- * QP stays scheduled: cx_qp_run() comes again when there is room.
- */
-int cx_wire_send(struct cx_dev *d, struct cx_frame *f);
-/* A frame for this device. The caller frees it. */
-void cx_rx(struct cx_dev *d, struct cx_frame *f);
-/* Its parts in cx_req.c and cx_resp.c. */
-void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
-void cx_resp_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
-/* Frames waiting for this device. */
-bool cx_wire_pending(const struct cx_dev *d);
-/* The next of them, or NULL; and all of them dropped. */
-struct cx_frame *cx_wire_pop(struct cx_dev *d);
-void cx_wire_flush(struct cx_dev *d);
-/* A frame that is answered by nothing: it is never refused. */
-bool cx_frame_is_ack(const struct cx_frame *f);
-/*
- * cx_new() puts a device on the wire when all else is initialised (this does
- * cx_port_init() too), cx_free() takes it off first, cx_reset() forgets
- * frames, groups and the port's state when the objects are gone.
- */
-void cx_hub_join(struct cx_hub *hub, struct cx_dev *d);
-void cx_hub_leave(struct cx_dev *d);
-void cx_wire_reset(struct cx_dev *d);
-/* Data is being moved: registers must not be written now (DMA to a BAR). */
-bool cx_hub_running(const struct cx_hub *hub);
-/* All devices of a wire: the first; then hub_next. */
-struct cx_dev *cx_hub_first(const struct cx_hub *hub);
-/* The cable: cx_link.c serialises; 0, -EAGAIN, or -ENOTCONN. */
-int cx_link_send(struct cx_dev *d, const struct cx_frame *f);
-/* A frame could not be sent, the cable has no room yet: no cx_qp_run(). */
-bool cx_link_blocked(const struct cx_dev *d);
-/* Whether a peer that said hello could raise the link. */
-bool cx_link_peer_up(const struct cx_dev *d);
-/* Tells the peer of a change of the port. */
-void cx_link_hello(struct cx_dev *d);
-/* Deadlines of the cable; returns the next, 0 for none. */
-uint64_t cx_link_timer(struct cx_dev *d, uint64_t now);
-void cx_link_free(struct cx_dev *d);
-/* A frame that came by the cable, checked: to d's queue. */
-void cx_wire_deliver(struct cx_dev *d, struct cx_frame *f);
-/*
- * Work is left: cx_hub_run() will be called. Not needed below
- * cx_mmio_write(), cx_timer() and cx_rx(): cx_hub_run() follows those.
- */
-void cx_kick(struct cx_dev *d);
-/* A deadline of d came nearer. */
-void cx_timer_set(struct cx_dev *d, uint64_t deadline);
-
-/* Multicast: QPs of d attached to a group. 0, -EINVAL, -ENOMEM, -ENOENT. */
-int cx_mcg_attach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16]);
-int cx_mcg_detach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16]);
-/* Takes qp out of every group. */
-void cx_mcg_forget(struct cx_dev *d, struct cx_qp *qp);
-/* Forgets the groups, for when the QPs are gone. */
-void cx_mcg_clear(struct cx_dev *d);
-/* Calls fn for each QP attached to that group. */
-void cx_mcg_each(struct cx_dev *d, const uint8_t gid[16],
-		 void (*fn)(struct cx_dev *d, struct cx_qp *qp,
-			    struct cx_frame *f), struct cx_frame *f);
 
 /* ---- the port ---- */
 #define CX_PKEYS 128u

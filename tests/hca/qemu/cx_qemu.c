@@ -2,11 +2,11 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * The PCI device "connectx4" of QEMU 7.2 around the model of a ConnectX-4:
- * configuration space, the BARs, DMA, MSI-X, time, the cable (a character
- * device), properties. The only file that knows QEMU. All of it runs under
- * the big lock. It trusts neither the guest nor the cable's other end: the
- * device reaches RAM only, and an MSI-X message that the guest aims at the
- * device itself does not find it in the middle of something.
+ * configuration space, the BARs, DMA, MSI-X, time, properties. No file but
+ * this and cx_cable.c knows QEMU. All of it runs under the big lock. It does
+ * not trust the guest: the device reaches RAM only, and an MSI-X message that
+ * the guest aims at the device itself does not find it in the middle of
+ * something.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -16,18 +16,13 @@
 #include "qemu/units.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
-#include "chardev/char-fe.h"
 #include "hw/pci/msi.h"
 #include "hw/pci/msix.h"
-#include "hw/pci/pci.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "migration/vmstate.h"
 
-#include "cx.h"
-
-#define TYPE_CONNECTX4 "connectx4"
-OBJECT_DECLARE_SIMPLE_TYPE(Connectx4, CONNECTX4)
+#include "cx_qemu.h"
 
 #define CX4_VENDOR	0x15b3
 #define CX4_DEVICE	0x1013
@@ -36,51 +31,14 @@ OBJECT_DECLARE_SIMPLE_TYPE(Connectx4, CONNECTX4)
 #define CX4_EXP_CAP	0x60
 #define CX4_SERIAL_CAP	0x100
 #define CX4_SLICE	(512 * KiB)	/* bytes moved before others may run */
-#define CX4_CABLE_MAX	(4 * MiB)	/* bytes waiting for the cable */
 #define CX4_LOG_LINES	1000		/* a second */
-
-/* Devices with the same "wire" share a hub; the last one frees it. */
-typedef struct Cx4Wire {
-	QLIST_ENTRY(Cx4Wire) next;
-	QLIST_HEAD(, Connectx4) devices;
-	char *name;
-	struct cx_hub *hub;
-	bool busy;		/* the model runs */
-	bool notifying;
-} Cx4Wire;
-
-struct Connectx4 {
-	PCIDevice parent_obj;
-	QLIST_ENTRY(Connectx4) on_wire;
-	MemoryRegion bar;
-	CharBackend chr;
-	QEMUTimer *timer;
-	QEMUBH *bh;
-	Cx4Wire *wire;
-	struct cx_dev *cx;
-	uint64_t irqs;		/* vectors to be sent when the model returns */
-	bool reset_due, timer_due, link_due;
-	bool link_up;
-	GByteArray *tx;		/* of the cable; sent up to tx_done */
-	size_t tx_done;
-	guint tx_watch;
-	bool tx_refused;
-	int64_t log_second;
-	unsigned int log_lines;
-	/* properties */
-	struct cx_config config;
-	char *wire_name;
-	uint8_t log_level;
-	bool plugged;
-};
 
 static QLIST_HEAD(, Cx4Wire) cx4_wires = QLIST_HEAD_INITIALIZER(cx4_wires);
 static unsigned int cx4_devices;	/* made so far: default GUIDs */
 
 /* ---- entering and leaving the model ---- */
 
-/* False: the model runs already, further up this stack. */
-static bool cx4_enter(Connectx4 *s)
+bool cx4_enter(Connectx4 *s)
 {
 	if (s->wire->busy)
 		return false;
@@ -93,7 +51,7 @@ static bool cx4_enter(Connectx4 *s)
  * where the guest wants it, perhaps to a BAR of ours. One raised by such a
  * store waits for the bottom half, so that no loop of them ends the stack.
  */
-static void cx4_leave(Connectx4 *s)
+void cx4_leave(Connectx4 *s)
 {
 	Cx4Wire *wire = s->wire;
 	uint64_t irqs;
@@ -185,110 +143,6 @@ static void cx4_log(void *opaque, enum cx_log_level level, const char *text)
 		warn_report("%s", text);
 	else
 		info_report("%s", text);
-}
-
-/* ---- the cable ---- */
-
-static gboolean cx4_tx_ready(void *unused, GIOCondition cond, void *opaque);
-
-/* Writes what waits, and asks to be called again if it is too much. */
-static void cx4_tx_flush(Connectx4 *s)
-{
-	int n;
-
-	while (s->tx_done < s->tx->len) {
-		n = qemu_chr_fe_write(&s->chr, s->tx->data + s->tx_done,
-				      s->tx->len - s->tx_done);
-		if (n <= 0)
-			break;
-		s->tx_done += n;
-	}
-	if (s->tx_done == s->tx->len) {
-		g_byte_array_set_size(s->tx, 0);
-		s->tx_done = 0;
-	} else if (!s->tx_watch) {
-		s->tx_watch = qemu_chr_fe_add_watch(&s->chr, G_IO_OUT |
-						    G_IO_HUP, cx4_tx_ready, s);
-	}
-}
-
-static gboolean cx4_tx_ready(void *unused, GIOCondition cond, void *opaque)
-{
-	Connectx4 *s = opaque;
-
-	s->tx_watch = 0;
-	cx4_tx_flush(s);
-	if (s->tx_refused && s->tx->len - s->tx_done < CX4_CABLE_MAX / 2 &&
-	    cx4_enter(s)) {
-		s->tx_refused = false;
-		cx_link_ready(s->cx);
-		cx4_leave(s);
-	}
-	return G_SOURCE_REMOVE;
-}
-
-static int cx4_link_tx(void *opaque, const void *data, size_t len)
-{
-	Connectx4 *s = opaque;
-
-	if (s->tx->len - s->tx_done + len > CX4_CABLE_MAX) {
-		s->tx_refused = true;
-		return -EAGAIN;
-	}
-	if (s->tx_done > CX4_CABLE_MAX) {
-		g_byte_array_remove_range(s->tx, 0, s->tx_done);
-		s->tx_done = 0;
-	}
-	g_byte_array_append(s->tx, data, len);
-	if (!s->tx_watch)
-		cx4_tx_flush(s);
-	return 0;
-}
-
-static int cx4_can_receive(void *opaque)
-{
-	Connectx4 *s = opaque;
-
-	return s->wire->busy ? 0 : 64 * KiB;
-}
-
-static void cx4_receive(void *opaque, const uint8_t *buf, int size)
-{
-	Connectx4 *s = opaque;
-	int err;
-
-	if (!cx4_enter(s))
-		return;
-	err = cx_link_rx(s->cx, buf, size);
-	cx4_leave(s);
-	if (err) {
-		warn_report("connectx4: the cable's other end breaks the "
-			    "protocol, disconnected");
-		qemu_chr_fe_disconnect(&s->chr);
-	}
-}
-
-static void cx4_chr_event(void *opaque, QEMUChrEvent event)
-{
-	Connectx4 *s = opaque;
-
-	if (event != CHR_EVENT_OPENED && event != CHR_EVENT_CLOSED)
-		return;
-	if (s->tx_watch)
-		g_source_remove(s->tx_watch);
-	s->tx_watch = 0;
-	s->tx_refused = false;
-	s->tx_done = 0;
-	g_byte_array_set_size(s->tx, 0);
-	s->link_up = event == CHR_EVENT_OPENED;
-	/* A write of the model's may be what finds the other end gone. */
-	if (!cx4_enter(s)) {
-		s->link_due = true;
-		qemu_bh_schedule(s->bh);
-		return;
-	}
-	cx_link_state(s->cx, s->link_up);
-	cx4_leave(s);
 }
 
 static const struct cx_host cx4_host = {

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The control domain of tests of the doorbell agent (fake_agent.h).
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "clock.h"
+#include "fake_agent.h"
+#include "fake_xs.h"
+
+static char root[] = "doorbell-agent-XXXXXX";
+struct host host;
+
+static bool on_file(uint64_t mfn)
+{
+	unsigned int i = 0;
+
+	while (i < host.file.n && host.file.mfn[i] != mfn)
+		i++;
+	return i < host.file.n;
+}
+
+static int fake_iomem(void *ctx, unsigned int domid, uint64_t mfn, uint64_t nr,
+		      bool allow)
+{
+	(void)ctx;
+	assert_true((domid == 5 || domid == 6) && nr == 1);
+	assert_true(!allow || on_file(mfn));
+	host.calls++;
+	if (domid == 6)
+		host.mapped6 += allow ? 1 : -1;
+	else
+		host.mapped += host.pv ? allow ? 1 : -1 : 0;
+	return 0;
+}
+
+static int fake_mapping(void *ctx, unsigned int domid, uint64_t gfn,
+			uint64_t mfn, uint64_t nr, bool add)
+{
+	(void)ctx;
+	(void)mfn;
+	assert_true(domid == 5 && nr == 1 && gfn >= 0x100000 && !host.pv);
+	host.calls++;
+	host.mapped += add ? 1 : -1;
+	return 0;
+}
+
+static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
+{
+	(void)ctx;
+	if (host.late && ++host.asked == host.late)
+		fake_xs_set(DB6 "/0/request", "map 0xe0100 0x0 0x1");
+	*dom = (struct dba_domain){ .alive = !host.dead && (domid == 5 ||
+						       domid == 6),
+				    .translated = !host.pv && domid == 5,
+				    .uuid = { host.uuid } };
+	return 0;
+}
+
+static int fake_save(void *ctx, const struct dba_map *maps)
+{
+	unsigned int slot;
+
+	(void)ctx;
+	host.file.calls++;
+	if (host.file.fail)
+		return host.file.fail;
+	host.file.n = host.file.in_transit = host.file.answered = 0;
+	for (; maps; maps = maps->next) {
+		host.file.in_transit += maps->transit;
+		if (host.file.n < 64)
+			host.file.mfn[host.file.n++] = maps->mfn;
+	}
+	for (slot = 0; slot < 64; slot++)
+		host.file.answered += host_answer(slot)[0] != '\0';
+	return 0;
+}
+
+static const struct dba_ops ops = {
+	.iomem = fake_iomem, .mapping = fake_mapping, .save = fake_save,
+};
+
+static void put(const char *name, const void *data, size_t len)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/" BDF "/%s", root, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static const char *const files[] = { "vendor", "device", "resource", "config" };
+
+int host_make_sysfs(void **state)
+{
+	static const char bars[] = "0xe0000000 0xe1ffffff 0x200\n" NONE NONE
+				   NONE NONE NONE;
+	uint8_t cfg[256] = { 0 };
+	char path[128];
+
+	(void)state;
+	if (!mkdtemp(root))
+		return -1;
+	snprintf(path, sizeof(path), "%s/" BDF, root);
+	if (mkdir(path, 0700))
+		return -1;
+	put("vendor", "0x15b3\n", 7);
+	put("device", "0x1013\n", 7);
+	put("resource", bars, sizeof(bars) - 1);
+	put("config", cfg, sizeof(cfg));
+	return 0;
+}
+
+int host_remove_sysfs(void **state)
+{
+	char path[128];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/" BDF "/%s", root, files[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/" BDF, root);
+	return rmdir(path) || rmdir(root);
+}
+
+void host_turn(void)
+{
+	int i = 0;
+
+	do {
+		assert_int_equal(dba_agent_events(&host.a), 0);
+		dba_agent_work(&host.a);
+	} while (++i < 2 || (host.a.wake_ns && host.a.wake_ns <= vl_now_ns()));
+}
+
+/* Guest 5, PVH, has a vhca of backend 1, which the HCA is passed through to. */
+int host_setup(void **state)
+{
+	(void)state;
+	fake_xs_reset();
+	fake_xs_set("/local/domain/1/name", "hcadom");
+	fake_xs_set("/local/domain/2/name", "other");
+	fake_xs_set(LIBXL "/backend", BE);
+	fake_xs_set(LIBXL "/pci", BDF);
+	fake_xs_set(PCI "/dev-0", BDF);
+	fake_xs_set(FE "/doorbell-window", "0x100000 0x400");
+	host.a = (struct dba_agent){ .sysfs = root, .rate = 100000,
+				.domain = fake_domain,
+				.table = { .ops = &ops } };
+	host.dead = host.pv = false;
+	host.uuid = 1;
+	host.mapped = host.mapped6 = host.calls = 0;
+	memset(&host.file, 0, sizeof(host.file));
+	dba_log_level = LOG_EMERG;
+	assert_int_equal(dba_agent_start(&host.a), 0);
+	host_turn();
+	return 0;
+}
+
+int host_teardown(void **state)
+{
+	(void)state;
+	dba_agent_stop(&host.a);
+	dba_map_free(&host.a.table);
+	return 0;
+}
+
+/* Guest 6, PV: the same backend, the same HCA. */
+void host_second_guest(void)
+{
+	fake_xs_set(LIBXL6 "/backend", BE6);
+	fake_xs_set(LIBXL6 "/pci", BDF);
+	host_turn();
+}
+
+void host_request_in(const char *dir, unsigned int slot, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%u/answer", dir, slot);
+	fake_xs_rm(path);
+	snprintf(path, sizeof(path), "%s/%u/request", dir, slot);
+	fake_xs_set(path, text);
+}
+
+const char *host_answer_in(const char *dir, unsigned int slot)
+{
+	char path[128];
+	const char *s;
+
+	snprintf(path, sizeof(path), "%s/%u/answer", dir, slot);
+	s = fake_xs_get(path);
+	return s ? s : "";
+}
+
+const char *host_ask_in(const char *dir, unsigned int slot, const char *text)
+{
+	host_request_in(dir, slot, text);
+	host_turn();
+	return host_answer_in(dir, slot);
+}
+
+void host_request(unsigned int slot, const char *text)
+{
+	host_request_in(DB, slot, text);
+}
+
+const char *host_answer(unsigned int slot)
+{
+	return host_answer_in(DB, slot);
+}
+
+const char *host_ask(unsigned int slot, const char *text)
+{
+	return host_ask_in(DB, slot, text);
+}

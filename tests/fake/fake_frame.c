@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Calls of the fake kernel: commands framed as the kernel verifies them, and the
+ * one ioctl() that is used.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <string.h>
+
+#include "fake_priv.h"
+
+/* As verify_hdr() of the kernel, but a surplus of core octets is an error. */
+static int frame(struct call *c, const struct fake_method *m, const uint8_t *p,
+		 size_t len)
+{
+	struct ib_uverbs_cmd_hdr h;
+	uint64_t response = 0;
+
+	memcpy(&h, p, sizeof(h));
+	if (h.in_words * 4u != len || len < sizeof(h) + m->req ||
+	    h.out_words * 4u < m->resp)
+		return -ENOSPC;
+	c->core = p + sizeof(h);
+	c->in = c->core + m->req;
+	c->in_len = len - sizeof(h) - m->req;
+	c->out_len = h.out_words * 4u - m->resp;
+	if (!m->udata && (c->in_len || c->out_len))
+		return -ENOSPC;
+	if (m->resp)
+		memcpy(&response, c->core, sizeof(response));
+	if (!m->resp)
+		return 0;
+	c->resp = (uint8_t *)(uintptr_t)response;
+	c->out = c->resp + m->resp;
+	return response ? 0 : -EFAULT;
+}
+
+static int frame_ex(struct call *c, const struct fake_method *m, const uint8_t *p,
+		    size_t len)
+{
+	struct ib_uverbs_cmd_hdr h;
+	struct ib_uverbs_ex_cmd_hdr ex;
+
+	memcpy(&h, p, sizeof(h));
+	memcpy(&ex, p + sizeof(h), sizeof(ex));
+	len -= sizeof(h) + sizeof(ex);
+	if ((h.in_words + ex.provider_in_words) * 8u != len ||
+	    h.in_words * 8u != m->req || h.out_words * 8u != m->resp ||
+	    !ex.response)
+		return -ENOSPC;
+	c->core = p + sizeof(h) + sizeof(ex);
+	c->in = c->core + m->req;
+	c->in_len = ex.provider_in_words * 8u;
+	c->resp = (uint8_t *)(uintptr_t)ex.response;
+	c->out = c->resp + m->resp;
+	c->out_len = ex.provider_out_words * 8u;
+	return 0;
+}
+
+const void *fake_last_in(size_t *len)
+{
+	*len = fake.last_in_len;
+	return fake.last_in;
+}
+
+static int fake_call(int fd, const uint8_t *p, size_t len)
+{
+	struct call c = { .f = fake_file_find(fd) };
+	const struct fake_method *m;
+	fake_run *run;
+	uint32_t cmd;
+	bool ex;
+	int err;
+
+	if (!c.f || len < sizeof(struct ib_uverbs_cmd_hdr))
+		return -EINVAL;
+	memcpy(&cmd, p, sizeof(cmd));
+	ex = cmd & IB_USER_VERBS_CMD_FLAG_EXTENDED;
+	cmd &= 63;
+	m = ex ? &fake_ex_methods[cmd] : &fake_methods[cmd];
+	run = m->run;
+	if (!ex && fake_is_mlx5() && fake_mlx5_run(cmd))
+		run = fake_mlx5_run(cmd);
+	if (!run)		/* Soft-RoCE has no XRC */
+		return -EOPNOTSUPP;
+	err = ex ? frame_ex(&c, m, p, len) : frame(&c, m, p, len);
+	if (err) {
+		fake.violations++;
+		return err;
+	}
+	memcpy(fake.last_in, c.in, c.in_len);
+	fake.last_in_len = c.in_len;
+	if (!c.f->context && m->run != fake_get_context)
+		return -EINVAL;
+	if (fake.fail_n && fake.fail_cmd == cmd && !--fake.fail_n)
+		return -fake.fail_err;
+	return run(&c);
+}
+
+ssize_t fake_write(int fd, const void *buf, size_t len)
+{
+	int err = fake_call(fd, buf, len);
+
+	if (!err)
+		return (ssize_t)len;
+	errno = -err;
+	return -1;
+}
+
+unsigned int fake_ioctls(void)
+{
+	return fake.ioctls;
+}
+
+/* Every second entry of the first port is empty; the second has one. */
+static uint64_t gids_fill(struct ib_uverbs_gid_entry *e, uint64_t max)
+{
+	static const uint8_t gid[16] = { 0xfe, 0x80, [8] = 2, [15] = 1 };
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < FAKE_GIDS + 2 && n <= max; i += 2, n++) {
+		if (n == max)
+			continue;
+		e[n] = (struct ib_uverbs_gid_entry){
+			.gid_index = i % FAKE_GIDS,
+			.port_num = 1 + i / FAKE_GIDS,
+			.gid_type = i % 4 ? IB_UVERBS_GID_TYPE_ROCE_V2 :
+					    IB_UVERBS_GID_TYPE_ROCE_V1,
+		};
+		memcpy(e[n].gid, gid, sizeof(gid));
+	}
+	return n;
+}
+
+static int query_gids(const struct ib_uverbs_ioctl_hdr *h)
+{
+	const struct ib_uverbs_attr *a = h->attrs, *end = a + h->num_attrs;
+	uint64_t at[4] = { 0 }, n;
+	uint16_t len[4] = { 0 };
+
+	for (; a < end; a++) {
+		if (a->attr_id > 3 || a->attr_data.reserved)
+			return -EPROTONOSUPPORT;
+		at[a->attr_id] = a->data;
+		len[a->attr_id] = a->len;
+	}
+	if (len[UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE] != 8 ||
+	    len[UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES] != 8 ||
+	    at[UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE] !=
+	    sizeof(struct ib_uverbs_gid_entry))
+		return -EINVAL;
+	n = len[UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES] /
+	    sizeof(struct ib_uverbs_gid_entry);
+	at[0] = gids_fill((void *)(uintptr_t)
+			  at[UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES], n);
+	if (at[0] > n)
+		return -EINVAL;
+	memcpy((void *)(uintptr_t)
+	       at[UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES], at, 8);
+	return 0;
+}
+
+int fake_ioctl(int fd, unsigned long req, void *arg)
+{
+	const struct ib_uverbs_ioctl_hdr *h = arg;
+	const struct fake_file *f = fake_file_find(fd);
+	int err = 0;
+
+	fake.ioctls++;
+	if (!f || req != RDMA_VERBS_IOCTL)
+		err = -ENOTTY;
+	else if (h->length != sizeof(*h) + h->num_attrs * sizeof(h->attrs[0]) ||
+		 h->reserved1 || h->reserved2)
+		err = -EINVAL;
+	else if (h->driver_id != fake_hca.driver_id || !f->context)
+		err = -EINVAL;
+	else if (h->object_id != UVERBS_OBJECT_DEVICE ||
+		 h->method_id != UVERBS_METHOD_QUERY_GID_TABLE)
+		err = -EPROTONOSUPPORT;
+	if (!err)
+		err = query_gids(h);
+	if (!err)
+		return 0;
+	fake.violations++;
+	errno = -err;
+	return -1;
+}

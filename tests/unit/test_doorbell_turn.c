@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Turns of the doorbell agent: what a pass writes before it does or says anything,
+ * and that neither a flood of requests nor a device with many holds others up.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "clock.h"
+#include "tests/fake/fake_agent.h"
+#include "tests/fake/fake_xs.h"
+
+static void slow_agent(void)
+{
+	dba_agent_stop(&host.a);
+	host.a.rate = 1;
+	assert_int_equal(dba_agent_start(&host.a), 0);
+	host_turn();
+}
+
+static void a_flood_is_the_floods_own(void **state)
+{
+	unsigned int slot, i;
+
+	(void)state;
+	host_second_guest();
+	slow_agent();
+	for (i = 0; i < 3; i++) {
+		for (slot = 0; slot < 1000; slot++)
+			host_request(slot, "map 0x1000 0x100000 0x1");
+		host_turn();
+		assert_string_equal(host_ask_in(DB6, i, "unmap"), "unmapped");
+	}
+	assert_string_equal(host_ask_in(DB6, 3, "map 0xe0100 0x0 0x1"), "mapped");
+	assert_string_equal(host_answer(999), "");
+	assert_int_equal(host.mapped6, 1);
+}
+
+static void a_flood_waits(void **state)
+{
+	unsigned int slot, answered = 0;
+
+	(void)state;
+	slow_agent();
+	for (slot = 0; slot < 2 * DBA_BURST; slot++)
+		host_request(slot, "unmap");
+	host_turn();
+	for (slot = 0; slot < 2 * DBA_BURST; slot++)
+		answered += host_answer(slot)[0] != '\0';
+	assert_true(answered > DBA_BURST / 2 && answered <= DBA_BURST);
+	assert_true(host.a.wake_ns > vl_now_ns());
+}
+
+/* On file before the first hypercall (fake_iomem() looks), and nobody is told
+ * before the result is there, too. */
+static void a_pass_is_written_as_a_whole(void **state)
+{
+	unsigned int slot, i;
+	char text[64];
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		for (slot = 0; slot < 10; slot++) {
+			snprintf(text, sizeof(text), "map 0x%x 0x%x 0x1",
+				 0xe0100 + slot, 0x100000 + slot);
+			host_request(slot, i ? "unmap" : text);
+		}
+		host.file.calls = 0;
+		host_turn();
+		assert_in_range(host.file.calls, 1, 2);
+		assert_int_equal(host.file.answered, 0);
+		assert_int_equal(host.file.in_transit, 0);
+		assert_int_equal(host.file.n, i ? 0 : 10);
+		for (slot = 0; slot < 10; slot++)
+			assert_string_equal(host_answer(slot),
+					    i ? "unmapped" : "mapped");
+	}
+	host.file.calls = 0;
+	host_turn();
+	assert_int_equal(host.file.calls, 0);
+}
+
+/* A device with many pages goes. */
+static void pages_go_back_in_one_write(void **state)
+{
+	unsigned int slot;
+	char text[64];
+
+	(void)state;
+	for (slot = 0; slot < 10; slot++) {
+		snprintf(text, sizeof(text), "map 0x%x 0x%x 0x1",
+			 0xe0100 + slot, 0x100000 + slot);
+		assert_string_equal(host_ask(slot, text), "mapped");
+	}
+	host.file.calls = 0;
+	fake_xs_rm(LIBXL);
+	host_turn();
+	assert_int_equal(host.mapped, 0);
+	assert_true(host.file.calls == 1 && !host.file.n);
+}
+
+static void what_is_not_on_file_is_not_done(void **state)
+{
+	(void)state;
+	host.file.fail = -ENOSPC;
+	host_request(1, "map 0xe0101 0x100001 0x1");
+	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"),
+			    "refused agent cannot write its state file");
+	assert_string_equal(host_answer(1),
+			    "refused agent cannot write its state file");
+	assert_true(!host.calls && !host.a.table.n);
+	host.file.fail = 0;
+	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+}
+
+/* Reconnects of a PV guest hold more and more. */
+static void a_guest_has_so_many_pages(void **state)
+{
+	struct dba_map held = { .guest = 6, .devid = 3, .backend = 1, .nr = 1,
+				.mfn = 0xe0800, .held = true, .uuid = { 1 } };
+
+	(void)state;
+	host_second_guest();
+	for (; held.mfn < 0xe0800 + 2048; held.mfn++)
+		assert_non_null(dba_map_insert(&host.a.table, &held));
+	assert_string_equal(host_ask_in(DB6, 0, "map 0xe0100 0x0 0x1"),
+			    "refused the guest has all pages that one may have, mapped or held until it ends");
+	assert_string_equal(host_ask_in(DB6, 1, "map 0xe0800 0x0 0x1"), "mapped");
+	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+}
+
+static void devices_take_turns(void **state)
+{
+	unsigned int slot, answered = 0;
+
+	(void)state;
+	host_second_guest();
+	for (slot = 0; slot < 200; slot++)
+		host_request(slot, "unmap");
+	host_request_in(DB6, 0, "map 0xe0100 0x0 0x1");
+	assert_int_equal(dba_agent_events(&host.a), 0);
+	dba_agent_work(&host.a);
+	assert_string_equal(host_answer_in(DB6, 0), "mapped");
+	for (slot = 0; slot < 200; slot++)
+		answered += host_answer(slot)[0] != '\0';
+	assert_in_range(answered, 1, 32);
+	host_turn();
+	assert_string_equal(host_answer(199), "unmapped");
+}
+
+/* A request that comes while another device has its turn ends that. */
+static void a_turn_ends_when_others_come(void **state)
+{
+	unsigned int slot, answered = 0;
+
+	(void)state;
+	host_second_guest();
+	host_turn();
+	for (slot = 0; slot < 14; slot++)
+		host_request(slot, "map 0x1000 0x100000 0x1");
+	assert_int_equal(dba_agent_events(&host.a), 0);
+	host.asked = 0;
+	host.late = 3;
+	dba_agent_work(&host.a);
+	host.late = 0;
+	for (slot = 0; slot < 14; slot++)
+		answered += host_answer(slot)[0] != '\0';
+	assert_int_equal(answered, 3);
+	dba_agent_work(&host.a);
+	assert_string_equal(host_answer_in(DB6, 0), "mapped");
+	host_turn();
+	assert_string_equal(host_answer(13), "refused not in a BAR of the HCA");
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, host_setup, host_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_flood_is_the_floods_own),
+		TEST(a_flood_waits),
+		TEST(a_pass_is_written_as_a_whole),
+		TEST(pages_go_back_in_one_write),
+		TEST(what_is_not_on_file_is_not_done),
+		TEST(a_guest_has_so_many_pages),
+		TEST(devices_take_turns),
+		TEST(a_turn_ends_when_others_come),
+	};
+
+	return cmocka_run_group_tests(tests, host_make_sysfs,
+				      host_remove_sysfs);
+}
