@@ -21,6 +21,18 @@ hca_setup() {
 	done
 }
 
+# One of Debian's programs waits here for its client, which tries only once.
+listening() { ss -ltnH | grep -q ':18515 '; }
+# has_open PID FILE...: has a process one of the files open?
+has_open() {
+	local open file
+	for open in /proc/"$1"/fd/*; do
+		for file in "${@:2}"; do
+			[ ! "$open" -ef "$file" ] || return 0
+		done
+	done
+	return 1
+}
 port_is() { grep -q ": $2\$" "/sys/class/infiniband/$1/ports/1/state"; }
 
 # agent_start: the doorbell agent, restarted when it dies, as systemd would.
@@ -131,7 +143,7 @@ both() {
 	fi
 	timeout "$(seconds "${LIMIT:-60}")" "$1" -d mlx5_1 "${@:2}" >/tmp/server.log 2>&1 &
 	server=$!
-	sleep 0.4
+	wait_until 10 listening || true
 	timeout "$(seconds "${LIMIT:-60}")" "$1" -d mlx5_0 "${@:2}" 127.0.0.1 \
 		>/tmp/client.log 2>&1 || rc=$?
 	wait "$server" || rc=$?

@@ -12,16 +12,18 @@
 
 hca_setup
 step "the port follows the cable"
-timeout 30 ibv_asyncwatch -d mlx5_0 >"$SCENARIO_DIR/events" 2>&1 &
-sleep 0.5
+ibv_asyncwatch -d mlx5_0 >"$SCENARIO_DIR/events" 2>&1 &
+watcher=$!
+check "a program watches it" \
+	wait_until 10 has_open "$watcher" /dev/infiniband/uverbs*
 hca_set hca0 cable false
 check "down" wait_until 10 port_is mlx5_0 DOWN
 hca_set hca0 cable true
 check "up" wait_until 10 port_is mlx5_0 ACTIVE
-sleep 0.5
-kill $!
-check "a program sees the port go" grep -qi 'port.*err' "$SCENARIO_DIR/events"
+check "a program sees the port go" \
+	wait_until 10 grep -qi 'port.*err' "$SCENARIO_DIR/events"
 check "a program sees the port come" \
-	grep -qi port_active "$SCENARIO_DIR/events"
+	wait_until 10 grep -qi port_active "$SCENARIO_DIR/events"
+kill "$watcher"
 check "data flows again" both ibv_rc_pingpong -n 100
 check "the kernel did not complain" quiet_kernel

@@ -28,9 +28,10 @@ check "ibnetdiscover finds both" \
 check "perfquery" perfquery "$((lid))" 1
 step "ibping"
 ibping -S -C mlx5_1 &
-sleep 0.5
+server=$!
+wait_until 10 has_open "$server" /dev/infiniband/umad*
 check "ibping" timeout "$(seconds 20)" ibping -C mlx5_0 -c 3 -L "$((lid))"
-kill $!
+kill "$server"
 step "IPoIB"
 modprobe ib_ipoib
 wait_until 10 test -e /sys/class/net/ib1

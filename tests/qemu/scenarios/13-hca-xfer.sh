@@ -15,7 +15,6 @@ step "both sides on one device"
 check "vhca-xfer --loop" timeout 180 vhca-xfer --loop -g 0 -d mlx5_0
 step "between two devices"
 timeout 180 vhca-xfer -s -g 0 -d mlx5_1 >"$SCENARIO_DIR/server.txt" 2>&1 &
-sleep 0.5
 check "vhca-xfer" timeout 180 vhca-xfer -g 0 -d mlx5_0 127.0.0.1
 check "the server agrees" wait $!
 check "a region of 1 GiB" timeout "$(seconds 100)" \

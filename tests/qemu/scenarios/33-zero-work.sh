@@ -71,7 +71,6 @@ step "two programs, connected and warm"
 : >/tmp/quiet.b
 guest_sh -t 400 a "vhca-uar -w $GATE quiet $WRITES" >/tmp/quiet.a 2>&1 &
 server=$!
-sleep 0.7
 guest_sh -t 400 b "vhca-uar -w $GATE quiet $WRITES $(guest_ip a)" \
 	>/tmp/quiet.b 2>&1 &
 client=$!

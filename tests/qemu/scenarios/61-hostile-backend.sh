@@ -66,7 +66,15 @@ slowness() {
 		brief slow-dealloc 100 'for ((i = 0; i < 40; i++)); do
 				ibv_asyncwatch >/dev/null 2>&1 &
 			done
-			sleep 5
+			# Each has one context open, at most 20 s from now.
+			for ((i = 0, n = 0; i < 100 && n < 40; i++)); do
+				sleep 0.2
+				n=0
+				for fd in /proc/[0-9]*/fd/*; do
+					[ ! "$fd" -ef /dev/infiniband/uverbs0 ] ||
+						n=$((n + 1))
+				done
+			done
 			t=$SECONDS
 			modprobe -r xen-vhcafront
 			echo "unloaded after $((SECONDS - t)) s"

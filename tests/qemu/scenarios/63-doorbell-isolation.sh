@@ -17,6 +17,7 @@
 
 DOORBELLS=500
 refused() { hca_get "$1" doorbells-refused; }
+rung_since() { [ "$(refused hca0)" -gt "$1" ]; }
 
 # attack VICTIM ATTACKER HCA OTHER: the attacker's guest is on HCA.
 attack() {
@@ -51,7 +52,7 @@ traffic=$!
 wait_until 30 grep -q '^t=1 ' /tmp/traffic.a ||
 	fail "no traffic in a: $(tail -n 3 /tmp/traffic.a)"
 quiet=$(refused hca0)
-sleep 3
+wait_until 30 grep -q '^t=4 ' /tmp/traffic.a
 check "traffic alone has no doorbell refused" [ "$(refused hca0)" = "$quiet" ]
 
 step "b rings for a, from another HCA"
@@ -65,9 +66,10 @@ attack b a hca0 hca1
 step "b rings for a once more, and dies over it"
 hold_start a
 read -r qpn cqn < <(held a)
+quiet=$(refused hca0)
 guest_sh -t 60 b "vhca-uar ring $qpn $cqn 16000000" >/tmp/ring 2>&1 &
 ring=$!
-sleep 3
+check "it rings" wait_until 30 rung_since "$quiet"
 guest_sh b 'pkill -KILL -x vhca-uar'
 check_not "the program was killed" wait "$ring"
 check "a did not notice" hold_end a

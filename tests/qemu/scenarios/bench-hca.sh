@@ -17,7 +17,6 @@ step "measuring"
 # Both sides poll: on one processor each would wait for the other's time slice.
 timeout "$(seconds 250)" taskset -c 1 vhca-bench --data -s -g 0 -d mlx5_1 \
 	>/tmp/server.log 2>&1 &
-sleep 0.5
 check "the measurement ended" eval 'timeout "$(seconds 250)" taskset -c 0 vhca-bench \
 	--data -g 0 -d mlx5_0 127.0.0.1 >"$SCENARIO_DIR/raw"'
 wait $! || true

@@ -20,7 +20,6 @@ mkdir -p "$raw"
 # data_native: both sides in dom0.
 data_native() {
 	vhca-bench -s -d rxe0 --data >/dev/null &
-	sleep 0.5
 	vhca-bench -d rxe0 --data 127.0.0.1 >"$raw/native.data"
 	wait $!
 }
@@ -28,7 +27,6 @@ data_native() {
 # data_guests NAME SERVER CLIENT
 data_guests() {
 	guest_sh -t 300 "$2" 'vhca-bench -s --data' >/dev/null &
-	sleep 0.7
 	counters "$3" >"$raw/$1.before"
 	guest_sh -t 300 "$3" "vhca-bench --data $(guest_ip "$2")" \
 		>"$raw/$1.data"
@@ -49,7 +47,6 @@ quiet_path() {
 	: >/tmp/quiet
 	guest_sh -t 120 "$3" 'vhca-xfer -s --traffic 20' >/dev/null &
 	server=$!
-	sleep 0.7
 	guest_sh -t 120 "$2" "vhca-xfer --traffic 20 $(guest_ip "$3")" \
 		>/tmp/quiet &
 	client=$!
