@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ib_core.h"
 #include "look.h"
 #include "object.h"
 #include "pd.h"
@@ -16,38 +17,21 @@
 #include "ucontext.h"
 #include "xrcd.h"
 
-#define QPT_RC		2
-#define QPT_UC		3
-#define QPT_UD		4
-#define QPT_RAW_PACKET	8
-#define QPT_XRC_INI	9
-#define QPT_XRC_TGT	10
-#define QPT_DRIVER	0xff
-
-/* Attribute mask bits that matter here. */
-#define QP_STATE	(1u << 0)
-#define QP_PORT		(1u << 5)
-#define QP_QKEY		(1u << 6)
-#define QP_AV		(1u << 7)
-#define QP_ALT_PATH	(1u << 14)
-#define QP_RATE_LIMIT	(1u << 25)
-#define QP_KNOWN	(((1u << 21) - 1) | QP_RATE_LIMIT)
-
-#define QKEY_CONTROLLED	0x80000000u
+#define QP_KNOWN	(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT)
 
 /* The error that a driver without the type gives natively. */
 static int type_check(const struct be_dev *dev, uint8_t type)
 {
 	switch (type) {
-	case QPT_RC:
-	case QPT_UC:
-	case QPT_UD:
+	case IB_UVERBS_QPT_RC:
+	case IB_UVERBS_QPT_UC:
+	case IB_UVERBS_QPT_UD:
 		return 0;
-	case QPT_XRC_INI:
-	case QPT_XRC_TGT:
+	case IB_UVERBS_QPT_XRC_INI:
+	case IB_UVERBS_QPT_XRC_TGT:
 		return dev->prov->xrc ? 0 : -EOPNOTSUPP;
-	case QPT_RAW_PACKET:
-	case QPT_DRIVER:
+	case IB_UVERBS_QPT_RAW_PACKET:
+	case IB_UVERBS_QPT_DRIVER:
 		return -EOPNOTSUPP;
 	default:
 		return -EINVAL;
@@ -63,7 +47,7 @@ static int create_find(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
 
 	pd = be_obj_get(c, r->pd, BE_PD, &err);
 	scq = pd ? be_obj_get(c, r->send_cq, BE_CQ, &err) : NULL;
-	if (scq && r->qp_type != QPT_XRC_INI)
+	if (scq && r->qp_type != IB_UVERBS_QPT_XRC_INI)
 		rcq = be_obj_get(c, r->recv_cq, BE_CQ, &err);
 	if (rcq && r->srq)
 		srq = be_obj_get(c, r->srq, BE_SRQ, &err);
@@ -94,7 +78,7 @@ static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd,
 		.qp_type = r->qp_type,
 	};
 	*xrcd = NULL;
-	if (r->qp_type != QPT_XRC_TGT)
+	if (r->qp_type != IB_UVERBS_QPT_XRC_TGT)
 		return create_find(c, cmd);
 	*xrcd = be_xrcd_get(c, r->xrcd, &err);
 	if (*xrcd)		/* the kernel's name for the field is old */
@@ -120,10 +104,10 @@ static void create_answer(struct xenvhca_create_qp_rsp *rsp, uint32_t handle,
 static bool xrc_fields_ok(const struct be_cmd *c,
 			  const struct xenvhca_create_qp_req *r)
 {
-	if (r->qp_type == QPT_XRC_TGT)
+	if (r->qp_type == IB_UVERBS_QPT_XRC_TGT)
 		return c->uc == c->dev->ctl && !r->pd && !r->send_cq &&
 		       !r->recv_cq && !r->srq;
-	if (r->qp_type == QPT_XRC_INI && (r->recv_cq || r->srq))
+	if (r->qp_type == IB_UVERBS_QPT_XRC_INI && (r->recv_cq || r->srq))
 		return false;
 	return !r->xrcd;
 }
@@ -225,14 +209,14 @@ static int modify_check(const struct be_dev *dev,
 		return -EINVAL;
 	if (a->mask & ~QP_KNOWN)
 		return -EOPNOTSUPP;
-	if (a->mask & QP_PORT && a->port_num != 1)
+	if (a->mask & IB_QP_PORT && a->port_num != 1)
 		return -EINVAL;
 	/* As for a process without CAP_NET_RAW: QKeys of management. */
-	if (a->mask & QP_QKEY && a->qkey & QKEY_CONTROLLED)
+	if (a->mask & IB_QP_QKEY && a->qkey & IB_QKEY_CONTROLLED)
 		return -EPERM;
-	if (a->mask & QP_AV)
+	if (a->mask & IB_QP_AV)
 		err = be_ah_check(dev, &a->ah);
-	if (!err && a->mask & QP_ALT_PATH) {
+	if (!err && a->mask & IB_QP_ALT_PATH) {
 		err = be_ah_check(dev, &a->alt_ah);
 		if (a->alt_port_num != 1)
 			err = -EINVAL;
@@ -267,15 +251,15 @@ static void modify_cmd(const struct be_dev *dev, const struct be_qp *qp,
 		.base.rnr_retry = a->rnr_retry,
 		.base.alt_timeout = a->alt_timeout,
 	};
-	if (a->mask & QP_PORT)
+	if (a->mask & IB_QP_PORT)
 		cmd->base.port_num = dev->port;
-	if (a->mask & QP_AV)
+	if (a->mask & IB_QP_AV)
 		cmd->base.dest = dest_to_host(dev, &a->ah);
-	if (a->mask & QP_ALT_PATH) {
+	if (a->mask & IB_QP_ALT_PATH) {
 		cmd->base.alt_dest = dest_to_host(dev, &a->alt_ah);
 		cmd->base.alt_port_num = dev->port;
 	}
-	if (a->mask & QP_RATE_LIMIT)
+	if (a->mask & IB_QP_RATE_LIMIT)
 		cmd->rate_limit = a->rate_limit;
 }
 
@@ -298,7 +282,7 @@ int be_modify_qp(const struct be_cmd *c)
 		err = uv_modify_qp(c->uc->fd, &cmd, &u.uv);
 	if (err)
 		return err;
-	if (r->attr.mask & QP_STATE) {
+	if (r->attr.mask & IB_QP_STATE) {
 		qp->state = r->attr.qp_state;
 		be_look_now(c->dev);	/* it may receive from now on */
 	}

@@ -13,26 +13,22 @@
  * the kernel (rxe_mw.c, rxe_do_invalidate_mw), and BIND_MW takes any domain's
  * region. Only a trusted guest has them.
  */
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <string.h>
 
+#include "ib_core.h"
 #include "shadow.h"
 
-#define RC	2
-#define UC	3
-#define UD	4
+#define RC	IB_UVERBS_QPT_RC
+#define UC	IB_UVERBS_QPT_UC
+#define UD	IB_UVERBS_QPT_UD
 #define ON(type)	(1u << (type))
 
 #define MAX_LENGTH	(1u << 31)	/* of a message (InfiniBand vol. 1) */
-#define QKEY_CONTROLLED	0x80000000u	/* management's */
 
-/* send_flags, as enum ib_send_flags and enum ibv_send_flags have them. */
-#define SEND_FENCE	(1u << 0)
-#define SEND_SIGNALED	(1u << 1)
-#define SEND_SOLICITED	(1u << 2)
-#define SEND_INLINE	(1u << 3)
-#define SEND_FLAGS	(SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED | \
-			 SEND_INLINE)
+#define SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | \
+			 IB_SEND_INLINE)
 
 enum form { NONE, PLAIN, RDMA, ATOMIC, WINDOW };
 
@@ -135,7 +131,7 @@ static bool form_copy(const struct be_shadow *s, enum form form,
 	if (s->qp_type != UD)
 		return true;
 	/* Without a number the driver would take an address from the queue. */
-	if (!from->wr.ud.ah_num || from->wr.ud.remote_qkey & QKEY_CONTROLLED)
+	if (!from->wr.ud.ah_num || from->wr.ud.remote_qkey & IB_QKEY_CONTROLLED)
 		return false;
 	to->wr.ud.remote_qpn = from->wr.ud.remote_qpn;
 	to->wr.ud.remote_qkey = from->wr.ud.remote_qkey;
@@ -154,9 +150,9 @@ static bool send_copy(struct be_shadow *s, const struct rxe_send_wqe *from,
 	to->wr.opcode = from->wr.opcode;
 	to->wr.send_flags = from->wr.send_flags & SEND_FLAGS;
 	if (!o->sends)
-		to->wr.send_flags &= ~SEND_INLINE;
+		to->wr.send_flags &= ~IB_SEND_INLINE;
 	to->wr.ex.imm_data = from->wr.ex.imm_data;
-	if (to->wr.send_flags & SEND_INLINE)
+	if (to->wr.send_flags & IB_SEND_INLINE)
 		return inline_copy(&from->dma, s->max_inline, &to->dma);
 	return dma_copy(&from->dma, s->max_sge, &to->dma);
 }
@@ -171,7 +167,7 @@ bool be_rxe_send(struct be_shadow *s, const void *raw, void *wqe)
 		memset(to, 0, sizeof(*to));
 		/* In the driver's table, and of no queue pair. */
 		to->wr.opcode = IB_UVERBS_WR_TSO;
-		to->wr.send_flags = SEND_SIGNALED;
+		to->wr.send_flags = IB_SEND_SIGNALED;
 	}
 	to->wr.wr_id = from->wr.wr_id;
 	to->ssn = s->ssn++;

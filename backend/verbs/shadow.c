@@ -16,13 +16,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ib_core.h"
 #include "queue.h"
 #include "shadow.h"
 #include "ucontext.h"
-
-#define QPT_RC	2		/* IB_QPT_RC */
-#define QPS_RTR	2		/* IB_QPS_*, between them: receives */
-#define QPS_ERR	6
 
 static struct be_shadow **shadow_of(struct be_obj *owner, enum vhca_queue kind)
 {
@@ -216,9 +213,9 @@ static uint64_t look_again(const struct be_shadow *s)
 
 	if (s->behind || s->owner->type == BE_SRQ)
 		return BE_LOOK_LOSSY_NS;
-	if (qp->state < QPS_RTR || qp->state >= QPS_ERR)
+	if (qp->state < IB_QPS_RTR || qp->state >= IB_QPS_ERR)
 		return ~0ull;
-	return qp->qp_type == QPT_RC ? BE_LOOK_RC_NS : BE_LOOK_LOSSY_NS;
+	return qp->qp_type == IB_UVERBS_QPT_RC ? BE_LOOK_RC_NS : BE_LOOK_LOSSY_NS;
 }
 
 unsigned int be_shadow_receives(struct be_dev *dev, uint64_t *look_ns)

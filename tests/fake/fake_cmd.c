@@ -6,15 +6,13 @@
  * data path.
  */
 #include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "fake_priv.h"
-
-#define QPT_XRC_INI	9
-#define QPT_XRC_TGT	10
 
 static int ring_new(const struct call *c, uint32_t slots, uint32_t elem,
 		    struct mminfo *mi)
@@ -283,9 +281,9 @@ static int qp_rings(const struct call *c, const struct ib_uverbs_create_qp *q,
 static int qp_parts(const struct call *c, struct fake_obj *part[4])
 {
 	const struct ib_uverbs_create_qp *q = (const void *)c->core;
-	unsigned int i, n = q->qp_type == QPT_XRC_INI ? 2 : 3;
+	unsigned int i, n = q->qp_type == IB_UVERBS_QPT_XRC_INI ? 2 : 3;
 
-	if (q->qp_type == QPT_XRC_TGT) {
+	if (q->qp_type == IB_UVERBS_QPT_XRC_TGT) {
 		part[0] = fake_obj_find(c, FAKE_XRCD, q->pd_handle);
 		return part[0] ? 0 : -ENOENT;
 	}
