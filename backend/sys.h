@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The system calls that reach the verbs kernel and gntdev, behind a table.
+ * The system calls that reach the verbs kernel and gntdev: as those of libc. Tests
+ * link fakes in their place (tests/fake/fake_uverbs.c, tests/unit/test_gntdev.c).
  */
 #ifndef BE_SYS_H
 #define BE_SYS_H
@@ -10,20 +11,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/*
- * be_uverbs_sys: system calls used by uverbs/ and gntdev.c. The daemon uses
- * the real ones; unit tests put fake drivers here (tests/fake/fake_uverbs.c,
- * test_gntdev.c).
- */
-struct be_uverbs_sys {
-	int (*open)(const char *path, int flags);
-	ssize_t (*write)(int fd, const void *buf, size_t len);
-	ssize_t (*read)(int fd, void *buf, size_t len);
-	int (*ioctl)(int fd, unsigned long req, void *arg);
-	void *(*mmap)(void *a, size_t len, int prot, int fl, int fd, off_t off);
-	int (*munmap)(void *a, size_t len);
-	int (*close)(int fd);
-};
-extern struct be_uverbs_sys be_sys;
+int be_sys_open(const char *path, int flags);
+ssize_t be_sys_write(int fd, const void *buf, size_t len);
+ssize_t be_sys_read(int fd, void *buf, size_t len);
+int be_sys_ioctl(int fd, unsigned long req, void *arg);
+void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd, off_t off);
+int be_sys_munmap(void *a, size_t len);
+int be_sys_close(int fd);
 
 #endif

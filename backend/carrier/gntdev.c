@@ -60,7 +60,7 @@ static uint32_t be_gntdev_limit(void)
 /* Returns an fd or -errno; a lack of files is told to a guest as ENOMEM. */
 static int be_gntdev_file(void)
 {
-	int fd = be_sys.open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
+	int fd = be_sys_open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0)
 		return fd;
@@ -75,7 +75,7 @@ int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
 	g->chunk = be_gntdev_limit();
 	if (fd < 0)
 		return fd;
-	be_sys.close(fd);
+	be_sys_close(fd);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static int be_piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
 		op->refs[i].domid = g->domid;
 		op->refs[i].ref = ref[i];
 	}
-	if (be_sys.ioctl(fd, IOCTL_GNTDEV_MAP_GRANT_REF, op) < 0)
+	if (be_sys_ioctl(fd, IOCTL_GNTDEV_MAP_GRANT_REF, op) < 0)
 		rc = -errno;
 	else
 		*index = op->index;
@@ -116,10 +116,10 @@ static int be_piece_map(const struct be_gntdev *g, char *at,
 	if (fd < 0)
 		return fd;
 	rc = be_piece_add(g, fd, ref, n, &index);
-	if (!rc && be_sys.mmap(at, be_bytes(n), prot, MAP_SHARED | MAP_FIXED,
+	if (!rc && be_sys_mmap(at, be_bytes(n), prot, MAP_SHARED | MAP_FIXED,
 			       fd, (off_t)index) == MAP_FAILED)
 		rc = -errno;
-	be_sys.close(fd);
+	be_sys_close(fd);
 	return rc;
 }
 
@@ -147,9 +147,9 @@ static int be_map_pieces(const struct be_gntdev *g, const struct be_map *m,
 		 * without threads in between this leaks address space only.
 		 */
 		if (i)
-			be_sys.munmap(m->addr, be_bytes(i));
+			be_sys_munmap(m->addr, be_bytes(i));
 		if (i + n < m->n)
-			be_sys.munmap(m->addr + be_bytes(i + n),
+			be_sys_munmap(m->addr + be_bytes(i + n),
 				      be_bytes(m->n - i - n));
 		return rc;
 	}
@@ -171,7 +171,7 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	if (!m)
 		return NULL;
 	m->n = n;
-	m->addr = be_sys.mmap(NULL, be_bytes(n), PROT_NONE, MAP_PRIVATE |
+	m->addr = be_sys_mmap(NULL, be_bytes(n), PROT_NONE, MAP_PRIVATE |
 			      MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m->addr == MAP_FAILED) {
 		free(m);
@@ -200,7 +200,7 @@ int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n)
 	if (!m || m->n != n)
 		return -EINVAL;
 	*p = m->next;
-	be_sys.munmap(m->addr, be_bytes(m->n));
+	be_sys_munmap(m->addr, be_bytes(m->n));
 	g->pages -= n;
 	free(m);
 	return 0;

@@ -11,9 +11,7 @@
 #include <fcntl.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "be.h"
 #include "sys.h"
@@ -23,31 +21,11 @@
 #define UV_FRAME	(sizeof(struct ib_uverbs_cmd_hdr) +	\
 			 sizeof(struct ib_uverbs_ex_cmd_hdr))
 
-static int sys_open(const char *path, int flags)
-{
-	return open(path, flags);
-}
-
-static int sys_ioctl(int fd, unsigned long req, void *arg)
-{
-	return ioctl(fd, req, arg);
-}
-
-struct be_uverbs_sys be_sys = {
-	.open = sys_open,
-	.write = write,
-	.read = read,
-	.ioctl = sys_ioctl,
-	.mmap = mmap,
-	.munmap = munmap,
-	.close = close,
-};
-
 __thread uint64_t uv_errors;
 
 int uv_open(const char *path)
 {
-	int fd = be_sys.open(path, O_RDWR | O_CLOEXEC);
+	int fd = be_sys_open(path, O_RDWR | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -55,13 +33,13 @@ int uv_open(const char *path)
 void uv_close(int *fd)
 {
 	if (*fd >= 0)
-		be_sys.close(*fd);
+		be_sys_close(*fd);
 	*fd = -1;
 }
 
 int uv_mmap(int fd, uint64_t offset, size_t length, void **addr)
 {
-	void *p = be_sys.mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
+	void *p = be_sys_mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
 			      fd, (off_t)offset);
 
 	if (p == MAP_FAILED)
@@ -72,12 +50,12 @@ int uv_mmap(int fd, uint64_t offset, size_t length, void **addr)
 
 int uv_munmap(void *addr, size_t length)
 {
-	return be_sys.munmap(addr, length) ? -errno : 0;
+	return be_sys_munmap(addr, length) ? -errno : 0;
 }
 
 int uv_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 {
-	return be_sys.ioctl(fd, RDMA_VERBS_IOCTL, hdr) < 0 ? -errno : 0;
+	return be_sys_ioctl(fd, RDMA_VERBS_IOCTL, hdr) < 0 ? -errno : 0;
 }
 
 /* Request and response of one command, side by side. */
@@ -103,7 +81,7 @@ static int uv_check(size_t core_len, size_t resp_len,
 
 static int uv_send(int fd, const struct uv_buf *b, size_t len)
 {
-	ssize_t r = be_sys.write(fd, b->in, len);
+	ssize_t r = be_sys_write(fd, b->in, len);
 
 	if (r < 0) {
 		uv_errors++;

@@ -129,7 +129,7 @@ static int be_event_read_one(struct be_dev *dev, int fd,
 		struct ib_uverbs_async_event_desc async;
 	} d = {};
 	size_t want = w->async ? sizeof(d.async) : sizeof(d.comp);
-	ssize_t r = be_sys.read(fd, &d, want);
+	ssize_t r = be_sys_read(fd, &d, want);
 
 	if (r < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;

@@ -198,7 +198,7 @@ static int nl_open(void)
 	return fd;
 }
 
-static int kernel_chardev(const char *hca, struct host_chardev *cd)
+int host_chardev(const char *hca, struct host_chardev *cd)
 {
 	uint32_t index = 0;
 	int fd = nl_open();
@@ -213,5 +213,3 @@ static int kernel_chardev(const char *hca, struct host_chardev *cd)
 	close(fd);
 	return err;
 }
-
-int (*host_chardev)(const char *hca, struct host_chardev *cd) = kernel_chardev;

@@ -19,11 +19,11 @@ struct host_chardev {
  * host_chardev() - ask the kernel for what libibverbs goes by, too
  * @hca: name as in /sys/class/infiniband
  *
- * A pointer, for the unit tests. Blocks, 5 s at most for each answer.
+ * Blocks, 5 s at most for each answer.
  *
  * Returns 0; -ENODEV: no such HCA in this network namespace; -ENOENT: no
  * uverbs; -errno.
  */
-extern int (*host_chardev)(const char *hca, struct host_chardev *cd);
+int host_chardev(const char *hca, struct host_chardev *cd);
 
 #endif

@@ -28,8 +28,6 @@
 struct fake fake;
 struct fake_hca fake_hca;
 
-static struct be_uverbs_sys saved_sys;
-static int (*saved_chardev)(const char *hca, struct host_chardev *cd);
 static const char *saved_sysfs;
 static char sysfs_dir[64];
 
@@ -43,7 +41,7 @@ struct fake_file *fake_file_find(int fd)
 	return NULL;
 }
 
-static int fake_open(const char *path, int flags)
+int be_sys_open(const char *path, int flags)
 {
 	unsigned int i;
 
@@ -72,7 +70,7 @@ static int fake_open(const char *path, int flags)
 }
 
 /* Explicit destruction is over: the kernel now frees what is left. */
-static int fake_close(int fd)
+int be_sys_close(int fd)
 {
 	struct fake_file *f = fake_file_find(fd);
 	unsigned int i, type;
@@ -111,7 +109,7 @@ static void *vma_new(struct fake_file *f, void *a, size_t len, int prot,
 	return p;
 }
 
-static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
+void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 		       off_t off)
 {
 	struct fake_file *f = fake_file_find(fd);
@@ -144,7 +142,7 @@ static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
 	return MAP_FAILED;
 }
 
-static int fake_munmap(void *a, size_t len)
+int be_sys_munmap(void *a, size_t len)
 {
 	struct fake_file *f;
 	unsigned int i;
@@ -248,6 +246,11 @@ void fake_fail(uint32_t cmd, unsigned int n, int err)
 	fake.fail_err = err;
 }
 
+void fake_refuse(bool all)
+{
+	fake.refuse = all;
+}
+
 void fake_fail_open(int err)
 {
 	fake.fail_open = err;
@@ -291,7 +294,22 @@ unsigned int fake_violations(void)
 	return fake.violations;
 }
 
-static int fake_chardev(const char *hca, struct host_chardev *cd)
+ssize_t be_sys_write(int fd, const void *buf, size_t len)
+{
+	return fake_write(fd, buf, len);
+}
+
+int be_sys_ioctl(int fd, unsigned long req, void *arg)
+{
+	return fake_ioctl(fd, req, arg);
+}
+
+ssize_t be_sys_read(int fd, void *buf, size_t len)
+{
+	return read(fd, buf, len);
+}
+
+int host_chardev(const char *hca, struct host_chardev *cd)
 {
 	if (strcmp(hca, "rxe0"))
 		return -ENODEV;
@@ -366,15 +384,7 @@ int fake_install(void)
 			  MAP_SHARED, fake.ring_fd, 0);
 	if (fake.rings == MAP_FAILED || sysfs_make())
 		return -1;
-	saved_sys = be_sys;
-	saved_chardev = host_chardev;
 	saved_sysfs = be_sysfs;
-	be_sys = (struct be_uverbs_sys){
-		.open = fake_open, .write = fake_write, .read = read,
-		.ioctl = fake_ioctl,
-		.mmap = fake_mmap, .munmap = fake_munmap, .close = fake_close,
-	};
-	host_chardev = fake_chardev;
 	be_sysfs = sysfs_dir;
 	return 0;
 }
@@ -385,11 +395,9 @@ void fake_remove(void)
 
 	for (i = 0; i < FAKE_FILES; i++)
 		if (fake.file[i].used)
-			fake_close(fake.file[i].fd);
+			be_sys_close(fake.file[i].fd);
 	munmap(fake.rings, RING_MEMORY);
 	close(fake.ring_fd);
-	be_sys = saved_sys;
-	host_chardev = saved_chardev;
 	be_sysfs = saved_sysfs;
 	sysfs_unmake();
 }

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A kernel with one Soft-RoCE HCA, small enough for unit tests: the uverbs
- * write() ABI behind be_sys, the lengths checked as the kernel checks them,
+ * write() ABI behind backend/sys.h, the lengths checked as the kernel checks them,
  * handles reused at once as the kernel does. It remembers what is alive and
  * pinned, and counts what a careful caller never does. Not thread safe,
  * except that posts and arms may come from a second thread.
@@ -42,13 +42,18 @@ struct fake_obj {
 	unsigned int mcast;
 };
 
-/* Puts the fake into be_sys, host_chardev and be_sysfs. 0 or -1. */
+/*
+ * The fake kernel: system calls of backend/sys.h and host_chardev() are its own in a
+ * program that links it; this makes its memory and sysfs. 0 or -1.
+ */
 int fake_install(void);
 /* Takes it out; closes and frees everything. */
 void fake_remove(void);
 
 /* The n-th command cmd (enum ib_uverbs_write_cmds) from now on fails. */
 void fake_fail(uint32_t cmd, unsigned int n, int err);
+/* Every command, with EINVAL, until told otherwise. */
+void fake_refuse(bool all);
 void fake_fail_open(int err);
 void fake_fail_mmap(int err);
 

@@ -48,7 +48,6 @@ struct fake_file {
 static struct fake_file file[FILES];
 static uint64_t live;			/* pages in the hypervisor's table */
 static unsigned int opens, max_open;	/* 0: any number */
-static struct be_uverbs_sys saved;
 static struct be_gntdev gnt;
 static uint32_t *refs;
 
@@ -72,7 +71,7 @@ static struct fake_file *file_of(int fd)
 	return NULL;
 }
 
-static int fake_open(const char *path, int flags)
+int be_sys_open(const char *path, int flags)
 {
 	unsigned int i = 0;
 
@@ -117,7 +116,7 @@ static void file_put(struct fake_file *f)
 	f->used = false;
 }
 
-static int fake_close(int fd)
+int be_sys_close(int fd)
 {
 	struct fake_file *f = file_of(fd);
 
@@ -157,7 +156,7 @@ static struct fake_map **map_find(struct fake_file *f, uint64_t offset,
 	return p;
 }
 
-static int fake_ioctl(int fd, unsigned long req, void *arg)
+int be_sys_ioctl(int fd, unsigned long req, void *arg)
 {
 	struct ioctl_gntdev_unmap_grant_ref *un = arg;
 	struct fake_file *f = file_of(fd);
@@ -175,7 +174,7 @@ static int fake_ioctl(int fd, unsigned long req, void *arg)
 	return 0;
 }
 
-static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
+void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 		       off_t off)
 {
 	struct fake_map *m;
@@ -194,7 +193,7 @@ static void *fake_mmap(void *a, size_t len, int prot, int fl, int fd,
 	return a;
 }
 
-static int fake_munmap(void *a, size_t len)
+int be_sys_munmap(void *a, size_t len)
 {
 	struct fake_map *m;
 	char *from = a;
@@ -236,11 +235,6 @@ static int setup(void **state)
 	uint32_t i;
 
 	(void)state;
-	saved = be_sys;
-	be_sys = (struct be_uverbs_sys){
-		.open = fake_open, .ioctl = fake_ioctl, .mmap = fake_mmap,
-		.munmap = fake_munmap, .close = fake_close,
-	};
 	max_open = 0;
 	refs = malloc(GIB * sizeof(*refs));
 	for (i = 0; i < GIB; i++)
@@ -256,7 +250,6 @@ static int teardown(void **state)
 	assert_int_equal(live, 0);
 	assert_int_equal(files(), 0);
 	free(refs);
-	be_sys = saved;
 	return 0;
 }
 

@@ -66,29 +66,6 @@ static void command_rate(void **state)
 	world_bystander(w);
 }
 
-static ssize_t (*sys_write)(int fd, const void *buf, size_t len);
-
-static ssize_t refuse(int fd, const void *buf, size_t len)
-{
-	(void)fd;
-	(void)buf;
-	(void)len;
-	errno = EINVAL;
-	return -1;
-}
-
-static int refuse_setup(void **state)
-{
-	sys_write = be_sys.write;
-	return world_setup(state);
-}
-
-static int refuse_teardown(void **state)
-{
-	be_sys.write = sys_write;
-	return world_teardown(state);
-}
-
 /* What the driver refuses may cost it a line in the kernel log. */
 static void failure_rate(void **state)
 {
@@ -97,7 +74,7 @@ static void failure_rate(void **state)
 	unsigned int i, n;
 
 	w->a.dev.quota.fail = (struct vl_bucket){ .rate = RATE };
-	be_sys.write = refuse;
+	fake_refuse(true);
 	req = wire_req(XENVHCA_OP_ALLOC_PD, w->c.uc);
 	for (i = 0; i < 60; i++)
 		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
@@ -112,7 +89,7 @@ static void failure_rate(void **state)
 	while (wait_and_run(&w->a))
 		n += answers(w, XENVHCA_OP_ALLOC_PD);
 	assert_int_equal(n + answers(w, XENVHCA_OP_ALLOC_PD), 60);
-	be_sys.write = sys_write;
+	fake_refuse(false);
 	assert_false(w->a.dev.fault);
 	world_bystander(w);
 }
@@ -294,8 +271,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(command_rate, world_setup,
 						world_teardown),
-		cmocka_unit_test_setup_teardown(failure_rate, refuse_setup,
-						refuse_teardown),
+		cmocka_unit_test_setup_teardown(failure_rate, world_setup,
+						world_teardown),
 		cmocka_unit_test_setup_teardown(refusals_are_free, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(destroy_overtakes, world_setup,
