@@ -36,47 +36,59 @@ struct be_stats {
 		 map_pages, map_ns, unmap_ns,	/* guest memory */
 		 wqes, wqes_refused, recv_polls; /* shadow.c */
 };
+
 struct be_dev {
+	/* Which it is: worker.c sets it, nothing changes it. */
 	int domid, devid;
 	char hca[XENVHCA_NAME_LEN];
-	char uverbs_path[64];
 	uint8_t port;
-	struct be_transport *t;
-	struct be_quota quota;
-	struct be_stats stats;
-	pthread_rwlock_t lock;
-	struct be_handles *handles;
-	struct be_obj *ucontexts;	/* list */
-	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
-	struct be_parked *parked, *spoilt;	/* park.c */
-	uint32_t n_parked, n_spoilt;
-	uint32_t spoilt_uars;		/* not those of the quota */
-	bool unsettled;			/* closed, but files are still open */
-	struct be_shadow *shadows;	/* shadow.c */
 	bool trusted;			/* the guest may use what can harm us */
 	bool unproven;			/* providers not run on hardware too */
+
+	/* The HCA: read once, worker/device.c. */
+	char uverbs_path[64];
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
+	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
+	bool ethernet;			/* link layer of that port */
 	int ctl_fd;			/* uverbs context for queries */
 	int ctl_async_fd;		/* its async events: the only source of
 					 * port and device events, as every
 					 * context reports them; event.c */
-	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
-	bool ethernet;			/* link layer of that port */
-	struct be_events *events;	/* event.c, NULL: not started */
-	struct be_kicks *kicks;		/* kick.c, NULL: not started */
-	struct be_look *look;		/* look.c, NULL: not started */
+
+	/* The guest's objects. Tables change under lock, held for writing. */
+	struct be_transport *t;
+	struct be_quota quota;
+	pthread_rwlock_t lock;
+	struct be_handles *handles;
+	struct be_obj *ucontexts;	/* list */
+	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
+	struct be_shadow *shadows;	/* shadow.c */
+
+	/* Verbs files without an owner: verbs/park.c. */
+	struct be_parked *parked, *spoilt;
+	uint32_t n_parked, n_spoilt;
+	uint32_t spoilt_uars;		/* not those of the quota */
+
+	/* Threads beside the command thread; NULL: not started. */
+	struct be_events *events;	/* event.c */
+	struct be_kicks *kicks;		/* kick.c */
+	struct be_look *look;		/* look.c */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
+	int wake_fd;			/* eventfd, wakes the command thread */
+
+	/* What it tells, and its end: worker/fault.c. */
+	struct be_stats stats;
 	struct vl_bucket log_bucket;	/* be_log_peer */
 	uint32_t log_dropped;
-	int wake_fd;			/* eventfd, wakes the command thread */
+	bool unsettled;			/* closed, but files are still open */
 	bool fault;			/* close this device */
 	char fault_reason[256];
 };
+
 /* Counters are bumped by all threads. */
 #define BE_STAT_ADD(dev, field, n) \
 	__atomic_fetch_add(&(dev)->stats.field, (n), __ATOMIC_RELAXED)
-
 
 /* Zeroes dev, then defaults of every field (quotas, locks, fds -1); 0 or
  * -errno. be_dev_fini() undoes it and tolerates a failed init. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "be.h"
 #include "host/maptrack.h"
+#include "host/paths.h"
 #include "main.h"
 #include "supervise/supervisor.h"
 #include "worker/worker.h"
@@ -24,7 +25,7 @@ static const char usage[] =
 "Backend of the paravirtual RDMA HCA: serves the vhca devices of this domain.\n"
 "  -f, --foreground      stay in the foreground (default: become a daemon)\n"
 "  -l, --log-level LEVEL error, warning, info (default) or debug\n"
-"  -r, --run-dir DIR     locks and statistics (default " BE_RUN_DIR ")\n"
+"  -r, --run-dir DIR     locks and statistics (default " HOST_RUN_VHCAD ")\n"
 "  -m, --maptrack-frames N\n"
 "                        that Xen allows this domain (default 1024)\n"
 "      --unproven        also serve kinds of HCAs that were never tried\n"
@@ -149,7 +150,7 @@ static int be_make_run_dir(const struct be_options *opt)
 int main(int argc, char **argv)
 {
 	struct be_options opt = {
-		.run_dir = BE_RUN_DIR, .maptrack_frames = HOST_MAPTRACK_FRAMES,
+		.run_dir = HOST_RUN_VHCAD, .maptrack_frames = HOST_MAPTRACK_FRAMES,
 		.helper_fd = -1,
 	};
 	bool fg = false;

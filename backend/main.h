@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BE_RUN_DIR	"/run/xen-vhcad"
 #define BE_RUN_MAX	200		/* longest run directory */
 
 struct be_options {

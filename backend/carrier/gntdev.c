@@ -26,10 +26,10 @@
 #include <xen/io/vhcaif.h>
 #include "be.h"
 #include "gntdev.h"
+#include "host/paths.h"
 #include "sys.h"
 
 #define GNTDEV_PATH	"/dev/xen/gntdev"
-#define GNTDEV_LIMIT	"/sys/module/xen_gntdev/parameters/limit"
 #define GNTDEV_DEFAULT	65536u
 
 struct be_map {
@@ -46,7 +46,7 @@ static size_t be_bytes(uint32_t pages)
 /* One mapping may not exceed the module's parameter. */
 static uint32_t be_gntdev_limit(void)
 {
-	FILE *f = fopen(GNTDEV_LIMIT, "re");
+	FILE *f = fopen(HOST_GNTDEV_LIMIT, "re");
 	unsigned int v = GNTDEV_DEFAULT;
 
 	if (!f)

@@ -23,11 +23,11 @@
 #include "agent.h"
 #include "caps.h"
 #include "clock.h"
+#include "host/paths.h"
 #include "lock.h"
 #include "notify.h"
 #include "state.h"
 
-#define RUN_DIR		"/run/xen-vhca-doorbelld"
 #define RUN_DIR_MAX	200
 
 static const char usage[] =
@@ -37,7 +37,7 @@ static const char usage[] =
 "  -f, --foreground      stay in the foreground (default: become a daemon)\n"
 "  -l, --log-level LEVEL error, warning, info (default) or debug\n"
 "  -n, --dry-run         only log what would be decided\n"
-"  -r, --run-dir DIR     lock and state file (default " RUN_DIR ")\n"
+"  -r, --run-dir DIR     lock and state file (default " HOST_RUN_DOORBELLD ")\n"
 "      --rate N          requests per second and guest, 1..100000 (default 500)\n"
 "      --reuse           let pages of a PV guest go to others before it ends\n"
 "  -h, --help            this text\n"
@@ -383,7 +383,7 @@ static int run(const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .rate = DBA_DEF_RATE, .run_dir = RUN_DIR };
+	struct options o = { .rate = DBA_DEF_RATE, .run_dir = HOST_RUN_DOORBELLD };
 	int lock, rc;
 
 	rc = parse(&o, argc, argv);

@@ -13,9 +13,9 @@
 #include <string.h>
 #include "check.h"
 #include "host/chardev.h"
+#include "host/paths.h"
 #include "vhca-provider.h"
 
-#define IB_CLASS	"/sys/class/infiniband"
 #define CAPPED		"/sys/kernel/debug/xen-vhca-helper/capped_hcas"
 #define HCAS_DOC	"docs/providers.md lists the HCAs"
 
@@ -24,7 +24,7 @@ static void describe(struct check *k, const char *hca, char *text, size_t size)
 {
 	char path[PATH_MAX], driver[64], bdf[CTL_BDF];
 
-	snprintf(path, sizeof(path), "%s" IB_CLASS "/%s/device/driver",
+	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s/device/driver",
 		 k->c->root, hca);
 	if (ctl_link_name(path, driver, sizeof(driver)))
 		snprintf(driver, sizeof(driver), "driver unknown");
@@ -99,7 +99,7 @@ void check_hcas(struct check *k)
 	char dir[PATH_MAX];
 	int i, n;
 
-	snprintf(dir, sizeof(dir), "%s" IB_CLASS, k->c->root);
+	snprintf(dir, sizeof(dir), "%s" HOST_IB_CLASS, k->c->root);
 	n = scandir(dir, &names, not_hidden, alphasort);
 	for (i = 0; i < n; i++) {
 		check_hca(k, names[i]->d_name);

@@ -12,10 +12,10 @@
 #include <string.h>
 #include "check.h"
 #include "host/maptrack.h"
+#include "host/paths.h"
 
 #define GNTDEV		"/dev/xen/gntdev"
 #define EVTCHN		"/dev/xen/evtchn"
-#define GNTDEV_LIMIT	"/sys/module/xen_gntdev/parameters/limit"
 #define GNTDEV_LOW	1024	/* pages; less makes many small mappings */
 #define DEF_FRAMES	64	/* Xen's defaults */
 #define GRANTS_PER_FRAME 512
@@ -176,7 +176,7 @@ void check_gntdev(struct check *k)
 	char text[32];
 	unsigned long v;
 
-	if (check_read(k, text, sizeof(text), GNTDEV_LIMIT)) {
+	if (check_read(k, text, sizeof(text), HOST_GNTDEV_LIMIT)) {
 		check_say(k, CHECK_OK, "gntdev-limit", NULL, "not visible");
 		return;
 	}
@@ -187,7 +187,7 @@ void check_gntdev(struct check *k)
 			  v);
 	else
 		check_say(k, CHECK_WARN, "gntdev-limit",
-			  "echo 65536 > " GNTDEV_LIMIT,
+			  "echo 65536 > " HOST_GNTDEV_LIMIT,
 			  "%lu pages in one mapping: registrations are slow",
 			  v);
 }

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "ctl.h"
+#include "host/paths.h"
 
-#define IB_CLASS	"/sys/class/infiniband"
 #define PCI_BUS		"/bus/pci"
 #define PCI_DEVICES	"/sys" PCI_BUS "/devices"
 
@@ -62,17 +62,17 @@ int ctl_pci_of_hca(const char *root, const char *hca, char bdf[CTL_BDF])
 	size_t len, tail = strlen(PCI_BUS);
 	int rc;
 
-	snprintf(path, sizeof(path), "%s" IB_CLASS "/%s", root, hca);
+	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s", root, hca);
 	if (access(path, F_OK))
 		return -ENODEV;
-	snprintf(path, sizeof(path), "%s" IB_CLASS "/%s/device/subsystem",
+	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s/device/subsystem",
 		 root, hca);
 	if (!realpath(path, real))
 		return -errno;
 	len = strlen(real);
 	if (len < tail || strcmp(real + len - tail, PCI_BUS))
 		return -ENOENT;
-	snprintf(path, sizeof(path), "%s" IB_CLASS "/%s/device", root, hca);
+	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s/device", root, hca);
 	rc = ctl_link_name(path, name, sizeof(name));
 	if (rc)
 		return rc;
@@ -114,7 +114,7 @@ int ctl_pci_resolve(struct ctl *c, unsigned int backend, struct ctl_conf *conf)
 	/* An HCA that is not there yet is the backend's business. */
 	if (rc && rc != -ENOENT && rc != -ENODEV)
 		return ctl_error(CTL_FAILED,
-				 "cannot read the PCI address of %s from " IB_CLASS ": %s; give it with pci=BDF",
+				 "cannot read the PCI address of %s from " HOST_IB_CLASS ": %s; give it with pci=BDF",
 				 conf->hca, strerror(-rc));
 	memcpy(conf->pci, found, sizeof(conf->pci));
 	return CTL_OK;

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/paths.h"
 
-#define RUN_DIR "/run/xen-vhcad"
-#define AGENT_DIR "/run/xen-vhca-doorbelld"
 
 static const struct command {
 	const char *name;
@@ -80,7 +79,7 @@ static int usage(FILE *out)
 	      "  -n, --iterations N  top: end after N rounds\n"
 	      "  -b, --batch         top: plain lines, no terminal\n"
 	      "  -r, --run-dir DIR   check, quota, stats, top: where xen-vhcad keeps its\n"
-	      "                      files (" RUN_DIR ")\n"
+	      "                      files (" HOST_RUN_VHCAD ")\n"
 	      "  -h, --help          this text; -V, --version: version\n"
 	      "DOMAIN is a name or a number. See vhcactl(8).\n", out);
 	return out == stdout ? CTL_OK : CTL_USAGE;
@@ -190,8 +189,8 @@ static int run(struct ctl *c, const struct command *cmd)
 
 int main(int argc, char **argv)
 {
-	struct ctl c = { .wait = -1, .run_dir = RUN_DIR,
-			 .agent_dir = AGENT_DIR, .root = "",
+	struct ctl c = { .wait = -1, .run_dir = HOST_RUN_VHCAD,
+			 .agent_dir = HOST_RUN_DOORBELLD, .root = "",
 			 .xl_info = ctl_xl_info };
 	const struct command *cmd;
 	int rc;
