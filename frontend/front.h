@@ -15,7 +15,7 @@ struct vhca_link;
 
 /* Enters Initialising. ERR_PTR(-ENOMEM), or what the link refused with. */
 struct vhca_front *vhca_front_new(struct vhca_link *link);
-/* The backend's state may have changed; atomic context is fine. */
+/* The backend's state may have changed. Process context; does not sleep. */
 void vhca_front_changed(struct vhca_front *front, enum xenbus_state theirs);
 /* The domain is about to be suspended. Sleeps, bounded. */
 void vhca_front_suspend(struct vhca_front *front);

@@ -90,13 +90,28 @@ static int vhca_kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
 }
 
 /*
+ * Who sees done move wakes the others: done_event is one word, which each of them
+ * writes, so the backend may not have found in it what another one waits for.
+ */
+static u32 vhca_kick_done(struct vhca_ring *ring)
+{
+	u32 done = READ_ONCE(ring->kick->done);
+
+	if (READ_ONCE(ring->kick_seen) != done) {
+		WRITE_ONCE(ring->kick_seen, done);
+		wake_up_all(&ring->kick_wait);
+	}
+	return done;
+}
+
+/*
  * Ask for an upcall when done moves. Bounded, because the backend could move
  * it for ever. Returns true if done moved past @index in the meantime.
  */
 static bool vhca_kick_executed(struct vhca_ring *ring, u32 index)
 {
 	struct xenvhca_kick_page *page = ring->kick;
-	u32 done = READ_ONCE(page->done);
+	u32 done = vhca_kick_done(ring);
 	u32 before;
 	int i;
 
@@ -106,7 +121,7 @@ static bool vhca_kick_executed(struct vhca_ring *ring, u32 index)
 		WRITE_ONCE(page->done_event, done + 1);
 		virt_mb();	/* done_event before done; backend: v. v. */
 		before = done;
-		done = READ_ONCE(page->done);
+		done = vhca_kick_done(ring);
 		if (done == before)
 			return false;
 	}

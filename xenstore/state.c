@@ -100,3 +100,24 @@ int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
 		*cur = to;
 	return rc;
 }
+
+struct own_node {
+	const char *dir, *node, *value;
+};
+
+static int write_own_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
+{
+	const struct own_node *n = arg;
+
+	if (!xn_exists(xs, t, n->dir, XN_NODE_STATE))
+		return -ENOENT;
+	return xn_write_str(xs, t, n->dir, n->node, n->value);
+}
+
+int xn_write_own(struct xs_handle *xs, const char *dir, const char *node,
+		 const char *value)
+{
+	struct own_node n = { .dir = dir, .node = node, .value = value };
+
+	return xn_transact(xs, write_own_fn, &n);
+}

@@ -38,4 +38,11 @@ enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
 int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
 		    enum xenbus_state *cur, enum xenbus_state to);
 
+/*
+ * Write a node of a device unless the toolstack has removed the device meanwhile:
+ * no directory is made anew. 0; -ENOENT; another -errno.
+ */
+int xn_write_own(struct xs_handle *xs, const char *dir, const char *node,
+		 const char *value);
+
 #endif

@@ -121,7 +121,7 @@ static void devices_refuse(struct be_devices *s, unsigned int domid,
 	char dir[XN_PATH_MAX];
 	struct xs_handle *xs = dir_of(s, domid, devid, dir);
 
-	xn_write_str(xs, XBT_NULL, dir, XENVHCA_NODE_BROKEN, why);
+	xn_write_own(xs, dir, XENVHCA_NODE_BROKEN, why);
 }
 
 /* With the last device of a guest goes the directory of that guest's. */

@@ -71,10 +71,7 @@ static int xs_put(struct be_link *l, const char *node, const char *value)
 
 	if (!value)
 		return xn_rm(x->xs, XBT_NULL, dir, node);
-	/* Nothing is written where the toolstack has removed all. */
-	if (!xn_exists(x->xs, XBT_NULL, dir, XN_NODE_STATE))
-		return -ENOENT;
-	return xn_write_str(x->xs, XBT_NULL, dir, node, value);
+	return xn_write_own(x->xs, dir, node, value);
 }
 
 static enum xenbus_state xs_state(struct be_link *l, enum be_side side)

@@ -232,6 +232,10 @@ static void be_worker_offer(struct be_worker *w)
 		return;
 	be_worker_state(w, XenbusStateInitialising);
 	rc = be_conf_offer(w->link);
+	if (rc == -ENOENT) {
+		w->removed = true;
+		return;
+	}
 	if (rc) {
 		be_fault(&w->dev, "cannot write to %s: %s",
 			 w->link->name[BE_OWN], strerror(-rc));

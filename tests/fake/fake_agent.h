@@ -38,7 +38,8 @@ extern struct host {
 		unsigned int n, in_transit;
 	} file;				/* of the agent's state */
 	unsigned int asked;		/* about a domain: once a request */
-	unsigned int late;		/* when guest 6 asks, 0: never */
+	unsigned int late;		/* when come() is called, 0: never */
+	void (*come)(void);
 } host;
 
 int host_make_sysfs(void **state);

@@ -155,6 +155,11 @@ static void devices_take_turns(void **state)
 	assert_string_equal(host_answer(199), "unmapped");
 }
 
+static void guest_6_asks(void)
+{
+	fake_xs_set(DB6 "/0/request", "map 0xe0100 0x0 0x1");
+}
+
 /* A request that comes while another device has its turn ends that. */
 static void a_turn_ends_when_others_come(void **state)
 {
@@ -167,6 +172,7 @@ static void a_turn_ends_when_others_come(void **state)
 		host_request(slot, "map 0x1000 0x100000 0x1");
 	assert_int_equal(dba_agent_events(&host.a), 0);
 	host.asked = 0;
+	host.come = guest_6_asks;
 	host.late = 3;
 	dba_agent_work(&host.a);
 	host.late = 0;
@@ -177,6 +183,47 @@ static void a_turn_ends_when_others_come(void **state)
 	assert_string_equal(host_answer_in(DB6, 0), "mapped");
 	host_turn();
 	assert_string_equal(host_answer(13), "refused not in a BAR of the HCA");
+}
+
+/* Something comes at the second of three requests. Is there more to do? */
+static bool comes_in_a_turn(void (*come)(void))
+{
+	unsigned int slot;
+
+	for (slot = 0; slot < 3; slot++)
+		host_request(slot, "map 0x1000 0x100000 0x1");
+	assert_int_equal(dba_agent_events(&host.a), 0);
+	host.asked = 0;
+	host.come = come;
+	host.late = 2;
+	dba_agent_work(&host.a);
+	host.late = 0;
+	return host.a.wake_ns && host.a.wake_ns <= vl_now_ns();
+}
+
+static void the_device_goes(void)
+{
+	fake_xs_rm(LIBXL);
+}
+
+static void slot_0_changes(void)
+{
+	host_request(0, "unmap");
+}
+
+/* Its event was taken in the turn: nothing else would wake the agent. */
+static void what_comes_in_a_turn_is_looked_at(void **state)
+{
+	(void)state;
+	assert_true(comes_in_a_turn(slot_0_changes));
+	dba_agent_work(&host.a);
+	assert_string_equal(host_answer(0), "unmapped");
+	host_turn();
+
+	assert_string_equal(host_ask(5, "map 0xe0100 0x100000 0x1"), "mapped");
+	assert_true(comes_in_a_turn(the_device_goes));
+	dba_agent_work(&host.a);
+	assert_int_equal(host.mapped, 0);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, host_setup, host_teardown)
@@ -192,6 +239,7 @@ int main(void)
 		TEST(a_guest_has_so_many_pages),
 		TEST(devices_take_turns),
 		TEST(a_turn_ends_when_others_come),
+		TEST(what_comes_in_a_turn_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, host_make_sysfs,

@@ -271,29 +271,42 @@ static void list_slots(struct dba_agent *a, struct dba_dev *d)
 }
 
 /* One bucket for all devices of a guest: that of the first of them. */
+static struct vl_bucket *bucket_of(struct dba_agent *a,
+				   const struct dba_dev *of)
+{
+	struct dba_dev *d = a->devs;
+
+	while (d->guest != of->guest)
+		d = d->next;
+	return &d->requests;
+}
+
 static bool take(struct dba_agent *a, const struct dba_dev *of)
 {
-	struct dba_dev *d;
-	uint64_t now = vl_now_ns(), wait = 0;
+	uint64_t now = vl_now_ns();
+	uint64_t wait = vl_bucket_take(bucket_of(a, of), now);
 
-	for (d = a->devs; d; d = d->next)
-		if (d->guest == of->guest)
-			break;
-	if (d)
-		wait = vl_bucket_take(&d->requests, now);
 	if (wait)
 		dba_timer(a, now + wait);
 	return !wait;
 }
 
-/* Has another device a request, perhaps since this one had its turn? */
+/*
+ * Has a device of another guest a request that may be answered now, perhaps since
+ * this one had its turn? What else the events say is work for the next pass.
+ */
 static bool others_wait(struct dba_agent *a, const struct dba_dev *d)
 {
+	bool known = a->rescan || a->recheck;
+	uint64_t now = vl_now_ns();
 	const struct dba_dev *o;
 
 	dba_agent_events(a);	/* a lost connection is noticed by the next wait */
+	if (!known && (a->rescan || a->recheck))
+		dba_timer(a, now);
 	for (o = a->devs; o; o = o->next)
-		if (o != d && (o->n_dirty || o->list))
+		if (o->guest != d->guest && (o->n_dirty || o->list) &&
+		    !vl_bucket_wait(bucket_of(a, o), now))
 			return true;
 	return false;
 }
@@ -302,8 +315,11 @@ static void serve_dev(struct dba_agent *a, struct dba_dev *d)
 {
 	unsigned int slot, n = 0;
 
-	if (d->list && take(a, d))
+	if (d->list) {
+		if (!take(a, d))
+			return;
 		list_slots(a, d);
+	}
 	for (slot = 0; d->n_dirty && slot < XENVHCA_DOORBELL_SLOTS; slot++) {
 		if (!d->dirty[slot])
 			continue;
@@ -318,6 +334,9 @@ static void serve_dev(struct dba_agent *a, struct dba_dev *d)
 		d->dirty[slot] = false;
 		d->n_dirty--;
 	}
+	/* Events that came meanwhile named slots that were passed already. */
+	if (d->n_dirty || d->list)
+		dba_timer(a, vl_now_ns());
 }
 
 void dba_agent_work(struct dba_agent *a)

@@ -121,12 +121,33 @@ static void an_ownerless_object_may_not_be_left(void **state)
 	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -EIO);
 }
 
+/*
+ * Two wait: what one of them writes into done_event can make the backend leave out
+ * the upcall for the other, so who sees done move must wake it.
+ */
+static void a_waiter_wakes_the_others(void **state)
+{
+	unsigned int before;
+
+	(void)state;
+	assert_false(vhca_kick_executed(&dev->ring, 5));
+	before = kernel_wakes;
+	assert_false(vhca_kick_executed(&dev->ring, 5));
+	assert_int_equal(kernel_wakes, before);
+	dev->ring.kick->done = 6;	/* without an upcall */
+	assert_true(vhca_kick_executed(&dev->ring, 5));
+	assert_int_equal(kernel_wakes, before + 1);
+	assert_false(vhca_kick_executed(&dev->ring, 6));
+	assert_int_equal(kernel_wakes, before + 1);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
+		T(a_waiter_wakes_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
