@@ -43,7 +43,6 @@ struct be_dev {
 	char hca[XENVHCA_NAME_LEN];
 	uint8_t port;
 	bool trusted;			/* the guest may use what can harm us */
-	bool unproven;			/* providers not run on hardware too */
 
 	/* The HCA: read once, worker/device.c. */
 	char uverbs_path[64];

@@ -28,7 +28,6 @@ static const char usage[] =
 "  -r, --run-dir DIR     locks and statistics (default " HOST_RUN_VHCAD ")\n"
 "  -m, --maptrack-frames N\n"
 "                        that Xen allows this domain (default 1024)\n"
-"      --unproven        also serve kinds of HCAs that were never tried\n"
 "  -h, --help            this text\n"
 "  -V, --version         version\n";
 
@@ -99,7 +98,6 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "run-dir", required_argument, NULL, 'r' },
 		{ "maptrack-frames", required_argument, NULL, 'm' },
-		{ "unproven", no_argument, NULL, 'u' },
 		{ "worker", no_argument, NULL, 'w' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -117,8 +115,6 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 			rc = be_parse_run_dir(opt, optarg);
 		else if (c == 'm')
 			rc = be_parse_maptrack(opt, optarg);
-		else if (c == 'u')
-			opt->unproven = true;
 		else if (c == 'w')
 			opt->worker = true;
 		else if (c == 'h')

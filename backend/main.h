@@ -17,7 +17,6 @@
 struct be_options {
 	char run_dir[BE_RUN_MAX];	/* locks, statistics */
 	bool worker;			/* started by the supervisor */
-	bool unproven;			/* serve HCAs never run before */
 	uint32_t maptrack_frames;	/* of this domain, maptrack.h */
 	unsigned int domid, devid;	/* of a worker */
 	int helper_fd;			/* of a worker, or -1: see guard.h */

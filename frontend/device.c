@@ -21,10 +21,6 @@
 #include "verbs.h"
 #include "vhca-provider.h"
 
-static bool vhca_unproven;
-module_param_named(unproven, vhca_unproven, bool, 0444);
-MODULE_PARM_DESC(unproven, "also use kinds of HCAs that were never tried");
-
 #define VHCA_MAX_VECTORS	1024u
 
 /* Capabilities whose verbs are not forwarded. */
@@ -233,12 +229,6 @@ static int vhca_get_info(struct vhca_dev *dev)
 		dev_err(dev->link->dev,
 			"HCA %s: driver %u with ABI %u is unknown; choose another hca= or a newer frontend\n",
 			info->hca, info->driver_id, info->uverbs_abi_ver);
-		return -EOPNOTSUPP;
-	}
-	if (!dev->provider->run && !vhca_unproven) {
-		dev_err(dev->link->dev,
-			"HCA %s: provider %s was never run on hardware; to try it load this module with unproven=1\n",
-			info->hca, dev->provider->name);
 		return -EOPNOTSUPP;
 	}
 	if (info->node_type != RDMA_NODE_IB_CA) {

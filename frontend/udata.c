@@ -82,25 +82,6 @@ static int vhca_udata_outptr(const struct vhca_cmd *cmd,
 	return 0;
 }
 
-/* Keeps the unit that later lengths are computed from; the backend told it. */
-static int vhca_udata_unit(const struct vhca_cmd *cmd,
-			   const struct vhca_udata_op *row,
-			   struct ib_udata *udata)
-{
-	const struct vhca_field *f = row->rsp;
-	u32 unit;
-
-	for (; f < row->rsp + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
-		if (f->kind != VHCA_UNIT)
-			continue;
-		memcpy(&unit, cmd->rsp.udata + f->off, sizeof(unit));
-		if (vhca_provider_unit(f, unit))
-			return -EIO;
-		vhca_udata_uc(udata)->unit = unit;
-	}
-	return 0;
-}
-
 int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		     struct ib_udata *udata, bool outptr)
 {
@@ -118,9 +99,6 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 				       dev->provider->name, row->out_min);
 		return -EIO;
 	}
-	rc = vhca_udata_unit(cmd, row, udata);
-	if (rc)
-		return rc;
 	own = cmd->req.out_len - (outptr ? vhca_provider_outptr(row) : 0);
 	len = min_t(size_t, cmd->rsp.out_len, own);
 	if (len) {
@@ -162,15 +140,13 @@ static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
 		return ERR_PTR(-EINVAL);
 	memcpy(&addr, cmd->req.udata + f->off, sizeof(addr));
 	if (f->kind == VHCA_DBPAGE) {
-		if (!addr && f->arg & VHCA_MAY_BE_0)
-			return NULL;
 		mem = vhca_mem_get(dev, addr & PAGE_MASK, PAGE_SIZE,
 				   IB_ACCESS_LOCAL_WRITE);
 		if (!IS_ERR(mem))
 			mem->record = offset_in_page(addr);
 		return mem;
 	}
-	rc = vhca_provider_buf_len(f, &cmd->req, uc->unit, &len);
+	rc = vhca_provider_buf_len(f, &cmd->req, &len);
 	if (rc)
 		return ERR_PTR(rc);
 	if (!len)

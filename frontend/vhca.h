@@ -76,7 +76,6 @@ struct vhca_dev {
 struct vhca_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
-	u32 unit;			/* VHCA_UNIT of the HCA, or 0 */
 	struct mutex lock;		/* orphans, doorbells */
 	struct list_head maps;		/* struct vhca_map, private to map.c */
 	struct list_head doorbells;	/* private to doorbell.c */

@@ -26,9 +26,9 @@ enum vhca_field_kind {
 			 * the first one buf, the second sq_buf; length():
 			 * what the HCA's driver pins, or arg: offset of its
 			 * u32 length in the udata; neither: not told */
-	VHCA_DBPAGE,	/* request u64: address of a doorbell record; arg:
-			 * VHCA_MAY_BE_0, its octets VHCA_DB_* */
-	VHCA_REF,	/* equal to an earlier lkey/iova: verbatim */
+	VHCA_DBPAGE,	/* request u64: address of a doorbell record; arg: its
+			 * octets, a power of two; it is aligned to them, so
+			 * that it lies in one page */
 	VHCA_COOKIE,	/* opaque: verbatim */
 	VHCA_DEV,	/* device number for WQEs/doorbells: verbatim */
 	VHCA_KEY,	/* response: u64 mmap offset followed by u32 size; arg:
@@ -42,9 +42,6 @@ enum vhca_field_kind {
 			 * where the guest's own room, cut to what
 			 * out_max leaves, ends. */
 	VHCA_ZERO,	/* request bits (arg) that are refused if set */
-	VHCA_UNIT,	/* response u32: octets of a queue element, a power
-			 * of two up to arg; kept with the ucontext for
-			 * length() */
 	VHCA_UARS,	/* request u32 of ALLOC_UCONTEXT: doorbell registers;
 			 * the HCA's driver allocates a page for each arg of
 			 * them, whether it is mapped or not */
@@ -59,11 +56,6 @@ enum vhca_queue {
 
 #define VHCA_QPT_XRC_TGT	10	/* IB_QPT_XRC_TGT */
 
-#define VHCA_MAY_BE_0	1	/* address 0: the object has no such page */
-#define VHCA_DB_4	4	/* a record of so many octets, aligned to them: */
-#define VHCA_DB_8	8	/* it lies in one page */
-#define VHCA_DB_SIZE	(VHCA_DB_4 | VHCA_DB_8)
-
 struct xenvhca_request;
 
 /*
@@ -71,8 +63,7 @@ struct xenvhca_request;
  * request's body and udata. All of them were chosen by a guest process.
  * Return: 0, -EINVAL if it is more than VHCA_BUF_LIMIT.
  */
-typedef int vhca_length_fn(const struct xenvhca_request *req, uint32_t unit,
-			   uint64_t *len);
+typedef int vhca_length_fn(const struct xenvhca_request *req, uint64_t *len);
 #define VHCA_BUF_LIMIT	0x7fffffffull	/* drivers compute it in an int */
 #define VHCA_BUF_UNTOLD	(~0ull)		/* nothing in the ABI tells it */
 
@@ -118,7 +109,6 @@ struct vhca_provider {
 	uint32_t driver_id;	/* enum rdma_driver_id */
 	uint32_t abi_min, abi_max;
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
-	uint8_t run;		/* 0: table not proven on hardware, refused */
 	uint8_t xrc;		/* XRC SRQs and QPs have the udata of others */
 	uint8_t no_windows;	/* the driver's memory windows are not safe
 				 * between domains */
@@ -126,13 +116,13 @@ struct vhca_provider {
 				 * writes each arm before it rings; 0: nowhere */
 	/* udata that opens a context only to ask, with the fewest resources */
 	const uint8_t *ask_in;
-	uint8_t ask_in_len, ask_out_len;
+	uint8_t ask_in_len;
 	const struct vhca_udata_op *ops;
 	const struct vhca_mmap *mmaps;	/* NULL: by KEY only */
 };
 
 /* All that there are: X(name), for vhca_provider_<name>. */
-#define VHCA_PROVIDERS(X) X(mlx4) X(mlx5) X(mthca) X(rxe)
+#define VHCA_PROVIDERS(X) X(mlx5) X(rxe)
 
 #define VHCA_PROVIDER_(name) extern const struct vhca_provider vhca_provider_##name;
 VHCA_PROVIDERS(VHCA_PROVIDER_)
@@ -162,13 +152,10 @@ int vhca_provider_check_zero(const struct vhca_udata_op *row,
 			     const struct xenvhca_request *req);
 /*
  * Octets of the queue memory of a BUF field; 0: there is none, and its list
- * must be empty; VHCA_BUF_UNTOLD. @unit: of the ucontext, 0 if none is known.
+ * must be empty; VHCA_BUF_UNTOLD.
  */
 int vhca_provider_buf_len(const struct vhca_field *f,
-			  const struct xenvhca_request *req, uint32_t unit,
-			  uint64_t *len);
-/* 0, or -EINVAL if @unit is nothing that a UNIT field may say. */
-int vhca_provider_unit(const struct vhca_field *f, uint32_t unit);
+			  const struct xenvhca_request *req, uint64_t *len);
 /* Row of an mmap offset in octets, or NULL: never pass it on then. */
 const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,
 					   uint64_t offset);
@@ -192,8 +179,6 @@ int vhca_len_mul(uint64_t count, uint64_t size, uint64_t *len);
 int vhca_len_shl(uint64_t count, uint32_t shift, uint64_t *len);
 /* @len += @more */
 int vhca_len_add(uint64_t more, uint64_t *len);
-/* SRQ of mlx4 and mlx5, from the request's body. */
-vhca_length_fn vhca_len_mlx_srq;
 /* Number of @size octets (1, 2, 4) at @off of the udata. */
 uint32_t vhca_len_num(const struct xenvhca_request *req, uint16_t off,
 		      uint8_t size);

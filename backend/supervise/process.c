@@ -42,7 +42,6 @@ static void process_exec(const struct be_options *opt, unsigned int domid,
 	snprintf(devid_arg, sizeof(devid_arg), "%u", devid);
 	execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
 	      "--log-level", level[be_log_level],
-	      opt->unproven ? "--unproven" : "--worker",
 	      "--worker", domid_arg, devid_arg, guard ? fd : NULL,
 	      (char *)NULL);
 	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));

@@ -36,7 +36,7 @@ struct be_parked {
 	struct be_parked *next;
 	struct be_opening *opening;	/* NULL: spoilt */
 	struct be_doorbell *doorbells;
-	uint32_t unit, uars;
+	uint32_t uars;
 	int fd, async_fd, comp_fd;
 };
 
@@ -219,7 +219,6 @@ bool be_park(struct be_dev *dev, struct be_uc *uc)
 	}
 	p->opening = uc->opening;
 	p->doorbells = uc->doorbells;
-	p->unit = uc->unit;
 	uc->opening = NULL;
 	uc->doorbells = NULL;
 	p->next = dev->parked;
@@ -283,7 +282,6 @@ bool be_unpark(const struct be_cmd *c, struct be_uc *uc)
 	uc->fd = found->fd;
 	uc->async_fd = found->async_fd;
 	uc->comp_fd = found->comp_fd;
-	uc->unit = found->unit;
 	uc->uars = found->uars;
 	uc->doorbells = found->doorbells;
 	uc->opening = found->opening;

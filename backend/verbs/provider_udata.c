@@ -113,7 +113,7 @@ static int buf_map(struct be_udata *u, const struct be_cmd *c,
 	uint64_t len;
 	int err;
 
-	err = vhca_provider_buf_len(f, c->req, c->uc->unit, &len);
+	err = vhca_provider_buf_len(f, c->req, &len);
 	if (err)
 		return err;
 	if (!len) {
@@ -138,12 +138,10 @@ static int db_map(struct be_udata *u, const struct be_cmd *c,
 	uint64_t in_page = va & (XENVHCA_PAGE_SIZE - 1);
 	int err;
 
-	if (!va && f->arg & VHCA_MAY_BE_0)
-		return 0;
 	if (bufs->db)			/* one per object */
 		return -EINVAL;
 	/* Drivers add the offset unchecked, and only that page is mapped. */
-	if (f->arg & VHCA_DB_SIZE && in_page & ((f->arg & VHCA_DB_SIZE) - 1))
+	if (in_page & (f->arg - 1))
 		return -EINVAL;
 	err = dbpage_get(c, list, va - in_page, &bufs->db);
 	if (!err)
@@ -285,16 +283,6 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc,
 	return 0;
 }
 
-static int unit_keep(struct be_uc *uc, const struct vhca_field *f,
-		     uint32_t unit)
-{
-	int err = vhca_provider_unit(f, unit);
-
-	if (!err)
-		uc->unit = unit;
-	return err;
-}
-
 int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 {
 	struct xenvhca_response *rsp = c->rsp;
@@ -316,9 +304,6 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 		else if (f->kind == VHCA_MASK)
 			field_set(rsp->udata, f,
 				  field_get(rsp->udata, f) & ~f->arg);
-		else if (f->kind == VHCA_UNIT)
-			err = unit_keep(u->uc, f,
-					(uint32_t)field_get(rsp->udata, f));
 	}
 	return err;
 }

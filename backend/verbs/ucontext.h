@@ -43,7 +43,6 @@ struct be_uc {
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
 	unsigned int exchanges;		/* of its files, park.c */
 	bool spoilt;			/* a page of it belongs to another */
-	uint32_t unit;			/* VHCA_UNIT of the HCA, or 0 */
 	uint32_t uars;			/* charged, until fd is closed */
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;

@@ -67,11 +67,6 @@ static int find_provider(struct be_dev *dev, const struct host_chardev *cd)
 		       dev->hca, cd->driver_id, cd->abi);
 		return -EOPNOTSUPP;
 	}
-	if (!dev->prov->run && !dev->unproven) {
-		be_fault(dev, "hca \"%s\": provider %s was never run on hardware and is refused; to try it nevertheless: xen-vhcad --unproven, and xen-vhcafront.unproven=1 in the guest",
-		       dev->hca, dev->prov->name);
-		return -EOPNOTSUPP;
-	}
 	return 0;
 }
 
@@ -80,10 +75,8 @@ static int open_context(struct be_dev *dev, const struct host_chardev *cd,
 {
 	int n = snprintf(dev->uverbs_path, sizeof(dev->uverbs_path),
 			 "/dev/infiniband/%s", cd->name);
-	uint8_t out[UINT8_MAX];
 	const struct uv_udata ask = {
 		.in = dev->prov->ask_in, .in_len = dev->prov->ask_in_len,
-		.out = out, .out_len = dev->prov->ask_out_len,
 	};
 	int err = 0;
 

@@ -396,7 +396,6 @@ static bool be_worker_open(struct be_worker *w)
 		rc = be_conf_read(&w->dev, w->link);
 	if (rc)
 		return false;
-	w->dev.unproven = w->opt->unproven;
 	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd, &rc);
 	if (!w->dev.t) {
 		be_fault(&w->dev, "no transport: %s", strerror(-rc));

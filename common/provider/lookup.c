@@ -143,30 +143,12 @@ int vhca_len_add(uint64_t more, uint64_t *len)
 	return 0;
 }
 
-/* A link to the next element and max_sge segments, 16 octets each. */
-int vhca_len_mlx_srq(const struct xenvhca_request *req, uint32_t unit,
-		     uint64_t *len)
-{
-	uint64_t size;
-
-	(void)unit;
-	if (vhca_len_mul(16, 1 + (uint64_t)req->u.create_srq.max_sge, &size))
-		return -EINVAL;
-	size = vhca_len_pow2(size);
-	if (size < 32)
-		size = 32;
-	return vhca_len_mul(vhca_len_pow2(1 + (uint64_t)
-					  req->u.create_srq.max_wr),
-			    size, len);
-}
-
 int vhca_provider_buf_len(const struct vhca_field *f,
-			  const struct xenvhca_request *req, uint32_t unit,
-			  uint64_t *len)
+			  const struct xenvhca_request *req, uint64_t *len)
 {
 	*len = VHCA_BUF_UNTOLD;
 	if (f->length)
-		return f->length(req, unit, len);
+		return f->length(req, len);
 	if (!f->arg)
 		return 0;
 	*len = 0;
@@ -174,11 +156,6 @@ int vhca_provider_buf_len(const struct vhca_field *f,
 		return -EINVAL;
 	return vhca_len_mul(vhca_len_num(req, (uint16_t)f->arg,
 					 sizeof(uint32_t)), 1, len);
-}
-
-int vhca_provider_unit(const struct vhca_field *f, uint32_t unit)
-{
-	return unit && !(unit & (unit - 1)) && unit <= f->arg ? 0 : -EINVAL;
 }
 
 /* ---- mmap offsets ---- */

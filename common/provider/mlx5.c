@@ -8,7 +8,8 @@
  * what lets it allocate doorbell pages by private commands is cleared, so every
  * doorbell page is one of the mmap offsets below. Layouts
  * are those of <rdma/mlx5-abi.h>; a unit test compares them. The lengths repeat
- * create_cq_user(), resize_user() and set_user_buf_size() of the driver.
+ * create_cq_user(), resize_user(), set_user_buf_size() and
+ * mlx5_ib_create_srq() of the driver.
  */
 #include "vhca-provider.h"
 
@@ -36,6 +37,9 @@
 #define MLX5_QP_FLAGS		0x30bull
 #define MLX5_UAR_BFREGS	2	/* MLX5_NON_FP_BFREGS_PER_UAR */
 #define MLX5_SEND_WQE_SHIFT	6	/* MLX5_SEND_WQE_BB is 64 octets */
+#define MLX5_SEGMENT		16	/* octets: struct mlx5_wqe_data_seg */
+#define MLX5_MIN_SRQ_ELEMENT	32	/* octets */
+#define MLX5_DB_RECORD		8	/* octets of a doorbell record */
 
 /* vm_pgoff: command << 8 | index, more bits of the index from bit 16 on */
 #define MLX5_INDEX		0xffu
@@ -48,32 +52,42 @@ static int mlx5_cq(uint32_t cqe, uint32_t cqe_size, uint64_t *len)
 	return vhca_len_mul(vhca_len_pow2(1 + (uint64_t)cqe), cqe_size, len);
 }
 
-static int mlx5_create_cq_len(const struct xenvhca_request *req, uint32_t unit,
-			      uint64_t *len)
+static int mlx5_create_cq_len(const struct xenvhca_request *req, uint64_t *len)
 {
-	(void)unit;
 	return mlx5_cq(req->u.create_cq.cqe, vhca_len_num(req, 16, 4), len);
 }
 
-static int mlx5_resize_cq_len(const struct xenvhca_request *req, uint32_t unit,
-			      uint64_t *len)
+static int mlx5_resize_cq_len(const struct xenvhca_request *req, uint64_t *len)
 {
-	(void)unit;
 	return mlx5_cq(req->u.resize_cq.cqe, vhca_len_num(req, 8, 2), len);
 }
 
 /* Receive queue, then send queue; the driver refuses an unwanted one. */
-static int mlx5_create_qp_len(const struct xenvhca_request *req, uint32_t unit,
-			      uint64_t *len)
+static int mlx5_create_qp_len(const struct xenvhca_request *req, uint64_t *len)
 {
 	uint64_t sq;
 
-	(void)unit;
 	if (vhca_len_shl(vhca_len_num(req, 20, 4), vhca_len_num(req, 24, 4),
 			 len) ||
 	    vhca_len_shl(vhca_len_num(req, 16, 4), MLX5_SEND_WQE_SHIFT, &sq))
 		return -EINVAL;
 	return vhca_len_add(sq, len);
+}
+
+/* A link to the next element and max_sge segments. */
+static int mlx5_create_srq_len(const struct xenvhca_request *req, uint64_t *len)
+{
+	uint64_t size;
+
+	if (vhca_len_mul(MLX5_SEGMENT, 1 + (uint64_t)req->u.create_srq.max_sge,
+			 &size))
+		return -EINVAL;
+	size = vhca_len_pow2(size);
+	if (size < MLX5_MIN_SRQ_ELEMENT)
+		size = MLX5_MIN_SRQ_ELEMENT;
+	return vhca_len_mul(vhca_len_pow2(1 + (uint64_t)
+					  req->u.create_srq.max_wr),
+			    size, len);
 }
 
 static const struct vhca_udata_op mlx5_ops[] = {
@@ -112,7 +126,7 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = mlx5_create_cq_len },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
-			  .arg = VHCA_DB_8 },
+			  .arg = MLX5_DB_RECORD },
 			{ .kind = VHCA_ZERO, .len = 2, .off = 22,
 			  .arg = ~MLX5_CQ_FLAGS },
 		},
@@ -132,7 +146,7 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
 			  .length = mlx5_create_qp_len },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
-			  .arg = VHCA_DB_8 },
+			  .arg = MLX5_DB_RECORD },
 			{ .kind = VHCA_ZERO, .len = 4, .off = 28,
 			  .arg = ~MLX5_QP_FLAGS },
 			{ .kind = VHCA_COOKIE, .len = 4, .off = 32 }, /* uidx */
@@ -151,9 +165,9 @@ static const struct vhca_udata_op mlx5_ops[] = {
 		.in_min = 32, .in_max = 32, .out_min = 8, .out_max = 8,
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0,
-			  .length = vhca_len_mlx_srq },
+			  .length = mlx5_create_srq_len },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
-			  .arg = VHCA_DB_8 },
+			  .arg = MLX5_DB_RECORD },
 			{ .kind = VHCA_COOKIE, .len = 4, .off = 24 }, /* uidx */
 		},
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } },
@@ -192,7 +206,6 @@ const struct vhca_provider vhca_provider_mlx5 = {
 	.driver_id = MLX5_DRIVER_ID,
 	.abi_min = MLX5_ABI,
 	.abi_max = MLX5_ABI,
-	.run = 1,
 	.arm_at = 4,
 	.xrc = 1,
 	.ask_in = mlx5_ask,

@@ -69,7 +69,6 @@ const struct vhca_provider vhca_provider_rxe = {
 	.abi_min = RXE_ABI,
 	.abi_max = RXE_ABI,
 	.kicks = XENVHCA_INFO_KICK_SEND | XENVHCA_INFO_KICK_ARM,
-	.run = 1,
 	.no_windows = 1,
 	.ops = rxe_ops,
 };

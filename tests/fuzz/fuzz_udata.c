@@ -16,7 +16,7 @@ static const struct vhca_udata_op ops[] = {
 		.out_min = 0, .out_max = 64,
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0, .arg = 0 },
-			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8, .arg = 8 },
 			{ .kind = VHCA_BUF, .len = 8, .off = 16, .arg = 0 },
 			{ .kind = VHCA_MASK, .len = 4, .off = 24,
 			  .arg = 0xff00ff00 },
@@ -28,7 +28,6 @@ static const struct vhca_udata_op ops[] = {
 			{ .kind = VHCA_KEY, .len = 16, .off = 0 },
 			{ .kind = VHCA_MASK, .len = 8, .off = 16, .arg = 1 },
 			{ .kind = VHCA_KEY, .len = 16, .off = 32 },
-			{ .kind = VHCA_UNIT, .len = 4, .off = 48, .arg = 64 },
 		},
 	}, {
 		.op = XENVHCA_OP_MODIFY_SRQ, .in_min = 8, .in_max = 255,
@@ -44,7 +43,7 @@ static const struct vhca_udata_op ops[] = {
 };
 
 static const struct vhca_provider made_up = {
-	.name = "made-up", .ops = ops, .run = 1,
+	.name = "made-up", .ops = ops,
 };
 
 #define ROW(name) &vhca_provider_##name,
@@ -79,7 +78,7 @@ static uint32_t pages(const struct be_cmd *c)
 	uint64_t va = address(c->req->udata, f) % XENVHCA_PAGE_SIZE, len;
 
 	if (f->kind != VHCA_BUF ||
-	    vhca_provider_buf_len(f, c->req, c->uc->unit, &len) ||
+	    vhca_provider_buf_len(f, c->req, &len) ||
 	    !len || len == VHCA_BUF_UNTOLD)
 		return 0;
 	return (uint32_t)((va + len + XENVHCA_PAGE_SIZE - 1) /
@@ -129,7 +128,7 @@ static void addresses_are_ours(const struct be_udata *u, const struct be_cmd *c,
 			PROMISE(!va || bufs->db);
 		if (f->kind != VHCA_BUF || !va)
 			continue;
-		PROMISE(!vhca_provider_buf_len(f, c->req, c->uc->unit, &len));
+		PROMISE(!vhca_provider_buf_len(f, c->req, &len));
 		PROMISE(len == VHCA_BUF_UNTOLD || len <= VHCA_BUF_LIMIT);
 		if (len == VHCA_BUF_UNTOLD)
 			len = 1;
@@ -196,7 +195,6 @@ static void run(struct fuzz *f, struct input *in, const struct be_cmd *c)
 	in_bytes(in, u.ptr_out, OUT_OCTETS);
 	if (!be_udata_end(&u, c, in_u8(in)))
 		PROMISE(c->rsp->out_len <= c->req->out_len);
-	PROMISE(c->uc->unit <= 64 && !(c->uc->unit & (c->uc->unit - 1)));
 	be_bufs_release(&f->dev, c->uc, &bufs);
 	PROMISE(loop_mapped(f->loop) == mapped);
 }

@@ -79,8 +79,7 @@ static const struct vhca_provider *const all[] = { VHCA_PROVIDERS(ROW) };
 static bool is_rewritten(uint8_t kind)
 {
 	return kind == VHCA_BUF || kind == VHCA_DBPAGE || kind == VHCA_MASK ||
-	       kind == VHCA_ZERO || kind == VHCA_UNIT || kind == VHCA_OUTPTR ||
-	       kind == VHCA_UARS;
+	       kind == VHCA_ZERO || kind == VHCA_OUTPTR || kind == VHCA_UARS;
 }
 
 static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
@@ -92,12 +91,16 @@ static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
 	}
 	if (f->kind == VHCA_KEY)
 		assert_true(f->len >= 12);
-	if (f->kind == VHCA_UNIT || f->kind == VHCA_UARS)
+	if (f->kind == VHCA_UARS) {
 		assert_int_equal(f->len, 4);
-	if (f->kind == VHCA_UARS)
 		assert_true(f->arg && f->arg <= UINT32_MAX);
+	}
 	if (f->kind == VHCA_BUF || f->kind == VHCA_DBPAGE)
 		assert_int_equal(f->len, 8);
+	/* a record lies in one page, as one page of it is mapped */
+	if (f->kind == VHCA_DBPAGE)
+		assert_true(f->arg && f->arg <= XENVHCA_PAGE_SIZE &&
+			    !(f->arg & (f->arg - 1)));
 	/* a table for a real HCA must tell how much its driver pins */
 	assert_int_equal(f->kind == VHCA_BUF, !!f->length);
 }
@@ -122,18 +125,21 @@ static void fields_lie_inside(void **state)
 	}
 }
 
-/* Only what was run on an HCA, or on what is one, may be used. */
-static void runs_only_what_was_run(void **state)
+/* Only what was run on an HCA, or on what is one, has a table. */
+static void knows_only_what_was_run(void **state)
 {
 	unsigned int p;
+	uint32_t id, abi;
 
 	(void)state;
-	for (p = 0; p < sizeof(all) / sizeof(all[0]); p++) {
+	for (p = 0; p < sizeof(all) / sizeof(all[0]); p++)
 		assert_ptr_equal(vhca_provider_find(all[p]->driver_id,
 						    all[p]->abi_min), all[p]);
-		assert_int_equal(all[p]->run, all[p] == &vhca_provider_rxe ||
-				 all[p] == &vhca_provider_mlx5);
-	}
+	for (id = 0; id < 256; id++)
+		for (abi = 0; abi < 16; abi++)
+			assert_int_equal(!!vhca_provider_find(id, abi),
+					 (id == RDMA_DRIVER_RXE && abi == 2) ||
+					 (id == RDMA_DRIVER_MLX5 && abi == 1));
 }
 
 static void finds_only_known_drivers(void **state)
@@ -157,7 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rxe_agrees_with_its_header),
 		cmocka_unit_test(fields_lie_inside),
-		cmocka_unit_test(runs_only_what_was_run),
+		cmocka_unit_test(knows_only_what_was_run),
 		cmocka_unit_test(finds_only_known_drivers),
 	};
 

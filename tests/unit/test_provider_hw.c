@@ -7,9 +7,7 @@
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
-#include <rdma/mlx4-abi.h>
 #include <rdma/mlx5-abi.h>
-#include <rdma/mthca-abi.h>
 
 #include "tests/fake/guest.h"
 
@@ -17,9 +15,7 @@
 #define AT(type, member) \
 	offsetof(struct type, member), sizeof(((struct type *)0)->member)
 
-static const struct vhca_provider *const mlx4 = &vhca_provider_mlx4;
 static const struct vhca_provider *const mlx5 = &vhca_provider_mlx5;
-static const struct vhca_provider *const mthca = &vhca_provider_mthca;
 
 static const struct vhca_udata_op *row(const struct vhca_provider *p,
 				       uint8_t op)
@@ -53,25 +49,6 @@ static const struct sizes sizes[] = {
 	{ &mlx5, XENVHCA_OP_CREATE_SRQ, sizeof(struct mlx5_ib_create_srq),
 	  sizeof(struct mlx5_ib_create_srq_resp) },
 	{ &mlx5, XENVHCA_OP_CREATE_AH, 0, sizeof(struct mlx5_ib_create_ah_resp) },
-	{ &mlx4, XENVHCA_OP_ALLOC_UCONTEXT, 0,
-	  sizeof(struct mlx4_ib_alloc_ucontext_resp) },
-	{ &mlx4, XENVHCA_OP_ALLOC_PD, 0, sizeof(struct mlx4_ib_alloc_pd_resp) },
-	{ &mlx4, XENVHCA_OP_CREATE_CQ, sizeof(struct mlx4_ib_create_cq),
-	  sizeof(struct mlx4_ib_create_cq_resp) },
-	{ &mlx4, XENVHCA_OP_RESIZE_CQ, sizeof(struct mlx4_ib_resize_cq), 0 },
-	{ &mlx4, XENVHCA_OP_CREATE_QP, sizeof(struct mlx4_ib_create_qp), 0 },
-	{ &mlx4, XENVHCA_OP_CREATE_SRQ, sizeof(struct mlx4_ib_create_srq),
-	  sizeof(struct mlx4_ib_create_srq_resp) },
-	{ &mthca, XENVHCA_OP_ALLOC_UCONTEXT, 0,
-	  sizeof(struct mthca_alloc_ucontext_resp) },
-	{ &mthca, XENVHCA_OP_ALLOC_PD, 0, sizeof(struct mthca_alloc_pd_resp) },
-	{ &mthca, XENVHCA_OP_REG_MR, sizeof(struct mthca_reg_mr), 0 },
-	{ &mthca, XENVHCA_OP_CREATE_CQ, sizeof(struct mthca_create_cq),
-	  sizeof(struct mthca_create_cq_resp) },
-	{ &mthca, XENVHCA_OP_RESIZE_CQ, sizeof(struct mthca_resize_cq), 0 },
-	{ &mthca, XENVHCA_OP_CREATE_QP, sizeof(struct mthca_create_qp), 0 },
-	{ &mthca, XENVHCA_OP_CREATE_SRQ, sizeof(struct mthca_create_srq),
-	  sizeof(struct mthca_create_srq_resp) },
 };
 
 static unsigned int rows(const struct vhca_provider *p)
@@ -88,17 +65,13 @@ static void rows_have_the_size_of_their_structure(void **state)
 	const struct sizes *s;
 
 	(void)state;
-	assert_int_equal(mlx4->driver_id, RDMA_DRIVER_MLX4);
 	assert_int_equal(mlx5->driver_id, RDMA_DRIVER_MLX5);
-	assert_int_equal(mthca->driver_id, RDMA_DRIVER_MTHCA);
-	assert_int_equal(mlx4->abi_max, MLX4_IB_UVERBS_ABI_VERSION);
 	assert_int_equal(mlx5->abi_max, MLX5_IB_UVERBS_ABI_VERSION);
-	assert_int_equal(mthca->abi_max, MTHCA_UVERBS_ABI_VERSION);
 	for (s = sizes; s < sizes + COUNT(sizes); s++) {
 		assert_int_equal(row(*s->p, s->op)->in_max, s->in);
 		assert_int_equal(row(*s->p, s->op)->out_max, s->out);
 	}
-	assert_int_equal(rows(mlx4) + rows(mlx5) + rows(mthca), COUNT(sizes));
+	assert_int_equal(rows(mlx5), COUNT(sizes));
 	assert_int_equal(row(mlx5, XENVHCA_OP_CREATE_QP)->in_min,
 			 offsetof(struct mlx5_ib_create_qp, ece_options));
 	assert_int_equal(row(mlx5, XENVHCA_OP_ALLOC_UCONTEXT)->out_min,
@@ -150,25 +123,6 @@ static const struct at fields[] = {
 	{ &mlx5, SRQ, 0, VHCA_BUF, AT(mlx5_ib_create_srq, buf_addr) },
 	{ &mlx5, SRQ, 0, VHCA_DBPAGE, AT(mlx5_ib_create_srq, db_addr) },
 	{ &mlx5, SRQ, 0, VHCA_COOKIE, AT(mlx5_ib_create_srq, uidx) },
-	{ &mlx4, CTX, 1, VHCA_UNIT,
-	  AT(mlx4_ib_alloc_ucontext_resp, cqe_size) },
-	{ &mlx4, CQ, 0, VHCA_BUF, AT(mlx4_ib_create_cq, buf_addr) },
-	{ &mlx4, CQ, 0, VHCA_DBPAGE, AT(mlx4_ib_create_cq, db_addr) },
-	{ &mlx4, CQ2, 0, VHCA_BUF, AT(mlx4_ib_resize_cq, buf_addr) },
-	{ &mlx4, QP, 0, VHCA_BUF, AT(mlx4_ib_create_qp, buf_addr) },
-	{ &mlx4, QP, 0, VHCA_DBPAGE, AT(mlx4_ib_create_qp, db_addr) },
-	{ &mlx4, SRQ, 0, VHCA_BUF, AT(mlx4_ib_create_srq, buf_addr) },
-	{ &mlx4, SRQ, 0, VHCA_DBPAGE, AT(mlx4_ib_create_srq, db_addr) },
-	{ &mthca, CQ, 0, VHCA_REF, AT(mthca_create_cq, lkey) },
-	{ &mthca, CQ, 0, VHCA_DEV, AT(mthca_create_cq, pdn) },
-	{ &mthca, CQ, 0, VHCA_DBPAGE, AT(mthca_create_cq, arm_db_page) },
-	{ &mthca, CQ, 0, VHCA_DBPAGE, AT(mthca_create_cq, set_db_page) },
-	{ &mthca, CQ2, 0, VHCA_REF, AT(mthca_resize_cq, lkey) },
-	{ &mthca, QP, 0, VHCA_REF, AT(mthca_create_qp, lkey) },
-	{ &mthca, QP, 0, VHCA_DBPAGE, AT(mthca_create_qp, sq_db_page) },
-	{ &mthca, QP, 0, VHCA_DBPAGE, AT(mthca_create_qp, rq_db_page) },
-	{ &mthca, SRQ, 0, VHCA_REF, AT(mthca_create_srq, lkey) },
-	{ &mthca, SRQ, 0, VHCA_DBPAGE, AT(mthca_create_srq, db_page) },
 };
 
 static void fields_lie_where_the_header_says(void **state)
@@ -192,14 +146,13 @@ static void fields_lie_where_the_header_says(void **state)
 /* ---- lengths ---- */
 
 static struct xenvhca_request req;
-static uint32_t unit;
 
 static uint64_t length(const struct vhca_provider *p, uint8_t op)
 {
 	uint64_t len;
 
 	req.in_len = row(p, op)->in_max;
-	if (vhca_provider_buf_len(&row(p, op)->req[0], &req, unit, &len))
+	if (vhca_provider_buf_len(&row(p, op)->req[0], &req, &len))
 		return UINT64_MAX;
 	return len;
 }
@@ -236,19 +189,6 @@ static void length_of_a_cq(void **state)
 	assert_int_equal(mlx5_cq((1u << 24) - 1, 64), 1u << 30);
 	assert_true(mlx5_cq(1u << 24, 64) == TOO_LONG);
 	assert_true(mlx5_cq(UINT32_MAX, 128) == TOO_LONG);
-
-	unit = 0;			/* no ALLOC_UCONTEXT told it */
-	req.u.create_cq.cqe = 100;
-	assert_true(length(mlx4, CQ) == TOO_LONG);
-	unit = 32;
-	assert_int_equal(length(mlx4, CQ), 128 * 32);
-	req.u.create_cq.cqe = UINT32_MAX;
-	assert_true(length(mlx4, CQ) == TOO_LONG);
-	memset(&req, 0, sizeof(req));
-	req.u.resize_cq.cqe = 128;
-	unit = 64;
-	assert_int_equal(length(mlx4, CQ2), 256 * 64);
-	memset(&req, 0, sizeof(req));
 }
 
 static uint64_t mlx5_qp(uint32_t rq, uint32_t shift, uint32_t sq)
@@ -261,7 +201,7 @@ static uint64_t mlx5_qp(uint32_t rq, uint32_t shift, uint32_t sq)
 	return length(mlx5, QP);
 }
 
-static void length_of_an_mlx5_qp(void **state)
+static void length_of_a_qp(void **state)
 {
 	(void)state;
 	assert_int_equal(mlx5_qp(0, 0, 0), 0);
@@ -283,63 +223,25 @@ static void length_of_an_mlx5_qp(void **state)
 	memset(&req, 0, sizeof(req));
 }
 
-static uint64_t mlx4_qp(uint32_t wr, uint32_t sge, uint32_t inl, uint8_t count,
-			uint8_t stride)
-{
-	struct mlx4_ib_create_qp in = {
-		.log_sq_bb_count = count, .log_sq_stride = stride,
-		.inl_recv_sz = inl,
-	};
-
-	req.u.create_qp.cap.max_recv_wr = wr;
-	req.u.create_qp.cap.max_recv_sge = sge;
-	memcpy(req.udata, &in, sizeof(in));
-	return length(mlx4, QP);
-}
-
-static void length_of_an_mlx4_qp(void **state)
-{
-	(void)state;
-	assert_int_equal(mlx4_qp(1, 1, 0, 0, 6), 16 + 64);
-	assert_int_equal(mlx4_qp(100, 3, 0, 7, 6), 128 * 64 + 128 * 64);
-	assert_int_equal(mlx4_qp(100, 1, 100, 7, 6), 128 * 64 + 128 * 64);
-	assert_int_equal(mlx4_qp(100, 1, 128, 7, 6), 128 * 128 + 128 * 64);
-	assert_true(mlx4_qp(1, 1, 0, 0, 5) == TOO_LONG);
-	assert_true(mlx4_qp(1, 1, 0, 25, 6) == TOO_LONG);
-	assert_true(mlx4_qp(1, 1, 0, 31, 31) == TOO_LONG);
-	assert_true(mlx4_qp(1, 1, 0, 255, 6) == TOO_LONG);
-	assert_true(mlx4_qp(1, 1, 0, 0, 255) == TOO_LONG);
-	assert_true(mlx4_qp(UINT32_MAX, 1, 0, 0, 6) == TOO_LONG);
-	assert_true(mlx4_qp(1, UINT32_MAX, 0, 0, 6) == TOO_LONG);
-	assert_true(mlx4_qp(1, 1, UINT32_MAX, 0, 6) == TOO_LONG);
-	req.u.create_qp.srq = 7;	/* no receive queue of its own */
-	assert_int_equal(mlx4_qp(100, 3, 0, 7, 6), 128 * 64);
-	memset(&req, 0, sizeof(req));
-}
-
-static uint64_t srq(const struct vhca_provider *p, uint32_t wr, uint32_t sge)
+static uint64_t srq(uint32_t wr, uint32_t sge)
 {
 	req.u.create_srq.max_wr = wr;
 	req.u.create_srq.max_sge = sge;
-	return length(p, SRQ);
+	return length(mlx5, SRQ);
 }
 
 static void length_of_an_srq(void **state)
 {
-	const struct vhca_provider *p = mlx4;
-
 	(void)state;
-	for (; p; p = p == mlx4 ? mlx5 : NULL) {
-		assert_int_equal(srq(p, 0, 0), 32);
-		assert_int_equal(srq(p, 1, 1), 2 * 32);
-		assert_int_equal(srq(p, 127, 1), 128 * 32);
-		assert_int_equal(srq(p, 128, 2), 256 * 64);
-		assert_int_equal(srq(p, 255, 4), 256 * 128);
-		assert_true(srq(p, UINT32_MAX, 1) == TOO_LONG);
-		assert_true(srq(p, 1, UINT32_MAX) == TOO_LONG);
-		assert_true(srq(p, 1u << 26, 1) == TOO_LONG);
-		assert_true(srq(p, 1u << 16, 1u << 16) == TOO_LONG);
-	}
+	assert_int_equal(srq(0, 0), 32);
+	assert_int_equal(srq(1, 1), 2 * 32);
+	assert_int_equal(srq(127, 1), 128 * 32);
+	assert_int_equal(srq(128, 2), 256 * 64);
+	assert_int_equal(srq(255, 4), 256 * 128);
+	assert_true(srq(UINT32_MAX, 1) == TOO_LONG);
+	assert_true(srq(1, UINT32_MAX) == TOO_LONG);
+	assert_true(srq(1u << 26, 1) == TOO_LONG);
+	assert_true(srq(1u << 16, 1u << 16) == TOO_LONG);
 	memset(&req, 0, sizeof(req));
 }
 
@@ -353,14 +255,14 @@ static void length_in_the_udata(void **state)
 	(void)state;
 	req.in_len = 20;
 	memcpy(req.udata + 16, &v, sizeof(v));
-	assert_int_equal(vhca_provider_buf_len(&f, &req, 0, &len), 0);
+	assert_int_equal(vhca_provider_buf_len(&f, &req, &len), 0);
 	assert_int_equal(len, v);
 	v = UINT32_MAX;
 	memcpy(req.udata + 16, &v, sizeof(v));
-	assert_int_equal(vhca_provider_buf_len(&f, &req, 0, &len), -EINVAL);
+	assert_int_equal(vhca_provider_buf_len(&f, &req, &len), -EINVAL);
 	req.in_len = 19;
-	assert_int_equal(vhca_provider_buf_len(&f, &req, 0, &len), -EINVAL);
-	assert_int_equal(vhca_provider_buf_len(&untold, &req, 0, &len), 0);
+	assert_int_equal(vhca_provider_buf_len(&f, &req, &len), -EINVAL);
+	assert_int_equal(vhca_provider_buf_len(&untold, &req, &len), 0);
 	assert_true(len == VHCA_BUF_UNTOLD);
 	memset(&req, 0, sizeof(req));
 }
@@ -407,24 +309,18 @@ static void maps_doorbell_pages_only(void **state)
 			 0);
 	assert_int_equal(mmap_at(mlx5, mlx5_off(MLX5_IB_MMAP_ALLOC_WC, 0xffff),
 				 wc), 0);
-	assert_int_equal(mmap_at(mlx4, 0, nc), 0);
-	assert_int_equal(mmap_at(mlx4, 1, wc), 0);
-	assert_int_equal(mmap_at(mthca, 0, nc), 0);
 	/* a processor that cannot combine writes */
 	assert_int_equal(mmap_at(mlx5, 0, nc), 0);
-	assert_int_equal(mmap_at(mlx4, 1, nc), 0);
 	/* another attribute than the driver's own mapping */
 	assert_int_equal(mmap_at(mlx5, 0, XENVHCA_PROT_DEV), -EINVAL);
 	assert_int_equal(mmap_at(mlx5, mlx5_off(MLX5_IB_MMAP_NC_PAGE, 0), wc),
 			 -EINVAL);
-	assert_int_equal(mmap_at(mlx4, 0, wc), -EINVAL);
-	assert_int_equal(mmap_at(mlx4, 1, 0), -EINVAL);
-	assert_int_equal(mmap_at(mthca, 0, wc), -EINVAL);
+	assert_int_equal(mmap_at(mlx5, 0, 0), -EINVAL);
 }
 
 static void maps_nothing_else(void **state)
 {
-	static const uint64_t off[] = { 1, 2, 4, 5, 0x100, UINT64_MAX >> 12 };
+	static const uint64_t off[] = { 0, 1, 3, 0x100, UINT64_MAX >> 12 };
 	static const uint64_t cmd[] = { 1, 4, 9, 10, 0xff, 0x10000, 1u << 30 };
 	uint8_t prot;
 	size_t i;
@@ -437,21 +333,16 @@ static void maps_nothing_else(void **state)
 							0), prot), -EOPNOTSUPP);
 		assert_int_equal(mmap_at(mlx5, mlx5_off(MLX5_IB_MMAP_DEVICE_MEM,
 							4), prot), -EOPNOTSUPP);
-		assert_int_equal(mmap_at(mlx4, 3, prot), -EOPNOTSUPP);
 		for (i = 0; i < COUNT(cmd); i++)
 			assert_int_equal(mmap_at(mlx5, mlx5_off(cmd[i], 0),
 						 prot), -EINVAL);
 		/* more index than a static page has */
 		assert_int_equal(mmap_at(mlx5, mlx5_off(0, 256), prot),
 				 -EINVAL);
-		for (i = 0; i < COUNT(off); i++) {
-			assert_int_equal(mmap_at(mthca, off[i], prot), -EINVAL);
+		/* queues of Soft-RoCE are found by KEY alone */
+		for (i = 0; i < COUNT(off); i++)
 			assert_int_equal(mmap_at(&vhca_provider_rxe, off[i],
 						 prot), -EINVAL);
-			if (off[i] != 1)
-				assert_int_equal(mmap_at(mlx4, off[i], prot),
-						 -EINVAL);
-		}
 	}
 }
 
@@ -461,8 +352,7 @@ int main(void)
 		cmocka_unit_test(rows_have_the_size_of_their_structure),
 		cmocka_unit_test(fields_lie_where_the_header_says),
 		cmocka_unit_test(length_of_a_cq),
-		cmocka_unit_test(length_of_an_mlx5_qp),
-		cmocka_unit_test(length_of_an_mlx4_qp),
+		cmocka_unit_test(length_of_a_qp),
 		cmocka_unit_test(length_of_an_srq),
 		cmocka_unit_test(length_in_the_udata),
 		cmocka_unit_test(maps_doorbell_pages_only),

@@ -21,7 +21,7 @@ static const struct vhca_udata_op ops[] = {
 		.out_min = 16, .out_max = 16,
 		.req = {
 			{ .kind = VHCA_BUF, .len = 8, .off = 0 },
-			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8 },
+			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8, .arg = 8 },
 			{ .kind = VHCA_MASK, .len = 8, .off = 16, .arg = 6 },
 		},
 		.rsp = {

@@ -59,10 +59,6 @@ static void check_hca(struct check *k, const char *hca)
 		check_say(k, CHECK_WARN, name, HCAS_DOC,
 			  "%s, driver id %u with ABI %u: not supported, xen-vhcad refuses it",
 			  what, cd.driver_id, cd.abi);
-	else if (!p->run)
-		check_say(k, CHECK_WARN, name, HCAS_DOC,
-			  "%s, provider %s ABI %u: not proven on hardware, xen-vhcad refuses it",
-			  what, p->name, cd.abi);
 	else
 		check_say(k, CHECK_OK, name, NULL, "%s, provider %s ABI %u",
 			  what, p->name, cd.abi);
