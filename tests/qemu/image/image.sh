@@ -71,7 +71,7 @@ common_modules=(
 dom0_modules=(
 	xen-netback xen-blkback xen-pciback bridge loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
-	mlx5_ib mlx4_ib ib_mthca ib_ipoib
+	mlx5_ib ib_ipoib
 )
 
 suite=bookworm
