@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Address handles, and address vectors on the wire. The Ethernet address of a
- * RoCE peer is found in the backend's domain, where the HCA's network is, so
- * dmac is left 0 here. ib_core has checked port and GID index.
+ * RoCE peer is found in the backend's domain, where the HCA's network is.
+ * ib_core has checked port and GID index.
  */
 #include <rdma/ib_verbs.h>
 

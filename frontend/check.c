@@ -103,7 +103,6 @@ static bool text_ok(char *text, size_t size)
 bool vhca_check_info(struct xenvhca_get_info_rsp *info)
 {
 	return text_ok(info->hca, sizeof(info->hca)) &&
-	       text_ok(info->modalias, sizeof(info->modalias)) &&
 	       text_ok(info->fw, sizeof(info->fw));
 }
 

@@ -73,11 +73,7 @@ int be_query_pkey_table(const struct be_cmd *c)
 
 	if (r->reserved || (r->first && r->first >= len))
 		return -EINVAL;
-	for (i = r->first; i < len; i++) {
-		if (rsp->count == XENVHCA_PKEYS_PER_RSP) {
-			rsp->next = i;
-			break;
-		}
+	for (i = r->first; i < len && rsp->count < XENVHCA_PKEYS_PER_RSP; i++) {
 		err = be_sysfs_read(c->dev->hca, text, sizeof(text),
 				    "ports/%u/pkeys/%u", c->dev->port, i);
 		if (err)

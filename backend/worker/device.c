@@ -160,14 +160,11 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 	*info = (struct xenvhca_get_info_rsp){
 		.driver_id = cd->driver_id, .uverbs_abi_ver = cd->abi,
 		.node_guid = q.base.node_guid, .num_comp_vectors = vectors,
-		.node_type = node_type(dev), .phys_port_cnt = 1,
-		.kicks = dev->prov->kicks, .max_pages = (uint32_t)pages,
-		.flags = info_flags(),
+		.node_type = node_type(dev), .kicks = dev->prov->kicks,
+		.max_pages = (uint32_t)pages, .flags = info_flags(),
 	};
 	memcpy(info->hca, dev->hca, sizeof(info->hca));
 	be_sysfs_read(dev->hca, info->fw, sizeof(info->fw), "fw_ver");
-	be_sysfs_read(dev->hca, info->modalias, sizeof(info->modalias),
-		      "device/modalias");
 	return 0;
 }
 

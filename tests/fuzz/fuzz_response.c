@@ -63,7 +63,6 @@ static void use_info(struct xenvhca_get_info_rsp *info)
 	if (!vhca_check_info(info))
 		return;
 	PROMISE(strlen(info->hca) < XENVHCA_NAME_LEN);
-	PROMISE(strlen(info->modalias) < XENVHCA_NAME_LEN);
 	PROMISE(strlen(info->fw) < sizeof(info->fw));
 }
 

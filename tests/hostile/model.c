@@ -43,7 +43,6 @@ static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
 	r->node_guid = 0x1122334455667788ull;
 	r->num_comp_vectors = 2;
 	r->node_type = 1;
-	r->phys_port_cnt = 1;
 	r->kicks = XENVHCA_INFO_KICK_SEND | XENVHCA_INFO_KICK_ARM;
 	r->max_pages = 1u << 16;
 	strcpy(r->hca, "model0");

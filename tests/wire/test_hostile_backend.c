@@ -139,15 +139,13 @@ static void texts(void **state)
 	assert_int_equal(info.hca[63], 0);
 	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hca), 'x',
 			       XENVHCA_NAME_LEN));
-	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, modalias),
-			       'x', XENVHCA_NAME_LEN));
 	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, fw), 'x',
 			       32));
 	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hca),
 			       '\n', 1));
 	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, fw),
 			       '\033', 1));
-	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, modalias),
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hca),
 			       '\377', 1));
 }
 

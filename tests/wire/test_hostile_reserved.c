@@ -52,9 +52,10 @@ static const struct spoil reserved[] = {
 	RES(MODIFY_QP, u.modify_qp.reserved),
 	RES(MODIFY_QP, u.modify_qp.attr.reserved),
 	RES(MODIFY_QP, u.modify_qp.attr.ah.reserved[0]),
-	RES(MODIFY_QP, u.modify_qp.attr.ah.reserved[3]),
+	RES(MODIFY_QP, u.modify_qp.attr.ah.reserved[9]),
 	RES(CREATE_AH, u.create_ah.reserved),
-	RES(CREATE_AH, u.create_ah.attr.reserved[1]),
+	RES(CREATE_AH, u.create_ah.attr.reserved[0]),
+	RES(CREATE_AH, u.create_ah.attr.reserved[9]),
 	RES(ATTACH_MCAST, u.mcast.reserved),
 	RES(DETACH_MCAST, u.mcast.reserved),
 };

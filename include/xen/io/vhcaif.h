@@ -543,15 +543,15 @@ struct xenvhca_pages {
  * ucontext = 0, empty request body, no udata.
  *
  * driver_id, uverbs_abi_ver - of the physical HCA, choose the provider.
- * node_type - RDMA node type. phys_port_cnt - always 1.
+ * node_type - RDMA node type. The device has one port.
  * kicks - bit 0: send queues need a kick (XENVHCA_KICK_SEND);
  *         bit 1: arming a CQ needs a kick (XENVHCA_KICK_ARM).
  * flags - bit 0: page lists of memory regions may be read-only
  *   (XENVHCA_PAGES_READONLY). A backend that knows nothing of it has 0, and so
  *   has one whose kernel registers only what it can write to.
  * max_pages - most data pages that one page list may name.
- * hca - name of the physical HCA, NUL terminated. modalias - of its parent
- * device, empty if there is none. fw - firmware version string.
+ * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
+ * likewise.
  */
 struct xenvhca_get_info_rsp {
     uint32_t driver_id;             /*   0 */
@@ -559,13 +559,13 @@ struct xenvhca_get_info_rsp {
     uint64_t node_guid;             /*   8, network byte order */
     uint32_t num_comp_vectors;      /*  16 */
     uint8_t node_type;              /*  20 */
-    uint8_t phys_port_cnt;          /*  21 */
+    uint8_t reserved;               /*  21 */
     uint8_t kicks;                  /*  22 */
     uint8_t flags;                  /*  23 */
     uint32_t max_pages;             /*  24 */
     uint32_t reserved1;             /*  28 */
     char hca[XENVHCA_NAME_LEN];     /*  32 */
-    char modalias[XENVHCA_NAME_LEN]; /*  96 */
+    uint8_t reserved2[64];          /*  96 */
     char fw[32];                    /* 160 */
 };                                  /* 192 */
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
@@ -616,11 +616,10 @@ struct xenvhca_query_device_rsp {
     uint32_t max_srq;               /* 168 */
     uint32_t max_srq_wr;            /* 172 */
     uint32_t max_srq_sge;           /* 176 */
-    uint32_t max_wq_type_rq;        /* 180 */
-    uint32_t raw_packet_caps;       /* 184 */
+    uint32_t reserved[2];           /* 180 */
     uint16_t max_pkeys;             /* 188 */
     uint8_t local_ca_ack_delay;     /* 190 */
-    uint8_t reserved;               /* 191 */
+    uint8_t reserved1;              /* 191 */
 };                                  /* 192 */
 
 /*
@@ -674,14 +673,17 @@ struct xenvhca_query_gid_table_rsp {
     struct xenvhca_gid gid[XENVHCA_GIDS_PER_RSP]; /*   8 */
 };                                  /* 200 */
 
-/* QUERY_PKEY_TABLE: count P_Keys from index first on. */
+/*
+ * QUERY_PKEY_TABLE: count P_Keys from index first on; QUERY_PORT tells how many
+ * there are.
+ */
 struct xenvhca_query_pkey_table_req {
     uint32_t first;                 /*   0 */
     uint32_t reserved;              /*   4 */
 };                                  /*   8 */
 struct xenvhca_query_pkey_table_rsp {
     uint32_t count;                 /*   0 */
-    uint32_t next;                  /*   4 */
+    uint32_t reserved;              /*   4 */
     uint16_t pkey[XENVHCA_PKEYS_PER_RSP]; /*   8 */
 };                                  /* 208 */
 
@@ -877,7 +879,8 @@ struct xenvhca_create_qp_rsp {
 
 /*
  * Address of a path, for MODIFY_QP and CREATE_AH; as struct
- * ib_uverbs_ah_attr, with the Ethernet address of RoCE.
+ * ib_uverbs_ah_attr. The backend's domain finds the Ethernet address of a RoCE
+ * peer, as the HCA's network is there.
  */
 struct xenvhca_ah_attr {
     uint8_t dgid[16];               /*   0 */
@@ -891,8 +894,7 @@ struct xenvhca_ah_attr {
     uint8_t static_rate;            /*  27 */
     uint8_t is_global;              /*  28 */
     uint8_t port_num;               /*  29 */
-    uint8_t dmac[6];                /*  30 */
-    uint8_t reserved[4];            /*  36 */
+    uint8_t reserved[10];           /*  30 */
 };                                  /*  40 */
 
 /*
@@ -981,7 +983,7 @@ struct xenvhca_query_srq_rsp {
     uint32_t reserved;              /*  12 */
 };                                  /*  16 */
 
-/* CREATE_AH: address handle for UD. dmac in the answer is the resolved one. */
+/* CREATE_AH: address handle for UD. The answer is a struct xenvhca_handle_rsp. */
 struct xenvhca_create_ah_req {
     uint32_t pd;                    /*   0 */
     uint32_t reserved;              /*   4 */
