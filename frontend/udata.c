@@ -8,16 +8,12 @@
  * the backend says reaches user memory only, never more than asked for.
  */
 #include <linux/mm.h>
-#include <linux/sched.h>
 #include <linux/uaccess.h>
 
 #include "grant.h"
 #include "udata.h"
 #include "verbs.h"
 #include "vhca-provider.h"
-
-/* Upper bound of queue memory whose ABI does not tell its length. */
-#define VHCA_BUF_MAX	(4u << 20)
 
 /* Number of octets that mean something: zeros past the known @max do not count. */
 static size_t vhca_udata_in(struct ib_udata *udata, size_t max)
@@ -109,23 +105,6 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 	return outptr ? vhca_udata_outptr(cmd, row, own) : 0;
 }
 
-/*
- * Length of queue memory at @addr that the ABI does not tell: everything up
- * to the end of the VMA; more than the HCA needs is harmless.
- */
-static u64 vhca_vma_length(u64 addr)
-{
-	struct vm_area_struct *vma;
-	u64 len = 0;
-
-	mmap_read_lock(current->mm);
-	vma = vma_lookup(current->mm, addr);
-	if (vma)
-		len = min_t(u64, vma->vm_end - addr, VHCA_BUF_MAX);
-	mmap_read_unlock(current->mm);
-	return len;
-}
-
 /* Returns NULL if the object has no such memory. */
 static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
 				     const struct vhca_cmd *cmd,
@@ -146,15 +125,11 @@ static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
 			mem->record = offset_in_page(addr);
 		return mem;
 	}
-	rc = vhca_provider_buf_len(f, &cmd->req, &len);
+	rc = f->length(&cmd->req, &len);
 	if (rc)
 		return ERR_PTR(rc);
 	if (!len)
 		return NULL;
-	if (len == VHCA_BUF_UNTOLD)
-		len = vhca_vma_length(addr);
-	if (!len)
-		return ERR_PTR(-EFAULT);
 	return vhca_mem_get(dev, addr, len, IB_ACCESS_LOCAL_WRITE);
 }
 

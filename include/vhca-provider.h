@@ -24,8 +24,7 @@ enum vhca_field_kind {
 	VHCA_END,
 	VHCA_BUF,	/* request u64: address of queue memory -> pages list,
 			 * the first one buf, the second sq_buf; length():
-			 * what the HCA's driver pins, or arg: offset of its
-			 * u32 length in the udata; neither: not told */
+			 * what the HCA's driver pins */
 	VHCA_DBPAGE,	/* request u64: address of a doorbell record; arg: its
 			 * octets, a power of two; it is aligned to them, so
 			 * that it lies in one page */
@@ -60,19 +59,19 @@ struct xenvhca_request;
 
 /*
  * Octets of queue memory, computed as the HCA's driver does it, from the
- * request's body and udata. All of them were chosen by a guest process.
+ * request's body and udata. All of them were chosen by a guest process. 0:
+ * there is none, and its list must be empty.
  * Return: 0, -EINVAL if it is more than VHCA_BUF_LIMIT.
  */
 typedef int vhca_length_fn(const struct xenvhca_request *req, uint64_t *len);
 #define VHCA_BUF_LIMIT	0x7fffffffull	/* drivers compute it in an int */
-#define VHCA_BUF_UNTOLD	(~0ull)		/* nothing in the ABI tells it */
 
 struct vhca_field {
 	uint8_t kind;		/* enum vhca_field_kind */
 	uint8_t len;		/* octets of the field */
 	uint16_t off;		/* offset in the payload */
 	uint64_t arg;
-	vhca_length_fn *length;	/* of a BUF, or NULL */
+	vhca_length_fn *length;	/* of a BUF */
 };
 
 #define VHCA_MAX_FIELDS 8
@@ -150,12 +149,6 @@ int vhca_provider_check_req(const struct vhca_provider *p,
  */
 int vhca_provider_check_zero(const struct vhca_udata_op *row,
 			     const struct xenvhca_request *req);
-/*
- * Octets of the queue memory of a BUF field; 0: there is none, and its list
- * must be empty; VHCA_BUF_UNTOLD.
- */
-int vhca_provider_buf_len(const struct vhca_field *f,
-			  const struct xenvhca_request *req, uint64_t *len);
 /* Row of an mmap offset in octets, or NULL: never pass it on then. */
 const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,
 					   uint64_t offset);

@@ -113,15 +113,14 @@ static int buf_map(struct be_udata *u, const struct be_cmd *c,
 	uint64_t len;
 	int err;
 
-	err = vhca_provider_buf_len(f, c->req, &len);
+	err = f->length(c->req, &len);
 	if (err)
 		return err;
 	if (!len) {
 		field_set(u->in, f, 0);
 		return absent ? 0 : -EINVAL;
 	}
-	if (absent || (len != VHCA_BUF_UNTOLD &&
-		       be_gmap_check_range(list->nr_pages, (uint32_t)va, len)))
+	if (absent || be_gmap_check_range(list->nr_pages, (uint32_t)va, len))
 		return -EINVAL;
 	err = be_gmap_map(c->dev, list, false, g);
 	if (err)

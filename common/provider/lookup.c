@@ -143,21 +143,6 @@ int vhca_len_add(uint64_t more, uint64_t *len)
 	return 0;
 }
 
-int vhca_provider_buf_len(const struct vhca_field *f,
-			  const struct xenvhca_request *req, uint64_t *len)
-{
-	*len = VHCA_BUF_UNTOLD;
-	if (f->length)
-		return f->length(req, len);
-	if (!f->arg)
-		return 0;
-	*len = 0;
-	if (f->arg + sizeof(uint32_t) > req->in_len)
-		return -EINVAL;
-	return vhca_len_mul(vhca_len_num(req, (uint16_t)f->arg,
-					 sizeof(uint32_t)), 1, len);
-}
-
 /* ---- mmap offsets ---- */
 
 const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,

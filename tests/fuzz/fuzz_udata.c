@@ -10,14 +10,22 @@
 
 #define OUT_OCTETS 16
 
+/* Of both queues: a number in the udata. */
+static int made_up_length(const struct xenvhca_request *req, uint64_t *len)
+{
+	return vhca_len_mul(vhca_len_num(req, 28, 4), 1, len);
+}
+
 static const struct vhca_udata_op ops[] = {
 	{
 		.op = XENVHCA_OP_CREATE_QP, .in_min = 24, .in_max = 64,
 		.out_min = 0, .out_max = 64,
 		.req = {
-			{ .kind = VHCA_BUF, .len = 8, .off = 0, .arg = 0 },
+			{ .kind = VHCA_BUF, .len = 8, .off = 0,
+			  .length = made_up_length },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8, .arg = 8 },
-			{ .kind = VHCA_BUF, .len = 8, .off = 16, .arg = 0 },
+			{ .kind = VHCA_BUF, .len = 8, .off = 16,
+			  .length = made_up_length },
 			{ .kind = VHCA_MASK, .len = 4, .off = 24,
 			  .arg = 0xff00ff00 },
 			{ .kind = VHCA_COOKIE, .len = 8, .off = 32 },
@@ -69,17 +77,15 @@ static void small_numbers(struct input *in, uint8_t *data, size_t size)
 		data[i] &= i % 4 ? 0 : mask;
 }
 
-/* Pages of the first queue of a request, for a guest that is honest. */
-static uint32_t pages(const struct be_cmd *c)
+/* Pages of the queue of a field, for a guest that is honest. */
+static uint32_t pages(const struct be_cmd *c, unsigned int field)
 {
 	const struct vhca_udata_op *row = vhca_provider_op(c->dev->prov,
 							   (uint8_t)c->req->op);
-	const struct vhca_field *f = &row->req[0];
+	const struct vhca_field *f = &row->req[field];
 	uint64_t va = address(c->req->udata, f) % XENVHCA_PAGE_SIZE, len;
 
-	if (f->kind != VHCA_BUF ||
-	    vhca_provider_buf_len(f, c->req, &len) ||
-	    !len || len == VHCA_BUF_UNTOLD)
+	if (f->kind != VHCA_BUF || f->length(c->req, &len) || !len)
 		return 0;
 	return (uint32_t)((va + len + XENVHCA_PAGE_SIZE - 1) /
 			  XENVHCA_PAGE_SIZE);
@@ -128,10 +134,8 @@ static void addresses_are_ours(const struct be_udata *u, const struct be_cmd *c,
 			PROMISE(!va || bufs->db);
 		if (f->kind != VHCA_BUF || !va)
 			continue;
-		PROMISE(!vhca_provider_buf_len(f, c->req, &len));
-		PROMISE(len == VHCA_BUF_UNTOLD || len <= VHCA_BUF_LIMIT);
-		if (len == VHCA_BUF_UNTOLD)
-			len = 1;
+		PROMISE(!f->length(c->req, &len));
+		PROMISE(len <= VHCA_BUF_LIMIT);
 		PROMISE(is_mapped(&bufs->buf[0], va, len) ||
 			is_mapped(&bufs->buf[1], va, len));
 	}
@@ -175,8 +179,8 @@ static void run(struct fuzz *f, struct input *in, const struct be_cmd *c)
 	struct be_udata u;
 	int err;
 
-	list(in, pages(c), &list1);
-	list(in, 0, &list2);
+	list(in, pages(c, 0), &list1);
+	list(in, pages(c, 2), &list2);
 	list(in, in_u8(in) % 8 != 0, &db);
 	if (has_lists(c))
 		err = be_udata_begin(&u, c, &lists, &bufs);

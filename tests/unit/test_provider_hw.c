@@ -152,7 +152,7 @@ static uint64_t length(const struct vhca_provider *p, uint8_t op)
 	uint64_t len;
 
 	req.in_len = row(p, op)->in_max;
-	if (vhca_provider_buf_len(&row(p, op)->req[0], &req, &len))
+	if (row(p, op)->req[0].length(&req, &len))
 		return UINT64_MAX;
 	return len;
 }
@@ -245,28 +245,6 @@ static void length_of_an_srq(void **state)
 	memset(&req, 0, sizeof(req));
 }
 
-static void length_in_the_udata(void **state)
-{
-	const struct vhca_field f = { .kind = VHCA_BUF, .len = 8, .arg = 16 };
-	const struct vhca_field untold = { .kind = VHCA_BUF, .len = 8 };
-	uint32_t v = 12345;
-	uint64_t len;
-
-	(void)state;
-	req.in_len = 20;
-	memcpy(req.udata + 16, &v, sizeof(v));
-	assert_int_equal(vhca_provider_buf_len(&f, &req, &len), 0);
-	assert_int_equal(len, v);
-	v = UINT32_MAX;
-	memcpy(req.udata + 16, &v, sizeof(v));
-	assert_int_equal(vhca_provider_buf_len(&f, &req, &len), -EINVAL);
-	req.in_len = 19;
-	assert_int_equal(vhca_provider_buf_len(&f, &req, &len), -EINVAL);
-	assert_int_equal(vhca_provider_buf_len(&untold, &req, &len), 0);
-	assert_true(len == VHCA_BUF_UNTOLD);
-	memset(&req, 0, sizeof(req));
-}
-
 /* ---- mmap offsets ---- */
 
 /* What the backend would answer if the page had attribute prot here. */
@@ -354,7 +332,6 @@ int main(void)
 		cmocka_unit_test(length_of_a_cq),
 		cmocka_unit_test(length_of_a_qp),
 		cmocka_unit_test(length_of_an_srq),
-		cmocka_unit_test(length_in_the_udata),
 		cmocka_unit_test(maps_doorbell_pages_only),
 		cmocka_unit_test(maps_nothing_else),
 	};

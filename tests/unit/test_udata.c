@@ -15,12 +15,19 @@
 
 struct cq_in { uint64_t buf, db, flags; };
 
+/* From VA_BUF on these are three pages. */
+static int cq_length(const struct xenvhca_request *req, uint64_t *len)
+{
+	return vhca_len_mul(req->u.create_cq.cqe + 1, 512, len);
+}
+
 static const struct vhca_udata_op ops[] = {
 	{
 		.op = XENVHCA_OP_CREATE_CQ, .in_min = 24, .in_max = 24,
 		.out_min = 16, .out_max = 16,
 		.req = {
-			{ .kind = VHCA_BUF, .len = 8, .off = 0 },
+			{ .kind = VHCA_BUF, .len = 8, .off = 0,
+			  .length = cq_length },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8, .arg = 8 },
 			{ .kind = VHCA_MASK, .len = 8, .off = 16, .arg = 6 },
 		},

@@ -481,9 +481,7 @@ static struct { struct mm_struct *mm; } kernel_task, *current = &kernel_task;
 
 #define u64_to_user_ptr(addr)	((void *)(uintptr_t)(addr))
 #define copy_to_user(to, from, n) (memcpy(to, from, n), 0)
-#define mmap_read_lock(mm)
 #define mmap_read_unlock(mm)
-#define vma_lookup(mm, addr)	((struct vm_area_struct *)NULL)
 
 struct ib_udata {
 	const u8 *inbuf;

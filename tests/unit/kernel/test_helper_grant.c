@@ -116,7 +116,6 @@ static bool used[REFS];
 static int pages;			/* references to them */
 
 #define file_inode(f)		((f)->inode)
-#undef vma_lookup
 #define vma_lookup(mm, addr)	((addr) ? &mapping : NULL)
 
 void put_page(struct page *page);
