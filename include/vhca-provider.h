@@ -53,8 +53,6 @@ enum vhca_queue {
 	VHCA_QUEUE_RECV,	/* what it reads: the guest gets pages apart */
 };
 
-#define VHCA_QPT_XRC_TGT	10	/* IB_QPT_XRC_TGT */
-
 struct xenvhca_request;
 
 /*

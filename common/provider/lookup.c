@@ -16,6 +16,7 @@
 #include <string.h>
 #endif
 
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <xen/io/vhcaif.h>
 
 #define ROW(name) &vhca_provider_##name,
@@ -80,7 +81,7 @@ int vhca_provider_check_req(const struct vhca_provider *p,
 			    const struct xenvhca_request *req)
 {
 	if (req->op == XENVHCA_OP_CREATE_QP &&
-	    req->u.create_qp.qp_type == VHCA_QPT_XRC_TGT)
+	    req->u.create_qp.qp_type == IB_UVERBS_QPT_XRC_TGT)
 		return req->in_len || req->out_len ? -EINVAL : 0;
 	return vhca_provider_check(p, req->op, req->in_len, req->out_len);
 }
