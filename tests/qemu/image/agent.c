@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Copyright (C) 2026 The vhca authors
 /*
- * Runs commands in a test guest for dom0, over TCP: what ssh would do, in one
+ * The guest shell: runs commands in a test guest for dom0, over TCP, as ssh would, in one
  * small static program without keys. The server forks one process for each
  * command; the client streams stdout and stderr apart and returns the exit
  * status. Test bed only: it trusts everybody on the test bridge.

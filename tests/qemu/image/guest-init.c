@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The vhca authors
 /*
  * /init of a test guest (pid 1): mounts, devices by udev as on any distribution,
- * the test network, then the agent through which dom0 runs commands. From the
+ * the test network, then the guest shell by which dom0 runs commands. From the
  * kernel command line: vhca.ip=ADDRESS vhca.name=NAME. No shell script, because
  * each process that one starts takes a tenth of a second or more under
  * emulation, and guests start more often than anything else. Trusts dom0.
@@ -182,7 +182,7 @@ static void network(void)
 	close(s);
 }
 
-/* Tells dom0, once the agent has had the time to listen. */
+/* Tells dom0, once the guest shell has had the time to listen. */
 static void tell_ready(void)
 {
 	char *write[] = { "xenstore-write", "data/ready", "1", NULL };

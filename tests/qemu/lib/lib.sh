@@ -239,8 +239,8 @@ wait_ready() {
 }
 
 # guest_start NAME [PROGRAM]: creates the domain from guest_config's file with
-# PROGRAM create (default: xl, or a kept guest of that configuration), waits for
-# its agent.
+# PROGRAM create (default: xl, or a pooled guest of that configuration), waits for
+# its guest shell.
 guest_start() {
 	local name=$1 program=${2:-xl} cfg=$GUEST_RUN/$1.cfg start dom
 	stamp
