@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // Copyright (C) 2026 The vhca authors
 /*
- * The guest shell: runs commands in a test guest for dom0, over TCP, as ssh would, in one
- * small static program without keys. The server forks one process for each
- * command; the client streams stdout and stderr apart and returns the exit
- * status. Test bed only: it trusts everybody on the test bridge.
+ * The guest shell: it runs commands in a test guest for dom0, over TCP. It does
+ * what ssh would do, in one small static program without keys. The server forks
+ * one process for each command; the client streams stdout and stderr apart and
+ * returns the exit status. Test bed only: it trusts everybody on the test bridge.
  *
  * Frame: type (1 byte), length (4 bytes, big endian), data.
  */
