@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Address handles, and address vectors on the wire. The Ethernet address of a
- * RoCE peer is found in the backend's domain, where the HCA's network is.
- * ib_core has checked port and GID index.
+ * Address handles, and address vectors on the wire. The backend domain, which
+ * has the HCA's network, finds the Ethernet address of a RoCE peer. ib_core has
+ * checked port and GID index.
  */
 #include <rdma/ib_verbs.h>
 

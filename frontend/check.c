@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Checks of what a backend sends; see check.h. The backend may be hostile:
- * every index, length and number is taken for what it is, 32 bits of anything.
+ * every index, length and number is 32 bits of anything.
  */
 #include "check.h"
 

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the frontend demands of the numbers that a backend sends. Plain C
- * without kernel types, so that unit tests and fuzzers run the very code of
- * the module. Everything passed in is a private copy; nothing is remembered.
- * Functions that return a string return NULL if all is well, else the reason
+ * What the frontend demands of the numbers that a backend sends. This is plain
+ * C without kernel types, so that unit tests and fuzzers run the code of the
+ * module itself. All arguments are private copies, and there is no state. A
+ * function that returns a string returns NULL if all is well, else the reason
  * to give the device up.
  */
 #ifndef VHCA_CHECK_H

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Marshals one opcode per function into a slot of the command ring and its
- * answer out of it. Runs in the process that made the system call, or in a
- * work of device.c. ring_cmd.c has checked the header of an answer; the fields of
- * its body are checked by the callers, except that a handle is never 0.
+ * Each function marshals one opcode into a slot of the command ring, and its
+ * answer out of it. It runs in the process that made the system call, or in a
+ * work of device.c. ring_cmd.c has checked the header of an answer; the callers
+ * check the fields of its body, except that a handle is never 0.
  */
 #include "cmd.h"
 #include "grant.h"

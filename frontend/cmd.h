@@ -2,16 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * One function per opcode of vhcaif.h, named after it. Request and result are
- * the wire bodies; lists of pages in them are filled in here if they come from
- * udata. All sleep.
+ * There is one function per opcode of vhcaif.h, named after it. Request and
+ * result are the wire bodies; lists of pages in them are filled in here if they
+ * come from udata. All functions sleep.
  *
- * Return, unless said otherwise: 0; the backend's negative errno; -EIO if the
- * device is broken; -EINVAL or -EFAULT for bad udata; -ENOMEM. On -EINTR
+ * They return, unless said otherwise: 0; the backend's negative errno; -EIO if
+ * the device is broken; -EINVAL or -EFAULT for bad udata; -ENOMEM. On -EINTR
  * (fatal signal) and -ETIMEDOUT it is unknown whether the backend has executed
  * or will execute the command (vhca_cmd_unknown()): memory named in it has to
  * stay granted until the ucontext is gone. If the result cannot be copied to
- * the process the new object is destroyed again and -EFAULT returned.
+ * the process, the new object is destroyed again and -EFAULT is returned.
  */
 #ifndef VHCA_CMD_H
 #define VHCA_CMD_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Every difference between the kernels 6.1 .. 6.12 that the frontend meets.
- * No other file tests the kernel version.
+ * All differences between the kernels 6.1 .. 6.12 that the frontend meets. No
+ * other file tests the kernel version.
  */
 #ifndef VHCA_COMPAT_H
 #define VHCA_COMPAT_H

@@ -2,9 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Completion queues. The ring itself is memory of the HCA's driver (mmap) or
- * of the process (udata); completions are polled there without us. Arming is
- * a kick if the HCA has no doorbell for it, events come over the event ring.
+ * Completion queues. The ring is memory of the HCA's driver (mmap) or of the
+ * process (udata); the process polls completions there without the frontend.
+ * Arming is a kick if the HCA has no doorbell for it; events come over the
+ * event ring.
  */
 #include "check.h"
 #include "cmd.h"

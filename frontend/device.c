@@ -3,10 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The RDMA device of one connection: what ib_core is told about it at
- * registration. ib_core asks before user space can,
- * and in places where nobody can wait, so limits are cached. Registration runs
- * in the connection's work, queries in the process that asks. Every number of
- * the backend is brought into its range here; those of the port in port.c.
+ * registration. ib_core asks for limits before user space can, and in places
+ * where nobody can wait, so they are cached. Registration runs in the
+ * connection's work, queries run in the process that asks. Every number of the
+ * backend is brought into its range here, except those of the port (port.c).
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>

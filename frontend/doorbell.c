@@ -3,18 +3,18 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Doorbell (UAR) pages of the HCA in a process: what the process writes there
- * goes to the HCA, and nobody else is asked. A page belongs to a ucontext from
- * its first mmap until DEALLOC_UCONTEXT is answered; ib_uverbs closes a
- * context after its VMAs are gone, or were zapped.
+ * goes to the HCA without any software between. A page belongs to a ucontext
+ * from its first mmap until DEALLOC_UCONTEXT is answered; ib_uverbs closes a
+ * context after its VMAs are gone or were zapped.
  *
- * - PVH, HVM, Arm: the page appears at a guest frame that we chose from the
- *   device's window, an address range where nothing else is. ib_core maps it
- *   and takes it away, as it does natively.
+ * - PVH, HVM, Arm: the page appears at a guest frame that the frontend chose
+ *   from the device's window, an address range that is otherwise empty. ib_core
+ *   maps it and takes it away, as it does natively.
  * - PV: the page is mapped by its machine frame number, which the backend
- *   tells. Xen checks it with DOMID_IO, so that only registers that this
- *   domain may use can be mapped, never memory, and an error is an error and
- *   no failed page table update. The entry is made by the first access: by
- *   then the VMA can be found by the zap.
+ *   sends. Xen checks it with DOMID_IO, so only registers that this domain may
+ *   use can be mapped, never memory, and a failure is an error instead of a
+ *   failed page table update. The first access makes the entry: by then the zap
+ *   can find the VMA.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>

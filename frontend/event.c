@@ -2,11 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Events of the backend, already copied out of the event ring, delivered to
- * ib_core. Runs in the upcall of the event channel. An event names its object
- * by the backend's handle, which is looked up among the objects of this device
- * and nothing else; one that names nothing, or cannot happen to its object, is
- * counted and ignored: it may be a late one of an object that is gone.
+ * Delivers events of the backend, already copied out of the event ring, to
+ * ib_core. This runs in the upcall of the event channel. An event names its
+ * object by the backend's handle, which is looked up among the objects of this
+ * device only. An event that names nothing, or that cannot happen to its
+ * object, is counted and ignored: it may be a late event of an object that is
+ * gone.
  */
 #include "check.h"
 #include "event.h"

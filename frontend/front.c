@@ -2,16 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Life of a device: meets a backend, registers an RDMA device while it is
- * connected, gives it up in order or when the backend is gone, and starts again
- * when there is a new one. How both ends tell each other where they stand is the
- * link's business (link.h).
+ * The life of a device: it meets a backend, registers an RDMA device while it
+ * is connected, gives it up in order or when the backend is gone, and starts
+ * again when there is a new backend. How both ends report their states to each
+ * other is the link's business (link.h).
  *
- * All transitions are made by one worker per device (front->work on an ordered
- * queue), which reads the backend's state itself: notices of changes may be
- * merged and states may be skipped. A notice only cuts a dead backend off at
- * once, since the worker may be waiting for it. While the domain is suspended
- * there is no connection: it ends before, and the worker, which the kernel
+ * One worker per device makes all transitions (front->work on an ordered
+ * queue). It reads the backend's state itself, because notices of changes may
+ * be merged and states may be skipped. A notice only cuts off a dead backend at
+ * once, since the worker may be waiting for it. There is no connection while
+ * the domain is suspended: it ends before, and the worker, which the kernel
  * freezes until the domain runs again, makes a new one. What the link reads is
  * the backend's and is range-checked here.
  */

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Life of a device, for a link: one struct vhca_front for each, which outlives
- * the connections to backends.
+ * The life of a device, for a link: each device has one struct vhca_front,
+ * which outlives the connections to backends.
  */
 #ifndef VHCA_FRONT_H
 #define VHCA_FRONT_H

@@ -3,13 +3,14 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Memory of this guest that is granted to the backend: pinned user memory and
- * the pages of the rings. Runs in the process that registers or releases it.
+ * the pages of the rings. This runs in the process that registers or releases
+ * it.
  *
- * A page that the backend still maps is not ours to give back: it becomes a
- * zombie, which keeps a reference of the page and is retried until the backend
- * lets go. Nothing that the backend does or leaves undone frees a page early.
- * Until then the page counts as granted, and as pinned by its process; a backend
- * that keeps too many loses the device.
+ * A page that the backend still maps cannot be given back: it becomes a zombie,
+ * which holds a reference of the page and is retried until the backend unmaps
+ * it. Nothing that the backend does or omits frees a page early. Until then the
+ * page counts as granted, and as pinned by its process; a backend that holds
+ * too many loses the device.
  */
 #include <linux/delay.h>
 #include <linux/sched/mm.h>

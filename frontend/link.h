@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How a device finds its backend, and how both ends say where they stand: the
- * nodes that each side offers and the states of xenbus. With a toolstack that is
- * xenstore (link_xenbus.c). Everything read here is the backend's: front.c checks
- * it. Ops may sleep, and run in one context at a time except theirs().
+ * How a device finds its backend, and how both ends report their states: the
+ * nodes that each side offers and the states of xenbus. With a toolstack that
+ * is xenstore (link_xenbus.c). Everything read here is the backend's: front.c
+ * checks it. Ops may sleep, and run in one context at a time, except theirs().
  */
 #ifndef VHCA_LINK_H
 #define VHCA_LINK_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a device that a toolstack made: nodes and states in xenstore, a
- * driver on xenbus. What they mean is front.c's.
+ * The link of a device that a toolstack made: nodes and states in xenstore, and
+ * a driver on xenbus. front.c knows what they mean.
  */
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. Only the ladder of
- * what is set up at load and taken down at unload. The end of the ladder,
- * unregistering the xenbus driver, ends every device in order.
+ * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. This file only has
+ * the ladder of what is set up at load and taken down at unload. The last step,
+ * which unregisters the xenbus driver, ends every device in order.
  */
 #include <linux/module.h>
 #include <xen/page.h>

@@ -3,21 +3,22 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Queue memory of the backend's HCA, mapped into a process. The backend grants
- * its pages; each is mapped once at an address of this kernel (its alias, a
- * page of gnttab_alloc_pages()), and that is what the process sees:
+ * its pages. Each page is mapped once at an address of this kernel (its alias,
+ * a page of gnttab_alloc_pages()), and the process sees:
  *
- * - PVH, HVM, Arm: the alias is an ordinary page and is inserted into the VMA.
- * - PV: the page is granted a second time, straight into the process's page
- *   table (map_pte.c). To the kernel such a VMA is one of registers (VM_IO): no
- *   fork copies it, nobody pins its pages.
+ * - PVH, HVM, Arm: the alias, which is an ordinary page and is inserted into
+ *   the VMA.
+ * - PV: the page itself, granted a second time, straight into the process's
+ *   page table (map_pte.c). To the kernel such a VMA is one of registers
+ *   (VM_IO): no fork copies it, nobody pins its pages.
  *
- * Life: a map is on its ucontext's list from mmap until its grants are
- * unmapped and MUNMAP is answered; VMAs hold a reference of their own. The
- * alias is unmapped when no one holds its page any more (the VMA is gone, or
- * was zapped), by gnttab_unmap_refs_async(); the rest is done by a worker,
- * because munmap() must not wait for the backend with the mmap lock held.
+ * A map is on its ucontext's list from mmap until its grants are unmapped and
+ * MUNMAP is answered; VMAs hold their own references. gnttab_unmap_refs_async()
+ * unmaps the alias when nobody holds its page any more (the VMA is gone, or was
+ * zapped). A worker does the rest, because munmap() must not wait for the
+ * backend with the mmap lock held.
  *
- * The backend chooses the references only: a wrong one makes mmap() fail.
+ * The backend chooses only the references: a wrong one makes mmap() fail.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>

@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Page table entries of a process that name frames of the backend, in a PV
- * guest: none may unless Xen wrote it, so each page is granted straight into the
- * page table. Xen remembers the address of the entry: an MMU notifier has it
- * cleared before the kernel takes the page table away.
+ * guest. Only Xen may write such an entry, so each page is granted straight
+ * into the page table. Xen remembers the address of the entry: an MMU notifier
+ * has it cleared before the kernel takes the page table away.
  */
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Memory regions: pin and grant (grant.c), then let the backend register the
- * same pages under the same iova; lkey and rkey are the physical ones. Memory
- * is given back after the backend has answered the end of the region, or with
- * the ucontext if that answer is not to be had.
+ * Memory regions: the frontend pins and grants (grant.c), then the backend
+ * registers the same pages under the same iova; lkey and rkey are the physical
+ * ones. Memory is given back after the backend has confirmed the end of the
+ * region, or with the ucontext if it does not confirm.
  */
 #include <linux/slab.h>
 

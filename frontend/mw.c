@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Memory windows, type 1 and 2. They are bound by work requests, which the
- * HCA executes; here they are only made and ended.
+ * Memory windows, type 1 and 2. They are bound by work requests, which the HCA
+ * executes; here they are only allocated and freed.
  */
 #include "cmd.h"
 #include "verbs.h"

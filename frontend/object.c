@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What objects of all kinds have in common: events find them from publish to
- * unpublish, and their memory is given back, or kept, by what the backend
- * answered to their end.
+ * What objects of all kinds have in common. Events find an object from publish
+ * to unpublish. Its memory is given back or stays allocated, depending on what
+ * the backend answered to its end.
  */
 #include "grant.h"
 #include "verbs.h"

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The port: its state is asked live, its tables of GIDs and P_Keys are cached,
- * as ib_core reads them where nobody can wait, and read anew in a work of
- * their own when an event says so. Queries run in the process that asks. Every
- * number of the backend is brought into its range here.
+ * The port: its state is always asked anew. Its tables of GIDs and P_Keys are
+ * cached, because ib_core reads them where nobody can wait; a separate work
+ * reads them again when an event says so. Queries run in the process that asks.
+ * Every number of the backend is brought into its range here.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queue pairs. The QP number is the physical one. Work requests are written
- * into the queue by the process; for an HCA without doorbell registers
- * post_send without a list is the kick that follows. Runs in the process that
- * made the call; which attribute is legal in which state is decided by the
- * physical HCA's driver, answers are checked before ib_core sees them.
+ * Queue pairs. The QP number is the physical one. The process writes work
+ * requests into the queue; for an HCA without doorbell registers, post_send
+ * without a list is the kick that follows. All calls run in the process that
+ * made them. The physical HCA's driver decides which attribute is legal in
+ * which state; answers are checked before ib_core sees them.
  *
  * An XRC target has no PD, no udata and no context: ib_core shares it among
- * processes and keeps it until the last of them has closed it.
+ * processes and holds it until the last of them has closed it.
  */
 #include "check.h"
 #include "cmd.h"

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The three rings of a connection, from their pages and event channels to their end.
- * ring_cmd.c, ring_event.c and ring_kick.c use one each. These four files alone
- * touch memory that is shared with the backend.
+ * The three rings of a connection, from their pages and event channels to their
+ * end. ring_cmd.c, ring_event.c and ring_kick.c use one each. Only these four
+ * files touch memory that is shared with the backend.
  *
  * The backend is not trusted: what it wrote is copied once into private memory,
- * checked there and used from there; an index that cannot be is the end of the
- * connection (vhca_break()), never of the guest. Everything in the rings' pages
- * was put there by the protocol: they are whole and zeroed.
+ * checked there and used from there. An impossible index ends the connection
+ * (vhca_break()), never the guest. The rings' pages hold only what the protocol
+ * puts there: they are whole and zeroed.
  */
 #include <linux/interrupt.h>
 #include <linux/moduleparam.h>

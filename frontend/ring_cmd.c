@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The command ring: requests go out in the process that called a verb, answers
- * come in by the event channel's upcall.
+ * The command ring: the process that called a verb sends the request, the
+ * upcall of the event channel receives the answer.
  *
- * An answer is copied once into private memory, checked there and used from there.
- * Its id must be that of a command on its way, so that the backend can neither
- * answer twice nor for another.
+ * An answer is copied once into private memory, checked there and used from
+ * there. Its id must be that of a command in flight, so the backend can answer
+ * neither twice nor for another command.
  */
 #include <linux/interrupt.h>
 #include <linux/slab.h>

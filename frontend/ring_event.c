@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The event ring. Each entry is copied once before it is looked at; what an event
- * means, and how many may come, is event.c's.
+ * The event ring. Each entry is copied once before it is read; event.c decides
+ * what an event means and how many may come.
  */
 #include <linux/interrupt.h>
 #include <xen/events.h>

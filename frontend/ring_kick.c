@@ -2,9 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The kick ring: names of queues that the backend is to look at, for HCAs without
- * doorbell registers. It holds no command, so it never answers; indices say how far
- * the backend has copied entries out (cons) and executed them (done).
+ * The kick ring: names of queues that the backend is to look at, for HCAs
+ * without doorbell registers. It holds no commands, so it has no answers;
+ * indices say how far the backend has copied entries out (cons) and executed
+ * them (done).
  */
 #include <linux/interrupt.h>
 #include <xen/events.h>

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Shared receive queues, basic and XRC. Receives are posted into the queue's
- * memory by the process itself. Runs in the process that made the call; what
- * is possible is decided by the physical HCA's driver.
+ * Shared receive queues, basic and XRC. The process itself posts receives into
+ * the queue's memory. All calls run in the process that made them; the physical
+ * HCA's driver decides what is possible.
  */
 #include "cmd.h"
 #include "event.h"

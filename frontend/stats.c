@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Counters of a device in debugfs, /sys/kernel/debug/xen-vhca/<device>/stats,
- * and of the module, xen-vhca/zombies: "name value" lines. Read by tests and
- * by an operator; nothing depends on it being there.
+ * and of the module, xen-vhca/zombies, as lines "name value". Tests and
+ * operators read them; nothing depends on their existence.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

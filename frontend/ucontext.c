@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Verbs contexts: one per open file of the guest's uverbs device, each with a
- * verbs context of the physical HCA behind it. Also the memory that cannot be
- * given back earlier than the context ("orphans"), and mmap of queue memory,
- * in the process that asks. The backend's lists are checked here, page by
- * page, before map.c maps them.
+ * Verbs contexts: each open file of the guest's uverbs device has one, with a
+ * verbs context of the physical HCA behind it. This file also has the memory
+ * that cannot be given back before the context ends ("orphans"), and mmap of
+ * queue memory, which runs in the process that asks. The backend's lists are
+ * checked here, page by page, before map.c maps them.
  */
 #include <linux/mm.h>
 #include <rdma/uverbs_ioctl.h>

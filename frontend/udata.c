@@ -2,10 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * udata, driven by the table of the HCA's provider (vhca-provider.h). Runs in
- * the process that made the system call. The request half comes from that
- * process, the response half from the backend; neither is trusted, and what
- * the backend says reaches user memory only, never more than asked for.
+ * udata, driven by the table of the HCA's provider (vhca-provider.h). This runs
+ * in the process that made the system call. The request half comes from that
+ * process, the response half from the backend, and neither is trusted. What the
+ * backend sends reaches only user memory, and never more of it than was asked
+ * for.
  */
 #include <linux/mm.h>
 #include <linux/uaccess.h>

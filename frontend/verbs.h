@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The verbs that the frontend implements, one line per operation of ib_core,
- * and what the object files share. Every op runs in process context, may
- * sleep, and returns 0 or a negative errno as the physical HCA's driver would.
+ * and what the object files share. Every op runs in process context, may sleep,
+ * and returns 0 or a negative errno as the physical HCA's driver would.
  */
 #ifndef VHCA_VERBS_H
 #define VHCA_VERBS_H

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Inside of xen-vhcafront.ko: a device and the objects of its verbs. What else
- * crosses a file has a header of its own. A verb goes <object>.c -> cmd.c ->
- * ring_cmd.c; shared memory is touched by ring*.c only; grants are made and
- * ended in grant.c; queue memory of the backend is mapped into processes in
- * map.c; front.c decides when there is a device at all.
+ * Internals of xen-vhcafront.ko: a device and the objects of its verbs.
+ * Everything else that several files use has its own header. A verb goes
+ * <object>.c -> cmd.c -> ring_cmd.c. Only ring*.c touch shared memory; grant.c
+ * makes and ends grants; map.c maps queue memory of the backend into processes;
+ * front.c decides whether there is a device at all.
  */
 #ifndef VHCA_H
 #define VHCA_H

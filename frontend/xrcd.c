@@ -4,8 +4,7 @@
  *
  * XRC domains. ib_core shares one among the processes that name the same file,
  * and asks for each once; so it belongs to the device, not to the context of
- * the process that happened to be the first. Runs in the process that made the
- * call.
+ * the process that was the first. All calls run in the process that made them.
  */
 #include "cmd.h"
 #include "verbs.h"
