@@ -2,16 +2,17 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * struct be_dev, a device as its worker has it, and how it ends (worker/fault.c).
+ * struct be_dev, a device as its worker has it, and how it ends
+ * (worker/fault.c).
  *
- * One supervisor (main.c) forks one worker per device (worker.c). A worker
- * runs four threads: command (worker.c: command ring, xenstore), kick (kick.c),
- * look (look.c: receives of Soft-RoCE) and event (event.c: verbs fds to event
- * ring). be_dev.lock is read-held while a handle or a shadow is used by the
- * others, write-held by the command thread while the tables change or an fd is
- * closed.
+ * One supervisor (main.c) forks one worker per device (worker.c). A worker runs
+ * four threads: command (worker.c: command ring, xenstore), kick (kick.c), look
+ * (look.c: receives of Soft-RoCE) and event (event.c: verbs fds to event ring).
+ * The command thread holds be_dev.lock for writing while it changes tables or
+ * closes an fd; the other threads hold it for reading while they use a handle
+ * or a shadow.
  *
- * Nothing that a guest sends is trusted: copied once, checked, then used.
+ * Nothing that a guest sends is trusted: it is copied once, checked, then used.
  */
 #ifndef BE_H
 #define BE_H

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Event thread: the verbs files of contexts to the event ring (worker/event.c).
+ * The event thread: from the verbs files of contexts to the event ring
+ * (worker/event.c).
  */
 #ifndef BE_EVENT_H
 #define BE_EVENT_H

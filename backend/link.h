@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How a worker finds its device, and how both ends say where they stand: the
- * device's configuration, the states of xenbus, what the frontend offers. With a
- * toolstack that is xenstore (carrier/link_xenstore.c). Command thread. The own
- * side is the toolstack's and trusted but may hold mistakes; what the peer's
- * side holds is hostile.
+ * How a worker finds its device, and how both ends report their states: the
+ * device's configuration, the states of xenbus, the frontend's offer. With a
+ * toolstack that is xenstore (carrier/link_xenstore.c). The command thread
+ * calls this. Our own side is the toolstack's: it is trusted but may hold
+ * mistakes. The peer's side is hostile.
  */
 #ifndef BE_LINK_H
 #define BE_LINK_H

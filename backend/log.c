@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The daemon's only way to say something. Any thread. What a guest can cause goes
- * through be_log_peer().
+ * All messages of the daemon. Any thread may call this. What a guest can cause
+ * goes through be_log_peer().
  */
 #include <stdarg.h>
 #include <stdio.h>

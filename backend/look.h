@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Look thread: receives of Soft-RoCE into the driver's queues (worker/look.c).
+ * The look thread moves receives of Soft-RoCE into the driver's queues
+ * (worker/look.c).
  */
 #ifndef BE_LOOK_H
 #define BE_LOOK_H

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How much one device may own and how fast it may ask (worker/quota.c).
+ * How many objects one device may own, and how fast it may ask
+ * (worker/quota.c).
  */
 #ifndef BE_QUOTA_H
 #define BE_QUOTA_H

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The run directory: lock files say who serves a device and who is the
- * supervisor (common/lib/lock.h), and what a worker left behind.
+ * supervisor (common/lib/lock.h); other files are what a worker left behind.
  */
 #ifndef BE_RUN_H
 #define BE_RUN_H

@@ -5,13 +5,13 @@
  * What carries requests, events, kicks and guest memory between one frontend
  * and its worker: carrier/ring_xen.c (grants and event channels), or for tests
  * tests/fake/ring_loop.c (plain memory). The other side is hostile: what it
- * shares is copied once and checked, rings in carrier/ring_shm.c, pages of grant
- * references in verbs/gmap.c, work queues in verbs/shadow.c.
+ * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
+ * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
  * Threads: get_request, put_response, map, unmap, grant, ungrant, doorbell_map,
- * doorbell_unmap and cap_dma belong to the command thread, get_kicks,
- * kicks_done and arm_kicks to the kick thread; put_event and overflow are
- * serialised by be_event_push().
+ * doorbell_unmap and cap_dma belong to the command thread; get_kicks,
+ * kicks_done and arm_kicks belong to the kick thread; put_event and overflow
+ * are serialised by be_event_push().
  */
 #ifndef BE_TRANSPORT_H
 #define BE_TRANSPORT_H

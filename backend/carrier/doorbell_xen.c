@@ -2,10 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell pages on Xen: the helper module tells the frame, the doorbell agent
- * of the control domain makes it reachable. The agent is trusted; it answers
- * late, or not at all while it is restarted, and a request without an answer
- * may have been executed.
+ * Doorbell pages on Xen: the helper reports the frame, the agent makes it
+ * reachable. The agent is trusted. It may answer late, or not at all while it
+ * is restarted, and a request without an answer may have been executed.
  */
 #include <errno.h>
 #include <inttypes.h>

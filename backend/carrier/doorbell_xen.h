@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The dialogue with the doorbell agent over xenstore (vhcaif.h, "Doorbells").
- * One connection and one slot number space per worker; command thread.
+ * The dialogue with the agent over xenstore (vhcaif.h, "Doorbells"). Each
+ * worker has one connection and one number space of slots; the command thread
+ * uses them.
  */
 #ifndef BE_DOORBELL_XEN_H
 #define BE_DOORBELL_XEN_H

@@ -2,15 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Grant maps over raw gntdev ioctls: one ioctl maps at most 65536 pages, and
- * a memory region may be longer but must be contiguous, so the pieces go into
- * one reserved address range. Which references are valid is for the
- * hypervisor to say. Command thread only.
+ * Grant maps by raw gntdev ioctls. One ioctl maps at most 65536 pages, and a
+ * memory region may be longer but must be contiguous, so the pieces go into one
+ * reserved address range. The hypervisor decides which references are valid.
+ * Only the command thread calls this.
  *
- * The offsets of what one open file maps are ints in the kernel, so 2 GiB
- * would be the end of it, and an exact hole is never used again. So each piece
- * has a file of its own, which is closed at once: the mapping keeps it, and
- * munmap() alone undoes it all.
+ * In the kernel, the offsets of what one open file maps are ints, which ends at
+ * 2 GiB, and a freed range of the same size is never used again. So each piece
+ * has its own file, which is closed at once: the mapping holds it, and munmap()
+ * alone undoes it all.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Maps of guest pages by /dev/xen/gntdev, of any length at one contiguous
- * address. Command thread only.
+ * address. Only the command thread calls this.
  */
 #ifndef BE_GNTDEV_H
 #define BE_GNTDEV_H

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The three rings, whatever carries them. The only file that touches rings
- * shared with a guest: producer indices are read once and bounded, entries
- * are copied once, our own indices are private and only published.
+ * The three rings, whatever carries them. Only this file touches rings shared
+ * with a guest: producer indices are read once and bounded, entries are copied
+ * once, our own indices are private and only published.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The transport of a real guest: rings in granted pages (ring_shm.c looks
- * into them), event channels, grants in both directions.
+ * The transport of a real guest: rings in granted pages (ring_shm.c reads and
+ * writes them), event channels, grants in both directions.
  *
- * Each port has an event channel handle of its own, because each is used by a
- * thread of its own (transport.h says which).
+ * Each port has its own event channel handle, because each is used by a
+ * different thread (transport.h says which).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,13 +2,13 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Tells the frames behind doorbell pages that the caller mapped through a
- * verbs file: /proc/self/pagemap has nothing of such mappings.
+ * Reports the frames behind doorbell pages that the caller mapped through a
+ * verbs file: /proc/self/pagemap does not show such mappings.
  *
- * Runs in the worker's system calls and looks at the caller's memory alone.
- * Frames of memory are never told: a worker gone wrong must not be able to
- * have anything but device registers mapped into a guest. The last word,
- * whether a frame is a doorbell of this HCA, is the doorbell agent's.
+ * This runs in the worker's system calls and reads the caller's memory only.
+ * Frames of memory are never reported: a hostile worker must not be able to
+ * have anything except device registers mapped into a guest. The agent decides
+ * whether a frame is a doorbell of this HCA.
  */
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>

@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Grants the HCA driver's own queue pages, which the caller mapped
- * through a verbs file, to another domain, and ends the grants.
+ * Grants the HCA driver's own queue pages, which the caller mapped through a
+ * verbs file, to another domain, and ends the grants.
  *
- * Runs in the worker's system calls and, for grants that the other domain
- * still maps ("zombies"), in the workqueue. The other domain is not trusted:
- * a page that it still maps is neither freed nor reused.
+ * This runs in the worker's system calls and, for grants that the other domain
+ * still maps ("zombies"), in the workqueue. The other domain is not trusted: a
+ * page that it still maps is neither freed nor reused.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -2,16 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * xen-vhca-helper: what xen-vhcad cannot do from user space in the domain
- * that owns the HCA. (1) Grant queue pages that the HCA's driver allocated
- * and the daemon mapped through a verbs file. (2) Keep the memory of a dead
- * worker until nothing in it is pinned by verbs any more, because a grant
- * mapping must not be torn down under a memory region. (3) Tell the frames of
- * mapped doorbell pages. (4) Keep the HCA's DMA segments within one page.
+ * xen-vhca-helper does what xen-vhcad cannot do from user space in the backend
+ * domain. (1) It grants queue pages that the HCA's driver allocated and the
+ * daemon mapped through a verbs file. (2) It keeps the memory of a dead worker
+ * until nothing in it is pinned by verbs any more, because a grant mapping must
+ * not be torn down under a memory region. (3) It reports the frames of mapped
+ * doorbell pages. (4) It limits the HCA's DMA segments to one page.
  *
- * Runs in the worker's system calls and in one workqueue. Trusts the caller
- * (root) not to be hostile, and the granted domain not at all: a page that
- * it still maps is neither freed nor reused.
+ * It runs in the worker's system calls and in one workqueue. It trusts the
+ * caller (root) not to be hostile, and the granted domain not at all: a page
+ * that this domain still maps is neither freed nor reused.
  */
 #include <linux/cdev.h>
 #include <linux/debugfs.h>

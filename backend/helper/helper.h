@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Inside of xen-vhca-helper.ko: helper.c is the device, grant.c grants queue
- * pages, keep.c guards the memory of dead workers, frame.c tells frames of
+ * Internals of xen-vhca-helper.ko: helper.c is the device, grant.c grants queue
+ * pages, keep.c keeps the memory of dead workers, frame.c reports frames of
  * doorbell pages, segment.c caps the HCA's DMA segments.
  */
 #ifndef VHCA_HELPER_H

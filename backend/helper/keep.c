@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Keeps the memory of a dead worker until nothing in it is pinned by
- * verbs any more, because a grant mapping must not be torn down under a
- * memory region (a PV domain would be left with bad page tables).
+ * Keeps the memory of a dead worker until nothing in it is pinned by verbs any
+ * more, because a grant mapping must not be torn down under a memory region (a
+ * PV domain would be left with bad page tables).
  *
- * Runs in the worker's system calls and in the workqueue.
+ * This runs in the worker's system calls and in the workqueue.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -2,18 +2,19 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Keeps the DMA segments of an HCA within one page while a worker uses it.
- * ib_umem_get() merges pages whose numbers are adjacent; in a PV domain these
+ * Limits the DMA segments of an HCA to one page while a worker uses it.
+ * ib_umem_get() merges pages whose numbers are adjacent. In a PV domain these
  * need not be adjacent in the machine, and swiotlb-xen then lets the HCA work
  * on a copy that nobody synchronises: data is lost silently. A segment of one
- * page cannot be merged. Arm's domains have swiotlb-xen and the same case.
+ * page cannot be merged. Arm's domains have swiotlb-xen and the same problem.
  *
- * Runs in the worker's system calls. The cap is read each time that memory is
- * registered, and at no other time, so to set it concerns later registrations
- * and to undo it hurts no memory that is registered. Who registers grants has
- * to hold the file that asked for the cap; when the last such file is closed
- * nobody is left who does, and the old value returns. Open files hold the
- * module, so nothing is left to undo when it is unloaded.
+ * This runs in the worker's system calls. The cap is read each time that memory
+ * is registered, and at no other time. So setting it affects later
+ * registrations only, and undoing it affects no memory that is registered.
+ * Whoever registers grants has to hold the file that asked for the cap; when
+ * the last such file is closed nobody registers grants, and the old value
+ * returns. Open files hold the module, so nothing is left to undo when it is
+ * unloaded.
  */
 #include <linux/device.h>
 #include <linux/dma-mapping.h>

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The service manager's file store (fdstore.h). The supervisor's thread.
+ * The service manager's file store (fdstore.h). The supervisor's thread calls
+ * this.
  */
 #include <fcntl.h>
 #include <stdio.h>

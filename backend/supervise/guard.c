@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Guards (guard.h) of workers, dead ones in a list. The supervisor's thread.
+ * Guards (guard.h) of workers; those of dead workers are in a list. The
+ * supervisor's thread calls this.
  */
 #include <errno.h>
 #include <fcntl.h>

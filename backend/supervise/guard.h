@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What outlives a worker. A worker's memory, and the verbs files mapped in
- * it, stay until the last copy of its open helper device is closed (helper
- * module, KEEP_MM). The supervisor holds such a copy, so that a HCA does not
- * give the doorbell pages of a dead worker to somebody else before the guest
- * has lost them. The service manager, if there is one that stores files, has
- * one more: for the next supervisor.
+ * What outlives a worker. A worker's memory, and the verbs files mapped in it,
+ * stay until the last copy of its open helper device is closed (helper,
+ * KEEP_MM). The supervisor holds such a copy, so that an HCA does not give the
+ * doorbell pages of a dead worker to somebody else before the guest has lost
+ * them. A service manager that stores files has another copy, for the next
+ * supervisor.
  */
 #ifndef BE_GUARD_H
 #define BE_GUARD_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Worker processes (process.h): pidfds, so that no signal meets another process
- * that got the number since.
+ * Worker processes (process.h). Signals go by pidfd, so that none reaches
+ * another process that has been given the same number since.
  */
 #include <errno.h>
 #include <poll.h>

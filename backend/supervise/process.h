@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A worker process, as its supervisor has it: its own child, or one that an
- * earlier supervisor started. The supervisor's thread.
+ * earlier supervisor started. The supervisor's thread calls this.
  */
 #ifndef BE_PROCESS_H
 #define BE_PROCESS_H

@@ -2,12 +2,13 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The supervisor: finds the devices of this domain (devices.h), keeps one worker
- * process for each, enters Closed for a worker that died, and removes what the
- * toolstack leaves behind of a dead domain. One thread. It touches no guest
- * memory and reads nothing that a guest can write, except whether that lives.
+ * The supervisor: it finds the devices of this domain (devices.h), runs one
+ * worker process for each, enters Closed for a worker that died, and removes
+ * what the toolstack leaves behind of a dead domain. It has one thread. It
+ * touches no guest memory and reads nothing that a guest can write, except
+ * whether the guest lives.
  *
- * It may die as well: workers serve on, each holding the lock file with its
+ * When it dies, workers continue to serve, each holding the lock file with its
  * pid, and the next supervisor adopts them.
  */
 #include <errno.h>

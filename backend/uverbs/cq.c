@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * uverbs commands of completion queues. Command thread, except
- * uv_req_notify_cq(), which the kick thread uses.
+ * uverbs commands of completion queues. The command thread calls them, except
+ * uv_req_notify_cq(), which the kick thread calls.
  */
 #include "uverbs.h"
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * uverbs commands of a context and its device. Command thread.
+ * uverbs commands of a context and its device. The command thread calls them.
  */
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>

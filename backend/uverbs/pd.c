@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * uverbs commands of protection domains and of what lives in them without a
- * queue: memory regions, memory windows, address handles; and of XRC domains.
- * Command thread.
+ * uverbs commands of protection domains, of what lives in them without a queue
+ * (memory regions, memory windows, address handles), and of XRC domains. The
+ * command thread calls them.
  */
 #include <fcntl.h>
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * uverbs commands of queue pairs. Command thread, except uv_post_send(), which
- * the kick thread uses.
+ * uverbs commands of queue pairs. The command thread calls them, except
+ * uv_post_send(), which the kick thread calls.
  */
 #include <string.h>
 

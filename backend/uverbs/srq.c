@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * uverbs commands of shared receive queues. Command thread.
+ * uverbs commands of shared receive queues. The command thread calls them.
  */
 #include "uverbs.h"
 

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Reads attributes of the HCA from sysfs. Command thread. Trusted: the kernel
- * of this domain; the HCA's name comes from the toolstack and is checked.
+ * Reads attributes of the HCA from sysfs, in the command thread. The kernel of
+ * this domain is trusted; the HCA's name comes from the toolstack and is
+ * checked.
  */
 #include <dirent.h>
 #include <errno.h>

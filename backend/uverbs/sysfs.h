@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What sysfs says about HCAs. Command thread.
+ * What sysfs says about HCAs. The command thread calls this.
  */
 #ifndef SYSFS_H
 #define SYSFS_H

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The only place that opens, writes, maps and closes verbs files. Frames the
- * commands of the two write() ABIs. Used by the command thread, and by the
- * kick thread for its two commands. The kernel is trusted; the lengths given
- * by the callers are bounded here once more.
+ * Only this file opens, writes, maps and closes verbs files. It frames the
+ * commands of the two write() ABIs. The command thread calls it, and the kick
+ * thread for its two commands. The kernel is trusted; the lengths given by the
+ * callers are bounded here once more.
  */
 #include <errno.h>
 #include <fcntl.h>

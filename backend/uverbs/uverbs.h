@@ -5,7 +5,7 @@
  * The kernel's uverbs ABI, one function per command: the core struct is built
  * here, the driver's udata is appended as it is. Callers have checked what the
  * guest sent. Every function returns 0 or -errno and may be called by any
- * thread that keeps the fd open. Handles are uint32_t uverbs handles.
+ * thread that holds the fd open. Handles are uint32_t uverbs handles.
  */
 #ifndef UVERBS_H
 #define UVERBS_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Address handles. The Ethernet address of a RoCE peer is found by the kernel
- * of this domain, where the HCA's network is. Command thread.
+ * Address handles. The kernel of this domain, which has the HCA's network,
+ * finds the Ethernet address of a RoCE peer. The command thread runs this.
  */
 #include <errno.h>
 #include <string.h>

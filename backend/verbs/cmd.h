@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * One request on its way through the handlers, and the handlers, one per opcode:
- * 0 or -errno, rsp->u filled in.
+ * One request as the handlers see it, and the handlers, one per opcode: they
+ * return 0 or -errno, with rsp->u filled in.
  */
 #ifndef BE_CMD_H
 #define BE_CMD_H

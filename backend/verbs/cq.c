@@ -4,7 +4,7 @@
  *
  * Completion queues. Every CQ is bound to the completion channel of its
  * context, and its user handle in the kernel is the wire handle, so that an
- * event names the CQ without a look-up. Command thread.
+ * event names the CQ without a look-up. The command thread runs this.
  */
 #include <errno.h>
 

@@ -2,10 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell (UAR) pages: mapped here, so that the HCA's driver hands one out,
- * then made reachable for the guest by the doorbell agent. The order at the
- * end is what counts: the HCA gives a page to somebody else as soon as the
- * verbs file is closed, so first the guest must have lost it. Command thread.
+ * Doorbell (UAR) pages. They are mapped here, so that the HCA's driver
+ * allocates one; then the agent makes the page reachable for the guest. At the
+ * end the order is essential: the HCA gives a page to somebody else as soon as
+ * the verbs file is closed, so the guest must have lost it before. The command
+ * thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>

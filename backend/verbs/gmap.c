@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Guest pages mapped into the worker: reads struct xenvhca_pages and its
- * directories, which the guest owns and may change at any time, into private
- * memory once, checks them, then maps every page at one contiguous address.
- * Command thread. Whoever unmaps must know that the HCA is done with the
- * pages.
+ * Guest pages mapped into the worker. This file reads struct xenvhca_pages and
+ * its directories, which the guest owns and may change at any time, into
+ * private memory once, checks them, then maps every page at one contiguous
+ * address. The command thread runs this. Whoever unmaps must know that the HCA
+ * is done with the pages.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Guest pages mapped here.
+ * Guest pages mapped into the worker.
  */
 #ifndef BE_GMAP_H
 #define BE_GMAP_H

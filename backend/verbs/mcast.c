@@ -3,12 +3,12 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Multicast attachments of QPs. They have no handle on the wire; each is an
- * object here so that it is counted and ended with its context. Command
- * thread.
+ * object here so that it is counted and ended with its context. The command
+ * thread runs this.
  *
- * On Ethernet a group is its GID, the LID means nothing. The kernel (6.1) and
+ * On Ethernet a group is its GID; the LID means nothing. The kernel (6.1) and
  * its Soft-RoCE count an attachment of one GID with two LIDs differently, and
- * the QP could then never be destroyed; so the kernel sees each GID of a QP
+ * the QP could then never be destroyed. So the kernel sees each GID of a QP
  * once, with LID 0, as long as the guest has any attachment to it.
  */
 #include <errno.h>

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Memory regions: the guest's pages are mapped, registered under the guest's
- * own address (iova), and unmapped after the physical MR is gone. Keys are
- * the physical ones. Command thread.
+ * own address (iova), and unmapped after the physical MR is gone. Keys are the
+ * physical ones. The command thread runs this.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>

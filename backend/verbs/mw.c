@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Memory windows; binding is a work request and needs no command. Command
- * thread.
+ * Memory windows; binding is a work request and needs no command. The command
+ * thread runs this.
  */
 #include <errno.h>
 

@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What every object has in common: quota, handle, list of its ucontext,
- * destruction. Command thread. be_dev.lock is held for writing only around
- * the change of tables and lists, never during a call into the kernel.
+ * destruction. The command thread runs this. It holds be_dev.lock for writing
+ * only around the change of tables and lists, never during a call into the
+ * kernel.
  */
 #include <errno.h>
 #include <stdlib.h>

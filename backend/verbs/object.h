@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Life of an object.
+ * The life of an object.
  */
 #ifndef BE_OBJECT_H
 #define BE_OBJECT_H

@@ -3,11 +3,11 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Verbs contexts that stay open without an owner, because closing them would
- * give their doorbell pages to somebody else: those whose pages a PV guest had
- * ("parked", for its next process), and those with a page that another guest
- * may still have ("spoilt", so that the HCA does not offer it again). What is
- * parked when the worker ends is kept by the supervisor's guard.
- * Command thread.
+ * give their doorbell pages to somebody else. A context whose pages a PV guest
+ * had is parked for the guest's next process. A context with a page that
+ * another guest may still have is spoilt: it stays open so that the HCA does
+ * not offer the page again. The supervisor's guard holds what is parked when
+ * the worker ends. The command thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>

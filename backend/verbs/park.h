@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Open contexts that nobody uses.
+ * Open contexts that nobody uses: parked and spoilt ones.
  */
 #ifndef BE_PARK_H
 #define BE_PARK_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Protection domains: one physical PD per PD of the guest, never shared, as
- * every key check of the HCA depends on it. Command thread.
+ * Protection domains: each PD of the guest has its own physical PD, because
+ * every key check of the HCA depends on it. The command thread runs this.
  */
 #include "object.h"
 #include "pd.h"

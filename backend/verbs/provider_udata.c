@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Rewrites the udata of a request for the kernel, field by field as the
- * provider's table says, and reads the mmap offsets out of the answer. What
- * the table does not name goes through as it is. Command thread. The udata and
- * the page lists come from the guest; the kernel's answer is trusted.
+ * provider's table says, and reads the mmap offsets out of the answer. What the
+ * table does not name is passed on as it is. The command thread runs this. The
+ * udata and the page lists come from the guest; the kernel's answer is trusted.
  */
 #include <errno.h>
 #include <stdlib.h>

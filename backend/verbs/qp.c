@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queue pairs. The guest sees the physical QP number and its port as port 1;
- * everything else that the verbs define is left to the HCA's driver to judge.
- * XRC targets are in the device's own context (xrcd.c). Command thread.
+ * Queue pairs. The guest sees the physical QP number, and its port as port 1;
+ * the HCA's driver judges everything else that the verbs define. XRC targets
+ * are in the device's own context (xrcd.c). The command thread runs this.
  */
 #include <errno.h>
 #include <string.h>

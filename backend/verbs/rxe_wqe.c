@@ -6,12 +6,12 @@
  * queue: the opcode indexes a table (rxe_loc.h, wr_opcode_mask), the progress
  * of a transfer (dma.cur_sge, sge_offset, resid) is read and written in place
  * (rxe_mr.c, copy_data; rxe_req.c, finish_packet), REG_MR takes a kernel's
- * pointer (rxe_mr.c, rxe_reg_fast_mr). So a request is built anew from what
- * the guest wrote: the fields that its opcode has, and nothing else.
+ * pointer (rxe_mr.c, rxe_reg_fast_mr). So a request is built anew from what the
+ * guest wrote: the fields that its opcode has, and nothing else.
  *
- * Windows: LOCAL_INV and a peer's SEND_WITH_INV of one that is not bound end
- * the kernel (rxe_mw.c, rxe_do_invalidate_mw), and BIND_MW takes any domain's
- * region. Only a trusted guest has them.
+ * Windows: LOCAL_INV and a peer's SEND_WITH_INV of a window that is not bound
+ * crash the kernel (rxe_mw.c, rxe_do_invalidate_mw), and BIND_MW takes any
+ * domain's region. Only a trusted guest has windows.
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>

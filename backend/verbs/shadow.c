@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queues that a guest writes in place of the driver's (shadow.h). Made and
- * ended by the command thread with dev->lock held for writing; sends are moved by
- * whoever drains the kick ring, receives by whoever looks (look.c).
+ * Queues that a guest writes in place of the driver's (shadow.h). The command
+ * thread makes and ends them with dev->lock held for writing. Whoever drains
+ * the kick ring moves sends; whoever looks (look.c) moves receives.
  *
  * The guest's consumer index says what was copied, not what was executed: the
- * process sees room as soon as its request is out of its hands. It may so have
- * twice as many requests as the queue has slots; what the driver has no room
- * for stays in the guest's queue.
+ * process sees room as soon as its request is copied. So it may have twice as
+ * many requests as the queue has entries; what the driver has no room for stays
+ * in the guest's queue.
  */
 #include <errno.h>
 #include <stdlib.h>

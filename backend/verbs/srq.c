@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Shared receive queues, basic and XRC. Command thread.
+ * Shared receive queues, basic and XRC. The command thread runs this.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>

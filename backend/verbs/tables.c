@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * GID and P_Key tables of the physical port, asked of the kernel on every
- * query, as they change with the network: GIDs by one system call for all,
- * P_Keys from sysfs. Indices are the physical ones, so that a source GID index
- * needs no translation. Command thread.
+ * GID and P_Key tables of the physical port. The kernel is asked on every
+ * query, because they change with the network: one system call returns all
+ * GIDs, P_Keys come from sysfs. Indices are the physical ones, so that a source
+ * GID index needs no translation. The command thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>

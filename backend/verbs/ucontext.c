@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A verbs context of the guest = one open uverbs file here, with one
- * completion channel; and the queue memory of the HCA's driver that the
- * guest's process maps. Command thread.
+ * A verbs context of the guest is one open uverbs file here, with one
+ * completion channel. This file also has the queue memory of the HCA's driver
+ * that the guest's process maps. The command thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>

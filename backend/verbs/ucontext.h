@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A verbs context of the guest: an open verbs file here, with all that is in it.
+ * A verbs context of the guest: an open verbs file here, with all that is in
+ * it.
  */
 #ifndef BE_UCONTEXT_H
 #define BE_UCONTEXT_H

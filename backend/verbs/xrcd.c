@@ -3,11 +3,11 @@
  * Copyright (C) 2026 The vhca authors
  *
  * XRC domains, and the context that they live in. Processes of a guest share a
- * domain, and a target queue pair, which the guest's kernel asks for once; so
- * both belong to the device's own verbs file, not to that of the process that
- * came first. An SRQ needs the domain in the file of its process: the kernel
- * knows a domain by an inode, and each has one here, of a file that nobody
- * else can open. Command thread.
+ * domain, and a target queue pair, which the guest's kernel asks for once. So
+ * both belong to the device's own verbs file, not to that of the first process.
+ * An SRQ needs the domain in the file of its process: the kernel knows a domain
+ * by an inode, and each domain has an inode here, of a file that nobody else
+ * can open. The command thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,16 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Command thread: takes requests off the ring and executes them. A destroy
+ * The command thread takes requests off the ring and executes them. A destroy
  * command is executed as soon as it is read, so that a guest's process can
- * always exit; the others wait here, in order, for the time that slow ones
- * take, for max-cmd-rate, and after too many that the HCA's driver refused:
- * it may print a line for each. Overtaking is harmless: who destroys an object
- * has the answers of all commands that made or used it, and a command that
- * nobody waits for any more does not find its context or object.
+ * always exit. The others wait here, in order, for the time that slow ones
+ * take, for max-cmd-rate, and after too many that the HCA's driver refused,
+ * because it may print a line for each. Overtaking is harmless: whoever
+ * destroys an object has the answers of all commands that made or used it, and
+ * a command that nobody waits for any more does not find its context or object.
  *
- * The frontend cannot fill the queue: a request here has not been answered,
- * and the ring has fewer slots than the queue.
+ * The frontend cannot fill the queue: a request here has not been answered, and
+ * the ring has fewer slots than the queue has entries.
  */
 #include "clock.h"
 #include "cmdq.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * From the command ring to be_dispatch(), at the rate the guest may have.
+ * From the command ring to be_dispatch(), at the rate that the guest may have.
  */
 #ifndef BE_CMDQ_H
 #define BE_CMDQ_H

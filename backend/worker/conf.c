@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Reads a worker's nodes (conf.h). The toolstack's nodes are trusted but may
- * hold mistakes; the frontend's are hostile. A mistake closes the device with
- * a message that names the node and what it may hold. Command thread.
+ * hold mistakes; the frontend's are hostile. A mistake closes the device with a
+ * message that names the node and what it may hold. The command thread runs
+ * this.
  */
 #include <errno.h>
 #include <stdio.h>

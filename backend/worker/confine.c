@@ -4,10 +4,11 @@
  *
  * A worker that a guest took over is root without capabilities: it could ask
  * D-Bus to start programs, or read and end the other processes of root. So,
- * before it serves, it loses the system calls for that. A list of what is
- * refused, as libraries and the HCA's provider may need anything else; Xen's
- * devices and its connections to xenstore it has to keep, which threat-model.md
- * tells. Command thread, once; the kernel is trusted.
+ * before it serves, it loses the system calls for that. The list names what is
+ * refused, because libraries and the HCA's provider may need anything else. The
+ * worker has to retain Xen's devices and its connections to xenstore;
+ * docs/threat-model.md says what that means. The command thread runs this once;
+ * the kernel is trusted.
  */
 #include <errno.h>
 #include <linux/audit.h>

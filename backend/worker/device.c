@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The physical HCA as one worker sees it: opened once for queries, refused
- * with a clear message if its provider is not known, and what the guest is
- * told about it, lowered to the quotas. Command thread.
+ * The physical HCA as one worker sees it: it is opened once for queries,
+ * refused with a clear message if its provider is not known, and described to
+ * the guest within the quotas. The command thread runs this.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The table of operations: what every request must look like before a handler
- * sees it, and how an error leaves the worker. Command thread. The request is
- * a private copy of what a hostile guest wrote.
+ * sees it, and how an error leaves the worker. The command thread runs this.
+ * The request is a private copy of what a hostile guest wrote.
  */
 #include <errno.h>
 #include <string.h>

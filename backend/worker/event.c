@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Event thread: reads the completion channel and the asynchronous events of
+ * The event thread reads the completion channel and the asynchronous events of
  * every verbs context and puts them on the event ring. The kernel is trusted;
- * the user_handle it returns is the wire handle, so no table is looked up.
+ * the user_handle that it returns is the wire handle, so no table is looked up.
  *
  * A watched fd is read under events.lock only, and be_event_del() takes the
  * same lock, so no fd is read after it was taken out. The thread takes

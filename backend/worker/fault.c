@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Birth and end of a struct be_dev, and its way to give up: whatever a guest
- * does, the answer is an error to it or be_fault(), which closes this one
- * device. Never exit() or assert().
+ * Birth and end of a struct be_dev, and how it gives up. Whatever a guest does,
+ * the result is an error to the guest or be_fault(), which closes this one
+ * device; it is never exit() or assert().
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Wire handles: index of a slot in the lower bits, generation of the slot in
- * the upper ones, so that a stale handle names nothing. Slots are reused in
- * the order they were released, so that a handle is not seen again soon.
- * Handles come from the guest and are not trusted. The callers hold
- * be_dev.lock: for writing to add and delete, for reading to look up; the
+ * Wire handles: the lower bits are an index of the table, the upper bits are
+ * the generation of its entry, so that a stale handle names nothing. Entries
+ * are reused in the order in which they were released, so that a handle is not
+ * seen again soon. Handles come from the guest and are not trusted. The callers
+ * hold be_dev.lock: for writing to add and delete, for reading to look up; the
  * command thread, which is the only writer, looks up without it.
  */
 #include <errno.h>

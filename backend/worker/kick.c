@@ -2,18 +2,19 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Kick thread: takes entries off the kick ring and has each executed
- * (be_kick). It spins for more only where that paid lately: the average of
- * the recent idle gaps is kept, and a gap longer than the spin limit costs
- * nothing but the sleep. The guest controls what is in the ring; an entry is one
- * system call, and how many there are in a second is bounded.
+ * The kick thread takes entries off the kick ring and has each executed
+ * (be_kick). It spins for more only if spinning was useful lately: it averages
+ * the recent idle gaps, and a gap longer than the spin limit costs only the
+ * sleep. The guest controls what is in the ring; an entry is one system call,
+ * and the number of entries in a second is bounded.
  *
  * The command thread drains the ring before each command (be_kick_flush): a
  * native process's post is executed when the call returns, so a command must
- * not overtake the kicks of posts made before it. drain_lock orders the two.
+ * not overtake the kicks of posts made before it. drain_lock orders the two
+ * threads.
  *
- * A send queue that has more than the driver's (shadow.h) is looked at each
- * millisecond: nobody tells when there is room.
+ * A send queue that holds more than the driver's (shadow.h) is looked at each
+ * millisecond, because nothing reports when there is room.
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Kick thread: entries of the kick ring into the HCA's driver (kick.c).
+ * The kick thread: from entries of the kick ring into the HCA's driver
+ * (kick.c).
  */
 #ifndef BE_KICK_H
 #define BE_KICK_H

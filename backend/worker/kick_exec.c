@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What one kick does: the system call that a native process would have made.
- * Kick thread, with be_dev.lock held for reading from the look-up of the
- * handle to the end of the call, so that the fd is not closed meanwhile. The
- * handle comes from the guest.
+ * The kick thread runs this, with be_dev.lock held for reading from the look-up
+ * of the handle to the end of the call, so that the fd is not closed meanwhile.
+ * The handle comes from the guest.
  */
 #include "kick.h"
 #include "verbs/queue.h"

@@ -2,15 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Look thread: moves receives that a guest has posted into the driver's queues
- * (shadow.h). No system call tells of them. A program posts some, tells its peer by
- * TCP and expects a message: if they are not there by then, an RC sender tries
- * again, UC and UD lose it. So
+ * The look thread moves receives that a guest has posted into the driver's
+ * queues (shadow.h). No system call reports them. A program posts some, tells
+ * its peer by TCP and expects a message: if the receives are not there by then,
+ * an RC sender tries again, UC and UD lose the message. So
  *
- * - a kick or a command of the same vhca looks first (be_look_now): a receive comes
- *   before everything that the process asks for after it;
- * - else this thread looks, often after something happened and less and less often
- *   when nothing does (docs/data-path.md);
+ * - a kick or a command of the same vhca looks first (be_look_now): a receive
+ *   precedes everything that the process asks for after it;
+ * - otherwise this thread looks, often after something happened and less and
+ *   less often when nothing does (docs/data-path.md);
  * - it precedes what else the processors have to do, above all what brings the
  *   peer's message, and therefore works a small part of its time only, however
  *   much a guest posts.

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How much one device may own and how fast it may ask. Object and page counts
- * belong to the command thread; each bucket belongs to one thread or is
- * guarded by its user. Nothing is allocated for a guest before it was charged
+ * How many objects one device may own, and how fast it may ask. Object and page
+ * counts belong to the command thread; each bucket belongs to one thread, or
+ * its user has a lock. Nothing is allocated for a guest before it was charged
  * here.
  */
 #include <errno.h>

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Writes <run-dir>/<domid>-<devid>.stats, replaced as a whole so that a
- * reader never sees half of it. Command thread; the counters of the other
- * threads are read without a lock, each of them is exact.
+ * Writes <run-dir>/<domid>-<devid>.stats, replaced as a whole so that a reader
+ * never sees half of it. The command thread runs this; it reads the counters of
+ * the other threads without a lock, and each of them is exact.
  */
 #include <errno.h>
 #include <fcntl.h>

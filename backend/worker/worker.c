@@ -2,13 +2,13 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Life of one connection: the backend column of the state diagram in
- * vhcaif.h, read from be_worker_main() down. The main thread of the process
- * is the command thread; it also watches xenstore and signals. Everything the
- * frontend says, its state included, is only a hint about what it wants.
+ * The life of one connection: the backend column of the state diagram in
+ * vhcaif.h, read from be_worker_main() down. The main thread of the process is
+ * the command thread; it also watches xenstore and signals. Everything that the
+ * frontend says, including its state, is only a hint about what it wants.
  *
- * One connection per process: when it ends, in whatever way, the process
- * ends and the kernel is the last to tidy up; the supervisor starts the next.
+ * A process has one connection: when that ends, in whatever way, the process
+ * ends and the kernel releases the rest; the supervisor starts the next worker.
  */
 #include <errno.h>
 #include <linux/capability.h>
