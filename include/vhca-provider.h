@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the udata of a HCA's provider means: which fields hold user addresses,
+ * What the udata of an HCA's provider means: which fields hold user addresses,
  * mmap offsets or bits that must not pass. Tables are plain C, shared by
- * frontend and backend, one file per driver_id (common/provider/<name>.c), checked
- * against the kernel's uapi headers by a unit test. An unknown driver, ABI
- * version, operation with udata, or udata length is refused.
+ * frontend and backend, one file per driver_id (common/provider/<name>.c); a
+ * unit test checks them against the kernel's uapi headers. An unknown driver,
+ * ABI version, operation with udata, or udata length is refused.
  */
 #ifndef VHCA_PROVIDER_H
 #define VHCA_PROVIDER_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Typed access to xenstore nodes (node.h). Runs in whichever thread owns the
- * xenstore handle. Values come from other domains and are not trusted.
+ * Typed access to xenstore nodes (node.h). This runs in whichever thread owns
+ * the xenstore handle. Values come from other domains and are not trusted.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Finding the devices of a backend domain, and watches with their tokens.
+ * Functions that find the devices of a backend domain, and watches with their
+ * tokens.
  */
 #ifndef XN_SCAN_H
 #define XN_SCAN_H

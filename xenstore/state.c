@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * State machine of both ends as a table (state.h). Each end writes only its
+ * The state machine of both ends as a table (state.h). Each end writes only its
  * own state; the toolstack may write Closing to the backend. The other end's
  * state is a hint, never a proof.
  */

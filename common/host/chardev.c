@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Asks the kernel over RDMA netlink which character device, driver and ABI
- * version an HCA has, as libibverbs does. One thread of the process. The kernel is
- * trusted; lengths are checked all the same.
+ * version an HCA has, as libibverbs does. One thread of the process calls this.
+ * The kernel is trusted; lengths are checked all the same.
  */
 #include <errno.h>
 #include <linux/netlink.h>

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How much memory of guests a domain can map: Xen keeps an entry of the
- * domain's maptrack table for each page mapped, however often the same grant
- * is mapped, and the kernel of a PV domain maps each page a second time. All
- * backends of the domain share the table. Xen tells nobody how long it is.
+ * How much memory of guests a domain can map. Xen has an entry in the domain's
+ * maptrack table for each page mapped, however often the same grant is mapped,
+ * and the kernel of a PV domain maps each page a second time. All backends of
+ * the domain share the table. Xen does not report its length.
  */
 #ifndef HOST_MAPTRACK_H
 #define HOST_MAPTRACK_H

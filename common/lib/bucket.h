@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Token bucket: how often something may happen. It belongs to one thread, or its
- * user has a lock. All zero is a bucket without limit.
+ * A token bucket limits how often something may happen. It belongs to one
+ * thread, or its user has a lock. A bucket that is all zero has no limit.
  */
 #ifndef VL_BUCKET_H
 #define VL_BUCKET_H

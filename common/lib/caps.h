@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Giving rights up.
+ * Functions that give rights up.
  */
 #ifndef VL_CAPS_H
 #define VL_CAPS_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How a daemon says something: one line on stderr, which systemd puts into the
- * journal. Any thread.
+ * How a daemon reports something: one line on stderr, which systemd puts into
+ * the journal. Any thread may call this.
  */
 #ifndef VL_LINE_H
 #define VL_LINE_H

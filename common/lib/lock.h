@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Lock files in a directory that only root can write. The lock belongs to the open
- * file, so it is free the moment its process is dead.
+ * Lock files in a directory that only root can write. The lock belongs to the
+ * open file, so it is free as soon as its process is dead.
  */
 #ifndef VL_LOCK_H
 #define VL_LOCK_H

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The protocol of sd_notify(3): a datagram of lines, files beside it.
+ * The protocol of sd_notify(3): a datagram of lines, with files attached.
  */
 #include <errno.h>
 #include <stddef.h>

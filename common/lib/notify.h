@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What a daemon tells its service manager. Without one nothing is told.
+ * What a daemon tells its service manager. Without a service manager nothing is
+ * sent.
  */
 #ifndef VL_NOTIFY_H
 #define VL_NOTIFY_H

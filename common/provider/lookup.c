@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Look-up in the udata tables of the HCAs (<name>.c). Plain C, built into the
- * frontend module and into xen-vhcad, so that both sides agree on which lengths
- * pass. The numbers checked here come from a guest process.
+ * Look-up in the udata tables of the HCAs (<name>.c). This is plain C, built
+ * into the frontend module and into xen-vhcad, so that both sides agree on
+ * which lengths pass. The numbers checked here come from a guest process.
  */
 #include "vhca-provider.h"
 

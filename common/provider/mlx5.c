@@ -3,13 +3,13 @@
  * Copyright (C) 2026 The vhca authors
  *
  * udata of mlx5 (ConnectX-4 and newer), ABI 1, for providers that use the
- * static doorbell registers of a context: what lets a process make objects of
- * its own kind (DEVX) is refused, as rdma-core then opens the device without;
- * what lets it allocate doorbell pages by private commands is cleared, so every
- * doorbell page is one of the mmap offsets below. Layouts
- * are those of <rdma/mlx5-abi.h>; a unit test compares them. The lengths repeat
- * create_cq_user(), resize_user(), set_user_buf_size() and
- * mlx5_ib_create_srq() of the driver.
+ * static doorbell registers of a context. What lets a process make objects of
+ * its own kind (DEVX) is refused; rdma-core then opens the device without it.
+ * What lets it allocate doorbell pages by private commands is cleared, so every
+ * doorbell page is one of the mmap offsets below. Layouts are those of
+ * <rdma/mlx5-abi.h>; a unit test compares them. The lengths repeat
+ * create_cq_user(), resize_user(), set_user_buf_size() and mlx5_ib_create_srq()
+ * of the driver.
  */
 #include "vhca-provider.h"
 

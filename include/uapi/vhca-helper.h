@@ -2,15 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * ioctls of /dev/xen/vhca-helper (xen-vhca-helper.ko), used by xen-vhcad in
- * the domain that owns the HCA. What user space cannot do there: grant queue
- * pages that the HCA's driver allocated, keep a dying worker's memory mapped
- * until its verbs files are closed, tell the frames of mapped doorbell pages,
- * and keep the HCA's DMA segments within one page. Root only; one open file
- * per worker process.
+ * ioctls of /dev/xen/vhca-helper (xen-vhca-helper.ko), used by xen-vhcad in the
+ * backend domain for what user space cannot do there: grant queue pages that
+ * the HCA's driver allocated, keep a dying worker's memory mapped until its
+ * verbs files are closed, report the frames of mapped doorbell pages, and limit
+ * the HCA's DMA segments to one page. Only root may open it; each worker
+ * process has one open file.
  *
- * ENOTTY: the module that is loaded is older than this header and has no such
- * ioctl. Requests keep their numbers and layouts, for 32 bit programs too.
+ * ENOTTY means that the loaded module is older than this header and has no such
+ * ioctl. Requests retain their numbers and layouts, for 32 bit programs too.
  */
 #ifndef _UAPI_VHCA_HELPER_H
 #define _UAPI_VHCA_HELPER_H

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The agent's work (agent.h): which devices there are is the toolstack's word
- * (/libxl), which domain asks is told by the path, which only that domain and
- * the control domain can write to. Events only say where to look.
+ * The agent's work (agent.h). The toolstack's nodes (/libxl) say which devices
+ * there are; the path says which domain asks, because only that domain and the
+ * control domain can write to it. Events only say where to look.
  */
 #include <errno.h>
 #include <inttypes.h>

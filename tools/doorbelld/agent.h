@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The agent: devices that the toolstack created, requests of their backends,
- * answers. One thread. Everything that a backend domain can do here is to
- * have its requests refused, and not faster than the rate allows.
+ * answers. It has one thread. A backend domain can only have its requests
+ * refused here, and not faster than the rate allows.
  */
 #ifndef DBA_AGENT_H
 #define DBA_AGENT_H

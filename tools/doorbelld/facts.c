@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Collecting facts (facts.h). Nothing here decides; what cannot be read or
+ * Collects facts (facts.h). Nothing is decided here; what cannot be read or
  * understood is left out, and dba_frame_check() refuses what is left out.
  */
 #include <ctype.h>

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Where xen-vhca-doorbelld has its facts from: the toolstack's nodes, sysfs of
+ * The sources of xen-vhca-doorbelld's facts: the toolstack's nodes, sysfs of
  * the control domain, and for a guest's window the guest itself. Parsers take
  * text and are strict; they run without Xen.
  */

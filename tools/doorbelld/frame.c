@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The frame check (frame.h): the one place that decides. No I/O, no state, no
- * allocation. Values of the request are compared only after their sums were
- * shown not to wrap.
+ * The frame check (frame.h): only this file decides. It has no I/O, no state
+ * and no allocation. Values of the request are compared only after their sums
+ * were shown not to wrap.
  */
 #include <xen/io/vhcaif.h>
 #include "frame.h"

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The frame check of xen-vhca-doorbelld: may these machine frames be mapped
- * into that guest? Pure functions over facts that the caller collected from
- * sources which neither guest nor backend can write. The request itself is
- * not trusted at all.
+ * The frame check of xen-vhca-doorbelld decides whether these machine frames
+ * may be mapped into that guest. It consists of pure functions over facts that
+ * the caller collected from sources which neither guest nor backend can write.
+ * The request itself is not trusted at all.
  */
 #ifndef DBA_FRAME_H
 #define DBA_FRAME_H

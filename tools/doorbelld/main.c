@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * xen-vhca-doorbelld: options, the handles that need privilege, giving up what
- * is not needed any more, and the loop. Runs as root in the control domain,
- * one thread (and libxenstore's reader). What it does with the hypervisor is
- * ask what a domain is, and the two calls of struct dba_ops.
+ * is not needed any more, and the loop. It runs as root in the control domain,
+ * in one thread (and libxenstore's reader). It only asks the hypervisor what a
+ * domain is, and makes the two calls of struct dba_ops.
  */
 #include <errno.h>
 #include <getopt.h>

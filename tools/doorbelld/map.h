@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What xen-vhca-doorbelld mapped, and the two hypercalls that do it. One
- * thread. The hypercalls and the state file stand behind pointers, so that
+ * What xen-vhca-doorbelld mapped, and the two hypercalls that do it. One thread
+ * calls this. The hypercalls and the state file are behind pointers, so that
  * unit tests and --dry-run need neither.
  *
- * A PV guest's page table entries outlive the permission that allowed them,
- * and nothing but its end proves that they are gone. After an unmap its frame
- * is therefore held: only the same guest may get it again. So are frames of
- * any guest on Arm, which with the permission can map the frame elsewhere
+ * A PV guest's page table entries outlive the permission that allowed them, and
+ * only the guest's end proves that they are gone. After an unmap its frame is
+ * therefore held: only the same guest may get it again. Frames of any guest on
+ * Arm are held, too: with the permission it can map the frame elsewhere
  * (XENMAPSPACE_dev_mmio).
  */
 #ifndef DBA_MAP_H

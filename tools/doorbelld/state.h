@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The state file of xen-vhca-doorbelld: what is mapped, for the next agent.
- * Answers in xenstore would not do: backend domains can write them. One line
- * a mapping, written to a new file that replaces the old one.
+ * Answers in xenstore do not suffice, because backend domains can write them.
+ * Each mapping has one line, written to a new file that replaces the old one.
  */
 #ifndef DBA_STATE_H
 #define DBA_STATE_H

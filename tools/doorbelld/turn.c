@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Requests and answers (turn.h). A request is read with the absence of an answer,
- * and answered only while it is the same, in a transaction each.
+ * Requests and answers (turn.h). The agent reads a request together with the
+ * absence of an answer, and answers it only while it is the same, each in a
+ * transaction.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A device's turn: its requests of one pass, each checked and noted, all of them
- * done after one write of the state file, then answered. Inside of the agent.
+ * A device's turn: its requests of one pass are each checked and noted, then
+ * all are done after one write of the state file, then answered. This is
+ * internal to the agent.
  */
 #ifndef DBA_TURN_H
 #define DBA_TURN_H

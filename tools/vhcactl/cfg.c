@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Reads from an xl configuration file what xl itself ignores when it does
- * not know vhca devices: vhca = [ "hca=...", ... ], and the domain's name.
- * The syntax is xl.cfg(5): KEY = VALUE, VALUE a quoted string, a number or a
- * list in brackets over several lines; # begins a comment. Not by libxlutil,
- * which binds a program to one version of Xen; a unit test compares with it.
- * The text is the operator's own; mistakes in other keys are left to xl.
+ * Reads from an xl configuration file what xl itself ignores when it does not
+ * know vhca devices: vhca = [ "hca=...", ... ], and the domain's name. The
+ * syntax is xl.cfg(5): KEY = VALUE, VALUE a quoted string, a number or a list
+ * in brackets over several lines; # begins a comment. libxlutil is not used,
+ * because it binds a program to one version of Xen; a unit test compares with
+ * it. The text is the operator's own; mistakes in other keys are left to xl.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Inside of vhcactl check: the facts that several checks need, and how a
- * check says what it found.
+ * Internals of vhcactl check: the facts that several checks need, and how a
+ * check reports what it found.
  */
 #ifndef CTL_CHECK_H
 #define CTL_CHECK_H

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The checks of vhcactl check that are about the HCAs of this domain: does
- * xen-vhcad take them, is memory safe with them in a PV domain, and can
- * anything keep them from reading all of it.
+ * The checks of vhcactl check that are about the HCAs of this domain: whether
+ * xen-vhcad takes them, whether memory is safe with them in a PV domain, and
+ * whether anything can prevent them from reading all of it.
  */
 #include <dirent.h>
 #include <errno.h>

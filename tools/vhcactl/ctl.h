@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Inside of vhcactl: what its commands share. One thread. Values that a
- * guest or a backend domain wrote to xenstore are only shown, never used to
- * decide which nodes are written or removed: that comes from the operator
- * and from /libxl, which only the control domain writes.
+ * Internals of vhcactl: what its commands share. It has one thread. Values that
+ * a guest or a backend domain wrote to xenstore are only shown, never used to
+ * decide which nodes are written or removed: that comes from the operator and
+ * from /libxl, which only the control domain writes.
  */
 #ifndef CTL_H
 #define CTL_H

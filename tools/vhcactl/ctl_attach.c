@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl attach: write the nodes of a new device, wait until both sides are
- * connected, and if they are not, say which side to look at.
+ * vhcactl attach: it writes the nodes of a new device, waits until both sides
+ * are connected, and if they are not, says which side to look at.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl check: is this domain fit to be the backend of vhca devices? Changes
- * nothing. Here are the report and the readers; the checks are in
- * check_host.c and check_hca.c.
+ * vhcactl check reports whether this domain is fit to be the backend of vhca
+ * devices. It changes nothing. This file has the report and the readers; the
+ * checks are in check_host.c and check_hca.c.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -2,10 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl create: for an xl that does not know vhca devices. Starts the
- * domain paused with xl create, writes the nodes of its devices, lets it run.
- * If a device cannot be made the domain is destroyed again. With an xl that
- * does know them it is xl create and, with -w, the wait for the devices.
+ * vhcactl create, for an xl that does not know vhca devices: it starts the
+ * domain paused with xl create, writes the nodes of its devices, and unpauses
+ * it. If a device cannot be made, the domain is destroyed again. With an xl
+ * that knows vhca devices it is xl create and, with -w, the wait for the
+ * devices.
  */
 #include <errno.h>
 #include <spawn.h>

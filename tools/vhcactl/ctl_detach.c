@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl detach: ask both sides to close, wait, remove the nodes. -w 0 only
- * asks; a second detach then finds both closed and removes. With -f a
- * guest that does not follow is cut off: its directory goes first, which the
- * backend takes as the frontend's death and cleans up.
+ * vhcactl detach: it asks both sides to close, waits, and removes the nodes. -w
+ * 0 only asks; a second detach then finds both closed and removes the nodes.
+ * With -f a guest that does not follow is cut off: its directory is removed
+ * first, which the backend takes as the frontend's death and cleans up.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl quota: what a device may use, and changes of that. The nodes are
- * written as attach writes them, to the backend's directory and to libxl's
- * copy, all of one call or none. xen-vhcad reads them once, when it opens the
- * device: nothing is taken from a guest that is connected.
+ * vhcactl quota shows and changes what a device may use. The nodes are written
+ * as attach writes them, to the backend's directory and to libxl's copy, all of
+ * one call or none. xen-vhcad reads them once, when it opens the device:
+ * nothing is taken from a guest that is connected.
  */
 #include <stdio.h>
 #include <string.h>

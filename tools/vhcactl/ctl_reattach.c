@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl reattach: the backend domain ended and there is a new one. Its number
- * is another, and a device names its backend by number: each is made anew, as
- * /libxl says that it was, and the old one removed.
+ * vhcactl reattach: the backend domain ended and there is a new one. It has
+ * another number, and a device names its backend by number. So each device is
+ * created anew with what /libxl recorded, and the old one is removed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl stats: the counters that the devices' workers of xen-vhcad leave in
- * files, about once a second; of one device, or of all that this domain is the
+ * vhcactl stats: the counters that the devices' workers of xen-vhcad write to
+ * files about once a second, of one device or of all that this domain is the
  * backend of.
  */
 #include <errno.h>

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl top: what the devices do now, again and again. One thread; waits in
- * poll() for the next round or a key. The terminal gets plain ANSI sequences
- * and is put back by whatever way the program ends but SIGKILL.
+ * vhcactl top shows repeatedly what the devices do now. It has one thread,
+ * which waits in poll() for the next round or a key. The terminal gets plain
+ * ANSI sequences and is restored however the program ends, except by SIGKILL.
  */
 #include <poll.h>
 #include <signal.h>

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Devices and domains in xenstore: find, create, remove, wait (ctl.h). The
- * nodes and permissions are those that libxl writes for its own device
- * types, so that either tool can remove what the other has made.
+ * Devices and domains in xenstore: functions to find, create, remove and wait
+ * (ctl.h). The nodes and permissions are those that libxl writes for its own
+ * device types, so that either tool can remove what the other has made.
  */
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Counters of devices in the text format of OpenMetrics 1.0.0, for Prometheus
- * (node_exporter's textfile collector). All samples of a family stand together,
+ * (node_exporter's textfile collector). All samples of a family are adjacent,
  * so families are the outer loop and devices the inner one.
  */
 #include <inttypes.h>

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * PCI address of the HCA behind a device, for the doorbell agent. It decides
- * which BARs a guest may ever reach, so it comes from the operator or from
- * this domain's own sysfs, never from the backend domain, and is written to
- * /libxl only.
+ * The PCI address of the HCA behind a device, for the agent. It decides which
+ * BARs a guest may ever reach, so it comes from the operator or from this
+ * domain's own sysfs, never from the backend domain, and is written only to
+ * /libxl.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Reads the file with the counters of a device that its worker of xen-vhcad
- * replaces about once a second. Written by root of this domain; what is
- * missing in it counts as 0, so that an older or newer xen-vhcad does no harm.
+ * replaces about once a second. Root of this domain writes it; what is missing
+ * in it counts as 0, so that an older or newer xen-vhcad does no harm.
  */
 #include <errno.h>
 #include <string.h>

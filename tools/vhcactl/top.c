@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Rates and lines of vhcactl top (top.h). No terminal, no xenstore, no clock:
- * everything comes in by arguments.
+ * Rates and lines of vhcactl top (top.h). There is no terminal, no xenstore and
+ * no clock here: everything comes in by arguments.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl top without the terminal: samples of counters, and what they become
- * as rates and as lines.
+ * vhcactl top without the terminal: samples of counters, and the rates and
+ * lines that they become.
  */
 #ifndef CTL_TOP_H
 #define CTL_TOP_H

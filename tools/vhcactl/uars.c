@@ -2,9 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell pages (UARs) of an HCA against what its guests may take of them. One
- * guest can keep the others from opening where the sum is more than there is.
- * The HCA is known by its PCI address, which is on record in /libxl.
+ * Doorbell pages (UARs) of an HCA, compared with what its guests may take of
+ * them. If the sum is more than the HCA has, one guest can prevent the others
+ * from opening. The HCA is known by its PCI address, which is on record in
+ * /libxl.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl: the operator's command for paravirtual RDMA devices. Here are the
- * table of commands and the options. Runs as root in the control domain; what
- * only shows something also in a backend domain.
+ * vhcactl: the operator's command for paravirtual RDMA devices. This file has
+ * the table of commands and the options. It runs as root in the control domain;
+ * commands that only show something also run in a backend domain.
  */
 #include <getopt.h>
 #include <stdio.h>

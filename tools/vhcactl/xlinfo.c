@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Asks xl for what only the hypervisor knows. A program and not libxl, whose
- * ABI changes with every Xen: vhcactl runs with any, and without xl too.
+ * Asks xl for what only the hypervisor knows. It runs the program instead of
+ * using libxl, whose ABI changes with every Xen: vhcactl works with any xl, and
+ * without xl too.
  */
 #include <errno.h>
 #include <fcntl.h>

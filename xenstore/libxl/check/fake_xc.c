@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A hypervisor for check.py: preloaded into xl, it answers the hypercalls of
- * libxenctrl that xl makes before and after it touches xenstore. Domains 0, 5
- * and 7 run, no other. Nothing here is trusted or reached by a guest.
+ * libxenctrl that xl makes before and after it touches xenstore. Only domains
+ * 0, 5 and 7 run. Nothing here is trusted or reached by a guest.
  */
 #include <errno.h>
 #include <stdlib.h>
