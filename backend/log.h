@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Lines on stderr, which systemd keeps: "d<dom>/<dev> <op> <id>: text".
+ * Lines on stderr, which systemd logs: "d<dom>/<dev> <op> <id>: text".
  */
 #ifndef BE_LOG_H
 #define BE_LOG_H

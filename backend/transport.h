@@ -109,7 +109,7 @@ struct be_xen_params {
  * @helper_fd: the helper device, opened by the supervisor, or -1
  * @err: 0 or -errno on failure (be_fault() said why)
  *
- * Asks the helper module to keep this process' memory until its verbs files
+ * Has the helper keep this process's memory until its verbs files
  * are closed, so it must run before the first MR is registered. Returns a
  * transport without rings, or NULL.
  */

@@ -27,7 +27,7 @@ struct vhca_call {
 	size_t rsp_len;
 	struct ib_udata *udata;		/* NULL: none in either direction */
 	bool outptr;
-	struct vhca_ucontext *uc;	/* with bufs: keeps them if unknown */
+	struct vhca_ucontext *uc;	/* with bufs: holds them if unknown */
 	struct vhca_bufs *bufs;
 	u16 at_buf, at_sq_buf, at_db;	/* lists in the body, 0: not there */
 	unsigned int flags;		/* of vhca_ring_submit() */
@@ -146,7 +146,7 @@ static int vhca_call(const struct vhca_call *c)
 	else
 		vhca_call_drop_dirs(c->bufs);
 out:
-	if (cmd)	/* else the ring keeps it until the late answer */
+	if (cmd)	/* else the ring holds it until the late answer */
 		vhca_cmd_free(cmd);
 	return rc;
 }

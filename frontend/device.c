@@ -306,7 +306,7 @@ int vhca_device_register(struct vhca_dev *dev)
 	return 0;
 }
 
-/* Processes that have the device open keep their file, but nothing behind. */
+/* Processes that have the device open retain their file, and nothing behind it. */
 void vhca_device_unregister(struct vhca_dev *dev)
 {
 	WRITE_ONCE(dev->leaving, true);

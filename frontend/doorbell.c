@@ -64,8 +64,8 @@ struct vhca_doorbell {
 /* ---- the window of a translated guest ---- */
 
 /*
- * Above 4 GiB, as what is below belongs to firmware and devices. All memory
- * is a resource as well, and this one keeps balloon and hotplug away.
+ * It is above 4 GiB, because what is below belongs to firmware and devices. All
+ * memory is a resource as well, and this one excludes balloon and hotplug.
  */
 struct vhca_window *vhca_window_new(void)
 {

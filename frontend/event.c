@@ -16,7 +16,7 @@
 #include "vhca-provider.h"
 
 /*
- * ib_uverbs keeps every event in memory until the process reads it. So that a
+ * ib_uverbs stores every event until the process reads it. So that a
  * backend cannot fill the guest's memory with them, an object has credit: for
  * completions two per arm (one may be a leftover of the arm before), for
  * others a fixed number between two modify calls.

@@ -200,7 +200,7 @@ static void vhca_drop(struct vhca_front *front)
 
 /*
  * Every object is destroyed over the ring. A backend that answers each command
- * just in time must not keep us for hours: what is not done after @wait, and
+ * just in time must not delay us for hours: what is not done after @wait, and
  * @each more for every destroy command that was answered, is not waited for.
  */
 static void vhca_unregister(struct vhca_front *front, unsigned long wait,
@@ -215,7 +215,7 @@ static void vhca_unregister(struct vhca_front *front, unsigned long wait,
 	cancel_delayed_work_sync(&front->overdue);
 }
 
-/* Waits longer each time: a backend that always refuses must not keep us busy. */
+/* Waits longer each time: a backend that always refuses must not cost much time. */
 static void vhca_back_off(struct vhca_front *front)
 {
 	unsigned int ms = min(200u << min(front->failures, 10u),

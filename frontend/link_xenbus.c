@@ -121,10 +121,10 @@ static void vhca_lost_changed(struct xenbus_watch *watch, const char *path,
 
 /*
  * The domain was restored by a toolstack that does not know our kind of device,
- * and there were no nodes when xenbus resumed it. xenbus keeps such a device
- * for ever and would take no notice of a new one with the same number: have it
- * removed, or if there are new nodes by now, probed again. The first event of
- * a watch comes by itself.
+ * and there were no nodes when xenbus resumed it. xenbus retains such a device
+ * forever and would not notice a new one with the same number: have it removed,
+ * or reprobed if there are new nodes by now. The first event of a watch comes by
+ * itself.
  */
 static void vhca_xenbus_lost(struct vhca_xenbus *x)
 {

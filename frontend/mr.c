@@ -136,7 +136,7 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	}
 	rc = vhca_cmd_rereg_mr(uc, &req, udata, &rsp);
 	if (rc) {
-		/* If unknown, either list may be the mapped one: keep both. */
+		/* If unknown, either list may be the mapped one: hold both. */
 		if (vhca_cmd_unknown(rc))
 			vhca_uc_adopt(uc, mem);
 		else
@@ -155,8 +155,8 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 }
 
 /*
- * The one destroy verb that may fail: a bound memory window keeps its region.
- * Without a window in the PD a refusal is none of the process' business.
+ * Only this destroy verb may fail: a bound memory window holds its region.
+ * Without a window in the PD a refusal does not concern the process.
  */
 int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {

@@ -306,8 +306,8 @@ static void vhca_port_work(struct work_struct *work)
 }
 
 /*
- * Not more often than this, whatever the backend says: each one costs commands,
- * and events that ib_uverbs keeps until every process has read them.
+ * The refresh is not more frequent, whatever the backend says: each one costs
+ * commands, and events that ib_uverbs stores until every process has read them.
  */
 void vhca_port_refresh(struct vhca_dev *dev)
 {

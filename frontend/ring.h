@@ -71,7 +71,7 @@ struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext);
 /* Consumes nothing unless it returns -EINTR or -ETIMEDOUT (see flags). */
 void vhca_cmd_free(struct vhca_cmd *cmd);
 
-/* May use the slots that are kept for destroys; waiting for one is not killable. */
+/* May use the slots reserved for destroys; waiting for one is not killable. */
 #define VHCA_CMD_RESERVED	BIT(0)
 /* Once sent it is waited for: not killable, and silence is the device's end. */
 #define VHCA_CMD_CERTAIN	BIT(1)

@@ -270,7 +270,7 @@ irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 		atomic64_inc(&dev->stats.spurious);
 	if (bad)
 		vhca_break(dev, bad);
-	/* A broken ring keeps its channel masked: no EOI. */
+	/* The channel of a broken ring stays masked: no EOI. */
 	if (vhca_ring_up(ring))
 		xen_irq_lateeoi(irq, work ? 0 : XEN_EOI_FLAG_SPURIOUS);
 	return IRQ_HANDLED;

@@ -29,7 +29,7 @@ struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata)
 
 struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
 {
-	/* ib_core keeps a PD, and so its uobject, as long as its users. */
+	/* ib_core holds a PD, and so its uobject, as long as its users. */
 	return to_vucontext(ibpd->uobject->context);
 }
 

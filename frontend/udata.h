@@ -36,7 +36,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
  */
 int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 		  struct vhca_bufs *bufs);
-/* Release all; or, @unknown, keep them until the ucontext is gone. */
+/* Release all; or, if @unknown, hold them until the ucontext is gone. */
 void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
 		   bool unknown);
 

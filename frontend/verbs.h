@@ -58,7 +58,7 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc);
 void vhca_disassociate_ucontext(struct ib_ucontext *ibuc);
 int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
-/* Keep memory granted until the ucontext is gone. NULL is fine. */
+/* Leave memory granted until the ucontext is gone. NULL is allowed. */
 void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
 /* Context of the process that made the call; @udata is never NULL. */
 struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata);

@@ -86,7 +86,7 @@ struct vhca_ucontext {
 struct vhca_pd {
 	struct ib_pd ibpd;
 	u32 handle;
-	atomic_t mws;			/* may rightly keep an MR alive */
+	atomic_t mws;			/* may rightly hold an MR */
 };
 
 struct vhca_xrcd {
@@ -104,7 +104,7 @@ struct vhca_cq {
 	u32 comp_arm;
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
-	struct vhca_mem *buf, *db;	/* NULL if the HCA keeps them */
+	struct vhca_mem *buf, *db;	/* NULL if the HCA has them */
 };
 
 struct vhca_qp {

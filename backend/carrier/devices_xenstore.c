@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The devices of this domain as a toolstack keeps them: directories of xenstore
+ * The devices of this domain as a toolstack records them: directories of xenstore
  * below backend/vhca.
  */
 #include <errno.h>

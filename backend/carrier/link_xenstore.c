@@ -119,8 +119,8 @@ static int xs_fd(struct be_link *l)
 }
 
 /*
- * The frontend can write its state all day, and libxenstore keeps each event
- * until it is taken: takes all, but leaves time for other work.
+ * The frontend can write its state all day, and libxenstore queues each event
+ * until it is taken. This takes all of them, and leaves time for other work.
  */
 static int xs_changed(struct be_link *l)
 {

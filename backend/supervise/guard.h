@@ -66,7 +66,7 @@ bool be_guard_full(const struct be_guard *list, unsigned int domid);
 /* Drop those whose time has come. */
 void be_guard_check(struct be_guard **list, struct be_devices *all);
 /*
- * What an earlier supervisor stored. The guard of a worker is kept for the life
+ * What an earlier supervisor stored. The guard of a worker is held for the life
  * of the guest until be_guard_adopt() takes it or be_guard_settle() says
  * otherwise.
  */

@@ -288,7 +288,7 @@ static bool sup_full(struct sup *s, struct sup_dev *d)
 
 /*
  * All devices together could fill the maptrack table, which other backends of
- * this domain need as well. A device keeps its part until its nodes are gone,
+ * this domain need as well. A device has its part until its nodes are gone,
  * also while it has no worker.
  */
 static bool sup_over(struct sup *s, struct sup_dev *d)

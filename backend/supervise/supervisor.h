@@ -10,7 +10,7 @@
 #include "main.h"
 
 /**
- * be_supervisor_main() - keep one worker per device until SIGTERM or SIGINT
+ * be_supervisor_main() - run one worker per device until SIGTERM or SIGINT
  *
  * Takes the supervisor's lock. Returns an exit code (main.h).
  */

@@ -15,7 +15,7 @@
 struct be_doorbell {
 	struct be_doorbell *next;
 	uint64_t offset, gfn;
-	void *addr;			/* mapped here: keeps the verbs file */
+	void *addr;			/* mapped here: holds the verbs file */
 	struct be_bell bell;
 	bool broken;			/* the guest was not told of it */
 };

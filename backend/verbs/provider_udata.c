@@ -16,7 +16,7 @@
 
 /*
  * A page with doorbell records. Drivers pin it once per user address, so one
- * guest page must keep one address here as long as any object uses it.
+ * guest page must have one address here as long as any object uses it.
  */
 struct be_dbpage {
 	struct be_dbpage *next;

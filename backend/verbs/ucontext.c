@@ -28,8 +28,8 @@ const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
  *  1. multicast, QP, SRQ, AH, MW, MR, CQ, PD (XENVHCA_KINDS backwards): the HCA
  *     stops using them; each object's own memory is unmapped when its
  *     destruction succeeded;
- *  2. queue memory: grants ended (or handed to the helper module, which keeps
- *     the pages), then unmapped, as a mapping holds the uverbs file open;
+ *  2. queue memory: grants are ended (or handed to the helper, which holds the
+ *     pages), then it is unmapped, because a mapping holds the uverbs file open;
  *  3. doorbell pages: the agent confirms that the guest has lost them;
  *  4. the files are closed, so the kernel destroys what refused in step 1, and
  *     may give the doorbell pages to somebody else;

@@ -62,7 +62,7 @@ static void be_kick_behind(struct be_dev *dev)
 
 /*
  * Under drain_lock. Kicks over their rate are executed later: nobody's are
- * lost, and a guest that does nothing but kick does not keep a processor busy.
+ * lost, and a guest that only kicks does not occupy a processor.
  */
 static void be_kick_pay(struct be_dev *dev, int n)
 {
@@ -260,7 +260,7 @@ int be_kick_start(struct be_dev *dev)
 		return -ENOMEM;
 	pthread_mutex_init(&k->drain_lock, NULL);
 	k->acked = true;
-	/* On one processor spinning keeps the guest from producing. */
+	/* On one processor spinning prevents the guest from producing. */
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		k->spin_ns = (uint64_t)dev->quota.spin_us * 1000;
 	k->gap_ns = k->spin_ns;

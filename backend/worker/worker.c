@@ -340,7 +340,7 @@ static void be_worker_limits(void)
 
 /*
  * The name that "rdma resource show" and ps print beside what a worker holds:
- * an operator reads off whose queue pair it is. The kernel keeps 15 letters,
+ * it tells an operator whose queue pair it is. The kernel stores 15 letters,
  * enough for the last domain and device.
  */
 static void be_worker_name(const struct be_worker *w)

@@ -11,7 +11,7 @@
 
 /**
  * vl_caps_keep() - lose all capabilities but these, and the way to get others
- * @keep: bits of capabilities 0 to 31; of them stays what the process has
+ * @keep: bits of capabilities 0 to 31; the process retains those that it has
  *
  * Programs that the process starts get none (no_new_privs, no inheritable ones,
  * no bounding set where the process may change it). The process is not dumpable

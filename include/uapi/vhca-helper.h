@@ -98,7 +98,7 @@ struct vhca_helper_frames {
 };
 
 /**
- * struct vhca_helper_cap_dma - keep the HCA's DMA segments within one page
+ * struct vhca_helper_cap_dma - limit the HCA's DMA segments to one page
  * @hca: in, name of the HCA with a final NUL, as the file ibdev of the uverbs
  *	device has it in sysfs
  * @fd: in, an open uverbs file of that HCA

@@ -112,7 +112,7 @@ static void mood(struct fuzz *f, struct input *in)
 	}
 }
 
-/* SRQs, targets and initiators in a domain; sometimes spoilt. */
+/* SRQs, targets and initiators in a domain; sometimes malformed. */
 static void xrc(struct fuzz *f, struct input *in)
 {
 	struct xenvhca_request req;

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The lies of hostile-backend, one row each: where it dies, or how an answer
- * is spoilt (for one op, or for all), or what it does when nobody asks.
+ * is malformed (for one op, or for all), or what it does when nobody asks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 struct lie {
 	const char *name;
 	int dies_at;			/* enum stage, or NEVER */
-	uint16_t op;			/* whose answer is spoilt; 0: none */
+	uint16_t op;			/* whose answer is malformed; 0: none */
 	/* Spoils the answer; false: it is not sent at all. */
 	bool (*spoil)(struct peer *b, const struct xenvhca_request *req,
 		      struct xenvhca_response *rsp);

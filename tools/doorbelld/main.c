@@ -285,7 +285,7 @@ static int open_handles(struct dba_agent *a, struct host *h)
 	}
 	a->own = a->table.own = (unsigned int)own;
 	/*
-	 * The open handles keep their power. Of the capabilities only this stays:
+	 * The open handles retain their rights. Only this capability is retained:
 	 * without it sysfs shows 64 bytes of a configuration space, and the place
 	 * of the MSI-X table is behind them.
 	 */

@@ -258,7 +258,7 @@ struct create {
 	char backend[CTL_NAME_MAX];	/* its name; "": unknown */
 };
 
-/* The nodes that the backend reads; libxl keeps a copy of them. */
+/* The nodes that the backend reads; libxl has a copy of them. */
 static int write_backend_nodes(struct xs_handle *xs, xs_transaction_t t,
 			       const char *dir, const struct create *cr)
 {

@@ -148,9 +148,9 @@
  *      Default Value:  0
  *      Writer:         toolstack
  *
- *      1: the guest may use what the HCA's driver cannot keep from harming the
- *      backend's domain and other guests. Of Soft-RoCE those are memory windows
- *      and their invalidation.
+ *      1: the guest may use features with which, because of the HCA's driver, it
+ *      can harm the backend domain and other guests. Of Soft-RoCE those are
+ *      memory windows and their invalidation.
  *
  *------------------------------ Negotiation ----------------------------------
  *
@@ -340,7 +340,7 @@
  *   index or request header that violates the protocol closes the device.
  * - Handles are 32-bit, never 0, chosen by the backend, opaque to the
  *   frontend, and are not reused soon after they were released.
- * - The frontend keeps XENVHCA_DESTROY_SLOTS slots of the command ring for
+ * - The frontend reserves XENVHCA_DESTROY_SLOTS slots of the command ring for
  *   destroy commands, so that a process can always exit.
  * - A command does not overtake kicks: the backend executes what was in the
  *   kick ring when it takes a request before it executes the request.
@@ -798,8 +798,8 @@ struct xenvhca_mr_rsp {
  * REREG_MR: flags - IB_MR_REREG_TRANS (1), _PD (2), _ACCESS (4). With TRANS
  * the list replaces the old one, whose pages are unmapped before the answer
  * if the command succeeds, and stay mapped if it fails. -XEN_EBUSY with TRANS:
- * the ucontext has memory windows, and one that is bound would keep the old
- * pages in use. -XEN_EACCES: ACCESS without TRANS would let somebody write to
+ * the ucontext has memory windows, and a bound one would leave the old pages
+ * in use. -XEN_EACCES: ACCESS without TRANS would let somebody write to
  * pages that were granted read-only.
  */
 struct xenvhca_rereg_mr_req {
@@ -816,7 +816,7 @@ struct xenvhca_alloc_mw_req {
 
 /*
  * CREATE_CQ: buf and db are the queue memory and the page of the doorbell
- * record if the HCA's provider keeps them in user memory, else empty.
+ * record if the HCA's provider has them in user memory, else empty.
  * cqe in the answer is what the HCA chose.
  */
 struct xenvhca_create_cq_req {

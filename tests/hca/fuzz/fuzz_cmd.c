@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Commands: good ones with words spoilt in the entry and in the mailboxes, in
+ * Commands: good ones with malformed words in the entry and in the mailboxes, in
  * any order, and raw input as a command.
  */
 #include "hfuzz.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Management datagrams by MAD_IFC: a good header with words spoilt, and any
+ * Management datagrams by MAD_IFC: a good header with malformed words, and any
  * payload.
  */
 #include "hfuzz.h"

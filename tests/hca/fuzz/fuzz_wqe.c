@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What a process of the guest can do: work requests with words spoilt,
+ * What a process of the guest can do: work requests with malformed words,
  * doorbells of any value, doorbell records, queues and completion entries
  * written over, between two devices that are up.
  */

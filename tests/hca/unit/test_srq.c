@@ -168,7 +168,7 @@ static void last_wqe(void **state)
 	gone(p, &srq);
 }
 
-/* A list that a process has spoilt: rings and numbers beyond the queue. */
+/* A list that a process has corrupted: rings and numbers beyond the queue. */
 static void spoilt_list(void **state)
 {
 	struct pair *p = *state;
