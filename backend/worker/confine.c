@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A worker that a guest took over is root without capabilities: it could ask
+ * A worker that a guest took over is root with two capabilities: it could ask
  * D-Bus to start programs, or read and end the other processes of root. So,
  * before it serves, it loses the system calls for that. The list names what is
  * refused, because libraries and the HCA's provider may need anything else. The
