@@ -224,7 +224,7 @@ xrc_killed() {
 	step "kill both ends of ib_send_bw over XRC"
 	guest_sh -t 60 "${end[0]}" "$program" >/tmp/pair.s 2>&1 || true &
 	pids+=($!)
-	sleep 0.7
+	listens "${end[0]}"
 	guest_sh -t 60 "${end[1]}" "$program $(guest_ip "${end[0]}")" \
 		>/tmp/pair.c 2>&1 || true &
 	pids+=($!)

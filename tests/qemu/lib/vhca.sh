@@ -96,9 +96,9 @@ VHCA_KEYS=''
 VHCA_GUEST_CFG=()
 
 # listens GUEST: until one of Debian's programs there waits for its client, which
-# tries only once; at most 10 s.
+# tries only once; at most 30 s.
 listens() {
-	guest_sh "$1" 'for ((i = 0; i < 100; i++)); do
+	guest_sh "$1" 'for ((i = 0; i < 300; i++)); do
 		! ss -ltnH | grep -q ":18515 " || exit 0
 		sleep 0.1
 	done' || true
@@ -168,7 +168,6 @@ programs_between() {
 xfer_between() {
 	guest_sh -t 280 "$2" "vhca-xfer $XFER_GID $4 -s" >/tmp/xfer.s 2>&1 &
 	local server=$!
-	sleep 0.7
 	check "$1" guest_sh -t 280 "$3" \
 		"vhca-xfer $XFER_GID $4 $(guest_ip "$2")"
 	check "$1: the server agrees" wait "$server"
@@ -191,7 +190,6 @@ traffic_start() {
 	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer $XFER_GID ${4:-} -s --traffic $3" \
 		>/tmp/traffic.s 2>&1 &
 	traffic_server=$!
-	sleep 0.7
 	guest_sh -t $(($3 + 60)) "$2" \
 		"vhca-xfer $XFER_GID ${4:-} --traffic $3 $(guest_ip "$1")" \
 		>/tmp/traffic.c 2>&1 &

@@ -63,11 +63,11 @@ slowness() {
 	step "$guest: it takes its time"
 	# shellcheck disable=SC2016 # for the guest's shell
 	check "slow-dealloc, and the module is unloaded" \
-		brief slow-dealloc 100 'for ((i = 0; i < 40; i++)); do
+		brief slow-dealloc 150 'for ((i = 0; i < 40; i++)); do
 				ibv_asyncwatch >/dev/null 2>&1 &
 			done
-			# Each has one context open, at most 20 s from now.
-			for ((i = 0, n = 0; i < 100 && n < 40; i++)); do
+			# Each has one context open, soon.
+			for ((i = 0, n = 0; i < 300 && n < 40; i++)); do
 				sleep 0.2
 				n=0
 				for fd in /proc/[0-9]*/fd/*; do

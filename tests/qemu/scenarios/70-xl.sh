@@ -40,7 +40,10 @@ programs_run() {
 	# shellcheck disable=SC2016
 	guest_sh a 'for d in $(ibv_devices | awk "/vhca/ { print \$1 }"); do
 		ibv_rc_pingpong -d "$d" -g 1 -n 20 & server=$!
-		sleep 0.5
+		for ((i = 0; i < 300; i++)); do
+			! ss -ltnH | grep -q ":18515 " || break
+			sleep 0.1
+		done
 		ibv_rc_pingpong -d "$d" -g 1 -n 20 127.0.0.1 &&
 			wait "$server" || exit 1
 	done'

@@ -60,7 +60,7 @@ EOT
 . /debs/lib.sh
 
 in_guest() { # in_guest NAME COMMAND: with the functions above
-	guest_sh -t 120 "$1" ". /debs/lib.sh; $2"
+	guest_sh -t 400 "$1" ". /debs/lib.sh; $2"
 }
 # Starts guest b and installs its package; the log is /tmp/install.b.
 guest_with_package() {
