@@ -312,7 +312,12 @@ int vhca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	return vhca_cmd_attach_mcast(vhca_pd_uc(ibqp->pd), &req);
 }
 
-/* Detaching from a dead device succeeds: there is nothing left to detach. */
+/*
+ * A destroy verb, see vhca_gone(): ib_core counts an attachment as a user of the
+ * QP until this succeeds, and would refuse to destroy the QP, its CQs and its PD
+ * for ever. ib_uverbs asks only for what it attached; what the backend keeps ends
+ * with the context.
+ */
 int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct vhca_dev *dev = to_vdev(ibqp->device);
@@ -321,5 +326,6 @@ int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 
 	vhca_mcast_req(&req, ibqp, gid, lid);
 	rc = vhca_cmd_detach_mcast(vhca_pd_uc(ibqp->pd), &req);
-	return READ_ONCE(dev->ring.state) == VHCA_RING_UP ? rc : 0;
+	vhca_gone(dev, "multicast attachment of qp", req.qp, rc);
+	return 0;
 }

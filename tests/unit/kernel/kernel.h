@@ -433,7 +433,7 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 
 struct ib_device { int unused; };
 struct ib_ucontext { struct ib_device *device; };
-struct ib_device_attr { u64 max_mr_size; int max_cqe; };
+struct ib_device_attr { u64 max_mr_size, device_cap_flags; int max_cqe; };
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; };
 struct ib_xrcd { int unused; };
@@ -458,6 +458,12 @@ struct ib_cq {
 };
 
 struct ib_qp {
+	struct ib_device *device;
+	struct ib_pd *pd;
+	struct ib_cq *send_cq, *recv_cq;
+	struct ib_srq *srq;
+	int qp_type;
+	u32 qp_num;
 	void (*event_handler)(struct ib_event *event, void *ctx);
 	void *qp_context;
 };
