@@ -26,6 +26,8 @@
 /* Time limits for the end of a device: in all, and for each destroy command. */
 #define VHCA_END_WAIT		(30 * HZ)
 #define VHCA_END_EACH		(HZ / 10)
+/* And for its registration, beside one answer that takes as long as it may. */
+#define VHCA_BEGIN_WAIT		(30 * HZ)
 #define VHCA_RETRY_MAX_MS	30000u
 /* Ring pages, version, order, three channels, two rings, doorbell window. */
 #define VHCA_NODES		(VHCA_RING_PAGES + 8)
@@ -34,7 +36,7 @@ struct vhca_front {
 	struct vhca_link *link;
 	struct workqueue_struct *wq;	/* ordered, freezable */
 	struct delayed_work work;
-	struct delayed_work overdue;	/* the backend, while dev ends */
+	struct delayed_work overdue;	/* the backend, as dev begins or ends */
 	unsigned long end_by;		/* jiffies, and each more per command */
 	unsigned long end_each;
 	spinlock_t lock;		/* dev, against notices */
@@ -199,17 +201,24 @@ static void vhca_drop(struct vhca_front *front)
 }
 
 /*
- * Every object is destroyed over the ring. A backend that answers each command
- * just in time must not delay us for hours: what is not done after @wait, and
- * @each more for every destroy command that was answered, is not waited for.
+ * What follows needs many answers. A backend that gives each just in time must not
+ * delay us for hours: what is not done after @wait, and @each more for every
+ * destroy command that was answered, is not waited for.
  */
-static void vhca_unregister(struct vhca_front *front, unsigned long wait,
-			    unsigned long each)
+static void vhca_bound(struct vhca_front *front, unsigned long wait,
+		       unsigned long each)
 {
 	atomic_set(&front->dev->ring.ended, 0);
 	front->end_by = jiffies + wait;
 	front->end_each = each;
 	schedule_delayed_work(&front->overdue, wait);
+}
+
+/* Every object is destroyed over the ring. */
+static void vhca_unregister(struct vhca_front *front, unsigned long wait,
+			    unsigned long each)
+{
+	vhca_bound(front, wait, each);
 	vhca_stats_del(front->dev);
 	vhca_device_unregister(front->dev);
 	cancel_delayed_work_sync(&front->overdue);
@@ -311,7 +320,9 @@ static void vhca_on_connected(struct vhca_front *front)
 
 	if (!front->dev || vhca_mine(front) != XenbusStateInitialised)
 		return;
+	vhca_bound(front, VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
 	err = vhca_device_register(front->dev);
+	cancel_delayed_work_sync(&front->overdue);
 	if (err) {
 		dev_err(front->link->dev,
 			"cannot register the RDMA device: %d\n", err);
@@ -411,7 +422,7 @@ static void vhca_overdue(struct work_struct *work)
 	if (left > 0)
 		schedule_delayed_work(&front->overdue, left);
 	else
-		vhca_front_break(front, "backend takes too long to end the device");
+		vhca_front_break(front, "backend takes too long to begin or end the device");
 }
 
 /*

@@ -15,6 +15,8 @@ static int ring_tried;
 static unsigned int objects;		/* destroyed over the ring at the end */
 static unsigned long each;		/* jiffies until that is answered */
 static unsigned long took;		/* the end of the device */
+static unsigned int answers;		/* that its registration needs */
+static unsigned long registering;	/* that */
 
 /* ---- the rest of the module ---- */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
@@ -50,25 +52,43 @@ void vhca_device_free(struct vhca_dev *dev)
 	free(dev);
 }
 
-int vhca_device_register(struct vhca_dev *dev)
+unsigned long vhca_ring_timeout(void)
 {
-	dev->registered = true;
-	return 0;
+	return 60 * HZ;
 }
 
 /* A broken ring ends a wait at once. */
+static bool answered(struct vhca_dev *dev)
+{
+	unsigned long left;
+
+	for (left = each; left && dev->ring.state == VHCA_RING_UP; left--)
+		kernel_advance(1);
+	return dev->ring.state == VHCA_RING_UP;
+}
+
+int vhca_device_register(struct vhca_dev *dev)
+{
+	unsigned long begin = jiffies;
+	unsigned int i;
+
+	for (i = 0; i < answers && answered(dev); i++)
+		;
+	registering = jiffies - begin;
+	dev->registered = i == answers;
+	return dev->registered ? 0 : -EIO;
+}
+
 void vhca_device_unregister(struct vhca_dev *dev)
 {
-	unsigned long begin = jiffies, left;
+	unsigned long begin = jiffies;
 	unsigned int i;
 
 	if (!dev->registered)
 		return;
 	dev->registered = false;
 	for (i = 0; i < objects && dev->ring.state == VHCA_RING_UP; i++) {
-		for (left = each; left && dev->ring.state == VHCA_RING_UP;
-		     left--)
-			kernel_advance(1);
+		answered(dev);
 		dev->ring.ended.v++;
 	}
 	took = jiffies - begin;
@@ -118,7 +138,7 @@ static int setup(void **state)
 	(void)state;
 	xbdev = (struct xenbus_device){ .nodename = "n", .otherend = "o" };
 	ring_fails = ring_tried = 0;
-	objects = 0;
+	objects = answers = 0;
 	assert_int_equal(vhca_driver.probe(&xbdev, NULL), 0);
 	return 0;
 }
@@ -185,6 +205,33 @@ static void an_end_is_bounded(void **state)
 	vhca_driver.remove(&xbdev);
 }
 
+/* A table of 1,024 GIDs, one in each answer, would take 17 hours. */
+static void a_beginning_is_bounded(void **state)
+{
+	(void)state;
+	answers = 1024;
+	each = 59 * HZ;
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_in_range(registering, 90 * HZ, 91 * HZ);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+	vhca_driver.remove(&xbdev);
+}
+
+/* A slow host: each answer of a full table takes half a second. */
+static void an_honest_beginning_has_its_time(void **state)
+{
+	(void)state;
+	answers = 150;
+	each = HZ / 2;
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	kernel_advance(600 * HZ);	/* nothing is overdue after that */
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	vhca_driver.remove(&xbdev);
+}
+
 static void an_honest_end_has_its_time(void **state)
 {
 	(void)state;
@@ -216,6 +263,8 @@ int main(void)
 		T(tries_less_and_less_often),
 		T(tries_nothing_while_the_backend_closes),
 		T(an_end_is_bounded),
+		T(a_beginning_is_bounded),
+		T(an_honest_beginning_has_its_time),
 		T(an_honest_end_has_its_time),
 		T(a_suspend_waits_less),
 	};
