@@ -12,13 +12,13 @@
  * be merged and states may be skipped. A notice only cuts off a dead backend at
  * once, since the worker may be waiting for it. There is no connection while
  * the domain is suspended: it ends before, and the worker, which the kernel
- * freezes until the domain runs again, makes a new one. What the link reads is
- * the backend's and is range-checked here.
+ * freezes until the domain runs again, makes a new one.
  */
 #include <linux/slab.h>
 
 #include "doorbell.h"
 #include "front.h"
+#include "nodes.h"
 #include "vhca.h"
 
 #define VHCA_CLOSE_WAIT		(10 * HZ)
@@ -29,8 +29,6 @@
 /* And for its registration, beside one answer that takes as long as it may. */
 #define VHCA_BEGIN_WAIT		(30 * HZ)
 #define VHCA_RETRY_MAX_MS	30000u
-/* Ring pages, version, order, three channels, two rings, doorbell window. */
-#define VHCA_NODES		(VHCA_RING_PAGES + 8)
 
 struct vhca_front {
 	struct vhca_link *link;
@@ -78,105 +76,6 @@ void vhca_break(struct vhca_dev *dev, const char *reason)
 	dev_err(dev->link->dev, "giving the device up: %s\n", reason);
 	vhca_ring_break(dev);
 	vhca_front_kick(front);
-}
-
-/* ---- nodes ---- */
-
-/* Is @want one of the numbers of a comma separated list? */
-static bool vhca_version_in(char *list, unsigned int want)
-{
-	unsigned int version;
-	char *word;
-
-	while ((word = strsep(&list, ",")))
-		if (!kstrtouint(strim(word), 10, &version) && version == want)
-			return true;
-	return false;
-}
-
-static int vhca_check_version(struct vhca_link *link)
-{
-	char *list;
-	bool found;
-
-	list = link->ops->read(link, XENVHCA_NODE_VERSIONS);
-	if (IS_ERR(list)) {
-		dev_err(link->dev, "backend has no node " XENVHCA_NODE_VERSIONS
-			"\n");
-		return PTR_ERR(list);
-	}
-	found = vhca_version_in(list, XENVHCA_PROTOCOL_VERSION_INT);
-	kfree(list);
-	if (found)
-		return 0;
-	dev_err(link->dev,
-		"backend does not speak version " XENVHCA_PROTOCOL_VERSION
-		" of the protocol; update it or this module\n");
-	return -EPROTONOSUPPORT;
-}
-
-/* The largest that both sides can have; a single page if the backend is silent. */
-static unsigned int vhca_ring_order(struct vhca_link *link)
-{
-	char *text = link->ops->read(link, XENVHCA_NODE_MAX_RING_ORDER);
-	unsigned int order;
-
-	if (IS_ERR(text))
-		return 0;
-	if (kstrtouint(strim(text), 10, &order))
-		order = 0;
-	kfree(text);
-	return min_t(unsigned int, order, XENVHCA_MAX_RING_ORDER);
-}
-
-static void vhca_node_number(struct vhca_node *node, const char *name,
-			     unsigned int value)
-{
-	snprintf(node->name, sizeof(node->name), "%s", name);
-	snprintf(node->value, sizeof(node->value), "%u", value);
-}
-
-/* All that a connection offers. Returns the number of nodes. */
-static unsigned int vhca_nodes(struct vhca_dev *dev, struct vhca_node *node)
-{
-	const struct vhca_ring *ring = &dev->ring;
-	struct vhca_node *first = node;
-	char name[sizeof(node->name)];
-	unsigned int i;
-
-	vhca_node_number(node++, XENVHCA_NODE_VERSION,
-			 XENVHCA_PROTOCOL_VERSION_INT);
-	vhca_node_number(node++, XENVHCA_NODE_RING_ORDER, ring->order);
-	for (i = 0; i < 1u << ring->order; i++) {
-		snprintf(name, sizeof(name), XENVHCA_NODE_RING_REF "%u", i);
-		vhca_node_number(node++, name, ring->cmd_ref[i]);
-	}
-	vhca_node_number(node++, XENVHCA_NODE_EVTCHN, ring->cmd_port);
-	vhca_node_number(node++, XENVHCA_NODE_EVT_RING_REF, ring->evt_ref);
-	vhca_node_number(node++, XENVHCA_NODE_EVT_EVTCHN, ring->evt_port);
-	vhca_node_number(node++, XENVHCA_NODE_KICK_RING_REF, ring->kick_ref);
-	vhca_node_number(node++, XENVHCA_NODE_KICK_EVTCHN, ring->kick_port);
-	if (dev->window) {
-		snprintf(node->name, sizeof(node->name),
-			 XENVHCA_NODE_DOORBELL_WINDOW);
-		snprintf(node->value, sizeof(node->value), "%#llx %#x",
-			 vhca_window_gfn(dev->window),
-			 XENVHCA_DOORBELL_SLOTS);
-		node++;
-	}
-	return node - first;
-}
-
-static int vhca_offer(struct vhca_dev *dev)
-{
-	struct vhca_node *node = kcalloc(VHCA_NODES, sizeof(*node), GFP_KERNEL);
-	int err;
-
-	if (!node)
-		return -ENOMEM;
-	err = dev->link->ops->write(dev->link, node, vhca_nodes(dev, node));
-	kfree(node);
-	return err;
 }
 
 /* ---- the connection; worker only ---- */

@@ -7,6 +7,7 @@
  */
 #include "kernel.h"
 #include "copy/front.c"
+#include "copy/nodes.c"
 #include "copy/link_xenbus.c"
 
 static struct xenbus_device xbdev;
