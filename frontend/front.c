@@ -18,6 +18,7 @@
 
 #include "doorbell.h"
 #include "front.h"
+#include "grant.h"
 #include "nodes.h"
 #include "vhca.h"
 
@@ -29,6 +30,10 @@
 /* And for its registration, beside one answer that takes as long as it may. */
 #define VHCA_BEGIN_WAIT		(30 * HZ)
 #define VHCA_RETRY_MAX_MS	30000u
+#define VHCA_OWED_WAIT		(HZ / 5)
+/* Connections that may follow each other at once, and the gap between others. */
+#define VHCA_MEET_BURST		32
+#define VHCA_MEET_GAP		(5 * HZ)
 
 struct vhca_front {
 	struct vhca_link *link;
@@ -45,6 +50,8 @@ struct vhca_front {
 	bool removing;			/* the worker has nothing to do */
 	unsigned int failures;		/* connects in a row, for the back-off */
 	unsigned long not_before;	/* jiffies of the next one */
+	unsigned long meets_paid;	/* jiffies: a gap for each connection */
+	bool owed;			/* the log says that pages are kept */
 };
 
 static enum xenbus_state vhca_theirs(struct vhca_front *front)
@@ -123,6 +130,12 @@ static void vhca_unregister(struct vhca_front *front, unsigned long wait,
 	cancel_delayed_work_sync(&front->overdue);
 }
 
+static void vhca_not_before(struct vhca_front *front, unsigned long when)
+{
+	if (time_before(front->not_before, when))
+		front->not_before = when;
+}
+
 /* Waits longer each time: a backend that always refuses must not cost much time. */
 static void vhca_back_off(struct vhca_front *front)
 {
@@ -130,7 +143,7 @@ static void vhca_back_off(struct vhca_front *front)
 			      VHCA_RETRY_MAX_MS);
 
 	front->failures++;
-	front->not_before = jiffies + msecs_to_jiffies(ms);
+	vhca_not_before(front, jiffies + msecs_to_jiffies(ms));
 }
 
 /* A connection that is broken, or was never made, is over. */
@@ -189,6 +202,36 @@ static void vhca_meet_later(struct vhca_front *front)
 	mod_delayed_work(front->wq, &front->work, max(left, 0L));
 }
 
+/*
+ * Each connection costs some pages if the backend keeps its rings, and lines of the
+ * log. A new worker or a resumed domain waits for nothing; one that closes again
+ * and again has to wait, however orderly it does so.
+ */
+static void vhca_meet_pay(struct vhca_front *front)
+{
+	if (time_before(front->meets_paid, jiffies))
+		front->meets_paid = jiffies;
+	front->meets_paid += VHCA_MEET_GAP;
+	vhca_not_before(front,
+			front->meets_paid - VHCA_MEET_BURST * VHCA_MEET_GAP);
+}
+
+/* What backends keep of earlier connections: there is no new one before it is less. */
+static bool vhca_owed(struct vhca_front *front)
+{
+	bool owed = vhca_grant_overdrawn();
+
+	if (owed && !front->owed) {
+		dev_warn(front->link->dev,
+			 "no connection while backends still map %llu pages of earlier ones\n",
+			 vhca_grant_zombies());
+		front->link->ops->broken(front->link,
+					 "backend does not let go of memory");
+	}
+	front->owed = owed;
+	return owed;
+}
+
 static void vhca_on_initwait(struct vhca_front *front)
 {
 	enum xenbus_state mine = vhca_mine(front);
@@ -198,13 +241,17 @@ static void vhca_on_initwait(struct vhca_front *front)
 		return;		/* it has not seen us yet */
 	if (front->dev)
 		vhca_give_up(front, "backend started anew");
+	if (!time_before(jiffies, front->not_before) && vhca_owed(front))
+		vhca_not_before(front, jiffies + VHCA_OWED_WAIT);
 	if (time_before(jiffies, front->not_before)) {
 		vhca_meet_later(front);
 		return;
 	}
 	err = vhca_meet(front);
-	if (!err)
+	if (!err) {
+		vhca_meet_pay(front);
 		return;
+	}
 	dev_err(front->link->dev, "cannot connect to the backend: %d\n",
 		err);
 	vhca_give_up(front, "the frontend could not connect");
@@ -407,6 +454,7 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 	}
 	front->link = link;
 	front->not_before = jiffies;
+	front->meets_paid = jiffies;
 	spin_lock_init(&front->lock);
 	front->window = vhca_window_new();
 	if (IS_ERR(front->window)) {

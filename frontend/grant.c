@@ -36,7 +36,7 @@ struct vhca_zombie {
 static DEFINE_SPINLOCK(zombie_lock);
 static LIST_HEAD(zombies);
 static atomic64_t zombie_count;
-/* All devices share one grant table: counts data, directory and zombie pages. */
+/* All devices share one grant table: counts data, directory, ring, zombie pages. */
 static atomic64_t granted;
 
 static void vhca_zombie_work(struct work_struct *work);
@@ -131,6 +131,14 @@ static u64 vhca_zombie_max(void)
 		   memory / VHCA_ZOMBIE_MEMORY);
 }
 
+bool vhca_grant_overdrawn(void)
+{
+	if (vhca_grant_zombies() <= vhca_zombie_max())
+		return false;
+	vhca_zombie_reap();
+	return vhca_grant_zombies() > vhca_zombie_max();
+}
+
 /* @nr pages of @dev became zombies though the backend lives: it has no excuse. */
 static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
 {
@@ -153,6 +161,11 @@ u64 vhca_grant_max_pages(void)
 	u64 all = (u64)gnttab_max_grant_frames() * VHCA_GREFS_PER_FRAME;
 
 	return all - all / 8;
+}
+
+void vhca_grant_count(int nr)
+{
+	atomic64_add(nr, &granted);
 }
 
 static int vhca_grant_reserve(struct vhca_dev *dev, u32 nr)

@@ -56,6 +56,10 @@ void vhca_mem_put(struct vhca_mem *mem);
 int vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
 u64 vhca_grant_zombies(void);	/* pages the backend does not let go */
+/* Are they more than a backend may keep, after another try to end them? Sleeps. */
+bool vhca_grant_overdrawn(void);
+/* Pages of rings, which are granted and ended elsewhere: none is refused. */
+void vhca_grant_count(int nr);
 /* Data pages that can be granted in all: for max_mr_size. */
 u64 vhca_grant_max_pages(void);
 /*

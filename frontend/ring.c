@@ -46,10 +46,12 @@ static void vhca_ring_unshare(void *mem, unsigned int nr, grant_ref_t *ref)
 	for (i = 0; mem && i < nr; i++) {
 		void *page = mem + i * XEN_PAGE_SIZE;
 
-		if (ref[i] == INVALID_GRANT_REF)
+		if (ref[i] == INVALID_GRANT_REF) {
 			free_page((unsigned long)page);
-		else
-			vhca_grant_end_page(ref[i], virt_to_page(page));
+			continue;
+		}
+		vhca_grant_end_page(ref[i], virt_to_page(page));
+		vhca_grant_count(-1);
 		ref[i] = INVALID_GRANT_REF;
 	}
 }
@@ -75,6 +77,7 @@ static void *vhca_ring_share(struct vhca_dev *dev, unsigned int nr,
 			return NULL;
 		}
 		ref[i] = gref;
+		vhca_grant_count(1);
 	}
 	return mem;
 }

@@ -242,6 +242,28 @@ static void too_much_ends_the_device(void **state)
 	assert_non_null(broken);
 }
 
+/* Pages of rings, too; they become fewer as soon as somebody asks. */
+static void an_account_is_overdrawn_until_it_is_paid(void **state)
+{
+	grant_ref_t ref;
+	int i;
+
+	(void)state;
+	keeps = true;
+	for (i = 0; i <= MAY_KEEP; i++) {
+		assert_false(vhca_grant_overdrawn());
+		ref = gnttab_grant_foreign_access(0, 0, 0);
+		vhca_grant_end_page(ref, alloc_page(0));
+	}
+	keeps = false;
+	assert_true(vhca_grant_overdrawn());
+	assert_int_equal(vhca_grant_zombies(), MAY_KEEP + 1);
+	assert_null(broken);
+	memset(kept, 0, sizeof(kept));
+	assert_false(vhca_grant_overdrawn());
+	assert_int_equal(vhca_grant_zombies(), 0);
+}
+
 /* Of a device that is broken already, as its backend died, nobody complains. */
 static void the_dead_are_not_blamed(void **state)
 {
@@ -283,6 +305,7 @@ int main(void)
 		T(an_old_backend_gets_what_is_writable),
 		T(what_is_kept_counts),
 		T(too_much_ends_the_device),
+		T(an_account_is_overdrawn_until_it_is_paid),
 		T(the_dead_are_not_blamed),
 		T(a_limit_looks_for_what_is_free_by_now),
 		T(an_unload_ends_the_account),

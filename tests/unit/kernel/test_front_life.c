@@ -18,6 +18,7 @@ static unsigned long each;		/* jiffies until that is answered */
 static unsigned long took;		/* the end of the device */
 static unsigned int answers;		/* that its registration needs */
 static unsigned long registering;	/* that */
+static bool overdrawn;			/* backends keep too much */
 
 /* ---- the rest of the module ---- */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
@@ -51,6 +52,16 @@ struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 void vhca_device_free(struct vhca_dev *dev)
 {
 	free(dev);
+}
+
+u64 vhca_grant_zombies(void)
+{
+	return overdrawn ? 1000 : 0;
+}
+
+bool vhca_grant_overdrawn(void)
+{
+	return overdrawn;
 }
 
 unsigned long vhca_ring_timeout(void)
@@ -140,6 +151,7 @@ static int setup(void **state)
 	xbdev = (struct xenbus_device){ .nodename = "n", .otherend = "o" };
 	ring_fails = ring_tried = 0;
 	objects = answers = 0;
+	overdrawn = false;
 	assert_int_equal(vhca_driver.probe(&xbdev, NULL), 0);
 	return 0;
 }
@@ -256,6 +268,66 @@ static void a_suspend_waits_less(void **state)
 	vhca_driver.remove(&xbdev);
 }
 
+/* The backend connects and is gone again, in order or not, as often as it can. */
+static void flap(unsigned long time, bool orderly)
+{
+	unsigned long end = jiffies + time;
+
+	while (time_before(jiffies, end)) {
+		backend(XenbusStateInitWait);
+		if (xbdev.state != XenbusStateInitialised)
+			continue;
+		backend(XenbusStateConnected);
+		assert_int_equal(xbdev.state, XenbusStateConnected);
+		if (orderly)
+			backend(XenbusStateClosing);
+		backend(XenbusStateClosed);
+		assert_int_equal(xbdev.state, XenbusStateClosed);
+	}
+}
+
+static void a_flapping_backend_is_met_less_often(void **state)
+{
+	int orderly;
+
+	(void)state;
+	for (orderly = 0; orderly < 2; orderly++) {
+		ring_tried = 0;
+		flap(600 * HZ, orderly);
+		assert_in_range(ring_tried, 100, 160);
+		vhca_driver.remove(&xbdev);
+		setup(NULL);
+	}
+	vhca_driver.remove(&xbdev);
+}
+
+/* Workers that are killed, a domain that is suspended, some times in a row. */
+static void an_honest_one_is_met_at_once(void **state)
+{
+	(void)state;
+	flap(5 * HZ, true);
+	assert_in_range(ring_tried, 30, 1000);
+	kernel_advance(180 * HZ);
+	ring_tried = 0;
+	flap(5 * HZ, false);		/* waits for 200 ms each time */
+	assert_in_range(ring_tried, 20, 1000);
+	vhca_driver.remove(&xbdev);
+}
+
+static void nobody_is_met_who_keeps_too_much(void **state)
+{
+	(void)state;
+	overdrawn = true;
+	backend(XenbusStateInitWait);
+	kernel_advance(600 * HZ);
+	assert_int_equal(ring_tried, 0);
+	assert_int_equal(xbdev.state, XenbusStateInitialising);
+	overdrawn = false;
+	kernel_advance(HZ / 2);
+	assert_int_equal(xbdev.state, XenbusStateInitialised);
+	vhca_driver.remove(&xbdev);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -268,6 +340,9 @@ int main(void)
 		T(an_honest_beginning_has_its_time),
 		T(an_honest_end_has_its_time),
 		T(a_suspend_waits_less),
+		T(a_flapping_backend_is_met_less_often),
+		T(an_honest_one_is_met_at_once),
+		T(nobody_is_met_who_keeps_too_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,12 @@ int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
 static struct vhca_link xen;
 static struct vhca_dev *dev;
 static const char *broken;
+static int counted;			/* pages of rings */
+
+void vhca_grant_count(int nr)
+{
+	counted += nr;
+}
 
 int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
 {
@@ -66,7 +72,7 @@ static int teardown(void **state)
 	(void)state;
 	vhca_ring_free(dev);
 	free(dev);
-	return 0;
+	return counted;
 }
 
 static int submit(u16 op, unsigned int flags)
@@ -82,6 +88,19 @@ static int submit(u16 op, unsigned int flags)
 static unsigned int free_slots(void)
 {
 	return RING_FREE_REQUESTS(&dev->ring.cmd);
+}
+
+/* They fill the grant table as regions do. */
+static void pages_of_rings_count(void **state)
+{
+	(void)state;
+	assert_int_equal(counted, 3);
+	vhca_ring_free(dev);
+	assert_int_equal(counted, 0);
+	vhca_ring_free(dev);
+	assert_int_equal(counted, 0);
+	assert_int_equal(vhca_ring_init(dev, 0), 0);
+	assert_int_equal(counted, 3);
 }
 
 /* Ordinary commands take what is not kept. */
@@ -145,6 +164,7 @@ static void a_waiter_wakes_the_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(pages_of_rings_count),
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
 		T(a_waiter_wakes_the_others),
