@@ -66,6 +66,13 @@ const char *vhca_check_kick_cons(uint32_t cons, uint32_t prod)
 	return NULL;
 }
 
+const char *vhca_check_kick_done(uint32_t done, uint32_t seen, uint32_t prod)
+{
+	if (done - seen > prod - seen)
+		return "backend executed more kicks than it got";
+	return NULL;
+}
+
 #define EV(n) (1u << (n))
 
 /* enum ib_event_type has these numbers in every version of the kernel. */

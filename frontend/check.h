@@ -42,6 +42,8 @@ int vhca_check_status(int32_t status);
 const char *vhca_check_evt_prod(uint32_t prod, uint32_t cons);
 /* @prod: entries produced so far */
 const char *vhca_check_kick_cons(uint32_t cons, uint32_t prod);
+/* @seen: what passed last time; @prod: as it was not before @done was read */
+const char *vhca_check_kick_done(uint32_t done, uint32_t seen, uint32_t prod);
 
 /* ---- event.c ---- */
 /* Can this happen to an object of this type? Else it is to be ignored. */

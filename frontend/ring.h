@@ -55,7 +55,7 @@ struct vhca_ring {
 	spinlock_t kick_lock;		/* producer side of the kick ring */
 	u32 kick_prod;			/* private copy */
 	u32 kick_done;			/* done at the last upcall */
-	u32 kick_seen;			/* done as a waiter saw it last */
+	u32 kick_seen;			/* done as it was read last, checked */
 	u16 kick_what[XENVHCA_KICK_ENTRIES]; /* type, flags: private copy */
 	wait_queue_head_t kick_wait;	/* waiters for done or room */
 	u32 evt_cons;			/* private copy */

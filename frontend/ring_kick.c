@@ -91,17 +91,32 @@ static int vhca_kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
 }
 
 /*
+ * How many entries are executed, which only grows. Under kick_lock, so that what is
+ * read is compared with all that was pushed by then.
+ *
  * Who sees done move wakes the others: done_event is one word, which each of them
  * writes, so the backend may not have found in it what another one waits for.
  */
-static u32 vhca_kick_done(struct vhca_ring *ring)
+static u32 vhca_kick_done(struct vhca_dev *dev)
 {
-	u32 done = READ_ONCE(ring->kick->done);
+	struct vhca_ring *ring = &dev->ring;
+	unsigned long irq;
+	const char *bad;
+	u32 done, seen;
 
-	if (READ_ONCE(ring->kick_seen) != done) {
-		WRITE_ONCE(ring->kick_seen, done);
+	spin_lock_irqsave(&ring->kick_lock, irq);
+	seen = ring->kick_seen;
+	done = READ_ONCE(ring->kick->done);
+	bad = vhca_check_kick_done(done, seen, ring->kick_prod);
+	if (bad)
+		done = seen;
+	ring->kick_seen = done;
+	spin_unlock_irqrestore(&ring->kick_lock, irq);
+
+	if (bad)
+		vhca_break(dev, bad);
+	else if (done != seen)
 		wake_up_all(&ring->kick_wait);
-	}
 	return done;
 }
 
@@ -109,10 +124,10 @@ static u32 vhca_kick_done(struct vhca_ring *ring)
  * Ask for an upcall when done moves. Bounded, because the backend could move
  * it for ever. Returns true if done moved past @index in the meantime.
  */
-static bool vhca_kick_executed(struct vhca_ring *ring, u32 index)
+static bool vhca_kick_executed(struct vhca_dev *dev, u32 index)
 {
-	struct xenvhca_kick_page *page = ring->kick;
-	u32 done = vhca_kick_done(ring);
+	struct xenvhca_kick_page *page = dev->ring.kick;
+	u32 done = vhca_kick_done(dev);
 	u32 before;
 	int i;
 
@@ -122,7 +137,7 @@ static bool vhca_kick_executed(struct vhca_ring *ring, u32 index)
 		WRITE_ONCE(page->done_event, done + 1);
 		virt_mb();	/* done_event before done; backend: v. v. */
 		before = done;
-		done = vhca_kick_done(ring);
+		done = vhca_kick_done(dev);
 		if (done == before)
 			return false;
 	}
@@ -136,7 +151,7 @@ static int vhca_kick_retry(struct vhca_dev *dev, struct vhca_kick *kick)
 
 	if (err != -EAGAIN)
 		return err;
-	vhca_kick_executed(&dev->ring, READ_ONCE(dev->ring.kick->done));
+	vhca_kick_executed(dev, vhca_kick_done(dev));
 	return vhca_kick_queue(dev, kick);
 }
 
@@ -164,7 +179,7 @@ int vhca_ring_kick_wait(struct vhca_dev *dev, struct vhca_kick *kick)
 	if (err)
 		return err;
 	left = wait_event_killable_timeout(ring->kick_wait,
-			vhca_kick_executed(ring, kick->index) ||
+			vhca_kick_executed(dev, kick->index) ||
 			!vhca_ring_up(ring),
 			vhca_ring_timeout());
 	if (left <= 0)
@@ -176,17 +191,21 @@ irqreturn_t vhca_ring_kick_irq(int irq, void *arg)
 {
 	struct vhca_dev *dev = arg;
 	struct vhca_ring *ring = &dev->ring;
-	u32 done = READ_ONCE(ring->kick->done);
-	bool work = done != ring->kick_done;
+	bool work;
+	u32 done;
 
 	atomic64_inc(&dev->stats.irqs);
 	if (!vhca_ring_up(ring))
 		return IRQ_HANDLED;
+	done = vhca_kick_done(dev);
+	work = done != ring->kick_done;
 	ring->kick_done = done;
 	if (work)
 		wake_up_all(&ring->kick_wait);
 	else
 		atomic64_inc(&dev->stats.spurious);
-	xen_irq_lateeoi(irq, work ? 0 : XEN_EOI_FLAG_SPURIOUS);
+	/* The channel of a broken ring stays masked: no EOI. */
+	if (vhca_ring_up(ring))
+		xen_irq_lateeoi(irq, work ? 0 : XEN_EOI_FLAG_SPURIOUS);
 	return IRQ_HANDLED;
 }

@@ -50,6 +50,27 @@ static void other_indices(void **state)
 	assert_null(vhca_check_kick_cons(~0u, 3));
 }
 
+/* Neither more than there is nor less than there was. */
+static void executed_kicks(void **state)
+{
+	static const uint32_t base[] = { 0, 1, 0x7fffffff, 0xfffffffd };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(base) / sizeof(base[0]); i++) {
+		uint32_t seen = base[i], prod = seen + 5;
+
+		assert_null(vhca_check_kick_done(seen, seen, prod));
+		assert_null(vhca_check_kick_done(prod, seen, prod));
+		assert_null(vhca_check_kick_done(prod, prod, prod));
+		assert_non_null(vhca_check_kick_done(prod + 1, seen, prod));
+		assert_non_null(vhca_check_kick_done(prod + 1, prod, prod));
+		assert_non_null(vhca_check_kick_done(seen - 1, seen, prod));
+		assert_non_null(vhca_check_kick_done(seen + 0x80000000u, seen,
+						     prod));
+	}
+}
+
 static void responses(void **state)
 {
 	struct xenvhca_request req = { .op = XENVHCA_OP_CREATE_CQ,
@@ -291,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(response_index),
 		cmocka_unit_test(other_indices),
+		cmocka_unit_test(executed_kicks),
 		cmocka_unit_test(responses), cmocka_unit_test(statuses),
 		cmocka_unit_test(events), cmocka_unit_test(texts),
 		cmocka_unit_test(lists), cmocka_unit_test(doorbell_pages),

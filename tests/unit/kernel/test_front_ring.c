@@ -140,6 +140,16 @@ static void an_ownerless_object_may_not_be_left(void **state)
 	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -EIO);
 }
 
+/* Entries of different queues: none serves for another one. */
+static void push(unsigned int nr)
+{
+	while (nr--) {
+		struct vhca_kick kick = { .type = XENVHCA_KICK_SEND };
+
+		assert_int_equal(vhca_ring_kick(dev, &kick), 0);
+	}
+}
+
 /*
  * Two wait: what one of them writes into done_event can make the backend leave out
  * the upcall for the other, so who sees done move must wake it.
@@ -149,15 +159,65 @@ static void a_waiter_wakes_the_others(void **state)
 	unsigned int before;
 
 	(void)state;
-	assert_false(vhca_kick_executed(&dev->ring, 5));
+	push(7);
+	assert_false(vhca_kick_executed(dev, 5));
 	before = kernel_wakes;
-	assert_false(vhca_kick_executed(&dev->ring, 5));
+	assert_false(vhca_kick_executed(dev, 5));
 	assert_int_equal(kernel_wakes, before);
 	dev->ring.kick->done = 6;	/* without an upcall */
-	assert_true(vhca_kick_executed(&dev->ring, 5));
+	assert_true(vhca_kick_executed(dev, 5));
 	assert_int_equal(kernel_wakes, before + 1);
-	assert_false(vhca_kick_executed(&dev->ring, 6));
+	assert_false(vhca_kick_executed(dev, 6));
 	assert_int_equal(kernel_wakes, before + 1);
+	assert_null(broken);
+}
+
+/* The upcall, with what the backend says; 1: without work, slows the channel. */
+static int upcall(u32 done)
+{
+	u64 spurious = dev->stats.spurious.v;
+
+	dev->ring.kick->done = done;
+	vhca_ring_kick_irq(1, dev);
+	return (int)(dev->stats.spurious.v - spurious);
+}
+
+/* As often as the backend did something. */
+static void kicks_are_executed_once(void **state)
+{
+	(void)state;
+	push(3);
+	assert_int_equal(upcall(1), 0);
+	assert_int_equal(upcall(1), 1);
+	assert_int_equal(upcall(3), 0);
+	assert_int_equal(upcall(3), 1);
+	push(1);
+	assert_true(vhca_kick_executed(dev, 2));
+	dev->ring.kick->done = 4;
+	assert_true(vhca_kick_executed(dev, 3));	/* before the upcall */
+	assert_int_equal(upcall(4), 0);
+	assert_null(broken);
+}
+
+/* Else each of its events would have work, and a storm would cost nothing. */
+static void kicks_that_nobody_made_are_not_executed(void **state)
+{
+	static const u32 lies[] = { 4, 1, 0, 0x80000000, ~0u };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+		push(3);
+		assert_int_equal(upcall(2), 0);
+		assert_null(broken);
+		assert_int_equal(upcall(lies[i]), 1);
+		assert_non_null(strstr(broken, "kicks"));
+		teardown(state);
+		setup(state);
+	}
+	push(3);
+	dev->ring.kick->done = 4;	/* and to a process that waits */
+	assert_false(vhca_kick_executed(dev, 2));
+	assert_non_null(broken);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -168,6 +228,8 @@ int main(void)
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
 		T(a_waiter_wakes_the_others),
+		T(kicks_are_executed_once),
+		T(kicks_that_nobody_made_are_not_executed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
