@@ -131,8 +131,10 @@ static void vhca_dealloc_driver(struct ib_device *ibdev)
 	if (READ_ONCE(dev->leaving))
 		return;
 	WRITE_ONCE(dev->registered, false);
-	cancel_delayed_work_sync(&dev->refresh_work);
+	/* A refresh may be waiting for an answer: it is not waited for. */
 	vhca_break(dev, "the HCA's own driver was unloaded in this guest and took the device along");
+	/* The worker frees the device only when ib_core has done with it. */
+	cancel_delayed_work_sync(&dev->refresh_work);
 }
 
 static const struct ib_device_ops vhca_dev_ops = {

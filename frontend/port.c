@@ -280,15 +280,33 @@ static void vhca_refresh_pace(struct vhca_dev *dev)
 	WRITE_ONCE(dev->refreshed, now);
 }
 
+/*
+ * Bit n of @events: enum ib_event_type n. ib_core handles them later, and waits for
+ * that once, after it has unregistered the device: nothing may come behind that, so
+ * hold it registered here.
+ */
+static void vhca_port_dispatch(struct vhca_dev *dev, unsigned long events)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
+	};
+	int bit;
+
+	if (!ib_device_try_get(&dev->ibdev))
+		return;
+	for_each_set_bit(bit, &events, BITS_PER_LONG) {
+		event.event = bit;
+		ib_dispatch_event(&event);
+	}
+	ib_device_put(&dev->ibdev);
+}
+
 static void vhca_port_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),
 					    struct vhca_dev, refresh_work);
-	struct ib_event event = {
-		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
-	};
 	unsigned long events;
-	int bit, rc;
+	int rc;
 
 	if (!READ_ONCE(dev->registered))
 		return;
@@ -299,10 +317,7 @@ static void vhca_port_work(struct work_struct *work)
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "the port's state could not be read (%d), the last one stays\n",
 				       rc);
-	for_each_set_bit(bit, &events, BITS_PER_LONG) {
-		event.event = bit;
-		ib_dispatch_event(&event);
-	}
+	vhca_port_dispatch(dev, events);
 }
 
 /*

@@ -446,6 +446,7 @@ struct ib_event {
 		struct ib_cq *cq;
 		struct ib_qp *qp;
 		struct ib_srq *srq;
+		u32 port_num;
 	} element;
 };
 
