@@ -415,12 +415,21 @@ static void vhca_maps_detach(struct vhca_ucontext *uc)
 	spin_unlock(&maps_lock);
 }
 
-void vhca_map_flush(struct vhca_ucontext *uc)
+/* Waits for @wait at most, then for nobody's pages. Returns what is left of it. */
+static long vhca_maps_wait(struct vhca_ucontext *uc, long wait)
 {
-	if (!wait_event_timeout(maps_wait, vhca_maps_empty(uc), VHCA_ZAP_WAIT))
+	long left = wait_event_timeout(maps_wait, vhca_maps_empty(uc), wait);
+
+	if (!left)
 		vhca_maps_detach(uc);
 	/* What is being sent now ends: a destroy command is bounded. */
 	wait_event(maps_wait, vhca_maps_empty(uc));
+	return left;
+}
+
+void vhca_map_flush(struct vhca_ucontext *uc)
+{
+	vhca_maps_wait(uc, VHCA_ZAP_WAIT);
 }
 
 /* Returns the next map that is not zapped, with a reference. */
@@ -441,8 +450,15 @@ static struct vhca_map *vhca_map_next_alive(struct vhca_ucontext *uc)
 	return found;
 }
 
+/*
+ * Contexts are zapped one after the other. All of them wait for VHCA_ZAP_WAIT
+ * together: else a process with many contexts, whose pages it holds, would decide
+ * how long the end of the device takes.
+ */
 void vhca_map_zap(struct vhca_ucontext *uc)
 {
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	long wait = VHCA_ZAP_WAIT - dev->zap_waited;
 	struct vhca_map *map;
 
 	while ((map = vhca_map_next_alive(uc))) {
@@ -455,7 +471,8 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 		vhca_map_unmap(map);
 		kref_put(&map->ref, vhca_map_release);
 	}
-	vhca_map_flush(uc);
+	wait -= vhca_maps_wait(uc, wait);
+	dev->zap_waited += max(wait, 0L);
 }
 
 int vhca_map_init(void)

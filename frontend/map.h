@@ -30,7 +30,9 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		    const grant_ref_t *ref, u32 nr_pages, u64 offset);
 /*
  * Take every mapping away from the processes (device is going): later
- * accesses see zero pages. Grants are unmapped when this returns.
+ * accesses see zero pages. Grants are unmapped when this returns, except of
+ * pages that somebody holds for more than five seconds; all contexts of a device
+ * wait for that together.
  */
 void vhca_map_zap(struct vhca_ucontext *uc);
 /*

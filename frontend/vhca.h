@@ -68,6 +68,7 @@ struct vhca_dev {
 	u64 comp_paid;
 	bool overflow;
 	struct delayed_work owed_work;
+	long zap_waited;		/* jiffies, for pages that are held: map.c */
 	bool registered;
 	bool leaving;			/* we unregister it ourselves */
 	bool dealloced;			/* by ib_core, which let it go */

@@ -123,6 +123,9 @@ static struct page page[PAGES];
 static bool mapped[PAGES];
 static bool alloced;
 static int bad_ref, stuck, insert_rc, munmaps;
+static bool holding;			/* somebody holds pages, as by vmsplice */
+static struct gntab_unmap_queue_data *held[4];
+static int nr_held;
 
 /* ---- Xen: page i is what reference i names, and handle i ---- */
 int gnttab_alloc_pages(int nr, struct page **pages)
@@ -167,6 +170,10 @@ int gnttab_unmap_refs(struct gnttab_unmap_grant_ref *op, void *kop,
 
 void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d)
 {
+	if (holding) {
+		held[nr_held++] = d;
+		return;
+	}
 	d->done(gnttab_unmap_refs(d->unmap_ops, NULL, d->pages, d->count), d);
 }
 
@@ -188,7 +195,7 @@ int vhca_cmd_munmap(struct vhca_dev *d, u32 handle, u64 offset)
 }
 
 /* ---- tests ---- */
-static int setup(void **state)
+static void setup_uc(void)
 {
 	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
 	INIT_LIST_HEAD(&uc.maps);
@@ -196,10 +203,17 @@ static int setup(void **state)
 		.vm_end = PAGES * PAGE_SIZE, .vm_flags = VM_SHARED | VM_WRITE,
 		.vm_file = &file,
 	};
+}
+
+static int setup(void **state)
+{
+	setup_uc();
 	memset(mapped, 0, sizeof(mapped));
 	alloced = false;
 	bad_ref = stuck = -1;
-	insert_rc = munmaps = 0;
+	insert_rc = munmaps = nr_held = 0;
+	holding = false;
+	dev.zap_waited = 0;
 	return vhca_map_init();
 }
 
@@ -274,6 +288,59 @@ static void a_page_table_that_is_full_leaves_nothing(void **state)
 	assert_null(vma.vm_ops);
 }
 
+/* Contexts of a device are zapped one after the other: all wait together. */
+static void pages_that_are_held_are_waited_for_once(void **state)
+{
+	struct map_vma vmas[ARRAY_SIZE(held)];
+	unsigned long begin = jiffies;
+	unsigned int i;
+
+	holding = true;
+	for (i = 0; i < ARRAY_SIZE(held); i++) {
+		setup_uc();
+		assert_int_equal(map(), 0);
+		vhca_map_zap(&uc);
+		assert_true(list_empty(&uc.maps));
+		vmas[i] = vma;
+	}
+	assert_in_range(jiffies - begin, 5 * HZ, 6 * HZ);
+	/* They come later, when nobody holds them. */
+	memset(mapped, 0, sizeof(mapped));
+	for (i = 0; i < ARRAY_SIZE(held); i++) {
+		held[i]->done(0, held[i]);
+		vmas[i].vm_ops->close(&vmas[i]);
+	}
+	assert_int_equal(munmaps, 0);
+}
+
+/* Those of others do not suffer. */
+static void nobody_waits_for_what_is_not_held(void **state)
+{
+	unsigned long begin = jiffies;
+
+	dev.zap_waited = VHCA_ZAP_WAIT;
+	assert_int_equal(map(), 0);
+	vhca_map_zap(&uc);
+	assert_int_equal(left(), 0);
+	assert_int_equal(jiffies, begin);
+	vma.vm_ops->close(&vma);
+}
+
+/* The end of a process waits for its own pages only. */
+static void a_context_that_is_closed_has_its_time(void **state)
+{
+	unsigned long begin = jiffies;
+
+	dev.zap_waited = VHCA_ZAP_WAIT;
+	holding = true;
+	assert_int_equal(map(), 0);
+	vma.vm_ops->close(&vma);
+	vhca_map_flush(&uc);
+	assert_in_range(jiffies - begin, 5 * HZ, 6 * HZ);
+	memset(mapped, 0, sizeof(mapped));
+	held[0]->done(0, held[0]);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -283,6 +350,9 @@ int main(void)
 		T(what_the_undo_leaves_is_never_freed),
 		T(nor_what_munmap_leaves),
 		T(a_page_table_that_is_full_leaves_nothing),
+		T(pages_that_are_held_are_waited_for_once),
+		T(nobody_waits_for_what_is_not_held),
+		T(a_context_that_is_closed_has_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
