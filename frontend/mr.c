@@ -155,20 +155,27 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 }
 
 /*
- * Only this destroy verb may fail: a bound memory window holds its region.
- * Without a window in the PD a refusal does not concern the process.
+ * A bound memory window holds its region. Without a window in the PD a refusal does
+ * not concern the process. Nor does it while ib_uverbs takes back a region that it
+ * has just made and not handed out: that may not fail, and nothing can be bound to it.
  */
+static bool vhca_mr_may_be_held(const struct ib_mr *ibmr)
+{
+	/* On the list from its commit until after it is destroyed. */
+	return atomic_read(&to_vpd(ibmr->pd)->mws) &&
+	       !list_empty(&ibmr->uobject->list) &&
+	       READ_ONCE(to_vdev(ibmr->device)->ring.state) == VHCA_RING_UP;
+}
+
+/* Only this destroy verb may fail. */
 int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = vhca_pd_uc(ibmr->pd);
-	struct vhca_dev *dev = to_vdev(ibmr->device);
 	struct vhca_mr *mr = to_vmr(ibmr);
 	int rc;
 
 	rc = vhca_cmd_dereg_mr(uc, mr->handle);
-	if ((rc == -EINVAL || rc == -EBUSY) &&
-	    atomic_read(&to_vpd(ibmr->pd)->mws) &&
-	    READ_ONCE(dev->ring.state) == VHCA_RING_UP)
+	if ((rc == -EINVAL || rc == -EBUSY) && vhca_mr_may_be_held(ibmr))
 		return rc;
 	vhca_release(uc, "mr", mr->handle, rc, mr->mem);
 	kfree(mr);

@@ -156,6 +156,7 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 struct list_head { struct list_head *next, *prev; };
 #define LIST_HEAD(l)		struct list_head l = { &l, &l }
 #define INIT_LIST_HEAD(l)	((l)->next = (l)->prev = (l))
+#define list_empty(l)		((l)->next == (l))
 #define list_for_each_entry(p, head, m)					\
 	for (p = container_of((head)->next, typeof(*p), m);		\
 	     &p->m != (head); p = container_of(p->m.next, typeof(*p), m))
@@ -475,7 +476,13 @@ struct ib_srq {
 };
 
 struct ib_ah { int unused; };
-struct ib_mr { struct ib_device *device; struct ib_pd *pd; u32 lkey, rkey; };
+struct ib_uobject { struct list_head list; };
+struct ib_mr {
+	struct ib_device *device;
+	struct ib_pd *pd;
+	u32 lkey, rkey;
+	struct ib_uobject *uobject;
+};
 struct ib_mw { int unused; };
 struct xarray { void *at[8]; };
 struct vm_area_struct {

@@ -16,6 +16,8 @@ static struct vhca_ucontext uc;
 static struct vhca_pd pd;
 static struct ib_udata udata;
 static int regs, reregs, mems;
+static int dereg_rc, released_rc;
+static struct ib_uobject uobject;
 
 /* ---- the rest of the module ---- */
 struct vhca_ucontext *vhca_udata_uc(struct ib_udata *u)
@@ -90,7 +92,7 @@ int vhca_cmd_dereg_mr(struct vhca_ucontext *u, u32 handle)
 {
 	(void)u;
 	(void)handle;
-	return 0;
+	return dereg_rc;
 }
 
 void vhca_release(struct vhca_ucontext *u, const char *what, u32 handle, int rc,
@@ -99,7 +101,7 @@ void vhca_release(struct vhca_ucontext *u, const char *what, u32 handle, int rc,
 	(void)u;
 	(void)what;
 	(void)handle;
-	(void)rc;
+	released_rc = rc;
 	vhca_mem_put(mem);
 }
 
@@ -110,7 +112,9 @@ static int setup(void **state)
 	dev.info.flags = XENVHCA_INFO_READONLY;
 	dev.ring.state = VHCA_RING_UP;
 	pd.ibpd.device = &dev.ibdev;
-	regs = reregs = 0;
+	regs = reregs = dereg_rc = released_rc = 0;
+	atomic_set(&pd.mws, 0);
+	INIT_LIST_HEAD(&uobject.list);
 	return 0;
 }
 
@@ -128,6 +132,7 @@ static struct ib_mr *reg(int access)
 	assert_false(IS_ERR(mr));
 	mr->device = &dev.ibdev;
 	mr->pd = &pd.ibpd;
+	mr->uobject = &uobject;
 	return mr;
 }
 
@@ -205,6 +210,48 @@ static void an_old_backend_keeps_the_region(void **state)
 	end(mr);
 }
 
+/* Refused @rc, with a window in the PD or not; committed or on its way back. */
+static int refused(int rc, int mws, bool committed)
+{
+	struct list_head objects;
+	struct ib_mr *mr = reg(0);
+
+	INIT_LIST_HEAD(&objects);
+	INIT_LIST_HEAD(&uobject.list);
+	if (committed)
+		list_add(&uobject.list, &objects);
+	atomic_set(&pd.mws, mws);
+	dereg_rc = rc;
+	rc = vhca_dereg_mr(mr, NULL);
+	if (rc) {
+		dereg_rc = 0;
+		end(mr);
+	}
+	return rc;
+}
+
+static void a_window_holds_its_region(void **state)
+{
+	(void)state;
+	assert_int_equal(refused(-EINVAL, 1, true), -EINVAL);
+	assert_int_equal(refused(-EBUSY, 1, true), -EBUSY);
+	assert_int_equal(refused(-ENOMEM, 1, true), 0);
+	assert_int_equal(refused(-EBUSY, 0, true), 0);
+	assert_int_equal(released_rc, -EBUSY);
+	dev.ring.state = VHCA_RING_BROKEN;
+	assert_int_equal(refused(-EBUSY, 1, true), 0);
+}
+
+/* ib_uverbs could not tell the process of it: that must not fail. */
+static void a_region_that_nobody_got_goes(void **state)
+{
+	(void)state;
+	assert_int_equal(refused(-EINVAL, 1, false), 0);
+	assert_int_equal(released_rc, -EINVAL);
+	assert_int_equal(refused(-EBUSY, 1, false), 0);
+	assert_int_equal(released_rc, -EBUSY);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -213,6 +260,8 @@ int main(void)
 		T(other_changes_keep_the_region),
 		T(other_memory_can_be_read_only_later),
 		T(an_old_backend_keeps_the_region),
+		T(a_window_holds_its_region),
+		T(a_region_that_nobody_got_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
