@@ -413,7 +413,9 @@ int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	vm_flags_clear(vma, VM_MAYEXEC);
-	mutex_lock(&uc->lock);
+	/* Another thread may be waiting for the backend: who is killed ends. */
+	if (mutex_lock_killable(&uc->lock))
+		return -EINTR;
 	rc = vhca_doorbell_get(uc, row, offset, &db);
 	if (rc)
 		goto out;

@@ -40,6 +40,7 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	int rc;
 
 	mutex_init(&uc->lock);
+	spin_lock_init(&uc->orphan_lock);
 	INIT_LIST_HEAD(&uc->maps);
 	INIT_LIST_HEAD(&uc->doorbells);
 	INIT_LIST_HEAD(&uc->orphans);
@@ -84,9 +85,9 @@ void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem)
 {
 	if (!mem)
 		return;
-	mutex_lock(&uc->lock);
+	spin_lock(&uc->orphan_lock);
 	list_add(&mem->list, &uc->orphans);
-	mutex_unlock(&uc->lock);
+	spin_unlock(&uc->orphan_lock);
 }
 
 /*

@@ -77,10 +77,11 @@ struct vhca_dev {
 struct vhca_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
-	struct mutex lock;		/* orphans, doorbells */
+	struct mutex lock;		/* doorbells: held while the backend answers */
 	struct list_head maps;		/* struct vhca_map, private to map.c */
 	struct list_head doorbells;	/* private to doorbell.c */
 	u32 nr_doorbells;
+	spinlock_t orphan_lock;
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 };
 

@@ -436,7 +436,7 @@ struct ib_device { int unused; };
 struct ib_ucontext { struct ib_device *device; };
 struct ib_device_attr { u64 max_mr_size, device_cap_flags; int max_cqe; };
 struct ib_port_attr { int unused; };
-struct ib_pd { struct ib_device *device; };
+struct ib_pd { struct ib_device *device; struct ib_uobject *uobject; };
 struct ib_xrcd { int unused; };
 enum ib_event_type { IB_EVENT_DEVICE_FATAL = 8 };
 
@@ -476,7 +476,7 @@ struct ib_srq {
 };
 
 struct ib_ah { int unused; };
-struct ib_uobject { struct list_head list; };
+struct ib_uobject { struct list_head list; struct ib_ucontext *context; };
 struct ib_mr {
 	struct ib_device *device;
 	struct ib_pd *pd;

@@ -20,6 +20,10 @@
 #define pgprot_writecombine(p)	XENVHCA_PROT_WC
 #define pgprot_noncached(p)	XENVHCA_PROT_NC
 #define unmap_mapping_range(mapping, start, len, even) ((void)(mapping))
+#define kvcalloc(n, size, gfp)	calloc(n, size)
+#define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
+#define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
+#define rdma_udata_to_drv_context(udata, type, member) ((void *)(udata))
 #define bitmap_zero(bits, n)	memset(bits, 0, sizeof(bits))
 #define bitmap_empty(bits, n)	(used_of(bits, n) == 0)
 
@@ -62,6 +66,7 @@ static int rdma_user_mmap_io(struct ib_ucontext *uc, struct vm_area_struct *vma,
 			     pgprot_t prot, void *entry);
 
 #include "copy/doorbell.c"
+#include "copy/ucontext.c"
 
 static const struct vhca_mmap row = {
 	.kind = VHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
@@ -71,6 +76,10 @@ static struct vhca_ucontext uc;
 static int answer, asked;
 static struct xenvhca_mmap_rsp page;
 static unsigned long mapped;
+static int second;		/* page that another thread maps meanwhile */
+static int second_rc;
+static int map(unsigned long pgoff);
+static struct vhca_mem mem;
 
 /* ---- the rest of the module ---- */
 static int rdma_user_mmap_io(struct ib_ucontext *u, struct vm_area_struct *vma,
@@ -90,8 +99,52 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 		  struct xenvhca_mmap_rsp *rsp)
 {
 	asked++;
+	if (second) {
+		second_rc = map(second);
+		second = 0;
+		vhca_uc_adopt(u, &mem);	/* of a REG_MR that was killed */
+	}
 	*rsp = page;
 	return answer;
+}
+
+int vhca_cmd_munmap(struct vhca_dev *d, u32 handle, u64 offset)
+{
+	return 0;
+}
+
+int vhca_cmd_alloc_ucontext(struct vhca_dev *d, struct ib_udata *udata,
+			    u32 *handle)
+{
+	return 0;
+}
+
+int vhca_cmd_dealloc_ucontext(struct vhca_dev *d, u32 handle)
+{
+	return 0;
+}
+
+int vhca_map_grants(struct vhca_ucontext *u, struct vm_area_struct *vma,
+		    const grant_ref_t *ref, u32 nr_pages, u64 offset)
+{
+	return -EIO;
+}
+
+void vhca_map_zap(struct vhca_ucontext *u)
+{
+}
+
+void vhca_map_flush(struct vhca_ucontext *u)
+{
+}
+
+void vhca_mem_put(struct vhca_mem *m)
+{
+}
+
+bool vhca_gone(struct vhca_dev *d, const char *what, u32 handle, int rc)
+{
+	return !rc;
 }
 
 /* ---- tests ---- */
@@ -100,6 +153,8 @@ static int setup(void **state)
 	dev.window = vhca_window_new();
 	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
 	INIT_LIST_HEAD(&uc.doorbells);
+	INIT_LIST_HEAD(&uc.orphans);
+	second = second_rc = 0;
 	answer = asked = 0;
 	mapped = 0;
 	page = (struct xenvhca_mmap_rsp){
@@ -215,6 +270,17 @@ static void a_window_with_a_page_stays(void **state)
 	vhca_window_clear(w);
 }
 
+/* A backend that takes its time holds nobody who is killed. */
+static void who_waits_for_another_can_be_killed(void **state)
+{
+	second = 2;
+	assert_int_equal(map(1), 0);
+	assert_int_equal(second_rc, -EINTR);
+	assert_int_equal(slots(), 1);
+	assert_ptr_equal(uc.orphans.next, &mem.list);
+	assert_int_equal(map(2), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -225,6 +291,7 @@ int main(void)
 		T(a_lie_keeps_the_frame),
 		T(a_context_has_a_share),
 		T(a_window_with_a_page_stays),
+		T(who_waits_for_another_can_be_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
