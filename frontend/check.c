@@ -49,6 +49,9 @@ int vhca_check_status(int32_t status)
 	/* XEN_E* has the numbers of Linux' errno. */
 	if (status > 0 || status < -STATUS_MAX)
 		return -EIO;
+	/* Of those that wait, for no answer: there is one. */
+	if (status == -EINTR || status == -ETIMEDOUT)
+		return -EIO;
 	return status;
 }
 

@@ -36,7 +36,10 @@ const char *vhca_check_rsp_id(const struct xenvhca_response *rsp);
  */
 const char *vhca_check_rsp(const struct xenvhca_response *rsp,
 			   const struct xenvhca_request *req);
-/* The status as an errno of Linux: 0, what it was, or -EIO if it is none. */
+/*
+ * The status as an errno of Linux: 0, what it was, or -EIO if it is none, or one by
+ * which a waiter says that there was no answer.
+ */
 int vhca_check_status(int32_t status);
 /* @cons: entries consumed so far */
 const char *vhca_check_evt_prod(uint32_t prod, uint32_t cons);

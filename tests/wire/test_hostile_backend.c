@@ -109,6 +109,9 @@ static void statuses(void **state)
 	assert_int_equal(vhca_check_status(INT32_MIN), -EIO);
 	assert_int_equal(vhca_check_status(-512), -EIO);
 	assert_int_equal(vhca_check_status(-134), -EIO);
+	/* "No answer" is what the frontend says, never the backend. */
+	assert_int_equal(vhca_check_status(-EINTR), -EIO);
+	assert_int_equal(vhca_check_status(-ETIMEDOUT), -EIO);
 }
 
 static unsigned int events_of(uint8_t type)

@@ -140,6 +140,43 @@ static void an_ownerless_object_may_not_be_left(void **state)
 	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -EIO);
 }
 
+/* The backend answers the newest command, while its sender waits. */
+static int status;
+
+static void answer(struct work_struct *work)
+{
+	struct xenvhca_sring *sring = dev->ring.cmd.sring;
+	unsigned int i = (sring->req_prod - 1) % RING_SIZE(&dev->ring.cmd);
+	struct xenvhca_request req = sring->ring[i].req;
+
+	(void)work;
+	sring->ring[i].rsp = (struct xenvhca_response){
+		.id = req.id, .op = req.op, .status = status,
+	};
+	sring->rsp_prod = sring->req_prod;
+	vhca_ring_cmd_irq(1, dev);
+}
+
+static int answered(int answer_status)
+{
+	static struct delayed_work backend = { { answer } };
+
+	status = answer_status;
+	schedule_delayed_work(&backend, 1);
+	return submit(XENVHCA_OP_QUERY_PORT, 0);
+}
+
+/* Memory of a command without an answer is held, and it may not have been executed. */
+static void no_answer_is_what_nobody_answers(void **state)
+{
+	(void)state;
+	assert_int_equal(answered(0), 0);
+	assert_int_equal(answered(-ENOMEM), -ENOMEM);
+	assert_int_equal(answered(-EINTR), -EIO);
+	assert_int_equal(answered(-ETIMEDOUT), -EIO);
+	assert_null(broken);
+}
+
 /* Entries of different queues: none serves for another one. */
 static void push(unsigned int nr)
 {
@@ -227,6 +264,7 @@ int main(void)
 		T(pages_of_rings_count),
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
+		T(no_answer_is_what_nobody_answers),
 		T(a_waiter_wakes_the_others),
 		T(kicks_are_executed_once),
 		T(kicks_that_nobody_made_are_not_executed),
