@@ -52,6 +52,15 @@ void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
 	}
 }
 
+void be_uc_release_objects(struct be_dev *dev, struct be_uc *uc)
+{
+	unsigned int type;
+
+	for (type = BE_TYPES; type-- > BE_NONE + 1;)
+		while (uc->objs[type])
+			be_obj_release(dev, uc->objs[type]);
+}
+
 void be_files_close(struct be_dev *dev, struct be_uc *uc)
 {
 	if (uc->comp_fd >= 0)
@@ -69,7 +78,6 @@ void be_files_close(struct be_dev *dev, struct be_uc *uc)
 
 int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 {
-	unsigned int type;
 	int err;
 
 	be_uc_destroy_objects(dev, uc);
@@ -87,9 +95,7 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 		if (!be_park(dev, uc))	/* without pages it may be */
 			be_files_close(dev, uc);
 	}
-	for (type = 0; type < BE_TYPES; type++)
-		while (uc->objs[type])
-			be_obj_release(dev, uc->objs[type]);
+	be_uc_release_objects(dev, uc);
 	be_keys_drop_all(dev, uc);
 	free(uc->opening);
 	be_obj_free(dev, &uc->o, BE_UCONTEXT);

@@ -64,6 +64,9 @@ struct be_mmap {
 
 /* Destroy every object in it that the HCA lets go of, users first. */
 void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc);
+/* Release those that it did not, which the end of the file destroys. Users go
+ * first here, too: their release touches what they used. */
+void be_uc_release_objects(struct be_dev *dev, struct be_uc *uc);
 /* Destroy everything in it, close, unmap, in the order that is safe. 0, or
  * -errno: a doorbell page may still be the guest's; everything else is gone. */
 int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);

@@ -35,15 +35,12 @@ int be_ctl_open(struct be_dev *dev)
 void be_ctl_close(struct be_dev *dev)
 {
 	struct be_uc *ctl = dev->ctl;
-	unsigned int type;
 
 	if (!ctl)
 		return;
 	be_uc_destroy_objects(dev, ctl);
 	/* No guest memory in them: the rest may end with the file. */
-	for (type = 0; type < BE_TYPES; type++)
-		while (ctl->objs[type])
-			be_obj_release(dev, ctl->objs[type]);
+	be_uc_release_objects(dev, ctl);
 	dev->ctl = NULL;
 	free(ctl);
 }

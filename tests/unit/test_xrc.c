@@ -237,6 +237,25 @@ static void the_device_ends_with_all_in_use(void **state)
 	alloc_xrcd(g);
 }
 
+/*
+ * Nothing can be destroyed, so all ends with the file: a target, then the
+ * domain that its release lets go of. The address sanitizer sees the order.
+ */
+static void targets_that_stay_end_before_their_domain(void **state)
+{
+	struct guest *g = *state;
+	uint32_t xrcd = alloc_xrcd(g);
+
+	assert_int_equal(create_tgt(g, xrcd), 0);
+	assert_int_equal(create_tgt(g, xrcd), 0);
+	assert_int_equal(dealloc_xrcd(g, xrcd), -EBUSY);
+	fake_refuse(true);
+	be_dev_close(&g->dev);
+	fake_refuse(false);
+	assert_int_equal(g->dev.quota.used[BE_QP], 0);
+	assert_int_equal(g->dev.quota.used[BE_XRCD], 0);
+}
+
 static void an_initiator_is_a_queue_pair_of_its_process(void **state)
 {
 	struct guest *g = *state;
@@ -430,6 +449,7 @@ int main(void)
 		MLX5(a_busy_domain_ends_with_its_last_user),
 		MLX5(a_file_takes_its_srq_along),
 		MLX5(the_device_ends_with_all_in_use),
+		MLX5(targets_that_stay_end_before_their_domain),
 		MLX5(an_initiator_is_a_queue_pair_of_its_process),
 		MLX5(types_do_not_mix),
 		MLX5(handles_are_checked),
