@@ -23,11 +23,18 @@
 
 __thread uint64_t uv_errors;
 
+/* A system call of errno was refused. */
+static int uv_refused(void)
+{
+	uv_errors++;
+	return -errno;
+}
+
 int uv_open(const char *path)
 {
 	int fd = be_sys_open(path, O_RDWR | O_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	return fd < 0 ? uv_refused() : fd;
 }
 
 void uv_close(int *fd)
@@ -43,7 +50,7 @@ int uv_mmap(int fd, uint64_t offset, size_t length, void **addr)
 			      fd, (off_t)offset);
 
 	if (p == MAP_FAILED)
-		return -errno;
+		return uv_refused();
 	*addr = p;
 	return 0;
 }
@@ -55,7 +62,7 @@ int uv_munmap(void *addr, size_t length)
 
 int uv_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 {
-	return be_sys_ioctl(fd, RDMA_VERBS_IOCTL, hdr) < 0 ? -errno : 0;
+	return be_sys_ioctl(fd, RDMA_VERBS_IOCTL, hdr) < 0 ? uv_refused() : 0;
 }
 
 /* Request and response of one command, side by side. */
@@ -83,10 +90,8 @@ static int uv_send(int fd, const struct uv_buf *b, size_t len)
 {
 	ssize_t r = be_sys_write(fd, b->in, len);
 
-	if (r < 0) {
-		uv_errors++;
-		return -errno;
-	}
+	if (r < 0)
+		return uv_refused();
 	return (size_t)r == len ? 0 : -EIO;
 }
 

@@ -26,8 +26,8 @@ struct uv_udata {
 struct ib_uverbs_ioctl_hdr;
 
 /* ---- uverbs.c ---- */
-/* Commands of this thread that the kernel refused: its driver may have printed
- * a line for each. */
+/* Commands, mappings and files that the kernel refused to this thread: its driver
+ * may have printed a line for each. */
 extern __thread uint64_t uv_errors;
 int uv_open(const char *path);			/* fd or -errno */
 void uv_close(int *fd);				/* sets it to -1; -1 is fine */

@@ -45,8 +45,8 @@ int be_sys_open(const char *path, int flags)
 {
 	unsigned int i;
 
-	if (fake.fail_open) {
-		errno = fake.fail_open;
+	if (fake.fail_open || fake.refuse) {
+		errno = fake.refuse ? EINVAL : fake.fail_open;
 		fake.fail_open = 0;
 		return -1;
 	}
@@ -123,7 +123,7 @@ void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 		fake.fail_mmap = 0;
 		return MAP_FAILED;
 	}
-	if (!(fl & MAP_SHARED) || !f)
+	if (!(fl & MAP_SHARED) || !f || fake.refuse)
 		return MAP_FAILED;
 	if (fake_is_mlx5())		/* page 0 is no ring */
 		return fake_mlx5_page(f, len, (uint64_t)off) ?
@@ -301,6 +301,10 @@ ssize_t be_sys_write(int fd, const void *buf, size_t len)
 
 int be_sys_ioctl(int fd, unsigned long req, void *arg)
 {
+	if (fake.refuse) {
+		errno = EINVAL;
+		return -1;
+	}
 	return fake_ioctl(fd, req, arg);
 }
 

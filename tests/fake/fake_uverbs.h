@@ -52,7 +52,7 @@ void fake_remove(void);
 
 /* The n-th command cmd (enum ib_uverbs_write_cmds) from now on fails. */
 void fake_fail(uint32_t cmd, unsigned int n, int err);
-/* Every command, with EINVAL, until told otherwise. */
+/* Every command, file and mapping, with EINVAL, until told otherwise. */
 void fake_refuse(bool all);
 void fake_fail_open(int err);
 void fake_fail_mmap(int err);

@@ -66,22 +66,30 @@ static void command_rate(void **state)
 	world_bystander(w);
 }
 
+/* 60 of them, which the driver refuses; returns how many were executed. */
+static unsigned int refused(struct world *w, const struct xenvhca_request *req)
+{
+	unsigned int i, n;
+
+	w->a.dev.quota.fail = (struct vl_bucket){ .rate = RATE };
+	w->a.dev.stats.rate_waits = 0;
+	fake_refuse(true);
+	for (i = 0; i < 60; i++)
+		assert_int_equal(loop_put_request(w->a.loop, req), 0);
+	wire_run(&w->a);
+	n = answers(w, req->op);
+	assert_in_range(n, RATE, RATE + 2);	/* one second deep */
+	assert_true(w->a.dev.stats.rate_waits > 0);
+	return n;
+}
+
 /* What the driver refuses may cost it a line in the kernel log. */
 static void failure_rate(void **state)
 {
 	struct world *w = *state;
-	struct xenvhca_request req;
-	unsigned int i, n;
+	struct xenvhca_request req = wire_req(XENVHCA_OP_ALLOC_PD, w->c.uc);
+	unsigned int n = refused(w, &req);
 
-	w->a.dev.quota.fail = (struct vl_bucket){ .rate = RATE };
-	fake_refuse(true);
-	req = wire_req(XENVHCA_OP_ALLOC_PD, w->c.uc);
-	for (i = 0; i < 60; i++)
-		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
-	wire_run(&w->a);
-	n = answers(w, XENVHCA_OP_ALLOC_PD);
-	assert_in_range(n, RATE, RATE + 2);	/* one second deep */
-	assert_true(w->a.dev.stats.rate_waits > 0);
 	wire_good(&w->c, XENVHCA_OP_DEREG_MR, &req);
 	assert_int_equal(loop_put_request(w->a.loop, &req), 0);
 	wire_run(&w->a);
@@ -89,6 +97,34 @@ static void failure_rate(void **state)
 	while (wait_and_run(&w->a))
 		n += answers(w, XENVHCA_OP_ALLOC_PD);
 	assert_int_equal(n + answers(w, XENVHCA_OP_ALLOC_PD), 60);
+	fake_refuse(false);
+	assert_false(w->a.dev.fault);
+	world_bystander(w);
+}
+
+/* It may print as much for what is no command: a mapping, a file, an ioctl. */
+static void failures_of_every_kind(void **state)
+{
+	static const uint64_t page[] = { 0xff, 0x2ff, 0x3ff, 0x600 };
+	static const uint16_t op[] = {
+		XENVHCA_OP_ALLOC_UCONTEXT, XENVHCA_OP_QUERY_GID_TABLE,
+	};
+	struct world *w = *state;
+	struct xenvhca_request req[COUNT(page) + COUNT(op)];
+	size_t i;
+
+	for (i = 0; i < COUNT(page); i++) {
+		wire_good(&w->c, XENVHCA_OP_MMAP, &req[i]);
+		req[i].u.mmap.offset = page[i] * XENVHCA_PAGE_SIZE;
+	}
+	for (; i < COUNT(req); i++)
+		wire_good(&w->c, op[i - COUNT(page)], &req[i]);
+	for (i = 0; i < COUNT(req); i++) {
+		refused(w, &req[i]);
+		w->a.dev.quota.fail.rate = 0;
+		wire_run(&w->a);
+		answers(w, req[i].op);
+	}
 	fake_refuse(false);
 	assert_false(w->a.dev.fault);
 	world_bystander(w);
@@ -272,6 +308,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(command_rate, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(failure_rate, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(failures_of_every_kind,
+						world_setup_mlx5,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(refusals_are_free, world_setup,
 						world_teardown),
