@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,10 +20,45 @@ void be_run_path(char *path, const struct be_options *opt, unsigned int domid,
 		 ext);
 }
 
-void be_run_leave(int fd, unsigned int uars)
+/* Best effort: zeroes where the process that had the lock last said nothing. */
+static void run_read(const char *path, unsigned int *uars, uint64_t *tokens_ns,
+		     uint64_t *last_ns)
 {
-	char text[32];
-	int n = snprintf(text, sizeof(text), "%d\n%u\n", (int)getpid(), uars);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char text[96] = "";
+
+	*uars = 0;
+	*tokens_ns = *last_ns = 0;
+	if (fd < 0)
+		return;
+	if (pread(fd, text, sizeof(text) - 1, 0) > 0)
+		sscanf(text, "%*d %u %" SCNu64 " %" SCNu64, uars, tokens_ns,
+		       last_ns);
+	close(fd);
+}
+
+/* A file from before the machine started is no harm: last_ns is then too far on,
+ * which fills the bucket. */
+int be_run_take(const char *path, struct vl_bucket *fail)
+{
+	uint64_t tokens_ns, last_ns;
+	unsigned int uars;
+	int fd;
+
+	run_read(path, &uars, &tokens_ns, &last_ns);
+	fd = vl_lock_take(path);
+	if (fd >= 0 && last_ns) {
+		fail->tokens_ns = tokens_ns;
+		fail->last_ns = last_ns;
+	}
+	return fd;
+}
+
+void be_run_leave(int fd, unsigned int uars, const struct vl_bucket *fail)
+{
+	char text[96];
+	int n = snprintf(text, sizeof(text), "%d\n%u\n%" PRIu64 " %" PRIu64 "\n",
+			 (int)getpid(), uars, fail->tokens_ns, fail->last_ns);
 
 	if (pwrite(fd, text, (size_t)n, 0) != n)
 		be_log(NULL, BE_WARN, "lock file: %s", strerror(errno));
@@ -30,15 +66,9 @@ void be_run_leave(int fd, unsigned int uars)
 
 unsigned int be_run_left(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	unsigned int uars = 0;
-	char text[32] = "";
+	uint64_t tokens_ns, last_ns;
+	unsigned int uars;
 
-	if (fd < 0)
-		return 0;
-	if (pread(fd, text, sizeof(text) - 1, 0) > 0 &&
-	    sscanf(text, "%*d %u", &uars) != 1)
-		uars = 0;
-	close(fd);
+	run_read(path, &uars, &tokens_ns, &last_ns);
 	return uars;
 }

@@ -8,6 +8,7 @@
 #ifndef BE_RUN_H
 #define BE_RUN_H
 
+#include "bucket.h"
 #include "lock.h"
 #include "main.h"
 
@@ -16,11 +17,17 @@ void be_run_path(char *path, const struct be_options *opt, unsigned int domid,
 		 unsigned int devid, const char *ext);
 
 /*
- * Say in our lock file that we end, and leave so many doorbell pages of the HCA
- * behind. Best effort.
+ * Takes the lock of a device as vl_lock_take() does. Gives the bucket of refused
+ * commands what the device's last worker had left in it: a guest that connects
+ * anew has no more of them than one that stays.
  */
-void be_run_leave(int lock_fd, unsigned int uars);
-/* What the process said that had the lock last; 0: nothing. */
+int be_run_take(const char *path, struct vl_bucket *fail);
+/*
+ * Says in our lock file that we end, with so many doorbell pages of the HCA left
+ * behind and so much left in the bucket. Best effort.
+ */
+void be_run_leave(int lock_fd, unsigned int uars, const struct vl_bucket *fail);
+/* Doorbell pages that the process left that had the lock last; 0: it said nothing. */
 unsigned int be_run_left(const char *path);
 
 #endif

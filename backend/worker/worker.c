@@ -370,7 +370,7 @@ static int be_worker_process(struct be_worker *w)
 		return BE_EXIT_SYSTEM;
 	be_worker_limits();
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
-	w->lock_fd = vl_lock_take(path);
+	w->lock_fd = be_run_take(path, &w->dev.quota.fail);
 	if (w->lock_fd == -EWOULDBLOCK) {
 		be_log(&w->dev, BE_WARN, "another process serves this device");
 		return BE_EXIT_BUSY;
@@ -489,10 +489,8 @@ static int be_worker_run(struct be_worker *w)
 	be_worker_confine(w);
 	end = be_worker_loop(w);
 	be_worker_close(w, end);
-	if (w->dev.unsettled) {
-		be_run_leave(w->lock_fd, w->dev.quota.uars);
+	if (w->dev.unsettled)
 		return BE_EXIT_PARKED;
-	}
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
 }
 
@@ -508,6 +506,9 @@ int be_worker_main(const struct be_options *opt)
 	w->lock_fd = -1;
 	w->dev.wake_fd = -1;
 	rc = be_worker_run(w);
+	if (w->lock_fd >= 0)
+		be_run_leave(w->lock_fd, w->dev.unsettled ? w->dev.quota.uars : 0,
+			     &w->dev.quota.fail);
 	if (w->link)
 		w->link->ops->close(w->link);
 	be_dev_fini(&w->dev);

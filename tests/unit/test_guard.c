@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "be.h"
+#include "clock.h"
 #include "run.h"
 #include "devices.h"
 #include "supervise/guard.h"
@@ -189,24 +190,65 @@ static void not_with_all_doorbell_pages(void **state)
 static void a_worker_tells_what_it_leaves(void **state)
 {
 	char path[] = "guard-lock-XXXXXX";
+	struct vl_bucket fail = {};
 	int fd = mkstemp(path);
 
 	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(be_run_left(path), 0);
-	fd = vl_lock_take(path);
+	fd = be_run_take(path, &fail);
 	assert_true(fd >= 0);
 	assert_int_equal(be_run_left(path), 0);
-	be_run_leave(fd, 1234);
+	be_run_leave(fd, 1234, &fail);
 	assert_int_equal(vl_lock_holder(path), getpid());
 	close(fd);
 	assert_int_equal(be_run_left(path), 1234);
-	fd = vl_lock_take(path);		/* of the next: nothing yet */
+	fd = be_run_take(path, &fail);		/* of the next: nothing yet */
 	assert_int_equal(be_run_left(path), 0);
 	close(fd);
 	unlink(path);
 	assert_int_equal(be_run_left(path), 0);
+}
+
+/* Connects n times and has as many commands refused as it may, in one second. */
+static unsigned int refused(const char *path, unsigned int n, uint64_t now)
+{
+	struct be_quota q;
+	unsigned int sum = 0;
+	int fd;
+
+	while (n--) {
+		be_quota_defaults(&q);
+		fd = be_run_take(path, &q.fail);
+		assert_true(fd >= 0);
+		while (!vl_bucket_take(&q.fail, now))
+			sum++;
+		be_run_leave(fd, 0, &q.fail);
+		close(fd);
+	}
+	return sum;
+}
+
+static void connections_of_a_device_share_refused_commands(void **state)
+{
+	char path[] = "guard-lock-XXXXXX";
+	uint64_t now = 1000 * VL_SEC_NS;
+	struct vl_bucket none = {};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(refused(path, 5, now), 1000);
+	assert_int_equal(refused(path, 5, now + 2 * VL_SEC_NS), 20);
+	assert_int_equal(refused(path, 5, now + 1000 * VL_SEC_NS), 1000);
+	assert_int_equal(refused(path, 5, VL_SEC_NS), 1000);	/* started anew */
+	fd = be_run_take(path, &none);		/* and one that is killed */
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(refused(path, 1, VL_SEC_NS), 1000);
+	unlink(path);
 }
 
 static void each_has_its_own_time(void **state)
@@ -329,6 +371,7 @@ int main(void)
 		T(not_without_end),
 		T(not_with_all_doorbell_pages),
 		T(a_worker_tells_what_it_leaves),
+		T(connections_of_a_device_share_refused_commands),
 		T(each_has_its_own_time),
 		T(a_death_ends_all),
 		T(nothing_to_keep),
