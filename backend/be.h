@@ -64,6 +64,7 @@ struct be_dev {
 	struct be_obj *ucontexts;	/* list */
 	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
 	struct be_shadow *shadows;	/* shadow.c */
+	uint32_t n_shadows;		/* any thread reads it */
 
 	/* Verbs files without an owner: verbs/park.c. */
 	struct be_parked *parked, *spoilt;

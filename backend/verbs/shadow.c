@@ -100,6 +100,7 @@ struct be_shadow *be_shadow_new(struct be_dev *dev, const struct be_mmap *m,
 	if (s->next)
 		s->next->prev = &s->next;
 	dev->shadows = s;
+	__atomic_add_fetch(&dev->n_shadows, 1, __ATOMIC_RELAXED);
 	*shadow_of(owner, kind) = s;
 	pthread_rwlock_unlock(&dev->lock);
 	return s;
@@ -118,6 +119,7 @@ void be_shadow_free(struct be_dev *dev, struct be_shadow *s)
 	*s->prev = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
+	__atomic_sub_fetch(&dev->n_shadows, 1, __ATOMIC_RELAXED);
 	pthread_rwlock_unlock(&dev->lock);
 	munmap(s->guest, s->length);
 	free(s);

@@ -13,7 +13,7 @@
  *   less often when nothing does (docs/data-path.md);
  * - it precedes what else the processors have to do, above all what brings the
  *   peer's message, and therefore works a small part of its time only, however
- *   much a guest posts.
+ *   much a guest posts and however many queues it has.
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,8 +31,10 @@
  * part of itself more with each that finds nothing. */
 #define FIRST	10
 #define GROWS	16
-/* The pause for each receive that was moved, a few times what that takes. */
+/* The pause for each receive that was moved, and for each queue that was looked at,
+ * a few times what that takes. */
 #define PAUSE_NS	4000
+#define PAUSE_QUEUE_NS	500
 #define PAUSE_MAX_NS	(50 * VL_MSEC_NS)
 
 struct be_look {
@@ -49,9 +51,16 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Returns the number moved. Whoever was active lately will post soon. lock is held. */
 static unsigned int look(struct be_dev *dev, bool active)
 {
+	uint64_t pause = (uint64_t)PAUSE_QUEUE_NS *
+			 __atomic_load_n(&dev->n_shadows, __ATOMIC_RELAXED);
 	struct be_look *l = dev->look;
 	uint64_t next, max = 0;
 	unsigned int n = be_shadow_receives(dev, &max);
@@ -59,7 +68,8 @@ static unsigned int look(struct be_dev *dev, bool active)
 	next = max / FIRST;
 	if (!n && !active && l->next_ns)
 		next = l->next_ns + l->next_ns / GROWS;
-	l->next_ns = lower(next, max);
+	next = lower(next, max);
+	l->next_ns = next ? higher(next, pause) : 0;
 	return n;
 }
 
@@ -97,8 +107,8 @@ static uint64_t turn(struct be_dev *dev, bool due)
 	if (due)
 		pause = lower(look(dev, false) * (uint64_t)PAUSE_NS,
 			      PAUSE_MAX_NS);
-	if (l->next_ns && l->next_ns < pause)
-		l->next_ns = pause;
+	if (l->next_ns)
+		l->next_ns = higher(l->next_ns, pause);
 	ns = l->asleep_ns = l->next_ns;
 	pthread_mutex_unlock(&l->lock);
 	return ns;

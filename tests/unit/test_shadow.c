@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <rdma/ib_user_verbs.h>
 
+#include "clock.h"
 #include "look.h"
 #include "tests/fake/guest.h"
 #include "verbs/shadow.h"
@@ -466,6 +467,36 @@ static void a_resized_queue_has_pages_of_its_own(void **state)
 	guest_close(g);
 }
 
+#define MANY		900
+#define MANY_NS		(MANY * 500ull)		/* from one look to the next */
+
+/* Empty queues cost the thread that looks as little of its time as full ones. */
+static void many_queues_are_looked_at_less_often(void **state)
+{
+	struct guest *g = *state;
+	uint64_t start, spent;
+	uint32_t srq;
+	int i;
+
+	g->dev.quota.max[BE_SRQ] = MANY;
+	g->uc = guest_alloc_uc(g);
+	g->pd = guest_alloc_pd(g);
+	for (i = 0; i < MANY; i++)
+		map(g, create_srq(g, &srq));
+	assert_int_equal(g->dev.n_shadows, MANY);
+	assert_int_equal(be_look_start(&g->dev), 0);
+	start = vl_now_ns();
+	do {
+		be_look_now(&g->dev);		/* as before each kick */
+		usleep(1000);
+		spent = vl_now_ns() - start;
+	} while (spent < 300 * VL_MSEC_NS);
+	be_look_stop(&g->dev);
+	assert_in_range(g->dev.stats.recv_polls, 1, spent / MANY_NS + 1);
+	guest_close(g);
+	assert_int_equal(g->dev.n_shadows, 0);
+}
+
 static void a_queue_with_more_than_it_holds_keeps_its_size(void **state)
 {
 	struct guest *g = *state;
@@ -544,6 +575,7 @@ int main(void)
 		T(what_has_no_room_waits),
 		T(nothing_is_posted_to_a_queue_that_is_gone),
 		T(a_resized_queue_has_pages_of_its_own),
+		T(many_queues_are_looked_at_less_often),
 		T(a_queue_with_more_than_it_holds_keeps_its_size),
 		T(windows_are_for_trusted_guests),
 	};
