@@ -11,13 +11,14 @@
  * The command thread drains the ring before each command (be_kick_flush): a
  * native process's post is executed when the call returns, so a command must
  * not overtake the kicks of posts made before it. drain_lock orders the two
- * threads.
+ * threads, the command thread first.
  *
  * A send queue that holds more than the driver's (shadow.h) is looked at each
  * millisecond, because nothing reports when there is room.
  */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -35,6 +36,9 @@
 struct be_kicks {
 	pthread_t thread;
 	pthread_mutex_t drain_lock;	/* one drains at a time, in order */
+	bool command;		/* the command thread waits for drain_lock */
+	struct xenvhca_kick batch[BE_KICK_BATCH]; /* read, not yet executed */
+	int n, unpaid;		/* of them, both under drain_lock */
 	int wake_fd;
 	bool stop;
 	bool acked;		/* nothing read from the event channel */
@@ -62,71 +66,103 @@ static void be_kick_behind(struct be_dev *dev)
 
 /*
  * Under drain_lock. Kicks over their rate are executed later: nobody's are
- * lost, and a guest that only kicks does not occupy a processor.
+ * lost, and a guest that only kicks does not occupy a processor. False: not yet.
  */
-static void be_kick_pay(struct be_dev *dev, int n)
+static bool be_kick_pay(struct be_dev *dev)
 {
-	const struct timespec nap = { .tv_nsec = VL_MSEC_NS };
+	struct be_kicks *k = dev->kicks;
 	uint64_t now = vl_coarse_ns();
 
-	for (; n; n--) {
-		if (!vl_bucket_take(&dev->quota.kick, now))
-			continue;
-		BE_STAT_ADD(dev, rate_waits, 1);
-		do {
-			nanosleep(&nap, NULL);
-			now = vl_coarse_ns();
-		} while (vl_bucket_take(&dev->quota.kick, now));
-	}
+	for (; k->unpaid; k->unpaid--)
+		if (vl_bucket_take(&dev->quota.kick, now))
+			return false;
+	return true;
 }
 
-/* Executes a batch. Number of entries, 0 if none, or -EPROTO. */
+static void be_kick_nap(struct be_dev *dev)
+{
+	const struct timespec nap = { .tv_nsec = VL_MSEC_NS };
+
+	BE_STAT_ADD(dev, rate_waits, 1);
+	nanosleep(&nap, NULL);
+}
+
+/*
+ * Executes a batch. Number of entries, 0 if none, -EPROTO, or -EAGAIN: a batch
+ * waits to be paid for, and comes first next time, whoever drains.
+ */
 static int be_kick_drain_locked(struct be_dev *dev)
 {
-	struct xenvhca_kick kick[BE_KICK_BATCH];
-	int i, n;
+	struct be_kicks *k = dev->kicks;
+	int i, n = k->n;
 
-	n = dev->t->ops->get_kicks(dev->t, kick, BE_KICK_BATCH);
-	if (n < 0) {
-		be_fault(dev, "frontend violated the kick ring");
-		return n;
+	if (!n) {
+		n = dev->t->ops->get_kicks(dev->t, k->batch, BE_KICK_BATCH);
+		if (n < 0)
+			be_fault(dev, "frontend violated the kick ring");
+		if (n <= 0)
+			return n;
+		k->n = k->unpaid = n;
 	}
-	if (n) {
-		be_kick_pay(dev, n);
-		be_look_now(dev);
-		be_kick_behind(dev);
-	}
+	if (!be_kick_pay(dev))
+		return -EAGAIN;
+	be_look_now(dev);
+	be_kick_behind(dev);
 	for (i = 0; i < n; i++) {
-		be_kick(dev, &kick[i]);
+		be_kick(dev, &k->batch[i]);
 		dev->t->ops->kicks_done(dev->t, 1);
 	}
-	if (n) {
-		BE_STAT_ADD(dev, kicks, (uint64_t)n);
-		__atomic_store_n(&dev->kicks->worked, true, __ATOMIC_RELAXED);
-	}
+	k->n = 0;
+	BE_STAT_ADD(dev, kicks, (uint64_t)n);
+	__atomic_store_n(&k->worked, true, __ATOMIC_RELAXED);
 	return n;
 }
 
+/*
+ * The kick thread locks again as soon as it has unlocked, before a command
+ * thread that waits is awake. So it lets that one go first.
+ */
+static void be_kick_lock(struct be_kicks *k)
+{
+	while (__atomic_load_n(&k->command, __ATOMIC_RELAXED))
+		sched_yield();
+	pthread_mutex_lock(&k->drain_lock);
+}
+
+/* Does not nap with the lock: a command pays for the batch itself. */
 static int be_kick_drain(struct be_dev *dev)
 {
+	struct be_kicks *k = dev->kicks;
 	int n;
 
-	pthread_mutex_lock(&dev->kicks->drain_lock);
-	n = be_kick_drain_locked(dev);
-	pthread_mutex_unlock(&dev->kicks->drain_lock);
-	return n;
+	for (;;) {
+		be_kick_lock(k);
+		n = be_kick_drain_locked(dev);
+		pthread_mutex_unlock(&k->drain_lock);
+		if (n != -EAGAIN)
+			return n;
+		be_kick_nap(dev);
+	}
 }
 
 void be_kick_flush(struct be_dev *dev)
 {
 	int n, left = XENVHCA_KICK_ENTRIES;
+	struct be_kicks *k = dev->kicks;
 
-	if (!dev->kicks)
+	if (!k)
 		return;
+	__atomic_store_n(&k->command, true, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&k->drain_lock);
+	__atomic_store_n(&k->command, false, __ATOMIC_RELAXED);
 	do {
-		n = be_kick_drain(dev);
-		left -= n;
-	} while (n > 0 && left > 0);
+		n = be_kick_drain_locked(dev);
+		if (n == -EAGAIN)
+			be_kick_nap(dev);
+		else
+			left -= n;
+	} while (n == -EAGAIN || (n > 0 && left > 0));
+	pthread_mutex_unlock(&k->drain_lock);
 	be_look_now(dev);
 }
 
@@ -168,7 +204,7 @@ static bool be_kick_arm(struct be_dev *dev)
 {
 	bool more;
 
-	pthread_mutex_lock(&dev->kicks->drain_lock);
+	be_kick_lock(dev->kicks);
 	more = dev->t->ops->arm_kicks(dev->t);
 	pthread_mutex_unlock(&dev->kicks->drain_lock);
 	return more;
@@ -190,7 +226,7 @@ static void be_kick_wait(struct be_dev *dev, struct pollfd pfd[2])
 			__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
 		}
 		if (!n) {
-			pthread_mutex_lock(&k->drain_lock);
+			be_kick_lock(k);
 			be_kick_behind(dev);
 			pthread_mutex_unlock(&k->drain_lock);
 		}
