@@ -133,13 +133,15 @@ static void slot_give(struct be_agent *a, uint32_t slot, const char *dir)
 	a->used[slot] = false;
 }
 
-/* Does a refusal hold for this page only? */
+/*
+ * Has another guest the page? One that this guest has already is no reason to
+ * look for another: it asked for it by two offsets.
+ */
 static bool page_taken(const char *answer)
 {
 	static const char *const taken[] = {
 		XENVHCA_DOORBELL_REFUSED " " XENVHCA_DOORBELL_REASON_OTHER,
 		XENVHCA_DOORBELL_REFUSED " " XENVHCA_DOORBELL_REASON_HELD,
-		XENVHCA_DOORBELL_REFUSED " " XENVHCA_DOORBELL_REASON_DOUBLE,
 	};
 	size_t i;
 

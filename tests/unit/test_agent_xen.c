@@ -200,6 +200,8 @@ static void who_has_the_page_is_told(void **state)
 	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EPERM);
 	say = "refused guest frame outside of the guest's window";
 	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
+	say = "refused mapped into this guest already";
+	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	say = NULL;
 }

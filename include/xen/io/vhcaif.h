@@ -393,7 +393,6 @@
 #define XENVHCA_DOORBELL_REASON_OTHER   "mapped into another guest"
 #define XENVHCA_DOORBELL_REASON_HELD \
     "was mapped into another guest that still runs"
-#define XENVHCA_DOORBELL_REASON_DOUBLE  "mapped into this guest already"
 
 /*
  * Kinds of objects: X(KIND, word, default). The node "max-WORD" of the toolstack
