@@ -57,57 +57,90 @@ static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
 	return err == -EPERM ? -EOPNOTSUPP : err;
 }
 
-/*
- * On an error after which the guest may have the page it stays, broken; that is
- * -EIO or -ETIMEDOUT, by which the frontend knows that it does not know.
- */
-static int doorbell_new(const struct be_cmd *c, const struct vhca_mmap *row)
+/* Has the agent let the guest reach the page, or another one in its place. */
+static int page_offer(const struct be_cmd *c, const struct vhca_mmap *row,
+		      struct be_doorbell *db)
 {
-	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
 	struct be_transport *t = c->dev->t;
-	struct be_doorbell *db;
-	int err = be_quota_take(&c->dev->quota, BE_MMAP);
+	bool again;
+	int err;
 
-	if (err)
-		return err;
-	db = calloc(1, sizeof(*db));
-	if (!db) {
-		be_quota_give(&c->dev->quota, BE_MMAP);
-		return -ENOMEM;
-	}
-	*db = (struct be_doorbell){ .offset = r->offset, .gfn = r->gfn,
-				    .bell.slot = BE_NO_SLOT };
+	db->gfn = c->req->u.mmap.gfn;
 	do {
-		if (db->addr)
-			uv_munmap(db->addr, XENVHCA_PAGE_SIZE);
-		db->addr = NULL;
-		err = page_map(c, row, db);
+		err = db->addr ? 0 : page_map(c, row, db);
 		if (!err)
-			err = t->ops->doorbell_map(t, db->addr, r->gfn,
+			err = t->ops->doorbell_map(t, db->addr, db->gfn,
 						   &db->bell);
-	} while (err == -EPERM && be_exchange(c->dev, c->uc));
+		again = err == -EPERM && be_exchange(c->dev, c->uc);
+		if (again && db->addr) {
+			uv_munmap(db->addr, XENVHCA_PAGE_SIZE);
+			db->addr = NULL;
+		}
+	} while (again);
 	if (err == -EACCES)	/* no other page would do: its own fault */
 		err = -EPERM;
 	if (!err && !vhca_provider_mmap_prot(row, db->bell.prot)) {
 		be_log(c->dev, BE_ERR, "offset %#llx is mapped with cache attribute %u here, provider %s says %u",
-		       (unsigned long long)r->offset, db->bell.prot,
+		       (unsigned long long)db->offset, db->bell.prot,
 		       c->dev->prov->name, row->prot);
 		err = -EINVAL;
 	}
+	return err;
+}
+
+static struct be_doorbell *doorbell_new(const struct be_cmd *c, int *err)
+{
+	struct be_doorbell *db;
+
+	*err = be_quota_take(&c->dev->quota, BE_MMAP);
+	if (*err)
+		return NULL;
+	db = calloc(1, sizeof(*db));
+	if (!db) {
+		be_quota_give(&c->dev->quota, BE_MMAP);
+		*err = -ENOMEM;
+		return NULL;
+	}
+	db->offset = c->req->u.mmap.offset;
+	db->bell.slot = BE_NO_SLOT;
+	return db;
+}
+
+/*
+ * A page that the context has not, or that was taken from the guest. On an
+ * error after which the guest may have the page it stays, broken; that is -EIO
+ * or -ETIMEDOUT, by which the frontend knows that it does not know.
+ */
+static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
+			struct be_doorbell *old)
+{
+	struct be_doorbell *db = old;
+	int err = 0;
+
+	if (!db)
+		db = doorbell_new(c, &err);
+	if (!err)
+		err = page_offer(c, row, db);
+	if (!db)
+		return err;
 	if (err && db->bell.slot == BE_NO_SLOT) {
-		doorbell_free(c->dev, db);
+		if (!old)
+			doorbell_free(c->dev, db);
 		return err;
 	}
 	db->broken = err;
-	db->next = c->uc->doorbells;
-	c->uc->doorbells = db;
+	db->held |= !db->gfn;		/* of a PV guest */
+	if (!old) {
+		db->next = c->uc->doorbells;
+		c->uc->doorbells = db;
+	}
 	return !err || err == -ETIMEDOUT ? err : -EIO;
 }
 
 int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 {
 	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
-	const struct be_doorbell *db;
+	struct be_doorbell *db;
 	int err;
 
 	err = vhca_provider_mmap_check(row, r->length);
@@ -115,8 +148,9 @@ int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 		return err;
 	if (r->first)
 		return -EINVAL;
-	if (!doorbell_find(c->uc, r->offset))
-		err = doorbell_new(c, row);
+	db = doorbell_find(c->uc, r->offset);
+	if (!db || db->bell.slot == BE_NO_SLOT)
+		err = doorbell_get(c, row, db);
 	if (err)
 		return err;
 	db = doorbell_find(c->uc, r->offset);
@@ -131,14 +165,43 @@ int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 	return 0;
 }
 
-int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list)
+bool be_doorbells_held(const struct be_doorbell *list)
+{
+	while (list && !list->held)
+		list = list->next;
+	return list;
+}
+
+static int doorbell_take(struct be_dev *dev, struct be_doorbell *db)
 {
 	struct be_transport *t = dev->t;
+	int err = db->bell.slot == BE_NO_SLOT ? 0 :
+		  t->ops->doorbell_unmap(t, db->bell.slot);
+
+	if (err)
+		return err;
+	db->bell.slot = BE_NO_SLOT;
+	db->broken = false;
+	return 0;
+}
+
+int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list)
+{
+	int err = 0;
+
+	for (; list && !err; list = list->next)
+		if (list->gfn || list->broken)
+			err = doorbell_take(dev, list);
+	return err;
+}
+
+int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list)
+{
 	struct be_doorbell *db;
 	int err;
 
 	while ((db = *list)) {
-		err = t->ops->doorbell_unmap(t, db->bell.slot);
+		err = doorbell_take(dev, db);
 		if (err)
 			return err;
 		*list = db->next;

@@ -11,18 +11,24 @@
 #include "transport.h"
 #include "vhca-provider.h"
 
-/* A doorbell page of a context, from its mmap to the context's end. */
+/* A doorbell page of a context, from its mmap to the end of the verbs file. */
 struct be_doorbell {
 	struct be_doorbell *next;
 	uint64_t offset, gfn;
 	void *addr;			/* mapped here: holds the verbs file */
-	struct be_bell bell;
+	struct be_bell bell;		/* BE_NO_SLOT: the guest lost it */
 	bool broken;			/* the guest was not told of it */
+	bool held;			/* by the agent, until the guest ends */
 };
 
 /* MMAP of a row of the provider's table. */
 int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row);
-/* Take the pages from the guest; 0, or -errno if one may still be its. */
+/* Does the agent hold one of the pages for the guest until it is gone? */
+bool be_doorbells_held(const struct be_doorbell *list);
+/* Take those from the guest that the next program is not to find mapped: it
+ * may ask for them anew. 0, or -errno if one may still be the guest's. */
+int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list);
+/* Take the pages from the guest and free them; 0, or -errno if one may still be its. */
 int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list);
 
 #endif

@@ -4,10 +4,10 @@
  *
  * Verbs contexts that stay open without an owner, because closing them would
  * give their doorbell pages to somebody else. A context whose pages a PV guest
- * had is parked for the guest's next process. A context with a page that
+ * had is parked for the guest's next process until the guest is gone: the
+ * supervisor's guard holds it when the worker ends. A context with a page that
  * another guest may still have is spoilt: it stays open so that the HCA does
- * not offer the page again. The supervisor's guard holds what is parked when
- * the worker ends. The command thread runs this.
+ * not offer the page again. The command thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,14 +30,6 @@ struct be_opening {
 	uint32_t uars;
 	uint8_t in[XENVHCA_UDATA_SIZE], rsp[XENVHCA_UDATA_SIZE];
 	uint8_t host_in[XENVHCA_UDATA_SIZE], host_out[XENVHCA_UDATA_SIZE];
-};
-
-struct be_parked {
-	struct be_parked *next;
-	struct be_opening *opening;	/* NULL: spoilt */
-	struct be_doorbell *doorbells;
-	uint32_t uars;
-	int fd, async_fd, comp_fd;
 };
 
 int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
@@ -72,7 +64,8 @@ static bool has_objects(const struct be_uc *uc)
 	return false;
 }
 
-/* Move the files of uc into p; the event thread forgets them. */
+/* Moves the files of uc, and what belongs to them, into p; the event thread
+ * forgets them. */
 static void files_take(struct be_dev *dev, struct be_uc *uc,
 		       struct be_parked *p)
 {
@@ -84,8 +77,27 @@ static void files_take(struct be_dev *dev, struct be_uc *uc,
 	p->comp_fd = uc->comp_fd;
 	uc->fd = uc->async_fd = uc->comp_fd = -1;
 	pthread_rwlock_unlock(&dev->lock);
+	p->opening = uc->opening;
+	p->doorbells = uc->doorbells;
 	p->uars = uc->uars;
+	uc->opening = NULL;
+	uc->doorbells = NULL;
 	uc->uars = 0;
+}
+
+/* Moves them from p into uc. */
+static void files_give(struct be_dev *dev, struct be_uc *uc,
+		       struct be_parked *p)
+{
+	pthread_rwlock_wrlock(&dev->lock);
+	uc->fd = p->fd;
+	uc->async_fd = p->async_fd;
+	uc->comp_fd = p->comp_fd;
+	pthread_rwlock_unlock(&dev->lock);
+	uc->opening = p->opening;
+	uc->doorbells = p->doorbells;
+	uc->uars = p->uars;
+	free(p);
 }
 
 static void files_close(struct be_parked *p)
@@ -97,14 +109,14 @@ static void files_close(struct be_parked *p)
 	free(p);
 }
 
+/* ---- spoilt ---- */
+
 static struct be_parked **oldest(struct be_parked **p)
 {
 	while ((*p)->next)
 		p = &(*p)->next;
 	return p;
 }
-
-/* ---- spoilt ---- */
 
 static void spoilt_end(struct be_dev *dev, struct be_parked **p)
 {
@@ -117,7 +129,7 @@ static void spoilt_end(struct be_dev *dev, struct be_parked **p)
 }
 
 /* Contexts whose pages another guest holds are bounded, not charged. */
-static void spoil(struct be_dev *dev, struct be_parked *p)
+static void spoilt_add(struct be_dev *dev, struct be_parked *p)
 {
 	p->next = dev->spoilt;
 	dev->spoilt = p;
@@ -135,10 +147,24 @@ void be_spoilt_close(struct be_dev *dev)
 		spoilt_end(dev, &dev->spoilt);
 }
 
-/* The same request to the HCA's driver must have the same answer. */
-static int open_again(const struct be_dev *dev, const struct be_opening *o,
-		      struct be_parked *p)
+bool be_spoil(struct be_dev *dev, struct be_uc *uc)
 {
+	struct be_parked *p;
+
+	if (!uc->spoilt || has_objects(uc))
+		return false;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return false;
+	files_take(dev, uc, p);
+	spoilt_add(dev, p);
+	return true;
+}
+
+/* The same request to the HCA's driver must have the same answer. */
+static int open_again(const struct be_dev *dev, struct be_parked *p)
+{
+	const struct be_opening *o = p->opening;
 	uint8_t out[XENVHCA_UDATA_SIZE] = {};
 	const struct uv_udata ud = {
 		.in = o->host_in, .out = out,
@@ -158,30 +184,46 @@ static int open_again(const struct be_dev *dev, const struct be_opening *o,
 	return err;
 }
 
+/* NULL: no other context can be had that was opened as o was. */
+static struct be_parked *opened_as(const struct be_dev *dev,
+				   const struct be_opening *o)
+{
+	struct be_parked *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->fd = p->async_fd = p->comp_fd = -1;
+	p->uars = o->uars;
+	p->opening = malloc(sizeof(*o));
+	if (p->opening) {
+		*p->opening = *o;
+		if (!open_again(dev, p))
+			return p;
+	}
+	files_close(p);
+	return NULL;
+}
+
 bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 {
-	struct be_parked *p, new = { .fd = -1, .async_fd = -1, .comp_fd = -1 };
+	struct be_parked *p;
+	uint32_t uars;
 
 	uc->spoilt = true;
 	if (!uc->opening || uc->doorbells || has_objects(uc) ||
 	    uc->exchanges++ >= MAX_EXCHANGES)
 		return false;
-	p = calloc(1, sizeof(*p));
-	if (!p || open_again(dev, uc->opening, &new)) {
-		uv_close(&new.comp_fd);
-		uv_close(&new.async_fd);
-		uv_close(&new.fd);
-		free(p);
+	p = opened_as(dev, uc->opening);
+	if (!p)
+		return false;
+	if (!be_spoil(dev, uc)) {
+		files_close(p);
 		return false;
 	}
-	files_take(dev, uc, p);
-	spoil(dev, p);		/* gives back what uc is charged anew */
-	be_uars_take(dev, uc, uc->opening->uars);
-	pthread_rwlock_wrlock(&dev->lock);
-	uc->fd = new.fd;
-	uc->async_fd = new.async_fd;
-	uc->comp_fd = new.comp_fd;
-	pthread_rwlock_unlock(&dev->lock);
+	uars = p->uars;
+	p->uars = 0;
+	files_give(dev, uc, p);
+	be_uars_take(dev, uc, uars);	/* less than what was given back */
 	uc->spoilt = false;
 	be_log(dev, BE_DEBUG, "context opened anew for other doorbell pages");
 	return !be_files_listen(dev, uc);
@@ -189,104 +231,80 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 
 /* ---- parked ---- */
 
-/* Parks only a whole context: every page is the guest's, no object is left. */
-static bool may_park(const struct be_uc *uc)
+/*
+ * An object that the kernel will not destroy lives in the file, and the guest's
+ * memory is the object's: the context waits until it goes. A spoilt context is
+ * kept as the others, but a program would be refused a page of it.
+ */
+int be_park(struct be_dev *dev, struct be_uc *uc)
 {
-	const struct be_doorbell *db;
-
-	if (!uc->doorbells || !uc->opening || uc->closing || has_objects(uc))
-		return false;
-	for (db = uc->doorbells; db; db = db->next)
-		if (db->gfn || db->broken)
-			return false;
-	return !uc->spoilt;
-}
-
-bool be_park(struct be_dev *dev, struct be_uc *uc)
-{
-	bool spoilt = uc->spoilt && !uc->doorbells && !has_objects(uc);
 	struct be_parked *p;
+	int err;
 
-	if (!spoilt && !may_park(uc))
-		return false;
+	if (has_objects(uc))
+		return -EBUSY;
+	err = be_doorbells_withdraw(dev, uc->doorbells);
+	if (err)
+		return err;
 	p = calloc(1, sizeof(*p));
 	if (!p)
-		return false;
+		return -ENOMEM;
 	files_take(dev, uc, p);
-	if (spoilt) {
-		spoil(dev, p);
-		return true;
+	if (uc->spoilt) {
+		free(p->opening);
+		p->opening = NULL;
 	}
-	p->opening = uc->opening;
-	p->doorbells = uc->doorbells;
-	uc->opening = NULL;
-	uc->doorbells = NULL;
 	p->next = dev->parked;
 	dev->parked = p;
 	dev->n_parked++;
-	return true;
+	return 0;
 }
 
 static bool same_opening(const struct be_opening *o,
 			 const struct xenvhca_request *req)
 {
-	return o->in_len == req->in_len && o->out_len == req->out_len &&
+	return o && o->in_len == req->in_len && o->out_len == req->out_len &&
 	       !memcmp(o->in, req->udata, o->in_len);
-}
-
-/* Closes the oldest: another kind of program needs its place. */
-static bool parked_end(struct be_dev *dev)
-{
-	struct be_parked **last = oldest(&dev->parked);
-
-	if (be_doorbells_end(dev, &(*last)->doorbells))
-		return false;
-	be_quota_give_uars(&dev->quota, (*last)->uars);
-	files_close(*last);
-	*last = NULL;
-	dev->n_parked--;
-	return true;
 }
 
 int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n)
 {
-	int err;
+	int err = be_quota_take_uars(&dev->quota, n);
 
-	do
-		err = be_quota_take_uars(&dev->quota, n);
-	while (err == -EDQUOT && dev->parked && parked_end(dev));
 	if (err)
-		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has are too many: %u for each of max-ucontext",
-			    n, dev->quota.uars, XENVHCA_UCONTEXT_UARS);
+		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has, %u parked contexts included, are too many: %u for each of max-ucontext",
+			    n, dev->quota.uars, dev->n_parked,
+			    XENVHCA_UCONTEXT_UARS);
 	else
 		uc->uars += n;
 	return err;
 }
 
-bool be_unpark(const struct be_cmd *c, struct be_uc *uc)
+/* May there be a context that is not parked? All that are open are charged. */
+static int room(struct be_dev *dev)
 {
-	const struct be_quota *q = &c->dev->quota;
+	const struct be_quota *q = &dev->quota;
+
+	if (q->used[BE_UCONTEXT] + dev->n_parked <= q->max[BE_UCONTEXT])
+		return 0;
+	be_log_peer(dev, "no room for another context: %u are parked until the guest ends, for programs that open the HCA in another way than this one; raise max-ucontext",
+		    dev->n_parked);
+	return -EDQUOT;
+}
+
+int be_unpark(const struct be_cmd *c, struct be_uc *uc)
+{
 	struct be_parked **p = &c->dev->parked, *found;
 
 	while (*p && !same_opening((*p)->opening, c->req))
 		p = &(*p)->next;
 	found = *p;
-	if (!found) {
-		if (c->dev->parked && q->used[BE_UCONTEXT] +
-				      c->dev->n_parked > q->max[BE_UCONTEXT])
-			parked_end(c->dev);
-		return false;
-	}
+	if (!found)
+		return room(c->dev);
 	*p = found->next;
 	c->dev->n_parked--;
-	uc->fd = found->fd;
-	uc->async_fd = found->async_fd;
-	uc->comp_fd = found->comp_fd;
-	uc->uars = found->uars;
-	uc->doorbells = found->doorbells;
-	uc->opening = found->opening;
+	files_give(c->dev, uc, found);
 	c->rsp->out_len = uc->opening->rsp_len;
 	memcpy(c->rsp->udata, uc->opening->rsp, uc->opening->rsp_len);
-	free(found);
-	return true;
+	return 1;
 }

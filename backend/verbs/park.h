@@ -10,22 +10,36 @@
 #include "be.h"
 #include "cmd.h"
 
+struct be_doorbell;
+struct be_opening;
 struct be_uc;
 struct be_udata;
+
+/* The files of a context that nobody uses. */
+struct be_parked {
+	struct be_parked *next;
+	struct be_opening *opening;	/* NULL: of no use to a program */
+	struct be_doorbell *doorbells;
+	uint32_t uars;			/* charged, but for a spoilt one */
+	int fd, async_fd, comp_fd;
+};
 
 /*
  * The page table entries of a PV guest cannot be taken back, only the guest's
  * word is there that they are gone. So a context whose doorbells such a guest
- * had stays open, without objects, until the guest opens the next one.
+ * had stays open, without objects, for a program that opens in the same way,
+ * and is charged until the guest is gone: nothing else closes it.
  *
- * be_park(): true if the context was put aside; uc has no files any more.
- * be_unpark(): give uc the files of a parked context that was opened by the
- * same request; true if there was one, and the response is filled in.
+ * be_park(): puts the files of uc aside. 0, or -errno: uc is as before, and
+ *	must not be closed.
+ * be_unpark(): gives uc the files of a parked context that was opened by the
+ *	same request, and fills the response in. 1: there was one; 0: there was
+ *	none, and the quota allows another; -EDQUOT: it does not (logged).
  */
-bool be_park(struct be_dev *dev, struct be_uc *uc);
-bool be_unpark(const struct be_cmd *c, struct be_uc *uc);
-/* Charge doorbell pages that the HCA's driver is about to allocate for uc;
- * parked contexts make room. 0, -EDQUOT or -ENOMEM: refused, and logged. */
+int be_park(struct be_dev *dev, struct be_uc *uc);
+int be_unpark(const struct be_cmd *c, struct be_uc *uc);
+/* Charge doorbell pages that the HCA's driver is about to allocate for uc.
+ * 0, -EDQUOT or -ENOMEM: refused, and logged. */
 int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n);
 /* Remember how it was opened. 0 or -ENOMEM. */
 int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
@@ -38,6 +52,9 @@ int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
  * open. Return: true if the context has new files, opened in the same way.
  */
 bool be_exchange(struct be_dev *dev, struct be_uc *uc);
+/* Put the files of uc aside if it is spoilt and the guest had no page of it.
+ * False: they are to be closed. */
+bool be_spoil(struct be_dev *dev, struct be_uc *uc);
 /* The device ends: nobody asks the HCA for pages any more. */
 void be_spoilt_close(struct be_dev *dev);
 

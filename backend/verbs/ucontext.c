@@ -32,7 +32,8 @@ const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
  *     pages), then it is unmapped, because a mapping holds the uverbs file open;
  *  3. doorbell pages: the agent confirms that the guest has lost them;
  *  4. the files are closed, so the kernel destroys what refused in step 1, and
- *     may give the doorbell pages to somebody else;
+ *     may give the doorbell pages to somebody else; where the agent holds them
+ *     the files are parked instead, once step 1 has left nothing;
  *  5. only now the guest memory of those leftovers is unmapped.
  */
 void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
@@ -76,6 +77,30 @@ void be_files_close(struct be_dev *dev, struct be_uc *uc)
 	uc->uars = 0;
 }
 
+/* The kernel has taken the HCA from all its files: no page is anybody's. */
+static bool hca_gone(const struct be_dev *dev)
+{
+	struct ib_uverbs_query_port_resp p;
+
+	return uv_query_port(dev->ctl_fd, dev->port, &p) == -EIO;
+}
+
+/* Steps 3 and 4. The agent holds the pages of a PV guest: so does the file. */
+static int files_end(struct be_dev *dev, struct be_uc *uc)
+{
+	int err;
+
+	if (be_doorbells_held(uc->doorbells)) {
+		err = be_park(dev, uc);
+		if (err != -EBUSY || !hca_gone(dev))
+			return err;
+	}
+	err = be_doorbells_end(dev, &uc->doorbells);
+	if (!err && !be_spoil(dev, uc))
+		be_files_close(dev, uc);
+	return err;
+}
+
 int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 {
 	int err;
@@ -83,17 +108,15 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 	be_uc_destroy_objects(dev, uc);
 	while (uc->objs[BE_MMAP])
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
-	if (!be_park(dev, uc)) {
-		err = be_doorbells_end(dev, &uc->doorbells);
-		if (err && !uc->closing)	/* not at every try */
-			be_log(dev, BE_ERR, "a doorbell page cannot be taken from the guest (%s): its context stays open",
-			       strerror(-err));
-		if (err) {
-			uc->closing = true;
-			return err;
-		}
-		if (!be_park(dev, uc))	/* without pages it may be */
-			be_files_close(dev, uc);
+	err = files_end(dev, uc);
+	if (err && !uc->closing)	/* not at every try */
+		be_log(dev, BE_ERR, err == -EBUSY ?
+		       "the kernel does not destroy an object (%s): its context stays open" :
+		       "a doorbell page cannot be taken from the guest (%s): its context stays open",
+		       strerror(-err));
+	if (err) {
+		uc->closing = true;
+		return err;
 	}
 	be_uc_release_objects(dev, uc);
 	be_keys_drop_all(dev, uc);
@@ -173,9 +196,12 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 	if (!c.uc)
 		return err;
 	c.uc->fd = c.uc->async_fd = c.uc->comp_fd = -1;
-	old = be_unpark(&c, c.uc);
-	err = old ? be_files_listen(c.dev, c.uc) :
-		    open_files(c.dev, c.uc, &c, &u);
+	err = be_unpark(&c, c.uc);
+	old = err > 0;
+	if (old)
+		err = be_files_listen(c.dev, c.uc);
+	else if (!err)
+		err = open_files(c.dev, c.uc, &c, &u);
 	if (err && !old) {
 		be_files_close(c.dev, c.uc);
 		be_obj_free(c.dev, &c.uc->o, BE_UCONTEXT);

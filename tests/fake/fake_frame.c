@@ -104,7 +104,7 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 
 ssize_t fake_write(int fd, const void *buf, size_t len)
 {
-	int err = fake.refuse ? -EINVAL : fake_call(fd, buf, len);
+	int err = fake.refuse ? -fake.refuse : fake_call(fd, buf, len);
 
 	if (!err)
 		return (ssize_t)len;

@@ -11,17 +11,19 @@
 #include <fcntl.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "fake_priv.h"
+#include "uverbs/uverbs.h"
 #include "verbs/doorbell.h"
+#include "verbs/park.h"
 #include "verbs/ucontext.h"
 #include "worker/dispatch.h"
 
 #define MLX5_DRIVER	1
 #define MAX_BFREGS	512
-#define TAG_OTHER	0x5e771ed0u	/* of no test */
 
 void fake_be_mlx5(void)
 {
@@ -349,19 +351,6 @@ bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset)
 	return good;
 }
 
-static uint32_t other_program(struct be_dev *dev, uint32_t tag)
-{
-	struct xenvhca_request req = {
-		.op = XENVHCA_OP_ALLOC_UCONTEXT, .in_len = FAKE_MLX5_IN,
-		.out_len = FAKE_MLX5_OUT,
-	};
-	struct xenvhca_response rsp;
-
-	fake_mlx5_open(req.udata, tag);
-	be_dispatch(dev, &req, &rsp);
-	return rsp.status ? 0 : rsp.u.alloc_ucontext.ucontext;
-}
-
 /* be_dev_close() would keep it. */
 static uint32_t context_to_keep(const struct be_dev *dev)
 {
@@ -370,7 +359,7 @@ static uint32_t context_to_keep(const struct be_dev *dev)
 
 	for (o = dev->ucontexts; o; o = o->next) {
 		uc = (const struct be_uc *)o;
-		if (uc->doorbells && !uc->doorbells->gfn && !uc->closing)
+		if (be_doorbells_held(uc->doorbells) && !uc->closing)
 			return o->handle;
 	}
 	return 0;
@@ -378,17 +367,21 @@ static uint32_t context_to_keep(const struct be_dev *dev)
 
 void fake_settle(struct be_dev *dev)
 {
-	uint32_t *max = &dev->quota.max[BE_UCONTEXT], saved = *max;
 	struct xenvhca_request req = { .op = XENVHCA_OP_DEALLOC_UCONTEXT };
 	struct xenvhca_response rsp = { .status = 0 };
-	uint32_t tag = TAG_OTHER;
+	struct be_parked *p;
 
 	while (!rsp.status && (req.ucontext = context_to_keep(dev)))
 		be_dispatch(dev, &req, &rsp);
-	while (!rsp.status && dev->n_parked) {
-		*max = dev->quota.used[BE_UCONTEXT] + 1;
-		req.ucontext = other_program(dev, tag++);
-		be_dispatch(dev, &req, &rsp);
+	while ((p = dev->parked)) {
+		dev->parked = p->next;
+		dev->n_parked--;
+		be_doorbells_end(dev, &p->doorbells);
+		be_quota_give_uars(&dev->quota, p->uars);
+		uv_close(&p->comp_fd);
+		uv_close(&p->async_fd);
+		uv_close(&p->fd);
+		free(p->opening);
+		free(p);
 	}
-	*max = saved;
 }

@@ -54,7 +54,7 @@ extern struct fake {
 	uint32_t fail_cmd;
 	unsigned int fail_n;
 	int fail_err, fail_open, fail_mmap;
-	bool refuse;
+	int refuse;
 	uint8_t last_in[256];
 	size_t last_in_len;
 	uint32_t opened;		/* contexts so far */

@@ -248,7 +248,12 @@ void fake_fail(uint32_t cmd, unsigned int n, int err)
 
 void fake_refuse(bool all)
 {
-	fake.refuse = all;
+	fake.refuse = all ? EINVAL : 0;
+}
+
+void fake_unplug(bool gone)
+{
+	fake.refuse = gone ? EIO : 0;
 }
 
 void fake_fail_open(int err)

@@ -54,6 +54,8 @@ void fake_remove(void);
 void fake_fail(uint32_t cmd, unsigned int n, int err);
 /* Every command, file and mapping, with EINVAL, until told otherwise. */
 void fake_refuse(bool all);
+/* The same with EIO: the HCA is taken from all files. */
+void fake_unplug(bool gone);
 void fake_fail_open(int err);
 void fake_fail_mmap(int err);
 
@@ -104,8 +106,8 @@ void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag);
 void fake_mlx5_open_bfregs(uint8_t udata[FAKE_MLX5_IN], uint32_t bfregs);
 /* Doorbell pages of the open contexts. */
 unsigned int fake_uars(void);
-/* Makes the device give up the contexts that it keeps, or would keep at its
- * end, for the next program: programs of another kind take their places. */
+/* The guest is gone: closes the contexts that the device keeps, or would keep at
+ * its end, as the end of the worker and of its guard does. */
 struct be_dev;
 void fake_settle(struct be_dev *dev);
 

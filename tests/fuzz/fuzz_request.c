@@ -149,7 +149,7 @@ static void mlx5(struct fuzz *f, struct input *in)
 	};
 
 	act[in_u8(in) % COUNT(act)](f, in);
-	PROMISE(f->dev.n_parked + f->dev.quota.used[BE_UCONTEXT] <= 16);
+	PROMISE(f->dev.n_parked + f->dev.quota.used[BE_UCONTEXT] <= 8);
 	PROMISE(f->dev.n_spoilt <= 32);
 }
 

@@ -149,101 +149,125 @@ static void park(struct guest *g, uint32_t tag)
 	guest_close(g);
 }
 
-static void the_oldest_makes_room(void **state)
+static int program(struct guest *g, uint32_t tag)
 {
-	struct guest *g = *state;
-
-	g->dev.quota.max[BE_UCONTEXT] = 3;
-	park(g, 1);
-	park(g, 2);
-	park(g, 3);
-	assert_int_equal(g->dev.n_parked, 3);
-	assert_int_equal(fake_files(), 4);
-	park(g, 4);				/* for 1 */
-	assert_int_equal(g->dev.n_parked, 3);
-	assert_int_equal(loop_doorbell_unmaps(g->loop), 1);
-	assert_int_equal(fake_files(), 4);
-	assert_int_equal(g->dev.quota.used[BE_MMAP], 3);
-	g->tag = 2;
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(fake_contexts(), 5);	/* still there */
-	guest_close(g);
-	g->tag = 1;
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(fake_contexts(), 6);	/* gone */
-	guest_close(g);
-}
-
-/* The agent will not take the page: the context stays, and is charged. */
-static void an_eviction_may_fail(void **state)
-{
-	struct guest *g = *state;
-
-	g->dev.quota.max[BE_UCONTEXT] = 1;
-	park(g, 1);
-	loop_fail_undoorbell(g->loop, 2, -ETIMEDOUT);
 	g->req.in_len = FAKE_MLX5_IN;
 	g->req.out_len = FAKE_MLX5_OUT;
-	fake_mlx5_open(g->req.udata, 2);
-	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT), -ENOMEM);
-	assert_int_equal(g->dev.n_parked, 1);
-	assert_int_equal(fake_files(), 2);
+	fake_mlx5_open(g->req.udata, tag);
+	return guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT);
+}
+
+/* Closed, its page would be the HCA's to give, and the guest's to write. */
+static void no_parked_context_makes_room(void **state)
+{
+	struct guest *g = *state;
+	uint32_t tag;
+
+	g->dev.quota.max[BE_UCONTEXT] = 3;
+	for (tag = 1; tag <= 3; tag++)
+		park(g, tag);
+	assert_int_equal(program(g, 4), -ENOMEM);
+	assert_int_equal(program(g, 4), -ENOMEM);
+	assert_int_equal(g->dev.n_parked, 3);
+	assert_int_equal(loop_doorbell_unmaps(g->loop), 0);
+	assert_int_equal(loop_doorbells(g->loop), 3);
+	assert_int_equal(g->dev.quota.used[BE_MMAP], 3);
+	for (tag = 1; tag <= 3; tag++)		/* life goes on */
+		park(g, tag);
+	assert_int_equal(fake_contexts(), 4);
+	assert_int_equal(loop_doorbell_maps(g->loop), 3);
 	g->tag = 2;
 	g->uc = guest_alloc_uc(g);
-	assert_int_equal(g->dev.n_parked, 0);
-	assert_int_equal(fake_files(), 2);
+	assert_int_equal(program(g, 2), -ENOMEM);	/* two at a time */
 	guest_close(g);
 }
 
-static void only_what_is_whole_is_kept(void **state)
+static void what_no_guest_can_reach_is_closed(void **state)
 {
 	struct guest *g = *state;
 
 	g->uc = guest_alloc_uc(g);		/* never rang a bell */
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 0);
 	g->uc = guest_alloc_uc(g);		/* Xen can take the page */
 	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), 0);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 0);
-	g->uc = guest_alloc_uc(g);		/* one of both kinds */
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	assert_int_equal(guest_doorbell(g, REGULAR(1), GFN), 0);
-	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 0);
-	g->uc = guest_alloc_uc(g);		/* nobody knows about a page */
-	loop_fail_doorbell(g->loop, 1, -ETIMEDOUT, true);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), -ETIMEDOUT);
-	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 0);
-	g->uc = guest_alloc_uc(g);		/* an object is left */
-	guest_alloc_pd(g);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	fake_fail(4 /* DEALLOC_PD */, 1, EBUSY);
+	g->uc = guest_alloc_uc(g);		/* the agent refused it */
+	loop_fail_doorbell(g->loop, 1, -EACCES, false);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), -EPERM);
 	guest_close(g);
 	assert_int_equal(g->dev.n_parked, 0);
 	assert_int_equal(fake_files(), 1);
-	assert_int_equal(loop_doorbells(g->loop), 0);
 }
 
-/* Whole only since it is closing: the guest has been told that it is gone. */
-static void a_context_that_closes_is_not_kept(void **state)
+/* The agent may have given it, and one of the other kind beside it. */
+static void a_page_that_the_guest_may_have_is_kept(void **state)
 {
 	struct guest *g = *state;
 
 	g->uc = guest_alloc_uc(g);
-	guest_alloc_pd(g);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	fake_fail(4 /* DEALLOC_PD */, 1, EBUSY);
+	loop_fail_doorbell(g->loop, 1, -ETIMEDOUT, true);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), -ETIMEDOUT);
+	assert_int_equal(guest_doorbell(g, REGULAR(1), GFN), 0);
 	loop_fail_undoorbell(g->loop, 1, -ETIMEDOUT);
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_DEALLOC_UCONTEXT),
 			 -ETIMEDOUT);
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(fake_contexts(), 3);
-	be_dev_tick(&g->dev);
-	assert_int_equal(g->dev.n_parked, 0);
+	be_dev_tick(&g->dev);			/* the agent is back */
+	assert_int_equal(g->dev.n_parked, 1);
 	assert_int_equal(fake_files(), 2);
+	assert_int_equal(loop_doorbells(g->loop), 0);
+	/* the next program asks for them anew; what it asks does not count */
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(fake_files(), 2);
+	loop_fail_doorbell(g->loop, 1, -EACCES, false);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), -EPERM);
 	guest_close(g);
+	assert_int_equal(g->dev.n_parked, 1);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	assert_int_equal(guest_doorbell(g, REGULAR(1), 0), 0);
+	assert_int_equal(g->dev.quota.used[BE_MMAP], 2);
+	guest_close(g);
+	assert_int_equal(fake_contexts(), 2);
+	assert_int_equal(loop_doorbells(g->loop), 2);
+}
+
+/* Its memory stays as well: the HCA may still use it. */
+static void what_is_not_destroyed_keeps_the_context(void **state)
+{
+	struct guest *g = *state;
+
+	g->uc = guest_alloc_uc(g);
+	guest_create_cq(g, 15);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	fake_fail(20 /* DESTROY_CQ */, 1, EBUSY);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_DEALLOC_UCONTEXT), -EBUSY);
+	assert_int_equal(fake_files(), 2);
+	assert_int_equal(loop_mapped(g->loop), 2);
+	assert_int_equal(loop_doorbell_unmaps(g->loop), 0);
+	assert_int_equal(g->dev.n_parked, 0);
+	be_dev_tick(&g->dev);
+	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(fake_files(), 2);
+	assert_int_equal(loop_mapped(g->loop), 0);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(fake_contexts(), 2);
+	guest_close(g);
+}
+
+/* There is nothing to be had any more, and guest memory to be given back. */
+static void an_hca_that_is_gone_keeps_nothing(void **state)
+{
+	struct guest *g = *state;
+
+	g->uc = guest_alloc_uc(g);
+	guest_create_cq(g, 15);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	fake_unplug(true);
+	guest_close(g);
+	fake_unplug(false);
+	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(fake_files(), 1);
+	assert_int_equal(loop_mapped(g->loop), 0);
 }
 
 /* ---- pages that another guest may have ---- */
@@ -342,8 +366,9 @@ static void only_an_equal_context_is_an_exchange(void **state)
 	assert_int_equal(fake_live_all(), 1);
 }
 
-/* It is of no use to a next program, but the HCA must not offer it. */
-static void a_spoilt_context_is_not_for_the_next(void **state)
+/* It is of no use to a next program, but one page of it is this guest's, and
+ * the HCA must offer neither. */
+static void a_spoilt_context_is_kept_for_nobody(void **state)
 {
 	struct guest *g = *state;
 
@@ -352,12 +377,33 @@ static void a_spoilt_context_is_not_for_the_next(void **state)
 	loop_fail_doorbell(g->loop, 1, -EPERM, false);
 	assert_int_equal(guest_doorbell(g, REGULAR(1), 0), -EPERM);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 0);
-	assert_int_equal(g->dev.n_spoilt, 1);
-	assert_int_equal(fake_files(), 2);
-	assert_int_equal(loop_doorbells(g->loop), 0);
+	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_spoilt, 0);
+	assert_int_equal(g->dev.quota.uars, 8);
+	assert_int_equal(loop_doorbells(g->loop), 1);
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(fake_contexts(), 3);
+	assert_int_equal(g->dev.n_parked, 1);
+	be_dev_close(&g->dev);
+	assert_true(g->dev.unsettled);
+	assert_int_equal(fake_files(), 1);
+}
+
+/* A page by two offsets: the agent says that this guest has it. */
+static void its_own_fault_spoils_nothing(void **state)
+{
+	struct guest *g = *state;
+
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	loop_fail_doorbell(g->loop, 1, -EACCES, false);
+	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), -EPERM);
+	guest_close(g);
+	assert_int_equal(g->dev.n_parked, 1);
+	be_dev_close(&g->dev);
+	assert_true(g->dev.unsettled);
+	assert_int_equal(fake_files(), 1);
+	assert_int_equal(loop_doorbells(g->loop), 1);
 }
 
 static void kept_contexts_outlive_the_device(void **state)
@@ -385,15 +431,17 @@ int main(void)
 		T(the_new_owner_makes_objects),
 		T(programs_of_another_kind_get_another),
 		T(events_go_to_the_new_owner),
-		T(the_oldest_makes_room),
-		T(an_eviction_may_fail),
-		T(only_what_is_whole_is_kept),
-		T(a_context_that_closes_is_not_kept),
+		T(no_parked_context_makes_room),
+		T(what_no_guest_can_reach_is_closed),
+		T(a_page_that_the_guest_may_have_is_kept),
+		T(what_is_not_destroyed_keeps_the_context),
+		T(an_hca_that_is_gone_keeps_nothing),
 		T(a_refused_page_is_exchanged),
 		T(its_own_fault_exchanges_nothing),
 		T(exchanges_come_to_an_end),
 		T(only_an_equal_context_is_an_exchange),
-		T(a_spoilt_context_is_not_for_the_next),
+		EXIT(a_spoilt_context_is_kept_for_nobody),
+		EXIT(its_own_fault_spoils_nothing),
 		EXIT(kept_contexts_outlive_the_device),
 	};
 
