@@ -17,15 +17,11 @@
 #include "ucontext.h"
 #include "uverbs/uverbs.h"
 
-static struct be_doorbell *doorbell_find(const struct be_uc *uc,
-					 uint64_t offset)
+struct be_doorbell *be_doorbell_find(struct be_doorbell *list, uint64_t offset)
 {
-	struct be_doorbell *db;
-
-	for (db = uc->doorbells; db; db = db->next)
-		if (db->offset == offset)
-			return db;
-	return NULL;
+	while (list && list->offset != offset)
+		list = list->next;
+	return list;
 }
 
 /* Frees one page that the guest does not have. */
@@ -148,12 +144,16 @@ int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 		return err;
 	if (r->first)
 		return -EINVAL;
-	db = doorbell_find(c->uc, r->offset);
+	err = be_park_other(c->dev, c->uc, r->offset);
+	if (err)
+		return err;
+	c->uc->asked = true;
+	db = be_doorbell_find(c->uc->doorbells, r->offset);
 	if (!db || db->bell.slot == BE_NO_SLOT)
 		err = doorbell_get(c, row, db);
 	if (err)
 		return err;
-	db = doorbell_find(c->uc, r->offset);
+	db = be_doorbell_find(c->uc->doorbells, r->offset);
 	if (db->broken)
 		return -EIO;
 	if (db->gfn != r->gfn)		/* it is there already */

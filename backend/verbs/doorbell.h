@@ -21,6 +21,8 @@ struct be_doorbell {
 	bool held;			/* by the agent, until the guest ends */
 };
 
+struct be_doorbell *be_doorbell_find(struct be_doorbell *list,
+				     uint64_t offset);
 /* MMAP of a row of the provider's table. */
 int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row);
 /* Does the agent hold one of the pages for the guest until it is gone? */

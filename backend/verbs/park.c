@@ -231,6 +231,22 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 
 /* ---- parked ---- */
 
+static void parked_add(struct be_dev *dev, struct be_parked *p)
+{
+	p->next = dev->parked;
+	dev->parked = p;
+	dev->n_parked++;
+}
+
+static struct be_parked *parked_take(struct be_dev *dev, struct be_parked **at)
+{
+	struct be_parked *p = *at;
+
+	*at = p->next;
+	dev->n_parked--;
+	return p;
+}
+
 /*
  * An object that the kernel will not destroy lives in the file, and the guest's
  * memory is the object's: the context waits until it goes. A spoilt context is
@@ -254,17 +270,15 @@ int be_park(struct be_dev *dev, struct be_uc *uc)
 		free(p->opening);
 		p->opening = NULL;
 	}
-	p->next = dev->parked;
-	dev->parked = p;
-	dev->n_parked++;
+	parked_add(dev, p);
 	return 0;
 }
 
-static bool same_opening(const struct be_opening *o,
-			 const struct xenvhca_request *req)
+static bool same_opening(const struct be_opening *o, uint16_t in_len,
+			 uint16_t out_len, const uint8_t *in)
 {
-	return o && o->in_len == req->in_len && o->out_len == req->out_len &&
-	       !memcmp(o->in, req->udata, o->in_len);
+	return o && o->in_len == in_len && o->out_len == out_len &&
+	       !memcmp(o->in, in, in_len);
 }
 
 int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n)
@@ -280,12 +294,12 @@ int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n)
 	return err;
 }
 
-/* May there be a context that is not parked? All that are open are charged. */
-static int room(struct be_dev *dev)
+/* May there be n contexts beside those that are parked or in use? */
+static int room(struct be_dev *dev, uint32_t n)
 {
 	const struct be_quota *q = &dev->quota;
 
-	if (q->used[BE_UCONTEXT] + dev->n_parked <= q->max[BE_UCONTEXT])
+	if (q->used[BE_UCONTEXT] + dev->n_parked + n <= q->max[BE_UCONTEXT])
 		return 0;
 	be_log_peer(dev, "no room for another context: %u are parked until the guest ends, for programs that open the HCA in another way than this one; raise max-ucontext",
 		    dev->n_parked);
@@ -294,17 +308,63 @@ static int room(struct be_dev *dev)
 
 int be_unpark(const struct be_cmd *c, struct be_uc *uc)
 {
-	struct be_parked **p = &c->dev->parked, *found;
+	const struct xenvhca_request *r = c->req;
+	struct be_parked **p = &c->dev->parked;
 
-	while (*p && !same_opening((*p)->opening, c->req))
+	while (*p && !same_opening((*p)->opening, r->in_len, r->out_len,
+				   r->udata))
 		p = &(*p)->next;
-	found = *p;
-	if (!found)
-		return room(c->dev);
-	*p = found->next;
-	c->dev->n_parked--;
-	files_give(c->dev, uc, found);
+	if (!*p)			/* uc itself is charged already */
+		return room(c->dev, 0);
+	files_give(c->dev, uc, parked_take(c->dev, p));
 	c->rsp->out_len = uc->opening->rsp_len;
 	memcpy(c->rsp->udata, uc->opening->rsp, uc->opening->rsp_len);
 	return 1;
+}
+
+/* A parked context like that of o with the page, or a new one without any.
+ * NULL: there is neither, *err says whether for the quota. */
+static struct be_parked *other_files(struct be_dev *dev,
+				     const struct be_opening *o,
+				     uint64_t offset, int *err)
+{
+	struct be_parked **at = &dev->parked, *p;
+
+	while (*at && !(same_opening((*at)->opening, o->in_len, o->out_len,
+				     o->in) &&
+			be_doorbell_find((*at)->doorbells, offset)))
+		at = &(*at)->next;
+	if (*at)
+		return parked_take(dev, at);
+	*err = room(dev, 1);
+	if (!*err)
+		*err = be_quota_take_uars(&dev->quota, o->uars);
+	if (*err)
+		return NULL;
+	p = opened_as(dev, o);
+	if (!p)
+		be_quota_give_uars(&dev->quota, o->uars);
+	return p;
+}
+
+int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset)
+{
+	struct be_parked *mine, *other;
+	int err = 0;
+
+	if (!uc->doorbells || uc->asked || has_objects(uc) ||
+	    be_doorbell_find(uc->doorbells, offset))
+		return 0;
+	mine = calloc(1, sizeof(*mine));
+	if (!mine)
+		return -ENOMEM;
+	other = other_files(dev, uc->opening, offset, &err);
+	if (!other) {
+		free(mine);
+		return err;
+	}
+	files_take(dev, uc, mine);
+	files_give(dev, uc, other);
+	parked_add(dev, mine);
+	return be_files_listen(dev, uc);
 }

@@ -38,6 +38,17 @@ struct be_parked {
  */
 int be_park(struct be_dev *dev, struct be_uc *uc);
 int be_unpark(const struct be_cmd *c, struct be_uc *uc);
+/**
+ * be_park_other() - give a process that maps in another way other files
+ *
+ * rdma-core maps the same page by another offset if its environment says so,
+ * and a guest has a page once. If the first page that the process asks for is
+ * not one of the parked context that it was given, that one is parked again,
+ * and the process has one with the page, or a new one.
+ *
+ * Return: 0, if there was nothing to do, too; -EDQUOT: no room (logged).
+ */
+int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset);
 /* Charge doorbell pages that the HCA's driver is about to allocate for uc.
  * 0, -EDQUOT or -ENOMEM: refused, and logged. */
 int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n);

@@ -42,6 +42,7 @@ struct be_uc {
 	struct be_dbpage *dbpages;
 	struct be_doorbell *doorbells;
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
+	bool asked;			/* for a page, by its process */
 	unsigned int exchanges;		/* of its files, park.c */
 	bool spoilt;			/* a page of it belongs to another */
 	uint32_t uars;			/* charged, until fd is closed */

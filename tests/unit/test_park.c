@@ -270,6 +270,66 @@ static void an_hca_that_is_gone_keeps_nothing(void **state)
 	assert_int_equal(loop_mapped(g->loop), 0);
 }
 
+/* MLX5_SHUT_UP_BF=1: the opening is the same, the pages are, the offsets not. */
+static void another_way_to_map_is_another_kind(void **state)
+{
+	struct guest *g = *state;
+	uint64_t frame;
+
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	frame = g->rsp.u.mmap.frame;
+	assert_int_equal(guest_doorbell(g, REGULAR(1), 0), 0);
+	guest_close(g);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(fake_contexts(), 2);
+	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
+	assert_int_equal(fake_contexts(), 3);
+	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.quota.uars, 16);
+	assert_int_equal(guest_doorbell(g, UNCACHED(1), 0), 0);
+	guest_create_cq(g, 15);
+	guest_close(g);
+	assert_int_equal(g->dev.n_parked, 2);
+	g->uc = guest_alloc_uc(g);		/* the last, but it will not do */
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	assert_true(g->rsp.u.mmap.frame == frame);
+	guest_create_cq(g, 15);
+	assert_int_equal(loop_doorbell_maps(g->loop), 4);
+	guest_close(g);
+	assert_int_equal(fake_contexts(), 3);
+	assert_int_equal(g->dev.quota.uars, 16);
+	assert_int_equal(g->dev.n_parked, 2);
+}
+
+static void another_way_to_map_needs_room(void **state)
+{
+	struct guest *g = *state;
+
+	g->dev.quota.max[BE_UCONTEXT] = 1;
+	park(g, 16);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), -ENOMEM);
+	guest_close(g);
+	g->dev.quota.max[BE_UCONTEXT] = 2;
+	g->uc = guest_alloc_uc(g);		/* it has been given a page */
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	assert_int_equal(guest_doorbell(g, UNCACHED(1), 0), 0);
+	guest_close(g);
+	g->uc = guest_alloc_uc(g);		/* it has made something */
+	guest_alloc_pd(g);
+	assert_int_equal(guest_doorbell(g, UNCACHED(2), 0), 0);
+	guest_close(g);
+	fake_fail_open(EMFILE);
+	g->uc = guest_alloc_uc(g);		/* it cannot be helped */
+	assert_int_equal(guest_doorbell(g, UNCACHED(3), 0), 0);
+	guest_close(g);
+	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.quota.uars, 8);
+	assert_int_equal(fake_contexts(), 2);
+	assert_int_equal(g->dev.quota.used[BE_MMAP], 4);
+}
+
 /* ---- pages that another guest may have ---- */
 
 static void a_refused_page_is_exchanged(void **state)
@@ -432,6 +492,8 @@ int main(void)
 		T(programs_of_another_kind_get_another),
 		T(events_go_to_the_new_owner),
 		T(no_parked_context_makes_room),
+		T(another_way_to_map_is_another_kind),
+		T(another_way_to_map_needs_room),
 		T(what_no_guest_can_reach_is_closed),
 		T(a_page_that_the_guest_may_have_is_kept),
 		T(what_is_not_destroyed_keeps_the_context),
