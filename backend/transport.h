@@ -89,7 +89,10 @@ struct be_transport_ops {
 	/* Everything of this domain must be unmapped and ungranted before. */
 	void (*close)(struct be_transport *t);
 };
-struct be_transport { const struct be_transport_ops *ops; };
+struct be_transport {
+	const struct be_transport_ops *ops;
+	bool hold_translated;	/* doorbell_unmap: as for PV, of any guest */
+};
 
 /* ---- ring_xen.c ---- */
 struct be_dev;

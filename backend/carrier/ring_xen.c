@@ -17,6 +17,7 @@
 #include <xenevtchn.h>
 #include "doorbell_xen.h"
 #include "gntdev.h"
+#include "host/arch.h"
 #include "ring_shm.h"
 #include "uapi/vhca-helper.h"
 
@@ -256,6 +257,7 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 		return NULL;
 	}
 	x->shm.t.ops = &xen_ops;
+	x->shm.t.hold_translated = host_is_arm();
 	x->dev = dev;
 	x->helper_fd = -1;
 	*err = be_gntdev_open(&x->gnt, (uint32_t)dev->domid);

@@ -125,7 +125,8 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 		return err;
 	}
 	db->broken = err;
-	db->held |= !db->gfn;		/* of a PV guest */
+	/* A PV guest names no frame. */
+	db->held |= !db->gfn || c->dev->t->hold_translated;
 	if (!old) {
 		db->next = c->uc->doorbells;
 		c->uc->doorbells = db;

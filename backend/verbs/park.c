@@ -4,10 +4,11 @@
  *
  * Verbs contexts that stay open without an owner, because closing them would
  * give their doorbell pages to somebody else. A context whose pages a PV guest
- * had is parked for the guest's next process until the guest is gone: the
- * supervisor's guard holds it when the worker ends. A context with a page that
- * another guest may still have is spoilt: it stays open so that the HCA does
- * not offer the page again. The command thread runs this.
+ * had, or any guest on Arm, is parked for the guest's next process until the
+ * guest is gone: the supervisor's guard holds it when the worker ends. A
+ * context with a page that another guest may still have is spoilt: it stays
+ * open so that the HCA does not offer the page again. The command thread runs
+ * this.
  */
 #include <errno.h>
 #include <stdlib.h>

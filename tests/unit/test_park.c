@@ -330,6 +330,64 @@ static void another_way_to_map_needs_room(void **state)
 	assert_int_equal(g->dev.quota.used[BE_MMAP], 4);
 }
 
+/* ---- contexts of any guest, where the agent holds its pages (Arm) ---- */
+
+/* The place is the guest's again, the file is nobody's but its own. */
+static void a_translated_context_loses_its_places(void **state)
+{
+	struct guest *g = *state;
+
+	loop_transport(g->loop)->hold_translated = true;
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), 0);
+	assert_int_equal(guest_doorbell(g, ALLOCATED(0), GFN + 1), 0);
+	assert_int_equal(g->dev.quota.uars, 9);
+	guest_close(g);
+	assert_int_equal(loop_doorbells(g->loop), 0);
+	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(fake_files(), 2);
+	/* the HCA has these pages once: they are mapped here all the time */
+	assert_int_equal(fake_vmas(), 2);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, ALLOCATED(0), GFN), 0);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + 7), 0);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + 8), -EBUSY);
+	assert_int_equal(fake_uars(), 9);
+	assert_int_equal(g->dev.quota.uars, 9);
+	assert_int_equal(g->dev.quota.used[BE_MMAP], 2);
+	assert_int_equal(loop_doorbells(g->loop), 2);
+	guest_close(g);
+	assert_int_equal(fake_contexts(), 2);
+	g->uc = guest_alloc_uc(g);		/* it asks for nothing */
+	guest_close(g);
+	assert_int_equal(g->dev.n_parked, 1);
+}
+
+static void a_place_must_be_free_before_the_answer(void **state)
+{
+	struct guest *g = *state;
+
+	loop_transport(g->loop)->hold_translated = true;
+	g->dev.quota.max[BE_UCONTEXT] = 1;
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), 0);
+	loop_fail_undoorbell(g->loop, 1, -ETIMEDOUT);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_DEALLOC_UCONTEXT),
+			 -ETIMEDOUT);
+	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(program(g, 1), -ENOMEM);
+	be_dev_tick(&g->dev);
+	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(program(g, 1), -ENOMEM);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + 1), 0);
+	guest_close(g);
+	be_dev_close(&g->dev);
+	assert_true(g->dev.unsettled);
+	g->dev.unsettled = false;
+	assert_int_equal(fake_files(), 1);
+}
+
 /* ---- pages that another guest may have ---- */
 
 static void a_refused_page_is_exchanged(void **state)
@@ -498,6 +556,8 @@ int main(void)
 		T(a_page_that_the_guest_may_have_is_kept),
 		T(what_is_not_destroyed_keeps_the_context),
 		T(an_hca_that_is_gone_keeps_nothing),
+		T(a_translated_context_loses_its_places),
+		T(a_place_must_be_free_before_the_answer),
 		T(a_refused_page_is_exchanged),
 		T(its_own_fault_exchanges_nothing),
 		T(exchanges_come_to_an_end),

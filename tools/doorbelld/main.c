@@ -23,6 +23,7 @@
 #include "agent.h"
 #include "caps.h"
 #include "clock.h"
+#include "host/arch.h"
 #include "host/paths.h"
 #include "lock.h"
 #include "notify.h"
@@ -195,11 +196,7 @@ static int host_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
 		return errno == ESRCH ? 0 : xc_rc(r);
 	dom->alive = r == 1 && info.domain == domid &&
 		     !(info.flags & XEN_DOMINF_dying);
-#if defined(__aarch64__) || defined(__arm__)
-	dom->translated = true;
-#else
-	dom->translated = info.flags & XEN_DOMINF_hvm_guest;
-#endif
+	dom->translated = host_is_arm() || info.flags & XEN_DOMINF_hvm_guest;
 	memcpy(dom->uuid, info.handle, DBA_UUID);
 	return 0;
 }
@@ -345,14 +342,12 @@ static int run(const struct options *o)
 		.sysfs = DBA_SYSFS, .rate = o->rate, .dry_run = o->dry_run,
 		.domain = host_domain, .ctx = &h,
 		.table = { .ops = o->dry_run ? &dry_ops : &host_ops,
-			   .ctx = &h, .reuse = o->reuse },
+			   .ctx = &h, .reuse = o->reuse,
+			   .hold_translated = host_is_arm() },
 	};
 	sigset_t set;
 	int sig_fd, rc;
 
-#if defined(__aarch64__) || defined(__arm__)
-	a.table.hold_translated = true;
-#endif
 	snprintf(h.state, sizeof(h.state), "%s/state", o->run_dir);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
