@@ -323,17 +323,24 @@ int be_unpark(const struct be_cmd *c, struct be_uc *uc)
 	return 1;
 }
 
-/* A parked context like that of o with the page, or a new one without any.
- * NULL: there is neither, *err says whether for the quota. */
+/* Is p of use to a process that was told the answer of o, and wants the page? */
+static bool serves(const struct be_parked *p, const struct be_opening *o,
+		   uint64_t offset)
+{
+	return same_opening(p->opening, o->in_len, o->out_len, o->in) &&
+	       !memcmp(p->opening->host_out, o->host_out, o->out_len) &&
+	       be_doorbell_find(p->doorbells, offset);
+}
+
+/* A parked context that serves, or a new one without pages. NULL: there is
+ * neither, *err says whether for the quota. */
 static struct be_parked *other_files(struct be_dev *dev,
 				     const struct be_opening *o,
 				     uint64_t offset, int *err)
 {
 	struct be_parked **at = &dev->parked, *p;
 
-	while (*at && !(same_opening((*at)->opening, o->in_len, o->out_len,
-				     o->in) &&
-			be_doorbell_find((*at)->doorbells, offset)))
+	while (*at && !serves(*at, o, offset))
 		at = &(*at)->next;
 	if (*at)
 		return parked_take(dev, at);

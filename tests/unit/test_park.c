@@ -330,6 +330,27 @@ static void another_way_to_map_needs_room(void **state)
 	assert_int_equal(g->dev.quota.used[BE_MMAP], 4);
 }
 
+/* What the process was told is not true of the others. */
+static void another_answer_is_another_kind(void **state)
+{
+	struct guest *g = *state;
+	uint32_t first;
+
+	fake_hca.moody = 1;
+	g->uc = first = guest_alloc_uc(g);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
+	guest_close(g);
+	g->uc = first;
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
+	guest_close(g);
+	assert_int_equal(g->dev.n_parked, 2);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
+	assert_int_equal(loop_doorbell_maps(g->loop), 3);
+	fake_hca.moody = 0;
+}
+
 /* ---- contexts of any guest, where the agent holds its pages (Arm) ---- */
 
 /* The place is the guest's again, the file is nobody's but its own. */
@@ -552,6 +573,7 @@ int main(void)
 		T(no_parked_context_makes_room),
 		T(another_way_to_map_is_another_kind),
 		T(another_way_to_map_needs_room),
+		T(another_answer_is_another_kind),
 		T(what_no_guest_can_reach_is_closed),
 		T(a_page_that_the_guest_may_have_is_kept),
 		T(what_is_not_destroyed_keeps_the_context),
