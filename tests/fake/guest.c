@@ -97,15 +97,28 @@ int guest_handle(struct guest *g, uint16_t op, uint32_t handle)
 	return guest_cmd(g, op);
 }
 
-uint32_t guest_alloc_uc(struct guest *g)
+int guest_program(struct guest *g, uint32_t tag)
 {
 	if (g->mlx5) {
 		g->req.in_len = FAKE_MLX5_IN;
 		g->req.out_len = FAKE_MLX5_OUT;
-		fake_mlx5_open(g->req.udata, g->tag);
+		fake_mlx5_open(g->req.udata, tag);
 	}
-	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT), 0);
+	return guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT);
+}
+
+uint32_t guest_alloc_uc(struct guest *g)
+{
+	assert_int_equal(guest_program(g, g->tag), 0);
 	return g->rsp.u.alloc_ucontext.ucontext;
+}
+
+void guest_park(struct guest *g, uint32_t tag)
+{
+	g->tag = tag;
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, 0, 0), 0);
+	guest_close(g);
 }
 
 uint32_t guest_alloc_pd(struct guest *g)

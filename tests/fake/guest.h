@@ -62,7 +62,11 @@ void guest_open(struct guest *g);
 /* Everything that guest_open() and the test made. */
 void guest_close(struct guest *g);
 
+/* A program of that kind opens the HCA; the status. */
+int guest_program(struct guest *g, uint32_t tag);
 uint32_t guest_alloc_uc(struct guest *g);
+/* One opens, has a doorbell page as in a PV guest, and ends. */
+void guest_park(struct guest *g, uint32_t tag);
 uint32_t guest_alloc_pd(struct guest *g);
 uint32_t guest_create_cq(struct guest *g, uint32_t cqe);
 uint32_t guest_create_qp(struct guest *g, uint8_t type);

@@ -73,35 +73,6 @@ static void the_new_owner_makes_objects(void **state)
 	assert_int_equal(fake_contexts(), 2);
 }
 
-static void programs_of_another_kind_get_another(void **state)
-{
-	struct guest *g = *state;
-
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	guest_close(g);
-	assert_int_equal(fake_contexts(), 2);
-	g->tag = 32;
-	guest_alloc_uc(g);
-	assert_int_equal(fake_contexts(), 3);
-	assert_int_equal(g->dev.n_parked, 1);
-	g->tag = 16;
-	guest_alloc_uc(g);
-	assert_int_equal(fake_contexts(), 3);	/* that was waiting */
-	assert_int_equal(g->dev.n_parked, 0);
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(fake_contexts(), 4);	/* one owner each */
-	/* a shorter answer is another request, too */
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	guest_close(g);
-	g->req.in_len = FAKE_MLX5_IN;
-	g->req.out_len = FAKE_MLX5_OUT + 8;
-	fake_mlx5_open(g->req.udata, 16);
-	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT), 0);
-	assert_int_equal(fake_contexts(), 5);
-	assert_int_equal(g->dev.n_parked, 1);
-}
-
 static void await_event(struct guest *g, struct xenvhca_event *ev)
 {
 	struct pollfd p = {
@@ -139,47 +110,6 @@ static void events_go_to_the_new_owner(void **state)
 	assert_int_equal(ev.handle, g->cq);
 	guest_close(g);
 	be_event_stop(&g->dev);
-}
-
-static void park(struct guest *g, uint32_t tag)
-{
-	g->tag = tag;
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	guest_close(g);
-}
-
-static int program(struct guest *g, uint32_t tag)
-{
-	g->req.in_len = FAKE_MLX5_IN;
-	g->req.out_len = FAKE_MLX5_OUT;
-	fake_mlx5_open(g->req.udata, tag);
-	return guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT);
-}
-
-/* Closed, its page would be the HCA's to give, and the guest's to write. */
-static void no_parked_context_makes_room(void **state)
-{
-	struct guest *g = *state;
-	uint32_t tag;
-
-	g->dev.quota.max[BE_UCONTEXT] = 3;
-	for (tag = 1; tag <= 3; tag++)
-		park(g, tag);
-	assert_int_equal(program(g, 4), -ENOMEM);
-	assert_int_equal(program(g, 4), -ENOMEM);
-	assert_int_equal(g->dev.n_parked, 3);
-	assert_int_equal(loop_doorbell_unmaps(g->loop), 0);
-	assert_int_equal(loop_doorbells(g->loop), 3);
-	assert_int_equal(g->dev.quota.used[BE_MMAP], 3);
-	for (tag = 1; tag <= 3; tag++)		/* life goes on */
-		park(g, tag);
-	assert_int_equal(fake_contexts(), 4);
-	assert_int_equal(loop_doorbell_maps(g->loop), 3);
-	g->tag = 2;
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(program(g, 2), -ENOMEM);	/* two at a time */
-	guest_close(g);
 }
 
 static void what_no_guest_can_reach_is_closed(void **state)
@@ -270,87 +200,6 @@ static void an_hca_that_is_gone_keeps_nothing(void **state)
 	assert_int_equal(loop_mapped(g->loop), 0);
 }
 
-/* MLX5_SHUT_UP_BF=1: the opening is the same, the pages are, the offsets not. */
-static void another_way_to_map_is_another_kind(void **state)
-{
-	struct guest *g = *state;
-	uint64_t frame;
-
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	frame = g->rsp.u.mmap.frame;
-	assert_int_equal(guest_doorbell(g, REGULAR(1), 0), 0);
-	guest_close(g);
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(fake_contexts(), 2);
-	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
-	assert_int_equal(fake_contexts(), 3);
-	assert_int_equal(g->dev.n_parked, 1);
-	assert_int_equal(g->dev.quota.uars, 16);
-	assert_int_equal(guest_doorbell(g, UNCACHED(1), 0), 0);
-	guest_create_cq(g, 15);
-	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 2);
-	g->uc = guest_alloc_uc(g);		/* the last, but it will not do */
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	assert_true(g->rsp.u.mmap.frame == frame);
-	guest_create_cq(g, 15);
-	assert_int_equal(loop_doorbell_maps(g->loop), 4);
-	guest_close(g);
-	assert_int_equal(fake_contexts(), 3);
-	assert_int_equal(g->dev.quota.uars, 16);
-	assert_int_equal(g->dev.n_parked, 2);
-}
-
-static void another_way_to_map_needs_room(void **state)
-{
-	struct guest *g = *state;
-
-	g->dev.quota.max[BE_UCONTEXT] = 1;
-	park(g, 16);
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), -ENOMEM);
-	guest_close(g);
-	g->dev.quota.max[BE_UCONTEXT] = 2;
-	g->uc = guest_alloc_uc(g);		/* it has been given a page */
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	assert_int_equal(guest_doorbell(g, UNCACHED(1), 0), 0);
-	guest_close(g);
-	g->uc = guest_alloc_uc(g);		/* it has made something */
-	guest_alloc_pd(g);
-	assert_int_equal(guest_doorbell(g, UNCACHED(2), 0), 0);
-	guest_close(g);
-	fake_fail_open(EMFILE);
-	g->uc = guest_alloc_uc(g);		/* it cannot be helped */
-	assert_int_equal(guest_doorbell(g, UNCACHED(3), 0), 0);
-	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
-	assert_int_equal(g->dev.quota.uars, 8);
-	assert_int_equal(fake_contexts(), 2);
-	assert_int_equal(g->dev.quota.used[BE_MMAP], 4);
-}
-
-/* What the process was told is not true of the others. */
-static void another_answer_is_another_kind(void **state)
-{
-	struct guest *g = *state;
-	uint32_t first;
-
-	fake_hca.moody = 1;
-	g->uc = first = guest_alloc_uc(g);
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
-	guest_close(g);
-	g->uc = first;
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 2);
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
-	assert_int_equal(loop_doorbell_maps(g->loop), 3);
-	fake_hca.moody = 0;
-}
-
 /* ---- contexts of any guest, where the agent holds its pages (Arm) ---- */
 
 /* The place is the guest's again, the file is nobody's but its own. */
@@ -396,10 +245,10 @@ static void a_place_must_be_free_before_the_answer(void **state)
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_DEALLOC_UCONTEXT),
 			 -ETIMEDOUT);
 	assert_int_equal(g->dev.n_parked, 0);
-	assert_int_equal(program(g, 1), -ENOMEM);
+	assert_int_equal(guest_program(g, 1), -ENOMEM);
 	be_dev_tick(&g->dev);
 	assert_int_equal(g->dev.n_parked, 1);
-	assert_int_equal(program(g, 1), -ENOMEM);
+	assert_int_equal(guest_program(g, 1), -ENOMEM);
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + 1), 0);
 	guest_close(g);
@@ -549,7 +398,7 @@ static void kept_contexts_outlive_the_device(void **state)
 {
 	struct guest *g = *state;
 
-	park(g, 1);
+	guest_park(g, 1);
 	g->tag = 2;
 	g->uc = guest_alloc_uc(g);		/* kept by be_dev_close() */
 	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
@@ -568,12 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_pv_context_waits_for_the_next_program),
 		T(the_new_owner_makes_objects),
-		T(programs_of_another_kind_get_another),
 		T(events_go_to_the_new_owner),
-		T(no_parked_context_makes_room),
-		T(another_way_to_map_is_another_kind),
-		T(another_way_to_map_needs_room),
-		T(another_answer_is_another_kind),
 		T(what_no_guest_can_reach_is_closed),
 		T(a_page_that_the_guest_may_have_is_kept),
 		T(what_is_not_destroyed_keeps_the_context),

@@ -30,14 +30,6 @@ static int open_bfregs(struct guest *g, uint32_t bfregs)
 	return status;
 }
 
-static void park(struct guest *g, uint32_t tag)
-{
-	g->tag = tag;
-	g->uc = guest_alloc_uc(g);
-	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
-	guest_close(g);
-}
-
 static void pages_of_a_context_are_charged(void **state)
 {
 	struct guest *g = *state;
@@ -91,8 +83,8 @@ static void parked_contexts_are_charged(void **state)
 	struct guest *g = *state;
 
 	g->dev.quota.max[BE_UCONTEXT] = 4;
-	park(g, 1);
-	park(g, 2);
+	guest_park(g, 1);
+	guest_park(g, 2);
 	assert_int_equal(g->dev.quota.uars, 16);
 	assert_int_equal(open_bfregs(g, 33), -ENOMEM);	/* none makes room */
 	assert_int_equal(g->dev.n_parked, 2);
