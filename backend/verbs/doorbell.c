@@ -53,11 +53,22 @@ static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
 	return err == -EPERM ? -EOPNOTSUPP : err;
 }
 
+/* Parked contexts make room for what is used. */
+static int page_ask(struct be_dev *dev, struct be_doorbell *db)
+{
+	struct be_transport *t = dev->t;
+	int err;
+
+	do
+		err = t->ops->doorbell_map(t, db->addr, db->gfn, &db->bell);
+	while (err == -ENOSPC && be_park_rest(dev));
+	return err;
+}
+
 /* Has the agent let the guest reach the page, or another one in its place. */
 static int page_offer(const struct be_cmd *c, const struct vhca_mmap *row,
 		      struct be_doorbell *db)
 {
-	struct be_transport *t = c->dev->t;
 	bool again;
 	int err;
 
@@ -65,8 +76,7 @@ static int page_offer(const struct be_cmd *c, const struct vhca_mmap *row,
 	do {
 		err = db->addr ? 0 : page_map(c, row, db);
 		if (!err)
-			err = t->ops->doorbell_map(t, db->addr, db->gfn,
-						   &db->bell);
+			err = page_ask(c->dev, db);
 		again = err == -EPERM && be_exchange(c->dev, c->uc);
 		if (again && db->addr) {
 			uv_munmap(db->addr, XENVHCA_PAGE_SIZE);
@@ -186,12 +196,20 @@ static int doorbell_take(struct be_dev *dev, struct be_doorbell *db)
 	return 0;
 }
 
-int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list)
+bool be_doorbells_mapped(const struct be_doorbell *list)
+{
+	while (list && list->bell.slot == BE_NO_SLOT)
+		list = list->next;
+	return list;
+}
+
+int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list,
+			  bool all)
 {
 	int err = 0;
 
 	for (; list && !err; list = list->next)
-		if (list->gfn || list->broken)
+		if (all || list->gfn || list->broken)
 			err = doorbell_take(dev, list);
 	return err;
 }

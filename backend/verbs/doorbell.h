@@ -27,9 +27,13 @@ struct be_doorbell *be_doorbell_find(struct be_doorbell *list,
 int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row);
 /* Does the agent hold one of the pages for the guest until it is gone? */
 bool be_doorbells_held(const struct be_doorbell *list);
-/* Take those from the guest that the next program is not to find mapped: it
- * may ask for them anew. 0, or -errno if one may still be the guest's. */
-int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list);
+/* Take the pages from the guest, or only those that the next program is not to
+ * find mapped; it may ask for them anew. 0, or -errno if one may still be the
+ * guest's. */
+int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list,
+			  bool all);
+/* Has one of them a slot of the agent? */
+bool be_doorbells_mapped(const struct be_doorbell *list);
 /* Take the pages from the guest and free them; 0, or -errno if one may still be its. */
 int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list);
 

@@ -112,7 +112,7 @@ static void files_close(struct be_parked *p)
 
 /* ---- spoilt ---- */
 
-static struct be_parked **oldest(struct be_parked **p)
+static struct be_parked **last(struct be_parked **p)
 {
 	while ((*p)->next)
 		p = &(*p)->next;
@@ -139,7 +139,7 @@ static void spoilt_add(struct be_dev *dev, struct be_parked *p)
 	be_quota_give_uars(&dev->quota, p->uars);
 	while (dev->n_spoilt > MAX_SPOILT ||
 	       dev->spoilt_uars > MAX_SPOILT_UARS)
-		spoilt_end(dev, oldest(&dev->spoilt));
+		spoilt_end(dev, last(&dev->spoilt));
 }
 
 void be_spoilt_close(struct be_dev *dev)
@@ -260,7 +260,7 @@ int be_park(struct be_dev *dev, struct be_uc *uc)
 
 	if (has_objects(uc))
 		return -EBUSY;
-	err = be_doorbells_withdraw(dev, uc->doorbells);
+	err = be_doorbells_withdraw(dev, uc->doorbells, false);
 	if (err)
 		return err;
 	p = calloc(1, sizeof(*p));
@@ -273,6 +273,16 @@ int be_park(struct be_dev *dev, struct be_uc *uc)
 	}
 	parked_add(dev, p);
 	return 0;
+}
+
+bool be_park_rest(struct be_dev *dev)
+{
+	struct be_parked *p, *oldest = NULL;
+
+	for (p = dev->parked; p; p = p->next)
+		if (be_doorbells_mapped(p->doorbells))
+			oldest = p;
+	return oldest && !be_doorbells_withdraw(dev, oldest->doorbells, true);
 }
 
 static bool same_opening(const struct be_opening *o, uint16_t in_len,

@@ -49,6 +49,10 @@ int be_unpark(const struct be_cmd *c, struct be_uc *uc);
  * Return: 0, if there was nothing to do, too; -EDQUOT: no room (logged).
  */
 int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset);
+/* The agent has no slot left: take the pages of the parked context that waits
+ * longest from the guest. It stays open, and a program that is given it asks
+ * for them anew. False: there is none, or it cannot be done. */
+bool be_park_rest(struct be_dev *dev);
 /* Charge doorbell pages that the HCA's driver is about to allocate for uc.
  * 0, -EDQUOT or -ENOMEM: refused, and logged. */
 int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n);

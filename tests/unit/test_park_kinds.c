@@ -125,6 +125,34 @@ static void another_way_to_map_needs_room(void **state)
 	assert_int_equal(g->dev.quota.used[BE_MMAP], 4);
 }
 
+/* The agent has slots for those that are used; the files stay open. */
+static void parked_pages_make_room_for_others(void **state)
+{
+	struct guest *g = *state;
+	uint32_t tag;
+
+	for (tag = 1; tag <= 3; tag++)
+		guest_park(g, tag);
+	loop_fail_doorbell(g->loop, 2, -ENOSPC, false);
+	guest_park(g, 4);				/* instead of 1 and 2 */
+	assert_int_equal(loop_doorbells(g->loop), 2);
+	assert_int_equal(g->dev.n_parked, 4);
+	assert_int_equal(fake_files(), 5);
+	guest_park(g, 3);
+	assert_int_equal(loop_doorbell_maps(g->loop), 6);
+	guest_park(g, 1);				/* is asked for anew */
+	assert_int_equal(loop_doorbell_maps(g->loop), 7);
+	assert_int_equal(fake_contexts(), 5);
+	assert_int_equal(g->dev.quota.used[BE_MMAP], 4);
+	loop_fail_doorbell(g->loop, 4, -ENOSPC, false);
+	g->tag = 2;
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), -ENOSPC);
+	guest_close(g);
+	assert_int_equal(loop_doorbells(g->loop), 0);
+	assert_int_equal(g->dev.n_parked, 4);
+}
+
 /* What the process was told is not true of the others. */
 static void another_answer_is_another_kind(void **state)
 {
@@ -156,6 +184,7 @@ int main(void)
 		T(another_way_to_map_is_another_kind),
 		T(another_way_to_map_needs_room),
 		T(another_answer_is_another_kind),
+		T(parked_pages_make_room_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
