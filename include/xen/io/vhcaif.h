@@ -112,6 +112,9 @@
  *      multicast attachments, ranges of queue memory granted to the guest and
  *      doorbell pages, XRC domains. For each of max-ucontext the guest may own
  *      XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not.
+ *      Contexts whose doorbell pages the guest may still reach (PV, Arm) count
+ *      until the guest is gone; the next process that opens as the last one
+ *      did gets one of them.
  *
  * max-pinned-mb
  *      Values:         1..1048576 (MiB)
