@@ -103,6 +103,7 @@ const struct xfer_test xfer_tests[] = {
 const int xfer_count = VT_ARRAY_SIZE(xfer_tests);
 int xfer_qps = 8;
 int xfer_nr_rounds = 4;
+size_t xfer_round_max;
 
 /* What the client asks the server for. */
 struct order {
@@ -452,7 +453,9 @@ static int take_option(int c)
 	case 'e': cfg.opt.events = true; break;
 	case 'q': xfer_qps = atoi(optarg); break;
 	case 'r': xfer_nr_rounds = atoi(optarg); break;
-	case OPT_MAX: cfg.max_size = strtoull(optarg, NULL, 0); break;
+	case OPT_MAX:
+		cfg.max_size = xfer_round_max = strtoull(optarg, NULL, 0);
+		break;
 	case OPT_TIMEOUT: cfg.opt.timeout_ms = atoi(optarg); break;
 	case OPT_TRAFFIC: cfg.traffic = atoi(optarg); break;
 	case OPT_PAUSE: cfg.opt.pause_ms = atoi(optarg); break;

@@ -26,6 +26,7 @@ extern const struct xfer_test xfer_tests[];
 extern const int xfer_count;
 extern int xfer_qps;		/* QPs of test many-qp */
 extern int xfer_nr_rounds;	/* of test mr-rounds */
+extern size_t xfer_round_max;	/* octets of its largest region; 0: 128 MiB */
 
 uint64_t xfer_seed(struct vt_side *s);
 int xfer_skip(struct vt_side *s, const char *why);

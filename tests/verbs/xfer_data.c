@@ -463,21 +463,24 @@ int xfer_rounds(struct vt_side *s, const struct xfer_test *t)
 	static const enum ibv_wr_opcode op[] = {
 		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
 	};
-	uint64_t mine = xfer_nr_rounds, n, theirs, seed;
+	uint64_t mine[2] = { xfer_nr_rounds, xfer_round_max };
+	uint64_t theirs[2], *limit, seed;
 	struct xfer_test one = *t;
 	uint64_t i;
 	int rc;
 
-	if (vt_xchg(s, &mine, &theirs, sizeof(mine)))
+	if (vt_xchg(s, mine, theirs, sizeof(mine)))
 		return -1;
-	n = s->init ? mine : theirs;
-	for (i = 0; i < n; i++) {
+	limit = s->init ? mine : theirs;
+	for (i = 0; i < limit[0]; i++) {
 		seed = xfer_seed(s);
 		one.op = op[seed / 2 % VT_ARRAY_SIZE(op)];
 		one.skew = seed >> 8 & 1;
 		/* 4 KiB .. 64 MiB, each power of two as likely. */
 		one.size = 4096u << (seed >> 9) % 14;
 		one.size += (seed >> 16) % one.size;
+		if (limit[1] && one.size > limit[1])
+			one.size = limit[1] - (seed >> 16) % (limit[1] / 2 + 1);
 		rc = xfer_data(s, &one);
 		if (rc)
 			return rc;
