@@ -56,9 +56,9 @@ int be_process_start(struct be_process *p, const struct be_options *opt,
 
 	if (!pid)
 		process_exec(opt, domid, devid, guard);
-	p->start_ns = vl_now_ns();
 	if (pid < 0)
 		return -errno;
+	p->start_ns = vl_now_ns();
 	p->pid = pid;
 	p->child = true;
 	p->pidfd = process_fd(pid);

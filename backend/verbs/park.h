@@ -27,8 +27,9 @@ struct be_parked {
 /*
  * The page table entries of a PV guest cannot be taken back, nor can what a
  * guest on Arm mapped itself: only the guest's word is there that they are
- * gone. So a context whose doorbells such a guest had stays open, without objects, for a program that opens in the same way,
- * and is charged until the guest is gone: nothing else closes it.
+ * gone. So a context whose doorbells such a guest had stays open, without
+ * objects, for a program that opens in the same way. It is charged until the
+ * guest is gone: nothing else closes it.
  *
  * be_park(): puts the files of uc aside. 0, or -errno: uc is as before, and
  *	must not be closed.

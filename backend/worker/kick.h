@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The kick thread: from entries of the kick ring into the HCA's driver
- * (kick.c).
+ * The kick thread passes entries of the kick ring to the HCA's driver (kick.c).
  */
 #ifndef BE_KICK_H
 #define BE_KICK_H
