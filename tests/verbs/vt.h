@@ -49,6 +49,7 @@ struct vt_dev {
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 	int gid_index;
+	uint32_t seen;		/* types of async events that were taken */
 };
 
 struct vt_oob {
@@ -135,7 +136,7 @@ const char *vt_errno(int err);
 uint64_t vt_now_ns(void);
 int vt_fail(struct vt_side *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-int vt_async_fatal(struct ibv_context *ctx);
+int vt_async_fatal(struct vt_dev *d);
 void vt_fill(void *buf, size_t len, uint64_t seed);
 ptrdiff_t vt_check(const void *buf, size_t len, uint64_t seed);
 bool vt_all(const void *buf, size_t len, uint8_t value);

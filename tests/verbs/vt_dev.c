@@ -146,23 +146,24 @@ void vt_close(struct vt_dev *d)
 /**
  * vt_async_fatal() - has the device died?
  *
- * Takes the pending async events (the descriptor does not block).
+ * Takes the pending async events (the descriptor does not block), and remembers
+ * their types in d->seen: whoever waits for a completion looks here meanwhile, and
+ * must not lose the event that his test waits for next.
  * Return: 1 after IBV_EVENT_DEVICE_FATAL or when the kernel hung up, else 0.
  */
-int vt_async_fatal(struct ibv_context *ctx)
+int vt_async_fatal(struct vt_dev *d)
 {
-	struct pollfd p = { .fd = ctx->async_fd, .events = POLLIN };
+	struct pollfd p = { .fd = d->ctx->async_fd, .events = POLLIN };
 	struct ibv_async_event ev;
-	enum ibv_event_type type;
 
 	while (poll(&p, 1, 0) > 0) {
 		if (!(p.revents & POLLIN))
 			return 1;
-		if (ibv_get_async_event(ctx, &ev))
+		if (ibv_get_async_event(d->ctx, &ev))
 			return errno != EAGAIN;
-		type = ev.event_type;
+		d->seen |= 1u << ev.event_type;
 		ibv_ack_async_event(&ev);
-		if (type == IBV_EVENT_DEVICE_FATAL)
+		if (d->seen & 1u << IBV_EVENT_DEVICE_FATAL)
 			return 1;
 	}
 	return 0;

@@ -154,7 +154,7 @@ static int wait_wc(struct vt_ep *ep, struct ibv_wc *wc, int timeout_ms)
 		now = vt_now_ns();
 		if (now > look) {
 			look = now + FATAL_NS;
-			if (vt_async_fatal(ep->side->dev->ctx))
+			if (vt_async_fatal(ep->side->dev))
 				return -ENODEV;
 		}
 		if (now > end)

@@ -250,7 +250,7 @@ int xfer_traffic(struct vt_side *s, int seconds)
 		     vt_post_recv(&t.ep, 1, AT_IN + MSG_LEN, MSG_LEN);
 	if (!rc)
 		rc = s->init ? traffic_init(&t, seconds) : traffic_target(&t);
-	if (rc && vt_async_fatal(s->dev->ctx)) {
+	if (rc && vt_async_fatal(s->dev)) {
 		s->why[0] = 0;
 		vt_fail(s, "the device died (fatal event)");
 	}

@@ -212,18 +212,14 @@ static int want_async(struct vt_side *s, enum ibv_event_type want)
 {
 	struct pollfd p = { .fd = s->dev->ctx->async_fd, .events = POLLIN };
 	uint64_t end = vt_now_ns() + s->opt->timeout_ms * 1000000ull;
-	struct ibv_async_event ev;
 
-	while (vt_now_ns() < end) {
-		if (poll(&p, 1, 100) <= 0 ||
-		    ibv_get_async_event(s->dev->ctx, &ev))
-			continue;
-		ibv_ack_async_event(&ev);
-		if (ev.event_type == want)
-			return 0;
-		if (ev.event_type == IBV_EVENT_DEVICE_FATAL)
+	do {
+		if (vt_async_fatal(s->dev))
 			return vt_fail(s, "device died (fatal event)");
-	}
+		if (s->dev->seen & 1u << want)
+			return 0;
+		poll(&p, 1, 100);
+	} while (vt_now_ns() < end);
 	return vt_fail(s, "no event '%s'", ibv_event_type_str(want));
 }
 
@@ -236,6 +232,7 @@ static int srq_limit(struct vt_side *s, struct vt_ep *ep, struct ibv_srq *srq)
 	int i, err;
 
 	if (!s->init) {
+		s->dev->seen &= ~(1u << IBV_EVENT_SRQ_LIMIT_REACHED);
 		if (srq_fill(ep, 10))
 			return -1;
 		err = ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT);
