@@ -71,22 +71,24 @@ static int be_parse_maptrack(struct be_options *opt, const char *s)
 	return 0;
 }
 
-/* --worker DOMID DEVID FD: what the supervisor passes, not for people. */
+/* --worker DOMID DEVID LEFT-UARS [FD]: by the supervisor, not for people. */
 static int be_parse_worker(struct be_options *opt, int n, char *const arg[])
 {
-	uint64_t domid = 0, devid = 0, fd = 0;
+	uint64_t domid = 0, devid = 0, left = 0, fd = 0;
 
-	if (n < 2 || n > 3 ||
+	if (n < 3 || n > 4 ||
 	    xn_parse_u64(arg[0], 0, XN_FIRST_RESERVED_DOMID - 1, &domid) ||
-	    xn_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid))
+	    xn_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid) ||
+	    xn_parse_u64(arg[2], 0, UINT32_MAX, &left))
 		return -EINVAL;
-	if (n == 3) {
-		if (xn_parse_u64(arg[2], 3, 65535, &fd))
+	if (n == 4) {
+		if (xn_parse_u64(arg[3], 3, 65535, &fd))
 			return -EINVAL;
 		opt->helper_fd = (int)fd;
 	}
 	opt->domid = (unsigned int)domid;
 	opt->devid = (unsigned int)devid;
+	opt->left_uars = (unsigned int)left;
 	return 0;
 }
 

@@ -24,6 +24,7 @@ struct be_quota {
 	uint64_t max_pages, used_pages;		/* guest pages mapped */
 	uint64_t queue_pages;	/* queue memory of the HCA's driver */
 	uint32_t uars;		/* doorbell pages of the HCA, mapped or not */
+	uint32_t left_uars;	/* the same, that earlier connections left */
 	struct vl_bucket cmd, evt;
 	struct vl_bucket fail;	/* commands that the HCA's driver refuses */
 	struct vl_bucket kick;	/* under drain_lock of kick.c */
@@ -40,8 +41,13 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n);
 int be_quota_check_queue(const struct be_quota *q);
 void be_quota_charge_queue(struct be_quota *q, uint64_t n);
 void be_quota_give_queue(struct be_quota *q, uint64_t n);
-/* Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not
- * even if it had no others. */
+/*
+ * Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not even if
+ * it had no others. A device has its own bound by max-ucontext; a guest has
+ * BE_GUEST_UARS, or the bound of the device if that is more, and what its earlier
+ * connections left counts.
+ */
+#define BE_GUEST_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
 int be_quota_take_uars(struct be_quota *q, uint32_t n);
 void be_quota_give_uars(struct be_quota *q, uint32_t n);
 extern const char *const be_type_name[BE_TYPES];

@@ -17,6 +17,7 @@
 #include "fdstore.h"
 #include "guard.h"
 #include "log.h"
+#include "quota.h"
 #include "uapi/vhca-helper.h"
 
 struct be_guard {
@@ -171,18 +172,27 @@ static bool over(const struct be_guard *g, struct be_devices *all)
 	}
 }
 
+static bool until_guest_ends(const struct be_guard *g, unsigned int domid)
+{
+	return g->until != BE_UNTIL_NEXT_WORKER && g->domid == domid;
+}
+
+unsigned int be_guard_uars(const struct be_guard *list, unsigned int domid)
+{
+	unsigned int uars = 0;
+
+	for (; list; list = list->next)
+		uars += until_guest_ends(list, domid) ? list->uars : 0;
+	return uars;
+}
+
 bool be_guard_full(const struct be_guard *list, unsigned int domid)
 {
-	unsigned int n = 0, uars = 0;
+	unsigned int n = 0, uars = be_guard_uars(list, domid);
 
-	for (; list; list = list->next) {
-		if (list->until == BE_UNTIL_NEXT_WORKER ||
-		    list->domid != domid)
-			continue;
-		n++;
-		uars += list->uars;
-	}
-	return n >= BE_GUARDS_MAX || uars >= BE_GUARD_UARS;
+	for (; list; list = list->next)
+		n += until_guest_ends(list, domid);
+	return n >= BE_GUARDS_MAX || uars >= BE_GUEST_UARS;
 }
 
 void be_guard_check(struct be_guard **list, struct be_devices *all)

@@ -17,7 +17,6 @@
 
 #define BE_GUARD_FD	3		/* in a worker */
 #define BE_GUARDS_MAX	64		/* of a guest, until it ends */
-#define BE_GUARD_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
 
 /*
  * How long a guard is needed (docs/teardown.md draws it). The letters stand in the
@@ -57,8 +56,10 @@ void be_guard_drop(struct be_guard **guard);
  */
 void be_guard_keep(struct be_guard **list, struct be_guard **guard,
 		   enum be_until until, unsigned int uars);
+/* Doorbell pages of the HCA that connections of domid left until it ends. */
+unsigned int be_guard_uars(const struct be_guard *list, unsigned int domid);
 /*
- * True if domid has BE_GUARDS_MAX until it ends, or BE_GUARD_UARS in them. Each
+ * True if domid has BE_GUARDS_MAX until it ends, or BE_GUEST_UARS in them. Each
  * holds as many contexts of the HCA as the quota allows, and a guest decides
  * how often it connects.
  */

@@ -25,11 +25,12 @@ static int process_fd(pid_t pid)
 }
 
 static void process_exec(const struct be_options *opt, unsigned int domid,
-			 unsigned int devid, const struct be_guard *guard)
+			 unsigned int devid, unsigned int left_uars,
+			 const struct be_guard *guard)
 {
 	static const char *const level[] = { "error", "warning", "info",
 					     "debug" };
-	char domid_arg[16], devid_arg[16], fd[16];
+	char domid_arg[16], devid_arg[16], left[16], fd[16];
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -40,9 +41,10 @@ static void process_exec(const struct be_options *opt, unsigned int domid,
 	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
 	snprintf(domid_arg, sizeof(domid_arg), "%u", domid);
 	snprintf(devid_arg, sizeof(devid_arg), "%u", devid);
+	snprintf(left, sizeof(left), "%u", left_uars);
 	execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
 	      "--log-level", level[be_log_level],
-	      "--worker", domid_arg, devid_arg, guard ? fd : NULL,
+	      "--worker", domid_arg, devid_arg, left, guard ? fd : NULL,
 	      (char *)NULL);
 	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
 	_exit(BE_EXIT_SYSTEM);
@@ -50,12 +52,12 @@ static void process_exec(const struct be_options *opt, unsigned int domid,
 
 int be_process_start(struct be_process *p, const struct be_options *opt,
 		     unsigned int domid, unsigned int devid,
-		     const struct be_guard *guard)
+		     unsigned int left_uars, const struct be_guard *guard)
 {
 	pid_t pid = fork();
 
 	if (!pid)
-		process_exec(opt, domid, devid, guard);
+		process_exec(opt, domid, devid, left_uars, guard);
 	if (pid < 0)
 		return -errno;
 	p->start_ns = vl_now_ns();

@@ -25,12 +25,13 @@ struct be_process {
 
 /**
  * be_process_start() - this program once more, as the worker of a device
+ * @left_uars: of the guest, be_guard_uars()
  * @guard: passed on to it; may be NULL
  * Return: 0 or -errno.
  */
 int be_process_start(struct be_process *p, const struct be_options *opt,
 		     unsigned int domid, unsigned int devid,
-		     const struct be_guard *guard);
+		     unsigned int left_uars, const struct be_guard *guard);
 /* The process that holds a lock file. False: there is none that can be watched. */
 bool be_process_adopt(struct be_process *p, const char *lock);
 /* Is it dead? Reaps it. status: as waitpid(), 0 for an adopted one. */

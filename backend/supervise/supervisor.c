@@ -102,7 +102,8 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 	int rc;
 
 	d->guard = be_guard_open(d->domid, d->devid);
-	rc = be_process_start(&d->worker, s->opt, d->domid, d->devid, d->guard);
+	rc = be_process_start(&d->worker, s->opt, d->domid, d->devid,
+			      be_guard_uars(s->guards, d->domid), d->guard);
 	if (rc) {
 		be_log(NULL, BE_ERR, "fork: %s", strerror(-rc));
 		be_guard_drop(&d->guard);

@@ -83,9 +83,18 @@ void be_quota_give_queue(struct be_quota *q, uint64_t n)
 	q->queue_pages -= n < q->queue_pages ? n : q->queue_pages;
 }
 
+static uint32_t uars_max(const struct be_quota *q)
+{
+	uint32_t own = XENVHCA_UCONTEXT_UARS * q->max[BE_UCONTEXT];
+	uint32_t all = own > BE_GUEST_UARS ? own : BE_GUEST_UARS;
+	uint32_t room = q->left_uars < all ? all - q->left_uars : 0;
+
+	return own < room ? own : room;
+}
+
 int be_quota_take_uars(struct be_quota *q, uint32_t n)
 {
-	uint32_t max = XENVHCA_UCONTEXT_UARS * q->max[BE_UCONTEXT];
+	uint32_t max = uars_max(q);
 
 	if (n > max)
 		return -ENOMEM;

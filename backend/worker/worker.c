@@ -368,6 +368,7 @@ static int be_worker_process(struct be_worker *w)
 	if (w->sig_fd < 0 || be_dev_init(&w->dev, (int)w->opt->domid,
 					 (int)w->opt->devid))
 		return BE_EXIT_SYSTEM;
+	w->dev.quota.left_uars = w->opt->left_uars;
 	be_worker_limits();
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
 	w->lock_fd = be_run_take(path, &w->dev.quota.fail);

@@ -178,13 +178,17 @@ static void not_with_all_doorbell_pages(void **state)
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
 	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 2000);
 	assert_false(be_guard_full(list, 5));
+	assert_int_equal(be_guard_uars(list, 5), 2000);
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 1);
 	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 48);
 	assert_true(be_guard_full(list, 5));
+	assert_int_equal(be_guard_uars(list, 5), 2048);
+	assert_int_equal(be_guard_uars(list, 6), 0);
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
 	be_guard_check(&list, all);
 	assert_false(be_guard_full(list, 5));
+	assert_int_equal(be_guard_uars(list, 5), 0);
 }
 
 static void a_worker_tells_what_it_leaves(void **state)

@@ -54,6 +54,33 @@ static void counts_doorbell_pages(void **state)
 	assert_int_equal(q.uars, 0);
 }
 
+/* A guest that connects anew has what earlier connections left, too. */
+static void counts_what_earlier_connections_left(void **state)
+{
+	struct be_quota q;
+
+	(void)state;
+	be_quota_defaults(&q);
+	q.left_uars = BE_GUEST_UARS - 16;
+	assert_int_equal(be_quota_take_uars(&q, 17), -ENOMEM);
+	assert_int_equal(be_quota_take_uars(&q, 16), 0);
+	assert_int_equal(be_quota_take_uars(&q, 1), -EDQUOT);
+	be_quota_give_uars(&q, 16);
+	q.left_uars = UINT32_MAX;
+	assert_int_equal(be_quota_take_uars(&q, 1), -ENOMEM);
+	/* A small device has all of its own beside them ... */
+	q.max[BE_UCONTEXT] = 4;
+	q.left_uars = BE_GUEST_UARS / 2;
+	assert_int_equal(be_quota_take_uars(&q, 32), 0);
+	assert_int_equal(be_quota_take_uars(&q, 1), -EDQUOT);
+	be_quota_give_uars(&q, 32);
+	/* ... and a large one the rest of its own. */
+	q.max[BE_UCONTEXT] = 2 * XENVHCA_DEF_MAX_UCONTEXT;
+	assert_int_equal(be_quota_take_uars(&q, 2 * BE_GUEST_UARS -
+					    q.left_uars), 0);
+	assert_int_equal(be_quota_take_uars(&q, 1), -EDQUOT);
+}
+
 static void counts_pages_without_overflow(void **state)
 {
 	struct be_quota q;
@@ -139,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_objects_exactly),
 		cmocka_unit_test(counts_doorbell_pages),
+		cmocka_unit_test(counts_what_earlier_connections_left),
 		cmocka_unit_test(counts_pages_without_overflow),
 		cmocka_unit_test(bucket_follows_its_rate),
 		cmocka_unit_test(bucket_may_be_deep),

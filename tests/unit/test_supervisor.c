@@ -31,18 +31,20 @@
 
 static struct be_options opt;
 
-/* What sup_exec() executes: argv ends with "--worker DOMID DEVID". */
+/* What sup_exec() executes: argv ends with "--worker DOMID DEVID LEFT-UARS". */
 static int worker(int argc, char **argv)
 {
 	char path[300];
 	FILE *f;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], argv[argc - 2],
-		 argv[argc - 1]);
+	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], argv[argc - 3],
+		 argv[argc - 2]);
 	f = fopen(path, "w");
-	if (f)
+	if (f) {
+		fputs(argv[argc - 1], f);
 		fclose(f);
+	}
 	pause();
 	return 0;
 }
@@ -147,6 +149,46 @@ static void ready_is_one_that_serves(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* In a child, whose fd 3 the service manager stored: d5/0 left 120 there. */
+static int served_beside_a_guard(void)
+{
+	char path[300], left[16] = "", pid[16];
+	FILE *f;
+
+	dup2(STDERR_FILENO, 3);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	setenv("LISTEN_FDNAMES", "guard.5.0.l.10.120", 1);
+	supervise(2);
+	snprintf(path, sizeof(path), "%s/5-1.ran", opt.run_dir);
+	f = fopen(path, "r");
+	if (!f || !fgets(left, sizeof(left), f) || strcmp(left, "120"))
+		return 1;
+	fclose(f);
+	snprintf(path, sizeof(path), "%s/6-0.ran", opt.run_dir);
+	f = fopen(path, "r");
+	return !f || !fgets(left, sizeof(left), f) || strcmp(left, "0") ? 2 : 0;
+}
+
+/* Whichever device of the guest left it. */
+static void tells_a_worker_what_its_guest_left(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	attach(6, NULL);
+	fake_xs_set("/local/domain/5/name", "guest");
+	fake_xs_set(BACK "/5/1/online", "1");
+	fake_xs_set(BACK "/5/1/state", "1");
+	pid = fork();
+	if (!pid)
+		_exit(served_beside_a_guard());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -242,6 +284,7 @@ int main(int argc, char **argv)
 		T(refuses_what_does_not_fit),
 		T(gives_back_what_is_detached),
 		T(ready_is_one_that_serves),
+		T(tells_a_worker_what_its_guest_left),
 	};
 #undef T
 
