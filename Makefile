@@ -144,8 +144,8 @@ check: build | deps
 
 # What a kernel finds that looks at itself: frontend and helper, in dom0 and guests.
 DEBUG_T = 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv 40-exit \
-	41-kill-guest 43-cycles 44-mappings 45-doorbell-kill 49-faults 50-suspend \
-	61-hostile-backend
+	41-kill-guest 43-cycles 44-mappings 45-doorbell-kill 48-verbs-twice 49-faults \
+	50-suspend 61-hostile-backend
 check-debug: build | deps
 	$(Q)$(INSTALL_DEPS) debug
 	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh) || exit 1; \

@@ -4,11 +4,10 @@
 #
 # Two PVH guests run the examples of libibverbs between them, and every byte of
 # every kind of transfer is compared. (perftest between PVH guests:
-# 35-doorbell-pvh.) One is suspended in the end, as PV guests are in 50-suspend.
+# 35-doorbell-pvh.)
 # limit: 900
 . ./lib.sh
 . ./vhca.sh
-. ./suspend.sh
 
 VHCA_CPUS=all	# two that poll on one processor wait for each other
 step "two PVH guests with a vhca each"
@@ -23,12 +22,6 @@ xfer_between "vhca-xfer: every byte of all transfers" a b \
 
 step "inside one guest"
 check "loopback within a guest" guest_sh -t 200 a 'vhca-xfer --loop --max-size 1048576'
-
-step "suspend"
-load_start b
-check "b is checkpointed" checkpoint b
-check "b is saved and restored" resume_with b rxe0
-load_end b
 
 vhcactl detach a all
 vhcactl detach b all

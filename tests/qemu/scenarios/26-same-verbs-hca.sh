@@ -28,6 +28,5 @@ guest_sh -t 250 a "vhca-probe -g 0" >"$SCENARIO_DIR/a.txt" || true
 check "same result of every verb as natively, but documented ones" \
 	/tests/verbs/compare.sh /tmp/native.txt "$SCENARIO_DIR/a.txt" \
 	/tests/verbs/expected-differences-mlx5.txt
-commands_as_promised a mlx5
 vhcactl detach a all
 kernel_clean a

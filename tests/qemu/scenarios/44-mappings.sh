@@ -4,8 +4,7 @@
 #
 # Processes do to their queues and doorbell pages what a process may do to memory
 # (move, protect, advise, lock, unmap, fork), and devices are taken from under
-# them; others write each verb twice at once for one object: no kernel complains, and
-# nothing is left.
+# them: no kernel complains, and nothing is left.
 # limit: 300
 # soak-limit: 1200
 # hca: yes
@@ -13,14 +12,6 @@
 . ./lib.sh
 . ./vhca.sh
 . ./hca.sh
-
-# Both kinds: queues that are mapped, and doorbell pages.
-attach_both() {
-	vhcactl attach "$1" hca=mlx5_0
-	vhcactl attach "$1" hca=rxe0
-	wait_guest 30 "$1" '[ "$(ls /sys/class/infiniband | wc -l)" = 2 ]' ||
-		fail "$1 has not both devices"
-}
 
 # torture GUEST: of both devices at once.
 torture() {
@@ -62,17 +53,6 @@ hca_guests pv a pvh b
 vhcactl detach b all
 vhcactl detach a all
 ledger_open a b
-step "each verb twice at once on one object"
-attach_both a
-attach_both b
-for g in a b; do
-	check "$g: on both devices" guest_sh -t $(long 120 500) $g "
-		for d in \$(ls /sys/class/infiniband); do
-			vhca-twice -d \$d -n $(long 5 60) || exit 1
-		done"
-done
-vhcactl detach a all
-vhcactl detach b all
 ROUNDS=$(long 3 21)
 for ((n = 0; n < ROUNDS; n++)); do
 	step "round $n"
