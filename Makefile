@@ -45,7 +45,7 @@ help:
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make check-package  packages: build, install, upgrade, purge'
-	@echo 'make check-debug frontend and helper on a kernel with KASAN, lockdep, ...'
+	@echo 'make check-debug frontend and helper on a kernel with lockdep, kmemleak, ...'
 	@echo 'make check-bare  build and prepare, as first commands of a new machine'
 	@echo 'make deb         Debian packages; prints their folder'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH; table, plot'
@@ -148,7 +148,7 @@ DEBUG_T = 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv 40-exit \
 	50-suspend 61-hostile-backend
 check-debug: build | deps
 	$(Q)$(INSTALL_DEPS) debug
-	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh) || exit 1; \
+	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh pv) || exit 1; \
 	export VHCA_KERNEL=$$kernel KDIR=$$kernel/build DEPS=no; \
 	$(MAKE) B=$(B)/debug build && \
 	TIME_SCALE=$${TIME_SCALE:-8} tests/qemu/run --build $(B)/debug \
