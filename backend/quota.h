@@ -41,13 +41,13 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n);
 int be_quota_check_queue(const struct be_quota *q);
 void be_quota_charge_queue(struct be_quota *q, uint64_t n);
 void be_quota_give_queue(struct be_quota *q, uint64_t n);
+#define BE_GUEST_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
 /*
  * Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not even if
  * it had no others. A device has its own bound by max-ucontext; a guest has
  * BE_GUEST_UARS, or the bound of the device if that is more, and what its earlier
  * connections left counts.
  */
-#define BE_GUEST_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
 int be_quota_take_uars(struct be_quota *q, uint32_t n);
 void be_quota_give_uars(struct be_quota *q, uint32_t n);
 extern const char *const be_type_name[BE_TYPES];

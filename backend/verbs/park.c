@@ -297,7 +297,7 @@ int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n)
 	int err = be_quota_take_uars(&dev->quota, n);
 
 	if (err)
-		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has, %u parked contexts included, and the %u that its earlier connections left are too many: %u for each of max-ucontext, %u of all connections",
+		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has, %u parked contexts included, and the %u that its earlier connections left are too many: %u for each of max-ucontext; of all connections %u, if that is more",
 			    n, dev->quota.uars, dev->n_parked,
 			    dev->quota.left_uars, XENVHCA_UCONTEXT_UARS,
 			    BE_GUEST_UARS);

@@ -149,7 +149,8 @@ void vt_close(struct vt_dev *d)
  * Takes the pending async events (the descriptor does not block), and remembers
  * their types in d->seen: whoever waits for a completion looks here meanwhile, and
  * must not lose the event that his test waits for next.
- * Return: 1 after IBV_EVENT_DEVICE_FATAL or when the kernel hung up, else 0.
+ * Return: 1 after IBV_EVENT_DEVICE_FATAL, whoever took it, or when the kernel hung
+ * up, else 0.
  */
 int vt_async_fatal(struct vt_dev *d)
 {
@@ -163,10 +164,8 @@ int vt_async_fatal(struct vt_dev *d)
 			return errno != EAGAIN;
 		d->seen |= 1u << ev.event_type;
 		ibv_ack_async_event(&ev);
-		if (d->seen & 1u << IBV_EVENT_DEVICE_FATAL)
-			return 1;
 	}
-	return 0;
+	return d->seen >> IBV_EVENT_DEVICE_FATAL & 1;
 }
 
 /* splitmix64: each eight bytes depend on the seed and on their place. */

@@ -325,3 +325,16 @@ no_objects() {
 		[ "$(rdma res show $t | grep -c 'comm vhcad-')" = 0 ] || return 1
 	done
 }
+
+# guests_end_clean GUEST...: without devices nothing is left of them. They are not for
+# later scenarios.
+guests_end_clean() {
+	local g
+	step "what is left"
+	for g; do
+		vhcactl detach "$g" all
+	done
+	ledger_close "$@"
+	kernel_clean "$@"
+	spoilt "$@"
+}

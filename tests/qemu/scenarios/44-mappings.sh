@@ -59,9 +59,4 @@ for ((n = 0; n < ROUNDS; n++)); do
 	[ $((n % 2)) = 1 ] || { attach_both a; attach_both b; }
 	round $n
 done
-step "what is left"
-vhcactl detach a all
-vhcactl detach b all
-ledger_close a b
-kernel_clean a b
-spoilt a b
+guests_end_clean a b

@@ -28,9 +28,4 @@ for g in a b; do
 		done"
 done
 
-step "what is left"
-vhcactl detach a all
-vhcactl detach b all
-ledger_close a b
-kernel_clean a b
-spoilt a b
+guests_end_clean a b

@@ -82,9 +82,4 @@ bash -c "$NONE"
 check "a works" works a
 check "b did not notice" works b
 
-step "what is left"
-vhcactl detach a all
-vhcactl detach b all
-ledger_close a b
-kernel_clean a b
-spoilt a b
+guests_end_clean a b
