@@ -148,7 +148,7 @@ DEBUG_T = 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv 40-exit \
 	50-suspend 61-hostile-backend
 check-debug: build | deps
 	$(Q)$(INSTALL_DEPS) debug
-	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh pv) || exit 1; \
+	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh) || exit 1; \
 	export VHCA_KERNEL=$$kernel KDIR=$$kernel/build DEPS=no; \
 	$(MAKE) B=$(B)/debug build && \
 	TIME_SCALE=$${TIME_SCALE:-8} tests/qemu/run --build $(B)/debug \

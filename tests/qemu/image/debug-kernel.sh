@@ -13,12 +13,11 @@
 # A quarter of an hour on two processors; cached. A debug kernel needs memory, so
 # machines and guests get more of it (run, lib.sh).
 #
-# There are two. The one for PVH domains has KASAN, too. Linux 6.1 does not start in a
-# PV domain with it: nobody there maps the early shadow, into which the first
-# instrumented function writes (xen_start_kernel(), arch/x86/xen/enlighten_pv.c; the
-# native path does it in x86_64_start_kernel()). The one for PV domains has SLUB's red
-# zones and poison instead.
-# Usage: debug-kernel.sh [--path] pv|pvh     --path: only print where it would be
+# It has SLUB's red zones and poison, not KASAN: with that, Linux 6.1 does not start in
+# a PV domain. Nobody there maps the early shadow, into which the first instrumented
+# function writes (xen_start_kernel(), arch/x86/xen/enlighten_pv.c; the native path
+# does it in x86_64_start_kernel()).
+# Usage: debug-kernel.sh [--path]     --path: only print where it would be
 # Environment: JOBS
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,22 +26,16 @@ unset KDIR KVER VHCA_KERNEL
 . "$here/../lib/kver.sh"
 say() { echo "kernel: $*" >&2; }
 
-only=
-[ "${1:-}" != --path ] || { only=yes; shift; }
-case "${1:-}" in
-pvh)	on=(KASAN KASAN_GENERIC KASAN_OUTLINE KASAN_VMALLOC) off=() ;;
-pv)	on=(SLUB_DEBUG SLUB_DEBUG_ON) off=(KASAN) ;;
-*)	say "usage: debug-kernel.sh [--path] pv|pvh"; exit 2 ;;
-esac
-on+=(
+on=(
+	SLUB_DEBUG SLUB_DEBUG_ON
 	PROVE_LOCKING DEBUG_ATOMIC_SLEEP DEBUG_LIST DEBUG_SG DEBUG_OBJECTS
 	DEBUG_OBJECTS_FREE DEBUG_OBJECTS_TIMERS DEBUG_OBJECTS_WORK
 	DEBUG_VM DEBUG_VM_PGTABLE PAGE_POISONING DEBUG_KMEMLEAK DEBUG_KERNEL
 	FAULT_INJECTION FAILSLAB FAIL_PAGE_ALLOC FAULT_INJECTION_DEBUG_FS
 	DETECT_HUNG_TASK DEBUG_INFO_NONE
 )
-off+=(
-	MODULE_SIG DEBUG_INFO_BTF DEBUG_INFO_DWARF5 WERROR RANDOMIZE_BASE
+off=(
+	KASAN MODULE_SIG DEBUG_INFO_BTF DEBUG_INFO_DWARF5 WERROR RANDOMIZE_BASE
 	DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT DEBUG_INFO_DWARF4
 	SECURITY_LOCKDOWN_LSM_EARLY
 )
@@ -54,10 +47,10 @@ source=$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.xz' | sort -V |
 	exit 1
 }
 images=$(KVER=$KVER "$here/image.sh")
-key=$({ cat "$0" "$KDIR/.config"; echo "$images $1"
+key=$({ cat "$0" "$KDIR/.config"; echo "$images"
 	stat -c '%s %Y' "$source"; } | sha256sum | cut -c1-16)
 out=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/kernel-$key
-if [ "$only" ] || [ -e "$out/complete" ]; then
+if [ "${1:-}" = --path ] || [ -e "$out/complete" ]; then
 	echo "$out"
 	exit 0
 fi
