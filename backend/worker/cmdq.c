@@ -93,7 +93,7 @@ static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 	}
 }
 
-/* Returns the first request that waits if it may be executed, or NULL. */
+/* Executes the first request that waits, if it may be. Tells whether it did. */
 static bool be_cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 {
 	q->wait_ns = 0;

@@ -54,9 +54,9 @@ void be_kick(struct be_dev *dev, const struct xenvhca_kick *k)
 	int err = -1;
 
 	pthread_rwlock_rdlock(&dev->lock);
-	if (k->type == XENVHCA_KICK_SEND && !k->flags)
+	if (k->type == XENVHCA_KICK_SEND && !k->flags && !k->reserved)
 		err = kick_send(dev, k);
-	else if (k->type == XENVHCA_KICK_ARM)
+	else if (k->type == XENVHCA_KICK_ARM && !k->reserved)
 		err = kick_arm(dev, k);
 	pthread_rwlock_unlock(&dev->lock);
 	if (err) {

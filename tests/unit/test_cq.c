@@ -197,10 +197,16 @@ static void ignores_bad_kicks(void **state)
 	k.type = XENVHCA_KICK_SEND;
 	k.flags = 0;
 	be_kick(&g->dev, &k);		/* a CQ is no QP */
-	assert_int_equal(g->dev.stats.faults, before + 5);
+	k.handle = g->qp;
+	k.reserved = 1;
+	be_kick(&g->dev, &k);
+	k.type = XENVHCA_KICK_ARM;
+	k.handle = g->cq;
+	be_kick(&g->dev, &k);
+	assert_int_equal(g->dev.stats.faults, before + 7);
 	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 0);
 	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 0);
-	k.handle = g->qp;
+	k = (struct xenvhca_kick){ .type = XENVHCA_KICK_SEND, .handle = g->qp };
 	be_kick(&g->dev, &k);
 	assert_int_equal(fake_nth(FAKE_QP, 0)->posts, 1);
 }
