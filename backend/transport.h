@@ -98,7 +98,7 @@ struct be_transport {
 struct be_dev;
 #define BE_RING_PAGES (1u << XENVHCA_MAX_RING_ORDER)
 
-/* What the frontend wrote to xenstore; ranges were checked by the reader. */
+/* What the frontend published; ranges were checked by the reader. */
 struct be_xen_params {
 	uint32_t ring_order;			/* 0..XENVHCA_MAX_RING_ORDER */
 	uint32_t ring_ref[BE_RING_PAGES];
