@@ -351,6 +351,10 @@ static int vhca_doorbell_map_pv(struct vhca_doorbell *db,
 		return -ENOMEM;
 	db->mapping = vma->vm_file->f_mapping;
 	kref_get(&db->ref);
+	/*
+	 * A child's page table must have no copy of the entry: Xen would refuse to
+	 * pin it once the backend has taken the page back.
+	 */
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP |
 		     VM_DONTCOPY);
 	vma->vm_private_data = db;
