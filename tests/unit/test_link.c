@@ -135,6 +135,23 @@ static void states_follow_the_diagram(void **state)
 	assert_int_equal(l->own, XenbusStateInitWait);
 }
 
+/*
+ * libxenstore queues without limit what comes while a command is slow: one look
+ * takes all of it, else a guest that writes its state makes the worker grow.
+ */
+static void one_look_takes_all_events(void **state)
+{
+	int i;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(l->ops->watch(l), 0);
+	for (i = 0; i < 3000; i++)
+		fake_xs_set(FRONT "/state/x", "1");
+	assert_int_equal(l->ops->changed(l), 1);
+	assert_int_equal(l->ops->changed(l), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -146,6 +163,7 @@ int main(void)
 		T(a_wrong_number_is_named),
 		T(nothing_is_written_where_all_was_removed),
 		T(states_follow_the_diagram),
+		T(one_look_takes_all_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
