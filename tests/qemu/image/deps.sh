@@ -44,7 +44,7 @@ install) wanted=$build
 	[ -n "${KDIR:-}" ] || [ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
 		wanted="$wanted linux-headers-$(uname -r)" ;;
 all)	wanted="$build $kernel $unit $xen $qemu $package $xl" ;;
-debug)	wanted='linux-source libelf-dev libssl-dev rsync' ;;
+debug)	wanted='linux-source bc patch bison flex libelf-dev libssl-dev rsync' ;;
 *)	echo 'usage: deps.sh [--list] [build|unit|install|all|debug]' >&2
 	exit 2 ;;
 esac
