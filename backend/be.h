@@ -29,7 +29,10 @@
 #include "quota.h"
 #include "transport.h"
 
+struct be_ah;
 struct be_uc;
+
+#define BE_AH_HEADS	256
 
 struct be_stats {
 	uint64_t cmds, cmd_errors, kicks, kick_spins, kick_sleeps, events,
@@ -65,6 +68,7 @@ struct be_dev {
 	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
 	struct be_shadow *shadows;	/* shadow.c */
 	uint32_t n_shadows;		/* any thread reads it */
+	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah.c */
 
 	/* Verbs files without an owner: verbs/park.c. */
 	struct be_parked *parked, *spoilt;

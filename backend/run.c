@@ -21,18 +21,19 @@ void be_run_path(char *path, const struct be_options *opt, unsigned int domid,
 }
 
 /* Best effort: zeroes where the process that had the lock last said nothing. */
-static void run_read(const char *path, unsigned int *uars, uint64_t *tokens_ns,
+static void run_read(const char *path, unsigned int *uars, int64_t *tokens_ns,
 		     uint64_t *last_ns)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char text[96] = "";
 
 	*uars = 0;
-	*tokens_ns = *last_ns = 0;
+	*tokens_ns = 0;
+	*last_ns = 0;
 	if (fd < 0)
 		return;
 	if (pread(fd, text, sizeof(text) - 1, 0) > 0)
-		sscanf(text, "%*d %u %" SCNu64 " %" SCNu64, uars, tokens_ns,
+		sscanf(text, "%*d %u %" SCNd64 " %" SCNu64, uars, tokens_ns,
 		       last_ns);
 	close(fd);
 }
@@ -41,8 +42,9 @@ static void run_read(const char *path, unsigned int *uars, uint64_t *tokens_ns,
  * which fills the bucket. */
 int be_run_take(const char *path, struct vl_bucket *fail)
 {
-	uint64_t tokens_ns, last_ns;
 	unsigned int uars;
+	int64_t tokens_ns;
+	uint64_t last_ns;
 	int fd;
 
 	run_read(path, &uars, &tokens_ns, &last_ns);
@@ -57,7 +59,7 @@ int be_run_take(const char *path, struct vl_bucket *fail)
 void be_run_leave(int fd, unsigned int uars, const struct vl_bucket *fail)
 {
 	char text[96];
-	int n = snprintf(text, sizeof(text), "%d\n%u\n%" PRIu64 " %" PRIu64 "\n",
+	int n = snprintf(text, sizeof(text), "%d\n%u\n%" PRId64 " %" PRIu64 "\n",
 			 (int)getpid(), uars, fail->tokens_ns, fail->last_ns);
 
 	if (pwrite(fd, text, (size_t)n, 0) != n)
@@ -66,8 +68,9 @@ void be_run_leave(int fd, unsigned int uars, const struct vl_bucket *fail)
 
 unsigned int be_run_left(const char *path)
 {
-	uint64_t tokens_ns, last_ns;
 	unsigned int uars;
+	int64_t tokens_ns;
+	uint64_t last_ns;
 
 	run_read(path, &uars, &tokens_ns, &last_ns);
 	return uars;

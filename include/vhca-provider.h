@@ -30,6 +30,8 @@ enum vhca_field_kind {
 			 * that it lies in one page */
 	VHCA_COOKIE,	/* opaque: verbatim */
 	VHCA_DEV,	/* device number for WQEs/doorbells: verbatim */
+	VHCA_AH,	/* response u32: number by which a WQE of a shadowed send
+			 * queue names the new address handle: verbatim */
 	VHCA_KEY,	/* response: u64 mmap offset followed by u32 size; arg:
 			 * enum vhca_queue */
 	VHCA_MASK,	/* request bits (arg) that are cleared */

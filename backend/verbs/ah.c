@@ -4,12 +4,17 @@
  *
  * Address handles. The kernel of this domain, which has the HCA's network,
  * finds the Ethernet address of a RoCE peer. The command thread runs this.
+ *
+ * A WQE of Soft-RoCE names a handle by the driver's number. Of a number that is
+ * no handle of the queue pair's domain the driver prints two lines and ends the
+ * queue pair (rxe_av.c, rxe_get_av), so shadow.c looks each number up.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "object.h"
 #include "pd.h"
+#include "shadow.h"
 #include "ucontext.h"
 #include "udata.h"
 
@@ -46,6 +51,45 @@ static struct ib_uverbs_ah_attr ah_to_host(const struct be_dev *dev,
 	return a;
 }
 
+static struct be_ah **hash_head(struct be_dev *dev, uint32_t num)
+{
+	return &dev->ahs[num % BE_AH_HEADS];
+}
+
+bool be_ah_known(const struct be_dev *dev, uint32_t num, uint32_t pd)
+{
+	const struct be_ah *ah = dev->ahs[num % BE_AH_HEADS];
+
+	while (ah && ah->num != num)
+		ah = ah->next;
+	return ah && ah->pd == pd;
+}
+
+static void hash_add(struct be_dev *dev, struct be_ah *ah)
+{
+	struct be_ah **head = hash_head(dev, ah->num);
+
+	pthread_rwlock_wrlock(&dev->lock);
+	ah->next = *head;
+	ah->prev = head;
+	if (ah->next)
+		ah->next->prev = &ah->next;
+	*head = ah;
+	pthread_rwlock_unlock(&dev->lock);
+}
+
+static void hash_del(struct be_dev *dev, struct be_ah *ah)
+{
+	if (!ah->prev)
+		return;
+	pthread_rwlock_wrlock(&dev->lock);
+	*ah->prev = ah->next;
+	if (ah->next)
+		ah->next->prev = ah->prev;
+	ah->prev = NULL;
+	pthread_rwlock_unlock(&dev->lock);
+}
+
 int be_create_ah(const struct be_cmd *c)
 {
 	const struct xenvhca_create_ah_req *r = &c->req->u.create_ah;
@@ -76,18 +120,41 @@ int be_create_ah(const struct be_cmd *c)
 	be_obj_publish(c->dev, &ah->o, BE_AH, c->uc, host);
 	c->rsp->u.handle.handle = ah->o.handle;
 	err = be_udata_end(&u, c, ah->o.handle);
-	if (err)
+	if (err) {
 		be_obj_destroy(c->dev, &ah->o);
+		return err;
+	}
+	ah->num = u.ah_num;
+	ah->pd = pd->handle;
+	if (ah->num)
+		hash_add(c->dev, ah);
+	return 0;
+}
+
+/*
+ * Of each queue pair with a queued request that names the handle the driver
+ * will print lines, as for a command that it refuses.
+ */
+static int ah_end(struct be_dev *dev, struct be_obj *obj)
+{
+	struct be_ah *ah = (struct be_ah *)obj;
+	int err;
+
+	hash_del(dev, ah);
+	if (ah->num)
+		be_quota_failed(&dev->quota, be_shadow_names_ah(dev, ah->num));
+	err = uv_destroy_ah(obj->uc->fd, obj->host);
+	if (err && ah->num)
+		hash_add(dev, ah);
 	return err;
 }
 
-static int ah_end(const struct be_dev *dev, const struct be_obj *ah)
+static void ah_release(struct be_dev *dev, struct be_obj *obj)
 {
-	(void)dev;
-	return uv_destroy_ah(ah->uc->fd, ah->host);
+	hash_del(dev, (struct be_ah *)obj);
 }
 
-const struct be_kind be_kind_ah = { .end = ah_end };
+const struct be_kind be_kind_ah = { .end = ah_end, .release = ah_release };
 
 int be_destroy_ah(const struct be_cmd *c)
 {

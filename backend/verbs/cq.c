@@ -82,7 +82,7 @@ int be_resize_cq(const struct be_cmd *c)
 	return be_udata_end(&u, c, cq->o.handle);
 }
 
-static int cq_end(const struct be_dev *dev, const struct be_obj *cq)
+static int cq_end(struct be_dev *dev, struct be_obj *cq)
 {
 	(void)dev;
 	return uv_destroy_cq(cq->uc->fd, cq->host);

@@ -56,7 +56,7 @@ static uint16_t host_lid(const struct be_dev *dev, const struct be_mcast *m)
 }
 
 /* Ends the physical attachment unless another one needs it. */
-static int mcast_end(const struct be_dev *dev, const struct be_obj *o)
+static int mcast_end(struct be_dev *dev, struct be_obj *o)
 {
 	const struct be_mcast *m = (const struct be_mcast *)o;
 

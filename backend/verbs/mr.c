@@ -114,7 +114,7 @@ int be_reg_mr(const struct be_cmd *c)
 	return mr_register(c, mr, pd);
 }
 
-static int mr_end(const struct be_dev *dev, const struct be_obj *mr)
+static int mr_end(struct be_dev *dev, struct be_obj *mr)
 {
 	(void)dev;
 	return uv_dereg_mr(mr->uc->fd, mr->host);

@@ -55,7 +55,7 @@ int be_alloc_mw(const struct be_cmd *c)
 	return 0;
 }
 
-static int mw_end(const struct be_dev *dev, const struct be_obj *mw)
+static int mw_end(struct be_dev *dev, struct be_obj *mw)
 {
 	(void)dev;
 	return uv_dealloc_mw(mw->uc->fd, mw->host);

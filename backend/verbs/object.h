@@ -18,7 +18,7 @@
  */
 struct be_kind {
 	bool (*busy)(const struct be_obj *obj);
-	int (*end)(const struct be_dev *dev, const struct be_obj *obj);
+	int (*end)(struct be_dev *dev, struct be_obj *obj);
 	void (*release)(struct be_dev *dev, struct be_obj *obj);
 };
 #define BE_KIND_ROW_(KIND, word, def) extern const struct be_kind be_kind_##word;

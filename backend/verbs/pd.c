@@ -37,7 +37,7 @@ int be_alloc_pd(const struct be_cmd *c)
 	return 0;
 }
 
-static int pd_end(const struct be_dev *dev, const struct be_obj *pd)
+static int pd_end(struct be_dev *dev, struct be_obj *pd)
 {
 	(void)dev;
 	return uv_dealloc_pd(pd->uc->fd, pd->host);

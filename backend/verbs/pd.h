@@ -10,8 +10,16 @@
 #include "be.h"
 
 struct be_pd { struct be_obj o; };
-struct be_ah { struct be_obj o; };
+/* What a WQE names by a number is in a hash table of the device. */
+struct be_ah {
+	struct be_obj o;
+	struct be_ah *next, **prev;	/* dev->ahs; prev NULL: not in it */
+	uint32_t num;			/* the driver's */
+	uint32_t pd;			/* handle */
+};
 
+/* May a WQE of a queue pair of PD @pd name it? With dev->lock held. */
+bool be_ah_known(const struct be_dev *dev, uint32_t num, uint32_t pd);
 /* Address of a path, checked. 0 or -EINVAL. */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
 

@@ -300,6 +300,8 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 			continue;
 		if (f->kind == VHCA_KEY)
 			err = key_add(c, u->uc, f, owner);
+		else if (f->kind == VHCA_AH)
+			u->ah_num = (uint32_t)field_get(rsp->udata, f);
 		else if (f->kind == VHCA_MASK)
 			field_set(rsp->udata, f,
 				  field_get(rsp->udata, f) & ~f->arg);

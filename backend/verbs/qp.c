@@ -148,6 +148,7 @@ int be_create_qp(const struct be_cmd *c)
 		return err;
 	cmd.user_handle = qp->o.handle;
 	qp->qp_type = r->qp_type;
+	qp->pd = r->pd;
 	err = be_udata_begin(&u, c, &lists, &qp->bufs);
 	if (!err)
 		err = uv_create_qp(c->uc->fd, &cmd, &u.uv, &resp);
@@ -338,7 +339,7 @@ int be_query_qp(const struct be_cmd *c)
 	return err;
 }
 
-static int qp_end(const struct be_dev *dev, const struct be_obj *qp)
+static int qp_end(struct be_dev *dev, struct be_obj *qp)
 {
 	(void)dev;
 	return uv_destroy_qp(qp->uc->fd, qp->host);

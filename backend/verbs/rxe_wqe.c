@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "ib_core.h"
+#include "pd.h"
 #include "shadow.h"
 
 #define RC	IB_UVERBS_QPT_RC
@@ -116,6 +117,9 @@ static bool form_copy(const struct be_shadow *s, enum form form,
 		wqe->iova = from->wr.rdma.remote_addr;
 		return true;
 	case ATOMIC:
+		/* The driver would print a line, and end the peer's QP too. */
+		if (from->wr.atomic.remote_addr % sizeof(uint64_t))
+			return false;
 		to->wr.atomic.remote_addr = from->wr.atomic.remote_addr;
 		to->wr.atomic.compare_add = from->wr.atomic.compare_add;
 		to->wr.atomic.swap = from->wr.atomic.swap;
@@ -131,7 +135,8 @@ static bool form_copy(const struct be_shadow *s, enum form form,
 	if (s->qp_type != UD)
 		return true;
 	/* Without a number the driver would take an address from the queue. */
-	if (!from->wr.ud.ah_num || from->wr.ud.remote_qkey & IB_QKEY_CONTROLLED)
+	if (!be_ah_known(s->dev, from->wr.ud.ah_num, s->pd) ||
+	    from->wr.ud.remote_qkey & IB_QKEY_CONTROLLED)
 		return false;
 	to->wr.ud.remote_qpn = from->wr.ud.remote_qpn;
 	to->wr.ud.remote_qkey = from->wr.ud.remote_qkey;
@@ -172,6 +177,11 @@ bool be_rxe_send(struct be_shadow *s, const void *raw, void *wqe)
 	to->wr.wr_id = from->wr.wr_id;
 	to->ssn = s->ssn++;
 	return ok;
+}
+
+uint32_t be_rxe_ah(const void *wqe)
+{
+	return ((const struct rxe_send_wqe *)wqe)->wr.wr.ud.ah_num;
 }
 
 bool be_rxe_recv(const struct be_shadow *s, const void *raw, void *wqe)

@@ -59,6 +59,7 @@ static void limits(struct be_shadow *s, const struct be_obj *owner)
 		return;
 	}
 	s->qp_type = qp->qp_type;
+	s->pd = qp->pd;
 	s->max_inline = lower(room, qp->cap.max_inline_data);
 	s->max_sge = lower(sge, s->kind == VHCA_QUEUE_SEND ?
 			   qp->cap.max_send_sge : qp->cap.max_recv_sge);
@@ -74,6 +75,7 @@ struct be_shadow *be_shadow_new(struct be_dev *dev, const struct be_mmap *m,
 	if (!s)
 		return NULL;
 	s->kind = kind;
+	s->dev = dev;
 	s->owner = owner;
 	s->trusted = dev->trusted;
 	s->real = m->addr;
@@ -256,4 +258,29 @@ bool be_shadow_sends(struct be_dev *dev)
 	}
 	pthread_rwlock_unlock(&dev->lock);
 	return behind;
+}
+
+static bool names_ah(const struct be_shadow *s, uint32_t num)
+{
+	uint32_t i = __atomic_load_n(&s->real->consumer_index,
+				     __ATOMIC_ACQUIRE) & s->mask;
+	uint32_t end = __atomic_load_n(&s->real->producer_index,
+				       __ATOMIC_ACQUIRE) & s->mask;
+
+	while (i != end && be_rxe_ah(slot(s, s->real, i)) != num)
+		i = (i + 1) & s->mask;
+	return i != end;
+}
+
+uint32_t be_shadow_names_ah(struct be_dev *dev, uint32_t num)
+{
+	const struct be_shadow *s;
+	uint32_t n = 0;
+
+	pthread_rwlock_rdlock(&dev->lock);
+	for (s = dev->shadows; s; s = s->next)
+		n += s->owner && s->kind == VHCA_QUEUE_SEND &&
+		     s->qp_type == IB_UVERBS_QPT_UD && names_ah(s, num);
+	pthread_rwlock_unlock(&dev->lock);
+	return n;
 }

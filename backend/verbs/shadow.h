@@ -28,6 +28,7 @@ struct be_mmap;
 /* One queue; owned by its range (struct be_mmap). */
 struct be_shadow {
 	struct be_shadow *next, **prev;	/* dev->shadows */
+	const struct be_dev *dev;
 	struct be_obj *owner;		/* QP or SRQ, NULL when it is gone */
 	struct rxe_queue_buf *real;	/* the driver's */
 	struct rxe_queue_buf *guest;	/* what the guest's process maps */
@@ -39,6 +40,7 @@ struct be_shadow {
 	uint32_t ssn;
 	uint32_t max_sge, max_inline;
 	uint8_t qp_type;		/* send queue */
+	uint32_t pd;			/* handle of its domain, likewise */
 	bool trusted;			/* windows are allowed */
 	bool behind;			/* the real queue was full */
 };
@@ -76,10 +78,14 @@ unsigned int be_shadow_receives(struct be_dev *dev, uint64_t *look_ns);
  * itself. Return: one has none yet. */
 bool be_shadow_sends(struct be_dev *dev);
 
+/* How many queues have a request that the driver has not executed and that
+ * names this address handle? Takes dev->lock itself. */
+uint32_t be_shadow_names_ah(struct be_dev *dev, uint32_t num);
+
 /* ---- rxe_wqe.c ---- */
 /**
  * be_rxe_send() - the work request that a send queue may hold
- * @s: whose limits count
+ * @s: whose limits count; with dev->lock held, as address handles are looked up
  * @raw: private copy of what the guest wrote, aligned to 8, an element long
  * @wqe: out, zeroed by the caller, as long
  *
@@ -87,7 +93,9 @@ bool be_shadow_sends(struct be_dev *dev);
  * IB_WC_LOC_QP_OP_ERR. Return: false if it was.
  */
 bool be_rxe_send(struct be_shadow *s, const void *raw, void *wqe);
-/* The same for a receive queue; a refused one takes no data. */
+/* The address handle that a request of a UD queue pair names. */
+uint32_t be_rxe_ah(const void *wqe);
+/* The same as be_rxe_send() for a receive queue; a refused one takes no data. */
 bool be_rxe_recv(const struct be_shadow *s, const void *raw, void *wqe);
 /* Room for scatter/gather elements and inline data behind the fixed part. */
 uint32_t be_rxe_room(enum vhca_queue kind, uint32_t element);

@@ -206,7 +206,7 @@ int be_query_srq(const struct be_cmd *c)
 	return 0;
 }
 
-static int srq_end(const struct be_dev *dev, const struct be_obj *srq)
+static int srq_end(struct be_dev *dev, struct be_obj *srq)
 {
 	(void)dev;
 	return uv_destroy_srq(srq->uc->fd, srq->host);

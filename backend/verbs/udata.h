@@ -33,6 +33,7 @@ struct be_udata {
 	struct uv_udata uv;		/* what goes to the kernel */
 	uint16_t guest_out;		/* out_len without OUTPTR data */
 	uint16_t extra;			/* octets of ptr_out */
+	uint32_t ah_num;		/* VHCA_AH; 0: none */
 	uint8_t in[XENVHCA_UDATA_SIZE];
 	uint8_t out[XENVHCA_UDATA_SIZE];
 	uint64_t ptr_out[8];		/* target of OUTPTR */

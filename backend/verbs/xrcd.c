@@ -72,7 +72,7 @@ int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
 	return uv_alloc_xrcd(c->uc->fd, xrcd->inode_fd, false, host);
 }
 
-static int xrcd_end(const struct be_dev *dev, const struct be_obj *xrcd)
+static int xrcd_end(struct be_dev *dev, struct be_obj *xrcd)
 {
 	(void)dev;
 	return uv_dealloc_xrcd(xrcd->uc->fd, xrcd->host);

@@ -30,7 +30,7 @@ static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 	be_kick_flush(dev);
 	be_dispatch(dev, req, &rsp);
 	if (uv_errors != errors)
-		vl_bucket_take(&dev->quota.fail, vl_coarse_ns());
+		be_quota_failed(&dev->quota, 1);
 	if (dev->t->ops->put_response(dev->t, &rsp))
 		be_fault(dev, "no room for the response of request %u",
 			 req->id);

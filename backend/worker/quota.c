@@ -41,6 +41,11 @@ void be_quota_defaults(struct be_quota *q)
 	};
 }
 
+void be_quota_failed(struct be_quota *q, uint32_t n)
+{
+	vl_bucket_charge(&q->fail, vl_coarse_ns(), n);
+}
+
 int be_quota_take(struct be_quota *q, enum be_type t)
 {
 	if (q->used[t] >= q->max[t])

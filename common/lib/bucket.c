@@ -8,21 +8,26 @@
 #include "bucket.h"
 #include "clock.h"
 
+#define DEBT_NS		(3600 * (int64_t)VL_SEC_NS)
+
+static int64_t cost(const struct vl_bucket *b)
+{
+	return (int64_t)(VL_SEC_NS / b->rate);
+}
+
 uint64_t vl_bucket_wait(struct vl_bucket *b, uint64_t now_ns)
 {
-	uint64_t depth = b->depth_ns ? b->depth_ns : VL_SEC_NS;
-	uint64_t cost, passed;
+	int64_t depth = (int64_t)(b->depth_ns ? b->depth_ns : VL_SEC_NS);
+	uint64_t passed = now_ns - b->last_ns;
 
 	if (!b->rate)
 		return 0;
-	cost = VL_SEC_NS / b->rate;
-	passed = now_ns - b->last_ns;
 	b->last_ns = now_ns;
-	if (passed >= depth || b->tokens_ns + passed >= depth)
+	if (passed >= (uint64_t)(depth - b->tokens_ns))
 		b->tokens_ns = depth;
 	else
-		b->tokens_ns += passed;
-	return b->tokens_ns < cost ? cost - b->tokens_ns : 0;
+		b->tokens_ns += (int64_t)passed;
+	return b->tokens_ns < cost(b) ? (uint64_t)(cost(b) - b->tokens_ns) : 0;
 }
 
 uint64_t vl_bucket_take(struct vl_bucket *b, uint64_t now_ns)
@@ -30,6 +35,18 @@ uint64_t vl_bucket_take(struct vl_bucket *b, uint64_t now_ns)
 	uint64_t wait = vl_bucket_wait(b, now_ns);
 
 	if (!wait && b->rate)
-		b->tokens_ns -= VL_SEC_NS / b->rate;
+		b->tokens_ns -= cost(b);
 	return wait;
+}
+
+void vl_bucket_charge(struct vl_bucket *b, uint64_t now_ns, uint32_t n)
+{
+	int64_t charge;
+
+	if (!b->rate)
+		return;
+	vl_bucket_wait(b, now_ns);
+	charge = cost(b) * n;	/* below 2^62, as a second is below 2^30 */
+	b->tokens_ns = b->tokens_ns > charge - DEBT_NS ? b->tokens_ns - charge :
+							 -DEBT_NS;
 }

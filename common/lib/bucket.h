@@ -12,7 +12,7 @@
 
 struct vl_bucket {
 	uint64_t rate;		/* tokens per second; 0: no limit */
-	uint64_t tokens_ns;	/* what is in it, as time */
+	int64_t tokens_ns;	/* what is in it, as time; below 0: charged */
 	uint64_t last_ns;	/* when that was computed */
 	uint64_t depth_ns;	/* what it holds at most; 0: one second */
 };
@@ -21,5 +21,8 @@ struct vl_bucket {
 uint64_t vl_bucket_wait(struct vl_bucket *b, uint64_t now_ns);
 /* The same, and takes it. */
 uint64_t vl_bucket_take(struct vl_bucket *b, uint64_t now_ns);
+/* Takes @n tokens that were spent already, whether they are there or not: who
+ * takes one waits for them too, an hour at most. */
+void vl_bucket_charge(struct vl_bucket *b, uint64_t now_ns, uint32_t n);
 
 #endif

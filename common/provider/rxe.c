@@ -58,7 +58,7 @@ static const struct vhca_udata_op rxe_ops[] = {
 		/* ah_num for WQEs; old providers leave no room for it */
 		.op = XENVHCA_OP_CREATE_AH,
 		.out_min = 0, .out_max = 8,
-		.rsp = { { .kind = VHCA_DEV, .len = 8, .off = 0 } },
+		.rsp = { { .kind = VHCA_AH, .len = 4, .off = 0 } },
 	},
 	{ .op = 0 },
 };

@@ -9,6 +9,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "fuzz.h"
+#include "verbs/pd.h"
 #include "verbs/shadow.h"
 
 #define ELEMENT	256u
@@ -20,6 +21,11 @@ static _Alignas(struct rxe_queue_buf) uint8_t
 	guest_room[sizeof(struct rxe_queue_buf) + SLOTS * ELEMENT];
 
 static struct be_dev dev;
+/* Handles of the queue pair's domain and of another. */
+static struct be_ah ahs[] = {
+	{ .num = 1, .pd = 1 }, { .num = 2, .pd = 2 },
+	{ .num = 3 + BE_AH_HEADS, .pd = 1 },
+};
 
 static void send_promises(const struct be_shadow *s,
 			  const struct rxe_send_wqe *w)
@@ -45,7 +51,8 @@ static void send_promises(const struct be_shadow *s,
 		PROMISE(sum == w->dma.length && sum <= 1u << 31);
 	}
 	if (s->qp_type == 4 && w->wr.opcode != 10)
-		PROMISE(w->wr.wr.ud.ah_num &&
+		PROMISE((w->wr.wr.ud.ah_num == ahs[0].num ||
+			 w->wr.wr.ud.ah_num == ahs[2].num) &&
 			!(w->wr.wr.ud.remote_qkey >> 31));
 }
 
@@ -100,7 +107,8 @@ static void fill(struct be_shadow *s, struct input *in, uint32_t first,
 			w->wr.opcode %= 12;
 			w->dma.num_sge %= 4;
 			in_bytes(in, w->dma.sge, 2 * sizeof(struct rxe_sge));
-			w->wr.wr.ud.ah_num = in_u8(in);
+			w->wr.wr.ud.ah_num = in_u8(in) % 4 +
+					     in_u8(in) % 2 * BE_AH_HEADS;
 		} else {
 			in_bytes(in, w, ELEMENT);
 		}
@@ -115,11 +123,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t flags = in_u8(&in);
 	struct be_shadow s = {
 		.kind = flags & 1 ? VHCA_QUEUE_RECV : VHCA_QUEUE_SEND,
+		.dev = &dev, .pd = 1,
 		.real = (void *)real_room, .guest = (void *)guest_room,
 		.length = sizeof(real_room), .shift = 8, .mask = SLOTS - 1,
 		.qp_type = 2 + (flags >> 1 & 3) % 3, .trusted = flags & 8,
 	};
-	uint32_t room = be_rxe_room(s.kind, ELEMENT);
+	uint32_t room = be_rxe_room(s.kind, ELEMENT), i;
 
 	memset(real_room, 0, sizeof(real_room));
 	memset(guest_room, 0, sizeof(guest_room));
@@ -127,6 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.max_sge = room / sizeof(struct rxe_sge);
 	s.max_inline = room;
 	dev.log_bucket.rate = 1;
+	for (i = 0; i < sizeof(ahs) / sizeof(ahs[0]); i++)
+		dev.ahs[ahs[i].num % BE_AH_HEADS] = &ahs[i];
 	fill(&s, &in, 0, flags & 16);
 	s.real->consumer_index = in_u32(&in);
 	fill(&s, &in, s.taken, flags & 32);

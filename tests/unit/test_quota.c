@@ -120,6 +120,29 @@ static void bucket_follows_its_rate(void **state)
 }
 
 /* Of what is rare, but comes in bursts. */
+static void what_is_charged_is_waited_for(void **state)
+{
+	struct vl_bucket b = { .rate = 10, .depth_ns = 5 * VL_SEC_NS };
+	uint64_t now = 100 * VL_SEC_NS;
+
+	(void)state;
+	vl_bucket_charge(&b, now, 50);
+	assert_int_equal(vl_bucket_wait(&b, now), 100 * VL_MSEC_NS);
+	vl_bucket_charge(&b, now, 300);
+	assert_int_equal(vl_bucket_take(&b, now), 30100 * VL_MSEC_NS);
+	now += 30 * VL_SEC_NS;			/* more than its depth */
+	assert_int_equal(vl_bucket_take(&b, now), 100 * VL_MSEC_NS);
+	now += 5 * VL_SEC_NS;
+	assert_int_equal(vl_bucket_take(&b, now), 0);
+	vl_bucket_charge(&b, now, UINT32_MAX);
+	vl_bucket_charge(&b, now, UINT32_MAX);
+	assert_int_equal(vl_bucket_wait(&b, now), 3600 * VL_SEC_NS +
+						  100 * VL_MSEC_NS);
+	b.rate = 0;
+	vl_bucket_charge(&b, now, 1);
+	assert_int_equal(vl_bucket_wait(&b, now), 0);
+}
+
 static void bucket_may_be_deep(void **state)
 {
 	struct vl_bucket b = { .rate = 10, .depth_ns = 5 * VL_SEC_NS };
@@ -169,6 +192,7 @@ int main(void)
 		cmocka_unit_test(counts_what_earlier_connections_left),
 		cmocka_unit_test(counts_pages_without_overflow),
 		cmocka_unit_test(bucket_follows_its_rate),
+		cmocka_unit_test(what_is_charged_is_waited_for),
 		cmocka_unit_test(bucket_may_be_deep),
 		cmocka_unit_test(failures_are_few),
 		cmocka_unit_test(rate_zero_is_unlimited),

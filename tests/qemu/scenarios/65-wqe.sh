@@ -40,6 +40,7 @@ for g in a b; do
 done
 
 step "wild work requests, in both guests"
+dmesg -c >"$SCENARIO_DIR/dmesg.before"
 wild a &
 wild_a=$!
 wild b &
@@ -54,6 +55,12 @@ check_not "the kernel had nothing else to say" bash -c \
 	'dmesg | grep -E "BUG|Oops|WARNING|soft lockup|general protection" |
 	grep -v "WARNING: .* rxe_completer"'
 dmesg -c >"$SCENARIO_DIR/dmesg.wild"
+check_not "no request reached a line that rdma_rxe prints of requests" grep -E \
+	"Unable to find AH|PDs don't match|no address vector|crosses page boundary" \
+	"$SCENARIO_DIR/dmesg.wild"
+# What it refuses of 10,000 requests could be as many lines.
+check "the kernel printed less than a guest may make it print" \
+	[ "$(wc -l <"$SCENARIO_DIR/dmesg.wild")" -lt 1000 ]
 pair "ibv_rc_pingpong" a b "ibv_rc_pingpong -g 1 -n 100"
 xfer_between "every byte" b a '-t rc-write-4k,rc-send-4k,ud-send-4k,srq'
 vhcactl detach a all
