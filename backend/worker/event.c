@@ -9,6 +9,13 @@
  * A watched fd is read under events.lock only, and be_event_del() takes the
  * same lock, so no fd is read after it was taken out. The thread takes
  * be_dev.evt_lock inside; it never takes be_dev.lock.
+ *
+ * ib_uverbs allocates for each event until it is read, without limit: a guest
+ * that causes them faster than they are read (completions into a full CQ of
+ * Soft-RoCE, a CQ that is armed again and again) would take the memory of this
+ * domain. An fd that is not found empty for a second is drained, which costs the
+ * guest events as an overflow of its ring does; if even that does not empty it,
+ * the device is closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +32,13 @@
 
 #define BE_EVENT_BATCH	32	/* descriptors per fd and wake-up */
 #define BE_STOP		UINT64_MAX
+#define BE_BEHIND_NS	VL_SEC_NS	/* and then an fd is drained */
+#define BE_DRAIN	65536		/* descriptors at most */
 
 struct be_watch {
 	uint32_t gen;		/* tells a reused fd number apart */
 	bool used, async, ctl;
+	uint64_t full_ns;	/* since when it has not been empty; 0: it was */
 };
 
 struct be_events {
@@ -120,48 +130,89 @@ static void be_event_async(struct be_dev *dev, const struct be_watch *w,
 	be_event_push(dev, type, (uint8_t)d->event_type, (uint32_t)d->element);
 }
 
-/* One descriptor; the kernel hands out one per read. 1: got one, else 0. */
-static int be_event_read_one(struct be_dev *dev, int fd,
-			     const struct be_watch *w)
-{
-	union {
-		struct ib_uverbs_comp_event_desc comp;
-		struct ib_uverbs_async_event_desc async;
-	} d = {};
-	size_t want = w->async ? sizeof(d.async) : sizeof(d.comp);
-	ssize_t r = be_sys_read(fd, &d, want);
+union be_desc {
+	struct ib_uverbs_comp_event_desc comp;
+	struct ib_uverbs_async_event_desc async;
+};
 
+/* One descriptor; the kernel hands out one per read. False: there is none. */
+static bool be_event_get(struct be_dev *dev, int fd, const struct be_watch *w,
+			 union be_desc *d)
+{
+	size_t want = w->async ? sizeof(d->async) : sizeof(d->comp);
+	ssize_t r = be_sys_read(fd, d, want);
+
+	if (r == (ssize_t)want)
+		return true;
 	if (r < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (r != (ssize_t)want) {
-		be_fault(dev, "cannot read events of HCA %s: %s", dev->hca,
-			 r < 0 ? strerror(errno) : "short read");
-		/* Readable for ever: no reason to spin until we are closed. */
-		epoll_ctl(dev->events->epfd, EPOLL_CTL_DEL, fd, NULL);
-		return 0;
-	}
-	if (w->async)
-		be_event_async(dev, w, &d.async);
-	else
-		be_event_push(dev, XENVHCA_EVT_COMP, 0,
-			      (uint32_t)d.comp.cq_handle);
-	return 1;
+		return false;
+	be_fault(dev, "cannot read events of HCA %s: %s", dev->hca,
+		 r < 0 ? strerror(errno) : "short read");
+	/* Readable for ever: no reason to spin until we are closed. */
+	epoll_ctl(dev->events->epfd, EPOLL_CTL_DEL, fd, NULL);
+	return false;
 }
 
-static void be_event_read(struct be_dev *dev, uint64_t key)
+static void be_event_pass(struct be_dev *dev, const struct be_watch *w,
+			  const union be_desc *d)
+{
+	if (w->async)
+		be_event_async(dev, w, &d->async);
+	else
+		be_event_push(dev, XENVHCA_EVT_COMP, 0,
+			      (uint32_t)d->comp.cq_handle);
+}
+
+static void be_event_drain(struct be_dev *dev, int fd, struct be_watch *w)
+{
+	union be_desc d;
+	unsigned int n = 0;
+
+	while (n < BE_DRAIN && be_event_get(dev, fd, w, &d)) {
+		n++;
+		if (w->async && d.async.event_type == EV_DEVICE_FATAL)
+			be_event_pass(dev, w, &d);
+	}
+	w->full_ns = 0;
+	BE_STAT_ADD(dev, events_dropped, n);
+	pthread_mutex_lock(&dev->evt_lock);
+	if (dev->t)
+		dev->t->ops->overflow(dev->t);
+	pthread_mutex_unlock(&dev->evt_lock);
+	if (n < BE_DRAIN)
+		return;
+	be_fault(dev, "%s events of HCA %s come faster than they can be read",
+		 w->async ? "asynchronous" : "completion", dev->hca);
+	epoll_ctl(dev->events->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void be_event_read(struct be_dev *dev, int fd, struct be_watch *w)
+{
+	union be_desc d;
+	unsigned int n;
+	uint64_t now;
+
+	for (n = 0; n < BE_EVENT_BATCH && be_event_get(dev, fd, w, &d); n++)
+		be_event_pass(dev, w, &d);
+	now = vl_coarse_ns();
+	if (n < BE_EVENT_BATCH)
+		w->full_ns = 0;
+	else if (!w->full_ns)
+		w->full_ns = now;
+	else if (now - w->full_ns > BE_BEHIND_NS)
+		be_event_drain(dev, fd, w);
+}
+
+/* @key: as given to epoll; the fd may have been closed since. */
+static void be_event_ready(struct be_dev *dev, uint64_t key)
 {
 	struct be_events *e = dev->events;
-	int i, fd = (int)(key & INT32_MAX);
-	struct be_watch *w;
+	int fd = (int)(key & INT32_MAX);
 
 	pthread_mutex_lock(&e->lock);
-	if (fd < e->n_watch) {
-		w = &e->watch[fd];
-		for (i = 0; i < BE_EVENT_BATCH; i++)
-			if (!w->used || w->gen != key >> 32 ||
-			    !be_event_read_one(dev, fd, w))
-				break;
-	}
+	if (fd < e->n_watch && e->watch[fd].used &&
+	    e->watch[fd].gen == key >> 32)
+		be_event_read(dev, fd, &e->watch[fd]);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -180,7 +231,7 @@ static void *be_event_thread(void *arg)
 		for (i = 0; i < n; i++) {
 			if (ev[i].data.u64 == BE_STOP)
 				return NULL;
-			be_event_read(dev, ev[i].data.u64);
+			be_event_ready(dev, ev[i].data.u64);
 		}
 	}
 }
@@ -225,6 +276,7 @@ int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async)
 	e->watch[fd].used = true;
 	e->watch[fd].async = async;
 	e->watch[fd].ctl = !uc;
+	e->watch[fd].full_ns = 0;
 	ev.data.u64 = (uint64_t)e->watch[fd].gen << 32 | (uint32_t)fd;
 	if (epoll_ctl(e->epfd, EPOLL_CTL_ADD, fd, &ev) < 0) {
 		rc = -errno;

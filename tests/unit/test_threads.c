@@ -5,10 +5,12 @@
  * The kick and event threads over the loopback transport: order, counting,
  * overflow, rings that lie, and objects that go while they are kicked.
  */
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <rdma/rdma_user_rxe.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,6 +160,44 @@ static void await_fault(struct guest *g)
 
 	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
 	assert_true(__atomic_load_n(&g->dev.fault, __ATOMIC_ACQUIRE));
+}
+
+/* Each read of it takes one of n events of CQ 1. */
+static int events_of(struct guest *g, unsigned int n)
+{
+	int fd = eventfd(n, EFD_SEMAPHORE | EFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(be_event_add(&g->dev, fd, (void *)g, false), 0);
+	return fd;
+}
+
+/* The kernel would keep them in its memory. */
+static void events_that_never_end_close_the_device(void **state)
+{
+	struct guest *g = *state;
+	int fd = events_of(g, UINT_MAX);
+
+	await_fault(g);
+	assert_non_null(strstr(g->dev.fault_reason, "faster than"));
+	be_event_del(&g->dev, fd);
+	close(fd);
+}
+
+static void many_events_do_no_harm(void **state)
+{
+	struct guest *g = *state;
+	int fd = events_of(g, 50000), i;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	for (i = 0; i < WAIT_MS && poll(&p, 1, 0); i++)
+		usleep(1000);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	be_event_del(&g->dev, fd);
+	assert_false(g->dev.fault);
+	assert_int_equal(g->dev.stats.events + g->dev.stats.events_dropped,
+			 50000);
+	close(fd);
 }
 
 static void a_lying_kick_ring_closes_the_device(void **state)
@@ -322,6 +362,8 @@ int main(void)
 		T(what_has_no_room_is_posted_when_there_is),
 		T(events_name_the_guests_objects),
 		T(a_full_event_ring_sets_overflow),
+		T(events_that_never_end_close_the_device),
+		T(many_events_do_no_harm),
 		T(a_lying_kick_ring_closes_the_device),
 		T(objects_go_while_they_are_kicked),
 		T(a_flood_of_kicks_does_not_hold_a_command),
