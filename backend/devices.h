@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <xen/io/xenbus.h>
+#include "supervise/share.h"
 
 struct be_devices;
 
@@ -39,9 +40,9 @@ struct be_devices_ops {
 	/* Does the toolstack want it served? */
 	bool (*online)(struct be_devices *s, unsigned int domid,
 		       unsigned int devid);
-	/* What it may map, in MiB; as its worker will read it. */
-	uint32_t (*pinned_mb)(struct be_devices *s, unsigned int domid,
-			      unsigned int devid);
+	/* What it may take of what all share; as its worker will read it. */
+	void (*share)(struct be_devices *s, unsigned int domid,
+		      unsigned int devid, struct be_share *share);
 	/* Why it is not served, where an operator finds it. */
 	void (*refuse)(struct be_devices *s, unsigned int domid,
 		       unsigned int devid, const char *why);

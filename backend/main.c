@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 {
 	struct be_options opt = {
 		.run_dir = HOST_RUN_VHCAD, .maptrack_frames = HOST_MAPTRACK_FRAMES,
-		.helper_fd = -1,
+		.helper_fd = -1, .root = "",
 	};
 	bool fg = false;
 	int rc;

@@ -18,6 +18,7 @@ struct be_options {
 	char run_dir[BE_RUN_MAX];	/* locks, statistics */
 	bool worker;			/* started by the supervisor */
 	uint32_t maptrack_frames;	/* of this domain, maptrack.h */
+	const char *root;		/* of sysfs: "", but for tests */
 	unsigned int domid, devid;	/* of a worker */
 	unsigned int left_uars;		/* of a worker's guest: see quota.h */
 	int helper_fd;			/* of a worker, or -1: see guard.h */

@@ -43,7 +43,7 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n);
 int be_quota_check_queue(const struct be_quota *q);
 void be_quota_charge_queue(struct be_quota *q, uint64_t n);
 void be_quota_give_queue(struct be_quota *q, uint64_t n);
-#define BE_GUEST_UARS	(XENVHCA_UCONTEXT_UARS * XENVHCA_DEF_MAX_UCONTEXT)
+#define BE_GUEST_UARS	2048u
 /*
  * Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not even if
  * it had no others. A device has its own bound by max-ucontext; a guest has

@@ -9,6 +9,7 @@
  */
 #include "cmd.h"
 #include "grant.h"
+#include "range.h"
 #include "verbs.h"
 
 /* Bodies are members of the slots' unions, so none is larger than raw. */
@@ -91,6 +92,16 @@ static void vhca_call_undo(const struct vhca_call *c, u32 handle)
 	vhca_call(&undo);
 }
 
+/* The object that the body names: always its first field. */
+static u32 vhca_call_handle(const struct vhca_call *c)
+{
+	u32 handle = 0;
+
+	if (c->len >= sizeof(handle))
+		memcpy(&handle, c->body, sizeof(handle));
+	return handle;
+}
+
 /* The command was executed: take the answer over. */
 static int vhca_call_finish(const struct vhca_call *c,
 			    const struct vhca_cmd *cmd)
@@ -112,6 +123,9 @@ static int vhca_call_finish(const struct vhca_call *c,
 		rc = vhca_udata_store(c->dev, cmd, c->udata, c->outptr);
 	if (rc && c->undo)
 		vhca_call_undo(c, handle);
+	if (!rc && c->udata && c->uc)
+		vhca_ranges_fetch(c->uc, c->undo ? handle : vhca_call_handle(c),
+				  cmd);
 	return rc;
 }
 
@@ -146,6 +160,8 @@ static int vhca_call(const struct vhca_call *c)
 	else
 		vhca_call_drop_dirs(c->bufs);
 out:
+	if (c->uc && c->flags & VHCA_CMD_DESTROY)
+		vhca_ranges_drop(c->uc, vhca_call_handle(c));
 	if (cmd)	/* else the ring holds it until the late answer */
 		vhca_cmd_free(cmd);
 	return rc;

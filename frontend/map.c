@@ -335,7 +335,8 @@ static void vhca_map_del(struct vhca_map *map)
 }
 
 int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
-		    const grant_ref_t *ref, u32 nr_pages, u64 offset)
+		    const grant_ref_t *ref, u32 nr_pages, u64 offset,
+		    bool *tried)
 {
 	const struct vm_operations_struct *ops = vma->vm_ops;
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
@@ -361,6 +362,7 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	if (err)
 		goto del;
 
+	*tried = true;
 	vhca_map_attach(map, vma);
 	atomic64_add(nr_pages, &dev->stats.pages_mapped);
 	if (map->ptes)
@@ -373,7 +375,6 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	/* mmap() takes what it sees of the pages away without vm_ops. */
 	vma->vm_ops = ops;
 	vma->vm_private_data = NULL;
-	map->dead = true;
 	vhca_ptes_end(map->ptes);
 	vhca_map_unmap(map);
 	kref_put(&map->ref, vhca_map_release);

@@ -18,16 +18,16 @@ struct vm_area_struct;
  * @offset: mmap offset, for the MUNMAP command when the VMA is gone
  *
  * On success the VMA is tracked in uc->maps; a worker sends MUNMAP when the
- * last VMA is closed. On an error the caller sends MUNMAP: the backend says
- * -EBUSY while the undo of a partial mapping is under way, which is harmless,
- * because DEALLOC_UCONTEXT ends the range too.
+ * last VMA is closed. It does so too if the last step fails: then *tried is set.
+ * Otherwise nothing has happened.
  *
  * Return: 0; -EINVAL if the VMA is private, of another size, or the range is
  * mapped already; -ENOMEM; -EIO if Xen refused a reference; -ENODEV: the
  * module is being removed.
  */
 int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
-		    const grant_ref_t *ref, u32 nr_pages, u64 offset);
+		    const grant_ref_t *ref, u32 nr_pages, u64 offset,
+		    bool *tried);
 /*
  * Take every mapping away from the processes (device is going): later
  * accesses see zero pages. Grants are unmapped when this returns, except of

@@ -79,6 +79,8 @@ struct vhca_ucontext {
 	u32 handle;
 	struct mutex lock;		/* doorbells: held while the backend answers */
 	struct list_head maps;		/* struct vhca_map, private to map.c */
+	spinlock_t range_lock;
+	struct list_head ranges;	/* private to range.c */
 	struct list_head doorbells;	/* private to doorbell.c */
 	u32 nr_doorbells;
 	spinlock_t orphan_lock;

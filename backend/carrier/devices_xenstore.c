@@ -102,17 +102,24 @@ static bool devices_online(struct be_devices *s, unsigned int domid,
 }
 
 /* A wrong limit counts as the default. */
-static uint32_t devices_pinned_mb(struct be_devices *s, unsigned int domid,
-				  unsigned int devid)
+static void devices_share(struct be_devices *s, unsigned int domid,
+			  unsigned int devid, struct be_share *share)
 {
 	char dir[XN_PATH_MAX];
 	struct xs_handle *xs = dir_of(s, domid, devid, dir);
-	uint32_t mb = XENVHCA_DEF_MAX_PINNED_MB;
 
+	memset(share, 0, sizeof(*share));
+	share->pinned_mb = XENVHCA_DEF_MAX_PINNED_MB;
+	share->ucontexts = XENVHCA_DEF_MAX_UCONTEXT;
 	xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_PINNED_MB, 1,
 			XENVHCA_MOST_MAX_PINNED_MB, XENVHCA_DEF_MAX_PINNED_MB,
-			&mb);
-	return mb;
+			&share->pinned_mb);
+	xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_UCONTEXT, 1,
+			XENVHCA_MAX_OBJECTS, XENVHCA_DEF_MAX_UCONTEXT,
+			&share->ucontexts);
+	if (xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_HCA, share->hca,
+			sizeof(share->hca)))
+		share->hca[0] = '\0';
 }
 
 static void devices_refuse(struct be_devices *s, unsigned int domid,
@@ -160,7 +167,7 @@ static const struct be_devices_ops devices_ops = {
 	.state = devices_state,
 	.close = devices_close,
 	.online = devices_online,
-	.pinned_mb = devices_pinned_mb,
+	.share = devices_share,
 	.refuse = devices_refuse,
 	.remove = devices_remove,
 	.free = devices_free,

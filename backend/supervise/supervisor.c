@@ -23,11 +23,11 @@
 #include "clock.h"
 #include "devices.h"
 #include "guard.h"
-#include "host/maptrack.h"
 #include "log.h"
 #include "notify.h"
 #include "process.h"
 #include "run.h"
+#include "share.h"
 #include "supervisor.h"
 
 #define SUP_BACKOFF_MIN_MS	200
@@ -44,7 +44,7 @@ struct sup_dev {
 	struct be_guard *guard;		/* of the worker, or NULL */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
-	uint32_t pinned_mb;		/* what it may map; 0: not counted */
+	struct be_share share;		/* all 0: not counted */
 	uint64_t next_ns;		/* not before */
 	unsigned int backoff_ms;
 };
@@ -73,27 +73,6 @@ static void sup_timer(struct sup *s, uint64_t at)
 {
 	if (!s->wake_ns || at < s->wake_ns)
 		s->wake_ns = at;
-}
-
-/* ---- maptrack, which all devices share ---- */
-/* A page takes two entries unless this domain is known not to be PV. */
-static bool sup_is_pv(void)
-{
-	FILE *f = fopen("/sys/hypervisor/guest_type", "re");
-	char type[16] = "";
-
-	if (!f)
-		return true;
-	if (!fgets(type, sizeof(type), f))
-		type[0] = '\0';
-	fclose(f);
-	type[strcspn(type, "\n")] = '\0';
-	return !type[0] || !strcmp(type, "PV");
-}
-
-static uint32_t sup_pinned_mb(const struct sup *s, const struct sup_dev *d)
-{
-	return s->all->ops->pinned_mb(s->all, d->domid, d->devid);
 }
 
 /* ---- worker processes ---- */
@@ -127,7 +106,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	if (!d->guard)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
 		       (int)w->pid, d->domid, d->devid, strerror(errno));
-	d->pinned_mb = sup_pinned_mb(s, d);
+	s->all->ops->share(s->all, d->domid, d->devid, &d->share);
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)w->pid,
 	       d->domid, d->devid);
 }
@@ -287,29 +266,57 @@ static bool sup_full(struct sup *s, struct sup_dev *d)
 	       sup_refuse(s, d, "too many connections of this PV guest left doorbell pages behind: start the guest anew");
 }
 
-/*
- * All devices together could fill the maptrack table, which other backends of
- * this domain need as well. A device has its part until its nodes are gone,
- * also while it has no worker.
- */
+static void sup_no_share(struct sup_dev *d)
+{
+	memset(&d->share, 0, sizeof(d->share));
+}
+
+/* Of those before it: does none have the same guest and HCA? */
+static bool sup_first_of_guest(const struct sup *s, const struct sup_dev *d)
+{
+	const struct sup_dev *o;
+
+	for (o = s->devs; o != d; o = o->next)
+		if (o->domid == d->domid && !strcmp(o->share.hca, d->share.hca))
+			return false;
+	return true;
+}
+
+/* Doorbell pages of an HCA that guests may take, save by d, or have left. */
+static uint64_t sup_others_uars(const struct sup *s, const struct sup_dev *d,
+				const char *hca)
+{
+	uint64_t uars = be_guard_uars(s->guards, d->domid);
+	const struct sup_dev *o;
+
+	for (o = s->devs; o; o = o->next) {
+		if (o == d || !o->seen || strcmp(o->share.hca, hca))
+			continue;
+		uars += (uint64_t)o->share.ucontexts * XENVHCA_UCONTEXT_UARS;
+		if (o->domid != d->domid && sup_first_of_guest(s, o))
+			uars += be_guard_uars(s->guards, o->domid);
+	}
+	return uars;
+}
+
+/* A device has its part until its nodes are gone, also while it has no worker. */
 static bool sup_over(struct sup *s, struct sup_dev *d)
 {
-	bool pv = sup_is_pv();
-	uint64_t max = host_maptrack_mb(s->opt->maptrack_frames, pv), others = 0;
-	uint32_t mb = sup_pinned_mb(s, d);
+	struct be_share want;
+	uint64_t mb = 0;
 	char why[256];
 	struct sup_dev *o;
 
+	s->all->ops->share(s->all, d->domid, d->devid, &want);
 	for (o = s->devs; o; o = o->next)
-		others += o == d || !o->seen ? 0 : o->pinned_mb;
-	if (others + mb <= max) {
-		d->pinned_mb = mb;
+		mb += o == d || !o->seen ? 0 : o->share.pinned_mb;
+	if (be_share_check(s->opt, &want, mb, sup_others_uars(s, d, want.hca),
+			   why, sizeof(why))) {
+		d->share = want;
 		d->refused = false;
 		return false;
 	}
-	d->pinned_mb = 0;
-	snprintf(why, sizeof(why), "max-pinned-mb %u beside %" PRIu64 " of other devices is more than the %" PRIu64 " MiB that this %sdomain can map: lower them, or raise Xen's gnttab_max_maptrack_frames and xen-vhcad's --maptrack-frames (%u)",
-		 mb, others, max, pv ? "PV " : "", s->opt->maptrack_frames);
+	sup_no_share(d);
 	sup_refuse(s, d, why);
 	/* Whoever attached it waits for this, as for a worker's refusal. */
 	sup_write_closed(s, d);
@@ -325,12 +332,12 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 			    sup_left(s, d)))
 		sup_write_closed(s, d);
 	if (!s->all->ops->alive(s->all, d->domid)) {
-		d->pinned_mb = 0;
+		sup_no_share(d);
 		sup_remove(s, d);
 		return;
 	}
 	if (!s->all->ops->online(s->all, d->domid, d->devid)) {
-		d->pinned_mb = 0;
+		sup_no_share(d);
 		if (sup_state(s, d) == XenbusStateClosing)
 			sup_write_closed(s, d);
 		return;

@@ -343,7 +343,7 @@ static void doorbell_pages(void **state)
 					 &d), CTL_OK);
 	host_captured(NULL, &err);
 	assert_non_null(strstr(err, "guests of mlx5_0 may take 72 doorbell pages and it has 64"));
-	expect(&c, CTL_WARNED, "warn doorbells 0000:00:05.0: guests may take 72 and it has 64: one can keep others from opening; vhcactl quota, max-ucontext\n");
+	expect(&c, CTL_WARNED, "warn doorbells 0000:00:05.0: guests may take 72 and it has 64: not all devices are served; vhcactl quota, max-ucontext\n");
 }
 
 static void memory(void **state)

@@ -75,7 +75,7 @@ static void counts_what_earlier_connections_left(void **state)
 	assert_int_equal(be_quota_take_uars(&q, 1), -EDQUOT);
 	be_quota_give_uars(&q, 32);
 	/* ... and a large one the rest of its own. */
-	q.max[BE_UCONTEXT] = 2 * XENVHCA_DEF_MAX_UCONTEXT;
+	q.max[BE_UCONTEXT] = 2 * BE_GUEST_UARS / XENVHCA_UCONTEXT_UARS;
 	assert_int_equal(be_quota_take_uars(&q, 2 * BE_GUEST_UARS -
 					    q.left_uars), 0);
 	assert_int_equal(be_quota_take_uars(&q, 1), -EDQUOT);

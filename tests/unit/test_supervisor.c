@@ -196,7 +196,7 @@ static int setup(void **state)
 	fake_xs_set("domid", "1");
 	opt = (struct be_options){
 		.run_dir = "/tmp/vhca-unit-XXXXXX", .helper_fd = -1,
-		.maptrack_frames = HOST_MAPTRACK_FRAMES,
+		.maptrack_frames = HOST_MAPTRACK_FRAMES, .root = "",
 	};
 	return mkdtemp(opt.run_dir) ? 0 : -1;
 }
@@ -258,6 +258,50 @@ static void refuses_what_does_not_fit(void **state)
 	assert_true(served(7));
 }
 
+/* The first BAR of an HCA has so many pages. */
+static void hca(const char *name, unsigned int pages)
+{
+	char cmd[600];
+
+	snprintf(cmd, sizeof(cmd), "mkdir -p %s/sys/class/infiniband/%s/device && echo 0xf0000000 0x%08x 0x140204 >%s/sys/class/infiniband/%s/device/resource",
+		 opt.run_dir, name, 0xf0000000u + pages * 4096 - 1, opt.run_dir,
+		 name);
+	assert_int_equal(system(cmd), 0);
+	opt.root = opt.run_dir;
+}
+
+/* One guest could take all, and no other would open a context. */
+static void doorbell_pages_are_for_all(void **state)
+{
+	(void)state;
+	hca("mlx5_0", 256);
+	hca("mlx5_1", 256);
+	attach(5, NULL);
+	attach(6, NULL);
+	attach(7, NULL);
+	attach(8, NULL);
+	set(5, "hca", "mlx5_0");
+	set(5, "max-ucontext", "12");
+	set(6, "hca", "mlx5_0");
+	set(6, "max-ucontext", "13");
+	set(7, "hca", "mlx5_1");
+	set(7, "max-ucontext", "10");
+	set(8, "hca", "mlx5_1");		/* the default */
+	opt.maptrack_frames = 8192;
+	supervise(2);
+	assert_int_equal(served(5) + served(6), 1);
+	assert_true(served(7));
+	assert_false(served(8));
+	assert_int_equal(strncmp(get(8, "broken"), "max-ucontext 128 takes 1024 doorbell pages, beside ",
+				 51), 0);
+	assert_non_null(strstr(get(8, "broken"), "may have 192 of HCA mlx5_1"));
+	assert_string_equal(get(8, "state"), "6");
+	set(6, "max-ucontext", "12");
+	supervise(3);
+	assert_true(served(5));
+	assert_true(served(6));
+}
+
 static void gives_back_what_is_detached(void **state)
 {
 	(void)state;
@@ -282,6 +326,7 @@ int main(int argc, char **argv)
 		T(counts_entries),
 		T(defaults_fit),
 		T(refuses_what_does_not_fit),
+		T(doorbell_pages_are_for_all),
 		T(gives_back_what_is_detached),
 		T(ready_is_one_that_serves),
 		T(tells_a_worker_what_its_guest_left),

@@ -120,7 +120,7 @@ static void doorbells(struct ctl *c, const char *bdf, void *arg)
 			  u.may);
 	else if (u.may > u.have)
 		check_say(k, CHECK_WARN, name, "vhcactl quota, max-ucontext",
-			  "guests may take %" PRIu64 " and it has %" PRIu64 ": one can keep others from opening",
+			  "guests may take %" PRIu64 " and it has %" PRIu64 ": not all devices are served",
 			  u.may, u.have);
 	else
 		check_say(k, CHECK_OK, name, NULL,

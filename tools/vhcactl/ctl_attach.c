@@ -83,7 +83,7 @@ static void warn_uars(struct ctl *c, const struct ctl_conf *conf)
 		return;
 	ctl_uars(c, conf->pci, &u);
 	if (u.have && u.may > u.have)
-		ctl_error(CTL_OK, "warning: guests of %s may take %" PRIu64 " doorbell pages and it has %" PRIu64 ": one can keep others from opening; lower max-ucontext",
+		ctl_error(CTL_OK, "warning: guests of %s may take %" PRIu64 " doorbell pages and it has %" PRIu64 ": not all devices will be served; lower max-ucontext",
 			  conf->hca, u.may, u.have);
 }
 

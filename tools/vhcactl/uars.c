@@ -3,15 +3,13 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Doorbell pages (UARs) of an HCA, compared with what its guests may take of
- * them. If the sum is more than the HCA has, one guest can prevent the others
- * from opening. The HCA is known by its PCI address, which is on record in
+ * them. xen-vhcad does not serve a device beyond what the HCA has. The HCA is known by its PCI address, which is on record in
  * /libxl.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/bar.h"
 
 struct sum {
 	const char *bdf;
@@ -41,22 +39,13 @@ static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return CTL_OK;
 }
 
-/* Pages of the first BAR, where the registers are; 0: not to be seen here. */
+/* 0: not to be seen here. */
 static uint64_t bar_pages(struct ctl *c, const char *bdf)
 {
-	char path[PATH_MAX];
-	uint64_t start = 0, end = 0;
-	FILE *f;
-	int n;
+	char dir[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/resource",
-		 c->root, bdf);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	n = fscanf(f, "%" SCNx64 " %" SCNx64, &start, &end);
-	fclose(f);
-	return n == 2 && end > start ? (end - start + 1) / XENVHCA_PAGE_SIZE : 0;
+	snprintf(dir, sizeof(dir), "%s/sys/bus/pci/devices/%s", c->root, bdf);
+	return host_bar_pages(dir);
 }
 
 void ctl_uars(struct ctl *c, const char *bdf, struct ctl_uars *u)

@@ -102,7 +102,7 @@
  * max-ucontext, max-pd, max-cq, max-qp, max-srq, max-ah, max-mr, max-mw,
  * max-mcast, max-mmap, max-xrcd
  *      Values:         1..65535
- *      Default Value:  256, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256,
+ *      Default Value:  128, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256,
  *                      8192, 256
  *      Writer:         toolstack
  *
@@ -369,6 +369,7 @@
 #define XENVHCA_NODE_MAX_RING_ORDER     "max-ring-page-order"
 #define XENVHCA_NODE_BROKEN             "broken"
 #define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
+#define XENVHCA_NODE_MAX_UCONTEXT       "max-ucontext"
 #define XENVHCA_NODE_MAX_CMD_RATE       "max-cmd-rate"
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
 #define XENVHCA_NODE_SPIN_US            "spin-us"
@@ -404,7 +405,7 @@
  */
 #define XENVHCA_MAX_OBJECTS             65535
 #define XENVHCA_KINDS(X)      \
-    X(UCONTEXT, ucontext, 256) \
+    X(UCONTEXT, ucontext, 128) \
     X(XRCD, xrcd, 256)        \
     X(PD, pd, 1024)           \
     X(CQ, cq, 2048)           \

@@ -34,6 +34,7 @@ typedef uint64_t u64;
 #define THIS_MODULE		NULL
 #define KBUILD_MODNAME		"vhca"
 #define GFP_KERNEL		0
+#define GFP_KERNEL_ACCOUNT	0
 #define __GFP_ZERO		0
 #define BIT(n)			(1ul << (n))
 #define DECLARE_BITMAP(name, n)	unsigned long name[((n) + 63) / 64]
@@ -208,6 +209,7 @@ static inline void list_splice_init(struct list_head *from,
 #define NSEC_PER_MSEC		1000000L
 #define ktime_get_ns()		((u64)jiffies * (NSEC_PER_SEC / HZ))
 #define msecs_to_jiffies(ms)	((unsigned long)(ms) * HZ / 1000)
+#define time_after(a, b)	((long)((b) - (a)) < 0)
 #define time_before(a, b)	((long)((a) - (b)) < 0)
 #define msleep(ms)		kernel_advance(msecs_to_jiffies(ms))
 #define schedule_timeout_uninterruptible(j) kernel_advance(j)

@@ -108,11 +108,6 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 	return answer;
 }
 
-int vhca_cmd_munmap(struct vhca_dev *d, u32 handle, u64 offset)
-{
-	return 0;
-}
-
 int vhca_cmd_alloc_ucontext(struct vhca_dev *d, struct ib_udata *udata,
 			    u32 *handle)
 {
@@ -124,10 +119,13 @@ int vhca_cmd_dealloc_ucontext(struct vhca_dev *d, u32 handle)
 	return 0;
 }
 
-int vhca_map_grants(struct vhca_ucontext *u, struct vm_area_struct *vma,
-		    const grant_ref_t *ref, u32 nr_pages, u64 offset)
+int vhca_range_mmap(struct vhca_ucontext *u, struct vm_area_struct *vma)
 {
 	return -EIO;
+}
+
+void vhca_ranges_free(struct vhca_ucontext *u)
+{
 }
 
 void vhca_map_zap(struct vhca_ucontext *u)

@@ -122,6 +122,7 @@ static struct page page[PAGES];
 static bool mapped[PAGES];
 static bool alloced;
 static int bad_ref, stuck, insert_rc, munmaps;
+static bool tried;			/* a worker ends the range */
 static bool holding;			/* somebody holds pages, as by vmsplice */
 static struct gntab_unmap_queue_data *held[4];
 static int nr_held;
@@ -226,7 +227,8 @@ static int map(void)
 {
 	static const grant_ref_t ref[PAGES] = { 10, 11, 12, 13 };
 
-	return vhca_map_grants(&uc, &vma, ref, PAGES, 0x1000);
+	tried = false;
+	return vhca_map_grants(&uc, &vma, ref, PAGES, 0x1000, &tried);
 }
 
 static unsigned int left(void)
@@ -256,6 +258,7 @@ static void a_wrong_reference_leaves_nothing(void **state)
 		assert_int_equal(left(), 0);
 		assert_false(alloced);
 		assert_null(vma.vm_ops);
+		assert_false(tried);
 	}
 }
 
@@ -285,6 +288,8 @@ static void a_page_table_that_is_full_leaves_nothing(void **state)
 	assert_int_equal(left(), 0);
 	assert_false(alloced);
 	assert_null(vma.vm_ops);
+	assert_true(tried);
+	assert_int_equal(munmaps, 1);		/* by the worker */
 }
 
 /* Contexts of a device are zapped one after the other: all wait together. */

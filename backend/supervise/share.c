@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * All devices together could fill the maptrack table, which other backends of
+ * this domain need as well, or take all doorbell pages of an HCA, so that one
+ * guest kept others from opening a context. So a device is served only if its
+ * bounds fit beside those of the others.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/bar.h"
+#include "host/maptrack.h"
+#include "host/paths.h"
+#include "share.h"
+
+#define OWN_UARS	64u	/* of this domain's kernel and programs */
+
+/* A page takes two entries unless this domain is known not to be PV. */
+static bool is_pv(void)
+{
+	FILE *f = fopen("/sys/hypervisor/guest_type", "re");
+	char type[16] = "";
+
+	if (!f)
+		return true;
+	if (!fgets(type, sizeof(type), f))
+		type[0] = '\0';
+	fclose(f);
+	type[strcspn(type, "\n")] = '\0';
+	return !type[0] || !strcmp(type, "PV");
+}
+
+/* 0: none, as of Soft-RoCE. */
+static uint64_t bar_pages(const struct be_options *opt, const char *hca)
+{
+	char dir[PATH_MAX];
+
+	if (!hca[0] || strchr(hca, '/'))
+		return 0;
+	snprintf(dir, sizeof(dir), "%s" HOST_IB_CLASS "/%s/device", opt->root,
+		 hca);
+	return host_bar_pages(dir);
+}
+
+static bool memory_fits(const struct be_options *opt, uint32_t want,
+			uint64_t others, char *why, size_t size)
+{
+	bool pv = is_pv();
+	uint64_t max = host_maptrack_mb(opt->maptrack_frames, pv);
+
+	if (others + want <= max)
+		return true;
+	snprintf(why, size, "max-pinned-mb %u beside %" PRIu64 " of other devices is more than the %" PRIu64 " MiB that this %sdomain can map: lower them, or raise Xen's gnttab_max_maptrack_frames and xen-vhcad's --maptrack-frames (%u)",
+		 want, others, max, pv ? "PV " : "", opt->maptrack_frames);
+	return false;
+}
+
+static bool uars_fit(const struct be_options *opt, const struct be_share *want,
+		     uint64_t others, char *why, size_t size)
+{
+	uint64_t uars = (uint64_t)want->ucontexts * XENVHCA_UCONTEXT_UARS;
+	uint64_t have = bar_pages(opt, want->hca), own = OWN_UARS;
+
+	if (own > have / 4)		/* a virtual function */
+		own = have / 4;
+	if (!have || others + uars <= have - own)
+		return true;
+	snprintf(why, size, "max-ucontext %u takes %" PRIu64 " doorbell pages, beside %" PRIu64 " of other devices: guests may have %" PRIu64 " of HCA %s: lower max-ucontext",
+		 want->ucontexts, uars, others, have - own, want->hca);
+	return false;
+}
+
+bool be_share_check(const struct be_options *opt, const struct be_share *want,
+		    uint64_t mb, uint64_t uars, char *why, size_t size)
+{
+	return memory_fits(opt, want->pinned_mb, mb, why, size) &&
+	       uars_fit(opt, want, uars, why, size);
+}

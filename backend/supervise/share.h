@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What all devices of this domain share, and a device's part of it.
+ */
+#ifndef BE_SHARE_H
+#define BE_SHARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xen/io/vhcaif.h>
+#include "main.h"
+
+/* All 0: it has none. */
+struct be_share {
+	char hca[XENVHCA_NAME_LEN];
+	uint32_t pinned_mb;	/* entries of the maptrack table, as MiB */
+	uint32_t ucontexts;	/* each with XENVHCA_UCONTEXT_UARS of the HCA */
+};
+
+/**
+ * be_share_check() - does a device fit beside the others?
+ * @want: what the toolstack wrote for it
+ * @mb: what all others may map
+ * @uars: doorbell pages of its HCA that others may take or have left
+ * @why: a message for the operator, if it does not
+ * Return: true if it fits.
+ */
+bool be_share_check(const struct be_options *opt, const struct be_share *want,
+		    uint64_t mb, uint64_t uars, char *why, size_t size);
+
+#endif
