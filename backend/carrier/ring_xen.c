@@ -280,6 +280,9 @@ static int be_port_bind(struct be_xen *x, int which, uint32_t remote)
 	int fl, err;
 
 	p->h = xenevtchn_open(NULL, 0);
+	/* Kernels that cannot restrict it serve as well. */
+	if (p->h)
+		xenevtchn_restrict(p->h, (domid_t)x->dev->domid);
 	if (p->h)
 		p->port = xenevtchn_bind_interdomain(p->h,
 						     (uint32_t)x->dev->domid,

@@ -73,6 +73,32 @@ static pid_t read_pid(int fd)
 	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
+/*
+ * Whoever can write the file could name another process, which would get the
+ * holder's signals. The kernel knows who took the lock, and of which inode (proc(5),
+ * /proc/locks); the device's number there is not always that of stat().
+ */
+static bool took_it(pid_t pid, int fd)
+{
+	unsigned long long ino;
+	char line[160];
+	struct stat st;
+	bool found = false;
+	int holder;
+	FILE *f;
+
+	if (fstat(fd, &st))
+		return false;
+	f = fopen("/proc/locks", "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%*s FLOCK %*s %*s %d %*x:%*x:%llu",
+			       &holder, &ino) == 2 &&
+			holder == (int)pid && ino == st.st_ino;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 pid_t vl_lock_holder(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -82,6 +108,8 @@ pid_t vl_lock_holder(const char *path)
 		return 0;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		pid = read_pid(fd);
+	if (pid && !took_it(pid, fd))
+		pid = 0;
 	close(fd);
 	return pid;
 }

@@ -302,6 +302,23 @@ static void doorbell_pages_are_for_all(void **state)
 	assert_true(served(6));
 }
 
+/* A worker that a guest took over can write to lock files. */
+static void only_who_took_a_lock_holds_it(void **state)
+{
+	char path[300];
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/x.lock", opt.run_dir);
+	fd = vl_lock_take(path);
+	assert_true(fd >= 0);
+	assert_int_equal(vl_lock_holder(path), getpid());
+	assert_int_equal(pwrite(fd, "1\n\0", 3, 0), 3);
+	assert_int_equal(vl_lock_holder(path), 0);
+	close(fd);
+	assert_int_equal(vl_lock_holder(path), 0);
+}
+
 static void gives_back_what_is_detached(void **state)
 {
 	(void)state;
@@ -327,6 +344,7 @@ int main(int argc, char **argv)
 		T(defaults_fit),
 		T(refuses_what_does_not_fit),
 		T(doorbell_pages_are_for_all),
+		T(only_who_took_a_lock_holds_it),
 		T(gives_back_what_is_detached),
 		T(ready_is_one_that_serves),
 		T(tells_a_worker_what_its_guest_left),

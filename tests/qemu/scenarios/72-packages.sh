@@ -138,6 +138,11 @@ for device in gntdev evtchn xenbus vhca-helper; do
 done
 check "it could not open /dev/xen/privcmd" in_its_group \
 	'! : </dev/xen/privcmd'
+for dir in /dev /dev/shm /etc; do
+	check_not "it could not make a file in $dir" \
+		nsenter -m -t "$(systemctl show -P MainPID "$DAEMON")" \
+		touch "$dir/vhca-test"
+done
 
 step "install in a guest"
 check "dpkg installs in a guest" shown /tmp/install.b wait "$guest_b"
