@@ -75,7 +75,8 @@ struct be_transport_ops {
 	int (*ungrant)(struct be_transport *t, uint32_t id);
 	/* Doorbell page mapped at addr: let the guest reach it, a translated
 	 * one at gfn, else 0. -EPERM: somebody else has this page, -EACCES: the
-	 * agent refused for another reason, -ETIMEDOUT: no answer.
+	 * agent refused for another reason, -ETIMEDOUT: no answer,
+	 * -EINPROGRESS: none yet, ask again with what is in bell.
 	 * bell->slot is set, unless it is BE_NO_SLOT, also on errors: then
 	 * the guest may have the page. */
 	int (*doorbell_map)(struct be_transport *t, void *addr, uint64_t gfn,

@@ -193,7 +193,7 @@ static int vhca_doorbell_ask(struct vhca_ucontext *uc,
 	int rc;
 
 	rc = vhca_cmd_mmap(uc, &req, &rsp);
-	/* Anything else is a no, of the backend or before it was asked. */
+	/* Every other error means that the backend has not mapped the page. */
 	db->unsure |= rc == -EINTR || rc == -ETIMEDOUT || rc == -EIO;
 	if (rc)
 		return rc;
@@ -417,7 +417,7 @@ int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	vm_flags_clear(vma, VM_MAYEXEC);
-	/* Another thread may be waiting for the backend: who is killed ends. */
+	/* The holder may wait for the backend: a killed process must not. */
 	if (mutex_lock_killable(&uc->lock))
 		return -EINTR;
 	rc = vhca_doorbell_get(uc, row, offset, &db);

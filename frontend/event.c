@@ -24,15 +24,15 @@
 #define VHCA_COMP_CREDIT	4096
 #define VHCA_ASYNC_CREDIT	64
 /*
- * Who arms his CQ by a doorbell is not seen. But he first writes what he arms into
- * the CQ's doorbell record: the number of events he has taken, and how far he has
- * polled. While that is what it was at the last event, he has one that he has not
- * taken, and needs no other.
+ * The frontend does not see a process that arms its CQ by a doorbell. But the
+ * process first writes into the CQ's doorbell record how many events it has taken
+ * and how far it has polled. While this word is the same as at the last event, the
+ * process has not taken that event, and gets no other.
  *
  * A process can write there whatever it likes, so there is a rate, too: of a CQ and
- * of the device, each with a burst. What comes faster is held back, one event for
- * each CQ, so that nobody waits for ever; it counts as no work, and Xen's driver
- * slows the event channel down.
+ * of the device, each with a burst. An event over the rate is delivered
+ * later, one for each CQ, so that nobody waits for ever. It counts as no work, and
+ * Xen's driver slows the event channel down.
  */
 #define VHCA_COMP_CQ_NS		(NSEC_PER_SEC / 50000)
 #define VHCA_COMP_DEV_NS	(NSEC_PER_SEC / 200000)

@@ -27,7 +27,7 @@
 /* Time limits for the end of a device: in all, and for each destroy command. */
 #define VHCA_END_WAIT		(30 * HZ)
 #define VHCA_END_EACH		(HZ / 10)
-/* And for its registration, beside one answer that takes as long as it may. */
+/* Limit for its registration, in addition to the time limit of one answer. */
 #define VHCA_BEGIN_WAIT		(30 * HZ)
 #define VHCA_RETRY_MAX_MS	30000u
 #define VHCA_OWED_WAIT		(HZ / 5)

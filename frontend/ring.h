@@ -99,7 +99,7 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 struct vhca_kick {
 	u8 type;			/* XENVHCA_KICK_* */
 	u8 flags;
-	bool valid;			/* index is */
+	bool valid;			/* index was set */
 	u32 handle;
 	u32 index;			/* of the last entry, ring_kick.c */
 };
@@ -120,7 +120,7 @@ static inline bool vhca_ring_up(const struct vhca_ring *ring)
 	return READ_ONCE(ring->state) == VHCA_RING_UP;
 }
 
-/* For an answer, or room in a ring, in jiffies. */
+/* How long to wait for an answer, or for room in a ring; in jiffies. */
 unsigned long vhca_ring_timeout(void);
 /* The state becomes broken, every command is answered with -EIO. */
 void vhca_ring_cmd_fail(struct vhca_ring *ring);

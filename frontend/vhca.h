@@ -102,9 +102,9 @@ struct vhca_cq {
 	struct ib_cq ibcq;
 	u32 handle;
 	atomic_t comp_credit;		/* events that may come, event.c */
-	u64 comp_paid;			/* those that came without, in time */
+	u64 comp_paid;			/* rate of events without credit */
 	bool comp_owed;			/* one was held back */
-	bool comp_told;			/* one came, when this was the arm: */
+	bool comp_told;			/* one came while the record had: */
 	u32 comp_arm;
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */

@@ -19,7 +19,10 @@
 #include "xenstore/scan.h"
 
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */
-#define AGENT_WAIT_MS	5000	/* later: commands wait, too, but once */
+#define AGENT_WAIT_MS	1000	/* for an unmap: commands wait, too, but once */
+#define AGENT_MAP_MS	5000	/* for a map, which lets commands pass: */
+#define AGENT_FIRST_MS	20	/* most answers come in that time */
+#define AGENT_LOOK_MS	2	/* each further look */
 
 /* ---- one request ---- */
 struct agent_request {
@@ -64,11 +67,22 @@ static bool agent_silent(struct be_agent *a)
 	return a->silent;
 }
 
-/* The watch fires for every slot of this device: look at ours, again. */
-static int agent_wait(struct be_agent *a, const char *dir, char *answer)
+static int agent_gives_up(struct be_agent *a)
 {
-	uint64_t end = vl_now_ns() +
-		       (a->silent ? 0 : a->wait_ms * VL_MSEC_NS);
+	if (!a->silent)
+		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
+	a->silent = true;
+	return -ETIMEDOUT;
+}
+
+/*
+ * The watch fires for every slot of this device: look at ours, again. -EINPROGRESS:
+ * no answer until then.
+ */
+static int agent_look(struct be_agent *a, const char *dir, char *answer,
+		      uint32_t wait_ms)
+{
+	uint64_t end = vl_now_ns() + (a->silent ? 0 : wait_ms * VL_MSEC_NS);
 	struct pollfd p = { .fd = xs_fileno(a->xs), .events = POLLIN };
 	char token[XN_PATH_MAX];
 	uint64_t now;
@@ -87,29 +101,30 @@ static int agent_wait(struct be_agent *a, const char *dir, char *answer)
 			break;
 		poll(&p, 1, (int)((end - now) / VL_MSEC_NS) + 1);
 	}
-	if (rc != -ENOENT) {
-		agent_alive(a);
-		return rc;
-	}
-	if (!a->silent)
-		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
-	a->silent = true;
-	return -ETIMEDOUT;
+	if (rc == -ENOENT)
+		return -EINPROGRESS;
+	agent_alive(a);
+	return rc;
 }
 
 /* If *asked is set the agent has the request, and an error tells nothing of it. */
 static int agent_ask(struct be_agent *a, uint32_t slot, const char *dir,
-		     const char *text, char *answer, bool *asked)
+		     const char *text, char *answer, bool *asked,
+		     uint32_t wait_ms)
 {
 	struct agent_request r = { .dir = dir, .text = text };
 	int rc = xn_transact(a->xs, agent_request_fn, &r);
 
 	*asked = !rc;
-	if (!rc)
-		rc = agent_wait(a, dir, answer);
-	if (rc == -ETIMEDOUT)
-		a->late = slot;
-	return rc;
+	a->asked_ns[slot] = vl_now_ns();
+	return rc ? rc : agent_look(a, dir, answer, wait_ms);
+}
+
+/* Waits no longer for an answer. */
+static int agent_late(struct be_agent *a, uint32_t slot)
+{
+	a->late = slot;
+	return agent_gives_up(a);
 }
 
 /* ---- slots ---- */
@@ -151,40 +166,58 @@ static bool page_taken(const char *answer)
 	return false;
 }
 
+/* What an answer to a map request says; rc: of agent_look(). */
+static int map_answered(struct be_agent *a, uint32_t *slot, const char *dir,
+			const char *text, const char *answer, int rc)
+{
+	uint64_t waited = vl_now_ns() - a->asked_ns[*slot];
+
+	if (rc == -EINPROGRESS && (a->silent ||
+				   waited >= AGENT_MAP_MS * VL_MSEC_NS))
+		rc = agent_late(a, *slot);
+	if (rc || !strcmp(answer, XENVHCA_DOORBELL_MAPPED))
+		return rc;
+	be_log_peer(a->dev, "doorbell agent: %s: %s", text, answer);
+	slot_give(a, *slot, dir);
+	*slot = BE_NO_SLOT;
+	return page_taken(answer) ? -EPERM : -EACCES;
+}
+
+/* Sets *slot if the agent has the request. */
+static int map_ask(struct be_agent *a, const char *text, uint32_t *slot)
+{
+	char dir[XN_PATH_MAX], answer[XN_VALUE_MAX];
+	uint32_t i = slot_take(a);
+	bool asked = false;
+	int rc;
+
+	if (i == BE_NO_SLOT)
+		return -ENOSPC;
+	rc = slot_dir(a, i, dir);
+	if (!rc)
+		rc = agent_ask(a, i, dir, text, answer, &asked, AGENT_FIRST_MS);
+	if (!asked) {
+		slot_give(a, i, dir);
+		return rc;
+	}
+	*slot = i;
+	return map_answered(a, slot, dir, text, answer, rc);
+}
+
 int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		 uint32_t *slot)
 {
 	char dir[XN_PATH_MAX], text[96], answer[XN_VALUE_MAX];
-	bool asked = false;
-	uint32_t i;
 	int rc;
 
-	*slot = BE_NO_SLOT;
-	if (agent_silent(a))
-		return -ETIMEDOUT;
-	i = slot_take(a);
-	if (i == BE_NO_SLOT)
-		return -ENOSPC;
 	snprintf(text, sizeof(text), XENVHCA_DOORBELL_MAP " 0x%" PRIx64
 		 " 0x%" PRIx64 " 0x1", frame, gfn);
-	rc = slot_dir(a, i, dir);
+	if (*slot == BE_NO_SLOT)
+		return agent_silent(a) ? -ETIMEDOUT : map_ask(a, text, slot);
+	rc = slot_dir(a, *slot, dir);
 	if (!rc)
-		rc = agent_ask(a, i, dir, text, answer, &asked);
-	if (rc && asked) {
-		*slot = i;
-		return rc;
-	}
-	if (rc || strcmp(answer, XENVHCA_DOORBELL_MAPPED)) {
-		if (!rc)
-			be_log_peer(a->dev, "doorbell agent: %s: %s", text,
-				    answer);
-		slot_give(a, i, dir);
-		if (!rc)
-			rc = page_taken(answer) ? -EPERM : -EACCES;
-		return rc;
-	}
-	*slot = i;
-	return 0;
+		rc = agent_look(a, dir, answer, AGENT_LOOK_MS);
+	return map_answered(a, slot, dir, text, answer, rc);
 }
 
 /* Was it answered after we had stopped waiting? */
@@ -210,7 +243,9 @@ int be_agent_unmap(struct be_agent *a, uint32_t slot)
 		agent_alive(a);
 	else if (!rc)
 		rc = agent_ask(a, slot, dir, XENVHCA_DOORBELL_UNMAP, answer,
-			       &asked);
+			       &asked, a->wait_ms);
+	if (rc == -EINPROGRESS)
+		rc = agent_late(a, slot);
 	if (rc)
 		return rc;
 	if (strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {

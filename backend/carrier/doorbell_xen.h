@@ -17,8 +17,9 @@ struct be_agent {
 	struct xs_handle *xs;
 	char dir[XN_PATH_MAX];		/* of the slots */
 	bool used[XENVHCA_DOORBELL_SLOTS];
-	uint32_t wait_ms;		/* for an answer */
-	bool silent;			/* the last request had no answer: */
+	uint64_t asked_ns[XENVHCA_DOORBELL_SLOTS]; /* when: last request */
+	uint32_t wait_ms;		/* for the answer to an unmap */
+	bool silent;			/* a request had no answer in time: */
 	uint32_t late;			/* its slot */
 };
 
@@ -36,10 +37,11 @@ void be_agent_close(struct be_agent *a);
  * be_agent_map() - let the guest reach a page
  * @frame: as this domain addresses it
  * @gfn: where a translated guest wants it, or 0
- * @slot: out; BE_NO_SLOT: the guest has nothing, else to be unmapped, also
- *	after an error
+ * @slot: BE_NO_SLOT, or as it was left by -EINPROGRESS. Out: BE_NO_SLOT: the
+ *	guest has nothing, else to be unmapped, also after an error
  *
- * 0, -EPERM: refused, the reason is logged; -ETIMEDOUT; -ENOSPC: no slot.
+ * 0, -EPERM: refused, the reason is logged; -EINPROGRESS: no answer yet, to be
+ * called again with the same arguments; -ETIMEDOUT; -ENOSPC: no slot.
  * Once the agent has been silent nothing waits for it, or asks it for more,
  * until what it left unanswered has an answer.
  */

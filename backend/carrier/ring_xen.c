@@ -157,8 +157,8 @@ static int xen_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 	struct be_xen *x = to_xen(t);
 	int err;
 
-	bell->slot = BE_NO_SLOT;
-	err = be_frame_look(x->helper_fd, addr, bell);
+	err = bell->slot == BE_NO_SLOT ?
+	      be_frame_look(x->helper_fd, addr, bell) : 0;
 	if (err) {
 		be_log(x->dev, BE_ERR, "cannot find the frame of a doorbell page: %s",
 		       strerror(-err));

@@ -219,7 +219,7 @@ static void restore_one(const char *name, int fd, void *arg)
 
 	if (strlen(name) >= BE_FDSTORE_NAME ||
 	    sscanf(name, GUARD_SCAN, &domid, &devid, &how, &nr, &uars) < 4) {
-		be_log(NULL, BE_WARN, "the service manager stored '%s': what is that?",
+		be_log(NULL, BE_WARN, "the service manager stored '%s', which is no guard: closed",
 		       name);
 		close(fd);
 		return;

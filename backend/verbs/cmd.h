@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * One request as the handlers see it, and the handlers, one per opcode: they
- * return 0 or -errno, with rsp->u filled in.
+ * return 0 or -errno, with rsp->u filled in. MMAP returns BE_LATER while it waits
+ * for the doorbell agent: it is executed again, and others meanwhile.
  */
 #ifndef BE_CMD_H
 #define BE_CMD_H
@@ -13,6 +14,8 @@
 struct be_dev;
 struct be_uc;
 
+#define BE_LATER	1
+
 /* One request on its way through the handlers. */
 struct be_cmd {
 	struct be_dev *dev;
@@ -20,7 +23,6 @@ struct be_cmd {
 	const struct xenvhca_request *req;	/* private copy */
 	struct xenvhca_response *rsp;	/* zeroed, id and op set */
 };
-
 
 int be_get_info(const struct be_cmd *c);
 int be_query_device(const struct be_cmd *c);

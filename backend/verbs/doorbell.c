@@ -72,7 +72,8 @@ static int page_offer(const struct be_cmd *c, const struct vhca_mmap *row,
 	bool again;
 	int err;
 
-	db->gfn = c->req->u.mmap.gfn;
+	if (db->bell.slot == BE_NO_SLOT)	/* else it was asked already */
+		db->gfn = c->req->u.mmap.gfn;
 	do {
 		err = db->addr ? 0 : page_map(c, row, db);
 		if (!err)
@@ -112,6 +113,15 @@ static struct be_doorbell *doorbell_new(const struct be_cmd *c, int *err)
 	return db;
 }
 
+static void doorbell_unlink(struct be_uc *uc, const struct be_doorbell *db)
+{
+	struct be_doorbell **p = &uc->doorbells;
+
+	while (*p != db)
+		p = &(*p)->next;
+	*p = db->next;
+}
+
 /*
  * A page that the context has not, or that was taken from the guest. On an
  * error after which the guest may have the page it stays, broken; that is -EIO
@@ -123,6 +133,10 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 	struct be_doorbell *db = old;
 	int err = 0;
 
+	if (db && db->asking) {
+		doorbell_unlink(c->uc, db);
+		old = NULL;
+	}
 	if (!db)
 		db = doorbell_new(c, &err);
 	if (!err)
@@ -134,6 +148,7 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 			doorbell_free(c->dev, db);
 		return err;
 	}
+	db->asking = err == -EINPROGRESS;
 	db->broken = err;
 	/* A PV guest names no frame. */
 	db->held |= !db->gfn || c->dev->t->hold_translated;
@@ -141,6 +156,8 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 		db->next = c->uc->doorbells;
 		c->uc->doorbells = db;
 	}
+	if (db->asking)
+		return BE_LATER;
 	return !err || err == -ETIMEDOUT ? err : -EIO;
 }
 
@@ -160,7 +177,7 @@ int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 		return err;
 	c->uc->asked = true;
 	db = be_doorbell_find(c->uc->doorbells, r->offset);
-	if (!db || db->bell.slot == BE_NO_SLOT)
+	if (!db || db->bell.slot == BE_NO_SLOT || db->asking)
 		err = doorbell_get(c, row, db);
 	if (err)
 		return err;
@@ -192,7 +209,7 @@ static int doorbell_take(struct be_dev *dev, struct be_doorbell *db)
 	if (err)
 		return err;
 	db->bell.slot = BE_NO_SLOT;
-	db->broken = false;
+	db->broken = db->asking = false;
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct be_doorbell {
 	void *addr;			/* mapped here: holds the verbs file */
 	struct be_bell bell;		/* BE_NO_SLOT: the guest lost it */
 	bool broken;			/* the guest was not told of it */
+	bool asking;			/* and the agent has not answered yet */
 	bool held;			/* by the agent, until the guest ends */
 };
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "be.h"
+#include "clock.h"
 #include "cmd.h"
 #include "uverbs/sysfs.h"
 #include "uverbs/uverbs.h"
@@ -80,5 +81,7 @@ int be_query_pkey_table(const struct be_cmd *c)
 			return err;
 		rsp->pkey[rsp->count++] = (uint16_t)strtoul(text, NULL, 16);
 	}
+	/* Each was a file: as much work as a command. */
+	vl_bucket_charge(&c->dev->quota.cmd, vl_coarse_ns(), rsp->count);
 	return 0;
 }

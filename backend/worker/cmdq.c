@@ -10,6 +10,9 @@
  * destroys an object has the answers of all commands that made or used it, and
  * a command that nobody waits for any more does not find its context or object.
  *
+ * A command that waits for somebody else (the doorbell agent) is executed again
+ * after those behind it, until it has an answer.
+ *
  * The frontend cannot fill the queue: a request here has not been answered, and
  * the ring has fewer slots than the queue has entries.
  */
@@ -22,18 +25,21 @@
 #define BE_CMD_BATCH	32
 #define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* slow ones: xenstore waits */
 
-static void be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
+/* False: it is to be executed again, and has no answer yet. */
+static bool be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
 	struct xenvhca_response rsp = {};
 	uint64_t errors = uv_errors;
 
 	be_kick_flush(dev);
-	be_dispatch(dev, req, &rsp);
+	if (!be_dispatch(dev, req, &rsp))
+		return false;
 	if (uv_errors != errors)
 		be_quota_failed(&dev->quota, 1);
 	if (dev->t->ops->put_response(dev->t, &rsp))
 		be_fault(dev, "no room for the response of request %u",
 			 req->id);
+	return true;
 }
 
 /* May the first one that waits be executed? */
@@ -96,12 +102,16 @@ static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 /* Executes the first request that waits, if it may be. Tells whether it did. */
 static bool be_cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 {
+	struct xenvhca_request req;
+
 	q->wait_ns = 0;
 	if (!q->n || !be_cmd_token(dev, q))
 		return false;
-	be_cmd_exec(dev, &q->q[q->head]);
+	req = q->q[q->head];
 	q->head = (q->head + 1) % XENVHCA_MAX_ID;
 	q->n--;
+	if (!be_cmd_exec(dev, &req))
+		be_cmd_queue(dev, q, &req);	/* the others pass it */
 	return true;
 }
 

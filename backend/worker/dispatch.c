@@ -155,13 +155,13 @@ static int run(struct be_cmd *c)
 		err = find_uc(row, c);
 	if (!err)
 		err = row->handler(c);
-	if (err)
+	if (err < 0)
 		be_log(c->dev, BE_DEBUG, "%s %u: %s", row->name, c->req->id,
 		       strerror(-err));
 	return err;
 }
 
-void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
+bool be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 		 struct xenvhca_response *rsp)
 {
 	struct be_cmd c = { .dev = dev, .req = req, .rsp = rsp };
@@ -169,6 +169,8 @@ void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 
 	memset(rsp, 0, sizeof(*rsp));
 	err = run(&c);
+	if (err == BE_LATER)
+		return false;
 	if (err)
 		memset(rsp, 0, sizeof(*rsp));
 	rsp->id = req->id;
@@ -177,4 +179,5 @@ void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 	BE_STAT_ADD(dev, cmds, 1);
 	if (err)
 		BE_STAT_ADD(dev, cmd_errors, 1);
+	return true;
 }

@@ -14,8 +14,9 @@ struct be_dev;
 
 /* True for commands that release something: never delayed by others. */
 bool be_op_destroys(uint16_t op);
-/* Executes one request: fills the whole response. Command thread only. */
-void be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
+/* Executes one request: fills the whole response. False: it has none yet, and is
+ * to be executed again. Command thread only. */
+bool be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 		 struct xenvhca_response *rsp);
 
 #endif

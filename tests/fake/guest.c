@@ -81,7 +81,8 @@ int guest_cmd(struct guest *g, uint16_t op)
 	if (!g->req.ucontext && op >= XENVHCA_OP_DEALLOC_UCONTEXT)
 		g->req.ucontext = g->uc;
 	memset(&g->rsp, 0xa5, sizeof(g->rsp));
-	be_dispatch(&g->dev, &g->req, &g->rsp);
+	while (!be_dispatch(&g->dev, &g->req, &g->rsp))
+		;
 	assert_int_equal(g->rsp.id, g->req.id);
 	assert_int_equal(g->rsp.op, op);
 	assert_int_equal(g->rsp.reserved, 0);

@@ -169,6 +169,16 @@ unsigned int loop_doorbells(struct loop *l)
 	return n;
 }
 
+void loop_later_doorbell(struct loop *l, unsigned int n)
+{
+	l->bell_later = n;
+}
+
+uint64_t loop_doorbell_looks(struct loop *l)
+{
+	return l->bell_looks;
+}
+
 uint64_t loop_doorbell_maps(struct loop *l)
 {
 	return l->bell_maps;

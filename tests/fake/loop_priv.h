@@ -40,7 +40,8 @@ struct loop {
 	unsigned int fail_map;
 	int fail_map_err, fail_grant_err;
 	struct loop_bell bell[XENVHCA_DOORBELL_SLOTS];
-	uint64_t bell_maps, bell_unmaps, caps;
+	uint64_t bell_maps, bell_looks, bell_unmaps, caps;
+	unsigned int bell_later;
 	uint8_t bell_prot;
 	int fail_bell_err, fail_unbell_err, fail_cap_err;
 	bool fail_bell_mapped;

@@ -241,14 +241,17 @@ static int loop_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 		l->fail_bell--;
 		fail = l->fail_bell_err;
 	}
+	if (bell->slot != BE_NO_SLOT) {		/* it was asked before */
+		l->bell_looks++;
+		return l->bell_later && l->bell_later-- ? -EINPROGRESS : 0;
+	}
 	l->bell_maps++;
-	bell->slot = BE_NO_SLOT;
 	err = bell_slot(l, addr, gfn, &slot);
 	if (err || (fail && !l->fail_bell_mapped))
 		return err ? err : fail;
 	l->bell[slot] = (struct loop_bell){ addr, gfn };
 	*bell = (struct be_bell){ slot, LOOP_FRAME(slot), l->bell_prot };
-	return fail;
+	return l->bell_later && l->bell_later-- ? -EINPROGRESS : fail;
 }
 
 /* The page must still be mapped here, or it may be somebody else's. */

@@ -58,6 +58,9 @@ uint64_t loop_doorbell_maps(struct loop *l);
 uint64_t loop_doorbell_unmaps(struct loop *l);
 /* Cache attribute of the pages from now on; PROT_NC to begin with. */
 void loop_doorbell_prot(struct loop *l, uint8_t prot);
+/* The next n doorbell_map() have no answer yet; how often one was looked for. */
+void loop_later_doorbell(struct loop *l, unsigned int n);
+uint64_t loop_doorbell_looks(struct loop *l);
 /* The next n doorbell_map() fail; the page may be the guest's all the same. */
 void loop_fail_doorbell(struct loop *l, unsigned int n, int err,
 			bool may_be_mapped);

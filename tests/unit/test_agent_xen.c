@@ -133,11 +133,23 @@ static void open_agent(void)
 	assert_int_equal(asked, 0);
 }
 
+/* As a command that is executed until it has an answer. */
+static int ask_map(uint64_t mfn, uint64_t gfn, uint32_t *slot)
+{
+	int rc;
+
+	*slot = BE_NO_SLOT;
+	do
+		rc = be_agent_map(&a, mfn, gfn, slot);
+	while (rc == -EINPROGRESS);
+	return rc;
+}
+
 static uint32_t map(uint64_t mfn, uint64_t gfn)
 {
 	uint32_t slot = 77;
 
-	assert_int_equal(be_agent_map(&a, mfn, gfn, &slot), 0);
+	assert_int_equal(ask_map(mfn, gfn, &slot), 0);
 	assert_true(slot < XENVHCA_DOORBELL_SLOTS);
 	return slot;
 }
@@ -195,13 +207,13 @@ static void who_has_the_page_is_told(void **state)
 	(void)state;
 	open_agent();
 	say = "refused mapped into another guest";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EPERM);
+	assert_int_equal(ask_map(1, GFN, &slot), -EPERM);
 	say = "refused was mapped into another guest that still runs";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EPERM);
+	assert_int_equal(ask_map(1, GFN, &slot), -EPERM);
 	say = "refused guest frame outside of the guest's window";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
+	assert_int_equal(ask_map(1, GFN, &slot), -EACCES);
 	say = "refused mapped into this guest already";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
+	assert_int_equal(ask_map(1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	say = NULL;
 }
@@ -213,12 +225,12 @@ static void a_refused_slot_is_free_again(void **state)
 	(void)state;
 	open_agent();
 	say = "refused not in a BAR of the HCA";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
+	assert_int_equal(ask_map(1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	assert_null(slot_get(0, "request"));
 	assert_null(slot_get(0, "answer"));
 	say = "whatever";
-	assert_int_equal(be_agent_map(&a, 1, GFN, &slot), -EACCES);
+	assert_int_equal(ask_map(1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	say = NULL;
 	assert_int_equal(map(MFN, GFN), 0);
@@ -234,7 +246,7 @@ static void a_silent_agent_is_not_waited_for_twice(void **state)
 	open_agent();
 	say = "";
 	start = clock_ms;
-	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -ETIMEDOUT);
+	assert_int_equal(ask_map(MFN, GFN, &slot), -ETIMEDOUT);
 	assert_in_range(clock_ms - start, WAIT_MS, WAIT_MS + 10);
 	/* it may be executed yet: to be unmapped */
 	assert_int_equal(slot, 0);
@@ -242,7 +254,7 @@ static void a_silent_agent_is_not_waited_for_twice(void **state)
 	assert_string_equal(slot_get(0, "request"), last);
 	start = clock_ms;
 	naps = 0;
-	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &slot),
+	assert_int_equal(ask_map(MFN + 1, GFN + 1, &slot),
 			 -ETIMEDOUT);
 	assert_int_equal(slot, BE_NO_SLOT);	/* not asked for */
 	assert_int_equal(be_agent_unmap(&a, 0), -ETIMEDOUT);
@@ -258,7 +270,7 @@ static void a_silent_agent_is_not_waited_for_twice(void **state)
 	assert_true(!asked && !a.used[0] && !a.silent);
 	say = "";
 	start = clock_ms;		/* patience is back */
-	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -ETIMEDOUT);
+	assert_int_equal(ask_map(MFN, GFN, &slot), -ETIMEDOUT);
 	assert_in_range(clock_ms - start, WAIT_MS, WAIT_MS + 10);
 }
 
@@ -270,10 +282,10 @@ static void an_agent_that_is_back_is_asked(void **state)
 	open_agent();
 	map(MFN, GFN);
 	say = "";
-	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &slot),
+	assert_int_equal(ask_map(MFN + 1, GFN + 1, &slot),
 			 -ETIMEDOUT);
 	assert_int_equal(slot, 1);
-	assert_int_equal(be_agent_map(&a, MFN + 2, GFN + 2, &slot),
+	assert_int_equal(ask_map(MFN + 2, GFN + 2, &slot),
 			 -ETIMEDOUT);
 	say = NULL;
 	agent_acts(1);			/* late, and to nobody */
@@ -290,6 +302,34 @@ static void an_agent_that_is_back_is_asked(void **state)
 	assert_int_equal(be_agent_unmap(&a, 2), 0);
 }
 
+/* Other commands do not wait longer than for one look at a time. */
+static void an_answer_that_takes_time_holds_nobody(void **state)
+{
+	uint32_t slot = BE_NO_SLOT, first, other = BE_NO_SLOT;
+	uint64_t start;
+
+	(void)state;
+	open_agent();
+	say = "";
+	start = clock_ms;
+	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
+	assert_in_range(clock_ms - start, 1, 30);
+	first = slot;
+	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &other),
+			 -EINPROGRESS);
+	start = clock_ms;
+	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
+	assert_in_range(clock_ms - start, 1, 5);
+	slot_set(other, "answer", "mapped");
+	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &other), 0);
+	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
+	say = NULL;
+	slot_set(first, "answer", "refused not in a BAR of the HCA");
+	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EACCES);
+	assert_int_equal(slot, BE_NO_SLOT);
+	assert_false(a.silent);
+}
+
 static void slots_are_used_again(void **state)
 {
 	uint32_t slot, i;
@@ -301,7 +341,7 @@ static void slots_are_used_again(void **state)
 	for (; i < XENVHCA_DOORBELL_SLOTS - 1; i++)
 		a.used[i] = true;
 	assert_int_equal(map(MFN + i, GFN + i), i);
-	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -ENOSPC);
+	assert_int_equal(ask_map(MFN, GFN, &slot), -ENOSPC);
 	assert_int_equal(slot, BE_NO_SLOT);
 	assert_int_equal(be_agent_unmap(&a, i), 0);
 	assert_int_equal(be_agent_unmap(&a, 7), 0);
@@ -318,13 +358,13 @@ static void a_lost_connection_is_no_refusal(void **state)
 	(void)state;
 	open_agent();
 	break_with = EPIPE;
-	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EPIPE);
+	assert_int_equal(ask_map(MFN, GFN, &slot), -EPIPE);
 	assert_int_equal(slot, 0);
 	assert_true(a.used[0]);
 	assert_int_equal(be_agent_unmap(&a, slot), -EPIPE);
 	assert_true(a.used[0]);
 	/* nothing can have been asked for */
-	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EPIPE);
+	assert_int_equal(ask_map(MFN, GFN, &slot), -EPIPE);
 	assert_int_equal(slot, BE_NO_SLOT);
 	fake_xs_break(0);
 	assert_int_equal(be_agent_unmap(&a, 0), 0);
@@ -337,7 +377,7 @@ static void an_answer_that_is_none_is_no_refusal(void **state)
 	(void)state;
 	open_agent();
 	say = "\033[2J";
-	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINVAL);
+	assert_int_equal(ask_map(MFN, GFN, &slot), -EINVAL);
 	assert_int_equal(slot, 0);
 	say = NULL;
 	assert_int_equal(be_agent_unmap(&a, slot), 0);
@@ -408,6 +448,7 @@ int main(void)
 		T(a_refused_slot_is_free_again),
 		T(a_silent_agent_is_not_waited_for_twice),
 		T(an_agent_that_is_back_is_asked),
+		T(an_answer_that_takes_time_holds_nobody),
 		T(slots_are_used_again),
 		T(a_lost_connection_is_no_refusal),
 		T(an_answer_that_is_none_is_no_refusal),

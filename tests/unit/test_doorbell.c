@@ -15,6 +15,7 @@
 
 #include "event.h"
 #include "tests/fake/guest.h"
+#include "worker/cmdq.h"
 #include "tests/fake/mlx5_pages.h"
 #include "verbs/ucontext.h"
 
@@ -78,6 +79,80 @@ static void the_same_offset_is_the_same_page(void **state)
 	assert_int_equal(guest_doorbell(g, UNCACHED(8), GFN), -EPERM);
 	assert_int_equal(g->dev.quota.used[BE_MMAP], 2);
 	assert_int_equal(fake_vmas(), 2);
+}
+
+static void put(struct guest *g, uint16_t id, struct xenvhca_request req)
+{
+	req.id = id;
+	assert_int_equal(loop_put_request(g->loop, &req), 0);
+}
+
+/* The next answer in the ring; 0: none. */
+static uint16_t answered(struct guest *g, int32_t *status)
+{
+	struct xenvhca_response rsp;
+
+	if (!loop_get_response(g->loop, &rsp))
+		return 0;
+	*status = rsp.status;
+	return rsp.id;
+}
+
+/* The agent is slow: what other processes ask for is executed meanwhile. */
+static void commands_pass_one_that_waits(void **state)
+{
+	struct guest *g = *state;
+	struct be_cmdq q = {};
+	struct xenvhca_request map = { .op = XENVHCA_OP_MMAP };
+	int32_t status;
+
+	g->uc = guest_alloc_uc(g);
+	map.ucontext = g->uc;
+	map.u.mmap = (struct xenvhca_mmap_req){
+		.offset = UNCACHED(7), .length = XENVHCA_PAGE_SIZE, .gfn = GFN,
+	};
+	loop_later_doorbell(g->loop, 1000);
+	put(g, 1, map);
+	put(g, 2, (struct xenvhca_request){ .op = XENVHCA_OP_QUERY_PORT });
+	put(g, 3, map);				/* the same page: another thread */
+	assert_true(be_cmdq_run(&g->dev, &q, false) >= 0);
+	assert_int_equal(answered(g, &status), 2);
+	assert_int_equal(status, 0);
+	assert_int_equal(answered(g, &status), 0);
+	assert_int_equal(loop_doorbell_maps(g->loop), 1);
+	loop_later_doorbell(g->loop, 0);
+	be_cmdq_run(&g->dev, &q, false);
+	assert_int_equal(answered(g, &status) + answered(g, &status), 4);
+	assert_int_equal(status, 0);
+	assert_int_equal(loop_doorbell_maps(g->loop), 1);
+	assert_int_equal(q.n, 0);
+}
+
+/* The process ends meanwhile; nobody hears the answer. */
+static void a_context_may_end_while_one_waits(void **state)
+{
+	struct guest *g = *state;
+	struct be_cmdq q = {};
+	struct xenvhca_request req = { .op = XENVHCA_OP_MMAP };
+	int32_t status;
+
+	g->uc = guest_alloc_uc(g);
+	req.ucontext = g->uc;
+	req.u.mmap = (struct xenvhca_mmap_req){
+		.offset = UNCACHED(7), .length = XENVHCA_PAGE_SIZE, .gfn = GFN,
+	};
+	loop_later_doorbell(g->loop, 1000);
+	put(g, 1, req);
+	be_cmdq_run(&g->dev, &q, false);
+	put(g, 2, (struct xenvhca_request){
+		.op = XENVHCA_OP_DEALLOC_UCONTEXT, .ucontext = g->uc,
+	});
+	be_cmdq_run(&g->dev, &q, false);
+	assert_int_equal(answered(g, &status), 2);
+	assert_int_equal(status, 0);
+	assert_int_equal(answered(g, &status), 1);
+	assert_int_equal(status, -ENOENT);
+	assert_int_equal(loop_doorbells(g->loop), 0);
 }
 
 static void only_doorbells_are_mapped(void **state)
@@ -370,6 +445,8 @@ int main(void)
 		T(a_translated_guest_chooses_the_place),
 		T(a_pv_guest_is_told_the_frame),
 		T(the_same_offset_is_the_same_page),
+		T(commands_pass_one_that_waits),
+		T(a_context_may_end_while_one_waits),
 		T(only_doorbells_are_mapped),
 		T(a_doorbell_is_one_page),
 		T(doorbells_count),
