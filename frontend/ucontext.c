@@ -8,6 +8,7 @@
  * an mmap() is of: a doorbell page (doorbell.c) or queue memory (range.c).
  */
 #include <linux/mm.h>
+#include <linux/sched/task.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "cmd.h"
@@ -29,6 +30,20 @@ struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
 	return to_vucontext(ibpd->uobject->context);
 }
 
+/*
+ * The ioctl GET_CONTEXT frees a context that could not be made together with its
+ * reference to the process (Linux 6.1, uverbs_std_types_device.c, which lacks an
+ * rdma_restrack_put()): the task would stay allocated. rdma-core's mlx5 first tries
+ * to open with DEVX, so that would be each program's.
+ */
+static void vhca_forget_task(struct ib_ucontext *ibuc)
+{
+	if (!ibuc->res.task)
+		return;
+	put_task_struct(ibuc->res.task);
+	ibuc->res.task = NULL;
+}
+
 int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = to_vucontext(ibuc);
@@ -43,8 +58,10 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	INIT_LIST_HEAD(&uc->doorbells);
 	INIT_LIST_HEAD(&uc->orphans);
 	rc = vhca_cmd_alloc_ucontext(dev, udata, &uc->handle);
-	if (rc)
+	if (rc) {
+		vhca_forget_task(ibuc);
 		return rc;
+	}
 	ibdev_dbg(&dev->ibdev, "created ucontext %u\n", uc->handle);
 	return 0;
 }

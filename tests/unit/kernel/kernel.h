@@ -435,7 +435,12 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
 struct ib_device { int unused; };
-struct ib_ucontext { struct ib_device *device; };
+struct task_struct;
+struct rdma_restrack_entry { struct task_struct *task; };
+struct ib_ucontext {
+	struct ib_device *device;
+	struct rdma_restrack_entry res;
+};
 struct ib_device_attr { u64 max_mr_size, device_cap_flags; int max_cqe; };
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; struct ib_uobject *uobject; };

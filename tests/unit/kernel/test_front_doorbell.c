@@ -80,6 +80,7 @@ static int second;		/* page that another thread maps meanwhile */
 static int second_rc;
 static int map(unsigned long pgoff);
 static struct vhca_mem mem;
+static int tasks_put;		/* and its address stands for a task */
 
 /* ---- the rest of the module ---- */
 static int rdma_user_mmap_io(struct ib_ucontext *u, struct vm_area_struct *vma,
@@ -111,7 +112,13 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 int vhca_cmd_alloc_ucontext(struct vhca_dev *d, struct ib_udata *udata,
 			    u32 *handle)
 {
-	return 0;
+	return answer;
+}
+
+void put_task_struct(struct task_struct *task)
+{
+	assert_ptr_equal(task, &tasks_put);
+	tasks_put++;
 }
 
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *d, u32 handle)
@@ -153,7 +160,7 @@ static int setup(void **state)
 	INIT_LIST_HEAD(&uc.doorbells);
 	INIT_LIST_HEAD(&uc.orphans);
 	second = second_rc = 0;
-	answer = asked = 0;
+	answer = asked = tasks_put = 0;
 	mapped = 0;
 	page = (struct xenvhca_mmap_rsp){
 		.kind = XENVHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
@@ -279,6 +286,24 @@ static void who_waits_for_another_can_be_killed(void **state)
 	assert_int_equal(map(2), 0);
 }
 
+/* ib_uverbs would free the context together with its reference to the task. */
+static void a_context_that_is_not_made_holds_no_task(void **state)
+{
+	struct task_struct *task = (void *)&tasks_put;
+
+	uc.ibuc.res.task = task;
+	assert_int_equal(vhca_alloc_ucontext(&uc.ibuc, NULL), 0);
+	assert_int_equal(tasks_put, 0);
+	assert_ptr_equal(uc.ibuc.res.task, task);
+	answer = -EINVAL;			/* DEVX */
+	assert_int_equal(vhca_alloc_ucontext(&uc.ibuc, NULL), -EINVAL);
+	assert_int_equal(tasks_put, 1);
+	assert_null(uc.ibuc.res.task);
+	assert_int_equal(vhca_alloc_ucontext(&uc.ibuc, NULL), -EINVAL);
+	assert_int_equal(tasks_put, 1);
+	answer = 0;
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -290,6 +315,7 @@ int main(void)
 		T(a_context_has_a_share),
 		T(a_window_with_a_page_stays),
 		T(who_waits_for_another_can_be_killed),
+		T(a_context_that_is_not_made_holds_no_task),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
