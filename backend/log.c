@@ -17,8 +17,8 @@
 enum be_log_level be_log_level = BE_INFO;
 static pthread_mutex_t peer_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void be_vlog(const struct be_dev *dev, enum be_log_level level,
-		    const char *fmt, va_list ap)
+static void vlog(const struct be_dev *dev, enum be_log_level level,
+		 const char *fmt, va_list ap)
 {
 	static const int prio[] = {
 		LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG,
@@ -39,7 +39,7 @@ void be_log(const struct be_dev *dev, enum be_log_level level,
 	if (level > be_log_level)
 		return;
 	va_start(ap, fmt);
-	be_vlog(dev, level, fmt, ap);
+	vlog(dev, level, fmt, ap);
 	va_end(ap);
 }
 
@@ -66,6 +66,6 @@ void be_log_peer(struct be_dev *dev, const char *fmt, ...)
 		be_log(dev, BE_WARN, "%u lines about this guest left out",
 		       dropped);
 	va_start(ap, fmt);
-	be_vlog(dev, BE_WARN, fmt, ap);
+	vlog(dev, BE_WARN, fmt, ap);
 	va_end(ap);
 }

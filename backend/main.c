@@ -31,7 +31,7 @@ static const char usage[] =
 "  -h, --help            this text\n"
 "  -V, --version         version\n";
 
-static int be_parse_level(const char *s)
+static int parse_level(const char *s)
 {
 	static const char *const name[] = { "error", "warning", "info",
 					    "debug" };
@@ -47,7 +47,7 @@ static int be_parse_level(const char *s)
 	return -EINVAL;
 }
 
-static int be_parse_run_dir(struct be_options *opt, const char *s)
+static int parse_run_dir(struct be_options *opt, const char *s)
 {
 	if (*s == '/' && strlen(s) < sizeof(opt->run_dir)) {
 		strcpy(opt->run_dir, s);
@@ -58,7 +58,7 @@ static int be_parse_run_dir(struct be_options *opt, const char *s)
 	return -EINVAL;
 }
 
-static int be_parse_maptrack(struct be_options *opt, const char *s)
+static int parse_maptrack(struct be_options *opt, const char *s)
 {
 	uint64_t n = 0;
 
@@ -72,7 +72,7 @@ static int be_parse_maptrack(struct be_options *opt, const char *s)
 }
 
 /* --worker DOMID DEVID LEFT-UARS [FD]: by the supervisor, not for people. */
-static int be_parse_worker(struct be_options *opt, int n, char *const arg[])
+static int parse_worker(struct be_options *opt, int n, char *const arg[])
 {
 	uint64_t domid = 0, devid = 0, left = 0, fd = 0;
 
@@ -93,7 +93,7 @@ static int be_parse_worker(struct be_options *opt, int n, char *const arg[])
 }
 
 /* 0: go on, 1: done, -EINVAL. */
-static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
+static int parse(struct be_options *opt, bool *fg, int argc, char **argv)
 {
 	static const struct option longopts[] = {
 		{ "foreground", no_argument, NULL, 'f' },
@@ -112,11 +112,11 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 		if (c == 'f')
 			*fg = true;
 		else if (c == 'l')
-			rc = be_parse_level(optarg);
+			rc = parse_level(optarg);
 		else if (c == 'r')
-			rc = be_parse_run_dir(opt, optarg);
+			rc = parse_run_dir(opt, optarg);
 		else if (c == 'm')
-			rc = be_parse_maptrack(opt, optarg);
+			rc = parse_maptrack(opt, optarg);
 		else if (c == 'w')
 			opt->worker = true;
 		else if (c == 'h')
@@ -129,14 +129,14 @@ static int be_parse(struct be_options *opt, bool *fg, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (opt->worker)
-		return be_parse_worker(opt, argc - optind, argv + optind);
+		return parse_worker(opt, argc - optind, argv + optind);
 	if (optind == argc)
 		return 0;
 	fprintf(stderr, "xen-vhcad: unknown argument '%s'\n", argv[optind]);
 	return -EINVAL;
 }
 
-static int be_make_run_dir(const struct be_options *opt)
+static int make_run_dir(const struct be_options *opt)
 {
 	if (!mkdir(opt->run_dir, 0750) || errno == EEXIST)
 		return 0;
@@ -154,12 +154,12 @@ int main(int argc, char **argv)
 	bool fg = false;
 	int rc;
 
-	rc = be_parse(&opt, &fg, argc, argv);
+	rc = parse(&opt, &fg, argc, argv);
 	if (rc < 0)
 		fputs("Try xen-vhcad --help\n", stderr);
 	if (rc)
 		return rc < 0 ? BE_EXIT_USAGE : BE_EXIT_OK;
-	if (be_make_run_dir(&opt))
+	if (make_run_dir(&opt))
 		return BE_EXIT_SYSTEM;
 	if (opt.worker)
 		return be_worker_main(&opt);

@@ -17,7 +17,7 @@ static_assert(sizeof(((struct xenvhca_request *)0)->u) == XENVHCA_BODY_SIZE);
 static_assert(sizeof(((struct xenvhca_response *)0)->u) == XENVHCA_BODY_SIZE);
 
 /* What one command has that another has not. */
-struct vhca_call {
+struct submit {
 	struct vhca_dev *dev;
 	u32 ucontext;
 	u16 op;
@@ -42,14 +42,14 @@ struct vhca_call {
 #define VHCA_UC_OR_DEV(d, u)	.dev = (d), \
 				.ucontext = (u) ? (u)->handle : 0, .uc = (u)
 
-static void vhca_call_pages(struct vhca_cmd *cmd, u16 at,
-			    const struct vhca_mem *mem)
+static void call_pages(struct vhca_cmd *cmd, u16 at,
+		       const struct vhca_mem *mem)
 {
 	if (at && mem)
 		memcpy(cmd->req.u.raw + at, &mem->pages, sizeof(mem->pages));
 }
 
-static int vhca_call_prepare(const struct vhca_call *c, struct vhca_cmd *cmd)
+static int call_prepare(const struct submit *c, struct vhca_cmd *cmd)
 {
 	int rc;
 
@@ -65,19 +65,19 @@ static int vhca_call_prepare(const struct vhca_call *c, struct vhca_cmd *cmd)
 	rc = vhca_bufs_get(c->uc, cmd, c->bufs);
 	if (rc)
 		return rc;
-	vhca_call_pages(cmd, c->at_buf, c->bufs->buf);
-	vhca_call_pages(cmd, c->at_sq_buf, c->bufs->sq_buf);
-	vhca_call_pages(cmd, c->at_db, c->bufs->db);
+	call_pages(cmd, c->at_buf, c->bufs->buf);
+	call_pages(cmd, c->at_sq_buf, c->bufs->sq_buf);
+	call_pages(cmd, c->at_db, c->bufs->db);
 	return 0;
 }
 
-static int vhca_call(const struct vhca_call *c);
+static int submit(const struct submit *c);
 
 /* An object was made, but the process cannot be told: end it again. */
-static void vhca_call_undo(const struct vhca_call *c, u32 handle)
+static void call_undo(const struct submit *c, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
-	struct vhca_call undo = {
+	struct submit undo = {
 		.dev = c->dev,
 		.ucontext = c->ucontext,
 		.op = c->undo,
@@ -89,11 +89,11 @@ static void vhca_call_undo(const struct vhca_call *c, u32 handle)
 		undo.ucontext = handle;
 		undo.len = 0;
 	}
-	vhca_call(&undo);
+	submit(&undo);
 }
 
 /* The object that the body names: always its first field. */
-static u32 vhca_call_handle(const struct vhca_call *c)
+static u32 call_handle(const struct submit *c)
 {
 	u32 handle = 0;
 
@@ -103,8 +103,8 @@ static u32 vhca_call_handle(const struct vhca_call *c)
 }
 
 /* The command was executed: take the answer over. */
-static int vhca_call_finish(const struct vhca_call *c,
-			    const struct vhca_cmd *cmd)
+static int call_finish(const struct submit *c,
+		       const struct vhca_cmd *cmd)
 {
 	u32 handle = 0;
 	int rc = 0;
@@ -122,14 +122,14 @@ static int vhca_call_finish(const struct vhca_call *c,
 	if (c->udata)
 		rc = vhca_udata_store(c->dev, cmd, c->udata, c->outptr);
 	if (rc && c->undo)
-		vhca_call_undo(c, handle);
+		call_undo(c, handle);
 	if (!rc && c->udata && c->uc)
-		vhca_ranges_fetch(c->uc, c->undo ? handle : vhca_call_handle(c),
+		vhca_ranges_fetch(c->uc, c->undo ? handle : call_handle(c),
 				  cmd);
 	return rc;
 }
 
-static void vhca_call_drop_dirs(struct vhca_bufs *bufs)
+static void call_drop_dirs(struct vhca_bufs *bufs)
 {
 	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf, bufs->db };
 	unsigned int i;
@@ -139,7 +139,7 @@ static void vhca_call_drop_dirs(struct vhca_bufs *bufs)
 			vhca_mem_drop_dirs(mem[i]);
 }
 
-static int vhca_call(const struct vhca_call *c)
+static int submit(const struct submit *c)
 {
 	struct vhca_cmd *cmd;
 	int rc;
@@ -147,21 +147,21 @@ static int vhca_call(const struct vhca_call *c)
 	cmd = vhca_cmd_alloc(c->op, c->ucontext);
 	if (!cmd)
 		return -ENOMEM;
-	rc = vhca_call_prepare(c, cmd);
+	rc = call_prepare(c, cmd);
 	if (rc)
 		goto out;
 	rc = vhca_ring_submit(c->dev, &cmd, c->flags);
 	if (!rc)
-		rc = vhca_call_finish(c, cmd);
+		rc = call_finish(c, cmd);
 	if (!c->bufs)
 		goto out;
 	if (rc)
 		vhca_bufs_put(c->uc, c->bufs, vhca_cmd_unknown(rc));
 	else
-		vhca_call_drop_dirs(c->bufs);
+		call_drop_dirs(c->bufs);
 out:
 	if (c->uc && c->flags & VHCA_CMD_DESTROY)
-		vhca_ranges_drop(c->uc, vhca_call_handle(c));
+		vhca_ranges_drop(c->uc, call_handle(c));
 	if (cmd)	/* else the ring holds it until the late answer */
 		vhca_cmd_free(cmd);
 	return rc;
@@ -169,70 +169,70 @@ out:
 
 int vhca_cmd_get_info(struct vhca_dev *dev, struct xenvhca_get_info_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .op = XENVHCA_OP_GET_INFO, VHCA_RESULT(rsp),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_query_device(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			  struct ib_udata *udata,
 			  struct xenvhca_query_device_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .ucontext = uc ? uc->handle : 0,
 		.op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp),
 		.udata = udata,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_query_port(struct vhca_dev *dev,
 			struct xenvhca_query_port_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .op = XENVHCA_OP_QUERY_PORT, VHCA_RESULT(rsp),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_query_gid_table(struct vhca_dev *dev, u32 first,
 			     struct xenvhca_query_gid_table_rsp *rsp)
 {
 	struct xenvhca_query_gid_table_req req = { .first = first };
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .op = XENVHCA_OP_QUERY_GID_TABLE,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 			      struct xenvhca_query_pkey_table_rsp *rsp)
 {
 	struct xenvhca_query_pkey_table_req req = { .first = first };
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .op = XENVHCA_OP_QUERY_PKEY_TABLE,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext)
 {
 	struct xenvhca_alloc_ucontext_rsp rsp;
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_UCONTEXT,
 		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, VHCA_RESULT(&rsp),
 		.udata = udata, .flags = VHCA_CMD_OWNERLESS,
 	};
-	int rc = vhca_call(&c);
+	int rc = submit(&c);
 
 	if (!rc)
 		*ucontext = rsp.ucontext;
@@ -241,46 +241,46 @@ int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .ucontext = ucontext,
 		.op = XENVHCA_OP_DEALLOC_UCONTEXT, .flags = VHCA_CMD_DESTROY,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
 		  struct xenvhca_mmap_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_MMAP,
 		VHCA_BODY(req), VHCA_RESULT(rsp),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, u64 offset)
 {
 	struct xenvhca_munmap_req req = { .offset = offset };
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .ucontext = ucontext, .op = XENVHCA_OP_MUNMAP,
 		VHCA_BODY(&req), .flags = VHCA_CMD_DESTROY,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_PD,
 		.undo = XENVHCA_OP_DEALLOC_PD, VHCA_RESULT(&rsp),
 		.udata = udata,
 	};
-	int rc = vhca_call(&c);
+	int rc = submit(&c);
 
 	if (!rc)
 		*handle = rsp.handle;
@@ -290,12 +290,12 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
-	struct vhca_call c = {
+	struct submit c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_XRCD,
 		.undo = XENVHCA_OP_DEALLOC_XRCD, VHCA_RESULT(&rsp),
 		.flags = VHCA_CMD_OWNERLESS,
 	};
-	int rc = vhca_call(&c);
+	int rc = submit(&c);
 
 	if (!rc)
 		*handle = rsp.handle;
@@ -306,38 +306,38 @@ int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
 		    struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_REG_MR,
 		.undo = XENVHCA_OP_DEREG_MR,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_rereg_mr(struct vhca_ucontext *uc,
 		      const struct xenvhca_rereg_mr_req *req,
 		      struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_REREG_MR,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_alloc_mw(struct vhca_ucontext *uc,
 		      const struct xenvhca_alloc_mw_req *req,
 		      struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_MW,
 		.undo = XENVHCA_OP_DEALLOC_MW,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_create_cq(struct vhca_ucontext *uc,
@@ -345,7 +345,7 @@ int vhca_cmd_create_cq(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_CQ,
 		.undo = XENVHCA_OP_DESTROY_CQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -353,7 +353,7 @@ int vhca_cmd_create_cq(struct vhca_ucontext *uc,
 		.at_db = offsetof(typeof(*req), db),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
@@ -361,13 +361,13 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_RESIZE_CQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
@@ -375,7 +375,7 @@ int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_create_qp_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_CREATE_QP,
 		.undo = XENVHCA_OP_DESTROY_QP,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -385,31 +385,31 @@ int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		.at_db = offsetof(typeof(*req), db),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_modify_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_modify_qp_req *req,
 		       struct ib_udata *udata)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_MODIFY_QP,
 		VHCA_BODY(req), .udata = udata,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_query_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		      u32 handle, u32 mask, struct xenvhca_query_qp_rsp *rsp)
 {
 	struct xenvhca_query_qp_req req = { .handle = handle, .mask = mask };
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_QUERY_QP,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_create_srq(struct vhca_ucontext *uc,
@@ -417,7 +417,7 @@ int vhca_cmd_create_srq(struct vhca_ucontext *uc,
 			struct ib_udata *udata, struct vhca_bufs *bufs,
 			struct xenvhca_create_srq_rsp *rsp)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_SRQ,
 		.undo = XENVHCA_OP_DESTROY_SRQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -425,14 +425,14 @@ int vhca_cmd_create_srq(struct vhca_ucontext *uc,
 		.at_db = offsetof(typeof(*req), db),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_modify_srq(struct vhca_ucontext *uc,
 			const struct xenvhca_modify_srq_req *req,
 			struct ib_udata *udata, struct vhca_bufs *bufs)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_SRQ,
 		VHCA_BODY(req), .udata = udata,
 		/* The driver writes there only if it resized the queue. */
@@ -440,19 +440,19 @@ int vhca_cmd_modify_srq(struct vhca_ucontext *uc,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_query_srq(struct vhca_ucontext *uc, u32 handle,
 		       struct xenvhca_query_srq_rsp *rsp)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_QUERY_SRQ,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_create_ah(struct vhca_ucontext *uc,
@@ -460,12 +460,12 @@ int vhca_cmd_create_ah(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_AH,
 		.undo = XENVHCA_OP_DESTROY_AH,
 		VHCA_BODY(req), VHCA_RESULT(&rsp), .udata = udata,
 	};
-	int rc = vhca_call(&c);
+	int rc = submit(&c);
 
 	if (!rc)
 		*handle = rsp.handle;
@@ -475,78 +475,78 @@ int vhca_cmd_create_ah(struct vhca_ucontext *uc,
 int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,
 			  const struct xenvhca_mcast_req *req)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ATTACH_MCAST, VHCA_BODY(req),
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
 int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 			  const struct xenvhca_mcast_req *req)
 {
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_DETACH_MCAST, VHCA_BODY(req),
 		.flags = VHCA_CMD_DESTROY,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
-static int vhca_call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
-			 u16 op, u32 handle)
+static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
+		    u16 op, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
-	struct vhca_call c = {
+	struct submit c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
 
-	return vhca_call(&c);
+	return submit(&c);
 }
 
-static int vhca_call_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
+static int call_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
 {
-	return vhca_call_end(to_vdev(uc->ibuc.device), uc, op, handle);
+	return call_end(to_vdev(uc->ibuc.device), uc, op, handle);
 }
 
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle)
 {
-	return vhca_call_destroy(uc, XENVHCA_OP_DEALLOC_PD, handle);
+	return call_destroy(uc, XENVHCA_OP_DEALLOC_PD, handle);
 }
 
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle)
 {
-	return vhca_call_end(dev, NULL, XENVHCA_OP_DEALLOC_XRCD, handle);
+	return call_end(dev, NULL, XENVHCA_OP_DEALLOC_XRCD, handle);
 }
 
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle)
 {
-	return vhca_call_destroy(uc, XENVHCA_OP_DEREG_MR, handle);
+	return call_destroy(uc, XENVHCA_OP_DEREG_MR, handle);
 }
 
 int vhca_cmd_dealloc_mw(struct vhca_ucontext *uc, u32 handle)
 {
-	return vhca_call_destroy(uc, XENVHCA_OP_DEALLOC_MW, handle);
+	return call_destroy(uc, XENVHCA_OP_DEALLOC_MW, handle);
 }
 
 int vhca_cmd_destroy_cq(struct vhca_ucontext *uc, u32 handle)
 {
-	return vhca_call_destroy(uc, XENVHCA_OP_DESTROY_CQ, handle);
+	return call_destroy(uc, XENVHCA_OP_DESTROY_CQ, handle);
 }
 
 int vhca_cmd_destroy_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			u32 handle)
 {
-	return vhca_call_end(dev, uc, XENVHCA_OP_DESTROY_QP, handle);
+	return call_end(dev, uc, XENVHCA_OP_DESTROY_QP, handle);
 }
 
 int vhca_cmd_destroy_srq(struct vhca_ucontext *uc, u32 handle)
 {
-	return vhca_call_destroy(uc, XENVHCA_OP_DESTROY_SRQ, handle);
+	return call_destroy(uc, XENVHCA_OP_DESTROY_SRQ, handle);
 }
 
 int vhca_cmd_destroy_ah(struct vhca_ucontext *uc, u32 handle)
 {
-	return vhca_call_destroy(uc, XENVHCA_OP_DESTROY_AH, handle);
+	return call_destroy(uc, XENVHCA_OP_DESTROY_AH, handle);
 }

@@ -14,13 +14,13 @@
 #include "verbs.h"
 
 /* Sizes are checked before memory is granted for them. */
-static bool vhca_cq_wanted(const struct vhca_dev *dev, int cqe)
+static bool cq_wanted(const struct vhca_dev *dev, int cqe)
 {
 	return cqe > 0 && cqe <= dev->attr.max_cqe;
 }
 
-static int vhca_cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
-			u32 asked)
+static int cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
+		   u32 asked)
 {
 	if (vhca_check_cqe(rsp->cqe, asked))
 		return rsp->cqe;
@@ -46,7 +46,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 
 	if (!attrs)
 		return -EOPNOTSUPP;	/* no kernel consumers */
-	if (!vhca_cq_wanted(dev, attr->cqe))
+	if (!cq_wanted(dev, attr->cqe))
 		return -EINVAL;
 	udata = vhca_cq_udata(attrs);
 	uc = vhca_udata_uc(udata);
@@ -58,7 +58,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	vhca_event_recharge(&cq->async_credit);
 	cq->buf = bufs.buf;
 	cq->db = bufs.db;
-	rc = vhca_cq_size(dev, &rsp, attr->cqe);
+	rc = cq_size(dev, &rsp, attr->cqe);
 	if (rc >= 0) {
 		ibcq->cqe = rc;
 		rc = vhca_publish(dev, &dev->cqs, cq->handle, cq);
@@ -90,8 +90,8 @@ int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 }
 
 /* resize_lock is held: the memory that the HCA uses changes here. */
-static int vhca_resize_cq_locked(struct ib_cq *ibcq, int cqe,
-				 struct ib_udata *udata)
+static int resize_cq_locked(struct ib_cq *ibcq, int cqe,
+			    struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct vhca_dev *dev = to_vdev(ibcq->device);
@@ -104,7 +104,7 @@ static int vhca_resize_cq_locked(struct ib_cq *ibcq, int cqe,
 	struct vhca_bufs bufs;
 	int rc;
 
-	if (!vhca_cq_wanted(dev, cqe))
+	if (!cq_wanted(dev, cqe))
 		return -EINVAL;
 	rc = vhca_cmd_resize_cq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
@@ -116,7 +116,7 @@ static int vhca_resize_cq_locked(struct ib_cq *ibcq, int cqe,
 		vhca_mem_put(cq->buf);
 		cq->buf = bufs.buf;
 	}
-	rc = vhca_cq_size(dev, &rsp, cqe);
+	rc = cq_size(dev, &rsp, cqe);
 	if (rc < 0)
 		return rc;
 	ibcq->cqe = rc;
@@ -131,7 +131,7 @@ int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 
 	if (mutex_lock_killable(&cq->resize_lock))
 		return -EINTR;
-	rc = vhca_resize_cq_locked(ibcq, cqe, udata);
+	rc = resize_cq_locked(ibcq, cqe, udata);
 	mutex_unlock(&cq->resize_lock);
 	return rc;
 }

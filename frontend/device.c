@@ -29,49 +29,47 @@
 	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
 	 IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING)
 
-static int vhca_int(u32 v)
+static int int_of(u32 v)
 {
 	return min_t(u32, v, INT_MAX);
 }
 
-static enum ib_atomic_cap vhca_atomic(u32 v)
+static enum ib_atomic_cap atomic_cap_of(u32 v)
 {
 	return v <= IB_ATOMIC_GLOB ? v : IB_ATOMIC_NONE;
 }
 
-static void vhca_set_attr_limits(struct ib_device_attr *a,
-				 const struct xenvhca_query_device_rsp *r)
+static void set_attr_limits(struct ib_device_attr *a,
+			    const struct xenvhca_query_device_rsp *r)
 {
-	a->max_qp = vhca_int(r->max_qp);
-	a->max_qp_wr = vhca_int(r->max_qp_wr);
-	a->max_send_sge = vhca_int(r->max_send_sge);
-	a->max_recv_sge = vhca_int(r->max_recv_sge);
-	a->max_sge_rd = vhca_int(r->max_sge_rd);
-	a->max_cq = vhca_int(r->max_cq);
-	a->max_cqe = vhca_int(r->max_cqe);
-	a->max_mr = vhca_int(r->max_mr);
-	a->max_pd = vhca_int(r->max_pd);
-	a->max_qp_rd_atom = vhca_int(r->max_qp_rd_atom);
-	a->max_ee_rd_atom = vhca_int(r->max_ee_rd_atom);
-	a->max_res_rd_atom = vhca_int(r->max_res_rd_atom);
-	a->max_qp_init_rd_atom = vhca_int(r->max_qp_init_rd_atom);
-	a->max_ee_init_rd_atom = vhca_int(r->max_ee_init_rd_atom);
-	a->max_ee = vhca_int(r->max_ee);
-	a->max_rdd = vhca_int(r->max_rdd);
-	a->max_mw = vhca_int(r->max_mw);
-	a->max_raw_ipv6_qp = vhca_int(r->max_raw_ipv6_qp);
-	a->max_raw_ethy_qp = vhca_int(r->max_raw_ethy_qp);
-	a->max_mcast_grp = vhca_int(r->max_mcast_grp);
-	a->max_mcast_qp_attach = vhca_int(r->max_mcast_qp_attach);
-	a->max_total_mcast_qp_attach = vhca_int(r->max_total_mcast_qp_attach);
-	a->max_ah = vhca_int(r->max_ah);
-	a->max_srq = vhca_int(r->max_srq);
-	a->max_srq_wr = vhca_int(r->max_srq_wr);
-	a->max_srq_sge = vhca_int(r->max_srq_sge);
+	a->max_qp = int_of(r->max_qp);
+	a->max_qp_wr = int_of(r->max_qp_wr);
+	a->max_send_sge = int_of(r->max_send_sge);
+	a->max_recv_sge = int_of(r->max_recv_sge);
+	a->max_sge_rd = int_of(r->max_sge_rd);
+	a->max_cq = int_of(r->max_cq);
+	a->max_cqe = int_of(r->max_cqe);
+	a->max_mr = int_of(r->max_mr);
+	a->max_pd = int_of(r->max_pd);
+	a->max_qp_rd_atom = int_of(r->max_qp_rd_atom);
+	a->max_ee_rd_atom = int_of(r->max_ee_rd_atom);
+	a->max_res_rd_atom = int_of(r->max_res_rd_atom);
+	a->max_qp_init_rd_atom = int_of(r->max_qp_init_rd_atom);
+	a->max_ee_init_rd_atom = int_of(r->max_ee_init_rd_atom);
+	a->max_ee = int_of(r->max_ee);
+	a->max_rdd = int_of(r->max_rdd);
+	a->max_mw = int_of(r->max_mw);
+	a->max_mcast_grp = int_of(r->max_mcast_grp);
+	a->max_mcast_qp_attach = int_of(r->max_mcast_qp_attach);
+	a->max_total_mcast_qp_attach = int_of(r->max_total_mcast_qp_attach);
+	a->max_ah = int_of(r->max_ah);
+	a->max_srq = int_of(r->max_srq);
+	a->max_srq_wr = int_of(r->max_srq_wr);
+	a->max_srq_sge = int_of(r->max_srq_sge);
 }
 
-static void vhca_set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
-			  const struct xenvhca_query_device_rsp *r)
+static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
+		     const struct xenvhca_query_device_rsp *r)
 {
 	u64 pages = min_t(u64, vhca_grant_max_pages(), dev->info.max_pages);
 
@@ -86,13 +84,12 @@ static void vhca_set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	a->device_cap_flags = r->device_cap_flags & ~(u64)VHCA_CAPS_HIDDEN;
 	if (!dev->provider->xrc)
 		a->device_cap_flags &= ~(u64)IB_UVERBS_DEVICE_XRC;
-	a->atomic_cap = vhca_atomic(r->atomic_cap);
-	a->masked_atomic_cap = vhca_atomic(r->masked_atomic_cap);
+	a->atomic_cap = atomic_cap_of(r->atomic_cap);
 	a->timestamp_mask = r->timestamp_mask;
 	a->hca_core_clock = r->hca_core_clock;
 	a->max_pkeys = r->max_pkeys;
 	a->local_ca_ack_delay = r->local_ca_ack_delay;
-	vhca_set_attr_limits(a, r);
+	set_attr_limits(a, r);
 }
 
 /* The HCA's driver answers its provider in the context of the process only. */
@@ -113,7 +110,7 @@ static int vhca_query_device(struct ib_device *ibdev,
 	return vhca_cmd_query_device(dev, to_vucontext(ibuc), udata, &rsp);
 }
 
-static void vhca_get_dev_fw_str(struct ib_device *ibdev, char *str)
+static void fw_str(struct ib_device *ibdev, char *str)
 {
 	strscpy(str, to_vdev(ibdev)->info.fw, IB_FW_VERSION_NAME_MAX);
 }
@@ -123,7 +120,7 @@ static void vhca_get_dev_fw_str(struct ib_device *ibdev, char *str)
  * id we show, was unloaded in this guest: it takes all devices of that id along.
  * The worker makes a new one then.
  */
-static void vhca_dealloc_driver(struct ib_device *ibdev)
+static void free_driver(struct ib_device *ibdev)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 
@@ -137,7 +134,7 @@ static void vhca_dealloc_driver(struct ib_device *ibdev)
 	cancel_delayed_work_sync(&dev->refresh_work);
 }
 
-static const struct ib_device_ops vhca_dev_ops = {
+static const struct ib_device_ops dev_ops = {
 	.owner = THIS_MODULE,
 
 	.alloc_mw = vhca_alloc_mw,
@@ -148,7 +145,7 @@ static const struct ib_device_ops vhca_dev_ops = {
 	.create_qp = vhca_create_qp,
 	.create_srq = vhca_create_srq,
 	.create_user_ah = vhca_create_ah,
-	.dealloc_driver = vhca_dealloc_driver,
+	.dealloc_driver = free_driver,
 	.dealloc_mw = vhca_dealloc_mw,
 	.dealloc_pd = vhca_dealloc_pd,
 	.dealloc_ucontext = vhca_dealloc_ucontext,
@@ -159,7 +156,7 @@ static const struct ib_device_ops vhca_dev_ops = {
 	.destroy_srq = vhca_destroy_srq,
 	.detach_mcast = vhca_detach_mcast,
 	.disassociate_ucontext = vhca_disassociate_ucontext,
-	.get_dev_fw_str = vhca_get_dev_fw_str,
+	.get_dev_fw_str = fw_str,
 	.get_link_layer = vhca_get_link_layer,
 	.get_port_immutable = vhca_get_port_immutable,
 	.mmap = vhca_mmap,
@@ -187,7 +184,7 @@ static const struct ib_device_ops vhca_dev_ops = {
 };
 
 /* A device without these rows has no XRC verbs, as an HCA without XRC. */
-static const struct ib_device_ops vhca_xrc_ops = {
+static const struct ib_device_ops xrc_ops = {
 	.alloc_xrcd = vhca_alloc_xrcd,
 	.dealloc_xrcd = vhca_dealloc_xrcd,
 
@@ -243,7 +240,7 @@ static int vhca_get_info(struct vhca_dev *dev)
 }
 
 /* Everything that ib_core asks for during registration. */
-static int vhca_device_cache(struct vhca_dev *dev)
+static int device_cache(struct vhca_dev *dev)
 {
 	struct xenvhca_query_device_rsp rsp;
 	int rc;
@@ -251,19 +248,19 @@ static int vhca_device_cache(struct vhca_dev *dev)
 	rc = vhca_cmd_query_device(dev, NULL, NULL, &rsp);
 	if (rc)
 		return rc;
-	vhca_set_attr(dev, &dev->attr, &rsp);
+	set_attr(dev, &dev->attr, &rsp);
 	return vhca_port_read(dev);
 }
 
-static void vhca_device_describe(struct vhca_dev *dev)
+static void device_describe(struct vhca_dev *dev)
 {
 	const struct xenvhca_get_info_rsp *info = &dev->info;
 	struct ib_device *ibdev = &dev->ibdev;
 	u8 kicks = info->kicks & dev->provider->kicks;
 
-	ib_set_device_ops(ibdev, &vhca_dev_ops);
+	ib_set_device_ops(ibdev, &dev_ops);
 	if (dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC)
-		ib_set_device_ops(ibdev, &vhca_xrc_ops);
+		ib_set_device_ops(ibdev, &xrc_ops);
 	ibdev->ops.driver_id = info->driver_id;
 	ibdev->ops.uverbs_abi_ver = info->uverbs_abi_ver;
 	ibdev->node_type = info->node_type;
@@ -292,10 +289,10 @@ int vhca_device_register(struct vhca_dev *dev)
 	}
 	rc = vhca_get_info(dev);
 	if (!rc)
-		rc = vhca_device_cache(dev);
+		rc = device_cache(dev);
 	if (rc)
 		return rc;
-	vhca_device_describe(dev);
+	device_describe(dev);
 	rc = ib_register_device(&dev->ibdev, "vhca%d", NULL);
 	if (rc)
 		return rc;

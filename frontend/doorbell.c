@@ -117,7 +117,7 @@ void vhca_window_clear(struct vhca_window *w)
 }
 
 /* *gfn is 0 for a PV guest, which needs no frame. */
-static int vhca_gfn_get(struct vhca_window *w, u64 *gfn)
+static int gfn_get(struct vhca_window *w, u64 *gfn)
 {
 	unsigned long i;
 
@@ -134,7 +134,7 @@ static int vhca_gfn_get(struct vhca_window *w, u64 *gfn)
 	return *gfn ? 0 : -ENOSPC;
 }
 
-static void vhca_gfn_put(struct vhca_window *w, u64 gfn)
+static void gfn_put(struct vhca_window *w, u64 gfn)
 {
 	if (!w || !gfn)
 		return;
@@ -145,7 +145,7 @@ static void vhca_gfn_put(struct vhca_window *w, u64 gfn)
 
 /* ---- pages of a ucontext; uc->lock is held ---- */
 
-static void vhca_doorbell_release(struct kref *ref)
+static void doorbell_release(struct kref *ref)
 {
 	struct vhca_doorbell *db = container_of(ref, struct vhca_doorbell, ref);
 
@@ -156,8 +156,8 @@ static void vhca_doorbell_release(struct kref *ref)
 	module_put(THIS_MODULE);
 }
 
-static struct vhca_doorbell *vhca_doorbell_find(struct vhca_ucontext *uc,
-						u64 offset)
+static struct vhca_doorbell *doorbell_find(struct vhca_ucontext *uc,
+					   u64 offset)
 {
 	struct vhca_doorbell *db;
 
@@ -168,22 +168,22 @@ static struct vhca_doorbell *vhca_doorbell_find(struct vhca_ucontext *uc,
 }
 
 /* Drops a page that nobody maps and that the backend has not mapped. */
-static void vhca_doorbell_forget(struct vhca_ucontext *uc,
-				 struct vhca_doorbell *db)
+static void doorbell_forget(struct vhca_ucontext *uc,
+			    struct vhca_doorbell *db)
 {
-	vhca_gfn_put(to_vdev(uc->ibuc.device)->window, db->gfn);
+	gfn_put(to_vdev(uc->ibuc.device)->window, db->gfn);
 	list_del(&db->list);
 	uc->nr_doorbells--;
-	kref_put(&db->ref, vhca_doorbell_release);
+	kref_put(&db->ref, doorbell_release);
 }
 
 /*
  * Asks the backend for a page. Where nobody knows whether it is at its gfn, that
  * stays in use until the ucontext is gone.
  */
-static int vhca_doorbell_ask(struct vhca_ucontext *uc,
-			     const struct vhca_mmap *row,
-			     struct vhca_doorbell *db)
+static int doorbell_ask(struct vhca_ucontext *uc,
+			const struct vhca_mmap *row,
+			struct vhca_doorbell *db)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct xenvhca_mmap_req req = {
@@ -210,8 +210,8 @@ static int vhca_doorbell_ask(struct vhca_ucontext *uc,
 	return 0;
 }
 
-static int vhca_doorbell_new(struct vhca_ucontext *uc, u64 offset,
-			     struct vhca_doorbell **out)
+static int doorbell_new(struct vhca_ucontext *uc, u64 offset,
+			struct vhca_doorbell **out)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct vhca_doorbell *db;
@@ -230,9 +230,9 @@ static int vhca_doorbell_new(struct vhca_ucontext *uc, u64 offset,
 	kref_init(&db->ref);
 	mutex_init(&db->lock);
 	db->offset = offset;
-	rc = vhca_gfn_get(dev->window, &db->gfn);
+	rc = gfn_get(dev->window, &db->gfn);
 	if (rc) {
-		kref_put(&db->ref, vhca_doorbell_release);
+		kref_put(&db->ref, doorbell_release);
 		return rc;
 	}
 	list_add(&db->list, &uc->doorbells);
@@ -242,23 +242,23 @@ static int vhca_doorbell_new(struct vhca_ucontext *uc, u64 offset,
 }
 
 /* Finds the page of @offset; asks the backend for it unless it is there. */
-static int vhca_doorbell_get(struct vhca_ucontext *uc,
-			     const struct vhca_mmap *row, u64 offset,
-			     struct vhca_doorbell **out)
+static int doorbell_get(struct vhca_ucontext *uc,
+			const struct vhca_mmap *row, u64 offset,
+			struct vhca_doorbell **out)
 {
 	int rc;
 
-	*out = vhca_doorbell_find(uc, offset);
+	*out = doorbell_find(uc, offset);
 	if (!*out) {
-		rc = vhca_doorbell_new(uc, offset, out);
+		rc = doorbell_new(uc, offset, out);
 		if (rc)
 			return rc;
 	}
 	if ((*out)->prot)
 		return 0;
-	rc = vhca_doorbell_ask(uc, row, *out);
+	rc = doorbell_ask(uc, row, *out);
 	if (rc && !(*out)->unsure)
-		vhca_doorbell_forget(uc, *out);
+		doorbell_forget(uc, *out);
 	return rc;
 }
 
@@ -269,12 +269,12 @@ void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
 
 	list_for_each_entry_safe(db, next, &uc->doorbells, list) {
 		if (!unknown)
-			vhca_gfn_put(dev->window, db->gfn);
+			gfn_put(dev->window, db->gfn);
 		list_del(&db->list);
 		uc->nr_doorbells--;
 		if (db->prot)
 			atomic64_dec(&dev->stats.doorbells);
-		kref_put(&db->ref, vhca_doorbell_release);
+		kref_put(&db->ref, doorbell_release);
 	}
 }
 
@@ -286,14 +286,14 @@ void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
  * mode to a domain that may use no registers at all, as ours may be by now. The
  * kernel does not notice that, and the process would fault for ever.
  */
-static vm_fault_t vhca_doorbell_insert_dummy(struct vm_area_struct *vma,
-					     const struct vhca_doorbell *db)
+static vm_fault_t doorbell_insert_dummy(struct vm_area_struct *vma,
+					const struct vhca_doorbell *db)
 {
 	return vmf_insert_pfn_prot(vma, vma->vm_start, page_to_pfn(db->dummy),
 				   vm_get_page_prot(vma->vm_flags));
 }
 
-static vm_fault_t vhca_doorbell_fault(struct vm_fault *vmf)
+static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct vhca_doorbell *db = vma->vm_private_data;
@@ -303,7 +303,7 @@ static vm_fault_t vhca_doorbell_fault(struct vm_fault *vmf)
 
 	mutex_lock(&db->lock);
 	if (db->dead) {
-		ret = vhca_doorbell_insert_dummy(vma, db);
+		ret = doorbell_insert_dummy(vma, db);
 	} else if (xen_remap_pfn(vma, vma->vm_start, &mfn, 1, &err,
 				 vma->vm_page_prot, DOMID_IO, false) < 0 ||
 		   err) {
@@ -313,37 +313,37 @@ static vm_fault_t vhca_doorbell_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-static void vhca_doorbell_open(struct vm_area_struct *vma)
+static void doorbell_open(struct vm_area_struct *vma)
 {
 	struct vhca_doorbell *db = vma->vm_private_data;
 
 	kref_get(&db->ref);
 }
 
-static void vhca_doorbell_close(struct vm_area_struct *vma)
+static void doorbell_close(struct vm_area_struct *vma)
 {
 	struct vhca_doorbell *db = vma->vm_private_data;
 
-	kref_put(&db->ref, vhca_doorbell_release);
+	kref_put(&db->ref, doorbell_release);
 }
 
 /* The kernel would compute a page frame number from the entry: there is none. */
-static int vhca_doorbell_mprotect(struct vm_area_struct *vma,
-				  unsigned long start, unsigned long end,
-				  unsigned long newflags)
+static int doorbell_mprotect(struct vm_area_struct *vma,
+			     unsigned long start, unsigned long end,
+			     unsigned long newflags)
 {
 	return -EACCES;
 }
 
-static const struct vm_operations_struct vhca_doorbell_vm_ops = {
-	.open = vhca_doorbell_open,
-	.close = vhca_doorbell_close,
-	.fault = vhca_doorbell_fault,
-	.mprotect = vhca_doorbell_mprotect,
+static const struct vm_operations_struct doorbell_vm_ops = {
+	.open = doorbell_open,
+	.close = doorbell_close,
+	.fault = doorbell_fault,
+	.mprotect = doorbell_mprotect,
 };
 
-static int vhca_doorbell_map_pv(struct vhca_doorbell *db,
-				struct vm_area_struct *vma)
+static int doorbell_map_pv(struct vhca_doorbell *db,
+			   struct vm_area_struct *vma)
 {
 	if (!db->dummy)
 		db->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -358,12 +358,12 @@ static int vhca_doorbell_map_pv(struct vhca_doorbell *db,
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP |
 		     VM_DONTCOPY);
 	vma->vm_private_data = db;
-	vma->vm_ops = &vhca_doorbell_vm_ops;
+	vma->vm_ops = &doorbell_vm_ops;
 	return 0;
 }
 #else
-static int vhca_doorbell_map_pv(struct vhca_doorbell *db,
-				struct vm_area_struct *vma)
+static int doorbell_map_pv(struct vhca_doorbell *db,
+			   struct vm_area_struct *vma)
 {
 	return -EOPNOTSUPP;
 }
@@ -390,7 +390,7 @@ void vhca_doorbell_zap(struct vhca_ucontext *uc)
 
 /* ---- mmap ---- */
 
-static pgprot_t vhca_doorbell_prot(pgprot_t prot, u8 kind)
+static pgprot_t doorbell_prot(pgprot_t prot, u8 kind)
 {
 	switch (kind) {
 	case XENVHCA_PROT_WC:
@@ -420,12 +420,12 @@ int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	/* The holder may wait for the backend: a killed process must not. */
 	if (mutex_lock_killable(&uc->lock))
 		return -EINTR;
-	rc = vhca_doorbell_get(uc, row, offset, &db);
+	rc = doorbell_get(uc, row, offset, &db);
 	if (rc)
 		goto out;
-	vma->vm_page_prot = vhca_doorbell_prot(vma->vm_page_prot, db->prot);
+	vma->vm_page_prot = doorbell_prot(vma->vm_page_prot, db->prot);
 	if (xen_pv_domain())
-		rc = vhca_doorbell_map_pv(db, vma);
+		rc = doorbell_map_pv(db, vma);
 	else
 		rc = rdma_user_mmap_io(&uc->ibuc, vma, db->frame, PAGE_SIZE,
 				       vma->vm_page_prot, NULL);

@@ -39,7 +39,7 @@
 #define VHCA_COMP_BURST_NS	(20 * NSEC_PER_MSEC)
 #define VHCA_COMP_LATER		max(HZ / 100, 1)
 
-static bool vhca_event_spend(atomic_t *credit)
+static bool event_spend(atomic_t *credit)
 {
 	return atomic_dec_if_positive(credit) >= 0;
 }
@@ -56,7 +56,7 @@ void vhca_event_recharge(atomic_t *credit)
 }
 
 /* evt_lock is held. Each event moves a point of time on, which must not run away. */
-static bool vhca_event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
+static bool event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
 {
 	u64 now = ktime_get_ns(), limit = now + VHCA_COMP_BURST_NS;
 
@@ -68,7 +68,7 @@ static bool vhca_event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
 }
 
 /* Under evt_lock. */
-static bool vhca_event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
+static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 {
 	u8 at = cq->db ? dev->provider->arm_at : 0;
 	u32 arm = at ? vhca_mem_word(cq->db, at) : 0;
@@ -77,7 +77,7 @@ static bool vhca_event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 		cq->comp_owed = false;
 		return false;
 	}
-	if (!vhca_event_paced(dev, cq)) {
+	if (!event_paced(dev, cq)) {
 		cq->comp_owed = true;
 		schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
 		return false;
@@ -89,10 +89,10 @@ static bool vhca_event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 }
 
 /* Under evt_lock. */
-static bool vhca_event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
+static bool event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 {
 	if (!(dev->provider->kicks & XENVHCA_INFO_KICK_ARM ?
-	      vhca_event_spend(&cq->comp_credit) : vhca_event_rung(dev, cq)))
+	      event_spend(&cq->comp_credit) : event_rung(dev, cq)))
 		return false;
 	cq->comp_owed = false;
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
@@ -100,7 +100,7 @@ static bool vhca_event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 }
 
 /* The object cannot go away: its owner erases it under evt_lock first. */
-static bool vhca_event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
+static bool event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
 	struct vhca_cq *cq = xa_load(&dev->cqs, ev->handle);
 	struct ib_event event = {
@@ -110,23 +110,23 @@ static bool vhca_event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	if (!cq)
 		return false;
 	if (ev->type == XENVHCA_EVT_COMP)
-		return vhca_event_comp(dev, cq);
+		return event_comp(dev, cq);
 	event.element.cq = &cq->ibcq;
-	if (!vhca_event_spend(&cq->async_credit))
+	if (!event_spend(&cq->async_credit))
 		return false;
 	if (cq->ibcq.event_handler)
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
 	return true;
 }
 
-static bool vhca_event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
+static bool event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
 	struct vhca_qp *qp = xa_load(&dev->qps, ev->handle);
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = ev->event,
 	};
 
-	if (!qp || !vhca_event_spend(&qp->async_credit))
+	if (!qp || !event_spend(&qp->async_credit))
 		return false;
 	event.element.qp = &qp->ibqp;
 	if (qp->ibqp.event_handler)
@@ -134,14 +134,14 @@ static bool vhca_event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	return true;
 }
 
-static bool vhca_event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
+static bool event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
 	struct vhca_srq *srq = xa_load(&dev->srqs, ev->handle);
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = ev->event,
 	};
 
-	if (!srq || !vhca_event_spend(&srq->async_credit))
+	if (!srq || !event_spend(&srq->async_credit))
 		return false;
 	event.element.srq = &srq->ibsrq;
 	if (srq->ibsrq.event_handler)
@@ -150,8 +150,8 @@ static bool vhca_event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 }
 
 /* An event that waits for the refresh already tells nothing new. */
-static bool vhca_event_port(struct vhca_dev *dev,
-			    const struct xenvhca_event *ev, bool *news)
+static bool event_port(struct vhca_dev *dev,
+		       const struct xenvhca_event *ev, bool *news)
 {
 	if (ev->event == IB_EVENT_DEVICE_FATAL) {
 		vhca_break(dev, "the HCA reported a fatal error");
@@ -171,16 +171,16 @@ bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	switch (vhca_check_event(ev) ? ev->type : 0) {
 	case XENVHCA_EVT_COMP:
 	case XENVHCA_EVT_CQ:
-		known = vhca_event_cq(dev, ev);
+		known = event_cq(dev, ev);
 		break;
 	case XENVHCA_EVT_QP:
-		known = vhca_event_qp(dev, ev);
+		known = event_qp(dev, ev);
 		break;
 	case XENVHCA_EVT_SRQ:
-		known = vhca_event_srq(dev, ev);
+		known = event_srq(dev, ev);
 		break;
 	case XENVHCA_EVT_PORT:
-		known = vhca_event_port(dev, ev, &news);
+		known = event_port(dev, ev, &news);
 		break;
 	}
 	spin_unlock_irqrestore(&dev->evt_lock, flags);
@@ -205,7 +205,7 @@ bool vhca_event_overflow(struct vhca_dev *dev)
 }
 
 /* Sends events that were held back, and those that an overflow owes to all CQs. */
-static void vhca_event_owed_work(struct work_struct *work)
+static void event_owed_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),
 					    struct vhca_dev, owed_work);
@@ -218,7 +218,7 @@ static void vhca_event_owed_work(struct work_struct *work)
 		spin_lock_irqsave(&dev->evt_lock, flags);
 		cq = xa_find(&dev->cqs, &index, ULONG_MAX, XA_PRESENT);
 		if (cq && (all || cq->comp_owed))
-			vhca_event_comp(dev, cq);
+			event_comp(dev, cq);
 		spin_unlock_irqrestore(&dev->evt_lock, flags);
 		cond_resched();
 	} while (cq && index++ < ULONG_MAX);
@@ -227,7 +227,7 @@ static void vhca_event_owed_work(struct work_struct *work)
 void vhca_event_init(struct vhca_dev *dev)
 {
 	spin_lock_init(&dev->evt_lock);
-	INIT_DELAYED_WORK(&dev->owed_work, vhca_event_owed_work);
+	INIT_DELAYED_WORK(&dev->owed_work, event_owed_work);
 }
 
 void vhca_event_exit(struct vhca_dev *dev)

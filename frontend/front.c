@@ -54,22 +54,22 @@ struct vhca_front {
 	bool owed;			/* the log says that pages are kept */
 };
 
-static enum xenbus_state vhca_theirs(struct vhca_front *front)
+static enum xenbus_state peer_state(struct vhca_front *front)
 {
 	return front->link->ops->theirs(front->link);
 }
 
-static enum xenbus_state vhca_mine(struct vhca_front *front)
+static enum xenbus_state own_state(struct vhca_front *front)
 {
 	return front->link->ops->mine(front->link);
 }
 
-static int vhca_enter(struct vhca_front *front, enum xenbus_state state)
+static int enter_state(struct vhca_front *front, enum xenbus_state state)
 {
 	return front->link->ops->enter(front->link, state);
 }
 
-static void vhca_front_kick(struct vhca_front *front)
+static void front_kick(struct vhca_front *front)
 {
 	mod_delayed_work(front->wq, &front->work, 0);
 }
@@ -82,12 +82,12 @@ void vhca_break(struct vhca_dev *dev, const char *reason)
 		return;
 	dev_err(dev->link->dev, "giving the device up: %s\n", reason);
 	vhca_ring_break(dev);
-	vhca_front_kick(front);
+	front_kick(front);
 }
 
 /* ---- the connection; worker only ---- */
 
-static void vhca_set_dev(struct vhca_front *front, struct vhca_dev *dev)
+static void set_dev(struct vhca_front *front, struct vhca_dev *dev)
 {
 	spin_lock(&front->lock);
 	front->dev = dev;
@@ -95,11 +95,11 @@ static void vhca_set_dev(struct vhca_front *front, struct vhca_dev *dev)
 }
 
 /* The end of every connection. Whoever calls has unregistered the device. */
-static void vhca_drop(struct vhca_front *front)
+static void drop(struct vhca_front *front)
 {
 	struct vhca_dev *dev = front->dev;
 
-	vhca_set_dev(front, NULL);
+	set_dev(front, NULL);
 	vhca_ring_free(dev);
 	vhca_device_free(dev);
 	xchg(&front->reason, NULL);
@@ -111,8 +111,8 @@ static void vhca_drop(struct vhca_front *front)
  * delay us for hours: what is not done after @wait, and @each more for every
  * destroy command that was answered, is not waited for.
  */
-static void vhca_bound(struct vhca_front *front, unsigned long wait,
-		       unsigned long each)
+static void bound(struct vhca_front *front, unsigned long wait,
+		  unsigned long each)
 {
 	atomic_set(&front->dev->ring.ended, 0);
 	front->end_by = jiffies + wait;
@@ -121,48 +121,48 @@ static void vhca_bound(struct vhca_front *front, unsigned long wait,
 }
 
 /* Every object is destroyed over the ring. */
-static void vhca_unregister(struct vhca_front *front, unsigned long wait,
-			    unsigned long each)
+static void unregister(struct vhca_front *front, unsigned long wait,
+		       unsigned long each)
 {
-	vhca_bound(front, wait, each);
+	bound(front, wait, each);
 	vhca_stats_del(front->dev);
 	vhca_device_unregister(front->dev);
 	cancel_delayed_work_sync(&front->overdue);
 }
 
-static void vhca_not_before(struct vhca_front *front, unsigned long when)
+static void wait_until(struct vhca_front *front, unsigned long when)
 {
 	if (time_before(front->not_before, when))
 		front->not_before = when;
 }
 
 /* Waits longer each time: a backend that always refuses must not cost much time. */
-static void vhca_back_off(struct vhca_front *front)
+static void back_off(struct vhca_front *front)
 {
 	unsigned int ms = min(200u << min(front->failures, 10u),
 			      VHCA_RETRY_MAX_MS);
 
 	front->failures++;
-	vhca_not_before(front, jiffies + msecs_to_jiffies(ms));
+	wait_until(front, jiffies + msecs_to_jiffies(ms));
 }
 
 /* A connection that is broken, or was never made, is over. */
-static void vhca_give_up(struct vhca_front *front, const char *reason)
+static void give_up(struct vhca_front *front, const char *reason)
 {
 	if (READ_ONCE(front->reason))
 		reason = front->reason;
 	front->link->ops->broken(front->link, reason);
-	vhca_back_off(front);
+	back_off(front);
 	if (front->dev) {
 		vhca_ring_break(front->dev);
-		vhca_unregister(front, VHCA_END_WAIT, 0);
-		vhca_drop(front);
+		unregister(front, VHCA_END_WAIT, 0);
+		drop(front);
 	}
-	vhca_enter(front, XenbusStateClosed);
+	enter_state(front, XenbusStateClosed);
 }
 
 /* Backend is in InitWait: rings, nodes, Initialised. */
-static int vhca_meet(struct vhca_front *front)
+static int meet(struct vhca_front *front)
 {
 	struct vhca_link *link = front->link;
 	struct vhca_dev *dev;
@@ -183,8 +183,8 @@ static int vhca_meet(struct vhca_front *front)
 	err = vhca_offer(dev);
 	if (err)
 		goto free_ring;
-	vhca_set_dev(front, dev);
-	vhca_enter(front, XenbusStateInitialised);
+	set_dev(front, dev);
+	enter_state(front, XenbusStateInitialised);
 	return 0;
 
 free_ring:
@@ -195,7 +195,7 @@ free_dev:
 }
 
 /* Nothing tells when to try again: the backend stays in InitWait. */
-static void vhca_meet_later(struct vhca_front *front)
+static void meet_later(struct vhca_front *front)
 {
 	long left = front->not_before - jiffies;
 
@@ -207,17 +207,17 @@ static void vhca_meet_later(struct vhca_front *front)
  * log. A new worker or a resumed domain waits for nothing; one that closes again
  * and again has to wait, however orderly it does so.
  */
-static void vhca_meet_pay(struct vhca_front *front)
+static void meet_pay(struct vhca_front *front)
 {
 	if (time_before(front->meets_paid, jiffies))
 		front->meets_paid = jiffies;
 	front->meets_paid += VHCA_MEET_GAP;
-	vhca_not_before(front,
-			front->meets_paid - VHCA_MEET_BURST * VHCA_MEET_GAP);
+	wait_until(front,
+		   front->meets_paid - VHCA_MEET_BURST * VHCA_MEET_GAP);
 }
 
 /* What backends keep of earlier connections: there is no new one before it is less. */
-static bool vhca_owed(struct vhca_front *front)
+static bool owed_work(struct vhca_front *front)
 {
 	bool owed = vhca_grant_overdrawn();
 
@@ -232,84 +232,84 @@ static bool vhca_owed(struct vhca_front *front)
 	return owed;
 }
 
-static void vhca_on_initwait(struct vhca_front *front)
+static void on_initwait(struct vhca_front *front)
 {
-	enum xenbus_state mine = vhca_mine(front);
+	enum xenbus_state mine = own_state(front);
 	int err;
 
 	if (mine == XenbusStateInitialised)
 		return;		/* it has not seen us yet */
 	if (front->dev)
-		vhca_give_up(front, "backend started anew");
-	if (!time_before(jiffies, front->not_before) && vhca_owed(front))
-		vhca_not_before(front, jiffies + VHCA_OWED_WAIT);
+		give_up(front, "backend started anew");
+	if (!time_before(jiffies, front->not_before) && owed_work(front))
+		wait_until(front, jiffies + VHCA_OWED_WAIT);
 	if (time_before(jiffies, front->not_before)) {
-		vhca_meet_later(front);
+		meet_later(front);
 		return;
 	}
-	err = vhca_meet(front);
+	err = meet(front);
 	if (!err) {
-		vhca_meet_pay(front);
+		meet_pay(front);
 		return;
 	}
 	dev_err(front->link->dev, "cannot connect to the backend: %d\n",
 		err);
-	vhca_give_up(front, "the frontend could not connect");
+	give_up(front, "the frontend could not connect");
 	/* Memory comes back; another version comes with another backend. */
 	if (err != -EPROTONOSUPPORT)
-		vhca_meet_later(front);
+		meet_later(front);
 }
 
-static void vhca_on_connected(struct vhca_front *front)
+static void on_connected(struct vhca_front *front)
 {
 	int err;
 
-	if (!front->dev || vhca_mine(front) != XenbusStateInitialised)
+	if (!front->dev || own_state(front) != XenbusStateInitialised)
 		return;
-	vhca_bound(front, VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
+	bound(front, VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
 	err = vhca_device_register(front->dev);
 	cancel_delayed_work_sync(&front->overdue);
 	if (err) {
 		dev_err(front->link->dev,
 			"cannot register the RDMA device: %d\n", err);
-		vhca_give_up(front, "the frontend could not register a device");
+		give_up(front, "the frontend could not register a device");
 		return;
 	}
 	front->failures = 0;
 	vhca_stats_add(front->dev);
-	vhca_enter(front, XenbusStateConnected);
+	enter_state(front, XenbusStateConnected);
 }
 
 /* Detach: everything ends over the ring, which the backend still serves. */
-static void vhca_on_closing(struct vhca_front *front)
+static void on_closing(struct vhca_front *front)
 {
 	if (!front->dev) {
-		vhca_enter(front, XenbusStateClosed);
+		enter_state(front, XenbusStateClosed);
 		return;
 	}
 	if (front->closing)
 		return;
-	vhca_unregister(front, VHCA_END_WAIT, VHCA_END_EACH);
+	unregister(front, VHCA_END_WAIT, VHCA_END_EACH);
 	WRITE_ONCE(front->closing, true);
-	vhca_enter(front, XenbusStateClosing);
+	enter_state(front, XenbusStateClosing);
 }
 
-static void vhca_on_closed(struct vhca_front *front)
+static void on_closed(struct vhca_front *front)
 {
 	if (!front->dev) {
-		if (vhca_mine(front) != XenbusStateInitialising)
-			vhca_enter(front, XenbusStateClosed);
+		if (own_state(front) != XenbusStateInitialising)
+			enter_state(front, XenbusStateClosed);
 		return;
 	}
 	if (!front->closing) {
-		vhca_give_up(front, "backend closed without notice");
+		give_up(front, "backend closed without notice");
 		return;
 	}
-	vhca_drop(front);
-	vhca_enter(front, XenbusStateClosed);
+	drop(front);
+	enter_state(front, XenbusStateClosed);
 }
 
-static void vhca_front_work(struct work_struct *work)
+static void front_work(struct work_struct *work)
 {
 	struct vhca_front *front = container_of(to_delayed_work(work),
 						struct vhca_front, work);
@@ -318,28 +318,28 @@ static void vhca_front_work(struct work_struct *work)
 	if (READ_ONCE(front->removing))
 		return;
 	if (READ_ONCE(front->reason) && front->dev)
-		vhca_give_up(front, front->reason);
+		give_up(front, front->reason);
 	if (!front->link->ops->found(front->link))
 		return;
 
-	theirs = vhca_theirs(front);
+	theirs = peer_state(front);
 	switch (theirs) {
 	case XenbusStateInitWait:
-		vhca_on_initwait(front);
+		on_initwait(front);
 		break;
 	case XenbusStateConnected:
-		vhca_on_connected(front);
+		on_connected(front);
 		break;
 	case XenbusStateClosing:
-		vhca_on_closing(front);
+		on_closing(front);
 		break;
 	case XenbusStateInitialising:
 		if (front->dev)
-			vhca_give_up(front, "backend started anew");
+			give_up(front, "backend started anew");
 		break;
 	case XenbusStateClosed:
 	case XenbusStateUnknown:
-		vhca_on_closed(front);
+		on_closed(front);
 		break;
 	default:
 		break;
@@ -349,7 +349,7 @@ static void vhca_front_work(struct work_struct *work)
 /* ---- for the link ---- */
 
 /* Ends the device unless that was done in order already. */
-static void vhca_front_break(struct vhca_front *front, const char *reason)
+static void front_break(struct vhca_front *front, const char *reason)
 {
 	spin_lock(&front->lock);
 	if (front->dev && !READ_ONCE(front->closing))
@@ -358,7 +358,7 @@ static void vhca_front_break(struct vhca_front *front, const char *reason)
 }
 
 /* Somebody waits for us: a slow backend must not hold them up. */
-static void vhca_overdue(struct work_struct *work)
+static void is_overdue(struct work_struct *work)
 {
 	struct vhca_front *front = container_of(to_delayed_work(work),
 						struct vhca_front, overdue);
@@ -368,20 +368,20 @@ static void vhca_overdue(struct work_struct *work)
 	if (left > 0)
 		schedule_delayed_work(&front->overdue, left);
 	else
-		vhca_front_break(front, "backend takes too long to begin or end the device");
+		front_break(front, "backend takes too long to begin or end the device");
 }
 
 /*
  * No change is told any more, and this may run where changes are: look at the
  * state instead. True: the backend is Closed or its nodes are gone.
  */
-static bool vhca_wait_closed(struct vhca_front *front)
+static bool wait_closed(struct vhca_front *front)
 {
 	unsigned long end = jiffies + VHCA_CLOSE_WAIT;
 	enum xenbus_state theirs;
 
 	do {
-		theirs = vhca_theirs(front);
+		theirs = peer_state(front);
 		if (theirs == XenbusStateClosed ||
 		    theirs == XenbusStateUnknown)
 			return true;
@@ -394,29 +394,29 @@ static bool vhca_wait_closed(struct vhca_front *front)
 }
 
 /* Ends the device over the ring if somebody serves it. The work does not run. */
-static void vhca_close(struct vhca_front *front, unsigned long wait,
-		       unsigned long each)
+static void close_dev(struct vhca_front *front, unsigned long wait,
+		      unsigned long each)
 {
-	vhca_unregister(front, wait, each);
-	vhca_enter(front, XenbusStateClosing);
-	vhca_wait_closed(front);
-	vhca_drop(front);
+	unregister(front, wait, each);
+	enter_state(front, XenbusStateClosing);
+	wait_closed(front);
+	drop(front);
 }
 
 /* Nobody answers at the other end: only what needs no answer is done. */
-static void vhca_cut_dead(struct vhca_front *front, const char *reason)
+static void cut_dead(struct vhca_front *front, const char *reason)
 {
-	enum xenbus_state theirs = vhca_theirs(front);
+	enum xenbus_state theirs = peer_state(front);
 
 	if (theirs != XenbusStateConnected && theirs != XenbusStateClosing)
-		vhca_front_break(front, reason);
+		front_break(front, reason);
 }
 
 /*
  * As long as the node is there a backend can have pages put at its frames, and
  * these may be memory soon. If it cannot be removed they stay ours for ever.
  */
-static void vhca_withdraw_window(struct vhca_front *front)
+static void withdraw_window(struct vhca_front *front)
 {
 	struct vhca_link *link = front->link;
 	int err;
@@ -432,7 +432,7 @@ static void vhca_withdraw_window(struct vhca_front *front)
 	front->window = NULL;
 }
 
-static void vhca_front_free(struct vhca_front *front)
+static void front_free(struct vhca_front *front)
 {
 	destroy_workqueue(front->wq);
 	vhca_window_free(front->window);
@@ -463,12 +463,12 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 			 PTR_ERR(front->window));
 		front->window = NULL;
 	}
-	INIT_DELAYED_WORK(&front->work, vhca_front_work);
-	INIT_DELAYED_WORK(&front->overdue, vhca_overdue);
+	INIT_DELAYED_WORK(&front->work, front_work);
+	INIT_DELAYED_WORK(&front->overdue, is_overdue);
 
-	err = vhca_enter(front, XenbusStateInitialising);
+	err = enter_state(front, XenbusStateInitialising);
 	if (err) {
-		vhca_front_free(front);
+		front_free(front);
 		return ERR_PTR(err);
 	}
 	return front;
@@ -481,25 +481,25 @@ void vhca_front_changed(struct vhca_front *front, enum xenbus_state theirs)
 	case XenbusStateUnknown:
 	case XenbusStateInitialising:
 	case XenbusStateClosed:
-		vhca_front_break(front, "backend closed without notice");
+		front_break(front, "backend closed without notice");
 		break;
 	default:
 		break;
 	}
-	vhca_front_kick(front);
+	front_kick(front);
 }
 
 /* Module unload, unbind, or the nodes are gone. */
 void vhca_front_remove(struct vhca_front *front)
 {
 	WRITE_ONCE(front->removing, true);
-	vhca_cut_dead(front, "the device was removed");
+	cut_dead(front, "the device was removed");
 	cancel_delayed_work_sync(&front->work);
 	if (front->dev)
-		vhca_close(front, VHCA_END_WAIT, VHCA_END_EACH);
+		close_dev(front, VHCA_END_WAIT, VHCA_END_EACH);
 	cancel_delayed_work_sync(&front->work);
-	vhca_withdraw_window(front);
-	vhca_front_free(front);
+	withdraw_window(front);
+	front_free(front);
 }
 
 /*
@@ -515,10 +515,10 @@ void vhca_front_suspend(struct vhca_front *front)
 {
 	if (front->dev) {
 		dev_info(front->link->dev, "disconnected: the domain is to be suspended\n");
-		vhca_cut_dead(front, "backend is gone, and the domain is to be suspended");
+		cut_dead(front, "backend is gone, and the domain is to be suspended");
 		/* The toolstack waits, however many objects there are. */
-		vhca_close(front, VHCA_CLOSE_WAIT, 0);
-		vhca_enter(front, XenbusStateClosed);
+		close_dev(front, VHCA_CLOSE_WAIT, 0);
+		enter_state(front, XenbusStateClosed);
 	}
-	vhca_front_kick(front);
+	front_kick(front);
 }

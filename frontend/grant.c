@@ -39,15 +39,15 @@ static atomic64_t zombie_count;
 /* All devices share one grant table: counts data, directory, ring, zombie pages. */
 static atomic64_t granted;
 
-static void vhca_zombie_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(zombie_work, vhca_zombie_work);
+static void zombies_look(struct work_struct *work);
+static DECLARE_DELAYED_WORK(zombie_work, zombies_look);
 
 u64 vhca_grant_zombies(void)
 {
 	return atomic64_read(&zombie_count);
 }
 
-static void vhca_zombie_free(struct vhca_zombie *z)
+static void zombie_free(struct vhca_zombie *z)
 {
 	if (z->mm) {
 		atomic64_dec(&z->mm->pinned_vm);
@@ -59,7 +59,7 @@ static void vhca_zombie_free(struct vhca_zombie *z)
 }
 
 /* Tries to end each grant once more; pages still mapped go back on the list. */
-static void vhca_zombie_reap(void)
+static void zombie_reap(void)
 {
 	struct vhca_zombie *z, *next;
 	LIST_HEAD(todo);
@@ -73,23 +73,23 @@ static void vhca_zombie_reap(void)
 			continue;
 		list_del(&z->list);
 		put_page(z->page);
-		vhca_zombie_free(z);
+		zombie_free(z);
 	}
 	spin_lock(&zombie_lock);
 	list_splice(&todo, &zombies);
 	spin_unlock(&zombie_lock);
 }
 
-static void vhca_zombie_work(struct work_struct *work)
+static void zombies_look(struct work_struct *work)
 {
-	vhca_zombie_reap();
+	zombie_reap();
 	if (vhca_grant_zombies())
 		schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
 }
 
 /* Takes over the caller's reference of the page. @mm: who pinned it, or NULL. */
-static void vhca_zombie_add(grant_ref_t ref, struct page *page,
-			    struct mm_struct *mm)
+static void zombie_add(grant_ref_t ref, struct page *page,
+		       struct mm_struct *mm)
 {
 	struct vhca_zombie *z = kmalloc(sizeof(*z), GFP_KERNEL);
 
@@ -119,11 +119,11 @@ bool vhca_grant_end_page(grant_ref_t ref, struct page *page)
 		__free_page(page);
 		return true;
 	}
-	vhca_zombie_add(ref, page, NULL);
+	zombie_add(ref, page, NULL);
 	return false;
 }
 
-static u64 vhca_zombie_max(void)
+static u64 zombie_max(void)
 {
 	u64 memory = (u64)totalram_pages() << (PAGE_SHIFT - XEN_PAGE_SHIFT);
 
@@ -133,14 +133,14 @@ static u64 vhca_zombie_max(void)
 
 bool vhca_grant_overdrawn(void)
 {
-	if (vhca_grant_zombies() <= vhca_zombie_max())
+	if (vhca_grant_zombies() <= zombie_max())
 		return false;
-	vhca_zombie_reap();
-	return vhca_grant_zombies() > vhca_zombie_max();
+	zombie_reap();
+	return vhca_grant_zombies() > zombie_max();
 }
 
 /* @nr pages of @dev became zombies though the backend lives: it has no excuse. */
-static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
+static void zombie_blame(struct vhca_dev *dev, u32 nr)
 {
 	if (!nr)
 		return;
@@ -148,7 +148,7 @@ static void vhca_zombie_blame(struct vhca_dev *dev, u32 nr)
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, vhca_grant_zombies());
 	if (READ_ONCE(dev->ring.state) == VHCA_RING_UP &&
-	    vhca_grant_zombies() > vhca_zombie_max())
+	    vhca_grant_zombies() > zombie_max())
 		vhca_break(dev, "backend does not let go of memory");
 }
 
@@ -168,12 +168,12 @@ void vhca_grant_count(int nr)
 	atomic64_add(nr, &granted);
 }
 
-static int vhca_grant_reserve(struct vhca_dev *dev, u32 nr)
+static int grant_reserve(struct vhca_dev *dev, u32 nr)
 {
 	if (atomic64_add_return(nr, &granted) <= vhca_grant_max_pages())
 		return 0;
 	/* Some of a backend that is gone may be free by now. */
-	vhca_zombie_reap();
+	zombie_reap();
 	if (atomic64_read(&granted) <= vhca_grant_max_pages())
 		return 0;
 	atomic64_sub(nr, &granted);
@@ -183,8 +183,8 @@ static int vhca_grant_reserve(struct vhca_dev *dev, u32 nr)
 	return -ENOMEM;
 }
 
-static int vhca_grant_page(struct vhca_dev *dev, struct page *page,
-			   bool readonly, grant_ref_t *ref)
+static int grant_page(struct vhca_dev *dev, struct page *page,
+		      bool readonly, grant_ref_t *ref)
 {
 	int err = gnttab_grant_foreign_access(dev->backend,
 					      xen_page_to_gfn(page), readonly);
@@ -200,13 +200,13 @@ static int vhca_grant_page(struct vhca_dev *dev, struct page *page,
 
 /* ---- directories ---- */
 
-static u32 vhca_dirs_of(u32 nr)
+static u32 dirs_of(u32 nr)
 {
 	return DIV_ROUND_UP(nr, XENVHCA_GREFS_PER_PAGE);
 }
 
 /* Computes the depth of the tree and the number of its directory pages. */
-static int vhca_mem_shape(struct vhca_mem *mem, u32 nr)
+static int mem_shape(struct vhca_mem *mem, u32 nr)
 {
 	mem->pages.nr_pages = nr;
 	if (nr <= XENVHCA_MAX_PAGES_LEVEL0) {
@@ -214,10 +214,10 @@ static int vhca_mem_shape(struct vhca_mem *mem, u32 nr)
 		mem->nr_dir = 0;
 	} else if (nr <= XENVHCA_MAX_PAGES_LEVEL1) {
 		mem->pages.level = 1;
-		mem->nr_dir = vhca_dirs_of(nr);
+		mem->nr_dir = dirs_of(nr);
 	} else if (nr <= XENVHCA_MAX_PAGES_LEVEL2) {
 		mem->pages.level = 2;
-		mem->nr_dir = vhca_dirs_of(nr) + vhca_dirs_of(vhca_dirs_of(nr));
+		mem->nr_dir = dirs_of(nr) + dirs_of(dirs_of(nr));
 	} else {
 		return -ENOMEM;
 	}
@@ -228,10 +228,10 @@ static int vhca_mem_shape(struct vhca_mem *mem, u32 nr)
  * Writes @nr references into directory pages mem->dir[first ..], grants them.
  * Returns how many pages that took, or an error.
  */
-static int vhca_mem_fill(struct vhca_mem *mem, const grant_ref_t *ref, u32 nr,
-			 u32 first)
+static int mem_fill(struct vhca_mem *mem, const grant_ref_t *ref, u32 nr,
+		    u32 first)
 {
-	u32 i, n, dirs = vhca_dirs_of(nr);
+	u32 i, n, dirs = dirs_of(nr);
 	int err;
 
 	for (i = 0; i < dirs; i++) {
@@ -243,8 +243,8 @@ static int vhca_mem_fill(struct vhca_mem *mem, const grant_ref_t *ref, u32 nr,
 			  XENVHCA_GREFS_PER_PAGE);
 		memcpy(page_address(page), ref + i * XENVHCA_GREFS_PER_PAGE,
 		       n * sizeof(*ref));
-		err = vhca_grant_page(mem->dev, page, false,
-				      &mem->dir_ref[first + i]);
+		err = grant_page(mem->dev, page, false,
+				 &mem->dir_ref[first + i]);
 		if (err) {
 			__free_page(page);
 			return err;
@@ -254,7 +254,7 @@ static int vhca_mem_fill(struct vhca_mem *mem, const grant_ref_t *ref, u32 nr,
 	return dirs;
 }
 
-static int vhca_mem_build_dirs(struct vhca_mem *mem)
+static int mem_build_dirs(struct vhca_mem *mem)
 {
 	const grant_ref_t *top = mem->ref;
 	u32 nr = mem->pages.nr_pages, first = 0;
@@ -268,7 +268,7 @@ static int vhca_mem_build_dirs(struct vhca_mem *mem)
 			return -ENOMEM;
 	}
 	for (level = 0; level < mem->pages.level; level++) {
-		dirs = vhca_mem_fill(mem, top, nr, first);
+		dirs = mem_fill(mem, top, nr, first);
 		if (dirs < 0)
 			return dirs;
 		top = mem->dir_ref + first;
@@ -293,12 +293,12 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 	mem->dir_ref = NULL;
 	atomic64_sub(mem->nr_dir, &granted);
 	mem->nr_dir = 0;
-	vhca_zombie_blame(mem->dev, kept);
+	zombie_blame(mem->dev, kept);
 }
 
 /* ---- pinned user memory ---- */
 
-static int vhca_mem_grant(struct vhca_mem *mem)
+static int mem_grant(struct vhca_mem *mem)
 {
 	struct sg_page_iter iter;
 	u32 done = 0;
@@ -307,8 +307,8 @@ static int vhca_mem_grant(struct vhca_mem *mem)
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
 		if (done == mem->pages.nr_pages)
 			break;
-		err = vhca_grant_page(mem->dev, sg_page_iter_page(&iter),
-				      vhca_mem_readonly(mem), &mem->ref[done]);
+		err = grant_page(mem->dev, sg_page_iter_page(&iter),
+				 vhca_mem_readonly(mem), &mem->ref[done]);
 		if (err)
 			return err;
 		done++;
@@ -318,7 +318,7 @@ static int vhca_mem_grant(struct vhca_mem *mem)
 }
 
 /* Ends all grants of @mem; a page that is still mapped outlives the umem. */
-static void vhca_mem_end(struct vhca_mem *mem)
+static void mem_end(struct vhca_mem *mem)
 {
 	struct sg_page_iter iter;
 	u32 i = 0, kept = 0;
@@ -331,8 +331,8 @@ static void vhca_mem_end(struct vhca_mem *mem)
 			break;
 		if (!gnttab_try_end_foreign_access(mem->ref[i])) {
 			get_page(page);
-			vhca_zombie_add(mem->ref[i], page,
-					mem->umem->owning_mm);
+			zombie_add(mem->ref[i], page,
+				   mem->umem->owning_mm);
 			kept++;
 		}
 		i++;
@@ -340,7 +340,7 @@ static void vhca_mem_end(struct vhca_mem *mem)
 	}
 	atomic64_sub(mem->pages.nr_pages, &granted);
 	atomic64_sub(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
-	vhca_zombie_blame(mem->dev, kept);
+	zombie_blame(mem->dev, kept);
 }
 
 void vhca_mem_put(struct vhca_mem *mem)
@@ -348,14 +348,14 @@ void vhca_mem_put(struct vhca_mem *mem)
 	if (!mem)
 		return;
 	vhca_mem_drop_dirs(mem);
-	vhca_mem_end(mem);
+	mem_end(mem);
 	ib_umem_release(mem->umem);
 	kvfree(mem->ref);
 	kfree(mem);
 }
 
 /* Sets up what vhca_mem_put() relies on; leaves nothing behind on an error. */
-static int vhca_mem_prepare(struct vhca_mem *mem)
+static int mem_prepare(struct vhca_mem *mem)
 {
 	size_t nr = ib_umem_num_dma_blocks(mem->umem, PAGE_SIZE);
 	u32 i;
@@ -363,7 +363,7 @@ static int vhca_mem_prepare(struct vhca_mem *mem)
 
 	if (!nr || nr > XENVHCA_MAX_PAGES_LEVEL2)
 		return -ENOMEM;
-	err = vhca_mem_shape(mem, nr);
+	err = mem_shape(mem, nr);
 	if (err)
 		return err;
 	mem->ref = kvmalloc_array(nr, sizeof(*mem->ref), GFP_KERNEL);
@@ -371,14 +371,14 @@ static int vhca_mem_prepare(struct vhca_mem *mem)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		mem->ref[i] = INVALID_GRANT_REF;
-	err = vhca_grant_reserve(mem->dev, nr + mem->nr_dir);
+	err = grant_reserve(mem->dev, nr + mem->nr_dir);
 	if (err)
 		kvfree(mem->ref);
 	return err;
 }
 
 /* Memory that nobody may write to is pinned as natively if it is granted read-only. */
-static int vhca_mem_access(struct vhca_mem *mem, int access)
+static int mem_access(struct vhca_mem *mem, int access)
 {
 	if (ib_access_writable(access) ||
 	    !(mem->dev->info.flags & XENVHCA_INFO_READONLY))
@@ -399,20 +399,20 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 	mem->dev = dev;
 	INIT_LIST_HEAD(&mem->list);
 	mem->umem = ib_umem_get(&dev->ibdev, addr, length,
-				vhca_mem_access(mem, access));
+				mem_access(mem, access));
 	if (IS_ERR(mem->umem)) {
 		err = PTR_ERR(mem->umem);
 		goto free_mem;
 	}
 	mem->page_offset = ib_umem_offset(mem->umem);
-	err = vhca_mem_prepare(mem);
+	err = mem_prepare(mem);
 	if (err)
 		goto release_umem;
 
 	atomic64_add(mem->pages.nr_pages, &dev->stats.pages_granted);
-	err = vhca_mem_grant(mem);
+	err = mem_grant(mem);
 	if (!err)
-		err = vhca_mem_build_dirs(mem);
+		err = mem_build_dirs(mem);
 	if (!err)
 		return mem;
 	vhca_mem_put(mem);
@@ -458,7 +458,7 @@ void vhca_grant_exit(void)
 
 	for (waited = 0; waited < VHCA_ZOMBIE_WAIT_MS; waited += 50) {
 		cancel_delayed_work_sync(&zombie_work);
-		vhca_zombie_reap();
+		zombie_reap();
 		if (!vhca_grant_zombies())
 			return;
 		msleep(50);
@@ -468,6 +468,6 @@ void vhca_grant_exit(void)
 		vhca_grant_zombies());
 	list_for_each_entry_safe(z, next, &zombies, list) {
 		gnttab_end_foreign_access(z->ref, z->page);
-		vhca_zombie_free(z);
+		zombie_free(z);
 	}
 }

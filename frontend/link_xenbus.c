@@ -25,13 +25,13 @@ static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
 	return container_of(l, struct vhca_xenbus, link);
 }
 
-static char *vhca_xenbus_read(struct vhca_link *l, const char *node)
+static char *link_read(struct vhca_link *l, const char *node)
 {
 	return xenbus_read(XBT_NIL, to_xenbus(l)->xbdev->otherend, node, NULL);
 }
 
-static int vhca_xenbus_write(struct vhca_link *l, const struct vhca_node *node,
-			     unsigned int nr)
+static int link_write(struct vhca_link *l, const struct vhca_node *node,
+		      unsigned int nr)
 {
 	const char *dir = to_xenbus(l)->xbdev->nodename;
 	struct xenbus_transaction xbt;
@@ -54,7 +54,7 @@ static int vhca_xenbus_write(struct vhca_link *l, const struct vhca_node *node,
 	return err;
 }
 
-static int vhca_xenbus_rm(struct vhca_link *l, const char *node)
+static int link_rm(struct vhca_link *l, const char *node)
 {
 	const char *dir = to_xenbus(l)->xbdev->nodename;
 	int err = xenbus_rm(XBT_NIL, dir, node);
@@ -67,27 +67,27 @@ static int vhca_xenbus_rm(struct vhca_link *l, const char *node)
 	return err;
 }
 
-static void vhca_xenbus_broken(struct vhca_link *l, const char *reason)
+static void xenbus_broken(struct vhca_link *l, const char *reason)
 {
 	xenbus_write(XBT_NIL, to_xenbus(l)->xbdev->nodename,
 		     XENVHCA_NODE_BROKEN, reason);
 }
 
-static enum xenbus_state vhca_xenbus_theirs(struct vhca_link *l)
+static enum xenbus_state xenbus_theirs(struct vhca_link *l)
 {
 	const char *otherend = to_xenbus(l)->xbdev->otherend;
 
-	/* None after a restore without nodes, see vhca_xenbus_found(). */
+	/* None after a restore without nodes, see xenbus_found(). */
 	return otherend ? xenbus_read_driver_state(otherend) :
 			  XenbusStateUnknown;
 }
 
-static enum xenbus_state vhca_xenbus_mine(struct vhca_link *l)
+static enum xenbus_state xenbus_mine(struct vhca_link *l)
 {
 	return to_xenbus(l)->xbdev->state;
 }
 
-static int vhca_xenbus_enter(struct vhca_link *l, enum xenbus_state state)
+static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 {
 	struct xenbus_device *xbdev = to_xenbus(l)->xbdev;
 
@@ -99,10 +99,10 @@ static int vhca_xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 
 /*
  * In the thread where xenbus makes and removes devices. Both ways lead through
- * vhca_remove(), which frees @watch.
+ * front_remove(), which frees @watch.
  */
-static void vhca_lost_changed(struct xenbus_watch *watch, const char *path,
-			      const char *token)
+static void lost_changed(struct xenbus_watch *watch, const char *path,
+			 const char *token)
 {
 	struct vhca_xenbus *x = container_of(watch, struct vhca_xenbus, lost);
 	struct xenbus_device *xbdev = x->xbdev;
@@ -126,50 +126,50 @@ static void vhca_lost_changed(struct xenbus_watch *watch, const char *path,
  * or reprobed if there are new nodes by now. The first event of a watch comes by
  * itself.
  */
-static void vhca_xenbus_lost(struct vhca_xenbus *x)
+static void xenbus_lost(struct vhca_xenbus *x)
 {
 	if (!x->lost.node)
 		xenbus_watch_pathfmt(x->xbdev, &x->lost, NULL,
-				     vhca_lost_changed, "%s/%s",
+				     lost_changed, "%s/%s",
 				     x->xbdev->nodename, "backend");
 }
 
 /* A device that was restored may have another backend than before. */
-static bool vhca_xenbus_found(struct vhca_link *l)
+static bool xenbus_found(struct vhca_link *l)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 
 	if (!x->xbdev->otherend) {
-		vhca_xenbus_lost(x);
+		xenbus_lost(x);
 		return false;
 	}
 	l->backend = x->xbdev->otherend_id;
 	return true;
 }
 
-static const struct vhca_link_ops vhca_xenbus_ops = {
-	.read = vhca_xenbus_read,
-	.write = vhca_xenbus_write,
-	.remove = vhca_xenbus_rm,
-	.broken = vhca_xenbus_broken,
-	.theirs = vhca_xenbus_theirs,
-	.mine = vhca_xenbus_mine,
-	.enter = vhca_xenbus_enter,
-	.found = vhca_xenbus_found,
+static const struct vhca_link_ops xenbus_ops = {
+	.read = link_read,
+	.write = link_write,
+	.remove = link_rm,
+	.broken = xenbus_broken,
+	.theirs = xenbus_theirs,
+	.mine = xenbus_mine,
+	.enter = xenbus_enter,
+	.found = xenbus_found,
 };
 
 /* ---- xenbus driver ---- */
 
-static void vhca_otherend_changed(struct xenbus_device *xbdev,
-				  enum xenbus_state state)
+static void peer_changed(struct xenbus_device *xbdev,
+			 enum xenbus_state state)
 {
 	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
 
 	vhca_front_changed(x->front, state);
 }
 
-static int vhca_probe(struct xenbus_device *xbdev,
-		      const struct xenbus_device_id *id)
+static int front_probe(struct xenbus_device *xbdev,
+		       const struct xenbus_device_id *id)
 {
 	struct vhca_xenbus *x = kzalloc(sizeof(*x), GFP_KERNEL);
 	int err;
@@ -177,7 +177,7 @@ static int vhca_probe(struct xenbus_device *xbdev,
 	if (!x)
 		return -ENOMEM;
 	x->xbdev = xbdev;
-	x->link.ops = &vhca_xenbus_ops;
+	x->link.ops = &xenbus_ops;
 	x->link.dev = &xbdev->dev;
 	x->front = vhca_front_new(&x->link);
 	if (IS_ERR(x->front)) {
@@ -189,7 +189,7 @@ static int vhca_probe(struct xenbus_device *xbdev,
 	return 0;
 }
 
-static void vhca_remove(struct xenbus_device *xbdev)
+static void front_remove(struct xenbus_device *xbdev)
 {
 	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
 
@@ -203,7 +203,7 @@ static void vhca_remove(struct xenbus_device *xbdev)
 	/* xenbus enters Closed for us. */
 }
 
-static int vhca_suspend(struct xenbus_device *xbdev)
+static int front_suspend(struct xenbus_device *xbdev)
 {
 	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
 
@@ -211,18 +211,18 @@ static int vhca_suspend(struct xenbus_device *xbdev)
 	return 0;
 }
 
-static const struct xenbus_device_id vhca_ids[] = {
+static const struct xenbus_device_id front_ids[] = {
 	{ XENVHCA_DRIVER_NAME },
 	{ "" }
 };
 
-static struct xenbus_driver vhca_driver = {
-	.ids = vhca_ids,
+static struct xenbus_driver xenbus_front = {
+	.ids = front_ids,
 	.not_essential = true,
-	.otherend_changed = vhca_otherend_changed,
-	.probe = vhca_probe,
-	.remove = vhca_remove,
-	.suspend = vhca_suspend,
+	.otherend_changed = peer_changed,
+	.probe = front_probe,
+	.remove = front_remove,
+	.suspend = front_suspend,
 };
 
 /*
@@ -233,10 +233,10 @@ static struct xenbus_driver vhca_driver = {
  */
 int vhca_xenbus_init(void)
 {
-	return __xenbus_register_frontend(&vhca_driver, NULL, KBUILD_MODNAME);
+	return __xenbus_register_frontend(&xenbus_front, NULL, KBUILD_MODNAME);
 }
 
 void vhca_xenbus_exit(void)
 {
-	xenbus_unregister_driver(&vhca_driver);
+	xenbus_unregister_driver(&xenbus_front);
 }

@@ -14,7 +14,7 @@
 #include "map.h"
 #include "vhca.h"
 
-static int __init vhca_init(void)
+static int __init front_init(void)
 {
 	int err;
 
@@ -45,7 +45,7 @@ grant_exit:
 	return err;
 }
 
-static void __exit vhca_exit(void)
+static void __exit front_exit(void)
 {
 	vhca_xenbus_exit();
 	vhca_stats_exit();
@@ -53,8 +53,8 @@ static void __exit vhca_exit(void)
 	vhca_grant_exit();
 }
 
-module_init(vhca_init);
-module_exit(vhca_exit);
+module_init(front_init);
+module_exit(front_exit);
 
 MODULE_DESCRIPTION("Xen paravirtual RDMA HCA frontend");
 MODULE_LICENSE("GPL");

@@ -65,7 +65,7 @@ static struct workqueue_struct *map_wq;
 
 /* ---- end of a map ---- */
 
-static void vhca_map_free(struct vhca_map *map)
+static void map_free(struct vhca_map *map)
 {
 	if (map->pages && map->pages[0] && !map->leaked)
 		gnttab_free_pages(map->nr, map->pages);
@@ -79,21 +79,21 @@ static void vhca_map_free(struct vhca_map *map)
 	kfree(map);
 }
 
-static void vhca_map_leak(struct vhca_map *map, int result)
+static void map_leak(struct vhca_map *map, int result)
 {
 	map->leaked = true;
 	pr_warn_ratelimited("xen-vhcafront: Xen refused to unmap grants (%d), their pages stay allocated\n",
 			    result);
 }
 
-static void vhca_map_release(struct kref *ref)
+static void map_release(struct kref *ref)
 {
-	vhca_map_free(container_of(ref, struct vhca_map, ref));
+	map_free(container_of(ref, struct vhca_map, ref));
 	module_put(THIS_MODULE);
 }
 
 /* Sends MUNMAP unless the device ends: DEALLOC_UCONTEXT ends all ranges. */
-static void vhca_map_send(struct vhca_map *map)
+static void map_send(struct vhca_map *map)
 {
 	struct vhca_ucontext *uc;
 
@@ -107,12 +107,12 @@ static void vhca_map_send(struct vhca_map *map)
 }
 
 /* The grants are unmapped; the backend may have its memory back. */
-static void vhca_map_work(struct work_struct *work)
+static void map_work(struct work_struct *work)
 {
 	struct vhca_map *map = container_of(work, struct vhca_map, work);
 	struct vhca_dev *dev;
 
-	vhca_map_send(map);
+	map_send(map);
 	spin_lock(&maps_lock);
 	map->sending = false;
 	if (map->uc) {
@@ -123,22 +123,22 @@ static void vhca_map_work(struct work_struct *work)
 	}
 	wake_up_all(&maps_wait);	/* the ucontext may go from now on */
 	spin_unlock(&maps_lock);
-	kref_put(&map->ref, vhca_map_release);
+	kref_put(&map->ref, map_release);
 }
 
-static void vhca_map_unmapped(int result, struct gntab_unmap_queue_data *data)
+static void map_unmapped(int result, struct gntab_unmap_queue_data *data)
 {
 	struct vhca_map *map = data->data;
 	u32 i;
 
 	for (i = 0; i < map->nr; i++)
 		if (result || map->unmap[i].status != GNTST_okay)
-			vhca_map_leak(map, result ?: map->unmap[i].status);
+			map_leak(map, result ?: map->unmap[i].status);
 	queue_work(map_wq, &map->work);
 }
 
 /* Unmaps all alias pages, once per map, as soon as nobody holds one. */
-static void vhca_map_unmap(struct vhca_map *map)
+static void map_unmap(struct vhca_map *map)
 {
 	if (atomic_xchg(&map->unmapping, 1))
 		return;
@@ -146,39 +146,39 @@ static void vhca_map_unmap(struct vhca_map *map)
 	map->unmap_data.kunmap_ops = NULL;
 	map->unmap_data.pages = map->pages;
 	map->unmap_data.count = map->nr;
-	map->unmap_data.done = vhca_map_unmapped;
+	map->unmap_data.done = map_unmapped;
 	map->unmap_data.data = map;
 	gnttab_unmap_refs_async(&map->unmap_data);
 }
 
 /* ---- VMA ---- */
 
-static void vhca_vma_open(struct vm_area_struct *vma)
+static void vma_open(struct vm_area_struct *vma)
 {
 	struct vhca_map *map = vma->vm_private_data;
 
 	atomic_inc(&map->vmas);
 }
 
-static void vhca_vma_close(struct vm_area_struct *vma)
+static void vma_close(struct vm_area_struct *vma)
 {
 	struct vhca_map *map = vma->vm_private_data;
 
 	if (!atomic_dec_and_test(&map->vmas))
 		return;
 	vhca_ptes_end(map->ptes);
-	vhca_map_unmap(map);
-	kref_put(&map->ref, vhca_map_release);
+	map_unmap(map);
+	kref_put(&map->ref, map_release);
 }
 
 /* One grant mapping is one VMA: half of it cannot be given back. */
-static int vhca_vma_may_split(struct vm_area_struct *vma, unsigned long addr)
+static int vma_may_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	return -EINVAL;
 }
 
 /* All pages are there from the start, so this one was taken away. */
-static vm_fault_t vhca_vma_fault(struct vm_fault *vmf)
+static vm_fault_t vma_fault(struct vm_fault *vmf)
 {
 	struct vhca_map *map = vmf->vma->vm_private_data;
 
@@ -189,8 +189,8 @@ static vm_fault_t vhca_vma_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-static struct page *vhca_vma_find_special_page(struct vm_area_struct *vma,
-					       unsigned long addr)
+static struct page *vma_find_special_page(struct vm_area_struct *vma,
+					  unsigned long addr)
 {
 	struct vhca_map *map = vma->vm_private_data;
 	unsigned long i = (addr - vma->vm_start) >> PAGE_SHIFT;
@@ -198,17 +198,17 @@ static struct page *vhca_vma_find_special_page(struct vm_area_struct *vma,
 	return map->dead || i >= map->nr ? NULL : map->pages[i];
 }
 
-static const struct vm_operations_struct vhca_vm_ops = {
-	.open = vhca_vma_open,
-	.close = vhca_vma_close,
-	.may_split = vhca_vma_may_split,
-	.fault = vhca_vma_fault,
-	.find_special_page = vhca_vma_find_special_page,
+static const struct vm_operations_struct map_vm_ops = {
+	.open = vma_open,
+	.close = vma_close,
+	.may_split = vma_may_split,
+	.fault = vma_fault,
+	.find_special_page = vma_find_special_page,
 };
 
 /* ---- making a map ---- */
 
-static struct vhca_map *vhca_map_alloc(u32 nr)
+static struct vhca_map *map_alloc(u32 nr)
 {
 	struct vhca_map *map = kzalloc(sizeof(*map), GFP_KERNEL);
 
@@ -217,7 +217,7 @@ static struct vhca_map *vhca_map_alloc(u32 nr)
 	map->nr = nr;
 	kref_init(&map->ref);
 	INIT_LIST_HEAD(&map->list);
-	INIT_WORK(&map->work, vhca_map_work);
+	INIT_WORK(&map->work, map_work);
 	map->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	map->pages = kvcalloc(nr, sizeof(*map->pages), GFP_KERNEL);
 	map->unmap = kvcalloc(nr, sizeof(*map->unmap), GFP_KERNEL);
@@ -234,7 +234,7 @@ static struct vhca_map *vhca_map_alloc(u32 nr)
 	}
 	return map;
 err:
-	vhca_map_free(map);
+	map_free(map);
 	return NULL;
 }
 
@@ -242,8 +242,8 @@ err:
  * Some references were refused: unmap the others one by one. A page that Xen
  * still has mapped is the backend's, and is never freed.
  */
-static void vhca_alias_undo(struct vhca_map *map,
-			    const struct gnttab_map_grant_ref *op)
+static void alias_undo(struct vhca_map *map,
+		       const struct gnttab_map_grant_ref *op)
 {
 	int err;
 	u32 i;
@@ -254,13 +254,13 @@ static void vhca_alias_undo(struct vhca_map *map,
 		err = gnttab_unmap_refs(&map->unmap[i], NULL, &map->pages[i],
 					1);
 		if (err || map->unmap[i].status != GNTST_okay)
-			vhca_map_leak(map, err ?: map->unmap[i].status);
+			map_leak(map, err ?: map->unmap[i].status);
 	}
 }
 
 /* Maps the aliases, all or none. */
-static int vhca_alias_map(struct vhca_map *map, const grant_ref_t *ref,
-			  domid_t backend)
+static int alias_map(struct vhca_map *map, const grant_ref_t *ref,
+		     domid_t backend)
 {
 	struct gnttab_map_grant_ref *op;
 	int err;
@@ -285,12 +285,12 @@ static int vhca_alias_map(struct vhca_map *map, const grant_ref_t *ref,
 			err = -EIO;
 	}
 	if (err)
-		vhca_alias_undo(map, op);
+		alias_undo(map, op);
 	kvfree(op);
 	return err;
 }
 
-static void vhca_map_attach(struct vhca_map *map, struct vm_area_struct *vma)
+static void map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 {
 	map->mapping = vma->vm_file->f_mapping;
 	map->inode = igrab(map->mapping->host);
@@ -305,11 +305,11 @@ static void vhca_map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 	if (map->ptes)
 		vm_flags_set(vma, VM_DONTCOPY | VM_IO);
 	vma->vm_private_data = map;
-	vma->vm_ops = &vhca_vm_ops;
+	vma->vm_ops = &map_vm_ops;
 }
 
 /* Adds the map; as natively, a range is mapped only once. */
-static int vhca_map_add(struct vhca_ucontext *uc, struct vhca_map *map)
+static int map_add(struct vhca_ucontext *uc, struct vhca_map *map)
 {
 	struct vhca_map *other;
 	int err = 0;
@@ -326,7 +326,7 @@ static int vhca_map_add(struct vhca_ucontext *uc, struct vhca_map *map)
 	return err;
 }
 
-static void vhca_map_del(struct vhca_map *map)
+static void map_del(struct vhca_map *map)
 {
 	spin_lock(&maps_lock);
 	list_del_init(&map->list);
@@ -349,21 +349,21 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	/* For vm_ops and notifier, until the release; see doorbell.c. */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
-	map = vhca_map_alloc(nr_pages);
+	map = map_alloc(nr_pages);
 	if (!map) {
 		module_put(THIS_MODULE);
 		return -ENOMEM;
 	}
 	map->offset = offset;
-	err = vhca_map_add(uc, map);
+	err = map_add(uc, map);
 	if (err)
 		goto free;
-	err = vhca_alias_map(map, ref, dev->backend);
+	err = alias_map(map, ref, dev->backend);
 	if (err)
 		goto del;
 
 	*tried = true;
-	vhca_map_attach(map, vma);
+	map_attach(map, vma);
 	atomic64_add(nr_pages, &dev->stats.pages_mapped);
 	if (map->ptes)
 		err = vhca_ptes_map(map->ptes, vma, ref, dev->backend);
@@ -376,20 +376,20 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	vma->vm_ops = ops;
 	vma->vm_private_data = NULL;
 	vhca_ptes_end(map->ptes);
-	vhca_map_unmap(map);
-	kref_put(&map->ref, vhca_map_release);
+	map_unmap(map);
+	kref_put(&map->ref, map_release);
 	return err;
 del:
-	vhca_map_del(map);
+	map_del(map);
 free:
-	vhca_map_free(map);
+	map_free(map);
 	module_put(THIS_MODULE);
 	return err;
 }
 
 /* ---- the ucontext goes ---- */
 
-static bool vhca_maps_empty(struct vhca_ucontext *uc)
+static bool maps_empty(struct vhca_ucontext *uc)
 {
 	bool empty;
 
@@ -400,7 +400,7 @@ static bool vhca_maps_empty(struct vhca_ucontext *uc)
 }
 
 /* Stops waiting for pages that somebody holds, as O_DIRECT does: they come later. */
-static void vhca_maps_detach(struct vhca_ucontext *uc)
+static void maps_detach(struct vhca_ucontext *uc)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct vhca_map *map, *next;
@@ -417,24 +417,24 @@ static void vhca_maps_detach(struct vhca_ucontext *uc)
 }
 
 /* Waits for @wait at most, then for nobody's pages. Returns what is left of it. */
-static long vhca_maps_wait(struct vhca_ucontext *uc, long wait)
+static long wait_for_maps(struct vhca_ucontext *uc, long wait)
 {
-	long left = wait_event_timeout(maps_wait, vhca_maps_empty(uc), wait);
+	long left = wait_event_timeout(maps_wait, maps_empty(uc), wait);
 
 	if (!left)
-		vhca_maps_detach(uc);
+		maps_detach(uc);
 	/* What is being sent now ends: a destroy command is bounded. */
-	wait_event(maps_wait, vhca_maps_empty(uc));
+	wait_event(maps_wait, maps_empty(uc));
 	return left;
 }
 
 void vhca_map_flush(struct vhca_ucontext *uc)
 {
-	vhca_maps_wait(uc, VHCA_ZAP_WAIT);
+	wait_for_maps(uc, VHCA_ZAP_WAIT);
 }
 
 /* Returns the next map that is not zapped, with a reference. */
-static struct vhca_map *vhca_map_next_alive(struct vhca_ucontext *uc)
+static struct vhca_map *map_next_alive(struct vhca_ucontext *uc)
 {
 	struct vhca_map *map, *found = NULL;
 
@@ -462,17 +462,17 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 	long wait = VHCA_ZAP_WAIT - dev->zap_waited;
 	struct vhca_map *map;
 
-	while ((map = vhca_map_next_alive(uc))) {
+	while ((map = map_next_alive(uc))) {
 		/* On PV the notifier runs in here. */
 		unmap_mapping_range(map->mapping, map->start,
 				    (loff_t)map->nr << PAGE_SHIFT, 1);
 		/* A VMA that mmap() has not linked yet was not found there. */
 		if (map->ptes)
 			vhca_ptes_clear(map->ptes);
-		vhca_map_unmap(map);
-		kref_put(&map->ref, vhca_map_release);
+		map_unmap(map);
+		kref_put(&map->ref, map_release);
 	}
-	wait -= vhca_maps_wait(uc, wait);
+	wait -= wait_for_maps(uc, wait);
 	dev->zap_waited += max(wait, 0L);
 }
 

@@ -27,7 +27,7 @@ struct vhca_ptes {
 };
 
 /* Unmaps a run of present entries by one hypercall. */
-static void vhca_pte_unmap_run(struct vhca_ptes *p, u32 first, u32 n)
+static void ptes_unmap_run(struct vhca_ptes *p, u32 first, u32 n)
 {
 	struct gnttab_unmap_grant_ref *op = p->unmap + first;
 	u32 i, bad = 0;
@@ -43,7 +43,7 @@ static void vhca_pte_unmap_run(struct vhca_ptes *p, u32 first, u32 n)
 				    bad);
 }
 
-static void vhca_pte_unmap(struct vhca_ptes *p, u32 first, u32 end)
+static void ptes_unmap(struct vhca_ptes *p, u32 first, u32 end)
 {
 	u32 i;
 
@@ -53,15 +53,15 @@ static void vhca_pte_unmap(struct vhca_ptes *p, u32 first, u32 end)
 			if (p->unmap[i].handle == INVALID_GRANT_HANDLE)
 				break;
 		if (i > first)
-			vhca_pte_unmap_run(p, first, i - first);
+			ptes_unmap_run(p, first, i - first);
 		first = i + 1;
 	}
 	mutex_unlock(&p->lock);
 }
 
-static bool vhca_pte_invalidate(struct mmu_interval_notifier *mn,
-				const struct mmu_notifier_range *range,
-				unsigned long seq)
+static bool ptes_invalidate(struct mmu_interval_notifier *mn,
+			    const struct mmu_notifier_range *range,
+			    unsigned long seq)
 {
 	struct vhca_ptes *p = container_of(mn, struct vhca_ptes, notifier);
 	unsigned long start, end;
@@ -73,16 +73,16 @@ static bool vhca_pte_invalidate(struct mmu_interval_notifier *mn,
 	end = min(range->end, p->addr + ((unsigned long)p->nr
 					   << PAGE_SHIFT));
 	if (start < end)
-		vhca_pte_unmap(p, (start - p->addr) >> PAGE_SHIFT,
-			       (end - p->addr) >> PAGE_SHIFT);
+		ptes_unmap(p, (start - p->addr) >> PAGE_SHIFT,
+			   (end - p->addr) >> PAGE_SHIFT);
 	return true;
 }
 
-static const struct mmu_interval_notifier_ops vhca_pte_notifier_ops = {
-	.invalidate = vhca_pte_invalidate,
+static const struct mmu_interval_notifier_ops ptes_notifier_ops = {
+	.invalidate = ptes_invalidate,
 };
 
-static int vhca_pte_prepare(pte_t *pte, unsigned long addr, void *data)
+static int ptes_prepare(pte_t *pte, unsigned long addr, void *data)
 {
 	struct vhca_ptes *p = data;
 	u32 i = (addr - p->addr) >> PAGE_SHIFT;
@@ -114,7 +114,7 @@ int vhca_ptes_map(struct vhca_ptes *p, struct vm_area_struct *vma,
 	err = mmu_interval_notifier_insert_locked(&p->notifier, vma->vm_mm,
 						  vma->vm_start,
 						  vma->vm_end - vma->vm_start,
-						  &vhca_pte_notifier_ops);
+						  &ptes_notifier_ops);
 	if (err)
 		return err;
 	p->notified = true;
@@ -122,7 +122,7 @@ int vhca_ptes_map(struct vhca_ptes *p, struct vm_area_struct *vma,
 	mmu_interval_read_begin(&p->notifier);
 	err = apply_to_page_range(vma->vm_mm, vma->vm_start,
 				  vma->vm_end - vma->vm_start,
-				  vhca_pte_prepare, p);
+				  ptes_prepare, p);
 	if (err)
 		return err;
 
@@ -140,7 +140,7 @@ int vhca_ptes_map(struct vhca_ptes *p, struct vm_area_struct *vma,
 
 void vhca_ptes_clear(struct vhca_ptes *p)
 {
-	vhca_pte_unmap(p, 0, p->nr);
+	ptes_unmap(p, 0, p->nr);
 }
 
 void vhca_ptes_end(struct vhca_ptes *p)

@@ -24,7 +24,7 @@
 	 IB_ACCESS_OPTIONAL)
 
 /* ib_umem_get() refuses these ranges too, but with the error of "too much". */
-static bool vhca_mr_range_ok(u64 start, u64 length)
+static bool mr_range_ok(u64 start, u64 length)
 {
 	u64 end = start + length;
 
@@ -33,13 +33,13 @@ static bool vhca_mr_range_ok(u64 start, u64 length)
 		       UINT_MAX;
 }
 
-static struct vhca_mem *vhca_mr_mem(struct vhca_dev *dev, u64 start,
-				    u64 length, u64 iova, int access,
-				    struct xenvhca_reg_mr_req *req)
+static struct vhca_mem *mr_mem(struct vhca_dev *dev, u64 start,
+			       u64 length, u64 iova, int access,
+			       struct xenvhca_reg_mr_req *req)
 {
 	struct vhca_mem *mem;
 
-	if (!vhca_mr_range_ok(start, length))
+	if (!mr_range_ok(start, length))
 		return ERR_PTR(-EINVAL);
 	if (length > dev->attr.max_mr_size) {
 		ibdev_err_ratelimited(&dev->ibdev,
@@ -74,8 +74,8 @@ struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->mem = vhca_mr_mem(to_vdev(ibpd->device), start, length, iova,
-			      access, &req);
+	mr->mem = mr_mem(to_vdev(ibpd->device), start, length, iova,
+			 access, &req);
 	if (IS_ERR(mr->mem)) {
 		rc = PTR_ERR(mr->mem);
 		goto err_free;
@@ -129,8 +129,8 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	    vhca_mem_readonly(mr->mem))
 		return ERR_PTR(-EACCES);
 	if (flags & IB_MR_REREG_TRANS) {
-		mem = vhca_mr_mem(to_vdev(ibmr->device), start, length, iova,
-				  access, &req.mr);
+		mem = mr_mem(to_vdev(ibmr->device), start, length, iova,
+			     access, &req.mr);
 		if (IS_ERR(mem))
 			return ERR_CAST(mem);
 	}
@@ -159,7 +159,7 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
  * not concern the process. Nor does it while ib_uverbs takes back a region that it
  * has just made and not handed out: that may not fail, and nothing can be bound to it.
  */
-static bool vhca_mr_may_be_held(const struct ib_mr *ibmr)
+static bool mr_may_be_held(const struct ib_mr *ibmr)
 {
 	/* On the list from its commit until after it is destroyed. */
 	return atomic_read(&to_vpd(ibmr->pd)->mws) &&
@@ -175,7 +175,7 @@ int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	int rc;
 
 	rc = vhca_cmd_dereg_mr(uc, mr->handle);
-	if ((rc == -EINVAL || rc == -EBUSY) && vhca_mr_may_be_held(ibmr))
+	if ((rc == -EINVAL || rc == -EBUSY) && mr_may_be_held(ibmr))
 		return rc;
 	vhca_release(uc, "mr", mr->handle, rc, mr->mem);
 	kfree(mr);

@@ -16,7 +16,7 @@
 #define VHCA_NODES		(VHCA_RING_PAGES + 8)
 
 /* Is @want one of the numbers of a comma separated list? */
-static bool vhca_version_in(char *list, unsigned int want)
+static bool version_in(char *list, unsigned int want)
 {
 	unsigned int version;
 	char *word;
@@ -38,7 +38,7 @@ int vhca_check_version(struct vhca_link *link)
 			"\n");
 		return PTR_ERR(list);
 	}
-	found = vhca_version_in(list, XENVHCA_PROTOCOL_VERSION_INT);
+	found = version_in(list, XENVHCA_PROTOCOL_VERSION_INT);
 	kfree(list);
 	if (found)
 		return 0;
@@ -61,33 +61,33 @@ unsigned int vhca_ring_order(struct vhca_link *link)
 	return min_t(unsigned int, order, XENVHCA_MAX_RING_ORDER);
 }
 
-static void vhca_node_number(struct vhca_node *node, const char *name,
-			     unsigned int value)
+static void node_number(struct vhca_node *node, const char *name,
+			unsigned int value)
 {
 	snprintf(node->name, sizeof(node->name), "%s", name);
 	snprintf(node->value, sizeof(node->value), "%u", value);
 }
 
 /* All that a connection offers. Returns the number of nodes. */
-static unsigned int vhca_nodes(struct vhca_dev *dev, struct vhca_node *node)
+static unsigned int node_table(struct vhca_dev *dev, struct vhca_node *node)
 {
 	const struct vhca_ring *ring = &dev->ring;
 	struct vhca_node *first = node;
 	char name[sizeof(node->name)];
 	unsigned int i;
 
-	vhca_node_number(node++, XENVHCA_NODE_VERSION,
-			 XENVHCA_PROTOCOL_VERSION_INT);
-	vhca_node_number(node++, XENVHCA_NODE_RING_ORDER, ring->order);
+	node_number(node++, XENVHCA_NODE_VERSION,
+		    XENVHCA_PROTOCOL_VERSION_INT);
+	node_number(node++, XENVHCA_NODE_RING_ORDER, ring->order);
 	for (i = 0; i < 1u << ring->order; i++) {
 		snprintf(name, sizeof(name), XENVHCA_NODE_RING_REF "%u", i);
-		vhca_node_number(node++, name, ring->cmd_ref[i]);
+		node_number(node++, name, ring->cmd_ref[i]);
 	}
-	vhca_node_number(node++, XENVHCA_NODE_EVTCHN, ring->cmd_port);
-	vhca_node_number(node++, XENVHCA_NODE_EVT_RING_REF, ring->evt_ref);
-	vhca_node_number(node++, XENVHCA_NODE_EVT_EVTCHN, ring->evt_port);
-	vhca_node_number(node++, XENVHCA_NODE_KICK_RING_REF, ring->kick_ref);
-	vhca_node_number(node++, XENVHCA_NODE_KICK_EVTCHN, ring->kick_port);
+	node_number(node++, XENVHCA_NODE_EVTCHN, ring->cmd_port);
+	node_number(node++, XENVHCA_NODE_EVT_RING_REF, ring->evt_ref);
+	node_number(node++, XENVHCA_NODE_EVT_EVTCHN, ring->evt_port);
+	node_number(node++, XENVHCA_NODE_KICK_RING_REF, ring->kick_ref);
+	node_number(node++, XENVHCA_NODE_KICK_EVTCHN, ring->kick_port);
 	if (dev->window) {
 		snprintf(node->name, sizeof(node->name),
 			 XENVHCA_NODE_DOORBELL_WINDOW);
@@ -106,7 +106,7 @@ int vhca_offer(struct vhca_dev *dev)
 
 	if (!node)
 		return -ENOMEM;
-	err = dev->link->ops->write(dev->link, node, vhca_nodes(dev, node));
+	err = dev->link->ops->write(dev->link, node, node_table(dev, node));
 	kfree(node);
 	return err;
 }

@@ -21,9 +21,9 @@
 #define VHCA_REFRESH_GAP_MAX	HZ
 
 /* Table lengths stay what they were: ib_core has sized its tables by them. */
-static void vhca_set_port(struct ib_port_attr *a,
-			  const struct xenvhca_query_port_rsp *r,
-			  const struct ib_port_attr *old)
+static void set_port(struct ib_port_attr *a,
+		     const struct xenvhca_query_port_rsp *r,
+		     const struct ib_port_attr *old)
 {
 	memset(a, 0, sizeof(*a));
 	a->state = r->state <= IB_PORT_ACTIVE_DEFER ? r->state : IB_PORT_DOWN;
@@ -34,7 +34,6 @@ static void vhca_set_port(struct ib_port_attr *a,
 	a->pkey_tbl_len = old->pkey_tbl_len;
 	a->ip_gids = !!r->ip_gids;
 	a->port_cap_flags = r->port_cap_flags;
-	a->port_cap_flags2 = r->port_cap_flags2;
 	a->max_msg_sz = r->max_msg_sz;
 	a->bad_pkey_cntr = r->bad_pkey_cntr;
 	a->qkey_viol_cntr = r->qkey_viol_cntr;
@@ -65,7 +64,7 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 
 	rc = vhca_cmd_query_port(dev, &rsp);
 	if (!rc) {
-		vhca_set_port(attr, &rsp, &old);
+		set_port(attr, &rsp, &old);
 		if (attr->state != old.state)
 			vhca_port_refresh(dev);
 		return 0;
@@ -133,8 +132,8 @@ int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
 }
 
 /* Makes index hold @gid, or nothing. cache_lock is held. */
-static int vhca_gid_set(struct vhca_dev *dev, u32 index,
-			const struct xenvhca_gid *gid, bool *changed)
+static int gid_set(struct vhca_dev *dev, u32 index,
+		   const struct xenvhca_gid *gid, bool *changed)
 {
 	struct xenvhca_gid *old = xa_load(&dev->gids, index);
 	struct xenvhca_gid *new = NULL;
@@ -158,9 +157,9 @@ static int vhca_gid_set(struct vhca_dev *dev, u32 index,
 }
 
 /* One answer speaks for the indices first .. end - 1. cache_lock is held. */
-static int vhca_gids_take(struct vhca_dev *dev,
-			  const struct xenvhca_query_gid_table_rsp *rsp,
-			  u32 first, u32 end, bool *changed)
+static int gids_take(struct vhca_dev *dev,
+		     const struct xenvhca_query_gid_table_rsp *rsp,
+		     u32 first, u32 end, bool *changed)
 {
 	const struct xenvhca_gid *gid;
 	u32 index, i = 0;
@@ -170,7 +169,7 @@ static int vhca_gids_take(struct vhca_dev *dev,
 		gid = NULL;
 		if (i < rsp->count && rsp->gid[i].index == index)
 			gid = &rsp->gid[i++];
-		rc = vhca_gid_set(dev, index, gid, changed);
+		rc = gid_set(dev, index, gid, changed);
 		if (rc)
 			return rc;
 	}
@@ -191,7 +190,7 @@ static int vhca_query_gid_table(struct vhca_dev *dev, bool *changed)
 		if (!vhca_check_gids(&rsp, first, len, &end))
 			return -EIO;
 		mutex_lock(&dev->cache_lock);
-		rc = vhca_gids_take(dev, &rsp, first, end, changed);
+		rc = gids_take(dev, &rsp, first, end, changed);
 		mutex_unlock(&dev->cache_lock);
 		if (rc)
 			return rc;
@@ -225,7 +224,7 @@ static int vhca_query_pkey_table(struct vhca_dev *dev, bool *changed)
 }
 
 /* Bit n of *events: ib_core does not know of enum ib_event_type n yet. */
-static int vhca_refresh_port(struct vhca_dev *dev, unsigned long *events)
+static int refresh_port(struct vhca_dev *dev, unsigned long *events)
 {
 	struct xenvhca_query_port_rsp rsp;
 	struct ib_port_attr new, old;
@@ -236,7 +235,7 @@ static int vhca_refresh_port(struct vhca_dev *dev, unsigned long *events)
 		return rc;
 	mutex_lock(&dev->cache_lock);
 	old = dev->port;
-	vhca_set_port(&new, &rsp, &old);
+	set_port(&new, &rsp, &old);
 	dev->port = new;
 	mutex_unlock(&dev->cache_lock);
 	if (new.state != old.state && new.state == IB_PORT_ACTIVE)
@@ -250,12 +249,12 @@ static int vhca_refresh_port(struct vhca_dev *dev, unsigned long *events)
 	return 0;
 }
 
-static int vhca_refresh(struct vhca_dev *dev, unsigned long *events)
+static int refresh_all(struct vhca_dev *dev, unsigned long *events)
 {
 	bool gids = false, pkeys = false;
 	int rc;
 
-	rc = vhca_refresh_port(dev, events);
+	rc = refresh_port(dev, events);
 	if (!rc)
 		rc = vhca_query_gid_table(dev, &gids);
 	if (!rc)
@@ -268,7 +267,7 @@ static int vhca_refresh(struct vhca_dev *dev, unsigned long *events)
 }
 
 /* Doubles the gap while refreshes follow each other closely. */
-static void vhca_refresh_pace(struct vhca_dev *dev)
+static void refresh_pace(struct vhca_dev *dev)
 {
 	unsigned long now = jiffies, gap = dev->refresh_gap;
 
@@ -285,7 +284,7 @@ static void vhca_refresh_pace(struct vhca_dev *dev)
  * that once, after it has unregistered the device: nothing may come behind that, so
  * hold it registered here.
  */
-static void vhca_port_dispatch(struct vhca_dev *dev, unsigned long events)
+static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 {
 	struct ib_event event = {
 		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
@@ -301,7 +300,7 @@ static void vhca_port_dispatch(struct vhca_dev *dev, unsigned long events)
 	ib_device_put(&dev->ibdev);
 }
 
-static void vhca_port_work(struct work_struct *work)
+static void port_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),
 					    struct vhca_dev, refresh_work);
@@ -310,14 +309,14 @@ static void vhca_port_work(struct work_struct *work)
 
 	if (!READ_ONCE(dev->registered))
 		return;
-	vhca_refresh_pace(dev);
+	refresh_pace(dev);
 	events = xchg(&dev->port_events, 0);
-	rc = vhca_refresh(dev, &events);
+	rc = refresh_all(dev, &events);
 	if (rc)
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "the port's state could not be read (%d), the last one stays\n",
 				       rc);
-	vhca_port_dispatch(dev, events);
+	port_dispatch(dev, events);
 }
 
 /*
@@ -341,7 +340,7 @@ void vhca_port_init(struct vhca_dev *dev)
 	xa_init(&dev->gids);
 	dev->refresh_gap = VHCA_REFRESH_GAP;
 	dev->refreshed = jiffies - 2 * VHCA_REFRESH_GAP;
-	INIT_DELAYED_WORK(&dev->refresh_work, vhca_port_work);
+	INIT_DELAYED_WORK(&dev->refresh_work, port_work);
 }
 
 /* Reads what ib_core asks for during registration. */
@@ -362,7 +361,7 @@ int vhca_port_read(struct vhca_dev *dev)
 	dev->pkeys = kcalloc(dev->port.pkey_tbl_len, sizeof(u16), GFP_KERNEL);
 	if (!dev->pkeys)
 		return -ENOMEM;
-	return vhca_refresh(dev, &events);
+	return refresh_all(dev, &events);
 }
 
 void vhca_port_exit(struct vhca_dev *dev)

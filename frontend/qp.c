@@ -32,7 +32,7 @@ struct vhca_qp_field {
 	.size_wire = sizeof_field(struct xenvhca_qp_attr, name),	\
 }
 
-static const struct vhca_qp_field vhca_qp_fields[] = {
+static const struct vhca_qp_field qp_fields[] = {
 	VHCA_QP_FIELD(IB_QP_QKEY, qkey),
 	VHCA_QP_FIELD(IB_QP_RQ_PSN, rq_psn),
 	VHCA_QP_FIELD(IB_QP_SQ_PSN, sq_psn),
@@ -59,40 +59,40 @@ static const struct vhca_qp_field vhca_qp_fields[] = {
 };
 
 /* Copy a number of 1, 2 or 4 octets; both sides are little-endian. */
-static void vhca_copy_num(void *dst, size_t dst_size, const void *src,
-			  size_t src_size)
+static void copy_num(void *dst, size_t dst_size, const void *src,
+		     size_t src_size)
 {
 	memset(dst, 0, dst_size);
 	memcpy(dst, src, min(dst_size, src_size));
 }
 
-static void vhca_qp_attr_to_wire(struct xenvhca_qp_attr *w,
-				 const struct ib_qp_attr *a, u32 mask)
+static void qp_attr_to_wire(struct xenvhca_qp_attr *w,
+			    const struct ib_qp_attr *a, u32 mask)
 {
-	const struct vhca_qp_field *f = vhca_qp_fields;
+	const struct vhca_qp_field *f = qp_fields;
 
 	w->mask = mask;
-	for (; f < vhca_qp_fields + ARRAY_SIZE(vhca_qp_fields); f++)
+	for (; f < qp_fields + ARRAY_SIZE(qp_fields); f++)
 		if (mask & f->mask)
-			vhca_copy_num((u8 *)w + f->at_wire, f->size_wire,
-				      (const u8 *)a + f->at, f->size);
+			copy_num((u8 *)w + f->at_wire, f->size_wire,
+				 (const u8 *)a + f->at, f->size);
 	if (mask & IB_QP_AV)
 		vhca_ah_to_wire(&w->ah, &a->ah_attr);
 	if (mask & IB_QP_ALT_PATH)
 		vhca_ah_to_wire(&w->alt_ah, &a->alt_ah_attr);
 }
 
-static int vhca_qp_attr_from_wire(struct ib_device *ibdev,
-				  struct ib_qp_attr *a,
-				  const struct xenvhca_qp_attr *w)
+static int qp_attr_from_wire(struct ib_device *ibdev,
+			     struct ib_qp_attr *a,
+			     const struct xenvhca_qp_attr *w)
 {
-	const struct vhca_qp_field *f = vhca_qp_fields;
+	const struct vhca_qp_field *f = qp_fields;
 
 	if (!vhca_check_qp(w))
 		return -EIO;
-	for (; f < vhca_qp_fields + ARRAY_SIZE(vhca_qp_fields); f++)
-		vhca_copy_num((u8 *)a + f->at, f->size,
-			      (const u8 *)w + f->at_wire, f->size_wire);
+	for (; f < qp_fields + ARRAY_SIZE(qp_fields); f++)
+		copy_num((u8 *)a + f->at, f->size,
+			 (const u8 *)w + f->at_wire, f->size_wire);
 	/* ib_core uses a port number as an index. */
 	if (a->port_num)
 		a->port_num = VHCA_PORT;
@@ -103,8 +103,8 @@ static int vhca_qp_attr_from_wire(struct ib_device *ibdev,
 	return 0;
 }
 
-static void vhca_qp_cap_to_wire(struct xenvhca_qp_cap *w,
-				const struct ib_qp_cap *cap)
+static void qp_cap_to_wire(struct xenvhca_qp_cap *w,
+			   const struct ib_qp_cap *cap)
 {
 	w->max_send_wr = cap->max_send_wr;
 	w->max_recv_wr = cap->max_recv_wr;
@@ -113,8 +113,8 @@ static void vhca_qp_cap_to_wire(struct xenvhca_qp_cap *w,
 	w->max_inline_data = cap->max_inline_data;
 }
 
-static void vhca_qp_cap_from_wire(struct ib_qp_cap *cap,
-				  const struct xenvhca_qp_cap *w)
+static void qp_cap_from_wire(struct ib_qp_cap *cap,
+			     const struct xenvhca_qp_cap *w)
 {
 	cap->max_send_wr = w->max_send_wr;
 	cap->max_recv_wr = w->max_recv_wr;
@@ -123,9 +123,9 @@ static void vhca_qp_cap_from_wire(struct ib_qp_cap *cap,
 	cap->max_inline_data = w->max_inline_data;
 }
 
-static int vhca_qp_check_init(const struct vhca_dev *dev,
-			      const struct ib_qp_init_attr *attr,
-			      const struct ib_udata *udata)
+static int qp_check_init(const struct vhca_dev *dev,
+			 const struct ib_qp_init_attr *attr,
+			 const struct ib_udata *udata)
 {
 	bool xrc = dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC;
 
@@ -153,14 +153,14 @@ static int vhca_qp_check_init(const struct vhca_dev *dev,
 }
 
 /* @udata is NULL for an XRC target. */
-static struct vhca_ucontext *vhca_qp_uc(const struct ib_qp *ibqp)
+static struct vhca_ucontext *qp_uc(const struct ib_qp *ibqp)
 {
 	return ibqp->pd ? vhca_pd_uc(ibqp->pd) : NULL;
 }
 
-static void vhca_qp_init_req(struct xenvhca_create_qp_req *req,
-			     const struct ib_qp *ibqp,
-			     const struct ib_qp_init_attr *attr)
+static void qp_init_req(struct xenvhca_create_qp_req *req,
+			const struct ib_qp *ibqp,
+			const struct ib_qp_init_attr *attr)
 {
 	if (attr->qp_type == IB_QPT_XRC_TGT) {
 		req->xrcd = to_vxrcd(attr->xrcd)->handle;
@@ -174,7 +174,7 @@ static void vhca_qp_init_req(struct xenvhca_create_qp_req *req,
 	req->qp_type = attr->qp_type;
 	req->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	req->create_flags = attr->create_flags;
-	vhca_qp_cap_to_wire(&req->cap, &attr->cap);
+	qp_cap_to_wire(&req->cap, &attr->cap);
 }
 
 int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
@@ -188,12 +188,12 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	struct vhca_bufs bufs = {};
 	int rc;
 
-	rc = vhca_qp_check_init(dev, attr, udata);
+	rc = qp_check_init(dev, attr, udata);
 	if (rc)
 		return rc;
 	if (attr->qp_type != IB_QPT_XRC_TGT)
 		uc = vhca_udata_uc(udata);
-	vhca_qp_init_req(&req, ibqp, attr);
+	qp_init_req(&req, ibqp, attr);
 	rc = vhca_cmd_create_qp(dev, uc, &req, uc ? udata : NULL,
 				uc ? &bufs : NULL, &rsp);
 	if (rc)
@@ -209,7 +209,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	if (uc)
 		vhca_event_recharge(&qp->async_credit);
 	ibqp->qp_num = rsp.qpn & 0xffffff;
-	vhca_qp_cap_from_wire(&attr->cap, &rsp.cap);
+	qp_cap_from_wire(&attr->cap, &rsp.cap);
 	rc = vhca_publish(dev, &dev->qps, qp->handle, qp);
 	if (rc) {
 		vhca_bufs_put(uc, &bufs,
@@ -228,8 +228,8 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	int rc;
 
 	vhca_event_recharge(&qp->async_credit);
-	vhca_qp_attr_to_wire(&req.attr, attr, mask);
-	rc = vhca_cmd_modify_qp(to_vdev(ibqp->device), vhca_qp_uc(ibqp), &req,
+	qp_attr_to_wire(&req.attr, attr, mask);
+	rc = vhca_cmd_modify_qp(to_vdev(ibqp->device), qp_uc(ibqp), &req,
 				udata);
 	if (!rc && mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, attr->qp_state);
@@ -242,14 +242,14 @@ int vhca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct xenvhca_query_qp_rsp rsp;
 	int rc;
 
-	rc = vhca_cmd_query_qp(to_vdev(ibqp->device), vhca_qp_uc(ibqp),
+	rc = vhca_cmd_query_qp(to_vdev(ibqp->device), qp_uc(ibqp),
 			       to_vqp(ibqp)->handle, mask, &rsp);
 	if (rc)
 		return rc;
-	rc = vhca_qp_attr_from_wire(ibqp->device, attr, &rsp.attr);
+	rc = qp_attr_from_wire(ibqp->device, attr, &rsp.attr);
 	if (rc)
 		return rc;
-	vhca_qp_cap_from_wire(&attr->cap, &rsp.cap);
+	qp_cap_from_wire(&attr->cap, &rsp.cap);
 	init->cap = attr->cap;
 	init->send_cq = ibqp->send_cq;
 	init->recv_cq = ibqp->recv_cq;
@@ -264,7 +264,7 @@ int vhca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
-	struct vhca_ucontext *uc = vhca_qp_uc(ibqp);
+	struct vhca_ucontext *uc = qp_uc(ibqp);
 	struct vhca_dev *dev = to_vdev(ibqp->device);
 	struct vhca_qp *qp = to_vqp(ibqp);
 	struct vhca_bufs bufs = {
@@ -295,9 +295,9 @@ int vhca_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return vhca_ring_kick(to_vdev(ibqp->device), &qp->kick);
 }
 
-static void vhca_mcast_req(struct xenvhca_mcast_req *req,
-			   const struct ib_qp *ibqp, const union ib_gid *gid,
-			   u16 lid)
+static void mcast_req(struct xenvhca_mcast_req *req,
+		      const struct ib_qp *ibqp, const union ib_gid *gid,
+		      u16 lid)
 {
 	req->qp = container_of(ibqp, struct vhca_qp, ibqp)->handle;
 	req->mlid = lid;
@@ -308,7 +308,7 @@ int vhca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct xenvhca_mcast_req req = {};
 
-	vhca_mcast_req(&req, ibqp, gid, lid);
+	mcast_req(&req, ibqp, gid, lid);
 	return vhca_cmd_attach_mcast(vhca_pd_uc(ibqp->pd), &req);
 }
 
@@ -324,7 +324,7 @@ int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	struct xenvhca_mcast_req req = {};
 	int rc;
 
-	vhca_mcast_req(&req, ibqp, gid, lid);
+	mcast_req(&req, ibqp, gid, lid);
 	rc = vhca_cmd_detach_mcast(vhca_pd_uc(ibqp->pd), &req);
 	vhca_gone(dev, "multicast attachment of qp", req.qp, rc);
 	return 0;

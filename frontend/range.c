@@ -32,13 +32,13 @@ struct vhca_range {
 	grant_ref_t *ref;
 };
 
-static void vhca_range_free(struct vhca_range *r)
+static void range_free(struct vhca_range *r)
 {
 	kvfree(r->ref);
 	kfree(r);
 }
 
-static void vhca_range_add(struct vhca_ucontext *uc, struct vhca_range *r)
+static void range_add(struct vhca_ucontext *uc, struct vhca_range *r)
 {
 	spin_lock(&uc->range_lock);
 	list_add(&r->list, &uc->ranges);
@@ -46,8 +46,8 @@ static void vhca_range_add(struct vhca_ucontext *uc, struct vhca_range *r)
 }
 
 /* *granted: the backend has granted it, so that it must hear of a failure. */
-static int vhca_range_read(struct vhca_ucontext *uc, struct vhca_range *r,
-			   bool *granted)
+static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
+		      bool *granted)
 {
 	unsigned long end = jiffies + VHCA_FETCH_MAX;
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
@@ -81,8 +81,8 @@ static int vhca_range_read(struct vhca_ucontext *uc, struct vhca_range *r,
 }
 
 /* The object is made; a range that cannot be had is an error of mmap(). */
-static void vhca_range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
-			     u32 size)
+static void range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
+			u32 size)
 {
 	struct vhca_range *r;
 	bool granted = false;
@@ -95,10 +95,10 @@ static void vhca_range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
 	r->nr = ((u64)size + XEN_PAGE_SIZE - 1) >> XEN_PAGE_SHIFT;
 	if (r->nr <= VHCA_MAP_MAX_PAGES)
 		r->ref = kvcalloc(r->nr, sizeof(*r->ref), GFP_KERNEL_ACCOUNT);
-	r->err = r->ref ? vhca_range_read(uc, r, &granted) : -ENOMEM;
+	r->err = r->ref ? range_read(uc, r, &granted) : -ENOMEM;
 	if (r->err && granted)
 		vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle, offset);
-	vhca_range_add(uc, r);
+	range_add(uc, r);
 }
 
 void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
@@ -121,13 +121,13 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 		memcpy(&size, cmd->rsp.udata + f->off + sizeof(offset),
 		       sizeof(size));
 		if (size)
-			vhca_range_fetch(uc, owner, offset, size);
+			range_fetch(uc, owner, offset, size);
 	}
 }
 
 /* Takes a range off the list: by offset, or else any of @owner, 0: any. */
-static struct vhca_range *vhca_range_take(struct vhca_ucontext *uc,
-					  const u64 *offset, u32 owner)
+static struct vhca_range *range_take(struct vhca_ucontext *uc,
+				     const u64 *offset, u32 owner)
 {
 	struct vhca_range *r, *found = NULL;
 
@@ -148,11 +148,11 @@ void vhca_ranges_drop(struct vhca_ucontext *uc, u32 owner)
 {
 	struct vhca_range *r;
 
-	while ((r = vhca_range_take(uc, NULL, owner))) {
+	while ((r = range_take(uc, NULL, owner))) {
 		if (!r->err)
 			vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle,
 					r->offset);
-		vhca_range_free(r);
+		range_free(r);
 	}
 }
 
@@ -160,8 +160,8 @@ void vhca_ranges_free(struct vhca_ucontext *uc)
 {
 	struct vhca_range *r;
 
-	while ((r = vhca_range_take(uc, NULL, 0)))
-		vhca_range_free(r);
+	while ((r = range_take(uc, NULL, 0)))
+		range_free(r);
 }
 
 int vhca_range_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma)
@@ -174,15 +174,15 @@ int vhca_range_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma)
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	r = vhca_range_take(uc, &offset, 0);
+	r = range_take(uc, &offset, 0);
 	if (!r)
 		return -EINVAL;
 	rc = nr <= r->nr ? r->err : -EINVAL;
 	if (!rc)
 		rc = vhca_map_grants(uc, vma, r->ref, nr, offset, &tried);
 	if (rc && !tried)
-		vhca_range_add(uc, r);	/* as it was before the call */
+		range_add(uc, r);	/* as it was before the call */
 	else
-		vhca_range_free(r);
+		range_free(r);
 	return rc;
 }

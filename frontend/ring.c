@@ -39,7 +39,7 @@ void vhca_ring_break(struct vhca_dev *dev)
 }
 
 /* End the grants of a ring; pages that are still mapped become zombies. */
-static void vhca_ring_unshare(void *mem, unsigned int nr, grant_ref_t *ref)
+static void ring_unshare(void *mem, unsigned int nr, grant_ref_t *ref)
 {
 	unsigned int i;
 
@@ -57,8 +57,8 @@ static void vhca_ring_unshare(void *mem, unsigned int nr, grant_ref_t *ref)
 }
 
 /* Whole zeroed pages, contiguous in our address space. NULL: out of memory. */
-static void *vhca_ring_share(struct vhca_dev *dev, unsigned int nr,
-			     grant_ref_t *ref)
+static void *ring_share(struct vhca_dev *dev, unsigned int nr,
+			grant_ref_t *ref)
 {
 	unsigned int i;
 	void *mem;
@@ -73,7 +73,7 @@ static void *vhca_ring_share(struct vhca_dev *dev, unsigned int nr,
 		gref = gnttab_grant_foreign_access(dev->backend,
 						   xen_page_to_gfn(page), 0);
 		if (gref < 0) {
-			vhca_ring_unshare(mem, nr, ref);
+			ring_unshare(mem, nr, ref);
 			return NULL;
 		}
 		ref[i] = gref;
@@ -82,7 +82,7 @@ static void *vhca_ring_share(struct vhca_dev *dev, unsigned int nr,
 	return mem;
 }
 
-static void vhca_ring_close_port(evtchn_port_t port)
+static void ring_close_port(evtchn_port_t port)
 {
 	struct evtchn_close op = { .port = port };
 
@@ -90,8 +90,8 @@ static void vhca_ring_close_port(evtchn_port_t port)
 }
 
 /* An event channel for the backend to bind, and its upcall. */
-static int vhca_ring_bind(struct vhca_dev *dev, evtchn_port_t *port, int *irq,
-			  irq_handler_t fn, const char *name)
+static int ring_bind(struct vhca_dev *dev, evtchn_port_t *port, int *irq,
+		     irq_handler_t fn, const char *name)
 {
 	struct evtchn_alloc_unbound op = {
 		.dom = DOMID_SELF,
@@ -104,26 +104,26 @@ static int vhca_ring_bind(struct vhca_dev *dev, evtchn_port_t *port, int *irq,
 	*port = op.port;
 	err = bind_evtchn_to_irqhandler_lateeoi(*port, fn, 0, name, dev);
 	if (err < 0) {
-		vhca_ring_close_port(*port);
+		ring_close_port(*port);
 		return err;
 	}
 	*irq = err;
 	return 0;
 }
 
-static int vhca_ring_alloc(struct vhca_dev *dev)
+static int ring_alloc(struct vhca_dev *dev)
 {
 	struct vhca_ring *ring = &dev->ring;
 	unsigned int nr = 1u << ring->order;
 	void *sring;
 
-	sring = vhca_ring_share(dev, nr, ring->cmd_ref);
+	sring = ring_share(dev, nr, ring->cmd_ref);
 	if (!sring)
 		return -ENOMEM;
 	XEN_FRONT_RING_INIT(&ring->cmd, (struct xenvhca_sring *)sring,
 			    nr * XEN_PAGE_SIZE);
-	ring->evt = vhca_ring_share(dev, 1, &ring->evt_ref);
-	ring->kick = vhca_ring_share(dev, 1, &ring->kick_ref);
+	ring->evt = ring_share(dev, 1, &ring->evt_ref);
+	ring->kick = ring_share(dev, 1, &ring->kick_ref);
 	return ring->evt && ring->kick ? 0 : -ENOMEM;
 }
 
@@ -145,22 +145,22 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 	ring->state = VHCA_RING_UP;
 	ring->cmd_irq = ring->evt_irq = ring->kick_irq = -1;
 
-	err = vhca_ring_alloc(dev);
+	err = ring_alloc(dev);
 	if (!err)
-		err = vhca_ring_bind(dev, &ring->cmd_port, &ring->cmd_irq,
-				     vhca_ring_cmd_irq, "vhca-cmd");
+		err = ring_bind(dev, &ring->cmd_port, &ring->cmd_irq,
+				vhca_ring_cmd_irq, "vhca-cmd");
 	if (!err)
-		err = vhca_ring_bind(dev, &ring->evt_port, &ring->evt_irq,
-				     vhca_ring_evt_irq, "vhca-evt");
+		err = ring_bind(dev, &ring->evt_port, &ring->evt_irq,
+				vhca_ring_evt_irq, "vhca-evt");
 	if (!err)
-		err = vhca_ring_bind(dev, &ring->kick_port, &ring->kick_irq,
-				     vhca_ring_kick_irq, "vhca-kick");
+		err = ring_bind(dev, &ring->kick_port, &ring->kick_irq,
+				vhca_ring_kick_irq, "vhca-kick");
 	if (err)
 		vhca_ring_free(dev);
 	return err;
 }
 
-static void vhca_ring_unbind(struct vhca_dev *dev, int *irq)
+static void ring_unbind(struct vhca_dev *dev, int *irq)
 {
 	if (*irq >= 0)		/* the first one of an Arm guest is 0 */
 		unbind_from_irqhandler(*irq, dev);	/* closes the port */
@@ -172,14 +172,14 @@ void vhca_ring_free(struct vhca_dev *dev)
 	struct vhca_ring *ring = &dev->ring;
 
 	/* Order: no upcall, no waiter, no grant, no page. */
-	vhca_ring_unbind(dev, &ring->cmd_irq);
-	vhca_ring_unbind(dev, &ring->evt_irq);
-	vhca_ring_unbind(dev, &ring->kick_irq);
+	ring_unbind(dev, &ring->cmd_irq);
+	ring_unbind(dev, &ring->evt_irq);
+	ring_unbind(dev, &ring->kick_irq);
 	if (ring->cmd.sring)
 		vhca_ring_break(dev);
-	vhca_ring_unshare(ring->cmd.sring, 1u << ring->order, ring->cmd_ref);
-	vhca_ring_unshare(ring->evt, 1, &ring->evt_ref);
-	vhca_ring_unshare(ring->kick, 1, &ring->kick_ref);
+	ring_unshare(ring->cmd.sring, 1u << ring->order, ring->cmd_ref);
+	ring_unshare(ring->evt, 1, &ring->evt_ref);
+	ring_unshare(ring->kick, 1, &ring->kick_ref);
 	ring->cmd.sring = NULL;
 	ring->evt = NULL;
 	ring->kick = NULL;

@@ -35,7 +35,7 @@ void vhca_cmd_free(struct vhca_cmd *cmd)
 }
 
 /* Ends a command; the caller has filled rsp. Under ring->lock. */
-static void vhca_ring_finish(struct vhca_ring *ring, unsigned int id)
+static void ring_finish(struct vhca_ring *ring, unsigned int id)
 {
 	struct vhca_cmd *cmd = ring->pending[id];
 
@@ -48,14 +48,14 @@ static void vhca_ring_finish(struct vhca_ring *ring, unsigned int id)
 }
 
 /* Slots that only destroy commands may use; a one-page ring has few in all. */
-static unsigned int vhca_ring_reserve(const struct vhca_ring *ring)
+static unsigned int ring_reserve(const struct vhca_ring *ring)
 {
 	return min_t(unsigned int, XENVHCA_DESTROY_SLOTS,
 		     RING_SIZE(&ring->cmd) / 2);
 }
 
 /* A free id, the longest unused first. -EAGAIN: none. Under ring->lock. */
-static int vhca_ring_id(struct vhca_ring *ring)
+static int ring_id(struct vhca_ring *ring)
 {
 	unsigned int id;
 
@@ -70,7 +70,7 @@ static int vhca_ring_id(struct vhca_ring *ring)
 }
 
 /* Copies the request out and publishes it. Under ring->lock. */
-static bool vhca_ring_push(struct vhca_ring *ring, struct vhca_cmd *cmd, u16 id)
+static bool ring_push(struct vhca_ring *ring, struct vhca_cmd *cmd, u16 id)
 {
 	struct xenvhca_front_ring *r = &ring->cmd;
 	int notify;
@@ -84,8 +84,8 @@ static bool vhca_ring_push(struct vhca_ring *ring, struct vhca_cmd *cmd, u16 id)
 }
 
 /* 0: on its way; -EAGAIN: no slot for this kind of command; -EIO: broken. */
-static int vhca_ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
-			   unsigned int flags)
+static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
+		      unsigned int flags)
 {
 	struct vhca_ring *ring = &dev->ring;
 	bool notify = false;
@@ -93,14 +93,14 @@ static int vhca_ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
 	unsigned long irq;
 	int id = -EAGAIN;
 
-	spare = flags & VHCA_CMD_RESERVED ? 0 : vhca_ring_reserve(ring);
+	spare = flags & VHCA_CMD_RESERVED ? 0 : ring_reserve(ring);
 	spin_lock_irqsave(&ring->lock, irq);
 	if (!vhca_ring_up(ring))
 		id = -EIO;
 	else if (RING_FREE_REQUESTS(&ring->cmd) > spare)
-		id = vhca_ring_id(ring);
+		id = ring_id(ring);
 	if (id >= 0)
-		notify = vhca_ring_push(ring, cmd, id);
+		notify = ring_push(ring, cmd, id);
 	spin_unlock_irqrestore(&ring->lock, irq);
 
 	if (id < 0)
@@ -112,8 +112,8 @@ static int vhca_ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
 }
 
 /* Waits for a slot: bounded, and killable unless it is a destroy command. */
-static int vhca_ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
-			   unsigned int flags)
+static int ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
+		      unsigned int flags)
 {
 	struct vhca_ring *ring = &dev->ring;
 	long left;
@@ -121,11 +121,11 @@ static int vhca_ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
 
 	if (flags & VHCA_CMD_RESERVED)
 		left = wait_event_timeout(ring->slots,
-			(err = vhca_ring_queue(dev, cmd, flags)) != -EAGAIN,
+			(err = ring_queue(dev, cmd, flags)) != -EAGAIN,
 			vhca_ring_timeout());
 	else
 		left = wait_event_killable_timeout(ring->slots,
-			(err = vhca_ring_queue(dev, cmd, flags)) != -EAGAIN,
+			(err = ring_queue(dev, cmd, flags)) != -EAGAIN,
 			vhca_ring_timeout());
 	if (left < 0)
 		return -EINTR;
@@ -137,7 +137,7 @@ static int vhca_ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
  * command now belongs to the ring: its id and its slot stay taken until the
  * late answer is here, so that this answer cannot be mistaken for another's.
  */
-static bool vhca_ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
+static bool ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
 {
 	unsigned long irq;
 	bool late;
@@ -150,8 +150,8 @@ static bool vhca_ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
 	return late;
 }
 
-static int vhca_ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
-			  unsigned int flags)
+static int ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
+		     unsigned int flags)
 {
 	struct vhca_cmd *cmd = *cmdp;
 	long left;
@@ -162,7 +162,7 @@ static int vhca_ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	else
 		left = wait_for_completion_killable_timeout(&cmd->done,
 							vhca_ring_timeout());
-	if (left > 0 || !vhca_ring_abandon(&dev->ring, cmd))
+	if (left > 0 || !ring_abandon(&dev->ring, cmd))
 		return 0;
 	*cmdp = NULL;
 	atomic64_inc(&dev->stats.cmd_timeouts);
@@ -170,8 +170,8 @@ static int vhca_ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 }
 
 /* Nobody else can undo what the command did, or do what it did not. */
-static void vhca_ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
-			   bool sent)
+static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
+		      bool sent)
 {
 	dev_err_ratelimited(dev->link->dev,
 		"no answer to command %#x in %u s; check the backend\n",
@@ -189,11 +189,11 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	int err;
 
 	might_sleep();
-	err = vhca_ring_enter(dev, *cmdp, flags);
+	err = ring_enter(dev, *cmdp, flags);
 	if (!err)
-		err = vhca_ring_wait(dev, cmdp, flags);
+		err = ring_wait(dev, cmdp, flags);
 	if (err == -ETIMEDOUT)
-		vhca_ring_late(dev, op, flags, !*cmdp);
+		ring_late(dev, op, flags, !*cmdp);
 	if (err)
 		return err;
 	if (flags & VHCA_CMD_RESERVED)
@@ -205,7 +205,7 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 }
 
 /* Checks ring->scratch. Returns why the backend cannot go on, or NULL. */
-static const char *vhca_ring_answer(struct vhca_ring *ring)
+static const char *ring_answer(struct vhca_ring *ring)
 {
 	const struct xenvhca_response *rsp = &ring->scratch;
 	const char *bad = vhca_check_rsp_id(rsp);
@@ -218,7 +218,7 @@ static const char *vhca_ring_answer(struct vhca_ring *ring)
 	if (bad)
 		return bad;
 	cmd->rsp = *rsp;
-	vhca_ring_finish(ring, rsp->id);
+	ring_finish(ring, rsp->id);
 	return NULL;
 }
 
@@ -226,7 +226,7 @@ static const char *vhca_ring_answer(struct vhca_ring *ring)
  * Takes all answers off the ring. Ends although the backend may go on
  * answering: every answer needs a pending id. Under ring->lock.
  */
-static const char *vhca_ring_answers(struct vhca_ring *ring, bool *work)
+static const char *ring_answers(struct vhca_ring *ring, bool *work)
 {
 	struct xenvhca_front_ring *r = &ring->cmd;
 	const char *bad = NULL;
@@ -241,7 +241,7 @@ static const char *vhca_ring_answers(struct vhca_ring *ring, bool *work)
 			return bad;
 		while (!bad && r->rsp_cons != prod) {
 			RING_COPY_RESPONSE(r, r->rsp_cons, &ring->scratch);
-			bad = vhca_ring_answer(ring);
+			bad = ring_answer(ring);
 			r->rsp_cons++;
 			*work = true;
 		}
@@ -261,7 +261,7 @@ irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 	atomic64_inc(&dev->stats.irqs);
 	spin_lock_irqsave(&ring->lock, flags);
 	if (vhca_ring_up(ring))
-		bad = vhca_ring_answers(ring, &work);
+		bad = ring_answers(ring, &work);
 	spin_unlock_irqrestore(&ring->lock, flags);
 
 	if (work)
@@ -285,7 +285,7 @@ void vhca_ring_cmd_fail(struct vhca_ring *ring)
 	WRITE_ONCE(ring->state, VHCA_RING_BROKEN);
 	for_each_set_bit(id, ring->ids, XENVHCA_MAX_ID) {
 		ring->pending[id]->rsp.status = -EIO;
-		vhca_ring_finish(ring, id);
+		ring_finish(ring, id);
 	}
 	spin_unlock_irqrestore(&ring->lock, flags);
 	wake_up_all(&ring->slots);

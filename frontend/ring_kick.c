@@ -14,7 +14,7 @@
 #include "check.h"
 #include "vhca.h"
 
-static u16 vhca_kick_what(const struct vhca_kick *kick)
+static u16 kick_name(const struct vhca_kick *kick)
 {
 	return kick->type << 8 | kick->flags;
 }
@@ -24,17 +24,17 @@ static u16 vhca_kick_what(const struct vhca_kick *kick)
  * same kind? Then the backend will look at the queue after this point in time,
  * and no new entry is needed. Under kick_lock.
  */
-static bool vhca_kick_queued(const struct vhca_ring *ring,
-			     const struct vhca_kick *kick, u32 cons)
+static bool kick_queued(const struct vhca_ring *ring,
+			const struct vhca_kick *kick, u32 cons)
 {
 	u32 age = ring->kick_prod - kick->index;	/* 1: the newest entry */
 
 	return kick->valid && age && age <= ring->kick_prod - cons &&
 	       ring->kick_what[kick->index % XENVHCA_KICK_ENTRIES] ==
-	       vhca_kick_what(kick);
+	       kick_name(kick);
 }
 
-static bool vhca_kick_push(struct vhca_ring *ring, const struct vhca_kick *kick)
+static bool kick_push(struct vhca_ring *ring, const struct vhca_kick *kick)
 {
 	struct xenvhca_kick_page *page = ring->kick;
 	u32 slot = ring->kick_prod % XENVHCA_KICK_ENTRIES;
@@ -45,7 +45,7 @@ static bool vhca_kick_push(struct vhca_ring *ring, const struct vhca_kick *kick)
 	};
 
 	page->kick[slot] = entry;
-	ring->kick_what[slot] = vhca_kick_what(kick);
+	ring->kick_what[slot] = kick_name(kick);
 	virt_wmb();	/* entry before prod; pairs with the backend's rmb */
 	WRITE_ONCE(page->prod, ++ring->kick_prod);
 	virt_mb();	/* prod before prod_event; the backend: vice versa */
@@ -53,7 +53,7 @@ static bool vhca_kick_push(struct vhca_ring *ring, const struct vhca_kick *kick)
 }
 
 /* 0: queued or merged; -EAGAIN: full; -EIO: broken. */
-static int vhca_kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
+static int kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
 {
 	struct vhca_ring *ring = &dev->ring;
 	const char *bad = NULL;
@@ -69,14 +69,14 @@ static int vhca_kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
 	bad = vhca_check_kick_cons(cons, ring->kick_prod);
 	if (!vhca_ring_up(ring) || bad) {
 		err = -EIO;
-	} else if (vhca_kick_queued(ring, kick, cons)) {
+	} else if (kick_queued(ring, kick, cons)) {
 		atomic64_inc(&dev->stats.kicks_merged);
 	} else if (used == XENVHCA_KICK_ENTRIES) {
 		err = -EAGAIN;
 	} else {
 		kick->index = ring->kick_prod;
 		kick->valid = true;
-		notify = vhca_kick_push(ring, kick);
+		notify = kick_push(ring, kick);
 		atomic64_inc(&dev->stats.kicks);
 	}
 	spin_unlock_irqrestore(&ring->kick_lock, irq);
@@ -97,7 +97,7 @@ static int vhca_kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
  * Who sees done move wakes the others: done_event is one word, which each of them
  * writes, so the backend may not have found in it what another one waits for.
  */
-static u32 vhca_kick_done(struct vhca_dev *dev)
+static u32 is_kick_done(struct vhca_dev *dev)
 {
 	struct vhca_ring *ring = &dev->ring;
 	unsigned long irq;
@@ -124,10 +124,10 @@ static u32 vhca_kick_done(struct vhca_dev *dev)
  * Ask for an upcall when done moves. Bounded, because the backend could move
  * it for ever. Returns true if done moved past @index in the meantime.
  */
-static bool vhca_kick_executed(struct vhca_dev *dev, u32 index)
+static bool kick_executed(struct vhca_dev *dev, u32 index)
 {
 	struct xenvhca_kick_page *page = dev->ring.kick;
-	u32 done = vhca_kick_done(dev);
+	u32 done = is_kick_done(dev);
 	u32 before;
 	int i;
 
@@ -137,7 +137,7 @@ static bool vhca_kick_executed(struct vhca_dev *dev, u32 index)
 		WRITE_ONCE(page->done_event, done + 1);
 		virt_mb();	/* done_event before done; backend: v. v. */
 		before = done;
-		done = vhca_kick_done(dev);
+		done = is_kick_done(dev);
 		if (done == before)
 			return false;
 	}
@@ -145,25 +145,25 @@ static bool vhca_kick_executed(struct vhca_dev *dev, u32 index)
 }
 
 /* Full ring: ask for the upcall that wakes us, then look again. */
-static int vhca_kick_retry(struct vhca_dev *dev, struct vhca_kick *kick)
+static int kick_retry(struct vhca_dev *dev, struct vhca_kick *kick)
 {
-	int err = vhca_kick_queue(dev, kick);
+	int err = kick_queue(dev, kick);
 
 	if (err != -EAGAIN)
 		return err;
-	vhca_kick_executed(dev, vhca_kick_done(dev));
-	return vhca_kick_queue(dev, kick);
+	kick_executed(dev, is_kick_done(dev));
+	return kick_queue(dev, kick);
 }
 
 int vhca_ring_kick(struct vhca_dev *dev, struct vhca_kick *kick)
 {
-	int err = vhca_kick_queue(dev, kick);
+	int err = kick_queue(dev, kick);
 	long left;
 
 	if (err != -EAGAIN)
 		return err;
 	left = wait_event_killable_timeout(dev->ring.kick_wait,
-			(err = vhca_kick_retry(dev, kick)) != -EAGAIN,
+			(err = kick_retry(dev, kick)) != -EAGAIN,
 			vhca_ring_timeout());
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
@@ -179,7 +179,7 @@ int vhca_ring_kick_wait(struct vhca_dev *dev, struct vhca_kick *kick)
 	if (err)
 		return err;
 	left = wait_event_killable_timeout(ring->kick_wait,
-			vhca_kick_executed(dev, kick->index) ||
+			kick_executed(dev, kick->index) ||
 			!vhca_ring_up(ring),
 			vhca_ring_timeout());
 	if (left <= 0)
@@ -197,7 +197,7 @@ irqreturn_t vhca_ring_kick_irq(int irq, void *arg)
 	atomic64_inc(&dev->stats.irqs);
 	if (!vhca_ring_up(ring))
 		return IRQ_HANDLED;
-	done = vhca_kick_done(dev);
+	done = is_kick_done(dev);
 	work = done != ring->kick_done;
 	ring->kick_done = done;
 	if (work)

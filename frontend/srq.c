@@ -12,9 +12,9 @@
 #include "verbs.h"
 
 /* Allows basic SRQs, and XRC ones if the device has XRC. */
-static int vhca_srq_init_req(const struct vhca_dev *dev,
-			     struct xenvhca_create_srq_req *req,
-			     const struct ib_srq_init_attr *init)
+static int srq_init_req(const struct vhca_dev *dev,
+			struct xenvhca_create_srq_req *req,
+			const struct ib_srq_init_attr *init)
 {
 	req->srq_type = init->srq_type;
 	if (init->srq_type == IB_SRQT_BASIC)
@@ -45,7 +45,7 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 
 	if (!udata)
 		return -EOPNOTSUPP;	/* no kernel consumers */
-	rc = vhca_srq_init_req(dev, &req, init);
+	rc = srq_init_req(dev, &req, init);
 	if (rc)
 		return rc;
 	uc = vhca_udata_uc(udata);

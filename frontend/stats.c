@@ -14,47 +14,47 @@
 
 static struct dentry *root;
 
-static void vhca_stats_line(struct seq_file *s, const char *name,
-			    const atomic64_t *value)
+static void stats_line(struct seq_file *s, const char *name,
+		       const atomic64_t *value)
 {
 	seq_printf(s, "%s %lld\n", name, (long long)atomic64_read(value));
 }
 
-static int vhca_stats_show(struct seq_file *s, void *unused)
+static int stats_show(struct seq_file *s, void *unused)
 {
 	const struct vhca_dev *dev = s->private;
 	const struct vhca_stats *st = &dev->stats;
 
-	vhca_stats_line(s, "cmds", &st->cmds);
-	vhca_stats_line(s, "cmd_errors", &st->cmd_errors);
-	vhca_stats_line(s, "cmd_timeouts", &st->cmd_timeouts);
-	vhca_stats_line(s, "kicks", &st->kicks);
-	vhca_stats_line(s, "kicks_merged", &st->kicks_merged);
-	vhca_stats_line(s, "kick_notifies", &st->kick_notifies);
-	vhca_stats_line(s, "events", &st->events);
-	vhca_stats_line(s, "irqs", &st->irqs);
-	vhca_stats_line(s, "spurious", &st->spurious);
-	vhca_stats_line(s, "bad_events", &st->bad_events);
-	vhca_stats_line(s, "pages_granted", &st->pages_granted);
-	vhca_stats_line(s, "pages_mapped", &st->pages_mapped);
-	vhca_stats_line(s, "doorbells", &st->doorbells);
+	stats_line(s, "cmds", &st->cmds);
+	stats_line(s, "cmd_errors", &st->cmd_errors);
+	stats_line(s, "cmd_timeouts", &st->cmd_timeouts);
+	stats_line(s, "kicks", &st->kicks);
+	stats_line(s, "kicks_merged", &st->kicks_merged);
+	stats_line(s, "kick_notifies", &st->kick_notifies);
+	stats_line(s, "events", &st->events);
+	stats_line(s, "irqs", &st->irqs);
+	stats_line(s, "spurious", &st->spurious);
+	stats_line(s, "bad_events", &st->bad_events);
+	stats_line(s, "pages_granted", &st->pages_granted);
+	stats_line(s, "pages_mapped", &st->pages_mapped);
+	stats_line(s, "doorbells", &st->doorbells);
 	seq_printf(s, "zombies %llu\n", vhca_grant_zombies());
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(vhca_stats);
+DEFINE_SHOW_ATTRIBUTE(stats);
 
-static int vhca_zombies_show(struct seq_file *s, void *unused)
+static int zombies_show(struct seq_file *s, void *unused)
 {
 	seq_printf(s, "zombies %llu\n", vhca_grant_zombies());
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(vhca_zombies);
+DEFINE_SHOW_ATTRIBUTE(zombies);
 
 void vhca_stats_add(struct vhca_dev *dev)
 {
 	dev->debugfs = debugfs_create_dir(dev_name(&dev->ibdev.dev), root);
 	debugfs_create_file("stats", 0444, dev->debugfs, dev,
-			    &vhca_stats_fops);
+			    &stats_fops);
 }
 
 /* Waits until nobody reads any more. */
@@ -67,7 +67,7 @@ void vhca_stats_del(struct vhca_dev *dev)
 void vhca_stats_init(void)
 {
 	root = debugfs_create_dir("xen-vhca", NULL);
-	debugfs_create_file("zombies", 0444, root, NULL, &vhca_zombies_fops);
+	debugfs_create_file("zombies", 0444, root, NULL, &zombies_fops);
 }
 
 void vhca_stats_exit(void)

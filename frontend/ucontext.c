@@ -36,7 +36,7 @@ struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
  * rdma_restrack_put()): the task would stay allocated. rdma-core's mlx5 first tries
  * to open with DEVX, so that would be each program's.
  */
-static void vhca_forget_task(struct ib_ucontext *ibuc)
+static void forget_task(struct ib_ucontext *ibuc)
 {
 	if (!ibuc->res.task)
 		return;
@@ -59,7 +59,7 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	INIT_LIST_HEAD(&uc->orphans);
 	rc = vhca_cmd_alloc_ucontext(dev, udata, &uc->handle);
 	if (rc) {
-		vhca_forget_task(ibuc);
+		forget_task(ibuc);
 		return rc;
 	}
 	ibdev_dbg(&dev->ibdev, "created ucontext %u\n", uc->handle);

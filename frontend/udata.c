@@ -17,7 +17,7 @@
 #include "vhca-provider.h"
 
 /* Number of octets that mean something: zeros past the known @max do not count. */
-static size_t vhca_udata_in(struct ib_udata *udata, size_t max)
+static size_t udata_in(struct ib_udata *udata, size_t max)
 {
 	if (udata->inlen > max &&
 	    ib_is_udata_cleared(udata, max, udata->inlen - max))
@@ -39,7 +39,7 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 	 * More than the HCA's driver knows is no error natively either, if what
 	 * it reads is 0; and it leaves alone what it does not write.
 	 */
-	in = vhca_udata_in(udata, row ? row->in_max : 0);
+	in = udata_in(udata, row ? row->in_max : 0);
 	out = row ? min_t(size_t, udata->outlen, row->out_max - extra) : 0;
 	if (vhca_provider_check(dev->provider, req->op, in, out + extra)) {
 		ibdev_dbg(&dev->ibdev,
@@ -59,8 +59,8 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 }
 
 /* Octets that the HCA's driver would have written to a user address. */
-static int vhca_udata_outptr(const struct vhca_cmd *cmd,
-			     const struct vhca_udata_op *row, size_t pos)
+static int udata_outptr(const struct vhca_cmd *cmd,
+			const struct vhca_udata_op *row, size_t pos)
 {
 	const struct vhca_field *f = row->req;
 	u64 addr;
@@ -103,13 +103,13 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		if (rc)
 			return rc;
 	}
-	return outptr ? vhca_udata_outptr(cmd, row, own) : 0;
+	return outptr ? udata_outptr(cmd, row, own) : 0;
 }
 
 /* Returns NULL if the object has no such memory. */
-static struct vhca_mem *vhca_buf_get(struct vhca_ucontext *uc,
-				     const struct vhca_cmd *cmd,
-				     const struct vhca_field *f)
+static struct vhca_mem *buf_get(struct vhca_ucontext *uc,
+				const struct vhca_cmd *cmd,
+				const struct vhca_field *f)
 {
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct vhca_mem *mem;
@@ -154,7 +154,7 @@ int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 			slot = &bufs->db;
 		else
 			continue;
-		mem = vhca_buf_get(uc, cmd, f);
+		mem = buf_get(uc, cmd, f);
 		if (!IS_ERR_OR_NULL(mem) && *slot) {
 			vhca_mem_put(mem);	/* a list too many */
 			mem = ERR_PTR(-EINVAL);

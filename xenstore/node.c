@@ -16,7 +16,7 @@
 #define XN_MAX_FULL	100	/* how often to wait, XN_FULL_US each */
 #define XN_FULL_US	20000
 
-static int xn_errno(void)
+static int own_errno(void)
 {
 	return errno ? -errno : -EIO;
 }
@@ -29,8 +29,8 @@ int xn_path(char *path, const char *dir, const char *node)
 }
 
 /* Copy a raw value of len bytes to text; a trailing NUL is tolerated. */
-static int xn_copy_text(char *buf, size_t size, const char *raw,
-			unsigned int len)
+static int copy_text(char *buf, size_t size, const char *raw,
+		     unsigned int len)
 {
 	unsigned int i;
 
@@ -59,8 +59,8 @@ int xn_read_str(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 		return rc;
 	raw = xs_read(xs, t, path, &len);
 	if (!raw)
-		return xn_errno();
-	rc = xn_copy_text(buf, size, raw, len);
+		return own_errno();
+	rc = copy_text(buf, size, raw, len);
 	free(raw);
 	return rc;
 }
@@ -126,7 +126,7 @@ int xn_write_str(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 	if (rc)
 		return rc;
 	if (!xs_write(xs, t, path, val, (unsigned int)strlen(val)))
-		return xn_errno();
+		return own_errno();
 	return 0;
 }
 
@@ -153,7 +153,7 @@ int xn_rm(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 	}
 	if (xs_rm(xs, t, dir) || errno == ENOENT)
 		return 0;
-	return xn_errno();
+	return own_errno();
 }
 
 bool xn_exists(struct xs_handle *xs, xs_transaction_t t, const char *dir,
@@ -178,9 +178,9 @@ int xn_mkdir(struct xs_handle *xs, xs_transaction_t t, const char *path,
 	};
 
 	if (!xs_mkdir(xs, t, path))
-		return xn_errno();
+		return own_errno();
 	if (!xs_set_permissions(xs, t, path, perm, owner == reader ? 1 : 2))
-		return xn_errno();
+		return own_errno();
 	return 0;
 }
 
@@ -191,7 +191,7 @@ int xn_list(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 
 	*names = xs_directory(xs, t, dir, &n);
 	if (!*names)
-		return errno == ENOENT ? 0 : xn_errno();
+		return errno == ENOENT ? 0 : own_errno();
 	return (int)n;
 }
 
@@ -199,7 +199,7 @@ int xn_list(struct xs_handle *xs, xs_transaction_t t, const char *dir,
  * xenstored lets all processes of an unprivileged domain have some ten
  * transactions at a time, and says ENOSPC to more.
  */
-static xs_transaction_t xn_start(struct xs_handle *xs)
+static xs_transaction_t start(struct xs_handle *xs)
 {
 	xs_transaction_t t;
 	int i;
@@ -221,16 +221,16 @@ int xn_transact(struct xs_handle *xs,
 	int i, rc;
 
 	for (i = 0; i < XN_MAX_CONFLICTS; i++) {
-		t = xn_start(xs);
+		t = start(xs);
 		if (t == XBT_NULL)
-			return xn_errno();
+			return own_errno();
 		rc = fn(xs, t, arg);
 		if (xs_transaction_end(xs, t, rc != 0))
 			return rc;
 		if (rc)
 			return rc;
 		if (errno != EAGAIN)
-			return xn_errno();
+			return own_errno();
 	}
 	return -EAGAIN;
 }

@@ -24,36 +24,36 @@ int xn_own_domid(struct xs_handle *xs)
 	return rc ? rc : (int)id;
 }
 
-static int xn_fit(int n)
+static int fit(int n)
 {
 	return n < 0 || n >= XN_PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
 int xn_backend_root(char *path, unsigned int backend)
 {
-	return xn_fit(snprintf(path, XN_PATH_MAX,
-			       "/local/domain/%u/backend/" XN_KIND, backend));
+	return fit(snprintf(path, XN_PATH_MAX,
+			    "/local/domain/%u/backend/" XN_KIND, backend));
 }
 
 int xn_backend_dir(char *path, unsigned int backend, unsigned int domid,
 		   unsigned int devid)
 {
-	return xn_fit(snprintf(path, XN_PATH_MAX,
-			       "/local/domain/%u/backend/" XN_KIND "/%u/%u",
-			       backend, domid, devid));
+	return fit(snprintf(path, XN_PATH_MAX,
+			    "/local/domain/%u/backend/" XN_KIND "/%u/%u",
+			    backend, domid, devid));
 }
 
 int xn_frontend_dir(char *path, unsigned int domid, unsigned int devid)
 {
-	return xn_fit(snprintf(path, XN_PATH_MAX,
-			       "/local/domain/%u/device/" XN_KIND "/%u",
-			       domid, devid));
+	return fit(snprintf(path, XN_PATH_MAX,
+			    "/local/domain/%u/device/" XN_KIND "/%u",
+			    domid, devid));
 }
 
-static int xn_scan_domain(struct xs_handle *xs, const char *root,
-			  const char *name,
-			  int (*fn)(unsigned int, unsigned int, void *),
-			  void *arg)
+static int scan_domain(struct xs_handle *xs, const char *root,
+		       const char *name,
+		       int (*fn)(unsigned int, unsigned int, void *),
+		       void *arg)
 {
 	uint64_t domid = 0, devid = 0;
 	char dir[XN_PATH_MAX];
@@ -88,7 +88,7 @@ int xn_scan(struct xs_handle *xs, unsigned int backend,
 	n = xn_list(xs, XBT_NULL, root, &names);
 	rc = n < 0 ? n : 0;
 	for (i = 0; i < n && !rc; i++)
-		rc = xn_scan_domain(xs, root, names[i], fn, arg);
+		rc = scan_domain(xs, root, names[i], fn, arg);
 	free(names);
 	return rc;
 }
@@ -117,8 +117,8 @@ int xn_watch_next(struct xs_handle *xs, char *token)
  * Is the frontend's directory there? EACCES is an absence, too: xenstored does
  * not tell whether there is something below what may not be read.
  */
-static bool xn_frontend_there(struct xs_handle *xs, unsigned int domid,
-			      unsigned int devid)
+static bool frontend_there(struct xs_handle *xs, unsigned int domid,
+			   unsigned int devid)
 {
 	char dir[XN_PATH_MAX], value[XN_PATH_MAX];
 	int rc;
@@ -130,7 +130,7 @@ static bool xn_frontend_there(struct xs_handle *xs, unsigned int domid,
 }
 
 /* Any of the frontends that this domain serves; an error proves nothing. */
-static bool xn_any_frontend(struct xs_handle *xs, unsigned int domid)
+static bool any_frontend(struct xs_handle *xs, unsigned int domid)
 {
 	char root[XN_PATH_MAX], dir[XN_PATH_MAX], num[12], **names = NULL;
 	int i, n, own = xn_own_domid(xs);
@@ -144,7 +144,7 @@ static bool xn_any_frontend(struct xs_handle *xs, unsigned int domid)
 	n = xn_list(xs, XBT_NULL, dir, &names);
 	for (i = 0; i < n && !there; i++)
 		there = !xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid) &&
-			xn_frontend_there(xs, domid, (unsigned int)devid);
+			frontend_there(xs, domid, (unsigned int)devid);
 	free(names);
 	return n < 0 || there;
 }
@@ -154,5 +154,5 @@ bool xn_domain_alive(struct xs_handle *xs, unsigned int domid)
 	errno = 0;
 	if (xs_is_domain_introduced(xs, domid))
 		return true;
-	return errno == EACCES && xn_any_frontend(xs, domid);
+	return errno == EACCES && any_frontend(xs, domid);
 }

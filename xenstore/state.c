@@ -76,7 +76,7 @@ struct xn_switch {
 	enum xenbus_state to;
 };
 
-static int xn_switch_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
+static int switch_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	const struct xn_switch *sw = arg;
 
@@ -95,7 +95,7 @@ int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
 		return 0;
 	if (!xn_state_legal(side, *cur, to))
 		return -EPERM;
-	rc = xn_transact(xs, xn_switch_fn, &sw);
+	rc = xn_transact(xs, switch_fn, &sw);
 	if (!rc)
 		*cur = to;
 	return rc;

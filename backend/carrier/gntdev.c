@@ -38,13 +38,13 @@ struct be_map {
 	uint32_t n;
 };
 
-static size_t be_bytes(uint32_t pages)
+static size_t bytes(uint32_t pages)
 {
 	return (size_t)pages * XENVHCA_PAGE_SIZE;
 }
 
 /* One mapping may not exceed the module's parameter. */
-static uint32_t be_gntdev_limit(void)
+static uint32_t gntdev_limit(void)
 {
 	FILE *f = fopen(HOST_GNTDEV_LIMIT, "re");
 	unsigned int v = GNTDEV_DEFAULT;
@@ -58,7 +58,7 @@ static uint32_t be_gntdev_limit(void)
 }
 
 /* Returns an fd or -errno; a lack of files is told to a guest as ENOMEM. */
-static int be_gntdev_file(void)
+static int gntdev_file(void)
 {
 	int fd = be_sys_open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
 
@@ -69,10 +69,10 @@ static int be_gntdev_file(void)
 
 int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
 {
-	int fd = be_gntdev_file();
+	int fd = gntdev_file();
 
 	g->domid = domid;
-	g->chunk = be_gntdev_limit();
+	g->chunk = gntdev_limit();
 	if (fd < 0)
 		return fd;
 	be_sys_close(fd);
@@ -80,8 +80,8 @@ int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
 }
 
 /* Tell a file of gntdev about references; -errno, else *index names them. */
-static int be_piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
-			uint32_t n, uint64_t *index)
+static int piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
+		     uint32_t n, uint64_t *index)
 {
 	struct ioctl_gntdev_map_grant_ref *op;
 	uint32_t i;
@@ -107,38 +107,38 @@ static int be_piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
  * Map n pages at their place; mmap() is where the hypervisor is asked, for the
  * right to write only if prot has it.
  */
-static int be_piece_map(const struct be_gntdev *g, char *at,
-			const uint32_t *ref, uint32_t n, int prot)
+static int piece_map(const struct be_gntdev *g, char *at,
+		     const uint32_t *ref, uint32_t n, int prot)
 {
 	uint64_t index = 0;
-	int rc, fd = be_gntdev_file();
+	int rc, fd = gntdev_file();
 
 	if (fd < 0)
 		return fd;
-	rc = be_piece_add(g, fd, ref, n, &index);
-	if (!rc && be_sys_mmap(at, be_bytes(n), prot, MAP_SHARED | MAP_FIXED,
+	rc = piece_add(g, fd, ref, n, &index);
+	if (!rc && be_sys_mmap(at, bytes(n), prot, MAP_SHARED | MAP_FIXED,
 			       fd, (off_t)index) == MAP_FAILED)
 		rc = -errno;
 	be_sys_close(fd);
 	return rc;
 }
 
-static struct be_map **be_map_bucket(struct be_gntdev *g, const char *addr)
+static struct be_map **map_bucket(struct be_gntdev *g, const char *addr)
 {
 	uintptr_t page = (uintptr_t)addr / XENVHCA_PAGE_SIZE;
 
 	return &g->bucket[(page ^ page >> 10) % BE_MAP_BUCKETS];
 }
 
-static int be_map_pieces(const struct be_gntdev *g, const struct be_map *m,
-			 const uint32_t *ref, int prot)
+static int map_pieces(const struct be_gntdev *g, const struct be_map *m,
+		      const uint32_t *ref, int prot)
 {
 	uint32_t i, n;
 	int rc;
 
 	for (i = 0; i < m->n; i += n) {
 		n = m->n - i < g->chunk ? m->n - i : g->chunk;
-		rc = be_piece_map(g, m->addr + be_bytes(i), ref + i, n, prot);
+		rc = piece_map(g, m->addr + bytes(i), ref + i, n, prot);
 		if (!rc)
 			continue;
 		/*
@@ -147,10 +147,10 @@ static int be_map_pieces(const struct be_gntdev *g, const struct be_map *m,
 		 * without threads in between this leaks address space only.
 		 */
 		if (i)
-			be_sys_munmap(m->addr, be_bytes(i));
+			be_sys_munmap(m->addr, bytes(i));
 		if (i + n < m->n)
-			be_sys_munmap(m->addr + be_bytes(i + n),
-				      be_bytes(m->n - i - n));
+			be_sys_munmap(m->addr + bytes(i + n),
+				      bytes(m->n - i - n));
 		return rc;
 	}
 	return 0;
@@ -171,19 +171,19 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	if (!m)
 		return NULL;
 	m->n = n;
-	m->addr = be_sys_mmap(NULL, be_bytes(n), PROT_NONE, MAP_PRIVATE |
+	m->addr = be_sys_mmap(NULL, bytes(n), PROT_NONE, MAP_PRIVATE |
 			      MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m->addr == MAP_FAILED) {
 		free(m);
 		return NULL;
 	}
-	rc = be_map_pieces(g, m, ref, prot);
+	rc = map_pieces(g, m, ref, prot);
 	if (rc) {
 		free(m);
 		errno = -rc;
 		return NULL;
 	}
-	b = be_map_bucket(g, m->addr);
+	b = map_bucket(g, m->addr);
 	m->next = *b;
 	*b = m;
 	g->pages += n;
@@ -192,7 +192,7 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 
 int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n)
 {
-	struct be_map **p = be_map_bucket(g, addr), *m;
+	struct be_map **p = map_bucket(g, addr), *m;
 
 	while (*p && (*p)->addr != addr)
 		p = &(*p)->next;
@@ -200,7 +200,7 @@ int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n)
 	if (!m || m->n != n)
 		return -EINVAL;
 	*p = m->next;
-	be_sys_munmap(m->addr, be_bytes(m->n));
+	be_sys_munmap(m->addr, bytes(m->n));
 	g->pages -= n;
 	free(m);
 	return 0;

@@ -58,7 +58,7 @@ static void xen_notify(struct be_shm *shm, enum be_port_id which)
  * End of an interrupt. A frontend that notifies without work is slowed down,
  * not us: until the port is unmasked it cannot notify again.
  */
-static void be_port_ack(struct be_port *p, bool had_work)
+static void port_ack(struct be_port *p, bool had_work)
 {
 	unsigned int us;
 	int port;
@@ -86,12 +86,12 @@ static int xen_kick_fd(struct be_transport *t)
 
 static void xen_cmd_ack(struct be_transport *t, bool had_work)
 {
-	be_port_ack(&to_xen(t)->port[BE_PORT_CMD], had_work);
+	port_ack(&to_xen(t)->port[BE_PORT_CMD], had_work);
 }
 
 static void xen_kick_ack(struct be_transport *t, bool had_work)
 {
-	be_port_ack(&to_xen(t)->port[BE_PORT_KICK], had_work);
+	port_ack(&to_xen(t)->port[BE_PORT_KICK], had_work);
 }
 
 /* ---- memory ---- */
@@ -227,7 +227,7 @@ static const struct be_transport_ops xen_ops = {
 	.close = xen_close,
 };
 
-static int be_helper_open(struct be_xen *x, int fd)
+static int helper_open(struct be_xen *x, int fd)
 {
 	int err;
 
@@ -265,7 +265,7 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 		be_fault(dev, "/dev/xen/gntdev: %s; run: modprobe xen-gntdev",
 			 strerror(-*err));
 	else
-		*err = be_helper_open(x, helper_fd);
+		*err = helper_open(x, helper_fd);
 	if (!*err)
 		*err = be_agent_open(&x->agent, dev);
 	if (!*err)
@@ -274,7 +274,7 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 	return NULL;
 }
 
-static int be_port_bind(struct be_xen *x, int which, uint32_t remote)
+static int port_bind(struct be_xen *x, int which, uint32_t remote)
 {
 	struct be_port *p = &x->port[which];
 	int fl, err;
@@ -301,7 +301,7 @@ static int be_port_bind(struct be_xen *x, int which, uint32_t remote)
 }
 
 /* All pages first, so that a ring is never half there. */
-static int be_rings_map(struct be_xen *x, const struct be_xen_params *p)
+static int rings_map(struct be_xen *x, const struct be_xen_params *p)
 {
 	x->ring_pages = 1u << p->ring_order;
 	x->ring_va = xen_map(&x->shm.t, p->ring_ref, x->ring_pages,
@@ -322,14 +322,14 @@ int be_xen_connect(struct be_transport *t, const struct be_xen_params *p)
 	struct be_xen *x = to_xen(t);
 	int rc;
 
-	rc = be_rings_map(x, p);
+	rc = rings_map(x, p);
 	if (rc)
 		return rc;
-	rc = be_port_bind(x, BE_PORT_CMD, p->cmd_port);
+	rc = port_bind(x, BE_PORT_CMD, p->cmd_port);
 	if (!rc)
-		rc = be_port_bind(x, BE_PORT_EVT, p->evt_port);
+		rc = port_bind(x, BE_PORT_EVT, p->evt_port);
 	if (!rc)
-		rc = be_port_bind(x, BE_PORT_KICK, p->kick_port);
+		rc = port_bind(x, BE_PORT_KICK, p->kick_port);
 	if (rc)
 		return rc;
 	/* Last: from here on the event thread uses ring and port. */

@@ -26,7 +26,7 @@
 #define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* slow ones: xenstore waits */
 
 /* False: it is to be executed again, and has no answer yet. */
-static bool be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
+static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
 	struct xenvhca_response rsp = {};
 	uint64_t errors = uv_errors;
@@ -43,7 +43,7 @@ static bool be_cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 }
 
 /* May the first one that waits be executed? */
-static bool be_cmd_token(struct be_dev *dev, struct be_cmdq *q)
+static bool cmd_token(struct be_dev *dev, struct be_cmdq *q)
 {
 	uint64_t now = vl_coarse_ns();
 
@@ -56,8 +56,8 @@ static bool be_cmd_token(struct be_dev *dev, struct be_cmdq *q)
 	return !q->wait_ns;
 }
 
-static void be_cmd_queue(struct be_dev *dev, struct be_cmdq *q,
-			 const struct xenvhca_request *req)
+static void cmd_queue(struct be_dev *dev, struct be_cmdq *q,
+		      const struct xenvhca_request *req)
 {
 	if (q->n == XENVHCA_MAX_ID) {
 		be_fault(dev, "too many unanswered requests");
@@ -68,20 +68,20 @@ static void be_cmd_queue(struct be_dev *dev, struct be_cmdq *q,
 }
 
 /* One pass takes a number of commands, or a time if they are slow. */
-static bool be_cmd_pass(const struct be_dev *dev, int n, uint64_t begin)
+static bool cmd_pass(const struct be_dev *dev, int n, uint64_t begin)
 {
 	return n < BE_CMD_BATCH && !dev->fault &&
 	       (!n || vl_coarse_ns() - begin < BE_CMD_PASS_NS);
 }
 
 /* Sets q->more if the batch ended before the ring did. */
-static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
+static void cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 {
 	struct xenvhca_request req;
 	int i, r;
 
 	q->more = true;
-	for (i = 0; be_cmd_pass(dev, i, begin); i++) {
+	for (i = 0; cmd_pass(dev, i, begin); i++) {
 		r = dev->t->ops->get_request(dev->t, &req);
 		if (r < 0) {
 			be_fault(dev, "frontend violated the command ring");
@@ -93,25 +93,25 @@ static void be_cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 		}
 		q->worked = true;
 		if (be_op_destroys(req.op))
-			be_cmd_exec(dev, &req);
+			cmd_exec(dev, &req);
 		else
-			be_cmd_queue(dev, q, &req);
+			cmd_queue(dev, q, &req);
 	}
 }
 
 /* Executes the first request that waits, if it may be. Tells whether it did. */
-static bool be_cmdq_next(struct be_dev *dev, struct be_cmdq *q)
+static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 {
 	struct xenvhca_request req;
 
 	q->wait_ns = 0;
-	if (!q->n || !be_cmd_token(dev, q))
+	if (!q->n || !cmd_token(dev, q))
 		return false;
 	req = q->q[q->head];
 	q->head = (q->head + 1) % XENVHCA_MAX_ID;
 	q->n--;
-	if (!be_cmd_exec(dev, &req))
-		be_cmd_queue(dev, q, &req);	/* the others pass it */
+	if (!cmd_exec(dev, &req))
+		cmd_queue(dev, q, &req);	/* the others pass it */
 	return true;
 }
 
@@ -125,14 +125,14 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 		q->worked = false;
 	}
 	/* Before each one that waits: what was sent meanwhile may overtake. */
-	for (i = 0; be_cmd_pass(dev, i, begin); i++) {
-		be_cmdq_ring(dev, q, begin);
-		if (!be_cmdq_next(dev, q))
+	for (i = 0; cmd_pass(dev, i, begin); i++) {
+		cmdq_ring(dev, q, begin);
+		if (!cmdq_next(dev, q))
 			break;
 	}
 	if (q->more)
 		return 0;
-	/* Only now: the ring is empty and armed, see be_kick_sleep(). */
+	/* Only now: the ring is empty and armed, see kick_sleep(). */
 	if (q->notified) {
 		dev->t->ops->cmd_ack(dev->t, q->worked);
 		q->notified = false;

@@ -30,17 +30,17 @@ struct be_number {
 
 #define KIND(KIND, word, dflt) [BE_##KIND] = { "max-" #word, 1, \
 	XENVHCA_MAX_OBJECTS, (dflt) },
-static const struct be_number be_objects[BE_TYPES] = { XENVHCA_KINDS(KIND) };
+static const struct be_number objects[BE_TYPES] = { XENVHCA_KINDS(KIND) };
 
 enum { XENVHCA_NUMBERS(BE_NUMBER_ID) BE_NUMBERS };
-static const struct be_number be_numbers[BE_NUMBERS] = {
+static const struct be_number numbers[BE_NUMBERS] = {
 	XENVHCA_NUMBERS(BE_NUMBER)
 };
 
 /* Reads a number; tells everything that can be wrong with one. */
-static int be_conf_number(struct be_dev *dev, struct be_link *l,
-			  enum be_side side, const struct be_number *n,
-			  bool needed, uint32_t *val)
+static int conf_number(struct be_dev *dev, struct be_link *l,
+		       enum be_side side, const struct be_number *n,
+		       bool needed, uint32_t *val)
 {
 	char text[BE_NUMBER_MAX];
 	uint64_t v = n->def;
@@ -61,7 +61,7 @@ static int be_conf_number(struct be_dev *dev, struct be_link *l,
 	return rc;
 }
 
-static int be_conf_limits(struct be_dev *dev, struct be_link *l)
+static int conf_limits(struct be_dev *dev, struct be_link *l)
 {
 	static const struct be_number port_row = {
 		XENVHCA_NODE_PORT, 1, XENVHCA_MOST_PORT, XENVHCA_DEF_PORT,
@@ -72,14 +72,14 @@ static int be_conf_limits(struct be_dev *dev, struct be_link *l)
 	int rc;
 
 	for (i = BE_NONE + 1; i < BE_TYPES; i++) {
-		rc = be_conf_number(dev, l, BE_OWN, &be_objects[i], false,
-				    &q->max[i]);
+		rc = conf_number(dev, l, BE_OWN, &objects[i], false,
+				 &q->max[i]);
 		if (rc)
 			return rc;
 	}
 	for (i = 0; i < BE_NUMBERS; i++) {
-		rc = be_conf_number(dev, l, BE_OWN, &be_numbers[i], false,
-				    &v[i]);
+		rc = conf_number(dev, l, BE_OWN, &numbers[i], false,
+				 &v[i]);
 		if (rc)
 			return rc;
 	}
@@ -88,12 +88,12 @@ static int be_conf_limits(struct be_dev *dev, struct be_link *l)
 	q->evt.rate = v[BE_MAX_EVT_RATE];
 	q->spin_us = v[BE_SPIN_US];
 	dev->trusted = v[BE_TRUSTED];
-	rc = be_conf_number(dev, l, BE_OWN, &port_row, false, &port);
+	rc = conf_number(dev, l, BE_OWN, &port_row, false, &port);
 	dev->port = (uint8_t)port;
 	return rc;
 }
 
-static int be_conf_hca(struct be_dev *dev, struct be_link *l)
+static int conf_hca(struct be_dev *dev, struct be_link *l)
 {
 	int rc = l->ops->read(l, BE_OWN, XENVHCA_NODE_HCA, dev->hca,
 			      sizeof(dev->hca));
@@ -108,12 +108,12 @@ static int be_conf_hca(struct be_dev *dev, struct be_link *l)
 
 int be_conf_read(struct be_dev *dev, struct be_link *l)
 {
-	int rc = be_conf_hca(dev, l);
+	int rc = conf_hca(dev, l);
 
-	return rc ? rc : be_conf_limits(dev, l);
+	return rc ? rc : conf_limits(dev, l);
 }
 
-static int be_conf_version(struct be_dev *dev, struct be_link *l)
+static int conf_version(struct be_dev *dev, struct be_link *l)
 {
 	char v[32] = "";
 	int rc = l->ops->read(l, BE_PEER, XENVHCA_NODE_VERSION, v, sizeof(v));
@@ -126,8 +126,8 @@ static int be_conf_version(struct be_dev *dev, struct be_link *l)
 	return rc ? rc : -EPROTO;
 }
 
-static int be_conf_ring_refs(struct be_dev *dev, struct be_link *l,
-			     struct be_xen_params *p)
+static int conf_ring_refs(struct be_dev *dev, struct be_link *l,
+			  struct be_xen_params *p)
 {
 	struct be_number ref = { NULL, 1, BE_MAX_GREF, 0 };
 	char node[32];
@@ -137,8 +137,8 @@ static int be_conf_ring_refs(struct be_dev *dev, struct be_link *l,
 	ref.node = node;
 	for (i = 0; i < 1u << p->ring_order && !rc; i++) {
 		snprintf(node, sizeof(node), XENVHCA_NODE_RING_REF "%u", i);
-		rc = be_conf_number(dev, l, BE_PEER, &ref, true,
-				    &p->ring_ref[i]);
+		rc = conf_number(dev, l, BE_PEER, &ref, true,
+				 &p->ring_ref[i]);
 	}
 	return rc;
 }
@@ -156,27 +156,27 @@ int be_conf_frontend(struct be_dev *dev, struct be_link *l,
 	int rc;
 
 	memset(p, 0, sizeof(*p));
-	rc = be_conf_version(dev, l);
+	rc = conf_version(dev, l);
 	if (!rc)
-		rc = be_conf_number(dev, l, BE_PEER, &order, false,
-				    &p->ring_order);
+		rc = conf_number(dev, l, BE_PEER, &order, false,
+				 &p->ring_order);
 	if (!rc)
-		rc = be_conf_ring_refs(dev, l, p);
+		rc = conf_ring_refs(dev, l, p);
 	if (!rc)
-		rc = be_conf_number(dev, l, BE_PEER, &evt, true,
-				    &p->evt_ref);
+		rc = conf_number(dev, l, BE_PEER, &evt, true,
+				 &p->evt_ref);
 	if (!rc)
-		rc = be_conf_number(dev, l, BE_PEER, &kick, true,
-				    &p->kick_ref);
+		rc = conf_number(dev, l, BE_PEER, &kick, true,
+				 &p->kick_ref);
 	if (!rc)
-		rc = be_conf_number(dev, l, BE_PEER, &cmdp, true,
-				    &p->cmd_port);
+		rc = conf_number(dev, l, BE_PEER, &cmdp, true,
+				 &p->cmd_port);
 	if (!rc)
-		rc = be_conf_number(dev, l, BE_PEER, &evtp, true,
-				    &p->evt_port);
+		rc = conf_number(dev, l, BE_PEER, &evtp, true,
+				 &p->evt_port);
 	if (!rc)
-		rc = be_conf_number(dev, l, BE_PEER, &kickp, true,
-				    &p->kick_port);
+		rc = conf_number(dev, l, BE_PEER, &kickp, true,
+				 &p->kick_port);
 	return rc;
 }
 

@@ -63,7 +63,7 @@ _Static_assert(BE_REFUSE(0) <= UINT8_MAX, "jumps are short");
  * Signals to its own threads stay, libxenstore ends one so. Everything of
  * another instruction set is refused.
  */
-static void be_filter(struct sock_filter *f)
+static void syscall_filter(struct sock_filter *f)
 {
 	const struct sock_filter head[BE_HEAD] = {
 		BE_LOAD(arch),
@@ -95,7 +95,7 @@ int be_confine(void)
 	};
 	long r;
 
-	be_filter(f);
+	syscall_filter(f);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,

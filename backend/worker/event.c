@@ -83,7 +83,7 @@ void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 }
 
 /* Type of the object that an asynchronous event names; 0: not passed on. */
-static uint8_t be_event_type(uint32_t event)
+static uint8_t type_of_event(uint32_t event)
 {
 	switch (event) {
 	case EV_CQ_ERR:
@@ -107,10 +107,10 @@ static uint8_t be_event_type(uint32_t event)
  * Every context hears the events of the port; the control context's are
  * passed on, or, where there is none, everyone's.
  */
-static void be_event_async(struct be_dev *dev, const struct be_watch *w,
-			   const struct ib_uverbs_async_event_desc *d)
+static void event_async(struct be_dev *dev, const struct be_watch *w,
+			const struct ib_uverbs_async_event_desc *d)
 {
-	uint8_t type = be_event_type(d->event_type);
+	uint8_t type = type_of_event(d->event_type);
 
 	if (d->event_type == EV_DEVICE_FATAL) {
 		be_fault(dev, "HCA %s failed or was removed", dev->hca);
@@ -136,8 +136,8 @@ union be_desc {
 };
 
 /* One descriptor; the kernel hands out one per read. False: there is none. */
-static bool be_event_get(struct be_dev *dev, int fd, const struct be_watch *w,
-			 union be_desc *d)
+static bool event_get(struct be_dev *dev, int fd, const struct be_watch *w,
+		      union be_desc *d)
 {
 	size_t want = w->async ? sizeof(d->async) : sizeof(d->comp);
 	ssize_t r = be_sys_read(fd, d, want);
@@ -153,25 +153,25 @@ static bool be_event_get(struct be_dev *dev, int fd, const struct be_watch *w,
 	return false;
 }
 
-static void be_event_pass(struct be_dev *dev, const struct be_watch *w,
-			  const union be_desc *d)
+static void event_pass(struct be_dev *dev, const struct be_watch *w,
+		       const union be_desc *d)
 {
 	if (w->async)
-		be_event_async(dev, w, &d->async);
+		event_async(dev, w, &d->async);
 	else
 		be_event_push(dev, XENVHCA_EVT_COMP, 0,
 			      (uint32_t)d->comp.cq_handle);
 }
 
-static void be_event_drain(struct be_dev *dev, int fd, struct be_watch *w)
+static void event_drain(struct be_dev *dev, int fd, struct be_watch *w)
 {
 	union be_desc d;
 	unsigned int n = 0;
 
-	while (n < BE_DRAIN && be_event_get(dev, fd, w, &d)) {
+	while (n < BE_DRAIN && event_get(dev, fd, w, &d)) {
 		n++;
 		if (w->async && d.async.event_type == EV_DEVICE_FATAL)
-			be_event_pass(dev, w, &d);
+			event_pass(dev, w, &d);
 	}
 	w->full_ns = 0;
 	BE_STAT_ADD(dev, events_dropped, n);
@@ -186,25 +186,25 @@ static void be_event_drain(struct be_dev *dev, int fd, struct be_watch *w)
 	epoll_ctl(dev->events->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-static void be_event_read(struct be_dev *dev, int fd, struct be_watch *w)
+static void event_read(struct be_dev *dev, int fd, struct be_watch *w)
 {
 	union be_desc d;
 	unsigned int n;
 	uint64_t now;
 
-	for (n = 0; n < BE_EVENT_BATCH && be_event_get(dev, fd, w, &d); n++)
-		be_event_pass(dev, w, &d);
+	for (n = 0; n < BE_EVENT_BATCH && event_get(dev, fd, w, &d); n++)
+		event_pass(dev, w, &d);
 	now = vl_coarse_ns();
 	if (n < BE_EVENT_BATCH)
 		w->full_ns = 0;
 	else if (!w->full_ns)
 		w->full_ns = now;
 	else if (now - w->full_ns > BE_BEHIND_NS)
-		be_event_drain(dev, fd, w);
+		event_drain(dev, fd, w);
 }
 
 /* @key: as given to epoll; the fd may have been closed since. */
-static void be_event_ready(struct be_dev *dev, uint64_t key)
+static void event_ready(struct be_dev *dev, uint64_t key)
 {
 	struct be_events *e = dev->events;
 	int fd = (int)(key & INT32_MAX);
@@ -212,11 +212,11 @@ static void be_event_ready(struct be_dev *dev, uint64_t key)
 	pthread_mutex_lock(&e->lock);
 	if (fd < e->n_watch && e->watch[fd].used &&
 	    e->watch[fd].gen == key >> 32)
-		be_event_read(dev, fd, &e->watch[fd]);
+		event_read(dev, fd, &e->watch[fd]);
 	pthread_mutex_unlock(&e->lock);
 }
 
-static void *be_event_thread(void *arg)
+static void *event_thread(void *arg)
 {
 	struct be_dev *dev = arg;
 	struct epoll_event ev[16];
@@ -231,13 +231,13 @@ static void *be_event_thread(void *arg)
 		for (i = 0; i < n; i++) {
 			if (ev[i].data.u64 == BE_STOP)
 				return NULL;
-			be_event_ready(dev, ev[i].data.u64);
+			event_ready(dev, ev[i].data.u64);
 		}
 	}
 }
 
 /* Make watch[fd] exist; called with the lock held. */
-static int be_watch_grow(struct be_events *e, int fd)
+static int watch_grow(struct be_events *e, int fd)
 {
 	int n = e->n_watch ? e->n_watch : 64;
 	struct be_watch *w;
@@ -269,7 +269,7 @@ int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async)
 	if (fl < 0 || fcntl(fd, F_SETFL, fl | O_NONBLOCK) < 0)
 		return -errno;
 	pthread_mutex_lock(&e->lock);
-	rc = be_watch_grow(e, fd);
+	rc = watch_grow(e, fd);
 	if (rc)
 		goto out;
 	e->watch[fd].gen++;
@@ -306,7 +306,7 @@ void be_event_del(struct be_dev *dev, int fd)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static void be_events_free(struct be_events *e)
+static void events_free(struct be_events *e)
 {
 	if (e->epfd >= 0)
 		close(e->epfd);
@@ -334,12 +334,12 @@ int be_event_start(struct be_dev *dev)
 		goto err_free;
 	}
 	dev->events = e;
-	rc = -pthread_create(&e->thread, NULL, be_event_thread, dev);
+	rc = -pthread_create(&e->thread, NULL, event_thread, dev);
 	if (!rc)
 		return 0;
 	dev->events = NULL;
 err_free:
-	be_events_free(e);
+	events_free(e);
 	return rc;
 }
 
@@ -352,5 +352,5 @@ void be_event_stop(struct be_dev *dev)
 	be_wake(e->stop_fd);
 	pthread_join(e->thread, NULL);
 	dev->events = NULL;
-	be_events_free(e);
+	events_free(e);
 }

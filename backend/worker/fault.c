@@ -46,7 +46,7 @@ void be_dev_fini(struct be_dev *dev)
 }
 
 /* The first reason counts; it is complete before the flag can be seen. */
-static bool be_fault_claim(struct be_dev *dev, const char *fmt, va_list ap)
+static bool fault_claim(struct be_dev *dev, const char *fmt, va_list ap)
 {
 	bool first;
 
@@ -67,7 +67,7 @@ void be_fault(struct be_dev *dev, const char *fmt, ...)
 	bool first;
 
 	va_start(ap, fmt);
-	first = be_fault_claim(dev, fmt, ap);
+	first = fault_claim(dev, fmt, ap);
 	va_end(ap);
 	if (!first)
 		return;

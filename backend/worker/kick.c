@@ -55,7 +55,7 @@ struct be_kicks {
 #endif
 
 /* Under drain_lock. */
-static void be_kick_behind(struct be_dev *dev)
+static void kick_behind(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
 
@@ -68,7 +68,7 @@ static void be_kick_behind(struct be_dev *dev)
  * Under drain_lock. Kicks over their rate are executed later: nobody's are
  * lost, and a guest that only kicks does not occupy a processor. False: not yet.
  */
-static bool be_kick_pay(struct be_dev *dev)
+static bool kick_pay(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
 	uint64_t now = vl_coarse_ns();
@@ -79,7 +79,7 @@ static bool be_kick_pay(struct be_dev *dev)
 	return true;
 }
 
-static void be_kick_nap(struct be_dev *dev)
+static void kick_nap(struct be_dev *dev)
 {
 	const struct timespec nap = { .tv_nsec = VL_MSEC_NS };
 
@@ -91,7 +91,7 @@ static void be_kick_nap(struct be_dev *dev)
  * Executes a batch. Number of entries, 0 if none, -EPROTO, or -EAGAIN: a batch
  * waits to be paid for, and comes first next time, whoever drains.
  */
-static int be_kick_drain_locked(struct be_dev *dev)
+static int kick_drain_locked(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
 	int i, n = k->n;
@@ -104,10 +104,10 @@ static int be_kick_drain_locked(struct be_dev *dev)
 			return n;
 		k->n = k->unpaid = n;
 	}
-	if (!be_kick_pay(dev))
+	if (!kick_pay(dev))
 		return -EAGAIN;
 	be_look_now(dev);
-	be_kick_behind(dev);
+	kick_behind(dev);
 	for (i = 0; i < n; i++) {
 		be_kick(dev, &k->batch[i]);
 		dev->t->ops->kicks_done(dev->t, 1);
@@ -122,7 +122,7 @@ static int be_kick_drain_locked(struct be_dev *dev)
  * The kick thread locks again as soon as it has unlocked, before a command
  * thread that waits is awake. So it lets that one go first.
  */
-static void be_kick_lock(struct be_kicks *k)
+static void kick_lock(struct be_kicks *k)
 {
 	while (__atomic_load_n(&k->command, __ATOMIC_RELAXED))
 		sched_yield();
@@ -130,18 +130,18 @@ static void be_kick_lock(struct be_kicks *k)
 }
 
 /* Does not nap with the lock: a command pays for the batch itself. */
-static int be_kick_drain(struct be_dev *dev)
+static int kick_drain(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
 	int n;
 
 	for (;;) {
-		be_kick_lock(k);
-		n = be_kick_drain_locked(dev);
+		kick_lock(k);
+		n = kick_drain_locked(dev);
 		pthread_mutex_unlock(&k->drain_lock);
 		if (n != -EAGAIN)
 			return n;
-		be_kick_nap(dev);
+		kick_nap(dev);
 	}
 }
 
@@ -156,9 +156,9 @@ void be_kick_flush(struct be_dev *dev)
 	pthread_mutex_lock(&k->drain_lock);
 	__atomic_store_n(&k->command, false, __ATOMIC_RELAXED);
 	do {
-		n = be_kick_drain_locked(dev);
+		n = kick_drain_locked(dev);
 		if (n == -EAGAIN)
-			be_kick_nap(dev);
+			kick_nap(dev);
 		else
 			left -= n;
 	} while (n == -EAGAIN || (n > 0 && left > 0));
@@ -166,7 +166,7 @@ void be_kick_flush(struct be_dev *dev)
 	be_look_now(dev);
 }
 
-static void be_kick_gap(struct be_kicks *k, uint64_t gap)
+static void kick_gap(struct be_kicks *k, uint64_t gap)
 {
 	if (gap > k->spin_ns * BE_GAP_CLIP)
 		gap = k->spin_ns * BE_GAP_CLIP;
@@ -175,7 +175,7 @@ static void be_kick_gap(struct be_kicks *k, uint64_t gap)
 }
 
 /* 1: entries came and were executed, 0: time is up, -EPROTO. */
-static int be_kick_spin(struct be_dev *dev, uint64_t start)
+static int kick_spin(struct be_dev *dev, uint64_t start)
 {
 	struct be_kicks *k = dev->kicks;
 	int n;
@@ -183,7 +183,7 @@ static int be_kick_spin(struct be_dev *dev, uint64_t start)
 	if (!k->spin_ns || k->gap_ns >= k->spin_ns)
 		return 0;
 	do {
-		n = be_kick_drain(dev);
+		n = kick_drain(dev);
 		if (n < 0)
 			return n;
 		if (n) {
@@ -200,18 +200,18 @@ static int be_kick_spin(struct be_dev *dev, uint64_t start)
  * Under drain_lock: a command that drains meanwhile would move cons under the
  * computation of prod_event, and the frontend would skip the notification.
  */
-static bool be_kick_arm(struct be_dev *dev)
+static bool kick_arm(struct be_dev *dev)
 {
 	bool more;
 
-	be_kick_lock(dev->kicks);
+	kick_lock(dev->kicks);
 	more = dev->t->ops->arm_kicks(dev->t);
 	pthread_mutex_unlock(&dev->kicks->drain_lock);
 	return more;
 }
 
 /* Until the frontend notifies or somebody wakes us. */
-static void be_kick_wait(struct be_dev *dev, struct pollfd pfd[2])
+static void kick_wait(struct be_dev *dev, struct pollfd pfd[2])
 {
 	const struct timespec nap = { .tv_nsec = BE_BEHIND_NS };
 	struct be_kicks *k = dev->kicks;
@@ -226,8 +226,8 @@ static void be_kick_wait(struct be_dev *dev, struct pollfd pfd[2])
 			__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
 		}
 		if (!n) {
-			be_kick_lock(k);
-			be_kick_behind(dev);
+			kick_lock(k);
+			kick_behind(dev);
 			pthread_mutex_unlock(&k->drain_lock);
 		}
 	} while (!n);
@@ -240,7 +240,7 @@ static void be_kick_wait(struct be_dev *dev, struct pollfd pfd[2])
  * after arming: a notification meanwhile is held back, not lost, and a busy
  * ring costs no system call at all.
  */
-static void be_kick_sleep(struct be_dev *dev)
+static void kick_sleep(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
 	struct pollfd pfd[2] = {
@@ -248,7 +248,7 @@ static void be_kick_sleep(struct be_dev *dev)
 		{ .fd = k->wake_fd, .events = POLLIN },
 	};
 
-	if (be_kick_arm(dev))
+	if (kick_arm(dev))
 		return;
 	if (!k->acked) {
 		dev->t->ops->kick_ack(dev->t, __atomic_load_n(&k->worked,
@@ -256,14 +256,14 @@ static void be_kick_sleep(struct be_dev *dev)
 		k->acked = true;
 	}
 	BE_STAT_ADD(dev, kick_sleeps, 1);
-	be_kick_wait(dev, pfd);
+	kick_wait(dev, pfd);
 	if (pfd[0].revents) {
 		k->acked = false;
 		__atomic_store_n(&k->worked, false, __ATOMIC_RELAXED);
 	}
 }
 
-static void *be_kick_thread(void *arg)
+static void *kick_thread(void *arg)
 {
 	struct be_dev *dev = arg;
 	struct be_kicks *k = dev->kicks;
@@ -271,18 +271,18 @@ static void *be_kick_thread(void *arg)
 	int n;
 
 	while (!__atomic_load_n(&k->stop, __ATOMIC_RELAXED)) {
-		n = be_kick_drain(dev);
+		n = kick_drain(dev);
 		if (n < 0)
 			break;
 		if (n)
 			continue;
 		idle = vl_now_ns();
-		n = be_kick_spin(dev, idle);
+		n = kick_spin(dev, idle);
 		if (n < 0)
 			break;
 		if (!n)
-			be_kick_sleep(dev);
-		be_kick_gap(k, vl_now_ns() - idle);
+			kick_sleep(dev);
+		kick_gap(k, vl_now_ns() - idle);
 	}
 	return NULL;
 }
@@ -309,7 +309,7 @@ int be_kick_start(struct be_dev *dev)
 	if (rc)
 		goto err_close;
 	dev->kicks = k;
-	rc = -pthread_create(&k->thread, NULL, be_kick_thread, dev);
+	rc = -pthread_create(&k->thread, NULL, kick_thread, dev);
 	if (!rc)
 		return 0;
 	dev->kicks = NULL;

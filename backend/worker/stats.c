@@ -23,7 +23,7 @@ void be_stats_init(struct be_stats_file *f, const struct be_options *opt)
 	f->start_ns = vl_coarse_ns();
 }
 
-static void be_stats_counters(FILE *out, const struct be_stats *s)
+static void stats_counters(FILE *out, const struct be_stats *s)
 {
 	fprintf(out, "\"counters\":{\"cmds\":%llu,\"cmd_errors\":%llu,",
 		(unsigned long long)s->cmds,
@@ -48,7 +48,7 @@ static void be_stats_counters(FILE *out, const struct be_stats *s)
 		(unsigned long long)s->rate_waits);
 }
 
-static void be_stats_objects(FILE *out, const struct be_quota *q)
+static void stats_objects(FILE *out, const struct be_quota *q)
 {
 	int t;
 
@@ -63,8 +63,8 @@ static void be_stats_objects(FILE *out, const struct be_quota *q)
 }
 
 /* Every string here is ours or was checked: nothing needs escaping. */
-static int be_stats_print(const struct be_stats_file *f,
-			  const struct be_dev *dev, uint64_t now)
+static int stats_print(const struct be_stats_file *f,
+		       const struct be_dev *dev, uint64_t now)
 {
 	int fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	FILE *out;
@@ -81,8 +81,8 @@ static int be_stats_print(const struct be_stats_file *f,
 	fprintf(out, "\"hca\":\"%s\",\"port\":%u,\"uptime_ms\":%llu,",
 		dev->hca, dev->port,
 		(unsigned long long)((now - f->start_ns) / VL_MSEC_NS));
-	be_stats_counters(out, &f->last);
-	be_stats_objects(out, &f->quota);
+	stats_counters(out, &f->last);
+	stats_objects(out, &f->quota);
 	fputs("}\n", out);
 	return fclose(out) ? -errno : 0;
 }
@@ -106,7 +106,7 @@ void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
 	f->quota = dev->quota;
 	f->state = state;
 	f->written_ns = now;
-	if (be_stats_print(f, dev, now) || rename(f->tmp, f->path) < 0)
+	if (stats_print(f, dev, now) || rename(f->tmp, f->path) < 0)
 		be_log(dev, BE_DEBUG, "%s: %s", f->path, strerror(errno));
 }
 

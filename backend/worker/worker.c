@@ -71,7 +71,7 @@ struct be_worker {
 };
 
 /* ---- the link ---- */
-static void be_worker_state(struct be_worker *w, enum xenbus_state to)
+static void worker_state(struct be_worker *w, enum xenbus_state to)
 {
 	int rc = w->link->ops->set_state(w->link, to);
 
@@ -85,7 +85,7 @@ static void be_worker_state(struct be_worker *w, enum xenbus_state to)
 }
 
 /* The reason stays for the operator until the next connection works. */
-static void be_worker_broken(struct be_worker *w)
+static void worker_broken(struct be_worker *w)
 {
 	int rc = w->link->ops->write(w->link, XENVHCA_NODE_BROKEN,
 				     w->dev.fault_reason);
@@ -96,7 +96,7 @@ static void be_worker_broken(struct be_worker *w)
 }
 
 /* Another writer of our state is the toolstack: Closing asks, Closed cuts. */
-static void be_worker_own_state(struct be_worker *w)
+static void worker_own_state(struct be_worker *w)
 {
 	enum xenbus_state s = w->link->ops->state(w->link, BE_OWN);
 
@@ -109,12 +109,12 @@ static void be_worker_own_state(struct be_worker *w)
 	/* Anything else: nobody's business, the next switch overwrites it. */
 }
 
-static void be_worker_look(struct be_worker *w)
+static void worker_look(struct be_worker *w)
 {
 	enum xenbus_state was = w->front_state;
 
 	w->look = false;
-	be_worker_own_state(w);
+	worker_own_state(w);
 	w->front_state = w->link->ops->state(w->link, BE_PEER);
 	w->domain_dead = !w->link->ops->alive(w->link);
 	if (was != w->front_state)
@@ -122,7 +122,7 @@ static void be_worker_look(struct be_worker *w)
 		       xn_state_name(w->front_state));
 }
 
-static void be_worker_news(struct be_worker *w)
+static void worker_news(struct be_worker *w)
 {
 	int r = w->link->ops->changed(w->link);
 
@@ -132,7 +132,7 @@ static void be_worker_news(struct be_worker *w)
 		be_fault(&w->dev, "the link: %s", strerror(-r));
 }
 
-static int be_worker_watch(struct be_worker *w)
+static int worker_watch(struct be_worker *w)
 {
 	int rc = w->link->ops->watch(w->link);
 
@@ -143,7 +143,7 @@ static int be_worker_watch(struct be_worker *w)
 }
 
 /* ---- signals and waiting ---- */
-static void be_worker_signals(struct be_worker *w)
+static void worker_signals(struct be_worker *w)
 {
 	struct signalfd_siginfo si;
 
@@ -160,7 +160,7 @@ static void be_worker_signals(struct be_worker *w)
 }
 
 /* Wait for anything; true if the command event channel fired. */
-static bool be_worker_poll(struct be_worker *w, int timeout_ms)
+static bool worker_poll(struct be_worker *w, int timeout_ms)
 {
 	struct pollfd p[4] = {
 		{ .fd = w->link->ops->fd(w->link), .events = POLLIN },
@@ -179,9 +179,9 @@ static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 		return false;
 	}
 	if (p[0].revents)
-		be_worker_news(w);
+		worker_news(w);
 	if (p[1].revents)
-		be_worker_signals(w);
+		worker_signals(w);
 	if (p[2].revents)
 		be_wake_clear(w->dev.wake_fd);
 	if (vl_now_ns() >= w->tick_ns) {
@@ -193,7 +193,7 @@ static bool be_worker_poll(struct be_worker *w, int timeout_ms)
 }
 
 /* ---- phases ---- */
-static enum be_end be_worker_end(const struct be_worker *w)
+static enum be_end worker_end(const struct be_worker *w)
 {
 	bool serving = w->phase == BE_SERVE;
 
@@ -223,14 +223,14 @@ static enum be_end be_worker_end(const struct be_worker *w)
  * To InitWait, once the frontend is not in an old connection. Until then a
  * Closed that an earlier worker left behind stays, for the frontend to see.
  */
-static void be_worker_offer(struct be_worker *w)
+static void worker_offer(struct be_worker *w)
 {
 	int rc;
 
 	if (w->front_state != XenbusStateInitialising &&
 	    w->front_state != XenbusStateClosed)
 		return;
-	be_worker_state(w, XenbusStateInitialising);
+	worker_state(w, XenbusStateInitialising);
 	rc = be_conf_offer(w->link);
 	if (rc == -ENOENT) {
 		w->removed = true;
@@ -241,12 +241,12 @@ static void be_worker_offer(struct be_worker *w)
 			 w->link->name[BE_OWN], strerror(-rc));
 		return;
 	}
-	be_worker_state(w, XenbusStateInitWait);
+	worker_state(w, XenbusStateInitWait);
 	w->phase = BE_WAIT_RINGS;
 }
 
 /* InitWait -> Connected: the rings are mapped before the frontend may send. */
-static void be_worker_connect(struct be_worker *w)
+static void worker_connect(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
 	struct be_xen_params p;
@@ -256,7 +256,7 @@ static void be_worker_connect(struct be_worker *w)
 		return;
 	if (be_conf_frontend(dev, w->link, &p))
 		return;
-	/* The event thread runs already, see be_worker_open(). */
+	/* The event thread runs already, see worker_open(). */
 	pthread_mutex_lock(&dev->evt_lock);
 	rc = be_xen_connect(dev->t, &p);
 	pthread_mutex_unlock(&dev->evt_lock);
@@ -270,32 +270,32 @@ static void be_worker_connect(struct be_worker *w)
 		return;
 	}
 	w->phase = BE_SERVE;
-	be_worker_state(w, XenbusStateConnected);
+	worker_state(w, XenbusStateConnected);
 	w->link->ops->write(w->link, XENVHCA_NODE_BROKEN, NULL);
 	be_log(dev, BE_INFO, "connected, HCA %s port %u", dev->hca, dev->port);
 }
 
-static enum be_end be_worker_loop(struct be_worker *w)
+static enum be_end worker_loop(struct be_worker *w)
 {
 	enum be_end end;
 	int timeout = 0;
 	bool fired;
 
 	for (;;) {
-		fired = be_worker_poll(w, timeout);
+		fired = worker_poll(w, timeout);
 		if (w->look)
-			be_worker_look(w);
-		end = be_worker_end(w);
+			worker_look(w);
+		end = worker_end(w);
 		if (end != BE_GO_ON)
 			return end;
 		/* Tells the frontend, which then closes in order. */
 		if (w->stop && w->link->own == XenbusStateConnected)
-			be_worker_state(w, XenbusStateClosing);
+			worker_state(w, XenbusStateClosing);
 		timeout = -1;
 		if (w->phase == BE_WAIT_FRONT)
-			be_worker_offer(w);
+			worker_offer(w);
 		else if (w->phase == BE_WAIT_RINGS)
-			be_worker_connect(w);
+			worker_connect(w);
 		if (w->phase == BE_SERVE)
 			timeout = be_cmdq_run(&w->dev, &w->cmdq, fired);
 		else if (w->dev.fault)
@@ -305,7 +305,7 @@ static enum be_end be_worker_loop(struct be_worker *w)
 
 /* ---- begin and end ---- */
 /* From here on no socket is needed: the link is open, the HCA was found. */
-static void be_worker_confine(const struct be_worker *w)
+static void worker_confine(const struct be_worker *w)
 {
 	int rc = be_confine();
 
@@ -314,7 +314,7 @@ static void be_worker_confine(const struct be_worker *w)
 		       strerror(-rc));
 }
 
-static void be_worker_limits(void)
+static void worker_limits(void)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
 	struct rlimit nice = { 20 - BE_LOOK_NICE, 20 - BE_LOOK_NICE };
@@ -343,7 +343,7 @@ static void be_worker_limits(void)
  * it tells an operator whose queue pair it is. The kernel stores 15 letters,
  * enough for the last domain and device.
  */
-static void be_worker_name(const struct be_worker *w)
+static void worker_name(const struct be_worker *w)
 {
 	char name[16];
 
@@ -352,7 +352,7 @@ static void be_worker_name(const struct be_worker *w)
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
-static int be_worker_process(struct be_worker *w)
+static int worker_process(struct be_worker *w)
 {
 	char path[PATH_MAX];
 	sigset_t set;
@@ -363,13 +363,13 @@ static int be_worker_process(struct be_worker *w)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	be_worker_name(w);
+	worker_name(w);
 	w->sig_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (w->sig_fd < 0 || be_dev_init(&w->dev, (int)w->opt->domid,
 					 (int)w->opt->devid))
 		return BE_EXIT_SYSTEM;
 	w->dev.quota.left_uars = w->opt->left_uars;
-	be_worker_limits();
+	worker_limits();
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
 	w->lock_fd = be_run_take(path, &w->dev.quota.fail);
 	if (w->lock_fd == -EWOULDBLOCK) {
@@ -389,7 +389,7 @@ static int be_worker_process(struct be_worker *w)
  * Everything that can fail without the frontend. Our state is touched only
  * afterwards, so that a device that cannot work does not flicker.
  */
-static bool be_worker_open(struct be_worker *w)
+static bool worker_open(struct be_worker *w)
 {
 	int rc = w->link->ops->find(w->link);
 
@@ -413,12 +413,12 @@ static bool be_worker_open(struct be_worker *w)
 			 strerror(-rc));
 		return false;
 	}
-	if (be_worker_watch(w))
+	if (worker_watch(w))
 		return false;
 	/* An earlier worker ended in the middle: the frontend must know. */
 	if (w->link->own != XenbusStateInitialising &&
 	    w->link->own != XenbusStateClosed)
-		be_worker_state(w, XenbusStateClosed);
+		worker_state(w, XenbusStateClosed);
 	return true;
 }
 
@@ -427,7 +427,7 @@ static bool be_worker_open(struct be_worker *w)
  * and then the mappings let go of guest memory (be_dev_close), the rings go,
  * and only then Closed tells the frontend that its pages are its own again.
  */
-static void be_worker_release(struct be_worker *w)
+static void worker_release(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
 
@@ -440,7 +440,7 @@ static void be_worker_release(struct be_worker *w)
 	dev->t = NULL;
 }
 
-static void be_worker_close(struct be_worker *w, enum be_end end)
+static void worker_close(struct be_worker *w, enum be_end end)
 {
 	static const char *const why[] = {
 		[BE_END_FRONT] = "frontend closed",
@@ -450,11 +450,11 @@ static void be_worker_close(struct be_worker *w, enum be_end end)
 		[BE_END_FAULT] = "given up",
 	};
 
-	be_worker_release(w);
+	worker_release(w);
 	if (end == BE_END_FAULT)
-		be_worker_broken(w);
+		worker_broken(w);
 	if (!w->removed)
-		be_worker_state(w, XenbusStateClosed);
+		worker_state(w, XenbusStateClosed);
 	be_stats_remove(&w->stats);
 	be_log(&w->dev, BE_INFO, "%s", why[end]);
 }
@@ -463,33 +463,33 @@ static void be_worker_close(struct be_worker *w, enum be_end end)
  * A device that cannot be opened: the reason goes to xenstore, Closed too,
  * but only once, as this is tried again and again.
  */
-static void be_worker_refuse(struct be_worker *w)
+static void worker_refuse(struct be_worker *w)
 {
-	be_worker_release(w);
-	be_worker_broken(w);
+	worker_release(w);
+	worker_broken(w);
 	if (w->link->own != XenbusStateUnknown &&
 	    w->link->own != XenbusStateClosed)
-		be_worker_state(w, XenbusStateClosed);
+		worker_state(w, XenbusStateClosed);
 }
 
-static int be_worker_run(struct be_worker *w)
+static int worker_run(struct be_worker *w)
 {
 	enum be_end end;
 	int rc;
 
-	rc = be_worker_process(w);
+	rc = worker_process(w);
 	if (rc)
 		return rc;
 	w->link = be_link_xenstore(&w->dev, w->opt->domid, w->opt->devid);
 	if (!w->link)
 		return BE_EXIT_SYSTEM;
-	if (!be_worker_open(w)) {
-		be_worker_refuse(w);
+	if (!worker_open(w)) {
+		worker_refuse(w);
 		return BE_EXIT_CONFIG;
 	}
-	be_worker_confine(w);
-	end = be_worker_loop(w);
-	be_worker_close(w, end);
+	worker_confine(w);
+	end = worker_loop(w);
+	worker_close(w, end);
 	if (w->dev.unsettled)
 		return BE_EXIT_PARKED;
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
@@ -506,7 +506,7 @@ int be_worker_main(const struct be_options *opt)
 	w->sig_fd = -1;
 	w->lock_fd = -1;
 	w->dev.wake_fd = -1;
-	rc = be_worker_run(w);
+	rc = worker_run(w);
 	if (w->lock_fd >= 0)
 		be_run_leave(w->lock_fd, w->dev.unsettled ? w->dev.quota.uars : 0,
 			     &w->dev.quota.fail);

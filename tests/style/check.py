@@ -218,6 +218,24 @@ def check_ops(t):
                       f"XENVHCA_OP_{op} lacks {what}")
 
 
+def check_names(t):
+    """A part's prefix means that a name crosses files: statics have none."""
+    ops = re.findall(r"#define XENVHCA_OP_(\w+)\s+0x",
+                     t.text("include/xen/io/vhcaif.h"))
+    stems = {"vhca_" + op.lower() for op in ops}
+    for part, prefix in (("frontend/", "vhca_"), ("backend/", "be_"),
+                         ("xenstore/", "xn_")):
+        static = re.compile(rf"^static\s[^;={{}}()]*?\b({prefix}\w+)\s*[(\[=;]",
+                            re.M)
+        for name in t.under(part, ext=(".c",)):
+            t.checks += 1
+            text = t.text(name)
+            for m in static.finditer(text):
+                if m.group(1) not in stems:
+                    t.say(name, text.count("\n", 0, m.start()) + 1,
+                          f"{m.group(1)} is static: no prefix {prefix}")
+
+
 def check_nodes(t):
     """Names of nodes are written once, in vhcaif.h."""
     header = t.text("include/xen/io/vhcaif.h")
@@ -372,8 +390,8 @@ def main():
         os.path.abspath(__file__)), "..", ".."))
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
-                  check_nodes, check_keys, check_shared, check_includes,
-                  check_circles, check_duplicates):
+                  check_names, check_nodes, check_keys, check_shared,
+                  check_includes, check_circles, check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

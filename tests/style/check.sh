@@ -66,6 +66,8 @@ noticed "a private header of another part" tools/vhcactl/out.c \
 noticed "headers in a circle" backend/quota.h '#include "be.h"' backend/be.h
 noticed "a header of another room" backend/supervise/supervisor.c \
 	'#include "verbs/queue.h"'
+noticed "a static with the prefix of its part" backend/log.c \
+	'static int be_none(void);'
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
 

@@ -606,12 +606,11 @@ struct xenvhca_query_device_rsp {
     uint32_t max_qp_init_rd_atom;   /* 116 */
     uint32_t max_ee_init_rd_atom;   /* 120 */
     uint32_t atomic_cap;            /* 124 */
-    uint32_t masked_atomic_cap;     /* 128 */
+    uint32_t reserved2;             /* 128 */
     uint32_t max_ee;                /* 132 */
     uint32_t max_rdd;               /* 136 */
     uint32_t max_mw;                /* 140 */
-    uint32_t max_raw_ipv6_qp;       /* 144 */
-    uint32_t max_raw_ethy_qp;       /* 148 */
+    uint32_t reserved3[2];          /* 144, no raw queue pairs */
     uint32_t max_mcast_grp;         /* 152 */
     uint32_t max_mcast_qp_attach;   /* 156 */
     uint32_t max_total_mcast_qp_attach; /* 160 */
@@ -641,7 +640,7 @@ struct xenvhca_query_port_rsp {
     uint32_t lid;                   /*  32 */
     uint32_t sm_lid;                /*  36 */
     uint16_t pkey_tbl_len;          /*  40 */
-    uint16_t port_cap_flags2;       /*  42 */
+    uint16_t reserved1;             /*  42 */
     uint8_t lmc;                    /*  44 */
     uint8_t max_vl_num;             /*  45 */
     uint8_t sm_sl;                  /*  46 */

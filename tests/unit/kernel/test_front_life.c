@@ -141,7 +141,7 @@ void vhca_window_free(struct vhca_window *w)
 static void backend(enum xenbus_state state)
 {
 	backend_state = state;
-	vhca_driver.otherend_changed(&xbdev, state);
+	xenbus_front.otherend_changed(&xbdev, state);
 	kernel_advance(1);
 }
 
@@ -152,7 +152,7 @@ static int setup(void **state)
 	ring_fails = ring_tried = 0;
 	objects = answers = 0;
 	overdrawn = false;
-	assert_int_equal(vhca_driver.probe(&xbdev, NULL), 0);
+	assert_int_equal(xenbus_front.probe(&xbdev, NULL), 0);
 	return 0;
 }
 
@@ -173,7 +173,7 @@ static void tries_again(void **state)
 	assert_int_equal(xbdev.state, XenbusStateClosed);
 	kernel_advance(2 * HZ);
 	assert_int_equal(xbdev.state, XenbusStateInitialised);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 static void tries_less_and_less_often(void **state)
@@ -183,7 +183,7 @@ static void tries_less_and_less_often(void **state)
 	backend(XenbusStateInitWait);
 	kernel_advance(600 * HZ);
 	assert_in_range(ring_tried, 15, 40);
-	vhca_driver.remove(&xbdev);	/* no work is armed after that */
+	xenbus_front.remove(&xbdev);	/* no work is armed after that */
 }
 
 static void tries_nothing_while_the_backend_closes(void **state)
@@ -194,19 +194,19 @@ static void tries_nothing_while_the_backend_closes(void **state)
 	backend(XenbusStateClosing);
 	kernel_advance(600 * HZ);
 	assert_int_equal(ring_tried, 1);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 static void an_end_is_bounded(void **state)
 {
 	(void)state;
 	connect(100, 59 * HZ);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 	assert_in_range(took, 30 * HZ, 31 * HZ);
 
 	setup(NULL);
 	connect(100, 5 * HZ);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 	assert_in_range(took, 30 * HZ, 32 * HZ);
 
 	setup(NULL);
@@ -215,7 +215,7 @@ static void an_end_is_bounded(void **state)
 	assert_in_range(took, 30 * HZ, 32 * HZ);
 	backend(XenbusStateClosed);
 	assert_int_equal(xbdev.state, XenbusStateClosed);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 /* A table of 1,024 GIDs, one in each answer, would take 17 hours. */
@@ -228,7 +228,7 @@ static void a_beginning_is_bounded(void **state)
 	backend(XenbusStateConnected);
 	assert_in_range(registering, 90 * HZ, 91 * HZ);
 	assert_int_equal(xbdev.state, XenbusStateClosed);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 /* A slow host: each answer of a full table takes half a second. */
@@ -242,14 +242,14 @@ static void an_honest_beginning_has_its_time(void **state)
 	assert_int_equal(xbdev.state, XenbusStateConnected);
 	kernel_advance(600 * HZ);	/* nothing is overdue after that */
 	assert_int_equal(xbdev.state, XenbusStateConnected);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 static void an_honest_end_has_its_time(void **state)
 {
 	(void)state;
 	connect(5000, HZ / 10);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 	assert_int_equal(took, 5000 * (HZ / 10));
 }
 
@@ -257,15 +257,15 @@ static void a_suspend_waits_less(void **state)
 {
 	(void)state;
 	connect(100, HZ);
-	kernel_frozen = vhca_front_work;
-	vhca_driver.suspend(&xbdev);
+	kernel_frozen = front_work;
+	xenbus_front.suspend(&xbdev);
 	kernel_frozen = NULL;
 	assert_in_range(took, 10 * HZ, 11 * HZ);
 	objects = 0;
 	backend_state = XenbusStateInitWait;
 	kernel_advance(40 * HZ);
 	assert_int_equal(xbdev.state, XenbusStateInitialised);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 /* The backend connects and is gone again, in order or not, as often as it can. */
@@ -295,10 +295,10 @@ static void a_flapping_backend_is_met_less_often(void **state)
 		ring_tried = 0;
 		flap(600 * HZ, orderly);
 		assert_in_range(ring_tried, 100, 160);
-		vhca_driver.remove(&xbdev);
+		xenbus_front.remove(&xbdev);
 		setup(NULL);
 	}
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 /* Workers that are killed, a domain that is suspended, some times in a row. */
@@ -311,7 +311,7 @@ static void an_honest_one_is_met_at_once(void **state)
 	ring_tried = 0;
 	flap(5 * HZ, false);		/* waits for 200 ms each time */
 	assert_in_range(ring_tried, 20, 1000);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 static void nobody_is_met_who_keeps_too_much(void **state)
@@ -325,7 +325,7 @@ static void nobody_is_met_who_keeps_too_much(void **state)
 	overdrawn = false;
 	kernel_advance(HZ / 2);
 	assert_int_equal(xbdev.state, XenbusStateInitialised);
-	vhca_driver.remove(&xbdev);
+	xenbus_front.remove(&xbdev);
 }
 
 #define T(f) cmocka_unit_test_setup(f, setup)

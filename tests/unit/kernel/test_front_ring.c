@@ -106,7 +106,7 @@ static void pages_of_rings_count(void **state)
 /* Ordinary commands take what is not kept. */
 static void fill(void)
 {
-	while (free_slots() > vhca_ring_reserve(&dev->ring))
+	while (free_slots() > ring_reserve(&dev->ring))
 		assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -ETIMEDOUT);
 	assert_null(broken);
 }
@@ -197,14 +197,14 @@ static void a_waiter_wakes_the_others(void **state)
 
 	(void)state;
 	push(7);
-	assert_false(vhca_kick_executed(dev, 5));
+	assert_false(kick_executed(dev, 5));
 	before = kernel_wakes;
-	assert_false(vhca_kick_executed(dev, 5));
+	assert_false(kick_executed(dev, 5));
 	assert_int_equal(kernel_wakes, before);
 	dev->ring.kick->done = 6;	/* without an upcall */
-	assert_true(vhca_kick_executed(dev, 5));
+	assert_true(kick_executed(dev, 5));
 	assert_int_equal(kernel_wakes, before + 1);
-	assert_false(vhca_kick_executed(dev, 6));
+	assert_false(kick_executed(dev, 6));
 	assert_int_equal(kernel_wakes, before + 1);
 	assert_null(broken);
 }
@@ -229,9 +229,9 @@ static void kicks_are_executed_once(void **state)
 	assert_int_equal(upcall(3), 0);
 	assert_int_equal(upcall(3), 1);
 	push(1);
-	assert_true(vhca_kick_executed(dev, 2));
+	assert_true(kick_executed(dev, 2));
 	dev->ring.kick->done = 4;
-	assert_true(vhca_kick_executed(dev, 3));	/* before the upcall */
+	assert_true(kick_executed(dev, 3));	/* before the upcall */
 	assert_int_equal(upcall(4), 0);
 	assert_null(broken);
 }
@@ -253,7 +253,7 @@ static void kicks_that_nobody_made_are_not_executed(void **state)
 	}
 	push(3);
 	dev->ring.kick->done = 4;	/* and to a process that waits */
-	assert_false(vhca_kick_executed(dev, 2));
+	assert_false(kick_executed(dev, 2));
 	assert_non_null(broken);
 }
 
