@@ -50,6 +50,11 @@ int be_run_take(const char *path, struct vl_bucket *fail)
 	run_read(path, &uars, &tokens_ns, &last_ns);
 	fd = vl_lock_take(path);
 	if (fd >= 0 && last_ns) {
+		/* A worker that a guest took over may have written it. */
+		if (tokens_ns < -VL_BUCKET_DEBT_NS)
+			tokens_ns = -VL_BUCKET_DEBT_NS;
+		if (tokens_ns > (int64_t)fail->depth_ns)
+			tokens_ns = (int64_t)fail->depth_ns;
 		fail->tokens_ns = tokens_ns;
 		fail->last_ns = last_ns;
 	}

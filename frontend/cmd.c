@@ -17,7 +17,7 @@ static_assert(sizeof(((struct xenvhca_request *)0)->u) == XENVHCA_BODY_SIZE);
 static_assert(sizeof(((struct xenvhca_response *)0)->u) == XENVHCA_BODY_SIZE);
 
 /* What one command has that another has not. */
-struct submit {
+struct call {
 	struct vhca_dev *dev;
 	u32 ucontext;
 	u16 op;
@@ -49,7 +49,7 @@ static void call_pages(struct vhca_cmd *cmd, u16 at,
 		memcpy(cmd->req.u.raw + at, &mem->pages, sizeof(mem->pages));
 }
 
-static int call_prepare(const struct submit *c, struct vhca_cmd *cmd)
+static int call_prepare(const struct call *c, struct vhca_cmd *cmd)
 {
 	int rc;
 
@@ -71,13 +71,13 @@ static int call_prepare(const struct submit *c, struct vhca_cmd *cmd)
 	return 0;
 }
 
-static int submit(const struct submit *c);
+static int submit(const struct call *c);
 
 /* An object was made, but the process cannot be told: end it again. */
-static void call_undo(const struct submit *c, u32 handle)
+static void call_undo(const struct call *c, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
-	struct submit undo = {
+	struct call undo = {
 		.dev = c->dev,
 		.ucontext = c->ucontext,
 		.op = c->undo,
@@ -93,7 +93,7 @@ static void call_undo(const struct submit *c, u32 handle)
 }
 
 /* The object that the body names: always its first field. */
-static u32 call_handle(const struct submit *c)
+static u32 call_handle(const struct call *c)
 {
 	u32 handle = 0;
 
@@ -103,8 +103,7 @@ static u32 call_handle(const struct submit *c)
 }
 
 /* The command was executed: take the answer over. */
-static int call_finish(const struct submit *c,
-		       const struct vhca_cmd *cmd)
+static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 {
 	u32 handle = 0;
 	int rc = 0;
@@ -139,7 +138,7 @@ static void call_drop_dirs(struct vhca_bufs *bufs)
 			vhca_mem_drop_dirs(mem[i]);
 }
 
-static int submit(const struct submit *c)
+static int submit(const struct call *c)
 {
 	struct vhca_cmd *cmd;
 	int rc;
@@ -160,8 +159,6 @@ static int submit(const struct submit *c)
 	else
 		call_drop_dirs(c->bufs);
 out:
-	if (c->uc && c->flags & VHCA_CMD_DESTROY)
-		vhca_ranges_drop(c->uc, call_handle(c));
 	if (cmd)	/* else the ring holds it until the late answer */
 		vhca_cmd_free(cmd);
 	return rc;
@@ -169,7 +166,7 @@ out:
 
 int vhca_cmd_get_info(struct vhca_dev *dev, struct xenvhca_get_info_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_GET_INFO, VHCA_RESULT(rsp),
 	};
 
@@ -180,7 +177,7 @@ int vhca_cmd_query_device(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			  struct ib_udata *udata,
 			  struct xenvhca_query_device_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .ucontext = uc ? uc->handle : 0,
 		.op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp),
 		.udata = udata,
@@ -192,7 +189,7 @@ int vhca_cmd_query_device(struct vhca_dev *dev, struct vhca_ucontext *uc,
 int vhca_cmd_query_port(struct vhca_dev *dev,
 			struct xenvhca_query_port_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_QUERY_PORT, VHCA_RESULT(rsp),
 	};
 
@@ -203,7 +200,7 @@ int vhca_cmd_query_gid_table(struct vhca_dev *dev, u32 first,
 			     struct xenvhca_query_gid_table_rsp *rsp)
 {
 	struct xenvhca_query_gid_table_req req = { .first = first };
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_QUERY_GID_TABLE,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
@@ -215,7 +212,7 @@ int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 			      struct xenvhca_query_pkey_table_rsp *rsp)
 {
 	struct xenvhca_query_pkey_table_req req = { .first = first };
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_QUERY_PKEY_TABLE,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
@@ -227,7 +224,7 @@ int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext)
 {
 	struct xenvhca_alloc_ucontext_rsp rsp;
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_UCONTEXT,
 		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, VHCA_RESULT(&rsp),
 		.udata = udata, .flags = VHCA_CMD_OWNERLESS,
@@ -241,7 +238,7 @@ int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
 {
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .ucontext = ucontext,
 		.op = XENVHCA_OP_DEALLOC_UCONTEXT, .flags = VHCA_CMD_DESTROY,
 	};
@@ -252,7 +249,7 @@ int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
 int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
 		  struct xenvhca_mmap_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_MMAP,
 		VHCA_BODY(req), VHCA_RESULT(rsp),
 	};
@@ -263,7 +260,7 @@ int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
 int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, u64 offset)
 {
 	struct xenvhca_munmap_req req = { .offset = offset };
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .ucontext = ucontext, .op = XENVHCA_OP_MUNMAP,
 		VHCA_BODY(&req), .flags = VHCA_CMD_DESTROY,
 	};
@@ -275,7 +272,7 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_PD,
 		.undo = XENVHCA_OP_DEALLOC_PD, VHCA_RESULT(&rsp),
 		.udata = udata,
@@ -290,7 +287,7 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
-	struct submit c = {
+	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_XRCD,
 		.undo = XENVHCA_OP_DEALLOC_XRCD, VHCA_RESULT(&rsp),
 		.flags = VHCA_CMD_OWNERLESS,
@@ -306,7 +303,7 @@ int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
 		    struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_REG_MR,
 		.undo = XENVHCA_OP_DEREG_MR,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -319,7 +316,7 @@ int vhca_cmd_rereg_mr(struct vhca_ucontext *uc,
 		      const struct xenvhca_rereg_mr_req *req,
 		      struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_REREG_MR,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
 	};
@@ -331,7 +328,7 @@ int vhca_cmd_alloc_mw(struct vhca_ucontext *uc,
 		      const struct xenvhca_alloc_mw_req *req,
 		      struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_MW,
 		.undo = XENVHCA_OP_DEALLOC_MW,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -345,7 +342,7 @@ int vhca_cmd_create_cq(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_CQ,
 		.undo = XENVHCA_OP_DESTROY_CQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -361,7 +358,7 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_RESIZE_CQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
@@ -375,7 +372,7 @@ int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_create_qp_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_CREATE_QP,
 		.undo = XENVHCA_OP_DESTROY_QP,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -392,7 +389,7 @@ int vhca_cmd_modify_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_modify_qp_req *req,
 		       struct ib_udata *udata)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_MODIFY_QP,
 		VHCA_BODY(req), .udata = udata,
 	};
@@ -404,7 +401,7 @@ int vhca_cmd_query_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		      u32 handle, u32 mask, struct xenvhca_query_qp_rsp *rsp)
 {
 	struct xenvhca_query_qp_req req = { .handle = handle, .mask = mask };
-	struct submit c = {
+	struct call c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_QUERY_QP,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
@@ -417,7 +414,7 @@ int vhca_cmd_create_srq(struct vhca_ucontext *uc,
 			struct ib_udata *udata, struct vhca_bufs *bufs,
 			struct xenvhca_create_srq_rsp *rsp)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_SRQ,
 		.undo = XENVHCA_OP_DESTROY_SRQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
@@ -432,7 +429,7 @@ int vhca_cmd_modify_srq(struct vhca_ucontext *uc,
 			const struct xenvhca_modify_srq_req *req,
 			struct ib_udata *udata, struct vhca_bufs *bufs)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_SRQ,
 		VHCA_BODY(req), .udata = udata,
 		/* The driver writes there only if it resized the queue. */
@@ -447,7 +444,7 @@ int vhca_cmd_query_srq(struct vhca_ucontext *uc, u32 handle,
 		       struct xenvhca_query_srq_rsp *rsp)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_QUERY_SRQ,
 		VHCA_BODY(&req), VHCA_RESULT(rsp),
 	};
@@ -460,7 +457,7 @@ int vhca_cmd_create_ah(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_AH,
 		.undo = XENVHCA_OP_DESTROY_AH,
 		VHCA_BODY(req), VHCA_RESULT(&rsp), .udata = udata,
@@ -475,7 +472,7 @@ int vhca_cmd_create_ah(struct vhca_ucontext *uc,
 int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,
 			  const struct xenvhca_mcast_req *req)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ATTACH_MCAST, VHCA_BODY(req),
 	};
 
@@ -485,7 +482,7 @@ int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,
 int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 			  const struct xenvhca_mcast_req *req)
 {
-	struct submit c = {
+	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_DETACH_MCAST, VHCA_BODY(req),
 		.flags = VHCA_CMD_DESTROY,
 	};
@@ -497,12 +494,15 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		    u16 op, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
-	struct submit c = {
+	struct call c = {
 		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
+	int rc = submit(&c);
 
-	return submit(&c);
+	if (uc)
+		vhca_ranges_drop(uc, handle);
+	return rc;
 }
 
 static int call_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)

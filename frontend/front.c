@@ -130,7 +130,7 @@ static void unregister(struct vhca_front *front, unsigned long wait,
 	cancel_delayed_work_sync(&front->overdue);
 }
 
-static void wait_until(struct vhca_front *front, unsigned long when)
+static void set_not_before(struct vhca_front *front, unsigned long when)
 {
 	if (time_before(front->not_before, when))
 		front->not_before = when;
@@ -143,7 +143,7 @@ static void back_off(struct vhca_front *front)
 			      VHCA_RETRY_MAX_MS);
 
 	front->failures++;
-	wait_until(front, jiffies + msecs_to_jiffies(ms));
+	set_not_before(front, jiffies + msecs_to_jiffies(ms));
 }
 
 /* A connection that is broken, or was never made, is over. */
@@ -212,12 +212,12 @@ static void meet_pay(struct vhca_front *front)
 	if (time_before(front->meets_paid, jiffies))
 		front->meets_paid = jiffies;
 	front->meets_paid += VHCA_MEET_GAP;
-	wait_until(front,
-		   front->meets_paid - VHCA_MEET_BURST * VHCA_MEET_GAP);
+	set_not_before(front,
+		       front->meets_paid - VHCA_MEET_BURST * VHCA_MEET_GAP);
 }
 
-/* What backends keep of earlier connections: there is no new one before it is less. */
-static bool owed_work(struct vhca_front *front)
+/* Do backends keep too much of earlier connections to begin another one? */
+static bool owes_much(struct vhca_front *front)
 {
 	bool owed = vhca_grant_overdrawn();
 
@@ -241,8 +241,8 @@ static void on_initwait(struct vhca_front *front)
 		return;		/* it has not seen us yet */
 	if (front->dev)
 		give_up(front, "backend started anew");
-	if (!time_before(jiffies, front->not_before) && owed_work(front))
-		wait_until(front, jiffies + VHCA_OWED_WAIT);
+	if (!time_before(jiffies, front->not_before) && owes_much(front))
+		set_not_before(front, jiffies + VHCA_OWED_WAIT);
 	if (time_before(jiffies, front->not_before)) {
 		meet_later(front);
 		return;
@@ -358,7 +358,7 @@ static void front_break(struct vhca_front *front, const char *reason)
 }
 
 /* Somebody waits for us: a slow backend must not hold them up. */
-static void is_overdue(struct work_struct *work)
+static void overdue_work(struct work_struct *work)
 {
 	struct vhca_front *front = container_of(to_delayed_work(work),
 						struct vhca_front, overdue);
@@ -464,7 +464,7 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 		front->window = NULL;
 	}
 	INIT_DELAYED_WORK(&front->work, front_work);
-	INIT_DELAYED_WORK(&front->overdue, is_overdue);
+	INIT_DELAYED_WORK(&front->overdue, overdue_work);
 
 	err = enter_state(front, XenbusStateInitialising);
 	if (err) {

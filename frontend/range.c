@@ -98,6 +98,10 @@ static void range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
 	r->err = r->ref ? range_read(uc, r, &granted) : -ENOMEM;
 	if (r->err && granted)
 		vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle, offset);
+	if (r->err) {
+		kvfree(r->ref);
+		r->ref = NULL;
+	}
 	range_add(uc, r);
 }
 

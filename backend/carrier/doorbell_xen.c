@@ -67,14 +67,6 @@ static bool agent_silent(struct be_agent *a)
 	return a->silent;
 }
 
-static int agent_gives_up(struct be_agent *a)
-{
-	if (!a->silent)
-		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
-	a->silent = true;
-	return -ETIMEDOUT;
-}
-
 /*
  * The watch fires for every slot of this device: look at ours, again. -EINPROGRESS:
  * no answer until then.
@@ -123,8 +115,11 @@ static int agent_ask(struct be_agent *a, uint32_t slot, const char *dir,
 /* Waits no longer for an answer. */
 static int agent_late(struct be_agent *a, uint32_t slot)
 {
+	if (!a->silent)
+		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
+	a->silent = true;
 	a->late = slot;
-	return agent_gives_up(a);
+	return -ETIMEDOUT;
 }
 
 /* ---- slots ---- */

@@ -17,8 +17,6 @@
 #include "host/paths.h"
 #include "share.h"
 
-#define OWN_UARS	64u	/* of this domain's kernel and programs */
-
 /* A page takes two entries unless this domain is known not to be PV. */
 static bool is_pv(void)
 {
@@ -35,7 +33,7 @@ static bool is_pv(void)
 }
 
 /* 0: none, as of Soft-RoCE. */
-static uint64_t bar_pages(const struct be_options *opt, const char *hca)
+static uint64_t hca_uars(const struct be_options *opt, const char *hca)
 {
 	char dir[PATH_MAX];
 
@@ -43,7 +41,7 @@ static uint64_t bar_pages(const struct be_options *opt, const char *hca)
 		return 0;
 	snprintf(dir, sizeof(dir), "%s" HOST_IB_CLASS "/%s/device", opt->root,
 		 hca);
-	return host_bar_pages(dir);
+	return host_bar_uars(dir);
 }
 
 static bool memory_fits(const struct be_options *opt, uint32_t want,
@@ -63,14 +61,12 @@ static bool uars_fit(const struct be_options *opt, const struct be_share *want,
 		     uint64_t others, char *why, size_t size)
 {
 	uint64_t uars = (uint64_t)want->ucontexts * XENVHCA_UCONTEXT_UARS;
-	uint64_t have = bar_pages(opt, want->hca), own = OWN_UARS;
+	uint64_t have = hca_uars(opt, want->hca);
 
-	if (own > have / 4)		/* a virtual function */
-		own = have / 4;
-	if (!have || others + uars <= have - own)
+	if (!have || others + uars <= have)
 		return true;
-	snprintf(why, size, "max-ucontext %u takes %" PRIu64 " doorbell pages, beside %" PRIu64 " of other devices: guests may have %" PRIu64 " of HCA %s: lower max-ucontext",
-		 want->ucontexts, uars, others, have - own, want->hca);
+	snprintf(why, size, "max-ucontext %u takes %" PRIu64 " doorbell pages, beside %" PRIu64 " that other devices may take or guests have left: HCA %s has %" PRIu64 " for guests: lower max-ucontext",
+		 want->ucontexts, uars, others, want->hca, have);
 	return false;
 }
 

@@ -271,7 +271,7 @@ static void sup_no_share(struct sup_dev *d)
 	memset(&d->share, 0, sizeof(d->share));
 }
 
-/* Of those before it: does none have the same guest and HCA? */
+/* Is it the first device of its guest on its HCA? */
 static bool sup_first_of_guest(const struct sup *s, const struct sup_dev *d)
 {
 	const struct sup_dev *o;

@@ -48,7 +48,7 @@ static bool cmd_token(struct be_dev *dev, struct be_cmdq *q)
 	uint64_t now = vl_coarse_ns();
 
 	q->wait_ns = vl_bucket_wait(&dev->quota.fail, now);
-	if (!q->wait_ns)
+	if (!q->wait_ns && !q->again[q->head])
 		q->wait_ns = vl_bucket_take(&dev->quota.cmd, now);
 	if (q->wait_ns && !q->counted)
 		BE_STAT_ADD(dev, rate_waits, 1);
@@ -57,13 +57,16 @@ static bool cmd_token(struct be_dev *dev, struct be_cmdq *q)
 }
 
 static void cmd_queue(struct be_dev *dev, struct be_cmdq *q,
-		      const struct xenvhca_request *req)
+		      const struct xenvhca_request *req, bool again)
 {
+	unsigned int at = (q->head + q->n) % XENVHCA_MAX_ID;
+
 	if (q->n == XENVHCA_MAX_ID) {
 		be_fault(dev, "too many unanswered requests");
 		return;
 	}
-	q->q[(q->head + q->n) % XENVHCA_MAX_ID] = *req;
+	q->q[at] = *req;
+	q->again[at] = again;
 	q->n++;
 }
 
@@ -95,7 +98,7 @@ static void cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 		if (be_op_destroys(req.op))
 			cmd_exec(dev, &req);
 		else
-			cmd_queue(dev, q, &req);
+			cmd_queue(dev, q, &req, false);
 	}
 }
 
@@ -111,7 +114,7 @@ static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 	q->head = (q->head + 1) % XENVHCA_MAX_ID;
 	q->n--;
 	if (!cmd_exec(dev, &req))
-		cmd_queue(dev, q, &req);	/* the others pass it */
+		cmd_queue(dev, q, &req, true);	/* others pass it */
 	return true;
 }
 

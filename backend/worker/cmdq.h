@@ -11,6 +11,7 @@
 
 struct be_cmdq {
 	struct xenvhca_request q[XENVHCA_MAX_ID];	/* not executed */
+	bool again[XENVHCA_MAX_ID];	/* of q: has had its token */
 	unsigned int head, n;
 	uint64_t wait_ns;	/* until the next token; 0: not for one */
 	bool counted;		/* q[head] is in rate_waits */

@@ -12,9 +12,11 @@
 
 #include "bar.h"
 
-uint64_t host_bar_pages(const char *dir)
+#define OWN	64u
+
+uint64_t host_bar_uars(const char *dir)
 {
-	uint64_t start = 0, end = 0;
+	uint64_t start = 0, end = 0, pages;
 	char path[PATH_MAX];
 	FILE *f;
 	int n;
@@ -25,5 +27,8 @@ uint64_t host_bar_pages(const char *dir)
 		return 0;
 	n = fscanf(f, "%" SCNx64 " %" SCNx64, &start, &end);
 	fclose(f);
-	return n == 2 && end > start ? (end - start + 1) / XENVHCA_PAGE_SIZE : 0;
+	if (n != 2 || end <= start)
+		return 0;
+	pages = (end - start + 1) / XENVHCA_PAGE_SIZE;
+	return pages - (pages / 4 < OWN ? pages / 4 : OWN);
 }

@@ -9,8 +9,11 @@
 
 #include <stdint.h>
 
-/* Pages of the first BAR of a PCI device, where the doorbells are; @dir: its
- * folder in sysfs. 0: there is none. */
-uint64_t host_bar_pages(const char *dir);
+/*
+ * Doorbell pages that guests may have of an HCA: the pages of its first BAR, less
+ * what the backend domain's kernel and programs take (64, or a quarter of a small
+ * BAR). @dir: the HCA's folder in sysfs. 0: there is none.
+ */
+uint64_t host_bar_uars(const char *dir);
 
 #endif

@@ -8,8 +8,6 @@
 #include "bucket.h"
 #include "clock.h"
 
-#define DEBT_NS		(3600 * (int64_t)VL_SEC_NS)
-
 static int64_t cost(const struct vl_bucket *b)
 {
 	return (int64_t)(VL_SEC_NS / b->rate);
@@ -47,6 +45,8 @@ void vl_bucket_charge(struct vl_bucket *b, uint64_t now_ns, uint32_t n)
 		return;
 	vl_bucket_wait(b, now_ns);
 	charge = cost(b) * n;	/* below 2^62, as a second is below 2^30 */
-	b->tokens_ns = b->tokens_ns > charge - DEBT_NS ? b->tokens_ns - charge :
-							 -DEBT_NS;
+	if (b->tokens_ns > charge - VL_BUCKET_DEBT_NS)
+		b->tokens_ns -= charge;
+	else
+		b->tokens_ns = -VL_BUCKET_DEBT_NS;
 }

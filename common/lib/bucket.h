@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#define VL_BUCKET_DEBT_NS	(3600 * INT64_C(1000000000))	/* at most */
+
 struct vl_bucket {
 	uint64_t rate;		/* tokens per second; 0: no limit */
 	int64_t tokens_ns;	/* what is in it, as time; below 0: charged */

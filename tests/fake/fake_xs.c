@@ -17,8 +17,9 @@
 #define MAX_WATCHES	32
 #define MAX_EVENTS	4096
 #define PATH		128
+#define VALUE		512
 
-static struct { char path[PATH], value[PATH]; } nodes[MAX_NODES];
+static struct { char path[PATH], value[VALUE]; } nodes[MAX_NODES];
 static struct { char path[PATH], token[32]; } watches[MAX_WATCHES];
 static struct { char path[PATH], token[32]; } events[MAX_EVENTS];
 static int n_nodes, n_watches, n_events, next_event, broken;
@@ -107,7 +108,7 @@ void fake_xs_set(const char *path, const char *value)
 		i = n_nodes++;
 	}
 	snprintf(nodes[i].path, PATH, "%s", path);
-	snprintf(nodes[i].value, PATH, "%s", value);
+	snprintf(nodes[i].value, VALUE, "%s", value);
 	fire(path);
 }
 
@@ -207,7 +208,7 @@ void *xs_read(struct xs_handle *h, xs_transaction_t t, const char *path,
 bool xs_write(struct xs_handle *h, xs_transaction_t t, const char *path,
 	      const void *data, unsigned int len)
 {
-	char value[PATH];
+	char value[VALUE];
 
 	(void)h;
 	if (!change(t))

@@ -314,7 +314,7 @@ static void grant_tables(void **state)
 	expect(&c, CTL_WARNED, "ok   grant-tables: the limits of this domain");
 }
 
-/* 64 pages in a BAR of 256 KiB; a context may take 8. */
+/* 85 pages in the BAR, 64 of them for guests; a context may take 8. */
 static void doorbell_pages(void **state)
 {
 	struct ctl_dev d;
@@ -328,7 +328,7 @@ static void doorbell_pages(void **state)
 					 &d), CTL_OK);
 	expect(&c, CTL_OK, "ok   doorbells 0000:00:05.0: guests may take 48; how many it has is not visible");
 	host_file("/sys/devices/pci0000:00/0000:00:05.0/resource",
-		  "0x00000000fe000000 0x00000000fe03ffff 0x0000000000140204\n"
+		  "0x00000000fe000000 0x00000000fe054fff 0x0000000000140204\n"
 		  "0x0000000000000000 0x0000000000000000 0x0000000000000000\n");
 	expect(&c, CTL_OK, "ok   doorbells 0000:00:05.0: guests may take 48 of 64\n");
 	/* What is attached to others does not count. */

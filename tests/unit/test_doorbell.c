@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "event.h"
 #include "tests/fake/guest.h"
 #include "worker/cmdq.h"
@@ -98,20 +99,33 @@ static uint16_t answered(struct guest *g, int32_t *status)
 	return rsp.id;
 }
 
+/* For a page of a new context, whose answer takes long. */
+static struct xenvhca_request slow_map(struct guest *g)
+{
+	struct xenvhca_request req = { .op = XENVHCA_OP_MMAP };
+
+	g->uc = guest_alloc_uc(g);
+	req.ucontext = g->uc;
+	req.u.mmap = (struct xenvhca_mmap_req){
+		.offset = UNCACHED(7), .length = XENVHCA_PAGE_SIZE, .gfn = GFN,
+	};
+	loop_later_doorbell(g->loop, 1000);
+	return req;
+}
+
 /* The agent is slow: what other processes ask for is executed meanwhile. */
 static void commands_pass_one_that_waits(void **state)
 {
 	struct guest *g = *state;
+	struct xenvhca_request map = slow_map(g);
 	struct be_cmdq q = {};
-	struct xenvhca_request map = { .op = XENVHCA_OP_MMAP };
 	int32_t status;
 
-	g->uc = guest_alloc_uc(g);
-	map.ucontext = g->uc;
-	map.u.mmap = (struct xenvhca_mmap_req){
-		.offset = UNCACHED(7), .length = XENVHCA_PAGE_SIZE, .gfn = GFN,
+	/* One a second, and three are there: what is looked at again needs none. */
+	g->dev.quota.cmd = (struct vl_bucket){
+		.rate = 1, .depth_ns = 3 * VL_SEC_NS,
+		.tokens_ns = 3 * VL_SEC_NS, .last_ns = vl_coarse_ns(),
 	};
-	loop_later_doorbell(g->loop, 1000);
 	put(g, 1, map);
 	put(g, 2, (struct xenvhca_request){ .op = XENVHCA_OP_QUERY_PORT });
 	put(g, 3, map);				/* the same page: another thread */
@@ -133,16 +147,9 @@ static void a_context_may_end_while_one_waits(void **state)
 {
 	struct guest *g = *state;
 	struct be_cmdq q = {};
-	struct xenvhca_request req = { .op = XENVHCA_OP_MMAP };
 	int32_t status;
 
-	g->uc = guest_alloc_uc(g);
-	req.ucontext = g->uc;
-	req.u.mmap = (struct xenvhca_mmap_req){
-		.offset = UNCACHED(7), .length = XENVHCA_PAGE_SIZE, .gfn = GFN,
-	};
-	loop_later_doorbell(g->loop, 1000);
-	put(g, 1, req);
+	put(g, 1, slow_map(g));
 	be_cmdq_run(&g->dev, &q, false);
 	put(g, 2, (struct xenvhca_request){
 		.op = XENVHCA_OP_DEALLOC_UCONTEXT, .ucontext = g->uc,

@@ -24,6 +24,8 @@
 #include "tests/fake/fake_manager.h"
 #include "tests/fake/fake_xs.h"
 #include "lock.h"
+#include "run.h"
+#include "bucket.h"
 #include "host/maptrack.h"
 #include "supervise/supervisor.h"
 
@@ -294,7 +296,7 @@ static void doorbell_pages_are_for_all(void **state)
 	assert_false(served(8));
 	assert_int_equal(strncmp(get(8, "broken"), "max-ucontext 128 takes 1024 doorbell pages, beside ",
 				 51), 0);
-	assert_non_null(strstr(get(8, "broken"), "may have 192 of HCA mlx5_1"));
+	assert_non_null(strstr(get(8, "broken"), "HCA mlx5_1 has 192 for guests"));
 	assert_string_equal(get(8, "state"), "6");
 	set(6, "max-ucontext", "12");
 	supervise(3);
@@ -317,6 +319,35 @@ static void only_who_took_a_lock_holds_it(void **state)
 	assert_int_equal(vl_lock_holder(path), 0);
 	close(fd);
 	assert_int_equal(vl_lock_holder(path), 0);
+}
+
+/* Nor is what such a worker left to the next one taken as it is. */
+static void what_a_worker_leaves_has_bounds(void **state)
+{
+	static const struct { const char *text; int64_t left; } row[] = {
+		{ "0\n0\n-9223372036854775808 7\n", -VL_BUCKET_DEBT_NS },
+		{ "0\n0\n9223372036854775807 7\n", 100 },
+		{ "0\n0\n-5 7\n", -5 }, { "0\n0\n50 7\n", 50 },
+	};
+	struct vl_bucket b = { .rate = 1, .depth_ns = 100 };
+	char path[300];
+	unsigned int i;
+	FILE *f;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/x.lock", opt.run_dir);
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		f = fopen(path, "w");
+		assert_non_null(f);
+		fputs(row[i].text, f);
+		fclose(f);
+		fd = be_run_take(path, &b);
+		assert_true(fd >= 0);
+		assert_true(b.tokens_ns == row[i].left);
+		vl_bucket_wait(&b, 8);
+		close(fd);
+	}
 }
 
 static void gives_back_what_is_detached(void **state)
@@ -345,6 +376,7 @@ int main(int argc, char **argv)
 		T(refuses_what_does_not_fit),
 		T(doorbell_pages_are_for_all),
 		T(only_who_took_a_lock_holds_it),
+		T(what_a_worker_leaves_has_bounds),
 		T(gives_back_what_is_detached),
 		T(ready_is_one_that_serves),
 		T(tells_a_worker_what_its_guest_left),

@@ -137,7 +137,7 @@ int ctl_pci_resolve(struct ctl *c, unsigned int backend,
 
 /* ---- uars.c ---- */
 struct ctl_uars {
-	uint64_t have;		/* doorbell pages, about; 0: not to be seen */
+	uint64_t have;		/* doorbell pages for guests; 0: not to be seen */
 	uint64_t may;		/* that guests may take by their max-ucontext */
 };
 /* Of the HCA with that PCI address. */

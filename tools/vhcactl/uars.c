@@ -40,12 +40,12 @@ static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
 }
 
 /* 0: not to be seen here. */
-static uint64_t bar_pages(struct ctl *c, const char *bdf)
+static uint64_t hca_uars(struct ctl *c, const char *bdf)
 {
 	char dir[PATH_MAX];
 
 	snprintf(dir, sizeof(dir), "%s/sys/bus/pci/devices/%s", c->root, bdf);
-	return host_bar_pages(dir);
+	return host_bar_uars(dir);
 }
 
 void ctl_uars(struct ctl *c, const char *bdf, struct ctl_uars *u)
@@ -54,7 +54,7 @@ void ctl_uars(struct ctl *c, const char *bdf, struct ctl_uars *u)
 
 	ctl_dev_each(c, -1, add, &s);
 	u->may = s.pages;
-	u->have = bar_pages(c, bdf);
+	u->have = hca_uars(c, bdf);
 }
 
 struct ctl_uars_each {

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/cmd.c: when the queue memory of an object is fetched and given back.
+ */
+#include "kernel.h"
+
+#define static_assert(...)	_Static_assert(__VA_ARGS__, "")
+#define IB_SRQ_MAX_WR		BIT(0)
+
+#include "copy/cmd.c"
+
+#define QP	7u
+
+static struct vhca_dev dev;
+static struct vhca_ucontext uc;
+static struct ib_udata udata;
+static int answer, stored;
+static u32 fetched, dropped;		/* owners */
+
+/* ---- the rest of the module ---- */
+struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
+{
+	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
+
+	cmd->req.op = op;
+	return cmd;
+}
+
+void vhca_cmd_free(struct vhca_cmd *cmd)
+{
+	free(cmd);
+}
+
+int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
+		     unsigned int flags)
+{
+	u32 handle = QP;
+
+	memcpy((*cmd)->rsp.u.raw, &handle, sizeof(handle));
+	return answer;
+}
+
+int vhca_udata_load(struct vhca_dev *d, struct vhca_cmd *cmd,
+		    struct ib_udata *u, bool outptr)
+{
+	return 0;
+}
+
+int vhca_udata_store(struct vhca_dev *d, const struct vhca_cmd *cmd,
+		     struct ib_udata *u, bool outptr)
+{
+	return stored;
+}
+
+int vhca_bufs_get(struct vhca_ucontext *u, const struct vhca_cmd *cmd,
+		  struct vhca_bufs *bufs)
+{
+	memset(bufs, 0, sizeof(*bufs));
+	return 0;
+}
+
+void vhca_bufs_put(struct vhca_ucontext *u, struct vhca_bufs *bufs,
+		   bool unknown)
+{
+}
+
+void vhca_mem_drop_dirs(struct vhca_mem *mem)
+{
+}
+
+void vhca_break(struct vhca_dev *d, const char *reason)
+{
+	fail_msg("%s", reason);
+}
+
+void vhca_ranges_fetch(struct vhca_ucontext *u, u32 owner,
+		       const struct vhca_cmd *cmd)
+{
+	fetched = owner;
+}
+
+void vhca_ranges_drop(struct vhca_ucontext *u, u32 owner)
+{
+	dropped = owner;
+}
+
+/* ---- tests ---- */
+static int setup(void **state)
+{
+	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
+	answer = stored = 0;
+	fetched = dropped = 0;
+	return 0;
+}
+
+static int create(void)
+{
+	struct xenvhca_create_srq_req req = {};
+	struct xenvhca_create_srq_rsp rsp;
+	struct vhca_bufs bufs;
+
+	return vhca_cmd_create_srq(&uc, &req, &udata, &bufs, &rsp);
+}
+
+static void a_new_object_has_its_memory(void **state)
+{
+	assert_int_equal(create(), 0);
+	assert_int_equal(fetched, QP);
+	fetched = 0;
+	stored = -EFAULT;			/* and is destroyed again */
+	assert_int_equal(create(), -EFAULT);
+	answer = -ENOMEM;
+	assert_int_equal(create(), -ENOMEM);
+	assert_int_equal(fetched, 0);
+}
+
+static void a_resized_one_too(void **state)
+{
+	struct xenvhca_modify_srq_req req = { .handle = 9 };
+	struct vhca_bufs bufs;
+
+	assert_int_equal(vhca_cmd_modify_srq(&uc, &req, &udata, &bufs), 0);
+	assert_int_equal(fetched, 9);
+	assert_int_equal(dropped, 0);
+}
+
+/* Whatever the backend says: it keeps nothing that nobody can map. */
+static void an_object_ends_with_its_memory(void **state)
+{
+	assert_int_equal(vhca_cmd_destroy_qp(&dev, &uc, QP), 0);
+	assert_int_equal(dropped, QP);
+	dropped = 0;
+	answer = -EBUSY;
+	assert_int_equal(vhca_cmd_destroy_qp(&dev, &uc, QP), -EBUSY);
+	assert_int_equal(dropped, QP);
+}
+
+static void other_ends_leave_it_alone(void **state)
+{
+	struct xenvhca_mcast_req req = { .qp = QP };
+
+	assert_int_equal(vhca_cmd_detach_mcast(&uc, &req), 0);
+	assert_int_equal(vhca_cmd_munmap(&dev, uc.handle, QP), 0);
+	assert_int_equal(vhca_cmd_dealloc_ucontext(&dev, 1), 0);
+	assert_int_equal(dropped, 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup(f, setup)
+		T(a_new_object_has_its_memory),
+		T(a_resized_one_too),
+		T(an_object_ends_with_its_memory),
+		T(other_ends_leave_it_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
