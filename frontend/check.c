@@ -124,6 +124,18 @@ bool vhca_check_mmap(const struct xenvhca_mmap_rsp *rsp, uint32_t first,
 	       first < nr_pages && rsp->count <= nr_pages - first;
 }
 
+bool vhca_check_made(const struct xenvhca_made_rsp *rsp, unsigned int n,
+		     uint32_t nr_pages, uint32_t *first)
+{
+	unsigned int i;
+
+	*first = 0;
+	for (i = 0; i < n; i++)
+		*first += rsp->count[i];
+	return rsp->count[n] <= nr_pages &&
+	       *first + rsp->count[n] <= XENVHCA_MMAP_GREFS;
+}
+
 bool vhca_check_mmio(const struct xenvhca_mmap_rsp *rsp)
 {
 	/* 52 address bits, in pages */

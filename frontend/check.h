@@ -58,6 +58,9 @@ bool vhca_check_info(struct xenvhca_get_info_rsp *info);
 /* @nr_pages: pages asked for; @first: index of the first reference */
 bool vhca_check_mmap(const struct xenvhca_mmap_rsp *rsp, uint32_t first,
 		     uint32_t nr_pages);
+/* The same of the @n-th range of an answer; *first: out, where its list begins. */
+bool vhca_check_made(const struct xenvhca_made_rsp *rsp, unsigned int n,
+		     uint32_t nr_pages, uint32_t *first);
 bool vhca_check_mmio(const struct xenvhca_mmap_rsp *rsp);
 /**
  * vhca_check_gids() - is this a sorted part of a table?

@@ -32,6 +32,7 @@ struct call {
 	struct vhca_bufs *bufs;
 	u16 at_buf, at_sq_buf, at_db;	/* lists in the body, 0: not there */
 	unsigned int flags;		/* of vhca_ring_submit() */
+	bool ranges;			/* the answer may have their references */
 };
 
 #define VHCA_BODY(b)	.body = (b), .len = sizeof(*(b))
@@ -55,6 +56,8 @@ static int call_prepare(const struct call *c, struct vhca_cmd *cmd)
 
 	if (c->len)
 		memcpy(cmd->req.u.raw, c->body, c->len);
+	if (c->ranges && c->udata)
+		cmd->req.flags = vhca_ranges_flags(c->dev, c->op);
 	if (c->udata) {
 		rc = vhca_udata_load(c->dev, cmd, c->udata, c->outptr);
 		if (rc)
@@ -120,11 +123,14 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 	}
 	if (c->udata)
 		rc = vhca_udata_store(c->dev, cmd, c->udata, c->outptr);
-	if (rc && c->undo)
-		call_undo(c, handle);
-	if (!rc && c->udata && c->uc)
+	/* With flags the backend has mapped them, whatever the process hears. */
+	if (c->udata && c->uc && (!rc || cmd->req.flags))
 		vhca_ranges_fetch(c->uc, c->undo ? handle : call_handle(c),
 				  cmd);
+	if (rc && c->undo)
+		call_undo(c, handle);
+	if (rc && c->undo && c->uc)
+		vhca_ranges_drop(c->uc, handle);
 	return rc;
 }
 
@@ -150,6 +156,9 @@ static int submit(const struct call *c)
 	if (rc)
 		goto out;
 	rc = vhca_ring_submit(c->dev, &cmd, c->flags);
+	/* Queue memory that has ended may be what is missing. */
+	if (rc == -ENOMEM && c->ranges && c->uc && vhca_ranges_flush(c->uc))
+		rc = vhca_ring_submit(c->dev, &cmd, c->flags);
 	if (!rc)
 		rc = call_finish(c, cmd);
 	if (!c->bufs)
@@ -257,14 +266,17 @@ int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
 	return submit(&c);
 }
 
-int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, u64 offset)
+int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
+		    unsigned int nr)
 {
-	struct xenvhca_munmap_req req = { .offset = offset };
+	struct xenvhca_munmap_req req = {};
 	struct call c = {
 		.dev = dev, .ucontext = ucontext, .op = XENVHCA_OP_MUNMAP,
 		VHCA_BODY(&req), .flags = VHCA_CMD_DESTROY,
 	};
 
+	memcpy(req.offset, offset, nr * sizeof(*offset));
+	atomic64_inc(&dev->stats.munmaps);
 	return submit(&c);
 }
 
@@ -346,6 +358,7 @@ int vhca_cmd_create_cq(struct vhca_ucontext *uc,
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_CQ,
 		.undo = XENVHCA_OP_DESTROY_CQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
+		.ranges = true,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 		.at_db = offsetof(typeof(*req), db),
 	};
@@ -361,6 +374,7 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_RESIZE_CQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
+		.ranges = true,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 	};
 
@@ -376,6 +390,7 @@ int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_CREATE_QP,
 		.undo = XENVHCA_OP_DESTROY_QP,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
+		.ranges = true,
 		.flags = uc ? 0 : VHCA_CMD_OWNERLESS,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 		.at_sq_buf = offsetof(typeof(*req), sq_buf),
@@ -418,6 +433,7 @@ int vhca_cmd_create_srq(struct vhca_ucontext *uc,
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_SRQ,
 		.undo = XENVHCA_OP_DESTROY_SRQ,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
+		.ranges = true,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
 		.at_db = offsetof(typeof(*req), db),
 	};

@@ -13,7 +13,7 @@
  *   (VM_IO): no fork copies it, nobody pins its pages.
  *
  * A map is on its ucontext's list from mmap until its grants are unmapped and
- * MUNMAP is answered; VMAs hold their own references. gnttab_unmap_refs_async()
+ * range.c has its range for a MUNMAP; VMAs hold their own references. gnttab_unmap_refs_async()
  * unmaps the alias when nobody holds its page any more (the VMA is gone, or was
  * zapped). A worker does the rest, because munmap() must not wait for the
  * backend with the mmap lock held.
@@ -30,6 +30,7 @@
 #include "cmd.h"
 #include "map.h"
 #include "map_pte.h"
+#include "range.h"
 #include "vhca.h"
 
 #define VHCA_ZAP_WAIT	(5 * HZ)
@@ -92,7 +93,7 @@ static void map_release(struct kref *ref)
 	module_put(THIS_MODULE);
 }
 
-/* Sends MUNMAP unless the device ends: DEALLOC_UCONTEXT ends all ranges. */
+/* MUNMAP, unless the device ends: DEALLOC_UCONTEXT ends all ranges. */
 static void map_send(struct vhca_map *map)
 {
 	struct vhca_ucontext *uc;
@@ -102,8 +103,7 @@ static void map_send(struct vhca_map *map)
 	map->sending = uc;
 	spin_unlock(&maps_lock);
 	if (uc)
-		vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle,
-				map->offset);
+		vhca_range_end(uc, map->offset, map->nr);
 }
 
 /* The grants are unmapped; the backend may have its memory back. */

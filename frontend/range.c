@@ -3,10 +3,12 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Queue memory of the backend's HCA between the command that makes it and the
- * mmap() of the process. The answer to a create command announces a range
- * (VHCA_KEY). Its grant references are fetched at once, because mmap() has the
- * process's mmap_lock, which the backend must not hold up. The process maps a
- * range once; what it has not mapped ends with the object.
+ * mmap() of the process, and after it. The answer to a create command announces
+ * a range (VHCA_KEY) and has its grant references, or as many as it has room
+ * for. The others are fetched at once, because mmap() has the process's
+ * mmap_lock, which the backend must not hold up. The process maps a range once;
+ * what it has not mapped ends with the object. The ends of ranges are collected
+ * for one command.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -22,6 +24,9 @@
 /* A queue is megabytes; more than this (1 GiB) is a mistake of a peer. */
 #define VHCA_MAP_MAX_PAGES	(1u << 18)
 #define VHCA_FETCH_MAX		(60 * HZ)	/* all answers together */
+/* What a ucontext may let the backend keep: 1 MiB, for this long. */
+#define VHCA_ENDED_PAGES	256u
+#define VHCA_ENDED_MAX		HZ
 
 struct vhca_range {
 	struct list_head list;		/* uc->ranges */
@@ -45,15 +50,123 @@ static void range_add(struct vhca_ucontext *uc, struct vhca_range *r)
 	spin_unlock(&uc->range_lock);
 }
 
+/* ---- ends ---- */
+
+static bool ended_send(struct vhca_ucontext *uc, const struct vhca_ended *e)
+{
+	if (e->nr)
+		vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle,
+				e->offset, e->nr);
+	return e->nr;
+}
+
+void vhca_range_end(struct vhca_ucontext *uc, u64 offset, u32 nr)
+{
+	bool many = to_vdev(uc->ibuc.device)->info.flags & XENVHCA_INFO_RANGES;
+	struct vhca_ended *e = &uc->ended, full = {};
+
+	spin_lock(&uc->range_lock);
+	e->offset[e->nr++] = offset;
+	e->pages += nr;
+	if (!many || e->nr == XENVHCA_MUNMAP_RANGES ||
+	    e->pages >= VHCA_ENDED_PAGES) {
+		full = *e;
+		*e = (struct vhca_ended){};
+	}
+	spin_unlock(&uc->range_lock);
+	if (!ended_send(uc, &full))
+		queue_delayed_work(system_long_wq, &uc->ended_work,
+				   VHCA_ENDED_MAX);
+}
+
+bool vhca_ranges_flush(struct vhca_ucontext *uc)
+{
+	struct vhca_ended e;
+
+	spin_lock(&uc->range_lock);
+	e = uc->ended;
+	uc->ended = (struct vhca_ended){};
+	spin_unlock(&uc->range_lock);
+	return ended_send(uc, &e);
+}
+
+static void ended_work(struct work_struct *work)
+{
+	vhca_ranges_flush(container_of(to_delayed_work(work),
+				       struct vhca_ucontext, ended_work));
+}
+
+void vhca_ranges_init(struct vhca_ucontext *uc)
+{
+	spin_lock_init(&uc->range_lock);
+	INIT_LIST_HEAD(&uc->ranges);
+	INIT_DELAYED_WORK(&uc->ended_work, ended_work);
+}
+
+void vhca_ranges_stop(struct vhca_ucontext *uc)
+{
+	cancel_delayed_work_sync(&uc->ended_work);
+}
+
+/* ---- references ---- */
+
+static bool is_range(const struct vhca_field *f)
+{
+	return f->kind == VHCA_KEY;
+}
+
+u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op)
+{
+	const struct vhca_udata_op *row = vhca_provider_op(dev->provider, op);
+	unsigned int i;
+
+	if (!row || !(dev->info.flags & XENVHCA_INFO_RANGES))
+		return 0;
+	for (i = 0; i < VHCA_MAX_FIELDS && row->rsp[i].kind != VHCA_END; i++)
+		if (is_range(&row->rsp[i]))
+			return XENVHCA_REQ_RANGES;
+	return 0;
+}
+
+/* What an answer has of one range: the n-th. NULL: nothing. */
+struct told {
+	const struct xenvhca_made_rsp *made;
+	unsigned int n;
+};
+
+static u32 told_nr(const struct told *told)
+{
+	return told->made ? told->made->count[told->n] : 0;
+}
+
+static int told_take(const struct vhca_ucontext *uc, const struct told *told,
+		     struct vhca_range *r)
+{
+	u32 first;
+
+	if (!told->made)
+		return 0;
+	if (!vhca_check_made(told->made, told->n, r->nr, &first)) {
+		ibdev_warn_ratelimited(uc->ibuc.device,
+				       "backend answered with a bad list (%u of %u pages)\n",
+				       told_nr(told), r->nr);
+		return -EIO;
+	}
+	memcpy(r->ref, told->made->gref + first,
+	       told_nr(told) * sizeof(*r->ref));
+	return 0;
+}
+
 /* *granted: the backend has granted it, so that it must hear of a failure. */
 static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
-		      bool *granted)
+		      u32 first, bool *granted)
 {
 	unsigned long end = jiffies + VHCA_FETCH_MAX;
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct xenvhca_mmap_req req = {
 		.offset = r->offset,
 		.length = (u64)r->nr << XEN_PAGE_SHIFT,
+		.first = first,
 	};
 	struct xenvhca_mmap_rsp rsp;
 	u32 i;
@@ -80,29 +193,53 @@ static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
 	return 0;
 }
 
-/* The object is made; a range that cannot be had is an error of mmap(). */
-static void range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
-			u32 size)
+static int range_fill(struct vhca_ucontext *uc, struct vhca_range *r,
+		      const struct told *told)
 {
-	struct vhca_range *r;
-	bool granted = false;
+	bool granted = told_nr(told);
+	int err = -ENOMEM;
 
-	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
-	if (!r)
-		return;
-	r->owner = owner;
-	r->offset = offset;
-	r->nr = ((u64)size + XEN_PAGE_SIZE - 1) >> XEN_PAGE_SHIFT;
 	if (r->nr <= VHCA_MAP_MAX_PAGES)
 		r->ref = kvcalloc(r->nr, sizeof(*r->ref), GFP_KERNEL_ACCOUNT);
-	r->err = r->ref ? range_read(uc, r, &granted) : -ENOMEM;
-	if (r->err && granted)
-		vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle, offset);
-	if (r->err) {
-		kvfree(r->ref);
-		r->ref = NULL;
+	if (r->ref)
+		err = told_take(uc, told, r);
+	if (!err)
+		err = range_read(uc, r, told_nr(told), &granted);
+	if (!err)
+		return 0;
+	kvfree(r->ref);
+	r->ref = NULL;
+	if (granted)
+		vhca_range_end(uc, r->offset, r->nr);
+	return err;
+}
+
+/* The object is made; a range that cannot be had is an error of mmap(). */
+static void range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
+			u32 size, const struct told *told)
+{
+	u32 nr = ((u64)size + XEN_PAGE_SIZE - 1) >> XEN_PAGE_SHIFT;
+	struct vhca_range *r;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	if (!r) {
+		if (told_nr(told))
+			vhca_range_end(uc, offset, nr);
+		return;
 	}
+	r->owner = owner;
+	r->offset = offset;
+	r->nr = nr;
+	r->err = range_fill(uc, r, told);
 	range_add(uc, r);
+}
+
+static struct told told_find(const struct vhca_cmd *cmd, unsigned int n)
+{
+	bool any = cmd->req.flags & XENVHCA_REQ_RANGES &&
+		   n < XENVHCA_MADE_RANGES;
+
+	return (struct told){ any ? &cmd->rsp.u.made : NULL, n };
 }
 
 void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
@@ -110,6 +247,8 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 {
 	const struct vhca_udata_op *row;
 	const struct vhca_field *f;
+	unsigned int n = 0;
+	struct told told;
 	u64 offset;
 	u32 size;
 
@@ -118,14 +257,16 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 		return;
 	for (f = row->rsp;
 	     f < row->rsp + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
-		if (f->kind != VHCA_KEY ||
-		    f->off + sizeof(offset) + sizeof(size) > cmd->rsp.out_len)
+		if (!is_range(f))
+			continue;
+		told = told_find(cmd, n++);
+		if (f->off + sizeof(offset) + sizeof(size) > cmd->rsp.out_len)
 			continue;
 		memcpy(&offset, cmd->rsp.udata + f->off, sizeof(offset));
 		memcpy(&size, cmd->rsp.udata + f->off + sizeof(offset),
 		       sizeof(size));
 		if (size)
-			range_fetch(uc, owner, offset, size);
+			range_fetch(uc, owner, offset, size, &told);
 	}
 }
 
@@ -154,8 +295,7 @@ void vhca_ranges_drop(struct vhca_ucontext *uc, u32 owner)
 
 	while ((r = range_take(uc, NULL, owner))) {
 		if (!r->err)
-			vhca_cmd_munmap(to_vdev(uc->ibuc.device), uc->handle,
-					r->offset);
+			vhca_range_end(uc, r->offset, r->nr);
 		range_free(r);
 	}
 }

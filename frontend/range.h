@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 struct vhca_cmd;
+struct vhca_dev;
 struct vhca_ucontext;
 struct vm_area_struct;
 
@@ -17,8 +18,8 @@ struct vm_area_struct;
  * vhca_ranges_fetch() - fetch the references of what a good answer announces
  * @owner: handle of the object that has the queues
  *
- * Asks the backend, so that vhca_range_mmap() need not. An error is kept, and
- * is what mmap() returns.
+ * Asks the backend for those that the answer has not, so that vhca_range_mmap()
+ * need not. An error is kept, and is what mmap() returns.
  */
 void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 		       const struct vhca_cmd *cmd);
@@ -30,6 +31,21 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
  * fetched; errors of vhca_map_grants().
  */
 int vhca_range_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma);
+/* The flags with which a command asks for the references in its answer. */
+u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op);
+/**
+ * vhca_range_end() - the process does not map a range any more
+ * @nr: its pages
+ *
+ * The backend hears of it together with others, a second later at the latest.
+ * May send a command.
+ */
+void vhca_range_end(struct vhca_ucontext *uc, u64 offset, u32 nr);
+/* Tell the backend now. Return: there was something to tell. */
+bool vhca_ranges_flush(struct vhca_ucontext *uc);
+void vhca_ranges_init(struct vhca_ucontext *uc);
+/* Nothing ends any more but with the ucontext. */
+void vhca_ranges_stop(struct vhca_ucontext *uc);
 /* The object is destroyed: give back what was never mapped of it. */
 void vhca_ranges_drop(struct vhca_ucontext *uc, u32 owner);
 /* The same for a ucontext that the backend has closed. */

@@ -26,6 +26,7 @@ static int stats_show(struct seq_file *s, void *unused)
 	const struct vhca_stats *st = &dev->stats;
 
 	stats_line(s, "cmds", &st->cmds);
+	stats_line(s, "munmaps", &st->munmaps);
 	stats_line(s, "cmd_errors", &st->cmd_errors);
 	stats_line(s, "cmd_timeouts", &st->cmd_timeouts);
 	stats_line(s, "kicks", &st->kicks);

@@ -15,6 +15,7 @@ struct vhca_dev;
 /* Counters, in debugfs (stats.c); the data path must not move cmds. */
 struct vhca_stats {
 	atomic64_t cmds;		/* commands sent */
+	atomic64_t munmaps;		/* MUNMAP commands among them */
 	atomic64_t cmd_errors;		/* answered with an error */
 	atomic64_t cmd_timeouts;	/* abandoned, id quarantined */
 	atomic64_t kicks;		/* entries put into the kick ring */

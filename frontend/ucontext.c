@@ -52,8 +52,7 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 
 	mutex_init(&uc->lock);
 	spin_lock_init(&uc->orphan_lock);
-	spin_lock_init(&uc->range_lock);
-	INIT_LIST_HEAD(&uc->ranges);
+	vhca_ranges_init(uc);
 	INIT_LIST_HEAD(&uc->maps);
 	INIT_LIST_HEAD(&uc->doorbells);
 	INIT_LIST_HEAD(&uc->orphans);
@@ -79,6 +78,7 @@ void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 	int rc;
 
 	vhca_map_flush(uc);
+	vhca_ranges_stop(uc);
 	rc = vhca_cmd_dealloc_ucontext(dev, uc->handle);
 	vhca_gone(dev, "ucontext", uc->handle, rc);
 	vhca_doorbell_drop(uc, rc);

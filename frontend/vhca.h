@@ -74,6 +74,12 @@ struct vhca_dev {
 	bool dealloced;			/* by ib_core, which let it go */
 };
 
+/* Queue memory that nobody maps any more, and the backend need not keep. */
+struct vhca_ended {
+	u64 offset[XENVHCA_MUNMAP_RANGES];
+	u32 nr, pages;
+};
+
 struct vhca_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
@@ -81,6 +87,8 @@ struct vhca_ucontext {
 	struct list_head maps;		/* struct vhca_map, private to map.c */
 	spinlock_t range_lock;
 	struct list_head ranges;	/* private to range.c */
+	struct vhca_ended ended;	/* likewise */
+	struct delayed_work ended_work;
 	struct list_head doorbells;	/* private to doorbell.c */
 	u32 nr_doorbells;
 	spinlock_t orphan_lock;

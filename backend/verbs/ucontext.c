@@ -3,8 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A verbs context of the guest is one open uverbs file here, with one
- * completion channel. This file also has the queue memory of the HCA's driver
- * that the guest's process maps. The command thread runs this.
+ * completion channel. The command thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +11,8 @@
 
 #include "doorbell.h"
 #include "event.h"
-#include "look.h"
 #include "object.h"
 #include "park.h"
-#include "shadow.h"
 #include "ucontext.h"
 #include "udata.h"
 
@@ -223,177 +220,4 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 int be_dealloc_ucontext(const struct be_cmd *c)
 {
 	return be_ucontext_close(c->dev, c->uc);
-}
-
-/* ---- queue memory of the HCA's driver, granted to the guest ---- */
-
-static struct be_mmap *mmap_find(struct be_uc *uc, uint64_t offset)
-{
-	struct be_obj *o;
-
-	for (o = uc->objs[BE_MMAP]; o; o = o->next)
-		if (((struct be_mmap *)o)->offset == offset)
-			return (struct be_mmap *)o;
-	return NULL;
-}
-
-/* The queue may live on without the range, then it pays for its memory. */
-static void charge_return(struct be_dev *dev, const struct be_mmap *m)
-{
-	struct be_key *key = ((struct be_uc *)m->o.uc)->keys;
-
-	while (key && (key->offset != m->offset || key->owner != m->owner))
-		key = key->next;
-	if (key)
-		key->charged = m->charged;
-	else
-		be_quota_give_queue(&dev->quota, m->charged);
-}
-
-void be_mmap_release(struct be_dev *dev, struct be_mmap *m)
-{
-	int left;
-
-	charge_return(dev, m);
-	if (m->ref) {
-		left = dev->t->ops->ungrant(dev->t, m->grant_id);
-		if (left > 0)
-			be_log_peer(dev, "%d queue pages are still mapped by the guest; they stay allocated until it unmaps them",
-				    left);
-	}
-	be_shadow_free(dev, m->shadow);
-	if (m->addr)
-		uv_munmap(m->addr, m->length);
-	free(m->ref);
-	be_obj_free(dev, &m->o, BE_MMAP);
-}
-
-/* The queue's object exists: its keys end with it. */
-static int mmap_shadow(struct be_dev *dev, struct be_mmap *m,
-		       enum vhca_queue queue)
-{
-	struct be_obj *owner;
-	int err;
-
-	owner = be_handle_get(dev->handles, m->owner, BE_QP, m->o.uc);
-	if (!owner)
-		owner = be_handle_get(dev->handles, m->owner, BE_SRQ, m->o.uc);
-	if (!owner)
-		return -ENOENT;
-	m->shadow = be_shadow_new(dev, m, queue, owner, &err);
-	if (m->shadow && queue == VHCA_QUEUE_RECV)
-		be_look_now(dev);	/* there is one more to look at */
-	return err;
-}
-
-static int mmap_grant(struct be_dev *dev, const struct be_uc *uc,
-		      struct be_mmap *m, enum vhca_queue queue)
-{
-	int err = uv_mmap(uc->fd, m->offset, m->length, &m->addr);
-	uint32_t *ref;
-
-	if (!err && queue != VHCA_QUEUE_SHARED)
-		err = mmap_shadow(dev, m, queue);
-	if (err)
-		return err;
-	ref = calloc(m->nr_pages, sizeof(*ref));
-	if (!ref)
-		return -ENOMEM;
-	err = dev->t->ops->grant(dev->t, m->shadow ? m->shadow->guest : m->addr,
-				 m->nr_pages, ref, &m->grant_id);
-	if (err)
-		free(ref);
-	else
-		m->ref = ref;
-	return err;
-}
-
-/* An offset can be mapped once, as natively. */
-static struct be_key *key_take(struct be_uc *uc,
-			       const struct xenvhca_mmap_req *r)
-{
-	struct be_key *key;
-
-	for (key = uc->keys; key; key = key->next)
-		if (!key->mapped && key->offset == r->offset &&
-		    r->length <= key->size)
-			return key;
-	return NULL;
-}
-
-static int mmap_new(const struct be_cmd *c, struct be_mmap **out)
-{
-	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
-	struct be_mmap *m;
-	struct be_key *key;
-	int err;
-
-	m = be_obj_new(c->dev, BE_MMAP, sizeof(*m), &err);
-	if (!m)
-		return err;
-	key = key_take(c->uc, r);
-	if (!key) {
-		be_obj_free(c->dev, &m->o, BE_MMAP);
-		return -EINVAL;
-	}
-	m->offset = r->offset;
-	m->length = r->length;
-	m->nr_pages = r->length / XENVHCA_PAGE_SIZE;
-	m->owner = key->owner;
-	m->charged = key->charged;
-	key->charged = 0;
-	key->mapped = true;
-	be_obj_publish(c->dev, &m->o, BE_MMAP, c->uc, 0);
-	err = mmap_grant(c->dev, c->uc, m, key->queue);
-	if (err) {
-		be_mmap_release(c->dev, m);
-		return err;
-	}
-	*out = m;
-	return 0;
-}
-
-int be_mmap(const struct be_cmd *c)
-{
-	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
-	const struct vhca_mmap *row = vhca_provider_mmap(c->dev->prov,
-							 r->offset);
-	struct xenvhca_mmap_rsp *rsp = &c->rsp->u.mmap;
-	struct be_mmap *m = mmap_find(c->uc, r->offset);
-	uint32_t n;
-	int err;
-
-	if (r->reserved || !r->length || r->length % XENVHCA_PAGE_SIZE)
-		return -EINVAL;
-	if (row)
-		return be_doorbell_mmap(c, row);
-	if (r->gfn)
-		return -EINVAL;
-	if (!!m != !!r->first)		/* first request maps, later ones read */
-		return -EINVAL;
-	if (!m) {
-		err = mmap_new(c, &m);
-		if (err)
-			return err;
-	}
-	if (r->length != m->length || r->first >= m->nr_pages)
-		return -EINVAL;
-	n = m->nr_pages - r->first;
-	if (n > XENVHCA_MMAP_GREFS)
-		n = XENVHCA_MMAP_GREFS;
-	rsp->nr_pages = m->nr_pages;
-	rsp->count = n;
-	rsp->kind = XENVHCA_MMAP_GRANT;
-	memcpy(rsp->gref, m->ref + r->first, n * sizeof(*rsp->gref));
-	return 0;
-}
-
-int be_munmap(const struct be_cmd *c)
-{
-	struct be_mmap *m = mmap_find(c->uc, c->req->u.munmap.offset);
-
-	if (!m)
-		return -ENOENT;
-	be_mmap_release(c->dev, m);
-	return 0;
 }

@@ -11,6 +11,7 @@
 #include "be.h"
 #include "vhca-provider.h"
 
+struct be_cmd;
 struct be_dbpage;
 struct be_doorbell;
 struct be_opening;
@@ -72,6 +73,12 @@ void be_uc_release_objects(struct be_dev *dev, struct be_uc *uc);
  * -errno: a doorbell page may still be the guest's; everything else is gone. */
 int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
 void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
+/**
+ * be_ranges_tell() - map what a good answer announces, and say so in it
+ *
+ * What cannot be mapped, or has no room, is left to MMAP.
+ */
+void be_ranges_tell(const struct be_cmd *c);
 void be_files_close(struct be_dev *dev, struct be_uc *uc);
 /* Close what could not be closed before. Once a second: it may wait. */
 void be_dev_tick(struct be_dev *dev);

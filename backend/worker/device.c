@@ -127,8 +127,8 @@ static uint8_t info_flags(void)
 	struct utsname u;
 
 	if (uname(&u) || !be_pins_readonly(u.release))
-		return 0;
-	return XENVHCA_INFO_READONLY;
+		return XENVHCA_INFO_RANGES;
+	return XENVHCA_INFO_RANGES | XENVHCA_INFO_READONLY;
 }
 
 static int read_limits(struct be_dev *dev, const struct host_chardev *cd,

@@ -17,6 +17,7 @@
 #define D_NO_UC		(1u << 1)	/* ucontext must be 0 */
 #define D_OPT_UC	(1u << 2)	/* ucontext may be 0 */
 #define D_CTL		(1u << 3)	/* ucontext may be 0: dev->ctl */
+#define D_RANGES	(1u << 4)	/* may have XENVHCA_REQ_RANGES */
 
 struct row {
 	int (*handler)(const struct be_cmd *c);
@@ -54,14 +55,14 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(DEREG_MR, dereg_mr, HANDLE, D_DESTROY),
 	ROW(ALLOC_MW, alloc_mw, BODY(alloc_mw), 0),
 	ROW(DEALLOC_MW, dealloc_mw, HANDLE, D_DESTROY),
-	ROW(CREATE_CQ, create_cq, BODY(create_cq), 0),
-	ROW(RESIZE_CQ, resize_cq, BODY(resize_cq), 0),
+	ROW(CREATE_CQ, create_cq, BODY(create_cq), D_RANGES),
+	ROW(RESIZE_CQ, resize_cq, BODY(resize_cq), D_RANGES),
 	ROW(DESTROY_CQ, destroy_cq, HANDLE, D_DESTROY),
-	ROW(CREATE_QP, create_qp, BODY(create_qp), D_CTL),
+	ROW(CREATE_QP, create_qp, BODY(create_qp), D_CTL | D_RANGES),
 	ROW(MODIFY_QP, modify_qp, BODY(modify_qp), D_CTL),
 	ROW(QUERY_QP, query_qp, BODY(query_qp), D_CTL),
 	ROW(DESTROY_QP, destroy_qp, HANDLE, D_CTL | D_DESTROY),
-	ROW(CREATE_SRQ, create_srq, BODY(create_srq), 0),
+	ROW(CREATE_SRQ, create_srq, BODY(create_srq), D_RANGES),
 	ROW(MODIFY_SRQ, modify_srq, BODY(modify_srq), 0),
 	ROW(QUERY_SRQ, query_srq, HANDLE, 0),
 	ROW(DESTROY_SRQ, destroy_srq, HANDLE, D_DESTROY),
@@ -131,9 +132,10 @@ static int find_uc(const struct row *row, struct be_cmd *c)
 static int check(const struct row *row, struct be_cmd *c)
 {
 	const struct xenvhca_request *req = c->req;
+	uint32_t flags = row->flags & D_RANGES ? XENVHCA_REQ_RANGES : 0;
 
 	if (req->in_len > XENVHCA_UDATA_SIZE ||
-	    req->out_len > XENVHCA_UDATA_SIZE || req->reserved)
+	    req->out_len > XENVHCA_UDATA_SIZE || req->flags & ~flags)
 		return -EINVAL;
 	if (!all_zero(req->u.raw + row->body, XENVHCA_BODY_SIZE - row->body))
 		return -EINVAL;
@@ -155,6 +157,8 @@ static int run(struct be_cmd *c)
 		err = find_uc(row, c);
 	if (!err)
 		err = row->handler(c);
+	if (!err && c->req->flags & XENVHCA_REQ_RANGES)
+		be_ranges_tell(c);
 	if (err < 0)
 		be_log(c->dev, BE_DEBUG, "%s %u: %s", row->name, c->req->id,
 		       strerror(-err));

@@ -38,6 +38,12 @@ static void use_lists(struct xenvhca_response *rsp, struct input *in)
 			PROMISE(first + i < n);
 			sum += rsp->u.mmap.gref[i];
 		}
+	if (vhca_check_made(&rsp->u.made, first % XENVHCA_MADE_RANGES, n, &end)) {
+		PROMISE(rsp->u.made.count[first % XENVHCA_MADE_RANGES] <= n);
+		for (i = 0; i < rsp->u.made.count[first % XENVHCA_MADE_RANGES];
+		     i++)
+			sum += rsp->u.made.gref[end + i];
+	}
 	if (vhca_check_mmio(&rsp->u.mmap)) {
 		/* the frontend makes an address and a page table entry of it */
 		PROMISE(rsp->u.mmap.frame <= (~0ull >> 12 & ~0ull >> 24));

@@ -279,6 +279,22 @@ static bool lying_grefs(struct peer *b, request *req, response *rsp)
 	return true;
 }
 
+/* The same in the answer that makes the queue; its length is asked for by MMAP. */
+static bool lying_made(struct peer *b, request *req, response *rsp)
+{
+	static const uint16_t count[] = { 1, XENVHCA_MMAP_GREFS, 0xffff, 2 };
+	struct xenvhca_made_rsp *m = &rsp->u.made;
+	uint32_t i;
+
+	if (!(req->flags & XENVHCA_REQ_RANGES))
+		return true;
+	m->count[0] = count[b->told % 4];
+	m->count[1] = b->told % 3 ? 0 : 0xffff;
+	for (i = 0; i < XENVHCA_MMAP_GREFS; i++)
+		m->gref[i] = b->told % 2 ? ~0u - i : i;
+	return true;
+}
+
 /* ---- doorbell pages of an mlx5 ---- */
 static bool doorbell_error(struct peer *b, request *req, response *rsp)
 {
@@ -477,6 +493,7 @@ static const struct lie lies[] = {
 	{ .name = "cq-ones", NEVER, OP(CREATE_CQ), all_ones },
 	{ .name = "same-handle", NEVER, OP(CREATE_CQ), same_handle },
 	{ .name = "mmap-lies", NEVER, OP(MMAP), lying_grefs },
+	{ .name = "made-lies", NEVER, OP(CREATE_CQ), lying_made },
 	{ .name = "random", NEVER, ANY, random_answer },
 	{ .name = "event-storm", NEVER, .idle = event_storm },
 	{ .name = "notify-storm", NEVER, .idle = notify_storm },

@@ -120,7 +120,7 @@ static void arms_a_resized_cq(void **state)
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_RESIZE_CQ), 0);
 	assert_int_equal(g->rsp.u.cq.cqe, 255);
 	map_ring(g);
-	g->req.u.munmap.offset = old.offset;	/* of the first ring */
+	g->req.u.munmap.offset[0] = old.offset;	/* of the first ring */
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), 0);
 	arm(g, 0);
 	assert_int_equal(fake_nth(FAKE_CQ, 0)->arms, 1);

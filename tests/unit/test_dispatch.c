@@ -60,7 +60,7 @@ static void refuses_a_surplus_of_octets(void **state)
 		assert_int_equal(guest_cmd(g, ops[i]), -EINVAL);
 		g->req.udata[0] = 1;	/* in_len is 0 */
 		assert_int_equal(guest_cmd(g, ops[i]), -EINVAL);
-		g->req.reserved = 1;
+		g->req.flags = 2;
 		assert_int_equal(guest_cmd(g, ops[i]), -EINVAL);
 	}
 	guest_close(g);
@@ -172,7 +172,8 @@ static void answers_queries(void **state)
 	assert_int_equal(info->kicks, 3);
 	assert_int_equal(info->num_comp_vectors, 2);
 	assert_int_equal(info->flags, be_pins_readonly(kernel.release) ?
-			 XENVHCA_INFO_READONLY : 0);
+			 XENVHCA_INFO_RANGES | XENVHCA_INFO_READONLY :
+			 XENVHCA_INFO_RANGES);
 	assert_string_equal(info->hca, "rxe0");
 	assert_string_equal(info->fw, "1.2.3");
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);

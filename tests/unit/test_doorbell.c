@@ -215,7 +215,7 @@ static void a_doorbell_is_one_page(void **state)
 	assert_int_equal(raw_mmap(g, r), 0);
 	r.first = 1;				/* not later, either */
 	assert_int_equal(raw_mmap(g, r), -EINVAL);
-	g->req.u.munmap.offset = REGULAR(0);	/* no granted range */
+	g->req.u.munmap.offset[0] = REGULAR(0);	/* no granted range */
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), -ENOENT);
 	assert_int_equal(loop_doorbells(g->loop), 1);
 }

@@ -234,7 +234,7 @@ static void objects_go_while_they_are_kicked(void **state)
 					      k[1].handle), 0);
 		for (j = 0; j < 20; j++, sent++)
 			loop_put_kick(g->loop, &k[j % 2]);
-		g->req.u.munmap.offset = key.offset;
+		g->req.u.munmap.offset[0] = key.offset;
 		assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), 0);
 		await_done(g, sent);
 	}

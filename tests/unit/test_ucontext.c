@@ -57,10 +57,10 @@ static void grants_queue_memory_once(void **state)
 	assert_string_equal((char *)loop_gmap(g->loop, ref), "ring");
 	loop_gunmap(g->loop, ref);
 	assert_int_equal(guest_mmap(g, key), -EINVAL);	/* as natively */
-	g->req.u.munmap.offset = key.offset;
+	g->req.u.munmap.offset[0] = key.offset;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), 0);
 	assert_int_equal(loop_granted(g->loop), 0);
-	g->req.u.munmap.offset = key.offset;
+	g->req.u.munmap.offset[0] = key.offset;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), -ENOENT);
 }
 
@@ -151,7 +151,7 @@ static void a_guest_that_keeps_a_page_keeps_only_that(void **state)
 	for (i = 0; i < 3; i++)
 		loop_gmap(g->loop, refs[i]);
 	loop_gunmap(g->loop, refs[1]);
-	g->req.u.munmap.offset = key.offset;
+	g->req.u.munmap.offset[0] = key.offset;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MUNMAP), 0);
 	assert_int_equal(loop_handed_over(g->loop), 2);
 }

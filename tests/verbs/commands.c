@@ -2,11 +2,13 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * vhca-commands: how many commands of the command ring each verb costs in a guest,
- * by the counter of its device in debugfs. A line for each: VERB NUMBER. What the
+ * by the counter of its device in debugfs. A line for each: VERB NUMBER; MUNMAP, which
+ * serves many verbs, has a line of its own. What the
  * HCA does not have is left out. docs/data-path.md promises the numbers.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +16,17 @@
 
 
 #define BUF	8192
-#define QUIET_MS	40	/* MUNMAP follows munmap() in a work of its own */
+#define QUIET_MS	40	/* a refresh of the port may be under way */
+#define MUNMAP_MS	1500	/* MUNMAP is sent a second after munmap() */
+#define MANY		100
 
 static const char *dev_name;
 
-static long counter(void)
+/* Of all commands but MUNMAP, or of that one. */
+static long counter(bool munmap)
 {
 	char path[128], name[32];
-	long value, cmds = -1;
+	long value, cmds = -1, munmaps = -1;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/sys/kernel/debug/xen-vhca/%s/stats",
@@ -35,20 +40,22 @@ static long counter(void)
 	while (fscanf(f, "%31s %ld", name, &value) == 2)
 		if (!strcmp(name, "cmds"))
 			cmds = value;
+		else if (!strcmp(name, "munmaps"))
+			munmaps = value;
 	fclose(f);
-	return cmds;
+	return munmap ? munmaps : cmds - munmaps;
 }
 
 /* When it has not moved for a while. */
 static long settled(void)
 {
-	long last, now = counter();
+	long last, now = counter(false);
 	int same = 0;
 
 	while (same < 3) {
 		last = now;
 		usleep(QUIET_MS * 1000);
-		now = counter();
+		now = counter(false);
 		same = now == last ? same + 1 : 0;
 	}
 	return now;
@@ -199,6 +206,29 @@ static void ends(struct all *a)
 		end("ibv_dealloc_pd", !ibv_dealloc_pd(a->pd));
 }
 
+/* One MUNMAP serves many ends; how many, for queues of MANY queue pairs? */
+static void many(struct all *a)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD, .send_cq = a->cq, .recv_cq = a->cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp[MANY];
+	long first;
+	int i, n = 0;
+
+	while (n < MANY && (qp[n] = ibv_create_qp(a->pd, &init)))
+		n++;
+	usleep(MUNMAP_MS * 1000);
+	first = counter(true);
+	for (i = 0; i < n; i++)
+		ibv_destroy_qp(qp[i]);
+	usleep(MUNMAP_MS * 1000);
+	if (n == MANY)
+		printf("ibv_destroy_qp_100 %ld\n", counter(true) - first);
+}
+
 static int run(struct ibv_device *device_)
 {
 	struct all a = {};
@@ -223,6 +253,9 @@ static int run(struct ibv_device *device_)
 	if (a.cq)
 		queue_pair(&a);
 	addresses(&a);
+	if (a.cq)
+		many(&a);
+	begin();
 	ends(&a);
 	end("ibv_close_device", !ibv_close_device(a.ctx));
 	free(a.mem);

@@ -121,7 +121,7 @@ static void good_small(const struct ctx *c, struct xenvhca_request *r)
 		r->u.mmap.length = c->cq_size;
 		break;
 	case XENVHCA_OP_MUNMAP:
-		r->u.munmap.offset = c->cq_offset;
+		r->u.munmap.offset[0] = c->cq_offset;
 		break;
 	case XENVHCA_OP_ALLOC_MW:
 		r->u.alloc_mw.pd = c->pd;

@@ -20,6 +20,8 @@ static size_t body_of(uint16_t op)
 		return 0;
 	case XENVHCA_OP_MMAP:
 		return sizeof(struct xenvhca_mmap_req);
+	case XENVHCA_OP_MUNMAP:			/* a list: one, and its end */
+		return 2 * sizeof(uint64_t);
 	case XENVHCA_OP_REG_MR:
 		return sizeof(struct xenvhca_reg_mr_req);
 	case XENVHCA_OP_REREG_MR:

@@ -61,6 +61,9 @@ static const struct spoil reserved[] = {
 };
 
 static const struct spoil headers[] = {
+	S(GET_INFO, flags, XENVHCA_REQ_RANGES, -22),
+	S(REG_MR, flags, XENVHCA_REQ_RANGES, -22), S(MMAP, flags, ~0u, -22),
+	S(CREATE_CQ, flags, 2, -22), S(CREATE_QP, flags, ~0u, -22),
 	S(GET_INFO, ucontext, NO_HANDLE, -22),
 	S(QUERY_DEVICE, ucontext, NO_HANDLE, -2),
 	S(QUERY_PORT, ucontext, 1, -22),
@@ -103,8 +106,11 @@ static const struct spoil memory[] = {
 	S(MMAP, u.mmap.length, ~0ull & ~4095ull, -22),
 	S(MMAP, u.mmap.first, 1, -22), S(MMAP, u.mmap.first, ~0u, -22),
 	S(MMAP, u.mmap.gfn, 1, -22), S(MMAP, u.mmap.gfn, ~0ull, -22),
-	S(MUNMAP, u.munmap.offset, 1ull << 40, -2),
-	S(MUNMAP, u.munmap.offset, ~0ull, -2),
+	S(MUNMAP, u.munmap.offset[0], 1ull << 40, -2),
+	S(MUNMAP, u.munmap.offset[0], ~0ull, -2),
+	S(MUNMAP, u.munmap.offset[1], ~0ull, -2),
+	S(MUNMAP, u.munmap.offset[2], 1, -22),		/* behind the end */
+	S(MUNMAP, u.munmap.offset[29], ~0ull, -22),
 	S(REG_MR, u.reg_mr.access, 1u << 6, -95),	/* on demand */
 	S(REG_MR, u.reg_mr.access, 1u << 7, -95),	/* huge pages */
 	S(REG_MR, u.reg_mr.access, 1u << 9, -22),

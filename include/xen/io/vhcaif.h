@@ -448,6 +448,8 @@ enum {
 #define XENVHCA_MAX_GREFS_INLINE        8
 #define XENVHCA_GREFS_PER_PAGE          1024
 #define XENVHCA_MMAP_GREFS              48
+#define XENVHCA_MADE_RANGES             4       /* of an answer */
+#define XENVHCA_MUNMAP_RANGES           30
 #define XENVHCA_GIDS_PER_RSP            8
 #define XENVHCA_PKEYS_PER_RSP           100
 #define XENVHCA_NAME_LEN                64
@@ -552,6 +554,8 @@ struct xenvhca_pages {
  * flags - bit 0: page lists of memory regions may be read-only
  *   (XENVHCA_PAGES_READONLY). A backend that knows nothing of it has 0, and so
  *   has one whose kernel registers only what it can write to.
+ *   bit 1: a request may have XENVHCA_REQ_RANGES, and a MUNMAP more than one
+ *   offset. Likewise.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
  * likewise.
@@ -574,6 +578,7 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
 #define XENVHCA_INFO_KICK_ARM           (1u << 1)
 #define XENVHCA_INFO_READONLY           (1u << 0)       /* of flags */
+#define XENVHCA_INFO_RANGES             (1u << 1)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
@@ -724,8 +729,10 @@ struct xenvhca_alloc_ucontext_rsp {
  * a PV guest lives no other guest gets frames that it had. A backend enters
  * InitWait only when no page of an earlier connection is left at a gfn.
  *
- * MUNMAP, for granted ranges only: the frontend has no mapping of this range
- * any more; the backend ends the grants. Pages whose references the guest has
+ * MUNMAP, for granted ranges only: the frontend has no mapping of these ranges
+ * any more; the backend ends the grants. offset[0] is one of them; an offset
+ * of 0 behind it ends the list, and all behind that are 0. All are ended that
+ * there are; the answer is -XEN_ENOENT if one is not there. Pages whose references the guest has
  * mapped all the same stay allocated until it unmaps them, and count against
  * the domain meanwhile: past 64 MiB of mapped and such pages in all new mappings
  * are refused with ENOMEM.
@@ -751,8 +758,8 @@ struct xenvhca_mmap_rsp {
 #define XENVHCA_PROT_WC                 2       /* write-combining */
 #define XENVHCA_PROT_DEV                3       /* Arm: device memory */
 struct xenvhca_munmap_req {
-    uint64_t offset;                /*   0 */
-};                                  /*   8 */
+    uint64_t offset[XENVHCA_MUNMAP_RANGES]; /*   0 */
+};                                  /* 240 */
 
 /*
  * ALLOC_PD, DEALLOC_PD: protection domain. udata both ways.
@@ -878,6 +885,21 @@ struct xenvhca_create_qp_rsp {
     uint32_t qpn;                   /*   4 */
     struct xenvhca_qp_cap cap;      /*   8 */
 };                                  /*  32 */
+
+/*
+ * Answer to CREATE_CQ, RESIZE_CQ, CREATE_QP and CREATE_SRQ if the request has
+ * XENVHCA_REQ_RANGES. The answer's udata announces ranges of queue memory;
+ * count[i] references of the i-th of them, in the order of the provider's
+ * table, come with it, those of one range after those of the other. Such a range
+ * is mapped as if MMAP had asked for it with its length rounded up to pages, and
+ * MMAP with first = count[i] fetches the rest, if any. 0: it is not mapped, or
+ * there is none; MMAP with first = 0 maps it, or tells why it cannot.
+ */
+struct xenvhca_made_rsp {
+    uint8_t answer[40];             /*   0, as without the flag */
+    uint16_t count[XENVHCA_MADE_RANGES]; /*  40 */
+    uint32_t gref[XENVHCA_MMAP_GREFS]; /*  48 */
+};                                  /* 240 */
 
 /*
  * Address of a path, for MODIFY_QP and CREATE_AH; as struct
@@ -1011,7 +1033,7 @@ struct xenvhca_mcast_req {
  * +----------------+----------------+----------------+----------------+
  * |         in_len                  |          out_len                | 12
  * +----------------+----------------+----------------+----------------+
- * |                             reserved                              | 16
+ * |                              flags                                | 16
  * +----------------+----------------+----------------+----------------+
  * |                           u, 240 octets                           | 256
  * +----------------+----------------+----------------+----------------+
@@ -1022,6 +1044,8 @@ struct xenvhca_mcast_req {
  *   MODIFY_QP, QUERY_QP and DESTROY_QP: an XRC target.
  * in_len - octets of udata that are valid in the request. out_len - octets
  *   of udata that the guest's provider has room for in the response.
+ * flags - XENVHCA_REQ_RANGES: struct xenvhca_made_rsp. Other bits, and this one
+ *   with other ops, are refused.
  */
 struct xenvhca_request {
     uint16_t id;                    /*   0 */
@@ -1029,7 +1053,7 @@ struct xenvhca_request {
     uint32_t ucontext;              /*   4 */
     uint16_t in_len;                /*   8 */
     uint16_t out_len;               /*  10 */
-    uint32_t reserved;              /*  12 */
+    uint32_t flags;                 /*  12 */
     union {
         uint8_t raw[XENVHCA_BODY_SIZE];
         uint64_t align;
@@ -1053,6 +1077,7 @@ struct xenvhca_request {
     } u;                            /*  16 */
     uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
 };                                  /* 512 */
+#define XENVHCA_REQ_RANGES              (1u << 0)
 
 /*
  * The response has the same layout; status takes the place of ucontext and
@@ -1097,6 +1122,7 @@ struct xenvhca_response {
         struct xenvhca_query_qp_rsp query_qp;
         struct xenvhca_create_srq_rsp create_srq;
         struct xenvhca_query_srq_rsp query_srq;
+        struct xenvhca_made_rsp made;   /* CREATE_CQ, _QP, _SRQ, RESIZE_CQ */
     } u;                            /*  16 */
     uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
 };                                  /* 512 */

@@ -110,7 +110,7 @@ descriptions() {
 objects() {
 	step "$guest: absurd objects"
 	for mode in uc-zero pd-zero mr-ones cq-small cq-ones same-handle \
-		mmap-lies; do
+		mmap-lies made-lies; do
 		check "$mode" lie $mode 5 'for i in 1 2 3 4 5 6; do
 			timeout 3 ibv_rc_pingpong -g 0; done'
 	done

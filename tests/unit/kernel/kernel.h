@@ -219,6 +219,7 @@ static inline void list_splice_init(struct list_head *from,
 #define to_delayed_work(w)	container_of(w, struct delayed_work, work)
 #define alloc_ordered_workqueue(...) malloc(1)
 #define destroy_workqueue(wq)	(kernel_idle(), free(wq))
+#define queue_delayed_work(wq, w, delay) kernel_arm(w, delay, false)
 #define mod_delayed_work(wq, w, delay) kernel_arm(w, delay, true)
 #define schedule_delayed_work(w, delay) kernel_arm(w, delay, false)
 #define cancel_delayed_work_sync(w) ((w)->armed = false)

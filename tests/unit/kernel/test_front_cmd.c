@@ -16,8 +16,10 @@
 static struct vhca_dev dev;
 static struct vhca_ucontext uc;
 static struct ib_udata udata;
-static int answer, stored;
+static int answer, stored, submitted;
 static u32 fetched, dropped;		/* owners */
+static u32 asked, flagged;		/* flags */
+static bool pending;			/* ends of ranges */
 
 /* ---- the rest of the module ---- */
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
@@ -38,6 +40,10 @@ int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
 {
 	u32 handle = QP;
 
+	submitted++;
+	flagged = (*cmd)->req.flags;
+	if (answer == -ENOMEM && submitted == 2)	/* there is room now */
+		answer = 0;
 	memcpy((*cmd)->rsp.u.raw, &handle, sizeof(handle));
 	return answer;
 }
@@ -86,12 +92,26 @@ void vhca_ranges_drop(struct vhca_ucontext *u, u32 owner)
 	dropped = owner;
 }
 
+u32 vhca_ranges_flags(const struct vhca_dev *d, u16 op)
+{
+	return asked;
+}
+
+bool vhca_ranges_flush(struct vhca_ucontext *u)
+{
+	bool was = pending;
+
+	pending = false;
+	return was;
+}
+
 /* ---- tests ---- */
 static int setup(void **state)
 {
 	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
-	answer = stored = 0;
-	fetched = dropped = 0;
+	answer = stored = submitted = 0;
+	fetched = dropped = asked = flagged = 0;
+	pending = false;
 	return 0;
 }
 
@@ -111,9 +131,42 @@ static void a_new_object_has_its_memory(void **state)
 	fetched = 0;
 	stored = -EFAULT;			/* and is destroyed again */
 	assert_int_equal(create(), -EFAULT);
+	answer = -EINVAL;
+	assert_int_equal(create(), -EINVAL);
+	assert_int_equal(fetched, 0);
+}
+
+/* The backend has granted it with the answer. */
+static void memory_that_nobody_hears_of_ends(void **state)
+{
+	asked = XENVHCA_REQ_RANGES;
+	stored = -EFAULT;
+	assert_int_equal(create(), -EFAULT);
+	assert_int_equal(flagged, 0);		/* the last one was the end */
+	assert_int_equal(fetched, QP);
+	assert_int_equal(dropped, QP);
+}
+
+static void who_makes_queues_asks_for_their_memory(void **state)
+{
+	asked = XENVHCA_REQ_RANGES;
+	assert_int_equal(create(), 0);
+	assert_int_equal(flagged, XENVHCA_REQ_RANGES);
+	assert_int_equal(vhca_cmd_destroy_qp(&dev, &uc, QP), 0);
+	assert_int_equal(flagged, 0);
+}
+
+/* What this process gave back before may be all that is missing. */
+static void a_create_that_finds_no_room_makes_some(void **state)
+{
 	answer = -ENOMEM;
 	assert_int_equal(create(), -ENOMEM);
-	assert_int_equal(fetched, 0);
+	assert_int_equal(submitted, 1);
+	submitted = 0;
+	answer = -ENOMEM;
+	pending = true;
+	assert_int_equal(create(), 0);
+	assert_int_equal(submitted, 2);
 }
 
 static void a_resized_one_too(void **state)
@@ -140,9 +193,10 @@ static void an_object_ends_with_its_memory(void **state)
 static void other_ends_leave_it_alone(void **state)
 {
 	struct xenvhca_mcast_req req = { .qp = QP };
+	u64 offset = QP;
 
 	assert_int_equal(vhca_cmd_detach_mcast(&uc, &req), 0);
-	assert_int_equal(vhca_cmd_munmap(&dev, uc.handle, QP), 0);
+	assert_int_equal(vhca_cmd_munmap(&dev, uc.handle, &offset, 1), 0);
 	assert_int_equal(vhca_cmd_dealloc_ucontext(&dev, 1), 0);
 	assert_int_equal(dropped, 0);
 }
@@ -152,6 +206,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup(f, setup)
 		T(a_new_object_has_its_memory),
+		T(memory_that_nobody_hears_of_ends),
+		T(who_makes_queues_asks_for_their_memory),
+		T(a_create_that_finds_no_room_makes_some),
 		T(a_resized_one_too),
 		T(an_object_ends_with_its_memory),
 		T(other_ends_leave_it_alone),

@@ -131,6 +131,14 @@ int vhca_range_mmap(struct vhca_ucontext *u, struct vm_area_struct *vma)
 	return -EIO;
 }
 
+void vhca_ranges_init(struct vhca_ucontext *u)
+{
+}
+
+void vhca_ranges_stop(struct vhca_ucontext *u)
+{
+}
+
 void vhca_ranges_free(struct vhca_ucontext *u)
 {
 }

@@ -20,7 +20,7 @@
 
 static struct vhca_dev dev;
 static struct vhca_ucontext uc;
-static int asked, answer, lie, munmaps;
+static int asked, answer, lie, munmaps, munmap_cmds;
 static unsigned long slow;		/* ticks that an answer takes */
 static int map_rc;
 static bool map_tried;
@@ -46,10 +46,17 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 	return 0;
 }
 
-int vhca_cmd_munmap(struct vhca_dev *d, u32 handle, u64 offset)
+int vhca_cmd_munmap(struct vhca_dev *d, u32 handle, const u64 *offset,
+		    unsigned int nr)
 {
-	assert_int_equal(offset & ~0xfffffu, 0);
-	munmaps++;
+	unsigned int i;
+
+	assert_in_range(nr, 1, d->info.flags & XENVHCA_INFO_RANGES ?
+			XENVHCA_MUNMAP_RANGES : 1);
+	for (i = 0; i < nr; i++)
+		assert_int_equal(offset[i] & ~0xfffffu, 0);
+	munmap_cmds++;
+	munmaps += nr;
 	return 0;
 }
 
@@ -70,7 +77,9 @@ static int setup(void **state)
 {
 	dev.provider = &vhca_provider_rxe;
 	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
-	INIT_LIST_HEAD(&uc.ranges);
+	dev.info.flags = 0;
+	vhca_ranges_init(&uc);
+	munmap_cmds = 0;
 	asked = answer = lie = munmaps = map_rc = nr_mapped = 0;
 	map_tried = false;
 	slow = 0;
@@ -79,7 +88,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	vhca_ranges_stop(&uc);
 	vhca_ranges_free(&uc);
+	kernel_idle();
 	return !list_empty(&uc.ranges);
 }
 
@@ -186,6 +197,124 @@ static void a_mapping_that_fails_can_be_tried_again(void **state)
 	assert_int_equal(map(OFFSET, 1), -EINVAL);
 }
 
+/* ---- a backend that has the references in its answer ---- */
+
+static void create_told(u32 owner, u64 offset, u32 size, u16 count, u16 other)
+{
+	struct vhca_cmd cmd = {
+		.req.op = XENVHCA_OP_CREATE_CQ,
+		.req.flags = vhca_ranges_flags(&dev, XENVHCA_OP_CREATE_CQ),
+		.rsp.out_len = sizeof(struct mminfo),
+	};
+	struct mminfo mi = { .offset = offset, .size = size };
+	u32 i;
+
+	cmd.rsp.u.made.count[0] = count;
+	cmd.rsp.u.made.count[1] = other;
+	for (i = 0; i < XENVHCA_MMAP_GREFS; i++)
+		cmd.rsp.u.made.gref[i] = 100 + i;
+	memcpy(cmd.rsp.udata, &mi, sizeof(mi));
+	vhca_ranges_fetch(&uc, owner, &cmd);
+}
+
+static void only_a_backend_that_knows_is_asked(void **state)
+{
+	assert_int_equal(vhca_ranges_flags(&dev, XENVHCA_OP_CREATE_CQ), 0);
+	create_told(OWNER, OFFSET, PAGES * PAGE_SIZE, 3, 0);
+	assert_int_equal(asked, 1);		/* what it says there is not read */
+	dev.info.flags = XENVHCA_INFO_RANGES;
+	assert_int_equal(vhca_ranges_flags(&dev, XENVHCA_OP_CREATE_CQ),
+			 XENVHCA_REQ_RANGES);
+	assert_int_equal(vhca_ranges_flags(&dev, XENVHCA_OP_REG_MR), 0);
+	vhca_ranges_drop(&uc, OWNER);
+	vhca_ranges_flush(&uc);
+}
+
+static void what_came_with_the_answer_is_not_asked_for(void **state)
+{
+	u32 i;
+
+	dev.info.flags = XENVHCA_INFO_RANGES;
+	create_told(OWNER, OFFSET, PAGES * PAGE_SIZE, PAGES, 0);
+	assert_int_equal(asked, 0);
+	assert_int_equal(map(OFFSET, PAGES), 0);
+	for (i = 0; i < PAGES; i++)
+		assert_int_equal(mapped[i], 100 + i);
+	create_told(OWNER, 2 * OFFSET, PAGES * PAGE_SIZE, 7, 0);
+	assert_int_equal(asked, 1);		/* the rest */
+	assert_int_equal(map(2 * OFFSET, PAGES), 0);
+	for (i = 0; i < PAGES; i++)
+		assert_int_equal(mapped[i], 100 + i);
+}
+
+static void a_list_that_lies_is_the_error_of_mmap(void **state)
+{
+	dev.info.flags = XENVHCA_INFO_RANGES;
+	create_told(OWNER, OFFSET, PAGES * PAGE_SIZE, PAGES + 1, 0);
+	assert_int_equal(map(OFFSET, PAGES), -EIO);
+	create_told(OWNER, 2 * OFFSET, ~0u, XENVHCA_MMAP_GREFS + 1, 0);
+	assert_int_not_equal(map(2 * OFFSET, PAGES), 0);
+	create_told(OWNER, 3 * OFFSET, PAGE_SIZE, 0xffff, 0xffff);
+	assert_int_equal(map(3 * OFFSET, 1), -EIO);
+	assert_int_equal(asked, 0);
+	assert_true(vhca_ranges_flush(&uc));
+	assert_int_equal(munmaps, 3);		/* it may have granted them */
+}
+
+/* ---- ends ---- */
+
+static void many_ends_are_one_command(void **state)
+{
+	u32 i;
+
+	dev.info.flags = XENVHCA_INFO_RANGES;
+	for (i = 0; i < 100 * XENVHCA_MUNMAP_RANGES; i++)
+		vhca_range_end(&uc, OFFSET, 1);
+	assert_int_equal(munmaps, 100 * XENVHCA_MUNMAP_RANGES);
+	assert_int_equal(munmap_cmds, 100);
+	assert_false(vhca_ranges_flush(&uc));
+}
+
+static void an_end_is_told_within_a_second(void **state)
+{
+	dev.info.flags = XENVHCA_INFO_RANGES;
+	vhca_range_end(&uc, OFFSET, 1);
+	kernel_advance(HZ / 2);
+	vhca_range_end(&uc, 2 * OFFSET, 1);
+	assert_int_equal(munmap_cmds, 0);
+	kernel_advance(HZ / 2);
+	assert_int_equal(munmap_cmds, 1);
+	assert_int_equal(munmaps, 2);
+}
+
+static void much_memory_is_given_back_at_once(void **state)
+{
+	dev.info.flags = XENVHCA_INFO_RANGES;
+	vhca_range_end(&uc, OFFSET, 255);
+	assert_int_equal(munmap_cmds, 0);
+	vhca_range_end(&uc, 2 * OFFSET, 1);
+	assert_int_equal(munmap_cmds, 1);
+	kernel_advance(HZ);
+	assert_int_equal(munmap_cmds, 1);
+}
+
+/* Its end is that of all ranges. */
+static void a_context_that_ends_tells_nothing(void **state)
+{
+	dev.info.flags = XENVHCA_INFO_RANGES;
+	vhca_range_end(&uc, OFFSET, 1);
+	vhca_ranges_stop(&uc);
+	kernel_advance(HZ);
+	assert_int_equal(munmap_cmds, 0);
+}
+
+static void an_old_backend_hears_of_each(void **state)
+{
+	vhca_range_end(&uc, OFFSET, 1);
+	vhca_range_end(&uc, 2 * OFFSET, 1);
+	assert_int_equal(munmap_cmds, 2);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -196,6 +325,14 @@ int main(void)
 		T(a_refusal_is_the_error_of_mmap),
 		T(a_slow_backend_is_cut_off),
 		T(a_mapping_that_fails_can_be_tried_again),
+		T(only_a_backend_that_knows_is_asked),
+		T(what_came_with_the_answer_is_not_asked_for),
+		T(a_list_that_lies_is_the_error_of_mmap),
+		T(many_ends_are_one_command),
+		T(an_end_is_told_within_a_second),
+		T(much_memory_is_given_back_at_once),
+		T(a_context_that_ends_tells_nothing),
+		T(an_old_backend_hears_of_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
