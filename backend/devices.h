@@ -57,7 +57,7 @@ struct be_devices {
 	const char *name;		/* of all of them, for messages */
 };
 
-/* Nodes below backend/vhca. NULL, with the reason logged. */
-struct be_devices *be_devices_xenstore(void);
+/* Opens them, for the supervisor. NULL, with the reason logged. */
+typedef struct be_devices *be_devices_open_fn(void);
 
 #endif

@@ -52,13 +52,11 @@ struct be_link {
 	const char *name[2];		/* of each side, for messages */
 };
 
-/**
- * be_link_xenstore() - the nodes of a device below backend/vhca
- * @dev: for logs
- *
- * Return: the link, its own state read; or NULL, with the reason logged.
+/*
+ * Opens the link of a device, for a worker; dev is for logs. Returns the link, its
+ * own state read; or NULL, with the reason logged.
  */
-struct be_link *be_link_xenstore(struct be_dev *dev, unsigned int domid,
-				 unsigned int devid);
+typedef struct be_link *be_link_open_fn(struct be_dev *dev, unsigned int domid,
+					unsigned int devid);
 
 #endif

@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * xen-vhcad: options, and which of the two processes this one is: the
- * supervisor, or a worker that the supervisor executed.
+ * supervisor, or a worker that the supervisor executed. Both learn here where
+ * devices are configured.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -13,9 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "be.h"
+#include "carrier/open_xenstore.h"
 #include "host/maptrack.h"
 #include "host/paths.h"
 #include "main.h"
+#include "number.h"
 #include "supervise/supervisor.h"
 #include "worker/worker.h"
 #include "xenstore/scan.h"
@@ -62,7 +65,7 @@ static int parse_maptrack(struct be_options *opt, const char *s)
 {
 	uint64_t n = 0;
 
-	if (xn_parse_u64(s, 1, HOST_MAPTRACK_MAX, &n)) {
+	if (vl_parse_u64(s, 1, HOST_MAPTRACK_MAX, &n)) {
 		fprintf(stderr, "xen-vhcad: maptrack frames '%s': a number 1..%u, that of gnttab_max_maptrack_frames\n",
 			s, HOST_MAPTRACK_MAX);
 		return -EINVAL;
@@ -77,12 +80,12 @@ static int parse_worker(struct be_options *opt, int n, char *const arg[])
 	uint64_t domid = 0, devid = 0, left = 0, fd = 0;
 
 	if (n < 3 || n > 4 ||
-	    xn_parse_u64(arg[0], 0, XN_FIRST_RESERVED_DOMID - 1, &domid) ||
-	    xn_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid) ||
-	    xn_parse_u64(arg[2], 0, UINT32_MAX, &left))
+	    vl_parse_u64(arg[0], 0, XN_FIRST_RESERVED_DOMID - 1, &domid) ||
+	    vl_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid) ||
+	    vl_parse_u64(arg[2], 0, UINT32_MAX, &left))
 		return -EINVAL;
 	if (n == 4) {
-		if (xn_parse_u64(arg[3], 3, 65535, &fd))
+		if (vl_parse_u64(arg[3], 3, 65535, &fd))
 			return -EINVAL;
 		opt->helper_fd = (int)fd;
 	}
@@ -162,11 +165,11 @@ int main(int argc, char **argv)
 	if (make_run_dir(&opt))
 		return BE_EXIT_SYSTEM;
 	if (opt.worker)
-		return be_worker_main(&opt);
+		return be_worker_main(&opt, be_link_xenstore);
 	/* stderr stays: it is the log. */
 	if (!fg && daemon(0, 1) < 0) {
 		be_log(NULL, BE_ERR, "daemon: %s", strerror(errno));
 		return BE_EXIT_SYSTEM;
 	}
-	return be_supervisor_main(&opt);
+	return be_supervisor_main(&opt, be_devices_xenstore);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "node.h"
+#include "number.h"
 
 #define XN_MAX_CONFLICTS 50
 #define XN_MAX_FULL	100	/* how often to wait, XN_FULL_US each */
@@ -65,24 +66,6 @@ int xn_read_str(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 	return rc;
 }
 
-int xn_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *val)
-{
-	size_t i, len = strlen(s);
-	uint64_t v = 0;
-
-	if (!len || len > 19)	/* 19 digits cannot overflow */
-		return -EINVAL;
-	for (i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return -EINVAL;
-		v = v * 10 + (uint64_t)(s[i] - '0');
-	}
-	if (v < min || v > max)
-		return -ERANGE;
-	*val = v;
-	return 0;
-}
-
 int xn_read_u64(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 		const char *node, uint64_t min, uint64_t max, uint64_t *val)
 {
@@ -91,7 +74,7 @@ int xn_read_u64(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 
 	if (rc)
 		return rc == -E2BIG ? -EINVAL : rc;
-	return xn_parse_u64(buf, min, max, val);
+	return vl_parse_u64(buf, min, max, val);
 }
 
 int xn_read_u32(struct xs_handle *xs, xs_transaction_t t, const char *dir,

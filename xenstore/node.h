@@ -53,13 +53,6 @@ int xn_read_u32_def(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 		    const char *node, uint32_t min, uint32_t max,
 		    uint32_t def, uint32_t *val);
 
-/**
- * xn_parse_u64() - plain decimal number of at most 19 digits
- *
- * No sign, no blanks, no other base. -EINVAL or -ERANGE.
- */
-int xn_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *val);
-
 int xn_write_str(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 		 const char *node, const char *val);
 int xn_write_u32(struct xs_handle *xs, xs_transaction_t t, const char *dir,

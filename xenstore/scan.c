@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "number.h"
 #include "scan.h"
 
 int xn_own_domid(struct xs_handle *xs)
@@ -19,7 +20,7 @@ int xn_own_domid(struct xs_handle *xs)
 
 	if (!raw)
 		return errno ? -errno : -EIO;
-	rc = xn_parse_u64(raw, 0, XN_FIRST_RESERVED_DOMID - 1, &id);
+	rc = vl_parse_u64(raw, 0, XN_FIRST_RESERVED_DOMID - 1, &id);
 	free(raw);
 	return rc ? rc : (int)id;
 }
@@ -60,7 +61,7 @@ static int scan_domain(struct xs_handle *xs, const char *root,
 	char **names = NULL;
 	int i, n, rc;
 
-	if (xn_parse_u64(name, 0, XN_FIRST_RESERVED_DOMID - 1, &domid))
+	if (vl_parse_u64(name, 0, XN_FIRST_RESERVED_DOMID - 1, &domid))
 		return 0;
 	rc = xn_path(dir, root, name);
 	if (rc)
@@ -68,7 +69,7 @@ static int scan_domain(struct xs_handle *xs, const char *root,
 	n = xn_list(xs, XBT_NULL, dir, &names);
 	rc = n < 0 ? n : 0;
 	for (i = 0; i < n && !rc; i++)
-		if (!xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
+		if (!vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
 			rc = fn((unsigned int)domid, (unsigned int)devid, arg);
 	free(names);
 	return rc;
@@ -143,7 +144,7 @@ static bool any_frontend(struct xs_handle *xs, unsigned int domid)
 		return true;
 	n = xn_list(xs, XBT_NULL, dir, &names);
 	for (i = 0; i < n && !there; i++)
-		there = !xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid) &&
+		there = !vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid) &&
 			frontend_there(xs, domid, (unsigned int)devid);
 	free(names);
 	return n < 0 || there;

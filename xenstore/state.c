@@ -36,21 +36,6 @@ static const unsigned int legal[2][XenbusStateClosed + 1] = {
 	},
 };
 
-const char *xn_state_name(enum xenbus_state s)
-{
-	static const char *const name[] = {
-		[XenbusStateUnknown] = "Unknown",
-		[XenbusStateInitialising] = "Initialising",
-		[XenbusStateInitWait] = "InitWait",
-		[XenbusStateInitialised] = "Initialised",
-		[XenbusStateConnected] = "Connected",
-		[XenbusStateClosing] = "Closing",
-		[XenbusStateClosed] = "Closed",
-	};
-
-	return (unsigned int)s <= XenbusStateClosed ? name[s] : "Unknown";
-}
-
 bool xn_state_legal(enum xn_side side, enum xenbus_state from,
 		    enum xenbus_state to)
 {

@@ -17,9 +17,6 @@
 
 enum xn_side { XN_FRONT, XN_BACK };
 
-/* "InitWait" etc., "Unknown" for anything else. */
-const char *xn_state_name(enum xenbus_state s);
-
 /* May an end that is in state from go to state to? */
 bool xn_state_legal(enum xn_side side, enum xenbus_state from,
 		    enum xenbus_state to);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xen/io/vhcaif.h>
-#include "devices.h"
 #include "log.h"
+#include "open_xenstore.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 

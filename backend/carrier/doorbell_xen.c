@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include "clock.h"
 #include "doorbell_xen.h"
+#include "number.h"
 #include "uapi/vhca-helper.h"
 #include "xenstore/scan.h"
 
@@ -264,7 +265,7 @@ static int agent_clear(struct be_agent *a)
 	if (n < 0)
 		return n;
 	for (i = 0; i < n && !rc; i++)
-		if (!xn_parse_u64(names[i], 0, XENVHCA_DOORBELL_SLOTS - 1,
+		if (!vl_parse_u64(names[i], 0, XENVHCA_DOORBELL_SLOTS - 1,
 				  &slot))
 			rc = be_agent_unmap(a, (uint32_t)slot);
 	free(names);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "be.h"
-#include "link.h"
+#include "open_xenstore.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 

@@ -51,6 +51,7 @@ struct sup_dev {
 
 struct sup {
 	const struct be_options *opt;
+	be_devices_open_fn *devices_open;
 	struct be_devices *all;		/* the source of devs */
 	struct sup_dev *devs;
 	unsigned int n_devs;
@@ -510,7 +511,7 @@ static int sup_start(struct sup *s)
 {
 	int rc;
 
-	s->all = be_devices_xenstore();
+	s->all = s->devices_open();
 	if (!s->all)
 		return BE_EXIT_SYSTEM;
 	be_guard_restore(&s->guards);
@@ -556,9 +557,10 @@ static int sup_signal_fd(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int be_supervisor_main(const struct be_options *opt)
+int be_supervisor_main(const struct be_options *opt,
+		       be_devices_open_fn *devices_open)
 {
-	struct sup s = { .opt = opt };
+	struct sup s = { .opt = opt, .devices_open = devices_open };
 	struct sup_dev *d;
 	char path[PATH_MAX];
 	int lock, rc;

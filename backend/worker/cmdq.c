@@ -23,7 +23,7 @@
 #include "uverbs/uverbs.h"
 
 #define BE_CMD_BATCH	32
-#define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* slow ones: xenstore waits */
+#define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* a slow one waits for the agent */
 
 /* False: it is to be executed again, and has no answer yet. */
 static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)

@@ -12,8 +12,8 @@
 #include <string.h>
 #include "conf.h"
 #include "host/maptrack.h"
+#include "number.h"
 #include "uverbs/sysfs.h"
-#include "xenstore/node.h"
 
 #define BE_NUMBER_MAX	32	/* characters of a number, with the NUL */
 #define BE_MAX_PORT	((1u << 17) - 1)	/* FIFO event channels */
@@ -49,7 +49,7 @@ static int conf_number(struct be_dev *dev, struct be_link *l,
 	if (rc == -ENOENT && !needed)
 		rc = 0;
 	else if (!rc)
-		rc = xn_parse_u64(text, n->min, n->max, &v);
+		rc = vl_parse_u64(text, n->min, n->max, &v);
 	if (!rc)
 		*val = (uint32_t)v;
 	else if (rc == -EINVAL || rc == -ERANGE || rc == -E2BIG)

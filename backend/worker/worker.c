@@ -4,7 +4,7 @@
  *
  * The life of one connection: the backend column of the state diagram in
  * vhcaif.h, read from be_worker_main() down. The main thread of the process is
- * the command thread; it also watches xenstore and signals. Everything that the
+ * the command thread; it also watches the link and signals. Everything that the
  * frontend says, including its state, is only a hint about what it wants.
  *
  * A process has one connection: when that ends, in whatever way, the process
@@ -27,6 +27,7 @@
 #include "confine.h"
 #include "device.h"
 #include "event.h"
+#include "host/xenbus.h"
 #include "kick.h"
 #include "look.h"
 #include "run.h"
@@ -34,7 +35,6 @@
 #include "verbs/ucontext.h"
 #include "wake.h"
 #include "worker.h"
-#include "xenstore/state.h"
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
 #define BE_STATS_MS	1000
@@ -55,6 +55,7 @@ enum be_end {			/* why the connection ends */
 
 struct be_worker {
 	const struct be_options *opt;
+	be_link_open_fn *link_open;
 	struct be_dev dev;
 	struct be_cmdq cmdq;
 	struct be_stats_file stats;
@@ -79,9 +80,9 @@ static void worker_state(struct be_worker *w, enum xenbus_state to)
 		w->removed = true;
 	else if (rc)
 		be_log(&w->dev, BE_ERR, "cannot write state %s: %s",
-		       xn_state_name(to), strerror(-rc));
+		       host_state_name(to), strerror(-rc));
 	else
-		be_log(&w->dev, BE_DEBUG, "state %s", xn_state_name(to));
+		be_log(&w->dev, BE_DEBUG, "state %s", host_state_name(to));
 }
 
 /* The reason stays for the operator until the next connection works. */
@@ -119,7 +120,7 @@ static void worker_look(struct be_worker *w)
 	w->domain_dead = !w->link->ops->alive(w->link);
 	if (was != w->front_state)
 		be_log(&w->dev, BE_DEBUG, "frontend %s",
-		       xn_state_name(w->front_state));
+		       host_state_name(w->front_state));
 }
 
 static void worker_news(struct be_worker *w)
@@ -150,7 +151,7 @@ static void worker_signals(struct be_worker *w)
 	while (read(w->sig_fd, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_signo == SIGUSR1) {
 			be_stats_write(&w->stats, &w->dev,
-				       xn_state_name(w->link->own), true);
+				       host_state_name(w->link->own), true);
 		} else if (!w->stop) {
 			be_log(&w->dev, BE_INFO, "asked to stop");
 			w->stop = true;
@@ -188,7 +189,7 @@ static bool worker_poll(struct be_worker *w, int timeout_ms)
 		be_dev_tick(&w->dev);
 		w->tick_ns = vl_now_ns() + BE_STATS_MS * VL_MSEC_NS;
 	}
-	be_stats_write(&w->stats, &w->dev, xn_state_name(w->link->own), false);
+	be_stats_write(&w->stats, &w->dev, host_state_name(w->link->own), false);
 	return p[3].revents;
 }
 
@@ -460,7 +461,7 @@ static void worker_close(struct be_worker *w, enum be_end end)
 }
 
 /*
- * A device that cannot be opened: the reason goes to xenstore, Closed too,
+ * A device that cannot be opened: the link reports the reason, and Closed,
  * but only once, as this is tried again and again.
  */
 static void worker_refuse(struct be_worker *w)
@@ -480,7 +481,7 @@ static int worker_run(struct be_worker *w)
 	rc = worker_process(w);
 	if (rc)
 		return rc;
-	w->link = be_link_xenstore(&w->dev, w->opt->domid, w->opt->devid);
+	w->link = w->link_open(&w->dev, w->opt->domid, w->opt->devid);
 	if (!w->link)
 		return BE_EXIT_SYSTEM;
 	if (!worker_open(w)) {
@@ -495,7 +496,7 @@ static int worker_run(struct be_worker *w)
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
 }
 
-int be_worker_main(const struct be_options *opt)
+int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
 {
 	struct be_worker *w = calloc(1, sizeof(*w));
 	int rc;
@@ -503,6 +504,7 @@ int be_worker_main(const struct be_options *opt)
 	if (!w)
 		return BE_EXIT_SYSTEM;
 	w->opt = opt;
+	w->link_open = link_open;
 	w->sig_fd = -1;
 	w->lock_fd = -1;
 	w->dev.wake_fd = -1;

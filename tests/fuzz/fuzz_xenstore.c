@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "host/xenbus.h"
 #include "worker/conf.h"
 #include "fuzz.h"
 #include "xenstore/state.h"
@@ -87,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	store = (struct input){ data, size };
 	s = xn_state_read(NULL, XBT_NULL, "d");
 	PROMISE(s >= XenbusStateUnknown && s <= XenbusStateReconfigured);
-	PROMISE(xn_state_name(s));
+	PROMISE(host_state_name(s));
 	if (in_u8(&store) % 2)
 		configuration();
 	else

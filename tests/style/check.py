@@ -34,6 +34,9 @@ SHARED = ("include/", "common/", "xenstore/")
 ROOMS = {"backend/carrier": (), "backend/supervise": (), "backend/uverbs": (),
          "backend/verbs": ("backend/uverbs",),
          "backend/worker": ("backend/uverbs", "backend/verbs")}
+# What knows a device by its seam (link.h, devices.h) alone names no xenstore.
+SEALED = ("backend/supervise/", "backend/uverbs/", "backend/verbs/", "backend/worker/")
+STORE = re.compile(r"xenstore|\bx[ns]_\w+|\bXN_\w+", re.I)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.
 ENDS = re.compile(r"\b(exit|_exit|abort|assert|quick_exit|err|errx)\s*\(")
@@ -340,6 +343,17 @@ def check_includes(t):
                 t.say(name, line, f"{path} is none of this room's business")
 
 
+def check_seam(t):
+    """Rooms behind the seam for configuration name none of its implementations."""
+    for name in t.under(*SEALED):
+        t.checks += 1
+        for i, line in enumerate(strip_comments(t.text(name)).split("\n"), 1):
+            m = STORE.search(line)
+            if m:
+                t.say(name, i, f"{m.group(0)}: only backend/main.c chooses where "
+                               "devices are configured")
+
+
 def check_circles(t):
     """Headers of a part do not include each other in a circle."""
     graph = {}
@@ -391,7 +405,7 @@ def main():
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
                   check_names, check_nodes, check_keys, check_shared,
-                  check_includes, check_circles, check_duplicates):
+                  check_includes, check_seam, check_circles, check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

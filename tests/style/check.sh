@@ -66,6 +66,10 @@ noticed "a private header of another part" tools/vhcactl/out.c \
 noticed "headers in a circle" backend/quota.h '#include "be.h"' backend/be.h
 noticed "a header of another room" backend/supervise/supervisor.c \
 	'#include "verbs/queue.h"'
+noticed "a worker that chooses xenstore" backend/worker/worker.c \
+	'struct be_link *f(void) { return be_link_xenstore(0, 5, 0); }'
+noticed "a supervisor that includes xenstore" backend/supervise/supervisor.c \
+	'#include "xenstore/scan.h"'
 noticed "a static with the prefix of its part" backend/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 #include "be.h"
 #include "supervise/fdstore.h"
-#include "devices.h"
+#include "carrier/open_xenstore.h"
 #include "supervise/guard.h"
 #include "tests/fake/fake_manager.h"
 #include "tests/fake/fake_xs.h"

@@ -22,7 +22,7 @@
 #include "be.h"
 #include "clock.h"
 #include "run.h"
-#include "devices.h"
+#include "carrier/open_xenstore.h"
 #include "supervise/guard.h"
 #include "tests/fake/fake_xs.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "be.h"
-#include "link.h"
+#include "carrier/open_xenstore.h"
 #include "tests/fake/fake_xs.h"
 #include "worker/conf.h"
 

@@ -27,6 +27,7 @@
 #include "run.h"
 #include "bucket.h"
 #include "host/maptrack.h"
+#include "carrier/open_xenstore.h"
 #include "supervise/supervisor.h"
 
 #define BACK	"/local/domain/1/backend/vhca"
@@ -113,7 +114,7 @@ static void supervise(unsigned int n)
 		kill(getppid(), SIGTERM);
 		_exit(0);
 	}
-	assert_int_equal(be_supervisor_main(&opt), BE_EXIT_OK);
+	assert_int_equal(be_supervisor_main(&opt, be_devices_xenstore), BE_EXIT_OK);
 	waitpid(pid, NULL, 0);
 }
 
@@ -144,7 +145,7 @@ static void ready_is_one_that_serves(void **state)
 	pid = fork();
 	if (!pid)
 		_exit(heard(manager, parent));
-	assert_int_equal(be_supervisor_main(&opt), BE_EXIT_OK);
+	assert_int_equal(be_supervisor_main(&opt, be_devices_xenstore), BE_EXIT_OK);
 	unsetenv("NOTIFY_SOCKET");
 	close(manager);
 	assert_int_equal(waitpid(pid, &status, 0), pid);

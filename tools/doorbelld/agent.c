@@ -16,6 +16,7 @@
 #include "bucket.h"
 #include "clock.h"
 #include "line.h"
+#include "number.h"
 #include "turn.h"
 #include <xen/io/vhcaif.h>
 
@@ -125,7 +126,7 @@ static void scan_guest(struct dba_agent *a, unsigned int guest)
 	n = xn_list(a->xs, XBT_NULL, dir, &names);
 	a->rescan |= n < 0;
 	for (i = 0; i < n; i++) {
-		if (xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
+		if (vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
 			continue;
 		backend = dba_read_backend(a->xs, guest, (unsigned int)devid);
 		if (backend < 0) {
@@ -181,7 +182,7 @@ static void scan(struct dba_agent *a)
 	for (d = a->devs; d; d = d->next)
 		d->seen = false;
 	for (i = 0; i < n; i++)
-		if (!xn_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+		if (!vl_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
 				  &id))
 			scan_guest(a, (unsigned int)id);
 	free(names);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "facts.h"
+#include "number.h"
 #include <xen/io/vhcaif.h>
 
 #define RESOURCE_MEM	0x200u		/* IORESOURCE_MEM of <linux/ioport.h> */
@@ -95,7 +96,7 @@ int dba_parse_window(const char *s, uint64_t *first, uint64_t *nr)
 int dba_parse_slot(const char *s, unsigned int *slot)
 {
 	uint64_t v = 0;
-	int rc = xn_parse_u64(s, 0, XENVHCA_DOORBELL_SLOTS - 1, &v);
+	int rc = vl_parse_u64(s, 0, XENVHCA_DOORBELL_SLOTS - 1, &v);
 
 	/* One name for each slot: no leading zeroes. */
 	if (rc || (s[0] == '0' && s[1]))
@@ -311,7 +312,7 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 	for (i = 0; i < n; i++) {
 		if (!domain_has(xs, dir, names[i], bdf))
 			continue;
-		known = !xn_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+		known = !vl_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
 				      &id);
 		if (known && !xn_domain_alive(xs, (unsigned int)id)) {
 			if (!found)

@@ -27,6 +27,7 @@
 #include "host/paths.h"
 #include "lock.h"
 #include "notify.h"
+#include "number.h"
 #include "state.h"
 
 #define RUN_DIR_MAX	200
@@ -90,7 +91,7 @@ static int parse_rate(struct options *o, const char *s)
 {
 	uint64_t v = 0;
 
-	if (xn_parse_u64(s, 1, 100000, &v)) {
+	if (vl_parse_u64(s, 1, 100000, &v)) {
 		fprintf(stderr, "xen-vhca-doorbelld: rate '%s': a number from 1 to 100000 is needed\n",
 			s);
 		return -EINVAL;

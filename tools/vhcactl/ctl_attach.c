@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/xenbus.h"
 
 /* What an end left as reason of its failure; false: nothing. */
 static bool broken(struct ctl *c, const char *dir, char *why)
@@ -70,8 +71,8 @@ int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds)
 		ctl_error(CTL_TIMEOUT, "%s", advice(fe, be));
 	return ctl_error(r ? CTL_FAILED : CTL_TIMEOUT,
 			 "device %u of domain %u is not connected (backend %s, guest %s); it stays configured: vhcactl detach -f %u %u removes it",
-			 d->devid, d->domid, xn_state_name(be),
-			 xn_state_name(fe), d->domid, d->devid);
+			 d->devid, d->domid, host_state_name(be),
+			 host_state_name(fe), d->domid, d->devid);
 }
 
 /* The guests of an HCA share its doorbell pages. */

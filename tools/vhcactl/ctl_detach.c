@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/xenbus.h"
 
 #define DETACH_WAIT	30	/* seconds */
 #define FORCE_WAIT	5	/* for each of the two steps of -f */
@@ -59,8 +60,8 @@ static int not_closed(struct ctl *c, const struct ctl_dev *d)
 
 	return ctl_error(CTL_TIMEOUT,
 			 "device %u of domain %u does not close (backend %s, guest %s): %s; vhcactl detach -f takes it away by force",
-			 d->devid, d->domid, xn_state_name(be),
-			 xn_state_name(fe), guest ?
+			 d->devid, d->domid, host_state_name(be),
+			 host_state_name(fe), guest ?
 			 "the guest does not let go of it, see its kernel log" :
 			 "xen-vhcad in the backend domain does not answer, is it running?");
 }

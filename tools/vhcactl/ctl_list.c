@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include "ctl.h"
+#include "host/xenbus.h"
 
 #define LINE "%-5s %-20s %-5s %-7s %-20s %-12s %s\n"
 
@@ -24,8 +25,8 @@ static void row_fill(struct ctl *c, const struct ctl_dev *d, struct row *r)
 	if (xn_read_str(c->xs, XBT_NULL, ctl_dev_orphan(c, d) ? d->libxl :
 			d->be, XENVHCA_NODE_HCA, r->hca, sizeof(r->hca)))
 		snprintf(r->hca, sizeof(r->hca), "?");
-	r->be = xn_state_name(ctl_be_state(c, d));
-	r->fe = xn_state_name(ctl_fe_state(c, d));
+	r->be = host_state_name(ctl_be_state(c, d));
+	r->fe = host_state_name(ctl_fe_state(c, d));
 }
 
 static void row_json(const struct ctl_dev *d, const struct row *r,

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include "ctl.h"
+#include "host/xenbus.h"
 
 static struct json_object *limits(struct ctl *c, const struct ctl_dev *d)
 {
@@ -45,7 +46,7 @@ static struct json_object *end(struct ctl *c, const char *dir,
 
 	json_object_object_add(o, "path", json_object_new_string(dir));
 	json_object_object_add(o, "state", json_object_new_string(
-		xn_state_name(xn_state_read(c->xs, XBT_NULL, dir))));
+		host_state_name(xn_state_read(c->xs, XBT_NULL, dir))));
 	for (; *nodes; nodes++)
 		add_text(c, o, *nodes, dir, *nodes);
 	return o;

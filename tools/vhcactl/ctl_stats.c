@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/xenbus.h"
 
 struct all {
 	struct ctl_stats_dev *dev;
@@ -27,7 +28,7 @@ static int not_here(struct ctl *c, const struct ctl_dev *d, const char *err)
 				 d->devid, d->domid, d->backend);
 	return ctl_error(CTL_FAILED,
 			 "%s (the backend is %s; is xen-vhcad running?)", err,
-			 xn_state_name(ctl_be_state(c, d)));
+			 host_state_name(ctl_be_state(c, d)));
 }
 
 static int push(struct all *all, const struct ctl_dev *d,

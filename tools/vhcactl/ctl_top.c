@@ -14,6 +14,7 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
+#include "host/xenbus.h"
 #include "top.h"
 
 #define DELAY		2	/* seconds */
@@ -70,7 +71,7 @@ static void fill(struct ctl *c, const struct top *t, struct top_row *r)
 	if (xn_read_str(c->xs, XBT_NULL, r->dev.be, XENVHCA_NODE_HCA, r->hca,
 			sizeof(r->hca)))
 		snprintf(r->hca, sizeof(r->hca), "?");
-	r->state = xn_state_name(ctl_be_state(c, &r->dev));
+	r->state = host_state_name(ctl_be_state(c, &r->dev));
 	/* Another backend domain's device may have the same two numbers. */
 	if ((own >= 0 && (unsigned int)own != r->dev.backend) ||
 	    ctl_stats_load(c, &r->dev, &r->stats, &mtime, err))

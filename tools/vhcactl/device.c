@@ -13,6 +13,7 @@
 #include <string.h>
 #include "clock.h"
 #include "ctl.h"
+#include "number.h"
 
 #define DOMAINS		"/local/domain"
 #define LIBXL		"/libxl"
@@ -37,7 +38,7 @@ static int domain_by_name(struct ctl *c, const char *text, unsigned int *domid)
 
 	n = xn_list(c->xs, XBT_NULL, DOMAINS, &ids);
 	for (i = 0; i < n && !found; i++) {
-		if (xn_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1, &id))
+		if (vl_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1, &id))
 			continue;
 		ctl_domain_name(c, (unsigned int)id, name);
 		found = !strcmp(name, text);
@@ -56,7 +57,7 @@ int ctl_domain(struct ctl *c, const char *text, unsigned int *domid)
 {
 	uint64_t id = 0;
 
-	if (xn_parse_u64(text, 0, XN_FIRST_RESERVED_DOMID - 1, &id))
+	if (vl_parse_u64(text, 0, XN_FIRST_RESERVED_DOMID - 1, &id))
 		return domain_by_name(c, text, domid);
 	*domid = (unsigned int)id;
 	return CTL_OK;
@@ -152,7 +153,7 @@ static void orphans_of(struct each *e, unsigned int domid)
 	snprintf(dir, sizeof(dir), LIBXL "/%u/device/" XN_KIND, domid);
 	n = xn_list(e->c->xs, XBT_NULL, dir, &names);
 	for (i = 0; i < n && !e->rc; i++) {
-		if (xn_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
+		if (vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
 			continue;
 		backend = recorded_backend(e->c, domid, (unsigned int)devid);
 		if (backend < 0 || ctl_dev_init(&d, domid, (unsigned int)devid,
@@ -173,7 +174,7 @@ static void each_orphan(struct each *e)
 
 	n = xn_list(e->c->xs, XBT_NULL, LIBXL, &ids);
 	for (i = 0; i < n && !e->rc; i++)
-		if (!xn_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+		if (!vl_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1,
 				  &id) &&
 		    (e->domid < 0 || id == (uint64_t)e->domid))
 			orphans_of(e, (unsigned int)id);
@@ -191,7 +192,7 @@ int ctl_dev_each(struct ctl *c, int domid,
 
 	n = xn_list(c->xs, XBT_NULL, DOMAINS, &ids);
 	for (i = 0; i < n && !e.rc; i++) {
-		if (xn_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1, &id))
+		if (vl_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1, &id))
 			continue;
 		e.backend = (unsigned int)id;
 		xn_scan(c->xs, e.backend, each_device, &e);
@@ -227,7 +228,7 @@ int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
 	uint64_t id = 0;
 	int backend;
 
-	if (xn_parse_u64(devid, 0, XN_MAX_DEVID, &id))
+	if (vl_parse_u64(devid, 0, XN_MAX_DEVID, &id))
 		return ctl_error(CTL_USAGE,
 				 "device \"%s\": a number is needed (vhcactl list shows it)",
 				 devid);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "keys.h"
+#include "number.h"
 #include "xenstore/node.h"
 
 #define KEY_HCA		XENVHCA_NODE_HCA
@@ -95,7 +96,7 @@ static int parse_number(enum ctl_key_id id, const char *val,
 
 	if (conf->set[id])
 		return twice(key->name, err);
-	if (xn_parse_u64(val, key->min, key->max, &v)) {
+	if (vl_parse_u64(val, key->min, key->max, &v)) {
 		snprintf(err, CTL_ERR_MAX, "%s=%s: a number %" PRIu32 "..%"
 			 PRIu32 " is needed (default %" PRIu32 ")", key->name,
 			 val, key->min, key->max, key->def);

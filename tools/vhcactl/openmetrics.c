@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/xenbus.h"
 
 #define PAGE_BYTES	((uint64_t)XENVHCA_PAGE_SIZE)
 #define NS_PER_S	1000000000ull
@@ -145,7 +146,7 @@ static void print_bytes(FILE *out, const char *name, const char *key,
 
 static void print_state(FILE *out, const struct ctl_stats_dev *s, int n)
 {
-	const char *connected = xn_state_name(XenbusStateConnected);
+	const char *connected = host_state_name(XenbusStateConnected);
 	int i;
 
 	family(out, "vhca_connected", "gauge", NULL,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "ctl.h"
 #include "host/paths.h"
+#include "number.h"
 
 
 static const struct command {
@@ -101,7 +102,7 @@ static bool option_number(int opt, const char *what, uint64_t min, uint64_t max,
 {
 	uint64_t v = 0;
 
-	if (xn_parse_u64(optarg, min, max, &v)) {
+	if (vl_parse_u64(optarg, min, max, &v)) {
 		ctl_error(CTL_USAGE, "-%c %s: %s, %u..%u, are needed", opt,
 			  optarg, what, (unsigned int)min, (unsigned int)max);
 		return false;
