@@ -7,6 +7,7 @@
  * which changes them.
  */
 #include <errno.h>
+#include <regex.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +20,40 @@
 #define LIBXL	"/libxl/5/device/vhca/0"
 #define BE	"/local/domain/0/backend/vhca/5/0"
 
+static void read_text(const char *path, char *text, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(text, 1, size - 1, f);
+	fclose(f);
+	assert_in_range(n, 1, size - 2);
+	text[n] = '\0';
+}
+
+/* A hyphen of roff is "\\-". */
+static void typed(const char *name, char *to)
+{
+	for (; *name; name++) {
+		if (*name == '-')
+			*to++ = '\\';
+		*to++ = *name;
+	}
+	*to = '\0';
+}
+
+static bool matches(const char *text, const char *pattern)
+{
+	regex_t re;
+	int rc;
+
+	assert_int_equal(regcomp(&re, pattern, REG_NOSUB), 0);
+	rc = regexec(&re, text, 0, NULL, 0);
+	regfree(&re);
+	return !rc;
+}
+
 static void says(const char *spec, const char *say)
 {
 	char err[CTL_ERR_MAX] = "";
@@ -27,6 +62,30 @@ static void says(const char *spec, const char *say)
 	assert_int_equal(ctl_conf_parse(spec, &conf, err), -EINVAL);
 	if (!strstr(err, say))
 		fail_msg("%s: \"%s\", not \"%s\"", spec, err, say);
+}
+
+/* What keys.awk makes of vhcaif.h is what the compiler makes of it. */
+static void texts_have_every_key(void **state)
+{
+	static char manual[32768], words[32768];
+	char row[128], word[64];
+	const struct ctl_key *k;
+	int i;
+
+	(void)state;
+	read_text(MANUAL, manual, sizeof(manual));
+	read_text(COMPLETION, words, sizeof(words));
+	for (i = CTL_PORT + 1; i < CTL_KEYS; i++) {
+		k = &ctl_keys[i];
+		snprintf(word, sizeof(word), "[ \"]%s[ \"]", k->name);
+		if (!matches(words, word))
+			fail_msg("the completion lacks %s", k->name);
+		typed(k->name, word);
+		snprintf(row, sizeof(row), "\n%s\t%u..%u\t%u\t", word, k->min,
+			 k->max, k->def);
+		if (!strstr(manual, row))
+			fail_msg("the manual lacks %s", row + 1);
+	}
 }
 
 static void every_key_has_range_and_default(void **state)
@@ -194,6 +253,7 @@ static void shows_value_origin_use_and_range(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_have_every_key),
 		cmocka_unit_test(every_key_has_range_and_default),
 		cmocka_unit_test(mistakes_name_the_key),
 		cmocka_unit_test(quota_keys_are_numbers_but_port),

@@ -402,28 +402,29 @@
  * Kinds of objects: X(KIND, word, default). The node "max-WORD" of the toolstack
  * bounds how many of them a guest may have, 1..XENVHCA_MAX_OBJECTS. A kind uses
  * only kinds before it, so a context is emptied from the last one to the first.
+ * The comment of a row, here and below, is what manuals say of the key.
  */
 #define XENVHCA_MAX_OBJECTS             65535
-#define XENVHCA_KINDS(X)      \
-    X(UCONTEXT, ucontext, 128) \
-    X(XRCD, xrcd, 256)        \
-    X(PD, pd, 1024)           \
-    X(CQ, cq, 2048)           \
-    X(MR, mr, 8192)           \
-    X(MW, mw, 1024)           \
-    X(AH, ah, 4096)           \
-    X(SRQ, srq, 512)          \
-    X(QP, qp, 2048)           \
-    X(MCAST, mcast, 256)      \
-    X(MMAP, mmap, 8192)
+#define XENVHCA_KINDS(X) \
+    X(UCONTEXT, ucontext, 128)   /* verbs contexts; 8 doorbell pages each */ \
+    X(XRCD, xrcd, 256)           /* XRC domains */ \
+    X(PD, pd, 1024)              /* protection domains */ \
+    X(CQ, cq, 2048)              /* completion queues */ \
+    X(MR, mr, 8192)              /* memory regions */ \
+    X(MW, mw, 1024)              /* memory windows */ \
+    X(AH, ah, 4096)              /* address handles */ \
+    X(SRQ, srq, 512)             /* shared receive queues */ \
+    X(QP, qp, 2048)              /* queue pairs */ \
+    X(MCAST, mcast, 256)         /* multicast attachments */ \
+    X(MMAP, mmap, 8192)          /* queue memory ranges */
 
 /* Other numbers of the toolstack: X(NODE, least, most, default). */
-#define XENVHCA_NUMBERS(X)                \
-    X(MAX_PINNED_MB, 1, 1048576, 128)     \
-    X(MAX_CMD_RATE, 0, 10000000, 20000)   \
-    X(MAX_EVT_RATE, 0, 10000000, 100000)  \
-    X(SPIN_US, 0, 1000, 50)               \
-    X(TRUSTED, 0, 1, 0)
+#define XENVHCA_NUMBERS(X) \
+    X(MAX_PINNED_MB, 1, 1048576, 128)       /* guest memory in use (MiB) */ \
+    X(MAX_CMD_RATE, 0, 10000000, 20000)     /* commands per second (0: any) */ \
+    X(MAX_EVT_RATE, 0, 10000000, 100000)    /* events per second (0: any) */ \
+    X(SPIN_US, 0, 1000, 50)                 /* longest busy wait (us) */ \
+    X(TRUSTED, 0, 1, 0)                     /* may harm the backend */
 
 /* XENVHCA_DEF_MAX_PD and so on; XENVHCA_MOST_SPIN_US and so on. */
 #define XENVHCA_KIND_(KIND, word, def) XENVHCA_DEF_MAX_##KIND = (def),

@@ -28,9 +28,12 @@ sys.dont_write_bytecode = True
 import store  # noqa: E402 pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KEYS = ("port max-ucontext max-pd max-cq max-qp max-srq max-ah max-mr max-mw "
-        "max-mcast max-mmap max-xrcd max-pinned-mb max-cmd-rate "
-        "max-evt-rate spin-us trusted").split()
+TOP = os.path.join(HERE, "..", "..", "..")
+KEYS = subprocess.run(
+    ["awk", "-f", os.path.join(TOP, "tools/vhcactl/keys.awk"),
+     os.path.join(TOP, "include/xen/io/vhcaif.h"), "-"],
+    input="port @KEY_WORDS@", check=True, text=True,
+    stdout=subprocess.PIPE).stdout.split()
 BDF = "0000:00:05.0"
 JSON = "/var/lib/xen/userdata-d.5." + "-".join(
     "15" * n for n in (4, 2, 2, 2, 6)) + ".libxl-json"
