@@ -6,7 +6,7 @@
  * (worker/fault.c).
  *
  * One supervisor (main.c) forks one worker per device (worker.c). A worker runs
- * four threads: command (worker.c: command ring, xenstore), kick (kick.c), look
+ * four threads: command (worker.c: command ring, link), kick (kick.c), look
  * (look.c: receives of Soft-RoCE) and event (event.c: verbs fds to event ring).
  * The command thread holds be_dev.lock for writing while it changes tables or
  * closes an fd; the other threads hold it for reading while they use a handle
@@ -42,11 +42,11 @@ struct be_stats {
 };
 
 struct be_dev {
-	/* Which it is: worker.c sets it, nothing changes it. */
+	/* Its name and configuration: worker.c and conf.c set them once. */
 	int domid, devid;
 	char hca[XENVHCA_NAME_LEN];
 	uint8_t port;
-	bool trusted;			/* the guest may use what can harm us */
+	bool trusted;			/* it may use what the driver cannot refuse */
 
 	/* The HCA: read once, worker/device.c. */
 	char uverbs_path[64];

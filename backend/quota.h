@@ -30,7 +30,7 @@ struct be_quota {
 	struct vl_bucket kick;	/* under drain_lock of kick.c */
 	uint32_t spin_us;
 };
-/* The HCA's driver refused a command, or will print @n times as for one. */
+/* The HCA's driver refused @n commands, or will print as many lines. */
 void be_quota_failed(struct be_quota *q, uint32_t n);
 void be_quota_defaults(struct be_quota *q);
 int be_quota_take(struct be_quota *q, enum be_type t);	/* 0 or -EDQUOT->wire ENOMEM */

@@ -49,7 +49,7 @@ int vhca_check_status(int32_t status)
 	/* XEN_E* has the numbers of Linux' errno. */
 	if (status > 0 || status < -STATUS_MAX)
 		return -EIO;
-	/* Of those that wait, for no answer: there is one. */
+	/* These two tell a waiter that there was no answer. */
 	if (status == -EINTR || status == -ETIMEDOUT)
 		return -EIO;
 	return status;
@@ -151,7 +151,7 @@ bool vhca_check_gids(const struct xenvhca_query_gid_table_rsp *rsp,
 	if (rsp->count > XENVHCA_GIDS_PER_RSP)
 		return false;
 	if (rsp->next && rsp->next <= first)
-		return false;		/* we would ask for ever */
+		return false;		/* the frontend would ask for ever */
 	*end = rsp->next && rsp->next < len ? rsp->next : len;
 	for (i = 0; i < rsp->count; i++) {
 		if (rsp->gid[i].index < next || rsp->gid[i].index >= *end)

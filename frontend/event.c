@@ -55,7 +55,10 @@ void vhca_event_recharge(atomic_t *credit)
 	atomic_set(credit, VHCA_ASYNC_CREDIT);
 }
 
-/* evt_lock is held. Each event moves a point of time on, which must not run away. */
+/*
+ * Is an event within the rates? Each moves the time up to which events are paid for;
+ * that may be one burst ahead of now. evt_lock is held.
+ */
 static bool event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
 {
 	u64 now = ktime_get_ns(), limit = now + VHCA_COMP_BURST_NS;
@@ -82,7 +85,7 @@ static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 		schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
 		return false;
 	}
-	/* If he arms meanwhile, this is the older one: an event more. */
+	/* If the process arms meanwhile @arm is the older word: one event too many. */
 	cq->comp_arm = arm;
 	cq->comp_told = true;
 	return true;
@@ -190,7 +193,7 @@ bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 }
 
 /*
- * Events were lost: whoever waits for one of them must look for himself. A
+ * Events were lost: whoever waits for one of them must poll for itself. A
  * completion event too many is harmless, an asynchronous event cannot be made
  * up; the state of the port can be read anew.
  */

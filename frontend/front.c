@@ -51,7 +51,7 @@ struct vhca_front {
 	unsigned int failures;		/* connects in a row, for the back-off */
 	unsigned long not_before;	/* jiffies of the next one */
 	unsigned long meets_paid;	/* jiffies: a gap for each connection */
-	bool owed;			/* the log says that pages are kept */
+	bool owed;			/* the log has told of the zombies */
 };
 
 static enum xenbus_state peer_state(struct vhca_front *front)
@@ -203,8 +203,8 @@ static void meet_later(struct vhca_front *front)
 }
 
 /*
- * Each connection costs some pages if the backend keeps its rings, and lines of the
- * log. A new worker or a resumed domain waits for nothing; one that closes again
+ * Each connection costs lines of the log, and some pages if the backend does not
+ * unmap its rings. A new worker or a resumed domain waits for nothing; one that closes again
  * and again has to wait, however orderly it does so.
  */
 static void meet_pay(struct vhca_front *front)
@@ -216,7 +216,7 @@ static void meet_pay(struct vhca_front *front)
 		       front->meets_paid - VHCA_MEET_BURST * VHCA_MEET_GAP);
 }
 
-/* Do backends keep too much of earlier connections to begin another one? */
+/* Are there too many zombies of earlier connections to begin another one? */
 static bool owes_much(struct vhca_front *front)
 {
 	bool owed = vhca_grant_overdrawn();

@@ -139,7 +139,7 @@ bool vhca_grant_overdrawn(void)
 	return vhca_grant_zombies() > zombie_max();
 }
 
-/* @nr pages of @dev became zombies though the backend lives: it has no excuse. */
+/* @nr pages of @dev became zombies although the backend lives, which may break it. */
 static void zombie_blame(struct vhca_dev *dev, u32 nr)
 {
 	if (!nr)
@@ -281,19 +281,19 @@ static int mem_build_dirs(struct vhca_mem *mem)
 
 void vhca_mem_drop_dirs(struct vhca_mem *mem)
 {
-	u32 i, kept = 0;
+	u32 i, stuck = 0;
 
 	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
 		if (mem->dir[i] &&
 		    !vhca_grant_end_page(mem->dir_ref[i], mem->dir[i]))
-			kept++;
+			stuck++;
 	kfree(mem->dir);
 	kfree(mem->dir_ref);
 	mem->dir = NULL;
 	mem->dir_ref = NULL;
 	atomic64_sub(mem->nr_dir, &granted);
 	mem->nr_dir = 0;
-	zombie_blame(mem->dev, kept);
+	zombie_blame(mem->dev, stuck);
 }
 
 /* ---- pinned user memory ---- */
@@ -321,7 +321,7 @@ static int mem_grant(struct vhca_mem *mem)
 static void mem_end(struct vhca_mem *mem)
 {
 	struct sg_page_iter iter;
-	u32 i = 0, kept = 0;
+	u32 i = 0, stuck = 0;
 
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
 		struct page *page = sg_page_iter_page(&iter);
@@ -333,14 +333,14 @@ static void mem_end(struct vhca_mem *mem)
 			get_page(page);
 			zombie_add(mem->ref[i], page,
 				   mem->umem->owning_mm);
-			kept++;
+			stuck++;
 		}
 		i++;
 		cond_resched();
 	}
 	atomic64_sub(mem->pages.nr_pages, &granted);
 	atomic64_sub(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
-	zombie_blame(mem->dev, kept);
+	zombie_blame(mem->dev, stuck);
 }
 
 void vhca_mem_put(struct vhca_mem *mem)

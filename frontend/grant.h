@@ -55,8 +55,8 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem);
 void vhca_mem_put(struct vhca_mem *mem);
 int vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
-u64 vhca_grant_zombies(void);	/* pages the backend does not let go */
-/* Are they more than a backend may keep, after another try to end them? Sleeps. */
+u64 vhca_grant_zombies(void);	/* pages that a backend still maps */
+/* Are they more than there may be, after another try to end them? Sleeps. */
 bool vhca_grant_overdrawn(void);
 /* Pages of rings, which are granted and ended elsewhere: none is refused. */
 void vhca_grant_count(int nr);

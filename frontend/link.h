@@ -37,8 +37,8 @@ struct vhca_link_ops {
 	enum xenbus_state (*mine)(struct vhca_link *l);
 	int (*enter)(struct vhca_link *l, enum xenbus_state state);
 	/*
-	 * Is there a backend to look at? If not the link sees to it that the
-	 * device is removed, or made anew.
+	 * Does the device have a backend? If not, the link has it removed or
+	 * made anew.
 	 */
 	bool (*found)(struct vhca_link *l);
 };

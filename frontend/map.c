@@ -416,7 +416,7 @@ static void maps_detach(struct vhca_ucontext *uc)
 	spin_unlock(&maps_lock);
 }
 
-/* Waits for @wait at most, then for nobody's pages. Returns what is left of it. */
+/* Waits at most @wait for pages that somebody holds. Returns what is left of it. */
 static long wait_for_maps(struct vhca_ucontext *uc, long wait)
 {
 	long left = wait_event_timeout(maps_wait, maps_empty(uc), wait);

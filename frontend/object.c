@@ -50,7 +50,7 @@ void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle)
 {
 	/* Not under evt_lock: the upcall must not wait for the table's lock. */
 	xa_erase(table, handle);
-	/* Whoever found the object before holds evt_lock while he uses it. */
+	/* Who found the object before that holds evt_lock while it uses it. */
 	spin_lock_irq(&dev->evt_lock);
 	spin_unlock_irq(&dev->evt_lock);
 }

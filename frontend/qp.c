@@ -315,8 +315,8 @@ int vhca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 /*
  * A destroy verb, see vhca_gone(): ib_core counts an attachment as a user of the
  * QP until this succeeds, and would refuse to destroy the QP, its CQs and its PD
- * for ever. ib_uverbs asks only for what it attached; what the backend keeps ends
- * with the context.
+ * for ever. ib_uverbs asks only for what it attached; what the backend retains
+ * ends with the context.
  */
 int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {

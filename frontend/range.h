@@ -19,7 +19,7 @@ struct vm_area_struct;
  * @owner: handle of the object that has the queues
  *
  * Asks the backend for those that the answer has not, so that vhca_range_mmap()
- * need not. An error is kept, and is what mmap() returns.
+ * need not. An error is stored for mmap() to return.
  */
 void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 		       const struct vhca_cmd *cmd);

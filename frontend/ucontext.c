@@ -34,7 +34,7 @@ struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
  * The ioctl GET_CONTEXT frees a context that could not be made together with its
  * reference to the process (Linux 6.1, uverbs_std_types_device.c, which lacks an
  * rdma_restrack_put()): the task would stay allocated. rdma-core's mlx5 first tries
- * to open with DEVX, so that would be each program's.
+ * to open with DEVX, so each program would lose one.
  */
 static void forget_task(struct ib_ucontext *ibuc)
 {

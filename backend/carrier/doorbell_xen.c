@@ -23,7 +23,7 @@
 #define AGENT_WAIT_MS	1000	/* for an unmap: commands wait, too, but once */
 #define AGENT_MAP_MS	5000	/* for a map, which lets commands pass: */
 #define AGENT_FIRST_MS	20	/* most answers come in that time */
-#define AGENT_LOOK_MS	2	/* each further look */
+#define AGENT_AGAIN_MS	2	/* for one that was asked before */
 
 /* ---- one request ---- */
 struct agent_request {
@@ -57,7 +57,7 @@ static void agent_alive(struct be_agent *a)
 	a->silent = false;
 }
 
-/* Looks at the request that the agent left unanswered, without waiting for it. */
+/* Is the request that had no answer still without one? Does not wait. */
 static bool agent_silent(struct be_agent *a)
 {
 	char dir[XN_PATH_MAX];
@@ -69,10 +69,10 @@ static bool agent_silent(struct be_agent *a)
 }
 
 /*
- * The watch fires for every slot of this device: look at ours, again. -EINPROGRESS:
+ * The watch fires for every slot of this device: read ours again. -EINPROGRESS:
  * no answer until then.
  */
-static int agent_look(struct be_agent *a, const char *dir, char *answer,
+static int agent_wait(struct be_agent *a, const char *dir, char *answer,
 		      uint32_t wait_ms)
 {
 	uint64_t end = vl_now_ns() + (a->silent ? 0 : wait_ms * VL_MSEC_NS);
@@ -110,7 +110,7 @@ static int agent_ask(struct be_agent *a, uint32_t slot, const char *dir,
 
 	*asked = !rc;
 	a->asked_ns[slot] = vl_now_ns();
-	return rc ? rc : agent_look(a, dir, answer, wait_ms);
+	return rc ? rc : agent_wait(a, dir, answer, wait_ms);
 }
 
 /* Waits no longer for an answer. */
@@ -162,7 +162,7 @@ static bool page_taken(const char *answer)
 	return false;
 }
 
-/* What an answer to a map request says; rc: of agent_look(). */
+/* What an answer to a map request says; rc: of agent_wait(). */
 static int map_answered(struct be_agent *a, uint32_t *slot, const char *dir,
 			const char *text, const char *answer, int rc)
 {
@@ -212,7 +212,7 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		return agent_silent(a) ? -ETIMEDOUT : map_ask(a, text, slot);
 	rc = slot_dir(a, *slot, dir);
 	if (!rc)
-		rc = agent_look(a, dir, answer, AGENT_LOOK_MS);
+		rc = agent_wait(a, dir, answer, AGENT_AGAIN_MS);
 	return map_answered(a, slot, dir, text, answer, rc);
 }
 
@@ -306,7 +306,7 @@ void be_agent_close(struct be_agent *a)
 }
 
 /* ---- helper module ---- */
-int be_frame_look(int helper_fd, void *addr, struct be_bell *bell)
+int be_frame_find(int helper_fd, void *addr, struct be_bell *bell)
 {
 	struct vhca_helper_frames f = {
 		.addr = (uintptr_t)addr, .frames = (uintptr_t)&bell->frame,

@@ -51,7 +51,7 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 int be_agent_unmap(struct be_agent *a, uint32_t slot);
 
 /* Frame and cache attribute of a page mapped at addr, by the helper. */
-int be_frame_look(int helper_fd, void *addr, struct be_bell *bell);
+int be_frame_find(int helper_fd, void *addr, struct be_bell *bell);
 /* See transport.h. */
 int be_hca_cap_dma(int helper_fd, const char *hca, int fd);
 

@@ -41,7 +41,7 @@ int be_shm_get_request(struct be_transport *t, struct xenvhca_request *req)
 			return 0;
 		/* Pairs with the wmb of the frontend's push. */
 		prod = __atomic_load_n(&r->sring->req_prod, __ATOMIC_ACQUIRE);
-		/* It went back and forth: the next call sees what it means. */
+		/* It moved on and back again: the next call judges it. */
 		if (prod == r->req_cons)
 			return 0;
 	}

@@ -158,7 +158,7 @@ static int xen_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 	int err;
 
 	err = bell->slot == BE_NO_SLOT ?
-	      be_frame_look(x->helper_fd, addr, bell) : 0;
+	      be_frame_find(x->helper_fd, addr, bell) : 0;
 	if (err) {
 		be_log(x->dev, BE_ERR, "cannot find the frame of a doorbell page: %s",
 		       strerror(-err));

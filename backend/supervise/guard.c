@@ -142,7 +142,7 @@ void be_guard_drop(struct be_guard **guard)
 	free(g);
 }
 
-void be_guard_keep(struct be_guard **list, struct be_guard **guard,
+void be_guard_hold(struct be_guard **list, struct be_guard **guard,
 		   enum be_until until, unsigned int uars)
 {
 	struct be_guard *g = *guard;

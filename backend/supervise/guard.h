@@ -48,13 +48,13 @@ struct be_guard *be_guard_adopt(struct be_guard **list, int pidfd,
 /* The worker ended and left nothing. */
 void be_guard_drop(struct be_guard **guard);
 /**
- * be_guard_keep() - the worker ended and may have left something
+ * be_guard_hold() - the worker ended and may have left something
  * @until: BE_UNTIL_GUEST_ENDS for contexts of a PV guest. Else
  *	BE_UNTIL_NEXT_WORKER: when that is in InitWait the frontend has given up all
  *	pages of the earlier connection.
  * @uars: doorbell pages of the HCA in them
  */
-void be_guard_keep(struct be_guard **list, struct be_guard **guard,
+void be_guard_hold(struct be_guard **list, struct be_guard **guard,
 		   enum be_until until, unsigned int uars);
 /* Doorbell pages of the HCA that connections of domid left until it ends. */
 unsigned int be_guard_uars(const struct be_guard *list, unsigned int domid);
@@ -74,7 +74,7 @@ void be_guard_check(struct be_guard **list, struct be_devices *all);
 void be_guard_restore(struct be_guard **list);
 /**
  * be_guard_settle() - the device has no worker: it died while nobody watched
- * @until, @uars: as for be_guard_keep()
+ * @until, @uars: as for be_guard_hold()
  *
  * Return: true if there was such a guard.
  */

@@ -4,7 +4,7 @@
  *
  * All devices together could fill the maptrack table, which other backends of
  * this domain need as well, or take all doorbell pages of an HCA, so that one
- * guest kept others from opening a context. So a device is served only if its
+ * guest could prevent others from opening a context. So a device is served only if its
  * bounds fit beside those of the others.
  */
 #include <inttypes.h>

@@ -181,7 +181,7 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 	if (good)
 		be_guard_drop(&d->guard);
 	else
-		be_guard_keep(&s->guards, &d->guard, sup_until(parked),
+		be_guard_hold(&s->guards, &d->guard, sup_until(parked),
 			      sup_left(s, d));
 	good |= parked && w->child;
 	if (WIFSIGNALED(status))

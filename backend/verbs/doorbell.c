@@ -34,9 +34,10 @@ static void doorbell_free(struct be_dev *dev, struct be_doorbell *db)
 }
 
 /*
- * Some pages are allocated by being mapped: until the context is closed. EPERM
- * of the driver: writes cannot be combined on this machine, for which programs
- * know EOPNOTSUPP; -EPERM is of a page that another one could stand in for.
+ * The driver allocates some pages when they are mapped, until the context is
+ * closed. Its EPERM means that this machine cannot combine writes; programs
+ * expect EOPNOTSUPP then. -EPERM of this file means a page of another guest, in
+ * whose place the HCA may offer another page.
  */
 static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
 		    struct be_doorbell *db)
@@ -84,7 +85,7 @@ static int page_offer(const struct be_cmd *c, const struct vhca_mmap *row,
 			db->addr = NULL;
 		}
 	} while (again);
-	if (err == -EACCES)	/* no other page would do: its own fault */
+	if (err == -EACCES)	/* another page would be refused as well */
 		err = -EPERM;
 	if (!err && !vhca_provider_mmap_prot(row, db->bell.prot)) {
 		be_log(c->dev, BE_ERR, "offset %#llx is mapped with cache attribute %u here, provider %s says %u",
@@ -123,9 +124,9 @@ static void doorbell_unlink(struct be_uc *uc, const struct be_doorbell *db)
 }
 
 /*
- * A page that the context has not, or that was taken from the guest. On an
- * error after which the guest may have the page it stays, broken; that is -EIO
- * or -ETIMEDOUT, by which the frontend knows that it does not know.
+ * Makes a page reachable that the context does not have (@old is NULL), or that
+ * was taken from the guest. After -EIO and -ETIMEDOUT the guest may have the page:
+ * it stays in the list as broken, and the frontend takes its state for unknown.
  */
 static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 			struct be_doorbell *old)

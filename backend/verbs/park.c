@@ -251,7 +251,7 @@ static struct be_parked *parked_take(struct be_dev *dev, struct be_parked **at)
 /*
  * An object that the kernel will not destroy lives in the file, and the guest's
  * memory is the object's: the context waits until it goes. A spoilt context is
- * kept as the others, but a program would be refused a page of it.
+ * held open like the others, but a program would be refused a page of it.
  */
 int be_park(struct be_dev *dev, struct be_uc *uc)
 {
@@ -343,8 +343,8 @@ static bool serves(const struct be_parked *p, const struct be_opening *o,
 	       be_doorbell_find(p->doorbells, offset);
 }
 
-/* A parked context that serves, or a new one without pages. NULL: there is
- * neither, *err says whether for the quota. */
+/* A parked context that has the page, or a new one without pages. NULL: there is
+ * neither; *err is -EDQUOT if the quota is the reason. */
 static struct be_parked *other_files(struct be_dev *dev,
 				     const struct be_opening *o,
 				     uint64_t offset, int *err)

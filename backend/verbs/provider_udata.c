@@ -275,7 +275,7 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc,
 		.charged = size / XENVHCA_PAGE_SIZE +
 			   !!(size % XENVHCA_PAGE_SIZE),
 	};
-	if (key->queue != VHCA_QUEUE_SHARED)	/* and as much beside it */
+	if (key->queue != VHCA_QUEUE_SHARED)	/* its shadow is as long */
 		key->charged *= 2;
 	be_quota_charge_queue(&c->dev->quota, key->charged);
 	uc->keys = key;

@@ -74,7 +74,7 @@ void be_files_close(struct be_dev *dev, struct be_uc *uc)
 	uc->uars = 0;
 }
 
-/* The kernel has taken the HCA from all its files: no page is anybody's. */
+/* Has the kernel removed the HCA, and so taken its pages from everybody? */
 static bool hca_gone(const struct be_dev *dev)
 {
 	struct ib_uverbs_query_port_resp p;
@@ -82,7 +82,7 @@ static bool hca_gone(const struct be_dev *dev)
 	return uv_query_port(dev->ctl_fd, dev->port, &p) == -EIO;
 }
 
-/* Steps 3 and 4. The agent holds the pages of a PV guest: so does the file. */
+/* Steps 3 and 4. A file whose pages the agent reserves is parked instead. */
 static int files_end(struct be_dev *dev, struct be_uc *uc)
 {
 	int err;

@@ -116,8 +116,9 @@ int be_alloc_xrcd(const struct be_cmd *c)
 }
 
 /*
- * The guest's kernel has checked that nobody uses it; what does all the same
- * was made by a command that the guest gave up, and goes with its context.
+ * The guest's kernel has checked that nobody uses it. An object that uses it
+ * nevertheless was made by a command that the guest abandoned, and ends with its
+ * context.
  */
 int be_dealloc_xrcd(const struct be_cmd *c)
 {

@@ -109,7 +109,7 @@ static int32_t wire_status(int err)
 	for (i = 0; i < sizeof(map) / sizeof(map[0]); i++)
 		if (map[i].host == -err)
 			return -map[i].wire;
-	return -5;			/* EIO: what has no name there */
+	return -5;			/* EIO, for what the protocol has no number */
 }
 
 static int find_uc(const struct row *row, struct be_cmd *c)

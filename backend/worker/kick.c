@@ -13,7 +13,7 @@
  * not overtake the kicks of posts made before it. drain_lock orders the two
  * threads, the command thread first.
  *
- * A send queue that holds more than the driver's (shadow.h) is looked at each
+ * A send queue that holds more than the driver's (shadow.h) is served again each
  * millisecond, because nothing reports when there is room.
  */
 #include <errno.h>

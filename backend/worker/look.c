@@ -27,12 +27,12 @@
 #include "verbs/shadow.h"
 #include "wake.h"
 
-/* From one look to the next: a part of the longest time after something happened, a
- * part of itself more with each that finds nothing. */
+/* The interval between two looks is a tenth of the longest one after something
+ * happened, and grows by a sixteenth with each look that finds nothing. */
 #define FIRST	10
 #define GROWS	16
-/* The pause for each receive that was moved, and for each queue that was looked at,
- * a few times what that takes. */
+/* The pauses for each receive that was moved and for each queue that was read are a
+ * few times as long as the work. */
 #define PAUSE_NS	4000
 #define PAUSE_QUEUE_NS	500
 #define PAUSE_MAX_NS	(50 * VL_MSEC_NS)

@@ -62,7 +62,7 @@ struct be_worker {
 	struct be_link *link;
 	enum be_phase phase;
 	enum xenbus_state front_state;	/* a hint */
-	bool look;			/* the link has news */
+	bool news;			/* of the link, not read yet */
 	bool removed;			/* our nodes are gone, or cut off */
 	bool domain_dead;
 	bool stop;			/* SIGTERM */
@@ -107,14 +107,14 @@ static void worker_own_state(struct be_worker *w)
 		w->removed = true;
 	else if (s == XenbusStateClosing)
 		w->link->own = s;
-	/* Anything else: nobody's business, the next switch overwrites it. */
+	/* Anything else is ignored: our next state overwrites it. */
 }
 
-static void worker_look(struct be_worker *w)
+static void worker_states(struct be_worker *w)
 {
 	enum xenbus_state was = w->front_state;
 
-	w->look = false;
+	w->news = false;
 	worker_own_state(w);
 	w->front_state = w->link->ops->state(w->link, BE_PEER);
 	w->domain_dead = !w->link->ops->alive(w->link);
@@ -128,7 +128,7 @@ static void worker_news(struct be_worker *w)
 	int r = w->link->ops->changed(w->link);
 
 	if (r > 0)
-		w->look = true;
+		w->news = true;
 	else if (r < 0)
 		be_fault(&w->dev, "the link: %s", strerror(-r));
 }
@@ -139,7 +139,7 @@ static int worker_watch(struct be_worker *w)
 
 	if (rc)
 		be_fault(&w->dev, "cannot watch the link: %s", strerror(-rc));
-	w->look = true;
+	w->news = true;
 	return rc;
 }
 
@@ -284,8 +284,8 @@ static enum be_end worker_loop(struct be_worker *w)
 
 	for (;;) {
 		fired = worker_poll(w, timeout);
-		if (w->look)
-			worker_look(w);
+		if (w->news)
+			worker_states(w);
 		end = worker_end(w);
 		if (end != BE_GO_ON)
 			return end;
@@ -333,7 +333,7 @@ static void worker_limits(void)
 	 * capability but to pin without limit and to open what root may: a guest
 	 * that takes it over gets no raw packets, no modules, no other process.
 	 */
-	rc = vl_caps_keep(1u << CAP_IPC_LOCK | 1u << CAP_DAC_OVERRIDE);
+	rc = vl_caps_retain(1u << CAP_IPC_LOCK | 1u << CAP_DAC_OVERRIDE);
 	if (rc)
 		be_log(NULL, BE_WARN, "cannot drop capabilities: %s",
 		       strerror(-rc));

@@ -8,32 +8,32 @@
 #include "caps.h"
 
 /* Without CAP_SETPCAP the set stays; nothing can be gained from it. */
-static int bounding_set(uint32_t keep)
+static int bounding_set(uint32_t retain)
 {
 	int cap;
 
 	for (cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
-		if ((cap > 31 || !(keep & 1u << cap)) &&
+		if ((cap > 31 || !(retain & 1u << cap)) &&
 		    prctl(PR_CAPBSET_DROP, cap) && errno != EPERM)
 			return -errno;
 	return 0;
 }
 
-int vl_caps_keep(uint32_t keep)
+int vl_caps_retain(uint32_t retain)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-	int rc = bounding_set(keep);
+	int rc = bounding_set(retain);
 
 	if (rc)
 		return rc;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_capget, &head, data))
 		return -errno;
-	data[0].permitted &= keep;
-	data[0].effective &= keep;
+	data[0].permitted &= retain;
+	data[0].effective &= retain;
 	data[0].inheritable = 0;
 	data[1] = (struct __user_cap_data_struct){};
 	if (syscall(SYS_capset, &head, data))

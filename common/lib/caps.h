@@ -10,13 +10,13 @@
 #include <stdint.h>
 
 /**
- * vl_caps_keep() - lose all capabilities but these, and the way to get others
- * @keep: bits of capabilities 0 to 31; the process retains those that it has
+ * vl_caps_retain() - lose all capabilities but these, and the way to get others
+ * @retain: bits of capabilities 0 to 31; the process retains those that it has
  *
  * Programs that the process starts get none (no_new_privs, no inheritable ones,
  * no bounding set where the process may change it). The process is not dumpable
  * afterwards. Return: 0 or -errno.
  */
-int vl_caps_keep(uint32_t keep);
+int vl_caps_retain(uint32_t retain);
 
 #endif

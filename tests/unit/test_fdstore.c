@@ -122,7 +122,7 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, BE_UNTIL_NEXT_WORKER, 0);
+	be_guard_hold(&list, &g, BE_UNTIL_NEXT_WORKER, 0);
 	dropped(name);	/* first: no file is stored twice */
 	close(stored("guard.5.0.d.", later));
 	be_guard_check(&list, all);
@@ -134,7 +134,7 @@ static void the_manager_has_a_copy_as_long_as_we(void **state)
 
 	g = guard(0);
 	close(stored("guard.5.0.w.", name));
-	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
+	be_guard_hold(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
 	dropped(name);
 	close(stored("guard.5.0.l.", later));
 	be_guard_free(&list);	/* for the next supervisor */

@@ -59,7 +59,7 @@ static void keep(unsigned int i, unsigned int domid,
 {
 	struct be_guard *g = guard_new(i, domid);
 
-	be_guard_keep(&list, &g, until, 0);
+	be_guard_hold(&list, &g, until, 0);
 	assert_null(g);
 	assert_true(held(i));
 }
@@ -153,12 +153,12 @@ static void not_without_end(void **state)
 	keep(0, 6, BE_UNTIL_GUEST_ENDS);
 	for (i = 0; i < BE_GUARDS_MAX - 1; i++) {
 		g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-		be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
+		be_guard_hold(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
 	}
 	keep(1, 5, BE_UNTIL_NEXT_WORKER);
 	assert_false(be_guard_full(list, 5));
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
+	be_guard_hold(&list, &g, BE_UNTIL_GUEST_ENDS, 0);
 	assert_true(be_guard_full(list, 5));
 	assert_false(be_guard_full(list, 6));
 	fake_xs_rm("/local/domain/5");
@@ -174,13 +174,13 @@ static void not_with_all_doorbell_pages(void **state)
 
 	(void)state;
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, BE_UNTIL_NEXT_WORKER, 4096);	/* till InitWait */
+	be_guard_hold(&list, &g, BE_UNTIL_NEXT_WORKER, 4096);	/* till InitWait */
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 0);
-	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 2000);
+	be_guard_hold(&list, &g, BE_UNTIL_GUEST_ENDS, 2000);
 	assert_false(be_guard_full(list, 5));
 	assert_int_equal(be_guard_uars(list, 5), 2000);
 	g = be_guard_new(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), 5, 1);
-	be_guard_keep(&list, &g, BE_UNTIL_GUEST_ENDS, 48);
+	be_guard_hold(&list, &g, BE_UNTIL_GUEST_ENDS, 48);
 	assert_true(be_guard_full(list, 5));
 	assert_int_equal(be_guard_uars(list, 5), 2048);
 	assert_int_equal(be_guard_uars(list, 6), 0);
@@ -287,7 +287,7 @@ static void nothing_to_keep(void **state)
 	struct be_guard *none = NULL, *g = guard_new(0, 5);
 
 	(void)state;
-	be_guard_keep(&list, &none, BE_UNTIL_GUEST_ENDS, 0);
+	be_guard_hold(&list, &none, BE_UNTIL_GUEST_ENDS, 0);
 	assert_null(list);
 	be_guard_drop(&none);
 	be_guard_drop(&g);
@@ -359,7 +359,7 @@ static void of_a_worker_of_another(void **state)
 	close(stop[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(held(0), copy != NULL);	/* the worker is gone */
-	be_guard_keep(&list, &copy, BE_UNTIL_GUEST_ENDS, 0);
+	be_guard_hold(&list, &copy, BE_UNTIL_GUEST_ENDS, 0);
 	be_guard_check(&list, all);
 	assert_int_equal(held(0), list != NULL);
 	assert_null(be_guard_adopt(&list, pidfd, 5, 0));

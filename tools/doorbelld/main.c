@@ -287,7 +287,7 @@ static int open_handles(struct dba_agent *a, struct host *h)
 	 * without it sysfs shows 64 bytes of a configuration space, and the place
 	 * of the MSI-X table is behind them.
 	 */
-	rc = vl_caps_keep(1u << CAP_SYS_ADMIN);
+	rc = vl_caps_retain(1u << CAP_SYS_ADMIN);
 	if (rc)
 		dba_log(LOG_ERR, "cannot drop privileges: %s", strerror(-rc));
 	return rc;
