@@ -34,12 +34,17 @@ struct be_uc;
 
 #define BE_AH_HEADS	256
 
+/* What is counted, in the order of the statistics file: map_ and unmap_ are of
+ * guest memory, wqes and recv_polls of shadow.c. */
+#define BE_COUNTERS(X) \
+	X(cmds) X(cmd_errors) X(kicks) X(kick_spins) X(kick_sleeps) \
+	X(events) X(events_dropped) X(map_pages) X(map_ns) X(unmap_ns) \
+	X(wqes) X(wqes_refused) X(recv_polls) X(faults) X(rate_waits)
+#define BE_COUNTER_(name) uint64_t name;
 struct be_stats {
-	uint64_t cmds, cmd_errors, kicks, kick_spins, kick_sleeps, events,
-		 events_dropped, faults, rate_waits,
-		 map_pages, map_ns, unmap_ns,	/* guest memory */
-		 wqes, wqes_refused, recv_polls; /* shadow.c */
+	BE_COUNTERS(BE_COUNTER_)
 };
+#undef BE_COUNTER_
 
 struct be_dev {
 	/* Its name and configuration: worker.c and conf.c set them once. */

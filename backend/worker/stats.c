@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,29 +25,25 @@ void be_stats_init(struct be_stats_file *f, const struct be_options *opt)
 	f->start_ns = vl_coarse_ns();
 }
 
+#define COUNTER(name) { #name, offsetof(struct be_stats, name) },
+static const struct {
+	const char *name;
+	size_t at;
+} counters[] = { BE_COUNTERS(COUNTER) };
+
 static void stats_counters(FILE *out, const struct be_stats *s)
 {
-	fprintf(out, "\"counters\":{\"cmds\":%llu,\"cmd_errors\":%llu,",
-		(unsigned long long)s->cmds,
-		(unsigned long long)s->cmd_errors);
-	fprintf(out, "\"kicks\":%llu,\"kick_spins\":%llu,\"kick_sleeps\":%llu,",
-		(unsigned long long)s->kicks,
-		(unsigned long long)s->kick_spins,
-		(unsigned long long)s->kick_sleeps);
-	fprintf(out, "\"events\":%llu,\"events_dropped\":%llu,",
-		(unsigned long long)s->events,
-		(unsigned long long)s->events_dropped);
-	fprintf(out, "\"map_pages\":%llu,\"map_ns\":%llu,\"unmap_ns\":%llu,",
-		(unsigned long long)s->map_pages,
-		(unsigned long long)s->map_ns,
-		(unsigned long long)s->unmap_ns);
-	fprintf(out, "\"wqes\":%llu,\"wqes_refused\":%llu,\"recv_polls\":%llu,",
-		(unsigned long long)s->wqes,
-		(unsigned long long)s->wqes_refused,
-		(unsigned long long)s->recv_polls);
-	fprintf(out, "\"faults\":%llu,\"rate_waits\":%llu},",
-		(unsigned long long)s->faults,
-		(unsigned long long)s->rate_waits);
+	const char *sep = "";
+	uint64_t value;
+	size_t i;
+
+	fputs("\"counters\":{", out);
+	for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+		memcpy(&value, (const char *)s + counters[i].at, sizeof(value));
+		fprintf(out, "%s\"%s\":%" PRIu64, sep, counters[i].name, value);
+		sep = ",";
+	}
+	fputs("},", out);
 }
 
 static void stats_objects(FILE *out, const struct be_quota *q)

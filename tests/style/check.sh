@@ -59,6 +59,8 @@ noticed "an opcode without a handler" include/xen/io/vhcaif.h \
 	'#define XENVHCA_OP_EXTRA                0x3e'
 noticed "a second file that reads the ring" backend/worker/quota.c \
 	'void f(void) { RING_COPY_REQUEST(a, b, c); }'
+noticed "a second file that maps guest memory" backend/verbs/mr.c \
+	'void *f(struct be_transport *t) { return t->ops->map(t, 0, 1, false); }'
 noticed "a kind of objects that nobody can set a limit for" \
 	include/xen/io/vhcaif.h '    X(WQ, wq, 7) /* work queues */' 'xenstore/libxl/.*'
 noticed "a private header of another part" tools/vhcactl/out.c \
