@@ -48,6 +48,8 @@ snapshot() {
 	worker_irqs
 	hca_counters
 }
+# settled: two looks at the counters agree, what connecting began is over.
+settled() { snapshot >/tmp/before && snapshot | cmp - /tmp/before; }
 
 # both TEXT: both programs have said it, or one has ended.
 both_said() {
@@ -75,8 +77,7 @@ guest_sh -t 400 b "vhca-uar -w $GATE quiet $WRITES $(guest_ip a)" \
 	>/tmp/quiet.b 2>&1 &
 client=$!
 check "both are ready" said ready 90
-sleep 1
-snapshot >/tmp/before
+check "nothing moves any more" wait_until 20 settled
 sq0=$(hca_get hca0 doorbells-sq)
 sq1=$(hca_get hca1 doorbells-sq)
 
@@ -110,3 +111,5 @@ done
 check "nobody in dom0: workers, their interrupts, commands of the drivers" \
 	diff /tmp/before /tmp/after
 kernel_clean a b
+vhcactl detach a all
+vhcactl detach b all

@@ -2,11 +2,35 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Nothing is left after a process exits, is killed by -9 amid 64 outstanding
-# commands, or the frontend module is unloaded.
+# Whatever ends the use of a device leaves nothing, in the guest and in dom0: a
+# process that exits, one that is killed by -9 amid 64 outstanding commands, a
+# detach, unloading the frontend.
 # limit: 300
 . ./lib.sh
 . ./vhca.sh
+
+kill_node() { echo "/local/domain/$(guest_domid "$1")/data/kill"; }
+
+# stall_start GUEST: a process there with 64 threads in verbs, which ends when
+# kill_node is written. What kills it is there before: a new process would wait long
+# behind 64 threads. A watch fires once for itself, once for the node.
+# shellcheck disable=SC2016
+stall_start() {
+	xenstore-rm "$(kill_node "$1")"
+	guest_sh "$1" 'rm -f /tmp/stall /tmp/watched
+		vhca-xfer --stall 64 >/tmp/stall 2>&1 &
+		pid=$!
+		xenstore-watch -n 2 data/kill </dev/null 2>/dev/null | {
+			read -r _
+			: >/tmp/watched
+			read -r _
+			kill -9 $pid
+		} >/dev/null 2>&1 &
+		# Its first line comes when all threads run.
+		until [ -e /tmp/watched ] && [ -s /tmp/stall ]; do
+			sleep 0.1
+		done'
+}
 
 step "a PVH and a PV guest"
 backend_start
@@ -28,13 +52,9 @@ for round in 1 2; do
 		check "$g: traffic" guest_sh -t 60 "$g" \
 			'vhca-xfer --loop --traffic 2'
 		step "$g: kill -9 amid 64 outstanding commands"
-		# What kills it is started before: a new process would wait
-		# long behind 64 threads.
-		guest_sh "$g" 'vhca-xfer --stall 64 >/tmp/stall 2>&1 &
-			pid=$!
-			(sleep 7; kill -9 $pid) >/dev/null 2>&1 </dev/null &
-			sleep 3'
-		check "$g: dom0 shows its objects" not no_objects
+		stall_start "$g"
+		check "$g: dom0 shows its objects" wait_until 20 not no_objects
+		xenstore-write "$(kill_node "$g")" now
 		check "$g: the process is gone" wait_guest 20 "$g" '! pgrep vhca-xfer'
 		check "$g: the device still works" guest_sh -t 30 "$g" \
 			'vhca-xfer --loop -t rc-write-4k'

@@ -65,7 +65,7 @@ for n in 1 2 3 4 5 6; do
 	vhcactl detach a all
 	guest_sh a "$(faults 30 $((2 * n)) N)"
 	vhcactl attach a hca=rxe0 || note "vhcactl attach did not see it come up"
-	guest_sh a "$NONE" || { sleep 1; guest_sh a "$NONE"; }
+	wait_guest 10 a "$NONE"
 	check "a works after $((2 * n)) lost allocations" works a
 done
 

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# A hostile backend that says it has an mlx5: nobody sees its CQs armed, doorbell
-# pages are its word, queues are memory of the process. Events that nobody asked
-# for cost the guest no memory, what is no register of the HCA is no page of a
-# process, memory that is kept stays charged, and a detach ends.
+# A hostile backend that says it has an mlx5 takes nothing from the guest but the
+# device, although nobody sees its CQs armed, doorbell pages are its word, and queues
+# are memory of the process.
 # limit: 300
 . ./lib.sh
 . ./vhca.sh
@@ -38,6 +37,7 @@ held() {
 	while kill -0 $p && ! grep CQs /tmp/unread; do
 		sleep 0.1
 	done 2>/dev/null
+	# A rate and a growth are per time: this is no wait.
 	c=$(cmds)
 	read -r t _ </proc/uptime
 	sleep 5

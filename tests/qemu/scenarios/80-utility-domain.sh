@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# The HCA lives in a utility domain, a PV guest without any right of a toolstack,
-# and serves two other guests and dom0, whatever a process of one writes into its
-# queues. When it is destroyed under traffic their
-# programs end with errors; a new one serves them again, without a reboot.
+# A utility domain, a PV guest without any right of a toolstack, can be the backend
+# in dom0's place: it serves two guests and dom0, survives what their processes write
+# into their queues, leaves nothing of a guest that dies, and when it is destroyed
+# under traffic a new one serves the same guests again.
 # limit: 300
 # processors: 2
 . ./lib.sh

@@ -13,6 +13,6 @@ guest_sh g1 ibv_devices
 cat <<-EOT
 
 	g1 (PV, $(guest_ip g1)) and g2 (PVH, $(guest_ip g2)) have a vhca each. Try:
-	  guest_sh g1 'ibv_rc_pingpong -g 1' & sleep 1; guest_sh g2 "ibv_rc_pingpong -g 1 $(guest_ip g1)"
+	  . vhca.sh; pair ping-pong g1 g2 'ibv_rc_pingpong -g 1'; cat /tmp/pair.c
 	  vhcactl list; vhcactl stats g1 0; rdma res
 EOT
