@@ -12,11 +12,13 @@
 import argparse
 import os
 import re
+import statistics
 import subprocess
 import sys
 
 MAX_FILE = 600
 MAX_FUNCTION = 60
+MAX_MEDIAN = 15         # of the functions that are not tests'
 SAME_LINES = 6
 FOLDERS = ("backend", "common", "docs", "frontend", "include", "m4", "tests",
            "tools", "xenstore")
@@ -129,7 +131,8 @@ def check_files(t):
 
 
 def check_functions(t):
-    """No function body over MAX_FUNCTION lines; kernel style braces."""
+    """No function body over MAX_FUNCTION lines, half of them short; kernel style."""
+    lengths = []
     for name in t.under("frontend/", "backend/", "common/", "xenstore/",
                         "tools/",
                         "tests/", ext=(".c",)):
@@ -141,11 +144,16 @@ def check_functions(t):
             if line == "{":
                 start = i
             if line == "}" and start:
+                if not name.startswith("tests/"):
+                    lengths.append(i - start + 1)
                 if i - start + 1 > MAX_FUNCTION:
                     t.say(name, start,
                           f"{title}() has {i - start + 1} lines, "
                           f"not more than {MAX_FUNCTION} are allowed")
                 start = 0
+    if statistics.median(lengths) > MAX_MEDIAN:
+        t.say("README.md", 1, f"half of the functions have more than {MAX_MEDIAN} "
+                              "lines")
 
 
 def check_ends(t):
