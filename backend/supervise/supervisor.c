@@ -283,7 +283,7 @@ static bool sup_first_of_guest(const struct sup *s, const struct sup_dev *d)
 	return true;
 }
 
-/* Doorbell pages of an HCA that guests may take, save by d, or have left. */
+/* Doorbell pages of an HCA that guests may take by devices other than d, or have left. */
 static uint64_t sup_others_uars(const struct sup *s, const struct sup_dev *d,
 				const char *hca)
 {

@@ -4,7 +4,7 @@
  *
  * The agent's work (agent.h). The toolstack's nodes (/libxl) say which devices
  * there are; the path says which domain asks, because only that domain and the
- * control domain can write to it. Events only say where to look.
+ * control domain can write to it. Events only say which slots to visit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -418,7 +418,7 @@ int dba_agent_start(struct dba_agent *a)
 		dba_log(LOG_ERR, "xenstore watch: %s", strerror(-rc));
 		return rc;
 	}
-	/* Dead guests first: their half-done mappings are nobody's. */
+	/* Dead guests first: a half-done mapping of theirs needs no hypercall. */
 	scan(a);
 	if (a->rescan)
 		return -EIO;

@@ -23,7 +23,7 @@ struct dba_dev {
 	char token[32];
 	struct vl_bucket requests, log;
 	uint32_t log_dropped;
-	bool list;			/* look which slots there are */
+	bool list;			/* visit all slots that there are */
 	bool dirty[XENVHCA_DOORBELL_SLOTS];
 	unsigned int n_dirty;
 	bool seen;			/* by the scan that runs */
@@ -32,13 +32,13 @@ struct dba_dev {
 /* ---- agent.c ---- */
 /* Work again at that time, or before. */
 void dba_timer(struct dba_agent *a, uint64_t at);
-/* The slot has something to look at. */
+/* The slot has changed: visit it. */
 void dba_mark(struct dba_dev *d, unsigned int slot);
 /* Tries again later if it cannot be. */
 void dba_unmap(struct dba_agent *a, struct dba_map *m, const char *why);
 
 /* ---- turn.c ---- */
-/* Look at a slot: its request becomes one of a->turns. 0, -ENOMEM: later. */
+/* Visit a slot: its request becomes one of a->turns. 0, -ENOMEM: later. */
 int dba_turn_begin(struct dba_agent *a, struct dba_dev *d, unsigned int slot);
 /* Do what is noted in all of them, and answer. */
 void dba_turns_end(struct dba_agent *a);

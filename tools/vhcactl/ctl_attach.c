@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * vhcactl attach: it writes the nodes of a new device, waits until both sides
- * are connected, and if they are not, says which side to look at.
+ * are connected, and if they are not, says which side is not.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -37,8 +37,8 @@ struct top_row {
  * top_rate() - rates of now, from an earlier sample of the same device
  *
  * The file is written when something changed, but at most once a second; so
- * the time between two files counts and not that between two looks. The first
- * file after a rest has what happened since the last look.
+ * the time between two files counts and not that between two rounds. The first
+ * file after a rest has what happened since the last round.
  */
 void top_rate(const struct top_sample *old, struct top_sample *now);
 /* Fill sample but for its rates. @at_ms: CLOCK_REALTIME, as mtime_ms */
