@@ -358,6 +358,15 @@ def check_seam(t):
                                "devices are configured")
 
 
+def check_sleeps(t):
+    """A scenario waits for states; an interval that it measures says so."""
+    for name in t.under("tests/qemu/scenarios/", ext=(".sh",)):
+        t.checks += 1
+        for i, line in enumerate(t.text(name).split("\n"), 1):
+            if re.search(r"(^|[;&(]\s*|\bdo )\s*sleep [1-9](?!.*# measured$)", line):
+                t.say(name, i, "waits for a time: wait for a state")
+
+
 def check_circles(t):
     """Headers of a part do not include each other in a circle."""
     graph = {}
@@ -409,7 +418,8 @@ def main():
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
                   check_names, check_nodes, check_keys, check_shared,
-                  check_includes, check_seam, check_circles, check_duplicates):
+                  check_includes, check_seam, check_sleeps, check_circles,
+                  check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

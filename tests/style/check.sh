@@ -72,6 +72,7 @@ noticed "a worker that chooses xenstore" backend/worker/worker.c \
 	'struct be_link *f(void) { return be_link_xenstore(0, 5, 0); }'
 noticed "a supervisor that includes xenstore" backend/supervise/supervisor.c \
 	'#include "xenstore/scan.h"'
+noticed "a scenario that sleeps" tests/qemu/scenarios/40-exit.sh 'true; sleep 3'
 noticed "a static with the prefix of its part" backend/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"

@@ -37,10 +37,9 @@ held() {
 	while kill -0 $p && ! grep CQs /tmp/unread; do
 		sleep 0.1
 	done 2>/dev/null
-	# A rate and a growth are per time: this is no wait.
 	c=$(cmds)
 	read -r t _ </proc/uptime
-	sleep 5
+	sleep 5 # measured
 	read -r u _ </proc/uptime
 	echo "cmds $((($(cmds) - c) / (${u%.*} - ${t%.*})))"
 	echo "slab $(($(kb SUnreclaim) - s))"
