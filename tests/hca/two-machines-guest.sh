@@ -24,7 +24,7 @@ fi
 check "$role: the port is active" wait_until 120 port_is mlx5_0 ACTIVE
 ip addr add "$me/24" dev ib0
 ip link set ib0 up
-vhca-agent -s 7000 &
+guest-shell -s 7000 &
 check "$role: IPoIB" wait_until 60 ping -c 1 -W 1 "$peer"
 
 if [ "$role" = b ]; then
@@ -37,7 +37,7 @@ fi
 # between PROGRAM [OPTION]...: the server runs on b.
 between() {
 	local server rc=0
-	vhca-agent -t 90 "$peer" 7000 "$* >/tmp/server 2>&1" &
+	guest-shell -t 90 "$peer" 7000 "$* >/tmp/server 2>&1" &
 	server=$!
 	sleep 1
 	timeout 90 "$@" "$peer" >/tmp/client.log 2>&1 || rc=$?
@@ -53,9 +53,9 @@ tail -n 3 /tmp/client.log
 check "ib_send_lat" between ib_send_lat -F -n 200
 tail -n 3 /tmp/client.log
 step "every opcode"
-vhca-agent -t 150 "$peer" 7000 'vhca-xfer -s -g 0 >/tmp/xfer 2>&1' &
+guest-shell -t 150 "$peer" 7000 'vhca-xfer -s -g 0 >/tmp/xfer 2>&1' &
 sleep 1
 check "vhca-xfer" timeout 150 vhca-xfer -g 0 "$peer"
 check "the server agrees" wait $!
-vhca-agent -t 10 "$peer" 7000 'touch /run/end'
+guest-shell -t 10 "$peer" 7000 'touch /run/end'
 check "the kernel did not complain" quiet_kernel

@@ -199,7 +199,7 @@ int main(void)
 {
 	/* Pinned memory is what is tested: let no default stand in the way. */
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
-	char *agent[] = { "vhca-agent", "-s", "7000", NULL };
+	char *shell[] = { "guest-shell", "-s", "7000", NULL };
 	struct timespec up;
 
 	setenv("PATH", "/usr/sbin:/usr/bin", 1);
@@ -217,7 +217,7 @@ int main(void)
 	       up.tv_nsec / 10000000, ip);
 	tell_ready();
 	for (;;) {
-		run(agent);
+		run(shell);
 		sleep_ms(1000);
 	}
 }

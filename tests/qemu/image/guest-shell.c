@@ -225,7 +225,7 @@ static int server(int port)
 	signal(SIGPIPE, SIG_IGN);
 	setsockopt(ls, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(ls, (struct sockaddr *)&a, sizeof(a)) || listen(ls, 64)) {
-		perror("agent: cannot listen");
+		perror("guest-shell: cannot listen");
 		return 1;
 	}
 	for (;;) {
@@ -276,7 +276,7 @@ static int answer(int sock, const char *host)
 	static struct frame f;
 
 	if (recv_frame(sock, &f)) {
-		fprintf(stderr, "agent: %s: connection lost\n", host);
+		fprintf(stderr, "guest-shell: %s: connection lost\n", host);
 		return EXIT_LOST;
 	}
 	if (f.type == F_EXIT)
@@ -294,7 +294,7 @@ static int client(const char *host, int port, const char *cmd, int want_stdin,
 
 	if (sock < 0 || send_frame(sock, F_COMMAND, cmd, strlen(cmd)) ||
 	    (!want_stdin && send_frame(sock, F_STDIN, "", 0))) {
-		fprintf(stderr, "agent: %s: no connection\n", host);
+		fprintf(stderr, "guest-shell: %s: no connection\n", host);
 		return EXIT_LOST;
 	}
 	while (rc < 0) {
@@ -305,7 +305,7 @@ static int client(const char *host, int port, const char *cmd, int want_stdin,
 		int64_t left = end - now_ms();
 
 		if (left <= 0) {
-			fprintf(stderr, "agent: %s: time-out: %s\n", host, cmd);
+			fprintf(stderr, "guest-shell: %s: time-out: %s\n", host, cmd);
 			return EXIT_TIMEOUT;
 		}
 		poll(p, 2, left);
@@ -334,8 +334,8 @@ int main(int argc, char **argv)
 	if (serve_port)
 		return server(serve_port);
 	if (argc - optind != 3 || strlen(argv[optind + 2]) >= MAX_FRAME) {
-		fprintf(stderr, "usage: agent -s PORT\n"
-			"       agent [-i] [-t SECONDS] HOST PORT COMMAND\n");
+		fprintf(stderr, "usage: guest-shell -s PORT\n"
+			"       guest-shell [-i] [-t SECONDS] HOST PORT COMMAND\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);

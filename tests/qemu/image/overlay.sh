@@ -66,7 +66,7 @@ add_product() {
 add_programs() {
 	local root=$1 f
 	mkdir -p "$root/usr/bin" "$root/usr/sbin"
-	cp "$work/vhca-agent" "$root/usr/sbin/"
+	cp "$work/guest-shell" "$root/usr/sbin/"
 	[ -n "$debian" ] || add_product "$root"
 	for f in "$build"/tests/{verbs,helper,hostile,bench}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
@@ -127,7 +127,7 @@ pack() {
 		cpio --quiet -o -H newc -R 0:0) >"$2"
 }
 
-${CC:-gcc} -O2 -Wall -static -o "$work/vhca-agent" "$here/agent.c"
+${CC:-gcc} -O2 -Wall -static -o "$work/guest-shell" "$here/guest-shell.c"
 for side in guest dom0; do
 	add_programs "$work/$side"
 	add_modules "$work/$side" "$side"

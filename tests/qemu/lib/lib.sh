@@ -9,7 +9,7 @@ set -eEuo pipefail
 shopt -s inherit_errexit
 
 BRIDGE_NET=192.168.77
-AGENT_PORT=7000
+SHELL_PORT=7000
 GUEST_RUN=/run/guest
 # Of guests, MB. A debug kernel (debug-kernel.sh) needs more.
 GUEST_MEM=256
@@ -257,8 +257,8 @@ guest_start() {
 		fail "guest $name did not come up within 240 s"
 	xl domid "$name" >/dev/null 2>&1 ||
 		fail "guest $name died while it started"
-	wait_until 20 vhca-agent -t "$(seconds 5)" "$(guest_ip "$name")" $AGENT_PORT true ||
-		fail "guest $name: its agent does not answer"
+	wait_until 20 guest-shell -t "$(seconds 5)" "$(guest_ip "$name")" $SHELL_PORT true ||
+		fail "guest $name: its guest shell does not answer"
 	stamp
 	note "guest $name: up after $(awk "BEGIN { print $NOW - $start }") s"
 }
@@ -319,7 +319,7 @@ guest_sh() {
 	done
 	name=$1
 	shift
-	vhca-agent "${opts[@]}" "$(guest_ip "$name")" $AGENT_PORT "$*"
+	guest-shell "${opts[@]}" "$(guest_ip "$name")" $SHELL_PORT "$*"
 }
 
 # guest_put NAME LOCAL REMOTE and guest_get NAME REMOTE LOCAL: one file.

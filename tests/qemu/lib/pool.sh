@@ -41,7 +41,7 @@ as_started() {
 		if dmesg | grep -E "'"$BAD_KERNEL"'"; then exit 1; fi
 		pids=$(ps -e -o pid=,ppid=,comm= | awk "\$2 != 2 && \$1 > 2 { print \$3 }" |
 			grep -v -x -e init -e systemd-udevd -e "(udev-worker)" \
-				-e vhca-agent -e bash -e ps -e awk -e grep) || true
+				-e guest-shell -e bash -e ps -e awk -e grep) || true
 		[ -z "$pids" ]
 		dmesg -C
 		rm -rf /tmp/*'

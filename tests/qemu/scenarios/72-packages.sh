@@ -34,7 +34,7 @@ left() { # left NAME
 		\) -prune -o -print | sort -u >/tmp/left.$1
 	find /etc /usr/lib/systemd /usr/lib/udev -type f ! -name '*-' \
 		-exec sha256sum {} + | sort >>/tmp/left.$1
-	ps -eo comm= | sed -n '/vhca-agent/d; /^kworker/d; /vhca/p' \
+	ps -eo comm= | sed -n '/^kworker/d; /vhca/p' \
 		>>/tmp/left.$1
 	sed -n 's/^\(xen_vhca[^ ]*\).*/\1/p' /proc/modules >>/tmp/left.$1
 }
