@@ -127,6 +127,7 @@ static void mistakes_name_the_key(void **state)
 	says("port=1", "hca=NAME is missing");
 	says("hca=a,colour=red", "unknown key \"colour\"");
 	says("hca=a,colour=red", "spin-us");
+	says("hca=a,colour=red", "pci, ip, pkeys, ");
 	says("hca=a,rxe0", "\"rxe0\": key=value is needed");
 	says("hca=a,hca=b", "hca is given twice");
 	says("hca=a,port=1,port=1", "port is given twice");
@@ -137,6 +138,88 @@ static void mistakes_name_the_key(void **state)
 	assert_int_equal(ctl_conf_parse(" hca = a , max-qp = 7 ", &conf, err),
 			 0);
 	assert_int_equal(conf.val[CTL_MAX_QP], 7);
+}
+
+static void addresses_and_pkeys_are_lists_of_words(void **state)
+{
+	static const char *const bad[] = {
+		"", "192.0.2.256", "192.0.2.7/33", "192.0.2.7/", "192.0.2.7/0",
+		"192.0.2.7/+8", "2001:db8::7/129", "224.0.0.1", "ff02::1",
+		"127.0.0.1", "0.0.0.0", "::", "::1", "::ffff:192.0.2.7",
+		"192.0.2.7 192.0.2.7/24", "192.0.2.7;192.0.2.8", "eth0",
+		"1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6 1.1.1.7 1.1.1.8 1.1.1.9",
+	};
+	static const char *const no_pkey[] = {
+		"", "0x0", "0x8000", "0x10000", "ffff", "8001", "0x", "0x-1",
+		"0xffff 0xffff",
+	};
+	char spec[256], err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(ctl_conf_parse("hca=a, ip = 192.0.2.7/24  2001:db8::7 ,pkeys=0xffff 0x1",
+					&conf, err), 0);
+	assert_string_equal(conf.text[CTL_IP], "192.0.2.7/24  2001:db8::7");
+	assert_string_equal(conf.text[CTL_PKEYS], "0xffff 0x1");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(spec, sizeof(spec), "hca=a,ip=%s", bad[i]);
+		says(spec, "at most 8 different addresses");
+	}
+	for (i = 0; i < sizeof(no_pkey) / sizeof(no_pkey[0]); i++) {
+		snprintf(spec, sizeof(spec), "hca=a,pkeys=%s", no_pkey[i]);
+		says(spec, "at most 32 different P_Keys");
+	}
+	says("hca=a,ip=192.0.2.7,ip=192.0.2.8", "ip is given twice");
+}
+
+static struct json_object *shown(struct ctl *c)
+{
+	char web[] = "web", zero[] = "0", *out, *err, *argv[] = { web, zero };
+	struct json_object *o;
+
+	c->argv = argv;
+	c->argc = 2;
+	c->json = true;
+	host_capture();
+	assert_int_equal(ctl_show(c), 0);
+	host_captured(&out, &err);
+	o = json_tokener_parse(out);
+	assert_non_null(o);
+	return o;
+}
+
+static const char *shown_as(struct json_object *o, const char *key)
+{
+	struct json_object *a, *v;
+
+	assert_true(json_object_object_get_ex(o, "addresses", &a));
+	assert_true(json_object_object_get_ex(a, key, &v));
+	return json_object_get_string(v);
+}
+
+static void show_tells_what_is_shared(void **state)
+{
+	struct json_object *o;
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	host_device(&c, "hca=rxe0", &d);
+	o = shown(&c);
+	assert_non_null(strstr(shown_as(o, "ip"), "shared"));
+	assert_non_null(strstr(shown_as(o, "pkeys"), "shared"));
+	json_object_put(o);
+	assert_null(fake_xs_get(BE "/ip"));
+	fake_xs_set(BE "/ip", "192.0.2.7/24");
+	o = shown(&c);
+	assert_string_equal(shown_as(o, "ip"), "192.0.2.7/24");
+	assert_string_equal(shown_as(o, "pkeys"), "default partition");
+	json_object_put(o);
+	fake_xs_set(BE "/pkeys", "nonsense");
+	o = shown(&c);
+	assert_string_equal(shown_as(o, "pkeys"), "not a legal value");
+	json_object_put(o);
 }
 
 static void quota_keys_are_numbers_but_port(void **state)
@@ -256,6 +339,8 @@ int main(void)
 		cmocka_unit_test(texts_have_every_key),
 		cmocka_unit_test(every_key_has_range_and_default),
 		cmocka_unit_test(mistakes_name_the_key),
+		cmocka_unit_test(addresses_and_pkeys_are_lists_of_words),
+		HOST_TEST(show_tells_what_is_shared),
 		cmocka_unit_test(quota_keys_are_numbers_but_port),
 		HOST_TEST(changes_are_written_to_both),
 		HOST_TEST(one_mistake_changes_nothing),

@@ -149,10 +149,11 @@ void ctl_uars_each(struct ctl *c,
 
 /* ---- cfg.c ---- */
 #define CTL_CFG_MAX 16		/* devices in one configuration file */
+#define CTL_SPEC_MAX 1024	/* of one of them, with the NUL */
 struct ctl_cfg {
 	char name[CTL_NAME_MAX];	/* of the domain */
 	int nr;
-	char spec[CTL_CFG_MAX][XN_VALUE_MAX];
+	char spec[CTL_CFG_MAX][CTL_SPEC_MAX];
 	int line[CTL_CFG_MAX];		/* of the file, where spec is */
 };
 

@@ -3,8 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * vhcactl show: everything that xenstore knows about one device: its ends
- * and states, its limits (and which are defaults), and why it failed.
+ * and states, its addresses, its limits (and which are defaults), and why it
+ * failed.
  */
+#include <errno.h>
 #include <stdio.h>
 #include "ctl.h"
 #include "host/xenbus.h"
@@ -27,6 +29,33 @@ static struct json_object *limits(struct ctl *c, const struct ctl_dev *d)
 			json_object_object_add(o, k->name,
 				json_object_new_int64(val));
 	}
+	return o;
+}
+
+/* @shared: what it means that there is no such node. */
+static void add_words(struct ctl *c, const struct ctl_dev *d,
+		      struct json_object *o, enum ctl_text_id id,
+		      const char *shared)
+{
+	char val[CTL_TEXT_MAX];
+	int rc = xn_read_str(c->xs, XBT_NULL, d->be, ctl_texts[id].name, val,
+			     sizeof(val));
+
+	if (!rc && ctl_texts[id].count(val) < 0)
+		rc = -EINVAL;
+	json_object_object_add(o, ctl_texts[id].name, json_object_new_string(
+		!rc ? val : rc == -ENOENT ? shared : "not a legal value"));
+}
+
+/* What of the port's tables is the guest's alone. */
+static struct json_object *addresses(struct ctl *c, const struct ctl_dev *d)
+{
+	static const char shared[] = "shared with the HCA's other users";
+	struct json_object *o = json_object_new_object();
+	bool own = xn_exists(c->xs, XBT_NULL, d->be, ctl_texts[CTL_IP].name);
+
+	add_words(c, d, o, CTL_IP, shared);
+	add_words(c, d, o, CTL_PKEYS, own ? "default partition" : shared);
 	return o;
 }
 
@@ -75,6 +104,7 @@ static struct json_object *collect(struct ctl *c, const struct ctl_dev *d)
 	add_text(c, o, XENVHCA_NODE_PCI, d->libxl, XENVHCA_NODE_PCI);
 	json_object_object_add(o, "backend", end(c, d->be, be_nodes));
 	json_object_object_add(o, "frontend", end(c, d->fe, fe_nodes));
+	json_object_object_add(o, "addresses", addresses(c, d));
 	json_object_object_add(o, "limits", limits(c, d));
 	return o;
 }

@@ -274,6 +274,10 @@ static int write_backend_nodes(struct xs_handle *xs, xs_transaction_t t,
 		if (cr->conf->set[i] || i == CTL_PORT)
 			rc = xn_write_u32(xs, t, dir, ctl_keys[i].name,
 					  cr->conf->val[i]);
+	for (i = 0; i < CTL_TEXTS && !rc; i++)
+		if (cr->conf->text[i][0])
+			rc = xn_write_str(xs, t, dir, ctl_texts[i].name,
+					  cr->conf->text[i]);
 	if (!rc)
 		rc = xn_write_u32(xs, t, dir, XN_NODE_STATE,
 				  XenbusStateInitialising);
@@ -377,6 +381,22 @@ int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
 	return xn_transact(c->xs, create_fn, &cr);
 }
 
+static int texts_recorded(struct ctl *c, const struct ctl_dev *d,
+			  struct ctl_conf *conf)
+{
+	int i, rc = 0;
+
+	for (i = 0; i < CTL_TEXTS && !rc; i++) {
+		rc = xn_read_str(c->xs, XBT_NULL, d->libxl, ctl_texts[i].name,
+				 conf->text[i], CTL_TEXT_MAX);
+		if (rc == -ENOENT) {
+			conf->text[i][0] = '\0';
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
 int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
 		     struct ctl_conf *conf)
 {
@@ -395,6 +415,8 @@ int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
 			rc = 0;
 		}
 	}
+	if (!rc)
+		rc = texts_recorded(c, d, conf);
 	if (rc)
 		return rc;
 	if (xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI, conf->pci,

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "host/addr.h"
 #include "keys.h"
 #include "number.h"
 #include "xenstore/node.h"
@@ -18,7 +19,7 @@
 #define KEY_HCA		XENVHCA_NODE_HCA
 #define KEY_BACKEND	"backend"
 #define KEY_PCI		XENVHCA_NODE_PCI
-#define ITEM_MAX	128
+#define ITEM_MAX	(CTL_TEXT_MAX + 32)
 
 #define PORT_ROW [CTL_PORT] = { .name = XENVHCA_NODE_PORT, .min = 1, \
 	.max = XENVHCA_MOST_PORT, .def = XENVHCA_DEF_PORT },
@@ -35,13 +36,39 @@ const struct ctl_key ctl_keys[CTL_KEYS] = {
 	XENVHCA_NUMBERS(NUMBER_ROW)
 };
 
+static int count_ips(const char *text)
+{
+	struct host_addr addr[XENVHCA_MAX_IPS];
+
+	return host_addrs_parse(text, addr);
+}
+
+static int count_pkeys(const char *text)
+{
+	uint16_t pkey[XENVHCA_MAX_PKEYS];
+
+	return host_pkeys_parse(text, pkey);
+}
+
+const struct ctl_text ctl_texts[CTL_TEXTS] = {
+	[CTL_IP] = {
+		XENVHCA_NODE_IP, count_ips,
+		"at most 8 different addresses are needed, with blanks between them, as in 192.0.2.7/24 2001:db8::7/64",
+	},
+	[CTL_PKEYS] = {
+		XENVHCA_NODE_PKEYS, count_pkeys,
+		"at most 32 different P_Keys are needed, with blanks between them, as in 0xffff 0x8001",
+	},
+};
+
 static int unknown_key(const char *key, char *err)
 {
 	size_t len;
 	int i;
 
 	snprintf(err, CTL_ERR_MAX, "unknown key \"%s\"; keys are " KEY_HCA
-		 ", " KEY_BACKEND ", " KEY_PCI, key);
+		 ", " KEY_BACKEND ", " KEY_PCI ", %s, %s", key,
+		 ctl_texts[CTL_IP].name, ctl_texts[CTL_PKEYS].name);
 	for (i = 0; i < CTL_KEYS; i++) {
 		len = strlen(err);
 		snprintf(err + len, CTL_ERR_MAX - len, ", %s",
@@ -88,6 +115,22 @@ static int parse_pci(const char *val, struct ctl_conf *conf, char *err)
 	return -EINVAL;
 }
 
+static int parse_text(enum ctl_text_id id, const char *val,
+		      struct ctl_conf *conf, char *err)
+{
+	const struct ctl_text *key = &ctl_texts[id];
+
+	if (conf->text[id][0])
+		return twice(key->name, err);
+	if (strlen(val) >= CTL_TEXT_MAX || key->count(val) < 0) {
+		snprintf(err, CTL_ERR_MAX, "%s=%s: %s", key->name, val,
+			 key->want);
+		return -EINVAL;
+	}
+	strcpy(conf->text[id], val);
+	return 0;
+}
+
 static int parse_number(enum ctl_key_id id, const char *val,
 			struct ctl_conf *conf, char *err)
 {
@@ -128,6 +171,9 @@ static int parse_item(char *item, struct ctl_conf *conf, char *err)
 				  sizeof(conf->backend), err);
 	if (!strcmp(item, KEY_PCI))
 		return parse_pci(val, conf, err);
+	for (i = 0; i < CTL_TEXTS; i++)
+		if (!strcmp(item, ctl_texts[i].name))
+			return parse_text((enum ctl_text_id)i, val, conf, err);
 	for (i = 0; i < CTL_KEYS; i++)
 		if (!strcmp(item, ctl_keys[i].name))
 			return parse_number((enum ctl_key_id)i, val, conf, err);

@@ -18,6 +18,7 @@
 #define CTL_NAME_MAX	64	/* domain name or id, with the NUL */
 #define CTL_ERR_MAX	640	/* error text, with the NUL */
 #define CTL_BDF		13	/* "0000:00:05.0" with the NUL */
+#define CTL_TEXT_MAX	256	/* value of a key of words, with the NUL */
 
 #define CTL_KIND_(KIND, word, def) CTL_MAX_##KIND,
 #define CTL_NUMBER_(NODE, least, most, def) CTL_##NODE,
@@ -37,10 +38,22 @@ struct ctl_key {
 
 extern const struct ctl_key ctl_keys[CTL_KEYS];
 
+/* Keys whose value is a list of words; they have no default. */
+enum ctl_text_id { CTL_IP, CTL_PKEYS, CTL_TEXTS };
+
+struct ctl_text {
+	const char *name;		/* also the name of the node */
+	int (*count)(const char *text);	/* of the words, or -errno */
+	const char *want;		/* what it accepts */
+};
+
+extern const struct ctl_text ctl_texts[CTL_TEXTS];
+
 struct ctl_conf {
 	char hca[XENVHCA_NAME_LEN];
 	char backend[CTL_NAME_MAX];	/* empty: domain 0 */
 	char pci[CTL_BDF];		/* of the HCA; empty: not given */
+	char text[CTL_TEXTS][CTL_TEXT_MAX];	/* empty: not given */
 	bool set[CTL_KEYS];
 	bool reset[CTL_KEYS];		/* quota: KEY=default */
 	uint32_t val[CTL_KEYS];		/* the default where not set */

@@ -155,6 +155,30 @@
  *      can harm the backend domain and other guests. Of Soft-RoCE those are
  *      memory windows and their invalidation.
  *
+ * ip
+ *      Values:         1..8 (XENVHCA_MAX_IPS) addresses, separated by blanks:
+ *                      IPv4 or IPv6, each with /<prefix> or without (a network
+ *                      of one address); none that is multicast or loopback; at
+ *                      most 255 characters
+ *      Default Value:  absent: the guest shares all addresses of the port
+ *      Writer:         toolstack
+ *
+ *      The guest's own addresses on the HCA's network. The backend domain puts
+ *      them there before the guest can connect and takes them off when the
+ *      device is gone. The GID table of the guest has, of an Ethernet port, the
+ *      GIDs of these addresses only; those of an InfiniBand port are the port's.
+ *
+ * pkeys
+ *      Values:         1..32 (XENVHCA_MAX_PKEYS) P_Keys, hexadecimal with 0x,
+ *                      separated by blanks; bit 15 is full membership
+ *      Default Value:  absent: with ip, the default partition (0xffff, or 0x7fff
+ *                      where the port is a limited member); without, the guest
+ *                      shares all partitions of the port
+ *      Writer:         toolstack
+ *
+ *      The guest's P_Key table, in this order: its index 0 is the first one. An
+ *      entry that the port does not have is 0 and cannot be used.
+ *
  *------------------------------ Negotiation ----------------------------------
  *
  * versions
@@ -374,6 +398,8 @@
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
 #define XENVHCA_NODE_SPIN_US            "spin-us"
 #define XENVHCA_NODE_TRUSTED            "trusted"
+#define XENVHCA_NODE_IP                 "ip"
+#define XENVHCA_NODE_PKEYS              "pkeys"
 #define XENVHCA_NODE_VERSION            "version"
 #define XENVHCA_NODE_RING_ORDER         "ring-page-order"
 #define XENVHCA_NODE_RING_REF           "ring-ref"      /* + index */
@@ -454,6 +480,8 @@ enum {
 #define XENVHCA_GIDS_PER_RSP            8
 #define XENVHCA_PKEYS_PER_RSP           100
 #define XENVHCA_NAME_LEN                64
+#define XENVHCA_MAX_IPS                 8
+#define XENVHCA_MAX_PKEYS               32
 #define XENVHCA_DOORBELL_SLOTS          1024    /* of a device */
 #define XENVHCA_UCONTEXT_UARS           8       /* on average; rdma-core's */
 
@@ -557,6 +585,10 @@ struct xenvhca_pages {
  *   has one whose kernel registers only what it can write to.
  *   bit 1: a request may have XENVHCA_REQ_RANGES, and a MUNMAP more than one
  *   offset. Likewise.
+ *   bit 2: the GID table has only what is this vhca's own, bit 3: so has the
+ *   P_Key table. The backend refuses an index of another entry: a GID index in
+ *   an address vector with ENODATA, or with EINVAL behind the end of the table,
+ *   a P_Key index with EINVAL. 0 means that the port's tables are shared.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
  * likewise.
@@ -580,6 +612,8 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_KICK_ARM           (1u << 1)
 #define XENVHCA_INFO_READONLY           (1u << 0)       /* of flags */
 #define XENVHCA_INFO_RANGES             (1u << 1)
+#define XENVHCA_INFO_OWN_GIDS           (1u << 2)
+#define XENVHCA_INFO_OWN_PKEYS          (1u << 3)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
