@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <xen/io/vhcaif.h>
+#include "addr.h"
 #include "bucket.h"
 #include "handle.h"
 #include "log.h"
@@ -52,6 +53,7 @@ struct be_dev {
 	char hca[XENVHCA_NAME_LEN];
 	uint8_t port;
 	bool trusted;			/* it may use what the driver cannot refuse */
+	struct be_addr addr;
 
 	/* The HCA: read once, worker/device.c. */
 	char uverbs_path[64];

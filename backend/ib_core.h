@@ -16,6 +16,7 @@
 
 /* enum ib_qp_attr_mask, as far as it matters here. */
 #define IB_QP_STATE		(1u << 0)
+#define IB_QP_PKEY_INDEX	(1u << 4)
 #define IB_QP_PORT		(1u << 5)
 #define IB_QP_QKEY		(1u << 6)
 #define IB_QP_AV		(1u << 7)

@@ -55,7 +55,7 @@ int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp)
 }
 
 #define GID_ATTR(name, octets, value) {					\
-	.attr_id = UVERBS_ATTR_QUERY_GID_TABLE_##name,			\
+	.attr_id = UVERBS_ATTR_QUERY_GID_##name,			\
 	.len = (octets), .flags = UVERBS_ATTR_F_MANDATORY,		\
 	.data = (value),						\
 }
@@ -75,10 +75,36 @@ int uv_query_gid_table(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
 			.driver_id = driver,
 		},
 		.attr = {
-			GID_ATTR(ENTRY_SIZE, sizeof(uint64_t), sizeof(*gid)),
-			GID_ATTR(RESP_ENTRIES, UV_GIDS * sizeof(*gid),
+			GID_ATTR(TABLE_ENTRY_SIZE, sizeof(uint64_t), sizeof(*gid)),
+			GID_ATTR(TABLE_RESP_ENTRIES, UV_GIDS * sizeof(*gid),
 				 (uintptr_t)gid),
-			GID_ATTR(RESP_NUM_ENTRIES, sizeof(*n), (uintptr_t)n),
+			GID_ATTR(TABLE_RESP_NUM_ENTRIES, sizeof(*n),
+				 (uintptr_t)n),
+		},
+	};
+
+	return uv_ioctl(fd, &cmd.hdr);
+}
+
+int uv_query_gid_entry(int fd, uint32_t driver, uint8_t port, uint32_t index,
+		       struct ib_uverbs_gid_entry *gid)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr[4];
+	} cmd = {
+		.hdr = {
+			.length = sizeof(cmd),
+			.object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = UVERBS_METHOD_QUERY_GID_ENTRY,
+			.num_attrs = 4, .driver_id = driver,
+		},
+		.attr = {
+			GID_ATTR(ENTRY_PORT, sizeof(uint64_t), port),
+			GID_ATTR(ENTRY_GID_INDEX, sizeof(uint64_t), index),
+			GID_ATTR(ENTRY_FLAGS, sizeof(uint64_t), 0),
+			GID_ATTR(ENTRY_RESP_ENTRY, sizeof(*gid),
+				 (uintptr_t)gid),
 		},
 	};
 

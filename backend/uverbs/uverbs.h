@@ -64,6 +64,10 @@ int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp);
 int uv_query_gid_table(int fd, uint32_t driver, struct ib_uverbs_gid_entry *gid,
 		       uint64_t *n);
 
+/* One entry. -EINVAL: the table ends before it; -ENODATA: it is empty. */
+int uv_query_gid_entry(int fd, uint32_t driver, uint8_t port, uint32_t index,
+		       struct ib_uverbs_gid_entry *gid);
+
 /* ---- pd.c: PD, XRCD, MR, MW, AH ---- */
 int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd);
 int uv_dealloc_pd(int fd, uint32_t pd);

@@ -15,6 +15,7 @@
 #include "object.h"
 #include "pd.h"
 #include "shadow.h"
+#include "tables.h"
 #include "ucontext.h"
 #include "udata.h"
 
@@ -26,9 +27,7 @@ int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah)
 		return -EINVAL;
 	if (ah->port_num != 1 || ah->is_global > 1)
 		return -EINVAL;
-	if (ah->is_global && ah->sgid_index >= dev->gid_tbl_len)
-		return -EINVAL;
-	return 0;
+	return ah->is_global ? be_gid_check(dev, ah->sgid_index) : 0;
 }
 
 static struct ib_uverbs_ah_attr ah_to_host(const struct be_dev *dev,
@@ -120,6 +119,8 @@ int be_create_ah(const struct be_cmd *c)
 	be_obj_publish(c->dev, &ah->o, BE_AH, c->uc, host);
 	c->rsp->u.handle.handle = ah->o.handle;
 	err = be_udata_end(&u, c, ah->o.handle);
+	if (!err)	/* the entry may have become another's meanwhile */
+		err = be_ah_check(c->dev, &r->attr);
 	if (err) {
 		be_obj_destroy(c->dev, &ah->o);
 		return err;

@@ -14,6 +14,7 @@
 #include "object.h"
 #include "pd.h"
 #include "queue.h"
+#include "tables.h"
 #include "ucontext.h"
 #include "xrcd.h"
 
@@ -200,11 +201,24 @@ static struct xenvhca_ah_attr dest_to_wire(const struct ib_uverbs_qp_dest *d)
 	return ah;
 }
 
+/* The address vectors: looked at before the HCA has them, and once more after. */
+static int modify_check_av(const struct be_dev *dev,
+			   const struct xenvhca_qp_attr *a)
+{
+	int err = 0;
+
+	if (a->mask & IB_QP_AV)
+		err = be_ah_check(dev, &a->ah);
+	if (!err && a->mask & IB_QP_ALT_PATH)
+		err = a->alt_port_num == 1 ? be_ah_check(dev, &a->alt_ah) :
+					     -EINVAL;
+	return err;
+}
+
 static int modify_check(const struct be_dev *dev,
 			const struct xenvhca_modify_qp_req *r)
 {
 	const struct xenvhca_qp_attr *a = &r->attr;
-	int err = 0;
 
 	if (r->reserved || a->reserved)
 		return -EINVAL;
@@ -215,13 +229,21 @@ static int modify_check(const struct be_dev *dev,
 	/* As for a process without CAP_NET_RAW: QKeys of management. */
 	if (a->mask & IB_QP_QKEY && a->qkey & IB_QKEY_CONTROLLED)
 		return -EPERM;
-	if (a->mask & IB_QP_AV)
-		err = be_ah_check(dev, &a->ah);
-	if (!err && a->mask & IB_QP_ALT_PATH) {
-		err = be_ah_check(dev, &a->alt_ah);
-		if (a->alt_port_num != 1)
-			err = -EINVAL;
-	}
+	return modify_check_av(dev, a);
+}
+
+/* P_Key indices of the guest's are not those of the HCA. */
+static int modify_pkeys(struct be_dev *dev, const struct xenvhca_qp_attr *a,
+			struct ib_uverbs_ex_modify_qp *cmd)
+{
+	int err = 0;
+
+	if (a->mask & IB_QP_PKEY_INDEX)
+		err = be_pkey_to_host(dev, a->pkey_index,
+				      &cmd->base.pkey_index);
+	if (!err && a->mask & IB_QP_ALT_PATH)
+		err = be_pkey_to_host(dev, a->alt_pkey_index,
+				      &cmd->base.alt_pkey_index);
 	return err;
 }
 
@@ -237,8 +259,6 @@ static void modify_cmd(const struct be_dev *dev, const struct be_qp *qp,
 		.base.sq_psn = a->sq_psn,
 		.base.dest_qp_num = a->dest_qp_num,
 		.base.qp_access_flags = a->qp_access_flags,
-		.base.pkey_index = a->pkey_index,
-		.base.alt_pkey_index = a->alt_pkey_index,
 		.base.qp_state = a->qp_state,
 		.base.cur_qp_state = a->cur_qp_state,
 		.base.path_mtu = a->path_mtu,
@@ -264,6 +284,29 @@ static void modify_cmd(const struct be_dev *dev, const struct be_qp *qp,
 		cmd->rate_limit = a->rate_limit;
 }
 
+/*
+ * An entry of the GID table that was the guest's may have become another's before
+ * the kernel looked at it. What the queue pair uses then stays in its place as
+ * long as the queue pair uses it, so that it is seen here. Nothing goes out in
+ * Error.
+ */
+static int modify_again(const struct be_cmd *c, struct be_qp *qp,
+			const struct xenvhca_qp_attr *a)
+{
+	const struct ib_uverbs_ex_modify_qp error = {
+		.base.qp_handle = qp->o.host, .base.attr_mask = IB_QP_STATE,
+		.base.qp_state = IB_QPS_ERR,
+	};
+	int err = modify_check_av(c->dev, a);
+
+	if (!err)
+		return 0;
+	qp->state = IB_QPS_ERR;
+	if (uv_modify_qp(c->uc->fd, &error, NULL))
+		be_fault(c->dev, "a queue pair got a GID that is not the guest's and does not let go of it");
+	return err;
+}
+
 int be_modify_qp(const struct be_cmd *c)
 {
 	const struct xenvhca_modify_qp_req *r = &c->req->u.modify_qp;
@@ -278,7 +321,9 @@ int be_modify_qp(const struct be_cmd *c)
 	if (!qp)
 		return err;
 	modify_cmd(c->dev, qp, &r->attr, &cmd);
-	err = be_udata_begin(&u, c, NULL, NULL);
+	err = modify_pkeys(c->dev, &r->attr, &cmd);
+	if (!err)
+		err = be_udata_begin(&u, c, NULL, NULL);
 	if (!err)
 		err = uv_modify_qp(c->uc->fd, &cmd, &u.uv);
 	if (err)
@@ -287,10 +332,14 @@ int be_modify_qp(const struct be_cmd *c)
 		qp->state = r->attr.qp_state;
 		be_look_now(c->dev);	/* it may receive from now on */
 	}
+	err = modify_again(c, qp, &r->attr);
+	if (err)
+		return err;
 	return be_udata_end(&u, c, qp->o.handle);
 }
 
-static void query_answer(struct xenvhca_query_qp_rsp *rsp, uint32_t mask,
+static void query_answer(const struct be_dev *dev,
+			 struct xenvhca_query_qp_rsp *rsp, uint32_t mask,
 			 const struct ib_uverbs_query_qp_resp *q)
 {
 	rsp->attr = (struct xenvhca_qp_attr){
@@ -298,8 +347,8 @@ static void query_answer(struct xenvhca_query_qp_rsp *rsp, uint32_t mask,
 		.qkey = q->qkey, .rq_psn = q->rq_psn, .sq_psn = q->sq_psn,
 		.dest_qp_num = q->dest_qp_num,
 		.qp_access_flags = q->qp_access_flags,
-		.pkey_index = q->pkey_index,
-		.alt_pkey_index = q->alt_pkey_index,
+		.pkey_index = be_pkey_from_host(dev, q->pkey_index),
+		.alt_pkey_index = be_pkey_from_host(dev, q->alt_pkey_index),
 		.qp_state = q->qp_state, .cur_qp_state = q->cur_qp_state,
 		.path_mtu = q->path_mtu, .path_mig_state = q->path_mig_state,
 		.sq_draining = q->sq_draining,
@@ -335,7 +384,7 @@ int be_query_qp(const struct be_cmd *c)
 		return err;
 	err = uv_query_qp(c->uc->fd, qp->o.host, r->mask, &resp);
 	if (!err)
-		query_answer(&c->rsp->u.query_qp, r->mask, &resp);
+		query_answer(c->dev, &c->rsp->u.query_qp, r->mask, &resp);
 	return err;
 }
 

@@ -4,8 +4,12 @@
  *
  * GID and P_Key tables of the physical port. The kernel is asked on every
  * query, because they change with the network: one system call returns all
- * GIDs, P_Keys come from sysfs. Indices are the physical ones, so that a source
- * GID index needs no translation. The command thread runs this.
+ * GIDs, P_Keys come from sysfs. The command thread runs this.
+ *
+ * Of an Ethernet port a vhca with addresses of its own has their GIDs only, at
+ * the physical indices: a work request of some HCAs carries a source GID index,
+ * so none can be translated. GIDs of an InfiniBand port are the port's. P_Keys of
+ * its own are at indices of its own, so that programs, which take index 0, work.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,9 +18,43 @@
 #include "be.h"
 #include "clock.h"
 #include "cmd.h"
+#include "tables.h"
 #include "uverbs/sysfs.h"
 #include "uverbs/uverbs.h"
 #include "vhca-provider.h"
+
+#define PKEY_MEMBER	0x8000		/* full membership */
+
+bool be_gids_own(const struct be_dev *dev)
+{
+	return dev->ethernet && be_addr_given(dev);
+}
+
+bool be_pkeys_own(const struct be_dev *dev)
+{
+	return dev->addr.n_pkeys != 0;
+}
+
+uint32_t be_pkey_count(const struct be_dev *dev)
+{
+	return be_pkeys_own(dev) ? dev->addr.n_pkeys : dev->pkey_tbl_len;
+}
+
+int be_gid_check(const struct be_dev *dev, uint32_t index)
+{
+	struct ib_uverbs_gid_entry gid = {};
+	int err;
+
+	if (index >= dev->gid_tbl_len)
+		return -EINVAL;
+	if (!be_gids_own(dev))
+		return 0;
+	err = uv_query_gid_entry(dev->ctl_fd, dev->prov->driver_id, dev->port,
+				 index, &gid);
+	if (err)
+		return err;
+	return be_addr_gid(dev, gid.gid) ? 0 : -ENODATA;
+}
 
 static void gids_answer(const struct be_cmd *c,
 			const struct ib_uverbs_gid_entry *gid, uint64_t n)
@@ -29,6 +67,8 @@ static void gids_answer(const struct be_cmd *c,
 		if (gid->port_num != c->dev->port || gid->gid_index < first ||
 		    gid->gid_index >= c->dev->gid_tbl_len ||
 		    gid->gid_index > UINT16_MAX)
+			continue;
+		if (be_gids_own(c->dev) && !be_addr_gid(c->dev, gid->gid))
 			continue;
 		if (rsp->count == XENVHCA_GIDS_PER_RSP) {
 			rsp->next = gid->gid_index;
@@ -62,24 +102,90 @@ int be_query_gid_table(const struct be_cmd *c)
 	return err;
 }
 
+static int pkey_read(const struct be_dev *dev, uint32_t host, uint16_t *pkey)
+{
+	char text[32];
+	int err = be_sysfs_read(dev->hca, text, sizeof(text),
+				"ports/%u/pkeys/%u", dev->port, host);
+
+	*pkey = err ? 0 : (uint16_t)strtoul(text, NULL, 16);
+	return err;
+}
+
+/* Is it what the guest has at that index of its own? */
+static bool pkey_is(const struct be_dev *dev, uint32_t index, uint16_t pkey)
+{
+	uint16_t any = dev->addr.default_pkey ? PKEY_MEMBER : 0;
+
+	return pkey && (pkey | any) == (dev->addr.pkey[index] | any);
+}
+
+/* The subnet manager seldom moves a P_Key: where it was is looked at first. */
+static int pkey_find(struct be_dev *dev, uint32_t index, uint16_t *host,
+		     uint16_t *pkey)
+{
+	uint16_t *at = &dev->addr.pkey_at[index];
+	uint32_t i;
+
+	if (!pkey_read(dev, *at, pkey) && pkey_is(dev, index, *pkey)) {
+		*host = *at;
+		return 0;
+	}
+	for (i = 0; i < dev->pkey_tbl_len; i++) {
+		if (pkey_read(dev, i, pkey) || !pkey_is(dev, index, *pkey))
+			continue;
+		*host = *at = (uint16_t)i;
+		return 0;
+	}
+	*pkey = 0;
+	return -EINVAL;
+}
+
+int be_pkey_to_host(struct be_dev *dev, uint16_t index, uint16_t *host)
+{
+	uint16_t pkey;
+
+	*host = index;
+	if (!be_pkeys_own(dev))
+		return 0;
+	if (index >= dev->addr.n_pkeys)
+		return -EINVAL;
+	return pkey_find(dev, index, host, &pkey);
+}
+
+uint16_t be_pkey_from_host(const struct be_dev *dev, uint16_t host)
+{
+	uint16_t pkey, i;
+
+	if (!be_pkeys_own(dev))
+		return host;
+	pkey_read(dev, host, &pkey);
+	for (i = 0; i < dev->addr.n_pkeys; i++)
+		if (pkey_is(dev, i, pkey))
+			return i;
+	return 0;
+}
+
 int be_query_pkey_table(const struct be_cmd *c)
 {
 	const struct xenvhca_query_pkey_table_req *r =
 		&c->req->u.query_pkey_table;
 	struct xenvhca_query_pkey_table_rsp *rsp =
 		&c->rsp->u.query_pkey_table;
-	uint32_t i, len = c->dev->pkey_tbl_len;
-	char text[32];
-	int err;
+	uint32_t i, len = be_pkey_count(c->dev);
+	uint16_t host;
+	int err = 0;
 
 	if (r->reserved || (r->first && r->first >= len))
 		return -EINVAL;
 	for (i = r->first; i < len && rsp->count < XENVHCA_PKEYS_PER_RSP; i++) {
-		err = be_sysfs_read(c->dev->hca, text, sizeof(text),
-				    "ports/%u/pkeys/%u", c->dev->port, i);
+		if (be_pkeys_own(c->dev))
+			pkey_find(c->dev, i, &host, &rsp->pkey[rsp->count]);
+		else
+			err = pkey_read(c->dev, i, &rsp->pkey[rsp->count]);
 		if (err)
 			return err;
-		rsp->pkey[rsp->count++] = (uint16_t)strtoul(text, NULL, 16);
+		rsp->count++;
 	}
 	/* Each was a file: as much work as a command. */
 	vl_bucket_charge(&c->dev->quota.cmd, vl_coarse_ns(), rsp->count);

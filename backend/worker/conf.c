@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 #include "conf.h"
+#include "host/addr.h"
 #include "host/maptrack.h"
 #include "number.h"
 #include "uverbs/sysfs.h"
 
 #define BE_NUMBER_MAX	32	/* characters of a number, with the NUL */
+#define BE_WORDS_MAX	256	/* of a list of words */
 #define BE_MAX_PORT	((1u << 17) - 1)	/* FIFO event channels */
 #define BE_MAX_GREF	(UINT32_MAX - 1)
 
@@ -106,11 +108,69 @@ static int conf_hca(struct be_dev *dev, struct be_link *l)
 	return rc ? rc : -EINVAL;
 }
 
+/* Text of a node that need not be there: 1 if it is, 0 or -errno. */
+static int conf_words(struct be_dev *dev, struct be_link *l, const char *node,
+		      char text[BE_WORDS_MAX])
+{
+	int rc = l->ops->read(l, BE_OWN, node, text, BE_WORDS_MAX);
+
+	if (!rc)
+		return 1;
+	if (rc == -ENOENT)
+		return 0;
+	be_fault(dev, "%s/%s: %s", l->name[BE_OWN], node, strerror(-rc));
+	return rc;
+}
+
+static int conf_ip(struct be_dev *dev, struct be_link *l)
+{
+	char text[BE_WORDS_MAX];
+	int rc = conf_words(dev, l, XENVHCA_NODE_IP, text);
+
+	if (rc <= 0)
+		return rc;
+	rc = host_addrs_parse(text, dev->addr.ip);
+	if (rc < 0)
+		be_fault(dev, "%s/%s must be at most %u different addresses, with blanks between them",
+			 l->name[BE_OWN], XENVHCA_NODE_IP, XENVHCA_MAX_IPS);
+	else
+		dev->addr.n_ips = (unsigned int)rc;
+	return rc < 0 ? rc : 0;
+}
+
+/* Who has addresses of his own is a member of the default partition only. */
+static int conf_pkeys(struct be_dev *dev, struct be_link *l)
+{
+	char text[BE_WORDS_MAX];
+	int rc = conf_words(dev, l, XENVHCA_NODE_PKEYS, text);
+
+	if (rc < 0)
+		return rc;
+	if (!rc) {
+		dev->addr.pkey[0] = UINT16_MAX;
+		dev->addr.default_pkey = true;
+		dev->addr.n_pkeys = be_addr_given(dev) ? 1 : 0;
+		return 0;
+	}
+	rc = host_pkeys_parse(text, dev->addr.pkey);
+	if (rc < 0)
+		be_fault(dev, "%s/%s must be at most %u different P_Keys such as 0x8001, with blanks between them",
+			 l->name[BE_OWN], XENVHCA_NODE_PKEYS,
+			 XENVHCA_MAX_PKEYS);
+	else
+		dev->addr.n_pkeys = (unsigned int)rc;
+	return rc < 0 ? rc : 0;
+}
+
 int be_conf_read(struct be_dev *dev, struct be_link *l)
 {
 	int rc = conf_hca(dev, l);
 
-	return rc ? rc : conf_limits(dev, l);
+	if (!rc)
+		rc = conf_limits(dev, l);
+	if (!rc)
+		rc = conf_ip(dev, l);
+	return rc ? rc : conf_pkeys(dev, l);
 }
 
 static int conf_version(struct be_dev *dev, struct be_link *l)

@@ -16,7 +16,7 @@
 /**
  * be_conf_read() - read the configuration of a device
  *
- * Fills dev->hca, port and quota. On failure the reason, which names the
+ * Fills dev->hca, port, quota and addr. On failure the reason, which names the
  * node, is in dev->fault_reason (be_fault). 0 or -errno.
  */
 int be_conf_read(struct be_dev *dev, struct be_link *l);

@@ -19,6 +19,7 @@
 #include "uverbs/sysfs.h"
 #include "verbs/mr.h"
 #include "verbs/park.h"
+#include "verbs/tables.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
 #include "verbs/xrcd.h"
@@ -122,13 +123,18 @@ static uint8_t node_type(const struct be_dev *dev)
 	return (uint8_t)strtoul(text, NULL, 10);
 }
 
-static uint8_t info_flags(void)
+static uint8_t info_flags(const struct be_dev *dev)
 {
 	struct utsname u;
+	uint8_t flags = XENVHCA_INFO_RANGES;
 
-	if (uname(&u) || !be_pins_readonly(u.release))
-		return XENVHCA_INFO_RANGES;
-	return XENVHCA_INFO_RANGES | XENVHCA_INFO_READONLY;
+	if (!uname(&u) && be_pins_readonly(u.release))
+		flags |= XENVHCA_INFO_READONLY;
+	if (be_gids_own(dev))
+		flags |= XENVHCA_INFO_OWN_GIDS;
+	if (be_pkeys_own(dev))
+		flags |= XENVHCA_INFO_OWN_PKEYS;
+	return flags;
 }
 
 static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
@@ -161,7 +167,7 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 		.driver_id = cd->driver_id, .uverbs_abi_ver = cd->abi,
 		.node_guid = q.base.node_guid, .num_comp_vectors = vectors,
 		.node_type = node_type(dev), .kicks = dev->prov->kicks,
-		.max_pages = (uint32_t)pages, .flags = info_flags(),
+		.max_pages = (uint32_t)pages, .flags = info_flags(dev),
 	};
 	memcpy(info->hca, dev->hca, sizeof(info->hca));
 	be_sysfs_read(dev->hca, info->fw, sizeof(info->fw), "fw_ver");
@@ -285,7 +291,8 @@ static void device_answer(const struct be_dev *dev,
 		.max_srq = lower(b->max_srq, max[BE_SRQ]),
 		.max_srq_wr = b->max_srq_wr,
 		.max_srq_sge = b->max_srq_sge,
-		.max_pkeys = b->max_pkeys,
+		.max_pkeys = (uint16_t)lower(b->max_pkeys,
+					     be_pkey_count(dev)),
 		.local_ca_ack_delay = b->local_ca_ack_delay,
 	};
 }
@@ -319,7 +326,8 @@ int be_query_port(const struct be_cmd *c)
 		.port_cap_flags = p.port_cap_flags & ~ip_gids,
 		.max_msg_sz = p.max_msg_sz, .bad_pkey_cntr = p.bad_pkey_cntr,
 		.qkey_viol_cntr = p.qkey_viol_cntr, .lid = p.lid,
-		.sm_lid = p.sm_lid, .pkey_tbl_len = p.pkey_tbl_len,
+		.sm_lid = p.sm_lid,
+		.pkey_tbl_len = (uint16_t)be_pkey_count(c->dev),
 		.lmc = p.lmc, .max_vl_num = p.max_vl_num, .sm_sl = p.sm_sl,
 		.subnet_timeout = p.subnet_timeout,
 		.init_type_reply = p.init_type_reply,

@@ -101,8 +101,8 @@ static int do_query_port(const struct call *c)
 		return -EINVAL;
 	r->state = 4;
 	r->gid_tbl_len = FAKE_GIDS;
-	r->pkey_tbl_len = 1;
-	r->link_layer = 2;
+	r->pkey_tbl_len = fake_hca.pkeys;
+	r->link_layer = fake_hca.infiniband ? 1 : 2;
 	r->port_cap_flags = 1u << 26 | 1u << 16;
 	return 0;
 }
@@ -357,6 +357,14 @@ static int do_modify_qp(const struct call *c)
 		return -EINVAL;
 	if (q->attr_mask & 1)
 		o->qp_state = q->qp_state;
+	if (q->attr_mask & 1u << 4)
+		o->pkey_index = q->pkey_index;
+	if (q->attr_mask & 1u << 7)
+		o->sgid_index = q->dest.sgid_index;
+	if (q->attr_mask & 1u << 14) {
+		o->alt_pkey_index = q->alt_pkey_index;
+		o->alt_sgid_index = q->alt_dest.sgid_index;
+	}
 	return 0;
 }
 
@@ -370,6 +378,7 @@ static int do_query_qp(const struct call *c)
 		return -ENOENT;
 	r->qp_state = o->qp_state;
 	r->port_num = o->port;
+	r->pkey_index = o->pkey_index;
 	return 0;
 }
 

@@ -97,6 +97,8 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 	fake.last_in_len = c.in_len;
 	if (!c.f->context && m->run != fake_get_context)
 		return -EINVAL;
+	if (fake.before && fake.before_cmd == cmd)
+		fake.before();
 	if (fake.fail_n && fake.fail_cmd == cmd && !--fake.fail_n)
 		return -fake.fail_err;
 	return run(&c);
@@ -117,55 +119,6 @@ unsigned int fake_ioctls(void)
 	return fake.ioctls;
 }
 
-/* Every second entry of the first port is empty; the second has one. */
-static uint64_t gids_fill(struct ib_uverbs_gid_entry *e, uint64_t max)
-{
-	static const uint8_t gid[16] = { 0xfe, 0x80, [8] = 2, [15] = 1 };
-	uint64_t n = 0;
-	uint32_t i;
-
-	for (i = 0; i < FAKE_GIDS + 2 && n <= max; i += 2, n++) {
-		if (n == max)
-			continue;
-		e[n] = (struct ib_uverbs_gid_entry){
-			.gid_index = i % FAKE_GIDS,
-			.port_num = 1 + i / FAKE_GIDS,
-			.gid_type = i % 4 ? IB_UVERBS_GID_TYPE_ROCE_V2 :
-					    IB_UVERBS_GID_TYPE_ROCE_V1,
-		};
-		memcpy(e[n].gid, gid, sizeof(gid));
-	}
-	return n;
-}
-
-static int query_gids(const struct ib_uverbs_ioctl_hdr *h)
-{
-	const struct ib_uverbs_attr *a = h->attrs, *end = a + h->num_attrs;
-	uint64_t at[4] = { 0 }, n;
-	uint16_t len[4] = { 0 };
-
-	for (; a < end; a++) {
-		if (a->attr_id > 3 || a->attr_data.reserved)
-			return -EPROTONOSUPPORT;
-		at[a->attr_id] = a->data;
-		len[a->attr_id] = a->len;
-	}
-	if (len[UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE] != 8 ||
-	    len[UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES] != 8 ||
-	    at[UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE] !=
-	    sizeof(struct ib_uverbs_gid_entry))
-		return -EINVAL;
-	n = len[UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES] /
-	    sizeof(struct ib_uverbs_gid_entry);
-	at[0] = gids_fill((void *)(uintptr_t)
-			  at[UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES], n);
-	if (at[0] > n)
-		return -EINVAL;
-	memcpy((void *)(uintptr_t)
-	       at[UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES], at, 8);
-	return 0;
-}
-
 int fake_ioctl(int fd, unsigned long req, void *arg)
 {
 	const struct ib_uverbs_ioctl_hdr *h = arg;
@@ -180,14 +133,13 @@ int fake_ioctl(int fd, unsigned long req, void *arg)
 		err = -EINVAL;
 	else if (h->driver_id != fake_hca.driver_id || !f->context)
 		err = -EINVAL;
-	else if (h->object_id != UVERBS_OBJECT_DEVICE ||
-		 h->method_id != UVERBS_METHOD_QUERY_GID_TABLE)
+	else if (h->object_id != UVERBS_OBJECT_DEVICE)
 		err = -EPROTONOSUPPORT;
 	if (!err)
-		err = query_gids(h);
+		err = fake_gid_query(h);
 	if (!err)
 		return 0;
-	fake.violations++;
+	fake.violations += err != -ENODATA;
 	errno = -err;
 	return -1;
 }

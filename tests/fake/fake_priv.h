@@ -59,6 +59,9 @@ extern struct fake {
 	size_t last_in_len;
 	uint32_t opened;		/* contexts so far */
 	unsigned int ioctls;
+	uint8_t gid[FAKE_GIDS + 1][16];	/* the last one is port 2's */
+	uint32_t before_cmd;
+	void (*before)(void);
 } fake;
 
 struct fake_file *fake_file_find(int fd);
@@ -99,6 +102,15 @@ bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
 int fake_mlx5_create_cq_ex(const struct call *c);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);
+
+/* ---- fake_gid.c ---- */
+struct ib_uverbs_ioctl_hdr;
+void fake_gid_default(void);
+int fake_gid_query(const struct ib_uverbs_ioctl_hdr *h);
+
+/* ---- fake_uverbs.c: a file of sysfs; 0 or not ---- */
+#define FAKE_HCA	"infiniband/rxe0/"
+int fake_sysfs_put(const char *name, const char *text);
 
 /* ---- fake_frame.c ---- */
 ssize_t fake_write(int fd, const void *buf, size_t len);

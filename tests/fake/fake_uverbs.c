@@ -328,7 +328,7 @@ int host_chardev(const char *hca, struct host_chardev *cd)
 	return 0;
 }
 
-static int put(const char *name, const char *text)
+int fake_sysfs_put(const char *name, const char *text)
 {
 	char path[160], *p;
 	FILE *f;
@@ -346,7 +346,6 @@ static int put(const char *name, const char *text)
 	return fclose(f);
 }
 
-#define HCA "infiniband/rxe0/"
 static int sysfs_make(void)
 {
 	int err = 0;
@@ -354,10 +353,10 @@ static int sysfs_make(void)
 	strcpy(sysfs_dir, "/tmp/vhca-unit-XXXXXX");
 	if (!mkdtemp(sysfs_dir))
 		return -1;
-	err |= put(HCA "node_type", "1: CA");
-	err |= put(HCA "fw_ver", "1.2.3");
-	err |= put(HCA "ports/1/link_layer", "Ethernet");
-	err |= put(HCA "ports/1/pkeys/0", "0xffff");
+	err |= fake_sysfs_put(FAKE_HCA "node_type", "1: CA");
+	err |= fake_sysfs_put(FAKE_HCA "fw_ver", "1.2.3");
+	err |= fake_sysfs_put(FAKE_HCA "ports/1/link_layer", "Ethernet");
+	err |= fake_sysfs_put(FAKE_HCA "ports/1/pkeys/0", "0xffff");
 	return err;
 }
 
@@ -377,6 +376,7 @@ void fake_be_rxe(void)
 {
 	fake_hca = (struct fake_hca){
 		.driver_id = 14, .abi = 2, .ports = 1, .max_qp = 65536,
+		.pkeys = 1,
 		.max_mr_size = UINT64_MAX,
 	};
 }
@@ -385,6 +385,7 @@ int fake_install(void)
 {
 	memset(&fake, 0, sizeof(fake));
 	fake_be_rxe();
+	fake_gid_default();
 	fake.next_ring = 4096;
 	fake.ring_fd = memfd_create("rings", MFD_CLOEXEC);
 	if (fake.ring_fd < 0 || ftruncate(fake.ring_fd, RING_MEMORY))

@@ -40,6 +40,8 @@ struct fake_obj {
 	uint8_t qp_state, qp_type, port;
 	uint64_t inode;			/* XRCD: one domain in several files */
 	unsigned int mcast;
+	uint8_t sgid_index, alt_sgid_index;	/* as the kernel was asked for */
+	uint16_t pkey_index, alt_pkey_index;
 };
 
 /*
@@ -56,6 +58,13 @@ void fake_fail(uint32_t cmd, unsigned int n, int err);
 void fake_refuse(bool all);
 /* The same with EIO: the HCA is taken from all files. */
 void fake_unplug(bool gone);
+/* Before each command cmd from now on, as if another processor was at it; NULL:
+ * no more. */
+void fake_before(uint32_t cmd, void (*fn)(void));
+/* An entry of the GID table of port 1, 0..23; NULL: it is empty. */
+void fake_gid(unsigned int index, const uint8_t gid[16]);
+/* Of its P_Key table, of one entry (fake_hca.pkeys) at first. */
+void fake_pkey(unsigned int index, uint16_t pkey);
 void fake_fail_open(int err);
 void fake_fail_mmap(int err);
 
@@ -85,6 +94,8 @@ void fake_async_event(const struct fake_obj *obj, uint32_t event);
 extern struct fake_hca {
 	uint32_t driver_id, abi;
 	uint8_t ports;
+	uint8_t infiniband;		/* the link layer */
+	uint16_t pkeys;			/* entries of the table */
 	uint32_t max_qp;
 	uint64_t max_mr_size;
 	uint8_t moody;			/* mlx5: never answers the same */

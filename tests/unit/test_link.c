@@ -112,6 +112,42 @@ static void a_wrong_number_is_named(void **state)
 	}
 }
 
+/* A mistake shares nothing: the device is refused. */
+static void own_addresses_come_over_it(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "ip", "" }, { "ip", "192.0.2.7;id" }, { "ip", "eth0" },
+		{ "pkeys", "" }, { "pkeys", "0x0" }, { "pkeys", "8001" },
+	};
+	char path[80];
+	size_t i;
+
+	(void)state;
+	fake_xs_set(BACK "/ip", "192.0.2.7/24 2001:db8::7");
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(dev.addr.n_ips, 2);
+	assert_int_equal(dev.addr.ip[0].prefix, 24);
+	assert_int_equal(dev.addr.n_pkeys, 1);
+	assert_true(dev.addr.default_pkey);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(path, sizeof(path), BACK "/%s", bad[i][0]);
+		fake_xs_set(path, bad[i][1]);
+		dev.fault = false;
+		assert_true(be_conf_read(&dev, l) < 0);
+		assert_non_null(strstr(dev.fault_reason, bad[i][0]));
+		fake_xs_rm(path);
+	}
+	memset(&dev.addr, 0, sizeof(dev.addr));
+	fake_xs_set(BACK "/pkeys", "0x8001 0x1");
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(dev.addr.n_ips, 0);
+	assert_int_equal(dev.addr.n_pkeys, 2);
+	fake_xs_rm(BACK "/pkeys");
+	memset(&dev.addr, 0, sizeof(dev.addr));
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(dev.addr.n_pkeys, 0);
+}
+
 static void nothing_is_written_where_all_was_removed(void **state)
 {
 	(void)state;
@@ -161,6 +197,7 @@ int main(void)
 		T(a_device_without_a_peer_is_refused),
 		T(configuration_comes_over_it),
 		T(a_wrong_number_is_named),
+		T(own_addresses_come_over_it),
 		T(nothing_is_written_where_all_was_removed),
 		T(states_follow_the_diagram),
 		T(one_look_takes_all_events),
