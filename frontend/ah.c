@@ -11,6 +11,14 @@
 #include "cmd.h"
 #include "verbs.h"
 
+/* ib_core's table may be older than ours. */
+int vhca_ah_check(struct vhca_dev *dev, const struct rdma_ah_attr *a)
+{
+	if (!(rdma_ah_get_ah_flags(a) & IB_AH_GRH))
+		return 0;
+	return vhca_gid_usable(dev, rdma_ah_read_grh(a)->sgid_index);
+}
+
 void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(a);
@@ -54,8 +62,10 @@ int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		.pd = to_vpd(ibah->pd)->handle,
 	};
 	struct vhca_ah *ah = to_vah(ibah);
-	int rc;
+	int rc = vhca_ah_check(to_vdev(ibah->device), init->ah_attr);
 
+	if (rc)
+		return rc;
 	vhca_ah_to_wire(&req.attr, init->ah_attr);
 	rc = vhca_cmd_create_ah(vhca_udata_uc(udata), &req, udata,
 				&ah->handle);

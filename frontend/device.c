@@ -156,6 +156,7 @@ static const struct ib_device_ops dev_ops = {
 	.destroy_srq = vhca_destroy_srq,
 	.detach_mcast = vhca_detach_mcast,
 	.disassociate_ucontext = vhca_disassociate_ucontext,
+	.enable_driver = vhca_enable_driver,
 	.get_dev_fw_str = fw_str,
 	.get_link_layer = vhca_get_link_layer,
 	.get_port_immutable = vhca_get_port_immutable,

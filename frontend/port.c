@@ -115,17 +115,17 @@ enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port)
 
 /*
  * No MAD, CM or SA: those belong to the domain that owns the HCA. GIDs come
- * from query_gid, not from the guest's network devices, hence the plain IB
- * protocol even over Ethernet, where an address then needs a GRH.
+ * from query_gid, not from the guest's network devices, hence no protocol over
+ * Ethernet (gid.c), where an address needs a GRH.
  */
 int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
 			    struct ib_port_immutable *immutable)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 
-	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_IB;
-	if (dev->link_layer == IB_LINK_LAYER_ETHERNET)
-		immutable->core_cap_flags |= RDMA_CORE_CAP_IB_GRH_REQUIRED;
+	immutable->core_cap_flags =
+		dev->link_layer == IB_LINK_LAYER_ETHERNET ?
+		RDMA_CORE_CAP_IB_GRH_REQUIRED : RDMA_CORE_CAP_PROT_IB;
 	immutable->gid_tbl_len = dev->port.gid_tbl_len;
 	immutable->pkey_tbl_len = dev->port.pkey_tbl_len;
 	return 0;
@@ -297,21 +297,32 @@ static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 		event.event = bit;
 		ib_dispatch_event(&event);
 	}
+	vhca_gids_dispatched(dev, events);
 	ib_device_put(&dev->ibdev);
 }
 
+#define TABLE_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_PKEY_CHANGE))
+
+/*
+ * Something in the port's tables may have changed that is not in ours: then it
+ * is no event of this device.
+ */
 static void port_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),
 					    struct vhca_dev, refresh_work);
-	unsigned long events;
+	unsigned long events, tables;
 	int rc;
 
 	if (!READ_ONCE(dev->registered))
 		return;
 	refresh_pace(dev);
 	events = xchg(&dev->port_events, 0);
+	tables = events & TABLE_EVENTS;
+	events &= ~TABLE_EVENTS;
 	rc = refresh_all(dev, &events);
+	if (rc)
+		events |= tables;
 	if (rc)
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "the port's state could not be read (%d), the last one stays\n",

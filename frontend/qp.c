@@ -220,13 +220,31 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	return 0;
 }
 
+/* The backend checks the same: an index that is not ours costs no command. */
+static int qp_check_attr(struct vhca_dev *dev, const struct ib_qp_attr *attr,
+			 int mask)
+{
+	int rc = 0;
+
+	if (mask & IB_QP_AV)
+		rc = vhca_ah_check(dev, &attr->ah_attr);
+	if (!rc && mask & IB_QP_PKEY_INDEX)
+		rc = vhca_pkey_usable(dev, attr->pkey_index);
+	if (rc || !(mask & IB_QP_ALT_PATH))
+		return rc;
+	rc = vhca_ah_check(dev, &attr->alt_ah_attr);
+	return rc ? rc : vhca_pkey_usable(dev, attr->alt_pkey_index);
+}
+
 int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata)
 {
 	struct vhca_qp *qp = to_vqp(ibqp);
 	struct xenvhca_modify_qp_req req = { .handle = qp->handle };
-	int rc;
+	int rc = qp_check_attr(to_vdev(ibqp->device), attr, mask);
 
+	if (rc)
+		return rc;
 	vhca_event_recharge(&qp->async_credit);
 	qp_attr_to_wire(&req.attr, attr, mask);
 	rc = vhca_cmd_modify_qp(to_vdev(ibqp->device), qp_uc(ibqp), &req,

@@ -53,6 +53,20 @@ void vhca_port_init(struct vhca_dev *dev);
 int vhca_port_read(struct vhca_dev *dev);
 void vhca_port_exit(struct vhca_dev *dev);
 
+/* ---- gid.c ---- */
+int vhca_enable_driver(struct ib_device *ibdev);
+/**
+ * vhca_gid_usable() - may an address vector name that entry of the GID table?
+ *
+ * Return: 0; as a kernel says of an index that is not there, -EINVAL behind the
+ * end, -ENODATA where nothing of this guest is. 0 if the tables are shared.
+ */
+int vhca_gid_usable(struct vhca_dev *dev, u32 index);
+/* The same of the P_Key table and a queue pair: 0 or -EINVAL. */
+int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
+/* Bits of @events (enum ib_event_type) were given to ib_core. Sleeps. */
+void vhca_gids_dispatched(struct vhca_dev *dev, unsigned long events);
+
 /* ---- ucontext.c ---- */
 int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc);
@@ -115,6 +129,8 @@ int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		   struct ib_udata *udata);
 int vhca_destroy_ah(struct ib_ah *ibah, u32 flags);
+/* Is the source GID of it this guest's? 0 or -errno. */
+int vhca_ah_check(struct vhca_dev *dev, const struct rdma_ah_attr *a);
 void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a);
 void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,
 		       const struct xenvhca_ah_attr *w);

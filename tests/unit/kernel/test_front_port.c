@@ -54,6 +54,9 @@ static bool registered;			/* in ib_core */
 static bool going;			/* it unregisters during the next query */
 static int held, told;
 static u32 lid;
+static u8 last;				/* octet of the GID at index 3 */
+static unsigned long dispatched;
+static int refuse;
 
 /* ---- the kernel and the rest of the module ---- */
 static void *kmemdup(const void *p, size_t n, int gfp)
@@ -85,7 +88,7 @@ int vhca_cmd_query_port(struct vhca_dev *d, struct xenvhca_query_port_rsp *rsp)
 {
 	memset(rsp, 0, sizeof(*rsp));
 	rsp->state = IB_PORT_ACTIVE;
-	rsp->gid_tbl_len = 1;
+	rsp->gid_tbl_len = 8;
 	rsp->pkey_tbl_len = 1;
 	rsp->lid = lid;
 	if (going)
@@ -97,7 +100,17 @@ int vhca_cmd_query_gid_table(struct vhca_dev *d, u32 first,
 			     struct xenvhca_query_gid_table_rsp *rsp)
 {
 	memset(rsp, 0, sizeof(*rsp));
-	return 0;
+	rsp->count = 1;
+	rsp->gid[0].index = 3;
+	rsp->gid[0].gid[15] = last;
+	return refuse;
+}
+
+/* ib_core was told of what is new before. */
+void vhca_gids_dispatched(struct vhca_dev *d, unsigned long events)
+{
+	assert_int_equal(held, 1);
+	dispatched = events;
 }
 
 int vhca_cmd_query_pkey_table(struct vhca_dev *d, u32 first,
@@ -113,8 +126,9 @@ static int setup(void **state)
 {
 	dev = calloc(1, sizeof(*dev));
 	vhca_port_init(dev);
-	held = told = 0;
-	lid = 1;
+	held = told = refuse = 0;
+	dispatched = 0;
+	lid = last = 1;
 	registered = true;
 	going = false;
 	if (vhca_port_read(dev))
@@ -152,11 +166,58 @@ static void nothing_is_told_behind_the_end(void **state)
 	assert_int_equal(dev->port.lid, 2);
 }
 
+/* The backend's port has tables that others use, too. */
+static void what_is_another_s_is_no_event(void **state)
+{
+	dev->port_events = BIT(IB_EVENT_GID_CHANGE) |
+			   BIT(IB_EVENT_PKEY_CHANGE) | BIT(IB_EVENT_SM_CHANGE);
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_int_equal(told, 1 << IB_EVENT_SM_CHANGE);
+}
+
+static void an_address_that_changes_is_told(void **state)
+{
+	last = 2;
+	dev->port_events = BIT(IB_EVENT_GID_CHANGE);
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_int_equal(told, 1 << IB_EVENT_GID_CHANGE);
+	assert_int_equal(dispatched, BIT(IB_EVENT_GID_CHANGE));
+}
+
+/* Nobody knows: better one event too many. */
+static void without_an_answer_the_event_is_passed_on(void **state)
+{
+	refuse = -EIO;
+	dev->port_events = BIT(IB_EVENT_GID_CHANGE);
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_int_equal(told, 1 << IB_EVENT_GID_CHANGE);
+}
+
+/* Nothing in ib_core takes the table of such a port for its own. */
+static void an_ethernet_port_is_of_no_protocol(void **state)
+{
+	struct ib_port_immutable i;
+
+	dev->link_layer = IB_LINK_LAYER_ETHERNET;
+	assert_int_equal(vhca_get_port_immutable(&dev->ibdev, 1, &i), 0);
+	assert_int_equal(i.core_cap_flags, RDMA_CORE_CAP_IB_GRH_REQUIRED);
+	dev->link_layer = IB_LINK_LAYER_INFINIBAND;
+	assert_int_equal(vhca_get_port_immutable(&dev->ibdev, 1, &i), 0);
+	assert_int_equal(i.core_cap_flags, RDMA_CORE_CAP_PROT_IB);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_change_is_told),
+		T(what_is_another_s_is_no_event),
+		T(an_address_that_changes_is_told),
+		T(without_an_answer_the_event_is_passed_on),
+		T(an_ethernet_port_is_of_no_protocol),
 		T(nothing_is_told_behind_the_end),
 	};
 

@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * frontend/qp.c: what ib_core hears of a multicast group that a QP leaves. It
- * destroys no QP of which an attachment is left, so there must be none.
+ * destroys no QP of which an attachment is left, so there must be none. And
+ * which indices of the port's tables go to the backend.
  */
 #include "kernel.h"
 
@@ -27,7 +28,7 @@ enum {
 };
 #define IB_UVERBS_DEVICE_XRC	(1 << 20)
 
-struct rdma_ah_attr { int unused; };
+struct rdma_ah_attr { int index; };
 struct ib_send_wr;
 union ib_gid { u8 raw[16]; };
 struct ib_qp_cap {
@@ -66,7 +67,7 @@ static struct vhca_qp qp = {
 	.ibqp = { .device = &dev.ibdev, .pd = &pd }, .handle = HANDLE,
 };
 static union ib_gid group = { .raw = { 0xff, 0x0e, [15] = 1 } };
-static int answer, asked, kept;
+static int answer, asked, kept, modified;
 
 /* ---- the rest of the module ---- */
 struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
@@ -112,7 +113,19 @@ int vhca_cmd_modify_qp(struct vhca_dev *d, struct vhca_ucontext *u,
 		       const struct xenvhca_modify_qp_req *req,
 		       struct ib_udata *udata)
 {
-	return -EIO;
+	modified++;
+	return 0;
+}
+
+/* Index 1 is this guest's, of either table. */
+int vhca_ah_check(struct vhca_dev *d, const struct rdma_ah_attr *a)
+{
+	return a->index == 1 ? 0 : -ENODATA;
+}
+
+int vhca_pkey_usable(struct vhca_dev *d, u32 index)
+{
+	return index == 1 ? 0 : -EINVAL;
 }
 
 int vhca_cmd_query_qp(struct vhca_dev *d, struct vhca_ucontext *u, u32 handle,
@@ -209,6 +222,33 @@ static void nor_a_dead_device(void **state)
 	assert_int_equal(kept, 0);
 }
 
+/* Each of the four has its own bit, and is looked at only with it. */
+static void an_index_of_another_costs_no_command(void **state)
+{
+	struct ib_qp_attr a = {};
+	int paths = IB_QP_AV | IB_QP_PKEY_INDEX | IB_QP_ALT_PATH;
+
+	modified = 0;
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_QKEY, NULL), 0);
+	a.ah_attr.index = a.alt_ah_attr.index = 1;
+	a.pkey_index = a.alt_pkey_index = 1;
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, paths, NULL), 0);
+	assert_int_equal(modified, 2);
+	a.ah_attr.index = 2;
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_AV, NULL), -ENODATA);
+	a.ah_attr.index = 1;
+	a.alt_ah_attr.index = 2;
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, paths, NULL), -ENODATA);
+	a.alt_ah_attr.index = 1;
+	a.pkey_index = 2;
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_PKEY_INDEX, NULL),
+			 -EINVAL);
+	a.pkey_index = 1;
+	a.alt_pkey_index = 2;
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, paths, NULL), -EINVAL);
+	assert_int_equal(modified, 2);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -217,6 +257,7 @@ int main(void)
 		T(a_refusal_is_not_heard_of),
 		T(nor_a_lack_of_memory),
 		T(nor_a_dead_device),
+		T(an_index_of_another_costs_no_command),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
