@@ -18,6 +18,13 @@
 
 struct be_devices;
 
+/* What a device has on the HCA's network. */
+struct be_network {
+	char hca[XENVHCA_NAME_LEN];
+	uint32_t port;
+	char ip[256], pkeys[256];	/* as in the nodes; "": absent */
+};
+
 /* Not 0: scan() ends with it. */
 typedef int be_device_fn(unsigned int domid, unsigned int devid, void *arg);
 
@@ -43,6 +50,9 @@ struct be_devices_ops {
 	/* What it may take of what all share; as its worker will read it. */
 	void (*share)(struct be_devices *s, unsigned int domid,
 		      unsigned int devid, struct be_share *share);
+	/* What it has on the network; no ip: nothing. */
+	void (*network)(struct be_devices *s, unsigned int domid,
+			unsigned int devid, struct be_network *net);
 	/* Why it is not served, where an operator finds it. */
 	void (*refuse)(struct be_devices *s, unsigned int domid,
 		       unsigned int devid, const char *why);

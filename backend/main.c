@@ -153,6 +153,7 @@ int main(int argc, char **argv)
 	struct be_options opt = {
 		.run_dir = HOST_RUN_VHCAD, .maptrack_frames = HOST_MAPTRACK_FRAMES,
 		.helper_fd = -1, .root = "",
+		.script = VHCA_SCRIPTS "/vhca-address",
 	};
 	bool fg = false;
 	int rc;

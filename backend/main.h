@@ -19,6 +19,7 @@ struct be_options {
 	bool worker;			/* started by the supervisor */
 	uint32_t maptrack_frames;	/* of this domain, maptrack.h */
 	const char *root;		/* of sysfs: "", but for tests */
+	const char *script;		/* for addresses: supervise/net.c */
 	unsigned int domid, devid;	/* of a worker */
 	unsigned int left_uars;		/* of a worker's guest: see quota.h */
 	int helper_fd;			/* of a worker, or -1: see guard.h */

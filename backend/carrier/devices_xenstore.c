@@ -101,6 +101,13 @@ static bool devices_online(struct be_devices *s, unsigned int domid,
 	       online;
 }
 
+static void text_or_none(struct xs_handle *xs, const char *dir, const char *node,
+			 char *text, size_t size)
+{
+	if (xn_read_str(xs, XBT_NULL, dir, node, text, size))
+		text[0] = '\0';
+}
+
 /* A wrong limit counts as the default. */
 static void devices_share(struct be_devices *s, unsigned int domid,
 			  unsigned int devid, struct be_share *share)
@@ -117,9 +124,23 @@ static void devices_share(struct be_devices *s, unsigned int domid,
 	xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_UCONTEXT, 1,
 			XENVHCA_MAX_OBJECTS, XENVHCA_DEF_MAX_UCONTEXT,
 			&share->ucontexts);
-	if (xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_HCA, share->hca,
-			sizeof(share->hca)))
-		share->hca[0] = '\0';
+	text_or_none(xs, dir, XENVHCA_NODE_HCA, share->hca, sizeof(share->hca));
+}
+
+static void devices_network(struct be_devices *s, unsigned int domid,
+			    unsigned int devid, struct be_network *net)
+{
+	char dir[XN_PATH_MAX];
+	struct xs_handle *xs = dir_of(s, domid, devid, dir);
+
+	memset(net, 0, sizeof(*net));
+	net->port = XENVHCA_DEF_PORT;
+	xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_PORT, 1,
+			XENVHCA_MOST_PORT, XENVHCA_DEF_PORT, &net->port);
+	text_or_none(xs, dir, XENVHCA_NODE_HCA, net->hca, sizeof(net->hca));
+	text_or_none(xs, dir, XENVHCA_NODE_IP, net->ip, sizeof(net->ip));
+	text_or_none(xs, dir, XENVHCA_NODE_PKEYS, net->pkeys,
+		     sizeof(net->pkeys));
 }
 
 static void devices_refuse(struct be_devices *s, unsigned int domid,
@@ -168,6 +189,7 @@ static const struct be_devices_ops devices_ops = {
 	.close = devices_close,
 	.online = devices_online,
 	.share = devices_share,
+	.network = devices_network,
 	.refuse = devices_refuse,
 	.remove = devices_remove,
 	.free = devices_free,

@@ -2,12 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Worker processes (process.h). Signals go by pidfd, so that none reaches
+ * Processes (process.h). Signals go by pidfd, so that none reaches
  * another process that has been given the same number since.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +68,68 @@ int be_process_start(struct be_process *p, const struct be_options *opt,
 	p->pidfd = process_fd(pid);
 	if (p->pidfd < 0)	/* then a timer looks after it */
 		be_log(NULL, BE_WARN, "pidfd_open: %s", strerror(errno));
+	return 0;
+}
+
+/* Into @fa and @attr: no signal blocked, nothing of ours open, stderr is out. */
+static int run_prepare(posix_spawn_file_actions_t *fa, posix_spawnattr_t *attr,
+		       int out)
+{
+	sigset_t none;
+	int rc;
+
+	sigemptyset(&none);
+	rc = posix_spawnattr_setsigmask(attr, &none);
+	if (!rc)
+		rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK);
+	if (!rc)
+		rc = posix_spawn_file_actions_addopen(fa, 0, "/dev/null",
+						      O_RDONLY, 0);
+	if (!rc)
+		rc = posix_spawn_file_actions_adddup2(fa, out, 1);
+	if (!rc)
+		rc = posix_spawn_file_actions_adddup2(fa, out, 2);
+	if (!rc)
+		rc = posix_spawn_file_actions_addclosefrom_np(fa, 3);
+	return -rc;
+}
+
+static int run_spawn(struct be_process *p, char *const argv[], char *const env[],
+		     int out)
+{
+	posix_spawn_file_actions_t fa;
+	posix_spawnattr_t attr;
+	int rc;
+
+	posix_spawn_file_actions_init(&fa);
+	posix_spawnattr_init(&attr);
+	rc = run_prepare(&fa, &attr, out);
+	if (!rc)
+		rc = -posix_spawn(&p->pid, argv[0], &fa, &attr, argv, env);
+	posix_spawn_file_actions_destroy(&fa);
+	posix_spawnattr_destroy(&attr);
+	return rc;
+}
+
+int be_process_run(struct be_process *p, char *const argv[], char *const env[],
+		   int *out)
+{
+	int fd[2], rc;
+
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	*p = BE_PROCESS_NONE;
+	rc = run_spawn(p, argv, env, fd[1]);
+	close(fd[1]);
+	if (rc) {
+		*p = BE_PROCESS_NONE;
+		close(fd[0]);
+		return rc;
+	}
+	p->start_ns = vl_now_ns();
+	p->child = true;
+	p->pidfd = process_fd(p->pid);
+	*out = fd[0];
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A worker process, as its supervisor has it: its own child, or one that an
- * earlier supervisor started. The supervisor's thread calls this.
+ * A process, as its supervisor has it: its own child, or a worker that an earlier
+ * supervisor started. The supervisor's thread calls this.
  */
 #ifndef BE_PROCESS_H
 #define BE_PROCESS_H
@@ -32,6 +32,15 @@ struct be_process {
 int be_process_start(struct be_process *p, const struct be_options *opt,
 		     unsigned int domid, unsigned int devid,
 		     unsigned int left_uars, const struct be_guard *guard);
+/**
+ * be_process_run() - another program
+ * @argv: path first
+ * @env: all of it; ends with NULL
+ * @out: the end of a pipe to read, without waiting, what it says on stderr
+ * Return: 0 or -errno.
+ */
+int be_process_run(struct be_process *p, char *const argv[], char *const env[],
+		   int *out);
 /* The process that holds a lock file. False: there is none that can be watched. */
 bool be_process_adopt(struct be_process *p, const char *lock);
 /* Is it dead? Reaps it. status: as waitpid(), 0 for an adopted one. */

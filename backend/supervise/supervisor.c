@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +20,10 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include "clock.h"
-#include "devices.h"
-#include "guard.h"
 #include "log.h"
 #include "notify.h"
-#include "process.h"
 #include "run.h"
-#include "share.h"
+#include "sup.h"
 #include "supervisor.h"
 
 #define SUP_BACKOFF_MIN_MS	200
@@ -37,40 +33,13 @@
 #define SUP_KILL_MS		2000
 #define SUP_LOST_MS		1000	/* a lock whose pid is not readable */
 
-struct sup_dev {
-	struct sup_dev *next;
-	unsigned int domid, devid;
-	struct be_process worker;
-	struct be_guard *guard;		/* of the worker, or NULL */
-	bool seen;			/* by the scan that runs */
-	bool refused;			/* no worker any more, was said */
-	struct be_share share;		/* all 0: not counted */
-	uint64_t next_ns;		/* not before */
-	unsigned int backoff_ms;
-};
-
-struct sup {
-	const struct be_options *opt;
-	be_devices_open_fn *devices_open;
-	struct be_devices *all;		/* the source of devs */
-	struct sup_dev *devs;
-	unsigned int n_devs;
-	struct pollfd *poll;
-	unsigned int n_poll;
-	int sig_fd;
-	struct be_guard *guards;	/* of workers that died */
-	bool rescan;			/* scan again before waiting */
-	bool stop, failed;
-	uint64_t wake_ns;		/* next timer, 0: none */
-};
-
 static void sup_path(const struct sup *s, const struct sup_dev *d, char *path,
 		     const char *ext)
 {
 	be_run_path(path, s->opt, d->domid, d->devid, ext);
 }
 
-static void sup_timer(struct sup *s, uint64_t at)
+void be_sup_timer(struct sup *s, uint64_t at)
 {
 	if (!s->wake_ns || at < s->wake_ns)
 		s->wake_ns = at;
@@ -112,8 +81,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	       d->domid, d->devid);
 }
 
-/* The frontend waits for a word: a worker that was killed could not say it. */
-static void sup_write_closed(struct sup *s, struct sup_dev *d)
+void be_sup_write_closed(struct sup *s, struct sup_dev *d)
 {
 	int rc = s->all->ops->close(s->all, d->domid, d->devid);
 
@@ -161,7 +129,7 @@ static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 			SUP_BACKOFF_MIN_MS * 2;
 	if (d->backoff_ms > SUP_BACKOFF_MAX_MS)
 		d->backoff_ms = SUP_BACKOFF_MAX_MS;
-	sup_timer(s, d->next_ns);
+	be_sup_timer(s, d->next_ns);
 }
 
 /* Takes note of workers that ended. */
@@ -188,7 +156,7 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
 		       (int)w->pid, d->domid, d->devid, WTERMSIG(status));
 	be_process_forget(w);
-	sup_write_closed(s, d);
+	be_sup_write_closed(s, d);
 	sup_backoff(s, d, good);
 }
 
@@ -204,22 +172,32 @@ static struct sup_dev *sup_find(struct sup *s, unsigned int domid,
 	return NULL;
 }
 
-static int sup_seen(unsigned int domid, unsigned int devid, void *arg)
+struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
+			   unsigned int devid)
 {
-	struct sup *s = arg;
 	struct sup_dev *d = sup_find(s, domid, devid);
 
-	if (!d) {
-		d = calloc(1, sizeof(*d));
-		if (!d)
-			return -ENOMEM;
-		d->domid = domid;
-		d->devid = devid;
-		d->worker = BE_PROCESS_NONE;
-		d->next = s->devs;
-		s->devs = d;
-		s->n_devs++;
-	}
+	if (d)
+		return d;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->domid = domid;
+	d->devid = devid;
+	d->worker = BE_PROCESS_NONE;
+	d->next = s->devs;
+	s->devs = d;
+	s->n_devs++;
+	be_sup_net_found(s, d);
+	return d;
+}
+
+static int sup_seen(unsigned int domid, unsigned int devid, void *arg)
+{
+	struct sup_dev *d = be_sup_get(arg, domid, devid);
+
+	if (!d)
+		return -ENOMEM;
 	d->seen = true;
 	return 0;
 }
@@ -233,7 +211,7 @@ static void sup_remove(struct sup *s, struct sup_dev *d)
 	int rc;
 
 	if (vl_now_ns() < d->next_ns) {
-		sup_timer(s, d->next_ns);
+		be_sup_timer(s, d->next_ns);
 		return;
 	}
 	d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
@@ -241,7 +219,7 @@ static void sup_remove(struct sup *s, struct sup_dev *d)
 	if (rc) {
 		be_log(NULL, BE_WARN, "d%u/%u: cannot remove what is left of it: %s",
 		       d->domid, d->devid, strerror(-rc));
-		sup_timer(s, d->next_ns);
+		be_sup_timer(s, d->next_ns);
 		return;
 	}
 	be_log(NULL, BE_INFO, "d%u/%u: domain is gone, nodes removed",
@@ -249,8 +227,7 @@ static void sup_remove(struct sup *s, struct sup_dev *d)
 	s->rescan = true;
 }
 
-/* Tells the operator once, in the log and in the node. */
-static bool sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
+bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
 {
 	if (!d->refused) {
 		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, why);
@@ -264,64 +241,7 @@ static bool sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
 static bool sup_full(struct sup *s, struct sup_dev *d)
 {
 	return be_guard_full(s->guards, d->domid) &&
-	       sup_refuse(s, d, "too many connections of this PV guest left doorbell pages behind: start the guest anew");
-}
-
-static void sup_no_share(struct sup_dev *d)
-{
-	memset(&d->share, 0, sizeof(d->share));
-}
-
-/* Is it the first device of its guest on its HCA? */
-static bool sup_first_of_guest(const struct sup *s, const struct sup_dev *d)
-{
-	const struct sup_dev *o;
-
-	for (o = s->devs; o != d; o = o->next)
-		if (o->domid == d->domid && !strcmp(o->share.hca, d->share.hca))
-			return false;
-	return true;
-}
-
-/* Doorbell pages of an HCA that guests may take by devices other than d, or have left. */
-static uint64_t sup_others_uars(const struct sup *s, const struct sup_dev *d,
-				const char *hca)
-{
-	uint64_t uars = be_guard_uars(s->guards, d->domid);
-	const struct sup_dev *o;
-
-	for (o = s->devs; o; o = o->next) {
-		if (o == d || !o->seen || strcmp(o->share.hca, hca))
-			continue;
-		uars += (uint64_t)o->share.ucontexts * XENVHCA_UCONTEXT_UARS;
-		if (o->domid != d->domid && sup_first_of_guest(s, o))
-			uars += be_guard_uars(s->guards, o->domid);
-	}
-	return uars;
-}
-
-/* A device has its part until its nodes are gone, also while it has no worker. */
-static bool sup_over(struct sup *s, struct sup_dev *d)
-{
-	struct be_share want;
-	uint64_t mb = 0;
-	char why[256];
-	struct sup_dev *o;
-
-	s->all->ops->share(s->all, d->domid, d->devid, &want);
-	for (o = s->devs; o; o = o->next)
-		mb += o == d || !o->seen ? 0 : o->share.pinned_mb;
-	if (be_share_check(s->opt, &want, mb, sup_others_uars(s, d, want.hca),
-			   why, sizeof(why))) {
-		d->share = want;
-		d->refused = false;
-		return false;
-	}
-	sup_no_share(d);
-	sup_refuse(s, d, why);
-	/* Whoever attached it waits for this, as for a worker's refusal. */
-	sup_write_closed(s, d);
-	return true;
+	       be_sup_refuse(s, d, "too many connections of this PV guest left doorbell pages behind: start the guest anew");
 }
 
 /* Decides what happens to a device without a worker. */
@@ -331,23 +251,25 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 	if (be_guard_settle(s->guards, d->domid, d->devid,
 			    sup_until(sup_may_have_parked(s, d)),
 			    sup_left(s, d)))
-		sup_write_closed(s, d);
+		be_sup_write_closed(s, d);
 	if (!s->all->ops->alive(s->all, d->domid)) {
-		sup_no_share(d);
-		sup_remove(s, d);
+		be_sup_no_share(d);
+		if (be_sup_net_down(s, d))
+			sup_remove(s, d);
 		return;
 	}
 	if (!s->all->ops->online(s->all, d->domid, d->devid)) {
-		sup_no_share(d);
+		be_sup_no_share(d);
 		if (sup_state(s, d) == XenbusStateClosing)
-			sup_write_closed(s, d);
+			be_sup_write_closed(s, d);
+		be_sup_net_down(s, d);
 		return;
 	}
-	if (sup_full(s, d) || sup_over(s, d))
+	if (sup_full(s, d) || be_sup_over(s, d))
 		return;
 	if (vl_now_ns() < d->next_ns)
-		sup_timer(s, d->next_ns);
-	else
+		be_sup_timer(s, d->next_ns);
+	else if (be_sup_net_up(s, d))
 		sup_spawn(s, d);
 }
 
@@ -378,12 +300,12 @@ static void sup_scan(struct sup *s)
 	if (rc) {
 		be_log(NULL, BE_ERR, "cannot list the devices: %s",
 		       strerror(-rc));
-		sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
+		be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
 		return;
 	}
 	for (p = &s->devs; (d = *p);) {
 		/* Its nodes are gone; a worker left over sees that itself. */
-		if (!d->seen && !d->worker.pid) {
+		if (!d->seen && !d->worker.pid && be_sup_net_down(s, d)) {
 			sup_forget(s, p);
 			continue;
 		}
@@ -393,7 +315,7 @@ static void sup_scan(struct sup *s)
 	}
 	/* Last, when all that others may map is counted. */
 	for (d = s->devs; d; d = d->next)
-		if (!d->worker.pid)
+		if (d->seen && !d->worker.pid)
 			sup_serve(s, d);
 }
 
@@ -430,25 +352,26 @@ static int sup_timeout(const struct sup *s)
 /* Waits for a change, a signal, the end of a worker or the timer. */
 static int sup_poll(struct sup *s)
 {
-	unsigned int n = 2;
+	unsigned int n = 3;
 	struct pollfd *p;
 	struct sup_dev *d;
 
-	if (s->n_poll < s->n_devs + 2) {
-		p = realloc(s->poll, (s->n_devs + 2) * sizeof(*p));
+	if (s->n_poll < s->n_devs + n) {
+		p = realloc(s->poll, (s->n_devs + n) * sizeof(*p));
 		if (!p)
 			return -ENOMEM;
 		s->poll = p;
-		s->n_poll = s->n_devs + 2;
+		s->n_poll = s->n_devs + n;
 	}
 	s->poll[0] = (struct pollfd){ .fd = s->all->ops->fd(s->all),
 				      .events = POLLIN };
 	s->poll[1] = (struct pollfd){ .fd = s->sig_fd, .events = POLLIN };
+	s->poll[2] = (struct pollfd){ .fd = s->job.p.pidfd, .events = POLLIN };
 	for (d = s->devs; d; d = d->next) {
 		s->poll[n++] = (struct pollfd){ .fd = d->worker.pidfd,
 						.events = POLLIN };
 		if (d->worker.pid && d->worker.pidfd < 0)
-			sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
+			be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
 	}
 	if (poll(s->poll, n, sup_timeout(s)) < 0 && errno != EINTR)
 		return -errno;
@@ -477,6 +400,7 @@ static void sup_loop(struct sup *s)
 		}
 		for (d = s->devs; d; d = d->next)
 			sup_reap(s, d);
+		be_sup_net_reap(s);
 	}
 }
 
@@ -501,7 +425,7 @@ static void sup_kill(struct sup *s, int sig, unsigned int ms)
 	for (d = s->devs; d; d = d->next)
 		be_process_signal(&d->worker, sig);
 	while (sup_any_alive(s) && vl_now_ns() < end) {
-		sup_timer(s, vl_now_ns() + 50 * VL_MSEC_NS);
+		be_sup_timer(s, vl_now_ns() + 50 * VL_MSEC_NS);
 		if (sup_poll(s) || s->failed)
 			usleep(50000);
 	}
@@ -515,6 +439,7 @@ static int sup_start(struct sup *s)
 	if (!s->all)
 		return BE_EXIT_SYSTEM;
 	be_guard_restore(&s->guards);
+	be_sup_net_records(s);
 	rc = s->all->ops->watch(s->all);
 	if (rc) {
 		be_log(NULL, BE_ERR, "watching %s: %s", s->all->name,
@@ -541,6 +466,7 @@ static int sup_run(struct sup *s)
 	be_log(NULL, BE_INFO, "stopping");
 	sup_kill(s, SIGTERM, SUP_STOP_MS);
 	sup_kill(s, SIGKILL, SUP_KILL_MS);
+	be_sup_net_finish(s);
 	return BE_EXIT_OK;
 }
 
@@ -560,7 +486,10 @@ static int sup_signal_fd(void)
 int be_supervisor_main(const struct be_options *opt,
 		       be_devices_open_fn *devices_open)
 {
-	struct sup s = { .opt = opt, .devices_open = devices_open };
+	struct sup s = {
+		.opt = opt, .devices_open = devices_open,
+		.job.p = BE_PROCESS_NONE,
+	};
 	struct sup_dev *d;
 	char path[PATH_MAX];
 	int lock, rc;

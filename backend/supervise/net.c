@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The addresses of a device on the HCA's network of this domain. A script puts
+ * them there before the device has a worker, and takes them off when it has none
+ * any more (docs/addresses.md says why the supervisor runs it). The script writes
+ * down what it did, in a file beside the lock: that is what the next supervisor
+ * goes by. All text comes from the toolstack.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "clock.h"
+#include "host/addr.h"
+#include "log.h"
+#include "run.h"
+#include "sup.h"
+
+#define NET_LIMIT_MS	60000	/* then the script hangs */
+#define NET_RETRY_MS	5000
+#define NET_LOOK_MS	50	/* at what cannot be waited for */
+#define NET_ENDS	100	/* such looks, at our end */
+#define NET_EXT		"address"
+#define NET_WORDS	3	/* for each address */
+#define NET_WORD	64
+#define NET_ENV		320
+
+/* Command and environment of the script. */
+struct net_args {
+	char word[XENVHCA_MAX_IPS * NET_WORDS][NET_WORD];
+	char env[4][NET_ENV];
+	char record[PATH_MAX];
+	char *argv[2 + XENVHCA_MAX_IPS * NET_WORDS + 1], *envp[7];
+};
+
+static void record_path(const struct sup *s, const struct sup_dev *d, char *path)
+{
+	be_run_path(path, s->opt, d->domid, d->devid, NET_EXT);
+}
+
+static bool recorded(const struct sup *s, const struct sup_dev *d)
+{
+	char path[PATH_MAX];
+
+	record_path(s, d, path);
+	return !access(path, F_OK);
+}
+
+static void net_read(struct sup *s, const struct sup_dev *d,
+		     struct be_network *net)
+{
+	s->all->ops->network(s->all, d->domid, d->devid, net);
+}
+
+void be_sup_net_found(struct sup *s, struct sup_dev *d)
+{
+	d->net.on = recorded(s, d);
+	if (d->net.on)
+		net_read(s, d, &d->net.want);
+}
+
+void be_sup_net_records(struct sup *s)
+{
+	char path[PATH_MAX];
+	unsigned int domid, devid;
+	const char *name;
+	glob_t g;
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/*-*." NET_EXT, s->opt->run_dir);
+	if (glob(path, 0, NULL, &g))
+		return;
+	for (i = 0; i < g.gl_pathc; i++) {
+		name = strrchr(g.gl_pathv[i], '/') + 1;
+		if (sscanf(name, "%u-%u.", &domid, &devid) == 2)
+			be_sup_get(s, domid, devid);
+	}
+	globfree(&g);
+}
+
+/* The network that an address is of; "-": none but itself. */
+static void network_text(const struct host_addr *a, char text[NET_WORD])
+{
+	unsigned int first = a->family == AF_INET ? 12 : 0, bits = a->prefix, i;
+	char addr[INET6_ADDRSTRLEN];
+	uint8_t net[16];
+
+	if (bits == (16 - first) * 8) {
+		strcpy(text, "-");
+		return;
+	}
+	memcpy(net, a->gid, 16);
+	for (i = first; i < 16; i++) {
+		net[i] &= bits >= 8 ? 0xff : (uint8_t)(0xff00 >> bits);
+		bits -= bits >= 8 ? 8 : bits;
+	}
+	inet_ntop(a->family, net + first, addr, sizeof(addr));
+	snprintf(text, NET_WORD, "%s/%u", addr, a->prefix);
+}
+
+static void addr_words(const struct host_addr *a, char word[][NET_WORD])
+{
+	unsigned int first = a->family == AF_INET ? 12 : 0, i;
+	char *gid = word[2];
+
+	inet_ntop(a->family, a->gid + first, word[0], NET_WORD);
+	network_text(a, word[1]);
+	for (i = 0; i < 16; i += 2)
+		gid += sprintf(gid, "%s%02x%02x", i ? ":" : "", a->gid[i],
+			       a->gid[i + 1]);
+}
+
+static void make_env(const struct sup *s, const struct sup_dev *d,
+		     struct net_args *args)
+{
+	static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+	const struct be_network *net = &d->net.want;
+	uint16_t pkey[XENVHCA_MAX_PKEYS];
+	int n, i;
+
+	snprintf(args->env[0], NET_ENV, "VHCA_HCA=%s", net->hca);
+	snprintf(args->env[1], NET_ENV, "VHCA_PORT=%u", net->port);
+	n = net->pkeys[0] ? host_pkeys_parse(net->pkeys, pkey) : 0;
+	strcpy(args->env[2], "VHCA_PKEY=");
+	if (n > 0)
+		snprintf(args->env[2], NET_ENV, "VHCA_PKEY=0x%04x", pkey[0]);
+	snprintf(args->env[3], NET_ENV, "VHCA_SYS=%s/sys", s->opt->root);
+	strcpy(args->record, "VHCA_RECORD=");
+	record_path(s, d, args->record + strlen(args->record));
+	for (i = 0; i < 4; i++)
+		args->envp[i] = args->env[i];
+	args->envp[i++] = args->record;
+	args->envp[i++] = path;
+	args->envp[i] = NULL;
+}
+
+static void make_args(const struct sup *s, const struct sup_dev *d, bool add,
+		      struct net_args *args)
+{
+	static char add_word[] = "add", remove_word[] = "remove";
+	struct host_addr ip[XENVHCA_MAX_IPS];
+	int i, n = add ? host_addrs_parse(d->net.want.ip, ip) : 0, argc = 0;
+
+	args->argv[argc++] = (char *)(uintptr_t)s->opt->script;
+	args->argv[argc++] = add ? add_word : remove_word;
+	for (i = 0; i < n; i++)
+		addr_words(&ip[i], &args->word[i * NET_WORDS]);
+	for (i = 0; i < n * NET_WORDS; i++)
+		args->argv[argc++] = args->word[i];
+	args->argv[argc] = NULL;
+	make_env(s, d, args);
+}
+
+/* It goes on all the same: the operator may mend it. */
+static void net_failed(struct sup *s, struct sup_dev *d, bool add,
+		       const char *why)
+{
+	struct be_net *n = &d->net;
+	char text[256];
+
+	n->next_ns = vl_now_ns() + NET_RETRY_MS * VL_MSEC_NS;
+	be_sup_timer(s, n->next_ns);
+	snprintf(text, sizeof(text), "%s: %s", add ? XENVHCA_NODE_IP :
+		 "addresses that stay on the network", why);
+	if (!n->told) {
+		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, text);
+		s->all->ops->refuse(s->all, d->domid, d->devid, text);
+	}
+	n->told = true;
+	if (add)
+		be_sup_write_closed(s, d);
+}
+
+static void job_start(struct sup *s, struct sup_dev *d, bool add)
+{
+	struct net_args args;
+	char why[300];
+	int rc;
+
+	make_args(s, d, add, &args);
+	rc = be_process_run(&s->job.p, args.argv, args.envp, &s->job.out);
+	if (rc) {
+		snprintf(why, sizeof(why), "cannot run %s: %s", s->opt->script,
+			 strerror(-rc));
+		net_failed(s, d, add, why);
+		return;
+	}
+	d->net.on = true;
+	d->net.current = false;
+	s->job.dev = d;
+	s->job.add = add;
+	s->job.end_ns = vl_now_ns() + NET_LIMIT_MS * VL_MSEC_NS;
+	be_sup_timer(s, s->job.end_ns);
+}
+
+/* What the script said, as one line. */
+static void job_output(struct sup *s, int status, char *text, size_t size)
+{
+	ssize_t n = read(s->job.out, text, size - 1), i;
+
+	close(s->job.out);
+	for (n = n < 0 ? 0 : n; n && text[n - 1] == '\n'; n--)
+		;
+	text[n] = '\0';
+	for (i = 0; i < n; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			text[i] = text[i] == '\n' ? ';' : '?';
+	if (!n)
+		snprintf(text, size, "%s ended with %s %d", s->opt->script,
+			 WIFSIGNALED(status) ? "signal" : "status",
+			 WIFSIGNALED(status) ? WTERMSIG(status) :
+			 WEXITSTATUS(status));
+}
+
+static void job_end(struct sup *s, int status)
+{
+	struct sup_dev *d = s->job.dev;
+	bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
+	char why[200];
+
+	job_output(s, status, why, sizeof(why));
+	be_process_forget(&s->job.p);
+	s->job.dev = NULL;
+	d->net.on = recorded(s, d);
+	d->net.current = ok && s->job.add;
+	if (ok)
+		d->net.told = false;
+	else
+		net_failed(s, d, s->job.add, why);
+}
+
+void be_sup_net_reap(struct sup *s)
+{
+	struct be_net_job *job = &s->job;
+	uint64_t now = vl_now_ns();
+	int status;
+
+	if (!job->dev)
+		return;
+	if (be_process_dead(&job->p, &status)) {
+		job_end(s, status);
+		return;
+	}
+	if (now >= job->end_ns)
+		be_process_signal(&job->p, SIGKILL);
+	be_sup_timer(s, now < job->end_ns && job->p.pidfd >= 0 ? job->end_ns :
+		     now + NET_LOOK_MS * VL_MSEC_NS);
+}
+
+void be_sup_net_finish(struct sup *s)
+{
+	int i;
+
+	for (i = 0; i < NET_ENDS && s->job.dev; i++) {
+		be_sup_net_reap(s);
+		if (s->job.dev)
+			usleep(NET_LOOK_MS * 1000);
+	}
+}
+
+static bool same(const struct be_network *a, const struct be_network *b)
+{
+	return !strcmp(a->hca, b->hca) && a->port == b->port &&
+	       !strcmp(a->ip, b->ip) && !strcmp(a->pkeys, b->pkeys);
+}
+
+static bool overlap(const char *a, const char *b)
+{
+	struct host_addr of_a[XENVHCA_MAX_IPS], of_b[XENVHCA_MAX_IPS];
+	int na = host_addrs_parse(a, of_a), nb = host_addrs_parse(b, of_b), i, j;
+
+	for (i = 0; i < na; i++)
+		for (j = 0; j < nb; j++)
+			if (!memcmp(of_a[i].gid, of_b[j].gid, 16))
+				return true;
+	return false;
+}
+
+static bool going(struct sup *s, const struct sup_dev *d)
+{
+	return !d->seen || !s->all->ops->alive(s->all, d->domid) ||
+	       !s->all->ops->online(s->all, d->domid, d->devid);
+}
+
+/* Has another device one of these addresses? One that goes is waited for. */
+static bool taken(struct sup *s, struct sup_dev *d, const struct be_network *want)
+{
+	struct sup_dev *o;
+	char why[128];
+
+	for (o = s->devs; o; o = o->next) {
+		if (o == d || !o->net.on)
+			continue;
+		/* Of what an earlier supervisor left nobody knows the addresses. */
+		if (o->net.want.ip[0] ? !overlap(o->net.want.ip, want->ip) :
+					o->net.told)
+			continue;
+		if (going(s, o) && !o->net.told) {
+			be_sup_timer(s, vl_now_ns() + NET_LOOK_MS * VL_MSEC_NS);
+			return true;
+		}
+		snprintf(why, sizeof(why), "device %u of domain %u has an address of these: give each its own",
+			 o->devid, o->domid);
+		net_failed(s, d, true, why);
+		return true;
+	}
+	return false;
+}
+
+/* False: not now. */
+static bool may_start(struct sup *s, const struct sup_dev *d)
+{
+	if (s->job.dev)		/* its end is a reason to look again */
+		return false;
+	if (vl_now_ns() >= d->net.next_ns)
+		return true;
+	be_sup_timer(s, d->net.next_ns);
+	return false;
+}
+
+bool be_sup_net_up(struct sup *s, struct sup_dev *d)
+{
+	struct host_addr ip[XENVHCA_MAX_IPS];
+	struct be_net *n = &d->net;
+	struct be_network want;
+
+	net_read(s, d, &want);
+	if (n->current && same(&n->want, &want))
+		return true;
+	/* What is no address is for the worker to refuse. */
+	if (!n->on && host_addrs_parse(want.ip, ip) < 0)
+		return true;
+	if (!may_start(s, d))
+		return false;
+	if (n->on) {
+		job_start(s, d, false);
+	} else if (!taken(s, d, &want)) {
+		n->want = want;
+		job_start(s, d, true);
+	}
+	return false;
+}
+
+bool be_sup_net_down(struct sup *s, struct sup_dev *d)
+{
+	if (!d->net.on)
+		return true;
+	if (s->job.dev != d && may_start(s, d))
+		job_start(s, d, false);
+	return false;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Is there room for a device beside the others (share.h)? Both sums are made anew
+ * for each device that is to be served.
+ */
+#include <string.h>
+#include "sup.h"
+
+void be_sup_no_share(struct sup_dev *d)
+{
+	memset(&d->share, 0, sizeof(d->share));
+}
+
+/* Is it the first device of its guest on its HCA? */
+static bool first_of_guest(const struct sup *s, const struct sup_dev *d)
+{
+	const struct sup_dev *o;
+
+	for (o = s->devs; o != d; o = o->next)
+		if (o->domid == d->domid && !strcmp(o->share.hca, d->share.hca))
+			return false;
+	return true;
+}
+
+/* Doorbell pages of an HCA that guests may take, save by d, or have left. */
+static uint64_t others_uars(const struct sup *s, const struct sup_dev *d,
+				const char *hca)
+{
+	uint64_t uars = be_guard_uars(s->guards, d->domid);
+	const struct sup_dev *o;
+
+	for (o = s->devs; o; o = o->next) {
+		if (o == d || !o->seen || strcmp(o->share.hca, hca))
+			continue;
+		uars += (uint64_t)o->share.ucontexts * XENVHCA_UCONTEXT_UARS;
+		if (o->domid != d->domid && first_of_guest(s, o))
+			uars += be_guard_uars(s->guards, o->domid);
+	}
+	return uars;
+}
+
+bool be_sup_over(struct sup *s, struct sup_dev *d)
+{
+	struct be_share want;
+	uint64_t mb = 0;
+	char why[256];
+	struct sup_dev *o;
+
+	s->all->ops->share(s->all, d->domid, d->devid, &want);
+	for (o = s->devs; o; o = o->next)
+		mb += o == d || !o->seen ? 0 : o->share.pinned_mb;
+	if (be_share_check(s->opt, &want, mb, others_uars(s, d, want.hca),
+			   why, sizeof(why))) {
+		d->share = want;
+		d->refused = false;
+		return false;
+	}
+	be_sup_no_share(d);
+	be_sup_refuse(s, d, why);
+	/* Whoever attached it waits for this, as for a worker's refusal. */
+	be_sup_write_closed(s, d);
+	return true;
+}

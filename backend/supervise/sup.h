@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The supervisor as its files share it: supervisor.c decides, room.c counts what
+ * all devices share, net.c has addresses put on the network. One thread.
+ */
+#ifndef BE_SUP_H
+#define BE_SUP_H
+
+#include <poll.h>
+#include "devices.h"
+#include "guard.h"
+#include "net.h"
+#include "process.h"
+#include "share.h"
+
+struct sup_dev {
+	struct sup_dev *next;
+	unsigned int domid, devid;
+	struct be_process worker;
+	struct be_guard *guard;		/* of the worker, or NULL */
+	bool seen;			/* by the scan that runs */
+	bool refused;			/* no worker any more, was said */
+	struct be_share share;		/* all 0: not counted */
+	struct be_net net;
+	uint64_t next_ns;		/* not before */
+	unsigned int backoff_ms;
+};
+
+struct sup {
+	const struct be_options *opt;
+	be_devices_open_fn *devices_open;
+	struct be_devices *all;		/* the source of devs */
+	struct sup_dev *devs;
+	unsigned int n_devs;
+	struct pollfd *poll;
+	unsigned int n_poll;
+	int sig_fd;
+	struct be_guard *guards;	/* of workers that died */
+	struct be_net_job job;
+	bool rescan;			/* scan again before waiting */
+	bool stop, failed;
+	uint64_t wake_ns;		/* next timer, 0: none */
+};
+
+/* ---- supervisor.c ---- */
+void be_sup_timer(struct sup *s, uint64_t at);
+/* The device of that name, made if there is none; NULL: no memory. */
+struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
+			   unsigned int devid);
+/* The frontend waits for a word: a worker that was killed could not say it. */
+void be_sup_write_closed(struct sup *s, struct sup_dev *d);
+/* Tells the operator once, in the log and in the node. True. */
+bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why);
+
+/* ---- room.c ---- */
+/* A device has its part until its nodes are gone, also while it has no worker.
+ * True: it does not fit; whoever attached it was told. */
+bool be_sup_over(struct sup *s, struct sup_dev *d);
+void be_sup_no_share(struct sup_dev *d);
+
+/* ---- net.c ---- */
+/* Devices of which an earlier supervisor left something on the network. */
+void be_sup_net_records(struct sup *s);
+/* A device is known from now on. */
+void be_sup_net_found(struct sup *s, struct sup_dev *d);
+/**
+ * be_sup_net_up() - are the addresses of a device there?
+ *
+ * Return: true: its worker may start. False: not yet; something is under way, or a
+ * timer is set, and whoever attached it was told why.
+ */
+bool be_sup_net_up(struct sup *s, struct sup_dev *d);
+/* The device is served no more. True: nothing of it is left on the network. */
+bool be_sup_net_down(struct sup *s, struct sup_dev *d);
+/* The script's end, or its time is over. */
+void be_sup_net_reap(struct sup *s);
+/* At the end: wait for the script that runs, bounded. */
+void be_sup_net_finish(struct sup *s);
+
+#endif
