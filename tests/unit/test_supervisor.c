@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -46,6 +47,13 @@ static int worker(int argc, char **argv)
 	f = fopen(path, "w");
 	if (f) {
 		fputs(argv[argc - 1], f);
+		fclose(f);
+	}
+	/* To the script's: which was first? */
+	snprintf(path, sizeof(path), "%s/log", argv[2]);
+	f = fopen(path, "a");
+	if (f) {
+		fprintf(f, "worker %s\n", argv[argc - 3]);
 		fclose(f);
 	}
 	pause();
@@ -202,6 +210,159 @@ static int setup(void **state)
 		.maptrack_frames = HOST_MAPTRACK_FRAMES, .root = "",
 	};
 	return mkdtemp(opt.run_dir) ? 0 : -1;
+}
+
+/* Says what it is asked for; what the real one does: tools/scripts/check.sh. */
+static void script(void)
+{
+	static char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/script", opt.run_dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "#!/bin/sh\necho \"$*, $VHCA_HCA $VHCA_PORT $VHCA_PKEY,"
+		" ${VHCA_RECORD##*/}\" >>%s/log\n"
+		"[ ! -e %s/fail ] || { printf 'no\\033\\nnet' >&2; exit 1; }\n"
+		"case $1 in add) : >$VHCA_RECORD ;; *) rm $VHCA_RECORD ;; esac\n",
+		opt.run_dir, opt.run_dir);
+	fclose(f);
+	assert_int_equal(chmod(path, 0700), 0);
+	opt.script = path;
+}
+
+static void touch(const char *name)
+{
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", opt.run_dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+}
+
+static bool there(const char *name)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", opt.run_dir, name);
+	return !access(path, F_OK);
+}
+
+/* What was run since the last time. */
+static void ran(const char *want)
+{
+	char path[300], text[1024] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log", opt.run_dir);
+	f = fopen(path, "r");
+	if (f) {
+		text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+		fclose(f);
+	}
+	unlink(path);
+	assert_string_equal(text, want);
+}
+
+static void attach_ip(unsigned int domid, const char *ip)
+{
+	attach(domid, NULL);
+	set(domid, "hca", "rxe0");
+	set(domid, "ip", ip);
+}
+
+#define ADD7	"add 192.0.2.7 192.0.2.0/23 " \
+		"0000:0000:0000:0000:0000:ffff:c000:0207"
+static void addresses_are_there_before_the_worker(void **state)
+{
+	(void)state;
+	script();
+	attach_ip(5, "192.0.3.7/23 2001:db8::7");
+	set(5, "port", "2");
+	set(5, "pkeys", "0x8001 0xffff");
+	supervise(1);
+	ran("add 192.0.3.7 192.0.2.0/23 0000:0000:0000:0000:0000:ffff:c000:0307"
+	    " 2001:db8::7 - 2001:0db8:0000:0000:0000:0000:0000:0007,"
+	    " rxe0 2 0x8001, 5-0.address\nworker 5\n");
+	/* They stay, and the next supervisor makes sure of them. */
+	assert_true(served(5));
+	assert_true(there("5-0.address"));
+	set(5, "ip", "192.0.2.7/23");
+	supervise(1);
+	ran("remove, rxe0 2 0x8001, 5-0.address\n" ADD7
+	    ", rxe0 2 0x8001, 5-0.address\nworker 5\n");
+}
+
+static void without_addresses_nothing_is_run(void **state)
+{
+	(void)state;
+	script();
+	attach(5, NULL);
+	supervise(1);
+	ran("worker 5\n");
+	assert_true(served(5));
+	/* They were taken from it meanwhile. */
+	touch("5-0.address");
+	supervise(1);
+	ran("remove,  1 , 5-0.address\nworker 5\n");
+}
+
+static void what_went_while_nobody_watched_is_removed(void **state)
+{
+	(void)state;
+	script();
+	touch("5-0.address");			/* detached */
+	touch("6-0.address");			/* a dead domain */
+	set(6, "online", "1");
+	set(6, "hca", "rxe0");
+	touch("7-0.address");			/* detach waits for Closed */
+	attach_ip(7, "192.0.2.7/23");
+	set(7, "online", "0");
+	attach(8, NULL);
+	supervise(1);
+	assert_false(there("5-0.address"));
+	assert_false(there("6-0.address"));
+	assert_false(there("7-0.address"));
+	assert_null(get(6, "hca"));
+	assert_false(served(7));
+}
+
+static void a_network_that_is_not_there_is_told(void **state)
+{
+	(void)state;
+	script();
+	touch("fail");
+	attach_ip(5, "192.0.2.7/23");
+	attach(6, NULL);
+	supervise(1);
+	assert_false(served(5));
+	assert_true(served(6));
+	assert_string_equal(get(5, "broken"), "ip: no?;net");
+	assert_string_equal(get(5, "state"), "6");
+	opt.script = "/nowhere/script";
+	supervise(1);
+	assert_string_equal(get(5, "broken"),
+			    "ip: cannot run /nowhere/script: No such file or directory");
+}
+
+static void an_address_is_of_one_device(void **state)
+{
+	unsigned int first;
+
+	(void)state;
+	script();
+	attach_ip(5, "192.0.2.7/23 192.0.2.9");
+	attach_ip(6, "2001:db8::7 192.0.2.7");
+	attach_ip(7, "192.0.2.8/23");
+	supervise(2);
+	assert_true(served(7));
+	first = served(5) ? 5 : 6;
+	assert_null(get(first, "broken"));
+	assert_false(served(11 - first));
+	assert_non_null(strstr(get(11 - first, "broken"),
+			       "has an address of these"));
 }
 
 static int teardown(void **state)
@@ -381,6 +542,11 @@ int main(int argc, char **argv)
 		T(gives_back_what_is_detached),
 		T(ready_is_one_that_serves),
 		T(tells_a_worker_what_its_guest_left),
+		T(addresses_are_there_before_the_worker),
+		T(without_addresses_nothing_is_run),
+		T(what_went_while_nobody_watched_is_removed),
+		T(a_network_that_is_not_there_is_told),
+		T(an_address_is_of_one_device),
 	};
 #undef T
 
