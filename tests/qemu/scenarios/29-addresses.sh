@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Two PV guests on one HCA, each with addresses of its own: each sees and uses its
+# own GIDs and no other, Debian's programs connect with them, and the addresses
+# are on the HCA's network as long as the device is there.
+# limit: 500
+. ./lib.sh
+. ./vhca.sh
+
+A4=10.9.0.71 A6=2001:db8::71 B4=10.9.0.72 B6=2001:db8::72
+# dom0_has ADDRESS...: each once, on the HCA's network device.
+dom0_has() {
+	local a
+	for a; do
+		[ "$(ip -o addr show to "$a" | grep -c ' d0 ')" = 1 ] || return 1
+	done
+}
+dom0_lacks() { [ -z "$(ip -o addr show to "$1")" ]; }
+# table GUEST: what vhca-indices says there, also in $SCENARIO_DIR.
+table() { guest_sh "$1" vhca-indices | tee "$SCENARIO_DIR/$1.txt"; }
+# only GUEST ADDRESS...: it has GIDs of these, of their type, and no others.
+only() {
+	local a
+	table "$1" >/dev/null
+	for a in "${@:2}"; do
+		grep -E "^gid [0-9]+ (::ffff:)?$a v2 qp ok alt EINVAL ah ok\$" \
+			"$SCENARIO_DIR/$1.txt" || return 1
+	done
+	[ "$(grep -c '^gid [0-9]* [^-]' "$SCENARIO_DIR/$1.txt")" = $(($# - 1)) ]
+}
+# index GUEST ADDRESS: of its GID, as table() saw it last.
+index() {
+	awk -v g="$2" '$3 == g || $3 == "::ffff:" g { print $2 }' \
+		"$SCENARIO_DIR/$1.txt"
+}
+# at GUEST INDEX: what its programs are told of that index.
+at() { grep "^gid $2 " "$SCENARIO_DIR/$1.txt" | cut -d' ' -f4-; }
+# pingpong PROGRAM ADDRESS-OF-A ADDRESS-OF-B: a serves, each by its own index.
+pingpong() {
+	local server rc=0
+	guest_sh -t 60 a "$1 -n 100 -g $(index a "$2")" >/tmp/pp.a 2>&1 &
+	server=$!
+	listens a
+	guest_sh -t 50 b "$1 -n 100 -g $(index b "$3") $(guest_ip a)" \
+		>/tmp/pp.b 2>&1 || rc=$?
+	wait "$server" || rc=$?
+	[ "$rc" = 0 ] || tail -n 5 /tmp/pp.[ab]
+	return "$rc"
+}
+# foreign: b's program with the index of a's GID.
+foreign() {
+	guest_sh -t 20 b \
+		"ibv_rc_pingpong -n 100 -g $(index a $A4) $(guest_ip a)" \
+		>/tmp/foreign 2>&1
+}
+# refused WORDS SPEC: for a, with these words.
+refused() {
+	! vhcactl attach -w 20 a "$2" >/tmp/said 2>&1 && grep "$1" /tmp/said
+}
+all_as_before() {
+	check "$1: the addresses are there, once" \
+		wait_until 20 dom0_has $A4 $A6 $B4 $B6
+	check "$1: so are the guests' GIDs" \
+		wait_until 20 only a $A4 $A6
+	check "$1: and the other's" wait_until 20 only b $B4 $B6
+}
+
+step "two guests with addresses"
+backend_start
+vhca-indices -d rxe0 >"$SCENARIO_DIR/native.txt" ||
+	fail "vhca-indices does not run natively"
+empty=$(sed -n 's/^gid [0-9]* - [^ ]* //p' "$SCENARIO_DIR/native.txt" |
+	sort -u)
+guest_create a pv &
+guest_create b pv
+wait $!
+vhca_attach a "ip=$A4/24 $A6/64"
+vhca_attach b "ip=$B4/24 $B6/64"
+check "the addresses are on the HCA's network device" \
+	dom0_has $A4 $A6 $B4 $B6
+check "vhcactl show tells them" bash -c \
+	"vhcactl show a 0 | grep 'addresses.ip *$A4/24 $A6/64' &&
+	vhcactl show a 0 | grep 'addresses.pkeys *default partition'"
+
+step "each has its own GIDs"
+check "a" only a $A4 $A6
+check "b" only b $B4 $B6
+check "dom0 has all" bash -c "[ \$(vhca-indices -d rxe0 |
+	grep -cE ' (::ffff:)?($A4|$A6|$B4|$B6|10.9.0.1) v2 qp ok') = 5 ]"
+for a in $B4 $B6; do
+	check "b's $a is to a as an index that is not there is natively" \
+		[ "$(at a "$(index b "$a")")" = "ENODATA $empty" ]
+done
+check "to dom0's own too" [ "$(at b 1)" = "ENODATA $empty" ]
+check "there is one P_Key, and what is not there is EINVAL" guest_sh a \
+	'vhca-indices | grep -A1 "^pkey 0 0xffff qp ok" | grep "^pkey 1 EINVAL qp EINVAL"'
+
+step "what the guest sees of the port"
+check "the link is Ethernet" guest_sh a 'ibv_devinfo | grep "link_layer:.*Ethernet"'
+check "a GID is of RoCE v2" guest_sh a \
+	"ibv_devinfo -v | grep 'GID\\[ *$(index a $A4)\\].*RoCE v2'"
+check "in sysfs as well" guest_sh a \
+	"grep 'RoCE v2' /sys/class/infiniband/vhca0/ports/1/gid_attrs/types/$(index a $A4)"
+check "rdma link has no LID" guest_sh a \
+	'rdma link | grep "vhca0/1 state ACTIVE" && ! rdma link | grep -i lid'
+
+step "programs between them"
+check "ibv_rc_pingpong, IPv4" pingpong ibv_rc_pingpong $A4 $B4
+check "ibv_rc_pingpong, IPv6" pingpong ibv_rc_pingpong $A6 $B6
+check "ibv_ud_pingpong" pingpong ibv_ud_pingpong $A4 $B4
+guest_sh -t 30 a "ibv_rc_pingpong -n 100 -g $(index a $A4)" >/dev/null 2>&1 &
+server=$!
+listens a
+check "with a's index b gets no connection" not foreign
+check "because its queue pair is refused" grep -i 'Failed to modify QP' /tmp/foreign
+wait "$server" || true
+
+step "an address changes"
+guest_sh -t 60 a 'vhca-indices --event 30' >/tmp/event 2>&1 &
+watch=$!
+wait_until 20 grep -q waits /tmp/event
+ip addr add 10.9.0.99/24 dev d0
+ip addr del 10.9.0.99/24 dev d0
+sleep 2
+check "that of somebody else is no event" not grep -q GID /tmp/event
+ip addr del $A4/32 dev d0
+check "the guest's own is" wait "$watch"
+check "and its GID is gone" wait_until 10 only a $A6
+ip addr add $A4/32 dev d0
+check "until it is back" wait_until 10 only a $A4 $A6
+
+step "mistakes"
+check "dom0's own address is refused" refused \
+	'10.9.0.1 is an address of this domain' hca=rxe0,ip=10.9.0.1/24
+vhcactl detach -f a 1
+check "and still dom0's" dom0_has 10.9.0.1
+check "b's address is not a's" refused 'has an address of these' \
+	hca=rxe0,ip=$B4
+vhcactl detach -f a 1
+vhca_attach a max-qp=8
+check "without a key the tables are shared" bash -c \
+	'vhcactl show a 1 | grep "addresses.ip *shared"'
+check "vhca1 sees what dom0 sees" guest_sh a \
+	"vhca-indices -d vhca1 | grep '::ffff:$B4 v2 qp ok'"
+check "detach" vhcactl detach a 1
+all_as_before "after the mistakes"
+
+step "the daemon is restarted"
+old=$(supervisor_pid)
+kill -KILL "$old"
+check "there is another supervisor" wait_until 10 bash -c \
+	"[ \"\$(pgrep -o -x xen-vhcad)\" != $old ]"
+all_as_before "a killed supervisor"
+backend_stop
+check "the addresses outlive the daemon" dom0_has $A4 $A6 $B4 $B6
+backend_start
+all_as_before "a new daemon"
+
+step "a checkpoint"
+xl save -c a /dev/null >/tmp/xl.save 2>&1 || fail "xl save -c: $(cat /tmp/xl.save)"
+wait_until 40 guest_sh -t 2 a true || fail "a does not come back"
+all_as_before "a checkpoint"
+check "ibv_rc_pingpong" pingpong ibv_rc_pingpong $A4 $B4
+
+step "the end"
+check "detach" vhcactl detach a 0
+check "takes a's addresses off" wait_until 10 dom0_lacks $A4
+check "both" wait_until 10 dom0_lacks $A6
+check "and leaves b's" only b $B4 $B6
+spoilt b
+id=$(guest_domid b)
+xl destroy b
+check "so does the end of the guest" wait_until 20 dom0_lacks $B4
+check "nothing is left of it" wait_until 10 not backend_has "$id"
+check "no record is left" bash -c "! ls $RUN_DIR/*.address 2>/dev/null"
+check "dom0 has its own address" dom0_has 10.9.0.1
+kernel_clean a
