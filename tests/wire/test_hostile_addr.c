@@ -223,6 +223,7 @@ static void pkeys_have_indices_of_their_own(void **state)
 	fake_pkey(3, 0x8002);
 	fake_pkey(4, 0);
 	own_things(&w->a, NULL, "0x8002 0x0001 0x8003");
+	w->a.dev.addr.pkey[3] = 0x8001;		/* behind the end */
 	assert_int_equal(wire_call(&w->a, &r), 0);
 	assert_int_equal(w->a.rsp.u.query_pkey_table.count, 3);
 	assert_int_equal(pkey[0], 0x8002);
