@@ -21,6 +21,7 @@ struct be_addr {
 	unsigned int n_pkeys;		/* 0: likewise */
 	bool default_pkey;		/* pkey[0] is that, in either membership */
 	uint16_t pkey_at[XENVHCA_MAX_PKEYS];	/* physical index, a guess */
+	uint64_t gids_seen;		/* be_gids_changed(), event thread */
 };
 
 /* Does the vhca have addresses of its own? Else it shares the port's. */

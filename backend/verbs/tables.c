@@ -102,6 +102,40 @@ int be_query_gid_table(const struct be_cmd *c)
 	return err;
 }
 
+/* FNV-1a, of what is the guest's. */
+static uint64_t gids_sum(const struct be_dev *dev,
+			 const struct ib_uverbs_gid_entry *gid, uint64_t n)
+{
+	uint64_t sum = 0xcbf29ce484222325ull;
+	const uint8_t *p;
+
+	for (; n; n--, gid++) {
+		if (gid->port_num != dev->port || !be_addr_gid(dev, gid->gid))
+			continue;
+		for (p = (const void *)gid; p < (const uint8_t *)(gid + 1); p++)
+			sum = (sum ^ *p) * 0x100000001b3ull;
+	}
+	return sum;
+}
+
+bool be_gids_changed(struct be_dev *dev)
+{
+	struct ib_uverbs_gid_entry *gid;
+	uint64_t n = 0, sum = 0;
+
+	if (!be_gids_own(dev))
+		return true;
+	gid = calloc(UV_GIDS, sizeof(*gid));
+	if (gid && !uv_query_gid_table(dev->ctl_fd, dev->prov->driver_id, gid,
+				       &n))
+		sum = gids_sum(dev, gid, n);
+	free(gid);
+	if (sum && sum == dev->addr.gids_seen)
+		return false;
+	dev->addr.gids_seen = sum;
+	return true;
+}
+
 static int pkey_read(const struct be_dev *dev, uint32_t host, uint16_t *pkey)
 {
 	char text[32];

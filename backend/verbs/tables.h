@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Which entries of the port's tables are a vhca's own. Command thread.
+ * Which entries of the port's tables are a vhca's own. Command thread, if nothing
+ * else is said.
  */
 #ifndef BE_TABLES_H
 #define BE_TABLES_H
@@ -23,6 +24,11 @@ bool be_pkeys_own(const struct be_dev *dev);
  * for this vhca; another -errno: the kernel does not tell.
  */
 int be_gid_check(const struct be_dev *dev, uint32_t index);
+/*
+ * Has the guest's part of the GID table changed since the last time? Event thread.
+ * True as well the first time, and when nobody knows.
+ */
+bool be_gids_changed(struct be_dev *dev);
 /**
  * be_pkey_to_host() - physical index of an entry of the guest's P_Key table
  *

@@ -28,6 +28,7 @@
 #include "clock.h"
 #include "event.h"
 #include "sys.h"
+#include "verbs/tables.h"
 #include "wake.h"
 
 #define BE_EVENT_BATCH	32	/* descriptors per fd and wake-up */
@@ -124,6 +125,8 @@ static void event_async(struct be_dev *dev, const struct be_watch *w,
 	if (type == XENVHCA_EVT_PORT) {
 		if (d->element != dev->port || (dev->events->n_ctl && !w->ctl))
 			return;
+		if (d->event_type == EV_GID_CHANGE && !be_gids_changed(dev))
+			return;		/* another guest's */
 		be_event_push(dev, type, (uint8_t)d->event_type, 0);
 		return;
 	}

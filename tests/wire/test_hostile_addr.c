@@ -12,6 +12,7 @@
 
 #include "wire.h"
 #include "ib_core.h"
+#include "verbs/tables.h"
 
 #define OWN	6		/* index of the guest's GID, and */
 #define OTHERS	8		/* of one that is not */
@@ -102,6 +103,29 @@ static void only_own_gids_are_in_the_table(void **state)
 	assert_int_equal(wire_call(&w->b, &r), 0);
 	assert_int_equal(w->b.rsp.u.query_gid_table.count, 8);
 	assert_true(w->b.rsp.u.query_gid_table.next);
+}
+
+static void what_changes_of_others_is_not_told(void **state)
+{
+	struct world *w = *state;
+	struct be_dev *dev = &w->a.dev;
+
+	assert_true(be_gids_changed(dev));	/* nobody knew */
+	assert_false(be_gids_changed(dev));
+	fake_gid(OTHERS, NULL);
+	fake_gid(EMPTY, others);
+	assert_false(be_gids_changed(dev));
+	fake_gid(OWN, NULL);
+	assert_true(be_gids_changed(dev));
+	assert_false(be_gids_changed(dev));
+	fake_gid(OTHERS, own);			/* back at another index */
+	assert_true(be_gids_changed(dev));
+	assert_false(be_gids_changed(dev));
+	fake_unplug(true);
+	assert_true(be_gids_changed(dev));
+	fake_unplug(false);
+	assert_true(be_gids_changed(&w->b.dev));
+	assert_true(be_gids_changed(&w->b.dev));
 }
 
 static void an_address_vector_has_an_own_gid(void **state)
@@ -302,6 +326,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(only_own_gids_are_in_the_table),
+		T(what_changes_of_others_is_not_told),
 		T(an_address_vector_has_an_own_gid),
 		T(a_race_leaves_nothing_that_sends),
 		T(a_queue_pair_that_cannot_be_stopped_ends),
