@@ -247,6 +247,25 @@ static void daemons(void **state)
 	expect(&c, CTL_FAILED, "ok   xen-vhca-doorbelld: runs in the control");
 }
 
+static void addresses_need_a_script(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0", &d), CTL_OK);
+	expect(&c, CTL_OK, "ok   addresses: 0 devices have their own, 1 share");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,ip=192.0.2.7", &d),
+			 CTL_OK);
+	expect(&c, CTL_FAILED, "vhca-address is missing; install it again");
+	host_file("/etc/xen/scripts/vhca-address", "");
+	expect(&c, CTL_FAILED, "FAIL addresses: 1 devices have addresses of their own, which ip and rdma put on the network; apt-get install iproute2");
+	host_file("/usr/bin/rdma", "");
+	host_file("/usr/sbin/ip", "");
+	expect(&c, CTL_OK, "ok   addresses: 1 devices have their own, 1 share");
+}
+
 static void hardware_in_a_pv_domain(void **state)
 {
 	struct ctl c;
@@ -397,6 +416,7 @@ int main(void)
 		HOST_TEST(missing_modules),
 		HOST_TEST(no_hca_here),
 		HOST_TEST(daemons),
+		HOST_TEST(addresses_need_a_script),
 		HOST_TEST(hardware_in_a_pv_domain),
 		HOST_TEST(hcas_and_their_providers),
 		HOST_TEST(grant_tables),

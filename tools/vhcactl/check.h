@@ -54,6 +54,7 @@ void check_agent(struct check *k);
 void check_gntdev(struct check *k);
 void check_grant_tables(struct check *k);
 void check_memory(struct check *k);
+void check_addresses(struct check *k);
 void check_hcas(struct check *k);	/* the first: counts them */
 void check_segment_cap(struct check *k);
 void check_doorbells(struct check *k);

@@ -308,3 +308,43 @@ void check_memory(struct check *k)
 			  "dom0_mem=4096M,max:4096M on Xen's command line, autoballoon=\"off\" in /etc/xen/xl.conf",
 			  "not fixed: ballooning can leave no pages to map guests into");
 }
+
+struct addressed {
+	unsigned int own, with, without;
+};
+
+static int add_addressed(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	struct addressed *a = arg;
+
+	if (d->backend != a->own)
+		return CTL_OK;
+	if (xn_exists(c->xs, XBT_NULL, d->be, XENVHCA_NODE_IP))
+		a->with++;
+	else
+		a->without++;
+	return CTL_OK;
+}
+
+/* What the key ip needs in this domain. */
+void check_addresses(struct check *k)
+{
+	static const char script[] = "/etc/xen/scripts/vhca-address";
+	struct addressed a = { .own = (unsigned int)k->own };
+
+	if (k->own >= 0)
+		ctl_dev_each(k->c, -1, add_addressed, &a);
+	if (a.with && !check_exists(k, script))
+		check_say(k, CHECK_FAIL, "addresses", "install it again",
+			  "%u devices have addresses of their own, and xen-vhcad's %s is missing",
+			  a.with, script);
+	else if (a.with && (!check_exists(k, "/usr/bin/rdma") ||
+			    !check_exists(k, "/usr/sbin/ip")))
+		check_say(k, CHECK_FAIL, "addresses", "apt-get install iproute2",
+			  "%u devices have addresses of their own, which ip and rdma put on the network",
+			  a.with);
+	else
+		check_say(k, CHECK_OK, "addresses", NULL,
+			  "%u devices have their own, %u share those of their ports",
+			  a.with, a.without);
+}
