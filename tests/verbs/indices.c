@@ -23,7 +23,7 @@ struct indices {
 	struct ibv_port_attr port;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	union ibv_gid gid;	/* some GID of the port: a peer's */
+	union ibv_gid gid;	/* a peer's: of the kind of the index, if it has one */
 };
 
 static struct ibv_qp *new_qp(const struct indices *x, enum ibv_qp_type type)
@@ -105,15 +105,17 @@ static const char *ask_ah(const struct indices *x, int index)
 	return "ok";
 }
 
-static void one_gid(const struct indices *x, int index)
+static void one_gid(struct indices *x, int index)
 {
 	static const char *const type[] = { "IB", "v1", "v2" };
 	struct ibv_gid_entry e = {};
 	char text[INET6_ADDRSTRLEN] = "-";
 	int err = ibv_query_gid_ex(x->ctx, VT_PORT, (uint32_t)index, &e, 0);
 
-	if (!err)
+	if (!err) {
 		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));
+		x->gid = e.gid;
+	}
 	printf("gid %d %s %s qp %s", index, text, err ? say(err) :
 	       e.gid_type < VT_ARRAY_SIZE(type) ? type[e.gid_type] : "?",
 	       ask_qp(x, index, -1));
