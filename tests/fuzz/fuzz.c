@@ -80,6 +80,18 @@ static void make_objects(struct fuzz *f)
 		f->c.xrcd = make(f, XENVHCA_OP_ALLOC_XRCD);
 }
 
+/* It has what is at the even indices, but for one; and P_Key index 0. */
+static void own(struct be_dev *dev)
+{
+	static const uint8_t gid[16] = { 0xfe, 0x80, [8] = 2, [15] = 1 },
+			     other[16] = { 0xfe, 0x80, [8] = 2, [15] = 2 };
+
+	fake_gid(FUZZ_FOREIGN, other);
+	memcpy(dev->addr.ip[0].gid, gid, sizeof(gid));
+	dev->addr.n_ips = dev->addr.n_pkeys = 1;
+	dev->addr.pkey[0] = 0xffff;
+}
+
 static void device(struct fuzz *f, bool mlx5)
 {
 	kernel();
@@ -102,6 +114,7 @@ static void device(struct fuzz *f, bool mlx5)
 	f->dev.log_bucket.last_ns = UINT64_MAX / 2;
 	PROMISE(!be_dev_open(&f->dev));
 	f->dev.quota.max_pages = 8192;
+	own(&f->dev);
 }
 
 static void context(struct fuzz *f, bool objects)

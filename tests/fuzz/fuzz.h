@@ -13,6 +13,7 @@
 #include "tests/wire/wire.h"
 
 #define FUZZ_HANDLES 64
+#define FUZZ_FOREIGN	2	/* GID index that is not the guest's */
 
 struct fuzz {
 	struct loop *loop;

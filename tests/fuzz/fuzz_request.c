@@ -153,6 +153,20 @@ static void mlx5(struct fuzz *f, struct input *in)
 	PROMISE(f->dev.n_spoilt <= 32);
 }
 
+/* Nothing of another guest's has reached the kernel. */
+static void own_only(void)
+{
+	const struct fake_obj *qp;
+	unsigned int i;
+
+	for (i = 0; (qp = fake_nth(FAKE_QP, i)); i++) {
+		PROMISE(qp->sgid_index % 2 == 0 && qp->alt_sgid_index % 2 == 0);
+		PROMISE(qp->sgid_index != FUZZ_FOREIGN &&
+			qp->alt_sgid_index != FUZZ_FOREIGN);
+		PROMISE(!qp->pkey_index && !qp->alt_pkey_index);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
@@ -171,6 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			mlx5(&f, &in);
 		else
 			request(&f, &in);
+		own_only();
 	}
 	fuzz_close(&f);
 	return 0;
