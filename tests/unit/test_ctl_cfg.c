@@ -121,7 +121,7 @@ static void mistakes_are_told(void **state)
 	strcat(text, "]");
 	assert_true(ctl_cfg_parse(text, &cfg, err) < 0);
 	assert_non_null(strstr(err, "17: vhca: at most 16"));
-	snprintf(text, sizeof(text), "vhca=[\"%0*d\"]", XN_VALUE_MAX, 0);
+	snprintf(text, sizeof(text), "vhca=[\"%0*d\"]", CTL_SPEC_MAX, 0);
 	assert_true(ctl_cfg_parse(text, &cfg, err) < 0);
 	assert_non_null(strstr(err, "too long"));
 }

@@ -109,21 +109,46 @@ static unsigned int workers(void)
 	return n;
 }
 
-/* Until n workers ran, and a moment longer; then as systemd stops it. */
-static void supervise(unsigned int n)
+/* Lines of the log: scripts and workers that were started. */
+static unsigned int lines(void)
+{
+	unsigned int n = 0;
+	char path[300];
+	FILE *f;
+	int c;
+
+	snprintf(path, sizeof(path), "%s/log", opt.run_dir);
+	f = fopen(path, "r");
+	while (f && (c = fgetc(f)) != EOF)
+		n += c == '\n';
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * Until n workers ran and so many lines are in the log, and a moment longer; then as
+ * systemd stops it.
+ */
+static void supervise_for(unsigned int n, unsigned int more)
 {
 	pid_t pid = fork();
 	int i;
 
 	if (!pid) {
-		for (i = 0; i < 1000 && workers() < n; i++)
+		for (i = 0; i < 1000 && (workers() < n || lines() < more); i++)
 			usleep(10000);
-		usleep(100000);
+		usleep(more ? 500000 : 100000);
 		kill(getppid(), SIGTERM);
 		_exit(0);
 	}
 	assert_int_equal(be_supervisor_main(&opt, be_devices_xenstore), BE_EXIT_OK);
 	waitpid(pid, NULL, 0);
+}
+
+static void supervise(unsigned int n)
+{
+	supervise_for(n, 0);
 }
 
 /* In a child: the manager hears that process parent serves, and stops it. */
@@ -321,7 +346,7 @@ static void what_went_while_nobody_watched_is_removed(void **state)
 	attach_ip(7, "192.0.2.7/23");
 	set(7, "online", "0");
 	attach(8, NULL);
-	supervise(1);
+	supervise_for(1, 4);
 	assert_false(there("5-0.address"));
 	assert_false(there("6-0.address"));
 	assert_false(there("7-0.address"));
@@ -336,7 +361,7 @@ static void a_network_that_is_not_there_is_told(void **state)
 	touch("fail");
 	attach_ip(5, "192.0.2.7/23");
 	attach(6, NULL);
-	supervise(1);
+	supervise_for(1, 2);
 	assert_false(served(5));
 	assert_true(served(6));
 	assert_string_equal(get(5, "broken"), "ip: no?;net");
@@ -356,7 +381,7 @@ static void an_address_is_of_one_device(void **state)
 	attach_ip(5, "192.0.2.7/23 192.0.2.9");
 	attach_ip(6, "2001:db8::7 192.0.2.7");
 	attach_ip(7, "192.0.2.8/23");
-	supervise(2);
+	supervise_for(2, 4);
 	assert_true(served(7));
 	first = served(5) ? 5 : 6;
 	assert_null(get(first, "broken"));
