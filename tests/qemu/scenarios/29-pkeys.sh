@@ -45,7 +45,7 @@ ib0_has() { ip -o addr show to "$1" | grep -q "$2"; }
 
 step "a fabric with partitions"
 HCA_STATE=INIT hca_setup
-partitions 'one=0x0001:ALL=full;' 'two=0x0002:ALL=full;'
+partitions 'one=0x0001,ipoib:ALL=full;' 'two=0x0002:ALL=full;'
 for d in $MLX5; do
 	check "$d becomes active" wait_until 30 port_is "$d" ACTIVE
 	check "$d is in both partitions" wait_until 30 port_has "$d" 0x8002
@@ -82,14 +82,15 @@ check "0x8001 reaches 0x8001" rc
 
 step "the address of a guest"
 check "is on the child interface of its partition" ib0_has 10.8.0.71 ib0.8001
-check "which has its P_Key" grep -i 0x8001 /sys/class/net/ib0.8001/pkey
+check "which has its P_Key" grep 12:40:1b:80:01: \
+	/sys/class/net/ib0.8001/broadcast
 
 step "the subnet manager takes a partition away"
 partitions 'two=0x0002:ALL=full;'
 check "the ports lose it" wait_until 40 not port_has mlx5_0 0x8001
 check "the guest has none" wait_until 20 pkeys a \
 	'pkey 0 0x0000 qp EINVAL' 'pkey 1 EINVAL qp EINVAL'
-partitions 'one=0x0001:ALL=full;' 'two=0x0002:ALL=full;'
+partitions 'one=0x0001,ipoib:ALL=full;' 'two=0x0002:ALL=full;'
 check "until it is back" wait_until 40 pkeys a \
 	'pkey 0 0x8001 qp ok' 'pkey 1 EINVAL qp EINVAL'
 
