@@ -291,8 +291,8 @@ static void device_answer(const struct be_dev *dev,
 		.max_srq = lower(b->max_srq, max[BE_SRQ]),
 		.max_srq_wr = b->max_srq_wr,
 		.max_srq_sge = b->max_srq_sge,
-		.max_pkeys = (uint16_t)lower(b->max_pkeys,
-					     be_pkey_count(dev)),
+		.max_pkeys = be_pkeys_own(dev) ?
+			     (uint16_t)be_pkey_count(dev) : b->max_pkeys,
 		.local_ca_ack_delay = b->local_ca_ack_delay,
 	};
 }

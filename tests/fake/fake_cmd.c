@@ -80,6 +80,7 @@ static int do_query_device(const struct call *c)
 	r->base.max_cq = r->base.max_mr = r->base.max_pd = big;
 	r->base.max_mw = r->base.max_ah = r->base.max_srq = big;
 	r->base.max_sge = 32;
+	r->base.max_pkeys = 64;		/* as rxe, whose ports have one */
 	r->base.max_cqe = 32767;
 	r->base.phys_port_cnt = fake_hca.ports;
 	r->device_cap_flags_ex = IB_UVERBS_DEVICE_XRC |

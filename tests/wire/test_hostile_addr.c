@@ -272,6 +272,23 @@ static void pkeys_have_indices_of_their_own(void **state)
 	assert_int_equal(set_pkey(w, 0, 0), -EINVAL);
 }
 
+/* What the HCA says is not what its port has, natively neither. */
+static void the_device_has_as_many_pkeys_as_the_table(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request r = wire_req(XENVHCA_OP_QUERY_DEVICE, 0);
+
+	own_things(&w->a, NULL, "0x8002 0x0001 0x8003");
+	assert_int_equal(wire_call(&w->a, &r), 0);
+	assert_int_equal(w->a.rsp.u.query_device.max_pkeys, 3);
+	r = wire_req(XENVHCA_OP_QUERY_PORT, 0);
+	assert_int_equal(wire_call(&w->a, &r), 0);
+	assert_int_equal(w->a.rsp.u.query_port.pkey_tbl_len, 3);
+	r = wire_req(XENVHCA_OP_QUERY_DEVICE, 0);
+	assert_int_equal(wire_call(&w->b, &r), 0);
+	assert_int_equal(w->b.rsp.u.query_device.max_pkeys, 64);
+}
+
 static void the_default_partition_has_two_kinds_of_members(void **state)
 {
 	struct world *w = *state;
@@ -331,6 +348,7 @@ int main(void)
 		T(a_race_leaves_nothing_that_sends),
 		T(a_queue_pair_that_cannot_be_stopped_ends),
 		T(pkeys_have_indices_of_their_own),
+		T(the_device_has_as_many_pkeys_as_the_table),
 		T(the_default_partition_has_two_kinds_of_members),
 		T(the_interface_of_rdma_cm),
 	};
