@@ -124,7 +124,7 @@ watch=$!
 wait_until 20 grep -q waits /tmp/event
 ip addr add 10.9.0.99/24 dev d0
 ip addr del 10.9.0.99/24 dev d0
-sleep 2
+sleep 2	# measured
 check "that of somebody else is no event" not grep -q GID /tmp/event
 ip addr del $A4/32 dev d0
 check "the guest's own is" wait "$watch"
