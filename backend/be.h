@@ -6,8 +6,9 @@
  * (worker/fault.c).
  *
  * One supervisor (main.c) forks one worker per device (worker.c). A worker runs
- * four threads: command (worker.c: command ring, link), kick (kick.c), look
- * (look.c: receives of Soft-RoCE) and event (event.c: verbs fds to event ring).
+ * five threads: command (worker.c: command ring, link), kick (kick.c), look
+ * (look.c: receives of Soft-RoCE), event (event.c: verbs fds to event ring) and
+ * connection manager (cm_thread.c: commands that may wait).
  * The command thread holds be_dev.lock for writing while it changes tables or
  * closes an fd; the other threads hold it for reading while they use a handle
  * or a shadow.
@@ -31,6 +32,8 @@
 #include "transport.h"
 
 struct be_ah;
+struct be_cm_ids;
+struct be_cms;
 struct be_uc;
 
 #define BE_AH_HEADS	256
@@ -59,6 +62,7 @@ struct be_dev {
 	char uverbs_path[64];
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
+	uint32_t ibdev_index;		/* the kernel's number of the HCA */
 	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
 	bool ethernet;			/* link layer of that port */
 	int ctl_fd;			/* uverbs context for queries */
@@ -76,6 +80,7 @@ struct be_dev {
 	struct be_shadow *shadows;	/* shadow.c */
 	uint32_t n_shadows;		/* any thread reads it */
 	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah.c */
+	struct be_cm_ids *cm_ids;	/* verbs/cm_id.c */
 
 	/* Verbs files without an owner: verbs/park.c. */
 	struct be_parked *parked, *spoilt;
@@ -86,6 +91,7 @@ struct be_dev {
 	struct be_events *events;	/* event.c */
 	struct be_kicks *kicks;		/* kick.c */
 	struct be_look *look;		/* look.c */
+	struct be_cms *cms;		/* cm_thread.c */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
 	int wake_fd;			/* eventfd, wakes the command thread */
 

@@ -13,6 +13,8 @@
 
 struct be_dev;
 struct be_obj;
+struct be_tell;
+struct xenvhca_event;
 
 /* Register / forget the verbs fds (comp channel, async) of a ucontext;
  * called by ucontext.c. Switches the fd to O_NONBLOCK. Call be_event_del()
@@ -20,10 +22,14 @@ struct be_obj;
  * 0. The descriptors name wire handles, so the thread takes no other lock. */
 int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async);
 void be_event_del(struct be_dev *dev, int fd);
+/* The same for a file of which the guest is told by be_tell_event() that it has
+ * events, but not which. */
+int be_event_add_tell(struct be_dev *dev, struct be_tell *tell);
 int be_event_start(struct be_dev *dev);
 void be_event_stop(struct be_dev *dev);
 /* Queue an event to the guest (quota, overflow). Any thread. */
 void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 		   uint32_t handle);
+void be_event_put(struct be_dev *dev, const struct xenvhca_event *ev);
 
 #endif

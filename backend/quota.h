@@ -21,6 +21,7 @@ enum be_type {			/* also handle types */
 #undef BE_KIND_
 struct be_quota {
 	uint32_t max[BE_TYPES], used[BE_TYPES];
+	uint32_t max_cm_ids;
 	uint64_t max_pages, used_pages;		/* guest pages mapped */
 	uint64_t queue_pages;	/* queue memory of the HCA's driver */
 	uint32_t uars;		/* doorbell pages of the HCA, mapped or not */

@@ -89,6 +89,7 @@ bool vhca_check_event(const struct xenvhca_event *ev)
 		[XENVHCA_EVT_SRQ] = EV(14) | EV(15),
 		[XENVHCA_EVT_PORT] = EV(8) | EV(9) | EV(10) | EV(11) | EV(12) |
 				     EV(13) | EV(17) | EV(18),
+		[XENVHCA_EVT_CM] = EV(0),
 	};
 
 	if (ev->type >= sizeof(allowed) / sizeof(allowed[0]) || ev->event > 31)

@@ -296,12 +296,12 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 	return rc;
 }
 
-int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
+/* What is in no context: a domain, or a file of the connection manager. */
+static int alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo, u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
 	struct call c = {
-		.dev = dev, .op = XENVHCA_OP_ALLOC_XRCD,
-		.undo = XENVHCA_OP_DEALLOC_XRCD, VHCA_RESULT(&rsp),
+		.dev = dev, .op = op, .undo = undo, VHCA_RESULT(&rsp),
 		.flags = VHCA_CMD_OWNERLESS,
 	};
 	int rc = submit(&c);
@@ -309,6 +309,18 @@ int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
 	if (!rc)
 		*handle = rsp.handle;
 	return rc;
+}
+
+int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
+{
+	return alloc_ownerless(dev, XENVHCA_OP_ALLOC_XRCD,
+			       XENVHCA_OP_DEALLOC_XRCD, handle);
+}
+
+int vhca_cmd_alloc_cm(struct vhca_dev *dev, u32 *handle)
+{
+	return alloc_ownerless(dev, XENVHCA_OP_ALLOC_CM,
+			       XENVHCA_OP_DEALLOC_CM, handle);
 }
 
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
@@ -534,6 +546,11 @@ int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle)
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle)
 {
 	return call_end(dev, NULL, XENVHCA_OP_DEALLOC_XRCD, handle);
+}
+
+int vhca_cmd_dealloc_cm(struct vhca_dev *dev, u32 handle)
+{
+	return call_end(dev, NULL, XENVHCA_OP_DEALLOC_CM, handle);
 }
 
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle)

@@ -18,6 +18,8 @@
 
 #include "udata.h"
 
+struct vhca_cm_call;
+
 static inline bool vhca_cmd_unknown(int rc)
 {
 	return rc == -EINTR || rc == -ETIMEDOUT;
@@ -50,6 +52,10 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 
 /* Not killable, as for a context: a domain is in none. */
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle);
+/* Likewise. */
+int vhca_cmd_alloc_cm(struct vhca_dev *dev, u32 *handle);
+/* A short answer is -EIO; c->out_len is what it has. cmd_cm.c */
+int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c);
 
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
@@ -108,6 +114,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
  */
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle);
+int vhca_cmd_dealloc_cm(struct vhca_dev *dev, u32 handle);
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_mw(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_destroy_cq(struct vhca_ucontext *uc, u32 handle);

@@ -8,6 +8,7 @@
 #ifndef VHCA_COMPAT_H
 #define VHCA_COMPAT_H
 
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 #include <rdma/ib_verbs.h>
@@ -59,5 +60,28 @@ static inline int vhca_umem_access(int access)
 	return access;
 #endif
 }
+
+/*
+ * What the RDMA core asks an ib_client for. The struct is the same in all these kernels,
+ * but in drivers/infiniband/core/core_priv.h, which modules cannot include.
+ */
+struct ib_client_nl_info {
+	struct sk_buff *nl_msg;
+	struct device *cdev;
+	u32 port;
+	u64 abi;
+};
+
+/* 6.10: the file of a struct fd has an accessor. */
+#ifndef fd_file
+#define fd_file(f)	((f).file)
+#endif
+
+/* 6.12: a file without llseek() cannot seek. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define VHCA_NO_LLSEEK	.llseek = no_llseek,
+#else
+#define VHCA_NO_LLSEEK
+#endif
 
 #endif

@@ -15,6 +15,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "check.h"
+#include "cm.h"
 #include "cmd.h"
 #include "event.h"
 #include "grant.h"
@@ -207,6 +208,10 @@ struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 	xa_init(&dev->cqs);
 	xa_init(&dev->qps);
 	xa_init(&dev->srqs);
+	xa_init(&dev->cms);
+	INIT_LIST_HEAD(&dev->cm_list);
+	INIT_LIST_HEAD(&dev->cm_files);
+	sema_init(&dev->cm_slots, XENVHCA_CM_SLOTS);
 	return dev;
 }
 
@@ -298,6 +303,7 @@ int vhca_device_register(struct vhca_dev *dev)
 	if (rc)
 		return rc;
 	WRITE_ONCE(dev->registered, true);
+	vhca_cm_add(dev);
 	dev_info(dev->link->dev, "%s is %s of domain %u, provider %s\n",
 		 dev_name(&dev->ibdev.dev), dev->info.hca, dev->backend,
 		 dev->provider->name);
@@ -312,6 +318,7 @@ void vhca_device_unregister(struct vhca_dev *dev)
 	WRITE_ONCE(dev->leaving, true);
 	WRITE_ONCE(dev->registered, false);
 	cancel_delayed_work_sync(&dev->refresh_work);
+	vhca_cm_remove(dev);
 	/* Waits if somebody else is at it; never registered is fine, too. */
 	ib_unregister_device(&dev->ibdev);
 }
@@ -323,6 +330,7 @@ void vhca_device_free(struct vhca_dev *dev)
 	xa_destroy(&dev->cqs);
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->srqs);
+	xa_destroy(&dev->cms);
 	vhca_port_exit(dev);
 	WRITE_ONCE(dev->leaving, true);
 	if (!dev->dealloced)

@@ -10,6 +10,7 @@
  * gone.
  */
 #include "check.h"
+#include "cm.h"
 #include "event.h"
 #include "grant.h"
 #include "vhca.h"
@@ -152,6 +153,15 @@ static bool event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	return true;
 }
 
+static bool event_cm(struct vhca_dev *dev, const struct xenvhca_event *ev,
+		     bool *news)
+{
+	struct vhca_cm *cm = xa_load(&dev->cms, ev->handle);
+
+	*news = cm && vhca_cm_told(cm, ev->seq, true);
+	return cm;
+}
+
 /* An event that waits for the refresh already tells nothing new. */
 static bool event_port(struct vhca_dev *dev,
 		       const struct xenvhca_event *ev, bool *news)
@@ -185,6 +195,9 @@ bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	case XENVHCA_EVT_PORT:
 		known = event_port(dev, ev, &news);
 		break;
+	case XENVHCA_EVT_CM:
+		known = event_cm(dev, ev, &news);
+		break;
 	}
 	spin_unlock_irqrestore(&dev->evt_lock, flags);
 	if (!known)
@@ -207,6 +220,21 @@ bool vhca_event_overflow(struct vhca_dev *dev)
 	return news;
 }
 
+static void owed_cms(struct vhca_dev *dev)
+{
+	unsigned long flags, index = 0;
+	struct vhca_cm *cm;
+
+	do {
+		spin_lock_irqsave(&dev->evt_lock, flags);
+		cm = xa_find(&dev->cms, &index, ULONG_MAX, XA_PRESENT);
+		if (cm)
+			vhca_cm_overflow(cm);
+		spin_unlock_irqrestore(&dev->evt_lock, flags);
+		cond_resched();
+	} while (cm && index++ < ULONG_MAX);
+}
+
 /* Sends events that were held back, and those that an overflow owes to all CQs. */
 static void event_owed_work(struct work_struct *work)
 {
@@ -216,6 +244,8 @@ static void event_owed_work(struct work_struct *work)
 	unsigned long flags, index = 0;
 	struct vhca_cq *cq;
 
+	if (all)
+		owed_cms(dev);
 	do {
 		/* Its owner erases it under this lock before it goes. */
 		spin_lock_irqsave(&dev->evt_lock, flags);

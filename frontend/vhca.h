@@ -13,6 +13,7 @@
 
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
+#include <linux/semaphore.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -63,11 +64,14 @@ struct vhca_dev {
 	 * event channel's upcall takes: spin_lock_irq() elsewhere.
 	 */
 	spinlock_t evt_lock;
-	struct xarray cqs, qps, srqs;
+	struct xarray cqs, qps, srqs, cms;
 	/* Completion events over their rate, and overflows: event.c. */
 	u64 comp_paid;
 	bool overflow;
 	struct delayed_work owed_work;
+	/* Connection manager, cm.c; lists are private to it. */
+	struct list_head cm_list, cm_files;
+	struct semaphore cm_slots;	/* commands without an answer */
 	long zap_waited;		/* jiffies, for pages that are held: map.c */
 	bool registered;
 	bool leaving;			/* we unregister it ourselves */

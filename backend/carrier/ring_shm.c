@@ -100,7 +100,7 @@ int be_shm_put_event(struct be_transport *t, const struct xenvhca_event *ev)
 	slot = &s->evt->event[s->evt_prod % XENVHCA_EVT_ENTRIES];
 	slot->type = ev->type;
 	slot->event = ev->event;
-	slot->reserved = 0;
+	slot->seq = ev->seq;
 	slot->handle = ev->handle;
 	s->evt_prod++;
 	__atomic_store_n(&s->evt->prod, s->evt_prod, __ATOMIC_RELEASE);

@@ -15,6 +15,7 @@ struct be_dev;
 struct be_uc;
 
 #define BE_LATER	1
+#define BE_PASSED	2		/* another thread executes it */
 
 /* One request on its way through the handlers. */
 struct be_cmd {
@@ -57,5 +58,8 @@ int be_create_ah(const struct be_cmd *c);
 int be_destroy_ah(const struct be_cmd *c);
 int be_attach_mcast(const struct be_cmd *c);
 int be_detach_mcast(const struct be_cmd *c);
+int be_alloc_cm(const struct be_cmd *c);
+int be_dealloc_cm(const struct be_cmd *c);
+int be_cm_command(const struct be_cmd *c);
 
 #endif

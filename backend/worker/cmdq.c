@@ -11,7 +11,8 @@
  * a command that nobody waits for any more does not find its context or object.
  *
  * A command that waits for somebody else (the doorbell agent) is executed again
- * after those behind it, until it has an answer.
+ * after those behind it, until it has an answer. Those of the connection manager
+ * are left to its thread (cm_thread.c).
  *
  * The frontend cannot fill the queue: a request here has not been answered, and
  * the ring has fewer slots than the queue has entries.
@@ -25,21 +26,38 @@
 #define BE_CMD_BATCH	32
 #define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* a slow one waits for the agent */
 
+static void cmd_answer(struct be_dev *dev, const struct xenvhca_response *rsp)
+{
+	if (dev->t->ops->put_response(dev->t, rsp))
+		be_fault(dev, "no room for the response of request %u",
+			 rsp->id);
+}
+
 /* False: it is to be executed again, and has no answer yet. */
 static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
 	struct xenvhca_response rsp = {};
 	uint64_t errors = uv_errors;
+	enum be_done done;
 
 	be_kick_flush(dev);
-	if (!be_dispatch(dev, req, &rsp))
+	done = be_dispatch(dev, req, &rsp);
+	if (done == BE_AGAIN)
 		return false;
 	if (uv_errors != errors)
 		be_quota_failed(&dev->quota, 1);
-	if (dev->t->ops->put_response(dev->t, &rsp))
-		be_fault(dev, "no room for the response of request %u",
-			 req->id);
+	if (done == BE_ANSWERED)
+		cmd_answer(dev, &rsp);
 	return true;
+}
+
+/* What another thread has executed. It wakes this one by wake_fd. */
+static void cmdq_elsewhere(struct be_dev *dev)
+{
+	struct xenvhca_response rsp;
+
+	while (!dev->fault && be_dispatched(dev, &rsp))
+		cmd_answer(dev, &rsp);
 }
 
 /* May the first one that waits be executed? */
@@ -123,6 +141,7 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 	uint64_t begin = vl_coarse_ns();
 	int i;
 
+	cmdq_elsewhere(dev);
 	if (notified && !q->notified) {
 		q->notified = true;
 		q->worked = false;

@@ -86,6 +86,7 @@ static int conf_limits(struct be_dev *dev, struct be_link *l)
 			return rc;
 	}
 	q->max_pages = (uint64_t)v[BE_MAX_PINNED_MB] * HOST_PAGES_PER_MB;
+	q->max_cm_ids = v[BE_MAX_CM_ID];
 	q->cmd.rate = v[BE_MAX_CMD_RATE];
 	q->evt.rate = v[BE_MAX_EVT_RATE];
 	q->spin_us = v[BE_SPIN_US];

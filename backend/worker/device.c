@@ -16,7 +16,9 @@
 #include "device.h"
 #include "event.h"
 #include "host/chardev.h"
+#include "uverbs/cm.h"
 #include "uverbs/sysfs.h"
+#include "verbs/cm.h"
 #include "verbs/mr.h"
 #include "verbs/park.h"
 #include "verbs/tables.h"
@@ -123,7 +125,22 @@ static uint8_t node_type(const struct be_dev *dev)
 	return (uint8_t)strtoul(text, NULL, 10);
 }
 
-static uint8_t info_flags(const struct be_dev *dev)
+/* Is there a connection manager that this process may open? */
+static bool has_cm(const struct be_dev *dev, const struct host_chardev *cd)
+{
+	int fd = cd->cm ? uv_alloc_cm() : -ENOENT;
+
+	if (fd < 0) {
+		be_log(dev, BE_WARN, "no rdma_cm for the guest: %s: %s; load the module rdma_ucm, then attach anew",
+		       UV_CM_PATH, strerror(-fd));
+		return false;
+	}
+	uv_dealloc_cm(&fd);
+	return true;
+}
+
+static uint8_t info_flags(const struct be_dev *dev,
+			  const struct host_chardev *cd)
 {
 	struct utsname u;
 	uint8_t flags = XENVHCA_INFO_RANGES;
@@ -134,6 +151,8 @@ static uint8_t info_flags(const struct be_dev *dev)
 		flags |= XENVHCA_INFO_OWN_GIDS;
 	if (be_pkeys_own(dev))
 		flags |= XENVHCA_INFO_OWN_PKEYS;
+	if (has_cm(dev, cd))
+		flags |= XENVHCA_INFO_CM;
 	return flags;
 }
 
@@ -158,6 +177,7 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 		       strerror(-err));
 		return err;
 	}
+	dev->ibdev_index = cd->index;
 	dev->gid_tbl_len = p.gid_tbl_len;
 	dev->pkey_tbl_len = p.pkey_tbl_len;
 	dev->ethernet = p.link_layer == LINK_ETHERNET;
@@ -167,7 +187,7 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 		.driver_id = cd->driver_id, .uverbs_abi_ver = cd->abi,
 		.node_guid = q.base.node_guid, .num_comp_vectors = vectors,
 		.node_type = node_type(dev), .kicks = dev->prov->kicks,
-		.max_pages = (uint32_t)pages, .flags = info_flags(dev),
+		.max_pages = (uint32_t)pages, .flags = info_flags(dev, cd),
 	};
 	memcpy(info->hca, dev->hca, sizeof(info->hca));
 	be_sysfs_read(dev->hca, info->fw, sizeof(info->fw), "fw_ver");
@@ -191,6 +211,8 @@ int be_dev_open(struct be_dev *dev)
 		err = open_context(dev, &cd, &vectors);
 	if (!err)
 		err = be_ctl_open(dev);
+	if (!err)
+		err = be_cm_open(dev);
 	if (!err)
 		err = cap_dma(dev);
 	if (!err)
@@ -217,6 +239,7 @@ void be_dev_close(struct be_dev *dev)
 			dev->unsettled = true;
 	}
 	be_ctl_close(dev);
+	be_cm_close(dev);
 	be_spoilt_close(dev);
 	dev->unsettled |= dev->n_parked != 0;
 	be_event_del(dev, dev->ctl_async_fd);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cm_thread.h"
 #include "dispatch.h"
 #include "verbs/cmd.h"
 #include "verbs/ucontext.h"
@@ -18,6 +19,7 @@
 #define D_OPT_UC	(1u << 2)	/* ucontext may be 0 */
 #define D_CTL		(1u << 3)	/* ucontext may be 0: dev->ctl */
 #define D_RANGES	(1u << 4)	/* may have XENVHCA_REQ_RANGES */
+#define D_CM		(1u << 5)	/* for the connection manager's thread */
 
 struct row {
 	int (*handler)(const struct be_cmd *c);
@@ -70,6 +72,9 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(DESTROY_AH, destroy_ah, HANDLE, D_DESTROY),
 	ROW(ATTACH_MCAST, attach_mcast, BODY(mcast), 0),
 	ROW(DETACH_MCAST, detach_mcast, BODY(mcast), D_DESTROY),
+	ROW(ALLOC_CM, alloc_cm, 0, D_NO_UC),
+	ROW(DEALLOC_CM, dealloc_cm, HANDLE, D_NO_UC | D_DESTROY | D_CM),
+	ROW(CM_COMMAND, cm_command, BODY(cm_command), D_NO_UC | D_CM),
 };
 
 static const struct row *row_find(uint16_t op)
@@ -101,6 +106,9 @@ static int32_t wire_status(int err)
 #define XEN_ERRNO(name, value) { name, value },
 #include <xen/errno.h>
 		{ EDQUOT, 12 },		/* a quota looks like ENOMEM */
+		/* Of CM_COMMAND, and not Xen's. */
+		{ EAFNOSUPPORT, 97 }, { ENETUNREACH, 101 },
+		{ EHOSTUNREACH, 113 },
 	};
 	size_t i;
 
@@ -142,6 +150,8 @@ static int check(const struct row *row, struct be_cmd *c)
 	if (!all_zero(req->udata + req->in_len,
 		      XENVHCA_UDATA_SIZE - req->in_len))
 		return -EINVAL;
+	if (req->op == XENVHCA_OP_CM_COMMAND)	/* no HCA's: its handler */
+		return 0;
 	return vhca_provider_check_req(c->dev->prov, req);
 }
 
@@ -155,18 +165,34 @@ static int run(struct be_cmd *c)
 	err = check(row, c);
 	if (!err)
 		err = find_uc(row, c);
+	if (!err && row->flags & D_CM && c->dev->cms)
+		return be_cm_pass(c);
 	if (!err)
 		err = row->handler(c);
 	if (!err && c->req->flags & XENVHCA_REQ_RANGES)
 		be_ranges_tell(c);
-	if (err < 0)
-		be_log(c->dev, BE_DEBUG, "%s %u: %s", row->name, c->req->id,
-		       strerror(-err));
 	return err;
 }
 
-bool be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
-		 struct xenvhca_response *rsp)
+static void answer(struct be_dev *dev, const struct xenvhca_request *req,
+		   struct xenvhca_response *rsp, int err)
+{
+	const struct row *row = row_find(req->op);
+
+	if (err) {
+		memset(rsp, 0, sizeof(*rsp));
+		BE_STAT_ADD(dev, cmd_errors, 1);
+		be_log(dev, BE_DEBUG, "%s %u: %s", row ? row->name : "unknown",
+		       req->id, strerror(-err));
+	}
+	rsp->id = req->id;
+	rsp->op = req->op;
+	rsp->status = wire_status(err);
+	BE_STAT_ADD(dev, cmds, 1);
+}
+
+enum be_done be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
+			 struct xenvhca_response *rsp)
 {
 	struct be_cmd c = { .dev = dev, .req = req, .rsp = rsp };
 	int err;
@@ -174,14 +200,24 @@ bool be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 	memset(rsp, 0, sizeof(*rsp));
 	err = run(&c);
 	if (err == BE_LATER)
+		return BE_AGAIN;
+	if (err == BE_PASSED)
+		return BE_ELSEWHERE;
+	answer(dev, req, rsp, err);
+	return BE_ANSWERED;
+}
+
+bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp)
+{
+	struct xenvhca_request req;
+	struct be_cmd c = { .dev = dev, .req = &req, .rsp = rsp };
+	int err;
+
+	if (!be_cm_next(dev, &req, rsp, &err))
 		return false;
-	if (err)
-		memset(rsp, 0, sizeof(*rsp));
-	rsp->id = req->id;
-	rsp->op = req->op;
-	rsp->status = wire_status(err);
-	BE_STAT_ADD(dev, cmds, 1);
-	if (err)
-		BE_STAT_ADD(dev, cmd_errors, 1);
+	/* The thread has closed it; the object is the command thread's. */
+	if (req.op == XENVHCA_OP_DEALLOC_CM)
+		err = be_dealloc_cm(&c);
+	answer(dev, &req, rsp, err);
 	return true;
 }

@@ -14,9 +14,16 @@ struct be_dev;
 
 /* True for commands that release something: never delayed by others. */
 bool be_op_destroys(uint16_t op);
-/* Executes one request: fills the whole response. False: it has none yet, and is
- * to be executed again. Command thread only. */
-bool be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
-		 struct xenvhca_response *rsp);
+enum be_done {
+	BE_AGAIN,			/* no answer yet: to be executed again */
+	BE_ANSWERED,			/* the whole response is filled in */
+	BE_ELSEWHERE,			/* be_dispatched() has it later */
+};
+/* Executes one request, or has another thread do it. Command thread only. */
+enum be_done be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
+			 struct xenvhca_response *rsp);
+/* Fills in the answer of a request that another thread has executed since; false:
+ * there is none. Command thread only. */
+bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp);
 
 #endif

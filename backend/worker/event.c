@@ -28,6 +28,7 @@
 #include "clock.h"
 #include "event.h"
 #include "sys.h"
+#include "tell.h"
 #include "verbs/tables.h"
 #include "wake.h"
 
@@ -39,6 +40,7 @@
 struct be_watch {
 	uint32_t gen;		/* tells a reused fd number apart */
 	bool used, async, ctl;
+	struct be_tell *tell;	/* NULL: a verbs file, which is read here */
 	uint64_t full_ns;	/* since when it has not been empty; 0: it was */
 };
 
@@ -60,12 +62,8 @@ enum {
 	EV_CLIENT_REREGISTER, EV_GID_CHANGE, EV_COUNT
 };
 
-void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
-		   uint32_t handle)
+void be_event_put(struct be_dev *dev, const struct xenvhca_event *ev)
 {
-	struct xenvhca_event ev = {
-		.type = type, .event = event, .handle = handle,
-	};
 	bool lost;
 
 	if (!dev->t)
@@ -75,12 +73,22 @@ void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 	if (lost)
 		dev->t->ops->overflow(dev->t);
 	else
-		lost = dev->t->ops->put_event(dev->t, &ev);
+		lost = dev->t->ops->put_event(dev->t, ev);
 	pthread_mutex_unlock(&dev->evt_lock);
 	if (lost)
 		BE_STAT_ADD(dev, events_dropped, 1);
 	else
 		BE_STAT_ADD(dev, events, 1);
+}
+
+void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
+		   uint32_t handle)
+{
+	const struct xenvhca_event ev = {
+		.type = type, .event = event, .handle = handle,
+	};
+
+	be_event_put(dev, &ev);
 }
 
 /* Type of the object that an asynchronous event names; 0: not passed on. */
@@ -211,11 +219,16 @@ static void event_ready(struct be_dev *dev, uint64_t key)
 {
 	struct be_events *e = dev->events;
 	int fd = (int)(key & INT32_MAX);
+	struct be_watch *w;
 
 	pthread_mutex_lock(&e->lock);
-	if (fd < e->n_watch && e->watch[fd].used &&
-	    e->watch[fd].gen == key >> 32)
-		event_read(dev, fd, &e->watch[fd]);
+	w = fd < e->n_watch ? &e->watch[fd] : NULL;
+	if (w && w->used && w->gen == key >> 32) {
+		if (w->tell)
+			be_tell_event(dev, w->tell);
+		else
+			event_read(dev, fd, w);
+	}
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -258,38 +271,58 @@ static int watch_grow(struct be_events *e, int fd)
 	return 0;
 }
 
+/* @how: what is to be watched; events: of epoll. */
+static int watch_add(struct be_events *e, int fd, struct be_watch how,
+		     uint32_t events)
+{
+	struct epoll_event ev = { .events = events };
+	struct be_watch *w;
+	int rc;
+
+	pthread_mutex_lock(&e->lock);
+	rc = watch_grow(e, fd);
+	if (rc)
+		goto out;
+	w = &e->watch[fd];
+	how.gen = w->gen + 1;
+	how.used = true;
+	*w = how;
+	ev.data.u64 = (uint64_t)w->gen << 32 | (uint32_t)fd;
+	if (epoll_ctl(e->epfd, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		rc = -errno;
+		w->used = false;
+	} else if (w->ctl) {
+		e->n_ctl++;
+	}
+out:
+	pthread_mutex_unlock(&e->lock);
+	return rc;
+}
+
 int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async)
 {
-	struct be_events *e = dev->events;
-	struct epoll_event ev = { .events = EPOLLIN };
-	int fl, rc;
+	int fl;
 
-	if (!e)
+	if (!dev->events)
 		return 0;
 	if (fd < 0)
 		return -EBADF;
 	fl = fcntl(fd, F_GETFL);
 	if (fl < 0 || fcntl(fd, F_SETFL, fl | O_NONBLOCK) < 0)
 		return -errno;
-	pthread_mutex_lock(&e->lock);
-	rc = watch_grow(e, fd);
-	if (rc)
-		goto out;
-	e->watch[fd].gen++;
-	e->watch[fd].used = true;
-	e->watch[fd].async = async;
-	e->watch[fd].ctl = !uc;
-	e->watch[fd].full_ns = 0;
-	ev.data.u64 = (uint64_t)e->watch[fd].gen << 32 | (uint32_t)fd;
-	if (epoll_ctl(e->epfd, EPOLL_CTL_ADD, fd, &ev) < 0) {
-		rc = -errno;
-		e->watch[fd].used = false;
-	} else if (!uc) {
-		e->n_ctl++;
-	}
-out:
-	pthread_mutex_unlock(&e->lock);
-	return rc;
+	return watch_add(dev->events, fd,
+			 (struct be_watch){ .async = async, .ctl = !uc },
+			 EPOLLIN);
+}
+
+/* By edges: what the guest does not fetch must not wake this thread again. */
+int be_event_add_tell(struct be_dev *dev, struct be_tell *tell)
+{
+	if (!dev->events)
+		return 0;
+	return watch_add(dev->events, tell->fd,
+			 (struct be_watch){ .tell = tell },
+			 EPOLLIN | EPOLLET);
 }
 
 void be_event_del(struct be_dev *dev, int fd)

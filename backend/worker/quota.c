@@ -27,6 +27,7 @@ void be_quota_defaults(struct be_quota *q)
 {
 	*q = (struct be_quota){
 		.max = { XENVHCA_KINDS(DEFAULT) },
+		.max_cm_ids = XENVHCA_DEF_MAX_CM_ID,
 		.max_pages = (uint64_t)XENVHCA_DEF_MAX_PINNED_MB *
 			     HOST_PAGES_PER_MB,
 		.cmd = { .rate = XENVHCA_DEF_MAX_CMD_RATE },

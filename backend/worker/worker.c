@@ -22,6 +22,7 @@
 #include <sys/signalfd.h>
 #include "caps.h"
 #include "clock.h"
+#include "cm_thread.h"
 #include "cmdq.h"
 #include "conf.h"
 #include "confine.h"
@@ -41,6 +42,7 @@
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256
 #define BE_FDS_PER_XRCD	1
+#define BE_FDS_PER_CM	1
 
 enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
 
@@ -266,6 +268,8 @@ static void worker_connect(struct be_worker *w)
 		return;
 	}
 	rc = be_kick_start(dev);
+	if (!rc && dev->info.flags & XENVHCA_INFO_CM)
+		rc = be_cm_start(dev);
 	if (rc) {
 		be_fault(dev, "cannot start a thread: %s", strerror(-rc));
 		return;
@@ -325,7 +329,8 @@ static void worker_limits(void)
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	setrlimit(RLIMIT_NICE, &nice);
 	fds.rlim_cur = fds.rlim_max =
-		(BE_FDS_PER_UC + BE_FDS_PER_XRCD) * XENVHCA_MAX_OBJECTS +
+		(BE_FDS_PER_UC + BE_FDS_PER_XRCD + BE_FDS_PER_CM) *
+		XENVHCA_MAX_OBJECTS +
 		BE_FDS_SPARE;
 	setrlimit(RLIMIT_NOFILE, &fds);
 	/*
@@ -433,6 +438,7 @@ static void worker_release(struct be_worker *w)
 	struct be_dev *dev = &w->dev;
 
 	be_kick_stop(dev);
+	be_cm_stop(dev);
 	be_event_stop(dev);
 	be_dev_close(dev);
 	/* What a context still uses is unmapped by the kernel after us. */

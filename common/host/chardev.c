@@ -20,6 +20,7 @@
 
 #define NL_BUF		65536
 #define NL_TIMEOUT_S	5
+#define HOST_CM_ABI	4		/* RDMA_USER_CM_ABI_VERSION */
 
 struct nl_req {
 	struct nlmsghdr hdr;
@@ -168,7 +169,9 @@ static int nl_index(int fd, const char *hca, uint32_t *index)
 	return err;
 }
 
-static int nl_chardev(int fd, uint32_t index, struct host_chardev *cd)
+/* @index: HCA whose device it is; NULL: of none. */
+static int nl_chardev(int fd, const uint32_t *index, const char *type,
+		      struct host_chardev *cd)
 {
 	struct nl_want w = { .cd = cd };
 	struct nl_req req = {
@@ -178,9 +181,11 @@ static int nl_chardev(int fd, uint32_t index, struct host_chardev *cd)
 	};
 	int err;
 
-	attr_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, &index, sizeof(index));
-	attr_put(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs",
-		 sizeof("uverbs"));
+	if (index)
+		attr_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, index,
+			 sizeof(*index));
+	attr_put(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, type,
+		 (uint16_t)(strlen(type) + 1));
 	err = nl_talk(fd, &req, &w, false);
 	if (!err && !(w.name && w.abi))
 		err = -ENOENT;
@@ -200,6 +205,7 @@ static int nl_open(void)
 
 int host_chardev(const char *hca, struct host_chardev *cd)
 {
+	struct host_chardev cm = {};
 	uint32_t index = 0;
 	int fd = nl_open();
 	int err;
@@ -209,7 +215,12 @@ int host_chardev(const char *hca, struct host_chardev *cd)
 	memset(cd, 0, sizeof(*cd));
 	err = nl_index(fd, hca, &index);
 	if (!err)
-		err = nl_chardev(fd, index, cd);
+		err = nl_chardev(fd, &index, "uverbs", cd);
+	if (!err) {
+		cd->index = index;
+		cd->cm = !nl_chardev(fd, NULL, "rdma_cm", &cm) &&
+			 cm.abi == HOST_CM_ABI;
+	}
 	close(fd);
 	return err;
 }

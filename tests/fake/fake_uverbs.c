@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "be.h"
+#include "fake_cm.h"
 #include "fake_priv.h"
 #include "host/chardev.h"
 #include "sys.h"
@@ -50,6 +51,12 @@ int be_sys_open(const char *path, int flags)
 		fake.fail_open = 0;
 		return -1;
 	}
+	if (!strcmp(path, "/dev/infiniband/rdma_cm")) {
+		if ((flags & (O_CLOEXEC | O_NONBLOCK)) !=
+		    (O_CLOEXEC | O_NONBLOCK))
+			fake.violations++;
+		return fake_cm_open();
+	}
 	if (strcmp(path, "/dev/infiniband/uverbs0")) {
 		errno = ENOENT;
 		return -1;
@@ -76,7 +83,7 @@ int be_sys_close(int fd)
 	unsigned int i, type;
 
 	if (!f)
-		return close(fd);
+		return fake_cm_has(fd) ? fake_cm_close(fd) : close(fd);
 	if (f->vmas)
 		fake.violations++;
 	for (type = FAKE_TYPES; type--; )
@@ -301,7 +308,8 @@ unsigned int fake_violations(void)
 
 ssize_t be_sys_write(int fd, const void *buf, size_t len)
 {
-	return fake_write(fd, buf, len);
+	return fake_cm_has(fd) ? fake_cm_write(fd, buf, len) :
+	       fake_write(fd, buf, len);
 }
 
 int be_sys_ioctl(int fd, unsigned long req, void *arg)
@@ -323,7 +331,8 @@ int host_chardev(const char *hca, struct host_chardev *cd)
 	if (strcmp(hca, "rxe0"))
 		return -ENODEV;
 	*cd = (struct host_chardev){
-		"uverbs0", fake_hca.driver_id, fake_hca.abi,
+		.name = "uverbs0", .driver_id = fake_hca.driver_id,
+		.abi = fake_hca.abi, .cm = !fake_hca.no_cm,
 	};
 	return 0;
 }

@@ -99,6 +99,7 @@ extern struct fake_hca {
 	uint32_t max_qp;
 	uint64_t max_mr_size;
 	uint8_t moody;			/* mlx5: never answers the same */
+	bool no_cm;			/* rdma_ucm is not there */
 } fake_hca;
 
 /*

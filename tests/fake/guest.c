@@ -78,7 +78,8 @@ int guest_cmd(struct guest *g, uint16_t op)
 {
 	g->req.op = op;
 	g->req.id = g->next_id++ % XENVHCA_MAX_ID;
-	if (!g->req.ucontext && op >= XENVHCA_OP_DEALLOC_UCONTEXT)
+	if (!g->req.ucontext && op >= XENVHCA_OP_DEALLOC_UCONTEXT &&
+	    op < XENVHCA_OP_ALLOC_CM)
 		g->req.ucontext = g->uc;
 	memset(&g->rsp, 0xa5, sizeof(g->rsp));
 	while (!be_dispatch(&g->dev, &g->req, &g->rsp))

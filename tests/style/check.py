@@ -195,7 +195,7 @@ def check_ops(t):
     ops = re.findall(r"#define XENVHCA_OP_(\w+)\s+0x", header)
     dispatch = t.text("backend/worker/dispatch.c")
     cmd_h = t.text("frontend/cmd.h")
-    cmd_c = t.text("frontend/cmd.c")
+    cmd_c = "".join(t.text(n) for n in t.under("frontend/cmd", ext=(".c",)))
     backend = "".join(t.text(n) for n in t.under("backend/", ext=(".c",)))
     frontend = "".join(t.text(n) for n in t.under("frontend/", ext=(".c",)))
     rows = "\n".join(line for line in
@@ -216,7 +216,7 @@ def check_ops(t):
              f"be_{stem}() in backend/"),
             (f"vhca_cmd_{stem}(" in cmd_h,
              f"vhca_cmd_{stem}() in frontend/cmd.h"),
-            (f"XENVHCA_OP_{op}" in cmd_c, "its use in frontend/cmd.c"),
+            (f"XENVHCA_OP_{op}" in cmd_c, "its use in frontend/cmd*.c"),
             (defined(frontend, f"vhca_{stem}"),
              f"vhca_{stem}() in frontend/"),
             (defined(backend, f"uv_{stem}"),

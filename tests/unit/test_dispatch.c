@@ -24,7 +24,7 @@ static const uint16_t ops[] = {
 	XENVHCA_OP_QUERY_SRQ, XENVHCA_OP_DESTROY_SRQ, XENVHCA_OP_CREATE_AH,
 	XENVHCA_OP_DESTROY_AH, XENVHCA_OP_ATTACH_MCAST,
 	XENVHCA_OP_DETACH_MCAST, XENVHCA_OP_ALLOC_XRCD,
-	XENVHCA_OP_DEALLOC_XRCD,
+	XENVHCA_OP_DEALLOC_XRCD, XENVHCA_OP_ALLOC_CM, XENVHCA_OP_DEALLOC_CM,
 };
 #define NR_OPS (sizeof(ops) / sizeof(ops[0]))
 
@@ -35,7 +35,7 @@ static bool known(uint32_t op)
 	for (i = 0; i < NR_OPS; i++)
 		if (ops[i] == op)
 			return true;
-	return false;
+	return op == XENVHCA_OP_CM_COMMAND;	/* test_cm.c */
 }
 
 static void refuses_unknown_operations(void **state)
@@ -171,7 +171,9 @@ static void answers_queries(void **state)
 	assert_int_equal(info->node_type, 1);
 	assert_int_equal(info->kicks, 3);
 	assert_int_equal(info->num_comp_vectors, 2);
-	assert_int_equal(info->flags, be_pins_readonly(kernel.release) ?
+	assert_true(info->flags & XENVHCA_INFO_CM);
+	assert_int_equal(info->flags & ~XENVHCA_INFO_CM,
+			 be_pins_readonly(kernel.release) ?
 			 XENVHCA_INFO_RANGES | XENVHCA_INFO_READONLY :
 			 XENVHCA_INFO_RANGES);
 	assert_string_equal(info->hca, "rxe0");

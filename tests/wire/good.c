@@ -6,6 +6,9 @@
  * it at a time. Lengths of udata are those of Soft-RoCE's provider, unless
  * good_mlx5.c changes them.
  */
+#include <rdma/rdma_user_cm.h>
+
+#include "vhca-cm.h"
 #include "wire.h"
 
 #define NAME(OP) [XENVHCA_OP_##OP] = #OP
@@ -20,13 +23,13 @@ const char *const wire_op_name[XENVHCA_OP_MAX] = {
 	NAME(DESTROY_QP), NAME(CREATE_SRQ), NAME(MODIFY_SRQ), NAME(QUERY_SRQ),
 	NAME(DESTROY_SRQ), NAME(CREATE_AH), NAME(DESTROY_AH),
 	NAME(ATTACH_MCAST), NAME(DETACH_MCAST), NAME(ALLOC_XRCD),
-	NAME(DEALLOC_XRCD),
+	NAME(DEALLOC_XRCD), NAME(ALLOC_CM), NAME(DEALLOC_CM), NAME(CM_COMMAND),
 };
 
 /* Ops that name no verbs context. */
 static bool of_device(uint16_t op)
 {
-	return op <= XENVHCA_OP_ALLOC_UCONTEXT ||
+	return op <= XENVHCA_OP_ALLOC_UCONTEXT || op >= XENVHCA_OP_ALLOC_CM ||
 	       op == XENVHCA_OP_ALLOC_XRCD || op == XENVHCA_OP_DEALLOC_XRCD;
 }
 
@@ -108,6 +111,8 @@ static uint32_t one_handle(const struct ctx *c, uint16_t op)
 		return c->ah;
 	case XENVHCA_OP_DEALLOC_XRCD:
 		return c->xrcd;
+	case XENVHCA_OP_DEALLOC_CM:
+		return c->cm;
 	default:
 		return 0;
 	}
@@ -165,6 +170,30 @@ static void good_srq(const struct ctx *c, struct xenvhca_request *r)
 	r->u.modify_srq.max_wr = 64;
 }
 
+void wire_good_cm(const struct ctx *c, uint32_t cmd, struct xenvhca_request *r)
+{
+	struct xenvhca_cm_command_req *q = &r->u.cm_command;
+	const struct vhca_cm_op *op;
+	int err;
+
+	op = vhca_cm_op(cmd, &err);
+	*r = wire_req(XENVHCA_OP_CM_COMMAND, 0);
+	q->cm = c->cm;
+	q->cmd = cmd;
+	q->in_len = op->in;
+	q->out_len = op->out;
+	q->from = cmd == RDMA_USER_CM_CMD_MIGRATE_ID ? c->cm : 0;
+	r->in_len = vhca_cm_more(op->in, XENVHCA_CM_IN);
+	r->out_len = vhca_cm_more(op->out, XENVHCA_CM_OUT);
+	if (cmd == RDMA_USER_CM_CMD_CREATE_ID)
+		q->in[17] = RDMA_PS_TCP >> 8, q->in[16] = RDMA_PS_TCP & 0xff;
+	else if (op->at_id < XENVHCA_CM_IN)
+		memcpy(q->in + op->at_id, &c->cm_id, sizeof(c->cm_id));
+	else if (op->at_id != VHCA_CM_NONE)
+		memcpy(r->udata + op->at_id - XENVHCA_CM_IN, &c->cm_id,
+		       sizeof(c->cm_id));
+}
+
 bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *r)
 {
 	if (!exists(c, op))
@@ -191,6 +220,9 @@ bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *r)
 	case XENVHCA_OP_CREATE_SRQ:
 	case XENVHCA_OP_MODIFY_SRQ:
 		good_srq(c, r);
+		break;
+	case XENVHCA_OP_CM_COMMAND:
+		wire_good_cm(c, RDMA_USER_CM_CMD_CREATE_ID, r);
 		break;
 	default:
 		good_small(c, r);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <rdma/rdma_user_cm.h>
+
 #include "wire.h"
 
 void wire_open(struct wire *w, int devid, uint32_t pages, unsigned int order)
@@ -114,6 +116,17 @@ static uint32_t make_ud(struct wire *w, const struct ctx *c)
 	return w->rsp.u.create_qp.handle;
 }
 
+static uint32_t make_id(struct wire *w, const struct ctx *c)
+{
+	struct xenvhca_request req;
+	uint32_t id;
+
+	wire_good_cm(c, RDMA_USER_CM_CMD_CREATE_ID, &req);
+	assert_int_equal(wire_call(w, &req), 0);
+	memcpy(&id, w->rsp.u.cm_command.out, sizeof(id));
+	return id;
+}
+
 void ctx_make(struct wire *w, struct ctx *c)
 {
 	memset(c, 0, sizeof(*c));
@@ -131,6 +144,8 @@ void ctx_make(struct wire *w, struct ctx *c)
 	c->ah = make(w, c, XENVHCA_OP_CREATE_AH);
 	if (c->mlx5)
 		c->xrcd = make(w, c, XENVHCA_OP_ALLOC_XRCD);
+	c->cm = make(w, c, XENVHCA_OP_ALLOC_CM);
+	c->cm_id = make_id(w, c);
 }
 
 int wire_group_setup(void **state)
@@ -176,6 +191,7 @@ int world_teardown(void **state)
 	wire_close(&w->b);
 	assert_int_equal(fake_live_all(), 0);
 	assert_int_equal(fake_files(), 0);
+	assert_int_equal(fake_cm_files(), 0);
 	assert_int_equal(fake_vmas(), 0);
 	assert_int_equal(fake_violations(), 0);
 	fake_be_rxe();
@@ -196,6 +212,8 @@ void world_snap(const struct world *w, struct snap *s)
 	s->queue_pages = w->a.dev.quota.queue_pages;
 	memcpy(s->used, w->a.dev.quota.used, sizeof(s->used));
 	s->uars = fake_uars();
+	s->cm_files = fake_cm_files();
+	s->cm_ids = fake_cm_ids();
 }
 
 void world_bystander(struct world *w)

@@ -29,6 +29,7 @@
 #include "worker/dispatch.h"
 #include "worker/kick.h"
 #include "tests/fake/ring_loop.h"
+#include "tests/fake/fake_cm.h"
 #include "tests/fake/fake_uverbs.h"
 
 #define WIRE_PAGES	64u
@@ -57,6 +58,7 @@ int wire_call(struct wire *w, struct xenvhca_request *req);
 struct ctx {
 	uint32_t uc, pd, cq, srq, qp, ud, mr, mw, ah;
 	uint32_t xrcd;			/* of the device; 0: Soft-RoCE */
+	uint32_t cm, cm_id;		/* of the device; an id in it */
 	uint64_t cq_offset;		/* mmap offset of the CQ */
 	uint32_t cq_size;
 	bool mlx5;			/* a ConnectX, else Soft-RoCE */
@@ -72,6 +74,7 @@ struct snap {
 	unsigned int live, files, vmas, doorbells;
 	uint64_t mapped, granted, pages, queue_pages;
 	uint32_t used[BE_TYPES], uars;
+	unsigned int cm_files, cm_ids;
 };
 
 /* For cmocka: the fake kernel for a group, a world for a test. */
@@ -92,6 +95,8 @@ struct xenvhca_request wire_req(uint16_t op, uint32_t uc);
 void ctx_make(struct wire *w, struct ctx *c);
 /* A request of this op that succeeds. false: there is no such op. */
 bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *req);
+/* CREATE_ID, or what another command of the connection manager is like. */
+void wire_good_cm(const struct ctx *c, uint32_t cmd, struct xenvhca_request *r);
 void wire_good_mlx5(const struct ctx *c, struct xenvhca_request *r);
 extern const char *const wire_op_name[XENVHCA_OP_MAX];
 

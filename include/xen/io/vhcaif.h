@@ -100,21 +100,31 @@
  *      Physical port shown to the guest, there always as port 1.
  *
  * max-ucontext, max-pd, max-cq, max-qp, max-srq, max-ah, max-mr, max-mw,
- * max-mcast, max-mmap, max-xrcd
+ * max-mcast, max-mmap, max-xrcd, max-cm
  *      Values:         1..65535
  *      Default Value:  128, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256,
- *                      8192, 256
+ *                      8192, 256, 1024
  *      Writer:         toolstack
  *
  *      How many objects of a kind this device may own at once: open verbs
  *      contexts, protection domains, completion queues, queue pairs, shared
  *      receive queues, address handles, memory regions, memory windows,
  *      multicast attachments, ranges of queue memory granted to the guest and
- *      doorbell pages, XRC domains. For each of max-ucontext the guest may own
- *      XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not.
+ *      doorbell pages, XRC domains, open files of the connection manager. For
+ *      each of max-ucontext the guest may own XENVHCA_UCONTEXT_UARS doorbell
+ *      pages of the HCA, mapped or not.
  *      Contexts whose doorbell pages the guest may still reach (PV, Arm) count
  *      until the guest is gone; the next process that opens as the last one
  *      did gets one of them.
+ *
+ * max-cm-id
+ *      Values:         1..65535
+ *      Default Value:  4096
+ *      Writer:         toolstack
+ *
+ *      How many ids of the connection manager (listeners, connections,
+ *      multicast groups joined) this device may have at once. Requests that
+ *      wait at its listeners may be as many again.
  *
  * max-pinned-mb
  *      Values:         1..1048576 (MiB)
@@ -394,6 +404,7 @@
 #define XENVHCA_NODE_BROKEN             "broken"
 #define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
 #define XENVHCA_NODE_MAX_UCONTEXT       "max-ucontext"
+#define XENVHCA_NODE_MAX_CM_ID          "max-cm-id"
 #define XENVHCA_NODE_MAX_CMD_RATE       "max-cmd-rate"
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
 #define XENVHCA_NODE_SPIN_US            "spin-us"
@@ -442,11 +453,13 @@
     X(SRQ, srq, 512)             /* shared receive queues */ \
     X(QP, qp, 2048)              /* queue pairs */ \
     X(MCAST, mcast, 256)         /* multicast attachments */ \
-    X(MMAP, mmap, 8192)          /* queue memory ranges */
+    X(MMAP, mmap, 8192)          /* queue memory ranges */ \
+    X(CM, cm, 1024)              /* open files of the connection manager */
 
 /* Other numbers of the toolstack: X(NODE, least, most, default). */
 #define XENVHCA_NUMBERS(X) \
     X(MAX_PINNED_MB, 1, 1048576, 128)       /* guest memory in use (MiB) */ \
+    X(MAX_CM_ID, 1, 65535, 4096)            /* its listeners, connections, multicast groups */ \
     X(MAX_CMD_RATE, 0, 10000000, 20000)     /* commands per second (0: any) */ \
     X(MAX_EVT_RATE, 0, 10000000, 100000)    /* events per second (0: any) */ \
     X(SPIN_US, 0, 1000, 50)                 /* longest busy wait (us) */ \
@@ -479,6 +492,10 @@ enum {
 #define XENVHCA_MUNMAP_RANGES           30
 #define XENVHCA_GIDS_PER_RSP            8
 #define XENVHCA_PKEYS_PER_RSP           100
+#define XENVHCA_CM_IN                   224     /* in the body; rest: udata */
+#define XENVHCA_CM_OUT                  232
+#define XENVHCA_CM_SLOTS                16
+#define XENVHCA_CM_PORT                 1       /* the guest's name of it */
 #define XENVHCA_NAME_LEN                64
 #define XENVHCA_MAX_IPS                 8
 #define XENVHCA_MAX_PKEYS               32
@@ -523,7 +540,10 @@ enum {
 #define XENVHCA_OP_DESTROY_AH           0x39
 #define XENVHCA_OP_ATTACH_MCAST         0x3c
 #define XENVHCA_OP_DETACH_MCAST         0x3d
-#define XENVHCA_OP_MAX                  0x40
+#define XENVHCA_OP_ALLOC_CM             0x40
+#define XENVHCA_OP_DEALLOC_CM           0x41
+#define XENVHCA_OP_CM_COMMAND           0x42
+#define XENVHCA_OP_MAX                  0x44
 
 /*
  * List of pages that the frontend grants, read-write unless flags say other,
@@ -589,6 +609,9 @@ struct xenvhca_pages {
  *   P_Key table. The backend refuses an index of another entry: a GID index in
  *   an address vector with ENODATA, or with EINVAL behind the end of the table,
  *   a P_Key index with EINVAL. 0 means that the port's tables are shared.
+ *   bit 4: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
+ *   (XENVHCA_INFO_CM). 0 of a backend that knows nothing of them, or whose
+ *   domain has no connection manager for user space.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
  * likewise.
@@ -614,6 +637,7 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_RANGES             (1u << 1)
 #define XENVHCA_INFO_OWN_GIDS           (1u << 2)
 #define XENVHCA_INFO_OWN_PKEYS          (1u << 3)
+#define XENVHCA_INFO_CM                 (1u << 4)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
@@ -1058,6 +1082,60 @@ struct xenvhca_mcast_req {
 };                                  /*  24 */
 
 /*
+ * ALLOC_CM: opens a file of the connection manager of the backend's domain
+ * (Linux: /dev/infiniband/rdma_cm); ucontext = 0, no udata. The answer is a
+ * struct xenvhca_handle_rsp.
+ * DEALLOC_CM: closes it. Its ids end, and nothing listens any more when this
+ * is answered. ucontext = 0.
+ *
+ * CM_COMMAND: a command on such a file; ucontext = 0.
+ *
+ * cm - handle of the file. cmd - RDMA_USER_CM_CMD_* of Linux'
+ *   <rdma/rdma_user_cm.h>, ABI 4.
+ * in - the struct of that command, whole, of which response and fd are 0;
+ *   SET_OPTION has optval = 0 and the octets of the option behind the struct.
+ *   in_len octets in all: the first XENVHCA_CM_IN are here, the others are the
+ *   udata of the slot.
+ * out_len - most octets of the answer that the guest's process has room for.
+ * from - MIGRATE_ID: handle of the file that the id is in; else 0.
+ *
+ * Ids are those of the backend's domain; an id is known in the file that it
+ * is in. uid comes back unchanged in events. Port numbers of answers are 1,
+ * ibdev_index is 0: the frontend knows its own. A device of answers is that
+ * of this vhca or none: an address that belongs to another one is refused
+ * with -XEN_ENODEV, or by the event ADDR_ERROR; a request to connect that
+ * comes from there is rejected.
+ *
+ * out - the struct that the command answers with, out_len octets; the first
+ *   XENVHCA_CM_OUT are here, the others are udata.
+ * events - 1: the file has events. seq - orders this and XENVHCA_EVT_CM: what
+ *   has the later number holds (modulo 2^16).
+ *
+ * GET_EVENT does not wait: out_len = 0 if there is no event.
+ *
+ * Besides XEN_E* the status may be -97, -101 or -113: EAFNOSUPPORT,
+ * ENETUNREACH, EHOSTUNREACH of Linux.
+ *
+ * The commands of a device are executed one after the other, beside all other
+ * ops. No more than XENVHCA_CM_SLOTS may be without an answer; one more is
+ * answered with -XEN_EBUSY.
+ */
+struct xenvhca_cm_command_req {
+    uint32_t cm;                    /*   0 */
+    uint32_t cmd;                   /*   4 */
+    uint16_t in_len;                /*   8 */
+    uint16_t out_len;               /*  10 */
+    uint32_t from;                  /*  12 */
+    uint8_t in[XENVHCA_CM_IN];      /*  16 */
+};                                  /* 240 */
+struct xenvhca_cm_command_rsp {
+    uint16_t out_len;               /*   0 */
+    uint16_t seq;                   /*   2 */
+    uint32_t events;                /*   4 */
+    uint8_t out[XENVHCA_CM_OUT];    /*   8 */
+};                                  /* 240 */
+
+/*
  * Slot of the command ring.
  *
  *         0                1                 2               3        octet
@@ -1109,6 +1187,7 @@ struct xenvhca_request {
         struct xenvhca_modify_srq_req modify_srq;
         struct xenvhca_create_ah_req create_ah;
         struct xenvhca_mcast_req mcast;
+        struct xenvhca_cm_command_req cm_command;
     } u;                            /*  16 */
     uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
 };                                  /* 512 */
@@ -1150,7 +1229,7 @@ struct xenvhca_response {
         struct xenvhca_query_pkey_table_rsp query_pkey_table;
         struct xenvhca_alloc_ucontext_rsp alloc_ucontext;
         struct xenvhca_mmap_rsp mmap;
-        struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, CREATE_AH */
+        struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, _CM, CREATE_AH */
         struct xenvhca_mr_rsp mr;               /* REG, REREG, ALLOC_MW */
         struct xenvhca_cq_rsp cq;               /* CREATE, RESIZE */
         struct xenvhca_create_qp_rsp create_qp;
@@ -1158,6 +1237,7 @@ struct xenvhca_response {
         struct xenvhca_create_srq_rsp create_srq;
         struct xenvhca_query_srq_rsp query_srq;
         struct xenvhca_made_rsp made;   /* CREATE_CQ, _QP, _SRQ, RESIZE_CQ */
+        struct xenvhca_cm_command_rsp cm_command;
     } u;                            /*  16 */
     uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
 };                                  /* 512 */
@@ -1183,27 +1263,33 @@ struct xenvhca_response {
  * Event:
  *         0                1                 2               3        octet
  * +----------------+----------------+----------------+----------------+
- * |     type       |     event      |            reserved             | 4
+ * |     type       |     event      |              seq                | 4
  * +----------------+----------------+----------------+----------------+
  * |                             handle                                | 8
  * +----------------+----------------+----------------+----------------+
  *
+ * seq - of XENVHCA_EVT_CM; else 0.
  * type - XENVHCA_EVT_COMP: CQ handle has completions (event = 0).
  *        XENVHCA_EVT_CQ, _QP, _SRQ: asynchronous event (enum ib_event_type)
  *          of that object.
  *        XENVHCA_EVT_PORT: event of the port or device, handle = 0.
+ *        XENVHCA_EVT_CM: the file handle of the connection manager has events
+ *          (event = 0). Sent once, until the answer of a CM_COMMAND says that
+ *          it has none; lost with an overflow, after which the frontend asks
+ *          for the events of each file.
  */
 #define XENVHCA_EVT_COMP                1
 #define XENVHCA_EVT_CQ                  2
 #define XENVHCA_EVT_QP                  3
 #define XENVHCA_EVT_SRQ                 4
 #define XENVHCA_EVT_PORT                5
+#define XENVHCA_EVT_CM                  6
 #define XENVHCA_EVT_ENTRIES             256
 
 struct xenvhca_event {
     uint8_t type;                   /*   0 */
     uint8_t event;                  /*   1 */
-    uint16_t reserved;              /*   2 */
+    uint16_t seq;                   /*   2 */
     uint32_t handle;                /*   4 */
 };                                  /*   8 */
 

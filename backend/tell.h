@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What the guest was told about a file that may have events (worker/tell.c): it
+ * hears of the first one, and then no more until an answer says that there are
+ * none. Two threads tell it, over two rings, so what they say has a number.
+ */
+#ifndef BE_TELL_H
+#define BE_TELL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct be_dev;
+
+struct be_tell {
+	pthread_mutex_t lock;		/* all below */
+	int fd;				/* readable: there are events */
+	uint32_t handle;		/* the guest's name of the file */
+	uint16_t seq;
+	bool told;			/* that it has some */
+};
+
+void be_tell_init(struct be_tell *t, int fd, uint32_t handle);
+void be_tell_fini(struct be_tell *t);
+/* The file is readable: an event of the ring, if it is news. Event thread. */
+void be_tell_event(struct be_dev *dev, struct be_tell *t);
+/* For an answer: has it events now? And the number of this statement. */
+bool be_tell_answer(struct be_tell *t, uint16_t *seq);
+
+#endif

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The connection manager of the guest's programs is that of this domain's kernel: an
+ * open rdma_cm file of a guest's process is one here, and each command is repeated
+ * on it. A request comes from a hostile guest: its lengths are checked here, as well
+ * as the file and id that it names; the kernel checks the rest, as it does for any
+ * process of this domain. What command may wait for whom is in cm.h.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_user_cm.h>
+#include <string.h>
+
+#include "cm.h"
+#include "event.h"
+#include "object.h"
+#include "ucontext.h"
+
+/* ---- the file ---- */
+
+void be_cm_shut(struct be_dev *dev, struct be_cm *cm)
+{
+	if (cm->fd < 0)
+		return;
+	be_event_del(dev, cm->fd);
+	uv_dealloc_cm(&cm->fd);
+	be_cm_id_del_all(dev, cm);
+}
+
+static int cm_end(struct be_dev *dev, struct be_obj *obj)
+{
+	be_cm_shut(dev, (struct be_cm *)obj);
+	return 0;
+}
+
+static void cm_release(struct be_dev *dev, struct be_obj *obj)
+{
+	(void)dev;
+	be_tell_fini(&((struct be_cm *)obj)->tell);
+}
+
+const struct be_kind be_kind_cm = { .end = cm_end, .release = cm_release };
+
+int be_alloc_cm(const struct be_cmd *c)
+{
+	struct be_cm *cm;
+	int err;
+
+	if (!(c->dev->info.flags & XENVHCA_INFO_CM))
+		return -EOPNOTSUPP;
+	cm = be_obj_new(c->dev, BE_CM, sizeof(*cm), &err);
+	if (!cm)
+		return err;
+	cm->fd = uv_alloc_cm();
+	be_tell_init(&cm->tell, cm->fd, cm->o.handle);
+	err = cm->fd < 0 ? cm->fd : be_event_add_tell(c->dev, &cm->tell);
+	if (err) {
+		be_cm_shut(c->dev, cm);
+		be_tell_fini(&cm->tell);
+		be_obj_free(c->dev, &cm->o, BE_CM);
+		return err;
+	}
+	be_obj_publish(c->dev, &cm->o, BE_CM, c->dev->ctl, 0);
+	c->rsp->u.handle.handle = cm->o.handle;
+	return 0;
+}
+
+static struct be_cm *find(const struct be_cmd *c, uint32_t handle)
+{
+	struct be_cm *cm = (struct be_cm *)
+		be_handle_get(c->dev->handles, handle, BE_CM, c->dev->ctl);
+
+	return cm && !cm->closing ? cm : NULL;
+}
+
+int be_cm_find(const struct be_cmd *c, struct be_cm **cm, struct be_cm **from)
+{
+	const struct xenvhca_cm_command_req *r = &c->req->u.cm_command;
+
+	*from = NULL;
+	/* Both requests begin with the handle. */
+	*cm = find(c, c->req->u.handle.handle);
+	if (!*cm)
+		return -ENOENT;
+	if (c->req->op != XENVHCA_OP_CM_COMMAND ||
+	    r->cmd != RDMA_USER_CM_CMD_MIGRATE_ID)
+		return 0;
+	*from = find(c, r->from);
+	return *from ? 0 : -ENOENT;
+}
+
+/* Its commands were executed, and no other one finds it. */
+int be_dealloc_cm(const struct be_cmd *c)
+{
+	struct be_cm *cm = (struct be_cm *)
+		be_handle_get(c->dev->handles, c->req->u.handle.handle, BE_CM,
+			      c->dev->ctl);
+
+	return cm ? be_obj_destroy(c->dev, &cm->o) : -ENOENT;
+}
+
+/* ---- a command ---- */
+
+static bool zero_from(const uint8_t *p, size_t from, size_t to)
+{
+	for (; from < to; from++)
+		if (p[from])
+			return false;
+	return true;
+}
+
+static uint32_t u32_at(const uint8_t *p, uint16_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+/* The option's octets follow its struct, which says how many they are. */
+static int option_check(const struct be_cm_call *c)
+{
+	uint32_t len = 0;
+
+	if (c->uv.cmd == RDMA_USER_CM_CMD_SET_OPTION)
+		len = u32_at(c->uv.in, offsetof(struct rdma_ucm_set_option,
+						optlen));
+	if (len != (uint32_t)c->uv.in_len - c->uv.op->in)
+		return -EINVAL;
+	return 0;
+}
+
+/* Takes the request over, with what is in udata. */
+static int call_load(struct be_cm_call *c, const struct xenvhca_request *req)
+{
+	const struct xenvhca_cm_command_req *r = &req->u.cm_command;
+	uint16_t more = vhca_cm_more(r->in_len, sizeof(r->in));
+	struct uv_cm *uv = &c->uv;
+	int err;
+
+	uv->cmd = r->cmd;
+	uv->op = vhca_cm_op(r->cmd, &err);
+	if (!uv->op)
+		return err;
+	uv->in_len = r->in_len;
+	uv->out_len = r->out_len;
+	if (more > XENVHCA_UDATA_SIZE || r->in_len < uv->op->in ||
+	    req->in_len != more || r->out_len < uv->op->out_min ||
+	    r->out_len > uv->op->out ||
+	    req->out_len != vhca_cm_more(r->out_len, XENVHCA_CM_OUT) ||
+	    !zero_from(r->in, r->in_len, sizeof(r->in)) ||
+	    (r->from && !c->from))
+		return -EINVAL;
+	memcpy(uv->in, r->in, r->in_len - more);
+	memcpy(uv->in + sizeof(r->in), req->udata, more);
+	if (uv->op->at_response != VHCA_CM_NONE &&
+	    !zero_from(uv->in, uv->op->at_response,
+		       uv->op->at_response + sizeof(uint64_t)))
+		return -EINVAL;
+	return option_check(c);
+}
+
+static int call_id(struct be_cm_call *c)
+{
+	bool group = c->uv.cmd == RDMA_USER_CM_CMD_LEAVE_MCAST;
+	uint32_t id;
+	int err;
+
+	if (c->uv.op->at_id == VHCA_CM_NONE)
+		return 0;
+	id = u32_at(c->uv.in, c->uv.op->at_id);
+	c->id = be_cm_id_get(c, c->from ? c->from : c->cm, id, group, &err);
+	if (!c->id)
+		return err;
+	if (c->id->foreign && c->uv.cmd != RDMA_USER_CM_CMD_DESTROY_ID)
+		return -ENODEV;
+	return 0;
+}
+
+static void migrate_prepare(struct be_cm_call *c)
+{
+	uint32_t fd = (uint32_t)c->from->fd;
+
+	memcpy(c->uv.in + offsetof(struct rdma_ucm_migrate_id, fd), &fd,
+	       sizeof(fd));
+}
+
+static void listen_prepare(struct be_cm_call *c)
+{
+	struct rdma_ucm_listen listen;
+
+	memcpy(&listen, c->uv.in, sizeof(listen));
+	listen.backlog = be_cm_id_backlog(c->dev, c->id, listen.backlog);
+	memcpy(c->uv.in, &listen, sizeof(listen));
+}
+
+static int call_prepare(struct be_cm_call *c)
+{
+	switch (c->uv.cmd) {
+	case RDMA_USER_CM_CMD_CREATE_ID:
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+	case RDMA_USER_CM_CMD_JOIN_MCAST:
+		if (be_cm_id_check(c->dev)) {
+			be_log_peer(c->dev, "no more than %u ids of the connection manager (%s)",
+				    c->dev->quota.max_cm_ids,
+				    XENVHCA_NODE_MAX_CM_ID);
+			return -EDQUOT;
+		}
+		break;
+	case RDMA_USER_CM_CMD_LISTEN:
+		listen_prepare(c);
+		break;
+	case RDMA_USER_CM_CMD_MIGRATE_ID:
+		migrate_prepare(c);
+		break;
+	}
+	return be_cm_addr_check(c);
+}
+
+/* ---- its answer ---- */
+
+static bool is_ud(const struct rdma_ucm_create_id *create)
+{
+	return create->ps == RDMA_PS_UDP || create->ps == RDMA_PS_IPOIB ||
+	       (create->ps == RDMA_PS_IB && create->qp_type == IB_UVERBS_QPT_UD);
+}
+
+/* What the kernel made and cannot be charged is ended again. */
+static int made(struct be_cm_call *c)
+{
+	struct rdma_ucm_destroy_id destroy = { .id = u32_at(c->uv.out, 0) };
+	bool group = c->uv.cmd != RDMA_USER_CM_CMD_CREATE_ID;
+	struct rdma_ucm_create_id create;
+	struct be_cm_id *new;
+	struct uv_cm uv = {
+		.cmd = group ? RDMA_USER_CM_CMD_LEAVE_MCAST :
+		       RDMA_USER_CM_CMD_DESTROY_ID,
+		.in_len = sizeof(destroy),
+		.out_len = sizeof(struct rdma_ucm_destroy_id_resp),
+	};
+	int err;
+
+	new = be_cm_id_add(c->dev, c->cm, destroy.id, group ? c->id : NULL);
+	if (new) {
+		memcpy(&create, c->uv.in, sizeof(create));
+		new->ud = !group && is_ud(&create);
+		return 0;
+	}
+	uv.op = vhca_cm_op(uv.cmd, &err);
+	memcpy(uv.in, &destroy, sizeof(destroy));
+	uv_cm_command(c->cm->fd, &uv);
+	return -ENOMEM;
+}
+
+/* Device and port as the guest knows them. */
+static void answer_device(struct be_cm_call *c, size_t at_port, size_t at_index)
+{
+	if (c->uv.out[at_port])
+		c->uv.out[at_port] = XENVHCA_CM_PORT;
+	memset(c->uv.out + at_index, 0, sizeof(uint32_t));
+}
+
+static void answer_query(struct be_cm_call *c)
+{
+	uint32_t n = u32_at(c->uv.out, 0), room = c->uv.out_len;
+	size_t len = sizeof(struct rdma_ucm_query_path_resp);
+
+	if (u32_at(c->uv.in, offsetof(struct rdma_ucm_query, option)) !=
+	    RDMA_USER_CM_QUERY_PATH) {
+		answer_device(c, offsetof(struct rdma_ucm_query_addr_resp,
+					  port_num),
+			      offsetof(struct rdma_ucm_query_addr_resp,
+				       ibdev_index));
+		len = sizeof(struct rdma_ucm_query_addr_resp);
+	} else if (room > len) {
+		room = (room - len) / sizeof(struct ib_path_rec_data);
+		len += (n < room ? n : room) * sizeof(struct ib_path_rec_data);
+	}
+	if (len < c->uv.out_len)
+		c->uv.out_len = (uint16_t)len;
+}
+
+static void answer_qp(struct be_cm_call *c)
+{
+	struct ib_uverbs_qp_attr attr;
+	uint8_t *port[] = {
+		&attr.port_num, &attr.alt_port_num, &attr.ah_attr.port_num,
+		&attr.alt_ah_attr.port_num,
+	};
+	size_t i;
+
+	memcpy(&attr, c->uv.out, sizeof(attr));
+	for (i = 0; i < sizeof(port) / sizeof(port[0]); i++)
+		if (*port[i])
+			*port[i] = XENVHCA_CM_PORT;
+	memcpy(c->uv.out, &attr, sizeof(attr));
+}
+
+static int call_finish(struct be_cm_call *c)
+{
+	switch (c->uv.cmd) {
+	case RDMA_USER_CM_CMD_CREATE_ID:
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+	case RDMA_USER_CM_CMD_JOIN_MCAST:
+		return made(c);
+	case RDMA_USER_CM_CMD_DESTROY_ID:
+	case RDMA_USER_CM_CMD_LEAVE_MCAST:
+		be_cm_id_del(c->dev, c->id);
+		break;
+	case RDMA_USER_CM_CMD_MIGRATE_ID:
+		be_cm_id_move(c->dev, c->id, c->cm);
+		break;
+	case RDMA_USER_CM_CMD_BIND_IP:
+	case RDMA_USER_CM_CMD_BIND:
+		return be_cm_addr_bound(c, c->id);
+	case RDMA_USER_CM_CMD_QUERY_ROUTE:
+		answer_device(c, offsetof(struct rdma_ucm_query_route_resp,
+					  port_num),
+			      offsetof(struct rdma_ucm_query_route_resp,
+				       ibdev_index));
+		break;
+	case RDMA_USER_CM_CMD_QUERY:
+		answer_query(c);
+		break;
+	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
+		answer_qp(c);
+		break;
+	}
+	return 0;
+}
+
+static void call_store(struct be_cm_call *c, struct xenvhca_response *rsp)
+{
+	struct xenvhca_cm_command_rsp *r = &rsp->u.cm_command;
+	uint16_t more = vhca_cm_more(c->uv.out_len, sizeof(r->out));
+
+	r->out_len = c->uv.out_len;
+	memcpy(r->out, c->uv.out, c->uv.out_len - more);
+	memcpy(rsp->udata, c->uv.out + sizeof(r->out), more);
+	rsp->out_len = more;
+	r->events = be_tell_answer(&c->cm->tell, &r->seq);
+}
+
+int be_cm_execute(struct be_dev *dev, const struct xenvhca_request *req,
+		  struct xenvhca_response *rsp, struct be_cm *cm,
+		  struct be_cm *from)
+{
+	struct be_cm_call c = { .dev = dev, .cm = cm, .from = from };
+	int err;
+
+	if (cm->fd < 0 || (from && from->fd < 0))
+		return -ENOENT;
+	err = call_load(&c, req);
+	if (!err)
+		err = call_id(&c);
+	if (!err)
+		err = call_prepare(&c);
+	if (err)
+		return err;
+	if (c.uv.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
+		err = be_cm_event(&c);
+	} else {
+		err = uv_cm_command(cm->fd, &c.uv);
+		if (!err)
+			err = call_finish(&c);
+	}
+	if (!err)
+		call_store(&c, rsp);
+	return err;
+}
+
+int be_cm_command(const struct be_cmd *c)
+{
+	struct be_cm *cm, *from;
+	int err = be_cm_find(c, &cm, &from);
+
+	return err ? err : be_cm_execute(c->dev, c->req, c->rsp, cm, from);
+}

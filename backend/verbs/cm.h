@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Files of the connection manager, and the ids in them.
+ *
+ * Commands on them may wait for the kernel, so a thread of their own executes them
+ * (worker/cm_thread.c), in order. It alone uses what is below; the command thread
+ * makes a file and frees it, when no command of that file is left.
+ */
+#ifndef BE_CM_OBJECT_H
+#define BE_CM_OBJECT_H
+
+#include "be.h"
+#include "cmd.h"
+#include "tell.h"
+#include "uverbs/cm.h"
+
+struct be_cm {
+	struct be_obj o;		/* in dev->ctl */
+	int fd;				/* rdma_cm file; -1: closed */
+	bool closing;			/* DEALLOC_CM was taken; command thread */
+	struct be_tell tell;
+};
+
+/* An id of the kernel, as it is known in a file, or a multicast group joined. */
+struct be_cm_id {
+	struct be_cm_id *next;		/* same hash */
+	struct be_cm *cm;
+	struct be_cm_id *of;		/* group: id that joined it; else NULL */
+	uint32_t id;			/* two name spaces: of ids, of groups */
+	uint32_t backlog;		/* listener: requests that may wait */
+	bool foreign;			/* bound to a device that is not ours */
+	bool ud;			/* of datagrams */
+};
+
+/* One command, on its way. */
+struct be_cm_call {
+	struct be_dev *dev;
+	struct be_cm *cm;
+	struct be_cm *from;		/* MIGRATE_ID: where the id is; else NULL */
+	struct be_cm_id *id;		/* NULL: a command without one */
+	struct uv_cm uv;
+};
+
+/* ---- cm.c ---- */
+/**
+ * be_cm_find() - the files that a command is for
+ * @from: of MIGRATE_ID, else NULL
+ * Command thread. 0 or -ENOENT.
+ */
+int be_cm_find(const struct be_cmd *c, struct be_cm **cm, struct be_cm **from);
+/* Executes CM_COMMAND on these files. 0 or -errno, the answer in rsp->u, udata. */
+int be_cm_execute(struct be_dev *dev, const struct xenvhca_request *req,
+		  struct xenvhca_response *rsp, struct be_cm *cm,
+		  struct be_cm *from);
+/* Closes the kernel's file: waits until its ids are gone. Idempotent. */
+void be_cm_shut(struct be_dev *dev, struct be_cm *cm);
+int be_cm_open(struct be_dev *dev);	/* the table of ids; 0 or -ENOMEM */
+void be_cm_close(struct be_dev *dev);
+
+/* ---- cm_id.c ---- */
+/* In this file; else NULL, *err = -EINVAL: in another one of this guest's, or
+ * -ENOENT. @group: a multicast group. */
+struct be_cm_id *be_cm_id_get(const struct be_cm_call *c, const struct be_cm *cm,
+			      uint32_t id, bool group, int *err);
+/* 0, or -EDQUOT: the guest has max-cm-id. */
+int be_cm_id_check(const struct be_dev *dev);
+/* @of: group: who joined it; else NULL. NULL: no memory. */
+struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
+			      struct be_cm_id *of);
+/* An id goes with its groups. */
+void be_cm_id_del(struct be_dev *dev, struct be_cm_id *id);
+void be_cm_id_del_all(struct be_dev *dev, const struct be_cm *cm);
+void be_cm_id_move(struct be_dev *dev, struct be_cm_id *id, struct be_cm *to);
+/* How many requests a listener gets that wants @asked (0: as many as possible). */
+uint32_t be_cm_id_backlog(struct be_dev *dev, struct be_cm_id *id,
+			  uint32_t asked);
+
+/* ---- cm_addr.c ---- */
+/* May the guest name the addresses of this command? 0 or the error of a kernel
+ * that has no such address. */
+int be_cm_addr_check(const struct be_cm_call *c);
+/* The kernel bound an id: is the device the guest's? Else the id is foreign. */
+int be_cm_addr_bound(const struct be_cm_call *c, struct be_cm_id *id);
+
+/* ---- cm_event.c ---- */
+/* GET_EVENT: into c->uv; its out_len is 0 if there is none. */
+int be_cm_event(struct be_cm_call *c);
+
+#endif

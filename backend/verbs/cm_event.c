@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Events of the connection manager. The kernel is trusted; what it says of devices
+ * that are not the guest's, the guest does not hear: a request to connect from there
+ * is rejected, an address found there is an error. One thread at a time runs
+ * this, see cm.h.
+ */
+#include <errno.h>
+#include <rdma/rdma_user_cm.h>
+#include <string.h>
+
+#include "cm.h"
+
+#define UNSEEN	16	/* requests rejected before others get their turn */
+
+/* enum rdma_cm_event_type, which is not part of the kernel's uapi. */
+enum {
+	EV_ADDR_RESOLVED = 0, EV_ADDR_ERROR = 1, EV_CONNECT_REQUEST = 4,
+	EV_ESTABLISHED = 9, EV_MULTICAST_JOIN = 12
+};
+
+static int command(const struct be_cm_call *c, uint32_t cmd, const void *in,
+		   size_t len, uint16_t out_len)
+{
+	struct uv_cm uv = {
+		.cmd = cmd, .in_len = (uint16_t)len, .out_len = out_len,
+	};
+	int err;
+
+	uv.op = vhca_cm_op(cmd, &err);
+	memcpy(uv.in, in, len);
+	return err ? err : uv_cm_command(c->cm->fd, &uv);
+}
+
+static void turn_away(const struct be_cm_call *c, uint32_t id)
+{
+	struct rdma_ucm_reject reject = { .id = id };
+	struct rdma_ucm_destroy_id destroy = { .id = id };
+
+	command(c, RDMA_USER_CM_CMD_REJECT, &reject, sizeof(reject), 0);
+	command(c, RDMA_USER_CM_CMD_DESTROY_ID, &destroy, sizeof(destroy),
+		sizeof(struct rdma_ucm_destroy_id_resp));
+}
+
+/* The kernel made an id for the peer. False: the guest does not get it. */
+static bool event_request(const struct be_cm_call *c, uint32_t id)
+{
+	struct be_cm_id *new = NULL;
+
+	if (be_cm_id_check(c->dev))
+		be_log_peer(c->dev, "no more than %u ids of the connection manager (%s): a request to connect is rejected",
+			    c->dev->quota.max_cm_ids, XENVHCA_NODE_MAX_CM_ID);
+	else
+		new = be_cm_id_add(c->dev, c->cm, id, NULL);
+	if (new && !be_cm_addr_bound(c, new))
+		return true;
+	turn_away(c, id);
+	if (new)
+		be_cm_id_del(c->dev, new);
+	return false;
+}
+
+static void event_resolved(const struct be_cm_call *c,
+			   struct rdma_ucm_event_resp *ev)
+{
+	struct be_cm_id *id;
+	int err;
+
+	id = be_cm_id_get(c, c->cm, ev->id, false, &err);
+	if (id)
+		err = be_cm_addr_bound(c, id);
+	if (!err)
+		return;
+	ev->event = EV_ADDR_ERROR;
+	ev->status = (uint32_t)err;
+}
+
+/*
+ * An address vector names the port, which the guest knows as 1. Events of a
+ * connection have private data in its place.
+ */
+static void event_port(const struct be_cm_call *c,
+		       struct rdma_ucm_event_resp *ev)
+{
+	struct be_cm_id *id;
+	int err;
+
+	if (ev->event != EV_MULTICAST_JOIN) {
+		if (ev->event != EV_ESTABLISHED)
+			return;
+		id = be_cm_id_get(c, c->cm, ev->id, false, &err);
+		if (!id || !id->ud)
+			return;
+	}
+	if (ev->param.ud.ah_attr.port_num)
+		ev->param.ud.ah_attr.port_num = XENVHCA_CM_PORT;
+}
+
+int be_cm_event(struct be_cm_call *c)
+{
+	struct rdma_ucm_event_resp ev;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < UNSEEN; i++) {
+		err = uv_cm_command(c->cm->fd, &c->uv);
+		if (err)
+			break;
+		memcpy(&ev, c->uv.out, sizeof(ev));
+		if (ev.event == EV_CONNECT_REQUEST &&
+		    !event_request(c, ev.id))
+			continue;
+		if (ev.event == EV_ADDR_RESOLVED)
+			event_resolved(c, &ev);
+		event_port(c, &ev);
+		memcpy(c->uv.out, &ev, sizeof(ev));
+		return 0;
+	}
+	c->uv.out_len = 0;
+	return err == -EAGAIN ? 0 : err;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Which ids of the kernel's connection manager a guest has, and in which file. The
+ * kernel checks the same; the table is here to charge them, and to know of each
+ * whether it came to a device that is not the guest's. Ids come from the guest.
+ * One thread at a time runs this, see cm.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cm.h"
+
+#define HEADS		256u
+#define BACKLOG_MOST	1024u	/* the kernel's own limit for one listener */
+#define BACKLOG_SHARE	4u
+
+struct be_cm_ids {
+	struct be_cm_id *head[HEADS];
+	uint32_t n, backlog;		/* of all ids */
+};
+
+int be_cm_open(struct be_dev *dev)
+{
+	dev->cm_ids = calloc(1, sizeof(*dev->cm_ids));
+	return dev->cm_ids ? 0 : -ENOMEM;
+}
+
+void be_cm_close(struct be_dev *dev)
+{
+	free(dev->cm_ids);
+	dev->cm_ids = NULL;
+}
+
+struct be_cm_id *be_cm_id_get(const struct be_cm_call *c, const struct be_cm *cm,
+			      uint32_t id, bool group, int *err)
+{
+	struct be_cm_id *i = c->dev->cm_ids->head[id % HEADS];
+
+	while (i && (i->id != id || !i->of == group))
+		i = i->next;
+	*err = !i ? -ENOENT : i->cm != cm ? -EINVAL : 0;
+	return *err ? NULL : i;
+}
+
+int be_cm_id_check(const struct be_dev *dev)
+{
+	return dev->cm_ids->n < dev->quota.max_cm_ids ? 0 : -EDQUOT;
+}
+
+struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
+			      struct be_cm_id *of)
+{
+	struct be_cm_id **head = &dev->cm_ids->head[id % HEADS];
+	struct be_cm_id *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return NULL;
+	*i = (struct be_cm_id){ .next = *head, .cm = cm, .of = of, .id = id };
+	*head = i;
+	dev->cm_ids->n++;
+	return i;
+}
+
+/* Frees what of a hash list goes with an id, or, if that is NULL, with a file. */
+static void list_del(struct be_cm_ids *ids, struct be_cm_id **at,
+		     const struct be_cm_id *id, const struct be_cm *cm)
+{
+	struct be_cm_id *i;
+
+	while (*at) {
+		i = *at;
+		if (id ? i != id && i->of != id : i->cm != cm) {
+			at = &i->next;
+			continue;
+		}
+		*at = i->next;
+		ids->n--;
+		ids->backlog -= i->backlog;
+		free(i);
+	}
+}
+
+void be_cm_id_del(struct be_dev *dev, struct be_cm_id *id)
+{
+	unsigned int h;
+
+	for (h = 0; h < HEADS; h++)
+		list_del(dev->cm_ids, &dev->cm_ids->head[h], id, NULL);
+}
+
+void be_cm_id_del_all(struct be_dev *dev, const struct be_cm *cm)
+{
+	unsigned int h;
+
+	for (h = 0; h < HEADS; h++)
+		list_del(dev->cm_ids, &dev->cm_ids->head[h], NULL, cm);
+}
+
+void be_cm_id_move(struct be_dev *dev, struct be_cm_id *id, struct be_cm *to)
+{
+	struct be_cm_id *i;
+	unsigned int h;
+
+	for (h = 0; h < HEADS; h++)
+		for (i = dev->cm_ids->head[h]; i; i = i->next)
+			if (i == id || i->of == id)
+				i->cm = to;
+}
+
+/*
+ * The kernel makes an id for each request that waits, whoever sent it: a listener
+ * gets a share of what is left, so that there is some for the next one.
+ */
+uint32_t be_cm_id_backlog(struct be_dev *dev, struct be_cm_id *id,
+			  uint32_t asked)
+{
+	struct be_cm_ids *ids = dev->cm_ids;
+	uint32_t left;
+
+	ids->backlog -= id->backlog;
+	left = ids->backlog < dev->quota.max_cm_ids ?
+	       dev->quota.max_cm_ids - ids->backlog : 0;
+	id->backlog = left / BACKLOG_SHARE + 1;
+	if (id->backlog > BACKLOG_MOST)
+		id->backlog = BACKLOG_MOST;
+	if (asked && asked < id->backlog)
+		id->backlog = asked;
+	ids->backlog += id->backlog;
+	return id->backlog;
+}

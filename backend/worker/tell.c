@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * See tell.h. The event thread and whoever executes commands of the connection
+ * manager run this.
+ */
+#include <poll.h>
+
+#include "be.h"
+#include "event.h"
+#include "tell.h"
+
+void be_tell_init(struct be_tell *t, int fd, uint32_t handle)
+{
+	*t = (struct be_tell){ .fd = fd, .handle = handle };
+	pthread_mutex_init(&t->lock, NULL);
+}
+
+void be_tell_fini(struct be_tell *t)
+{
+	pthread_mutex_destroy(&t->lock);
+}
+
+static bool has_events(const struct be_tell *t)
+{
+	struct pollfd p = { .fd = t->fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+void be_tell_event(struct be_dev *dev, struct be_tell *t)
+{
+	struct xenvhca_event ev = {
+		.type = XENVHCA_EVT_CM, .handle = t->handle,
+	};
+
+	pthread_mutex_lock(&t->lock);
+	if (!t->told && has_events(t)) {
+		t->told = true;
+		ev.seq = ++t->seq;
+		be_event_put(dev, &ev);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool be_tell_answer(struct be_tell *t, uint16_t *seq)
+{
+	bool has;
+
+	pthread_mutex_lock(&t->lock);
+	has = has_events(t);
+	t->told = has;
+	*seq = ++t->seq;
+	pthread_mutex_unlock(&t->lock);
+	return has;
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The guest's /dev/infiniband/rdma_cm, as long as there is a vhca whose backend serves
+ * it. librdmacm looks for a misc device of this name, and asks the RDMA core for the
+ * client "rdma_cm"; the kernel's own module rdma_ucm has both as well, so only one of
+ * the two can be loaded.
+ *
+ * A file belongs to one device, the first that there was when it was opened, and fails
+ * when that goes. Processes, the worker of the device and the upcall of the event
+ * channel run this.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+
+#include "cm.h"
+#include "cmd.h"
+#include "verbs.h"
+
+#define CM_NAME		"rdma_cm"
+
+/*
+ * The name is taken and given back under offer_lock, never under devs_lock: open()
+ * takes that one, and misc_open() holds what misc_register() waits for.
+ */
+static DEFINE_MUTEX(offer_lock);
+static unsigned int offers;		/* devices for which it is taken */
+static DEFINE_MUTEX(devs_lock);		/* below, and cm_files of each */
+static LIST_HEAD(devs);
+
+/* ---- a file ---- */
+
+static void cm_free(struct kref *ref)
+{
+	struct vhca_cm *cm = container_of(ref, struct vhca_cm, ref);
+
+	vhca_cm_uid_exit(cm);
+	mutex_destroy(&cm->lock);
+	kfree(cm);
+}
+
+static struct vhca_cm *cm_new(void)
+{
+	struct vhca_cm *cm = kzalloc(sizeof(*cm), GFP_KERNEL_ACCOUNT);
+
+	if (!cm)
+		return NULL;
+	kref_init(&cm->ref);
+	INIT_LIST_HEAD(&cm->list);
+	mutex_init(&cm->lock);
+	vhca_cm_uid_init(cm);
+	init_waitqueue_head(&cm->wait);
+	spin_lock_init(&cm->state_lock);
+	return cm;
+}
+
+/*
+ * Under cm->lock. Not when the file is opened: misc_open() holds a lock of all misc
+ * devices, which a backend must not keep.
+ */
+static int vhca_alloc_cm(struct vhca_cm *cm)
+{
+	u32 handle;
+	int rc = vhca_cmd_alloc_cm(cm->dev, &handle);
+
+	if (rc)
+		return rc;
+	rc = vhca_publish(cm->dev, &cm->dev->cms, handle, cm);
+	if (rc)
+		vhca_cmd_dealloc_cm(cm->dev, handle);
+	else
+		cm->handle = handle;
+	return rc;
+}
+
+int vhca_cm_ready(struct vhca_cm *cm)
+{
+	if (!cm->dev)
+		return -EIO;
+	return cm->handle ? 0 : vhca_alloc_cm(cm);
+}
+
+int vhca_cm_lock(struct vhca_cm *cm)
+{
+	int rc;
+
+	if (mutex_lock_killable(&cm->lock))
+		return -EINTR;
+	rc = vhca_cm_ready(cm);
+	if (rc)
+		mutex_unlock(&cm->lock);
+	return rc;
+}
+
+void vhca_cm_unlock(struct vhca_cm *cm)
+{
+	mutex_unlock(&cm->lock);
+}
+
+/* The file is closed, or its device goes: nothing of it is left there. */
+static void vhca_dealloc_cm(struct vhca_cm *cm)
+{
+	struct vhca_dev *dev;
+
+	mutex_lock(&cm->lock);
+	dev = cm->dev;
+	cm->dev = NULL;
+	if (dev && cm->handle) {
+		vhca_unpublish(dev, &dev->cms, cm->handle);
+		vhca_gone(dev, "rdma_cm file", cm->handle,
+			  vhca_cmd_dealloc_cm(dev, cm->handle));
+	}
+	mutex_unlock(&cm->lock);
+	WRITE_ONCE(cm->gone, true);
+	wake_up_interruptible(&cm->wait);
+}
+
+static int cm_open(struct inode *inode, struct file *filp)
+{
+	struct vhca_cm *cm = cm_new();
+	struct vhca_dev *dev;
+
+	if (!cm)
+		return -ENOMEM;
+	mutex_lock(&devs_lock);
+	dev = list_first_entry_or_null(&devs, struct vhca_dev, cm_list);
+	cm->dev = dev;
+	if (dev)
+		list_add(&cm->list, &dev->cm_files);
+	mutex_unlock(&devs_lock);
+	if (!dev) {
+		kref_put(&cm->ref, cm_free);
+		return -ENODEV;
+	}
+	filp->private_data = cm;
+	return stream_open(inode, filp);
+}
+
+static void cm_unlist(struct vhca_cm *cm)
+{
+	mutex_lock(&devs_lock);
+	list_del_init(&cm->list);
+	mutex_unlock(&devs_lock);
+}
+
+static int cm_release(struct inode *inode, struct file *filp)
+{
+	struct vhca_cm *cm = filp->private_data;
+
+	cm_unlist(cm);
+	vhca_dealloc_cm(cm);
+	kref_put(&cm->ref, cm_free);
+	return 0;
+}
+
+static __poll_t cm_poll(struct file *filp, struct poll_table_struct *wait)
+{
+	struct vhca_cm *cm = filp->private_data;
+
+	poll_wait(filp, &cm->wait, wait);
+	if (READ_ONCE(cm->gone))
+		return EPOLLERR | EPOLLIN | EPOLLRDNORM;
+	return READ_ONCE(cm->events) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+const struct file_operations vhca_cm_fops = {
+	.owner = THIS_MODULE,
+	.open = cm_open,
+	.release = cm_release,
+	.write = vhca_cm_write,
+	.poll = cm_poll,
+	VHCA_NO_LLSEEK
+};
+
+/* ---- events ---- */
+
+/* What was lost until now, the answer to come knows. */
+void vhca_cm_ask(struct vhca_cm *cm)
+{
+	spin_lock_irq(&cm->state_lock);
+	cm->lost = false;
+	spin_unlock_irq(&cm->state_lock);
+}
+
+bool vhca_cm_told(struct vhca_cm *cm, u16 seq, bool events)
+{
+	unsigned long flags;
+	bool news, wake = false;
+
+	spin_lock_irqsave(&cm->state_lock, flags);
+	news = (s16)(seq - cm->seq) > 0;
+	if (news) {
+		cm->seq = seq;
+		wake = events || cm->lost;
+		WRITE_ONCE(cm->events, wake);
+	}
+	spin_unlock_irqrestore(&cm->state_lock, flags);
+	if (wake)
+		wake_up_interruptible(&cm->wait);
+	return news;
+}
+
+void vhca_cm_overflow(struct vhca_cm *cm)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cm->state_lock, flags);
+	cm->lost = true;
+	WRITE_ONCE(cm->events, true);
+	spin_unlock_irqrestore(&cm->state_lock, flags);
+	wake_up_interruptible(&cm->wait);
+}
+
+/* ---- the device in /dev ---- */
+
+static ssize_t abi_version_show(struct device *dev,
+				struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", RDMA_USER_CM_ABI_VERSION);
+}
+static DEVICE_ATTR_RO(abi_version);
+
+static struct attribute *misc_attrs[] = { &dev_attr_abi_version.attr, NULL };
+ATTRIBUTE_GROUPS(misc);
+
+static struct miscdevice misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = CM_NAME,
+	.nodename = "infiniband/" CM_NAME,
+	.mode = 0666,
+	.fops = &vhca_cm_fops,
+	.groups = misc_groups,
+};
+
+static int nl_info(struct ib_client_nl_info *res)
+{
+	res->abi = RDMA_USER_CM_ABI_VERSION;
+	res->cdev = misc.this_device;
+	return 0;
+}
+
+static struct ib_client client = {
+	.name = CM_NAME,
+	.get_global_nl_info = nl_info,
+	.no_kverbs_req = 1,
+};
+
+/* Has the kernel's own module it? misc_register() would fail with a backtrace. */
+static bool name_taken(void)
+{
+	static const struct file_operations none = { .owner = THIS_MODULE };
+	struct miscdevice probe = {
+		.minor = MISC_DYNAMIC_MINOR, .name = "vhca_probe",
+		.fops = &none,
+	};
+	struct device *dev;
+
+	if (misc_register(&probe))
+		return false;
+	dev = class_find_device_by_name(probe.this_device->class, CM_NAME);
+	misc_deregister(&probe);
+	put_device(dev);
+	return dev;
+}
+
+static int cm_offer(void)
+{
+	int rc;
+
+	if (name_taken())
+		return -EEXIST;
+	rc = misc_register(&misc);
+	if (rc)
+		return rc;
+	rc = ib_register_client(&client);
+	if (rc)
+		misc_deregister(&misc);
+	return rc;
+}
+
+static void cm_withdraw(void)
+{
+	ib_unregister_client(&client);
+	misc_deregister(&misc);
+}
+
+void vhca_cm_add(struct vhca_dev *dev)
+{
+	int rc = 0;
+
+	if (!(dev->info.flags & XENVHCA_INFO_CM))
+		return;
+	mutex_lock(&offer_lock);
+	if (!offers)
+		rc = cm_offer();
+	if (!rc)
+		offers++;
+	mutex_unlock(&offer_lock);
+	if (!rc) {
+		mutex_lock(&devs_lock);
+		list_add_tail(&dev->cm_list, &devs);
+		mutex_unlock(&devs_lock);
+	}
+	if (rc == -EEXIST)
+		dev_warn(dev->link->dev,
+			 "no /dev/infiniband/" CM_NAME " of the vhca: this guest's module rdma_ucm has that name; blacklist it or rmmod it, then reload xen-vhcafront\n");
+	else if (rc)
+		dev_warn(dev->link->dev,
+			 "no /dev/infiniband/" CM_NAME ": %d\n", rc);
+}
+
+/* First one that is left, with a reference. */
+static struct vhca_cm *first_file(struct vhca_dev *dev)
+{
+	struct vhca_cm *cm;
+
+	mutex_lock(&devs_lock);
+	cm = list_first_entry_or_null(&dev->cm_files, struct vhca_cm, list);
+	if (cm) {
+		list_del_init(&cm->list);
+		kref_get(&cm->ref);
+	}
+	mutex_unlock(&devs_lock);
+	return cm;
+}
+
+void vhca_cm_remove(struct vhca_dev *dev)
+{
+	struct vhca_cm *cm;
+	bool offered;
+
+	mutex_lock(&devs_lock);
+	offered = !list_empty(&dev->cm_list);
+	list_del_init(&dev->cm_list);
+	mutex_unlock(&devs_lock);
+	while ((cm = first_file(dev))) {
+		vhca_dealloc_cm(cm);
+		kref_put(&cm->ref, cm_free);
+	}
+	if (!offered)
+		return;
+	mutex_lock(&offer_lock);
+	if (!--offers)
+		cm_withdraw();
+	mutex_unlock(&offer_lock);
+}
+
+MODULE_ALIAS("rdma-client-" CM_NAME);
