@@ -176,45 +176,6 @@ const struct file_operations vhca_cm_fops = {
 	VHCA_NO_LLSEEK
 };
 
-/* ---- events ---- */
-
-/* What was lost until now, the answer to come knows. */
-void vhca_cm_ask(struct vhca_cm *cm)
-{
-	spin_lock_irq(&cm->state_lock);
-	cm->lost = false;
-	spin_unlock_irq(&cm->state_lock);
-}
-
-bool vhca_cm_told(struct vhca_cm *cm, u16 seq, bool events)
-{
-	unsigned long flags;
-	bool news, wake = false;
-
-	spin_lock_irqsave(&cm->state_lock, flags);
-	news = (s16)(seq - cm->seq) > 0;
-	if (news) {
-		cm->seq = seq;
-		wake = events || cm->lost;
-		WRITE_ONCE(cm->events, wake);
-	}
-	spin_unlock_irqrestore(&cm->state_lock, flags);
-	if (wake)
-		wake_up_interruptible(&cm->wait);
-	return news;
-}
-
-void vhca_cm_overflow(struct vhca_cm *cm)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&cm->state_lock, flags);
-	cm->lost = true;
-	WRITE_ONCE(cm->events, true);
-	spin_unlock_irqrestore(&cm->state_lock, flags);
-	wake_up_interruptible(&cm->wait);
-}
-
 /* ---- the device in /dev ---- */
 
 static ssize_t abi_version_show(struct device *dev,

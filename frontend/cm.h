@@ -56,18 +56,20 @@ extern const struct file_operations vhca_cm_fops;
 void vhca_cm_add(struct vhca_dev *dev);
 /* It goes: its files are closed over the ring, and fail. Idempotent; sleeps. */
 void vhca_cm_remove(struct vhca_dev *dev);
-/* A command is to be sent. */
-void vhca_cm_ask(struct vhca_cm *cm);
-/* The backend says whether it has events. False: that is no news. Any context. */
-bool vhca_cm_told(struct vhca_cm *cm, u16 seq, bool events);
-/* Such a statement may have been lost: somebody has to ask. Upcall, evt_lock. */
-void vhca_cm_overflow(struct vhca_cm *cm);
 /* Under cm->lock: the device is there, and the backend has the file. 0, -EIO: it is
  * gone, or the error of ALLOC_CM. */
 int vhca_cm_ready(struct vhca_cm *cm);
 /* The same, locked until vhca_cm_unlock(). -EINTR, too. */
 int vhca_cm_lock(struct vhca_cm *cm);
 void vhca_cm_unlock(struct vhca_cm *cm);
+
+/* ---- cm_event.c ---- */
+/* A command is to be sent. */
+void vhca_cm_ask(struct vhca_cm *cm);
+/* The backend says whether it has events. False: that is no news. Any context. */
+bool vhca_cm_told(struct vhca_cm *cm, u16 seq, bool events);
+/* Such a statement may have been lost: somebody has to ask. Upcall, evt_lock. */
+void vhca_cm_overflow(struct vhca_cm *cm);
 
 /* ---- cm_write.c ---- */
 ssize_t vhca_cm_write(struct file *filp, const char __user *buf, size_t len,

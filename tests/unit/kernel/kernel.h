@@ -26,11 +26,14 @@
 typedef uint8_t u8;
 typedef uint16_t u16, domid_t;
 typedef uint32_t u32, grant_ref_t, evtchn_port_t;
+typedef int16_t s16;
 typedef int32_t s32;
 typedef uint64_t u64;
 
 #define __init
 #define __exit
+#define __user
+#define __aligned(n)		__attribute__((aligned(n)))
 #define THIS_MODULE		NULL
 #define KBUILD_MODNAME		"vhca"
 #define GFP_KERNEL		0
@@ -110,6 +113,9 @@ struct mutex { bool held; };
 #define swap(a, b)							\
 	do { __typeof__(a) __a = (a); (a) = (b); (b) = __a; } while (0)
 static unsigned int kernel_wakes;	/* calls of wake_up_all() */
+struct kref { int n; };
+struct semaphore { int n; };
+#define wake_up_interruptible	wake_up_all
 struct completion { bool done; };
 #define init_completion(c)	((c)->done = false)
 #define complete(c)		((c)->done = true)
@@ -435,7 +441,8 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define ibdev_dbg(ibdev, ...)
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
-struct ib_device { int unused; };
+struct ib_device {
+	u32 index; int unused; };
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {

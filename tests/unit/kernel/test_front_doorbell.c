@@ -30,7 +30,6 @@
 typedef u64 resource_size_t;
 typedef int pgprot_t;
 struct address_space;
-struct kref { int n; };
 struct resource { const char *name; int flags; u64 start, end; };
 
 #define kref_init(r)		((r)->n = 1)

@@ -44,6 +44,16 @@ void vhca_port_refresh(struct vhca_dev *d)
 	(void)d;
 }
 
+bool vhca_cm_told(struct vhca_cm *cm, u16 seq, bool events)
+{
+	return true;
+}
+
+void vhca_cm_overflow(struct vhca_cm *cm)
+{
+	cm->lost = true;
+}
+
 bool vhca_check_event(const struct xenvhca_event *ev)
 {
 	(void)ev;

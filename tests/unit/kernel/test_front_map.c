@@ -62,7 +62,6 @@
 typedef int64_t loff_t;
 typedef int vm_fault_t, pte_t;
 struct maddr { u64 maddr; };
-struct kref { int n; };
 struct inode { int unused; };
 struct address_space { struct inode *host; };
 struct file { struct address_space *f_mapping; };
