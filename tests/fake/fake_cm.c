@@ -148,8 +148,11 @@ void fake_cm_event(uint32_t id, uint32_t event)
 
 void fake_cm_event_port(uint32_t id, uint32_t event, uint8_t port)
 {
+	unsigned int before = nr_events;
+
 	fake_cm_event(id, event);
-	events[nr_events - 1].resp.param.ud.ah_attr.port_num = port;
+	if (nr_events != before)
+		events[nr_events - 1].resp.param.ud.ah_attr.port_num = port;
 }
 
 void fake_cm_bind(uint32_t id)
@@ -161,6 +164,8 @@ uint32_t fake_cm_request(uint32_t listener)
 {
 	int id = id_new(ids[listener].fd, 0);
 
+	if (id < 0)
+		return 0;
 	ids[id].bound = true;
 	event_push(ids[listener].fd, (uint32_t)id, 4, ids[listener].uid);
 	return (uint32_t)id;
@@ -422,6 +427,11 @@ unsigned int fake_cm_ids(void)
 	for (i = 0; i < IDS; i++)
 		n += ids[i].used;
 	return n;
+}
+
+bool fake_cm_alive(uint32_t id)
+{
+	return id < IDS && ids[id].used;
 }
 
 unsigned int fake_cm_listening(void)

@@ -18,6 +18,7 @@ unsigned int fake_cm_files(void);	/* open now */
 unsigned int fake_cm_ids(void);		/* ids and groups that are alive */
 unsigned int fake_cm_listening(void);	/* ids */
 unsigned int fake_cm_commands(void);	/* so far */
+bool fake_cm_alive(uint32_t id);	/* an id or a group */
 /* Backlog of the last LISTEN. */
 uint32_t fake_cm_backlog(void);
 /* From now on ids are bound to another device, or to another port of ours. */

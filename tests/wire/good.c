@@ -190,7 +190,7 @@ void wire_good_cm(const struct ctx *c, uint32_t cmd, struct xenvhca_request *r)
 	else if (op->at_id < XENVHCA_CM_IN)
 		memcpy(q->in + op->at_id, &c->cm_id, sizeof(c->cm_id));
 	else if (op->at_id != VHCA_CM_NONE)
-		memcpy(r->udata + op->at_id - XENVHCA_CM_IN, &c->cm_id,
+		memcpy(r->udata + (op->at_id - XENVHCA_CM_IN), &c->cm_id,
 		       sizeof(c->cm_id));
 }
 

@@ -29,7 +29,7 @@ static bool has_id(const struct vhca_cm_op *op)
 static uint8_t *at(struct xenvhca_request *req, uint16_t octet)
 {
 	return octet < XENVHCA_CM_IN ? req->u.cm_command.in + octet :
-	       req->udata + octet - XENVHCA_CM_IN;
+	       req->udata + (octet - XENVHCA_CM_IN);
 }
 
 static void set_id(struct xenvhca_request *req, uint32_t cmd, uint32_t id)
