@@ -472,6 +472,11 @@ void fake_cm_fail(unsigned int n, int err)
 
 void fake_cm_block(bool yes)
 {
+	static bool blocked;
+
+	if (yes == blocked)
+		return;
+	blocked = yes;
 	if (yes)
 		pthread_mutex_lock(&block);
 	else

@@ -42,6 +42,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	fake_cm_block(false);		/* a test that failed */
 	be_cm_stop(&w->dev);
 	be_event_stop(&w->dev);
 	return world_teardown(state);
