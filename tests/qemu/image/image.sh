@@ -51,10 +51,11 @@ common_programs=(
 	ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
 	ib_atomic_bw ib_atomic_lat rping ucmatose udaddy rdma_server rdma_client
+	rstream riostream cmtime mckey
 )
 dom0_programs=(
 	tar cpio gzip jq lspci setpci losetup lsblk bridge tc xargs nice
-	watch top vmstat rstream riostream cmtime mckey xenstore
+	watch top vmstat xenstore
 	opensm ibstat ibping ibaddr sminfo saquery smpquery perfquery
 	ibnetdiscover ibportstate
 )
