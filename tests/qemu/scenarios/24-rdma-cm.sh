@@ -24,15 +24,19 @@ more_listeners() { [ "$(listeners)" -gt "$1" ]; }
 listens_or_ended() { more_listeners "$1" || ! kill -0 "$2" 2>/dev/null; }
 
 # cm_pair SERVER CLIENT COMMAND COMMAND: both programs; the status of each is in
-# $verdict. perftest needs a steady clock to begin with, as in pair_try().
+# $verdict. perftest gives up where the clock is not steady, as in pair_try(). It also
+# connects twice, and its server listens anew in between: a client that is faster finds
+# nobody (REJECTED, 8), and Debian's then crashes.
 cm_pair() {
 	local attempt
 	for attempt in 1 2 3 4; do
 		cm_once "$@"
-		grep -qs 'Correlation coefficient' /tmp/cm.[sc] || break
-		note "$3: no steady clock ($attempt); again"
+		[ "$verdict" != "0 0" ] || return 0
+		grep -qsE 'Correlation coefficient|REJECTED; error: 8' \
+			/tmp/cm.[sc] || break
+		note "$3: no clock or no listener ($attempt)"
 	done
-	[ "$verdict" = "0 0" ] || tail -n 4 /tmp/cm.s /tmp/cm.c
+	head -n 4 /tmp/cm.s /tmp/cm.c
 }
 
 # A server listens in dom0's kernel, wherever its program is.
@@ -84,13 +88,15 @@ step "IPv4"
 cm_case rping "rping -s -a $A4 -C 10 -V" "rping -c -a $A4 -C 10 -V"
 cm_case "ucmatose, 20 connections" "ucmatose -b $A4 -c 20 -C 5" \
 	"ucmatose -s $A4 -c 20 -C 5"
+cm_case "ucmatose, ids that move to another channel" \
+	"ucmatose -b $A4 -m -c 3 -C 2" "ucmatose -s $A4 -m -c 3 -C 2"
 # As a server it looks for the RoCE type of a GID, which a vhca does not show.
 cm_case udaddy "udaddy -b $A4 -c 3" "udaddy -s $A4 -c 3" 'dom0 b'
 cm_case "rdma_server and rdma_client" "rdma_server -s $A4" "rdma_client -s $A4"
 cm_case "ib_write_bw -R" "ib_write_bw -R -F -s 65536 -n 100" \
-	"ib_write_bw -R -F -s 65536 -n 100 $A4"
+	"ib_write_bw -R -F -s 65536 -n 100 $A4" 'a b' 'dom0 b'
 cm_case "ib_send_lat -R" "ib_send_lat -R -F -s 64 -n 100" \
-	"ib_send_lat -R -F -s 64 -n 100 $A4"
+	"ib_send_lat -R -F -s 64 -n 100 $A4" 'a b' 'dom0 b'
 cm_case rstream "rstream -b $A4 -S 4096 -C 20" "rstream -s $A4 -S 4096 -C 20"
 cm_case "cmtime, 50 connections" "cmtime -b $A4 -c 50" "cmtime -s $A4 -c 50"
 
