@@ -32,6 +32,7 @@ struct be_cm_id {
 	uint32_t backlog;		/* listener: requests that may wait */
 	bool foreign;			/* bound to a device that is not ours */
 	bool ud;			/* of datagrams */
+	bool bound;			/* to an address, or on the way to one */
 };
 
 /* One command, on its way. */
@@ -80,7 +81,7 @@ uint32_t be_cm_id_backlog(struct be_dev *dev, struct be_cm_id *id,
 /* ---- cm_addr.c ---- */
 /* May the guest name the addresses of this command? 0 or the error of a kernel
  * that has no such address. */
-int be_cm_addr_check(const struct be_cm_call *c);
+int be_cm_addr_check(struct be_cm_call *c);
 /* The kernel bound an id: is the device the guest's? Else the id is foreign. */
 int be_cm_addr_bound(const struct be_cm_call *c, struct be_cm_id *id);
 

@@ -41,6 +41,7 @@ static int fail_err;
 static uint32_t backlog;
 static uint8_t option;
 static bool other_device, other_port;
+static struct { bool seen; uint8_t in[256]; } last[32];
 static pthread_mutex_t block = PTHREAD_MUTEX_INITIALIZER;
 
 static struct cm_file *file_find(int fd)
@@ -405,6 +406,11 @@ ssize_t fake_cm_write(int fd, const void *buf, size_t len)
 		err = fail_err;
 	else
 		err = run(&c);
+	if (hdr.cmd < sizeof(last) / sizeof(last[0])) {
+		last[hdr.cmd].seen = true;
+		memcpy(last[hdr.cmd].in, c.in, c.in_len < sizeof(last[0].in) ?
+		       c.in_len : sizeof(last[0].in));
+	}
 	errno = -err;
 	return err ? -1 : (ssize_t)len;
 }
@@ -451,6 +457,15 @@ unsigned int fake_cm_commands(void)
 uint8_t fake_cm_option(void)
 {
 	return option;
+}
+
+bool fake_cm_last(uint32_t cmd, void *in, size_t len)
+{
+	bool seen = last[cmd].seen;
+
+	memcpy(in, last[cmd].in, len);
+	last[cmd].seen = false;
+	return seen;
 }
 
 uint32_t fake_cm_backlog(void)

@@ -19,6 +19,8 @@ unsigned int fake_cm_ids(void);		/* ids and groups that are alive */
 unsigned int fake_cm_listening(void);	/* ids */
 unsigned int fake_cm_commands(void);	/* so far */
 bool fake_cm_alive(uint32_t id);	/* an id or a group */
+/* The last command of a kind, as long as @len; false: there was none. */
+bool fake_cm_last(uint32_t cmd, void *in, size_t len);
 /* Backlog of the last LISTEN. */
 uint32_t fake_cm_backlog(void);
 /* From now on ids are bound to another device, or to another port of ours. */

@@ -5,6 +5,7 @@
  * Commands of the connection manager: each reaches the kernel as it is, answers are
  * in the guest's terms, and everything that the kernel makes for a guest is charged.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_user_cm.h>
 #include <string.h>
@@ -89,14 +90,14 @@ static int destroy(uint32_t id)
 	return command(RDMA_USER_CM_CMD_DESTROY_ID, &in, sizeof(in), 0);
 }
 
-static int bind(uint32_t id)
+static int bind_none(uint32_t id)
 {
 	struct rdma_ucm_bind in = { .id = id, .addr_size = 16 };
 
 	return command(RDMA_USER_CM_CMD_BIND, &in, sizeof(in), 0);
 }
 
-static int listen(uint32_t id, uint32_t backlog)
+static int listen_on(uint32_t id, uint32_t backlog)
 {
 	struct rdma_ucm_listen in = { .id = id, .backlog = backlog };
 
@@ -151,7 +152,7 @@ static void an_answer_is_in_the_guests_terms(void **state)
 	struct ib_uverbs_qp_attr attr;
 
 	(void)state;
-	assert_int_equal(bind(id), 0);
+	assert_int_equal(bind_none(id), 0);
 	assert_int_equal(command(RDMA_USER_CM_CMD_QUERY, &query, sizeof(query),
 				 0), 0);
 	memcpy(&addr, out, sizeof(addr));
@@ -180,7 +181,7 @@ static void port_numbers_are_translated(void **state)
 	fake_cm_foreign(false, true);
 	g->dev.port = 2;
 	id = create(RDMA_PS_UDP, 7);
-	assert_int_equal(bind(id), 0);
+	assert_int_equal(bind_none(id), 0);
 	query = (struct rdma_ucm_query){ .id = id };
 	assert_int_equal(command(RDMA_USER_CM_CMD_QUERY_ROUTE, &query,
 				 sizeof(query), 0), 0);
@@ -202,8 +203,8 @@ static void an_address_of_another_hca_is_refused(void **state)
 
 	(void)state;
 	fake_cm_foreign(true, false);
-	assert_int_equal(bind(id), -ENODEV);
-	assert_int_equal(listen(id, 1), -ENODEV);
+	assert_int_equal(bind_none(id), -ENODEV);
+	assert_int_equal(listen_on(id, 1), -ENODEV);
 	assert_int_equal(fake_cm_listening(), 0);
 	assert_int_equal(destroy(id), 0);
 	other = create(RDMA_PS_TCP, 8);
@@ -212,10 +213,10 @@ static void an_address_of_another_hca_is_refused(void **state)
 	assert_true(event(&ev));
 	assert_int_equal(ev.event, ADDR_ERROR);
 	assert_int_equal((int)ev.status, -ENODEV);
-	assert_int_equal(bind(other), -ENODEV);
+	assert_int_equal(bind_none(other), -ENODEV);
 	fake_cm_foreign(false, true);
 	other = create(RDMA_PS_TCP, 9);
-	assert_int_equal(bind(other), -ENODEV);
+	assert_int_equal(bind_none(other), -ENODEV);
 }
 
 static void a_request_from_another_hca_is_turned_away(void **state)
@@ -224,7 +225,7 @@ static void a_request_from_another_hca_is_turned_away(void **state)
 	uint32_t id = create(RDMA_PS_TCP, 7), before;
 
 	(void)state;
-	assert_int_equal(listen(id, 4), 0);
+	assert_int_equal(listen_on(id, 4), 0);
 	before = fake_cm_ids();
 	fake_cm_foreign(true, false);
 	fake_cm_request(id);
@@ -249,7 +250,7 @@ static void ids_are_charged(void **state)
 	(void)state;
 	g->dev.quota.max_cm_ids = 3;
 	id = create(RDMA_PS_TCP, 1);
-	assert_int_equal(listen(id, 4), 0);
+	assert_int_equal(listen_on(id, 4), 0);
 	join.id = id;
 	assert_int_equal(command(RDMA_USER_CM_CMD_JOIN_MCAST, &join,
 				 sizeof(join), 0), 0);
@@ -278,18 +279,18 @@ static void waiting_requests_are_bounded(void **state)
 	(void)state;
 	g->dev.quota.max_cm_ids = 400;
 	id[0] = create(RDMA_PS_TCP, 1);
-	assert_int_equal(listen(id[0], 5), 0);
+	assert_int_equal(listen_on(id[0], 5), 0);
 	assert_int_equal(fake_cm_backlog(), 5);
 	for (i = 0; i < 64; i++) {
 		id[i] = i ? create(RDMA_PS_TCP, 1) : id[0];
-		assert_int_equal(listen(id[i], i % 2 ? 0 : 100000), 0);
+		assert_int_equal(listen_on(id[i], i % 2 ? 0 : 100000), 0);
 		assert_in_range(fake_cm_backlog(), 1, 1024);
 		sum += fake_cm_backlog();
 	}
 	assert_true(sum <= 400 + 64);
 	for (i = 1; i < 64; i++)
 		assert_int_equal(destroy(id[i]), 0);
-	assert_int_equal(listen(id[0], 0), 0);
+	assert_int_equal(listen_on(id[0], 0), 0);
 	assert_int_equal(fake_cm_backlog(), 101);
 }
 
@@ -372,12 +373,165 @@ static void errors_of_the_kernel_are_passed_on(void **state)
 				 0), -EINVAL);
 	id = create(RDMA_PS_TCP, 1);
 	fake_cm_fail(1, -EADDRINUSE);
-	assert_int_equal(bind(id), -EADDRINUSE);
+	assert_int_equal(bind_none(id), -EADDRINUSE);
 	n = fake_cm_ids();
 	fake_cm_fail(1, -ENOMEM);
 	assert_int_equal(destroy(id), -ENOMEM);
 	assert_int_equal(fake_cm_ids(), n);
 	assert_int_equal(destroy(id), 0);
+}
+
+/* ---- a vhca with addresses of its own ---- */
+
+#define OWN4	"10.9.0.71"
+#define OWN6	"2001:db8::71"
+
+static void own_addresses(void)
+{
+	struct be_addr *a = &g->dev.addr;
+
+	a->n_ips = host_addrs_parse(OWN4 "/24 " OWN6 "/64", a->ip);
+	assert_int_equal(a->n_ips, 2);
+}
+
+static socklen_t name(void *at, const char *text, uint16_t port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+
+	if (inet_pton(AF_INET, text, &in.sin_addr) == 1) {
+		in.sin_port = htons(port);
+		memcpy(at, &in, sizeof(in));
+		return sizeof(in);
+	}
+	assert_int_equal(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
+	in6.sin6_port = htons(port);
+	memcpy(at, &in6, sizeof(in6));
+	return sizeof(in6);
+}
+
+/* Is that what the kernel is asked for? */
+static void assert_name(const void *at, const char *text, uint16_t port)
+{
+	struct sockaddr_storage want = {};
+	socklen_t len = name(&want, text, port);
+
+	assert_memory_equal(at, &want, len);
+}
+
+static int bind_to(const char *text, uint16_t port)
+{
+	struct rdma_ucm_bind b = { .id = create(RDMA_PS_TCP, 1) };
+	struct rdma_ucm_bind_ip ip = { .id = b.id };
+	int err;
+
+	b.addr_size = (uint16_t)name(&b.addr, text, port);
+	err = command(RDMA_USER_CM_CMD_BIND, &b, sizeof(b), 0);
+	memcpy(&ip.addr, &b.addr, sizeof(ip.addr));
+	ip.id = create(RDMA_PS_TCP, 2);
+	assert_int_equal(command(RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), 0),
+			 err);
+	return err;
+}
+
+static void a_guest_binds_to_its_own_addresses(void **state)
+{
+	struct rdma_ucm_bind b;
+
+	(void)state;
+	assert_int_equal(bind_to("10.9.0.1", 7), 0);	/* shared */
+	own_addresses();
+	fake_cm_last(RDMA_USER_CM_CMD_BIND, &b, sizeof(b));
+	assert_int_equal(bind_to("10.9.0.1", 7), -EADDRNOTAVAIL);
+	assert_int_equal(bind_to("10.9.0.72", 7), -EADDRNOTAVAIL);
+	assert_int_equal(bind_to("127.0.0.1", 7), -EADDRNOTAVAIL);
+	assert_int_equal(bind_to("2001:db8::72", 7), -EADDRNOTAVAIL);
+	assert_false(fake_cm_last(RDMA_USER_CM_CMD_BIND, &b, sizeof(b)));
+	assert_int_equal(bind_to(OWN4, 7), 0);
+	assert_int_equal(bind_to(OWN6, 7), 0);
+	assert_int_equal(bind_to("::ffff:" OWN4, 7), 0);
+}
+
+static void its_wildcard_is_its_own_address(void **state)
+{
+	struct rdma_ucm_bind_ip ip;
+	struct rdma_ucm_bind b;
+
+	(void)state;
+	own_addresses();
+	assert_int_equal(bind_to("0.0.0.0", 7471), 0);
+	assert_true(fake_cm_last(RDMA_USER_CM_CMD_BIND, &b, sizeof(b)));
+	assert_name(&b.addr, OWN4, 7471);
+	assert_int_equal(b.addr_size, sizeof(struct sockaddr_in));
+	assert_int_equal(bind_to("::", 7471), 0);
+	assert_true(fake_cm_last(RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip)));
+	assert_name(&ip.addr, OWN6, 7471);
+	g->dev.addr.n_ips = 1;			/* IPv4 only: as natively */
+	assert_int_equal(bind_to("::", 7471), 0);
+	assert_true(fake_cm_last(RDMA_USER_CM_CMD_BIND, &b, sizeof(b)));
+	assert_name(&b.addr, OWN4, 7471);
+	g->dev.addr.ip[0] = g->dev.addr.ip[1];	/* IPv6 only */
+	assert_int_equal(bind_to("0.0.0.0", 7471), -EADDRNOTAVAIL);
+	assert_int_equal(bind_none(create(RDMA_PS_TCP, 3)), -EADDRNOTAVAIL);
+}
+
+static int resolve(const char *src, const char *dst)
+{
+	struct rdma_ucm_resolve_addr r = { .id = create(RDMA_PS_TCP, 1) };
+	struct rdma_ucm_resolve_ip ip = { .id = create(RDMA_PS_TCP, 2) };
+	int err;
+
+	if (src)
+		r.src_size = (uint16_t)name(&r.src_addr, src, 0);
+	r.dst_size = (uint16_t)name(&r.dst_addr, dst, 7);
+	memcpy(&ip.src_addr, &r.src_addr, sizeof(ip.src_addr));
+	memcpy(&ip.dst_addr, &r.dst_addr, sizeof(ip.dst_addr));
+	err = command(RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), 0);
+	assert_int_equal(command(RDMA_USER_CM_CMD_RESOLVE_IP, &ip, sizeof(ip),
+				 0), err);
+	return err;
+}
+
+static void it_connects_from_its_own_address(void **state)
+{
+	struct rdma_ucm_resolve_addr r;
+	struct rdma_ucm_resolve_ip ip;
+
+	(void)state;
+	own_addresses();
+	assert_int_equal(resolve("10.9.0.1", "10.9.0.72"), -EADDRNOTAVAIL);
+	assert_int_equal(resolve(OWN4, "10.9.0.72"), 0);
+	assert_int_equal(resolve(NULL, "10.9.0.72"), 0);
+	assert_true(fake_cm_last(RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r)));
+	assert_name(&r.src_addr, OWN4, 0);
+	assert_name(&r.dst_addr, "10.9.0.72", 7);
+	assert_int_equal(r.src_size, sizeof(struct sockaddr_in));
+	assert_int_equal(resolve(NULL, "2001:db8::72"), 0);
+	assert_true(fake_cm_last(RDMA_USER_CM_CMD_RESOLVE_IP, &ip, sizeof(ip)));
+	assert_name(&ip.src_addr, OWN6, 0);
+}
+
+static void a_listener_without_an_address_has_its_own(void **state)
+{
+	uint32_t id = create(RDMA_PS_TCP, 1);
+	struct rdma_ucm_set_option path = {
+		.id = id, .level = RDMA_OPTION_IB,
+		.optname = RDMA_OPTION_IB_PATH,
+	};
+	struct rdma_ucm_bind b;
+
+	(void)state;
+	own_addresses();
+	assert_int_equal(command(RDMA_USER_CM_CMD_SET_OPTION, &path,
+				 sizeof(path), 0), -ENOSYS);
+	assert_int_equal(listen_on(id, 1), 0);
+	assert_true(fake_cm_last(RDMA_USER_CM_CMD_BIND, &b, sizeof(b)));
+	assert_int_equal(b.id, id);
+	assert_name(&b.addr, OWN4, 0);
+	id = create(RDMA_PS_TCP, 2);
+	fake_cm_fail(1, -EADDRINUSE);
+	assert_int_equal(listen_on(id, 1), -EADDRINUSE);
+	assert_int_equal(fake_cm_listening(), 1);
 }
 
 int main(void)
@@ -394,6 +548,10 @@ int main(void)
 		T(an_id_belongs_to_its_file), T(answers_tell_of_events),
 		T(an_option_is_passed_whole),
 		T(errors_of_the_kernel_are_passed_on),
+		T(a_guest_binds_to_its_own_addresses),
+		T(its_wildcard_is_its_own_address),
+		T(it_connects_from_its_own_address),
+		T(a_listener_without_an_address_has_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

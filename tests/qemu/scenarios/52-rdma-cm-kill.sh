@@ -31,8 +31,8 @@ guests_with_vhca pv a pv b
 
 step "processes, killed at any time"
 for ((i = 0; i < $(long 5 50); i++)); do
-	guest_sh -t 60 a "rping -s -a $A4 -P & p=\$!; sleep 0.$((RANDOM % 900 + 100))
-		sleep 1; kill -9 \$p" >/tmp/s 2>&1 &
+	guest_sh -t 60 a "rping -s -a $A4 -P & p=\$!; sleep 1.$((RANDOM % 900 + 100)) # measured
+		kill -9 \$p" >/tmp/s 2>&1 &
 	server=$!
 	guest_sh -t 60 b "sleep 0.5; rping -c -a $A4 -C 1000 & p=\$!
 		sleep 0.$((RANDOM % 900 + 100)); kill -9 \$p" >/tmp/c 2>&1 || true
