@@ -118,6 +118,35 @@ check "which is to b as one that is not there" \
 	[ "$(at b "$(index a $A4)")" = "ENODATA $empty" ]
 wait "$server" || true
 
+step "rdma_cm between them"
+modprobe rdma_ucm
+# rping_between SERVER CLIENT ADDRESS ADDRESS: what each names.
+cm_listens() { rdma resource show cm_id | grep -q LISTEN; }
+rping_between() {
+	local server
+	guest_sh -t 60 "$1" "rping -s -a $3 -C 3 -V" >/tmp/rping.s 2>&1 &
+	server=$!
+	wait_until 20 cm_listens || true
+	guest_sh -t 60 "$2" "rping -c -a $4 -C 3 -V" >/tmp/rping.c 2>&1 &&
+		wait "$server" || { cat /tmp/rping.[sc]; return 1; }
+}
+check "a serves at its address" rping_between a b $A4 $A4
+check "b serves at its wildcard" rping_between b a 0.0.0.0 $B4
+check "over IPv6 too" rping_between a b $A6 $A6
+for a in $A4 10.9.0.1 127.0.0.1; do
+	check_not "b does not listen at $a" guest_sh -t 20 b \
+		"timeout 5 rping -s -a $a"
+done
+listeners() { [ "$(rdma resource show cm_id | grep -c "LISTEN.*:7471")" = "$1" ]; }
+for g in a b; do
+	guest_sh -t 60 $g "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
+done
+check "both listen at one port" wait_until 20 listeners 2
+guest_sh a 'pkill -x rping' || true
+guest_sh b 'pkill -x rping' || true
+check "and no more" wait_until 20 listeners 0
+wait
+
 step "an address changes"
 guest_sh -t 60 a 'vhca-indices --event 30' >/tmp/event 2>&1 &
 watch=$!
