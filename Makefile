@@ -9,8 +9,16 @@
 #   KVER=VER    the kernel that the test bed boots (default: newest headers)
 #   DEPS=no     install nothing, whatever is missing
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
+#   SUITE=trixie  Debian release of the test bed's machines (default: this machine's)
 
-B ?= build
+# For another release than this machine's all is compiled in a root of that one.
+HOST_SUITE := $(shell . /etc/os-release 2>/dev/null; echo $$VERSION_CODENAME)
+FOREIGN := $(filter-out $(HOST_SUITE),$(SUITE))
+ifneq ($(SUITE),)
+export SUITE
+endif
+
+B ?= build$(addprefix /,$(FOREIGN))
 override B := $(abspath $(B))
 SHELL := /bin/bash
 prefix ?= /usr
@@ -69,7 +77,13 @@ deps-unit:
 deps-install:
 	$(Q)$(INSTALL_DEPS) install
 
+ifeq ($(FOREIGN),)
 build: user modules
+else
+build: configure | deps
+	$(Q)tests/qemu/image/build-root.sh --in $(B) -- make $(QUIET) DEPS=no \
+		B=$(B) V=$(V) build
+endif
 
 # Two makes in one build folder wait for each other.
 LOCK = mkdir -p $(B) && flock $(B)/.lock
