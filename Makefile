@@ -38,7 +38,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
-.PHONY: deps-build deps-unit deps-install check-debug check-xen check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: prepare check-bare uninstall dist distcheck clean distclean
 
 help:
@@ -52,6 +52,7 @@ help:
 	@echo 'make check-kernels  modules for 6.1 and 6.12; KDIRS="DIR ..." others'
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
+	@echo 'make check-other  some of them on the other Debian release (12, 13)'
 	@echo 'make check-package  packages: build, install, upgrade, purge'
 	@echo 'make check-debug frontend and helper on a kernel with lockdep, kmemleak, ...'
 	@echo 'make check-bare  build and prepare, as first commands of a new machine'
@@ -153,8 +154,20 @@ check-bare: | deps
 check-beside:
 	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) && exit $$rc
 
+# For another release: the scenarios. The rest of it is this machine's.
+ifeq ($(FOREIGN),)
 check: build | deps
 	$(Q)tests/check.sh $(B) "$(MAKE)"
+else
+check: check-xen
+endif
+
+# The other release in a short form: it boots, and what Linux has from 6.3 on.
+OTHER = $(if $(filter trixie,$(HOST_SUITE)),bookworm,trixie)
+OTHER_T = 00-boot 29-read-only
+check-other:
+	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) \
+		T="$(or $(T),$(OTHER_T))" check-xen
 
 # What a kernel finds that looks at itself: frontend and helper, in dom0 and guests.
 DEBUG_T = 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv 40-exit \

@@ -341,12 +341,12 @@ extract_kernel() {
 	fi
 	cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/vmlinuz"
 	payload "$cache.tmp/vmlinuz" >"$work/payload" || true
-	unpack_payload "$work/payload" >"$cache.tmp/vmlinux" &&
-		strip -s "$cache.tmp/vmlinux" || {
+	if ! unpack_payload "$work/payload" >"$cache.tmp/vmlinux" ||
+	   ! strip -s "$cache.tmp/vmlinux"; then
 		say "vmlinuz-$KVER holds no kernel that xz or zstd can unpack:" \
 			"$(head -c 6 "$work/payload" | od -An -t x1)"
 		exit 1
-	}
+	fi
 	rm "$work/payload"
 }
 

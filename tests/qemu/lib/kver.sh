@@ -11,8 +11,7 @@
 # shellcheck disable=SC2034
 # shellcheck source=tests/qemu/lib/suite.sh
 . "$(dirname "${BASH_SOURCE[0]}")/suite.sh"
-if [ -z "${KVER:-}${KDIR:-}" ] && [ "$SUITE" != "$SUITE_HOST" ] &&
-   [ -n "$SUITE_HOST" ]; then
+if [ -z "${KVER:-}${KDIR:-}" ] && [ "$SUITE" != "$SUITE_HOST" ]; then
 	KDIR=$("$(dirname "${BASH_SOURCE[0]}")/../image/build-root.sh") || exit 1
 	KVER=$(cat "$KDIR/kver")
 	KDIR=$KDIR/root/usr/src/linux-headers-$KVER
