@@ -10,12 +10,18 @@
 #   DEPS=no     install nothing, whatever is missing
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
 #   SUITE=trixie  Debian release of the test bed's machines (default: this machine's)
+#   GUEST_SUITE=bookworm  that of their guests (default: SUITE)
 
 # For another release than this machine's all is compiled in a root of that one.
 HOST_SUITE := $(shell . /etc/os-release 2>/dev/null; echo $$VERSION_CODENAME)
 FOREIGN := $(filter-out $(HOST_SUITE),$(SUITE))
 ifneq ($(SUITE),)
 export SUITE
+endif
+# Guests of another release than dom0's.
+ifneq ($(GUEST_SUITE),)
+export GUEST_SUITE
+GUEST_B := $(abspath build$(addprefix /,$(filter-out $(HOST_SUITE),$(GUEST_SUITE))))
 endif
 
 B ?= build$(addprefix /,$(FOREIGN))
@@ -131,7 +137,10 @@ check-kernels: | deps
 	$(Q)$(KERNELS)
 
 check-xen: build | deps
-	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)
+	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
+		B=$(GUEST_B) build)
+	$(Q)tests/qemu/run --build $(B) --out $(B)/xen \
+		$(if $(GUEST_B),--guest-build $(GUEST_B)) $(T)
 
 check-cable: build | deps
 	$(Q)tests/hca/build-qemu.sh >/dev/null
