@@ -9,8 +9,22 @@
 #   KVER=VER    the kernel that the test bed boots (default: newest headers)
 #   DEPS=no     install nothing, whatever is missing
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
+#   SUITE=trixie  Debian release of the test bed's machines (default: this machine's)
+#   GUEST_SUITE=bookworm  that of their guests (default: SUITE)
 
-B ?= build
+# For another release than this machine's all is compiled in a root of that one.
+HOST_SUITE := $(shell . /etc/os-release 2>/dev/null; echo $$VERSION_CODENAME)
+FOREIGN := $(filter-out $(HOST_SUITE),$(SUITE))
+ifneq ($(SUITE),)
+export SUITE
+endif
+# Guests of another release than dom0's.
+ifneq ($(GUEST_SUITE),)
+export GUEST_SUITE
+GUEST_B := $(abspath build$(addprefix /,$(filter-out $(HOST_SUITE),$(GUEST_SUITE))))
+endif
+
+B ?= build$(addprefix /,$(FOREIGN))
 override B := $(abspath $(B))
 SHELL := /bin/bash
 prefix ?= /usr
@@ -30,7 +44,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
-.PHONY: deps-build deps-unit deps-install check-debug check-xen check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: prepare check-bare uninstall dist distcheck clean distclean
 
 help:
@@ -44,6 +58,7 @@ help:
 	@echo 'make check-kernels  modules for 6.1 and 6.12; KDIRS="DIR ..." others'
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
+	@echo 'make check-other  some of them on the other Debian release (12, 13)'
 	@echo 'make check-package  packages: build, install, upgrade, purge'
 	@echo 'make check-debug frontend and helper on a kernel with lockdep, kmemleak, ...'
 	@echo 'make check-bare  build and prepare, as first commands of a new machine'
@@ -69,7 +84,13 @@ deps-unit:
 deps-install:
 	$(Q)$(INSTALL_DEPS) install
 
+ifeq ($(FOREIGN),)
 build: user modules
+else
+build: configure | deps
+	$(Q)tests/qemu/image/build-root.sh --in $(B) -- make $(QUIET) DEPS=no \
+		B=$(B) V=$(V) build
+endif
 
 # Two makes in one build folder wait for each other.
 LOCK = mkdir -p $(B) && flock $(B)/.lock
@@ -116,7 +137,10 @@ check-kernels: | deps
 	$(Q)$(KERNELS)
 
 check-xen: build | deps
-	$(Q)tests/qemu/run --build $(B) --out $(B)/xen $(T)
+	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
+		B=$(GUEST_B) build)
+	$(Q)tests/qemu/run --build $(B) --out $(B)/xen \
+		$(if $(GUEST_B),--guest-build $(GUEST_B)) $(T)
 
 check-cable: build | deps
 	$(Q)tests/hca/build-qemu.sh >/dev/null
@@ -139,8 +163,20 @@ check-bare: | deps
 check-beside:
 	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) && exit $$rc
 
+# For another release: the scenarios. The rest of it is this machine's.
+ifeq ($(FOREIGN),)
 check: build | deps
 	$(Q)tests/check.sh $(B) "$(MAKE)"
+else
+check: check-xen
+endif
+
+# The other release in a short form: it boots, and what Linux has from 6.3 on.
+OTHER = $(if $(filter trixie,$(HOST_SUITE)),bookworm,trixie)
+OTHER_T = 00-boot 29-read-only
+check-other:
+	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) \
+		T="$(or $(T),$(OTHER_T))" check-xen
 
 # What a kernel finds that looks at itself: frontend and helper, in dom0 and guests.
 DEBUG_T = 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv 40-exit \

@@ -30,6 +30,9 @@
 	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
 	 IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING)
 
+/* Newer ones take opcodes and access flags that are not forwarded. */
+#define VHCA_CAPS_KNOWN	(((u64)IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING << 1) - 1)
+
 static int int_of(u32 v)
 {
 	return min_t(u32, v, INT_MAX);
@@ -82,7 +85,8 @@ static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	a->vendor_id = r->vendor_id;
 	a->vendor_part_id = r->vendor_part_id;
 	a->hw_ver = r->hw_ver;
-	a->device_cap_flags = r->device_cap_flags & ~(u64)VHCA_CAPS_HIDDEN;
+	a->device_cap_flags = r->device_cap_flags & VHCA_CAPS_KNOWN &
+			      ~(u64)VHCA_CAPS_HIDDEN;
 	if (!dev->provider->xrc)
 		a->device_cap_flags &= ~(u64)IB_UVERBS_DEVICE_XRC;
 	a->atomic_cap = atomic_cap_of(r->atomic_cap);

@@ -84,6 +84,7 @@ beside &
 beside=$!
 [ "$cold" = no ] || part check-bare "$make" check-bare
 [ "$VHCA_TIER" = soak ] || part check-cable "$make" check-cable
+[ "$VHCA_TIER" = soak ] || part check-other "$make" check-other
 part check-xen "$make" check-xen
 wait "$beside"
 [ ! -e "$logs/failed" ] || echo "failed: $(tr '\n' ' ' <"$logs/failed")"

@@ -34,6 +34,12 @@
 	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
 	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING)
 
+/*
+ * What a newer kernel has besides (6.12: flush and atomic write of rxe) takes
+ * opcodes and access flags that the protocol does not have.
+ */
+#define CAPS_KNOWN	(((uint64_t)IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING << 1) - 1)
+
 /* Capabilities of memory windows, and of what invalidates them. */
 #define CAPS_WINDOWS							\
 	(IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2A | \
@@ -257,6 +263,7 @@ int be_get_info(const struct be_cmd *c)
 
 static uint64_t caps_shown(const struct be_dev *dev, uint64_t caps)
 {
+	caps &= CAPS_KNOWN;
 	if (!dev->prov->xrc)
 		caps &= ~(uint64_t)IB_UVERBS_DEVICE_XRC;
 	if (!be_windows(dev))

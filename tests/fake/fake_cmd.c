@@ -83,7 +83,8 @@ static int do_query_device(const struct call *c)
 	r->base.max_pkeys = 64;		/* as rxe, whose ports have one */
 	r->base.max_cqe = 32767;
 	r->base.phys_port_cnt = fake_hca.ports;
-	r->device_cap_flags_ex = IB_UVERBS_DEVICE_XRC |
+	/* The last three: flush and atomic write, newer than the protocol. */
+	r->device_cap_flags_ex = 7ull << 38 | IB_UVERBS_DEVICE_XRC |
 				 IB_UVERBS_DEVICE_MEM_WINDOW;
 	if (fake_is_mlx5()) {
 		r->timestamp_mask = FAKE_MLX5_TICKS;

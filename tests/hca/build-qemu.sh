@@ -13,6 +13,8 @@
 # in a cache of its own), JOBS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# It runs on this machine, whatever the release of those that it emulates.
+unset SUITE
 # shellcheck source=tests/qemu/lib/kver.sh
 . "$here/../qemu/lib/kver.sh"
 # shellcheck source=tests/lib/debsrc.sh

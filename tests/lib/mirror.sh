@@ -6,17 +6,23 @@
 # this machine gets there. A root is made from the mirrors that the machine itself
 # uses, as they are the ones known to be reachable.
 
-# mirror_sources SUITE: this machine's sources of a Debian release, one in a line.
-# None: mmdebstrap knows some. VHCA_MIRROR names another Debian mirror.
+# mirror_sources SUITE: this machine's sources of a Debian release, one in a line: those
+# of its own release by the other's name, if it has none of that one. None at all:
+# mmdebstrap knows some. VHCA_MIRROR names another Debian mirror.
 mirror_sources() {
+	local all own
 	if [ -n "${VHCA_MIRROR:-}" ]; then
 		echo "$VHCA_MIRROR"
 		return
 	fi
 	# shellcheck disable=SC2016
-	apt-get indextargets --format 'deb $(SITE) $(CODENAME) $(COMPONENT)' \
+	all=$(apt-get indextargets --format 'deb $(SITE) $(CODENAME) $(COMPONENT)' \
 		'Created-By: Packages' 'Origin: Debian' 'Component: main' \
-		2>/dev/null | grep -E " $1[^ ]* main$" | sort -u
+		2>/dev/null | sort -u) || return 0
+	grep -E " $1[^ ]* main$" <<<"$all" && return
+	# shellcheck source=/dev/null
+	own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	[ -z "$own" ] || sed -nE "s/ $own(-updates|-security)? main$/ $1\1 main/p" <<<"$all"
 	return 0
 }
 

@@ -16,7 +16,14 @@
 # VHCA_MIRROR (Debian mirror), JOBS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-patches=$(cd "$here/../../../xenstore/libxl/4.17" && pwd)
+# shellcheck source=tests/qemu/lib/suite.sh
+. "$here/../lib/suite.sh"
+patches=$here/../../../xenstore/libxl/$XEN
+if ! [ -d "$patches" ] || [ "$SUITE" != "$SUITE_HOST" ]; then
+	echo "xl: there is no patched xl of Xen $XEN for machines of $SUITE" >&2
+	exit 1
+fi
+patches=$(cd "$patches" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
 release=4.17
 multiarch=x86_64-linux-gnu

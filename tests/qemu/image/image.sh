@@ -16,9 +16,12 @@
 # costs more than copying.
 #
 # Usage: image.sh [--path]     --path: only print where the images would be
-# Environment: VHCA_KERNEL (folder of debug-kernel.sh) instead of Debian's kernel
+# Environment: SUITE, the Debian release of all of it (../lib/suite.sh); VHCA_KERNEL
+# (folder of debug-kernel.sh) instead of Debian's kernel
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/qemu/lib/suite.sh
+. "$here/../lib/suite.sh"
 # shellcheck source=tests/qemu/lib/kver.sh
 . "$here/../lib/kver.sh"
 # shellcheck source=tests/lib/mirror.sh
@@ -27,11 +30,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../lib/retry.sh"
 
 packages=(
-	"linux-image-$KVER" xen-utils-4.17 xen-hypervisor-4.17-amd64
+	"linux-image-$KVER" "xen-utils-$XEN" "xen-hypervisor-$XEN-amd64"
 	xenstore-utils qemu-system-xen grub-pc-bin grub-common
 	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
 	opensm infiniband-diags
-	iproute2 kmod udev iputils-ping procps socat strace jq pciutils
+	iproute2 kmod udev iputils-ping procps sysvinit-utils socat strace jq pciutils
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
 	gzip tar cpio libjson-c5 libgcc-s1
 )
@@ -75,9 +78,7 @@ dom0_modules=(
 	mlx5_ib ib_ipoib
 )
 
-suite=bookworm
-
-key=$( { cat "$here/image.sh"; echo "$KVER${VHCA_KERNEL:-}"; } |
+key=$( { cat "$here/image.sh"; echo "$SUITE $KVER${VHCA_KERNEL:-}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
 if [ "${1:-}" = --path ] || [ -e "$cache/complete" ]; then
@@ -103,14 +104,14 @@ unpack_packages() {
 	local list
 	[ -z "${VHCA_KERNEL:-}" ] || packages=("${packages[@]:1}")
 	list=$(IFS=,; echo "${packages[*]}")
-	say "fetching Debian packages (once; cached in ${cache%/*})"
+	say "fetching Debian packages of $SUITE (once; cached in ${cache%/*})"
 	mkdir -p "$work"
-	mirror_open "$suite" "$work/apt.conf"
+	mirror_open "$SUITE" "$work/apt.conf"
 	# "extract" runs no maintainer script: fast, and no root is needed.
 	retry "$work/log" debian_root --variant=extract --format=tar \
 		--aptopt="$work/apt.conf" \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
-		--include="$list" "$suite" "$work/all.tar" \
+		--include="$list" "$SUITE" "$work/all.tar" \
 		"${mirrors[@]}" || {
 		tail -n 40 "$work/log" >&2
 		say "mmdebstrap failed. Is the Debian mirror reachable" \
@@ -172,17 +173,17 @@ take_libraries() {
 		for lib in $(find "$root/usr" -type f \( -perm /111 -o -name '*.so*' \) \
 			-print0 | xargs -0 readelf -d 2>/dev/null |
 			sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u); do
-			[ -e "$root/$libdir/$lib" ] ||
-				[ -e "$root/usr/lib/$lib" ] || {
-				found=$(cd "$all" && find usr/lib -name "$lib" \
-					| head -n 1)
-				[ -n "$found" ] || {
-					say "library $lib is in no package"
-					return 1
-				}
-				take "$root" "$found"
-				again=1
+			[ ! -e "$root/$libdir/$lib" ] || continue
+			# Some are in folders of their own (RUNPATH).
+			found=$(cd "$all" && find usr/lib -name "$lib" |
+				head -n 1)
+			[ -n "$found" ] || {
+				say "library $lib is in no package"
+				return 1
 			}
+			[ ! -e "$root/$found" ] || continue
+			take "$root" "$found"
+			again=1
 		done
 	done
 }
@@ -202,6 +203,8 @@ take_modules() {
 		m=${m#"$all"/}
 		take "$root" "usr/${m#usr/}"
 	done
+	# Debian 13's are compressed.
+	find "$root/usr/lib/modules" -name '*.ko.xz' -exec xz -d {} +
 }
 
 skeleton() {
@@ -233,7 +236,9 @@ skeleton() {
 	for plugin in "$all"/usr/lib/x86_64-linux-gnu/libibverbs/*.so; do
 		take "$root" "${plugin#"$all"/}"
 	done
-	take "$root" usr/lib/systemd/systemd-udevd
+	# Since systemd 254 udevd opens libkmod when it first loads a module.
+	take "$root" usr/lib/systemd/systemd-udevd \
+		usr/lib/x86_64-linux-gnu/libkmod.so.2
 	mkdir -p "$root/usr/lib/udev/rules.d"
 	take "$root" usr/lib/udev/rules.d/{50-udev-default,80-drivers}.rules
 }
@@ -253,7 +258,7 @@ build_guest() {
 	take_modules "$work/guest" "${common_modules[@]}"
 	# A driver domain runs the backend: it links against these.
 	for p in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 \
-		libxenctrl.so.4.17 libxenforeignmemory.so.1 \
+		"libxenctrl.so.$XEN" libxenforeignmemory.so.1 \
 		libxendevicemodel.so.1 libxencall.so.1 libxentoollog.so.1 \
 		libxentoolcore.so.1 libjson-c.so.5; do
 		take "$work/guest" usr/lib/x86_64-linux-gnu/$p
@@ -264,11 +269,11 @@ build_guest() {
 build_dom0() {
 	local p
 	fill_root "$work/dom0" "${dom0_programs[@]}"
-	take "$work/dom0" usr/lib/xen-4.17/bin/{libxl-save-helper,init-xenstore-domain} \
+	take "$work/dom0" "usr/lib/xen-$XEN/bin/"{libxl-save-helper,init-xenstore-domain} \
 		usr/lib/x86_64-linux-gnu/libjson-c.so.5 etc/xen
 	for p in "${xen_programs[@]}"; do
-		take "$work/dom0" "usr/lib/xen-4.17/bin/$p"
-		ln -sf "../lib/xen-4.17/bin/$p" "$work/dom0/usr/sbin/$p"
+		take "$work/dom0" "usr/lib/xen-$XEN/bin/$p"
+		ln -sf "../lib/xen-$XEN/bin/$p" "$work/dom0/usr/sbin/$p"
 	done
 	take_modules "$work/dom0" "${common_modules[@]}" "${dom0_modules[@]}"
 	take_libraries "$work/dom0"
@@ -292,7 +297,7 @@ build_boot_disk() {
 build_hvm() {
 	local f
 	take "$work/hvm" usr/libexec/xen-qemu-system-i386 \
-		usr/lib/xen-4.17/boot/hvmloader usr/share/qemu/keymaps/en-us
+		"usr/lib/xen-$XEN/boot/hvmloader" usr/share/qemu/keymaps/en-us
 	for f in bios.bin bios-256k.bin kvmvapic.bin vgabios-stdvga.bin; do
 		f=$(cd "$all" && find usr/share -name "$f" | head -n 1)
 		[ -z "$f" ] || take "$work/hvm" "$f"
@@ -307,22 +312,43 @@ build_hvm() {
 	done
 }
 
+# word FILE OFFSET SIZE: a little-endian number in FILE.
+word() { od -An -t "u$3" -j "$2" -N "$3" "$1" | tr -d ' '; }
+
+# payload BZIMAGE: the compressed kernel in it, without the length that follows it, as
+# Documentation/arch/x86/boot.rst has it: setup_sects, payload_offset, payload_length.
+payload() {
+	local at
+	at=$((($(word "$1" $((0x1f1)) 1) + 1) * 512 + $(word "$1" $((0x248)) 4)))
+	tail -c +$((at + 1)) "$1" |
+		head -c $(($(word "$1" $((0x24c)) 4) - 4))
+}
+
+# unpack_payload: xz in Debian 12, zstd in Debian 13.
+unpack_payload() {
+	case $(head -c 4 "$1" | od -An -t x1 | tr -d ' ') in
+	fd377a58)	xz -dc "$1" ;;
+	28b52ffd)	zstd -dcq "$1" ;;
+	*)		return 1 ;;
+	esac
+}
+
 # An ELF kernel: neither Xen nor libxl then spends seconds on inflating it.
 extract_kernel() {
-	local skip
-	zcat "$all/boot/xen-4.17-amd64.gz" >"$cache.tmp/xen"
+	zcat "$all/boot/xen-$XEN-amd64.gz" >"$cache.tmp/xen"
 	if [ -n "${VHCA_KERNEL:-}" ]; then
 		cp "$VHCA_KERNEL"/vmlinu[xz] "$cache.tmp/"
 		return
 	fi
 	cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/vmlinuz"
-	# The payload is an xz stream inside the bzImage.
-	skip=$(LC_ALL=C grep -obUaP '\xFD7zXZ\x00' "$cache.tmp/vmlinuz" |
-		cut -d: -f1 | head -n 1)
-	[ -n "$skip" ] || { say "vmlinuz-$KVER holds no xz payload"; exit 1; }
-	tail -c +$((skip + 1)) "$cache.tmp/vmlinuz" |
-		xz -dc --single-stream >"$cache.tmp/vmlinux" 2>/dev/null || true
-	strip -s "$cache.tmp/vmlinux"
+	payload "$cache.tmp/vmlinuz" >"$work/payload" || true
+	if ! unpack_payload "$work/payload" >"$cache.tmp/vmlinux" ||
+	   ! strip -s "$cache.tmp/vmlinux"; then
+		say "vmlinuz-$KVER holds no kernel that xz or zstd can unpack:" \
+			"$(head -c 6 "$work/payload" | od -An -t x1)"
+		exit 1
+	fi
+	rm "$work/payload"
 }
 
 pack() {

@@ -6,6 +6,7 @@
 # run. Usage: overlay.sh IMAGES BUILD OUT [DEBIAN CARRIED]
 #   IMAGES  folder printed by image.sh      BUILD  the project's build folder
 #   OUT     gets overlay.cpio, to be appended to dom0.cpio
+#   GUEST_IMAGES, GUEST_BUILD (environment): those of guests of another release
 #   DEBIAN, CARRIED  folders printed by debian.sh and package/carry.sh: for roots
 #           in which the project's packages will be installed. They get the
 #           programs for tests, and the packages in /debs: nothing that the
@@ -15,10 +16,10 @@
 # OVERLAY_EXTRA (a space-separated list; laid over both roots).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/qemu/lib/kver.sh
-. "$here/../lib/kver.sh"
 top=$(cd "$here/../../.." && pwd)
 images=$1 build=$2 out=$3 debian=${4:-} carried=${5:-}
+declare -A images_of=([dom0]=$images [guest]=${GUEST_IMAGES:-$images})
+declare -A build_of=([dom0]=$build [guest]=${GUEST_BUILD:-$build})
 work=$out/overlay
 rm -rf "$work"
 mkdir -p "$work"/{dom0,guest}
@@ -39,24 +40,27 @@ merge_tree() {
 
 # Modules, with dependencies computed against the base image's own.
 add_modules() {
-	local root=$1 base=$2 ko dir=usr/lib/modules/$KVER
+	local root=$1 base=$2 ko dir kver
+	local images=${images_of[$2]} build=${build_of[$2]}
+	kver=$(ls "$images/$base/lib/modules")
+	dir=usr/lib/modules/$kver
 	mkdir -p "$root/$dir/updates" "$work/depmod.$base/lib/modules"
 	[ -n "$debian" ] || find "$build/kmod" -name '*.ko' \
 		-exec cp {} "$root/$dir/updates/" \; 2>/dev/null || true
 	for ko in "$root/$dir/updates"/*.ko; do
 		[ ! -e "$ko" ] || strip --strip-debug "$ko"
 	done
-	cp -as "$images/$base/lib/modules/$KVER" "$work/depmod.$base/lib/modules/"
-	cp -a "$root/$dir/updates" "$work/depmod.$base/lib/modules/$KVER/"
-	depmod -b "$work/depmod.$base" "$KVER"
-	find "$work/depmod.$base/lib/modules/$KVER" -maxdepth 1 -type f \
+	cp -as "$images/$base/lib/modules/$kver" "$work/depmod.$base/lib/modules/"
+	cp -a "$root/$dir/updates" "$work/depmod.$base/lib/modules/$kver/"
+	depmod -b "$work/depmod.$base" "$kver"
+	find "$work/depmod.$base/lib/modules/$kver" -maxdepth 1 -type f \
 		-exec cp {} "$root/$dir/" \;
 	[ -z "$debian" ] || rmdir "$root/$dir/updates"
 }
 
 # What the packages install.
 add_product() {
-	local root=$1
+	local root=$1 build=$2
 	[ ! -d "$build/stage" ] || merge_tree "$build/stage" "$root"
 	mkdir -p "$root/usr/lib/udev/rules.d"
 	cp "$top"/tools/udev/*.rules "$root/usr/lib/udev/rules.d/" 2>/dev/null ||
@@ -64,10 +68,10 @@ add_product() {
 }
 
 add_programs() {
-	local root=$1 f
+	local root=$1 build=${build_of[$2]} f
 	mkdir -p "$root/usr/bin" "$root/usr/sbin"
 	cp "$work/guest-shell" "$root/usr/sbin/"
-	[ -n "$debian" ] || add_product "$root"
+	[ -n "$debian" ] || add_product "$root" "$build"
 	for f in "$build"/tests/{verbs,helper,hostile,bench}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
 			strip -o "$root/usr/bin/${f##*/}" "$f" 2>/dev/null ||
@@ -82,6 +86,15 @@ add_programs() {
 		fi
 	done
 	rm -rf "$root"/usr/{include,share/{man,doc}}
+}
+
+# The kernel and the root of guests of another release, over those in dom0.cpio.
+add_guest() {
+	local f
+	for f in vmlinux vmlinuz; do
+		cp "$GUEST_IMAGES/$f" "$work/dom0/guest/"
+	done
+	cp "$GUEST_IMAGES/guest.cpio" "$work/dom0/guest/base.cpio"
 }
 
 # A dom0 that systemd starts, with image.sh's modules; both with the packages.
@@ -129,7 +142,7 @@ pack() {
 
 ${CC:-gcc} -O2 -Wall -static -o "$work/guest-shell" "$here/guest-shell.c"
 for side in guest dom0; do
-	add_programs "$work/$side"
+	add_programs "$work/$side" "$side"
 	add_modules "$work/$side" "$side"
 done
 cp "$top/tests/qemu/root/dom0-init" "$work/dom0/init"
@@ -144,6 +157,7 @@ cp -a "$top/tests/qemu" "$work/dom0/tests/"
 	find "$top/tests/verbs" -maxdepth 1 -type f ! -name '*.c' ! -name '*.h' \
 		-exec cp {} "$work/dom0/tests/verbs/" \;
 }
+[ -z "${GUEST_IMAGES:-}" ] || add_guest
 [ -z "$debian" ] || add_debian
 pack "$work/guest" "$work/dom0/guest/overlay.cpio"
 pack "$work/dom0" "$out/overlay.cpio"

@@ -4,9 +4,18 @@
 #
 # Sourced: sets KVER, the kernel that modules are built for and that the test
 # bed boots, and KDIR, its build folder. KVER and KDIR from the environment, else
-# the newest amd64 headers installed. Trusts nothing but the file system, and reads it
-# when it is sourced: the headers may have been installed a moment before.
+# the newest amd64 headers installed; with another release than this machine's as
+# SUITE, those in the root where all is compiled for that. Trusts nothing but the file
+# system, and reads it when it is sourced: the headers may have been installed a moment
+# before.
 # shellcheck disable=SC2034
+# shellcheck source=tests/qemu/lib/suite.sh
+. "$(dirname "${BASH_SOURCE[0]}")/suite.sh"
+if [ -z "${KVER:-}${KDIR:-}" ] && [ "$SUITE" != "$SUITE_HOST" ]; then
+	KDIR=$("$(dirname "${BASH_SOURCE[0]}")/../image/build-root.sh") || exit 1
+	KVER=$(cat "$KDIR/kver")
+	KDIR=$KDIR/root/usr/src/linux-headers-$KVER
+fi
 if [ -z "${KVER:-}" ] && [ -n "${KDIR:-}" ]; then
 	KVER=$(sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		"$KDIR/include/generated/utsrelease.h" 2>/dev/null) || true
