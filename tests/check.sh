@@ -86,6 +86,7 @@ beside=$!
 [ "$VHCA_TIER" = soak ] || part check-cable "$make" check-cable
 part check-xen "$make" check-xen
 wait "$beside"
+[ "$VHCA_TIER" != soak ] || part check-debug "$make" check-debug
 [ ! -e "$logs/failed" ] || echo "failed: $(tr '\n' ' ' <"$logs/failed")"
 counted
 [ ! -e "$logs/failed" ]
