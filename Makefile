@@ -60,7 +60,7 @@ help:
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make check-other  some of them on the other Debian release (12, 13)'
 	@echo 'make check-package  packages: build, install, upgrade, purge'
-	@echo 'make check-debug frontend and helper on a kernel with lockdep, kmemleak, ...'
+	@echo 'make check-debug frontend and helper on a kernel with KASAN, lockdep, ...'
 	@echo 'make check-bare  build and prepare, as first commands of a new machine'
 	@echo 'make deb         Debian packages; prints their folder'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH; table, plot'
@@ -179,15 +179,17 @@ check-other:
 		T="$(or $(T),$(OTHER_T))" check-xen
 
 # What a kernel finds that looks at itself: frontend and helper, in dom0 and guests.
-DEBUG_T = 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv 40-exit \
-	41-kill-guest 43-cycles 44-mappings 45-doorbell-kill 48-verbs-twice 49-faults \
-	50-suspend 61-hostile-backend
-check-debug: build | deps
+# 'make soak' runs it too: the short forms, which take much longer there.
+DEBUG_T = 04-debug-kernel 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv \
+	40-exit 41-kill-guest 43-cycles 44-mappings 45-doorbell-kill 48-verbs-twice \
+	49-faults 50-suspend 61-hostile-backend
+check-debug: | deps
 	$(Q)$(INSTALL_DEPS) debug
 	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh) || exit 1; \
 	export VHCA_KERNEL=$$kernel KDIR=$$kernel/build DEPS=no; \
 	$(MAKE) B=$(B)/debug build && \
-	TIME_SCALE=$${TIME_SCALE:-8} tests/qemu/run --build $(B)/debug \
+	VHCA_TIER=check TIME_SCALE=$${TIME_SCALE:-8} \
+		tests/qemu/run --build $(B)/debug \
 		--out $(B)/debug/xen $(or $(T),$(DEBUG_T))
 
 # The long forms: before a release.

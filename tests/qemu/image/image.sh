@@ -77,6 +77,8 @@ dom0_modules=(
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
 	mlx5_ib ib_ipoib
 )
+# A debug kernel's own fault, which KASAN must tell.
+[ -z "${VHCA_KERNEL:-}" ] || common_modules+=(kasan_test_module)
 
 key=$( { cat "$here/image.sh"; echo "$SUITE $KVER${VHCA_KERNEL:-}"; } |
 	sha256sum | cut -c1-16)

@@ -40,7 +40,19 @@ works() {
 probed() {
 	guest_sh -t 200 "$1" 'timeout 60 sh -c "echo 1 >/proc/self/make-it-fail
 		exec vhca-probe" >/tmp/probe; rc=$?
-		grep -c ENOMEM /tmp/probe; [ $rc -lt 124 ]'
+		cat /tmp/probe >>/tmp/probes
+		[ $rc -lt 124 ]'
+}
+
+# refused GUEST: verbs that had no memory, of those runs.
+refused() { guest_sh "$1" 'n=$(grep -c ENOMEM /tmp/probes); echo "ENOMEM: $n"
+	[ "$n" -gt 0 ]'; }
+
+# lost GUEST TIMES: allocations were lost there, so fewer than TIMES are left.
+lost() {
+	guest_sh "$1" "cd /sys/kernel/debug
+		cat failslab/times fail_page_alloc/times | tr '\\n' ' '
+		[ \$(cat failslab/times) -lt $2 ]"
 }
 
 step "a PV and a PVH guest"
@@ -57,6 +69,7 @@ for g in a b; do
 		check "$g: all verbs, with 3 % of allocations lost, $n" probed $g
 	done
 	guest_sh $g "$NONE"
+	check "$g: verbs were refused for want of memory" refused $g
 	check "$g works" works $g
 done
 
@@ -65,6 +78,7 @@ for n in 1 2 3 4 5 6; do
 	vhcactl detach a all
 	guest_sh a "$(faults 30 $((2 * n)) N)"
 	vhcactl attach a hca=rxe0 || note "vhcactl attach did not see it come up"
+	check "a lost some of $((2 * n)) allocations" wait_until 5 lost a $((2 * n))
 	wait_guest 10 a "$NONE"
 	check "a works after $((2 * n)) lost allocations" works a
 done
