@@ -15,7 +15,8 @@
 
 step "native"
 hca_setup
-modprobe xen-vhca-helper
+# xen-vhcad needs it, and with it the port announces a connection manager.
+modprobe -a xen-vhca-helper rdma_ucm
 vhca-helper-test --capped mlx5_0 vhca-probe -g 0 -d mlx5_0 >/tmp/native.txt ||
 	true
 check "the native probe ran" [ "$(wc -l </tmp/native.txt)" -gt 60 ]
