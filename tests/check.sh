@@ -87,7 +87,6 @@ beside=$!
 [ "$VHCA_TIER" = soak ] || part check-other "$make" check-other
 part check-xen "$make" check-xen
 wait "$beside"
-[ "$VHCA_TIER" != soak ] || part check-debug "$make" check-debug
 [ ! -e "$logs/failed" ] || echo "failed: $(tr '\n' ' ' <"$logs/failed")"
 counted
 [ ! -e "$logs/failed" ]
