@@ -179,7 +179,7 @@ check-other:
 		T="$(or $(T),$(OTHER_T))" check-xen
 
 # What a kernel finds that looks at itself: frontend and helper, in dom0 and guests.
-# 'make soak' runs it too: the short forms, which take much longer there.
+# The short forms, which take much longer there.
 DEBUG_T = 04-debug-kernel 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv \
 	40-exit 41-kill-guest 43-cycles 44-mappings 45-doorbell-kill 48-verbs-twice \
 	49-faults 50-suspend 61-hostile-backend
