@@ -138,14 +138,15 @@ for a in $A4 10.9.0.1 127.0.0.1; do
 		"timeout 5 rping -s -a $a 2>&1 | grep 'Cannot assign requested'"
 done
 listeners() { [ "$(rdma resource show cm_id | grep -c "LISTEN.*:7471")" = "$1" ]; }
-for g in a b; do
-	guest_sh -t 60 $g "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
-done
+guest_sh -t 60 a "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
+server=$!
+guest_sh -t 60 b "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
+watch=$!
 check "both listen at one port" wait_until 20 listeners 2
 guest_sh a 'pkill -x rping' || true
 guest_sh b 'pkill -x rping' || true
 check "and no more" wait_until 20 listeners 0
-wait
+wait "$server" "$watch" || true
 
 step "an address changes"
 guest_sh -t 60 a 'vhca-indices --event 30' >/tmp/event 2>&1 &
