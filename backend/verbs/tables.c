@@ -154,7 +154,10 @@ static bool pkey_is(const struct be_dev *dev, uint32_t index, uint16_t pkey)
 	return pkey && (pkey | any) == (dev->addr.pkey[index] | any);
 }
 
-/* The subnet manager seldom moves a P_Key: where it was is looked at first. */
+/*
+ * The subnet manager seldom moves a P_Key: where it was is read first. To search
+ * the table is as much work as a command for each entry that is read.
+ */
 static int pkey_find(struct be_dev *dev, uint32_t index, uint16_t *host,
 		     uint16_t *pkey)
 {
@@ -165,14 +168,16 @@ static int pkey_find(struct be_dev *dev, uint32_t index, uint16_t *host,
 		*host = *at;
 		return 0;
 	}
-	for (i = 0; i < dev->pkey_tbl_len; i++) {
-		if (pkey_read(dev, i, pkey) || !pkey_is(dev, index, *pkey))
-			continue;
-		*host = *at = (uint16_t)i;
-		return 0;
+	for (i = 0; i < dev->pkey_tbl_len; i++)
+		if (!pkey_read(dev, i, pkey) && pkey_is(dev, index, *pkey))
+			break;
+	vl_bucket_charge(&dev->quota.cmd, vl_coarse_ns(), i);
+	if (i == dev->pkey_tbl_len) {
+		*pkey = 0;
+		return -EINVAL;
 	}
-	*pkey = 0;
-	return -EINVAL;
+	*host = *at = (uint16_t)i;
+	return 0;
 }
 
 int be_pkey_to_host(struct be_dev *dev, uint16_t index, uint16_t *host)

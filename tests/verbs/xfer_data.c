@@ -203,12 +203,24 @@ static int post_window(struct plan *p, const struct window *win, size_t n)
 	return 0;
 }
 
+/* Where messages may be lost, the receiver tells the sender how many came. */
+static ssize_t tell_came(struct plan *p, ssize_t n)
+{
+	struct vt_side *s = p->ep.side;
+	uint64_t came = n, theirs;
+
+	if (n < 0 || !p->lossy)
+		return n;
+	if (vt_xchg(s, &came, &theirs, sizeof(came)))
+		return -1;
+	return s->init ? (ssize_t)theirs : n;
+}
+
 /* All messages of the window once; how many came, or -1. */
 static ssize_t try_window(struct plan *p, const struct xfer_test *t,
 			  const struct window *win)
 {
 	struct vt_side *s = p->ep.side;
-	uint64_t came = win->n, theirs;
 	ssize_t n = win->n;
 
 	if (vt_sync(s))
@@ -217,12 +229,7 @@ static ssize_t try_window(struct plan *p, const struct xfer_test *t,
 		return -1;
 	if (!s->init && p->recv)
 		n = recv_window(p, t, win);
-	if (n < 0 || !p->lossy)
-		return n;
-	came = n;
-	if (vt_xchg(s, &came, &theirs, sizeof(came)))
-		return -1;
-	return s->init ? (ssize_t)theirs : n;
+	return tell_came(p, n);
 }
 
 static int run_window(struct plan *p, const struct xfer_test *t,
@@ -389,7 +396,6 @@ static ssize_t try_inline(struct plan *p, const struct xfer_test *t)
 {
 	const struct window one = { .n = 1 };
 	struct vt_side *s = p->ep.side;
-	uint64_t came = 1, theirs;
 	ssize_t n = 1;
 
 	if (vt_sync(s))
@@ -398,12 +404,7 @@ static ssize_t try_inline(struct plan *p, const struct xfer_test *t)
 		return -1;
 	if (!s->init && p->recv)
 		n = recv_window(p, t, &one);
-	if (n < 0 || !p->lossy)
-		return n;
-	came = n;
-	if (vt_xchg(s, &came, &theirs, sizeof(came)))
-		return -1;
-	return s->init ? (ssize_t)theirs : n;
+	return tell_came(p, n);
 }
 
 static int run_inline(struct plan *p, const struct xfer_test *t)

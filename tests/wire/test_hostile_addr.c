@@ -272,6 +272,24 @@ static void pkeys_have_indices_of_their_own(void **state)
 	assert_int_equal(set_pkey(w, 0, 0), -EINVAL);
 }
 
+/* A P_Key that the port does not have is searched in the whole table. */
+static void a_search_is_charged(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request r = wire_req(XENVHCA_OP_QUERY_PKEY_TABLE, 0);
+	struct vl_bucket *cmd = &w->a.dev.quota.cmd;
+	const int64_t s = 1000000000, full = 1000 * s;
+
+	w->a.dev.pkey_tbl_len = 100;
+	own_things(&w->a, NULL, "0x8002 0x8003");
+	*cmd = (struct vl_bucket){ .rate = 1, .depth_ns = (uint64_t)full };
+	assert_int_equal(wire_call(&w->a, &r), 0);
+	assert_true(cmd->tokens_ns < full - 200 * s);
+	assert_int_equal(set_pkey(w, 1, 1), -EINVAL);
+	assert_true(cmd->tokens_ns < full - 300 * s);
+	*cmd = (struct vl_bucket){};
+}
+
 /* What the HCA says is not what its port has, natively neither. */
 static void the_device_has_as_many_pkeys_as_the_table(void **state)
 {
@@ -348,6 +366,7 @@ int main(void)
 		T(a_race_leaves_nothing_that_sends),
 		T(a_queue_pair_that_cannot_be_stopped_ends),
 		T(pkeys_have_indices_of_their_own),
+		T(a_search_is_charged),
 		T(the_device_has_as_many_pkeys_as_the_table),
 		T(the_default_partition_has_two_kinds_of_members),
 		T(the_interface_of_rdma_cm),
