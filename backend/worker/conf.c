@@ -139,7 +139,7 @@ static int conf_ip(struct be_dev *dev, struct be_link *l)
 	return rc < 0 ? rc : 0;
 }
 
-/* Who has addresses of his own is a member of the default partition only. */
+/* A vhca with addresses of its own is in the default partition, unless told. */
 static int conf_pkeys(struct be_dev *dev, struct be_link *l)
 {
 	char text[BE_WORDS_MAX];

@@ -791,10 +791,10 @@ struct xenvhca_alloc_ucontext_rsp {
  * MUNMAP, for granted ranges only: the frontend has no mapping of these ranges
  * any more; the backend ends the grants. offset[0] is one of them; an offset
  * of 0 behind it ends the list, and all behind that are 0. All are ended that
- * there are; the answer is -XEN_ENOENT if one is not there. Pages whose references the guest has
- * mapped all the same stay allocated until it unmaps them, and count against
- * the domain meanwhile: past 64 MiB of mapped and such pages in all new mappings
- * are refused with ENOMEM.
+ * there are; the answer is -XEN_ENOENT if one is not there. Pages whose
+ * references the guest has mapped all the same stay allocated until it unmaps
+ * them, and count against the domain meanwhile: past 64 MiB of mapped and such
+ * pages in all new mappings are refused with ENOMEM.
  */
 struct xenvhca_mmap_req {
     uint64_t offset;                /*   0 */
