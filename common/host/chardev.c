@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "host/chardev.h"
+#include "vhca-cm.h"
 
 #define NL_BUF		65536
 #define NL_TIMEOUT_S	5
-#define HOST_CM_ABI	4		/* RDMA_USER_CM_ABI_VERSION */
 
 struct nl_req {
 	struct nlmsghdr hdr;
@@ -219,7 +219,7 @@ int host_chardev(const char *hca, struct host_chardev *cd)
 	if (!err) {
 		cd->index = index;
 		cd->cm = !nl_chardev(fd, NULL, "rdma_cm", &cm) &&
-			 cm.abi == HOST_CM_ABI;
+			 cm.abi == VHCA_CM_ABI;
 	}
 	close(fd);
 	return err;
