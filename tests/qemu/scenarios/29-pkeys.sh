@@ -37,7 +37,11 @@ rc() {
 	server=$!
 	listens a
 	guest_sh -t 90 b "timeout 60 ibv_rc_pingpong -g 0 -n 50 $(guest_ip a)" \
-		>/tmp/pp.b 2>&1 || rc=$?
+		>/tmp/pp.b 2>&1 || {
+		rc=$?
+		# Nothing reached the server: it would wait to its time-out.
+		guest_sh a 'pkill -x ibv_rc_pingpong'
+	}
 	wait "$server" || rc=$?
 	return "$rc"
 }
