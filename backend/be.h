@@ -39,11 +39,11 @@ struct be_uc;
 #define BE_AH_HEADS	256
 
 /* What is counted, in the order of the statistics file: map_ and unmap_ are of
- * guest memory, wqes and recv_polls of shadow.c. */
+ * guest memory, list_pages of references to it, wqes and recv_polls of shadow.c. */
 #define BE_COUNTERS(X) \
 	X(cmds) X(cmd_errors) X(kicks) X(kick_spins) X(kick_sleeps) \
 	X(events) X(events_dropped) X(map_pages) X(map_ns) X(unmap_ns) \
-	X(wqes) X(wqes_refused) X(recv_polls) X(faults) X(rate_waits)
+	X(list_pages) X(wqes) X(wqes_refused) X(recv_polls) X(faults) X(rate_waits)
 #define BE_COUNTER_(name) uint64_t name;
 struct be_stats {
 	BE_COUNTERS(BE_COUNTER_)

@@ -8,7 +8,7 @@
  * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
  * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
- * Threads: get_request, put_response, map, unmap, grant, ungrant, doorbell_map,
+ * Threads: get_request, put_response, map, unmap, copy, grant, ungrant, doorbell_map,
  * doorbell_unmap and cap_dma belong to the command thread; get_kicks,
  * kicks_done and arm_kicks belong to the kick thread; put_event and overflow
  * are serialised by be_event_push().
@@ -68,6 +68,10 @@ struct be_transport_ops {
 	void *(*map)(struct be_transport *t, const uint32_t *ref, uint32_t n,
 		     bool readonly);
 	void (*unmap)(struct be_transport *t, void *addr, uint32_t n);
+	/* Copies n granted pages to dst, aligned to a page. 0 or -errno, and
+	 * then dst is undefined. */
+	int (*copy)(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		    void *dst);
 	/* HCA memory mapped at addr: grant n pages; id for ungrant. */
 	int (*grant)(struct be_transport *t, void *addr, uint32_t n,
 		     uint32_t *ref, uint32_t *id);

@@ -10,7 +10,7 @@
  * In the kernel, the offsets of what one open file maps are ints, which ends at
  * 2 GiB, and a freed range of the same size is never used again. So each piece
  * has its own file, which is closed at once: the mapping holds it, and munmap()
- * alone undoes it all.
+ * alone undoes it all. Copies map nothing; they share one file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +31,7 @@
 
 #define GNTDEV_PATH	"/dev/xen/gntdev"
 #define GNTDEV_DEFAULT	65536u
+#define COPY_BATCH	64u		/* pages for one ioctl */
 
 struct be_map {
 	struct be_map *next;
@@ -73,10 +74,8 @@ int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
 
 	g->domid = domid;
 	g->chunk = gntdev_limit();
-	if (fd < 0)
-		return fd;
-	be_sys_close(fd);
-	return 0;
+	g->copy_fd = fd;
+	return fd < 0 ? fd : 0;
 }
 
 /* Tell a file of gntdev about references; -errno, else *index names them. */
@@ -206,11 +205,49 @@ int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n)
 	return 0;
 }
 
+static int copy_batch(const struct be_gntdev *g, const uint32_t *ref,
+		      uint32_t n, char *dst)
+{
+	struct ioctl_gntdev_grant_copy_segment seg[COPY_BATCH] = {};
+	struct ioctl_gntdev_grant_copy op = { .count = n, .segments = seg };
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		seg[i].source.foreign.ref = ref[i];
+		seg[i].source.foreign.domid = (uint16_t)g->domid;
+		seg[i].dest.virt = dst + bytes(i);
+		seg[i].len = XENVHCA_PAGE_SIZE;
+		seg[i].flags = GNTCOPY_source_gref;
+	}
+	if (be_sys_ioctl(g->copy_fd, IOCTL_GNTDEV_GRANT_COPY, &op) < 0)
+		return -errno;
+	for (i = 0; i < n; i++)
+		if (seg[i].status != GNTST_okay)
+			return -EINVAL;
+	return 0;
+}
+
+int be_gntdev_copy(const struct be_gntdev *g, const uint32_t *ref, uint32_t n,
+		   void *dst)
+{
+	uint32_t i, some;
+	int rc = 0;
+
+	for (i = 0; i < n && !rc; i += some) {
+		some = n - i < COPY_BATCH ? n - i : COPY_BATCH;
+		rc = copy_batch(g, ref + i, some, (char *)dst + bytes(i));
+	}
+	return rc;
+}
+
 uint64_t be_gntdev_close(struct be_gntdev *g)
 {
 	uint64_t left = g->pages;
 	int i;
 
+	if (g->copy_fd >= 0)
+		be_sys_close(g->copy_fd);
+	g->copy_fd = -1;
 	for (i = 0; i < BE_MAP_BUCKETS; i++)
 		while (g->bucket[i])
 			be_gntdev_unmap(g, g->bucket[i]->addr,

@@ -17,13 +17,15 @@ struct be_map;
 struct be_gntdev {
 	uint32_t domid;
 	uint32_t chunk;			/* most pages per gntdev mapping */
+	int copy_fd;			/* a file without mappings */
 	struct be_map *bucket[BE_MAP_BUCKETS];
 	uint64_t pages;			/* mapped now */
 };
 
 /* 0 or -errno. */
 int be_gntdev_open(struct be_gntdev *g, uint32_t domid);
-/* Unmaps what is left; returns how many pages that were. */
+/* Once, after be_gntdev_open(), which may have failed. Unmaps what is left;
+ * returns how many pages that were. */
 uint64_t be_gntdev_close(struct be_gntdev *g);
 
 /**
@@ -35,6 +37,15 @@ uint64_t be_gntdev_close(struct be_gntdev *g);
  */
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 		    bool readonly);
+
+/**
+ * be_gntdev_copy() - copy n granted pages, which need not be writable
+ * @dst: aligned to a page, of n pages; undefined on error
+ *
+ * Returns 0; -EINVAL: the hypervisor refused a reference; -errno of the ioctl.
+ */
+int be_gntdev_copy(const struct be_gntdev *g, const uint32_t *ref, uint32_t n,
+		   void *dst);
 
 /* Undo be_gntdev_map(); -EINVAL if there is no such map. */
 int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n);

@@ -119,6 +119,18 @@ static void xen_unmap(struct be_transport *t, void *addr, uint32_t n)
 		be_log(x->dev, BE_ERR, "unmap of unknown range, %u pages", n);
 }
 
+static int xen_copy(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		    void *dst)
+{
+	struct be_xen *x = to_xen(t);
+	int err = be_gntdev_copy(&x->gnt, ref, n, dst);
+
+	if (err)
+		be_log_peer(x->dev, "cannot copy %u pages of grant references: %s",
+			    n, strerror(-err));
+	return err;
+}
+
 static int xen_grant(struct be_transport *t, void *addr, uint32_t n,
 		     uint32_t *ref, uint32_t *id)
 {
@@ -219,6 +231,7 @@ static const struct be_transport_ops xen_ops = {
 	.kick_ack = xen_kick_ack,
 	.map = xen_map,
 	.unmap = xen_unmap,
+	.copy = xen_copy,
 	.grant = xen_grant,
 	.ungrant = xen_ungrant,
 	.doorbell_map = xen_doorbell_map,

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Guest pages mapped into the worker. This file reads struct xenvhca_pages and
+ * Guest pages mapped into the worker. This file copies struct xenvhca_pages and
  * its directories, which the guest owns and may change at any time, into
  * private memory once, checks them, then maps every page at one contiguous
  * address. The command thread runs this. Whoever unmaps must know that the HCA
@@ -69,36 +69,25 @@ static uint32_t pages_check(const struct xenvhca_pages *p)
 	return n;
 }
 
-/* Reads one directory page: copies it while mapped, checks the copy. */
-static int dir_read(struct be_dev *dev, uint32_t ref, uint32_t *out,
-		    uint32_t used)
+/* Room for n references in whole pages, as copies need it. */
+static uint32_t *refs_room(uint32_t n)
 {
-	uint32_t copy[PER_PAGE];
-	void *page = dev->t->ops->map(dev->t, &ref, 1, false);
-
-	if (!page)
-		return errno ? -errno : -ENOMEM;
-	memcpy(copy, page, sizeof(copy));
-	dev->t->ops->unmap(dev->t, page, 1);
-	if (!refs_used(copy, used) ||
-	    !refs_zero(copy + used, PER_PAGE - used))
-		return -EINVAL;
-	memcpy(out, copy, used * sizeof(*out));
-	return 0;
+	return aligned_alloc(XENVHCA_PAGE_SIZE, (size_t)div_up(n, PER_PAGE) *
+			     XENVHCA_PAGE_SIZE);
 }
 
 /* Reads one level of the tree: from directories to the n references in them. */
 static int dirs_read(struct be_dev *dev, const uint32_t *dir, uint32_t *out,
 		     uint32_t n)
 {
-	uint32_t i, used;
-	int err = 0;
+	uint32_t nr_dir = div_up(n, PER_PAGE);
+	int err = dev->t->ops->copy(dev->t, dir, nr_dir, out);
 
-	for (i = 0; i < n && !err; i += used) {
-		used = n - i < PER_PAGE ? n - i : PER_PAGE;
-		err = dir_read(dev, dir[i / PER_PAGE], out + i, used);
-	}
-	return err;
+	if (err)
+		return err;
+	BE_STAT_ADD(dev, list_pages, nr_dir);
+	return refs_used(out, n) &&
+	       refs_zero(out + n, nr_dir * PER_PAGE - n) ? 0 : -EINVAL;
 }
 
 static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
@@ -114,7 +103,7 @@ static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
 	}
 	if (p->level == 1)
 		return dirs_read(dev, p->gref, ref, p->nr_pages);
-	dir = malloc(nr_dir * sizeof(*dir));
+	dir = refs_room(nr_dir);
 	if (!dir)
 		return -ENOMEM;
 	err = dirs_read(dev, p->gref, dir, nr_dir);
@@ -143,7 +132,7 @@ static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n,
 static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
 		     struct be_gmap *g)
 {
-	uint32_t *ref = malloc((size_t)p->nr_pages * sizeof(*ref));
+	uint32_t *ref = refs_room(p->nr_pages);
 	bool readonly = p->flags & XENVHCA_PAGES_READONLY;
 	void *addr;
 	int err;

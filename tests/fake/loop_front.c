@@ -179,6 +179,12 @@ uint64_t loop_doorbell_looks(struct loop *l)
 	return l->bell_looks;
 }
 
+uint64_t loop_copies(struct loop *l, uint64_t *pages)
+{
+	*pages = l->copied;
+	return l->copies;
+}
+
 uint64_t loop_doorbell_maps(struct loop *l)
 {
 	return l->bell_maps;

@@ -40,6 +40,7 @@ struct loop {
 	unsigned int fail_map;
 	int fail_map_err, fail_grant_err;
 	struct loop_bell bell[XENVHCA_DOORBELL_SLOTS];
+	uint64_t copied, copies;	/* pages, and calls */
 	uint64_t bell_maps, bell_looks, bell_unmaps, caps;
 	unsigned int bell_later;
 	uint8_t bell_prot;

@@ -161,6 +161,27 @@ static void loop_unmap(struct be_transport *t, void *addr, uint32_t n)
 }
 
 /* ---- memory of the backend, granted to the guest ---- */
+static int loop_copy(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		     void *dst)
+{
+	struct loop *l = to_loop(t);
+	uint32_t i;
+	int err;
+
+	pthread_mutex_lock(&l->lock);
+	err = map_injected(l);
+	for (i = 0; i < n && !err; i++) {
+		err = ref_check(l, ref[i]);
+		if (!err)
+			memcpy((uint8_t *)dst + i * PAGE,
+			       loop_page(l, ref[i] - LOOP_REF_BASE), PAGE);
+	}
+	l->copied += n;
+	l->copies++;
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
 static int loop_grant(struct be_transport *t, void *addr, uint32_t n,
 		      uint32_t *ref, uint32_t *id)
 {
@@ -305,6 +326,7 @@ const struct be_transport_ops loop_ops = {
 	.kick_ack = loop_kick_ack,
 	.map = loop_map,
 	.unmap = loop_unmap,
+	.copy = loop_copy,
 	.grant = loop_grant,
 	.ungrant = loop_ungrant,
 	.doorbell_map = loop_doorbell_map,

@@ -54,6 +54,8 @@ void loop_fail_grant(struct loop *l, int err);	/* the next grant() */
 
 unsigned int loop_doorbells(struct loop *l);	/* the guest's now */
 /* How often the backend asked for one, or for the end of one. */
+/* Calls that copied lists of references, and the pages that they copied. */
+uint64_t loop_copies(struct loop *l, uint64_t *pages);
 uint64_t loop_doorbell_maps(struct loop *l);
 uint64_t loop_doorbell_unmaps(struct loop *l);
 /* Cache attribute of the pages from now on; PROT_NC to begin with. */

@@ -19,15 +19,21 @@ static void fill(struct guest *g, uint32_t first, uint32_t n)
 		*(uint32_t *)loop_page(g->loop, first + i) = 0xabc00000u + i;
 }
 
+/* Lists are not mapped: each level is one copy. */
 static void check_level(struct guest *g, uint32_t n, uint8_t level)
 {
+	uint64_t pages, calls, before, calls_before;
 	struct xenvhca_pages p;
 	struct be_gmap m = {};
-	uint32_t i;
+	uint32_t i, lists = level ? (n + 1023) / 1024 : 0;
 
 	fill(g, 100, n);
 	guest_pages(g, &p, 100, n, level, 3500);
+	calls_before = loop_copies(g->loop, &before);
 	assert_int_equal(be_gmap_map(&g->dev, &p, false, &m), 0);
+	calls = loop_copies(g->loop, &pages) - calls_before;
+	assert_int_equal(calls, level);
+	assert_int_equal(pages - before, level == 2 ? lists + 1 : lists);
 	assert_int_equal(m.nr_pages, n);
 	assert_int_equal(loop_mapped(g->loop), n);
 	assert_int_equal(g->dev.quota.used_pages, n);
@@ -115,7 +121,7 @@ static void refuses_malformed_directories(void **state)
 	dir[5] = 0xdeadbeef;		/* no such grant */
 	refuse(g, &p, -EINVAL);
 	guest_pages(g, &p, 0, 1030, 1, 3500);
-	loop_revoke(g->loop, 3501);	/* directory cannot be mapped */
+	loop_revoke(g->loop, 3501);	/* directory cannot be copied */
 	refuse(g, &p, -EINVAL);
 }
 
@@ -125,9 +131,9 @@ static void undoes_a_failing_map(void **state)
 	struct xenvhca_pages p;
 
 	guest_pages(g, &p, 0, 2000, 1, 3500);
-	loop_fail_map(g->loop, 2, -EFAULT);	/* second directory */
+	loop_fail_map(g->loop, 1, -EFAULT);	/* the directories */
 	refuse(g, &p, -EFAULT);
-	loop_fail_map(g->loop, 3, -ENOSPC);	/* the pages */
+	loop_fail_map(g->loop, 2, -ENOSPC);	/* the pages */
 	refuse(g, &p, -ENOSPC);
 }
 

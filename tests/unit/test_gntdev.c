@@ -47,7 +47,7 @@ struct fake_file {
 
 static struct fake_file file[FILES];
 static uint64_t live;			/* pages in the hypervisor's table */
-static unsigned int opens, max_open;	/* 0: any number */
+static unsigned int opens, copies, max_open;	/* 0: any number */
 static struct be_gntdev gnt;
 static uint32_t *refs;
 
@@ -156,6 +156,28 @@ static struct fake_map **map_find(struct fake_file *f, uint64_t offset,
 	return p;
 }
 
+/* A granted page has its reference in all its words. */
+static int grant_copy(struct fake_file *f, struct ioctl_gntdev_grant_copy *op)
+{
+	struct ioctl_gntdev_grant_copy_segment *s;
+	uint32_t i, *to;
+
+	copies++;
+	assert_null(f->maps);
+	for (s = op->segments; s < op->segments + op->count; s++) {
+		assert_int_equal(s->flags, GNTCOPY_source_gref);
+		assert_int_equal(s->source.foreign.domid, 5);
+		assert_int_equal(s->source.foreign.offset, 0);
+		assert_int_equal(s->len, PAGE);
+		to = s->dest.virt;
+		s->status = s->source.foreign.ref == BAD_REF ?
+			    GNTST_bad_gntref : GNTST_okay;
+		for (i = 0; i < PAGE / sizeof(*to) && !s->status; i++)
+			to[i] = s->source.foreign.ref;
+	}
+	return 0;
+}
+
 int be_sys_ioctl(int fd, unsigned long req, void *arg)
 {
 	struct ioctl_gntdev_unmap_grant_ref *un = arg;
@@ -164,6 +186,8 @@ int be_sys_ioctl(int fd, unsigned long req, void *arg)
 
 	if (req == IOCTL_GNTDEV_MAP_GRANT_REF)
 		return map_add(f, arg);
+	if (req == IOCTL_GNTDEV_GRANT_COPY)
+		return grant_copy(f, arg);
 	assert_int_equal(req, IOCTL_GNTDEV_UNMAP_GRANT_REF);
 	p = map_find(f, un->index, un->count);
 	if (!*p) {
@@ -240,6 +264,7 @@ static int setup(void **state)
 	for (i = 0; i < GIB; i++)
 		refs[i] = i + 1000;
 	memset(&gnt, 0, sizeof(gnt));
+	opens = copies = 0;
 	return be_gntdev_open(&gnt, 5);
 }
 
@@ -305,7 +330,8 @@ static void keeps_no_file_open(void **state)
 		assert_non_null(addr[i]);
 	}
 	for (i = 0; i < FILES; i++)
-		assert_true(!file[i].used || file[i].fd < 0);
+		assert_true(!file[i].used || file[i].fd < 0 ||
+			    file[i].fd == gnt.copy_fd);
 	assert_int_equal(opens - before, 200);
 	for (i = 0; i < 200; i++)
 		be_gntdev_unmap(&gnt, addr[i], 1);
@@ -326,6 +352,36 @@ static void refuses_all_or_nothing(void **state)
 	assert_int_equal(errno, ENOMEM);
 	assert_int_equal(live, 0);
 	assert_int_equal(gnt.pages, 0);
+}
+
+/* The lists of 512 MiB: no file more, nothing mapped, 64 pages a call. */
+static void copies_without_maps(void **state)
+{
+	const uint32_t n = 128, words = PAGE / sizeof(uint32_t);
+	uint32_t *to = aligned_alloc(PAGE, (size_t)n * PAGE), i;
+
+	(void)state;
+	assert_int_equal(be_gntdev_copy(&gnt, refs, n, to), 0);
+	assert_int_equal(copies, 2);
+	assert_int_equal(opens, 1);
+	assert_int_equal(live, 0);
+	for (i = 0; i < n * words; i++)
+		assert_int_equal(to[i], refs[i / words]);
+	refs[100] = BAD_REF;
+	assert_int_equal(be_gntdev_copy(&gnt, refs, n, to), -EINVAL);
+	assert_int_equal(be_gntdev_copy(&gnt, refs, 100, to), 0);
+	free(to);
+}
+
+/* The probe of the start fails as a copy would. */
+static void tells_that_there_is_no_file(void **state)
+{
+	struct be_gntdev g = {};
+
+	(void)state;
+	max_open = files();
+	assert_int_equal(be_gntdev_open(&g, 5), -ENOMEM);
+	assert_int_equal(be_gntdev_close(&g), 0);
 }
 
 /* gntdev asks the hypervisor for what the mapping has. */
@@ -366,6 +422,8 @@ int main(void)
 		T(refuses_all_or_nothing),
 		T(maps_each_piece_with_its_right),
 		T(unmaps_what_is_left),
+		T(copies_without_maps),
+		T(tells_that_there_is_no_file),
 	};
 #undef T
 

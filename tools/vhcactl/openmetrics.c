@@ -34,6 +34,8 @@ static const struct counter {
 	  true },
 	{ "vhca_unmap_seconds", "unmap_ns", "Time spent unmapping guest pages",
 	  true },
+	{ "vhca_list_pages", "list_pages",
+	  "Pages of grant references copied from the guest", false },
 	{ "vhca_faults", "faults", "Violations of the protocol by the guest",
 	  false },
 	{ "vhca_work_requests", "wqes",

@@ -576,8 +576,9 @@ enum {
  *
  * Every page of a tree but the last of its level is full, so nr_pages and
  * level say how many references are used; unused ones are 0. The depth is
- * bounded by the format and a cycle cannot be expressed. Directory pages may
- * be ended by the frontend as soon as the request is answered.
+ * bounded by the format and a cycle cannot be expressed. The backend copies
+ * or maps directory and root pages; the frontend may end their grants as soon
+ * as the request is answered.
  */
 struct xenvhca_pages {
     uint32_t nr_pages;              /*   0 */
