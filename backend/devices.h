@@ -32,8 +32,10 @@ struct be_devices_ops {
 	/* From now on fd is readable after a change. 0 or -errno. */
 	int (*watch)(struct be_devices *s);
 	int (*fd)(struct be_devices *s);
-	/* Take what fd tells. 0, or -errno: the devices are lost. */
-	int (*changed)(struct be_devices *s);
+	/* Take what fd tells. below() hears of each device of which only its
+	 * configuration or state changed. 0; 1: something else changed, which
+	 * scan() finds; -errno: the devices are lost. */
+	int (*changed)(struct be_devices *s, be_device_fn *below, void *arg);
 	/* All devices that there are. 0 or -errno. */
 	int (*scan)(struct be_devices *s, be_device_fn *seen, void *arg);
 	/* Does the guest live, as far as this domain can know? */

@@ -101,7 +101,7 @@ int xn_watch(struct xs_handle *xs, const char *path, const char *token)
 	return 0;
 }
 
-int xn_watch_next(struct xs_handle *xs, char *token)
+int xn_watch_next(struct xs_handle *xs, char *token, char *path)
 {
 	char **vec;
 
@@ -110,6 +110,8 @@ int xn_watch_next(struct xs_handle *xs, char *token)
 	if (!vec)
 		return errno == EAGAIN || !errno ? 0 : -errno;
 	snprintf(token, XN_PATH_MAX, "%s", vec[XS_WATCH_TOKEN]);
+	if (path)
+		snprintf(path, XN_PATH_MAX, "%s", vec[XS_WATCH_PATH]);
 	free(vec);
 	return 1;
 }

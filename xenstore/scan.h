@@ -40,10 +40,11 @@ int xn_watch(struct xs_handle *xs, const char *path, const char *token);
 /**
  * xn_watch_next() - fetch one event without waiting
  * @token: XN_PATH_MAX bytes
+ * @path: what changed, XN_PATH_MAX bytes, or NULL
  *
  * 1: got one, 0: none, -errno: the connection is gone.
  */
-int xn_watch_next(struct xs_handle *xs, char *token);
+int xn_watch_next(struct xs_handle *xs, char *token, char *path);
 
 /*
  * Does xenstored know the domain as alive? A dying one is not. It tells the

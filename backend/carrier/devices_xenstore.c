@@ -46,15 +46,32 @@ static int devices_fd(struct be_devices *s)
 	return xs_fileno(((struct devices *)s)->xs);
 }
 
-/* Whatever it was: the supervisor scans. */
-static int devices_changed(struct be_devices *s)
+/* Is it a node of a device, not the device's directory itself? */
+static bool is_below(const struct devices *d, const char *path,
+		     unsigned int *domid, unsigned int *devid)
 {
-	char token[XN_PATH_MAX];
-	int r;
+	size_t len = strlen(d->root);
+	int end = 0;
 
-	while ((r = xn_watch_next(((struct devices *)s)->xs, token)) > 0)
-		;
-	return r;
+	return !strncmp(path, d->root, len) &&
+	       sscanf(path + len, "/%5u/%5u/%n", domid, devid, &end) == 2 &&
+	       end;
+}
+
+static int devices_changed(struct be_devices *s, be_device_fn *below, void *arg)
+{
+	char token[XN_PATH_MAX], path[XN_PATH_MAX];
+	struct devices *d = (struct devices *)s;
+	unsigned int domid, devid;
+	int r, other = 0;
+
+	while ((r = xn_watch_next(d->xs, token, path)) > 0) {
+		if (is_below(d, path, &domid, &devid))
+			below(domid, devid, arg);
+		else
+			other = 1;
+	}
+	return r ? r : other;
 }
 
 static int devices_scan(struct be_devices *s, be_device_fn *seen, void *arg)

@@ -82,7 +82,7 @@ static int agent_wait(struct be_agent *a, const char *dir, char *answer,
 	int rc;
 
 	for (;;) {
-		while ((rc = xn_watch_next(a->xs, token)) > 0)
+		while ((rc = xn_watch_next(a->xs, token, NULL)) > 0)
 			;
 		if (rc < 0)
 			return rc;

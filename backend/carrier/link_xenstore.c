@@ -129,7 +129,7 @@ static int xs_changed(struct be_link *l)
 	int i, r = 1, any = 0;
 
 	for (i = 0; i < WATCH_BATCH && r > 0; i++) {
-		r = xn_watch_next(x->xs, token);
+		r = xn_watch_next(x->xs, token, NULL);
 		any |= r > 0;
 	}
 	return r < 0 ? r : any;

@@ -40,6 +40,7 @@ struct sup {
 	struct be_guard *guards;	/* of workers that died */
 	struct be_net_job job;
 	bool rescan;			/* scan again before waiting */
+	bool look;			/* something happened that a scan finds */
 	bool stop, failed;
 	uint64_t wake_ns;		/* next timer, 0: none */
 };

@@ -329,14 +329,25 @@ static void sup_signals(struct sup *s)
 			s->stop = true;
 }
 
+/* A worker looks after its device itself, and writes most of what changes. */
+static int sup_below(unsigned int domid, unsigned int devid, void *arg)
+{
+	struct sup *s = arg;
+	struct sup_dev *d = sup_find(s, domid, devid);
+
+	s->look |= !d || !d->worker.pid;
+	return 0;
+}
+
 static void sup_changed(struct sup *s)
 {
-	int rc = s->all->ops->changed(s->all);
+	int rc = s->all->ops->changed(s->all, sup_below, s);
 
-	if (rc) {
+	if (rc < 0) {
 		be_log(NULL, BE_ERR, "%s: %s", s->all->name, strerror(-rc));
 		s->failed = true;
 	}
+	s->look |= rc > 0;
 }
 
 static int sup_timeout(const struct sup *s)
@@ -349,12 +360,16 @@ static int sup_timeout(const struct sup *s)
 	       (int)((s->wake_ns - now) / VL_MSEC_NS) + 1;
 }
 
-/* Waits for a change, a signal, the end of a worker or the timer. */
+/*
+ * Waits for a change, a signal, the end of a worker or the timer. Sets s->look,
+ * unless all that happened are changes of devices that have a worker.
+ */
 static int sup_poll(struct sup *s)
 {
 	unsigned int n = 3;
 	struct pollfd *p;
 	struct sup_dev *d;
+	int ready;
 
 	if (s->n_poll < s->n_devs + n) {
 		p = realloc(s->poll, (s->n_devs + n) * sizeof(*p));
@@ -373,13 +388,16 @@ static int sup_poll(struct sup *s)
 		if (d->worker.pid && d->worker.pidfd < 0)
 			be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
 	}
-	if (poll(s->poll, n, sup_timeout(s)) < 0 && errno != EINTR)
+	ready = poll(s->poll, n, sup_timeout(s));
+	if (ready < 0 && errno != EINTR)
 		return -errno;
-	s->wake_ns = 0;
+	s->look = ready != 1 || !s->poll[0].revents;
 	if (s->poll[0].revents)
 		sup_changed(s);
 	if (s->poll[1].revents)
 		sup_signals(s);
+	if (s->look)
+		s->wake_ns = 0;
 	return 0;
 }
 
@@ -389,11 +407,13 @@ static void sup_loop(struct sup *s)
 	int rc;
 
 	while (!s->stop && !s->failed) {
-		/* Always: back-off timers and lost locks have no event. */
+		/* All of them: back-off timers and lost locks have no event. */
 		sup_scan(s);
 		if (s->rescan)
 			continue;
-		rc = sup_poll(s);
+		do {
+			rc = sup_poll(s);
+		} while (!rc && !s->look && !s->failed);
 		if (rc) {
 			be_log(NULL, BE_ERR, "poll: %s", strerror(-rc));
 			return;

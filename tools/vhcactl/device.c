@@ -488,7 +488,7 @@ int ctl_dev_wait(struct ctl *c, const struct ctl_dev *d, int seconds,
 	xn_watch(c->xs, d->fe, "fe");
 	xn_watch(c->xs, d->be, "be");
 	for (;;) {
-		while (xn_watch_next(c->xs, token) > 0)
+		while (xn_watch_next(c->xs, token, NULL) > 0)
 			;
 		rc = done(c, d);
 		left = end - (int64_t)(vl_now_ns() / VL_MSEC_NS);
