@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What tests of the supervisor share: the real one over a xenstore in memory, in
+ * domain 1, whose workers are the test program itself: main() calls sup_worker() if
+ * it has arguments.
+ */
+#ifndef TEST_SUP_HOST_H
+#define TEST_SUP_HOST_H
+
+#include <stdbool.h>
+#include "run.h"
+
+#define BACK	"/local/domain/1/backend/vhca"
+
+extern struct be_options sup_opt;
+
+int sup_setup(void **state);
+int sup_teardown(void **state);
+/* Leaves a file, and a line in the log, and waits. */
+int sup_worker(int argc, char **argv);
+/* Did a worker run for DOMID/0? Asks once for each. */
+bool sup_served(unsigned int domid);
+/* How many ran that nobody asked for. */
+unsigned int sup_workers(void);
+/* A node of DOMID/0. */
+void sup_set(unsigned int domid, const char *node, const char *value);
+const char *sup_get(unsigned int domid, const char *node);
+/* mb NULL: the default. */
+void sup_attach(unsigned int domid, const char *mb);
+
+#endif
