@@ -56,8 +56,10 @@ extern const struct file_operations vhca_cm_fops;
 void vhca_cm_add(struct vhca_dev *dev);
 /* It goes: its files are closed over the ring, and fail. Idempotent; sleeps. */
 void vhca_cm_remove(struct vhca_dev *dev);
-/* Under cm->lock: the device is there, and the backend has the file. 0, -EIO: it is
- * gone, or the error of ALLOC_CM. */
+/*
+ * Under cm->lock: the device is there, and the backend has the file. 0, -EIO: it is
+ * gone, or the error of ALLOC_CM.
+ */
 int vhca_cm_ready(struct vhca_cm *cm);
 /* The same, locked until vhca_cm_unlock(). -EINTR, too. */
 int vhca_cm_lock(struct vhca_cm *cm);

@@ -306,13 +306,11 @@ int vhca_device_register(struct vhca_dev *dev)
 	rc = ib_register_device(&dev->ibdev, "vhca%d", NULL);
 	if (rc)
 		return rc;
-	WRITE_ONCE(dev->registered, true);
+	vhca_port_registered(dev);
 	vhca_cm_add(dev);
 	dev_info(dev->link->dev, "%s is %s of domain %u, provider %s\n",
 		 dev_name(&dev->ibdev.dev), dev->info.hca, dev->backend,
 		 dev->provider->name);
-	/* Events that came while ib_core could not be told. */
-	vhca_port_refresh(dev);
 	return 0;
 }
 

@@ -340,9 +340,20 @@ void vhca_port_refresh(struct vhca_dev *dev)
 			     READ_ONCE(dev->refresh_gap);
 	unsigned long now = jiffies;
 
+	WRITE_ONCE(dev->stale, true);
+	smp_mb();	/* one of us sees the other: vhca_port_registered() */
 	if (READ_ONCE(dev->registered))
 		schedule_delayed_work(&dev->refresh_work,
 				      time_before(now, next) ? next - now : 0);
+}
+
+void vhca_port_registered(struct vhca_dev *dev)
+{
+	WRITE_ONCE(dev->registered, true);
+	smp_mb();	/* pairs with vhca_port_refresh() */
+	/* What was read for the registration is new as long as nobody asks. */
+	if (READ_ONCE(dev->stale))
+		vhca_port_refresh(dev);
 }
 
 void vhca_port_init(struct vhca_dev *dev)

@@ -50,6 +50,7 @@ struct vhca_dev {
 	struct xarray gids;		/* index -> struct xenvhca_gid copy */
 	u16 *pkeys;
 	struct delayed_work refresh_work;
+	bool stale;			/* a refresh was asked for */
 	unsigned long refreshed;	/* jiffies of the last one */
 	unsigned long refresh_gap;	/* to the next one at least */
 	/*
@@ -188,6 +189,8 @@ void vhca_device_free(struct vhca_dev *dev);
 /* ---- port.c ---- */
 /* Query port, GIDs, P_Keys anew and tell ib_core; any context. */
 void vhca_port_refresh(struct vhca_dev *dev);
+/* ib_core has the device: it is told from now on, and of what came before. */
+void vhca_port_registered(struct vhca_dev *dev);
 
 /* ---- front.c ---- */
 /*

@@ -32,7 +32,8 @@
 #define NO_RESPONSE	.at_response = VHCA_CM_NONE
 #define NO_ID		.at_id = VHCA_CM_NONE
 #define NO_UID		.at_uid = VHCA_CM_NONE
-#define ROW(CMD, ...)	[RDMA_USER_CM_CMD_##CMD] = { __VA_ARGS__ }
+#define ROW(CMD, ...) \
+	[RDMA_USER_CM_CMD_##CMD] = { __VA_ARGS__ }
 /* A response of Linux' first versions: its last fields came later. */
 #define OUT_FROM(type, field) .out = SIZE(type), .out_min = AT(type, field)
 

@@ -23,14 +23,15 @@ noticed() {
 }
 
 # Types left out: what plain C shared with user space, lists of rows, and code for several
-# versions of the kernel, cannot do without.
+# versions of the kernel, cannot do without; and ENOSYS, Linux' word for a command of
+# rdma_cm that it does not have.
 checkpatch() {
 	cd "$work" && find "$top/frontend" "$top/backend/helper" \
 		"$top/common/provider" -name '*.[ch]' \
 		-exec "$CHECKPATCH" --no-tree --terse --no-summary --file \
 		--max-line-length=100 --ignore SPDX_LICENSE_TAG,MACRO_ARG_REUSE \
 		--ignore ARRAY_SIZE,VOLATILE,LINUX_VERSION_CODE,CONSTANT_COMPARISON \
-		--ignore COMPLEX_MACRO {} +
+		--ignore COMPLEX_MACRO,ENOSYS {} +
 }
 
 claim "the tree has no complaint" python3 "$top/tests/style/check.py"

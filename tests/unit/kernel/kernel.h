@@ -50,6 +50,7 @@ typedef uint64_t u64;
 #define clamp(v, low, high)	min(max(v, low), high)
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))
+#define smp_mb()		do { } while (0)	/* one thread */
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define xchg(p, new)		__sync_lock_test_and_set(p, new)
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), #cond)

@@ -56,7 +56,7 @@ static int held, told;
 static u32 lid;
 static u8 last;				/* octet of the GID at index 3 */
 static unsigned long dispatched;
-static int refuse;
+static int refuse, queries;
 
 /* ---- the kernel and the rest of the module ---- */
 static void *kmemdup(const void *p, size_t n, int gfp)
@@ -91,6 +91,7 @@ int vhca_cmd_query_port(struct vhca_dev *d, struct xenvhca_query_port_rsp *rsp)
 	rsp->gid_tbl_len = 8;
 	rsp->pkey_tbl_len = 1;
 	rsp->lid = lid;
+	queries++;
 	if (going)
 		registered = false;
 	return 0;
@@ -133,7 +134,8 @@ static int setup(void **state)
 	going = false;
 	if (vhca_port_read(dev))
 		return -1;
-	dev->registered = true;
+	queries = 0;
+	vhca_port_registered(dev);
 	return 0;
 }
 
@@ -151,6 +153,22 @@ static void a_change_is_told(void **state)
 	lid = 2;
 	vhca_port_refresh(dev);
 	kernel_advance(2 * HZ);
+	assert_int_equal(told, 1 << IB_EVENT_LID_CHANGE);
+}
+
+/* A registration has read it all, just now. */
+static void a_registration_asks_once(void **state)
+{
+	kernel_advance(2 * HZ);
+	assert_int_equal(queries, 0);
+	dev->registered = false;
+	lid = 2;
+	vhca_port_refresh(dev);			/* ib_core cannot be told yet */
+	kernel_advance(2 * HZ);
+	assert_int_equal(queries, 0);
+	vhca_port_registered(dev);
+	kernel_advance(2 * HZ);
+	assert_int_equal(queries, 1);
 	assert_int_equal(told, 1 << IB_EVENT_LID_CHANGE);
 }
 
@@ -214,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_change_is_told),
+		T(a_registration_asks_once),
 		T(what_is_another_s_is_no_event),
 		T(an_address_that_changes_is_told),
 		T(without_an_answer_the_event_is_passed_on),
