@@ -68,8 +68,15 @@ source=$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.xz' | sort -V |
 	say "no /usr/src/linux-source-*.tar.xz: run 'tests/qemu/image/deps.sh debug'"
 	exit 1
 }
+# As lsmod prints them: localmodconfig drops all other modules.
+modules() {
+	echo 'Module Size Used by'
+	find "$images"/{dom0,guest}/lib/modules -name '*.ko' |
+		sed 's,.*/,,; s/\.ko$//; y/-/_/; s/$/ 0 0/' | sort -u
+}
+
 images=$(KVER=$KVER "$here/image.sh")
-key=$({ cat "$0" "$here"/linux/*.patch "$KDIR/.config"; echo "$images"
+key=$({ cat "$0" "$here"/linux/*.patch "$KDIR/.config"; modules
 	stat -c '%s %Y' "$source"; } | sha256sum | cut -c1-16)
 out=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/kernel-$key
 if [ "${1:-}" = --path ] || [ -e "$out/complete" ]; then
@@ -90,13 +97,6 @@ quietly() {
 		say "failed: $*"
 		exit 1
 	}
-}
-
-# As lsmod prints them: localmodconfig drops all other modules.
-modules() {
-	echo 'Module Size Used by'
-	find "$images"/{dom0,guest}/lib/modules -name '*.ko' |
-		sed 's,.*/,,; s/\.ko$//; y/-/_/; s/$/ 0 0/' | sort -u
 }
 
 configure() {

@@ -11,10 +11,18 @@ shopt -s inherit_errexit
 BRIDGE_NET=192.168.77
 SHELL_PORT=7000
 GUEST_RUN=/run/guest
-# Of guests, MB. A debug kernel (debug-kernel.sh) needs more.
+# Of guests, MB; what they are told besides; how often states are looked at, in seconds.
 GUEST_MEM=256
+GUEST_APPEND=''
+PAUSE=0.1
+# shellcheck source=tests/qemu/lib/debug.sh
+. "${BASH_SOURCE%/*}/debug.sh"
+# A debug kernel needs more memory, and under emulation a second for a process.
 case $(uname -r) in
-*-vhca-debug) GUEST_MEM=768 ;;
+*-vhca-debug)
+	GUEST_MEM=768
+	GUEST_APPEND=$DEBUG_CMDLINE
+	PAUSE=1 ;;
 esac
 PROCESSORS=$(xl info nr_cpus 2>/dev/null || nproc)
 checks=0
@@ -105,7 +113,7 @@ wait_until() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.1
+		sleep $PAUSE
 	done
 }
 
@@ -202,6 +210,7 @@ guest_config() {
 	EOT
 	cmdline="console=hvc0 quiet loglevel=4 panic=1 rdinit=/init net.ifnames=0"
 	cmdline+=" cryptomgr.notests=1 initcall_blacklist=crypto_kdf108_init"
+	cmdline+="${GUEST_APPEND:+ $GUEST_APPEND}"
 	cmdline+=" vhca.ip=$(guest_ip "$name") vhca.name=$name $append"
 	if [ "$type" = hvm ]; then
 		hvm_config "$name" "$cmdline" >>"$cfg"
@@ -233,7 +242,7 @@ wait_ready() {
 		[ "$SECONDS" -lt "$end" ] || return 1
 		# Once for the watch itself, once for the change; the limit is for
 		# a change right before it.
-		timeout 3 xenstore-watch -n 2 "/local/domain/$1/data/ready" \
+		timeout $((2 * ${TIME_SCALE:-2})) xenstore-watch -n 2 "/local/domain/$1/data/ready" \
 			>/dev/null 2>&1 || true
 	done
 }
