@@ -44,7 +44,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
-.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-udata check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: prepare check-bare uninstall dist distcheck clean distclean
 
 help:
@@ -170,6 +170,14 @@ check: build | deps
 else
 check: check-xen
 endif
+
+# Of machines of another release: what describes its drivers' udata, held against the
+# headers of its kernel.
+UDATA_T = tests/unit/test_provider tests/unit/test_provider_hw tests/unit/test_provider_udata
+check-udata: build
+	$(Q)tests/qemu/image/build-root.sh --in $(B) -- sh -ec 'make -s -C "$$0" "$$@"; \
+		for t; do "$$0/$$t" >"$$0/udata.log" 2>&1 || \
+		{ cat "$$0/udata.log"; exit 1; }; echo "ok   $$t"; done' $(B) $(UDATA_T)
 
 # The other release in a short form: it boots, and what Linux has from 6.3 on.
 OTHER = $(if $(filter trixie,$(HOST_SUITE)),bookworm,trixie)

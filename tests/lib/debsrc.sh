@@ -5,21 +5,22 @@
 # Sourced by scripts that build a program from Debian's sources: a private
 # package database, as the system's need not have source packages.
 
-# debsrc_open DIR: the database in DIR/apt; "${debsrc[@]}" are the options by
-# which apt-get and apt-cache use it. VHCA_MIRROR (Debian mirror) instead of the
-# system's own. Removed by whoever called.
+# debsrc_open DIR [SUITE]: the database in DIR/apt, of a Debian release (bookworm);
+# "${debsrc[@]}" are the options by which apt-get and apt-cache use it. The system's own
+# mirrors, by that release's name if they are another's, or VHCA_MIRROR (Debian mirror).
+# Removed by whoever called.
 debsrc_open() {
-	local apt=$1/apt
+	local apt=$1/apt suite=${2:-bookworm} all
 	mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
 	if [ -n "${VHCA_MIRROR:-}" ]; then
-		echo "deb-src $VHCA_MIRROR bookworm main"
+		echo "deb-src $VHCA_MIRROR $suite main"
 	else
 		# shellcheck disable=SC2016
-		apt-get indextargets --format \
-			'deb-src $(SITE) $(RELEASE) $(COMPONENT)' \
-			'Created-By: Packages' 'Component: main' |
-			grep -E ' (bookworm|oldstable|stable)[^ ]* main$' |
-			sort -u
+		all=$(apt-get indextargets --format \
+			'deb-src $(SITE) $(CODENAME) $(COMPONENT)' \
+			'Created-By: Packages' 'Component: main' | sort -u)
+		grep -E " ${suite}[^ ]* main$" <<<"$all" ||
+			sed -nE "s/ [^ -]*(-updates|-security)? main$/ $suite\1 main/p" <<<"$all"
 	fi >"$apt/sources/debian.list"
 	# shellcheck disable=SC2034
 	debsrc=(-qq -o "Dir::Etc::sourcelist=/dev/null"

@@ -12,6 +12,7 @@
 #                emulated processor would take minutes. DKMS's postinst takes
 #                them from /usr/share/PACKAGE/.
 #
+# For another release than this machine's (SUITE) all is compiled in its root.
 # Usage: carry.sh --build DIR     DIR: build folder of the front-door Makefile
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,6 +35,14 @@ flock 9
 work=$(mktemp -d "${TMPDIR:-/tmp}/vhca-carry.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
+root=''
+inside() { "$@"; }
+if [ "$SUITE" != "$SUITE_HOST" ]; then
+	build_root=$here/../qemu/image/build-root.sh
+	root=$("$build_root")/root
+	inside() { "$build_root" --in "$work" -- "$@"; }
+fi
+
 # archive DEB: compiles the module and keeps DKMS's archive of it. DKMS wants a
 # key to sign with; nobody here asks for a signature.
 archive() {
@@ -44,9 +53,9 @@ archive() {
 	set -- --sourcetree "$tree/usr/src" --dkmstree "$tree/dkms" \
 		-m "${source%-*}" -v "${source##*-}" -k "$KVER"
 	mkdir "$tree/dkms"
-	dkms build --no-depmod --installtree "$tree/lib" \
-		--kernelsourcedir "$KDIR" "$@" &&
-		dkms mktarball "$@" &&
+	inside dkms build --no-depmod --installtree "$tree/lib" \
+		--kernelsourcedir "${KDIR#"$root"}" "$@" &&
+		inside dkms mktarball "$@" &&
 		cp "$tree"/dkms/*/*/tarball/*.gz \
 			"$work/new/dkms/$source.dkms.tar.gz"
 }

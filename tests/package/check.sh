@@ -10,6 +10,7 @@
 # Usage: check.sh --build DIR     DIR: build folder of the front-door Makefile
 #        check.sh --build DIR --debs [VERSION]    only builds; prints the
 #        packages' folder. VERSION: another one than changelog's, for upgrades
+# Environment: SUITE (../qemu/lib/suite.sh), with --debs: built in that release's root
 #
 # Packages are kept in the user's cache, keyed by the sources' content. Status
 # 0: nothing failed; what cannot be had is skipped, a failure if CI=true.
@@ -22,6 +23,8 @@ packages='vhcactl xen-vhca-dev xen-vhca-doorbelld xen-vhca-helper-dkms
 	xen-vhcad xen-vhcafront-dkms'
 # shellcheck source=tests/lib/count.sh
 . "$top/tests/lib/count.sh"
+# shellcheck source=tests/qemu/lib/suite.sh
+. "$top/tests/qemu/lib/suite.sh"
 
 usage() {
 	echo 'usage: check.sh --build DIR [--debs [VERSION]]' >&2
@@ -76,11 +79,30 @@ unpack() {
 		"$work/src/debian/changelog"
 }
 
+# inside DIR COMMAND...: in that folder, where SUITE's tools are.
+inside() {
+	if [ "$SUITE" = "$SUITE_HOST" ]; then
+		(cd "$1" && "${@:2}")
+	else
+		# shellcheck disable=SC2016
+		"$top/tests/qemu/image/build-root.sh" --in "$work" -- \
+			bash -c 'cd "$0" && "$@"' "$@"
+	fi
+}
+
+built_with() {
+	if [ "$SUITE" = "$SUITE_HOST" ]; then
+		dpkg-query -W gcc debhelper dkms libxen-dev libjson-c-dev
+	else
+		"$top/tests/qemu/image/build-root.sh" --path
+	fi
+}
+
 # Of all that goes into the packages: of no test.
 sources_key() {
 	{ (cd "$work/src" && find . -path ./tests -prune -o -type f -print0 |
 		LC_ALL=C sort -z | xargs -0 sha256sum)
-	  dpkg-query -W gcc debhelper dkms libxen-dev libjson-c-dev
+	  built_with
 	} | sha256sum | cut -c1-16
 }
 
@@ -88,8 +110,9 @@ sources_key() {
 build_packages() {
 	debs=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/deb-$(sources_key)
 	[ ! -e "$debs/complete" ] || return 0
-	(cd "$work/src" && DEB_BUILD_OPTIONS="nocheck terse ${DEB_BUILD_OPTIONS:-}" \
-		DEB_BUILD_PROFILES=nocheck dpkg-buildpackage -us -uc -b) \
+	inside "$work/src" env DEB_BUILD_PROFILES=nocheck \
+		DEB_BUILD_OPTIONS="nocheck terse ${DEB_BUILD_OPTIONS:-}" \
+		dpkg-buildpackage -us -uc -b \
 		>"$work/log" 2>&1 || {
 		tail -n 30 "$work/log" >&2
 		return 1
@@ -101,6 +124,10 @@ build_packages() {
 	touch "$debs/complete"
 }
 
+[ "$SUITE" = "$SUITE_HOST" ] || [ "$only" = --debs ] || {
+	echo "check.sh: packages are installed on this machine's release only" >&2
+	exit 2
+}
 missing=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' debhelper \
 	dh-dkms dkms 2>&1 | grep -v '^installed ') || true
 if [ -n "$missing" ]; then

@@ -20,6 +20,11 @@ typedef uint8_t u8;
 #define BIT(n) (1U << (n))
 #define BIT_ULL(n) (1ULL << (n))
 #endif
+/* An array in a union, in the headers of newer kernels. */
+#ifndef DECLARE_FLEX_ARRAY
+#define DECLARE_FLEX_ARRAY(type, name) \
+	struct { struct { } empty_##name; type name[]; }
+#endif
 #include <linux/mlx5/mlx5_ifc.h>
 #include <infiniband/mlx5dv.h>
 

@@ -26,7 +26,7 @@ top=$(cd "$here/../../.." && pwd)
 . "$top/tests/lib/retry.sh"
 say() { echo "root: $*" >&2; }
 
-mapfile -t packages < <(env -u KDIR -u KVER "$here/deps.sh" --list build)
+mapfile -t packages < <(env -u KDIR -u KVER "$here/deps.sh" --list root)
 key=$( { cat "$here/build-root.sh"; echo "$SUITE ${packages[*]}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/root-$SUITE-$key

@@ -2,30 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Builds xl and libxl with the vhca patches (xenstore/libxl/4.17) and prints a
+# Builds xl and libxl with the vhca patches (xenstore/libxl) and prints a
 # folder that is to be laid over the test bed's dom0 root: usr/lib/xen-vhca with
 # xl in bin/ and its libraries in lib/, which only this xl loads (RUNPATH).
 # Debian's own stay in force: the structures of the patched libxl are larger, so
 # no program that was built against another one may load it. The sources are
-# Debian's Xen 4.17. All is cached: the first run takes a minute or two, one
-# after a change of the patches a minute, any other none. Needs no root;
+# those of Xen in the Debian release SUITE; for another one than this machine's they
+# are compiled in its root (build-root.sh). All is cached: the first run takes a minute
+# or two, one after a change of the patches a minute, any other none. Needs no root;
 # writes only below ${XDG_CACHE_HOME:-~/.cache}/xen-vhca.
 #
 # Usage: build-xl.sh [--path]   --path: only print where it would be
-# Environment: XEN_SRC (folder with Xen 4.17's sources, instead of Debian's),
-# VHCA_MIRROR (Debian mirror), JOBS.
+# Environment: SUITE (../lib/suite.sh), XEN_SRC (folder with the sources of its version
+# of Xen, instead of Debian's), VHCA_MIRROR (Debian mirror), JOBS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/lib/suite.sh
 . "$here/../lib/suite.sh"
-patches=$here/../../../xenstore/libxl/$XEN
-if ! [ -d "$patches" ] || [ "$SUITE" != "$SUITE_HOST" ]; then
-	echo "xl: there is no patched xl of Xen $XEN for machines of $SUITE" >&2
-	exit 1
-fi
-patches=$(cd "$patches" && pwd)
+patches=$(cd "$here/../../../xenstore/libxl" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
-release=4.17
+release=$XEN
 multiarch=x86_64-linux-gnu
 place=usr/lib/xen-vhca
 # shellcheck source=tests/lib/debsrc.sh
@@ -52,14 +48,26 @@ make_options=("${flags[@]}" "-j${JOBS:-$(nproc)}")
 missing=''
 for p in libyajl-dev uuid-dev flex bison libncurses-dev zlib1g-dev \
 	libglib2.0-dev libpixman-1-dev python3-dev acpica-tools autoconf; do
+	[ "$SUITE" = "$SUITE_HOST" ] || break	# they are in its root
 	dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null |
 		grep -qx installed || missing+=" $p"
 done
 
+# inside DIR COMMAND...: in that folder below the cache, where SUITE's compiler is.
+inside() {
+	if [ "$SUITE" = "$SUITE_HOST" ]; then
+		(cd "$1" && "${@:2}")
+	else
+		# shellcheck disable=SC2016
+		"$here/build-root.sh" --in "$cache" -- \
+			bash -c 'cd "$0" && "$@"' "$@"
+	fi
+}
+
 # Not every mirror has the newest version: any of the release will do.
 fetch() {
 	local version
-	debsrc_open "$1"
+	debsrc_open "$1" "$SUITE"
 	for version in $(apt-cache "${debsrc[@]}" showsrc xen |
 		sed -n "s/^Version: \($release\.\)/\1/p" | sort -Vr); do
 		say "fetching the sources of Xen $version (5 MB)"
@@ -106,9 +114,10 @@ prepare() {
 		[ -e "$tree/src/$p" ] || cp "/usr/share/misc/$p" "$tree/src/"
 	done
 	say "configuring"
-	(cd "$tree/src" &&
-		{ [ -x configure ] && [ -x tools/configure ] || ./autogen.sh; } &&
-		./configure "${options[@]}") >"$tree/log" 2>&1 || {
+	{ { [ -x "$tree/src/configure" ] && [ -x "$tree/src/tools/configure" ] ||
+		inside "$tree/src" ./autogen.sh; } &&
+		inside "$tree/src" ./configure "${options[@]}"; } \
+		>"$tree/log" 2>&1 || {
 		tail -n 20 "$tree/log" >&2
 		say "configure failed: 'make deps' installs what is missing"
 		return 1
@@ -130,7 +139,7 @@ install_into() {
 	done
 }
 
-key=$({ declare -f prepare install_into; echo "${XEN_SRC:-}" "${options[@]}" "${flags[@]}"
+key=$({ declare -f prepare install_into; echo "${XEN_SRC:-}" "$SUITE" "${options[@]}" "${flags[@]}"
 	"${CC:-cc}" -dumpfullversion
 	cat "$patches"/*.patch; } | sha256sum | cut -c1-16)
 out=$cache/xl-$key
@@ -153,7 +162,7 @@ start=$SECONDS
 say "compiling"
 for p in include libs xl; do
 	# Compiled with -Werror, as Xen's tools are by default.
-	make -C "$tree/src/tools/$p" "${make_options[@]}" \
+	inside "$tree/src/tools/$p" make "${make_options[@]}" \
 		>>"$tree/log" 2>&1 || {
 		grep -A5 -E '(error|warning): |undefined reference|\*\*\*' \
 			"$tree/log" | cut -c1-160 | head -n 40 >&2

@@ -5,32 +5,36 @@
 # Makes what scenarios with "# packages: yes" boot instead of image.sh's roots,
 # installed by dpkg from Debian packages, and prints the folder that holds it:
 #
-#   dom0.cpio   a Debian 12 control domain: systemd, Xen's tools, rdma-core, DKMS
+#   dom0.cpio   a control domain: systemd, Xen's tools, rdma-core, DKMS
 #   guest.tar   laid over image.sh's guest: dpkg, its database, DKMS
 #
 # Nothing of this project is inside. Cached as image.sh's. Modules come from
 # image.sh: a kernel package would make an initrd of its own.
+# Environment: SUITE, the Debian release of it (../lib/suite.sh)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib/mirror.sh
 . "$here/../../lib/mirror.sh"
+# shellcheck source=tests/qemu/lib/suite.sh
+. "$here/../lib/suite.sh"
 # shellcheck source=tests/lib/retry.sh
 . "$here/../../lib/retry.sh"
-suite=bookworm
 # DKMS wants some compiler, and packages.sh brings modules that it compiled.
 packages=(
 	systemd systemd-sysv udev kmod iproute2 procps jq
-	xen-utils-4.17 xenstore-utils rdma-core ibverbs-utils ibverbs-providers
+	"xen-utils-$XEN" xenstore-utils rdma-core ibverbs-utils ibverbs-providers
 	libjson-c5 dkms tcc
 )
 # What no program reads here: half of the size.
 leave_out=(/usr/share/{doc,man,locale,info} /usr/lib/udev/hwdb.d
-	/lib/udev/hwdb.d /usr/lib/xen-4.17/boot)
+	/lib/udev/hwdb.d "/usr/lib/xen-$XEN/boot")
 # Packages whose files a guest gets; its database is that of dom0.
-guest_packages=(dpkg tar gzip dkms lsb-release libc-bin libselinux1
+guest_packages=(dpkg tar gzip dkms libc-bin libselinux1
 	libpcre2-8-0 liblzma5 libzstd1 libmd0 libbz2-1.0 zlib1g libacl1)
+# Its dkms asks it for the release; later ones read os-release.
+[ "$SUITE" != bookworm ] || guest_packages+=(lsb-release)
 
-key=$(sha256sum "$here/debian.sh" | cut -c1-16)
+key=$({ cat "$here/debian.sh"; echo "$SUITE"; } | sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/debian-$key
 mkdir -p "${cache%/*}"
 exec 9>"$cache.lock"
@@ -79,14 +83,14 @@ for f in "${leave_out[@]}"; do
 	exclude+=("--dpkgopt=path-exclude=$f/*")
 done
 say "installing a Debian control domain (once; cached in ${cache%/*})"
-mirror_open "$suite" "$work/apt.conf"
+mirror_open "$SUITE" "$work/apt.conf"
 retry "$work/log" debian_root --variant=minbase --format=null "${exclude[@]}" \
 	--aptopt="$work/apt.conf" \
 	--include="$(IFS=,; echo "${packages[*]}")" \
 	--customize-hook="$work/pack \"\$1\" ${guest_packages[*]}" \
 	--customize-hook="download /out.dom0 '$cache/dom0.cpio'" \
 	--customize-hook="download /out.guest '$cache/guest.tar'" \
-	"$suite" /dev/null "${mirrors[@]}" || {
+	"$SUITE" /dev/null "${mirrors[@]}" || {
 	tail -n 40 "$work/log" >&2
 	say "mmdebstrap failed. Is the Debian mirror reachable (VHCA_MIRROR" \
 		"names another one)?"

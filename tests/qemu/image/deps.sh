@@ -4,12 +4,13 @@
 #
 # Installs the Debian packages that building and testing need and that are
 # missing. Instant when nothing is. Runs as root, or by sudo.
-# Usage: deps.sh [--list] [build|unit|install|all|debug]
+# Usage: deps.sh [--list] [build|unit|install|all|debug|root]
 #   build    compiler, libraries, headers of the kernel that the test bed boots
 #   unit     and what 'make check-unit' runs
 #   install  and the headers of the running kernel, for 'make install'
 #   all      everything (default)
 #   debug    and the source of the kernel, for 'make check-debug'
+#   root     what a root of another release compiles (build-root.sh)
 #   --list   print the packages, install nothing
 # Whoever may not install goes on without, but for "all": what is built then says
 # what it misses.
@@ -31,9 +32,11 @@ xen='qemu-system-x86 mmdebstrap cpio zstd xz-utils'
 qemu='meson libglib2.0-dev libpixman-1-dev libfdt-dev
 	libcap-ng-dev libattr1-dev zlib1g-dev'
 # Packages of this project (tests/package).
-package='debhelper dh-dkms dkms lintian'
+debs='debhelper dh-dkms dkms'
+package="$debs lintian"
 # libxl and xl with this project's patches (tests/qemu/image/build-xl.sh).
-xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools'
+xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools
+	zlib1g-dev libglib2.0-dev libpixman-1-dev'
 
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
@@ -44,8 +47,9 @@ install) wanted=$build
 	[ -n "${KDIR:-}" ] || [ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
 		wanted="$wanted linux-headers-$(uname -r)" ;;
 all)	wanted="$build $kernel $unit $xen $qemu $package $xl" ;;
+root)	wanted="$build $kernel $xl $debs" ;;
 debug)	wanted='linux-source bc patch bison flex libelf-dev libssl-dev rsync' ;;
-*)	echo 'usage: deps.sh [--list] [build|unit|install|all|debug]' >&2
+*)	echo 'usage: deps.sh [--list] [build|unit|install|all|debug|root]' >&2
 	exit 2 ;;
 esac
 

@@ -15,6 +15,9 @@ guests_start g1 g2
 step "run commands in them"
 check "g1 is PV" guest_sh g1 'grep -qx PV /sys/hypervisor/guest_type'
 check "g2 is PVH" guest_sh g2 'grep -qx PVH /sys/hypervisor/guest_type'
+for g in g1 g2; do
+	check "$g: the processor keeps the flags of cmpxchg16b" guest_sh $g cpu-flags
+done
 check_not "exit status comes through" guest_sh g1 'exit 3'
 check "two commands at once" bash -c '
 	. ./lib.sh; trap - EXIT

@@ -28,8 +28,8 @@ cycles() {
 step "two PV guests"
 backend_start
 # A suspend copies all of their memory.
-guest_config a pv mem=$((GUEST_MEM * 3 / 4)) >/dev/null
-guest_config b pv mem=$((GUEST_MEM * 3 / 4)) >/dev/null
+guest_config a pv "mem=$GUEST_MEM_LEAST" >/dev/null
+guest_config b pv "mem=$GUEST_MEM_LEAST" >/dev/null
 guests_start a b
 ledger_open a b
 vhca_attach_all a b
