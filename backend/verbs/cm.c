@@ -15,7 +15,9 @@
 
 #include "cm.h"
 #include "event.h"
+#include "ib_core.h"
 #include "object.h"
+#include "tables.h"
 #include "ucontext.h"
 
 /* ---- the file ---- */
@@ -282,7 +284,23 @@ static void answer_query(struct be_cm_call *c)
 		c->uv.out_len = (uint16_t)len;
 }
 
-static void answer_qp(struct be_cm_call *c)
+/*
+ * The kernel found the P_Key of the path at an index of the port's. Of a partition that
+ * the guest is no member of, it gets what the kernel says when the port is none.
+ */
+static int answer_pkeys(const struct be_dev *dev, struct ib_uverbs_qp_attr *attr)
+{
+	int err = 0;
+
+	if (attr->qp_attr_mask & IB_QP_PKEY_INDEX)
+		err = be_pkey_find(dev, attr->pkey_index, &attr->pkey_index);
+	if (!err && attr->qp_attr_mask & IB_QP_ALT_PATH)
+		err = be_pkey_find(dev, attr->alt_pkey_index,
+				   &attr->alt_pkey_index);
+	return err;
+}
+
+static int answer_qp(struct be_cm_call *c)
 {
 	struct ib_uverbs_qp_attr attr;
 	uint8_t *port[] = {
@@ -290,12 +308,15 @@ static void answer_qp(struct be_cm_call *c)
 		&attr.alt_ah_attr.port_num,
 	};
 	size_t i;
+	int err;
 
 	memcpy(&attr, c->uv.out, sizeof(attr));
 	for (i = 0; i < sizeof(port) / sizeof(port[0]); i++)
 		if (*port[i])
 			*port[i] = XENVHCA_CM_PORT;
+	err = answer_pkeys(c->dev, &attr);
 	memcpy(c->uv.out, &attr, sizeof(attr));
+	return err;
 }
 
 static int call_finish(struct be_cm_call *c)
@@ -325,8 +346,7 @@ static int call_finish(struct be_cm_call *c)
 		answer_query(c);
 		break;
 	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
-		answer_qp(c);
-		break;
+		return answer_qp(c);
 	}
 	return 0;
 }

@@ -192,17 +192,27 @@ int be_pkey_to_host(struct be_dev *dev, uint16_t index, uint16_t *host)
 	return pkey_find(dev, index, host, &pkey);
 }
 
-uint16_t be_pkey_from_host(const struct be_dev *dev, uint16_t host)
+int be_pkey_find(const struct be_dev *dev, uint16_t host, uint16_t *index)
 {
 	uint16_t pkey, i;
 
+	*index = host;
 	if (!be_pkeys_own(dev))
-		return host;
+		return 0;
 	pkey_read(dev, host, &pkey);
-	for (i = 0; i < dev->addr.n_pkeys; i++)
+	for (i = 0; i < dev->addr.n_pkeys; i++) {
+		*index = i;
 		if (pkey_is(dev, i, pkey))
-			return i;
-	return 0;
+			return 0;
+	}
+	return -ENOENT;
+}
+
+uint16_t be_pkey_from_host(const struct be_dev *dev, uint16_t host)
+{
+	uint16_t index;
+
+	return be_pkey_find(dev, host, &index) ? 0 : index;
 }
 
 int be_query_pkey_table(const struct be_cmd *c)

@@ -35,7 +35,9 @@ bool be_gids_changed(struct be_dev *dev);
  * Return: 0; -EINVAL: it has no such entry, or the port does not have the P_Key.
  */
 int be_pkey_to_host(struct be_dev *dev, uint16_t index, uint16_t *host);
-/* The other way round, of an answer; 0 where the guest has none such. */
+/* The other way round, of an answer: 0, or -ENOENT. Any thread. */
+int be_pkey_find(const struct be_dev *dev, uint16_t host, uint16_t *index);
+/* Likewise; 0 where the guest has none such. */
 uint16_t be_pkey_from_host(const struct be_dev *dev, uint16_t host);
 /* How many entries the guest's P_Key table has. */
 uint32_t be_pkey_count(const struct be_dev *dev);

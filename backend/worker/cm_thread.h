@@ -11,7 +11,10 @@
 #include "verbs/cmd.h"
 
 int be_cm_start(struct be_dev *dev);
-/* Waits for the command that is being executed; the others have no answer. */
+/*
+ * Waits for the command that is being executed; the others have no answer. No limit:
+ * while the kernel has a command, it does not let go of the file either, whoever ends.
+ */
 void be_cm_stop(struct be_dev *dev);
 
 /**

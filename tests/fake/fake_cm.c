@@ -13,6 +13,7 @@
 
 #include "fake_cm.h"
 #include "fake_uverbs.h"
+#include "ib_core.h"
 
 #define FILES		128u
 #define IDS		8192u
@@ -41,6 +42,7 @@ static int fail_err;
 static uint32_t backlog;
 static uint8_t option;
 static bool other_device, other_port;
+static uint16_t pkey_index, alt_pkey_index;
 static struct { bool seen; uint8_t in[256]; } last[32];
 static pthread_mutex_t block = PTHREAD_MUTEX_INITIALIZER;
 
@@ -307,6 +309,8 @@ static int of_id(const struct cm_call *c, struct cm_id *id)
 {
 	struct ib_uverbs_qp_attr attr = {
 		.port_num = PORT, .ah_attr.port_num = PORT,
+		.qp_attr_mask = IB_QP_PKEY_INDEX | IB_QP_ALT_PATH,
+		.pkey_index = pkey_index, .alt_pkey_index = alt_pkey_index,
 	};
 	uint32_t none = 0;
 
@@ -477,6 +481,12 @@ void fake_cm_foreign(bool device, bool port)
 {
 	other_device = device;
 	other_port = port;
+}
+
+void fake_cm_pkeys(uint16_t index, uint16_t alt)
+{
+	pkey_index = index;
+	alt_pkey_index = alt;
 }
 
 void fake_cm_fail(unsigned int n, int err)

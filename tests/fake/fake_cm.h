@@ -25,6 +25,8 @@ bool fake_cm_last(uint32_t cmd, void *in, size_t len);
 uint32_t fake_cm_backlog(void);
 /* From now on ids are bound to another device, or to another port of ours. */
 void fake_cm_foreign(bool device, bool port);
+/* Where the kernel finds the P_Keys of a connection: INIT_QP_ATTR says so. */
+void fake_cm_pkeys(uint16_t index, uint16_t alt);
 /* The n-th command from now on fails. */
 void fake_cm_fail(unsigned int n, int err);
 /* Commands wait until this is taken back; for another thread. */

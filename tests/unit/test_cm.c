@@ -196,6 +196,41 @@ static void port_numbers_are_translated(void **state)
 	assert_int_equal(ev.param.ud.ah_attr.port_num, 2);
 }
 
+static int init_qp(uint32_t id, struct ib_uverbs_qp_attr *attr)
+{
+	struct rdma_ucm_init_qp_attr init = { .id = id, .qp_state = 1 };
+	int err = command(RDMA_USER_CM_CMD_INIT_QP_ATTR, &init, sizeof(init),
+			  0);
+
+	memcpy(attr, out, sizeof(*attr));
+	return err;
+}
+
+/* The indices that the guest passes on to MODIFY_QP are those of its own table. */
+static void p_keys_are_where_the_guest_has_them(void **state)
+{
+	struct be_addr *a = &g->dev.addr;
+	uint32_t id = create(RDMA_PS_TCP, 7);
+	struct ib_uverbs_qp_attr attr;
+
+	(void)state;
+	fake_pkey(2, 0x8002);
+	fake_pkey(3, 0x8001);
+	fake_cm_pkeys(3, 2);
+	assert_int_equal(init_qp(id, &attr), 0);
+	assert_int_equal(attr.pkey_index, 3);
+	a->n_pkeys = (unsigned int)host_pkeys_parse("0x8001 0x8002", a->pkey);
+	assert_int_equal(init_qp(id, &attr), 0);
+	assert_int_equal(attr.pkey_index, 0);
+	assert_int_equal(attr.alt_pkey_index, 1);
+	a->n_pkeys = 1;
+	assert_int_equal(init_qp(id, &attr), -ENOENT);
+	fake_cm_pkeys(2, 3);
+	assert_int_equal(init_qp(id, &attr), -ENOENT);
+	a->n_pkeys = 0;
+	fake_cm_pkeys(0, 0);
+}
+
 static void an_address_of_another_hca_is_refused(void **state)
 {
 	struct rdma_ucm_event_resp ev;
@@ -542,6 +577,7 @@ int main(void)
 		T(without_a_connection_manager),
 		T(an_answer_is_in_the_guests_terms),
 		T(port_numbers_are_translated),
+		T(p_keys_are_where_the_guest_has_them),
 		T(an_address_of_another_hca_is_refused),
 		T(a_request_from_another_hca_is_turned_away),
 		T(ids_are_charged), T(waiting_requests_are_bounded),

@@ -7,8 +7,11 @@
  * and after the end of what it names. A refused command does not reach the kernel, and
  * changes nothing.
  */
+#include <errno.h>
+#include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
 
+#include "clock.h"
 #include "vhca-cm.h"
 #include "wire.h"
 
@@ -278,12 +281,151 @@ static void noise(void **state)
 	world_bystander(w);
 }
 
+/* ---- addresses: whatever a request names, the kernel hears of the guest's own ---- */
+
+#define OWN	"192.0.2.7/24 2001:db8::7/64"
+
+/* Where a command names its source, and how much room it has there. */
+static const struct source {
+	uint32_t cmd;
+	size_t at, room;
+} sources[] = {
+	{ RDMA_USER_CM_CMD_BIND_IP, offsetof(struct rdma_ucm_bind_ip, addr),
+	  sizeof(struct sockaddr_in6) },
+	{ RDMA_USER_CM_CMD_BIND, offsetof(struct rdma_ucm_bind, addr),
+	  sizeof(struct sockaddr_storage) },
+	{ RDMA_USER_CM_CMD_RESOLVE_IP,
+	  offsetof(struct rdma_ucm_resolve_ip, src_addr),
+	  sizeof(struct sockaddr_in6) },
+	{ RDMA_USER_CM_CMD_RESOLVE_ADDR,
+	  offsetof(struct rdma_ucm_resolve_addr, src_addr),
+	  sizeof(struct sockaddr_storage) },
+};
+
+static uint32_t dice(uint32_t n)
+{
+	static uint64_t seed = 11;
+
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+/* Addresses of the guest, of another one, of nobody, wildcards, mapped ones. */
+static void any_name(uint8_t *sa)
+{
+	static const uint16_t family[] = { 0, AF_INET, AF_INET6, 1, 27, 255 };
+	static const uint8_t v4[][4] = {
+		{ 192, 0, 2, 7 }, { 192, 0, 2, 8 }, {}, { 127, 0, 0, 1 },
+	};
+	static const uint8_t v6[][16] = {
+		{ 0x20, 1, 0x0d, 0xb8, [15] = 7 }, {}, { [15] = 1 },
+		{ 0x20, 1, 0x0d, 0xb8, [15] = 8 },
+		{ [10] = 0xff, 0xff, 192, 0, 2, 7 },
+		{ [10] = 0xff, 0xff, 192, 0, 2, 8 }, { [10] = 0xff, 0xff },
+	};
+	uint16_t f = family[dice(6)];
+
+	memcpy(sa, &f, sizeof(f));
+	memcpy(sa + 2, "\1\2\3\4\5", 6);
+	if (f == AF_INET)
+		memcpy(sa + 4, v4[dice(4)], 4);
+	else
+		memcpy(sa + 8, v6[dice(7)], 16);
+	if (!dice(4))
+		sa[dice(28)] = (uint8_t)dice(256);
+}
+
+static bool named_own(struct world *w, const struct source *s)
+{
+	uint8_t in[160] = {};
+	struct sockaddr_storage sa = {};
+
+	assert_true(fake_cm_last(s->cmd, in, sizeof(in)));
+	memcpy(&sa, in + s->at, s->room);
+	return be_addr_own(&w->a.dev, (struct sockaddr *)&sa,
+			   (socklen_t)s->room);
+}
+
+static void a_source_is_the_guests_own(void **state)
+{
+	struct xenvhca_request req;
+	struct world *w = *state;
+	unsigned int i, n, passed = 0;
+	const struct source *s;
+	uint8_t name[28];
+	int err;
+
+	w->a.dev.quota.cmd.rate = w->a.dev.quota.fail.rate = 0;
+	w->a.dev.addr.n_ips = (unsigned int)
+		host_addrs_parse(OWN, w->a.dev.addr.ip);
+	for (i = 0; i < 20000; i++) {
+		s = &sources[dice(COUNT(sources))];
+		wire_good_cm(&w->c, s->cmd, &req);
+		memset(name, 0, sizeof(name));
+		any_name(name);
+		for (n = 0; n < sizeof(name); n++)
+			*at(&req, (uint16_t)(s->at + n)) = name[n];
+		n = fake_cm_commands();
+		err = wire_call(&w->a, &req);
+		if (n == fake_cm_commands()) {
+			assert_int_equal(err, -EADDRNOTAVAIL);
+			continue;
+		}
+		assert_true(named_own(w, s));
+		passed++;
+	}
+	assert_in_range(passed, 2000, 18000);
+	world_bystander(w);
+}
+
+/* A path has a source GID, which could be another guest's. */
+static void a_path_is_refused(void **state)
+{
+	struct xenvhca_request req;
+	struct world *w = *state;
+	uint32_t level = RDMA_OPTION_IB;
+
+	w->a.dev.addr.n_ips = (unsigned int)
+		host_addrs_parse(OWN, w->a.dev.addr.ip);
+	wire_good_cm(&w->c, RDMA_USER_CM_CMD_SET_OPTION, &req);
+	memcpy(at(&req, offsetof(struct rdma_ucm_set_option, level)), &level,
+	       sizeof(level));
+	refused(w, &req, -ENOSYS, "a path");
+}
+
+/* What does not fit the rate waits; it is neither executed nor lost. */
+static void commands_have_a_rate(void **state)
+{
+	struct xenvhca_request req;
+	struct world *w = *state;
+	unsigned int i, before = fake_cm_commands();
+
+	w->a.dev.quota.cmd = (struct vl_bucket){
+		.rate = 1, .depth_ns = 10 * VL_SEC_NS,
+		.tokens_ns = 10 * (int64_t)VL_SEC_NS,
+		.last_ns = vl_coarse_ns(),
+	};
+	wire_good_cm(&w->c, RDMA_USER_CM_CMD_NOTIFY, &req);
+	for (i = 0; i < 60; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	assert_in_range(fake_cm_commands() - before, 10, 12);
+	assert_true(w->a.dev.stats.rate_waits > 0);
+	assert_false(w->a.dev.fault);
+	w->a.dev.quota.cmd = (struct vl_bucket){};
+	wire_run(&w->a);
+	assert_int_equal(fake_cm_commands() - before, 60);
+	world_bystander(w);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
 		T(lengths), T(headers), T(unknown_commands), T(files),
 		T(ids_of_others), T(options), T(replayed), T(floods), T(noise),
+		T(a_source_is_the_guests_own), T(a_path_is_refused),
+		T(commands_have_a_rate),
 	};
 
 	return cmocka_run_group_tests(tests, wire_group_setup,

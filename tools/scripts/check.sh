@@ -104,16 +104,21 @@ claim "and taken off" eval 'vhca 6-0 remove && not has br0 192.0.2.8'
 printf '#!/bin/sh\n' >"$work/bin/rdma"
 claim "an HCA without a network device is said" \
 	says 'has no network device' a8
-# An InfiniBand port with two IPoIB interfaces, of which one is a child.
-ipoib() { # ipoib DEV PKEY
-	mkdir -p "$work/sys/class/net/$1/device/infiniband/mlx5_0"
+# An InfiniBand port with two IPoIB interfaces, of which one is a child: Linux says of
+# that one neither the HCA nor the port.
+ipoib() { # ipoib DEV PKEY IFINDEX IFLINK
+	mkdir -p "$work/sys/class/net/$1"
 	echo 32 >"$work/sys/class/net/$1/type"
 	echo 0 >"$work/sys/class/net/$1/dev_port"
+	echo "$3" >"$work/sys/class/net/$1/ifindex"
+	echo "$4" >"$work/sys/class/net/$1/iflink"
 	echo "00:ff:ff:ff:ff:12:40:1b:$2:00:00:00:00:00:00:ff:ff:ff:ff" \
 		>"$work/sys/class/net/$1/broadcast"
 }
-ipoib p0 80:01
-ipoib p1 ff:ff
+rm -r "$work/sys/class/net/p0"
+ipoib p0 80:01 12 11
+ipoib p1 ff:ff 11 11
+mkdir -p "$work/sys/class/net/p1/device/infiniband/mlx5_0"
 mkdir -p "$work/sys/class/infiniband/mlx5_0/ports/1"
 echo InfiniBand >"$work/sys/class/infiniband/mlx5_0/ports/1/link_layer"
 VHCA_HCA=mlx5_0 VHCA_PKEY=0x0001
@@ -122,6 +127,12 @@ claim "of a partition it is put on the interface that has the P_Key" eval \
 VHCA_PKEY=''
 claim "without one on that of the default partition" eval \
 	'a8 && has p1 192.0.2.8 && vhca 6-0 remove && not has p1 192.0.2.8'
+VHCA_PKEY=0x8001
+echo 'link p0' >"$work/run/9-0.address"		# which made it
+claim "the one that made an interface goes before the one that uses it" eval \
+	'a8 && vhca 9-0 remove && has p0 192.0.2.8'
+claim "the interface goes with the last one" eval \
+	'vhca 6-0 remove && not ip link show p0 2>/dev/null'
 VHCA_PORT=2
 claim "a port without an interface is said" says 'has no IPoIB interface' a8
 claim "nothing is left at the end" eval \

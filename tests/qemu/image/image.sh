@@ -54,6 +54,7 @@ common_programs=(
 	ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
 	ib_atomic_bw ib_atomic_lat rping ucmatose udaddy rdma_server rdma_client
+	rdma_xserver rdma_xclient udpong rcopy
 	rstream riostream cmtime mckey
 )
 dom0_programs=(

@@ -8,6 +8,7 @@
 # limit: 500
 . ./lib.sh
 . ./vhca.sh
+. ./suspend.sh
 
 A4=10.9.0.71 A6=2001:db8::71 B4=10.9.0.72 B6=2001:db8::72
 # dom0_has ADDRESS...: each once, on the HCA's network device.
@@ -137,6 +138,24 @@ for a in $A4 10.9.0.1 127.0.0.1; do
 	check "b does not listen at $a" guest_sh -t 20 b \
 		"timeout 5 rping -s -a $a 2>&1 | grep 'Cannot assign requested'"
 done
+# refusal DOMAIN COMMAND: what a program says that got no address.
+refusal() {
+	local run=(guest_sh -t 20 "$1")
+	[ "$1" != dom0 ] || run=(bash -c)
+	"${run[@]}" "timeout 5 $2" 2>&1 | grep -i 'assign requested' |
+		tee -a /tmp/refusals
+}
+# as_absent COMMAND: with @ a's address in b, it is refused as one that nobody has
+# is in dom0.
+as_absent() {
+	local native
+	native=$(refusal dom0 "${1//@/10.9.0.200}") &&
+		[ "$(refusal b "${1//@/$A4}")" = "$native" ]
+}
+check "b binds to a's address as dom0 to one that is not there" \
+	as_absent "ucmatose -b @ -c 1"
+check "so it resolves from there" as_absent "ucmatose -b @ -s 10.9.0.1 -c 1"
+check "so do datagrams" as_absent "udaddy -b @ -s 10.9.0.1 -c 1"
 listeners() { [ "$(rdma resource show cm_id | grep -c "LISTEN.*:7471")" = "$1" ]; }
 guest_sh -t 60 a "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
 server=$!
@@ -195,8 +214,19 @@ wait_until 40 guest_sh -t 2 a true || fail "a does not come back"
 all_as_before "a checkpoint"
 check "ibv_rc_pingpong" pingpong ibv_rc_pingpong $A4 $B4
 
+if [ "$(long 0 1)" = 1 ]; then
+	step "saved and restored"
+	save a
+	check "a saved guest has no address here" wait_until 20 dom0_lacks $A4
+	restore a
+	wait_until 40 guest_sh -t 2 a true || fail "a does not come back"
+	vhca_attach a "ip=$A4/24 $A6/64"
+	all_as_before "a restore"
+	check "ibv_rc_pingpong" pingpong ibv_rc_pingpong $A4 $B4
+fi
+
 step "the end"
-check "detach" vhcactl detach a 0
+check "detach" vhcactl detach a all
 check "takes a's addresses off" wait_until 10 dom0_lacks $A4
 check "both" wait_until 10 dom0_lacks $A6
 check "and leaves b's" only b $B4 $B6

@@ -3,8 +3,9 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Whatever ends, a process, a worker, a device or a guest, and when: nothing of it
-# listens afterwards, and the next one connects.
+# listens or is left afterwards, and the next one connects.
 # limit: 900
+# soak-limit: 2400
 . ./lib.sh
 . ./vhca.sh
 
@@ -27,10 +28,14 @@ listen_in() { # listen_in GUEST: rping listens; its status will be that of $serv
 ended() { ! kill -0 "$server" 2>/dev/null; }
 
 step "two guests"
-guests_with_vhca pv a pv b
+backend_start
+modprobe rdma_ucm
+guests_create pv a b
+ledger_open b
+vhca_attach_all a b
 
 step "processes, killed at any time"
-for ((i = 0; i < $(long 5 50); i++)); do
+for ((i = 0; i < $(long 5 100); i++)); do
 	guest_sh -t 60 a "rping -s -a $A4 -P & p=\$!; sleep 1.$((RANDOM % 900 + 100)) # measured
 		kill -9 \$p" >/tmp/s 2>&1 &
 	server=$!
@@ -41,13 +46,21 @@ done
 check "nothing listens, no id is left" wait_until 20 no_ids
 check "the next ones connect" connects a b
 
-step "the worker, killed while one listens"
-listen_in a
-check "it listens in dom0's kernel" listening
-kill -9 "$(worker_pid a 0)"
-check "nothing listens" wait_until 20 no_ids
-check "the program ends" wait_until 30 ended
-check "the device comes back" wait_guest 20 a 'ls /dev/infiniband/rdma_cm'
+step "the worker, killed while one listens or connects"
+for ((i = 0; i < $(long 1 10); i++)); do
+	listen_in a
+	check "it listens in dom0's kernel" listening
+	guest_sh -t 60 b "rping -c -a $A4 -C 100000" >/tmp/c 2>&1 &
+	client=$!
+	sleep 0.$((RANDOM % 900 + 100))	# measured
+	kill -9 "$(worker_pid a 0)"
+	check "nothing listens" wait_until 20 not listening
+	check "the program ends" wait_until 30 ended
+	guest_sh b 'pkill -9 -x rping' || true
+	wait "$client" || true
+	check "no id is left" wait_until 20 no_ids
+	check "the device comes back" wait_guest 20 a 'ls /dev/infiniband/rdma_cm'
+done
 check "and connects" connects a b
 
 step "detached while one listens"
@@ -75,4 +88,5 @@ listen_in a
 guest_destroy a
 check "nothing listens" wait_until 20 no_ids
 vhcactl detach b all
+ledger_close b
 kernel_clean b

@@ -184,8 +184,20 @@ check "the device comes back" wait_guest 20 b 'ibv_devinfo | grep PORT_ACTIVE'
 check "its worker is the new program" is_new "$(worker_pid b 0)"
 pair "ibv_rc_pingpong, old and new" a b 'ibv_rc_pingpong -g 1 -n 100 -e'
 
+step "an address, with the rights of the unit"
+check "detach b" vhcactl detach b all
+vhca_attach b ip=10.9.0.72/24
+check "it is on the HCA's network" bash -c \
+	'ip -o addr show to 10.9.0.72 | grep " d0 "'
+check "b has its GID" guest_sh b \
+	'grep 0a09:0048 /sys/class/infiniband/*/ports/1/gids/*'
+check "rdma_cm serves it" guest_sh -t 20 b \
+	'[ "$(timeout 5 rping -s -a 10.9.0.72 >&2; echo $?)" = 124 ]'
+
 step "purge in the guest; stop and start in dom0"
 check "detach b" vhcactl detach b all
+check "its address is gone" wait_until 10 bash -c \
+	'! ip -o addr show to 10.9.0.72 | grep .'
 in_guest b 'dpkg --purge xen-vhcafront-dkms && left after &&
 	diff /tmp/left.before /tmp/left.after' >/tmp/purge.b 2>&1 &
 purge=$!

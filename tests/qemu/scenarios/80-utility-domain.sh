@@ -5,16 +5,26 @@
 # A utility domain, a PV guest without any right of a toolstack, can be the backend
 # in dom0's place: it serves two guests and dom0, survives what their processes write
 # into their queues, leaves nothing of a guest that dies, and when it is destroyed
-# under traffic a new one serves the same guests again.
+# under traffic a new one serves the same guests again, and has their addresses.
 # limit: 300
 # processors: 2
 . ./lib.sh
 . ./vhca.sh
 . ./utility.sh
 
+# In a guest: the device that shares hcadom's addresses.
+# shellcheck disable=SC2016
+SHARED='-d $(grep -l 0a09:0001 /sys/class/infiniband/*/ports/1/gids/1 | cut -d/ -f5)'
+# An address of b's second device, in the network of whatever hcadom there is.
+b_has_its_address() {
+	hcadom_sh "ip -o addr show to 10.9.0.72 | grep ' d0 '" &&
+		guest_sh b 'grep 0a09:0048 /sys/class/infiniband/*/ports/1/gids/*'
+}
 programs() {
-	pair "guest to guest: ibv_rc_pingpong" a b "ibv_rc_pingpong -g 1 -n 300"
-	pair "guest to guest: ib_send_lat" a b "ib_send_lat -F -x 1 -s 8 -n 200"
+	pair "guest to guest: ibv_rc_pingpong" a b \
+		"ibv_rc_pingpong $SHARED -g 1 -n 300"
+	pair "guest to guest: ib_send_lat" a b \
+		"ib_send_lat $SHARED -F -x 1 -s 8 -n 200"
 	with_dom0 "dom0 to guest: ib_write_lat" a "ib_write_lat -F -x 1 -s 8 -n 200"
 }
 
@@ -32,6 +42,8 @@ check_not "hcadom writes no other domain's nodes" guest_sh hcadom \
 	"xenstore-write /local/domain/$(guest_domid a)/device/x 1"
 check_not "nor reads the toolstack's" guest_sh hcadom 'xenstore-ls /libxl'
 hcadom_attach hca=rxe0,max-qp=99 a b Domain-0
+hcadom_attach hca=rxe0,ip=10.9.0.72/24 b
+check "b's address is there" wait_until 10 b_has_its_address
 vhcactl list
 programs
 with_dom0 "dom0 to guest: ibv_rc_pingpong" a "ibv_rc_pingpong -g 1 -n 300"
@@ -54,8 +66,8 @@ rc=0
 # shellcheck disable=SC2154
 wait "$traffic_client" || rc=$?
 ended_with_error "the program in b" $rc
-check "vhcactl still lists the three devices" \
-	[ "$(vhcactl list --json | jq 'map(select(.hca == "rxe0")) | length')" = 3 ]
+check "vhcactl still lists the four devices" \
+	[ "$(vhcactl list --json | jq 'map(select(.hca == "rxe0")) | length')" = 4 ]
 check "dom0's device is gone" wait_until 10 bash -c '! ls /sys/class/infiniband/vhca*'
 check_not "none can come back yet" vhcactl reattach a
 
@@ -67,6 +79,7 @@ check "the devices come back" vhcactl reattach
 vhcactl list
 check "with what they were attached with" \
 	[ "$(xenstore-ls -f "$(hcadom_nodes)" | grep -c 'max-qp = "99"')" = 3 ]
+check "and b with its address" wait_until 10 b_has_its_address
 programs
 check "no device is left that can be reattached" [ -z "$(vhcactl reattach)" ]
 
@@ -75,6 +88,8 @@ b=$(guest_domid b)
 check "hcadom has b's nodes" xenstore-exists "$(hcadom_nodes)/$b"
 guest_destroy b
 check "hcadom drops them" wait_until 20 not xenstore-exists "$(hcadom_nodes)/$b"
+check "its address is gone" wait_until 20 not \
+	hcadom_sh "ip -o addr show to 10.9.0.72 | grep ."
 check "b is no zombie in Xen" wait_until 20 bash -c '! xl list | grep -q null'
 check "hcadom holds no verbs object of b" wait_guest 10 hcadom \
 	"! { rdma res show qp; rdma res show mr; } | grep -q 'comm vhcad-$b-'"
