@@ -163,12 +163,17 @@ check-bare: | deps
 check-beside:
 	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) && exit $$rc
 
-# For another release: the scenarios. The rest of it is this machine's.
+# check: all in its short form; soak: the long forms, before a release. For another release:
+# the scenarios. The rest of it is this machine's.
 ifeq ($(FOREIGN),)
 check: build | deps
 	$(Q)tests/check.sh $(B) "$(MAKE)"
+soak: build | deps
+	$(Q)tests/check.sh $(B) "$(MAKE)" soak
 else
 check: check-xen
+soak: export VHCA_TIER = soak
+soak: check-xen
 endif
 
 # Of machines of another release: what describes its drivers' udata, held against the
@@ -179,10 +184,12 @@ check-udata: build
 		for t; do "$$0/$$t" >"$$0/udata.log" 2>&1 || \
 		{ cat "$$0/udata.log"; exit 1; }; echo "ok   $$t"; done' $(B) $(UDATA_T)
 
-# The other release in a short form: it boots, and what Linux has from 6.3 on.
+# The other release in a short form: it boots, doorbells of PVH guests, and what Linux
+# has from 6.3 on.
 OTHER = $(if $(filter trixie,$(HOST_SUITE)),bookworm,trixie)
-OTHER_T = 00-boot 29-read-only
+OTHER_T = 00-boot 29-read-only 35-doorbell-pvh
 check-other:
+	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) check-udata
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) \
 		T="$(or $(T),$(OTHER_T))" check-xen
 
@@ -199,10 +206,6 @@ check-debug: | deps
 	VHCA_TIER=check TIME_SCALE=$${TIME_SCALE:-8} \
 		tests/qemu/run --build $(B)/debug \
 		--out $(B)/debug/xen $(or $(T),$(DEBUG_T))
-
-# The long forms: before a release.
-soak: build | deps
-	$(Q)tests/check.sh $(B) "$(MAKE)" soak
 
 # Images and QEMU are kept: 'demo' takes a minute then.
 prepare: build | deps

@@ -47,6 +47,15 @@ guests_end() (
 	done
 )
 
+# versions: of Xen, and of Linux and rdma-core here, as ran.sh reads them.
+versions() {
+	local xen=none lib
+	[ "$MACHINE" != xen ] || xen=$(xl info xen_version)
+	lib=$(echo /usr/lib/x86_64-linux-gnu/libibverbs.so.1.*.*.*)
+	lib=${lib##*.so.1.}
+	printf '%s\tLinux %s, rdma-core %s\n' "$xen" "$(uname -r)" "${lib#*.}"
+}
+
 verdict() {
 	case "$1" in
 	0)	echo pass ;;
@@ -73,6 +82,7 @@ run_one() {
 	status=$(verdict "$rc" "$dir" "$limit")
 	collect "$dir" "$status"
 	echo "$start $(cut -d' ' -f1 /proc/uptime)" >"$dir/timing"
+	versions >"$dir/versions"
 	echo "$status" >"$dir/status.new"
 	mv "$dir/status.new" "$dir/status"
 	[ "${status%% *}" != fail ]
