@@ -29,10 +29,11 @@ another_host() {
 }
 # moved N: doorbells of the HCA of both guests since $doorbells.
 moved() { [ $(($(hca_get hca0 doorbells-sq) - doorbells)) -ge "$1" ]; }
-# Of the HCA only the commands of its driver: dom0's IPoIB and opensm use it, too.
+# Not what the HCA's driver does: dom0's IPoIB and opensm are there, too. What it did
+# for a guest would be a command of its worker.
 moves() {
 	local g
-	snapshot | grep -v '^hca.* \(irqs\|doorbells-eq\) '
+	snapshot | grep -v '^hca.* \(commands\|irqs\|doorbells-eq\) '
 	for g in a b; do
 		guest_sh "$g" "cat $DBG_FRONT/*/stats" | sed "s/^/$g /"
 	done
