@@ -74,7 +74,7 @@ cm_pair() {
 	local attempt
 	for attempt in 1 2 3 4; do
 		cm_once "$@"
-		[[ $3 = ib_* ]] && grep -qsE \
+		[[ $3 = ib_* ]] && [ "$verdict" != "0 0" ] && grep -qsE \
 			'Correlation coefficient|REJECTED; error: 8' \
 			/tmp/cm.[sc] || break
 		note "$3: no clock or no listener ($attempt)"
