@@ -12,13 +12,39 @@ MLX5="mlx5_0 mlx5_1"
 # (ACTIVE).
 hca_setup() {
 	local d
+	hca_drivers
+	for d in $MLX5; do
+		wait_until 10 port_is "$d" "${HCA_STATE:-ACTIVE}" ||
+			fail "$d: port is $(cat "/sys/class/infiniband/$d/ports/1/state")"
+	done
+}
+hca_drivers() {
+	local d
 	modprobe -a mlx5_core mlx5_ib ib_uverbs ib_umad
 	for d in $MLX5; do
 		wait_until 30 test -e "/sys/class/infiniband/$d" ||
 			fail "the driver does not make $d: $(dmesg | tail -n 3)"
-		wait_until 10 port_is "$d" "${HCA_STATE:-ACTIVE}" ||
-			fail "$d: port is $(cat "/sys/class/infiniband/$d/ports/1/state")"
 	done
+}
+
+# fabric_start [PARTITION]...: drivers for two HCAs in these partitions of opensm's
+# beside the default one, until both ports are active. They may be so already, by the
+# opensm of an earlier scenario.
+fabric_start() {
+	local d
+	hca_drivers
+	fabric_partitions "$@"
+	mkdir -p /var/cache/opensm
+	opensm -B -P /run/partitions -f "$SCENARIO_DIR/opensm.log" \
+		-g "$(ibstat -p mlx5_0 | head -n 1)" >/dev/null
+	for d in $MLX5; do
+		check "$d becomes active" wait_until 30 port_is "$d" ACTIVE
+	done
+}
+# fabric_partitions [PARTITION]...: others, for a fabric that has begun.
+fabric_partitions() {
+	printf '%s\n' 'Default=0x7fff,ipoib:ALL=full;' "$@" >/run/partitions
+	! pgrep -x opensm >/dev/null || pkill -HUP -x opensm
 }
 
 # One of Debian's programs waits here for its client, which tries only once.

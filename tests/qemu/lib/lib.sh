@@ -117,7 +117,7 @@ wait_until() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep $PAUSE
+		sleep "${PAUSE:-0.1}"
 	done
 }
 

@@ -41,15 +41,7 @@ moves() {
 nothing_moves() { moves >/tmp/before && moves | diff /tmp/before - >/tmp/moved; }
 
 step "a fabric"
-HCA_STATE=INIT hca_setup
-echo 'Default=0x7fff,ipoib:ALL=full;' >/run/partitions
-echo 'one=0x0001,ipoib:ALL=full;' >>/run/partitions
-mkdir -p /var/cache/opensm
-opensm -B -P /run/partitions -f "$SCENARIO_DIR/opensm.log" \
-	-g "$(ibstat -p mlx5_0 | head -n 1)" >/dev/null
-for d in $MLX5; do
-	check "$d becomes active" wait_until 30 port_is "$d" ACTIVE
-done
+fabric_start 'one=0x0001,ipoib:ALL=full;'
 modprobe -a ib_ipoib rdma_ucm
 wait_until 10 test -e /sys/class/net/ib1 || fail "there is no ib1"
 ip addr add 10.8.0.1/24 dev ib0

@@ -12,17 +12,6 @@
 . ./vhca.sh
 . ./hca.sh
 
-# partitions LINE...: what opensm makes of the fabric.
-partitions() {
-	printf '%s\n' 'Default=0x7fff,ipoib:ALL=full;' "$@" >/run/partitions
-	if pgrep -x opensm >/dev/null; then
-		pkill -HUP -x opensm
-	else
-		mkdir -p /var/cache/opensm
-		opensm -B -P /run/partitions -f "$SCENARIO_DIR/opensm.log" \
-			-g "$(ibstat -p mlx5_0 | head -n 1)" >/dev/null
-	fi
-}
 port_has() { # port_has HCA PKEY
 	grep -qx "$2" "/sys/class/infiniband/$1/ports/1/pkeys"/*
 }
@@ -48,10 +37,8 @@ rc() {
 ib0_has() { ip -o addr show to "$1" | grep -q "$2"; }
 
 step "a fabric with partitions"
-HCA_STATE=INIT hca_setup
-partitions 'one=0x0001,ipoib:ALL=full;' 'two=0x0002:ALL=full;'
+fabric_start 'one=0x0001,ipoib:ALL=full;' 'two=0x0002:ALL=full;'
 for d in $MLX5; do
-	check "$d becomes active" wait_until 30 port_is "$d" ACTIVE
 	check "$d is in both partitions" wait_until 30 port_has "$d" 0x8002
 done
 modprobe ib_ipoib
@@ -90,11 +77,11 @@ check "which has its P_Key" grep 12:40:1b:80:01: \
 	/sys/class/net/ib0.8001/broadcast
 
 step "the subnet manager takes a partition away"
-partitions 'two=0x0002:ALL=full;'
+fabric_partitions 'two=0x0002:ALL=full;'
 check "the ports lose it" wait_until 40 not port_has mlx5_0 0x8001
 check "the guest has none" wait_until 20 pkeys a \
 	'pkey 0 0x0000 qp EINVAL' 'pkey 1 EINVAL qp EINVAL'
-partitions 'one=0x0001,ipoib:ALL=full;' 'two=0x0002:ALL=full;'
+fabric_partitions 'one=0x0001,ipoib:ALL=full;' 'two=0x0002:ALL=full;'
 check "until it is back" wait_until 40 pkeys a \
 	'pkey 0 0x8001 qp ok' 'pkey 1 EINVAL qp EINVAL'
 
