@@ -97,6 +97,7 @@ struct be_transport_ops {
 struct be_transport {
 	const struct be_transport_ops *ops;
 	bool hold_translated;	/* doorbell_unmap: as for PV, of any guest */
+	bool closing;		/* ungrant: not for the guest, which may be dying */
 };
 
 /* ---- ring_xen.c ---- */

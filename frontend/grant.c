@@ -10,25 +10,30 @@
  * which holds a reference of the page and is retried until the backend unmaps
  * it. Nothing that the backend does or omits frees a page early. Until then the
  * page counts as granted, and as pinned by its process; a backend that holds
- * too many loses the device.
+ * too many loses the device. Where the backend domain may be about to die, a page
+ * stays a zombie for some time after its grant has ended (../common/kernel/dying.h).
  */
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <xen/page.h>
 
+#include "../common/kernel/dying.h"
 #include "grant.h"
 #include "vhca.h"
 
 #define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
+#define VHCA_DYING_WAIT_MS	(VHCA_ZOMBIE_WAIT_MS + VHCA_DYING_WAIT / HZ * 1000)
 #define VHCA_ZOMBIE_SHARE	8	/* of what may be granted in all */
 #define VHCA_ZOMBIE_MEMORY	16	/* of the memory there is */
 
 struct vhca_zombie {
 	struct list_head list;
-	grant_ref_t ref;
+	grant_ref_t ref;		/* unless it has ended */
+	domid_t backend;
+	unsigned long ended;		/* jiffies; 0: the backend maps the page */
 	struct page *page;
 	struct mm_struct *mm;		/* that pinned it, or NULL */
 };
@@ -36,6 +41,7 @@ struct vhca_zombie {
 static DEFINE_SPINLOCK(zombie_lock);
 static LIST_HEAD(zombies);
 static atomic64_t zombie_count;
+static atomic64_t zombies_mapped;	/* of them, whose grants have not ended */
 /* All devices share one grant table: counts data, directory, ring, zombie pages. */
 static atomic64_t granted;
 
@@ -47,6 +53,19 @@ u64 vhca_grant_zombies(void)
 	return atomic64_read(&zombie_count);
 }
 
+/* When a grant ended, if it did now; else 0. */
+static unsigned long grant_end(grant_ref_t ref)
+{
+	return gnttab_try_end_foreign_access(ref) ? max(jiffies, 1ul) : 0;
+}
+
+/* The grant of @z is over; that of its page table's entry may not be. */
+static void zombie_ended(struct vhca_zombie *z)
+{
+	atomic64_dec(&zombies_mapped);
+	atomic64_dec(&granted);
+}
+
 static void zombie_free(struct vhca_zombie *z)
 {
 	if (z->mm) {
@@ -54,11 +73,22 @@ static void zombie_free(struct vhca_zombie *z)
 		mmdrop(z->mm);
 	}
 	atomic64_dec(&zombie_count);
-	atomic64_dec(&granted);
 	kfree(z);
 }
 
-/* Tries to end each grant once more; pages still mapped go back on the list. */
+/* Tries to end the grant once more. May the page be used again? */
+static bool zombie_over(struct vhca_zombie *z)
+{
+	if (!z->ended) {
+		z->ended = grant_end(z->ref);
+		if (!z->ended)
+			return false;
+		zombie_ended(z);
+	}
+	return !vhca_dying_maps(z->backend, z->ended);
+}
+
+/* Pages that may not be used again yet go back on the list. */
 static void zombie_reap(void)
 {
 	struct vhca_zombie *z, *next;
@@ -69,7 +99,7 @@ static void zombie_reap(void)
 	spin_unlock(&zombie_lock);
 	list_for_each_entry_safe(z, next, &todo, list) {
 		cond_resched();
-		if (!gnttab_try_end_foreign_access(z->ref))
+		if (!zombie_over(z))
 			continue;
 		list_del(&z->list);
 		put_page(z->page);
@@ -87,18 +117,27 @@ static void zombies_look(struct work_struct *work)
 		schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
 }
 
-/* Takes over the caller's reference of the page. @mm: who pinned it, or NULL. */
-static void zombie_add(grant_ref_t ref, struct page *page,
-		       struct mm_struct *mm)
+/*
+ * Takes over the caller's reference of the page. @mm: who pinned it, or NULL. @ended:
+ * when its grant @ref did, or 0.
+ */
+static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
+		       struct page *page, struct mm_struct *mm,
+		       unsigned long ended)
 {
 	struct vhca_zombie *z = kmalloc(sizeof(*z), GFP_KERNEL);
 
 	if (!z) {
 		/* The grant table has a list of its own for this. */
-		gnttab_end_foreign_access(ref, page);
+		if (!ended)
+			gnttab_end_foreign_access(ref, page);
+		else
+			pr_warn("xen-vhcafront: out of memory: a page is lost\n");
 		return;
 	}
 	z->ref = ref;
+	z->backend = dev->backend;
+	z->ended = ended;
 	z->page = page;
 	z->mm = mm;
 	if (mm) {
@@ -106,21 +145,39 @@ static void zombie_add(grant_ref_t ref, struct page *page,
 		atomic64_inc(&mm->pinned_vm);
 	}
 	atomic64_inc(&zombie_count);
-	atomic64_inc(&granted);
+	if (!ended) {
+		atomic64_inc(&zombies_mapped);
+		atomic64_inc(&granted);
+	}
 	spin_lock(&zombie_lock);
 	list_add_tail(&z->list, &zombies);
 	spin_unlock(&zombie_lock);
 	schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
 }
 
-bool vhca_grant_end_page(grant_ref_t ref, struct page *page)
+/*
+ * Ends a grant. May its page be used again? A backend that lives has told us that it
+ * does not map the page any more; one that is silent may be dying.
+ */
+static bool page_end(struct vhca_dev *dev, grant_ref_t ref,
+		     unsigned long *ended)
 {
-	if (gnttab_try_end_foreign_access(ref)) {
+	*ended = grant_end(ref);
+	return *ended && (READ_ONCE(dev->ring.state) == VHCA_RING_UP ||
+			  !vhca_dying_maps(dev->backend, *ended));
+}
+
+bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
+			 struct page *page)
+{
+	unsigned long ended;
+
+	if (page_end(dev, ref, &ended)) {
 		__free_page(page);
 		return true;
 	}
-	zombie_add(ref, page, NULL);
-	return false;
+	zombie_add(dev, ref, page, NULL, ended);
+	return ended;
 }
 
 static u64 zombie_max(void)
@@ -133,10 +190,10 @@ static u64 zombie_max(void)
 
 bool vhca_grant_overdrawn(void)
 {
-	if (vhca_grant_zombies() <= zombie_max())
+	if (atomic64_read(&zombies_mapped) <= zombie_max())
 		return false;
 	zombie_reap();
-	return vhca_grant_zombies() > zombie_max();
+	return atomic64_read(&zombies_mapped) > zombie_max();
 }
 
 /* @nr pages of @dev became zombies although the backend lives, which may break it. */
@@ -146,9 +203,9 @@ static void zombie_blame(struct vhca_dev *dev, u32 nr)
 		return;
 	dev_warn_ratelimited(dev->link->dev,
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
-			     nr, vhca_grant_zombies());
+			     nr, (u64)atomic64_read(&zombies_mapped));
 	if (READ_ONCE(dev->ring.state) == VHCA_RING_UP &&
-	    vhca_grant_zombies() > zombie_max())
+	    atomic64_read(&zombies_mapped) > zombie_max())
 		vhca_break(dev, "backend does not let go of memory");
 }
 
@@ -179,7 +236,8 @@ static int grant_reserve(struct vhca_dev *dev, u32 nr)
 	atomic64_sub(nr, &granted);
 	dev_err_ratelimited(dev->link->dev,
 		"no grant references for %u pages of 4 KiB (%u frames, backends keep %llu pages): raise max_grant_frames in the configuration of this domain\n",
-		nr, gnttab_max_grant_frames(), vhca_grant_zombies());
+		nr, gnttab_max_grant_frames(),
+		(u64)atomic64_read(&zombies_mapped));
 	return -ENOMEM;
 }
 
@@ -285,7 +343,8 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 
 	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
 		if (mem->dir[i] &&
-		    !vhca_grant_end_page(mem->dir_ref[i], mem->dir[i]))
+		    !vhca_grant_end_page(mem->dev, mem->dir_ref[i],
+					 mem->dir[i]))
 			stuck++;
 	kfree(mem->dir);
 	kfree(mem->dir_ref);
@@ -317,10 +376,11 @@ static int mem_grant(struct vhca_mem *mem)
 	return done == mem->pages.nr_pages ? 0 : -EINVAL;
 }
 
-/* Ends all grants of @mem; a page that is still mapped outlives the umem. */
+/* Ends all grants of @mem; a page that may not be used again outlives the umem. */
 static void mem_end(struct vhca_mem *mem)
 {
 	struct sg_page_iter iter;
+	unsigned long ended;
 	u32 i = 0, stuck = 0;
 
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
@@ -329,11 +389,11 @@ static void mem_end(struct vhca_mem *mem)
 		if (i == mem->pages.nr_pages ||
 		    mem->ref[i] == INVALID_GRANT_REF)
 			break;
-		if (!gnttab_try_end_foreign_access(mem->ref[i])) {
+		if (!page_end(mem->dev, mem->ref[i], &ended)) {
 			get_page(page);
-			zombie_add(mem->ref[i], page,
-				   mem->umem->owning_mm);
-			stuck++;
+			zombie_add(mem->dev, mem->ref[i], page,
+				   mem->umem->owning_mm, ended);
+			stuck += !ended;
 		}
 		i++;
 		cond_resched();
@@ -450,24 +510,39 @@ int vhca_grant_init(void)
 	return 0;
 }
 
+/* A page whose grant has ended is waited for until it may be used again. */
+static bool exit_waits(unsigned int ms)
+{
+	if (!vhca_grant_zombies())
+		return false;
+	return ms < (vhca_grant_zombies() > (u64)atomic64_read(&zombies_mapped) ?
+		     VHCA_DYING_WAIT_MS : VHCA_ZOMBIE_WAIT_MS);
+}
+
 /* The grant table's own list takes over what the backend still maps. */
 void vhca_grant_exit(void)
 {
 	unsigned int waited;
 	struct vhca_zombie *z, *next;
 
-	for (waited = 0; waited < VHCA_ZOMBIE_WAIT_MS; waited += 50) {
+	cancel_delayed_work_sync(&zombie_work);
+	zombie_reap();
+	for (waited = 0; exit_waits(waited); waited += 50) {
+		msleep(50);
 		cancel_delayed_work_sync(&zombie_work);
 		zombie_reap();
-		if (!vhca_grant_zombies())
-			return;
-		msleep(50);
 	}
-	cancel_delayed_work_sync(&zombie_work);
+	if (!vhca_grant_zombies())
+		return;
 	pr_warn("xen-vhcafront: backend still maps %llu pages, they stay allocated\n",
-		vhca_grant_zombies());
+		(u64)atomic64_read(&zombies_mapped));
 	list_for_each_entry_safe(z, next, &zombies, list) {
-		gnttab_end_foreign_access(z->ref, z->page);
+		if (z->ended) {
+			put_page(z->page);
+		} else {
+			gnttab_end_foreign_access(z->ref, z->page);
+			zombie_ended(z);
+		}
 		zombie_free(z);
 	}
 }

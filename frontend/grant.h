@@ -48,15 +48,16 @@ u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset);
 /* The request was answered: directory pages are not needed any more. */
 void vhca_mem_drop_dirs(struct vhca_mem *mem);
 /*
- * End grants, unpin, free. What is still mapped becomes a zombie: stays
- * allocated and charged, is retried, is counted; too many of a backend that
- * lives break the device. NULL is fine.
+ * End grants, unpin, free. What is still mapped, or may be as the backend may be
+ * dying, becomes a zombie: stays allocated and charged, is retried, is counted; too
+ * many that a backend that lives maps break the device. NULL is fine.
  */
 void vhca_mem_put(struct vhca_mem *mem);
 int vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
-u64 vhca_grant_zombies(void);	/* pages that a backend still maps */
-/* Are they more than there may be, after another try to end them? Sleeps. */
+/* Pages that a backend still maps, or may, as it may be dying. */
+u64 vhca_grant_zombies(void);
+/* Does a backend still map more than it may, after another try to end it? Sleeps. */
 bool vhca_grant_overdrawn(void);
 /* Pages of rings, which are granted and ended elsewhere: none is refused. */
 void vhca_grant_count(int nr);
@@ -64,8 +65,10 @@ void vhca_grant_count(int nr);
 u64 vhca_grant_max_pages(void);
 /*
  * Ends one reference of a page that the caller allocated with
- * alloc_page()/alloc_pages_exact(); frees now (true) or as a zombie (false).
+ * alloc_page()/alloc_pages_exact(), and frees the page, now or as a zombie. False:
+ * the backend still maps it.
  */
-bool vhca_grant_end_page(grant_ref_t ref, struct page *page);
+bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
+			 struct page *page);
 
 #endif

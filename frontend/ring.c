@@ -39,7 +39,8 @@ void vhca_ring_break(struct vhca_dev *dev)
 }
 
 /* End the grants of a ring; pages that are still mapped become zombies. */
-static void ring_unshare(void *mem, unsigned int nr, grant_ref_t *ref)
+static void ring_unshare(struct vhca_dev *dev, void *mem, unsigned int nr,
+			 grant_ref_t *ref)
 {
 	unsigned int i;
 
@@ -50,7 +51,7 @@ static void ring_unshare(void *mem, unsigned int nr, grant_ref_t *ref)
 			free_page((unsigned long)page);
 			continue;
 		}
-		vhca_grant_end_page(ref[i], virt_to_page(page));
+		vhca_grant_end_page(dev, ref[i], virt_to_page(page));
 		vhca_grant_count(-1);
 		ref[i] = INVALID_GRANT_REF;
 	}
@@ -73,7 +74,7 @@ static void *ring_share(struct vhca_dev *dev, unsigned int nr,
 		gref = gnttab_grant_foreign_access(dev->backend,
 						   xen_page_to_gfn(page), 0);
 		if (gref < 0) {
-			ring_unshare(mem, nr, ref);
+			ring_unshare(dev, mem, nr, ref);
 			return NULL;
 		}
 		ref[i] = gref;
@@ -177,9 +178,9 @@ void vhca_ring_free(struct vhca_dev *dev)
 	ring_unbind(dev, &ring->kick_irq);
 	if (ring->cmd.sring)
 		vhca_ring_break(dev);
-	ring_unshare(ring->cmd.sring, 1u << ring->order, ring->cmd_ref);
-	ring_unshare(ring->evt, 1, &ring->evt_ref);
-	ring_unshare(ring->kick, 1, &ring->kick_ref);
+	ring_unshare(dev, ring->cmd.sring, 1u << ring->order, ring->cmd_ref);
+	ring_unshare(dev, ring->evt, 1, &ring->evt_ref);
+	ring_unshare(dev, ring->kick, 1, &ring->kick_ref);
 	ring->cmd.sring = NULL;
 	ring->evt = NULL;
 	ring->kick = NULL;

@@ -8,7 +8,7 @@
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 modules='frontend backend/helper'
-for d in $modules common/provider; do
+for d in $modules common/kernel common/provider; do
 	mkdir -p "$1/$d"
 	for f in "$top/$d"/*.[ch] "$top/$d"/*.mk "$top/$d/Kbuild"; do
 		[ ! -e "$f" ] || ln -sf "$f" "$1/$d/"

@@ -156,7 +156,10 @@ static int xen_grant(struct be_transport *t, void *addr, uint32_t n,
 
 static int xen_ungrant(struct be_transport *t, uint32_t id)
 {
-	struct vhca_helper_ungrant u = { .id = id };
+	struct vhca_helper_ungrant u = {
+		.id = id,
+		.flags = t->closing ? VHCA_HELPER_MAY_DIE : 0,
+	};
 	int r = ioctl(to_xen(t)->helper_fd, VHCA_HELPER_UNGRANT, &u);
 
 	return r < 0 ? -errno : r;

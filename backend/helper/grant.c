@@ -7,10 +7,12 @@
  *
  * This runs in the worker's system calls and, for grants that the other domain
  * still maps ("zombies"), in the workqueue. The other domain is not trusted: a
- * page that it still maps is neither freed nor reused.
+ * page that it still maps is neither freed nor reused, nor is one that it may map
+ * because it is dying (../../common/kernel/dying.h).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/moduleparam.h>
@@ -19,6 +21,7 @@
 #include <linux/uaccess.h>
 #include <xen/grant_table.h>
 #include <xen/page.h>
+#include "../../common/kernel/dying.h"
 #include "compat.h"
 #include "helper.h"
 
@@ -33,7 +36,10 @@ MODULE_PARM_DESC(domain_pages, "Most pages granted to one domain (16384)");
 /* Pages granted by one VHCA_HELPER_GRANT; one page reference for each. */
 struct vh_range {
 	struct list_head list;		/* vh_zombie_list, when handed over */
-	u32 nr;				/* pages not yet ended */
+	u32 nr;				/* pages not yet put */
+	u32 mapped;			/* grants not yet ended: refs[0..mapped-1] */
+	unsigned long ended;		/* the last of the others, jiffies */
+	bool dying;			/* who has them mapped may be */
 	domid_t domid;			/* who may have them mapped */
 	grant_ref_t *refs;
 	struct page *pages[];
@@ -103,24 +109,39 @@ static int vh_charge(domid_t domid, long nr)
 	return err;
 }
 
-/* Ends what is not mapped; returns the number of pages that still are. */
+/* Ends what is not mapped; the pages whose grants ended come behind the others. */
+static void vh_end_grants(struct vh_range *r)
+{
+	u32 i = 0, before = r->mapped;
+
+	while (i < r->mapped) {
+		cond_resched();
+		if (!gnttab_try_end_foreign_access(r->refs[i])) {
+			i++;
+			continue;
+		}
+		r->mapped--;
+		r->refs[i] = r->refs[r->mapped];
+		swap(r->pages[i], r->pages[r->mapped]);
+		r->ended = jiffies;
+	}
+	atomic_sub(before - r->mapped, &vh_grants);
+}
+
+/* Puts what may be used again; returns the number of pages that may not. */
 static u32 vh_try_end(struct vh_range *r)
 {
-	u32 i, left = 0;
+	u32 i;
 
-	for (i = 0; i < r->nr; i++) {
-		if (gnttab_try_end_foreign_access(r->refs[i])) {
-			put_page(r->pages[i]);
-		} else {
-			r->refs[left] = r->refs[i];
-			r->pages[left++] = r->pages[i];
-		}
-		cond_resched();
-	}
-	atomic_sub(r->nr - left, &vh_grants);
-	vh_charge(r->domid, -(long)(r->nr - left));
-	r->nr = left;
-	return left;
+	vh_end_grants(r);
+	if (r->mapped == r->nr ||
+	    (r->dying && vhca_dying_maps(r->domid, r->ended)))
+		return r->nr;
+	for (i = r->mapped; i < r->nr; i++)
+		put_page(r->pages[i]);
+	vh_charge(r->domid, -(long)(r->nr - r->mapped));
+	r->nr = r->mapped;
+	return r->nr;
 }
 
 static void vh_zombie_fn(struct work_struct *work)
@@ -143,21 +164,28 @@ static void vh_zombie_fn(struct work_struct *work)
 }
 static DECLARE_DELAYED_WORK(vh_zombie_work, vh_zombie_fn);
 
-/* Consumes r. Returns the number of pages that the other domain still maps. */
-static u32 vh_end(struct vh_range *r)
+/*
+ * Consumes r. @dying: the other domain may be. Returns the number of pages that it
+ * still maps.
+ */
+static u32 vh_end(struct vh_range *r, bool dying)
 {
-	u32 left = vh_try_end(r);
+	u32 mapped;
 
-	if (!left) {
+	r->mapped = r->nr;
+	r->dying = dying;
+	if (!vh_try_end(r)) {
 		kvfree(r);
 		return 0;
 	}
+	mapped = r->mapped;
+	r->dying = true;	/* so late nobody knows */
 	mutex_lock(&vh_zombie_lock);
-	atomic_add(left, &vh_zombies);
+	atomic_add(r->nr, &vh_zombies);
 	list_add_tail(&r->list, &vh_zombie_list);
 	queue_delayed_work(vh_wq, &vh_zombie_work, VH_RETRY);
 	mutex_unlock(&vh_zombie_lock);
-	return left;
+	return mapped;
 }
 
 /* Grants r->pages[0..nr-1]; r->nr says how many were, also on failure. */
@@ -234,7 +262,7 @@ long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg)
 	r = xa_erase(&vf->ranges, g.id);
 end:
 	if (r)
-		vh_end(r);
+		vh_end(r, false);
 	return err;
 uncharge:
 	vh_charge(g.domid, -(long)g.nr_pages);
@@ -248,10 +276,10 @@ long vh_ungrant(struct vh_file *vf, struct vhca_helper_ungrant __user *arg)
 
 	if (copy_from_user(&u, arg, sizeof(u)))
 		return -EFAULT;
-	if (u.reserved)
+	if (u.flags & ~VHCA_HELPER_MAY_DIE)
 		return -EINVAL;
 	r = xa_erase(&vf->ranges, u.id);
-	return r ? vh_end(r) : -ENOENT;
+	return r ? vh_end(r, u.flags & VHCA_HELPER_MAY_DIE) : -ENOENT;
 }
 
 void vh_grant_release(struct vh_file *vf)
@@ -260,11 +288,14 @@ void vh_grant_release(struct vh_file *vf)
 	unsigned long id;
 
 	xa_for_each(&vf->ranges, id, r)
-		vh_end(r);
+		vh_end(r, true);
 	xa_destroy(&vf->ranges);
 }
 
-/* The kernel's own list of late grants takes over what is left. */
+/*
+ * The kernel's own list of late grants takes over what is left. Pages whose grants
+ * have ended may be a dying domain's, and have no list.
+ */
 void vh_grant_stop(void)
 {
 	struct vh_range *r, *next;
@@ -272,8 +303,12 @@ void vh_grant_stop(void)
 
 	cancel_delayed_work_sync(&vh_zombie_work);
 	list_for_each_entry_safe(r, next, &vh_zombie_list, list) {
-		for (i = 0; i < r->nr; i++)
+		for (i = 0; i < r->mapped; i++)
 			gnttab_end_foreign_access(r->refs[i], r->pages[i]);
+		while (r->mapped < r->nr && vhca_dying_maps(r->domid, r->ended))
+			msleep(100);
+		for (; i < r->nr; i++)
+			put_page(r->pages[i]);
 		kvfree(r);
 	}
 	xa_destroy(&vh_domains);

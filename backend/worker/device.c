@@ -239,6 +239,8 @@ void be_dev_close(struct be_dev *dev)
 
 	if (!dev->handles)
 		return;
+	if (dev->t)
+		dev->t->closing = true;
 	for (o = dev->ucontexts; o; o = next) {
 		next = o->next;
 		if (be_ucontext_close(dev, (struct be_uc *)o))

@@ -61,16 +61,20 @@ struct vhca_helper_grant {
 /**
  * struct vhca_helper_ungrant - end the grants of a range
  * @id: in, from VHCA_HELPER_GRANT
- * @reserved: 0
+ * @flags: in, VHCA_HELPER_MAY_DIE: the other domain did not ask for it, and may
+ *	be dying. Xen ends the grants of a domain that dies before its page
+ *	tables, so the pages stay allocated for some time after their grants.
+ *	So do the pages of all ranges when the file is closed.
  *
  * Ends what the other domain has unmapped at once. References still mapped
  * are taken over by the module, which retries until they are free; the pages
- * stay allocated so long. Errors: ENOENT unknown id. Returns the number of
- * references that are still mapped (0: all done).
+ * stay allocated so long. Errors: ENOENT unknown id, EINVAL unknown flags.
+ * Returns the number of references that are still mapped (0: all done).
  */
+#define VHCA_HELPER_MAY_DIE	1
 struct vhca_helper_ungrant {
 	__u32 id;
-	__u32 reserved;
+	__u32 flags;
 };
 
 /**

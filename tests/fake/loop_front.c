@@ -225,6 +225,11 @@ uint64_t loop_handed_over(struct loop *l)
 	return l->handed_over;
 }
 
+uint64_t loop_unasked(struct loop *l)
+{
+	return l->unasked;
+}
+
 static struct loop_range *grant_find(struct loop *l, uint32_t ref)
 {
 	struct loop_range *r;

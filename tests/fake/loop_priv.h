@@ -36,7 +36,7 @@ struct loop {
 	bool *revoked, *readonly;
 	struct loop_range *maps, *grants;
 	uint32_t next_ref, next_id;
-	uint64_t mapped, granted, handed_over, errors;
+	uint64_t mapped, granted, handed_over, unasked, errors;
 	unsigned int fail_map;
 	int fail_map_err, fail_grant_err;
 	struct loop_bell bell[XENVHCA_DOORBELL_SLOTS];

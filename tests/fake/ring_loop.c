@@ -222,6 +222,7 @@ static int loop_ungrant(struct be_transport *t, uint32_t id)
 		for (i = 0; i < (*p)->n; i++)
 			left += (*p)->users[i] ? 1 : 0;
 		l->granted -= (*p)->n;
+		l->unasked += t->closing ? (*p)->n : 0;
 		l->handed_over += (uint64_t)left;
 		loop_range_del(p);
 	} else {

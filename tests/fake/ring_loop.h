@@ -47,6 +47,8 @@ void *loop_gmap(struct loop *l, uint32_t ref);
 void loop_gunmap(struct loop *l, uint32_t ref);
 uint64_t loop_granted(struct loop *l);		/* pages granted now */
 uint64_t loop_handed_over(struct loop *l);	/* ungranted while mapped */
+/* Ungranted of a guest that did not ask for it. */
+uint64_t loop_unasked(struct loop *l);
 void loop_fail_grant(struct loop *l, int err);	/* the next grant() */
 
 /* ---- doorbell pages ---- */

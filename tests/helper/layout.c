@@ -28,7 +28,7 @@ NUMBER(GRANT, 0xc0205601u);
 
 SIZE(ungrant, 8);
 AT(ungrant, id, 0);
-AT(ungrant, reserved, 4);
+AT(ungrant, flags, 4);
 NUMBER(UNGRANT, 0x40085602u);
 
 NUMBER(KEEP_MM, 0x5603u);

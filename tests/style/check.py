@@ -318,7 +318,7 @@ def find_header(t, name, header):
     """Where the compiler finds a header that a file includes, or None."""
     for folder in (os.path.dirname(name), "include", "common/lib", "common",
                    part_of(name), ""):
-        path = os.path.join(folder, header)
+        path = os.path.normpath(os.path.join(folder, header))
         if path in t.files:
             return path
     return None

@@ -171,6 +171,22 @@ static void a_list_has_no_holes(void **state)
 	assert_int_equal(loop_granted(g->loop), 0);
 }
 
+/* The helper keeps the pages of a guest that does not ask: it may be dying. */
+static void a_guest_that_dies_does_not_ask(void **state)
+{
+	struct guest *g = *state;
+	struct guest_key key;
+
+	g->uc = guest_alloc_uc(g);
+	make_cq(g, 100);
+	key = guest_key(g, 0);
+	assert_int_equal(munmap_all(g, &key.offset, 1), 0);
+	assert_int_equal(loop_unasked(g->loop), 0);
+	make_cq(g, 100);
+	be_dev_close(&g->dev);
+	assert_int_equal(loop_unasked(g->loop), 3);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, guest_setup, guest_teardown)
@@ -183,6 +199,7 @@ int main(void)
 		T(flags_belong_to_few_commands),
 		T(many_end_by_one_command),
 		T(a_list_has_no_holes),
+		T(a_guest_that_dies_does_not_ask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,23 @@ programs() {
 	with_dom0 "dom0 to guest: ib_write_lat" a "ib_write_lat -F -x 1 -s 8 -n 200"
 }
 
+# forks_start GUEST... and forks_end GUEST...: processes that come and go. Each takes
+# pages for page tables, which Xen refuses where somebody can still write to them.
+forks_start() {
+	local g
+	for g; do
+		guest_sh "$g" 'touch /run/forks
+			setsid bash -c "while [ -e /run/forks ]; do (:); done" \
+				</dev/null >/dev/null 2>&1 &'
+	done
+}
+forks_end() {
+	local g
+	for g; do
+		guest_sh "$g" 'rm /run/forks'
+	done
+}
+
 step "hcadom and two guests"
 guest_config hcadom pv mem=512 >/dev/null
 guest_config a pv >/dev/null
@@ -41,8 +58,8 @@ hcadom_daemon
 check_not "hcadom writes no other domain's nodes" guest_sh hcadom \
 	"xenstore-write /local/domain/$(guest_domid a)/device/x 1"
 check_not "nor reads the toolstack's" guest_sh hcadom 'xenstore-ls /libxl'
-hcadom_attach hca=rxe0,max-qp=99 a b Domain-0
-hcadom_attach hca=rxe0,ip=10.9.0.72/24 b
+hcadom_attach hca=rxe0,max-qp=99,max-pinned-mb=64 a b Domain-0
+hcadom_attach hca=rxe0,max-pinned-mb=64,ip=10.9.0.72/24 b
 check "b's address is there" wait_until 10 b_has_its_address
 vhcactl list
 programs
@@ -57,6 +74,7 @@ xfer_between "vhca-xfer: every byte" b a '-t rc-write-4k,rc-send-4k,srq'
 
 step "hcadom is destroyed under traffic"
 traffic_start a b 60
+forks_start a b
 xl destroy hcadom
 rc=0
 # shellcheck disable=SC2154
@@ -66,6 +84,7 @@ rc=0
 # shellcheck disable=SC2154
 wait "$traffic_client" || rc=$?
 ended_with_error "the program in b" $rc
+forks_end a b
 check "vhcactl still lists the four devices" \
 	[ "$(vhcactl list --json | jq 'map(select(.hca == "rxe0")) | length')" = 4 ]
 check "dom0's device is gone" wait_until 10 bash -c '! ls /sys/class/infiniband/vhca*'

@@ -314,9 +314,19 @@ typedef irqreturn_t irq_handler_t(int irq, void *arg);
 #define DOMID_SELF		0x7ff0
 struct evtchn_alloc_unbound { domid_t dom, remote_dom; evtchn_port_t port; };
 struct evtchn_close { evtchn_port_t port; };
+struct evtchn_bind_interdomain {
+	domid_t remote_dom;
+	evtchn_port_t remote_port, local_port;
+};
+#define EVTCHNOP_bind_interdomain 0
 #define EVTCHNOP_alloc_unbound	1
 #define EVTCHNOP_close		2
-#define HYPERVISOR_event_channel_op(cmd, op) ((void)(op), 0)
+/* One other domain, of which no port is ours. */
+static bool kernel_pv, kernel_domain_gone;
+#define xen_pv_domain()		kernel_pv
+#define HYPERVISOR_event_channel_op(cmd, op)				\
+	((void)(op), (cmd) != EVTCHNOP_bind_interdomain ? 0 :		\
+	 kernel_domain_gone ? -ESRCH : -EINVAL)
 #define bind_evtchn_to_irqhandler_lateeoi(port, fn, flags, name, arg) 1
 #define unbind_from_irqhandler(irq, arg)
 #define virt_mb()		__sync_synchronize()

@@ -134,7 +134,10 @@ static int setup(void **state)
 {
 	(void)state;
 	dev.ring.state = VHCA_RING_UP;
+	dev.backend = 3;
 	dev.info.flags = 0;
+	kernel_pv = true;
+	kernel_domain_gone = false;
 	broken = NULL;
 	keeps = false;
 	return 0;
@@ -145,6 +148,8 @@ static int teardown(void **state)
 {
 	(void)state;
 	memset(kept, 0, sizeof(kept));
+	kernel_advance(2 * HZ);
+	kernel_domain_gone = true;
 	kernel_advance(2 * HZ);
 	assert_int_equal(vhca_grant_zombies(), 0);
 	assert_int_equal(atomic64_read(&granted), 0);
@@ -253,7 +258,7 @@ static void an_account_is_overdrawn_until_it_is_paid(void **state)
 	for (i = 0; i <= MAY_KEEP; i++) {
 		assert_false(vhca_grant_overdrawn());
 		ref = gnttab_grant_foreign_access(0, 0, 0);
-		vhca_grant_end_page(ref, alloc_page(0));
+		vhca_grant_end_page(&dev, ref, alloc_page(0));
 	}
 	keeps = false;
 	assert_true(vhca_grant_overdrawn());
@@ -261,7 +266,7 @@ static void an_account_is_overdrawn_until_it_is_paid(void **state)
 	assert_null(broken);
 	memset(kept, 0, sizeof(kept));
 	assert_false(vhca_grant_overdrawn());
-	assert_int_equal(vhca_grant_zombies(), 0);
+	assert_int_equal(atomic64_read(&granted), 0);
 }
 
 /* Of a device that is broken already, as its backend died, nobody complains. */
@@ -271,6 +276,76 @@ static void the_dead_are_not_blamed(void **state)
 	dev.ring.state = VHCA_RING_BROKEN;
 	keep(2 * MAY_KEEP);
 	assert_null(broken);
+}
+
+/* Nothing is mapped of it, as the grant table says; its page tables may be there. */
+static void pages_wait_for_a_dying_domain(void **state)
+{
+	struct vhca_mem *mem = get(99);
+
+	(void)state;
+	dev.ring.state = VHCA_RING_BROKEN;
+	vhca_mem_put(mem);
+	assert_int_equal(atomic64_read(&granted), 0);
+	assert_int_equal(vhca_grant_zombies(), 100);
+	assert_int_equal(mm.pinned_vm.v, 99);
+	assert_false(vhca_grant_overdrawn());
+	kernel_advance(2 * HZ);
+	assert_int_equal(vhca_grant_zombies(), 100);
+	kernel_domain_gone = true;
+	kernel_advance(2 * HZ);
+	assert_int_equal(vhca_grant_zombies(), 0);
+	assert_int_equal(mm.pinned_vm.v, 0);
+}
+
+/* Another domain may keep it known for ever. */
+static void but_not_for_ever(void **state)
+{
+	struct vhca_mem *mem = get(9);
+
+	(void)state;
+	dev.ring.state = VHCA_RING_BROKEN;
+	vhca_mem_put(mem);
+	kernel_advance(VHCA_DYING_WAIT - 2 * HZ);
+	assert_int_equal(vhca_grant_zombies(), 10);
+	kernel_advance(4 * HZ);
+	assert_int_equal(vhca_grant_zombies(), 0);
+}
+
+/* A device that works, domain 0, a domain that is gone, and where Xen has no types. */
+static void nobody_waits_without_need(void **state)
+{
+	struct vhca_mem *mem[4];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		mem[i] = get(9);
+	vhca_mem_put(mem[0]);
+	dev.ring.state = VHCA_RING_BROKEN;
+	dev.backend = 0;
+	vhca_mem_put(mem[1]);
+	dev.backend = 3;
+	kernel_pv = false;
+	vhca_mem_put(mem[2]);
+	kernel_pv = true;
+	kernel_domain_gone = true;
+	vhca_mem_put(mem[3]);
+	assert_int_equal(vhca_grant_zombies(), 0);
+}
+
+/* A page that its module no longer knows could be a page table before its time. */
+static void an_unload_waits_for_a_dying_domain(void **state)
+{
+	struct vhca_mem *mem = get(9);
+	unsigned long begin = jiffies;
+
+	(void)state;
+	dev.ring.state = VHCA_RING_BROKEN;
+	vhca_mem_put(mem);
+	vhca_grant_exit();
+	assert_int_equal(vhca_grant_zombies(), 0);
+	assert_false(time_before(jiffies, begin + VHCA_DYING_WAIT));
 }
 
 static void a_limit_looks_for_what_is_free_by_now(void **state)
@@ -307,6 +382,10 @@ int main(void)
 		T(too_much_ends_the_device),
 		T(an_account_is_overdrawn_until_it_is_paid),
 		T(the_dead_are_not_blamed),
+		T(pages_wait_for_a_dying_domain),
+		T(but_not_for_ever),
+		T(nobody_waits_without_need),
+		T(an_unload_waits_for_a_dying_domain),
 		T(a_limit_looks_for_what_is_free_by_now),
 		T(an_unload_ends_the_account),
 	};

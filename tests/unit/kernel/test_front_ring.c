@@ -32,7 +32,8 @@ int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
 	return 1;
 }
 
-bool vhca_grant_end_page(grant_ref_t ref, struct page *page)
+bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
+			 struct page *page)
 {
 	(void)ref;
 	free(page);

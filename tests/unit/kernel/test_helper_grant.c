@@ -208,6 +208,8 @@ static long ungrant(struct vh_file *vf, u32 id)
 static int setup(void **state)
 {
 	(void)state;
+	kernel_pv = true;
+	kernel_domain_gone = false;
 	vh_domain_pages = 100;
 	return 0;
 }
@@ -219,6 +221,7 @@ static int teardown(void **state)
 
 	(void)state;
 	keeps = bad_user = false;
+	kernel_domain_gone = true;
 	vh_grant_release(&one);
 	vh_grant_release(&two);
 	kernel_advance(HZ);
@@ -264,10 +267,38 @@ static void what_is_kept_counts(void **state)
 	assert_int_equal(grant(&one, 1, 8, &id), 0);
 	kernel_advance(HZ);
 	assert_int_equal(grant(&one, 1, 7, &id), -EBUSY);
-	keeps = false;				/* the guest unmaps */
+	keeps = false;				/* the guest unmaps, or dies */
 	kernel_advance(HZ);
+	assert_int_equal(vh_grants.v, 1);	/* of domain 8 */
+	assert_int_equal(vh_zombies.v, 100);
+	kernel_advance(VHCA_DYING_WAIT);
 	assert_int_equal(vh_zombies.v, 0);
 	assert_int_equal(grant(&one, 100, 7, &id), 0);
+}
+
+/* Who lives has said that it unmapped them; a worker's end says nothing. */
+static void pages_wait_for_a_dying_guest(void **state)
+{
+	u32 id, other;
+
+	(void)state;
+	assert_int_equal(grant(&one, 10, 7, &id), 0);
+	assert_int_equal(ungrant(&one, id), 0);
+	assert_int_equal(pages, 0);
+	assert_int_equal(grant(&one, 20, 7, &id), 0);
+	assert_int_equal(grant(&one, 70, 7, &other), 0);
+	assert_int_equal(vh_ungrant(&one, &(struct vhca_helper_ungrant){
+			 .id = id, .flags = VHCA_HELPER_MAY_DIE }), 0);
+	vh_grant_release(&one);
+	kernel_advance(HZ);
+	assert_int_equal(vh_grants.v, 0);
+	assert_int_equal(vh_zombies.v, 90);
+	assert_int_equal(pages, 90);
+	assert_int_equal(grant(&one, 11, 7, &id), -EBUSY);
+	kernel_domain_gone = true;
+	kernel_advance(HZ);
+	assert_int_equal(vh_zombies.v, 0);
+	assert_int_equal(pages, 0);
 }
 
 /* The teardown finds what an error left charged. */
@@ -292,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(what_lives_counts),
 		T(what_is_kept_counts),
+		T(pages_wait_for_a_dying_guest),
 		T(errors_charge_nothing),
 	};
 
