@@ -190,10 +190,10 @@ static u64 zombie_max(void)
 
 bool vhca_grant_overdrawn(void)
 {
-	if (atomic64_read(&zombies_mapped) <= zombie_max())
+	if (vhca_grant_zombies() <= zombie_max())
 		return false;
 	zombie_reap();
-	return atomic64_read(&zombies_mapped) > zombie_max();
+	return vhca_grant_zombies() > zombie_max();
 }
 
 /* @nr pages of @dev became zombies although the backend lives, which may break it. */

@@ -57,7 +57,7 @@ int vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
 /* Pages that a backend still maps, or may, as it may be dying. */
 u64 vhca_grant_zombies(void);
-/* Does a backend still map more than it may, after another try to end it? Sleeps. */
+/* Are they more than there may be, after another try to end them? Sleeps. */
 bool vhca_grant_overdrawn(void);
 /* Pages of rings, which are granted and ended elsewhere: none is refused. */
 void vhca_grant_count(int nr);
