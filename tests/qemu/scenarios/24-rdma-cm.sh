@@ -16,7 +16,9 @@ declare -A V6=([dom0]=2001:db8::1 [a]=2001:db8::71 [b]=2001:db8::72)
 GROUP=239.77.1.1
 WITH_DOM0=('a b' 'a dom0' 'dom0 b')
 SOME=('a b')
-[ "$(long 0 1)" = 0 ] || SOME=("${WITH_DOM0[@]}")
+# Not with its server in a guest and its client in dom0: see cm_pair().
+PERFTEST=('a b')
+[ "$(long 0 1)" = 0 ] || SOME=("${WITH_DOM0[@]}") PERFTEST=('a b' 'dom0 b')
 
 family() { # family 4|6
 	local where
@@ -79,7 +81,7 @@ cm_case "mckey" "mckey -m $GROUP -b % -C 5" "mckey -m $GROUP -s -b % -C 5" \
 cm_case "ib_write_bw -R" "ib_write_bw -R -F -s 65536 -n 100" \
 	"ib_write_bw -R -F -s 65536 -n 100 @" 'a b' 'dom0 b'
 cm_case "ib_send_lat -R" "ib_send_lat -R -F -s 64 -n 100" \
-	"ib_send_lat -R -F -s 64 -n 100 @" "${SOME[@]}"
+	"ib_send_lat -R -F -s 64 -n 100 @" "${PERFTEST[@]}"
 cm_case rstream "rstream -b @ -S 4096 -C 20" "rstream -s @ -S 4096 -C 20" \
 	"${SOME[@]}"
 cm_case riostream "riostream -b @ -S 4096 -C 20" "riostream -s @ -S 4096 -C 20" \
