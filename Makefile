@@ -11,6 +11,7 @@
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
 #   SUITE=trixie  Debian release of the test bed's machines (default: this machine's)
 #   GUEST_SUITE=bookworm  that of their guests (default: SUITE)
+#   ARCH=arm64  with build, user, modules: compile for that, of Debian 12
 
 # For another release than this machine's all is compiled in a root of that one.
 HOST_SUITE := $(shell . /etc/os-release 2>/dev/null; echo $$VERSION_CODENAME)
@@ -24,7 +25,19 @@ export GUEST_SUITE
 GUEST_B := $(abspath build$(addprefix /,$(filter-out $(HOST_SUITE),$(GUEST_SUITE))))
 endif
 
-B ?= build$(addprefix /,$(FOREIGN))
+# Another architecture is cross-compiled, against the libraries of a root of it. One that
+# is only in the environment was meant for somebody else.
+TARGET := $(if $(filter command,$(origin ARCH)),$(ARCH))
+ifneq ($(filter-out arm64,$(TARGET)),)
+$(error ARCH=$(TARGET): arm64, or leave it out for this machine's own)
+endif
+ifneq ($(TARGET),)
+CROSS := $(CURDIR)/tests/qemu/arm/root.sh --configure
+CROSS_HEADERS = [ -n "$$KDIR" ] || KDIR=$$(tests/kbuild/headers.sh 6.1 $(TARGET)) || exit 1;
+export CROSS_COMPILE ?= aarch64-linux-gnu-
+endif
+
+B ?= build$(addprefix /,$(FOREIGN))$(addprefix /,$(TARGET))
 override B := $(abspath $(B))
 SHELL := /bin/bash
 prefix ?= /usr
@@ -33,7 +46,7 @@ JOBS ?= $(shell nproc)
 
 # The kernel is looked up by the recipes, in the shell: make reads this file
 # before 'deps' installs its headers. These are what the user gave, or nothing.
-FIND_KERNEL = . tests/qemu/lib/kver.sh
+FIND_KERNEL = $(CROSS_HEADERS) . tests/qemu/lib/kver.sh
 # What 'make install' builds modules for: the running kernel, or that of KDIR.
 FIND_INSTALL_KERNEL = KVER=$$(uname -r); \
 	[ -z "$$KDIR" ] || KVER=''; \
@@ -49,7 +62,8 @@ QUIET := $(if $(filter 1,$(V)),,-s)
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
-	@echo 'make build       daemon, tools, tests and kernel modules, in build/'
+	@echo 'make build       daemon, tools, tests and kernel modules, in build/;'
+	@echo '                 ARCH=arm64: for that, in build/arm64/'
 	@echo 'make demo        Xen under QEMU: two guests run verbs programs'
 	@echo 'make prepare     what demo does before it boots: install, build, fetch'
 	@echo 'make check       everything, in its short form; what CI runs'
@@ -78,7 +92,7 @@ INSTALL_DEPS = $(if $(filter no,$(DEPS)),true,tests/qemu/image/deps.sh)
 deps:
 	$(Q)$(INSTALL_DEPS) all
 deps-build:
-	$(Q)$(INSTALL_DEPS) build
+	$(Q)$(INSTALL_DEPS) $(if $(TARGET),arm,build)
 deps-unit:
 	$(Q)$(INSTALL_DEPS) unit
 deps-install:
@@ -102,7 +116,8 @@ configure: configure.ac Makefile.am $(shell find backend frontend tests tools \
 	$(Q)touch $@
 
 $(B)/config.status: configure | deps-build
-	$(Q)$(LOCK) sh -c 'cd $(B) && $(CURDIR)/configure -q --prefix=$(prefix) \
+	$(Q)$(LOCK) sh -c 'cd $(B) && \
+		$(CROSS) $(CURDIR)/configure -q --prefix=$(prefix) \
 		--sysconfdir=/etc --localstatedir=/var $(CONFIGURE_ARGS) \
 		>configure.log 2>&1' || { tail -n 20 $(B)/configure.log; \
 		echo "configure failed: 'make deps' installs what is missing"; \
