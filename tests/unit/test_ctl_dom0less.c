@@ -17,7 +17,7 @@
 #include "tools/vhcactl/dom0less.h"
 
 #define TARGET "/sys/devices/system/xen_memory/xen_memory0/target_kb"
-#define GOOD "# two guests\nown-domain 3\nmemory 704\n\n" \
+#define GOOD "# two guests\nown-domain 3\nmemory 704\nguest-reserve 16\n\n" \
 	"guest 1 g1 hca=rxe0,max-qp=7  # first\n\tguest 2 g2\r\n"
 
 static void the_file_is_read(void **state)
@@ -29,6 +29,7 @@ static void the_file_is_read(void **state)
 	assert_int_equal(ctl_dom0less_parse(GOOD, &all, err), 0);
 	assert_int_equal(all.own, 3);
 	assert_int_equal(all.memory, 704);
+	assert_int_equal(all.guest_reserve, 16);
 	assert_int_equal(all.nr, 2);
 	assert_int_equal(all.guest[0].domid, 1);
 	assert_string_equal(all.guest[0].name, "g1");
@@ -55,7 +56,8 @@ static void its_mistakes_are_told(void **state)
 		{ "guest 1 g hca=rxe0,backend=0\n", "backend=0: it is own-domain" },
 		{ "memory 0\n", "memory \"0\": MiB" },
 		{ "memory x\n", "memory \"x\": MiB" },
-		{ "guests 1 g\n", "\"guests\": own-domain, memory or guest" },
+		{ "guest-reserve\n", "guest-reserve \"\": MiB" },
+		{ "guests 1 g\n", "\"guests\": own-domain, memory, guest" },
 	};
 	char err[CTL_ERR_MAX], *text = calloc(1, 5000);
 	struct dom0less all;
@@ -119,6 +121,10 @@ static void its_guests_are_served_once(void **state)
 	assert_string_equal(fake_xs_get("/local/domain/1/name"), "g1");
 	assert_string_equal(fake_xs_get("/local/domain/1/domid"), "1");
 	assert_non_null(fake_xs_get("/local/domain/1/data"));
+	assert_non_null(fake_xs_get("/local/domain/1/control"));
+	assert_string_equal(fake_xs_get("/local/domain/1/memory/static-max"), "32768");
+	assert_string_equal(fake_xs_get("/local/domain/1/memory/target"), "16384");
+	assert_null(fake_xs_get("/local/domain/2/memory/target"));
 	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/1/0/hca"), "rxe0");
 	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/1/0/max-qp"), "7");
 	assert_string_equal(fake_xs_get("/local/domain/1/device/vhca/0/backend-id"), "3");

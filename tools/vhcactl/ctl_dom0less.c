@@ -67,11 +67,13 @@ static int introduce(struct ctl *c, const struct dom0less_guest *g)
 			 g->domid, g->name, strerror(errno), c->own);
 }
 
-/* As libxl makes them: the guest reads its directory, and owns data. */
+/* As libxl makes them: the guest reads its directory, and owns what its kernel fills. */
 static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int own,
 			const struct dom0less_guest *g)
 {
+	static const char *const owned[] = { "data", "control" };
 	char dir[XN_PATH_MAX], sub[XN_PATH_MAX];
+	size_t i;
 	int rc;
 
 	snprintf(dir, sizeof(dir), DOMAINS "/%u", g->domid);
@@ -84,27 +86,50 @@ static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int o
 		rc = xn_path(sub, dir, "device");
 	if (!rc)
 		rc = xn_mkdir(xs, t, sub, own, g->domid);
-	if (!rc)
-		rc = xn_path(sub, dir, "data");
-	return rc ? rc : xn_mkdir(xs, t, sub, g->domid, g->domid);
+	for (i = 0; i < sizeof(owned) / sizeof(owned[0]) && !rc; i++) {
+		rc = xn_path(sub, dir, owned[i]);
+		if (!rc)
+			rc = xn_mkdir(xs, t, sub, g->domid, g->domid);
+	}
+	return rc;
+}
+
+/*
+ * What a guest's kernel maps of the backend's pages takes the place of its own, where it
+ * has no other address space (Debian's for arm64): its balloon must have given some up.
+ * The guest looks at the difference of both only.
+ */
+static int write_reserve(struct xs_handle *xs, xs_transaction_t t,
+			 const struct dom0less_guest *g, unsigned int mib)
+{
+	char dir[XN_PATH_MAX];
+	int rc;
+
+	snprintf(dir, sizeof(dir), DOMAINS "/%u/memory", g->domid);
+	rc = xn_write_u32(xs, t, dir, "static-max", 2 * mib * KIB_OF_MIB);
+	return rc ? rc : xn_write_u32(xs, t, dir, "target", mib * KIB_OF_MIB);
 }
 
 struct nodes {
-	unsigned int own;
+	unsigned int own, reserve;
 	const struct dom0less_guest *g;
 };
 
 static int nodes_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	const struct nodes *n = arg;
+	int rc = write_domain(xs, t, n->own, n->g);
 
-	return write_domain(xs, t, n->own, n->g);
+	if (!rc && n->g->spec[0] && n->reserve)
+		rc = write_reserve(xs, t, n->g, n->reserve);
+	return rc;
 }
 
-static int make_domain(struct ctl *c, const struct dom0less_guest *g)
+static int make_domain(struct ctl *c, const struct dom0less_guest *g,
+		       unsigned int reserve)
 {
 	char dir[XN_PATH_MAX];
-	struct nodes n = { .own = c->own, .g = g };
+	struct nodes n = { .own = c->own, .reserve = reserve, .g = g };
 	int rc;
 
 	snprintf(dir, sizeof(dir), DOMAINS "/%u", g->domid);
@@ -140,12 +165,13 @@ static int give_device(struct ctl *c, const struct dom0less_guest *g,
 	return ctl_attach_conf(c, g->domid, &conf, d);
 }
 
-static int serve(struct ctl *c, const struct dom0less_guest *g, struct ctl_dev *d)
+static int serve(struct ctl *c, const struct dom0less *all,
+		 const struct dom0less_guest *g, struct ctl_dev *d)
 {
 	int rc = introduce(c, g);
 
 	if (!rc)
-		rc = make_domain(c, g);
+		rc = make_domain(c, g, all->guest_reserve);
 	if (!rc)
 		rc = give_device(c, g, d);
 	if (!rc && !g->spec[0])
@@ -162,7 +188,7 @@ static int serve_all(struct ctl *c, const struct dom0less *all)
 	int i, rc = CTL_OK, bad[DOM0LESS_GUESTS];
 
 	for (i = 0; i < all->nr; i++) {
-		bad[i] = serve(c, &all->guest[i], &dev[i]);
+		bad[i] = serve(c, all, &all->guest[i], &dev[i]);
 		rc = rc ? rc : bad[i];
 	}
 	for (i = 0; i < all->nr && c->wait > 0; i++)
@@ -193,6 +219,6 @@ int ctl_dom0less(struct ctl *c)
 				 c->argv[0], all.own);
 	rc = lower_memory(c, all.memory);
 	if (!rc)
-		rc = make_domain(c, &own);
+		rc = make_domain(c, &own, 0);
 	return rc ? rc : serve_all(c, &all);
 }

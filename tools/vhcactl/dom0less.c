@@ -49,17 +49,17 @@ static int parse_own(struct dom0less *all, char **rest, char *err)
 	return parse_domid(all, strtok_r(NULL, BLANKS, rest), &all->own, err);
 }
 
-static int parse_memory(struct dom0less *all, char **rest, char *err)
+static int parse_mib(const char *what, unsigned int *val, char **rest, char *err)
 {
 	const char *word = strtok_r(NULL, BLANKS, rest);
 	uint64_t mib = 0;
 
 	if (!word || vl_parse_u64(word, 1, MEMORY_MAX, &mib)) {
-		snprintf(err, CTL_ERR_MAX, "memory \"%s\": MiB are needed, 1..%u",
+		snprintf(err, CTL_ERR_MAX, "%s \"%s\": MiB are needed, 1..%u", what,
 			 word ? word : "", MEMORY_MAX);
 		return -EINVAL;
 	}
-	all->memory = (unsigned int)mib;
+	*val = (unsigned int)mib;
 	return 0;
 }
 
@@ -121,11 +121,13 @@ static int parse_line(struct dom0less *all, char *line, char *err)
 	if (!strcmp(word, "own-domain"))
 		return parse_own(all, &rest, err);
 	if (!strcmp(word, "memory"))
-		return parse_memory(all, &rest, err);
+		return parse_mib(word, &all->memory, &rest, err);
+	if (!strcmp(word, "guest-reserve"))
+		return parse_mib(word, &all->guest_reserve, &rest, err);
 	if (!strcmp(word, "guest"))
 		return parse_guest(all, &rest, err);
-	snprintf(err, CTL_ERR_MAX, "\"%s\": own-domain, memory or guest is needed",
-		 word);
+	snprintf(err, CTL_ERR_MAX,
+		 "\"%s\": own-domain, memory, guest-reserve or guest is needed", word);
 	return -EINVAL;
 }
 
