@@ -58,13 +58,14 @@ QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
 .PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-udata check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
-.PHONY: prepare check-bare uninstall dist distcheck clean distclean
+.PHONY: demo-dom0less prepare check-bare uninstall dist distcheck clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
 	@echo 'make build       daemon, tools, tests and kernel modules, in build/;'
 	@echo '                 ARCH=arm64: for that, in build/arm64/'
 	@echo 'make demo        Xen under QEMU: two guests run verbs programs'
+	@echo 'make demo-dom0less  the same on Arm, Xen without dom0; VHCA_XEN_SRC=PLACE'
 	@echo 'make prepare     what demo does before it boots: install, build, fetch'
 	@echo 'make check       everything, in its short form; what CI runs'
 	@echo 'make soak        the long forms: before a release, or a large change'
@@ -154,6 +155,7 @@ check-kernels: | deps
 check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
 		B=$(GUEST_B) build)
+	$(Q)$(if $(VHCA_XEN_SRC),$(if $(FOREIGN),true,$(ARM)),true)
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen \
 		$(if $(GUEST_B),--guest-build $(GUEST_B)) $(T)
 
@@ -228,6 +230,13 @@ prepare: build | deps
 
 demo: build | deps
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen demo
+
+# Without dom0, on Arm, whose Xen Debian does not have: VHCA_XEN_SRC names its sources.
+ARM = $(MAKE) $(QUIET) ARCH=arm64 B=$(B)/arm64 build
+demo-dom0less: | deps
+	$(Q)tests/qemu/arm/xen.sh >/dev/null
+	$(Q)$(ARM)
+	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen demo-dom0less
 
 # Doorbells in a guest: these fail if they cost more than on bare metal.
 RATIOS = 37-doorbell-ratio-pv 38-doorbell-ratio-pvh
