@@ -32,6 +32,7 @@ enum ctl_exit {
 struct ctl {
 	struct xs_handle *xs;
 	bool no_xs;		/* check: there is no xenstore */
+	bool arm;		/* this is an Arm machine */
 	bool json, force, batch, openmetrics;
 	int wait;		/* seconds; -1: the command's default */
 	unsigned int own;	/* dom0less: number of this domain */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/arch.h"
 #include "host/paths.h"
 #include "number.h"
 
@@ -194,7 +195,7 @@ int main(int argc, char **argv)
 {
 	struct ctl c = { .wait = -1, .run_dir = HOST_RUN_VHCAD,
 			 .agent_dir = HOST_RUN_DOORBELLD, .root = "",
-			 .xl_info = ctl_xl_info };
+			 .arm = host_is_arm(), .xl_info = ctl_xl_info };
 	const struct command *cmd;
 	int rc;
 
