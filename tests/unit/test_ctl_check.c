@@ -306,6 +306,10 @@ static void hardware_on_arm(void **state)
 	host_captured(&out, NULL);
 	assert_null(strstr(out, " dma: "));
 	c.arm = true;
+	drop("/sys/module/xen_vhca_helper");
+	expect(&c, CTL_FAILED, "FAIL segment-cap: hardware HCA in an Arm domain");
+	host_dir("/sys/module/xen_vhca_helper");
+	host_file("/sys/kernel/debug/xen-vhca-helper/capped_hcas", "1\n");
 	host_file(features, "00012705\n");
 	expect(&c, CTL_FAILED, "FAIL dma: hardware HCA in a domain that Xen does not map directly");
 	host_file("/sys/module/xen_vhca_helper/parameters/behind_iommu", "N\n");

@@ -145,15 +145,17 @@ void check_segment_cap(struct check *k)
 	static const char name[] = "segment-cap";
 	char text[32];
 	int rc;
+	const char *what = k->pv ? "a PV" : "an Arm";
 
-	if (!k->pv || !k->n_hw) {
-		check_say(k, CHECK_OK, name, NULL, "not needed: %s", k->pv ?
+	if ((!k->pv && !k->c->arm) || !k->n_hw) {
+		check_say(k, CHECK_OK, name, NULL, "not needed: %s", !k->n_hw ?
 			  "no hardware HCA here" : "this is no PV domain");
 		return;
 	}
 	if (!check_exists(k, "/sys/module/xen_vhca_helper")) {
 		check_say(k, CHECK_FAIL, name, "modprobe xen-vhca-helper",
-			  "hardware HCA in a PV domain: only the helper keeps its data intact");
+			  "hardware HCA in %s domain: only the helper keeps its data intact",
+			  what);
 		return;
 	}
 	rc = check_read(k, text, sizeof(text), CAPPED);
