@@ -25,7 +25,7 @@ loader=usr/lib/ld-linux-aarch64.so.1
 guest_programs=(
 	bash dash cat ls cp mv rm ln mkdir rmdir chmod head tail wc sort uniq cut tr
 	seq sleep date env id stat dd od sync true false echo printf readlink basename
-	dirname timeout nproc sha256sum md5sum cmp diff grep sed mawk find xargs test
+	dirname uname timeout nproc sha256sum md5sum cmp diff grep sed mawk find xargs test
 	kill mount umount dmesg setsid flock taskset mountpoint ps pgrep pkill sysctl free
 	ip rdma ss ping modprobe insmod rmmod lsmod depmod modinfo udevadm strace
 	xenstore-read xenstore-write xenstore-ls xenstore-list xenstore-rm
@@ -33,7 +33,7 @@ guest_programs=(
 	ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
 )
-utility_programs=(bridge tee touch xenstore uname mknod mkfifo)
+utility_programs=(bridge tee touch xenstore mknod mkfifo)
 guest_modules=(
 	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs xen-netfront
 	ib_uverbs crc32_generic

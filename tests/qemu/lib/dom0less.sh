@@ -43,8 +43,8 @@ give_vif() {
 	ip link set "vif$dom.0" master xenbr0 up
 }
 
-# both_connected GUEST DEVID
-both_connected() {
+# connected GUEST DEVID: instead of vhca.sh's, whose backend is domain 0.
+connected() {
 	local dom
 	dom=$(guest_domid "$1")
 	[ "$(xenstore-read "/local/domain/$(own_domid)/backend/vhca/$dom/$2/state")" = 4 ] &&

@@ -22,7 +22,7 @@ check "this is an Arm machine" test "$(uname -m)" = aarch64
 step "HCA and daemon; two guests get a vhca each"
 guests_up g1 g2
 for g in g1 g2; do
-	check "$g is connected" wait_until 60 both_connected $g 0
+	check "$g is connected" wait_until 60 connected $g 0
 	check "$g has a verbs device" wait_guest 20 $g 'ls /dev/infiniband/uverbs0'
 done
 vhcactl list
