@@ -27,7 +27,8 @@ build='build-essential autoconf automake libtool pkg-config bc kmod git
 	libxen-dev libibverbs-dev libjson-c-dev libcmocka-dev'
 kernel='linux-headers-amd64'
 # The fuzz targets need the run-time library of clang's version.
-unit='python3 jq sparse shellcheck clang libclang-rt-dev binutils util-linux procps'
+unit='python3 jq sparse shellcheck clang libclang-rt-dev binutils util-linux procps
+	device-tree-compiler'
 xen='qemu-system-x86 mmdebstrap cpio zstd xz-utils'
 # The model HCA is compiled into QEMU (tests/hca).
 qemu='meson libglib2.0-dev libpixman-1-dev libfdt-dev
@@ -40,7 +41,7 @@ xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools
 	zlib1g-dev libglib2.0-dev libpixman-1-dev'
 
 # For arm64, whose libraries come in a root of it (tests/qemu/arm/root.sh).
-arm='gcc-aarch64-linux-gnu device-tree-compiler mmdebstrap'
+arm='gcc-aarch64-linux-gnu mmdebstrap'
 
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
