@@ -11,6 +11,7 @@
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
 #   SUITE=trixie  Debian release of the test bed's machines (default: this machine's)
 #   GUEST_SUITE=bookworm  that of their guests (default: SUITE)
+#   ARCH=arm64  with build, user, modules: compile for that, of Debian 12
 
 # For another release than this machine's all is compiled in a root of that one.
 HOST_SUITE := $(shell . /etc/os-release 2>/dev/null; echo $$VERSION_CODENAME)
@@ -24,7 +25,19 @@ export GUEST_SUITE
 GUEST_B := $(abspath build$(addprefix /,$(filter-out $(HOST_SUITE),$(GUEST_SUITE))))
 endif
 
-B ?= build$(addprefix /,$(FOREIGN))
+# Another architecture is cross-compiled, against the libraries of a root of it. One that
+# is only in the environment was meant for somebody else.
+TARGET := $(if $(filter command,$(origin ARCH)),$(ARCH))
+ifneq ($(filter-out arm64,$(TARGET)),)
+$(error ARCH=$(TARGET): arm64, or leave it out for this machine's own)
+endif
+ifneq ($(TARGET),)
+CROSS := $(CURDIR)/tests/qemu/arm/root.sh --configure
+CROSS_HEADERS = [ -n "$$KDIR" ] || KDIR=$$(tests/kbuild/headers.sh 6.1 $(TARGET)) || exit 1;
+export CROSS_COMPILE ?= aarch64-linux-gnu-
+endif
+
+B ?= build$(addprefix /,$(FOREIGN))$(addprefix /,$(TARGET))
 override B := $(abspath $(B))
 SHELL := /bin/bash
 prefix ?= /usr
@@ -33,7 +46,7 @@ JOBS ?= $(shell nproc)
 
 # The kernel is looked up by the recipes, in the shell: make reads this file
 # before 'deps' installs its headers. These are what the user gave, or nothing.
-FIND_KERNEL = . tests/qemu/lib/kver.sh
+FIND_KERNEL = $(CROSS_HEADERS) . tests/qemu/lib/kver.sh
 # What 'make install' builds modules for: the running kernel, or that of KDIR.
 FIND_INSTALL_KERNEL = KVER=$$(uname -r); \
 	[ -z "$$KDIR" ] || KVER=''; \
@@ -45,12 +58,14 @@ QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
 .PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-udata check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
-.PHONY: prepare check-bare uninstall dist distcheck clean distclean
+.PHONY: demo-dom0less prepare check-bare uninstall dist distcheck clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
-	@echo 'make build       daemon, tools, tests and kernel modules, in build/'
+	@echo 'make build       daemon, tools, tests and kernel modules, in build/;'
+	@echo '                 ARCH=arm64: for that, in build/arm64/'
 	@echo 'make demo        Xen under QEMU: two guests run verbs programs'
+	@echo 'make demo-dom0less  the same on Arm, Xen without dom0; VHCA_XEN_SRC=PLACE'
 	@echo 'make prepare     what demo does before it boots: install, build, fetch'
 	@echo 'make check       everything, in its short form; what CI runs'
 	@echo 'make soak        the long forms: before a release, or a large change'
@@ -78,7 +93,7 @@ INSTALL_DEPS = $(if $(filter no,$(DEPS)),true,tests/qemu/image/deps.sh)
 deps:
 	$(Q)$(INSTALL_DEPS) all
 deps-build:
-	$(Q)$(INSTALL_DEPS) build
+	$(Q)$(INSTALL_DEPS) $(if $(TARGET),arm,build)
 deps-unit:
 	$(Q)$(INSTALL_DEPS) unit
 deps-install:
@@ -102,7 +117,8 @@ configure: configure.ac Makefile.am $(shell find backend frontend tests tools \
 	$(Q)touch $@
 
 $(B)/config.status: configure | deps-build
-	$(Q)$(LOCK) sh -c 'cd $(B) && $(CURDIR)/configure -q --prefix=$(prefix) \
+	$(Q)$(LOCK) sh -c 'cd $(B) && \
+		$(CROSS) $(CURDIR)/configure -q --prefix=$(prefix) \
 		--sysconfdir=/etc --localstatedir=/var $(CONFIGURE_ARGS) \
 		>configure.log 2>&1' || { tail -n 20 $(B)/configure.log; \
 		echo "configure failed: 'make deps' installs what is missing"; \
@@ -139,6 +155,7 @@ check-kernels: | deps
 check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
 		B=$(GUEST_B) build)
+	$(Q)$(if $(VHCA_XEN_SRC),$(if $(FOREIGN),true,$(ARM)),true)
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen \
 		$(if $(GUEST_B),--guest-build $(GUEST_B)) $(T)
 
@@ -213,6 +230,13 @@ prepare: build | deps
 
 demo: build | deps
 	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen demo
+
+# Without dom0, on Arm, whose Xen Debian does not have: VHCA_XEN_SRC names its sources.
+ARM = $(MAKE) $(QUIET) ARCH=arm64 B=$(B)/arm64 build
+demo-dom0less: | deps
+	$(Q)tests/qemu/arm/xen.sh >/dev/null
+	$(Q)$(ARM)
+	$(Q)tests/qemu/run -v --build $(B) --out $(B)/xen demo-dom0less
 
 # Doorbells in a guest: these fail if they cost more than on bare metal.
 RATIOS = 37-doorbell-ratio-pv 38-doorbell-ratio-pvh

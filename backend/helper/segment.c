@@ -19,11 +19,18 @@
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
 #include <linux/file.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <rdma/ib_verbs.h>
+#include <xen/features.h>
 #include <xen/xen.h>
 #include "helper.h"
+
+static bool vh_behind_iommu;
+module_param_named(behind_iommu, vh_behind_iommu, bool, 0444);
+MODULE_PARM_DESC(behind_iommu,
+		 "Arm: Xen has an IOMMU between the HCA and memory (a domain cannot see it)");
 
 /* One capped device, with a reference: its limits outlive the HCA's driver. */
 struct vh_cap {
@@ -146,6 +153,20 @@ static bool vh_may_bounce(const struct ib_device *hca)
 	       (xen_pv_domain() || !IS_ENABLED(CONFIG_X86));
 }
 
+/*
+ * Would the HCA's DMA reach other memory than was registered? An Arm domain addresses
+ * pages by numbers of its own unless Xen maps it directly, and an IOMMU that makes the
+ * HCA follow is hidden from the domain. Versions of Xen that tell neither map dom0
+ * directly.
+ */
+static bool vh_misses(const struct ib_device *hca)
+{
+	if (IS_ENABLED(CONFIG_X86) || !hca->dma_device || vh_behind_iommu ||
+	    xen_feature(XENFEAT_direct_mapped))
+		return false;
+	return xen_feature(XENFEAT_not_direct_mapped) || !xen_initial_domain();
+}
+
 long vh_cap_dma(struct vh_file *vf, struct vhca_helper_cap_dma __user *arg)
 {
 	u32 result = VHCA_HELPER_CAP_NEEDLESS;
@@ -160,7 +181,9 @@ long vh_cap_dma(struct vh_file *vf, struct vhca_helper_cap_dma __user *arg)
 	hca = vh_hca(c.fd, c.hca);
 	if (IS_ERR(hca))
 		return PTR_ERR(hca);
-	if (vh_may_bounce(hca)) {
+	if (vh_misses(hca)) {
+		err = -EXDEV;
+	} else if (vh_may_bounce(hca)) {
 		result = VHCA_HELPER_CAP_DONE;
 		err = vh_cap_get(vf, hca->dma_device);
 	}

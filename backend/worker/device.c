@@ -116,7 +116,10 @@ static int cap_dma(struct be_dev *dev)
 	if (!dev->prov->mmaps)		/* a software HCA */
 		return 0;
 	err = dev->t->ops->cap_dma(dev->t, dev->hca, dev->ctl_fd);
-	if (err)
+	if (err == -EXDEV)
+		be_fault(dev, "hca \"%s\": its DMA would reach other memory: on Arm this domain needs a direct map, or an IOMMU (then: modprobe xen-vhca-helper behind_iommu=1)",
+			 dev->hca);
+	else if (err)
 		be_fault(dev, "hca \"%s\": its DMA segments cannot be kept within a page (%s), which a PV domain needs or data is lost%s",
 			 dev->hca, strerror(-err), err == -ENOTTY ?
 			 "; load the xen-vhca-helper of this version" : "");

@@ -117,7 +117,9 @@ struct vhca_helper_frames {
  * is to be held open while memory is registered. Calling again is harmless.
  * Errors: EBADF @fd is not open, EINVAL bad argument or @fd is no uverbs file
  * of this HCA, ENODEV no such HCA (renamed: read ibdev again), EBUSY this
- * file capped another HCA, EOPNOTSUPP the HCA's bus has no such limit.
+ * file capped another HCA, EOPNOTSUPP the HCA's bus has no such limit, EXDEV (Arm)
+ * the domain is neither mapped directly nor, by the module's parameter behind_iommu,
+ * behind an IOMMU: the HCA's DMA would reach other memory.
  */
 struct vhca_helper_cap_dma {
 	char hca[VHCA_HELPER_HCA_NAME];

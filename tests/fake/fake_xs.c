@@ -181,6 +181,19 @@ bool xs_is_domain_introduced(struct xs_handle *h, unsigned int domid)
 	return fake_xs_get(path);
 }
 
+bool xs_introduce_domain(struct xs_handle *h, unsigned int domid,
+			 unsigned long mfn, unsigned int port)
+{
+	char path[64], value[16];
+
+	(void)h;
+	(void)mfn;
+	snprintf(path, sizeof(path), "/fake/port/%u", domid);
+	snprintf(value, sizeof(value), "%u", port);
+	errno = EINVAL;
+	return fake_xs_get(path) && !strcmp(fake_xs_get(path), value);
+}
+
 bool xs_rm(struct xs_handle *h, xs_transaction_t t, const char *path)
 {
 	(void)h;

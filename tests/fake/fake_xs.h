@@ -4,7 +4,8 @@
  *
  * A xenstore in memory with what libxenstore offers of it: nodes, watches,
  * transactions that never conflict. One thread, no permissions. A domain is
- * alive while its node "name" exists.
+ * alive while its node "name" exists, and can be introduced by the port in the node
+ * /fake/port/DOMID.
  */
 #ifndef FAKE_XS_H
 #define FAKE_XS_H

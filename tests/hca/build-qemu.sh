@@ -7,7 +7,8 @@
 # run takes minutes, one after a change of the model seconds, any other none.
 # Needs no root; writes only below ${XDG_CACHE_HOME:-~/.cache}/xen-vhca.
 #
-# Usage: build-qemu.sh [--path]   --path: only print where it would be
+# Usage: build-qemu.sh [--path] [x86_64|aarch64]   --path: only print where it would be
+# Each target has a tree of its own, so that nobody compiles both who needs one.
 # Environment: VHCA_QEMU_SRC (folder with QEMU 7.2's sources, instead of
 # Debian's), VHCA_MIRROR (Debian mirror), VHCA_QEMU_ASAN=1 (with AddressSanitizer,
 # in a cache of its own), JOBS.
@@ -21,10 +22,17 @@ unset SUITE
 . "$here/../lib/debsrc.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
 say() { echo "qemu: $*" >&2; }
+only_path=no
+[ "${1:-}" != --path ] || { only_path=yes; shift; }
+target=${1:-x86_64}
+case $target in
+x86_64|aarch64)	;;
+*)	say "unknown target $target: x86_64 or aarch64"; exit 2 ;;
+esac
 
 options=(
-	--target-list=x86_64-softmmu --without-default-features
-	--without-default-devices --with-devices-x86_64=vhca
+	"--target-list=$target-softmmu" --without-default-features
+	--without-default-devices "--with-devices-$target=vhca"
 	--enable-tcg --enable-virtfs --enable-attr --enable-cap-ng
 	--enable-fdt=system --disable-docs --disable-tools
 	--disable-guest-agent --disable-werror --disable-debug-info
@@ -79,8 +87,8 @@ prepare() {
 	done
 	echo "subdir('connectx')" >>"$tree/src/hw/meson.build"
 	echo "source connectx/Kconfig" >>"$tree/src/hw/Kconfig"
-	cp "$here/qemu/devices.mak" \
-		"$tree/src/configs/devices/x86_64-softmmu/vhca.mak"
+	cp "$here/qemu/devices-$target.mak" \
+		"$tree/src/configs/devices/$target-softmmu/vhca.mak"
 	model_into "$tree/src/hw/connectx"
 	mkdir "$tree/build"
 	say "configuring"
@@ -132,13 +140,13 @@ done
 hash16() { sha256sum | cut -c1-16; }
 base=$({ declare -f prepare; echo "$version" "${options[@]}"
 	${CC:-cc} -dumpfullversion
-	cat "$here"/qemu/{*.patch,devices.mak}; } | hash16)
+	cat "$here"/qemu/{*.patch,"devices-$target.mak"}; } | hash16)
 key=$({ echo "$base"
 	cat "$ifc"/mlx5_ifc*.h "$here"/model/*.[ch] "$here"/qemu/{*.[ch],Kconfig,meson.build}
 	} | hash16)
 out=$cache/qemu-$key
-program=$out/bin/qemu-system-x86_64
-if [ "${1:-}" = --path ] || [ -x "$program" ]; then
+program=$out/bin/qemu-system-$target
+if [ "$only_path" = yes ] || [ -x "$program" ]; then
 	[ ! -d "$out" ] || touch "$out"
 	echo "$program"
 	exit 0
@@ -157,7 +165,7 @@ fi
 model_into "$tree/src/hw/connectx"
 say "compiling (a few minutes the first time)"
 start=$SECONDS
-ninja -C "$tree/build" ${JOBS:+-j"$JOBS"} qemu-system-x86_64 \
+ninja -C "$tree/build" ${JOBS:+-j"$JOBS"} "${program##*/}" \
 	>"$tree/log" 2>&1 || {
 	grep -A15 -E '^FAILED|error:|undefined' "$tree/log" |
 		cut -c1-160 | head -n 40 >&2
@@ -165,8 +173,8 @@ ninja -C "$tree/build" ${JOBS:+-j"$JOBS"} qemu-system-x86_64 \
 	exit 1
 }
 mkdir -p "$out.tmp/bin"
-cp "$tree/build/qemu-system-x86_64" "$out.tmp/bin/"
-[ "${VHCA_QEMU_ASAN:-0}" = 1 ] || strip -s "$out.tmp/bin/qemu-system-x86_64"
+cp "$tree/build/${program##*/}" "$out.tmp/bin/"
+[ "${VHCA_QEMU_ASAN:-0}" = 1 ] || strip -s "$out.tmp/bin/${program##*/}"
 rm -rf "$out"
 mv "$out.tmp" "$out"
 # What nobody used for two weeks.

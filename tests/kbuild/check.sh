@@ -4,12 +4,12 @@
 #
 # Both modules compile for every kernel that we claim, with neither a warning
 # of the compiler nor a complaint of sparse (address spaces, locks, byte
-# order): the installed 6.1 headers, and 6.12 from Debian's backports, which
-# headers.sh fetches. Runs nothing of ours and needs no root.
+# order): the installed 6.1 headers, 6.12 from Debian's backports and 6.1 for arm64,
+# which headers.sh fetches. Runs nothing of ours and needs no root.
 #
 # Usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]
 #
-# Folders named are tested instead of those two. Status 0: nothing failed; a
+# Folders named are tested instead of those three. Status 0: nothing failed; a
 # kernel whose headers cannot be had is skipped, a failure if CI=true.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,6 +25,14 @@ mkdir -p "$2"
 build=$(cd "$2" && pwd)
 shift 2
 
+# The architecture of the folder, as kbuild wants to be told. Another than this
+# machine's needs a cross compiler.
+target_of() { # target_of KDIR
+	grep -qx CONFIG_ARM64=y "$1/include/config/auto.conf" || return 0
+	echo ARCH=arm64
+	[ "$(uname -m)" = aarch64 ] || echo CROSS_COMPILE=aarch64-linux-gnu-
+}
+
 release() { # release KDIR: its version
 	sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		"$1/include/generated/utsrelease.h"
@@ -32,7 +40,9 @@ release() { # release KDIR: its version
 
 # compile KDIR DIR MODULE-FOLDER: gcc and sparse; every complaint ends it.
 compile() {
-	make -s -C "$1" M="$2/$3" KCFLAGS=-Werror C=2 CF=-Wsparse-error \
+	local target
+	mapfile -t target < <(target_of "$1")
+	make -s "${target[@]}" -C "$1" M="$2/$3" KCFLAGS=-Werror C=2 CF=-Wsparse-error \
 		modules >"$2/log" 2>&1
 }
 
@@ -108,6 +118,13 @@ else
 		check_kernel "$kdir"
 	else
 		say skip "linux 6.12: $(tail -n 1 "$build/log")"
+	fi
+	if ! command -v aarch64-linux-gnu-gcc >/dev/null; then
+		say skip "linux 6.1 for arm64: no compiler for it: run 'make deps'"
+	elif kdir=$("$here/headers.sh" 6.1 arm64 2>"$build/log"); then
+		check_kernel "$kdir"
+	else
+		say skip "linux 6.1 for arm64: $(tail -n 1 "$build/log")"
 	fi
 fi
 counted

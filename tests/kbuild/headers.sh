@@ -2,23 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Fetches the headers of a newer kernel from Debian's backports, unpacks them
+# Fetches the headers of a kernel that this machine has no package of, unpacks them
 # into the user's cache and prints the build folder in there. Nothing is
 # installed, no root is needed, and the machine's own package lists stay as
 # they are: apt works on lists and caches in the cache folder. It checks the
 # signatures as ever.
 #
-# Usage: headers.sh [SERIES]    SERIES: 6.12 (default), as the mirror has it
+# Usage: headers.sh [SERIES [ARCH]]
+#   SERIES: 6.12 (default; from Debian 12's backports) or 6.1 (Debian 12's own)
+#   ARCH:   amd64 (default) or arm64, whose modules this machine can compile with
+#           ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-: kbuild's programs are its own
 #
 # VHCA_MIRROR names another Debian mirror. The cache is keyed by this script
 # and the series: remove the folder to get a newer kernel of the series.
 # Exit status 3: the packages cannot be had.
 set -euo pipefail
 series=${1:-6.12}
+arch=${2:-amd64}
 suite=bookworm-backports
-arch=amd64
+[ "$series" != 6.1 ] || suite=bookworm
 
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/mirror.sh
+. "$here/../lib/mirror.sh"
 key=$( { cat "$here/headers.sh"; echo "$series $suite $arch"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
@@ -41,29 +47,33 @@ command -v apt-get >/dev/null || {
 	exit 3
 }
 
-# The mirror that this machine uses for Debian itself.
-mirror() {
+# sources: lines "deb URI SUITE main", of the mirrors that this machine uses for Debian
+# itself. Its newest kernel may be among the security updates.
+sources() {
 	if [ -n "${VHCA_MIRROR:-}" ]; then
-		echo "$VHCA_MIRROR"
-		return
+		echo "deb $VHCA_MIRROR $suite main"
+	elif [ "$suite" = bookworm ]; then
+		mirror_sources bookworm
+	else
+		# shellcheck disable=SC2016
+		apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' \
+			'Created-By: Packages' |
+			awk -v suite="$suite" '$1 == "main" && $2 ~ /^[a-z]+$/ {
+				print "deb", $3, suite, "main"; exit }'
 	fi
-	# shellcheck disable=SC2016
-	apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' \
-		'Created-By: Packages' |
-		awk '$1 == "main" && $2 ~ /^[a-z]+$/ { print $3; exit }'
 }
 
-uri=$(mirror)
-[ -n "$uri" ] || {
+sources >"$work/sources"
+[ -s "$work/sources" ] || {
 	say "apt knows no Debian mirror: VHCA_MIRROR=URI names one"
 	exit 3
 }
-{
-	printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n' \
-		"$uri" "$suite"
-	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+while read -r _ uri of _; do
+	printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n' "$uri" "$of"
 	[ ! -e "$keyring" ] || echo "Signed-By: $keyring"
-} >"$work/debian.sources"
+	echo
+done <"$work/sources" >"$work/debian.sources"
 
 # apt_ COMMAND ARGUMENTS...: apt-get or apt-cache on our lists.
 apt_() {
@@ -72,6 +82,7 @@ apt_() {
 	"$tool" -o Dir::Etc::sourcelist="$work/debian.sources" \
 		-o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists" \
 		-o Dir::Cache="$work/cache" -o APT::Architecture="$arch" \
+		-o APT::Architectures="$arch,$(dpkg --print-architecture)" \
 		-o APT::Sandbox::User="$(id -un)" \
 		-o Acquire::Languages=none -o Acquire::Retries=5 \
 		-o APT::Update::Error-Mode=any "$@"
@@ -94,7 +105,8 @@ version=$(apt_ apt-cache pkgnames "linux-headers-$series" |
 kbuild=$(apt_ apt-cache depends "linux-headers-$version-$arch" |
 	sed -n 's/.*Depends: \(linux-kbuild-.*\)/\1/p' | head -n 1)
 (cd "$work/debs" && apt_ apt-get -q download "linux-headers-$version-$arch" \
-	"linux-headers-$version-common" "$kbuild") >"$work/log" 2>&1 ||
+	"linux-headers-$version-common" \
+	"$kbuild:$(dpkg --print-architecture)") >"$work/log" 2>&1 ||
 	fail "cannot download the headers of $version"
 
 for deb in "$work"/debs/*.deb; do

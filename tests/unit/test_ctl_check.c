@@ -288,6 +288,43 @@ static void hardware_in_a_pv_domain(void **state)
 	expect(&c, CTL_FAILED, "warn iommu: none: the HCA can reach all");
 }
 
+static void hardware_on_arm(void **state)
+{
+	static const char features[] = "/sys/hypervisor/properties/features";
+	struct ctl c;
+	char *out;
+
+	(void)state;
+	good_host(&c);
+	host_pci_hca("mlx5_0", "0000:00:05.0");
+	host_link("/sys/devices/pci0000:00/0000:00:05.0/driver",
+		  "../../../bus/pci/drivers/mlx5_core");
+	chardev.driver_id = vhca_provider_mlx5.driver_id;	/* of both */
+	chardev.abi = vhca_provider_mlx5.abi_min;
+	host_capture();
+	ctl_check(&c);
+	host_captured(&out, NULL);
+	assert_null(strstr(out, " dma: "));
+	c.arm = true;
+	drop("/sys/module/xen_vhca_helper");
+	expect(&c, CTL_FAILED, "FAIL segment-cap: hardware HCA in an Arm domain");
+	host_dir("/sys/module/xen_vhca_helper");
+	host_file("/sys/kernel/debug/xen-vhca-helper/capped_hcas", "1\n");
+	host_file(features, "00012705\n");
+	expect(&c, CTL_FAILED, "FAIL dma: hardware HCA in a domain that Xen does not map directly");
+	host_file("/sys/module/xen_vhca_helper/parameters/behind_iommu", "N\n");
+	expect(&c, CTL_FAILED, "modprobe xen-vhca-helper behind_iommu=1");
+	host_file("/sys/module/xen_vhca_helper/parameters/behind_iommu", "Y\n");
+	expect(&c, CTL_OK, "ok   dma: behind an IOMMU, as");
+	drop("/sys/module/xen_vhca_helper/parameters/behind_iommu");
+	host_file(features, "00022705\n");
+	expect(&c, CTL_OK, "ok   dma: Xen maps this domain directly");
+	host_file(features, "00002705\n");	/* an old Xen's dom0, and no dom0 */
+	expect(&c, CTL_OK, "ok   dma: Xen maps this domain directly");
+	host_file("/proc/xen/capabilities", "\n");
+	expect(&c, CTL_FAILED, "FAIL dma: ");
+}
+
 static void hcas_and_their_providers(void **state)
 {
 	struct ctl c;
@@ -418,6 +455,7 @@ int main(void)
 		HOST_TEST(daemons),
 		HOST_TEST(addresses_need_a_script),
 		HOST_TEST(hardware_in_a_pv_domain),
+		HOST_TEST(hardware_on_arm),
 		HOST_TEST(hcas_and_their_providers),
 		HOST_TEST(grant_tables),
 		HOST_TEST(doorbell_pages),

@@ -57,6 +57,7 @@ void check_memory(struct check *k);
 void check_addresses(struct check *k);
 void check_hcas(struct check *k);	/* the first: counts them */
 void check_segment_cap(struct check *k);
+void check_dma(struct check *k);	/* on Arm only */
 void check_doorbells(struct check *k);
 void check_iommu(struct check *k);
 

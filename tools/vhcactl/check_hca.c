@@ -17,6 +17,10 @@
 #include "vhca-provider.h"
 
 #define CAPPED		"/sys/kernel/debug/xen-vhca-helper/capped_hcas"
+#define FEATURES	"/sys/hypervisor/properties/features"	/* hexadecimal */
+#define NOT_DIRECT	(1ul << 16)	/* XENFEAT_not_direct_mapped */
+#define DIRECT		(1ul << 17)	/* XENFEAT_direct_mapped */
+#define BEHIND_IOMMU	"/sys/module/xen_vhca_helper/parameters/behind_iommu"
 #define HCAS_DOC	"docs/providers.md lists the HCAs"
 
 /* "mlx5_core 0000:00:05.0", or what there is of it. */
@@ -141,15 +145,17 @@ void check_segment_cap(struct check *k)
 	static const char name[] = "segment-cap";
 	char text[32];
 	int rc;
+	const char *what = k->pv ? "a PV" : "an Arm";
 
-	if (!k->pv || !k->n_hw) {
-		check_say(k, CHECK_OK, name, NULL, "not needed: %s", k->pv ?
+	if ((!k->pv && !k->c->arm) || !k->n_hw) {
+		check_say(k, CHECK_OK, name, NULL, "not needed: %s", !k->n_hw ?
 			  "no hardware HCA here" : "this is no PV domain");
 		return;
 	}
 	if (!check_exists(k, "/sys/module/xen_vhca_helper")) {
 		check_say(k, CHECK_FAIL, name, "modprobe xen-vhca-helper",
-			  "hardware HCA in a PV domain: only the helper keeps its data intact");
+			  "hardware HCA in %s domain: only the helper keeps its data intact",
+			  what);
 		return;
 	}
 	rc = check_read(k, text, sizeof(text), CAPPED);
@@ -162,6 +168,29 @@ void check_segment_cap(struct check *k)
 		check_say(k, CHECK_OK, name, NULL,
 			  "%s HCA capped now; it is while a device is open",
 			  text);
+}
+
+/* docs/dom0-less.md: on Arm a domain has numbers of its own for its pages. */
+void check_dma(struct check *k)
+{
+	static const char name[] = "dma";
+	char features[32], told[8];
+	unsigned long mask;
+
+	if (!k->c->arm || !k->n_hw)
+		return;
+	check_read(k, features, sizeof(features), FEATURES);
+	mask = strtoul(features, NULL, 16);
+	if (mask & DIRECT || (!(mask & NOT_DIRECT) && k->control))
+		check_say(k, CHECK_OK, name, NULL,
+			  "Xen maps this domain directly: its HCA reaches what it is meant to");
+	else if (!check_read(k, told, sizeof(told), BEHIND_IOMMU) && told[0] == 'Y')
+		check_say(k, CHECK_OK, name, NULL,
+			  "behind an IOMMU, as xen-vhca-helper was told");
+	else
+		check_say(k, CHECK_FAIL, name,
+			  "direct-map in this domain's node of the device tree; or an IOMMU, and modprobe xen-vhca-helper behind_iommu=1",
+			  "hardware HCA in a domain that Xen does not map directly: its DMA would reach other memory, xen-vhcad refuses it");
 }
 
 void check_iommu(struct check *k)

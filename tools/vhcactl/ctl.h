@@ -32,8 +32,10 @@ enum ctl_exit {
 struct ctl {
 	struct xs_handle *xs;
 	bool no_xs;		/* check: there is no xenstore */
+	bool arm;		/* this is an Arm machine */
 	bool json, force, batch, openmetrics;
 	int wait;		/* seconds; -1: the command's default */
+	unsigned int own;	/* dom0less: number of this domain */
 	int delay, count;	/* top: seconds; rounds, 0: until stopped */
 	const char *run_dir;	/* where xen-vhcad leaves its statistics */
 	const char *agent_dir;	/* the same of xen-vhca-doorbelld */
@@ -203,6 +205,7 @@ int ctl_attach(struct ctl *c);
 int ctl_check(struct ctl *c);
 int ctl_create(struct ctl *c);
 int ctl_detach(struct ctl *c);
+int ctl_dom0less(struct ctl *c);
 int ctl_list(struct ctl *c);
 int ctl_quota(struct ctl *c);
 int ctl_reattach(struct ctl *c);
@@ -210,10 +213,12 @@ int ctl_show(struct ctl *c);
 int ctl_stats(struct ctl *c);
 int ctl_top(struct ctl *c);
 
+/* A whole text file, to be freed; NULL with a message. */
+char *ctl_read_file(const char *file);
 /* Read the file of create, and check all of it that is ours; an exit code. */
 int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg);
 
-/* Also used by ctl_create() and ctl_reattach(): the steps of an attach. */
+/* Also used by ctl_create(), ctl_dom0less() and ctl_reattach(): the steps of an attach. */
 #define CTL_ATTACH_WAIT 30	/* seconds */
 int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
 		    struct ctl_dev *d);

@@ -65,8 +65,7 @@ static int xl_create(struct ctl *c)
 	return rc;
 }
 
-/* The whole file; NULL with a message. */
-static char *read_file(const char *file)
+char *ctl_read_file(const char *file)
 {
 	char *text = calloc(1, CFG_FILE_MAX);
 	FILE *f = fopen(file, "re");
@@ -96,7 +95,7 @@ static char *read_file(const char *file)
  */
 static char *cfg_text(struct ctl *c)
 {
-	char *text = read_file(c->argv[0]), *more;
+	char *text = ctl_read_file(c->argv[0]), *more;
 	int i;
 
 	for (i = 1; text && i < c->argc; i++) {

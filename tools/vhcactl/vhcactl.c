@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/arch.h"
 #include "host/paths.h"
 #include "number.h"
 
@@ -31,6 +32,8 @@ static const struct command {
 	  "xl create, with the vhca = [ ... ] devices of the file" },
 	{ "detach", ctl_detach, "fjw:", "DOMAIN DEVID|all", 2, 2,
 	  "take it away" },
+	{ "dom0less", ctl_dom0less, "w:", "FILE", 1, 1,
+	  "introduce the guests of a Xen without dom0, attach devices" },
 	{ "list", ctl_list, "j", "[DOMAIN]", 0, 1,
 	  "list devices and their states" },
 	{ "quota", ctl_quota, "jr:", "DOMAIN DEVID [KEY=VALUE...]", 2,
@@ -73,7 +76,7 @@ static int usage(FILE *out)
 	fputs("Options:\n"
 	      "  -j, --json          print JSON (all but create)\n"
 	      "  -w, --wait SECONDS  how long to wait for the other side (attach, create,\n"
-	      "                      detach, reattach); 0: not at all\n"
+	      "                      detach, dom0less, reattach); 0: not at all\n"
 	      "  -f, --force         detach: remove a device that does not close\n"
 	      "  -o, --openmetrics   stats: print for Prometheus\n"
 	      "  -d, --delay SECONDS top: time between two rounds\n"
@@ -192,7 +195,7 @@ int main(int argc, char **argv)
 {
 	struct ctl c = { .wait = -1, .run_dir = HOST_RUN_VHCAD,
 			 .agent_dir = HOST_RUN_DOORBELLD, .root = "",
-			 .xl_info = ctl_xl_info };
+			 .arm = host_is_arm(), .xl_info = ctl_xl_info };
 	const struct command *cmd;
 	int rc;
 

@@ -91,9 +91,19 @@ void cx_free(struct cx_dev *d);
 void cx_reset(struct cx_dev *d);
 
 /**
+ * cx_mmio_accepts() - whether the card takes an access of that kind
+ * @size: octets, a power of two
+ *
+ * Single octets are read too: the driver's health poll does it, and a refusal is
+ * fatal where the CPU reports one (Arm).
+ */
+bool cx_mmio_accepts(unsigned int size, bool write);
+
+/**
  * cx_mmio_read(), cx_mmio_write() - an access to BAR 0
- * @offset: bytes; @size: 4 or 8; naturally aligned. The value is as a little
- *          endian CPU sees it (registers are big endian inside).
+ * @offset: bytes; @size: what cx_mmio_accepts() takes; naturally aligned. The
+ *          value is as a little endian CPU sees it (registers are big endian
+ *          inside).
  *
  * A write may move a bounded amount of data before it returns; the rest comes
  * by cx_hub_run().

@@ -268,10 +268,18 @@ static uint32_t iseg_read(struct cx_dev *d, uint64_t offset)
 	}
 }
 
+bool cx_mmio_accepts(unsigned int size, bool write)
+{
+	return size <= 8 && (!write || size >= 4);
+}
+
 uint64_t cx_mmio_read(struct cx_dev *d, uint64_t offset, unsigned int size)
 {
-	uint64_t v = swap(iseg_read(d, offset));
+	unsigned int at = offset % 4;
+	uint64_t v = swap(iseg_read(d, offset - at));
 
+	if (size < 4)
+		return v >> at * 8 & ((1U << size * 8) - 1);
 	if (size == 8)
 		v |= (uint64_t)swap(iseg_read(d, offset + 4)) << 32;
 	return v;

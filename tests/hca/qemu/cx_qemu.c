@@ -191,12 +191,19 @@ static void cx4_write(void *opaque, hwaddr addr, uint64_t value,
 	cx4_leave(s);
 }
 
+static bool cx4_accepts(void *opaque, hwaddr addr, unsigned int size,
+			bool is_write, MemTxAttrs attrs)
+{
+	return cx_mmio_accepts(size, is_write);
+}
+
 static const MemoryRegionOps cx4_ops = {
 	.read = cx4_read,
 	.write = cx4_write,
 	.endianness = DEVICE_LITTLE_ENDIAN,
-	.valid = { .min_access_size = 4, .max_access_size = 8 },
-	.impl = { .min_access_size = 4, .max_access_size = 8 },
+	.valid = { .min_access_size = 1, .max_access_size = 8,
+		   .accepts = cx4_accepts },
+	.impl = { .min_access_size = 1, .max_access_size = 8 },
 };
 
 /* A slice of the work, and what could not be done while the model ran. */

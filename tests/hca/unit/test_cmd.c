@@ -31,6 +31,25 @@ static void initialization_segment(void **state)
 	assert_int_equal(cx_mmio_read(d->cx, CX_BAR_SIZE - 4, 4), 0);
 }
 
+/* The driver's health poll reads one octet, of which an Arm CPU makes a load. */
+static void registers_are_read_by_octets(void **state)
+{
+	struct pair *p = *state;
+	struct cx_dev *cx = p->a.drv.dev->cx;
+	uint32_t rev = (uint32_t)cx_mmio_read(cx, 0x0, 4);
+	uint32_t i;
+
+	assert_int_not_equal(rev, 0);
+	for (i = 0; i < 4; i++) {
+		assert_true(cx_mmio_accepts(1, false));
+		assert_int_equal(cx_mmio_read(cx, i, 1), rev >> i * 8 & 0xff);
+	}
+	for (i = 0; i < 4; i += 2)
+		assert_int_equal(cx_mmio_read(cx, i, 2), rev >> i * 8 & 0xffff);
+	for (i = 1; i <= 8; i *= 2)
+		assert_true(cx_mmio_accepts(i, true) == (i >= 4));
+}
+
 /* The driver of an unchanged kernel must not see a single command fail. */
 static void comes_up_without_a_failed_command(void **state)
 {
@@ -412,6 +431,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
 	const struct CMUnitTest tests[] = {
 		T(initialization_segment),
+		T(registers_are_read_by_octets),
 		T(comes_up_without_a_failed_command),
 		cmocka_unit_test(comes_and_goes),
 		T(capabilities),

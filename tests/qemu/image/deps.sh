@@ -4,11 +4,12 @@
 #
 # Installs the Debian packages that building and testing need and that are
 # missing. Instant when nothing is. Runs as root, or by sudo.
-# Usage: deps.sh [--list] [build|unit|install|all|debug|root]
+# Usage: deps.sh [--list] [build|unit|install|all|arm|debug|root]
 #   build    compiler, libraries, headers of the kernel that the test bed boots
 #   unit     and what 'make check-unit' runs
 #   install  and the headers of the running kernel, for 'make install'
 #   all      everything (default)
+#   arm      what compiles for arm64, here
 #   debug    and the source of the kernel, for 'make check-debug'
 #   root     what a root of another release compiles (build-root.sh)
 #   --list   print the packages, install nothing
@@ -26,7 +27,8 @@ build='build-essential autoconf automake libtool pkg-config bc kmod git
 	libxen-dev libibverbs-dev libjson-c-dev libcmocka-dev'
 kernel='linux-headers-amd64'
 # The fuzz targets need the run-time library of clang's version.
-unit='python3 jq sparse shellcheck clang libclang-rt-dev binutils util-linux procps'
+unit='python3 jq sparse shellcheck clang libclang-rt-dev binutils util-linux procps
+	device-tree-compiler'
 xen='qemu-system-x86 mmdebstrap cpio zstd xz-utils'
 # The model HCA is compiled into QEMU (tests/hca).
 qemu='meson libglib2.0-dev libpixman-1-dev libfdt-dev
@@ -38,6 +40,9 @@ package="$debs lintian"
 xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools
 	zlib1g-dev libglib2.0-dev libpixman-1-dev'
 
+# For arm64, whose libraries come in a root of it (tests/qemu/arm/root.sh).
+arm='gcc-aarch64-linux-gnu mmdebstrap'
+
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
 case "$set_of" in
@@ -46,10 +51,11 @@ unit)	wanted="$build $kernel $unit" ;;
 install) wanted=$build
 	[ -n "${KDIR:-}" ] || [ -e "/lib/modules/$(uname -r)/build/Makefile" ] ||
 		wanted="$wanted linux-headers-$(uname -r)" ;;
-all)	wanted="$build $kernel $unit $xen $qemu $package $xl" ;;
+all)	wanted="$build $kernel $unit $xen $qemu $package $xl $arm" ;;
+arm)	wanted="$build $arm" ;;
 root)	wanted="$build $kernel $xl $debs" ;;
 debug)	wanted='linux-source bc patch bison flex libelf-dev libssl-dev rsync' ;;
-*)	echo 'usage: deps.sh [--list] [build|unit|install|all|debug|root]' >&2
+*)	echo 'usage: deps.sh [--list] [build|unit|install|all|arm|debug|root]' >&2
 	exit 2 ;;
 esac
 

@@ -3,9 +3,10 @@
 /*
  * /init of a test guest (pid 1): mounts, devices by udev as on any distribution,
  * the test network, then the guest shell by which dom0 runs commands. From the
- * kernel command line: vhca.ip=ADDRESS vhca.name=NAME. No shell script, because
- * each process that one starts takes a tenth of a second or more under
- * emulation, and guests start more often than anything else. Trusts dom0.
+ * kernel command line: vhca.ip=ADDRESS vhca.name=NAME, vhca.wait=SECONDS for the
+ * network's device (default 10). No shell script, because each process that one starts
+ * takes a tenth of a second or more under emulation, and guests start more often than
+ * anything else. Trusts dom0.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,11 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ETH0_TENTHS	100
 #define CONSOLE_LEVEL	8	/* what dmesg -n 8 sets */
 #define SYSLOG_LEVEL	8	/* the action of syslog(2) that does */
 
 static char ip[32] = "192.168.77.254", name[64] = "guest";
+static int eth0_tenths = 100;
 
 /* Says on the console what does not work; the guest starts as far as it can. */
 static void complain(const char *what, const char *arg)
@@ -104,6 +105,8 @@ static void read_cmdline(void)
 			snprintf(ip, sizeof(ip), "%s", word + 8);
 		else if (!strncmp(word, "vhca.name=", 10))
 			snprintf(name, sizeof(name), "%s", word + 10);
+		else if (!strncmp(word, "vhca.wait=", 10))
+			eth0_tenths = 10 * atoi(word + 10);
 	}
 }
 
@@ -189,7 +192,7 @@ static void network(void)
 	int i, s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if_up(s, "lo", NULL);
-	for (i = 0; i < ETH0_TENTHS && !if_nametoindex("eth0"); i++)
+	for (i = 0; i < eth0_tenths && !if_nametoindex("eth0"); i++)
 		sleep_ms(100);
 	if_up(s, "eth0", ip);
 	close(s);

@@ -28,6 +28,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../lib/mirror.sh"
 # shellcheck source=tests/lib/retry.sh
 . "$here/../../lib/retry.sh"
+# shellcheck source=tests/qemu/lib/roots.sh
+. "$here/../lib/roots.sh"
+triplet=x86_64-linux-gnu
+# shellcheck disable=SC2034
+loader=usr/lib64/ld-linux-x86-64.so.2
 
 packages=(
 	"linux-image-$KVER" "xen-utils-$XEN" "xen-hypervisor-$XEN-amd64"
@@ -81,7 +86,7 @@ dom0_modules=(
 # A debug kernel's own fault, which KASAN must tell.
 [ -z "${VHCA_KERNEL:-}" ] || common_modules+=(kasan_test_module)
 
-key=$( { cat "$here/image.sh"; echo "$SUITE $KVER${VHCA_KERNEL:-}"; } |
+key=$( { cat "$here/image.sh" "$here/../lib/roots.sh"; echo "$SUITE $KVER${VHCA_KERNEL:-}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
 if [ "${1:-}" = --path ] || [ -e "$cache/complete" ]; then
@@ -130,134 +135,8 @@ unpack_packages() {
 		cp -a "$VHCA_KERNEL/lib/modules" "$all/usr/lib/"
 }
 
-# take ROOT PATH...: copies files (relative to /) and what links point to.
-take() {
-	local root=$1 p dir target
-	shift
-	for p; do
-		[ -e "$all/$p" ] || [ -L "$all/$p" ] || {
-			say "no package supplies $p"
-			return 1
-		}
-		dir=${p%/*}
-		mkdir -p "$root/$dir"
-		cp -a "$all/$p" "$root/$dir/"
-		while [ -L "$all/$p" ]; do
-			target=$(readlink "$all/$p")
-			case "$target" in
-			/*)	p=${target#/} ;;
-			*)	p=${p%/*}/$target ;;
-			esac
-			p=$(realpath -ms --relative-to=/ "/$p")
-			mkdir -p "$root/${p%/*}"
-			cp -a "$all/$p" "$root/${p%/*}/"
-		done
-	done
-}
-
-# A program's path, wherever merged /usr put it.
-program() {
-	local dir
-	for dir in usr/bin usr/sbin; do
-		if [ -e "$all/$dir/$1" ] || [ -L "$all/$dir/$1" ]; then
-			echo "$dir/$1"
-			return
-		fi
-	done
-	say "no package supplies program $1"
-	return 1
-}
-
-# Copies the shared libraries that ROOT's files need, until none is missing.
-take_libraries() {
-	local root=$1 lib found again=1 libdir=usr/lib/x86_64-linux-gnu
-	while [ "$again" = 1 ]; do
-		again=0
-		for lib in $(find "$root/usr" -type f \( -perm /111 -o -name '*.so*' \) \
-			-print0 | xargs -0 readelf -d 2>/dev/null |
-			sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u); do
-			[ ! -e "$root/$libdir/$lib" ] || continue
-			# Some are in folders of their own (RUNPATH).
-			found=$(cd "$all" && find usr/lib -name "$lib" |
-				head -n 1)
-			[ -n "$found" ] || {
-				say "library $lib is in no package"
-				return 1
-			}
-			[ ! -e "$root/$found" ] || continue
-			take "$root" "$found"
-			again=1
-		done
-	done
-}
-
-take_modules() {
-	local root=$1 m
-	shift
-	mkdir -p "$root/usr/lib/modules/$KVER"
-	for m in "$all/usr/lib/modules/$KVER"/modules.{builtin,builtin.modinfo,order}; do
-		cp -a "$m" "$root/usr/lib/modules/$KVER/"
-	done
-	for m; do
-		modprobe -d "$all" -S "$KVER" --show-depends "$m" ||
-			{ say "kernel $KVER has no module $m"; return 1; }
-	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | sort -u |
-	while read -r m; do
-		m=${m#"$all"/}
-		take "$root" "usr/${m#usr/}"
-	done
-	# Debian 13's are compressed.
-	find "$root/usr/lib/modules" -name '*.ko.xz' -exec xz -d {} +
-}
-
-skeleton() {
-	local root=$1
-	mkdir -p "$root"/{proc,sys,dev,run,tmp,root,etc,var/log,var/lib,usr/bin,usr/sbin,usr/lib/x86_64-linux-gnu,usr/lib64,home/user}
-	ln -s usr/bin "$root/bin"
-	ln -s usr/sbin "$root/sbin"
-	ln -s usr/lib "$root/lib"
-	ln -s usr/lib64 "$root/lib64"
-	ln -s ../run "$root/var/run"
-	ln -s dash "$root/usr/bin/sh"
-	ln -s mawk "$root/usr/bin/awk"
-	take "$root" usr/lib64/ld-linux-x86-64.so.2
-	printf '%s\n' root:x:0:0:root:/root:/bin/bash \
-		user:x:1000:1000:user:/home/user:/bin/bash \
-		nobody:x:65534:65534:nobody:/nonexistent:/bin/sh \
-		>"$root/etc/passwd"
-	printf '%s\n' root:x:0: tty:x:5: disk:x:6: kmem:x:15: lp:x:7: \
-		dialout:x:20: cdrom:x:24: tape:x:26: audio:x:29: video:x:44: \
-		input:x:101: kvm:x:102: render:x:103: sgx:x:104: rdma:x:105: \
-		user:x:1000: nogroup:x:65534: >"$root/etc/group"
-	echo '127.0.0.1 localhost' >"$root/etc/hosts"
-	printf 'passwd: files\ngroup: files\nhosts: files\n' \
-		>"$root/etc/nsswitch.conf"
-	take "$root" etc/libibverbs.d usr/lib/x86_64-linux-gnu/libibverbs \
-		usr/lib/x86_64-linux-gnu/libgcc_s.so.1
-	# Provider plugins are links into the library folder.
-	local plugin
-	for plugin in "$all"/usr/lib/x86_64-linux-gnu/libibverbs/*.so; do
-		take "$root" "${plugin#"$all"/}"
-	done
-	# Since systemd 254 udevd opens libkmod when it first loads a module.
-	take "$root" usr/lib/systemd/systemd-udevd \
-		usr/lib/x86_64-linux-gnu/libkmod.so.2
-	mkdir -p "$root/usr/lib/udev/rules.d"
-	take "$root" usr/lib/udev/rules.d/{50-udev-default,80-drivers}.rules
-}
-
-fill_root() {
-	local root=$1 p
-	shift
-	skeleton "$root"
-	for p in "${common_programs[@]}" "$@"; do
-		p=$(program "$p")
-		take "$root" "$p"
-	done
-}
-
 build_guest() {
-	fill_root "$work/guest"
+	fill_root "$work/guest" "${common_programs[@]}"
 	take_modules "$work/guest" "${common_modules[@]}"
 	# A driver domain runs the backend: it links against these.
 	for p in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 \
@@ -271,7 +150,7 @@ build_guest() {
 
 build_dom0() {
 	local p
-	fill_root "$work/dom0" "${dom0_programs[@]}"
+	fill_root "$work/dom0" "${common_programs[@]}" "${dom0_programs[@]}"
 	take "$work/dom0" "usr/lib/xen-$XEN/bin/"{libxl-save-helper,init-xenstore-domain} \
 		usr/lib/x86_64-linux-gnu/libjson-c.so.5 etc/xen
 	for p in "${xen_programs[@]}"; do
@@ -354,16 +233,6 @@ extract_kernel() {
 	rm "$work/payload"
 }
 
-pack() {
-	(cd "$1" && find . | LC_ALL=C sort |
-		cpio --quiet -o -H newc -R 0:0) >"$2"
-}
-
-keep_modules() {
-	mkdir -p "$cache.tmp/$1/lib"
-	cp -a "$work/$1/usr/lib/modules" "$cache.tmp/$1/lib/"
-}
-
 unpack_packages
 extract_kernel
 depmod -b "$all" "$KVER"
@@ -371,8 +240,8 @@ say "building the roots"
 build_guest
 build_dom0
 build_hvm
-keep_modules guest
-keep_modules dom0
+keep_modules guest "$cache.tmp"
+keep_modules dom0 "$cache.tmp"
 pack "$work/guest" "$cache.tmp/guest.cpio"
 mkdir -p "$work/dom0/guest"
 cp "$cache.tmp/guest.cpio" "$work/dom0/guest/base.cpio"

@@ -7,6 +7,8 @@
 #   IMAGES  folder printed by image.sh      BUILD  the project's build folder
 #   OUT     gets overlay.cpio, to be appended to dom0.cpio
 #   GUEST_IMAGES, GUEST_BUILD (environment): those of guests of another release
+#   UTILITY=yes (environment): for a Xen without dom0. OUT gets guest.cpio too, which
+#           Xen itself gives to guests; CC and STRIP are those of the machine
 #   DEBIAN, CARRIED  folders printed by debian.sh and package/carry.sh: for roots
 #           in which the project's packages will be installed. They get the
 #           programs for tests, and the packages in /debs: nothing that the
@@ -48,7 +50,7 @@ add_modules() {
 	[ -n "$debian" ] || find "$build/kmod" -name '*.ko' \
 		-exec cp {} "$root/$dir/updates/" \; 2>/dev/null || true
 	for ko in "$root/$dir/updates"/*.ko; do
-		[ ! -e "$ko" ] || strip --strip-debug "$ko"
+		[ ! -e "$ko" ] || "${STRIP:-strip}" --strip-debug "$ko"
 	done
 	cp -as "$images/$base/lib/modules/$kver" "$work/depmod.$base/lib/modules/"
 	cp -a "$root/$dir/updates" "$work/depmod.$base/lib/modules/$kver/"
@@ -74,7 +76,7 @@ add_programs() {
 	[ -n "$debian" ] || add_product "$root" "$build"
 	for f in "$build"/tests/{verbs,helper,hostile,bench}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
-			strip -o "$root/usr/bin/${f##*/}" "$f" 2>/dev/null ||
+			"${STRIP:-strip}" -o "$root/usr/bin/${f##*/}" "$f" 2>/dev/null ||
 				cp "$f" "$root/usr/bin/"	# a script
 		fi
 	done
@@ -145,7 +147,9 @@ for side in guest dom0; do
 	add_programs "$work/$side" "$side"
 	add_modules "$work/$side" "$side"
 done
-cp "$top/tests/qemu/root/dom0-init" "$work/dom0/init"
+init="dom0-init"
+[ "${UTILITY:-}" != yes ] || init="utility-init"
+cp "$top/tests/qemu/root/$init" "$work/dom0/init"
 ${CC:-gcc} -O2 -Wall -static -o "$work/guest/init" "$here/guest-init.c"
 mkdir -p "$work"/dom0/{guest,tests,etc/xen/scripts}
 cp "$top/tests/qemu/root/vif" "$work/dom0/etc/xen/scripts/"
@@ -159,6 +163,10 @@ cp -a "$top/tests/qemu" "$work/dom0/tests/"
 }
 [ -z "${GUEST_IMAGES:-}" ] || add_guest
 [ -z "$debian" ] || add_debian
-pack "$work/guest" "$work/dom0/guest/overlay.cpio"
+if [ "${UTILITY:-}" = yes ]; then
+	pack "$work/guest" "$out/guest.cpio"
+else
+	pack "$work/guest" "$work/dom0/guest/overlay.cpio"
+fi
 pack "$work/dom0" "$out/overlay.cpio"
 rm -rf "$work"

@@ -12,6 +12,8 @@ mkfifo /run/nothing	# reading it is a pause that starts no process
 collect() {
 	local dir=$1 log
 	dmesg >"$dir/dom0.dmesg"
+	[ "$MACHINE" != dom0less ] || [ "$2" = pass ] ||
+		timeout 20 xenstore-ls -fp >"$dir/xenstore" 2>&1
 	if [ "$MACHINE" = xen ]; then
 		xl dmesg -c >"$dir/xl.dmesg" 2>&1
 		cp /run/vhcad.log "$dir/" 2>/dev/null
@@ -51,7 +53,9 @@ guests_end() (
 versions() {
 	local xen=none lib
 	[ "$MACHINE" != xen ] || xen=$(xl info xen_version)
-	lib=$(echo /usr/lib/x86_64-linux-gnu/libibverbs.so.1.*.*.*)
+	[ "$MACHINE" != dom0less ] ||
+		xen=$(cat /sys/hypervisor/version/major).$(cat /sys/hypervisor/version/minor)
+	lib=$(echo /usr/lib/*-linux-gnu/libibverbs.so.1.*.*.*)
 	lib=${lib##*.so.1.}
 	printf '%s\tLinux %s, rdma-core %s\n' "$xen" "$(uname -r)" "${lib#*.}"
 }

@@ -327,8 +327,17 @@ static bool kernel_pv, kernel_domain_gone;
 #define HYPERVISOR_event_channel_op(cmd, op)				\
 	((void)(op), (cmd) != EVTCHNOP_bind_interdomain ? 0 :		\
 	 kernel_domain_gone ? -ESRCH : -EINVAL)
-#define bind_evtchn_to_irqhandler_lateeoi(port, fn, flags, name, arg) 1
-#define unbind_from_irqhandler(irq, arg)
+/* As on Arm: the first number is 0. One bit for each that is bound. */
+static unsigned long __attribute__((unused)) kernel_irqs;
+static inline int kernel_bind(void)
+{
+	int irq = __builtin_ctzl(~kernel_irqs);
+
+	kernel_irqs |= 1UL << irq;
+	return irq;
+}
+#define bind_evtchn_to_irqhandler_lateeoi(port, fn, flags, name, arg) kernel_bind()
+#define unbind_from_irqhandler(irq, arg)	(kernel_irqs &= ~(1UL << (irq)))
 #define virt_mb()		__sync_synchronize()
 #define virt_rmb		virt_mb
 #define virt_wmb		virt_mb

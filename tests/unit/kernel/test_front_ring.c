@@ -76,6 +76,17 @@ static int teardown(void **state)
 	return counted;
 }
 
+/* Else the port stays open, and its handler runs on a device that is gone. */
+static void the_first_irq_of_an_arm_guest_is_unbound_too(void **state)
+{
+	(void)state;
+	assert_int_equal(dev->ring.cmd_irq, 0);
+	assert_int_equal(kernel_irqs, 7);
+	vhca_ring_free(dev);
+	assert_int_equal(kernel_irqs, 0);
+	assert_int_equal(vhca_ring_init(dev, 0), 0);
+}
+
 static int submit(u16 op, unsigned int flags)
 {
 	struct vhca_cmd *cmd = vhca_cmd_alloc(op, 0);
@@ -263,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(pages_of_rings_count),
+		T(the_first_irq_of_an_arm_guest_is_unbound_too),
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
 		T(no_answer_is_what_nobody_answers),

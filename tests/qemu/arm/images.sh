@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Builds the base images of the test bed's Arm machines from root.sh's packages and
+# prints the folder that holds them, as ../image/image.sh does:
+#
+#   dom0.cpio    root of the utility domain (an uncompressed initrd), with xen.sh's
+#                xenstored. As in the scenarios, "dom0" is where they run
+#   guest.cpio   root of a guest
+#   Image, xen   kernel and hypervisor
+#   dom0/, guest/   module trees, for depmod with the overlay's modules
+#   sysroot      link to the root, for a compiler
+#
+# Usage: images.sh
+# Environment: VHCA_XEN_SRC (xen.sh)
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/qemu/lib/roots.sh
+. "$here/../lib/roots.sh"
+say() { echo "arm64 images: $*" >&2; }
+triplet=aarch64-linux-gnu
+# shellcheck disable=SC2034
+loader=usr/lib/ld-linux-aarch64.so.1
+guest_programs=(
+	bash dash cat ls cp mv rm ln mkdir rmdir chmod head tail wc sort uniq cut tr
+	seq sleep date env id stat dd od sync true false echo printf readlink basename
+	dirname uname timeout nproc sha256sum md5sum cmp diff grep sed mawk find xargs test
+	kill mount umount dmesg setsid flock taskset mountpoint ps pgrep pkill sysctl free
+	ip rdma ss ping modprobe insmod rmmod lsmod depmod modinfo udevadm strace
+	xenstore-read xenstore-write xenstore-ls xenstore-list xenstore-rm
+	xenstore-exists xenstore-chmod xenstore-watch
+	ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong
+	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
+)
+utility_programs=(bridge tee touch xenstore mknod mkfifo)
+guest_modules=(
+	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs xen-netfront
+	ib_uverbs crc32_generic
+)
+utility_modules=(
+	xen-netback bridge dummy rdma_rxe
+	virtio_pci 9p 9pnet_virtio mlx5_ib ib_umad
+)
+
+all=$("$here/root.sh")
+xen=$("$here/xen.sh")
+KVER=$(ls "$all/usr/lib/modules")
+key=$({ cat "$here/images.sh" "$here/../lib/roots.sh"; echo "$all $xen"; } |
+	sha256sum | cut -c1-16)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/arm64-$key
+if [ -e "$cache/complete" ]; then
+	echo "$cache"
+	exit 0
+fi
+exec 9>"$cache.lock"
+flock 9
+if [ -e "$cache/complete" ]; then
+	echo "$cache"
+	exit 0
+fi
+rm -rf "$cache" "$cache.tmp"
+work=$cache.tmp/work
+mkdir -p "$work"
+trap 'rm -rf "$cache.tmp"' EXIT
+
+say "building the roots"
+[ -e "$all/usr/lib/modules/$KVER/modules.dep" ] || depmod -b "$all" "$KVER"
+fill_root "$work/guest" "${guest_programs[@]}"
+take_modules "$work/guest" "${guest_modules[@]}"
+# vhcactl and the daemon are in both; a guest that runs them is told what is missing.
+for lib in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 libxenctrl.so.4.17 \
+	libxenforeignmemory.so.1 libjson-c.so.5; do
+	take "$work/guest" "usr/lib/$triplet/$lib"
+done
+take_libraries "$work/guest"
+fill_root "$work/dom0" "${guest_programs[@]}" "${utility_programs[@]}"
+take_modules "$work/dom0" "${guest_modules[@]}" "${utility_modules[@]}"
+for lib in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 libxenctrl.so.4.17 \
+	libxenforeignmemory.so.1 libjson-c.so.5; do
+	take "$work/dom0" "usr/lib/$triplet/$lib"
+done
+take_libraries "$work/dom0"
+cp "$xen/xenstored" "$work/dom0/usr/sbin/"
+cp "$xen/xen" "$cache.tmp/"
+cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/Image"
+ln -s "$all" "$cache.tmp/sysroot"
+for root in guest dom0; do
+	keep_modules $root "$cache.tmp"
+	pack "$work/$root" "$cache.tmp/$root.cpio"
+done
+rm -rf "$work"
+touch "$cache.tmp/complete"
+mv "$cache.tmp" "$cache"
+say "done: $(du -sh "$cache" | cut -f1)"
+echo "$cache"

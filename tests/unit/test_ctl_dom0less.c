@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * vhcactl dom0less: mistakes of its file are told before anything is written, its
+ * guests get what a toolstack would have given them, once, and others nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "tests/fake/fake_xs.h"
+#include "test_ctl_host.h"
+#include "tools/vhcactl/dom0less.h"
+
+#define TARGET "/sys/devices/system/xen_memory/xen_memory0/target_kb"
+#define GOOD "# two guests\nown-domain 3\nmemory 704\nguest-reserve 16\n\n" \
+	"guest 1 g1 hca=rxe0,max-qp=7  # first\n\tguest 2 g2\r\n"
+
+static void the_file_is_read(void **state)
+{
+	char err[CTL_ERR_MAX];
+	struct dom0less all;
+
+	(void)state;
+	assert_int_equal(ctl_dom0less_parse(GOOD, &all, err), 0);
+	assert_int_equal(all.own, 3);
+	assert_int_equal(all.memory, 704);
+	assert_int_equal(all.guest_reserve, 16);
+	assert_int_equal(all.nr, 2);
+	assert_int_equal(all.guest[0].domid, 1);
+	assert_string_equal(all.guest[0].name, "g1");
+	assert_string_equal(all.guest[0].spec, "hca=rxe0,max-qp=7");
+	assert_string_equal(all.guest[1].name, "g2");
+	assert_string_equal(all.guest[1].spec, "");
+}
+
+static void its_mistakes_are_told(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "", "own-domain is missing" },
+		{ "guest 1 g1\n", "own-domain is missing" },
+		{ "own-domain 0\n", "line 1: \"0\": the number" },
+		{ "own-domain\n", "line 1: \"\": the number" },
+		{ "own-domain 3\nown-domain 3\n", "line 2: a second own-domain" },
+		{ "own-domain 3\nguest 3 g\n", "line 2: domain 3 stands there twice" },
+		{ "guest 1 a\nguest 1 b\n", "line 2: domain 1 stands there twice" },
+		{ "guest 32752 a\n", "line 1: \"32752\": the number" },
+		{ "guest 1\n", "guest NUMBER NAME" },
+		{ "guest 1 hca=rxe0\n", "guest NUMBER NAME" },
+		{ "guest 1 ../x\n", "guest NUMBER NAME" },
+		{ "guest 1 g max-qp=7\n", "line 1: " },
+		{ "guest 1 g hca=rxe0,backend=0\n", "backend=0: it is own-domain" },
+		{ "memory 0\n", "memory \"0\": MiB" },
+		{ "memory x\n", "memory \"x\": MiB" },
+		{ "guest-reserve\n", "guest-reserve \"\": MiB" },
+		{ "guests 1 g\n", "\"guests\": own-domain, memory, guest" },
+	};
+	char err[CTL_ERR_MAX], *text = calloc(1, 5000);
+	struct dom0less all;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_not_equal(ctl_dom0less_parse(bad[i][0], &all, err), 0);
+		if (!strstr(err, bad[i][1]))
+			fail_msg("\"%s\" of %s", err, bad[i][0]);
+	}
+	memset(text, '#', 4000);
+	assert_int_not_equal(ctl_dom0less_parse(text, &all, err), 0);
+	assert_non_null(strstr(err, "longer than"));
+	for (i = 0, *text = '\0'; i <= DOM0LESS_GUESTS; i++)
+		sprintf(text + strlen(text), "guest %zu g\n", i + 1);
+	assert_int_not_equal(ctl_dom0less_parse(text, &all, err), 0);
+	assert_non_null(strstr(err, "line 65: more than 64 guests"));
+	free(text);
+}
+
+/* Three domains as Xen starts them: nothing in xenstore but what xenstored knows. */
+static int run(const char *text, char **out, char **err)
+{
+	char path[128], *argv[] = { path };
+	struct ctl c = { .root = host_root, .argc = 1, .argv = argv, .wait = -1 };
+	int rc;
+
+	host_file("/file", text);
+	snprintf(path, sizeof(path), "%s/file", host_root);
+	host_capture();
+	rc = ctl_dom0less(&c);
+	host_captured(out, err);
+	return rc;
+}
+
+static int setup(void **state)
+{
+	int rc = host_new(state);
+
+	fake_xs_reset();
+	fake_xs_set("/local/domain/3/name", "utility");
+	fake_xs_set("/local/domain/3/domid", "3");
+	fake_xs_set("domid", "3");
+	fake_xs_set("/fake/port/1", "1");
+	fake_xs_set("/fake/port/2", "3");
+	fake_xs_set("/fake/port/4", "1");
+	host_file(TARGET, "786432\n");
+	return rc;
+}
+
+static void its_guests_are_served_once(void **state)
+{
+	char path[128], *out, line[32] = "";
+	unsigned int commits;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(run(GOOD, &out, NULL), CTL_OK);
+	assert_string_equal(out, "domain 1 (g1): device 0\ndomain 2 (g2): no vhca\n");
+	assert_string_equal(fake_xs_get("/local/domain/1/name"), "g1");
+	assert_string_equal(fake_xs_get("/local/domain/1/domid"), "1");
+	assert_non_null(fake_xs_get("/local/domain/1/data"));
+	assert_non_null(fake_xs_get("/local/domain/1/control"));
+	assert_string_equal(fake_xs_get("/local/domain/1/memory/static-max"), "32768");
+	assert_string_equal(fake_xs_get("/local/domain/1/memory/target"), "16384");
+	assert_null(fake_xs_get("/local/domain/2/memory/target"));
+	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/1/0/hca"), "rxe0");
+	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/1/0/max-qp"), "7");
+	assert_string_equal(fake_xs_get("/local/domain/1/device/vhca/0/backend-id"), "3");
+	assert_string_equal(fake_xs_get("/local/domain/2/name"), "g2");
+	assert_null(fake_xs_get("/local/domain/2/device/vhca/0/backend"));
+	assert_null(fake_xs_get("/local/domain/4/name"));
+	snprintf(path, sizeof(path), "%s" TARGET, host_root);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	fclose(f);
+	assert_string_equal(line, "720896\n");
+	/* Again: as the daemon's domain does that restarts its services. */
+	commits = fake_xs_commits();
+	assert_int_equal(run(GOOD, &out, NULL), CTL_OK);
+	assert_string_equal(out, "domain 1 (g1): device 0\ndomain 2 (g2): no vhca\n");
+	assert_int_equal(fake_xs_commits(), commits);
+	assert_int_equal(fake_xs_outside(), 0);
+	assert_null(fake_xs_get("/local/domain/1/device/vhca/1/backend"));
+}
+
+static void one_that_cannot_be_met_stops_no_other(void **state)
+{
+	char *out, *err;
+
+	(void)state;
+	fake_xs_rm("/fake/port/1");
+	assert_int_equal(run(GOOD, &out, &err), CTL_FAILED);
+	assert_string_equal(out, "domain 2 (g2): no vhca\n");
+	assert_non_null(strstr(err, "domain 1 (g1) cannot be introduced"));
+	assert_non_null(strstr(err, "xsm=dummy"));
+	assert_null(fake_xs_get("/local/domain/1/name"));
+}
+
+static void a_wrong_number_or_no_balloon_is_told(void **state)
+{
+	char path[128], *err;
+
+	(void)state;
+	assert_int_equal(run("own-domain 2\nguest 1 g\n", NULL, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "does not know that domain"));
+	assert_int_equal(run("own-domain 3\nguest 1 g x=y\n", NULL, &err), CTL_USAGE);
+	assert_non_null(strstr(err, "line 2: "));
+	snprintf(path, sizeof(path), "%s" TARGET, host_root);
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(run(GOOD, NULL, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "target_kb: No such file"));
+	assert_null(fake_xs_get("/local/domain/1/name"));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, host_end)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(the_file_is_read),
+		T(its_mistakes_are_told),
+		T(its_guests_are_served_once),
+		T(one_that_cannot_be_met_stops_no_other),
+		T(a_wrong_number_or_no_balloon_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
