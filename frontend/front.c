@@ -94,11 +94,16 @@ static void set_dev(struct vhca_front *front, struct vhca_dev *dev)
 	spin_unlock(&front->lock);
 }
 
-/* The end of every connection. Whoever calls has unregistered the device. */
+/*
+ * The end of every connection. Whoever calls has unregistered the device. A backend
+ * domain that is destroyed has no state any more, so one that is Closed lives.
+ */
 static void drop(struct vhca_front *front)
 {
 	struct vhca_dev *dev = front->dev;
 
+	dev->ring.closed = vhca_ring_up(&dev->ring) &&
+			   peer_state(front) == XenbusStateClosed;
 	set_dev(front, NULL);
 	vhca_ring_free(dev);
 	vhca_device_free(dev);
@@ -223,7 +228,7 @@ static bool owes_much(struct vhca_front *front)
 
 	if (owed && !front->owed) {
 		dev_warn(front->link->dev,
-			 "no connection while backends still map %llu pages of earlier ones\n",
+			 "no connection while backends still map, or may, %llu pages of earlier ones\n",
 			 vhca_grant_zombies());
 		front->link->ops->broken(front->link,
 					 "backend does not let go of memory");

@@ -59,7 +59,7 @@ static unsigned long grant_end(grant_ref_t ref)
 	return gnttab_try_end_foreign_access(ref) ? max(jiffies, 1ul) : 0;
 }
 
-/* The grant of @z is over; that of its page table's entry may not be. */
+/* The grant of @z has ended; an entry of a page table may still be there. */
 static void zombie_ended(struct vhca_zombie *z)
 {
 	atomic64_dec(&zombies_mapped);
@@ -132,7 +132,7 @@ static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 		if (!ended)
 			gnttab_end_foreign_access(ref, page);
 		else
-			pr_warn("xen-vhcafront: out of memory: a page is lost\n");
+			pr_warn_ratelimited("xen-vhcafront: out of memory: a page is lost\n");
 		return;
 	}
 	z->ref = ref;
@@ -155,15 +155,18 @@ static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 	schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
 }
 
-/*
- * Ends a grant. May its page be used again? A backend that lives has told us that it
- * does not map the page any more; one that is silent may be dying.
- */
+/* Has the backend said by itself that it maps no such page? Else it may be dying. */
+static bool backend_told(struct vhca_dev *dev)
+{
+	return READ_ONCE(dev->ring.state) == VHCA_RING_UP || dev->ring.closed;
+}
+
+/* Ends a grant, at *ended unless that is 0. May its page be used again? */
 static bool page_end(struct vhca_dev *dev, grant_ref_t ref,
 		     unsigned long *ended)
 {
 	*ended = grant_end(ref);
-	return *ended && (READ_ONCE(dev->ring.state) == VHCA_RING_UP ||
+	return *ended && (backend_told(dev) ||
 			  !vhca_dying_maps(dev->backend, *ended));
 }
 

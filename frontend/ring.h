@@ -49,6 +49,7 @@ struct vhca_ring {
 	unsigned int next_id;
 	struct xenvhca_response scratch; /* the one copy of a response */
 	enum vhca_ring_state state;
+	bool closed;			/* the backend said so, in order; front.c */
 	wait_queue_head_t slots;	/* waiters for a slot or an id */
 	atomic_t ended;			/* destroy commands answered, front.c */
 
@@ -63,7 +64,7 @@ struct vhca_ring {
 
 /* Allocate and grant the three rings and their event channels. Sleeps. */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order);
-/* Unbind, end grants (deferred if still mapped), free. Idempotent. */
+/* Unbind, end grants (deferred as in grant.h), free. Idempotent. */
 void vhca_ring_free(struct vhca_dev *dev);
 /* Fail every waiter with -EIO, refuse what comes later. Atomic context ok. */
 void vhca_ring_break(struct vhca_dev *dev);

@@ -39,8 +39,8 @@ struct vh_range {
 	u32 nr;				/* pages not yet put */
 	u32 mapped;			/* grants not yet ended: refs[0..mapped-1] */
 	unsigned long ended;		/* the last of the others, jiffies */
-	bool dying;			/* who has them mapped may be */
 	domid_t domid;			/* who may have them mapped */
+	bool dying;			/* that domain may be */
 	grant_ref_t *refs;
 	struct page *pages[];
 };
@@ -179,7 +179,7 @@ static u32 vh_end(struct vh_range *r, bool dying)
 		return 0;
 	}
 	mapped = r->mapped;
-	r->dying = true;	/* so late nobody knows */
+	r->dying = true;	/* it may be when the rest ends */
 	mutex_lock(&vh_zombie_lock);
 	atomic_add(r->nr, &vh_zombies);
 	list_add_tail(&r->list, &vh_zombie_list);
@@ -293,8 +293,8 @@ void vh_grant_release(struct vh_file *vf)
 }
 
 /*
- * The kernel's own list of late grants takes over what is left. Pages whose grants
- * have ended may be a dying domain's, and have no list.
+ * The kernel's own list of late grants takes over what is left. It does not take pages
+ * whose grants have ended: they are waited for here, VHCA_DYING_WAIT at most.
  */
 void vh_grant_stop(void)
 {

@@ -36,8 +36,8 @@ static inline bool vhca_domain_gone(domid_t domid)
 }
 
 /*
- * May a page, whose grant to @domid ended at @since (jiffies), still be one of the page
- * tables' of a domain that dies? Domain 0 does not die without this one.
+ * May page tables of domain @domid, which may be dying, still have a page in them whose
+ * grant ended at @since (jiffies)? Domain 0 does not die without this one.
  */
 static inline bool vhca_dying_maps(domid_t domid, unsigned long since)
 {

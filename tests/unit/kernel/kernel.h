@@ -82,6 +82,7 @@ struct device { int unused; };
 #define dev_warn		dev_err
 #define dev_warn_ratelimited	dev_err
 #define dev_info		dev_err
+#define pr_warn_ratelimited	pr_warn
 #define pr_warn(...)		print_message("  " __VA_ARGS__)
 #define dev_name(dev)		"vhca-0"
 #define get_device(dev)

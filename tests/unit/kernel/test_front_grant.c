@@ -134,6 +134,7 @@ static int setup(void **state)
 {
 	(void)state;
 	dev.ring.state = VHCA_RING_UP;
+	dev.ring.closed = false;
 	dev.backend = 3;
 	dev.info.flags = 0;
 	kernel_pv = true;
@@ -312,14 +313,17 @@ static void but_not_for_ever(void **state)
 	assert_int_equal(vhca_grant_zombies(), 0);
 }
 
-/* A device that works, domain 0, a domain that is gone, and where Xen has no types. */
+/*
+ * A device that works, domain 0, a domain that is gone, where Xen has no types, and a
+ * device that ended in order.
+ */
 static void nobody_waits_without_need(void **state)
 {
-	struct vhca_mem *mem[4];
+	struct vhca_mem *mem[5];
 	int i;
 
 	(void)state;
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 5; i++)
 		mem[i] = get(9);
 	vhca_mem_put(mem[0]);
 	dev.ring.state = VHCA_RING_BROKEN;
@@ -331,6 +335,9 @@ static void nobody_waits_without_need(void **state)
 	kernel_pv = true;
 	kernel_domain_gone = true;
 	vhca_mem_put(mem[3]);
+	kernel_domain_gone = false;
+	dev.ring.closed = true;
+	vhca_mem_put(mem[4]);
 	assert_int_equal(vhca_grant_zombies(), 0);
 }
 

@@ -19,6 +19,7 @@ static unsigned long took;		/* the end of the device */
 static unsigned int answers;		/* that its registration needs */
 static unsigned long registering;	/* that */
 static bool overdrawn;			/* backends keep too much */
+static bool freed_closed;		/* the last rings, of a backend that closed */
 
 /* ---- the rest of the module ---- */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
@@ -33,7 +34,7 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 
 void vhca_ring_free(struct vhca_dev *dev)
 {
-	(void)dev;
+	freed_closed = dev->ring.closed;
 }
 
 void vhca_ring_break(struct vhca_dev *dev)
@@ -268,6 +269,26 @@ static void a_suspend_waits_less(void **state)
 	xenbus_front.remove(&xbdev);
 }
 
+/* What a destroyed domain leaves is no state at all, even after an orderly begin. */
+static void only_a_living_backend_closes(void **state)
+{
+	(void)state;
+	connect(0, 0);
+	backend(XenbusStateClosing);
+	backend(XenbusStateClosed);
+	assert_true(freed_closed);
+
+	connect(0, 0);
+	backend(XenbusStateClosing);
+	backend(XenbusStateUnknown);
+	assert_false(freed_closed);
+
+	connect(0, 0);
+	backend(XenbusStateClosed);
+	assert_false(freed_closed);
+	xenbus_front.remove(&xbdev);
+}
+
 /* The backend connects and is gone again, in order or not, as often as it can. */
 static void flap(unsigned long time, bool orderly)
 {
@@ -340,6 +361,7 @@ int main(void)
 		T(an_honest_beginning_has_its_time),
 		T(an_honest_end_has_its_time),
 		T(a_suspend_waits_less),
+		T(only_a_living_backend_closes),
 		T(a_flapping_backend_is_met_less_often),
 		T(an_honest_one_is_met_at_once),
 		T(nobody_is_met_who_keeps_too_much),

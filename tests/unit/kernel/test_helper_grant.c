@@ -25,7 +25,6 @@
 #define MODULE_PARM_DESC(...)	struct unused
 #define DEFINE_MUTEX(l)		struct mutex l
 #define mmap_read_lock_killable(mm) 0
-#define pr_warn_ratelimited	pr_warn
 #define atomic_add(n, a)	((a)->v += (long)(n))
 #define atomic_sub(n, a)	((a)->v -= (long)(n))
 #define list_empty(l)		((l)->next == (l))
