@@ -18,8 +18,9 @@ print=no
 # rows: "Xen<TAB>dom0<TAB>guests<TAB>scenario<TAB>status<TAB>day" of each run.
 rows() {
 	local dir
-	for dir in "${@/%//*/}"; do
-		[ -e "$dir/versions" ] || continue
+	for dir; do
+		find "$dir" -mindepth 2 -maxdepth 2 -name versions -printf '%h\n' | sort
+	done | while read -r dir; do
 		printf '%s\t%s\t%s\t%s\n' "$(cat "$dir/versions")" \
 			"$(basename "$dir")" "$(cut -d' ' -f1 "$dir/status")" \
 			"$(date -u -r "$dir/status" +%F)"
