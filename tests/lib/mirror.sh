@@ -41,6 +41,21 @@ mirror_open() {
 	mapfile -t mirrors < <(mirror_sources "$1")
 }
 
+# debian_tar SUITE FOLDER PACKAGES OPTION...: FOLDER/root.tar, a root with PACKAGES, of which
+# commas are between. Needs retry.sh, and say(), which tells why it failed.
+debian_tar() {
+	local suite=$1 dir=$2 packages=$3
+	shift 3
+	mkdir -p "$dir"
+	mirror_open "$suite" "$dir/apt.conf"
+	retry "$dir/log" debian_root --format=tar --aptopt="$dir/apt.conf" \
+		--include="$packages" "$@" "$suite" "$dir/root.tar" "${mirrors[@]}" && return
+	tail -n 40 "$dir/log" >&2
+	say "mmdebstrap failed. Is the Debian mirror reachable" \
+		"(VHCA_MIRROR names another one)?"
+	return 1
+}
+
 # debian_root ARGUMENTS: mmdebstrap, without the files that a caller has open (locks).
 # It has a shell write to a descriptor by its number, and dash takes one digit.
 debian_root() { mmdebstrap "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; }

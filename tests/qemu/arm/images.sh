@@ -49,38 +49,26 @@ KVER=$(ls "$all/usr/lib/modules")
 key=$({ cat "$here/images.sh" "$here/../lib/roots.sh"; echo "$all $xen"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/arm64-$key
-if [ -e "$cache/complete" ]; then
-	echo "$cache"
-	exit 0
-fi
-exec 9>"$cache.lock"
-flock 9
-if [ -e "$cache/complete" ]; then
-	echo "$cache"
-	exit 0
-fi
-rm -rf "$cache" "$cache.tmp"
-work=$cache.tmp/work
-mkdir -p "$work"
-trap 'rm -rf "$cache.tmp"' EXIT
+images_begin
 
 say "building the roots"
 [ -e "$all/usr/lib/modules/$KVER/modules.dep" ] || depmod -b "$all" "$KVER"
+# take_backend ROOT: what vhcactl and the daemon link against. They are in guests, too; one
+# that runs them is told what is missing.
+take_backend() {
+	local lib
+	for lib in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 libxenctrl.so.4.17 \
+		libxenforeignmemory.so.1 libjson-c.so.5; do
+		take "$1" "usr/lib/$triplet/$lib"
+	done
+	take_libraries "$1"
+}
 fill_root "$work/guest" "${guest_programs[@]}"
 take_modules "$work/guest" "${guest_modules[@]}"
-# vhcactl and the daemon are in both; a guest that runs them is told what is missing.
-for lib in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 libxenctrl.so.4.17 \
-	libxenforeignmemory.so.1 libjson-c.so.5; do
-	take "$work/guest" "usr/lib/$triplet/$lib"
-done
-take_libraries "$work/guest"
+take_backend "$work/guest"
 fill_root "$work/dom0" "${guest_programs[@]}" "${utility_programs[@]}"
 take_modules "$work/dom0" "${guest_modules[@]}" "${utility_modules[@]}"
-for lib in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 libxenctrl.so.4.17 \
-	libxenforeignmemory.so.1 libjson-c.so.5; do
-	take "$work/dom0" "usr/lib/$triplet/$lib"
-done
-take_libraries "$work/dom0"
+take_backend "$work/dom0"
 cp "$xen/xenstored" "$work/dom0/usr/sbin/"
 cp "$xen/xen" "$cache.tmp/"
 cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/Image"
@@ -89,8 +77,4 @@ for root in guest dom0; do
 	keep_modules $root "$cache.tmp"
 	pack "$work/$root" "$cache.tmp/$root.cpio"
 done
-rm -rf "$work"
-touch "$cache.tmp/complete"
-mv "$cache.tmp" "$cache"
-say "done: $(du -sh "$cache" | cut -f1)"
-echo "$cache"
+images_end

@@ -36,17 +36,9 @@ make_root() {
 	rm -rf "$cache"
 	mkdir -p "$cache/root"
 	say "fetching Debian packages of $suite (200 MB; once, cached in ${cache%/*})"
-	mirror_open "$suite" "$cache/apt.conf"
-	retry "$cache/log" debian_root --variant=extract --format=tar \
-		--architectures=arm64 --aptopt="$cache/apt.conf" \
-		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
-		--include="$(IFS=,; echo "${packages[*]}")" \
-		"$suite" "$cache/root.tar" "${mirrors[@]}" || {
-		tail -n 40 "$cache/log" >&2
-		say "mmdebstrap failed. Is the Debian mirror reachable" \
-			"(VHCA_MIRROR names another one)?"
-		exit 1
-	}
+	debian_tar "$suite" "$cache" "$(IFS=,; echo "${packages[*]}")" \
+		--variant=extract --architectures=arm64 \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr || exit 1
 	tar -C "$cache/root" --exclude='./dev/*' --exclude='./usr/share/doc' \
 		--no-same-owner -xf "$cache/root.tar"
 	rm "$cache/root.tar"

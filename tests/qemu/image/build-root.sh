@@ -39,18 +39,10 @@ make_root() {
 	rm -rf "$cache"
 	mkdir -p "$cache/root"
 	say "installing a $SUITE root to compile in (once; cached in ${cache%/*})"
-	mirror_open "$SUITE" "$cache/apt.conf"
-	retry "$cache/log" debian_root --variant=minbase --format=tar \
-		--aptopt="$cache/apt.conf" --dpkgopt=force-unsafe-io \
+	debian_tar "$SUITE" "$cache" "$(IFS=,; echo "${packages[*]}")" \
+		--variant=minbase --dpkgopt=force-unsafe-io \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
-		--dpkgopt='path-exclude=/usr/share/doc/*' \
-		--include="$(IFS=,; echo "${packages[*]}")" \
-		"$SUITE" "$cache/root.tar" "${mirrors[@]}" || {
-		tail -n 40 "$cache/log" >&2
-		say "mmdebstrap failed. Is the Debian mirror reachable" \
-			"(VHCA_MIRROR names another one)?"
-		exit 1
-	}
+		--dpkgopt='path-exclude=/usr/share/doc/*' || exit 1
 	tar -C "$cache/root" --exclude='./dev/*' --no-same-owner \
 		-xf "$cache/root.tar"
 	rm "$cache/root.tar"

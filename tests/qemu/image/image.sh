@@ -89,48 +89,29 @@ dom0_modules=(
 key=$( { cat "$here/image.sh" "$here/../lib/roots.sh"; echo "$SUITE $KVER${VHCA_KERNEL:-}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
-if [ "${1:-}" = --path ] || [ -e "$cache/complete" ]; then
+if [ "${1:-}" = --path ]; then
 	echo "$cache"
 	exit 0
 fi
-
-mkdir -p "${cache%/*}"
-exec 9>"$cache.lock"
-flock 9
-if [ -e "$cache/complete" ]; then
-	echo "$cache"
-	exit 0
-fi
-rm -rf "$cache" "$cache.tmp"
-mkdir -p "$cache.tmp"
-work=$cache.tmp/work
-all=$work/all
-trap 'rm -rf "$cache.tmp"' EXIT
 say() { echo "image: $*" >&2; }
+images_begin
+all=$work/all
 
 unpack_packages() {
-	local list
 	[ -z "${VHCA_KERNEL:-}" ] || packages=("${packages[@]:1}")
-	list=$(IFS=,; echo "${packages[*]}")
 	say "fetching Debian packages of $SUITE (once; cached in ${cache%/*})"
-	mkdir -p "$work"
-	mirror_open "$SUITE" "$work/apt.conf"
 	# "extract" runs no maintainer script: fast, and no root is needed.
-	retry "$work/log" debian_root --variant=extract --format=tar \
-		--aptopt="$work/apt.conf" \
-		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
-		--include="$list" "$SUITE" "$work/all.tar" \
-		"${mirrors[@]}" || {
-		tail -n 40 "$work/log" >&2
-		say "mmdebstrap failed. Is the Debian mirror reachable" \
-			"(VHCA_MIRROR names another one)? If it no longer has" \
-			"linux-image-$KVER: apt-get install linux-headers-amd64"
+	debian_tar "$SUITE" "$work" "$(IFS=,; echo "${packages[*]}")" \
+		--variant=extract \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr || {
+		say "If it no longer has linux-image-$KVER: apt-get install" \
+			"linux-headers-amd64"
 		exit 1
 	}
 	mkdir "$all"
 	tar -C "$all" --exclude='./dev/*' --exclude='./usr/share/doc' \
-		--no-same-owner -xf "$work/all.tar"
-	rm "$work/all.tar"
+		--no-same-owner -xf "$work/root.tar"
+	rm "$work/root.tar"
 	[ -z "${VHCA_KERNEL:-}" ] ||
 		cp -a "$VHCA_KERNEL/lib/modules" "$all/usr/lib/"
 }
@@ -247,8 +228,4 @@ mkdir -p "$work/dom0/guest"
 cp "$cache.tmp/guest.cpio" "$work/dom0/guest/base.cpio"
 pack "$work/dom0" "$cache.tmp/dom0.cpio"
 pack "$work/hvm" "$cache.tmp/hvm.cpio"
-rm -rf "$work"
-touch "$cache.tmp/complete"
-mv "$cache.tmp" "$cache"
-say "done: $(du -sh "$cache" | cut -f1)"
-echo "$cache"
+images_end

@@ -4,7 +4,8 @@
 #
 # Sourced by scripts that make roots of machines from unpacked Debian packages: $all is
 # the folder in which they are, $triplet their architecture (x86_64-linux-gnu), $KVER the
-# kernel, $work a folder in which roots grow. They define say().
+# kernel, $work a folder in which roots grow, $cache where the images will be. They define
+# say().
 # shellcheck disable=SC2154
 
 # take ROOT PATH...: copies files (relative to /) and what links point to.
@@ -145,4 +146,35 @@ pack() {
 keep_modules() {
 	mkdir -p "$2/$1/lib"
 	cp -a "$work/$1/usr/lib/modules" "$2/$1/lib/"
+}
+
+# images_there: those in $cache are complete; if so, the script is at its end.
+images_there() {
+	[ ! -e "$cache/complete" ] || {
+		echo "$cache"
+		exit 0
+	}
+}
+
+# images_begin: ends the script if they are there. Else nobody but it makes them now, in
+# $cache.tmp, and $work is a folder in that.
+images_begin() {
+	images_there
+	mkdir -p "${cache%/*}"
+	exec 9>"$cache.lock"
+	flock 9
+	images_there
+	rm -rf "$cache" "$cache.tmp"
+	work=$cache.tmp/work
+	mkdir -p "$work"
+	trap 'rm -rf "$cache.tmp"' EXIT
+}
+
+# images_end: prints the folder.
+images_end() {
+	rm -rf "$work"
+	touch "$cache.tmp/complete"
+	mv "$cache.tmp" "$cache"
+	say "done: $(du -sh "$cache" | cut -f1)"
+	echo "$cache"
 }

@@ -198,6 +198,24 @@ traffic_start() {
 		fail "traffic does not flow: $(tail -n 3 /tmp/traffic.[sc])"
 }
 
+# kill_worker VICTIM OTHER TRANSFER: that of VICTIM, while both have traffic inside
+# themselves. Its device comes back, and a transfer works.
+kill_worker() {
+	local mine other rc=0
+	guest_sh -t 60 "$2" 'vhca-xfer --loop --traffic 12' >/tmp/traffic.other 2>&1 &
+	other=$!
+	guest_sh -t 60 "$1" 'vhca-xfer --loop --traffic 30' >/tmp/traffic.mine 2>&1 &
+	mine=$!
+	wait_until 15 grep -q '^t=2 ' /tmp/traffic.mine || fail "no traffic in $1"
+	kill -9 "$(worker_pid "$1" 0)"
+	wait "$mine" || rc=$?
+	check "$1's program ends with an error, not by time-out" \
+		[ "$rc" != 0 -a "$rc" != 124 -a "$rc" != 255 ]
+	check "$2's traffic went on" wait "$other"
+	check "the device of $1 comes back" wait_guest 20 "$1" 'ibv_devinfo | grep PORT_ACTIVE'
+	check "and works" guest_sh -t 30 "$1" "vhca-xfer --loop -t $3"
+}
+
 # ---- the ledger -------------------------------------------------------------
 
 pinned() {
