@@ -23,10 +23,12 @@ guest_known() {
 	echo "$2" >"$GUEST_RUN/$1.ip"
 }
 
-# give_vif GUEST: the test network, as xl would: nodes, and the bridge.
+# give_vif GUEST: the test network, as xl would: nodes, and the bridge. An earlier scenario
+# of this machine may have done so.
 give_vif() {
 	local own dom mac be fe
 	own=$(own_domid) dom=$(guest_domid "$1")
+	[ ! -e "/sys/class/net/vif$dom.0" ] || return 0
 	be=/local/domain/$own/backend/vif/$dom/0 fe=/local/domain/$dom/device/vif/0
 	mac=00:16:3e:77:00:$(printf %02x "$((10 + dom))")
 	xenstore-write "$be/frontend" "$fe" "$be/frontend-id" "$dom" "$be/online" 1 \

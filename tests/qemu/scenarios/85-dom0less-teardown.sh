@@ -41,6 +41,7 @@ step "nothing is left"
 for g in g1 g2; do
 	check "$g: detach" vhcactl detach $g all
 	check "$g: unload" guest_sh $g 'modprobe -r xen-vhcafront'
+	guest_sh $g 'modprobe xen-vhcafront'	# for a later scenario
 	check_not "$g: no complaint of its kernel" guest_sh $g "dmesg | grep -E '$BAD_KERNEL'"
 done
 # The guards of adopted workers, whose end nobody saw, stay until their guests end
