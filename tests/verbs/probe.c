@@ -9,6 +9,7 @@
  * Build: cc -D_GNU_SOURCE -O2 -o vhca-probe probe*.c vt_dev.c -lmlx5 -libverbs
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <getopt.h>
 #include <signal.h>
@@ -106,12 +107,30 @@ const char *nm(const char *fmt, ...)
 	return b;
 }
 
-static void child(const struct vt_opt *o, int i)
+/*
+ * From here on the kernel may lose allocations of this process (fault-injection.rst):
+ * not before, since exec() that has no memory ends a program by SIGSEGV.
+ */
+static bool lose_memory(void)
+{
+	int fd = open("/proc/self/make-it-fail", O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, "1", 1) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static void child(const struct vt_opt *o, int i, bool lose)
 {
 	char why[VT_WHY] = "";
 	struct probe p = { .opt = *o };
 
 	alarm(GROUP_SECONDS);
+	if (lose && !lose_memory()) {
+		fprintf(stderr, "vhca-probe: make-it-fail: %s\n", vt_errno(errno));
+		exit(2);
+	}
 	if (vt_open(&p.dev, o, why)) {
 		fprintf(stderr, "vhca-probe: %s\n", why);
 		exit(2);
@@ -123,7 +142,7 @@ static void child(const struct vt_opt *o, int i)
 	exit(0);
 }
 
-static int run_group(const struct vt_opt *o, int i)
+static int run_group(const struct vt_opt *o, int i, bool lose)
 {
 	int status = 0;
 	pid_t pid;
@@ -135,7 +154,7 @@ static int run_group(const struct vt_opt *o, int i)
 		return 1;
 	}
 	if (!pid)
-		child(o, i);
+		child(o, i, lose);
 	if (waitpid(pid, &status, 0) != pid)
 		return 1;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
@@ -152,10 +171,11 @@ static int run_group(const struct vt_opt *o, int i)
 static void usage(FILE *f)
 {
 	fprintf(f,
-"usage: vhca-probe [-d DEVICE] [-g GID-INDEX] [-t GROUPS] [-l]\n"
+"usage: vhca-probe [-d DEVICE] [-g GID-INDEX] [-t GROUPS] [-F] [-l]\n"
 "  -d NAME   RDMA device (first)\n"
 "  -g N      GID index (1)\n"
 "  -t LIST   groups to run, comma separated patterns (all)\n"
+"  -F        let the kernel lose allocations of the groups (make-it-fail)\n"
 "  -l        list the groups\n"
 "Prints name, result and detail of each probe, separated by tabs. Exits with 1\n"
 "when a group crashed or hung, whatever the verbs answered.\n");
@@ -178,15 +198,16 @@ int main(int argc, char **argv)
 {
 	struct vt_opt o = { .gid_index = 1, .timeout_ms = 5000 };
 	const char *only = NULL;
-	bool list = false;
+	bool list = false, lose = false;
 	int c, bad = 0, ran = 0;
 	size_t i;
 
-	while ((c = getopt(argc, argv, "d:g:t:lh")) != -1) {
+	while ((c = getopt(argc, argv, "d:g:t:Flh")) != -1) {
 		switch (c) {
 		case 'd': o.dev = optarg; break;
 		case 'g': o.gid_index = atoi(optarg); break;
 		case 't': only = optarg; break;
+		case 'F': lose = true; break;
 		case 'l': list = true; break;
 		default:
 			usage(c == 'h' ? stdout : stderr);
@@ -201,7 +222,7 @@ int main(int argc, char **argv)
 		if (list)
 			puts(groups[i].name);
 		else
-			bad |= run_group(&o, i);
+			bad |= run_group(&o, i, lose);
 	}
 	if (!ran)
 		fprintf(stderr, "vhca-probe: no group matches; -l lists them\n");
