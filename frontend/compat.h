@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * All differences between the kernels 6.1 .. 6.12 that the frontend meets. No
+ * All differences between the kernels 6.1 .. 7.2 that the frontend meets. No
  * other file tests the kernel version.
  */
 #ifndef VHCA_COMPAT_H
@@ -13,6 +13,7 @@
 #include <linux/version.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
+#include <xen/xenbus.h>
 
 /* 6.3: vm_flags is read-only, changed through accessors. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
@@ -60,6 +61,37 @@ static inline int vhca_umem_access(int access)
 	return access;
 #endif
 }
+
+/* 6.17: with a handle of DMA hints, none for a device that makes no such handles. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			  u64 virt_addr, int access, struct ib_udata *udata);
+
+static inline struct ib_mr *vhca_reg_mr_op(struct ib_pd *ibpd, u64 start,
+					   u64 length, u64 virt_addr, int access,
+					   struct ib_dmah *dmah,
+					   struct ib_udata *udata)
+{
+	return vhca_reg_mr(ibpd, start, length, virt_addr, access, udata);
+}
+#else
+#define vhca_reg_mr_op vhca_reg_mr
+#endif
+
+/* 6.18: the name says that the page is an ordinary one. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define find_normal_page find_special_page
+#endif
+
+/* 7.2, or a version between 6.12 and that. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define ib_umem_get_va ib_umem_get
+#define resize_user_cq resize_cq
+#define vhca_cqe int
+#define xenbus_read_driver_state(dev, path) xenbus_read_driver_state(path)
+#else
+#define vhca_cqe unsigned int
+#endif
 
 /*
  * What the RDMA core asks an ib_client for. The struct is the same in all these kernels,

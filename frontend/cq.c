@@ -124,7 +124,7 @@ static int resize_cq_locked(struct ib_cq *ibcq, int cqe,
 }
 
 /* ib_uverbs holds a read reference only: two may resize one CQ at once. */
-int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata)
 {
 	struct vhca_cq *cq = to_vcq(ibcq);
 	int rc;

@@ -175,10 +175,10 @@ static const struct ib_device_ops dev_ops = {
 	.query_port = vhca_query_port,
 	.query_qp = vhca_query_qp,
 	.query_srq = vhca_query_srq,
-	.reg_user_mr = vhca_reg_mr,
+	.reg_user_mr = vhca_reg_mr_op,
 	.req_notify_cq = vhca_req_notify_cq,
 	.rereg_user_mr = vhca_rereg_mr,
-	.resize_cq = vhca_resize_cq,
+	.resize_user_cq = vhca_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, vhca_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, vhca_cq, ibcq),

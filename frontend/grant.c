@@ -461,8 +461,8 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 		return ERR_PTR(-ENOMEM);
 	mem->dev = dev;
 	INIT_LIST_HEAD(&mem->list);
-	mem->umem = ib_umem_get(&dev->ibdev, addr, length,
-				mem_access(mem, access));
+	mem->umem = ib_umem_get_va(&dev->ibdev, addr, length,
+				   mem_access(mem, access));
 	if (IS_ERR(mem->umem)) {
 		err = PTR_ERR(mem->umem);
 		goto free_mem;

@@ -10,6 +10,7 @@
 #include <xen/xenbus.h>
 #include <xen/io/vhcaif.h>
 
+#include "compat.h"
 #include "front.h"
 #include "link.h"
 
@@ -75,11 +76,12 @@ static void xenbus_broken(struct vhca_link *l, const char *reason)
 
 static enum xenbus_state xenbus_theirs(struct vhca_link *l)
 {
-	const char *otherend = to_xenbus(l)->xbdev->otherend;
+	const struct xenbus_device *xbdev = to_xenbus(l)->xbdev;
 
 	/* None after a restore without nodes, see xenbus_found(). */
-	return otherend ? xenbus_read_driver_state(otherend) :
-			  XenbusStateUnknown;
+	return xbdev->otherend ? xenbus_read_driver_state(xbdev,
+							  xbdev->otherend) :
+				 XenbusStateUnknown;
 }
 
 static enum xenbus_state xenbus_mine(struct vhca_link *l)

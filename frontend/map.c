@@ -189,7 +189,7 @@ static vm_fault_t vma_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-static struct page *vma_find_special_page(struct vm_area_struct *vma,
+static struct page *vma_find_normal_page(struct vm_area_struct *vma,
 					  unsigned long addr)
 {
 	struct vhca_map *map = vma->vm_private_data;
@@ -203,7 +203,7 @@ static const struct vm_operations_struct map_vm_ops = {
 	.close = vma_close,
 	.may_split = vma_may_split,
 	.fault = vma_fault,
-	.find_special_page = vma_find_special_page,
+	.find_normal_page = vma_find_normal_page,
 };
 
 /* ---- making a map ---- */

@@ -123,17 +123,24 @@ static int __init vh_init(void)
 	vh_wq = alloc_workqueue("xen-vhca-helper", WQ_UNBOUND, 0);
 	if (!vh_wq)
 		return -ENOMEM;
+	err = vh_hca_start();
+	if (err)
+		goto destroy_wq;
 	err = misc_register(&vh_misc);
-	if (err) {
-		destroy_workqueue(vh_wq);
-		return err;
-	}
+	if (err)
+		goto stop_hca;
 	vh_debug = debugfs_create_dir("xen-vhca-helper", NULL);
 	debugfs_create_atomic_t("grants", 0400, vh_debug, &vh_grants);
 	debugfs_create_atomic_t("zombies", 0400, vh_debug, &vh_zombies);
 	debugfs_create_atomic_t("kept_mms", 0400, vh_debug, &vh_kept);
 	debugfs_create_atomic_t("capped_hcas", 0400, vh_debug, &vh_capped);
 	return 0;
+
+stop_hca:
+	vh_hca_stop();
+destroy_wq:
+	destroy_workqueue(vh_wq);
+	return err;
 }
 
 /* No file is open, no memory kept, no HCA capped: all hold the module. */
@@ -141,6 +148,7 @@ static void __exit vh_exit(void)
 {
 	debugfs_remove(vh_debug);
 	misc_deregister(&vh_misc);
+	vh_hca_stop();
 	vh_grant_stop();
 	destroy_workqueue(vh_wq);
 }

@@ -4,7 +4,7 @@
  *
  * Internals of xen-vhca-helper.ko: helper.c is the device, grant.c grants queue
  * pages, keep.c keeps the memory of dead workers, frame.c reports frames of
- * doorbell pages, segment.c caps the HCA's DMA segments.
+ * doorbell pages, segment.c caps the HCA's DMA segments, hca.c finds the HCA.
  */
 #ifndef VHCA_HELPER_H
 #define VHCA_HELPER_H
@@ -16,6 +16,7 @@
 
 struct device;
 struct file;
+struct ib_device;
 struct vh_cap;
 struct vh_keep;
 struct vh_range;
@@ -50,5 +51,10 @@ long vh_frames(struct vhca_helper_frames __user *arg);
 /* segment.c: the ioctl; a closed file. */
 long vh_cap_dma(struct vh_file *vf, struct vhca_helper_cap_dma __user *arg);
 void vh_cap_release(struct vh_file *vf);
+
+/* hca.c: an HCA with a registration lock (ib_device_put()), or NULL; module's life. */
+struct ib_device *vh_hca_get(const char *name);
+int vh_hca_start(void);
+void vh_hca_stop(void);
 
 #endif

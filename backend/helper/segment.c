@@ -132,7 +132,7 @@ static struct ib_device *vh_hca(int fd, const char *name)
 		return ERR_PTR(-EBADF);
 	uverbs = vh_uverbs(file);
 	if (uverbs)
-		hca = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+		hca = vh_hca_get(name);
 	if (!hca) {
 		hca = ERR_PTR(-ENODEV);
 	} else if (!IS_ERR(hca) && hca->dev.parent != uverbs->parent) {

@@ -5,12 +5,15 @@
 # Both modules compile for every kernel that we claim, with neither a warning
 # of the compiler nor a complaint of sparse (address spaces, locks, byte
 # order): the installed 6.1 headers, 6.12 from Debian's backports and 6.1 for arm64,
-# which headers.sh fetches. Runs nothing of ours and needs no root.
+# which headers.sh fetches. And for the newest kernel, that of Debian's next release, by
+# its compiler alone, in a root of that release (qemu/image/build-root.sh). Runs nothing of
+# ours and needs no root.
 #
 # Usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]
 #
-# Folders named are tested instead of those three. Status 0: nothing failed; a
-# kernel whose headers cannot be had is skipped, a failure if CI=true.
+# Folders named are tested instead of those. Status 0: nothing failed; a kernel whose
+# headers cannot be had is skipped, a failure if CI=true.
+# Environment: VHCA_SPARSE=no, without sparse
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -38,11 +41,14 @@ release() { # release KDIR: its version
 		"$1/include/generated/utsrelease.h"
 }
 
+sparse=(C=2 CF=-Wsparse-error)
+[ "${VHCA_SPARSE:-yes}" = yes ] || sparse=()
+
 # compile KDIR DIR MODULE-FOLDER: gcc and sparse; every complaint ends it.
 compile() {
 	local target
 	mapfile -t target < <(target_of "$1")
-	make -s "${target[@]}" -C "$1" M="$2/$3" KCFLAGS=-Werror C=2 CF=-Wsparse-error \
+	make -s "${target[@]}" -C "$1" M="$2/$3" KCFLAGS=-Werror "${sparse[@]}" \
 		modules >"$2/log" 2>&1
 }
 
@@ -98,7 +104,27 @@ noticed() {
 	rm -rf "$dir"
 }
 
-command -v sparse >/dev/null || {
+# newest: the verdicts of this script in a root of the next release.
+newest() {
+	local root verdict text said=0
+	root=$(SUITE=$NEXT "$top/tests/qemu/image/build-root.sh" 2>"$build/log") || {
+		say skip "the kernel of $NEXT: $(tail -n 1 "$build/log")"
+		return
+	}
+	while read -r verdict text; do
+		case $verdict in
+		ok|FAIL) said=$((said + 1)); say "$verdict" "$text" ;;
+		''|[0-9]*) ;;
+		*)	echo "     $verdict $text" ;;
+		esac
+	done < <(SUITE=$NEXT "$top/tests/qemu/image/build-root.sh" --in "$build" -- \
+		env VHCA_SPARSE=no tests/kbuild/check.sh --build "$build" \
+		"/usr/src/linux-headers-$(cat "$root/kver")" 2>&1)
+	[ "$said" != 0 ] || say FAIL "modules are compiled in a root of $NEXT"
+}
+
+NEXT=forky
+[ "${#sparse[@]}" = 0 ] || command -v sparse >/dev/null || {
 	say FAIL "sparse is not installed: run 'make deps'"
 	exit 1
 }
@@ -126,5 +152,6 @@ else
 	else
 		say skip "linux 6.1 for arm64: $(tail -n 1 "$build/log")"
 	fi
+	newest
 fi
 counted

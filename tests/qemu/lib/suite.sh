@@ -11,9 +11,10 @@ SUITE_HOST=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
 case "${SUITE:=$SUITE_HOST}" in
 bookworm)	XEN=4.17 ;;
 trixie)		XEN=4.20 ;;
+forky)		XEN=4.20 ;;		# testing: what comes next
 *)	# Another system has brought what is needed, as for Debian 12.
 	[ "$SUITE" = "$SUITE_HOST" ] || {
-		echo "SUITE=$SUITE: the test bed knows bookworm and trixie" >&2
+		echo "SUITE=$SUITE: the test bed knows bookworm, trixie and forky" >&2
 		exit 2
 	}
 	SUITE=bookworm SUITE_HOST=bookworm XEN=4.17 ;;

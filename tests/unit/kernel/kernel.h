@@ -387,7 +387,7 @@ static enum xenbus_state backend_state;
 #define dev_get_drvdata(d)	(xenbus_dev(d)->drvdata)
 #define dev_set_drvdata(d, v)	(xenbus_dev(d)->drvdata = (v))
 #define xenbus_read(xbt, dir, node, len) strdup(XENVHCA_PROTOCOL_VERSION)
-#define xenbus_read_driver_state(path) backend_state
+#define xenbus_read_driver_state(dev, path) backend_state
 #define xenbus_write(...)	0
 #define xenbus_transaction_start(t) 0
 #define xenbus_transaction_end(t, abort) 0

@@ -10,7 +10,7 @@
 
 struct page *alloc_page(int gfp);
 void put_page(struct page *page);
-struct ib_umem *ib_umem_get(struct ib_device *dev, u64 addr, size_t len,
+struct ib_umem *ib_umem_get_va(struct ib_device *dev, u64 addr, size_t len,
 			    int access);
 void ib_umem_release(struct ib_umem *umem);
 unsigned int gnttab_max_grant_frames(void);
@@ -57,7 +57,7 @@ void put_page(struct page *page)
 		free(page);
 }
 
-struct ib_umem *ib_umem_get(struct ib_device *ibdev, u64 addr, size_t len,
+struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, u64 addr, size_t len,
 			    int access)
 {
 	struct ib_umem *umem = calloc(1, sizeof(*umem));

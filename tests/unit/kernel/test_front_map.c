@@ -78,7 +78,7 @@ struct vm_operations_struct {
 	void (*close)(struct map_vma *vma);
 	int (*may_split)(struct map_vma *vma, unsigned long addr);
 	vm_fault_t (*fault)(struct vm_fault *vmf);
-	struct page *(*find_special_page)(struct map_vma *vma,
+	struct page *(*find_normal_page)(struct map_vma *vma,
 					  unsigned long addr);
 };
 struct map_vma {

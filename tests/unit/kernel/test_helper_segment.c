@@ -4,10 +4,11 @@
  *
  * backend/helper/segment.c: which domains may use a hardware HCA at all, and in which of
  * them its DMA segments are capped. The architecture is chosen by the test.
+ * backend/helper/hca.c: the HCA of a name.
  */
 #include "kernel.h"
 
-/* ---- what segment.c uses beyond kernel.h ---- */
+/* ---- what segment.c and hca.c use beyond kernel.h ---- */
 #define __user
 #define CONFIG_X86		x86
 #define IS_ENABLED(option)	(option)
@@ -31,8 +32,22 @@
 #define ib_device		helper_ib_device
 #define file			helper_file
 
-struct device { struct device *parent; void *dma_parms; unsigned int seg; };
-struct ib_device { struct device dev, *dma_device; };
+#define IB_DEVICE_NAME_MAX	64
+#define strscpy(to, from, n)	snprintf(to, n, "%s", from)
+#define dev_name(d)		((d)->name)
+#define ib_device_try_get(d)	((d)->registered)
+#define ib_set_client_data(d, c, v) ((d)->data = (v))
+#define ib_client		helper_ib_client
+
+struct device { struct device *parent; void *dma_parms; unsigned int seg; const char *name; };
+struct ib_device { struct device dev, *dma_device; bool registered; void *data; };
+struct ib_client {
+	const char *name;
+	int (*add)(struct ib_device *ibdev);
+	void (*remove)(struct ib_device *ibdev, void *data);
+	void (*rename)(struct ib_device *ibdev, void *data);
+	int no_kverbs_req;
+};
 struct file { int unused; };
 
 static bool x86, pv, initial;
@@ -47,14 +62,30 @@ static struct file open_file;
 #define put_device(d)
 #define fget(fd)		(&open_file)
 #define fput(f)
-#define ib_device_get_by_name(name, id) (&the_hca)
 #define ib_device_put(d)
 #undef mutex_lock
 #undef mutex_unlock
 #define mutex_lock(l)
 #define mutex_unlock(l)
 
+static struct ib_client *registered;
+
+/* A client is told of the HCAs that are there. */
+static int ib_register_client(struct ib_client *client)
+{
+	registered = client;
+	return the_hca.registered ? client->add(&the_hca) : 0;
+}
+
+static void ib_unregister_client(struct ib_client *client)
+{
+	if (the_hca.registered)
+		client->remove(&the_hca, the_hca.data);
+	registered = NULL;
+}
+
 #include "helper/segment.c"
+#include "helper/hca.c"
 
 atomic_t vh_capped;
 
@@ -81,7 +112,16 @@ static int setup(void **state)
 	bus.dma_parms = &bus;
 	bus.seg = 1 << 20;
 	the_hca.dev.parent = &bus;
+	the_hca.dev.name = "mlx5_0";
 	the_hca.dma_device = &bus;
+	the_hca.registered = true;
+	return registered ? 0 : vh_hca_start();
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vh_hca_stop();
 	return 0;
 }
 
@@ -140,12 +180,33 @@ static void a_software_hca_needs_nothing(void **state)
 	assert_int_equal(bus.seg, 1 << 20);
 }
 
-#define T(f) cmocka_unit_test_setup(f, setup)
+static void an_hca_is_found_by_its_name(void **state)
+{
+	struct vh_file vf = { 0 };
+	u32 result;
+
+	(void)state;
+	x86 = true;
+	assert_int_equal(cap(&vf, &result), 0);
+	the_hca.dev.name = "ibp0s5";
+	registered->rename(&the_hca, the_hca.data);
+	assert_int_equal(cap(&vf, &result), -ENODEV);
+	assert_ptr_equal(vh_hca_get("ibp0s5"), &the_hca);
+	/* On its way out: it takes no more references. */
+	the_hca.registered = false;
+	assert_ptr_equal(vh_hca_get("ibp0s5"), NULL);
+	registered->remove(&the_hca, the_hca.data);
+	assert_ptr_equal(vh_hca_get("ibp0s5"), NULL);
+	assert_true(list_empty(&vh_hca_list));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(who_may_use_a_hardware_hca),
 		T(a_software_hca_needs_nothing),
+		T(an_hca_is_found_by_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
