@@ -33,12 +33,14 @@ on=(
 	DEBUG_VM DEBUG_VM_PGTABLE PAGE_POISONING DEBUG_KMEMLEAK DEBUG_KERNEL
 	FAULT_INJECTION FAILSLAB FAIL_PAGE_ALLOC FAULT_INJECTION_DEBUG_FS
 	DETECT_HUNG_TASK DEBUG_INFO_NONE KERNEL_GZIP
+	UNWINDER_FRAME_POINTER
 )
-# KASAN_VMALLOC: a PV domain would need more than the early shadow.
+# KASAN_VMALLOC: a PV domain would need more than the early shadow. UNWINDER_ORC: KASAN
+# and kmemleak note a stack for each allocation, and half of the time went to its walks.
 off=(
 	KASAN_INLINE KASAN_VMALLOC MODULE_SIG DEBUG_INFO_BTF DEBUG_INFO_DWARF5 WERROR
 	RANDOMIZE_BASE DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT DEBUG_INFO_DWARF4
-	SECURITY_LOCKDOWN_LSM_EARLY KERNEL_XZ
+	SECURITY_LOCKDOWN_LSM_EARLY KERNEL_XZ UNWINDER_ORC
 )
 # What no scenario uses, and what takes longest to compile and to emulate. A shadow for
 # the entry areas of 8192 processors would take 200 MB.
