@@ -170,10 +170,12 @@ check-package: $(B)/config.status | deps
 	$(Q)tests/package/check.sh --build $(B)
 
 # In a Debian root of its own, which takes nothing from this machine; what it
-# compiled, this machine need not compile again.
+# compiled, this machine need not compile again. Of another release: it has another
+# QEMU, so a scenario runs, too.
 CACHE = $${XDG_CACHE_HOME:-$$HOME/.cache}/xen-vhca
 check-bare: | deps
-	$(Q)tests/bare/check.sh --build $(B) --export "$(CACHE)"
+	$(Q)tests/bare/check.sh --build $(B) $(if $(FOREIGN),--suite $(FOREIGN) \
+		--boot $(or $(T),35-doorbell-pvh),--export "$(CACHE)")
 
 # check-unit and check-kernels, when everything is built: 'user' would take the
 # installed files from under the machine that runs meanwhile.

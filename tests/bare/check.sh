@@ -8,11 +8,13 @@
 # or variable of this machine is in there, of the sources only what is tracked. The
 # way to a Debian mirror is this machine's: name server, sources, proxy.
 #
-# Usage: check.sh --build DIR [--export DIR] [-v]
+# Usage: check.sh --build DIR [--export DIR] [--suite NAME] [--boot SCENARIO] [-v]
 #   --build DIR   build folder; gets bare.log, all that was printed in there
 #   --export DIR  cache of the user: gets the images and the QEMU made in there, if
 #                 this machine would make the same and has not. Nothing goes the
 #                 other way.
+#   --suite NAME  a Debian release, instead of this machine's
+#   --boot NAME   and this scenario passes in there
 #   -v            print what is printed in there
 # Environment: VHCA_MIRROR (Debian mirror), JOBS, TMPDIR (with 4 GB). Needs root,
 # or a user with subordinate ids (mmdebstrap's unshare mode). Status 0: nothing
@@ -26,17 +28,22 @@ top=$(cd "$here/../.." && pwd)
 . "$top/tests/lib/mirror.sh"
 
 usage() {
-	echo 'usage: check.sh --build DIR [--export DIR] [-v]' >&2
+	echo 'usage: check.sh --build DIR [--export DIR] [--suite NAME]' \
+		'[--boot SCENARIO] [-v]' >&2
 	exit 2
 }
 
-build='' export='' verbose=0
+build='' export='' suite='' boot='' verbose=0
 while [ $# -gt 0 ]; do
 	case $1 in
 	--build|--export)
 		[ -n "${2:-}" ] || usage
 		mkdir -p "$2" || exit 2
 		printf -v "${1#--}" %s "$(realpath "$2")"
+		shift ;;
+	--suite|--boot)
+		[ -n "${2:-}" ] || usage
+		printf -v "${1#--}" %s "$2"
 		shift ;;
 	-v)	verbose=1 ;;
 	*)	usage ;;
@@ -50,7 +57,7 @@ chmod 755 "$work"
 job='' out=''
 # A name in os-release, of Debian and of nobody else.
 # shellcheck source=/dev/null
-suite=$(. /etc/os-release && [ "${ID:-}" = debian ] &&
+[ -n "$suite" ] || suite=$(. /etc/os-release && [ "${ID:-}" = debian ] &&
 	echo "${VERSION_CODENAME:-}")
 mode=root
 [ "$(id -u)" = 0 ] || mode=unshare
@@ -115,6 +122,7 @@ variables() {
 	for v in {http,https,ftp,no}_proxy {HTTP,HTTPS,NO}_PROXY VHCA_MIRROR JOBS; do
 		[ -z "${!v:-}" ] || set+=("$v=${!v}")
 	done
+	[ -z "$boot" ] || set+=("VHCA_BARE_BOOT=$boot")
 	echo "${set[@]@Q}"
 }
 

@@ -8,6 +8,7 @@
 # follows could work.
 #
 # Usage: inside.sh [NAME...]    folders of the cache to be laid out in /out
+# Environment: VHCA_BARE_BOOT, a scenario that is to pass
 # Functions are called by claim().
 # shellcheck disable=SC2317
 set -uo pipefail
@@ -96,6 +97,8 @@ claim "the images are complete" images
 claim "there is a QEMU that has a ConnectX-4" qemu
 claim "it finds its firmware, and takes Xen and the images" halted
 claim "nothing is left to install" nothing_left
+[ -z "${VHCA_BARE_BOOT:-}" ] ||
+	claim "$VHCA_BARE_BOOT passes" make check-xen T="$VHCA_BARE_BOOT"
 for name; do
 	[ ! -d "$cache/$name" ] || mv "$cache/$name" /out/
 done

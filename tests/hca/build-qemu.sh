@@ -9,7 +9,7 @@
 #
 # Usage: build-qemu.sh [--path] [x86_64|aarch64]   --path: only print where it would be
 # Each target has a tree of its own, so that nobody compiles both who needs one.
-# Environment: VHCA_QEMU_SRC (folder with QEMU 7.2's sources, instead of
+# Environment: VHCA_QEMU_SRC (folder with the sources of QEMU 7.2 or 10.0, instead of
 # Debian's), VHCA_MIRROR (Debian mirror), VHCA_QEMU_ASAN=1 (with AddressSanitizer,
 # in a cache of its own), JOBS.
 set -euo pipefail
@@ -43,13 +43,22 @@ options=(
 
 if [ -n "${VHCA_QEMU_SRC:-}" ]; then
 	version="folder $(realpath "$VHCA_QEMU_SRC")"
+	series=$(cat "$VHCA_QEMU_SRC/VERSION")
 else
 	# shellcheck disable=SC2016
 	version=$(dpkg-query -W -f '${source:Version}' qemu-system-x86) || {
 		say "no Debian package qemu-system-x86: run 'make deps'"
 		exit 1
 	}
+	series=${version#*:}
 fi
+series=$(grep -oE '^[0-9]+\.[0-9]+' <<<"$series" || true)
+patches=$here/qemu/$series
+[ -n "$series" ] && [ -d "$patches" ] || {
+	say "the model is for QEMU 7.2 and 10.0, this is $version:" \
+		"VHCA_QEMU_SRC names a folder with the sources of one of them"
+	exit 1
+}
 
 fetch() {
 	say "fetching the sources of QEMU $version (25 MB, once)"
@@ -82,7 +91,7 @@ prepare() {
 	fi
 	# Firmware is not built.
 	rm -rf "$tree/src/roms"
-	for p in "$here"/qemu/*.patch; do
+	for p in "$patches"/*.patch; do
 		patch -s -d "$tree/src" -p1 <"$p" >&2
 	done
 	echo "subdir('connectx')" >>"$tree/src/hw/meson.build"
@@ -140,7 +149,7 @@ done
 hash16() { sha256sum | cut -c1-16; }
 base=$({ declare -f prepare; echo "$version" "${options[@]}"
 	${CC:-cc} -dumpfullversion
-	cat "$here"/qemu/{*.patch,"devices-$target.mak"}; } | hash16)
+	cat "$patches"/*.patch "$here/qemu/devices-$target.mak"; } | hash16)
 key=$({ echo "$base"
 	cat "$ifc"/mlx5_ifc*.h "$here"/model/*.[ch] "$here"/qemu/{*.[ch],Kconfig,meson.build}
 	} | hash16)

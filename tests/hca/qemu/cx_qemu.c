@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Copyright (C) 2026 The vhca authors */
 /*
- * The PCI device "connectx4" of QEMU 7.2 around the model of a ConnectX-4:
+ * The PCI device "connectx4" of QEMU around the model of a ConnectX-4:
  * configuration space, the BARs, DMA, MSI-X, time, properties. No file but
- * this and cx_cable.c knows QEMU. All of it runs under the big lock. It does
+ * this and cx_cable.c knows QEMU, none but cx_compat.h its versions. All of it runs under the big lock. It does
  * not trust the guest: the device reaches RAM only, and an MSI-X message that
  * the guest aims at the device itself does not find it in the middle of
  * something.
@@ -477,7 +477,7 @@ static const struct {
 	STAT("dma-errors", dma_errors),
 };
 
-static Property cx4_properties[] = {
+static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_UINT64("guid", Connectx4, config.guid, 0),
 	DEFINE_PROP_UINT16("lid", Connectx4, config.lid, 0),
 	DEFINE_PROP_BOOL("cqe128", Connectx4, config.cqe128, false),
@@ -486,7 +486,7 @@ static Property cx4_properties[] = {
 	DEFINE_PROP_STRING("wire", Connectx4, wire_name),
 	DEFINE_PROP_CHR("chardev", Connectx4, chr),
 	DEFINE_PROP_UINT8("log", Connectx4, log_level, CX_INFO),
-	DEFINE_PROP_END_OF_LIST(),
+	CX4_END_OF_PROPERTIES
 };
 
 static const VMStateDescription cx4_vmstate = {
@@ -515,7 +515,7 @@ static void cx4_class_init(ObjectClass *class, void *data)
 	pc->subsystem_id = 0x0014;
 	pc->class_id = CX4_CLASS;
 	dc->desc = "model of a ConnectX-4 HCA with one InfiniBand port";
-	dc->reset = cx4_reset;
+	device_class_set_legacy_reset(dc, cx4_reset);
 	dc->vmsd = &cx4_vmstate;
 	set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
 	device_class_set_props(dc, cx4_properties);

@@ -11,6 +11,7 @@
 #include "hw/pci/pci.h"
 
 #include "cx.h"
+#include "cx_compat.h"
 
 #define TYPE_CONNECTX4 "connectx4"
 OBJECT_DECLARE_SIMPLE_TYPE(Connectx4, CONNECTX4)

@@ -30,8 +30,8 @@ kernel='linux-headers-amd64'
 unit='python3 jq sparse shellcheck clang libclang-rt-dev binutils util-linux procps
 	device-tree-compiler'
 xen='qemu-system-x86 mmdebstrap cpio zstd xz-utils'
-# The model HCA is compiled into QEMU (tests/hca).
-qemu='meson libglib2.0-dev libpixman-1-dev libfdt-dev
+# The model HCA is compiled into QEMU (tests/hca); that of Debian 13 asks for venv.
+qemu='meson python3-venv libglib2.0-dev libpixman-1-dev libfdt-dev
 	libcap-ng-dev libattr1-dev zlib1g-dev'
 # Packages of this project (tests/package).
 debs='debhelper dh-dkms dkms'
