@@ -54,6 +54,8 @@ else
 fi
 series=$(grep -oE '^[0-9]+\.[0-9]+' <<<"$series" || true)
 patches=$here/qemu/$series
+# Of 10.0 Debian ships no firmware, not even to be installed.
+[ "$series" = 7.2 ] || options+=(--disable-install-blobs)
 [ -n "$series" ] && [ -d "$patches" ] || {
 	say "the model is for QEMU 7.2 and 10.0, this is $version:" \
 		"VHCA_QEMU_SRC names a folder with the sources of one of them"

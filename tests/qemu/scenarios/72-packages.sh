@@ -5,7 +5,8 @@
 # The Debian packages in a dom0 that systemd started and in a guest, neither of
 # which has a file of ours before: install, start, upgrade under traffic, purge,
 # and the same files, processes and nodes as before. DKMS's archives of
-# package/carry.sh stand in for a compiler in these domains; the guest at the
+# package/carry.sh stand in for a compiler in these domains, an empty folder for the
+# kernel's headers, which DKMS of Debian 13 looks for whatever it does; the guest at the
 # other end of the traffic has but the module.
 # limit: 420
 # packages: yes
@@ -25,6 +26,7 @@ DOM0_PACKAGES='vhcactl xen-vhca-doorbelld xen-vhcad xen-vhca-helper-dkms'
 # DKMS's archive of a module for a version of its package.
 cat >/debs/lib.sh <<'EOT'
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+mkdir -p /lib/modules/$(uname -r)/build/include
 left() { # left NAME
 	find / /run -xdev -ignore_readdir_race \( -path /proc -o -path /sys -o -path /dev -o \
 		-path /debs -o -path /share -o -path /tmp -o -path /root -o \
