@@ -476,10 +476,27 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 	dev->zap_waited += max(wait, 0L);
 }
 
+/*
+ * Linux has the pages that it maps grants to in sections of 128 MiB, and adds one when
+ * all are in use. It does not look whether it got the pages for that section's page
+ * tables (phys_pte_init()), and dies without. One section is more than a backend grants:
+ * it is added here, and not when a process that has used memory up maps its first queue.
+ */
+static void map_add_section(void)
+{
+	struct page *page;
+
+	if (!gnttab_alloc_pages(1, &page))
+		gnttab_free_pages(1, &page);
+}
+
 int vhca_map_init(void)
 {
 	map_wq = alloc_workqueue("vhca-map", WQ_UNBOUND, 0);
-	return map_wq ? 0 : -ENOMEM;
+	if (!map_wq)
+		return -ENOMEM;
+	map_add_section();
+	return 0;
 }
 
 void vhca_map_exit(void)

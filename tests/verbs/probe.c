@@ -127,12 +127,13 @@ static void child(const struct vt_opt *o, int i, bool lose)
 	struct probe p = { .opt = *o };
 
 	alarm(GROUP_SECONDS);
-	if (lose && !lose_memory()) {
-		fprintf(stderr, "vhca-probe: make-it-fail: %s\n", vt_errno(errno));
-		exit(2);
-	}
 	if (vt_open(&p.dev, o, why)) {
 		fprintf(stderr, "vhca-probe: %s\n", why);
+		exit(2);
+	}
+	/* Not before, or no provider could be loaded. */
+	if (lose && !lose_memory()) {
+		fprintf(stderr, "vhca-probe: make-it-fail: %s\n", vt_errno(errno));
 		exit(2);
 	}
 	p.ctx = p.dev.ctx;

@@ -38,7 +38,7 @@ works() {
 # probed GUEST: all verbs, most of them more often than once; how it ends is not the
 # point, that it ends is.
 probed() {
-	guest_sh -t 200 "$1" 'timeout 60 vhca-probe -F >/tmp/probe; rc=$?
+	guest_sh -t 200 "$1" "timeout $(seconds 60) vhca-probe -F >/tmp/probe"'; rc=$?
 		cat /tmp/probe >>/tmp/probes
 		[ $rc -lt 124 ]'
 }

@@ -120,6 +120,7 @@ static struct map_vma vma;
 static struct page page[PAGES];
 static bool mapped[PAGES];
 static bool alloced;
+static int nr_allocs;
 static int bad_ref, stuck, insert_rc, munmaps;
 static bool tried;			/* a worker ends the range */
 static bool holding;			/* somebody holds pages, as by vmsplice */
@@ -132,6 +133,7 @@ int gnttab_alloc_pages(int nr, struct page **pages)
 	while (nr--)
 		pages[nr] = &page[nr];
 	alloced = true;
+	nr_allocs++;
 	return 0;
 }
 
@@ -209,6 +211,7 @@ static int setup(void **state)
 	setup_uc();
 	memset(mapped, 0, sizeof(mapped));
 	alloced = false;
+	nr_allocs = 0;
 	bad_ref = stuck = -1;
 	insert_rc = munmaps = nr_held = 0;
 	holding = false;
@@ -220,6 +223,14 @@ static int teardown(void **state)
 {
 	vhca_map_exit();
 	return !list_empty(&uc.maps) || atomic64_read(&dev.stats.pages_mapped);
+}
+
+/* Linux adds memory for mapped grants at the first call, which must not be a process's. */
+static void pages_are_asked_for_at_load(void **state)
+{
+	(void)state;
+	assert_int_equal(nr_allocs, 1);
+	assert_false(alloced);
 }
 
 static int map(void)
@@ -348,6 +359,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	static const struct CMUnitTest tests[] = {
+		T(pages_are_asked_for_at_load),
 		T(a_range_is_mapped_and_goes),
 		T(a_wrong_reference_leaves_nothing),
 		T(what_the_undo_leaves_is_never_freed),
