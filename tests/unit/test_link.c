@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include "be.h"
 #include "carrier/open_xenstore.h"
+#include "promised.h"
 #include "tests/fake/fake_xs.h"
 #include "worker/conf.h"
 
@@ -188,6 +189,42 @@ static void one_look_takes_all_events(void **state)
 	assert_int_equal(l->ops->changed(l), 0);
 }
 
+static void front_offers(void)
+{
+	char path[96];
+	int i;
+
+	fake_xs_set(FRONT "/version", "1");
+	fake_xs_set(FRONT "/ring-page-order", "4");
+	for (i = 0; i < 16; i++) {
+		snprintf(path, sizeof(path), FRONT "/ring-ref%d", i);
+		fake_xs_set(path, "386");
+	}
+	fake_xs_set(FRONT "/event-channel", "15");
+	fake_xs_set(FRONT "/evt-ring-ref", "402");
+	fake_xs_set(FRONT "/evt-event-channel", "16");
+	fake_xs_set(FRONT "/kick-ring-ref", "403");
+	fake_xs_set(FRONT "/kick-event-channel", "17");
+}
+
+/* As worker.c asks, but for a look at the states after each event. */
+static void requests_of_an_attach(void **state)
+{
+	struct be_xen_params p;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(l->ops->watch(l), 0);
+	assert_int_equal(be_conf_offer(l), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	front_offers();
+	assert_int_equal(be_conf_frontend(&dev, l, &p), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateConnected), 0);
+	promised("requests of xenstore by a worker for an attach",
+		 fake_xs_requests());
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -201,6 +238,7 @@ int main(void)
 		T(nothing_is_written_where_all_was_removed),
 		T(states_follow_the_diagram),
 		T(one_look_takes_all_events),
+		T(requests_of_an_attach),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,16 +386,35 @@ static enum xenbus_state backend_state;
 #define xenbus_dev(d)		container_of(d, struct xenbus_device, dev)
 #define dev_get_drvdata(d)	(xenbus_dev(d)->drvdata)
 #define dev_set_drvdata(d, v)	(xenbus_dev(d)->drvdata = (v))
-#define xenbus_read(xbt, dir, node, len) strdup(XENVHCA_PROTOCOL_VERSION)
-#define xenbus_read_driver_state(path) backend_state
-#define xenbus_write(...)	0
-#define xenbus_transaction_start(t) 0
-#define xenbus_transaction_end(t, abort) 0
-#define xenbus_exists(...)	1
-#define xenbus_rm(...)		0
+/* Requests of xenstore that Linux makes for the module. */
+static unsigned int __attribute__((unused)) kernel_requests;
+/* Value of a node of the backend's; NULL: absent. A test may change it. */
+static inline const char *kernel_node_default(const char *node)
+{
+	return strcmp(node, "max-ring-page-order") ?
+	       XENVHCA_PROTOCOL_VERSION : "4";
+}
+static const char *(*kernel_node)(const char *node) __attribute__((unused)) =
+	kernel_node_default;
+static inline void *kernel_xenbus_read(const char *node)
+{
+	const char *value = kernel_node(node);
+
+	kernel_requests++;
+	return value ? strdup(value) : (void *)(long)-ENOENT;
+}
+#define xenbus_read(xbt, dir, node, len) kernel_xenbus_read(node)
+#define xenbus_read_driver_state(path) (kernel_requests++, backend_state)
+#define xenbus_write(...)	(kernel_requests++, 0)
+#define xenbus_transaction_start(t) (kernel_requests++, 0)
+#define xenbus_transaction_end(t, abort) (kernel_requests++, 0)
+#define xenbus_exists(...)	(kernel_requests++, 1)
+#define xenbus_rm(...)		(kernel_requests++, 0)
 #define xenbus_watch_pathfmt(dev, watch, will, changed, ...) ((void)(changed))
 #define unregister_xenbus_watch(w)
-#define xenbus_switch_state(d, s) ((d)->state = (s), 0)
+/* A transaction that reads the state and writes it. */
+#define xenbus_switch_state(d, s)					\
+	(kernel_requests += (d)->state != (s) ? 4 : 0, (d)->state = (s), 0)
 #define xenbus_frontend_closed(d) xenbus_switch_state(d, XenbusStateClosed)
 #define __xenbus_register_frontend(drv, owner, name) ((void)(drv), 0)
 #define xenbus_unregister_driver(drv)

@@ -6,6 +6,7 @@
  * backend that takes its time does not hold the end of a device.
  */
 #include "kernel.h"
+#include "../promised.h"
 #include "copy/front.c"
 #include "copy/nodes.c"
 #include "copy/link_xenbus.c"
@@ -24,10 +25,10 @@ static bool freed_closed;		/* the last rings, of a backend that closed */
 /* ---- the rest of the module ---- */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 {
-	(void)order;
 	ring_tried++;
 	if (ring_fails && ring_fails--)
 		return -ENOMEM;
+	dev->ring.order = order;
 	dev->ring.state = VHCA_RING_UP;
 	return 0;
 }
@@ -117,9 +118,11 @@ void vhca_stats_del(struct vhca_dev *dev)
 	(void)dev;
 }
 
+static struct vhca_window *window;	/* of a translated guest */
+
 struct vhca_window *vhca_window_new(void)
 {
-	return NULL;
+	return window;
 }
 
 u64 vhca_window_gfn(const struct vhca_window *w)
@@ -149,7 +152,11 @@ static void backend(enum xenbus_state state)
 static int setup(void **state)
 {
 	(void)state;
-	xbdev = (struct xenbus_device){ .nodename = "n", .otherend = "o" };
+	xbdev = (struct xenbus_device){
+		.nodename = "n", .otherend = "o",
+		.state = XenbusStateInitialising,
+	};
+	kernel_requests = 0;
 	ring_fails = ring_tried = 0;
 	objects = answers = 0;
 	overdrawn = false;
@@ -349,6 +356,30 @@ static void nobody_is_met_who_keeps_too_much(void **state)
 	xenbus_front.remove(&xbdev);
 }
 
+/* From the driver's probe to Connected. */
+static unsigned int attach_requests(void **state)
+{
+	unsigned int n;
+
+	setup(state);
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	n = kernel_requests;
+	xenbus_front.remove(&xbdev);
+	return n;
+}
+
+static void requests_of_an_attach(void **state)
+{
+	promised("requests of xenstore by a PV guest for an attach",
+		 attach_requests(state));
+	window = (void *)&window;
+	promised("requests of xenstore by a PVH guest for an attach",
+		 attach_requests(state));
+	window = NULL;
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -365,6 +396,7 @@ int main(void)
 		T(a_flapping_backend_is_met_less_often),
 		T(an_honest_one_is_met_at_once),
 		T(nobody_is_met_who_keeps_too_much),
+		cmocka_unit_test(requests_of_an_attach),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
