@@ -32,6 +32,7 @@ static uint16_t next_id;
 static struct xenvhca_response rsp;
 static struct fake_calls cost;		/* of the last command */
 static pthread_t thread;
+static bool running;
 static struct be_options opt = { .domid = 5, .helper_fd = -1 };
 
 /* ---- the link: a frontend that answers each state at once ---- */
@@ -230,6 +231,7 @@ static void begin(struct ctx *c)
 	connected = false;
 	opt.helper_fd = fake_xen_helper();
 	assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
+	running = true;
 	while (!__atomic_load_n(&connected, __ATOMIC_SEQ_CST))
 		sched_yield();
 	memset(c, 0, sizeof(*c));
@@ -242,17 +244,29 @@ static void begin(struct ctx *c)
 	c->cq = make(&req);
 }
 
-static void end(const struct ctx *c)
+/* After each test, also one that failed. */
+static int worker_end(void **state)
 {
-	struct xenvhca_request req;
-	void *rc;
+	void *rc = NULL;
 
-	assert_true(wire_good(c, XENVHCA_OP_DEALLOC_UCONTEXT, &req));
-	call(&req);
+	(void)state;
+	if (!running)
+		return 0;
 	__atomic_store_n(&peer, XenbusStateClosed, __ATOMIC_SEQ_CST);
 	told();
 	pthread_join(thread, &rc);
-	assert_int_equal((intptr_t)rc, BE_EXIT_OK);
+	running = false;
+	fake_be_rxe();
+	return (intptr_t)rc == BE_EXIT_OK ? 0 : -1;
+}
+
+static void end(const struct ctx *c)
+{
+	struct xenvhca_request req;
+
+	assert_true(wire_good(c, XENVHCA_OP_DEALLOC_UCONTEXT, &req));
+	call(&req);
+	assert_int_equal(worker_end(NULL), 0);
 	assert_int_equal(fake_live_all(), 0);
 	assert_int_equal(fake_violations(), 0);
 }
@@ -353,7 +367,6 @@ static void of_mlx5(void **state)
 	begin(&c);
 	objects(&c, "mlx5");
 	end(&c);
-	fake_be_rxe();
 }
 
 /* 64 MiB: 16 pages of references, each of which stands in all of a list. */
@@ -421,9 +434,9 @@ static int teardown(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_soft_roce),
-		cmocka_unit_test(of_mlx5),
-		cmocka_unit_test(of_regions),
+		cmocka_unit_test_teardown(of_soft_roce, worker_end),
+		cmocka_unit_test_teardown(of_mlx5, worker_end),
+		cmocka_unit_test_teardown(of_regions, worker_end),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
