@@ -73,8 +73,21 @@ typedef uint64_t u64;
 #define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR(p)		((long)(p))
 #define ERR_PTR(err)		((void *)(long)(err))
-#define kstrtouint(s, base, v)	(*(v) = (unsigned int)strtoul(s, NULL, base), 0)
+#define kstrtouint		kernel_strtouint
 #define strim(s)		(s)
+
+static inline int kernel_strtouint(const char *s, int base, unsigned int *v)
+{
+	char *end;
+	unsigned long value = strtoul(s, &end, base);
+
+	if (*s < '0' || *s > '9' || strcmp(end, "\n" + !*end))
+		return -EINVAL;
+	if (value > UINT_MAX)
+		return -ERANGE;
+	*v = value;
+	return 0;
+}
 
 struct device { int unused; };
 #define dev_err(dev, ...)	print_message("  " __VA_ARGS__)
@@ -391,6 +404,8 @@ static unsigned int __attribute__((unused)) kernel_requests;
 /* Value of a node of the backend's; NULL: absent. A test may change it. */
 static inline const char *kernel_node_default(const char *node)
 {
+	if (!strcmp(node, "setup"))
+		return "4 4294967295";
 	return strcmp(node, "max-ring-page-order") ?
 	       XENVHCA_PROTOCOL_VERSION : "4";
 }
@@ -405,7 +420,19 @@ static inline void *kernel_xenbus_read(const char *node)
 }
 #define xenbus_read(xbt, dir, node, len) kernel_xenbus_read(node)
 #define xenbus_read_driver_state(path) (kernel_requests++, backend_state)
-#define xenbus_write(...)	(kernel_requests++, 0)
+/* The last value that was written to a node of this name; how many writes. */
+static char kernel_written[256] __attribute__((unused));
+static const char *kernel_watched __attribute__((unused)) = "setup";
+static unsigned int kernel_writes __attribute__((unused));
+static inline int kernel_xenbus_write(const char *node, const char *value)
+{
+	kernel_requests++;
+	kernel_writes++;
+	if (!strcmp(node, kernel_watched))
+		snprintf(kernel_written, sizeof(kernel_written), "%s", value);
+	return 0;
+}
+#define xenbus_write(xbt, dir, node, value) kernel_xenbus_write(node, value)
 #define xenbus_transaction_start(t) (kernel_requests++, 0)
 #define xenbus_transaction_end(t, abort) (kernel_requests++, 0)
 #define xenbus_exists(...)	(kernel_requests++, 1)

@@ -29,6 +29,13 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 	if (ring_fails && ring_fails--)
 		return -ENOMEM;
 	dev->ring.order = order;
+	dev->ring.cmd_port = 15;
+	dev->ring.evt_port = 16;
+	dev->ring.kick_port = 17;
+	dev->ring.evt_ref = 402;
+	dev->ring.kick_ref = 403;
+	for (order = 1u << order; order--; )
+		dev->ring.cmd_ref[order] = 386 + order;
 	dev->ring.state = VHCA_RING_UP;
 	return 0;
 }
@@ -380,6 +387,51 @@ static void requests_of_an_attach(void **state)
 	window = NULL;
 }
 
+/* One node where the backend has offered it, and what it offered. */
+static void one_node_says_all(void **state)
+{
+	(void)state;
+	kernel_writes = 0;
+	backend(XenbusStateInitWait);
+	assert_string_equal(kernel_written, "1 4294967295 15 16 17 402 403 "
+			    "386 387 388 389 390 391 392 393 "
+			    "394 395 396 397 398 399 400 401");
+	assert_int_equal(kernel_writes, 1);
+	xenbus_front.remove(&xbdev);
+}
+
+static const char *setup_node;		/* NULL: an old backend */
+static const char *node_of_other(const char *node)
+{
+	return strcmp(node, "setup") ? kernel_node_default(node) : setup_node;
+}
+
+/* An old backend, or one that writes nonsense, has a node for each number. */
+static void an_old_backend_has_a_node_for_each(void **state)
+{
+	static const char *const bad[] = {
+		NULL, "", "4", "4294967296 x",
+	};
+	unsigned int i;
+
+	(void)state;
+	kernel_node = node_of_other;
+	kernel_watched = "ring-ref15";
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		setup(state);
+		setup_node = bad[i];
+		kernel_writes = 0;
+		kernel_written[0] = 0;
+		backend(XenbusStateInitWait);
+		assert_int_equal(xbdev.state, XenbusStateInitialised);
+		assert_string_equal(kernel_written, "401");
+		assert_int_equal(kernel_writes, 16 + 7);
+		xenbus_front.remove(&xbdev);
+	}
+	kernel_node = kernel_node_default;
+	kernel_watched = "setup";
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -396,6 +448,8 @@ int main(void)
 		T(a_flapping_backend_is_met_less_often),
 		T(an_honest_one_is_met_at_once),
 		T(nobody_is_met_who_keeps_too_much),
+		T(one_node_says_all),
+		cmocka_unit_test(an_old_backend_has_a_node_for_each),
 		cmocka_unit_test(requests_of_an_attach),
 	};
 
