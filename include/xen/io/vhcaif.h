@@ -407,7 +407,8 @@
  *   destroy commands, so that a process can always exit.
  * - A command does not overtake kicks: the backend executes what was in the
  *   kick ring when it takes a request before it executes the request.
- * - Destroying a ucontext destroys everything in it. XRC domains and XRC
+ * - Destroying a ucontext destroys everything in it; a frontend need not destroy
+ *   its objects one by one before. XRC domains and XRC
  *   target queue pairs are in none: they belong to the device, live until
  *   they are destroyed or the connection ends, and are named with
  *   ucontext = 0.

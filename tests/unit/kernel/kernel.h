@@ -28,6 +28,7 @@ typedef uint16_t u16, domid_t;
 typedef uint32_t u32, grant_ref_t, evtchn_port_t;
 typedef int16_t s16;
 typedef int32_t s32;
+typedef int64_t s64;
 typedef uint64_t u64;
 
 #define __init
@@ -409,8 +410,7 @@ static inline const char *kernel_node_default(const char *node)
 	return strcmp(node, "max-ring-page-order") ?
 	       XENVHCA_PROTOCOL_VERSION : "4";
 }
-static const char *(*kernel_node)(const char *node) __attribute__((unused)) =
-	kernel_node_default;
+static const char *(*kernel_node)(const char *node) = kernel_node_default;
 static inline void *kernel_xenbus_read(const char *node)
 {
 	const char *value = kernel_node(node);
@@ -421,8 +421,8 @@ static inline void *kernel_xenbus_read(const char *node)
 #define xenbus_read(xbt, dir, node, len) kernel_xenbus_read(node)
 #define xenbus_read_driver_state(path) (kernel_requests++, backend_state)
 /* The last value that was written to a node of this name; how many writes. */
-static char kernel_written[256] __attribute__((unused));
-static const char *kernel_watched __attribute__((unused)) = "setup";
+static char kernel_written[256];
+static const char *kernel_watched = "setup";
 static unsigned int kernel_writes __attribute__((unused));
 static inline int kernel_xenbus_write(const char *node, const char *value)
 {
@@ -573,7 +573,8 @@ struct vm_area_struct {
 };
 
 /* ---- memory of a process, which is that of the test ---- */
-static struct { struct mm_struct *mm; } kernel_task, *current = &kernel_task;
+#define PF_EXITING		4
+static struct { struct mm_struct *mm; int flags; } kernel_task, *current = &kernel_task;
 
 #define u64_to_user_ptr(addr)	((void *)(uintptr_t)(addr))
 #define copy_to_user(to, from, n) (memcpy(to, from, n), 0)
