@@ -529,10 +529,15 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
-	int rc = uc && vhca_leave(uc) ? VHCA_LEFT : submit(&c);
+	int rc;
 
 	if (!uc)
-		return rc;
+		return submit(&c);
+	if (vhca_leaving(uc))
+		c.flags |= VHCA_CMD_NOWAIT;
+	rc = vhca_leave(uc) ? VHCA_LEFT : submit(&c);
+	if (rc == -EINPROGRESS)
+		rc = VHCA_LEFT;
 	vhca_leave_count(uc, -1);
 	if (rc != VHCA_LEFT)
 		vhca_ranges_drop(uc, handle);

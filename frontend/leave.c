@@ -12,8 +12,9 @@
  * be dead when the verb returns.
  *
  * One command must not take so long that others wait for it, or that it counts as
- * one without an answer. So the first objects of a large context are destroyed one
- * by one until few are left.
+ * one without an answer. So the first objects of a large context have a command each
+ * until few are left; nobody waits for these commands, either. The backend executes
+ * them in order, and before the last one.
  */
 #include <linux/sched.h>
 
@@ -38,9 +39,14 @@ void vhca_leave_never(struct vhca_ucontext *uc)
 	WRITE_ONCE(uc->leaves_nothing, true);
 }
 
+bool vhca_leaving(const struct vhca_ucontext *uc)
+{
+	return current->flags & PF_EXITING && !READ_ONCE(uc->leaves_nothing);
+}
+
 bool vhca_leave(const struct vhca_ucontext *uc)
 {
-	return current->flags & PF_EXITING && !READ_ONCE(uc->leaves_nothing) &&
+	return vhca_leaving(uc) &&
 	       atomic64_read(&uc->nr_objects) <= VHCA_LEAVE_OBJECTS &&
 	       atomic64_read(&uc->nr_pages) <= VHCA_LEAVE_PAGES;
 }

@@ -11,7 +11,8 @@
 
 struct vhca_ucontext;
 
-/* Result of a destroy command that was not sent; the others are 0 or -errno. */
+/* Result of a destroy command that nobody has waited for, or that was not sent; the
+ * others are 0 or -errno. */
 #define VHCA_LEFT	1
 
 /* An object was made in @uc, or is going to be ended. */
@@ -29,5 +30,7 @@ void vhca_leave_never(struct vhca_ucontext *uc);
  * Return: true: send no command; the memory of the object is vhca_uc_adopt()ed.
  */
 bool vhca_leave(const struct vhca_ucontext *uc);
+/* Is the end of the context all that is waited for? No answer is needed before. */
+bool vhca_leaving(const struct vhca_ucontext *uc);
 
 #endif

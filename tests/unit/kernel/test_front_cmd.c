@@ -110,6 +110,11 @@ bool vhca_leave(const struct vhca_ucontext *u)
 	return false;
 }
 
+bool vhca_leaving(const struct vhca_ucontext *u)
+{
+	return false;
+}
+
 void vhca_leave_count(struct vhca_ucontext *u, int nr)
 {
 }

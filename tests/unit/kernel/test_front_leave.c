@@ -29,6 +29,8 @@ static struct ib_udata udata;
 static struct vhca_mem mem;
 static int answer, submitted, adopted, put;
 static u16 last_op;
+static unsigned int last_flags, unwaited;
+static bool full;			/* more than half of the ring */
 static u32 dropped, next_handle;
 
 /* ---- the rest of the module ---- */
@@ -52,6 +54,13 @@ int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
 
 	submitted++;
 	last_op = (*cmd)->req.op;
+	last_flags = flags;
+	if (flags & VHCA_CMD_NOWAIT && !full) {
+		unwaited++;
+		free(*cmd);
+		*cmd = NULL;
+		return -EINPROGRESS;
+	}
 	memcpy((*cmd)->rsp.u.raw, &handle, sizeof(handle));
 	return answer;
 }
@@ -126,7 +135,8 @@ static int setup(void **state)
 	dev.ring.state = VHCA_RING_UP;
 	current->flags = 0;
 	answer = submitted = adopted = put = 0;
-	dropped = 0;
+	dropped = unwaited = 0;
+	full = false;
 	return 0;
 }
 
@@ -175,6 +185,7 @@ static void who_lives_on_waits_for_each(void **state)
 {
 	make_many(100);
 	assert_int_equal(end_all(100), 101);
+	assert_int_equal(unwaited, 0);
 	assert_int_equal(adopted, 0);
 	assert_int_equal(put, 100);
 }
@@ -185,13 +196,20 @@ static void one_command_has_an_end(void **state)
 	make_many(MANY);
 	current->flags = PF_EXITING;
 	assert_int_equal(end_all(MANY), MANY - VHCA_LEAVE_OBJECTS + 1);
-	assert_int_equal(adopted, VHCA_LEAVE_OBJECTS);
+	assert_int_equal(unwaited, MANY - VHCA_LEAVE_OBJECTS);
+	assert_int_equal(adopted, MANY);
+	assert_int_equal(put, 0);
+	assert_false(last_flags & VHCA_CMD_NOWAIT);
 
 	setup(NULL);
 	make_many(10);
 	vhca_leave_pages(&uc, VHCA_LEAVE_PAGES + 1);
 	current->flags = PF_EXITING;
+	full = true;
 	assert_int_equal(vhca_cmd_dereg_mr(&uc, 1), 0);
+	full = false;
+	assert_int_equal(vhca_cmd_dereg_mr(&uc, 1), VHCA_LEFT);
+	assert_int_equal(unwaited, 1);
 	vhca_leave_pages(&uc, -1);
 	assert_int_equal(vhca_cmd_dereg_mr(&uc, 2), VHCA_LEFT);
 }
