@@ -25,8 +25,9 @@ struct be_link_ops {
 	/* Finds the peer; 0 or -errno, be_fault() said why. Nothing of the peer's
 	 * side is there before. */
 	int (*find)(struct be_link *l);
-	/* Value of a node as text. 0; -ENOENT: absent; -EINVAL: control
-	 * characters; -E2BIG; another -errno. */
+	/* Value of a node as text. 0; -ENOENT: absent (between find and watch an
+	 * own node may be taken as find saw it); -EINVAL: control characters;
+	 * -E2BIG; another -errno. */
 	int (*read)(struct be_link *l, enum be_side side, const char *node,
 		    char *value, size_t size);
 	/* Write an own node; NULL removes it. 0; -ENOENT: the own side is gone. */
@@ -49,6 +50,7 @@ struct be_link_ops {
 struct be_link {
 	const struct be_link_ops *ops;
 	enum xenbus_state own;		/* as last written, or seen to be Closing */
+	uint32_t offer;			/* names the connection: conf.c */
 	const char *name[2];		/* of each side, for messages */
 };
 

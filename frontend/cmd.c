@@ -9,6 +9,7 @@
  */
 #include "cmd.h"
 #include "grant.h"
+#include "leave.h"
 #include "range.h"
 #include "verbs.h"
 
@@ -131,6 +132,8 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 		call_undo(c, handle);
 	if (rc && c->undo && c->uc)
 		vhca_ranges_drop(c->uc, handle);
+	else if (c->undo && c->uc)
+		vhca_leave_count(c->uc, 1);
 	return rc;
 }
 
@@ -515,7 +518,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 		.flags = VHCA_CMD_DESTROY,
 	};
 
-	return submit(&c);
+	return vhca_leave(uc) ? VHCA_LEFT : submit(&c);
 }
 
 static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
@@ -526,9 +529,17 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
-	int rc = submit(&c);
+	int rc;
 
-	if (uc)
+	if (!uc)
+		return submit(&c);
+	if (vhca_leaving(uc))
+		c.flags |= VHCA_CMD_NOWAIT;
+	rc = vhca_leave(uc) ? VHCA_LEFT : submit(&c);
+	if (rc == -EINPROGRESS)
+		rc = VHCA_LEFT;
+	vhca_leave_count(uc, -1);
+	if (rc != VHCA_LEFT)
 		vhca_ranges_drop(uc, handle);
 	return rc;
 }

@@ -110,7 +110,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 
 /*
  * The commands that end an object. They use the reserved slots and are not
- * killable; a time-out breaks the device.
+ * killable; a time-out breaks the device. VHCA_LEFT: see leave.h.
  */
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle);

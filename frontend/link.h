@@ -19,7 +19,7 @@ struct vhca_link;
 
 struct vhca_node {
 	char name[24];
-	char value[48];
+	char value[256];	/* of setup: 23 numbers of at most 10 digits */
 };
 
 struct vhca_link_ops {

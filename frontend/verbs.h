@@ -18,7 +18,8 @@
  *
  * A destroy verb succeeds towards ib_core whatever the backend says, or a
  * process could not exit; a refusal is the late consequence of a command that
- * was given up, or a lie. It is logged, and the ucontext's end will do it.
+ * was given up, or a lie. It is logged, and the ucontext's end will do it, as it
+ * does what was left to it (leave.h).
  *
  * Return: true if the backend has let go of the memory, or is broken, so that
  * vhca_mem_put() sorts out what is still mapped. false: vhca_uc_adopt() it.

@@ -98,6 +98,9 @@ struct vhca_ucontext {
 	u32 nr_doorbells;
 	spinlock_t orphan_lock;
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
+	/* Of this context now: leave.c. */
+	atomic64_t nr_objects, nr_pages;
+	bool leaves_nothing;
 };
 
 struct vhca_pd {

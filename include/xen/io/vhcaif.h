@@ -60,10 +60,15 @@
  * /local/domain/0/backend/vhca/5/0/max-qp = "1024"
  * /local/domain/0/backend/vhca/5/0/versions = "1"
  * /local/domain/0/backend/vhca/5/0/max-ring-page-order = "4"
+ * /local/domain/0/backend/vhca/5/0/setup = "4 70481223"
  *
  * /local/domain/5/device/vhca/0/backend = "/local/domain/0/backend/vhca/5/0"
  * /local/domain/5/device/vhca/0/backend-id = "0"
  * /local/domain/5/device/vhca/0/state = "4"
+ * /local/domain/5/device/vhca/0/setup = "1 70481223 15 16 17 402 403 386 ... 401"
+ *
+ * or, if one of both knows nothing of setup, instead of it:
+ *
  * /local/domain/5/device/vhca/0/version = "1"
  * /local/domain/5/device/vhca/0/ring-page-order = "4"
  * /local/domain/5/device/vhca/0/ring-ref0 = "386"
@@ -203,6 +208,16 @@
  *
  *      Largest size of the command ring, as log2 of the number of pages.
  *
+ * setup
+ *      Values:         "<order> <offer>", two decimal numbers with a blank:
+ *                      0..4 and <uint32_t>
+ *      Default Value:  absent: the frontend has to write the single nodes
+ *      Writer:         backend, before InitWait
+ *
+ *      The frontend may write its node setup instead of the single nodes.
+ *      order takes the place of max-ring-page-order; offer names this
+ *      connection, so that what an earlier one left is not taken for this one's.
+ *
  * broken
  *      Values:         <string>
  *      Default Value:  absent
@@ -250,6 +265,17 @@
  *
  * All written by the frontend between InitWait of the backend and its own
  * Initialised; the backend reads them once, on Initialised.
+ *
+ * setup
+ *      Values:         decimal numbers with a blank between them: version,
+ *                      offer of the backend's setup, event-channel,
+ *                      evt-event-channel, kick-event-channel, evt-ring-ref,
+ *                      kick-ring-ref, and each ring-ref<i>; their number is that
+ *                      of the ring's pages
+ *      Default Value:  absent, or with another offer: the single nodes
+ *
+ *      Only if the backend has a node setup. Takes the place of version to
+ *      kick-event-channel below: one write and one read for some twenty.
  *
  * version
  *      Values:         one of the backend's versions
@@ -381,7 +407,8 @@
  *   destroy commands, so that a process can always exit.
  * - A command does not overtake kicks: the backend executes what was in the
  *   kick ring when it takes a request before it executes the request.
- * - Destroying a ucontext destroys everything in it. XRC domains and XRC
+ * - Destroying a ucontext destroys everything in it; a frontend need not destroy
+ *   its objects one by one before. XRC domains and XRC
  *   target queue pairs are in none: they belong to the device, live until
  *   they are destroyed or the connection ends, and are named with
  *   ucontext = 0.
@@ -411,6 +438,7 @@
 #define XENVHCA_NODE_TRUSTED            "trusted"
 #define XENVHCA_NODE_IP                 "ip"
 #define XENVHCA_NODE_PKEYS              "pkeys"
+#define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
 #define XENVHCA_NODE_VERSION            "version"
 #define XENVHCA_NODE_RING_ORDER         "ring-page-order"
 #define XENVHCA_NODE_RING_REF           "ring-ref"      /* + index */
