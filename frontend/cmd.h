@@ -75,6 +75,8 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 		       const struct xenvhca_resize_cq_req *req,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp);
+int vhca_cmd_modify_cq(struct vhca_ucontext *uc,
+		       const struct xenvhca_modify_cq_req *req);
 
 /*
  * @uc: NULL for an XRC target, which is in no context, has no udata, and is

@@ -92,6 +92,8 @@ static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	a->atomic_cap = atomic_cap_of(r->atomic_cap);
 	a->timestamp_mask = r->timestamp_mask;
 	a->hca_core_clock = r->hca_core_clock;
+	a->cq_caps.max_cq_moderation_count = r->max_cq_count;
+	a->cq_caps.max_cq_moderation_period = r->max_cq_period;
 	a->max_pkeys = r->max_pkeys;
 	a->local_ca_ack_delay = r->local_ca_ack_delay;
 	set_attr_limits(a, r);
@@ -197,6 +199,11 @@ static const struct ib_device_ops xrc_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, vhca_xrcd, ibxrcd),
 };
 
+/* Likewise of an HCA without moderation, or of an older backend. */
+static const struct ib_device_ops moderation_ops = {
+	.modify_cq = vhca_modify_cq,
+};
+
 struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 {
 	struct vhca_dev *dev = ib_alloc_device(vhca_dev, ibdev);
@@ -271,6 +278,8 @@ static void device_describe(struct vhca_dev *dev)
 	ib_set_device_ops(ibdev, &dev_ops);
 	if (dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC)
 		ib_set_device_ops(ibdev, &xrc_ops);
+	if (dev->attr.cq_caps.max_cq_moderation_count)
+		ib_set_device_ops(ibdev, &moderation_ops);
 	ibdev->ops.driver_id = info->driver_id;
 	ibdev->ops.uverbs_abi_ver = info->uverbs_abi_ver;
 	ibdev->node_type = info->node_type;

@@ -102,6 +102,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		   struct vhca_cq_attrs *attrs);
 int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int vhca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 /* ---- qp.c ---- */

@@ -113,6 +113,7 @@ struct vhca_xrcd {
 
 struct vhca_cq {
 	struct ib_cq ibcq;
+	struct vhca_ucontext *uc;	/* outlives the CQ */
 	u32 handle;
 	atomic_t comp_credit;		/* events that may come, event.c */
 	u64 comp_paid;			/* rate of events without credit */

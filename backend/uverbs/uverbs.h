@@ -95,6 +95,8 @@ int uv_create_cq(int fd, const struct ib_uverbs_ex_create_cq *cq,
 		 struct ib_uverbs_create_cq_resp *resp);
 int uv_resize_cq(int fd, uint32_t cq, uint32_t cqe, const struct uv_udata *ud,
 		 uint32_t *cqe_out);
+/* @period: us */
+int uv_modify_cq(int fd, uint32_t cq, uint16_t count, uint16_t period);
 int uv_destroy_cq(int fd, uint32_t cq);
 int uv_req_notify_cq(int fd, uint32_t cq, int solicited_only);
 

@@ -45,6 +45,7 @@ int be_alloc_mw(const struct be_cmd *c);
 int be_dealloc_mw(const struct be_cmd *c);
 int be_create_cq(const struct be_cmd *c);
 int be_resize_cq(const struct be_cmd *c);
+int be_modify_cq(const struct be_cmd *c);
 int be_destroy_cq(const struct be_cmd *c);
 int be_create_qp(const struct be_cmd *c);
 int be_modify_qp(const struct be_cmd *c);

@@ -60,6 +60,7 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(CREATE_CQ, create_cq, BODY(create_cq), D_RANGES),
 	ROW(RESIZE_CQ, resize_cq, BODY(resize_cq), D_RANGES),
 	ROW(DESTROY_CQ, destroy_cq, HANDLE, D_DESTROY),
+	ROW(MODIFY_CQ, modify_cq, BODY(modify_cq), 0),
 	ROW(CREATE_QP, create_qp, BODY(create_qp), D_CTL | D_RANGES),
 	ROW(MODIFY_QP, modify_qp, BODY(modify_qp), D_CTL),
 	ROW(QUERY_QP, query_qp, BODY(query_qp), D_CTL),

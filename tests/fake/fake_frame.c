@@ -51,7 +51,7 @@ static int frame_ex(struct call *c, const struct fake_method *m, const uint8_t *
 	len -= sizeof(h) + sizeof(ex);
 	if ((h.in_words + ex.provider_in_words) * 8u != len ||
 	    h.in_words * 8u != m->req || h.out_words * 8u != m->resp ||
-	    !ex.response)
+	    !ex.response != !(h.out_words || ex.provider_out_words))
 		return -ENOSPC;
 	c->core = p + sizeof(h) + sizeof(ex);
 	c->in = c->core + m->req;

@@ -184,6 +184,31 @@ static int mlx5_resize_cq(const struct call *c)
 	return 0;
 }
 
+void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r)
+{
+	r->timestamp_mask = FAKE_MLX5_TICKS;
+	r->hca_core_clock = FAKE_MLX5_KHZ;
+	r->cq_moderation_caps.max_cq_moderation_count = UINT16_MAX;
+	r->cq_moderation_caps.max_cq_moderation_period = FAKE_MLX5_PERIOD;
+}
+
+/* Soft-RoCE has no such verb. */
+int fake_mlx5_modify_cq(const struct call *c)
+{
+	const struct ib_uverbs_ex_modify_cq *q = (const void *)c->core;
+	struct fake_obj *o = fake_obj_find(c, FAKE_CQ, q->cq_handle);
+
+	if (!fake_is_mlx5() || q->attr_mask != 1)
+		return -EOPNOTSUPP;
+	if (!o)
+		return -ENOENT;
+	if (q->attr.cq_period > FAKE_MLX5_PERIOD)
+		return -EINVAL;
+	o->cq_count = q->attr.cq_count;
+	o->cq_period = q->attr.cq_period;
+	return 0;
+}
+
 static int mlx5_create_qp(const struct call *c)
 {
 	struct mlx5_ib_create_qp u = { 0 };

@@ -528,6 +528,7 @@ enum {
 #define XENVHCA_OP_CREATE_CQ            0x2c
 #define XENVHCA_OP_RESIZE_CQ            0x2d
 #define XENVHCA_OP_DESTROY_CQ           0x2e
+#define XENVHCA_OP_MODIFY_CQ            0x2f
 #define XENVHCA_OP_CREATE_QP            0x30
 #define XENVHCA_OP_MODIFY_QP            0x31
 #define XENVHCA_OP_QUERY_QP             0x32
@@ -644,6 +645,9 @@ struct xenvhca_get_info_rsp {
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
  * vhca and to what the grant tables allow. ucontext = 0 or, if udata is used,
  * the handle of a ucontext. Names and meanings as in struct ib_device_attr.
+ *
+ * max_cq_count, max_cq_period - what MODIFY_CQ takes at most. Both are 0 of an
+ *   HCA without moderation, and of a backend that does not know MODIFY_CQ.
  */
 struct xenvhca_query_device_rsp {
     uint64_t fw_ver;                /*   0 */
@@ -671,7 +675,8 @@ struct xenvhca_query_device_rsp {
     uint32_t max_qp_init_rd_atom;   /* 116 */
     uint32_t max_ee_init_rd_atom;   /* 120 */
     uint32_t atomic_cap;            /* 124 */
-    uint32_t reserved2;             /* 128 */
+    uint16_t max_cq_count;          /* 128 */
+    uint16_t max_cq_period;         /* 130, us */
     uint32_t max_ee;                /* 132 */
     uint32_t max_rdd;               /* 136 */
     uint32_t max_mw;                /* 140 */
@@ -905,6 +910,16 @@ struct xenvhca_resize_cq_req {
     uint32_t cqe;                   /*   4 */
     struct xenvhca_pages buf;       /*   8 */
 };                                  /*  48 */
+/*
+ * MODIFY_CQ: moderation. An armed CQ has its event after so many completions,
+ * or so long after the first of them; 0, 0: with the first one. The HCA's driver
+ * refuses what is more than QUERY_DEVICE said.
+ */
+struct xenvhca_modify_cq_req {
+    uint32_t handle;                /*   0 */
+    uint16_t count;                 /*   4 */
+    uint16_t period;                /*   6, us */
+};                                  /*   8 */
 
 /*
  * CREATE_QP: qp_type RC 2, UC 3, UD 4, XRC initiator 9, XRC target 10; others
@@ -1181,6 +1196,7 @@ struct xenvhca_request {
         struct xenvhca_alloc_mw_req alloc_mw;
         struct xenvhca_create_cq_req create_cq;
         struct xenvhca_resize_cq_req resize_cq;
+        struct xenvhca_modify_cq_req modify_cq;
         struct xenvhca_create_qp_req create_qp;
         struct xenvhca_modify_qp_req modify_qp;
         struct xenvhca_query_qp_req query_qp;
