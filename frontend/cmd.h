@@ -37,6 +37,12 @@ int vhca_cmd_query_gid_table(struct vhca_dev *dev, u32 first,
 int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 			      struct xenvhca_query_pkey_table_rsp *rsp);
 
+/* @group: XENVHCA_COUNTERS_*; @first: index to begin with. cmd_counters.c */
+int vhca_cmd_query_counter_names(struct vhca_dev *dev, u32 group, u32 first,
+				 struct xenvhca_query_counter_names_rsp *rsp);
+int vhca_cmd_query_counters(struct vhca_dev *dev, u32 group, u32 first,
+			    struct xenvhca_query_counters_rsp *rsp);
+
 /* Not killable: nothing would ever close a context nobody knows of. */
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext);

@@ -25,20 +25,9 @@ static int stats_show(struct seq_file *s, void *unused)
 	const struct vhca_dev *dev = s->private;
 	const struct vhca_stats *st = &dev->stats;
 
-	stats_line(s, "cmds", &st->cmds);
-	stats_line(s, "munmaps", &st->munmaps);
-	stats_line(s, "cmd_errors", &st->cmd_errors);
-	stats_line(s, "cmd_timeouts", &st->cmd_timeouts);
-	stats_line(s, "kicks", &st->kicks);
-	stats_line(s, "kicks_merged", &st->kicks_merged);
-	stats_line(s, "kick_notifies", &st->kick_notifies);
-	stats_line(s, "events", &st->events);
-	stats_line(s, "irqs", &st->irqs);
-	stats_line(s, "spurious", &st->spurious);
-	stats_line(s, "bad_events", &st->bad_events);
-	stats_line(s, "pages_granted", &st->pages_granted);
-	stats_line(s, "pages_mapped", &st->pages_mapped);
-	stats_line(s, "doorbells", &st->doorbells);
+#define LINE(name) stats_line(s, #name, &st->name);
+	VHCA_STATS(LINE)
+#undef LINE
 	seq_printf(s, "zombies %llu\n", vhca_grant_zombies());
 	return 0;
 }

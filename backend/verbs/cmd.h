@@ -30,6 +30,8 @@ int be_query_device(const struct be_cmd *c);
 int be_query_port(const struct be_cmd *c);
 int be_query_gid_table(const struct be_cmd *c);
 int be_query_pkey_table(const struct be_cmd *c);
+int be_query_counter_names(const struct be_cmd *c);
+int be_query_counters(const struct be_cmd *c);
 int be_alloc_ucontext(const struct be_cmd *c);
 int be_dealloc_ucontext(const struct be_cmd *c);
 int be_mmap(const struct be_cmd *c);

@@ -44,6 +44,8 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(QUERY_GID_TABLE, query_gid_table, BODY(query_gid_table), D_NO_UC),
 	ROW(QUERY_PKEY_TABLE, query_pkey_table, BODY(query_pkey_table),
 	    D_NO_UC),
+	ROW(QUERY_COUNTER_NAMES, query_counter_names, BODY(counters), D_NO_UC),
+	ROW(QUERY_COUNTERS, query_counters, BODY(counters), D_NO_UC),
 	ROW(ALLOC_UCONTEXT, alloc_ucontext, 0, D_NO_UC),
 	ROW(DEALLOC_UCONTEXT, dealloc_ucontext, 0, D_DESTROY),
 	ROW(MMAP, mmap, BODY(mmap), 0),
