@@ -35,6 +35,12 @@ struct vhca_counters {
 	struct group group[XENVHCA_COUNTER_GROUPS];
 	/* Of hw_counters: the HCA's, then ours. */
 	struct rdma_stat_desc desc[XENVHCA_MAX_COUNTERS + ARRAY_SIZE(own)];
+	/*
+	 * What ib_core takes while it registers the device: it forgets memory if
+	 * it gets none then.
+	 */
+	u64 first[XENVHCA_MAX_COUNTERS];
+	bool has_first;
 	struct mutex lock;		/* what follows, of the port's */
 	bool fresh;
 	unsigned long read;		/* jiffies */
@@ -89,40 +95,6 @@ static int vhca_query_counter_names(struct vhca_dev *dev, u32 group)
 	return 0;
 }
 
-int vhca_counters_read(struct vhca_dev *dev)
-{
-	struct vhca_counters *c = kzalloc(sizeof(*c), GFP_KERNEL);
-	u32 i, n;
-	int rc = 0;
-
-	if (!c)
-		return -ENOMEM;
-	mutex_init(&c->lock);
-	dev->counters = c;
-	if (dev->info.flags & XENVHCA_INFO_COUNTERS)
-		for (i = 0; i < XENVHCA_COUNTER_GROUPS && !rc; i++)
-			rc = vhca_query_counter_names(dev, i);
-	if (rc)
-		return rc;
-	n = c->group[XENVHCA_COUNTERS_HW].nr;
-	for (i = 0; i < n; i++)
-		c->desc[i].name = c->group[XENVHCA_COUNTERS_HW].name[i];
-	for (i = 0; i < ARRAY_SIZE(own); i++)
-		c->desc[n + i].name = own[i];
-	return 0;
-}
-
-void vhca_counters_free(struct vhca_dev *dev)
-{
-	kfree(dev->counters);
-	dev->counters = NULL;
-}
-
-bool vhca_counters_of_port(const struct vhca_dev *dev)
-{
-	return dev->counters->group[XENVHCA_COUNTERS_PORT].nr;
-}
-
 /* @value, @valid: of as many as the group has. 0 or -errno. */
 static int vhca_query_counters(struct vhca_dev *dev, u32 group, u64 *value, u64 *valid)
 {
@@ -147,6 +119,55 @@ static int vhca_query_counters(struct vhca_dev *dev, u32 group, u64 *value, u64 
 	return 0;
 }
 
+/* A driver has all values or none. */
+static int hw_read(struct vhca_dev *dev, u64 *value)
+{
+	u64 valid;
+	int rc = vhca_query_counters(dev, XENVHCA_COUNTERS_HW, value, &valid);
+
+	if (rc)
+		return rc;
+	return hweight64(valid) == dev->counters->group[XENVHCA_COUNTERS_HW].nr ?
+	       0 : -EIO;
+}
+
+int vhca_counters_read(struct vhca_dev *dev)
+{
+	struct vhca_counters *c = kzalloc(sizeof(*c), GFP_KERNEL);
+	u32 i, n;
+	int rc = 0;
+
+	if (!c)
+		return -ENOMEM;
+	mutex_init(&c->lock);
+	dev->counters = c;
+	if (dev->info.flags & XENVHCA_INFO_COUNTERS)
+		for (i = 0; i < XENVHCA_COUNTER_GROUPS && !rc; i++)
+			rc = vhca_query_counter_names(dev, i);
+	if (!rc)
+		rc = hw_read(dev, c->first);
+	if (rc)
+		return rc;
+	c->has_first = true;
+	n = c->group[XENVHCA_COUNTERS_HW].nr;
+	for (i = 0; i < n; i++)
+		c->desc[i].name = c->group[XENVHCA_COUNTERS_HW].name[i];
+	for (i = 0; i < ARRAY_SIZE(own); i++)
+		c->desc[n + i].name = own[i];
+	return 0;
+}
+
+void vhca_counters_free(struct vhca_dev *dev)
+{
+	kfree(dev->counters);
+	dev->counters = NULL;
+}
+
+bool vhca_counters_of_port(const struct vhca_dev *dev)
+{
+	return dev->counters->group[XENVHCA_COUNTERS_PORT].nr;
+}
+
 struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port)
 {
 	const struct vhca_counters *c = to_vdev(ibdev)->counters;
@@ -163,25 +184,26 @@ static void own_values(const struct vhca_stats *st, u64 *value)
 #undef VALUE
 }
 
-/* One of ours costs no command. stats->lock is held. */
+/* One of ours costs no command. stats->lock is held, or nobody knows of them yet. */
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		      u32 port, int index)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
-	int nr = dev->counters->group[XENVHCA_COUNTERS_HW].nr;
-	u64 valid;
-	int rc;
+	struct vhca_counters *c = dev->counters;
+	int nr = c->group[XENVHCA_COUNTERS_HW].nr;
+	int rc = 0;
 
 	if (!port)
 		return -EINVAL;
 	own_values(&dev->stats, stats->value + nr);
-	if (nr && index >= nr && index < stats->num_counters)
+	if (c->has_first)
+		memcpy(stats->value, c->first, nr * sizeof(*c->first));
+	else if (nr && index >= nr && index < stats->num_counters)
 		return index;
-	rc = vhca_query_counters(dev, XENVHCA_COUNTERS_HW, stats->value, &valid);
-	if (rc)
-		return rc;
-	/* A driver has all values or none. */
-	return hweight64(valid) == nr ? stats->num_counters : -EIO;
+	else
+		rc = hw_read(dev, stats->value);
+	c->has_first = false;
+	return rc ? rc : stats->num_counters;
 }
 
 /*

@@ -158,12 +158,21 @@ static void the_hcas_come_first(void **state)
 		counter(XENVHCA_COUNTERS_HW, name, 100 + i);
 	}
 	assert_int_equal(vhca_counters_read(dev), 0);
-	assert_int_equal(asked, 5 + 1);		/* 7 names each; no port's */
+	assert_int_equal(asked, 5 + 1 + 2);	/* 7 names each; no port's; values */
 	s = vhca_alloc_hw_port_stats(&dev->ibdev, 1);
 	assert_int_equal(s->num_counters, 30 + OWN);
 	assert_string_equal(s->descs[29].name, "n29");
 	assert_string_equal(s->descs[30].name, "vhca_cmds");
 	asked = 0;
+	numbers[XENVHCA_COUNTERS_HW][0] = 7;
+	/* ib_core, for the registration: it could not bear a failure */
+	rc_of_values = -EIO;
+	assert_int_equal(get(s, s->num_counters), s->num_counters);
+	rc_of_values = 0;
+	assert_int_equal(asked, 0);
+	assert_true(s->value[0] == 100 && s->value[29] == 129);
+	numbers[XENVHCA_COUNTERS_HW][0] = 100;
+	s->value[0] = 0;
 	assert_int_equal(get(s, 3), s->num_counters);
 	assert_int_equal(asked, 2);		/* 28 values each */
 	assert_true(s->value[0] == 100 && s->value[29] == 129);
@@ -175,6 +184,13 @@ static void the_hcas_come_first(void **state)
 	assert_int_equal(get(s, 0), -EINTR);
 	assert_int_equal(vhca_get_hw_stats(&dev->ibdev, s, 0, 0), -EINVAL);
 	free(s);
+}
+
+static void values_that_cannot_be_read_are_no_device(void **state)
+{
+	counter(XENVHCA_COUNTERS_HW, "out_of_buffer", 1);
+	unread = 1;
+	assert_int_equal(vhca_counters_read(dev), -EIO);
 }
 
 /* sysfs would complain of it, at length. */
@@ -281,6 +297,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(its_own_are_always_there),
 		T(the_hcas_come_first),
+		T(values_that_cannot_be_read_are_no_device),
 		T(a_name_comes_once),
 		T(the_total_stays),
 		T(the_port_answers_mads),
