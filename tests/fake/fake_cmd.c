@@ -592,6 +592,9 @@ const struct fake_method fake_ex_methods[64] = {
 	[IB_USER_VERBS_EX_CMD_CREATE_CQ] = {
 		do_create_cq_ex, sizeof(struct ib_uverbs_ex_create_cq),
 		sizeof(struct ib_uverbs_ex_create_cq_resp), true },
+	[IB_USER_VERBS_EX_CMD_CREATE_QP] = {
+		fake_mlx5_create_qp_ex, sizeof(struct ib_uverbs_ex_create_qp),
+		sizeof(struct ib_uverbs_ex_create_qp_resp), true },
 	[IB_USER_VERBS_EX_CMD_MODIFY_CQ] = {
 		fake_mlx5_modify_cq, sizeof(struct ib_uverbs_ex_modify_cq) },
 };

@@ -312,6 +312,33 @@ static int mlx5_srq(const struct call *c, const struct ib_uverbs_create_xsrq *q)
 	return memory(o, u.buf_addr, fake_slots(q->max_wr) * size, u.db_addr);
 }
 
+/* The same in other words, and with flags, of which Soft-RoCE has none. */
+int fake_mlx5_create_qp_ex(const struct call *c)
+{
+	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
+	const struct ib_uverbs_create_qp plain = {
+		.user_handle = q->user_handle, .pd_handle = q->pd_handle,
+		.send_cq_handle = q->send_cq_handle,
+		.recv_cq_handle = q->recv_cq_handle,
+		.srq_handle = q->srq_handle, .max_send_wr = q->max_send_wr,
+		.max_recv_wr = q->max_recv_wr, .qp_type = q->qp_type,
+		.is_srq = q->is_srq,
+	};
+	struct ib_uverbs_ex_create_qp_resp *r = (void *)c->resp;
+	struct call call = *c;
+	int err;
+
+	if (!fake_is_mlx5() ||
+	    q->create_flags & ~IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+		return -EOPNOTSUPP;
+	call.core = (const uint8_t *)&plain;
+	err = mlx5_create_qp(&call);
+	if (!err)
+		fake_obj_find(c, FAKE_QP, r->base.qp_handle)->qp_flags =
+			q->create_flags;
+	return err;
+}
+
 static int mlx5_create_srq(const struct call *c)
 {
 	struct ib_uverbs_create_xsrq x;

@@ -36,6 +36,7 @@ struct fake_obj {
 	uint64_t rq_ring;
 	uint32_t cq_flags;		/* IB_UVERBS_CQ_FLAGS_* */
 	uint16_t cq_count, cq_period;	/* moderation */
+	uint32_t qp_flags;		/* IB_UVERBS_QP_CREATE_* */
 	uint32_t posts, arms;		/* kicks seen */
 	bool solicited;			/* of the last arm */
 	uint8_t qp_state, qp_type, port;

@@ -981,7 +981,8 @@ struct xenvhca_modify_cq_req {
 
 /*
  * CREATE_QP: qp_type RC 2, UC 3, UD 4, XRC initiator 9, XRC target 10; others
- * are refused. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
+ * are refused. create_flags - IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK (2),
+ * if the HCA's driver takes it; others are refused with -XEN_EOPNOTSUPP. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
  * says what was granted.
  *
  * An XRC initiator has neither recv_cq nor srq: both are 0. An XRC target has

@@ -47,6 +47,7 @@ of_card() {
 }
 
 step "guests with the key, on model HCAs"
+# shellcheck disable=SC2034 # of vhca.sh
 VHCA_KEYS=port-counters=1
 hca_guests pv a pv b
 pair "RC ping-pong" a b 'ibv_rc_pingpong -n 50'
