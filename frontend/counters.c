@@ -20,11 +20,9 @@
 /* As long as ib_core holds those of hw_counters. */
 #define LIFESPAN	(HZ / 100)
 
-static const char * const own[] = {
-#define NAME(name) "vhca_" #name,
-	VHCA_STATS(NAME)
-#undef NAME
-};
+#define NAME(name) ("vhca_" #name)
+static const char * const own[] = { VHCA_STATS(NAME) };
+#define VALUE(name) (&st->name)
 
 struct group {
 	u32 nr;
@@ -179,9 +177,11 @@ struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port
 
 static void own_values(const struct vhca_stats *st, u64 *value)
 {
-#define VALUE(name) *value++ = atomic64_read(&st->name);
-	VHCA_STATS(VALUE)
-#undef VALUE
+	const atomic64_t *from[] = { VHCA_STATS(VALUE) };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(from); i++)
+		value[i] = atomic64_read(from[i]);
 }
 
 /* One of ours costs no command. stats->lock is held, or nobody knows of them yet. */
@@ -196,10 +196,10 @@ int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	if (!port)
 		return -EINVAL;
 	own_values(&dev->stats, stats->value + nr);
+	if (!c->has_first && nr && index >= nr && index < stats->num_counters)
+		return index;
 	if (c->has_first)
 		memcpy(stats->value, c->first, nr * sizeof(*c->first));
-	else if (nr && index >= nr && index < stats->num_counters)
-		return index;
 	else
 		rc = hw_read(dev, stats->value);
 	c->has_first = false;

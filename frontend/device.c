@@ -294,6 +294,8 @@ static void device_describe(struct vhca_dev *dev)
 		ib_set_device_ops(ibdev, &pma_ops);
 	ibdev->ops.driver_id = info->driver_id;
 	ibdev->ops.uverbs_abi_ver = info->uverbs_abi_ver;
+	if (info->driver_id == RDMA_DRIVER_MLX5)
+		ibdev->driver_def = vhca_mlx5_uapi;
 	ibdev->node_type = info->node_type;
 	ibdev->node_guid = (__force __be64)info->node_guid;
 	ibdev->phys_port_cnt = 1;

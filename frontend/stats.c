@@ -14,20 +14,20 @@
 
 static struct dentry *root;
 
-static void stats_line(struct seq_file *s, const char *name,
-		       const atomic64_t *value)
-{
-	seq_printf(s, "%s %lld\n", name, (long long)atomic64_read(value));
-}
+#define NAME(name) #name
+static const char * const names[] = { VHCA_STATS(NAME) };
+#define VALUE(name) (&st->name)
 
 static int stats_show(struct seq_file *s, void *unused)
 {
 	const struct vhca_dev *dev = s->private;
 	const struct vhca_stats *st = &dev->stats;
+	const atomic64_t *value[] = { VHCA_STATS(VALUE) };
+	unsigned int i;
 
-#define LINE(name) stats_line(s, #name, &st->name);
-	VHCA_STATS(LINE)
-#undef LINE
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		seq_printf(s, "%s %lld\n", names[i],
+			   (long long)atomic64_read(value[i]));
 	seq_printf(s, "zombies %llu\n", vhca_grant_zombies());
 	return 0;
 }

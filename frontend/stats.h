@@ -17,25 +17,25 @@ struct vhca_dev;
  * (counters.c). The data path must not move cmds.
  */
 #define VHCA_STATS(X) \
-	X(cmds)			/* commands sent */ \
-	X(munmaps)		/* MUNMAP commands among them */ \
-	X(cmd_errors)		/* answered with an error */ \
-	X(cmd_timeouts)		/* abandoned, id quarantined */ \
-	X(kicks)		/* entries put into the kick ring */ \
-	X(kicks_merged)		/* not needed, queue already named */ \
-	X(kick_notifies)	/* event channel notifications sent */ \
-	X(events)		/* events consumed */ \
-	X(irqs)			/* event channel upcalls, all three */ \
-	X(spurious)		/* upcalls without work */ \
-	X(bad_events)		/* unknown type or handle */ \
-	X(pages_granted)	/* data pages granted now */ \
-	X(pages_mapped)		/* backend pages mapped now */ \
+	X(cmds),		/* commands sent */ \
+	X(munmaps),		/* MUNMAP commands among them */ \
+	X(cmd_errors),		/* answered with an error */ \
+	X(cmd_timeouts),	/* abandoned, id quarantined */ \
+	X(kicks),		/* entries put into the kick ring */ \
+	X(kicks_merged),	/* not needed, queue already named */ \
+	X(kick_notifies),	/* event channel notifications sent */ \
+	X(events),		/* events consumed */ \
+	X(irqs),		/* event channel upcalls, all three */ \
+	X(spurious),		/* upcalls without work */ \
+	X(bad_events),		/* unknown type or handle */ \
+	X(pages_granted),	/* data pages granted now */ \
+	X(pages_mapped),	/* backend pages mapped now */ \
 	X(doorbells)		/* doorbell pages of the HCA now */
 
+#define VHCA_STAT_FIELD(name) name
+#define VHCA_STAT_FIELDS VHCA_STATS(VHCA_STAT_FIELD)
 struct vhca_stats {
-#define VHCA_STAT(name) atomic64_t name;
-	VHCA_STATS(VHCA_STAT)
-#undef VHCA_STAT
+	atomic64_t VHCA_STAT_FIELDS;
 };
 
 void vhca_stats_init(void);

@@ -40,7 +40,8 @@ static umode_t is_visible(struct kobject *kobj, struct attribute *attr, int n)
 {
 	const struct xenvhca_get_info_rsp *info =
 		&of_device(kobj_to_dev(kobj))->info;
-	const char *text[] = { info->hca_type, info->hw_rev, info->board_id };
+	const char * const text[] = { info->hca_type, info->hw_rev,
+				      info->board_id };
 
 	return *text[n] ? attr->mode : 0;
 }

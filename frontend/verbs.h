@@ -94,6 +94,9 @@ extern const struct attribute_group vhca_attrs;
 int vhca_modify_device(struct ib_device *ibdev, int mask,
 		       struct ib_device_modify *modify);
 
+/* ---- uapi_mlx5.c ---- */
+extern const struct uapi_definition * const vhca_mlx5_uapi;
+
 /* ---- ucontext.c ---- */
 int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc);
