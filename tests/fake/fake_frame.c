@@ -57,7 +57,7 @@ static int frame_ex(struct call *c, const struct fake_method *m, const uint8_t *
 	c->in = c->core + m->req;
 	c->in_len = ex.provider_in_words * 8u;
 	c->resp = (uint8_t *)(uintptr_t)ex.response;
-	c->out = c->resp + m->resp;
+	c->out = c->resp ? c->resp + m->resp : NULL;
 	c->out_len = ex.provider_out_words * 8u;
 	return 0;
 }
