@@ -32,6 +32,7 @@
 #include "transport.h"
 
 struct be_ah;
+struct be_counters;
 struct be_cm_ids;
 struct be_cms;
 struct be_uc;
@@ -56,6 +57,7 @@ struct be_dev {
 	char hca[XENVHCA_NAME_LEN];
 	uint8_t port;
 	bool trusted;			/* it may use what the driver cannot refuse */
+	bool counters_shown;		/* those of the port, to the guest */
 	struct be_addr addr;
 
 	/* The HCA: read once, worker/device.c. */
@@ -65,6 +67,7 @@ struct be_dev {
 	uint32_t ibdev_index;		/* the kernel's number of the HCA */
 	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
 	bool ethernet;			/* link layer of that port */
+	struct be_counters *counters;	/* verbs/counters.c; NULL: not shown */
 	int ctl_fd;			/* uverbs context for queries */
 	int ctl_async_fd;		/* its async events: the only source of
 					 * port and device events, as every

@@ -396,6 +396,16 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 	return submit(&c);
 }
 
+int vhca_cmd_modify_cq(struct vhca_ucontext *uc,
+		       const struct xenvhca_modify_cq_req *req)
+{
+	struct call c = {
+		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_CQ, VHCA_BODY(req),
+	};
+
+	return submit(&c);
+}
+
 int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_create_qp_req *req,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,

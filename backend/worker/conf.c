@@ -92,6 +92,7 @@ static int conf_limits(struct be_dev *dev, struct be_link *l)
 	q->evt.rate = v[BE_MAX_EVT_RATE];
 	q->spin_us = v[BE_SPIN_US];
 	dev->trusted = v[BE_TRUSTED];
+	dev->counters_shown = v[BE_PORT_COUNTERS];
 	rc = conf_number(dev, l, BE_OWN, &port_row, false, &port);
 	dev->port = (uint8_t)port;
 	return rc;

@@ -101,6 +101,9 @@ void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
 bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
 int fake_mlx5_create_cq_ex(const struct call *c);
+int fake_mlx5_create_qp_ex(const struct call *c);
+int fake_mlx5_modify_cq(const struct call *c);
+void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);
 
 /* ---- fake_gid.c ---- */

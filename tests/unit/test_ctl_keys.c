@@ -317,7 +317,7 @@ static void shows_value_origin_use_and_range(void **state)
 			       "           2  1..1048576\n"));
 	assert_non_null(strstr(out, "spin-us                50  default"
 			       "           -  0..1000\n"));
-	assert_null(strstr(out, "port"));
+	assert_null(strstr(out, "\nport "));
 	c.json = true;
 	assert_int_equal(quota(&c, NULL, NULL, &out, &err), CTL_OK);
 	o = json_tokener_parse(out);

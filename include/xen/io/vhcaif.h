@@ -170,6 +170,15 @@
  *      can harm the backend domain and other guests. Of Soft-RoCE those are
  *      memory windows and their invalidation.
  *
+ * port-counters
+ *      Values:         0, 1
+ *      Default Value:  0
+ *      Writer:         toolstack
+ *
+ *      1: the guest is shown the counters of the physical port and of the HCA,
+ *      which tell it what the backend domain and other guests do. Counters of
+ *      this vhca alone are always the frontend's own.
+ *
  * ip
  *      Values:         1..8 (XENVHCA_MAX_IPS) addresses, separated by blanks:
  *                      IPv4 or IPv6, each with /<prefix> or without (a network
@@ -436,6 +445,7 @@
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
 #define XENVHCA_NODE_SPIN_US            "spin-us"
 #define XENVHCA_NODE_TRUSTED            "trusted"
+#define XENVHCA_NODE_PORT_COUNTERS      "port-counters"
 #define XENVHCA_NODE_IP                 "ip"
 #define XENVHCA_NODE_PKEYS              "pkeys"
 #define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
@@ -491,7 +501,8 @@
     X(MAX_CMD_RATE, 0, 10000000, 20000)     /* commands per second (0: any) */ \
     X(MAX_EVT_RATE, 0, 10000000, 100000)    /* events per second (0: any) */ \
     X(SPIN_US, 0, 1000, 50)                 /* longest busy wait (us) */ \
-    X(TRUSTED, 0, 1, 0)                     /* may harm the backend */
+    X(TRUSTED, 0, 1, 0)                     /* may harm the backend */ \
+    X(PORT_COUNTERS, 0, 1, 0)               /* shows them, others' too */
 
 /* XENVHCA_DEF_MAX_PD and so on; XENVHCA_MOST_SPIN_US and so on. */
 #define XENVHCA_KIND_(KIND, word, def) XENVHCA_DEF_MAX_##KIND = (def),
@@ -520,6 +531,10 @@ enum {
 #define XENVHCA_MUNMAP_RANGES           30
 #define XENVHCA_GIDS_PER_RSP            8
 #define XENVHCA_PKEYS_PER_RSP           100
+#define XENVHCA_MAX_COUNTERS            64      /* of a group */
+#define XENVHCA_COUNTER_NAME            32      /* with its NUL */
+#define XENVHCA_NAMES_PER_RSP           7
+#define XENVHCA_COUNTERS_PER_RSP        28
 #define XENVHCA_CM_IN                   224     /* in the body; rest: udata */
 #define XENVHCA_CM_OUT                  232
 #define XENVHCA_CM_SLOTS                16
@@ -540,6 +555,8 @@ enum {
 #define XENVHCA_OP_QUERY_PORT           0x12
 #define XENVHCA_OP_QUERY_GID_TABLE      0x13
 #define XENVHCA_OP_QUERY_PKEY_TABLE     0x14
+#define XENVHCA_OP_QUERY_COUNTER_NAMES  0x15
+#define XENVHCA_OP_QUERY_COUNTERS       0x16
 #define XENVHCA_OP_ALLOC_UCONTEXT       0x18
 #define XENVHCA_OP_DEALLOC_UCONTEXT     0x19
 #define XENVHCA_OP_MMAP                 0x1a
@@ -556,6 +573,7 @@ enum {
 #define XENVHCA_OP_CREATE_CQ            0x2c
 #define XENVHCA_OP_RESIZE_CQ            0x2d
 #define XENVHCA_OP_DESTROY_CQ           0x2e
+#define XENVHCA_OP_MODIFY_CQ            0x2f
 #define XENVHCA_OP_CREATE_QP            0x30
 #define XENVHCA_OP_MODIFY_QP            0x31
 #define XENVHCA_OP_QUERY_QP             0x32
@@ -641,9 +659,14 @@ struct xenvhca_pages {
  *   bit 4: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
  *   (XENVHCA_INFO_CM). 0 of a backend that knows nothing of them, or whose
  *   domain has no connection manager for user space.
+ *   bit 5: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
+ *   (XENVHCA_INFO_COUNTERS). 0 of a backend that knows nothing of them, and
+ *   without port-counters=1 in the configuration.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
- * likewise.
+ * likewise. hca_type, hw_rev, board_id - what the HCA's driver says of the card,
+ * likewise; empty of a driver that says nothing (Soft-RoCE), and of a backend
+ * that knows nothing of them.
  */
 struct xenvhca_get_info_rsp {
     uint32_t driver_id;             /*   0 */
@@ -657,7 +680,9 @@ struct xenvhca_get_info_rsp {
     uint32_t max_pages;             /*  24 */
     uint32_t reserved1;             /*  28 */
     char hca[XENVHCA_NAME_LEN];     /*  32 */
-    uint8_t reserved2[64];          /*  96 */
+    char hca_type[16];              /*  96 */
+    char hw_rev[16];                /* 112 */
+    char board_id[32];              /* 128 */
     char fw[32];                    /* 160 */
 };                                  /* 192 */
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
@@ -667,11 +692,15 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_OWN_GIDS           (1u << 2)
 #define XENVHCA_INFO_OWN_PKEYS          (1u << 3)
 #define XENVHCA_INFO_CM                 (1u << 4)
+#define XENVHCA_INFO_COUNTERS           (1u << 5)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
  * vhca and to what the grant tables allow. ucontext = 0 or, if udata is used,
  * the handle of a ucontext. Names and meanings as in struct ib_device_attr.
+ *
+ * max_cq_count, max_cq_period - what MODIFY_CQ takes at most. Both are 0 of an
+ *   HCA without moderation, and of a backend that does not know MODIFY_CQ.
  */
 struct xenvhca_query_device_rsp {
     uint64_t fw_ver;                /*   0 */
@@ -699,7 +728,8 @@ struct xenvhca_query_device_rsp {
     uint32_t max_qp_init_rd_atom;   /* 116 */
     uint32_t max_ee_init_rd_atom;   /* 120 */
     uint32_t atomic_cap;            /* 124 */
-    uint32_t reserved2;             /* 128 */
+    uint16_t max_cq_count;          /* 128 */
+    uint16_t max_cq_period;         /* 130, us */
     uint32_t max_ee;                /* 132 */
     uint32_t max_rdd;               /* 136 */
     uint32_t max_mw;                /* 140 */
@@ -781,6 +811,39 @@ struct xenvhca_query_pkey_table_rsp {
     uint32_t reserved;              /*   4 */
     uint16_t pkey[XENVHCA_PKEYS_PER_RSP]; /*   8 */
 };                                  /* 208 */
+
+/*
+ * QUERY_COUNTER_NAMES: names of a group of counters, from index first on; there
+ * are total of them. They do not change while the device is connected.
+ *
+ * group - XENVHCA_COUNTERS_PORT: of the port (IBTA's PortCounters and
+ *   PortCountersExtended), named as Linux names them in sysfs; total is 0 if the
+ *   HCA's driver has none. XENVHCA_COUNTERS_HW: what else the driver counts.
+ * name - 1..31 characters of [A-Za-z0-9_], NUL terminated, each only once in a
+ *   group, none "lifespan" and none that begins with "vhca_".
+ *
+ * QUERY_COUNTERS: count values from index first on. valid - bit i: value[i]
+ *   could be read; else it is 0. A value is charged as a command.
+ *
+ * ucontext = 0, no udata.
+ */
+#define XENVHCA_COUNTERS_PORT           0
+#define XENVHCA_COUNTERS_HW             1
+#define XENVHCA_COUNTER_GROUPS          2
+struct xenvhca_counters_req {
+    uint32_t group;                 /*   0 */
+    uint32_t first;                 /*   4 */
+};                                  /*   8 */
+struct xenvhca_query_counter_names_rsp {
+    uint32_t count;                 /*   0 */
+    uint32_t total;                 /*   4 */
+    char name[XENVHCA_NAMES_PER_RSP][XENVHCA_COUNTER_NAME]; /*   8 */
+};                                  /* 232 */
+struct xenvhca_query_counters_rsp {
+    uint32_t count;                 /*   0 */
+    uint32_t valid;                 /*   4 */
+    uint64_t value[XENVHCA_COUNTERS_PER_RSP]; /*   8 */
+};                                  /* 232 */
 
 /*
  * ALLOC_UCONTEXT: opens a verbs context of the HCA. One per open file of the
@@ -933,10 +996,21 @@ struct xenvhca_resize_cq_req {
     uint32_t cqe;                   /*   4 */
     struct xenvhca_pages buf;       /*   8 */
 };                                  /*  48 */
+/*
+ * MODIFY_CQ: moderation. An armed CQ has its event after so many completions,
+ * or so long after the first of them; 0, 0: with the first one. The HCA's driver
+ * refuses what is more than QUERY_DEVICE said.
+ */
+struct xenvhca_modify_cq_req {
+    uint32_t handle;                /*   0 */
+    uint16_t count;                 /*   4 */
+    uint16_t period;                /*   6, us */
+};                                  /*   8 */
 
 /*
  * CREATE_QP: qp_type RC 2, UC 3, UD 4, XRC initiator 9, XRC target 10; others
- * are refused. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
+ * are refused. create_flags - IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK (2),
+ * if the HCA's driver takes it; others are refused with -XEN_EOPNOTSUPP. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
  * says what was granted.
  *
  * An XRC initiator has neither recv_cq nor srq: both are 0. An XRC target has
@@ -1202,6 +1276,7 @@ struct xenvhca_request {
         struct xenvhca_handle_req handle;
         struct xenvhca_query_gid_table_req query_gid_table;
         struct xenvhca_query_pkey_table_req query_pkey_table;
+        struct xenvhca_counters_req counters;
         struct xenvhca_mmap_req mmap;
         struct xenvhca_munmap_req munmap;
         struct xenvhca_reg_mr_req reg_mr;
@@ -1209,6 +1284,7 @@ struct xenvhca_request {
         struct xenvhca_alloc_mw_req alloc_mw;
         struct xenvhca_create_cq_req create_cq;
         struct xenvhca_resize_cq_req resize_cq;
+        struct xenvhca_modify_cq_req modify_cq;
         struct xenvhca_create_qp_req create_qp;
         struct xenvhca_modify_qp_req modify_qp;
         struct xenvhca_query_qp_req query_qp;
@@ -1256,6 +1332,8 @@ struct xenvhca_response {
         struct xenvhca_query_port_rsp query_port;
         struct xenvhca_query_gid_table_rsp query_gid_table;
         struct xenvhca_query_pkey_table_rsp query_pkey_table;
+        struct xenvhca_query_counter_names_rsp query_counter_names;
+        struct xenvhca_query_counters_rsp query_counters;
         struct xenvhca_alloc_ucontext_rsp alloc_ucontext;
         struct xenvhca_mmap_rsp mmap;
         struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, _CM, CREATE_AH */
