@@ -20,7 +20,6 @@
 #include "xfer.h"
 
 #define DEFAULT_TCP_PORT 18517
-#define TEST_SECONDS 300	/* as in the text of test_hangs() */
 #define K4	4096
 #define M1	(1024 * 1024)
 #define M64	(64 * 1024 * 1024)
@@ -124,6 +123,7 @@ struct config {
 	int tcp_port;
 	int traffic;		/* seconds */
 	int stall;		/* threads */
+	int give_up;		/* seconds, of a test */
 	size_t max_size;	/* 0: M64, or any when tests are named */
 	bool server, loop, list;
 };
@@ -131,6 +131,7 @@ struct config {
 static struct config cfg = {
 	.opt = { .gid_index = 1, .timeout_ms = 10000 },
 	.tcp_port = DEFAULT_TCP_PORT,
+	.give_up = 300,
 };
 
 int xfer_skip(struct vt_side *s, const char *why)
@@ -188,7 +189,7 @@ static const struct xfer_test *find_test(const char *name)
 static void test_hangs(int sig)
 {
 	static const char text[] =
-		"vhca-xfer: the test hangs, no end within 300 s; giving up\n";
+		"vhca-xfer: the test hangs, no end in time (--give-up)\n";
 
 	(void)sig;
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
@@ -208,7 +209,7 @@ static int run_order(struct vt_side *s, const struct order *o)
 		return vt_fail(s, "no test '%s' here", o->name);
 	/* In a loop the initiator watches over both sides. */
 	if (s->init || cfg.server)
-		alarm(TEST_SECONDS);
+		alarm(cfg.give_up);
 	rc = t->run(s, t);
 	if (s->init || cfg.server)
 		alarm(0);
@@ -410,6 +411,7 @@ static void usage(FILE *f)
 "      --max-size N    leave out tests of more than N bytes (64 MiB, or any\n"
 "                      with -t)\n"
 "      --timeout MS    limit of each wait (10000)\n"
+"      --give-up S     limit of each test (300)\n"
 "      --traffic S     verified traffic for S seconds or until SIGINT, a line\n"
 "                      each second\n"
 "      --pause MS      rest between two rounds of traffic (0)\n"
@@ -419,6 +421,7 @@ static void usage(FILE *f)
 
 enum {
 	OPT_TRAFFIC = 256, OPT_STALL, OPT_LIST, OPT_MAX, OPT_TIMEOUT, OPT_PAUSE,
+	OPT_GIVE_UP,
 };
 
 static const struct option longs[] = {
@@ -433,6 +436,7 @@ static const struct option longs[] = {
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "max-size", required_argument, NULL, OPT_MAX },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "give-up", required_argument, NULL, OPT_GIVE_UP },
 	{ "traffic", required_argument, NULL, OPT_TRAFFIC },
 	{ "pause", required_argument, NULL, OPT_PAUSE },
 	{ "stall", required_argument, NULL, OPT_STALL },
@@ -457,6 +461,7 @@ static int take_option(int c)
 		cfg.max_size = xfer_round_max = strtoull(optarg, NULL, 0);
 		break;
 	case OPT_TIMEOUT: cfg.opt.timeout_ms = atoi(optarg); break;
+	case OPT_GIVE_UP: cfg.give_up = atoi(optarg); break;
 	case OPT_TRAFFIC: cfg.traffic = atoi(optarg); break;
 	case OPT_PAUSE: cfg.opt.pause_ms = atoi(optarg); break;
 	case OPT_STALL: cfg.stall = atoi(optarg); break;
@@ -485,7 +490,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (cfg.opt.timeout_ms < 1 || cfg.opt.pause_ms < 0 ||
-	    cfg.stall < 0 || cfg.traffic < 0 ||
+	    cfg.stall < 0 || cfg.traffic < 0 || cfg.give_up < 1 ||
 	    (!cfg.stall && cfg.loop + cfg.server + !!cfg.host != 1)) {
 		usage(stderr);
 		return 2;

@@ -166,10 +166,10 @@ programs_between() {
 
 # xfer_between CLAIM SERVER CLIENT OPTIONS: vhca-xfer on both sides.
 xfer_between() {
-	guest_sh -t 280 "$2" "vhca-xfer $XFER_GID $4 -s" >/tmp/xfer.s 2>&1 &
-	local server=$!
-	check "$1" guest_sh -t 280 "$3" \
-		"vhca-xfer $XFER_GID $4 $(guest_ip "$2")"
+	local options="$XFER_GID $4 --give-up $(seconds 150)" server
+	guest_sh -t 280 "$2" "vhca-xfer $options -s" >/tmp/xfer.s 2>&1 &
+	server=$!
+	check "$1" guest_sh -t 280 "$3" "vhca-xfer $options $(guest_ip "$2")"
 	check "$1: the server agrees" wait "$server"
 }
 XFER_GID=''
