@@ -173,6 +173,29 @@ static void addresses_and_pkeys_are_lists_of_words(void **state)
 	says("hca=a,ip=192.0.2.7,ip=192.0.2.8", "ip is given twice");
 }
 
+static void doorbell_pages_are_three_numbers(void **state)
+{
+	static const char *const bad[] = {
+		"", "0x1", "0x1 0x1", "1 0x1 0x1", "0x1 0x1 0x1 0x1", "0x0 0x1 0x1",
+		"0x1 0x0 0x1", "0x1 0x1 0x0", "0x1 0x1 0x1;", "0x1 0x1 0x 1", "0x1 0x1 -0x1",
+		"0x1 0x1 0x100001", "0x10000000000 0x1 0x1", "0x1 0x10000000000 0x1",
+		"0x111111111111 0x1 0x1", "0x1 0x1 0xg",
+	};
+	char spec[256], err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(ctl_conf_parse("hca=a,doorbell-static= 0x8000140  0xFFFFFFFFFF 0x1",
+					&conf, err), 0);
+	assert_string_equal(conf.text[CTL_DOORBELLS],
+			    "0x8000140  0xFFFFFFFFFF 0x1");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(spec, sizeof(spec), "hca=a,doorbell-static=%s", bad[i]);
+		says(spec, "machine frame, guest frame and number");
+	}
+}
+
 static struct json_object *shown(struct ctl *c)
 {
 	char web[] = "web", zero[] = "0", *out, *err, *argv[] = { web, zero };
@@ -339,6 +362,7 @@ int main(void)
 		cmocka_unit_test(texts_have_every_key),
 		cmocka_unit_test(every_key_has_range_and_default),
 		cmocka_unit_test(mistakes_name_the_key),
+		cmocka_unit_test(doorbell_pages_are_three_numbers),
 		cmocka_unit_test(addresses_and_pkeys_are_lists_of_words),
 		HOST_TEST(show_tells_what_is_shared),
 		cmocka_unit_test(quota_keys_are_numbers_but_port),
