@@ -18,7 +18,7 @@
 
 #define VHCA_RANGES	8
 
-static const char name[] = "vhca doorbells";
+static const char name[] = "vhca doorbells (device tree)";
 /* Set once; whoever asks comes later. */
 static struct resource range[VHCA_RANGES];
 static unsigned int nr;

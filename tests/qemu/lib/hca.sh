@@ -105,6 +105,17 @@ balloon_twice() {
 	done
 }
 
+# qmp_value ANSWER: what it returns; its error on stderr. There is no jq on Arm.
+qmp_value() {
+	local line=${1%$'\r'}
+	if [[ $line != '{"return": '*'}' ]]; then
+		echo "$line" >&2
+		return 1
+	fi
+	line=${line#'{"return": '}
+	echo "${line%\}}"
+}
+
 # qmp JSON: a command of QEMU's monitor; prints what it returns.
 qmp() {
 	local port=/dev/virtio-ports/qmp fd line=''
@@ -124,8 +135,7 @@ qmp() {
 	while read -r -t "$(seconds 10)" -u "$fd" line; do
 		[[ $line != *'"event"'* ]] || continue
 		exec {fd}>&-
-		jq -ce 'if .error then error(.error.desc) else .return end' \
-			<<<"$line"
+		qmp_value "$line"
 		return
 	done
 	exec {fd}>&-
