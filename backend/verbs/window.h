@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Doorbell pages without an agent: those that a guest has for life (vhcaif.h,
- * "doorbell-static").
+ * XENVHCA_NODE_DOORBELL_STATIC).
  */
 #ifndef BE_WINDOW_H
 #define BE_WINDOW_H
