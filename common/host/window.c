@@ -7,7 +7,6 @@
 
 #define BLANKS		" \t"
 #define MOST_FRAMES	(1ull << 40)	/* 52 address bits */
-#define MOST_DIGITS	11
 #define MOST_PAGES	(1ull << 20)	/* a BAR of 4 GiB */
 
 /* The next number, and moves *text behind it. 0: there is none, or no good one. */
@@ -22,8 +21,9 @@ static uint64_t frames_next(const char **text)
 		return 0;
 	*text += 2;
 	len = strspn(*text, digits);
-	if (!len || len > MOST_DIGITS)
+	if (!len)
 		return 0;
+	/* What is too large is the largest, and refused below. */
 	val = strtoull(*text, NULL, 16);
 	*text += len;
 	return **text && !strchr(BLANKS, **text) ? 0 : val;

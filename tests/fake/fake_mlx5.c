@@ -85,6 +85,11 @@ static int mlx5_get_context(const struct call *c)
 		return -EINVAL;
 	if (q.total_num_bfregs > MAX_BFREGS)
 		return -ENOMEM;
+	if (fake_uars_numbered() &&
+	    q.num_low_latency_bfregs > q.total_num_bfregs - 1) {
+		fake.violations++;
+		return -EINVAL;
+	}
 	err = fake_get_context(c);
 	if (!err)
 		c->f->uars = (q.total_num_bfregs + 1) / 2;

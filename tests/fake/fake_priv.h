@@ -107,6 +107,7 @@ int fake_mlx5_create_cq_ex(const struct call *c);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);
 
 /* ---- fake_uar.c ---- */
+bool fake_uars_numbered(void);	/* then contexts are as the driver wants them */
 bool fake_uars_take(struct fake_file *f, uint32_t n);	/* false: all are in use */
 void fake_uars_drop(const struct fake_file *f);
 /* The page at an offset that is being mapped; 0: they have no numbers. */

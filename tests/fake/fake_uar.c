@@ -30,6 +30,11 @@ void fake_uar_next(uint32_t n)
 	uars.next = n;
 }
 
+bool fake_uars_numbered(void)
+{
+	return uars.end;
+}
+
 static uint32_t one(const struct fake_file *f)
 {
 	uint32_t i, n = uars.lowest ? uars.first : uars.next;

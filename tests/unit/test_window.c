@@ -38,6 +38,7 @@ static void has(struct guest *g, uint32_t first, uint32_t nr)
 	g->dev.window = (struct host_window){ BAR + first, GUEST, nr };
 	g->dev.quota.window_uars = nr;
 	g->dev.bar_end = BAR + PAGES;
+	g->tag = 0;
 	loop_frames(g->loop, frame_at);
 }
 
@@ -108,6 +109,18 @@ static void an_hca_that_takes_the_lowest_is_led_there(void **state)
 		guest_close(g);
 	}
 	assert_int_equal(fake_uars_used(), 4 * UARS);
+}
+
+/* What the driver accepts of a program it accepts of what leads there. */
+static void a_step_is_no_smaller_than_a_context(void **state)
+{
+	struct guest *g = *state;
+
+	fake_uars_are(FIRST, PAGES, false);
+	has(g, FIRST + UARS + 3, 64);
+	g->tag = 2 * UARS - 2;		/* all but one of its registers are fast */
+	opens(g);
+	guest_close(g);
 }
 
 static void an_hca_that_is_past_it_comes_round(void **state)
@@ -252,6 +265,7 @@ static void the_next_program_searches_nothing(void **state)
 	assert_int_equal(fake_contexts(), before);
 	guest_close(g);
 	/* one that maps in another way has another context, of its window, too */
+	fake_uar_next(FIRST);
 	g->uc = guest_alloc_uc(g);
 	assert_true(told(g, UNCACHED(0)) < 64);
 	assert_true(fake_contexts() > before);
@@ -324,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_context_lies_in_the_window),
 		T(an_hca_that_takes_the_lowest_is_led_there),
+		T(a_step_is_no_smaller_than_a_context),
 		T(an_hca_that_is_past_it_comes_round),
 		T(a_context_on_the_edge_is_not_right),
 		T(a_window_that_is_full_is_told),

@@ -180,6 +180,8 @@ static void what_is_no_whole_page_is_none(void **state)
 	tree[0].reg[3].end = BAR - 2 * PAGE_SIZE - 1;
 	reg(0, BAR, 1);
 	tree[0].reg[4].flags = IORESOURCE_IO;
+	reg(0, BAR, 2);
+	tree[0].reg[5].start++;
 	vhca_tree_init();
 	assert_false(vhca_tree_any());
 	assert_int_equal(nr_taken, 1);
