@@ -213,13 +213,20 @@ static struct json_object *shown(struct ctl *c)
 	return o;
 }
 
-static const char *shown_as(struct json_object *o, const char *key)
+static const char *shown_in(struct json_object *o, const char *part, const char *key)
 {
 	struct json_object *a, *v;
 
-	assert_true(json_object_object_get_ex(o, "addresses", &a));
-	assert_true(json_object_object_get_ex(a, key, &v));
-	return json_object_get_string(v);
+	assert_true(json_object_object_get_ex(o, part, &a));
+	return json_object_object_get_ex(a, key, &v) ? json_object_get_string(v) : NULL;
+}
+
+static const char *shown_as(struct json_object *o, const char *key)
+{
+	const char *value = shown_in(o, "addresses", key);
+
+	assert_non_null(value);
+	return value;
 }
 
 static void show_tells_what_is_shared(void **state)
@@ -233,10 +240,13 @@ static void show_tells_what_is_shared(void **state)
 	o = shown(&c);
 	assert_non_null(strstr(shown_as(o, "ip"), "shared"));
 	assert_non_null(strstr(shown_as(o, "pkeys"), "shared"));
+	assert_null(shown_in(o, "backend", "doorbell-static"));
 	json_object_put(o);
 	assert_null(fake_xs_get(BE "/ip"));
 	fake_xs_set(BE "/ip", "192.0.2.7/24");
+	fake_xs_set(BE "/doorbell-static", "0x1 0x2 0x3");
 	o = shown(&c);
+	assert_string_equal(shown_in(o, "backend", "doorbell-static"), "0x1 0x2 0x3");
 	assert_string_equal(shown_as(o, "ip"), "192.0.2.7/24");
 	assert_string_equal(shown_as(o, "pkeys"), "default partition");
 	json_object_put(o);
