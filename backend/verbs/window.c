@@ -205,6 +205,8 @@ static int search(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
 			r = is_right(dev, *fd, uars, &frame);
 		if (r)
 			return r < 0 ? r : 0;
+		be_log(dev, BE_DEBUG, "doorbell page 0x%" PRIx64 " of a new context is not the guest's",
+		       frame);
 		hold(h, fd, async_fd);
 		fill(dev, ud, uars, gap(dev, frame, uars), h);
 	}
