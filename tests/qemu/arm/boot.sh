@@ -48,8 +48,6 @@ prepare_arm() {
 boot_arm() {
 	local dir=$share/.. address file
 	local virtio=iommu_platform=on,disable-legacy=on
-	local common=()
-	[ "$3" != yes ] || hca_args
 	# shellcheck disable=SC2054
 	local machine=(-machine "virt,virtualization=on,gic-version=2" -cpu cortex-a57
 		-smp "$1" -m "$ARM_RAM" -nic none -display none)
@@ -70,6 +68,14 @@ boot_arm() {
 	machine+=(-accel "tcg,thread=multi,tb-size=512" -no-reboot $4 ${QEMU_EXTRA:-}
 		-fsdev "local,id=share,path=$share,security_model=none"
 		-device "virtio-9p-pci,fsdev=share,mount_tag=share,$virtio"
-		"${common[@]}" -kernel "$arm_images/xen" -dtb "$dir/xen.dtb" -serial "file:$dir/console")
+		-kernel "$arm_images/xen" -dtb "$dir/xen.dtb" -serial "file:$dir/console")
+	if [ "$3" = yes ]; then
+		mkdir "$share/qmp"
+		machine+=(-qmp "unix:$dir/qmp,server=on,wait=off")
+	fi
 	start_qemu "$arm_program" "${machine[@]}"
+	if [ "$3" = yes ]; then
+		setpriv --pdeathsig KILL "$here/arm/qmp.py" "$dir/qmp" "$share/qmp" \
+			</dev/null >"$dir/qmp.log" 2>&1 &
+	fi
 }

@@ -40,7 +40,7 @@ guest_modules=(
 )
 utility_modules=(
 	xen-netback bridge dummy rdma_rxe
-	virtio_pci virtio_console 9p 9pnet_virtio mlx5_ib ib_umad
+	virtio_pci 9p 9pnet_virtio mlx5_ib ib_umad
 )
 
 all=$("$here/root.sh")
