@@ -19,13 +19,13 @@ BEGIN = 60      # seconds until the machine has a monitor
 
 
 def connect(path):
-    """A file of the monitor's socket, which may not be there yet."""
+    """The monitor's socket, which may not be there yet."""
     end = time.monotonic() + BEGIN
     while True:
         s = socket.socket(socket.AF_UNIX)
         try:
             s.connect(path)
-            return s.makefile("rw", encoding="utf-8")
+            return s
         except OSError:
             s.close()
             if time.monotonic() > end:
@@ -46,7 +46,8 @@ def ask(monitor, text):
 def main():
     path, folder = sys.argv[1:]
     request, answer = os.path.join(folder, "request"), os.path.join(folder, "answer")
-    monitor = connect(path)
+    s = connect(path)
+    monitor = s.makefile("rw", encoding="utf-8")
     monitor.readline()      # its greeting
     ask(monitor, '{"execute":"qmp_capabilities"}')
     while True:
@@ -55,7 +56,7 @@ def main():
                 text = f.read().strip()
             os.remove(request)
         except FileNotFoundError:
-            if select.select([monitor], [], [], POLL)[0] and not monitor.readline():
+            if select.select([s], [], [], POLL)[0] and not monitor.readline():
                 return
             continue
         line = ask(monitor, text)
