@@ -12,6 +12,7 @@
 
 #include "grant.h"
 #include "map.h"
+#include "tree.h"
 #include "vhca.h"
 
 static int __init front_init(void)
@@ -31,6 +32,7 @@ static int __init front_init(void)
 	err = vhca_map_init();
 	if (err)
 		goto grant_exit;
+	vhca_tree_init();
 	vhca_stats_init();
 	err = vhca_xenbus_init();
 	if (err)
@@ -39,6 +41,7 @@ static int __init front_init(void)
 
 stats_exit:
 	vhca_stats_exit();
+	vhca_tree_exit();
 	vhca_map_exit();
 grant_exit:
 	vhca_grant_exit();
@@ -49,6 +52,7 @@ static void __exit front_exit(void)
 {
 	vhca_xenbus_exit();
 	vhca_stats_exit();
+	vhca_tree_exit();
 	vhca_map_exit();
 	vhca_grant_exit();
 }

@@ -165,6 +165,19 @@ static int conf_pkeys(struct be_dev *dev, struct be_link *l)
 	return rc < 0 ? rc : 0;
 }
 
+static int conf_window(struct be_dev *dev, struct be_link *l)
+{
+	char text[BE_WORDS_MAX];
+	int rc = conf_words(dev, l, XENVHCA_NODE_DOORBELL_STATIC, text);
+
+	if (rc > 0)
+		rc = host_window_parse(text, &dev->window);
+	if (rc == -EINVAL)
+		be_fault(dev, "%s/%s must be machine frame, guest frame and number of pages, such as 0x8000140 0x8000140 0x760",
+			 l->name[BE_OWN], XENVHCA_NODE_DOORBELL_STATIC);
+	return rc;
+}
+
 int be_conf_read(struct be_dev *dev, struct be_link *l)
 {
 	int rc = conf_hca(dev, l);
@@ -173,6 +186,8 @@ int be_conf_read(struct be_dev *dev, struct be_link *l)
 		rc = conf_limits(dev, l);
 	if (!rc)
 		rc = conf_ip(dev, l);
+	if (!rc)
+		rc = conf_window(dev, l);
 	return rc ? rc : conf_pkeys(dev, l);
 }
 

@@ -25,6 +25,7 @@
 #include "verbs/tables.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
+#include "verbs/window.h"
 #include "verbs/xrcd.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
@@ -161,6 +162,8 @@ static uint8_t info_flags(const struct be_dev *dev,
 		flags |= XENVHCA_INFO_OWN_GIDS;
 	if (be_pkeys_own(dev))
 		flags |= XENVHCA_INFO_OWN_PKEYS;
+	if (dev->window.nr)
+		flags |= XENVHCA_INFO_STATIC_DOORBELLS;
 	if (has_cm(dev, cd))
 		flags |= XENVHCA_INFO_CM;
 	if (dev->counters)
@@ -222,6 +225,8 @@ int be_dev_open(struct be_dev *dev)
 		err = find_chardev(dev, &cd);
 	if (!err)
 		err = find_provider(dev, &cd);
+	if (!err)
+		err = be_window_check(dev);
 	if (!err)
 		err = open_context(dev, &cd, &vectors);
 	if (!err)

@@ -85,9 +85,16 @@ static int mlx5_get_context(const struct call *c)
 		return -EINVAL;
 	if (q.total_num_bfregs > MAX_BFREGS)
 		return -ENOMEM;
+	if (fake_uars_numbered() &&
+	    q.num_low_latency_bfregs > q.total_num_bfregs - 1) {
+		fake.violations++;
+		return -EINVAL;
+	}
 	err = fake_get_context(c);
 	if (!err)
 		c->f->uars = (q.total_num_bfregs + 1) / 2;
+	if (!err && !fake_uars_take(c->f, c->f->uars))
+		err = -ENOMEM;
 	r.qp_tab_size = 1024 + fake_hca.moody * fake.opened;
 	r.tot_bfregs = q.total_num_bfregs;
 	r.response_length = (uint32_t)c->out_len;

@@ -121,6 +121,14 @@ void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag);
 void fake_mlx5_open_bfregs(uint8_t udata[FAKE_MLX5_IN], uint32_t bfregs);
 /* Doorbell pages of the open contexts. */
 unsigned int fake_uars(void);
+/*
+ * Doorbell pages have numbers, first .. end - 1 of at most 4096: the lowest that is
+ * free, or the next one after the last.
+ */
+void fake_uars_are(uint32_t first, uint32_t end, bool lowest);
+void fake_uar_next(uint32_t n);		/* where the HCA goes on */
+unsigned int fake_uars_used(void);
+uint32_t fake_uar_at(const void *addr);	/* of a page that is mapped there */
 /* The guest is gone: closes the contexts that the device keeps, or would keep at
  * its end, as the end of the worker and of its guard does. */
 struct be_dev;

@@ -146,6 +146,34 @@ static void its_guests_are_served_once(void **state)
 	assert_null(fake_xs_get("/local/domain/1/device/vhca/1/backend"));
 }
 
+#define WINDOWS(b, nr) "own-domain 3\n" \
+	"guest 1 g1 hca=a,doorbell-static=0x8000140 0x9000140 0x20\n" \
+	"guest 2 g2 hca=a,doorbell-static=" b " 0x9000140 " nr "\n"
+
+/* Each guest has its own for life: no two may have one page. */
+static void doorbell_pages_are_one_guest_s(void **state)
+{
+	static const char *const bad[] = {
+		WINDOWS("0x8000140", "0x20"), WINDOWS("0x800015f", "0x1"),
+		WINDOWS("0x8000100", "0x41"), WINDOWS("0x8000141", "0x1"),
+		WINDOWS("0x8000000", "0x1000"),
+	};
+	char *err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(run(bad[i], NULL, &err), CTL_USAGE);
+		assert_non_null(strstr(err, "domain 1 has some of these pages"));
+		assert_null(fake_xs_get("/local/domain/3/backend/vhca/2/0/hca"));
+	}
+	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/1/0/doorbell-static"),
+			    "0x8000140 0x9000140 0x20");
+	assert_int_equal(run(WINDOWS("0x8000160", "0x20"), NULL, &err), CTL_OK);
+	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/2/0/doorbell-static"),
+			    "0x8000160 0x9000140 0x20");
+}
+
 static void one_that_cannot_be_met_stops_no_other(void **state)
 {
 	char *out, *err;
@@ -182,6 +210,7 @@ int main(void)
 		T(the_file_is_read),
 		T(its_mistakes_are_told),
 		T(its_guests_are_served_once),
+		T(doorbell_pages_are_one_guest_s),
 		T(one_that_cannot_be_met_stops_no_other),
 		T(a_wrong_number_or_no_balloon_is_told),
 	};

@@ -119,6 +119,7 @@ static void own_addresses_come_over_it(void **state)
 	static const char *const bad[][2] = {
 		{ "ip", "" }, { "ip", "192.0.2.7;id" }, { "ip", "eth0" },
 		{ "pkeys", "" }, { "pkeys", "0x0" }, { "pkeys", "8001" },
+		{ "doorbell-static", "" }, { "doorbell-static", "0x1 0x1" },
 	};
 	char path[80];
 	size_t i;
@@ -138,6 +139,13 @@ static void own_addresses_come_over_it(void **state)
 		assert_non_null(strstr(dev.fault_reason, bad[i][0]));
 		fake_xs_rm(path);
 	}
+	assert_true(dev.window.nr == 0);
+	fake_xs_set(BACK "/doorbell-static", "0x8000140 0x9000140 0x20");
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_true(dev.window.mfn == 0x8000140 && dev.window.gfn == 0x9000140 &&
+		    dev.window.nr == 0x20);
+	fake_xs_rm(BACK "/doorbell-static");
+	memset(&dev.window, 0, sizeof(dev.window));
 	memset(&dev.addr, 0, sizeof(dev.addr));
 	fake_xs_set(BACK "/pkeys", "0x8001 0x1");
 	assert_int_equal(be_conf_read(&dev, l), 0);

@@ -203,6 +203,18 @@
  *      The guest's P_Key table, in this order: its index 0 is the first one. An
  *      entry that the port does not have is 0 and cannot be used.
  *
+ * doorbell-static
+ *      Values:         "<mfn> <gfn> <nr>", hexadecimal with 0x
+ *      Default Value:  absent: the doorbell agent maps doorbell pages
+ *      Writer:         toolstack
+ *
+ *      Without a control domain Xen maps doorbell pages when it makes the guest:
+ *      nr pages from machine frame mfn on, at guest frame gfn, which the guest
+ *      finds in its device tree (XENVHCA_TREE_DOORBELLS). The guest has them as
+ *      long as it lives; those of two guests must not overlap, nor hold pages of
+ *      the HCA's driver. The backend gives the guest contexts of the HCA whose
+ *      pages lie there, and refuses others.
+ *
  *------------------------------ Negotiation ----------------------------------
  *
  * versions
@@ -461,7 +473,14 @@
 #define XENVHCA_NODE_DOORBELL_REQUEST   "request"       /* in a slot */
 #define XENVHCA_NODE_DOORBELL_ANSWER    "answer"        /* in a slot */
 #define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
+#define XENVHCA_NODE_DOORBELL_STATIC    "doorbell-static"
 #define XENVHCA_NODE_PCI                "pci"           /* below /libxl */
+
+/*
+ * "compatible" of nodes in the guest's device tree: each "reg" is a range of doorbell
+ * pages that this guest has for life. There may be several nodes.
+ */
+#define XENVHCA_TREE_DOORBELLS          "xen,vhca-doorbells"
 
 /* Words of doorbell requests and answers. */
 #define XENVHCA_DOORBELL_MAP            "map"
@@ -662,6 +681,9 @@ struct xenvhca_pages {
  *   bit 5: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
  *   (XENVHCA_INFO_COUNTERS). 0 of a backend that knows nothing of them, and
  *   without port-counters=1 in the configuration.
+ *   bit 6: doorbell pages lie in the guest's device tree (doorbell-static): a
+ *   MMAP of one has gfn = 0, and its answer has the guest frame in frame. 0 of a
+ *   backend that knows nothing of it, and of one that asks the doorbell agent.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
  * likewise. hca_type, hw_rev, board_id - what the HCA's driver says of the card,
@@ -693,6 +715,7 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_OWN_PKEYS          (1u << 3)
 #define XENVHCA_INFO_CM                 (1u << 4)
 #define XENVHCA_INFO_COUNTERS           (1u << 5)
+#define XENVHCA_INFO_STATIC_DOORBELLS   (1u << 6)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
@@ -872,7 +895,8 @@ struct xenvhca_alloc_ucontext_rsp {
  *   XENVHCA_MMAP_MMIO: one doorbell page, which the guest may map now with
  *   the cache attribute prot (XENVHCA_PROT_*): a PV guest by the machine
  *   frame number frame, a translated one by the gfn it asked for (frame is
- *   0). count is 0, nr_pages 1.
+ *   0), or with XENVHCA_INFO_STATIC_DOORBELLS by the guest frame frame, which
+ *   must lie in a range of its device tree. count is 0, nr_pages 1.
  *
  * A doorbell page stays until its ucontext is closed. When DEALLOC_UCONTEXT
  * was answered with 0 no gfn of the ucontext has a page any more; the guest

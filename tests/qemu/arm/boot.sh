@@ -43,7 +43,8 @@ prepare_arm() {
 		"$here/image/overlay.sh" "$arm_images" "$build/arm64" "$scratch/arm"
 }
 
-# boot_arm PROCESSORS DESCRIPTION QEMU-ARGS XEN-ARGS: starts QEMU with the share at $share.
+# boot_arm PROCESSORS DESCRIPTION HCA QEMU-ARGS XEN-ARGS: starts QEMU with the share at
+# $share; HCA is "yes" if scenarios ask the machine's monitor.
 boot_arm() {
 	local dir=$share/.. address file
 	local virtio=iommu_platform=on,disable-legacy=on
@@ -51,7 +52,7 @@ boot_arm() {
 	local machine=(-machine "virt,virtualization=on,gic-version=2" -cpu cortex-a57
 		-smp "$1" -m "$ARM_RAM" -nic none -display none)
 	cp "$here/arm/$2.ini" "$dir/board.ini"
-	[ -z "$4" ] || sed -i "s/^\\(args = console=dtuart .*\\)/\\1 $4/" "$dir/board.ini"
+	[ -z "$5" ] || sed -i "s/^\\(args = console=dtuart .*\\)/\\1 $5/" "$dir/board.ini"
 	ln -sf "$arm_images/Image" "$dir/Image"
 	cat "$arm_images/guest.cpio" "$scratch/arm/guest.cpio" >"$dir/guest.cpio"
 	cat "$arm_images/dom0.cpio" "$scratch/arm/overlay.cpio" >"$dir/utility.cpio"
@@ -64,9 +65,17 @@ boot_arm() {
 		machine+=(-device "loader,file=$file,addr=$address,force-raw=on")
 	done <"$dir/xen.load"
 	# shellcheck disable=SC2206,SC2054
-	machine+=(-accel "tcg,thread=multi,tb-size=512" -no-reboot $3 ${QEMU_EXTRA:-}
+	machine+=(-accel "tcg,thread=multi,tb-size=512" -no-reboot $4 ${QEMU_EXTRA:-}
 		-fsdev "local,id=share,path=$share,security_model=none"
 		-device "virtio-9p-pci,fsdev=share,mount_tag=share,$virtio"
 		-kernel "$arm_images/xen" -dtb "$dir/xen.dtb" -serial "file:$dir/console")
+	if [ "$3" = yes ]; then
+		mkdir "$share/qmp"
+		machine+=(-qmp "unix:$dir/qmp,server=on,wait=off")
+	fi
 	start_qemu "$arm_program" "${machine[@]}"
+	if [ "$3" = yes ]; then
+		setpriv --pdeathsig KILL "$here/arm/qmp.py" "$dir/qmp" "$share/qmp" \
+			</dev/null >"$dir/qmp.log" 2>&1 &
+	fi
 }
