@@ -172,6 +172,10 @@ static int xen_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 	struct be_xen *x = to_xen(t);
 	int err;
 
+	if (!x->agent.xs) {
+		be_log_peer(x->dev, "no doorbells without xenstore: only HCAs that need none can be used");
+		return -EACCES;
+	}
 	err = bell->slot == BE_NO_SLOT ?
 	      be_frame_find(x->helper_fd, addr, bell) : 0;
 	if (err) {
@@ -264,7 +268,8 @@ static int helper_open(struct be_xen *x, int fd)
 	return 0;
 }
 
-struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
+struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, bool agent,
+				 int *err)
 {
 	struct be_xen *x = calloc(1, sizeof(*x));
 
@@ -282,7 +287,7 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 			 strerror(-*err));
 	else
 		*err = helper_open(x, helper_fd);
-	if (!*err)
+	if (!*err && agent)
 		*err = be_agent_open(&x->agent, dev);
 	if (!*err)
 		return &x->shm.t;
