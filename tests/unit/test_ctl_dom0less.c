@@ -57,7 +57,7 @@ static void its_mistakes_are_told(void **state)
 		{ "memory 0\n", "memory \"0\": MiB" },
 		{ "memory x\n", "memory \"x\": MiB" },
 		{ "guest-reserve\n", "guest-reserve \"\": MiB" },
-		{ "guests 1 g\n", "\"guests\": own-domain, memory, guest" },
+		{ "guests 1 g\n", "\"guests\": own-domain, no-xenstore, memory, guest" },
 	};
 	char err[CTL_ERR_MAX], *text = calloc(1, 5000);
 	struct dom0less all;

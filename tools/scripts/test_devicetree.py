@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vhca-devicetree")
+HEADER = os.path.join(os.path.dirname(TOOL), "../../include/xen/io/vhcaif.h")
 BOARD = """/dts-v1/;
 / { #address-cells = <2>; #size-cells = <2>; model = "board";
  memory@40000000 { device_type = "memory"; reg = <0 0x40000000 0 0x80000000>; };
@@ -56,6 +57,10 @@ class DeviceTree(unittest.TestCase):
         with open(self.at(name), encoding="ascii") as f:
             return f.read()
 
+    def source(self, name):
+        return subprocess.run(["dtc", "-q", "-I", "dtb", "-O", "dts", self.at(name)],
+                              capture_output=True, text=True, check=True).stdout
+
     def make(self, text):
         with open(self.at("d.ini"), "w", encoding="ascii") as f:
             f.write(text)
@@ -73,8 +78,7 @@ class DeviceTree(unittest.TestCase):
         # Each file once, none in another.
         self.assertEqual([line.split()[0] for line in self.read("out.load").splitlines()],
                          ["0x50000000", "0x50600000", "0x50800000"])
-        dts = subprocess.run(["dtc", "-q", "-I", "dtb", "-O", "dts", self.at("out.dtb")],
-                             capture_output=True, text=True, check=True).stdout
+        dts = self.source("out.dtb")
         self.assertIn('model = "board"', dts)
         self.assertIn('xen,xen-bootargs = "console=dtuart xsm=dummy"', dts)
         self.assertEqual(re.findall(r"domU\d", dts), ["domU1", "domU2", "domU3"])
@@ -85,6 +89,32 @@ class DeviceTree(unittest.TestCase):
         self.assertIn("direct-map;", utility)
         self.assertIn("max_maptrack_frames = <0x1000>", utility)
         self.assertIn("reg = <0x00 0x50000000 0x00 0x500000>", guest)
+
+    def test_without_xenstore(self):
+        text = GOOD.replace("[guest a]", "xenstore = no\n[guest a]")
+        r = self.make(text)
+        self.assertIn("[utility] static-memory is needed with xenstore", r.stderr)
+        r = self.make(text.replace("static-memory = 0x80000000\n", ""))
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn("guest a: vhca hca=rxe0,max-qp=7, page at grant reference 2", r.stdout)
+        self.assertIn("domain 3: utility domain: no xenstore, no devices", r.stdout)
+        self.assertEqual(self.read("out.conf"), "own-domain 3\nmemory 704\nno-xenstore\n"
+                         "guest 1 a hca=rxe0,max-qp=7\nguest 2 b\n")
+        # The tree of a guest's device is a file that the boot loader loads.
+        self.assertIn(self.at("out.vhca.dtb"), self.read("out.load"))
+        dts = self.source("out.dtb")
+        self.assertEqual(dts.count('xen,enhanced = "no-xenstore"'), 3)
+        for word in ("capabilities", "direct-map", "static-mem"):
+            self.assertNotIn(word, dts)
+        one, rest = dts[dts.index("domU1"):].split("domU2")
+        self.assertIn("multiboot,device-tree", one)
+        self.assertNotIn("multiboot,device-tree", rest)
+        page = self.source("out.vhca.dtb")
+        with open(HEADER, encoding="ascii") as f:
+            facts = dict(re.findall(r'#define XENVHCA_LINK_(\w+) +"?([\w,-]+)', f.read()))
+        self.assertIn(f'compatible = "{facts["COMPATIBLE"]}"', page)
+        self.assertIn(f'{facts["DOMID"]} = <0x03>', page)
+        self.assertIn(f'{facts["REF"]} = <0x0{facts["FIRST_REF"]}>', page)
 
     def test_policy_is_kept(self):
         self.assertEqual(self.make(GOOD.replace("dtuart ", "dtuart xsm=flask ")).returncode, 0)
