@@ -117,7 +117,8 @@ int host_tree_each(const char *dir, unsigned int max,
 	if (!d)
 		return errno == ENOENT ? 0 : -errno;
 	while (!rc && (e = readdir(d)))
-		if (!vl_parse_u64(e->d_name, 0, max, &number))
+		if (!vl_parse_u64(e->d_name, 0, max, &number) &&
+		    (e->d_name[0] != '0' || !e->d_name[1]))	/* "07" is not 7 */
 			rc = fn((unsigned int)number, arg);
 	closedir(d);
 	return rc;
