@@ -20,6 +20,7 @@
 
 #define LINE		"%-5s %-20s %-5s %-20s %-12s %s\n"
 #define DETACH_WAIT	30	/* seconds */
+#define FORCE_WAIT	5	/* the same with -f */
 #define POLL_NS		100000000
 #define POLLS_PER_S	10
 
@@ -238,11 +239,12 @@ static int detach_one(struct ctl *c, unsigned int domid, unsigned int devid,
 		      const char *dir, void *arg)
 {
 	int rc = write_number(dir, HOST_TREE_NODE_ONLINE, 0);
+	int wait = c->wait >= 0 ? c->wait : c->force ? FORCE_WAIT : DETACH_WAIT;
 
 	(void)arg;
 	if (!rc && state_of(dir, HOST_TREE_NODE_STATE) != XenbusStateClosed)
 		rc = write_number(dir, HOST_TREE_NODE_STATE, XenbusStateClosing);
-	if (!rc && !closed_within(dir, c->wait < 0 ? DETACH_WAIT : c->wait) &&
+	if (!rc && !closed_within(dir, wait) &&
 	    !c->force)
 		return ctl_error(CTL_TIMEOUT,
 				 "device %u of domain %u does not close; vhcactl detach -f takes it away by force",
