@@ -49,6 +49,7 @@ struct link_page {
 	int port;
 	enum xenbus_state seen;		/* the peer's, as last told */
 	unsigned int spurious;
+	bool told;			/* that there is no page */
 	int poll_fd, notify_fd, timer_fd;
 };
 
@@ -158,8 +159,13 @@ static bool page_look(struct link_page *p)
 	if (p->page)
 		return false;
 	p->page = be_gntdev_map(&p->gnt, &p->ref, 1, false);
-	if (!p->page)
+	if (!p->page) {
+		if (!p->told)
+			be_log(p->dev, BE_INFO, "%s: no page yet. Has the guest the node of vhca-devicetree and xen-vhcafront, and has Xen xsm=dummy or a policy that lets both domains talk?",
+			       p->peer);
+		p->told = true;
 		return false;
+	}
 	if (page_known(p, &port)) {
 		/* Before the port: an unbound one says that this is not to be believed. */
 		show(p, (enum xenbus_state)p->mine.back_state);
