@@ -72,6 +72,11 @@ struct ib_client_nl_info {
 	u64 abi;
 };
 
+/* 6.17: the name says that it is per CPU. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define system_percpu_wq system_wq
+#endif
+
 /* 6.11: remove() of a platform driver returns nothing. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #define vhca_removed_t	int

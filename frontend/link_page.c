@@ -241,7 +241,7 @@ static irqreturn_t page_upcall(int irq, void *arg)
 	struct vhca_page *p = arg;
 
 	atomic_set(&p->fired, 1);
-	mod_delayed_work(system_wq, &p->look, 0);
+	mod_delayed_work(system_percpu_wq, &p->look, 0);
 	return IRQ_HANDLED;
 }
 

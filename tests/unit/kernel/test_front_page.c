@@ -37,7 +37,7 @@ struct evtchn_status { domid_t dom; evtchn_port_t port; u32 status; };
 #undef free_page
 #define free_page(addr)		page_free((void *)(addr))
 #define xen_page_to_gfn(page)	((unsigned long)(page))
-#define system_wq		NULL
+#define system_percpu_wq	NULL
 #define MODULE_DEVICE_TABLE(bus, ids)
 #define PLATFORM_DEVID_NONE	(-1)
 #define PTR_ERR_OR_ZERO(p)	(IS_ERR(p) ? PTR_ERR(p) : 0)
