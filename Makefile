@@ -155,7 +155,7 @@ check-kernels: | deps
 check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
 		B=$(GUEST_B) build)
-	$(Q)$(if $(VHCA_XEN_SRC),$(if $(FOREIGN),true,$(ARM)),true)
+	$(Q)$(if $(FOREIGN),true,$(ARM))
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen \
 		$(if $(GUEST_B),--guest-build $(GUEST_B)) $(T)
 

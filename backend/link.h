@@ -4,8 +4,8 @@
  *
  * How a worker finds its device, and how both ends report their states: the
  * device's configuration, the states of xenbus, the frontend's offer. With a
- * toolstack that is xenstore (carrier/link_xenstore.c). The command thread
- * calls this. Our own side is the toolstack's: it is trusted but may hold
+ * toolstack that is xenstore (carrier/link_xenstore.c), without one files and a page
+ * of the guest (carrier/link_page.c). The command thread calls this. Our own side is the toolstack's: it is trusted but may hold
  * mistakes. The peer's side is hostile.
  */
 #ifndef BE_LINK_H
@@ -52,6 +52,7 @@ struct be_link {
 	enum xenbus_state own;		/* as last written, or seen to be Closing */
 	uint32_t offer;			/* names the connection: conf.c */
 	const char *name[2];		/* of each side, for messages */
+	bool no_agent;			/* nobody maps doorbell pages for us */
 };
 
 /*

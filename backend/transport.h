@@ -121,13 +121,16 @@ struct be_xen_params {
  * be_xen_open() - open the grant, event channel and helper devices
  * @dev: names the domain of the frontend; for logs
  * @helper_fd: the helper device, opened by the supervisor, or -1
+ * @agent: there is a doorbell agent, reached by xenstore. A device with a window of
+ *         doorbell pages needs none; with neither no doorbell page is mapped
  * @err: 0 or -errno on failure (be_fault() said why)
  *
  * Has the helper keep this process's memory until its verbs files
  * are closed, so it must run before the first MR is registered. Returns a
  * transport without rings, or NULL.
  */
-struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err);
+struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, bool agent,
+				 int *err);
 
 /**
  * be_xen_connect() - map the rings and bind the event channels

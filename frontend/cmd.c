@@ -176,6 +176,20 @@ out:
 	return rc;
 }
 
+/* For a command whose answer is a new object's handle and no more. */
+static int submit_new(struct call *c, u32 *handle)
+{
+	struct xenvhca_handle_rsp rsp;
+	int rc;
+
+	c->rsp = &rsp;
+	c->rsp_len = sizeof(rsp);
+	rc = submit(c);
+	if (!rc)
+		*handle = rsp.handle;
+	return rc;
+}
+
 int vhca_cmd_get_info(struct vhca_dev *dev, struct xenvhca_get_info_rsp *rsp)
 {
 	struct call c = {
@@ -191,8 +205,7 @@ int vhca_cmd_query_device(struct vhca_dev *dev, struct vhca_ucontext *uc,
 {
 	struct call c = {
 		.dev = dev, .ucontext = uc ? uc->handle : 0,
-		.op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp),
-		.udata = udata,
+		.op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp), .udata = udata,
 	};
 
 	return submit(&c);
@@ -235,17 +248,13 @@ int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext)
 {
-	struct xenvhca_alloc_ucontext_rsp rsp;
 	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_UCONTEXT,
-		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, VHCA_RESULT(&rsp),
-		.udata = udata, .flags = VHCA_CMD_OWNERLESS,
+		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, .udata = udata,
+		.flags = VHCA_CMD_OWNERLESS,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*ucontext = rsp.ucontext;
-	return rc;
+	return submit_new(&c, ucontext);
 }
 
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
@@ -286,32 +295,22 @@ int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle)
 {
-	struct xenvhca_handle_rsp rsp;
 	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_PD,
-		.undo = XENVHCA_OP_DEALLOC_PD, VHCA_RESULT(&rsp),
-		.udata = udata,
+		.undo = XENVHCA_OP_DEALLOC_PD, .udata = udata,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*handle = rsp.handle;
-	return rc;
+	return submit_new(&c, handle);
 }
 
 /* What is in no context: a domain, or a file of the connection manager. */
 static int alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo, u32 *handle)
 {
-	struct xenvhca_handle_rsp rsp;
 	struct call c = {
-		.dev = dev, .op = op, .undo = undo, VHCA_RESULT(&rsp),
-		.flags = VHCA_CMD_OWNERLESS,
+		.dev = dev, .op = op, .undo = undo, .flags = VHCA_CMD_OWNERLESS,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*handle = rsp.handle;
-	return rc;
+	return submit_new(&c, handle);
 }
 
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
@@ -497,17 +496,12 @@ int vhca_cmd_create_ah(struct vhca_ucontext *uc,
 		       const struct xenvhca_create_ah_req *req,
 		       struct ib_udata *udata, u32 *handle)
 {
-	struct xenvhca_handle_rsp rsp;
 	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_AH,
-		.undo = XENVHCA_OP_DESTROY_AH,
-		VHCA_BODY(req), VHCA_RESULT(&rsp), .udata = udata,
+		.undo = XENVHCA_OP_DESTROY_AH, VHCA_BODY(req), .udata = udata,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*handle = rsp.handle;
-	return rc;
+	return submit_new(&c, handle);
 }
 
 int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,

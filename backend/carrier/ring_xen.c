@@ -184,6 +184,10 @@ static int xen_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 	struct be_xen *x = to_xen(t);
 	int err;
 
+	if (!x->agent.xs) {
+		be_log_peer(x->dev, "no doorbells without xenstore: only HCAs that need none can be used");
+		return -EACCES;
+	}
 	err = bell->slot == BE_NO_SLOT ? xen_doorbell_frame(t, addr, bell) : 0;
 	if (err)
 		return err;
@@ -273,7 +277,8 @@ static int helper_open(struct be_xen *x, int fd)
 	return 0;
 }
 
-struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
+struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, bool agent,
+				 int *err)
 {
 	struct be_xen *x = calloc(1, sizeof(*x));
 
@@ -291,8 +296,8 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 			 strerror(-*err));
 	else
 		*err = helper_open(x, helper_fd);
-	/* With a window there is no agent. */
-	if (!*err && !dev->window.nr)
+	/* With a window Xen has mapped the pages: nobody is asked. */
+	if (!*err && agent && !dev->window.nr)
 		*err = be_agent_open(&x->agent, dev);
 	if (!*err)
 		return &x->shm.t;

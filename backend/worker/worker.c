@@ -403,7 +403,8 @@ static bool worker_open(struct be_worker *w)
 		rc = be_conf_read(&w->dev, w->link);
 	if (rc)
 		return false;
-	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd, &rc);
+	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd,
+			       !w->link->no_agent, &rc);
 	if (!w->dev.t) {
 		be_fault(&w->dev, "no transport: %s", strerror(-rc));
 		return false;

@@ -151,8 +151,8 @@ static struct be_link *link_open_(struct be_dev *dev, unsigned int domid,
 	(void)dev;
 	(void)domid;
 	(void)devid;
-	link_ = (struct be_link){ &link_ops, XenbusStateInitialising,
-				  { "own", "peer" } };
+	link_ = (struct be_link){ .ops = &link_ops, .own = XenbusStateInitialising,
+				  .name = { "own", "peer" } };
 	return &link_;
 }
 

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vhca-devicetree")
+HEADER = os.path.join(os.path.dirname(TOOL), "../../include/xen/io/vhcaif.h")
 BOARD = """/dts-v1/;
 / { #address-cells = <2>; #size-cells = <2>; model = "board";
  memory@40000000 { device_type = "memory"; reg = <0 0x40000000 0 0x80000000>; };
@@ -76,6 +77,10 @@ class DeviceTree(unittest.TestCase):
         with open(self.at(name), encoding="ascii") as f:
             return f.read()
 
+    def source(self, name):
+        return subprocess.run(["dtc", "-q", "-I", "dtb", "-O", "dts", self.at(name)],
+                              capture_output=True, text=True, check=True).stdout
+
     def make(self, text):
         with open(self.at("d.ini"), "w", encoding="ascii") as f:
             f.write(text)
@@ -93,7 +98,7 @@ class DeviceTree(unittest.TestCase):
         # Each file once, none in another.
         self.assertEqual([line.split()[0] for line in self.read("out.load").splitlines()],
                          ["0x50000000", "0x50600000", "0x50800000"])
-        dts = self.dts("out.dtb")
+        dts = self.source("out.dtb")
         self.assertIn('model = "board"', dts)
         self.assertIn('xen,xen-bootargs = "console=dtuart xsm=dummy"', dts)
         self.assertEqual(re.findall(r"domU\d", dts), ["domU1", "domU2", "domU3"])
@@ -105,17 +110,13 @@ class DeviceTree(unittest.TestCase):
         self.assertIn("max_maptrack_frames = <0x1000>", utility)
         self.assertIn("reg = <0x00 0x50000000 0x00 0x500000>", guest)
 
-    def dts(self, name):
-        return subprocess.run(["dtc", "-q", "-I", "dtb", "-O", "dts", self.at(name)],
-                              capture_output=True, text=True, check=True).stdout
-
     def windows(self):
         """(first host page, first guest page, pages) that the file of vhcactl has."""
         return {name: tuple(int(n, 16) for n in numbers.split()) for name, numbers in
                 re.findall(r"guest \d (\w) \S.*doorbell-static=(.*)", self.read("out.conf"))}
 
     def cells(self, name, prop):
-        text = re.search(rf"\b{prop} = <([^>]*)>", self.dts(name)).group(1)
+        text = re.search(rf"\b{prop} = <([^>]*)>", self.source(name)).group(1)
         n = [int(x, 0) for x in text.split()]
         return [n[i] << 32 | n[i + 1] for i in range(0, len(n), 2)]
 
@@ -131,7 +132,7 @@ class DeviceTree(unittest.TestCase):
                       self.read("out.conf"))
         self.assertIn(f"guest a: doorbell pages 320..{319 + half} of mlx5_0 at "
                       "0x8000140000, in the guest at 0x8000140000", r.stdout)
-        dts = self.dts("out.dtb")
+        dts = self.source("out.dtb")
         nodes = re.split(r"domU\d", dts)[1:]
         self.assertEqual([n.count("multiboot,device-tree") for n in nodes], [1, 0, 1, 1, 0])
         # Each tree is loaded where the guest's node says, and says what the backend hears.
@@ -146,8 +147,8 @@ class DeviceTree(unittest.TestCase):
             host, guest, pages = (n * 4096 for n in self.windows()[name])
             self.assertEqual(self.cells(file, "reg"), [guest, pages])
             self.assertEqual(self.cells(file, "xen,reg"), [host, pages, guest])
-            self.assertIn('compatible = "xen,vhca-doorbells"', self.dts(file))
-            self.assertIn("xen,force-assign-without-iommu", self.dts(file))
+            self.assertIn('compatible = "xen,vhca-doorbells"', self.source(file))
+            self.assertIn("xen,force-assign-without-iommu", self.source(file))
         self.assertFalse(os.path.exists(self.at("out.2.dtb")))
 
     def test_windows_have_a_gap(self):
@@ -193,6 +194,45 @@ class DeviceTree(unittest.TestCase):
             r = self.make(BELLS.replace(old, new, 1))
             self.assertNotEqual(r.returncode, 0, new)
             self.assertIn(told, r.stderr)
+
+    def test_without_xenstore(self):
+        text = GOOD.replace("[guest a]", "xenstore = no\n[guest a]")
+        r = self.make(text)
+        self.assertIn("[utility] static-memory is needed with xenstore", r.stderr)
+        r = self.make(text.replace("static-memory = 0x80000000\n", ""))
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn("guest a: vhca hca=rxe0,max-qp=7, page at grant reference 2", r.stdout)
+        self.assertIn("domain 3: utility domain: no xenstore, no devices", r.stdout)
+        self.assertEqual(self.read("out.conf"), "own-domain 3\nmemory 704\nno-xenstore\n"
+                         "guest 1 a hca=rxe0,max-qp=7\nguest 2 b\n")
+        # The tree of a guest's device is a file that the boot loader loads.
+        self.assertIn(self.at("out.vhca.dtb"), self.read("out.load"))
+        dts = self.source("out.dtb")
+        self.assertEqual(dts.count('xen,enhanced = "no-xenstore"'), 3)
+        for word in ("capabilities", "direct-map", "static-mem"):
+            self.assertNotIn(word, dts)
+        one, rest = dts[dts.index("domU1"):].split("domU2")
+        self.assertIn("multiboot,device-tree", one)
+        self.assertNotIn("multiboot,device-tree", rest)
+        page = self.source("out.vhca.dtb")
+        with open(HEADER, encoding="ascii") as f:
+            facts = dict(re.findall(r'#define XENVHCA_LINK_(\w+) +"?([\w,-]+)', f.read()))
+        self.assertIn(f'compatible = "{facts["COMPATIBLE"]}"', page)
+        self.assertIn(f'{facts["DOMID"]} = <0x03>', page)
+        self.assertIn(f'{facts["REF"]} = <0x0{facts["FIRST_REF"]}>', page)
+
+    def test_no_doorbells_without_xenstore(self):
+        text = BELLS.replace("[guest a]", "xenstore = no\n[guest a]")
+        for t in (text, text.replace("static-memory = 0x80000000\n", "")):
+            r = self.make(t)
+            self.assertNotEqual(r.returncode, 0)
+            self.assertIn("[hca mlx5_0] needs xenstore: with xenstore = no the utility "
+                          "domain has no device", r.stderr)
+            self.assertFalse(os.path.exists(self.at("out.conf")))
+            self.assertFalse(os.path.exists(self.at("out.1.dtb")))
+        r = self.make(GOOD.replace("[guest a]", "xenstore = no\n[guest a]\ndoorbells = 64")
+                      .replace("static-memory = 0x80000000\n", ""))
+        self.assertIn("[guest a] doorbells: its HCA has no section", r.stderr)
 
     def test_policy_is_kept(self):
         self.assertEqual(self.make(GOOD.replace("dtuart ", "dtuart xsm=flask ")).returncode, 0)

@@ -1500,6 +1500,95 @@ struct xenvhca_kick_page {
     uint8_t pad2[1024];             /* 3072 */
 };                                  /* 4096 */
 
+/*
+ ******************************************************************************
+ *                    A page in the place of xenstore
+ ******************************************************************************
+ *
+ * Where domains have no xenstore (Xen without dom0, before 4.22), one page of
+ * the guest for each device carries what the two ends tell each other by nodes
+ * elsewhere. The guest grants it to the backend domain, read-write, at a
+ * reference that both were configured with: XENVHCA_LINK_FIRST_REF ..
+ * XENVHCA_LINK_LAST_REF, which no kernel gives away by itself. What the
+ * toolstack writes for the backend stays with the backend (files), so the page
+ * has the frontend's nodes and the negotiation only.
+ *
+ * The guest is told by a node of its device tree:
+ *
+ *      vhca-2 {
+ *              compatible = "xen-vhca,page";
+ *              backend-domid = <3>;
+ *              grant-ref = <2>;
+ *      };
+ *
+ * The frontend writes the front half, the backend the back half, of which the
+ * other one believes nothing: it reads each number once and checks it. Numbers
+ * are those of the nodes of that name; 0 is an absent node. There is no setup:
+ * each number has its place.
+ *
+ * magic - XENVHCA_LINK_MAGIC, written last, when the rest of the front half is
+ *   there, before the page is granted. Anything else: the frontend withdraws the
+ *   page. The backend unmaps it, then closes its end of the event channel, after
+ *   which the frontend ends the grant.
+ * layout - XENVHCA_LINK_LAYOUT, of this page. A backend that does not know it
+ *   leaves the page alone.
+ * port - an event channel that the frontend allocated for the backend. Each end
+ *   notifies the other one after it wrote its state. The backend binds it as
+ *   long as it maps the page. Unbound, the back half is that of a backend that
+ *   died, unless its state is Closed.
+ * state - enum xenbus_state. Whoever writes it makes what it wrote before
+ *   visible first (write barrier), whoever reads it reads nothing of that half
+ *   before (read barrier). The state diagram above holds.
+ * versions - as the node: text with a NUL, a comma separated list.
+ *
+ * +----------------+----------------+----------------+----------------+
+ * |      front_magic                | octet 0                         |
+ * |      front_state                | octet 12                        |
+ * |      front_ring_ref[16]         | octets 64 .. 127                |
+ * |      back_state                 | octet 2048                      |
+ * |      back_versions              | octets 2056 .. 2087             |
+ * +----------------+----------------+----------------+----------------+
+ */
+#define XENVHCA_LINK_COMPATIBLE         "xen-vhca,page"
+#define XENVHCA_LINK_DOMID              "backend-domid"
+#define XENVHCA_LINK_REF                "grant-ref"
+#define XENVHCA_LINK_MAGIC              0x61636876      /* "vhca" */
+#define XENVHCA_LINK_LAYOUT             1
+#define XENVHCA_LINK_FIRST_REF          2       /* 0, 1: console, xenstore */
+#define XENVHCA_LINK_LAST_REF           7
+#define XENVHCA_LINK_TEXT               32
+
+struct xenvhca_link_page {
+    uint32_t front_magic;           /*   0 */
+    uint32_t front_layout;          /*   4 */
+    uint32_t front_port;            /*   8 */
+    uint32_t front_state;           /*  12 */
+    uint32_t front_version;         /*  16 */
+    uint32_t front_ring_order;      /*  20 */
+    uint32_t front_evtchn;          /*  24 */
+    uint32_t front_evt_ref;         /*  28 */
+    uint32_t front_evt_evtchn;      /*  32 */
+    uint32_t front_kick_ref;        /*  36 */
+    uint32_t front_kick_evtchn;     /*  40 */
+    uint8_t front_pad0[20];         /*  44 */
+    uint32_t front_ring_ref[16];    /*  64 */
+    uint8_t front_pad1[1920];       /* 128 */
+    uint32_t back_state;            /* 2048 */
+    uint32_t back_max_ring_order;   /* 2052 */
+    uint8_t back_versions[XENVHCA_LINK_TEXT]; /* 2056 */
+    uint8_t back_pad[2008];         /* 2088 */
+};                                  /* 4096 */
+
+/* Numbers of the front half: F(NODE, field); ring-ref<i> are besides. */
+#define XENVHCA_LINK_FRONT(F) \
+    F(VERSION, version) \
+    F(RING_ORDER, ring_order) \
+    F(EVTCHN, evtchn) \
+    F(EVT_RING_REF, evt_ref) \
+    F(EVT_EVTCHN, evt_evtchn) \
+    F(KICK_RING_REF, kick_ref) \
+    F(KICK_EVTCHN, kick_evtchn)
+
 DEFINE_RING_TYPES(xenvhca, struct xenvhca_request, struct xenvhca_response);
 
 #endif /* __XEN_PUBLIC_IO_VHCAIF_H__ */

@@ -176,54 +176,7 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 	return n;
 }
 
-struct list_head { struct list_head *next, *prev; };
-#define LIST_HEAD(l)		struct list_head l = { &l, &l }
-#define INIT_LIST_HEAD(l)	((l)->next = (l)->prev = (l))
-#define list_empty(l)		((l)->next == (l))
-#define list_for_each_entry(p, head, m)					\
-	for (p = container_of((head)->next, typeof(*p), m);		\
-	     &p->m != (head); p = container_of(p->m.next, typeof(*p), m))
-#define list_for_each_entry_safe(p, n, head, m)				\
-	for (p = container_of((head)->next, typeof(*p), m),		\
-	     n = container_of(p->m.next, typeof(*p), m);		\
-	     &p->m != (head);						\
-	     p = n, n = container_of(n->m.next, typeof(*n), m))
-
-static inline void list_add_tail(struct list_head *new, struct list_head *head)
-{
-	new->prev = head->prev;
-	new->next = head;
-	head->prev->next = new;
-	head->prev = new;
-}
-
-static inline void list_add(struct list_head *new, struct list_head *head)
-{
-	list_add_tail(new, head->next);
-}
-
-static inline void list_del(struct list_head *l)
-{
-	l->next->prev = l->prev;
-	l->prev->next = l->next;
-}
-
-static inline void list_splice(struct list_head *from, struct list_head *head)
-{
-	if (from->next == from)
-		return;
-	from->next->prev = head;
-	from->prev->next = head->next;
-	head->next->prev = from->prev;
-	head->next = from->next;
-}
-
-static inline void list_splice_init(struct list_head *from,
-				    struct list_head *head)
-{
-	list_splice(from, head);
-	INIT_LIST_HEAD(from);
-}
+#include "lists.h"
 
 /* ---- time and works ---- */
 #define HZ			250
@@ -488,7 +441,9 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define kunmap_local(p)		((void)(p))
 #define ib_umem_num_dma_blocks(umem, size) ((size_t)(umem)->sgt_append.sgt.n)
 #define ib_umem_offset(umem)	0
-/* Of compat.h, for 6.3 and later: that is where it does something. */
+/* Of compat.h, before 7.2. */
+#define vhca_cqe		int
+/* Likewise, for 6.3 and later: that is where it does something. */
 #define vhca_umem_access(access) ((access) | IB_ACCESS_LOCAL_WRITE)
 
 #define IB_ACCESS_LOCAL_WRITE	1
@@ -508,8 +463,7 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define ibdev_dbg(ibdev, ...)
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
-struct ib_device {
-	u32 index; int unused; };
+struct ib_device { u32 index; int unused; };
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {

@@ -13,7 +13,6 @@ struct ib_cq_init_attr { int cqe, comp_vector; u32 flags; };
 
 /* Of compat.h, as in 6.1 */
 #define vhca_cq_attrs		ib_udata
-#define vhca_cqe		int
 #define vhca_cq_udata(attrs)	(attrs)
 
 #include "copy/cq.c"
