@@ -27,11 +27,13 @@
 #include "addr.h"
 #include "bucket.h"
 #include "handle.h"
+#include "host/window.h"
 #include "log.h"
 #include "quota.h"
 #include "transport.h"
 
 struct be_ah;
+struct be_counters;
 struct be_cm_ids;
 struct be_cms;
 struct be_uc;
@@ -56,15 +58,19 @@ struct be_dev {
 	char hca[XENVHCA_NAME_LEN];
 	uint8_t port;
 	bool trusted;			/* it may use what the driver cannot refuse */
+	bool counters_shown;		/* those of the port, to the guest */
 	struct be_addr addr;
+	struct host_window window;	/* its doorbell pages; nr 0: the agent's */
 
 	/* The HCA: read once, worker/device.c. */
 	char uverbs_path[64];
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
+	uint64_t bar_end;		/* with a window: frame behind its BAR */
 	uint32_t ibdev_index;		/* the kernel's number of the HCA */
 	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
 	bool ethernet;			/* link layer of that port */
+	struct be_counters *counters;	/* verbs/counters.c; NULL: not shown */
 	int ctl_fd;			/* uverbs context for queries */
 	int ctl_async_fd;		/* its async events: the only source of
 					 * port and device events, as every

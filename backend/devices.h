@@ -4,8 +4,8 @@
  *
  * Which devices this domain serves, and what the supervisor may know and say of
  * each: what its toolstack configured, not what its guest writes. With a
- * toolstack that is xenstore (carrier/devices_xenstore.c). A device is a
- * guest's domain id and a number among that guest's devices. One thread calls
+ * toolstack that is xenstore (carrier/devices_xenstore.c), without one files
+ * (carrier/devices_files.c). A device is a guest's domain id and a number among that guest's devices. One thread calls
  * this.
  */
 #ifndef BE_DEVICES_H

@@ -4,8 +4,8 @@
  *
  * How a worker finds its device, and how both ends report their states: the
  * device's configuration, the states of xenbus, the frontend's offer. With a
- * toolstack that is xenstore (carrier/link_xenstore.c). The command thread
- * calls this. Our own side is the toolstack's: it is trusted but may hold
+ * toolstack that is xenstore (carrier/link_xenstore.c), without one files and a page
+ * of the guest (carrier/link_page.c). The command thread calls this. Our own side is the toolstack's: it is trusted but may hold
  * mistakes. The peer's side is hostile.
  */
 #ifndef BE_LINK_H
@@ -25,8 +25,9 @@ struct be_link_ops {
 	/* Finds the peer; 0 or -errno, be_fault() said why. Nothing of the peer's
 	 * side is there before. */
 	int (*find)(struct be_link *l);
-	/* Value of a node as text. 0; -ENOENT: absent; -EINVAL: control
-	 * characters; -E2BIG; another -errno. */
+	/* Value of a node as text. 0; -ENOENT: absent (between find and watch an
+	 * own node may be taken as find saw it); -EINVAL: control characters;
+	 * -E2BIG; another -errno. */
 	int (*read)(struct be_link *l, enum be_side side, const char *node,
 		    char *value, size_t size);
 	/* Write an own node; NULL removes it. 0; -ENOENT: the own side is gone. */
@@ -49,7 +50,9 @@ struct be_link_ops {
 struct be_link {
 	const struct be_link_ops *ops;
 	enum xenbus_state own;		/* as last written, or seen to be Closing */
+	uint32_t offer;			/* names the connection: conf.c */
 	const char *name[2];		/* of each side, for messages */
+	bool no_agent;			/* nobody maps doorbell pages for us */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "be.h"
+#include "carrier/open_files.h"
 #include "carrier/open_xenstore.h"
 #include "host/maptrack.h"
 #include "host/paths.h"
@@ -28,6 +29,8 @@ static const char usage[] =
 "Backend of the paravirtual RDMA HCA: serves the vhca devices of this domain.\n"
 "  -f, --foreground      stay in the foreground (default: become a daemon)\n"
 "  -l, --log-level LEVEL error, warning, info (default) or debug\n"
+"  -d, --devices DIR     devices are directories of files there, guests are reached\n"
+"                        without xenstore (vhcactl dom0less makes them)\n"
 "  -r, --run-dir DIR     locks and statistics (default " HOST_RUN_VHCAD ")\n"
 "  -m, --maptrack-frames N\n"
 "                        that Xen allows this domain (default 1024)\n"
@@ -50,14 +53,15 @@ static int parse_level(const char *s)
 	return -EINVAL;
 }
 
-static int parse_run_dir(struct be_options *opt, const char *s)
+/* An absolute path: what for, and where to. */
+static int parse_dir(const char *what, char dir[BE_RUN_MAX], const char *s)
 {
-	if (*s == '/' && strlen(s) < sizeof(opt->run_dir)) {
-		strcpy(opt->run_dir, s);
+	if (*s == '/' && strlen(s) < BE_RUN_MAX) {
+		strcpy(dir, s);
 		return 0;
 	}
-	fprintf(stderr, "xen-vhcad: run directory '%s': must be an absolute path of at most %zu characters\n",
-		s, sizeof(opt->run_dir) - 1);
+	fprintf(stderr, "xen-vhcad: %s '%s': must be an absolute path of at most %d characters\n",
+		what, s, BE_RUN_MAX - 1);
 	return -EINVAL;
 }
 
@@ -101,6 +105,7 @@ static int parse(struct be_options *opt, bool *fg, int argc, char **argv)
 	static const struct option longopts[] = {
 		{ "foreground", no_argument, NULL, 'f' },
 		{ "log-level", required_argument, NULL, 'l' },
+		{ "devices", required_argument, NULL, 'd' },
 		{ "run-dir", required_argument, NULL, 'r' },
 		{ "maptrack-frames", required_argument, NULL, 'm' },
 		{ "worker", no_argument, NULL, 'w' },
@@ -110,14 +115,16 @@ static int parse(struct be_options *opt, bool *fg, int argc, char **argv)
 	};
 	int c, rc = 0;
 
-	while (!rc && (c = getopt_long(argc, argv, "fl:m:r:hV", longopts,
+	while (!rc && (c = getopt_long(argc, argv, "d:fl:m:r:hV", longopts,
 				       NULL)) != -1) {
 		if (c == 'f')
 			*fg = true;
 		else if (c == 'l')
 			rc = parse_level(optarg);
 		else if (c == 'r')
-			rc = parse_run_dir(opt, optarg);
+			rc = parse_dir("run directory", opt->run_dir, optarg);
+		else if (c == 'd')
+			rc = parse_dir("devices", opt->devices, optarg);
 		else if (c == 'm')
 			rc = parse_maptrack(opt, optarg);
 		else if (c == 'w')
@@ -155,7 +162,7 @@ int main(int argc, char **argv)
 		.helper_fd = -1, .root = "",
 		.script = VHCA_SCRIPTS "/vhca-address",
 	};
-	bool fg = false;
+	bool fg = false, files;
 	int rc;
 
 	rc = parse(&opt, &fg, argc, argv);
@@ -165,12 +172,15 @@ int main(int argc, char **argv)
 		return rc < 0 ? BE_EXIT_USAGE : BE_EXIT_OK;
 	if (make_run_dir(&opt))
 		return BE_EXIT_SYSTEM;
+	files = opt.devices[0];
+	be_files_at(opt.devices);
 	if (opt.worker)
-		return be_worker_main(&opt, be_link_xenstore);
+		return be_worker_main(&opt, files ? be_link_page : be_link_xenstore);
 	/* stderr stays: it is the log. */
 	if (!fg && daemon(0, 1) < 0) {
 		be_log(NULL, BE_ERR, "daemon: %s", strerror(errno));
 		return BE_EXIT_SYSTEM;
 	}
-	return be_supervisor_main(&opt, be_devices_xenstore);
+	return be_supervisor_main(&opt, files ? be_devices_files :
+				  be_devices_xenstore);
 }

@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BE_RUN_MAX	200		/* longest run directory */
+#define BE_RUN_MAX	200		/* longest directory of an option */
 
 struct be_options {
 	char run_dir[BE_RUN_MAX];	/* locks, statistics */
+	char devices[BE_RUN_MAX];	/* directories of files; "": xenstore */
 	bool worker;			/* started by the supervisor */
 	uint32_t maptrack_frames;	/* of this domain, maptrack.h */
 	const char *root;		/* of sysfs: "", but for tests */

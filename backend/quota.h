@@ -26,12 +26,14 @@ struct be_quota {
 	uint64_t queue_pages;	/* queue memory of the HCA's driver */
 	uint32_t uars;		/* doorbell pages of the HCA, mapped or not */
 	uint32_t left_uars;	/* the same, that earlier connections left */
+	uint32_t window_uars;	/* pages that the guest has for life; 0: no such */
 	struct vl_bucket cmd, evt;
 	struct vl_bucket fail;	/* commands that the HCA's driver refuses */
 	struct vl_bucket kick;	/* under drain_lock of kick.c */
 	uint32_t spin_us;
 };
-/* The HCA's driver refused @n commands, or will print as many lines. */
+/* The HCA's driver refused @n commands, or will print as many lines, or they were
+ * needed beside the one that was asked for. */
 void be_quota_failed(struct be_quota *q, uint32_t n);
 void be_quota_defaults(struct be_quota *q);
 int be_quota_take(struct be_quota *q, enum be_type t);	/* 0 or -EDQUOT->wire ENOMEM */
@@ -49,7 +51,7 @@ void be_quota_give_queue(struct be_quota *q, uint64_t n);
  * Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not even if
  * it had no others. A device has its own bound by max-ucontext; a guest has
  * BE_GUEST_UARS, or the bound of the device if that is more, and what its earlier
- * connections left counts.
+ * connections left counts. Neither is more than a guest has for life.
  */
 int be_quota_take_uars(struct be_quota *q, uint32_t n);
 void be_quota_give_uars(struct be_quota *q, uint32_t n);

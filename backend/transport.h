@@ -8,8 +8,8 @@
  * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
  * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
- * Threads: get_request, put_response, map, unmap, copy, grant, ungrant, doorbell_map,
- * doorbell_unmap and cap_dma belong to the command thread; get_kicks,
+ * Threads: get_request, put_response, map, unmap, copy, grant, ungrant,
+ * doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the command thread; get_kicks,
  * kicks_done and arm_kicks belong to the kick thread; put_event and overflow
  * are serialised by be_event_push().
  */
@@ -32,8 +32,9 @@
 
 /* A doorbell page that a guest can reach. */
 struct be_bell {
-	uint32_t slot;			/* of the doorbell agent */
-	uint64_t frame;			/* as this domain numbers it */
+	uint32_t slot;			/* of the doorbell agent, or window */
+	uint64_t frame;			/* as this domain numbers it; in a window:
+					 * as the guest does */
 	uint8_t prot;			/* XENVHCA_PROT_* */
 };
 
@@ -77,6 +78,10 @@ struct be_transport_ops {
 		     uint32_t *ref, uint32_t *id);
 	/* 0, or number of pages the guest still maps (handed over). */
 	int (*ungrant)(struct be_transport *t, uint32_t id);
+	/* Doorbell page mapped at addr: its frame and cache attribute, as this
+	 * domain has them. 0 or -errno; bell->slot is not touched. */
+	int (*doorbell_frame)(struct be_transport *t, void *addr,
+			      struct be_bell *bell);
 	/* Doorbell page mapped at addr: let the guest reach it, a translated
 	 * one at gfn, else 0. -EPERM: somebody else has this page, -EACCES: the
 	 * agent refused for another reason, -ETIMEDOUT: no answer,
@@ -116,13 +121,16 @@ struct be_xen_params {
  * be_xen_open() - open the grant, event channel and helper devices
  * @dev: names the domain of the frontend; for logs
  * @helper_fd: the helper device, opened by the supervisor, or -1
+ * @agent: there is a doorbell agent, reached by xenstore. A device with a window of
+ *         doorbell pages needs none; with neither no doorbell page is mapped
  * @err: 0 or -errno on failure (be_fault() said why)
  *
  * Has the helper keep this process's memory until its verbs files
  * are closed, so it must run before the first MR is registered. Returns a
  * transport without rings, or NULL.
  */
-struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err);
+struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, bool agent,
+				 int *err);
 
 /**
  * be_xen_connect() - map the rings and bind the event channels

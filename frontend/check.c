@@ -114,6 +114,9 @@ static bool text_ok(char *text, size_t size)
 bool vhca_check_info(struct xenvhca_get_info_rsp *info)
 {
 	return text_ok(info->hca, sizeof(info->hca)) &&
+	       text_ok(info->hca_type, sizeof(info->hca_type)) &&
+	       text_ok(info->hw_rev, sizeof(info->hw_rev)) &&
+	       text_ok(info->board_id, sizeof(info->board_id)) &&
 	       text_ok(info->fw, sizeof(info->fw));
 }
 
@@ -165,6 +168,42 @@ bool vhca_check_gids(const struct xenvhca_query_gid_table_rsp *rsp,
 bool vhca_check_pkeys(const struct xenvhca_query_pkey_table_rsp *rsp)
 {
 	return rsp->count && rsp->count <= XENVHCA_PKEYS_PER_RSP;
+}
+
+/* A file of sysfs, beside those of the frontend ("vhca_...") and Linux' own. */
+static bool counter_name_ok(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < XENVHCA_COUNTER_NAME && name[i]; i++)
+		if (!(name[i] >= 'a' && name[i] <= 'z') &&
+		    !(name[i] >= 'A' && name[i] <= 'Z') &&
+		    !(name[i] >= '0' && name[i] <= '9') && name[i] != '_')
+			return false;
+	return i && i < XENVHCA_COUNTER_NAME && strcmp(name, "lifespan") &&
+	       strncmp(name, "vhca_", 5);
+}
+
+bool vhca_check_counter_names(const struct xenvhca_query_counter_names_rsp *rsp,
+			      uint32_t first, uint32_t total)
+{
+	uint32_t i;
+
+	if (rsp->total != total || total > XENVHCA_MAX_COUNTERS ||
+	    rsp->count > XENVHCA_NAMES_PER_RSP || first > total ||
+	    rsp->count > total - first || (!rsp->count && first < total))
+		return false;
+	for (i = 0; i < rsp->count; i++)
+		if (!counter_name_ok(rsp->name[i]))
+			return false;
+	return true;
+}
+
+bool vhca_check_counters(const struct xenvhca_query_counters_rsp *rsp,
+			 uint32_t first, uint32_t total)
+{
+	return rsp->count && rsp->count <= XENVHCA_COUNTERS_PER_RSP &&
+	       first < total && rsp->count <= total - first;
 }
 
 bool vhca_check_cqe(uint32_t cqe, uint32_t asked)

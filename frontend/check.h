@@ -71,6 +71,18 @@ bool vhca_check_mmio(const struct xenvhca_mmap_rsp *rsp);
 bool vhca_check_gids(const struct xenvhca_query_gid_table_rsp *rsp,
 		     uint32_t first, uint32_t len, uint32_t *end);
 bool vhca_check_pkeys(const struct xenvhca_query_pkey_table_rsp *rsp);
+/**
+ * vhca_check_counter_names() - is this a part of a list of names?
+ * @first: index asked for
+ * @total: names that the answers before this one promised
+ *
+ * The names are fit for sysfs; whether one comes twice is not looked at.
+ */
+bool vhca_check_counter_names(const struct xenvhca_query_counter_names_rsp *rsp,
+			      uint32_t first, uint32_t total);
+/* Likewise of values; there are @total. */
+bool vhca_check_counters(const struct xenvhca_query_counters_rsp *rsp,
+			 uint32_t first, uint32_t total);
 /* @asked: entries that ib_core wanted at least */
 bool vhca_check_cqe(uint32_t cqe, uint32_t asked);
 bool vhca_check_qp(const struct xenvhca_qp_attr *attr);

@@ -9,6 +9,7 @@
  */
 #include "cmd.h"
 #include "grant.h"
+#include "leave.h"
 #include "range.h"
 #include "verbs.h"
 
@@ -131,6 +132,8 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 		call_undo(c, handle);
 	if (rc && c->undo && c->uc)
 		vhca_ranges_drop(c->uc, handle);
+	else if (c->undo && c->uc)
+		vhca_leave_count(c->uc, 1);
 	return rc;
 }
 
@@ -173,6 +176,20 @@ out:
 	return rc;
 }
 
+/* For a command whose answer is a new object's handle and no more. */
+static int submit_new(struct call *c, u32 *handle)
+{
+	struct xenvhca_handle_rsp rsp;
+	int rc;
+
+	c->rsp = &rsp;
+	c->rsp_len = sizeof(rsp);
+	rc = submit(c);
+	if (!rc)
+		*handle = rsp.handle;
+	return rc;
+}
+
 int vhca_cmd_get_info(struct vhca_dev *dev, struct xenvhca_get_info_rsp *rsp)
 {
 	struct call c = {
@@ -188,8 +205,7 @@ int vhca_cmd_query_device(struct vhca_dev *dev, struct vhca_ucontext *uc,
 {
 	struct call c = {
 		.dev = dev, .ucontext = uc ? uc->handle : 0,
-		.op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp),
-		.udata = udata,
+		.op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp), .udata = udata,
 	};
 
 	return submit(&c);
@@ -232,17 +248,13 @@ int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext)
 {
-	struct xenvhca_alloc_ucontext_rsp rsp;
 	struct call c = {
 		.dev = dev, .op = XENVHCA_OP_ALLOC_UCONTEXT,
-		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, VHCA_RESULT(&rsp),
-		.udata = udata, .flags = VHCA_CMD_OWNERLESS,
+		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, .udata = udata,
+		.flags = VHCA_CMD_OWNERLESS,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*ucontext = rsp.ucontext;
-	return rc;
+	return submit_new(&c, ucontext);
 }
 
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
@@ -283,32 +295,22 @@ int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle)
 {
-	struct xenvhca_handle_rsp rsp;
 	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_PD,
-		.undo = XENVHCA_OP_DEALLOC_PD, VHCA_RESULT(&rsp),
-		.udata = udata,
+		.undo = XENVHCA_OP_DEALLOC_PD, .udata = udata,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*handle = rsp.handle;
-	return rc;
+	return submit_new(&c, handle);
 }
 
 /* What is in no context: a domain, or a file of the connection manager. */
 static int alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo, u32 *handle)
 {
-	struct xenvhca_handle_rsp rsp;
 	struct call c = {
-		.dev = dev, .op = op, .undo = undo, VHCA_RESULT(&rsp),
-		.flags = VHCA_CMD_OWNERLESS,
+		.dev = dev, .op = op, .undo = undo, .flags = VHCA_CMD_OWNERLESS,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*handle = rsp.handle;
-	return rc;
+	return submit_new(&c, handle);
 }
 
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
@@ -388,6 +390,16 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
 		.ranges = true,
 		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
+	};
+
+	return submit(&c);
+}
+
+int vhca_cmd_modify_cq(struct vhca_ucontext *uc,
+		       const struct xenvhca_modify_cq_req *req)
+{
+	struct call c = {
+		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_CQ, VHCA_BODY(req),
 	};
 
 	return submit(&c);
@@ -484,17 +496,12 @@ int vhca_cmd_create_ah(struct vhca_ucontext *uc,
 		       const struct xenvhca_create_ah_req *req,
 		       struct ib_udata *udata, u32 *handle)
 {
-	struct xenvhca_handle_rsp rsp;
 	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_AH,
-		.undo = XENVHCA_OP_DESTROY_AH,
-		VHCA_BODY(req), VHCA_RESULT(&rsp), .udata = udata,
+		.undo = XENVHCA_OP_DESTROY_AH, VHCA_BODY(req), .udata = udata,
 	};
-	int rc = submit(&c);
 
-	if (!rc)
-		*handle = rsp.handle;
-	return rc;
+	return submit_new(&c, handle);
 }
 
 int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,
@@ -515,7 +522,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 		.flags = VHCA_CMD_DESTROY,
 	};
 
-	return submit(&c);
+	return vhca_leave(uc) ? VHCA_LEFT : submit(&c);
 }
 
 static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
@@ -526,9 +533,17 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
-	int rc = submit(&c);
+	int rc;
 
-	if (uc)
+	if (!uc)
+		return submit(&c);
+	if (vhca_leaving(uc))
+		c.flags |= VHCA_CMD_NOWAIT;
+	rc = vhca_leave(uc) ? VHCA_LEFT : submit(&c);
+	if (rc == -EINPROGRESS)
+		rc = VHCA_LEFT;
+	vhca_leave_count(uc, -1);
+	if (rc != VHCA_LEFT)
 		vhca_ranges_drop(uc, handle);
 	return rc;
 }

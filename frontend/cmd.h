@@ -37,6 +37,12 @@ int vhca_cmd_query_gid_table(struct vhca_dev *dev, u32 first,
 int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 			      struct xenvhca_query_pkey_table_rsp *rsp);
 
+/* @group: XENVHCA_COUNTERS_*; @first: index to begin with. cmd_counters.c */
+int vhca_cmd_query_counter_names(struct vhca_dev *dev, u32 group, u32 first,
+				 struct xenvhca_query_counter_names_rsp *rsp);
+int vhca_cmd_query_counters(struct vhca_dev *dev, u32 group, u32 first,
+			    struct xenvhca_query_counters_rsp *rsp);
+
 /* Not killable: nothing would ever close a context nobody knows of. */
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext);
@@ -75,6 +81,8 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 		       const struct xenvhca_resize_cq_req *req,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp);
+int vhca_cmd_modify_cq(struct vhca_ucontext *uc,
+		       const struct xenvhca_modify_cq_req *req);
 
 /*
  * @uc: NULL for an XRC target, which is in no context, has no udata, and is
@@ -110,7 +118,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 
 /*
  * The commands that end an object. They use the reserved slots and are not
- * killable; a time-out breaks the device.
+ * killable; a time-out breaks the device. VHCA_LEFT: see leave.h.
  */
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle);

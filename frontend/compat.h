@@ -104,6 +104,20 @@ struct ib_client_nl_info {
 	u64 abi;
 };
 
+/* 6.17: the name says that it is per CPU. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define system_percpu_wq system_wq
+#endif
+
+/* 6.11: remove() of a platform driver returns nothing. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define vhca_removed_t	int
+#define VHCA_REMOVED	0
+#else
+#define vhca_removed_t	void
+#define VHCA_REMOVED
+#endif
+
 /* 6.10: the file of a struct fd has an accessor. */
 #ifndef fd_file
 #define fd_file(f)	((f).file)

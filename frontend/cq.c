@@ -53,6 +53,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	rc = vhca_cmd_create_cq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
+	cq->uc = uc;
 	cq->handle = rsp.handle;
 	mutex_init(&cq->resize_lock);
 	vhca_event_recharge(&cq->async_credit);
@@ -134,6 +135,17 @@ int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata)
 	rc = resize_cq_locked(ibcq, cqe, udata);
 	mutex_unlock(&cq->resize_lock);
 	return rc;
+}
+
+/* Nothing here depends on it: two may modify one CQ at once. */
+int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct xenvhca_modify_cq_req req = {
+		.handle = cq->handle, .count = count, .period = period,
+	};
+
+	return vhca_cmd_modify_cq(cq->uc, &req);
 }
 
 /*

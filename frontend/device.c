@@ -92,6 +92,8 @@ static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	a->atomic_cap = atomic_cap_of(r->atomic_cap);
 	a->timestamp_mask = r->timestamp_mask;
 	a->hca_core_clock = r->hca_core_clock;
+	a->cq_caps.max_cq_moderation_count = r->max_cq_count;
+	a->cq_caps.max_cq_moderation_period = r->max_cq_period;
 	a->max_pkeys = r->max_pkeys;
 	a->local_ca_ack_delay = r->local_ca_ack_delay;
 	set_attr_limits(a, r);
@@ -142,6 +144,7 @@ static void free_driver(struct ib_device *ibdev)
 static const struct ib_device_ops dev_ops = {
 	.owner = THIS_MODULE,
 
+	.alloc_hw_port_stats = vhca_alloc_hw_port_stats,
 	.alloc_mw = vhca_alloc_mw,
 	.alloc_pd = vhca_alloc_pd,
 	.alloc_ucontext = vhca_alloc_ucontext,
@@ -160,12 +163,15 @@ static const struct ib_device_ops dev_ops = {
 	.destroy_qp = vhca_destroy_qp,
 	.destroy_srq = vhca_destroy_srq,
 	.detach_mcast = vhca_detach_mcast,
+	.device_group = &vhca_attrs,
 	.disassociate_ucontext = vhca_disassociate_ucontext,
 	.enable_driver = vhca_enable_driver,
 	.get_dev_fw_str = fw_str,
+	.get_hw_stats = vhca_get_hw_stats,
 	.get_link_layer = vhca_get_link_layer,
 	.get_port_immutable = vhca_get_port_immutable,
 	.mmap = vhca_mmap,
+	.modify_device = vhca_modify_device,
 	.modify_qp = vhca_modify_qp,
 	.modify_srq = vhca_modify_srq,
 	.post_send = vhca_post_send,
@@ -195,6 +201,16 @@ static const struct ib_device_ops xrc_ops = {
 	.dealloc_xrcd = vhca_dealloc_xrcd,
 
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, vhca_xrcd, ibxrcd),
+};
+
+/* Likewise of an HCA without moderation, or of an older backend. */
+static const struct ib_device_ops moderation_ops = {
+	.modify_cq = vhca_modify_cq,
+};
+
+/* With it the port has a folder of counters in sysfs. */
+static const struct ib_device_ops pma_ops = {
+	.process_mad = vhca_process_mad,
 };
 
 struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
@@ -259,7 +275,8 @@ static int device_cache(struct vhca_dev *dev)
 	if (rc)
 		return rc;
 	set_attr(dev, &dev->attr, &rsp);
-	return vhca_port_read(dev);
+	rc = vhca_counters_read(dev);
+	return rc ? rc : vhca_port_read(dev);
 }
 
 static void device_describe(struct vhca_dev *dev)
@@ -271,8 +288,14 @@ static void device_describe(struct vhca_dev *dev)
 	ib_set_device_ops(ibdev, &dev_ops);
 	if (dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC)
 		ib_set_device_ops(ibdev, &xrc_ops);
+	if (dev->attr.cq_caps.max_cq_moderation_count)
+		ib_set_device_ops(ibdev, &moderation_ops);
+	if (vhca_counters_of_port(dev))
+		ib_set_device_ops(ibdev, &pma_ops);
 	ibdev->ops.driver_id = info->driver_id;
 	ibdev->ops.uverbs_abi_ver = info->uverbs_abi_ver;
+	if (info->driver_id == RDMA_DRIVER_MLX5)
+		ibdev->driver_def = vhca_mlx5_uapi;
 	ibdev->node_type = info->node_type;
 	ibdev->node_guid = (__force __be64)info->node_guid;
 	ibdev->phys_port_cnt = 1;
@@ -334,6 +357,7 @@ void vhca_device_free(struct vhca_dev *dev)
 	xa_destroy(&dev->srqs);
 	xa_destroy(&dev->cms);
 	vhca_port_exit(dev);
+	vhca_counters_free(dev);
 	WRITE_ONCE(dev->leaving, true);
 	if (!dev->dealloced)
 		ib_dealloc_device(&dev->ibdev);

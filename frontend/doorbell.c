@@ -10,6 +10,8 @@
  * - PVH, HVM, Arm: the page appears at a guest frame that the frontend chose
  *   from the device's window, an address range that is otherwise empty. ib_core
  *   maps it and takes it away, as it does natively.
+ * - Without a control domain Xen has mapped the pages already, where the guest's
+ *   device tree says (tree.c). The backend names one, and only one of these is mapped.
  * - PV: the page is mapped by its machine frame number, which the backend
  *   sends. Xen checks it with DOMID_IO, so only registers that this domain may
  *   use can be mapped, never memory, and a failure is an error instead of a
@@ -28,6 +30,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "doorbell.h"
+#include "tree.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 
@@ -49,8 +52,8 @@ struct vhca_doorbell {
 	struct list_head list;		/* uc->doorbells, under uc->lock */
 	struct kref ref;
 	u64 offset;			/* as the provider passed it to mmap() */
-	u64 gfn;			/* where it may be; PV: 0 */
-	u64 frame;			/* to be mapped: gfn, or PV: mfn */
+	u64 gfn;			/* where it may be; PV, in the tree: 0 */
+	u64 frame;			/* to be mapped: gfn, or PV: mfn, or in the tree */
 	u8 prot;			/* XENVHCA_PROT_*; 0: not there */
 	bool unsure;			/* an answer was lost: it may be there */
 
@@ -116,6 +119,12 @@ void vhca_window_clear(struct vhca_window *w)
 		bitmap_zero(w->used, XENVHCA_DOORBELL_SLOTS);
 }
 
+/* Does the backend name pages of the guest's device tree? */
+static bool in_tree(const struct vhca_dev *dev)
+{
+	return dev->info.flags & XENVHCA_INFO_STATIC_DOORBELLS;
+}
+
 /* *gfn is 0 for a PV guest, which needs no frame. */
 static int gfn_get(struct vhca_window *w, u64 *gfn)
 {
@@ -177,6 +186,15 @@ static void doorbell_forget(struct vhca_ucontext *uc,
 	kref_put(&db->ref, doorbell_release);
 }
 
+static bool doorbell_good(const struct vhca_dev *dev,
+			  const struct vhca_mmap *row,
+			  const struct xenvhca_mmap_rsp *rsp)
+{
+	return vhca_check_mmio(rsp) &&
+	       vhca_provider_mmap_prot(row, rsp->prot) &&
+	       (!in_tree(dev) || vhca_tree_has(rsp->frame));
+}
+
 /*
  * Asks the backend for a page. Where nobody knows whether it is at its gfn, that
  * stays in use until the ucontext is gone.
@@ -197,10 +215,11 @@ static int doorbell_ask(struct vhca_ucontext *uc,
 	db->unsure |= rc == -EINTR || rc == -ETIMEDOUT || rc == -EIO;
 	if (rc)
 		return rc;
-	if (!vhca_check_mmio(&rsp) || !vhca_provider_mmap_prot(row, rsp.prot)) {
+	if (!doorbell_good(dev, row, &rsp)) {
 		ibdev_warn_ratelimited(&dev->ibdev,
-				       "mmap %#llx: backend answered with no doorbell page (kind %u, attribute %u)\n",
-				       db->offset, rsp.kind, rsp.prot);
+				       "mmap %#llx: backend answered with no doorbell page of this guest (kind %u, attribute %u, frame %#llx)\n",
+				       db->offset, rsp.kind, rsp.prot,
+				       rsp.frame);
 		db->unsure = true;
 		return -EIO;
 	}
@@ -219,6 +238,11 @@ static int doorbell_new(struct vhca_ucontext *uc, u64 offset,
 
 	if (uc->nr_doorbells == VHCA_UC_DOORBELLS)
 		return -ENOMEM;
+	if (in_tree(dev) && !vhca_tree_any()) {
+		ibdev_warn_ratelimited(&dev->ibdev,
+				       "no doorbell pages: the device tree of this guest has no node " XENVHCA_TREE_DOORBELLS "\n");
+		return -ENXIO;
+	}
 	/* For vm_ops, until the release; not if the module is on its way out. */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
@@ -230,7 +254,7 @@ static int doorbell_new(struct vhca_ucontext *uc, u64 offset,
 	kref_init(&db->ref);
 	mutex_init(&db->lock);
 	db->offset = offset;
-	rc = gfn_get(dev->window, &db->gfn);
+	rc = in_tree(dev) ? 0 : gfn_get(dev->window, &db->gfn);
 	if (rc) {
 		kref_put(&db->ref, doorbell_release);
 		return rc;

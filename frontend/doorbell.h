@@ -29,8 +29,8 @@ void vhca_window_free(struct vhca_window *w);
  * @row: the provider's row of the VMA's offset
  *
  * Return: 0; -EINVAL, -EOPNOTSUPP if it is not to be mapped this way; -ENOSPC:
- * all XENVHCA_DOORBELL_SLOTS are in use; -EIO if the backend answered
- * nonsense; -ENODEV: the module is being removed; the errors of
+ * all XENVHCA_DOORBELL_SLOTS are in use; -ENXIO: they are said to be in the device
+ * tree, which has none; -EIO if the backend answered nonsense; -ENODEV: the module is being removed; the errors of
  * vhca_cmd_mmap().
  */
 int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,

@@ -170,22 +170,24 @@ static void give_up(struct vhca_front *front, const char *reason)
 static int meet(struct vhca_front *front)
 {
 	struct vhca_link *link = front->link;
+	struct vhca_terms terms;
 	struct vhca_dev *dev;
 	int err;
 
 	err = vhca_check_version(link);
 	if (err)
 		return err;
+	vhca_read_terms(link, &terms);
 	dev = vhca_device_alloc(link);
 	if (!dev)
 		return -ENOMEM;
 	dev->front = front;
 	dev->window = front->window;
 	vhca_window_clear(front->window);
-	err = vhca_ring_init(dev, vhca_ring_order(link));
+	err = vhca_ring_init(dev, terms.order);
 	if (err)
 		goto free_dev;
-	err = vhca_offer(dev);
+	err = vhca_offer(dev, &terms);
 	if (err)
 		goto free_ring;
 	set_dev(front, dev);

@@ -4,7 +4,7 @@
  *
  * How a device finds its backend, and how both ends report their states: the
  * nodes that each side offers and the states of xenbus. With a toolstack that
- * is xenstore (link_xenbus.c). Everything read here is the backend's: front.c
+ * is xenstore (link_xenbus.c), without one a page (link_page.c). Everything read here is the backend's: front.c
  * checks it. Ops may sleep, and run in one context at a time, except theirs().
  */
 #ifndef VHCA_LINK_H
@@ -19,7 +19,7 @@ struct vhca_link;
 
 struct vhca_node {
 	char name[24];
-	char value[48];
+	char value[256];	/* of setup: 23 numbers of at most 10 digits */
 };
 
 struct vhca_link_ops {
@@ -52,5 +52,9 @@ struct vhca_link {
 /* ---- link_xenbus.c ---- */
 int vhca_xenbus_init(void);
 void vhca_xenbus_exit(void);
+
+/* ---- link_page.c ---- */
+int vhca_page_init(void);
+void vhca_page_exit(void);
 
 #endif

@@ -39,6 +39,9 @@ static int link_write(struct vhca_link *l, const struct vhca_node *node,
 	unsigned int i;
 	int err;
 
+	/* One write needs no transaction to be there as a whole. */
+	if (nr == 1)
+		return xenbus_write(XBT_NIL, dir, node->name, node->value);
 	do {
 		err = xenbus_transaction_start(&xbt);
 		if (err)

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. This file only has
- * the ladder of what is set up at load and taken down at unload. The last step,
- * which unregisters the xenbus driver, ends every device in order.
+ * the ladder of what is set up at load and taken down at unload. The first steps
+ * of that, which unregister the drivers of both links, end every device in order.
  */
 #include <linux/module.h>
 #include <xen/page.h>
@@ -12,6 +12,7 @@
 
 #include "grant.h"
 #include "map.h"
+#include "tree.h"
 #include "vhca.h"
 
 static int __init front_init(void)
@@ -31,14 +32,21 @@ static int __init front_init(void)
 	err = vhca_map_init();
 	if (err)
 		goto grant_exit;
+	vhca_tree_init();
 	vhca_stats_init();
-	err = vhca_xenbus_init();
+	err = vhca_page_init();
 	if (err)
 		goto stats_exit;
+	err = vhca_xenbus_init();
+	if (err)
+		goto page_exit;
 	return 0;
 
+page_exit:
+	vhca_page_exit();
 stats_exit:
 	vhca_stats_exit();
+	vhca_tree_exit();
 	vhca_map_exit();
 grant_exit:
 	vhca_grant_exit();
@@ -48,7 +56,9 @@ grant_exit:
 static void __exit front_exit(void)
 {
 	vhca_xenbus_exit();
+	vhca_page_exit();
 	vhca_stats_exit();
+	vhca_tree_exit();
 	vhca_map_exit();
 	vhca_grant_exit();
 }

@@ -48,17 +48,33 @@ int vhca_check_version(struct vhca_link *link)
 	return -EPROTONOSUPPORT;
 }
 
-unsigned int vhca_ring_order(struct vhca_link *link)
+static void terms_setup(char *text, struct vhca_terms *t)
 {
-	char *text = link->ops->read(link, XENVHCA_NODE_MAX_RING_ORDER);
-	unsigned int order;
+	char *order = strsep(&text, " ");
 
-	if (IS_ERR(text))
-		return 0;
-	if (kstrtouint(strim(text), 10, &order))
-		order = 0;
-	kfree(text);
-	return min_t(unsigned int, order, XENVHCA_MAX_RING_ORDER);
+	t->setup = text && !kstrtouint(order, 10, &t->order) &&
+		   !kstrtouint(text, 10, &t->offer);
+}
+
+void vhca_read_terms(struct vhca_link *link, struct vhca_terms *t)
+{
+	char *text = link->ops->read(link, XENVHCA_NODE_SETUP);
+
+	memset(t, 0, sizeof(*t));
+	if (!IS_ERR(text)) {
+		terms_setup(text, t);
+		kfree(text);
+	}
+	if (!t->setup) {
+		t->order = 0;
+		text = link->ops->read(link, XENVHCA_NODE_MAX_RING_ORDER);
+		if (IS_ERR(text))
+			return;
+		if (kstrtouint(strim(text), 10, &t->order))
+			t->order = 0;
+		kfree(text);
+	}
+	t->order = min_t(unsigned int, t->order, XENVHCA_MAX_RING_ORDER);
 }
 
 static void node_number(struct vhca_node *node, const char *name,
@@ -68,10 +84,10 @@ static void node_number(struct vhca_node *node, const char *name,
 	snprintf(node->value, sizeof(node->value), "%u", value);
 }
 
-/* All that a connection offers. Returns the number of nodes. */
-static unsigned int node_table(struct vhca_dev *dev, struct vhca_node *node)
+/* A node for each number. Returns the number of nodes. */
+static unsigned int node_each(const struct vhca_ring *ring,
+			      struct vhca_node *node)
 {
-	const struct vhca_ring *ring = &dev->ring;
 	struct vhca_node *first = node;
 	char name[sizeof(node->name)];
 	unsigned int i;
@@ -88,25 +104,51 @@ static unsigned int node_table(struct vhca_dev *dev, struct vhca_node *node)
 	node_number(node++, XENVHCA_NODE_EVT_EVTCHN, ring->evt_port);
 	node_number(node++, XENVHCA_NODE_KICK_RING_REF, ring->kick_ref);
 	node_number(node++, XENVHCA_NODE_KICK_EVTCHN, ring->kick_port);
-	if (dev->window) {
-		snprintf(node->name, sizeof(node->name),
-			 XENVHCA_NODE_DOORBELL_WINDOW);
-		snprintf(node->value, sizeof(node->value), "%#llx %#x",
-			 vhca_window_gfn(dev->window),
-			 XENVHCA_DOORBELL_SLOTS);
-		node++;
-	}
 	return node - first;
 }
 
-int vhca_offer(struct vhca_dev *dev)
+/* One node for all of them. */
+static unsigned int node_setup(const struct vhca_ring *ring, u32 offer,
+			       struct vhca_node *node)
+{
+	unsigned int i, len;
+
+	snprintf(node->name, sizeof(node->name), XENVHCA_NODE_SETUP);
+	len = snprintf(node->value, sizeof(node->value), "%u %u %u %u %u %u %u",
+		       XENVHCA_PROTOCOL_VERSION_INT, offer, ring->cmd_port,
+		       ring->evt_port, ring->kick_port, ring->evt_ref,
+		       ring->kick_ref);
+	for (i = 0; i < 1u << ring->order; i++)
+		len += snprintf(node->value + len, sizeof(node->value) - len,
+				" %u", ring->cmd_ref[i]);
+	return 1;
+}
+
+/* All that a connection offers. Returns the number of nodes. */
+static unsigned int node_table(struct vhca_dev *dev,
+			       const struct vhca_terms *t,
+			       struct vhca_node *node)
+{
+	unsigned int nr = t->setup ? node_setup(&dev->ring, t->offer, node) :
+				     node_each(&dev->ring, node);
+
+	if (!dev->window)
+		return nr;
+	snprintf(node[nr].name, sizeof(node->name),
+		 XENVHCA_NODE_DOORBELL_WINDOW);
+	snprintf(node[nr].value, sizeof(node->value), "%#llx %#x",
+		 vhca_window_gfn(dev->window), XENVHCA_DOORBELL_SLOTS);
+	return nr + 1;
+}
+
+int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t)
 {
 	struct vhca_node *node = kcalloc(VHCA_NODES, sizeof(*node), GFP_KERNEL);
 	int err;
 
 	if (!node)
 		return -ENOMEM;
-	err = dev->link->ops->write(dev->link, node, node_table(dev, node));
+	err = dev->link->ops->write(dev->link, node, node_table(dev, t, node));
 	kfree(node);
 	return err;
 }

@@ -7,14 +7,23 @@
 #ifndef VHCA_NODES_H
 #define VHCA_NODES_H
 
+#include <linux/types.h>
+
 struct vhca_dev;
 struct vhca_link;
 
 /* 0, -EPROTONOSUPPORT: the backend speaks no version of ours; or the link's. */
 int vhca_check_version(struct vhca_link *link);
-/* The largest that both sides can have; a single page if the backend is silent. */
-unsigned int vhca_ring_order(struct vhca_link *link);
+/* How the backend wants to be told of a connection. */
+struct vhca_terms {
+	unsigned int order;	/* of the ring: the largest of both sides */
+	bool setup;		/* one node for all, which says so: */
+	u32 offer;
+};
+
+/* A single page and single nodes if the backend is silent. */
+void vhca_read_terms(struct vhca_link *link, struct vhca_terms *t);
 /* Writes all that a connection offers; the rings are there. 0 or -errno. */
-int vhca_offer(struct vhca_dev *dev);
+int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t);
 
 #endif

@@ -7,6 +7,7 @@
  * the backend answered to its end.
  */
 #include "grant.h"
+#include "leave.h"
 #include "verbs.h"
 
 bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc)
@@ -20,6 +21,8 @@ bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc)
 			  what, handle);
 		return true;
 	}
+	if (rc == VHCA_LEFT)
+		return false;
 	ibdev_warn_ratelimited(&dev->ibdev,
 			       "%s %u: the backend keeps it (%d) until its context is closed\n",
 			       what, handle, rc);

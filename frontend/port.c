@@ -249,14 +249,11 @@ static int refresh_port(struct vhca_dev *dev, unsigned long *events)
 	return 0;
 }
 
-static int refresh_all(struct vhca_dev *dev, unsigned long *events)
+static int refresh_tables(struct vhca_dev *dev, unsigned long *events)
 {
 	bool gids = false, pkeys = false;
-	int rc;
+	int rc = vhca_query_gid_table(dev, &gids);
 
-	rc = refresh_port(dev, events);
-	if (!rc)
-		rc = vhca_query_gid_table(dev, &gids);
 	if (!rc)
 		rc = vhca_query_pkey_table(dev, &pkeys);
 	if (gids)
@@ -264,6 +261,13 @@ static int refresh_all(struct vhca_dev *dev, unsigned long *events)
 	if (pkeys)
 		*events |= BIT(IB_EVENT_PKEY_CHANGE);
 	return rc;
+}
+
+static int refresh_all(struct vhca_dev *dev, unsigned long *events)
+{
+	int rc = refresh_port(dev, events);
+
+	return rc ? rc : refresh_tables(dev, events);
 }
 
 /* Doubles the gap while refreshes follow each other closely. */
@@ -370,6 +374,7 @@ int vhca_port_read(struct vhca_dev *dev)
 {
 	struct xenvhca_query_port_rsp rsp;
 	unsigned long events = 0;
+	struct ib_port_attr port;
 	int rc;
 
 	rc = vhca_cmd_query_port(dev, &rsp);
@@ -383,7 +388,9 @@ int vhca_port_read(struct vhca_dev *dev)
 	dev->pkeys = kcalloc(dev->port.pkey_tbl_len, sizeof(u16), GFP_KERNEL);
 	if (!dev->pkeys)
 		return -ENOMEM;
-	return refresh_all(dev, &events);
+	set_port(&port, &rsp, &dev->port);
+	dev->port = port;
+	return refresh_tables(dev, &events);
 }
 
 void vhca_port_exit(struct vhca_dev *dev)

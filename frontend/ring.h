@@ -77,6 +77,11 @@ void vhca_cmd_free(struct vhca_cmd *cmd);
 /* Once sent it is waited for: not killable, and silence is the device's end. */
 #define VHCA_CMD_CERTAIN	BIT(1)
 #define VHCA_CMD_DESTROY	(VHCA_CMD_RESERVED | VHCA_CMD_CERTAIN)
+/*
+ * Nobody waits for the answer: -EINPROGRESS and *cmdp = NULL once it is sent. Where
+ * more than half of the slots are in use it is a command like others.
+ */
+#define VHCA_CMD_NOWAIT		BIT(2)
 /* Makes what is in no ucontext, so that nothing but its answer could undo it. */
 #define VHCA_CMD_OWNERLESS	VHCA_CMD_CERTAIN
 /**

@@ -54,6 +54,14 @@ static unsigned int ring_reserve(const struct vhca_ring *ring)
 		     RING_SIZE(&ring->cmd) / 2);
 }
 
+/* So many slots have to stay free. */
+static unsigned int ring_spare(const struct vhca_ring *ring, unsigned int flags)
+{
+	if (flags & VHCA_CMD_NOWAIT)
+		return RING_SIZE(&ring->cmd) / 2;
+	return flags & VHCA_CMD_RESERVED ? 0 : ring_reserve(ring);
+}
+
 /* A free id, the longest unused first. -EAGAIN: none. Under ring->lock. */
 static int ring_id(struct vhca_ring *ring)
 {
@@ -89,15 +97,13 @@ static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
 {
 	struct vhca_ring *ring = &dev->ring;
 	bool notify = false;
-	unsigned int spare;
 	unsigned long irq;
 	int id = -EAGAIN;
 
-	spare = flags & VHCA_CMD_RESERVED ? 0 : ring_reserve(ring);
 	spin_lock_irqsave(&ring->lock, irq);
 	if (!vhca_ring_up(ring))
 		id = -EIO;
-	else if (RING_FREE_REQUESTS(&ring->cmd) > spare)
+	else if (RING_FREE_REQUESTS(&ring->cmd) > ring_spare(ring, flags))
 		id = ring_id(ring);
 	if (id >= 0)
 		notify = ring_push(ring, cmd, id);
@@ -182,6 +188,20 @@ static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
 		vhca_break(dev, "backend does not answer a command that only it can undo");
 }
 
+/* Sends it for the ring to free when the answer comes, whatever that is. */
+static bool ring_send_off(struct vhca_dev *dev, struct vhca_cmd **cmdp)
+{
+	struct vhca_cmd *cmd = *cmdp;
+
+	cmd->abandoned = true;
+	if (!ring_queue(dev, cmd, VHCA_CMD_NOWAIT)) {
+		*cmdp = NULL;
+		return true;
+	}
+	cmd->abandoned = false;
+	return false;
+}
+
 int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		     unsigned int flags)
 {
@@ -189,6 +209,9 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	int err;
 
 	might_sleep();
+	if (flags & VHCA_CMD_NOWAIT && ring_send_off(dev, cmdp))
+		return -EINPROGRESS;
+	flags &= ~VHCA_CMD_NOWAIT;
 	err = ring_enter(dev, *cmdp, flags);
 	if (!err)
 		err = ring_wait(dev, cmdp, flags);

@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "event.h"
 #include "grant.h"
+#include "leave.h"
 #include "verbs.h"
 
 /* Allows basic SRQs, and XRC ones if the device has XRC. */
@@ -54,6 +55,9 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		return rc;
 	mutex_init(&srq->resize_lock);
 	vhca_event_recharge(&srq->async_credit);
+	/* Its XRC domain is no part of the context, and busy as long as it is there. */
+	if (init->srq_type == IB_SRQT_XRC)
+		vhca_leave_never(uc);
 	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
 	if (rc) {
 		vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_srq(uc, rsp.handle));

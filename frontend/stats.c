@@ -14,31 +14,20 @@
 
 static struct dentry *root;
 
-static void stats_line(struct seq_file *s, const char *name,
-		       const atomic64_t *value)
-{
-	seq_printf(s, "%s %lld\n", name, (long long)atomic64_read(value));
-}
+#define NAME(name) #name
+static const char * const names[] = { VHCA_STATS(NAME) };
+#define VALUE(name) (&st->name)
 
 static int stats_show(struct seq_file *s, void *unused)
 {
 	const struct vhca_dev *dev = s->private;
 	const struct vhca_stats *st = &dev->stats;
+	const atomic64_t *value[] = { VHCA_STATS(VALUE) };
+	unsigned int i;
 
-	stats_line(s, "cmds", &st->cmds);
-	stats_line(s, "munmaps", &st->munmaps);
-	stats_line(s, "cmd_errors", &st->cmd_errors);
-	stats_line(s, "cmd_timeouts", &st->cmd_timeouts);
-	stats_line(s, "kicks", &st->kicks);
-	stats_line(s, "kicks_merged", &st->kicks_merged);
-	stats_line(s, "kick_notifies", &st->kick_notifies);
-	stats_line(s, "events", &st->events);
-	stats_line(s, "irqs", &st->irqs);
-	stats_line(s, "spurious", &st->spurious);
-	stats_line(s, "bad_events", &st->bad_events);
-	stats_line(s, "pages_granted", &st->pages_granted);
-	stats_line(s, "pages_mapped", &st->pages_mapped);
-	stats_line(s, "doorbells", &st->doorbells);
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		seq_printf(s, "%s %lld\n", names[i],
+			   (long long)atomic64_read(value[i]));
 	seq_printf(s, "zombies %llu\n", vhca_grant_zombies());
 	return 0;
 }

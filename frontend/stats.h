@@ -12,22 +12,30 @@
 struct dentry;
 struct vhca_dev;
 
-/* Counters, in debugfs (stats.c); the data path must not move cmds. */
+/*
+ * X(name), each with what it counts; in debugfs (stats.c) and hw_counters
+ * (counters.c). The data path must not move cmds.
+ */
+#define VHCA_STATS(X) \
+	X(cmds),		/* commands sent */ \
+	X(munmaps),		/* MUNMAP commands among them */ \
+	X(cmd_errors),		/* answered with an error */ \
+	X(cmd_timeouts),	/* abandoned, id quarantined */ \
+	X(kicks),		/* entries put into the kick ring */ \
+	X(kicks_merged),	/* not needed, queue already named */ \
+	X(kick_notifies),	/* event channel notifications sent */ \
+	X(events),		/* events consumed */ \
+	X(irqs),		/* event channel upcalls, all three */ \
+	X(spurious),		/* upcalls without work */ \
+	X(bad_events),		/* unknown type or handle */ \
+	X(pages_granted),	/* data pages granted now */ \
+	X(pages_mapped),	/* backend pages mapped now */ \
+	X(doorbells)		/* doorbell pages of the HCA now */
+
+#define VHCA_STAT_FIELD(name) name
+#define VHCA_STAT_FIELDS VHCA_STATS(VHCA_STAT_FIELD)
 struct vhca_stats {
-	atomic64_t cmds;		/* commands sent */
-	atomic64_t munmaps;		/* MUNMAP commands among them */
-	atomic64_t cmd_errors;		/* answered with an error */
-	atomic64_t cmd_timeouts;	/* abandoned, id quarantined */
-	atomic64_t kicks;		/* entries put into the kick ring */
-	atomic64_t kicks_merged;	/* not needed, queue already named */
-	atomic64_t kick_notifies;	/* event channel notifications sent */
-	atomic64_t events;		/* events consumed */
-	atomic64_t irqs;		/* event channel upcalls, all three */
-	atomic64_t spurious;		/* upcalls without work */
-	atomic64_t bad_events;		/* unknown type or handle */
-	atomic64_t pages_granted;	/* data pages granted now */
-	atomic64_t pages_mapped;	/* backend pages mapped now */
-	atomic64_t doorbells;		/* doorbell pages of the HCA now */
+	atomic64_t VHCA_STAT_FIELDS;
 };
 
 void vhca_stats_init(void);

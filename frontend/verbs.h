@@ -18,7 +18,8 @@
  *
  * A destroy verb succeeds towards ib_core whatever the backend says, or a
  * process could not exit; a refusal is the late consequence of a command that
- * was given up, or a lie. It is logged, and the ucontext's end will do it.
+ * was given up, or a lie. It is logged, and the ucontext's end will do it, as it
+ * does what was left to it (leave.h).
  *
  * Return: true if the backend has let go of the memory, or is broken, so that
  * vhca_mem_put() sorts out what is still mapped. false: vhca_uc_adopt() it.
@@ -67,6 +68,36 @@ int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
 /* Bits of @events (enum ib_event_type) were given to ib_core. Sleeps. */
 void vhca_gids_dispatched(struct vhca_dev *dev, unsigned long events);
 
+/* ---- counters.c ---- */
+/**
+ * vhca_counters_read() - names of all counters, before registration
+ *
+ * Return: 0; -EPROTO if names of the backend are not fit for sysfs; errors of
+ * commands.
+ */
+int vhca_counters_read(struct vhca_dev *dev);
+void vhca_counters_free(struct vhca_dev *dev);
+/* Has the physical port counters, and may the guest see them? */
+bool vhca_counters_of_port(const struct vhca_dev *dev);
+struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
+int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+		      u32 port, int index);
+/* Answers what sysfs asks for ports/1/counters, and nothing else. */
+int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
+		     const struct ib_wc *wc, const struct ib_grh *grh,
+		     const struct ib_mad *in, struct ib_mad *out, size_t *size,
+		     u16 *pkey_index);
+
+/* ---- sysfs.c ---- */
+/* hca_type, hw_rev, board_id of an HCA whose driver has them. */
+extern const struct attribute_group vhca_attrs;
+/* node_desc is the guest's own: nobody outside is told. */
+int vhca_modify_device(struct ib_device *ibdev, int mask,
+		       struct ib_device_modify *modify);
+
+/* ---- uapi_mlx5.c ---- */
+extern const struct uapi_definition * const vhca_mlx5_uapi;
+
 /* ---- ucontext.c ---- */
 int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc);
@@ -102,6 +133,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		   struct vhca_cq_attrs *attrs);
 int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata);
+int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 /* ---- qp.c ---- */

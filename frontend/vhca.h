@@ -24,6 +24,7 @@
 #include "ring.h"
 #include "stats.h"
 
+struct vhca_counters;
 struct vhca_front;
 struct vhca_mem;
 struct vhca_provider;
@@ -37,6 +38,7 @@ struct vhca_dev {
 	domid_t backend;
 	struct vhca_ring ring;
 	struct vhca_stats stats;
+	struct vhca_counters *counters;	/* private to counters.c */
 	struct dentry *debugfs;
 	struct vhca_window *window;	/* of the front; NULL: PV guest */
 
@@ -98,6 +100,9 @@ struct vhca_ucontext {
 	u32 nr_doorbells;
 	spinlock_t orphan_lock;
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
+	/* Of this context now: leave.c. */
+	atomic64_t nr_objects, nr_pages;
+	bool leaves_nothing;
 };
 
 struct vhca_pd {
@@ -113,6 +118,7 @@ struct vhca_xrcd {
 
 struct vhca_cq {
 	struct ib_cq ibcq;
+	struct vhca_ucontext *uc;	/* outlives the CQ */
 	u32 handle;
 	atomic_t comp_credit;		/* events that may come, event.c */
 	u64 comp_paid;			/* rate of events without credit */

@@ -133,6 +133,8 @@ const struct vhca_provider *vhca_provider_find(uint32_t driver_id,
 /* Row for an op or NULL: then both lengths must be 0. */
 const struct vhca_udata_op *vhca_provider_op(const struct vhca_provider *p,
 					     uint8_t op);
+/* The field of ALLOC_UCONTEXT that says how many doorbell registers, or NULL. */
+const struct vhca_field *vhca_provider_uars(const struct vhca_provider *p);
 /* Octets that the OUTPTR fields of a row append to the response udata; 0 for
  * row NULL. */
 uint32_t vhca_provider_outptr(const struct vhca_udata_op *row);

@@ -8,9 +8,9 @@
  * Only the command thread calls this.
  *
  * In the kernel, the offsets of what one open file maps are ints, which ends at
- * 2 GiB, and a freed range of the same size is never used again. So each piece
- * has its own file, which is closed at once: the mapping holds it, and munmap()
- * alone undoes it all. Copies map nothing; they share one file.
+ * 2 GiB, and a freed range of the same size is never used again. So a piece gives
+ * its offset back as soon as it is mapped: the mapping holds what it needs, and
+ * munmap() alone undoes it all. One file serves for all pieces, and for copies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,29 +58,19 @@ static uint32_t gntdev_limit(void)
 	return v;
 }
 
-/* Returns an fd or -errno; a lack of files is told to a guest as ENOMEM. */
-static int gntdev_file(void)
+int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
 {
-	int fd = be_sys_open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
-
-	if (fd >= 0)
-		return fd;
+	g->domid = domid;
+	g->chunk = gntdev_limit();
+	g->fd = be_sys_open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
+	if (g->fd >= 0)
+		return 0;
 	return errno == EMFILE || errno == ENFILE ? -ENOMEM : -errno;
 }
 
-int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
-{
-	int fd = gntdev_file();
-
-	g->domid = domid;
-	g->chunk = gntdev_limit();
-	g->copy_fd = fd;
-	return fd < 0 ? fd : 0;
-}
-
-/* Tell a file of gntdev about references; -errno, else *index names them. */
-static int piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
-		     uint32_t n, uint64_t *index)
+/* Tell gntdev about references; -errno, else *index names them. */
+static int piece_add(const struct be_gntdev *g, const uint32_t *ref, uint32_t n,
+		     uint64_t *index)
 {
 	struct ioctl_gntdev_map_grant_ref *op;
 	uint32_t i;
@@ -94,7 +84,7 @@ static int piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
 		op->refs[i].domid = g->domid;
 		op->refs[i].ref = ref[i];
 	}
-	if (be_sys_ioctl(fd, IOCTL_GNTDEV_MAP_GRANT_REF, op) < 0)
+	if (be_sys_ioctl(g->fd, IOCTL_GNTDEV_MAP_GRANT_REF, op) < 0)
 		rc = -errno;
 	else
 		*index = op->index;
@@ -103,22 +93,25 @@ static int piece_add(const struct be_gntdev *g, int fd, const uint32_t *ref,
 }
 
 /*
- * Map n pages at their place; mmap() is where the hypervisor is asked, for the
- * right to write only if prot has it.
+ * Map n pages at their place, or anywhere if @at is NULL; mmap() is where the
+ * hypervisor is asked, for the right to write only if prot has it.
  */
-static int piece_map(const struct be_gntdev *g, char *at,
-		     const uint32_t *ref, uint32_t n, int prot)
+static int piece_map(const struct be_gntdev *g, char *at, const uint32_t *ref,
+		     uint32_t n, int prot, char **addr)
 {
-	uint64_t index = 0;
-	int rc, fd = gntdev_file();
+	struct ioctl_gntdev_unmap_grant_ref un = { .count = n };
+	int rc = piece_add(g, ref, n, &un.index);
 
-	if (fd < 0)
-		return fd;
-	rc = piece_add(g, fd, ref, n, &index);
-	if (!rc && be_sys_mmap(at, bytes(n), prot, MAP_SHARED | MAP_FIXED,
-			       fd, (off_t)index) == MAP_FAILED)
+	if (rc)
+		return rc;
+	*addr = be_sys_mmap(at, bytes(n), prot, MAP_SHARED | (at ? MAP_FIXED : 0),
+			    g->fd, (off_t)un.index);
+	if (*addr == MAP_FAILED)
 		rc = -errno;
-	be_sys_close(fd);
+	if (be_sys_ioctl(g->fd, IOCTL_GNTDEV_UNMAP_GRANT_REF, &un) < 0 && !rc) {
+		rc = -errno;
+		be_sys_munmap(*addr, bytes(n));
+	}
 	return rc;
 }
 
@@ -129,15 +122,21 @@ static struct be_map **map_bucket(struct be_gntdev *g, const char *addr)
 	return &g->bucket[(page ^ page >> 10) % BE_MAP_BUCKETS];
 }
 
-static int map_pieces(const struct be_gntdev *g, const struct be_map *m,
+/* More than gntdev maps at once goes into a range that is reserved before. */
+static int map_pieces(const struct be_gntdev *g, struct be_map *m,
 		      const uint32_t *ref, int prot)
 {
 	uint32_t i, n;
+	char *at;
 	int rc;
 
+	m->addr = be_sys_mmap(NULL, bytes(m->n), PROT_NONE, MAP_PRIVATE |
+			      MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m->addr == MAP_FAILED)
+		return -errno;
 	for (i = 0; i < m->n; i += n) {
 		n = m->n - i < g->chunk ? m->n - i : g->chunk;
-		rc = piece_map(g, m->addr + bytes(i), ref + i, n, prot);
+		rc = piece_map(g, m->addr + bytes(i), ref + i, n, prot, &at);
 		if (!rc)
 			continue;
 		/*
@@ -170,13 +169,8 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	if (!m)
 		return NULL;
 	m->n = n;
-	m->addr = be_sys_mmap(NULL, bytes(n), PROT_NONE, MAP_PRIVATE |
-			      MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (m->addr == MAP_FAILED) {
-		free(m);
-		return NULL;
-	}
-	rc = map_pieces(g, m, ref, prot);
+	rc = n > g->chunk ? map_pieces(g, m, ref, prot) :
+			    piece_map(g, NULL, ref, n, prot, &m->addr);
 	if (rc) {
 		free(m);
 		errno = -rc;
@@ -219,7 +213,7 @@ static int copy_batch(const struct be_gntdev *g, const uint32_t *ref,
 		seg[i].len = XENVHCA_PAGE_SIZE;
 		seg[i].flags = GNTCOPY_source_gref;
 	}
-	if (be_sys_ioctl(g->copy_fd, IOCTL_GNTDEV_GRANT_COPY, &op) < 0)
+	if (be_sys_ioctl(g->fd, IOCTL_GNTDEV_GRANT_COPY, &op) < 0)
 		return -errno;
 	for (i = 0; i < n; i++)
 		if (seg[i].status != GNTST_okay)
@@ -245,9 +239,9 @@ uint64_t be_gntdev_close(struct be_gntdev *g)
 	uint64_t left = g->pages;
 	int i;
 
-	if (g->copy_fd >= 0)
-		be_sys_close(g->copy_fd);
-	g->copy_fd = -1;
+	if (g->fd >= 0)
+		be_sys_close(g->fd);
+	g->fd = -1;
 	for (i = 0; i < BE_MAP_BUCKETS; i++)
 		while (g->bucket[i])
 			be_gntdev_unmap(g, g->bucket[i]->addr,

@@ -17,7 +17,7 @@ struct be_map;
 struct be_gntdev {
 	uint32_t domid;
 	uint32_t chunk;			/* most pages per gntdev mapping */
-	int copy_fd;			/* a file without mappings */
+	int fd;				/* of all mappings and copies */
 	struct be_map *bucket[BE_MAP_BUCKETS];
 	uint64_t pages;			/* mapped now */
 };
@@ -33,7 +33,7 @@ uint64_t be_gntdev_close(struct be_gntdev *g);
  * @readonly: the guest granted them read-only; else read-write
  *
  * Returns the address, or NULL with errno: EINVAL when the hypervisor refused
- * a reference or had no entry left for it, ENOMEM, also for want of files.
+ * a reference or had no entry left for it, ENOMEM.
  */
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 		    bool readonly);

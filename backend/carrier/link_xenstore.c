@@ -21,6 +21,8 @@ struct link_xs {
 	struct xs_handle *xs;
 	unsigned int domid;
 	char dir[2][XN_PATH_MAX];
+	char **name;			/* of own nodes, as found; NULL: unknown */
+	int n_names;
 };
 
 static struct link_xs *to_xs(struct be_link *l)
@@ -41,6 +43,12 @@ static int check_peer(struct link_xs *x)
 	return rc;
 }
 
+static void names_forget(struct link_xs *x)
+{
+	free(x->name);
+	x->name = NULL;
+}
+
 static int xs_find(struct be_link *l)
 {
 	struct link_xs *x = to_xs(l);
@@ -53,7 +61,19 @@ static int xs_find(struct be_link *l)
 			 strerror(-rc));
 		return rc;
 	}
+	names_forget(x);
+	x->n_names = xn_list(x->xs, XBT_NULL, x->dir[BE_OWN], &x->name);
 	return check_peer(x);
+}
+
+/* Most numbers of the configuration are not there: one listing tells which. */
+static bool named(const struct link_xs *x, const char *node)
+{
+	int i = 0;
+
+	while (i < x->n_names && strcmp(x->name[i], node))
+		i++;
+	return i < x->n_names;
 }
 
 static int xs_get(struct be_link *l, enum be_side side, const char *node,
@@ -61,6 +81,8 @@ static int xs_get(struct be_link *l, enum be_side side, const char *node,
 {
 	struct link_xs *x = to_xs(l);
 
+	if (side == BE_OWN && x->name && !named(x, node))
+		return -ENOENT;
 	return xn_read_str(x->xs, XBT_NULL, x->dir[side], node, value, size);
 }
 
@@ -108,6 +130,7 @@ static int xs_watch_both(struct be_link *l)
 	struct link_xs *x = to_xs(l);
 	int rc = watch_state(x, BE_PEER, "front");
 
+	names_forget(x);
 	if (!rc)
 		rc = watch_state(x, BE_OWN, "back");
 	return rc ? rc : xn_watch(x->xs, "@releaseDomain", "release");
@@ -137,6 +160,7 @@ static int xs_changed(struct be_link *l)
 
 static void xs_end(struct be_link *l)
 {
+	names_forget(to_xs(l));
 	xs_close(to_xs(l)->xs);
 	free(l);
 }

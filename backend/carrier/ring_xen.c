@@ -166,19 +166,31 @@ static int xen_ungrant(struct be_transport *t, uint32_t id)
 }
 
 /* ---- doorbells ---- */
+static int xen_doorbell_frame(struct be_transport *t, void *addr,
+			      struct be_bell *bell)
+{
+	struct be_xen *x = to_xen(t);
+	int err = be_frame_find(x->helper_fd, addr, bell);
+
+	if (err)
+		be_log(x->dev, BE_ERR, "cannot find the frame of a doorbell page: %s",
+		       strerror(-err));
+	return err;
+}
+
 static int xen_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 			    struct be_bell *bell)
 {
 	struct be_xen *x = to_xen(t);
 	int err;
 
-	err = bell->slot == BE_NO_SLOT ?
-	      be_frame_find(x->helper_fd, addr, bell) : 0;
-	if (err) {
-		be_log(x->dev, BE_ERR, "cannot find the frame of a doorbell page: %s",
-		       strerror(-err));
-		return err;
+	if (!x->agent.xs) {
+		be_log_peer(x->dev, "no doorbells without xenstore: only HCAs that need none can be used");
+		return -EACCES;
 	}
+	err = bell->slot == BE_NO_SLOT ? xen_doorbell_frame(t, addr, bell) : 0;
+	if (err)
+		return err;
 	return be_agent_map(&x->agent, bell->frame, gfn, &bell->slot);
 }
 
@@ -237,6 +249,7 @@ static const struct be_transport_ops xen_ops = {
 	.copy = xen_copy,
 	.grant = xen_grant,
 	.ungrant = xen_ungrant,
+	.doorbell_frame = xen_doorbell_frame,
 	.doorbell_map = xen_doorbell_map,
 	.doorbell_unmap = xen_doorbell_unmap,
 	.cap_dma = xen_cap_dma,
@@ -264,7 +277,8 @@ static int helper_open(struct be_xen *x, int fd)
 	return 0;
 }
 
-struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
+struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, bool agent,
+				 int *err)
 {
 	struct be_xen *x = calloc(1, sizeof(*x));
 
@@ -282,7 +296,8 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, int *err)
 			 strerror(-*err));
 	else
 		*err = helper_open(x, helper_fd);
-	if (!*err)
+	/* With a window Xen has mapped the pages: nobody is asked. */
+	if (!*err && agent && !dev->window.nr)
 		*err = be_agent_open(&x->agent, dev);
 	if (!*err)
 		return &x->shm.t;

@@ -44,10 +44,15 @@ static void process_exec(const struct be_options *opt, unsigned int domid,
 	snprintf(domid_arg, sizeof(domid_arg), "%u", domid);
 	snprintf(devid_arg, sizeof(devid_arg), "%u", devid);
 	snprintf(left, sizeof(left), "%u", left_uars);
-	execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
-	      "--log-level", level[be_log_level],
-	      "--worker", domid_arg, devid_arg, left, guard ? fd : NULL,
-	      (char *)NULL);
+	if (opt->devices[0])
+		execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
+		      "--log-level", level[be_log_level],
+		      "--devices", opt->devices, "--worker", domid_arg,
+		      devid_arg, left, guard ? fd : NULL, (char *)NULL);
+	else
+		execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
+		      "--log-level", level[be_log_level], "--worker", domid_arg,
+		      devid_arg, left, guard ? fd : NULL, (char *)NULL);
 	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
 	_exit(BE_EXIT_SYSTEM);
 }

@@ -7,6 +7,8 @@
  */
 #include "uverbs.h"
 
+#define CQ_MODERATE	1u		/* IB_CQ_MODERATE of Linux, in no header for user space */
+
 /* The original command knows no flags; drivers see the same either way. */
 static int uv_create_cq_ex(int fd, const struct ib_uverbs_ex_create_cq *cq,
 			   const struct uv_udata *ud,
@@ -49,6 +51,17 @@ int uv_resize_cq(int fd, uint32_t cq, uint32_t cqe, const struct uv_udata *ud,
 	if (!err)
 		*cqe_out = resp.cqe;
 	return err;
+}
+
+int uv_modify_cq(int fd, uint32_t cq, uint16_t count, uint16_t period)
+{
+	struct ib_uverbs_ex_modify_cq cmd = {
+		.cq_handle = cq, .attr_mask = CQ_MODERATE,
+		.attr = { .cq_count = count, .cq_period = period },
+	};
+
+	return uv_write_ex(fd, IB_USER_VERBS_EX_CMD_MODIFY_CQ, &cmd,
+			   sizeof(cmd), NULL, 0, NULL);
 }
 
 int uv_destroy_cq(int fd, uint32_t cq)

@@ -11,10 +11,13 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sysfs.h"
+
+#define WORD	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 const char *be_sysfs = "/sys/class";
 
@@ -47,6 +50,40 @@ int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
 	return 0;
 }
 
+/* A counter of ours, or how long Linux holds the values, is none of the HCA's. */
+static bool counter_name_ok(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n && n < XENVHCA_COUNTER_NAME && strspn(name, WORD) == n &&
+	       strcmp(name, "lifespan") && strncmp(name, "vhca_", 5);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+uint32_t be_sysfs_counters(const char *hca, uint8_t port, const char *folder,
+			   char (*name)[XENVHCA_COUNTER_NAME])
+{
+	char path[512];
+	struct dirent *e;
+	uint32_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/infiniband/%s/ports/%u/%s", be_sysfs,
+		 hca, port, folder);
+	dir = opendir(path);
+	while (dir && n < XENVHCA_MAX_COUNTERS && (e = readdir(dir)))
+		if (counter_name_ok(e->d_name))
+			strcpy(name[n++], e->d_name);
+	if (dir)
+		closedir(dir);
+	qsort(name, n, sizeof(*name), by_name);
+	return n;
+}
+
 /*
  * ib_umem_get() asked for the right to write up to Linux 6.2, whatever the
  * access of the region, and a shared mapping without it was EFAULT.
@@ -66,8 +103,7 @@ bool be_hca_name_ok(const char *hca)
 
 	if (!n || n >= XENVHCA_NAME_LEN || hca[0] == '.')
 		return false;
-	return strspn(hca, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-			   "0123456789_.-") == n;
+	return strspn(hca, WORD ".-") == n;
 }
 
 void be_hca_list(char *buf, size_t size)

@@ -21,6 +21,16 @@ extern const char *be_sysfs;		/* "/sys/class"; tests change it */
  */
 int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/**
+ * be_sysfs_counters() - names of the counters in a folder of an HCA, sorted
+ * @folder: "counters" or "hw_counters" of @port
+ *
+ * What the protocol cannot name is left out.
+ *
+ * Return: how many, XENVHCA_MAX_COUNTERS at most; 0 if there is no such folder.
+ */
+uint32_t be_sysfs_counters(const char *hca, uint8_t port, const char *folder,
+			   char (*name)[XENVHCA_COUNTER_NAME]);
 bool be_hca_name_ok(const char *hca);
 /* Whether a kernel (uname -r) registers what it can only read. */
 bool be_pins_readonly(const char *release);

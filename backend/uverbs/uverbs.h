@@ -95,11 +95,14 @@ int uv_create_cq(int fd, const struct ib_uverbs_ex_create_cq *cq,
 		 struct ib_uverbs_create_cq_resp *resp);
 int uv_resize_cq(int fd, uint32_t cq, uint32_t cqe, const struct uv_udata *ud,
 		 uint32_t *cqe_out);
+/* @period: us */
+int uv_modify_cq(int fd, uint32_t cq, uint16_t count, uint16_t period);
 int uv_destroy_cq(int fd, uint32_t cq);
 int uv_req_notify_cq(int fd, uint32_t cq, int solicited_only);
 
 /* ---- qp.c ---- */
-int uv_create_qp(int fd, const struct ib_uverbs_create_qp *qp,
+/* @flags: IB_UVERBS_QP_CREATE_* */
+int uv_create_qp(int fd, const struct ib_uverbs_create_qp *qp, uint32_t flags,
 		 const struct uv_udata *ud,
 		 struct ib_uverbs_create_qp_resp *resp);
 int uv_modify_qp(int fd, const struct ib_uverbs_ex_modify_qp *qp,

@@ -82,6 +82,18 @@ int be_resize_cq(const struct be_cmd *c)
 	return be_udata_end(&u, c, cq->o.handle);
 }
 
+int be_modify_cq(const struct be_cmd *c)
+{
+	const struct xenvhca_modify_cq_req *r = &c->req->u.modify_cq;
+	struct be_cq *cq;
+	int err;
+
+	cq = be_obj_get(c, r->handle, BE_CQ, &err);
+	if (!cq)
+		return err;
+	return uv_modify_cq(c->uc->fd, cq->o.host, r->count, r->period);
+}
+
 static int cq_end(struct be_dev *dev, struct be_obj *cq)
 {
 	(void)dev;

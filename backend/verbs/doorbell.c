@@ -16,6 +16,7 @@
 #include "park.h"
 #include "ucontext.h"
 #include "uverbs/uverbs.h"
+#include "window.h"
 
 struct be_doorbell *be_doorbell_find(struct be_doorbell *list, uint64_t offset)
 {
@@ -61,7 +62,9 @@ static int page_ask(struct be_dev *dev, struct be_doorbell *db)
 	int err;
 
 	do
-		err = t->ops->doorbell_map(t, db->addr, db->gfn, &db->bell);
+		err = dev->window.nr ?
+		      be_window_map(dev, db->addr, db->gfn, &db->bell) :
+		      t->ops->doorbell_map(t, db->addr, db->gfn, &db->bell);
 	while (err == -ENOSPC && be_park_rest(dev));
 	return err;
 }
@@ -204,7 +207,8 @@ bool be_doorbells_held(const struct be_doorbell *list)
 static int doorbell_take(struct be_dev *dev, struct be_doorbell *db)
 {
 	struct be_transport *t = dev->t;
-	int err = db->bell.slot == BE_NO_SLOT ? 0 :
+	/* Nobody takes a page of its window from a guest. */
+	int err = db->bell.slot == BE_NO_SLOT || dev->window.nr ? 0 :
 		  t->ops->doorbell_unmap(t, db->bell.slot);
 
 	if (err)

@@ -19,6 +19,7 @@
 #include "park.h"
 #include "ucontext.h"
 #include "udata.h"
+#include "window.h"
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32
@@ -163,7 +164,7 @@ bool be_spoil(struct be_dev *dev, struct be_uc *uc)
 }
 
 /* The same request to the HCA's driver must have the same answer. */
-static int open_again(const struct be_dev *dev, struct be_parked *p)
+static int open_again(struct be_dev *dev, struct be_parked *p)
 {
 	const struct be_opening *o = p->opening;
 	uint8_t out[XENVHCA_UDATA_SIZE] = {};
@@ -171,13 +172,8 @@ static int open_again(const struct be_dev *dev, struct be_parked *p)
 		.in = o->host_in, .out = out,
 		.in_len = o->in_len, .out_len = o->out_len,
 	};
-	uint32_t vectors;
-	int err;
+	int err = be_window_open(dev, &ud, o->uars, &p->fd, &p->async_fd);
 
-	p->fd = uv_open(dev->uverbs_path);
-	if (p->fd < 0)
-		return p->fd;
-	err = uv_alloc_ucontext(p->fd, &ud, &p->async_fd, &vectors);
 	if (!err)
 		err = uv_create_comp_channel(p->fd, &p->comp_fd);
 	if (!err && memcmp(out, o->host_out, o->out_len))
@@ -186,7 +182,7 @@ static int open_again(const struct be_dev *dev, struct be_parked *p)
 }
 
 /* NULL: no other context can be had that was opened as o was. */
-static struct be_parked *opened_as(const struct be_dev *dev,
+static struct be_parked *opened_as(struct be_dev *dev,
 				   const struct be_opening *o)
 {
 	struct be_parked *p = calloc(1, sizeof(*p));
@@ -297,10 +293,11 @@ int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n)
 	int err = be_quota_take_uars(&dev->quota, n);
 
 	if (err)
-		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has, %u parked contexts included, and the %u that its earlier connections left are too many: %u for each of max-ucontext; of all connections %u, if that is more",
+		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has, %u parked contexts included, and the %u that its earlier connections left are too many: %u for each of max-ucontext; of all connections %u, if that is more%s",
 			    n, dev->quota.uars, dev->n_parked,
 			    dev->quota.left_uars, XENVHCA_UCONTEXT_UARS,
-			    BE_GUEST_UARS);
+			    BE_GUEST_UARS, dev->window.nr ?
+			    "; and no more than " XENVHCA_NODE_DOORBELL_STATIC " has" : "");
 	else
 		uc->uars += n;
 	return err;

@@ -18,6 +18,8 @@
 #include "ucontext.h"
 #include "xrcd.h"
 
+/* Others need verbs that are not served, or offloads. */
+#define FLAGS_KNOWN	((uint32_t)IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
 #define QP_KNOWN	(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT)
 
 /* The error that a driver without the type gives natively. */
@@ -121,7 +123,7 @@ static int create_check(const struct be_cmd *c,
 	if (r->reserved || r->reserved1 || r->cap.reserved ||
 	    r->sq_sig_all > 1)
 		return -EINVAL;
-	if (r->create_flags)
+	if (r->create_flags & ~FLAGS_KNOWN)
 		return -EOPNOTSUPP;
 	err = type_check(c->dev, r->qp_type);
 	if (!err && !xrc_fields_ok(c, r))
@@ -152,7 +154,8 @@ int be_create_qp(const struct be_cmd *c)
 	qp->pd = r->pd;
 	err = be_udata_begin(&u, c, &lists, &qp->bufs);
 	if (!err)
-		err = uv_create_qp(c->uc->fd, &cmd, &u.uv, &resp);
+		err = uv_create_qp(c->uc->fd, &cmd, r->create_flags, &u.uv,
+				   &resp);
 	if (err) {
 		be_bufs_release(c->dev, c->uc, &qp->bufs);
 		be_obj_free(c->dev, &qp->o, BE_QP);

@@ -15,6 +15,7 @@
 #include "park.h"
 #include "ucontext.h"
 #include "udata.h"
+#include "window.h"
 
 /* Contexts and mappings end by rules of their own, below. */
 const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
@@ -145,36 +146,25 @@ void be_dev_tick(struct be_dev *dev)
 /* Counts the doorbell pages that the HCA's driver allocates with the context. */
 static uint32_t uars_wanted(const struct be_cmd *c)
 {
-	const struct vhca_udata_op *row = vhca_provider_op(c->dev->prov,
-							   c->req->op);
-	const struct vhca_field *f;
+	const struct vhca_field *f = vhca_provider_uars(c->dev->prov);
 	uint32_t n;
-	size_t i;
 
-	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
-		f = &row->req[i];
-		if (f->kind != VHCA_UARS)
-			continue;
-		n = vhca_len_num(c->req, f->off, f->len);
-		return n / (uint32_t)f->arg + !!(n % (uint32_t)f->arg);
-	}
-	return c->dev->prov->mmaps ? 1 : 0;
+	if (!f)
+		return c->dev->prov->mmaps ? 1 : 0;
+	n = vhca_len_num(c->req, f->off, f->len);
+	return n / (uint32_t)f->arg + !!(n % (uint32_t)f->arg);
 }
 
 static int open_files(struct be_dev *dev, struct be_uc *uc,
 		      const struct be_cmd *c, struct be_udata *u)
 {
-	uint32_t vectors;
-	int err;
+	int err = be_udata_begin(u, c, NULL, NULL);
 
-	uc->fd = uv_open(dev->uverbs_path);
-	if (uc->fd < 0)
-		return uc->fd;
-	err = be_udata_begin(u, c, NULL, NULL);
 	if (!err)
 		err = be_uars_take(dev, uc, uars_wanted(c));
 	if (!err)
-		err = uv_alloc_ucontext(uc->fd, &u->uv, &uc->async_fd, &vectors);
+		err = be_window_open(dev, &u->uv, uc->uars, &uc->fd,
+				     &uc->async_fd);
 	if (!err)
 		err = uv_create_comp_channel(uc->fd, &uc->comp_fd);
 	if (!err)

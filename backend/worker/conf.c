@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "clock.h"
 #include "conf.h"
 #include "host/addr.h"
 #include "host/maptrack.h"
@@ -91,6 +92,7 @@ static int conf_limits(struct be_dev *dev, struct be_link *l)
 	q->evt.rate = v[BE_MAX_EVT_RATE];
 	q->spin_us = v[BE_SPIN_US];
 	dev->trusted = v[BE_TRUSTED];
+	dev->counters_shown = v[BE_PORT_COUNTERS];
 	rc = conf_number(dev, l, BE_OWN, &port_row, false, &port);
 	dev->port = (uint8_t)port;
 	return rc;
@@ -163,6 +165,19 @@ static int conf_pkeys(struct be_dev *dev, struct be_link *l)
 	return rc < 0 ? rc : 0;
 }
 
+static int conf_window(struct be_dev *dev, struct be_link *l)
+{
+	char text[BE_WORDS_MAX];
+	int rc = conf_words(dev, l, XENVHCA_NODE_DOORBELL_STATIC, text);
+
+	if (rc > 0)
+		rc = host_window_parse(text, &dev->window);
+	if (rc == -EINVAL)
+		be_fault(dev, "%s/%s must be machine frame, guest frame and number of pages, such as 0x8000140 0x8000140 0x760",
+			 l->name[BE_OWN], XENVHCA_NODE_DOORBELL_STATIC);
+	return rc;
+}
+
 int be_conf_read(struct be_dev *dev, struct be_link *l)
 {
 	int rc = conf_hca(dev, l);
@@ -171,6 +186,8 @@ int be_conf_read(struct be_dev *dev, struct be_link *l)
 		rc = conf_limits(dev, l);
 	if (!rc)
 		rc = conf_ip(dev, l);
+	if (!rc)
+		rc = conf_window(dev, l);
 	return rc ? rc : conf_pkeys(dev, l);
 }
 
@@ -204,8 +221,9 @@ static int conf_ring_refs(struct be_dev *dev, struct be_link *l,
 	return rc;
 }
 
-int be_conf_frontend(struct be_dev *dev, struct be_link *l,
-		     struct be_xen_params *p)
+/* A node for each number. */
+static int conf_nodes(struct be_dev *dev, struct be_link *l,
+		      struct be_xen_params *p)
 {
 	static const struct be_number
 		order = { XENVHCA_NODE_RING_ORDER, 0, BE_MAX_RING_ORDER, 0 },
@@ -216,7 +234,6 @@ int be_conf_frontend(struct be_dev *dev, struct be_link *l,
 		kickp = { XENVHCA_NODE_KICK_EVTCHN, 1, BE_MAX_PORT, 0 };
 	int rc;
 
-	memset(p, 0, sizeof(*p));
 	rc = conf_version(dev, l);
 	if (!rc)
 		rc = conf_number(dev, l, BE_PEER, &order, false,
@@ -241,14 +258,93 @@ int be_conf_frontend(struct be_dev *dev, struct be_link *l,
 	return rc;
 }
 
+enum { S_VERSION, S_OFFER, S_PORTS, S_REFS = S_PORTS + 3, S_RING = S_REFS + 2,
+       S_MOST = S_RING + BE_RING_PAGES };
+
+/* Numbers of a list. Their number, or -errno: something else, or too many. */
+static int setup_words(char *text, uint64_t v[S_MOST])
+{
+	char *word;
+	int n = 0, rc;
+
+	while ((word = strsep(&text, " "))) {
+		rc = n < S_MOST ? vl_parse_u64(word, 0, UINT32_MAX, &v[n++]) :
+				  -E2BIG;
+		if (rc)
+			return rc;
+	}
+	return n;
+}
+
+/* 0 and *p, or -EINVAL: a number out of its range. */
+static int setup_take(const uint64_t v[S_MOST], int n, struct be_xen_params *p)
+{
+	int i, pages = n - S_RING;
+
+	if (pages < 1 || pages & (pages - 1))
+		return -EINVAL;
+	for (i = S_PORTS; i < n; i++)
+		if (!v[i] || v[i] > (i < S_REFS ? BE_MAX_PORT : BE_MAX_GREF))
+			return -EINVAL;
+	p->cmd_port = (uint32_t)v[S_PORTS];
+	p->evt_port = (uint32_t)v[S_PORTS + 1];
+	p->kick_port = (uint32_t)v[S_PORTS + 2];
+	p->evt_ref = (uint32_t)v[S_REFS];
+	p->kick_ref = (uint32_t)v[S_REFS + 1];
+	while (1 << p->ring_order < pages)
+		p->ring_order++;
+	for (i = 0; i < pages; i++)
+		p->ring_ref[i] = (uint32_t)v[S_RING + i];
+	return 0;
+}
+
+/* One node for all numbers. -ENOENT: there is none for this connection. */
+static int conf_setup(struct be_dev *dev, struct be_link *l,
+		      struct be_xen_params *p)
+{
+	char text[BE_WORDS_MAX];
+	uint64_t v[S_MOST] = {};
+	int n, rc = l->ops->read(l, BE_PEER, XENVHCA_NODE_SETUP, text,
+				 sizeof(text));
+
+	if (rc == -ENOENT)
+		return rc;
+	n = rc ? rc : setup_words(text, v);
+	if (n > S_OFFER && v[S_OFFER] != l->offer)
+		return -ENOENT;
+	rc = n > S_OFFER && v[S_VERSION] == XENVHCA_PROTOCOL_VERSION_INT ?
+	     setup_take(v, n, p) : -EINVAL;
+	if (rc)
+		be_fault(dev, "%s/%s must be version %s, the offer, three event channels, two references, and those of 1..%u pages",
+			 l->name[BE_PEER], XENVHCA_NODE_SETUP,
+			 XENVHCA_PROTOCOL_VERSION, BE_RING_PAGES);
+	return rc;
+}
+
+int be_conf_frontend(struct be_dev *dev, struct be_link *l,
+		     struct be_xen_params *p)
+{
+	int rc;
+
+	memset(p, 0, sizeof(*p));
+	rc = conf_setup(dev, l, p);
+	return rc == -ENOENT ? conf_nodes(dev, l, p) : rc;
+}
+
 int be_conf_offer(struct be_link *l)
 {
-	char order[BE_NUMBER_MAX];
+	char text[BE_NUMBER_MAX];
 	int rc = l->ops->write(l, XENVHCA_NODE_VERSIONS,
 			       XENVHCA_PROTOCOL_VERSION);
 
 	if (rc)
 		return rc;
-	snprintf(order, sizeof(order), "%u", BE_MAX_RING_ORDER);
-	return l->ops->write(l, XENVHCA_NODE_MAX_RING_ORDER, order);
+	snprintf(text, sizeof(text), "%u", BE_MAX_RING_ORDER);
+	rc = l->ops->write(l, XENVHCA_NODE_MAX_RING_ORDER, text);
+	if (rc)
+		return rc;
+	/* Another number than the last worker's, whose guest it may be. */
+	l->offer = (uint32_t)(vl_now_ns() / 1000);
+	snprintf(text, sizeof(text), "%u %u", BE_MAX_RING_ORDER, l->offer);
+	return l->ops->write(l, XENVHCA_NODE_SETUP, text);
 }

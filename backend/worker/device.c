@@ -19,11 +19,13 @@
 #include "uverbs/cm.h"
 #include "uverbs/sysfs.h"
 #include "verbs/cm.h"
+#include "verbs/counters.h"
 #include "verbs/mr.h"
 #include "verbs/park.h"
 #include "verbs/tables.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
+#include "verbs/window.h"
 #include "verbs/xrcd.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
@@ -160,8 +162,12 @@ static uint8_t info_flags(const struct be_dev *dev,
 		flags |= XENVHCA_INFO_OWN_GIDS;
 	if (be_pkeys_own(dev))
 		flags |= XENVHCA_INFO_OWN_PKEYS;
+	if (dev->window.nr)
+		flags |= XENVHCA_INFO_STATIC_DOORBELLS;
 	if (has_cm(dev, cd))
 		flags |= XENVHCA_INFO_CM;
+	if (dev->counters)
+		flags |= XENVHCA_INFO_COUNTERS;
 	return flags;
 }
 
@@ -200,6 +206,9 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 	};
 	memcpy(info->hca, dev->hca, sizeof(info->hca));
 	be_sysfs_read(dev->hca, info->fw, sizeof(info->fw), "fw_ver");
+	be_sysfs_read(dev->hca, info->hca_type, sizeof(info->hca_type), "hca_type");
+	be_sysfs_read(dev->hca, info->hw_rev, sizeof(info->hw_rev), "hw_rev");
+	be_sysfs_read(dev->hca, info->board_id, sizeof(info->board_id), "board_id");
 	return 0;
 }
 
@@ -217,6 +226,8 @@ int be_dev_open(struct be_dev *dev)
 	if (!err)
 		err = find_provider(dev, &cd);
 	if (!err)
+		err = be_window_check(dev);
+	if (!err)
 		err = open_context(dev, &cd, &vectors);
 	if (!err)
 		err = be_ctl_open(dev);
@@ -224,6 +235,8 @@ int be_dev_open(struct be_dev *dev)
 		err = be_cm_open(dev);
 	if (!err)
 		err = cap_dma(dev);
+	if (!err)
+		err = be_counters_open(dev);
 	if (!err)
 		err = read_limits(dev, &cd, vectors);
 	if (err)
@@ -249,6 +262,7 @@ void be_dev_close(struct be_dev *dev)
 		if (be_ucontext_close(dev, (struct be_uc *)o))
 			dev->unsettled = true;
 	}
+	be_counters_close(dev);
 	be_ctl_close(dev);
 	be_cm_close(dev);
 	be_spoilt_close(dev);
@@ -315,6 +329,8 @@ static void device_answer(const struct be_dev *dev,
 		.max_qp_init_rd_atom = b->max_qp_init_rd_atom,
 		.max_ee_init_rd_atom = b->max_ee_init_rd_atom,
 		.atomic_cap = b->atomic_cap,
+		.max_cq_count = q->cq_moderation_caps.max_cq_moderation_count,
+		.max_cq_period = q->cq_moderation_caps.max_cq_moderation_period,
 		.max_ee = b->max_ee,
 		.max_rdd = b->max_rdd,
 		.max_mw = be_windows(dev) ? lower(b->max_mw, max[BE_MW]) : 0,

@@ -93,8 +93,11 @@ static uint32_t uars_max(const struct be_quota *q)
 {
 	uint32_t own = XENVHCA_UCONTEXT_UARS * q->max[BE_UCONTEXT];
 	uint32_t all = own > BE_GUEST_UARS ? own : BE_GUEST_UARS;
-	uint32_t room = q->left_uars < all ? all - q->left_uars : 0;
+	uint32_t room;
 
+	if (q->window_uars && all > q->window_uars)
+		all = q->window_uars;
+	room = q->left_uars < all ? all - q->left_uars : 0;
 	return own < room ? own : room;
 }
 

@@ -157,7 +157,7 @@ static void worker_signals(struct be_worker *w)
 		} else if (!w->stop) {
 			be_log(&w->dev, BE_INFO, "asked to stop");
 			w->stop = true;
-			w->stop_ns = vl_now_ns() + BE_CLOSE_MS * VL_MSEC_NS;
+			w->stop_ns = vl_coarse_ns() + BE_CLOSE_MS * VL_MSEC_NS;
 		}
 	}
 }
@@ -187,9 +187,9 @@ static bool worker_poll(struct be_worker *w, int timeout_ms)
 		worker_signals(w);
 	if (p[2].revents)
 		be_wake_clear(w->dev.wake_fd);
-	if (vl_now_ns() >= w->tick_ns) {
+	if (vl_coarse_ns() >= w->tick_ns) {
 		be_dev_tick(&w->dev);
-		w->tick_ns = vl_now_ns() + BE_STATS_MS * VL_MSEC_NS;
+		w->tick_ns = vl_coarse_ns() + BE_STATS_MS * VL_MSEC_NS;
 	}
 	be_stats_write(&w->stats, &w->dev, host_state_name(w->link->own), false);
 	return p[3].revents;
@@ -206,7 +206,7 @@ static enum be_end worker_end(const struct be_worker *w)
 		return BE_END_REMOVED;
 	if (w->domain_dead)
 		return BE_END_LOST;
-	if (w->stop && (!serving || vl_now_ns() >= w->stop_ns))
+	if (w->stop && (!serving || vl_coarse_ns() >= w->stop_ns))
 		return BE_END_STOP;
 	if (!serving)
 		return w->link->own == XenbusStateClosing ? BE_END_STOP : BE_GO_ON;
@@ -403,7 +403,8 @@ static bool worker_open(struct be_worker *w)
 		rc = be_conf_read(&w->dev, w->link);
 	if (rc)
 		return false;
-	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd, &rc);
+	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd,
+			       !w->link->no_agent, &rc);
 	if (!w->dev.t) {
 		be_fault(&w->dev, "no transport: %s", strerror(-rc));
 		return false;

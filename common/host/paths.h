@@ -10,6 +10,8 @@
 
 /* Defaults of --run-dir: locks and statistics of xen-vhcad, the agent's state. */
 #define HOST_RUN_VHCAD		"/run/xen-vhcad"
+/* Where vhcactl dom0less writes devices if there is no xenstore (tree.h). */
+#define HOST_RUN_DEVICES	"/run/xen-vhca-devices"
 #define HOST_RUN_DOORBELLD	"/run/xen-vhca-doorbelld"
 
 /* Pages that one mapping of gntdev may have. */

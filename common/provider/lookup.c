@@ -50,6 +50,18 @@ const struct vhca_udata_op *vhca_provider_op(const struct vhca_provider *p,
 	return NULL;
 }
 
+const struct vhca_field *vhca_provider_uars(const struct vhca_provider *p)
+{
+	const struct vhca_udata_op *row;
+	unsigned int i;
+
+	row = vhca_provider_op(p, XENVHCA_OP_ALLOC_UCONTEXT);
+	for (i = 0; row && i < VHCA_MAX_FIELDS; i++)
+		if (row->req[i].kind == VHCA_UARS)
+			return &row->req[i];
+	return NULL;
+}
+
 uint32_t vhca_provider_outptr(const struct vhca_udata_op *row)
 {
 	uint32_t sum = 0;

@@ -86,10 +86,8 @@ static int do_query_device(const struct call *c)
 	/* The last three: flush and atomic write, newer than the protocol. */
 	r->device_cap_flags_ex = 7ull << 38 | IB_UVERBS_DEVICE_XRC |
 				 IB_UVERBS_DEVICE_MEM_WINDOW;
-	if (fake_is_mlx5()) {
-		r->timestamp_mask = FAKE_MLX5_TICKS;
-		r->hca_core_clock = FAKE_MLX5_KHZ;
-	}
+	if (fake_is_mlx5())
+		fake_mlx5_caps(r);
 	r->response_length = sizeof(*r);
 	return 0;
 }
@@ -594,4 +592,9 @@ const struct fake_method fake_ex_methods[64] = {
 	[IB_USER_VERBS_EX_CMD_CREATE_CQ] = {
 		do_create_cq_ex, sizeof(struct ib_uverbs_ex_create_cq),
 		sizeof(struct ib_uverbs_ex_create_cq_resp), true },
+	[IB_USER_VERBS_EX_CMD_CREATE_QP] = {
+		fake_mlx5_create_qp_ex, sizeof(struct ib_uverbs_ex_create_qp),
+		sizeof(struct ib_uverbs_ex_create_qp_resp), true },
+	[IB_USER_VERBS_EX_CMD_MODIFY_CQ] = {
+		fake_mlx5_modify_cq, sizeof(struct ib_uverbs_ex_modify_cq) },
 };

@@ -51,13 +51,13 @@ static int frame_ex(struct call *c, const struct fake_method *m, const uint8_t *
 	len -= sizeof(h) + sizeof(ex);
 	if ((h.in_words + ex.provider_in_words) * 8u != len ||
 	    h.in_words * 8u != m->req || h.out_words * 8u != m->resp ||
-	    !ex.response)
+	    !ex.response != !(h.out_words || ex.provider_out_words))
 		return -ENOSPC;
 	c->core = p + sizeof(h) + sizeof(ex);
 	c->in = c->core + m->req;
 	c->in_len = ex.provider_in_words * 8u;
 	c->resp = (uint8_t *)(uintptr_t)ex.response;
-	c->out = c->resp + m->resp;
+	c->out = c->resp ? c->resp + m->resp : NULL;
 	c->out_len = ex.provider_out_words * 8u;
 	return 0;
 }

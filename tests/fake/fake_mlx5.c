@@ -85,9 +85,16 @@ static int mlx5_get_context(const struct call *c)
 		return -EINVAL;
 	if (q.total_num_bfregs > MAX_BFREGS)
 		return -ENOMEM;
+	if (fake_uars_numbered() &&
+	    q.num_low_latency_bfregs > q.total_num_bfregs - 1) {
+		fake.violations++;
+		return -EINVAL;
+	}
 	err = fake_get_context(c);
 	if (!err)
 		c->f->uars = (q.total_num_bfregs + 1) / 2;
+	if (!err && !fake_uars_take(c->f, c->f->uars))
+		err = -ENOMEM;
 	r.qp_tab_size = 1024 + fake_hca.moody * fake.opened;
 	r.tot_bfregs = q.total_num_bfregs;
 	r.response_length = (uint32_t)c->out_len;
@@ -181,6 +188,31 @@ static int mlx5_resize_cq(const struct call *c)
 	o->start = u.buf_addr;
 	o->length = len;
 	o->num = slots - 1;
+	return 0;
+}
+
+void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r)
+{
+	r->timestamp_mask = FAKE_MLX5_TICKS;
+	r->hca_core_clock = FAKE_MLX5_KHZ;
+	r->cq_moderation_caps.max_cq_moderation_count = UINT16_MAX;
+	r->cq_moderation_caps.max_cq_moderation_period = FAKE_MLX5_PERIOD;
+}
+
+/* Soft-RoCE has no such verb. */
+int fake_mlx5_modify_cq(const struct call *c)
+{
+	const struct ib_uverbs_ex_modify_cq *q = (const void *)c->core;
+	struct fake_obj *o = fake_obj_find(c, FAKE_CQ, q->cq_handle);
+
+	if (!fake_is_mlx5() || q->attr_mask != 1)
+		return -EOPNOTSUPP;
+	if (!o)
+		return -ENOENT;
+	if (q->attr.cq_period > FAKE_MLX5_PERIOD)
+		return -EINVAL;
+	o->cq_count = q->attr.cq_count;
+	o->cq_period = q->attr.cq_period;
 	return 0;
 }
 
@@ -285,6 +317,33 @@ static int mlx5_srq(const struct call *c, const struct ib_uverbs_create_xsrq *q)
 		size *= 2;
 	memcpy(c->out, &o->num, sizeof(o->num));
 	return memory(o, u.buf_addr, fake_slots(q->max_wr) * size, u.db_addr);
+}
+
+/* The same in other words, and with flags, of which Soft-RoCE has none. */
+int fake_mlx5_create_qp_ex(const struct call *c)
+{
+	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
+	const struct ib_uverbs_create_qp plain = {
+		.user_handle = q->user_handle, .pd_handle = q->pd_handle,
+		.send_cq_handle = q->send_cq_handle,
+		.recv_cq_handle = q->recv_cq_handle,
+		.srq_handle = q->srq_handle, .max_send_wr = q->max_send_wr,
+		.max_recv_wr = q->max_recv_wr, .qp_type = q->qp_type,
+		.is_srq = q->is_srq,
+	};
+	struct ib_uverbs_ex_create_qp_resp *r = (void *)c->resp;
+	struct call call = *c;
+	int err;
+
+	if (!fake_is_mlx5() ||
+	    q->create_flags & ~IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+		return -EOPNOTSUPP;
+	call.core = (const uint8_t *)&plain;
+	err = mlx5_create_qp(&call);
+	if (!err)
+		fake_obj_find(c, FAKE_QP, r->base.qp_handle)->qp_flags =
+			q->create_flags;
+	return err;
 }
 
 static int mlx5_create_srq(const struct call *c)

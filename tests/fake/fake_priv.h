@@ -16,14 +16,17 @@
 #define FAKE_OBJS	4096
 #define FAKE_KEYS	1024
 #define FAKE_GIDS	24
+#define FAKE_UARS	256
+#define FAKE_UAR_END	4096
 
 struct fake_file {
 	bool used, context;
 	int fd, async_w, comp_w, comp_fd;
 	unsigned int vmas, uars;
+	uint32_t uar[FAKE_UARS];	/* numbers of those from its beginning */
 };
 struct fake_key { int fd; uint64_t offset; uint32_t size; };
-struct fake_vma { void *addr; int fd; };
+struct fake_vma { void *addr; int fd; uint32_t uar; };
 
 /* One command after the framing was verified. */
 struct call {
@@ -101,7 +104,17 @@ void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
 bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
 int fake_mlx5_create_cq_ex(const struct call *c);
+int fake_mlx5_create_qp_ex(const struct call *c);
+int fake_mlx5_modify_cq(const struct call *c);
+void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);
+
+/* ---- fake_uar.c ---- */
+bool fake_uars_numbered(void);	/* then contexts are as the driver wants them */
+bool fake_uars_take(struct fake_file *f, uint32_t n);	/* false: all are in use */
+void fake_uars_drop(const struct fake_file *f);
+/* The page at an offset that is being mapped; 0: they have no numbers. */
+uint32_t fake_uar_mapped(struct fake_file *f, uint64_t offset);
 
 /* ---- fake_gid.c ---- */
 struct ib_uverbs_ioctl_hdr;

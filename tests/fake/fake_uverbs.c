@@ -96,6 +96,7 @@ int be_sys_close(int fd)
 	if (f->comp_w >= 0)
 		close(f->comp_w);
 	f->used = false;
+	fake_uars_drop(f);
 	return close(fd);
 }
 
@@ -112,7 +113,18 @@ static void *vma_new(struct fake_file *f, void *a, size_t len, int prot,
 	if (p == MAP_FAILED)
 		return p;
 	f->vmas++;
-	fake.vma[fake.nr_vmas++] = (struct fake_vma){ p, f->fd };
+	fake.vma[fake.nr_vmas++] = (struct fake_vma){ p, f->fd, 0 };
+	return p;
+}
+
+static void *uar_new(struct fake_file *f, void *a, size_t len, int prot,
+		     uint64_t off)
+{
+	void *p = fake_mlx5_page(f, len, off) ? vma_new(f, a, len, prot, 0) :
+		  MAP_FAILED;
+
+	if (p != MAP_FAILED)
+		fake.vma[fake.nr_vmas - 1].uar = fake_uar_mapped(f, off);
 	return p;
 }
 
@@ -133,8 +145,7 @@ void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 	if (!(fl & MAP_SHARED) || !f || fake.refuse)
 		return MAP_FAILED;
 	if (fake_is_mlx5())		/* page 0 is no ring */
-		return fake_mlx5_page(f, len, (uint64_t)off) ?
-			vma_new(f, a, len, prot, 0) : MAP_FAILED;
+		return uar_new(f, a, len, prot, (uint64_t)off);
 	for (i = 0; i < FAKE_KEYS; i++) {
 		k = &fake.key[i];
 		if (!k->fd || k->fd != fd || k->offset != (uint64_t)off)
@@ -394,6 +405,7 @@ int fake_install(void)
 {
 	memset(&fake, 0, sizeof(fake));
 	fake_be_rxe();
+	fake_uars_are(0, 0, false);
 	fake_gid_default();
 	fake.next_ring = 4096;
 	fake.ring_fd = memfd_create("rings", MFD_CLOEXEC);

@@ -35,6 +35,8 @@ struct fake_obj {
 	uint64_t ring;			/* mmap offset of CQ, SRQ, send queue */
 	uint64_t rq_ring;
 	uint32_t cq_flags;		/* IB_UVERBS_CQ_FLAGS_* */
+	uint16_t cq_count, cq_period;	/* moderation */
+	uint32_t qp_flags;		/* IB_UVERBS_QP_CREATE_* */
 	uint32_t posts, arms;		/* kicks seen */
 	bool solicited;			/* of the last arm */
 	uint8_t qp_state, qp_type, port;
@@ -110,6 +112,7 @@ extern struct fake_hca {
 #define FAKE_MLX5_OUT	64
 #define FAKE_MLX5_TICKS	0x7fffffffffffffffull	/* timestamp_mask */
 #define FAKE_MLX5_KHZ	156250ull		/* hca_core_clock */
+#define FAKE_MLX5_PERIOD	0x0fff		/* us, of a moderated CQ */
 void fake_be_mlx5(void);
 void fake_be_rxe(void);			/* again, as fake_install() made it */
 /* Request udata of a context; programs of another kind have another tag. */
@@ -118,6 +121,14 @@ void fake_mlx5_open(uint8_t udata[FAKE_MLX5_IN], uint32_t tag);
 void fake_mlx5_open_bfregs(uint8_t udata[FAKE_MLX5_IN], uint32_t bfregs);
 /* Doorbell pages of the open contexts. */
 unsigned int fake_uars(void);
+/*
+ * Doorbell pages have numbers, first .. end - 1 of at most 4096: the lowest that is
+ * free, or the next one after the last.
+ */
+void fake_uars_are(uint32_t first, uint32_t end, bool lowest);
+void fake_uar_next(uint32_t n);		/* where the HCA goes on */
+unsigned int fake_uars_used(void);
+uint32_t fake_uar_at(const void *addr);	/* of a page that is mapped there */
 /* The guest is gone: closes the contexts that the device keeps, or would keep at
  * its end, as the end of the worker and of its guard does. */
 struct be_dev;

@@ -23,7 +23,7 @@ static struct { char path[PATH], value[VALUE]; } nodes[MAX_NODES];
 static struct { char path[PATH], token[32]; } watches[MAX_WATCHES];
 static struct { char path[PATH], token[32]; } events[MAX_EVENTS];
 static int n_nodes, n_watches, n_events, next_event, broken;
-static unsigned int commits, outside, no_start;
+static unsigned int commits, outside, no_start, requests;
 static bool unprivileged;
 
 static void full(const char *what)
@@ -35,7 +35,7 @@ static void full(const char *what)
 void fake_xs_reset(void)
 {
 	n_nodes = n_watches = n_events = next_event = broken = 0;
-	commits = outside = no_start = 0;
+	commits = outside = no_start = requests = 0;
 	unprivileged = false;
 }
 
@@ -62,6 +62,11 @@ unsigned int fake_xs_commits(void)
 unsigned int fake_xs_outside(void)
 {
 	return outside;
+}
+
+unsigned int fake_xs_requests(void)
+{
+	return requests;
 }
 
 static bool below(const char *path, const char *dir)
@@ -143,11 +148,17 @@ static bool works(void)
 	return !broken;
 }
 
+static bool request(void)
+{
+	requests++;
+	return works();
+}
+
 /* Is the connection there? Counts what no transaction holds together. */
 static bool change(xs_transaction_t t)
 {
 	outside += t == XBT_NULL;
-	return works();
+	return request();
 }
 
 struct xs_handle *xs_open(unsigned long flags)
@@ -173,6 +184,7 @@ bool xs_is_domain_introduced(struct xs_handle *h, unsigned int domid)
 	char path[64];
 
 	(void)h;
+	requests++;
 	if (unprivileged) {
 		errno = EACCES;
 		return false;
@@ -210,7 +222,7 @@ void *xs_read(struct xs_handle *h, xs_transaction_t t, const char *path,
 
 	(void)h;
 	(void)t;
-	if (!works())
+	if (!request())
 		return NULL;
 	errno = ENOENT;
 	if (value && len)
@@ -243,6 +255,7 @@ char **xs_directory(struct xs_handle *h, xs_transaction_t t, const char *path,
 
 	(void)h;
 	(void)t;
+	requests++;
 	for (i = 0; v && i < (unsigned int)n_nodes; i++) {
 		name = nodes[i].path + len + 1;
 		if (!below(nodes[i].path, path) || !nodes[i].path[len])
@@ -273,7 +286,7 @@ xs_transaction_t xs_transaction_start(struct xs_handle *h)
 		errno = ENOSPC;
 		return XBT_NULL;
 	}
-	return works() ? 1 : XBT_NULL;
+	return request() ? 1 : XBT_NULL;
 }
 
 bool xs_transaction_end(struct xs_handle *h, xs_transaction_t t, bool stop)
@@ -281,13 +294,13 @@ bool xs_transaction_end(struct xs_handle *h, xs_transaction_t t, bool stop)
 	(void)h;
 	(void)t;
 	commits += !stop;
-	return works();
+	return request();
 }
 
 bool xs_watch(struct xs_handle *h, const char *path, const char *token)
 {
 	(void)h;
-	if (!works())
+	if (!request())
 		return false;
 	if (n_watches == MAX_WATCHES)
 		full("watches");
@@ -302,6 +315,7 @@ bool xs_unwatch(struct xs_handle *h, const char *path, const char *token)
 	int i;
 
 	(void)h;
+	requests++;
 	for (i = 0; i < n_watches; i++)
 		if (!strcmp(watches[i].path, path) &&
 		    !strcmp(watches[i].token, token)) {

@@ -27,5 +27,7 @@ void fake_xs_full(unsigned int n);
 /* Transactions that were committed; changes made outside of any. */
 unsigned int fake_xs_commits(void);
 unsigned int fake_xs_outside(void);
+/* Calls that ask xenstored something. */
+unsigned int fake_xs_requests(void);
 
 #endif

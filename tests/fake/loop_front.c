@@ -113,6 +113,11 @@ void loop_free(struct loop *l)
 	free(l);
 }
 
+void loop_frames(struct loop *l, uint64_t (*frame_of)(const void *addr))
+{
+	l->frame_of = frame_of;
+}
+
 void *loop_page(struct loop *l, uint32_t i)
 {
 	return i < l->nr_pages ? l->mem + i * PAGE : NULL;

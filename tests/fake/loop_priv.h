@@ -44,6 +44,7 @@ struct loop {
 	uint64_t bell_maps, bell_looks, bell_unmaps, caps;
 	unsigned int bell_later;
 	uint8_t bell_prot;
+	uint64_t (*frame_of)(const void *addr);
 	int fail_bell_err, fail_unbell_err, fail_cap_err;
 	bool fail_bell_mapped;
 	unsigned int fail_bell, fail_unbell;

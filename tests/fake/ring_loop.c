@@ -252,6 +252,18 @@ static int bell_slot(const struct loop *l, const void *addr, uint64_t gfn,
 	return *slot == BE_NO_SLOT ? -ENOSPC : 0;
 }
 
+static int loop_doorbell_frame(struct be_transport *t, void *addr,
+			       struct be_bell *bell)
+{
+	struct loop *l = to_loop(t);
+
+	if (!l->frame_of)
+		return -EIO;
+	bell->frame = l->frame_of(addr);
+	bell->prot = l->bell_prot;
+	return bell->frame ? 0 : -EPERM;
+}
+
 static int loop_doorbell_map(struct be_transport *t, void *addr, uint64_t gfn,
 			     struct be_bell *bell)
 {
@@ -330,6 +342,7 @@ const struct be_transport_ops loop_ops = {
 	.copy = loop_copy,
 	.grant = loop_grant,
 	.ungrant = loop_ungrant,
+	.doorbell_frame = loop_doorbell_frame,
 	.doorbell_map = loop_doorbell_map,
 	.doorbell_unmap = loop_doorbell_unmap,
 	.cap_dma = loop_cap_dma,

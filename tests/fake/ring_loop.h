@@ -60,6 +60,8 @@ unsigned int loop_doorbells(struct loop *l);	/* the guest's now */
 uint64_t loop_copies(struct loop *l, uint64_t *pages);
 uint64_t loop_doorbell_maps(struct loop *l);
 uint64_t loop_doorbell_unmaps(struct loop *l);
+/* What tells the frame of a doorbell page: without an agent. */
+void loop_frames(struct loop *l, uint64_t (*frame_of)(const void *addr));
 /* Cache attribute of the pages from now on; PROT_NC to begin with. */
 void loop_doorbell_prot(struct loop *l, uint8_t prot);
 /* The next n doorbell_map() have no answer yet; how often one was looked for. */

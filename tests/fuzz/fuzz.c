@@ -108,6 +108,7 @@ static void device(struct fuzz *f, bool mlx5)
 	PROMISE(f->loop && !be_dev_init(&f->dev, 1, 0));
 	strcpy(f->dev.hca, "rxe0");
 	f->dev.trusted = true;		/* memory windows are to be had */
+	f->dev.counters_shown = true;
 	f->dev.t = loop_transport(f->loop);
 	/* one line per input would be most of the work */
 	f->dev.log_bucket.rate = 1;

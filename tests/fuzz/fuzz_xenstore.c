@@ -72,6 +72,7 @@ static void frontend(void)
 	struct be_dev dev;
 
 	PROMISE(!be_dev_init(&dev, 1, 0));
+	fed.offer = 7;
 	if (!be_conf_frontend(&dev, &fed, &p))
 		PROMISE(p.ring_order <= XENVHCA_MAX_RING_ORDER && p.evt_ref &&
 			p.kick_ref && p.cmd_port && p.evt_port && p.kick_port);

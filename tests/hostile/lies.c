@@ -235,6 +235,15 @@ static bool gid_loop(struct peer *b, request *req, response *rsp)
 	return true;
 }
 
+/* A file of sysfs twice. */
+static bool same_name(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	(void)req;
+	strcpy(rsp->u.query_counter_names.name[1], "link_downed");
+	return true;
+}
+
 static bool same_handle(struct peer *b, request *req, response *rsp)
 {
 	(void)b;
@@ -317,7 +326,7 @@ static bool random_answer(struct peer *b, request *req, response *rsp)
 	uint32_t i, n = rnd() % 8;
 
 	(void)b;
-	if (req->op <= XENVHCA_OP_QUERY_PKEY_TABLE && rnd() % 4)
+	if (req->op < XENVHCA_OP_ALLOC_UCONTEXT && rnd() % 4)
 		return true;		/* so that a device appears at all */
 	for (i = 0; i < n; i++)
 		((uint32_t *)rsp->u.raw)[rnd() % 60] =
@@ -486,6 +495,10 @@ static const struct lie lies[] = {
 	{ .name = "gid-loop", NEVER, OP(QUERY_GID_TABLE), gid_loop },
 	{ .name = "pkey-zero", NEVER, OP(QUERY_PKEY_TABLE), all_zero },
 	{ .name = "pkey-ones", NEVER, OP(QUERY_PKEY_TABLE), all_ones },
+	{ .name = "names-ones", NEVER, OP(QUERY_COUNTER_NAMES), all_ones },
+	{ .name = "names-twice", NEVER, OP(QUERY_COUNTER_NAMES), same_name },
+	{ .name = "counters-ones", NEVER, OP(QUERY_COUNTERS), all_ones },
+	{ .name = "counters-zero", NEVER, OP(QUERY_COUNTERS), all_zero },
 	{ .name = "uc-zero", NEVER, OP(ALLOC_UCONTEXT), all_zero },
 	{ .name = "pd-zero", NEVER, OP(ALLOC_PD), all_zero },
 	{ .name = "mr-ones", NEVER, OP(REG_MR), all_ones },

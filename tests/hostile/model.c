@@ -44,7 +44,7 @@ static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
 	r->num_comp_vectors = 2;
 	r->node_type = 1;
 	r->kicks = XENVHCA_INFO_KICK_SEND | XENVHCA_INFO_KICK_ARM;
-	r->flags = XENVHCA_INFO_RANGES;
+	r->flags = XENVHCA_INFO_RANGES | XENVHCA_INFO_COUNTERS;
 	r->max_pages = 1u << 16;
 	strcpy(r->hca, "model0");
 	strcpy(r->fw, "1.0");
@@ -145,6 +145,16 @@ void model_answer(struct peer *b, const struct xenvhca_request *req,
 	case XENVHCA_OP_QUERY_PKEY_TABLE:
 		rsp->u.query_pkey_table.count = 1;
 		rsp->u.query_pkey_table.pkey[0] = 0xffff;
+		break;
+	case XENVHCA_OP_QUERY_COUNTER_NAMES:
+		rsp->u.query_counter_names.count = 2;
+		rsp->u.query_counter_names.total = 2;
+		strcpy(rsp->u.query_counter_names.name[0], "link_downed");
+		strcpy(rsp->u.query_counter_names.name[1], "port_xmit_data");
+		break;
+	case XENVHCA_OP_QUERY_COUNTERS:
+		rsp->u.query_counters.count = 2;
+		rsp->u.query_counters.valid = 3;
 		break;
 	case XENVHCA_OP_MMAP:		/* no memory behind it */
 		rsp->status = -12;

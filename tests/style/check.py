@@ -186,6 +186,7 @@ def defined(text, name):
 # Links of a verb's path that there are not: what the frontend does by itself, or
 # the daemon without a system call of the verbs kernel.
 NO_LINK = {"vhca_munmap", "uv_get_info", "uv_query_pkey_table",
+           "uv_query_counter_names", "uv_query_counters",
            "uv_dealloc_ucontext"}
 
 

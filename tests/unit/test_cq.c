@@ -178,6 +178,47 @@ static void resizes_in_user_memory(void **state)
 	assert_int_equal(fake_violations(), 0);
 }
 
+static int modify(struct guest *g, uint32_t cq, uint16_t count, uint16_t period)
+{
+	g->req.u.modify_cq = (struct xenvhca_modify_cq_req){
+		.handle = cq, .count = count, .period = period,
+	};
+	return guest_cmd(g, XENVHCA_OP_MODIFY_CQ);
+}
+
+/* What the HCA takes is told with its limits; both are the driver's to check. */
+static void moderates(void **state)
+{
+	struct guest *g = *state;
+	const struct fake_obj *cq;
+
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(g->rsp.u.query_device.max_cq_count, UINT16_MAX);
+	assert_int_equal(g->rsp.u.query_device.max_cq_period,
+			 FAKE_MLX5_PERIOD);
+	g->uc = guest_alloc_uc(g);
+	g->cq = guest_create_cq(g, 100);
+	cq = fake_nth(FAKE_CQ, 0);
+	assert_int_equal(modify(g, g->cq, 16, 100), 0);
+	assert_int_equal(cq->cq_count, 16);
+	assert_int_equal(cq->cq_period, 100);
+	assert_int_equal(modify(g, g->cq, 1, FAKE_MLX5_PERIOD + 1), -EINVAL);
+	assert_int_equal(modify(g, g->cq + 1, 1, 1), -ENOENT);
+	assert_int_equal(modify(g, g->uc, 1, 1), -ENOENT);	/* no CQ */
+	assert_int_equal(cq->cq_count, 16);
+}
+
+static void moderates_nothing_on_soft_roce(void **state)
+{
+	struct guest *g = *state;
+
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(g->rsp.u.query_device.max_cq_count, 0);
+	g->uc = guest_alloc_uc(g);
+	g->cq = guest_create_cq(g, 100);
+	assert_int_equal(modify(g, g->cq, 16, 100), -EOPNOTSUPP);
+}
+
 static void ignores_bad_kicks(void **state)
 {
 	struct guest *g = *state;
@@ -233,6 +274,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(resizes_in_user_memory,
 						guest_setup_mlx5,
 						guest_teardown),
+		cmocka_unit_test_setup_teardown(moderates, guest_setup_mlx5,
+						guest_teardown),
+		T(moderates_nothing_on_soft_roce),
 		T(ignores_bad_kicks),
 		T(a_busy_cq_stays),
 	};

@@ -11,8 +11,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "tests/fake/fake_xs.h"
+#include "host/tree.h"
 #include "test_ctl_host.h"
 #include "tools/vhcactl/dom0less.h"
 
@@ -57,7 +59,7 @@ static void its_mistakes_are_told(void **state)
 		{ "memory 0\n", "memory \"0\": MiB" },
 		{ "memory x\n", "memory \"x\": MiB" },
 		{ "guest-reserve\n", "guest-reserve \"\": MiB" },
-		{ "guests 1 g\n", "\"guests\": own-domain, memory, guest" },
+		{ "guests 1 g\n", "\"guests\": own-domain, no-xenstore, memory, guest" },
 	};
 	char err[CTL_ERR_MAX], *text = calloc(1, 5000);
 	struct dom0less all;
@@ -146,6 +148,34 @@ static void its_guests_are_served_once(void **state)
 	assert_null(fake_xs_get("/local/domain/1/device/vhca/1/backend"));
 }
 
+#define WINDOWS(b, nr) "own-domain 3\n" \
+	"guest 1 g1 hca=a,doorbell-static=0x8000140 0x9000140 0x20\n" \
+	"guest 2 g2 hca=a,doorbell-static=" b " 0x9000140 " nr "\n"
+
+/* Each guest has its own for life: no two may have one page. */
+static void doorbell_pages_are_one_guest_s(void **state)
+{
+	static const char *const bad[] = {
+		WINDOWS("0x8000140", "0x20"), WINDOWS("0x800015f", "0x1"),
+		WINDOWS("0x8000100", "0x41"), WINDOWS("0x8000141", "0x1"),
+		WINDOWS("0x8000000", "0x1000"),
+	};
+	char *err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(run(bad[i], NULL, &err), CTL_USAGE);
+		assert_non_null(strstr(err, "domain 1 has some of these pages"));
+		assert_null(fake_xs_get("/local/domain/3/backend/vhca/2/0/hca"));
+	}
+	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/1/0/doorbell-static"),
+			    "0x8000140 0x9000140 0x20");
+	assert_int_equal(run(WINDOWS("0x8000160", "0x20"), NULL, &err), CTL_OK);
+	assert_string_equal(fake_xs_get("/local/domain/3/backend/vhca/2/0/doorbell-static"),
+			    "0x8000160 0x9000140 0x20");
+}
+
 static void one_that_cannot_be_met_stops_no_other(void **state)
 {
 	char *out, *err;
@@ -175,6 +205,150 @@ static void a_wrong_number_or_no_balloon_is_told(void **state)
 	assert_null(fake_xs_get("/local/domain/1/name"));
 }
 
+/* ---- without xenstore ---- */
+static const char *devices(void)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/devices", host_root);
+	return path;
+}
+
+/* A command without xenstore, and its arguments; c has the options. */
+static int files(int (*fn)(struct ctl *c), struct ctl c, char **out, char **err,
+		 int argc, char **argv)
+{
+	int rc;
+
+	c.no_xs = true;
+	c.devices = devices();
+	c.root = host_root;
+	c.argc = argc;
+	c.argv = argv;
+	host_capture();
+	rc = fn(&c);
+	host_captured(out, err);
+	return rc;
+}
+
+static int make_files(const char *text, char **out, char **err)
+{
+	char path[128], *argv[] = { path };
+
+	host_file("/file", text);
+	snprintf(path, sizeof(path), "%s/file", host_root);
+	return files(ctl_dom0less, (struct ctl){ .wait = -1 }, out, err, 1, argv);
+}
+
+static const char *node(const char *name)
+{
+	static char value[256];
+	char dir[PATH_MAX];
+
+	host_tree_dir(dir, devices(), 1, 0);
+	return host_tree_read(dir, name, value, sizeof(value)) ? NULL : value;
+}
+
+static void set_node(const char *name, const char *value)
+{
+	char dir[PATH_MAX];
+
+	host_tree_dir(dir, devices(), 1, 0);
+	assert_int_equal(host_tree_write(dir, name, value), 0);
+}
+
+#define FILES "own-domain 3\nno-xenstore\nmemory 704\n" \
+	"guest 1 g1 hca=rxe0,max-qp=7,ip=192.0.2.7/24\nguest 2 g2\n"
+
+static void devices_become_files(void **state)
+{
+	char *out;
+
+	(void)state;
+	assert_int_equal(make_files(FILES, &out, NULL), CTL_OK);
+	assert_string_equal(out, "domain 1 (g1): device 0\ndomain 2 (g2): no vhca\n");
+	assert_string_equal(node("hca"), "rxe0");
+	assert_string_equal(node("max-qp"), "7");
+	assert_string_equal(node("ip"), "192.0.2.7/24");
+	assert_string_equal(node("grant-ref"), "2");
+	assert_string_equal(node("state"), "1");
+	assert_string_equal(node("online"), "1");
+	assert_null(node("max-cq"));
+	assert_int_equal(fake_xs_commits() + fake_xs_outside(), 0);
+	/* Again: what is there stays. */
+	set_node("state", "4");
+	assert_int_equal(make_files(FILES, &out, NULL), CTL_OK);
+	assert_string_equal(node("state"), "4");
+}
+
+static void no_xenstore_has_to_be_said(void **state)
+{
+	char *err;
+
+	(void)state;
+	assert_int_equal(make_files(GOOD, NULL, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "does not say no-xenstore"));
+	assert_int_not_equal(access(devices(), F_OK), 0);
+}
+
+static void doorbell_pages_need_xenstore(void **state)
+{
+	char *err;
+
+	(void)state;
+	assert_int_equal(make_files("own-domain 3\nno-xenstore\n"
+				    "guest 1 g1 hca=a,doorbell-static=0x1 0x1 0x40\n",
+				    NULL, &err), CTL_USAGE);
+	assert_non_null(strstr(err, "g1: doorbell-static needs xenstore"));
+	assert_null(node("hca"));
+}
+
+static void files_are_listed(void **state)
+{
+	char *out, *err, *one[] = { "1" }, *two[] = { "2" }, *name[] = { "g1" };
+	const struct ctl c = { .wait = -1 }, json = { .wait = -1, .json = true };
+
+	(void)state;
+	assert_int_equal(files(ctl_files_list, c, NULL, &err, 0, NULL), CTL_FAILED);
+	assert_non_null(strstr(err, "neither a xenstore"));
+	assert_int_equal(make_files(FILES, &out, NULL), CTL_OK);
+	set_node("frontend-state", "4");
+	assert_int_equal(files(ctl_files_list, c, &out, NULL, 0, NULL), CTL_OK);
+	assert_non_null(strstr(out, "\n1     g1                   0     rxe0"));
+	assert_non_null(strstr(out, "Initialising Connected"));
+	assert_int_equal(files(ctl_files_list, json, &out, NULL, 1, one), CTL_OK);
+	assert_non_null(strstr(out, "\"frontend_state\": \"Connected\""));
+	assert_int_equal(files(ctl_files_list, c, &out, NULL, 1, two), CTL_OK);
+	assert_null(strstr(out, "rxe0"));
+	assert_int_equal(files(ctl_files_list, c, NULL, &err, 1, name), CTL_USAGE);
+}
+
+static void files_are_taken_away(void **state)
+{
+	char *err, *all[] = { "1", "all" }, *one[] = { "1", "1" }, *bad[] = { "1", "x" };
+	struct ctl c = { .wait = 0 };
+
+	(void)state;
+	assert_int_equal(make_files(FILES, NULL, NULL), CTL_OK);
+	set_node("state", "4");
+	/* Nobody closes it. */
+	assert_int_equal(files(ctl_files_detach, c, NULL, &err, 2, all), CTL_TIMEOUT);
+	assert_non_null(strstr(err, "detach -f"));
+	assert_string_equal(node("online"), "0");
+	assert_string_equal(node("state"), "5");
+	assert_int_equal(files(ctl_files_detach, c, NULL, NULL, 2, one), CTL_NOT_FOUND);
+	assert_int_equal(files(ctl_files_detach, c, NULL, NULL, 2, bad), CTL_USAGE);
+	set_node("state", "6");
+	assert_int_equal(files(ctl_files_detach, c, NULL, NULL, 2, all), CTL_OK);
+	assert_null(node("hca"));
+	assert_int_equal(make_files(FILES, NULL, NULL), CTL_OK);
+	set_node("state", "4");
+	c.force = true;
+	assert_int_equal(files(ctl_files_detach, c, NULL, NULL, 2, all), CTL_OK);
+	assert_null(node("hca"));
+	assert_null(node("state"));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, host_end)
 int main(void)
 {
@@ -182,8 +356,14 @@ int main(void)
 		T(the_file_is_read),
 		T(its_mistakes_are_told),
 		T(its_guests_are_served_once),
+		T(doorbell_pages_are_one_guest_s),
 		T(one_that_cannot_be_met_stops_no_other),
 		T(a_wrong_number_or_no_balloon_is_told),
+		T(devices_become_files),
+		T(no_xenstore_has_to_be_said),
+		T(doorbell_pages_need_xenstore),
+		T(files_are_listed),
+		T(files_are_taken_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

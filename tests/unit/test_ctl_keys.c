@@ -173,6 +173,30 @@ static void addresses_and_pkeys_are_lists_of_words(void **state)
 	says("hca=a,ip=192.0.2.7,ip=192.0.2.8", "ip is given twice");
 }
 
+static void doorbell_pages_are_three_numbers(void **state)
+{
+	static const char *const bad[] = {
+		"", "0x1", "0x1 0x1", "1 0x1 0x1", "0x1 0x1 0x1 0x1", "0x0 0x1 0x1",
+		"0x1 0x0 0x1", "0x1 0x1 0x0", "0x1 0x1 0x1;", "0x1 0x1 0x 1", "0x1 0x1 -0x1",
+		"0x1 0x1 0x100001", "0x10000000000 0x1 0x1", "0x1 0x10000000000 0x1",
+		"0x10000000000000001 0x1 0x1", "0x1 0x1 0x10000000000000001",
+		"0x1 0x1 0xg",
+	};
+	char spec[256], err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(ctl_conf_parse("hca=a,doorbell-static= 0x8000140  0xFFFFFFFFFF 0x1",
+					&conf, err), 0);
+	assert_string_equal(conf.text[CTL_DOORBELLS],
+			    "0x8000140  0xFFFFFFFFFF 0x1");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(spec, sizeof(spec), "hca=a,doorbell-static=%s", bad[i]);
+		says(spec, "machine frame, guest frame and number");
+	}
+}
+
 static struct json_object *shown(struct ctl *c)
 {
 	char web[] = "web", zero[] = "0", *out, *err, *argv[] = { web, zero };
@@ -189,13 +213,20 @@ static struct json_object *shown(struct ctl *c)
 	return o;
 }
 
-static const char *shown_as(struct json_object *o, const char *key)
+static const char *shown_in(struct json_object *o, const char *part, const char *key)
 {
 	struct json_object *a, *v;
 
-	assert_true(json_object_object_get_ex(o, "addresses", &a));
-	assert_true(json_object_object_get_ex(a, key, &v));
-	return json_object_get_string(v);
+	assert_true(json_object_object_get_ex(o, part, &a));
+	return json_object_object_get_ex(a, key, &v) ? json_object_get_string(v) : NULL;
+}
+
+static const char *shown_as(struct json_object *o, const char *key)
+{
+	const char *value = shown_in(o, "addresses", key);
+
+	assert_non_null(value);
+	return value;
 }
 
 static void show_tells_what_is_shared(void **state)
@@ -209,10 +240,13 @@ static void show_tells_what_is_shared(void **state)
 	o = shown(&c);
 	assert_non_null(strstr(shown_as(o, "ip"), "shared"));
 	assert_non_null(strstr(shown_as(o, "pkeys"), "shared"));
+	assert_null(shown_in(o, "backend", "doorbell-static"));
 	json_object_put(o);
 	assert_null(fake_xs_get(BE "/ip"));
 	fake_xs_set(BE "/ip", "192.0.2.7/24");
+	fake_xs_set(BE "/doorbell-static", "0x1 0x2 0x3");
 	o = shown(&c);
+	assert_string_equal(shown_in(o, "backend", "doorbell-static"), "0x1 0x2 0x3");
 	assert_string_equal(shown_as(o, "ip"), "192.0.2.7/24");
 	assert_string_equal(shown_as(o, "pkeys"), "default partition");
 	json_object_put(o);
@@ -317,7 +351,7 @@ static void shows_value_origin_use_and_range(void **state)
 			       "           2  1..1048576\n"));
 	assert_non_null(strstr(out, "spin-us                50  default"
 			       "           -  0..1000\n"));
-	assert_null(strstr(out, "port"));
+	assert_null(strstr(out, "\nport "));
 	c.json = true;
 	assert_int_equal(quota(&c, NULL, NULL, &out, &err), CTL_OK);
 	o = json_tokener_parse(out);
@@ -339,6 +373,7 @@ int main(void)
 		cmocka_unit_test(texts_have_every_key),
 		cmocka_unit_test(every_key_has_range_and_default),
 		cmocka_unit_test(mistakes_name_the_key),
+		cmocka_unit_test(doorbell_pages_are_three_numbers),
 		cmocka_unit_test(addresses_and_pkeys_are_lists_of_words),
 		HOST_TEST(show_tells_what_is_shared),
 		cmocka_unit_test(quota_keys_are_numbers_but_port),

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include "be.h"
 #include "carrier/open_xenstore.h"
+#include "promised.h"
 #include "tests/fake/fake_xs.h"
 #include "worker/conf.h"
 
@@ -118,6 +119,7 @@ static void own_addresses_come_over_it(void **state)
 	static const char *const bad[][2] = {
 		{ "ip", "" }, { "ip", "192.0.2.7;id" }, { "ip", "eth0" },
 		{ "pkeys", "" }, { "pkeys", "0x0" }, { "pkeys", "8001" },
+		{ "doorbell-static", "" }, { "doorbell-static", "0x1 0x1" },
 	};
 	char path[80];
 	size_t i;
@@ -137,6 +139,13 @@ static void own_addresses_come_over_it(void **state)
 		assert_non_null(strstr(dev.fault_reason, bad[i][0]));
 		fake_xs_rm(path);
 	}
+	assert_true(dev.window.nr == 0);
+	fake_xs_set(BACK "/doorbell-static", "0x8000140 0x9000140 0x20");
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_true(dev.window.mfn == 0x8000140 && dev.window.gfn == 0x9000140 &&
+		    dev.window.nr == 0x20);
+	fake_xs_rm(BACK "/doorbell-static");
+	memset(&dev.window, 0, sizeof(dev.window));
 	memset(&dev.addr, 0, sizeof(dev.addr));
 	fake_xs_set(BACK "/pkeys", "0x8001 0x1");
 	assert_int_equal(be_conf_read(&dev, l), 0);
@@ -188,6 +197,146 @@ static void one_look_takes_all_events(void **state)
 	assert_int_equal(l->ops->changed(l), 0);
 }
 
+/* As an older frontend does. */
+static void front_offers_nodes(void)
+{
+	char path[96];
+	int i;
+
+	fake_xs_set(FRONT "/version", "1");
+	fake_xs_set(FRONT "/ring-page-order", "4");
+	for (i = 0; i < 16; i++) {
+		snprintf(path, sizeof(path), FRONT "/ring-ref%d", i);
+		fake_xs_set(path, "386");
+	}
+	fake_xs_set(FRONT "/event-channel", "15");
+	fake_xs_set(FRONT "/evt-ring-ref", "402");
+	fake_xs_set(FRONT "/evt-event-channel", "16");
+	fake_xs_set(FRONT "/kick-ring-ref", "403");
+	fake_xs_set(FRONT "/kick-event-channel", "17");
+}
+
+#define RING "386 387 388 389 390 391 392 393 394 395 396 397 398 399 400 401"
+
+/* Puts the setup node with this text behind the offer, or behind another one. */
+static void front_offers(uint32_t more, const char *rest)
+{
+	char text[256];
+	unsigned int order, offer;
+
+	assert_int_equal(sscanf(fake_xs_get(BACK "/setup"), "%u %u", &order,
+				&offer), 2);
+	assert_int_equal(order, XENVHCA_MAX_RING_ORDER);
+	snprintf(text, sizeof(text), "1 %u%s", offer + more, rest);
+	fake_xs_set(FRONT "/setup", text);
+}
+
+static int offered(struct be_xen_params *p)
+{
+	dev.fault = false;
+	dev.fault_reason[0] = '\0';
+	return be_conf_frontend(&dev, l, p);
+}
+
+static void one_node_says_all(void **state)
+{
+	struct be_xen_params p;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(be_conf_offer(l), 0);
+	front_offers(0, " 15 16 17 402 403 " RING);
+	assert_int_equal(offered(&p), 0);
+	assert_int_equal(p.ring_order, 4);
+	assert_int_equal(p.ring_ref[0], 386);
+	assert_int_equal(p.ring_ref[15], 401);
+	assert_int_equal(p.cmd_port, 15);
+	assert_int_equal(p.evt_port, 16);
+	assert_int_equal(p.kick_port, 17);
+	assert_int_equal(p.evt_ref, 402);
+	assert_int_equal(p.kick_ref, 403);
+	front_offers(0, " 15 16 17 402 403 386");
+	assert_int_equal(offered(&p), 0);
+	assert_int_equal(p.ring_order, 0);
+}
+
+static void a_wrong_setup_is_named(void **state)
+{
+	static const char *const wrong[] = {
+		"", " ", " 15 16 17 402 403", " 15 16 17 402 403 1 2 3",
+		" 15 16 17 402 403 " RING " 1", " 15 16 17 402 403 " RING " " RING,
+		" 15 16 17 402 403 0", " 0 16 17 402 403 386",
+		" 131072 16 17 402 403 386", " 15 16 17 402 4294967295 386",
+		" 15 16 17 4294967296 403 386", " 15 16 17 402 403 -1",
+		" 15 16 17 402 403 386 ", "  15 16 17 402 403 386",
+		" 15 16 17 402 403 0x10",
+	};
+	struct be_xen_params p;
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(be_conf_offer(l), 0);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		front_offers(0, wrong[i]);
+		if (offered(&p) >= 0)
+			fail_msg("'%s' was taken", wrong[i]);
+		assert_non_null(strstr(dev.fault_reason, FRONT "/setup"));
+	}
+	fake_xs_set(FRONT "/setup", "2 1");
+	front_offers_nodes();
+	assert_int_equal(offered(&p), 0);	/* not of this connection */
+}
+
+/* Of the connection before this, by another module or to another worker. */
+static void what_an_earlier_one_left_is_not_taken(void **state)
+{
+	struct be_xen_params p;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(be_conf_offer(l), 0);
+	front_offers_nodes();
+	front_offers(1, " 15 16 17 402 403 77");
+	assert_int_equal(offered(&p), 0);
+	assert_int_equal(p.ring_order, 4);
+	assert_int_equal(p.ring_ref[0], 386);
+}
+
+/* The toolstack writes after a worker has looked: the next one sees it. */
+static void a_node_is_there_when_it_is_found(void **state)
+{
+	char text[16];
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(l->ops->read(l, BE_OWN, "max-qp", text, 16), -ENOENT);
+	fake_xs_set(BACK "/max-qp", "7");
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(l->ops->read(l, BE_OWN, "max-qp", text, 16), 0);
+	fake_xs_set(BACK "/max-cq", "7");
+	assert_int_equal(l->ops->watch(l), 0);
+	assert_int_equal(l->ops->read(l, BE_OWN, "max-cq", text, 16), 0);
+}
+
+/* As worker.c asks, but for a look at the states after each event. */
+static void requests_of_an_attach(void **state)
+{
+	struct be_xen_params p;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(l->ops->watch(l), 0);
+	assert_int_equal(be_conf_offer(l), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	front_offers(0, " 15 16 17 402 403 " RING);
+	assert_int_equal(be_conf_frontend(&dev, l, &p), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateConnected), 0);
+	promised("requests of xenstore by a worker for an attach",
+		 fake_xs_requests());
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -201,6 +350,11 @@ int main(void)
 		T(nothing_is_written_where_all_was_removed),
 		T(states_follow_the_diagram),
 		T(one_look_takes_all_events),
+		T(one_node_says_all),
+		T(a_wrong_setup_is_named),
+		T(what_an_earlier_one_left_is_not_taken),
+		T(a_node_is_there_when_it_is_found),
+		T(requests_of_an_attach),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

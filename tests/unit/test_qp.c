@@ -5,6 +5,8 @@
  * Queue pairs, shared receive queues, address handles, multicast.
  */
 #include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5-abi.h>
 
 #include "tests/fake/guest.h"
 
@@ -47,6 +49,62 @@ static void creates_the_types_it_knows(void **state)
 	g->req.out_len = 32;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_QP), -EINVAL);
 	assert_int_equal(fake_live(FAKE_QP), 4);
+}
+
+static int create_with(struct guest *g, uint32_t flags)
+{
+	struct xenvhca_create_qp_req *r = &g->req.u.create_qp;
+	struct mlx5_ib_create_qp u = { .sq_wqe_count = 64 };
+
+	*r = (struct xenvhca_create_qp_req){
+		.pd = g->pd, .send_cq = g->cq, .recv_cq = g->cq, .qp_type = 4,
+		.cap = { .max_send_wr = 10, .max_send_sge = 1 },
+		.create_flags = flags,
+	};
+	u.buf_addr = guest_queue(g, &r->buf, 4096);
+	u.db_addr = guest_queue(g, &r->db, 8);
+	memcpy(g->req.udata, &u, sizeof(u));
+	g->req.in_len = sizeof(u);
+	g->req.out_len = 8;
+	return guest_cmd(g, XENVHCA_OP_CREATE_QP);
+}
+
+/* No multicast of its own: the one flag that needs nothing else. */
+static void flags_are_the_drivers(void **state)
+{
+	const uint32_t loopback = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	struct guest *g = *state;
+	uint32_t bit;
+
+	g->uc = guest_alloc_uc(g);
+	g->pd = guest_alloc_pd(g);
+	g->cq = guest_create_cq(g, 15);
+	assert_int_equal(create_with(g, loopback), 0);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->qp_flags, loopback);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->qp_type, 4);
+	assert_int_equal(g->rsp.u.create_qp.qpn, fake_nth(FAKE_QP, 0)->num);
+	assert_int_equal(create_with(g, 0), 0);
+	assert_int_equal(fake_nth(FAKE_QP, 1)->qp_flags, 0);
+	for (bit = 1; bit; bit <<= 1)
+		if (bit != loopback)
+			assert_int_equal(create_with(g, bit | loopback),
+					 -EOPNOTSUPP);
+	assert_int_equal(fake_live(FAKE_QP), 2);
+}
+
+static void soft_roce_takes_no_flags(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	g->req.u.create_qp.create_flags =
+		IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	g->req.u.create_qp.pd = g->pd;
+	g->req.u.create_qp.send_cq = g->req.u.create_qp.recv_cq = g->cq;
+	g->req.u.create_qp.qp_type = 4;
+	g->req.out_len = 32;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_QP), -EOPNOTSUPP);
+	assert_int_equal(fake_live(FAKE_QP), 1);
 }
 
 static void undoes_a_failing_creation(void **state)
@@ -277,6 +335,10 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, guest_setup, guest_teardown)
 	const struct CMUnitTest tests[] = {
 		T(creates_the_types_it_knows),
+		cmocka_unit_test_setup_teardown(flags_are_the_drivers,
+						guest_setup_mlx5,
+						guest_teardown),
+		T(soft_roce_takes_no_flags),
 		T(undoes_a_failing_creation),
 		T(the_guest_knows_port_1_only),
 		T(refuses_bad_attributes),

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "tests/fake/fake_xs.h"
@@ -29,6 +30,10 @@ int sup_worker(int argc, char **argv)
 	if (f) {
 		fputs(argv[argc - 1], f);
 		fclose(f);
+	}
+	if (!strcmp(argv[5], "--devices")) {
+		snprintf(path, sizeof(path), "%s/told", argv[2]);
+		symlink(argv[6], path);
 	}
 	/* To the script's: which was first? */
 	snprintf(path, sizeof(path), "%s/log", argv[2]);

@@ -26,7 +26,9 @@
 #include "run.h"
 #include "bucket.h"
 #include "host/maptrack.h"
+#include "carrier/open_files.h"
 #include "carrier/open_xenstore.h"
+#include "host/tree.h"
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
@@ -454,6 +456,48 @@ static void gives_back_what_is_detached(void **state)
 	assert_true(sup_served(5));
 }
 
+static void put_file(const char *dir, const char *node, const char *value)
+{
+	assert_int_equal(host_tree_write(dir, node, value), 0);
+}
+
+/* Without xenstore; workers are told where their devices are, and get Closed all the same. */
+static void serves_files(void **state)
+{
+	char dir[300], told[300], want[300], value[8];
+	pid_t pid;
+
+	(void)state;
+	snprintf(sup_opt.devices, sizeof(sup_opt.devices), "%.100s/files",
+		 sup_opt.run_dir);
+	mkdir(sup_opt.devices, 0700);
+	be_files_at(sup_opt.devices);
+	snprintf(dir, sizeof(dir), "%s/5", sup_opt.devices);
+	mkdir(dir, 0700);
+	snprintf(dir, sizeof(dir), "%s/5/0", sup_opt.devices);
+	pid = fork();
+	if (!pid) {		/* it comes later, and connects */
+		usleep(200000);
+		mkdir(dir, 0700);
+		put_file(dir, "state", "4");
+		put_file(dir, "online", "1");
+		while (!sup_workers())
+			usleep(10000);
+		usleep(100000);
+		kill(getppid(), SIGTERM);
+		_exit(0);
+	}
+	assert_int_equal(be_supervisor_main(&sup_opt, be_devices_files), BE_EXIT_OK);
+	waitpid(pid, NULL, 0);
+	assert_true(sup_served(5));
+	snprintf(want, sizeof(want), "%s/told", sup_opt.run_dir);
+	memset(told, 0, sizeof(told));
+	assert_true(readlink(want, told, sizeof(told) - 1) > 0);
+	assert_string_equal(told, sup_opt.devices);
+	assert_int_equal(host_tree_read(dir, "state", value, sizeof(value)), 0);
+	assert_string_equal(value, "6");
+}
+
 int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, sup_setup, sup_teardown)
@@ -472,6 +516,7 @@ int main(int argc, char **argv)
 		T(what_went_while_nobody_watched_is_removed),
 		T(a_network_that_is_not_there_is_told),
 		T(an_address_is_of_one_device),
+		T(serves_files),
 	};
 #undef T
 

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
-
 
 #define BUF	8192
 #define QUIET_MS	40	/* a refresh of the port may be under way */
@@ -229,6 +229,55 @@ static void many(struct all *a)
 		printf("ibv_destroy_qp_100 %ld\n", counter(true) - first);
 }
 
+/* A process that has MANY queue pairs: tells when, waits, and exits. */
+static void have_many(struct ibv_device *device_, int tell, int wait_)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_context *ctx = ibv_open_device(device_);
+	struct ibv_pd *pd = ctx ? ibv_alloc_pd(ctx) : NULL;
+	static char mem[BUF];
+	char c;
+	int n;
+
+	if (!pd || !ibv_reg_mr(pd, mem, BUF, IBV_ACCESS_LOCAL_WRITE))
+		_exit(1);
+	init.send_cq = init.recv_cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	for (n = 0; init.send_cq && n < MANY; n++)
+		if (!ibv_create_qp(pd, &init))
+			_exit(1);
+	if (n < MANY || write(tell, "", 1) != 1 || read(wait_, &c, 1) != 1)
+		_exit(1);
+	_exit(0);
+}
+
+/* What does it cost to exit? Before this process opens the device itself. */
+static void exits(struct ibv_device *device_)
+{
+	int ready[2], go[2], status = 1;
+	char c;
+	pid_t pid;
+
+	if (pipe(ready) || pipe(go))
+		return;
+	pid = fork();
+	if (!pid)
+		have_many(device_, ready[1], go[0]);
+	close(ready[1]);
+	if (pid > 0 && read(ready[0], &c, 1) == 1) {
+		begin();
+		if (write(go[1], "", 1) == 1)
+			waitpid(pid, &status, 0);
+		end("ibv_exit_100", !status);
+	}
+	close(ready[0]);
+	close(go[0]);
+	close(go[1]);
+}
+
 static int run(struct ibv_device *device_)
 {
 	struct all a = {};
@@ -236,6 +285,7 @@ static int run(struct ibv_device *device_)
 	if (posix_memalign(&a.mem, 4096, BUF))
 		return 2;
 	memset(a.mem, 0, BUF);
+	exits(device_);
 	begin();
 	a.ctx = ibv_open_device(device_);
 	end("ibv_open_device", !!a.ctx);

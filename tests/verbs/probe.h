@@ -42,6 +42,7 @@ const char *nm(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* probe_lo.c */
 int lo_open(struct lo *l, struct probe *p, enum ibv_qp_type type);
+int lo_reg(struct lo *l, struct probe *p);
 void lo_close(struct lo *l);
 int lo_modify(struct ibv_qp *qp, struct probe *p, enum ibv_qp_type type,
 	      enum ibv_qp_state to);

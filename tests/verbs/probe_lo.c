@@ -147,6 +147,15 @@ static int lo_qp(struct lo *l)
 	return lo_walk(l->qp, l->p, l->type, IBV_QPS_RTS);
 }
 
+/** lo_reg() - register the buffer with every access; 0 or errno */
+int lo_reg(struct lo *l, struct probe *p)
+{
+	l->mr = ibv_reg_mr(p->pd, l->buf, LO_LEN, IBV_ACCESS_LOCAL_WRITE |
+			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
+	return l->mr ? 0 : errno;
+}
+
 /**
  * lo_open() - make the loop; lo_close() also after a failure
  * @l: zeroed, but for l->srq
@@ -161,10 +170,7 @@ int lo_open(struct lo *l, struct probe *p, enum ibv_qp_type type)
 	if (!l->buf)
 		return ENOMEM;
 	memset(l->buf, 0, LO_LEN);
-	l->mr = ibv_reg_mr(p->pd, l->buf, LO_LEN, IBV_ACCESS_LOCAL_WRITE |
-			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
-	if (!l->mr)
+	if (lo_reg(l, p))
 		return errno;
 	l->chan = ibv_create_comp_channel(p->ctx);
 	if (!l->chan)

@@ -61,6 +61,7 @@ struct uar_trace {
 	int on;			/* descriptor of tracing_on, -1: no tracing */
 	char dir[128];		/* our instance of tracefs */
 	bool notify;		/* event channel notifications are seen */
+	bool fault_probe;	/* no trace point shows page faults */
 };
 
 int uar_trace_open(struct uar_trace *t, char *why);

@@ -22,6 +22,7 @@
 #include "uar.h"
 
 #define PROBE		"notify_remote_via_irq"
+#define FAULT		"page_fault_user"
 #define MAX_OTHERS	16	/* notifications of network and console */
 
 static const char *const roots[] = {
@@ -83,16 +84,39 @@ static int make_instance(struct uar_trace *t)
 	return rc;
 }
 
-/* Where there is no Xen there is nothing to be notified. */
-static void probe_notify(struct uar_trace *t)
+/* A probe at a function of the kernel, with what of its arguments is wanted. */
+static int probe(const struct uar_trace *t, const char *name, const char *where,
+		 bool mine)
 {
 	char text[128], event[64];
+	int rc;
 
-	snprintf(text, sizeof(text),
-		 "p:vhca_uar_%d/notify " PROBE " irq=%%di:s32", getpid());
-	snprintf(event, sizeof(event), "vhca_uar_%d/notify", getpid());
-	t->notify = !put(root_of(t), "kprobe_events", O_APPEND, text) &&
-		    !enable(t, event, false);
+	snprintf(text, sizeof(text), "p:vhca_uar_%d/%s %s", getpid(), name, where);
+	snprintf(event, sizeof(event), "vhca_uar_%d/%s", getpid(), name);
+	rc = put(root_of(t), "kprobe_events", O_APPEND, text);
+	return rc ? rc : enable(t, event, mine);
+}
+
+static void probe_end(const struct uar_trace *t, const char *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "events/vhca_uar_%d/%s/enable", getpid(),
+		 name);
+	put(t->dir, text, 0, "0");
+	snprintf(text, sizeof(text), "-:vhca_uar_%d/%s", getpid(), name);
+	put(root_of(t), "kprobe_events", O_APPEND, text);
+}
+
+/* x86 alone has a trace point for them. */
+static int enable_faults(struct uar_trace *t)
+{
+#ifdef __x86_64__
+	return enable(t, "exceptions/page_fault_user", true);
+#else
+	t->fault_probe = true;
+	return probe(t, FAULT, "handle_mm_fault", true);
+#endif
 }
 
 /**
@@ -114,9 +138,10 @@ int uar_trace_open(struct uar_trace *t, char *why)
 	if (!rc)
 		rc = enable(t, "raw_syscalls/sys_enter", true);
 	if (!rc)
-		rc = enable(t, "exceptions/page_fault_user", true);
+		rc = enable_faults(t);
 	if (!rc) {
-		probe_notify(t);
+		/* Where there is no Xen there is nothing to be notified. */
+		t->notify = !probe(t, "notify", PROBE " irq=$arg1:s32", false);
 		snprintf(path, sizeof(path), "%s/tracing_on", t->dir);
 		t->on = open(path, O_WRONLY | O_CLOEXEC);
 		rc = t->on < 0 ? -errno : 0;
@@ -169,7 +194,7 @@ static void take_line(struct seen *s, const char *line, const char *irqs)
 		return;
 	if (strstr(line, "sys_enter:"))
 		s->calls++;
-	else if (strstr(line, "page_fault_user:"))
+	else if (strstr(line, FAULT ":"))
 		s->faults++;
 	else if (!strstr(line, "notify:"))
 		return;
@@ -222,17 +247,12 @@ int uar_trace_judge(const struct uar_trace *t, const char *irqs, char *why)
 
 void uar_trace_close(struct uar_trace *t)
 {
-	char text[64];
-
 	if (t->on >= 0)
 		close(t->on);
-	if (t->notify) {
-		snprintf(text, sizeof(text), "events/vhca_uar_%d/notify/enable",
-			 getpid());
-		put(t->dir, text, 0, "0");
-		snprintf(text, sizeof(text), "-:vhca_uar_%d/notify", getpid());
-		put(root_of(t), "kprobe_events", O_APPEND, text);
-	}
+	if (t->notify)
+		probe_end(t, "notify");
+	if (t->fault_probe)
+		probe_end(t, FAULT);
 	if (t->dir[0])
 		rmdir(t->dir);
 	t->on = -1;

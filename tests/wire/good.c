@@ -16,10 +16,11 @@
 const char *const wire_op_name[XENVHCA_OP_MAX] = {
 	NAME(GET_INFO), NAME(QUERY_DEVICE), NAME(QUERY_PORT),
 	NAME(QUERY_GID_TABLE), NAME(QUERY_PKEY_TABLE), NAME(ALLOC_UCONTEXT),
+	NAME(QUERY_COUNTER_NAMES), NAME(QUERY_COUNTERS),
 	NAME(DEALLOC_UCONTEXT), NAME(MMAP), NAME(MUNMAP), NAME(ALLOC_PD),
 	NAME(DEALLOC_PD), NAME(REG_MR), NAME(REREG_MR), NAME(DEREG_MR),
 	NAME(ALLOC_MW), NAME(DEALLOC_MW), NAME(CREATE_CQ), NAME(RESIZE_CQ),
-	NAME(DESTROY_CQ), NAME(CREATE_QP), NAME(MODIFY_QP), NAME(QUERY_QP),
+	NAME(DESTROY_CQ), NAME(MODIFY_CQ), NAME(CREATE_QP), NAME(MODIFY_QP), NAME(QUERY_QP),
 	NAME(DESTROY_QP), NAME(CREATE_SRQ), NAME(MODIFY_SRQ), NAME(QUERY_SRQ),
 	NAME(DESTROY_SRQ), NAME(CREATE_AH), NAME(DESTROY_AH),
 	NAME(ATTACH_MCAST), NAME(DETACH_MCAST), NAME(ALLOC_XRCD),
@@ -38,7 +39,8 @@ static bool exists(const struct ctx *c, uint16_t op)
 	if (op >= XENVHCA_OP_MAX || !wire_op_name[op])
 		return false;
 	return c->mlx5 || (op != XENVHCA_OP_ALLOC_XRCD &&
-			   op != XENVHCA_OP_DEALLOC_XRCD);
+			   op != XENVHCA_OP_DEALLOC_XRCD &&
+			   op != XENVHCA_OP_MODIFY_CQ);
 }
 
 static struct xenvhca_reg_mr_req good_mr(const struct ctx *c)
@@ -140,6 +142,11 @@ static void good_small(const struct ctx *c, struct xenvhca_request *r)
 		r->out_len = 16;
 		r->u.resize_cq.handle = c->cq;
 		r->u.resize_cq.cqe = 200;
+		break;
+	case XENVHCA_OP_MODIFY_CQ:
+		r->u.modify_cq = (struct xenvhca_modify_cq_req){
+			.handle = c->cq, .count = 8, .period = 16,
+		};
 		break;
 	case XENVHCA_OP_QUERY_QP:
 		r->u.query_qp.handle = c->qp;

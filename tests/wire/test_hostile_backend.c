@@ -172,6 +172,73 @@ static void texts(void **state)
 			       '\033', 1));
 	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hca),
 			       '\377', 1));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hca_type),
+			       'x', 16));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, hw_rev),
+			       'x', 16));
+	assert_false(info_with(offsetof(struct xenvhca_get_info_rsp, board_id),
+			       '\n', 1));
+}
+
+static struct xenvhca_query_counter_names_rsp some_names(void)
+{
+	return (struct xenvhca_query_counter_names_rsp){
+		.count = 2, .total = 9, .name = { "rx_Bytes_64", "b" },
+	};
+}
+
+static bool named(const char *name, size_t n)
+{
+	struct xenvhca_query_counter_names_rsp r = some_names();
+
+	memset(r.name[1], 0, sizeof(r.name[1]));
+	memcpy(r.name[1], name, n);
+	return vhca_check_counter_names(&r, 0, 9);
+}
+
+/* They become files of sysfs. */
+static void names_of_counters(void **state)
+{
+	const char *const bad[] = { "", ".", "..", "a/b", "a b", "a\n", "a-b",
+				    "\377", "lifespan", "vhca_cmds" };
+	char whole[XENVHCA_COUNTER_NAME];
+	size_t i;
+
+	(void)state;
+	assert_true(named("lifespan2", 9));
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(named(bad[i], strlen(bad[i])));
+	memset(whole, 'x', sizeof(whole));
+	assert_true(named(whole, sizeof(whole) - 1));
+	assert_false(named(whole, sizeof(whole)));	/* no end */
+}
+
+static void numbers_of_counters(void **state)
+{
+	struct xenvhca_query_counter_names_rsp n = some_names();
+	struct xenvhca_query_counters_rsp v = { .count = 28 };
+
+	(void)state;
+	assert_true(vhca_check_counter_names(&n, 7, 9));
+	assert_false(vhca_check_counter_names(&n, 8, 9));	/* too many */
+	assert_false(vhca_check_counter_names(&n, 10, 9));
+	assert_false(vhca_check_counter_names(&n, 0, 8));	/* another total */
+	n.total = XENVHCA_MAX_COUNTERS + 1;
+	assert_false(vhca_check_counter_names(&n, 0, n.total));
+	n.total = 9;
+	n.count = XENVHCA_NAMES_PER_RSP + 1;
+	assert_false(vhca_check_counter_names(&n, 0, 9));
+	n.count = 0;					/* asked for ever */
+	assert_false(vhca_check_counter_names(&n, 0, 9));
+	n.total = 0;
+	assert_true(vhca_check_counter_names(&n, 0, 0));
+	assert_true(vhca_check_counters(&v, 36, 64));
+	assert_false(vhca_check_counters(&v, 37, 64));
+	assert_false(vhca_check_counters(&v, 64, 64));
+	v.count = 29;
+	assert_false(vhca_check_counters(&v, 0, 64));
+	v.count = 0;
+	assert_false(vhca_check_counters(&v, 0, 64));
 }
 
 static void lists(void **state)
@@ -321,6 +388,8 @@ int main(void)
 		cmocka_unit_test(events), cmocka_unit_test(texts),
 		cmocka_unit_test(lists), cmocka_unit_test(doorbell_pages),
 		cmocka_unit_test(doorbell_attributes), cmocka_unit_test(gids),
+		cmocka_unit_test(names_of_counters),
+		cmocka_unit_test(numbers_of_counters),
 		cmocka_unit_test(numbers),
 	};
 

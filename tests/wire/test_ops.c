@@ -72,6 +72,37 @@ static void all_ops(void **state)
 	}
 }
 
+static void ask(struct world *w, const struct ctx *c, uint16_t op)
+{
+	struct xenvhca_request req;
+
+	if (!wire_good(c, op, &req))
+		return;
+	if (wire_call(&w->a, &req))
+		fail_msg("%s: %d", wire_op_name[op], w->a.rsp.status);
+}
+
+/* A process that exits: no object of its context is destroyed before. */
+static void a_context_ends_with_all_that_is_in_it(void **state)
+{
+	struct world *w = *state;
+	struct snap s;
+	struct ctx c;
+	int i;
+
+	world_snap(w, &s);
+	ctx_make(&w->a, &c);
+	ask(w, &c, XENVHCA_OP_ATTACH_MCAST);
+	for (i = 0; i < 100; i++) {
+		ask(w, &c, XENVHCA_OP_CREATE_QP);
+		ask(w, &c, XENVHCA_OP_REG_MR);
+	}
+	ask(w, &c, XENVHCA_OP_DEALLOC_UCONTEXT);
+	ask(w, &c, XENVHCA_OP_DEALLOC_XRCD);
+	ask(w, &c, XENVHCA_OP_DEALLOC_CM);
+	world_same(w, &s, "a context with all that is in it");
+}
+
 static void unknown_ops(void **state)
 {
 	struct xenvhca_request req;
@@ -96,6 +127,12 @@ int main(void)
 						world_teardown),
 		cmocka_unit_test_setup_teardown(all_ops, world_setup_mlx5,
 						world_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_context_ends_with_all_that_is_in_it, world_setup,
+			world_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_context_ends_with_all_that_is_in_it, world_setup_mlx5,
+			world_teardown),
 		cmocka_unit_test_setup_teardown(unknown_ops, world_setup,
 						world_teardown),
 	};

@@ -20,6 +20,7 @@ void wire_open(struct wire *w, int devid, uint32_t pages, unsigned int order)
 	assert_int_equal(be_dev_init(&w->dev, 1, devid), 0);
 	strcpy(w->dev.hca, "rxe0");
 	w->dev.trusted = true;		/* memory windows are to be had */
+	w->dev.counters_shown = true;
 	w->dev.t = loop_transport(w->loop);
 	assert_int_equal(be_dev_open(&w->dev), 0);
 }

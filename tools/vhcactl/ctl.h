@@ -31,7 +31,8 @@ enum ctl_exit {
 /* Options and arguments of a command. */
 struct ctl {
 	struct xs_handle *xs;
-	bool no_xs;		/* check: there is no xenstore */
+	bool no_xs;		/* there is no xenstore */
+	const char *devices;	/* then: where xen-vhcad has devices as files */
 	bool arm;		/* this is an Arm machine */
 	bool json, force, batch, openmetrics;
 	int wait;		/* seconds; -1: the command's default */
@@ -212,6 +213,13 @@ int ctl_reattach(struct ctl *c);
 int ctl_show(struct ctl *c);
 int ctl_stats(struct ctl *c);
 int ctl_top(struct ctl *c);
+
+/* ---- ctl_files.c: the same without xenstore ---- */
+int ctl_files_list(struct ctl *c);
+int ctl_files_detach(struct ctl *c);
+struct dom0less;
+/* Makes the devices of the file that are not there; an exit code. */
+int ctl_files_serve(struct ctl *c, const struct dom0less *all);
 
 /* A whole text file, to be freed; NULL with a message. */
 char *ctl_read_file(const char *file);

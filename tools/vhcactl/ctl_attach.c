@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "host/window.h"
 #include "host/xenbus.h"
 
 /* What an end left as reason of its failure; false: nothing. */
@@ -88,6 +89,43 @@ static void warn_uars(struct ctl *c, const struct ctl_conf *conf)
 			  conf->hca, u.may, u.have);
 }
 
+struct window_of {
+	unsigned int domid, other;
+	struct host_window w;
+};
+
+/* Stops at a device of another guest that has one of the pages. */
+static int has_window(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	struct window_of *of = arg;
+	char text[CTL_TEXT_MAX];
+	struct host_window w;
+
+	if (d->domid == of->domid ||
+	    xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_DOORBELL_STATIC,
+			text, sizeof(text)) || host_window_parse(text, &w) ||
+	    w.mfn >= of->w.mfn + of->w.nr || of->w.mfn >= w.mfn + w.nr)
+		return CTL_OK;
+	of->other = d->domid;
+	return 1;
+}
+
+/* No page may be two guests': each has its own as long as it lives. */
+static int check_window(struct ctl *c, unsigned int domid,
+			const struct ctl_conf *conf)
+{
+	struct window_of of = { .domid = domid };
+
+	if (!conf->text[CTL_DOORBELLS][0] ||
+	    host_window_parse(conf->text[CTL_DOORBELLS], &of.w) ||
+	    ctl_dev_each(c, -1, has_window, &of) != 1)
+		return CTL_OK;
+	return ctl_error(CTL_USAGE,
+			 "%s=%s: domain %u has some of these pages; the device tree must give each guest its own (vhca-devicetree does)",
+			 XENVHCA_NODE_DOORBELL_STATIC, conf->text[CTL_DOORBELLS],
+			 of.other);
+}
+
 int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 		    struct ctl_dev *d)
 {
@@ -103,7 +141,9 @@ int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 	if (!xn_domain_alive(c->xs, domid) || !xn_domain_alive(c->xs, backend))
 		return ctl_error(CTL_NOT_FOUND, "domain %u is not running",
 				 xn_domain_alive(c->xs, domid) ? backend : domid);
-	rc = ctl_pci_resolve(c, backend, conf);
+	rc = check_window(c, domid, conf);
+	if (!rc)
+		rc = ctl_pci_resolve(c, backend, conf);
 	if (rc)
 		return rc;
 	if (conf->val[CTL_TRUSTED])

@@ -212,6 +212,14 @@ int ctl_dom0less(struct ctl *c)
 	free(text);
 	if (rc)
 		return ctl_error(CTL_USAGE, "%s: %s", c->argv[0], err);
+	if (all.no_xenstore) {
+		rc = lower_memory(c, all.memory);
+		return rc ? rc : ctl_files_serve(c, &all);
+	}
+	if (c->no_xs)
+		return ctl_error(CTL_FAILED,
+				 "there is no xenstore (is xenstored running?), and %s does not say no-xenstore",
+				 c->argv[0]);
 	c->own = own.domid = all.own;
 	if (!xs_is_domain_introduced(c->xs, all.own))
 		return ctl_error(CTL_FAILED,

@@ -120,6 +120,10 @@ static int parse_line(struct dom0less *all, char *line, char *err)
 		return 0;
 	if (!strcmp(word, "own-domain"))
 		return parse_own(all, &rest, err);
+	if (!strcmp(word, "no-xenstore")) {
+		all->no_xenstore = true;
+		return 0;
+	}
 	if (!strcmp(word, "memory"))
 		return parse_mib(word, &all->memory, &rest, err);
 	if (!strcmp(word, "guest-reserve"))
@@ -127,7 +131,7 @@ static int parse_line(struct dom0less *all, char *line, char *err)
 	if (!strcmp(word, "guest"))
 		return parse_guest(all, &rest, err);
 	snprintf(err, CTL_ERR_MAX,
-		 "\"%s\": own-domain, memory, guest-reserve or guest is needed", word);
+		 "\"%s\": own-domain, no-xenstore, memory, guest-reserve or guest is needed", word);
 	return -EINVAL;
 }
 

@@ -7,6 +7,7 @@
  *
  *	own-domain 3			the domain in which this runs
  *	memory 704			MiB, to which its balloon is lowered (optional)
+ *	no-xenstore			there is none: devices are files (optional)
  *	guest-reserve 16		MiB, by which those of guests with a vhca are (optional)
  *	guest 1 g1 hca=rxe0,max-mr=64	number, name, device as for vhcactl attach
  *	guest 2 g2			no vhca, but xenstore
@@ -27,6 +28,7 @@ struct dom0less_guest {
 
 struct dom0less {
 	unsigned int own;		/* number of this domain */
+	bool no_xenstore;
 	unsigned int memory;		/* MiB; 0: leave it */
 	unsigned int guest_reserve;	/* MiB; 0: leave them */
 	int nr;

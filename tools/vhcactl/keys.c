@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "host/addr.h"
+#include "host/window.h"
 #include "keys.h"
 #include "number.h"
 #include "xenstore/node.h"
@@ -50,6 +51,14 @@ static int count_pkeys(const char *text)
 	return host_pkeys_parse(text, pkey);
 }
 
+static int count_windows(const char *text)
+{
+	struct host_window w;
+	int rc = host_window_parse(text, &w);
+
+	return rc ? rc : 1;
+}
+
 const struct ctl_text ctl_texts[CTL_TEXTS] = {
 	[CTL_IP] = {
 		XENVHCA_NODE_IP, count_ips,
@@ -59,6 +68,10 @@ const struct ctl_text ctl_texts[CTL_TEXTS] = {
 		XENVHCA_NODE_PKEYS, count_pkeys,
 		"at most 32 different P_Keys are needed, with blanks between them, as in 0xffff 0x8001",
 	},
+	[CTL_DOORBELLS] = {
+		XENVHCA_NODE_DOORBELL_STATIC, count_windows,
+		"machine frame, guest frame and number of pages are needed, with blanks between them, as in 0x8000140 0x8000140 0x760 (vhca-devicetree writes them)",
+	},
 };
 
 static int unknown_key(const char *key, char *err)
@@ -67,8 +80,9 @@ static int unknown_key(const char *key, char *err)
 	int i;
 
 	snprintf(err, CTL_ERR_MAX, "unknown key \"%s\"; keys are " KEY_HCA
-		 ", " KEY_BACKEND ", " KEY_PCI ", %s, %s", key,
-		 ctl_texts[CTL_IP].name, ctl_texts[CTL_PKEYS].name);
+		 ", " KEY_BACKEND ", " KEY_PCI ", %s, %s, %s", key,
+		 ctl_texts[CTL_IP].name, ctl_texts[CTL_PKEYS].name,
+		 ctl_texts[CTL_DOORBELLS].name);
 	for (i = 0; i < CTL_KEYS; i++) {
 		len = strlen(err);
 		snprintf(err + len, CTL_ERR_MAX - len, ", %s",

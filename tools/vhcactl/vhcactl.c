@@ -6,6 +6,7 @@
  * the table of commands and the options. It runs as root in the control domain;
  * commands that only show something also run in a backend domain.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,17 @@ static const struct command {
 	  "show counters of devices (in their backend domain)" },
 	{ "top", ctl_top, "bd:jn:r:", "[DOMAIN]", 0, 1,
 	  "show what the devices do now, again and again" },
+};
+
+/* What they do without xenstore; all others cannot do anything. */
+static const struct {
+	int (*fn)(struct ctl *c);
+	int (*without)(struct ctl *c);
+} without_xenstore[] = {
+	{ ctl_check, ctl_check },
+	{ ctl_dom0less, ctl_dom0less },
+	{ ctl_list, ctl_files_list },
+	{ ctl_detach, ctl_files_detach },
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -176,18 +188,28 @@ static int parse_args(struct ctl *c, const struct command *cmd, int argc,
 	return CTL_OK;
 }
 
+static int run_without(struct ctl *c, const struct command *cmd, int err)
+{
+	size_t i;
+
+	c->no_xs = true;
+	for (i = 0; i < sizeof(without_xenstore) / sizeof(without_xenstore[0]); i++)
+		if (without_xenstore[i].fn == cmd->fn)
+			return without_xenstore[i].without(c);
+	return ctl_error(CTL_FAILED,
+			 "xenstore: %s (is this a Xen domain, are you root, is xenstored running?)",
+			 strerror(err));
+}
+
 static int run(struct ctl *c, const struct command *cmd)
 {
 	int rc;
 
 	c->xs = xs_open(0);
-	c->no_xs = !c->xs;
-	if (c->no_xs && cmd->fn != ctl_check)
-		return ctl_error(CTL_FAILED,
-				 "xenstore: %m (is this a Xen domain, are you root, is xenstored running?)");
+	if (!c->xs)
+		return run_without(c, cmd, errno);
 	rc = cmd->fn(c);
-	if (c->xs)
-		xs_close(c->xs);
+	xs_close(c->xs);
 	return rc;
 }
 
@@ -195,6 +217,7 @@ int main(int argc, char **argv)
 {
 	struct ctl c = { .wait = -1, .run_dir = HOST_RUN_VHCAD,
 			 .agent_dir = HOST_RUN_DOORBELLD, .root = "",
+			 .devices = HOST_RUN_DEVICES,
 			 .arm = host_is_arm(), .xl_info = ctl_xl_info };
 	const struct command *cmd;
 	int rc;

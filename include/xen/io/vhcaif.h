@@ -60,10 +60,15 @@
  * /local/domain/0/backend/vhca/5/0/max-qp = "1024"
  * /local/domain/0/backend/vhca/5/0/versions = "1"
  * /local/domain/0/backend/vhca/5/0/max-ring-page-order = "4"
+ * /local/domain/0/backend/vhca/5/0/setup = "4 70481223"
  *
  * /local/domain/5/device/vhca/0/backend = "/local/domain/0/backend/vhca/5/0"
  * /local/domain/5/device/vhca/0/backend-id = "0"
  * /local/domain/5/device/vhca/0/state = "4"
+ * /local/domain/5/device/vhca/0/setup = "1 70481223 15 16 17 402 403 386 ... 401"
+ *
+ * or, if one of both knows nothing of setup, instead of it:
+ *
  * /local/domain/5/device/vhca/0/version = "1"
  * /local/domain/5/device/vhca/0/ring-page-order = "4"
  * /local/domain/5/device/vhca/0/ring-ref0 = "386"
@@ -165,6 +170,15 @@
  *      can harm the backend domain and other guests. Of Soft-RoCE those are
  *      memory windows and their invalidation.
  *
+ * port-counters
+ *      Values:         0, 1
+ *      Default Value:  0
+ *      Writer:         toolstack
+ *
+ *      1: the guest is shown the counters of the physical port and of the HCA,
+ *      which tell it what the backend domain and other guests do. Counters of
+ *      this vhca alone are always the frontend's own.
+ *
  * ip
  *      Values:         1..8 (XENVHCA_MAX_IPS) addresses, separated by blanks:
  *                      IPv4 or IPv6, each with /<prefix> or without (a network
@@ -189,6 +203,18 @@
  *      The guest's P_Key table, in this order: its index 0 is the first one. An
  *      entry that the port does not have is 0 and cannot be used.
  *
+ * doorbell-static
+ *      Values:         "<mfn> <gfn> <nr>", hexadecimal with 0x
+ *      Default Value:  absent: the doorbell agent maps doorbell pages
+ *      Writer:         toolstack
+ *
+ *      Without a control domain Xen maps doorbell pages when it makes the guest:
+ *      nr pages from machine frame mfn on, at guest frame gfn, which the guest
+ *      finds in its device tree (XENVHCA_TREE_DOORBELLS). The guest has them as
+ *      long as it lives; those of two guests must not overlap, nor hold pages of
+ *      the HCA's driver. The backend gives the guest contexts of the HCA whose
+ *      pages lie there, and refuses others.
+ *
  *------------------------------ Negotiation ----------------------------------
  *
  * versions
@@ -202,6 +228,16 @@
  *      Writer:         backend, before InitWait
  *
  *      Largest size of the command ring, as log2 of the number of pages.
+ *
+ * setup
+ *      Values:         "<order> <offer>", two decimal numbers with a blank:
+ *                      0..4 and <uint32_t>
+ *      Default Value:  absent: the frontend has to write the single nodes
+ *      Writer:         backend, before InitWait
+ *
+ *      The frontend may write its node setup instead of the single nodes.
+ *      order takes the place of max-ring-page-order; offer names this
+ *      connection, so that what an earlier one left is not taken for this one's.
  *
  * broken
  *      Values:         <string>
@@ -250,6 +286,17 @@
  *
  * All written by the frontend between InitWait of the backend and its own
  * Initialised; the backend reads them once, on Initialised.
+ *
+ * setup
+ *      Values:         decimal numbers with a blank between them: version,
+ *                      offer of the backend's setup, event-channel,
+ *                      evt-event-channel, kick-event-channel, evt-ring-ref,
+ *                      kick-ring-ref, and each ring-ref<i>; their number is that
+ *                      of the ring's pages
+ *      Default Value:  absent, or with another offer: the single nodes
+ *
+ *      Only if the backend has a node setup. Takes the place of version to
+ *      kick-event-channel below: one write and one read for some twenty.
  *
  * version
  *      Values:         one of the backend's versions
@@ -381,7 +428,8 @@
  *   destroy commands, so that a process can always exit.
  * - A command does not overtake kicks: the backend executes what was in the
  *   kick ring when it takes a request before it executes the request.
- * - Destroying a ucontext destroys everything in it. XRC domains and XRC
+ * - Destroying a ucontext destroys everything in it; a frontend need not destroy
+ *   its objects one by one before. XRC domains and XRC
  *   target queue pairs are in none: they belong to the device, live until
  *   they are destroyed or the connection ends, and are named with
  *   ucontext = 0.
@@ -409,8 +457,10 @@
 #define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
 #define XENVHCA_NODE_SPIN_US            "spin-us"
 #define XENVHCA_NODE_TRUSTED            "trusted"
+#define XENVHCA_NODE_PORT_COUNTERS      "port-counters"
 #define XENVHCA_NODE_IP                 "ip"
 #define XENVHCA_NODE_PKEYS              "pkeys"
+#define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
 #define XENVHCA_NODE_VERSION            "version"
 #define XENVHCA_NODE_RING_ORDER         "ring-page-order"
 #define XENVHCA_NODE_RING_REF           "ring-ref"      /* + index */
@@ -423,7 +473,14 @@
 #define XENVHCA_NODE_DOORBELL_REQUEST   "request"       /* in a slot */
 #define XENVHCA_NODE_DOORBELL_ANSWER    "answer"        /* in a slot */
 #define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
+#define XENVHCA_NODE_DOORBELL_STATIC    "doorbell-static"
 #define XENVHCA_NODE_PCI                "pci"           /* below /libxl */
+
+/*
+ * "compatible" of nodes in the guest's device tree: each "reg" is a range of doorbell
+ * pages that this guest has for life. There may be several nodes.
+ */
+#define XENVHCA_TREE_DOORBELLS          "xen,vhca-doorbells"
 
 /* Words of doorbell requests and answers. */
 #define XENVHCA_DOORBELL_MAP            "map"
@@ -463,7 +520,8 @@
     X(MAX_CMD_RATE, 0, 10000000, 20000)     /* commands per second (0: any) */ \
     X(MAX_EVT_RATE, 0, 10000000, 100000)    /* events per second (0: any) */ \
     X(SPIN_US, 0, 1000, 50)                 /* longest busy wait (us) */ \
-    X(TRUSTED, 0, 1, 0)                     /* may harm the backend */
+    X(TRUSTED, 0, 1, 0)                     /* may harm the backend */ \
+    X(PORT_COUNTERS, 0, 1, 0)               /* shows them, others' too */
 
 /* XENVHCA_DEF_MAX_PD and so on; XENVHCA_MOST_SPIN_US and so on. */
 #define XENVHCA_KIND_(KIND, word, def) XENVHCA_DEF_MAX_##KIND = (def),
@@ -492,6 +550,10 @@ enum {
 #define XENVHCA_MUNMAP_RANGES           30
 #define XENVHCA_GIDS_PER_RSP            8
 #define XENVHCA_PKEYS_PER_RSP           100
+#define XENVHCA_MAX_COUNTERS            64      /* of a group */
+#define XENVHCA_COUNTER_NAME            32      /* with its NUL */
+#define XENVHCA_NAMES_PER_RSP           7
+#define XENVHCA_COUNTERS_PER_RSP        28
 #define XENVHCA_CM_IN                   224     /* in the body; rest: udata */
 #define XENVHCA_CM_OUT                  232
 #define XENVHCA_CM_SLOTS                16
@@ -512,6 +574,8 @@ enum {
 #define XENVHCA_OP_QUERY_PORT           0x12
 #define XENVHCA_OP_QUERY_GID_TABLE      0x13
 #define XENVHCA_OP_QUERY_PKEY_TABLE     0x14
+#define XENVHCA_OP_QUERY_COUNTER_NAMES  0x15
+#define XENVHCA_OP_QUERY_COUNTERS       0x16
 #define XENVHCA_OP_ALLOC_UCONTEXT       0x18
 #define XENVHCA_OP_DEALLOC_UCONTEXT     0x19
 #define XENVHCA_OP_MMAP                 0x1a
@@ -528,6 +592,7 @@ enum {
 #define XENVHCA_OP_CREATE_CQ            0x2c
 #define XENVHCA_OP_RESIZE_CQ            0x2d
 #define XENVHCA_OP_DESTROY_CQ           0x2e
+#define XENVHCA_OP_MODIFY_CQ            0x2f
 #define XENVHCA_OP_CREATE_QP            0x30
 #define XENVHCA_OP_MODIFY_QP            0x31
 #define XENVHCA_OP_QUERY_QP             0x32
@@ -613,9 +678,17 @@ struct xenvhca_pages {
  *   bit 4: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
  *   (XENVHCA_INFO_CM). 0 of a backend that knows nothing of them, or whose
  *   domain has no connection manager for user space.
+ *   bit 5: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
+ *   (XENVHCA_INFO_COUNTERS). 0 of a backend that knows nothing of them, and
+ *   without port-counters=1 in the configuration.
+ *   bit 6: doorbell pages lie in the guest's device tree (doorbell-static): a
+ *   MMAP of one has gfn = 0, and its answer has the guest frame in frame. 0 of a
+ *   backend that knows nothing of it, and of one that asks the doorbell agent.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
- * likewise.
+ * likewise. hca_type, hw_rev, board_id - what the HCA's driver says of the card,
+ * likewise; empty of a driver that says nothing (Soft-RoCE), and of a backend
+ * that knows nothing of them.
  */
 struct xenvhca_get_info_rsp {
     uint32_t driver_id;             /*   0 */
@@ -629,7 +702,9 @@ struct xenvhca_get_info_rsp {
     uint32_t max_pages;             /*  24 */
     uint32_t reserved1;             /*  28 */
     char hca[XENVHCA_NAME_LEN];     /*  32 */
-    uint8_t reserved2[64];          /*  96 */
+    char hca_type[16];              /*  96 */
+    char hw_rev[16];                /* 112 */
+    char board_id[32];              /* 128 */
     char fw[32];                    /* 160 */
 };                                  /* 192 */
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
@@ -639,11 +714,16 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_OWN_GIDS           (1u << 2)
 #define XENVHCA_INFO_OWN_PKEYS          (1u << 3)
 #define XENVHCA_INFO_CM                 (1u << 4)
+#define XENVHCA_INFO_COUNTERS           (1u << 5)
+#define XENVHCA_INFO_STATIC_DOORBELLS   (1u << 6)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
  * vhca and to what the grant tables allow. ucontext = 0 or, if udata is used,
  * the handle of a ucontext. Names and meanings as in struct ib_device_attr.
+ *
+ * max_cq_count, max_cq_period - what MODIFY_CQ takes at most. Both are 0 of an
+ *   HCA without moderation, and of a backend that does not know MODIFY_CQ.
  */
 struct xenvhca_query_device_rsp {
     uint64_t fw_ver;                /*   0 */
@@ -671,7 +751,8 @@ struct xenvhca_query_device_rsp {
     uint32_t max_qp_init_rd_atom;   /* 116 */
     uint32_t max_ee_init_rd_atom;   /* 120 */
     uint32_t atomic_cap;            /* 124 */
-    uint32_t reserved2;             /* 128 */
+    uint16_t max_cq_count;          /* 128 */
+    uint16_t max_cq_period;         /* 130, us */
     uint32_t max_ee;                /* 132 */
     uint32_t max_rdd;               /* 136 */
     uint32_t max_mw;                /* 140 */
@@ -755,6 +836,39 @@ struct xenvhca_query_pkey_table_rsp {
 };                                  /* 208 */
 
 /*
+ * QUERY_COUNTER_NAMES: names of a group of counters, from index first on; there
+ * are total of them. They do not change while the device is connected.
+ *
+ * group - XENVHCA_COUNTERS_PORT: of the port (IBTA's PortCounters and
+ *   PortCountersExtended), named as Linux names them in sysfs; total is 0 if the
+ *   HCA's driver has none. XENVHCA_COUNTERS_HW: what else the driver counts.
+ * name - 1..31 characters of [A-Za-z0-9_], NUL terminated, each only once in a
+ *   group, none "lifespan" and none that begins with "vhca_".
+ *
+ * QUERY_COUNTERS: count values from index first on. valid - bit i: value[i]
+ *   could be read; else it is 0. A value is charged as a command.
+ *
+ * ucontext = 0, no udata.
+ */
+#define XENVHCA_COUNTERS_PORT           0
+#define XENVHCA_COUNTERS_HW             1
+#define XENVHCA_COUNTER_GROUPS          2
+struct xenvhca_counters_req {
+    uint32_t group;                 /*   0 */
+    uint32_t first;                 /*   4 */
+};                                  /*   8 */
+struct xenvhca_query_counter_names_rsp {
+    uint32_t count;                 /*   0 */
+    uint32_t total;                 /*   4 */
+    char name[XENVHCA_NAMES_PER_RSP][XENVHCA_COUNTER_NAME]; /*   8 */
+};                                  /* 232 */
+struct xenvhca_query_counters_rsp {
+    uint32_t count;                 /*   0 */
+    uint32_t valid;                 /*   4 */
+    uint64_t value[XENVHCA_COUNTERS_PER_RSP]; /*   8 */
+};                                  /* 232 */
+
+/*
  * ALLOC_UCONTEXT: opens a verbs context of the HCA. One per open file of the
  * guest's uverbs device. ucontext = 0 in the request; udata both ways.
  * DEALLOC_UCONTEXT: closes the one named by the header and all it owns.
@@ -781,7 +895,8 @@ struct xenvhca_alloc_ucontext_rsp {
  *   XENVHCA_MMAP_MMIO: one doorbell page, which the guest may map now with
  *   the cache attribute prot (XENVHCA_PROT_*): a PV guest by the machine
  *   frame number frame, a translated one by the gfn it asked for (frame is
- *   0). count is 0, nr_pages 1.
+ *   0), or with XENVHCA_INFO_STATIC_DOORBELLS by the guest frame frame, which
+ *   must lie in a range of its device tree. count is 0, nr_pages 1.
  *
  * A doorbell page stays until its ucontext is closed. When DEALLOC_UCONTEXT
  * was answered with 0 no gfn of the ucontext has a page any more; the guest
@@ -905,10 +1020,21 @@ struct xenvhca_resize_cq_req {
     uint32_t cqe;                   /*   4 */
     struct xenvhca_pages buf;       /*   8 */
 };                                  /*  48 */
+/*
+ * MODIFY_CQ: moderation. An armed CQ has its event after so many completions,
+ * or so long after the first of them; 0, 0: with the first one. The HCA's driver
+ * refuses what is more than QUERY_DEVICE said.
+ */
+struct xenvhca_modify_cq_req {
+    uint32_t handle;                /*   0 */
+    uint16_t count;                 /*   4 */
+    uint16_t period;                /*   6, us */
+};                                  /*   8 */
 
 /*
  * CREATE_QP: qp_type RC 2, UC 3, UD 4, XRC initiator 9, XRC target 10; others
- * are refused. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
+ * are refused. create_flags - IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK (2),
+ * if the HCA's driver takes it; others are refused with -XEN_EOPNOTSUPP. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
  * says what was granted.
  *
  * An XRC initiator has neither recv_cq nor srq: both are 0. An XRC target has
@@ -1174,6 +1300,7 @@ struct xenvhca_request {
         struct xenvhca_handle_req handle;
         struct xenvhca_query_gid_table_req query_gid_table;
         struct xenvhca_query_pkey_table_req query_pkey_table;
+        struct xenvhca_counters_req counters;
         struct xenvhca_mmap_req mmap;
         struct xenvhca_munmap_req munmap;
         struct xenvhca_reg_mr_req reg_mr;
@@ -1181,6 +1308,7 @@ struct xenvhca_request {
         struct xenvhca_alloc_mw_req alloc_mw;
         struct xenvhca_create_cq_req create_cq;
         struct xenvhca_resize_cq_req resize_cq;
+        struct xenvhca_modify_cq_req modify_cq;
         struct xenvhca_create_qp_req create_qp;
         struct xenvhca_modify_qp_req modify_qp;
         struct xenvhca_query_qp_req query_qp;
@@ -1228,6 +1356,8 @@ struct xenvhca_response {
         struct xenvhca_query_port_rsp query_port;
         struct xenvhca_query_gid_table_rsp query_gid_table;
         struct xenvhca_query_pkey_table_rsp query_pkey_table;
+        struct xenvhca_query_counter_names_rsp query_counter_names;
+        struct xenvhca_query_counters_rsp query_counters;
         struct xenvhca_alloc_ucontext_rsp alloc_ucontext;
         struct xenvhca_mmap_rsp mmap;
         struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, _CM, CREATE_AH */
@@ -1369,6 +1499,95 @@ struct xenvhca_kick_page {
     struct xenvhca_kick kick[XENVHCA_KICK_ENTRIES]; /* 1024 */
     uint8_t pad2[1024];             /* 3072 */
 };                                  /* 4096 */
+
+/*
+ ******************************************************************************
+ *                    A page in the place of xenstore
+ ******************************************************************************
+ *
+ * Where domains have no xenstore (Xen without dom0, before 4.22), one page of
+ * the guest for each device carries what the two ends tell each other by nodes
+ * elsewhere. The guest grants it to the backend domain, read-write, at a
+ * reference that both were configured with: XENVHCA_LINK_FIRST_REF ..
+ * XENVHCA_LINK_LAST_REF, which no kernel gives away by itself. What the
+ * toolstack writes for the backend stays with the backend (files), so the page
+ * has the frontend's nodes and the negotiation only.
+ *
+ * The guest is told by a node of its device tree:
+ *
+ *      vhca-2 {
+ *              compatible = "xen-vhca,page";
+ *              backend-domid = <3>;
+ *              grant-ref = <2>;
+ *      };
+ *
+ * The frontend writes the front half, the backend the back half, of which the
+ * other one believes nothing: it reads each number once and checks it. Numbers
+ * are those of the nodes of that name; 0 is an absent node. There is no setup:
+ * each number has its place.
+ *
+ * magic - XENVHCA_LINK_MAGIC, written last, when the rest of the front half is
+ *   there, before the page is granted. Anything else: the frontend withdraws the
+ *   page. The backend unmaps it, then closes its end of the event channel, after
+ *   which the frontend ends the grant.
+ * layout - XENVHCA_LINK_LAYOUT, of this page. A backend that does not know it
+ *   leaves the page alone.
+ * port - an event channel that the frontend allocated for the backend. Each end
+ *   notifies the other one after it wrote its state. The backend binds it as
+ *   long as it maps the page. Unbound, the back half is that of a backend that
+ *   died, unless its state is Closed.
+ * state - enum xenbus_state. Whoever writes it makes what it wrote before
+ *   visible first (write barrier), whoever reads it reads nothing of that half
+ *   before (read barrier). The state diagram above holds.
+ * versions - as the node: text with a NUL, a comma separated list.
+ *
+ * +----------------+----------------+----------------+----------------+
+ * |      front_magic                | octet 0                         |
+ * |      front_state                | octet 12                        |
+ * |      front_ring_ref[16]         | octets 64 .. 127                |
+ * |      back_state                 | octet 2048                      |
+ * |      back_versions              | octets 2056 .. 2087             |
+ * +----------------+----------------+----------------+----------------+
+ */
+#define XENVHCA_LINK_COMPATIBLE         "xen-vhca,page"
+#define XENVHCA_LINK_DOMID              "backend-domid"
+#define XENVHCA_LINK_REF                "grant-ref"
+#define XENVHCA_LINK_MAGIC              0x61636876      /* "vhca" */
+#define XENVHCA_LINK_LAYOUT             1
+#define XENVHCA_LINK_FIRST_REF          2       /* 0, 1: console, xenstore */
+#define XENVHCA_LINK_LAST_REF           7
+#define XENVHCA_LINK_TEXT               32
+
+struct xenvhca_link_page {
+    uint32_t front_magic;           /*   0 */
+    uint32_t front_layout;          /*   4 */
+    uint32_t front_port;            /*   8 */
+    uint32_t front_state;           /*  12 */
+    uint32_t front_version;         /*  16 */
+    uint32_t front_ring_order;      /*  20 */
+    uint32_t front_evtchn;          /*  24 */
+    uint32_t front_evt_ref;         /*  28 */
+    uint32_t front_evt_evtchn;      /*  32 */
+    uint32_t front_kick_ref;        /*  36 */
+    uint32_t front_kick_evtchn;     /*  40 */
+    uint8_t front_pad0[20];         /*  44 */
+    uint32_t front_ring_ref[16];    /*  64 */
+    uint8_t front_pad1[1920];       /* 128 */
+    uint32_t back_state;            /* 2048 */
+    uint32_t back_max_ring_order;   /* 2052 */
+    uint8_t back_versions[XENVHCA_LINK_TEXT]; /* 2056 */
+    uint8_t back_pad[2008];         /* 2088 */
+};                                  /* 4096 */
+
+/* Numbers of the front half: F(NODE, field); ring-ref<i> are besides. */
+#define XENVHCA_LINK_FRONT(F) \
+    F(VERSION, version) \
+    F(RING_ORDER, ring_order) \
+    F(EVTCHN, evtchn) \
+    F(EVT_RING_REF, evt_ref) \
+    F(EVT_EVTCHN, evt_evtchn) \
+    F(KICK_RING_REF, kick_ref) \
+    F(KICK_EVTCHN, kick_evtchn)
 
 DEFINE_RING_TYPES(xenvhca, struct xenvhca_request, struct xenvhca_response);
 

@@ -6,14 +6,14 @@
 # prints the folder that holds them, as ../image/image.sh does:
 #
 #   dom0.cpio    root of the utility domain (an uncompressed initrd), with xen.sh's
-#                xenstored. As in the scenarios, "dom0" is where they run
+#                xenstored, if there is one. As in the scenarios, "dom0" is where they run
 #   guest.cpio   root of a guest
-#   Image, xen   kernel and hypervisor
+#   Image, xen-debian, xen   kernel, Debian's hypervisor, xen.sh's if it can be had
 #   dom0/, guest/   module trees, for depmod with the overlay's modules
 #   sysroot      link to the root, for a compiler
 #
 # Usage: images.sh
-# Environment: VHCA_XEN_SRC (xen.sh)
+# Environment: VHCA_XEN_SRC (xen.sh); without it what needs that Xen cannot be run
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/lib/roots.sh
@@ -33,18 +33,19 @@ guest_programs=(
 	ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
 )
-utility_programs=(bridge tee touch xenstore mknod mkfifo)
+utility_programs=(bridge tee touch xenstore mknod mkfifo base64)
 guest_modules=(
 	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs xen-netfront
-	ib_uverbs crc32_generic
+	ib_uverbs crc32_generic tun
 )
 utility_modules=(
 	xen-netback bridge dummy rdma_rxe
-	virtio_pci 9p 9pnet_virtio mlx5_ib ib_umad
+	virtio_pci 9p 9pnet_virtio mlx5_ib ib_umad tun
 )
 
 all=$("$here/root.sh")
-xen=$("$here/xen.sh")
+xen=''
+! "$here/xen.sh" --have || xen=$("$here/xen.sh")
 KVER=$(ls "$all/usr/lib/modules")
 key=$({ cat "$here/images.sh" "$here/../lib/roots.sh"; echo "$all $xen"; } |
 	sha256sum | cut -c1-16)
@@ -69,8 +70,11 @@ take_backend "$work/guest"
 fill_root "$work/dom0" "${guest_programs[@]}" "${utility_programs[@]}"
 take_modules "$work/dom0" "${guest_modules[@]}" "${utility_modules[@]}"
 take_backend "$work/dom0"
-cp "$xen/xenstored" "$work/dom0/usr/sbin/"
-cp "$xen/xen" "$cache.tmp/"
+if [ -n "$xen" ]; then
+	cp "$xen/xenstored" "$work/dom0/usr/sbin/"
+	cp "$xen/xen" "$cache.tmp/"
+fi
+cp "$all"/boot/xen-*-arm64 "$cache.tmp/xen-debian"
 cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/Image"
 ln -s "$all" "$cache.tmp/sysroot"
 for root in guest dom0; do

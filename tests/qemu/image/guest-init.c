@@ -4,7 +4,8 @@
  * /init of a test guest (pid 1): mounts, devices by udev as on any distribution,
  * the test network, then the guest shell by which dom0 runs commands. From the
  * kernel command line: vhca.ip=ADDRESS vhca.name=NAME, vhca.wait=SECONDS for the
- * network's device (default 10). No shell script, because each process that one starts
+ * network's device (default 10). Without xenstore vhca.tap=DOMID: the other end of the
+ * network (xen-tap.c); vhca.reserve=MIB: memory left to pages of other domains. No shell script, because each process that one starts
  * takes a tenth of a second or more under emulation, and guests start more often than
  * anything else. Trusts dom0.
  */
@@ -30,8 +31,11 @@
 #define CONSOLE_LEVEL	8	/* what dmesg -n 8 sets */
 #define SYSLOG_LEVEL	8	/* the action of syslog(2) that does */
 
+#define TARGET		"/sys/devices/system/xen_memory/xen_memory0/target_kb"
+
 static char ip[32] = "192.168.77.254", name[64] = "guest";
-static int eth0_tenths = 100;
+static char tap[16];			/* empty: xenstore has a network */
+static int eth0_tenths = 100, reserve_mib;
 
 /* Says on the console what does not work; the guest starts as far as it can. */
 static void complain(const char *what, const char *arg)
@@ -107,6 +111,10 @@ static void read_cmdline(void)
 			snprintf(name, sizeof(name), "%s", word + 10);
 		else if (!strncmp(word, "vhca.wait=", 10))
 			eth0_tenths = 10 * atoi(word + 10);
+		else if (!strncmp(word, "vhca.tap=", 9))
+			snprintf(tap, sizeof(tap), "%s", word + 9);
+		else if (!strncmp(word, "vhca.reserve=", 13))
+			reserve_mib = atoi(word + 13);
 	}
 }
 
@@ -153,7 +161,7 @@ static void load_modules(void)
 		"--subsystem-match=infiniband",
 		"--subsystem-match=infiniband_verbs",
 		"--subsystem-match=infiniband_mad", "--subsystem-match=mem",
-		"--subsystem-match=net", NULL };
+		"--subsystem-match=net", "--subsystem-match=platform", NULL };
 	char *modprobe[] = { "modprobe", "-a", "xenfs", "xen-evtchn",
 		"xen-gntdev", "xen-gntalloc", "xen-privcmd", NULL };
 
@@ -161,6 +169,30 @@ static void load_modules(void)
 	run(trigger);
 	run(modprobe);
 	mount_on("xenfs", "/proc/xen");
+}
+
+/* Has the balloon give up some memory: pages of other domains take its place. */
+static void reserve(void)
+{
+	FILE *f = fopen(TARGET, "r+");
+	long kib = 0;
+
+	if (!f || fscanf(f, "%ld", &kib) != 1 || fseek(f, 0, SEEK_SET) ||
+	    fprintf(f, "%ld\n", kib - reserve_mib * 1024L) < 0 || fflush(f))
+		complain("cannot lower", TARGET);
+	if (f)
+		fclose(f);
+}
+
+/* Its pages are the first that this kernel grants, so that the other end finds them. */
+static void start_tap(void)
+{
+	char *modprobe[] = { "modprobe", "-a", "tun", "xen-gntalloc",
+		"xen-evtchn", NULL };
+	char *link[] = { "xen-tap", "guest", tap, "eth0", NULL };
+
+	run(modprobe);
+	start(link);
 }
 
 /* if_up SOCKET, INTERFACE, ADDRESS/24 or NULL: as ip-addr and ip-link do. */
@@ -226,13 +258,18 @@ int main(void)
 	read_cmdline();
 	if (sethostname(name, strlen(name)) || setrlimit(RLIMIT_MEMLOCK, &all))
 		complain("cannot name, or let pin memory,", name);
+	if (reserve_mib)
+		reserve();
+	if (tap[0])
+		start_tap();
 	load_modules();
 	network();
 	klogctl(SYSLOG_LEVEL, NULL, CONSOLE_LEVEL);
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	printf("guest %s: ready at %ld.%02ld s, %s\n", name, up.tv_sec,
 	       up.tv_nsec / 10000000, ip);
-	tell_ready();
+	if (!tap[0])
+		tell_ready();
 	for (;;) {
 		run(shell);
 		sleep_ms(1000);

@@ -73,6 +73,7 @@ add_programs() {
 	local root=$1 build=${build_of[$2]} f
 	mkdir -p "$root/usr/bin" "$root/usr/sbin"
 	cp "$work/guest-shell" "$root/usr/sbin/"
+	[ ! -e "$work/xen-tap" ] || cp "$work/xen-tap" "$root/usr/sbin/"
 	[ -n "$debian" ] || add_product "$root" "$build"
 	for f in "$build"/tests/{verbs,helper,hostile,bench}/*; do
 		if [ -f "$f" ] && [ -x "$f" ]; then
@@ -143,6 +144,9 @@ pack() {
 }
 
 ${CC:-gcc} -O2 -Wall -static -o "$work/guest-shell" "$here/guest-shell.c"
+# The network of machines without xenstore.
+[ "${UTILITY:-}" != yes ] || ${CC:-gcc} -O2 -Wall -o "$work/xen-tap" "$here/xen-tap.c" \
+	-lxengnttab -lxenevtchn
 for side in guest dom0; do
 	add_programs "$work/$side" "$side"
 	add_modules "$work/$side" "$side"

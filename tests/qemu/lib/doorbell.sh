@@ -35,3 +35,23 @@ hca_move() {
 	wait_guest 30 "$1" 'ibv_devinfo | grep PORT_ACTIVE' ||
 		fail "$1 has no working vhca on $2"
 }
+
+DOORBELLS=500
+refused() { hca_get "$1" doorbells-refused; }
+rung_since() { [ "$(refused hca0)" -gt "$1" ]; }
+
+# attack VICTIM ATTACKER HCA OTHER: the attacker's guest is on HCA.
+attack() {
+	local qpn cqn here there
+	hold_start "$1"
+	read -r qpn cqn < <(held "$1")
+	here=$(refused "$3")
+	there=$(refused "$4")
+	check "$2 rings for QP $qpn and CQ $cqn of $1" guest_sh -t 60 "$2" \
+		"vhca-uar ring $qpn $cqn $DOORBELLS"
+	note "$3 refused $(($(refused "$3") - here)) doorbells"
+	check "each was refused, and no other" \
+		[ $(($(refused "$3") - here)) = $((2 * DOORBELLS)) ]
+	check "$4 refused none" [ "$(refused "$4")" = "$there" ]
+	check "$1 did not notice" hold_end "$1"
+}

@@ -86,12 +86,18 @@ take() {
 	[ -n "$taken" ]
 }
 
+# limit_of SCRIPT: its time limit here, in seconds.
+limit_of() {
+	local limit=''
+	[ "$tier" != soak ] || limit=$(header "$1" soak-limit)
+	[ -n "$limit" ] || limit=$(header "$1" limit)
+	echo $((${limit:-300} * scale))
+}
+
 # give NAME SCRIPT: dom0's runner takes it from there.
 give() {
-	local limit=''
-	[ "$tier" != soak ] || limit=$(header "$2" soak-limit)
-	[ -n "$limit" ] || limit=$(header "$2" limit)
-	limit=$((${limit:-300} * scale))
+	local limit
+	limit=$(limit_of "$2")
 	cp "$2" "$share/$1.sh"
 	echo "$1 /share/$1.sh $limit" >"$share/next.new"
 	mv "$share/next.new" "$share/next"

@@ -9,6 +9,7 @@
 DBG_FRONT=/sys/kernel/debug/xen-vhca
 DBG_HELPER=/sys/kernel/debug/xen-vhca-helper
 RUN_DIR=/run/xen-vhcad
+BACKEND_ARGS=''			# more of xen-vhcad's
 
 # backend_start: HCA, helper module and daemon, restarted when it dies, as
 # systemd would. Later scenarios of the same boot find it running.
@@ -19,9 +20,10 @@ backend_start() {
 	modprobe xen-vhca-helper
 	[ ! -e /run/vhcad.loop ] || return 0
 	touch /run/vhcad.loop
+	export BACKEND_ARGS
 	setsid bash -c 'while [ -e /run/vhcad.loop ]; do
 		xen-vhcad --foreground --log-level ${BACKEND_LOG:-debug} \
-			--maptrack-frames 8192
+			--maptrack-frames 8192 $BACKEND_ARGS
 		echo "xen-vhcad ended with status $?"
 		sleep 0.3
 	done' </dev/null >>/run/vhcad.log 2>&1 &

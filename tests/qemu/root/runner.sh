@@ -53,7 +53,7 @@ guests_end() (
 versions() {
 	local xen=none lib
 	[ "$MACHINE" != xen ] || xen=$(xl info xen_version)
-	[ "$MACHINE" != dom0less ] ||
+	[[ "$MACHINE" != dom0less* ]] ||
 		xen=$(cat /sys/hypervisor/version/major).$(cat /sys/hypervisor/version/minor)
 	lib=$(echo /usr/lib/*-linux-gnu/libibverbs.so.1.*.*.*)
 	lib=${lib##*.so.1.}

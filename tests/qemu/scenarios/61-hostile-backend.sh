@@ -99,7 +99,8 @@ keeping() {
 
 descriptions() {
 	step "$guest: absurd descriptions"
-	for mode in info-ones info-zero info-no-end info-escapes info-driver; do
+	for mode in info-ones info-zero info-no-end info-escapes info-driver \
+		names-ones names-twice counters-ones counters-zero; do
 		check "$mode" broken $mode 6
 	done
 	for mode in device-ones device-zero port-ones port-zero gid-ones \

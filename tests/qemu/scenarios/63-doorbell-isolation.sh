@@ -15,26 +15,6 @@
 . ./hca.sh
 . ./doorbell.sh
 
-DOORBELLS=500
-refused() { hca_get "$1" doorbells-refused; }
-rung_since() { [ "$(refused hca0)" -gt "$1" ]; }
-
-# attack VICTIM ATTACKER HCA OTHER: the attacker's guest is on HCA.
-attack() {
-	local qpn cqn here there
-	hold_start "$1"
-	read -r qpn cqn < <(held "$1")
-	here=$(refused "$3")
-	there=$(refused "$4")
-	check "$2 rings for QP $qpn and CQ $cqn of $1" guest_sh -t 60 "$2" \
-		"vhca-uar ring $qpn $cqn $DOORBELLS"
-	note "$3 refused $(($(refused "$3") - here)) doorbells"
-	check "each was refused, and no other" \
-		[ $(($(refused "$3") - here)) = $((2 * DOORBELLS)) ]
-	check "$4 refused none" [ "$(refused "$4")" = "$there" ]
-	check "$1 did not notice" hold_end "$1"
-}
-
 step "a PV and a PVH guest, each with an HCA"
 hca_guests pv a pvh b
 for g in a b; do

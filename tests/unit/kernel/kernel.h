@@ -28,6 +28,7 @@ typedef uint16_t u16, domid_t;
 typedef uint32_t u32, grant_ref_t, evtchn_port_t;
 typedef int16_t s16;
 typedef int32_t s32;
+typedef int64_t s64;
 typedef uint64_t u64;
 
 #define __init
@@ -73,8 +74,21 @@ typedef uint64_t u64;
 #define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR(p)		((long)(p))
 #define ERR_PTR(err)		((void *)(long)(err))
-#define kstrtouint(s, base, v)	(*(v) = (unsigned int)strtoul(s, NULL, base), 0)
+#define kstrtouint		kernel_strtouint
 #define strim(s)		(s)
+
+static inline int kernel_strtouint(const char *s, int base, unsigned int *v)
+{
+	char *end;
+	unsigned long value = strtoul(s, &end, base);
+
+	if (*s < '0' || *s > '9' || strcmp(end, "\n" + !*end))
+		return -EINVAL;
+	if (value > UINT_MAX)
+		return -ERANGE;
+	*v = value;
+	return 0;
+}
 
 struct device { int unused; };
 #define dev_err(dev, ...)	print_message("  " __VA_ARGS__)
@@ -162,54 +176,7 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 	return n;
 }
 
-struct list_head { struct list_head *next, *prev; };
-#define LIST_HEAD(l)		struct list_head l = { &l, &l }
-#define INIT_LIST_HEAD(l)	((l)->next = (l)->prev = (l))
-#define list_empty(l)		((l)->next == (l))
-#define list_for_each_entry(p, head, m)					\
-	for (p = container_of((head)->next, typeof(*p), m);		\
-	     &p->m != (head); p = container_of(p->m.next, typeof(*p), m))
-#define list_for_each_entry_safe(p, n, head, m)				\
-	for (p = container_of((head)->next, typeof(*p), m),		\
-	     n = container_of(p->m.next, typeof(*p), m);		\
-	     &p->m != (head);						\
-	     p = n, n = container_of(n->m.next, typeof(*n), m))
-
-static inline void list_add_tail(struct list_head *new, struct list_head *head)
-{
-	new->prev = head->prev;
-	new->next = head;
-	head->prev->next = new;
-	head->prev = new;
-}
-
-static inline void list_add(struct list_head *new, struct list_head *head)
-{
-	list_add_tail(new, head->next);
-}
-
-static inline void list_del(struct list_head *l)
-{
-	l->next->prev = l->prev;
-	l->prev->next = l->next;
-}
-
-static inline void list_splice(struct list_head *from, struct list_head *head)
-{
-	if (from->next == from)
-		return;
-	from->next->prev = head;
-	from->prev->next = head->next;
-	head->next->prev = from->prev;
-	head->next = from->next;
-}
-
-static inline void list_splice_init(struct list_head *from,
-				    struct list_head *head)
-{
-	list_splice(from, head);
-	INIT_LIST_HEAD(from);
-}
+#include "lists.h"
 
 /* ---- time and works ---- */
 #define HZ			250
@@ -386,16 +353,48 @@ static enum xenbus_state backend_state;
 #define xenbus_dev(d)		container_of(d, struct xenbus_device, dev)
 #define dev_get_drvdata(d)	(xenbus_dev(d)->drvdata)
 #define dev_set_drvdata(d, v)	(xenbus_dev(d)->drvdata = (v))
-#define xenbus_read(xbt, dir, node, len) strdup(XENVHCA_PROTOCOL_VERSION)
-#define xenbus_read_driver_state(dev, path) backend_state
-#define xenbus_write(...)	0
-#define xenbus_transaction_start(t) 0
-#define xenbus_transaction_end(t, abort) 0
-#define xenbus_exists(...)	1
-#define xenbus_rm(...)		0
+/* Requests of xenstore that Linux makes for the module. */
+static unsigned int __attribute__((unused)) kernel_requests;
+/* Value of a node of the backend's; NULL: absent. A test may change it. */
+static inline const char *kernel_node_default(const char *node)
+{
+	if (!strcmp(node, "setup"))
+		return "4 4294967295";
+	return strcmp(node, "max-ring-page-order") ?
+	       XENVHCA_PROTOCOL_VERSION : "4";
+}
+static const char *(*kernel_node)(const char *node) = kernel_node_default;
+static inline void *kernel_xenbus_read(const char *node)
+{
+	const char *value = kernel_node(node);
+
+	kernel_requests++;
+	return value ? strdup(value) : (void *)(long)-ENOENT;
+}
+#define xenbus_read(xbt, dir, node, len) kernel_xenbus_read(node)
+#define xenbus_read_driver_state(dev, path) (kernel_requests++, backend_state)
+/* The last value that was written to a node of this name; how many writes. */
+static char kernel_written[256];
+static const char *kernel_watched = "setup";
+static unsigned int kernel_writes __attribute__((unused));
+static inline int kernel_xenbus_write(const char *node, const char *value)
+{
+	kernel_requests++;
+	kernel_writes++;
+	if (!strcmp(node, kernel_watched))
+		snprintf(kernel_written, sizeof(kernel_written), "%s", value);
+	return 0;
+}
+#define xenbus_write(xbt, dir, node, value) kernel_xenbus_write(node, value)
+#define xenbus_transaction_start(t) (kernel_requests++, 0)
+#define xenbus_transaction_end(t, abort) (kernel_requests++, 0)
+#define xenbus_exists(...)	(kernel_requests++, 1)
+#define xenbus_rm(...)		(kernel_requests++, 0)
 #define xenbus_watch_pathfmt(dev, watch, will, changed, ...) ((void)(changed))
 #define unregister_xenbus_watch(w)
-#define xenbus_switch_state(d, s) ((d)->state = (s), 0)
+/* A transaction that reads the state and writes it. */
+#define xenbus_switch_state(d, s)					\
+	(kernel_requests += (d)->state != (s) ? 4 : 0, (d)->state = (s), 0)
 #define xenbus_frontend_closed(d) xenbus_switch_state(d, XenbusStateClosed)
 #define __xenbus_register_frontend(drv, owner, name) ((void)(drv), 0)
 #define xenbus_unregister_driver(drv)
@@ -442,7 +441,9 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define kunmap_local(p)		((void)(p))
 #define ib_umem_num_dma_blocks(umem, size) ((size_t)(umem)->sgt_append.sgt.n)
 #define ib_umem_offset(umem)	0
-/* Of compat.h, for 6.3 and later: that is where it does something. */
+/* Of compat.h, before 7.2. */
+#define vhca_cqe		int
+/* Likewise, for 6.3 and later: that is where it does something. */
 #define vhca_umem_access(access) ((access) | IB_ACCESS_LOCAL_WRITE)
 
 #define IB_ACCESS_LOCAL_WRITE	1
@@ -462,8 +463,7 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define ibdev_dbg(ibdev, ...)
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
-struct ib_device {
-	u32 index; int unused; };
+struct ib_device { u32 index; int unused; };
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {
@@ -527,7 +527,8 @@ struct vm_area_struct {
 };
 
 /* ---- memory of a process, which is that of the test ---- */
-static struct { struct mm_struct *mm; } kernel_task, *current = &kernel_task;
+#define PF_EXITING		4
+static struct { struct mm_struct *mm; int flags; } kernel_task, *current = &kernel_task;
 
 #define u64_to_user_ptr(addr)	((void *)(uintptr_t)(addr))
 #define copy_to_user(to, from, n) (memcpy(to, from, n), 0)

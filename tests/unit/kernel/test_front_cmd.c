@@ -105,6 +105,20 @@ bool vhca_ranges_flush(struct vhca_ucontext *u)
 	return was;
 }
 
+bool vhca_leave(const struct vhca_ucontext *u)
+{
+	return false;
+}
+
+bool vhca_leaving(const struct vhca_ucontext *u)
+{
+	return false;
+}
+
+void vhca_leave_count(struct vhca_ucontext *u, int nr)
+{
+}
+
 /* ---- tests ---- */
 static int setup(void **state)
 {

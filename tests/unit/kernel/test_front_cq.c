@@ -13,7 +13,6 @@ struct ib_cq_init_attr { int cqe, comp_vector; u32 flags; };
 
 /* Of compat.h, as in 6.1 */
 #define vhca_cq_attrs		ib_udata
-#define vhca_cqe		int
 #define vhca_cq_udata(attrs)	(attrs)
 
 #include "copy/cq.c"
@@ -28,6 +27,8 @@ static struct vhca_mem mem[BUFS];
 static int puts_of[BUFS], given, nested;
 static int second;		/* cqe that another thread asks for meanwhile */
 static int second_rc;
+static struct xenvhca_modify_cq_req moderation;
+static int moderate_rc;
 static u32 backend_cqe;		/* 0: as asked for */
 
 /* ---- the rest of the module ---- */
@@ -61,6 +62,14 @@ int vhca_cmd_create_cq(struct vhca_ucontext *u,
 	*bufs = (struct vhca_bufs){ .buf = &mem[given++] };
 	*rsp = (struct xenvhca_cq_rsp){ .handle = 7, .cqe = req->cqe };
 	return 0;
+}
+
+int vhca_cmd_modify_cq(struct vhca_ucontext *u,
+		       const struct xenvhca_modify_cq_req *req)
+{
+	assert_ptr_equal(u, &uc);
+	moderation = *req;
+	return moderate_rc;
 }
 
 int vhca_cmd_destroy_cq(struct vhca_ucontext *u, u32 handle)
@@ -196,6 +205,19 @@ static void a_smaller_one_is_a_lie(void **state)
 	assert_int_equal(dev.ring.state, VHCA_RING_BROKEN);
 }
 
+/* In the context that made the CQ, whoever calls; the backend's verdict stays. */
+static void moderation_is_the_backends(void **state)
+{
+	(void)state;
+	moderate_rc = 0;
+	assert_int_equal(vhca_modify_cq(&cq.ibcq, 16, 100), 0);
+	assert_int_equal(moderation.handle, 7);
+	assert_int_equal(moderation.count, 16);
+	assert_int_equal(moderation.period, 100);
+	moderate_rc = -EINVAL;
+	assert_int_equal(vhca_modify_cq(&cq.ibcq, 16, 5000), -EINVAL);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -204,6 +226,7 @@ int main(void)
 		T(the_same_size_keeps_the_old),
 		T(a_second_one_waits),
 		T(a_smaller_one_is_a_lie),
+		T(moderation_is_the_backends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

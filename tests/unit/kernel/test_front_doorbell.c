@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * frontend/doorbell.c in a translated guest: guest frames of the window that a
- * process takes, and which of them are free again after which answer.
+ * process takes, and which of them are free again after which answer; frames of the
+ * guest's device tree, which a backend names.
  */
 #include "kernel.h"
 #include "vhca-provider.h"
@@ -90,6 +91,22 @@ static int rdma_user_mmap_io(struct ib_ucontext *u, struct vm_area_struct *vma,
 	return 0;
 }
 
+/* The device tree: pages TREE .. TREE + tree_pages - 1. */
+#define TREE			0x8000140ull
+static unsigned int tree_pages;
+
+bool vhca_tree_any(void)
+{
+	return tree_pages;
+}
+
+bool vhca_tree_has(u64 frame)
+{
+	return frame >= TREE && frame - TREE < tree_pages;
+}
+
+static u64 gfn_asked;
+
 void put_page(struct page *p)
 {
 	free(p);
@@ -99,6 +116,7 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 		  struct xenvhca_mmap_rsp *rsp)
 {
 	asked++;
+	gfn_asked = req->gfn;
 	if (second) {
 		second_rc = map(second);
 		second = 0;
@@ -168,6 +186,9 @@ static int setup(void **state)
 	INIT_LIST_HEAD(&uc.orphans);
 	second = second_rc = 0;
 	answer = asked = tasks_put = 0;
+	tree_pages = 0;
+	gfn_asked = 0;
+	dev.info.flags = 0;
 	mapped = 0;
 	page = (struct xenvhca_mmap_rsp){
 		.kind = XENVHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
@@ -282,6 +303,67 @@ static void a_window_with_a_page_stays(void **state)
 	vhca_window_clear(w);
 }
 
+static void in_a_tree(unsigned int pages)
+{
+	tree_pages = pages;
+	dev.info.flags = XENVHCA_INFO_STATIC_DOORBELLS;
+}
+
+static void the_backend_names_a_page_of_the_tree(void **state)
+{
+	in_a_tree(2);
+	page.frame = TREE;
+	assert_int_equal(map(1), 0);
+	assert_int_equal(gfn_asked, 0);
+	assert_int_equal(mapped, TREE);
+	page.frame = TREE + 1;
+	assert_int_equal(map(2), 0);
+	assert_int_equal(mapped, TREE + 1);
+	assert_int_equal(slots(), 0);
+	assert_int_equal(uc.nr_doorbells, 2);
+}
+
+/* Memory of the guest, registers of others, a page of another guest. */
+static void a_page_outside_of_the_tree_is_a_lie(void **state)
+{
+	static const u64 no[] = {
+		0, 1, TREE - 1, TREE + 2, ~0ull, TREE << 12, 1ull << 40,
+	};
+	unsigned int i;
+
+	in_a_tree(2);
+	for (i = 0; i < ARRAY_SIZE(no); i++) {
+		page.frame = no[i];
+		assert_int_equal(map(i), -EIO);
+		assert_int_equal(mapped, 0);
+	}
+	/* It goes on: who asks again may have a good one. */
+	page.frame = TREE;
+	assert_int_equal(map(0), 0);
+	assert_int_equal(mapped, TREE);
+}
+
+static void a_guest_without_a_window_asks_for_nothing(void **state)
+{
+	in_a_tree(0);
+	page.frame = TREE;
+	assert_int_equal(map(1), -ENXIO);
+	assert_int_equal(asked, 0);
+	assert_int_equal(uc.nr_doorbells, 0);
+}
+
+/* One with an agent, or that knows nothing of trees: as without a window. */
+static void another_backend_finds_nothing_changed(void **state)
+{
+	in_a_tree(2);
+	dev.info.flags = 0;
+	page.frame = TREE;
+	assert_int_equal(map(1), 0);
+	assert_int_equal(gfn_asked, vhca_window_gfn(dev.window));
+	assert_int_equal(mapped, gfn_asked);
+	assert_int_equal(slots(), 1);
+}
+
 /* A backend that takes its time holds nobody who is killed. */
 static void who_waits_for_another_can_be_killed(void **state)
 {
@@ -321,6 +403,10 @@ int main(void)
 		T(a_lie_keeps_the_frame),
 		T(a_context_has_a_share),
 		T(a_window_with_a_page_stays),
+		T(the_backend_names_a_page_of_the_tree),
+		T(a_page_outside_of_the_tree_is_a_lie),
+		T(a_guest_without_a_window_asks_for_nothing),
+		T(another_backend_finds_nothing_changed),
 		T(who_waits_for_another_can_be_killed),
 		T(a_context_that_is_not_made_holds_no_task),
 	};

@@ -6,6 +6,7 @@
  * backend that takes its time does not hold the end of a device.
  */
 #include "kernel.h"
+#include "../promised.h"
 #include "copy/front.c"
 #include "copy/nodes.c"
 #include "copy/link_xenbus.c"
@@ -24,10 +25,17 @@ static bool freed_closed;		/* the last rings, of a backend that closed */
 /* ---- the rest of the module ---- */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 {
-	(void)order;
 	ring_tried++;
 	if (ring_fails && ring_fails--)
 		return -ENOMEM;
+	dev->ring.order = order;
+	dev->ring.cmd_port = 15;
+	dev->ring.evt_port = 16;
+	dev->ring.kick_port = 17;
+	dev->ring.evt_ref = 402;
+	dev->ring.kick_ref = 403;
+	for (order = 1u << order; order--; )
+		dev->ring.cmd_ref[order] = 386 + order;
 	dev->ring.state = VHCA_RING_UP;
 	return 0;
 }
@@ -117,9 +125,11 @@ void vhca_stats_del(struct vhca_dev *dev)
 	(void)dev;
 }
 
+static struct vhca_window *window;	/* of a translated guest */
+
 struct vhca_window *vhca_window_new(void)
 {
-	return NULL;
+	return window;
 }
 
 u64 vhca_window_gfn(const struct vhca_window *w)
@@ -149,7 +159,11 @@ static void backend(enum xenbus_state state)
 static int setup(void **state)
 {
 	(void)state;
-	xbdev = (struct xenbus_device){ .nodename = "n", .otherend = "o" };
+	xbdev = (struct xenbus_device){
+		.nodename = "n", .otherend = "o",
+		.state = XenbusStateInitialising,
+	};
+	kernel_requests = 0;
 	ring_fails = ring_tried = 0;
 	objects = answers = 0;
 	overdrawn = false;
@@ -349,6 +363,75 @@ static void nobody_is_met_who_keeps_too_much(void **state)
 	xenbus_front.remove(&xbdev);
 }
 
+/* From the driver's probe to Connected. */
+static unsigned int attach_requests(void **state)
+{
+	unsigned int n;
+
+	setup(state);
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	n = kernel_requests;
+	xenbus_front.remove(&xbdev);
+	return n;
+}
+
+static void requests_of_an_attach(void **state)
+{
+	promised("requests of xenstore by a PV guest for an attach",
+		 attach_requests(state));
+	window = (void *)&window;
+	promised("requests of xenstore by a PVH guest for an attach",
+		 attach_requests(state));
+	window = NULL;
+}
+
+/* One node where the backend has offered it, and what it offered. */
+static void one_node_says_all(void **state)
+{
+	(void)state;
+	kernel_writes = 0;
+	backend(XenbusStateInitWait);
+	assert_string_equal(kernel_written, "1 4294967295 15 16 17 402 403 "
+			    "386 387 388 389 390 391 392 393 "
+			    "394 395 396 397 398 399 400 401");
+	assert_int_equal(kernel_writes, 1);
+	xenbus_front.remove(&xbdev);
+}
+
+static const char *setup_node;		/* NULL: an old backend */
+static const char *node_of_other(const char *node)
+{
+	return strcmp(node, "setup") ? kernel_node_default(node) : setup_node;
+}
+
+/* An old backend, or one that writes nonsense, has a node for each number. */
+static void an_old_backend_has_a_node_for_each(void **state)
+{
+	static const char *const bad[] = {
+		NULL, "", "4", "4294967296 x",
+	};
+	unsigned int i;
+
+	(void)state;
+	kernel_node = node_of_other;
+	kernel_watched = "ring-ref15";
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		setup(state);
+		setup_node = bad[i];
+		kernel_writes = 0;
+		kernel_written[0] = 0;
+		backend(XenbusStateInitWait);
+		assert_int_equal(xbdev.state, XenbusStateInitialised);
+		assert_string_equal(kernel_written, "401");
+		assert_int_equal(kernel_writes, 16 + 7);
+		xenbus_front.remove(&xbdev);
+	}
+	kernel_node = kernel_node_default;
+	kernel_watched = "setup";
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -365,6 +448,9 @@ int main(void)
 		T(a_flapping_backend_is_met_less_often),
 		T(an_honest_one_is_met_at_once),
 		T(nobody_is_met_who_keeps_too_much),
+		T(one_node_says_all),
+		cmocka_unit_test(an_old_backend_has_a_node_for_each),
+		cmocka_unit_test(requests_of_an_attach),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,8 @@ static struct vhca_pd pd;
 static struct ib_udata udata;
 static int regs, reregs, mems;
 static int dereg_rc, released_rc;
+static s64 left_pages;			/* of regions that there are */
+static int left_count;
 static struct ib_uobject uobject;
 
 /* ---- the rest of the module ---- */
@@ -44,7 +46,7 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *d, u64 addr, u64 length,
 	struct vhca_mem *mem = calloc(1, sizeof(*mem));
 
 	(void)addr;
-	(void)length;
+	mem->pages.nr_pages = length / PAGE_SIZE;
 	if (!ib_access_writable(access) && d->info.flags)
 		mem->pages.flags = XENVHCA_PAGES_READONLY;
 	mems++;
@@ -105,6 +107,18 @@ void vhca_release(struct vhca_ucontext *u, const char *what, u32 handle, int rc,
 	vhca_mem_put(mem);
 }
 
+void vhca_leave_pages(struct vhca_ucontext *u, s64 nr)
+{
+	(void)u;
+	left_pages += nr;
+}
+
+void vhca_leave_count(struct vhca_ucontext *u, int nr)
+{
+	(void)u;
+	left_count += nr;
+}
+
 /* ---- tests ---- */
 static int setup(void **state)
 {
@@ -113,6 +127,7 @@ static int setup(void **state)
 	dev.ring.state = VHCA_RING_UP;
 	pd.ibpd.device = &dev.ibdev;
 	regs = reregs = dereg_rc = released_rc = 0;
+	left_pages = left_count = 0;
 	atomic_set(&pd.mws, 0);
 	INIT_LIST_HEAD(&uobject.list);
 	return 0;
@@ -198,6 +213,24 @@ static void other_memory_can_be_read_only_later(void **state)
 	end(mr);
 }
 
+/* As many pages as are there are left to the end of the context, not more. */
+static void pages_of_a_context_are_counted(void **state)
+{
+	struct ib_mr *mr = vhca_reg_mr(&pd.ibpd, ADDR, 3 * PAGE_SIZE, IOVA, 0,
+				       &udata);
+
+	(void)state;
+	assert_int_equal(left_pages, 3);
+	mr->device = &dev.ibdev;
+	assert_null(vhca_rereg_mr(mr, IB_MR_REREG_TRANS, ADDR, 5 * PAGE_SIZE,
+				  IOVA, 0, &pd.ibpd, &udata));
+	assert_int_equal(left_pages, 5);
+	assert_null(rereg(mr, IB_MR_REREG_PD, 0));
+	assert_int_equal(left_pages, 5);
+	end(mr);
+	assert_int_equal(left_pages, 0);
+}
+
 static void an_old_backend_keeps_the_region(void **state)
 {
 	struct ib_mr *mr;
@@ -259,6 +292,7 @@ int main(void)
 		T(a_right_to_write_is_refused),
 		T(other_changes_keep_the_region),
 		T(other_memory_can_be_read_only_later),
+		T(pages_of_a_context_are_counted),
 		T(an_old_backend_keeps_the_region),
 		T(a_window_holds_its_region),
 		T(a_region_that_nobody_got_goes),

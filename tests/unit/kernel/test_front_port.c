@@ -56,7 +56,7 @@ static int held, told;
 static u32 lid;
 static u8 last;				/* octet of the GID at index 3 */
 static unsigned long dispatched;
-static int refuse, queries;
+static int refuse, queries, read_queries;
 
 /* ---- the kernel and the rest of the module ---- */
 static void *kmemdup(const void *p, size_t n, int gfp)
@@ -132,8 +132,10 @@ static int setup(void **state)
 	lid = last = 1;
 	registered = true;
 	going = false;
+	queries = 0;
 	if (vhca_port_read(dev))
 		return -1;
+	read_queries = queries;
 	queries = 0;
 	vhca_port_registered(dev);
 	return 0;
@@ -159,6 +161,9 @@ static void a_change_is_told(void **state)
 /* A registration has read it all, just now. */
 static void a_registration_asks_once(void **state)
 {
+	assert_int_equal(read_queries, 1);
+	assert_int_equal(dev->port.state, IB_PORT_ACTIVE);
+	assert_int_equal(dev->port.gid_tbl_len, 8);
 	kernel_advance(2 * HZ);
 	assert_int_equal(queries, 0);
 	dev->registered = false;

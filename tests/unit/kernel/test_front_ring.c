@@ -189,6 +189,50 @@ static void no_answer_is_what_nobody_answers(void **state)
 	assert_null(broken);
 }
 
+/* Their answers are all that is left of them, and half of the ring is for others. */
+static void who_waits_for_no_answer_leaves_half(void **state)
+{
+	unsigned int size = RING_SIZE(&dev->ring.cmd), n = 0;
+	struct vhca_cmd *cmd;
+
+	(void)state;
+	while (free_slots() > size / 2) {
+		cmd = vhca_cmd_alloc(XENVHCA_OP_DESTROY_QP, 0);
+		assert_int_equal(vhca_ring_submit(dev, &cmd, VHCA_CMD_DESTROY |
+						  VHCA_CMD_NOWAIT),
+				 -EINPROGRESS);
+		assert_null(cmd);
+		n++;
+	}
+	assert_int_equal(n, size / 2);
+	assert_null(broken);
+	/* One more is waited for, as others are; the device ends with silence. */
+	assert_int_equal(submit(XENVHCA_OP_DESTROY_QP, VHCA_CMD_DESTROY |
+				VHCA_CMD_NOWAIT), -ETIMEDOUT);
+	assert_non_null(broken);
+	assert_int_equal(submit(XENVHCA_OP_DESTROY_QP, VHCA_CMD_DESTROY |
+				VHCA_CMD_NOWAIT), -EIO);
+	for (n = 0; n < XENVHCA_MAX_ID; n++)
+		assert_null(dev->ring.pending[n]);
+}
+
+/* Also one that the backend refuses. */
+static void an_answer_that_nobody_waits_for_is_taken(void **state)
+{
+	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_DESTROY_QP, 0);
+	unsigned int slots = free_slots();
+
+	(void)state;
+	assert_int_equal(vhca_ring_submit(dev, &cmd, VHCA_CMD_DESTROY |
+					  VHCA_CMD_NOWAIT), -EINPROGRESS);
+	assert_int_equal(free_slots(), slots - 1);
+	status = -EBUSY;
+	answer(NULL);
+	assert_int_equal(free_slots(), slots);
+	assert_int_equal(answered(0), 0);
+	assert_null(broken);
+}
+
 /* Entries of different queues: none serves for another one. */
 static void push(unsigned int nr)
 {
@@ -278,6 +322,8 @@ int main(void)
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
 		T(no_answer_is_what_nobody_answers),
+		T(who_waits_for_no_answer_leaves_half),
+		T(an_answer_that_nobody_waits_for_is_taken),
 		T(a_waiter_wakes_the_others),
 		T(kicks_are_executed_once),
 		T(kicks_that_nobody_made_are_not_executed),

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The link of a device without xenstore (link.h): our side is a directory of files
+ * (host/tree.h), the peer's side, and what the peer may know of ours, is a page of
+ * the guest (vhcaif.h, "A page in the place of xenstore"). The command thread runs
+ * this.
+ *
+ * The guest writes to the page when and what it likes: each number is read once. It
+ * may withdraw the page and offer another one; the page is looked for once a second.
+ * The state in the page is ours only while we are there, so the supervisor goes by
+ * the file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <xenevtchn.h>
+#include "be.h"
+#include "gntdev.h"
+#include "host/tree.h"
+#include "number.h"
+#include "open_files.h"
+#include "transport.h"
+#include "xenstore/state.h"
+
+#define LOOK_S			1	/* for a page, while there is none */
+#define SPURIOUS_FREE		16	/* notifications without a change */
+#define SPURIOUS_US		1000	/* how long each of the others holds us */
+#define PORT_MAX		((1u << 17) - 1)	/* FIFO event channels */
+#define PEER_NAME_MAX		64
+
+struct link_page {
+	struct be_link l;
+	struct be_dev *dev;
+	char dir[PATH_MAX];
+	char peer[PEER_NAME_MAX];
+	uint32_t ref;
+	struct be_gntdev gnt;
+	struct xenvhca_link_page *page;	/* NULL: the guest offers none */
+	struct xenvhca_link_page mine;	/* the back half, for the next page */
+	xenevtchn_handle *evt;		/* as long as there is a page */
+	int port;
+	enum xenbus_state seen;		/* the peer's, as last told */
+	unsigned int spurious;
+	bool told;			/* that there is no page */
+	int poll_fd, notify_fd, timer_fd;
+};
+
+static struct link_page *to_page(struct be_link *l)
+{
+	return (struct link_page *)l;
+}
+
+/* Of the guest's half: once, as it may change at any time. */
+static uint32_t load(const uint32_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+/* ---- the page ---- */
+
+/* Our half; its state last, then the guest hears of it. */
+static void show(struct link_page *p, enum xenbus_state state)
+{
+	struct xenvhca_link_page *page = p->page;
+	unsigned int i;
+
+	p->mine.back_state = state;
+	if (!page)
+		return;
+	__atomic_store_n(&page->back_max_ring_order, p->mine.back_max_ring_order,
+			 __ATOMIC_RELAXED);
+	for (i = 0; i < sizeof(page->back_versions); i++)
+		__atomic_store_n(&page->back_versions[i], p->mine.back_versions[i],
+				 __ATOMIC_RELAXED);
+	xen_wmb();
+	__atomic_store_n(&page->back_state, state, __ATOMIC_RELAXED);
+	if (p->evt)
+		xenevtchn_notify(p->evt, (evtchn_port_t)p->port);
+}
+
+/* Unknown, too, of a page that was withdrawn. */
+static enum xenbus_state peer_state(const struct link_page *p)
+{
+	uint32_t state;
+
+	if (!p->page || load(&p->page->front_magic) != XENVHCA_LINK_MAGIC)
+		return XenbusStateUnknown;
+	state = load(&p->page->front_state);
+	xen_rmb();
+	return state > XenbusStateClosed ? XenbusStateUnknown :
+	       (enum xenbus_state)state;
+}
+
+static int epoll_for(const struct link_page *p, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return epoll_ctl(p->poll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+/* The guest waits for the port, and must find the page unmapped then. */
+static void page_leave(struct link_page *p)
+{
+	if (p->page)
+		be_gntdev_unmap(&p->gnt, p->page, 1);
+	p->page = NULL;
+	if (p->evt)
+		xenevtchn_close(p->evt);
+	p->evt = NULL;
+}
+
+static int port_bind(struct link_page *p, uint32_t remote)
+{
+	uint32_t domid = (uint32_t)p->dev->domid;
+
+	p->evt = xenevtchn_open(NULL, 0);
+	if (!p->evt)
+		return -errno;
+	/* A look that finds nothing must not wait. */
+	if (fcntl(xenevtchn_fd(p->evt), F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	/* Kernels that cannot restrict it serve as well. */
+	xenevtchn_restrict(p->evt, (domid_t)domid);
+	p->port = xenevtchn_bind_interdomain(p->evt, domid, remote);
+	return p->port < 0 ? -errno : epoll_for(p, xenevtchn_fd(p->evt));
+}
+
+/* Is it a page that we know? Then *port is the guest's event channel. */
+static bool page_known(struct link_page *p, uint32_t *port)
+{
+	uint32_t layout;
+
+	if (load(&p->page->front_magic) != XENVHCA_LINK_MAGIC)
+		return false;
+	xen_rmb();
+	layout = load(&p->page->front_layout);
+	*port = load(&p->page->front_port);
+	if (layout == XENVHCA_LINK_LAYOUT && *port && *port <= PORT_MAX)
+		return true;
+	be_log_peer(p->dev, "%s: layout %u, port %u; this backend knows layout %u",
+		    p->peer, layout, *port, XENVHCA_LINK_LAYOUT);
+	return false;
+}
+
+/* Maps a page if the guest offers one. Is there one now that was not there before? */
+static bool page_look(struct link_page *p)
+{
+	uint32_t port = 0;
+	int rc;
+
+	if (p->page)
+		return false;
+	p->page = be_gntdev_map(&p->gnt, &p->ref, 1, false);
+	if (!p->page) {
+		if (!p->told)
+			be_log(p->dev, BE_INFO, "%s: no page yet. Has the guest the node of vhca-devicetree and xen-vhcafront, and has Xen xsm=dummy or a policy that lets both domains talk?",
+			       p->peer);
+		p->told = true;
+		return false;
+	}
+	if (page_known(p, &port)) {
+		/* Before the port: an unbound one says that this is not to be believed. */
+		show(p, (enum xenbus_state)p->mine.back_state);
+		rc = port_bind(p, port);
+		if (!rc) {
+			xenevtchn_notify(p->evt, (evtchn_port_t)p->port);
+			return true;
+		}
+		be_log_peer(p->dev, "%s: event channel %u: %s", p->peer, port,
+			    strerror(-rc));
+	}
+	page_leave(p);
+	return false;
+}
+
+/* ---- nodes ---- */
+
+static const struct {
+	const char *node;
+	size_t at;
+} front_row[] = {
+#define ROW(NODE, field) { XENVHCA_NODE_##NODE, \
+	offsetof(struct xenvhca_link_page, front_##field) },
+	XENVHCA_LINK_FRONT(ROW)
+#undef ROW
+};
+
+/* Where a node of the peer's is in its page; NULL: nowhere. */
+static const uint32_t *field_of(const struct xenvhca_link_page *page,
+				const char *node)
+{
+	const size_t len = strlen(XENVHCA_NODE_RING_REF);
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(front_row) / sizeof(front_row[0]); i++)
+		if (!strcmp(node, front_row[i].node))
+			return (const uint32_t *)(const void *)
+				((const char *)page + front_row[i].at);
+	if (strncmp(node, XENVHCA_NODE_RING_REF, len) ||
+	    vl_parse_u64(node + len, 0, BE_RING_PAGES - 1, &n))
+		return NULL;
+	return &page->front_ring_ref[n];
+}
+
+static int page_get(struct be_link *l, enum be_side side, const char *node,
+		    char *value, size_t size)
+{
+	struct link_page *p = to_page(l);
+	const uint32_t *field;
+	uint32_t v;
+	int n;
+
+	if (side == BE_OWN)
+		return host_tree_read(p->dir, node, value, size);
+	field = p->page ? field_of(p->page, node) : NULL;
+	v = field ? load(field) : 0;
+	if (!v)
+		return -ENOENT;
+	n = snprintf(value, size, "%u", v);
+	return n < 0 || (size_t)n >= size ? -E2BIG : 0;
+}
+
+/* What the guest has to know goes into the page with our next state. */
+static int page_put(struct be_link *l, const char *node, const char *value)
+{
+	struct link_page *p = to_page(l);
+	uint64_t order = 0;
+
+	if (!strcmp(node, XENVHCA_NODE_VERSIONS)) {
+		memset(p->mine.back_versions, 0, sizeof(p->mine.back_versions));
+		snprintf((char *)p->mine.back_versions,
+			 sizeof(p->mine.back_versions), "%s", value ? value : "");
+		return 0;
+	}
+	if (!strcmp(node, XENVHCA_NODE_MAX_RING_ORDER)) {
+		if (value && vl_parse_u64(value, 0, XENVHCA_MAX_RING_ORDER, &order))
+			return -EINVAL;
+		p->mine.back_max_ring_order = (uint32_t)order;
+		return 0;
+	}
+	/* Not offered: the page has a place for each number. */
+	if (!strcmp(node, XENVHCA_NODE_SETUP))
+		return 0;
+	return host_tree_write(p->dir, node, value);
+}
+
+/* ---- states ---- */
+
+static enum xenbus_state own_state(struct link_page *p)
+{
+	return (enum xenbus_state)
+		host_tree_number(p->dir, HOST_TREE_NODE_STATE,
+				 XenbusStateInitialising, XenbusStateClosed,
+				 XenbusStateUnknown);
+}
+
+static int state_write(const struct link_page *p, const char *node,
+		       enum xenbus_state state)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", (unsigned int)state);
+	return host_tree_write(p->dir, node, text);
+}
+
+/* Closing is the toolstack's wish, which the guest has to see, too. */
+static enum xenbus_state page_state(struct be_link *l, enum be_side side)
+{
+	struct link_page *p = to_page(l);
+	enum xenbus_state s;
+
+	if (side == BE_PEER) {
+		s = peer_state(p);
+		/* For the operator. */
+		if (s != p->seen && own_state(p) != XenbusStateUnknown)
+			state_write(p, HOST_TREE_NODE_FRONT, s);
+		p->seen = s;
+		return s;
+	}
+	s = own_state(p);
+	if (s == XenbusStateClosing &&
+	    p->mine.back_state == XenbusStateConnected)
+		show(p, s);
+	return s;
+}
+
+static int page_set_state(struct be_link *l, enum xenbus_state to)
+{
+	struct link_page *p = to_page(l);
+	int rc = 0;
+
+	if (l->own != to) {
+		if (!xn_state_legal(XN_BACK, l->own, to))
+			return -EPERM;
+		/* Removed meanwhile: nothing is made anew. */
+		if (own_state(p) == XenbusStateUnknown)
+			return -ENOENT;
+		rc = state_write(p, HOST_TREE_NODE_STATE, to);
+	}
+	if (!rc) {
+		l->own = to;
+		show(p, to);
+	}
+	return rc;
+}
+
+/* Nobody can destroy a domain here. */
+static bool page_alive(struct be_link *l)
+{
+	(void)l;
+	return true;
+}
+
+/* ---- changes ---- */
+
+static int page_find(struct be_link *l)
+{
+	page_look(to_page(l));
+	return 0;
+}
+
+static int page_watch(struct be_link *l)
+{
+	const struct itimerspec each = {
+		.it_interval = { .tv_sec = LOOK_S }, .it_value = { .tv_sec = LOOK_S },
+	};
+	struct link_page *p = to_page(l);
+
+	if (inotify_add_watch(p->notify_fd, p->dir, BE_FILES_CHANGES) < 0 ||
+	    timerfd_settime(p->timer_fd, 0, &each, NULL))
+		return -errno;
+	return 0;
+}
+
+static int page_fd(struct be_link *l)
+{
+	return to_page(l)->poll_fd;
+}
+
+/* Takes all that one of our own files has to tell; nothing of it matters. */
+static bool drain(int fd)
+{
+	char raw[4096];
+	bool any = false;
+
+	while (read(fd, raw, sizeof(raw)) > 0)
+		any = true;
+	return any;
+}
+
+/* A guest that notifies without a change is slowed down, not we. */
+static bool port_take(struct link_page *p)
+{
+	int port = p->evt ? xenevtchn_pending(p->evt) : -1;
+
+	if (port < 0)
+		return false;
+	if (peer_state(p) != p->seen)
+		p->spurious = 0;
+	else if (p->spurious++ >= SPURIOUS_FREE)
+		usleep(SPURIOUS_US);
+	xenevtchn_unmask(p->evt, (evtchn_port_t)port);
+	return true;
+}
+
+static int page_changed(struct be_link *l)
+{
+	struct link_page *p = to_page(l);
+	bool any = drain(p->notify_fd);
+
+	any |= port_take(p);
+	if (p->page && load(&p->page->front_magic) != XENVHCA_LINK_MAGIC) {
+		page_leave(p);
+		any = true;
+	}
+	if (drain(p->timer_fd))
+		any |= page_look(p);
+	return any;
+}
+
+/* ---- begin and end ---- */
+
+static void page_end(struct be_link *l)
+{
+	struct link_page *p = to_page(l);
+	const int fd[] = { p->poll_fd, p->notify_fd, p->timer_fd };
+	size_t i;
+
+	page_leave(p);
+	be_gntdev_close(&p->gnt);
+	for (i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	free(p);
+}
+
+static const struct be_link_ops page_ops = {
+	.find = page_find, .read = page_get, .write = page_put,
+	.state = page_state, .set_state = page_set_state, .alive = page_alive,
+	.watch = page_watch, .fd = page_fd, .changed = page_changed,
+	.close = page_end,
+};
+
+static int files_open(struct link_page *p)
+{
+	int rc;
+
+	p->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	p->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	p->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (p->poll_fd < 0 || p->notify_fd < 0 || p->timer_fd < 0)
+		return -errno;
+	rc = epoll_for(p, p->notify_fd);
+	return rc ? rc : epoll_for(p, p->timer_fd);
+}
+
+/* What an earlier worker showed is not ours: at first we are Closed, or not there yet. */
+static void first_state(struct link_page *p)
+{
+	p->l.own = own_state(p);
+	p->mine.back_state = p->l.own == XenbusStateInitialising ?
+			     XenbusStateInitialising : XenbusStateClosed;
+}
+
+static int page_open(struct link_page *p, unsigned int domid, unsigned int devid)
+{
+	int rc = host_tree_dir(p->dir, be_files_root(), domid, devid);
+
+	if (rc)
+		return rc;
+	p->ref = host_tree_number(p->dir, HOST_TREE_NODE_REF,
+				  XENVHCA_LINK_FIRST_REF, XENVHCA_LINK_LAST_REF, 0);
+	snprintf(p->peer, sizeof(p->peer), "domain %u, grant reference %u", domid,
+		 p->ref);
+	if (!p->ref) {
+		be_log(p->dev, BE_ERR, "%s/" HOST_TREE_NODE_REF " must be a number %u..%u, that of the guest's device tree",
+		       p->dir, XENVHCA_LINK_FIRST_REF, XENVHCA_LINK_LAST_REF);
+		return -EINVAL;
+	}
+	rc = be_gntdev_open(&p->gnt, domid);
+	if (rc)
+		be_log(p->dev, BE_ERR, "/dev/xen/gntdev: %s; run: modprobe xen-gntdev",
+		       strerror(-rc));
+	return rc ? rc : files_open(p);
+}
+
+struct be_link *be_link_page(struct be_dev *dev, unsigned int domid,
+			     unsigned int devid)
+{
+	struct link_page *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return NULL;
+	p->dev = dev;
+	p->l.ops = &page_ops;
+	p->l.name[BE_OWN] = p->dir;
+	p->l.name[BE_PEER] = p->peer;
+	p->l.no_agent = true;
+	p->poll_fd = p->notify_fd = p->timer_fd = -1;
+	p->gnt.fd = -1;
+	rc = page_open(p, domid, devid);
+	if (!rc) {
+		first_state(p);
+		return &p->l;
+	}
+	be_log(dev, BE_ERR, "no link: %s", strerror(-rc));
+	page_end(&p->l);
+	return NULL;
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What a verb costs a whole worker: the system calls of its command thread, from
+ * one sleep to the next, and the hypercalls for grants. Everything of the worker
+ * runs but libxenevtchn, the link to xenstore and the dialogue with the agent;
+ * below is the fake kernel. docs/performance.md has the numbers.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "tests/fake/fake_xen.h"
+#include "tests/wire/wire.h"
+#include "promised.h"
+#include "worker/confine.h"
+#include "worker/worker.h"
+
+#define RINGS	20000u			/* pages of the guest: 16, 1, 1 */
+#define ORDER	4u
+#define LISTS	20100u			/* of references */
+#define BIG	16384u			/* pages of 64 MiB, from here on: */
+#define BIG_AT	64u
+#define RUNS	9
+
+static struct xenvhca_front_ring front;
+static uint16_t next_id;
+static struct xenvhca_response rsp;
+static struct fake_calls cost;		/* of the last command */
+static pthread_t thread;
+static bool running;
+static struct be_options opt = { .domid = 5, .helper_fd = -1 };
+
+/* ---- the link: a frontend that answers each state at once ---- */
+static struct be_link link_;
+static enum xenbus_state peer = XenbusStateInitialising;
+static int link_fd;
+static bool connected;
+
+static void told(void)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(link_fd, &one, sizeof(one)), sizeof(one));
+}
+
+static int link_find(struct be_link *l)
+{
+	(void)l;
+	return 0;
+}
+
+static int peer_node(const char *node, char *value, size_t size)
+{
+	static const struct { const char *node; unsigned int value; } nodes[] = {
+		{ XENVHCA_NODE_VERSION, XENVHCA_PROTOCOL_VERSION_INT },
+		{ XENVHCA_NODE_RING_ORDER, ORDER },
+		{ XENVHCA_NODE_EVTCHN, 1 },
+		{ XENVHCA_NODE_EVT_EVTCHN, 2 },
+		{ XENVHCA_NODE_KICK_EVTCHN, 3 },
+		{ XENVHCA_NODE_EVT_RING_REF, LOOP_REF(RINGS + 16) },
+		{ XENVHCA_NODE_KICK_RING_REF, LOOP_REF(RINGS + 17) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < COUNT(nodes); i++)
+		if (!strcmp(node, nodes[i].node))
+			return snprintf(value, size, "%u", nodes[i].value) < 0;
+	if (sscanf(node, XENVHCA_NODE_RING_REF "%u", &i) != 1)
+		return -ENOENT;
+	snprintf(value, size, "%u", LOOP_REF(RINGS + i));
+	return 0;
+}
+
+static int link_read(struct be_link *l, enum be_side side, const char *node,
+		     char *value, size_t size)
+{
+	(void)l;
+	if (side == BE_PEER)
+		return peer_node(node, value, size);
+	if (strcmp(node, XENVHCA_NODE_HCA))
+		return -ENOENT;
+	snprintf(value, size, "rxe0");
+	return 0;
+}
+
+static int link_write(struct be_link *l, const char *node, const char *value)
+{
+	(void)l;
+	(void)node;
+	(void)value;
+	return 0;
+}
+
+static enum xenbus_state link_state(struct be_link *l, enum be_side side)
+{
+	return side == BE_OWN ? l->own : __atomic_load_n(&peer, __ATOMIC_SEQ_CST);
+}
+
+static int link_set_state(struct be_link *l, enum xenbus_state to)
+{
+	l->own = to;
+	if (to == XenbusStateInitWait)
+		__atomic_store_n(&peer, XenbusStateInitialised,
+				 __ATOMIC_SEQ_CST);
+	if (to == XenbusStateConnected)
+		__atomic_store_n(&connected, true, __ATOMIC_SEQ_CST);
+	told();
+	return 0;
+}
+
+static bool link_alive(struct be_link *l)
+{
+	(void)l;
+	return true;
+}
+
+static int link_fileno(struct be_link *l)
+{
+	(void)l;
+	return link_fd;
+}
+
+static int link_changed(struct be_link *l)
+{
+	uint64_t n;
+
+	(void)l;
+	return read(link_fd, &n, sizeof(n)) == sizeof(n);
+}
+
+static void link_close(struct be_link *l)
+{
+	(void)l;
+}
+
+static const struct be_link_ops link_ops = {
+	.find = link_find, .read = link_read, .write = link_write,
+	.state = link_state, .set_state = link_set_state, .alive = link_alive,
+	.watch = link_find, .fd = link_fileno, .changed = link_changed,
+	.close = link_close,
+};
+
+static struct be_link *link_open_(struct be_dev *dev, unsigned int domid,
+				  unsigned int devid)
+{
+	(void)dev;
+	(void)domid;
+	(void)devid;
+	link_ = (struct be_link){ .ops = &link_ops, .own = XenbusStateInitialising,
+				  .name = { "own", "peer" } };
+	return &link_;
+}
+
+/* Not in this process, which has other threads and makes sockets. */
+int __wrap_be_confine(void);
+int __wrap_be_confine(void)
+{
+	return 0;
+}
+
+int __wrap_vl_caps_retain(uint32_t retain);
+int __wrap_vl_caps_retain(uint32_t retain)
+{
+	(void)retain;
+	return 0;
+}
+
+static void *worker(void *arg)
+{
+	(void)arg;
+	fake_calls_here();
+	return (void *)(intptr_t)be_worker_main(&opt, link_open_);
+}
+
+/* ---- the frontend ---- */
+static struct fake_calls minus(struct fake_calls a, const struct fake_calls *b)
+{
+#define MINUS(name) a.name -= b->name;
+	FAKE_XEN_CALLS(MINUS)
+#undef MINUS
+	a.grant_hypercalls -= b->grant_hypercalls;
+	return a;
+}
+
+/* Sends one command; the worker sleeps before and after. */
+static int call(struct xenvhca_request *req)
+{
+	struct fake_calls before = fake_calls_asleep();
+	int notify;
+
+	req->id = next_id++ % XENVHCA_MAX_ID;
+	*RING_GET_REQUEST(&front, front.req_prod_pvt) = *req;
+	front.req_prod_pvt++;
+	RING_PUSH_REQUESTS_AND_CHECK_NOTIFY(&front, notify);
+	assert_true(notify);
+	fake_xen_notify(1);
+	while (__atomic_load_n(&front.sring->rsp_prod, __ATOMIC_ACQUIRE) ==
+	       front.rsp_cons)
+		sched_yield();
+	rsp = *RING_GET_RESPONSE(&front, front.rsp_cons);
+	front.rsp_cons++;
+	front.sring->rsp_event = front.rsp_cons + 1;
+	assert_int_equal(rsp.id, req->id);
+	cost = minus(fake_calls_asleep(), &before);
+	return rsp.status;
+}
+
+static uint32_t make(struct xenvhca_request *req)
+{
+	uint32_t handle;
+
+	assert_int_equal(call(req), 0);
+	memcpy(&handle, rsp.u.raw, sizeof(handle));
+	return handle;
+}
+
+static void begin(struct ctx *c)
+{
+	struct xenvhca_request req;
+
+	memset(fake_xen_page(RINGS), 0, 18 * XENVHCA_PAGE_SIZE);
+	SHARED_RING_INIT((struct xenvhca_sring *)fake_xen_page(RINGS));
+	FRONT_RING_INIT(&front, (struct xenvhca_sring *)fake_xen_page(RINGS),
+			(size_t)XENVHCA_PAGE_SIZE << ORDER);
+	peer = XenbusStateInitialising;
+	connected = false;
+	opt.helper_fd = fake_xen_helper();
+	assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
+	running = true;
+	while (!__atomic_load_n(&connected, __ATOMIC_SEQ_CST))
+		sched_yield();
+	memset(c, 0, sizeof(*c));
+	c->mlx5 = fake_hca.driver_id != 14;
+	assert_true(wire_good(c, XENVHCA_OP_ALLOC_UCONTEXT, &req));
+	c->uc = make(&req);
+	assert_true(wire_good(c, XENVHCA_OP_ALLOC_PD, &req));
+	c->pd = make(&req);
+	assert_true(wire_good(c, XENVHCA_OP_CREATE_CQ, &req));
+	c->cq = make(&req);
+}
+
+/* After each test, also one that failed. */
+static int worker_end(void **state)
+{
+	void *rc = NULL;
+
+	(void)state;
+	if (!running)
+		return 0;
+	__atomic_store_n(&peer, XenbusStateClosed, __ATOMIC_SEQ_CST);
+	told();
+	pthread_join(thread, &rc);
+	running = false;
+	fake_be_rxe();
+	return (intptr_t)rc == BE_EXIT_OK ? 0 : -1;
+}
+
+static void end(const struct ctx *c)
+{
+	struct xenvhca_request req;
+
+	assert_true(wire_good(c, XENVHCA_OP_DEALLOC_UCONTEXT, &req));
+	call(&req);
+	assert_int_equal(worker_end(NULL), 0);
+	assert_int_equal(fake_live_all(), 0);
+	assert_int_equal(fake_violations(), 0);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+struct costs { int make[RUNS], end[RUNS], hyper[RUNS]; };
+
+static unsigned int median(int *v)
+{
+	qsort(v, RUNS, sizeof(*v), by_value);
+	return (unsigned int)v[RUNS / 2];
+}
+
+static void show(const char *what)
+{
+#define SHOW(name) if (cost.name) print_message(" " #name " %u", cost.name);
+	print_message("%s:", what);
+	FAKE_XEN_CALLS(SHOW)
+#undef SHOW
+	print_message("\n");
+}
+
+/* Makes and ends it RUNS times. Statistics are written once a second, between. */
+static struct costs made_and_ended(const struct ctx *c,
+				   const struct xenvhca_request *r, uint16_t op)
+{
+	struct xenvhca_request req = *r, destroy;
+	struct costs v;
+	uint64_t offset;
+	int i;
+
+	assert_true(wire_good(c, op, &destroy));
+	for (i = 0; i < RUNS; i++) {
+		destroy.u.handle.handle = make(&req);
+		memcpy(&offset, rsp.udata, sizeof(offset));
+		v.make[i] = (int)fake_calls_sum(&cost);
+		v.hyper[i] = (int)cost.grant_hypercalls;
+		if (!i)
+			show(wire_op_name[r->op]);
+		assert_int_equal(call(&destroy), 0);
+		v.end[i] = (int)fake_calls_sum(&cost);
+		if (!i)
+			show(wire_op_name[op]);
+	}
+	return v;
+}
+
+static struct costs of(const struct ctx *c, uint16_t op, uint16_t end_op,
+		       uint32_t flags)
+{
+	struct xenvhca_request req;
+
+	assert_true(wire_good(c, op, &req));
+	req.flags = flags;
+	return made_and_ended(c, &req, end_op);
+}
+
+static void objects(const struct ctx *c, const char *hca)
+{
+	struct costs v;
+	char row[96];
+
+	v = of(c, XENVHCA_OP_CREATE_CQ, XENVHCA_OP_DESTROY_CQ,
+	       XENVHCA_REQ_RANGES);
+	snprintf(row, sizeof(row), "system calls of a worker: create_cq (%s)", hca);
+	promised(row, median(v.make));
+	v = of(c, XENVHCA_OP_CREATE_QP, XENVHCA_OP_DESTROY_QP,
+	       XENVHCA_REQ_RANGES);
+	snprintf(row, sizeof(row), "system calls of a worker: create_qp (%s)", hca);
+	promised(row, median(v.make));
+	snprintf(row, sizeof(row), "system calls of a worker: destroy_qp (%s)", hca);
+	promised(row, median(v.end));
+}
+
+static void of_soft_roce(void **state)
+{
+	struct costs v;
+	struct ctx c;
+
+	(void)state;
+	begin(&c);
+	v = of(&c, XENVHCA_OP_ALLOC_PD, XENVHCA_OP_DEALLOC_PD, 0);
+	promised("system calls of a worker: alloc_pd", median(v.make));
+	objects(&c, "Soft-RoCE");
+	end(&c);
+}
+
+static void of_mlx5(void **state)
+{
+	struct ctx c;
+
+	(void)state;
+	fake_be_mlx5();
+	begin(&c);
+	objects(&c, "mlx5");
+	end(&c);
+}
+
+/* 64 MiB: 16 pages of references, each of which stands in all of a list. */
+static void big(const struct ctx *c, struct xenvhca_request *req)
+{
+	struct xenvhca_pages *p = &req->u.reg_mr.pages;
+	uint32_t i, *list = fake_xen_page(LISTS);
+
+	*p = (struct xenvhca_pages){ .nr_pages = BIG, .level = 2,
+				     .gref = { LOOP_REF(LISTS + 16) } };
+	for (i = 0; i < BIG; i++)
+		list[i] = LOOP_REF(BIG_AT + i);
+	memset(list + BIG, 0, XENVHCA_PAGE_SIZE);
+	for (i = 0; i < BIG / XENVHCA_GREFS_PER_PAGE; i++)
+		list[BIG + i] = LOOP_REF(LISTS + i);
+	req->u.reg_mr.pd = c->pd;
+	req->u.reg_mr.iova = 0x7f0000000000ull;
+	req->u.reg_mr.page_offset = 0;
+	req->u.reg_mr.length = (uint64_t)BIG * XENVHCA_PAGE_SIZE;
+}
+
+static void of_regions(void **state)
+{
+	struct xenvhca_request req;
+	struct costs v;
+	struct ctx c;
+
+	(void)state;
+	begin(&c);
+	v = of(&c, XENVHCA_OP_REG_MR, XENVHCA_OP_DEREG_MR, 0);
+	promised("system calls of a worker: reg_mr 4 KiB", median(v.make));
+	promised("system calls of a worker: dereg_mr 4 KiB", median(v.end));
+	assert_true(wire_good(&c, XENVHCA_OP_REG_MR, &req));
+	big(&c, &req);
+	v = made_and_ended(&c, &req, XENVHCA_OP_DEREG_MR);
+	promised("system calls of a worker: reg_mr 64 MiB", median(v.make));
+	promised("system calls of a worker: dereg_mr 64 MiB", median(v.end));
+	promised("hypercalls for grants: reg_mr 64 MiB (PV)", median(v.hyper));
+	end(&c);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	be_log_level = BE_ERR;
+	link_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	snprintf(opt.run_dir, sizeof(opt.run_dir), "/tmp/vhca-counts-XXXXXX");
+	if (!mkdtemp(opt.run_dir) || link_fd < 0 || fake_xen_install())
+		return -1;
+	return fake_install();
+}
+
+static int teardown(void **state)
+{
+	char cmd[BE_RUN_MAX + 16];
+
+	(void)state;
+	fake_remove();
+	fake_xen_remove();
+	close(link_fd);
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", opt.run_dir);
+	return system(cmd);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(of_soft_roce, worker_end),
+		cmocka_unit_test_teardown(of_mlx5, worker_end),
+		cmocka_unit_test_teardown(of_regions, worker_end),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

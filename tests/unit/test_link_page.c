@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The link of a worker without xenstore: files on our side, a page of a hostile guest on
+ * the other. The page is plain memory that the test writes to, whenever it likes.
+ * libxenstore is never called (test_link_page.h).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "be.h"
+#include "carrier/gntdev.h"
+#include "carrier/open_files.h"
+#include "host/tree.h"
+#include "worker/conf.h"
+#include "test_link_page.h"
+
+/* Of the guest's half: the guest writes after each number that is read. */
+static void (*peer)(const void *read);
+#define __atomic_load_n(p, order)					\
+({									\
+	__typeof__(*(p)) __v = *(p);					\
+	if (peer)							\
+		peer(p);						\
+	__v;								\
+})
+#include "carrier/link_page.c"
+#undef __atomic_load_n
+
+/* ---- a device ---- */
+static char root[] = "/tmp/vhca-page-XXXXXX", dir[64];
+static struct be_dev dev;
+static struct be_link *l;
+
+static void put(const char *node, const char *value)
+{
+	assert_int_equal(host_tree_write(dir, node, value), 0);
+}
+
+static unsigned int file_number(const char *node)
+{
+	return host_tree_number(dir, node, 0, 99, 99);
+}
+
+/* The guest's frontend. */
+static void offers(void)
+{
+	memset(&guest, 0, sizeof(guest));
+	guest.front_layout = XENVHCA_LINK_LAYOUT;
+	guest.front_port = PORT;
+	guest.front_state = XenbusStateInitialising;
+	guest.front_magic = XENVHCA_LINK_MAGIC;
+	granted = true;
+}
+
+static void notifies(void)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(event_fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* Until the link has something to tell, or a look for a page has gone by. */
+static int look(void)
+{
+	struct pollfd p = { .fd = l->ops->fd(l), .events = POLLIN };
+
+	poll(&p, 1, 1500);
+	return l->ops->changed(l);
+}
+
+/* Nothing of our own writing is left to be told. */
+static void settle(void)
+{
+	struct pollfd p = { .fd = l->ops->fd(l), .events = POLLIN };
+
+	while (poll(&p, 1, 0) > 0)
+		l->ops->changed(l);
+}
+
+static void open_link(void)
+{
+	l = be_link_page(&dev, 5, 0);
+	assert_non_null(l);
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(l->ops->watch(l), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/vhca-page-XXXXXX");
+	if (!mkdtemp(root) || be_dev_init(&dev, 5, 0))
+		return -1;
+	snprintf(dir, sizeof(dir), "%s/5", root);
+	mkdir(dir, 0700);
+	snprintf(dir, sizeof(dir), "%s/5/0", root);
+	mkdir(dir, 0700);
+	be_files_at(root);
+	put("hca", "rxe0\n");
+	put("grant-ref", "2");
+	put("state", "1");
+	put("online", "1");
+	memset(&guest, 0, sizeof(guest));
+	granted = mapped_at_unbind = false;
+	granted_ref = 2;
+	maps = mapped = notices = unmasks = slept = 0;
+	l = NULL;
+	peer = NULL;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (l)
+		l->ops->close(l);
+	assert_int_equal(mapped, 0);
+	assert_int_equal(event_fd, -1);
+	assert_false(mapped_at_unbind);
+	be_dev_fini(&dev);
+	host_tree_remove(root, 5, 0);
+	return rmdir(root);
+}
+
+/* ---- tests ---- */
+static void both_ends_connect(void **state)
+{
+	struct be_xen_params p;
+	char text[64];
+	unsigned int i;
+
+	(void)state;
+	offers();
+	open_link();
+	assert_true(l->no_agent);
+	assert_int_equal(l->own, XenbusStateInitialising);
+	assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateInitialising);
+	assert_int_equal(file_number("frontend-state"), XenbusStateInitialising);
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_string_equal(dev.hca, "rxe0");
+	assert_int_equal(be_conf_offer(l), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	assert_int_equal(guest.back_state, XenbusStateInitWait);
+	assert_int_equal(file_number("state"), XenbusStateInitWait);
+	assert_string_equal((char *)guest.back_versions, XENVHCA_PROTOCOL_VERSION);
+	assert_int_equal(guest.back_max_ring_order, XENVHCA_MAX_RING_ORDER);
+	/* Which a page has no place for. */
+	assert_int_equal(host_tree_read(dir, XENVHCA_NODE_SETUP, text, sizeof(text)),
+			 -ENOENT);
+	assert_int_equal(l->ops->read(l, BE_PEER, XENVHCA_NODE_SETUP, text,
+				      sizeof(text)), -ENOENT);
+	guest.front_version = 1;
+	guest.front_ring_order = 4;
+	for (i = 0; i < 16; i++)
+		guest.front_ring_ref[i] = 100 + i;
+	guest.front_evt_ref = 200;
+	guest.front_kick_ref = 201;
+	guest.front_evtchn = 10;
+	guest.front_evt_evtchn = 11;
+	guest.front_kick_evtchn = 12;
+	guest.front_state = XenbusStateInitialised;
+	settle();
+	notifies();
+	assert_int_equal(look(), 1);
+	assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateInitialised);
+	assert_int_equal(be_conf_frontend(&dev, l, &p), 0);
+	assert_int_equal(p.ring_ref[15], 115);
+	assert_int_equal(p.evt_ref, 200);
+	assert_int_equal(p.kick_port, 12);
+	assert_int_equal(l->ops->set_state(l, XenbusStateConnected), 0);
+	assert_int_equal(guest.back_state, XenbusStateConnected);
+	assert_true(notices >= 2);
+	assert_true(l->ops->alive(l));
+}
+
+/* Each is told, none is used. */
+static void wild_numbers_are_refused(void **state)
+{
+	static const struct { size_t at; uint32_t value; const char *told; } bad[] = {
+#define BAD(field, value, told) \
+	{ offsetof(struct xenvhca_link_page, field), value, told }
+		BAD(front_version, 2, "version is '2'"),
+		BAD(front_version, ~0u, "version is '4294967295'"),
+		BAD(front_version, 0, "version is ''"),
+		BAD(front_ring_order, 5, "ring-page-order must be a number 0..4"),
+		BAD(front_ring_order, ~0u, "ring-page-order must be"),
+		BAD(front_ring_ref[3], 0, "ring-ref3"),
+		BAD(front_ring_ref[3], ~0u, "ring-ref3 must be"),
+		BAD(front_evt_ref, ~0u, "evt-ring-ref must be"),
+		BAD(front_kick_ref, 0, "kick-ring-ref"),
+		BAD(front_evtchn, 1u << 17, "event-channel must be"),
+		BAD(front_kick_evtchn, 0, "kick-event-channel"),
+	};
+	struct be_xen_params p;
+	size_t i;
+
+	(void)state;
+	offers();
+	open_link();
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memset(&guest.front_version, 1, offsetof(struct xenvhca_link_page,
+		       front_pad0) - offsetof(struct xenvhca_link_page, front_version));
+		guest.front_version = 1;
+		guest.front_ring_order = 2;
+		guest.front_evtchn = guest.front_evt_evtchn = guest.front_kick_evtchn = 9;
+		memset(guest.front_ring_ref, 1, sizeof(guest.front_ring_ref));
+		dev.fault = false;
+		assert_int_equal(be_conf_frontend(&dev, l, &p), 0);
+		*(uint32_t *)((char *)&guest + bad[i].at) = bad[i].value;
+		assert_true(be_conf_frontend(&dev, l, &p) < 0);
+		if (!strstr(dev.fault_reason, bad[i].told))
+			fail_msg("\"%s\", not \"%s\"", dev.fault_reason, bad[i].told);
+	}
+	memset(guest.front_pad1, 1, sizeof(guest.front_pad1));
+	for (i = 16; i < 1000000; i *= 3) {
+		char node[32], value[32];
+
+		snprintf(node, sizeof(node), XENVHCA_NODE_RING_REF "%zu", i);
+		assert_int_equal(l->ops->read(l, BE_PEER, node, value, sizeof(value)),
+				 -ENOENT);
+	}
+}
+
+static void a_wild_state_is_none(void **state)
+{
+	static const uint32_t wild[] = { 7, 8, 0x104, ~0u, 0x80000000 };
+	size_t i;
+
+	(void)state;
+	offers();
+	open_link();
+	for (i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+		guest.front_state = wild[i];
+		assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateUnknown);
+	}
+}
+
+static void state_flips(const void *read)
+{
+	if (read == &guest.front_state)
+		guest.front_state = ~0u;
+}
+
+static void version_flips(const void *read)
+{
+	if (read == &guest.front_version)
+		guest.front_version = ~0u;
+}
+
+static void port_flips(const void *read)
+{
+	if (read == &guest.front_port)
+		guest.front_port = 7;
+}
+
+/* What was checked is what is used, whatever it becomes in between. */
+static void numbers_are_read_once(void **state)
+{
+	struct be_xen_params p;
+	char text[16];
+
+	(void)state;
+	offers();
+	peer = port_flips;
+	open_link();
+	assert_int_equal(mapped, 1);
+	guest.front_state = XenbusStateConnected;
+	peer = state_flips;
+	assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateConnected);
+	guest.front_version = 1;
+	peer = version_flips;
+	assert_int_equal(l->ops->read(l, BE_PEER, "version", text, sizeof(text)), 0);
+	assert_string_equal(text, "1");
+	assert_true(be_conf_frontend(&dev, l, &p) < 0);
+	peer = NULL;
+}
+
+/* What is no page of ours is left alone: it may be any page of the guest's. */
+static void a_strange_page_is_not_touched(void **state)
+{
+	static const uint32_t front[][3] = {
+		{ 0, XENVHCA_LINK_LAYOUT, PORT }, { ~0u, XENVHCA_LINK_LAYOUT, PORT },
+		{ XENVHCA_LINK_MAGIC, 0, PORT }, { XENVHCA_LINK_MAGIC, 2, PORT },
+		{ XENVHCA_LINK_MAGIC, XENVHCA_LINK_LAYOUT, 0 },
+		{ XENVHCA_LINK_MAGIC, XENVHCA_LINK_LAYOUT, 1u << 17 },
+		{ XENVHCA_LINK_MAGIC, XENVHCA_LINK_LAYOUT, ~0u },
+	};
+	struct xenvhca_link_page was;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(front) / sizeof(front[0]); i++) {
+		offers();
+		guest.front_magic = front[i][0];
+		guest.front_layout = front[i][1];
+		guest.front_port = front[i][2];
+		was = guest;
+		open_link();
+		assert_int_equal(mapped, 0);
+		assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateUnknown);
+		assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+		assert_memory_equal(&was, &guest, sizeof(was));
+		l->ops->close(l);
+		put("state", "1");
+	}
+	/* A port of somebody else's. */
+	offers();
+	guest.front_port = 7;
+	open_link();
+	assert_int_equal(mapped, 0);
+	assert_int_equal(event_fd, -1);
+}
+
+/* Until the guest has a frontend; then what we are is there before the port is bound. */
+static void a_page_is_waited_for(void **state)
+{
+	unsigned int before;
+
+	(void)state;
+	open_link();
+	assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateUnknown);
+	assert_int_equal(be_conf_offer(l), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	settle();
+	before = maps;
+	assert_int_equal(look(), 0);
+	assert_int_equal(maps, before + 1);
+	offers();
+	assert_int_equal(look(), 1);
+	assert_int_equal(state_at_bind, XenbusStateInitWait);
+	assert_string_equal((char *)guest.back_versions, XENVHCA_PROTOCOL_VERSION);
+	assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateInitialising);
+}
+
+/* And the guest's next frontend is met. */
+static void a_withdrawn_page_is_left(void **state)
+{
+	(void)state;
+	offers();
+	open_link();
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	settle();
+	guest.front_magic = 0;
+	assert_int_equal(l->ops->state(l, BE_PEER), XenbusStateUnknown);
+	settle();
+	granted = false;
+	notifies();
+	assert_int_equal(look(), 1);
+	assert_int_equal(mapped, 0);
+	assert_int_equal(event_fd, -1);
+	assert_int_equal(look(), 0);
+	offers();
+	assert_int_equal(look(), 1);
+	assert_int_equal(guest.back_state, XenbusStateInitWait);
+}
+
+/* A guest that withdraws and offers all the time has one page mapped in each second. */
+static void a_flapping_page_is_mapped_once_a_second(void **state)
+{
+	time_t end = time(NULL) + 3;
+	unsigned int flaps = 0;
+
+	(void)state;
+	offers();
+	open_link();
+	while (time(NULL) < end) {
+		guest.front_magic ^= XENVHCA_LINK_MAGIC;
+		if (event_fd >= 0)
+			notifies();
+		l->ops->changed(l);
+		flaps++;
+	}
+	assert_true(flaps > 1000);
+	assert_in_range(maps, 1, 6);
+}
+
+static void notices_without_a_change_are_slowed_down(void **state)
+{
+	int i;
+
+	(void)state;
+	offers();
+	open_link();
+	l->ops->state(l, BE_PEER);
+	settle();
+	for (i = 0; i < 100; i++) {
+		notifies();
+		assert_int_equal(l->ops->changed(l), 1);
+	}
+	assert_int_equal(unmasks, 100);
+	assert_true(slept >= 80 * 1000);
+	/* A change is none of them. */
+	guest.front_state = XenbusStateClosed;
+	notifies();
+	slept = 0;
+	l->ops->changed(l);
+	assert_int_equal(slept, 0);
+}
+
+/* What a killed worker left in the page and in the file is not what we are. */
+static void a_new_worker_begins_closed(void **state)
+{
+	(void)state;
+	offers();
+	guest.back_state = XenbusStateConnected;
+	guest.front_state = XenbusStateConnected;
+	put("state", "6");		/* the supervisor saw it */
+	open_link();
+	assert_int_equal(state_at_bind, XenbusStateClosed);
+	assert_int_equal(l->own, XenbusStateClosed);
+	l->ops->close(l);
+	put("state", "4");		/* it did not */
+	guest.back_state = XenbusStateConnected;
+	open_link();
+	assert_int_equal(state_at_bind, XenbusStateClosed);
+	assert_int_equal(l->own, XenbusStateConnected);
+	assert_int_equal(l->ops->set_state(l, XenbusStateClosed), 0);
+}
+
+static void a_detach_is_seen_by_the_guest(void **state)
+{
+	(void)state;
+	offers();
+	open_link();
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateConnected), 0);
+	settle();
+	put("online", "0");
+	put("state", "5");
+	assert_int_equal(look(), 1);
+	assert_int_equal(l->ops->state(l, BE_OWN), XenbusStateClosing);
+	assert_int_equal(guest.back_state, XenbusStateClosing);
+}
+
+static void nothing_is_made_anew(void **state)
+{
+	(void)state;
+	offers();
+	open_link();
+	assert_int_equal(l->ops->set_state(l, XenbusStateConnected), -EPERM);
+	assert_int_equal(l->ops->write(l, "broken", "why"), 0);
+	assert_int_equal(l->ops->write(l, "broken", NULL), 0);
+	put("state", NULL);		/* as it begins */
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), -ENOENT);
+	guest.front_state = XenbusStateClosed;
+	l->ops->state(l, BE_PEER);
+	assert_int_equal(file_number("state"), 99);
+	assert_int_equal(file_number("frontend-state"), 99);
+	assert_int_equal(host_tree_remove(root, 5, 0), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), -ENOENT);
+	assert_int_equal(l->ops->write(l, "broken", "why"), -ENOENT);
+	assert_int_equal(l->ops->state(l, BE_OWN), XenbusStateUnknown);
+	assert_int_not_equal(access(dir, F_OK), 0);
+}
+
+static void a_wrong_reference_is_told(void **state)
+{
+	static const char *const bad[] = { "1", "8", "x", "", "-1", "4294967298" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		put("grant-ref", bad[i]);
+		assert_null(be_link_page(&dev, 5, 0));
+	}
+	assert_int_equal(maps, 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(both_ends_connect),
+		T(wild_numbers_are_refused),
+		T(a_wild_state_is_none),
+		T(numbers_are_read_once),
+		T(a_strange_page_is_not_touched),
+		T(a_page_is_waited_for),
+		T(a_withdrawn_page_is_left),
+		T(a_flapping_page_is_mapped_once_a_second),
+		T(notices_without_a_change_are_slowed_down),
+		T(a_new_worker_begins_closed),
+		T(a_detach_is_seen_by_the_guest),
+		T(nothing_is_made_anew),
+		T(a_wrong_reference_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
