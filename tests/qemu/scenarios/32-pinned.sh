@@ -6,6 +6,7 @@
 # registers counts against RLIMIT_MEMLOCK, twice if it registers the same pages twice,
 # queues of its provider too, and nothing is counted when all has ended.
 # limit: 300
+# by-hand: a page of records that a QP shares with its CQ is pinned once natively, twice in a guest (4 KiB)
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
