@@ -243,6 +243,7 @@ static int ro_recv(struct lo *l, const struct ibv_mr *ro)
 /* What is read arrives; what would be written is refused, by the HCA. */
 static void ro_run(struct lo *l, const struct ibv_mr *ro)
 {
+	const char *st, *recv;
 	int err = lo_recv(l, 4096);
 
 	if (!err)
@@ -255,8 +256,11 @@ static void ro_run(struct lo *l, const struct ibv_mr *ro)
 	err = ro_recv(l, ro);
 	if (!err)
 		err = lo_send(l, 4096, 0);
-	prd("read_only.recv", err, "%s",
-	    err ? "not posted" : lo_status(l, 2, 2000));
+	st = err ? "not posted" : lo_status(l, 2, 2000);
+	recv = strstr(st, "recv=");
+	/* One QP is both ends: its error ends the send as flushed, or its NAK does. */
+	prd("read_only.recv", err, "send %s, %s",
+	    strstr(st, "send=success") ? "succeeds" : "fails", recv ? recv : st);
 }
 
 /* Memory with contents that the process itself cannot write to: its program. */
