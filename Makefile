@@ -152,10 +152,13 @@ KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
 check-kernels: | deps
 	$(Q)$(KERNELS)
 
+# Some scenarios have machines of Arm: whose own are not among $(T) need nothing of it.
+NEEDS_ARM = $(if $(FOREIGN),,$(if $(T),$(shell grep -ls '^\# machine: dom0less' \
+	$(T:%=tests/qemu/scenarios/%.sh)),yes))
 check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
 		B=$(GUEST_B) build)
-	$(Q)$(if $(FOREIGN),true,$(ARM))
+	$(Q)$(if $(NEEDS_ARM),$(ARM),true)
 	$(Q)tests/qemu/run --build $(B) --out $(B)/xen \
 		$(if $(GUEST_B),--guest-build $(GUEST_B)) $(T)
 
@@ -175,7 +178,7 @@ check-package: $(B)/config.status | deps
 CACHE = $${XDG_CACHE_HOME:-$$HOME/.cache}/xen-vhca
 check-bare: | deps
 	$(Q)tests/bare/check.sh --build $(B) $(if $(FOREIGN),--suite $(FOREIGN) \
-		--boot $(or $(T),35-doorbell-pvh),--export "$(CACHE)")
+		--boot "$(or $(T),35-doorbell-pvh)",--export "$(CACHE)")
 
 # check-unit and check-kernels, when everything is built: 'user' would take the
 # installed files from under the machine that runs meanwhile.

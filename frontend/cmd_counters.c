@@ -7,48 +7,36 @@
  */
 #include "cmd.h"
 
-/* The answer is in the command, which the caller frees; NULL or -errno: none. */
-static struct vhca_cmd *counters_ask(struct vhca_dev *dev, u16 op, u32 group,
-				     u32 first)
+/* *rsp: the answer's body, len octets. */
+static int counters_ask(struct vhca_dev *dev, u16 op, u32 group, u32 first,
+			void *rsp, size_t len)
 {
 	struct vhca_cmd *cmd = vhca_cmd_alloc(op, 0);
 	int rc;
 
 	if (!cmd)
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	cmd->req.u.counters = (struct xenvhca_counters_req){
 		.group = group, .first = first,
 	};
 	rc = vhca_ring_submit(dev, &cmd, 0);
 	if (!rc)
-		return cmd;
+		memcpy(rsp, cmd->rsp.u.raw, len);
 	if (cmd)	/* else the ring holds it until the late answer */
 		vhca_cmd_free(cmd);
-	return ERR_PTR(rc);
+	return rc;
 }
 
 int vhca_cmd_query_counter_names(struct vhca_dev *dev, u32 group, u32 first,
 				 struct xenvhca_query_counter_names_rsp *rsp)
 {
-	struct vhca_cmd *cmd = counters_ask(dev, XENVHCA_OP_QUERY_COUNTER_NAMES,
-					    group, first);
-
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	*rsp = cmd->rsp.u.query_counter_names;
-	vhca_cmd_free(cmd);
-	return 0;
+	return counters_ask(dev, XENVHCA_OP_QUERY_COUNTER_NAMES, group, first,
+			    rsp, sizeof(*rsp));
 }
 
 int vhca_cmd_query_counters(struct vhca_dev *dev, u32 group, u32 first,
 			    struct xenvhca_query_counters_rsp *rsp)
 {
-	struct vhca_cmd *cmd = counters_ask(dev, XENVHCA_OP_QUERY_COUNTERS,
-					    group, first);
-
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	*rsp = cmd->rsp.u.query_counters;
-	vhca_cmd_free(cmd);
-	return 0;
+	return counters_ask(dev, XENVHCA_OP_QUERY_COUNTERS, group, first, rsp,
+			    sizeof(*rsp));
 }

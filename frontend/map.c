@@ -190,7 +190,7 @@ static vm_fault_t vma_fault(struct vm_fault *vmf)
 }
 
 static struct page *vma_find_normal_page(struct vm_area_struct *vma,
-					  unsigned long addr)
+					 unsigned long addr)
 {
 	struct vhca_map *map = vma->vm_private_data;
 	unsigned long i = (addr - vma->vm_start) >> PAGE_SHIFT;

@@ -75,8 +75,10 @@ struct ib_device *vh_hca_get(const char *name)
 
 	mutex_lock(&vh_hca_lock);
 	list_for_each_entry(hca, &vh_hca_list, list)
-		if (!strcmp(hca->name, name) && ib_device_try_get(hca->ibdev))
+		if (!strcmp(hca->name, name) && ib_device_try_get(hca->ibdev)) {
 			found = hca->ibdev;
+			break;
+		}
 	mutex_unlock(&vh_hca_lock);
 	return found;
 }

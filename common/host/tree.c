@@ -88,10 +88,13 @@ int host_tree_write(const char *dir, const char *node, const char *value)
 	if (!value)
 		return unlink(path) && errno != ENOENT ? -errno : 0;
 	rc = fit(snprintf(tmp, sizeof(tmp), "%s/.%s.%d", dir, node, (int)getpid()));
-	if (!rc)
-		rc = write_whole(tmp, value);
+	if (rc)
+		return rc;
+	rc = write_whole(tmp, value);
 	if (!rc && rename(tmp, path))
 		rc = -errno;
+	if (rc)
+		unlink(tmp);
 	return rc;
 }
 

@@ -70,3 +70,34 @@ guests_up() {
 		note "guest $g: up"
 	done
 }
+
+# parts_killed GUEST OTHER: worker and supervisor die under traffic, and the guest loads its
+# frontend anew; each time the devices go on, or come back.
+parts_killed() {
+	local other old worker
+
+	step "kill the worker of $1 under traffic"
+	kill_worker "$1" "$2" rc-write-4k
+
+	step "kill the supervisor under traffic"
+	guest_sh -t 90 "$2" 'vhca-xfer --loop --traffic 8' >/tmp/traffic.2 2>&1 &
+	other=$!
+	wait_until 30 grep -q '^t=1 ' /tmp/traffic.2 || fail "no traffic in $2"
+	old=$(supervisor_pid)
+	worker=$(worker_pid "$2" 0)
+	kill -9 "$old"
+	check "traffic goes on without it" wait "$other"
+	check "a new supervisor is there" wait_until 20 other_supervisor "$old"
+	check "it adopted the worker" [ "$(worker_pid "$2" 0)" = "$worker" ]
+
+	step "$1 loads its frontend anew"
+	check "unload, load" guest_sh "$1" 'modprobe -r xen-vhcafront && modprobe xen-vhcafront'
+	check "the device comes back" wait_guest 30 "$1" 'ibv_devinfo | grep PORT_ACTIVE'
+	check "and works" guest_sh -t 60 "$1" 'vhca-xfer --loop -t rc-write-4k'
+}
+
+# other_supervisor PID: one is there, and not that one.
+other_supervisor() {
+	local pid
+	pid=$(supervisor_pid) && [ "$pid" != "$1" ]
+}

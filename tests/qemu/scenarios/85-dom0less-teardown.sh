@@ -17,25 +17,7 @@ for g in g1 g2; do
 	wait_guest 20 $g 'ls /dev/infiniband/uverbs0'
 done
 
-step "kill the worker of g1 under traffic"
-kill_worker g1 g2 rc-write-4k
-
-step "kill the supervisor under traffic"
-guest_sh -t 90 g2 'vhca-xfer --loop --traffic 8' >/tmp/traffic.2 2>&1 &
-other=$!
-wait_until 30 grep -q '^t=1 ' /tmp/traffic.2 || fail "no traffic in g2"
-old=$(supervisor_pid)
-worker=$(worker_pid g2 0)
-kill -9 "$old"
-check "traffic goes on without it" wait "$other"
-other_supervisor() { local p; p=$(supervisor_pid) && [ "$p" != "$old" ]; }
-check "a new supervisor is there" wait_until 20 other_supervisor
-check "it adopted the worker" [ "$(worker_pid g2 0)" = "$worker" ]
-
-step "g1 loads its frontend anew"
-check "unload, load" guest_sh g1 'modprobe -r xen-vhcafront && modprobe xen-vhcafront'
-check "the device comes back" wait_guest 30 g1 'ibv_devinfo | grep PORT_ACTIVE'
-check "and works" guest_sh -t 60 g1 'vhca-xfer --loop -t rc-write-4k'
+parts_killed g1 g2
 
 step "nothing is left"
 for g in g1 g2; do

@@ -38,25 +38,7 @@ pair "the other way, 64 KiB" g2 g1 'ibv_rc_pingpong -g 1 -c -e -s 65536 -n 200'
 pair "UD ping-pong" g1 g2 'ibv_ud_pingpong -g 1 -e -n 200'
 xfer_between "vhca-xfer: every byte of all transfers" g1 g2 '-q 4 --max-size 65536'
 
-step "kill the worker of g1 under traffic"
-kill_worker g1 g2 rc-write-4k
-
-step "kill the supervisor under traffic"
-guest_sh -t 90 g2 'vhca-xfer --loop --traffic 8' >/tmp/traffic.2 2>&1 &
-other=$!
-wait_until 30 grep -q '^t=1 ' /tmp/traffic.2 || fail "no traffic in g2"
-old=$(supervisor_pid)
-worker=$(worker_pid g2 0)
-kill -9 "$old"
-check "traffic goes on without it" wait "$other"
-other_supervisor() { local p; p=$(supervisor_pid) && [ "$p" != "$old" ]; }
-check "a new supervisor is there" wait_until 20 other_supervisor
-check "it adopted the worker" [ "$(worker_pid g2 0)" = "$worker" ]
-
-step "g1 loads its frontend anew"
-check "unload, load" guest_sh g1 'modprobe -r xen-vhcafront && modprobe xen-vhcafront'
-check "the device comes back" wait_guest 30 g1 'ibv_devinfo | grep PORT_ACTIVE'
-check "and works" guest_sh -t 60 g1 'vhca-xfer --loop -t rc-write-4k'
+parts_killed g1 g2
 
 step "g2 crashes: nobody hears of it, and nothing of it is in the way"
 check_not "g2: no complaint of its kernel before" guest_sh g2 "dmesg | grep -E '$BAD_KERNEL'"

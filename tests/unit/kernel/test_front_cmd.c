@@ -10,6 +10,7 @@
 #define IB_SRQ_MAX_WR		BIT(0)
 
 #include "copy/cmd.c"
+#include "cmd_rest.h"
 
 #define QP	7u
 
@@ -17,24 +18,11 @@ static struct vhca_dev dev;
 static struct vhca_ucontext uc;
 static struct ib_udata udata;
 static int answer, stored, submitted;
-static u32 fetched, dropped;		/* owners */
+static u32 fetched;			/* owner of ranges */
 static u32 asked, flagged;		/* flags */
 static bool pending;			/* ends of ranges */
 
 /* ---- the rest of the module ---- */
-struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
-{
-	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
-
-	cmd->req.op = op;
-	return cmd;
-}
-
-void vhca_cmd_free(struct vhca_cmd *cmd)
-{
-	free(cmd);
-}
-
 int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
 		     unsigned int flags)
 {
@@ -48,48 +36,16 @@ int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
 	return answer;
 }
 
-int vhca_udata_load(struct vhca_dev *d, struct vhca_cmd *cmd,
-		    struct ib_udata *u, bool outptr)
-{
-	return 0;
-}
-
 int vhca_udata_store(struct vhca_dev *d, const struct vhca_cmd *cmd,
 		     struct ib_udata *u, bool outptr)
 {
 	return stored;
 }
 
-int vhca_bufs_get(struct vhca_ucontext *u, const struct vhca_cmd *cmd,
-		  struct vhca_bufs *bufs)
-{
-	memset(bufs, 0, sizeof(*bufs));
-	return 0;
-}
-
-void vhca_bufs_put(struct vhca_ucontext *u, struct vhca_bufs *bufs,
-		   bool unknown)
-{
-}
-
-void vhca_mem_drop_dirs(struct vhca_mem *mem)
-{
-}
-
-void vhca_break(struct vhca_dev *d, const char *reason)
-{
-	fail_msg("%s", reason);
-}
-
 void vhca_ranges_fetch(struct vhca_ucontext *u, u32 owner,
 		       const struct vhca_cmd *cmd)
 {
 	fetched = owner;
-}
-
-void vhca_ranges_drop(struct vhca_ucontext *u, u32 owner)
-{
-	dropped = owner;
 }
 
 u32 vhca_ranges_flags(const struct vhca_dev *d, u16 op)

@@ -15,6 +15,7 @@
 #define xa_erase(xa, i)
 
 #include "copy/cmd.c"
+#include "cmd_rest.h"
 #undef VHCA_BODY
 #undef VHCA_RESULT
 #undef VHCA_UC
@@ -31,22 +32,9 @@ static int answer, submitted, adopted, put;
 static u16 last_op;
 static unsigned int last_flags, unwaited;
 static bool full;			/* more than half of the ring */
-static u32 dropped, next_handle;
+static u32 next_handle;
 
 /* ---- the rest of the module ---- */
-struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
-{
-	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
-
-	cmd->req.op = op;
-	return cmd;
-}
-
-void vhca_cmd_free(struct vhca_cmd *cmd)
-{
-	free(cmd);
-}
-
 int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
 		     unsigned int flags)
 {
@@ -65,32 +53,10 @@ int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
 	return answer;
 }
 
-int vhca_udata_load(struct vhca_dev *d, struct vhca_cmd *cmd,
-		    struct ib_udata *u, bool outptr)
-{
-	return 0;
-}
-
 int vhca_udata_store(struct vhca_dev *d, const struct vhca_cmd *cmd,
 		     struct ib_udata *u, bool outptr)
 {
 	return 0;
-}
-
-int vhca_bufs_get(struct vhca_ucontext *u, const struct vhca_cmd *cmd,
-		  struct vhca_bufs *bufs)
-{
-	memset(bufs, 0, sizeof(*bufs));
-	return 0;
-}
-
-void vhca_bufs_put(struct vhca_ucontext *u, struct vhca_bufs *bufs,
-		   bool unknown)
-{
-}
-
-void vhca_mem_drop_dirs(struct vhca_mem *m)
-{
 }
 
 void vhca_mem_put(struct vhca_mem *m)
@@ -103,19 +69,9 @@ void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *m)
 	adopted++;
 }
 
-void vhca_break(struct vhca_dev *d, const char *reason)
-{
-	fail_msg("%s", reason);
-}
-
 void vhca_ranges_fetch(struct vhca_ucontext *u, u32 owner,
 		       const struct vhca_cmd *cmd)
 {
-}
-
-void vhca_ranges_drop(struct vhca_ucontext *u, u32 owner)
-{
-	dropped = owner;
 }
 
 u32 vhca_ranges_flags(const struct vhca_dev *d, u16 op)

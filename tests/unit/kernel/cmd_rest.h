@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What frontend/cmd.c calls of the rest of the module, as far as its tests want the
+ * same: included after it.
+ */
+#ifndef TEST_CMD_REST_H
+#define TEST_CMD_REST_H
+
+static u32 dropped;			/* owner of ranges */
+
+struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
+{
+	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
+
+	cmd->req.op = op;
+	return cmd;
+}
+
+void vhca_cmd_free(struct vhca_cmd *cmd)
+{
+	free(cmd);
+}
+
+int vhca_udata_load(struct vhca_dev *d, struct vhca_cmd *cmd,
+		    struct ib_udata *u, bool outptr)
+{
+	return 0;
+}
+
+int vhca_bufs_get(struct vhca_ucontext *u, const struct vhca_cmd *cmd,
+		  struct vhca_bufs *bufs)
+{
+	memset(bufs, 0, sizeof(*bufs));
+	return 0;
+}
+
+void vhca_bufs_put(struct vhca_ucontext *u, struct vhca_bufs *bufs,
+		   bool unknown)
+{
+}
+
+void vhca_mem_drop_dirs(struct vhca_mem *mem)
+{
+}
+
+void vhca_break(struct vhca_dev *d, const char *reason)
+{
+	fail_msg("%s", reason);
+}
+
+void vhca_ranges_drop(struct vhca_ucontext *u, u32 owner)
+{
+	dropped = owner;
+}
+
+#endif
