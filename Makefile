@@ -152,7 +152,7 @@ KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
 check-kernels: | deps
 	$(Q)$(KERNELS)
 
-# Some scenarios have machines of Arm: whose own are not among $(T) need nothing of it.
+# Programs for arm64, if a scenario that is to run has a machine of that kind.
 NEEDS_ARM = $(if $(FOREIGN),,$(if $(T),$(shell grep -ls '^\# machine: dom0less' \
 	$(T:%=tests/qemu/scenarios/%.sh)),yes))
 check-xen: build | deps
