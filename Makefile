@@ -152,9 +152,11 @@ KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
 check-kernels: | deps
 	$(Q)$(KERNELS)
 
-# Programs for arm64, if a scenario that is to run has a machine of that kind.
-NEEDS_ARM = $(if $(FOREIGN),,$(if $(T),$(shell grep -ls '^\# machine: dom0less' \
-	$(T:%=tests/qemu/scenarios/%.sh)),yes))
+# Programs for arm64, if a scenario that is to run has a machine of that kind. Only
+# Debian 12 has the compiler of the kernel that they are for.
+ARM_T = $(if $(T),$(shell grep -ls '^\# machine: dom0less' \
+	$(T:%=tests/qemu/scenarios/%.sh)),yes)
+NEEDS_ARM = $(if $(FOREIGN),,$(if $(filter bookworm,$(HOST_SUITE)),$(ARM_T)))
 check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
 		B=$(GUEST_B) build)

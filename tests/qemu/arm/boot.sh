@@ -33,7 +33,7 @@ arm_lacking() {
 		echo "Debian has no Xen 4.22 (VHCA_XEN_SRC names its sources)"
 		return
 	}
-	[ -e "$build/arm64/vhcactl" ] || echo "not built: make build ARCH=arm64"
+	[ -e "$build/arm64/vhcactl" ] || echo "not built: make build ARCH=arm64 (Debian 12)"
 }
 
 # prepare_arm: images, program and overlay of such machines.
