@@ -4,10 +4,10 @@
 #
 # Both modules compile for every kernel that we claim, with neither a warning
 # of the compiler nor a complaint of sparse (address spaces, locks, byte
-# order): the installed 6.1 headers, 6.12 from Debian's backports and 6.1 for arm64,
-# which headers.sh fetches. And for the newest kernel, that of Debian's next release, by
-# its compiler alone, in a root of that release (qemu/image/build-root.sh). Runs nothing of
-# ours and needs no root.
+# order): the installed headers, those of the other release of Debian (6.1 or 6.12) and
+# this release's for arm64, which headers.sh fetches. And for the newest kernel, that of
+# Debian's next release, by its compiler alone, in a root of that release
+# (qemu/image/build-root.sh). Runs nothing of ours and needs no root.
 #
 # Usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]
 #
@@ -29,11 +29,18 @@ build=$(cd "$2" && pwd)
 shift 2
 
 # The architecture of the folder, as kbuild wants to be told. Another than this
-# machine's needs a cross compiler.
+# machine's needs a cross compiler. Debian's headers name the compiler's version, which
+# another release of Debian may not have.
 target_of() { # target_of KDIR
-	grep -qx CONFIG_ARM64=y "$1/include/config/auto.conf" || return 0
-	echo ARCH=arm64
-	[ "$(uname -m)" = aarch64 ] || echo CROSS_COMPILE=aarch64-linux-gnu-
+	local cross='' named
+	if grep -qx CONFIG_ARM64=y "$1/include/config/auto.conf"; then
+		echo ARCH=arm64
+		[ "$(uname -m)" = aarch64 ] || cross=aarch64-linux-gnu-
+		[ -z "$cross" ] || echo "CROSS_COMPILE=$cross"
+	fi
+	named=$(sed -n 's/^CC = .*(CROSS_COMPILE)\(gcc-[0-9]*\)$/\1/p' \
+		"$1/.kernelvariables" 2>/dev/null) || true
+	[ -z "$named" ] || command -v "$cross$named" >/dev/null || echo "CC=${cross}gcc"
 }
 
 release() { # release KDIR: its version
@@ -140,17 +147,22 @@ else
 		'static void unused(void) { }'
 	noticed "$KDIR" "user memory that is read directly" \
 		'int vh_x(int __user *p); int vh_x(int __user *p) { return *p; }'
-	if kdir=$("$here/headers.sh" 6.12 2>"$build/log"); then
+	# This release of Debian's kernel, and the other's.
+	own=6.1 other=6.12
+	case $(release "$KDIR") in
+	6.12.*)	own=6.12 other=6.1 ;;
+	esac
+	if kdir=$("$here/headers.sh" $other 2>"$build/log"); then
 		check_kernel "$kdir"
 	else
-		say skip "linux 6.12: $(tail -n 1 "$build/log")"
+		say skip "linux $other: $(tail -n 1 "$build/log")"
 	fi
 	if ! command -v aarch64-linux-gnu-gcc >/dev/null; then
-		say skip "linux 6.1 for arm64: no compiler for it: run 'make deps'"
-	elif kdir=$("$here/headers.sh" 6.1 arm64 2>"$build/log"); then
+		say skip "linux $own for arm64: no compiler for it: run 'make deps'"
+	elif kdir=$("$here/headers.sh" $own arm64 2>"$build/log"); then
 		check_kernel "$kdir"
 	else
-		say skip "linux 6.1 for arm64: $(tail -n 1 "$build/log")"
+		say skip "linux $own for arm64: $(tail -n 1 "$build/log")"
 	fi
 	newest
 fi

@@ -9,7 +9,8 @@
 # signatures as ever.
 #
 # Usage: headers.sh [SERIES [ARCH]]
-#   SERIES: 6.12 (default; from Debian 12's backports) or 6.1 (Debian 12's own)
+#   SERIES: 6.12 (default; of Debian 13, or from Debian 12's backports on a machine
+#           of Debian 12, whose kbuild's programs could not run) or 6.1 (Debian 12's)
 #   ARCH:   amd64 (default) or arm64, whose modules this machine can compile with
 #           ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-: kbuild's programs are its own
 #
@@ -21,6 +22,8 @@ series=${1:-6.12}
 arch=${2:-amd64}
 suite=bookworm-backports
 [ "$series" != 6.1 ] || suite=bookworm
+release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+[ "$series $release" != '6.12 trixie' ] || suite=trixie
 
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib/mirror.sh
@@ -52,8 +55,8 @@ command -v apt-get >/dev/null || {
 sources() {
 	if [ -n "${VHCA_MIRROR:-}" ]; then
 		echo "deb $VHCA_MIRROR $suite main"
-	elif [ "$suite" = bookworm ]; then
-		mirror_sources bookworm
+	elif [ "$suite" != bookworm-backports ]; then
+		mirror_sources "$suite"
 	else
 		# shellcheck disable=SC2016
 		apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' \
