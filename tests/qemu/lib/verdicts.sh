@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What scenarios with rdma-core's own tests share ("# pyverbs: yes"). Sourced after
+# vhca.sh.
+
+# verdicts_setup: Python and the tests in dom0, and for the guests that follow.
+verdicts_setup() {
+	cat "$GUEST_RUN/initrd" /guest/pyverbs.cpio >"$GUEST_RUN/initrd.pyverbs"
+	(cd / && cpio --quiet -id </guest/pyverbs.cpio)
+	cp /tests/verbs/verdicts.py /tmp/
+	# shellcheck disable=SC2034 # of vhca.sh
+	VHCA_GUEST_MEM=768 VHCA_GUEST_CFG=("ramdisk = \"$GUEST_RUN/initrd.pyverbs\"")
+}
+
+# verdicts_equal DEVICE GUEST LIST [COMMAND...]: the same natively, where COMMAND runs
+# them, as in the guest, but what the list has.
+verdicts_equal() {
+	local dev=$1 guest=$2 list=$3 run native guests
+	shift 3
+	run="python3 /tmp/verdicts.py --tests /usr/share/pyverbs/tests"
+	run+=" --timeout $((30 * ${TIME_SCALE:-2} / 2)) --dev"
+	native=$SCENARIO_DIR/native.txt guests=$SCENARIO_DIR/guest.txt
+
+	step "native"
+	# shellcheck disable=SC2086
+	"$@" $run "$dev" >"$native" || true
+	cut -f2 "$native" | sort | uniq -c
+	step "guest"
+	guest_put "$guest" /tmp/verdicts.py /tmp/verdicts.py
+	guest_sh -t 600 "$guest" "$run vhca0" >"$guests" || true
+	cut -f2 "$guests" | sort | uniq -c
+	check "the same verdicts as in dom0, but documented ones" \
+		env COMPARE_LEAST=200 /tests/verbs/compare.sh "$native" "$guests" \
+		"/tests/verbs/$list"
+}
