@@ -57,7 +57,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
-.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-udata check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-next check-udata check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: demo-dom0less prepare check-bare uninstall dist distcheck clean distclean
 
 help:
@@ -74,6 +74,7 @@ help:
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
 	@echo 'make check-xen   scenarios on Xen under QEMU; T="NAME ..." some'
 	@echo 'make check-other  some of them on the other Debian release (12, 13)'
+	@echo 'make check-next  some of them on the next Debian release (forky)'
 	@echo 'make check-package  packages: build, install, upgrade, purge'
 	@echo 'make check-debug frontend and helper on a kernel with KASAN, lockdep, ...'
 	@echo 'make check-bare  build and prepare, as first commands of a new machine'
@@ -216,6 +217,12 @@ check-other:
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) check-udata
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) \
 		T="$(or $(T),$(OTHER_T))" check-xen
+
+# The next release, as it is today: whether what comes will still work.
+NEXT = forky
+NEXT_T = 00-boot 20-verbs-pvh 21-verbs-pv
+check-next:
+	$(Q)$(MAKE) $(QUIET) SUITE=$(NEXT) B=$(B)/$(NEXT) T="$(or $(T),$(NEXT_T))" check-xen
 
 # What a kernel finds that looks at itself: frontend and helper, in dom0 and guests.
 # The short forms, which take much longer there.

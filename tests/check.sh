@@ -86,7 +86,10 @@ beside=$!
 [ "$VHCA_TIER" = soak ] || part check-cable "$make" check-cable
 [ "$VHCA_TIER" = soak ] || part check-other "$make" check-other
 part check-xen "$make" check-xen
+[ "$VHCA_TIER" = check ] || part check-next "$make" check-next
 wait "$beside"
+# A kernel with KASAN needs the machine to itself.
+[ "$VHCA_TIER" = check ] || part check-debug "$make" check-debug
 [ ! -e "$logs/failed" ] || echo "failed: $(tr '\n' ' ' <"$logs/failed")"
 counted
 [ ! -e "$logs/failed" ]

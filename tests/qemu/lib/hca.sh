@@ -298,21 +298,23 @@ xrc_killed() {
 hca_everything() {
 	local d
 	local -A before	# refused doorbells of other scenarios
+	local short=1
+	[ "$1" != pv ] || short=0
 	step "two $1 guests on model HCAs"
 	hca_guests "$1" a "$1" b
 	for d in hca0 hca1; do
 		before[$d]=$(hca_get $d doorbells-refused)
 	done
 	hca_pingpongs
-	if [ "$1" = pv ] || [ "$(long 0 1)" = 1 ]; then
+	if [ "$(long "$short" 0 1)" = 0 ]; then
 		hca_perftests
 		hca_perftest_options
 		step "verified transfers"
 		verified_between b a "$(long 1048576 67108864)"
 	else
 		hca_perftests ib_send_lat ib_atomic_lat ib_write_bw ib_read_bw
-		xfer_between "vhca-xfer: every byte of transfers to 1 MiB" b a \
-			'-q 16 --max-size 1048576'
+		xfer_between "vhca-xfer: every byte of shorter transfers" b a \
+			"-q $(long 16 16 4) --max-size $(long 1048576 1048576 65536)"
 	fi
 	[ "$1" != pv ] || xrc_killed
 	for d in hca0 hca1; do

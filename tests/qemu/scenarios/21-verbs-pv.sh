@@ -17,12 +17,15 @@ programs_between a b
 
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of all transfers" b a \
-	"-q $(long 16 100) --max-size $(long 1048576 67108864)"
-xfer_between "messages of 64 MiB" b a '-t rc-*-64m,uc-write-64m'
-xfer_between "vhca-xfer by completion events" b a '-e --max-size 1048576'
+	"-q $(long 16 100 4) --max-size $(long 1048576 67108864 65536)"
+size=$(long 64 64 1)
+xfer_between "messages of $size MiB" b a "-t rc-*-${size}m,uc-write-${size}m"
+xfer_between "vhca-xfer by completion events" b a \
+	"-e --max-size $(long 1048576 1048576 65536)"
 
 step "inside one guest"
-check "loopback within a guest" guest_sh -t 200 a 'vhca-xfer --loop --max-size 1048576'
+check "loopback within a guest" guest_sh -t 200 a \
+	"vhca-xfer --loop --max-size $(long 1048576 1048576 65536)"
 vhcactl detach a all
 vhcactl detach b all
 kernel_clean a b

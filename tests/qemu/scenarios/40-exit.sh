@@ -38,13 +38,13 @@ guest_create a pvh &
 guest_create b pv
 wait $!
 ledger_open a b
-for round in 1 2; do
+for round in $(seq "$(long 2 2 1)"); do
 	step "round $round: attach"
 	vhca_attach_all a b
 	# The ledger can tell: it differs while devices are there.
 	check "dom0's ledger differs while devices are attached" not same_dom0
 	# Once in either kind of guest, then in one that has been through it.
-	[ $round = 1 ] && guests='a b' || guests=b
+	[ "$round" = 1 ] && guests='a b' || guests=b
 	for g in $guests; do
 		check "$g's ledger differs while its device is attached" \
 			not same_guest "$g"

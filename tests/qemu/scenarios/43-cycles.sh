@@ -36,7 +36,7 @@ for ((round = 1; round <= $(long 1 3); round++)); do
 		[ "$rc" != 0 -a "$rc" != 124 -a "$rc" != 255 ]
 done
 ledger_close a b
-N=$(long 10 100)
+N=$(long 10 100 3)
 step "$N cycles of each"
 cycles b "$N" &
 other=$!

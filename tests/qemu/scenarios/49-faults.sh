@@ -32,7 +32,7 @@ NONE=$(faults 0 0 Y)
 
 works() {
 	wait_guest 60 "$1" 'ibv_devinfo | grep PORT_ACTIVE' &&
-		guest_sh -t 100 "$1" 'vhca-xfer --loop -t rc-write-4k,rc-send-4k,srq'
+		guest_sh -t 100 "$1" 'vhca-xfer --loop -t rc-write-4k,rc-send-4k'
 }
 
 # probed GUEST: all verbs, most of them more often than once; how it ends is not the
@@ -64,16 +64,14 @@ vhca_attach_all a b
 step "in a process's verbs"
 for g in a b; do
 	guest_sh $g "$(faults 3 -1 Y)"
-	for n in 1 2 3; do
-		check "$g: all verbs, with 3 % of allocations lost, $n" probed $g
-	done
+	check "$g: all verbs, with 3 % of allocations lost" probed $g
 	guest_sh $g "$NONE"
 	check "$g: verbs were refused for want of memory" refused $g
 	check "$g works" works $g
 done
 
 step "while a device is met and left"
-for n in 1 2 3 4 5 6; do
+for n in 1 3 6; do
 	vhcactl detach a all
 	guest_sh a "$(faults 30 $((2 * n)) N)"
 	vhcactl attach a hca=rxe0 || note "vhcactl attach did not see it come up"

@@ -26,16 +26,9 @@ page() {
 	printf '0x%x' $(((start >> 12) + $2))
 }
 
-# hcadom_mlx5: the HCA's driver, which is in no guest's image, in one stream.
+# hcadom_mlx5: the HCA's driver.
 hcadom_mlx5() {
-	local m have load='' files=()
-	have=" $(guest_sh hcadom 'ls /sys/module' | tr '\n' ' ')"
-	for m in $(modprobe --show-depends mlx5_ib | sed -n 's/^insmod //p'); do
-		[[ $have != *" $(basename "$m" .ko | tr - _) "* ]] || continue
-		files+=("$m")
-		load+="head -c $(stat -c %s "$m") >/tmp/m; insmod /tmp/m; "
-	done
-	cat "${files[@]}" | guest_sh -i hcadom "set -e; $load"
+	hcadom_modules mlx5_ib
 	hcadom_sh 'modprobe ib_uverbs
 		wait_until 30 grep -q ACTIVE \
 			/sys/class/infiniband/mlx5_0/ports/1/state' ||
