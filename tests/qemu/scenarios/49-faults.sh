@@ -14,7 +14,7 @@
 	skip "this kernel cannot fail allocations: make check-debug"
 
 # faults PERCENT TIMES FILTER: a command. FILTER Y: only of processes that say so in
-# /proc/PID/make-it-fail.
+# /proc/PID/make-it-fail. What it opens is lost, too, from the moment it begins.
 faults() {
 	cat <<-EOT
 	for d in failslab fail_page_alloc; do
@@ -24,11 +24,13 @@ faults() {
 		echo $2 >times
 		echo N >ignore-gfp-wait
 		[ ! -e min-order ] || echo 0 >min-order
-		echo $1 >probability
 	done
+	echo $1 >probability
+	until echo $1 >/sys/kernel/debug/failslab/probability; do :; done
 	EOT
 }
-NONE=$(faults 0 0 Y)
+NONE='cd /sys/kernel/debug
+	echo 0 >failslab/probability && echo 0 >fail_page_alloc/probability'
 
 works() {
 	wait_guest 60 "$1" 'ibv_devinfo | grep PORT_ACTIVE' &&
