@@ -18,6 +18,7 @@
 # shellcheck disable=SC2034
 XFER_GID='-g 0'
 
+nothing_kept() { [ "$(cat $DBG_HELPER/kept_mms)" = 0 ]; }
 # own_pages GUEST: its processes can map pages of its range, and nothing else.
 own_pages() {
 	check "$1: its own pages can be mapped, nothing else" guest_sh -t 60 "$1" \
@@ -62,7 +63,7 @@ step "what is left of b"
 check "a: detach" vhcactl detach a all
 check "no queue, region or connection is left" wait_until 15 no_objects
 hca_ledger_close
-note "address spaces with contexts of b: $(cat $DBG_HELPER/kept_mms)"
+check "no memory of dead workers is kept" wait_until 20 nothing_kept
 check "a gets a device again" vhcactl dom0less "$DOM0LESS_CONF"
 check "b: detach what that made anew" vhcactl detach -f b all
 device_works a
