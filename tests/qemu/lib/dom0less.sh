@@ -200,25 +200,30 @@ other_supervisor() {
 
 # Kernels map pages of other domains in place of their own, which they must have given up
 # before; what memory they have is committed with care, as on x86, where a small guest
-# refuses a program that asks for most of it.
-GIVE_UP='t=/sys/devices/system/xen_memory/xen_memory0/target_kb
-	echo $(($(cat $t) - 1024 * mib)) >$t
-	sleep 1
-	echo 40 >/proc/sys/vm/overcommit_ratio
+# refuses a program that asks for most of it. $mib: how much, $percent: of what is left.
+GIVE_UP='dir=/sys/devices/system/xen_memory/xen_memory0
+	echo $(($(cat $dir/target_kb) - 1024 * mib)) >$dir/target_kb
+	until [ "$(cat $dir/info/current_kb)" -le "$(cat $dir/target_kb)" ]; do
+		sleep 0.2
+	done
+	echo $percent >/proc/sys/vm/overcommit_ratio
 	echo 2 >/proc/sys/vm/overcommit_memory'
 
-# room_for_probe GUEST: it registers 64 MiB at once, and makes queues of any size.
-room_for_probe() {
-	mib=96 bash -c "$GIVE_UP"
-	guest_sh "$1" "mib=24; $GIVE_UP"
+# room_for_many GUEST...: for regions of 64 MiB, and more queues than a few.
+room_for_many() {
+	local g
+	mib=96 percent=60 bash -c "$GIVE_UP"
+	for g; do
+		guest_sh "$g" "mib=24 percent=40; $GIVE_UP"
+	done
 }
 
 # same_verbs GUEST DIFFERENCES OPTION...: vhca-probe says the same on the bare HCA here,
 # which OPTION... names, and in the guest, but for what a list of tests/verbs/ explains.
+# Both have room.
 same_verbs() {
 	local g=$1 list=$2 dir=$SCENARIO_DIR
 	shift 2
-	room_for_probe "$g"
 	vhca-probe "$@" >"$dir/native.txt" || true
 	check "the native probe ran" [ "$(wc -l <"$dir/native.txt")" -gt 60 ]
 	# Its own device is the only one there.

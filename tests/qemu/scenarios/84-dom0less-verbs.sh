@@ -21,6 +21,7 @@ for g in g1 g2; do
 	check "$g has a verbs device" wait_guest 20 $g 'ls /dev/infiniband/uverbs0'
 done
 
+room_for_many g1 g2
 step "the list of verbs"
 same_verbs g1 expected-differences.txt -d rxe0
 commands_as_promised g1 Soft-RoCE
@@ -32,7 +33,8 @@ for t in 'send_lat -s 8' 'send_lat -s 8 -e' 'write_lat -s 8' 'read_lat -s 8' 'at
 done
 
 step "verified transfers"
-verified_between g2 g1 1048576
+xfer_between "vhca-xfer: every byte of transfers to 1 MiB" g2 g1 '-q 16 --max-size 1048576'
+xfer_between "vhca-xfer by completion events" g2 g1 '-e --max-size 65536'
 
 step "nothing is left"
 for g in g1 g2; do

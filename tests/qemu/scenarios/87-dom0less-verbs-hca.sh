@@ -28,6 +28,7 @@ for g in a b; do
 	check "$g has a verbs device" wait_guest 30 $g 'ls /dev/infiniband/uverbs0'
 done
 
+room_for_many a b
 step "the list of verbs"
 same_verbs a expected-differences-mlx5.txt -g 0 -d mlx5_0
 commands_as_promised a mlx5
