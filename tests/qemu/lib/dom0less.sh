@@ -74,6 +74,8 @@ guests_up() {
 	done
 }
 
+helper_empty() { [ "$(cat $DBG_HELPER/grants $DBG_HELPER/zombies | sort -u)" = 0 ]; }
+
 # ledger_open_without GUEST...: the ledger is opened while they have no device, then they
 # get those of the file again. Without xenstore they have no names, but numbers.
 ledger_open_without() {
@@ -81,6 +83,7 @@ ledger_open_without() {
 	for g; do
 		vhcactl detach "$(guest_domid "$g")" all
 	done
+	check "no queue page is granted to a guest" wait_until 20 helper_empty
 	ledger_open "$@"
 	check "the devices are made again" vhcactl dom0less "$DOM0LESS_CONF"
 	for g; do
