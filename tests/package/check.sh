@@ -116,8 +116,8 @@ sources_key() {
 	} | sha256sum | cut -c1-16
 }
 
-# build_packages: sets debs, a folder in the cache. -d: the root of cross.sh has what is
-# needed, but dpkg would want arm64's of what is of no architecture.
+# build_packages: sets debs, a folder in the cache. -d: the root of cross.sh was made of
+# what is needed, which dpkg would look for among arm64's packages.
 build_packages() {
 	debs=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/deb-$(sources_key)
 	[ ! -e "$debs/complete" ] || return 0
