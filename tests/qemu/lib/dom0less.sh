@@ -188,11 +188,14 @@ same_but_helper() {
 	dom0_ledger >/tmp/ledger.now
 	cmp -s <(crash_ledger /tmp/ledger.dom0) <(crash_ledger /tmp/ledger.now)
 }
+all_given_up() { [ "$(cat $DBG_HELPER/grants)" = "$(cat $DBG_HELPER/zombies)" ]; }
 ledger_close_crashed() {
 	check "no verbs object, pin or node is left" \
 		ledger_settles same_but_helper /tmp/ledger.dom0
 	check "no event channel is left" dom0_ports_settle
-	note "left: $(tr '\n' ' ' < <(grep '^helper_' /tmp/ledger.now))"
+	check "the helper has given up each page that is granted" \
+		wait_until 40 all_given_up
+	note "so many pages are left: $(cat $DBG_HELPER/zombies)"
 }
 
 # other_supervisor PID: one is there, and not that one.
