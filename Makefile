@@ -11,7 +11,7 @@
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
 #   SUITE=trixie  Debian release of the test bed's machines (default: this machine's)
 #   GUEST_SUITE=bookworm  that of their guests (default: SUITE)
-#   ARCH=arm64  with build, user, modules: compile for that, of Debian 12
+#   ARCH=arm64  with build, user, modules, deb: compile for that, of Debian 12
 
 # For another release than this machine's all is compiled in a root of that one.
 HOST_SUITE := $(shell . /etc/os-release 2>/dev/null; echo $$VERSION_CODENAME)
@@ -78,7 +78,7 @@ help:
 	@echo 'make check-package  packages: build, install, upgrade, purge'
 	@echo 'make check-debug frontend and helper on a kernel with KASAN, lockdep, ...'
 	@echo 'make check-bare  build and prepare, as first commands of a new machine'
-	@echo 'make deb         Debian packages; prints their folder'
+	@echo 'make deb         Debian packages; prints their folder; ARCH=arm64'
 	@echo 'make bench       latency and bandwidth: native, PV, PVH; table, plot'
 	@echo 'make shell       dom0 shell with two guests that have a vhca'
 	@echo 'make bench-hca   what two modelled ConnectX HCAs cost, as a table'
@@ -169,8 +169,14 @@ check-cable: build | deps
 	$(Q)tests/hca/build-qemu.sh >/dev/null
 	$(Q)tests/hca/two-machines.sh --build $(B)
 
+# For another architecture all is done in a root that has its libraries.
+ifeq ($(TARGET),)
 deb: $(B)/config.status | deps
 	$(Q)tests/package/check.sh --build $(B) --debs
+else
+deb:
+	$(Q)CROSS_ARCH=$(TARGET) $(MAKE) $(QUIET) ARCH= B=$(B:%/$(TARGET)=%) deb
+endif
 
 check-package: $(B)/config.status | deps
 	$(Q)tests/package/check.sh --build $(B)

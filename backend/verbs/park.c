@@ -271,6 +271,18 @@ int be_park(struct be_dev *dev, struct be_uc *uc)
 	return 0;
 }
 
+void be_parked_close(struct be_dev *dev)
+{
+	struct be_parked *p;
+
+	while (dev->window.nr && dev->parked) {
+		p = parked_take(dev, &dev->parked);
+		be_doorbells_end(dev, &p->doorbells);
+		be_quota_give_uars(&dev->quota, p->uars);
+		files_close(p);
+	}
+}
+
 bool be_park_rest(struct be_dev *dev)
 {
 	struct be_parked *p, *oldest = NULL;

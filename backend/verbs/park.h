@@ -73,5 +73,11 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc);
 bool be_spoil(struct be_dev *dev, struct be_uc *uc);
 /* The device ends: nobody asks the HCA for pages any more. */
 void be_spoilt_close(struct be_dev *dev);
+/*
+ * Likewise, of a guest that has a range of pages for life: it can ring them whatever is
+ * closed here, and no other guest is told of one of them (window.h). So the HCA may have
+ * them back. Of other guests nothing is closed.
+ */
+void be_parked_close(struct be_dev *dev);
 
 #endif

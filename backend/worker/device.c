@@ -266,6 +266,7 @@ void be_dev_close(struct be_dev *dev)
 	be_ctl_close(dev);
 	be_cm_close(dev);
 	be_spoilt_close(dev);
+	be_parked_close(dev);
 	dev->unsettled |= dev->n_parked != 0;
 	be_event_del(dev, dev->ctl_async_fd);
 	uv_close(&dev->ctl_async_fd);

@@ -82,12 +82,26 @@ def nodes():
     yield packed([b"-1"]) + b"\1" + packed([b"", b"99999999999999999999"])
 
 
+def dom0less():
+    """Ranges of doorbell pages, and files of vhcactl dom0less."""
+    for text in (b"0x8000140 0x8000140 0x760", b" 0x1\t0x1 0x1 ", b"0x0 0x1 0x1",
+                 b"0xffffffffffffffff 0x1 0x1", b"0x8000140 0x8000140", b"1 2 3"):
+        yield b"\1" + text
+    full = b"own-domain 3\nmemory 704\nguest-reserve 16\n" \
+        b"guest 1 g1 hca=mlx5_0,doorbell-static=0x8000140 0x8000140 0x760\nguest 2 g2\n"
+    yield b"\0" + full
+    yield b"\0" + full.replace(b"guest-reserve 16", b"no-xenstore # none")
+    yield b"\0" + full.replace(b"guest 2", b"guest 1")
+    yield b"\0own-domain 1\n" + b"".join(b"guest %d g hca=rxe0\n" % n for n in range(2, 70))
+
+
 def main():
     """Write one file per seed; random bytes for targets without a list."""
     target, folder = sys.argv[1:3]
     rnd = random.Random(target)
     seeds = {"fuzz_request": requests, "fuzz_pages": pages,
-             "fuzz_vhcactl_keys": specs, "fuzz_xenstore": nodes}.get(target)
+             "fuzz_vhcactl_keys": specs, "fuzz_xenstore": nodes,
+             "fuzz_dom0less": dom0less}.get(target)
     if seeds is None:
         def seeds():
             for n in (16, 64, 256, 600, 1024, 2048):

@@ -12,7 +12,7 @@ sources="backend/log.c backend/carrier/ring_shm.c $(cd "$top" &&
 	frontend/check.c $(cd "$top" &&
 		find common -name '*.c' ! -name chardev.c)
 	xenstore/node.c xenstore/state.c xenstore/scan.c
-	tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
+	tools/vhcactl/dom0less.c tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
 	tests/fake/fake_cm.c tests/fake/fake_cmd.c tests/fake/fake_frame.c tests/fake/fake_gid.c
 	tests/fake/fake_mlx5.c
 	tests/fake/fake_obj.c tests/fake/fake_uar.c tests/fake/fake_uverbs.c
@@ -20,3 +20,6 @@ sources="backend/log.c backend/carrier/ring_shm.c $(cd "$top" &&
 	tests/wire/good.c tests/wire/good_mlx5.c
 	tests/fuzz/fuzz.c tests/fuzz/input.c"
 libs="-lxenstore -ljson-c -lpthread"
+# Of the frontend, as its unit tests have it.
+"$top/tests/unit/kernel/copy.sh" "$build/copy" "$top"/frontend/*.[ch] "$top"/common/kernel/*.h
+flags="$flags -I$build -I$top/tests/unit/kernel"

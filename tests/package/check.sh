@@ -4,23 +4,28 @@
 #
 # The Debian packages: built from the source archive as dpkg-buildpackage does,
 # they hold what contents.txt lists, and can be installed, upgraded and purged
-# in a Debian root of its own, where DKMS builds both modules. Starts nothing,
-# needs no Xen; the system it runs on stays as it is.
+# in a Debian root of its own, where DKMS builds both modules. Those for arm64 are
+# cross-compiled and looked into. Starts nothing, needs no Xen; the system it runs on
+# stays as it is.
 #
 # Usage: check.sh --build DIR     DIR: build folder of the front-door Makefile
 #        check.sh --build DIR --debs [VERSION]    only builds; prints the
 #        packages' folder. VERSION: another one than changelog's, for upgrades
-# Environment: SUITE (../qemu/lib/suite.sh), with --debs: built in that release's root
+# Environment: SUITE (../qemu/lib/suite.sh), with --debs: built in that release's root;
+# CROSS_ARCH=arm64, with --debs: built for that architecture, in a root that can
 #
 # Packages are kept in the user's cache, keyed by the sources' content. Status
-# 0: nothing failed; what cannot be had is skipped, a failure if CI=true.
+# 0: nothing failed; what cannot be had is skipped, a failure if CI=true. With --debs
+# 3: the tools cannot be had.
 # Functions are called by claim().
 # shellcheck disable=SC2317
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-packages='vhcactl xen-vhca-dev xen-vhca-doorbelld xen-vhca-helper-dkms
-	xen-vhcad xen-vhcafront-dkms'
+programs='vhcactl xen-vhca-doorbelld xen-vhcad'
+packages="vhca-devicetree xen-vhca-dev xen-vhca-helper-dkms xen-vhcafront-dkms
+	$programs"
+export CROSS_ARCH=${CROSS_ARCH:-}
 # shellcheck source=tests/lib/count.sh
 . "$top/tests/lib/count.sh"
 # shellcheck source=tests/qemu/lib/suite.sh
@@ -79,9 +84,12 @@ unpack() {
 		"$work/src/debian/changelog"
 }
 
-# inside DIR COMMAND...: in that folder, where SUITE's tools are.
+# inside DIR COMMAND...: in that folder, where SUITE's tools are, or those for CROSS_ARCH.
 inside() {
-	if [ "$SUITE" = "$SUITE_HOST" ]; then
+	if [ -n "$CROSS_ARCH" ]; then
+		# shellcheck disable=SC2016
+		"$here/cross.sh" --in "$work" sh -c 'cd "$0" && exec "$@"' "$@"
+	elif [ "$SUITE" = "$SUITE_HOST" ]; then
 		(cd "$1" && "${@:2}")
 	else
 		# shellcheck disable=SC2016
@@ -91,7 +99,9 @@ inside() {
 }
 
 built_with() {
-	if [ "$SUITE" = "$SUITE_HOST" ]; then
+	if [ -n "$CROSS_ARCH" ]; then
+		"$here/cross.sh" --path
+	elif [ "$SUITE" = "$SUITE_HOST" ]; then
 		dpkg-query -W gcc debhelper dkms libxen-dev libjson-c-dev
 	else
 		"$top/tests/qemu/image/build-root.sh" --path
@@ -106,13 +116,14 @@ sources_key() {
 	} | sha256sum | cut -c1-16
 }
 
-# build_packages: sets debs, a folder in the cache.
+# build_packages: sets debs, a folder in the cache. -d: the root of cross.sh was made of
+# what is needed, which dpkg would look for among arm64's packages.
 build_packages() {
 	debs=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/deb-$(sources_key)
 	[ ! -e "$debs/complete" ] || return 0
-	inside "$work/src" env DEB_BUILD_PROFILES=nocheck \
+	inside "$work/src" env DEB_BUILD_PROFILES="nocheck ${CROSS_ARCH:+cross}" \
 		DEB_BUILD_OPTIONS="nocheck terse ${DEB_BUILD_OPTIONS:-}" \
-		dpkg-buildpackage -us -uc -b \
+		dpkg-buildpackage -us -uc -b ${CROSS_ARCH:+-a"$CROSS_ARCH" -d} \
 		>"$work/log" 2>&1 || {
 		tail -n 30 "$work/log" >&2
 		return 1
@@ -124,10 +135,11 @@ build_packages() {
 	touch "$debs/complete"
 }
 
-[ "$SUITE" = "$SUITE_HOST" ] || [ "$only" = --debs ] || {
-	echo "check.sh: packages are installed on this machine's release only" >&2
+[ "$SUITE$CROSS_ARCH" = "$SUITE_HOST" ] || [ "$only" = --debs ] || {
+	echo "check.sh: packages are installed on this machine's kind only" >&2
 	exit 2
 }
+[ -z "$CROSS_ARCH" ] || "$here/cross.sh" >/dev/null || exit 3
 missing=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' debhelper \
 	dh-dkms dkms 2>&1 | grep -v '^installed ') || true
 if [ -n "$missing" ]; then
@@ -202,10 +214,11 @@ claim "the helper's sources are complete" \
 	sources xen-vhca-helper-dkms backend/helper
 claim "the frontend's sources are complete" \
 	sources xen-vhcafront-dkms frontend common/provider
-for p in vhcactl xen-vhcad xen-vhca-doorbelld; do
+for p in $programs; do
 	claim "$p has a manual page of every program" manuals "$p"
 	claim "$p is hardened" hardened "$work/tree/$p/usr/sbin/$p"
 done
+claim "vhca-devicetree has one, too" manuals vhca-devicetree
 if command -v lintian >/dev/null; then
 	# shellcheck disable=SC2086
 	claim "lintian has no error or warning" lintian --profile debian \
@@ -213,6 +226,42 @@ if command -v lintian >/dev/null; then
 else
 	say skip "lintian is not installed: run 'make deps'"
 fi
+
+# ---- those for arm64 ----
+machine() { # machine PACKAGE: what it says, and each program in it
+	local f program
+	[ "$(dpkg-deb -f "$(deb "$1")" Architecture)" = arm64 ] || return 1
+	for f in "$work/tree/$1"/usr/sbin/*; do
+		program=$(readelf -hW "$f")
+		grep 'Machine: *AArch64$' <<<"$program" || return 1
+	done
+}
+# As those for this machine do: found by dpkg-shlibdeps among arm64's.
+same_depends() {
+	diff <(dpkg-deb -f "$(deb "$1")" Depends | sed 's/ *([^)]*)//g') \
+		<(dpkg-deb -f "$own/$1"_*.deb Depends | sed 's/ *([^)]*)//g')
+}
+foreign() {
+	local own=$debs rc=0 p
+	debs=$(CROSS_ARCH=arm64 "$here/check.sh" --build "$build" --debs 2>"$work/log") || rc=$?
+	case $rc in
+	0)	say ok "the source archive builds packages for arm64" ;;
+	3)	say skip "packages for arm64: $(tail -n 1 "$work/log")" ;;
+	*)	say FAIL "the source archive builds packages for arm64"
+		sed 's/^/     /' "$work/log" | tail -n 20 ;;
+	esac
+	[ $rc = 0 ] || { debs=$own; return; }
+	for p in $programs; do
+		rm -rf "$work/tree/$p"
+		claim "arm64: $p holds what contents.txt lists" listed "$p"
+		claim "arm64: $p has a manual page of every program" manuals "$p"
+		claim "arm64: $p is for that machine" machine "$p"
+		claim "arm64: $p is hardened" hardened "$work/tree/$p/usr/sbin/$p"
+		claim "arm64: $p depends on what it does here" same_depends "$p"
+	done
+	debs=$own
+}
+foreign
 
 # ---- installing them ----
 # What they depend on, without each other.

@@ -91,17 +91,24 @@ programs() {
 	vhcactl --help
 }
 
+devicetree() {
+	vhca-devicetree 2>&1 | grep '^vhca-devicetree: usage:'
+}
+
 units() {
 	systemd-analyze verify --man=no \
-		/lib/systemd/system/xen-vhca{d,-doorbelld}.service \
+		/lib/systemd/system/xen-vhca{d,-doorbelld,-dom0less,-xenstored}.service \
 		2>/in/verify
 	cat /in/verify
 	! grep xen-vhca /in/verify
 }
 
 enabled() {
-	[ -L /etc/systemd/system/multi-user.target.wants/xen-vhcad.service ] &&
-	[ -L /etc/systemd/system/multi-user.target.wants/xen-vhca-doorbelld.service ]
+	local unit
+	for unit in xen-vhcad xen-vhca-{doorbelld,dom0less,xenstored}; do
+		[ -L "/etc/systemd/system/multi-user.target.wants/$unit.service" ] ||
+			return 1
+	done
 }
 
 called() { cat "$calls"; grep -q -- "$1" "$calls"; }
@@ -112,6 +119,8 @@ upgrade() {
 	touch /in/active
 	dpkg -i /in/debs/xen-vhcad_*.deb /in/debs/xen-vhca-doorbelld_*.deb
 }
+
+upgrade_vhcactl() { dpkg -i /in/debs/vhcactl_*.deb; }
 
 header() {
 	echo '#include <stdint.h>
@@ -157,13 +166,17 @@ for m in xen-vhcafront xen-vhca-helper; do
 done
 claim "both modules are loaded when a device appears" autoloads
 claim "every program starts and finds its libraries" programs
+claim "vhca-devicetree starts" devicetree
 claim "systemd has no complaint of the installed units" units
-claim "both units are enabled" enabled
+claim "the units are enabled" enabled
 claim "installing starts the daemon" called 'start .*xen-vhcad.service'
 claim "a daemon that came before its module is started anew" \
 	called 'try-restart xen-vhcad.service'
 claim "the protocol's header compiles beside Xen's" header
 claim "an upgrade of daemon and agent is installed" upgrade
+claim "an upgrade of vhcactl is installed" upgrade_vhcactl
+claim "it neither stops nor restarts what serves guests without dom0" \
+	not_called '\(stop\|restart\) .*xen-vhca-\(dom0less\|xenstored\).service'
 claim "it neither stops nor restarts the daemon" \
 	not_called '\(stop\|restart\) .*xen-vhcad.service'
 claim "it hands over to a new supervisor" \

@@ -273,6 +273,25 @@ static void the_next_program_searches_nothing(void **state)
 	assert_int_equal(g->dev.n_parked, 2);
 }
 
+/* Without a toolstack the guest never ends: what a worker left until then, it left for ever. */
+static void a_worker_that_ends_leaves_no_context(void **state)
+{
+	struct guest *g = *state;
+
+	fake_uars_are(FIRST, PAGES, false);
+	has(g, 320, 32);
+	opens(g);
+	guest_close(g);
+	assert_int_equal(g->dev.n_parked, 1);
+	opens(g);			/* and one that is open */
+	be_dev_close(&g->dev);
+	assert_false(g->dev.unsettled);
+	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.quota.uars, 0);
+	assert_int_equal(fake_uars_used(), 0);
+	assert_int_equal(fake_files(), 0);
+}
+
 /* Another worker searches, and does not end it: that costs time, not more. */
 static void a_search_waits_for_others_but_not_for_ever(void **state)
 {
@@ -347,6 +366,7 @@ int main(void)
 		T(a_place_of_its_own_choice_is_refused),
 		T(a_page_of_one_is_no_other_s),
 		T(the_next_program_searches_nothing),
+		T(a_worker_that_ends_leaves_no_context),
 		T(a_search_waits_for_others_but_not_for_ever),
 		T(the_window_is_in_the_bar),
 		T(the_frontend_is_told),

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 """vhca-devicetree: what it makes of a description, and mistakes that it tells."""
+import importlib.machinery
+import importlib.util
 import os
 import re
 import shutil
@@ -11,6 +13,7 @@ import tempfile
 import unittest
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vhca-devicetree")
+MANUAL = TOOL + ".1"
 HEADER = os.path.join(os.path.dirname(TOOL), "../../include/xen/io/vhcaif.h")
 BOARD = """/dts-v1/;
 / { #address-cells = <2>; #size-cells = <2>; model = "board";
@@ -238,6 +241,18 @@ class DeviceTree(unittest.TestCase):
         self.assertEqual(self.make(GOOD.replace("dtuart ", "dtuart xsm=flask ")).returncode, 0)
         r = self.make(GOOD.replace("dtuart ", "dtuart xsm=flask "))
         self.assertIn("Xen: console=dtuart xsm=flask\n", r.stdout)
+
+    def test_the_manual_has_all_keys(self):
+        loader = importlib.machinery.SourceFileLoader("tool", TOOL)
+        tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("tool", loader))
+        sys.dont_write_bytecode = True
+        loader.exec_module(tool)
+        with open(MANUAL, encoding="ascii") as f:
+            manual = f.read().replace("\\-", "-")
+        for section, keys in tool.KEYS.items():
+            self.assertIn(f".SS [{section}", manual)
+            for key in keys:
+                self.assertRegex(manual, rf"(?m)^\.BR?.*[\w\" ,]?\b{key}\b", section)
 
     def test_mistakes(self):
         for old, new, told in (

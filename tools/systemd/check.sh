@@ -3,12 +3,14 @@
 # Copyright (C) 2026 The vhca authors
 #
 # systemd understands the units, and the daemon's keeps away what a worker that
-# a guest took over could do most harm with. Runs in the build folder, starts
-# nothing.
+# a guest took over could do most harm with. On a Xen without dom0 they run in the right
+# order. Runs in the build folder, starts nothing.
 set -eu
 
 unit=tools/systemd/xen-vhcad.service
 agent=tools/systemd/xen-vhca-doorbelld.service
+guests=tools/systemd/xen-vhca-dom0less.service
+store=tools/systemd/xen-vhca-xenstored.service
 command -v systemd-analyze >/dev/null || {
 	echo "skip systemd-analyze is not installed"
 	exit 77
@@ -17,7 +19,7 @@ command -v systemd-analyze >/dev/null || {
 . "$(dirname "$0")/../../tests/lib/claim.sh"
 
 # Program and manual need not be installed.
-for u in "$unit" "$agent"; do
+for u in "$unit" "$agent" "$guests" "$store"; do
 	sed -e 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' \
 		-e '/^Documentation=/d' "$u" >"$work/${u##*/}"
 done
@@ -64,6 +66,36 @@ tells() { # tells UNIT
 bounded() {
 	grep -q '^MemoryMax=' "$unit"
 }
+# in_order UNIT...: each one is before the next, as one of both says.
+in_order() {
+	while [ $# -gt 1 ]; do
+		grep -q "^Before=.*${2##*/}" "$1" || grep -q "^After=.*${1##*/}" "$2" ||
+			return 1
+		shift
+	done
+}
+# Only where a file says that there is no toolstack.
+without_dom0() {
+	for u in "$guests" "$store"; do
+		grep -qx 'ConditionPathExists=/etc/xen-vhca/dom0less.conf' "$u" || return 1
+	done
+}
+# A second one beside the distribution's would know no guest; nor would the next one.
+one_store() {
+	grep -qx 'ConditionPathExists=!/run/xenstored/socket' "$store" &&
+		grep -qx 'RefuseManualStop=yes' "$store" && ! grep '^Restart=' "$store"
+}
+# Its condition, with this file: no-xenstore is for other hosts.
+store_wanted() {
+	cond=$(sed -n "s,^ExecCondition=/bin/sh -c '\(.*\)'\$,\1,p" "$store" |
+		sed "s,/etc/xen-vhca/dom0less.conf,$1,")
+	[ -n "$cond" ] && sh -c "$cond"
+}
+file_devices() {
+	dir=$(sed -n 's/.*HOST_RUN_DEVICES[^"]*"\([^"]*\)".*/\1/p' \
+		"$(dirname "$0")/../../common/host/paths.h")
+	[ -n "$dir" ] && grep -qx "ReadWritePaths=-$dir" "$unit"
+}
 exposure() { # exposure UNIT TENTHS: systemd's own score, 0 the best
 	systemd-analyze security --offline=true --threshold="$2" --no-pager \
 		"$work/${1##*/}"
@@ -71,6 +103,21 @@ exposure() { # exposure UNIT TENTHS: systemd's own score, 0 the best
 
 claim "systemd has no complaint of the unit" verify "$unit"
 claim "systemd has no complaint of the agent's unit" verify "$agent"
+for u in "$guests" "$store"; do
+	claim "systemd has no complaint of ${u##*/}" verify "$u"
+done
+claim "without dom0: xenstored, then its guests, then the daemon" \
+	in_order "$store" "$guests" "$unit"
+claim "neither is started elsewhere" without_dom0
+claim "xenstored is started once" one_store
+printf 'own-domain 3\nguest 1 g1 hca=rxe0\n' >"$work/with"
+printf 'own-domain 3\n  no-xenstore\n' >"$work/without"
+claim "xenstored is started where the file does not say no-xenstore" \
+	store_wanted "$work/with"
+claim "and not where it does" eval '! store_wanted "$work/without"'
+claim "guests that were not served are served later" \
+	grep -qx 'Restart=on-failure' "$guests"
+claim "the daemon may write to devices that are files" file_devices
 claim "no device makes hypercalls or is a disk" allowed
 claim "nor is there another way to hypercalls, D-Bus, passwords and images" \
 	hidden /proc/xen/privcmd /run/dbus /run/xen /etc/shadow /var/lib

@@ -32,6 +32,7 @@ guest_programs=(
 	xenstore-exists xenstore-chmod xenstore-watch
 	ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
+	ib_atomic_lat
 )
 utility_programs=(bridge tee touch xenstore mknod mkfifo base64)
 guest_modules=(

@@ -4,7 +4,7 @@
 #
 # Installs the Debian packages that building and testing need and that are
 # missing. Instant when nothing is. Runs as root, or by sudo.
-# Usage: deps.sh [--list] [build|unit|install|all|arm|debug|root]
+# Usage: deps.sh [--list] [build|unit|install|all|arm|debug|root|cross]
 #   build    compiler, libraries, headers of the kernel that the test bed boots
 #   unit     and what 'make check-unit' runs
 #   install  and the headers of the running kernel, for 'make install'
@@ -12,6 +12,7 @@
 #   arm      what compiles for arm64, here
 #   debug    and the source of the kernel, for 'make check-debug'
 #   root     what a root of another release compiles (build-root.sh)
+#   cross    what packages for arm64 are compiled with, in a root (with --list only)
 #   --list   print the packages, install nothing
 # Whoever may not install goes on without, but for "all": what is built then says
 # what it misses.
@@ -43,6 +44,10 @@ xl='libyajl-dev uuid-dev flex bison libncurses-dev python3-dev acpica-tools
 # For arm64, whose libraries come in a root of it (tests/qemu/arm/root.sh).
 arm='gcc-aarch64-linux-gnu mmdebstrap'
 
+# Packages for arm64: libraries of two architectures, which few machines have.
+cross="build-essential gcc-aarch64-linux-gnu $debs
+	libc6-dev:arm64 pkgconf:arm64 libxen-dev:arm64 libjson-c-dev:arm64"
+
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
 case "$set_of" in
@@ -54,8 +59,9 @@ install) wanted=$build
 all)	wanted="$build $kernel $unit $xen $qemu $package $xl $arm" ;;
 arm)	wanted="$build $arm" ;;
 root)	wanted="$build $kernel $xl $debs" ;;
+cross)	wanted=$cross; [ "$list" = yes ] || exit 2 ;;
 debug)	wanted='linux-source bc patch bison flex libelf-dev libssl-dev rsync' ;;
-*)	echo 'usage: deps.sh [--list] [build|unit|install|all|arm|debug|root]' >&2
+*)	echo 'usage: deps.sh [--list] [build|unit|install|all|arm|debug|root|cross]' >&2
 	exit 2 ;;
 esac
 

@@ -16,6 +16,17 @@ no_domain() { # no_domain DOMID: Xen knows none of that number
 own_domid() { awk '$1 == "own-domain" { print $2 }' "$DOM0LESS_CONF"; }
 # guest_domid GUEST: instead of lib.sh's, which asks xl.
 guest_domid() { awk -v g="$1" '$1 == "guest" && $3 == g { print $2 }' "$DOM0LESS_CONF"; }
+guest_name() { awk -v d="$1" '$1 == "guest" && $2 == d { print $3 }' "$DOM0LESS_CONF"; }
+
+# port_list DOMID: instead of vhca.sh's. Xen tells of the ports of another domain to the
+# control domain only, so each kernel is asked for the ports of our own programs.
+port_list() {
+	if [ "$1" = "$(own_domid)" ]; then
+		grep vhcad /proc/interrupts || true
+	else
+		guest_sh "$(guest_name "$1")" 'grep vhca /proc/interrupts || true'
+	fi
+}
 
 # guest_known GUEST IP: guest_sh finds it.
 guest_known() {
@@ -45,14 +56,6 @@ give_vif() {
 	ip link set "vif$dom.0" master xenbr0 up
 }
 
-# connected GUEST DEVID: instead of vhca.sh's, whose backend is domain 0.
-connected() {
-	local dom
-	dom=$(guest_domid "$1")
-	[ "$(xenstore-read "/local/domain/$(own_domid)/backend/vhca/$dom/$2/state")" = 4 ] &&
-		[ "$(xenstore-read "/local/domain/$dom/device/vhca/$2/state")" = 4 ]
-}
-
 # guests_up GUEST...: introduced, with network and vhca as the file has it; the daemon runs.
 # It looks for the domain's own number, which vhcactl writes.
 guests_up() {
@@ -71,33 +74,166 @@ guests_up() {
 	done
 }
 
+helper_empty() { [ "$(cat $DBG_HELPER/grants $DBG_HELPER/zombies | sort -u)" = 0 ]; }
+
+# ledger_open_without GUEST...: the ledger is opened while they have no device, then they
+# get those of the file again. Without xenstore they have no names, but numbers.
+ledger_open_without() {
+	local g
+	for g; do
+		vhcactl detach "$(guest_domid "$g")" all
+	done
+	check "no queue page is granted to a guest" wait_until 20 helper_empty
+	ledger_open "$@"
+	check "the devices are made again" vhcactl dom0less "$DOM0LESS_CONF"
+	for g; do
+		check "$g is connected again" wait_until 60 connected "$g" 0
+		device_works "$g"
+	done
+}
+
+# device_works GUEST: it comes, and a program can use it.
+device_works() {
+	check "the device of $1 is there" wait_guest 30 "$1" 'ibv_devinfo | grep PORT_ACTIVE'
+	check "and works" guest_sh -t 60 "$1" "vhca-xfer --loop $XFER_GID -t rc-write-4k"
+}
+
+# traffic_inside GUEST SECONDS: verified, in the background; traffic[GUEST] is its process.
+declare -A traffic
+traffic_inside() {
+	: >"/tmp/traffic.$1"
+	guest_sh -t $(($2 + 60)) "$1" "vhca-xfer --loop $XFER_GID --traffic $2" \
+		>"/tmp/traffic.$1" 2>&1 &
+	traffic[$1]=$!
+	wait_until 30 grep -q '^t=1 ' "/tmp/traffic.$1" ||
+		fail "no traffic in $1: $(tail -n 3 "/tmp/traffic.$1")"
+}
+
+# ended_with_error GUEST: neither well, nor by a time-out.
+ended_with_error() {
+	local rc=0
+	wait "${traffic[$1]}" || rc=$?
+	[ "$rc" != 0 ] && [ "$rc" != 124 ] && [ "$rc" != 255 ]
+}
+
 # parts_killed GUEST OTHER: worker and supervisor die under traffic, and the guest loads its
 # frontend anew; each time the devices go on, or come back.
 parts_killed() {
-	local other old worker
+	local old worker
 
 	step "kill the worker of $1 under traffic"
 	kill_worker "$1" "$2" rc-write-4k
 
 	step "kill the supervisor under traffic"
-	guest_sh -t 90 "$2" 'vhca-xfer --loop --traffic 8' >/tmp/traffic.2 2>&1 &
-	other=$!
-	wait_until 30 grep -q '^t=1 ' /tmp/traffic.2 || fail "no traffic in $2"
+	traffic_inside "$2" 8
 	old=$(supervisor_pid)
 	worker=$(worker_pid "$2" 0)
 	kill -9 "$old"
-	check "traffic goes on without it" wait "$other"
+	check "traffic goes on without it" wait "${traffic[$2]}"
 	check "a new supervisor is there" wait_until 20 other_supervisor "$old"
 	check "it adopted the worker" [ "$(worker_pid "$2" 0)" = "$worker" ]
 
 	step "$1 loads its frontend anew"
 	check "unload, load" guest_sh "$1" 'modprobe -r xen-vhcafront && modprobe xen-vhcafront'
-	check "the device comes back" wait_guest 30 "$1" 'ibv_devinfo | grep PORT_ACTIVE'
-	check "and works" guest_sh -t 60 "$1" 'vhca-xfer --loop -t rc-write-4k'
+	device_works "$1"
+}
+
+# daemon_restarted GUEST...: as systemctl restart does it, with traffic in each guest.
+daemon_restarted() {
+	local g old
+	step "restart the daemon under traffic"
+	for g; do
+		traffic_inside "$g" 60
+	done
+	old=$(supervisor_pid)
+	kill -TERM "$old"
+	for g; do
+		check "$g's program ends with an error, not by time-out" ended_with_error "$g"
+	done
+	check "a new supervisor is there" wait_until 30 other_supervisor "$old"
+	for g; do
+		device_works "$g"
+	done
+}
+
+# unanswered GUEST: it does not answer any more.
+unanswered() { ! guest-shell -t 5 "$(guest_ip "$1")" "$SHELL_PORT" true; }
+
+# guest_crashes GUEST OTHER: under traffic. The domain stays, and nobody can destroy it:
+# its worker is not told, until an operator takes the device away. Not for a scenario that
+# others follow on the same machine.
+guest_crashes() {
+	local worker dom
+	dom=$(guest_domid "$1")
+	step "$1 crashes under traffic: nobody hears of it, and it is in nobody's way"
+	check_not "$1: no complaint of its kernel before" \
+		guest_sh "$1" "dmesg | grep -E '$BAD_KERNEL'"
+	traffic_inside "$1" 60
+	worker=$(worker_pid "$1" 0)
+	guest_sh -t 5 "$1" 'echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger' || true
+	check "it does not answer any more" wait_until 60 unanswered "$1"
+	kill "${traffic[$1]}" 2>/dev/null || true
+	check "its domain is still there" domain-exists "$dom"
+	check "its worker waits" kill -0 "$worker"
+	check "$2 goes on" guest_sh -t 60 "$2" "vhca-xfer --loop $XFER_GID -t rc-write-4k"
+	check "$1: detach by force" vhcactl detach -f "$dom" all
+	check "its worker ends" wait_until 20 not kill -0 "$worker"
+	check "$2 goes on" guest_sh -t 60 "$2" "vhca-xfer --loop $XFER_GID -t rc-write-4k"
+}
+
+# crash_ledger: what is left of guests that crashed is in the helper only: queue pages that
+# their processes had mapped, for which Xen still has them.
+crash_ledger() { grep -v '^helper_' <"$1"; }
+same_but_helper() {
+	dom0_ledger >/tmp/ledger.now
+	cmp -s <(crash_ledger /tmp/ledger.dom0) <(crash_ledger /tmp/ledger.now)
+}
+all_given_up() { [ "$(cat $DBG_HELPER/grants)" = "$(cat $DBG_HELPER/zombies)" ]; }
+ledger_close_crashed() {
+	check "no verbs object, pin or node is left" \
+		ledger_settles same_but_helper /tmp/ledger.dom0
+	check "no event channel is left" dom0_ports_settle
+	check "the helper has given up each page that is granted" \
+		wait_until 40 all_given_up
+	note "so many pages are left: $(cat $DBG_HELPER/zombies)"
 }
 
 # other_supervisor PID: one is there, and not that one.
 other_supervisor() {
 	local pid
 	pid=$(supervisor_pid) && [ "$pid" != "$1" ]
+}
+
+# Kernels map pages of other domains in place of their own, which they must have given up
+# before; what memory they have is committed with care, as on x86, where a small guest
+# refuses a program that asks for most of it. $mib: how much, $percent: of what is left.
+GIVE_UP='dir=/sys/devices/system/xen_memory/xen_memory0
+	echo $(($(cat $dir/target_kb) - 1024 * mib)) >$dir/target_kb
+	until [ "$(cat $dir/info/current_kb)" -le "$(cat $dir/target_kb)" ]; do
+		sleep 0.2
+	done
+	echo $percent >/proc/sys/vm/overcommit_ratio
+	echo 2 >/proc/sys/vm/overcommit_memory'
+
+# room_for_many GUEST...: for regions of 64 MiB, and more queues than a few.
+room_for_many() {
+	local g
+	mib=96 percent=60 bash -c "$GIVE_UP"
+	for g; do
+		guest_sh "$g" "mib=24 percent=40; $GIVE_UP"
+	done
+}
+
+# same_verbs GUEST DIFFERENCES OPTION...: vhca-probe says the same on the bare HCA here,
+# which OPTION... names, and in the guest, but for what a list of tests/verbs/ explains.
+# Both have room.
+same_verbs() {
+	local g=$1 list=$2 dir=$SCENARIO_DIR
+	shift 2
+	vhca-probe "$@" >"$dir/native.txt" || true
+	check "the native probe ran" [ "$(wc -l <"$dir/native.txt")" -gt 60 ]
+	# Its own device is the only one there.
+	guest_sh -t 300 "$g" "vhca-probe $XFER_GID" >"$dir/$g.txt" || true
+	check "$g: same result of every verb as natively, but documented ones" \
+		/tests/verbs/compare.sh "$dir/native.txt" "$dir/$g.txt" "/tests/verbs/$list"
 }

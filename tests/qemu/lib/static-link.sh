@@ -15,6 +15,11 @@ no_xenstore() {
 		! timeout 20 xenstore-exists / 2>/dev/null
 }
 
+# What vhca.sh asks xenstore for.
+ledger_nodes() { echo "nodes $(find "$DEVICES" -type f | wc -l)"; }
+# shellcheck disable=SC2034
+GUEST_NODES=true
+
 device_state() { cat "$DEVICES/$(guest_domid "$1")/0/$2"; }
 
 connected() {

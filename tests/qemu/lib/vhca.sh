@@ -42,8 +42,11 @@ backend_stop() {
 supervisor_pid() { pgrep -o -x xen-vhcad -P "$(pgrep -of vhcad.loop)"; }
 # worker_pid DOMAIN DEVID
 worker_pid() { cat "$RUN_DIR/$(guest_domid "$1")-$2.lock"; }
+# own_domid: where scenarios run, which is where the backend is.
+own_domid() { echo 0; }
+backend_dir() { echo "/local/domain/$(own_domid)/backend/vhca"; }
 backend_state() {
-	xenstore-read "/local/domain/0/backend/vhca/$(guest_domid "$1")/$2/state"
+	xenstore-read "$(backend_dir)/$(guest_domid "$1")/$2/state"
 }
 connected() {
 	[ "$(backend_state "$1" "$2")" = 4 ] &&
@@ -51,7 +54,7 @@ connected() {
 }
 
 # backend_has DOMID: the backend has nodes for a device of that domain.
-backend_has() { xenstore-exists "/local/domain/0/backend/vhca/$1"; }
+backend_has() { xenstore-exists "$(backend_dir)/$1"; }
 not() { ! "$@"; }
 
 # vhca_attach GUEST [KEY=VALUE,...]: and wait until a program can open it. The
@@ -204,9 +207,9 @@ traffic_start() {
 # themselves. Its device comes back, and a transfer works.
 kill_worker() {
 	local mine other rc=0
-	guest_sh -t 60 "$2" 'vhca-xfer --loop --traffic 12' >/tmp/traffic.other 2>&1 &
+	guest_sh -t 60 "$2" "vhca-xfer --loop $XFER_GID --traffic 12" >/tmp/traffic.other 2>&1 &
 	other=$!
-	guest_sh -t 60 "$1" 'vhca-xfer --loop --traffic 30' >/tmp/traffic.mine 2>&1 &
+	guest_sh -t 60 "$1" "vhca-xfer --loop $XFER_GID --traffic 30" >/tmp/traffic.mine 2>&1 &
 	mine=$!
 	wait_until 15 grep -q '^t=2 ' /tmp/traffic.mine || fail "no traffic in $1"
 	kill -9 "$(worker_pid "$1" 0)"
@@ -215,7 +218,7 @@ kill_worker() {
 		[ "$rc" != 0 -a "$rc" != 124 -a "$rc" != 255 ]
 	check "$2's traffic went on" wait "$other"
 	check "the device of $1 comes back" wait_guest 20 "$1" 'ibv_devinfo | grep PORT_ACTIVE'
-	check "and works" guest_sh -t 30 "$1" "vhca-xfer --loop -t $3"
+	check "and works" guest_sh -t 30 "$1" "vhca-xfer --loop $XFER_GID -t $3"
 }
 
 # ---- the ledger -------------------------------------------------------------
@@ -226,8 +229,18 @@ pinned() {
 }
 counter() { awk -v k="$2" '$1 == k { print $2; f = 1 } END { exit !f }' "$1"; }
 
+# port_list DOMID: its event channels.
+port_list() { lsevtchn "$1"; }
 # Not the interrupts of devices: the HCA's driver asks for them when it likes.
-ports() { lsevtchn "$1" | grep -vc 'Physical IRQ'; }
+ports() { port_list "$1" | grep -vc 'Physical IRQ' || true; }
+
+# ledger_nodes: what the backend and the toolstack keep of devices.
+ledger_nodes() {
+	echo "nodes $(xenstore-ls "$(backend_dir)" 2>/dev/null | grep -c = || true)"
+	echo "libxl $(xenstore-ls /libxl 2>/dev/null | grep -c vhca || true)"
+}
+# What a guest has of them, in its own directory.
+GUEST_NODES='xenstore-ls device/vhca 2>/dev/null'
 
 # dom0_ledger: lines "name value" that must be the same before and after.
 dom0_ledger() {
@@ -239,9 +252,7 @@ dom0_ledger() {
 	echo "helper_grants $(cat $DBG_HELPER/grants)"
 	echo "helper_zombies $(cat $DBG_HELPER/zombies)"
 	echo "pinned $(pinned)"
-	echo "nodes $(xenstore-ls /local/domain/0/backend/vhca 2>/dev/null |
-		grep -c = || true)"
-	echo "libxl $(xenstore-ls /libxl 2>/dev/null | grep -c vhca || true)"
+	ledger_nodes
 }
 
 # guest_ledger GUEST: the same seen from a guest.
@@ -252,7 +263,7 @@ guest_ledger() {
 			/nr_foll_pin_released/ { r = \$2 }
 			END { print \"pinned\", a - r }' /proc/vmstat
 		cat $DBG_FRONT/zombies 2>/dev/null || echo zombies 0
-		echo nodes \$(xenstore-ls device/vhca 2>/dev/null | grep -c =)"
+		echo nodes \$($GUEST_NODES | grep -c =)"
 }
 
 # guest_ledger_open GUEST and guest_ledger_close GUEST: one guest's part.
@@ -282,8 +293,8 @@ commands_as_promised() {
 ledger_open() {
 	local g
 	dom0_ledger >/tmp/ledger.dom0
-	ports 0 >/tmp/ledger.ports
-	lsevtchn 0 >/tmp/ledger.ports.list
+	ports "$(own_domid)" >/tmp/ledger.ports
+	port_list "$(own_domid)" >/tmp/ledger.ports.list
 	for g; do
 		guest_ledger_open "$g"
 	done
@@ -304,8 +315,8 @@ ledger_close() {
 	done
 }
 dom0_ports_settle() {
-	wait_until 15 same_ports 0 /tmp/ledger.ports && return
-	lsevtchn 0 | diff /tmp/ledger.ports.list - || true
+	wait_until 15 same_ports "$(own_domid)" /tmp/ledger.ports && return
+	port_list "$(own_domid)" | diff /tmp/ledger.ports.list - || true
 	return 1
 }
 ledger_settles() {

@@ -17,6 +17,9 @@ worker_counters() {
 		sed "s/^/$1's worker /"
 }
 
+# kicks GUEST: how many its worker has had.
+kicks() { worker_counters "$1" | sed -n "s/.* kicks://p"; }
+
 # Interrupts of event channels of the workers, one line each.
 worker_irqs() {
 	awk '/vhcad/ { n = 0; for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i

@@ -27,7 +27,6 @@ window() {
 		"/local/domain/$(own_domid)/backend/vhca/$(guest_domid "$1")/0/doorbell-static")
 	printf '%x-%x' $((gfn * 4096)) $(((gfn + nr) * 4096 - 1))
 }
-kicks() { worker_counters "$1" | sed -n "s/.* kicks://p"; }
 other_pid() { local p; p=$(worker_pid a 0) && [ "$p" != "$1" ]; }
 
 step "two guests of one HCA"

@@ -197,7 +197,7 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 #define queue_delayed_work(wq, w, delay) kernel_arm(w, delay, false)
 #define mod_delayed_work(wq, w, delay) kernel_arm(w, delay, true)
 #define schedule_delayed_work(w, delay) kernel_arm(w, delay, false)
-#define cancel_delayed_work_sync(w) ((w)->armed = false)
+#define cancel_delayed_work_sync(w) kernel_cancel(w)
 
 struct work_struct {
 	void (*fn)(struct work_struct *work);
@@ -218,15 +218,31 @@ static void (*kernel_frozen)(struct work_struct *work);
 static inline void kernel_arm(struct delayed_work *w, unsigned long delay,
 			      bool anew)
 {
-	size_t i = 0;
+	size_t i, at = ARRAY_SIZE(kernel_works);
 
-	while (kernel_works[i] && kernel_works[i] != w)
-		assert_true(++i < ARRAY_SIZE(kernel_works));
-	kernel_works[i] = w;
+	for (i = ARRAY_SIZE(kernel_works); i--; )
+		if (!kernel_works[i])
+			at = i;
+	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
+		if (kernel_works[i] == w)
+			at = i;
+	assert_true(at < ARRAY_SIZE(kernel_works));
+	kernel_works[at] = w;
 	if (w->armed && !anew)
 		return;
 	w->armed = true;
 	w->at = jiffies + delay;
+}
+
+/* It may be freed: nobody looks at it again, unless it is armed anew. */
+static inline void kernel_cancel(struct delayed_work *w)
+{
+	size_t i;
+
+	w->armed = false;
+	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
+		if (kernel_works[i] == w)
+			kernel_works[i] = NULL;
 }
 
 static inline struct delayed_work *kernel_due(unsigned long end)
