@@ -20,7 +20,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 packages='vhcactl xen-vhca-dev xen-vhca-doorbelld xen-vhca-helper-dkms
-	xen-vhcad xen-vhcafront-dkms'
+	xen-vhca-selftest xen-vhcad xen-vhcafront-dkms'
 # shellcheck source=tests/lib/count.sh
 . "$top/tests/lib/count.sh"
 # shellcheck source=tests/qemu/lib/suite.sh
@@ -98,9 +98,10 @@ built_with() {
 	fi
 }
 
-# Of all that goes into the packages: of no test.
+# Of all that goes into the packages: of no test but the programs of vhca-selftest.
 sources_key() {
-	{ (cd "$work/src" && find . -path ./tests -prune -o -type f -print0 |
+	{ (cd "$work/src" && find . -path './tests/*' \
+		! -path './tests/verbs*' ! -path './tests/h[eo]*' -prune -o -type f -print0 |
 		LC_ALL=C sort -z | xargs -0 sha256sum)
 	  built_with
 	} | sha256sum | cut -c1-16
