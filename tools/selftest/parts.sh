@@ -161,8 +161,10 @@ probe() {
 	memory_is_safe
 	limited 400 "${capped[@]}" vhca-probe -d "$hca" -g "$gid" >"$dir/probe.tsv" || rc=$?
 	n=$(grep -c "$TAB" "$dir/probe.tsv")
+	# A crash of a group is a result like others: on the other side it must be the same.
+	sed -n "s/^group\./note: a group did not end: /p" "$dir/probe.tsv"
 	echo "$n results, $(awk -F '\t' '$2 == "ok"' "$dir/probe.tsv" | wc -l) of them ok"
-	[ "$rc" = 0 ] && [ "$n" -gt 60 ]
+	[ "$rc" -le 1 ] && [ "$n" -gt 60 ]
 }
 
 # tests: those of vhca-xfer that this HCA and this run are for.
