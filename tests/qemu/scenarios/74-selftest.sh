@@ -15,10 +15,12 @@
 
 # selftest GUEST OPTION...: results in the scenario's folder.
 selftest() {
-	local out=$SCENARIO_DIR/$1
-	mkdir -p "$out"
-	vhca-selftest run -q -w "${TIME_SCALE:-2}" -o "$out" \
-		-g "guest-shell -i -t $(seconds 600) $(guest_ip "$1") $SHELL_PORT" "${@:2}"
+	local rc=0
+	vhca-selftest run -q -w "${TIME_SCALE:-2}" -o "/tmp/selftest/$1" \
+		-g "guest-shell -i -t $(seconds 600) $(guest_ip "$1") $SHELL_PORT" \
+		"${@:2}" || rc=$?
+	cp -r "/tmp/selftest/$1" "$SCENARIO_DIR/"
+	return "$rc"
 }
 # parts GUEST SIDE VERDICT PART...: they ended so.
 parts() {
@@ -43,6 +45,7 @@ clean() {
 	! grep -rniF -f <(addresses) /tmp/in
 }
 
+mkdir -p /tmp/selftest
 step "a PV guest on a model HCA, a PVH guest on Soft-RoCE"
 hca_setup
 agent_start
