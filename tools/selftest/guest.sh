@@ -82,8 +82,11 @@ guest_parts() {
 	in_guest "$1" "${guest_lib[$1]}/vhca-selftest guest -o $d $options" </dev/null || rc=$?
 	in_guest "$1" "cd $d/guest && for f in results .secrets *.txt *.tsv; do
 		[ ! -f \$f ] || { stat -c '%s %n' \$f && cat \$f; }; done" </dev/null |
-		head -c $MOST_BYTES | unbundle "$new" && taken "$1" ||
-		{ echo "FAIL no results came (status $rc)"; return 1; }
+		head -c $MOST_BYTES | unbundle "$new"
+	if [ "${PIPESTATUS[2]}" != 0 ] || ! taken "$1"; then
+		echo "FAIL no results came (status $rc)"
+		return 1
+	fi
 	if [ "$rc" -gt 1 ] || grep "it did not end$" "$out/$1/results"; then
 		echo "FAIL the guest's parts were not run to their end (status $rc)"
 		return 1

@@ -333,14 +333,14 @@ hostile_frontend() {
 	return "$rc"
 }
 
-# Since this side began. Of the log a report has the lines of our modules only.
+# Since this side began; all of it if that line is no longer there. Of the log a report
+# has the lines of our modules only.
 kernel() {
 	local n
-	dmesg | awk -v since="$(cat "$dir/.began")" '
-		match($0, /^\[ *[0-9.]+\]/) {
-			t = substr($0, 2, RLENGTH - 2) + 0
-			if (t + 0.01 >= since) print
-		}' >"$dir/.dmesg"
+	dmesg | awk -v mark="$(cat "$dir/.began")" '
+		index($0, mark) { n = 0 }
+		{ line[++n] = $0 }
+		END { for (i = 1; i <= n; i++) print line[i] }' >"$dir/.dmesg"
 	grep -i vhca "$dir/.dmesg"
 	n=$(grep -cE "$BAD_KERNEL" "$dir/.dmesg")
 	grep -oE "$BAD_KERNEL" "$dir/.dmesg" | sort | uniq -c
