@@ -122,6 +122,7 @@ echo "[   17.200000] eth7: link up, $MAC"
 [ ! -e "\$FLAGS/oops" ] || echo "[   17.300000] BUG: unable to handle page fault"
 END
 sysfs mlx5_0
+sysfs mlx5_1
 sysfs vhca0
 # Its other notations, in a program's output.
 tool ibv_devinfo <<END
@@ -221,6 +222,25 @@ claim "a part that ends the machine" fails host/probe 'it did not end' bash -c "
 	rm $FLAGS/crash; $lib/vhca-selftest report -o '$out'"
 claim "a guest that does not answer" fails host/guest1 'command of -g' \
 	selftest run -d mlx5_0 -g 'false' -p facts
+# ---- a PV domain ----
+program vhca-helper-test <<'END'
+echo "capped $2: ${*:3}" >>"$FLAGS/capped"
+exec "${@:3}"
+END
+echo PV >"$work/sys/hypervisor/guest_type"
+for h in mlx5_0 mlx5_1; do
+	mkdir "$work/sys/class/infiniband/$h/device"
+	echo 0x15b3 >"$work/sys/class/infiniband/$h/device/vendor"
+done
+claim "without the helper no data is moved" bash -c "
+	$lib/vhca-selftest host -d mlx5_0 -p transfers,speed -o $work/pv | tee /dev/stderr |
+		grep -c '^skip .*modprobe xen-vhca-helper' | grep -x 2"
+claim "with it they are" env VHCA_HELPER="$FLAGS/list" "$lib/vhca-selftest" host -d mlx5_0 \
+	-e mlx5_1 -p transfers,cable -o "$work/pv"
+claim "each HCA is capped for its side" bash -c "cut -d ' ' -f 2-6 '$FLAGS/capped' | sort |
+	diff - <(printf '%s\n' 'mlx5_0: vhca-xfer --loop -d mlx5_0' \
+		'mlx5_0: vhca-xfer -d mlx5_0 -g' 'mlx5_1: vhca-xfer -s -d mlx5_1' | sort)"
+
 claim "an HCA that is not there" bash -c \
 	"'$lib/vhca-selftest' host -d x -o '$out'; [ \$? = 2 ]"
 

@@ -59,7 +59,7 @@ pv_domain() { grep -qsx PV "$SYS/hypervisor/guest_type"; }
 # needs_cap SIDE: natively a PV domain's HCA loses data without the helper's cap.
 needs_cap() { [ "$1" = host ] && pv_domain && [ -e "$IB/$hca/device/vendor" ]; }
 memory_is_safe() {
-	[ ${#capped[@]} = 0 ] || [ -e /dev/xen/vhca-helper ] ||
+	[ ${#capped[@]} = 0 ] || [ -e "$HELPER" ] ||
 		skip "modprobe xen-vhca-helper: without it an HCA in a PV domain loses data"
 }
 
@@ -199,10 +199,11 @@ listening() {
 
 # Over the wire, to the other port.
 cable() {
-	local server rc=0
+	local server rc=0 theirs=()
 	memory_is_safe
+	! needs_cap host || theirs=(vhca-helper-test --capped "$other")
 	# shellcheck disable=SC2046
-	limited 600 "${capped[@]}" vhca-xfer -s -d "$other" -g "$(gid_of "$other")" \
+	limited 600 "${theirs[@]}" vhca-xfer -s -d "$other" -g "$(gid_of "$other")" \
 		-p $XFER_PORT $(tests) >"$dir/cable-server.txt" 2>&1 &
 	server=$!
 	listening $XFER_PORT "$server" || true
