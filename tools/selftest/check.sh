@@ -160,7 +160,7 @@ says() { # says FILE LINE
 claim "all parts of host and guest are well" all
 claim "each has a result" bash -c "! cut -f 2 '$out'/*/results | sort | diff - <(printf '%s\n' \
 	check doorbells-guest1-to-host doorbells-host-to-guest1 facts facts guest1 guest1-beside \
-	guest1-hostile hostile kernel kernel pages pages probe probe ratios same-verbs speed \
+	guest1-hostile hostile kernel kernel pages probe probe ratios same-verbs speed \
 	speed transfers transfers wild) | grep ."
 claim "the archive can be unpacked" unpacked
 claim "it has owners of no name" bash -c \
