@@ -13,6 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5-abi.h>
+
 #include "peer.h"
 
 #define FRONT "device/vhca/0"
@@ -30,6 +33,7 @@ struct front {
 	xenvhca_front_ring_t ring;
 	struct xenvhca_kick_page *kick;
 	uint16_t id;
+	uint32_t driver;		/* of the HCA, once context() knows it */
 };
 
 static struct front f;
@@ -169,6 +173,25 @@ static int answer(struct xenvhca_response *rsp)
 	return 1;
 }
 
+/* What a driver asks for beside the request: mlx5 has a word here, rxe none. */
+static void add_udata(struct xenvhca_request *r)
+{
+	static const struct mlx5_ib_alloc_ucontext_req_v2 open = {
+		.total_num_bfregs = 16, .num_low_latency_bfregs = 4,
+		.max_cqe_version = 1, .lib_caps = MLX5_LIB_CAP_4K_UAR,
+	};
+
+	if (f.driver != RDMA_DRIVER_MLX5)
+		return;
+	if (r->op == XENVHCA_OP_ALLOC_UCONTEXT) {
+		memcpy(r->udata, &open, sizeof(open));
+		r->in_len = sizeof(open);
+		r->out_len = sizeof(struct mlx5_ib_alloc_ucontext_resp);
+	} else if (r->op == XENVHCA_OP_ALLOC_PD) {
+		r->out_len = sizeof(struct mlx5_ib_alloc_pd_resp);
+	}
+}
+
 static int call(uint16_t op, uint32_t uc, const void *body, size_t len,
 		struct xenvhca_response *rsp)
 {
@@ -178,6 +201,7 @@ static int call(uint16_t op, uint32_t uc, const void *body, size_t len,
 	r->ucontext = uc;
 	if (len)
 		memcpy(r->u.raw, body, len);
+	add_udata(r);
 	push();
 	return answer(rsp);
 }
@@ -279,6 +303,9 @@ static uint32_t context(void)
 {
 	struct xenvhca_response rsp;
 
+	if (call(XENVHCA_OP_GET_INFO, 0, NULL, 0, &rsp))
+		die("the backend does not say what HCA it is: %d", rsp.status);
+	f.driver = rsp.u.get_info.driver_id;
 	if (call(XENVHCA_OP_ALLOC_UCONTEXT, 0, NULL, 0, &rsp))
 		die("no verbs context: %d", rsp.status);
 	return rsp.u.alloc_ucontext.ucontext;

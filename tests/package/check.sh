@@ -23,8 +23,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 programs='vhcactl xen-vhca-doorbelld xen-vhcad'
-packages="vhca-devicetree xen-vhca-dev xen-vhca-helper-dkms xen-vhcafront-dkms
-	$programs"
+packages="vhca-devicetree xen-vhca-dev xen-vhca-helper-dkms xen-vhca-selftest
+	xen-vhcafront-dkms $programs"
 export CROSS_ARCH=${CROSS_ARCH:-}
 # shellcheck source=tests/lib/count.sh
 . "$top/tests/lib/count.sh"
@@ -108,9 +108,10 @@ built_with() {
 	fi
 }
 
-# Of all that goes into the packages: of no test.
+# Of all that goes into the packages: of no test but the programs of vhca-selftest.
 sources_key() {
-	{ (cd "$work/src" && find . -path ./tests -prune -o -type f -print0 |
+	{ (cd "$work/src" && find . -path './tests/*' \
+		! -path './tests/verbs*' ! -path './tests/h[eo]*' -prune -o -type f -print0 |
 		LC_ALL=C sort -z | xargs -0 sha256sum)
 	  built_with
 	} | sha256sum | cut -c1-16

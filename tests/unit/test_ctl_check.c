@@ -262,7 +262,11 @@ static void addresses_need_a_script(void **state)
 	host_file("/etc/xen/scripts/vhca-address", "");
 	expect(&c, CTL_FAILED, "FAIL addresses: 1 devices have addresses of their own, which ip and rdma put on the network; apt-get install iproute2");
 	host_file("/usr/bin/rdma", "");
+	expect(&c, CTL_FAILED, "FAIL addresses: 1 devices");
 	host_file("/usr/sbin/ip", "");
+	expect(&c, CTL_OK, "ok   addresses: 1 devices have their own, 1 share");
+	drop("/usr/sbin/ip");
+	host_file("/bin/ip", "");	/* not all have one /usr */
 	expect(&c, CTL_OK, "ok   addresses: 1 devices have their own, 1 share");
 }
 
@@ -366,8 +370,83 @@ static void grant_tables(void **state)
 	expect(&c, CTL_WARNED, "warn gntdev-limit: 16 pages");
 	info = NULL;
 	expect(&c, CTL_WARNED, "warn grant-tables: cannot ask xl");
+}
+
+/* The daemon of the good host, whose number is in its lock file. */
+static void daemon_words(const char *words, size_t len)
+{
+	char full[PATH_MAX];
+	FILE *f;
+
+	host_file("/proc/1/cmdline", "");
+	snprintf(full, sizeof(full), "%s/proc/1/cmdline", host_root);
+	f = fopen(full, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(words, 1, len, f), len);
+	fclose(f);
+}
+#define DAEMON_WORDS(w) daemon_words(w, sizeof(w))
+
+static void utility_domain(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+	char *out;
+
+	(void)state;
+	good_host(&c);
+	info = NULL;	/* and it is not asked for */
 	host_file("/proc/xen/capabilities", "\n");
-	expect(&c, CTL_WARNED, "ok   grant-tables: the limits of this domain");
+	expect(&c, CTL_OK, "ok   xen: Xen 4.17, PVH driver domain\n");
+	expect(&c, CTL_OK, "ok   utility-domain: it is the backend of 0 devices and has no rights of a toolstack: attach");
+	expect(&c, CTL_OK, "ok   xen-vhca-doorbelld: runs in the control");
+	expect(&c, CTL_OK, "ok   iommu: only the control domain sees it\n");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=512", &d), CTL_OK);
+	expect(&c, CTL_OK, "ok   max_maptrack_frames: 1024: devices of this domain may map 768 MiB of guests, max-pinned-mb of all is 512 (as xen-vhcad was told; this");
+	expect(&c, CTL_OK, "ok   max_grant_frames: pages of Soft-RoCE's queues that guests have now: unknown how many;");
+	host_file("/sys/kernel/debug/xen-vhca-helper/grants", "17\n");
+	expect(&c, CTL_OK, "guests have now: 17; max_grant_frames");
+	expect(&c, CTL_OK, "ok   xenstore-quota: guests may take 12 nodes of the 1000");
+	/* A device of another domain is none of its business. */
+	fake_xs_set("/local/domain/3/name", "netdom");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,backend=3,max-pinned-mb=9999", &d),
+			 CTL_OK);
+	expect(&c, CTL_OK, "is the backend of 1 devices");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=512", &d), CTL_OK);
+	expect(&c, CTL_WARNED, "warn max_maptrack_frames: 1024: devices of this domain may map 768 MiB of guests, max-pinned-mb of all is 1024: xen-vhcad refuses some; max_maptrack_frames=1366 in this domain's configuration, --maptrack-frames=1366 of");
+	DAEMON_WORDS("/usr/sbin/xen-vhcad\0--foreground\0--maptrack-frames\0" "2048");
+	expect(&c, CTL_OK, "ok   max_maptrack_frames: 2048: ");
+	DAEMON_WORDS("/usr/sbin/xen-vhcad\0-m\0" "4\0--maptrack-frames=4096\0-f");
+	expect(&c, CTL_OK, "ok   max_maptrack_frames: 4096: ");
+	/* The control domain has other lines. */
+	host_file("/proc/xen/capabilities", "control_d\n");
+	host_capture();
+	ctl_check(&c);
+	host_captured(&out, NULL);
+	assert_null(strstr(out, "utility-domain"));
+	assert_null(strstr(out, "xenstore-quota"));
+}
+
+static void quota_of_a_utility_domain(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+	int i;
+
+	(void)state;
+	good_host(&c);
+	host_pci_hca("mlx5_0", "0000:00:05.0");
+	for (i = 0; i < 3; i++)
+		assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,max-pinned-mb=1,max-ucontext=13",
+						 &d), CTL_OK);
+	host_file("/proc/xen/capabilities", "\n");
+	expect(&c, CTL_OK, "ok   xenstore-quota: guests may take 972 nodes of the 1000 that xenstored allows a domain by default\n");
+	for (i = 0; i < 3; i++)
+		assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
+	expect(&c, CTL_WARNED, "warn xenstore-quota: guests may take 1008 nodes of the 1000 that xenstored allows a domain by default: one can keep the others from doorbell pages; vhcactl quota");
+	for (i = 0; i < 20; i++)
+		assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
+	expect(&c, CTL_WARNED, "warn xenstore-quota: 26 devices take 104 watches, xenstored allows a domain 100");
 }
 
 /* 85 pages in the BAR, 64 of them for guests; a context may take 8. */
@@ -458,6 +537,8 @@ int main(void)
 		HOST_TEST(hardware_on_arm),
 		HOST_TEST(hcas_and_their_providers),
 		HOST_TEST(grant_tables),
+		HOST_TEST(utility_domain),
+		HOST_TEST(quota_of_a_utility_domain),
 		HOST_TEST(doorbell_pages),
 		HOST_TEST(memory),
 		cmocka_unit_test(options_of_xen),

@@ -45,6 +45,9 @@ bool check_dom0_mem_fixed(const char *cmdline);
 /* Does a process hold the flock of this file (not below c->root)? */
 bool check_locked(const struct check *k, const char *path);
 
+/* --maptrack-frames of the daemon that runs, else its default. */
+uint32_t check_told_frames(const struct check *k);
+
 /* The checks, in the order of the report. */
 void check_xen(struct check *k);
 void check_versions(struct check *k);
@@ -53,6 +56,7 @@ void check_daemon(struct check *k);
 void check_agent(struct check *k);
 void check_gntdev(struct check *k);
 void check_grant_tables(struct check *k);
+void check_utility(struct check *k);	/* what is not the control domain */
 void check_memory(struct check *k);
 void check_addresses(struct check *k);
 void check_hcas(struct check *k);	/* the first: counts them */

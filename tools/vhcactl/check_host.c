@@ -19,6 +19,7 @@
 #define GNTDEV_LOW	1024	/* pages; less makes many small mappings */
 #define DEF_FRAMES	64	/* Xen's defaults */
 #define GRANTS_PER_FRAME 512
+#define HELPER_GRANTS	"/sys/kernel/debug/xen-vhca-helper/grants"
 #define BALLOON_KB	1024	/* less is no ballooning */
 
 void check_xen(struct check *k)
@@ -213,24 +214,29 @@ static int add_pinned(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return CTL_OK;
 }
 
-static void maptrack(struct check *k, uint32_t frames, uint64_t sum_mb)
+/* Xen's limit of a domain's maptrack table, wherever it is set. */
+struct maptrack {
+	const char *name, *where, *note;
+	uint32_t frames;
+};
+
+static void maptrack(struct check *k, const struct maptrack *t, uint64_t sum_mb)
 {
-	uint64_t mb = host_maptrack_mb(frames, k->pv);
+	uint64_t mb = host_maptrack_mb(t->frames, k->pv);
 	uint64_t need = host_maptrack_need(sum_mb, k->pv);
 	char mend[128];
 
 	snprintf(mend, sizeof(mend),
-		 "gnttab_max_maptrack_frames=%" PRIu64 " on Xen's command line, --maptrack-frames=%" PRIu64 " of xen-vhcad",
-		 need, need);
+		 "%s=%" PRIu64 " %s, --maptrack-frames=%" PRIu64 " of xen-vhcad",
+		 t->name, need, t->where, need);
 	if (sum_mb > mb)
-		check_say(k, CHECK_WARN, "gnttab_max_maptrack_frames", mend,
+		check_say(k, CHECK_WARN, t->name, mend,
 			  "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 ": xen-vhcad refuses some",
-			  frames, mb, sum_mb);
+			  t->frames, mb, sum_mb);
 	else
-		check_say(k, CHECK_OK, "gnttab_max_maptrack_frames", NULL,
+		check_say(k, CHECK_OK, t->name, NULL,
 			  "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 "%s",
-			  frames, mb, sum_mb, frames == HOST_MAPTRACK_FRAMES ? "" :
-			  " (tell xen-vhcad: --maptrack-frames)");
+			  t->frames, mb, sum_mb, t->note);
 }
 
 static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
@@ -252,14 +258,42 @@ static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
 			  frames, mb);
 }
 
+/* What Xen gave this domain is not visible in it, only what the daemon was told. */
+static void utility_grants(struct check *k, uint64_t sum_mb)
+{
+	struct maptrack t = {
+		.name = "max_maptrack_frames",
+		.where = "in this domain's configuration",
+		.note = " (as xen-vhcad was told; this domain's configuration must have it too)",
+		.frames = check_told_frames(k),
+	};
+	char pages[32];
+
+	maptrack(k, &t, sum_mb);
+	if (k->n_hca == k->n_hw)
+		return;
+	if (check_read(k, pages, sizeof(pages), HELPER_GRANTS))
+		snprintf(pages, sizeof(pages), "unknown how many");
+	check_say(k, CHECK_OK, "max_grant_frames", NULL,
+		  "pages of Soft-RoCE's queues that guests have now: %s; max_grant_frames in this domain's configuration, which is not visible here, allows 512 for each frame",
+		  pages);
+}
+
 void check_grant_tables(struct check *k)
 {
+	struct maptrack t = {
+		.name = "gnttab_max_maptrack_frames",
+		.where = "on Xen's command line",
+	};
 	struct pinned p = { .sum_mb = 0 };
 	char cmdline[1024];
 
+	if (k->own >= 0) {
+		p.own = (unsigned int)k->own;
+		ctl_dev_each(k->c, -1, add_pinned, &p);
+	}
 	if (!k->control) {
-		check_say(k, CHECK_OK, "grant-tables", NULL,
-			  "the limits of this domain are max_grant_frames and max_maptrack_frames in its configuration, not visible here");
+		utility_grants(k, p.sum_mb);
 		return;
 	}
 	if (!k->info || !check_info(k->info, "xen_commandline", cmdline,
@@ -269,12 +303,10 @@ void check_grant_tables(struct check *k)
 			  "cannot ask xl for Xen's command line");
 		return;
 	}
-	if (k->own >= 0) {
-		p.own = (unsigned int)k->own;
-		ctl_dev_each(k->c, -1, add_pinned, &p);
-	}
-	maptrack(k, check_param(cmdline, "gnttab_max_maptrack_frames",
-				HOST_MAPTRACK_FRAMES), p.sum_mb);
+	t.frames = check_param(cmdline, t.name, HOST_MAPTRACK_FRAMES);
+	t.note = t.frames == HOST_MAPTRACK_FRAMES ? "" :
+		 " (tell xen-vhcad: --maptrack-frames)";
+	maptrack(k, &t, p.sum_mb);
 	grant_frames(k, check_param(cmdline, "gnttab_max_frames", DEF_FRAMES),
 		     p.most_mb);
 }
@@ -326,6 +358,22 @@ static int add_addressed(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return CTL_OK;
 }
 
+/* @name: with a slash before it. */
+static bool have_program(const struct check *k, const char *name)
+{
+	static const char *const dirs[] = { "/usr/sbin", "/usr/bin", "/sbin",
+					    "/bin" };
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", dirs[i], name);
+		if (check_exists(k, path))
+			return true;
+	}
+	return false;
+}
+
 /* What the key ip needs in this domain. */
 void check_addresses(struct check *k)
 {
@@ -338,8 +386,7 @@ void check_addresses(struct check *k)
 		check_say(k, CHECK_FAIL, "addresses", "install it again",
 			  "%u devices have addresses of their own, and xen-vhcad's %s is missing",
 			  a.with, script);
-	else if (a.with && (!check_exists(k, "/usr/bin/rdma") ||
-			    !check_exists(k, "/usr/sbin/ip")))
+	else if (a.with && (!have_program(k, "/rdma") || !have_program(k, "/ip")))
 		check_say(k, CHECK_FAIL, "addresses", "apt-get install iproute2",
 			  "%u devices have addresses of their own, which ip and rdma put on the network",
 			  a.with);

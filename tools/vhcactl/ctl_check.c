@@ -171,7 +171,7 @@ int ctl_check(struct ctl *c)
 	static void (*const checks[])(struct check *k) = {
 		check_xen, check_versions, check_hcas, check_modules,
 		check_daemon, check_agent, check_gntdev, check_grant_tables,
-		check_memory, check_addresses, check_segment_cap, check_dma,
+		check_utility, check_memory, check_addresses, check_segment_cap, check_dma,
 		check_doorbells, check_iommu,
 	};
 	static const int exits[] = { CTL_OK, CTL_WARNED, CTL_FAILED };

@@ -89,6 +89,10 @@ add_programs() {
 		fi
 	done
 	rm -rf "$root"/usr/{include,share/{man,doc}}
+	# What vhca-selftest brings along is here once, and stripped.
+	for f in "$root"/usr/libexec/xen-vhca/*; do
+		[ ! -e "$root/usr/bin/${f##*/}" ] || ln -sf "../../bin/${f##*/}" "$f"
+	done
 }
 
 # The kernel and the root of guests of another release, over those in dom0.cpio.

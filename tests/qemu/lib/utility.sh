@@ -39,6 +39,15 @@ hcadom_modules() {
 
 hcadom_nodes() { echo "/local/domain/$(guest_domid hcadom)/backend/vhca"; }
 
+# hcadom_check: what vhcactl check says there, in a file; no FAIL.
+hcadom_check() {
+	guest_sh hcadom 'vhcactl check' >"$SCENARIO_DIR/check.hcadom" || true
+	cat "$SCENARIO_DIR/check.hcadom"
+	grep -q '^ok   xenstore: domain' "$SCENARIO_DIR/check.hcadom" &&
+		! grep '^FAIL' "$SCENARIO_DIR/check.hcadom"
+}
+hcadom_says() { grep -E "^$1" "$SCENARIO_DIR/check.hcadom"; }
+
 # hcadom_attach SPEC DOMAIN...: a vhca of hcadom for each.
 hcadom_attach() {
 	local spec=$1,backend=hcadom g

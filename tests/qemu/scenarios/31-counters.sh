@@ -65,6 +65,19 @@ check "a: rdma statistic has the HCA's and its own" \
 	guest_sh a 'rdma statistic show link vhca0/1 | tee /dev/stderr |
 		grep -q "out_of_buffer.* vhca_cmds"'
 
+# perfquery_agrees: what dom0's perfquery reads of the port by a MAD is what the guest's
+# file says, which may count meanwhile.
+perfquery_agrees() {
+	local file=/sys/class/infiniband/vhca0/ports/1/counters/port_xmit_packets
+	local before said after
+	before=$(guest_sh a "cat $file")
+	said=$(perfquery -x -C mlx5_0 -P 1 | sed -n 's/^PortXmitPkts:\.*//p')
+	after=$(guest_sh a "cat $file")
+	note "port_xmit_packets: $before, perfquery $said, $after"
+	[ "$before" -gt 0 ] && [ "$said" -ge "$before" ] && [ "$said" -le "$after" ]
+}
+check "a: it is what perfquery says in dom0" perfquery_agrees
+
 step "what it costs"
 # shellcheck disable=SC2016 # for the guest's shell
 check "a: a counter of its own costs no command" guest_sh a \
@@ -96,6 +109,9 @@ guest_sh b 'vhca-xfer -d vhca1 --loop -t rc-write-4k'
 check "b: the counters of rxe0, as in dom0" equal_to b vhca1 rxe0
 check "they have counted" [ "$(value "$SCENARIO_DIR/rxe0.guest" \
 	hw_counters/sent_pkts)" -gt 0 ]
+check "b: rdma statistic has rxe's and its own" \
+	guest_sh b 'rdma statistic show link vhca1/1 | tee /dev/stderr |
+		grep -q "sent_pkts.* vhca_cmds"'
 check "b: no folder of the port's counters, as in dom0" guest_sh b \
 	'! [ -e /sys/class/infiniband/vhca1/ports/1/counters ]'
 check "b: nothing about a card, as in dom0" guest_sh b \

@@ -62,6 +62,13 @@ hcadom_attach hca=rxe0,max-qp=99,max-pinned-mb=64 a b Domain-0
 hcadom_attach hca=rxe0,max-pinned-mb=64,ip=10.9.0.72/24 b
 check "b's address is there" wait_until 10 b_has_its_address
 vhcactl list
+check "vhcactl check in hcadom finds it fit" hcadom_check
+check "it tells what it serves, and what is the control domain's" \
+	hcadom_says 'ok   utility-domain: it is the backend of 4 devices and has no rights'
+check "what they pin, against what xen-vhcad was told" \
+	hcadom_says 'ok   max_maptrack_frames: 1024: .* max-pinned-mb of all is 256 '
+check "how much of xenstored's quota is theirs" \
+	hcadom_says 'ok   xenstore-quota: guests may take 48 nodes'
 programs
 with_dom0 "dom0 to guest: ibv_rc_pingpong" a "ibv_rc_pingpong -g 1 -n 300"
 xfer_between "vhca-xfer: every byte" a b '-t rc-write-1m,rc-send-4k,rc-read-4k'

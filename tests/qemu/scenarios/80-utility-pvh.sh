@@ -24,6 +24,10 @@ for kind in pvh hvm; do
 	hcadom_sh rxe_setup
 	hcadom_daemon
 	hcadom_attach hca=rxe0,max-pinned-mb=64 a b Domain-0
+	check "vhcactl check there finds it fit" hcadom_check
+	check "of that kind" hcadom_says "ok   xen: Xen .*, ${kind^^} driver domain"
+	check "for what it serves" hcadom_says \
+		'ok   max_maptrack_frames: 1024: .* 768 MiB of guests, max-pinned-mb of all is 192 '
 	pair "guest to guest: ibv_rc_pingpong" a b "ibv_rc_pingpong -g 1 -n 300"
 	with_dom0 "dom0 to guest: ib_write_lat" a "ib_write_lat -F -x 1 -s 8 -n 200"
 	xfer_between "vhca-xfer: every byte" a b '-t rc-write-1m,rc-send-4k,rc-read-4k'

@@ -82,6 +82,11 @@ agent_start
 hcadom_daemon
 ends_open a b
 hcadom_attach "hca=mlx5_0,pci=$bdf,max-pinned-mb=64" a b Domain-0
+check "vhcactl check in hcadom finds it fit" hcadom_check
+check "it sees the HCA" hcadom_says 'ok   hca mlx5_0: mlx5_core .*provider mlx5'
+check "it warns that doorbell pages can fill xenstored's quota" \
+	hcadom_says 'warn xenstore-quota: guests may take 9252 nodes of the 1000'
+check "the agent is not looked for" hcadom_says 'ok   xen-vhca-doorbelld: runs in the control'
 programs 0
 check "the agent mapped doorbell pages" \
 	grep -q "^map " /run/xen-vhca-doorbelld/state

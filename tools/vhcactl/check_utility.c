@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The checks of vhcactl check for a utility domain, which has no rights of a
+ * toolstack: what only the control domain can do, how far xenstored's quota of this
+ * domain goes, and what the daemon was told that Xen does not tell.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "check.h"
+#include "host/maptrack.h"
+
+#define FRAMES		"--maptrack-frames"
+
+/* docs/utility-domain.md; the defaults of xenstored and oxenstored, the lower one. */
+#define QUOTA_NODES	1000
+#define QUOTA_WATCHES	100
+#define NODES_DEVICE	12
+#define NODES_UCONTEXT	24	/* 3 for each of 8 doorbell pages */
+#define WATCHES_DEVICE	4
+
+/* Words of a process, with blanks between them; "" if there is no such process. */
+static void words_of(const struct check *k, unsigned long pid, char *buf,
+		     size_t size)
+{
+	char path[PATH_MAX];
+	size_t i, n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/proc/%lu/cmdline", k->c->root, pid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(buf, 1, size - 1, f);
+		fclose(f);
+	}
+	for (i = 0; i < n; i++)
+		if (!buf[i])
+			buf[i] = ' ';
+	buf[n] = '\0';
+}
+
+static const char *last_word(const char *words, const char *word)
+{
+	const char *p, *found = NULL;
+
+	for (p = strstr(words, word); p; p = strstr(p, word)) {
+		p += strlen(word);
+		found = p;
+	}
+	return found;
+}
+
+uint32_t check_told_frames(const struct check *k)
+{
+	char path[PATH_MAX], pid[32] = "", words[1024];
+	const char *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/supervisor.lock", k->c->run_dir);
+	f = fopen(path, "re");
+	if (!f)
+		return HOST_MAPTRACK_FRAMES;
+	if (!fgets(pid, sizeof(pid), f))
+		pid[0] = '\0';
+	fclose(f);
+	words_of(k, strtoul(pid, NULL, 10), words, sizeof(words));
+	p = last_word(words, " " FRAMES);
+	if (!p)
+		p = last_word(words, " -m");
+	if (!p)
+		return HOST_MAPTRACK_FRAMES;
+	p += *p == '=' || *p == ' ';
+	return isdigit((unsigned char)*p) ? (uint32_t)strtoul(p, NULL, 0) :
+		HOST_MAPTRACK_FRAMES;
+}
+
+struct served {
+	const struct check *k;
+	unsigned int devices;
+	uint64_t nodes;
+};
+
+/* A device of this domain, and the nodes that it may need of it. */
+static int add_served(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	const struct ctl_key *key = &ctl_keys[CTL_MAX_UCONTEXT];
+	char hca[XENVHCA_NAME_LEN] = "", bdf[CTL_BDF];
+	struct served *s = arg;
+	uint32_t v = key->def;
+
+	if (d->backend != (unsigned int)s->k->own)
+		return CTL_OK;
+	s->devices++;
+	s->nodes += NODES_DEVICE;
+	if (xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA, hca, sizeof(hca)) ||
+	    ctl_pci_of_hca(c->root, hca, bdf))
+		return CTL_OK;
+	xn_read_u32_def(c->xs, XBT_NULL, d->be, key->name, key->min, key->max,
+			key->def, &v);
+	s->nodes += (uint64_t)v * NODES_UCONTEXT;
+	return CTL_OK;
+}
+
+/* The quota itself is xenstored's, and no domain is told it. */
+static void quota(struct check *k, const struct served *s)
+{
+	static const char name[] = "xenstore-quota";
+	static const char mend[] =
+		"vhcactl quota, max-ucontext, in the control domain; or a larger quota of nodes (quota-maxentity, --entry-nb)";
+
+	if ((uint64_t)s->devices * WATCHES_DEVICE > QUOTA_WATCHES)
+		check_say(k, CHECK_WARN, name,
+			  "a larger quota of watches (quota-maxwatch, --watch-nb)",
+			  "%u devices take %u watches, xenstored allows a domain %u by default",
+			  s->devices, s->devices * WATCHES_DEVICE, QUOTA_WATCHES);
+	else if (s->nodes > QUOTA_NODES)
+		check_say(k, CHECK_WARN, name, mend,
+			  "guests may take %" PRIu64 " nodes of the %u that xenstored allows a domain by default: one can keep the others from doorbell pages",
+			  s->nodes, QUOTA_NODES);
+	else
+		check_say(k, CHECK_OK, name, NULL,
+			  "guests may take %" PRIu64 " nodes of the %u that xenstored allows a domain by default",
+			  s->nodes, QUOTA_NODES);
+}
+
+void check_utility(struct check *k)
+{
+	struct served s = { .k = k };
+
+	if (k->control || k->own < 0)
+		return;
+	ctl_dev_each(k->c, -1, add_served, &s);
+	check_say(k, CHECK_OK, "utility-domain", NULL,
+		  "it is the backend of %u devices and has no rights of a toolstack: attach, detach, quota and reattach are commands of the control domain",
+		  s.devices);
+	quota(k, &s);
+}
