@@ -8,7 +8,6 @@
 #ifndef BE_SUP_H
 #define BE_SUP_H
 
-#include <poll.h>
 #include "devices.h"
 #include "guard.h"
 #include "net.h"
@@ -20,6 +19,7 @@ struct sup_dev {
 	unsigned int domid, devid;
 	struct be_process worker;
 	struct be_guard *guard;		/* of the worker, or NULL */
+	bool ended;			/* the worker, says its pidfd */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
 	struct be_share share;		/* all 0: not counted */
@@ -33,9 +33,7 @@ struct sup {
 	be_devices_open_fn *devices_open;
 	struct be_devices *all;		/* the source of devs */
 	struct sup_dev *devs;
-	unsigned int n_devs;
-	struct pollfd *poll;
-	unsigned int n_poll;
+	int epoll_fd;
 	int sig_fd;
 	struct be_guard *guards;	/* of workers that died */
 	struct be_net_job job;
@@ -46,6 +44,10 @@ struct sup {
 };
 
 /* ---- supervisor.c ---- */
+/* Wait for the end of a process, too; dev: of a worker, NULL: of a script. */
+void be_sup_listen(struct sup *s, struct be_process *p, struct sup_dev *dev);
+/* Forget a process that was waited for. */
+void be_sup_forget(struct sup *s, struct be_process *p);
 void be_sup_timer(struct sup *s, uint64_t at);
 /* The device of that name, made if there is none; NULL: no memory. */
 struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include "clock.h"
@@ -32,6 +33,7 @@
 #define SUP_STOP_MS		10000	/* SIGTERM to SIGKILL */
 #define SUP_KILL_MS		2000
 #define SUP_LOST_MS		1000	/* a lock whose pid is not readable */
+#define SUP_EVENTS		16	/* taken at once */
 
 static void sup_path(const struct sup *s, const struct sup_dev *d, char *path,
 		     const char *ext)
@@ -43,6 +45,41 @@ void be_sup_timer(struct sup *s, uint64_t at)
 {
 	if (!s->wake_ns || at < s->wake_ns)
 		s->wake_ns = at;
+}
+
+/* ---- what is waited for ---- */
+static int listen_to(struct sup *s, int fd, void *what)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = what };
+
+	if (fd < 0)
+		return 0;
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+void be_sup_listen(struct sup *s, struct be_process *p, struct sup_dev *dev)
+{
+	int rc = listen_to(s, p->pidfd, dev ? (void *)dev : &s->job);
+
+	if (dev)
+		dev->ended = rc && !p->child;
+	if (!rc)
+		return;
+	be_log(NULL, BE_WARN, "epoll: %s", strerror(-rc));
+	/* A child needs no pidfd; either is asked from time to time. */
+	if (p->child) {
+		close(p->pidfd);
+		p->pidfd = -1;
+	}
+	be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
+}
+
+/* A child that has not executed its program yet has the same file. */
+void be_sup_forget(struct sup *s, struct be_process *p)
+{
+	if (p->pidfd >= 0)
+		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+	be_process_forget(p);
 }
 
 /* ---- worker processes ---- */
@@ -59,6 +96,7 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 		d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
 		return;
 	}
+	be_sup_listen(s, &d->worker, d);
 	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u", (int)d->worker.pid,
 	       d->domid, d->devid);
 }
@@ -72,6 +110,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	sup_path(s, d, path, "lock");
 	if (!be_process_adopt(w, path))
 		return;
+	be_sup_listen(s, w, d);
 	d->guard = be_guard_adopt(&s->guards, w->pidfd, d->domid, d->devid);
 	if (!d->guard)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
@@ -132,14 +171,15 @@ static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 	be_sup_timer(s, d->next_ns);
 }
 
-/* Takes note of workers that ended. */
+/* Takes note of workers that ended. Asks the kernel about those only that did. */
 static void sup_reap(struct sup *s, struct sup_dev *d)
 {
 	struct be_process *w = &d->worker;
 	bool good, parked;
 	int status;
 
-	if (!w->pid || !be_process_dead(w, &status))
+	if (!w->pid || (w->pidfd >= 0 && !d->ended) ||
+	    !be_process_dead(w, &status))
 		return;
 	parked = w->child ? WIFEXITED(status) &&
 			    WEXITSTATUS(status) == BE_EXIT_PARKED :
@@ -155,7 +195,7 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
 		       (int)w->pid, d->domid, d->devid, WTERMSIG(status));
-	be_process_forget(w);
+	be_sup_forget(s, w);
 	be_sup_write_closed(s, d);
 	sup_backoff(s, d, good);
 }
@@ -187,7 +227,6 @@ struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 	d->worker = BE_PROCESS_NONE;
 	d->next = s->devs;
 	s->devs = d;
-	s->n_devs++;
 	be_sup_net_found(s, d);
 	return d;
 }
@@ -283,7 +322,6 @@ static void sup_forget(struct sup *s, struct sup_dev **p)
 	sup_path(s, d, path, "stats");
 	unlink(path);
 	*p = d->next;
-	s->n_devs--;
 	free(d);
 }
 
@@ -360,42 +398,41 @@ static int sup_timeout(const struct sup *s)
 	       (int)((s->wake_ns - now) / VL_MSEC_NS) + 1;
 }
 
+/* Workers that no event tells of. */
+static void sup_timers(struct sup *s)
+{
+	const struct sup_dev *d;
+
+	for (d = s->devs; d; d = d->next)
+		if (d->worker.pid && (d->worker.pidfd < 0 || d->ended))
+			be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
+}
+
+static void sup_event(struct sup *s, void *what)
+{
+	s->look |= what != s->all;
+	if (what == s->all)
+		sup_changed(s);
+	else if (what == &s->sig_fd)
+		sup_signals(s);
+	else if (what != &s->job)
+		((struct sup_dev *)what)->ended = true;
+}
+
 /*
  * Waits for a change, a signal, the end of a worker or the timer. Sets s->look,
  * unless all that happened are changes of devices that have a worker.
  */
-static int sup_poll(struct sup *s)
+static int sup_wait(struct sup *s)
 {
-	unsigned int n = 3;
-	struct pollfd *p;
-	struct sup_dev *d;
-	int ready;
+	struct epoll_event e[SUP_EVENTS];
+	int i, n = epoll_wait(s->epoll_fd, e, SUP_EVENTS, sup_timeout(s));
 
-	if (s->n_poll < s->n_devs + n) {
-		p = realloc(s->poll, (s->n_devs + n) * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		s->poll = p;
-		s->n_poll = s->n_devs + n;
-	}
-	s->poll[0] = (struct pollfd){ .fd = s->all->ops->fd(s->all),
-				      .events = POLLIN };
-	s->poll[1] = (struct pollfd){ .fd = s->sig_fd, .events = POLLIN };
-	s->poll[2] = (struct pollfd){ .fd = s->job.p.pidfd, .events = POLLIN };
-	for (d = s->devs; d; d = d->next) {
-		s->poll[n++] = (struct pollfd){ .fd = d->worker.pidfd,
-						.events = POLLIN };
-		if (d->worker.pid && d->worker.pidfd < 0)
-			be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
-	}
-	ready = poll(s->poll, n, sup_timeout(s));
-	if (ready < 0 && errno != EINTR)
+	if (n < 0 && errno != EINTR)
 		return -errno;
-	s->look = ready != 1 || !s->poll[0].revents;
-	if (s->poll[0].revents)
-		sup_changed(s);
-	if (s->poll[1].revents)
-		sup_signals(s);
+	s->look = n <= 0;
+	for (i = 0; i < n; i++)
+		sup_event(s, e[i].data.ptr);
 	if (s->look)
 		s->wake_ns = 0;
 	return 0;
@@ -411,11 +448,12 @@ static void sup_loop(struct sup *s)
 		sup_scan(s);
 		if (s->rescan)
 			continue;
+		sup_timers(s);
 		do {
-			rc = sup_poll(s);
+			rc = sup_wait(s);
 		} while (!rc && !s->look && !s->failed);
 		if (rc) {
-			be_log(NULL, BE_ERR, "poll: %s", strerror(-rc));
+			be_log(NULL, BE_ERR, "epoll: %s", strerror(-rc));
 			return;
 		}
 		for (d = s->devs; d; d = d->next)
@@ -446,7 +484,7 @@ static void sup_kill(struct sup *s, int sig, unsigned int ms)
 		be_process_signal(&d->worker, sig);
 	while (sup_any_alive(s) && vl_now_ns() < end) {
 		be_sup_timer(s, vl_now_ns() + 50 * VL_MSEC_NS);
-		if (sup_poll(s) || s->failed)
+		if (sup_wait(s) || s->failed)
 			usleep(50000);
 	}
 }
@@ -461,6 +499,10 @@ static int sup_start(struct sup *s)
 	be_guard_restore(&s->guards);
 	be_sup_net_records(s);
 	rc = s->all->ops->watch(s->all);
+	if (!rc)
+		rc = listen_to(s, s->all->ops->fd(s->all), s->all);
+	if (!rc)
+		rc = listen_to(s, s->sig_fd, &s->sig_fd);
 	if (rc) {
 		be_log(NULL, BE_ERR, "watching %s: %s", s->all->name,
 		       strerror(-rc));
@@ -522,7 +564,8 @@ int be_supervisor_main(const struct be_options *opt,
 		return BE_EXIT_BUSY;
 	}
 	s.sig_fd = sup_signal_fd();
-	rc = s.sig_fd < 0 ? BE_EXIT_SYSTEM : sup_run(&s);
+	s.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	rc = s.sig_fd < 0 || s.epoll_fd < 0 ? BE_EXIT_SYSTEM : sup_run(&s);
 	while ((d = s.devs)) {
 		s.devs = d->next;
 		be_process_forget(&d->worker);
@@ -530,7 +573,8 @@ int be_supervisor_main(const struct be_options *opt,
 		free(d);
 	}
 	be_guard_free(&s.guards);
-	free(s.poll);
+	if (s.epoll_fd >= 0)
+		close(s.epoll_fd);
 	if (s.all)
 		s.all->ops->free(s.all);
 	if (s.sig_fd >= 0)
