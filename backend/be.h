@@ -36,9 +36,12 @@ struct be_ah;
 struct be_counters;
 struct be_cm_ids;
 struct be_cms;
+struct be_key;
+struct be_mmap;
 struct be_uc;
 
 #define BE_AH_HEADS	256
+#define BE_KEY_HEADS	512
 
 /* What is counted, in the order of the statistics file: map_ and unmap_ are of
  * guest memory, list_pages of references to it, wqes and recv_polls of shadow.c. */
@@ -83,6 +86,9 @@ struct be_dev {
 	struct be_handles *handles;
 	struct be_obj *ucontexts;	/* list */
 	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
+	struct be_key *keys[BE_KEY_HEADS];	/* by offset: verbs/keys.c */
+	struct be_key *owners[BE_KEY_HEADS];	/* the same by owner */
+	struct be_mmap *mmaps[BE_KEY_HEADS];	/* by offset */
 	struct be_shadow *shadows;	/* shadow.c */
 	uint32_t n_shadows;		/* any thread reads it */
 	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah.c */

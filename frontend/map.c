@@ -308,22 +308,16 @@ static void map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 	vma->vm_ops = &map_vm_ops;
 }
 
-/* Adds the map; as natively, a range is mapped only once. */
-static int map_add(struct vhca_ucontext *uc, struct vhca_map *map)
+/*
+ * As natively, a range is mapped only once: range.c takes it off its list. So nobody
+ * looks at the others here, of which a process may have thousands.
+ */
+static void map_add(struct vhca_ucontext *uc, struct vhca_map *map)
 {
-	struct vhca_map *other;
-	int err = 0;
-
 	spin_lock(&maps_lock);
-	list_for_each_entry(other, &uc->maps, list)
-		if (other->offset == map->offset)
-			err = -EINVAL;
-	if (!err) {
-		list_add(&map->list, &uc->maps);
-		map->uc = uc;
-	}
+	list_add(&map->list, &uc->maps);
+	map->uc = uc;
 	spin_unlock(&maps_lock);
-	return err;
 }
 
 static void map_del(struct vhca_map *map)
@@ -355,9 +349,7 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		return -ENOMEM;
 	}
 	map->offset = offset;
-	err = map_add(uc, map);
-	if (err)
-		goto free;
+	map_add(uc, map);
 	err = alias_map(map, ref, dev->backend);
 	if (err)
 		goto del;
@@ -381,7 +373,6 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	return err;
 del:
 	map_del(map);
-free:
 	map_free(map);
 	module_put(THIS_MODULE);
 	return err;
@@ -433,22 +424,22 @@ void vhca_map_flush(struct vhca_ucontext *uc)
 	wait_for_maps(uc, VHCA_ZAP_WAIT);
 }
 
-/* Returns the next map that is not zapped, with a reference. */
+/* Returns the next map that is not zapped, with a reference. Those that are go last. */
 static struct vhca_map *map_next_alive(struct vhca_ucontext *uc)
 {
-	struct vhca_map *map, *found = NULL;
+	struct vhca_map *map;
 
 	spin_lock(&maps_lock);
-	list_for_each_entry(map, &uc->maps, list) {
-		if (!map->dead) {
-			map->dead = true;
-			kref_get(&map->ref);
-			found = map;
-			break;
-		}
+	map = list_first_entry_or_null(&uc->maps, struct vhca_map, list);
+	if (map && map->dead)
+		map = NULL;
+	if (map) {
+		map->dead = true;
+		kref_get(&map->ref);
+		list_move_tail(&map->list, &uc->maps);
 	}
 	spin_unlock(&maps_lock);
-	return found;
+	return map;
 }
 
 /*

@@ -21,9 +21,9 @@ struct vm_area_struct;
  * last VMA is closed. It does so too if the last step fails: then *tried is set.
  * Otherwise nothing has happened.
  *
- * Return: 0; -EINVAL if the VMA is private, of another size, or the range is
- * mapped already; -ENOMEM; -EIO if Xen refused a reference; -ENODEV: the
- * module is being removed.
+ * The caller maps a range once. Return: 0; -EINVAL if the VMA is private or of
+ * another size; -ENOMEM; -EIO if Xen refused a reference; -ENODEV: the module is
+ * being removed.
  */
 int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		    const grant_ref_t *ref, u32 nr_pages, u64 offset,

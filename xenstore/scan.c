@@ -51,47 +51,76 @@ int xn_frontend_dir(char *path, unsigned int domid, unsigned int devid)
 			    domid, devid));
 }
 
-static int scan_domain(struct xs_handle *xs, const char *root,
-		       const char *name,
-		       int (*fn)(unsigned int, unsigned int, void *),
-		       void *arg)
+/* Calls fn for each name of a directory that is a number up to @most. */
+static int each_number(struct xs_handle *xs, const char *dir, uint64_t most,
+		       int (*fn)(unsigned int nr, void *arg), void *arg)
 {
-	uint64_t domid = 0, devid = 0;
-	char dir[XN_PATH_MAX];
 	char **names = NULL;
+	uint64_t nr = 0;
 	int i, n, rc;
 
-	if (vl_parse_u64(name, 0, XN_FIRST_RESERVED_DOMID - 1, &domid))
-		return 0;
-	rc = xn_path(dir, root, name);
-	if (rc)
-		return rc;
 	n = xn_list(xs, XBT_NULL, dir, &names);
 	rc = n < 0 ? n : 0;
 	for (i = 0; i < n && !rc; i++)
-		if (!vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
-			rc = fn((unsigned int)domid, (unsigned int)devid, arg);
+		if (!vl_parse_u64(names[i], 0, most, &nr))
+			rc = fn((unsigned int)nr, arg);
 	free(names);
 	return rc;
+}
+
+int xn_scan_guests(struct xs_handle *xs, unsigned int backend,
+		   int (*fn)(unsigned int domid, void *arg), void *arg)
+{
+	char root[XN_PATH_MAX];
+	int rc = xn_backend_root(root, backend);
+
+	return rc ? rc : each_number(xs, root, XN_FIRST_RESERVED_DOMID - 1, fn,
+				     arg);
+}
+
+int xn_scan_guest(struct xs_handle *xs, unsigned int backend,
+		  unsigned int domid,
+		  int (*fn)(unsigned int devid, void *arg), void *arg)
+{
+	char root[XN_PATH_MAX], dir[XN_PATH_MAX], name[12];
+	int rc = xn_backend_root(root, backend);
+
+	snprintf(name, sizeof(name), "%u", domid);
+	if (!rc)
+		rc = xn_path(dir, root, name);
+	return rc ? rc : each_number(xs, dir, XN_MAX_DEVID, fn, arg);
+}
+
+/* A scan of all: of which guest, and what for. */
+struct scan {
+	struct xs_handle *xs;
+	unsigned int backend, domid;
+	int (*fn)(unsigned int domid, unsigned int devid, void *arg);
+	void *arg;
+};
+
+static int scan_device(unsigned int devid, void *arg)
+{
+	const struct scan *s = arg;
+
+	return s->fn(s->domid, devid, s->arg);
+}
+
+static int scan_guest(unsigned int domid, void *arg)
+{
+	struct scan *s = arg;
+
+	s->domid = domid;
+	return xn_scan_guest(s->xs, s->backend, domid, scan_device, s);
 }
 
 int xn_scan(struct xs_handle *xs, unsigned int backend,
 	    int (*fn)(unsigned int domid, unsigned int devid, void *arg),
 	    void *arg)
 {
-	char root[XN_PATH_MAX];
-	char **names = NULL;
-	int i, n, rc;
+	struct scan s = { xs, backend, 0, fn, arg };
 
-	rc = xn_backend_root(root, backend);
-	if (rc)
-		return rc;
-	n = xn_list(xs, XBT_NULL, root, &names);
-	rc = n < 0 ? n : 0;
-	for (i = 0; i < n && !rc; i++)
-		rc = scan_domain(xs, root, names[i], fn, arg);
-	free(names);
-	return rc;
+	return xn_scan_guests(xs, backend, scan_guest, &s);
 }
 
 int xn_watch(struct xs_handle *xs, const char *path, const char *token)

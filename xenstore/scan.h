@@ -33,6 +33,12 @@ int xn_frontend_dir(char *path, unsigned int domid, unsigned int devid);
 int xn_scan(struct xs_handle *xs, unsigned int backend,
 	    int (*fn)(unsigned int domid, unsigned int devid, void *arg),
 	    void *arg);
+/* The same in two steps: guests that have a directory there, devices of one. */
+int xn_scan_guests(struct xs_handle *xs, unsigned int backend,
+		   int (*fn)(unsigned int domid, void *arg), void *arg);
+int xn_scan_guest(struct xs_handle *xs, unsigned int backend,
+		  unsigned int domid,
+		  int (*fn)(unsigned int devid, void *arg), void *arg);
 
 /* Watch path; token comes back with each event. */
 int xn_watch(struct xs_handle *xs, const char *path, const char *token);

@@ -3,7 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The devices of this domain as a toolstack records them: directories of xenstore
- * below backend/vhca.
+ * below backend/vhca. What was listed there is known until a watch says that it
+ * changed: with hundreds of guests, a list of each for every change of one would be
+ * most of what xenstored does.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +17,23 @@
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
+/* What is known of a guest's directory. */
+struct guest {
+	struct guest *next;
+	unsigned int domid;
+	bool stale;			/* to be listed again */
+	bool seen;			/* by the list of guests that runs */
+	unsigned int n_devids;
+	unsigned int *devids;
+};
+
 struct devices {
 	struct be_devices devices;
 	struct xs_handle *xs;
 	unsigned int own;		/* our domain id */
 	char root[XN_PATH_MAX];
+	bool stale;			/* the list of guests */
+	struct guest *guests;
 };
 
 /* A path that does not fit names no node. */
@@ -46,30 +60,142 @@ static int devices_fd(struct be_devices *s)
 	return xs_fileno(((struct devices *)s)->xs);
 }
 
-/* Is it a node of a device, not the device's directory itself? */
-static bool is_below(const struct devices *d, const char *path,
-		     unsigned int *domid, unsigned int *devid)
+/* ---- what is known ---- */
+static struct guest *guest_find(const struct devices *d, unsigned int domid)
+{
+	struct guest *g;
+
+	for (g = d->guests; g; g = g->next)
+		if (g->domid == domid)
+			return g;
+	return NULL;
+}
+
+static bool device_known(const struct devices *d, unsigned int domid,
+			 unsigned int devid)
+{
+	const struct guest *g = guest_find(d, domid);
+	unsigned int i;
+
+	for (i = 0; g && i < g->n_devids; i++)
+		if (g->devids[i] == devid)
+			return true;
+	return false;
+}
+
+/* The guest may have come or gone, or devices of it. */
+static void guest_stale(struct devices *d, unsigned int domid)
+{
+	struct guest *g = guest_find(d, domid);
+
+	d->stale = true;
+	if (g)
+		g->stale = true;
+}
+
+static void guest_drop(struct guest **p)
+{
+	struct guest *g = *p;
+
+	*p = g->next;
+	free(g->devids);
+	free(g);
+}
+
+static int guest_seen(unsigned int domid, void *arg)
+{
+	struct devices *d = arg;
+	struct guest **p = &d->guests;
+
+	while (*p && (*p)->domid != domid)
+		p = &(*p)->next;
+	if (!*p) {
+		*p = calloc(1, sizeof(**p));
+		if (!*p)
+			return -ENOMEM;
+		(*p)->domid = domid;
+		(*p)->stale = true;
+	}
+	(*p)->seen = true;
+	return 0;
+}
+
+static int device_seen(unsigned int devid, void *arg)
+{
+	struct guest *g = arg;
+	unsigned int *p = realloc(g->devids, (g->n_devids + 1) * sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	g->devids = p;
+	g->devids[g->n_devids++] = devid;
+	return 0;
+}
+
+static int list_guests(struct devices *d)
+{
+	struct guest *g, **p;
+	int rc;
+
+	for (g = d->guests; g; g = g->next)
+		g->seen = false;
+	rc = xn_scan_guests(d->xs, d->own, guest_seen, d);
+	if (rc)
+		return rc;
+	d->stale = false;
+	for (p = &d->guests; *p;) {
+		if ((*p)->seen)
+			p = &(*p)->next;
+		else
+			guest_drop(p);
+	}
+	return 0;
+}
+
+static int list_devices(struct devices *d, struct guest *g)
+{
+	int rc;
+
+	g->n_devids = 0;
+	rc = xn_scan_guest(d->xs, d->own, g->domid, device_seen, g);
+	g->stale = rc != 0;
+	return rc;
+}
+
+/* ---- changes ---- */
+/* Of which guest, and of which device? How many of both the path names: 0 to 2; 3: of
+ * a node of that device, not its directory itself. */
+static int path_names(const struct devices *d, const char *path,
+		      unsigned int *domid, unsigned int *devid)
 {
 	size_t len = strlen(d->root);
-	int end = 0;
+	int end = 0, n;
 
-	return !strncmp(path, d->root, len) &&
-	       sscanf(path + len, "/%5u/%5u/%n", domid, devid, &end) == 2 &&
-	       end;
+	if (strncmp(path, d->root, len))
+		return 0;
+	n = sscanf(path + len, "/%5u/%5u/%n", domid, devid, &end);
+	return n < 0 ? 0 : end ? 3 : n;
 }
 
 static int devices_changed(struct be_devices *s, be_device_fn *below, void *arg)
 {
 	char token[XN_PATH_MAX], path[XN_PATH_MAX];
 	struct devices *d = (struct devices *)s;
-	unsigned int domid, devid;
-	int r, other = 0;
+	unsigned int domid = 0, devid = 0;
+	int r, n, other = 0;
 
 	while ((r = xn_watch_next(d->xs, token, path)) > 0) {
-		if (is_below(d, path, &domid, &devid))
+		n = path_names(d, path, &domid, &devid);
+		if (n == 3)
 			below(domid, devid, arg);
 		else
 			other = 1;
+		if (n == 3 && device_known(d, domid, devid))
+			continue;
+		if (n)
+			guest_stale(d, domid);
+		else if (!strcmp(path, d->root))
+			d->stale = true;
 	}
 	return r ? r : other;
 }
@@ -77,10 +203,19 @@ static int devices_changed(struct be_devices *s, be_device_fn *below, void *arg)
 static int devices_scan(struct be_devices *s, be_device_fn *seen, void *arg)
 {
 	struct devices *d = (struct devices *)s;
+	int rc = d->stale ? list_guests(d) : 0;
+	struct guest *g;
+	unsigned int i;
 
-	return xn_scan(d->xs, d->own, seen, arg);
+	for (g = d->guests; g && !rc; g = g->next) {
+		rc = g->stale ? list_devices(d, g) : 0;
+		for (i = 0; i < g->n_devids && !rc; i++)
+			rc = seen(g->domid, g->devids[i], arg);
+	}
+	return rc;
 }
 
+/* ---- a device ---- */
 static bool devices_alive(struct be_devices *s, unsigned int domid)
 {
 	return xn_domain_alive(((struct devices *)s)->xs, domid);
@@ -179,6 +314,7 @@ static int devices_remove(struct be_devices *s, unsigned int domid,
 
 	if (!dir[0])
 		return -EINVAL;
+	guest_stale((struct devices *)s, domid);
 	rc = xn_rm(xs, XBT_NULL, dir, NULL);
 	if (rc)
 		return rc;
@@ -192,8 +328,12 @@ static int devices_remove(struct be_devices *s, unsigned int domid,
 
 static void devices_free(struct be_devices *s)
 {
-	xs_close(((struct devices *)s)->xs);
-	free(s);
+	struct devices *d = (struct devices *)s;
+
+	while (d->guests)
+		guest_drop(&d->guests);
+	xs_close(d->xs);
+	free(d);
 }
 
 static const struct be_devices_ops devices_ops = {
@@ -220,6 +360,7 @@ struct be_devices *be_devices_xenstore(void)
 	if (d) {
 		d->devices.ops = &devices_ops;
 		d->devices.name = d->root;
+		d->stale = true;
 		d->xs = xs_open(0);
 		own = d->xs ? xn_own_domid(d->xs) : -errno;
 	}

@@ -192,6 +192,7 @@ static void job_start(struct sup *s, struct sup_dev *d, bool add)
 		net_failed(s, d, add, why);
 		return;
 	}
+	be_sup_listen(s, &s->job.p, NULL);
 	d->net.on = true;
 	d->net.current = false;
 	s->job.dev = d;
@@ -226,7 +227,7 @@ static void job_end(struct sup *s, int status)
 	char why[200];
 
 	job_output(s, status, why, sizeof(why));
-	be_process_forget(&s->job.p);
+	be_sup_forget(s, &s->job.p);
 	s->job.dev = NULL;
 	d->net.on = recorded(s, d);
 	d->net.current = ok && s->job.add;

@@ -35,7 +35,7 @@ static uint64_t others_uars(const struct sup *s, const struct sup_dev *d,
 		if (o == d || !o->seen || strcmp(o->share.hca, hca))
 			continue;
 		uars += (uint64_t)o->share.ucontexts * XENVHCA_UCONTEXT_UARS;
-		if (o->domid != d->domid && first_of_guest(s, o))
+		if (s->guards && o->domid != d->domid && first_of_guest(s, o))
 			uars += be_guard_uars(s->guards, o->domid);
 	}
 	return uars;

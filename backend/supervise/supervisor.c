@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include "clock.h"
 #include "log.h"
@@ -32,17 +31,12 @@
 #define SUP_STOP_MS		10000	/* SIGTERM to SIGKILL */
 #define SUP_KILL_MS		2000
 #define SUP_LOST_MS		1000	/* a lock whose pid is not readable */
+#define SUP_REFUSED_MS		1000	/* how often refused devices are looked at */
 
 static void sup_path(const struct sup *s, const struct sup_dev *d, char *path,
 		     const char *ext)
 {
 	be_run_path(path, s->opt, d->domid, d->devid, ext);
-}
-
-void be_sup_timer(struct sup *s, uint64_t at)
-{
-	if (!s->wake_ns || at < s->wake_ns)
-		s->wake_ns = at;
 }
 
 /* ---- worker processes ---- */
@@ -59,6 +53,7 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 		d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
 		return;
 	}
+	be_sup_listen(s, &d->worker, d);
 	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u", (int)d->worker.pid,
 	       d->domid, d->devid);
 }
@@ -72,6 +67,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	sup_path(s, d, path, "lock");
 	if (!be_process_adopt(w, path))
 		return;
+	be_sup_listen(s, w, d);
 	d->guard = be_guard_adopt(&s->guards, w->pidfd, d->domid, d->devid);
 	if (!d->guard)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
@@ -132,14 +128,15 @@ static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 	be_sup_timer(s, d->next_ns);
 }
 
-/* Takes note of workers that ended. */
+/* Takes note of workers that ended. Asks the kernel about those only that did. */
 static void sup_reap(struct sup *s, struct sup_dev *d)
 {
 	struct be_process *w = &d->worker;
 	bool good, parked;
 	int status;
 
-	if (!w->pid || !be_process_dead(w, &status))
+	if (!w->pid || (w->pidfd >= 0 && !d->ended) ||
+	    !be_process_dead(w, &status))
 		return;
 	parked = w->child ? WIFEXITED(status) &&
 			    WEXITSTATUS(status) == BE_EXIT_PARKED :
@@ -155,14 +152,14 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
 		       (int)w->pid, d->domid, d->devid, WTERMSIG(status));
-	be_process_forget(w);
+	be_sup_forget(s, w);
 	be_sup_write_closed(s, d);
 	sup_backoff(s, d, good);
 }
 
 /* ---- devices ---- */
-static struct sup_dev *sup_find(struct sup *s, unsigned int domid,
-				unsigned int devid)
+struct sup_dev *be_sup_find(struct sup *s, unsigned int domid,
+			    unsigned int devid)
 {
 	struct sup_dev *d;
 
@@ -175,7 +172,7 @@ static struct sup_dev *sup_find(struct sup *s, unsigned int domid,
 struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 			   unsigned int devid)
 {
-	struct sup_dev *d = sup_find(s, domid, devid);
+	struct sup_dev *d = be_sup_find(s, domid, devid);
 
 	if (d)
 		return d;
@@ -187,7 +184,6 @@ struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 	d->worker = BE_PROCESS_NONE;
 	d->next = s->devs;
 	s->devs = d;
-	s->n_devs++;
 	be_sup_net_found(s, d);
 	return d;
 }
@@ -283,8 +279,31 @@ static void sup_forget(struct sup *s, struct sup_dev **p)
 	sup_path(s, d, path, "stats");
 	unlink(path);
 	*p = d->next;
-	s->n_devs--;
 	free(d);
+}
+
+/*
+ * There may be hundreds that are refused, for which others have to go first. What
+ * comes and goes beside them is no reason to look at all of them each time.
+ */
+static void sup_serve_all(struct sup *s)
+{
+	uint64_t now = vl_now_ns();
+	bool refused = now >= s->refused_ns;
+	struct sup_dev *d;
+
+	if (refused)
+		s->refused_ns = now + SUP_REFUSED_MS * VL_MSEC_NS;
+	for (d = s->devs; d; d = d->next) {
+		if (!d->seen || d->worker.pid)
+			continue;
+		if (d->refused && !d->changed && !refused) {
+			be_sup_timer(s, s->refused_ns);
+			continue;
+		}
+		d->changed = false;
+		sup_serve(s, d);
+	}
 }
 
 static void sup_scan(struct sup *s)
@@ -314,93 +333,10 @@ static void sup_scan(struct sup *s)
 		p = &d->next;
 	}
 	/* Last, when all that others may map is counted. */
-	for (d = s->devs; d; d = d->next)
-		if (d->seen && !d->worker.pid)
-			sup_serve(s, d);
+	sup_serve_all(s);
 }
 
 /* ---- loop ---- */
-static void sup_signals(struct sup *s)
-{
-	struct signalfd_siginfo si;
-
-	while (read(s->sig_fd, &si, sizeof(si)) == sizeof(si))
-		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
-			s->stop = true;
-}
-
-/* A worker looks after its device itself, and writes most of what changes. */
-static int sup_below(unsigned int domid, unsigned int devid, void *arg)
-{
-	struct sup *s = arg;
-	struct sup_dev *d = sup_find(s, domid, devid);
-
-	s->look |= !d || !d->worker.pid;
-	return 0;
-}
-
-static void sup_changed(struct sup *s)
-{
-	int rc = s->all->ops->changed(s->all, sup_below, s);
-
-	if (rc < 0) {
-		be_log(NULL, BE_ERR, "%s: %s", s->all->name, strerror(-rc));
-		s->failed = true;
-	}
-	s->look |= rc > 0;
-}
-
-static int sup_timeout(const struct sup *s)
-{
-	uint64_t now = vl_now_ns();
-
-	if (!s->wake_ns)
-		return -1;
-	return s->wake_ns <= now ? 0 :
-	       (int)((s->wake_ns - now) / VL_MSEC_NS) + 1;
-}
-
-/*
- * Waits for a change, a signal, the end of a worker or the timer. Sets s->look,
- * unless all that happened are changes of devices that have a worker.
- */
-static int sup_poll(struct sup *s)
-{
-	unsigned int n = 3;
-	struct pollfd *p;
-	struct sup_dev *d;
-	int ready;
-
-	if (s->n_poll < s->n_devs + n) {
-		p = realloc(s->poll, (s->n_devs + n) * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		s->poll = p;
-		s->n_poll = s->n_devs + n;
-	}
-	s->poll[0] = (struct pollfd){ .fd = s->all->ops->fd(s->all),
-				      .events = POLLIN };
-	s->poll[1] = (struct pollfd){ .fd = s->sig_fd, .events = POLLIN };
-	s->poll[2] = (struct pollfd){ .fd = s->job.p.pidfd, .events = POLLIN };
-	for (d = s->devs; d; d = d->next) {
-		s->poll[n++] = (struct pollfd){ .fd = d->worker.pidfd,
-						.events = POLLIN };
-		if (d->worker.pid && d->worker.pidfd < 0)
-			be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
-	}
-	ready = poll(s->poll, n, sup_timeout(s));
-	if (ready < 0 && errno != EINTR)
-		return -errno;
-	s->look = ready != 1 || !s->poll[0].revents;
-	if (s->poll[0].revents)
-		sup_changed(s);
-	if (s->poll[1].revents)
-		sup_signals(s);
-	if (s->look)
-		s->wake_ns = 0;
-	return 0;
-}
-
 static void sup_loop(struct sup *s)
 {
 	struct sup_dev *d;
@@ -411,11 +347,12 @@ static void sup_loop(struct sup *s)
 		sup_scan(s);
 		if (s->rescan)
 			continue;
+		be_sup_timers(s);
 		do {
-			rc = sup_poll(s);
+			rc = be_sup_wait(s);
 		} while (!rc && !s->look && !s->failed);
 		if (rc) {
-			be_log(NULL, BE_ERR, "poll: %s", strerror(-rc));
+			be_log(NULL, BE_ERR, "epoll: %s", strerror(-rc));
 			return;
 		}
 		for (d = s->devs; d; d = d->next)
@@ -446,7 +383,7 @@ static void sup_kill(struct sup *s, int sig, unsigned int ms)
 		be_process_signal(&d->worker, sig);
 	while (sup_any_alive(s) && vl_now_ns() < end) {
 		be_sup_timer(s, vl_now_ns() + 50 * VL_MSEC_NS);
-		if (sup_poll(s) || s->failed)
+		if (be_sup_wait(s) || s->failed)
 			usleep(50000);
 	}
 }
@@ -461,6 +398,8 @@ static int sup_start(struct sup *s)
 	be_guard_restore(&s->guards);
 	be_sup_net_records(s);
 	rc = s->all->ops->watch(s->all);
+	if (!rc)
+		rc = be_sup_listen_devices(s);
 	if (rc) {
 		be_log(NULL, BE_ERR, "watching %s: %s", s->all->name,
 		       strerror(-rc));
@@ -490,19 +429,6 @@ static int sup_run(struct sup *s)
 	return BE_EXIT_OK;
 }
 
-static int sup_signal_fd(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 int be_supervisor_main(const struct be_options *opt,
 		       be_devices_open_fn *devices_open)
 {
@@ -521,8 +447,7 @@ int be_supervisor_main(const struct be_options *opt,
 		       "another xen-vhcad is running" : strerror(-lock));
 		return BE_EXIT_BUSY;
 	}
-	s.sig_fd = sup_signal_fd();
-	rc = s.sig_fd < 0 ? BE_EXIT_SYSTEM : sup_run(&s);
+	rc = be_sup_wait_open(&s) ? BE_EXIT_SYSTEM : sup_run(&s);
 	while ((d = s.devs)) {
 		s.devs = d->next;
 		be_process_forget(&d->worker);
@@ -530,11 +455,9 @@ int be_supervisor_main(const struct be_options *opt,
 		free(d);
 	}
 	be_guard_free(&s.guards);
-	free(s.poll);
+	be_sup_wait_close(&s);
 	if (s.all)
 		s.all->ops->free(s.all);
-	if (s.sig_fd >= 0)
-		close(s.sig_fd);
 	close(lock);
 	return rc;
 }

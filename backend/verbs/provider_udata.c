@@ -270,7 +270,7 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc,
 	if (!key)
 		return -ENOMEM;
 	*key = (struct be_key){
-		.next = uc->keys, .offset = offset, .size = size,
+		.uc = uc, .offset = offset, .size = size,
 		.owner = owner, .queue = (enum vhca_queue)f->arg,
 		.charged = size / XENVHCA_PAGE_SIZE +
 			   !!(size % XENVHCA_PAGE_SIZE),
@@ -278,7 +278,7 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc,
 	if (key->queue != VHCA_QUEUE_SHARED)	/* its shadow is as long */
 		key->charged *= 2;
 	be_quota_charge_queue(&c->dev->quota, key->charged);
-	uc->keys = key;
+	be_key_add(c->dev, key);
 	return 0;
 }
 
@@ -307,30 +307,4 @@ int be_udata_end(struct be_udata *u, const struct be_cmd *c, uint32_t owner)
 				  field_get(rsp->udata, f) & ~f->arg);
 	}
 	return err;
-}
-
-static void keys_drop(struct be_dev *dev, struct be_uc *uc, uint32_t owner,
-		      bool all)
-{
-	struct be_key **p = &uc->keys, *key;
-
-	while ((key = *p)) {
-		if (!all && key->owner != owner) {
-			p = &key->next;
-			continue;
-		}
-		*p = key->next;
-		be_quota_give_queue(&dev->quota, key->charged);
-		free(key);
-	}
-}
-
-void be_keys_drop(struct be_dev *dev, struct be_uc *uc, uint32_t owner)
-{
-	keys_drop(dev, uc, owner, false);
-}
-
-void be_keys_drop_all(struct be_dev *dev, struct be_uc *uc)
-{
-	keys_drop(dev, uc, 0, true);
 }

@@ -18,23 +18,11 @@
 #include "ucontext.h"
 #include "udata.h"
 
-static struct be_mmap *mmap_find(struct be_uc *uc, uint64_t offset)
-{
-	struct be_obj *o;
-
-	for (o = uc->objs[BE_MMAP]; o; o = o->next)
-		if (((struct be_mmap *)o)->offset == offset)
-			return (struct be_mmap *)o;
-	return NULL;
-}
-
 /* The queue may live on without the range, then it pays for its memory. */
 static void charge_return(struct be_dev *dev, const struct be_mmap *m)
 {
-	struct be_key *key = ((struct be_uc *)m->o.uc)->keys;
+	struct be_key *key = be_key_of(dev, m);
 
-	while (key && (key->offset != m->offset || key->owner != m->owner))
-		key = key->next;
 	if (key)
 		key->charged = m->charged;
 	else
@@ -56,6 +44,7 @@ void be_mmap_release(struct be_dev *dev, struct be_mmap *m)
 	if (m->addr)
 		uv_munmap(m->addr, m->length);
 	free(m->ref);
+	be_mmap_del(dev, m);
 	be_obj_free(dev, &m->o, BE_MMAP);
 }
 
@@ -99,19 +88,6 @@ static int mmap_grant(struct be_dev *dev, const struct be_uc *uc,
 	return err;
 }
 
-/* An offset can be mapped once, as natively. */
-static struct be_key *key_take(struct be_uc *uc, uint64_t offset,
-			       uint64_t length)
-{
-	struct be_key *key;
-
-	for (key = uc->keys; key; key = key->next)
-		if (!key->mapped && key->offset == offset &&
-		    length <= key->size)
-			return key;
-	return NULL;
-}
-
 static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 		    struct be_mmap **out)
 {
@@ -122,7 +98,7 @@ static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 	m = be_obj_new(c->dev, BE_MMAP, sizeof(*m), &err);
 	if (!m)
 		return err;
-	key = key_take(c->uc, offset, length);
+	key = be_key_take(c->dev, c->uc, offset, length);
 	if (!key) {
 		be_obj_free(c->dev, &m->o, BE_MMAP);
 		return -EINVAL;
@@ -135,6 +111,7 @@ static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 	key->charged = 0;
 	key->mapped = true;
 	be_obj_publish(c->dev, &m->o, BE_MMAP, c->uc, 0);
+	be_mmap_add(c->dev, m);
 	err = mmap_grant(c->dev, c->uc, m, key->queue);
 	if (err) {
 		be_mmap_release(c->dev, m);
@@ -150,7 +127,7 @@ int be_mmap(const struct be_cmd *c)
 	const struct vhca_mmap *row = vhca_provider_mmap(c->dev->prov,
 							 r->offset);
 	struct xenvhca_mmap_rsp *rsp = &c->rsp->u.mmap;
-	struct be_mmap *m = mmap_find(c->uc, r->offset);
+	struct be_mmap *m = be_mmap_find(c->dev, c->uc, r->offset);
 	uint32_t n;
 	int err;
 
@@ -200,7 +177,7 @@ int be_munmap(const struct be_cmd *c)
 	struct be_mmap *m;
 
 	for (i = 0; i < n; i++) {
-		m = mmap_find(c->uc, offset[i]);
+		m = be_mmap_find(c->dev, c->uc, offset[i]);
 		if (m)
 			be_mmap_release(c->dev, m);
 		else

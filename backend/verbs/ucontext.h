@@ -9,7 +9,7 @@
 #define BE_UCONTEXT_H
 
 #include "be.h"
-#include "vhca-provider.h"
+#include "keys.h"
 
 struct be_cmd;
 struct be_dbpage;
@@ -17,29 +17,10 @@ struct be_doorbell;
 struct be_opening;
 struct be_shadow;
 
-/*
- * mmap offset that a response handed out. Lives as long as its queue; the
- * queue's memory is charged here, or to the range while that is mapped, as
- * either may end first.
- */
-struct be_key {
-	struct be_key *next;
-	uint64_t offset;
-	uint32_t size;			/* octets */
-	uint32_t owner;			/* handle of CQ, QP or SRQ */
-	uint32_t charged;		/* pages of queue memory */
-	enum vhca_queue queue;
-	bool mapped;			/* once, and never again */
-};
-
-/* Offsets of a destroyed object must not be mapped any more. */
-void be_keys_drop(struct be_dev *dev, struct be_uc *uc, uint32_t owner);
-void be_keys_drop_all(struct be_dev *dev, struct be_uc *uc);
-
 struct be_uc {
 	struct be_obj o;
 	struct be_obj *objs[BE_TYPES];	/* lists by type */
-	struct be_key *keys;
+	uint32_t n_keys;		/* keys.h */
 	struct be_dbpage *dbpages;
 	struct be_doorbell *doorbells;
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
@@ -53,6 +34,7 @@ struct be_uc {
 };
 struct be_mmap {
 	struct be_obj o;
+	struct be_mmap *of_offset;	/* next with the same hash, keys.h */
 	uint64_t offset;
 	size_t length;
 	void *addr;

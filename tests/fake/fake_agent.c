@@ -58,6 +58,7 @@ static int fake_mapping(void *ctx, unsigned int domid, uint64_t gfn,
 static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
 {
 	(void)ctx;
+	host.about++;
 	if (host.late && ++host.asked == host.late)
 		host.come();
 	*dom = (struct dba_domain){ .alive = !host.dead && (domid == 5 ||

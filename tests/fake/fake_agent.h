@@ -37,7 +37,8 @@ extern struct host {
 		uint64_t mfn[64];
 		unsigned int n, in_transit;
 	} file;				/* of the agent's state */
-	unsigned int asked;		/* about a domain: once a request */
+	unsigned int about;		/* questions about domains */
+	unsigned int asked;		/* the same while late is set: once a request */
 	unsigned int late;		/* when come() is called, 0: never */
 	void (*come)(void);
 } host;

@@ -14,7 +14,7 @@
 #include "fake_xs.h"
 
 #define MAX_NODES	4096
-#define MAX_WATCHES	32
+#define MAX_WATCHES	128
 #define MAX_EVENTS	4096
 #define PATH		128
 #define VALUE		512

@@ -18,6 +18,7 @@
 #include <xen/io/vhcaif.h>
 #include "tests/fake/fake_agent.h"
 #include "tests/fake/fake_xs.h"
+#include "tools/doorbelld/turn.h"
 
 static void map_and_unmap_are_answered(void **state)
 {
@@ -234,6 +235,97 @@ static void long_requests_are_not_understood(void **state)
 	assert_int_equal(host.calls, 0);
 }
 
+static void add_guest(unsigned int guest)
+{
+	char path[64], value[64];
+
+	snprintf(path, sizeof(path), "/libxl/%u/device/vhca/0/backend", guest);
+	snprintf(value, sizeof(value), "/local/domain/1/backend/vhca/%u/0",
+		 guest);
+	fake_xs_set(path, value);
+}
+
+/* Requests for one more guest beside n that have a device each. */
+static unsigned int cost_beside(unsigned int n)
+{
+	unsigned int i, before;
+
+	host_teardown(NULL);
+	host_setup(NULL);
+	for (i = 0; i < n; i++)
+		add_guest(100 + i);
+	host_turn();
+	before = fake_xs_requests();
+	add_guest(99);
+	host_turn();
+	return fake_xs_requests() - before;
+}
+
+static void one_more_costs_the_same_beside_many(void **state)
+{
+	unsigned int few = cost_beside(1), before;
+
+	(void)state;
+	assert_in_range(few, 1, 8);
+	assert_int_equal(cost_beside(60), few);
+	/* What is no vhca costs nothing. */
+	before = fake_xs_requests();
+	fake_xs_set("/libxl/7/device/vif/0/backend", "x");
+	fake_xs_set("/libxl/7/device/vhcas/0/backend", "x");
+	fake_xs_set("/libxl/7/dm-version", "qemu_xen");
+	host_turn();
+	assert_int_equal(fake_xs_requests(), before);
+}
+
+/* More at once than are looked at one by one, and each way in which nodes go. */
+static void all_that_came_are_found(void **state)
+{
+	unsigned int i, n = 0;
+	struct dba_dev *d;
+
+	(void)state;
+	for (i = 0; i < 2 * DBA_STALE; i++)
+		add_guest(100 + i);
+	host_second_guest();
+	assert_string_equal(host_ask_in(DB6, 0, "map 0xe0100 0x0 0x1"), "mapped");
+	assert_string_equal(host_ask(0, "map 0xe0101 0x100000 0x1"), "mapped");
+	fake_xs_rm("/libxl/6/device");
+	host_turn();
+	assert_int_equal(host.mapped6, 0);
+	assert_int_equal(host.mapped, 1);
+	fake_xs_rm("/libxl/5");
+	host_turn();
+	assert_int_equal(host.mapped, 0);
+	fake_xs_rm("/libxl/100/device/vhca");
+	host_turn();
+	fake_xs_rm("/libxl/101/device/vhca/0");
+	host_turn();
+	for (d = host.a.devs; d; d = d->next)
+		n++;
+	assert_int_equal(n, 2 * DBA_STALE - 2);
+	fake_xs_rm("/libxl");
+	host_turn();
+	assert_null(host.a.devs);
+}
+
+/* What the hypervisor is asked when a domain ends: once about each guest. */
+static void a_guest_is_asked_about_once(void **state)
+{
+	unsigned int i, before;
+
+	(void)state;
+	for (i = 0; i < 8; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "map 0xe01%02x 0x1000%02x 0x1", i, i);
+		assert_string_equal(host_ask(i, text), "mapped");
+	}
+	before = host.about;
+	fake_xs_set("@releaseDomain", "");
+	host_turn();
+	assert_int_equal(host.about - before, 1);
+}
+
 /* The agent anew, which lets through a burst and then one request a second. */
 static void a_dry_run_answers_nothing(void **state)
 {
@@ -259,6 +351,9 @@ int main(void)
 		TEST(a_page_is_one_guests),
 		TEST(a_device_is_one_guests),
 		TEST(long_requests_are_not_understood),
+		TEST(one_more_costs_the_same_beside_many),
+		TEST(all_that_came_are_found),
+		TEST(a_guest_is_asked_about_once),
 		TEST(a_dry_run_answers_nothing),
 	};
 

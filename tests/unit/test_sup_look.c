@@ -3,30 +3,56 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What makes the supervisor look at all devices of all guests, which costs requests
- * to xenstored for each, and what does not.
+ * to xenstored for each, and what does not; and that one more guest costs the same
+ * beside many as beside few.
  */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "tests/fake/fake_xs.h"
 #include "carrier/open_xenstore.h"
+#include "clock.h"
 #include "devices.h"
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
 #define CHANGES	20u
+#define NEW	100u		/* the first guest that is attached meanwhile */
+#define REFUSED	30u
+
+struct cost {
+	unsigned int scans, requests, waits;
+	uint64_t ns;
+};
 
 static struct {
 	struct be_devices_ops real, ops;
 	int fd[2];
-	unsigned int scans, heard, before, after;
+	unsigned int heard, scans;
+	struct cost before, after;
 } look;
+static unsigned int waits;
+
+/* Instead of libc's: counted. */
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+	waits++;
+	return (pid_t)syscall(SYS_wait4, pid, status, options, NULL);
+}
+
+static struct cost cost_now(void)
+{
+	return (struct cost){ look.scans, fake_xs_requests(), waits,
+			      vl_now_ns() };
+}
 
 static int look_fd(struct be_devices *s)
 {
@@ -47,10 +73,16 @@ static int look_changed(struct be_devices *s, be_device_fn *below, void *arg)
 
 	(void)s;
 	assert_int_equal(read(look.fd[0], &what, 1), 1);
+	look.after = cost_now();
 	if (!look.heard++)
-		look.before = look.scans;
-	look.after = look.scans;
+		look.before = look.after;
 	switch (what) {
+	case 'n':		/* there is one more */
+		sup_attach(NEW + look.heard, "1");
+		return look.real.changed(s, below, arg);
+	case 'c':		/* one that was refused wants less */
+		sup_set(40, "max-pinned-mb", "1");
+		return look.real.changed(s, below, arg);
 	case 'w':		/* of a device with a worker */
 		return below(5, 0, arg);
 	case 'd':		/* of one that is not served */
@@ -72,41 +104,58 @@ static struct be_devices *look_open(void)
 	return s;
 }
 
-/* In a child, as soon as there is a worker. */
-static void change(char what)
+/* So many, that of guest 5 among them. */
+static void wait_for_workers(unsigned int n)
+{
+	unsigned int i;
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/5-0.ran", sup_opt.run_dir);
+	for (i = 0; i < 20000 && (sup_workers() < n || access(path, F_OK)); i++)
+		usleep(1000);
+}
+
+/* In a child, as soon as there are so many workers. */
+static void change(char what, unsigned int workers)
 {
 	unsigned int i;
 
-	while (!sup_workers())
-		usleep(1000);
+	wait_for_workers(workers);
 	usleep(100000);
 	for (i = 0; i < CHANGES; i++) {
 		usleep(5000);
 		if (write(look.fd[1], &what, 1) != 1)
 			break;
 	}
+	wait_for_workers(workers + (what == 'n' ? CHANGES : what == 'c'));
 	usleep(50000);
 	kill(getppid(), SIGTERM);
 	_exit(0);
 }
 
-/* Scans between the first and the last of CHANGES changes. */
-static unsigned int scans_for(char what)
+/* What the first of CHANGES changes cost, and all until the last. */
+static struct cost costs_of(char what, unsigned int workers)
 {
+	unsigned int i;
 	pid_t pid;
 
 	memset(&look, 0, sizeof(look));
+	for (i = 0; i < 2 * NEW; i++)	/* those of an earlier supervisor */
+		sup_served(i);
 	assert_int_equal(pipe(look.fd), 0);
 	pid = fork();
 	if (!pid)
-		change(what);
+		change(what, workers);
 	assert_int_equal(be_supervisor_main(&sup_opt, look_open), BE_EXIT_OK);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(look.fd[0]);
 	close(look.fd[1]);
 	assert_true(sup_served(5));
 	assert_true(look.heard > 1);
-	return look.after - look.before;
+	return (struct cost){ look.after.scans - look.before.scans,
+			      look.after.requests - look.before.requests,
+			      look.after.waits - look.before.waits,
+			      look.after.ns - look.before.ns };
 }
 
 /*
@@ -118,9 +167,61 @@ static void what_workers_write_costs_no_scan(void **state)
 	(void)state;
 	sup_attach(5, "64");
 	sup_set(6, "online", "0");
-	assert_int_equal(scans_for('w'), 0);
-	assert_true(scans_for('d') > 0);
-	assert_true(scans_for('o') > 0);
+	assert_int_equal(costs_of('w', 1).scans, 0);
+	assert_true(costs_of('d', 1).scans > 0);
+	assert_true(costs_of('o', 1).scans > 0);
+}
+
+/* What a guest costs that is attached beside n others, in requests. */
+static unsigned int requests_beside(unsigned int n)
+{
+	struct cost c;
+	unsigned int i;
+
+	assert_int_equal(sup_teardown(NULL), 0);
+	assert_int_equal(sup_setup(NULL), 0);
+	sup_attach(5, "1");
+	for (i = 1; i < n; i++)
+		sup_attach(5 + i, "1");
+	c = costs_of('n', n);
+	assert_int_equal(c.scans, CHANGES - 1);
+	/* No worker ended, so none is asked for its end. */
+	assert_int_equal(c.waits, 0);
+	assert_int_equal(c.requests % c.scans, 0);
+	return c.requests / c.scans;
+}
+
+static void one_more_costs_the_same_beside_many(void **state)
+{
+	unsigned int few = requests_beside(2);
+
+	(void)state;
+	assert_in_range(few, 1, 12);
+	assert_int_equal(requests_beside(40), few);
+}
+
+/*
+ * Others that have no room are looked at once a second, not for each that comes. One
+ * that is changed is looked at at once, and is served when it fits.
+ */
+static void refused_ones_cost_little(void **state)
+{
+	unsigned int alone = requests_beside(2), i, passes;
+	struct cost c;
+
+	(void)state;
+	assert_int_equal(sup_teardown(NULL), 0);
+	assert_int_equal(sup_setup(NULL), 0);
+	sup_attach(5, "1");
+	for (i = 0; i < REFUSED; i++)
+		sup_attach(40 + i, "1000000");
+	c = costs_of('n', 1);
+	passes = 2 + (unsigned int)(c.ns / VL_SEC_NS);
+	assert_in_range(c.requests, 1, c.scans * alone + passes * REFUSED * 8);
+	assert_int_equal(c.scans, CHANGES - 1);
+	assert_false(sup_served(40));
+	costs_of('c', 1 + CHANGES);
+	assert_true(sup_served(40));
 }
 
 static int take_device(unsigned int domid, unsigned int devid, void *arg)
@@ -154,11 +255,65 @@ static void changes_name_their_device(void **state)
 	s->ops->free(s);
 }
 
+static int add_guest(unsigned int domid, unsigned int devid, void *arg)
+{
+	*(unsigned int *)arg += domid + devid;
+	return 0;
+}
+
+/* The sum of all guests that a scan finds, and what it asked for them. */
+static void scan_is(struct be_devices *s, unsigned int sum, unsigned int asked)
+{
+	unsigned int got = 0, before, changed = 0;
+
+	assert_true(s->ops->changed(s, add_guest, &changed) >= 0);
+	before = fake_xs_requests();
+	assert_int_equal(s->ops->scan(s, add_guest, &got), 0);
+	assert_int_equal(got, sum);
+	assert_int_equal(fake_xs_requests() - before, asked);
+}
+
+static void only_what_changed_is_listed(void **state)
+{
+	struct be_devices *s;
+	unsigned int i;
+
+	(void)state;
+	for (i = 10; i < 15; i++)
+		sup_attach(i, NULL);
+	s = be_devices_xenstore();
+	assert_non_null(s);
+	assert_int_equal(s->ops->watch(s), 0);
+	scan_is(s, 10 + 11 + 12 + 13 + 14, 1 + 5);
+	scan_is(s, 10 + 11 + 12 + 13 + 14, 0);
+	sup_set(11, "state", "4");
+	scan_is(s, 10 + 11 + 12 + 13 + 14, 0);
+	sup_attach(20, NULL);
+	scan_is(s, 10 + 11 + 12 + 13 + 14 + 20, 2);
+	fake_xs_set(BACK "/20/7/state", "1");
+	scan_is(s, 10 + 11 + 12 + 13 + 14 + 20 + 27, 2);
+	fake_xs_rm(BACK "/20/7");
+	scan_is(s, 10 + 11 + 12 + 13 + 14 + 20, 2);
+	fake_xs_rm(BACK "/20");
+	scan_is(s, 10 + 11 + 12 + 13 + 14, 1);
+	/* By this domain itself: at once, before its own watch tells. */
+	assert_int_equal(s->ops->remove(s, 10, 0), 0);
+	i = 0;
+	assert_int_equal(s->ops->scan(s, add_guest, &i), 0);
+	assert_int_equal(i, 11 + 12 + 13 + 14);
+	fake_xs_rm(BACK);
+	scan_is(s, 0, 1);
+	s->ops->free(s);
+}
+
 int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, sup_setup, sup_teardown)
 	static const struct CMUnitTest tests[] = {
 		T(what_workers_write_costs_no_scan),
+		T(one_more_costs_the_same_beside_many),
+		T(refused_ones_cost_little),
+		T(only_what_changed_is_listed),
 		T(changes_name_their_device),
 	};
 #undef T

@@ -157,12 +157,8 @@ static unsigned int keys(const struct world *w)
 {
 	const struct be_uc *uc = (const struct be_uc *)
 		be_handle_get(w->a.dev.handles, w->c.uc, BE_UCONTEXT, NULL);
-	const struct be_key *k;
-	unsigned int n = 0;
 
-	for (k = uc->keys; k; k = k->next)
-		n++;
-	return n;
+	return uc->n_keys;
 }
 
 /* Queue memory is charged once, to the queue or to the range, to the end. */

@@ -23,6 +23,7 @@
 #define LOG_RATE	10		/* refusals of a device that are logged */
 #define LOG_BURST	20
 #define TURN		16		/* requests of a device at most, then others */
+#define EVERY_GUEST	(~0u)
 
 int dba_log_level = LOG_INFO;
 
@@ -168,10 +169,18 @@ static void remove_unseen(struct dba_agent *a)
 	}
 }
 
+static void unsee(struct dba_agent *a, unsigned int guest)
+{
+	struct dba_dev *d;
+
+	for (d = a->devs; d; d = d->next)
+		if (guest == EVERY_GUEST || d->guest == guest)
+			d->seen = false;
+}
+
 static void scan(struct dba_agent *a)
 {
 	char **names = NULL;
-	struct dba_dev *d;
 	uint64_t id = 0;
 	int i, n;
 
@@ -179,8 +188,7 @@ static void scan(struct dba_agent *a)
 	if (n < 0)
 		dba_log(LOG_ERR, "cannot read /libxl: %s", strerror(-n));
 	a->rescan = n < 0;
-	for (d = a->devs; d; d = d->next)
-		d->seen = false;
+	unsee(a, EVERY_GUEST);
 	for (i = 0; i < n; i++)
 		if (!vl_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
 				  &id))
@@ -193,15 +201,40 @@ static void scan(struct dba_agent *a)
 		remove_unseen(a);
 }
 
-/* ---- what is mapped already ---- */
-/* Is m's guest still the domain that it was made for? True if unknown. */
-static bool guest_lives(struct dba_agent *a, const struct dba_map *m)
+/* The guests only whose devices may be other ones now. */
+static void scan_stale(struct dba_agent *a)
 {
-	struct dba_domain dom = { 0 };
+	unsigned int i;
 
-	if (a->domain(a->ctx, m->guest, &dom))
-		return true;
-	return dom.alive && !memcmp(dom.uuid, m->uuid, DBA_UUID);
+	for (i = 0; i < a->n_stale; i++) {
+		unsee(a, a->stale[i]);
+		scan_guest(a, a->stale[i]);
+	}
+	if (a->rescan)
+		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
+	else
+		remove_unseen(a);
+}
+
+/* ---- what is mapped already ---- */
+/* What the hypervisor says of a guest, asked once for all its mappings. */
+struct alive {
+	unsigned int guest;		/* EVERY_GUEST: of none yet */
+	bool known;
+	struct dba_domain dom;
+};
+
+/* Is m's guest still the domain that it was made for? True if unknown. */
+static bool guest_lives(struct dba_agent *a, const struct dba_map *m,
+			struct alive *is)
+{
+	if (is->guest != m->guest) {
+		is->guest = m->guest;
+		is->dom = (struct dba_domain){ 0 };
+		is->known = !a->domain(a->ctx, m->guest, &is->dom);
+	}
+	return !is->known ||
+	       (is->dom.alive && !memcmp(is->dom.uuid, m->uuid, DBA_UUID));
 }
 
 /* Why a mapping must go, DBA_OK: it may stay. last: m of the last call, r what
@@ -226,16 +259,18 @@ static enum dba_reason recheck_map(struct dba_agent *a, const struct dba_map *m,
 }
 
 /* A domain ended, a device went away, or an HCA changed hands. */
-static void recheck(struct dba_agent *a)
+static void recheck(struct dba_agent *a, unsigned int of)
 {
 	struct dba_map *m, *next, last = { 0 };
+	struct alive is = { .guest = EVERY_GUEST };
 	enum dba_reason r = DBA_OK;
 	unsigned int guest;
 
-	a->recheck = false;
 	for (m = a->table.maps; m; m = next) {
 		next = m->next;
-		if (!guest_lives(a, m)) {
+		if (of != EVERY_GUEST && m->guest != of)
+			continue;
+		if (!guest_lives(a, m, &is)) {
 			guest = m->guest;
 			dba_log(LOG_INFO, "d%u: gone, %zu doorbell pages free",
 				guest, dba_map_forget(&a->table, guest));
@@ -248,6 +283,29 @@ static void recheck(struct dba_agent *a)
 		if (r)
 			dba_unmap(a, m, dba_reason_text(r));
 	}
+}
+
+/* Everything, or of one guest after the other what events named. */
+static void look(struct dba_agent *a)
+{
+	unsigned int i, n = a->n_stale;
+	bool all = a->recheck || a->rescan;
+
+	if (a->rescan)
+		scan(a);
+	else
+		scan_stale(a);
+	if (a->rescan) {		/* tried again, all of it */
+		a->n_stale = 0;
+		return;
+	}
+	/* A device that went sets it; its guest is among those below. */
+	a->recheck = false;
+	a->n_stale = 0;
+	if (all)
+		recheck(a, EVERY_GUEST);
+	for (i = 0; i < n && !all; i++)
+		recheck(a, a->stale[i]);
 }
 
 /* ---- turns of the devices ---- */
@@ -298,12 +356,12 @@ static bool take(struct dba_agent *a, const struct dba_dev *of)
  */
 static bool others_wait(struct dba_agent *a, const struct dba_dev *d)
 {
-	bool known = a->rescan || a->recheck;
+	bool known = a->rescan || a->recheck || a->n_stale;
 	uint64_t now = vl_now_ns();
 	const struct dba_dev *o;
 
 	dba_agent_events(a);	/* a lost connection is noticed by the next wait */
-	if (!known && (a->rescan || a->recheck))
+	if (!known && (a->rescan || a->recheck || a->n_stale))
 		dba_timer(a, now);
 	for (o = a->devs; o; o = o->next)
 		if (o->guest != d->guest && (o->n_dirty || o->list) &&
@@ -345,10 +403,7 @@ void dba_agent_work(struct dba_agent *a)
 	struct dba_dev *d;
 
 	a->wake_ns = 0;
-	if (a->rescan)
-		scan(a);
-	if (a->recheck && !a->rescan)
-		recheck(a);
+	look(a);
 	for (d = a->devs; d; d = d->next)
 		serve_dev(a, d);
 	dba_turns_end(a);
@@ -384,6 +439,47 @@ static void dev_event(struct dba_agent *a, const char *token, const char *path)
 		dba_mark(d, slot);
 }
 
+static void guest_event(struct dba_agent *a, unsigned int guest)
+{
+	unsigned int i = 0;
+
+	while (i < a->n_stale && a->stale[i] != guest)
+		i++;
+	if (i < a->n_stale)
+		return;
+	if (i == DBA_STALE)
+		a->rescan = a->recheck = true;
+	else
+		a->stale[a->n_stale++] = guest;
+}
+
+/*
+ * Something below /libxl, which tells of everything that toolstacks do. Only what may
+ * be a vhca, and what is above one, matters.
+ */
+static void libxl_event(struct dba_agent *a, const char *path)
+{
+	static const char *const part[] = { "device", XN_KIND };
+	unsigned int guest, i;
+	int end = 0;
+
+	if (sscanf(path, "/libxl/%5u%n", &guest, &end) != 1) {
+		if (!strcmp(path, "/libxl"))
+			a->rescan = a->recheck = true;
+		return;
+	}
+	path += end;
+	for (i = 0; i < 2 && *path == '/'; i++) {
+		size_t len = strlen(part[i]);
+
+		if (strncmp(path + 1, part[i], len) ||
+		    (path[len + 1] && path[len + 1] != '/'))
+			return;
+		path += len + 1;
+	}
+	guest_event(a, guest);
+}
+
 int dba_agent_events(struct dba_agent *a)
 {
 	char **vec;
@@ -394,7 +490,7 @@ int dba_agent_events(struct dba_agent *a)
 		if (!vec)
 			return errno == EAGAIN || !errno ? 0 : -errno;
 		if (!strcmp(vec[XS_WATCH_TOKEN], "libxl"))
-			a->rescan = a->recheck = true;
+			libxl_event(a, vec[XS_WATCH_PATH]);
 		else if (!strcmp(vec[XS_WATCH_TOKEN], "recheck"))
 			a->recheck = true;
 		else
@@ -422,7 +518,8 @@ int dba_agent_start(struct dba_agent *a)
 	scan(a);
 	if (a->rescan)
 		return -EIO;
-	recheck(a);
+	a->recheck = false;
+	recheck(a, EVERY_GUEST);
 	dba_map_recover(&a->table);
 	dba_map_save(&a->table);
 	return 0;

@@ -15,6 +15,7 @@
 
 #define DBA_DEF_RATE	500	/* requests per second and guest */
 #define DBA_BURST	256	/* at once */
+#define DBA_STALE	32	/* guests that are looked at one by one */
 
 /* What a domain is, from the hypervisor. */
 struct dba_domain {
@@ -38,7 +39,9 @@ struct dba_agent {
 	struct dba_table table;
 	struct dba_dev *devs;
 	struct dba_turn *turns;		/* requests of this pass */
-	bool rescan, recheck;
+	bool rescan, recheck;		/* everything */
+	unsigned int stale[DBA_STALE];	/* or these guests only */
+	unsigned int n_stale;
 	uint64_t wake_ns;		/* next time limit, 0: none */
 };
 

@@ -8,16 +8,18 @@
 #define KERNEL_LISTS_H
 
 struct list_head { struct list_head *next, *prev; };
+static unsigned int list_steps;		/* elements that walks looked at */
 #define LIST_HEAD(l)		struct list_head l = { &l, &l }
 #define INIT_LIST_HEAD(l)	((l)->next = (l)->prev = (l))
 #define list_empty(l)		((l)->next == (l))
 #define list_for_each_entry(p, head, m)					\
 	for (p = container_of((head)->next, typeof(*p), m);		\
-	     &p->m != (head); p = container_of(p->m.next, typeof(*p), m))
+	     &p->m != (head) && ++list_steps;				\
+	     p = container_of(p->m.next, typeof(*p), m))
 #define list_for_each_entry_safe(p, n, head, m)				\
 	for (p = container_of((head)->next, typeof(*p), m),		\
 	     n = container_of(p->m.next, typeof(*p), m);		\
-	     &p->m != (head);						\
+	     &p->m != (head) && ++list_steps;				\
 	     p = n, n = container_of(n->m.next, typeof(*n), m))
 
 static inline void list_add_tail(struct list_head *new, struct list_head *head)

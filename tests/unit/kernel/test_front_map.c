@@ -106,6 +106,10 @@ int gnttab_unmap_refs(struct gnttab_unmap_grant_ref *op, void *kop,
 void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d);
 int vm_map_pages_zero(struct map_vma *vma, struct page **pages, unsigned int n);
 
+#define list_move_tail(l, head)	(list_del(l), list_add_tail(l, head))
+#define list_first_entry_or_null(head, type, m) \
+	(list_empty(head) ? NULL : container_of((head)->next, type, m))
+
 #include "copy/map.c"
 #include "copy/map_pte.c"
 
@@ -340,6 +344,30 @@ static void nobody_waits_for_what_is_not_held(void **state)
 	vma.vm_ops->close(&vma);
 }
 
+/* Ranges of one process, and what each costs beside the others: no look at them. */
+static void many_ranges_cost_the_same_each(void **state)
+{
+	struct map_vma vmas[ARRAY_SIZE(held)];
+	unsigned int i;
+
+	holding = true;
+	list_steps = 0;
+	for (i = 0; i < ARRAY_SIZE(held); i++) {
+		assert_int_equal(map(), 0);
+		vmas[i] = vma;
+		vma.vm_ops = NULL;
+	}
+	assert_int_equal(list_steps, 0);
+	vhca_map_zap(&uc);
+	/* Each once, by the wait that is given up. */
+	assert_int_equal(list_steps, ARRAY_SIZE(held));
+	memset(mapped, 0, sizeof(mapped));
+	for (i = 0; i < ARRAY_SIZE(held); i++) {
+		held[i]->done(0, held[i]);
+		vmas[i].vm_ops->close(&vmas[i]);
+	}
+}
+
 /* The end of a process waits for its own pages only. */
 static void a_context_that_is_closed_has_its_time(void **state)
 {
@@ -367,6 +395,7 @@ int main(void)
 		T(a_page_table_that_is_full_leaves_nothing),
 		T(pages_that_are_held_are_waited_for_once),
 		T(nobody_waits_for_what_is_not_held),
+		T(many_ranges_cost_the_same_each),
 		T(a_context_that_is_closed_has_its_time),
 	};
 
