@@ -11,8 +11,10 @@ shopt -s inherit_errexit
 BRIDGE_NET=192.168.77
 SHELL_PORT=7000
 GUEST_RUN=/run/guest
-# Of guests, MB; what they are told besides; how often states are looked at, in seconds.
+# Of guests, MB; their root, if it is another one than all of it; what they are told
+# besides; how often states are looked at, in seconds.
 GUEST_MEM=256
+GUEST_INITRD=''
 GUEST_APPEND=''
 PAUSE=0.1
 # shellcheck source=tests/qemu/lib/debug.sh
@@ -222,7 +224,7 @@ guest_config() {
 		hvm_config "$name" "$cmdline" >>"$cfg"
 	else
 		printf '%s\n' 'kernel = "/guest/vmlinux"' \
-			"ramdisk = \"$GUEST_RUN/initrd\"" \
+			"ramdisk = \"${GUEST_INITRD:-$GUEST_RUN/initrd}\"" \
 			"extra = \"$cmdline\"" >>"$cfg"
 	fi
 	# A processor that emulates SVM is slow for everybody else on it: leave
