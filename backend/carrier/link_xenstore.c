@@ -13,6 +13,7 @@
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
+#define RELEASE		"release"	/* token: some domain is gone */
 #define WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
 
 struct link_xs {
@@ -133,7 +134,7 @@ static int xs_watch_both(struct be_link *l)
 	names_forget(x);
 	if (!rc)
 		rc = watch_state(x, BE_OWN, "back");
-	return rc ? rc : xn_watch(x->xs, "@releaseDomain", "release");
+	return rc ? rc : xn_watch(x->xs, "@releaseDomain", RELEASE);
 }
 
 static int xs_fd(struct be_link *l)
@@ -143,19 +144,27 @@ static int xs_fd(struct be_link *l)
 
 /*
  * The frontend can write its state all day, and libxenstore queues each event
- * until it is taken. This takes all of them, and leaves time for other work.
+ * until it is taken. This takes all of them, and leaves time for other work. The
+ * workers of all guests hear of the end of any domain: one question tells each
+ * whether it is its own.
  */
 static int xs_changed(struct be_link *l)
 {
 	struct link_xs *x = to_xs(l);
+	bool any = false, released = false;
 	char token[XN_PATH_MAX];
-	int i, r = 1, any = 0;
+	int i, r = 1;
 
 	for (i = 0; i < WATCH_BATCH && r > 0; i++) {
 		r = xn_watch_next(x->xs, token, NULL);
-		any |= r > 0;
+		if (r > 0 && !strcmp(token, RELEASE))
+			released = true;
+		else
+			any |= r > 0;
 	}
-	return r < 0 ? r : any;
+	if (r < 0)
+		return r;
+	return any || (released && !xs_alive(l));
 }
 
 static void xs_end(struct be_link *l)

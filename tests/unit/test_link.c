@@ -320,6 +320,32 @@ static void a_node_is_there_when_it_is_found(void **state)
 }
 
 /* As worker.c asks, but for a look at the states after each event. */
+/* With hundreds of guests each end of one wakes all workers. */
+static void the_end_of_others_is_one_request(void **state)
+{
+	unsigned int before;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(l->ops->watch(l), 0);
+	assert_int_equal(l->ops->changed(l), 1);
+	before = fake_xs_requests();
+	fake_xs_set("@releaseDomain", "");
+	fake_xs_set("@releaseDomain", "");
+	assert_int_equal(l->ops->changed(l), 0);
+	assert_int_equal(fake_xs_requests() - before, 1);
+	fake_xs_rm("/local/domain/5/name");
+	fake_xs_set("@releaseDomain", "");
+	assert_int_equal(l->ops->changed(l), 1);
+	assert_int_equal(l->ops->changed(l), 0);
+	/* What is news anyway asks nothing here. */
+	before = fake_xs_requests();
+	fake_xs_set(FRONT "/state", "5");
+	fake_xs_set("@releaseDomain", "");
+	assert_int_equal(l->ops->changed(l), 1);
+	assert_int_equal(fake_xs_requests(), before);
+}
+
 static void requests_of_an_attach(void **state)
 {
 	struct be_xen_params p;
@@ -354,6 +380,7 @@ int main(void)
 		T(a_wrong_setup_is_named),
 		T(what_an_earlier_one_left_is_not_taken),
 		T(a_node_is_there_when_it_is_found),
+		T(the_end_of_others_is_one_request),
 		T(requests_of_an_attach),
 	};
 
