@@ -125,7 +125,7 @@ costs_begin() {
 costs_since() {
 	echo "$costs_at $(supervisor_cost) $(agent_cost) $(xenstored_cost)" |
 		awk -v n="$1" '{ for (i = 1; i <= 9; i++)
-			printf "%s%.1f", i > 1 ? " " : "", ($(i + 9) - $i) / n
+			printf("%s%.1f", (i > 1 ? " " : ""), ($(i + 9) - $i) / n)
 			print "" }'
 }
 costs_at=''
