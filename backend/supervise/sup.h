@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The supervisor as its files share it: supervisor.c decides, room.c counts what
- * all devices share, net.c has addresses put on the network. One thread.
+ * The supervisor as its files share it: supervisor.c decides, wait.c waits, room.c
+ * counts what all devices share, net.c has addresses put on the network. One thread.
  */
 #ifndef BE_SUP_H
 #define BE_SUP_H
@@ -22,6 +22,7 @@ struct sup_dev {
 	bool ended;			/* the worker, says its pidfd */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
+	bool changed;			/* something below it, since it was looked at */
 	struct be_share share;		/* all 0: not counted */
 	struct be_net net;
 	uint64_t next_ns;		/* not before */
@@ -41,14 +42,31 @@ struct sup {
 	bool look;			/* something happened that a scan finds */
 	bool stop, failed;
 	uint64_t wake_ns;		/* next timer, 0: none */
+	uint64_t refused_ns;		/* refused devices are not looked at before */
 };
 
-/* ---- supervisor.c ---- */
+/* ---- wait.c ---- */
+/* Signals from now on; 0 or -errno. be_sup_wait_close() in both cases. */
+int be_sup_wait_open(struct sup *s);
+void be_sup_wait_close(struct sup *s);
+/* Changes of the devices, too. 0 or -errno. */
+int be_sup_listen_devices(struct sup *s);
 /* Wait for the end of a process, too; dev: of a worker, NULL: of a script. */
 void be_sup_listen(struct sup *s, struct be_process *p, struct sup_dev *dev);
 /* Forget a process that was waited for. */
 void be_sup_forget(struct sup *s, struct be_process *p);
+/* Timers for workers that no event tells of. */
+void be_sup_timers(struct sup *s);
+/*
+ * Waits for a change, a signal, the end of a worker or the timer. Sets s->look,
+ * unless all that happened are changes of devices that have a worker. 0 or -errno.
+ */
+int be_sup_wait(struct sup *s);
 void be_sup_timer(struct sup *s, uint64_t at);
+
+/* ---- supervisor.c ---- */
+struct sup_dev *be_sup_find(struct sup *s, unsigned int domid,
+			    unsigned int devid);
 /* The device of that name, made if there is none; NULL: no memory. */
 struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 			   unsigned int devid);

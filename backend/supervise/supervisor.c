@@ -17,8 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include "clock.h"
 #include "log.h"
@@ -33,53 +31,12 @@
 #define SUP_STOP_MS		10000	/* SIGTERM to SIGKILL */
 #define SUP_KILL_MS		2000
 #define SUP_LOST_MS		1000	/* a lock whose pid is not readable */
-#define SUP_EVENTS		16	/* taken at once */
+#define SUP_REFUSED_MS		1000	/* how often refused devices are looked at */
 
 static void sup_path(const struct sup *s, const struct sup_dev *d, char *path,
 		     const char *ext)
 {
 	be_run_path(path, s->opt, d->domid, d->devid, ext);
-}
-
-void be_sup_timer(struct sup *s, uint64_t at)
-{
-	if (!s->wake_ns || at < s->wake_ns)
-		s->wake_ns = at;
-}
-
-/* ---- what is waited for ---- */
-static int listen_to(struct sup *s, int fd, void *what)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.ptr = what };
-
-	if (fd < 0)
-		return 0;
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
-}
-
-void be_sup_listen(struct sup *s, struct be_process *p, struct sup_dev *dev)
-{
-	int rc = listen_to(s, p->pidfd, dev ? (void *)dev : &s->job);
-
-	if (dev)
-		dev->ended = rc && !p->child;
-	if (!rc)
-		return;
-	be_log(NULL, BE_WARN, "epoll: %s", strerror(-rc));
-	/* A child needs no pidfd; either is asked from time to time. */
-	if (p->child) {
-		close(p->pidfd);
-		p->pidfd = -1;
-	}
-	be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
-}
-
-/* A child that has not executed its program yet has the same file. */
-void be_sup_forget(struct sup *s, struct be_process *p)
-{
-	if (p->pidfd >= 0)
-		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
-	be_process_forget(p);
 }
 
 /* ---- worker processes ---- */
@@ -201,8 +158,8 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 }
 
 /* ---- devices ---- */
-static struct sup_dev *sup_find(struct sup *s, unsigned int domid,
-				unsigned int devid)
+struct sup_dev *be_sup_find(struct sup *s, unsigned int domid,
+			    unsigned int devid)
 {
 	struct sup_dev *d;
 
@@ -215,7 +172,7 @@ static struct sup_dev *sup_find(struct sup *s, unsigned int domid,
 struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 			   unsigned int devid)
 {
-	struct sup_dev *d = sup_find(s, domid, devid);
+	struct sup_dev *d = be_sup_find(s, domid, devid);
 
 	if (d)
 		return d;
@@ -325,6 +282,30 @@ static void sup_forget(struct sup *s, struct sup_dev **p)
 	free(d);
 }
 
+/*
+ * There may be hundreds that are refused, for which others have to go first. What
+ * comes and goes beside them is no reason to look at all of them each time.
+ */
+static void sup_serve_all(struct sup *s)
+{
+	uint64_t now = vl_now_ns();
+	bool refused = now >= s->refused_ns;
+	struct sup_dev *d;
+
+	if (refused)
+		s->refused_ns = now + SUP_REFUSED_MS * VL_MSEC_NS;
+	for (d = s->devs; d; d = d->next) {
+		if (!d->seen || d->worker.pid)
+			continue;
+		if (d->refused && !d->changed && !refused) {
+			be_sup_timer(s, s->refused_ns);
+			continue;
+		}
+		d->changed = false;
+		sup_serve(s, d);
+	}
+}
+
 static void sup_scan(struct sup *s)
 {
 	struct sup_dev *d, **p;
@@ -352,92 +333,10 @@ static void sup_scan(struct sup *s)
 		p = &d->next;
 	}
 	/* Last, when all that others may map is counted. */
-	for (d = s->devs; d; d = d->next)
-		if (d->seen && !d->worker.pid)
-			sup_serve(s, d);
+	sup_serve_all(s);
 }
 
 /* ---- loop ---- */
-static void sup_signals(struct sup *s)
-{
-	struct signalfd_siginfo si;
-
-	while (read(s->sig_fd, &si, sizeof(si)) == sizeof(si))
-		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
-			s->stop = true;
-}
-
-/* A worker looks after its device itself, and writes most of what changes. */
-static int sup_below(unsigned int domid, unsigned int devid, void *arg)
-{
-	struct sup *s = arg;
-	struct sup_dev *d = sup_find(s, domid, devid);
-
-	s->look |= !d || !d->worker.pid;
-	return 0;
-}
-
-static void sup_changed(struct sup *s)
-{
-	int rc = s->all->ops->changed(s->all, sup_below, s);
-
-	if (rc < 0) {
-		be_log(NULL, BE_ERR, "%s: %s", s->all->name, strerror(-rc));
-		s->failed = true;
-	}
-	s->look |= rc > 0;
-}
-
-static int sup_timeout(const struct sup *s)
-{
-	uint64_t now = vl_now_ns();
-
-	if (!s->wake_ns)
-		return -1;
-	return s->wake_ns <= now ? 0 :
-	       (int)((s->wake_ns - now) / VL_MSEC_NS) + 1;
-}
-
-/* Workers that no event tells of. */
-static void sup_timers(struct sup *s)
-{
-	const struct sup_dev *d;
-
-	for (d = s->devs; d; d = d->next)
-		if (d->worker.pid && (d->worker.pidfd < 0 || d->ended))
-			be_sup_timer(s, vl_now_ns() + SUP_LOST_MS * VL_MSEC_NS);
-}
-
-static void sup_event(struct sup *s, void *what)
-{
-	s->look |= what != s->all;
-	if (what == s->all)
-		sup_changed(s);
-	else if (what == &s->sig_fd)
-		sup_signals(s);
-	else if (what != &s->job)
-		((struct sup_dev *)what)->ended = true;
-}
-
-/*
- * Waits for a change, a signal, the end of a worker or the timer. Sets s->look,
- * unless all that happened are changes of devices that have a worker.
- */
-static int sup_wait(struct sup *s)
-{
-	struct epoll_event e[SUP_EVENTS];
-	int i, n = epoll_wait(s->epoll_fd, e, SUP_EVENTS, sup_timeout(s));
-
-	if (n < 0 && errno != EINTR)
-		return -errno;
-	s->look = n <= 0;
-	for (i = 0; i < n; i++)
-		sup_event(s, e[i].data.ptr);
-	if (s->look)
-		s->wake_ns = 0;
-	return 0;
-}
-
 static void sup_loop(struct sup *s)
 {
 	struct sup_dev *d;
@@ -448,9 +347,9 @@ static void sup_loop(struct sup *s)
 		sup_scan(s);
 		if (s->rescan)
 			continue;
-		sup_timers(s);
+		be_sup_timers(s);
 		do {
-			rc = sup_wait(s);
+			rc = be_sup_wait(s);
 		} while (!rc && !s->look && !s->failed);
 		if (rc) {
 			be_log(NULL, BE_ERR, "epoll: %s", strerror(-rc));
@@ -484,7 +383,7 @@ static void sup_kill(struct sup *s, int sig, unsigned int ms)
 		be_process_signal(&d->worker, sig);
 	while (sup_any_alive(s) && vl_now_ns() < end) {
 		be_sup_timer(s, vl_now_ns() + 50 * VL_MSEC_NS);
-		if (sup_wait(s) || s->failed)
+		if (be_sup_wait(s) || s->failed)
 			usleep(50000);
 	}
 }
@@ -500,9 +399,7 @@ static int sup_start(struct sup *s)
 	be_sup_net_records(s);
 	rc = s->all->ops->watch(s->all);
 	if (!rc)
-		rc = listen_to(s, s->all->ops->fd(s->all), s->all);
-	if (!rc)
-		rc = listen_to(s, s->sig_fd, &s->sig_fd);
+		rc = be_sup_listen_devices(s);
 	if (rc) {
 		be_log(NULL, BE_ERR, "watching %s: %s", s->all->name,
 		       strerror(-rc));
@@ -532,19 +429,6 @@ static int sup_run(struct sup *s)
 	return BE_EXIT_OK;
 }
 
-static int sup_signal_fd(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 int be_supervisor_main(const struct be_options *opt,
 		       be_devices_open_fn *devices_open)
 {
@@ -563,9 +447,7 @@ int be_supervisor_main(const struct be_options *opt,
 		       "another xen-vhcad is running" : strerror(-lock));
 		return BE_EXIT_BUSY;
 	}
-	s.sig_fd = sup_signal_fd();
-	s.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	rc = s.sig_fd < 0 || s.epoll_fd < 0 ? BE_EXIT_SYSTEM : sup_run(&s);
+	rc = be_sup_wait_open(&s) ? BE_EXIT_SYSTEM : sup_run(&s);
 	while ((d = s.devs)) {
 		s.devs = d->next;
 		be_process_forget(&d->worker);
@@ -573,12 +455,9 @@ int be_supervisor_main(const struct be_options *opt,
 		free(d);
 	}
 	be_guard_free(&s.guards);
-	if (s.epoll_fd >= 0)
-		close(s.epoll_fd);
+	be_sup_wait_close(&s);
 	if (s.all)
 		s.all->ops->free(s.all);
-	if (s.sig_fd >= 0)
-		close(s.sig_fd);
 	close(lock);
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,15 +19,18 @@
 #include <cmocka.h>
 #include "tests/fake/fake_xs.h"
 #include "carrier/open_xenstore.h"
+#include "clock.h"
 #include "devices.h"
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
 #define CHANGES	20u
 #define NEW	100u		/* the first guest that is attached meanwhile */
+#define REFUSED	30u
 
 struct cost {
 	unsigned int scans, requests, waits;
+	uint64_t ns;
 };
 
 static struct {
@@ -46,7 +50,8 @@ pid_t waitpid(pid_t pid, int *status, int options)
 
 static struct cost cost_now(void)
 {
-	return (struct cost){ look.scans, fake_xs_requests(), waits };
+	return (struct cost){ look.scans, fake_xs_requests(), waits,
+			      vl_now_ns() };
 }
 
 static int look_fd(struct be_devices *s)
@@ -75,6 +80,9 @@ static int look_changed(struct be_devices *s, be_device_fn *below, void *arg)
 	case 'n':		/* there is one more */
 		sup_attach(NEW + look.heard, "1");
 		return look.real.changed(s, below, arg);
+	case 'c':		/* one that was refused wants less */
+		sup_set(40, "max-pinned-mb", "1");
+		return look.real.changed(s, below, arg);
 	case 'w':		/* of a device with a worker */
 		return below(5, 0, arg);
 	case 'd':		/* of one that is not served */
@@ -96,11 +104,14 @@ static struct be_devices *look_open(void)
 	return s;
 }
 
+/* So many, that of guest 5 among them. */
 static void wait_for_workers(unsigned int n)
 {
 	unsigned int i;
+	char path[300];
 
-	for (i = 0; i < 20000 && sup_workers() < n; i++)
+	snprintf(path, sizeof(path), "%s/5-0.ran", sup_opt.run_dir);
+	for (i = 0; i < 20000 && (sup_workers() < n || access(path, F_OK)); i++)
 		usleep(1000);
 }
 
@@ -116,8 +127,7 @@ static void change(char what, unsigned int workers)
 		if (write(look.fd[1], &what, 1) != 1)
 			break;
 	}
-	if (what == 'n')
-		wait_for_workers(workers + CHANGES);
+	wait_for_workers(workers + (what == 'n' ? CHANGES : what == 'c'));
 	usleep(50000);
 	kill(getppid(), SIGTERM);
 	_exit(0);
@@ -126,9 +136,12 @@ static void change(char what, unsigned int workers)
 /* What the first of CHANGES changes cost, and all until the last. */
 static struct cost costs_of(char what, unsigned int workers)
 {
+	unsigned int i;
 	pid_t pid;
 
 	memset(&look, 0, sizeof(look));
+	for (i = 0; i < 2 * NEW; i++)	/* those of an earlier supervisor */
+		sup_served(i);
 	assert_int_equal(pipe(look.fd), 0);
 	pid = fork();
 	if (!pid)
@@ -141,7 +154,8 @@ static struct cost costs_of(char what, unsigned int workers)
 	assert_true(look.heard > 1);
 	return (struct cost){ look.after.scans - look.before.scans,
 			      look.after.requests - look.before.requests,
-			      look.after.waits - look.before.waits };
+			      look.after.waits - look.before.waits,
+			      look.after.ns - look.before.ns };
 }
 
 /*
@@ -184,6 +198,30 @@ static void one_more_costs_the_same_beside_many(void **state)
 	(void)state;
 	assert_in_range(few, 1, 12);
 	assert_int_equal(requests_beside(40), few);
+}
+
+/*
+ * Others that have no room are looked at once a second, not for each that comes. One
+ * that is changed is looked at at once, and is served when it fits.
+ */
+static void refused_ones_cost_little(void **state)
+{
+	unsigned int alone = requests_beside(2), i, passes;
+	struct cost c;
+
+	(void)state;
+	assert_int_equal(sup_teardown(NULL), 0);
+	assert_int_equal(sup_setup(NULL), 0);
+	sup_attach(5, "1");
+	for (i = 0; i < REFUSED; i++)
+		sup_attach(40 + i, "1000000");
+	c = costs_of('n', 1);
+	passes = 2 + (unsigned int)(c.ns / VL_SEC_NS);
+	assert_in_range(c.requests, 1, c.scans * alone + passes * REFUSED * 8);
+	assert_int_equal(c.scans, CHANGES - 1);
+	assert_false(sup_served(40));
+	costs_of('c', 1 + CHANGES);
+	assert_true(sup_served(40));
 }
 
 static int take_device(unsigned int domid, unsigned int devid, void *arg)
@@ -274,6 +312,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		T(what_workers_write_costs_no_scan),
 		T(one_more_costs_the_same_beside_many),
+		T(refused_ones_cost_little),
 		T(only_what_changed_is_listed),
 		T(changes_name_their_device),
 	};
