@@ -44,9 +44,9 @@ void fake_xs_break(int err)
 	broken = err;
 }
 
-void fake_xs_unprivileged(void)
+void fake_xs_unprivileged(bool yes)
 {
-	unprivileged = true;
+	unprivileged = yes;
 }
 
 void fake_xs_full(unsigned int n)
@@ -256,6 +256,11 @@ char **xs_directory(struct xs_handle *h, xs_transaction_t t, const char *path,
 	(void)h;
 	(void)t;
 	requests++;
+	if (unprivileged && !strcmp(path, "/local/domain")) {
+		free(v);
+		errno = EACCES;
+		return NULL;
+	}
 	for (i = 0; v && i < (unsigned int)n_nodes; i++) {
 		name = nodes[i].path + len + 1;
 		if (!below(nodes[i].path, path) || !nodes[i].path[len])

@@ -10,6 +10,8 @@
 #ifndef FAKE_XS_H
 #define FAKE_XS_H
 
+#include <stdbool.h>
+
 /* Forget nodes, watches and events. */
 void fake_xs_reset(void);
 /* Write as another domain would: watches fire. */
@@ -20,8 +22,8 @@ const char *fake_xs_get(const char *path);
 
 /* From now on every call fails, as when the connection is gone; 0: works. */
 void fake_xs_break(int err);
-/* We are an unprivileged domain: may not ask whether a domain is alive. */
-void fake_xs_unprivileged(void);
+/* We are an unprivileged domain: may not ask whether a domain is alive, or which are. */
+void fake_xs_unprivileged(bool yes);
 /* There are too many transactions to start one, the next n times. */
 void fake_xs_full(unsigned int n);
 /* Transactions that were committed; changes made outside of any. */

@@ -387,6 +387,14 @@ static void daemon_words(const char *words, size_t len)
 }
 #define DAEMON_WORDS(w) daemon_words(w, sizeof(w))
 
+/* As expect(), in a domain that is no toolstack. */
+static void beside_dom0(struct ctl *c, int exit_code, const char *say)
+{
+	fake_xs_unprivileged(true);
+	expect(c, exit_code, say);
+	fake_xs_unprivileged(false);
+}
+
 static void utility_domain(void **state)
 {
 	struct ctl_dev d;
@@ -397,27 +405,29 @@ static void utility_domain(void **state)
 	good_host(&c);
 	info = NULL;	/* and it is not asked for */
 	host_file("/proc/xen/capabilities", "\n");
-	expect(&c, CTL_OK, "ok   xen: Xen 4.17, PVH driver domain\n");
-	expect(&c, CTL_OK, "ok   utility-domain: it is the backend of 0 devices and has no rights of a toolstack: attach");
-	expect(&c, CTL_OK, "ok   xen-vhca-doorbelld: runs in the control");
-	expect(&c, CTL_OK, "ok   iommu: only the control domain sees it\n");
+	/* Without a control domain its rights are those of one. */
+	expect(&c, CTL_OK, "ok   utility-domain: it is the backend of 0 devices and may read all of xenstore, as");
+	beside_dom0(&c, CTL_OK, "ok   xen: Xen 4.17, PVH driver domain\n");
+	beside_dom0(&c, CTL_OK, "ok   utility-domain: it is the backend of 0 devices and has no rights of a toolstack: attach");
+	beside_dom0(&c, CTL_OK, "ok   xen-vhca-doorbelld: runs in the control");
+	beside_dom0(&c, CTL_OK, "ok   iommu: only the control domain sees it\n");
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=512", &d), CTL_OK);
-	expect(&c, CTL_OK, "ok   max_maptrack_frames: 1024: devices of this domain may map 768 MiB of guests, max-pinned-mb of all is 512 (as xen-vhcad was told; this");
-	expect(&c, CTL_OK, "ok   max_grant_frames: pages of Soft-RoCE's queues that guests have now: unknown how many;");
+	beside_dom0(&c, CTL_OK, "ok   max_maptrack_frames: 1024: devices of this domain may map 768 MiB of guests, max-pinned-mb of all is 512 (as xen-vhcad was told; this");
+	beside_dom0(&c, CTL_OK, "ok   max_grant_frames: pages of Soft-RoCE's queues that guests have now: unknown how many;");
 	host_file("/sys/kernel/debug/xen-vhca-helper/grants", "17\n");
-	expect(&c, CTL_OK, "guests have now: 17; max_grant_frames");
-	expect(&c, CTL_OK, "ok   xenstore-quota: guests may take 12 nodes of the 1000");
+	beside_dom0(&c, CTL_OK, "guests have now: 17; max_grant_frames");
+	beside_dom0(&c, CTL_OK, "ok   xenstore-quota: guests may take 12 nodes of the 1000");
 	/* A device of another domain is none of its business. */
 	fake_xs_set("/local/domain/3/name", "netdom");
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,backend=3,max-pinned-mb=9999", &d),
 			 CTL_OK);
-	expect(&c, CTL_OK, "is the backend of 1 devices");
+	beside_dom0(&c, CTL_OK, "is the backend of 1 devices");
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=512", &d), CTL_OK);
-	expect(&c, CTL_WARNED, "warn max_maptrack_frames: 1024: devices of this domain may map 768 MiB of guests, max-pinned-mb of all is 1024: xen-vhcad refuses some; max_maptrack_frames=1366 in this domain's configuration, --maptrack-frames=1366 of");
+	beside_dom0(&c, CTL_WARNED, "warn max_maptrack_frames: 1024: devices of this domain may map 768 MiB of guests, max-pinned-mb of all is 1024: xen-vhcad refuses some; max_maptrack_frames=1366 in this domain's configuration, --maptrack-frames=1366 of");
 	DAEMON_WORDS("/usr/sbin/xen-vhcad\0--foreground\0--maptrack-frames\0" "2048");
-	expect(&c, CTL_OK, "ok   max_maptrack_frames: 2048: ");
+	beside_dom0(&c, CTL_OK, "ok   max_maptrack_frames: 2048: ");
 	DAEMON_WORDS("/usr/sbin/xen-vhcad\0-m\0" "4\0--maptrack-frames=4096\0-f");
-	expect(&c, CTL_OK, "ok   max_maptrack_frames: 4096: ");
+	beside_dom0(&c, CTL_OK, "ok   max_maptrack_frames: 4096: ");
 	/* The control domain has other lines. */
 	host_file("/proc/xen/capabilities", "control_d\n");
 	host_capture();
@@ -440,13 +450,13 @@ static void quota_of_a_utility_domain(void **state)
 		assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,max-pinned-mb=1,max-ucontext=13",
 						 &d), CTL_OK);
 	host_file("/proc/xen/capabilities", "\n");
-	expect(&c, CTL_OK, "ok   xenstore-quota: guests may take 972 nodes of the 1000 that xenstored allows a domain by default\n");
+	beside_dom0(&c, CTL_OK, "ok   xenstore-quota: guests may take 972 nodes of the 1000 that xenstored allows a domain by default\n");
 	for (i = 0; i < 3; i++)
 		assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
-	expect(&c, CTL_WARNED, "warn xenstore-quota: guests may take 1008 nodes of the 1000 that xenstored allows a domain by default: one can keep the others from doorbell pages; vhcactl quota");
+	beside_dom0(&c, CTL_WARNED, "warn xenstore-quota: guests may take 1008 nodes of the 1000 that xenstored allows a domain by default: one can keep the others from doorbell pages; vhcactl quota");
 	for (i = 0; i < 20; i++)
 		assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
-	expect(&c, CTL_WARNED, "warn xenstore-quota: 26 devices take 104 watches, xenstored allows a domain 100");
+	beside_dom0(&c, CTL_WARNED, "warn xenstore-quota: 26 devices take 104 watches, xenstored allows a domain 100");
 }
 
 /* 85 pages in the BAR, 64 of them for guests; a context may take 8. */

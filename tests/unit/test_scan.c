@@ -47,7 +47,7 @@ static void xenstored_knows(void **state)
 static void a_guest_lives_while_it_has_a_device(void **state)
 {
 	(void)state;
-	fake_xs_unprivileged();
+	fake_xs_unprivileged(true);
 	fake_xs_set("/local/domain/5/name", "web");
 	assert_false(xn_domain_alive(NULL, 5));
 	device(BE "0/state", FE "0/backend");

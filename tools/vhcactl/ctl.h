@@ -90,6 +90,8 @@ int ctl_dev_named(struct ctl *c, struct ctl_dev *d);
 int ctl_dev_each(struct ctl *c, int domid,
 		 int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg),
 		 void *arg);
+/* May this domain see every other one? A utility domain beside a dom0 may not. */
+bool ctl_sees_all(struct ctl *c);
 /* Is its backend's directory gone, as when that domain ended? */
 bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d);
 /**

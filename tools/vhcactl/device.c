@@ -210,6 +210,15 @@ int ctl_dev_each(struct ctl *c, int domid,
 	return e.rc;
 }
 
+bool ctl_sees_all(struct ctl *c)
+{
+	char **ids = NULL;
+	int n = xn_list(c->xs, XBT_NULL, DOMAINS, &ids);
+
+	free(ids);
+	return n >= 0;
+}
+
 /* d->devid is what is looked for. */
 static int match_devid(struct ctl *c, const struct ctl_dev *d, void *arg)
 {
