@@ -184,10 +184,10 @@ static void child(const struct vt_opt *o, unsigned int seed)
 		pthread_create(&thread, NULL, objects, &d);
 	while (vt_now_ns() < end) {
 		n = find_maps(m);
+		if (n && begun)		/* the first may be its end */
+			close(creat(begun, 0644));
 		for (i = 0; n && i < 8; i++, ++*done)
 			torture(m, n, (unsigned int)rand_r(&seed));
-		if (n && begun)
-			close(creat(begun, 0644));
 	}
 	if (seed & 2) {			/* else the kernel does it all */
 		for (i = 0; i < OBJECTS; i++) {
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 			fprintf(c == 'h' ? stdout : stderr,
 "usage: vhca-torture [-d DEVICE] [-g GID-INDEX] [-t SECONDS] [-s SEED]\n"
 "	[-b FILE]\n"
-"Makes FILE when it has begun, and goes on until then, 60 s at most.\n"
+"Makes FILE when it begins, and goes on until then, 60 s at most.\n"
 "Status 0: there were mappings, and their worst was done to them.\n");
 			return c == 'h' ? 0 : 2;
 		}

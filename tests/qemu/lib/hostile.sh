@@ -6,6 +6,8 @@
 # must be true after it, and two guests that are lied to at a time. Sourced after
 # vhca.sh. Parts run for $guest, which is $domid (parts).
 
+# Seconds that a command may take: a debug kernel needs some to read an answer.
+COMMAND_TIME=$(long 2 2 10)
 # hostile_guests: of a and b, and no daemon in dom0.
 hostile_guests() {
 	local g
@@ -13,8 +15,8 @@ hostile_guests() {
 	modprobe xen-gntdev; modprobe xen-evtchn
 	guests_create "${HOSTILE_GUEST:-pv}" a b
 	for g in a b; do
-		guest_sh $g 'modprobe xen-vhcafront cmd_timeout=2
-			echo 2 >/sys/module/xen_vhcafront/parameters/cmd_timeout'
+		guest_sh $g "modprobe xen-vhcafront cmd_timeout=$COMMAND_TIME
+			echo $COMMAND_TIME >/sys/module/xen_vhcafront/parameters/cmd_timeout"
 	done
 }
 
@@ -29,7 +31,7 @@ met() {
 lie() {
 	local mode=$1 seconds=${2:-2} command=${3:-} pid rc=0
 	# A slow host's frontend is given the time to believe them.
-	seconds=$((seconds * ${TIME_SCALE:-2} / 2))
+	seconds=$((seconds * ${TIME_SCALE:-2} * $(long 1 1 3) / 2))
 	hostile-backend "$domid" "$mode" "$seconds" >"/tmp/lie.$guest" 2>&1 &
 	pid=$!
 	if [ -n "$command" ]; then

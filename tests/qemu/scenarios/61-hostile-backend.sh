@@ -79,7 +79,7 @@ slowness() {
 			modprobe -r xen-vhcafront
 			echo "unloaded after $((SECONDS - t)) s"
 			kill $(jobs -p)
-			modprobe xen-vhcafront cmd_timeout=2'
+			modprobe xen-vhcafront cmd_timeout='$COMMAND_TIME
 	cat "/tmp/said.$guest"
 	check "it was not waited for to the end" \
 		grep -qE 'unloaded after (2[0-9]|[34][0-9]) s' "/tmp/said.$guest"
@@ -135,5 +135,5 @@ step "two guests, and no daemon in dom0"
 hostile_guests
 
 at_once "honest dying descriptions objects nodes" \
-	"honest silence storms answers keeping slowness"
+	"honest silence storms answers keeping $(long slowness slowness '')"
 hostile_end
