@@ -308,6 +308,7 @@ int be_recv_umad(const struct be_cmd *c)
 	be_umad_fill(&umad->tell);
 	err = packet_part(umad, c->req->u.recv_umad.offset, c->rsp);
 	pthread_mutex_unlock(&umad->tell.lock);
-	r->events = be_tell_answer(&umad->tell, &r->seq);
+	if (!err)
+		r->events = be_tell_answer(&umad->tell, &r->seq);
 	return err;
 }

@@ -5,7 +5,12 @@
  * Management datagrams: everything that waits for a guest is bounded and charged, and
  * ends with the agent, the file or the device.
  */
+#include <time.h>
+
+#include "event.h"
 #include "test_umad.h"
+
+#define LIMIT_MS 20000
 
 static void an_answer_without_room_is_an_error(void **state)
 {
@@ -228,6 +233,63 @@ static void sends_have_a_rate(void **state)
 	assert_true(g->dev.quota.umad.tokens_ns < 36 * 20000000);
 }
 
+/* The event thread takes over what the kernel has, whether the guest fetches or not. */
+static void await_taken(void)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+	int i;
+
+	for (i = 0; i < LIMIT_MS && fake_umad_waiting(); i++)
+		nanosleep(&ms, NULL);
+	assert_int_not_equal(i, LIMIT_MS);
+	/* Until it has told the guest, it has the lock of the queue. */
+	assert_int_equal(part(XENVHCA_UMAD_RECV_MAX), -EINVAL);
+}
+
+/* How many events the ring has; they are all of this file. */
+static unsigned int events(void)
+{
+	struct xenvhca_event ev;
+	unsigned int n = 0;
+
+	while (loop_get_event(g->loop, &ev) > 0) {
+		assert_int_equal(ev.type, XENVHCA_EVT_UMAD);
+		assert_int_equal(ev.handle, umad);
+		n++;
+	}
+	return n;
+}
+
+static void the_guest_hears_once(void **state)
+{
+	struct fake_mad sent;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(be_event_start(&g->dev), 0);
+	umad = file();
+	agent = new_agent();
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(sends(SA, GET, i), 0);
+		sent = fake_umad_sent(0);
+		assert_true(fake_umad_answer(&sent, BE_MAD_SIZE));
+		await_taken();
+	}
+	assert_int_equal(events(), 1);
+	for (i = 0; i < 3; i++) {
+		assert_true(fetch() != 0);
+		assert_int_equal(g->rsp.u.recv_umad.events, i < 2);
+	}
+	assert_int_equal(events(), 0);
+	assert_int_equal(sends(SA, GET, 9), 0);
+	sent = fake_umad_sent(0);
+	assert_true(fake_umad_answer(&sent, BE_MAD_SIZE));
+	await_taken();
+	assert_int_equal(events(), 1);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEALLOC_UMAD, umad), 0);
+	be_event_stop(&g->dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +302,7 @@ int main(void)
 		TEST(agents_are_the_kernels_and_make_no_noise),
 		TEST(a_file_ends_with_all_that_is_in_it),
 		TEST(files_are_charged),
+		TEST(the_guest_hears_once),
 		TEST(sends_have_a_rate),
 	};
 
