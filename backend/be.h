@@ -39,9 +39,13 @@ struct be_cms;
 struct be_key;
 struct be_mmap;
 struct be_uc;
+struct be_umads;
 
 #define BE_AH_HEADS	256
 #define BE_KEY_HEADS	512
+
+/* Which management datagrams a guest may send. */
+enum be_umad_mode { BE_UMAD_NONE, BE_UMAD_QUERY, BE_UMAD_ALL };
 
 /* What is counted, in the order of the statistics file: map_ and unmap_ are of
  * guest memory, list_pages of references to it, wqes and recv_polls of shadow.c. */
@@ -62,11 +66,13 @@ struct be_dev {
 	uint8_t port;
 	bool trusted;			/* it may use what the driver cannot refuse */
 	bool counters_shown;		/* those of the port, to the guest */
+	enum be_umad_mode umad;
 	struct be_addr addr;
 	struct host_window window;	/* its doorbell pages; nr 0: the agent's */
 
 	/* The HCA: read once, worker/device.c. */
 	char uverbs_path[64];
+	char umad_path[64];		/* "": none for the guest */
 	const struct vhca_provider *prov;
 	struct xenvhca_get_info_rsp info;
 	uint64_t bar_end;		/* with a window: frame behind its BAR */
@@ -93,6 +99,7 @@ struct be_dev {
 	uint32_t n_shadows;		/* any thread reads it */
 	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah.c */
 	struct be_cm_ids *cm_ids;	/* verbs/cm_id.c */
+	struct be_umads *umads;		/* verbs/umad_queue.c */
 
 	/* Verbs files without an owner: verbs/park.c. */
 	struct be_parked *parked, *spoilt;

@@ -19,11 +19,14 @@ struct be_tell {
 	pthread_mutex_t lock;		/* all below */
 	int fd;				/* readable: there are events */
 	uint32_t handle;		/* the guest's name of the file */
+	uint8_t type;			/* XENVHCA_EVT_* */
+	/* Are there some? Under the lock. NULL: if the file is readable. */
+	bool (*has)(struct be_tell *t);
 	uint16_t seq;
 	bool told;			/* that it has some */
 };
 
-void be_tell_init(struct be_tell *t, int fd, uint32_t handle);
+void be_tell_init(struct be_tell *t, uint8_t type, int fd, uint32_t handle);
 void be_tell_fini(struct be_tell *t);
 /* The file is readable: an event of the ring, if it is news. Event thread. */
 void be_tell_event(struct be_dev *dev, struct be_tell *t);

@@ -90,6 +90,7 @@ bool vhca_check_event(const struct xenvhca_event *ev)
 		[XENVHCA_EVT_PORT] = EV(8) | EV(9) | EV(10) | EV(11) | EV(12) |
 				     EV(13) | EV(17) | EV(18),
 		[XENVHCA_EVT_CM] = EV(0),
+		[XENVHCA_EVT_UMAD] = EV(0),
 	};
 
 	if (ev->type >= sizeof(allowed) / sizeof(allowed[0]) || ev->event > 31)

@@ -29,131 +29,64 @@
  */
 static DEFINE_MUTEX(offer_lock);
 static unsigned int offers;		/* devices for which it is taken */
-static DEFINE_MUTEX(devs_lock);		/* below, and cm_files of each */
+static DEFINE_MUTEX(devs_lock);		/* below */
 static LIST_HEAD(devs);
 
 /* ---- a file ---- */
 
-static void cm_free(struct kref *ref)
+static int vhca_alloc_cm(struct vhca_dev *dev, u32 *handle)
 {
-	struct vhca_cm *cm = container_of(ref, struct vhca_cm, ref);
+	return vhca_cmd_alloc_cm(dev, handle);
+}
+
+static int vhca_dealloc_cm(struct vhca_dev *dev, u32 handle)
+{
+	return vhca_cmd_dealloc_cm(dev, handle);
+}
+
+static void cm_free(struct vhca_file *file)
+{
+	struct vhca_cm *cm = container_of(file, struct vhca_cm, f);
 
 	vhca_cm_uid_exit(cm);
-	mutex_destroy(&cm->lock);
 	kfree(cm);
 }
 
-static struct vhca_cm *cm_new(void)
-{
-	struct vhca_cm *cm = kzalloc(sizeof(*cm), GFP_KERNEL_ACCOUNT);
-
-	if (!cm)
-		return NULL;
-	kref_init(&cm->ref);
-	INIT_LIST_HEAD(&cm->list);
-	mutex_init(&cm->lock);
-	vhca_cm_uid_init(cm);
-	init_waitqueue_head(&cm->wait);
-	spin_lock_init(&cm->state_lock);
-	return cm;
-}
-
-/*
- * Under cm->lock. Not when the file is opened: misc_open() holds a lock of all misc
- * devices, which a backend must not keep.
- */
-static int vhca_alloc_cm(struct vhca_cm *cm)
-{
-	u32 handle;
-	int rc = vhca_cmd_alloc_cm(cm->dev, &handle);
-
-	if (rc)
-		return rc;
-	rc = vhca_publish(cm->dev, &cm->dev->cms, handle, cm);
-	if (rc)
-		vhca_cmd_dealloc_cm(cm->dev, handle);
-	else
-		cm->handle = handle;
-	return rc;
-}
-
-int vhca_cm_ready(struct vhca_cm *cm)
-{
-	if (!cm->dev)
-		return -EIO;
-	return cm->handle ? 0 : vhca_alloc_cm(cm);
-}
-
-int vhca_cm_lock(struct vhca_cm *cm)
-{
-	int rc;
-
-	if (mutex_lock_killable(&cm->lock))
-		return -EINTR;
-	rc = vhca_cm_ready(cm);
-	if (rc)
-		mutex_unlock(&cm->lock);
-	return rc;
-}
-
-void vhca_cm_unlock(struct vhca_cm *cm)
-{
-	mutex_unlock(&cm->lock);
-}
-
-/* The file is closed, or its device goes: nothing of it is left there. */
-static void vhca_dealloc_cm(struct vhca_cm *cm)
-{
-	struct vhca_dev *dev;
-
-	mutex_lock(&cm->lock);
-	dev = cm->dev;
-	cm->dev = NULL;
-	if (dev && cm->handle) {
-		vhca_unpublish(dev, &dev->cms, cm->handle);
-		vhca_gone(dev, "rdma_cm file", cm->handle,
-			  vhca_cmd_dealloc_cm(dev, cm->handle));
-	}
-	mutex_unlock(&cm->lock);
-	WRITE_ONCE(cm->gone, true);
-	wake_up_interruptible(&cm->wait);
-}
+static const struct vhca_file_ops cm_ops = {
+	.what = "rdma_cm file",
+	.event = XENVHCA_EVT_CM,
+	.alloc = vhca_alloc_cm,
+	.dealloc = vhca_dealloc_cm,
+	.free = cm_free,
+};
 
 static int cm_open(struct inode *inode, struct file *filp)
 {
-	struct vhca_cm *cm = cm_new();
+	struct vhca_cm *cm = kzalloc(sizeof(*cm), GFP_KERNEL_ACCOUNT);
 	struct vhca_dev *dev;
 
 	if (!cm)
 		return -ENOMEM;
+	vhca_file_init(&cm->f, &cm_ops);
+	vhca_cm_uid_init(cm);
 	mutex_lock(&devs_lock);
 	dev = list_first_entry_or_null(&devs, struct vhca_dev, cm_list);
-	cm->dev = dev;
 	if (dev)
-		list_add(&cm->list, &dev->cm_files);
+		vhca_file_join(&cm->f, dev);
 	mutex_unlock(&devs_lock);
 	if (!dev) {
-		kref_put(&cm->ref, cm_free);
+		vhca_file_release(&cm->f);
 		return -ENODEV;
 	}
 	filp->private_data = cm;
 	return stream_open(inode, filp);
 }
 
-static void cm_unlist(struct vhca_cm *cm)
-{
-	mutex_lock(&devs_lock);
-	list_del_init(&cm->list);
-	mutex_unlock(&devs_lock);
-}
-
 static int cm_release(struct inode *inode, struct file *filp)
 {
 	struct vhca_cm *cm = filp->private_data;
 
-	cm_unlist(cm);
-	vhca_dealloc_cm(cm);
-	kref_put(&cm->ref, cm_free);
+	vhca_file_release(&cm->f);
 	return 0;
 }
 
@@ -161,10 +94,10 @@ static __poll_t cm_poll(struct file *filp, struct poll_table_struct *wait)
 {
 	struct vhca_cm *cm = filp->private_data;
 
-	poll_wait(filp, &cm->wait, wait);
-	if (READ_ONCE(cm->gone))
+	poll_wait(filp, &cm->f.wait, wait);
+	if (READ_ONCE(cm->f.gone))
 		return EPOLLERR | EPOLLIN | EPOLLRDNORM;
-	return READ_ONCE(cm->events) ? EPOLLIN | EPOLLRDNORM : 0;
+	return READ_ONCE(cm->f.events) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 const struct file_operations vhca_cm_fops = {
@@ -274,34 +207,14 @@ void vhca_cm_add(struct vhca_dev *dev)
 			 "no /dev/infiniband/" CM_NAME ": %d\n", rc);
 }
 
-/* First one that is left, with a reference. */
-static struct vhca_cm *first_file(struct vhca_dev *dev)
-{
-	struct vhca_cm *cm;
-
-	mutex_lock(&devs_lock);
-	cm = list_first_entry_or_null(&dev->cm_files, struct vhca_cm, list);
-	if (cm) {
-		list_del_init(&cm->list);
-		kref_get(&cm->ref);
-	}
-	mutex_unlock(&devs_lock);
-	return cm;
-}
-
 void vhca_cm_remove(struct vhca_dev *dev)
 {
-	struct vhca_cm *cm;
 	bool offered;
 
 	mutex_lock(&devs_lock);
 	offered = !list_empty(&dev->cm_list);
 	list_del_init(&dev->cm_list);
 	mutex_unlock(&devs_lock);
-	while ((cm = first_file(dev))) {
-		vhca_dealloc_cm(cm);
-		kref_put(&cm->ref, cm_free);
-	}
 	if (!offered)
 		return;
 	mutex_lock(&offer_lock);

@@ -8,15 +8,11 @@
 #ifndef VHCA_CM_FILE_H
 #define VHCA_CM_FILE_H
 
-#include <linux/kref.h>
-#include <linux/list.h>
-#include <linux/mutex.h>
-#include <linux/spinlock.h>
-#include <linux/wait.h>
 #include <linux/xarray.h>
 #include <rdma/rdma_user_cm.h>
 #include <xen/io/vhcaif.h>
 
+#include "file.h"
 #include "vhca-cm.h"
 
 struct file;
@@ -24,18 +20,8 @@ struct vhca_dev;
 
 /* An open file. */
 struct vhca_cm {
-	struct kref ref;
-	struct list_head list;		/* of dev, private to cm.c */
-	struct mutex lock;		/* dev, uids; held during a command */
-	struct vhca_dev *dev;		/* NULL: it is gone */
-	u32 handle;
+	struct vhca_file f;		/* its lock: uids as well */
 	struct xarray uids;		/* private to cm_uid.c */
-	wait_queue_head_t wait;
-	spinlock_t state_lock;		/* below; upcalls take it */
-	bool gone;
-	bool events;			/* the backend has some */
-	bool lost;			/* what the backend said since a command */
-	u16 seq;			/* of the statement that said so */
 };
 
 /* A command of a process, whole: its struct, then the option that it sets. */
@@ -54,24 +40,8 @@ struct vhca_cm_call {
 extern const struct file_operations vhca_cm_fops;
 /* A device was registered: processes may connect with it. Sleeps. */
 void vhca_cm_add(struct vhca_dev *dev);
-/* It goes: its files are closed over the ring, and fail. Idempotent; sleeps. */
+/* It goes: nobody opens it any more. Its files: vhca_files_close(). Idempotent; sleeps. */
 void vhca_cm_remove(struct vhca_dev *dev);
-/*
- * Under cm->lock: the device is there, and the backend has the file. 0, -EIO: it is
- * gone, or the error of ALLOC_CM.
- */
-int vhca_cm_ready(struct vhca_cm *cm);
-/* The same, locked until vhca_cm_unlock(). -EINTR, too. */
-int vhca_cm_lock(struct vhca_cm *cm);
-void vhca_cm_unlock(struct vhca_cm *cm);
-
-/* ---- cm_event.c ---- */
-/* A command is to be sent. */
-void vhca_cm_ask(struct vhca_cm *cm);
-/* The backend says whether it has events. False: that is no news. Any context. */
-bool vhca_cm_told(struct vhca_cm *cm, u16 seq, bool events);
-/* Such a statement may have been lost: somebody has to ask. Upcall, evt_lock. */
-void vhca_cm_overflow(struct vhca_cm *cm);
 
 /* ---- cm_write.c ---- */
 ssize_t vhca_cm_write(struct file *filp, const char __user *buf, size_t len,
@@ -81,7 +51,7 @@ ssize_t vhca_cm_write(struct file *filp, const char __user *buf, size_t len,
 /*
  * What a process gives an id as uid comes back to it in events, where librdmacm takes
  * it for an address. So the backend gets a number in its place. All under
- * cm->lock.
+ * cm->f.lock.
  *
  * vhca_cm_uid_new() - *cookie stands for @uid from now on; 0 for 0
  * vhca_cm_uid_of() - which id, or group joined by @owner, that is: once, when the

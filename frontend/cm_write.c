@@ -86,15 +86,15 @@ static int load(struct vhca_cm_call *c, const struct rdma_ucm_cmd_hdr *hdr,
 
 /* ---- the backend, one command ---- */
 
-/* Under cm->lock. */
+/* Under cm->f.lock. */
 static int vhca_cm_command(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
 	int rc;
 
-	vhca_cm_ask(cm);
-	rc = vhca_cmd_cm_command(cm->dev, cm->handle, c);
+	vhca_file_ask(&cm->f);
+	rc = vhca_cmd_cm_command(cm->f.dev, cm->f.handle, c);
 	if (!rc)
-		vhca_cm_told(cm, c->seq, c->events);
+		vhca_file_told(&cm->f, c->seq, c->events);
 	return rc;
 }
 
@@ -136,7 +136,7 @@ static int command_end(struct vhca_cm *cm, struct vhca_cm_call *c)
 static void show_device(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
 	u16 at = offsetof(struct rdma_ucm_query_route_resp, ibdev_index);
-	u32 index = cm->dev->ibdev.index;
+	u32 index = cm->f.dev->ibdev.index;
 
 	if (c->cmd == RDMA_USER_CM_CMD_QUERY) {
 		at = offsetof(struct rdma_ucm_query_addr_resp, ibdev_index);
@@ -196,12 +196,12 @@ static int store(const struct vhca_cm_call *c, void __user *user)
 
 static int one(struct vhca_cm *cm, struct vhca_cm_call *c, void __user *user)
 {
-	int rc = vhca_cm_lock(cm);
+	int rc = vhca_file_lock(&cm->f);
 
 	if (rc)
 		return rc;
 	rc = execute(cm, c);
-	vhca_cm_unlock(cm);
+	vhca_file_unlock(&cm->f);
 	return rc ? rc : store(c, user);
 }
 
@@ -209,7 +209,7 @@ static int one(struct vhca_cm *cm, struct vhca_cm_call *c, void __user *user)
 
 static bool has_events(struct vhca_cm *cm)
 {
-	return READ_ONCE(cm->events) || READ_ONCE(cm->gone);
+	return READ_ONCE(cm->f.events) || READ_ONCE(cm->f.gone);
 }
 
 /*
@@ -220,7 +220,7 @@ static int fetch(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
 	u16 at = offsetof(struct rdma_ucm_event_resp, uid);
 	u64 uid;
-	int rc = vhca_cm_lock(cm);
+	int rc = vhca_file_lock(&cm->f);
 
 	if (rc)
 		return rc;
@@ -230,7 +230,7 @@ static int fetch(struct vhca_cm *cm, struct vhca_cm_call *c)
 		rc = -EAGAIN;
 	if (!rc)
 		put_u64(c->out, at, uid);
-	vhca_cm_unlock(cm);
+	vhca_file_unlock(&cm->f);
 	return rc;
 }
 
@@ -244,7 +244,7 @@ static int get_event(struct file *filp, struct vhca_cm_call *c,
 	for (;;) {
 		if (!has_events(cm) && filp->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		rc = wait_event_interruptible(cm->wait, has_events(cm));
+		rc = wait_event_interruptible(cm->f.wait, has_events(cm));
 		if (rc)
 			return rc;
 		c->out_len = room;
@@ -263,15 +263,15 @@ static int lock_both(struct vhca_cm *a, struct vhca_cm *b)
 
 	if (a > b)
 		swap(a, b);
-	rc = vhca_cm_lock(a);
+	rc = vhca_file_lock(&a->f);
 	if (rc || a == b)
 		return rc;
-	mutex_lock_nested(&b->lock, SINGLE_DEPTH_NESTING);
-	rc = vhca_cm_ready(b);
+	mutex_lock_nested(&b->f.lock, SINGLE_DEPTH_NESTING);
+	rc = vhca_file_ready(&b->f);
 	if (!rc)
 		return 0;
-	vhca_cm_unlock(b);
-	vhca_cm_unlock(a);
+	vhca_file_unlock(&b->f);
+	vhca_file_unlock(&a->f);
 	return rc;
 }
 
@@ -281,9 +281,9 @@ static int migrate_locked(struct vhca_cm *from, struct vhca_cm *to,
 	u32 id = call_id(c);
 	int rc;
 
-	if (from->dev != to->dev)
+	if (from->f.dev != to->f.dev)
 		return -EINVAL;
-	c->from = from->handle;
+	c->from = from->f.handle;
 	rc = vhca_cm_uid_move(from, to, id);
 	if (!rc)
 		rc = vhca_cm_command(to, c);
@@ -311,9 +311,9 @@ static int migrate(struct vhca_cm *cm, struct vhca_cm_call *c,
 	if (rc)
 		goto out;
 	rc = migrate_locked(from, cm, c);
-	vhca_cm_unlock(cm);
+	vhca_file_unlock(&cm->f);
 	if (from != cm)
-		vhca_cm_unlock(from);
+		vhca_file_unlock(&from->f);
 out:
 	fdput(f);
 	return rc ? rc : store(c, user);

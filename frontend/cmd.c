@@ -303,8 +303,7 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 	return submit_new(&c, handle);
 }
 
-/* What is in no context: a domain, or a file of the connection manager. */
-static int alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo, u32 *handle)
+int vhca_cmd_alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo, u32 *handle)
 {
 	struct call c = {
 		.dev = dev, .op = op, .undo = undo, .flags = VHCA_CMD_OWNERLESS,
@@ -315,14 +314,8 @@ static int alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo, u32 *handle)
 
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
 {
-	return alloc_ownerless(dev, XENVHCA_OP_ALLOC_XRCD,
-			       XENVHCA_OP_DEALLOC_XRCD, handle);
-}
-
-int vhca_cmd_alloc_cm(struct vhca_dev *dev, u32 *handle)
-{
-	return alloc_ownerless(dev, XENVHCA_OP_ALLOC_CM,
-			       XENVHCA_OP_DEALLOC_CM, handle);
+	return vhca_cmd_alloc_ownerless(dev, XENVHCA_OP_ALLOC_XRCD,
+					XENVHCA_OP_DEALLOC_XRCD, handle);
 }
 
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
@@ -558,14 +551,14 @@ int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle)
 	return call_destroy(uc, XENVHCA_OP_DEALLOC_PD, handle);
 }
 
+int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle)
+{
+	return call_end(dev, NULL, op, handle);
+}
+
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle)
 {
 	return call_end(dev, NULL, XENVHCA_OP_DEALLOC_XRCD, handle);
-}
-
-int vhca_cmd_dealloc_cm(struct vhca_dev *dev, u32 handle)
-{
-	return call_end(dev, NULL, XENVHCA_OP_DEALLOC_CM, handle);
 }
 
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle)

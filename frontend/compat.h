@@ -8,6 +8,7 @@
 #ifndef VHCA_COMPAT_H
 #define VHCA_COMPAT_H
 
+#include <linux/device.h>
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/version.h>
@@ -121,6 +122,20 @@ struct ib_client_nl_info {
 /* 6.10: the file of a struct fd has an accessor. */
 #ifndef fd_file
 #define fd_file(f)	((f).file)
+#endif
+
+/* 6.2, 6.4: what a class only looks at is const. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define vhca_node_device_t	const struct device
+#else
+#define vhca_node_device_t	struct device
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#define vhca_class_t		const struct class
+#define vhca_class_attribute_t	const struct class_attribute
+#else
+#define vhca_class_t		struct class
+#define vhca_class_attribute_t	struct class_attribute
 #endif
 
 /* 6.12: a file without llseek() cannot seek. */

@@ -19,6 +19,7 @@
 #include "cmd.h"
 #include "event.h"
 #include "grant.h"
+#include "umad.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 
@@ -228,9 +229,9 @@ struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 	xa_init(&dev->cqs);
 	xa_init(&dev->qps);
 	xa_init(&dev->srqs);
-	xa_init(&dev->cms);
+	xa_init(&dev->file_handles);
+	INIT_LIST_HEAD(&dev->files);
 	INIT_LIST_HEAD(&dev->cm_list);
-	INIT_LIST_HEAD(&dev->cm_files);
 	sema_init(&dev->cm_slots, XENVHCA_CM_SLOTS);
 	return dev;
 }
@@ -331,6 +332,7 @@ int vhca_device_register(struct vhca_dev *dev)
 		return rc;
 	vhca_port_registered(dev);
 	vhca_cm_add(dev);
+	vhca_umad_add(dev);
 	dev_info(dev->link->dev, "%s is %s of domain %u, provider %s\n",
 		 dev_name(&dev->ibdev.dev), dev->info.hca, dev->backend,
 		 dev->provider->name);
@@ -344,6 +346,8 @@ void vhca_device_unregister(struct vhca_dev *dev)
 	WRITE_ONCE(dev->registered, false);
 	cancel_delayed_work_sync(&dev->refresh_work);
 	vhca_cm_remove(dev);
+	vhca_umad_remove(dev);
+	vhca_files_close(dev);
 	/* Waits if somebody else is at it; never registered is fine, too. */
 	ib_unregister_device(&dev->ibdev);
 }
@@ -355,7 +359,7 @@ void vhca_device_free(struct vhca_dev *dev)
 	xa_destroy(&dev->cqs);
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->srqs);
-	xa_destroy(&dev->cms);
+	xa_destroy(&dev->file_handles);
 	vhca_port_exit(dev);
 	vhca_counters_free(dev);
 	WRITE_ONCE(dev->leaving, true);

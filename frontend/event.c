@@ -10,8 +10,8 @@
  * gone.
  */
 #include "check.h"
-#include "cm.h"
 #include "event.h"
+#include "file.h"
 #include "grant.h"
 #include "vhca.h"
 #include "vhca-provider.h"
@@ -153,13 +153,15 @@ static bool event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	return true;
 }
 
-static bool event_cm(struct vhca_dev *dev, const struct xenvhca_event *ev,
-		     bool *news)
+static bool event_file(struct vhca_dev *dev, const struct xenvhca_event *ev,
+		       bool *news)
 {
-	struct vhca_cm *cm = xa_load(&dev->cms, ev->handle);
+	struct vhca_file *file = xa_load(&dev->file_handles, ev->handle);
 
-	*news = cm && vhca_cm_told(cm, ev->seq, true);
-	return cm;
+	if (!file || file->ops->event != ev->type)
+		return false;
+	*news = vhca_file_told(file, ev->seq, true);
+	return true;
 }
 
 /* An event that waits for the refresh already tells nothing new. */
@@ -196,7 +198,8 @@ bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 		known = event_port(dev, ev, &news);
 		break;
 	case XENVHCA_EVT_CM:
-		known = event_cm(dev, ev, &news);
+	case XENVHCA_EVT_UMAD:
+		known = event_file(dev, ev, &news);
 		break;
 	}
 	spin_unlock_irqrestore(&dev->evt_lock, flags);
@@ -220,19 +223,20 @@ bool vhca_event_overflow(struct vhca_dev *dev)
 	return news;
 }
 
-static void owed_cms(struct vhca_dev *dev)
+static void owed_files(struct vhca_dev *dev)
 {
 	unsigned long flags, index = 0;
-	struct vhca_cm *cm;
+	struct vhca_file *file;
 
 	do {
 		spin_lock_irqsave(&dev->evt_lock, flags);
-		cm = xa_find(&dev->cms, &index, ULONG_MAX, XA_PRESENT);
-		if (cm)
-			vhca_cm_overflow(cm);
+		file = xa_find(&dev->file_handles, &index, ULONG_MAX,
+			       XA_PRESENT);
+		if (file)
+			vhca_file_overflow(file);
 		spin_unlock_irqrestore(&dev->evt_lock, flags);
 		cond_resched();
-	} while (cm && index++ < ULONG_MAX);
+	} while (file && index++ < ULONG_MAX);
 }
 
 /* Sends events that were held back, and those that an overflow owes to all CQs. */
@@ -245,7 +249,7 @@ static void event_owed_work(struct work_struct *work)
 	struct vhca_cq *cq;
 
 	if (all)
-		owed_cms(dev);
+		owed_files(dev);
 	do {
 		/* Its owner erases it under this lock before it goes. */
 		spin_lock_irqsave(&dev->evt_lock, flags);

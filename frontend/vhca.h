@@ -28,6 +28,7 @@ struct vhca_counters;
 struct vhca_front;
 struct vhca_mem;
 struct vhca_provider;
+struct vhca_umad_port;
 struct vhca_window;
 
 /* One RDMA device = one connection to a backend. */
@@ -67,13 +68,14 @@ struct vhca_dev {
 	 * event channel's upcall takes: spin_lock_irq() elsewhere.
 	 */
 	spinlock_t evt_lock;
-	struct xarray cqs, qps, srqs, cms;
+	struct xarray cqs, qps, srqs, file_handles;
 	/* Completion events over their rate, and overflows: event.c. */
 	u64 comp_paid;
 	bool overflow;
 	struct delayed_work owed_work;
-	/* Connection manager, cm.c; lists are private to it. */
-	struct list_head cm_list, cm_files;
+	struct list_head files;		/* private to file.c */
+	struct list_head cm_list;	/* private to cm.c */
+	struct vhca_umad_port *umad;	/* private to umad.c; NULL: none */
 	struct semaphore cm_slots;	/* commands without an answer */
 	long zap_waited;		/* jiffies, for pages that are held: map.c */
 	bool registered;

@@ -56,7 +56,7 @@ int be_alloc_cm(const struct be_cmd *c)
 	if (!cm)
 		return err;
 	cm->fd = uv_alloc_cm();
-	be_tell_init(&cm->tell, cm->fd, cm->o.handle);
+	be_tell_init(&cm->tell, XENVHCA_EVT_CM, cm->fd, cm->o.handle);
 	err = cm->fd < 0 ? cm->fd : be_event_add_tell(c->dev, &cm->tell);
 	if (err) {
 		be_cm_shut(c->dev, cm);

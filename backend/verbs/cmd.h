@@ -64,5 +64,11 @@ int be_detach_mcast(const struct be_cmd *c);
 int be_alloc_cm(const struct be_cmd *c);
 int be_dealloc_cm(const struct be_cmd *c);
 int be_cm_command(const struct be_cmd *c);
+int be_alloc_umad(const struct be_cmd *c);
+int be_dealloc_umad(const struct be_cmd *c);
+int be_register_umad(const struct be_cmd *c);
+int be_unregister_umad(const struct be_cmd *c);
+int be_send_umad(const struct be_cmd *c);
+int be_recv_umad(const struct be_cmd *c);
 
 #endif

@@ -165,6 +165,25 @@ static int conf_pkeys(struct be_dev *dev, struct be_link *l)
 	return rc < 0 ? rc : 0;
 }
 
+static int conf_umad(struct be_dev *dev, struct be_link *l)
+{
+	char text[BE_WORDS_MAX];
+	int rc = conf_words(dev, l, XENVHCA_NODE_UMAD, text);
+
+	if (rc <= 0)
+		return rc;
+	if (!strcmp(text, XENVHCA_UMAD_QUERY))
+		dev->umad = BE_UMAD_QUERY;
+	else if (!strcmp(text, XENVHCA_UMAD_ALL))
+		dev->umad = BE_UMAD_ALL;
+	else
+		rc = -EINVAL;
+	if (rc < 0)
+		be_fault(dev, "%s/%s must be " XENVHCA_UMAD_QUERY " or "
+			 XENVHCA_UMAD_ALL, l->name[BE_OWN], XENVHCA_NODE_UMAD);
+	return rc < 0 ? rc : 0;
+}
+
 static int conf_window(struct be_dev *dev, struct be_link *l)
 {
 	char text[BE_WORDS_MAX];
@@ -186,6 +205,8 @@ int be_conf_read(struct be_dev *dev, struct be_link *l)
 		rc = conf_limits(dev, l);
 	if (!rc)
 		rc = conf_ip(dev, l);
+	if (!rc)
+		rc = conf_umad(dev, l);
 	if (!rc)
 		rc = conf_window(dev, l);
 	return rc ? rc : conf_pkeys(dev, l);

@@ -18,6 +18,7 @@
 #include "host/chardev.h"
 #include "uverbs/cm.h"
 #include "uverbs/sysfs.h"
+#include "uverbs/umad.h"
 #include "verbs/cm.h"
 #include "verbs/counters.h"
 #include "verbs/mr.h"
@@ -25,6 +26,7 @@
 #include "verbs/tables.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
+#include "verbs/umad.h"
 #include "verbs/window.h"
 #include "verbs/xrcd.h"
 
@@ -150,8 +152,30 @@ static bool has_cm(const struct be_dev *dev, const struct host_chardev *cd)
 	return true;
 }
 
-static uint8_t info_flags(const struct be_dev *dev,
-			  const struct host_chardev *cd)
+/* Is there a file for management datagrams of the port that this process may open? */
+static bool has_umad(struct be_dev *dev, const struct host_chardev *cd)
+{
+	char name[HOST_CHARDEV_NAME];
+	int fd;
+
+	if (dev->umad == BE_UMAD_NONE)
+		return false;
+	fd = host_umad(cd->index, dev->port, name);
+	if (!fd) {
+		snprintf(dev->umad_path, sizeof(dev->umad_path),
+			 "/dev/infiniband/%s", name);
+		fd = uv_alloc_umad(dev->umad_path);
+	}
+	if (fd < 0) {
+		be_log(dev, BE_WARN, "no umad for the guest: hca \"%s\" port %u: %s; load the module ib_umad and let the unit open it (docs/umad.md), then attach anew",
+		       dev->hca, dev->port, strerror(-fd));
+		return false;
+	}
+	uv_dealloc_umad(&fd);
+	return true;
+}
+
+static uint8_t info_flags(struct be_dev *dev, const struct host_chardev *cd)
 {
 	struct utsname u;
 	uint8_t flags = XENVHCA_INFO_RANGES;
@@ -168,6 +192,8 @@ static uint8_t info_flags(const struct be_dev *dev,
 		flags |= XENVHCA_INFO_CM;
 	if (dev->counters)
 		flags |= XENVHCA_INFO_COUNTERS;
+	if (has_umad(dev, cd))
+		flags |= XENVHCA_INFO_UMAD;
 	return flags;
 }
 
@@ -234,6 +260,8 @@ int be_dev_open(struct be_dev *dev)
 	if (!err)
 		err = be_cm_open(dev);
 	if (!err)
+		err = be_umad_open(dev);
+	if (!err)
 		err = cap_dma(dev);
 	if (!err)
 		err = be_counters_open(dev);
@@ -265,6 +293,7 @@ void be_dev_close(struct be_dev *dev)
 	be_counters_close(dev);
 	be_ctl_close(dev);
 	be_cm_close(dev);
+	be_umad_close(dev);
 	be_spoilt_close(dev);
 	be_parked_close(dev);
 	dev->unsettled |= dev->n_parked != 0;

@@ -20,6 +20,7 @@
 #define D_CTL		(1u << 3)	/* ucontext may be 0: dev->ctl */
 #define D_RANGES	(1u << 4)	/* may have XENVHCA_REQ_RANGES */
 #define D_CM		(1u << 5)	/* for the connection manager's thread */
+#define D_UDATA		(1u << 6)	/* udata is the handler's, no HCA's */
 
 struct row {
 	int (*handler)(const struct be_cmd *c);
@@ -77,7 +78,15 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(DETACH_MCAST, detach_mcast, BODY(mcast), D_DESTROY),
 	ROW(ALLOC_CM, alloc_cm, 0, D_NO_UC),
 	ROW(DEALLOC_CM, dealloc_cm, HANDLE, D_NO_UC | D_DESTROY | D_CM),
-	ROW(CM_COMMAND, cm_command, BODY(cm_command), D_NO_UC | D_CM),
+	ROW(CM_COMMAND, cm_command, BODY(cm_command),
+	    D_NO_UC | D_CM | D_UDATA),
+	ROW(ALLOC_UMAD, alloc_umad, 0, D_NO_UC),
+	ROW(DEALLOC_UMAD, dealloc_umad, HANDLE, D_NO_UC | D_DESTROY),
+	ROW(REGISTER_UMAD, register_umad, BODY(register_umad), D_NO_UC),
+	ROW(UNREGISTER_UMAD, unregister_umad, BODY(unregister_umad),
+	    D_NO_UC | D_DESTROY),
+	ROW(SEND_UMAD, send_umad, BODY(send_umad), D_NO_UC | D_UDATA),
+	ROW(RECV_UMAD, recv_umad, BODY(recv_umad), D_NO_UC | D_UDATA),
 };
 
 static const struct row *row_find(uint16_t op)
@@ -153,7 +162,7 @@ static int check(const struct row *row, struct be_cmd *c)
 	if (!all_zero(req->udata + req->in_len,
 		      XENVHCA_UDATA_SIZE - req->in_len))
 		return -EINVAL;
-	if (req->op == XENVHCA_OP_CM_COMMAND)	/* no HCA's: its handler */
+	if (row->flags & D_UDATA)
 		return 0;
 	return vhca_provider_check_req(c->dev->prov, req);
 }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * See tell.h. The event thread and whoever executes commands of the connection
- * manager run this.
+ * See tell.h. The event thread and whoever executes the commands of the file run
+ * this.
  */
 #include <poll.h>
 
@@ -11,9 +11,9 @@
 #include "event.h"
 #include "tell.h"
 
-void be_tell_init(struct be_tell *t, int fd, uint32_t handle)
+void be_tell_init(struct be_tell *t, uint8_t type, int fd, uint32_t handle)
 {
-	*t = (struct be_tell){ .fd = fd, .handle = handle };
+	*t = (struct be_tell){ .fd = fd, .handle = handle, .type = type };
 	pthread_mutex_init(&t->lock, NULL);
 }
 
@@ -22,21 +22,21 @@ void be_tell_fini(struct be_tell *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-static bool has_events(const struct be_tell *t)
+static bool has_events(struct be_tell *t)
 {
 	struct pollfd p = { .fd = t->fd, .events = POLLIN };
 
-	return poll(&p, 1, 0) > 0;
+	return t->has ? t->has(t) : poll(&p, 1, 0) > 0;
 }
 
 void be_tell_event(struct be_dev *dev, struct be_tell *t)
 {
 	struct xenvhca_event ev = {
-		.type = XENVHCA_EVT_CM, .handle = t->handle,
+		.type = t->type, .handle = t->handle,
 	};
 
 	pthread_mutex_lock(&t->lock);
-	if (!t->told && has_events(t)) {
+	if (has_events(t) && !t->told) {
 		t->told = true;
 		ev.seq = ++t->seq;
 		be_event_put(dev, &ev);

@@ -43,6 +43,7 @@
 #define BE_FDS_SPARE	256
 #define BE_FDS_PER_XRCD	1
 #define BE_FDS_PER_CM	1
+#define BE_FDS_PER_UMAD	1
 
 enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
 
@@ -329,9 +330,8 @@ static void worker_limits(void)
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	setrlimit(RLIMIT_NICE, &nice);
 	fds.rlim_cur = fds.rlim_max =
-		(BE_FDS_PER_UC + BE_FDS_PER_XRCD + BE_FDS_PER_CM) *
-		XENVHCA_MAX_OBJECTS +
-		BE_FDS_SPARE;
+		(BE_FDS_PER_UC + BE_FDS_PER_XRCD + BE_FDS_PER_CM +
+		 BE_FDS_PER_UMAD) * XENVHCA_MAX_OBJECTS + BE_FDS_SPARE;
 	setrlimit(RLIMIT_NOFILE, &fds);
 	/*
 	 * The devices are root's by file mode alone, so a worker needs no

@@ -169,9 +169,9 @@ static int nl_index(int fd, const char *hca, uint32_t *index)
 	return err;
 }
 
-/* @index: HCA whose device it is; NULL: of none. */
-static int nl_chardev(int fd, const uint32_t *index, const char *type,
-		      struct host_chardev *cd)
+/* @index: HCA whose device it is; NULL: of none. @port: 0: of no port. */
+static int nl_chardev(int fd, const uint32_t *index, uint32_t port,
+		      const char *type, struct host_chardev *cd)
 {
 	struct nl_want w = { .cd = cd };
 	struct nl_req req = {
@@ -184,6 +184,8 @@ static int nl_chardev(int fd, const uint32_t *index, const char *type,
 	if (index)
 		attr_put(&req, RDMA_NLDEV_ATTR_DEV_INDEX, index,
 			 sizeof(*index));
+	if (port)
+		attr_put(&req, RDMA_NLDEV_ATTR_PORT_INDEX, &port, sizeof(port));
 	attr_put(&req, RDMA_NLDEV_ATTR_CHARDEV_TYPE, type,
 		 (uint16_t)(strlen(type) + 1));
 	err = nl_talk(fd, &req, &w, false);
@@ -215,12 +217,27 @@ int host_chardev(const char *hca, struct host_chardev *cd)
 	memset(cd, 0, sizeof(*cd));
 	err = nl_index(fd, hca, &index);
 	if (!err)
-		err = nl_chardev(fd, &index, "uverbs", cd);
+		err = nl_chardev(fd, &index, 0, "uverbs", cd);
 	if (!err) {
 		cd->index = index;
-		cd->cm = !nl_chardev(fd, NULL, "rdma_cm", &cm) &&
+		cd->cm = !nl_chardev(fd, NULL, 0, "rdma_cm", &cm) &&
 			 cm.abi == VHCA_CM_ABI;
 	}
 	close(fd);
+	return err;
+}
+
+int host_umad(uint32_t index, uint32_t port, char name[HOST_CHARDEV_NAME])
+{
+	struct host_chardev cd = {};
+	int fd = nl_open();
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = nl_chardev(fd, &index, port, "umad", &cd);
+	close(fd);
+	if (!err)
+		memcpy(name, cd.name, sizeof(cd.name));
 	return err;
 }

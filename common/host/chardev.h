@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define HOST_CHARDEV_NAME	32
+
 struct host_chardev {
-	char name[32];			/* "uverbs0" */
+	char name[HOST_CHARDEV_NAME];	/* "uverbs0" */
 	uint32_t driver_id;		/* enum rdma_driver_id */
 	uint32_t abi;			/* of the driver's udata */
 	uint32_t index;			/* the kernel's number of the HCA */
@@ -29,5 +31,13 @@ struct host_chardev {
  * uverbs; -errno.
  */
 int host_chardev(const char *hca, struct host_chardev *cd);
+/**
+ * host_umad() - the file for management datagrams of a port
+ * @index: the kernel's number of the HCA
+ * @name: "umad0", if 0 is returned
+ *
+ * As host_chardev(). -ENOENT, -EOPNOTSUPP: the port has none.
+ */
+int host_umad(uint32_t index, uint32_t port, char name[HOST_CHARDEV_NAME]);
 
 #endif

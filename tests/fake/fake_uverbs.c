@@ -20,6 +20,7 @@
 #include "be.h"
 #include "fake_cm.h"
 #include "fake_priv.h"
+#include "fake_umad.h"
 #include "host/chardev.h"
 #include "sys.h"
 #include "uverbs/sysfs.h"
@@ -57,6 +58,12 @@ int be_sys_open(const char *path, int flags)
 			fake.violations++;
 		return fake_cm_open();
 	}
+	if (!strcmp(path, "/dev/infiniband/umad0")) {
+		if ((flags & (O_CLOEXEC | O_NONBLOCK)) !=
+		    (O_CLOEXEC | O_NONBLOCK))
+			fake.violations++;
+		return fake_umad_open();
+	}
 	if (strcmp(path, "/dev/infiniband/uverbs0")) {
 		errno = ENOENT;
 		return -1;
@@ -82,6 +89,8 @@ int be_sys_close(int fd)
 	struct fake_file *f = fake_file_find(fd);
 	unsigned int i, type;
 
+	if (!f && fake_umad_has(fd))
+		return fake_umad_close(fd);
 	if (!f)
 		return fake_cm_has(fd) ? fake_cm_close(fd) : close(fd);
 	if (f->vmas)
@@ -319,6 +328,8 @@ unsigned int fake_violations(void)
 
 ssize_t be_sys_write(int fd, const void *buf, size_t len)
 {
+	if (fake_umad_has(fd))
+		return fake_umad_write(fd, buf, len);
 	return fake_cm_has(fd) ? fake_cm_write(fd, buf, len) :
 	       fake_write(fd, buf, len);
 }
@@ -329,12 +340,14 @@ int be_sys_ioctl(int fd, unsigned long req, void *arg)
 		errno = EINVAL;
 		return -1;
 	}
-	return fake_ioctl(fd, req, arg);
+	return fake_umad_has(fd) ? fake_umad_ioctl(fd, req, arg) :
+	       fake_ioctl(fd, req, arg);
 }
 
 ssize_t be_sys_read(int fd, void *buf, size_t len)
 {
-	return read(fd, buf, len);
+	return fake_umad_has(fd) ? fake_umad_read(fd, buf, len) :
+	       read(fd, buf, len);
 }
 
 int host_chardev(const char *hca, struct host_chardev *cd)
@@ -345,6 +358,14 @@ int host_chardev(const char *hca, struct host_chardev *cd)
 		.name = "uverbs0", .driver_id = fake_hca.driver_id,
 		.abi = fake_hca.abi, .cm = !fake_hca.no_cm,
 	};
+	return 0;
+}
+
+int host_umad(uint32_t index, uint32_t port, char name[HOST_CHARDEV_NAME])
+{
+	if (index || !port)
+		return -ENOENT;
+	strcpy(name, "umad0");
 	return 0;
 }
 

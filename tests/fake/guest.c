@@ -9,7 +9,7 @@
 
 #include "guest.h"
 
-static int setup(void **state, bool mlx5)
+static int setup(void **state, bool mlx5, enum be_umad_mode umad)
 {
 	struct guest *g = calloc(1, sizeof(*g));
 
@@ -22,6 +22,7 @@ static int setup(void **state, bool mlx5)
 		fake_be_mlx5();
 	assert_int_equal(be_dev_init(&g->dev, 1, 0), 0);
 	strcpy(g->dev.hca, "rxe0");
+	g->dev.umad = umad;
 	g->loop = loop_new(GUEST_PAGES, 2);
 	assert_non_null(g->loop);
 	g->dev.t = loop_transport(g->loop);
@@ -32,12 +33,17 @@ static int setup(void **state, bool mlx5)
 
 int guest_setup(void **state)
 {
-	return setup(state, false);
+	return setup(state, false, BE_UMAD_NONE);
 }
 
 int guest_setup_mlx5(void **state)
 {
-	return setup(state, true);
+	return setup(state, true, BE_UMAD_NONE);
+}
+
+int guest_setup_umad(void **state)
+{
+	return setup(state, false, BE_UMAD_QUERY);
 }
 
 static void check_quota(const struct be_quota *q)

@@ -48,6 +48,7 @@ struct guest {
  * mapped, granted, charged, or if the fake kernel saw a violation. */
 int guest_setup(void **state);
 int guest_setup_mlx5(void **state);
+int guest_setup_umad(void **state);	/* with umad=query */
 int guest_teardown(void **state);
 /* Files stay open, each with a doorbell page: the process is to end. */
 int guest_teardown_exit(void **state);

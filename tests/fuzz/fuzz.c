@@ -109,6 +109,7 @@ static void device(struct fuzz *f, bool mlx5)
 	strcpy(f->dev.hca, "rxe0");
 	f->dev.trusted = true;		/* memory windows are to be had */
 	f->dev.counters_shown = true;
+	f->dev.umad = BE_UMAD_QUERY;
 	f->dev.t = loop_transport(f->loop);
 	/* one line per input would be most of the work */
 	f->dev.log_bucket.rate = 1;
@@ -154,7 +155,7 @@ void fuzz_close(struct fuzz *f)
 	PROMISE(!loop_doorbells(f->loop) && !f->dev.unsettled);
 	PROMISE(!loop_errors(f->loop));
 	PROMISE(!fake_live_all() && !fake_files() && !fake_vmas());
-	PROMISE(!fake_violations());
+	PROMISE(!fake_violations() && !fake_umad_files());
 	PROMISE(!f->dev.quota.used_pages && !f->dev.quota.queue_pages);
 	PROMISE(!f->dev.fault);
 	for (t = 0; t < BE_TYPES; t++)

@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		PROMISE(prod - cons <= XENVHCA_KICK_ENTRIES);
 	in_bytes(&in, &ev, sizeof(ev));
 	if (vhca_check_event(&ev))
-		PROMISE(ev.type && ev.type <= XENVHCA_EVT_CM &&
+		PROMISE(ev.type && ev.type <= XENVHCA_EVT_UMAD &&
 			ev.event < 19);
 	in_bytes(&in, &rsp, sizeof(rsp));
 	use_response(&rsp, &in);

@@ -15,7 +15,8 @@ sources="backend/log.c backend/carrier/ring_shm.c $(cd "$top" &&
 	tools/vhcactl/dom0less.c tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
 	tests/fake/fake_cm.c tests/fake/fake_cmd.c tests/fake/fake_frame.c tests/fake/fake_gid.c
 	tests/fake/fake_mlx5.c
-	tests/fake/fake_obj.c tests/fake/fake_uar.c tests/fake/fake_uverbs.c
+	tests/fake/fake_obj.c tests/fake/fake_uar.c tests/fake/fake_umad.c
+	tests/fake/fake_uverbs.c
 	tests/fake/loop_front.c tests/fake/ring_loop.c
 	tests/wire/good.c tests/wire/good_mlx5.c
 	tests/fuzz/fuzz.c tests/fuzz/input.c"

@@ -127,7 +127,7 @@ static void mistakes_name_the_key(void **state)
 	says("port=1", "hca=NAME is missing");
 	says("hca=a,colour=red", "unknown key \"colour\"");
 	says("hca=a,colour=red", "spin-us");
-	says("hca=a,colour=red", "pci, ip, pkeys, ");
+	says("hca=a,colour=red", "pci, ip, pkeys, umad, ");
 	says("hca=a,rxe0", "\"rxe0\": key=value is needed");
 	says("hca=a,hca=b", "hca is given twice");
 	says("hca=a,port=1,port=1", "port is given twice");
@@ -171,6 +171,10 @@ static void addresses_and_pkeys_are_lists_of_words(void **state)
 		says(spec, "at most 32 different P_Keys");
 	}
 	says("hca=a,ip=192.0.2.7,ip=192.0.2.8", "ip is given twice");
+	says("hca=a,umad=1", "umad=1: query or all is needed");
+	says("hca=a,umad=", "query or all is needed");
+	assert_int_equal(ctl_conf_parse("hca=a,umad=query", &conf, err), 0);
+	assert_string_equal(conf.text[CTL_UMAD], "query");
 }
 
 static void doorbell_pages_are_three_numbers(void **state)

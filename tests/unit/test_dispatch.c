@@ -37,7 +37,9 @@ static bool known(uint32_t op)
 	for (i = 0; i < NR_OPS; i++)
 		if (ops[i] == op)
 			return true;
-	return op == XENVHCA_OP_CM_COMMAND;	/* test_cm.c */
+	/* test_cm.c, test_umad.c */
+	return op == XENVHCA_OP_CM_COMMAND ||
+	       (op >= XENVHCA_OP_ALLOC_UMAD && op <= XENVHCA_OP_RECV_UMAD);
 }
 
 static void refuses_unknown_operations(void **state)

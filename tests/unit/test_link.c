@@ -120,6 +120,7 @@ static void own_addresses_come_over_it(void **state)
 		{ "ip", "" }, { "ip", "192.0.2.7;id" }, { "ip", "eth0" },
 		{ "pkeys", "" }, { "pkeys", "0x0" }, { "pkeys", "8001" },
 		{ "doorbell-static", "" }, { "doorbell-static", "0x1 0x1" },
+		{ "umad", "" }, { "umad", "1" }, { "umad", "query all" },
 	};
 	char path[80];
 	size_t i;
@@ -155,6 +156,20 @@ static void own_addresses_come_over_it(void **state)
 	memset(&dev.addr, 0, sizeof(dev.addr));
 	assert_int_equal(be_conf_read(&dev, l), 0);
 	assert_int_equal(dev.addr.n_pkeys, 0);
+}
+
+static void rights_come_over_it(void **state)
+{
+	(void)state;
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(dev.umad, BE_UMAD_NONE);
+	fake_xs_set(BACK "/umad", "query");
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(dev.umad, BE_UMAD_QUERY);
+	fake_xs_set(BACK "/umad", "all");
+	assert_int_equal(be_conf_read(&dev, l), 0);
+	assert_int_equal(dev.umad, BE_UMAD_ALL);
+	fake_xs_rm(BACK "/umad");
 }
 
 static void nothing_is_written_where_all_was_removed(void **state)
@@ -373,6 +388,7 @@ int main(void)
 		T(configuration_comes_over_it),
 		T(a_wrong_number_is_named),
 		T(own_addresses_come_over_it),
+		T(rights_come_over_it),
 		T(nothing_is_written_where_all_was_removed),
 		T(states_follow_the_diagram),
 		T(one_look_takes_all_events),

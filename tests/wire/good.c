@@ -6,6 +6,7 @@
  * it at a time. Lengths of udata are those of Soft-RoCE's provider, unless
  * good_mlx5.c changes them.
  */
+#include <arpa/inet.h>
 #include <rdma/rdma_user_cm.h>
 
 #include "vhca-cm.h"
@@ -25,6 +26,8 @@ const char *const wire_op_name[XENVHCA_OP_MAX] = {
 	NAME(DESTROY_SRQ), NAME(CREATE_AH), NAME(DESTROY_AH),
 	NAME(ATTACH_MCAST), NAME(DETACH_MCAST), NAME(ALLOC_XRCD),
 	NAME(DEALLOC_XRCD), NAME(ALLOC_CM), NAME(DEALLOC_CM), NAME(CM_COMMAND),
+	NAME(ALLOC_UMAD), NAME(DEALLOC_UMAD), NAME(REGISTER_UMAD),
+	NAME(UNREGISTER_UMAD), NAME(SEND_UMAD), NAME(RECV_UMAD),
 };
 
 /* Ops that name no verbs context. */
@@ -115,6 +118,8 @@ static uint32_t one_handle(const struct ctx *c, uint16_t op)
 		return c->xrcd;
 	case XENVHCA_OP_DEALLOC_CM:
 		return c->cm;
+	case XENVHCA_OP_DEALLOC_UMAD:
+		return c->umad;
 	default:
 		return 0;
 	}
@@ -201,6 +206,46 @@ void wire_good_cm(const struct ctx *c, uint32_t cmd, struct xenvhca_request *r)
 		       sizeof(c->cm_id));
 }
 
+void wire_good_mad(uint8_t packet[XENVHCA_UMAD_SEND_MAX])
+{
+	static const uint8_t mad[] = { 1, 4, 1, 1, [15] = 9, [17] = 0x12 };
+	struct ib_user_mad_hdr hdr = {
+		.qpn = htonl(1), .qkey = htonl(0x80010000), .lid = htons(1),
+	};
+
+	memset(packet, 0, XENVHCA_UMAD_SEND_MAX);
+	memcpy(packet, &hdr, sizeof(hdr));
+	memcpy(packet + sizeof(hdr), mad, sizeof(mad));
+}
+
+static void good_umad(const struct ctx *c, struct xenvhca_request *r)
+{
+	uint8_t packet[XENVHCA_UMAD_SEND_MAX];
+
+	r->u.handle.handle = c->umad;
+	switch (r->op) {
+	case XENVHCA_OP_REGISTER_UMAD:
+		r->u.register_umad.qpn = 1;
+		r->u.register_umad.mgmt_class = 4;
+		r->u.register_umad.mgmt_class_version = 1;
+		break;
+	case XENVHCA_OP_UNREGISTER_UMAD:
+		r->u.unregister_umad.id = c->agent;
+		break;
+	case XENVHCA_OP_SEND_UMAD:
+		wire_good_mad(packet);
+		memcpy(packet, &c->agent, sizeof(c->agent));
+		r->u.send_umad.len = sizeof(packet);
+		memcpy(r->u.send_umad.packet, packet, XENVHCA_UMAD_BODY);
+		r->in_len = sizeof(packet) - XENVHCA_UMAD_BODY;
+		memcpy(r->udata, packet + XENVHCA_UMAD_BODY, r->in_len);
+		break;
+	case XENVHCA_OP_RECV_UMAD:
+		r->out_len = XENVHCA_UDATA_SIZE;
+		break;
+	}
+}
+
 bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *r)
 {
 	if (!exists(c, op))
@@ -230,6 +275,12 @@ bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *r)
 		break;
 	case XENVHCA_OP_CM_COMMAND:
 		wire_good_cm(c, RDMA_USER_CM_CMD_CREATE_ID, r);
+		break;
+	case XENVHCA_OP_REGISTER_UMAD:
+	case XENVHCA_OP_UNREGISTER_UMAD:
+	case XENVHCA_OP_SEND_UMAD:
+	case XENVHCA_OP_RECV_UMAD:
+		good_umad(c, r);
 		break;
 	default:
 		good_small(c, r);

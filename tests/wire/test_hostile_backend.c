@@ -138,8 +138,9 @@ static void events(void **state)
 	assert_int_equal(events_of(XENVHCA_EVT_SRQ), 2);
 	assert_int_equal(events_of(XENVHCA_EVT_PORT), 8);
 	assert_int_equal(events_of(XENVHCA_EVT_CM), 1);
+	assert_int_equal(events_of(XENVHCA_EVT_UMAD), 1);
 	assert_int_equal(events_of(0), 0);
-	for (type = XENVHCA_EVT_CM + 1; type < 256; type++)
+	for (type = XENVHCA_EVT_UMAD + 1; type < 256; type++)
 		assert_int_equal(events_of((uint8_t)type), 0);
 	assert_false(vhca_check_event(&fatal));	/* only the port's */
 	fatal.type = XENVHCA_EVT_PORT;

@@ -100,6 +100,7 @@ static void a_context_ends_with_all_that_is_in_it(void **state)
 	ask(w, &c, XENVHCA_OP_DEALLOC_UCONTEXT);
 	ask(w, &c, XENVHCA_OP_DEALLOC_XRCD);
 	ask(w, &c, XENVHCA_OP_DEALLOC_CM);
+	ask(w, &c, XENVHCA_OP_DEALLOC_UMAD);
 	world_same(w, &s, "a context with all that is in it");
 }
 

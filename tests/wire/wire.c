@@ -21,6 +21,7 @@ void wire_open(struct wire *w, int devid, uint32_t pages, unsigned int order)
 	strcpy(w->dev.hca, "rxe0");
 	w->dev.trusted = true;		/* memory windows are to be had */
 	w->dev.counters_shown = true;
+	w->dev.umad = BE_UMAD_QUERY;
 	w->dev.t = loop_transport(w->loop);
 	assert_int_equal(be_dev_open(&w->dev), 0);
 }
@@ -128,6 +129,15 @@ static uint32_t make_id(struct wire *w, const struct ctx *c)
 	return id;
 }
 
+static uint32_t make_agent(struct wire *w, const struct ctx *c)
+{
+	struct xenvhca_request req;
+
+	assert_true(wire_good(c, XENVHCA_OP_REGISTER_UMAD, &req));
+	assert_int_equal(wire_call(w, &req), 0);
+	return w->rsp.u.register_umad.id;
+}
+
 void ctx_make(struct wire *w, struct ctx *c)
 {
 	memset(c, 0, sizeof(*c));
@@ -147,6 +157,8 @@ void ctx_make(struct wire *w, struct ctx *c)
 		c->xrcd = make(w, c, XENVHCA_OP_ALLOC_XRCD);
 	c->cm = make(w, c, XENVHCA_OP_ALLOC_CM);
 	c->cm_id = make_id(w, c);
+	c->umad = make(w, c, XENVHCA_OP_ALLOC_UMAD);
+	c->agent = make_agent(w, c);
 }
 
 int wire_group_setup(void **state)
@@ -193,6 +205,7 @@ int world_teardown(void **state)
 	assert_int_equal(fake_live_all(), 0);
 	assert_int_equal(fake_files(), 0);
 	assert_int_equal(fake_cm_files(), 0);
+	assert_int_equal(fake_umad_files(), 0);
 	assert_int_equal(fake_vmas(), 0);
 	assert_int_equal(fake_violations(), 0);
 	fake_be_rxe();
@@ -215,6 +228,8 @@ void world_snap(const struct world *w, struct snap *s)
 	s->uars = fake_uars();
 	s->cm_files = fake_cm_files();
 	s->cm_ids = fake_cm_ids();
+	s->umad_files = fake_umad_files();
+	s->umad_agents = fake_umad_agents();
 }
 
 void world_bystander(struct world *w)

@@ -30,6 +30,7 @@
 #include "worker/kick.h"
 #include "tests/fake/ring_loop.h"
 #include "tests/fake/fake_cm.h"
+#include "tests/fake/fake_umad.h"
 #include "tests/fake/fake_uverbs.h"
 
 #define WIRE_PAGES	64u
@@ -59,6 +60,7 @@ struct ctx {
 	uint32_t uc, pd, cq, srq, qp, ud, mr, mw, ah;
 	uint32_t xrcd;			/* of the device; 0: Soft-RoCE */
 	uint32_t cm, cm_id;		/* of the device; an id in it */
+	uint32_t umad, agent;		/* likewise */
 	uint64_t cq_offset;		/* mmap offset of the CQ */
 	uint32_t cq_size;
 	bool mlx5;			/* a ConnectX, else Soft-RoCE */
@@ -74,7 +76,7 @@ struct snap {
 	unsigned int live, files, vmas, doorbells;
 	uint64_t mapped, granted, pages, queue_pages;
 	uint32_t used[BE_TYPES], uars;
-	unsigned int cm_files, cm_ids;
+	unsigned int cm_files, cm_ids, umad_files, umad_agents;
 };
 
 /* For cmocka: the fake kernel for a group, a world for a test. */
@@ -97,6 +99,8 @@ void ctx_make(struct wire *w, struct ctx *c);
 bool wire_good(const struct ctx *c, uint16_t op, struct xenvhca_request *req);
 /* CREATE_ID, or what another command of the connection manager is like. */
 void wire_good_cm(const struct ctx *c, uint32_t cmd, struct xenvhca_request *r);
+/* Get(PortCounters), as perfquery sends it; no answer is waited for. */
+void wire_good_mad(uint8_t packet[XENVHCA_UMAD_SEND_MAX]);
 void wire_good_mlx5(const struct ctx *c, struct xenvhca_request *r);
 extern const char *const wire_op_name[XENVHCA_OP_MAX];
 

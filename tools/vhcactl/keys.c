@@ -51,6 +51,12 @@ static int count_pkeys(const char *text)
 	return host_pkeys_parse(text, pkey);
 }
 
+static int count_umads(const char *text)
+{
+	return !strcmp(text, XENVHCA_UMAD_QUERY) ||
+	       !strcmp(text, XENVHCA_UMAD_ALL) ? 1 : -EINVAL;
+}
+
 static int count_windows(const char *text)
 {
 	struct host_window w;
@@ -68,6 +74,10 @@ const struct ctl_text ctl_texts[CTL_TEXTS] = {
 		XENVHCA_NODE_PKEYS, count_pkeys,
 		"at most 32 different P_Keys are needed, with blanks between them, as in 0xffff 0x8001",
 	},
+	[CTL_UMAD] = {
+		XENVHCA_NODE_UMAD, count_umads,
+		XENVHCA_UMAD_QUERY " or " XENVHCA_UMAD_ALL " is needed",
+	},
 	[CTL_DOORBELLS] = {
 		XENVHCA_NODE_DOORBELL_STATIC, count_windows,
 		"machine frame, guest frame and number of pages are needed, with blanks between them, as in 0x8000140 0x8000140 0x760 (vhca-devicetree writes them)",
@@ -80,9 +90,12 @@ static int unknown_key(const char *key, char *err)
 	int i;
 
 	snprintf(err, CTL_ERR_MAX, "unknown key \"%s\"; keys are " KEY_HCA
-		 ", " KEY_BACKEND ", " KEY_PCI ", %s, %s, %s", key,
-		 ctl_texts[CTL_IP].name, ctl_texts[CTL_PKEYS].name,
-		 ctl_texts[CTL_DOORBELLS].name);
+		 ", " KEY_BACKEND ", " KEY_PCI, key);
+	for (i = 0; i < CTL_TEXTS; i++) {
+		len = strlen(err);
+		snprintf(err + len, CTL_ERR_MAX - len, ", %s",
+			 ctl_texts[i].name);
+	}
 	for (i = 0; i < CTL_KEYS; i++) {
 		len = strlen(err);
 		snprintf(err + len, CTL_ERR_MAX - len, ", %s",

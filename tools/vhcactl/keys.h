@@ -16,7 +16,7 @@
 #include <xen/io/vhcaif.h>
 
 #define CTL_NAME_MAX	64	/* domain name or id, with the NUL */
-#define CTL_ERR_MAX	640	/* error text, with the NUL */
+#define CTL_ERR_MAX	704	/* error text, with the NUL */
 #define CTL_BDF		13	/* "0000:00:05.0" with the NUL */
 #define CTL_TEXT_MAX	256	/* value of a key of words, with the NUL */
 
@@ -39,7 +39,7 @@ struct ctl_key {
 extern const struct ctl_key ctl_keys[CTL_KEYS];
 
 /* Keys whose value is a list of words; they have no default. */
-enum ctl_text_id { CTL_IP, CTL_PKEYS, CTL_DOORBELLS, CTL_TEXTS };
+enum ctl_text_id { CTL_IP, CTL_PKEYS, CTL_UMAD, CTL_DOORBELLS, CTL_TEXTS };
 
 struct ctl_text {
 	const char *name;		/* also the name of the node */

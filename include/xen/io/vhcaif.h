@@ -105,19 +105,19 @@
  *      Physical port shown to the guest, there always as port 1.
  *
  * max-ucontext, max-pd, max-cq, max-qp, max-srq, max-ah, max-mr, max-mw,
- * max-mcast, max-mmap, max-xrcd, max-cm
+ * max-mcast, max-mmap, max-xrcd, max-cm, max-umad
  *      Values:         1..65535
  *      Default Value:  128, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256,
- *                      8192, 256, 1024
+ *                      8192, 256, 1024, 64
  *      Writer:         toolstack
  *
  *      How many objects of a kind this device may own at once: open verbs
  *      contexts, protection domains, completion queues, queue pairs, shared
  *      receive queues, address handles, memory regions, memory windows,
  *      multicast attachments, ranges of queue memory granted to the guest and
- *      doorbell pages, XRC domains, open files of the connection manager. For
- *      each of max-ucontext the guest may own XENVHCA_UCONTEXT_UARS doorbell
- *      pages of the HCA, mapped or not.
+ *      doorbell pages, XRC domains, open files of the connection manager, open
+ *      files for management datagrams. For each of max-ucontext the guest may
+ *      own XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not.
  *      Contexts whose doorbell pages the guest may still reach (PV, Arm) count
  *      until the guest is gone; the next process that opens as the last one
  *      did gets one of them.
@@ -178,6 +178,19 @@
  *      1: the guest is shown the counters of the physical port and of the HCA,
  *      which tell it what the backend domain and other guests do. Counters of
  *      this vhca alone are always the frontend's own.
+ *
+ * umad
+ *      Values:         query, all
+ *      Default Value:  absent: the guest sends and gets no management datagrams
+ *      Writer:         toolstack
+ *
+ *      Which management datagrams (MADs) of the port's general and subnet
+ *      management interface the guest's root may send. query: those that ask,
+ *      and change nothing: Get and GetTable of subnet administration without an
+ *      SM_Key, Get of performance management, and the vendor class of ibping;
+ *      all to queue pair 1 with its well-known Q_Key. It receives the answers
+ *      only. all: whatever the backend domain's root may; the guest can then
+ *      reconfigure the fabric.
  *
  * ip
  *      Values:         1..8 (XENVHCA_MAX_IPS) addresses, separated by blanks:
@@ -458,6 +471,7 @@
 #define XENVHCA_NODE_SPIN_US            "spin-us"
 #define XENVHCA_NODE_TRUSTED            "trusted"
 #define XENVHCA_NODE_PORT_COUNTERS      "port-counters"
+#define XENVHCA_NODE_UMAD               "umad"
 #define XENVHCA_NODE_IP                 "ip"
 #define XENVHCA_NODE_PKEYS              "pkeys"
 #define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
@@ -475,6 +489,10 @@
 #define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
 #define XENVHCA_NODE_DOORBELL_STATIC    "doorbell-static"
 #define XENVHCA_NODE_PCI                "pci"           /* below /libxl */
+
+/* Values of umad. */
+#define XENVHCA_UMAD_QUERY              "query"
+#define XENVHCA_UMAD_ALL                "all"
 
 /*
  * "compatible" of nodes in the guest's device tree: each "reg" is a range of doorbell
@@ -511,7 +529,8 @@
     X(QP, qp, 2048)              /* queue pairs */ \
     X(MCAST, mcast, 256)         /* multicast attachments */ \
     X(MMAP, mmap, 8192)          /* queue memory ranges */ \
-    X(CM, cm, 1024)              /* open files of the connection manager */
+    X(CM, cm, 1024)              /* open files of the connection manager */ \
+    X(UMAD, umad, 64)            /* open files for management datagrams */
 
 /* Other numbers of the toolstack: X(NODE, least, most, default). */
 #define XENVHCA_NUMBERS(X) \
@@ -558,6 +577,10 @@ enum {
 #define XENVHCA_CM_OUT                  232
 #define XENVHCA_CM_SLOTS                16
 #define XENVHCA_CM_PORT                 1       /* the guest's name of it */
+#define XENVHCA_UMAD_BODY               232     /* in the body; rest: udata */
+#define XENVHCA_UMAD_SEND_MAX           320     /* header and one datagram */
+#define XENVHCA_UMAD_RECV_MAX           (1u << 20)
+#define XENVHCA_UMAD_AGENTS             32      /* of a file */
 #define XENVHCA_NAME_LEN                64
 #define XENVHCA_MAX_IPS                 8
 #define XENVHCA_MAX_PKEYS               32
@@ -608,7 +631,13 @@ enum {
 #define XENVHCA_OP_ALLOC_CM             0x40
 #define XENVHCA_OP_DEALLOC_CM           0x41
 #define XENVHCA_OP_CM_COMMAND           0x42
-#define XENVHCA_OP_MAX                  0x44
+#define XENVHCA_OP_ALLOC_UMAD           0x44
+#define XENVHCA_OP_DEALLOC_UMAD         0x45
+#define XENVHCA_OP_REGISTER_UMAD        0x46
+#define XENVHCA_OP_UNREGISTER_UMAD      0x47
+#define XENVHCA_OP_SEND_UMAD            0x48
+#define XENVHCA_OP_RECV_UMAD            0x49
+#define XENVHCA_OP_MAX                  0x4c
 
 /*
  * List of pages that the frontend grants, read-write unless flags say other,
@@ -684,6 +713,10 @@ struct xenvhca_pages {
  *   bit 6: doorbell pages lie in the guest's device tree (doorbell-static): a
  *   MMAP of one has gfn = 0, and its answer has the guest frame in frame. 0 of a
  *   backend that knows nothing of it, and of one that asks the doorbell agent.
+ *   bit 7: ALLOC_UMAD, DEALLOC_UMAD, REGISTER_UMAD, UNREGISTER_UMAD, SEND_UMAD
+ *   and RECV_UMAD are served (XENVHCA_INFO_UMAD). 0 of a backend that knows
+ *   nothing of them, without umad in the configuration, and where the backend's
+ *   domain has no such file of the port.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
  * likewise. hca_type, hw_rev, board_id - what the HCA's driver says of the card,
@@ -716,6 +749,7 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_CM                 (1u << 4)
 #define XENVHCA_INFO_COUNTERS           (1u << 5)
 #define XENVHCA_INFO_STATIC_DOORBELLS   (1u << 6)
+#define XENVHCA_INFO_UMAD               (1u << 7)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
@@ -1263,6 +1297,82 @@ struct xenvhca_cm_command_rsp {
 };                                  /* 240 */
 
 /*
+ * ALLOC_UMAD: opens a file for management datagrams of the HCA's port (Linux:
+ * /dev/infiniband/umad<n>); ucontext = 0, no udata. The answer is a struct
+ * xenvhca_handle_rsp.
+ * DEALLOC_UMAD: closes it. Its agents are gone, and what they have sent is
+ * cancelled, when this is answered. ucontext = 0.
+ *
+ * REGISTER_UMAD: an agent of that file; ucontext = 0. Fields as in struct
+ * ib_user_mad_reg_req2 of Linux' <rdma/ib_user_mad.h>; flags of it are 0. With
+ * umad=query method_mask is 0: an agent that receives answers only.
+ * UNREGISTER_UMAD: it goes; ucontext = 0. id - 0..XENVHCA_UMAD_AGENTS - 1.
+ */
+struct xenvhca_register_umad_req {
+    uint32_t umad;                  /*   0 */
+    uint32_t qpn;                   /*   4, 0 or 1 */
+    uint64_t method_mask[2];        /*   8 */
+    uint32_t oui;                   /*  24 */
+    uint8_t mgmt_class;             /*  28 */
+    uint8_t mgmt_class_version;     /*  29 */
+    uint8_t rmpp_version;           /*  30 */
+    uint8_t reserved;               /*  31 */
+};                                  /*  32 */
+struct xenvhca_register_umad_rsp {
+    uint32_t id;                    /*   0 */
+    uint32_t reserved;              /*   4 */
+};                                  /*   8 */
+struct xenvhca_unregister_umad_req {
+    uint32_t umad;                  /*   0 */
+    uint32_t id;                    /*   4 */
+};                                  /*   8 */
+
+/*
+ * SEND_UMAD: a datagram; ucontext = 0.
+ *
+ * len - octets of packet: a struct ib_user_mad_hdr, whose status and length are
+ *   0, and one datagram, 24 .. 256 octets. The first XENVHCA_UMAD_BODY octets
+ *   are here, the others are the udata of the slot.
+ *
+ * pkey_index is that of the guest's table. The upper half of the transaction id
+ * of what is no response comes back in the answer, whatever is on the wire.
+ * timeout_ms and retries may be cut. -XEN_EPERM: not with this umad=.
+ * -XEN_EINVAL as well: the agent waits for an answer to such a transaction.
+ * -XEN_ENOMEM: it waits for too many. -XEN_EAGAIN: too fast, try again later.
+ */
+struct xenvhca_send_umad_req {
+    uint32_t umad;                  /*   0 */
+    uint16_t len;                   /*   4 */
+    uint16_t reserved;              /*   6 */
+    uint8_t packet[XENVHCA_UMAD_BODY]; /*   8 */
+};                                  /* 240 */
+
+/*
+ * RECV_UMAD: octets from offset on of the first packet that the file has, which
+ * is a struct ib_user_mad_hdr and what was received: at most XENVHCA_UMAD_BODY
+ * octets in the answer's body, the others are udata, all of which is asked for
+ * (out_len). It does not wait. When its last octet was asked for, the packet is
+ * gone. ucontext = 0.
+ *
+ * len - of the whole packet, at most XENVHCA_UMAD_RECV_MAX; 0: there is none.
+ * events - 1: the file has a packet, perhaps this one. seq - as of CM_COMMAND,
+ *   orders this and XENVHCA_EVT_UMAD.
+ *
+ * An answer that is longer comes as 24 octets with EMSGSIZE (90) as status, one
+ * that there is no room for likewise with ENOBUFS (105).
+ */
+struct xenvhca_recv_umad_req {
+    uint32_t umad;                  /*   0 */
+    uint32_t offset;                /*   4 */
+};                                  /*   8 */
+struct xenvhca_recv_umad_rsp {
+    uint32_t len;                   /*   0 */
+    uint16_t seq;                   /*   4 */
+    uint16_t events;                /*   6 */
+    uint8_t packet[XENVHCA_UMAD_BODY]; /*   8 */
+};                                  /* 240 */
+
+/*
  * Slot of the command ring.
  *
  *         0                1                 2               3        octet
@@ -1317,6 +1427,10 @@ struct xenvhca_request {
         struct xenvhca_create_ah_req create_ah;
         struct xenvhca_mcast_req mcast;
         struct xenvhca_cm_command_req cm_command;
+        struct xenvhca_register_umad_req register_umad;
+        struct xenvhca_unregister_umad_req unregister_umad;
+        struct xenvhca_send_umad_req send_umad;
+        struct xenvhca_recv_umad_req recv_umad;
     } u;                            /*  16 */
     uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
 };                                  /* 512 */
@@ -1360,7 +1474,8 @@ struct xenvhca_response {
         struct xenvhca_query_counters_rsp query_counters;
         struct xenvhca_alloc_ucontext_rsp alloc_ucontext;
         struct xenvhca_mmap_rsp mmap;
-        struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, _CM, CREATE_AH */
+        struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, _CM, _UMAD,
+                                             CREATE_AH */
         struct xenvhca_mr_rsp mr;               /* REG, REREG, ALLOC_MW */
         struct xenvhca_cq_rsp cq;               /* CREATE, RESIZE */
         struct xenvhca_create_qp_rsp create_qp;
@@ -1369,6 +1484,8 @@ struct xenvhca_response {
         struct xenvhca_query_srq_rsp query_srq;
         struct xenvhca_made_rsp made;   /* CREATE_CQ, _QP, _SRQ, RESIZE_CQ */
         struct xenvhca_cm_command_rsp cm_command;
+        struct xenvhca_register_umad_rsp register_umad;
+        struct xenvhca_recv_umad_rsp recv_umad;
     } u;                            /*  16 */
     uint8_t udata[XENVHCA_UDATA_SIZE]; /* 256 */
 };                                  /* 512 */
@@ -1399,7 +1516,7 @@ struct xenvhca_response {
  * |                             handle                                | 8
  * +----------------+----------------+----------------+----------------+
  *
- * seq - of XENVHCA_EVT_CM; else 0.
+ * seq - of XENVHCA_EVT_CM and _UMAD; else 0.
  * type - XENVHCA_EVT_COMP: CQ handle has completions (event = 0).
  *        XENVHCA_EVT_CQ, _QP, _SRQ: asynchronous event (enum ib_event_type)
  *          of that object.
@@ -1408,6 +1525,8 @@ struct xenvhca_response {
  *          (event = 0). Sent once, until the answer of a CM_COMMAND says that
  *          it has none; lost with an overflow, after which the frontend asks
  *          for the events of each file.
+ *        XENVHCA_EVT_UMAD: the same of the file handle for management datagrams,
+ *          which has packets; RECV_UMAD answers whether it has.
  */
 #define XENVHCA_EVT_COMP                1
 #define XENVHCA_EVT_CQ                  2
@@ -1415,6 +1534,7 @@ struct xenvhca_response {
 #define XENVHCA_EVT_SRQ                 4
 #define XENVHCA_EVT_PORT                5
 #define XENVHCA_EVT_CM                  6
+#define XENVHCA_EVT_UMAD                7
 #define XENVHCA_EVT_ENTRIES             256
 
 struct xenvhca_event {

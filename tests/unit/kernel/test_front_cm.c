@@ -60,7 +60,7 @@ static void *xa_erase(struct xarray *xa, unsigned long i)
 
 static struct fd fdget(unsigned int fd);
 
-#include "copy/cm_event.c"
+#include "copy/file_event.c"
 #include "copy/cm_uid.c"
 #include "copy/cm_write.c"
 
@@ -100,18 +100,18 @@ int vhca_cmd_cm_command(struct vhca_dev *d, u32 file, struct vhca_cm_call *c)
 	return 0;
 }
 
-int vhca_cm_lock(struct vhca_cm *c)
+int vhca_file_lock(struct vhca_file *c)
 {
 	mutex_lock(&c->lock);
 	return 0;
 }
 
-int vhca_cm_ready(struct vhca_cm *c)
+int vhca_file_ready(struct vhca_file *c)
 {
 	return 0;
 }
 
-void vhca_cm_unlock(struct vhca_cm *c)
+void vhca_file_unlock(struct vhca_file *c)
 {
 	mutex_unlock(&c->lock);
 }
@@ -119,8 +119,8 @@ void vhca_cm_unlock(struct vhca_cm *c)
 static void file_init(struct vhca_cm *c, struct file *f, u32 handle)
 {
 	memset(c, 0, sizeof(*c));
-	c->dev = &dev;
-	c->handle = handle;
+	c->f.dev = &dev;
+	c->f.handle = handle;
 	f->private_data = c;
 	f->f_flags = O_NONBLOCK;
 	f->f_op = &vhca_cm_fops;
@@ -194,7 +194,7 @@ static long event(struct file *f, u64 cookie, u32 id,
 	struct rdma_ucm_get_event in = { .response = (uintptr_t)ev };
 	struct vhca_cm *c = f->private_data;
 
-	c->events = true;
+	c->f.events = true;
 	memset(ev, 0, sizeof(*ev));
 	memcpy(be.out, &out, sizeof(out));
 	return command(f, GET_EVENT, &in, sizeof(*ev));
@@ -308,7 +308,7 @@ static void an_id_moves_with_its_uid(void **state)
 	assert_true(ev.uid == 0x77);
 	in.fd = 9;
 	assert_int_equal(command(&other_filp, MIGRATE_ID, &in, 4), -ENOENT);
-	assert_false(cm.lock.held || other.lock.held);
+	assert_false(cm.f.lock.held || other.f.lock.held);
 }
 
 static void lengths_are_those_of_the_kernel(void **state)
@@ -345,35 +345,35 @@ static void lengths_are_those_of_the_kernel(void **state)
 static void the_latest_statement_holds(void **state)
 {
 	(void)state;
-	assert_true(vhca_cm_told(&cm, 2, true));
-	assert_true(vhca_cm_told(&cm, 4, false));
-	assert_false(vhca_cm_told(&cm, 3, true));	/* it was late */
-	assert_false(cm.events);
-	assert_false(vhca_cm_told(&cm, 4, true));	/* twice */
-	assert_true(vhca_cm_told(&cm, 5, true));
-	assert_true(cm.events);
+	assert_true(vhca_file_told(&cm.f, 2, true));
+	assert_true(vhca_file_told(&cm.f, 4, false));
+	assert_false(vhca_file_told(&cm.f, 3, true));	/* it was late */
+	assert_false(cm.f.events);
+	assert_false(vhca_file_told(&cm.f, 4, true));	/* twice */
+	assert_true(vhca_file_told(&cm.f, 5, true));
+	assert_true(cm.f.events);
 	/* The numbers wrap. */
-	cm.seq = 0xffff;
-	assert_true(vhca_cm_told(&cm, 0, false));
-	assert_false(cm.events);
+	cm.f.seq = 0xffff;
+	assert_true(vhca_file_told(&cm.f, 0, false));
+	assert_false(cm.f.events);
 }
 
 static void a_lost_statement_is_asked_for(void **state)
 {
 	(void)state;
-	vhca_cm_overflow(&cm);
-	assert_true(cm.events);
-	vhca_cm_ask(&cm);
-	vhca_cm_told(&cm, 1, false);
-	assert_false(cm.events);
+	vhca_file_overflow(&cm.f);
+	assert_true(cm.f.events);
+	vhca_file_ask(&cm.f);
+	vhca_file_told(&cm.f, 1, false);
+	assert_false(cm.f.events);
 	/* It was lost while a command was under way: that may know nothing. */
-	vhca_cm_ask(&cm);
-	vhca_cm_overflow(&cm);
-	vhca_cm_told(&cm, 2, false);
-	assert_true(cm.events);
-	vhca_cm_ask(&cm);
-	vhca_cm_told(&cm, 3, false);
-	assert_false(cm.events);
+	vhca_file_ask(&cm.f);
+	vhca_file_overflow(&cm.f);
+	vhca_file_told(&cm.f, 2, false);
+	assert_true(cm.f.events);
+	vhca_file_ask(&cm.f);
+	vhca_file_told(&cm.f, 3, false);
+	assert_false(cm.f.events);
 }
 
 int main(void)

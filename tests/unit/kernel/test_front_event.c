@@ -44,14 +44,18 @@ void vhca_port_refresh(struct vhca_dev *d)
 	(void)d;
 }
 
-bool vhca_cm_told(struct vhca_cm *cm, u16 seq, bool events)
+static struct { u16 seq; unsigned int n; } file_told;
+
+bool vhca_file_told(struct vhca_file *file, u16 seq, bool events)
 {
-	return true;
+	file_told.seq = seq;
+	file_told.n++;
+	return events;
 }
 
-void vhca_cm_overflow(struct vhca_cm *cm)
+void vhca_file_overflow(struct vhca_file *file)
 {
-	cm->lost = true;
+	file->lost = true;
 }
 
 bool vhca_check_event(const struct xenvhca_event *ev)
@@ -267,6 +271,31 @@ static void an_end_with_something_owed(void **state)
 	assert_int_equal(told[0], i);
 }
 
+/* Handles of all kinds of files are in one table. */
+static void a_file_hears_of_its_own_kind(void **state)
+{
+	static const struct vhca_file_ops ops = { .event = XENVHCA_EVT_UMAD };
+	struct vhca_file file = { .ops = &ops };
+	struct xenvhca_event ev = {
+		.type = XENVHCA_EVT_UMAD, .handle = 3, .seq = 9,
+	};
+
+	dev.file_handles.at[3] = &file;
+	assert_true(vhca_event(&dev, &ev));
+	assert_int_equal(file_told.seq, 9);
+	ev.type = XENVHCA_EVT_CM;
+	assert_false(vhca_event(&dev, &ev));
+	ev.type = XENVHCA_EVT_UMAD;
+	ev.handle = 4;
+	assert_false(vhca_event(&dev, &ev));
+	assert_int_equal(file_told.n, 1);
+	assert_int_equal(atomic64_read(&dev.stats.bad_events), 2);
+	vhca_event_overflow(&dev);
+	kernel_advance(HZ);
+	assert_true(file.lost);
+	vhca_event_exit(&dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +308,7 @@ int main(void)
 		cmocka_unit_test_setup(an_arm_announces_two, setup),
 		cmocka_unit_test_setup(a_cq_that_goes_meanwhile, setup),
 		cmocka_unit_test_setup(an_end_with_something_owed, setup),
+		cmocka_unit_test_setup(a_file_hears_of_its_own_kind, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

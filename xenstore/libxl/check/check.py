@@ -161,7 +161,7 @@ def check_specs(c):
     c.says(create('vhca = [ "hca=rxe0", "port=1" ]'), "hca=NAME", "device 1")
     c.says(create('vhca = [ "" ]'), "KEY=VALUE", "device 0")
     for spec, words in {
-            "hca=rxe0,foo=1": ["foo", "hca, backend, pci, ip, pkeys", *KEYS],
+            "hca=rxe0,foo=1": ["foo", "hca, backend, pci, ip, pkeys, umad", *KEYS],
             "hca": ["hca", "KEY=VALUE"], "hca=": ["hca=", "1..63"],
             "hca=../x": ["hca=../x", "[A-Za-z0-9_.-]"],
             "hca=" + "x" * 64: ["1..63"], "hca=a,hca=b": ["hca", "twice"],
@@ -179,6 +179,7 @@ def check_specs(c):
             "hca=a,ip=eth0;id": ["ip=eth0;id", "addresses are needed"],
             "hca=a,ip=1.2.3.4,ip=1.2.3.5": ["ip", "twice"],
             "hca=a,pkeys=ffff-1": ["pkeys=ffff-1", "0xffff 0x8001"],
+            "hca=a,umad=1": ["umad=1", "query or all"],
             **{f"hca=a,max-qp={v}": [f"max-qp={v}", "1..65535"] for v in (
                 "0", "65536", "-1", "1e3", "0x10", "", "4294967297", "1 2")},
     }.items():
@@ -289,7 +290,7 @@ def main():
         check_specs(c)
         check_nodes(c, ["hca=rxe0", "max-qp=64,spin-us=0"], 0, None)
         check_nodes(c, ["hca=rxe0", "ip=192.0.2.7/24 2001:db8::7/64,"
-                        "pkeys=0xffff 0x8001"], 0, None)
+                        "pkeys=0xffff 0x8001", "umad=query"], 0, None)
         check_nodes(c, ["hca=mlx5_0", "port=2"], 0, BDF)
         check_nodes(c, ["hca=mlx5_0", "pci=00:05.0"], 0, BDF)
         check_nodes(c, ["hca=gone"], 0, None)

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Management datagrams of the guest's programs: an open umad file of a guest's process
+ * is one here, and what it sends is sent by its agent in this domain's kernel, which
+ * puts long answers together, repeats and times out. A request comes from a hostile
+ * guest: its lengths are checked here, who may send what is umad_filter.c's decision,
+ * and no agent is registered that the kernel would complain of in its log.
+ *
+ * The command thread runs this. No command waits for a peer; the end of an agent
+ * waits for what the port's work queue has.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "clock.h"
+#include "event.h"
+#include "object.h"
+#include "tables.h"
+#include "ucontext.h"
+#include "umad.h"
+
+#define PACKET_MIN	(BE_UMAD_HEAD + BE_MAD_HEAD)
+
+_Static_assert(BE_UMAD_HEAD + BE_MAD_SIZE == XENVHCA_UMAD_SEND_MAX,
+	       "one datagram");
+
+/* ---- the file ---- */
+
+static void queue_drop(struct be_umad *umad)
+{
+	pthread_mutex_lock(&umad->tell.lock);
+	while (umad->first)
+		be_umad_pop(umad);
+	pthread_mutex_unlock(&umad->tell.lock);
+}
+
+static int umad_end(struct be_dev *dev, struct be_obj *obj)
+{
+	struct be_umad *umad = (struct be_umad *)obj;
+
+	if (umad->fd < 0)
+		return 0;
+	be_event_del(dev, umad->fd);
+	uv_dealloc_umad(&umad->fd);
+	be_umad_forget(umad, UINT32_MAX);
+	queue_drop(umad);
+	return 0;
+}
+
+static void umad_release(struct be_dev *dev, struct be_obj *obj)
+{
+	(void)dev;
+	be_tell_fini(&((struct be_umad *)obj)->tell);
+}
+
+const struct be_kind be_kind_umad = {
+	.end = umad_end, .release = umad_release,
+};
+
+int be_alloc_umad(const struct be_cmd *c)
+{
+	struct be_umad *umad;
+	int err;
+
+	if (!(c->dev->info.flags & XENVHCA_INFO_UMAD))
+		return -EOPNOTSUPP;
+	umad = be_obj_new(c->dev, BE_UMAD, sizeof(*umad), &err);
+	if (!umad)
+		return err;
+	umad->dev = c->dev;
+	umad->last = &umad->first;
+	umad->fd = uv_alloc_umad(c->dev->umad_path);
+	be_tell_init(&umad->tell, XENVHCA_EVT_UMAD, umad->fd, umad->o.handle);
+	umad->tell.has = be_umad_fill;
+	err = umad->fd < 0 ? umad->fd :
+	      be_event_add_tell(c->dev, &umad->tell);
+	if (err) {
+		umad_end(c->dev, &umad->o);
+		be_tell_fini(&umad->tell);
+		be_obj_free(c->dev, &umad->o, BE_UMAD);
+		return err;
+	}
+	be_obj_publish(c->dev, &umad->o, BE_UMAD, c->dev->ctl, 0);
+	c->rsp->u.handle.handle = umad->o.handle;
+	return 0;
+}
+
+/* Each request begins with the handle. */
+static struct be_umad *umad_of(const struct be_cmd *c)
+{
+	return (struct be_umad *)be_handle_get(c->dev->handles,
+					       c->req->u.handle.handle,
+					       BE_UMAD, c->dev->ctl);
+}
+
+int be_dealloc_umad(const struct be_cmd *c)
+{
+	struct be_umad *umad = umad_of(c);
+
+	return umad ? be_obj_destroy(c->dev, &umad->o) : -ENOENT;
+}
+
+/* ---- agents ---- */
+
+/* Who wants to hear what nobody asked for needs umad=all. */
+static int agent_check(const struct be_dev *dev,
+		       const struct xenvhca_register_umad_req *r)
+{
+	if (r->reserved || r->qpn > 1 || r->oui >> 24)
+		return -EINVAL;
+	if (dev->umad != BE_UMAD_ALL &&
+	    (r->method_mask[0] || r->method_mask[1]))
+		return -EPERM;
+	return 0;
+}
+
+int be_register_umad(const struct be_cmd *c)
+{
+	const struct xenvhca_register_umad_req *r = &c->req->u.register_umad;
+	struct ib_user_mad_reg_req2 req = {
+		.qpn = r->qpn, .mgmt_class = r->mgmt_class,
+		.mgmt_class_version = r->mgmt_class_version,
+		.method_mask = { r->method_mask[0], r->method_mask[1] },
+		.oui = r->oui, .rmpp_version = r->rmpp_version,
+	};
+	struct be_umad *umad = umad_of(c);
+	int err;
+
+	if (!umad)
+		return -ENOENT;
+	err = agent_check(c->dev, r);
+	if (!err && umad->agents == UINT32_MAX)
+		err = -ENOMEM;
+	if (!err)
+		err = uv_register_umad(umad->fd, &req);
+	if (!err && req.id >= XENVHCA_UMAD_AGENTS)
+		err = -EIO;
+	if (err)
+		return err;
+	umad->agents |= 1u << req.id;
+	c->rsp->u.register_umad.id = req.id;
+	return 0;
+}
+
+/* An answer that the kernel has still is the agent's: another may get its number. */
+int be_unregister_umad(const struct be_cmd *c)
+{
+	uint32_t id = c->req->u.unregister_umad.id;
+	struct be_umad *umad = umad_of(c);
+	int err;
+
+	if (!umad)
+		return -ENOENT;
+	if (id >= XENVHCA_UMAD_AGENTS || !(umad->agents >> id & 1))
+		return -EINVAL;
+	err = uv_unregister_umad(umad->fd, id);
+	if (err)
+		return err;
+	umad->agents &= ~(1u << id);
+	pthread_mutex_lock(&umad->tell.lock);
+	be_umad_fill(&umad->tell);
+	pthread_mutex_unlock(&umad->tell.lock);
+	be_umad_forget(umad, 1u << id);
+	return 0;
+}
+
+/* ---- to the fabric ---- */
+
+static bool zero_from(const uint8_t *p, size_t from, size_t to)
+{
+	while (from < to)
+		if (p[from++])
+			return false;
+	return true;
+}
+
+/* A packet, and zeros behind it. */
+static int packet_load(const struct xenvhca_request *req,
+		       uint8_t packet[XENVHCA_UMAD_SEND_MAX],
+		       struct ib_user_mad_hdr *hdr)
+{
+	const struct xenvhca_send_umad_req *r = &req->u.send_umad;
+	uint16_t first = r->len < sizeof(r->packet) ? r->len :
+			 sizeof(r->packet);
+
+	if (r->reserved || r->len < PACKET_MIN ||
+	    r->len > XENVHCA_UMAD_SEND_MAX || req->out_len ||
+	    req->in_len != r->len - first ||
+	    !zero_from(r->packet, first, sizeof(r->packet)))
+		return -EINVAL;
+	memset(packet, 0, XENVHCA_UMAD_SEND_MAX);
+	memcpy(packet, r->packet, first);
+	memcpy(packet + first, req->udata, req->in_len);
+	memcpy(hdr, packet, sizeof(*hdr));
+	return hdr->status || hdr->length ||
+	       !zero_from(hdr->reserved, 0, sizeof(hdr->reserved)) ?
+	       -EINVAL : 0;
+}
+
+/* Is it allowed? And in the terms of this domain. */
+static int packet_check(struct be_umad *umad, struct ib_user_mad_hdr *hdr,
+			const uint8_t *mad)
+{
+	struct be_dev *dev = umad->dev;
+	int err = 0;
+
+	if (hdr->id >= XENVHCA_UMAD_AGENTS || !(umad->agents >> hdr->id & 1))
+		return -EIO;		/* as the kernel says */
+	if (dev->umad != BE_UMAD_ALL)
+		err = be_umad_filter(hdr, mad);
+	if (err) {
+		be_log_peer(dev, "a management datagram of class 0x%02x, method 0x%02x is refused: that is not umad=query",
+			    mad[1], mad[3]);
+		return err;
+	}
+	if (hdr->grh_present)
+		err = be_gid_check(dev, hdr->gid_index);
+	if (!err)
+		err = be_pkey_to_host(dev, hdr->pkey_index, &hdr->pkey_index);
+	if (hdr->timeout_ms > BE_UMAD_MS)
+		hdr->timeout_ms = BE_UMAD_MS;
+	if (hdr->retries > BE_UMAD_RETRIES)
+		hdr->retries = BE_UMAD_RETRIES;
+	return err;
+}
+
+static int packet_send(struct be_umad *umad, const struct ib_user_mad_hdr *hdr,
+		       uint8_t *packet, size_t len)
+{
+	const uint8_t *mad = packet + BE_UMAD_HEAD;
+	struct vl_bucket *rate = &umad->dev->quota.umad;
+	struct be_umad_send *send = NULL;
+	uint64_t now = vl_coarse_ns();
+	int err = 0;
+
+	if (vl_bucket_take(rate, now))
+		return -EAGAIN;
+	if (hdr->timeout_ms && !be_mad_response(mad))
+		err = be_umad_ask(umad, hdr, mad, &send);
+	if (err)
+		return err;
+	vl_bucket_charge(rate, now, hdr->retries);
+	memcpy(packet, hdr, sizeof(*hdr));
+	err = uv_send_umad(umad->fd, packet, len);
+	if (err && send)
+		be_umad_unask(umad, send);
+	return err;
+}
+
+int be_send_umad(const struct be_cmd *c)
+{
+	uint8_t packet[XENVHCA_UMAD_SEND_MAX];
+	struct be_umad *umad = umad_of(c);
+	struct ib_user_mad_hdr hdr;
+	int err;
+
+	if (!umad)
+		return -ENOENT;
+	err = packet_load(c->req, packet, &hdr);
+	if (!err)
+		err = packet_check(umad, &hdr, packet + BE_UMAD_HEAD);
+	if (!err)
+		err = packet_send(umad, &hdr, packet,
+				  c->req->u.send_umad.len);
+	return err;
+}
+
+/* ---- from the fabric ---- */
+
+/* A part of the first packet; with its last part the packet goes. */
+static int packet_part(struct be_umad *umad, uint32_t offset,
+		       struct xenvhca_response *rsp)
+{
+	struct xenvhca_recv_umad_rsp *r = &rsp->u.recv_umad;
+	const struct be_umad_msg *m = umad->first;
+	uint32_t n, first;
+
+	if (!m)
+		return offset ? -EINVAL : 0;
+	if (offset >= m->len)
+		return -EINVAL;
+	n = m->len - offset;
+	if (n > sizeof(r->packet) + XENVHCA_UDATA_SIZE)
+		n = sizeof(r->packet) + XENVHCA_UDATA_SIZE;
+	first = n < sizeof(r->packet) ? n : sizeof(r->packet);
+	r->len = m->len;
+	memcpy(r->packet, m->packet + offset, first);
+	memcpy(rsp->udata, m->packet + offset + first, n - first);
+	rsp->out_len = (uint16_t)(n - first);
+	if (offset + n == m->len)
+		be_umad_pop(umad);
+	return 0;
+}
+
+int be_recv_umad(const struct be_cmd *c)
+{
+	struct xenvhca_recv_umad_rsp *r = &c->rsp->u.recv_umad;
+	struct be_umad *umad = umad_of(c);
+	int err;
+
+	if (!umad)
+		return -ENOENT;
+	if (c->req->in_len || c->req->out_len != XENVHCA_UDATA_SIZE)
+		return -EINVAL;
+	pthread_mutex_lock(&umad->tell.lock);
+	be_umad_fill(&umad->tell);
+	err = packet_part(umad, c->req->u.recv_umad.offset, c->rsp);
+	pthread_mutex_unlock(&umad->tell.lock);
+	if (!err)
+		r->events = be_tell_answer(&umad->tell, &r->seq);
+	return err;
+}

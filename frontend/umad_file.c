@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * System calls on the guest's files for management datagrams. They look to the process
+ * as user_mad.c of Linux does (Documentation/infiniband/user_mad.rst): the same lengths
+ * and errors, but that a process sends one datagram at a time and no parts of a longer
+ * message. Agents, transactions, time-outs and long answers are those of the backend's
+ * domain. What the process passes and what the backend answers is not trusted.
+ */
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "cmd.h"
+#include "umad.h"
+#include "verbs.h"
+
+#define HEAD		sizeof(struct ib_user_mad_hdr)
+#define RMPP_HEAD	36u	/* least of a datagram that a process sends */
+/* The backend takes so many a second: a process that is faster waits here. */
+#define AGAIN_MS	20u
+#define AGAIN_MOST	100u
+
+/* Octets of the header that the process knows: without a P_Key index, or with. */
+static size_t head(const struct vhca_umad *umad)
+{
+	return umad->pkey_index ? HEAD : sizeof(struct ib_user_mad_hdr_old);
+}
+
+/* ---- agents ---- */
+
+static int vhca_register_umad(struct vhca_umad *umad,
+			      struct xenvhca_register_umad_req *req, u32 *id)
+{
+	req->umad = umad->f.handle;
+	if (!req->mgmt_class) {		/* nothing else counts then */
+		req->method_mask[0] = 0;
+		req->method_mask[1] = 0;
+		req->oui = 0;
+	}
+	return vhca_cmd_register_umad(umad->f.dev, req, id);
+}
+
+static int vhca_unregister_umad(struct vhca_umad *umad, u32 id)
+{
+	if (id >= XENVHCA_UMAD_AGENTS)
+		return -EINVAL;
+	return vhca_cmd_unregister_umad(umad->f.dev, umad->f.handle, id);
+}
+
+/* @arg: the process' struct, which begins with the number. @known: the new header. */
+static int agent_new(struct vhca_umad *umad, u32 __user *arg,
+		     struct xenvhca_register_umad_req *req, bool known)
+{
+	u32 id;
+	int rc = vhca_file_lock(&umad->f);
+
+	if (rc)
+		return rc;
+	rc = vhca_register_umad(umad, req, &id);
+	if (!rc && put_user(id, arg)) {
+		vhca_unregister_umad(umad, id);
+		rc = -EFAULT;
+	}
+	if (!rc && !umad->used) {
+		umad->used = true;
+		umad->pkey_index |= known;
+	}
+	vhca_file_unlock(&umad->f);
+	return rc;
+}
+
+static int reg_agent(struct vhca_umad *umad, void __user *arg)
+{
+	struct xenvhca_register_umad_req req = {};
+	struct ib_user_mad_reg_req r;
+
+	if (copy_from_user(&r, arg, sizeof(r)))
+		return -EFAULT;
+	if (r.qpn > 1)
+		return -EINVAL;
+	req.qpn = r.qpn;
+	req.mgmt_class = r.mgmt_class;
+	req.mgmt_class_version = r.mgmt_class_version;
+	req.rmpp_version = r.rmpp_version;
+	req.oui = r.oui[0] << 16 | r.oui[1] << 8 | r.oui[2];
+	memcpy(req.method_mask, r.method_mask, sizeof(req.method_mask));
+	return agent_new(umad, arg, &req, false);
+}
+
+static int reg_agent2(struct vhca_umad *umad, void __user *arg)
+{
+	struct ib_user_mad_reg_req2 __user *user = arg;
+	struct xenvhca_register_umad_req req = {};
+	struct ib_user_mad_reg_req2 r;
+
+	if (copy_from_user(&r, arg, sizeof(r)))
+		return -EFAULT;
+	if (r.qpn > 1)
+		return -EINVAL;
+	if (r.flags)			/* there are none that we know */
+		return put_user(0, &user->flags) ? -EFAULT : -EINVAL;
+	if (r.mgmt_class && r.oui >> 24)
+		return -EINVAL;
+	req.qpn = r.qpn;
+	req.mgmt_class = r.mgmt_class;
+	req.mgmt_class_version = r.mgmt_class_version;
+	req.rmpp_version = r.rmpp_version;
+	req.oui = r.oui;
+	memcpy(req.method_mask, r.method_mask, sizeof(req.method_mask));
+	return agent_new(umad, arg, &req, true);
+}
+
+static int unreg_agent(struct vhca_umad *umad, u32 __user *arg)
+{
+	u32 id;
+	int rc;
+
+	if (get_user(id, arg))
+		return -EFAULT;
+	rc = vhca_file_lock(&umad->f);
+	if (rc)
+		return rc;
+	rc = vhca_unregister_umad(umad, id);
+	vhca_file_unlock(&umad->f);
+	return rc;
+}
+
+static int enable_pkey(struct vhca_umad *umad)
+{
+	int rc = 0;
+
+	mutex_lock(&umad->f.lock);
+	if (umad->used)
+		rc = -EINVAL;
+	else
+		umad->pkey_index = true;
+	mutex_unlock(&umad->f.lock);
+	return rc;
+}
+
+long vhca_umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	struct vhca_umad *umad = filp->private_data;
+	void __user *user = (void __user *)arg;
+
+	switch (cmd) {
+	case IB_USER_MAD_REGISTER_AGENT:
+		return reg_agent(umad, user);
+	case IB_USER_MAD_REGISTER_AGENT2:
+		return reg_agent2(umad, user);
+	case IB_USER_MAD_UNREGISTER_AGENT:
+		return unreg_agent(umad, user);
+	case IB_USER_MAD_ENABLE_PKEY:
+		return enable_pkey(umad);
+	default:
+		return -ENOIOCTLCMD;
+	}
+}
+
+/* ---- write() ---- */
+
+/* Under umad->f.lock. */
+static int vhca_send_umad(struct vhca_umad *umad, const void *packet, u16 len)
+{
+	return vhca_cmd_send_umad(umad->f.dev, umad->f.handle, packet, len);
+}
+
+/* The packet as the backend wants it; its length, or -errno. */
+static int load(const struct vhca_umad *umad, const char __user *buf,
+		size_t count, u8 packet[XENVHCA_UMAD_SEND_MAX])
+{
+	struct ib_user_mad_hdr hdr = {};
+	size_t len = head(umad);
+
+	if (count < len + RMPP_HEAD)
+		return -EINVAL;
+	if (count > len + VHCA_MAD_SIZE)
+		return -EMSGSIZE;
+	if (copy_from_user(&hdr, buf, len) ||
+	    copy_from_user(packet + HEAD, buf + len, count - len))
+		return -EFAULT;
+	if (hdr.id >= XENVHCA_UMAD_AGENTS)
+		return -EINVAL;
+	hdr.status = 0;
+	hdr.length = 0;
+	memset(hdr.reserved, 0, sizeof(hdr.reserved));
+	memcpy(packet, &hdr, HEAD);
+	return HEAD + count - len;
+}
+
+static int send_once(struct vhca_umad *umad, const char __user *buf,
+		     size_t count)
+{
+	u8 packet[XENVHCA_UMAD_SEND_MAX];
+	int len, rc = vhca_file_lock(&umad->f);
+
+	if (rc)
+		return rc;
+	len = load(umad, buf, count, packet);
+	rc = len < 0 ? len : vhca_send_umad(umad, packet, len);
+	vhca_file_unlock(&umad->f);
+	return rc;
+}
+
+/* Natively it never is too fast, so this waits with O_NONBLOCK as well, for a while. */
+ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
+			loff_t *pos)
+{
+	unsigned int again = AGAIN_MOST;
+	int rc;
+
+	for (;;) {
+		rc = send_once(filp->private_data, buf, count);
+		if (rc != -EAGAIN || !again--)
+			return rc ? rc : count;
+		if (msleep_interruptible(AGAIN_MS))
+			return -ERESTARTSYS;
+	}
+}
+
+/* ---- read() ---- */
+
+static bool readable(const struct vhca_umad *umad)
+{
+	return READ_ONCE(umad->packet) || READ_ONCE(umad->f.events) ||
+	       READ_ONCE(umad->f.gone);
+}
+
+/* Under umad->f.lock. The parts from the first on; -EAGAIN: there is no packet. */
+static int vhca_recv_umad(struct vhca_umad *umad, struct vhca_umad_part *part,
+			  u8 **packet, u32 *len)
+{
+	u32 at = 0;
+	u8 *p = NULL;
+	int rc;
+
+	do {
+		vhca_file_ask(&umad->f);
+		rc = vhca_cmd_recv_umad(umad->f.dev, umad->f.handle, at, part);
+		if (rc)
+			break;
+		vhca_file_told(&umad->f, part->seq, part->events);
+		if (!at) {
+			*len = part->len;
+			if (!*len)
+				return -EAGAIN;
+			p = kvmalloc(*len, GFP_KERNEL_ACCOUNT);
+		}
+		if (!p || part->len != *len)
+			rc = p ? -EIO : -ENOMEM;
+		else
+			memcpy(p + at, part->octet, part->nr);
+		at += part->nr;
+	} while (!rc && at < *len);
+	if (rc) {
+		kvfree(p);
+		return rc;
+	}
+	*packet = p;
+	return 0;
+}
+
+static int fetch(struct vhca_umad *umad)
+{
+	struct vhca_umad_part *part = kmalloc(sizeof(*part), GFP_KERNEL);
+	u8 *packet;
+	int rc;
+
+	if (!part)
+		return -ENOMEM;
+	rc = vhca_recv_umad(umad, part, &packet, &umad->len);
+	if (!rc)
+		WRITE_ONCE(umad->packet, packet);
+	kfree(part);
+	return rc;
+}
+
+/*
+ * The packet, to a process that has room for it; a long one's first datagram and
+ * -ENOSPC, as the kernel does it. If it does not fit, the packet stays.
+ */
+static ssize_t give(struct vhca_umad *umad, char __user *buf, size_t count)
+{
+	u32 len = umad->len - HEAD, first = min_t(u32, len, VHCA_MAD_SIZE);
+	struct ib_user_mad_hdr hdr;
+	size_t n = head(umad);
+
+	if (count < n + first)
+		return -EINVAL;
+	memcpy(&hdr, umad->packet, HEAD);
+	hdr.length = n + len;
+	if (count < n + len)
+		len = first;
+	if (copy_to_user(buf, &hdr, n) ||
+	    copy_to_user(buf + n, umad->packet + HEAD, len))
+		return -EFAULT;
+	if (len < umad->len - HEAD)
+		return -ENOSPC;
+	kvfree(umad->packet);
+	WRITE_ONCE(umad->packet, NULL);
+	return n + len;
+}
+
+static ssize_t recv_once(struct vhca_umad *umad, char __user *buf, size_t count)
+{
+	ssize_t rc = vhca_file_lock(&umad->f);
+
+	if (rc)
+		return rc;
+	if (count < head(umad))
+		rc = -EINVAL;
+	else if (!umad->packet)
+		rc = fetch(umad);
+	if (!rc)
+		rc = give(umad, buf, count);
+	vhca_file_unlock(&umad->f);
+	return rc;
+}
+
+ssize_t vhca_umad_read(struct file *filp, char __user *buf, size_t count,
+		       loff_t *pos)
+{
+	struct vhca_umad *umad = filp->private_data;
+	ssize_t rc;
+
+	if (count < sizeof(struct ib_user_mad_hdr_old))
+		return -EINVAL;
+	for (;;) {
+		if (!readable(umad) && filp->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		if (wait_event_interruptible(umad->f.wait, readable(umad)))
+			return -ERESTARTSYS;
+		rc = recv_once(umad, buf, count);
+		if (rc != -EAGAIN)
+			return rc;
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+	}
+}
+
+__poll_t vhca_umad_poll(struct file *filp, struct poll_table_struct *wait)
+{
+	struct vhca_umad *umad = filp->private_data;
+	__poll_t mask = EPOLLOUT | EPOLLWRNORM;
+
+	poll_wait(filp, &umad->f.wait, wait);
+	if (READ_ONCE(umad->f.gone))
+		return EPOLLERR;
+	return readable(umad) ? mask | EPOLLIN | EPOLLRDNORM : mask;
+}
