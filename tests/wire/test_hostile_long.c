@@ -43,6 +43,12 @@ static size_t body_of(uint16_t op)
 	case XENVHCA_OP_ATTACH_MCAST:
 	case XENVHCA_OP_DETACH_MCAST:
 		return sizeof(struct xenvhca_mcast_req);
+	case XENVHCA_OP_REGISTER_UMAD:
+		return sizeof(struct xenvhca_register_umad_req);
+	case XENVHCA_OP_UNREGISTER_UMAD:
+		return sizeof(struct xenvhca_unregister_umad_req);
+	case XENVHCA_OP_RECV_UMAD:
+		return sizeof(struct xenvhca_recv_umad_req);
 	default:
 		return sizeof(struct xenvhca_handle_req);
 	}
