@@ -7,6 +7,7 @@
 # copied. All parts are well, hostile ones too, and the report has no address. A part
 # that failed is named.
 # limit: 900
+# tier: soak
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
