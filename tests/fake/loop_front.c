@@ -334,5 +334,5 @@ int loop_notify_fd(struct loop *l, enum be_port_id which)
 
 void loop_signal(struct loop *l, enum be_port_id which)
 {
-	loop_fd_signal(l->to_be[which]);
+	loop_to_be(l, which);
 }

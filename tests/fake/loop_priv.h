@@ -29,7 +29,7 @@ struct loop_bell {			/* what the doorbell agent knows */
 
 struct loop {
 	struct be_shm shm;		/* first: a transport is one of these */
-	pthread_mutex_t lock;		/* ranges and counters */
+	pthread_mutex_t lock;		/* ranges, counters and ports */
 	int mem_fd;
 	uint8_t *mem;
 	uint32_t nr_pages;
@@ -55,12 +55,15 @@ struct loop {
 	uint32_t ring_pages;
 	uint32_t evt_cons, kick_prod;
 	int to_be[BE_PORTS], to_fe[BE_PORTS];
+	/* As an event channel: masked from its notification to the ack. */
+	bool masked[BE_PORTS], pending[BE_PORTS];	/* under lock */
 };
 
 extern const struct be_transport_ops loop_ops;
 /* Takes a range off its list. */
 void loop_range_del(struct loop_range **p);
 void loop_to_fe(struct be_shm *s, enum be_port_id which);
+void loop_to_be(struct loop *l, enum be_port_id which);
 
 static inline void loop_fd_signal(int fd)
 {

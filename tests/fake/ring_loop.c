@@ -26,6 +26,29 @@ void loop_to_fe(struct be_shm *s, enum be_port_id which)
 	loop_fd_signal(((struct loop *)s)->to_fe[which]);
 }
 
+/* What comes while the port is masked is held back until it is acked, not lost. */
+void loop_to_be(struct loop *l, enum be_port_id which)
+{
+	pthread_mutex_lock(&l->lock);
+	if (l->masked[which])
+		l->pending[which] = true;
+	else
+		loop_fd_signal(l->to_be[which]);
+	l->masked[which] = true;
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void loop_ack(struct loop *l, enum be_port_id which)
+{
+	pthread_mutex_lock(&l->lock);
+	loop_fd_drain(l->to_be[which]);
+	if (l->pending[which])
+		loop_fd_signal(l->to_be[which]);
+	l->masked[which] = l->pending[which];
+	l->pending[which] = false;
+	pthread_mutex_unlock(&l->lock);
+}
+
 static int loop_cmd_fd(struct be_transport *t)
 {
 	return to_loop(t)->to_be[BE_PORT_CMD];
@@ -39,13 +62,13 @@ static int loop_kick_fd(struct be_transport *t)
 static void loop_cmd_ack(struct be_transport *t, bool had_work)
 {
 	(void)had_work;
-	loop_fd_drain(loop_cmd_fd(t));
+	loop_ack(to_loop(t), BE_PORT_CMD);
 }
 
 static void loop_kick_ack(struct be_transport *t, bool had_work)
 {
 	(void)had_work;
-	loop_fd_drain(loop_kick_fd(t));
+	loop_ack(to_loop(t), BE_PORT_KICK);
 }
 
 /* ---- guest memory, as grants ---- */
