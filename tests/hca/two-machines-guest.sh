@@ -34,12 +34,16 @@ if [ "$role" = b ]; then
 	exit 0
 fi
 
-# between PROGRAM [OPTION]...: the server runs on b.
+check "b takes commands" wait_until 60 guest-shell -t 5 "$peer" 7000 true
+
+# serves PORT: b has a server there.
+serves() { guest-shell -t 5 "$peer" 7000 "ss -ltnH | grep -q :$1"; }
+# between PROGRAM [OPTION]...: the server runs on b, at the port of all these programs.
 between() {
 	local server rc=0
 	guest-shell -t 90 "$peer" 7000 "$* >/tmp/server 2>&1" &
 	server=$!
-	sleep 1
+	wait_until 30 serves 18515 || return
 	timeout 90 "$@" "$peer" >/tmp/client.log 2>&1 || rc=$?
 	wait "$server" || rc=$?
 	[ "$rc" = 0 ] || tail -n 8 /tmp/client.log
@@ -54,8 +58,9 @@ check "ib_send_lat" between ib_send_lat -F -n 200
 tail -n 3 /tmp/client.log
 step "every opcode"
 guest-shell -t 150 "$peer" 7000 'vhca-xfer -s -g 0 >/tmp/xfer 2>&1' &
-sleep 1
+server=$!
+check "its server listens" wait_until 30 serves 18517
 check "vhca-xfer" timeout 150 vhca-xfer -g 0 "$peer"
-check "the server agrees" wait $!
+check "the server agrees" wait $server
 guest-shell -t 10 "$peer" 7000 'touch /run/end'
 check "the kernel did not complain" quiet_kernel
