@@ -97,12 +97,13 @@ static void file_dealloc(struct vhca_file *file)
 	wake_up_interruptible(&file->wait);
 }
 
+/* As long as it waits for an answer the device finds it in its list, and waits for it. */
 void vhca_file_release(struct vhca_file *file)
 {
+	file_dealloc(file);
 	mutex_lock(&files_lock);
 	list_del_init(&file->list);
 	mutex_unlock(&files_lock);
-	file_dealloc(file);
 	kref_put(&file->ref, file_free);
 }
 

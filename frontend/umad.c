@@ -15,6 +15,8 @@
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "cmd.h"
@@ -56,6 +58,7 @@ static void umad_free(struct vhca_file *file)
 	struct vhca_umad *umad = container_of(file, struct vhca_umad, f);
 
 	kvfree(umad->packet);
+	mutex_destroy(&umad->reader);
 	kfree(umad);
 }
 
@@ -67,24 +70,34 @@ static const struct vhca_file_ops umad_ops = {
 	.free = umad_free,
 };
 
+/* Under ports_lock. Of another network namespace it is nobody's, as natively. */
+static int port_access(const struct vhca_umad_port *port)
+{
+	if (!port->vdev)
+		return -ENXIO;
+	return rdma_dev_access_netns(&port->vdev->ibdev,
+				     current->nsproxy->net_ns) ? 0 : -EPERM;
+}
+
 static int umad_open(struct inode *inode, struct file *filp)
 {
 	struct vhca_umad_port *port = container_of(inode->i_cdev,
 						   struct vhca_umad_port, cdev);
 	struct vhca_umad *umad = kzalloc(sizeof(*umad), GFP_KERNEL_ACCOUNT);
-	bool there;
+	int rc;
 
 	if (!umad)
 		return -ENOMEM;
 	vhca_file_init(&umad->f, &umad_ops);
+	mutex_init(&umad->reader);
 	mutex_lock(&ports_lock);
-	there = port->vdev;
-	if (there)
+	rc = port_access(port);
+	if (!rc)
 		vhca_file_join(&umad->f, port->vdev);
 	mutex_unlock(&ports_lock);
-	if (!there) {
+	if (rc) {
 		vhca_file_release(&umad->f);
-		return -ENXIO;
+		return rc;
 	}
 	filp->private_data = umad;
 	return stream_open(inode, filp);
@@ -222,8 +235,12 @@ static struct vhca_umad_port *port_new(struct vhca_dev *dev)
 	return port;
 }
 
+/* Who has a file, or its inode, may have the port for longer. */
 static void port_end(struct vhca_umad_port *port)
 {
+	mutex_lock(&ports_lock);
+	port->vdev = NULL;
+	mutex_unlock(&ports_lock);
 	ida_free(&port_ids, port->id);
 	put_device(&port->dev);
 }
@@ -273,9 +290,6 @@ void vhca_umad_remove(struct vhca_dev *dev)
 	dev->umad = NULL;
 	/* Nobody reads its attributes any more. */
 	cdev_device_del(&port->cdev, &port->dev);
-	mutex_lock(&ports_lock);
-	port->vdev = NULL;
-	mutex_unlock(&ports_lock);
 	port_end(port);
 	umad_put();
 }

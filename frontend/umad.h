@@ -21,13 +21,19 @@ struct vhca_dev;
 #define VHCA_MAD_SIZE	256u
 #define VHCA_UMAD_SLOT	(XENVHCA_UMAD_BODY + XENVHCA_UDATA_SIZE)
 
-/* An open file. */
+/*
+ * An open file. Memory of the process may keep who touches it waiting for ever, so it is
+ * touched under the reader lock at most, which the end of a device does not need.
+ */
 struct vhca_umad {
-	struct vhca_file f;		/* its lock: all below */
+	struct vhca_file f;		/* its lock is below this one */
 	bool used;			/* an agent was registered */
 	bool pkey_index;		/* the process knows the new header */
-	u32 len;
-	u8 *packet;			/* fetched, and not yet read; else NULL */
+	bool full;			/* all of the packet is here */
+	struct mutex reader;		/* full, and all below */
+	u32 at, len;			/* octets of it that are here, and in all */
+	u32 room;			/* octets */
+	u8 *packet;
 };
 
 /* What the backend says of its first packet. */

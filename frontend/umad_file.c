@@ -29,7 +29,8 @@
 /* Octets of the header that the process knows: without a P_Key index, or with. */
 static size_t head(const struct vhca_umad *umad)
 {
-	return umad->pkey_index ? HEAD : sizeof(struct ib_user_mad_hdr_old);
+	return READ_ONCE(umad->pkey_index) ? HEAD :
+	       sizeof(struct ib_user_mad_hdr_old);
 }
 
 /* ---- agents ---- */
@@ -53,6 +54,25 @@ static int vhca_unregister_umad(struct vhca_umad *umad, u32 id)
 	return vhca_cmd_unregister_umad(umad->f.dev, umad->f.handle, id);
 }
 
+/* What two threads do at once comes in one order or the other. */
+static int enable_pkey(struct vhca_umad *umad)
+{
+	if (READ_ONCE(umad->used))
+		return -EINVAL;
+	WRITE_ONCE(umad->pkey_index, true);
+	return 0;
+}
+
+/* The process cannot be told of the agent. If the device is gone, so is the agent. */
+static int agent_undo(struct vhca_umad *umad, u32 id)
+{
+	if (!vhca_file_lock(&umad->f)) {
+		vhca_unregister_umad(umad, id);
+		vhca_file_unlock(&umad->f);
+	}
+	return -EFAULT;
+}
+
 /* @arg: the process' struct, which begins with the number. @known: the new header. */
 static int agent_new(struct vhca_umad *umad, u32 __user *arg,
 		     struct xenvhca_register_umad_req *req, bool known)
@@ -63,16 +83,15 @@ static int agent_new(struct vhca_umad *umad, u32 __user *arg,
 	if (rc)
 		return rc;
 	rc = vhca_register_umad(umad, req, &id);
-	if (!rc && put_user(id, arg)) {
-		vhca_unregister_umad(umad, id);
-		rc = -EFAULT;
-	}
-	if (!rc && !umad->used) {
-		umad->used = true;
-		umad->pkey_index |= known;
-	}
 	vhca_file_unlock(&umad->f);
-	return rc;
+	if (rc)
+		return rc;
+	if (put_user(id, arg))
+		return agent_undo(umad, id);
+	if (known)			/* unless an agent was there before */
+		enable_pkey(umad);
+	WRITE_ONCE(umad->used, true);
+	return 0;
 }
 
 static int reg_agent(struct vhca_umad *umad, void __user *arg)
@@ -131,19 +150,6 @@ static int unreg_agent(struct vhca_umad *umad, u32 __user *arg)
 	return rc;
 }
 
-static int enable_pkey(struct vhca_umad *umad)
-{
-	int rc = 0;
-
-	mutex_lock(&umad->f.lock);
-	if (umad->used)
-		rc = -EINVAL;
-	else
-		umad->pkey_index = true;
-	mutex_unlock(&umad->f.lock);
-	return rc;
-}
-
 long vhca_umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct vhca_umad *umad = filp->private_data;
@@ -194,16 +200,13 @@ static int load(const struct vhca_umad *umad, const char __user *buf,
 	return HEAD + count - len;
 }
 
-static int send_once(struct vhca_umad *umad, const char __user *buf,
-		     size_t count)
+static int send_once(struct vhca_umad *umad, const void *packet, u16 len)
 {
-	u8 packet[XENVHCA_UMAD_SEND_MAX];
-	int len, rc = vhca_file_lock(&umad->f);
+	int rc = vhca_file_lock(&umad->f);
 
 	if (rc)
 		return rc;
-	len = load(umad, buf, count, packet);
-	rc = len < 0 ? len : vhca_send_umad(umad, packet, len);
+	rc = vhca_send_umad(umad, packet, len);
 	vhca_file_unlock(&umad->f);
 	return rc;
 }
@@ -212,11 +215,15 @@ static int send_once(struct vhca_umad *umad, const char __user *buf,
 ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
 			loff_t *pos)
 {
+	struct vhca_umad *umad = filp->private_data;
+	u8 packet[XENVHCA_UMAD_SEND_MAX];
 	unsigned int again = AGAIN_MOST;
-	int rc;
+	int rc, len = load(umad, buf, count, packet);
 
+	if (len < 0)
+		return len;
 	for (;;) {
-		rc = send_once(filp->private_data, buf, count);
+		rc = send_once(umad, packet, len);
 		if (rc != -EAGAIN || !again--)
 			return rc ? rc : count;
 		if (msleep_interruptible(AGAIN_MS))
@@ -228,55 +235,93 @@ ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
 
 static bool readable(const struct vhca_umad *umad)
 {
-	return READ_ONCE(umad->packet) || READ_ONCE(umad->f.events) ||
+	return READ_ONCE(umad->full) || READ_ONCE(umad->f.events) ||
 	       READ_ONCE(umad->f.gone);
 }
 
-/* Under umad->f.lock. The parts from the first on; -EAGAIN: there is no packet. */
-static int vhca_recv_umad(struct vhca_umad *umad, struct vhca_umad_part *part,
-			  u8 **packet, u32 *len)
+/* It was read, or cannot be fetched. */
+static void packet_drop(struct vhca_umad *umad)
 {
-	u32 at = 0;
-	u8 *p = NULL;
+	kvfree(umad->packet);
+	umad->packet = NULL;
+	umad->room = 0;
+	umad->at = 0;
+	WRITE_ONCE(umad->full, false);
+}
+
+static int packet_room(struct vhca_umad *umad, u32 len)
+{
+	u8 *p;
+
+	if (umad->room >= len)
+		return 0;
+	p = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return -ENOMEM;
+	packet_drop(umad);
+	umad->packet = p;
+	umad->room = len;
+	return 0;
+}
+
+/* Under umad->f.lock. The next part of the packet; -EAGAIN: there is none. */
+static int vhca_recv_umad(struct vhca_umad *umad, struct vhca_umad_part *part)
+{
 	int rc;
 
-	do {
-		vhca_file_ask(&umad->f);
-		rc = vhca_cmd_recv_umad(umad->f.dev, umad->f.handle, at, part);
-		if (rc)
-			break;
-		vhca_file_told(&umad->f, part->seq, part->events);
-		if (!at) {
-			*len = part->len;
-			if (!*len)
-				return -EAGAIN;
-			p = kvmalloc(*len, GFP_KERNEL_ACCOUNT);
-		}
-		if (!p || part->len != *len)
-			rc = p ? -EIO : -ENOMEM;
-		else
-			memcpy(p + at, part->octet, part->nr);
-		at += part->nr;
-	} while (!rc && at < *len);
-	if (rc) {
-		kvfree(p);
+	vhca_file_ask(&umad->f);
+	rc = vhca_cmd_recv_umad(umad->f.dev, umad->f.handle, umad->at, part);
+	if (rc)
 		return rc;
-	}
-	*packet = p;
+	vhca_file_told(&umad->f, part->seq, part->events);
+	if (!part->len)
+		return -EAGAIN;
+	if (umad->at && part->len != umad->len)
+		return -EIO;
+	rc = umad->at ? 0 : packet_room(umad, part->len);
+	if (rc)
+		return rc;
+	umad->len = part->len;
+	memcpy(umad->packet + umad->at, part->octet, part->nr);
+	umad->at += part->nr;
 	return 0;
+}
+
+/*
+ * Under umad->f.lock. The backend gives a packet away with its last octet, so there is
+ * room for one that has a single part before it is asked for. A signal leaves a long one
+ * half here, and the next call goes on.
+ */
+static int fetch_parts(struct vhca_umad *umad, struct vhca_umad_part *part)
+{
+	int rc = packet_room(umad, VHCA_UMAD_SLOT);
+
+	while (!rc) {
+		rc = vhca_recv_umad(umad, part);
+		if (rc || umad->at == umad->len)
+			break;
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+	}
+	if (rc)
+		packet_drop(umad);
+	else
+		WRITE_ONCE(umad->full, true);
+	return rc;
 }
 
 static int fetch(struct vhca_umad *umad)
 {
 	struct vhca_umad_part *part = kmalloc(sizeof(*part), GFP_KERNEL);
-	u8 *packet;
 	int rc;
 
 	if (!part)
 		return -ENOMEM;
-	rc = vhca_recv_umad(umad, part, &packet, &umad->len);
-	if (!rc)
-		WRITE_ONCE(umad->packet, packet);
+	rc = vhca_file_lock(&umad->f);
+	if (!rc) {
+		rc = fetch_parts(umad, part);
+		vhca_file_unlock(&umad->f);
+	}
 	kfree(part);
 	return rc;
 }
@@ -302,24 +347,25 @@ static ssize_t give(struct vhca_umad *umad, char __user *buf, size_t count)
 		return -EFAULT;
 	if (len < umad->len - HEAD)
 		return -ENOSPC;
-	kvfree(umad->packet);
-	WRITE_ONCE(umad->packet, NULL);
+	packet_drop(umad);
 	return n + len;
 }
 
 static ssize_t recv_once(struct vhca_umad *umad, char __user *buf, size_t count)
 {
-	ssize_t rc = vhca_file_lock(&umad->f);
+	ssize_t rc = 0;
 
-	if (rc)
-		return rc;
-	if (count < head(umad))
+	if (mutex_lock_interruptible(&umad->reader))
+		return -ERESTARTSYS;
+	if (READ_ONCE(umad->f.gone))
+		rc = -EIO;
+	else if (count < head(umad))
 		rc = -EINVAL;
-	else if (!umad->packet)
+	else if (!umad->full)
 		rc = fetch(umad);
 	if (!rc)
 		rc = give(umad, buf, count);
-	vhca_file_unlock(&umad->f);
+	mutex_unlock(&umad->reader);
 	return rc;
 }
 

@@ -201,11 +201,13 @@ static int packet_load(const struct xenvhca_request *req,
 
 /* Is it allowed? And in the terms of this domain. */
 static int packet_check(struct be_umad *umad, struct ib_user_mad_hdr *hdr,
-			const uint8_t *mad)
+			const uint8_t *mad, size_t len)
 {
 	struct be_dev *dev = umad->dev;
 	int err = 0;
 
+	if (be_mad_cut(mad, len))
+		return -EINVAL;
 	if (hdr->id >= XENVHCA_UMAD_AGENTS || !(umad->agents >> hdr->id & 1))
 		return -EIO;		/* as the kernel says */
 	if (dev->umad != BE_UMAD_ALL)
@@ -260,7 +262,8 @@ int be_send_umad(const struct be_cmd *c)
 		return -ENOENT;
 	err = packet_load(c->req, packet, &hdr);
 	if (!err)
-		err = packet_check(umad, &hdr, packet + BE_UMAD_HEAD);
+		err = packet_check(umad, &hdr, packet + BE_UMAD_HEAD,
+				   c->req->u.send_umad.len - BE_UMAD_HEAD);
 	if (!err)
 		err = packet_send(umad, &hdr, packet,
 				  c->req->u.send_umad.len);

@@ -73,6 +73,12 @@ static inline uint32_t be_mad_u32(const uint8_t *mad, size_t at)
  * Return: 0 or -EPERM.
  */
 int be_umad_filter(const struct ib_user_mad_hdr *hdr, const uint8_t *mad);
+/*
+ * Does it end within the header of its class, though it is a part of a longer message?
+ * The kernel (ib_create_send_mad() of 6.1) then pads it by more than a datagram has.
+ * @mad: as above, of which @len octets were sent.
+ */
+bool be_mad_cut(const uint8_t *mad, size_t len);
 /* Is it an answer? Its transaction id is the asker's. */
 bool be_mad_response(const uint8_t *mad);
 

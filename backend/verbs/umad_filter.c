@@ -26,6 +26,8 @@ enum {
 };
 
 #define RMPP_FLAGS	7
+#define RMPP_ACTIVE	1
+#define CLASS_HEAD	64	/* the longest header of a class */
 #define SM_KEY_LEN	8
 #define GSI_QPN		1
 #define GSI_QKEY	0x80010000u
@@ -36,6 +38,11 @@ bool be_mad_response(const uint8_t *mad)
 	       mad[AT_METHOD] == METHOD_REPRESS ||
 	       (mad[AT_CLASS] == CLASS_BM &&
 		be_mad_u32(mad, AT_MODIFIER) & 1);
+}
+
+bool be_mad_cut(const uint8_t *mad, size_t len)
+{
+	return mad[AT_RMPP_FLAGS] & RMPP_ACTIVE && len < CLASS_HEAD;
 }
 
 /* One datagram, no part of a longer message. */

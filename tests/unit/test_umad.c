@@ -222,6 +222,26 @@ static void lengths_are_checked(void **state)
 	assert_int_equal(part(~0u), -EINVAL);
 }
 
+/* The kernel would write in front of what it allocated for it. */
+static void no_part_ends_within_its_header(void **state)
+{
+	uint16_t len;
+
+	(void)state;
+	g->dev.umad = BE_UMAD_ALL;
+	for (len = BE_MAD_HEAD + 12; len < 64; len++) {
+		prepare(SA, GET, len);
+		mad[26] = 1;
+		load(BE_UMAD_HEAD + len);
+		assert_int_equal(guest_cmd(g, XENVHCA_OP_SEND_UMAD), -EINVAL);
+	}
+	assert_int_equal(fake_umad_sends(), 0);
+	prepare(SA, GET, len);
+	mad[26] = 1;
+	load(BE_UMAD_HEAD + len);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_SEND_UMAD), 0);
+}
+
 static void long_answers_come_in_parts(void **state)
 {
 	static const size_t len[] = {
@@ -288,6 +308,7 @@ int main(void)
 		TEST(query_reaches_managers_only),
 		TEST(nobody_listens_without_all),
 		TEST(lengths_are_checked),
+		TEST(no_part_ends_within_its_header),
 		TEST(long_answers_come_in_parts),
 		TEST(partitions_are_the_guests),
 	};

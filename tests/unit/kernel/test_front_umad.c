@@ -23,21 +23,27 @@ struct file { void *private_data; int f_flags; };
 #define EPOLLRDNORM		0x40
 #define EPOLLWRNORM		0x100
 #define poll_wait(f, wq, w)
-#define signal_pending(t)	true	/* or it would wait for ever */
+#define signal_pending(t)	(signals ? signals--, true : false)
+#define mutex_lock_interruptible(m) mutex_lock_killable(m)
 #define wait_event_interruptible(wq, cond) ((cond) ? 0 : -ERESTARTSYS)
 #define spin_lock_irq(l)
 #define spin_unlock_irq(l)
-#define get_user(v, p)		((v) = *(p), 0)
-#define put_user(v, p)		(fault ? -EFAULT : (*(p) = (v), 0))
-#define copy_from_user(to, from, n) (memcpy(to, from, n), 0)
-#define kvmalloc(size, gfp)	(kept++, malloc(size))
+/* A process may keep who touches its memory waiting for as long as it likes. */
+#define get_user(v, p)		(unlocked(), (v) = *(p), 0)
+#define put_user(v, p)		(unlocked(), fault ? -EFAULT : (*(p) = (v), 0))
+#define copy_from_user(to, from, n) (unlocked(), memcpy(to, from, n), 0)
+#undef copy_to_user
+#define copy_to_user(to, from, n) (unlocked(), memcpy(to, from, n), 0)
+#define kvmalloc(size, gfp)	((size) > most ? NULL : (kept++, malloc(size)))
 #undef kvfree
 #define kvfree(p)		((p) ? (void)kept-- : (void)0, free(p))
 #define msleep_interruptible(ms) (slept += (ms), false)
 
 static bool fault;
 static long kept;
-static unsigned int slept;
+static unsigned int slept, signals;
+static size_t most;		/* octets that an allocation may have */
+static void unlocked(void);
 
 #include "copy/file_event.c"
 #include "copy/cmd_umad.c"
@@ -48,6 +54,10 @@ static unsigned int slept;
 
 static struct vhca_dev dev;
 static struct vhca_umad umad;
+static void unlocked(void)
+{
+	assert_false(umad.f.lock.held);
+}
 static struct file filp;
 static u8 packet[XENVHCA_UMAD_RECV_MAX];
 static u8 buf[XENVHCA_UMAD_RECV_MAX];
@@ -151,7 +161,8 @@ static int setup(void **state)
 	umad.f.handle = 5;
 	filp = (struct file){ &umad, O_NONBLOCK };
 	fault = false;
-	slept = 0;
+	slept = signals = 0;
+	most = ~0ul;
 	return 0;
 }
 
@@ -160,7 +171,7 @@ static int teardown(void **state)
 	(void)state;
 	kvfree(umad.packet);
 	assert_int_equal(kept, 0);
-	assert_false(umad.f.lock.held);
+	assert_false(umad.f.lock.held || umad.reader.held);
 	return 0;
 }
 
@@ -432,7 +443,64 @@ static void a_hostile_length_is_an_error(void **state)
 	be.len = 0;
 	be.events = true;
 	vhca_file_told(&umad.f, ++be.seq, true);
+	signals = 1;			/* or for ever */
 	assert_int_equal(read_it(sizeof(buf)), -ERESTARTSYS);
+}
+
+static void a_signal_ends_a_long_read_and_loses_nothing(void **state)
+{
+	unsigned int parts = DIV_ROUND_UP(HDR + 5000, VHCA_UMAD_SLOT), i;
+
+	(void)state;
+	enable();
+	arrives(5000);
+	for (i = 1; i < parts; i++) {
+		signals = 1;
+		assert_int_equal(read_it(sizeof(buf)), -ERESTARTSYS);
+		assert_int_equal(be.n, i);
+	}
+	signals = 1;			/* nothing is left to be fetched */
+	assert_int_equal(read_it(sizeof(buf)), HDR + 5000);
+	assert_memory_equal(buf + HDR, packet + HDR, 5000);
+	assert_int_equal(be.n, parts);
+	signals = 0;
+	/* Another one, half of which is here when the backend errs. */
+	arrives(5000);
+	signals = 1;
+	assert_int_equal(read_it(sizeof(buf)), -ERESTARTSYS);
+	be.say = 6000;
+	assert_int_equal(read_it(sizeof(buf)), -EIO);
+	be.say = 0;
+	assert_int_equal(read_it(sizeof(buf)), HDR + 5000);
+	assert_memory_equal(buf + HDR, packet + HDR, 5000);
+}
+
+static void without_memory_nothing_is_lost(void **state)
+{
+	(void)state;
+	enable();
+	arrives(256);
+	most = 0;
+	assert_int_equal(read_it(sizeof(buf)), -ENOMEM);
+	assert_int_equal(be.n, 0);	/* it is the backend's still */
+	arrives(5000);
+	most = VHCA_UMAD_SLOT;
+	assert_int_equal(read_it(sizeof(buf)), -ENOMEM);
+	assert_int_equal(be.n, 1);
+	most = ~0ul;
+	assert_int_equal(read_it(sizeof(buf)), HDR + 5000);
+	assert_memory_equal(buf + HDR, packet + HDR, 5000);
+}
+
+static void who_waits_for_a_reader_can_be_killed(void **state)
+{
+	(void)state;
+	arrives(256);
+	umad.reader.held = true;	/* its memory does not come */
+	assert_int_equal(read_it(sizeof(buf)), -ERESTARTSYS);
+	assert_int_equal(enable(), 0);
+	assert_int_equal(reg(3), 0);
+	umad.reader.held = false;
 }
 
 static void the_end_of_a_device_is_an_error(void **state)
@@ -445,6 +513,7 @@ static void the_end_of_a_device_is_an_error(void **state)
 	umad.f.gone = true;
 	assert_int_equal(vhca_umad_poll(&filp, NULL), EPOLLERR);
 	assert_int_equal(read_it(sizeof(buf)), -EIO);
+	memset(buf, 0, OLD);
 	assert_int_equal(write_it(OLD + 256), -EIO);
 	assert_int_equal(reg(3), -EIO);
 }
@@ -461,6 +530,9 @@ int main(void)
 		T(who_is_too_fast_waits),
 		T(long_answers_are_read_as_natively),
 		T(a_hostile_length_is_an_error),
+		T(a_signal_ends_a_long_read_and_loses_nothing),
+		T(without_memory_nothing_is_lost),
+		T(who_waits_for_a_reader_can_be_killed),
 		T(the_end_of_a_device_is_an_error),
 	};
 
