@@ -17,6 +17,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../lib/mirror.sh"
 # shellcheck source=tests/lib/retry.sh
 . "$here/../../lib/retry.sh"
+# shellcheck source=tests/lib/root.sh
+. "$here/../../lib/root.sh"
 say() { echo "arm64 root: $*" >&2; }
 suite=bookworm
 triplet=aarch64-linux-gnu
@@ -30,34 +32,18 @@ packages=(
 	iproute2 kmod udev xenstore-utils iputils-ping procps sysvinit-utils strace
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
 )
-key=$({ cat "$here/root.sh"; echo "${VHCA_MIRROR:-}"; } | sha256sum | cut -c1-16)
+key=$({ cat "$here/root.sh" "$here/../../lib/root.sh"; echo "${VHCA_MIRROR:-}"; } |
+	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/arm64-root-$key
 
 make_root() {
-	rm -rf "$cache"
-	mkdir -p "$cache/root"
 	say "fetching Debian packages of $suite (200 MB; once, cached in ${cache%/*})"
-	debian_tar "$suite" "$cache" "$(IFS=,; echo "${packages[*]}")" \
+	root_unpack "$suite" "$cache" "$(IFS=,; echo "${packages[*]}")" \
 		--variant=extract --architectures=arm64 \
-		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr || exit 1
-	tar -C "$cache/root" --exclude='./dev/*' --exclude='./usr/share/doc' \
-		--no-same-owner -xf "$cache/root.tar"
-	rm "$cache/root.tar"
-	touch "$cache/complete"
-	say "done: $(du -sh "$cache" | cut -f1)"
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr
 }
 
-if [ "${1:-}" != --path ] && [ ! -e "$cache/complete" ]; then
-	command -v mmdebstrap >/dev/null || {
-		say "mmdebstrap is not installed: run 'make deps'"
-		exit 1
-	}
-	mkdir -p "${cache%/*}"
-	exec 9>"$cache.lock"
-	flock 9
-	[ -e "$cache/complete" ] || make_root
-	exec 9>&-
-fi
+[ "${1:-}" = --path ] || root_once "$cache" make_root || exit 1
 if [ "${1:-}" != --configure ]; then
 	echo "$cache/root"
 	exit 0

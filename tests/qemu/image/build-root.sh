@@ -24,10 +24,12 @@ top=$(cd "$here/../../.." && pwd)
 . "$top/tests/lib/mirror.sh"
 # shellcheck source=tests/lib/retry.sh
 . "$top/tests/lib/retry.sh"
+# shellcheck source=tests/lib/root.sh
+. "$top/tests/lib/root.sh"
 say() { echo "root: $*" >&2; }
 
 mapfile -t packages < <(env -u KDIR -u KVER "$here/deps.sh" --list root)
-key=$( { cat "$here/build-root.sh"; echo "$SUITE ${packages[*]}"; } |
+key=$( { cat "$here/build-root.sh" "$top/tests/lib/root.sh"; echo "$SUITE ${packages[*]}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/root-$SUITE-$key
 if [ "${1:-}" = --path ]; then
@@ -36,28 +38,18 @@ if [ "${1:-}" = --path ]; then
 fi
 
 make_root() {
-	rm -rf "$cache"
-	mkdir -p "$cache/root"
+	local options
 	say "installing a $SUITE root to compile in (once; cached in ${cache%/*})"
-	debian_tar "$SUITE" "$cache" "$(IFS=,; echo "${packages[*]}")" \
-		--variant=minbase --dpkgopt=force-unsafe-io \
-		--dpkgopt='path-exclude=/usr/share/man/*' \
-		--dpkgopt='path-exclude=/usr/share/doc/*' || exit 1
-	tar -C "$cache/root" --exclude='./dev/*' --no-same-owner \
-		-xf "$cache/root.tar"
-	rm "$cache/root.tar"
+	mapfile -t options < <(root_compiles)
+	root_unpack "$SUITE" "$cache" "$(IFS=,; echo "${packages[*]}")" \
+		"${options[@]}" || return 1
 	find "$cache/root/usr/src" -maxdepth 1 -name 'linux-headers-*-amd64' |
 		sort -V | tail -n 1 | sed 's,.*/linux-headers-,,' >"$cache/kver"
-	[ -s "$cache/kver" ] || { say "no kernel headers in $SUITE"; exit 1; }
-	touch "$cache/complete"
-	say "done: $(du -sh "$cache" | cut -f1), Linux $(cat "$cache/kver")"
+	[ -s "$cache/kver" ] || { say "no kernel headers in $SUITE"; return 1; }
+	say "it has the headers of Linux $(cat "$cache/kver")"
 }
 
-mkdir -p "${cache%/*}"
-exec 9>"$cache.lock"
-flock 9
-[ -e "$cache/complete" ] || make_root
-exec 9>&-
+root_once "$cache" make_root || exit 1
 if [ "${1:-}" != --in ]; then
 	echo "$cache"
 	exit 0
@@ -71,20 +63,5 @@ while [ "$1" != -- ]; do
 	shift
 done
 shift
-for d in "${dirs[@]}"; do
-	mkdir -p "$cache/root$d"
-done
-# The mounts end with the namespace.
-# shellcheck disable=SC2016
-exec unshare --user --map-root-user --mount bash -c '
-	root=$1 n=$2
-	shift 2
-	for d in /dev /proc "${@:1:n}"; do
-		mount --rbind "$d" "$root$d" || exit
-	done
-	top=$1
-	shift "$n"
-	exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-		LC_ALL=C ${JOBS:+JOBS=$JOBS} SUITE='"$SUITE"' \
-		bash -c "cd \"\$0\" && exec \"\$@\"" "$top" "$@"
-' bash "$cache/root" "${#dirs[@]}" "${dirs[@]}" "$@"
+root_run "$cache/root" "${dirs[@]}" -- \
+	env SUITE="$SUITE" ${JOBS:+JOBS="$JOBS"} "$@"

@@ -203,6 +203,24 @@ traffic_start() {
 		fail "traffic does not flow: $(tail -n 3 /tmp/traffic.[sc])"
 }
 
+# traffic_inside GUEST SECONDS: verified traffic inside a guest, in the background, until it
+# runs; traffic[GUEST] is its process.
+declare -A traffic
+traffic_inside() {
+	: >"/tmp/traffic.$1"
+	guest_sh -t $(($2 + 60)) "$1" "vhca-xfer --loop $XFER_GID --traffic $2" \
+		>"/tmp/traffic.$1" 2>&1 &
+	traffic[$1]=$!
+	wait_until 30 grep -q '^t=1 ' "/tmp/traffic.$1" ||
+		fail "no traffic in $1: $(tail -n 3 "/tmp/traffic.$1")"
+}
+# ends_with_error GUEST: it ends neither well, nor by a time-out.
+ends_with_error() {
+	local rc=0
+	wait "${traffic[$1]}" || rc=$?
+	[ "$rc" != 0 ] && [ "$rc" != 124 ] && [ "$rc" != 255 ]
+}
+
 # kill_worker VICTIM OTHER TRANSFER: that of VICTIM, while both have traffic inside
 # themselves. Its device comes back, and a transfer works.
 kill_worker() {

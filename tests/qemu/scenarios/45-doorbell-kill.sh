@@ -12,25 +12,9 @@
 . ./vhca.sh
 . ./hca.sh
 
-# traffic GUEST SECONDS: verified traffic inside a guest, until it runs.
-traffic() {
-	: >"/tmp/traffic.$1"
-	guest_sh -t $(($2 + 60)) "$1" "vhca-xfer --loop -g 0 --traffic $2" \
-		>"/tmp/traffic.$1" 2>&1 &
-	pid[$1]=$!
-	wait_until 30 grep -q '^t=1 ' "/tmp/traffic.$1" ||
-		fail "no traffic in $1: $(tail -n 3 "/tmp/traffic.$1")"
-}
-# ends_with_error GUEST: neither well, nor by a time-out.
-ends_with_error() {
-	local rc=0
-	wait "${pid[$1]}" || rc=$?
-	[ "$rc" != 0 ] && [ "$rc" != 124 ] && [ "$rc" != 255 ]
-}
 works() { guest_sh -t 60 "$1" 'vhca-xfer --loop -g 0 -t rc-write-1m'; }
 new_pid() { [ -n "$(pgrep -o -x "$1")" ] && [ "$(pgrep -o -x "$1")" != "$2" ]; }
 nothing_kept() { [ "$(cat $DBG_HELPER/kept_mms)" = 0 ]; }
-declare -A pid
 
 step "a PV and a PVH guest, both on the same HCA"
 hca_guests pv a pvh b
@@ -43,37 +27,37 @@ vhcactl attach b hca=mlx5_0
 for g in a b; do
 	check "$g works" wait_guest 30 $g 'ibv_devinfo | grep PORT_ACTIVE'
 done
-traffic a 3
+traffic_inside a 3
 check "the ledger differs while a program runs" not same_hca
-check "traffic" wait "${pid[a]}"
+check "traffic" wait "${traffic[a]}"
 
 for g in a b; do
 	[ $g = a ] && other=b || other=a
 	step "kill the worker of $g under traffic"
-	traffic "$other" 12
-	traffic $g 60
+	traffic_inside "$other" 12
+	traffic_inside $g 60
 	kill -9 "$(worker_pid $g 0)"
 	check "$g's program ends with an error" ends_with_error $g
 	check "the device of $g comes back" \
 		wait_guest 30 $g 'ibv_devinfo | grep PORT_ACTIVE'
 	check "$g works" works $g
-	check "$other's traffic went on" wait "${pid[$other]}"
+	check "$other's traffic went on" wait "${traffic[$other]}"
 done
 
 step "kill the agent under traffic"
-traffic a 15
-traffic b 15
+traffic_inside a 15
+traffic_inside b 15
 old=$(pgrep -o -x xen-vhca-doorbe)
 kill -9 "$old"
 check "another one is there" wait_until 10 new_pid xen-vhca-doorbe "$old"
 check "it knows what is mapped" grep -q 'took over [1-9]' /run/doorbelld.log
 check "a: a new program" works a
 check "b: a new program" works b
-check "a's traffic went on" wait "${pid[a]}"
-check "b's traffic went on" wait "${pid[b]}"
+check "a's traffic went on" wait "${traffic[a]}"
+check "b's traffic went on" wait "${traffic[b]}"
 
 step "kill agent and worker at once"
-traffic b 60
+traffic_inside b 60
 old=$(pgrep -o -x xen-vhca-doorbe)
 kill -9 "$old" "$(worker_pid b 0)"
 check "b's program ends with an error" ends_with_error b
@@ -92,14 +76,14 @@ agent_start
 check "b works again" wait_guest 40 b 'vhca-xfer --loop -g 0 -t rc-write-4k'
 
 step "kill the supervisor under traffic"
-traffic a 8
+traffic_inside a 8
 old=$(supervisor_pid)
 worker=$(worker_pid a 0)
 kill -9 "$old"
-check "traffic goes on without it" wait "${pid[a]}"
+check "traffic goes on without it" wait "${traffic[a]}"
 check "a new supervisor is there" wait_until 10 new_pid xen-vhcad "$old"
 check "it adopted the worker" [ "$(worker_pid a 0)" = "$worker" ]
-traffic a 60
+traffic_inside a 60
 kill -9 "$worker"
 check "a's program ends with an error" ends_with_error a
 check "the device of a comes back" \
@@ -108,7 +92,7 @@ check "a works" works a
 
 step "detach under traffic"
 for g in a b; do
-	traffic $g 60
+	traffic_inside $g 60
 	check "detach $g" vhcactl detach $g all
 	check "$g's program ends with an error" ends_with_error $g
 done
@@ -123,11 +107,11 @@ kernel_clean a b
 step "destroy under traffic"
 for g in a b; do
 	[ $g = a ] && other=b || other=a
-	traffic $g 60
+	traffic_inside $g 60
 	dom=$(guest_domid $g)
 	guest_destroy $g
-	kill "${pid[$g]}"	# it would wait for its time limit
-	wait "${pid[$g]}" || true
+	kill "${traffic[$g]}"	# it would wait for its time limit
+	wait "${traffic[$g]}" || true
 	check "the backend's nodes of $g are gone" \
 		wait_until 20 not backend_has "$dom"
 	check "$g is no zombie in Xen" \

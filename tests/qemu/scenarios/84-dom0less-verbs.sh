@@ -16,21 +16,14 @@ step "two guests, trusted as dom0 is elsewhere: only then they have memory windo
 check "this is an Arm machine" test "$(uname -m)" = aarch64
 sed 's/hca=rxe0/&,trusted=1/' "$DOM0LESS_CONF" >/tmp/trusted.conf
 DOM0LESS_CONF=/tmp/trusted.conf guests_up g1 g2
-for g in g1 g2; do
-	check "$g is connected" wait_until 60 connected $g 0
-	check "$g has a verbs device" wait_guest 20 $g 'ls /dev/infiniband/uverbs0'
-done
+guests_connected g1 g2
 
 room_for_many g1 g2
 step "the list of verbs"
 same_verbs g1 expected-differences.txt -d rxe0
 commands_as_promised g1 Soft-RoCE
 
-step "perftest"
-for t in 'send_lat -s 8' 'send_lat -s 8 -e' 'write_lat -s 8' 'read_lat -s 8' 'atomic_lat' \
-	'write_bw -s 65536' 'read_bw -s 65536' 'send_bw -c UD -s 1024' 'write_bw -q 8 -s 4096'; do
-	pair "ib_$t" g1 g2 "ib_$t -F -x 1 -n 200"
-done
+perftests_between g1 g2 -x 1
 
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of transfers to 1 MiB" g2 g1 '-q 16 --max-size 1048576'

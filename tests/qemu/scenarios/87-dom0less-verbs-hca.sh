@@ -23,10 +23,7 @@ step "two guests of one HCA"
 check "this is an Arm machine" test "$(uname -m)" = aarch64
 hca_setup
 guests_up a b
-for g in a b; do
-	check "$g is connected" wait_until 60 connected $g 0
-	check "$g has a verbs device" wait_guest 30 $g 'ls /dev/infiniband/uverbs0'
-done
+guests_connected a b
 
 room_for_many a b
 step "the list of verbs"
@@ -34,11 +31,7 @@ same_verbs a expected-differences-mlx5.txt -g 0 -d mlx5_0
 commands_as_promised a mlx5
 refused=$(refused hca0)
 
-step "perftest"
-for t in 'send_lat -s 8' 'send_lat -s 8 -e' 'write_lat -s 8' 'read_lat -s 8' 'atomic_lat' \
-	'write_bw -s 65536' 'read_bw -s 65536' 'send_bw -c UD -s 1024' 'write_bw -q 8 -s 4096'; do
-	pair "ib_$t" a b "ib_$t -F -n 200"
-done
+perftests_between a b
 
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of transfers to 1 MiB" b a '-q 16 --max-size 1048576'
