@@ -18,8 +18,8 @@ fi
 # shellcheck source=tests/lib/claim.sh
 . "$top/tests/lib/claim.sh"
 lib=$work/lib out=$work/results
-export FLAGS=$work/flags VHCA_KMSG=$work/kmsg
-mkdir -p "$lib" "$work/bin" "$FLAGS"
+export TMPDIR=$work/tmp FLAGS=$work/flags VHCA_KMSG=$work/kmsg
+mkdir -p "$lib" "$work/bin" "$FLAGS" "$TMPDIR"
 cp "$here"/vhca-selftest "$here"/*.sh "$here"/*.awk "$top"/tests/verbs/compare.sh \
 	"$top"/tests/verbs/expected-differences*.txt "$lib/"
 
@@ -28,7 +28,7 @@ GID=fe80:0000:0000:0000:0adb:cdff:fefe:aa01
 GUID=0adb:cdff:fefe:aa01
 MAC=08:db:cd:fe:aa:01
 IP4=198.51.100.23
-name=storage-17
+name=storage_17
 
 sysfs() { # sysfs HCA
 	local d=$work/sys/class/infiniband/$1
@@ -115,6 +115,7 @@ echo "ok   xen: Xen 4.17, PVH control domain"
 exit 5
 END
 tool dmesg <<END
+[ ! -e "\$FLAGS/refused" ] || exit 1
 echo "[    0.000001] BUG: of somebody else, on $name, before"
 cat "\$VHCA_KMSG"
 echo "[   17.100000] xen-vhca-helper: loaded on $name"
@@ -128,7 +129,7 @@ sysfs vhca0
 tool ibv_devinfo <<END
 echo "node_guid: $GUID  0x0adbcdfffefeaa01  sys_image_guid 0adbcdfffefeaa01"
 echo "GID[0]: fe80::adb:cdff:fefe:aa01 on $MAC or ${MAC//:/-} or ${MAC//:/}"
-echo "peer 2001:db8::77, 00:11:22:33:44:5e, 203.0.113.9; port 1 of $name"
+echo "peer 2001:db8::77, 00:11:22:33:44:5e, 203.0.113.1-203.0.113.9; port 1 of $name"
 echo "fw_ver 16.35.2000 on 0000:05:00.0, 6.1.0-56-amd64, max_mr_size 0xffffffffffffffff"
 END
 
@@ -176,7 +177,7 @@ claim "no list of secrets" bash -c "! tar -tzf $(archive) | grep '/\\.'"
 # ---- nothing that it is known by ----
 for s in "$GID" "$GUID" "$MAC" "$IP4" 0adbcdfffefeaa01 "${MAC//:/-}" "${MAC//:/}" \
 	fe80::adb:cdff:fefe:aa01 c633:6417 255:255:198:51:100:23 \
-	2001:db8::77 00:11:22:33:44:5e 203.0.113.9; do
+	2001:db8::77 00:11:22:33:44:5e 203.0.113.1 203.0.113.9; do
 	claim "no $s" lacks "$s"
 done
 claim "not its name" lacks "$name"
@@ -209,6 +210,9 @@ rm "$FLAGS/lost"
 touch "$FLAGS/oops"
 claim "a complaint of the kernel" fails host/kernel 'look at dmesg' run -p kernel
 rm "$FLAGS/oops"
+touch "$FLAGS/refused"
+claim "a log that cannot be read" fails host/kernel 'cannot be read' run -p kernel
+rm "$FLAGS/refused"
 touch "$FLAGS/noticed"
 for w in host-to-guest1 guest1-to-host; do
 	claim "a doorbell that is heard, $w" fails host/doorbells-$w noticed run -p doorbells-$w
@@ -245,7 +249,7 @@ claim "an HCA that is not there" bash -c \
 	"'$lib/vhca-selftest' host -d x -o '$out'; [ \$? = 2 ]"
 
 # ---- a guest that lies ----
-lies() { # lies LINE: what it sends in the place of its results
+liar() { # liar LINES: what it sends in the place of its results
 	cat >"$work/liar" <<-END
 		#!/bin/bash
 		case "\$1" in
@@ -254,13 +258,31 @@ lies() { # lies LINE: what it sends in the place of its results
 		esac
 	END
 	chmod +x "$work/liar"
+}
+lies() {
+	liar "$1"
 	fails host/guest1 . selftest run -d mlx5_0 -g "$work/liar" -q -p facts
-	[ ! -e "$out/x" ] && [ ! -e "$out/guest1/../x" ]
+	[ ! -e "$out/x" ] && [ ! -e "$out/guest1/x" ]
 }
 claim "a name that leaves the folder" lies '2 ../x\nhi'
 claim "a size that is none" lies '-1 results\n'
 claim "a size beyond all bounds" lies '99999999 results\n'
 claim "no results" lies ''
-claim "nothing of it is left in guests" bash -c '! ls -d /tmp/vhca-selftest.*'
+talks() { # to the terminal of who reads the report, and wants our words replaced
+	liar '18 results\nok\tfacts\t\033[2Jseen\n37 .secrets\nguid failed\nhost -e\nip 198.51.100.77\n'
+	selftest run -d mlx5_0 -g "$work/liar" -q -p facts >"$work/said" 2>&1
+	cat -v "$work/said" "$out/guest1/.secrets"
+	grep -q 'guest1/facts: ?\[2Jseen' "$work/said" && ! grep -q $'\033' "$work/said" &&
+		[ "$(cat "$out/guest1/.secrets")" = 'ip 198.51.100.77' ]
+}
+claim "what speaks to a terminal, and lists no secrets" talks
+hangs() {
+	printf '#!/bin/bash\nexec sleep 600\n' >"$work/liar"
+	VHCA_GUEST_SECONDS=1 fails host/guest1 'command of -g' timeout 60 \
+		"$lib/vhca-selftest" run -d mlx5_0 -g "$work/liar" -q -p facts -o "$out" -w 1
+}
+claim "one that does not end" hangs
+# shellcheck disable=SC2016
+claim "nothing of it is left in guests" bash -c '! ls -d "$TMPDIR"/vhca-selftest.*'
 
 verdict

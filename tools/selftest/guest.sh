@@ -7,21 +7,27 @@
 # ones, and doorbells that one side rings for the other. Sourced by vhca-selftest.
 #
 # A guest is not trusted: what comes from it is so many files, of known names, of a
-# bounded size.
+# bounded size, without a terminal's control characters, and in bounded time.
 
 MOST_FILES=64
 MOST_BYTES=16777216	# of all of them
+MOST_WORDS=1048576	# octets that the run of its parts may print
+PARTS_SECONDS=3600	# for that run
+COMMAND_SECONDS=${VHCA_GUEST_SECONDS:-60}	# for any other command
+# What a guest may want to have replaced in the report.
+SECRET='^((guid|gid|mac|ip) [0-9A-Fa-f:][0-9A-Fa-fx.:-]{6,63}|host [A-Za-z0-9][A-Za-z0-9._-]{1,63})$'
+MOST_SECRETS=500
 RINGS=500
 # What each guest needs if it has not the package.
 PROGRAMS='vhca-selftest parts.sh guest.sh report.sh vhca-probe vhca-xfer vhca-bench
 	vhca-uar vhca-wqe hostile-frontend'
 declare -A guest_command=() guest_lib=() guest_dir=()
 
-# in_guest GUEST COMMAND: by its shell.
+# in_guest GUEST COMMAND [SECONDS]: by its shell.
 in_guest() {
 	local run
 	read -ra run <<<"${guest_command[$1]}"
-	"${run[@]}" "$2"
+	timeout --foreground -k 10 $((${3:-$COMMAND_SECONDS} * factor)) "${run[@]}" "$2"
 }
 
 # bundle FILE...: one stream of files, each behind "SIZE NAME"; there need be no tar.
@@ -50,8 +56,9 @@ unbundle() {
 guest_begin() {
 	local d f files=()
 	guest_command[$1]=$2
-	d=$(in_guest "$1" 'umask 077 && mktemp -d /tmp/vhca-selftest.XXXXXX' </dev/null) &&
-		[[ $d =~ ^/tmp/vhca-selftest\.[A-Za-z0-9]{6}$ ]] || return 1
+	# shellcheck disable=SC2016
+	d=$(in_guest "$1" 'umask 077 && mktemp -d ${TMPDIR:-/tmp}/vhca-selftest.XXXXXX' </dev/null) &&
+		[[ $d =~ ^(/[A-Za-z0-9._-]+)+/vhca-selftest\.[A-Za-z0-9]{6}$ ]] || return 1
 	guest_dir[$1]=$d
 	# shellcheck disable=SC2016
 	guest_lib[$1]=$(in_guest "$1" 'f=$(command -v vhca-selftest) && readlink -f "$f"' \
@@ -75,11 +82,13 @@ guest_end() {
 # guest_parts GUEST PARTS: these, there; what they left is ours afterwards. A part that
 # failed is told as the guest's own.
 guest_parts() {
-	local d=${guest_dir[$1]} options="-w $factor -p $2" new=$out/$1/.new rc=0
+	local d=${guest_dir[$1]} options="-w $factor -p $2" new=$out/$1/.new rc
 	[ "$quick" = no ] || options+=' -q'
 	[ "$hostile" = no ] || options+=' -H'
 	rm -rf "$new" && mkdir "$new" || return
-	in_guest "$1" "${guest_lib[$1]}/vhca-selftest guest -o $d $options" </dev/null || rc=$?
+	in_guest "$1" "${guest_lib[$1]}/vhca-selftest guest -o $d $options" $PARTS_SECONDS \
+		</dev/null 2>&1 | head -c $MOST_WORDS
+	rc=${PIPESTATUS[0]}
 	in_guest "$1" "cd $d/guest && for f in results .secrets *.txt *.tsv; do
 		[ ! -f \$f ] || { stat -c '%s %n' \$f && cat \$f; }; done" </dev/null |
 		head -c $MOST_BYTES | unbundle "$new"
@@ -99,12 +108,17 @@ taken() {
 	local verdict name why
 	[ -e "$out/$1/.new/results" ] || return
 	side_is "$1"
+	printable "$dir/.new"/{results,.secrets,*.txt,*.tsv}
 	while IFS=$TAB read -r verdict name why; do
 		[[ $verdict =~ ^(ok|FAIL|skip)$ && $name =~ ^[a-z-]+$ ]] || return
 		result "$verdict" "$name" "$why"
 	done <"$dir/.new/results"
 	rm "$dir/.new/results"
-	mv "$dir/.new"/.[!.]* "$dir/.new"/* "$dir/"
+	grep -E "$SECRET" "$dir/.new/.secrets" 2>/dev/null | head -n $MOST_SECRETS >"$dir/.secrets"
+	rm -f "$dir/.new/.secrets"
+	for name in "$dir/.new"/*; do
+		[ ! -e "$name" ] || mv "$name" "$dir/"
+	done
 	rmdir "$dir/.new"
 }
 
@@ -143,10 +157,19 @@ wishes() {
 	echo "${list#,}"
 }
 
+# host_of COMMAND: how it calls the guest's machine, which is for no report.
+host_of() {
+	local name
+	name=${1##* }
+	name=${name##*@}
+	[[ $name != [A-Za-z0-9]* ]] || printf 'host %s\nhost %s\n' "$name" "${name%%.*}"
+}
+
 # guest_run GUEST COMMAND
 guest_run() {
 	local parts
 	mkdir -p "$out/$1"
+	host_of "$2" >>"$out/host/.secrets"
 	[ -n "$only" ] || rm -f "$out/$1"/*.txt "$out/$1"/*.tsv "$out/$1/results"
 	side_is host
 	if ! guest_begin "$1" "$2"; then
@@ -174,8 +197,9 @@ on_side() {
 	if [ "$1" = host ]; then
 		sh -c "exec '$lib/vhca-selftest' $2 -d $hca -i $gid"
 	else
-		in_guest "$1" "exec ${guest_lib[$1]}/vhca-selftest $2"
-	fi </dev/null
+		in_guest "$1" "exec ${guest_lib[$1]}/vhca-selftest $2" 180
+	fi </dev/null 2>&1 | stdbuf -oL head -c 65536
+	return "${PIPESTATUS[0]}"
 }
 on_side_end() { # on_side_end SIDE PID
 	if [ "$1" = host ]; then

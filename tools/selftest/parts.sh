@@ -221,10 +221,20 @@ pages() {
 
 # ---- how fast it is ---------------------------------------------------------
 
-# on PROCESSOR COMMAND...: there, if there are two.
+# processor N: the Nth (from 0) of those that this process may use.
+processor() {
+	awk -v n="$1" '/^Cpus_allowed_list:/ {
+		parts = split($2, range, ",")
+		for (i = 1; i <= parts; i++) {
+			two = split(range[i], end, "-")
+			for (c = end[1] + 0; c <= end[two] + 0; c++)
+				if (!n--) { print c; exit }
+		} }' /proc/self/status
+}
+# on N COMMAND...: on processor N, if there are two.
 on() {
 	if [ "$(nproc)" -ge 2 ]; then
-		taskset -c "$1" "${@:2}"
+		taskset -c "$(processor "$1")" "${@:2}"
 	else
 		"${@:2}"
 	fi
@@ -335,10 +345,11 @@ hostile_frontend() {
 # has the lines of our modules only.
 kernel() {
 	local n
-	dmesg | awk -v mark="$(cat "$dir/.began")" '
+	dmesg >"$dir/.all" || { echo "FAIL the kernel's log cannot be read"; return 1; }
+	awk -v mark="$(cat "$dir/.began")" '
 		index($0, mark) { n = 0 }
 		{ line[++n] = $0 }
-		END { for (i = 1; i <= n; i++) print line[i] }' >"$dir/.dmesg"
+		END { for (i = 1; i <= n; i++) print line[i] }' "$dir/.all" >"$dir/.dmesg"
 	grep -i vhca "$dir/.dmesg"
 	n=$(grep -cE "$BAD_KERNEL" "$dir/.dmesg")
 	grep -oE "$BAD_KERNEL" "$dir/.dmesg" | sort | uniq -c

@@ -13,7 +13,9 @@
 BEGIN {
 	# Words of ours, and names that a thousand hosts have.
 	n = split("host guest guest1 guest2 dom0 domain xen vhca xen-vhca localhost debian " \
-		  "ubuntu hca mlx5 rxe none as at by in is it mb no of ok on or to us vm", word, " ")
+		  "ubuntu hca mlx5 rxe none as at by in is it mb no of ok on or to us vm " \
+		  "fail failed skip skipped passed facts check probe transfers cable pages " \
+		  "speed wild hostile kernel ratios verbs doorbells beside", word, " ")
 	for (i = 1; i <= n; i++)
 		common[word[i]] = 1
 }
@@ -83,7 +85,7 @@ function name(kind, s,   key) {
 
 function learn(kind, s,   d) {
 	s = tolower(s)
-	if (kind == "host" && (s in common || length(s) < 2 || s !~ /^[a-z0-9.-]*$/))
+	if (kind == "host" && (s in common || length(s) < 2 || s !~ /^[a-z0-9._-]*$/))
 		return
 	if (kind != "host" && (zero(s) || s ~ /^127\./ || s == "::1"))
 		return
@@ -186,7 +188,7 @@ function what(s,   part, n, i, two, four, quad, rest) {
 		quad = substr(s, 1, RLENGTH)
 		rest = substr(s, RLENGTH + 1)
 		if (rest !~ /^\./ && address(quad))
-			return name("ip", quad) rest
+			return name("ip", quad) (rest ~ /^-/ ? "-" what(substr(rest, 2)) : rest)
 	}
 	if (n == 1 && s ~ /[A-Fa-f]/ && s ~ /[0-9]/ && s !~ /[.]/) {
 		if (length(s) == 12)

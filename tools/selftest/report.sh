@@ -108,7 +108,8 @@ none_left() {
 		case $value in
 		127.*|::1)	continue ;;
 		esac
-		! grep -rqwiF "$value" "$where" || { say "vhca-selftest: a $kind is left"; exit 1; }
+		grep -rqwiF -e "$value" "$where"
+		[ $? = 1 ] || { say "vhca-selftest: a $kind is left"; exit 1; }
 	done
 }
 
