@@ -15,7 +15,7 @@
 #define BE_FAIL_RATE	10	/* as often as an operator can read */
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */
 #define BE_KICK_RATE	500000	/* a system call each; far above what is used */
-#define BE_UMAD_RATE	200	/* what all guests together ask, one manager answers */
+#define BE_UMAD_RATE	200	/* of one device: the subnet manager answers all */
 
 #define WORD(KIND, word, def) [BE_##KIND] = #word,
 const char *const be_type_name[BE_TYPES] = {

@@ -102,7 +102,7 @@ built_with() {
 	if [ -n "$CROSS_ARCH" ]; then
 		"$here/cross.sh" --path
 	elif [ "$SUITE" = "$SUITE_HOST" ]; then
-		dpkg-query -W gcc debhelper dkms libxen-dev libjson-c-dev
+		dpkg-query -W gcc debhelper dkms libxen-dev libjson-c-dev libibverbs-dev
 	else
 		"$top/tests/qemu/image/build-root.sh" --path
 	fi
@@ -260,6 +260,10 @@ foreign() {
 		claim "arm64: $p is hardened" hardened "$work/tree/$p/usr/sbin/$p"
 		claim "arm64: $p depends on what it does here" same_depends "$p"
 	done
+	p=xen-vhca-selftest
+	rm -rf "$work/tree/$p"
+	claim "arm64: $p holds what contents.txt lists" listed $p
+	claim "arm64: $p depends on what it does here" same_depends $p
 	debs=$own
 }
 foreign

@@ -46,7 +46,8 @@ arm='gcc-aarch64-linux-gnu mmdebstrap'
 
 # Packages for arm64: libraries of two architectures, which few machines have.
 cross="build-essential gcc-aarch64-linux-gnu $debs
-	libc6-dev:arm64 pkgconf:arm64 libxen-dev:arm64 libjson-c-dev:arm64"
+	libc6-dev:arm64 pkgconf:arm64 libxen-dev:arm64 libjson-c-dev:arm64
+	libibverbs-dev:arm64"
 
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''

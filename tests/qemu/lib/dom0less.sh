@@ -120,7 +120,7 @@ parts_killed() {
 	old=$(supervisor_pid)
 	worker=$(worker_pid "$2" 0)
 	kill -9 "$old"
-	check "traffic goes on without it" wait "${traffic[$2]}"
+	check "traffic goes on without it" wait "${inside[$2]}"
 	check "a new supervisor is there" wait_until 20 other_supervisor "$old"
 	check "it adopted the worker" [ "$(worker_pid "$2" 0)" = "$worker" ]
 
@@ -161,9 +161,10 @@ guest_crashes() {
 		guest_sh "$1" "dmesg | grep -E '$BAD_KERNEL'"
 	traffic_inside "$1" 60
 	worker=$(worker_pid "$1" 0)
+	cat $DBG_HELPER/grants >/tmp/grants.crash
 	guest_sh -t 5 "$1" 'echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger' || true
 	check "it does not answer any more" wait_until 60 unanswered "$1"
-	kill "${traffic[$1]}" 2>/dev/null || true
+	kill "${inside[$1]}" 2>/dev/null || true
 	check "its domain is still there" domain-exists "$dom"
 	check "its worker waits" kill -0 "$worker"
 	check "$2 goes on" guest_sh -t 60 "$2" "vhca-xfer --loop $XFER_GID -t rc-write-4k"
@@ -186,6 +187,8 @@ ledger_close_crashed() {
 	check "no event channel is left" dom0_ports_settle
 	check "the helper has given up each page that is granted" \
 		wait_until 40 all_given_up
+	check "which were granted when it crashed" \
+		[ "$(cat $DBG_HELPER/zombies)" -le "$(cat /tmp/grants.crash)" ]
 	note "so many pages are left: $(cat $DBG_HELPER/zombies)"
 }
 
@@ -244,7 +247,8 @@ GIVE_UP='dir=/sys/devices/system/xen_memory/xen_memory0
 # room_for_many GUEST...: for regions of 64 MiB, and more queues than a few.
 room_for_many() {
 	local g
-	mib=96 percent=60 bash -c "$GIVE_UP"
+	check "memory is given up for mapped pages" timeout "$(seconds 60)" \
+		env mib=96 percent=60 bash -c "$GIVE_UP"
 	for g; do
 		guest_sh "$g" "mib=24 percent=40; $GIVE_UP"
 	done

@@ -204,20 +204,20 @@ traffic_start() {
 }
 
 # traffic_inside GUEST SECONDS: verified traffic inside a guest, in the background, until it
-# runs; traffic[GUEST] is its process.
-declare -A traffic
+# runs; inside[GUEST] is its process.
+declare -A inside
 traffic_inside() {
 	: >"/tmp/traffic.$1"
 	guest_sh -t $(($2 + 60)) "$1" "vhca-xfer --loop $XFER_GID --traffic $2" \
 		>"/tmp/traffic.$1" 2>&1 &
-	traffic[$1]=$!
+	inside[$1]=$!
 	wait_until 30 grep -q '^t=1 ' "/tmp/traffic.$1" ||
 		fail "no traffic in $1: $(tail -n 3 "/tmp/traffic.$1")"
 }
 # ends_with_error GUEST: it ends neither well, nor by a time-out.
 ends_with_error() {
 	local rc=0
-	wait "${traffic[$1]}" || rc=$?
+	wait "${inside[$1]}" || rc=$?
 	[ "$rc" != 0 ] && [ "$rc" != 124 ] && [ "$rc" != 255 ]
 }
 
@@ -250,7 +250,7 @@ counter() { awk -v k="$2" '$1 == k { print $2; f = 1 } END { exit !f }' "$1"; }
 # port_list DOMID: its event channels.
 port_list() { lsevtchn "$1"; }
 # Not the interrupts of devices: the HCA's driver asks for them when it likes.
-ports() { port_list "$1" | grep -vc 'Physical IRQ' || true; }
+ports() { port_list "$1" | awk '!/Physical IRQ/ { n++ } END { print n + 0 }'; }
 
 # ledger_nodes: what the backend and the toolstack keep of devices.
 ledger_nodes() {

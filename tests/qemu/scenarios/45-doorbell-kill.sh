@@ -29,7 +29,7 @@ for g in a b; do
 done
 traffic_inside a 3
 check "the ledger differs while a program runs" not same_hca
-check "traffic" wait "${traffic[a]}"
+check "traffic" wait "${inside[a]}"
 
 for g in a b; do
 	[ $g = a ] && other=b || other=a
@@ -41,7 +41,7 @@ for g in a b; do
 	check "the device of $g comes back" \
 		wait_guest 30 $g 'ibv_devinfo | grep PORT_ACTIVE'
 	check "$g works" works $g
-	check "$other's traffic went on" wait "${traffic[$other]}"
+	check "$other's traffic went on" wait "${inside[$other]}"
 done
 
 step "kill the agent under traffic"
@@ -53,8 +53,8 @@ check "another one is there" wait_until 10 new_pid xen-vhca-doorbe "$old"
 check "it knows what is mapped" grep -q 'took over [1-9]' /run/doorbelld.log
 check "a: a new program" works a
 check "b: a new program" works b
-check "a's traffic went on" wait "${traffic[a]}"
-check "b's traffic went on" wait "${traffic[b]}"
+check "a's traffic went on" wait "${inside[a]}"
+check "b's traffic went on" wait "${inside[b]}"
 
 step "kill agent and worker at once"
 traffic_inside b 60
@@ -80,7 +80,7 @@ traffic_inside a 8
 old=$(supervisor_pid)
 worker=$(worker_pid a 0)
 kill -9 "$old"
-check "traffic goes on without it" wait "${traffic[a]}"
+check "traffic goes on without it" wait "${inside[a]}"
 check "a new supervisor is there" wait_until 10 new_pid xen-vhcad "$old"
 check "it adopted the worker" [ "$(worker_pid a 0)" = "$worker" ]
 traffic_inside a 60
@@ -110,8 +110,8 @@ for g in a b; do
 	traffic_inside $g 60
 	dom=$(guest_domid $g)
 	guest_destroy $g
-	kill "${traffic[$g]}"	# it would wait for its time limit
-	wait "${traffic[$g]}" || true
+	kill "${inside[$g]}"	# it would wait for its time limit
+	wait "${inside[$g]}" || true
 	check "the backend's nodes of $g are gone" \
 		wait_until 20 not backend_has "$dom"
 	check "$g is no zombie in Xen" \

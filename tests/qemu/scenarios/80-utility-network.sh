@@ -39,6 +39,7 @@ NETFRONT='netfront() {
 	done
 }'
 eval "$NETFRONT"
+has_netfront() { [ -n "$(netfront "$1")" ]; }
 
 # joins DOMAIN N: a netfront of it, 10.9.0.N.
 joins() {
@@ -46,7 +47,7 @@ joins() {
 		ip link set \$(netfront $MAC$2) up"
 	check "$1: xl network-attach" xl network-attach "$1" mac=$MAC"$2" backend=hcadom
 	if [ "$1" = Domain-0 ]; then
-		wait_until 20 test -n "$(netfront $MAC"$2")"
+		check "$1: it has a netfront" wait_until 20 has_netfront "$MAC$2"
 		eval "$up"
 	else
 		wait_guest 20 "$1" "$NETFRONT; [ -n \"\$(netfront $MAC$2)\" ]"

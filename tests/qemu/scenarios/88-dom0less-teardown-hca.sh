@@ -28,9 +28,7 @@ own_pages() {
 step "two guests of one HCA"
 hca_setup
 guests_up a b
-for g in a b; do
-	check "$g is connected" wait_until 60 connected $g 0
-done
+guests_connected a b
 ledger_open_without a b
 vhcactl detach a all
 vhcactl detach b all
