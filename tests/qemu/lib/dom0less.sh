@@ -137,7 +137,7 @@ daemon_restarted() {
 		traffic_inside "$g" 60
 	done
 	old=$(supervisor_pid)
-	kill -TERM "$old"
+	check "the supervisor is told to stop" kill -TERM "$old"
 	for g; do
 		check "$g's program ends with an error, not by time-out" ends_with_error "$g"
 	done

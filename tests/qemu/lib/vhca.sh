@@ -218,7 +218,9 @@ traffic_inside() {
 ends_with_error() {
 	local rc=0
 	wait "${inside[$1]}" || rc=$?
-	[ "$rc" != 0 ] && [ "$rc" != 124 ] && [ "$rc" != 255 ]
+	case $rc in
+	0|124|255) echo "status $rc: $(tail -n 2 "/tmp/traffic.$1")"; return 1 ;;
+	esac
 }
 
 # kill_worker VICTIM OTHER TRANSFER: that of VICTIM, while both have traffic inside

@@ -3,6 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # A cable that is pulled and plugged: port events, and queue pairs that time out.
+# tier: soak
 # limit: 120
 # machine: native
 # hca: yes

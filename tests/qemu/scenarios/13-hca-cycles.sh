@@ -3,6 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # The drivers let go of the device and take it again, many times.
+# tier: soak
 # limit: 400
 # machine: native
 # hca: yes

@@ -4,6 +4,7 @@
 #
 # The model's DMA passes an IOMMU: behind one that translates, every byte of
 # every opcode arrives, and the IOMMU reports no fault.
+# tier: soak
 # limit: 300
 # machine: native
 # hca: yes

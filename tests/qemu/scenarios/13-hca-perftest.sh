@@ -3,9 +3,9 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Every program of perftest, with its events, many queue pairs, all sizes.
+# tier: soak
 # limit: 600
 # machine: native
-# long: yes
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh

@@ -3,6 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # A subnet manager brings the ports up; MADs, IPoIB.
+# tier: soak
 # limit: 200
 # machine: native
 # hca: yes

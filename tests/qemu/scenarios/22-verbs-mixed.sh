@@ -5,6 +5,7 @@
 # A PV guest and a PVH guest do the same: in PV queue pages are mapped by
 # grant straight into the page tables of the process. Both are trusted: they have
 # memory windows.
+# tier: soak
 # limit: 900
 . ./lib.sh
 . ./vhca.sh

@@ -3,6 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # An HVM guest has a vhca and talks to a PV guest.
+# tier: soak
 # limit: 300
 # hvm: yes
 # processors: 2

@@ -5,6 +5,7 @@
 # On an InfiniBand fabric programs of librdmacm connect by addresses of IPoIB: guests
 # of one HCA, each in a partition at an index of its own, with each other, with
 # dom0 and with another host. Once connected, nobody but the HCA works for them.
+# tier: soak
 # limit: 600
 # hca: yes
 # qemu: -device connectx4,id=hca0 -device connectx4,id=hca1

@@ -5,6 +5,7 @@
 # Two PV guests on an InfiniBand fabric with partitions: each has the P_Keys that it
 # was given, at indices of its own, and reaches who shares one with it. The addresses
 # of a guest are on the IPoIB interface of its partition.
+# tier: soak
 # limit: 600
 # hca: yes
 # qemu: -device connectx4,id=hca0 -device connectx4,id=hca1

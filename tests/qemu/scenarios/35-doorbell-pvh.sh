@@ -4,6 +4,7 @@
 #
 # The same as 34-doorbell-pv with PVH guests, which have doorbell pages at guest
 # frames of their own choice.
+# tier: soak
 # limit: 1200
 # long: yes
 # hca: yes

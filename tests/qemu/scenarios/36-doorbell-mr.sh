@@ -6,6 +6,7 @@
 # rounds of register, RDMA both ways with every byte compared, deregister, with
 # sizes from 4 KiB to 64 MiB mixed. That data is lost there without the cap on
 # DMA segments is shown by 15-hca-segment-cap.
+# tier: soak
 # limit: 600
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

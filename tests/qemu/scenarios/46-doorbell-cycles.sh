@@ -4,6 +4,7 @@
 #
 # Many times attach, a program that has doorbell pages, detach; in three guests at a
 # time, on one HCA.
+# tier: soak
 # limit: 900
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

@@ -5,6 +5,7 @@
 # A PVH guest with traffic is checkpointed, and saved and restored, as PV guests are
 # in 50-suspend: programs hear that the device died, the device comes back, the next
 # program works; nothing is left.
+# tier: soak
 # limit: 600
 . ./lib.sh
 . ./vhca.sh

@@ -4,6 +4,7 @@
 #
 # A flood of requests to the doorbell agent for one guest (by a hostile backend: dom0,
 # by hand) does not hold up another guest's processes, and each request is answered.
+# tier: soak
 # limit: 400
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

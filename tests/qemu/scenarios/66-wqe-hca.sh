@@ -6,6 +6,7 @@
 # mlx5 HCA and ring at their own doorbell pages: the HCA, which is the model here,
 # lives, dom0's kernel has nothing to say, the workers are the same ones, and
 # verbs between the guests and in dom0 work afterwards as before.
+# tier: soak
 # limit: 400
 # soak-limit: 6000
 # hca: yes

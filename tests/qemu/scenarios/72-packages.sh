@@ -8,6 +8,7 @@
 # package/carry.sh stand in for a compiler in these domains, an empty folder for the
 # kernel's headers, which DKMS of Debian 13 looks for whatever it does; the guest at the
 # other end of the traffic has but the module.
+# tier: soak
 # limit: 420
 # packages: yes
 # processors: 2

@@ -6,6 +6,7 @@
 # dom0 ring its doorbells themselves, since the agent in dom0 maps them what is
 # that domain's, and refuses it the pages of the HCA that dom0 kept. All of it
 # again with a new utility domain, under the same guests.
+# tier: soak
 # limit: 200
 # processors: 2
 # hca: yes
