@@ -134,7 +134,7 @@ daemon_restarted() {
 	local g old
 	step "restart the daemon under traffic"
 	for g; do
-		traffic_inside "$g" 60
+		traffic_inside "$g" 300
 	done
 	old=$(supervisor_pid)
 	check "the supervisor is told to stop" kill -TERM "$old"
@@ -159,7 +159,7 @@ guest_crashes() {
 	step "$1 crashes under traffic: nobody hears of it, and it is in nobody's way"
 	check_not "$1: no complaint of its kernel before" \
 		guest_sh "$1" "dmesg | grep -E '$BAD_KERNEL'"
-	traffic_inside "$1" 60
+	traffic_inside "$1" 300
 	worker=$(worker_pid "$1" 0)
 	cat $DBG_HELPER/grants >/tmp/grants.crash
 	guest_sh -t 5 "$1" 'echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger' || true

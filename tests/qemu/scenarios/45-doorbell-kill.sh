@@ -35,7 +35,7 @@ for g in a b; do
 	[ $g = a ] && other=b || other=a
 	step "kill the worker of $g under traffic"
 	traffic_inside "$other" 12
-	traffic_inside $g 60
+	traffic_inside $g 300
 	kill -9 "$(worker_pid $g 0)"
 	check "$g's program ends with an error" ends_with_error $g
 	check "the device of $g comes back" \
@@ -57,7 +57,7 @@ check "a's traffic went on" wait "${inside[a]}"
 check "b's traffic went on" wait "${inside[b]}"
 
 step "kill agent and worker at once"
-traffic_inside b 60
+traffic_inside b 300
 old=$(pgrep -o -x xen-vhca-doorbe)
 kill -9 "$old" "$(worker_pid b 0)"
 check "b's program ends with an error" ends_with_error b
@@ -83,7 +83,7 @@ kill -9 "$old"
 check "traffic goes on without it" wait "${inside[a]}"
 check "a new supervisor is there" wait_until 10 new_pid xen-vhcad "$old"
 check "it adopted the worker" [ "$(worker_pid a 0)" = "$worker" ]
-traffic_inside a 60
+traffic_inside a 300
 kill -9 "$worker"
 check "a's program ends with an error" ends_with_error a
 check "the device of a comes back" \
@@ -92,7 +92,7 @@ check "a works" works a
 
 step "detach under traffic"
 for g in a b; do
-	traffic_inside $g 60
+	traffic_inside $g 300
 	check "detach $g" vhcactl detach $g all
 	check "$g's program ends with an error" ends_with_error $g
 done
@@ -107,7 +107,7 @@ kernel_clean a b
 step "destroy under traffic"
 for g in a b; do
 	[ $g = a ] && other=b || other=a
-	traffic_inside $g 60
+	traffic_inside $g 300
 	dom=$(guest_domid $g)
 	guest_destroy $g
 	kill "${inside[$g]}"	# it would wait for its time limit
