@@ -32,8 +32,8 @@ part() {
 # later NAME COMMAND...: the same at a low priority, shown when it has ended.
 # $niceness: the lowest, unless it would be what all wait for in the end.
 later() {
-	part "$1" nice -n "${niceness:-19}" "${@:2}" >"$build/beside.log"
-	cat "$build/beside.log"
+	part "$1" nice -n "${niceness:-19}" "${@:2}" >"$build/beside.$1"
+	cat "$build/beside.$1"
 }
 
 # counted: the sum of what all parts counted, automake's way or ours.
@@ -84,8 +84,13 @@ beside &
 beside=$!
 [ "$cold" = no ] || part check-bare "$make" check-bare
 [ "$VHCA_TIER" = soak ] || part check-cable "$make" check-cable
-[ "$VHCA_TIER" = soak ] || part check-other "$make" check-other
+# Its machines and those of check-xen take turns at the processors (qemu/lib/lanes.sh).
+if [ "$VHCA_TIER" = check ]; then
+	niceness=0 later check-other "$make" check-other &
+	other=$!
+fi
 part check-xen "$make" check-xen
+[ "$VHCA_TIER" = soak ] || wait "$other"
 [ "$VHCA_TIER" = check ] || part check-next "$make" check-next
 wait "$beside"
 # A kernel with KASAN needs the machine to itself.
