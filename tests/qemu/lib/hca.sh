@@ -293,20 +293,18 @@ xrc_killed() {
 }
 
 # hca_everything TYPE: what runs natively on these HCAs (13-hca-*) runs in two
-# guests of that type, and no doorbell of theirs is refused. In guests that are not
-# PV only doorbells differ: options of programs are for 'make soak' there.
+# guests of that type, and no doorbell of theirs is refused. Options of programs are for
+# 'make soak'.
 hca_everything() {
 	local d
 	local -A before	# refused doorbells of other scenarios
-	local short=1
-	[ "$1" != pv ] || short=0
 	step "two $1 guests on model HCAs"
 	hca_guests "$1" a "$1" b
 	for d in hca0 hca1; do
 		before[$d]=$(hca_get $d doorbells-refused)
 	done
 	hca_pingpongs
-	if [ "$(long "$short" 0 1)" = 0 ]; then
+	if [ "$(long 1 0 1)" = 0 ]; then
 		hca_perftests
 		hca_perftest_options
 		step "verified transfers"

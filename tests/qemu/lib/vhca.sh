@@ -145,15 +145,16 @@ pair() { check "$1" pair_try "$2" "$3" "$4"; }
 
 # pingpongs_between SERVER CLIENT: the examples of libibverbs.
 pingpongs_between() {
-	local t
+	local t n
+	n=$(long 100 300)
 	for t in rc uc ud; do
-		pair "ibv_${t}_pingpong, 300 x 1 KiB" "$1" "$2" \
-			"ibv_${t}_pingpong -g 1 -n 300 -s 1024"
+		pair "ibv_${t}_pingpong, $n x 1 KiB" "$1" "$2" \
+			"ibv_${t}_pingpong -g 1 -n $n -s 1024"
 		pair "ibv_${t}_pingpong, events" "$1" "$2" \
 			"ibv_${t}_pingpong -g 1 -n 100 -s 1024 -e"
 	done
 	pair "ibv_srq_pingpong, 4 QPs" "$1" "$2" \
-		"ibv_srq_pingpong -g 1 -n 400 -q 4"
+		"ibv_srq_pingpong -g 1 -n $n -q 4"
 }
 
 # programs_between SERVER CLIENT: Debian's own programs, unmodified.

@@ -3,6 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Every byte of every opcode arrives, and what must fail does, on a model HCA.
+# tier: soak
 # limit: 400
 # machine: native
 # hca: yes

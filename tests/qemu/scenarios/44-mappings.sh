@@ -53,7 +53,7 @@ hca_guests pv a pvh b
 vhcactl detach b all
 vhcactl detach a all
 ledger_open a b
-ROUNDS=$(long 3 21 2)
+ROUNDS=$(long 2 21 2)
 for ((n = 0; n < ROUNDS; n++)); do
 	step "round $n"
 	[ $((n % 2)) = 1 ] || { attach_both a; attach_both b; }

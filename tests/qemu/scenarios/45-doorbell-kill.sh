@@ -5,6 +5,7 @@
 # With processes that ring doorbells: kill -9 of worker, supervisor and agent
 # under traffic, detach and xl destroy under traffic. The other guest goes on,
 # the device comes back at once, and no HCA reaches memory that it should not.
+# tier: soak
 # limit: 900
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

@@ -24,7 +24,7 @@ step "each verb twice at once on one object"
 for g in a b; do
 	check "$g: on both devices" guest_sh -t $(long 120 500) $g "
 		for d in \$(ls /sys/class/infiniband); do
-			vhca-twice -d \$d -n $(long 5 60 2) || exit 1
+			vhca-twice -d \$d -n $(long 3 60 2) || exit 1
 		done"
 done
 

@@ -4,6 +4,7 @@
 #
 # Whatever ends, a process, a worker, a device or a guest, and when: nothing of it
 # listens or is left afterwards, and the next one connects.
+# tier: soak
 # limit: 900
 # soak-limit: 2400
 . ./lib.sh

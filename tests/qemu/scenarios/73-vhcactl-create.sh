@@ -4,6 +4,7 @@
 #
 # With Debian's xl, vhcactl create makes the two devices that a guest's configuration
 # names, and refuses what is wrong without a trace.
+# tier: soak
 # limit: 200
 . ./lib.sh
 . ./vhca.sh

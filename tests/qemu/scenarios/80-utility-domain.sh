@@ -6,6 +6,7 @@
 # in dom0's place: it serves two guests and dom0, survives what their processes write
 # into their queues, leaves nothing of a guest that dies, and when it is destroyed
 # under traffic a new one serves the same guests again, and has their addresses.
+# tier: soak
 # limit: 450
 # processors: 2
 . ./lib.sh
