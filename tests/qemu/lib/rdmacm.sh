@@ -13,9 +13,9 @@ CM_FOREVER='cmtime rcopy udpong'
 # at WHERE COMMAND
 at() {
 	case "$1" in
-	dom0)	timeout "$(seconds 40)" bash -c "$2" ;;
-	peer)	timeout "$(seconds 40)" ip netns exec peer bash -c "$2" ;;
-	*)	guest_sh -t 40 "$1" "$2" ;;
+	dom0)	timeout "$(seconds 60)" bash -c "$2" ;;
+	peer)	timeout "$(seconds 60)" ip netns exec peer bash -c "$2" ;;
+	*)	guest_sh -t 60 "$1" "$2" ;;
 	esac
 }
 

@@ -115,9 +115,10 @@ if [ "$(long 0 1)" = 1 ]; then
 fi
 family 4
 
-step "200 connections at once"
-cm_case "ucmatose, 200 connections" "ucmatose -b @ -c 200 -C 1" \
-	"ucmatose -s @ -c 200 -C 1" "${SOME[@]}"
+n=$(long 50 200)
+step "$n connections at once"
+cm_case "ucmatose, $n connections" "ucmatose -b @ -c $n -C 1" \
+	"ucmatose -s @ -c $n -C 1" "${SOME[@]}"
 n=$(long 20 200)
 cm_case "cmtime, $n connections" "cmtime -b @" "cmtime -s @ -c $n" "${SOME[@]}"
 
