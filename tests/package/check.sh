@@ -212,9 +212,9 @@ for p in $packages; do
 	claim "$p holds what contents.txt lists" listed "$p"
 done
 claim "the helper's sources are complete" \
-	sources xen-vhca-helper-dkms backend/helper
+	sources xen-vhca-helper-dkms backend/helper common/kernel
 claim "the frontend's sources are complete" \
-	sources xen-vhcafront-dkms frontend common/provider
+	sources xen-vhcafront-dkms frontend common/kernel common/provider
 for p in $programs; do
 	claim "$p has a manual page of every program" manuals "$p"
 	claim "$p is hardened" hardened "$work/tree/$p/usr/sbin/$p"
