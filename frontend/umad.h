@@ -26,11 +26,11 @@ struct vhca_dev;
  * touched under the reader lock at most, which the end of a device does not need.
  */
 struct vhca_umad {
-	struct vhca_file f;		/* its lock is below this one */
+	struct vhca_file f;
 	bool used;			/* an agent was registered */
 	bool pkey_index;		/* the process knows the new header */
 	bool full;			/* all of the packet is here */
-	struct mutex reader;		/* full, and all below */
+	struct mutex reader;		/* full, and all below; taken before f's lock */
 	u32 at, len;			/* octets of it that are here, and in all */
 	u32 room;			/* octets */
 	u8 *packet;

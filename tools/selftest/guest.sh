@@ -56,9 +56,8 @@ unbundle() {
 guest_begin() {
 	local d f files=()
 	guest_command[$1]=$2
-	# shellcheck disable=SC2016
-	d=$(in_guest "$1" 'umask 077 && mktemp -d ${TMPDIR:-/tmp}/vhca-selftest.XXXXXX' </dev/null) &&
-		[[ $d =~ ^(/[A-Za-z0-9._-]+)+/vhca-selftest\.[A-Za-z0-9]{6}$ ]] || return 1
+	d=$(in_guest "$1" 'umask 077 && mktemp -d /tmp/vhca-selftest.XXXXXX' </dev/null) &&
+		[[ $d =~ ^/tmp/vhca-selftest\.[A-Za-z0-9]{6}$ ]] || return 1
 	guest_dir[$1]=$d
 	# shellcheck disable=SC2016
 	guest_lib[$1]=$(in_guest "$1" 'f=$(command -v vhca-selftest) && readlink -f "$f"' \
