@@ -8,9 +8,9 @@
  * or the one after it, and the newer one must be in front, because a message is
  * written in order.
  *
- * Target: vhca-stamps GID-INDEX FILE. It prints "ready", waits for the end of its
+ * Target: vhca-stamps [-d DEVICE] GID-INDEX FILE. It prints "ready", waits for the end of its
  *     device ("fatal"), then for FILE, and prints "found MIN MAX ordered|mixed".
- * Peer: vhca-stamps GID-INDEX --to HOST. It prints "acked STAMP" when a write fails.
+ * Peer: vhca-stamps [-d DEVICE] GID-INDEX --to HOST. It prints "acked STAMP" when a write fails.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -158,19 +158,24 @@ static int peer(struct vt_side *s, const char *host)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opt = {
-		.gid_index = argc > 1 ? atoi(argv[1]) : 0, .timeout_ms = 60000,
-	};
+	struct vt_opt opt = { .timeout_ms = 60000 };
 	struct vt_dev dev;
 	struct vt_side s = { .dev = &dev, .opt = &opt, .oob.fd = -1 };
-	bool to = argc == 4 && !strcmp(argv[2], "--to");
+	bool to;
 	int rc;
 
+	if (argc > 2 && !strcmp(argv[1], "-d")) {
+		opt.dev = argv[2];
+		argv += 2;
+		argc -= 2;
+	}
+	to = argc == 4 && !strcmp(argv[2], "--to");
 	if (argc != 3 && !to) {
 		fprintf(stderr,
-			"usage: vhca-stamps GID-INDEX FILE | --to HOST\n");
+			"usage: vhca-stamps [-d DEVICE] GID-INDEX FILE | --to HOST\n");
 		return 2;
 	}
+	opt.gid_index = atoi(argv[1]);
 	rc = vt_open(&dev, &opt, s.why);
 	if (!rc) {
 		rc = to ? peer(&s, argv[3]) : target(&s, argv[2]);
