@@ -79,16 +79,21 @@ faults_in_meeting() {
 	done
 }
 
-# faults_in_worker GUEST: in its worker's system calls.
+# faults_in_worker GUEST: in its worker's system calls. Many probes cannot even open the
+# device then.
 faults_in_worker() {
-	local task
-	bash -c "$(faults 2 -1 Y)"
+	local task dir=/sys/kernel/debug left=100000 n
+	bash -c "$(faults 2 $left Y)"
 	for task in /proc/"$(worker_pid "$1" 0)"/task/*; do
 		echo 1 >"$task/make-it-fail"
 	done
-	guest_sh -t 200 "$1" "timeout 100 vhca-probe $XFER_GID >/tmp/probe || true"
+	for n in 1 2 3; do
+		guest_sh -t 200 "$1" "timeout 60 vhca-probe $XFER_GID >/tmp/probe || true"
+	done
 	for task in /proc/"$(worker_pid "$1" 0)"/task/*; do
 		[ ! -e "$task" ] || echo 0 >"$task/make-it-fail"
 	done
+	n=$((left - $(cat $dir/failslab/times) + left - $(cat $dir/fail_page_alloc/times)))
 	bash -c "$NONE"
+	check "the worker lost $n allocations" [ "$n" -gt 0 ]
 }
