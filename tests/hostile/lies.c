@@ -583,6 +583,11 @@ void lie_request(struct peer *b, const struct xenvhca_request *req)
 	peer_put(b, &rsp);
 }
 
+bool lie_has_idle(const struct peer *b)
+{
+	return b->lie->idle;
+}
+
 void lie_idle(struct peer *b)
 {
 	if (b->lie->idle)

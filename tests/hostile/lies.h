@@ -55,6 +55,8 @@ void lie_list(void);
 /* True: the backend goes no further than this. */
 bool lie_stage(struct peer *b, enum stage stage);
 void lie_request(struct peer *b, const struct xenvhca_request *req);
+/* Has this lie something to do while nobody asks? */
+bool lie_has_idle(const struct peer *b);
 /* Called all the time while connected. */
 void lie_idle(struct peer *b);
 

@@ -137,6 +137,13 @@ uint32_t rnd(void)
 	return (uint32_t)(s >> 16);
 }
 
+void port_wait(xenevtchn_handle *h, int ms)
+{
+	struct pollfd p = { .fd = xenevtchn_fd(h), .events = POLLIN };
+
+	poll(&p, 1, ms);
+}
+
 void port_clear(xenevtchn_handle *h)
 {
 	struct pollfd p = { .fd = xenevtchn_fd(h), .events = POLLIN };

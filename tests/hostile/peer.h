@@ -52,6 +52,7 @@ void pause_ms(unsigned int ms);
 uint32_t rnd(void);
 
 /* Pending ports are read, so that they do not block. Never sleeps. */
+void port_wait(xenevtchn_handle *h, int ms);
 void port_clear(xenevtchn_handle *h);
 
 #endif
