@@ -108,6 +108,7 @@ struct device { int unused; };
 typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic_set(a, n)	((a)->v = (n))
 #define atomic_inc(a)		((a)->v++)
+#define atomic_dec(a)		((a)->v--)
 #define atomic_read(a)		((int)(a)->v)
 #define atomic_add(n, a)	((a)->v += (n))
 #define atomic_dec_if_positive(a) ((a)->v > 0 ? --(a)->v : -1l)
@@ -489,7 +490,7 @@ struct ib_ucontext {
 struct ib_device_attr { u64 max_mr_size, device_cap_flags; int max_cqe; };
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; struct ib_uobject *uobject; };
-struct ib_xrcd { int unused; };
+struct ib_xrcd { struct ib_device *device; };
 enum ib_event_type { IB_EVENT_DEVICE_FATAL = 8 };
 
 struct ib_event {
@@ -523,11 +524,14 @@ struct ib_qp {
 };
 
 struct ib_srq {
+	struct ib_device *device;
+	struct ib_pd *pd;
+	struct { struct { u32 srq_num; } xrc; } ext;
 	void (*event_handler)(struct ib_event *event, void *ctx);
 	void *srq_context;
 };
 
-struct ib_ah { int unused; };
+struct ib_ah { struct ib_device *device; struct ib_pd *pd; };
 struct ib_uobject { struct list_head list; struct ib_ucontext *context; };
 struct ib_mr {
 	struct ib_device *device;
@@ -535,7 +539,12 @@ struct ib_mr {
 	u32 lkey, rkey;
 	struct ib_uobject *uobject;
 };
-struct ib_mw { int unused; };
+struct ib_mw {
+	struct ib_device *device;
+	struct ib_pd *pd;
+	u32 rkey;
+	int type;
+};
 struct xarray { void *at[8]; };
 struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
