@@ -9,6 +9,7 @@
 #define TEST_CMD_REST_H
 
 static u32 dropped;			/* owner of ranges */
+static bool bufs_held;			/* as the last ones were put */
 
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 {
@@ -39,6 +40,7 @@ int vhca_bufs_get(struct vhca_ucontext *u, const struct vhca_cmd *cmd,
 void vhca_bufs_put(struct vhca_ucontext *u, struct vhca_bufs *bufs,
 		   bool unknown)
 {
+	bufs_held = unknown;
 }
 
 void vhca_mem_drop_dirs(struct vhca_mem *mem)

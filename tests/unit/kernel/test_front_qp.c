@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/qp.c: what ib_core hears of a multicast group that a QP leaves. It
- * destroys no QP of which an attachment is left, so there must be none. And
- * which indices of the port's tables go to the backend.
+ * frontend/qp.c: what ib_core hears of the end of a QP, and of a multicast group
+ * that it leaves: a QP of which an attachment is left is not destroyed, so there
+ * must be none. And which indices of the port's tables go to the backend.
  */
 #include "kernel.h"
 
@@ -68,6 +68,7 @@ static struct vhca_qp qp = {
 };
 static union ib_gid group = { .raw = { 0xff, 0x0e, [15] = 1 } };
 static int answer, asked, kept, modified;
+static bool held;		/* its memory, for the context's end */
 
 /* ---- the rest of the module ---- */
 struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
@@ -136,7 +137,9 @@ int vhca_cmd_query_qp(struct vhca_dev *d, struct vhca_ucontext *u, u32 handle,
 
 int vhca_cmd_destroy_qp(struct vhca_dev *d, struct vhca_ucontext *u, u32 handle)
 {
-	return -EIO;
+	assert_int_equal(handle, HANDLE);
+	asked++;
+	return answer;
 }
 
 int vhca_cmd_attach_mcast(struct vhca_ucontext *u,
@@ -158,6 +161,7 @@ void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
 void vhca_bufs_put(struct vhca_ucontext *u, struct vhca_bufs *bufs,
 		   bool unknown)
 {
+	held = unknown;
 }
 
 void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a)
@@ -222,6 +226,30 @@ static void nor_a_dead_device(void **state)
 	assert_int_equal(kept, 0);
 }
 
+static void destroy(int rc, bool hold)
+{
+	answer = rc;
+	asked = 0;
+	held = !hold;
+	assert_int_equal(vhca_destroy_qp(&qp.ibqp, NULL), 0);
+	assert_int_equal(asked, 1);
+	assert_int_equal(held, hold);
+}
+
+/* Its memory stays granted where the HCA may still use it. */
+static void a_queue_pair_goes_whatever_is_answered(void **state)
+{
+	destroy(0, false);
+	assert_int_equal(kept, 0);
+	destroy(-EBUSY, true);
+	destroy(-EINVAL, true);
+	destroy(-ENOMEM, true);
+	assert_int_equal(kept, 3);
+	dev.ring.state = VHCA_RING_BROKEN;
+	destroy(-EIO, false);
+	assert_int_equal(kept, 3);
+}
+
 /* Each of the four has its own bit, and is looked at only with it. */
 static void an_index_of_another_costs_no_command(void **state)
 {
@@ -257,6 +285,7 @@ int main(void)
 		T(a_refusal_is_not_heard_of),
 		T(nor_a_lack_of_memory),
 		T(nor_a_dead_device),
+		T(a_queue_pair_goes_whatever_is_answered),
 		T(an_index_of_another_costs_no_command),
 	};
 
