@@ -268,11 +268,11 @@ int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
 }
 
 int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
-		  struct xenvhca_mmap_rsp *rsp)
+		  unsigned int flags, struct xenvhca_mmap_rsp *rsp)
 {
 	struct call c = {
 		VHCA_UC(uc), .op = XENVHCA_OP_MMAP,
-		VHCA_BODY(req), VHCA_RESULT(rsp),
+		VHCA_BODY(req), VHCA_RESULT(rsp), .flags = flags,
 	};
 
 	return submit(&c);

@@ -210,7 +210,7 @@ static int doorbell_ask(struct vhca_ucontext *uc,
 	struct xenvhca_mmap_rsp rsp;
 	int rc;
 
-	rc = vhca_cmd_mmap(uc, &req, &rsp);
+	rc = vhca_cmd_mmap(uc, &req, VHCA_CMD_SOON, &rsp);
 	/* Every other error means that the backend has not mapped the page. */
 	db->unsure |= rc == -EINTR || rc == -ETIMEDOUT || rc == -EIO;
 	if (rc)

@@ -173,7 +173,7 @@ static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
 	int rc;
 
 	while (req.first < r->nr) {
-		rc = vhca_cmd_mmap(uc, &req, &rsp);
+		rc = vhca_cmd_mmap(uc, &req, 0, &rsp);
 		if (rc)
 			return rc;
 		*granted = true;

@@ -82,6 +82,8 @@ void vhca_cmd_free(struct vhca_cmd *cmd);
  * more than half of the slots are in use it is a command like others.
  */
 #define VHCA_CMD_NOWAIT		BIT(2)
+/* A process's mmap_lock is held: slot and answer are waited for ten seconds in all. */
+#define VHCA_CMD_SOON		BIT(3)
 /* Makes what is in no ucontext, so that nothing but its answer could undo it. */
 #define VHCA_CMD_OWNERLESS	VHCA_CMD_CERTAIN
 /**

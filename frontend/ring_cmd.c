@@ -17,6 +17,8 @@
 #include "check.h"
 #include "vhca.h"
 
+#define VHCA_SOON	(10 * HZ)
+
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 {
 	struct vhca_cmd *cmd = kzalloc(sizeof(*cmd), GFP_KERNEL);
@@ -117,9 +119,21 @@ static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
 	return 0;
 }
 
-/* Waits for a slot: bounded, and killable unless it is a destroy command. */
+/* How long to wait for a slot, and then for the answer. */
+static long ring_patience(unsigned int flags)
+{
+	unsigned long wait = vhca_ring_timeout();
+
+	return flags & VHCA_CMD_SOON ? min_t(unsigned long, wait, VHCA_SOON) :
+				       wait;
+}
+
+/*
+ * Waits for a slot: bounded, and killable unless it is a destroy command. *wait: at
+ * most, and what is left of it for the answer where that is soon.
+ */
 static int ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
-		      unsigned int flags)
+		      unsigned int flags, long *wait)
 {
 	struct vhca_ring *ring = &dev->ring;
 	long left;
@@ -128,13 +142,15 @@ static int ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
 	if (flags & VHCA_CMD_RESERVED)
 		left = wait_event_timeout(ring->slots,
 			(err = ring_queue(dev, cmd, flags)) != -EAGAIN,
-			vhca_ring_timeout());
+			*wait);
 	else
 		left = wait_event_killable_timeout(ring->slots,
 			(err = ring_queue(dev, cmd, flags)) != -EAGAIN,
-			vhca_ring_timeout());
+			*wait);
 	if (left < 0)
 		return -EINTR;
+	if (flags & VHCA_CMD_SOON)
+		*wait = left;
 	return left ? err : -ETIMEDOUT;
 }
 
@@ -157,17 +173,15 @@ static bool ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
 }
 
 static int ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
-		     unsigned int flags)
+		     unsigned int flags, long wait)
 {
 	struct vhca_cmd *cmd = *cmdp;
 	long left;
 
 	if (flags & VHCA_CMD_CERTAIN)
-		left = wait_for_completion_timeout(&cmd->done,
-						   vhca_ring_timeout());
+		left = wait_for_completion_timeout(&cmd->done, wait);
 	else
-		left = wait_for_completion_killable_timeout(&cmd->done,
-							vhca_ring_timeout());
+		left = wait_for_completion_killable_timeout(&cmd->done, wait);
 	if (left > 0 || !ring_abandon(&dev->ring, cmd))
 		return 0;
 	*cmdp = NULL;
@@ -181,7 +195,7 @@ static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
 {
 	dev_err_ratelimited(dev->link->dev,
 		"no answer to command %#x in %u s; check the backend\n",
-		op, jiffies_to_msecs(vhca_ring_timeout()) / 1000);
+		op, jiffies_to_msecs(ring_patience(flags)) / 1000);
 	if (flags & VHCA_CMD_RESERVED)
 		vhca_break(dev, "backend does not answer a destroy command");
 	else if (flags & VHCA_CMD_CERTAIN && sent)
@@ -205,6 +219,7 @@ static bool ring_send_off(struct vhca_dev *dev, struct vhca_cmd **cmdp)
 int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		     unsigned int flags)
 {
+	long wait = ring_patience(flags);
 	u16 op = (*cmdp)->req.op;
 	int err;
 
@@ -212,9 +227,9 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	if (flags & VHCA_CMD_NOWAIT && ring_send_off(dev, cmdp))
 		return -EINPROGRESS;
 	flags &= ~VHCA_CMD_NOWAIT;
-	err = ring_enter(dev, *cmdp, flags);
+	err = ring_enter(dev, *cmdp, flags, &wait);
 	if (!err)
-		err = ring_wait(dev, cmdp, flags);
+		err = ring_wait(dev, cmdp, flags, wait);
 	if (err == -ETIMEDOUT)
 		ring_late(dev, op, flags, !*cmdp);
 	if (err)

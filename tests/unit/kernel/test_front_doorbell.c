@@ -113,8 +113,9 @@ void put_page(struct page *p)
 }
 
 int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
-		  struct xenvhca_mmap_rsp *rsp)
+		  unsigned int flags, struct xenvhca_mmap_rsp *rsp)
 {
+	assert_int_equal(flags, VHCA_CMD_SOON);	/* with the mmap_lock */
 	asked++;
 	gfn_asked = req->gfn;
 	if (second) {

@@ -29,10 +29,11 @@ static u32 nr_mapped;
 
 /* ---- the rest of the module ---- */
 int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
-		  struct xenvhca_mmap_rsp *rsp)
+		  unsigned int flags, struct xenvhca_mmap_rsp *rsp)
 {
 	u32 i, n = req->length / PAGE_SIZE;
 
+	assert_int_equal(flags, 0);	/* no lock of the process is held */
 	asked++;
 	kernel_advance(slow);
 	if (answer)

@@ -152,6 +152,57 @@ static void an_ownerless_object_may_not_be_left(void **state)
 	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -EIO);
 }
 
+/* All that look at the process wait for its mmap_lock; the device lives on. */
+static void an_mmap_waits_ten_seconds(void **state)
+{
+	unsigned long begin = jiffies;
+
+	(void)state;
+	assert_int_equal(submit(XENVHCA_OP_MMAP, VHCA_CMD_SOON), -ETIMEDOUT);
+	assert_in_range(jiffies - begin, 10 * HZ, 10 * HZ + 2);
+	begin = jiffies;
+	assert_int_equal(submit(XENVHCA_OP_MMAP, 0), -ETIMEDOUT);
+	assert_in_range(jiffies - begin, 60 * HZ, 60 * HZ + 2);
+	assert_null(broken);
+}
+
+/* As a destroy command's, whose answer comes at last. */
+static void free_a_slot(struct work_struct *work)
+{
+	(void)work;
+	dev->ring.cmd.rsp_cons++;
+}
+
+static void also_where_it_waits_for_a_slot(void **state)
+{
+	static struct delayed_work backend = { { free_a_slot } };
+	unsigned long begin;
+
+	(void)state;
+	fill();
+	begin = jiffies;
+	assert_int_equal(submit(XENVHCA_OP_MMAP, VHCA_CMD_SOON), -ETIMEDOUT);
+	assert_in_range(jiffies - begin, 10 * HZ, 10 * HZ + 2);
+	schedule_delayed_work(&backend, 6 * HZ);
+	begin = jiffies;
+	assert_int_equal(submit(XENVHCA_OP_MMAP, VHCA_CMD_SOON), -ETIMEDOUT);
+	assert_in_range(jiffies - begin, 10 * HZ, 10 * HZ + 2);
+	assert_int_equal(free_slots(), ring_reserve(&dev->ring));
+	assert_null(broken);
+}
+
+/* One that was told to be quicker with all is so with this. */
+static void nor_longer_than_for_others(void **state)
+{
+	unsigned long begin = jiffies;
+
+	(void)state;
+	cmd_timeout = 2;
+	assert_int_equal(submit(XENVHCA_OP_MMAP, VHCA_CMD_SOON), -ETIMEDOUT);
+	cmd_timeout = 60;
+	assert_in_range(jiffies - begin, 2 * HZ, 2 * HZ + 2);
+}
+
 /* The backend answers the newest command, while its sender waits. */
 static int status;
 
@@ -321,6 +372,9 @@ int main(void)
 		T(the_first_irq_of_an_arm_guest_is_unbound_too),
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
+		T(an_mmap_waits_ten_seconds),
+		T(also_where_it_waits_for_a_slot),
+		T(nor_longer_than_for_others),
 		T(no_answer_is_what_nobody_answers),
 		T(who_waits_for_no_answer_leaves_half),
 		T(an_answer_that_nobody_waits_for_is_taken),
