@@ -93,6 +93,17 @@ static void map_release(struct kref *ref)
 	module_put(THIS_MODULE);
 }
 
+/* It is no more of its ucontext's. Under maps_lock. */
+static void map_leave(struct vhca_map *map)
+{
+	struct vhca_dev *dev = to_vdev(map->uc->ibuc.device);
+
+	atomic64_sub(map->nr, &dev->stats.pages_mapped);
+	vhca_range_uncharge(dev, map->nr);
+	list_del_init(&map->list);
+	map->uc = NULL;
+}
+
 /* MUNMAP, unless the device ends: DEALLOC_UCONTEXT ends all ranges. */
 static void map_send(struct vhca_map *map)
 {
@@ -110,17 +121,12 @@ static void map_send(struct vhca_map *map)
 static void map_work(struct work_struct *work)
 {
 	struct vhca_map *map = container_of(work, struct vhca_map, work);
-	struct vhca_dev *dev;
 
 	map_send(map);
 	spin_lock(&maps_lock);
 	map->sending = false;
-	if (map->uc) {
-		dev = to_vdev(map->uc->ibuc.device);
-		atomic64_sub(map->nr, &dev->stats.pages_mapped);
-		list_del(&map->list);
-		map->uc = NULL;
-	}
+	if (map->uc)
+		map_leave(map);
 	wake_up_all(&maps_wait);	/* the ucontext may go from now on */
 	spin_unlock(&maps_lock);
 	kref_put(&map->ref, map_release);
@@ -393,17 +399,12 @@ static bool maps_empty(struct vhca_ucontext *uc)
 /* Stops waiting for pages that somebody holds, as O_DIRECT does: they come later. */
 static void maps_detach(struct vhca_ucontext *uc)
 {
-	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	struct vhca_map *map, *next;
 
 	spin_lock(&maps_lock);
-	list_for_each_entry_safe(map, next, &uc->maps, list) {
-		if (map->sending)
-			continue;
-		atomic64_sub(map->nr, &dev->stats.pages_mapped);
-		list_del_init(&map->list);
-		map->uc = NULL;
-	}
+	list_for_each_entry_safe(map, next, &uc->maps, list)
+		if (!map->sending)
+			map_leave(map);
 	spin_unlock(&maps_lock);
 }
 
@@ -470,8 +471,10 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 /*
  * Linux has the pages that it maps grants to in sections of 128 MiB, and adds one when
  * all are in use. It does not look whether it got the pages for that section's page
- * tables (phys_pte_init()), and dies without. One section is more than a backend grants:
- * it is added here, and not when a process that has used memory up maps its first queue.
+ * tables (phys_pte_init()), and dies without. One section is twice what all queues of a
+ * device may have, whatever its backend says (range.c): it is added here, and not when a
+ * process that has used memory up maps its first queue. Who raises queue_pages, or has
+ * more than one backend, may need a second section.
  */
 static void map_add_section(void)
 {

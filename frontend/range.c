@@ -9,9 +9,14 @@
  * mmap_lock, which the backend must not hold up. The process maps a range once;
  * what it has not mapped ends with the object. The ends of ranges are collected
  * for one command.
+ *
+ * The backend says how large a queue is. All of a device together have at most what
+ * an honest backend grants to a guest, mapped or not: a page costs this kernel its
+ * reference and, mapped, an address (map.c).
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 
 #include "check.h"
@@ -21,8 +26,11 @@
 #include "verbs.h"
 #include "vhca-provider.h"
 
-/* A queue is megabytes; more than this (1 GiB) is a mistake of a peer. */
-#define VHCA_MAP_MAX_PAGES	(1u << 18)
+static unsigned int queue_pages = XENVHCA_QUEUE_PAGES;
+module_param(queue_pages, uint, 0644);
+MODULE_PARM_DESC(queue_pages,
+		 "most pages of queue memory of one device (default 16384)");
+
 #define VHCA_FETCH_MAX		(60 * HZ)	/* all answers together */
 /* What a ucontext may let the backend keep: 1 MiB, for this long. */
 #define VHCA_ENDED_PAGES	256u
@@ -33,13 +41,45 @@ struct vhca_range {
 	u64 offset;			/* as the provider passes it to mmap() */
 	u32 owner;			/* handle of the object */
 	u32 nr;
+	u32 charged;			/* pages, in dev->queue_pages */
 	int err;			/* why it could not be fetched, or 0 */
 	grant_ref_t *ref;
 };
 
-static void range_free(struct vhca_range *r)
+/* ---- the sum of a device ---- */
+
+static int range_charge(struct vhca_dev *dev, u32 nr)
+{
+	u32 max = min(READ_ONCE(queue_pages), (unsigned int)INT_MAX);
+	int sum = atomic_read(&dev->queue_pages);
+
+	do {
+		if (nr > max || sum > max - nr) {
+			ibdev_warn_ratelimited(&dev->ibdev,
+					       "%u pages of queue memory beside %d are refused: parameter queue_pages is %u\n",
+					       nr, sum, max);
+			return -ENOMEM;
+		}
+	} while (!atomic_try_cmpxchg(&dev->queue_pages, &sum, sum + nr));
+	return 0;
+}
+
+void vhca_range_uncharge(struct vhca_dev *dev, u32 nr)
+{
+	atomic_sub(nr, &dev->queue_pages);
+}
+
+static void range_drop_refs(struct vhca_ucontext *uc, struct vhca_range *r)
 {
 	kvfree(r->ref);
+	r->ref = NULL;
+	vhca_range_uncharge(to_vdev(uc->ibuc.device), r->charged);
+	r->charged = 0;
+}
+
+static void range_free(struct vhca_ucontext *uc, struct vhca_range *r)
+{
+	range_drop_refs(uc, r);
 	kfree(r);
 }
 
@@ -196,19 +236,19 @@ static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
 static int range_fill(struct vhca_ucontext *uc, struct vhca_range *r,
 		      const struct told *told)
 {
+	int err = range_charge(to_vdev(uc->ibuc.device), r->nr);
 	bool granted = told_nr(told);
-	int err = -ENOMEM;
 
-	if (r->nr <= VHCA_MAP_MAX_PAGES)
+	if (!err) {
+		r->charged = r->nr;
 		r->ref = kvcalloc(r->nr, sizeof(*r->ref), GFP_KERNEL_ACCOUNT);
-	if (r->ref)
-		err = told_take(uc, told, r);
+		err = r->ref ? told_take(uc, told, r) : -ENOMEM;
+	}
 	if (!err)
 		err = range_read(uc, r, told_nr(told), &granted);
 	if (!err)
 		return 0;
-	kvfree(r->ref);
-	r->ref = NULL;
+	range_drop_refs(uc, r);
 	if (granted)
 		vhca_range_end(uc, r->offset, r->nr);
 	return err;
@@ -294,9 +334,14 @@ void vhca_ranges_drop(struct vhca_ucontext *uc, u32 owner)
 	struct vhca_range *r;
 
 	while ((r = range_take(uc, NULL, owner))) {
-		if (!r->err)
-			vhca_range_end(uc, r->offset, r->nr);
-		range_free(r);
+		bool granted = !r->err;
+		u64 offset = r->offset;
+		u32 nr = r->nr;
+
+		/* Before the backend hears of it, and grants as many to others. */
+		range_free(uc, r);
+		if (granted)
+			vhca_range_end(uc, offset, nr);
 	}
 }
 
@@ -305,7 +350,7 @@ void vhca_ranges_free(struct vhca_ucontext *uc)
 	struct vhca_range *r;
 
 	while ((r = range_take(uc, NULL, 0)))
-		range_free(r);
+		range_free(uc, r);
 }
 
 int vhca_range_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma)
@@ -324,9 +369,11 @@ int vhca_range_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma)
 	rc = nr <= r->nr ? r->err : -EINVAL;
 	if (!rc)
 		rc = vhca_map_grants(uc, vma, r->ref, nr, offset, &tried);
-	if (rc && !tried)
+	if (rc && !tried) {
 		range_add(uc, r);	/* as it was before the call */
-	else
-		range_free(r);
+		return rc;
+	}
+	r->charged -= nr;		/* the map's */
+	range_free(uc, r);
 	return rc;
 }

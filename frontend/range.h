@@ -26,7 +26,8 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 /**
  * vhca_range_mmap() - map one of them, from its begin, into a process
  *
- * Waits for nobody. Return: 0; -EINVAL if there is none at the offset of @vma,
+ * Waits for nobody. The pages that are mapped, or may be, are charged to the device
+ * until vhca_range_uncharge(). Return: 0; -EINVAL if there is none at the offset of @vma,
  * if it is shorter, mapped already, or @vma is private; why it could not be
  * fetched; errors of vhca_map_grants().
  */
@@ -41,6 +42,8 @@ u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op);
  * May send a command.
  */
 void vhca_range_end(struct vhca_ucontext *uc, u64 offset, u32 nr);
+/* So many pages of maps are given back: others may be granted. */
+void vhca_range_uncharge(struct vhca_dev *dev, u32 nr);
 /* Tell the backend now. Return: there was something to tell. */
 bool vhca_ranges_flush(struct vhca_ucontext *uc);
 void vhca_ranges_init(struct vhca_ucontext *uc);

@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <xen/grant_table.h>
+#include <xen/io/vhcaif.h>
 #include <xen/page.h>
 #include "../../common/kernel/dying.h"
 #include "compat.h"
@@ -27,9 +28,9 @@
 
 #define VH_RETRY	msecs_to_jiffies(100)	/* grants still mapped */
 #define VH_BATCH	4096			/* grant references at once */
-#define VH_DOMAIN_MAX	16384			/* half of 64 grant frames */
 
-static unsigned int vh_domain_pages = VH_DOMAIN_MAX;
+/* Half of 64 grant frames. */
+static unsigned int vh_domain_pages = XENVHCA_QUEUE_PAGES;
 module_param_named(domain_pages, vh_domain_pages, uint, 0644);
 MODULE_PARM_DESC(domain_pages, "Most pages granted to one domain (16384)");
 

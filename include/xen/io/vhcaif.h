@@ -567,6 +567,8 @@ enum {
 #define XENVHCA_MMAP_GREFS              48
 #define XENVHCA_MADE_RANGES             4       /* of an answer */
 #define XENVHCA_MUNMAP_RANGES           30
+#define XENVHCA_QUEUE_PAGES             16384   /* mapped by a guest, unless */
+                                                /* both sides raise it */
 #define XENVHCA_GIDS_PER_RSP            8
 #define XENVHCA_PKEYS_PER_RSP           100
 #define XENVHCA_MAX_COUNTERS            64      /* of a group */

@@ -111,6 +111,8 @@ typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic_dec(a)		((a)->v--)
 #define atomic_read(a)		((int)(a)->v)
 #define atomic_add(n, a)	((a)->v += (n))
+#define atomic_sub(n, a)	((a)->v -= (n))
+#define atomic_try_cmpxchg(a, old, new)	((a)->v == *(old) ? ((a)->v = (new), true) : false)
 #define atomic_dec_if_positive(a) ((a)->v > 0 ? --(a)->v : -1l)
 #define atomic64_read(a)	((u64)(a)->v)
 #define atomic64_inc(a)		((a)->v++)

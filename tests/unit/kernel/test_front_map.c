@@ -125,7 +125,7 @@ static struct page page[PAGES];
 static bool mapped[PAGES];
 static bool alloced;
 static int nr_allocs;
-static int bad_ref, stuck, insert_rc, munmaps;
+static int bad_ref, stuck, insert_rc, munmaps, charged;
 static bool tried;			/* a worker ends the range */
 static bool holding;			/* somebody holds pages, as by vmsplice */
 static struct gntab_unmap_queue_data *held[4];
@@ -199,6 +199,13 @@ void vhca_range_end(struct vhca_ucontext *u, u64 offset, u32 nr)
 	munmaps++;
 }
 
+/* range.c charges what mmap() gets. */
+void vhca_range_uncharge(struct vhca_dev *d, u32 nr)
+{
+	assert_ptr_equal(d, &dev);
+	charged -= nr;
+}
+
 /* ---- tests ---- */
 static void setup_uc(void)
 {
@@ -217,7 +224,7 @@ static int setup(void **state)
 	alloced = false;
 	nr_allocs = 0;
 	bad_ref = stuck = -1;
-	insert_rc = munmaps = nr_held = 0;
+	insert_rc = munmaps = nr_held = charged = 0;
 	holding = false;
 	dev.zap_waited = 0;
 	return vhca_map_init();
@@ -226,7 +233,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	vhca_map_exit();
-	return !list_empty(&uc.maps) || atomic64_read(&dev.stats.pages_mapped);
+	return !list_empty(&uc.maps) || charged ||
+	       atomic64_read(&dev.stats.pages_mapped);
 }
 
 /* Linux adds memory for mapped grants at the first call, which must not be a process's. */
@@ -241,8 +249,14 @@ static int map(void)
 {
 	static const grant_ref_t ref[PAGES] = { 10, 11, 12, 13 };
 
+	int rc;
+
 	tried = false;
-	return vhca_map_grants(&uc, &vma, ref, PAGES, 0x1000, &tried);
+	charged += PAGES;
+	rc = vhca_map_grants(&uc, &vma, ref, PAGES, 0x1000, &tried);
+	if (!tried)			/* they stay the range's */
+		charged -= PAGES;
+	return rc;
 }
 
 static unsigned int left(void)
@@ -331,6 +345,18 @@ static void pages_that_are_held_are_waited_for_once(void **state)
 	assert_int_equal(munmaps, 0);
 }
 
+/* A page that is held may stay mapped: the backend does not get it back either. */
+static void a_page_that_is_held_stays_charged(void **state)
+{
+	holding = true;
+	assert_int_equal(map(), 0);
+	vma.vm_ops->close(&vma);
+	assert_int_equal(charged, PAGES);
+	memset(mapped, 0, sizeof(mapped));
+	held[0]->done(0, held[0]);
+	assert_int_equal(charged, 0);
+}
+
 /* Those of others do not suffer. */
 static void nobody_waits_for_what_is_not_held(void **state)
 {
@@ -394,6 +420,7 @@ int main(void)
 		T(nor_what_munmap_leaves),
 		T(a_page_table_that_is_full_leaves_nothing),
 		T(pages_that_are_held_are_waited_for_once),
+		T(a_page_that_is_held_stays_charged),
 		T(nobody_waits_for_what_is_not_held),
 		T(many_ranges_cost_the_same_each),
 		T(a_context_that_is_closed_has_its_time),

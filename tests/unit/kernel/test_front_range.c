@@ -25,7 +25,7 @@ static unsigned long slow;		/* ticks that an answer takes */
 static int map_rc;
 static bool map_tried;
 static grant_ref_t mapped[PAGES];
-static u32 nr_mapped;
+static u32 nr_mapped, nr_charged;	/* in processes */
 
 /* ---- the rest of the module ---- */
 int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
@@ -66,10 +66,12 @@ int vhca_map_grants(struct vhca_ucontext *u, struct vm_area_struct *vma,
 		    bool *tried)
 {
 	*tried = !map_rc || map_tried;
+	if (*tried)
+		nr_charged += nr_pages;
 	if (map_rc)
 		return map_rc;
 	nr_mapped = nr_pages;
-	memcpy(mapped, ref, nr_pages * sizeof(*ref));
+	memcpy(mapped, ref, min(nr_pages, PAGES) * sizeof(*ref));
 	return 0;
 }
 
@@ -84,6 +86,7 @@ static int setup(void **state)
 	asked = answer = lie = munmaps = map_rc = nr_mapped = 0;
 	map_tried = false;
 	slow = 0;
+	nr_charged = 0;
 	return 0;
 }
 
@@ -92,7 +95,8 @@ static int teardown(void **state)
 	vhca_ranges_stop(&uc);
 	vhca_ranges_free(&uc);
 	kernel_idle();
-	return !list_empty(&uc.ranges);
+	vhca_range_uncharge(&dev, nr_charged);	/* the maps go */
+	return !list_empty(&uc.ranges) || atomic_read(&dev.queue_pages);
 }
 
 /* An answer to CREATE_CQ; the command is sent by the caller. */
@@ -170,6 +174,76 @@ static void a_refusal_is_the_error_of_mmap(void **state)
 	create(OWNER, 3 * OFFSET, ~0u);		/* 4 GiB */
 	assert_int_not_equal(map(3 * OFFSET, 1), 0);
 	vhca_ranges_drop(&uc, OWNER);
+}
+
+/* ---- the sum of a device: the backend says how large a queue is ---- */
+
+#define MAX	XENVHCA_QUEUE_PAGES
+
+static void a_device_has_so_many_pages(void **state)
+{
+	create(OWNER, OFFSET, (MAX - 2) * PAGE_SIZE);
+	create(OWNER, 2 * OFFSET, 2 * PAGE_SIZE);
+	asked = 0;
+	create(OWNER + 1, 3 * OFFSET, PAGE_SIZE);
+	create(OWNER + 1, 4 * OFFSET, ~0u);
+	assert_int_equal(asked, 0);
+	assert_int_equal(map(3 * OFFSET, 1), -ENOMEM);
+	assert_int_equal(map(4 * OFFSET, 1), -ENOMEM);
+	vhca_ranges_drop(&uc, OWNER + 1);
+	assert_int_equal(munmaps, 0);		/* nothing was granted */
+	vhca_ranges_drop(&uc, OWNER);
+	create(OWNER, OFFSET, MAX * PAGE_SIZE);
+	assert_int_equal(map(OFFSET, MAX), 0);
+}
+
+/* Whose references are freed when it is mapped. */
+static void a_mapped_range_counts(void **state)
+{
+	create(OWNER, OFFSET, MAX * PAGE_SIZE);
+	assert_int_equal(map(OFFSET, MAX - 1), 0);
+	vhca_ranges_drop(&uc, OWNER);
+	create(OWNER, 2 * OFFSET, 2 * PAGE_SIZE);
+	assert_int_equal(map(2 * OFFSET, 2), -ENOMEM);
+	create(OWNER, 3 * OFFSET, PAGE_SIZE);	/* that nobody mapped */
+	assert_int_equal(map(3 * OFFSET, 1), 0);
+	create(OWNER, 4 * OFFSET, PAGE_SIZE);
+	assert_int_equal(map(4 * OFFSET, 1), -ENOMEM);
+	vhca_range_uncharge(&dev, 1);		/* as map.c when it is gone */
+	nr_charged--;
+	create(OWNER, 5 * OFFSET, PAGE_SIZE);
+	assert_int_equal(map(5 * OFFSET, 1), 0);
+}
+
+static void what_cannot_be_fetched_counts_no_more(void **state)
+{
+	answer = -EDQUOT;
+	create(OWNER, OFFSET, MAX * PAGE_SIZE);
+	answer = 0;
+	lie = 1;
+	create(OWNER, 2 * OFFSET, MAX * PAGE_SIZE);
+	lie = 0;
+	create(OWNER, 3 * OFFSET, MAX * PAGE_SIZE);
+	map_rc = -ENOMEM;
+	assert_int_equal(map(3 * OFFSET, MAX), -ENOMEM);
+	map_rc = 0;
+	assert_int_equal(map(3 * OFFSET, MAX), 0);
+}
+
+/* As the backend domain may do, with its parameter. */
+static void the_guest_can_raise_the_sum(void **state)
+{
+	queue_pages = 2 * MAX;
+	create(OWNER, OFFSET, (MAX + 1) * PAGE_SIZE);
+	queue_pages = MAX;
+	assert_int_equal(map(OFFSET, MAX + 1), 0);
+	queue_pages = ~0u;
+	create(OWNER, 2 * OFFSET, PAGE_SIZE);
+	queue_pages = 0;
+	create(OWNER, 3 * OFFSET, PAGE_SIZE);
+	queue_pages = MAX;
+	assert_int_equal(map(2 * OFFSET, 1), 0);
+	assert_int_equal(map(3 * OFFSET, 1), -ENOMEM);
 }
 
 /* Each answer comes just in time. */
@@ -324,6 +398,10 @@ int main(void)
 		T(only_what_was_announced),
 		T(what_is_not_mapped_ends_with_its_object),
 		T(a_refusal_is_the_error_of_mmap),
+		T(a_device_has_so_many_pages),
+		T(a_mapped_range_counts),
+		T(what_cannot_be_fetched_counts_no_more),
+		T(the_guest_can_raise_the_sum),
 		T(a_slow_backend_is_cut_off),
 		T(a_mapping_that_fails_can_be_tried_again),
 		T(only_a_backend_that_knows_is_asked),
