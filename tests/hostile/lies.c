@@ -259,51 +259,6 @@ static bool small_cq(struct peer *b, request *req, response *rsp)
 	return true;
 }
 
-/* Grant references that are none, or of the wrong number. */
-static bool lying_grefs(struct peer *b, request *req, response *rsp)
-{
-	struct xenvhca_mmap_rsp *m = &rsp->u.mmap;
-	uint32_t i, n = (uint32_t)(req->u.mmap.length / PAGE);
-
-	rsp->status = 0;
-	m->kind = XENVHCA_MMAP_GRANT;
-	m->nr_pages = n;
-	m->count = (uint16_t)(n < XENVHCA_MMAP_GREFS ? n : XENVHCA_MMAP_GREFS);
-	for (i = 0; i < m->count; i++)
-		m->gref[i] = b->told % 2 ? ~0u - i : i;
-	switch (b->told % 6) {
-	case 2:
-		m->count = 0;
-		break;
-	case 3:
-		m->count = 0xffff;
-		break;
-	case 4:
-		m->nr_pages = ~0u;
-		break;
-	case 5:
-		m->kind = 0xff;
-		break;
-	}
-	return true;
-}
-
-/* The same in the answer that makes the queue; its length is asked for by MMAP. */
-static bool lying_made(struct peer *b, request *req, response *rsp)
-{
-	static const uint16_t count[] = { 1, XENVHCA_MMAP_GREFS, 0xffff, 2 };
-	struct xenvhca_made_rsp *m = &rsp->u.made;
-	uint32_t i;
-
-	if (!(req->flags & XENVHCA_REQ_RANGES))
-		return true;
-	m->count[0] = count[b->told % 4];
-	m->count[1] = b->told % 3 ? 0 : 0xffff;
-	for (i = 0; i < XENVHCA_MMAP_GREFS; i++)
-		m->gref[i] = b->told % 2 ? ~0u - i : i;
-	return true;
-}
-
 /* ---- doorbell pages of an mlx5 ---- */
 static bool doorbell_error(struct peer *b, request *req, response *rsp)
 {
@@ -505,8 +460,9 @@ static const struct lie lies[] = {
 	{ .name = "cq-small", NEVER, OP(CREATE_CQ), small_cq },
 	{ .name = "cq-ones", NEVER, OP(CREATE_CQ), all_ones },
 	{ .name = "same-handle", NEVER, OP(CREATE_CQ), same_handle },
-	{ .name = "mmap-lies", NEVER, OP(MMAP), lying_grefs },
-	{ .name = "made-lies", NEVER, OP(CREATE_CQ), lying_made },
+	{ .name = "mmap-lies", NEVER, OP(MMAP), ranges_grefs },
+	{ .name = "made-lies", NEVER, OP(CREATE_CQ), ranges_made },
+	{ .name = "huge-queue", NEVER, ANY, ranges_huge },
 	{ .name = "random", NEVER, ANY, random_answer },
 	{ .name = "event-storm", NEVER, .idle = event_storm },
 	{ .name = "notify-storm", NEVER, .idle = notify_storm },

@@ -49,6 +49,14 @@ void peer_put(struct peer *b, const struct xenvhca_response *rsp);
 void peer_notify(struct peer *b, enum port p);
 void peer_event(struct peer *b, const struct xenvhca_event *ev);
 
+/* ---- ranges.c: each spoils an answer; the number of lies told decides how ---- */
+bool ranges_grefs(struct peer *b, const struct xenvhca_request *req,
+		  struct xenvhca_response *rsp);
+bool ranges_made(struct peer *b, const struct xenvhca_request *req,
+		 struct xenvhca_response *rsp);
+bool ranges_huge(struct peer *b, const struct xenvhca_request *req,
+		 struct xenvhca_response *rsp);
+
 /* ---- lies.c ---- */
 bool lie_choose(struct peer *b, const char *name);
 void lie_list(void);

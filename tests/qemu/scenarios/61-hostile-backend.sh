@@ -116,6 +116,13 @@ objects() {
 		check "$mode" lie $mode 5 'for i in 1 2 3 4 5 6; do
 			timeout 3 ibv_rc_pingpong -g 0; done'
 	done
+	# Queues of 1 GiB, each page of which it would answer for.
+	check "huge-queue" brief huge-queue 10 'timeout 3 ibv_rc_pingpong -g 0
+		dmesg | grep "pages of queue memory"'
+	check "the guest refuses them" \
+		grep -q ': 262144 pages of queue memory .*refused' "/tmp/said.$guest"
+	check "it asks for none" \
+		grep -qE 'served [0-9]{1,3} commands' "/tmp/lie.$guest"
 }
 
 storms() {
