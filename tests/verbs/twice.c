@@ -2,17 +2,19 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * vhca-twice: every verb twice at once on one object. Libraries take locks where the
- * kernel must not rely on them, so the commands are written to the device, and
- * some are ioctls: two threads, one barrier, the same handle. One of two that destroy
- * must fail, and nothing else has to be right, but that the kernel lives: who
+ * kernel must not rely on them, so the commands are written to the device, and each
+ * end is one by ioctl, too: two threads, one barrier, the same handle. One of two that
+ * destroy must fail, and nothing else has to be right, but that the kernel lives: who
  * started this program looks after that.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <rdma/rdma_user_rxe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +35,15 @@ struct twice {
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
-	struct ibv_mr *mr;
+	struct ibv_mr *mr, *mr2;
 	struct ibv_ah *ah;
+	struct ibv_pd *pd;	/* that nothing is in, but windows */
+	struct ibv_mw *mw;	/* NULL: the HCA has none for this guest */
+	bool xrc;		/* there is a domain, of this number: */
+	uint32_t xrcd;
+	int file;		/* that names an XRC domain */
 	uint8_t *mem;
+	uint64_t offset;	/* of memory that nobody has mapped */
 	union ibv_gid group;
 	pthread_barrier_t start;
 	int (*verb)(struct twice *t, int who);
@@ -63,9 +71,9 @@ static int command(struct twice *t, uint32_t number, const void *cmd,
 	       0;
 }
 
-/* Destroys by ioctl: the handle is attribute 0, the answer 1. */
+/* Destroys by ioctl: the handle is attribute 0, the answer 1, if there is one. */
 static int destroy(struct twice *t, uint16_t object, uint16_t method,
-		   uint32_t handle)
+		   uint32_t handle, bool answers)
 {
 	uint64_t answer[4];
 	struct {
@@ -73,8 +81,10 @@ static int destroy(struct twice *t, uint16_t object, uint16_t method,
 		struct ib_uverbs_attr attr[2];
 	} c = {
 		.hdr = {
-			.length = sizeof(c), .object_id = object,
-			.method_id = method, .num_attrs = 2,
+			.length = sizeof(c.hdr) +
+				  (1 + answers) * sizeof(c.attr[0]),
+			.object_id = object,
+			.method_id = method, .num_attrs = 1 + answers,
 			.driver_id = t->rxe ? RDMA_DRIVER_RXE :
 					      RDMA_DRIVER_MLX5,
 		},
@@ -104,6 +114,33 @@ static int resize_cq(struct twice *t, int who)
 
 	return command(t, IB_USER_VERBS_CMD_RESIZE_CQ, &cmd,
 		       t->rxe ? sizeof(cmd.c) : sizeof(cmd), rsp, sizeof(rsp));
+}
+
+/* An extended command, of which there is one: its length is in units of 8. */
+static int modify_cq(struct twice *t, int who)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_ex_cmd_hdr ex;
+		struct ib_uverbs_ex_modify_cq c;
+	} cmd = {
+		.hdr = { IB_USER_VERBS_EX_CMD_MODIFY_CQ |
+			 IB_USER_VERBS_CMD_FLAG_EXTENDED,
+			 sizeof(cmd.c) / 8, 0 },
+		.c = { .cq_handle = t->cq->handle,
+		       .attr_mask = IBV_CQ_ATTR_MODERATE,
+		       .attr = { 8 + who, 16 + who } },
+	};
+
+	return write(t->dev.ctx->cmd_fd, &cmd, sizeof(cmd)) < 0 ? errno : 0;
+}
+
+static int query_srq(struct twice *t, int who)
+{
+	struct ibv_srq_attr a;
+
+	(void)who;
+	return ibv_query_srq(t->srq, &a);
 }
 
 static int modify_srq(struct twice *t, int who)
@@ -144,10 +181,10 @@ static int query_qp(struct twice *t, int who)
 	return ibv_query_qp(t->qp, &a, IBV_QP_STATE | IBV_QP_CAP, &init);
 }
 
-static int rereg_mr(struct twice *t, int who)
+static int rereg(struct twice *t, const struct ibv_mr *mr, int who)
 {
 	struct ib_uverbs_rereg_mr cmd = {
-		.mr_handle = t->mr->handle, .flags = IBV_REREG_MR_CHANGE_ACCESS |
+		.mr_handle = mr->handle, .flags = IBV_REREG_MR_CHANGE_ACCESS |
 			IBV_REREG_MR_CHANGE_TRANSLATION,
 		.start = (uintptr_t)t->mem + who * PAGE, .length = PAGE,
 		.hca_va = (uintptr_t)t->mem + who * PAGE,
@@ -158,6 +195,11 @@ static int rereg_mr(struct twice *t, int who)
 
 	return command(t, IB_USER_VERBS_CMD_REREG_MR, &cmd, sizeof(cmd), &rsp,
 		       sizeof(rsp));
+}
+
+static int rereg_mr(struct twice *t, int who)
+{
+	return rereg(t, t->mr, who);
 }
 
 static int notify(struct twice *t, int who)
@@ -189,6 +231,36 @@ static int mcast(struct twice *t, int who)
 		     ibv_attach_mcast(t->qp, &t->group, 0);
 }
 
+/* A file names one domain: the second to open it shares that of the first. -1: none. */
+static int open_xrcd(struct twice *t, int file, uint32_t *handle)
+{
+	struct ib_uverbs_open_xrcd cmd = { .fd = file, .oflags = O_CREAT };
+	struct ib_uverbs_open_xrcd_resp rsp = { };
+	int err = command(t, IB_USER_VERBS_CMD_OPEN_XRCD, &cmd, sizeof(cmd),
+			  &rsp, sizeof(rsp));
+
+	*handle = rsp.xrcd_handle;
+	return err;
+}
+
+static int xrcd(struct twice *t, int who)
+{
+	uint32_t handle;
+	int err = open_xrcd(t, t->file, &handle);
+
+	(void)who;
+	return err ? err : command(t, IB_USER_VERBS_CMD_CLOSE_XRCD, &handle,
+				   sizeof(handle), NULL, 0);
+}
+
+static int window(struct twice *t, int who)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(t->pd, who ? IBV_MW_TYPE_2 :
+					 IBV_MW_TYPE_1);
+
+	return mw ? ibv_dealloc_mw(mw) : errno;
+}
+
 static int objects(struct twice *t, int who)
 {
 	struct ibv_cq *cq = ibv_create_cq(t->dev.ctx, 10, NULL, NULL, 0);
@@ -197,6 +269,19 @@ static int objects(struct twice *t, int who)
 
 	return (cq ? ibv_destroy_cq(cq) : errno) ||
 	       (mr ? ibv_dereg_mr(mr) : errno);
+}
+
+/* A queue of a CQ that a driver has can be mapped once, a doorbell page again. */
+static int map(struct twice *t, int who)
+{
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       t->dev.ctx->cmd_fd, (off_t)t->offset);
+
+	(void)who;
+	if (p == MAP_FAILED)
+		return errno;
+	munmap(p, PAGE);
+	return 0;
 }
 
 /* ---- the end of an object: one by a command, one by an ioctl ---- */
@@ -208,8 +293,16 @@ static int end(struct twice *t, int who, uint32_t number, uint16_t object,
 	struct ib_uverbs_destroy_qp cmd = { .qp_handle = handle };
 	uint64_t rsp;
 
-	return who ? destroy(t, object, method, handle) :
+	return who ? destroy(t, object, method, handle, true) :
 	       command(t, number, &cmd, sizeof(cmd), &rsp, answer);
+}
+
+/* Of the others: a handle is all that the command has. */
+static int end_short(struct twice *t, int who, uint32_t number,
+		     uint16_t object, uint16_t method, uint32_t handle)
+{
+	return who ? destroy(t, object, method, handle, false) :
+	       command(t, number, &handle, sizeof(handle), NULL, 0);
 }
 
 static int destroy_qp(struct twice *t, int who)
@@ -235,41 +328,74 @@ static int destroy_cq(struct twice *t, int who)
 
 static int dereg_mr(struct twice *t, int who)
 {
-	struct ib_uverbs_dereg_mr cmd = { .mr_handle = t->mr->handle };
+	return end_short(t, who, IB_USER_VERBS_CMD_DEREG_MR, UVERBS_OBJECT_MR,
+			 UVERBS_METHOD_MR_DESTROY, t->mr->handle);
+}
 
-	(void)who;
-	return command(t, IB_USER_VERBS_CMD_DEREG_MR, &cmd, sizeof(cmd), NULL,
-		       0);
+/* Both may succeed, one after the other. */
+static int rereg_dereg(struct twice *t, int who)
+{
+	return who ? end_short(t, 0, IB_USER_VERBS_CMD_DEREG_MR, 0, 0,
+			       t->mr2->handle) : rereg(t, t->mr2, who);
 }
 
 static int destroy_ah(struct twice *t, int who)
 {
-	struct ib_uverbs_destroy_ah cmd = { .ah_handle = t->ah->handle };
+	return end_short(t, who, IB_USER_VERBS_CMD_DESTROY_AH,
+			 UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY,
+			 t->ah->handle);
+}
 
-	(void)who;
-	return command(t, IB_USER_VERBS_CMD_DESTROY_AH, &cmd, sizeof(cmd),
-		       NULL, 0);
+static int dealloc_pd(struct twice *t, int who)
+{
+	return end_short(t, who, IB_USER_VERBS_CMD_DEALLOC_PD,
+			 UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY,
+			 t->pd->handle);
+}
+
+static int dealloc_mw(struct twice *t, int who)
+{
+	return t->mw ? end_short(t, who, IB_USER_VERBS_CMD_DEALLOC_MW,
+				 UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY,
+				 t->mw->handle) : EOPNOTSUPP;
+}
+
+static int close_xrcd(struct twice *t, int who)
+{
+	return t->xrc ? end_short(t, who, IB_USER_VERBS_CMD_CLOSE_XRCD,
+				  UVERBS_OBJECT_XRCD,
+				  UVERBS_METHOD_XRCD_DESTROY,
+				  t->xrcd) : EOPNOTSUPP;
 }
 
 static const struct step {
 	const char *name;
 	int (*verb)(struct twice *t, int who);
-	bool last;		/* it ends the object: one of both, once */
+	enum { OFTEN, ONCE, ONE_OF_BOTH } how;
 } steps[] = {
-	{ "resize_cq", resize_cq, false },
-	{ "modify_srq", modify_srq, false },
-	{ "modify_qp", modify_qp, false },
-	{ "query_qp", query_qp, false },
-	{ "rereg_mr", rereg_mr, false },
-	{ "req_notify_cq", notify, false },
-	{ "post_send", post_send, false },
-	{ "attach_mcast, detach_mcast", mcast, false },
-	{ "create and destroy", objects, false },
-	{ "destroy_ah", destroy_ah, true },
-	{ "destroy_qp", destroy_qp, true },
-	{ "destroy_srq", destroy_srq, true },
-	{ "destroy_cq", destroy_cq, true },
-	{ "dereg_mr", dereg_mr, true },
+	{ "resize_cq", resize_cq, OFTEN },
+	{ "modify_cq", modify_cq, OFTEN },
+	{ "modify_srq", modify_srq, OFTEN },
+	{ "query_srq", query_srq, OFTEN },
+	{ "modify_qp", modify_qp, OFTEN },
+	{ "query_qp", query_qp, OFTEN },
+	{ "rereg_mr", rereg_mr, OFTEN },
+	{ "req_notify_cq", notify, OFTEN },
+	{ "post_send", post_send, OFTEN },
+	{ "attach_mcast, detach_mcast", mcast, OFTEN },
+	{ "create and destroy", objects, OFTEN },
+	{ "open and close an XRC domain", xrcd, OFTEN },
+	{ "rereg_mr, dereg_mr", rereg_dereg, ONCE },
+	{ "alloc_mw and dealloc_mw", window, OFTEN },
+	{ "mmap", map, ONE_OF_BOTH },
+	{ "destroy_ah", destroy_ah, ONE_OF_BOTH },
+	{ "destroy_qp", destroy_qp, ONE_OF_BOTH },
+	{ "destroy_srq", destroy_srq, ONE_OF_BOTH },
+	{ "destroy_cq", destroy_cq, ONE_OF_BOTH },
+	{ "dealloc_mw", dealloc_mw, ONE_OF_BOTH },
+	{ "dereg_mr", dereg_mr, ONE_OF_BOTH },
+	{ "close_xrcd", close_xrcd, ONE_OF_BOTH },
+	{ "dealloc_pd", dealloc_pd, ONE_OF_BOTH },
 };
 
 /* ---- two threads ---- */
@@ -285,9 +411,21 @@ static void *half(void *arg)
 	int i;
 
 	pthread_barrier_wait(&h->t->start);
-	for (i = 0; i < h->times; i++)
+	/* What the HCA has not costs as a refusal, of which a device has few. */
+	for (i = 0; i < h->times && h->t->result[h->who] != EOPNOTSUPP; i++)
 		h->t->result[h->who] = h->t->verb(h->t, h->who);
 	return NULL;
+}
+
+/*
+ * An mlx5's library makes address handles without the kernel, and its pages are
+ * doorbells. What there is not cannot be ended.
+ */
+static bool exempt(const struct twice *t, const struct step *s)
+{
+	return (!t->rxe && (s->verb == destroy_ah || s->verb == map)) ||
+	       (!t->mw && s->verb == dealloc_mw) ||
+	       (!t->xrc && s->verb == close_xrcd);
 }
 
 static int both(struct twice *t, const struct step *s)
@@ -297,8 +435,12 @@ static int both(struct twice *t, const struct step *s)
 	int i;
 
 	t->verb = s->verb;
+	memset(t->result, 0, sizeof(t->result));
+	/* Not before: the backend changes no region beside windows. */
+	if (s->verb == dealloc_mw)
+		t->mw = ibv_alloc_mw(t->pd, IBV_MW_TYPE_1);
 	for (i = 0; i < 2; i++) {
-		h[i] = (struct half){ t, i, s->last ? 1 : TIMES };
+		h[i] = (struct half){ t, i, s->how == OFTEN ? TIMES : 1 };
 		if (pthread_create(&thread[i], NULL, half, &h[i]))
 			exit(2);
 	}
@@ -307,16 +449,33 @@ static int both(struct twice *t, const struct step *s)
 	/* In a group, a queue pair cannot be destroyed. */
 	while (s->verb == mcast && !ibv_detach_mcast(t->qp, &t->group, 0))
 		;
-	/* A mlx5's library makes address handles without the kernel. */
-	if (s->verb == destroy_ah && !t->rxe)
-		return 0;
-	if (s->last && !t->result[0] == !t->result[1]) {
+	if (s->how == ONE_OF_BOTH && !exempt(t, s) &&
+	    !t->result[0] == !t->result[1]) {
 		fprintf(stderr, "vhca-twice: FAIL: %s: one of two must fail, not %s and %s\n",
 			s->name, vt_errno(t->result[0]),
 			vt_errno(t->result[1]));
 		return 1;
 	}
 	return 0;
+}
+
+/* A CQ whose memory no library maps; of an mlx5 the first doorbell page. */
+static int make_range(struct twice *t)
+{
+	struct ib_uverbs_create_cq cmd = { .cqe = 63, .comp_channel = -1 };
+	struct {
+		struct ib_uverbs_create_cq_resp cq;
+		struct rxe_create_cq_resp rxe;
+	} rsp;
+	int err;
+
+	if (!t->rxe)
+		return 0;
+	err = command(t, IB_USER_VERBS_CMD_CREATE_CQ, &cmd, sizeof(cmd), &rsp,
+		      sizeof(rsp));
+	t->offset = rsp.rxe.mi.offset;
+	errno = err;
+	return err ? -1 : 0;
 }
 
 static int make(struct twice *t)
@@ -337,8 +496,14 @@ static int make(struct twice *t)
 	qa.send_cq = qa.recv_cq = t->cq;
 	t->qp = ibv_create_qp(t->dev.pd, &qa);
 	t->mr = ibv_reg_mr(t->dev.pd, t->mem, PAGE, IBV_ACCESS_LOCAL_WRITE);
+	t->mr2 = ibv_reg_mr(t->dev.pd, t->mem, PAGE, IBV_ACCESS_LOCAL_WRITE);
 	t->ah = ibv_create_ah(t->dev.pd, &aa);
-	return t->chan && t->cq && t->srq && t->qp && t->mr && t->ah ? 0 : -1;
+	t->pd = ibv_alloc_pd(t->dev.ctx);
+	if (!t->chan || !t->cq || !t->srq || !t->qp || !t->mr || !t->mr2 ||
+	    !t->ah || !t->pd || t->file < 0)
+		return -1;
+	t->xrc = !open_xrcd(t, -1, &t->xrcd);
+	return make_range(t);
 }
 
 /* One life of the objects; the context goes with all that libibverbs believes of
@@ -358,6 +523,7 @@ static int life(const struct vt_opt *o, bool tell)
 	t.group.raw[0] = 0xff;
 	t.group.raw[1] = 0x0e;
 	t.group.raw[15] = 0x17;
+	t.file = memfd_create("vhca-twice", 0);
 	t.mem = mmap(NULL, BUF, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (t.mem == MAP_FAILED || make(&t)) {
@@ -373,6 +539,7 @@ static int life(const struct vt_opt *o, bool tell)
 			       vt_errno(t.result[0]), vt_errno(t.result[1]));
 	}
 	close(t.dev.ctx->cmd_fd);
+	close(t.file);
 	munmap(t.mem, BUF);
 	return bad;
 }
