@@ -26,6 +26,7 @@
 
 static unsigned int *done;	/* of all processes */
 static const char *begun;	/* made when it has, or NULL */
+static unsigned int limit = 60;	/* seconds, of a process and of all */
 
 struct map {
 	uint8_t *at;
@@ -173,7 +174,7 @@ static void child(const struct vt_opt *o, unsigned int seed)
 	char why[VT_WHY];
 	int i, n;
 
-	alarm(60);
+	alarm(limit);
 	if (vt_open(&d, o, why))
 		_exit(3);
 	for (i = 0; i < OBJECTS; i++)
@@ -203,7 +204,7 @@ static bool lasts(uint64_t start, int seconds)
 {
 	uint64_t s = (vt_now_ns() - start) / 1000000000ull;
 
-	return s < (uint64_t)seconds || (!*done && s < 60);
+	return s < (uint64_t)seconds || (!*done && s < limit);
 }
 
 int main(int argc, char **argv)
@@ -215,18 +216,19 @@ int main(int argc, char **argv)
 	int c, seconds = 5, status;
 	pid_t pid;
 
-	while ((c = getopt(argc, argv, "b:d:g:t:s:h")) != -1) {
+	while ((c = getopt(argc, argv, "b:d:g:l:t:s:h")) != -1) {
 		switch (c) {
 		case 'b': begun = optarg; break;
 		case 'd': o.dev = optarg; break;
 		case 'g': o.gid_index = atoi(optarg); break;
+		case 'l': limit = (unsigned int)atoi(optarg); break;
 		case 't': seconds = atoi(optarg); break;
 		case 's': seed = (unsigned int)strtoul(optarg, NULL, 0); break;
 		default:
 			fprintf(c == 'h' ? stdout : stderr,
 "usage: vhca-torture [-d DEVICE] [-g GID-INDEX] [-t SECONDS] [-s SEED]\n"
-"	[-b FILE]\n"
-"Makes FILE when it begins, and goes on until then, 60 s at most.\n"
+"	[-b FILE] [-l SECONDS]\n"
+"Makes FILE when it begins, and goes on until then, -l (60) seconds at most.\n"
 "Status 0: there were mappings, and their worst was done to them.\n");
 			return c == 'h' ? 0 : 2;
 		}

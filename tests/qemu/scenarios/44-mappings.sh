@@ -16,7 +16,8 @@
 # torture GUEST: of both devices at once.
 torture() {
 	guest_sh -t 90 "$1" 'for d in $(ls /sys/class/infiniband); do
-			vhca-torture -d $d -t 8 -b /tmp/begun.$d >/tmp/torture.$d 2>&1 &
+			vhca-torture -d $d -t 8 -l '"$(seconds 60)"' -b /tmp/begun.$d \
+				>/tmp/torture.$d 2>&1 &
 			pids="$pids $!"
 		done
 		rc=0; for p in $pids; do wait $p || rc=$?; done
