@@ -342,31 +342,13 @@ static void fatal_event(struct peer *b)
 		peer_event(b, &ev);
 }
 
-/* As many as there is room for, by one notification. */
-static void pour(struct peer *b, const struct xenvhca_event *ev)
-{
-	unsigned int i;
-
-	b->busy = true;
-	for (i = 0; i < XENVHCA_EVT_ENTRIES; i++) {
-		if (b->evt_prod - __atomic_load_n(&b->evt->cons,
-						  __ATOMIC_ACQUIRE) >=
-		    XENVHCA_EVT_ENTRIES)
-			break;
-		b->evt->event[b->evt_prod++ % XENVHCA_EVT_ENTRIES] = *ev;
-	}
-	b->flood += i;
-	__atomic_store_n(&b->evt->prod, b->evt_prod, __ATOMIC_RELEASE);
-	peer_notify(b, EVT);
-}
-
 /* For a CQ that nobody arms, and whose events nobody reads. */
 static void comp_flood(struct peer *b)
 {
 	const struct xenvhca_event ev = { XENVHCA_EVT_COMP, 0, 0, b->cq };
 
 	if (b->cq)
-		pour(b, &ev);
+		peer_pour(b, &ev);
 }
 
 static void overflow_flood(struct peer *b)
@@ -387,7 +369,7 @@ static void port_flood(struct peer *b)
 	};
 
 	if (b->cq)
-		pour(b, &ev);
+		peer_pour(b, &ev);
 }
 
 /* As vhcactl detach: it asks the frontend to go, and serves it on the way. */
@@ -477,6 +459,8 @@ static const struct lie lies[] = {
 	{ .name = "mlx5-doorbell-lies", NEVER, OP(MMAP), doorbell_lies,
 	  .mlx5 = true },
 	{ .name = "mlx5-comp-flood", NEVER, .idle = comp_flood, .mlx5 = true },
+	{ .name = "mlx5-arm-flood", NEVER, ANY, arm_hold, arm_flood,
+	  .mlx5 = true },
 	{ .name = "mlx5-overflow", NEVER, .idle = overflow_flood,
 	  .mlx5 = true },
 	{ .name = "mlx5-port-flood", NEVER, .idle = port_flood, .mlx5 = true },

@@ -34,6 +34,7 @@ struct peer {
 	uint32_t handle;		/* last one given out */
 	uint32_t cq;			/* last one made, 0: none */
 	time_t cq_since;
+	uint32_t *record;		/* doorbell record of a CQ, or NULL */
 	time_t detached;		/* when the backend began to close, or 0 */
 	unsigned int served, told;	/* requests; lies told */
 	unsigned int flood;		/* events of a flood */
@@ -48,6 +49,15 @@ void model_answer(struct peer *b, const struct xenvhca_request *req,
 void peer_put(struct peer *b, const struct xenvhca_response *rsp);
 void peer_notify(struct peer *b, enum port p);
 void peer_event(struct peer *b, const struct xenvhca_event *ev);
+/* As many as there is room for, by one notification. */
+void peer_pour(struct peer *b, const struct xenvhca_event *ev);
+
+/* ---- arm.c ---- */
+/* A lie's spoil: holds the doorbell record of the CQ that is made, while it is. */
+bool arm_hold(struct peer *b, const struct xenvhca_request *req,
+	      struct xenvhca_response *rsp);
+/* A lie's idle: completions, each for a CQ that looks as armed anew. */
+void arm_flood(struct peer *b);
 
 /* ---- ranges.c: each spoils an answer; the number of lies told decides how ---- */
 bool ranges_grefs(struct peer *b, const struct xenvhca_request *req,

@@ -36,6 +36,23 @@ void peer_event(struct peer *b, const struct xenvhca_event *ev)
 	peer_notify(b, EVT);
 }
 
+void peer_pour(struct peer *b, const struct xenvhca_event *ev)
+{
+	unsigned int i;
+
+	b->busy = true;
+	for (i = 0; i < XENVHCA_EVT_ENTRIES; i++) {
+		if (b->evt_prod - __atomic_load_n(&b->evt->cons,
+						  __ATOMIC_ACQUIRE) >=
+		    XENVHCA_EVT_ENTRIES)
+			break;
+		b->evt->event[b->evt_prod++ % XENVHCA_EVT_ENTRIES] = *ev;
+	}
+	b->flood += i;
+	__atomic_store_n(&b->evt->prod, b->evt_prod, __ATOMIC_RELEASE);
+	peer_notify(b, EVT);
+}
+
 static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
 {
 	r->driver_id = RXE_DRIVER_ID;

@@ -368,6 +368,29 @@ def check_sleeps(t):
                 t.say(name, i, "waits for a time: wait for a state")
 
 
+def check_proofs(t):
+    """What docs/threat-model.md says shows a rule is there: a test, or a scenario."""
+    name = "docs/threat-model.md"
+    tests = {os.path.basename(n)[:-2] for n in t.under("tests/", ext=(".c",))}
+    scenarios = {}
+    for n in t.under("tests/qemu/scenarios/", ext=(".sh",)):
+        scenarios.setdefault(os.path.basename(n).split("-")[0], []).append(
+            "\n# tier: soak\n" in t.text(n))
+    for i, line in enumerate(t.text(name).split("\n"), 1):
+        if not re.match(r"\| [BF]\d+ \|", line):
+            continue
+        t.checks += 1
+        shown = line.rstrip(" |").rsplit("|", 1)[-1]
+        for test in re.findall(r"`(\w+)`", shown):
+            if test not in tests:
+                t.say(name, i, f"there is no test {test}")
+        for number, soak in re.findall(r"\b(\d\d)\b( \(soak\))?", shown):
+            if number not in scenarios:
+                t.say(name, i, f"there is no scenario {number}")
+            elif all(scenarios[number]) != bool(soak):
+                t.say(name, i, f"{number} is wrong about the tier: (soak) or not")
+
+
 def check_circles(t):
     """Headers of a part do not include each other in a circle."""
     graph = {}
@@ -419,8 +442,8 @@ def main():
     t = Tree(os.path.abspath(p.parse_args().top))
     for check in (check_files, check_functions, check_ends, check_ops,
                   check_names, check_nodes, check_keys, check_shared,
-                  check_includes, check_seam, check_sleeps, check_circles,
-                  check_duplicates):
+                  check_includes, check_seam, check_sleeps, check_proofs,
+                  check_circles, check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

@@ -74,6 +74,11 @@ noticed "a worker that chooses xenstore" backend/worker/worker.c \
 noticed "a supervisor that includes xenstore" backend/supervise/supervisor.c \
 	'#include "xenstore/scan.h"'
 noticed "a scenario that sleeps" tests/qemu/scenarios/40-exit.sh 'true; sleep 3'
+noticed "a proof by a test that is not there" docs/threat-model.md \
+	'| B99 | a rule | `test_of_nothing`, 60 |'
+noticed "a proof by a scenario that is not there" docs/threat-model.md \
+	'| F99 | a rule | 60, 99 |'
+noticed "a proof that only the long tier has" docs/threat-model.md '| B99 | a rule | 45 |'
 noticed "a static with the prefix of its part" backend/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"

@@ -348,6 +348,44 @@ static void hcas_and_their_providers(void **state)
 	expect(&c, CTL_WARNED, "network namespace");
 }
 
+static void windows_of_soft_roce(void **state)
+{
+	static const char name[] = "windows mlx5_0";
+	struct ctl_dev d;
+	struct ctl c;
+	char *out, *err;
+
+	(void)state;
+	good_host(&c);
+	expect(&c, CTL_OK, "ok   windows rxe0: no memory windows for guests, no device is trusted=1\n");
+	host_capture();
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
+	host_captured(NULL, &err);
+	assert_null(strstr(err, "trusted"));
+	expect(&c, CTL_OK, "ok   windows rxe0: ");
+	host_capture();
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1,trusted=1",
+					 &d), CTL_OK);
+	host_captured(NULL, &err);
+	assert_non_null(strstr(err, "warning: trusted=1: over Soft-RoCE domain 5 can end the kernel of domain 0"));
+	expect(&c, CTL_WARNED, "warn windows rxe0: no memory windows for guests but those of 1 devices with trusted=1, which can end the kernel of this domain; attach without trusted=1");
+	/* Those of other HCAs, and of other domains, do not count. */
+	fake_xs_set("/local/domain/3/name", "netdom");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe1,max-pinned-mb=1,trusted=1", &d), CTL_OK);
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,backend=3,max-pinned-mb=1,trusted=1",
+					 &d), CTL_OK);
+	expect(&c, CTL_WARNED, "but those of 1 devices");
+	/* A mlx5 trusts nobody. */
+	host_pci_hca("mlx5_0", "0000:00:05.0");
+	chardev.driver_id = vhca_provider_mlx5.driver_id;
+	chardev.abi = vhca_provider_mlx5.abi_min;
+	host_capture();
+	ctl_check(&c);
+	host_captured(&out, NULL);
+	assert_non_null(strstr(out, "hca mlx5_0: "));
+	assert_null(strstr(out, name));
+}
+
 static void grant_tables(void **state)
 {
 	struct ctl_dev d;
@@ -546,6 +584,7 @@ int main(void)
 		HOST_TEST(hardware_in_a_pv_domain),
 		HOST_TEST(hardware_on_arm),
 		HOST_TEST(hcas_and_their_providers),
+		HOST_TEST(windows_of_soft_roce),
 		HOST_TEST(grant_tables),
 		HOST_TEST(utility_domain),
 		HOST_TEST(quota_of_a_utility_domain),

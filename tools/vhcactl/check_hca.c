@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The checks of vhcactl check that are about the HCAs of this domain: whether
- * xen-vhcad takes them, whether memory is safe with them in a PV domain, and
- * whether anything can prevent them from reading all of it.
+ * xen-vhcad takes them, whether guests can harm this domain over them, whether memory
+ * is safe with them in a PV domain, and whether anything can prevent them from reading
+ * all of it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -40,6 +41,46 @@ static void describe(struct check *k, const char *hca, char *text, size_t size)
 	snprintf(text, size, "%s %s", driver, bdf);
 }
 
+struct trusted {
+	const struct check *k;
+	const char *hca;
+	unsigned int n;
+};
+
+/* A device of this HCA whose guest may have memory windows. */
+static int add_trusted(struct ctl *c, const struct ctl_dev *d, void *arg)
+{
+	char hca[XENVHCA_NAME_LEN] = "";
+	struct trusted *t = arg;
+	uint32_t v = 0;
+
+	if (d->backend != (unsigned int)t->k->own ||
+	    xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA, hca, sizeof(hca)) ||
+	    strcmp(hca, t->hca))
+		return CTL_OK;
+	xn_read_u32_def(c->xs, XBT_NULL, d->be, XENVHCA_NODE_TRUSTED, 0, 1, 0, &v);
+	t->n += v;
+	return CTL_OK;
+}
+
+/* docs/threat-model.md: a guest with windows of Soft-RoCE can end this kernel. */
+static void check_windows(struct check *k, const char *hca)
+{
+	struct trusted t = { .k = k, .hca = hca };
+	char name[NAME_MAX + 12];
+
+	if (k->own >= 0)
+		ctl_dev_each(k->c, -1, add_trusted, &t);
+	snprintf(name, sizeof(name), "windows %s", hca);
+	if (!t.n)
+		check_say(k, CHECK_OK, name, NULL,
+			  "no memory windows for guests, no device is trusted=1");
+	else
+		check_say(k, CHECK_WARN, name, "attach without trusted=1 what needs none",
+			  "no memory windows for guests but those of %u devices with trusted=1, which can end the kernel of this domain",
+			  t.n);
+}
+
 static void check_hca(struct check *k, const char *hca)
 {
 	const struct vhca_provider *p;
@@ -59,13 +100,16 @@ static void check_hca(struct check *k, const char *hca)
 		return;
 	}
 	p = vhca_provider_find(cd.driver_id, cd.abi);
-	if (!p)
+	if (!p) {
 		check_say(k, CHECK_WARN, name, HCAS_DOC,
 			  "%s, driver id %u with ABI %u: not supported, xen-vhcad refuses it",
 			  what, cd.driver_id, cd.abi);
-	else
-		check_say(k, CHECK_OK, name, NULL, "%s, provider %s ABI %u",
-			  what, p->name, cd.abi);
+		return;
+	}
+	check_say(k, CHECK_OK, name, NULL, "%s, provider %s ABI %u", what,
+		  p->name, cd.abi);
+	if (p->no_windows)
+		check_windows(k, hca);
 }
 
 static int not_hidden(const struct dirent *e)

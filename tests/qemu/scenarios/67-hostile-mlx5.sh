@@ -3,8 +3,8 @@
 # Copyright (C) 2026 The vhca authors
 #
 # A hostile backend that says it has an mlx5 takes nothing from the guest but the
-# device, although nobody sees its CQs armed, doorbell pages are its word, and queues
-# are memory of the process.
+# device, and memory at a rate where it arms CQs itself, although nobody sees CQs
+# armed, doorbell pages are its word, and queues are memory of the process.
 # limit: 300
 . ./lib.sh
 . ./vhca.sh
@@ -12,9 +12,11 @@
 
 CQS=200		# each of which an overflow may be told
 MANY_KB=4096	# of events that nobody reads; 300000 would be 18 MB
+ARM_KB=3125	# a second: 50000 events of a CQ, 64 octets each
 
 # held CQS: for the guest: with so many CQs, whose events stay unread, what five
-# seconds cost its kernel: "slab KB", "free KB", "cmds PER SECOND".
+# seconds cost its kernel: "slab KB", "free KB", "cmds PER SECOND"; "time SECONDS" is
+# how long it took, rounded up twice.
 held() {
 	echo "cqs=$1"
 	cat <<-'EOT'
@@ -42,6 +44,7 @@ held() {
 	sleep 5 # measured
 	read -r u _ </proc/uptime
 	echo "cmds $((($(cmds) - c) / (${u%.*} - ${t%.*})))"
+	echo "time $((${u%.*} - ${t%.*} + 2))"
 	echo "slab $(($(kb SUnreclaim) - s))"
 	echo "free $((f - $(kb MemFree)))"
 	wait $p
@@ -54,6 +57,11 @@ said() { awk -v n="$1" '$1 == n { print $2; f = 1 } END { exit !f }' "/tmp/said.
 few() {
 	note "$guest: $1 $(said "$1"), honestly $(cat "/tmp/honest.$guest.$1")"
 	[ "$(said "$1")" -lt $(($(cat "/tmp/honest.$guest.$1") + $2)) ]
+}
+# paced KB: it is no more than that for each second.
+paced() {
+	note "$guest: slab $(said slab) in $(said time) s"
+	[ "$(said slab)" -lt $(($1 * $(said time) + MANY_KB)) ]
 }
 # flooded N: at least so many were sent.
 flooded() {
@@ -80,6 +88,11 @@ floods() {
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	check "they are not kept: memory" few free $((2 * MANY_KB))
+	# It is told of that CQ only, so one is enough; what is kept has a rate, no bound.
+	check "completions of a CQ that the backend arms" \
+		brief mlx5-arm-flood 20 "$(held 1)"
+	check "they came" flooded 512
+	check "they are kept at the rate of a CQ, not faster" paced $ARM_KB
 	check "overflows" brief mlx5-overflow 20 "$(held $CQS)"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
