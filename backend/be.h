@@ -50,7 +50,8 @@ enum be_umad_mode { BE_UMAD_NONE, BE_UMAD_QUERY, BE_UMAD_ALL };
 /* What is counted, in the order of the statistics file: map_ and unmap_ are of
  * guest memory, list_pages of references to it, wqes and recv_polls of shadow.c. */
 #define BE_COUNTERS(X) \
-	X(cmds) X(cmd_errors) X(kicks) X(kick_spins) X(kick_sleeps) \
+	X(cmds) X(cmd_errors) X(cmd_spins) X(cmd_sleeps) X(cmd_notifies) \
+	X(kicks) X(kick_spins) X(kick_sleeps) \
 	X(events) X(events_dropped) X(map_pages) X(map_ns) X(unmap_ns) \
 	X(list_pages) X(wqes) X(wqes_refused) X(recv_polls) X(faults) X(rate_waits)
 #define BE_COUNTER_(name) uint64_t name;
@@ -84,6 +85,8 @@ struct be_dev {
 	int ctl_async_fd;		/* its async events: the only source of
 					 * port and device events, as every
 					 * context reports them; event.c */
+
+	uint64_t *spinners;		/* worker/spin.h; NULL: nobody spins */
 
 	/* The guest's objects. Tables change under lock, held for writing. */
 	struct be_transport *t;

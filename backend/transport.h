@@ -8,9 +8,9 @@
  * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
  * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
- * Threads: get_request, put_response, map, unmap, copy, grant, ungrant,
+ * Threads: get_request, any_request, arm_requests, put_response, map, unmap, copy, grant, ungrant,
  * doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the command thread; get_kicks,
- * kicks_done and arm_kicks belong to the kick thread; put_event and overflow
+ * any_kick, kicks_done and arm_kicks belong to the kick thread; put_event and overflow
  * are serialised by be_event_push().
  */
 #ifndef BE_TRANSPORT_H
@@ -40,10 +40,16 @@ struct be_bell {
 
 struct be_transport;
 struct be_transport_ops {
-	/* Copies the next request. 1: got one, 0: none (notification is
-	 * armed), -EPROTO: ring violated, device must be closed. */
+	/* Copies the next request. 1: got one, 0: none, -EPROTO: ring
+	 * violated, device must be closed. */
 	int (*get_request)(struct be_transport *t, struct xenvhca_request *req);
-	/* Copies out; notifies if the frontend asked for it. */
+	/* Is there a request? To poll for one. */
+	bool (*any_request)(struct be_transport *t);
+	/* The frontend is to notify of the next request, which it need not
+	 * before; true if there is one already. */
+	bool (*arm_requests)(struct be_transport *t);
+	/* Copies out; notifies if the frontend asked for it. 1: it did, 0 or
+	 * -EPROTO. */
 	int (*put_response)(struct be_transport *t,
 			    const struct xenvhca_response *rsp);
 	/* 0; -ENOSPC: full, overflow flag was set; -ENOTCONN: no ring yet. */
@@ -53,6 +59,8 @@ struct be_transport_ops {
 	/* Up to max entries; advances cons. -EPROTO as above. */
 	int (*get_kicks)(struct be_transport *t, struct xenvhca_kick *kick,
 			 unsigned int max);
+	/* Are there entries? To poll for them. */
+	bool (*any_kick)(struct be_transport *t);
 	/* n more entries executed. */
 	void (*kicks_done)(struct be_transport *t, unsigned int n);
 	/* Arm the kick notification; true if entries are there already. */

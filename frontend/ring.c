@@ -13,6 +13,7 @@
  */
 #include <linux/interrupt.h>
 #include <linux/moduleparam.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <xen/events.h>
 #include <xen/page.h>
@@ -172,12 +173,14 @@ void vhca_ring_free(struct vhca_dev *dev)
 {
 	struct vhca_ring *ring = &dev->ring;
 
-	/* Order: no upcall, no waiter, no grant, no page. */
+	/* Order: no upcall, no waiter, nobody who polls, no grant, no page. */
 	ring_unbind(dev, &ring->cmd_irq);
 	ring_unbind(dev, &ring->evt_irq);
 	ring_unbind(dev, &ring->kick_irq);
-	if (ring->cmd.sring)
+	if (ring->cmd.sring) {
 		vhca_ring_break(dev);
+		synchronize_rcu();	/* who polls has seen that */
+	}
 	ring_unshare(dev, ring->cmd.sring, 1u << ring->order, ring->cmd_ref);
 	ring_unshare(dev, ring->evt, 1, &ring->evt_ref);
 	ring_unshare(dev, ring->kick, 1, &ring->kick_ref);

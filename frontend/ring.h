@@ -17,6 +17,8 @@
 #include <xen/interface/event_channel.h>
 #include <xen/io/vhcaif.h>
 
+#include "spin.h"
+
 struct vhca_dev;
 
 #define VHCA_RING_PAGES		BIT(XENVHCA_MAX_RING_ORDER)
@@ -27,6 +29,7 @@ struct vhca_cmd {
 	struct xenvhca_response rsp;	/* private copy, checked header */
 	struct completion done;
 	bool abandoned;			/* waiter gave up: ring_cmd.c frees */
+	bool polled;			/* its process polls for the answer */
 };
 
 enum vhca_ring_state { VHCA_RING_UP, VHCA_RING_BROKEN };
@@ -50,6 +53,9 @@ struct vhca_ring {
 	struct xenvhca_response scratch; /* the one copy of a response */
 	enum vhca_ring_state state;
 	bool closed;			/* the backend said so, in order; front.c */
+	unsigned int asleep;		/* pending commands that nobody polls for */
+	bool taken;			/* answers, by polling, since the last upcall */
+	struct vhca_spin spin[XENVHCA_OP_MAX];
 	wait_queue_head_t slots;	/* waiters for a slot or an id */
 	atomic_t ended;			/* destroy commands answered, front.c */
 

@@ -2,14 +2,19 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The command ring: the process that called a verb sends the request, the
- * upcall of the event channel receives the answer.
+ * The command ring: the process that called a verb sends the request, and polls
+ * for its answer for a short time (spin.c). Then it sleeps, and the upcall of the
+ * event channel receives the answer. Both take all answers that are there. The
+ * backend is asked to notify as long as somebody sleeps, and only then.
  *
  * An answer is copied once into private memory, checked there and used from
  * there. Its id must be that of a command in flight, so the backend can answer
  * neither twice nor for another command.
  */
 #include <linux/interrupt.h>
+#include <linux/ktime.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <xen/events.h>
 #include <xen/page.h>
@@ -43,6 +48,7 @@ static void ring_finish(struct vhca_ring *ring, unsigned int id)
 
 	ring->pending[id] = NULL;
 	__clear_bit(id, ring->ids);
+	ring->asleep -= !cmd->polled;
 	if (cmd->abandoned)
 		vhca_cmd_free(cmd);
 	else
@@ -87,10 +93,87 @@ static bool ring_push(struct vhca_ring *ring, struct vhca_cmd *cmd, u16 id)
 
 	cmd->req.id = id;
 	ring->pending[id] = cmd;
+	ring->asleep += !cmd->polled;
 	*RING_GET_REQUEST(r, r->req_prod_pvt) = cmd->req;
 	r->req_prod_pvt++;
 	RING_PUSH_REQUESTS_AND_CHECK_NOTIFY(r, notify);
 	return notify;
+}
+
+/* Checks ring->scratch. Returns why the backend cannot go on, or NULL. */
+static const char *ring_answer(struct vhca_ring *ring)
+{
+	const struct xenvhca_response *rsp = &ring->scratch;
+	const char *bad = vhca_check_rsp_id(rsp);
+	struct vhca_cmd *cmd;
+
+	if (bad)
+		return bad;
+	cmd = ring->pending[rsp->id];
+	bad = vhca_check_rsp(rsp, cmd ? &cmd->req : NULL);
+	if (bad)
+		return bad;
+	cmd->rsp = *rsp;
+	ring_finish(ring, rsp->id);
+	return NULL;
+}
+
+/*
+ * Takes all answers off the ring, and asks for the next upcall if somebody needs
+ * it. Ends although the backend may go on answering: every answer needs a pending
+ * id. Under ring->lock.
+ */
+static const char *ring_answers(struct vhca_ring *ring, bool *work)
+{
+	struct xenvhca_front_ring *r = &ring->cmd;
+	const char *bad = NULL;
+	RING_IDX prod;
+	int more;
+
+	do {
+		prod = READ_ONCE(r->sring->rsp_prod);
+		virt_rmb();	/* responses after rsp_prod */
+		bad = vhca_check_rsp_prod(prod, r->rsp_cons, r->req_prod_pvt);
+		if (bad)
+			return bad;
+		while (!bad && r->rsp_cons != prod) {
+			RING_COPY_RESPONSE(r, r->rsp_cons, &ring->scratch);
+			bad = ring_answer(ring);
+			r->rsp_cons++;
+			*work = true;
+		}
+		more = 0;
+		if (ring->asleep)
+			RING_FINAL_CHECK_FOR_RESPONSES(r, more);
+	} while (more && !bad);
+	return bad;
+}
+
+/*
+ * Takes answers without an upcall. @sleeper: polls no longer for its own. What comes
+ * from then on, the backend tells.
+ */
+static void ring_take(struct vhca_dev *dev, struct vhca_cmd *sleeper)
+{
+	struct vhca_ring *ring = &dev->ring;
+	const char *bad = NULL;
+	unsigned long flags;
+	bool work = false;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	if (sleeper && !completion_done(&sleeper->done)) {
+		sleeper->polled = false;
+		ring->asleep++;
+	}
+	if (vhca_ring_up(ring))
+		bad = ring_answers(ring, &work);
+	ring->taken |= work;
+	spin_unlock_irqrestore(&ring->lock, flags);
+
+	if (work)
+		wake_up_all(&ring->slots);
+	if (bad)
+		vhca_break(dev, bad);
 }
 
 /* 0: on its way; -EAGAIN: no slot for this kind of command; -EIO: broken. */
@@ -98,7 +181,7 @@ static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		      unsigned int flags)
 {
 	struct vhca_ring *ring = &dev->ring;
-	bool notify = false;
+	bool notify = false, first = false;
 	unsigned long irq;
 	int id = -EAGAIN;
 
@@ -107,15 +190,21 @@ static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		id = -EIO;
 	else if (RING_FREE_REQUESTS(&ring->cmd) > ring_spare(ring, flags))
 		id = ring_id(ring);
-	if (id >= 0)
+	if (id >= 0) {
+		first = !cmd->polled && !ring->asleep;
 		notify = ring_push(ring, cmd, id);
+	}
 	spin_unlock_irqrestore(&ring->lock, irq);
 
 	if (id < 0)
 		return id;
 	atomic64_inc(&dev->stats.cmds);
-	if (notify)
+	if (notify) {
+		atomic64_inc(&dev->stats.cmd_notifies);
 		notify_remote_via_irq(ring->cmd_irq);
+	}
+	if (first)
+		ring_take(dev, NULL);	/* asks for upcalls */
 	return 0;
 }
 
@@ -172,12 +261,47 @@ static bool ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
 	return late;
 }
 
+/* A look without the lock; ring.c frees the page after a grace period. */
+static bool ring_any(const struct vhca_ring *ring)
+{
+	bool any;
+
+	rcu_read_lock();
+	any = vhca_ring_up(ring) && READ_ONCE(ring->cmd.sring->rsp_prod) !=
+				    READ_ONCE(ring->cmd.rsp_cons);
+	rcu_read_unlock();
+	return any;
+}
+
+/* Any process takes the answers of all; ring_wait() looks who has its own. */
+static void ring_poll(struct vhca_dev *dev, struct vhca_cmd *cmd, bool killable)
+{
+	u64 begin = ktime_get_ns();
+	bool found;
+
+	do {
+		if (ring_any(&dev->ring))
+			ring_take(dev, NULL);
+		found = completion_done(&cmd->done);
+	} while (!found && !(killable && fatal_signal_pending(current)) &&
+		 vhca_spin_turn(begin));
+	vhca_spin_record(&dev->ring.spin[cmd->req.op], found);
+	if (found)
+		atomic64_inc(&dev->stats.cmd_spins);
+	else
+		ring_take(dev, cmd);
+}
+
 static int ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		     unsigned int flags, long wait)
 {
 	struct vhca_cmd *cmd = *cmdp;
 	long left;
 
+	if (cmd->polled)
+		ring_poll(dev, cmd, !(flags & VHCA_CMD_CERTAIN));
+	if (!completion_done(&cmd->done))
+		atomic64_inc(&dev->stats.cmd_sleeps);
 	if (flags & VHCA_CMD_CERTAIN)
 		left = wait_for_completion_timeout(&cmd->done, wait);
 	else
@@ -227,6 +351,7 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	if (flags & VHCA_CMD_NOWAIT && ring_send_off(dev, cmdp))
 		return -EINPROGRESS;
 	flags &= ~VHCA_CMD_NOWAIT;
+	(*cmdp)->polled = vhca_spin_try(&dev->ring.spin[op]);
 	err = ring_enter(dev, *cmdp, flags, &wait);
 	if (!err)
 		err = ring_wait(dev, cmdp, flags, wait);
@@ -242,52 +367,6 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	return err;
 }
 
-/* Checks ring->scratch. Returns why the backend cannot go on, or NULL. */
-static const char *ring_answer(struct vhca_ring *ring)
-{
-	const struct xenvhca_response *rsp = &ring->scratch;
-	const char *bad = vhca_check_rsp_id(rsp);
-	struct vhca_cmd *cmd;
-
-	if (bad)
-		return bad;
-	cmd = ring->pending[rsp->id];
-	bad = vhca_check_rsp(rsp, cmd ? &cmd->req : NULL);
-	if (bad)
-		return bad;
-	cmd->rsp = *rsp;
-	ring_finish(ring, rsp->id);
-	return NULL;
-}
-
-/*
- * Takes all answers off the ring. Ends although the backend may go on
- * answering: every answer needs a pending id. Under ring->lock.
- */
-static const char *ring_answers(struct vhca_ring *ring, bool *work)
-{
-	struct xenvhca_front_ring *r = &ring->cmd;
-	const char *bad = NULL;
-	RING_IDX prod;
-	int more;
-
-	do {
-		prod = READ_ONCE(r->sring->rsp_prod);
-		virt_rmb();	/* responses after rsp_prod */
-		bad = vhca_check_rsp_prod(prod, r->rsp_cons, r->req_prod_pvt);
-		if (bad)
-			return bad;
-		while (!bad && r->rsp_cons != prod) {
-			RING_COPY_RESPONSE(r, r->rsp_cons, &ring->scratch);
-			bad = ring_answer(ring);
-			r->rsp_cons++;
-			*work = true;
-		}
-		RING_FINAL_CHECK_FOR_RESPONSES(r, more);
-	} while (more && !bad);
-	return bad;
-}
-
 irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 {
 	struct vhca_dev *dev = arg;
@@ -300,6 +379,9 @@ irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 	spin_lock_irqsave(&ring->lock, flags);
 	if (vhca_ring_up(ring))
 		bad = ring_answers(ring, &work);
+	/* Somebody who polled may have been faster than this upcall. */
+	work |= ring->taken;
+	ring->taken = false;
 	spin_unlock_irqrestore(&ring->lock, flags);
 
 	if (work)

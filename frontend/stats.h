@@ -21,9 +21,12 @@ struct vhca_dev;
 	X(munmaps),		/* MUNMAP commands among them */ \
 	X(cmd_errors),		/* answered with an error */ \
 	X(cmd_timeouts),	/* abandoned, id quarantined */ \
+	X(cmd_spins),		/* answered while the process polled */ \
+	X(cmd_sleeps),		/* waited for asleep */ \
+	X(cmd_notifies),	/* event channel notifications sent */ \
 	X(kicks),		/* entries put into the kick ring */ \
 	X(kicks_merged),	/* not needed, queue already named */ \
-	X(kick_notifies),	/* event channel notifications sent */ \
+	X(kick_notifies),	/* the same, for kicks */ \
 	X(events),		/* events consumed */ \
 	X(irqs),		/* event channel upcalls, all three */ \
 	X(spurious),		/* upcalls without work */ \

@@ -32,25 +32,34 @@ int be_shm_get_request(struct be_transport *t, struct xenvhca_request *req)
 {
 	xenvhca_back_ring_t *r = &to_shm(t)->ring;
 	RING_IDX prod;
-	int more;
 
+	/* Pairs with the wmb of the frontend's push. */
 	prod = __atomic_load_n(&r->sring->req_prod, __ATOMIC_ACQUIRE);
-	if (prod == r->req_cons) {
-		RING_FINAL_CHECK_FOR_REQUESTS(r, more);
-		if (!more)
-			return 0;
-		/* Pairs with the wmb of the frontend's push. */
-		prod = __atomic_load_n(&r->sring->req_prod, __ATOMIC_ACQUIRE);
-		/* It moved on and back again: the next call judges it. */
-		if (prod == r->req_cons)
-			return 0;
-	}
+	if (prod == r->req_cons)
+		return 0;
 	if (RING_REQUEST_PROD_OVERFLOW(r, prod) ||
 	    RING_REQUEST_CONS_OVERFLOW(r, r->req_cons))
 		return -EPROTO;
 	RING_COPY_REQUEST(r, r->req_cons, req);
 	r->req_cons++;
 	return 1;
+}
+
+bool be_shm_any_request(struct be_transport *t)
+{
+	xenvhca_back_ring_t *r = &to_shm(t)->ring;
+
+	return __atomic_load_n(&r->sring->req_prod, __ATOMIC_RELAXED) !=
+	       r->req_cons;
+}
+
+bool be_shm_arm_requests(struct be_transport *t)
+{
+	xenvhca_back_ring_t *r = &to_shm(t)->ring;
+	int more;
+
+	RING_FINAL_CHECK_FOR_REQUESTS(r, more);
+	return more;
 }
 
 int be_shm_put_response(struct be_transport *t,
@@ -68,7 +77,7 @@ int be_shm_put_response(struct be_transport *t,
 	RING_PUSH_RESPONSES_AND_CHECK_NOTIFY(r, notify);
 	if (notify)
 		s->notify(s, BE_PORT_CMD);
-	return 0;
+	return notify;
 }
 
 /* ---- event ring ---- */
@@ -132,7 +141,7 @@ int be_shm_get_kicks(struct be_transport *t, struct xenvhca_kick *kick,
 		kick[i].reserved = slot->reserved;
 		kick[i].handle = slot->handle;
 	}
-	s->kick_cons += n;
+	__atomic_store_n(&s->kick_cons, s->kick_cons + n, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->kick->cons, s->kick_cons, __ATOMIC_RELEASE);
 	/*
 	 * Pairs with the barrier of the frontend's kick, between making work
@@ -140,6 +149,14 @@ int be_shm_get_kicks(struct be_transport *t, struct xenvhca_kick *kick,
 	 */
 	xen_mb();
 	return (int)n;
+}
+
+bool be_shm_any_kick(struct be_transport *t)
+{
+	struct be_shm *s = to_shm(t);
+
+	return __atomic_load_n(&s->kick->prod, __ATOMIC_RELAXED) !=
+	       __atomic_load_n(&s->kick_cons, __ATOMIC_RELAXED);
 }
 
 void be_shm_kicks_done(struct be_transport *t, unsigned int n)

@@ -30,12 +30,15 @@ struct be_shm {
 void be_shm_init(struct be_shm *s, void *ring, uint32_t ring_pages, void *evt,
 		 void *kick, be_shm_notify_fn *notify);
 int be_shm_get_request(struct be_transport *t, struct xenvhca_request *req);
+bool be_shm_any_request(struct be_transport *t);
+bool be_shm_arm_requests(struct be_transport *t);
 int be_shm_put_response(struct be_transport *t,
 			const struct xenvhca_response *rsp);
 int be_shm_put_event(struct be_transport *t, const struct xenvhca_event *ev);
 void be_shm_overflow(struct be_transport *t);
 int be_shm_get_kicks(struct be_transport *t, struct xenvhca_kick *kick,
 		     unsigned int max);
+bool be_shm_any_kick(struct be_transport *t);
 void be_shm_kicks_done(struct be_transport *t, unsigned int n);
 bool be_shm_arm_kicks(struct be_transport *t);
 

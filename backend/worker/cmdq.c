@@ -14,6 +14,10 @@
  * after those behind it, until it has an answer. Those of the connection manager
  * are left to its thread (cm_thread.c).
  *
+ * Once there is nothing to do the thread may poll the ring for a short time before
+ * it sleeps (spin.h): the next command of a process often comes at once. Only who is
+ * about to sleep asks for a notification, so until then the guest sends none.
+ *
  * The frontend cannot fill the queue: a request here has not been answered, and
  * the ring has fewer slots than the queue has entries.
  */
@@ -28,9 +32,13 @@
 
 static void cmd_answer(struct be_dev *dev, const struct xenvhca_response *rsp)
 {
-	if (dev->t->ops->put_response(dev->t, rsp))
+	int r = dev->t->ops->put_response(dev->t, rsp);
+
+	if (r < 0)
 		be_fault(dev, "no room for the response of request %u",
 			 rsp->id);
+	else
+		BE_STAT_ADD(dev, cmd_notifies, (unsigned int)r);
 }
 
 /* False: it is to be executed again, and has no answer yet. */
@@ -112,7 +120,7 @@ static void cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 			q->more = false;
 			return;
 		}
-		q->worked = true;
+		q->worked = q->fresh = q->awake = true;
 		if (be_op_destroys(req.op))
 			cmd_exec(dev, &req);
 		else
@@ -136,28 +144,64 @@ static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 	return true;
 }
 
+/*
+ * Tells whether a request came while the thread polled for it. After a request
+ * only, so that what wakes the thread for another reason, or a frontend that only
+ * moves its index, makes it poll once at most.
+ */
+static bool cmdq_spin(struct be_dev *dev, struct be_cmdq *q)
+{
+	bool found;
+
+	if (!q->fresh || q->n || !be_spin_begin(&q->spin))
+		return false;
+	q->fresh = false;
+	do {
+		found = dev->t->ops->any_request(dev->t);
+	} while (!found && be_spin_turn(&q->spin));
+	be_spin_end(&q->spin, found);
+	q->more = found;
+	if (found)
+		BE_STAT_ADD(dev, cmd_spins, 1);
+	return found;
+}
+
+/*
+ * Before it sleeps: asks for a notification of the next request, and takes those
+ * that came before the frontend could see that. True: there were any.
+ */
+static bool cmdq_arm(struct be_dev *dev, struct be_cmdq *q)
+{
+	q->fresh = false;
+	if (dev->t->ops->arm_requests(dev->t))
+		cmdq_ring(dev, q, vl_coarse_ns());
+	if (q->fresh)
+		return true;
+	if (q->awake)
+		BE_STAT_ADD(dev, cmd_sleeps, 1);
+	q->awake = false;
+	return false;
+}
+
 int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 {
 	uint64_t begin = vl_coarse_ns();
+	bool idle = false;
 	int i;
 
-	cmdq_elsewhere(dev);
-	if (notified && !q->notified) {
-		q->notified = true;
-		q->worked = false;
-	}
+	q->notified |= notified;
 	/* Before each one that waits: what was sent meanwhile may overtake. */
-	for (i = 0; cmd_pass(dev, i, begin); i++) {
+	for (i = 0; !idle && cmd_pass(dev, i, begin); i++) {
+		cmdq_elsewhere(dev);
 		cmdq_ring(dev, q, begin);
-		if (!cmdq_next(dev, q))
-			break;
+		idle = !cmdq_next(dev, q) && !cmdq_spin(dev, q);
 	}
-	if (q->more)
+	if (!idle || q->more || cmdq_arm(dev, q))
 		return 0;
 	/* Only now: the ring is empty and armed, see kick_sleep(). */
 	if (q->notified) {
 		dev->t->ops->cmd_ack(dev->t, q->worked);
-		q->notified = false;
+		q->notified = q->worked = false;
 	}
 	if (!q->n)
 		return -1;

@@ -8,6 +8,7 @@
 #define BE_CMDQ_H
 
 #include "be.h"
+#include "spin.h"
 
 struct be_cmdq {
 	struct xenvhca_request q[XENVHCA_MAX_ID];	/* not executed */
@@ -17,7 +18,10 @@ struct be_cmdq {
 	bool counted;		/* q[head] is in rate_waits */
 	bool more;		/* the ring was not drained */
 	bool notified;		/* event channel read, not acknowledged */
-	bool worked;		/* requests since the notification */
+	bool worked;		/* requests since the last acknowledgement */
+	bool fresh;		/* requests since it polled for them last */
+	bool awake;		/* requests since it slept */
+	struct be_spin spin;	/* all zero: sleep at once */
 };
 
 /**

@@ -3,10 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The kick thread takes entries off the kick ring and has each executed
- * (be_kick). It spins for more only if spinning was useful lately: it averages
- * the recent idle gaps, and a gap longer than the spin limit costs only the
- * sleep. The guest controls what is in the ring; an entry is one system call,
- * and the number of entries in a second is bounded.
+ * (be_kick). It spins for more only if spinning was useful lately (spin.h). The
+ * guest controls what is in the ring; an entry is one system call, and the number
+ * of entries in a second is bounded.
  *
  * The command thread drains the ring before each command (be_kick_flush): a
  * native process's post is executed when the call returns, so a command must
@@ -25,12 +24,11 @@
 #include "clock.h"
 #include "kick.h"
 #include "look.h"
+#include "spin.h"
 #include "verbs/shadow.h"
 #include "wake.h"
 
 #define BE_KICK_BATCH	32
-#define BE_GAP_WEIGHT	8	/* new gap counts 1/8 */
-#define BE_GAP_CLIP	4	/* in spin limits: forget long pauses fast */
 #define BE_BEHIND_NS	VL_MSEC_NS
 
 struct be_kicks {
@@ -42,17 +40,10 @@ struct be_kicks {
 	int wake_fd;
 	bool stop;
 	bool acked;		/* nothing read from the event channel */
-	bool worked;		/* entries since the last notification */
-	uint64_t spin_ns;	/* 0: never */
-	uint64_t gap_ns;	/* average idle time before an entry came */
+	bool worked;		/* entries since the last notification's end */
+	struct be_spin spin;
 	bool behind;		/* a send queue has more than the driver's */
 };
-
-#ifdef __x86_64__
-#define be_relax() __builtin_ia32_pause()
-#else
-#define be_relax() __asm__ __volatile__("yield" ::: "memory")
-#endif
 
 /* Under drain_lock. */
 static void kick_behind(struct be_dev *dev)
@@ -166,34 +157,22 @@ void be_kick_flush(struct be_dev *dev)
 	be_look_now(dev);
 }
 
-static void kick_gap(struct be_kicks *k, uint64_t gap)
-{
-	if (gap > k->spin_ns * BE_GAP_CLIP)
-		gap = k->spin_ns * BE_GAP_CLIP;
-	k->gap_ns += gap / BE_GAP_WEIGHT;
-	k->gap_ns -= k->gap_ns / BE_GAP_WEIGHT;
-}
-
-/* 1: entries came and were executed, 0: time is up, -EPROTO. */
-static int kick_spin(struct be_dev *dev, uint64_t start)
+/* Tells whether entries came, or the command thread had them already. */
+static bool kick_spin(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
-	int n;
+	bool found;
 
-	if (!k->spin_ns || k->gap_ns >= k->spin_ns)
-		return 0;
+	if (!be_spin_begin(&k->spin))
+		return false;
 	do {
-		n = kick_drain(dev);
-		if (n < 0)
-			return n;
-		if (n) {
-			BE_STAT_ADD(dev, kick_spins, 1);
-			return 1;
-		}
-		be_relax();
-	} while (vl_now_ns() - start < k->spin_ns &&
-		 !__atomic_load_n(&k->stop, __ATOMIC_RELAXED));
-	return 0;
+		found = dev->t->ops->any_kick(dev->t);
+	} while (!found && !__atomic_load_n(&k->stop, __ATOMIC_RELAXED) &&
+		 be_spin_turn(&k->spin));
+	be_spin_end(&k->spin, found);
+	if (found)
+		BE_STAT_ADD(dev, kick_spins, 1);
+	return found;
 }
 
 /*
@@ -251,23 +230,21 @@ static void kick_sleep(struct be_dev *dev)
 	if (kick_arm(dev))
 		return;
 	if (!k->acked) {
-		dev->t->ops->kick_ack(dev->t, __atomic_load_n(&k->worked,
-							    __ATOMIC_RELAXED));
+		/* Also what was taken before the notification came. */
+		dev->t->ops->kick_ack(dev->t, __atomic_exchange_n(&k->worked,
+						false, __ATOMIC_RELAXED));
 		k->acked = true;
 	}
 	BE_STAT_ADD(dev, kick_sleeps, 1);
 	kick_wait(dev, pfd);
-	if (pfd[0].revents) {
+	if (pfd[0].revents)
 		k->acked = false;
-		__atomic_store_n(&k->worked, false, __ATOMIC_RELAXED);
-	}
 }
 
 static void *kick_thread(void *arg)
 {
 	struct be_dev *dev = arg;
 	struct be_kicks *k = dev->kicks;
-	uint64_t idle;
 	int n;
 
 	while (!__atomic_load_n(&k->stop, __ATOMIC_RELAXED)) {
@@ -276,13 +253,8 @@ static void *kick_thread(void *arg)
 			break;
 		if (n)
 			continue;
-		idle = vl_now_ns();
-		n = kick_spin(dev, idle);
-		if (n < 0)
-			break;
-		if (!n)
+		if (!kick_spin(dev))
 			kick_sleep(dev);
-		kick_gap(k, vl_now_ns() - idle);
 	}
 	return NULL;
 }
@@ -296,10 +268,8 @@ int be_kick_start(struct be_dev *dev)
 		return -ENOMEM;
 	pthread_mutex_init(&k->drain_lock, NULL);
 	k->acked = true;
-	/* On one processor spinning prevents the guest from producing. */
-	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
-		k->spin_ns = (uint64_t)dev->quota.spin_us * 1000;
-	k->gap_ns = k->spin_ns;
+	be_spin_init(&k->spin, dev->spinners, sysconf(_SC_NPROCESSORS_ONLN),
+		     dev->quota.spin_us);
 	k->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (k->wake_fd < 0) {
 		rc = -errno;

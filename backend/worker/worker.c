@@ -268,6 +268,8 @@ static void worker_connect(struct be_worker *w)
 		be_fault(dev, "cannot connect the rings: %s", strerror(-rc));
 		return;
 	}
+	be_spin_init(&w->cmdq.spin, dev->spinners,
+		     sysconf(_SC_NPROCESSORS_ONLN), dev->quota.spin_us);
 	rc = be_kick_start(dev);
 	if (!rc && dev->info.flags & XENVHCA_INFO_CM)
 		rc = be_cm_start(dev);
@@ -358,6 +360,18 @@ static void worker_name(const struct be_worker *w)
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
+/* Without it nobody spins, which costs time and nothing else. */
+static void worker_spinners(struct be_worker *w)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/" BE_RUN_SPINNERS, w->opt->run_dir);
+	w->dev.spinners = be_spinners_open(path);
+	if (!w->dev.spinners)
+		be_log(&w->dev, BE_WARN, "%s: %s: rings are not polled", path,
+		       strerror(errno));
+}
+
 static int worker_process(struct be_worker *w)
 {
 	char path[PATH_MAX];
@@ -388,6 +402,7 @@ static int worker_process(struct be_worker *w)
 		return BE_EXIT_SYSTEM;
 	}
 	be_stats_init(&w->stats, w->opt);
+	worker_spinners(w);
 	return BE_EXIT_OK;
 }
 

@@ -27,6 +27,8 @@ struct fake_calls {
 #undef FAKE_XEN_CALL
 	/* As Linux' gntdev makes them in a PV domain. */
 	unsigned int grant_hypercalls;
+	unsigned int sleeps;		/* of the polls */
+	unsigned int notifies;		/* of the ioctls */
 };
 
 /* 0 or -1. A reference is LOOP_REF(number of the page). */
@@ -42,6 +44,8 @@ void fake_xen_notify(unsigned int port);
 void fake_calls_here(void);
 /* Waits until that thread sleeps in poll(); what it called until then. */
 struct fake_calls fake_calls_asleep(void);
+/* The same at once: somebody has to know that the thread makes no call now. */
+struct fake_calls fake_calls_now(void);
 unsigned int fake_calls_sum(const struct fake_calls *c);
 
 #endif

@@ -350,10 +350,13 @@ static void loop_close(struct be_transport *t)
 
 const struct be_transport_ops loop_ops = {
 	.get_request = be_shm_get_request,
+	.any_request = be_shm_any_request,
+	.arm_requests = be_shm_arm_requests,
 	.put_response = be_shm_put_response,
 	.put_event = be_shm_put_event,
 	.overflow = be_shm_overflow,
 	.get_kicks = be_shm_get_kicks,
+	.any_kick = be_shm_any_kick,
 	.kicks_done = be_shm_kicks_done,
 	.arm_kicks = be_shm_arm_kicks,
 	.cmd_fd = loop_cmd_fd,

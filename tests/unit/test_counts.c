@@ -33,6 +33,8 @@ static struct xenvhca_response rsp;
 static struct fake_calls cost;		/* of the last command */
 static pthread_t thread;
 static bool running;
+static bool spinning;			/* until it is false again */
+static bool polls;			/* the command ring, now */
 static struct be_options opt = { .domid = 5, .helper_fd = -1 };
 
 /* ---- the link: a frontend that answers each state at once ---- */
@@ -170,6 +172,32 @@ int __wrap_vl_caps_retain(uint32_t retain)
 	return 0;
 }
 
+/* When it polls depends on time (test_spin.c); here it does as it is told. */
+bool __wrap_be_spin_begin(struct be_spin *s);
+bool __wrap_be_spin_begin(struct be_spin *s)
+{
+	(void)s;
+	return __atomic_load_n(&spinning, __ATOMIC_SEQ_CST) &&
+	       pthread_equal(pthread_self(), thread);
+}
+
+bool __wrap_be_spin_turn(struct be_spin *s);
+bool __wrap_be_spin_turn(struct be_spin *s)
+{
+	(void)s;
+	__atomic_store_n(&polls, true, __ATOMIC_SEQ_CST);
+	sched_yield();
+	return __atomic_load_n(&spinning, __ATOMIC_SEQ_CST);
+}
+
+void __wrap_be_spin_end(struct be_spin *s, bool found);
+void __wrap_be_spin_end(struct be_spin *s, bool found)
+{
+	(void)s;
+	(void)found;
+	__atomic_store_n(&polls, false, __ATOMIC_SEQ_CST);
+}
+
 static void *worker(void *arg)
 {
 	(void)arg;
@@ -184,29 +212,53 @@ static struct fake_calls minus(struct fake_calls a, const struct fake_calls *b)
 	FAKE_XEN_CALLS(MINUS)
 #undef MINUS
 	a.grant_hypercalls -= b->grant_hypercalls;
+	a.sleeps -= b->sleeps;
+	a.notifies -= b->notifies;
 	return a;
 }
 
-/* Sends one command; the worker sleeps before and after. */
+/* The worker has done all that it had to, and waits. */
+static struct fake_calls idle(void)
+{
+	if (!__atomic_load_n(&spinning, __ATOMIC_SEQ_CST))
+		return fake_calls_asleep();
+	while (!__atomic_load_n(&polls, __ATOMIC_SEQ_CST))
+		sched_yield();
+	return fake_calls_now();
+}
+
+static bool is_polling(void)
+{
+	return __atomic_load_n(&polls, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Sends one command; the worker sleeps or polls before and after. Who polls is not
+ * notified, nor does it notify a process that polls.
+ */
 static int call(struct xenvhca_request *req)
 {
-	struct fake_calls before = fake_calls_asleep();
+	bool polling = is_polling();
+	struct fake_calls before = polling ? fake_calls_now() :
+				   fake_calls_asleep();
 	int notify;
 
 	req->id = next_id++ % XENVHCA_MAX_ID;
 	*RING_GET_REQUEST(&front, front.req_prod_pvt) = *req;
 	front.req_prod_pvt++;
 	RING_PUSH_REQUESTS_AND_CHECK_NOTIFY(&front, notify);
-	assert_true(notify);
-	fake_xen_notify(1);
+	assert_int_equal(notify, !polling);
+	if (notify)
+		fake_xen_notify(1);
 	while (__atomic_load_n(&front.sring->rsp_prod, __ATOMIC_ACQUIRE) ==
 	       front.rsp_cons)
 		sched_yield();
 	rsp = *RING_GET_RESPONSE(&front, front.rsp_cons);
 	front.rsp_cons++;
-	front.sring->rsp_event = front.rsp_cons + 1;
+	if (!spinning)
+		front.sring->rsp_event = front.rsp_cons + 1;
 	assert_int_equal(rsp.id, req->id);
-	cost = minus(fake_calls_asleep(), &before);
+	cost = minus(idle(), &before);
 	return rsp.status;
 }
 
@@ -228,7 +280,7 @@ static void begin(struct ctx *c)
 	FRONT_RING_INIT(&front, (struct xenvhca_sring *)fake_xen_page(RINGS),
 			(size_t)XENVHCA_PAGE_SIZE << ORDER);
 	peer = XenbusStateInitialising;
-	connected = false;
+	connected = polls = false;
 	opt.helper_fd = fake_xen_helper();
 	assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
 	running = true;
@@ -250,6 +302,7 @@ static int worker_end(void **state)
 	void *rc = NULL;
 
 	(void)state;
+	__atomic_store_n(&spinning, false, __ATOMIC_SEQ_CST);
 	if (!running)
 		return 0;
 	__atomic_store_n(&peer, XenbusStateClosed, __ATOMIC_SEQ_CST);
@@ -328,21 +381,26 @@ static struct costs of(const struct ctx *c, uint16_t op, uint16_t end_op,
 	return made_and_ended(c, &req, end_op);
 }
 
+static void calls_of(const char *verb, const char *hca, int *v)
+{
+	char row[96];
+
+	snprintf(row, sizeof(row), "system calls of a worker%s: %s (%s)",
+		 spinning ? " that spins" : "", verb, hca);
+	promised(row, median(v));
+}
+
 static void objects(const struct ctx *c, const char *hca)
 {
 	struct costs v;
-	char row[96];
 
 	v = of(c, XENVHCA_OP_CREATE_CQ, XENVHCA_OP_DESTROY_CQ,
 	       XENVHCA_REQ_RANGES);
-	snprintf(row, sizeof(row), "system calls of a worker: create_cq (%s)", hca);
-	promised(row, median(v.make));
+	calls_of("create_cq", hca, v.make);
 	v = of(c, XENVHCA_OP_CREATE_QP, XENVHCA_OP_DESTROY_QP,
 	       XENVHCA_REQ_RANGES);
-	snprintf(row, sizeof(row), "system calls of a worker: create_qp (%s)", hca);
-	promised(row, median(v.make));
-	snprintf(row, sizeof(row), "system calls of a worker: destroy_qp (%s)", hca);
-	promised(row, median(v.end));
+	calls_of("create_qp", hca, v.make);
+	calls_of("destroy_qp", hca, v.end);
 }
 
 static void of_soft_roce(void **state)
@@ -366,6 +424,59 @@ static void of_mlx5(void **state)
 	fake_be_mlx5();
 	begin(&c);
 	objects(&c, "mlx5");
+	end(&c);
+}
+
+/* The first command still finds it asleep. */
+static void spin(const struct ctx *c)
+{
+	struct xenvhca_request req;
+
+	__atomic_store_n(&spinning, true, __ATOMIC_SEQ_CST);
+	assert_true(wire_good(c, XENVHCA_OP_QUERY_PORT, &req));
+	assert_int_equal(call(&req), 0);
+}
+
+static void sleep_again(void)
+{
+	__atomic_store_n(&spinning, false, __ATOMIC_SEQ_CST);
+	fake_calls_asleep();
+	__atomic_store_n(&polls, false, __ATOMIC_SEQ_CST);
+}
+
+/* No notification in either direction: call() looks at that of the guest. */
+static void of_soft_roce_spinning(void **state)
+{
+	struct fake_calls before, all;
+	struct costs v;
+	struct ctx c;
+
+	(void)state;
+	begin(&c);
+	spin(&c);
+	before = fake_calls_now();
+	v = of(&c, XENVHCA_OP_ALLOC_PD, XENVHCA_OP_DEALLOC_PD, 0);
+	promised("system calls of a worker that spins: alloc_pd",
+		 median(v.make));
+	objects(&c, "Soft-RoCE");
+	all = minus(fake_calls_now(), &before);
+	promised("sleeps of a worker that spins, in 54 commands", all.sleeps);
+	promised("notifications by a worker that spins, in 54 commands",
+		 all.notifies);
+	sleep_again();
+	end(&c);
+}
+
+static void of_mlx5_spinning(void **state)
+{
+	struct ctx c;
+
+	(void)state;
+	fake_be_mlx5();
+	begin(&c);
+	spin(&c);
+	objects(&c, "mlx5");
+	sleep_again();
 	end(&c);
 }
 
@@ -436,6 +547,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(of_soft_roce, worker_end),
 		cmocka_unit_test_teardown(of_mlx5, worker_end),
+		cmocka_unit_test_teardown(of_soft_roce_spinning, worker_end),
+		cmocka_unit_test_teardown(of_mlx5_spinning, worker_end),
 		cmocka_unit_test_teardown(of_regions, worker_end),
 	};
 

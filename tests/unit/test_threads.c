@@ -319,6 +319,44 @@ static void a_flood_of_kicks_does_not_hold_a_command(void **state)
 	assert_in_range(n[FLUSHES * 9 / 10], 0, 2 * XENVHCA_KICK_ENTRIES);
 }
 
+static int had_work;			/* of the last notification; -1: not yet */
+static struct be_transport_ops noting;
+static void (*real_ack)(struct be_transport *t, bool work);
+
+static void note_ack(struct be_transport *t, bool work)
+{
+	real_ack(t, work);
+	__atomic_store_n(&had_work, work, __ATOMIC_SEQ_CST);
+}
+
+static bool signalled(struct guest *g)
+{
+	__atomic_store_n(&had_work, -1, __ATOMIC_SEQ_CST);
+	loop_signal(g->loop, BE_PORT_KICK);
+	while (__atomic_load_n(&had_work, __ATOMIC_SEQ_CST) < 0)
+		sched_yield();
+	return had_work;
+}
+
+/* The notification came late, and was for what a command had executed first. */
+static void a_kick_that_a_command_executed_was_work(void **state)
+{
+	struct guest *g = *state;
+	volatile struct xenvhca_kick_page *page = loop_kick(g->loop);
+
+	noting = *g->dev.t->ops;
+	real_ack = noting.kick_ack;
+	noting.kick_ack = note_ack;
+	g->dev.t->ops = &noting;
+	page->kick[0].type = XENVHCA_KICK_SEND;
+	page->kick[0].handle = g->qp;
+	__atomic_store_n(&page->prod, 1, __ATOMIC_SEQ_CST);
+	be_kick_flush(&g->dev);
+	assert_int_equal(done(g), 1);
+	assert_true(signalled(g));
+	assert_false(signalled(g));
+}
+
 static void commands_go_over_the_ring(void **state)
 {
 	struct guest *g = *state;
@@ -333,7 +371,7 @@ static void commands_go_over_the_ring(void **state)
 	assert_int_equal(t->ops->get_request(t, &req), 1);
 	assert_int_equal(req.id, 77);
 	be_dispatch(&g->dev, &req, &rsp);
-	assert_int_equal(t->ops->put_response(t, &rsp), 0);
+	assert_int_equal(t->ops->put_response(t, &rsp), 1);	/* notified */
 	memset(&rsp, 0, sizeof(rsp));
 	assert_int_equal(loop_get_response(g->loop, &rsp), 1);
 	assert_int_equal(rsp.id, 77);
@@ -367,6 +405,7 @@ int main(void)
 		T(a_lying_kick_ring_closes_the_device),
 		T(objects_go_while_they_are_kicked),
 		T(a_flood_of_kicks_does_not_hold_a_command),
+		T(a_kick_that_a_command_executed_was_work),
 		T(commands_go_over_the_ring),
 		T(a_lying_command_ring_is_refused),
 	};

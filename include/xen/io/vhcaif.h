@@ -158,8 +158,10 @@
  *      Default Value:  50
  *      Writer:         toolstack
  *
- *      Longest time the backend polls the kick ring before it sleeps. The
- *      backend spins less, or not at all, when spinning did not pay.
+ *      Longest time the backend polls the command ring or the kick ring before
+ *      it sleeps. The backend spins less, or not at all, when spinning did not
+ *      pay. Each side writes req_event, rsp_event, prod_event or done_event only
+ *      when it is about to sleep; while it polls it needs no notification.
  *
  * trusted
  *      Values:         0, 1

@@ -5,76 +5,7 @@
  * frontend/ring*.c with a backend that is silent: who gets the last slots, and
  * which silence is the end of the device.
  */
-#include "kernel.h"
-
-int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
-
-#include "copy/ring.c"
-#include "copy/ring_cmd.c"
-#include "copy/ring_event.c"
-#include "copy/ring_kick.c"
-
-static struct vhca_link xen;
-static struct vhca_dev *dev;
-static const char *broken;
-static int counted;			/* pages of rings */
-
-void vhca_grant_count(int nr)
-{
-	counted += nr;
-}
-
-int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
-{
-	(void)domid;
-	(void)gfn;
-	(void)ro;
-	return 1;
-}
-
-bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
-			 struct page *page)
-{
-	(void)ref;
-	free(page);
-	return true;
-}
-
-bool vhca_event(struct vhca_dev *d, const struct xenvhca_event *ev)
-{
-	(void)d;
-	(void)ev;
-	return false;
-}
-
-bool vhca_event_overflow(struct vhca_dev *d)
-{
-	(void)d;
-	return false;
-}
-
-void vhca_break(struct vhca_dev *d, const char *reason)
-{
-	vhca_ring_break(d);
-	broken = reason;
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	broken = NULL;
-	dev = calloc(1, sizeof(*dev));
-	dev->link = &xen;
-	return vhca_ring_init(dev, 0);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	vhca_ring_free(dev);
-	free(dev);
-	return counted;
-}
+#include "front_ring.h"
 
 /* Else the port stays open, and its handler runs on a device that is gone. */
 static void the_first_irq_of_an_arm_guest_is_unbound_too(void **state)
@@ -85,21 +16,6 @@ static void the_first_irq_of_an_arm_guest_is_unbound_too(void **state)
 	vhca_ring_free(dev);
 	assert_int_equal(kernel_irqs, 0);
 	assert_int_equal(vhca_ring_init(dev, 0), 0);
-}
-
-static int submit(u16 op, unsigned int flags)
-{
-	struct vhca_cmd *cmd = vhca_cmd_alloc(op, 0);
-	int rc = vhca_ring_submit(dev, &cmd, flags);
-
-	if (cmd)
-		vhca_cmd_free(cmd);
-	return rc;
-}
-
-static unsigned int free_slots(void)
-{
-	return RING_FREE_REQUESTS(&dev->ring.cmd);
 }
 
 /* They fill the grant table as regions do. */
