@@ -36,7 +36,7 @@
 
 /*
  * Pages of a ucontext: as many as the doorbell registers that one of mlx5 can have,
- * and a quarter of what a window holds for all.
+ * and a small part of what a window holds for all.
  */
 #define VHCA_UC_DOORBELLS	256
 

@@ -25,125 +25,88 @@
 #define AGENT_FIRST_MS	20	/* most answers come in that time */
 #define AGENT_AGAIN_MS	2	/* for one that was asked before */
 
-/* ---- one request ---- */
-struct agent_request {
-	const char *dir;		/* of the slot */
-	const char *text;
-};
-
-/* Removes the old answer in the same transaction: it would be taken for ours. */
-static int agent_request_fn(struct xs_handle *xs, xs_transaction_t t,
-			    void *arg)
+/* ---- the queue: requests without an answer, in the order of their numbers ---- */
+static void queue_add(struct be_agent *a, uint32_t i)
 {
-	const struct agent_request *r = arg;
-	int rc = xn_rm(xs, t, r->dir, XENVHCA_NODE_DOORBELL_ANSWER);
+	struct be_slot *s = &a->slot[i];
 
-	return rc ? rc : xn_write_str(xs, t, r->dir,
-				      XENVHCA_NODE_DOORBELL_REQUEST, r->text);
+	s->n = ++a->n;
+	s->asked_ns = vl_now_ns();
+	s->sent = false;
+	s->next = BE_NO_SLOT;
+	if (a->first == BE_NO_SLOT)
+		a->first = i;
+	else
+		a->slot[a->last].next = i;
+	a->last = i;
 }
 
-static int slot_dir(const struct be_agent *a, uint32_t slot, char *dir)
+static void queue_remove(struct be_agent *a, uint32_t i)
 {
-	char name[16];
+	uint32_t *p = &a->first, before = BE_NO_SLOT;
 
-	snprintf(name, sizeof(name), "%" PRIu32, slot);
-	return xn_path(dir, a->dir, name);
+	if (!a->slot[i].n)
+		return;
+	while (*p != i) {
+		before = *p;
+		p = &a->slot[*p].next;
+	}
+	*p = a->slot[i].next;
+	if (a->last == i)
+		a->last = before;
+	a->slot[i].n = 0;
 }
 
-static void agent_alive(struct be_agent *a)
+static int request_text(const struct be_agent *a, uint32_t i, char *text,
+			size_t size)
 {
-	if (a->silent)
-		be_log(a->dev, BE_INFO, "the doorbell agent answers again");
-	a->silent = false;
-}
+	const struct be_slot *s = &a->slot[i];
 
-/* Is the request that had no answer still without one? Does not wait. */
-static bool agent_silent(struct be_agent *a)
-{
-	char dir[XN_PATH_MAX];
-
-	if (a->silent && !slot_dir(a, a->late, dir) &&
-	    xn_exists(a->xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_ANSWER))
-		agent_alive(a);
-	return a->silent;
+	if (i == BE_EVERY_SLOT)
+		return snprintf(text, size, "%" PRIu64 " "
+				XENVHCA_DOORBELL_ALL " "
+				XENVHCA_DOORBELL_UNMAP, s->n);
+	if (s->unmap)
+		return snprintf(text, size, "%" PRIu64 " %" PRIu32 " "
+				XENVHCA_DOORBELL_UNMAP, s->n, i);
+	return snprintf(text, size, "%" PRIu64 " %" PRIu32 " "
+			XENVHCA_DOORBELL_MAP " 0x%" PRIx64 " 0x%" PRIx64 " 0x1",
+			s->n, i, s->frame, s->gfn);
 }
 
 /*
- * The watch fires for every slot of this device: read ours again. -EINPROGRESS:
- * no answer until then.
+ * Writes the front of the queue, if there is something that the agent does not have
+ * yet. What it has answered goes from the node with that, so there is no write
+ * of an answer's own.
  */
-static int agent_wait(struct be_agent *a, const char *dir, char *answer,
-		      uint32_t wait_ms)
+static int queue_send(struct be_agent *a)
 {
-	uint64_t end = vl_now_ns() + (a->silent ? 0 : wait_ms * VL_MSEC_NS);
-	struct pollfd p = { .fd = xs_fileno(a->xs), .events = POLLIN };
-	char token[XN_PATH_MAX];
-	uint64_t now;
+	char text[XENVHCA_DOORBELL_TEXT + 1];
+	uint32_t i, k;
+	bool news = false;
+	size_t len = 0;
 	int rc;
 
-	for (;;) {
-		while ((rc = xn_watch_next(a->xs, token, NULL)) > 0)
-			;
-		if (rc < 0)
-			return rc;
-		rc = xn_read_str(a->xs, XBT_NULL, dir,
-				 XENVHCA_NODE_DOORBELL_ANSWER, answer,
-				 XN_VALUE_MAX);
-		now = vl_now_ns();
-		if (rc != -ENOENT || now >= end)
-			break;
-		poll(&p, 1, (int)((end - now) / VL_MSEC_NS) + 1);
+	for (k = 0, i = a->first; i != BE_NO_SLOT && k < XENVHCA_DOORBELL_BATCH;
+	     i = a->slot[i].next, k++) {
+		news |= !a->slot[i].sent;
+		if (k)
+			text[len++] = ';';
+		len += (size_t)request_text(a, i, text + len,
+					    sizeof(text) - len);
 	}
-	if (rc == -ENOENT)
-		return -EINPROGRESS;
-	agent_alive(a);
-	return rc;
+	if (!news)
+		return 0;
+	rc = xn_write_str(a->xs, XBT_NULL, a->dir,
+			  XENVHCA_NODE_DOORBELL_REQUESTS, text);
+	if (rc)
+		return rc;
+	for (i = a->first; k--; i = a->slot[i].next)
+		a->slot[i].sent = true;
+	return 0;
 }
 
-/* If *asked is set the agent has the request, and an error tells nothing of it. */
-static int agent_ask(struct be_agent *a, uint32_t slot, const char *dir,
-		     const char *text, char *answer, bool *asked,
-		     uint32_t wait_ms)
-{
-	struct agent_request r = { .dir = dir, .text = text };
-	int rc = xn_transact(a->xs, agent_request_fn, &r);
-
-	*asked = !rc;
-	a->asked_ns[slot] = vl_now_ns();
-	return rc ? rc : agent_wait(a, dir, answer, wait_ms);
-}
-
-/* Waits no longer for an answer. */
-static int agent_late(struct be_agent *a, uint32_t slot)
-{
-	if (!a->silent)
-		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
-	a->silent = true;
-	a->late = slot;
-	return -ETIMEDOUT;
-}
-
-/* ---- slots ---- */
-static uint32_t slot_take(struct be_agent *a)
-{
-	uint32_t i;
-
-	for (i = 0; i < XENVHCA_DOORBELL_SLOTS; i++) {
-		if (a->used[i])
-			continue;
-		a->used[i] = true;
-		return i;
-	}
-	return BE_NO_SLOT;
-}
-
-/* Nothing is mapped there: the nodes count for this domain's quota. */
-static void slot_give(struct be_agent *a, uint32_t slot, const char *dir)
-{
-	xn_rm(a->xs, XBT_NULL, dir, NULL);
-	a->used[slot] = false;
-}
-
+/* ---- answers ---- */
 /*
  * Has another guest the page? One that this guest has already is no reason to
  * look for another: it asked for it by two offsets.
@@ -162,146 +125,281 @@ static bool page_taken(const char *answer)
 	return false;
 }
 
-/* What an answer to a map request says; rc: of agent_wait(). */
-static int map_answered(struct be_agent *a, uint32_t *slot, const char *dir,
-			const char *text, const char *answer, int rc)
+static void answered(struct be_agent *a, uint32_t i, const char *answer)
 {
-	uint64_t waited = vl_now_ns() - a->asked_ns[*slot];
+	struct be_slot *s = &a->slot[i];
+	char text[128];
 
-	if (rc == -EINPROGRESS && (a->silent ||
-				   waited >= AGENT_MAP_MS * VL_MSEC_NS))
-		rc = agent_late(a, *slot);
-	if (rc || !strcmp(answer, XENVHCA_DOORBELL_MAPPED))
-		return rc;
-	be_log_peer(a->dev, "doorbell agent: %s: %s", text, answer);
-	slot_give(a, *slot, dir);
-	*slot = BE_NO_SLOT;
-	return page_taken(answer) ? -EPERM : -EACCES;
+	request_text(a, i, text, sizeof(text));
+	queue_remove(a, i);
+	if (a->silent)
+		be_log(a->dev, BE_INFO, "the doorbell agent answers again");
+	a->silent = false;
+	s->rc = 0;
+	if (s->unmap && strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {
+		be_log(a->dev, BE_ERR, "doorbell agent: %s: %s", text, answer);
+		s->rc = -EBUSY;
+	} else if (!s->unmap && strcmp(answer, XENVHCA_DOORBELL_MAPPED)) {
+		be_log_peer(a->dev, "doorbell agent: %s: %s", text, answer);
+		s->rc = page_taken(answer) ? -EPERM : -EACCES;
+	}
 }
 
-/* Sets *slot if the agent has the request. */
-static int map_ask(struct be_agent *a, const char *text, uint32_t *slot)
+/* One answer, "<n> <text>". Numbers that nobody waits for are old ones. */
+static void take_answer(struct be_agent *a, char *s)
 {
-	char dir[XN_PATH_MAX], answer[XN_VALUE_MAX];
+	char *text = strchr(s, ' ');
+	uint64_t n = 0;
+	uint32_t i;
+
+	if (!text)
+		return;
+	*text++ = '\0';
+	if (vl_parse_u64(s, 0, UINT64_MAX, &n))
+		return;
+	if (!n)
+		be_log_peer(a->dev, "doorbell agent: %s", text);
+	for (i = a->first; i != BE_NO_SLOT && a->slot[i].n != n;)
+		i = a->slot[i].next;
+	if (i != BE_NO_SLOT)
+		answered(a, i, text);
+}
+
+static int take_answers(struct be_agent *a)
+{
+	char text[XENVHCA_DOORBELL_TEXT + 1], *rest = text, *s;
+	int rc = xn_read_str(a->xs, XBT_NULL, a->dir,
+			     XENVHCA_NODE_DOORBELL_ANSWERS, text, sizeof(text));
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	while ((s = strsep(&rest, ";")))
+		take_answer(a, s);
+	return queue_send(a);		/* what had no place in the node */
+}
+
+/* Takes the answers that are there, without waiting for more. */
+static int agent_look(struct be_agent *a)
+{
+	char token[XN_PATH_MAX];
+	int rc;
+
+	while ((rc = xn_watch_next(a->xs, token, NULL)) > 0)
+		a->unread = true;
+	if (rc || !a->unread)
+		return rc;
+	rc = take_answers(a);
+	a->unread = rc && rc != -EINVAL && rc != -E2BIG;
+	return rc;
+}
+
+/* -EINPROGRESS: no answer until then; else what it was. */
+static int agent_wait(struct be_agent *a, uint32_t i, uint32_t wait_ms)
+{
+	uint64_t now = vl_now_ns();
+	uint64_t end = now + (a->silent ? 0 : wait_ms * VL_MSEC_NS);
+	struct pollfd p = { .fd = xs_fileno(a->xs), .events = POLLIN };
+	const struct be_slot *s = &a->slot[i];
+	int rc;
+
+	for (;;) {
+		rc = s->n ? agent_look(a) : 0;
+		if (rc || !s->n)
+			return rc ? rc : s->rc;
+		now = vl_now_ns();
+		if (now >= end)
+			return -EINPROGRESS;
+		poll(&p, 1, (int)((end - now) / VL_MSEC_NS) + 1);
+	}
+}
+
+/* Waits no longer for an answer. */
+static int agent_late(struct be_agent *a)
+{
+	if (!a->silent)
+		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain, or upgrade it there if it is older than this daemon");
+	a->silent = true;
+	return -ETIMEDOUT;
+}
+
+/* ---- slots ---- */
+static uint32_t slot_take(struct be_agent *a)
+{
+	for (; a->low < XENVHCA_DOORBELL_SLOTS; a->low++) {
+		if (a->slot[a->low].used)
+			continue;
+		a->slot[a->low].used = true;
+		a->used++;
+		return a->low;
+	}
+	return BE_NO_SLOT;
+}
+
+/* Nothing is mapped there. */
+static void slot_give(struct be_agent *a, uint32_t i)
+{
+	queue_remove(a, i);
+	a->slot[i].used = false;
+	a->used--;
+	if (i < a->low)
+		a->low = i;
+}
+
+/* What came of a map request; rc: of agent_wait(). */
+static int map_answered(struct be_agent *a, uint32_t *slot, int rc)
+{
+	const struct be_slot *s = &a->slot[*slot];
+
+	if (rc == -EINPROGRESS &&
+	    (a->silent || vl_now_ns() - s->asked_ns >= AGENT_MAP_MS * VL_MSEC_NS))
+		return agent_late(a);
+	if (rc && !s->n && rc == s->rc) {	/* refused */
+		slot_give(a, *slot);
+		*slot = BE_NO_SLOT;
+	}
+	return rc;
+}
+
+/* Sets *slot if the agent may have the request. */
+static int map_ask(struct be_agent *a, uint64_t frame, uint64_t gfn,
+		   uint32_t *slot)
+{
 	uint32_t i = slot_take(a);
-	bool asked = false;
 	int rc;
 
 	if (i == BE_NO_SLOT)
 		return -ENOSPC;
-	rc = slot_dir(a, i, dir);
-	if (!rc)
-		rc = agent_ask(a, i, dir, text, answer, &asked, AGENT_FIRST_MS);
-	if (!asked) {
-		slot_give(a, i, dir);
+	a->slot[i].frame = frame;
+	a->slot[i].gfn = gfn;
+	a->slot[i].unmap = false;
+	queue_add(a, i);
+	rc = queue_send(a);
+	if (rc) {
+		slot_give(a, i);
 		return rc;
 	}
 	*slot = i;
-	return map_answered(a, slot, dir, text, answer, rc);
+	return map_answered(a, slot, agent_wait(a, i, AGENT_FIRST_MS));
 }
 
 int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		 uint32_t *slot)
 {
-	char dir[XN_PATH_MAX], text[96], answer[XN_VALUE_MAX];
 	int rc;
 
-	snprintf(text, sizeof(text), XENVHCA_DOORBELL_MAP " 0x%" PRIx64
-		 " 0x%" PRIx64 " 0x1", frame, gfn);
-	if (*slot == BE_NO_SLOT)
-		return agent_silent(a) ? -ETIMEDOUT : map_ask(a, text, slot);
-	rc = slot_dir(a, *slot, dir);
-	if (!rc)
-		rc = agent_wait(a, dir, answer, AGENT_AGAIN_MS);
-	return map_answered(a, slot, dir, text, answer, rc);
-}
-
-/* Was it answered after we had stopped waiting? */
-static bool unmapped_late(struct be_agent *a, const char *dir, char *answer)
-{
-	return !xn_read_str(a->xs, XBT_NULL, dir,
-			    XENVHCA_NODE_DOORBELL_REQUEST, answer,
-			    XN_VALUE_MAX) &&
-	       !strcmp(answer, XENVHCA_DOORBELL_UNMAP) &&
-	       !xn_read_str(a->xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_ANSWER,
-			    answer, XN_VALUE_MAX) &&
-	       !strcmp(answer, XENVHCA_DOORBELL_UNMAPPED);
+	if (*slot != BE_NO_SLOT)
+		return map_answered(a, slot, agent_wait(a, *slot,
+							AGENT_AGAIN_MS));
+	rc = a->silent ? agent_look(a) : 0;
+	if (rc || a->silent)
+		return rc ? rc : -ETIMEDOUT;
+	return map_ask(a, frame, gfn, slot);
 }
 
 int be_agent_unmap(struct be_agent *a, uint32_t slot)
 {
-	char dir[XN_PATH_MAX], answer[XN_VALUE_MAX];
-	int rc = slot_dir(a, slot, dir);
-	bool asked;
+	struct be_slot *s = &a->slot[slot];
+	int rc = agent_look(a);
 
-	agent_silent(a);
-	if (!rc && unmapped_late(a, dir, answer))
-		agent_alive(a);
-	else if (!rc)
-		rc = agent_ask(a, slot, dir, XENVHCA_DOORBELL_UNMAP, answer,
-			       &asked, a->wait_ms);
-	if (rc == -EINPROGRESS)
-		rc = agent_late(a, slot);
-	if (rc)
-		return rc;
-	if (strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {
-		be_log(a->dev, BE_ERR, "doorbell agent: slot %" PRIu32 ": %s",
-		       slot, answer);
-		return -EBUSY;
+	if (!rc && s->unmap && !s->n && !s->rc) {
+		slot_give(a, slot);	/* answered after we had stopped waiting */
+		return 0;
 	}
-	slot_give(a, slot, dir);
-	return 0;
-}
-
-/* ---- life ---- */
-/* Ends what a killed worker left behind. */
-static int agent_clear(struct be_agent *a)
-{
-	char **names = NULL;
-	uint64_t slot = 0;
-	int i, n, rc = 0;
-
-	n = xn_list(a->xs, XBT_NULL, a->dir, &names);
-	if (n < 0)
-		return n;
-	for (i = 0; i < n && !rc; i++)
-		if (!vl_parse_u64(names[i], 0, XENVHCA_DOORBELL_SLOTS - 1,
-				  &slot))
-			rc = be_agent_unmap(a, (uint32_t)slot);
-	free(names);
+	if (!rc && !(s->unmap && s->n)) {
+		queue_remove(a, slot);	/* a map that we wait for no longer */
+		s->unmap = true;
+		queue_add(a, slot);
+	}
+	if (!rc)
+		rc = queue_send(a);
+	if (!rc)
+		rc = agent_wait(a, slot, a->wait_ms);
+	if (rc == -EINPROGRESS)
+		return agent_late(a);
+	if (!rc)
+		slot_give(a, slot);
 	return rc;
 }
 
-int be_agent_open(struct be_agent *a, struct be_dev *dev)
+/* ---- life ---- */
+/* Removes the nodes; what they ask for ends without an answer. */
+static int nodes_remove(struct be_agent *a, bool others_only)
+{
+	char **names = NULL;
+	int i, n, rc = 0;
+
+	n = xn_list(a->xs, XBT_NULL, a->dir, &names);
+	for (i = 0; i < n && !rc; i++)
+		if (!others_only ||
+		    (strcmp(names[i], XENVHCA_NODE_DOORBELL_REQUESTS) &&
+		     strcmp(names[i], XENVHCA_NODE_DOORBELL_ANSWERS)))
+			rc = xn_rm(a->xs, XBT_NULL, a->dir, names[i]);
+	free(names);
+	return n < 0 ? n : rc;
+}
+
+/* Ends what a killed worker left behind, or one that gave each slot nodes. */
+static int agent_clear(struct be_agent *a)
+{
+	char **names = NULL;
+	int n, rc;
+
+	n = xn_list(a->xs, XBT_NULL, a->dir, &names);
+	free(names);
+	if (n <= 0)
+		return n;
+	a->slot[BE_EVERY_SLOT].used = true;
+	a->used++;
+	rc = be_agent_unmap(a, BE_EVERY_SLOT);
+	return rc ? rc : nodes_remove(a, true);
+}
+
+static int agent_dir(struct be_agent *a, const struct be_dev *dev)
 {
 	char back[XN_PATH_MAX];
 	int own, rc;
 
-	a->dev = dev;
-	a->wait_ms = AGENT_START_MS;
-	a->xs = xs_open(0);
 	own = a->xs ? xn_own_domid(a->xs) : -errno;
 	rc = own < 0 ? own : xn_backend_dir(back, (unsigned int)own,
 					    (unsigned int)dev->domid,
 					    (unsigned int)dev->devid);
+	return rc ? rc : xn_path(a->dir, back, XENVHCA_NODE_DOORBELL);
+}
+
+int be_agent_open(struct be_agent *a, struct be_dev *dev)
+{
+	char path[XN_PATH_MAX];
+	int rc;
+
+	a->dev = dev;
+	a->first = a->last = BE_NO_SLOT;
+	/* Numbers go on where those of a worker before this one cannot be. */
+	a->n = vl_now_ns();
+	a->wait_ms = AGENT_START_MS;
+	a->xs = xs_open(0);
+	rc = agent_dir(a, dev);
 	if (!rc)
-		rc = xn_path(a->dir, back, XENVHCA_NODE_DOORBELL);
+		rc = xn_path(path, a->dir, XENVHCA_NODE_DOORBELL_ANSWERS);
 	if (!rc)
-		rc = xn_watch(a->xs, a->dir, "slots");
+		rc = xn_watch(a->xs, path, XENVHCA_NODE_DOORBELL_ANSWERS);
 	if (!rc)
 		rc = agent_clear(a);
 	a->wait_ms = AGENT_WAIT_MS;
 	if (rc == -ETIMEDOUT)
-		be_fault(dev, "an earlier connection left doorbell pages with the guest, and the doorbell agent does not answer: start xen-vhca-doorbelld in the control domain");
+		be_fault(dev, "an earlier connection left doorbell pages with the guest, and the doorbell agent does not answer: start xen-vhca-doorbelld in the control domain, or upgrade it there");
 	else if (rc)
 		be_fault(dev, "doorbell slots: %s", strerror(-rc));
 	return rc;
 }
 
+/* Without nodes the next worker needs no agent to start. */
 void be_agent_close(struct be_agent *a)
 {
-	if (a->xs)
-		xs_close(a->xs);
+	if (!a->xs)
+		return;
+	if (a->dir[0] && !a->used)
+		nodes_remove(a, false);
+	xs_close(a->xs);
 	a->xs = NULL;
 }
 

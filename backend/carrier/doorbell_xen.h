@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The dialogue with the agent over xenstore (vhcaif.h, "Doorbells"). Each
- * worker has one connection and one number space of slots; the command thread
- * uses them.
+ * The dialogue with the agent over xenstore (vhcaif.h, "Doorbells"): two nodes,
+ * however many pages there are. Each worker has one connection and one number
+ * space of slots; the command thread uses them.
  */
 #ifndef BE_DOORBELL_XEN_H
 #define BE_DOORBELL_XEN_H
@@ -12,15 +12,30 @@
 #include "be.h"
 #include "xenstore/node.h"
 
+#define BE_EVERY_SLOT	XENVHCA_DOORBELL_SLOTS
+
+struct be_slot {
+	uint64_t n;			/* of the request without an answer, 0: none */
+	uint64_t asked_ns;		/* when */
+	uint64_t frame, gfn;		/* of a map */
+	uint32_t next;			/* in the queue */
+	int rc;				/* what the last answer meant */
+	bool used;
+	bool unmap;
+	bool sent;			/* the agent may have it */
+};
+
 struct be_agent {
 	struct be_dev *dev;
 	struct xs_handle *xs;
-	char dir[XN_PATH_MAX];		/* of the slots */
-	bool used[XENVHCA_DOORBELL_SLOTS];
-	uint64_t asked_ns[XENVHCA_DOORBELL_SLOTS]; /* when: last request */
+	char dir[XN_PATH_MAX];		/* of both nodes */
+	struct be_slot slot[XENVHCA_DOORBELL_SLOTS + 1];
+	uint32_t first, last;		/* queue of requests without an answer */
+	uint32_t used, low;		/* slots; no slot below is free */
+	uint64_t n;			/* of the last request */
 	uint32_t wait_ms;		/* for the answer to an unmap */
-	bool silent;			/* a request had no answer in time: */
-	uint32_t late;			/* its slot */
+	bool unread;			/* the answers have changed */
+	bool silent;			/* a request had no answer in time */
 };
 
 /**

@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "fake_agent.h"
 #include "fake_xs.h"
+#include <xen/io/vhcaif.h>
 
 static char root[] = "doorbell-agent-XXXXXX";
 struct host host;
@@ -30,14 +31,19 @@ static bool on_file(uint64_t mfn)
 	return i < host.file.n;
 }
 
+static bool is_guest(unsigned int domid)
+{
+	return domid >= 5 && domid < 5 + HOST_GUESTS;
+}
+
 static int fake_iomem(void *ctx, unsigned int domid, uint64_t mfn, uint64_t nr,
 		      bool allow)
 {
 	(void)ctx;
-	assert_true((domid == 5 || domid == 6) && nr == 1);
+	assert_true(is_guest(domid) && nr == 1);
 	assert_true(!allow || on_file(mfn));
 	host.calls++;
-	if (domid == 6)
+	if (domid != 5)
 		host.mapped6 += allow ? 1 : -1;
 	else
 		host.mapped += host.pv ? allow ? 1 : -1 : 0;
@@ -61,8 +67,7 @@ static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
 	host.about++;
 	if (host.late && ++host.asked == host.late)
 		host.come();
-	*dom = (struct dba_domain){ .alive = !host.dead && (domid == 5 ||
-						       domid == 6),
+	*dom = (struct dba_domain){ .alive = !host.dead && is_guest(domid),
 				    .translated = !host.pv && domid == 5,
 				    .uuid = { host.uuid } };
 	return 0;
@@ -79,10 +84,10 @@ static int fake_save(void *ctx, const struct dba_map *maps)
 	host.file.n = host.file.in_transit = host.file.answered = 0;
 	for (; maps; maps = maps->next) {
 		host.file.in_transit += maps->transit;
-		if (host.file.n < 64)
+		if (host.file.n < HOST_MAPS)
 			host.file.mfn[host.file.n++] = maps->mfn;
 	}
-	for (slot = 0; slot < 64; slot++)
+	for (slot = 0; slot < 64 && !host.file.short_form; slot++)
 		host.file.answered += host_answer(slot)[0] != '\0';
 	return 0;
 }
@@ -105,14 +110,14 @@ static void put(const char *name, const void *data, size_t len)
 
 static const char *const files[] = { "vendor", "device", "resource", "config" };
 
-int host_make_sysfs(void **state)
+int host_make_sysfs_of(unsigned int mib)
 {
-	static const char bars[] = "0xe0000000 0xe1ffffff 0x200\n" NONE NONE
-				   NONE NONE NONE;
 	uint8_t cfg[256] = { 0 };
-	char path[128];
+	char path[128], bars[256];
+	int n;
 
-	(void)state;
+	n = snprintf(bars, sizeof(bars), "0xe0000000 %#x 0x200\n" NONE NONE NONE
+		     NONE NONE, 0xe0000000 + (mib << 20) - 1);
 	if (!mkdtemp(root))
 		return -1;
 	snprintf(path, sizeof(path), "%s/" BDF, root);
@@ -120,9 +125,15 @@ int host_make_sysfs(void **state)
 		return -1;
 	put("vendor", "0x15b3\n", 7);
 	put("device", "0x1013\n", 7);
-	put("resource", bars, sizeof(bars) - 1);
+	put("resource", bars, (size_t)n);
 	put("config", cfg, sizeof(cfg));
 	return 0;
+}
+
+int host_make_sysfs(void **state)
+{
+	(void)state;
+	return host_make_sysfs_of(32);
 }
 
 int host_remove_sysfs(void **state)
@@ -181,12 +192,22 @@ int host_teardown(void **state)
 	return 0;
 }
 
-/* Guest 6, PV: the same backend, the same HCA. */
+/* PV: the same backend, the same HCA. */
+void host_more_guests(unsigned int i)
+{
+	char path[128], back[128];
+
+	snprintf(back, sizeof(back), "/local/domain/1/backend/vhca/%u/3", 5 + i);
+	snprintf(path, sizeof(path), "/libxl/%u/device/vhca/3/backend", 5 + i);
+	fake_xs_set(path, back);
+	snprintf(path, sizeof(path), "/libxl/%u/device/vhca/3/pci", 5 + i);
+	fake_xs_set(path, BDF);
+	host_turn();
+}
+
 void host_second_guest(void)
 {
-	fake_xs_set(LIBXL6 "/backend", BE6);
-	fake_xs_set(LIBXL6 "/pci", BDF);
-	host_turn();
+	host_more_guests(1);
 }
 
 void host_request_in(const char *dir, unsigned int slot, const char *text)
@@ -229,4 +250,42 @@ const char *host_answer(unsigned int slot)
 const char *host_ask(unsigned int slot, const char *text)
 {
 	return host_ask_in(DB, slot, text);
+}
+
+const char *host_list_in(const char *dir, const char *requests)
+{
+	const char *answers;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/" XENVHCA_NODE_DOORBELL_REQUESTS, dir);
+	fake_xs_set(path, requests);
+	host_turn();
+	snprintf(path, sizeof(path), "%s/" XENVHCA_NODE_DOORBELL_ANSWERS, dir);
+	answers = fake_xs_get(path);
+	return answers ? answers : "";
+}
+
+const char *host_list(const char *requests)
+{
+	return host_list_in(DB, requests);
+}
+
+const char *host_listed_in(const char *dir, unsigned int n)
+{
+	static char text[128];
+	const char *s;
+	char path[128];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/" XENVHCA_NODE_DOORBELL_ANSWERS, dir);
+	len = (size_t)snprintf(text, sizeof(text), "%u ", n);
+	for (s = fake_xs_get(path); s; s = strchr(s, ';')) {
+		s += *s == ';';
+		if (strncmp(s, text, len))
+			continue;
+		snprintf(text, sizeof(text), "%.*s",
+			 (int)(strcspn(s, ";") - len), s + len);
+		return text;
+	}
+	return "";
 }

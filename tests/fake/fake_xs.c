@@ -17,14 +17,19 @@
 #define MAX_WATCHES	128
 #define MAX_EVENTS	4096
 #define PATH		128
-#define VALUE		512
+#define VALUE		3072
 
 static struct { char path[PATH], value[VALUE]; } nodes[MAX_NODES];
-static struct { char path[PATH], token[32]; } watches[MAX_WATCHES];
-static struct { char path[PATH], token[32]; } events[MAX_EVENTS];
+static struct watch { char path[PATH], token[32]; struct xs_handle *h; }
+	watches[MAX_WATCHES], events[MAX_EVENTS];
 static int n_nodes, n_watches, n_events, next_event, broken;
 static unsigned int commits, outside, no_start, requests;
-static bool unprivileged;
+static bool unprivileged, connections;
+static unsigned int opened;
+static struct {
+	char dir[PATH];
+	unsigned int nodes, size, used, most;
+} quota;
 
 static void full(const char *what)
 {
@@ -36,7 +41,9 @@ void fake_xs_reset(void)
 {
 	n_nodes = n_watches = n_events = next_event = broken = 0;
 	commits = outside = no_start = requests = 0;
-	unprivileged = false;
+	unprivileged = connections = false;
+	opened = 0;
+	memset(&quota, 0, sizeof(quota));
 }
 
 void fake_xs_break(int err)
@@ -76,12 +83,13 @@ static bool below(const char *path, const char *dir)
 	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
 }
 
-static void event(const char *path, const char *token)
+/* One of w, at that path. */
+static void event(const char *path, const struct watch *w)
 {
 	if (n_events == MAX_EVENTS)
 		full("events");
-	snprintf(events[n_events].path, PATH, "%s", path);
-	snprintf(events[n_events++].token, 32, "%s", token);
+	events[n_events] = *w;
+	snprintf(events[n_events++].path, PATH, "%s", path);
 }
 
 static void fire(const char *path)
@@ -90,7 +98,7 @@ static void fire(const char *path)
 
 	for (i = 0; i < n_watches; i++)
 		if (below(path, watches[i].path))
-			event(path, watches[i].token);
+			event(path, &watches[i]);
 }
 
 static int find(const char *path)
@@ -103,11 +111,99 @@ static int find(const char *path)
 	return -1;
 }
 
+unsigned int fake_xs_nodes(void)
+{
+	unsigned int n = 0;
+	int i;
+
+	for (i = 0; i < n_nodes; i++)
+		n += strstr(nodes[i].path, "/backend/") != NULL;
+	return n;
+}
+
+/* ---- the quota ---- */
+void fake_xs_quota(const char *dir, unsigned int n, unsigned int size)
+{
+	snprintf(quota.dir, PATH, "%s", dir);
+	quota.nodes = n;
+	quota.size = size;
+}
+
+unsigned int fake_xs_most(void)
+{
+	return quota.most;
+}
+
+/* Is there a node at path or below, among the first n? */
+static bool there(const char *path, int n)
+{
+	int i = 0;
+
+	while (i < n && !below(nodes[i].path, path))
+		i++;
+	return i < n;
+}
+
+/* How many nodes path needs that the first n do not: itself, and directories. */
+static unsigned int needs(const char *path, int n)
+{
+	char dir[PATH], *end;
+	unsigned int more = 0;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	while (quota.dir[0] && below(dir, quota.dir) && !there(dir, n)) {
+		more++;
+		end = strrchr(dir, '/');
+		*end = '\0';
+	}
+	return more;
+}
+
+static void count_again(void)
+{
+	int i;
+
+	quota.used = 0;
+	for (i = 0; i < n_nodes && quota.dir[0]; i++)
+		quota.used += needs(nodes[i].path, i);
+}
+
+/* Octets of the names in the directory of path, with their NULs. */
+static size_t names_beside(const char *path)
+{
+	size_t len = (size_t)(strrchr(path, '/') - path), size = 0, n;
+	int i, k;
+
+	for (i = 0; i < n_nodes; i++) {
+		if (strncmp(nodes[i].path, path, len + 1))
+			continue;
+		n = strcspn(nodes[i].path + len + 1, "/") + len + 1;
+		for (k = 0; k < i && strncmp(nodes[k].path, nodes[i].path, n);)
+			k++;
+		if (k == i)
+			size += n - len;
+	}
+	return size;
+}
+
+/* May a value of that length be written? */
+static bool allowed(const char *path, unsigned int len)
+{
+	if (!quota.nodes || !below(path, quota.dir))
+		return true;
+	errno = ENOSPC;
+	return len < quota.size && names_beside(path) < quota.size &&
+	       quota.used + needs(path, n_nodes) <= quota.nodes;
+}
+
 void fake_xs_set(const char *path, const char *value)
 {
 	int i = find(path);
 
 	if (i < 0) {
+		quota.used += needs(path, n_nodes);
+		if (quota.used > quota.most)
+			quota.most = quota.used;
 		if (n_nodes == MAX_NODES)
 			full("nodes");
 		i = n_nodes++;
@@ -126,12 +222,13 @@ void fake_xs_rm(const char *path)
 			nodes[i] = nodes[--n_nodes];
 		else
 			i++;
+	count_again();
 	fire(path);
 	/* Watches of what was below see that, too. */
 	for (i = 0; i < n_watches; i++)
 		if (below(watches[i].path, path) &&
 		    strcmp(watches[i].path, path))
-			event(watches[i].path, watches[i].token);
+			event(watches[i].path, &watches[i]);
 }
 
 const char *fake_xs_get(const char *path)
@@ -164,12 +261,32 @@ static bool change(xs_transaction_t t)
 struct xs_handle *xs_open(unsigned long flags)
 {
 	(void)flags;
-	return works() ? (struct xs_handle *)nodes : NULL;
+	if (connections)
+		opened++;
+	return works() ? (struct xs_handle *)&nodes[opened] : NULL;
+}
+
+void fake_xs_connections(void)
+{
+	connections = true;
+}
+
+static void forget(struct watch *w, int *n, int from, const struct xs_handle *h)
+{
+	int i, left = from;
+
+	for (i = from; i < *n; i++)
+		if (w[i].h != h)
+			w[left++] = w[i];
+	*n = left;
 }
 
 void xs_close(struct xs_handle *h)
 {
-	(void)h;
+	if (!connections)
+		return;
+	forget(watches, &n_watches, 0, h);
+	forget(events, &n_events, next_event, h);
 }
 
 /* poll() takes no notice of it. */
@@ -236,7 +353,7 @@ bool xs_write(struct xs_handle *h, xs_transaction_t t, const char *path,
 	char value[VALUE];
 
 	(void)h;
-	if (!change(t))
+	if (!change(t) || !allowed(path, len))
 		return false;
 	snprintf(value, sizeof(value), "%.*s", (int)len, (const char *)data);
 	fake_xs_set(path, value);
@@ -304,14 +421,14 @@ bool xs_transaction_end(struct xs_handle *h, xs_transaction_t t, bool stop)
 
 bool xs_watch(struct xs_handle *h, const char *path, const char *token)
 {
-	(void)h;
 	if (!request())
 		return false;
 	if (n_watches == MAX_WATCHES)
 		full("watches");
+	watches[n_watches].h = h;
 	snprintf(watches[n_watches].path, PATH, "%s", path);
-	snprintf(watches[n_watches++].token, 32, "%s", token);
-	event(path, token);
+	snprintf(watches[n_watches].token, 32, "%s", token);
+	event(path, &watches[n_watches++]);
 	return true;
 }
 
@@ -330,15 +447,35 @@ bool xs_unwatch(struct xs_handle *h, const char *path, const char *token)
 	return false;
 }
 
+/* The next event of the handle; without connections all are of everybody. */
+static int next_of(const struct xs_handle *h)
+{
+	int i = next_event;
+
+	while (connections && i < n_events && events[i].h != h)
+		i++;
+	return i;
+}
+
+static void event_done(int i)
+{
+	if (i == next_event)
+		next_event++;
+	else
+		memmove(&events[i], &events[i + 1],
+			(size_t)(--n_events - i) * sizeof(events[0]));
+	if (next_event == n_events)
+		next_event = n_events = 0;
+}
+
 char **xs_check_watch(struct xs_handle *h)
 {
+	int i = next_of(h);
 	char **v;
 
-	(void)h;
 	if (!works())
 		return NULL;
-	if (next_event == n_events) {
-		next_event = n_events = 0;
+	if (i == n_events) {
 		errno = EAGAIN;
 		return NULL;
 	}
@@ -347,7 +484,8 @@ char **xs_check_watch(struct xs_handle *h)
 		abort();
 	v[XS_WATCH_PATH] = (char *)(v + 2);
 	v[XS_WATCH_TOKEN] = v[XS_WATCH_PATH] + PATH;
-	strcpy(v[XS_WATCH_PATH], events[next_event].path);
-	strcpy(v[XS_WATCH_TOKEN], events[next_event++].token);
+	strcpy(v[XS_WATCH_PATH], events[i].path);
+	strcpy(v[XS_WATCH_TOKEN], events[i].token);
+	event_done(i);
 	return v;
 }

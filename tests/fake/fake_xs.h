@@ -31,5 +31,23 @@ unsigned int fake_xs_commits(void);
 unsigned int fake_xs_outside(void);
 /* Calls that ask xenstored something. */
 unsigned int fake_xs_requests(void);
+/* Nodes below a domain's backend directory that have a value. */
+unsigned int fake_xs_nodes(void);
+
+/**
+ * fake_xs_quota() - what xenstored allows the domain that owns a directory
+ * @dir: all nodes below it are that domain's, directories too, whoever writes
+ * @nodes: how many; 0: as many as there is room for
+ * @size: octets of one, its value or the names in it
+ *
+ * xs_write() fails beyond that, with ENOSPC.
+ */
+void fake_xs_quota(const char *dir, unsigned int nodes, unsigned int size);
+/* The most that there were of them at a time. */
+unsigned int fake_xs_most(void);
+
+/* From now on each xs_open() is a connection of its own: watches and events are those
+ * of the handle. */
+void fake_xs_connections(void);
 
 #endif

@@ -31,7 +31,7 @@
 static struct be_dev dev;
 static struct be_agent a;
 static uint64_t clock_ms;
-static unsigned int naps, asked;
+static unsigned int naps, asked, listed;
 static char last[96];			/* request that the agent saw */
 static const char *say;			/* NULL: as asked; "": nothing */
 static int break_with;			/* the connection, at the next nap */
@@ -46,53 +46,81 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 	return 0;
 }
 
-static void slot_path(char *path, uint32_t slot, const char *name)
+/* Has the list, of requests or answers, an entry of that number? */
+static bool has(const char *list, const char *n)
 {
-	snprintf(path, 128, DB "/%u/%s", slot, name);
+	size_t len = strlen(n);
+
+	for (; list; list = strchr(list, ';')) {
+		list += *list == ';';
+		if (!strncmp(list, n, len) && list[len] == ' ')
+			return true;
+	}
+	return false;
 }
 
-static const char *slot_get(uint32_t slot, const char *name)
+static bool is_answered(const char *n)
 {
-	char path[128];
-
-	slot_path(path, slot, name);
-	return fake_xs_get(path);
+	return has(fake_xs_get(DB "/answers"), n);
 }
 
-static void slot_set(uint32_t slot, const char *name, const char *value)
+/* Answers are there as long as what they answer. */
+static void answer(const char *n, const char *text)
 {
-	char path[128];
+	const char *before = fake_xs_get(DB "/answers");
+	char old[2048], all[2048], number[24], *rest = old, *s;
+	size_t len = 0;
 
-	slot_path(path, slot, name);
-	fake_xs_set(path, value);
+	snprintf(old, sizeof(old), "%s", before ? before : "");
+	while ((s = strsep(&rest, ";"))) {
+		snprintf(number, sizeof(number), "%.*s", (int)strcspn(s, " "), s);
+		if (has(fake_xs_get(DB "/requests"), number))
+			len += (size_t)sprintf(all + len, "%s;", s);
+	}
+	sprintf(all + len, "%s %s", n, text);
+	fake_xs_set(DB "/answers", all);
 }
 
 /* A request that has an answer is not looked at. */
-static void agent_acts(uint32_t slot)
+static void entry_acts(char *entry)
 {
-	const char *request = slot_get(slot, "request");
+	char *n = strsep(&entry, " ");
 
-	if (!request || slot_get(slot, "answer"))
+	assert_non_null(entry);
+	if (is_answered(n))
 		return;
 	asked++;
-	snprintf(last, sizeof(last), "%s", request);
+	snprintf(last, sizeof(last), "%s", entry);
 	if (!say)
-		slot_set(slot, "answer", !strcmp(last, "unmap") ?
-			 "unmapped" : "mapped");
+		answer(n, strstr(last, "unmap") ? "unmapped" : "mapped");
 	else if (say[0])
-		slot_set(slot, "answer", say);
+		answer(n, say);
+}
+
+static void agent_acts(void)
+{
+	const char *requests = fake_xs_get(DB "/requests");
+	char text[2048], *rest = text, *entry;
+
+	if (!requests)
+		return;
+	assert_in_range(strlen(requests), 1, XENVHCA_DOORBELL_TEXT);
+	snprintf(text, sizeof(text), "%s", requests);
+	listed = 0;
+	while ((entry = strsep(&rest, ";"))) {
+		entry_acts(entry);
+		listed++;
+	}
+	assert_in_range(listed, 1, XENVHCA_DOORBELL_BATCH);
 }
 
 int poll(struct pollfd *fds, nfds_t n, int ms)
 {
-	uint32_t slot;
-
 	assert_int_equal(n, 1);
 	assert_true(ms > 0);
 	naps++;
 	fds->revents = 0;
-	for (slot = 0; slot < XENVHCA_DOORBELL_SLOTS; slot++)
-		agent_acts(slot);
+	agent_acts();
 	if (break_with) {
 		fake_xs_break(break_with);
 		break_with = 0;
@@ -109,7 +137,7 @@ static int setup(void **state)
 	fake_xs_reset();
 	fake_xs_set("domid", "1");
 	be_log_level = BE_ERR;
-	naps = asked = 0;
+	naps = asked = listed = 0;
 	say = NULL;
 	break_with = 0;
 	last[0] = '\0';
@@ -156,47 +184,86 @@ static uint32_t map(uint64_t mfn, uint64_t gfn)
 
 static void requests_have_the_form_of_the_interface(void **state)
 {
-	uint32_t slot;
+	char first[128];
 
 	(void)state;
 	open_agent();
-	slot = map(MFN, GFN);
-	assert_int_equal(slot, 0);
-	assert_string_equal(last, "map 0xe0100 0x100000 0x1");
-	assert_string_equal(slot_get(0, "request"), last);
+	assert_int_equal(map(MFN, GFN), 0);
+	assert_string_equal(last, "0 map 0xe0100 0x100000 0x1");
+	snprintf(first, sizeof(first), "%llu %s", (unsigned long long)a.n, last);
+	assert_string_equal(fake_xs_get(DB "/requests"), first);
 	assert_int_equal(map(0xffffffffffull, 0), 1);
-	assert_string_equal(last, "map 0xffffffffff 0x0 0x1");
+	assert_string_equal(last, "1 map 0xffffffffff 0x0 0x1");
 	assert_int_equal(be_agent_unmap(&a, 1), 0);
-	assert_string_equal(last, "unmap");
-	assert_null(slot_get(1, "request"));
-	assert_null(slot_get(1, "answer"));
-	assert_non_null(slot_get(0, "request"));	/* says what is mapped */
+	assert_string_equal(last, "1 unmap");
 	assert_int_equal(asked, 3);
+	assert_int_equal(listed, 1);	/* what has an answer goes with the next */
+	assert_false(a.slot[1].used);
+	assert_true(a.slot[0].used);
 }
 
-/* Both in one transaction, or the agent would execute the old request again,
- * or the old answer would be taken for the new one. */
-static void the_old_answer_goes_with_the_new_request(void **state)
+/* However often a slot is used: an answer is that of one request. */
+static void an_answer_is_of_one_request(void **state)
 {
+	(void)state;
+	open_agent();
+	map(MFN, GFN);
+	say = "refused not now";
+	assert_int_equal(be_agent_unmap(&a, 0), -EBUSY);
+	assert_int_equal(asked, 2);
+	say = "mapped";			/* whatever that means */
+	assert_int_equal(be_agent_unmap(&a, 0), -EBUSY);
+	assert_true(a.slot[0].used);
+	say = "";			/* late answers to what was asked before */
+	fake_xs_set(DB "/answers", "1 unmapped;2 unmapped;0 unmapped;x;7;;");
+	assert_int_equal(be_agent_unmap(&a, 0), -ETIMEDOUT);
+	assert_true(a.slot[0].used);
+	say = NULL;
+	agent_acts();
+	assert_int_equal(be_agent_unmap(&a, 0), 0);
+	assert_false(a.slot[0].used);
+}
+
+/* What is asked for at the same time costs a write each, and reads in common. */
+static void many_are_asked_in_one_node(void **state)
+{
+	uint32_t slot[40], i;
 	unsigned int before;
 
 	(void)state;
 	open_agent();
-	before = fake_xs_commits();
-	map(MFN, GFN);
-	assert_int_equal(fake_xs_commits(), before + 1);
-	assert_string_equal(slot_get(0, "answer"), "mapped");
-	say = "refused not now";
-	assert_int_equal(be_agent_unmap(&a, 0), -EBUSY);
-	assert_int_equal(fake_xs_commits(), before + 2);
-	assert_int_equal(fake_xs_outside(), 0);
-	assert_int_equal(asked, 2);
-	say = "mapped";			/* late: of the request before */
-	assert_int_equal(be_agent_unmap(&a, 0), -EBUSY);
-	assert_true(a.used[0]);
+	say = "";
+	for (i = 0; i < 40; i++) {
+		slot[i] = BE_NO_SLOT;
+		assert_int_equal(be_agent_map(&a, MFN + i, 0, &slot[i]),
+				 -EINPROGRESS);
+	}
+	assert_int_equal(listed, XENVHCA_DOORBELL_BATCH);
+	assert_int_equal(fake_xs_nodes(), 1);
 	say = NULL;
-	assert_int_equal(be_agent_unmap(&a, 0), 0);
-	assert_false(a.used[0]);
+	before = fake_xs_requests();
+	for (i = 0; i < 40; i++)
+		assert_int_equal(be_agent_map(&a, MFN + i, 0, &slot[i]), 0);
+	/* Three lists: two of them are written here, and three are read. */
+	assert_in_range(fake_xs_requests() - before, 1, 6);
+	assert_int_equal(fake_xs_nodes(), 2);
+}
+
+/* A page: its request is written, its answer read; nothing else, however many. */
+static void a_page_costs_two_requests(void **state)
+{
+	unsigned int before, i;
+
+	(void)state;
+	open_agent();
+	map(MFN, GFN);
+	for (i = 1; i < 1000; i++) {
+		before = fake_xs_requests();
+		map(MFN + i, GFN + i);
+		assert_int_equal(fake_xs_requests() - before, 2);
+	}
+	assert_int_equal(fake_xs_nodes(), 2);
+	assert_int_equal(fake_xs_commits(), 0);
 }
 
 /* Another page would do if somebody else has this one, and only then. */
@@ -227,8 +294,7 @@ static void a_refused_slot_is_free_again(void **state)
 	say = "refused not in a BAR of the HCA";
 	assert_int_equal(ask_map(1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
-	assert_null(slot_get(0, "request"));
-	assert_null(slot_get(0, "answer"));
+	assert_false(a.slot[0].used);
 	say = "whatever";
 	assert_int_equal(ask_map(1, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
@@ -250,8 +316,8 @@ static void a_silent_agent_is_not_waited_for_twice(void **state)
 	assert_in_range(clock_ms - start, WAIT_MS, WAIT_MS + 10);
 	/* it may be executed yet: to be unmapped */
 	assert_int_equal(slot, 0);
-	assert_true(a.used[0]);
-	assert_string_equal(slot_get(0, "request"), last);
+	assert_true(a.slot[0].used);
+	assert_non_null(strstr(fake_xs_get(DB "/requests"), last));
 	start = clock_ms;
 	naps = 0;
 	assert_int_equal(ask_map(MFN + 1, GFN + 1, &slot),
@@ -259,15 +325,15 @@ static void a_silent_agent_is_not_waited_for_twice(void **state)
 	assert_int_equal(slot, BE_NO_SLOT);	/* not asked for */
 	assert_int_equal(be_agent_unmap(&a, 0), -ETIMEDOUT);
 	assert_int_equal(be_agent_unmap(&a, 0), -ETIMEDOUT);
-	assert_true(a.used[0]);
-	assert_string_equal(slot_get(0, "request"), "unmap");
+	assert_true(a.slot[0].used);
+	assert_non_null(strstr(fake_xs_get(DB "/requests"), " 0 unmap"));
 	assert_true(clock_ms == start && !naps);
 	/* restarted: sees the last request, its answer is not asked for anew */
 	say = NULL;
-	agent_acts(0);
+	agent_acts();
 	asked = 0;
 	assert_int_equal(be_agent_unmap(&a, 0), 0);
-	assert_true(!asked && !a.used[0] && !a.silent);
+	assert_true(!asked && !a.slot[0].used && !a.silent);
 	say = "";
 	start = clock_ms;		/* patience is back */
 	assert_int_equal(ask_map(MFN, GFN, &slot), -ETIMEDOUT);
@@ -288,18 +354,26 @@ static void an_agent_that_is_back_is_asked(void **state)
 	assert_int_equal(ask_map(MFN + 2, GFN + 2, &slot),
 			 -ETIMEDOUT);
 	say = NULL;
-	agent_acts(1);			/* late, and to nobody */
+	agent_acts();			/* late, and to nobody */
 	assert_int_equal(map(MFN + 2, GFN + 2), 2);
 	assert_false(a.silent);
 	assert_int_equal(be_agent_unmap(&a, 1), 0);
-	assert_string_equal(last, "unmap");
+	assert_string_equal(last, "1 unmap");
 	/* a refusal that nobody waited for is not the last word */
 	say = "";
 	assert_int_equal(be_agent_unmap(&a, 2), -ETIMEDOUT);
 	say = "refused hypercall failed";
-	agent_acts(2);
+	agent_acts();
 	say = NULL;
 	assert_int_equal(be_agent_unmap(&a, 2), 0);
+}
+
+static void say_of(uint32_t slot, const char *text)
+{
+	char n[24];
+
+	snprintf(n, sizeof(n), "%llu", (unsigned long long)a.slot[slot].n);
+	answer(n, text);
 }
 
 /* Other commands do not wait longer than for one look at a time. */
@@ -320,11 +394,11 @@ static void an_answer_that_takes_time_holds_nobody(void **state)
 	start = clock_ms;
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
 	assert_in_range(clock_ms - start, 1, 5);
-	slot_set(other, "answer", "mapped");
+	say_of(other, "mapped");
 	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &other), 0);
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
 	say = NULL;
-	slot_set(first, "answer", "refused not in a BAR of the HCA");
+	say_of(first, "refused not in a BAR of the HCA");
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	assert_false(a.silent);
@@ -339,7 +413,7 @@ static void slots_are_used_again(void **state)
 	for (i = 0; i < 8; i++)
 		assert_int_equal(map(MFN + i, GFN + i), i);
 	for (; i < XENVHCA_DOORBELL_SLOTS - 1; i++)
-		a.used[i] = true;
+		a.slot[i].used = true;
 	assert_int_equal(map(MFN + i, GFN + i), i);
 	assert_int_equal(ask_map(MFN, GFN, &slot), -ENOSPC);
 	assert_int_equal(slot, BE_NO_SLOT);
@@ -360,9 +434,9 @@ static void a_lost_connection_is_no_refusal(void **state)
 	break_with = EPIPE;
 	assert_int_equal(ask_map(MFN, GFN, &slot), -EPIPE);
 	assert_int_equal(slot, 0);
-	assert_true(a.used[0]);
+	assert_true(a.slot[0].used);
 	assert_int_equal(be_agent_unmap(&a, slot), -EPIPE);
-	assert_true(a.used[0]);
+	assert_true(a.slot[0].used);
 	/* nothing can have been asked for */
 	assert_int_equal(ask_map(MFN, GFN, &slot), -EPIPE);
 	assert_int_equal(slot, BE_NO_SLOT);
@@ -385,40 +459,91 @@ static void an_answer_that_is_none_is_no_refusal(void **state)
 
 /* ---- what a worker that was killed left ---- */
 
-static void leave(void)
+/* A worker that is not closed. */
+static void die(void)
 {
-	slot_set(0, "request", "map 0xe0100 0x100000 0x1");
-	slot_set(0, "answer", "mapped");
-	slot_set(9, "request", "map 0xe0101 0x100001 0x1");
-	slot_set(12, "request", "unmap");
-	fake_xs_set(DB "/hello/request", "map 0xe0101 0x100001 0x1");
-	fake_xs_set(DB "/1024/request", "map 0xe0101 0x100001 0x1");
+	memset(&a, 0, sizeof(a));
+	asked = 0;
+	clock_ms++;
 }
 
-static void left_over_slots_are_cleared(void **state)
+static void leave(void)
 {
+	uint32_t slot = BE_NO_SLOT;
+
+	open_agent();
+	map(MFN, GFN);
+	say = "";
+	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &slot),
+			 -EINPROGRESS);
+	say = NULL;
+	die();
+}
+
+static void what_was_left_is_cleared(void **state)
+{
+	uint64_t n;
+
 	(void)state;
 	leave();
 	assert_int_equal(be_agent_open(&a, &dev), 0);
-	assert_int_equal(asked, 2 + 2);	/* two had no answer, one was unmap */
-	assert_string_equal(last, "unmap");
-	assert_null(slot_get(0, "request"));
-	assert_null(slot_get(9, "request"));
-	assert_null(slot_get(12, "request"));
+	assert_int_equal(asked, 1);
+	assert_string_equal(last, "all unmap");
+	n = a.n;
+	assert_true(n >= clock_ms * 1000000);	/* the first one had less */
 	assert_int_equal(map(MFN, GFN), 0);
+	assert_int_equal(fake_xs_nodes(), 2);
+}
+
+/* A worker before there were lists. */
+static void old_slots_are_cleared(void **state)
+{
+	(void)state;
+	fake_xs_set(DB "/0/request", "map 0xe0100 0x100000 0x1");
+	fake_xs_set(DB "/0/answer", "mapped");
+	fake_xs_set(DB "/9/request", "map 0xe0101 0x100001 0x1");
+	fake_xs_set(DB "/hello/request", "map 0xe0101 0x100001 0x1");
+	assert_int_equal(be_agent_open(&a, &dev), 0);
+	assert_int_equal(asked, 1);
+	assert_string_equal(last, "all unmap");
+	assert_int_equal(fake_xs_nodes(), 2);
+	assert_int_equal(map(MFN, GFN), 0);
+}
+
+/* Then the next one needs no agent to start. */
+static void an_orderly_end_leaves_nothing(void **state)
+{
+	(void)state;
+	open_agent();
+	map(MFN, GFN);
+	be_agent_close(&a);
+	assert_int_equal(fake_xs_nodes(), 2);	/* the page is there still */
+	die();
+	assert_int_equal(be_agent_open(&a, &dev), 0);
+	assert_string_equal(last, "all unmap");
+	map(MFN, GFN);
+	assert_int_equal(be_agent_unmap(&a, 0), 0);
+	be_agent_close(&a);
+	assert_int_equal(fake_xs_nodes(), 0);
+	die();
+	open_agent();
 }
 
 static void no_start_with_pages_left(void **state)
 {
-	uint64_t start = clock_ms;
+	uint64_t start;
 
 	(void)state;
 	leave();
-	say = "";
+	start = clock_ms;
+	say = "";		/* as an agent that knows nothing of lists */
 	assert_int_equal(be_agent_open(&a, &dev), -ETIMEDOUT);
 	assert_in_range(clock_ms - start, START_MS, START_MS + 10);
 	assert_true(dev.fault);
 	assert_non_null(strstr(dev.fault_reason, "start xen-vhca-doorbelld"));
+	assert_non_null(strstr(dev.fault_reason, "or upgrade it"));
+	be_agent_close(&a);
+	assert_non_null(fake_xs_get(DB "/requests"));	/* for the next one */
 }
 
 static void no_start_against_the_agents_will(void **state)
@@ -443,7 +568,9 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(requests_have_the_form_of_the_interface),
-		T(the_old_answer_goes_with_the_new_request),
+		T(an_answer_is_of_one_request),
+		T(many_are_asked_in_one_node),
+		T(a_page_costs_two_requests),
 		T(who_has_the_page_is_told),
 		T(a_refused_slot_is_free_again),
 		T(a_silent_agent_is_not_waited_for_twice),
@@ -452,7 +579,9 @@ int main(void)
 		T(slots_are_used_again),
 		T(a_lost_connection_is_no_refusal),
 		T(an_answer_that_is_none_is_no_refusal),
-		T(left_over_slots_are_cleared),
+		T(what_was_left_is_cleared),
+		T(old_slots_are_cleared),
+		T(an_orderly_end_leaves_nothing),
 		T(no_start_with_pages_left),
 		T(no_start_against_the_agents_will),
 		T(no_start_without_xenstore),

@@ -454,7 +454,7 @@ static void utility_domain(void **state)
 	beside_dom0(&c, CTL_OK, "ok   max_grant_frames: pages of Soft-RoCE's queues that guests have now: unknown how many;");
 	host_file("/sys/kernel/debug/xen-vhca-helper/grants", "17\n");
 	beside_dom0(&c, CTL_OK, "guests have now: 17; max_grant_frames");
-	beside_dom0(&c, CTL_OK, "ok   xenstore-quota: guests may take 12 nodes of the 1000");
+	beside_dom0(&c, CTL_OK, "ok   xenstore-quota: 1 devices take 4 watches and at most 15 nodes of the 100 and 1000");
 	/* A device of another domain is none of its business. */
 	fake_xs_set("/local/domain/3/name", "netdom");
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,backend=3,max-pinned-mb=9999", &d),
@@ -488,12 +488,11 @@ static void quota_of_a_utility_domain(void **state)
 		assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,max-pinned-mb=1,max-ucontext=13",
 						 &d), CTL_OK);
 	host_file("/proc/xen/capabilities", "\n");
-	beside_dom0(&c, CTL_OK, "ok   xenstore-quota: guests may take 972 nodes of the 1000 that xenstored allows a domain by default\n");
-	for (i = 0; i < 3; i++)
+	beside_dom0(&c, CTL_OK, "ok   xenstore-quota: 3 devices take 12 watches and at most 45 nodes of the 100 and 1000 that xenstored allows a domain by default\n");
+	for (i = 0; i < 22; i++)
 		assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
-	beside_dom0(&c, CTL_WARNED, "warn xenstore-quota: guests may take 1008 nodes of the 1000 that xenstored allows a domain by default: one can keep the others from doorbell pages; vhcactl quota");
-	for (i = 0; i < 20; i++)
-		assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
+	beside_dom0(&c, CTL_OK, "ok   xenstore-quota: 25 devices take 100 watches");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
 	beside_dom0(&c, CTL_WARNED, "warn xenstore-quota: 26 devices take 104 watches, xenstored allows a domain 100");
 }
 

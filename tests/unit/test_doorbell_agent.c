@@ -28,8 +28,8 @@ static void map_and_unmap_are_answered(void **state)
 	assert_string_equal(host_ask(3, "unmap"), "unmapped");
 	assert_int_equal(host.mapped, 0);
 	assert_string_equal(host_ask(3, "unmap"), "unmapped");	/* as wanted */
-	assert_string_equal(host_ask(1023, "map 0xe0100 0x100000 0x1"), "mapped");
-	assert_string_equal(host_ask(1024, "map 0xe0101 0x100001 0x1"), "");
+	assert_string_equal(host_ask(8191, "map 0xe0100 0x100000 0x1"), "mapped");
+	assert_string_equal(host_ask(8192, "map 0xe0101 0x100001 0x1"), "");
 	assert_string_equal(host_ask(4, "hello"), "refused request not understood");
 	assert_string_equal(host_ask(4, "map 0x1000 0x100001 0x1"),
 			    "refused not in a BAR of the HCA");

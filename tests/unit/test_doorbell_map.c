@@ -144,7 +144,9 @@ static void translated_guest_gets_both(void **state)
 
 static void pv_guest_gets_permission_only(void **state)
 {
+	const struct dba_req req = { .mfn = MFN, .nr = 1 };
 	struct dba_live *live;
+	size_t n;
 	int err;
 
 	(void)state;
@@ -154,8 +156,8 @@ static void pv_guest_gets_permission_only(void **state)
 	assert_string_equal(xen.calls, "ad");
 	/* its page tables are unknown: held, for itself only */
 	assert_int_equal(table.n, 1);
-	live = dba_map_live(&table);
-	assert_true(live[0].held && live[0].domid == 5 && live[0].mfn == MFN);
+	live = dba_map_live(&table, 5, &req, &n);
+	assert_true(n == 1 && live[0].held && live[0].domid == 5 && live[0].mfn == MFN);
 	free(live);
 	assert_null(dba_map_find(&table, 5, 2, 1, 7));
 	assert_int_equal(add(false, &err), DBA_OK);
@@ -241,7 +243,9 @@ static void failures_are_rolled_back(void **state)
 
 static void what_cannot_be_undone_stays_known(void **state)
 {
+	const struct dba_req req = { .mfn = MFN, .nr = 1 };
 	struct dba_live *live;
+	size_t n;
 	int err;
 
 	(void)state;
@@ -249,8 +253,8 @@ static void what_cannot_be_undone_stays_known(void **state)
 	xen.fail_deny = -EIO;
 	assert_int_equal(add(true, &err), DBA_HYPERCALL);
 	assert_int_equal(table.n, 1);
-	live = dba_map_live(&table);
-	assert_true(!live[0].held && live[0].mfn == MFN);
+	live = dba_map_live(&table, 5, &req, &n);
+	assert_true(n == 1 && !live[0].held && live[0].mfn == MFN);
 	free(live);
 	xen.fail_deny = 0;	/* later it works; it never was mapped */
 	assert_int_equal(del(&err), DBA_OK);

@@ -4,7 +4,7 @@
  *
  * The agent's work (agent.h). The toolstack's nodes (/libxl) say which devices
  * there are; the path says which domain asks, because only that domain and the
- * control domain can write to it. Events only say which slots to visit.
+ * control domain can write to it. Events only say where to look.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,6 @@
 
 #define LOG_RATE	10		/* refusals of a device that are logged */
 #define LOG_BURST	20
-#define TURN		16		/* requests of a device at most, then others */
 #define EVERY_GUEST	(~0u)
 
 int dba_log_level = LOG_INFO;
@@ -66,6 +65,29 @@ void dba_unmap(struct dba_agent *a, struct dba_map *m, const char *why)
 		guest, devid, slot, why, strerror(-err));
 	a->recheck = true;
 	dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
+}
+
+int dba_unmap_all(struct dba_agent *a, const struct dba_dev *d, const char *why)
+{
+	struct dba_map *m = a->table.of_guest[d->guest] ? a->table.maps : NULL;
+	struct dba_map *next;
+	int err, last = 0;
+	size_t n = 0;
+
+	for (; m; m = next) {
+		next = m->next;
+		if (m->held || m->guest != d->guest || m->devid != d->devid ||
+		    m->backend != d->backend)
+			continue;
+		n++;
+		if (dba_map_undo(&a->table, m, &err))
+			last = err;
+	}
+	if (n)
+		dba_log(last ? LOG_ERR : LOG_INFO, "d%u/%u: %zu slots unmapped (%s)%s%s",
+			d->guest, d->devid, n, why, last ? ": not all: " : "",
+			last ? strerror(-last) : "");
+	return last;
 }
 
 /* ---- devices ---- */
@@ -116,6 +138,16 @@ static int add_dev(struct dba_agent *a, unsigned int guest, unsigned int devid,
 	return 0;
 }
 
+/* How many pages the toolstack lets the guest have by this device. */
+static uint32_t allowed(struct dba_agent *a, unsigned int guest,
+			unsigned int devid)
+{
+	int n = dba_read_ucontexts(a->xs, guest, devid);
+
+	a->rescan |= n < 0 && n != -EINVAL && n != -ERANGE && n != -E2BIG;
+	return n > 0 ? XENVHCA_UCONTEXT_UARS * (uint32_t)n : 0;
+}
+
 static void scan_guest(struct dba_agent *a, unsigned int guest)
 {
 	char dir[XN_PATH_MAX], **names = NULL;
@@ -126,6 +158,7 @@ static void scan_guest(struct dba_agent *a, unsigned int guest)
 	snprintf(dir, sizeof(dir), "/libxl/%u/device/" XN_KIND, guest);
 	n = xn_list(a->xs, XBT_NULL, dir, &names);
 	a->rescan |= n < 0;
+	a->table.allowed[guest] = 0;
 	for (i = 0; i < n; i++) {
 		if (vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
 			continue;
@@ -134,6 +167,7 @@ static void scan_guest(struct dba_agent *a, unsigned int guest)
 			a->rescan |= backend != -ENOENT && backend != -EINVAL;
 			continue;
 		}
+		a->table.allowed[guest] += allowed(a, guest, (unsigned int)devid);
 		d = find_dev(a, guest, (unsigned int)devid,
 			     (unsigned int)backend);
 		if (d) {
@@ -308,96 +342,7 @@ static void look(struct dba_agent *a)
 		recheck(a, a->stale[i]);
 }
 
-/* ---- turns of the devices ---- */
-/* Visits each slot that is there or has a mapping. */
-static void list_slots(struct dba_agent *a, struct dba_dev *d)
-{
-	const struct dba_map *m;
-	char **names = NULL;
-	unsigned int slot;
-	int i, n;
-
-	d->list = false;
-	n = xn_list(a->xs, XBT_NULL, d->path, &names);
-	for (i = 0; i < n; i++)
-		if (!dba_parse_slot(names[i], &slot))
-			dba_mark(d, slot);
-	free(names);
-	for (m = a->table.maps; m; m = m->next)
-		if (!m->held && m->guest == d->guest && m->devid == d->devid &&
-		    m->backend == d->backend && m->slot < XENVHCA_DOORBELL_SLOTS)
-			dba_mark(d, m->slot);
-}
-
-/* One bucket for all devices of a guest: that of the first of them. */
-static struct vl_bucket *bucket_of(struct dba_agent *a,
-				   const struct dba_dev *of)
-{
-	struct dba_dev *d = a->devs;
-
-	while (d->guest != of->guest)
-		d = d->next;
-	return &d->requests;
-}
-
-static bool take(struct dba_agent *a, const struct dba_dev *of)
-{
-	uint64_t now = vl_now_ns();
-	uint64_t wait = vl_bucket_take(bucket_of(a, of), now);
-
-	if (wait)
-		dba_timer(a, now + wait);
-	return !wait;
-}
-
-/*
- * Has a device of another guest a request that may be answered now, perhaps since
- * this one had its turn? What else the events say is work for the next pass.
- */
-static bool others_wait(struct dba_agent *a, const struct dba_dev *d)
-{
-	bool known = a->rescan || a->recheck || a->n_stale;
-	uint64_t now = vl_now_ns();
-	const struct dba_dev *o;
-
-	dba_agent_events(a);	/* a lost connection is noticed by the next wait */
-	if (!known && (a->rescan || a->recheck || a->n_stale))
-		dba_timer(a, now);
-	for (o = a->devs; o; o = o->next)
-		if (o->guest != d->guest && (o->n_dirty || o->list) &&
-		    !vl_bucket_wait(bucket_of(a, o), now))
-			return true;
-	return false;
-}
-
-static void serve_dev(struct dba_agent *a, struct dba_dev *d)
-{
-	unsigned int slot, n = 0;
-
-	if (d->list) {
-		if (!take(a, d))
-			return;
-		list_slots(a, d);
-	}
-	for (slot = 0; d->n_dirty && slot < XENVHCA_DOORBELL_SLOTS; slot++) {
-		if (!d->dirty[slot])
-			continue;
-		if (n++ == TURN || (n > 1 && others_wait(a, d))) {
-			dba_timer(a, vl_now_ns());
-			return;
-		}
-		if (!take(a, d))
-			return;
-		if (dba_turn_begin(a, d, slot))
-			return;
-		d->dirty[slot] = false;
-		d->n_dirty--;
-	}
-	/* Events that came meanwhile named slots that were passed already. */
-	if (d->n_dirty || d->list)
-		dba_timer(a, vl_now_ns());
-}
-
+/* ---- work and events ---- */
 void dba_agent_work(struct dba_agent *a)
 {
 	struct dba_dev *d;
@@ -405,11 +350,10 @@ void dba_agent_work(struct dba_agent *a)
 	a->wake_ns = 0;
 	look(a);
 	for (d = a->devs; d; d = d->next)
-		serve_dev(a, d);
+		dba_serve(a, d);
 	dba_turns_end(a);
 }
 
-/* ---- events ---- */
 /* path: the node that changed, below or at that of a device. */
 static void dev_event(struct dba_agent *a, const char *token, const char *path)
 {
@@ -429,6 +373,7 @@ static void dev_event(struct dba_agent *a, const char *token, const char *path)
 		return;
 	}
 	rest = path + len + 1;
+	d->asked |= !strcmp(rest, XENVHCA_NODE_DOORBELL_REQUESTS);
 	end = strchrnul(rest, '/');
 	if (!strcmp(end, "/" XENVHCA_NODE_DOORBELL_ANSWER) ||
 	    (size_t)(end - rest) >= sizeof(name))

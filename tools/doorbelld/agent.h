@@ -24,6 +24,7 @@ struct dba_domain {
 	uint8_t uuid[DBA_UUID];
 };
 
+struct dba_batch;
 struct dba_dev;
 struct dba_turn;
 
@@ -38,7 +39,8 @@ struct dba_agent {
 	void *ctx;			/* of domain() */
 	struct dba_table table;
 	struct dba_dev *devs;
-	struct dba_turn *turns;		/* requests of this pass */
+	struct dba_turn *turns, **turns_end;	/* requests of this pass */
+	struct dba_batch *batches;	/* and the lists that they are in */
 	bool rescan, recheck;		/* everything */
 	unsigned int stale[DBA_STALE];	/* or these guests only */
 	unsigned int n_stale;

@@ -374,6 +374,19 @@ int dba_read_backend(struct xs_handle *xs, unsigned int guest,
 	return (int)backend;
 }
 
+int dba_read_ucontexts(struct xs_handle *xs, unsigned int guest,
+		       unsigned int devid)
+{
+	char dir[XN_PATH_MAX];
+	uint32_t v = 0;
+	int rc;
+
+	libxl_dir(dir, guest, devid);
+	rc = xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_UCONTEXT, 1,
+			     XENVHCA_MAX_OBJECTS, 0, &v);
+	return rc ? rc : (int)v;
+}
+
 void dba_read_window(struct xs_handle *xs, unsigned int guest,
 		     unsigned int devid, uint64_t *first, uint64_t *nr)
 {

@@ -66,6 +66,11 @@ void dba_read_hca(struct xs_handle *xs, const char *sysfs, unsigned int own,
 int dba_read_backend(struct xs_handle *xs, unsigned int guest,
 		     unsigned int devid);
 
+/* Contexts that the toolstack lets the guest have of a device, 0: as by default;
+ * or -errno. */
+int dba_read_ucontexts(struct xs_handle *xs, unsigned int guest,
+		       unsigned int devid);
+
 /* The guest's window for doorbells; nr 0 if it has none. */
 void dba_read_window(struct xs_handle *xs, unsigned int guest,
 		     unsigned int devid, uint64_t *first, uint64_t *nr);

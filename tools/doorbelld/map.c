@@ -11,6 +11,83 @@
 #include <string.h>
 #include "map.h"
 
+/* Entries have one frame each, so equal frames are found by a hash. */
+_Static_assert(DBA_MAX_NR == 1, "ranges overlap without being equal");
+
+/* ---- the table ---- */
+static unsigned int head_of(uint64_t a, uint64_t b)
+{
+	uint64_t v = (a << 20 ^ a >> 44 ^ b) * 0x9e3779b97f4a7c15ull;
+
+	return (unsigned int)(v >> 52) % DBA_HEADS;
+}
+
+static unsigned int slot_head(unsigned int guest, unsigned int devid,
+			      unsigned int backend, unsigned int slot)
+{
+	return head_of((uint64_t)guest << 32 | devid,
+		       (uint64_t)backend << 32 | slot);
+}
+
+static unsigned int frame_head(uint64_t mfn)
+{
+	return head_of(0, mfn);
+}
+
+static unsigned int gfn_head(unsigned int guest, uint64_t gfn)
+{
+	return head_of(guest, gfn);
+}
+
+static struct dba_map **slots_of(struct dba_table *t, const struct dba_map *m)
+{
+	return &t->slots[slot_head(m->guest, m->devid, m->backend, m->slot)];
+}
+
+static void link_map(struct dba_table *t, struct dba_map *m)
+{
+	struct dba_map **slot = slots_of(t, m);
+	struct dba_map **frame = &t->frames[frame_head(m->mfn)];
+	struct dba_map **gfn = &t->gfns[gfn_head(m->guest, m->gfn)];
+
+	m->of_slot = *slot;
+	m->of_frame = *frame;
+	m->of_gfn = *gfn;
+	*slot = *frame = *gfn = m;
+	m->prev = NULL;
+	m->next = t->maps;
+	if (m->next)
+		m->next->prev = m;
+	t->maps = m;
+	t->n++;
+	t->of_guest[m->guest]++;
+	t->changed = true;
+}
+
+static void unlink_map(struct dba_table *t, struct dba_map *m)
+{
+	struct dba_map **p;
+
+	for (p = slots_of(t, m); *p != m;)
+		p = &(*p)->of_slot;
+	*p = m->of_slot;
+	for (p = &t->frames[frame_head(m->mfn)]; *p != m;)
+		p = &(*p)->of_frame;
+	*p = m->of_frame;
+	for (p = &t->gfns[gfn_head(m->guest, m->gfn)]; *p != m;)
+		p = &(*p)->of_gfn;
+	*p = m->of_gfn;
+	if (m->next)
+		m->next->prev = m->prev;
+	if (m->prev)
+		m->prev->next = m->next;
+	else
+		t->maps = m->next;
+	t->n--;
+	t->of_guest[m->guest]--;
+	t->changed = true;
+}
+
 int dba_map_save(struct dba_table *t)
 {
 	int rc = t->changed && t->ops->save ? t->ops->save(t->ctx, t->maps) : 0;
@@ -23,45 +100,32 @@ struct dba_map *dba_map_find(const struct dba_table *t, unsigned int guest,
 			     unsigned int devid, unsigned int backend,
 			     unsigned int slot)
 {
-	struct dba_map *m;
+	struct dba_map *m = t->slots[slot_head(guest, devid, backend, slot)];
 
-	for (m = t->maps; m; m = m->next)
-		if (!m->held && m->guest == guest && m->devid == devid &&
-		    m->backend == backend && m->slot == slot)
-			return m;
-	return NULL;
+	while (m && (m->held || m->guest != guest || m->devid != devid ||
+		     m->backend != backend || m->slot != slot))
+		m = m->of_slot;
+	return m;
 }
 
 struct dba_map *dba_map_insert(struct dba_table *t, const struct dba_map *m)
 {
 	struct dba_map *copy;
 
-	if (t->n >= DBA_MAX_MAPS)
+	if (t->n >= DBA_MAX_MAPS || m->guest >= DBA_DOMAINS)
 		return NULL;
 	copy = malloc(sizeof(*copy));
 	if (!copy)
 		return NULL;
 	*copy = *m;
-	copy->next = t->maps;
-	t->maps = copy;
-	t->n++;
-	t->changed = true;
+	link_map(t, copy);
 	return copy;
 }
 
 void dba_map_drop(struct dba_table *t, struct dba_map *m)
 {
-	struct dba_map **p;
-
-	for (p = &t->maps; *p; p = &(*p)->next) {
-		if (*p != m)
-			continue;
-		*p = m->next;
-		free(m);
-		t->n--;
-		t->changed = true;
-		return;
-	}
+	unlink_map(t, m);
+	free(m);
 }
 
 void dba_map_free(struct dba_table *t)
@@ -70,35 +134,36 @@ void dba_map_free(struct dba_table *t)
 		dba_map_drop(t, t->maps);
 }
 
-/* Is m held for the guest of by, and all of it part of by? */
-static bool held_for(const struct dba_map *m, const struct dba_map *by)
+/* ---- one mapping ---- */
+/* m, or the next one of its chain, that is held for the guest of by. */
+static struct dba_map *held_for(struct dba_map *m, const struct dba_map *by)
 {
-	return m->held && m->guest == by->guest && m->mfn >= by->mfn &&
-	       m->mfn - by->mfn < by->nr &&
-	       m->nr <= by->nr - (m->mfn - by->mfn);
+	while (m && (!m->held || m->guest != by->guest || m->mfn != by->mfn))
+		m = m->of_frame;
+	return m;
 }
 
 /* Gives the guest back what was held for it; the new entry takes over. */
 static void drop_held(struct dba_table *t, const struct dba_map *by)
 {
-	struct dba_map *m, *next;
+	struct dba_map *m = t->frames[frame_head(by->mfn)], *next;
 
-	for (m = t->maps; m; m = next) {
-		next = m->next;
-		if (held_for(m, by))
-			dba_map_drop(t, m);
+	while ((m = held_for(m, by))) {
+		next = m->of_frame;
+		dba_map_drop(t, m);
+		m = next;
 	}
 }
 
 /* Has the guest as much as it may have, beside what it gets back? */
 static bool guest_full(const struct dba_table *t, const struct dba_map *want)
 {
-	const struct dba_map *m;
-	unsigned int n = 0;
+	struct dba_map *m = held_for(t->frames[frame_head(want->mfn)], want);
+	uint32_t n = t->of_guest[want->guest], may = t->allowed[want->guest];
 
-	for (m = t->maps; m; m = m->next)
-		n += m->guest == want->guest && !held_for(m, want);
-	return n >= DBA_GUEST_MAPS;
+	for (; m; m = held_for(m->of_frame, want))
+		n--;
+	return n >= (may > DBA_GUEST_MAPS ? may : DBA_GUEST_MAPS);
 }
 
 /*
@@ -129,6 +194,8 @@ enum dba_reason dba_map_note(struct dba_table *t, const struct dba_map *want,
 			     struct dba_map **m)
 {
 	*m = NULL;
+	if (want->guest >= DBA_DOMAINS)
+		return DBA_DEAD;
 	if (dba_map_find(t, want->guest, want->devid, want->backend,
 			 want->slot))
 		return DBA_SLOT_BUSY;
@@ -139,6 +206,7 @@ enum dba_reason dba_map_note(struct dba_table *t, const struct dba_map *want,
 		return DBA_MEMORY;
 	(*m)->held = false;
 	(*m)->transit = true;
+	(*m)->noted = true;
 	return DBA_OK;
 }
 
@@ -146,6 +214,7 @@ enum dba_reason dba_map_do(struct dba_table *t, struct dba_map *m, int *err)
 {
 	bool clean;
 
+	m->noted = false;
 	*err = hyper_map(t, m, &clean);
 	if (*err) {
 		/* What could not be undone stays known, and refused. */
@@ -187,6 +256,11 @@ static bool free_at_once(const struct dba_table *t, const struct dba_map *m)
 
 enum dba_reason dba_map_undo(struct dba_table *t, struct dba_map *m, int *err)
 {
+	*err = 0;
+	if (m->noted) {		/* the guest has nothing of it */
+		dba_map_drop(t, m);
+		return DBA_OK;
+	}
 	t->changed = true;
 	m->transit = true;
 	*err = hyper_unmap(t, m);
@@ -238,19 +312,42 @@ void dba_map_recover(struct dba_table *t)
 	}
 }
 
-struct dba_live *dba_map_live(const struct dba_table *t)
+static void add_live(struct dba_live *live, size_t *n, const struct dba_map *m)
 {
-	struct dba_live *live = calloc(t->n + 1, sizeof(*live));
-	const struct dba_map *m;
-	size_t i = 0;
-
-	if (!live)
-		return NULL;
-	for (m = t->maps; m; m = m->next)
-		live[i++] = (struct dba_live){
+	if (live)
+		live[*n] = (struct dba_live){
 			.domid = m->guest, .mfn = m->mfn, .gfn = m->gfn,
 			.nr = m->nr, .held = m->held,
 			.translated = m->translated,
 		};
+	++*n;
+}
+
+/* Each once. live: NULL: only counts. */
+static size_t collect(const struct dba_table *t, unsigned int guest,
+		      const struct dba_req *req, struct dba_live *live)
+{
+	const struct dba_map *m;
+	size_t n = 0;
+
+	for (m = t->frames[frame_head(req->mfn)]; m; m = m->of_frame)
+		if (m->mfn == req->mfn)
+			add_live(live, &n, m);
+	for (m = t->gfns[gfn_head(guest, req->gfn)]; m; m = m->of_gfn)
+		if (m->guest == guest && m->translated &&
+		    m->gfn == req->gfn && m->mfn != req->mfn)
+			add_live(live, &n, m);
+	return n;
+}
+
+struct dba_live *dba_map_live(const struct dba_table *t, unsigned int guest,
+			      const struct dba_req *req, size_t *n)
+{
+	struct dba_live *live;
+
+	*n = collect(t, guest, req, NULL);
+	live = calloc(*n + 1, sizeof(*live));
+	if (live)
+		collect(t, guest, req, live);
 	return live;
 }

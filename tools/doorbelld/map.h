@@ -19,14 +19,18 @@
 
 #define DBA_UUID	16	/* bytes of a domain's handle */
 #define DBA_MAX_MAPS	65536	/* of all guests */
-#define DBA_GUEST_MAPS	2048	/* of one, mapped and held */
+#define DBA_GUEST_MAPS	2048	/* of one, mapped and held, or what it is allowed */
+#define DBA_DOMAINS	0x7ff0	/* numbers of domains */
+#define DBA_HEADS	4096	/* of a hash, see map.c */
 
 struct dba_map {
-	struct dba_map *next;
+	struct dba_map *next, *prev;
+	struct dba_map *of_slot, *of_frame, *of_gfn;	/* next with the same hash */
 	unsigned int guest, devid, backend, slot;
 	uint64_t mfn, gfn, nr;
 	bool translated;	/* also mapped at gfn, not only permitted */
 	bool transit;		/* hypercalls under way, or one failed */
+	bool noted;		/* and none was made yet */
 	bool held;		/* unmapped, see above; slot means nothing */
 	uint8_t uuid[DBA_UUID];	/* of the guest: numbers are used again */
 };
@@ -44,7 +48,10 @@ struct dba_table {
 	const struct dba_ops *ops;
 	void *ctx;
 	struct dba_map *maps;
+	struct dba_map *slots[DBA_HEADS], *frames[DBA_HEADS], *gfns[DBA_HEADS];
 	size_t n;
+	uint32_t of_guest[DBA_DOMAINS];	/* how many of n are that guest's */
+	uint32_t allowed[DBA_DOMAINS];	/* if that is more than DBA_GUEST_MAPS */
 	bool changed;		/* and not on file yet */
 	unsigned int own;	/* the control domain, where this runs */
 	bool hold_translated;	/* Arm: see above */
@@ -59,7 +66,8 @@ struct dba_map *dba_map_find(const struct dba_table *t, unsigned int guest,
 /**
  * dba_map_note() - the first step of a mapping: only the table changes
  * @want: frames that dba_frame_check() passed; next, transit, held are ignored
- * @m: receives the entry, whose frames are refused to others from now on
+ * @m: receives the entry, whose frames are refused to others from now on. An unmap
+ *	before dba_map_do() makes it go
  *
  * DBA_SLOT_BUSY, DBA_GUEST_FULL, DBA_MEMORY.
  */
@@ -79,7 +87,7 @@ int dba_map_save(struct dba_table *t);
  */
 enum dba_reason dba_map_do(struct dba_table *t, struct dba_map *m, int *err);
 
-/* Forget an entry that no hypercall was made for. */
+/* Forget an entry, which no hypercall was made for. */
 void dba_map_drop(struct dba_table *t, struct dba_map *m);
 
 /**
@@ -108,7 +116,14 @@ struct dba_map *dba_map_insert(struct dba_table *t, const struct dba_map *m);
 /* Release the table, not the mappings. */
 void dba_map_free(struct dba_table *t);
 
-/* All entries as the frame check wants them, free() it; NULL: no memory. */
-struct dba_live *dba_map_live(const struct dba_table *t);
+/**
+ * dba_map_live() - the entries that concern a request, as the frame check wants them
+ * @n: receives how many
+ *
+ * Those of the same machine frame, and the guest's own of the same guest frame.
+ * free() it; NULL: no memory.
+ */
+struct dba_live *dba_map_live(const struct dba_table *t, unsigned int guest,
+			      const struct dba_req *req, size_t *n);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Requests and answers (turn.h). The agent reads a request together with the
- * absence of an answer, and answers it only while it is the same, each in a
- * transaction.
+ * Requests and answers (turn.h). Of a slot with nodes of its own the agent reads a
+ * request together with the absence of an answer, and answers it only while it is
+ * the same, each in a transaction.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +12,11 @@
 #include <string.h>
 #include "turn.h"
 
-/* A line that another domain can cause. */
-static void log_refused(struct dba_dev *d, unsigned int slot,
-			enum dba_reason r, int err, const char *request)
+void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
+		     int err, const char *request)
 {
+	char name[16] = "(none)";
+
 	if (vl_bucket_take(&d->log, vl_now_ns())) {
 		d->log_dropped++;
 		return;
@@ -24,13 +25,16 @@ static void log_refused(struct dba_dev *d, unsigned int slot,
 		dba_log(LOG_WARNING, "d%u/%u: %u lines left out", d->guest,
 			d->devid, d->log_dropped);
 	d->log_dropped = 0;
-	dba_log(LOG_WARNING, "d%u/%u of backend d%u: slot %u: refused \"%s\": %s%s%s",
-		d->guest, d->devid, d->backend, slot, request,
+	if (slot == DBA_ALL)
+		strcpy(name, XENVHCA_DOORBELL_ALL);
+	else if (slot != DBA_NO_SLOT)
+		snprintf(name, sizeof(name), "%u", slot);
+	dba_log(LOG_WARNING, "d%u/%u of backend d%u: slot %s: refused \"%s\": %s%s%s",
+		d->guest, d->devid, d->backend, name, request,
 		dba_reason_text(r), err ? ": " : "", err ? strerror(-err) : "");
 }
 
 struct slot_io {
-	struct dba_dev *d;
 	char dir[XN_PATH_MAX];
 	char request[XN_VALUE_MAX];	/* "" if unreadable */
 	int rc;				/* of reading it */
@@ -40,10 +44,14 @@ struct slot_io {
 /* A request of this pass. It is answered when its result is on file. */
 struct dba_turn {
 	struct dba_turn *next;
-	struct slot_io io;
+	struct dba_dev *d;
+	struct dba_entry *entry;	/* NULL: the slot has nodes of its own */
+	struct slot_io io;		/* of those */
+	const char *request;
 	unsigned int slot;
 	bool map;
-	struct dba_map *noted;		/* to be done, NULL: nothing */
+	bool noted;			/* to be done, if it is still there: */
+	uint64_t mfn;
 	enum dba_reason r;
 	int err;
 };
@@ -72,42 +80,57 @@ static int answer_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 			    io->answer);
 }
 
-static enum dba_reason check_map(struct dba_agent *a, struct dba_dev *d,
+static void read_known(struct dba_agent *a, const struct dba_dev *d,
+		       struct dba_known *k)
+{
+	k->read = true;
+	if (dba_read_backend(a->xs, d->guest, d->devid) != (int)d->backend) {
+		k->r = DBA_DEVICE;
+		return;
+	}
+	k->err = a->domain(a->ctx, d->guest, &k->dom);
+	if (k->err || !k->dom.alive) {
+		k->r = k->err ? DBA_HYPERCALL : DBA_DEAD;
+		return;
+	}
+	dba_read_hca(a->xs, a->sysfs, a->own, d->guest, d->devid, &k->hca);
+	if (k->dom.translated)
+		dba_read_window(a->xs, d->guest, d->devid, &k->window_gfn,
+				&k->window_nr);
+}
+
+static enum dba_reason check_map(struct dba_agent *a, const struct dba_dev *d,
 				 const struct dba_req *req,
-				 const struct dba_domain *dom)
+				 const struct dba_known *k)
 {
 	struct dba_facts f = { .guest = d->guest, .backend = d->backend,
-			       .translated = dom->translated };
-	struct dba_live *live = dba_map_live(&a->table);
-	struct dba_hca hca;
+			       .translated = k->dom.translated,
+			       .window_gfn = k->window_gfn,
+			       .window_nr = k->window_nr, .hca = &k->hca };
+	struct dba_live *live = dba_map_live(&a->table, d->guest, req,
+					     &f.n_live);
 	enum dba_reason r;
 
 	if (!live)
 		return DBA_MEMORY;
-	dba_read_hca(a->xs, a->sysfs, a->own, d->guest, d->devid, &hca);
-	if (dom->translated)
-		dba_read_window(a->xs, d->guest, d->devid, &f.window_gfn,
-				&f.window_nr);
-	f.hca = &hca;
 	f.live = live;
-	f.n_live = a->table.n;
 	r = dba_frame_check(&f, req);
 	free(live);
 	return r;
 }
 
-/* *noted is done once it is on file; NULL: there is nothing to do. */
-static enum dba_reason note_map(struct dba_agent *a, struct dba_dev *d,
-				unsigned int slot, const struct dba_req *req,
-				struct dba_map **noted, int *err)
+/* What is noted is done once it is on file. */
+static enum dba_reason note_map(struct dba_agent *a, struct dba_turn *t,
+				const struct dba_req *req, struct dba_known *k)
 {
+	const struct dba_dev *d = t->d;
 	const struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
-					       d->backend, slot);
+					       d->backend, t->slot);
+	struct dba_map *noted;
 	struct dba_map want = { .guest = d->guest, .devid = d->devid,
-				.backend = d->backend, .slot = slot,
+				.backend = d->backend, .slot = t->slot,
 				.mfn = req->mfn, .gfn = req->gfn,
 				.nr = req->nr };
-	struct dba_domain dom = { 0 };
 	enum dba_reason r;
 
 	/* Done, but the answer did not get through. */
@@ -116,31 +139,42 @@ static enum dba_reason note_map(struct dba_agent *a, struct dba_dev *d,
 		return DBA_OK;
 	if (m)
 		return DBA_SLOT_BUSY;
-	if (dba_read_backend(a->xs, d->guest, d->devid) != (int)d->backend)
-		return DBA_DEVICE;
-	*err = a->domain(a->ctx, d->guest, &dom);
-	if (*err)
-		return DBA_HYPERCALL;
-	if (!dom.alive)
-		return DBA_DEAD;
-	want.translated = dom.translated;
-	memcpy(want.uuid, dom.uuid, DBA_UUID);
-	r = check_map(a, d, req, &dom);
-	return r ? r : dba_map_note(&a->table, &want, noted);
+	if (!k->read)
+		read_known(a, d, k);
+	t->err = k->err;
+	if (k->r)
+		return k->r;
+	want.translated = k->dom.translated;
+	memcpy(want.uuid, k->dom.uuid, DBA_UUID);
+	r = check_map(a, d, req, k);
+	if (!r)
+		r = dba_map_note(&a->table, &want, &noted);
+	t->noted = !r;
+	t->mfn = req->mfn;
+	return r;
 }
 
 /* Unmaps at once: on file the frame may be the guest's a little longer. */
-static enum dba_reason do_request(struct dba_agent *a, struct dba_turn *t)
+static enum dba_reason do_request(struct dba_agent *a, struct dba_turn *t,
+				  struct dba_known *k)
 {
-	struct dba_dev *d = t->io.d;
+	struct dba_dev *d = t->d;
 	struct dba_request req;
 	enum dba_reason r;
 
-	if (t->io.rc || dba_parse_request(t->io.request, &req))
+	if (dba_parse_request(t->request, &req))
 		return DBA_SYNTAX;
+	if (t->slot == DBA_NO_SLOT)
+		return DBA_SLOT;
 	t->map = req.map;
+	if (t->slot == DBA_ALL) {
+		if (req.map)
+			return DBA_SYNTAX;
+		t->err = dba_unmap_all(a, d, "its backend starts anew");
+		return t->err ? DBA_HYPERCALL : DBA_OK;
+	}
 	if (req.map)
-		return note_map(a, d, t->slot, &req.req, &t->noted, &t->err);
+		return note_map(a, t, &req.req, k);
 	r = dba_map_del(&a->table, d->guest, d->devid, d->backend, t->slot,
 			&t->err);
 	return r == DBA_NOT_MAPPED ? DBA_OK : r;	/* as asked for */
@@ -169,26 +203,32 @@ static void write_answer(struct dba_agent *a, struct dba_dev *d,
 
 static void answer(struct dba_agent *a, struct dba_turn *t)
 {
-	struct dba_dev *d = t->io.d;
-	char text[XN_VALUE_MAX];
+	struct dba_dev *d = t->d;
+	char text[DBA_ANSWER];
 
 	if (t->r) {
-		log_refused(d, t->slot, t->r, t->err, t->io.request);
+		dba_log_refused(d, t->slot, t->r, t->err, t->request);
 		snprintf(text, sizeof(text), XENVHCA_DOORBELL_REFUSED " %s",
 			 dba_reason_text(t->r));
 	} else {
 		snprintf(text, sizeof(text), "%s", t->map ?
 			 XENVHCA_DOORBELL_MAPPED : XENVHCA_DOORBELL_UNMAPPED);
 		dba_log(LOG_DEBUG, "d%u/%u: slot %u: \"%s\": %s", d->guest,
-			d->devid, t->slot, t->io.request, text);
+			d->devid, t->slot, t->request, text);
 	}
-	write_answer(a, d, t->slot, &t->io, text);
+	if (t->entry) {
+		strcpy(t->entry->own, text);
+		t->entry->answer = t->entry->own;
+	} else {
+		write_answer(a, d, t->slot, &t->io, text);
+	}
 }
 
 /* True if there is a request to answer. */
 static bool read_slot(struct dba_agent *a, struct dba_turn *t)
 {
-	struct dba_dev *d = t->io.d;
+	struct dba_dev *d = t->d;
+	struct dba_known k = { 0 };
 	struct dba_map *m;
 	char num[16];
 
@@ -203,27 +243,68 @@ static bool read_slot(struct dba_agent *a, struct dba_turn *t)
 			dba_unmap(a, m, "its request was removed");
 		return false;
 	}
-	t->r = do_request(a, t);
+	t->r = t->io.rc ? DBA_SYNTAX : do_request(a, t, &k);
 	return true;
 }
 
-int dba_turn_begin(struct dba_agent *a, struct dba_dev *d, unsigned int slot)
+static struct dba_turn *turn_new(struct dba_agent *a, struct dba_dev *d,
+				 unsigned int slot)
 {
 	struct dba_turn *t = calloc(1, sizeof(*t));
 
 	if (!t) {
 		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
-		return -ENOMEM;
+		return NULL;
 	}
-	t->io.d = d;
+	t->d = d;
 	t->slot = slot;
-	if (!read_slot(a, t)) {
+	t->request = t->io.request;
+	return t;
+}
+
+static void turn_add(struct dba_agent *a, struct dba_turn *t)
+{
+	if (!a->turns)
+		a->turns_end = &a->turns;
+	*a->turns_end = t;
+	a->turns_end = &t->next;
+}
+
+int dba_turn_begin(struct dba_agent *a, struct dba_dev *d, unsigned int slot)
+{
+	struct dba_turn *t = turn_new(a, d, slot);
+
+	if (!t)
+		return -ENOMEM;
+	if (read_slot(a, t))
+		turn_add(a, t);
+	else
 		free(t);
-		return 0;
-	}
-	t->next = a->turns;
-	a->turns = t;
 	return 0;
+}
+
+int dba_turn_entry(struct dba_agent *a, struct dba_dev *d, struct dba_batch *b,
+		   struct dba_entry *e)
+{
+	struct dba_turn *t = turn_new(a, d, e->slot);
+
+	if (!t)
+		return -ENOMEM;
+	t->entry = e;
+	t->request = e->request;
+	t->r = do_request(a, t, &b->known);
+	turn_add(a, t);
+	return 0;
+}
+
+/* The mapping that t noted; NULL: a later request of the same pass ended it. */
+static struct dba_map *noted_by(struct dba_agent *a, const struct dba_turn *t)
+{
+	const struct dba_dev *d = t->d;
+	struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
+					 d->backend, t->slot);
+
+	return m && m->noted && m->mfn == t->mfn ? m : NULL;
 }
 
 /* Does all that was noted, after one write of the state file. */
@@ -231,17 +312,21 @@ static void do_noted(struct dba_agent *a)
 {
 	int err = dba_map_save(&a->table);
 	struct dba_turn *t;
+	struct dba_map *m;
 
 	for (t = a->turns; t; t = t->next) {
 		if (!t->noted)
 			continue;
-		if (!err) {
-			t->r = dba_map_do(&a->table, t->noted, &t->err);
-			continue;
+		m = noted_by(a, t);
+		if (!m) {
+			t->r = DBA_NOT_MAPPED;
+		} else if (!err) {
+			t->r = dba_map_do(&a->table, m, &t->err);
+		} else {
+			dba_map_drop(&a->table, m);
+			t->r = DBA_STATE_FILE;
+			t->err = err;
 		}
-		dba_map_drop(&a->table, t->noted);
-		t->r = DBA_STATE_FILE;
-		t->err = err;
 	}
 }
 
@@ -257,4 +342,5 @@ void dba_turns_end(struct dba_agent *a)
 		answer(a, t);
 		free(t);
 	}
+	dba_batches_end(a);
 }

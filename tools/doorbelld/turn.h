@@ -3,13 +3,15 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A device's turn: its requests of one pass are each checked and noted, then
- * all are done after one write of the state file, then answered. This is
- * internal to the agent.
+ * all are done after one write of the state file, then answered. A request is an
+ * entry of the device's batch (batch.h), or of a backend that knows no batches it
+ * has nodes of its own. This is internal to the agent.
  */
 #ifndef DBA_TURN_H
 #define DBA_TURN_H
 
 #include "agent.h"
+#include "batch.h"
 #include "bucket.h"
 #include "clock.h"
 #include <xen/io/vhcaif.h>
@@ -19,11 +21,12 @@
 struct dba_dev {
 	struct dba_dev *next;
 	unsigned int guest, devid, backend;
-	char path[XN_PATH_MAX];		/* directory of the slots */
+	char path[XN_PATH_MAX];		/* directory of requests and answers */
 	char token[32];
 	struct vl_bucket requests, log;
 	uint32_t log_dropped;
-	bool list;			/* visit all slots that there are */
+	bool asked;			/* read its batch */
+	bool list;			/* visit all that is there */
 	bool dirty[XENVHCA_DOORBELL_SLOTS];
 	unsigned int n_dirty;
 	bool seen;			/* by the scan that runs */
@@ -36,11 +39,30 @@ void dba_timer(struct dba_agent *a, uint64_t at);
 void dba_mark(struct dba_dev *d, unsigned int slot);
 /* Tries again later if it cannot be. */
 void dba_unmap(struct dba_agent *a, struct dba_map *m, const char *why);
+/* All that the device has. 0, or the -errno of the last one that failed. */
+int dba_unmap_all(struct dba_agent *a, const struct dba_dev *d, const char *why);
+
+/* ---- serve.c ---- */
+/* What d asks for and may have in this pass becomes turns of it. */
+void dba_serve(struct dba_agent *a, struct dba_dev *d);
 
 /* ---- turn.c ---- */
 /* Visit a slot: its request becomes one of a->turns. 0, -ENOMEM: later. */
 int dba_turn_begin(struct dba_agent *a, struct dba_dev *d, unsigned int slot);
+/* The same for an entry of a batch, which lives until the turns end. */
+int dba_turn_entry(struct dba_agent *a, struct dba_dev *d, struct dba_batch *b,
+		   struct dba_entry *e);
 /* Do what is noted in all of them, and answer. */
 void dba_turns_end(struct dba_agent *a);
+/* A line that another domain can cause. */
+void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
+		     int err, const char *request);
+
+/* ---- batch_io.c ---- */
+/* Read the device's requests and what was answered; NULL: there is nothing to
+ * do now. It is the agent's until dba_batches_end(). */
+struct dba_batch *dba_batch_begin(struct dba_agent *a, struct dba_dev *d);
+/* Write the answers. */
+void dba_batches_end(struct dba_agent *a);
 
 #endif

@@ -18,8 +18,7 @@
 /* docs/utility-domain.md; the defaults of xenstored and oxenstored, the lower one. */
 #define QUOTA_NODES	1000
 #define QUOTA_WATCHES	100
-#define NODES_DEVICE	12
-#define NODES_UCONTEXT	24	/* 3 for each of 8 doorbell pages */
+#define NODES_DEVICE	15	/* 3 of them for doorbell pages, whatever their number */
 #define WATCHES_DEVICE	4
 
 /* Words of a process, with blanks between them; "" if there is no such process. */
@@ -80,50 +79,37 @@ uint32_t check_told_frames(const struct check *k)
 struct served {
 	const struct check *k;
 	unsigned int devices;
-	uint64_t nodes;
 };
 
-/* A device of this domain, and the nodes that it may need of it. */
+/* A device of this domain. */
 static int add_served(struct ctl *c, const struct ctl_dev *d, void *arg)
 {
-	const struct ctl_key *key = &ctl_keys[CTL_MAX_UCONTEXT];
-	char hca[XENVHCA_NAME_LEN] = "", bdf[CTL_BDF];
 	struct served *s = arg;
-	uint32_t v = key->def;
 
-	if (d->backend != (unsigned int)s->k->own)
-		return CTL_OK;
-	s->devices++;
-	s->nodes += NODES_DEVICE;
-	if (xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA, hca, sizeof(hca)) ||
-	    ctl_pci_of_hca(c->root, hca, bdf))
-		return CTL_OK;
-	xn_read_u32_def(c->xs, XBT_NULL, d->be, key->name, key->min, key->max,
-			key->def, &v);
-	s->nodes += (uint64_t)v * NODES_UCONTEXT;
+	(void)c;
+	s->devices += d->backend == (unsigned int)s->k->own;
 	return CTL_OK;
 }
 
-/* The quota itself is xenstored's, and no domain is told it. */
+/*
+ * The quota itself is xenstored's, and no domain is told it. That of watches is used up
+ * first.
+ */
 static void quota(struct check *k, const struct served *s)
 {
 	static const char name[] = "xenstore-quota";
-	static const char mend[] =
-		"vhcactl quota, max-ucontext, in the control domain; or a larger quota of nodes (quota-maxentity, --entry-nb)";
+	unsigned int watches = s->devices * WATCHES_DEVICE;
 
-	if ((uint64_t)s->devices * WATCHES_DEVICE > QUOTA_WATCHES)
+	if (watches > QUOTA_WATCHES)
 		check_say(k, CHECK_WARN, name,
 			  "a larger quota of watches (quota-maxwatch, --watch-nb)",
 			  "%u devices take %u watches, xenstored allows a domain %u by default",
-			  s->devices, s->devices * WATCHES_DEVICE, QUOTA_WATCHES);
-	else if (s->nodes > QUOTA_NODES)
-		check_say(k, CHECK_WARN, name, mend,
-			  "guests may take %" PRIu64 " nodes of the %u that xenstored allows a domain by default: one can keep the others from doorbell pages",
-			  s->nodes, QUOTA_NODES);
+			  s->devices, watches, QUOTA_WATCHES);
 	else
 		check_say(k, CHECK_OK, name, NULL,
-			  "guests may take %" PRIu64 " nodes of the %u that xenstored allows a domain by default",
-			  s->nodes, QUOTA_NODES);
+			  "%u devices take %u watches and at most %u nodes of the %u and %u that xenstored allows a domain by default",
+			  s->devices, watches, s->devices * NODES_DEVICE,
+			  QUOTA_WATCHES, QUOTA_NODES);
 }
 
 void check_utility(struct check *k)

@@ -268,32 +268,56 @@
  * has the PCI address of the HCA from the toolstack's own node
  * /libxl/<domid>/device/vhca/<devid>/pci ("0000:00:05.0").
  *
- * doorbell/<slot>/request
- *      Values:         "map <mfn> <gfn> <nr>" or "unmap"; numbers are
+ * doorbell/requests
+ *      Values:         up to XENVHCA_DOORBELL_BATCH of
+ *                      "<n> <slot> map <mfn> <gfn> <nr>", "<n> <slot> unmap"
+ *                      and "<n> all unmap", with ";" between them, and at most
+ *                      XENVHCA_DOORBELL_TEXT octets; mfn, gfn and nr are
  *                      hexadecimal with 0x, gfn is 0x0 for a PV guest;
  *                      slot = 0 .. XENVHCA_DOORBELL_SLOTS - 1, decimal
  *      Default Value:  absent
  *      Writer:         backend
  *      Reader:         doorbell agent
  *
- *      Lets the guest reach nr (now: 1) pages from machine frame mfn on, a
- *      translated guest at guest frame gfn. The backend writes a request and
- *      removes the answer before it in one transaction; a request that has an
- *      answer is not looked at. A slot has one mapping at a time. Removing
- *      the request of a mapped slot, or the device, unmaps without an answer.
- *      Nodes of slots that are not in use should be removed: they count for
- *      the backend domain's quota.
+ *      Requests that the backend has no answer for, and perhaps some that it
+ *      has one for. map lets the guest reach nr (now: 1) pages from machine
+ *      frame mfn on, a translated guest at guest frame gfn. A slot has one
+ *      mapping at a time. "all unmap" ends all mappings of the device: what a
+ *      backend asks for that finds this node, or nodes of slots, when it starts.
  *
- * doorbell/<slot>/answer
- *      Values:         "mapped", "unmapped" or "refused <reason>"
+ *      n, decimal, is a number that no request of the device had before, and
+ *      greater than that of the request in front. So an answer belongs to one
+ *      request however often the node was written meanwhile. Requests are
+ *      executed in this order, those that have an answer are not looked at, and
+ *      one that is taken out of the list before it has one may have been
+ *      executed. A list that breaks these rules is refused as a whole.
+ *
+ *      When the node is removed, or the device, all mappings end without an
+ *      answer.
+ *
+ * doorbell/answers
+ *      Values:         "<n> mapped", "<n> unmapped" or "<n> refused <reason>",
+ *                      with ";" between them
  *      Default Value:  absent
  *      Writer:         doorbell agent
  *      Reader:         backend
  *
- *      A slot whose map or unmap was refused is as it was before. An unmap of
- *      a slot without a mapping is answered "unmapped". Where the reason is one
- *      of XENVHCA_DOORBELL_REASON_*, somebody else has the page, and another
+ *      What the agent says to those of the requests that it has an answer for;
+ *      with n = 0 to all of them, which it did not understand. A slot whose map
+ *      or unmap was refused is as it was before. An unmap of a slot without a
+ *      mapping is answered "unmapped". Where the reason is one of
+ *      XENVHCA_DOORBELL_REASON_*, somebody else has the page, and another
  *      page of the HCA may be mapped; other reasons hold for each page.
+ *
+ * doorbell/<slot>/request, doorbell/<slot>/answer
+ *      Values:         "map <mfn> <gfn> <nr>" or "unmap"; as in answers
+ *      Writer:         backend; doorbell agent
+ *      Notes:          of backends that do not know doorbell/requests
+ *
+ *      The agent serves them, too. The backend writes a request and removes the
+ *      answer before it in one transaction. Removing the request of a mapped
+ *      slot unmaps without an answer. An agent that knows nothing but these
+ *      does not answer doorbell/requests at all.
  *
  ******************************************************************************
  *                        Frontend xenstore nodes
@@ -485,7 +509,9 @@
 #define XENVHCA_NODE_EVT_EVTCHN         "evt-event-channel"
 #define XENVHCA_NODE_KICK_RING_REF      "kick-ring-ref"
 #define XENVHCA_NODE_KICK_EVTCHN        "kick-event-channel"
-#define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory of slots */
+#define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory */
+#define XENVHCA_NODE_DOORBELL_REQUESTS  "requests"      /* in it */
+#define XENVHCA_NODE_DOORBELL_ANSWERS   "answers"       /* in it */
 #define XENVHCA_NODE_DOORBELL_REQUEST   "request"       /* in a slot */
 #define XENVHCA_NODE_DOORBELL_ANSWER    "answer"        /* in a slot */
 #define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
@@ -505,6 +531,7 @@
 /* Words of doorbell requests and answers. */
 #define XENVHCA_DOORBELL_MAP            "map"
 #define XENVHCA_DOORBELL_UNMAP          "unmap"
+#define XENVHCA_DOORBELL_ALL            "all"           /* instead of a slot */
 #define XENVHCA_DOORBELL_MAPPED         "mapped"
 #define XENVHCA_DOORBELL_UNMAPPED       "unmapped"
 #define XENVHCA_DOORBELL_REFUSED        "refused"       /* + reason */
@@ -588,7 +615,9 @@ enum {
 #define XENVHCA_NAME_LEN                64
 #define XENVHCA_MAX_IPS                 8
 #define XENVHCA_MAX_PKEYS               32
-#define XENVHCA_DOORBELL_SLOTS          1024    /* of a device */
+#define XENVHCA_DOORBELL_SLOTS          8192    /* of a device */
+#define XENVHCA_DOORBELL_BATCH          16      /* requests at a time */
+#define XENVHCA_DOORBELL_TEXT           1800    /* of 2,048 that xenstored allows */
 #define XENVHCA_UCONTEXT_UARS           8       /* on average; rdma-core's */
 
 /*

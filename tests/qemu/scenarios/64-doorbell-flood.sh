@@ -37,14 +37,26 @@ answered() {
 	wait_until 150 xenstore-exists "${paths[@]/%//answer}" &&
 		xenstore-rm "${paths[@]}"
 }
+# A list of requests, not waited for; each is a new one.
+number=0
+listed() {
+	local i text=
+	for ((i = 0; i < 16; i++)); do
+		number=$((number + 1))
+		text+=";$number $((2000 + i)) map 0x1000 0x0 0x1"
+	done
+	xenstore-write "$dir/requests" "${text#;}"
+}
 # Requests are there all the time: of one half of the slots while those of the other
 # half are removed. So what b gets, it gets during the flood.
 flood() {
 	asked $FIRST $MIDDLE
 	until [ -e /tmp/flood.end ]; do
 		asked $MIDDLE 1024
+		listed
 		answered $FIRST $MIDDLE || return 1
 		asked $FIRST $MIDDLE
+		listed
 		answered $MIDDLE 1024 || return 1
 	done
 	answered $FIRST $MIDDLE

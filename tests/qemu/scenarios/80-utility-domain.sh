@@ -69,7 +69,7 @@ check "it tells what it serves, and what is the control domain's" \
 check "what they pin, against what xen-vhcad was told" \
 	hcadom_says 'ok   max_maptrack_frames: 1024: .* max-pinned-mb of all is 256 '
 check "how much of xenstored's quota is theirs" \
-	hcadom_says 'ok   xenstore-quota: guests may take 48 nodes'
+	hcadom_says 'ok   xenstore-quota: 4 devices take 16 watches and at most 60 nodes'
 programs
 with_dom0 "dom0 to guest: ibv_rc_pingpong" a "ibv_rc_pingpong -g 1 -n 300"
 xfer_between "vhca-xfer: every byte" a b '-t rc-write-1m,rc-send-4k,rc-read-4k'
