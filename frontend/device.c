@@ -97,6 +97,8 @@ static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	a->cq_caps.max_cq_moderation_period = r->max_cq_period;
 	a->max_pkeys = r->max_pkeys;
 	a->local_ca_ack_delay = r->local_ca_ack_delay;
+	if (dev->provider->tm)
+		vhca_srq_caps(&a->tm_caps, r);
 	set_attr_limits(a, r);
 }
 

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Shared receive queues, basic and XRC. The process itself posts receives into
- * the queue's memory. All calls run in the process that made them; the physical
+ * Shared receive queues: basic, XRC, and with tag matching. The process itself
+ * posts receives into the queue's memory, and tags as work requests of a queue
+ * pair that its provider keeps for that. All calls run in the process that made them; the physical
  * HCA's driver decides what is possible.
  */
 #include "cmd.h"
@@ -11,8 +12,39 @@
 #include "grant.h"
 #include "leave.h"
 #include "verbs.h"
+#include "vhca-provider.h"
 
-/* Allows basic SRQs, and XRC ones if the device has XRC. */
+/* No more tags than an index of a work request can name, and no unknown flags. */
+void vhca_srq_caps(struct ib_tm_caps *tm,
+		   const struct xenvhca_query_device_rsp *rsp)
+{
+	if (!rsp->tm_max_tags)
+		return;
+	tm->max_num_tags = min(rsp->tm_max_tags, XENVHCA_MAX_TAGS);
+	tm->max_ops = min_t(u32, rsp->tm_max_ops, INT_MAX);
+	tm->max_sge = rsp->tm_max_sge;
+	tm->max_rndv_hdr_size = rsp->tm_max_rndv_hdr;
+	tm->flags = rsp->tm_flags & XENVHCA_TM_RNDV_RC;
+}
+
+/* An HCA without tag matching has no entries for such a queue. */
+static int srq_init_tags(const struct vhca_dev *dev,
+			 struct xenvhca_create_srq_req *req,
+			 const struct ib_srq_init_attr *init)
+{
+	u32 tags = init->ext.tag_matching.max_num_tags;
+
+	if (!dev->provider->tm)
+		return -EOPNOTSUPP;
+	if (!dev->attr.tm_caps.max_num_tags ||
+	    tags > dev->attr.tm_caps.max_num_tags)
+		return -EINVAL;
+	req->max_tags = tags;
+	req->cq = to_vcq(init->ext.cq)->handle;
+	return 0;
+}
+
+/* Allows basic SRQs, and others if the device has them. */
 static int srq_init_req(const struct vhca_dev *dev,
 			struct xenvhca_create_srq_req *req,
 			const struct ib_srq_init_attr *init)
@@ -20,6 +52,8 @@ static int srq_init_req(const struct vhca_dev *dev,
 	req->srq_type = init->srq_type;
 	if (init->srq_type == IB_SRQT_BASIC)
 		return 0;
+	if (init->srq_type == IB_SRQT_TM)
+		return srq_init_tags(dev, req, init);
 	if (init->srq_type != IB_SRQT_XRC ||
 	    !(dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC))
 		return -EOPNOTSUPP;

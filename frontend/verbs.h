@@ -156,6 +156,9 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
 int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+/* What the HCA announces for tag matching. */
+void vhca_srq_caps(struct ib_tm_caps *tm,
+		   const struct xenvhca_query_device_rsp *rsp);
 
 /* ---- ah.c ---- */
 int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,

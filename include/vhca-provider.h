@@ -109,6 +109,7 @@ struct vhca_provider {
 	uint32_t abi_min, abi_max;
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
 	uint8_t xrc;		/* XRC SRQs and QPs have the udata of others */
+	uint8_t tm;		/* so have SRQs with tag matching */
 	uint8_t no_windows;	/* the driver's memory windows are not safe
 				 * between domains */
 	uint8_t arm_at;		/* where in a CQ's doorbell record the process

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Shared receive queues, basic and XRC. The command thread runs this.
+ * Shared receive queues: basic, XRC, and with tag matching. The command thread
+ * runs this.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -19,21 +20,23 @@
 static int create_check(const struct be_dev *dev,
 			const struct xenvhca_create_srq_req *r)
 {
-	if (r->reserved)
-		return -EINVAL;
 	switch (r->srq_type) {
 	case IB_UVERBS_SRQT_BASIC:
-		return r->xrcd || r->cq ? -EINVAL : 0;
+		return r->xrcd || r->cq || r->max_tags ? -EINVAL : 0;
 	case IB_UVERBS_SRQT_XRC:
+		if (r->max_tags)
+			return -EINVAL;
 		return dev->prov->xrc ? 0 : -EOPNOTSUPP;
 	case IB_UVERBS_SRQT_TM:
-		return -EOPNOTSUPP;
+		if (r->xrcd || r->max_tags > XENVHCA_MAX_TAGS)
+			return -EINVAL;
+		return dev->prov->tm ? 0 : -EOPNOTSUPP;
 	default:
 		return -EINVAL;
 	}
 }
 
-/* Looks up what the request names; a basic SRQ has the XRC domain NULL. */
+/* Looks up what the request names; the XRC domain is NULL of other types. */
 static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_xsrq *cmd,
 		      struct be_xrcd **xrcd)
 {
@@ -43,17 +46,17 @@ static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_xsrq *cmd,
 
 	*xrcd = NULL;
 	pd = be_obj_get(c, r->pd, BE_PD, &err);
-	if (pd && r->srq_type == IB_UVERBS_SRQT_XRC) {
+	if (pd && r->srq_type != IB_UVERBS_SRQT_BASIC)
 		cq = be_obj_get(c, r->cq, BE_CQ, &err);
-		if (cq)
-			*xrcd = be_xrcd_get(c, r->xrcd, &err);
-	}
+	if (cq && r->srq_type == IB_UVERBS_SRQT_XRC)
+		*xrcd = be_xrcd_get(c, r->xrcd, &err);
 	if (err)
 		return err;
 	*cmd = (struct ib_uverbs_create_xsrq){
 		.srq_type = r->srq_type, .pd_handle = pd->host,
 		.max_wr = r->max_wr, .max_sge = r->max_sge,
-		.srq_limit = r->srq_limit, .cq_handle = cq ? cq->host : 0,
+		.srq_limit = r->srq_limit, .max_num_tags = r->max_tags,
+		.cq_handle = cq ? cq->host : 0,
 	};
 	return 0;
 }

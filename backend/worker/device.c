@@ -325,6 +325,23 @@ static uint32_t lower(uint32_t host, uint32_t quota)
 	return host < quota ? host : quota;
 }
 
+static uint16_t short_of(uint32_t v)
+{
+	return lower(v, UINT16_MAX);
+}
+
+static void tags_answer(const struct ib_uverbs_tm_caps *tm,
+			struct xenvhca_query_device_rsp *r)
+{
+	if (!tm->max_num_tags)
+		return;
+	r->tm_max_tags = lower(tm->max_num_tags, XENVHCA_MAX_TAGS);
+	r->tm_max_ops = tm->max_ops;
+	r->tm_flags = tm->flags & XENVHCA_TM_RNDV_RC;
+	r->tm_max_sge = short_of(tm->max_sge);
+	r->tm_max_rndv_hdr = short_of(tm->max_rndv_hdr_size);
+}
+
 static void device_answer(const struct be_dev *dev,
 			  const struct ib_uverbs_ex_query_device_resp *q,
 			  struct xenvhca_query_device_rsp *r)
@@ -376,6 +393,8 @@ static void device_answer(const struct be_dev *dev,
 			     (uint16_t)be_pkey_count(dev) : b->max_pkeys,
 		.local_ca_ack_delay = b->local_ca_ack_delay,
 	};
+	if (dev->prov->tm)
+		tags_answer(&q->tm_caps, r);
 }
 
 int be_query_device(const struct be_cmd *c)

@@ -426,13 +426,14 @@ int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,
 {
 	struct ib_uverbs_create_srq_resp *r = (void *)c->resp;
 	struct fake_obj *pd = fake_obj_find(c, FAKE_PD, q->pd_handle), *o;
+	bool xrc = q->srq_type == IB_UVERBS_SRQT_XRC;
 	struct fake_obj *xrcd = NULL, *cq = NULL;
 
-	if (q->srq_type) {
-		xrcd = fake_obj_find(c, FAKE_XRCD, q->xrcd_handle);
+	if (q->srq_type)
 		cq = fake_obj_find(c, FAKE_CQ, q->cq_handle);
-	}
-	if (!pd || (q->srq_type && (!xrcd || !cq)))
+	if (xrc)
+		xrcd = fake_obj_find(c, FAKE_XRCD, q->xrcd_handle);
+	if (!pd || (q->srq_type && !cq) || (xrc && !xrcd))
 		return -ENOENT;
 	if (!q->max_wr)
 		return -EINVAL;
@@ -440,11 +441,10 @@ int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,
 	if (!o)
 		return -ENOMEM;
 	fake_obj_uses(o, 0, pd);
-	if (xrcd) {
-		fake_obj_uses(o, 1, xrcd);
-		fake_obj_uses(o, 2, cq);
-		r->srqn = o->num;
-	}
+	fake_obj_uses(o, 1, xrcd);
+	fake_obj_uses(o, 2, cq);
+	r->srqn = xrc ? o->num : 0;
+	o->max_tags = q->max_num_tags;
 	o->user_handle = q->user_handle;
 	r->srq_handle = o->handle;
 	r->max_wr = fake_slots(q->max_wr) - 1;

@@ -105,7 +105,8 @@ static int mlx5_get_context(const struct call *c)
 /* The backend has to see to it that all of it is mapped. */
 static int memory(struct fake_obj *o, uint64_t buf, uint64_t len, uint64_t db)
 {
-	if (!buf || !fake_mapped(buf, len) || !fake_mapped(db, 8)) {
+	if (!buf != !len || (len && !fake_mapped(buf, len)) ||
+	    !fake_mapped(db, 8)) {
 		fake.violations++;
 		fake_obj_del(o);
 		return -EFAULT;
@@ -197,6 +198,11 @@ void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r)
 	r->hca_core_clock = FAKE_MLX5_KHZ;
 	r->cq_moderation_caps.max_cq_moderation_count = UINT16_MAX;
 	r->cq_moderation_caps.max_cq_moderation_period = FAKE_MLX5_PERIOD;
+	r->tm_caps.max_num_tags = FAKE_MLX5_TAGS;
+	r->tm_caps.max_ops = 32768;
+	r->tm_caps.max_sge = 1;
+	r->tm_caps.flags = ~0u;
+	r->tm_caps.max_rndv_hdr_size = 64;
 }
 
 /* Soft-RoCE has no such verb. */
@@ -218,13 +224,14 @@ int fake_mlx5_modify_cq(const struct call *c)
 
 static int mlx5_create_qp(const struct call *c)
 {
+	const struct ib_uverbs_create_qp *plain = (const void *)c->core;
 	struct mlx5_ib_create_qp u = { 0 };
 	struct fake_obj *o;
 	uint64_t len;
 	int err;
 
 	/* made by the kernel: it passes no udata to the driver */
-	if (((const struct ib_uverbs_create_qp *)c->core)->qp_type == 10)
+	if (plain->qp_type == 10)
 		return fake_qp_new(c, &o);
 	if (c->in_len < 48 || c->in_len > sizeof(u) || c->out_len < 8)
 		return -EINVAL;
@@ -236,7 +243,7 @@ static int mlx5_create_qp(const struct call *c)
 		return err;
 	len = ((uint64_t)u.rq_wqe_count << (u.rq_wqe_shift & 31)) +
 	      ((uint64_t)u.sq_wqe_count << 6);
-	if (len)
+	if (len || plain->is_srq)
 		return memory(o, u.buf_addr, len, u.db_addr);
 	fake_obj_del(o);
 	return -EINVAL;

@@ -55,6 +55,8 @@ struct fake_obj *fake_obj_new(const struct call *c, enum fake_type type)
 
 void fake_obj_uses(struct fake_obj *o, unsigned int slot, struct fake_obj *d)
 {
+	if (!d)
+		return;
 	o->dep[slot] = (uint32_t)(d - fake.obj) + 1;
 	d->users++;
 }

@@ -36,6 +36,7 @@ struct fake_obj {
 	uint64_t rq_ring;
 	uint32_t cq_flags;		/* IB_UVERBS_CQ_FLAGS_* */
 	uint16_t cq_count, cq_period;	/* moderation */
+	uint32_t max_tags;		/* of an SRQ */
 	uint32_t qp_flags;		/* IB_UVERBS_QP_CREATE_* */
 	uint32_t posts, arms;		/* kicks seen */
 	bool solicited;			/* of the last arm */
@@ -113,6 +114,7 @@ extern struct fake_hca {
 #define FAKE_MLX5_TICKS	0x7fffffffffffffffull	/* timestamp_mask */
 #define FAKE_MLX5_KHZ	156250ull		/* hca_core_clock */
 #define FAKE_MLX5_PERIOD	0x0fff		/* us, of a moderated CQ */
+#define FAKE_MLX5_TAGS		127u		/* of an SRQ */
 void fake_be_mlx5(void);
 void fake_be_rxe(void);			/* again, as fake_install() made it */
 /* Request udata of a context; programs of another kind have another tag. */

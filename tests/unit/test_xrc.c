@@ -312,11 +312,11 @@ static void types_do_not_mix(void **state)
 	s->cq = g->cq;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_SRQ), -EINVAL);
 	fill_srq(g, xrcd);
-	s->reserved = 1;
+	s->max_tags = 1;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_SRQ), -EINVAL);
 	fill_srq(g, xrcd);
-	s->srq_type = 2;
-	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_SRQ), -EOPNOTSUPP);
+	s->srq_type = 2;		/* with tags */
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_SRQ), -EINVAL);
 	fill_srq(g, xrcd);
 	s->srq_type = 3;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_SRQ), -EINVAL);

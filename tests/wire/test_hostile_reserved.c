@@ -47,7 +47,7 @@ static const struct spoil reserved[] = {
 	RES(CREATE_CQ, u.create_cq.reserved),
 	RES(CREATE_QP, u.create_qp.reserved),
 	RES(CREATE_QP, u.create_qp.reserved1),
-	RES(CREATE_SRQ, u.create_srq.reserved),
+	RES(CREATE_SRQ, u.create_srq.max_tags),
 	RES(CREATE_QP, u.create_qp.cap.reserved),
 	RES(MODIFY_QP, u.modify_qp.reserved),
 	RES(MODIFY_QP, u.modify_qp.attr.reserved),

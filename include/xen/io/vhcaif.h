@@ -791,7 +791,13 @@ struct xenvhca_get_info_rsp {
  *
  * max_cq_count, max_cq_period - what MODIFY_CQ takes at most. Both are 0 of an
  *   HCA without moderation, and of a backend that does not know MODIFY_CQ.
+ * tm_max_tags - entries of an SRQ with tag matching. 0, as the other four, of an
+ *   HCA without it, and of a backend that does not know it; such SRQs are
+ *   refused then.
+ * tm_max_ops, tm_flags, tm_max_sge, tm_max_rndv_hdr - as in struct ib_tm_caps;
+ *   of the flags XENVHCA_TM_RNDV_RC is IB_TM_CAP_RNDV_RC, others are 0.
  */
+#define XENVHCA_TM_RNDV_RC              (1u << 0)
 struct xenvhca_query_device_rsp {
     uint64_t fw_ver;                /*   0 */
     uint64_t sys_image_guid;        /*   8, network byte order */
@@ -823,7 +829,8 @@ struct xenvhca_query_device_rsp {
     uint32_t max_ee;                /* 132 */
     uint32_t max_rdd;               /* 136 */
     uint32_t max_mw;                /* 140 */
-    uint32_t reserved3[2];          /* 144, no raw queue pairs */
+    uint32_t tm_max_tags;           /* 144 */
+    uint32_t tm_max_ops;            /* 148 */
     uint32_t max_mcast_grp;         /* 152 */
     uint32_t max_mcast_qp_attach;   /* 156 */
     uint32_t max_total_mcast_qp_attach; /* 160 */
@@ -831,7 +838,9 @@ struct xenvhca_query_device_rsp {
     uint32_t max_srq;               /* 168 */
     uint32_t max_srq_wr;            /* 172 */
     uint32_t max_srq_sge;           /* 176 */
-    uint32_t reserved[2];           /* 180 */
+    uint32_t tm_flags;              /* 180 */
+    uint16_t tm_max_sge;            /* 184 */
+    uint16_t tm_max_rndv_hdr;       /* 186, octets */
     uint16_t max_pkeys;             /* 188 */
     uint8_t local_ca_ack_delay;     /* 190 */
     uint8_t reserved1;              /* 191 */
@@ -1224,9 +1233,13 @@ struct xenvhca_query_qp_rsp {
 };                                  /* 160 */
 
 /*
- * CREATE_SRQ: shared receive queue; srq_type basic 0, XRC 1. An XRC SRQ has
- * xrcd, and cq for its completions; both are 0 for a basic one.
+ * CREATE_SRQ: shared receive queue; srq_type basic 0, XRC 1, tag matching 2. An
+ * XRC SRQ has xrcd, and cq for its completions; one with tag matching has cq,
+ * and the number of its entries in max_tags, at most XENVHCA_MAX_TAGS. What a
+ * type does not have is 0. The entries themselves are work requests of a queue
+ * pair with that SRQ, in memory that the backend does not look at.
  */
+#define XENVHCA_MAX_TAGS                0xffffu /* the HCA's index has 16 bits */
 struct xenvhca_create_srq_req {
     uint32_t pd;                    /*   0 */
     uint32_t max_wr;                /*   4 */
@@ -1237,7 +1250,7 @@ struct xenvhca_create_srq_req {
     uint32_t srq_type;              /*  96 */
     uint32_t xrcd;                  /* 100 */
     uint32_t cq;                    /* 104 */
-    uint32_t reserved;              /* 108 */
+    uint32_t max_tags;              /* 108 */
 };                                  /* 112 */
 struct xenvhca_create_srq_rsp {
     uint32_t handle;                /*   0 */

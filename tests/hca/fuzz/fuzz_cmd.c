@@ -58,6 +58,8 @@ static void simple(struct drv *v, struct input *in)
 		MLX5_CMD_OP_DISABLE_HCA, MLX5_CMD_OP_QUERY_RMP,
 		MLX5_CMD_OP_QUERY_XRC_SRQ, MLX5_CMD_OP_QUERY_ADAPTER,
 		MLX5_CMD_OP_QUERY_Q_COUNTER, MLX5_CMD_OP_ACCESS_REG,
+		MLX5_CMD_OP_DESTROY_XRQ, MLX5_CMD_OP_QUERY_XRQ,
+		MLX5_CMD_OP_ARM_XRQ,
 	};
 	uint16_t which = op[in_u8(in) % (sizeof(op) / sizeof(op[0]))];
 	uint32_t n = in_u16(in), base[] = {
@@ -80,7 +82,8 @@ static void queues(struct drv *v, struct input *in)
 	if (how & 2)
 		drv_eq_create(v, &eq, how >> 4, how & 63, in_u32(in));
 	if (how & 4)
-		drv_srq_as(v, &srq, how >> 5, how % 3, &end.scq);
+		drv_srq_as(v, &srq, how >> 5, how & 1 ? DRV_SRQ_TM : how % 3,
+			   &end.scq);
 	if (how & 8)
 		drv_cq_resize(v, &end.scq, how >> 5);
 	if (how & 16)

@@ -52,13 +52,13 @@ static void good_post(struct input *in)
 
 static void spoilt_post(struct input *in)
 {
-	uint16_t before[5], i;
+	uint16_t before[HFUZZ_QPS], i;
 	struct drv_qp *qp;
 
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < HFUZZ_QPS; i++)
 		before[i] = hfuzz_qp(&a, i)->sq_pi;
 	hfuzz_post(&a, &b, in, DRV_QUIET);
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < HFUZZ_QPS; i++) {
 		qp = hfuzz_qp(&a, i);
 		if (qp->sq_pi == before[i])
 			continue;
@@ -106,7 +106,8 @@ static void any_register(struct input *in)
 static void shared_queue(struct input *in)
 {
 	uint8_t how = in_u8(in);
-	struct drv_srq *srq = how & 1 ? &a.srq : &a.xrc_srq;
+	struct drv_srq *srq = how & 1 ? &a.srq : how & 8 ? &a.tag_srq :
+			      &a.xrc_srq;
 	uint16_t off = in_u16(in) & 0x3fc;
 	uint32_t value = in_u32(in);
 

@@ -32,6 +32,8 @@ static void open_qps(struct end *e)
 	init.type = DRV_RC;
 	init.srq = &e->srq;
 	PROMISE(!drv_qp(&e->drv, &e->shared, &init));
+	init.srq = &e->tag_srq;
+	PROMISE(!drv_qp(&e->drv, &e->tags, &init));
 	init.srq = NULL;
 	init.type = DRV_XRC;
 	PROMISE(!drv_qp(&e->drv, &e->xrc, &init));
@@ -51,6 +53,7 @@ void hfuzz_open(struct end *e, struct rig *r, uint16_t lid, bool cable)
 	PROMISE(!drv_cq(&e->drv, &e->rcq, 8));
 	PROMISE(!drv_srq(&e->drv, &e->srq, 4, NULL));
 	PROMISE(!drv_srq(&e->drv, &e->xrc_srq, 4, &e->rcq));
+	PROMISE(!drv_srq_as(&e->drv, &e->tag_srq, 4, DRV_SRQ_TM, &e->rcq));
 	e->mem = rig_alloc(r, HFUZZ_MEM);
 	PROMISE(e->mem);
 	/* The same address in every run: inputs can name it. */
@@ -86,6 +89,8 @@ void hfuzz_connect(struct end *a, struct end *b)
 	to(&b->ud, 1, &a->ud);
 	to(&a->shared, 2, &b->shared);
 	to(&b->shared, 1, &a->shared);
+	to(&a->tags, 2, &b->tags);
+	to(&b->tags, 1, &a->tags);
 	to(&a->xrc, 2, &b->target);
 	to(&b->target, 1, &a->xrc);
 	to(&b->xrc, 1, &a->target);
@@ -94,9 +99,10 @@ void hfuzz_connect(struct end *a, struct end *b)
 
 struct drv_qp *hfuzz_qp(struct end *e, uint8_t n)
 {
-	struct drv_qp *qp[] = { &e->rc, &e->uc, &e->ud, &e->shared, &e->xrc };
+	struct drv_qp *qp[HFUZZ_QPS] = { &e->rc, &e->uc, &e->ud, &e->shared,
+					 &e->xrc, &e->tags };
 
-	return qp[n % 5];
+	return qp[n % HFUZZ_QPS];
 }
 
 static void post_recv(struct end *e, struct drv_qp *qp, struct input *in)
@@ -107,6 +113,8 @@ static void post_recv(struct end *e, struct drv_qp *qp, struct input *in)
 		drv_srq_post(&e->srq, &e->mr, off, len);
 	else if (qp == &e->xrc)
 		drv_srq_post(&e->xrc_srq, &e->mr, off, len);
+	else if (qp == &e->tags)
+		drv_srq_post(&e->tag_srq, &e->mr, off, len);
 	else
 		drv_recv(qp, &e->mr, off, len);
 }
@@ -132,6 +140,22 @@ static void remote(struct drv_wr *wr, struct end *e, struct end *peer,
 	wr->bind.access = in_u8(in) & 0x2f;
 }
 
+/* Few tags and indices, so that messages meet them. */
+static void tag_op(struct drv_wr *wr, struct input *in)
+{
+	uint8_t how = in_u8(in);
+
+	wr->tm.op = how & 3;
+	wr->tm.flags = how & 0xc0;
+	wr->tm.index = in_u8(in) % (DRV_LOG_TAGS * 4);
+	wr->tm.count = in_u8(in);
+	wr->tm.tag = how >> 2 & 3;
+	wr->tm.mask = how & 0x10 ? 0 : ~0ULL;
+	if (wr->tm.op != DRV_TM_APPEND || how & 0x20)
+		wr->nr_sge = 0;
+	wr->flags &= ~DRV_INLINE;
+}
+
 void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 {
 	static const uint8_t op[] = {
@@ -139,6 +163,7 @@ void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 		MLX5_OPCODE_RDMA_WRITE, MLX5_OPCODE_RDMA_WRITE_IMM,
 		MLX5_OPCODE_RDMA_READ, MLX5_OPCODE_ATOMIC_CS,
 		MLX5_OPCODE_ATOMIC_FA, MLX5_OPCODE_NOP, MLX5_OPCODE_UMR,
+		MLX5_OPCODE_TAG_MATCHING,
 	};
 	uint8_t sel = in_u8(in), how = in_u8(in);
 	struct drv_qp *qp = hfuzz_qp(e, how);
@@ -155,6 +180,8 @@ void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 	wr.flags = flags | (sel & 0x40 ? DRV_SIGNALED : 0) |
 		(sel & 0x20 ? DRV_INLINE : 0) | (sel & 0x10 ? DRV_FENCE : 0);
 	remote(&wr, e, peer, in);
+	if (wr.opcode == MLX5_OPCODE_TAG_MATCHING)
+		tag_op(&wr, in);
 	if (wr.opcode == MLX5_OPCODE_UMR) {
 		wr.nr_sge = 0;
 		wr.flags &= ~DRV_INLINE;

@@ -16,8 +16,8 @@
 struct end {
 	struct drv drv;
 	struct drv_cq scq, rcq;
-	struct drv_srq srq, xrc_srq;
-	struct drv_qp rc, uc, ud, xrc, target, shared;
+	struct drv_srq srq, xrc_srq, tag_srq;
+	struct drv_qp rc, uc, ud, xrc, target, shared, tags;
 	struct drv_mr mr;
 	uint32_t mw, dma;
 	uint8_t *mem;
@@ -27,8 +27,9 @@ struct end {
 struct rig *hfuzz_rig(unsigned int n);
 /* A device with everything but connections; LID 1 or 2. */
 void hfuzz_open(struct end *e, struct rig *r, uint16_t lid, bool cable);
-/* Connects the RC, UC, XRC and UD queue pairs of two ends. */
+/* Connects the queue pairs of two ends. */
 void hfuzz_connect(struct end *a, struct end *b);
+#define HFUZZ_QPS 6
 /* One of an end's queue pairs. */
 struct drv_qp *hfuzz_qp(struct end *e, uint8_t n);
 /* Posts a receive or send work request that the input chose. */

@@ -26,10 +26,14 @@ def commands():
                     "<HI", off, word) + bytes(30)
 
 
-def post(sel, how, off=0, length=100):
+QPS = 6         # hfuzz_qp()
+OPS = 11        # hfuzz_post(); the last one changes a list of tags
+
+
+def post(sel, how, off=0, length=100, tag=b"\xc5\1\0"):
     """A work request as hfuzz_post() reads it."""
     return struct.pack("<BBHHHBHBBBHHB", sel, how, off, length, 16, 0, 1, 0,
-                       0, 3, 0, 4096, 15)
+                       0, 3, 0, 4096, 15) + (tag if sel & 63 == 10 else b"")
 
 
 def receive(how):
@@ -39,24 +43,40 @@ def receive(how):
 
 def traffic(first, last):
     """Receives, then every operation on every queue pair."""
-    for how in range(5):
-        for op in range(10):
+    for how in range(QPS):
+        for op in range(OPS):
             yield first(receive(how) * 1) + first(post(0x40 + op, how)) + \
                 first(post(op, how, 7, 21000)) + last
-    yield b"".join(first(receive(how)) for how in range(5)) + \
-        b"".join(first(post(0x40 + op, how)) for op in range(10)
-                 for how in range(5)) + last
+    yield b"".join(first(receive(how)) for how in range(QPS)) + \
+        b"".join(first(post(0x40 + op, how)) for op in range(OPS)
+                 for how in range(QPS)) + last
+
+
+def tags():
+    """Lists of tagged buffers, and messages that match them or do not."""
+    ops = [post(0x4a, 5, 4096, 100, bytes([how, index, count]))
+           for how, index, count in ((0xc5, 1, 0), (0xd5, 2, 0), (0xc2, 0, 0),
+                                     (0xc0, 0, 1), (0xc5, 1, 1), (0xe5, 9, 0))]
+    for opcode in (0, 1, 3):
+        for tag in (1, 2):
+            tmh = struct.pack(">B3xIQ", opcode, 7, tag)
+            for length in (3, 6, 40, 2000):
+                yield bytes([len(tmh)]) + tmh + b"\0\1" + receive(5) + \
+                    b"\0\1" + receive(5) + \
+                    b"".join(b"\0\1" + o + b"\0\0" + post(0x40, 5, 0, length)
+                             for o in ops) + b"\7\xff\0"
 
 
 def wqes():
     """Good work requests, then each with a word spoilt."""
+    yield from tags()
     yield from traffic(lambda p: (b"\0\0" if p[0] < 128 else b"\0\1") + p,
                        b"\7\xff\0")
     yield from (b"\0" + s for s in
                 traffic(lambda p: (b"\0\0" if p[0] < 128 else b"\0\1") + p,
                         b"\7\xff\0"))
-    for how in range(5):
-        for op in range(10):
+    for how in range(QPS):
+        for op in range(OPS):
             for off in (0, 4, 8, 12, 16, 24, 28, 32, 48, 64):
                 yield b"\0\1" + post(0x40 + op, how) + bytes(
                     [1, off | 1, 255, 255, 255, 127])

@@ -109,6 +109,7 @@ enum cx_status cx_create_srq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_destroy_srq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_srq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_rmp(struct cx_dev *d, struct cx_cmd *c);
+enum cx_status cx_query_xrq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_arm_srq(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_modify_rmp(struct cx_dev *d, struct cx_cmd *c);
 

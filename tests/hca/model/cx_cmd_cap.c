@@ -95,6 +95,19 @@ static const struct cap general[] = {
 	CAP(force_teardown, 1),
 };
 
+/*
+ * The driver has one flag for both: without rndv_offload_rc no program uses
+ * tags on RC. What cx_tm.c does with a rendezvous message is what that flag
+ * allows the hardware, too: software reads the data.
+ */
+static void get_tag_matching(uint8_t *caps)
+{
+	CX_SET(cmd_hca_cap, caps, tag_matching, 1);
+	CX_SET(cmd_hca_cap, caps, rndv_offload_rc, 1);
+	CX_SET(cmd_hca_cap, caps, log_tag_matching_list_sz, CX_LOG_TAGS);
+	CX_SET(cmd_hca_cap, caps, log_max_xrq, CX_LOG_SRQ);
+}
+
 static void get_general(struct cx_dev *d, uint8_t *caps, bool max)
 {
 	unsigned int i;
@@ -105,6 +118,8 @@ static void get_general(struct cx_dev *d, uint8_t *caps, bool max)
 	CX_SET(cmd_hca_cap, caps, log_max_qp, max ? CX_LOG_QP : d->log_max_qp);
 	CX_SET(cmd_hca_cap, caps, uar_4k, max || d->uar_4k);
 	CX_SET(cmd_hca_cap, caps, cqe_128_always, d->config.cqe128);
+	if (d->config.tag_matching)
+		get_tag_matching(caps);
 }
 
 /* 8 bytes on the wire are big endian; in memory, the host's if it likes. */

@@ -431,6 +431,10 @@ const struct cx_cmd_desc cx_cmds_obj[] = {
 	CX_CMD(MODIFY_RMP, cx_modify_rmp, modify_rmp),
 	CX_CMD(DESTROY_RMP, cx_destroy_srq, destroy_rmp),
 	CX_CMD(QUERY_RMP, cx_query_rmp, query_rmp),
+	CX_CMD(CREATE_XRQ, cx_create_srq, create_xrq),
+	CX_CMD(DESTROY_XRQ, cx_destroy_srq, destroy_xrq),
+	CX_CMD(QUERY_XRQ, cx_query_xrq, query_xrq),
+	CX_CMD(ARM_XRQ, cx_arm_srq, arm_xrq),
 	CX_CMD(ATTACH_TO_MCG, attach_to_mcg, attach_to_mcg),
 	CX_CMD(DETACH_FROM_MCG, detach_from_mcg, detach_from_mcg),
 	{ 0 }

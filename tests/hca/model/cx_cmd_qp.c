@@ -237,6 +237,8 @@ static enum cx_status qp_refs_ok(struct cx_dev *d, struct cx_qp *qp)
 		return CX_BAD_RES;
 	if (qp->srqn != CX_NONE && (!srq || srq->kind == CX_SRQ_XRC))
 		return CX_BAD_RES;
+	if (srq && srq->kind == CX_SRQ_TM && qp->st != CX_ST_RC)
+		return CX_BAD_PARAM;
 	if (!cx_uar(d, qp->uar)) {
 		if (qp->has_sq)
 			return CX_BAD_RES;

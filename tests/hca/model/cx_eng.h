@@ -5,7 +5,7 @@
  * What the files of the queue pairs' engines share: cx_qp.c (states, run
  * queue, deadlines), cx_flush.c (completion entries, flushing), cx_wqe.c
  * (send WQEs), cx_req.c and cx_req_rx.c (requester), cx_resp.c and
- * cx_resp_run.c (responder), cx_ud.c (datagrams).
+ * cx_resp_run.c (responder), cx_tm.c (tag matching), cx_ud.c (datagrams).
  */
 #ifndef CX_ENG_H
 #define CX_ENG_H
@@ -120,6 +120,28 @@ struct cx_rd {
 
 enum cx_msg { CX_MSG_NONE, CX_MSG_SEND, CX_MSG_WRITE };
 
+/* What a message is to the list of a queue with tags. */
+enum cx_tm_msg {
+	CX_TM_NONE,		/* no such queue, or no SEND */
+	CX_TM_UNEXPECTED,	/* no tag that it matches; counted */
+	CX_TM_NO_TAG,		/* has none, by its header */
+	CX_TM_EAGER,		/* matched: data follows the header ... */
+	CX_TM_EAGER_LONG,	/* ... in several packets */
+	CX_TM_RNDV,		/* matched: says where software finds the data */
+};
+
+/* What a message for such a queue begins with (struct ibv_tmh). */
+#define CX_TMH		16u
+
+/* A tagged buffer. */
+struct cx_tag {
+	uint16_t index;		/* by which software knows it */
+	bool live;		/* messages may match it */
+	uint64_t tag, mask;
+	uint64_t addr;
+	uint32_t key, len;
+};
+
 struct cx_resp {
 	uint32_t epsn;		/* expected */
 	uint32_t msn;
@@ -136,8 +158,11 @@ struct cx_resp {
 	uint32_t rkey, dma_len;
 	uint64_t va;
 	bool have_w;		/* w is taken and not completed */
-	uint32_t w_srqn;	/* from this XRC SRQ, or CX_NONE */
-	struct cx_rwqe w;
+	uint32_t w_srqn;	/* from this SRQ, if it has a CQ, or CX_NONE */
+	struct cx_rwqe w;	/* or the tagged buffer of a message */
+	enum cx_tm_msg tm;
+	struct cx_tag tag;	/* off the list, if one was matched */
+	uint8_t tmh[CX_TMH];
 	struct cx_rd *rd;	/* a ring of 1 << log_rra_max */
 	uint32_t rd_room, rd_first, rd_nr, rd_pending;
 };
@@ -165,7 +190,10 @@ int cx_wqe_scatter(struct cx_dev *d, const struct cx_qp *qp,
 /* Completes a send: syndrome 0 is success. bytes: of a READ or atomic. */
 void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
 		  uint8_t opcode, uint32_t bytes, uint8_t syndrome);
-/* Completes the receive WQE that was taken; f may be NULL if syndrome. */
+/*
+ * Completes the receive WQE that was taken, or the tagged buffer; f may be NULL
+ * if syndrome.
+ */
 void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
 		  const struct cx_frame *f, uint8_t cqe, uint32_t bytes,
 		  uint8_t syndrome);
@@ -193,6 +221,12 @@ static inline uint32_t cx_chunk_end(const struct cx_flight *fl, uint32_t off)
 	uint32_t end = (off / CX_CHUNK + 1) * CX_CHUNK;
 
 	return end < fl->bytes ? end : fl->bytes;
+}
+/* What is done in the device itself, without a frame. */
+static inline bool cx_is_local(uint8_t opcode)
+{
+	return opcode == MLX5_OPCODE_NOP || opcode == MLX5_OPCODE_UMR ||
+	       opcode == MLX5_OPCODE_TAG_MATCHING;
 }
 static inline bool cx_is_atomic(uint8_t opcode)
 {
@@ -227,6 +261,32 @@ struct cx_rd *cx_resp_keep(struct cx_qp *qp, const struct cx_frame *f);
 void cx_resp_repeat(struct cx_dev *d, struct cx_qp *qp,
 		    const struct cx_frame *f);
 void cx_resp_reset(struct cx_qp *qp);
+
+/* ---- cx_tm.c ---- */
+static inline bool cx_tm_matched(const struct cx_resp *rs)
+{
+	return rs->tm >= CX_TM_EAGER;
+}
+/* A WQE that changes the list; 0, -EINVAL. */
+int cx_tm_op(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w);
+/*
+ * The first frame of a SEND. If a tag matches, its buffer is what the message
+ * goes to, and true is returned; else a receive WQE is to be taken ...
+ */
+bool cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f);
+/* ... and when there was one, the message is counted. */
+void cx_tm_unmatched(struct cx_dev *d, struct cx_qp *qp,
+		     const struct cx_frame *f);
+/* What of its first frame goes to the buffer. */
+void cx_tm_cut(const struct cx_resp *rs, const uint8_t **data, uint32_t *len);
+/*
+ * Marks the completion of a receive WQE of such a queue, or of a tagged buffer:
+ * software gets the latter back also when the message failed.
+ */
+void cx_tm_stamp(struct cx_dev *d, struct cx_qp *qp, struct mlx5_cqe64 *cqe,
+		 bool failed);
+/* A message that software will not hear of is not counted any more. */
+void cx_tm_forget(struct cx_dev *d, struct cx_qp *qp);
 
 /* ---- cx_ud.c ---- */
 int cx_ud_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w);

@@ -78,27 +78,31 @@ void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
 {
 	struct cx_resp *rs = qp->resp;
 	struct cx_srq *srq = cx_ids_get(&d->srqs, rs->w_srqn);
-	bool xrc = rs->w_srqn != CX_NONE;
+	bool own = rs->w_srqn != CX_NONE;	/* the queue has a CQ */
 	struct mlx5_cqe64 cqe = { 0 };
 	uint32_t uidx = qp->user_index;
 	struct cx_cq *cq;
 
 	rs->have_w = false;
-	if (xrc && !srq)
+	if (own && !srq)
 		return;
-	if (xrc)
+	if (own)
 		uidx = srq->user_index_valid ? srq->user_index : srq->srqn;
-	cq = cx_ids_get(&d->cqs, xrc ? srq->cqn : qp->cqn_rcv);
+	cq = cx_ids_get(&d->cqs, own ? srq->cqn : qp->cqn_rcv);
 	if (!cq)
 		return;
 	if (syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
 		cx_counter(d, qp)->resp_cqe_flush_error++;
 	else if (syndrome)
 		cx_counter(d, qp)->resp_cqe_error++;
-	cqe_common(d, &cqe, syndrome ? MLX5_CQE_RESP_ERR : cqe_op, syndrome,
-		   VENDOR_RECV);
+	if (syndrome && cx_tm_matched(rs))
+		cqe_common(d, &cqe, MLX5_CQE_RESP_SEND, 0, 0);
+	else
+		cqe_common(d, &cqe, syndrome ? MLX5_CQE_RESP_ERR : cqe_op,
+			   syndrome, VENDOR_RECV);
 	if (f)
 		cqe_sender(d, qp, f, &cqe);
+	cx_tm_stamp(d, qp, &cqe, syndrome);
 	cqe.srqn_uidx = htobe32(uidx);
 	cqe.byte_cnt = htobe32(bytes);
 	cqe.sop_drop_qpn = htobe32(qp->qpn);
@@ -195,7 +199,7 @@ enum cx_turn cx_flush_rq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
 	struct cx_resp *rs = qp->resp;
 	struct cx_rwqe w;
 
-	if (rs->have_w)
+	if (rs->have_w || cx_tm_matched(rs))
 		cx_recv_done(d, qp, NULL, 0, 0,
 			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
 	while (qp->has_rq && !cx_rq_take(d, qp, &w)) {

@@ -9,6 +9,7 @@
  *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks (cx_mem.h)
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
+ *   cx_tm.c	tag matching: lists of tagged buffers, messages for them
  *   cx_qp.c	QP states, run queue, deadlines (cx_eng.h)
  *   cx_wqe.c	send WQEs: parsing, their data
  *   cx_flush.c	receive queues, completion entries of QPs, flushing
@@ -156,7 +157,9 @@ int cx_cq_resize(struct cx_dev *d, struct cx_cq *cq, struct cx_buf *to,
 		 uint8_t log_size, uint8_t log_cqe);
 
 /* ---- shared receive queues ---- */
-enum cx_srq_kind { CX_SRQ_PLAIN, CX_SRQ_XRC, CX_SRQ_RMP };
+enum cx_srq_kind { CX_SRQ_PLAIN, CX_SRQ_XRC, CX_SRQ_RMP, CX_SRQ_TM };
+
+struct cx_tm;			/* cx_tm.c */
 
 struct cx_srq {
 	uint32_t srqn;
@@ -171,7 +174,26 @@ struct cx_srq {
 	uint32_t taken;		/* entries so far; modulo 2^16 it counts */
 	bool failed;
 	uint32_t users;		/* QPs */
+	struct cx_tm *tm;	/* of CX_SRQ_TM */
 };
+
+/* Shapes that complete to a CQ of their own, whatever the QP's is. */
+static inline bool cx_srq_has_cq(const struct cx_srq *srq)
+{
+	return srq->kind == CX_SRQ_XRC || srq->kind == CX_SRQ_TM;
+}
+
+/* Whether that CQ takes nothing any more: the queue is of no use then. */
+bool cx_srq_deaf(const struct cx_dev *d, const struct cx_srq *srq);
+
+/* ---- tag matching ---- */
+#define CX_LOG_TAGS	7	/* entries of a matching list, as announced */
+
+/* The list of a queue, empty; NULL without memory. */
+struct cx_tm *cx_tm_new(uint8_t log_size);
+void cx_tm_free(struct cx_tm *tm);
+/* Fills what QUERY_XRQ tells of it (tag_matching_topology_context). */
+void cx_tm_query(const struct cx_tm *tm, void *context);
 
 /* ---- queue pairs ---- */
 enum cx_qp_state {

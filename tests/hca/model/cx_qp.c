@@ -195,8 +195,10 @@ void cx_qp_stop(struct cx_dev *d, struct cx_qp *qp)
 		timed_unlink(d, qp);
 		free(qp->req->fl);
 	}
-	if (qp->resp)
+	if (qp->resp) {
+		cx_tm_forget(d, qp);
 		free(qp->resp->rd);
+	}
 	free(qp->req);
 	free(qp->resp);
 	qp->req = NULL;
@@ -211,6 +213,10 @@ static void qp_reset(struct cx_dev *d, struct cx_qp *qp)
 	qp->sq_head = 0;
 	qp->sq_tail = 0;
 	qp->rq_head = 0;
+	if (cx_tm_matched(qp->resp))
+		cx_recv_done(d, qp, NULL, 0, 0,
+			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+	cx_tm_forget(d, qp);
 	cx_req_reset(qp);
 	cx_resp_reset(qp);
 }

@@ -157,9 +157,6 @@ static void flight_new(struct cx_dev *d, struct cx_qp *qp,
 {
 	struct cx_req *r = qp->req;
 	struct cx_flight *fl = cx_flight(r, r->end++);
-	bool local = w->opcode == MLX5_OPCODE_UMR ||
-		     w->opcode == MLX5_OPCODE_NOP;
-
 	memset(fl, 0, sizeof(*fl));
 	fl->wqe = w->index;
 	fl->bbs = w->bbs;
@@ -170,7 +167,7 @@ static void flight_new(struct cx_dev *d, struct cx_qp *qp,
 	fl->psn = r->psn;
 	qp->sq_head += w->bbs;
 	d->stats.wqes++;
-	if (fl->synd || local)
+	if (fl->synd || cx_is_local(w->opcode))
 		return;
 	fl->bytes = cx_is_atomic(w->opcode) ? 8 : w->bytes;
 	fl->npsn = cx_is_ud(qp) ? 1 : cx_psns(qp, fl->bytes);
@@ -352,6 +349,8 @@ static enum cx_turn req_local(struct cx_dev *d, struct cx_qp *qp,
 	if (rc)
 		fl->synd = rc == -ENOMEM ? MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR :
 					   MLX5_CQE_SYNDROME_MW_BIND_ERR;
+	if (w->opcode == MLX5_OPCODE_TAG_MATCHING && cx_tm_op(d, qp, w))
+		fl->synd = MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
 	fl->done = true;
 	qp->req->cur++;
 	return CX_MORE;
@@ -387,7 +386,7 @@ static bool window_full(const struct cx_qp *qp)
 static enum cx_turn req_step(struct cx_dev *d, struct cx_qp *qp,
 			     const struct cx_swqe *w, struct cx_flight *fl)
 {
-	if (w->opcode == MLX5_OPCODE_NOP || w->opcode == MLX5_OPCODE_UMR)
+	if (cx_is_local(w->opcode))
 		return req_local(d, qp, w, fl);
 	if (cx_is_ud(qp))
 		return req_datagram(d, qp, w, fl);

@@ -68,11 +68,11 @@ int cx_resp_take(struct cx_dev *d, struct cx_qp *qp, uint32_t xrc_srqn)
 
 	if (rs->have_w)
 		return 0;
-	rs->w_srqn = qp->st == CX_ST_XRC ? xrc_srqn : CX_NONE;
 	if (qp->st == CX_ST_XRC)
 		srq = xrc_srq(d, qp, xrc_srqn);
 	else
 		srq = cx_ids_get(&d->srqs, qp->srqn);
+	rs->w_srqn = srq && cx_srq_has_cq(srq) ? srq->srqn : CX_NONE;
 	if (srq)
 		rc = cx_srq_take(d, srq, &rs->w);
 	else
@@ -152,25 +152,42 @@ static enum verdict recv_broken(struct cx_dev *d, struct cx_qp *qp,
 
 /* ---- requests ---- */
 
+/* Finds what receives a message: a tagged buffer, or a receive WQE. */
+static enum verdict send_begin(struct cx_dev *d, struct cx_qp *qp,
+			       const struct cx_frame *f)
+{
+	enum verdict v;
+
+	qp->resp->off = 0;
+	if (cx_tm_begin(d, qp, f))
+		return OK;
+	v = take(d, qp, f);
+	if (v == OK)
+		cx_tm_unmatched(d, qp, f);
+	return v;
+}
+
 static enum verdict rx_send(struct cx_dev *d, struct cx_qp *qp,
 			    const struct cx_frame *f)
 {
+	const uint8_t *data = f->data;
 	struct cx_resp *rs = qp->resp;
+	uint32_t len = f->len;
 	enum verdict v;
 
 	if (f->first) {
-		v = take(d, qp, f);
+		v = send_begin(d, qp, f);
 		if (v != OK)
 			return v;
-		rs->off = 0;
+		cx_tm_cut(rs, &data, &len);
 	}
-	if (rs->off + f->len > CX_MAX_MSG || rs->off + f->len > rs->w.bytes)
+	if (rs->off + len > CX_MAX_MSG || rs->off + len > rs->w.bytes)
 		return recv_broken(d, qp, f,
 				   MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
-	if (cx_resp_scatter(d, qp, rs->off, f->data, f->len))
+	if (cx_resp_scatter(d, qp, rs->off, data, len))
 		return recv_broken(d, qp, f,
 				   MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
-	rs->off += f->len;
+	rs->off += len;
 	if (!f->last) {
 		rs->msg = CX_MSG_SEND;
 		return OK;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Shared receive queues (SRQ, XRC SRQ, RMP): a list of WQEs linked by their
+ * Shared receive queues (SRQ, XRC SRQ, RMP, XRQ): a list of WQEs linked by their
  * next_wqe_index, as mlx5_post_srq_recv() of the provider and
  * mlx5_ib_post_srq_recv() build it, and a doorbell record that counts what was
  * posted. Both are a process's memory and may change at any time: a WQE is
@@ -94,12 +94,11 @@ static void srq_limit(struct cx_dev *d, struct cx_srq *srq, uint32_t posted)
 	cx_event_srq(d, CX_EV_SRQ_LIMIT, srq->srqn);
 }
 
-/* An XRC SRQ has its own CQ, and is of no use without it. */
-static bool srq_deaf(const struct cx_dev *d, const struct cx_srq *srq)
+bool cx_srq_deaf(const struct cx_dev *d, const struct cx_srq *srq)
 {
 	const struct cx_cq *cq = cx_ids_get(&d->cqs, srq->cqn);
 
-	return srq->kind == CX_SRQ_XRC && (!cq || cq->failed);
+	return cx_srq_has_cq(srq) && (!cq || cq->failed);
 }
 
 int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w)
@@ -109,7 +108,7 @@ int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w)
 
 	if (srq->failed)
 		return -EINVAL;
-	err = srq_deaf(d, srq) ? -EINVAL : srq_posted(d, srq, &posted);
+	err = cx_srq_deaf(d, srq) ? -EINVAL : srq_posted(d, srq, &posted);
 	if (!err && !posted)
 		return -ENOENT;
 	if (!err)

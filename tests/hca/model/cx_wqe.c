@@ -157,6 +157,8 @@ static bool opcode_ok(const struct cx_qp *qp, uint8_t opcode)
 		return reliable;
 	case MLX5_OPCODE_UMR:
 		return connected || qp->st == CX_ST_UMR;
+	case MLX5_OPCODE_TAG_MATCHING:
+		return qp->st == CX_ST_RC && qp->srqn != CX_NONE;
 	default:
 		return false;
 	}
@@ -175,7 +177,7 @@ int cx_wqe_read(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
 	if (w->len > CX_BB &&
 	    wqe_copy(d, qp, w, CX_BB, w->len - CX_BB))
 		return -EFAULT;
-	if (w->opcode == MLX5_OPCODE_NOP || w->opcode == MLX5_OPCODE_UMR)
+	if (cx_is_local(w->opcode))
 		return 0;
 	off = parse_head(qp, w);
 	if (off > w->len)

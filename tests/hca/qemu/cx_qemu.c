@@ -481,6 +481,8 @@ static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_UINT64("guid", Connectx4, config.guid, 0),
 	DEFINE_PROP_UINT16("lid", Connectx4, config.lid, 0),
 	DEFINE_PROP_BOOL("cqe128", Connectx4, config.cqe128, false),
+	DEFINE_PROP_BOOL("tag-matching", Connectx4, config.tag_matching,
+			 false),
 	DEFINE_PROP_UINT32("doorbell-bytes", Connectx4, config.doorbell_bytes,
 			   0),
 	DEFINE_PROP_STRING("wire", Connectx4, wire_name),

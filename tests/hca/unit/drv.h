@@ -61,9 +61,10 @@ struct drv_cq {
 	struct drv_eq *eq;
 };
 
-enum drv_srq_kind { DRV_SRQ_PLAIN, DRV_SRQ_XRC, DRV_SRQ_RMP };
+enum drv_srq_kind { DRV_SRQ_PLAIN, DRV_SRQ_XRC, DRV_SRQ_RMP, DRV_SRQ_TM };
 
-#define DRV_SRQ_INDEX 0x5a5a	/* user index of XRC SRQs */
+#define DRV_SRQ_INDEX 0x5a5a	/* user index of XRC and tag SRQs */
+#define DRV_LOG_TAGS	3	/* list of a tag SRQ */
 
 struct drv_srq {
 	uint32_t srqn;
@@ -163,6 +164,9 @@ int drv_srq_as(struct drv *v, struct drv_srq *srq, uint8_t log_size,
 	       enum drv_srq_kind kind, struct drv_cq *cq);
 int drv_srq_arm(struct drv *v, struct drv_srq *srq, uint16_t limit);
 int drv_srq_destroy(struct drv *v, struct drv_srq *srq);
+/* The context of a tag SRQ, as QUERY_XRQ answers. */
+int drv_xrq_query(struct drv *v, struct drv_srq *srq,
+		  uint8_t xrqc[CX_BYTES(xrqc)]);
 
 /* ---- drv_qp.c ---- */
 struct drv_qp_init {
@@ -173,6 +177,7 @@ struct drv_qp_init {
 	uint32_t uar;				/* 0: the driver's */
 	uint32_t pd;				/* 0: the driver's */
 	bool xrc_target, loop_mc;	/* own multicast comes back */
+	bool no_sq;			/* as for a tag SRQ */
 	uint8_t cs_req, cs_res;			/* scatter to CQE */
 };
 
@@ -208,6 +213,10 @@ int drv_connect(struct drv_qp *a, uint16_t lid_a, struct drv_qp *b,
 enum { DRV_SIGNALED = 1, DRV_SOLICITED = 2, DRV_FENCE = 4, DRV_INLINE = 8,
        DRV_BF = 16, DRV_QUIET = 32 /* no doorbell */ };
 
+/* Of the provider's set_tm_seg(). */
+enum drv_tm { DRV_TM_NOP, DRV_TM_APPEND, DRV_TM_REMOVE };
+enum { DRV_TM_COUNT = 0x40, DRV_TM_CQE = 0x80 };
+
 struct drv_sge {
 	uint64_t addr;
 	uint32_t len, key;
@@ -233,6 +242,12 @@ struct drv_wr {
 		uint32_t lkey;
 		int access;
 	} bind;
+	struct {			/* MLX5_OPCODE_TAG_MATCHING */
+		uint8_t op;		/* enum drv_tm */
+		uint8_t flags;		/* DRV_TM_COUNT, DRV_TM_CQE */
+		uint16_t index, count;
+		uint64_t tag, mask;
+	} tm;
 	const struct drv_sge *sge;
 	unsigned int nr_sge;
 	const void *inl;		/* with DRV_INLINE */

@@ -242,21 +242,43 @@ static size_t srq_context(struct drv *v, struct drv_srq *srq, uint8_t *in,
 	return CX_BYTES(create_srq_in) + 8 * ((bytes + PAGE - 1) / PAGE);
 }
 
-/* With ISSI 1 the driver has a plain SRQ as a receive memory pool. */
-static size_t rmp_context(struct drv *v, struct drv_srq *srq, uint8_t *in)
+static size_t wq_context(struct drv *v, struct drv_srq *srq, uint8_t *wq)
 {
-	uint8_t *c = CX_ADDR(create_rmp_in, in, ctx);
-	uint8_t *wq = CX_ADDR(rmpc, c, wq);
 	size_t bytes = (size_t)1 << (srq->log_size + srq->log_stride);
 
-	CX_SET(create_rmp_in, in, opcode, MLX5_CMD_OP_CREATE_RMP);
-	CX_SET(rmpc, c, state, 1);
 	CX_SET(wq, wq, log_wq_stride, srq->log_stride);
 	CX_SET(wq, wq, log_wq_sz, srq->log_size);
 	CX_SET(wq, wq, pd, v->pd);
 	CX_SET64(wq, wq, dbr_addr, rig_bus(v->rig, srq->db));
 	drv_pas(v, CX_ADDR(wq, wq, pas), srq->buf, bytes);
-	return CX_BYTES(create_rmp_in) + 8 * ((bytes + PAGE - 1) / PAGE);
+	return 8 * ((bytes + PAGE - 1) / PAGE);
+}
+
+/* With ISSI 1 the driver has a plain SRQ as a receive memory pool. */
+static size_t rmp_context(struct drv *v, struct drv_srq *srq, uint8_t *in)
+{
+	uint8_t *c = CX_ADDR(create_rmp_in, in, ctx);
+
+	CX_SET(create_rmp_in, in, opcode, MLX5_CMD_OP_CREATE_RMP);
+	CX_SET(rmpc, c, state, 1);
+	return CX_BYTES(create_rmp_in) +
+	       wq_context(v, srq, CX_ADDR(rmpc, c, wq));
+}
+
+static size_t xrq_context(struct drv *v, struct drv_srq *srq, uint8_t *in,
+			  struct drv_cq *cq)
+{
+	uint8_t *c = CX_ADDR(create_xrq_in, in, xrq_context);
+
+	CX_SET(create_xrq_in, in, opcode, MLX5_CMD_OP_CREATE_XRQ);
+	CX_SET(xrqc, c, topology, MLX5_XRQC_TOPOLOGY_TAG_MATCHING);
+	CX_SET(xrqc, c, offload, MLX5_XRQC_OFFLOAD_RNDV);
+	CX_SET(xrqc, c, tag_matching_topology_context.log_matching_list_sz,
+	       DRV_LOG_TAGS);
+	CX_SET(xrqc, c, user_index, DRV_SRQ_INDEX);
+	CX_SET(xrqc, c, cqn, cq->cqn);
+	return CX_BYTES(create_xrq_in) +
+	       wq_context(v, srq, CX_ADDR(xrqc, c, wq));
 }
 
 int drv_srq_as(struct drv *v, struct drv_srq *srq, uint8_t log_size,
@@ -277,6 +299,7 @@ int drv_srq_as(struct drv *v, struct drv_srq *srq, uint8_t log_size,
 	if (in && srq->buf && srq->db) {
 		srq_link(srq);
 		len = kind == DRV_SRQ_RMP ? rmp_context(v, srq, in) :
+			kind == DRV_SRQ_TM ? xrq_context(v, srq, in, cq) :
 			srq_context(v, srq, in, cq);
 		ret = drv_exec(v, in, len, out, sizeof(out));
 		srq->srqn = CX_GET(create_srq_out, out, srqn);
@@ -316,10 +339,25 @@ int drv_srq_arm(struct drv *v, struct drv_srq *srq, uint16_t limit)
 		return rmp_arm(v, srq, limit);
 	CX_SET(arm_rq_in, in, opcode, srq->kind == DRV_SRQ_XRC ?
 	       MLX5_CMD_OP_ARM_XRC_SRQ : MLX5_CMD_OP_ARM_RQ);
-	CX_SET(arm_rq_in, in, op_mod, 1);
+	CX_SET(arm_rq_in, in, op_mod, srq->kind == DRV_SRQ_TM ?
+	       MLX5_ARM_RQ_IN_OP_MOD_XRQ : 1);
 	CX_SET(arm_rq_in, in, srq_number, srq->srqn);
 	CX_SET(arm_rq_in, in, lwm, limit);
 	return drv_exec(v, in, sizeof(in), out, sizeof(out));
+}
+
+int drv_xrq_query(struct drv *v, struct drv_srq *srq,
+		  uint8_t xrqc[CX_BYTES(xrqc)])
+{
+	uint8_t in[CX_BYTES(query_xrq_in)] = { 0 };
+	uint8_t out[CX_BYTES(query_xrq_out)];
+	int ret;
+
+	CX_SET(query_xrq_in, in, opcode, MLX5_CMD_OP_QUERY_XRQ);
+	CX_SET(query_xrq_in, in, xrqn, srq->srqn);
+	ret = drv_exec(v, in, sizeof(in), out, sizeof(out));
+	memcpy(xrqc, CX_ADDR(query_xrq_out, out, xrq_context), CX_BYTES(xrqc));
+	return ret;
 }
 
 int drv_srq_destroy(struct drv *v, struct drv_srq *srq)
@@ -328,6 +366,7 @@ int drv_srq_destroy(struct drv *v, struct drv_srq *srq)
 		[DRV_SRQ_PLAIN] = MLX5_CMD_OP_DESTROY_SRQ,
 		[DRV_SRQ_XRC] = MLX5_CMD_OP_DESTROY_XRC_SRQ,
 		[DRV_SRQ_RMP] = MLX5_CMD_OP_DESTROY_RMP,
+		[DRV_SRQ_TM] = MLX5_CMD_OP_DESTROY_XRQ,
 	};
 
 	return drv_simple(v, op[srq->kind], srq->srqn, NULL);

@@ -28,7 +28,8 @@ static void sizes(struct drv_qp *qp, const struct drv_qp_init *i)
 	qp->scq = i->scq;
 	qp->rcq = i->rcq;
 	qp->srq = i->srq;
-	qp->xrc_target = qp->no_sq = i->xrc_target;
+	qp->xrc_target = i->xrc_target;
+	qp->no_sq = i->xrc_target || i->no_sq;
 	qp->log_sq = i->log_sq ? i->log_sq : 6;
 	if (i->srq || i->type == DRV_XRC)
 		return;

@@ -128,6 +128,22 @@ static void add_sges(struct wqe *w, const struct drv_sge *sge, unsigned int nr)
 	}
 }
 
+/* An append without a buffer has a data segment that says so. */
+static void add_tm(struct wqe *w, const struct drv_wr *wr)
+{
+	struct mlx5_wqe_tm_seg *s = add(w, sizeof(*s));
+
+	s->opcode = wr->tm.op << 4;
+	s->flags = wr->tm.flags;
+	s->index = htobe16(wr->tm.index);
+	s->sw_cnt = htobe16(wr->tm.count);
+	s->append_tag = htobe64(wr->tm.tag);
+	s->append_mask = htobe64(wr->tm.mask);
+	if (wr->tm.op == DRV_TM_APPEND && !wr->nr_sge)
+		mlx5dv_set_data_seg(add(w, sizeof(struct mlx5_wqe_data_seg)),
+				    0, MLX5_INVALID_LKEY, 0);
+}
+
 static bool has_remote(uint8_t opcode)
 {
 	return opcode == MLX5_OPCODE_RDMA_WRITE ||
@@ -161,6 +177,8 @@ static void build(struct wqe *w, struct drv_qp *qp, const struct drv_wr *wr)
 		add_remote(w, wr);
 	if (wr->opcode == MLX5_OPCODE_UMR)
 		add_umr(w, qp, wr);
+	if (wr->opcode == MLX5_OPCODE_TAG_MATCHING)
+		add_tm(w, wr);
 	if (wr->flags & DRV_INLINE)
 		add_inline(w, wr);
 	else

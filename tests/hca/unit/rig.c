@@ -197,7 +197,8 @@ void rig_free(struct rig *r)
 struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 			 bool cable)
 {
-	struct cx_config config = { .guid = guid, .lid = lid };
+	struct cx_config config = { .guid = guid, .lid = lid,
+				    .tag_matching = !r->no_tags };
 	struct rig_dev *d = &r->dev[r->nr];
 
 	if (r->nr == RIG_DEVS)

@@ -53,6 +53,7 @@ struct rig {
 	char log[4096];		/* the last lines */
 	size_t log_len;
 	bool verbose;
+	bool no_tags;		/* devices are plugged without tag matching */
 };
 
 /* NULL without memory. A machine of its own, with a hub. */

@@ -426,6 +426,39 @@ static void reset_in_the_middle(void **state)
 	rig_free(r);		/* with everything still there */
 }
 
+static uint32_t tags_announced(bool tags, int *created)
+{
+	struct rig *r = rig_new();
+	uint8_t caps[4096];
+	struct drv_srq srq;
+	struct drv drv = { 0 };
+	struct drv_cq cq;
+	uint32_t log;
+
+	assert_non_null(r);
+	r->no_tags = !tags;
+	ok(drv_open(&drv, rig_plug(r, GUID_A, 1, false)));
+	ok(drv_caps(&drv, 1, caps));
+	assert_int_equal(CX_GET(cmd_hca_cap, caps, tag_matching), tags);
+	assert_int_equal(CX_GET(cmd_hca_cap, caps, rndv_offload_rc), tags);
+	log = CX_GET(cmd_hca_cap, caps, log_tag_matching_list_sz);
+	ok(drv_cq(&drv, &cq, 3));
+	*created = drv_srq_as(&drv, &srq, 3, DRV_SRQ_TM, &cq);
+	rig_free(r);
+	return log;
+}
+
+static void tags_by_property(void **state)
+{
+	int created;
+
+	(void)state;
+	assert_int_equal(tags_announced(true, &created), 7);
+	assert_int_equal(created, 0);
+	assert_int_equal(tags_announced(false, &created), 0);
+	assert_int_equal(created, CX_BAD_OP);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
@@ -435,6 +468,7 @@ int main(void)
 		T(comes_up_without_a_failed_command),
 		cmocka_unit_test(comes_and_goes),
 		T(capabilities),
+		cmocka_unit_test(tags_by_property),
 		T(unknown_commands),
 		T(wrong_lengths),
 		T(delivery_errors),

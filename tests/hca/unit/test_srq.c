@@ -228,6 +228,33 @@ static void xrc(void **state)
 	ok(drv_srq_destroy(&p->b.drv, &two));
 }
 
+/* A queue with tags is for RC alone, and is not what other commands are for. */
+static void tags(void **state)
+{
+	struct pair *p = *state;
+	struct drv_qp_init init = { .type = DRV_UC, .scq = &p->b.scq,
+				    .rcq = &p->b.scq };
+	uint8_t c[CX_BYTES(xrqc)];
+	struct drv_srq srq, rmp;
+	struct drv_qp qp;
+
+	ok(drv_srq_as(&p->b.drv, &srq, 5, DRV_SRQ_TM, &p->b.rcq));
+	assert_int_equal(drv_cq_destroy(&p->b.drv, &p->b.rcq),
+			 CX_BAD_RES_STATE);
+	init.srq = &srq;
+	assert_int_equal(drv_qp(&p->b.drv, &qp, &init), CX_BAD_PARAM);
+	init.type = DRV_RC;
+	ok(drv_qp(&p->b.drv, &qp, &init));
+	assert_int_equal(drv_srq_destroy(&p->b.drv, &srq), CX_BAD_RES_STATE);
+	ok(drv_qp_destroy(&qp));
+	assert_int_equal(drv_simple(&p->b.drv, MLX5_CMD_OP_DESTROY_RMP,
+				    srq.srqn, NULL), CX_BAD_RES);
+	ok(drv_srq(&p->b.drv, &rmp, 3, NULL));
+	assert_int_equal(drv_xrq_query(&p->b.drv, &rmp, c), CX_BAD_RES);
+	ok(drv_srq_destroy(&p->b.drv, &rmp));
+	ok(drv_srq_destroy(&p->b.drv, &srq));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
@@ -241,6 +268,7 @@ int main(void)
 		T(last_wqe),
 		T(spoilt_list),
 		T(xrc),
+		T(tags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -502,7 +502,14 @@ struct ib_ucontext {
 	struct ib_device *device;
 	struct rdma_restrack_entry res;
 };
-struct ib_device_attr { u64 max_mr_size, device_cap_flags; int max_cqe; };
+struct ib_tm_caps {
+	u32 max_rndv_hdr_size, max_num_tags, flags, max_ops, max_sge;
+};
+struct ib_device_attr {
+	u64 max_mr_size, device_cap_flags;
+	int max_cqe;
+	struct ib_tm_caps tm_caps;
+};
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; struct ib_uobject *uobject; };
 struct ib_xrcd { struct ib_device *device; };

@@ -18,7 +18,7 @@
 
 enum ib_cq_notify_flags { IB_CQ_SOLICITED = 1, IB_CQ_SOLICITED_MASK = 3 };
 struct ib_cq_init_attr { int cqe, comp_vector; u32 flags; };
-enum { IB_SRQT_BASIC, IB_SRQT_XRC };
+enum { IB_SRQT_BASIC, IB_SRQT_XRC, IB_SRQT_TM };
 enum ib_srq_attr_mask { IB_SRQ_MAX_WR = 1, IB_SRQ_LIMIT = 2 };
 struct ib_srq_attr { u32 max_wr, max_sge, srq_limit; };
 struct ib_srq_init_attr {
@@ -27,6 +27,7 @@ struct ib_srq_init_attr {
 	struct {
 		struct ib_cq *cq;
 		struct { struct ib_xrcd *xrcd; } xrc;
+		struct { u32 max_num_tags; } tag_matching;
 	} ext;
 };
 

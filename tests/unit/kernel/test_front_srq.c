@@ -5,12 +5,16 @@
  * frontend/srq.c: whose memory a shared receive queue uses, when two threads resize
  * it at once. ib_uverbs takes a read reference for it, so both get as far as the
  * driver. The second one comes while the backend works for the first.
+ *
+ * And what of tag matching a backend may say, and what is asked of it: numbers that
+ * no HCA has do not reach user space; a queue of more tags than were announced is not
+ * asked for.
  */
 #include "kernel.h"
 
 #define IB_UVERBS_DEVICE_XRC	(1 << 20)
 
-enum { IB_SRQT_BASIC, IB_SRQT_XRC };
+enum { IB_SRQT_BASIC, IB_SRQT_XRC, IB_SRQT_TM };
 enum ib_srq_attr_mask { IB_SRQ_MAX_WR = 1, IB_SRQ_LIMIT = 2 };
 struct ib_srq_attr { u32 max_wr, max_sge, srq_limit; };
 struct ib_srq_init_attr {
@@ -19,6 +23,7 @@ struct ib_srq_init_attr {
 	struct {
 		struct ib_cq *cq;
 		struct { struct ib_xrcd *xrcd; } xrc;
+		struct { u32 max_num_tags; } tag_matching;
 	} ext;
 };
 
@@ -27,7 +32,8 @@ struct ib_srq_init_attr {
 #define BUFS	8
 #define HANDLE	9
 
-static struct vhca_dev dev;
+static struct vhca_provider provider;
+static struct vhca_dev dev = { .provider = &provider };
 static struct vhca_ucontext uc;
 static struct ib_pd pd = { .device = &dev.ibdev };
 static struct vhca_srq srq = { .ibsrq = { .device = &dev.ibdev, .pd = &pd } };
@@ -38,6 +44,7 @@ static u32 second;		/* max_wr that another thread asks for meanwhile */
 static int second_rc, answer;
 static bool in_place;		/* an HCA that has the queue's memory */
 static struct xenvhca_modify_srq_req asked;
+static struct xenvhca_create_srq_req made;
 
 /* ---- the rest of the module ---- */
 struct vhca_ucontext *vhca_udata_uc(struct ib_udata *u)
@@ -56,6 +63,7 @@ int vhca_cmd_create_srq(struct vhca_ucontext *u,
 			struct ib_udata *ud, struct vhca_bufs *bufs,
 			struct xenvhca_create_srq_rsp *rsp)
 {
+	made = *req;
 	*bufs = (struct vhca_bufs){ .buf = &mem[given++] };
 	*rsp = (struct xenvhca_create_srq_rsp){
 		.handle = HANDLE, .max_wr = req->max_wr,
@@ -142,6 +150,8 @@ static int setup(void **state)
 	given = nested = second_rc = answer = 0;
 	second = 0;
 	in_place = false;
+	provider.tm = 1;
+	dev.attr.tm_caps.max_num_tags = 127;
 	return vhca_create_srq(&srq.ibsrq, &init, &udata);
 }
 
@@ -203,6 +213,64 @@ static void no_new_memory_keeps_the_old(void **state)
 	assert_int_equal(puts_of[0], 0);
 }
 
+static int create(int type, u32 tags)
+{
+	struct vhca_srq one = { .ibsrq = { .device = &dev.ibdev, .pd = &pd } };
+	struct vhca_cq cq = { .handle = 6 };
+	struct ib_srq_init_attr init = {
+		.attr.max_wr = 16, .srq_type = type,
+		.ext = { .cq = &cq.ibcq, .tag_matching = { tags } },
+	};
+	int rc = vhca_create_srq(&one.ibsrq, &init, &udata);
+
+	if (!rc)
+		vhca_destroy_srq(&one.ibsrq, &udata);
+	return rc;
+}
+
+static void tags_are_asked_for(void **state)
+{
+	assert_int_equal(create(IB_SRQT_TM, 127), 0);
+	assert_int_equal(made.srq_type, 2);
+	assert_int_equal(made.max_tags, 127);
+	assert_int_equal(made.cq, 6);
+	assert_int_equal(made.xrcd, 0);
+	assert_int_equal(create(IB_SRQT_TM, 0), 0);
+	assert_int_equal(made.max_tags, 0);
+	assert_int_equal(create(IB_SRQT_BASIC, 99), 0);
+	assert_int_equal(made.max_tags, 0);
+	assert_int_equal(made.cq, 0);
+}
+
+static void more_tags_than_announced(void **state)
+{
+	assert_int_equal(create(IB_SRQT_TM, 128), -EINVAL);
+	assert_int_equal(create(IB_SRQT_TM, ~0u), -EINVAL);
+	dev.attr.tm_caps.max_num_tags = 0;
+	assert_int_equal(create(IB_SRQT_TM, 0), -EINVAL);
+	provider.tm = 0;
+	assert_int_equal(create(IB_SRQT_TM, 1), -EOPNOTSUPP);
+	assert_int_equal(given, 1);	/* setup's */
+}
+
+static void lies_about_tags_are_cut(void **state)
+{
+	struct ib_tm_caps tm = { 0 }, zero = { 0 };
+	struct xenvhca_query_device_rsp rsp;
+
+	memset(&rsp, 0xff, sizeof(rsp));
+	rsp.tm_max_tags = 0;		/* then nothing else means anything */
+	vhca_srq_caps(&tm, &rsp);
+	assert_memory_equal(&tm, &zero, sizeof(tm));
+	rsp.tm_max_tags = ~0u;
+	vhca_srq_caps(&tm, &rsp);
+	assert_int_equal(tm.max_num_tags, 0xffff);
+	assert_int_equal(tm.max_ops, INT_MAX);
+	assert_int_equal(tm.max_sge, 0xffff);
+	assert_int_equal(tm.max_rndv_hdr_size, 0xffff);
+	assert_int_equal(tm.flags, 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -211,6 +279,9 @@ int main(void)
 		T(a_second_one_waits),
 		T(a_refusal_keeps_the_memory),
 		T(no_new_memory_keeps_the_old),
+		T(tags_are_asked_for),
+		T(more_tags_than_announced),
+		T(lies_about_tags_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
