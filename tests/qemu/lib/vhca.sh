@@ -210,7 +210,8 @@ traffic_start() {
 declare -A inside
 traffic_inside() {
 	: >"/tmp/traffic.$1"
-	guest_sh -t $(($2 + 60)) "$1" "vhca-xfer --loop $XFER_GID --traffic $2 --pause 10" \
+	guest_sh -t $(($2 + 60)) "$1" "vhca-xfer --loop $XFER_GID --traffic $2 --pause 10 \
+			--timeout $(seconds 5000)" \
 		>"/tmp/traffic.$1" 2>&1 &
 	inside[$1]=$!
 	wait_until 30 grep -q '^t=1 ' "/tmp/traffic.$1" ||
