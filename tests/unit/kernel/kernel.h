@@ -181,18 +181,7 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 
 #include "lists.h"
 
-/* ---- processors ---- */
-static u64 kernel_ns;			/* beside jiffies */
-static unsigned int __attribute__((unused)) kernel_cpus = 1;
-static bool __attribute__((unused)) kernel_killed;
-static bool (*kernel_resched)(void);	/* asked in each turn of a loop */
-#define cpu_relax()		(kernel_ns += 100)
-#define num_online_cpus()	kernel_cpus
-#define need_resched()		(kernel_resched && kernel_resched())
-#define fatal_signal_pending(t)	kernel_killed
-#define rcu_read_lock()
-#define rcu_read_unlock()
-#define synchronize_rcu()
+#include "processors.h"
 
 /* ---- time and works ---- */
 #define HZ			250
