@@ -11,8 +11,10 @@
 
 struct vhca_ucontext;
 
-/* Result of a destroy command that nobody has waited for, or that was not sent; the
- * others are 0 or -errno. */
+/*
+ * Result of a destroy command that nobody has waited for, or that was not sent; the
+ * others are 0 or -errno.
+ */
 #define VHCA_LEFT	1
 
 /* An object was made in @uc, or is going to be ended. */

@@ -224,6 +224,7 @@ static void look_work(struct work_struct *work)
 	enum xenbus_state theirs;
 	bool changed;
 
+	/* Pairs with the store when all of it was there. */
 	if (!smp_load_acquire(&p->live))
 		return;
 	theirs = page_theirs(&p->link);
@@ -294,7 +295,7 @@ static void page_offer(struct vhca_page *p)
 
 	WRITE_ONCE(page->front_layout, XENVHCA_LINK_LAYOUT);
 	WRITE_ONCE(page->front_port, p->port);
-	virt_wmb();
+	virt_wmb();	/* who sees the magic number, sees what it is for */
 	WRITE_ONCE(page->front_magic, XENVHCA_LINK_MAGIC);
 	gnttab_grant_foreign_access_ref(p->ref, p->link.backend,
 					xen_page_to_gfn(virt_to_page(page)), 0);

@@ -50,7 +50,7 @@ struct vhca_range {
 
 static int range_charge(struct vhca_dev *dev, u32 nr)
 {
-	u32 max = min(READ_ONCE(queue_pages), (unsigned int)INT_MAX);
+	u32 max = min_t(u32, READ_ONCE(queue_pages), INT_MAX);
 	int sum = atomic_read(&dev->queue_pages);
 
 	do {
