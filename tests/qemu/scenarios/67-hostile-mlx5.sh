@@ -74,7 +74,7 @@ flooded() {
 # Each of these is a part; a guest gets some of them.
 honest() {
 	local n
-	check "$guest: without a lie" brief mlx5-honest 20 "$(held $CQS)"
+	check "$guest: without a lie" brief mlx5-honest 60 "$(held $CQS)"
 	check "$guest: there are CQs" grep -qx "$CQS CQs" "/tmp/said.$guest"
 	for n in slab free cmds; do
 		said $n >"/tmp/honest.$guest.$n"
@@ -84,20 +84,20 @@ honest() {
 floods() {
 	step "$guest: events that nobody asked for"
 	check "completions of a CQ that was never armed" \
-		brief mlx5-comp-flood 20 "$(held $CQS)"
+		brief mlx5-comp-flood 60 "$(held $CQS)"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	check "they are not kept: memory" few free $((2 * MANY_KB))
 	# It is told of that CQ only, so one is enough; what is kept has a rate, no bound.
 	check "completions of a CQ that the backend arms" \
-		brief mlx5-arm-flood 20 "$(held 1)"
+		brief mlx5-arm-flood 60 "$(held 1)"
 	check "they came" flooded 512
 	check "they are kept at the rate of a CQ, not faster" paced $ARM_KB
-	check "overflows" brief mlx5-overflow 20 "$(held $CQS)"
+	check "overflows" brief mlx5-overflow 60 "$(held $CQS)"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	check "they are not kept: memory" few free $((2 * MANY_KB))
-	check "events of the port" brief mlx5-port-flood 20 "$(held $CQS)"
+	check "events of the port" brief mlx5-port-flood 60 "$(held $CQS)"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	# Once a second, after a few times more, port, GIDs and P_Keys are read again.
