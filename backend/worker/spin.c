@@ -29,6 +29,7 @@
 #define BE_SPIN_DEPTH_US 250000	/* but so much at once after a pause */
 #define BE_SPIN_READ	16u	/* turns from one look at the counter to the next */
 #define BE_SPIN_TURNS_US 1024u	/* more than any processor makes */
+#define BE_SPIN_TICKS_MAX 1000000u	/* in a microsecond: no processor has so many */
 #define BE_SPIN_BORN_NS	(20 * VL_MSEC_NS)	/* after which a tick is known */
 #define BE_SPIN_LEASE_NS (50 * VL_MSEC_NS)	/* longer than any spin */
 #define BE_SPINNERS_SIZE 4096
@@ -71,11 +72,16 @@ static bool spin_ticks_known(struct be_spin *s)
 
 	if (s->ticks_us)
 		return true;
-	if (vl_coarse_ns() - s->born_ns < BE_SPIN_BORN_NS)
+	if (vl_coarse_ns() < s->born_ns + BE_SPIN_BORN_NS)
 		return false;
 	ns = vl_now_ns() - s->born_ns;
 	s->filled = vl_ticks();
 	s->ticks_us = (s->filled - s->born) / (ns / 1000);
+	if (s->ticks_us > BE_SPIN_TICKS_MAX) {	/* it went back: begin anew */
+		s->ticks_us = 0;
+		s->born = s->filled;
+		s->born_ns += ns;
+	}
 	s->left = (int64_t)s->ticks_us * BE_SPIN_DEPTH_US;
 	return s->ticks_us;
 }

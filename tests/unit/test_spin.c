@@ -26,6 +26,7 @@
 
 static uint64_t clock_ns;
 static bool stuck;			/* the counter does not move */
+static uint64_t gone_back;		/* ticks that the counter lost */
 static void (*in_turn)(void);
 
 static uint64_t fake_coarse(void)
@@ -35,7 +36,7 @@ static uint64_t fake_coarse(void)
 
 static uint64_t fake_ticks(void)
 {
-	return stuck ? 77 : clock_ns * TICKS_NS;
+	return stuck ? 77 : clock_ns * TICKS_NS - gone_back;
 }
 
 static void fake_relax(void)
@@ -86,6 +87,7 @@ static int setup(void **state)
 	memset(slots, 0, sizeof(slots));
 	clock_ns = 1000 * VL_SEC_NS;
 	stuck = false;
+	gone_back = 0;
 	in_turn = NULL;
 	return 0;
 }
@@ -108,6 +110,39 @@ static void nobody_spins_who_must_not(void **state)
 	clock_ns += 30 * VL_MSEC_NS;
 	assert_true(be_spin_begin(&s));
 	be_spin_end(&s, true);
+}
+
+/* The coarse clock shows an earlier time than that at which we began. */
+static void the_coarse_clock_is_behind(void **state)
+{
+	struct be_spin s;
+
+	(void)state;
+	clock_ns += 3 * VL_MSEC_NS;
+	be_spin_init(&s, slots, 2, LIMIT_US);
+	assert_false(be_spin_begin(&s));
+	clock_ns += 10 * VL_MSEC_NS;
+	assert_false(be_spin_begin(&s));
+	clock_ns += 20 * VL_MSEC_NS;
+	assert_true(be_spin_begin(&s));
+	be_spin_end(&s, true);
+	assert_int_equal(s.ticks_us, TICKS_NS * 1000);
+}
+
+/* As where the domain was resumed elsewhere. */
+static void the_counter_goes_back(void **state)
+{
+	struct be_spin s;
+
+	(void)state;
+	be_spin_init(&s, slots, 2, LIMIT_US);
+	clock_ns += 30 * VL_MSEC_NS;
+	gone_back = clock_ns * TICKS_NS / 2;
+	assert_false(be_spin_begin(&s));
+	clock_ns += 30 * VL_MSEC_NS;
+	assert_true(be_spin_begin(&s));
+	be_spin_end(&s, true);
+	assert_int_equal(s.ticks_us, TICKS_NS * 1000);
 }
 
 static void a_spin_ends(void **state)
@@ -429,7 +464,8 @@ static void a_notification_of_what_was_polled_is_not_spurious(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(nobody_spins_who_must_not),
+		T(nobody_spins_who_must_not), T(the_coarse_clock_is_behind),
+		T(the_counter_goes_back),
 		T(a_spin_ends),
 		T(who_finds_nothing_seldom_looks),
 		T(a_guest_cannot_have_more_than_the_budget),
