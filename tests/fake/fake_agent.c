@@ -160,6 +160,16 @@ void host_turn(void)
 	} while (++i < 2 || (host.a.wake_ns && host.a.wake_ns <= vl_now_ns()));
 }
 
+void host_pass(void (*come)(void), unsigned int late)
+{
+	assert_int_equal(dba_agent_events(&host.a), 0);
+	host.asked = 0;
+	host.come = come;
+	host.late = late;
+	dba_agent_work(&host.a);
+	host.late = 0;
+}
+
 /* Guest 5, PVH, has a vhca of backend 1, which the HCA is passed through to. */
 int host_setup(void **state)
 {

@@ -55,6 +55,8 @@ int host_setup(void **state);
 int host_teardown(void **state);
 /* Until the agent waits for something. */
 void host_turn(void);
+/* One pass of the agent, in which come() is called at the question number late. */
+void host_pass(void (*come)(void), unsigned int late);
 /* Guest 6 gets its device. */
 void host_second_guest(void);
 /* Guest 5 + i, i > 0, gets device 3. */
@@ -67,7 +69,6 @@ const char *host_answer(unsigned int slot);
 /* A request, a turn, the answer. */
 const char *host_ask_in(const char *dir, unsigned int slot, const char *text);
 const char *host_ask(unsigned int slot, const char *text);
-
 
 /* A list of requests, a turn, the answers: all of them, or the one of a number. */
 const char *host_list_in(const char *dir, const char *requests);

@@ -221,12 +221,7 @@ static void a_device_that_goes_in_a_turn(void **state)
 {
 	(void)state;
 	fake_xs_set(DB "/requests", "1 0 map 0xe0100 0x100000 0x1");
-	assert_int_equal(dba_agent_events(&host.a), 0);
-	host.asked = 0;
-	host.come = the_device_goes;
-	host.late = 1;
-	dba_agent_work(&host.a);
-	host.late = 0;
+	host_pass(the_device_goes, 1);
 	assert_null(fake_xs_get(DB "/answers"));
 	host_turn();
 	assert_int_equal(host.mapped, 0);
@@ -244,12 +239,7 @@ static void a_list_that_changes_in_a_turn(void **state)
 	(void)state;
 	fake_xs_set(DB "/requests",
 		    "1 0 map 0xe0100 0x100000 0x1;2 1 unmap");
-	assert_int_equal(dba_agent_events(&host.a), 0);
-	host.asked = 0;
-	host.come = the_list_changes;
-	host.late = 1;
-	dba_agent_work(&host.a);
-	host.late = 0;
+	host_pass(the_list_changes, 1);
 	assert_string_equal(fake_xs_get(DB "/answers"), "1 mapped;2 unmapped");
 	host_turn();
 	assert_string_equal(fake_xs_get(DB "/answers"), "2 unmapped;3 unmapped");

@@ -170,12 +170,7 @@ static void a_turn_ends_when_others_come(void **state)
 	host_turn();
 	for (slot = 0; slot < 14; slot++)
 		host_request(slot, "map 0x1000 0x100000 0x1");
-	assert_int_equal(dba_agent_events(&host.a), 0);
-	host.asked = 0;
-	host.come = guest_6_asks;
-	host.late = 3;
-	dba_agent_work(&host.a);
-	host.late = 0;
+	host_pass(guest_6_asks, 3);
 	for (slot = 0; slot < 14; slot++)
 		answered += host_answer(slot)[0] != '\0';
 	assert_int_equal(answered, 3);
@@ -192,12 +187,7 @@ static bool comes_in_a_turn(void (*come)(void))
 
 	for (slot = 0; slot < 3; slot++)
 		host_request(slot, "map 0x1000 0x100000 0x1");
-	assert_int_equal(dba_agent_events(&host.a), 0);
-	host.asked = 0;
-	host.come = come;
-	host.late = 2;
-	dba_agent_work(&host.a);
-	host.late = 0;
+	host_pass(come, 2);
 	return host.a.wake_ns && host.a.wake_ns <= vl_now_ns();
 }
 

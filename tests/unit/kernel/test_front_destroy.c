@@ -8,29 +8,15 @@
  * and test_front_mr.c.
  */
 #include "kernel.h"
+#include "srqs.h"
 
 #define static_assert(...)	_Static_assert(__VA_ARGS__, "")
 #define spin_lock_irq(l)
 #define spin_unlock_irq(l)
 #define xa_insert(xa, i, obj, gfp) 0
 #define xa_erase(xa, i)		((void)(xa))
-#define IB_UVERBS_DEVICE_XRC	(1 << 20)
-
 enum ib_cq_notify_flags { IB_CQ_SOLICITED = 1, IB_CQ_SOLICITED_MASK = 3 };
 struct ib_cq_init_attr { int cqe, comp_vector; u32 flags; };
-enum { IB_SRQT_BASIC, IB_SRQT_XRC, IB_SRQT_TM };
-enum ib_srq_attr_mask { IB_SRQ_MAX_WR = 1, IB_SRQ_LIMIT = 2 };
-struct ib_srq_attr { u32 max_wr, max_sge, srq_limit; };
-struct ib_srq_init_attr {
-	struct ib_srq_attr attr;
-	int srq_type;
-	struct {
-		struct ib_cq *cq;
-		struct { struct ib_xrcd *xrcd; } xrc;
-		struct { u32 max_num_tags; } tag_matching;
-	} ext;
-};
-
 /* Of compat.h, as in 6.1 */
 #define vhca_cq_attrs		ib_udata
 #define vhca_cq_udata(attrs)	(attrs)
@@ -62,6 +48,7 @@ struct rdma_ah_init_attr { struct rdma_ah_attr *ah_attr; };
 
 #include "copy/cmd.c"
 #include "cmd_rest.h"
+#include "no_ranges.h"
 #undef VHCA_BODY
 #undef VHCA_RESULT
 #undef VHCA_UC
@@ -123,21 +110,6 @@ void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *m)
 
 void vhca_mem_put(struct vhca_mem *m)
 {
-}
-
-void vhca_ranges_fetch(struct vhca_ucontext *u, u32 owner,
-		       const struct vhca_cmd *cmd)
-{
-}
-
-u32 vhca_ranges_flags(const struct vhca_dev *d, u16 op)
-{
-	return 0;
-}
-
-bool vhca_ranges_flush(struct vhca_ucontext *u)
-{
-	return false;
 }
 
 int vhca_gid_usable(struct vhca_dev *d, u32 index)

@@ -16,6 +16,7 @@
 
 #include "copy/cmd.c"
 #include "cmd_rest.h"
+#include "no_ranges.h"
 #undef VHCA_BODY
 #undef VHCA_RESULT
 #undef VHCA_UC
@@ -67,21 +68,6 @@ void vhca_mem_put(struct vhca_mem *m)
 void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *m)
 {
 	adopted++;
-}
-
-void vhca_ranges_fetch(struct vhca_ucontext *u, u32 owner,
-		       const struct vhca_cmd *cmd)
-{
-}
-
-u32 vhca_ranges_flags(const struct vhca_dev *d, u16 op)
-{
-	return 0;
-}
-
-bool vhca_ranges_flush(struct vhca_ucontext *u)
-{
-	return false;
 }
 
 /* ---- tests ---- */
