@@ -45,27 +45,34 @@ stamps_moved() {
 		[ "$min" -ge "$acked" ] && [ "$max" -le $((acked + 1)) ]
 }
 
+# gone DOMID, stopped DOMID, runs_again DOMID, back DOMID: a domain's vhca is given up, it
+# does not run, the one after it runs, and has a vhca.
+vhca_node() { xenstore-read "/local/domain/$1/device/vhca/0/state" 2>&1; }
+gone() { [ "$(vhca_node "$1")" != 4 ]; }
+stopped() { [[ $(xl list a 2>&1) == *\ ---s*\ * ]] || [ "$(xl domid a 2>&1)" != "$1" ]; }
+runs_again() {
+	local dom
+	dom=$(xl domid a 2>/dev/null) && [ "$dom" != "$1" ] &&
+		[[ $(xl list a 2>/dev/null) =~ \ [r-][b-]----\  ]]
+}
+back() {
+	local dom
+	dom=$(xl domid a 2>/dev/null) && [ "$dom" != "$1" ] && [ "$(vhca_node "$dom")" = 4 ]
+}
+
 # vhca_absent DOMID FILE: writes there how many ms pass from when that domain gives its
 # vhca up until the one after it has one, as xenstore shows it, and how many of them no
 # domain of that name runs, as Xen does.
 vhca_absent() {
-	local state=/local/domain/$1/device/vhca/0/state start end left back dom
-	while [ "$(xenstore-read "$state" 2>&1)" = 4 ]; do sleep 0.02; done
-	start=$(date +%s%N)
-	until [[ $(xl list a 2>&1) == *\ ---s*\ * ]] || [ "$(xl domid a 2>&1)" != "$1" ]; do
-		sleep 0.02
+	local what at=() end=$((SECONDS + $(seconds 120)))
+	for what in gone stopped runs_again back; do
+		until "$what" "$1"; do
+			[ $SECONDS -lt $end ] || return 1
+			sleep 0.02
+		done
+		at+=("$(date +%s%3N)")
 	done
-	left=$(date +%s%N)
-	until dom=$(xl domid a 2>/dev/null) && [ "$dom" != "$1" ] &&
-		[[ $(xl list a 2>/dev/null) =~ \ [r-][b-]----\  ]]; do
-		sleep 0.02
-	done
-	back=$(date +%s%N)
-	state=/local/domain/$dom/device/vhca/0/state
-	until [ "$(xenstore-read "$state" 2>&1)" = 4 ]; do sleep 0.02; done
-	end=$(date +%s%N)
-	echo "without_vhca_ms $(((end - start) / 1000000))" \
-		"stopped_ms $(((back - left) / 1000000))" >"$2"
+	echo "without_vhca_ms $((at[3] - at[0])) stopped_ms $((at[2] - at[1]))" >"$2"
 }
 
 # down_time MIB: of a guest that has so much memory registered; 0: nothing.
