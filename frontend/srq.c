@@ -4,8 +4,8 @@
  *
  * Shared receive queues: basic, XRC, and with tag matching. The process itself
  * posts receives into the queue's memory, and tags as work requests of a queue
- * pair that its provider keeps for that. All calls run in the process that made them; the physical
- * HCA's driver decides what is possible.
+ * pair that its provider keeps for that. All calls run in the process that made
+ * them; the physical HCA's driver decides what is possible.
  */
 #include "cmd.h"
 #include "event.h"

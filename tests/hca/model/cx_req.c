@@ -157,6 +157,7 @@ static void flight_new(struct cx_dev *d, struct cx_qp *qp,
 {
 	struct cx_req *r = qp->req;
 	struct cx_flight *fl = cx_flight(r, r->end++);
+
 	memset(fl, 0, sizeof(*fl));
 	fl->wqe = w->index;
 	fl->bbs = w->bbs;
