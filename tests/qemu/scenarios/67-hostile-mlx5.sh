@@ -12,11 +12,9 @@
 
 CQS=200		# each of which an overflow may be told
 MANY_KB=4096	# of events that nobody reads; 300000 would be 18 MB
-ARM_KB=3125	# a second: 50000 events of a CQ, 64 octets each
 
 # held CQS: for the guest: with so many CQs, whose events stay unread, what five
-# seconds cost its kernel: "slab KB", "free KB", "cmds PER SECOND"; "time SECONDS" is
-# how long it took, rounded up twice.
+# seconds cost its kernel: "slab KB", "free KB", "cmds PER SECOND".
 held() {
 	echo "cqs=$1"
 	cat <<-'EOT'
@@ -44,7 +42,6 @@ held() {
 	sleep 5 # measured
 	read -r u _ </proc/uptime
 	echo "cmds $((($(cmds) - c) / (${u%.*} - ${t%.*})))"
-	echo "time $((${u%.*} - ${t%.*} + 2))"
 	echo "slab $(($(kb SUnreclaim) - s))"
 	echo "free $((f - $(kb MemFree)))"
 	wait $p
@@ -57,11 +54,6 @@ said() { awk -v n="$1" '$1 == n { print $2; f = 1 } END { exit !f }' "/tmp/said.
 few() {
 	note "$guest: $1 $(said "$1"), honestly $(cat "/tmp/honest.$guest.$1")"
 	[ "$(said "$1")" -lt $(($(cat "/tmp/honest.$guest.$1") + $2)) ]
-}
-# paced KB: it is no more than that for each second.
-paced() {
-	note "$guest: slab $(said slab) in $(said time) s"
-	[ "$(said slab)" -lt $(($1 * $(said time) + MANY_KB)) ]
 }
 # flooded N: at least so many were sent.
 flooded() {
@@ -88,11 +80,13 @@ floods() {
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	check "they are not kept: memory" few free $((2 * MANY_KB))
-	# It is told of that CQ only, so one is enough; what is kept has a rate, no bound.
+	# It is told of that CQ only, so one is enough. On one processor the word changes
+	# only before the guest takes a ring full of events: one of each is kept. How many
+	# at most, if it changes all the time, test_front_event shows.
 	check "completions of a CQ that the backend arms" \
 		brief mlx5-arm-flood 60 "$(held 1)"
-	check "they came" flooded 512
-	check "they are kept at the rate of a CQ, not faster" paced $ARM_KB
+	check "they came" flooded 100000
+	check "few of them are kept: slab" few slab $MANY_KB
 	check "overflows" brief mlx5-overflow 60 "$(held $CQS)"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
