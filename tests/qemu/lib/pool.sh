@@ -79,3 +79,13 @@ pool_take() {
 	done
 	return 1
 }
+
+# pool_end: no kept guest is left, nor what the backend keeps for one as long as it lives
+# (docs/teardown.md: doorbell pages, the memory of a dead worker that had them).
+pool_end() {
+	local file
+	for file in "$POOL_DIR"/*.key; do
+		[ -e "$file" ] && mv "$file" "$file.ended" || continue
+		xl destroy "$(basename "$file" .key)"
+	done
+}

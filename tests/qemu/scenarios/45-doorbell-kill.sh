@@ -18,6 +18,7 @@ new_pid() { [ -n "$(pgrep -o -x "$1")" ] && [ "$(pgrep -o -x "$1")" != "$2" ]; }
 nothing_kept() { [ "$(cat $DBG_HELPER/kept_mms)" = 0 ]; }
 
 step "a PV and a PVH guest, both on the same HCA"
+pool_end
 hca_guests pv a pvh b
 vhcactl detach b all
 vhcactl detach a all

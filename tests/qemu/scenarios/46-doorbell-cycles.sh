@@ -28,6 +28,7 @@ cycles() {
 nothing_kept() { [ "$(cat $DBG_HELPER/kept_mms)" = 0 ]; }
 
 step "two PV guests and a PVH guest"
+pool_end
 hca_guests pv a pv b pvh c
 for g in a b c; do
 	vhcactl detach $g all

@@ -29,6 +29,8 @@ step "a PV guest"
 hca_setup
 agent_start
 backend_start
+pool_end
+check "no memory of earlier workers is kept" wait_until 20 nothing_kept
 guest_create a pv
 ledger_open a
 hca_ledger_open
