@@ -44,14 +44,16 @@ load_number() { guest_sh "$1" 'cat /tmp/load'; }
 goes_on() {
 	# Its network comes back too: do not wait for lost packets.
 	wait_until 40 guest_sh -t 2 "$1" true || return 1
-	guest_sh -t 50 "$1" '
-		for ((i = 0; i < 200; i++)); do
+	guest_sh -t 70 "$1" '
+		on=
+		while [ $SECONDS -lt '"$(seconds 50)"' ]; do
 			n=$(cat /tmp/load)
-			[ "$n" -gt '"$2"' ] && grep -q "^t=1 " /tmp/load.$n && break
+			[ "$n" -gt '"$2"' ] && grep -q "^t=1 " /tmp/load.$n &&
+				on=1 && break
 			sleep 0.2
 		done
-		[ '"$2"' = 0 ] || grep -q "fatal event" /tmp/load.'"$2"' || n=
-		[ "$i" -lt 200 ] && [ "$n" ] &&
+		[ '"$2"' = 0 ] || grep -q "fatal event" /tmp/load.'"$2"' || on=
+		[ "$on" ] &&
 			! grep -h errors= /tmp/load.* | grep -v errors=0 &&
 			! dmesg | grep -E "'"$BAD_KERNEL"'" && exit
 		tail -n 3 /tmp/load.*
