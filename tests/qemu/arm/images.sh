@@ -34,7 +34,7 @@ guest_programs=(
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
 	ib_atomic_lat
 )
-utility_programs=(bridge tee touch xenstore mknod mkfifo base64)
+utility_programs=(bridge tee touch xenstore mknod base64)
 guest_modules=(
 	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs xen-netfront
 	ib_uverbs crc32_generic tun

@@ -7,7 +7,7 @@
 # share, renamed into place last, after everything else has been collected.
 set -u
 export DOM0=/share
-mkfifo /run/nothing	# reading it is a pause that starts no process
+exec {nothing}<> <(:)	# reading it is a pause that starts no process
 
 collect() {
 	local dir=$1 log
@@ -97,7 +97,7 @@ TIME_SCALE=$(cat /share/scale)
 export VHCA_TIER TIME_SCALE
 while :; do
 	if [ ! -e /share/next ]; then
-		read -r -t 0.2 <>/run/nothing
+		read -r -t 0.2 <&"$nothing"
 		continue
 	fi
 	read -r name script limit </share/next
