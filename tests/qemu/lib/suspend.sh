@@ -43,7 +43,12 @@ load_number() { guest_sh "$1" 'cat /tmp/load'; }
 # has traffic, no byte was ever wrong, and the kernel has no complaint.
 goes_on() {
 	# Its network comes back too: do not wait for lost packets.
-	wait_until 40 guest_sh -t 2 "$1" true || return 1
+	wait_until 40 guest_sh -t 2 "$1" true || {
+		echo "$1 does not answer"
+		xl list
+		ps -eo pid,stat,time,args --sort=-time | head -n 12
+		return 1
+	}
 	guest_sh -t 70 "$1" '
 		on=
 		while [ $SECONDS -lt '"$(seconds 50)"' ]; do
