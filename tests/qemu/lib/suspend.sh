@@ -19,7 +19,7 @@ load_start() {
 		n=\$((n + 1))
 		: >/tmp/load.\$n
 		echo \$n >/tmp/load
-		vhca-xfer --loop --pause $(long 0 0 20) --timeout $(seconds 5000) $* \
+		vhca-xfer --loop --pause $(long 0 0 200) --timeout $(seconds 5000) $* \
 			--traffic 900 >/tmp/load.\$n 2>&1
 		echo "status \$?" >>/tmp/load.\$n
 		sleep 0.2

@@ -36,7 +36,7 @@ ledger_open a b
 vhca_attach_all a b
 load_start a -e
 # What takes the processor from a's suspends, too.
-load_start b -e "--pause $(long 20 0 20)"
+load_start b -e "--pause $(long 20 0 200)"
 check "verbs objects exist" not no_objects
 
 step "cycles"
