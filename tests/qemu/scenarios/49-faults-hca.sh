@@ -30,8 +30,9 @@ hca_setup
 agent_start
 XFER_GID='-g 0'
 backend_start
-guest_create a pv
-guest_create b pvh
+# A queue that a probe asks for takes 512 MiB of the process.
+guest_create a pv mem=1280
+guest_create b pvh mem=1280
 ledger_open a b
 hca_ledger_open
 vhca_attach a hca=mlx5_0
