@@ -175,10 +175,9 @@ static int traffic_init(struct traffic *t, int seconds)
 	t->start_ns = vt_now_ns();
 	for (;;) {
 		second = (vt_now_ns() - t->start_ns) / 1000000000ull;
-		if (second > t->shown) {
-			t->shown = second;
-			traffic_line(t, second);
-		}
+		/* Each second has its line, also where a round takes several. */
+		while (t->shown < second)
+			traffic_line(t, ++t->shown);
 		if (second >= seconds || interrupted)
 			break;
 		seed = seed + 1 ? seed + 1 : 1;
