@@ -40,7 +40,8 @@ step "wrong arguments are refused with the reason"
 check "unknown key" bash -c 'vhcactl attach a hca=rxe0,colour=red 2>&1 | grep colour'
 check "value out of range" bash -c 'vhcactl attach a hca=rxe0,max-qp=0 2>&1 | grep max-qp'
 check "unknown guest" bash -c 'vhcactl attach nobody hca=rxe0 2>&1 | grep nobody'
-check "unknown HCA" bash -c 'vhcactl attach -w 5 a hca=mlx9_9 2>&1 | grep -i mlx9_9'
+check "unknown HCA" bash -c \
+	"vhcactl attach -w $(seconds 3) a hca=mlx9_9 2>&1 | grep -i mlx9_9"
 check "the device of the unknown HCA goes away" vhcactl detach -f a 1
 
 step "detach and attach again"

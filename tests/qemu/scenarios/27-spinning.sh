@@ -35,7 +35,8 @@ measured() {
 	guest_sh a "echo $2 >/sys/module/xen_vhcafront/parameters/spin_us"
 	counters /tmp/before
 	guest_sh -t 120 a "vhca-many qps $QPS" >"/tmp/many.$1"
-	sleep 1.5	# statistics are written once a second
+	# The worker writes its statistics once a second.
+	sleep 2	# measured
 	counters /tmp/after
 	for name in guest_cmds guest_cmd_spins guest_cmd_sleeps guest_cmd_notifies \
 		worker_cmds worker_cmd_spins worker_cmd_sleeps worker_cmd_notifies; do
