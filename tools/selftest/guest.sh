@@ -191,13 +191,14 @@ guest_run() {
 
 # ---- doorbells of others ----------------------------------------------------
 
-# on_side SIDE "hold SECONDS"|"ring QPN CQN N": by that side's vhca-selftest.
+# on_side SIDE "hold SECONDS"|"ring QPN CQN N": by that side's vhca-selftest. At
+# most 64 KiB of what it says, each part as soon as it comes.
 on_side() {
 	if [ "$1" = host ]; then
 		sh -c "exec '$lib/vhca-selftest' $2 -d $hca -i $gid"
 	else
 		in_guest "$1" "exec ${guest_lib[$1]}/vhca-selftest $2" 180
-	fi </dev/null 2>&1 | stdbuf -oL head -c 65536
+	fi </dev/null 2>&1 | dd bs=512 count=128 2>/dev/null
 	return "${PIPESTATUS[0]}"
 }
 on_side_end() { # on_side_end SIDE PID
