@@ -5,12 +5,12 @@
 # A hostile backend that says it has an mlx5 takes nothing from the guest but the
 # device, and memory at a rate where it arms CQs itself, although nobody sees CQs
 # armed, doorbell pages are its word, and queues are memory of the process.
-# limit: 300
+# limit: 600
 . ./lib.sh
 . ./vhca.sh
 . ./hostile.sh
 
-CQS=200		# each of which an overflow may be told
+CQS=$(long 200 200 40)	# each of which an overflow may be told
 MANY_KB=4096	# of events that nobody reads; 300000 would be 18 MB
 
 # held CQS: for the guest: with so many CQs, whose events stay unread, what five
