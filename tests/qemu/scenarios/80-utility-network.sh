@@ -14,8 +14,9 @@
 
 MAC=00:16:3e:09:00:0
 
-# network: the bridge of hcadom, netback for it, and what a hotplug script does: a new
-# interface is put into the bridge, and its frontend may connect.
+# network: the bridge of hcadom, netback for it, and what "xl devd" does there: a new
+# interface is put into the bridge, and its frontend may connect; the nodes of one that
+# was taken away go.
 # shellcheck disable=SC2016 # there
 network() {
 	hcadom_modules xen-netback bridge
@@ -26,6 +27,10 @@ network() {
 				[ -e \$v/device/nodename -a ! -e \$v/master ] || continue
 				ip link set \${v##*/} master d0 up
 				xenstore-write \$(<\$v/device/nodename)/hotplug-status connected
+			done
+			xenstore-ls -f backend/vif 2>/dev/null |
+				sed -n s,/state.=..6.\$,,p | while read -r v; do
+				[ x\$(xenstore-read \$v/online) != x0 ] || xenstore-rm \$v
 			done
 		done" </dev/null >/dev/null 2>&1 &'
 }
