@@ -66,7 +66,7 @@ flooded() {
 # Each of these is a part; a guest gets some of them.
 honest() {
 	local n
-	check "$guest: without a lie" brief mlx5-honest 60 "$(held $CQS)"
+	check "$guest: without a lie" brief mlx5-honest 60 "$(held "$CQS")"
 	check "$guest: there are CQs" grep -qx "$CQS CQs" "/tmp/said.$guest"
 	for n in slab free cmds; do
 		said $n >"/tmp/honest.$guest.$n"
@@ -76,7 +76,7 @@ honest() {
 floods() {
 	step "$guest: events that nobody asked for"
 	check "completions of a CQ that was never armed" \
-		brief mlx5-comp-flood 60 "$(held $CQS)"
+		brief mlx5-comp-flood 60 "$(held "$CQS")"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	check "they are not kept: memory" few free $((2 * MANY_KB))
@@ -87,11 +87,11 @@ floods() {
 		brief mlx5-arm-flood 60 "$(held 1)"
 	check "they came" flooded 100000
 	check "few of them are kept: slab" few slab $MANY_KB
-	check "overflows" brief mlx5-overflow 60 "$(held $CQS)"
+	check "overflows" brief mlx5-overflow 60 "$(held "$CQS")"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	check "they are not kept: memory" few free $((2 * MANY_KB))
-	check "events of the port" brief mlx5-port-flood 60 "$(held $CQS)"
+	check "events of the port" brief mlx5-port-flood 60 "$(held "$CQS")"
 	check "they came" flooded 512
 	check "they are not kept: slab" few slab $MANY_KB
 	# Once a second, after a few times more, port, GIDs and P_Keys are read again.
