@@ -16,7 +16,7 @@
 backend_start
 step "a guest with Python"
 verdicts_setup
-VHCA_KEYS=trusted=1
+VHCA_KEYS=trusted=1,max-pinned-mb=320
 guests_with_vhca pv a
 pages=/sys/module/xen_vhca_helper/parameters/domain_pages
 default=$(cat $pages)
