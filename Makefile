@@ -235,13 +235,13 @@ check-next:
 DEBUG_T = 04-debug-kernel 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv \
 	40-exit 41-kill-guest 43-cycles 44-mappings 45-doorbell-kill 47-doorbell-suspend \
 	48-verbs-twice 49-faults 49-faults-hca 50-suspend 61-hostile-backend 67-hostile-mlx5
-# A guest of that kernel is large, and where it is saved to is dom0's memory.
+# Guests of that kernel are large, and a saved one is a file in dom0's memory.
 check-debug: | deps
 	$(Q)$(INSTALL_DEPS) debug
 	$(Q)kernel=$$(tests/qemu/image/debug-kernel.sh) || exit 1; \
 	export VHCA_KERNEL=$$kernel KDIR=$$kernel/build DEPS=no; \
 	$(MAKE) B=$(B)/debug build && \
-	VHCA_TIER=check TIME_SCALE=$${TIME_SCALE:-8} DOM0_MEM=3072 \
+	VHCA_TIER=check TIME_SCALE=$${TIME_SCALE:-8} DOM0_MEM=$${DOM0_MEM:-3072} \
 		tests/qemu/run --build $(B)/debug \
 		--out $(B)/debug/xen $(or $(T),$(DEBUG_T))
 

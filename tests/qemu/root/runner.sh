@@ -80,6 +80,7 @@ run_one() {
 		cd /tests/qemu/lib || exit 99
 		# shellcheck disable=SC2031
 		export SCENARIO=$name SCENARIO_DIR=$dir
+		exec {nothing}<&-
 		exec timeout -k 5 "$limit" bash "$script"
 	) >"$dir/log" 2>&1 </dev/null
 	rc=$?

@@ -35,7 +35,7 @@ guests_start a b
 ledger_open a b
 vhca_attach_all a b
 load_start a -e
-# What takes the processor from a's suspends, too.
+# b rests between rounds: it shares the processor with a's suspends.
 load_start b -e "--pause $(long 20 0 200)"
 check "verbs objects exist" not no_objects
 
@@ -43,7 +43,7 @@ step "cycles"
 cycles b "$OTHERS" &
 other=$!
 check "$CYCLES cycles of a" cycles a "$CYCLES"
-check "$OTHERS of b meanwhile" wait "$other"
+check "meanwhile $OTHERS of b" wait "$other"
 
 step "what is left"
 for g in a b; do
