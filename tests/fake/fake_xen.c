@@ -61,6 +61,8 @@ static __thread bool counted;
 static __thread volatile unsigned int inside;
 static struct fake_calls calls;
 static bool asleep;			/* the counted thread, in poll() */
+static bool stands;			/* the coarse clock, */
+static struct timespec stood;		/* at that time */
 
 #define COUNT(name) ((void)(counted && !inside && calls.name++))
 /* A call that a fake executes. */
@@ -89,9 +91,22 @@ int __real_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
-	if (id != CLOCK_MONOTONIC_COARSE)
+	if (id != CLOCK_MONOTONIC_COARSE) {
 		COUNT(clock);
+	} else if (__atomic_load_n(&stands, __ATOMIC_SEQ_CST)) {
+		*ts = stood;
+		return 0;
+	}
 	return __real_clock_gettime(id, ts);
+}
+
+void fake_xen_time_stands(bool on)
+{
+	__atomic_store_n(&stands, false, __ATOMIC_SEQ_CST);
+	if (!on)
+		return;
+	__real_clock_gettime(CLOCK_MONOTONIC_COARSE, &stood);
+	__atomic_store_n(&stands, true, __ATOMIC_SEQ_CST);
 }
 
 int __real_usleep(useconds_t us);

@@ -40,6 +40,9 @@ int fake_xen_helper(void);
 /* The guest notifies; @port: of the guest, 1 .. 3. */
 void fake_xen_notify(unsigned int port);
 
+/* The coarse clock stands until this is called with false. */
+void fake_xen_time_stands(bool on);
+
 /* The calling thread is the one that is counted. */
 void fake_calls_here(void);
 /* Waits until that thread sleeps in poll(); what it called until then. */
