@@ -265,8 +265,8 @@ xrc_objects() {
 # xrc_killed: both ends of an XRC connection are killed. Target and domain are in
 # no context that would end with its process.
 xrc_killed() {
-	local g end=("${BOTH_GUESTS[@]}") program='ib_send_bw -F -c XRC -D 50'
-	local pids=() kills=()
+	local g end=("${BOTH_GUESTS[@]}") program='ib_send_bw -F -c XRC -D 300'
+	local pids=()
 	step "kill both ends of ib_send_bw over XRC"
 	guest_sh -t 60 "${end[0]}" "$program" >/tmp/pair.s 2>&1 || true &
 	pids+=($!)
@@ -278,12 +278,13 @@ xrc_killed() {
 		check "$g has a domain, queue pairs and an SRQ" \
 			wait_until 10 xrc_objects "$g" 'all(. > 0)'
 	done
-	# At once: an end that is alone gives up within half a second.
+	# Stopped first: an end that is alone gives up within half a second.
 	for g in "${end[@]}"; do
-		guest_sh "$g" 'pkill -KILL -x ib_send_bw' >"/tmp/kill.$g" 2>&1 &
-		kills+=($!)
+		guest_sh "$g" 'pkill -STOP -x ib_send_bw'
 	done
-	all_well "an end had gone before it was killed" "${kills[@]}"
+	for g in "${end[@]}"; do
+		check "$g is killed" guest_sh "$g" 'pkill -KILL -x ib_send_bw'
+	done
 	wait "${pids[@]}"
 	for g in "${end[@]}"; do
 		check "nothing of it is left of $g" \
