@@ -195,6 +195,15 @@ bool be_guard_full(const struct be_guard *list, unsigned int domid)
 	return n >= BE_GUARDS_MAX || uars >= BE_GUEST_UARS;
 }
 
+bool be_guard_waits(const struct be_guard *list, unsigned int domid,
+		    unsigned int devid)
+{
+	while (list && (list->until != BE_UNTIL_NEXT_WORKER ||
+			list->domid != domid || list->devid != devid))
+		list = list->next;
+	return list;
+}
+
 void be_guard_check(struct be_guard **list, struct be_devices *all)
 {
 	struct be_guard *g;

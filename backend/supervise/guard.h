@@ -64,6 +64,9 @@ unsigned int be_guard_uars(const struct be_guard *list, unsigned int domid);
  * how often it connects.
  */
 bool be_guard_full(const struct be_guard *list, unsigned int domid);
+/* Is there one that waits for the next worker of this device? */
+bool be_guard_waits(const struct be_guard *list, unsigned int domid,
+		    unsigned int devid);
 /* Drop those whose time has come. */
 void be_guard_check(struct be_guard **list, struct be_devices *all);
 /*

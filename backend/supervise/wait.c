@@ -67,13 +67,17 @@ static void wait_signals(struct sup *s)
 			s->stop = true;
 }
 
-/* A worker looks after its device itself, and writes most of what changes. */
+/*
+ * A worker looks after its device itself, and writes most of what changes. But the state
+ * of one tells when the memory of the worker before it may go.
+ */
 static int wait_below(unsigned int domid, unsigned int devid, void *arg)
 {
 	struct sup *s = arg;
 	struct sup_dev *d = be_sup_find(s, domid, devid);
 
-	s->look |= !d || !d->worker.pid;
+	s->look |= !d || !d->worker.pid ||
+		   be_guard_waits(s->guards, domid, devid);
 	if (d)
 		d->changed = true;
 	return 0;

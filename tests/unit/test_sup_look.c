@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -84,6 +85,9 @@ static int look_changed(struct be_devices *s, be_device_fn *below, void *arg)
 		sup_set(40, "max-pinned-mb", "1");
 		return look.real.changed(s, below, arg);
 	case 'w':		/* of a device with a worker */
+		return below(5, 0, arg);
+	case 'i':		/* that worker is in InitWait */
+		sup_set(5, "state", "2");
 		return below(5, 0, arg);
 	case 'd':		/* of one that is not served */
 		return below(6, 0, arg);
@@ -170,6 +174,40 @@ static void what_workers_write_costs_no_scan(void **state)
 	assert_int_equal(costs_of('w', 1).scans, 0);
 	assert_true(costs_of('d', 1).scans > 0);
 	assert_true(costs_of('o', 1).scans > 0);
+}
+
+/* In a child, whose fd 3 the service manager stored: a worker of d5/0 was killed. */
+static int guarded(char what)
+{
+	char pid[16];
+
+	dup2(STDERR_FILENO, 3);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	setenv("LISTEN_FDNAMES", "guard.5.0.d.10.0", 1);
+	return (int)costs_of(what, 1).scans;
+}
+
+/* A scan ends its guard when the next worker is ready; then there is no reason for one. */
+static void the_next_worker_ends_a_guard(void **state)
+{
+	static const struct { char what; int scans; } c[] = {
+		{ 'w', CHANGES - 1 }, { 'i', 1 },
+	};
+	unsigned int i;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	sup_attach(5, "64");
+	for (i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(guarded(c[i].what));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(WEXITSTATUS(status), c[i].scans);
+	}
 }
 
 /* What a guest costs that is attached beside n others, in requests. */
@@ -311,6 +349,7 @@ int main(int argc, char **argv)
 #define T(f) cmocka_unit_test_setup_teardown(f, sup_setup, sup_teardown)
 	static const struct CMUnitTest tests[] = {
 		T(what_workers_write_costs_no_scan),
+		T(the_next_worker_ends_a_guard),
 		T(one_more_costs_the_same_beside_many),
 		T(refused_ones_cost_little),
 		T(only_what_changed_is_listed),
