@@ -12,16 +12,15 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
+#include "tests/fake/fake_link.h"
 #include "tests/fake/fake_xen.h"
 #include "tests/wire/wire.h"
 #include "promised.h"
 #include "worker/confine.h"
 #include "worker/worker.h"
 
-#define RINGS	20000u			/* pages of the guest: 16, 1, 1 */
-#define ORDER	4u
+#define RINGS	20000u			/* pages of the guest */
 #define LISTS	20100u			/* of references */
 #define BIG	16384u			/* pages of 64 MiB, from here on: */
 #define BIG_AT	64u
@@ -37,127 +36,7 @@ static bool spinning;			/* until it is false again */
 static bool polls;			/* the command ring, now */
 static struct be_options opt = { .domid = 5, .helper_fd = -1 };
 
-/* ---- the link: a frontend that answers each state at once ---- */
-static struct be_link link_;
-static enum xenbus_state peer = XenbusStateInitialising;
-static int link_fd;
-static bool connected;
-
-static void told(void)
-{
-	uint64_t one = 1;
-
-	assert_int_equal(write(link_fd, &one, sizeof(one)), sizeof(one));
-}
-
-static int link_find(struct be_link *l)
-{
-	(void)l;
-	return 0;
-}
-
-static int peer_node(const char *node, char *value, size_t size)
-{
-	static const struct { const char *node; unsigned int value; } nodes[] = {
-		{ XENVHCA_NODE_VERSION, XENVHCA_PROTOCOL_VERSION_INT },
-		{ XENVHCA_NODE_RING_ORDER, ORDER },
-		{ XENVHCA_NODE_EVTCHN, 1 },
-		{ XENVHCA_NODE_EVT_EVTCHN, 2 },
-		{ XENVHCA_NODE_KICK_EVTCHN, 3 },
-		{ XENVHCA_NODE_EVT_RING_REF, LOOP_REF(RINGS + 16) },
-		{ XENVHCA_NODE_KICK_RING_REF, LOOP_REF(RINGS + 17) },
-	};
-	unsigned int i;
-
-	for (i = 0; i < COUNT(nodes); i++)
-		if (!strcmp(node, nodes[i].node))
-			return snprintf(value, size, "%u", nodes[i].value) < 0;
-	if (sscanf(node, XENVHCA_NODE_RING_REF "%u", &i) != 1)
-		return -ENOENT;
-	snprintf(value, size, "%u", LOOP_REF(RINGS + i));
-	return 0;
-}
-
-static int link_read(struct be_link *l, enum be_side side, const char *node,
-		     char *value, size_t size)
-{
-	(void)l;
-	if (side == BE_PEER)
-		return peer_node(node, value, size);
-	if (strcmp(node, XENVHCA_NODE_HCA))
-		return -ENOENT;
-	snprintf(value, size, "rxe0");
-	return 0;
-}
-
-static int link_write(struct be_link *l, const char *node, const char *value)
-{
-	(void)l;
-	(void)node;
-	(void)value;
-	return 0;
-}
-
-static enum xenbus_state link_state(struct be_link *l, enum be_side side)
-{
-	return side == BE_OWN ? l->own : __atomic_load_n(&peer, __ATOMIC_SEQ_CST);
-}
-
-static int link_set_state(struct be_link *l, enum xenbus_state to)
-{
-	l->own = to;
-	if (to == XenbusStateInitWait)
-		__atomic_store_n(&peer, XenbusStateInitialised,
-				 __ATOMIC_SEQ_CST);
-	if (to == XenbusStateConnected)
-		__atomic_store_n(&connected, true, __ATOMIC_SEQ_CST);
-	told();
-	return 0;
-}
-
-static bool link_alive(struct be_link *l)
-{
-	(void)l;
-	return true;
-}
-
-static int link_fileno(struct be_link *l)
-{
-	(void)l;
-	return link_fd;
-}
-
-static int link_changed(struct be_link *l)
-{
-	uint64_t n;
-
-	(void)l;
-	return read(link_fd, &n, sizeof(n)) == sizeof(n);
-}
-
-static void link_close(struct be_link *l)
-{
-	(void)l;
-}
-
-static const struct be_link_ops link_ops = {
-	.find = link_find, .read = link_read, .write = link_write,
-	.state = link_state, .set_state = link_set_state, .alive = link_alive,
-	.watch = link_find, .fd = link_fileno, .changed = link_changed,
-	.close = link_close,
-};
-
-static struct be_link *link_open_(struct be_dev *dev, unsigned int domid,
-				  unsigned int devid)
-{
-	(void)dev;
-	(void)domid;
-	(void)devid;
-	link_ = (struct be_link){ .ops = &link_ops, .own = XenbusStateInitialising,
-				  .name = { "own", "peer" } };
-	return &link_;
-}
-
+/* ---- the worker ---- */
 /* Not in this process, which has other threads and makes sockets. */
 int __wrap_be_confine(void);
 int __wrap_be_confine(void)
@@ -202,7 +81,7 @@ static void *worker(void *arg)
 {
 	(void)arg;
 	fake_calls_here();
-	return (void *)(intptr_t)be_worker_main(&opt, link_open_);
+	return (void *)(intptr_t)be_worker_main(&opt, fake_link_open);
 }
 
 /* ---- the frontend ---- */
@@ -278,13 +157,13 @@ static void begin(struct ctx *c)
 	memset(fake_xen_page(RINGS), 0, 18 * XENVHCA_PAGE_SIZE);
 	SHARED_RING_INIT((struct xenvhca_sring *)fake_xen_page(RINGS));
 	FRONT_RING_INIT(&front, (struct xenvhca_sring *)fake_xen_page(RINGS),
-			(size_t)XENVHCA_PAGE_SIZE << ORDER);
-	peer = XenbusStateInitialising;
-	connected = polls = false;
+			(size_t)XENVHCA_PAGE_SIZE << FAKE_LINK_ORDER);
+	fake_link_begin(RINGS);
+	polls = false;
 	opt.helper_fd = fake_xen_helper();
 	assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
 	running = true;
-	while (!__atomic_load_n(&connected, __ATOMIC_SEQ_CST))
+	while (!fake_link_connected())
 		sched_yield();
 	memset(c, 0, sizeof(*c));
 	c->mlx5 = fake_hca.driver_id != 14;
@@ -306,8 +185,7 @@ static int worker_end(void **state)
 	fake_xen_time_stands(false);
 	if (!running)
 		return 0;
-	__atomic_store_n(&peer, XenbusStateClosed, __ATOMIC_SEQ_CST);
-	told();
+	fake_link_end();
 	pthread_join(thread, &rc);
 	running = false;
 	fake_be_rxe();
@@ -530,9 +408,8 @@ static int setup(void **state)
 {
 	(void)state;
 	be_log_level = BE_ERR;
-	link_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	snprintf(opt.run_dir, sizeof(opt.run_dir), "/tmp/vhca-counts-XXXXXX");
-	if (!mkdtemp(opt.run_dir) || link_fd < 0 || fake_xen_install())
+	if (!mkdtemp(opt.run_dir) || fake_link_install() || fake_xen_install())
 		return -1;
 	return fake_install();
 }
@@ -544,7 +421,7 @@ static int teardown(void **state)
 	(void)state;
 	fake_remove();
 	fake_xen_remove();
-	close(link_fd);
+	fake_link_remove();
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", opt.run_dir);
 	return system(cmd);
 }

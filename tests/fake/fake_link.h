@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The link of a whole worker (backend/link.h), to a frontend that answers each state
+ * at once. Its Soft-RoCE is rxe0.
+ */
+#ifndef FAKE_LINK_H
+#define FAKE_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct be_dev;
+struct be_link;
+
+#define FAKE_LINK_ORDER	4u		/* of the command ring */
+
+/* 0 or -1. */
+int fake_link_install(void);
+void fake_link_remove(void);
+/* Before a worker starts; page: of the guest, the first of 18 for the rings. */
+void fake_link_begin(uint32_t page);
+bool fake_link_connected(void);
+/* The frontend is closed. */
+void fake_link_end(void);
+/* For be_worker_main(). */
+struct be_link *fake_link_open(struct be_dev *dev, unsigned int domid,
+			       unsigned int devid);
+
+#endif
