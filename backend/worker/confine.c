@@ -7,19 +7,32 @@
  * before it serves, it loses the system calls for that. The list names what is
  * refused, because libraries and the HCA's provider may need anything else. The
  * worker has to retain Xen's devices and its connections to xenstore;
- * docs/threat-model.md says what that means. The command thread runs this once;
- * the kernel is trusted.
+ * docs/threat-model.md says what that means. Its capabilities are dropped, and its
+ * limits set, before it opens anything. The command thread runs this once; the kernel
+ * is trusted.
  */
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "be.h"
+#include "caps.h"
 #include "confine.h"
+#include "look.h"
+
+#define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
+#define BE_FDS_SPARE	256
+#define BE_FDS_PER_XRCD	1
+#define BE_FDS_PER_CM	1
+#define BE_FDS_PER_UMAD	1
 
 #ifdef __x86_64__
 #define BE_ARCH		AUDIT_ARCH_X86_64
@@ -103,4 +116,28 @@ int be_confine(void)
 	if (r < 0)
 		return -errno;
 	return r ? -EBUSY : 0;		/* a thread has another filter */
+}
+
+void be_limit(void)
+{
+	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
+	struct rlimit nice = { 20 - BE_LOOK_NICE, 20 - BE_LOOK_NICE };
+	int rc;
+
+	/* Failure shows later, as an error that names the limit. */
+	setrlimit(RLIMIT_MEMLOCK, &mem);
+	setrlimit(RLIMIT_NICE, &nice);
+	fds.rlim_cur = fds.rlim_max =
+		(BE_FDS_PER_UC + BE_FDS_PER_XRCD + BE_FDS_PER_CM +
+		 BE_FDS_PER_UMAD) * XENVHCA_MAX_OBJECTS + BE_FDS_SPARE;
+	setrlimit(RLIMIT_NOFILE, &fds);
+	/*
+	 * The devices are root's by file mode alone, so a worker needs no
+	 * capability but to pin without limit and to open what root may: a guest
+	 * that takes it over gets no raw packets, no modules, no other process.
+	 */
+	rc = vl_caps_retain(1u << CAP_IPC_LOCK | 1u << CAP_DAC_OVERRIDE);
+	if (rc)
+		be_log(NULL, BE_WARN, "cannot drop capabilities: %s",
+		       strerror(-rc));
 }

@@ -8,6 +8,12 @@
 #define BE_CONFINE_H
 
 /**
+ * be_limit() - set limits of memory and files, and give up capabilities
+ *
+ * Once, before there are threads. What fails is logged, or shows later as an error.
+ */
+void be_limit(void);
+/**
  * be_confine() - refuse system calls that a worker has no more use for
  *
  * For all threads of this process, those that are made later included, and for

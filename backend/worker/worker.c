@@ -11,16 +11,13 @@
  * ends and the kernel releases the rest; the supervisor starts the next worker.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include "caps.h"
 #include "clock.h"
 #include "cm_thread.h"
 #include "cmdq.h"
@@ -30,7 +27,6 @@
 #include "event.h"
 #include "host/xenbus.h"
 #include "kick.h"
-#include "look.h"
 #include "run.h"
 #include "stats.h"
 #include "verbs/ucontext.h"
@@ -39,11 +35,6 @@
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
 #define BE_STATS_MS	1000
-#define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
-#define BE_FDS_SPARE	256
-#define BE_FDS_PER_XRCD	1
-#define BE_FDS_PER_CM	1
-#define BE_FDS_PER_UMAD	1
 
 enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
 
@@ -322,30 +313,6 @@ static void worker_confine(const struct be_worker *w)
 		       strerror(-rc));
 }
 
-static void worker_limits(void)
-{
-	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
-	struct rlimit nice = { 20 - BE_LOOK_NICE, 20 - BE_LOOK_NICE };
-	int rc;
-
-	/* Failure shows later, as an error that names the limit. */
-	setrlimit(RLIMIT_MEMLOCK, &mem);
-	setrlimit(RLIMIT_NICE, &nice);
-	fds.rlim_cur = fds.rlim_max =
-		(BE_FDS_PER_UC + BE_FDS_PER_XRCD + BE_FDS_PER_CM +
-		 BE_FDS_PER_UMAD) * XENVHCA_MAX_OBJECTS + BE_FDS_SPARE;
-	setrlimit(RLIMIT_NOFILE, &fds);
-	/*
-	 * The devices are root's by file mode alone, so a worker needs no
-	 * capability but to pin without limit and to open what root may: a guest
-	 * that takes it over gets no raw packets, no modules, no other process.
-	 */
-	rc = vl_caps_retain(1u << CAP_IPC_LOCK | 1u << CAP_DAC_OVERRIDE);
-	if (rc)
-		be_log(NULL, BE_WARN, "cannot drop capabilities: %s",
-		       strerror(-rc));
-}
-
 /*
  * The name that "rdma resource show" and ps print beside what a worker holds:
  * it tells an operator whose queue pair it is. The kernel stores 15 letters,
@@ -389,7 +356,7 @@ static int worker_process(struct be_worker *w)
 					 (int)w->opt->devid))
 		return BE_EXIT_SYSTEM;
 	w->dev.quota.left_uars = w->opt->left_uars;
-	worker_limits();
+	be_limit();
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
 	w->lock_fd = be_run_take(path, &w->dev.quota.fail);
 	if (w->lock_fd == -EWOULDBLOCK) {
