@@ -30,6 +30,7 @@
 #include "host/window.h"
 #include "log.h"
 #include "quota.h"
+#include "sleep.h"
 #include "transport.h"
 
 struct be_ah;
@@ -115,7 +116,7 @@ struct be_dev {
 	struct be_look *look;		/* look.c */
 	struct be_cms *cms;		/* cm_thread.c */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
-	int wake_fd;			/* eventfd, wakes the command thread */
+	struct be_sleep sleep;		/* wakes the command thread */
 
 	/* What it tells, and its end: worker/fault.c. */
 	struct be_stats stats;

@@ -8,11 +8,11 @@
  * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
  * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
- * Threads: get_request, any_request, arm_requests, put_response, map, unmap, copy,
- * grant, ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong
- * to the command thread; get_kicks, any_kick, kicks_done and arm_kicks belong to
- * the kick thread; put_event and overflow
- * are serialised by be_event_push().
+ * Threads: get_request, any_request, arm_requests, put_response, cmd_wait, map,
+ * unmap, copy, grant, ungrant, doorbell_frame, doorbell_map, doorbell_unmap and
+ * cap_dma belong to the command thread; get_kicks, any_kick, kicks_done and
+ * arm_kicks belong to the kick thread; put_event and overflow are serialised by
+ * be_event_push().
  */
 #ifndef BE_TRANSPORT_H
 #define BE_TRANSPORT_H
@@ -66,9 +66,12 @@ struct be_transport_ops {
 	void (*kicks_done)(struct be_transport *t, unsigned int n);
 	/* Arm the kick notification; true if entries are there already. */
 	bool (*arm_kicks)(struct be_transport *t);
-	/* fds to poll: command ring, kick ring. ack returns when read. */
+	/* fds to poll: command ring, kick ring. ack takes what they tell. */
 	int (*cmd_fd)(struct be_transport *t);
 	int (*kick_fd)(struct be_transport *t);
+	/* Waits for the first in a read() (sleep.h). 1: it fired, 0: the read()
+	 * was ended, or -errno. */
+	int (*cmd_wait)(struct be_transport *t);
 	void (*cmd_ack)(struct be_transport *t, bool had_work);
 	void (*kick_ack)(struct be_transport *t, bool had_work);
 

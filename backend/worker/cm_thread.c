@@ -16,7 +16,6 @@
 
 #include "cm_thread.h"
 #include "verbs/cm.h"
-#include "wake.h"
 
 struct job {
 	struct xenvhca_request req;
@@ -66,7 +65,7 @@ static void *cm_thread(void *arg)
 		job_execute(dev, j);
 		pthread_mutex_lock(&s->lock);
 		s->done++;
-		be_wake(dev->wake_fd);
+		be_sleep_wake(&dev->sleep);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;

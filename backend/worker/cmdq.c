@@ -59,7 +59,7 @@ static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 	return true;
 }
 
-/* What another thread has executed. It wakes this one by wake_fd. */
+/* What another thread has executed. It wakes this one (sleep.h). */
 static void cmdq_elsewhere(struct be_dev *dev)
 {
 	struct xenvhca_response rsp;

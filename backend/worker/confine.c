@@ -73,7 +73,7 @@ static const uint32_t refused[] = {
 _Static_assert(BE_REFUSE(0) <= UINT8_MAX, "jumps are short");
 
 /*
- * Signals to its own threads stay, libxenstore ends one so. Everything of
+ * Signals to its own threads stay: libxenstore ends one so, sleep.c wakes one. All of
  * another instruction set is refused.
  */
 static void syscall_filter(struct sock_filter *f)

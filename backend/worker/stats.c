@@ -88,23 +88,16 @@ static int stats_print(const struct be_stats_file *f,
 void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
 		    const char *state, bool force)
 {
-	uint64_t now = vl_coarse_ns();
 	struct be_stats s = dev->stats;
 
-	if (!force) {
-		if (now - f->written_ns < VL_SEC_NS)
-			return;
-		if (f->state == state && !memcmp(&s, &f->last, sizeof(s)) &&
-		    !memcmp(dev->quota.used, f->quota.used,
-			    sizeof(f->quota.used)) &&
-		    dev->quota.used_pages == f->quota.used_pages)
-			return;
-	}
+	if (!force && f->state == state && !memcmp(&s, &f->last, sizeof(s)) &&
+	    !memcmp(dev->quota.used, f->quota.used, sizeof(f->quota.used)) &&
+	    dev->quota.used_pages == f->quota.used_pages)
+		return;
 	f->last = s;
 	f->quota = dev->quota;
 	f->state = state;
-	f->written_ns = now;
-	if (stats_print(f, dev, now) || rename(f->tmp, f->path) < 0)
+	if (stats_print(f, dev, vl_coarse_ns()) || rename(f->tmp, f->path) < 0)
 		be_log(dev, BE_DEBUG, "%s: %s", f->path, strerror(errno));
 }
 

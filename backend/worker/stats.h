@@ -15,12 +15,12 @@ struct be_stats_file {
 	struct be_stats last;		/* what the file says */
 	struct be_quota quota;
 	const char *state;
-	uint64_t start_ns, written_ns;
+	uint64_t start_ns;
 };
 
 void be_stats_init(struct be_stats_file *f, const struct be_options *opt);
-/* Write if something changed and a second passed, or if force. state: name of
- * our xenbus state, a string constant. */
+/* Write if something changed, or if force. state: name of our xenbus state, a
+ * string constant. */
 void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
 		    const char *state, bool force);
 void be_stats_remove(struct be_stats_file *f);

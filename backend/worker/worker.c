@@ -34,7 +34,6 @@
 #include "worker.h"
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
-#define BE_STATS_MS	1000
 
 enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
 
@@ -57,11 +56,11 @@ struct be_worker {
 	enum be_phase phase;
 	enum xenbus_state front_state;	/* a hint */
 	bool news;			/* of the link, not read yet */
+	bool look;			/* there may be more to poll() for */
 	bool removed;			/* our nodes are gone, or cut off */
 	bool domain_dead;
 	bool stop;			/* SIGTERM */
 	uint64_t stop_ns;		/* when to stop waiting */
-	uint64_t tick_ns;		/* next be_dev_tick(), once a second */
 	int sig_fd, lock_fd;
 };
 
@@ -77,6 +76,7 @@ static void worker_state(struct be_worker *w, enum xenbus_state to)
 		       host_state_name(to), strerror(-rc));
 	else
 		be_log(&w->dev, BE_DEBUG, "state %s", host_state_name(to));
+	be_sleep_again(&w->dev.sleep, true);	/* for the statistics */
 }
 
 /* The reason stays for the operator until the next connection works. */
@@ -150,41 +150,79 @@ static void worker_signals(struct be_worker *w)
 			be_log(&w->dev, BE_INFO, "asked to stop");
 			w->stop = true;
 			w->stop_ns = vl_coarse_ns() + BE_CLOSE_MS * VL_MSEC_NS;
+			be_sleep_again(&w->dev.sleep, true);
 		}
 	}
 }
 
-/* Wait for anything; true if the command event channel fired. */
+/*
+ * Wait for anything; true if the command event channel fired. The event thread sees
+ * the link and signals by edges, so when there was anything, there may be more.
+ */
 static bool worker_poll(struct be_worker *w, int timeout_ms)
 {
 	struct pollfd p[4] = {
 		{ .fd = w->link->ops->fd(w->link), .events = POLLIN },
 		{ .fd = w->sig_fd, .events = POLLIN },
-		{ .fd = w->dev.wake_fd, .events = POLLIN },
+		{ .fd = w->dev.sleep.fd, .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
 	};
 
 	if (w->phase == BE_SERVE)
 		p[3].fd = w->dev.t->ops->cmd_fd(w->dev.t);
-	if (timeout_ms < 0 || timeout_ms > BE_STATS_MS)
-		timeout_ms = BE_STATS_MS;
+	if (be_sleep_woken(&w->dev.sleep) || w->look)
+		timeout_ms = 0;
+	w->look = true;
 	if (poll(p, 4, timeout_ms) < 0) {
 		if (errno != EINTR)
 			be_fault(&w->dev, "poll: %s", strerror(errno));
 		return false;
 	}
+	if (p[2].revents)
+		be_wake_clear(w->dev.sleep.fd);
+	w->look = p[0].revents || p[1].revents;
 	if (p[0].revents)
 		worker_news(w);
 	if (p[1].revents)
 		worker_signals(w);
-	if (p[2].revents)
-		be_wake_clear(w->dev.wake_fd);
-	if (vl_coarse_ns() >= w->tick_ns) {
-		be_dev_tick(&w->dev);
-		w->tick_ns = vl_coarse_ns() + BE_STATS_MS * VL_MSEC_NS;
-	}
-	be_stats_write(&w->stats, &w->dev, host_state_name(w->link->own), false);
 	return p[3].revents;
+}
+
+/*
+ * The same if only the frontend or another thread can have something to do for this
+ * one: in one system call instead of two.
+ */
+static bool worker_read(struct be_worker *w)
+{
+	int r = w->dev.t->ops->cmd_wait(w->dev.t);
+
+	be_sleep_end(&w->dev.sleep, r > 0);
+	if (r < 0)
+		be_fault(&w->dev, "cannot read the event channel: %s",
+			 strerror(-r));
+	return r > 0;
+}
+
+/* Once a second, if there is anything to do: the event thread wakes us for it. */
+static void worker_tick(struct be_worker *w)
+{
+	if (!be_sleep_due(&w->dev.sleep))
+		return;
+	be_sleep_again(&w->dev.sleep, be_dev_tick(&w->dev) || w->stop);
+	be_stats_write(&w->stats, &w->dev, host_state_name(w->link->own), false);
+}
+
+static bool worker_wait(struct be_worker *w, int timeout_ms)
+{
+	bool fired;
+
+	if (timeout_ms < 0 && w->phase == BE_SERVE && !w->look &&
+	    be_sleep_begin(&w->dev.sleep))
+		fired = worker_read(w);
+	else
+		fired = worker_poll(w, timeout_ms);
+	worker_tick(w);
+	return fired;
 }
 
 /* ---- phases ---- */
@@ -240,6 +278,17 @@ static void worker_offer(struct be_worker *w)
 	w->phase = BE_WAIT_RINGS;
 }
 
+/* From now on the command thread reads, and others watch what it polled before. */
+static int worker_sleep_start(struct be_worker *w)
+{
+	struct be_dev *dev = &w->dev;
+	int rc = be_sleep_start(&dev->sleep, dev->t->ops->cmd_fd(dev->t));
+
+	if (!rc)
+		rc = be_event_add_wake(dev, w->link->ops->fd(w->link));
+	return rc ? rc : be_event_add_wake(dev, w->sig_fd);
+}
+
 /* InitWait -> Connected: the rings are mapped before the frontend may send. */
 static void worker_connect(struct be_worker *w)
 {
@@ -261,6 +310,11 @@ static void worker_connect(struct be_worker *w)
 	}
 	be_spin_init(&w->cmdq.spin, dev->spinners,
 		     sysconf(_SC_NPROCESSORS_ONLN), dev->quota.spin_us);
+	rc = worker_sleep_start(w);
+	if (rc) {
+		be_fault(dev, "cannot sleep in a read: %s", strerror(-rc));
+		return;
+	}
 	rc = be_kick_start(dev);
 	if (!rc && dev->info.flags & XENVHCA_INFO_CM)
 		rc = be_cm_start(dev);
@@ -281,7 +335,7 @@ static enum be_end worker_loop(struct be_worker *w)
 	bool fired;
 
 	for (;;) {
-		fired = worker_poll(w, timeout);
+		fired = worker_wait(w, timeout);
 		if (w->news)
 			worker_states(w);
 		end = worker_end(w);
@@ -496,7 +550,7 @@ int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
 	w->link_open = link_open;
 	w->sig_fd = -1;
 	w->lock_fd = -1;
-	w->dev.wake_fd = -1;
+	w->dev.sleep.fd = -1;
 	rc = worker_run(w);
 	if (w->lock_fd >= 0)
 		be_run_leave(w->lock_fd, w->dev.unsettled ? w->dev.quota.uars : 0,

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +62,7 @@ static xenevtchn_handle *ports[PORTS];
 static __thread bool counted;
 static __thread volatile unsigned int inside;
 static struct fake_calls calls;
-static bool asleep;			/* the counted thread, in poll() */
+static bool asleep;			/* the counted thread */
 static bool stands;			/* the coarse clock, */
 static struct timespec stood;		/* at that time */
 
@@ -68,6 +70,15 @@ static struct timespec stood;		/* at that time */
 /* A call that a fake executes. */
 #define FAKED(name, result) \
 	({ COUNT(name); inside++; __typeof__(result) r_ = (result); inside--; r_; })
+
+static void sleeps(bool yes)
+{
+	if (!counted)
+		return;
+	if (yes)
+		COUNT(sleeps);
+	__atomic_store_n(&asleep, yes, __ATOMIC_SEQ_CST);
+}
 
 /* ---- what the linker wraps ---- */
 int __real_poll(struct pollfd *p, nfds_t n, int timeout);
@@ -77,13 +88,11 @@ int __wrap_poll(struct pollfd *p, nfds_t n, int timeout)
 	int r;
 
 	COUNT(poll);
-	if (counted && timeout) {
-		COUNT(sleeps);
-		__atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST);
-	}
+	if (timeout)
+		sleeps(true);
 	r = __real_poll(p, n, timeout);
-	if (counted)
-		__atomic_store_n(&asleep, false, __ATOMIC_SEQ_CST);
+	if (timeout)
+		sleeps(false);
 	return r;
 }
 
@@ -147,6 +156,36 @@ int __wrap_munmap(void *a, size_t len)
 {
 	COUNT(munmap);
 	return __real_munmap(a, len);
+}
+
+int __real_madvise(void *a, size_t len, int advice);
+int __wrap_madvise(void *a, size_t len, int advice);
+int __wrap_madvise(void *a, size_t len, int advice)
+{
+	COUNT(madvise);
+	return __real_madvise(a, len, advice);
+}
+
+int __real_fcntl(int fd, int cmd, ...);
+int __wrap_fcntl(int fd, int cmd, ...);
+int __wrap_fcntl(int fd, int cmd, ...)
+{
+	va_list ap;
+	long arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	COUNT(fcntl);
+	return __real_fcntl(fd, cmd, arg);
+}
+
+int __real_pthread_kill(pthread_t thread, int sig);
+int __wrap_pthread_kill(pthread_t thread, int sig);
+int __wrap_pthread_kill(pthread_t thread, int sig)
+{
+	COUNT(kill);
+	return __real_pthread_kill(thread, sig);
 }
 
 static int helper_grant(struct vhca_helper_grant *g)
@@ -409,9 +448,16 @@ int xenevtchn_notify(xenevtchn_handle *h, evtchn_port_t port)
 
 xenevtchn_port_or_error_t xenevtchn_pending(xenevtchn_handle *h)
 {
+	bool waits = !(__real_fcntl(h->fd, F_GETFL) & O_NONBLOCK);
 	uint64_t n;
+	int port;
 
-	return FAKED(read, read(h->fd, &n, sizeof(n)) == sizeof(n)) ? 1 : -1;
+	if (waits)
+		sleeps(true);
+	port = FAKED(read, read(h->fd, &n, sizeof(n)) == sizeof(n)) ? 1 : -1;
+	if (waits)
+		sleeps(false);
+	return port;
 }
 
 int xenevtchn_unmask(xenevtchn_handle *h, evtchn_port_t port)

@@ -19,7 +19,7 @@
 /* X(name): system calls that are told apart. clock: in a PV domain it is one. */
 #define FAKE_XEN_CALLS(X) \
 	X(poll) X(clock) X(read) X(write) X(open) X(close) X(ioctl) X(mmap) \
-	X(munmap) X(sleep)
+	X(munmap) X(madvise) X(fcntl) X(kill) X(sleep)
 
 struct fake_calls {
 #define FAKE_XEN_CALL(name) unsigned int name;
@@ -27,7 +27,7 @@ struct fake_calls {
 #undef FAKE_XEN_CALL
 	/* As Linux' gntdev makes them in a PV domain. */
 	unsigned int grant_hypercalls;
-	unsigned int sleeps;		/* of the polls */
+	unsigned int sleeps;		/* of the polls and reads */
 	unsigned int notifies;		/* of the ioctls */
 };
 
@@ -45,7 +45,7 @@ void fake_xen_time_stands(bool on);
 
 /* The calling thread is the one that is counted. */
 void fake_calls_here(void);
-/* Waits until that thread sleeps in poll(); what it called until then. */
+/* Waits until that thread sleeps in poll() or read(); what it called until then. */
 struct fake_calls fake_calls_asleep(void);
 /* The same at once: somebody has to know that the thread makes no call now. */
 struct fake_calls fake_calls_now(void);

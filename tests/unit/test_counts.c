@@ -3,9 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What a verb costs a whole worker: the system calls of its command thread, from
- * one sleep to the next, and the hypercalls for grants. Everything of the worker
- * runs but libxenevtchn, the link to xenstore and the dialogue with the agent;
- * below is the fake kernel. docs/performance.md has the numbers.
+ * one sleep to the next, and the hypercalls for grants. What is no command ends such
+ * a sleep, too. Everything of the worker runs but libxenevtchn, the link to xenstore
+ * and the dialogue with the agent; below is the fake kernel. docs/performance.md has
+ * the numbers.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -404,6 +405,38 @@ static void of_regions(void **state)
 	end(&c);
 }
 
+/* The file of statistics says so within some seconds. */
+static bool published(const char *what)
+{
+	char cmd[BE_RUN_MAX + 128];
+
+	snprintf(cmd, sizeof(cmd), "for i in $(seq 50); do "
+		 "grep -qs '%s' %s/5-0.stats && exit; sleep 0.1; done; exit 1",
+		 what, opt.run_dir);
+	return !system(cmd);
+}
+
+/* It sleeps until a command comes; what else it has to hear of is said to it. */
+static void who_sleeps_hears_of_others(void **state)
+{
+	struct xenvhca_kick_page *kick = fake_xen_page(RINGS + 17);
+	void *rc = NULL;
+	struct ctx c;
+
+	(void)state;
+	begin(&c);
+	assert_true(published("\"state\":\"Connected\""));
+	assert_true(published("\"cmds\":3,"));
+	fake_calls_asleep();
+	__atomic_store_n(&kick->prod, XENVHCA_KICK_ENTRIES + 1,
+			 __ATOMIC_SEQ_CST);
+	fake_xen_notify(3);
+	pthread_join(thread, &rc);
+	running = false;
+	assert_int_equal((intptr_t)rc, BE_EXIT_FAULT);
+	assert_int_equal(fake_live_all(), 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -434,6 +467,7 @@ int main(void)
 		cmocka_unit_test_teardown(of_soft_roce_spinning, worker_end),
 		cmocka_unit_test_teardown(of_mlx5_spinning, worker_end),
 		cmocka_unit_test_teardown(of_regions, worker_end),
+		cmocka_unit_test_teardown(who_sleeps_hears_of_others, worker_end),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

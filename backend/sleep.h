@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * How the command thread sleeps until a request comes, and how other threads wake it
+ * (worker/sleep.c).
+ */
+#ifndef BE_SLEEP_H
+#define BE_SLEEP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct be_sleep {
+	int fd;			/* eventfd, readable when it has been woken */
+	int state;		/* any thread */
+	bool again;		/* any thread: it wants to be woken next second */
+	bool due;		/* any thread: a second has passed, see there */
+	/* Set once, before it reads: */
+	int chn, flags;		/* the file, and its flags but for O_NONBLOCK */
+	pthread_t thread;
+};
+
+/* All zero before; 0 or -errno. be_sleep_fini() tolerates a failed init. */
+int be_sleep_init(struct be_sleep *s);
+void be_sleep_fini(struct be_sleep *s);
+
+/* Any thread: what there is to do was made visible before. */
+void be_sleep_wake(struct be_sleep *s);
+/*
+ * What is done once a second is done only if there is anything to do: once a second a
+ * thread says whether there may be, and the command thread says if there is more.
+ */
+void be_sleep_second(struct be_sleep *s, bool any);
+void be_sleep_again(struct be_sleep *s, bool again);
+/* Is it to be done now? Forgets it. True at first. */
+bool be_sleep_due(struct be_sleep *s);
+
+/**
+ * be_sleep_start() - from now on the caller may sleep in a read() of a file
+ * @chn: file whose read() waits; it becomes blocking
+ *
+ * 0 or -errno.
+ */
+int be_sleep_start(struct be_sleep *s, int chn);
+/*
+ * Before the read(), and after it: did it read anything? False: somebody woke the
+ * caller, who has to look what there is to do. A read() in between ends without data,
+ * by EAGAIN or EINTR, when somebody wakes the caller, and sometimes for nothing.
+ */
+bool be_sleep_begin(struct be_sleep *s);
+void be_sleep_end(struct be_sleep *s, bool any);
+/* Was it woken? Forgets it, so the caller looks after this what there is to do. */
+bool be_sleep_woken(struct be_sleep *s);
+
+#endif
