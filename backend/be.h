@@ -34,6 +34,7 @@
 #include "transport.h"
 
 struct be_ah;
+struct be_chunk;
 struct be_counters;
 struct be_cm_ids;
 struct be_cms;
@@ -101,6 +102,8 @@ struct be_dev {
 	struct be_mmap *mmaps[BE_KEY_HEADS];	/* by offset */
 	struct be_shadow *shadows;	/* shadow.c */
 	uint32_t n_shadows;		/* any thread reads it */
+	struct be_chunk *chunk;		/* the newest: verbs/chunk.c */
+	uint32_t chunk_pages, chunk_live; /* of all; of the queues in them */
 	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah.c */
 	struct be_cm_ids *cm_ids;	/* verbs/cm_id.c */
 	struct be_umads *umads;		/* verbs/umad_queue.c */

@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "chunk.h"
 #include "ib_core.h"
 #include "queue.h"
 #include "shadow.h"
@@ -87,10 +87,8 @@ struct be_shadow *be_shadow_new(struct be_dev *dev, const struct be_mmap *m,
 		goto err_free;
 	limits(s, owner);
 	s->prod = s->real->producer_index & s->mask;
-	/* Shared, so that the pages stay what they are while they are granted. */
-	s->guest = mmap(NULL, s->length, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (s->guest == MAP_FAILED) {
+	s->guest = be_chunk_get(dev, s->length, &s->chunk);
+	if (!s->guest) {
 		*err = -errno;
 		goto err_free;
 	}
@@ -123,7 +121,7 @@ void be_shadow_free(struct be_dev *dev, struct be_shadow *s)
 		s->next->prev = s->prev;
 	__atomic_sub_fetch(&dev->n_shadows, 1, __ATOMIC_RELAXED);
 	pthread_rwlock_unlock(&dev->lock);
-	munmap(s->guest, s->length);
+	be_chunk_put(dev, s->guest, s->length, s->chunk);
 	free(s);
 }
 

@@ -23,6 +23,7 @@
 #define BE_LOOK_RC_NS	5000000u
 #define BE_LOOK_LOSSY_NS 1000000u
 
+struct be_chunk;
 struct be_mmap;
 
 /* One queue; owned by its range (struct be_mmap). */
@@ -33,6 +34,7 @@ struct be_shadow {
 	struct rxe_queue_buf *real;	/* the driver's */
 	struct rxe_queue_buf *guest;	/* what the guest's process maps */
 	size_t length;			/* octets of either */
+	struct be_chunk *chunk;		/* where the guest's is: chunk.h */
 	enum vhca_queue kind;
 	uint32_t shift, mask;		/* log2 of an element; indices */
 	uint32_t prod;			/* of the real queue: ours */

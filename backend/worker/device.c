@@ -19,6 +19,7 @@
 #include "uverbs/cm.h"
 #include "uverbs/sysfs.h"
 #include "uverbs/umad.h"
+#include "verbs/chunk.h"
 #include "verbs/cm.h"
 #include "verbs/counters.h"
 #include "verbs/mr.h"
@@ -300,6 +301,7 @@ void be_dev_close(struct be_dev *dev)
 	be_event_del(dev, dev->ctl_async_fd);
 	uv_close(&dev->ctl_async_fd);
 	uv_close(&dev->ctl_fd);
+	be_chunk_end(dev);
 	be_handles_free(dev->handles);
 	dev->handles = NULL;
 }
