@@ -2,10 +2,13 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Grant maps by raw gntdev ioctls. One ioctl maps at most 65536 pages, and a
- * memory region may be longer but must be contiguous, so the pieces go into one
- * reserved address range. The hypervisor decides which references are valid.
- * Only the command thread calls this.
+ * Grant maps by raw gntdev ioctls. A memory region may be longer than what is
+ * mapped at once, but must be contiguous, so the pieces go into one reserved
+ * address range. The hypervisor decides which references are valid.
+ *
+ * The kernel changes the mappings of a process for one thread at a time: while the
+ * lane maps or unmaps a piece, no other thread can map anything, queue memory for
+ * example. So a piece has 64 MiB, some 20 ms, where gntdev would take 256 MiB.
  *
  * In the kernel, the offsets of what one open file maps are ints, which ends at
  * 2 GiB, and a freed range of the same size is never used again. So a piece gives
@@ -30,7 +33,7 @@
 #include "sys.h"
 
 #define GNTDEV_PATH	"/dev/xen/gntdev"
-#define GNTDEV_DEFAULT	65536u
+#define PIECE_PAGES	16384u
 #define COPY_BATCH	64u		/* pages for one ioctl */
 
 struct be_map {
@@ -44,22 +47,23 @@ static size_t bytes(uint32_t pages)
 	return (size_t)pages * XENVHCA_PAGE_SIZE;
 }
 
-/* One mapping may not exceed the module's parameter. */
+/* A piece may not exceed the module's parameter either. */
 static uint32_t gntdev_limit(void)
 {
 	FILE *f = fopen(HOST_GNTDEV_LIMIT, "re");
-	unsigned int v = GNTDEV_DEFAULT;
+	unsigned int v = PIECE_PAGES;
 
 	if (!f)
 		return v;
-	if (fscanf(f, "%u", &v) != 1 || !v || v > GNTDEV_DEFAULT)
-		v = GNTDEV_DEFAULT;
+	if (fscanf(f, "%u", &v) != 1 || !v || v > PIECE_PAGES)
+		v = PIECE_PAGES;
 	fclose(f);
 	return v;
 }
 
 int be_gntdev_open(struct be_gntdev *g, uint32_t domid)
 {
+	pthread_mutex_init(&g->lock, NULL);
 	g->domid = domid;
 	g->chunk = gntdev_limit();
 	g->fd = be_sys_open(GNTDEV_PATH, O_RDWR | O_CLOEXEC);
@@ -122,7 +126,18 @@ static struct be_map **map_bucket(struct be_gntdev *g, const char *addr)
 	return &g->bucket[(page ^ page >> 10) % BE_MAP_BUCKETS];
 }
 
-/* More than gntdev maps at once goes into a range that is reserved before. */
+/* By pieces, too. */
+static void unmap_pieces(const struct be_gntdev *g, char *addr, uint32_t n)
+{
+	uint32_t i, some;
+
+	for (i = 0; i < n; i += some) {
+		some = n - i < g->chunk ? n - i : g->chunk;
+		be_sys_munmap(addr + bytes(i), bytes(some));
+	}
+}
+
+/* More than is mapped at once goes into a range that is reserved before. */
 static int map_pieces(const struct be_gntdev *g, struct be_map *m,
 		      const uint32_t *ref, int prot)
 {
@@ -142,10 +157,9 @@ static int map_pieces(const struct be_gntdev *g, struct be_map *m,
 		/*
 		 * A failed MAP_FIXED may have left a hole that another thread
 		 * has filled since, so this piece is not ours to unmap;
-		 * without threads in between this leaks address space only.
+		 * without one in between this leaks address space only.
 		 */
-		if (i)
-			be_sys_munmap(m->addr, bytes(i));
+		unmap_pieces(g, m->addr, i);
 		if (i + n < m->n)
 			be_sys_munmap(m->addr + bytes(i + n),
 				      bytes(m->n - i - n));
@@ -176,27 +190,53 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 		errno = -rc;
 		return NULL;
 	}
+	pthread_mutex_lock(&g->lock);
 	b = map_bucket(g, m->addr);
 	m->next = *b;
 	*b = m;
 	g->pages += n;
+	pthread_mutex_unlock(&g->lock);
 	return m->addr;
+}
+
+/* Takes it out of the table; NULL: it is not there. */
+static struct be_map *map_take(struct be_gntdev *g, const void *addr,
+			       uint32_t n)
+{
+	struct be_map **p, *m;
+
+	pthread_mutex_lock(&g->lock);
+	p = map_bucket(g, addr);
+	while (*p && (*p)->addr != addr)
+		p = &(*p)->next;
+	m = *p && (*p)->n == n ? *p : NULL;
+	if (m) {
+		*p = m->next;
+		g->pages -= n;
+	}
+	pthread_mutex_unlock(&g->lock);
+	return m;
 }
 
 int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n)
 {
-	struct be_map **p = map_bucket(g, addr), *m;
+	struct be_map *m = map_take(g, addr, n);
 
-	while (*p && (*p)->addr != addr)
-		p = &(*p)->next;
-	m = *p;
-	if (!m || m->n != n)
+	if (!m)
 		return -EINVAL;
-	*p = m->next;
-	be_sys_munmap(m->addr, bytes(m->n));
-	g->pages -= n;
+	unmap_pieces(g, m->addr, n);
 	free(m);
 	return 0;
+}
+
+uint64_t be_gntdev_pages(struct be_gntdev *g)
+{
+	uint64_t pages;
+
+	pthread_mutex_lock(&g->lock);
+	pages = g->pages;
+	pthread_mutex_unlock(&g->lock);
+	return pages;
 }
 
 static int copy_batch(const struct be_gntdev *g, const uint32_t *ref,
@@ -246,5 +286,6 @@ uint64_t be_gntdev_close(struct be_gntdev *g)
 		while (g->bucket[i])
 			be_gntdev_unmap(g, g->bucket[i]->addr,
 					g->bucket[i]->n);
+	pthread_mutex_destroy(&g->lock);
 	return left;
 }

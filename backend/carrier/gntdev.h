@@ -3,11 +3,12 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Maps of guest pages by /dev/xen/gntdev, of any length at one contiguous
- * address. Only the command thread calls this.
+ * address. The command thread and the lane call this, but open and close.
  */
 #ifndef BE_GNTDEV_H
 #define BE_GNTDEV_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct be_gntdev {
 	uint32_t domid;
 	uint32_t chunk;			/* most pages per gntdev mapping */
 	int fd;				/* of all mappings and copies */
+	pthread_mutex_t lock;		/* below */
 	struct be_map *bucket[BE_MAP_BUCKETS];
 	uint64_t pages;			/* mapped now */
 };
@@ -49,5 +51,7 @@ int be_gntdev_copy(const struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 
 /* Undo be_gntdev_map(); -EINVAL if there is no such map. */
 int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n);
+/* How many pages are mapped now. */
+uint64_t be_gntdev_pages(struct be_gntdev *g);
 
 #endif

@@ -118,7 +118,7 @@ static void *xen_map(struct be_transport *t, const uint32_t *ref, uint32_t n,
 		be_log_peer(x->dev,
 			    "cannot map %u guest pages (%s; %llu are mapped): a bad grant reference, or raise gnttab_max_maptrack_frames (Xen command line), or max_grant_frames of the guest",
 			    n, strerror(err),
-			    (unsigned long long)x->gnt.pages);
+			    (unsigned long long)be_gntdev_pages(&x->gnt));
 	errno = err;
 	return addr;
 }
