@@ -6,6 +6,7 @@
  * one ioctl() that is used.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -13,6 +14,63 @@
 #include <string.h>
 
 #include "fake_priv.h"
+
+/* Below: which command waits, for whom it does not, and what came of it. */
+static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t gate_open = PTHREAD_COND_INITIALIZER;
+static uint32_t gate;
+static pthread_t gate_keeper;
+static unsigned int waiting, passed;
+
+/* Two threads may have commands executed. */
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void fake_block(uint32_t cmd)
+{
+	pthread_mutex_lock(&gate_lock);
+	gate = cmd;
+	gate_keeper = pthread_self();
+	if (cmd)
+		passed = 0;
+	pthread_cond_broadcast(&gate_open);
+	pthread_mutex_unlock(&gate_lock);
+}
+
+unsigned int fake_blocked(unsigned int *by_keeper)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&gate_lock);
+	n = waiting;
+	*by_keeper = passed;
+	pthread_mutex_unlock(&gate_lock);
+	return n;
+}
+
+static void gate_pass(uint32_t cmd)
+{
+	pthread_mutex_lock(&gate_lock);
+	if (gate && gate == cmd &&
+	    pthread_equal(gate_keeper, pthread_self())) {
+		passed++;
+	} else if (gate && gate == cmd) {
+		waiting++;
+		while (gate == cmd)
+			pthread_cond_wait(&gate_open, &gate_lock);
+		waiting--;
+	}
+	pthread_mutex_unlock(&gate_lock);
+}
+
+void fake_lock(void)
+{
+	pthread_mutex_lock(&call_lock);
+}
+
+void fake_unlock(void)
+{
+	pthread_mutex_unlock(&call_lock);
+}
 
 /* As verify_hdr() of the kernel, but a surplus of core octets is an error. */
 static int frame(struct call *c, const struct fake_method *m, const uint8_t *p,
@@ -106,8 +164,14 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 
 ssize_t fake_write(int fd, const void *buf, size_t len)
 {
-	int err = fake.refuse ? -fake.refuse : fake_call(fd, buf, len);
+	uint32_t cmd = 0;
+	int err;
 
+	memcpy(&cmd, buf, len < sizeof(cmd) ? len : sizeof(cmd));
+	gate_pass(cmd);
+	fake_lock();
+	err = fake.refuse ? -fake.refuse : fake_call(fd, buf, len);
+	fake_unlock();
 	if (!err)
 		return (ssize_t)len;
 	errno = -err;

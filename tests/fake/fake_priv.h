@@ -126,6 +126,9 @@ int fake_gid_query(const struct ib_uverbs_ioctl_hdr *h);
 int fake_sysfs_put(const char *name, const char *text);
 
 /* ---- fake_frame.c ---- */
+/* Around each call of the kernel, as two threads make them. */
+void fake_lock(void);
+void fake_unlock(void);
 ssize_t fake_write(int fd, const void *buf, size_t len);
 int fake_ioctl(int fd, unsigned long req, void *arg);
 

@@ -43,7 +43,7 @@ struct fake_file *fake_file_find(int fd)
 	return NULL;
 }
 
-int be_sys_open(const char *path, int flags)
+static int locked_open(const char *path, int flags)
 {
 	unsigned int i;
 
@@ -83,8 +83,18 @@ int be_sys_open(const char *path, int flags)
 	return fake.file[i].fd;
 }
 
+int be_sys_open(const char *path, int flags)
+{
+	int r;
+
+	fake_lock();
+	r = locked_open(path, flags);
+	fake_unlock();
+	return r;
+}
+
 /* Explicit destruction is over: the kernel now frees what is left. */
-int be_sys_close(int fd)
+static int locked_close(int fd)
 {
 	struct fake_file *f = fake_file_find(fd);
 	unsigned int i, type;
@@ -107,6 +117,16 @@ int be_sys_close(int fd)
 	f->used = false;
 	fake_uars_drop(f);
 	return close(fd);
+}
+
+int be_sys_close(int fd)
+{
+	int r;
+
+	fake_lock();
+	r = locked_close(fd);
+	fake_unlock();
+	return r;
 }
 
 static void *vma_new(struct fake_file *f, void *a, size_t len, int prot,
@@ -137,8 +157,8 @@ static void *uar_new(struct fake_file *f, void *a, size_t len, int prot,
 	return p;
 }
 
-void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
-		       off_t off)
+static void *locked_mmap(void *a, size_t len, int prot, int fl, int fd,
+			 off_t off)
 {
 	struct fake_file *f = fake_file_find(fd);
 	struct fake_key *k;
@@ -169,7 +189,17 @@ void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 	return MAP_FAILED;
 }
 
-int be_sys_munmap(void *a, size_t len)
+void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd, off_t off)
+{
+	void *r;
+
+	fake_lock();
+	r = locked_mmap(a, len, prot, fl, fd, off);
+	fake_unlock();
+	return r;
+}
+
+static int locked_munmap(void *a, size_t len)
 {
 	struct fake_file *f;
 	unsigned int i;
@@ -187,6 +217,16 @@ int be_sys_munmap(void *a, size_t len)
 	}
 	fake.violations++;
 	return munmap(a, len);
+}
+
+int be_sys_munmap(void *a, size_t len)
+{
+	int r;
+
+	fake_lock();
+	r = locked_munmap(a, len);
+	fake_unlock();
+	return r;
 }
 
 /* Offsets start above 0, as rxe's do. */
@@ -328,13 +368,18 @@ unsigned int fake_violations(void)
 
 ssize_t be_sys_write(int fd, const void *buf, size_t len)
 {
-	if (fake_umad_has(fd))
+	bool cm, umad;
+
+	fake_lock();
+	umad = fake_umad_has(fd);
+	cm = fake_cm_has(fd);
+	fake_unlock();
+	if (umad)
 		return fake_umad_write(fd, buf, len);
-	return fake_cm_has(fd) ? fake_cm_write(fd, buf, len) :
-	       fake_write(fd, buf, len);
+	return cm ? fake_cm_write(fd, buf, len) : fake_write(fd, buf, len);
 }
 
-int be_sys_ioctl(int fd, unsigned long req, void *arg)
+static int locked_ioctl(int fd, unsigned long req, void *arg)
 {
 	if (fake.refuse) {
 		errno = EINVAL;
@@ -342,6 +387,16 @@ int be_sys_ioctl(int fd, unsigned long req, void *arg)
 	}
 	return fake_umad_has(fd) ? fake_umad_ioctl(fd, req, arg) :
 	       fake_ioctl(fd, req, arg);
+}
+
+int be_sys_ioctl(int fd, unsigned long req, void *arg)
+{
+	int r;
+
+	fake_lock();
+	r = locked_ioctl(fd, req, arg);
+	fake_unlock();
+	return r;
 }
 
 ssize_t be_sys_read(int fd, void *buf, size_t len)

@@ -5,8 +5,8 @@
  * A kernel with one Soft-RoCE HCA, small enough for unit tests: the uverbs
  * write() ABI behind backend/sys.h, the lengths checked as the kernel checks them,
  * handles reused at once as the kernel does. It remembers what is alive and
- * pinned, and counts what a careful caller never does. Not thread safe,
- * except that posts and arms may come from a second thread.
+ * pinned, and counts what a careful caller never does. Commands, files and mappings
+ * may be those of several threads; what tests ask and tell is one thread's.
  */
 #ifndef FAKE_UVERBS_H
 #define FAKE_UVERBS_H
@@ -64,6 +64,12 @@ void fake_unplug(bool gone);
 /* Before each command cmd from now on, as if another processor was at it; NULL:
  * no more. */
 void fake_before(uint32_t cmd, void (*fn)(void));
+/*
+ * Commands cmd wait from now on, but those of the calling thread; 0: no more. How
+ * many wait now, and how many of that thread did not.
+ */
+void fake_block(uint32_t cmd);
+unsigned int fake_blocked(unsigned int *by_keeper);
 /* An entry of the GID table of port 1, 0..23; NULL: it is empty. */
 void fake_gid(unsigned int index, const uint8_t gid[16]);
 /* Of its P_Key table, of one entry (fake_hca.pkeys) at first. */
