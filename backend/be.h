@@ -6,9 +6,10 @@
  * (worker/fault.c).
  *
  * One supervisor (main.c) forks one worker per device (worker.c). A worker runs
- * five threads: command (worker.c: command ring, link), kick (kick.c), look
- * (look.c: receives of Soft-RoCE), event (event.c: verbs fds to event ring) and
- * connection manager (cm_thread.c: commands that may wait).
+ * six threads: command (worker.c: command ring, link), kick (kick.c), look
+ * (look.c: receives of Soft-RoCE), event (event.c: verbs fds to event ring), lane
+ * (lane.c: what takes long of commands) and connection manager (cm_thread.c: commands
+ * that may wait).
  * The command thread holds be_dev.lock for writing while it changes tables or
  * closes an fd; the other threads hold it for reading while they use a handle
  * or a shadow.
@@ -39,6 +40,7 @@ struct be_counters;
 struct be_cm_ids;
 struct be_cms;
 struct be_key;
+struct be_lane;
 struct be_mmap;
 struct be_uc;
 struct be_umads;
@@ -49,10 +51,10 @@ struct be_umads;
 /* Which management datagrams a guest may send. */
 enum be_umad_mode { BE_UMAD_NONE, BE_UMAD_QUERY, BE_UMAD_ALL };
 
-/* What is counted, in the order of the statistics file: map_ and unmap_ are of
+/* What is counted, in the order of the statistics file: cmd_lanes of lane.h, map_ and unmap_ are of
  * guest memory, list_pages of references to it, wqes and recv_polls of shadow.c. */
 #define BE_COUNTERS(X) \
-	X(cmds) X(cmd_errors) X(cmd_spins) X(cmd_sleeps) X(cmd_notifies) \
+	X(cmds) X(cmd_errors) X(cmd_lanes) X(cmd_spins) X(cmd_sleeps) X(cmd_notifies) \
 	X(kicks) X(kick_spins) X(kick_sleeps) \
 	X(events) X(events_dropped) X(map_pages) X(map_ns) X(unmap_ns) \
 	X(list_pages) X(wqes) X(wqes_refused) X(recv_polls) X(faults) X(rate_waits)
@@ -118,6 +120,7 @@ struct be_dev {
 	struct be_kicks *kicks;		/* kick.c */
 	struct be_look *look;		/* look.c */
 	struct be_cms *cms;		/* cm_thread.c */
+	struct be_lane *lane;		/* lane.c */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
 	struct be_sleep sleep;		/* wakes the command thread */
 

@@ -8,11 +8,11 @@
  * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
  * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
- * Threads: get_request, any_request, arm_requests, put_response, cmd_wait, map,
- * unmap, copy, grant, ungrant, doorbell_frame, doorbell_map, doorbell_unmap and
- * cap_dma belong to the command thread; get_kicks, any_kick, kicks_done and
- * arm_kicks belong to the kick thread; put_event and overflow are serialised by
- * be_event_push().
+ * Threads: get_request, any_request, arm_requests, put_response, cmd_wait, grant,
+ * ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the
+ * command thread, map, unmap and copy to that and the lane (lane.h); get_kicks,
+ * any_kick, kicks_done and arm_kicks belong to the kick thread; put_event and overflow
+ * are serialised by be_event_push().
  */
 #ifndef BE_TRANSPORT_H
 #define BE_TRANSPORT_H

@@ -5,8 +5,8 @@
  * Guest pages mapped into the worker. This file copies struct xenvhca_pages and
  * its directories, which the guest owns and may change at any time, into
  * private memory once, checks them, then maps every page at one contiguous
- * address. The command thread runs this. Whoever unmaps must know that the HCA
- * is done with the pages.
+ * address. The command thread runs this, or of large regions the lane what takes
+ * long. Whoever unmaps must know that the HCA is done with the pages.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -133,8 +133,8 @@ static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n,
 	return addr;
 }
 
-static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
-		     struct be_gmap *g)
+int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *p,
+		 struct be_gmap *g)
 {
 	uint32_t *ref = refs_room(p->nr_pages);
 	bool readonly = p->flags & XENVHCA_PAGES_READONLY;
@@ -155,8 +155,8 @@ static int pages_map(struct be_dev *dev, const struct xenvhca_pages *p,
 	return err;
 }
 
-int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
-		bool readonly, struct be_gmap *g)
+int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
+		   bool readonly)
 {
 	int err;
 
@@ -170,26 +170,39 @@ int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
 		return -EINVAL;
 	}
 	err = be_quota_take_pages(&dev->quota, pages->nr_pages);
-	if (err) {
+	if (err)
 		be_log_peer(dev, "%u pages exceed max-pinned-mb",
 			    pages->nr_pages);
+	return err;
+}
+
+int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
+		bool readonly, struct be_gmap *g)
+{
+	int err = be_gmap_charge(dev, pages, readonly);
+
+	if (err)
 		return err;
-	}
-	err = pages_map(dev, pages, g);
+	err = be_gmap_fill(dev, pages, g);
 	if (err)
 		be_quota_give_pages(&dev->quota, pages->nr_pages);
 	return err;
 }
 
-void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g)
+void be_gmap_empty(struct be_dev *dev, struct be_gmap *g)
 {
-	uint64_t begin;
+	uint64_t begin = vl_coarse_ns();
 
-	if (!g->addr)
-		return;
-	begin = vl_coarse_ns();
 	dev->t->ops->unmap(dev->t, g->addr, g->nr_pages);
 	BE_STAT_ADD(dev, unmap_ns, vl_coarse_ns() - begin);
+	g->addr = NULL;
+}
+
+void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g)
+{
+	if (!g->addr)
+		return;
+	be_gmap_empty(dev, g);
 	be_quota_give_pages(&dev->quota, g->nr_pages);
 	*g = (struct be_gmap){};
 }

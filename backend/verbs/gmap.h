@@ -30,6 +30,16 @@ int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
 		bool readonly, struct be_gmap *g);
 /* Unmap and give the quota back; empty is fine. The HCA must be done. */
 void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g);
+/*
+ * The parts of both: what checks and charges, which belongs to the command thread,
+ * and what takes long, which may be any thread's. Whoever fills and empties gives
+ * the pages back (be_quota_give_pages()). be_gmap_empty() leaves their number.
+ */
+int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
+		   bool readonly);
+int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *pages,
+		 struct be_gmap *g);
+void be_gmap_empty(struct be_dev *dev, struct be_gmap *g);
 /* 0, or -EINVAL if [offset, offset + length) does not need exactly nr_pages */
 int be_gmap_check_range(uint32_t nr_pages, uint32_t page_offset,
 			uint64_t length);

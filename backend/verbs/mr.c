@@ -4,11 +4,14 @@
  *
  * Memory regions: the guest's pages are mapped, registered under the guest's
  * own address (iova), and unmapped after the physical MR is gone. Keys are the
- * physical ones. The command thread runs this.
+ * physical ones. The command thread runs this, but of large regions the lane
+ * registers and deregisters (lane.h).
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
+#include <stdlib.h>
 
+#include "lane.h"
 #include "mr.h"
 #include "object.h"
 #include "pd.h"
@@ -55,43 +58,97 @@ static bool may_be_readonly(const struct be_dev *dev, uint32_t access)
 	       !(access & (uint32_t)MR_WRITES);
 }
 
-static int mr_register(const struct be_cmd *c, struct be_mr *mr,
-		       const struct be_pd *pd)
-{
-	const struct xenvhca_reg_mr_req *r = &c->req->u.reg_mr;
-	struct ib_uverbs_reg_mr cmd = {
-		.start = (uintptr_t)mr->mem.addr + r->page_offset,
-		.length = r->length,
-		.hca_va = r->iova,
-		.pd_handle = pd->o.host,
-		.access_flags = r->access,
-	};
-	struct ib_uverbs_reg_mr_resp resp = {};
+/* A region on its way, mr->mem included. */
+struct mr_job {
+	struct be_job job;
+	struct be_mr *mr;
+	struct be_pd *pd;
+	struct xenvhca_reg_mr_req req;
 	struct be_udata u;
-	int err = be_udata_begin(&u, c, NULL, NULL);
+	struct ib_uverbs_reg_mr_resp resp;
+};
 
-	if (!err)
-		err = uv_reg_mr(c->uc->fd, &cmd, &u.uv, &resp);
-	if (err) {
-		be_gmap_unmap(c->dev, &mr->mem);
-		be_obj_free(c->dev, &mr->o, BE_MR);
-		return err;
-	}
-	be_obj_publish(c->dev, &mr->o, BE_MR, c->uc, resp.mr_handle);
-	c->rsp->u.mr = (struct xenvhca_mr_rsp){
-		.handle = mr->o.handle, .lkey = resp.lkey, .rkey = resp.rkey,
+static int mr_register(struct be_dev *dev, struct be_job *job)
+{
+	struct mr_job *j = (struct mr_job *)job;
+	struct be_gmap *mem = &j->mr->mem;
+	struct ib_uverbs_reg_mr cmd = {
+		.length = j->req.length,
+		.hca_va = j->req.iova,
+		.pd_handle = j->pd->o.host,
+		.access_flags = j->req.access,
 	};
-	err = be_udata_end(&u, c, mr->o.handle);
+	int err = be_gmap_fill(dev, &j->req.pages, mem);
+
+	if (err)
+		return err;
+	cmd.start = (uintptr_t)mem->addr + j->req.page_offset;
+	err = uv_reg_mr(job->uc->fd, &cmd, &j->u.uv, &j->resp);
+	if (err)
+		be_gmap_empty(dev, mem);
+	return err;
+}
+
+static int mr_enter(const struct be_cmd *c, struct mr_job *j)
+{
+	struct be_mr *mr = j->mr;
+	int err;
+
+	mr->pd = j->pd;
+	be_obj_publish(c->dev, &mr->o, BE_MR, c->uc, j->resp.mr_handle);
+	c->rsp->u.mr = (struct xenvhca_mr_rsp){
+		.handle = mr->o.handle, .lkey = j->resp.lkey,
+		.rkey = j->resp.rkey,
+	};
+	err = be_udata_end(&j->u, c, mr->o.handle);
 	if (err)
 		be_obj_destroy(c->dev, &mr->o);
+	return err;
+}
+
+static int mr_registered(const struct be_cmd *c, struct be_job *job)
+{
+	struct mr_job *j = (struct mr_job *)job;
+	int err = job->err;
+
+	j->pd->jobs--;
+	if (err) {
+		be_quota_give_pages(&c->dev->quota, j->req.pages.nr_pages);
+		be_obj_free(c->dev, &j->mr->o, BE_MR);
+	} else {
+		err = mr_enter(c, j);
+	}
+	free(j);
+	return err;
+}
+
+/* What the command thread has to say about it, and to reserve. */
+static int mr_prepare(const struct be_cmd *c, struct mr_job *j)
+{
+	const struct xenvhca_reg_mr_req *r = &c->req->u.reg_mr;
+	int err;
+
+	j->mr = be_obj_new(c->dev, BE_MR, sizeof(*j->mr), &err);
+	if (!j->mr)
+		return err;
+	j->mr->access = r->access;
+	err = be_gmap_charge(c->dev, &r->pages,
+			     may_be_readonly(c->dev, r->access));
+	if (!err) {
+		err = be_udata_begin(&j->u, c, NULL, NULL);
+		if (err)
+			be_quota_give_pages(&c->dev->quota, r->pages.nr_pages);
+	}
+	if (err)
+		be_obj_free(c->dev, &j->mr->o, BE_MR);
 	return err;
 }
 
 int be_reg_mr(const struct be_cmd *c)
 {
 	const struct xenvhca_reg_mr_req *r = &c->req->u.reg_mr;
+	struct mr_job *j;
 	struct be_pd *pd;
-	struct be_mr *mr;
 	int err = r->reserved ? -EINVAL : access_check(r->access);
 
 	if (!err)
@@ -101,17 +158,21 @@ int be_reg_mr(const struct be_cmd *c)
 	pd = be_obj_get(c, r->pd, BE_PD, &err);
 	if (!pd)
 		return err;
-	mr = be_obj_new(c->dev, BE_MR, sizeof(*mr), &err);
-	if (!mr)
-		return err;
-	mr->access = r->access;
-	err = be_gmap_map(c->dev, &r->pages, may_be_readonly(c->dev, r->access),
-			  &mr->mem);
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	err = mr_prepare(c, j);
 	if (err) {
-		be_obj_free(c->dev, &mr->o, BE_MR);
+		free(j);
 		return err;
 	}
-	return mr_register(c, mr, pd);
+	j->job.drops = true;
+	j->job.run = mr_register;
+	j->job.end = mr_registered;
+	j->req = *r;
+	j->pd = pd;
+	pd->jobs++;
+	return be_job_do(c, &j->job, r->pages.nr_pages > BE_LANE_PAGES);
 }
 
 static int mr_end(struct be_dev *dev, struct be_obj *mr)
@@ -125,11 +186,110 @@ static void mr_release(struct be_dev *dev, struct be_obj *mr)
 	be_gmap_unmap(dev, &((struct be_mr *)mr)->mem);
 }
 
-const struct be_kind be_kind_mr = { .end = mr_end, .release = mr_release };
+static bool mr_busy(const struct be_obj *mr)
+{
+	return ((const struct be_mr *)mr)->busy;
+}
+
+const struct be_kind be_kind_mr = {
+	.busy = mr_busy, .end = mr_end, .release = mr_release,
+};
+
+/* A region on its way out. */
+struct mr_end_job {
+	struct be_job job;
+	struct be_mr *mr;
+};
+
+static int mr_deregister(struct be_dev *dev, struct be_job *job)
+{
+	struct be_mr *mr = ((struct mr_end_job *)job)->mr;
+	int err = mr_end(dev, &mr->o);
+
+	if (!err)
+		be_gmap_empty(dev, &mr->mem);
+	return err;
+}
+
+/* While it does, its PD stays: the kernel would refuse to end that. */
+static void mr_ends(struct be_mr *mr, bool yes)
+{
+	mr->busy = yes;
+	if (yes)
+		mr->pd->jobs++;
+	else
+		mr->pd->jobs--;
+}
+
+/* The kernel's no leaves it as it was. */
+static int mr_deregistered(const struct be_cmd *c, struct be_job *job)
+{
+	struct be_mr *mr = ((struct mr_end_job *)job)->mr;
+	int err = job->err;
+
+	mr_ends(mr, false);
+	mr->stays = err && !job->op;
+	free(job);
+	if (err)
+		return err;
+	be_quota_give_pages(&c->dev->quota, mr->mem.nr_pages);
+	be_obj_release(c->dev, &mr->o);
+	return 0;
+}
+
+static bool mr_slow(const struct be_mr *mr)
+{
+	return mr->mem.nr_pages > BE_LANE_PAGES && !mr->busy && !mr->stays;
+}
+
+static struct be_job *mr_end_job(struct be_mr *mr)
+{
+	struct mr_end_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->job.run = mr_deregister;
+	j->job.end = mr_deregistered;
+	j->mr = mr;
+	mr_ends(mr, true);
+	return &j->job;
+}
 
 int be_dereg_mr(const struct be_cmd *c)
 {
-	return be_destroy(c, BE_MR);
+	int err;
+	struct be_mr *mr = be_obj_get(c, c->req->u.handle.handle, BE_MR, &err);
+	struct be_job *job = mr && mr_slow(mr) ? mr_end_job(mr) : NULL;
+
+	return job ? be_job_do(c, job, true) : be_destroy(c, BE_MR);
+}
+
+bool be_mrs_slow(const struct be_uc *uc)
+{
+	const struct be_obj *o = uc->objs[BE_MR];
+
+	while (o && !mr_slow((const struct be_mr *)o))
+		o = o->next;
+	return o;
+}
+
+void be_mrs_leave(struct be_dev *dev, struct be_uc *uc)
+{
+	struct be_obj *o;
+	struct be_job *job;
+
+	for (o = uc->objs[BE_MR]; o; o = o->next) {
+		job = mr_slow((struct be_mr *)o) ?
+		      mr_end_job((struct be_mr *)o) : NULL;
+		if (!job)
+			continue;
+		job->uc = uc;
+		if (be_lane_put(dev, job))
+			continue;
+		mr_ends((struct be_mr *)o, false);
+		free(job);
+		break;
+	}
 }
 
 static int rereg_check(const struct xenvhca_rereg_mr_req *r)
@@ -151,7 +311,7 @@ static int rereg_check(const struct xenvhca_rereg_mr_req *r)
 
 /* The old pages stay mapped unless the kernel really changed over. */
 static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
-			 uint32_t pd_host, struct be_gmap *mem)
+			 struct be_pd *pd, struct be_gmap *mem)
 {
 	const struct xenvhca_rereg_mr_req *r = &c->req->u.rereg_mr;
 	struct ib_uverbs_rereg_mr cmd = {
@@ -160,7 +320,7 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 		.start = (uintptr_t)mem->addr + r->mr.page_offset,
 		.length = r->mr.length,
 		.hca_va = r->mr.iova,
-		.pd_handle = pd_host,
+		.pd_handle = pd ? pd->o.host : 0,
 		.access_flags = r->mr.access,
 	};
 	struct ib_uverbs_rereg_mr_resp resp = {};
@@ -178,6 +338,8 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 	}
 	if (r->flags & REREG_ACCESS)
 		mr->access = r->mr.access;
+	if (pd)
+		mr->pd = pd;
 	c->rsp->u.mr = (struct xenvhca_mr_rsp){
 		.handle = mr->o.handle, .lkey = resp.lkey, .rkey = resp.rkey,
 	};
@@ -226,6 +388,8 @@ int be_rereg_mr(const struct be_cmd *c)
 	mr = be_obj_get(c, r->handle, BE_MR, &err);
 	if (!mr)
 		return err;
+	if (mr->busy)
+		return -EBUSY;
 	if (r->flags & REREG_PD) {
 		pd = be_obj_get(c, r->mr.pd, BE_PD, &err);
 		if (!pd)
@@ -235,7 +399,7 @@ int be_rereg_mr(const struct be_cmd *c)
 	if (!err && mem.addr && !may_translate(c))
 		err = -EBUSY;
 	if (!err)
-		err = mr_reregister(c, mr, pd ? pd->o.host : 0, &mem);
+		err = mr_reregister(c, mr, pd, &mem);
 	be_gmap_unmap(c->dev, &mem);
 	return err;
 }

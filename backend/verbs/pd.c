@@ -43,7 +43,13 @@ static int pd_end(struct be_dev *dev, struct be_obj *pd)
 	return uv_dealloc_pd(pd->uc->fd, pd->host);
 }
 
-const struct be_kind be_kind_pd = { .end = pd_end };
+/* A region of it is on its way, in or out. */
+static bool pd_busy(const struct be_obj *pd)
+{
+	return ((const struct be_pd *)pd)->jobs;
+}
+
+const struct be_kind be_kind_pd = { .busy = pd_busy, .end = pd_end };
 
 int be_dealloc_pd(const struct be_cmd *c)
 {

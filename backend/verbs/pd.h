@@ -9,7 +9,10 @@
 
 #include "be.h"
 
-struct be_pd { struct be_obj o; };
+struct be_pd {
+	struct be_obj o;
+	unsigned int jobs;		/* of the lane, of regions in it */
+};
 /* What a WQE names by a number is in a hash table of the device. */
 struct be_ah {
 	struct be_obj o;

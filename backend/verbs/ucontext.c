@@ -11,6 +11,7 @@
 
 #include "doorbell.h"
 #include "event.h"
+#include "mr.h"
 #include "object.h"
 #include "park.h"
 #include "ucontext.h"
@@ -34,12 +35,13 @@ const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
  *     the files are parked instead, once step 1 has left nothing;
  *  5. only now the guest memory of those leftovers is unmapped.
  */
-void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
+static void destroy_down_to(struct be_dev *dev, struct be_uc *uc,
+			    unsigned int last)
 {
 	struct be_obj *o, *next;
 	unsigned int type;
 
-	for (type = BE_TYPES; type-- > BE_NONE + 1;) {
+	for (type = BE_TYPES; type-- > last;) {
 		if (type == BE_MMAP)	/* step 2 */
 			continue;
 		for (o = uc->objs[type]; o; o = next) {
@@ -49,6 +51,11 @@ void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
 				       be_type_name[o->type], o->handle);
 		}
 	}
+}
+
+void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
+{
+	destroy_down_to(dev, uc, BE_NONE + 1);
 }
 
 void be_uc_release_objects(struct be_dev *dev, struct be_uc *uc)
@@ -213,7 +220,30 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 	return 0;
 }
 
+/*
+ * The context ends when the lane has let go of it. Its large regions go there once
+ * nothing uses them any more.
+ */
+static int uc_leave(const struct be_cmd *c, struct be_job *leave)
+{
+	struct be_uc *uc = c->uc;
+
+	if (!uc->jobs && c->dev->lane && be_mrs_slow(uc)) {
+		destroy_down_to(c->dev, uc, BE_MR + 1);
+		be_mrs_leave(c->dev, uc);
+	}
+	if (uc->jobs)
+		return BE_PASSED;
+	leave->end = NULL;
+	return be_ucontext_close(c->dev, uc);
+}
+
 int be_dealloc_ucontext(const struct be_cmd *c)
 {
-	return be_ucontext_close(c->dev, c->uc);
+	c->uc->leave = (struct be_job){
+		.uc = c->uc, .op = c->req->op, .id = c->req->id,
+		.end = uc_leave,
+	};
+	be_lane_drop(c->dev, c->uc);
+	return uc_leave(c, &c->uc->leave);
 }

@@ -10,6 +10,7 @@
 
 #include "be.h"
 #include "keys.h"
+#include "lane.h"
 
 struct be_cmd;
 struct be_dbpage;
@@ -31,6 +32,8 @@ struct be_uc {
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
 	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
+	unsigned int jobs;		/* of the lane, that use it */
+	struct be_job leave;		/* DEALLOC_UCONTEXT behind them; end NULL: none */
 };
 struct be_mmap {
 	struct be_obj o;

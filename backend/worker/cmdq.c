@@ -12,7 +12,8 @@
  *
  * A command that waits for somebody else (the doorbell agent) is executed again
  * after those behind it, until it has an answer. Those of the connection manager
- * are left to its thread (cm_thread.c).
+ * are left to its thread (cm_thread.c), and what takes long of others to the lane
+ * (lane.c).
  *
  * Once there is nothing to do the thread may poll the ring for a short time before
  * it sleeps (spin.h): the next command of a process often comes at once. Only who is
@@ -25,6 +26,7 @@
 #include "cmdq.h"
 #include "dispatch.h"
 #include "kick.h"
+#include "lane.h"
 #include "uverbs/uverbs.h"
 
 #define BE_CMD_BATCH	32
@@ -59,13 +61,24 @@ static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 	return true;
 }
 
-/* What another thread has executed. It wakes this one (sleep.h). */
-static void cmdq_elsewhere(struct be_dev *dev)
+/* What another thread has executed, if it has. It wakes this one (sleep.h). */
+static bool cmd_elsewhere(struct be_dev *dev)
 {
 	struct xenvhca_response rsp;
+	uint64_t errors = uv_errors;
+	bool some = be_dispatched(dev, &rsp);
 
-	while (!dev->fault && be_dispatched(dev, &rsp))
+	if (uv_errors != errors)
+		be_quota_failed(&dev->quota, 1);
+	if (some)
 		cmd_answer(dev, &rsp);
+	return some;
+}
+
+static void cmdq_elsewhere(struct be_dev *dev, struct be_cmdq *q)
+{
+	while (!dev->fault && cmd_elsewhere(dev))
+		q->fresh = true;
 }
 
 /* May the first one that waits be executed? */
@@ -145,9 +158,10 @@ static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 }
 
 /*
- * Tells whether a request came while the thread polled for it. After a request
- * only, so that what wakes the thread for another reason, or a frontend that only
- * moves its index, makes it poll once at most.
+ * Tells whether a request came while the thread polled for it, or an answer of the
+ * lane. After a request or such an answer only, so that what wakes the thread for
+ * another reason, or a frontend that only moves its index, makes it poll once at
+ * most. That it pays is said of requests.
  */
 static bool cmdq_spin(struct be_dev *dev, struct be_cmdq *q)
 {
@@ -158,12 +172,12 @@ static bool cmdq_spin(struct be_dev *dev, struct be_cmdq *q)
 	q->fresh = false;
 	do {
 		found = dev->t->ops->any_request(dev->t);
-	} while (!found && be_spin_turn(&q->spin));
+	} while (!found && !be_lane_any(dev) && be_spin_turn(&q->spin));
 	be_spin_end(&q->spin, found);
 	q->more = found;
 	if (found)
 		BE_STAT_ADD(dev, cmd_spins, 1);
-	return found;
+	return found || be_lane_any(dev);
 }
 
 /*
@@ -192,11 +206,11 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 	q->notified |= notified;
 	/* Before each one that waits: what was sent meanwhile may overtake. */
 	for (i = 0; !idle && cmd_pass(dev, i, begin); i++) {
-		cmdq_elsewhere(dev);
+		cmdq_elsewhere(dev, q);
 		cmdq_ring(dev, q, begin);
 		idle = !cmdq_next(dev, q) && !cmdq_spin(dev, q);
 	}
-	if (!idle || q->more || cmdq_arm(dev, q))
+	if (!idle || q->more || be_lane_any(dev) || cmdq_arm(dev, q))
 		return 0;
 	/* Only now: the ring is empty and armed, see kick_sleep(). */
 	if (q->notified) {

@@ -11,6 +11,7 @@
 
 #include "cm_thread.h"
 #include "dispatch.h"
+#include "lane.h"
 #include "verbs/cmd.h"
 #include "verbs/ucontext.h"
 
@@ -146,7 +147,7 @@ static int find_uc(const struct row *row, struct be_cmd *c)
 	}
 	c->uc = (struct be_uc *)be_handle_get(c->dev->handles, handle,
 					      BE_UCONTEXT, NULL);
-	return c->uc && !c->uc->closing ? 0 : -ENOENT;
+	return c->uc && !c->uc->closing && !c->uc->leave.end ? 0 : -ENOENT;
 }
 
 static int check(const struct row *row, struct be_cmd *c)
@@ -219,12 +220,32 @@ enum be_done be_dispatch(struct be_dev *dev, const struct xenvhca_request *req,
 	return BE_ANSWERED;
 }
 
+/* False: there is no answer, or not yet. */
+static bool job_dispatched(struct be_dev *dev, struct be_job *job,
+			   struct xenvhca_response *rsp)
+{
+	const struct xenvhca_request req = { .op = job->op, .id = job->id };
+	const struct be_cmd c = { dev, job->uc, &req, rsp };
+	int err;
+
+	memset(rsp, 0, sizeof(*rsp));
+	err = be_job_end(&c, job);
+	if (!req.op || err == BE_PASSED)
+		return false;
+	answer(dev, &req, rsp, err);
+	return true;
+}
+
 bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp)
 {
 	struct xenvhca_request req;
 	struct be_cmd c = { .dev = dev, .req = &req, .rsp = rsp };
+	struct be_job *job;
 	int err;
 
+	while ((job = be_lane_next(dev)))
+		if (job_dispatched(dev, job, rsp))
+			return true;
 	if (!be_cm_next(dev, &req, rsp, &err))
 		return false;
 	/* The thread has closed it; the object is the command thread's. */

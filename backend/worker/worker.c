@@ -27,6 +27,7 @@
 #include "event.h"
 #include "host/xenbus.h"
 #include "kick.h"
+#include "lane.h"
 #include "run.h"
 #include "stats.h"
 #include "verbs/ucontext.h"
@@ -316,6 +317,8 @@ static void worker_connect(struct be_worker *w)
 		return;
 	}
 	rc = be_kick_start(dev);
+	if (!rc)
+		rc = be_lane_start(dev);
 	if (!rc && dev->info.flags & XENVHCA_INFO_CM)
 		rc = be_cm_start(dev);
 	if (rc) {
@@ -476,6 +479,7 @@ static void worker_release(struct be_worker *w)
 
 	be_kick_stop(dev);
 	be_cm_stop(dev);
+	be_lane_stop(dev);
 	be_event_stop(dev);
 	be_dev_close(dev);
 	/* What a context still uses is unmapped by the kernel after us. */

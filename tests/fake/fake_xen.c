@@ -61,12 +61,13 @@ static xenevtchn_handle *ports[PORTS];
 /* Volatile: libc declares its functions as leaves, which call nothing here. */
 static __thread bool counted;
 static __thread volatile unsigned int inside;
-static struct fake_calls calls;
-static bool asleep;			/* the counted thread */
+static struct fake_calls calls;		/* of several threads */
+static bool asleep;			/* the one of them that sleeps */
 static bool stands;			/* the coarse clock, */
 static struct timespec stood;		/* at that time */
 
-#define COUNT(name) ((void)(counted && !inside && calls.name++))
+#define COUNT(name) ((void)(counted && !inside && \
+	__atomic_fetch_add(&calls.name, 1, __ATOMIC_RELAXED)))
 /* A call that a fake executes. */
 #define FAKED(name, result) \
 	({ COUNT(name); inside++; __typeof__(result) r_ = (result); inside--; r_; })
@@ -128,10 +129,13 @@ int __wrap_usleep(useconds_t us)
 
 ssize_t __real_read(int fd, void *buf, size_t len);
 ssize_t __wrap_read(int fd, void *buf, size_t len);
+/* A thread may wait in it: its wake-up is what counts. */
 ssize_t __wrap_read(int fd, void *buf, size_t len)
 {
+	ssize_t r = __real_read(fd, buf, len);
+
 	COUNT(read);
-	return __real_read(fd, buf, len);
+	return r;
 }
 
 ssize_t __real_write(int fd, const void *buf, size_t len);

@@ -4,7 +4,7 @@
  *
  * Xen below a whole worker (backend/carrier/ring_xen.c): gntdev over the memory
  * of one guest, event channels, the helper module; no doorbell agent. It counts
- * the system calls of one thread. Whoever links it has the linker wrap what
+ * the system calls of threads. Whoever links it has the linker wrap what
  * fake_xen.mk lists.
  */
 #ifndef FAKE_XEN_H
@@ -43,11 +43,11 @@ void fake_xen_notify(unsigned int port);
 /* The coarse clock stands until this is called with false. */
 void fake_xen_time_stands(bool on);
 
-/* The calling thread is the one that is counted. */
+/* The calling thread is one that is counted; only one of them polls. */
 void fake_calls_here(void);
-/* Waits until that thread sleeps in poll() or read(); what it called until then. */
+/* Waits until that one sleeps in poll() or read(); what they called until then. */
 struct fake_calls fake_calls_asleep(void);
-/* The same at once: somebody has to know that the thread makes no call now. */
+/* The same at once: somebody has to know that they make no call now. */
 struct fake_calls fake_calls_now(void);
 unsigned int fake_calls_sum(const struct fake_calls *c);
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Commands that take long, so that fast ones of other processes need not wait
+ * for them (worker/lane.c). Such a command has three parts: the command thread
+ * checks, charges and reserves; a thread of its own, the lane, does what takes
+ * long and touches no table; the command thread enters the result.
+ */
+#ifndef BE_LANE_H
+#define BE_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct be_cmd;
+struct be_dev;
+struct be_uc;
+
+/*
+ * More pages than these are left to the lane. To map or unmap so many takes as
+ * long as a fast command does, some 100 us; two hand-overs take 10 to 20 us.
+ */
+#define BE_LANE_PAGES	64u
+
+/* A command on its way; first member of what it needs. */
+struct be_job {
+	struct be_job *next;
+	struct be_uc *uc;
+	uint16_t op, id;		/* of the request; op 0: nobody waits */
+	bool drops;			/* not worth it when the context ends */
+	/* Any thread. 0 or -errno. */
+	int (*run)(struct be_dev *dev, struct be_job *job);
+	/* Command thread, in any case; frees it. 0 or -errno: the answer, which
+	 * is err at least. BE_PASSED: no answer yet, and not freed. */
+	int (*end)(const struct be_cmd *c, struct be_job *job);
+	int err;			/* of run(); -ENOENT: it did not run */
+	uint64_t refused;		/* uv_errors of run() */
+};
+
+int be_lane_start(struct be_dev *dev);
+/*
+ * Waits for the job that is executed, and ends that and all others without an
+ * answer. No limit: while the kernel has a command, its file does not go either.
+ */
+void be_lane_stop(struct be_dev *dev);
+
+/* Every function below: command thread. */
+/**
+ * be_lane_put() - leave a job to the lane
+ *
+ * False: there is no lane, or as many jobs wait as a guest has requests.
+ */
+bool be_lane_put(struct be_dev *dev, struct be_job *job);
+/**
+ * be_job_do() - execute a command in its three parts
+ * @job: taken over
+ * @slow: by the lane, if there is room
+ *
+ * Return: 0 or -errno, or BE_PASSED.
+ */
+int be_job_do(const struct be_cmd *c, struct be_job *job, bool slow);
+/* Jobs of a context that ends, which were not begun and need not be. */
+void be_lane_drop(struct be_dev *dev, const struct be_uc *uc);
+/* The next job whose end() is due, or NULL; be_job_end() calls it. */
+struct be_job *be_lane_next(struct be_dev *dev);
+int be_job_end(const struct be_cmd *c, struct be_job *job);
+/* Is there one? Costs nothing, to poll for it. */
+bool be_lane_any(struct be_dev *dev);
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The lane (lane.h): one thread that executes what takes long, in the order in
+ * which it came. One is enough: two would wait for each other in the kernel, which
+ * maps for one thread of a process at a time.
+ *
+ * A job holds its context and what it uses: neither ends before the command thread
+ * has ended the job (be_uc.jobs, be_pd.jobs, be_mr.busy). So the lane looks up
+ * nothing, and needs no lock but that of the queues. What a job allocates was
+ * charged before; a hostile guest gains nothing by the number of jobs, which its
+ * ring bounds.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "be.h"
+#include "lane.h"
+#include "uverbs/uverbs.h"
+#include "verbs/cmd.h"
+#include "verbs/ucontext.h"
+#include "wake.h"
+
+struct queue { struct be_job *first, **last; };
+
+struct be_lane {
+	pthread_t thread;
+	int fd;				/* wakes it */
+	pthread_mutex_t lock;		/* below; not while a job is executed */
+	struct queue todo, done;
+	bool stop;
+	unsigned int n;			/* in the queues, or executed; command thread */
+	bool any;			/* done has some */
+};
+
+static void queue_put(struct queue *q, struct be_job *job)
+{
+	job->next = NULL;
+	*q->last = job;
+	q->last = &job->next;
+}
+
+static struct be_job *queue_take(struct queue *q, struct be_job **at)
+{
+	struct be_job *job = *at;
+
+	if (!job)
+		return NULL;
+	*at = job->next;
+	if (!*at)
+		q->last = at;
+	return job;
+}
+
+/* With the lock. */
+static void done_put(struct be_lane *l, struct be_job *job)
+{
+	queue_put(&l->done, job);
+	__atomic_store_n(&l->any, true, __ATOMIC_RELAXED);
+}
+
+static void job_run(struct be_dev *dev, struct be_job *job)
+{
+	uint64_t before = uv_errors;
+
+	job->err = job->run(dev, job);
+	job->refused = uv_errors - before;
+}
+
+/* Executes the next one. False: the lane is to end. */
+static bool lane_step(struct be_dev *dev, struct be_lane *l)
+{
+	struct be_job *job;
+	bool stop;
+
+	pthread_mutex_lock(&l->lock);
+	stop = l->stop;
+	job = stop ? NULL : queue_take(&l->todo, &l->todo.first);
+	pthread_mutex_unlock(&l->lock);
+	if (!job)			/* it was dropped */
+		return !stop;
+	job_run(dev, job);
+	pthread_mutex_lock(&l->lock);
+	done_put(l, job);
+	pthread_mutex_unlock(&l->lock);
+	be_sleep_wake(&dev->sleep);
+	return true;
+}
+
+static void *lane_thread(void *arg)
+{
+	struct be_dev *dev = arg;
+	struct be_lane *l = dev->lane;
+	uint64_t one;
+
+	/* A wake-up for each job. */
+	while (read(l->fd, &one, sizeof(one)) == sizeof(one) || errno == EINTR)
+		if (!lane_step(dev, l))
+			return NULL;
+	be_fault(dev, "the lane cannot sleep: %s", strerror(errno));
+	return NULL;
+}
+
+bool be_lane_put(struct be_dev *dev, struct be_job *job)
+{
+	struct be_lane *l = dev->lane;
+
+	if (!l || l->n == XENVHCA_MAX_ID)
+		return false;
+	l->n++;
+	job->uc->jobs++;
+	pthread_mutex_lock(&l->lock);
+	queue_put(&l->todo, job);
+	pthread_mutex_unlock(&l->lock);
+	be_wake(l->fd);
+	return true;
+}
+
+int be_job_do(const struct be_cmd *c, struct be_job *job, bool slow)
+{
+	job->uc = c->uc;
+	job->op = c->req->op;
+	job->id = c->req->id;
+	if (slow && be_lane_put(c->dev, job)) {
+		BE_STAT_ADD(c->dev, cmd_lanes, 1);
+		return BE_PASSED;
+	}
+	job->err = job->run(c->dev, job);
+	return job->end(c, job);
+}
+
+void be_lane_drop(struct be_dev *dev, const struct be_uc *uc)
+{
+	struct be_lane *l = dev->lane;
+	struct be_job **p, *job;
+
+	if (!l || !uc->jobs)
+		return;
+	pthread_mutex_lock(&l->lock);
+	for (p = &l->todo.first; (job = *p);) {
+		if (job->uc != uc || !job->drops) {
+			p = &job->next;
+			continue;
+		}
+		done_put(l, queue_take(&l->todo, p));
+		job->err = -ENOENT;
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+bool be_lane_any(struct be_dev *dev)
+{
+	return dev->lane && __atomic_load_n(&dev->lane->any, __ATOMIC_RELAXED);
+}
+
+struct be_job *be_lane_next(struct be_dev *dev)
+{
+	struct be_lane *l = dev->lane;
+	struct be_job *job;
+
+	if (!be_lane_any(dev))
+		return NULL;
+	pthread_mutex_lock(&l->lock);
+	job = queue_take(&l->done, &l->done.first);
+	__atomic_store_n(&l->any, l->done.first, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&l->lock);
+	return job;
+}
+
+int be_job_end(const struct be_cmd *c, struct be_job *job)
+{
+	struct be_lane *l = c->dev->lane;
+	struct be_uc *uc = job->uc;
+	int err;
+
+	if (job == &uc->leave)		/* which ends the context, too */
+		return job->end(c, job);
+	l->n--;
+	uc->jobs--;
+	uv_errors += job->refused;
+	err = job->end(c, job);
+	if (!uc->jobs && uc->leave.end) {
+		pthread_mutex_lock(&l->lock);
+		done_put(l, &uc->leave);
+		pthread_mutex_unlock(&l->lock);
+	}
+	return err;
+}
+
+static void lane_free(struct be_lane *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+int be_lane_start(struct be_dev *dev)
+{
+	struct be_lane *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return -ENOMEM;
+	pthread_mutex_init(&l->lock, NULL);
+	l->todo.last = &l->todo.first;
+	l->done.last = &l->done.first;
+	l->fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	rc = l->fd < 0 ? -errno : 0;
+	dev->lane = l;
+	if (!rc)
+		rc = -pthread_create(&l->thread, NULL, lane_thread, dev);
+	if (!rc)
+		return 0;
+	dev->lane = NULL;
+	lane_free(l);
+	return rc;
+}
+
+/* Whoever ends the device ends its contexts. */
+static void lane_end_all(struct be_dev *dev, struct queue *q)
+{
+	struct xenvhca_response rsp = {};
+	struct xenvhca_request req = {};
+	struct be_job *job;
+
+	while ((job = queue_take(q, &q->first))) {
+		const struct be_cmd c = { dev, job->uc, &req, &rsp };
+
+		if (job->op == XENVHCA_OP_DEALLOC_UCONTEXT)
+			continue;
+		job->uc->leave.end = NULL;
+		be_job_end(&c, job);
+	}
+}
+
+void be_lane_stop(struct be_dev *dev)
+{
+	struct be_lane *l = dev->lane;
+	struct be_job *job;
+
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->stop = true;
+	pthread_mutex_unlock(&l->lock);
+	be_wake(l->fd);
+	pthread_join(l->thread, NULL);
+	lane_end_all(dev, &l->done);
+	for (job = l->todo.first; job; job = job->next)
+		job->err = -ENOENT;
+	lane_end_all(dev, &l->todo);
+	dev->lane = NULL;
+	lane_free(l);
+}
