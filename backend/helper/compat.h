@@ -8,7 +8,15 @@
 #define VHCA_HELPER_COMPAT_H
 
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/version.h>
+
+/* The names of dma-buf.c have a namespace, which has become a string. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define VH_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define VH_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
 
 /* An ordinary reference to each of nr pages; mmap lock held. */
 static inline long vh_get_user_pages(unsigned long addr, unsigned long nr,

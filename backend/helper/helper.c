@@ -28,7 +28,7 @@
 static struct miscdevice vh_misc;
 static struct dentry *vh_debug;
 struct workqueue_struct *vh_wq;
-atomic_t vh_grants, vh_zombies, vh_kept, vh_capped;
+atomic_t vh_grants, vh_zombies, vh_kept, vh_capped, vh_mapped;
 
 /*
  * The device of a file of /dev/infiniband/uverbsN, or NULL: it is the parent
@@ -94,6 +94,8 @@ static long vh_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return vh_frames(uarg);
 	case VHCA_HELPER_CAP_DMA:
 		return vh_cap_dma(file->private_data, uarg);
+	case VHCA_HELPER_MAP:
+		return vh_map(uarg);
 	default:
 		return -ENOTTY;
 	}
@@ -134,6 +136,7 @@ static int __init vh_init(void)
 	debugfs_create_atomic_t("zombies", 0400, vh_debug, &vh_zombies);
 	debugfs_create_atomic_t("kept_mms", 0400, vh_debug, &vh_kept);
 	debugfs_create_atomic_t("capped_hcas", 0400, vh_debug, &vh_capped);
+	debugfs_create_atomic_t("mapped", 0400, vh_debug, &vh_mapped);
 	return 0;
 
 stop_hca:
@@ -143,7 +146,7 @@ destroy_wq:
 	return err;
 }
 
-/* No file is open, no memory kept, no HCA capped: all hold the module. */
+/* No file is open, no memory kept, no HCA capped, no dma-buf left: all hold the module. */
 static void __exit vh_exit(void)
 {
 	debugfs_remove(vh_debug);

@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Internals of xen-vhca-helper.ko: helper.c is the device, grant.c grants queue
- * pages, keep.c keeps the memory of dead workers, frame.c reports frames of
- * doorbell pages, segment.c caps the HCA's DMA segments, hca.c finds the HCA.
+ * pages, dmabuf.c maps grants for the HCA alone, keep.c keeps the memory of dead
+ * workers, frame.c reports frames of doorbell pages, segment.c caps the HCA's DMA
+ * segments, hca.c finds the HCA.
  */
 #ifndef VHCA_HELPER_H
 #define VHCA_HELPER_H
@@ -29,7 +30,7 @@ struct vh_file {
 };
 
 extern struct workqueue_struct *vh_wq;
-extern atomic_t vh_grants, vh_zombies, vh_kept, vh_capped; /* for debugfs */
+extern atomic_t vh_grants, vh_zombies, vh_kept, vh_capped, vh_mapped; /* for debugfs */
 
 /* helper.c: device, or NULL, and mappings of /dev/infiniband/uverbsN. */
 struct device *vh_uverbs(const struct file *file);
@@ -40,6 +41,9 @@ long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg);
 long vh_ungrant(struct vh_file *vf, struct vhca_helper_ungrant __user *arg);
 void vh_grant_release(struct vh_file *vf);
 void vh_grant_stop(void);		/* before vh_wq is destroyed */
+
+/* dmabuf.c: the ioctl; what it makes holds the module, not the file. */
+long vh_map(struct vhca_helper_map __user *arg);
 
 /* keep.c: the ioctl; a closed file. */
 long vh_keep_mm(struct vh_file *vf);

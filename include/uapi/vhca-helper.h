@@ -6,8 +6,8 @@
  * backend domain for what user space cannot do there: grant queue pages that
  * the HCA's driver allocated, keep a dying worker's memory mapped until its
  * verbs files are closed, report the frames of mapped doorbell pages, and limit
- * the HCA's DMA segments to one page. Only root may open it; each worker
- * process has one open file.
+ * the HCA's DMA segments to one page, and map grants for the HCA alone. Only root
+ * may open it; each worker process has one open file.
  *
  * ENOTTY means that the loaded module is older than this header and has no such
  * ioctl. Requests retain their numbers and layouts, for 32 bit programs too.
@@ -21,6 +21,7 @@
 #define VHCA_HELPER_DEV		"/dev/xen/vhca-helper"
 #define VHCA_HELPER_MAX_PAGES	65536
 #define VHCA_HELPER_MAX_FRAMES	64
+#define VHCA_HELPER_MAX_MAP	1048576	/* pages of a dma-buf: 4 GiB */
 #define VHCA_HELPER_HCA_NAME	64	/* bytes with the final NUL */
 
 /* Cache attribute of a mapping: how the guest has to map the same page. */
@@ -127,6 +128,31 @@ struct vhca_helper_cap_dma {
 	__u32 result;
 };
 
+/**
+ * struct vhca_helper_map - make a dma-buf of another domain's grants
+ * @refs: in, user address of an array of @nr_pages __u32, grant references
+ * @nr_pages: in, 1..VHCA_HELPER_MAX_MAP
+ * @domid: in, domain that granted the pages
+ * @flags: in, VHCA_HELPER_MAP_READONLY: the pages may be granted read-only, and no
+ *	device will write to them
+ *
+ * Maps the pages for DMA, all or nothing. No process can map the dma-buf. The
+ * grants are unmapped with its last reference, which may be that of a memory
+ * region: the file descriptor is needed to register it, and not afterwards.
+ *
+ * Returns a file descriptor that is closed on exec. Errors: EFAULT no such array,
+ * EINVAL bad argument or a reference that the hypervisor refused, ENOSPC it has no
+ * more room for mappings (raise gnttab_max_maptrack_frames), EBUSY too many pages
+ * are mapped (module parameter map_pages), EOPNOTSUPP that parameter is 0.
+ */
+#define VHCA_HELPER_MAP_READONLY 1
+struct vhca_helper_map {
+	__u64 refs;
+	__u32 nr_pages;
+	__u16 domid;
+	__u16 flags;
+};
+
 #define VHCA_HELPER_GRANT	_IOWR('V', 1, struct vhca_helper_grant)
 #define VHCA_HELPER_UNGRANT	_IOW('V', 2, struct vhca_helper_ungrant)
 /*
@@ -137,5 +163,6 @@ struct vhca_helper_cap_dma {
 #define VHCA_HELPER_KEEP_MM	_IO('V', 3)
 #define VHCA_HELPER_FRAMES	_IOWR('V', 4, struct vhca_helper_frames)
 #define VHCA_HELPER_CAP_DMA	_IOWR('V', 5, struct vhca_helper_cap_dma)
+#define VHCA_HELPER_MAP		_IOW('V', 6, struct vhca_helper_map)
 
 #endif
