@@ -51,13 +51,15 @@ struct be_umads;
 /* Which management datagrams a guest may send. */
 enum be_umad_mode { BE_UMAD_NONE, BE_UMAD_QUERY, BE_UMAD_ALL };
 
-/* What is counted, in the order of the statistics file: cmd_lanes of lane.h, map_ and unmap_ are of
- * guest memory, list_pages of references to it, wqes and recv_polls of shadow.c. */
+/* What is counted, in the order of the statistics file: cmd_lanes of lane.h, map_ and
+ * unmap_ are of guest memory into the worker, list_pages of references to it, dmabuf_ of
+ * guest memory for the HCA alone, wqes and recv_polls of shadow.c. */
 #define BE_COUNTERS(X) \
 	X(cmds) X(cmd_errors) X(cmd_lanes) X(cmd_spins) X(cmd_sleeps) X(cmd_notifies) \
 	X(kicks) X(kick_spins) X(kick_sleeps) \
 	X(events) X(events_dropped) X(map_pages) X(map_ns) X(unmap_ns) \
-	X(list_pages) X(wqes) X(wqes_refused) X(recv_polls) X(faults) X(rate_waits)
+	X(list_pages) X(dmabuf_pages) X(dmabuf_refused) X(wqes) X(wqes_refused) \
+	X(recv_polls) X(faults) X(rate_waits)
 #define BE_COUNTER_(name) uint64_t name;
 struct be_stats {
 	BE_COUNTERS(BE_COUNTER_)
@@ -85,6 +87,7 @@ struct be_dev {
 	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
 	bool ethernet;			/* link layer of that port */
 	struct be_counters *counters;	/* verbs/counters.c; NULL: not shown */
+	uint64_t dmabuf_end;		/* octets that no dma-buf region has: verbs/gmap.h */
 	int ctl_fd;			/* uverbs context for queries */
 	int ctl_async_fd;		/* its async events: the only source of
 					 * port and device events, as every

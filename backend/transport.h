@@ -10,7 +10,7 @@
  *
  * Threads: get_request, any_request, arm_requests, put_response, cmd_wait, grant,
  * ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the
- * command thread, map, unmap and copy to that and the lane (lane.h); get_kicks,
+ * command thread, map, unmap, copy and dmabuf to that and the lane (lane.h); get_kicks,
  * any_kick, kicks_done and arm_kicks belong to the kick thread; put_event and overflow
  * are serialised by be_event_push().
  */
@@ -85,6 +85,10 @@ struct be_transport_ops {
 	 * then dst is undefined. */
 	int (*copy)(struct be_transport *t, const uint32_t *ref, uint32_t n,
 		    void *dst);
+	/* The n grants for the HCA alone, all or nothing: file descriptor of a
+	 * dma-buf, or -errno. Its last user unmaps them. */
+	int (*dmabuf)(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		      bool readonly);
 	/* HCA memory mapped at addr: grant n pages; id for ungrant. */
 	int (*grant)(struct be_transport *t, void *addr, uint32_t n,
 		     uint32_t *ref, uint32_t *id);

@@ -143,6 +143,21 @@ static int xen_copy(struct be_transport *t, const uint32_t *ref, uint32_t n,
 	return err;
 }
 
+static int xen_dmabuf(struct be_transport *t, const uint32_t *ref, uint32_t n,
+		      bool readonly)
+{
+	struct be_xen *x = to_xen(t);
+	struct vhca_helper_map m = {
+		.refs = (uintptr_t)ref,
+		.nr_pages = n,
+		.domid = (uint16_t)x->dev->domid,
+		.flags = readonly ? VHCA_HELPER_MAP_READONLY : 0,
+	};
+	int fd = ioctl(x->helper_fd, VHCA_HELPER_MAP, &m);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static int xen_grant(struct be_transport *t, void *addr, uint32_t n,
 		     uint32_t *ref, uint32_t *id)
 {
@@ -263,6 +278,7 @@ static const struct be_transport_ops xen_ops = {
 	.map = xen_map,
 	.unmap = xen_unmap,
 	.copy = xen_copy,
+	.dmabuf = xen_dmabuf,
 	.grant = xen_grant,
 	.ungrant = xen_ungrant,
 	.doorbell_frame = xen_doorbell_frame,

@@ -7,6 +7,8 @@
  * command thread calls them.
  */
 #include <fcntl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "uverbs.h"
 
@@ -58,6 +60,47 @@ int uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
 {
 	return uv_write(fd, IB_USER_VERBS_CMD_REG_MR, mr, sizeof(*mr), resp,
 			sizeof(*resp), ud);
+}
+
+#define DMABUF_ATTR(name, octets, value) {				\
+	.attr_id = UVERBS_ATTR_REG_DMABUF_MR_##name,			\
+	.len = (octets), .flags = UVERBS_ATTR_F_MANDATORY,		\
+	.data = (value),						\
+}
+
+int uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
+		     const struct ib_uverbs_reg_mr *mr,
+		     struct ib_uverbs_reg_mr_resp *resp)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr[9];
+	} cmd = {
+		.hdr = {
+			.length = sizeof(cmd),
+			.object_id = UVERBS_OBJECT_MR,
+			.method_id = UVERBS_METHOD_REG_DMABUF_MR,
+			.num_attrs = 9, .driver_id = driver,
+		},
+		.attr = {
+			DMABUF_ATTR(HANDLE, 0, 0),	/* the kernel fills it in */
+			DMABUF_ATTR(PD_HANDLE, 0, mr->pd_handle),
+			DMABUF_ATTR(OFFSET, sizeof(uint64_t), mr->start),
+			DMABUF_ATTR(LENGTH, sizeof(uint64_t), mr->length),
+			DMABUF_ATTR(IOVA, sizeof(uint64_t), mr->hca_va),
+			DMABUF_ATTR(FD, sizeof(uint32_t), (uint32_t)dmabuf),
+			DMABUF_ATTR(ACCESS_FLAGS, sizeof(uint32_t),
+				    mr->access_flags),
+			DMABUF_ATTR(RESP_LKEY, sizeof(resp->lkey),
+				    (uintptr_t)&resp->lkey),
+			DMABUF_ATTR(RESP_RKEY, sizeof(resp->rkey),
+				    (uintptr_t)&resp->rkey),
+		},
+	};
+	int err = uv_ioctl(fd, &cmd.hdr);
+
+	resp->mr_handle = (uint32_t)cmd.attr[0].data;
+	return err;
 }
 
 int uv_rereg_mr(int fd, const struct ib_uverbs_rereg_mr *mr,

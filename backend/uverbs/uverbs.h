@@ -77,6 +77,10 @@ int uv_alloc_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd);
 int uv_dealloc_xrcd(int fd, uint32_t xrcd);
 int uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
 	      const struct uv_udata *ud, struct ib_uverbs_reg_mr_resp *resp);
+/* The same of a dma-buf, of which start is an offset; without driver data. */
+int uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
+		     const struct ib_uverbs_reg_mr *mr,
+		     struct ib_uverbs_reg_mr_resp *resp);
 int uv_rereg_mr(int fd, const struct ib_uverbs_rereg_mr *mr,
 		const struct uv_udata *ud,
 		struct ib_uverbs_rereg_mr_resp *resp);

@@ -133,24 +133,56 @@ static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n,
 	return addr;
 }
 
-int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *p,
+void be_dmabuf_limit(struct be_dev *dev, uint64_t end)
+{
+	uint64_t now = be_dmabuf_end(dev);
+
+	while (end < now &&
+	       !__atomic_compare_exchange_n(&dev->dmabuf_end, &now, end, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+uint64_t be_dmabuf_end(const struct be_dev *dev)
+{
+	return __atomic_load_n(&dev->dmabuf_end, __ATOMIC_RELAXED);
+}
+
+/* A file descriptor, or < 0: then the pages are mapped as those of other HCAs. */
+static int dmabuf_make(struct be_dev *dev, const uint32_t *ref, uint32_t n,
+		       bool readonly)
+{
+	int fd = dev->t->ops->dmabuf(dev->t, ref, n, readonly);
+
+	if (fd < 0)
+		BE_STAT_ADD(dev, dmabuf_refused, 1);
+	else
+		BE_STAT_ADD(dev, dmabuf_pages, n);
+	if (fd == -ENOTTY)		/* an older helper */
+		be_dmabuf_limit(dev, 0);
+	return fd;
+}
+
+int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *p, int *fd,
 		 struct be_gmap *g)
 {
 	uint32_t *ref = refs_room(p->nr_pages);
 	bool readonly = p->flags & XENVHCA_PAGES_READONLY;
-	void *addr;
+	void *addr = NULL;
 	int err;
 
 	if (!ref)
 		return -ENOMEM;
 	err = refs_read(dev, p, ref);
-	if (!err) {
+	if (!err && fd)
+		*fd = dmabuf_make(dev, ref, p->nr_pages, readonly);
+	if (!err && (!fd || *fd < 0)) {
 		addr = timed_map(dev, ref, p->nr_pages, readonly);
-		if (addr)
-			*g = (struct be_gmap){ addr, p->nr_pages, readonly };
-		else
+		if (!addr)
 			err = errno ? -errno : -ENOMEM;
 	}
+	if (!err)
+		*g = (struct be_gmap){ addr, p->nr_pages, readonly };
 	free(ref);
 	return err;
 }
@@ -183,7 +215,7 @@ int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
 
 	if (err)
 		return err;
-	err = be_gmap_fill(dev, pages, g);
+	err = be_gmap_fill(dev, pages, NULL, g);
 	if (err)
 		be_quota_give_pages(&dev->quota, pages->nr_pages);
 	return err;
@@ -193,6 +225,8 @@ void be_gmap_empty(struct be_dev *dev, struct be_gmap *g)
 {
 	uint64_t begin = vl_coarse_ns();
 
+	if (!g->addr)
+		return;
 	dev->t->ops->unmap(dev->t, g->addr, g->nr_pages);
 	BE_STAT_ADD(dev, unmap_ns, vl_coarse_ns() - begin);
 	g->addr = NULL;
@@ -200,8 +234,6 @@ void be_gmap_empty(struct be_dev *dev, struct be_gmap *g)
 
 void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g)
 {
-	if (!g->addr)
-		return;
 	be_gmap_empty(dev, g);
 	be_quota_give_pages(&dev->quota, g->nr_pages);
 	*g = (struct be_gmap){};

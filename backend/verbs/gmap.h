@@ -14,8 +14,8 @@
 struct be_dev;
 
 struct be_gmap {
-	void *addr;			/* NULL: nothing mapped */
-	uint32_t nr_pages;
+	void *addr;			/* NULL: nothing, or no more, or by a dma-buf */
+	uint32_t nr_pages;		/* charged; 0: nothing */
 	bool readonly;
 };
 /**
@@ -32,14 +32,19 @@ int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
 void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g);
 /*
  * The parts of both: what checks and charges, which belongs to the command thread,
- * and what takes long, which may be any thread's. Whoever fills and empties gives
- * the pages back (be_quota_give_pages()). be_gmap_empty() leaves their number.
+ * and what takes long, which may be any thread's. be_gmap_fill() makes a dma-buf if
+ * it can, unless fd is NULL: *fd is its descriptor, which the caller closes, and
+ * g->addr NULL; else *fd < 0. be_gmap_empty() leaves the number of pages, for
+ * be_gmap_unmap() to give back.
  */
 int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
 		   bool readonly);
-int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *pages,
+int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *pages, int *fd,
 		 struct be_gmap *g);
 void be_gmap_empty(struct be_dev *dev, struct be_gmap *g);
+/* A region of so many octets or more is not to have a dma-buf. Any thread. */
+void be_dmabuf_limit(struct be_dev *dev, uint64_t end);
+uint64_t be_dmabuf_end(const struct be_dev *dev);
 /* 0, or -EINVAL if [offset, offset + length) does not need exactly nr_pages */
 int be_gmap_check_range(uint32_t nr_pages, uint32_t page_offset,
 			uint64_t length);

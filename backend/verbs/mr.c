@@ -6,6 +6,10 @@
  * own address (iova), and unmapped after the physical MR is gone. Keys are the
  * physical ones. The command thread runs this, but of large regions the lane
  * registers and deregisters (lane.h).
+ *
+ * If the HCA's driver takes a dma-buf, the pages are mapped for the HCA alone: the
+ * physical MR holds the dma-buf, and its end unmaps them. What a driver or the
+ * helper refuses so is mapped into the worker as for other HCAs.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -15,6 +19,7 @@
 #include "mr.h"
 #include "object.h"
 #include "pd.h"
+#include "sys.h"
 #include "ucontext.h"
 #include "udata.h"
 
@@ -23,6 +28,14 @@
 	 IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_ATOMIC |\
 	 IB_UVERBS_ACCESS_MW_BIND | IB_UVERBS_ACCESS_ZERO_BASED |	\
 	 IB_UVERBS_ACCESS_OPTIONAL_RANGE)
+
+/*
+ * Of a region by a dma-buf. The kernel would take relaxed ordering as well, but then
+ * mlx5 has the HCA translate the addresses by ATS if it can, which Xen controls.
+ */
+#define MR_DMABUF							\
+	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |	\
+	 IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_ATOMIC)
 
 #define REREG_TRANS	1u
 #define REREG_PD	2u
@@ -58,6 +71,25 @@ static bool may_be_readonly(const struct be_dev *dev, uint32_t access)
 	       !(access & (uint32_t)MR_WRITES);
 }
 
+static bool may_be_dmabuf(const struct be_dev *dev,
+			  const struct xenvhca_reg_mr_req *r)
+{
+	return r->length < be_dmabuf_end(dev) &&
+	       !(r->access & ~(uint32_t)MR_DMABUF);
+}
+
+/*
+ * What this HCA refused by a dma-buf and took by an address, it is not asked again:
+ * one without UMR, or whose UMR does not reach so far (256 MiB).
+ */
+static void dmabuf_learn(struct be_dev *dev, int err, uint64_t length)
+{
+	if (err == -EOPNOTSUPP)
+		be_dmabuf_limit(dev, 0);
+	else if (err == -EINVAL)
+		be_dmabuf_limit(dev, length);
+}
+
 /* A region on its way, mr->mem included. */
 struct mr_job {
 	struct be_job job;
@@ -67,6 +99,30 @@ struct mr_job {
 	struct be_udata u;
 	struct ib_uverbs_reg_mr_resp resp;
 };
+
+/* Consumes dmabuf, which is < 0 if the pages are mapped here. */
+static int mr_host(struct be_dev *dev, struct mr_job *j, int dmabuf,
+		   struct ib_uverbs_reg_mr *cmd)
+{
+	int fd = j->job.uc->fd, err, refused = 0;
+
+	if (dmabuf >= 0) {
+		refused = uv_reg_dmabuf_mr(fd, dev->prov->driver_id, dmabuf,
+					   cmd, &j->resp);
+		be_sys_close(dmabuf);
+		if (!refused)
+			return 0;
+		BE_STAT_ADD(dev, dmabuf_refused, 1);
+		err = be_gmap_fill(dev, &j->req.pages, NULL, &j->mr->mem);
+		if (err)
+			return err;
+		cmd->start += (uintptr_t)j->mr->mem.addr;
+	}
+	err = uv_reg_mr(fd, cmd, &j->u.uv, &j->resp);
+	if (!err)
+		dmabuf_learn(dev, refused, j->req.length);
+	return err;
+}
 
 static int mr_register(struct be_dev *dev, struct be_job *job)
 {
@@ -78,12 +134,14 @@ static int mr_register(struct be_dev *dev, struct be_job *job)
 		.pd_handle = j->pd->o.host,
 		.access_flags = j->req.access,
 	};
-	int err = be_gmap_fill(dev, &j->req.pages, mem);
+	int dmabuf = -1;
+	int err = be_gmap_fill(dev, &j->req.pages,
+			       may_be_dmabuf(dev, &j->req) ? &dmabuf : NULL, mem);
 
 	if (err)
 		return err;
 	cmd.start = (uintptr_t)mem->addr + j->req.page_offset;
-	err = uv_reg_mr(job->uc->fd, &cmd, &j->u.uv, &j->resp);
+	err = mr_host(dev, j, dmabuf, &cmd);
 	if (err)
 		be_gmap_empty(dev, mem);
 	return err;
@@ -232,7 +290,6 @@ static int mr_deregistered(const struct be_cmd *c, struct be_job *job)
 	free(job);
 	if (err)
 		return err;
-	be_quota_give_pages(&c->dev->quota, mr->mem.nr_pages);
 	be_obj_release(c->dev, &mr->o);
 	return 0;
 }

@@ -209,6 +209,7 @@ const struct vhca_provider vhca_provider_mlx5 = {
 	.arm_at = 4,
 	.xrc = 1,
 	.tm = 1,
+	.dmabuf = 1,
 	.ask_in = mlx5_ask,
 	.ask_in_len = sizeof(mlx5_ask),
 	.ops = mlx5_ops,

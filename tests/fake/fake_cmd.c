@@ -126,8 +126,7 @@ static int do_reg_mr(const struct call *c)
 
 	if ((q->start ^ q->hca_va) & 4095)
 		return -EINVAL;
-	if (q->access_flags & 0xe && !(q->access_flags & 1) &&
-	    q->access_flags & 0xa)
+	if (q->access_flags & 0xa && !(q->access_flags & 1))
 		return -EINVAL;
 	if (!pd)
 		return -ENOENT;
@@ -155,6 +154,7 @@ static int do_rereg_mr(const struct call *c)
 	if (!o)
 		return -ENOENT;
 	if (q->flags & 1) {
+		fake_dmabuf_drop(o);
 		o->start = q->start;
 		o->length = q->length;
 		o->iova = q->hca_va;

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Calls of the fake kernel: commands framed as the kernel verifies them, and the
- * one ioctl() that is used.
+ * ioctl()s that are used.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -183,27 +183,39 @@ unsigned int fake_ioctls(void)
 	return fake.ioctls;
 }
 
+/* What no careful caller does is a violation; 0 or what the method says. */
+static int ioctl_check(const struct fake_file *f,
+		       const struct ib_uverbs_ioctl_hdr *h, unsigned long req)
+{
+	if (!f || req != RDMA_VERBS_IOCTL)
+		return -ENOTTY;
+	if (h->length != sizeof(*h) + h->num_attrs * sizeof(h->attrs[0]) ||
+	    h->reserved1 || h->reserved2)
+		return -EINVAL;
+	if (h->driver_id != fake_hca.driver_id || !f->context)
+		return -EINVAL;
+	return h->object_id == UVERBS_OBJECT_DEVICE ||
+	       h->object_id == UVERBS_OBJECT_MR ? 0 : -EPROTONOSUPPORT;
+}
+
 int fake_ioctl(int fd, unsigned long req, void *arg)
 {
-	const struct ib_uverbs_ioctl_hdr *h = arg;
-	const struct fake_file *f = fake_file_find(fd);
-	int err = 0;
+	struct ib_uverbs_ioctl_hdr *h = arg;
+	struct fake_file *f = fake_file_find(fd);
+	int err = ioctl_check(f, h, req);
+	bool careless = err;
 
 	fake.ioctls++;
-	if (!f || req != RDMA_VERBS_IOCTL)
-		err = -ENOTTY;
-	else if (h->length != sizeof(*h) + h->num_attrs * sizeof(h->attrs[0]) ||
-		 h->reserved1 || h->reserved2)
-		err = -EINVAL;
-	else if (h->driver_id != fake_hca.driver_id || !f->context)
-		err = -EINVAL;
-	else if (h->object_id != UVERBS_OBJECT_DEVICE)
-		err = -EPROTONOSUPPORT;
-	if (!err)
+	if (!err && h->object_id == UVERBS_OBJECT_DEVICE) {
 		err = fake_gid_query(h);
+		careless = err && err != -ENODATA;
+	} else if (!err) {
+		err = fake.refuse ? -fake.refuse : fake_dmabuf_reg(f, h);
+		careless = err == -EPROTONOSUPPORT;
+	}
+	fake.violations += careless;
 	if (!err)
 		return 0;
-	fake.violations += err != -ENODATA;
 	errno = -err;
 	return -1;
 }

@@ -72,8 +72,10 @@ void fake_obj_del(struct fake_obj *o)
 	unsigned int i;
 
 	/* what the HCA used must still be there when it lets go of it */
-	if (!fake_mapped(o->start, o->length) || !fake_mapped(o->db, 8))
+	if ((!o->dmabuf && !fake_mapped(o->start, o->length)) ||
+	    !fake_mapped(o->db, 8))
 		fake.violations++;
+	fake_dmabuf_drop(o);
 	for (i = 0; i < 4; i++)
 		if (o->dep[i])
 			fake.obj[o->dep[i] - 1].users--;

@@ -116,8 +116,12 @@ void fake_uars_drop(const struct fake_file *f);
 /* The page at an offset that is being mapped; 0: they have no numbers. */
 uint32_t fake_uar_mapped(struct fake_file *f, uint64_t offset);
 
-/* ---- fake_gid.c ---- */
+/* ---- fake_dmabuf.c ---- */
 struct ib_uverbs_ioctl_hdr;
+void fake_dmabuf_drop(struct fake_obj *o);	/* if it holds one */
+int fake_dmabuf_reg(struct fake_file *f, struct ib_uverbs_ioctl_hdr *h);
+
+/* ---- fake_gid.c ---- */
 void fake_gid_default(void);
 int fake_gid_query(const struct ib_uverbs_ioctl_hdr *h);
 

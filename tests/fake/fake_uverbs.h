@@ -41,6 +41,7 @@ struct fake_obj {
 	uint32_t posts, arms;		/* kicks seen */
 	bool solicited;			/* of the last arm */
 	uint8_t qp_state, qp_type, port;
+	int dmabuf;			/* MR of one: a descriptor of its own, else 0 */
 	uint64_t inode;			/* XRCD: one domain in several files */
 	unsigned int mcast;
 	uint8_t sgid_index, alt_sgid_index;	/* as the kernel was asked for */
@@ -109,6 +110,8 @@ extern struct fake_hca {
 	uint64_t max_mr_size;
 	uint8_t moody;			/* mlx5: never answers the same */
 	bool no_cm;			/* rdma_ucm is not there */
+	bool no_dmabuf;			/* mlx5: an old driver */
+	uint64_t umr_reach;		/* longest region by a dma-buf, or 0: any */
 } fake_hca;
 
 /*

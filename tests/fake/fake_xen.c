@@ -34,6 +34,7 @@
 #define PORTS		4
 #define FILES		4096
 #define COPY_BATCH	16u		/* of Linux' gntdev */
+#define HELPER_OPS	16384u		/* backend/helper/dmabuf.c */
 
 struct grants {				/* one map of a file of gntdev */
 	struct grants *next;
@@ -202,6 +203,13 @@ static int helper_grant(struct vhca_helper_grant *g)
 	return 0;
 }
 
+/* One hypercall for up to 16,384 pages; the file is one that can be closed. */
+static int helper_map(const struct vhca_helper_map *m)
+{
+	calls.grant_hypercalls += (m->nr_pages + HELPER_OPS - 1) / HELPER_OPS;
+	return eventfd(0, EFD_CLOEXEC);
+}
+
 int __wrap_ioctl(int fd, unsigned long req, ...);
 int __wrap_ioctl(int fd, unsigned long req, ...)
 {
@@ -216,6 +224,8 @@ int __wrap_ioctl(int fd, unsigned long req, ...)
 		errno = ENOTTY;
 		return -1;
 	}
+	if (req == VHCA_HELPER_MAP)
+		return helper_map(arg);
 	return req == VHCA_HELPER_GRANT ? helper_grant(arg) : 0;
 }
 

@@ -25,7 +25,7 @@ struct fake_calls {
 #define FAKE_XEN_CALL(name) unsigned int name;
 	FAKE_XEN_CALLS(FAKE_XEN_CALL)
 #undef FAKE_XEN_CALL
-	/* As Linux' gntdev makes them in a PV domain. */
+	/* As Linux' gntdev and the helper make them in a PV domain. */
 	unsigned int grant_hypercalls;
 	unsigned int sleeps;		/* of the polls and reads */
 	unsigned int notifies;		/* of the ioctls */

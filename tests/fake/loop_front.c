@@ -94,6 +94,9 @@ void loop_free(struct loop *l)
 		loop_ops.unmap(&l->shm.t, l->maps->addr, l->maps->n);
 	while (l->grants)
 		loop_range_del(&l->grants);
+	for (i = 0; i < LOOP_BUFS; i++)
+		if (l->buf[i].n)
+			close(l->buf[i].fd);
 	for (i = 0; i < BE_PORTS; i++) {
 		if (l->to_be[i] >= 0)
 			close(l->to_be[i]);
@@ -139,6 +142,11 @@ void loop_fail_map(struct loop *l, unsigned int n, int err)
 {
 	l->fail_map = n;
 	l->fail_map_err = err;
+}
+
+void loop_fail_dmabuf(struct loop *l, int err)
+{
+	l->fail_dmabuf_err = err;
 }
 
 void loop_fail_grant(struct loop *l, int err)
@@ -210,9 +218,19 @@ uint64_t loop_caps(struct loop *l)
 	return l->caps;
 }
 
+uint64_t loop_dmabuf(struct loop *l)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&l->lock);
+	n = loop_dmabuf_reap(l);
+	pthread_mutex_unlock(&l->lock);
+	return n;
+}
+
 uint64_t loop_mapped(struct loop *l)
 {
-	return l->mapped;
+	return l->mapped + loop_dmabuf(l);
 }
 
 uint64_t loop_errors(struct loop *l)

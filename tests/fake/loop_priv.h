@@ -15,6 +15,8 @@
 #define PAGE		((size_t)XENVHCA_PAGE_SIZE)
 #define GRANT_BASE	0x10000u	/* references of the backend's grants */
 
+#define LOOP_BUFS	64		/* dma-bufs at a time */
+
 struct loop_range {			/* map() or grant() of the backend */
 	struct loop_range *next;
 	uint8_t *addr;
@@ -34,6 +36,8 @@ struct loop {
 	uint8_t *mem;
 	uint32_t nr_pages;
 	bool *revoked, *readonly;
+	struct { int fd; uint32_t n; } buf[LOOP_BUFS];	/* n 0: free; under lock */
+	int fail_dmabuf_err;
 	struct loop_range *maps, *grants;
 	uint32_t next_ref, next_id;
 	uint64_t mapped, granted, handed_over, unasked, errors;
@@ -62,6 +66,8 @@ struct loop {
 extern const struct be_transport_ops loop_ops;
 /* Takes a range off its list. */
 void loop_range_del(struct loop_range **p);
+/* Pages of dma-bufs that somebody still holds; lock held. */
+uint64_t loop_dmabuf_reap(struct loop *l);
 void loop_to_fe(struct be_shm *s, enum be_port_id which);
 void loop_to_be(struct loop *l, enum be_port_id which);
 

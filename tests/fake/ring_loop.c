@@ -7,6 +7,8 @@
  * one thread on the frontend's.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +183,62 @@ static void loop_unmap(struct be_transport *t, void *addr, uint32_t n)
 		l->errors++;
 	}
 	pthread_mutex_unlock(&l->lock);
+}
+
+/*
+ * A dma-buf is the end of a pipe: when the last copy of the descriptor has been closed,
+ * as a region that ends does, the other end tells it.
+ */
+uint64_t loop_dmabuf_reap(struct loop *l)
+{
+	struct pollfd p = { 0 };
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < LOOP_BUFS; i++) {
+		p.fd = l->buf[i].fd;
+		if (l->buf[i].n && poll(&p, 1, 0) > 0 && p.revents & POLLHUP) {
+			close(l->buf[i].fd);
+			l->buf[i].n = 0;
+		}
+		n += l->buf[i].n;
+	}
+	return n;
+}
+
+static int dmabuf_new(struct loop *l, uint32_t n)
+{
+	int fd[2], i;
+
+	loop_dmabuf_reap(l);
+	for (i = 0; i < LOOP_BUFS && l->buf[i].n; )
+		i++;
+	if (i == LOOP_BUFS)
+		return -EBUSY;
+	if (pipe2(fd, O_CLOEXEC))
+		return -errno;
+	l->buf[i].fd = fd[0];
+	l->buf[i].n = n;
+	return fd[1];
+}
+
+static int loop_dmabuf_fd(struct be_transport *t, const uint32_t *ref,
+			  uint32_t n, bool readonly)
+{
+	struct loop *l = to_loop(t);
+	int rc = l->fail_dmabuf_err;
+	uint32_t i;
+
+	pthread_mutex_lock(&l->lock);
+	for (i = 0; i < n && !rc; i++) {
+		rc = ref_check(l, ref[i]);
+		if (!rc && l->readonly[ref[i] - LOOP_REF_BASE] && !readonly)
+			rc = -EINVAL;
+	}
+	if (!rc)
+		rc = dmabuf_new(l, n);
+	pthread_mutex_unlock(&l->lock);
+	return rc;
 }
 
 /* ---- memory of the backend, granted to the guest ---- */
@@ -366,6 +424,7 @@ const struct be_transport_ops loop_ops = {
 	.map = loop_map,
 	.unmap = loop_unmap,
 	.copy = loop_copy,
+	.dmabuf = loop_dmabuf_fd,
 	.grant = loop_grant,
 	.ungrant = loop_ungrant,
 	.doorbell_frame = loop_doorbell_frame,

@@ -38,7 +38,11 @@ void loop_revoke(struct loop *l, uint32_t i);	/* later maps fail */
 void loop_readonly(struct loop *l, uint32_t i);
 /* The n-th map() from now on fails with err; 0: none. */
 void loop_fail_map(struct loop *l, unsigned int n, int err);
-uint64_t loop_mapped(struct loop *l);		/* pages the backend maps now */
+/* Each dma-buf from now on fails with err; 0: none. */
+void loop_fail_dmabuf(struct loop *l, int err);
+/* Pages that are mapped now, in dma-bufs too; in those alone. */
+uint64_t loop_mapped(struct loop *l);
+uint64_t loop_dmabuf(struct loop *l);
 uint64_t loop_errors(struct loop *l);
 
 /* ---- memory that the backend granted ---- */

@@ -13,7 +13,7 @@ sources="backend/log.c backend/carrier/ring_shm.c $(cd "$top" &&
 		find common -name '*.c' ! -name chardev.c)
 	xenstore/node.c xenstore/state.c xenstore/scan.c
 	tools/vhcactl/dom0less.c tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
-	tests/fake/fake_cm.c tests/fake/fake_cmd.c tests/fake/fake_frame.c tests/fake/fake_gid.c
+	tests/fake/fake_cm.c tests/fake/fake_cmd.c tests/fake/fake_dmabuf.c tests/fake/fake_frame.c tests/fake/fake_gid.c
 	tests/fake/fake_mlx5.c
 	tests/fake/fake_obj.c tests/fake/fake_uar.c tests/fake/fake_umad.c
 	tests/fake/fake_uverbs.c

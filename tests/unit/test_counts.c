@@ -111,6 +111,20 @@ int __wrap_uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
 	return __real_uv_reg_mr(fd, mr, ud, resp);
 }
 
+int __real_uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
+			    const struct ib_uverbs_reg_mr *mr,
+			    struct ib_uverbs_reg_mr_resp *resp);
+int __wrap_uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
+			    const struct ib_uverbs_reg_mr *mr,
+			    struct ib_uverbs_reg_mr_resp *resp);
+int __wrap_uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
+			    const struct ib_uverbs_reg_mr *mr,
+			    struct ib_uverbs_reg_mr_resp *resp)
+{
+	by_lane();
+	return __real_uv_reg_dmabuf_mr(fd, driver, dmabuf, mr, resp);
+}
+
 static void *worker(void *arg)
 {
 	(void)arg;
@@ -418,23 +432,36 @@ static void big(const struct ctx *c, struct xenvhca_request *req)
 	req->u.reg_mr.length = (uint64_t)BIG * XENVHCA_PAGE_SIZE;
 }
 
-static void of_regions(void **state)
+static void regions(const struct ctx *c, const char *hca)
 {
 	struct xenvhca_request req;
 	struct costs v;
+	char row[64];
+
+	v = of(c, XENVHCA_OP_REG_MR, XENVHCA_OP_DEREG_MR, 0);
+	calls_of("reg_mr 4 KiB", hca, v.make);
+	calls_of("dereg_mr 4 KiB", hca, v.end);
+	assert_true(wire_good(c, XENVHCA_OP_REG_MR, &req));
+	big(c, &req);
+	v = made_and_ended(c, &req, XENVHCA_OP_DEREG_MR);
+	calls_of("reg_mr 64 MiB", hca, v.make);
+	calls_of("dereg_mr 64 MiB", hca, v.end);
+	snprintf(row, sizeof(row), "hypercalls for grants: reg_mr 64 MiB (%s, PV)",
+		 hca);
+	promised(row, median(v.hyper));
+}
+
+static void of_regions(void **state)
+{
 	struct ctx c;
 
 	(void)state;
 	begin(&c);
-	v = of(&c, XENVHCA_OP_REG_MR, XENVHCA_OP_DEREG_MR, 0);
-	promised("system calls of a worker: reg_mr 4 KiB", median(v.make));
-	promised("system calls of a worker: dereg_mr 4 KiB", median(v.end));
-	assert_true(wire_good(&c, XENVHCA_OP_REG_MR, &req));
-	big(&c, &req);
-	v = made_and_ended(&c, &req, XENVHCA_OP_DEREG_MR);
-	promised("system calls of a worker: reg_mr 64 MiB", median(v.make));
-	promised("system calls of a worker: dereg_mr 64 MiB", median(v.end));
-	promised("hypercalls for grants: reg_mr 64 MiB (PV)", median(v.hyper));
+	regions(&c, "Soft-RoCE");
+	end(&c);
+	fake_be_mlx5();
+	begin(&c);
+	regions(&c, "mlx5");
 	end(&c);
 }
 

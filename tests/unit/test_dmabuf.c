@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Memory regions by a dma-buf: which ones are, what is mapped into the worker
+ * instead when a driver or the helper refuses, and that the region holds the pages,
+ * by the command thread and by the lane.
+ */
+#include <errno.h>
+
+#include "lane.h"
+#include "tests/fake/guest.h"
+
+#define REG_MR		9	/* IB_USER_VERBS_CMD_* */
+#define DEREG_MR	13
+#define RELAXED		(1u << 20)
+#define LARGE		(BE_LANE_PAGES + 1)
+
+static void begin(struct guest *g)
+{
+	g->uc = guest_alloc_uc(g);
+	g->pd = guest_alloc_pd(g);
+}
+
+static int reg_with(struct guest *g, uint32_t n, uint32_t access)
+{
+	guest_mr(g, 0, n);
+	g->req.u.reg_mr.access = access;
+	return guest_cmd(g, XENVHCA_OP_REG_MR);
+}
+
+static int reg(struct guest *g, uint32_t n)
+{
+	return reg_with(g, n, 7);
+}
+
+static int dereg(struct guest *g, uint32_t mr)
+{
+	return guest_handle(g, XENVHCA_OP_DEREG_MR, mr);
+}
+
+/* Of the region made last: pages by a dma-buf, and of all that are mapped. */
+static void mapped(struct guest *g, uint64_t dmabuf, uint64_t all)
+{
+	assert_int_equal(loop_dmabuf(g->loop), dmabuf);
+	assert_int_equal(loop_mapped(g->loop), all);
+	assert_int_equal(g->dev.quota.used_pages, all);
+}
+
+static void the_region_holds_the_pages(void **state)
+{
+	struct guest *g = *state;
+	struct fake_obj *mr;
+	uint32_t handle;
+
+	begin(g);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.page_offset = 0x123;
+	g->req.u.reg_mr.iova = 0x7f1234567123;
+	g->req.u.reg_mr.length = 5000;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REG_MR), 0);
+	handle = g->rsp.u.mr.handle;
+	mr = fake_nth(FAKE_MR, 0);
+	assert_int_not_equal(mr->dmabuf, 0);
+	assert_int_equal(mr->start, 0x123);
+	assert_int_equal(mr->length, 5000);
+	assert_int_equal(mr->iova, 0x7f1234567123);
+	assert_int_equal(mr->access, 7);
+	assert_int_equal(g->rsp.u.mr.lkey, mr->num << 8);
+	assert_int_equal(g->rsp.u.mr.rkey, mr->num << 8);
+	mapped(g, 2, 2);
+	assert_int_equal(g->dev.stats.dmabuf_pages, 2);
+	assert_int_equal(g->dev.stats.map_pages, 0);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 0);
+	fake_fail(DEREG_MR, 1, EINVAL);		/* a window is bound */
+	assert_int_equal(dereg(g, handle), -EINVAL);
+	mapped(g, 2, 2);
+	assert_int_equal(dereg(g, handle), 0);
+	mapped(g, 0, 0);
+	assert_int_equal(reg(g, 2500), 0);	/* and with its context */
+	mapped(g, 2500, 2500);
+	guest_close(g);
+	mapped(g, 0, 0);
+}
+
+/* Rights that no dma-buf has, by an address as ever, and the next one is not. */
+static void some_rights_need_an_address(void **state)
+{
+	static const uint32_t no[] = { 1 | 16, 32, RELAXED | 1, 1 << 21 };
+	static const uint32_t yes[] = { 0, 1, 4, 1 | 2 | 4 | 8 };
+	struct guest *g = *state;
+	unsigned int i;
+
+	begin(g);
+	for (i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+		assert_int_equal(reg_with(g, 3, no[i]), 0);
+		mapped(g, 0, 3);
+		assert_int_equal(dereg(g, g->rsp.u.mr.handle), 0);
+	}
+	for (i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+		assert_int_equal(reg_with(g, 3, yes[i]), 0);
+		mapped(g, 3, 3);
+		assert_int_equal(dereg(g, g->rsp.u.mr.handle), 0);
+	}
+	assert_int_equal(g->dev.stats.dmabuf_refused, 0);
+}
+
+static void soft_roce_has_none(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	assert_int_equal(reg(g, 3), 0);
+	mapped(g, 0, 3);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 0);
+}
+
+/* The helper is off, full, or too old, which is not asked twice. */
+static void a_helper_that_refuses(void **state)
+{
+	struct guest *g = *state;
+
+	begin(g);
+	loop_fail_dmabuf(g->loop, -EBUSY);
+	assert_int_equal(reg(g, 3), 0);
+	mapped(g, 0, 3);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 1);
+	assert_int_equal(g->dev.stats.map_pages, 3);
+	loop_fail_dmabuf(g->loop, 0);
+	assert_int_equal(reg(g, 3), 0);
+	mapped(g, 3, 6);
+	loop_fail_dmabuf(g->loop, -ENOTTY);
+	assert_int_equal(reg(g, 3), 0);
+	assert_int_equal(reg(g, 3), 0);
+	mapped(g, 3, 12);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 2);
+}
+
+/* As an HCA without extended translation, and one without UMR. */
+static void an_hca_that_does_not_reach(void **state)
+{
+	struct guest *g = *state;
+
+	begin(g);
+	fake_hca.umr_reach = 100 * XENVHCA_PAGE_SIZE;
+	assert_int_equal(reg(g, 100), 0);
+	mapped(g, 0, 100);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 1);
+	assert_int_equal(reg(g, 150), 0);	/* not tried again */
+	mapped(g, 0, 250);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 1);
+	assert_int_equal(reg(g, 99), 0);
+	mapped(g, 99, 349);
+	fake_hca.umr_reach = 1;
+	assert_int_equal(reg(g, 1), 0);
+	assert_int_equal(reg(g, 1), 0);
+	mapped(g, 99, 351);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 2);
+}
+
+static void a_driver_without(void **state)
+{
+	struct guest *g = *state;
+
+	begin(g);
+	fake_hca.no_dmabuf = true;
+	assert_int_equal(reg(g, 5), 0);
+	assert_int_equal(reg(g, 1), 0);
+	mapped(g, 0, 6);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 1);
+}
+
+/* What is refused both ways teaches nothing: the guest asked for nonsense. */
+static void nonsense_is_not_learned(void **state)
+{
+	struct guest *g = *state;
+
+	begin(g);
+	assert_int_equal(reg_with(g, 1, 2), -EINVAL);
+	mapped(g, 0, 0);
+	fake_fail(REG_MR, 1, ENOMEM);
+	fake_hca.umr_reach = 1;
+	assert_int_equal(reg(g, 4), -ENOMEM);
+	mapped(g, 0, 0);
+	fake_hca.umr_reach = 0;
+	assert_int_equal(reg(g, 4), 0);
+	mapped(g, 4, 4);
+	loop_revoke(g->loop, 1);
+	assert_int_equal(reg(g, 4), -EINVAL);
+	mapped(g, 4, 4);
+	assert_int_equal(g->dev.quota.used[BE_MR], 1);
+}
+
+/* What the lane does of it, with a region of the command thread's beside it. */
+static void large_ones_are_the_lanes(void **state)
+{
+	struct guest *g = *state;
+	uint32_t mr;
+
+	begin(g);
+	assert_int_equal(be_lane_start(&g->dev), 0);
+	assert_int_equal(reg(g, 3), 0);
+	assert_int_equal(reg(g, LARGE), 0);
+	mapped(g, 3 + LARGE, 3 + LARGE);
+	assert_int_equal(dereg(g, g->rsp.u.mr.handle), 0);
+	mapped(g, 3, 3);
+	fake_hca.umr_reach = LARGE * XENVHCA_PAGE_SIZE;
+	assert_int_equal(reg(g, LARGE + 1), 0);
+	mr = g->rsp.u.mr.handle;
+	mapped(g, 3, 3 + LARGE + 1);
+	assert_int_equal(g->dev.stats.dmabuf_refused, 1);
+	assert_int_equal(reg(g, LARGE + 2), 0);		/* not tried again */
+	assert_int_equal(g->dev.stats.dmabuf_refused, 1);
+	assert_int_equal(dereg(g, g->rsp.u.mr.handle), 0);
+	assert_int_equal(dereg(g, mr), 0);
+	mapped(g, 3, 3);
+	fake_hca.umr_reach = 0;
+	assert_int_equal(reg(g, LARGE), 0);
+	assert_int_equal(g->dev.stats.cmd_lanes, 7);
+	guest_close(g);
+	mapped(g, 0, 0);
+	be_lane_stop(&g->dev);
+}
+
+/* Refused by the driver, and then there is no address either. */
+static void what_the_lane_is_refused_leaves_nothing(void **state)
+{
+	struct guest *g = *state;
+
+	begin(g);
+	assert_int_equal(be_lane_start(&g->dev), 0);
+	assert_int_equal(reg(g, 3), 0);
+	fake_hca.umr_reach = 1;
+	loop_fail_map(g->loop, 3, -ENOMEM);	/* list, dma-buf, list, pages */
+	assert_int_equal(reg(g, LARGE), -ENOMEM);
+	mapped(g, 3, 3);
+	fake_fail(REG_MR, 1, ENOMEM);
+	assert_int_equal(reg(g, LARGE), -ENOMEM);
+	mapped(g, 3, 3);
+	assert_int_equal(g->dev.quota.used[BE_MR], 1);
+	fake_hca.umr_reach = 0;
+	assert_int_equal(reg(g, LARGE), 0);
+	mapped(g, 3 + LARGE, 3 + LARGE);
+	be_lane_stop(&g->dev);
+}
+
+static int rereg(struct guest *g, uint32_t mr, uint32_t flags, uint32_t n)
+{
+	guest_mr(g, 10, n);
+	memmove(&g->req.u.rereg_mr.mr, &g->req.u.reg_mr,
+		sizeof(g->req.u.reg_mr));
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = flags;
+	return guest_cmd(g, XENVHCA_OP_REREG_MR);
+}
+
+/* Other rights leave the pages alone, other pages are mapped by an address. */
+static void registered_anew(void **state)
+{
+	struct guest *g = *state;
+	uint32_t mr;
+
+	begin(g);
+	assert_int_equal(reg(g, 3), 0);
+	mr = g->rsp.u.mr.handle;
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = 4;
+	g->req.u.rereg_mr.mr.access = 1;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
+	assert_int_equal(fake_nth(FAKE_MR, 0)->access, 1);
+	mapped(g, 3, 3);
+	assert_int_equal(rereg(g, mr, 1, 5), 0);
+	mapped(g, 0, 5);
+	assert_int_equal(dereg(g, mr), 0);
+	mapped(g, 0, 0);
+}
+
+/* Granted read-only, it is neither mapped for writing nor made writable later. */
+static void read_only(void **state)
+{
+	struct guest *g = *state;
+	uint32_t i, mr;
+
+	begin(g);
+	for (i = 0; i < 2; i++)
+		loop_readonly(g->loop, i);
+	g->dev.info.flags = XENVHCA_INFO_READONLY;
+	assert_int_equal(reg_with(g, 2, 1), -EINVAL);
+	guest_mr(g, 0, 2);
+	g->req.u.reg_mr.access = 4;
+	g->req.u.reg_mr.pages.flags = XENVHCA_PAGES_READONLY;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REG_MR), 0);
+	mapped(g, 2, 2);
+	mr = g->rsp.u.mr.handle;
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = 4;
+	g->req.u.rereg_mr.mr.access = 1;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EACCES);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, guest_setup_mlx5, guest_teardown)
+	const struct CMUnitTest tests[] = {
+		T(the_region_holds_the_pages),
+		T(some_rights_need_an_address),
+		cmocka_unit_test_setup_teardown(soft_roce_has_none, guest_setup,
+						guest_teardown),
+		T(a_helper_that_refuses),
+		T(an_hca_that_does_not_reach),
+		T(a_driver_without),
+		T(nonsense_is_not_learned),
+		T(large_ones_are_the_lanes),
+		T(what_the_lane_is_refused_leaves_nothing),
+		T(registered_anew),
+		T(read_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
