@@ -56,6 +56,7 @@ struct cx_config {
 	uint16_t lid;		/* not 0: the port starts ACTIVE, no SM needed */
 	bool cqe128;		/* announce 128-byte CQEs (cqe_64B is always) */
 	bool tag_matching;	/* as a ConnectX-5 has it, for eager messages */
+	bool umr_lists;		/* the driver may fill page lists by UMR */
 	uint32_t doorbell_bytes;	/* moved within a doorbell; 0: 128 KiB */
 };
 

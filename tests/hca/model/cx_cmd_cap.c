@@ -68,7 +68,7 @@ static const struct cap general[] = {
 	CAP(max_num_eqs, CX_MAX_EQ),
 	CAP(log_max_eq_sz, CX_LOG_EQ_SZ),
 
-	/* Regions come with their pages; UMR is for memory windows alone. */
+	/* Regions come with their pages, but for config.umr_lists. */
 	CAP(log_max_mkey, CX_LOG_MKEY),
 	CAP(log_max_mrw_sz, 40),
 	CAP(log_max_klm_list_size, CX_LOG_KLMS),
@@ -120,6 +120,8 @@ static void get_general(struct cx_dev *d, uint8_t *caps, bool max)
 	CX_SET(cmd_hca_cap, caps, cqe_128_always, d->config.cqe128);
 	if (d->config.tag_matching)
 		get_tag_matching(caps);
+	if (d->config.umr_lists)
+		CX_SET(cmd_hca_cap, caps, umr_modify_entity_size_disabled, 0);
 }
 
 /* 8 bytes on the wire are big endian; in memory, the host's if it likes. */

@@ -4,8 +4,9 @@
  *
  * UMR WQEs: binding and invalidating memory windows, as set_bind_wr() of the
  * provider builds them, and what the driver's own UMR QP does to regions
- * (mlx5r_umr_revoke_mr(), mlx5r_umr_rereg_pd_access()). Page lists are not
- * changed by UMR (umr_modify_entity_size_disabled).
+ * (mlx5r_umr_revoke_mr(), mlx5r_umr_rereg_pd_access()). Page lists are changed
+ * by UMR if the configuration has umr_lists: by the driver's QP alone, as
+ * mlx5r_umr_update_mr_pas() does it; else umr_modify_entity_size_disabled is set.
  *
  * A process's WQE can only touch a window of the QP's PD, and can only point
  * it at what regions of that PD allow. Only the driver can create a QP of type
@@ -21,6 +22,7 @@
 
 /* MLX5_MKEY_MASK_*, linux/mlx5/device.h. */
 #define MASK_LEN	BIT_ULL(0)
+#define MASK_PAGE	BIT_ULL(1)
 #define MASK_START	BIT_ULL(6)
 #define MASK_PD		BIT_ULL(7)
 #define MASK_KEY	BIT_ULL(13)
@@ -36,6 +38,9 @@
 #define MASK_ANY	(MASK_FREE | MASK_KEY | MASK_QPN | MASK_RIGHTS)
 #define MASK_WINDOW	(MASK_ANY | MASK_LEN | MASK_START)
 #define MASK_DRIVER	(MASK_ANY | MASK_PD | MASK_ORDER)
+#define MASK_EXTENT	(MASK_LEN | MASK_START | MASK_PAGE)
+#define MTT_FLAGS	0xfffull
+#define PART		64u	/* entries of a page list that are read at once */
 
 /* A WQE, as far as it is fixed; klm has room for what is behind. */
 struct umr {
@@ -78,12 +83,14 @@ static uint8_t rights(uint8_t old, uint64_t mask, uint8_t flags)
 }
 
 /* What of the key the WQE names may be changed by this QP. */
-static int umr_allowed(const struct cx_qp *qp, const struct cx_mkey *k,
-		       const struct umr *w)
+static int umr_allowed(const struct cx_dev *d, const struct cx_qp *qp,
+		       const struct cx_mkey *k, const struct umr *w)
 {
 	uint64_t mask = be64toh(w->umr.mkey_mask);
 	uint32_t key = be32toh(w->ctrl.imm);
 	bool driver = qp->st == CX_ST_UMR;
+	uint64_t may = !driver ? MASK_WINDOW : !d->config.umr_lists ?
+		       MASK_DRIVER : MASK_DRIVER | MASK_EXTENT;
 
 	if (!k)
 		return -ENOKEY;
@@ -92,7 +99,7 @@ static int umr_allowed(const struct cx_qp *qp, const struct cx_mkey *k,
 	/* The provider's invalidation sets the variant to 0. */
 	if (!k->free && k->variant != (key & 0xff))
 		return -ENOKEY;
-	if (mask & ~(driver ? MASK_DRIVER : MASK_WINDOW))
+	if (mask & ~may)
 		return -EINVAL;
 	if ((w->umr.flags & FAIL_IF_BOUND) && !k->free)
 		return -EINVAL;
@@ -123,6 +130,8 @@ static int umr_apply(const struct cx_qp *qp, struct cx_mkey *k,
 		k->start = be64toh(w->mkey.start_addr);
 	if (mask & MASK_LEN)
 		k->len = be64toh(w->mkey.len);
+	if (mask & MASK_PAGE)
+		k->log_page = w->mkey.log_page_size & 0x1f;
 	k->access = rights(k->access, mask, w->mkey.access_flags);
 	if (k->klms && !k->free && k->type2 != (k->qpn == qp->qpn))
 		return -EPERM;
@@ -193,6 +202,69 @@ static int umr_bind(struct cx_dev *d, struct cx_mkey *k, const struct umr *w,
 	return err;
 }
 
+/* Entries of the page list of a region: those it has, or has room for. */
+static int pages_room(struct cx_dev *d, struct cx_mkey *k)
+{
+	if (k->mtt)
+		return 0;
+	if (!k->room || !cx_entries_take(d, k->room))
+		return -ENOMEM;
+	k->mtt = calloc(k->room, sizeof(*k->mtt));
+	if (!k->mtt) {
+		cx_entries_give(d, k->room);
+		return -ENOMEM;
+	}
+	k->nr = k->room;
+	return 0;
+}
+
+/*
+ * The driver's list of pages, which the data segment behind the fixed part names by a
+ * key for all of memory. Lists are filled up with zeros to 64 octets.
+ */
+static int umr_pages(struct cx_dev *d, const struct cx_qp *qp,
+		     struct cx_mkey *k, const struct umr *w, size_t len)
+{
+	const struct mlx5_wqe_umr_klm_seg *data = &w->klm[0];
+	const struct cx_mkey *dma = cx_ids_get(&d->mkeys,
+					       be32toh(data->mkey) >> 8);
+	uint64_t i, at = 0, nr = 2 * be16toh(w->umr.klm_octowords);
+	uint8_t pas[8 * PART];
+	size_t some;
+	int err;
+
+	if (w->umr.flags & MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET)
+		at = 2 * be16toh(w->umr.translation_offset);
+	if (!d->config.umr_lists || qp->st != CX_ST_UMR || k->pa || !dma ||
+	    !dma->pa || len < UMR_FIXED + sizeof(*data) ||
+	    be32toh(data->byte_count) != 8 * nr)
+		return -EINVAL;
+	err = pages_room(d, k);
+	for (i = 0; i < nr && !err; i++) {
+		some = nr - i < PART ? nr - i : PART;
+		if (i % PART == 0)
+			err = cx_dma_read(d, be64toh(data->address) + 8 * i,
+					  pas, 8 * some);
+		if (!err && at + i < k->nr)
+			k->mtt[at + i] = cx_be64_get(pas + 8 * (i % PART)) &
+					 ~MTT_FLAGS;
+		else if (!err && cx_be64_get(pas + 8 * (i % PART)))
+			err = -ERANGE;
+	}
+	return err;
+}
+
+/* The pages of a region must hold all of it. */
+static int extent_check(const struct cx_mkey *k)
+{
+	uint64_t page = 1ULL << k->log_page, first = k->start & (page - 1);
+
+	if (k->log_page < 12 || k->start + k->len < k->start ||
+	    k->len > page * k->nr || first > page * k->nr - k->len)
+		return -ERANGE;
+	return 0;
+}
+
 /* The key becomes what was made of its copy, with the copy's list. */
 static void umr_commit(struct cx_dev *d, struct cx_mkey *k,
 		       const struct cx_mkey *new)
@@ -208,6 +280,7 @@ int cx_umr(struct cx_dev *d, struct cx_qp *qp, const void *wqe, size_t len)
 {
 	struct cx_mkey *k, new;
 	struct umr w;
+	bool klms;
 	int err;
 
 	if (len < UMR_FIXED || len > sizeof(w))
@@ -215,15 +288,23 @@ int cx_umr(struct cx_dev *d, struct cx_qp *qp, const void *wqe, size_t len)
 	memset(&w, 0, sizeof(w));
 	memcpy(&w, wqe, len);
 	k = cx_ids_get(&d->mkeys, be32toh(w.ctrl.imm) >> 8);
-	err = umr_allowed(qp, k, &w);
+	err = umr_allowed(d, qp, k, &w);
+	if (err)
+		return err;
+	klms = k->klms;
+	if (!klms && w.umr.klm_octowords &&
+	    !(w.umr.flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE))
+		err = umr_pages(d, qp, k, &w, len);
 	if (err)
 		return err;
 	new = *k;
 	err = umr_apply(qp, &new, &w);
 	if (!err && !cx_pd(d, new.pd))
 		err = -EPERM;
-	if (!err && k->klms)
+	if (!err && klms)
 		err = umr_bind(d, &new, &w, len);
+	else if (!err && be64toh(w.umr.mkey_mask) & MASK_EXTENT)
+		err = extent_check(&new);
 	if (!err)
 		umr_commit(d, k, &new);
 	return err;

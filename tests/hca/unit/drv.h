@@ -26,6 +26,7 @@ enum drv_access {
 
 enum drv_type {			/* MLX5_QP_ST_* */
 	DRV_RC = 0, DRV_UC = 1, DRV_UD = 2, DRV_XRC = 3, DRV_QP1 = 8,
+	DRV_UMR = 12,
 };
 
 enum drv_state { DRV_RST, DRV_INIT, DRV_RTR, DRV_RTS, DRV_SQER, DRV_SQD,
@@ -151,6 +152,8 @@ int drv_mr_at(struct drv *v, struct drv_mr *mr, void *p, size_t len,
 /* The kernel's DMA MR: all bus addresses. */
 int drv_dma_mr(struct drv *v, uint32_t *key, int access);
 int drv_mw(struct drv *v, uint32_t *key, bool type2);
+/* A region without pages, with room for twice as many as octo says. */
+int drv_free_mr(struct drv *v, uint32_t *key, uint32_t octo);
 int drv_mkey_destroy(struct drv *v, uint32_t key);
 int drv_cq(struct drv *v, struct drv_cq *cq, uint8_t log_size);
 int drv_cq_on(struct drv *v, struct drv_cq *cq, uint8_t log_size,

@@ -32,7 +32,7 @@ void side_close(struct side *s)
 	assert_int_equal(cx_pages_held(s->drv.dev->cx), 0);
 }
 
-int pair_setup(void **state)
+static int pair_open(void **state, bool umr_lists)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
@@ -40,10 +40,16 @@ int pair_setup(void **state)
 	p->rig = p->rig_b = rig_new();
 	assert_non_null(p->rig);
 	p->rig->verbose = getenv("CX_VERBOSE");
+	p->rig->umr_lists = umr_lists;
 	side_open(&p->a, p->rig, GUID_A, 1, false);
 	side_open(&p->b, p->rig, GUID_B, 2, false);
 	*state = p;
 	return 0;
+}
+
+int pair_setup(void **state)
+{
+	return pair_open(state, false);
 }
 
 void pair_make(struct pair *p, enum drv_type type)
@@ -74,12 +80,12 @@ void pair_connect(struct pair *p, const struct drv_path *path)
 	ok(drv_connect(&p->a.qp, 1, &p->b.qp, 2, path));
 }
 
-static int setup(void **state, enum drv_type type)
+static int setup(void **state, enum drv_type type, bool umr_lists)
 {
 	struct drv_path path = pair_path();
 	struct pair *p;
 
-	pair_setup(state);
+	pair_open(state, umr_lists);
 	p = *state;
 	pair_make(p, type);
 	pair_connect(p, &path);
@@ -88,17 +94,22 @@ static int setup(void **state, enum drv_type type)
 
 int pair_setup_rc(void **state)
 {
-	return setup(state, DRV_RC);
+	return setup(state, DRV_RC, false);
+}
+
+int pair_setup_umr(void **state)
+{
+	return setup(state, DRV_RC, true);
 }
 
 int pair_setup_uc(void **state)
 {
-	return setup(state, DRV_UC);
+	return setup(state, DRV_UC, false);
 }
 
 int pair_setup_ud(void **state)
 {
-	return setup(state, DRV_UD);
+	return setup(state, DRV_UD, false);
 }
 
 int pair_teardown(void **state)

@@ -198,7 +198,8 @@ struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 			 bool cable)
 {
 	struct cx_config config = { .guid = guid, .lid = lid,
-				    .tag_matching = !r->no_tags };
+				    .tag_matching = !r->no_tags,
+				    .umr_lists = r->umr_lists };
 	struct rig_dev *d = &r->dev[r->nr];
 
 	if (r->nr == RIG_DEVS)

@@ -54,6 +54,7 @@ struct rig {
 	size_t log_len;
 	bool verbose;
 	bool no_tags;		/* devices are plugged without tag matching */
+	bool umr_lists;		/* ... with page lists by UMR */
 };
 
 /* NULL without memory. A machine of its own, with a hub. */
