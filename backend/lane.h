@@ -28,7 +28,8 @@ struct be_job {
 	struct be_job *next;
 	struct be_uc *uc;
 	uint16_t op, id;		/* of the request; op 0: nobody waits */
-	bool drops;			/* not worth it when the context ends */
+	bool drops;			/* makes something: ends go before it, and it
+					 * is not worth it when the context ends */
 	/* Any thread. 0 or -errno. */
 	int (*run)(struct be_dev *dev, struct be_job *job);
 	/* Command thread, in any case; frees it. 0 or -errno: the answer, which

@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The lane (lane.h): one thread that executes what takes long, in the order in
- * which it came. One is enough: two would wait for each other in the kernel, which
- * maps for one thread of a process at a time.
+ * which it came, but what ends something before what makes something: whoever gives
+ * back does not wait for those who want more. One is enough: two would wait for each
+ * other in the kernel, which maps for one thread of a process at a time.
  *
  * A job holds its context and what it uses: neither ends before the command thread
  * has ended the job (be_uc.jobs, be_pd.jobs, be_mr.busy). So the lane looks up
@@ -32,7 +33,7 @@ struct be_lane {
 	pthread_t thread;
 	int fd;				/* wakes it */
 	pthread_mutex_t lock;		/* below; not while a job is executed */
-	struct queue todo, done;
+	struct queue ends, todo, done;
 	bool stop;
 	unsigned int n;			/* in the queues, or executed; command thread */
 	bool any;			/* done has some */
@@ -75,12 +76,15 @@ static void job_run(struct be_dev *dev, struct be_job *job)
 /* Executes the next one. False: the lane is to end. */
 static bool lane_step(struct be_dev *dev, struct be_lane *l)
 {
-	struct be_job *job;
+	struct be_job *job = NULL;
 	bool stop;
 
 	pthread_mutex_lock(&l->lock);
 	stop = l->stop;
-	job = stop ? NULL : queue_take(&l->todo, &l->todo.first);
+	if (!stop)
+		job = queue_take(&l->ends, &l->ends.first);
+	if (!stop && !job)
+		job = queue_take(&l->todo, &l->todo.first);
 	pthread_mutex_unlock(&l->lock);
 	if (!job)			/* it was dropped */
 		return !stop;
@@ -115,7 +119,7 @@ bool be_lane_put(struct be_dev *dev, struct be_job *job)
 	l->n++;
 	job->uc->jobs++;
 	pthread_mutex_lock(&l->lock);
-	queue_put(&l->todo, job);
+	queue_put(job->drops ? &l->todo : &l->ends, job);
 	pthread_mutex_unlock(&l->lock);
 	be_wake(l->fd);
 	return true;
@@ -143,7 +147,7 @@ void be_lane_drop(struct be_dev *dev, const struct be_uc *uc)
 		return;
 	pthread_mutex_lock(&l->lock);
 	for (p = &l->todo.first; (job = *p);) {
-		if (job->uc != uc || !job->drops) {
+		if (job->uc != uc) {
 			p = &job->next;
 			continue;
 		}
@@ -208,6 +212,7 @@ int be_lane_start(struct be_dev *dev)
 	if (!l)
 		return -ENOMEM;
 	pthread_mutex_init(&l->lock, NULL);
+	l->ends.last = &l->ends.first;
 	l->todo.last = &l->todo.first;
 	l->done.last = &l->done.first;
 	l->fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
@@ -239,10 +244,19 @@ static void lane_end_all(struct be_dev *dev, struct queue *q)
 	}
 }
 
+/* Those that were not begun. */
+static void lane_end_none(struct be_dev *dev, struct queue *q)
+{
+	struct be_job *job;
+
+	for (job = q->first; job; job = job->next)
+		job->err = -ENOENT;
+	lane_end_all(dev, q);
+}
+
 void be_lane_stop(struct be_dev *dev)
 {
 	struct be_lane *l = dev->lane;
-	struct be_job *job;
 
 	if (!l)
 		return;
@@ -252,9 +266,8 @@ void be_lane_stop(struct be_dev *dev)
 	be_wake(l->fd);
 	pthread_join(l->thread, NULL);
 	lane_end_all(dev, &l->done);
-	for (job = l->todo.first; job; job = job->next)
-		job->err = -ENOENT;
-	lane_end_all(dev, &l->todo);
+	lane_end_none(dev, &l->ends);
+	lane_end_none(dev, &l->todo);
 	dev->lane = NULL;
 	lane_free(l);
 }

@@ -314,6 +314,23 @@ static void a_context_ends_behind_its_registrations(void **state)
 	assert_int_equal(told(7), -ENOENT);
 }
 
+/* As destroy commands do in the ring. */
+static void ends_pass_registrations_that_wait(void **state)
+{
+	uint32_t mr = make_region(c);
+
+	(void)state;
+	fake_block(REG);
+	put_region(other, 1);
+	await_blocked();
+	put_region(other, 2);
+	put_handle(c, XENVHCA_OP_DEREG_MR, mr, 3);
+	fake_block(0);
+	assert_int_equal(answer(1), 0);
+	assert_int_equal(answer(3), 0);
+	assert_int_equal(answer(2), 0);
+}
+
 static void a_context_leaves_its_regions_to_the_lane(void **state)
 {
 	unsigned int i;
@@ -554,6 +571,7 @@ int main(void)
 		T(fast_commands_pass_its_end), T(small_regions_stay_in_line),
 		T(what_it_uses_is_busy),
 		T(a_context_ends_behind_its_registrations),
+		T(ends_pass_registrations_that_wait),
 		T(a_context_leaves_its_regions_to_the_lane),
 		T(a_region_that_stays_does_not_stop_the_end),
 		T(a_failure_leaves_nothing), T(a_region_that_stays_can_be_used),
