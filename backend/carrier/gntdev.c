@@ -106,6 +106,8 @@ static int piece_map(const struct be_gntdev *g, char *at, const uint32_t *ref,
 	struct ioctl_gntdev_unmap_grant_ref un = { .count = n };
 	int rc = piece_add(g, ref, n, &un.index);
 
+	if (rc && at)			/* still reserved */
+		be_sys_munmap(at, bytes(n));
 	if (rc)
 		return rc;
 	*addr = be_sys_mmap(at, bytes(n), prot, MAP_SHARED | (at ? MAP_FIXED : 0),
@@ -156,7 +158,7 @@ static int map_pieces(const struct be_gntdev *g, struct be_map *m,
 			continue;
 		/*
 		 * A failed MAP_FIXED may have left a hole that another thread
-		 * has filled since, so this piece is not ours to unmap;
+		 * has filled since, so this piece is not ours to unmap here;
 		 * without one in between this leaks address space only.
 		 */
 		unmap_pieces(g, m->addr, i);

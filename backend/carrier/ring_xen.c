@@ -143,15 +143,13 @@ static int xen_copy(struct be_transport *t, const uint32_t *ref, uint32_t n,
 	return err;
 }
 
-static int xen_dmabuf(struct be_transport *t, const uint32_t *ref, uint32_t n,
-		      bool readonly)
+static int xen_dmabuf(struct be_transport *t, const uint32_t *ref, uint32_t n)
 {
 	struct be_xen *x = to_xen(t);
 	struct vhca_helper_map m = {
 		.refs = (uintptr_t)ref,
 		.nr_pages = n,
 		.domid = (uint16_t)x->dev->domid,
-		.flags = readonly ? VHCA_HELPER_MAP_READONLY : 0,
 	};
 	int fd = ioctl(x->helper_fd, VHCA_HELPER_MAP, &m);
 

@@ -9,7 +9,12 @@
  * This runs in the worker's system calls, in the HCA's driver (attach, map) and in
  * whoever drops the last reference. The region holds one: the driver ends it in the
  * HCA, then puts the dma-buf, which unmaps the grants before the system call that
- * ended the region returns, or before the process that died with it is gone.
+ * ended the region returns. Where a kernel thread ends the region, for a process that
+ * died or an HCA that is removed, the kernel puts the dma-buf a little later.
+ *
+ * Nothing here is read-only: the driver alone decides whether the HCA may write, by the
+ * rights of the region. A page that another domain granted read-only may be one that
+ * nobody else may write, its own page table for example, so it is not mapped here.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,6 +44,7 @@ struct vh_map {
 	u32 nr;				/* pages */
 	u32 mapped;			/* entries of undo that are in force */
 	u32 flags;			/* GNTMAP_* */
+	u32 users;			/* 1: an HCA has the pages */
 	domid_t domid;
 	struct page **pages;		/* NULL in a PV domain */
 	struct gnttab_unmap_grant_ref undo[];
@@ -49,10 +55,9 @@ struct vh_map {
  * pages for DMA only, without an address in this kernel. To others, Xen grants
  * nothing but a page of their own address space.
  */
-static u32 vh_map_flags(bool readonly)
+static u32 vh_map_flags(void)
 {
-	return (xen_pv_domain() ? GNTMAP_device_map : GNTMAP_host_map) |
-	       (readonly ? GNTMAP_readonly : 0);
+	return xen_pv_domain() ? GNTMAP_device_map : GNTMAP_host_map;
 }
 
 static unsigned long vh_map_addr(const struct vh_map *m, u32 i)
@@ -64,11 +69,14 @@ static unsigned long vh_map_addr(const struct vh_map *m, u32 i)
 static bool vh_undo(struct vh_map *m, u32 at, u32 n)
 {
 	u32 i;
+	int err;
 
 	if (m->pages)
-		gnttab_unmap_refs(m->undo + at, NULL, m->pages + at, n);
-	else if (HYPERVISOR_grant_table_op(GNTTABOP_unmap_grant_ref,
-					   m->undo + at, n))
+		err = gnttab_unmap_refs(m->undo + at, NULL, m->pages + at, n);
+	else
+		err = HYPERVISOR_grant_table_op(GNTTABOP_unmap_grant_ref,
+						m->undo + at, n);
+	if (err)
 		return false;
 	for (i = at; i < at + n; i++)
 		if (m->undo[i].status != GNTST_okay)
@@ -86,12 +94,13 @@ static void vh_map_free(struct vh_map *m)
 		all &= vh_undo(m, at, n);
 		cond_resched();
 	}
-	atomic_sub(m->nr, &vh_mapped);
-	if (!all)		/* such pages must not be used again */
+	if (!all)		/* they stay charged, and are not used again */
 		pr_err_ratelimited("grants of domain %u were not unmapped\n",
 				   m->domid);
 	else if (m->pages)
 		gnttab_free_pages(m->nr, m->pages);
+	if (all)
+		atomic_sub(m->nr, &vh_mapped);
 	kvfree(m->pages);
 	kvfree(m);
 }
@@ -111,7 +120,7 @@ static struct vh_map *vh_map_new(const struct vhca_helper_map *u)
 		goto uncharge;
 	m->nr = u->nr_pages;
 	m->domid = u->domid;
-	m->flags = vh_map_flags(u->flags & VHCA_HELPER_MAP_READONLY);
+	m->flags = vh_map_flags();
 	if (m->flags & GNTMAP_device_map)
 		return m;
 	m->pages = kvcalloc(m->nr, sizeof(*m->pages), GFP_KERNEL_ACCOUNT);
@@ -141,6 +150,7 @@ static int vh_map_done(struct vh_map *m, const struct gnttab_map_grant_ref *op,
 		gnttab_set_unmap_op(&m->undo[m->mapped],
 				    vh_map_addr(m, m->mapped), m->flags,
 				    op[i].handle);
+		m->undo[m->mapped].status = GNTST_general_error;
 		if (!m->pages)
 			m->undo[m->mapped].dev_bus_addr = op[i].dev_bus_addr;
 		m->mapped++;
@@ -188,10 +198,24 @@ static int vh_map_refs(struct vh_map *m, const u32 __user *user)
 }
 
 /* ---- the dma-buf ---- */
-/* Software that acts as an HCA has no bus, and no use for addresses. */
+/*
+ * Software that acts as an HCA has no bus, and no use for addresses. Each attachment has
+ * a list, and who may make a dma-buf is charged for one.
+ */
 static int vh_buf_attach(struct dma_buf *buf, struct dma_buf_attachment *a)
 {
-	return a->dev->dma_mask ? 0 : -EOPNOTSUPP;
+	struct vh_map *m = buf->priv;
+
+	if (!a->dev->dma_mask)
+		return -EOPNOTSUPP;
+	return cmpxchg(&m->users, 0, 1) ? -EBUSY : 0;
+}
+
+static void vh_buf_detach(struct dma_buf *buf, struct dma_buf_attachment *a)
+{
+	struct vh_map *m = buf->priv;
+
+	xchg(&m->users, 0);
 }
 
 /*
@@ -221,12 +245,12 @@ static struct sg_table *vh_buf_map(struct dma_buf_attachment *a,
 				   enum dma_data_direction dir)
 {
 	const struct vh_map *m = a->dmabuf->priv;
-	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!sgt)
 		return ERR_PTR(-ENOMEM);
-	err = sg_alloc_table(sgt, m->nr, GFP_KERNEL);
+	err = sg_alloc_table(sgt, m->nr, GFP_KERNEL_ACCOUNT);
 	if (!err) {
 		err = vh_buf_fill(m, sgt, a->dev, dir);
 		if (!err)
@@ -255,6 +279,7 @@ static void vh_buf_release(struct dma_buf *buf)
 
 static const struct dma_buf_ops vh_buf_ops = {
 	.attach = vh_buf_attach,
+	.detach = vh_buf_detach,
 	.map_dma_buf = vh_buf_map,
 	.unmap_dma_buf = vh_buf_unmap,
 	.release = vh_buf_release,
@@ -291,8 +316,7 @@ long vh_map(struct vhca_helper_map __user *arg)
 	if (copy_from_user(&u, arg, sizeof(u)))
 		return -EFAULT;
 	if (!u.nr_pages || u.nr_pages > VHCA_HELPER_MAX_MAP ||
-	    u.domid >= DOMID_FIRST_RESERVED ||
-	    u.flags & ~VHCA_HELPER_MAP_READONLY)
+	    u.domid >= DOMID_FIRST_RESERVED || u.reserved)
 		return -EINVAL;
 	if (!READ_ONCE(vh_map_pages))
 		return -EOPNOTSUPP;

@@ -83,6 +83,7 @@ static void vh_keep_fn(struct work_struct *work)
 	flush_delayed_fput();
 	if (atomic64_read(&k->mm->pinned_vm))
 		goto later;
+	flush_delayed_fput();	/* of dma-bufs that the first one let go */
 	vh_keep_end(k);
 	return;
 later:

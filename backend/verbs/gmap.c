@@ -148,16 +148,19 @@ uint64_t be_dmabuf_end(const struct be_dev *dev)
 	return __atomic_load_n(&dev->dmabuf_end, __ATOMIC_RELAXED);
 }
 
-/* A file descriptor, or < 0: then the pages are mapped as those of other HCAs. */
-static int dmabuf_make(struct be_dev *dev, const uint32_t *ref, uint32_t n,
-		       bool readonly)
+/*
+ * A file descriptor, or < 0: then the pages are mapped as those of other HCAs, unless
+ * it is the hypervisor that refuses one of them, which it would do again.
+ */
+static int dmabuf_make(struct be_dev *dev, const uint32_t *ref, uint32_t n)
 {
-	int fd = dev->t->ops->dmabuf(dev->t, ref, n, readonly);
+	int fd = dev->t->ops->dmabuf(dev->t, ref, n);
 
-	if (fd < 0)
+	if (fd == -EINVAL)
+		be_log_peer(dev, "cannot map %u guest pages for the HCA: a bad grant reference",
+			    n);
+	else if (fd < 0)
 		BE_STAT_ADD(dev, dmabuf_refused, 1);
-	else
-		BE_STAT_ADD(dev, dmabuf_pages, n);
 	if (fd == -ENOTTY)		/* an older helper */
 		be_dmabuf_limit(dev, 0);
 	return fd;
@@ -174,8 +177,11 @@ int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *p, int *fd,
 	if (!ref)
 		return -ENOMEM;
 	err = refs_read(dev, p, ref);
-	if (!err && fd)
-		*fd = dmabuf_make(dev, ref, p->nr_pages, readonly);
+	if (!err && fd) {
+		*fd = dmabuf_make(dev, ref, p->nr_pages);
+		if (*fd == -EINVAL)
+			err = *fd;
+	}
 	if (!err && (!fd || *fd < 0)) {
 		addr = timed_map(dev, ref, p->nr_pages, readonly);
 		if (!addr)

@@ -37,6 +37,8 @@
 	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |	\
 	 IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_ATOMIC)
 
+#define MR_UMR_REACH	(256ull << 20)	/* of each HCA that has such lists: mlx5's umr.h */
+
 #define REREG_TRANS	1u
 #define REREG_PD	2u
 #define REREG_ACCESS	4u
@@ -75,16 +77,22 @@ static bool may_be_dmabuf(const struct be_dev *dev,
 			  const struct xenvhca_reg_mr_req *r)
 {
 	return r->length < be_dmabuf_end(dev) &&
+	       !(r->pages.flags & XENVHCA_PAGES_READONLY) &&
 	       !(r->access & ~(uint32_t)MR_DMABUF);
+}
+
+static bool is_dmabuf(const struct be_mr *mr)
+{
+	return mr->mem.nr_pages && !mr->mem.addr;
 }
 
 /*
  * What this HCA refused by a dma-buf and took by an address, it is not asked again:
- * one without UMR, or whose UMR does not reach so far (256 MiB).
+ * one that has no lists by UMR, or whose UMR does not reach so far.
  */
 static void dmabuf_learn(struct be_dev *dev, int err, uint64_t length)
 {
-	if (err == -EOPNOTSUPP)
+	if (err == -EOPNOTSUPP || (err == -EINVAL && length < MR_UMR_REACH))
 		be_dmabuf_limit(dev, 0);
 	else if (err == -EINVAL)
 		be_dmabuf_limit(dev, length);
@@ -110,9 +118,12 @@ static int mr_host(struct be_dev *dev, struct mr_job *j, int dmabuf,
 		refused = uv_reg_dmabuf_mr(fd, dev->prov->driver_id, dmabuf,
 					   cmd, &j->resp);
 		be_sys_close(dmabuf);
-		if (!refused)
+		if (!refused) {
+			BE_STAT_ADD(dev, dmabuf_pages, j->req.pages.nr_pages);
 			return 0;
+		}
 		BE_STAT_ADD(dev, dmabuf_refused, 1);
+		uv_errors--;		/* no fault of the guest's */
 		err = be_gmap_fill(dev, &j->req.pages, NULL, &j->mr->mem);
 		if (err)
 			return err;
@@ -371,12 +382,14 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 			 struct be_pd *pd, struct be_gmap *mem)
 {
 	const struct xenvhca_rereg_mr_req *r = &c->req->u.rereg_mr;
+	bool trans = r->flags & REREG_TRANS;
+	/* A driver may use the first three whatever the flags say. */
 	struct ib_uverbs_rereg_mr cmd = {
 		.mr_handle = mr->o.host,
 		.flags = r->flags,
-		.start = (uintptr_t)mem->addr + r->mr.page_offset,
-		.length = r->mr.length,
-		.hca_va = r->mr.iova,
+		.start = trans ? (uintptr_t)mem->addr + r->mr.page_offset : 0,
+		.length = trans ? r->mr.length : 0,
+		.hca_va = trans ? r->mr.iova : 0,
 		.pd_handle = pd ? pd->o.host : 0,
 		.access_flags = r->mr.access,
 	};
@@ -389,7 +402,7 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 		err = uv_rereg_mr(c->uc->fd, &cmd, &u.uv, &resp);
 	if (err)
 		return err;
-	if (r->flags & REREG_TRANS) {
+	if (trans) {
 		mr->mem = *mem;
 		*mem = old;
 	}
@@ -415,7 +428,20 @@ static bool may_translate(const struct be_cmd *c)
 }
 
 /*
- * New pages, if the command has any. The kernel does not look again at those
+ * Rights that mlx5 does not change by UMR it gives to a new region, and of a dma-buf
+ * it does not know how: some kernels would make one of the address in the command.
+ */
+static bool may_change(const struct be_mr *mr,
+		       const struct xenvhca_rereg_mr_req *r)
+{
+	return !is_dmabuf(mr) || r->flags & REREG_TRANS ||
+	       !(r->flags & REREG_ACCESS) ||
+	       !(r->mr.access & ~(uint32_t)(MR_DMABUF |
+					    IB_UVERBS_ACCESS_RELAXED_ORDERING));
+}
+
+/*
+ * New pages, if the command has any. Not every kernel looks again at those
  * that a region has, and a driver that writes to a read-only mapping is the end
  * of this domain.
  */
@@ -447,6 +473,8 @@ int be_rereg_mr(const struct be_cmd *c)
 		return err;
 	if (mr->busy)
 		return -EBUSY;
+	if (!may_change(mr, r))
+		return -EOPNOTSUPP;
 	if (r->flags & REREG_PD) {
 		pd = be_obj_get(c, r->mr.pd, BE_PD, &err);
 		if (!pd)

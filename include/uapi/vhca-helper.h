@@ -133,24 +133,24 @@ struct vhca_helper_cap_dma {
  * @refs: in, user address of an array of @nr_pages __u32, grant references
  * @nr_pages: in, 1..VHCA_HELPER_MAX_MAP
  * @domid: in, domain that granted the pages
- * @flags: in, VHCA_HELPER_MAP_READONLY: the pages may be granted read-only, and no
- *	device will write to them
+ * @reserved: 0
  *
- * Maps the pages for DMA, all or nothing. No process can map the dma-buf. The
+ * Maps the pages for DMA, all or nothing, for reading and writing: one that is granted
+ * read-only is refused. No process can map the dma-buf, and one HCA can have it. The
  * grants are unmapped with its last reference, which may be that of a memory
  * region: the file descriptor is needed to register it, and not afterwards.
  *
  * Returns a file descriptor that is closed on exec. Errors: EFAULT no such array,
  * EINVAL bad argument or a reference that the hypervisor refused, ENOSPC it has no
  * more room for mappings (raise gnttab_max_maptrack_frames), EBUSY too many pages
- * are mapped (module parameter map_pages), EOPNOTSUPP that parameter is 0.
+ * are mapped (module parameter map_pages), EOPNOTSUPP that parameter is 0, ENOMEM,
+ * EMFILE, ENFILE.
  */
-#define VHCA_HELPER_MAP_READONLY 1
 struct vhca_helper_map {
 	__u64 refs;
 	__u32 nr_pages;
 	__u16 domid;
-	__u16 flags;
+	__u16 reserved;
 };
 
 #define VHCA_HELPER_GRANT	_IOWR('V', 1, struct vhca_helper_grant)

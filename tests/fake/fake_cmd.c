@@ -158,6 +158,8 @@ static int do_rereg_mr(const struct call *c)
 		o->start = q->start;
 		o->length = q->length;
 		o->iova = q->hca_va;
+	} else {		/* mlx5 has used them all the same */
+		fake.violations += q->start || q->length || q->hca_va;
 	}
 	if (q->flags & 4)
 		o->access = q->access_flags;
@@ -570,13 +572,11 @@ const struct fake_method fake_methods[64] = {
 	IO(ALLOC_MW, alloc_mw, true), I(DEALLOC_MW, dealloc_mw, false),
 	IO(CREATE_COMP_CHANNEL, create_comp_channel, false),
 	IO(CREATE_CQ, create_cq, true), IO(RESIZE_CQ, resize_cq, true),
-	IO(DESTROY_CQ, destroy_cq, false),
-	I(REQ_NOTIFY_CQ, req_notify_cq, false),
+	IO(DESTROY_CQ, destroy_cq, false), I(REQ_NOTIFY_CQ, req_notify_cq, false),
 	IO(CREATE_QP, create_qp, true), I(MODIFY_QP, modify_qp, false),
 	IO(QUERY_QP, query_qp, false), IO(DESTROY_QP, destroy_qp, false),
 	IO(POST_SEND, post_send, false),
-	I(ATTACH_MCAST, attach_mcast, false),
-	I(DETACH_MCAST, detach_mcast, false),
+	I(ATTACH_MCAST, attach_mcast, false), I(DETACH_MCAST, detach_mcast, false),
 	[IB_USER_VERBS_CMD_CREATE_XSRQ] = {
 		NULL, sizeof(struct ib_uverbs_create_xsrq),
 		sizeof(struct ib_uverbs_create_srq_resp), true },

@@ -206,6 +206,16 @@ static int helper_grant(struct vhca_helper_grant *g)
 /* One hypercall for up to 16,384 pages; the file is one that can be closed. */
 static int helper_map(const struct vhca_helper_map *m)
 {
+	const uint32_t *ref = (const uint32_t *)(uintptr_t)m->refs;
+	uint32_t i;
+
+	if (m->domid != FAKE_XEN_DOMID || m->reserved)
+		abort();
+	for (i = 0; i < m->nr_pages; i++)
+		if (ref[i] - LOOP_REF_BASE >= FAKE_XEN_PAGES) {
+			errno = EINVAL;
+			return -1;
+		}
 	calls.grant_hypercalls += (m->nr_pages + HELPER_OPS - 1) / HELPER_OPS;
 	return eventfd(0, EFD_CLOEXEC);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define FAKE_XEN_PAGES	24576u		/* of the guest */
+#define FAKE_XEN_DOMID	5		/* which it is */
 #define FAKE_XEN_HELPER	"/dev/null"
 
 /* X(name): system calls that are told apart. clock: in a PV domain it is one. */

@@ -223,7 +223,7 @@ static int dmabuf_new(struct loop *l, uint32_t n)
 }
 
 static int loop_dmabuf_fd(struct be_transport *t, const uint32_t *ref,
-			  uint32_t n, bool readonly)
+			  uint32_t n)
 {
 	struct loop *l = to_loop(t);
 	int rc = l->fail_dmabuf_err;
@@ -232,7 +232,7 @@ static int loop_dmabuf_fd(struct be_transport *t, const uint32_t *ref,
 	pthread_mutex_lock(&l->lock);
 	for (i = 0; i < n && !rc; i++) {
 		rc = ref_check(l, ref[i]);
-		if (!rc && l->readonly[ref[i] - LOOP_REF_BASE] && !readonly)
+		if (!rc && l->readonly[ref[i] - LOOP_REF_BASE])
 			rc = -EINVAL;
 	}
 	if (!rc)

@@ -36,7 +36,7 @@ static pthread_t thread;
 static bool running;
 static bool spinning;			/* until it is false again */
 static bool polls;			/* the command ring, now */
-static struct be_options opt = { .domid = 5, .helper_fd = -1 };
+static struct be_options opt = { .domid = FAKE_XEN_DOMID, .helper_fd = -1 };
 
 /* ---- the worker ---- */
 /* Not in this process, which has other threads and makes sockets. */

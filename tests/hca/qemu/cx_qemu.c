@@ -483,7 +483,7 @@ static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_BOOL("cqe128", Connectx4, config.cqe128, false),
 	DEFINE_PROP_BOOL("tag-matching", Connectx4, config.tag_matching,
 			 false),
-	DEFINE_PROP_BOOL("umr-lists", Connectx4, config.umr_lists, false),
+	DEFINE_PROP_BOOL("umr-lists", Connectx4, config.umr_lists, true),
 	DEFINE_PROP_UINT32("doorbell-bytes", Connectx4, config.doorbell_bytes,
 			   0),
 	DEFINE_PROP_STRING("wire", Connectx4, wire_name),

@@ -10,7 +10,7 @@
 # tier: soak
 # limit: 800
 # hca: yes
-# qemu: -device connectx4,id=hca0,lid=1,umr-lists=on -device connectx4,id=hca1,lid=2,umr-lists=on
+# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
 . ./vhca.sh
 . ./hca.sh
