@@ -50,7 +50,8 @@ void be_lane_stop(struct be_dev *dev);
 /**
  * be_lane_put() - leave a job to the lane
  *
- * False: there is no lane, or as many jobs wait as a guest has requests.
+ * False: there is no lane, or for a job that makes something, as many wait as a guest
+ * has requests.
  */
 bool be_lane_put(struct be_dev *dev, struct be_job *job);
 /**

@@ -87,7 +87,7 @@ struct be_transport_ops {
 		    void *dst);
 	/* The n grants for the HCA alone, all or nothing, and none that is
 	 * read-only: file descriptor of a dma-buf, or -errno; -EINVAL: a bad
-	 * reference. Its last user unmaps them. */
+	 * reference, for which map() is not tried. Its last user unmaps them. */
 	int (*dmabuf)(struct be_transport *t, const uint32_t *ref, uint32_t n);
 	/* HCA memory mapped at addr: grant n pages; id for ungrant. */
 	int (*grant)(struct be_transport *t, void *addr, uint32_t n,

@@ -13,8 +13,9 @@
  *
  * One command must not take so long that others wait for it, or that it counts as
  * one without an answer. So the first objects of a large context have a command each
- * until few are left; nobody waits for these commands, either. The backend executes
- * them in order, and before the last one.
+ * until few are left; nobody waits for these commands, either. The backend begins
+ * them in order, and ends them before the last one; a PD whose region still ends stays
+ * until then.
  */
 #include <linux/sched.h>
 

@@ -151,8 +151,11 @@ static int xen_dmabuf(struct be_transport *t, const uint32_t *ref, uint32_t n)
 		.nr_pages = n,
 		.domid = (uint16_t)x->dev->domid,
 	};
-	int fd = ioctl(x->helper_fd, VHCA_HELPER_MAP, &m);
+	int fd;
 
+	if (n > VHCA_HELPER_MAX_MAP)
+		return -E2BIG;
+	fd = ioctl(x->helper_fd, VHCA_HELPER_MAP, &m);
 	return fd < 0 ? -errno : fd;
 }
 

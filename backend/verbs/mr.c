@@ -480,9 +480,9 @@ int be_rereg_mr(const struct be_cmd *c)
 		if (!pd)
 			return err;
 	}
+	if (r->flags & REREG_TRANS && !may_translate(c))
+		return -EBUSY;
 	err = rereg_map(c, mr, &mem);
-	if (!err && mem.addr && !may_translate(c))
-		err = -EBUSY;
 	if (!err)
 		err = mr_reregister(c, mr, pd, &mem);
 	be_gmap_unmap(c->dev, &mem);

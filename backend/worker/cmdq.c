@@ -68,8 +68,7 @@ static bool cmd_elsewhere(struct be_dev *dev)
 	uint64_t errors = uv_errors;
 	bool some = be_dispatched(dev, &rsp);
 
-	if (uv_errors != errors)
-		be_quota_failed(&dev->quota, 1);
+	be_quota_failed(&dev->quota, (uint32_t)(uv_errors - errors));
 	if (some)
 		cmd_answer(dev, &rsp);
 	return some;

@@ -29,7 +29,7 @@ struct be_cmdq {
  * @notified: the command event channel fired
  *
  * Returns milliseconds until it must be called again: 0 at once, -1 when the
- * event channel fires.
+ * event channel fires or somebody wakes the thread (sleep.h).
  */
 int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified);
 

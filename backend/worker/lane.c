@@ -10,8 +10,8 @@
  * A job holds its context and what it uses: neither ends before the command thread
  * has ended the job (be_uc.jobs, be_pd.jobs, be_mr.busy). So the lane looks up
  * nothing, and needs no lock but that of the queues. What a job allocates was
- * charged before; a hostile guest gains nothing by the number of jobs, which its
- * ring bounds.
+ * charged before; a hostile guest gains nothing by the number of jobs: its ring bounds
+ * registrations, and an end is one of a region that is there.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -114,7 +114,7 @@ bool be_lane_put(struct be_dev *dev, struct be_job *job)
 {
 	struct be_lane *l = dev->lane;
 
-	if (!l || l->n == XENVHCA_MAX_ID)
+	if (!l || (job->drops && l->n >= XENVHCA_MAX_ID))
 		return false;
 	l->n++;
 	job->uc->jobs++;

@@ -7,7 +7,8 @@
  * the file non-blocking and sends a signal, whose handler does nothing. A read()
  * that has not begun finds the file non-blocking. One that waits is interrupted, and
  * begun again by the kernel (SA_RESTART). So is whatever else the thread may be in when
- * the signal comes late, such as a command of verbs.
+ * the signal comes late, such as a command of verbs; a poll() or a pause ends early, which
+ * their callers expect.
  *
  * The state says who has to do what:
  *
@@ -97,6 +98,7 @@ int be_sleep_start(struct be_sleep *s, int chn)
 	};
 	int fl = fcntl(chn, F_GETFL);
 	sigset_t set;
+	int rc;
 
 	sigemptyset(&set);
 	sigaddset(&set, BE_SLEEP_SIGNAL);
@@ -106,7 +108,8 @@ int be_sleep_start(struct be_sleep *s, int chn)
 	if (fl < 0 || fcntl(chn, F_SETFL, s->flags) < 0 ||
 	    sigaction(BE_SLEEP_SIGNAL, &sa, NULL) < 0)
 		return -errno;
-	return -pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	rc = pthread_kill(s->thread, 0);	/* may others send it? */
+	return rc ? -rc : -pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 bool be_sleep_begin(struct be_sleep *s)

@@ -102,6 +102,7 @@ static void worker_own_state(struct be_worker *w)
 		w->removed = true;
 	else if (s == XenbusStateClosing)
 		w->link->own = s;
+	be_sleep_again(&w->dev.sleep, true);	/* for the statistics */
 	/* Anything else is ignored: our next state overwrites it. */
 }
 

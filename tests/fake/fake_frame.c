@@ -157,7 +157,8 @@ static int fake_call(int fd, const uint8_t *p, size_t len)
 		return -EINVAL;
 	if (fake.before && fake.before_cmd == cmd)
 		fake.before();
-	if (fake.fail_n && fake.fail_cmd == cmd && !--fake.fail_n)
+	if (fake.fail_n && fake.fail_cmd == cmd &&
+	    (fake.fail_n == FAKE_EACH || !--fake.fail_n))
 		return -fake.fail_err;
 	return run(&c);
 }

@@ -56,7 +56,8 @@ int fake_install(void);
 /* Takes it out; closes and frees everything. */
 void fake_remove(void);
 
-/* The n-th command cmd (enum ib_uverbs_write_cmds) from now on fails. */
+/* The n-th command cmd (enum ib_uverbs_write_cmds) from now on fails; or each. */
+#define FAKE_EACH	(~0u)
 void fake_fail(uint32_t cmd, unsigned int n, int err);
 /* Every command, file and mapping, with EINVAL, until told otherwise. */
 void fake_refuse(bool all);

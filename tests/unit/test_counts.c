@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -497,9 +498,38 @@ static void who_sleeps_hears_of_others(void **state)
 	assert_int_equal(fake_live_all(), 0);
 }
 
+/* Signals, too: one asks for statistics, which no counter would, one to stop. */
+static void who_sleeps_hears_of_signals(void **state)
+{
+	char path[BE_RUN_MAX + 16];
+	void *rc = NULL;
+	struct ctx c;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/5-0.stats", opt.run_dir);
+	begin(&c);
+	assert_true(published("\"cmds\":3,"));
+	fake_calls_asleep();
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(kill(getpid(), SIGUSR1), 0);
+	assert_true(published("\"cmds\":3,"));
+	fake_calls_asleep();
+	assert_int_equal(kill(getpid(), SIGTERM), 0);
+	pthread_join(thread, &rc);	/* the frontend does not close */
+	running = false;
+	assert_int_equal((intptr_t)rc, BE_EXIT_OK);
+	assert_int_equal(fake_live_all(), 0);
+}
+
 static int setup(void **state)
 {
+	sigset_t set;
+
 	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);	/* as in each thread of a worker */
 	be_log_level = BE_ERR;
 	snprintf(opt.run_dir, sizeof(opt.run_dir), "/tmp/vhca-counts-XXXXXX");
 	if (!mkdtemp(opt.run_dir) || fake_link_install() || fake_xen_install())
@@ -528,6 +558,7 @@ int main(void)
 		cmocka_unit_test_teardown(of_mlx5_spinning, worker_end),
 		cmocka_unit_test_teardown(of_regions, worker_end),
 		cmocka_unit_test_teardown(who_sleeps_hears_of_others, worker_end),
+		cmocka_unit_test_teardown(who_sleeps_hears_of_signals, worker_end),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
