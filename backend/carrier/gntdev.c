@@ -128,15 +128,53 @@ static struct be_map **map_bucket(struct be_gntdev *g, const char *addr)
 	return &g->bucket[(page ^ page >> 10) % BE_MAP_BUCKETS];
 }
 
-/* By pieces, too. */
-static void unmap_pieces(const struct be_gntdev *g, char *addr, uint32_t n)
+/* By pieces, too, from the last one on. False: the kernel has no memory for that. */
+static bool unmap_pieces(const struct be_gntdev *g, struct be_map *m)
 {
-	uint32_t i, some;
+	uint32_t some;
 
-	for (i = 0; i < n; i += some) {
-		some = n - i < g->chunk ? n - i : g->chunk;
-		be_sys_munmap(addr + bytes(i), bytes(some));
+	for (; m->n; m->n -= some) {
+		some = (m->n - 1) % g->chunk + 1;
+		if (be_sys_munmap(m->addr + bytes(m->n - some), bytes(some)) < 0)
+			return false;
 	}
+	return true;
+}
+
+/* Consumes m, which is in no table. What stays is tried again with the next call. */
+static void map_end(struct be_gntdev *g, struct be_map *m)
+{
+	uint32_t n = m->n;
+	bool all = unmap_pieces(g, m);
+
+	pthread_mutex_lock(&g->lock);
+	g->pages -= n - m->n;
+	if (!all) {
+		m->next = g->left;
+		g->left = m;
+	}
+	pthread_mutex_unlock(&g->lock);
+	if (all)
+		free(m);
+}
+
+/* Is anything left? */
+static bool left_end(struct be_gntdev *g)
+{
+	struct be_map *m, *left;
+
+	pthread_mutex_lock(&g->lock);
+	left = g->left;
+	g->left = NULL;
+	pthread_mutex_unlock(&g->lock);
+	while ((m = left)) {
+		left = m->next;
+		map_end(g, m);
+	}
+	pthread_mutex_lock(&g->lock);
+	left = g->left;
+	pthread_mutex_unlock(&g->lock);
+	return left;
 }
 
 /* More than is mapped at once goes into a range that is reserved before. */
@@ -149,8 +187,10 @@ static int map_pieces(const struct be_gntdev *g, struct be_map *m,
 
 	m->addr = be_sys_mmap(NULL, bytes(m->n), PROT_NONE, MAP_PRIVATE |
 			      MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (m->addr == MAP_FAILED)
+	if (m->addr == MAP_FAILED) {
+		m->n = 0;
 		return -errno;
+	}
 	for (i = 0; i < m->n; i += n) {
 		n = m->n - i < g->chunk ? m->n - i : g->chunk;
 		rc = piece_map(g, m->addr + bytes(i), ref + i, n, prot, &at);
@@ -161,10 +201,10 @@ static int map_pieces(const struct be_gntdev *g, struct be_map *m,
 		 * has filled since, so this piece is not ours to unmap here;
 		 * without one in between this leaks address space only.
 		 */
-		unmap_pieces(g, m->addr, i);
 		if (i + n < m->n)
 			be_sys_munmap(m->addr + bytes(i + n),
 				      bytes(m->n - i - n));
+		m->n = i;
 		return rc;
 	}
 	return 0;
@@ -177,8 +217,8 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	struct be_map *m, **b;
 	int rc;
 
-	if (!n) {
-		errno = EINVAL;
+	if (!n || left_end(g)) {
+		errno = n ? ENOMEM : EINVAL;
 		return NULL;
 	}
 	m = calloc(1, sizeof(*m));
@@ -187,18 +227,21 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	m->n = n;
 	rc = n > g->chunk ? map_pieces(g, m, ref, prot) :
 			    piece_map(g, NULL, ref, n, prot, &m->addr);
-	if (rc) {
-		free(m);
-		errno = -rc;
-		return NULL;
-	}
+	if (rc && n <= g->chunk)
+		m->n = 0;
 	pthread_mutex_lock(&g->lock);
-	b = map_bucket(g, m->addr);
-	m->next = *b;
-	*b = m;
-	g->pages += n;
+	g->pages += m->n;
+	if (!rc) {
+		b = map_bucket(g, m->addr);
+		m->next = *b;
+		*b = m;
+	}
 	pthread_mutex_unlock(&g->lock);
-	return m->addr;
+	if (!rc)
+		return m->addr;
+	map_end(g, m);
+	errno = -rc;
+	return NULL;
 }
 
 /* Takes it out of the table; NULL: it is not there. */
@@ -212,10 +255,8 @@ static struct be_map *map_take(struct be_gntdev *g, const void *addr,
 	while (*p && (*p)->addr != addr)
 		p = &(*p)->next;
 	m = *p && (*p)->n == n ? *p : NULL;
-	if (m) {
+	if (m)
 		*p = m->next;
-		g->pages -= n;
-	}
 	pthread_mutex_unlock(&g->lock);
 	return m;
 }
@@ -226,8 +267,8 @@ int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n)
 
 	if (!m)
 		return -EINVAL;
-	unmap_pieces(g, m->addr, n);
-	free(m);
+	left_end(g);
+	map_end(g, m);
 	return 0;
 }
 
@@ -279,6 +320,7 @@ int be_gntdev_copy(const struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 uint64_t be_gntdev_close(struct be_gntdev *g)
 {
 	uint64_t left = g->pages;
+	struct be_map *m;
 	int i;
 
 	if (g->fd >= 0)
@@ -288,6 +330,11 @@ uint64_t be_gntdev_close(struct be_gntdev *g)
 		while (g->bucket[i])
 			be_gntdev_unmap(g, g->bucket[i]->addr,
 					g->bucket[i]->n);
+	left_end(g);
+	while ((m = g->left)) {		/* the kernel does it with the process */
+		g->left = m->next;
+		free(m);
+	}
 	pthread_mutex_destroy(&g->lock);
 	return left;
 }

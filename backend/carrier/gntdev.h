@@ -21,6 +21,7 @@ struct be_gntdev {
 	int fd;				/* of all mappings and copies */
 	pthread_mutex_t lock;		/* below */
 	struct be_map *bucket[BE_MAP_BUCKETS];
+	struct be_map *left;		/* the kernel could not unmap them */
 	uint64_t pages;			/* mapped now */
 };
 
@@ -49,7 +50,10 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 int be_gntdev_copy(const struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 		   void *dst);
 
-/* Undo be_gntdev_map(); -EINVAL if there is no such map. */
+/*
+ * Undo be_gntdev_map(); -EINVAL if there is no such map. To unmap takes memory, too: what
+ * the kernel has none for is unmapped with a later call, and before anything is mapped.
+ */
 int be_gntdev_unmap(struct be_gntdev *g, void *addr, uint32_t n);
 /* How many pages are mapped now. */
 uint64_t be_gntdev_pages(struct be_gntdev *g);

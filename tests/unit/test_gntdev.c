@@ -50,6 +50,7 @@ static struct fake_file file[FILES];
 static uint64_t live;			/* pages in the hypervisor's table */
 static unsigned int opens, copies, max_open;	/* 0: any number */
 static bool fail_unmap;			/* the ioctl */
+static int munmaps = -1;		/* so many are executed; < 0: all */
 static struct be_gntdev gnt;
 static uint32_t *refs;
 
@@ -243,6 +244,11 @@ int be_sys_munmap(void *a, size_t len)
 	char *from = a;
 	unsigned int i;
 
+	if (!munmaps) {
+		errno = ENOMEM;
+		return -1;
+	}
+	munmaps -= munmaps > 0;
 	for (i = 0; i < FILES; i++) {
 		if (!file[i].used)
 			continue;
@@ -284,6 +290,7 @@ static int setup(void **state)
 
 	(void)state;
 	max_open = 0;
+	munmaps = -1;
 	refs = malloc(GIB * sizeof(*refs));
 	for (i = 0; i < GIB; i++)
 		refs[i] = i + 1000;
@@ -320,6 +327,37 @@ static void maps_more_than_an_int_holds(void **state)
 	for (i = 0; i < 4; i++)
 		assert_int_equal(be_gntdev_unmap(&gnt, addr[i], GIB), 0);
 	assert_int_equal(live, 0);
+}
+
+/* What cannot be unmapped counts as mapped, and goes before anything is mapped. */
+static void what_stays_mapped_goes_later(void **state)
+{
+	char *large, *small;
+
+	(void)state;
+	large = be_gntdev_map(&gnt, refs, 3 * PIECE, false);
+	small = be_gntdev_map(&gnt, refs, 1, false);
+	assert_true(large && small);
+	munmaps = 1;
+	assert_int_equal(be_gntdev_unmap(&gnt, large, 3 * PIECE), 0);
+	assert_int_equal(be_gntdev_unmap(&gnt, large, 3 * PIECE), -EINVAL);
+	assert_int_equal(live, 2 * PIECE + 1);
+	assert_int_equal(be_gntdev_pages(&gnt), 2 * PIECE + 1);
+	assert_null(be_gntdev_map(&gnt, refs, 1, false));
+	assert_int_equal(errno, ENOMEM);
+	munmaps = -1;
+	assert_int_equal(be_gntdev_unmap(&gnt, small, 1), 0);
+	assert_int_equal(live, 0);
+	/* So do the first pieces of what could not be mapped. */
+	refs[2 * PIECE] = BAD_REF;
+	munmaps = 1;			/* what was reserved behind them */
+	assert_null(be_gntdev_map(&gnt, refs, 4 * PIECE, false));
+	assert_int_equal(be_gntdev_pages(&gnt), 2 * PIECE);
+	munmaps = -1;
+	small = be_gntdev_map(&gnt, refs, 1, false);
+	assert_non_null(small);
+	assert_int_equal(live, 1);
+	assert_int_equal(be_gntdev_unmap(&gnt, small, 1), 0);
 }
 
 /* Regions of one size come and go; their holes fit exactly. */
@@ -444,6 +482,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(maps_more_than_an_int_holds),
 		T(uses_no_offset_up),
+		T(what_stays_mapped_goes_later),
 		T(keeps_no_file_open),
 		T(refuses_all_or_nothing),
 		T(maps_each_piece_with_its_right),
