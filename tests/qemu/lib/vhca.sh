@@ -269,7 +269,6 @@ dom0_ledger() {
 	echo "helper_grants $(cat $DBG_HELPER/grants)"
 	echo "helper_zombies $(cat $DBG_HELPER/zombies)"
 	echo "helper_mapped $(cat $DBG_HELPER/mapped)"
-	echo "helper_kept $(cat $DBG_HELPER/kept_mms)"
 	echo "pinned $(pinned)"
 	ledger_nodes
 }
