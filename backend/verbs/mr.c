@@ -450,12 +450,20 @@ static int rereg_map(const struct be_cmd *c, const struct be_mr *mr,
 {
 	const struct xenvhca_rereg_mr_req *r = &c->req->u.rereg_mr;
 	uint32_t access = r->flags & REREG_ACCESS ? r->mr.access : mr->access;
+	int err;
 
 	if (!(r->flags & REREG_TRANS))
 		return mr->mem.readonly && access & (uint32_t)MR_WRITES ?
 			-EACCES : 0;
-	return be_gmap_map(c->dev, &r->mr.pages,
-			   may_be_readonly(c->dev, access), mem);
+	err = be_gmap_charge(c->dev, &r->mr.pages,
+			     may_be_readonly(c->dev, access));
+	if (err)
+		return err;
+	err = may_translate(c) ? be_gmap_fill(c->dev, &r->mr.pages, NULL, mem) :
+				 -EBUSY;
+	if (err)
+		be_quota_give_pages(&c->dev->quota, r->mr.pages.nr_pages);
+	return err;
 }
 
 int be_rereg_mr(const struct be_cmd *c)
@@ -480,8 +488,6 @@ int be_rereg_mr(const struct be_cmd *c)
 		if (!pd)
 			return err;
 	}
-	if (r->flags & REREG_TRANS && !may_translate(c))
-		return -EBUSY;
 	err = rereg_map(c, mr, &mem);
 	if (!err)
 		err = mr_reregister(c, mr, pd, &mem);

@@ -75,11 +75,10 @@ static struct timespec stood;		/* at that time */
 
 static void sleeps(bool yes)
 {
-	if (!counted)
-		return;
 	if (yes)
 		COUNT(sleeps);
-	__atomic_store_n(&asleep, yes, __ATOMIC_SEQ_CST);
+	if (counted)
+		__atomic_store_n(&asleep, yes, __ATOMIC_SEQ_CST);
 }
 
 /* ---- what the linker wraps ---- */
@@ -207,15 +206,13 @@ static int helper_grant(struct vhca_helper_grant *g)
 static int helper_map(const struct vhca_helper_map *m)
 {
 	const uint32_t *ref = (const uint32_t *)(uintptr_t)m->refs;
-	uint32_t i;
+	uint32_t i = m->nr_pages;
 
 	if (m->domid != FAKE_XEN_DOMID || m->reserved)
 		abort();
-	for (i = 0; i < m->nr_pages; i++)
-		if (ref[i] - LOOP_REF_BASE >= FAKE_XEN_PAGES) {
-			errno = EINVAL;
-			return -1;
-		}
+	while (i--)
+		if (ref[i] - LOOP_REF_BASE >= FAKE_XEN_PAGES)
+			abort();
 	calls.grant_hypercalls += (m->nr_pages + HELPER_OPS - 1) / HELPER_OPS;
 	return eventfd(0, EFD_CLOEXEC);
 }
@@ -234,9 +231,8 @@ int __wrap_ioctl(int fd, unsigned long req, ...)
 		errno = ENOTTY;
 		return -1;
 	}
-	if (req == VHCA_HELPER_MAP)
-		return helper_map(arg);
-	return req == VHCA_HELPER_GRANT ? helper_grant(arg) : 0;
+	return req == VHCA_HELPER_MAP ? helper_map(arg) :
+	       req == VHCA_HELPER_GRANT ? helper_grant(arg) : 0;
 }
 
 /* ---- gntdev ---- */
