@@ -122,6 +122,25 @@ upgrade() {
 
 upgrade_vhcactl() { dpkg -i /in/debs/vhcactl_*.deb; }
 
+# A module that was compiled elsewhere, with a DKMS that loads its archive and does no
+# more: so does that of Debian 13 for a kernel without headers.
+from_archive() {
+	local script=/usr/lib/dkms/common.postinst to=/usr/share/xen-vhca-helper-dkms
+	local deb kernel=${kernels%% *} version rc=0
+	deb=$(echo /in/debs/xen-vhca-helper-dkms_*.deb)
+	version=$(dpkg-deb -f "$deb" Version)
+	mkdir $to
+	dkms mktarball -m xen-vhca-helper -v "$version" -k "$kernel" \
+		--archive "$to/xen-vhca-helper-$version.dkms.tar.gz" || return 1
+	cp -p $script /in/script
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\ndkms ldtarball --archive "$3/$1-$2.dkms.tar.gz"\n' >$script
+	dpkg -i "$deb" || rc=1
+	cp -p /in/script $script
+	rm -r $to
+	modinfo -k "$kernel" -F filename xen-vhca-helper | grep updates/dkms && return $rc
+}
+
 header() {
 	echo '#include <stdint.h>
 		#include <string.h>
@@ -173,6 +192,7 @@ claim "installing starts the daemon" called 'start .*xen-vhcad.service'
 claim "a daemon that came before its module is started anew" \
 	called 'try-restart xen-vhcad.service'
 claim "the protocol's header compiles beside Xen's" header
+claim "a module is installed from its archive" from_archive
 claim "an upgrade of daemon and agent is installed" upgrade
 claim "an upgrade of vhcactl is installed" upgrade_vhcactl
 claim "it neither stops nor restarts what serves guests without dom0" \
