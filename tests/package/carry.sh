@@ -9,8 +9,8 @@
 #   next/*.deb   the same sources built as a later version, for upgrades
 #   dkms/*.gz    their modules (of next: the guest's), compiled here by DKMS from
 #                the packages' own sources, as "dkms mktarball" archives: an
-#                emulated processor would take minutes. DKMS's postinst takes
-#                them from /usr/share/PACKAGE/.
+#                emulated processor would take minutes. The packages' postinst
+#                takes them from /usr/share/PACKAGE/.
 #
 # For another release than this machine's (SUITE) all is compiled in its root.
 # Usage: carry.sh --build DIR     DIR: build folder of the front-door Makefile

@@ -31,7 +31,7 @@ leave_out=(/usr/share/{doc,man,locale,info} /usr/lib/udev/hwdb.d
 # Packages whose files a guest gets; its database is that of dom0.
 guest_packages=(dpkg tar gzip dkms libc-bin libselinux1
 	libpcre2-8-0 liblzma5 libzstd1 libmd0 libbz2-1.0 zlib1g libacl1)
-# Its dkms asks it for the release; later ones read os-release.
+# Its dkms asks it for the release; later ones read os-release, and do nothing without.
 [ "$SUITE" != bookworm ] || guest_packages+=(lsb-release)
 
 key=$({ cat "$here/debian.sh"; echo "$SUITE"; } | sha256sum | cut -c1-16)
@@ -68,7 +68,7 @@ done | sed -E 's,^/(bin|sbin|lib|lib64)/,/usr/\1/,; s,^/,,' |
 	while read -r f; do
 		[ ! -f "$f" ] && [ ! -L "$f" ] || echo "$f"
 	done >/tmp/list.$$
-ls var/lib/dpkg/{arch,status,info/format,info/*.list} usr/bin/getopt \
+ls var/lib/dpkg/{arch,status,info/format,info/*.list} usr/bin/getopt usr/lib/os-release \
 	>>/tmp/list.$$
 tar --no-recursion -cf out.guest -T /tmp/list.$$ var/lib/dkms
 rm /tmp/list.$$
