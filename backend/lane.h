@@ -28,12 +28,12 @@ struct be_job {
 	struct be_job *next;
 	struct be_uc *uc;
 	uint16_t op, id;		/* of the request; op 0: nobody waits */
-	bool drops;			/* makes something: ends go before it, and it
-					 * is not worth it when the context ends */
+	bool drops;			/* makes something: ends go before it, and
+					 * it need not run when the context ends */
 	/* Any thread. 0 or -errno. */
 	int (*run)(struct be_dev *dev, struct be_job *job);
-	/* Command thread, in any case; frees it. 0 or -errno: the answer, which
-	 * is err at least. BE_PASSED: no answer yet, and not freed. */
+	/* Command thread, whether it ran or not; frees it. The answer: 0 or
+	 * -errno, that of run() if it failed. BE_PASSED: none yet, not freed. */
 	int (*end)(const struct be_cmd *c, struct be_job *job);
 	int err;			/* of run(); -ENOENT: it did not run */
 	uint64_t refused;		/* uv_errors of run() */

@@ -13,9 +13,8 @@
 
 struct be_sleep {
 	int fd;			/* eventfd, readable when it has been woken */
-	int state;		/* any thread */
-	bool again;		/* any thread: it wants to be woken next second */
-	bool due;		/* any thread: a second has passed, see there */
+	int state;		/* any thread: worker/sleep.c */
+	bool again, due;	/* any thread: be_sleep_second(), be_sleep_due() */
 	/* Set once, before it reads: */
 	int chn, flags;		/* the file, and its flags but for O_NONBLOCK */
 	pthread_t thread;
@@ -28,12 +27,13 @@ void be_sleep_fini(struct be_sleep *s);
 /* Any thread: what there is to do was made visible before. */
 void be_sleep_wake(struct be_sleep *s);
 /*
- * What is done once a second is done only if there is anything to do: once a second a
- * thread says whether there may be, and the command thread says if there is more.
+ * The command thread has work that is done once a second, and sleeps without a time.
+ * The event thread calls this each second and says whether there may be such work.
  */
 void be_sleep_second(struct be_sleep *s, bool any);
+/* The command thread wants to be woken in the next second in any case, or no more. */
 void be_sleep_again(struct be_sleep *s, bool again);
-/* Is it to be done now? Forgets it. True at first. */
+/* Is that work to be done now? Forgets it. True at first. */
 bool be_sleep_due(struct be_sleep *s);
 
 /**
@@ -44,11 +44,12 @@ bool be_sleep_due(struct be_sleep *s);
  */
 int be_sleep_start(struct be_sleep *s, int chn);
 /*
- * Before the read(), and after it: did it read anything? False: somebody woke the
- * caller, who has to look what there is to do. A read() in between ends without data,
- * by EAGAIN or EINTR, when somebody wakes the caller, and sometimes for nothing.
+ * Before the read(). False: somebody woke the caller, who does not read, but looks what
+ * there is to do. A read() ends without data, by EAGAIN or EINTR, when somebody wakes the
+ * caller, and sometimes for nothing.
  */
 bool be_sleep_begin(struct be_sleep *s);
+/* After the read(); any: it had data. */
 void be_sleep_end(struct be_sleep *s, bool any);
 /* Was it woken? Forgets it, so the caller looks after this what there is to do. */
 bool be_sleep_woken(struct be_sleep *s);

@@ -298,3 +298,11 @@ int guest_teardown_exit(void **state)
 	assert_non_null(left[0]);
 	return 0;
 }
+
+int guest_rereg_access(struct guest *g, uint32_t mr, uint32_t access)
+{
+	g->req.u.rereg_mr.handle = mr;
+	g->req.u.rereg_mr.flags = 4;
+	g->req.u.rereg_mr.mr.access = access;
+	return guest_cmd(g, XENVHCA_OP_REREG_MR);
+}

@@ -87,5 +87,7 @@ void guest_pages(struct guest *g, struct xenvhca_pages *p, uint32_t first,
 		 uint32_t n, uint8_t level, uint32_t dir);
 /* Fills g->req.u.reg_mr for n pages from page first on. */
 void guest_mr(struct guest *g, uint32_t first, uint32_t n);
+/* REREG_MR of the rights alone; its status. */
+int guest_rereg_access(struct guest *g, uint32_t mr, uint32_t access);
 
 #endif

@@ -260,14 +260,6 @@ static int rereg(struct guest *g, uint32_t mr, uint32_t flags, uint32_t n)
 	return guest_cmd(g, XENVHCA_OP_REREG_MR);
 }
 
-static int rights(struct guest *g, uint32_t mr, uint32_t access)
-{
-	g->req.u.rereg_mr.handle = mr;
-	g->req.u.rereg_mr.flags = 4;
-	g->req.u.rereg_mr.mr.access = access;
-	return guest_cmd(g, XENVHCA_OP_REREG_MR);
-}
-
 /* Other rights leave the pages alone, other pages are mapped by an address. */
 static void registered_anew(void **state)
 {
@@ -277,12 +269,12 @@ static void registered_anew(void **state)
 	begin(g);
 	assert_int_equal(reg(g, 3), 0);
 	mr = g->rsp.u.mr.handle;
-	assert_int_equal(rights(g, mr, 1), 0);
+	assert_int_equal(guest_rereg_access(g, mr, 1), 0);
 	assert_int_equal(fake_nth(FAKE_MR, 0)->access, 1);
 	mapped(g, 3, 3);
 	/* What mlx5 would make a new region for. */
-	assert_int_equal(rights(g, mr, 1 | 16), -EOPNOTSUPP);
-	assert_int_equal(rights(g, mr, 1 | 1 << 21), -EOPNOTSUPP);
+	assert_int_equal(guest_rereg_access(g, mr, 1 | 16), -EOPNOTSUPP);
+	assert_int_equal(guest_rereg_access(g, mr, 1 | 1 << 21), -EOPNOTSUPP);
 	assert_int_equal(fake_nth(FAKE_MR, 0)->access, 1);
 	assert_int_equal(rereg(g, mr, 1, 5), 0);
 	mapped(g, 0, 5);
@@ -310,7 +302,7 @@ static void read_only(void **state)
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_REG_MR), 0);
 	mapped(g, 0, 2);
 	mr = g->rsp.u.mr.handle;
-	assert_int_equal(rights(g, mr, 1), -EACCES);
+	assert_int_equal(guest_rereg_access(g, mr, 1), -EACCES);
 }
 
 int main(void)

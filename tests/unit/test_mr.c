@@ -256,14 +256,6 @@ static void refuses_to_write_to_what_is_read_only(void **state)
 	assert_int_equal(g->dev.quota.used[BE_MR], 0);
 }
 
-static int rereg_access(struct guest *g, uint32_t mr, uint32_t access)
-{
-	g->req.u.rereg_mr.handle = mr;
-	g->req.u.rereg_mr.flags = 4;
-	g->req.u.rereg_mr.mr.access = access;
-	return guest_cmd(g, XENVHCA_OP_REREG_MR);
-}
-
 /* The kernel would not look: it pinned the pages when they were read-only. */
 static void other_rights_do_not_make_pages_writable(void **state)
 {
@@ -274,13 +266,13 @@ static void other_rights_do_not_make_pages_writable(void **state)
 	g->dev.info.flags = XENVHCA_INFO_READONLY;
 	assert_int_equal(reg_read_only(g, 0), 0);
 	mr = g->rsp.u.mr.handle;
-	assert_int_equal(rereg_access(g, mr, 1), -EACCES);
-	assert_int_equal(rereg_access(g, mr, 8), -EACCES);
+	assert_int_equal(guest_rereg_access(g, mr, 1), -EACCES);
+	assert_int_equal(guest_rereg_access(g, mr, 8), -EACCES);
 	assert_int_equal(fake_nth(FAKE_MR, 0)->access, 0);
-	assert_int_equal(rereg_access(g, mr, 4), 0);
+	assert_int_equal(guest_rereg_access(g, mr, 4), 0);
 	rereg(g, mr, 1, 10, 5);			/* writable pages, */
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
-	assert_int_equal(rereg_access(g, mr, 1), 0);
+	assert_int_equal(guest_rereg_access(g, mr, 1), 0);
 	rereg(g, mr, 1, 30, 1);			/* and not again */
 	read_only(g, &g->req.u.rereg_mr.mr.pages, 30, 1);
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), -EINVAL);
@@ -289,7 +281,7 @@ static void other_rights_do_not_make_pages_writable(void **state)
 	read_only(g, &g->req.u.rereg_mr.mr.pages, 30, 1);
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_REREG_MR), 0);
 	assert_false(writable(fake_nth(FAKE_MR, 0)->start));
-	assert_int_equal(rereg_access(g, mr, 1), -EACCES);
+	assert_int_equal(guest_rereg_access(g, mr, 1), -EACCES);
 }
 
 static void knows_which_kernels_register_read_only(void **state)
