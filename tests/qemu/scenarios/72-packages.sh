@@ -92,6 +92,8 @@ in_its_group() {
 	bash -c "echo \$\$ >/sys/fs/cgroup/system.slice/$DAEMON/cgroup.procs
 		$1"
 }
+# seen_by SERVICE COMMAND...: by root, but among the mounts of that service.
+seen_by() { nsenter -m -t "$(systemctl show -P MainPID "$1")" "${@:2}"; }
 # traffic_moves: more of it is done than when $traffic_seen was noted.
 traffic_moves() {
 	kill -0 "$traffic_client" &&
@@ -142,10 +144,18 @@ for device in gntdev evtchn xenbus vhca-helper; do
 done
 check "it could not open /dev/xen/privcmd" in_its_group \
 	'! : </dev/xen/privcmd'
-for dir in /dev /dev/shm /etc; do
+for dir in /dev /dev/shm /etc /run; do
 	check_not "it could not make a file in $dir" \
-		nsenter -m -t "$(systemctl show -P MainPID "$DAEMON")" \
-		touch "$dir/vhca-test"
+		seen_by "$DAEMON" touch "$dir/vhca-test"
+done
+check "it can in its own folder" seen_by "$DAEMON" touch /run/xen-vhcad/vhca-test
+rm /run/xen-vhcad/vhca-test
+check_not "the agent could not make a file in /run" \
+	seen_by "$AGENT" touch /run/vhca-test
+knob=/sys/module/printk/parameters/time
+check "dom0 can write to $knob" test -w $knob
+for service in $DAEMON $AGENT; do
+	check_not "$service could not" seen_by "$service" test -w $knob
 done
 
 step "install in a guest"
