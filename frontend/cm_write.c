@@ -266,11 +266,14 @@ static int lock_both(struct vhca_cm *a, struct vhca_cm *b)
 	rc = vhca_file_lock(&a->f);
 	if (rc || a == b)
 		return rc;
-	mutex_lock_nested(&b->f.lock, SINGLE_DEPTH_NESTING);
+	rc = -EINTR;
+	if (mutex_lock_killable_nested(&b->f.lock, SINGLE_DEPTH_NESTING))
+		goto unlock_a;
 	rc = vhca_file_ready(&b->f);
 	if (!rc)
 		return 0;
 	vhca_file_unlock(&b->f);
+unlock_a:
 	vhca_file_unlock(&a->f);
 	return rc;
 }

@@ -76,7 +76,7 @@ static void set_attr_limits(struct ib_device_attr *a,
 static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 		     const struct xenvhca_query_device_rsp *r)
 {
-	u64 pages = min_t(u64, vhca_grant_max_pages(), dev->info.max_pages);
+	u64 pages = min_t(u64, vhca_grant_max_region(), dev->info.max_pages);
 
 	memset(a, 0, sizeof(*a));
 	a->fw_ver = r->fw_ver;
@@ -142,6 +142,43 @@ static void free_driver(struct ib_device *ibdev)
 	vhca_break(dev, "the HCA's own driver was unloaded in this guest and took the device along");
 	/* The worker frees the device only when ib_core has done with it. */
 	cancel_delayed_work_sync(&dev->refresh_work);
+}
+
+/*
+ * The first thing that happens to a device that ib_core takes away: clients are told
+ * in the reverse order of their registration, and this module needs ib_uverbs, which
+ * so is told after us that it is to destroy the objects. In another net namespace the
+ * device is added anew.
+ */
+static void core_removes(struct ib_device *ibdev, void *data)
+{
+	if (ibdev->ops.owner == THIS_MODULE &&
+	    !READ_ONCE(to_vdev(ibdev)->leaving))
+		vhca_front_taken(to_vdev(ibdev));
+}
+
+static int core_adds(struct ib_device *ibdev)
+{
+	if (ibdev->ops.owner == THIS_MODULE)
+		vhca_front_returned(to_vdev(ibdev));
+	return 0;
+}
+
+static struct ib_client client = {
+	.name = "xen-vhcafront",
+	.add = core_adds,
+	.remove = core_removes,
+	.no_kverbs_req = 1,
+};
+
+int vhca_device_init(void)
+{
+	return ib_register_client(&client);
+}
+
+void vhca_device_exit(void)
+{
+	ib_unregister_client(&client);
 }
 
 static const struct ib_device_ops dev_ops = {

@@ -35,13 +35,20 @@
 #define VHCA_MEET_BURST		32
 #define VHCA_MEET_GAP		(5 * HZ)
 
+/* The backend is overdue: jiffies, and each more per destroy command from then on. */
+struct vhca_limit {
+	struct delayed_work work;
+	struct vhca_front *front;
+	unsigned long by, each;
+	unsigned int ended;
+};
+
 struct vhca_front {
 	struct vhca_link *link;
 	struct workqueue_struct *wq;	/* ordered, freezable */
 	struct delayed_work work;
-	struct delayed_work overdue;	/* the backend, as dev begins or ends */
-	unsigned long end_by;		/* jiffies, and each more per command */
-	unsigned long end_each;
+	struct vhca_limit own;		/* as we begin or end dev */
+	struct vhca_limit core;		/* as ib_core ends it unasked */
 	spinlock_t lock;		/* dev, against notices */
 	struct vhca_dev *dev;		/* connection, or NULL */
 	struct vhca_window *window;	/* for doorbells; NULL: PV guest */
@@ -116,23 +123,24 @@ static void drop(struct vhca_front *front)
  * delay us for hours: what is not done after @wait, and @each more for every
  * destroy command that was answered, is not waited for.
  */
-static void bound(struct vhca_front *front, unsigned long wait,
-		  unsigned long each)
+static void bound(struct vhca_limit *limit, struct vhca_dev *dev,
+		  unsigned long wait, unsigned long each)
 {
-	atomic_set(&front->dev->ring.ended, 0);
-	front->end_by = jiffies + wait;
-	front->end_each = each;
-	schedule_delayed_work(&front->overdue, wait);
+	limit->ended = atomic_read(&dev->ring.ended);
+	limit->by = jiffies + wait;
+	limit->each = each;
+	schedule_delayed_work(&limit->work, wait);
 }
 
 /* Every object is destroyed over the ring. */
 static void unregister(struct vhca_front *front, unsigned long wait,
 		       unsigned long each)
 {
-	bound(front, wait, each);
+	bound(&front->own, front->dev, wait, each);
 	vhca_stats_del(front->dev);
 	vhca_device_unregister(front->dev);
-	cancel_delayed_work_sync(&front->overdue);
+	cancel_delayed_work_sync(&front->own.work);
+	cancel_delayed_work_sync(&front->core.work);
 }
 
 static void set_not_before(struct vhca_front *front, unsigned long when)
@@ -273,9 +281,9 @@ static void on_connected(struct vhca_front *front)
 
 	if (!front->dev || own_state(front) != XenbusStateInitialised)
 		return;
-	bound(front, VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
+	bound(&front->own, front->dev, VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
 	err = vhca_device_register(front->dev);
-	cancel_delayed_work_sync(&front->overdue);
+	cancel_delayed_work_sync(&front->own.work);
 	if (err) {
 		dev_err(front->link->dev,
 			"cannot register the RDMA device: %d\n", err);
@@ -367,15 +375,32 @@ static void front_break(struct vhca_front *front, const char *reason)
 /* Somebody waits for us: a slow backend must not hold them up. */
 static void overdue_work(struct work_struct *work)
 {
-	struct vhca_front *front = container_of(to_delayed_work(work),
-						struct vhca_front, overdue);
-	unsigned int ended = atomic_read(&front->dev->ring.ended);
-	long left = front->end_by + ended * front->end_each - jiffies;
+	struct vhca_limit *limit = container_of(to_delayed_work(work),
+						struct vhca_limit, work);
+	struct vhca_front *front = limit->front;
+	unsigned int ended = atomic_read(&front->dev->ring.ended) - limit->ended;
+	long left = limit->by + ended * limit->each - jiffies;
 
 	if (left > 0)
-		schedule_delayed_work(&front->overdue, left);
+		schedule_delayed_work(&limit->work, left);
 	else
 		front_break(front, "backend takes too long to begin or end the device");
+}
+
+static void limit_init(struct vhca_limit *limit, struct vhca_front *front)
+{
+	INIT_DELAYED_WORK(&limit->work, overdue_work);
+	limit->front = front;
+}
+
+void vhca_front_taken(struct vhca_dev *dev)
+{
+	bound(&dev->front->core, dev, VHCA_END_WAIT, VHCA_END_EACH);
+}
+
+void vhca_front_returned(struct vhca_dev *dev)
+{
+	cancel_delayed_work_sync(&dev->front->core.work);
 }
 
 /*
@@ -471,7 +496,8 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 		front->window = NULL;
 	}
 	INIT_DELAYED_WORK(&front->work, front_work);
-	INIT_DELAYED_WORK(&front->overdue, overdue_work);
+	limit_init(&front->own, front);
+	limit_init(&front->core, front);
 
 	err = enter_state(front, XenbusStateInitialising);
 	if (err) {

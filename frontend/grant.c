@@ -23,6 +23,7 @@
 #include "vhca.h"
 
 #define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
+#define VHCA_GRANT_RINGS	64	/* pages; a device has 18 */
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
 #define VHCA_DYING_WAIT_MS	(VHCA_ZOMBIE_WAIT_MS + VHCA_DYING_WAIT / HZ * 1000)
@@ -183,11 +184,32 @@ bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
 	return ended;
 }
 
+/*
+ * One eighth of the grant table is left to the other devices of this guest:
+ * a process must not be able to starve its network card.
+ */
+static u64 grant_max(void)
+{
+	u64 all = (u64)gnttab_max_grant_frames() * VHCA_GREFS_PER_FRAME;
+
+	return all - all / 8;
+}
+
+/* Three levels of lists, each rounded up; the first level has a page for each 1024. */
+u64 vhca_grant_max_region(void)
+{
+	u64 lists = grant_max() / XENVHCA_GREFS_PER_PAGE;
+	u64 besides = lists + lists / XENVHCA_GREFS_PER_PAGE + 3 +
+		      VHCA_GRANT_RINGS;
+
+	return grant_max() > besides ? grant_max() - besides : 0;
+}
+
 static u64 zombie_max(void)
 {
 	u64 memory = (u64)totalram_pages() << (PAGE_SHIFT - XEN_PAGE_SHIFT);
 
-	return min(vhca_grant_max_pages() / VHCA_ZOMBIE_SHARE,
+	return min(grant_max() / VHCA_ZOMBIE_SHARE,
 		   memory / VHCA_ZOMBIE_MEMORY);
 }
 
@@ -212,17 +234,6 @@ static void zombie_blame(struct vhca_dev *dev, u32 nr)
 		vhca_break(dev, "backend does not let go of memory");
 }
 
-/*
- * One eighth of the grant table is left to the other devices of this guest:
- * a process must not be able to starve its network card.
- */
-u64 vhca_grant_max_pages(void)
-{
-	u64 all = (u64)gnttab_max_grant_frames() * VHCA_GREFS_PER_FRAME;
-
-	return all - all / 8;
-}
-
 void vhca_grant_count(int nr)
 {
 	atomic64_add(nr, &granted);
@@ -230,11 +241,11 @@ void vhca_grant_count(int nr)
 
 static int grant_reserve(struct vhca_dev *dev, u32 nr)
 {
-	if (atomic64_add_return(nr, &granted) <= vhca_grant_max_pages())
+	if (atomic64_add_return(nr, &granted) <= grant_max())
 		return 0;
 	/* Some of a backend that is gone may be free by now. */
 	zombie_reap();
-	if (atomic64_read(&granted) <= vhca_grant_max_pages())
+	if (atomic64_read(&granted) <= grant_max())
 		return 0;
 	atomic64_sub(nr, &granted);
 	dev_err_ratelimited(dev->link->dev,

@@ -61,8 +61,8 @@ u64 vhca_grant_zombies(void);
 bool vhca_grant_overdrawn(void);
 /* Pages of rings, which are granted and ended elsewhere: none is refused. */
 void vhca_grant_count(int nr);
-/* Data pages that can be granted in all: for max_mr_size. */
-u64 vhca_grant_max_pages(void);
+/* Data pages of the largest region, beside its lists and rings: for max_mr_size. */
+u64 vhca_grant_max_region(void);
 /*
  * Ends one reference of a page that the caller allocated with
  * alloc_page()/alloc_pages_exact(), and frees the page, now or as a zombie. False:

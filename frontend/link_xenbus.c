@@ -6,6 +6,7 @@
  * a driver on xenbus. front.c knows what they mean.
  */
 #include <linux/module.h>
+#include <linux/notifier.h>
 #include <linux/slab.h>
 #include <xen/xenbus.h>
 #include <xen/io/vhcaif.h>
@@ -231,6 +232,58 @@ static struct xenbus_driver xenbus_front = {
 };
 
 /*
+ * Linux found a device, but its nodes were gone before the driver's turn came: the
+ * device remains without one (talk_to_otherend()). If a toolstack made the next device of
+ * that number by now, xenbus takes it for this one and does nothing
+ * (xenbus_dev_changed()). Its nodes are as the toolstack wrote them, or xenbus has written
+ * Closing for the old device into them (xenbus_dev_fatal()). So whatever changes at our
+ * devices, those without driver that have nodes are tried again. xenbus writes Closing
+ * once only, so nothing goes round in circles.
+ */
+static bool has_nodes(const struct xenbus_device *xbdev)
+{
+	enum xenbus_state state = xenbus_read_driver_state(xbdev,
+							   xbdev->nodename);
+
+	return (state == XenbusStateInitialising ||
+		state == XenbusStateClosing) &&
+	       xenbus_exists(XBT_NIL, xbdev->nodename, "backend");
+}
+
+static int try_again(struct device *dev, void *unused)
+{
+	const struct xenbus_device *xbdev = to_xenbus_device(dev);
+
+	if (!dev->driver && !strcmp(xbdev->devicetype, XENVHCA_DRIVER_NAME) &&
+	    has_nodes(xbdev) && device_attach(dev) < 0)
+		dev_warn(dev, "has no driver at the second try either\n");
+	return 0;
+}
+
+/* In the thread where xenbus makes and removes devices. */
+static void ours_changed(struct xenbus_watch *watch, const char *path,
+			 const char *token)
+{
+	bus_for_each_dev(xenbus_front.driver.bus, NULL, NULL, try_again);
+}
+
+static struct xenbus_watch ours = { .callback = ours_changed };
+
+/* Where there is no xenstore (link_page.c), nobody calls this. */
+static int store_ready(struct notifier_block *nb, unsigned long event,
+		       void *data)
+{
+	ours.node = "device/" XENVHCA_DRIVER_NAME;
+	if (register_xenbus_watch(&ours)) {
+		ours.node = NULL;
+		pr_warn("xen-vhcafront: cannot watch the devices\n");
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block store = { .notifier_call = store_ready };
+
+/*
  * Without an owner: xenbus would hold a reference of the module for each
  * device, and it could not be unloaded. Unregistering the driver removes all
  * devices, and a process that still has queue memory mapped holds a reference
@@ -238,10 +291,18 @@ static struct xenbus_driver xenbus_front = {
  */
 int vhca_xenbus_init(void)
 {
-	return __xenbus_register_frontend(&xenbus_front, NULL, KBUILD_MODNAME);
+	int err = __xenbus_register_frontend(&xenbus_front, NULL,
+					     KBUILD_MODNAME);
+
+	if (!err)
+		register_xenstore_notifier(&store);
+	return err;
 }
 
 void vhca_xenbus_exit(void)
 {
+	unregister_xenstore_notifier(&store);
+	if (ours.node)
+		unregister_xenbus_watch(&ours);
 	xenbus_unregister_driver(&xenbus_front);
 }

@@ -34,9 +34,12 @@ static int __init front_init(void)
 		goto grant_exit;
 	vhca_tree_init();
 	vhca_stats_init();
-	err = vhca_page_init();
+	err = vhca_device_init();
 	if (err)
 		goto stats_exit;
+	err = vhca_page_init();
+	if (err)
+		goto device_exit;
 	err = vhca_xenbus_init();
 	if (err)
 		goto page_exit;
@@ -44,6 +47,8 @@ static int __init front_init(void)
 
 page_exit:
 	vhca_page_exit();
+device_exit:
+	vhca_device_exit();
 stats_exit:
 	vhca_stats_exit();
 	vhca_tree_exit();
@@ -57,6 +62,7 @@ static void __exit front_exit(void)
 {
 	vhca_xenbus_exit();
 	vhca_page_exit();
+	vhca_device_exit();
 	vhca_stats_exit();
 	vhca_tree_exit();
 	vhca_map_exit();

@@ -44,7 +44,7 @@ static struct vhca_mem *mr_mem(struct vhca_dev *dev, u64 start,
 		return ERR_PTR(-EINVAL);
 	if (length > dev->attr.max_mr_size) {
 		ibdev_err_ratelimited(&dev->ibdev,
-			"MR of %llu bytes exceeds max_mr_size %llu: raise max_grant_frames of this domain or max-pinned-mb of the vhca\n",
+			"MR of %llu bytes exceeds max_mr_size %llu: raise max_grant_frames of this domain or max-pinned-mb of the vhca (over Soft-RoCE 1 GiB may be the most)\n",
 			length, dev->attr.max_mr_size);
 		return ERR_PTR(-ENOMEM);
 	}

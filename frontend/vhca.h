@@ -188,6 +188,8 @@ VHCA_TO(mr, ibmr)
 VHCA_TO(mw, ibmw)
 
 /* ---- device.c ---- */
+int vhca_device_init(void);
+void vhca_device_exit(void);
 /* @link: outlives the device */
 struct vhca_dev *vhca_device_alloc(struct vhca_link *link);
 /* GET_INFO, QUERY_*, ib_register_device. The ring is up. Sleeps. */
@@ -208,5 +210,11 @@ void vhca_port_registered(struct vhca_dev *dev);
  * Any context, also one that may not sleep.
  */
 void vhca_break(struct vhca_dev *dev, const char *reason);
+/*
+ * ib_core begins to destroy the objects of a device that we do not unregister, over
+ * the ring: from now on it is bounded as another end is. It may give the device back.
+ */
+void vhca_front_taken(struct vhca_dev *dev);
+void vhca_front_returned(struct vhca_dev *dev);
 
 #endif
