@@ -181,10 +181,13 @@ static bool any_frontend(struct xs_handle *xs, unsigned int domid)
 	return n < 0 || there;
 }
 
+/* xenstored's "no" is an answer: libxenstore leaves errno as it is. */
 bool xn_domain_alive(struct xs_handle *xs, unsigned int domid)
 {
 	errno = 0;
 	if (xs_is_domain_introduced(xs, domid))
 		return true;
-	return errno == EACCES && any_frontend(xs, domid);
+	if (!errno || errno == ENOENT)
+		return false;
+	return errno != EACCES || any_frontend(xs, domid);
 }

@@ -56,7 +56,8 @@ int xn_watch_next(struct xs_handle *xs, char *token, char *path);
  * Does xenstored know the domain as alive? A dying one is not. It tells the
  * control domain only; elsewhere the domain counts as alive as long as it has
  * one of the frontend directories that belong to our backend directories: the
- * toolstack removes them with the domain.
+ * toolstack removes them with the domain. What xenstored cannot answer is no
+ * death.
  */
 bool xn_domain_alive(struct xs_handle *xs, unsigned int domid);
 

@@ -45,15 +45,21 @@ bool xn_state_legal(enum xn_side side, enum xenbus_state from,
 	return legal[side][from] & (1u << to);
 }
 
+int xn_state_get(struct xs_handle *xs, xs_transaction_t t, const char *dir)
+{
+	uint32_t v = XenbusStateUnknown;
+	int rc = xn_read_u32(xs, t, dir, XN_NODE_STATE,
+			     XenbusStateInitialising, XenbusStateReconfigured, &v);
+
+	return rc && rc != -ENOENT ? rc : (int)v;
+}
+
 enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
 				const char *dir)
 {
-	uint32_t v = XenbusStateUnknown;
+	int state = xn_state_get(xs, t, dir);
 
-	if (xn_read_u32(xs, t, dir, XN_NODE_STATE, XenbusStateInitialising,
-			XenbusStateReconfigured, &v))
-		return XenbusStateUnknown;
-	return (enum xenbus_state)v;
+	return state < 0 ? XenbusStateUnknown : (enum xenbus_state)state;
 }
 
 struct xn_switch {

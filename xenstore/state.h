@@ -21,7 +21,12 @@ enum xn_side { XN_FRONT, XN_BACK };
 bool xn_state_legal(enum xn_side side, enum xenbus_state from,
 		    enum xenbus_state to);
 
-/* State of the end whose directory is dir; Unknown if absent or not 1..8. */
+/*
+ * State of the end whose directory is dir; Unknown if there is none; -errno: it cannot
+ * be read, or is not 1..8.
+ */
+int xn_state_get(struct xs_handle *xs, xs_transaction_t t, const char *dir);
+/* The same; Unknown for all but 1..8. */
 enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
 				const char *dir);
 

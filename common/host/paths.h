@@ -13,6 +13,8 @@
 /* Where vhcactl dom0less writes devices if there is no xenstore (tree.h). */
 #define HOST_RUN_DEVICES	"/run/xen-vhca-devices"
 #define HOST_RUN_DOORBELLD	"/run/xen-vhca-doorbelld"
+/* Which vhcactl of this domain writes to xenstore. */
+#define HOST_RUN_TURN		"/run/xen-vhcactl.lock"
 
 /* Pages that one mapping of gntdev may have. */
 #define HOST_GNTDEV_LIMIT	"/sys/module/xen_gntdev/parameters/limit"

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "file.h"
 #include "number.h"
 #include "tree.h"
 
@@ -49,9 +50,9 @@ int host_tree_read(const char *dir, const char *node, char *value, size_t size)
 
 	if (rc)
 		return rc;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = vl_file_open(path, O_RDONLY);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	n = read(fd, value, size);
 	rc = n < 0 ? -errno : (size_t)n == size && value[n - 1] != '\n' ? -E2BIG : 0;
 	close(fd);
@@ -65,13 +66,12 @@ int host_tree_read(const char *dir, const char *node, char *value, size_t size)
 
 static int write_whole(const char *path, const char *value)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		      NODE_MODE);
+	int fd = vl_file_new(path, NODE_MODE);
 	size_t len = strlen(value);
 	int rc = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (write(fd, value, len) != (ssize_t)len)
 		rc = -EIO;
 	close(fd);
@@ -109,6 +109,11 @@ unsigned int host_tree_number(const char *dir, const char *node, unsigned int mi
 	return (unsigned int)v;
 }
 
+bool host_tree_none(int err)
+{
+	return err == ENOENT || err == ENOTDIR || err == ELOOP;
+}
+
 int host_tree_each(const char *dir, unsigned int max,
 		   int (*fn)(unsigned int number, void *arg), void *arg)
 {
@@ -118,7 +123,7 @@ int host_tree_each(const char *dir, unsigned int max,
 	int rc = 0;
 
 	if (!d)
-		return errno == ENOENT ? 0 : -errno;
+		return host_tree_none(errno) ? 0 : -errno;
 	while (!rc && (e = readdir(d)))
 		if (!vl_parse_u64(e->d_name, 0, max, &number) &&
 		    (e->d_name[0] != '0' || !e->d_name[1]))	/* "07" is not 7 */

@@ -10,6 +10,7 @@
 #define HOST_TREE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define HOST_TREE_NODE_REF	"grant-ref"	/* of the page, vhcaif.h */
@@ -42,6 +43,9 @@ int host_tree_write(const char *dir, const char *node, const char *value);
 /* A number in a node, min..max; def if it is absent or no such number. */
 unsigned int host_tree_number(const char *dir, const char *node, unsigned int min,
 			      unsigned int max, unsigned int def);
+
+/* Does errno say that there is no such directory? A file or a link is none. */
+bool host_tree_none(int err);
 
 /**
  * host_tree_each() - call fn for every directory in dir whose name is a number

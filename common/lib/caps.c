@@ -29,15 +29,14 @@ int vl_caps_retain(uint32_t retain)
 
 	if (rc)
 		return rc;
+	/* Not readable by those who have as little, before it has as little. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
 	    syscall(SYS_capget, &head, data))
 		return -errno;
 	data[0].permitted &= retain;
 	data[0].effective &= retain;
 	data[0].inheritable = 0;
 	data[1] = (struct __user_cap_data_struct){};
-	if (syscall(SYS_capset, &head, data))
-		return -errno;
-	/* After capset, which resets it. */
-	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ? -errno : 0;
+	return syscall(SYS_capset, &head, data) ? -errno : 0;
 }

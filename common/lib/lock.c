@@ -8,13 +8,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <syslog.h>
 #include <unistd.h>
+#include "file.h"
+#include "line.h"
 #include "lock.h"
 
 #define TRIES	5
@@ -30,11 +34,11 @@ static bool current_file(int fd, const char *path)
 /* Open and lock; -ESTALE if the file was replaced in between. */
 static int open_locked(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = vl_file_open(path, O_RDWR | O_CREAT);
 	int rc;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (!rc && !current_file(fd, path))
 		rc = -ESTALE;
@@ -44,13 +48,34 @@ static int open_locked(const char *path)
 	return rc;
 }
 
+static void warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vl_line(LOG_WARNING, "", fmt, ap);
+	va_end(ap);
+}
+
+/* Nobody needs what a lock file says, so what else has its name makes way. */
+static int open_or_make(const char *path)
+{
+	int fd = open_locked(path);
+
+	if (fd != -EMEDIUMTYPE)
+		return fd;
+	warn("%s: no regular file, so it is removed: did a guest take a worker over?",
+	     path);
+	return vl_file_clear(path) ? fd : -ESTALE;
+}
+
 int vl_lock_take(const char *path)
 {
 	int i, n, fd = -ESTALE;
 	char pid[16];
 
 	for (i = 0; i < TRIES && fd == -ESTALE; i++)
-		fd = open_locked(path);
+		fd = open_or_make(path);
 	if (fd < 0)
 		return fd;
 	n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
@@ -101,7 +126,7 @@ static bool took_it(pid_t pid, int fd)
 
 pid_t vl_lock_holder(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int fd = vl_file_open(path, O_RDWR);
 	pid_t pid = 0;
 
 	if (fd < 0)
@@ -116,8 +141,10 @@ pid_t vl_lock_holder(const char *path)
 
 void vl_lock_remove(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int fd = vl_file_open(path, O_RDWR);
 
+	if (fd == -EMEDIUMTYPE)
+		vl_file_clear(path);
 	if (fd < 0)
 		return;
 	if (!flock(fd, LOCK_EX | LOCK_NB) && current_file(fd, path))

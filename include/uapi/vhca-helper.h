@@ -40,14 +40,16 @@
  * @refs: in, user address of an array of @nr_pages __u32, filled with the
  *	grant references
  * @nr_pages: in, 1..VHCA_HELPER_MAX_PAGES
- * @domid: in, domain that may map the pages, read-write
+ * @domid: in, domain that may map the pages, read-write: the same in all calls by
+ *	one open file
  * @id: out, names the range for VHCA_HELPER_UNGRANT
  * @reserved: 0
  *
- * Errors: EFAULT not mapped or no such mapping, EINVAL bad argument,
- * ENOSPC out of grant references (raise max_grant_frames of this domain),
- * EBUSY too many pages are granted to the domain, or ungranted and still mapped
- * by it (module parameter domain_pages).
+ * Errors: EFAULT not mapped or no such mapping, EINVAL bad argument, EPERM this file
+ * grants to another domain, ENOSPC out of grant references (raise max_grant_frames of
+ * this domain), or of those that all domains may have (module parameter
+ * granted_pages), EBUSY too many pages are granted to the domain, or ungranted and
+ * still mapped by it (module parameter domain_pages).
  */
 struct vhca_helper_grant {
 	__u64 addr;
@@ -158,7 +160,8 @@ struct vhca_helper_map {
 /*
  * Keep the caller's address space until all threads of the caller are dead
  * and the verbs files it had open are released; only then grant mappings in
- * it are torn down. Once per open file, before the first MR is registered.
+ * it are torn down. Before the first MR is registered. EBUSY: this file keeps one,
+ * or another file keeps this one.
  */
 #define VHCA_HELPER_KEEP_MM	_IO('V', 3)
 #define VHCA_HELPER_FRAMES	_IOWR('V', 4, struct vhca_helper_frames)

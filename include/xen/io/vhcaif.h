@@ -437,7 +437,8 @@
  ******************************************************************************
  *
  * Grants are 4 KiB. A guest with the default of 64 grant frames can grant
- * 128 MiB (xl.cfg max_grant_frames); a backend domain can map as many pages
+ * 128 MiB to all its backends (xl.cfg max_grant_frames), of which a frontend
+ * should leave some to other devices; a backend domain can map as many pages
  * as it has maptrack entries (gnttab_max_maptrack_frames, 256 entries each;
  * a PV domain uses two per page). The backend reports the resulting
  * max_mr_size and the frontend lowers it to what its own grant table holds.
