@@ -40,9 +40,9 @@ struct be_devices_ops {
 	int (*scan)(struct be_devices *s, be_device_fn *seen, void *arg);
 	/* Does the guest live, as far as this domain can know? */
 	bool (*alive)(struct be_devices *s, unsigned int domid);
-	/* Of our side; XenbusStateUnknown if it is gone. */
-	enum xenbus_state (*state)(struct be_devices *s, unsigned int domid,
-				   unsigned int devid);
+	/* Of our side; XenbusStateUnknown: it is gone; -errno: nobody knows. */
+	int (*state)(struct be_devices *s, unsigned int domid,
+		     unsigned int devid);
 	/* Enter Closed in the place of a worker that is dead. 0 or -errno. */
 	int (*close)(struct be_devices *s, unsigned int domid,
 		     unsigned int devid);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "be.h"
+#include "file.h"
 #include "run.h"
 
 void be_run_path(char *path, const struct be_options *opt, unsigned int domid,
@@ -24,7 +25,7 @@ void be_run_path(char *path, const struct be_options *opt, unsigned int domid,
 static void run_read(const char *path, unsigned int *uars, int64_t *tokens_ns,
 		     uint64_t *last_ns)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = vl_file_open(path, O_RDONLY);
 	char text[96] = "";
 
 	*uars = 0;

@@ -29,7 +29,10 @@ int be_run_take(const char *path, struct vl_bucket *fail);
  * behind and so much left in the bucket. Best effort.
  */
 void be_run_leave(int lock_fd, unsigned int uars, const struct vl_bucket *fail);
-/* Doorbell pages that the process left that had the lock last; 0: it said nothing. */
+/*
+ * Doorbell pages that the process left that had the lock last, as it says: a worker that
+ * a guest took over may have written any number. 0: it said nothing.
+ */
 unsigned int be_run_left(const char *path);
 
 #endif

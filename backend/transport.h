@@ -69,6 +69,9 @@ struct be_transport_ops {
 	/* fds to poll: command ring, kick ring. ack takes what they tell. */
 	int (*cmd_fd)(struct be_transport *t);
 	int (*kick_fd)(struct be_transport *t);
+	/* Readable when there may be an answer to doorbell_map(); -1: there is
+	 * nobody who answers. */
+	int (*agent_fd)(struct be_transport *t);
 	/* Waits for the first in a read() (sleep.h). 1: it fired, 0: the read()
 	 * was ended, or -errno. */
 	int (*cmd_wait)(struct be_transport *t);

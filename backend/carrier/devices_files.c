@@ -15,6 +15,7 @@
 #include <xen/io/vhcaif.h>
 #include "host/tree.h"
 #include "log.h"
+#include "number.h"
 #include "open_files.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
@@ -64,7 +65,7 @@ static int watch_dir(struct devices *d, const char *path, unsigned int domid,
 	unsigned int i;
 
 	if (wd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return host_tree_none(errno) ? 0 : -errno;
 	for (i = 0; i < d->n_watched; i++)
 		if (d->watched[i].wd == wd)
 			return 0;
@@ -191,25 +192,30 @@ static const char *dir_of(unsigned int domid, unsigned int devid, char *path)
 	return path;
 }
 
-static enum xenbus_state files_state(struct be_devices *s, unsigned int domid,
-				     unsigned int devid)
+static int files_state(struct be_devices *s, unsigned int domid,
+		       unsigned int devid)
 {
-	char path[PATH_MAX];
+	uint64_t v = XenbusStateUnknown;
+	char path[PATH_MAX], text[24];
+	int rc = host_tree_read(dir_of(domid, devid, path),
+				HOST_TREE_NODE_STATE, text, sizeof(text));
 
 	(void)s;
-	return (enum xenbus_state)
-		host_tree_number(dir_of(domid, devid, path),
-				 HOST_TREE_NODE_STATE, XenbusStateInitialising,
-				 XenbusStateClosed, XenbusStateUnknown);
+	if (!rc)
+		rc = vl_parse_u64(text, XenbusStateInitialising,
+				  XenbusStateClosed, &v);
+	return rc && rc != -ENOENT ? rc : (int)v;
 }
 
 /* The page still has what the dead worker wrote; the next one writes Closed there. */
 static int files_close(struct be_devices *s, unsigned int domid,
 		       unsigned int devid)
 {
-	enum xenbus_state cur = files_state(s, domid, devid);
+	int cur = files_state(s, domid, devid);
 	char path[PATH_MAX], text[8];
 
+	if (cur < 0)
+		return cur;
 	if (cur == XenbusStateUnknown || cur == XenbusStateClosed)
 		return 0;
 	snprintf(text, sizeof(text), "%u", XenbusStateClosed);

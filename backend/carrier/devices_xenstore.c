@@ -221,13 +221,13 @@ static bool devices_alive(struct be_devices *s, unsigned int domid)
 	return xn_domain_alive(((struct devices *)s)->xs, domid);
 }
 
-static enum xenbus_state devices_state(struct be_devices *s, unsigned int domid,
-				       unsigned int devid)
+static int devices_state(struct be_devices *s, unsigned int domid,
+			 unsigned int devid)
 {
 	char dir[XN_PATH_MAX];
 	struct xs_handle *xs = dir_of(s, domid, devid, dir);
 
-	return xn_state_read(xs, XBT_NULL, dir);
+	return xn_state_get(xs, XBT_NULL, dir);
 }
 
 static int devices_close(struct be_devices *s, unsigned int domid,
@@ -235,8 +235,11 @@ static int devices_close(struct be_devices *s, unsigned int domid,
 {
 	char dir[XN_PATH_MAX];
 	struct xs_handle *xs = dir_of(s, domid, devid, dir);
-	enum xenbus_state cur = xn_state_read(xs, XBT_NULL, dir);
+	int state = xn_state_get(xs, XBT_NULL, dir);
+	enum xenbus_state cur = (enum xenbus_state)state;
 
+	if (state < 0)
+		return state;
 	if (cur == XenbusStateUnknown || cur == XenbusStateClosed)
 		return 0;
 	return xn_state_switch(xs, dir, XN_BACK, &cur, XenbusStateClosed);

@@ -21,7 +21,8 @@
 
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */
 #define AGENT_WAIT_MS	1000	/* for an unmap: commands wait, too, but once */
-#define AGENT_MAP_MS	5000	/* for a map, which lets commands pass: */
+#define AGENT_MAP_MS	5000	/* without any answer: a map lets commands pass */
+#define AGENT_LAST_MS	30000	/* for a map, whatever else is answered */
 #define AGENT_FIRST_MS	20	/* most answers come in that time */
 #define AGENT_AGAIN_MS	2	/* for one that was asked before */
 
@@ -39,6 +40,7 @@ static void queue_add(struct be_agent *a, uint32_t i)
 	else
 		a->slot[a->last].next = i;
 	a->last = i;
+	a->maps += !s->unmap;
 }
 
 static void queue_remove(struct be_agent *a, uint32_t i)
@@ -55,6 +57,7 @@ static void queue_remove(struct be_agent *a, uint32_t i)
 	if (a->last == i)
 		a->last = before;
 	a->slot[i].n = 0;
+	a->maps -= !a->slot[i].unmap;
 }
 
 static int request_text(const struct be_agent *a, uint32_t i, char *text,
@@ -135,6 +138,7 @@ static void answered(struct be_agent *a, uint32_t i, const char *answer)
 	if (a->silent)
 		be_log(a->dev, BE_INFO, "the doorbell agent answers again");
 	a->silent = false;
+	a->heard_ns = vl_now_ns();
 	s->rc = 0;
 	if (s->unmap && strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {
 		be_log(a->dev, BE_ERR, "doorbell agent: %s: %s", text, answer);
@@ -198,7 +202,7 @@ static int agent_wait(struct be_agent *a, uint32_t i, uint32_t wait_ms)
 {
 	uint64_t now = vl_now_ns();
 	uint64_t end = now + (a->silent ? 0 : wait_ms * VL_MSEC_NS);
-	struct pollfd p = { .fd = xs_fileno(a->xs), .events = POLLIN };
+	struct pollfd p = { .fd = a->fd, .events = POLLIN };
 	const struct be_slot *s = &a->slot[i];
 	int rc;
 
@@ -245,13 +249,22 @@ static void slot_give(struct be_agent *a, uint32_t i)
 		a->low = i;
 }
 
+/* An agent that has many guests to answer is slow, not silent. */
+static bool map_late(const struct be_agent *a, const struct be_slot *s)
+{
+	uint64_t now = vl_now_ns();
+	uint64_t heard = a->heard_ns > s->asked_ns ? a->heard_ns : s->asked_ns;
+
+	return now - heard >= AGENT_MAP_MS * VL_MSEC_NS ||
+	       now - s->asked_ns >= AGENT_LAST_MS * VL_MSEC_NS;
+}
+
 /* What came of a map request; rc: of agent_wait(). */
 static int map_answered(struct be_agent *a, uint32_t *slot, int rc)
 {
 	const struct be_slot *s = &a->slot[*slot];
 
-	if (rc == -EINPROGRESS &&
-	    (a->silent || vl_now_ns() - s->asked_ns >= AGENT_MAP_MS * VL_MSEC_NS))
+	if (rc == -EINPROGRESS && (a->silent || map_late(a, s)))
 		return agent_late(a);
 	if (rc && !s->n && rc == s->rc) {	/* refused */
 		slot_give(a, *slot);
@@ -264,6 +277,8 @@ static int map_answered(struct be_agent *a, uint32_t *slot, int rc)
 static int map_ask(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		   uint32_t *slot)
 {
+	/* Who comes behind others does not wait: the agent reads all of them at once. */
+	uint32_t wait_ms = a->first == BE_NO_SLOT ? AGENT_FIRST_MS : 0;
 	uint32_t i = slot_take(a);
 	int rc;
 
@@ -279,7 +294,21 @@ static int map_ask(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		return rc;
 	}
 	*slot = i;
-	return map_answered(a, slot, agent_wait(a, i, AGENT_FIRST_MS));
+	return map_answered(a, slot, agent_wait(a, i, wait_ms));
+}
+
+/* Of all that wait, one looks for all, and the others have what it found. */
+static int map_again(struct be_agent *a, uint32_t *slot)
+{
+	int rc;
+
+	if (a->skip && a->slot[*slot].n && !a->silent) {
+		a->skip--;
+		return -EINPROGRESS;
+	}
+	rc = agent_wait(a, *slot, AGENT_AGAIN_MS);
+	a->skip = rc == -EINPROGRESS ? a->maps - 1 : 0;
+	return map_answered(a, slot, rc);
 }
 
 int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
@@ -288,8 +317,7 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 	int rc;
 
 	if (*slot != BE_NO_SLOT)
-		return map_answered(a, slot, agent_wait(a, *slot,
-							AGENT_AGAIN_MS));
+		return map_again(a, slot);
 	rc = a->silent ? agent_look(a) : 0;
 	if (rc || a->silent)
 		return rc ? rc : -ETIMEDOUT;
@@ -378,6 +406,8 @@ int be_agent_open(struct be_agent *a, struct be_dev *dev)
 	a->wait_ms = AGENT_START_MS;
 	a->xs = xs_open(0);
 	rc = agent_dir(a, dev);
+	if (!rc)
+		a->fd = xs_fileno(a->xs);
 	if (!rc)
 		rc = xn_path(path, a->dir, XENVHCA_NODE_DOORBELL_ANSWERS);
 	if (!rc)

@@ -28,12 +28,16 @@ struct be_slot {
 struct be_agent {
 	struct be_dev *dev;
 	struct xs_handle *xs;
+	int fd;				/* readable when there may be an answer */
 	char dir[XN_PATH_MAX];		/* of both nodes */
 	struct be_slot slot[XENVHCA_DOORBELL_SLOTS + 1];
 	uint32_t first, last;		/* queue of requests without an answer */
+	uint32_t maps;			/* of them; the others are unmaps */
+	uint32_t skip;			/* so many maps need not look for answers */
 	uint32_t used, low;		/* slots; no slot below is free */
 	uint64_t n;			/* of the last request */
 	uint32_t wait_ms;		/* for the answer to an unmap */
+	uint64_t heard_ns;		/* when the last answer came */
 	bool unread;			/* the answers have changed */
 	bool silent;			/* a request had no answer in time */
 };

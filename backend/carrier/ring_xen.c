@@ -96,6 +96,13 @@ static int xen_kick_fd(struct be_transport *t)
 	return xenevtchn_fd(to_xen(t)->port[BE_PORT_KICK].h);
 }
 
+static int xen_agent_fd(struct be_transport *t)
+{
+	const struct be_agent *a = &to_xen(t)->agent;
+
+	return a->xs ? a->fd : -1;
+}
+
 static void xen_cmd_ack(struct be_transport *t, bool had_work)
 {
 	port_ack(&to_xen(t)->port[BE_PORT_CMD], had_work);
@@ -273,6 +280,7 @@ static const struct be_transport_ops xen_ops = {
 	.arm_kicks = be_shm_arm_kicks,
 	.cmd_fd = xen_cmd_fd,
 	.kick_fd = xen_kick_fd,
+	.agent_fd = xen_agent_fd,
 	.cmd_wait = xen_cmd_wait,
 	.cmd_ack = xen_cmd_ack,
 	.kick_ack = xen_kick_ack,

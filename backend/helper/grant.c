@@ -28,11 +28,17 @@
 
 #define VH_RETRY	msecs_to_jiffies(100)	/* grants still mapped */
 #define VH_BATCH	4096			/* grant references at once */
+#define VH_GREFS	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1)) /* of a frame */
 
 /* Half of 64 grant frames. */
 static unsigned int vh_domain_pages = XENVHCA_QUEUE_PAGES;
 module_param_named(domain_pages, vh_domain_pages, uint, 0644);
 MODULE_PARM_DESC(domain_pages, "Most pages granted to one domain (16384)");
+
+static unsigned int vh_granted_pages;
+module_param_named(granted_pages, vh_granted_pages, uint, 0644);
+MODULE_PARM_DESC(granted_pages,
+		 "Most pages granted to all domains (0: three quarters of this domain's grant table)");
 
 /* Pages granted by one VHCA_HELPER_GRANT; one page reference for each. */
 struct vh_range {
@@ -50,12 +56,16 @@ static LIST_HEAD(vh_zombie_list);
 static DEFINE_MUTEX(vh_zombie_lock);
 /* Maps a domid to the number of pages that it may map or still maps. */
 static DEFINE_XARRAY(vh_domains);
+static unsigned long vh_charged;		/* their sum */
 static DEFINE_MUTEX(vh_domains_lock);		/* inside of vh_zombie_lock */
 
+/* Devices are not: devtmpfs, where gntdev's file is, has the magic as well. */
 static bool vh_is_shmem(const struct vm_area_struct *vma)
 {
-	return vma->vm_file &&
-	       file_inode(vma->vm_file)->i_sb->s_magic == TMPFS_MAGIC;
+	const struct inode *inode = vma->vm_file ? file_inode(vma->vm_file) : NULL;
+
+	return inode && S_ISREG(inode->i_mode) &&
+	       inode->i_sb->s_magic == TMPFS_MAGIC;
 }
 
 /*
@@ -87,26 +97,54 @@ static int vh_get_pages(u64 addr, u32 nr, struct page **pages)
 }
 
 /*
+ * The rest of the table is for this domain's disks and network cards, which wait for
+ * references.
+ */
+static unsigned long vh_most_pages(void)
+{
+	unsigned long all = gnttab_max_grant_frames() * VH_GREFS;
+
+	return READ_ONCE(vh_granted_pages) ?: all - all / 4;
+}
+
+/* May sum pages be granted to the domain, and all to all? */
+static int vh_bounded(domid_t domid, unsigned long sum, unsigned long all)
+{
+	unsigned long most = vh_most_pages();
+
+	if (sum > READ_ONCE(vh_domain_pages)) {
+		pr_warn_ratelimited("%lu pages would be granted to domain %u or not unmapped by it; parameter domain_pages is %u\n",
+				    sum, domid, vh_domain_pages);
+		return -EBUSY;
+	}
+	if (all > most) {
+		pr_warn_ratelimited("%lu pages would be granted to all domains or not unmapped by them, the most is %lu; raise max_grant_frames of this domain, or parameter granted_pages\n",
+				    all, most);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+/*
  * The memory of queues that were given back is in no quota of a device, and of
  * those that live it may become so at any time: the sum is bounded here.
  */
 static int vh_charge(domid_t domid, long nr)
 {
 	unsigned long sum;
-	int err;
+	int err = 0;
 
 	mutex_lock(&vh_domains_lock);
 	sum = xa_to_value(xa_load(&vh_domains, domid)) + nr;
-	if (nr > 0 && sum > READ_ONCE(vh_domain_pages))
-		err = -EBUSY;
-	else
+	if (nr > 0)
+		err = vh_bounded(domid, sum, vh_charged + nr);
+	if (!err)
 		err = xa_err(xa_store(&vh_domains, domid,
 				      sum ? xa_mk_value(sum) : NULL,
 				      GFP_KERNEL));
+	if (!err)
+		vh_charged += nr;
 	mutex_unlock(&vh_domains_lock);
-	if (err == -EBUSY)
-		pr_warn_ratelimited("%lu pages would be granted to domain %u or not unmapped by it; parameter domain_pages is %u\n",
-				    sum, domid, vh_domain_pages);
 	return err;
 }
 
@@ -215,6 +253,19 @@ static int vh_grant_pages(struct vh_range *r, u32 nr, domid_t domid)
 	return 0;
 }
 
+/* A file serves one guest, the first that it is used for: others are not charged. */
+static int vh_grant_check(struct vh_file *vf, const struct vhca_helper_grant *g)
+{
+	u32 mine = g->domid + 1, first;
+
+	if (!g->nr_pages || g->nr_pages > VHCA_HELPER_MAX_PAGES || g->reserved ||
+	    g->reserved1 || g->domid >= DOMID_FIRST_RESERVED ||
+	    !PAGE_ALIGNED(g->addr) || g->addr >= TASK_SIZE)
+		return -EINVAL;
+	first = cmpxchg(&vf->domain, 0, mine);
+	return first && first != mine ? -EPERM : 0;
+}
+
 long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg)
 {
 	struct vhca_helper_grant g;
@@ -224,10 +275,9 @@ long vh_grant(struct vh_file *vf, struct vhca_helper_grant __user *arg)
 
 	if (copy_from_user(&g, arg, sizeof(g)))
 		return -EFAULT;
-	if (!g.nr_pages || g.nr_pages > VHCA_HELPER_MAX_PAGES || g.reserved ||
-	    g.reserved1 || g.domid >= DOMID_FIRST_RESERVED ||
-	    !PAGE_ALIGNED(g.addr) || g.addr >= TASK_SIZE)
-		return -EINVAL;
+	err = vh_grant_check(vf, &g);
+	if (err)
+		return err;
 	err = vh_charge(g.domid, g.nr_pages);
 	if (err)
 		return err;

@@ -25,7 +25,8 @@ struct vh_range;
 /* One open file: one worker of xen-vhcad. */
 struct vh_file {
 	struct xarray ranges;		/* id -> vh_range; has its own lock */
-	struct vh_keep *keep;
+	u32 domain;			/* of all grants, and 1; 0: none yet */
+	struct vh_keep *keep;		/* under keep.c's lock */
 	struct vh_cap *cap;		/* under segment.c's lock */
 };
 

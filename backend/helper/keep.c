@@ -12,8 +12,10 @@
 
 #include <linux/file.h>
 #include <linux/kthread.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "helper.h"
@@ -23,11 +25,16 @@
 
 /* The address space of a worker. Holds mm_users and a module reference. */
 struct vh_keep {
+	struct list_head list;
 	struct delayed_work work;
 	struct mm_struct *mm;
 	unsigned long complain;		/* jiffies; 0: has been said */
 	pid_t pid;
 };
+
+/* Each has another mm: two of one would wait for each other for ever. */
+static LIST_HEAD(vh_keep_list);
+static DEFINE_MUTEX(vh_keep_lock);
 
 /* Unmaps every verbs mapping of current->mm, as each holds its file open. */
 static void vh_unmap_uverbs(struct mm_struct *mm)
@@ -51,8 +58,12 @@ static void vh_unmap_uverbs(struct mm_struct *mm)
 	} while (len && !vm_munmap(start, len));
 }
 
+/* Off the list first: without our reference the mm may become another process's. */
 static void vh_keep_end(struct vh_keep *k)
 {
+	mutex_lock(&vh_keep_lock);
+	list_del(&k->list);
+	mutex_unlock(&vh_keep_lock);
 	mmput(k->mm);
 	kfree(k);
 	atomic_dec(&vh_kept);
@@ -95,6 +106,19 @@ later:
 	queue_delayed_work(vh_wq, &k->work, VH_POLL);
 }
 
+/* Does the file keep a memory, or another file this one? vh_keep_lock is held. */
+static bool vh_keep_busy(const struct vh_file *vf, const struct mm_struct *mm)
+{
+	const struct vh_keep *k;
+
+	if (vf->keep)
+		return true;
+	list_for_each_entry(k, &vh_keep_list, list)
+		if (k->mm == mm)
+			return true;
+	return false;
+}
+
 long vh_keep_mm(struct vh_file *vf)
 {
 	struct vh_keep *k = kzalloc(sizeof(*k), GFP_KERNEL);
@@ -104,13 +128,18 @@ long vh_keep_mm(struct vh_file *vf)
 	INIT_DELAYED_WORK(&k->work, vh_keep_fn);
 	k->mm = current->mm;
 	k->pid = current->tgid;
-	if (cmpxchg(&vf->keep, NULL, k)) {
+	mutex_lock(&vh_keep_lock);
+	if (vh_keep_busy(vf, k->mm)) {
+		mutex_unlock(&vh_keep_lock);
 		kfree(k);
 		return -EBUSY;
 	}
 	mmget(k->mm);
 	__module_get(THIS_MODULE);
 	atomic_inc(&vh_kept);
+	list_add(&k->list, &vh_keep_list);
+	vf->keep = k;
+	mutex_unlock(&vh_keep_lock);
 	return 0;
 }
 

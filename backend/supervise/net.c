@@ -4,13 +4,13 @@
  *
  * The addresses of a device on the HCA's network of this domain. A script puts
  * them there before the device has a worker, and takes them off when it has none
- * any more (docs/addresses.md says why the supervisor runs it). The script writes
- * down what it did, in a file beside the lock: that is what the next supervisor
- * goes by. All text comes from the toolstack.
+ * any more (docs/addresses.md says why the supervisor runs it). What an earlier
+ * supervisor left the script tells from the kernel: there is no file of it that a
+ * worker could write. All text comes from the toolstack.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <glob.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +20,14 @@
 #include "clock.h"
 #include "host/addr.h"
 #include "log.h"
-#include "run.h"
 #include "sup.h"
 
 #define NET_LIMIT_MS	60000	/* then the script hangs */
 #define NET_RETRY_MS	5000
 #define NET_LOOK_MS	50	/* at what cannot be waited for */
 #define NET_ENDS	100	/* such looks, at our end */
-#define NET_EXT		"address"
+#define NET_LIST_MS	10000	/* to tell what is there */
+#define NET_REAP	1000	/* looks at its end, a millisecond each */
 #define NET_WORDS	3	/* for each address */
 #define NET_WORD	64
 #define NET_ENV		320
@@ -35,23 +35,11 @@
 /* Command and environment of the script. */
 struct net_args {
 	char word[XENVHCA_MAX_IPS * NET_WORDS][NET_WORD];
-	char env[4][NET_ENV];
-	char record[PATH_MAX];
+	char env[5][NET_ENV];
 	char *argv[2 + XENVHCA_MAX_IPS * NET_WORDS + 1], *envp[7];
 };
 
-static void record_path(const struct sup *s, const struct sup_dev *d, char *path)
-{
-	be_run_path(path, s->opt, d->domid, d->devid, NET_EXT);
-}
-
-static bool recorded(const struct sup *s, const struct sup_dev *d)
-{
-	char path[PATH_MAX];
-
-	record_path(s, d, path);
-	return !access(path, F_OK);
-}
+static char net_path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 
 static void net_read(struct sup *s, const struct sup_dev *d,
 		     struct be_network *net)
@@ -59,32 +47,88 @@ static void net_read(struct sup *s, const struct sup_dev *d,
 	s->all->ops->network(s->all, d->domid, d->devid, net);
 }
 
-void be_sup_net_found(struct sup *s, struct sup_dev *d)
+/* ---- what an earlier supervisor left ---- */
+static void listed(struct sup *s, const char *line)
 {
-	d->net.on = recorded(s, d);
-	if (d->net.on)
-		net_read(s, d, &d->net.want);
-}
-
-void be_sup_net_records(struct sup *s)
-{
-	char path[PATH_MAX];
 	unsigned int domid, devid;
-	const char *name;
-	glob_t g;
-	size_t i;
+	struct sup_dev *d;
+	int end = 0;
 
-	snprintf(path, sizeof(path), "%s/*-*." NET_EXT, s->opt->run_dir);
-	if (glob(path, 0, NULL, &g))
+	if (sscanf(line, "%u-%u%n", &domid, &devid, &end) != 2 || line[end]) {
+		be_log(NULL, BE_WARN, "%s: %s", s->opt->script, line);
 		return;
-	for (i = 0; i < g.gl_pathc; i++) {
-		name = strrchr(g.gl_pathv[i], '/') + 1;
-		if (sscanf(name, "%u-%u.", &domid, &devid) == 2)
-			be_sup_get(s, domid, devid);
 	}
-	globfree(&g);
+	d = be_sup_get(s, domid, devid);
+	if (!d)
+		return;
+	d->net.on = true;
+	net_read(s, d, &d->net.want);
 }
 
+/* Takes whole lines. Return: how much of another one text begins with now. */
+static size_t list_lines(struct sup *s, char *text, size_t n)
+{
+	char *line = text, *end;
+
+	text[n] = '\0';
+	while ((end = strchr(line, '\n'))) {
+		*end = '\0';
+		listed(s, line);
+		line = end + 1;
+	}
+	n -= (size_t)(line - text);
+	memmove(text, line, n);
+	return n;
+}
+
+/* True: it has said all. */
+static bool list_read(struct sup *s, int out)
+{
+	uint64_t end_ns = vl_now_ns() + NET_LIST_MS * VL_MSEC_NS;
+	struct pollfd p = { .fd = out, .events = POLLIN };
+	char text[512];
+	size_t have = 0;
+	ssize_t n;
+
+	while (have < sizeof(text) - 1 && vl_now_ns() < end_ns) {
+		n = poll(&p, 1, NET_LOOK_MS) < 1 ? -1 :
+		    read(out, text + have, sizeof(text) - 1 - have);
+		if (!n)
+			return true;
+		if (n > 0)
+			have = list_lines(s, text, have + (size_t)n);
+	}
+	return false;
+}
+
+void be_sup_net_list(struct sup *s)
+{
+	static char word[] = "list";
+	char *argv[] = { (char *)(uintptr_t)s->opt->script, word, NULL };
+	char *env[] = { net_path, NULL };
+	struct be_process p;
+	int out, i, status = 0;
+	bool all;
+
+	/* Without a script nothing was put there. */
+	if (!argv[0] || access(argv[0], F_OK))
+		return;
+	all = !be_process_run(&p, argv, env, &out);
+	if (all) {
+		all = list_read(s, out);
+		close(out);
+		if (!all)
+			be_process_signal(&p, SIGKILL);
+		for (i = 0; i < NET_REAP && !be_process_dead(&p, &status); i++)
+			usleep(1000);
+		be_process_forget(&p);
+	}
+	if (!all || status)
+		be_log(NULL, BE_WARN, "%s list failed: addresses of guests that are gone may stay on the network",
+		       argv[0]);
+}
+
+/* ---- the script for a device ---- */
 /* The network that an address is of; "-": none but itself. */
 static void network_text(const struct host_addr *a, char text[NET_WORD])
 {
@@ -120,7 +164,6 @@ static void addr_words(const struct host_addr *a, char word[][NET_WORD])
 static void make_env(const struct sup *s, const struct sup_dev *d,
 		     struct net_args *args)
 {
-	static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 	const struct be_network *net = &d->net.want;
 	uint16_t pkey[XENVHCA_MAX_PKEYS];
 	int n, i;
@@ -132,12 +175,10 @@ static void make_env(const struct sup *s, const struct sup_dev *d,
 	if (n > 0)
 		snprintf(args->env[2], NET_ENV, "VHCA_PKEY=0x%04x", pkey[0]);
 	snprintf(args->env[3], NET_ENV, "VHCA_SYS=%s/sys", s->opt->root);
-	strcpy(args->record, "VHCA_RECORD=");
-	record_path(s, d, args->record + strlen(args->record));
-	for (i = 0; i < 4; i++)
+	snprintf(args->env[4], NET_ENV, "VHCA_DEVICE=%u-%u", d->domid, d->devid);
+	for (i = 0; i < 5; i++)
 		args->envp[i] = args->env[i];
-	args->envp[i++] = args->record;
-	args->envp[i++] = path;
+	args->envp[i++] = net_path;
 	args->envp[i] = NULL;
 }
 
@@ -229,7 +270,7 @@ static void job_end(struct sup *s, int status)
 	job_output(s, status, why, sizeof(why));
 	be_sup_forget(s, &s->job.p);
 	s->job.dev = NULL;
-	d->net.on = recorded(s, d);
+	d->net.on = s->job.add || !ok;
 	d->net.current = ok && s->job.add;
 	if (ok)
 		d->net.told = false;

@@ -83,9 +83,7 @@ void be_sup_no_share(struct sup_dev *d);
 
 /* ---- net.c ---- */
 /* Devices of which an earlier supervisor left something on the network. */
-void be_sup_net_records(struct sup *s);
-/* A device is known from now on. */
-void be_sup_net_found(struct sup *s, struct sup_dev *d);
+void be_sup_net_list(struct sup *s);
 /**
  * be_sup_net_up() - are the addresses of a device there?
  *

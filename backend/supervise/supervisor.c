@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "clock.h"
+#include "file.h"
 #include "log.h"
 #include "notify.h"
 #include "run.h"
@@ -58,6 +59,22 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 	       d->domid, d->devid);
 }
 
+/* Whose lock file is another's, renamed or linked, which only a worker can have done? */
+static bool sup_foreign(const struct sup *s, const struct sup_dev *d,
+			const char *lock)
+{
+	const struct sup_dev *o = s->devs;
+
+	while (o && (o == d || o->worker.pid != d->worker.pid))
+		o = o->next;
+	if (!o)
+		return false;
+	be_log(NULL, BE_WARN, "%s is locked by worker %d of d%u/%u, so it is removed: did the guest take it over?",
+	       lock, (int)o->worker.pid, o->domid, o->devid);
+	vl_file_clear(lock);
+	return true;
+}
+
 /* A worker of an earlier supervisor. */
 static void sup_adopt(struct sup *s, struct sup_dev *d)
 {
@@ -67,6 +84,10 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	sup_path(s, d, path, "lock");
 	if (!be_process_adopt(w, path))
 		return;
+	if (sup_foreign(s, d, path)) {
+		be_process_forget(w);
+		return;
+	}
 	be_sup_listen(s, w, d);
 	d->guard = be_guard_adopt(&s->guards, w->pidfd, d->domid, d->devid);
 	if (!d->guard)
@@ -86,18 +107,21 @@ void be_sup_write_closed(struct sup *s, struct sup_dev *d)
 		       d->domid, d->devid, strerror(-rc));
 }
 
-static enum xenbus_state sup_state(const struct sup *s, const struct sup_dev *d)
+static int sup_state(const struct sup *s, const struct sup_dev *d)
 {
 	return s->all->ops->state(s->all, d->domid, d->devid);
 }
 
 /*
  * How did a worker end whose status nobody knows? One that ended in order wrote
- * Closed itself, and it may have parked contexts of a PV guest.
+ * Closed itself, and it may have parked contexts of a PV guest. So may one whose
+ * state cannot be read.
  */
 static bool sup_may_have_parked(const struct sup *s, const struct sup_dev *d)
 {
-	return sup_state(s, d) == XenbusStateClosed;
+	int state = sup_state(s, d);
+
+	return state < 0 || state == XenbusStateClosed;
 }
 
 static enum be_until sup_until(bool parked)
@@ -105,12 +129,19 @@ static enum be_until sup_until(bool parked)
 	return parked ? BE_UNTIL_GUEST_ENDS : BE_UNTIL_NEXT_WORKER;
 }
 
+/* No more than its device may take, as it was when the worker started. */
 static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
 {
+	struct be_share share = d->share;
+	unsigned int left, most;
 	char path[PATH_MAX];
 
 	sup_path(s, d, path, "lock");
-	return be_run_left(path);
+	left = be_run_left(path);
+	if (left && !share.ucontexts)
+		s->all->ops->share(s->all, d->domid, d->devid, &share);
+	most = share.ucontexts * XENVHCA_UCONTEXT_UARS;
+	return left < most ? left : most;
 }
 
 static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
@@ -184,7 +215,6 @@ struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 	d->worker = BE_PROCESS_NONE;
 	d->next = s->devs;
 	s->devs = d;
-	be_sup_net_found(s, d);
 	return d;
 }
 
@@ -396,7 +426,7 @@ static int sup_start(struct sup *s)
 	if (!s->all)
 		return BE_EXIT_SYSTEM;
 	be_guard_restore(&s->guards);
-	be_sup_net_records(s);
+	be_sup_net_list(s);
 	rc = s->all->ops->watch(s->all);
 	if (!rc)
 		rc = be_sup_listen_devices(s);
@@ -444,7 +474,7 @@ int be_supervisor_main(const struct be_options *opt,
 	lock = vl_lock_take(path);
 	if (lock < 0) {
 		be_log(NULL, BE_ERR, "%s: %s", path, lock == -EWOULDBLOCK ?
-		       "another xen-vhcad is running" : strerror(-lock));
+		       "another xen-vhcad is running" : vl_file_why(-lock));
 		return BE_EXIT_BUSY;
 	}
 	rc = be_sup_wait_open(&s) ? BE_EXIT_SYSTEM : sup_run(&s);

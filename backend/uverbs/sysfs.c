@@ -14,8 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 
 #include "sysfs.h"
+
+#define RXE_REGION_PAGES (4u * 1024 * 1024 / 16)	/* kmalloc()'s most; struct rxe_mr_page */
 
 #define WORD	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
@@ -84,17 +87,28 @@ uint32_t be_sysfs_counters(const char *hca, uint8_t port, const char *folder,
 	return n;
 }
 
-/*
- * ib_umem_get() asked for the right to write up to Linux 6.2, whatever the
- * access of the region, and a shared mapping without it was EFAULT.
- */
-bool be_pins_readonly(const char *release)
+static bool at_least_6_3(const char *release)
 {
 	unsigned int major, minor;
 
 	if (sscanf(release, "%u.%u", &major, &minor) != 2)
 		return false;
 	return major > 6 || (major == 6 && minor >= 3);
+}
+
+/*
+ * ib_umem_get() asked for the right to write up to Linux 6.2, whatever the
+ * access of the region, and a shared mapping without it was EFAULT.
+ */
+bool be_pins_readonly(const char *release)
+{
+	return at_least_6_3(release);
+}
+
+uint32_t be_region_pages(uint32_t driver_id, const char *release)
+{
+	return driver_id == RDMA_DRIVER_RXE && at_least_6_3(release) ?
+	       RXE_REGION_PAGES : UINT32_MAX;
 }
 
 bool be_hca_name_ok(const char *hca)

@@ -34,6 +34,13 @@ uint32_t be_sysfs_counters(const char *hca, uint8_t port, const char *folder,
 bool be_hca_name_ok(const char *hca);
 /* Whether a kernel (uname -r) registers what it can only read. */
 bool be_pins_readonly(const char *release);
+/*
+ * Pages of the largest region that a driver of a kernel (uname -r) takes, if that is less
+ * than what it says. Soft-RoCE notes all of a region in one kmalloc() (__alloc_mr_page_info(),
+ * 6.12.118; rxe_mr.c of 6.3 was the first without lists of them), and one that is too
+ * large is a warning of the kernel, by which some hosts stop.
+ */
+uint32_t be_region_pages(uint32_t driver_id, const char *release);
 /* Names of all HCAs, or what to do if there is none. */
 void be_hca_list(char *buf, size_t size);
 

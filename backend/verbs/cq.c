@@ -66,6 +66,10 @@ int be_resize_cq(const struct be_cmd *c)
 	err = be_udata_begin(&u, c, &lists, &bufs);
 	if (!err)
 		err = uv_resize_cq(c->uc->fd, cq->o.host, r->cqe, &u.uv, &cqe);
+	/*
+	 * rdma_rxe trusts what is in the new queue until this is done. No guest has it
+	 * mapped by then, because this thread executes its MMAP, too.
+	 */
 	/* Drivers leave a CQ alone that has the size already. */
 	if (err || cqe == cq->cqe)
 		be_bufs_release(c->dev, c->uc, &bufs);

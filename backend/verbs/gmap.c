@@ -208,10 +208,19 @@ int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
 		return -EINVAL;
 	}
 	err = be_quota_take_pages(&dev->quota, pages->nr_pages);
-	if (err)
+	if (err) {
 		be_log_peer(dev, "%u pages exceed max-pinned-mb",
 			    pages->nr_pages);
-	return err;
+		return err;
+	}
+	/* Less than the quota where a driver takes less: be_region_pages(). */
+	if (pages->nr_pages > dev->info.max_pages) {
+		be_quota_give_pages(&dev->quota, pages->nr_pages);
+		be_log_peer(dev, "%u pages are more than one list may have (%u)",
+			    pages->nr_pages, dev->info.max_pages);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,

@@ -30,6 +30,7 @@
 #include "uverbs/uverbs.h"
 
 #define BE_CMD_BATCH	32
+#define BE_CMD_AGAIN_NS	(50 * VL_MSEC_NS)	/* those that wait, if nobody wakes us */
 #define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* a slow one waits for the agent */
 
 static void cmd_answer(struct be_dev *dev, const struct xenvhca_response *rsp)
@@ -106,6 +107,8 @@ static void cmd_queue(struct be_dev *dev, struct be_cmdq *q,
 	q->q[at] = *req;
 	q->again[at] = again;
 	q->n++;
+	if (!again)
+		q->passed = 0;
 }
 
 /* One pass takes a number of commands, or a time if they are slow. */
@@ -140,18 +143,26 @@ static void cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 	}
 }
 
-/* Executes the first request that waits, if it may be. Tells whether it did. */
+/*
+ * Executes the first request that waits, if it may be. Tells whether it did. All of them
+ * may wait for somebody else, whose answer wakes this thread.
+ */
 static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 {
 	struct xenvhca_request req;
 
 	q->wait_ns = 0;
-	if (!q->n || !cmd_token(dev, q))
+	if (q->n && q->passed >= q->n)
+		q->wait_ns = BE_CMD_AGAIN_NS;
+	if (!q->n || q->wait_ns || !cmd_token(dev, q))
 		return false;
 	req = q->q[q->head];
 	q->head = (q->head + 1) % XENVHCA_MAX_ID;
 	q->n--;
-	if (!cmd_exec(dev, &req))
+	q->passed++;
+	if (cmd_exec(dev, &req))
+		q->passed = 0;
+	else
 		cmd_queue(dev, q, &req, true);	/* others pass it */
 	return true;
 }
@@ -216,6 +227,7 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 		dev->t->ops->cmd_ack(dev->t, q->worked);
 		q->notified = q->worked = false;
 	}
+	q->passed = 0;
 	if (!q->n)
 		return -1;
 	return q->wait_ns ? (int)(q->wait_ns / VL_MSEC_NS) + 1 : 0;

@@ -14,6 +14,7 @@ struct be_cmdq {
 	struct xenvhca_request q[XENVHCA_MAX_ID];	/* not executed */
 	bool again[XENVHCA_MAX_ID];	/* of q: has had its token */
 	unsigned int head, n;
+	unsigned int passed;	/* executed again in a row, none has an answer */
 	uint64_t wait_ns;	/* until the next token; 0: not for one */
 	bool counted;		/* q[head] is in rate_waits */
 	bool more;		/* the ring was not drained */

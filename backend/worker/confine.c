@@ -3,19 +3,23 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A worker that a guest took over is root with two capabilities: it could ask
- * D-Bus to start programs, or read and end the other processes of root. So,
- * before it serves, it loses the system calls for that. The list names what is
- * refused, because libraries and the HCA's provider may need anything else. The
- * worker has to retain Xen's devices and its connections to xenstore;
+ * D-Bus to start programs, end the other processes of root, or leave one of its own
+ * behind. So, before it serves, it loses the system calls for that. The list names
+ * what is refused, because libraries and the HCA's provider may need anything else.
+ * The worker has to retain Xen's devices and its connections to xenstore;
  * docs/threat-model.md says what that means. Its capabilities are dropped, and its
  * limits set, before it opens anything. The command thread runs this once; the kernel
  * is trusted.
  */
+#include <asm/ioctls.h>
+#include <asm/sockios.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -47,8 +51,20 @@ static const uint32_t refused[] = {
 	SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen,
 	SYS_accept, SYS_accept4, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo,
 	SYS_rt_tgsigqueueinfo, SYS_pidfd_open, SYS_pidfd_send_signal,
-	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
+	SYS_pidfd_getfd, SYS_ptrace, SYS_process_vm_readv,
+	SYS_process_vm_writev, SYS_process_madvise, SYS_migrate_pages,
+	SYS_move_pages, SYS_ioprio_set, SYS_sched_setaffinity,
+	SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setattr,
+	/* what is charged to nobody, and outlives it */
+	SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semctl, SYS_semop,
+	SYS_semtimedop, SYS_msgget, SYS_msgctl, SYS_msgsnd, SYS_msgrcv,
+	SYS_mq_open, SYS_mq_unlink,
+	/* files by name, as Landlock of Linux before 6.2 does not know that */
+	SYS_truncate,
 	/* programs, other namespaces and file systems */
+#ifdef SYS_fork
+	SYS_fork, SYS_vfork,
+#endif
 	SYS_execve, SYS_execveat, SYS_unshare, SYS_setns, SYS_chroot,
 	SYS_pivot_root, SYS_mount, SYS_umount2, SYS_open_tree, SYS_move_mount,
 	SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
@@ -61,20 +77,50 @@ static const uint32_t refused[] = {
 };
 #define BE_REFUSED	(sizeof(refused) / sizeof(refused[0]))
 
+/* System calls that are refused because of an argument, an int. */
+struct arg_rule {
+	uint32_t nr;
+	unsigned int arg;
+	enum { BE_ONLY, BE_NEVER, BE_WITH } how;	/* value; bits */
+	uint32_t value;
+};
+
 #define BE_LOAD(field) \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define BE_IF(how, value, yes, no) \
 	BPF_JUMP(BPF_JMP | BPF_##how | BPF_K, value, yes, no)
-#define BE_HEAD		7	/* instructions before the list */
+#define BE_HEAD		5	/* instructions before the rules */
+#define BE_RULES	10
+#define BE_RULE		4	/* instructions of one */
+#define BE_TAIL		3
+#define BE_LEN		(BE_HEAD + BE_RULES * BE_RULE + BE_REFUSED + BE_TAIL)
 /* From instruction i to the last but one, or the last. */
-#define BE_ALLOW(i)	(BE_HEAD + BE_REFUSED - 1 - (i))
-#define BE_REFUSE(i)	(BE_ALLOW(i) + 1)
+#define BE_REFUSE(i)	(BE_LEN - 3 - (i))
+#define BE_LACK(i)	(BE_REFUSE(i) + 1)
 
-_Static_assert(BE_REFUSE(0) <= UINT8_MAX, "jumps are short");
+_Static_assert(BE_LACK(0) <= UINT8_MAX, "jumps are short");
+
+/* Instructions from i on; the system call's number is loaded before and after. */
+static void arg_filter(struct sock_filter *f, size_t i, const struct arg_rule *r)
+{
+	uint8_t yes = r->how == BE_NEVER ? BE_REFUSE(i + 2) : 0;
+	uint8_t no = r->how == BE_NEVER ? 0 : BE_REFUSE(i + 2);
+	const struct sock_filter rule[BE_RULE] = {
+		BE_IF(JEQ, r->nr, 0, 3),
+		BE_LOAD(args[r->arg]),
+		{ BPF_JMP | BPF_K | (r->how == BE_WITH ? BPF_JSET : BPF_JEQ),
+		  yes, no, r->value },
+		BE_LOAD(nr),
+	};
+
+	memcpy(f + i, rule, sizeof(rule));
+}
 
 /*
- * Signals to its own threads stay: libxenstore ends one so, sleep.c wakes one. All of
- * another instruction set is refused.
+ * Signals to its own threads stay: libxenstore ends one so, sleep.c wakes one. Nobody is
+ * told of a file by a signal, which would end him. There are new threads, but no new
+ * processes: clone3() has its flags in memory, and libc takes clone() where it is not
+ * there. All of another instruction set is refused.
  */
 static void syscall_filter(struct sock_filter *f)
 {
@@ -83,26 +129,40 @@ static void syscall_filter(struct sock_filter *f)
 		BE_IF(JEQ, BE_ARCH, 0, BE_REFUSE(1)),
 		BE_LOAD(nr),
 		BE_IF(JGE, BE_FOREIGN_ABI, BE_REFUSE(3), 0),
-		BE_IF(JEQ, SYS_tgkill, 0, 2),
-		BE_LOAD(args[0]),
-		BE_IF(JEQ, (uint32_t)getpid(), BE_ALLOW(6), BE_REFUSE(6)),
+		BE_IF(JEQ, SYS_clone3, BE_LACK(4), 0),
 	};
-	size_t i;
+	const struct arg_rule rules[] = {
+		{ SYS_clone, 0, BE_WITH, CLONE_THREAD },
+		{ SYS_tgkill, 0, BE_ONLY, (uint32_t)getpid() },
+		{ SYS_prlimit64, 0, BE_ONLY, 0 },
+		{ SYS_setpriority, 0, BE_ONLY, PRIO_PROCESS },
+		{ SYS_setpriority, 1, BE_ONLY, 0 },
+		{ SYS_fcntl, 1, BE_NEVER, F_SETOWN },
+		{ SYS_fcntl, 1, BE_NEVER, F_SETOWN_EX },
+		{ SYS_fcntl, 1, BE_NEVER, F_SETSIG },
+		{ SYS_ioctl, 1, BE_NEVER, FIOSETOWN },
+		{ SYS_ioctl, 1, BE_NEVER, SIOCSPGRP },
+	};
+	const struct sock_filter tail[BE_TAIL] = {
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+	};
+	size_t i = BE_HEAD, n;
 
-	for (i = 0; i < BE_HEAD; i++)
-		f[i] = head[i];
-	for (; i < BE_HEAD + BE_REFUSED; i++)
+	_Static_assert(sizeof(rules) == BE_RULES * sizeof(rules[0]), "one for each");
+	memcpy(f, head, sizeof(head));
+	for (n = 0; n < BE_RULES; n++, i += BE_RULE)
+		arg_filter(f, i, &rules[n]);
+	for (n = 0; n < BE_REFUSED; n++, i++)
 		f[i] = (struct sock_filter)
-			BE_IF(JEQ, refused[i - BE_HEAD], BE_REFUSE(i), 0);
-	f[i++] = (struct sock_filter)
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	f[i] = (struct sock_filter)
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+			BE_IF(JEQ, refused[n], BE_REFUSE(i), 0);
+	memcpy(f + i, tail, sizeof(tail));
 }
 
 int be_confine(void)
 {
-	struct sock_filter f[BE_HEAD + BE_REFUSED + 2];
+	struct sock_filter f[BE_LEN];
 	const struct sock_fprog prog = {
 		.len = sizeof(f) / sizeof(f[0]), .filter = f,
 	};

@@ -205,6 +205,8 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 	struct ib_uverbs_query_port_resp p = {};
 	struct xenvhca_get_info_rsp *info = &dev->info;
 	uint64_t pages = dev->quota.max_pages;
+	uint32_t region = UINT32_MAX;
+	struct utsname u;
 	int err = uv_query_device(dev->ctl_fd, NULL, &q);
 
 	if (!err && (!dev->port || dev->port > q.base.phys_port_cnt)) {
@@ -226,6 +228,10 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 	dev->ethernet = p.link_layer == LINK_ETHERNET;
 	if (pages > XENVHCA_MAX_PAGES_LEVEL2)
 		pages = XENVHCA_MAX_PAGES_LEVEL2;
+	if (!uname(&u))
+		region = be_region_pages(cd->driver_id, u.release);
+	if (pages > region)
+		pages = region;
 	*info = (struct xenvhca_get_info_rsp){
 		.driver_id = cd->driver_id, .uverbs_abi_ver = cd->abi,
 		.node_guid = q.base.node_guid, .num_comp_vectors = vectors,

@@ -36,6 +36,12 @@
 #define PAUSE_NS	4000
 #define PAUSE_QUEUE_NS	500
 #define PAUSE_MAX_NS	(50 * VL_MSEC_NS)
+/* An interval is at least so many times what a turn of the thread that finds nothing takes
+ * of a processor, with its system calls, on average of the last ones. Where that is
+ * microseconds the rest is longer; on a slow host the thread would leave others no time. */
+#define TURNS		32
+#define TIMES_RC	16
+#define TIMES_LOSSY	2
 
 struct be_look {
 	pthread_t thread;
@@ -44,6 +50,9 @@ struct be_look {
 	bool stop;
 	uint64_t next_ns;	/* until the next look, 0: nothing can receive */
 	uint64_t asleep_ns;	/* for how long the thread sleeps, 0: for ever */
+	uint64_t turn_ns;	/* what a turn that finds nothing takes of a processor */
+	uint64_t since_ns;	/* of that clock: where the last of them began */
+	unsigned int turns;	/* one after the other, and one more; 0: none */
 };
 
 static uint64_t lower(uint64_t a, uint64_t b)
@@ -56,11 +65,19 @@ static uint64_t higher(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Returns the number moved. Whoever was active lately will post soon. lock is held. */
-static unsigned int look(struct be_dev *dev, bool active)
+/* The shortest interval for queues whose longest one is max. lock is held. */
+static uint64_t shortest(const struct be_dev *dev, uint64_t max)
 {
 	uint64_t pause = (uint64_t)PAUSE_QUEUE_NS *
 			 __atomic_load_n(&dev->n_shadows, __ATOMIC_RELAXED);
+	unsigned int times = max < BE_LOOK_RC_NS ? TIMES_LOSSY : TIMES_RC;
+
+	return higher(pause, dev->look->turn_ns * times);
+}
+
+/* Returns the number moved. Whoever was active lately will post soon. lock is held. */
+static unsigned int look(struct be_dev *dev, bool active)
+{
 	struct be_look *l = dev->look;
 	uint64_t next, max = 0;
 	unsigned int n = be_shadow_receives(dev, &max);
@@ -69,7 +86,7 @@ static unsigned int look(struct be_dev *dev, bool active)
 	if (!n && !active && l->next_ns)
 		next = l->next_ns + l->next_ns / GROWS;
 	next = lower(next, max);
-	l->next_ns = next ? higher(next, pause) : 0;
+	l->next_ns = next ? higher(next, shortest(dev, max)) : 0;
 	return n;
 }
 
@@ -97,16 +114,37 @@ void be_look_now(struct be_dev *dev)
 		be_wake(l->wake_fd);
 }
 
+/* Of the thread, after a look that moved so many. lock is held. */
+static void weigh(struct be_look *l, unsigned int moved)
+{
+	uint64_t now;
+
+	if (moved) {
+		l->turns = 0;	/* PAUSE_NS is for these */
+		return;
+	}
+	if (l->turns++ % TURNS)
+		return;
+	now = vl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (l->turns > TURNS)
+		l->turn_ns = (now - l->since_ns) / TURNS;
+	l->since_ns = now;
+	l->turns = 1;
+}
+
 /* One turn of the thread; returns how long to sleep, 0: until it is woken. */
 static uint64_t turn(struct be_dev *dev, bool due)
 {
 	struct be_look *l = dev->look;
 	uint64_t pause = 0, ns;
+	unsigned int moved;
 
 	pthread_mutex_lock(&l->lock);
-	if (due)
-		pause = lower(look(dev, false) * (uint64_t)PAUSE_NS,
-			      PAUSE_MAX_NS);
+	if (due) {
+		moved = look(dev, false);
+		pause = lower(moved * (uint64_t)PAUSE_NS, PAUSE_MAX_NS);
+		weigh(l, moved);
+	}
 	if (l->next_ns)
 		l->next_ns = higher(l->next_ns, pause);
 	ns = l->asleep_ns = l->next_ns;

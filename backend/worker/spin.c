@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "clock.h"
+#include "file.h"
 #include "spin.h"
 #include "ticks.h"
 
@@ -36,12 +37,14 @@
 
 uint64_t *be_spinners_open(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = vl_file_open(path, O_RDWR | O_CREAT);
 	void *slots = MAP_FAILED;
 	int err;
 
-	if (fd < 0)
+	if (fd < 0) {
+		errno = -fd;
 		return NULL;
+	}
 	if (!ftruncate(fd, BE_SPINNERS_SIZE))
 		slots = mmap(NULL, BE_SPINNERS_SIZE, PROT_READ | PROT_WRITE,
 			     MAP_SHARED, fd, 0);

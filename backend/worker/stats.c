@@ -7,13 +7,13 @@
  * the other threads without a lock, and each of them is exact.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "clock.h"
+#include "file.h"
 #include "run.h"
 #include "stats.h"
 
@@ -64,11 +64,11 @@ static void stats_objects(FILE *out, const struct be_quota *q)
 static int stats_print(const struct be_stats_file *f,
 		       const struct be_dev *dev, uint64_t now)
 {
-	int fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int fd = vl_file_new(f->tmp, 0644);
 	FILE *out;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	out = fdopen(fd, "w");
 	if (!out) {
 		close(fd);
@@ -82,13 +82,14 @@ static int stats_print(const struct be_stats_file *f,
 	stats_counters(out, &f->last);
 	stats_objects(out, &f->quota);
 	fputs("}\n", out);
-	return fclose(out) ? -errno : 0;
+	return fclose(out) || rename(f->tmp, f->path) ? -errno : 0;
 }
 
 void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
 		    const char *state, bool force)
 {
 	struct be_stats s = dev->stats;
+	int rc;
 
 	if (!force && f->state == state && !memcmp(&s, &f->last, sizeof(s)) &&
 	    !memcmp(dev->quota.used, f->quota.used, sizeof(f->quota.used)) &&
@@ -97,8 +98,9 @@ void be_stats_write(struct be_stats_file *f, const struct be_dev *dev,
 	f->last = s;
 	f->quota = dev->quota;
 	f->state = state;
-	if (stats_print(f, dev, vl_coarse_ns()) || rename(f->tmp, f->path) < 0)
-		be_log(dev, BE_DEBUG, "%s: %s", f->path, strerror(errno));
+	rc = stats_print(f, dev, vl_coarse_ns());
+	if (rc)
+		be_log(dev, BE_DEBUG, "%s: %s", f->path, vl_file_why(-rc));
 }
 
 void be_stats_remove(struct be_stats_file *f)

@@ -25,6 +25,7 @@
 #include "confine.h"
 #include "device.h"
 #include "event.h"
+#include "file.h"
 #include "host/xenbus.h"
 #include "kick.h"
 #include "lane.h"
@@ -285,9 +286,12 @@ static int worker_sleep_start(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
 	int rc = be_sleep_start(&dev->sleep, dev->t->ops->cmd_fd(dev->t));
+	int agent = dev->t->ops->agent_fd(dev->t);
 
 	if (!rc)
 		rc = be_event_add_wake(dev, w->link->ops->fd(w->link));
+	if (!rc && agent >= 0)
+		rc = be_event_add_wake(dev, agent);
 	return rc ? rc : be_event_add_wake(dev, w->sig_fd);
 }
 
@@ -361,6 +365,16 @@ static enum be_end worker_loop(struct be_worker *w)
 }
 
 /* ---- begin and end ---- */
+static void worker_paths(const struct be_worker *w)
+{
+	int rc = be_confine_paths(w->opt->run_dir);
+
+	if (rc)
+		be_log(&w->dev, BE_WARN,
+		       "the worker may write to all files of root, no Landlock: %s",
+		       strerror(-rc));
+}
+
 /* From here on no socket is needed: the link is open, the HCA was found. */
 static void worker_confine(const struct be_worker *w)
 {
@@ -394,7 +408,7 @@ static void worker_spinners(struct be_worker *w)
 	w->dev.spinners = be_spinners_open(path);
 	if (!w->dev.spinners)
 		be_log(&w->dev, BE_WARN, "%s: %s: rings are not polled", path,
-		       strerror(errno));
+		       vl_file_why(errno));
 }
 
 static int worker_process(struct be_worker *w)
@@ -415,6 +429,7 @@ static int worker_process(struct be_worker *w)
 		return BE_EXIT_SYSTEM;
 	w->dev.quota.left_uars = w->opt->left_uars;
 	be_limit();
+	worker_paths(w);
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
 	w->lock_fd = be_run_take(path, &w->dev.quota.fail);
 	if (w->lock_fd == -EWOULDBLOCK) {
@@ -423,7 +438,7 @@ static int worker_process(struct be_worker *w)
 	}
 	if (w->lock_fd < 0) {
 		be_log(&w->dev, BE_ERR, "%s: %s", path,
-		       strerror(-w->lock_fd));
+		       vl_file_why(-w->lock_fd));
 		return BE_EXIT_SYSTEM;
 	}
 	be_stats_init(&w->stats, w->opt);

@@ -172,7 +172,7 @@ static int host_mapping(void *ctx, unsigned int domid, uint64_t gfn,
 					      DPCI_REMOVE_MAPPING));
 }
 
-static int host_save(void *ctx, const struct dba_map *maps)
+static int host_save(void *ctx, struct dba_map *maps)
 {
 	struct host *h = ctx;
 	int rc = dba_state_save(h->state, maps);

@@ -118,6 +118,7 @@ struct dba_map *dba_map_insert(struct dba_table *t, const struct dba_map *m)
 	if (!copy)
 		return NULL;
 	*copy = *m;
+	copy->line.len = 0;
 	link_map(t, copy);
 	return copy;
 }

@@ -18,10 +18,17 @@
 #include "frame.h"
 
 #define DBA_UUID	16	/* bytes of a domain's handle */
+#define DBA_LINE	160	/* and of a line of the state file */
 #define DBA_MAX_MAPS	65536	/* of all guests */
 #define DBA_GUEST_MAPS	2048	/* of one, mapped and held, or what it is allowed */
 #define DBA_DOMAINS	0x7ff0	/* numbers of domains */
 #define DBA_HEADS	4096	/* of a hash, see map.c */
+
+/* A mapping in the state file (state.c). */
+struct dba_line {
+	uint16_t len, flags;	/* 0: not made yet; where the last two flags are */
+	char text[DBA_LINE];
+};
 
 struct dba_map {
 	struct dba_map *next, *prev;
@@ -33,6 +40,7 @@ struct dba_map {
 	bool noted;		/* and none was made yet */
 	bool held;		/* unmapped, see above; slot means nothing */
 	uint8_t uuid[DBA_UUID];	/* of the guest: numbers are used again */
+	struct dba_line line;
 };
 
 /* 0 or -errno each; ctx is that of the table. */
@@ -41,7 +49,7 @@ struct dba_ops {
 		     bool allow);
 	int (*mapping)(void *ctx, unsigned int domid, uint64_t gfn,
 		       uint64_t mfn, uint64_t nr, bool add);
-	int (*save)(void *ctx, const struct dba_map *maps);
+	int (*save)(void *ctx, struct dba_map *maps);
 };
 
 struct dba_table {

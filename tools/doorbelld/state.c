@@ -17,21 +17,46 @@
 #define STATE_HEAD	"xen-vhca-doorbelld 1\n"
 #define STATE_TAIL	"end\n"		/* a torn file has none */
 #define STATE_LINE	256
+#define STATE_BUFFER	65536	/* octets of a write() */
 
-static int write_map(FILE *f, const struct dba_map *m)
+/* Its line, in which only the last two flags change while it is in the table. */
+static void make_line(struct dba_map *m)
 {
-	int i;
+	struct dba_line *l = &m->line;
+	int i, n;
 
-	fprintf(f, "map %u %u %u %u %#" PRIx64 " %#" PRIx64 " %" PRIu64
-		" %d%d%d ", m->guest, m->devid, m->backend, m->slot, m->mfn,
-		m->gfn, m->nr, m->translated, m->transit, m->held);
+	/* 144 octets at most, with the largest numbers. */
+	n = snprintf(l->text, sizeof(l->text),
+		     "map %u %u %u %u %#" PRIx64 " %#" PRIx64 " %" PRIu64 " %d",
+		     m->guest, m->devid, m->backend, m->slot, m->mfn, m->gfn,
+		     m->nr, m->translated);
+	l->flags = (uint16_t)n;
+	n += snprintf(l->text + n, sizeof(l->text) - (size_t)n, "00 ");
 	for (i = 0; i < DBA_UUID; i++)
-		fprintf(f, "%02x", m->uuid[i]);
-	return fputc('\n', f) == EOF ? -EIO : 0;
+		n += snprintf(l->text + n, sizeof(l->text) - (size_t)n, "%02x",
+			      m->uuid[i]);
+	l->text[n++] = '\n';
+	l->len = (uint16_t)n;
 }
 
-int dba_state_save(const char *path, const struct dba_map *maps)
+/*
+ * Thousands of lines are written for each pass, so none is formatted twice: that was
+ * two thirds of a processor with 8,192 mappings (92-many-contexts).
+ */
+static int write_map(FILE *f, struct dba_map *m)
 {
+	struct dba_line *l = &m->line;
+
+	if (!l->len)
+		make_line(m);
+	l->text[l->flags] = m->transit ? '1' : '0';
+	l->text[l->flags + 1] = m->held ? '1' : '0';
+	return fwrite(l->text, 1, l->len, f) == l->len ? 0 : -EIO;
+}
+
+int dba_state_save(const char *path, struct dba_map *maps)
+{
+	static char buffer[STATE_BUFFER];
 	char tmp[4096];
 	FILE *f;
 	int n, rc = 0;
@@ -42,6 +67,7 @@ int dba_state_save(const char *path, const struct dba_map *maps)
 	f = fopen(tmp, "we");
 	if (!f)
 		return -errno;
+	setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 	fputs(STATE_HEAD, f);
 	for (; maps && !rc; maps = maps->next)
 		rc = write_map(f, maps);

@@ -12,7 +12,7 @@
 #include "map.h"
 
 /* Write all of maps to path. 0 or -errno; the old file stays on failure. */
-int dba_state_save(const char *path, const struct dba_map *maps);
+int dba_state_save(const char *path, struct dba_map *maps);
 
 /**
  * dba_state_load() - fill an empty table from a file
