@@ -55,16 +55,19 @@ hidden() { # hidden PATH...: in no process of the daemon
 			return 1
 	done
 }
-# backend/worker/confine.c, common/lib/caps.c
+# backend/worker/confine.c, confine_path.c, common/lib/caps.c
 gives_up() {
-	grep -q '^SystemCallFilter=capset seccomp setpriority$' "$unit"
+	for call in capset seccomp setpriority landlock_create_ruleset \
+		landlock_add_rule landlock_restrict_self; do
+		grep -q "^SystemCallFilter=[a-z_ ]*\<$call\>" "$unit" || return 1
+	done
 }
 # "active" is a daemon that serves, not a process that was started.
 tells() { # tells UNIT
 	grep -qx 'Type=notify' "$1"
 }
-bounded() {
-	grep -q '^MemoryMax=' "$unit"
+bounded() { # bounded UNIT
+	grep -q '^MemoryMax=' "$1"
 }
 # in_order UNIT...: each one is before the next, as one of both says.
 in_order() {
@@ -122,7 +125,8 @@ claim "no device makes hypercalls or is a disk" allowed
 claim "nor is there another way to hypercalls, D-Bus, passwords and images" \
 	hidden /proc/xen/privcmd /run/dbus /run/xen /etc/shadow /var/lib
 claim "a worker may give up capabilities and system calls" gives_up
-claim "memory is bounded" bounded
+claim "memory is bounded" bounded "$unit"
+claim "so is the agent's" bounded "$agent"
 claim "the agent gets no devices but Xen's calls and xenstore" agent_devices
 claim "the daemon's lock files outlive it" keeps_state "$unit"
 claim "the agent's state file outlives it" keeps_state "$agent"

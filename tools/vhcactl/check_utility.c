@@ -7,10 +7,13 @@
  * domain goes, and what the daemon was told that Xen does not tell.
  */
 #include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "check.h"
+#include "file.h"
 #include "host/maptrack.h"
 
 #define FRAMES		"--maptrack-frames"
@@ -56,15 +59,15 @@ uint32_t check_told_frames(const struct check *k)
 {
 	char path[PATH_MAX], pid[32] = "", words[1024];
 	const char *p;
-	FILE *f;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/supervisor.lock", k->c->run_dir);
-	f = fopen(path, "re");
-	if (!f)
+	fd = vl_file_open(path, O_RDONLY);
+	if (fd < 0)
 		return HOST_MAPTRACK_FRAMES;
-	if (!fgets(pid, sizeof(pid), f))
+	if (read(fd, pid, sizeof(pid) - 1) < 0)
 		pid[0] = '\0';
-	fclose(f);
+	close(fd);
 	words_of(k, strtoul(pid, NULL, 10), words, sizeof(words));
 	p = last_word(words, " " FRAMES);
 	if (!p)

@@ -40,6 +40,7 @@ struct ctl {
 	int delay, count;	/* top: seconds; rounds, 0: until stopped */
 	const char *run_dir;	/* where xen-vhcad leaves its statistics */
 	const char *agent_dir;	/* the same of xen-vhca-doorbelld */
+	const char *turn;	/* lock file of commands that write; or NULL */
 	const char *root;	/* before /sys and /proc; "" but in tests */
 	/* Output of xl info; 0 or -errno. NULL in tests without one. */
 	int (*xl_info)(char *buf, size_t size);
@@ -63,6 +64,12 @@ void ctl_print_json(struct json_object *obj);
 void ctl_print_flat(struct json_object *obj);
 void ctl_json_int(struct json_object *o, const char *key, int64_t val);
 void ctl_json_text(struct json_object *o, const char *key, const char *val);
+
+/* ---- turn.c ---- */
+/* xn_transact(), while no other vhcactl of this domain is in one. */
+int ctl_transact(struct ctl *c,
+		 int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),
+		 void *arg);
 
 /* ---- device.c ---- */
 /* Domain by number (need not be alive: leftovers) or name; CTL_NOT_FOUND

@@ -5,13 +5,17 @@
  * vhcactl attach: it writes the nodes of a new device, waits until both sides
  * are connected, and if they are not, says which side is not.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "clock.h"
 #include "ctl.h"
 #include "host/window.h"
 #include "host/xenbus.h"
+
+#define ATTACH_RENEWALS	3	/* then the guest closes it for a reason of its own */
 
 /* What an end left as reason of its failure; false: nothing. */
 static bool broken(struct ctl *c, const char *dir, char *why)
@@ -20,7 +24,7 @@ static bool broken(struct ctl *c, const char *dir, char *why)
 			    XN_VALUE_MAX);
 }
 
-/* 1: connected, 2: given up by a side, 3: the device vanished. */
+/* 1: connected, 2: given up by a side, 3: the device vanished, 4: see renew_fn(). */
 static int settled(struct ctl *c, const struct ctl_dev *d)
 {
 	enum xenbus_state fe = ctl_fe_state(c, d), be = ctl_be_state(c, d);
@@ -34,13 +38,46 @@ static int settled(struct ctl *c, const struct ctl_dev *d)
 		return 2;
 	if (fe == XenbusStateClosed && broken(c, d->fe, why))
 		return 2;
-	return 0;
+	return be == XenbusStateInitWait && fe == XenbusStateClosed ? 4 : 0;
+}
+
+/*
+ * A Linux guest ends a device some time after its nodes were removed, and enters Closed
+ * then (xenbus_dev_remove()): in the nodes of the next device of that number, if they
+ * are there by now, which it ignores for not being new (xenbus_probe_node()). Written
+ * again, the state has it look once more.
+ */
+static int renew_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
+{
+	const struct ctl_dev *d = arg;
+
+	if (xn_state_read(xs, t, d->fe) != XenbusStateClosed)
+		return 0;
+	return xn_write_u32(xs, t, d->fe, XN_NODE_STATE,
+			    XenbusStateInitialising);
+}
+
+static int wait_settled(struct ctl *c, const struct ctl_dev *d, int seconds)
+{
+	uint64_t begin = vl_now_ns();
+	struct ctl_dev copy = *d;
+	int r, i, left = seconds;
+
+	for (i = 0;; i++) {
+		r = ctl_dev_wait(c, d, left, settled);
+		left = seconds - (int)((vl_now_ns() - begin) / VL_SEC_NS);
+		if (r != 4 || i == ATTACH_RENEWALS || left <= 0 ||
+		    ctl_transact(c, renew_fn, &copy))
+			return r;
+	}
 }
 
 static const char *advice(enum xenbus_state fe, enum xenbus_state be)
 {
 	if (be == XenbusStateInitialising)
 		return "no backend answers: is xen-vhcad running in the backend domain (systemctl start xen-vhcad), and is xen-vhca-helper loaded there?";
+	if (be == XenbusStateInitWait && fe == XenbusStateClosed)
+		return "the guest closes the device: see its kernel log";
 	if (be == XenbusStateInitWait && fe == XenbusStateInitialising)
 		return "the backend is ready, the guest does not answer: is xen-vhcafront loaded in the guest (modprobe xen-vhcafront), and has it booted?";
 	if (be == XenbusStateInitWait)
@@ -54,7 +91,7 @@ int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds)
 {
 	char be_why[XN_VALUE_MAX], fe_why[XN_VALUE_MAX];
 	enum xenbus_state fe, be;
-	int r = ctl_dev_wait(c, d, seconds, settled);
+	int r = wait_settled(c, d, seconds);
 
 	if (r == 1)
 		return CTL_OK;
@@ -152,8 +189,10 @@ int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 	rc = ctl_dev_create(c, domid, backend, conf, d);
 	if (rc)
 		return ctl_error(CTL_FAILED,
-				 "cannot write the nodes of the device: %s (attach works in the control domain only, as root)",
-				 strerror(-rc));
+				 "cannot write the nodes of the device: %s%s",
+				 strerror(-rc), rc == -EAGAIN ?
+				 " (others write to xenstore all the time: try again)" :
+				 " (attach works in the control domain only, as root)");
 	warn_uars(c, conf);
 	return CTL_OK;
 }

@@ -96,7 +96,7 @@ static int detach_one(struct ctl *c, const struct ctl_dev *d,
 	struct ctl_dev copy = *d;
 	int rc, wait = c->wait;
 
-	rc = xn_transact(c->xs, close_fn, &copy);
+	rc = ctl_transact(c, close_fn, &copy);
 	if (rc)
 		goto fail;
 	if (wait < 0)

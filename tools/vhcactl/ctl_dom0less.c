@@ -135,7 +135,7 @@ static int make_domain(struct ctl *c, const struct dom0less_guest *g,
 	snprintf(dir, sizeof(dir), DOMAINS "/%u", g->domid);
 	if (xn_exists(c->xs, XBT_NULL, dir, "name"))
 		return CTL_OK;
-	rc = xn_transact(c->xs, nodes_fn, &n);
+	rc = ctl_transact(c, nodes_fn, &n);
 	if (rc)
 		return ctl_error(CTL_FAILED, "cannot write the nodes of domain %u: %s",
 				 g->domid, strerror(-rc));

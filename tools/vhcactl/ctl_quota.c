@@ -68,7 +68,7 @@ static int change(struct ctl *c, const struct ctl_dev *d)
 		if (ctl_quota_parse(c->argv[i], &conf, err))
 			return ctl_error(CTL_USAGE, "%s", err);
 	ch.conf = &conf;
-	rc = xn_transact(c->xs, change_fn, &ch);
+	rc = ctl_transact(c, change_fn, &ch);
 	if (rc)
 		return ctl_error(CTL_FAILED,
 				 "cannot write the nodes of the device: %s (quotas are changed in the control domain only, as root)",

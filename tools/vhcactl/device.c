@@ -387,7 +387,7 @@ int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
 	d->domid = domid;
 	d->backend = backend;
 	ctl_domain_name(c, backend, cr.backend);
-	return xn_transact(c->xs, create_fn, &cr);
+	return ctl_transact(c, create_fn, &cr);
 }
 
 static int texts_recorded(struct ctl *c, const struct ctl_dev *d,
@@ -471,7 +471,7 @@ int ctl_dev_remove(struct ctl *c, const struct ctl_dev *d)
 {
 	struct ctl_dev copy = *d;
 
-	return xn_transact(c->xs, remove_fn, &copy);
+	return ctl_transact(c, remove_fn, &copy);
 }
 
 enum xenbus_state ctl_fe_state(struct ctl *c, const struct ctl_dev *d)

@@ -4,33 +4,55 @@
  *
  * Reads the file with the counters of a device that its worker of xen-vhcad
  * replaces about once a second. Root of this domain writes it; what is missing
- * in it counts as 0, so that an older or newer xen-vhcad does no harm.
+ * in it counts as 0, so that an older or newer xen-vhcad does no harm. Nor does one
+ * that a guest took over: it is waited for by nobody, and has a size.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "ctl.h"
+#include "file.h"
 
 #define PAGES_PER_MB	(1024u * 1024u / XENVHCA_PAGE_SIZE)
+#define SIZE_MAX_STATS	65536
+
+/* 0 or -errno; the object may be NULL all the same. */
+static int load(const char *path, struct json_object **obj, struct stat *st)
+{
+	int fd = vl_file_open(path, O_RDONLY), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	*obj = NULL;
+	if (fstat(fd, st))
+		rc = -errno;
+	else if (st->st_size > SIZE_MAX_STATS)
+		rc = -EFBIG;
+	else
+		*obj = json_object_from_fd(fd);
+	close(fd);
+	return rc;
+}
 
 int ctl_stats_load(struct ctl *c, const struct ctl_dev *d,
 		   struct json_object **obj, int64_t *mtime_ms, char *err)
 {
 	char path[XN_PATH_MAX];
 	struct stat st;
+	int rc;
 
 	if (snprintf(path, sizeof(path), "%s/%u-%u.stats", c->run_dir,
 		     d->domid, d->devid) >= (int)sizeof(path)) {
 		snprintf(err, CTL_ERR_MAX, "-r %.64s...: too long", c->run_dir);
 		return -ENAMETOOLONG;
 	}
-	if (stat(path, &st)) {
-		int rc = -errno;
-
-		snprintf(err, CTL_ERR_MAX, "%s: %s", path, strerror(-rc));
+	rc = load(path, obj, &st);
+	if (rc) {
+		snprintf(err, CTL_ERR_MAX, "%s: %s", path, vl_file_why(-rc));
 		return rc;
 	}
-	*obj = json_object_from_file(path);
 	if (!json_object_is_type(*obj, json_type_object)) {
 		json_object_put(*obj);
 		snprintf(err, CTL_ERR_MAX, "%s: no JSON object", path);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Commands that run at once write to xenstore in turns. Each adds or removes a name in
+ * directories that all share, and of such transactions xenstored takes one and has all
+ * others begin again. Of 64 attaches at once, as when a host starts its guests, some
+ * conflicted until xn_transact() gave up.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include "file.h"
+#include "ctl.h"
+
+#define TURN_SECONDS	30
+
+static void wake(int sig)
+{
+	(void)sig;
+}
+
+/*
+ * A turn only spares conflicts, so nobody waits for ever for one that hangs. The fd,
+ * which ends the turn when it is closed; < 0: no lock can be had.
+ */
+static int turn(const char *path)
+{
+	struct sigaction to_wake = { .sa_handler = wake }, old;
+	int fd = vl_file_open(path, O_RDWR | O_CREAT);
+
+	if (fd < 0)
+		return fd;
+	/* Without SA_RESTART: it ends flock(). */
+	sigaction(SIGALRM, &to_wake, &old);
+	alarm(TURN_SECONDS);
+	flock(fd, LOCK_EX);
+	alarm(0);
+	sigaction(SIGALRM, &old, NULL);
+	return fd;
+}
+
+int ctl_transact(struct ctl *c,
+		 int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),
+		 void *arg)
+{
+	int fd = c->turn ? turn(c->turn) : -1;
+	int rc = xn_transact(c->xs, fn, arg);
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
