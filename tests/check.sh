@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Everything, in the short form of 'make check' or the long one of 'make soak'. What
-# needs no emulated machine runs beside them, at the lowest priority, because
+# needs no emulated machine runs beside them, at a low priority, because
 # emulated machines leave a part of their processors idle; scenarios that compare
 # speeds wait for its end ("# quiet: yes", qemu/README.md). Where nothing is cached,
 # the root of bare/check.sh, which may use no cache, makes the images and QEMU
@@ -29,10 +29,10 @@ part() {
 	echo "==== $name: $((SECONDS - start)) s, $(((SECONDS - begin) / 60)) min since the start"
 }
 
-# later NAME COMMAND...: the same at a low priority, shown when it has ended.
-# $niceness: the lowest, unless it would be what all wait for in the end.
+# later NAME COMMAND...: the same at a low priority, shown when it has ended. At the
+# lowest one all would wait for it in the end.
 later() {
-	part "$1" nice -n "${niceness:-19}" "${@:2}" >"$build/beside.$1"
+	part "$1" nice -n "${niceness:-10}" "${@:2}" >"$build/beside.$1"
 	cat "$build/beside.$1"
 }
 
@@ -47,13 +47,6 @@ counted() {
 		END { printf "%d passed, %d failed, %d skipped\n", p, f, s }'
 }
 
-# What later machines install: it fails again, and is told, where it is needed.
-packages() {
-	tests/qemu/image/debian.sh
-	tests/qemu/image/build-xl.sh
-	tests/package/carry.sh --build "$build"
-}
-
 # Holds the lock that quiet scenarios wait for.
 beside() {
 	exec 8>"$VHCA_BESIDE"
@@ -63,10 +56,10 @@ beside() {
 		later check-package "$make" check-package
 	else
 		later check-unit "$make" check-beside
-		nice -n 19 bash -c "$(declare -f packages); build=$build; packages" \
-			>/dev/null 2>&1
+		# It fails again, and is told, where it is needed.
+		nice -n 19 tests/qemu/image/build-xl.sh >/dev/null 2>&1
 		[ "$cold" = yes ] ||
-			niceness=5 later check-bare "$make" check-bare
+			niceness=5 later check-bare "$make" check-bare UNLESS_PASSED=yes
 	fi
 	exec 8>&-
 }
@@ -95,6 +88,10 @@ part check-xen "$make" check-xen
 wait "$beside"
 # A kernel with KASAN needs the machine to itself.
 [ "$VHCA_TIER" = check ] || part check-debug "$make" check-debug
-[ ! -e "$logs/failed" ] || echo "failed: $(tr '\n' ' ' <"$logs/failed")"
+# Where only the end of all this is kept, it says what failed.
+if [ -e "$logs/failed" ]; then
+	grep -hE '^(b: )?(FAIL|unexpected)' "$logs"/*.log | cut -c 1-200 | sort -u | head -n 20
+	echo "failed: $(tr '\n' ' ' <"$logs/failed")"
+fi
 counted
 [ ! -e "$logs/failed" ]

@@ -28,6 +28,9 @@ BANDWIDTH_FACTOR = 0.9
 CONTROL_ROUND_TRIPS = 3
 REG_FACTOR = 1.5
 VERBS_IN_ROW = {"alloc_pd+dealloc_pd": 2, "modify_qp RESET->RTS": 3}
+ATTACH = {"attach": "attach to ACTIVE",
+          "states": "attach, states of the backend",
+          "vif": "the same, of a vif"}
 
 
 def content(*path):
@@ -109,8 +112,11 @@ def mapping_cost(raw, kind):
             counters["unmap_ns"] / pages / 1000)
 
 
-def attach_times(raw, kind):
-    return [int(v) / 1000 for v in content(raw, f"{kind}.attach").split()]
+def add_attach(bench, kind, raw, part):
+    """How long devices took to attach: the median."""
+    times = [int(v) / 1000 for v in content(raw, f"{kind}.{part}").split()]
+    add_extra(bench, kind, ATTACH[part], "ms",
+              statistics.median(times) if times else None, len(times))
 
 
 def pages_of(name):
@@ -188,12 +194,11 @@ def add_kind(bench, kind, sides):
     costs = {"rtt": rtt, "map": per_map, "unmap": per_unmap}
     for part in PARTS:
         add_part(bench, kind, part, sides, costs)
-    attach = attach_times(raw, kind)
     add_extra(bench, kind, "event channel round trip", "us", rtt, 1000)
     add_extra(bench, kind, "grant mapping, per page", "us", per_map)
     add_extra(bench, kind, "grant unmapping, per page", "us", per_unmap)
-    add_extra(bench, kind, "attach to ACTIVE", "ms",
-              statistics.median(attach) if attach else None, len(attach))
+    for part in ATTACH:
+        add_attach(bench, kind, raw, part)
 
 
 def read_bench(folder):

@@ -23,7 +23,10 @@ CONTROL = {"query_port": (900, 1800, 1900), "create_cq": (200, 4200, 4300),
 DATA = {"send_lat 8 B": (70, 1060, 500), "write_bw 4 KiB": (50, 99, 44),
         "read_bw 64 KiB": (120, 120, 109)}
 SIDES = ("native", "pv", "pvh")
-EXTRA = 4       # figures of the guest alone
+EXTRA = 6       # figures of the guest alone
+ATTACH = {"attach": "attach to ACTIVE",
+          "states": "attach, states of the backend",
+          "vif": "the same, of a vif"}
 MISSED = {("bench", "pv", "create_cq"), ("bench", "pvh", "create_cq"),
           ("bench", "pvh", "reg_mr 1 MiB"), ("bench", "pv", "send_lat 8 B"),
           ("bench", "pvh", "write_bw 4 KiB"),
@@ -70,6 +73,8 @@ class ReportTest(unittest.TestCase):
                 {"counters": {"map_pages": 1000, "map_ns": 5600000,
                               "unmap_ns": 6100000}}))
             self.put(f"bench/raw/{kind}.attach", "940000\n990000\n1270000\n")
+            self.put(f"bench/raw/{kind}.states", "140000\n190000\n260000\n")
+            self.put(f"bench/raw/{kind}.vif", "70000\n90000\n80000\n")
         self.put("bench/status", "pass\n")
         for name in RATIOS:
             kind = name.rsplit("-", 1)[1]
@@ -198,6 +203,11 @@ class ReportTest(unittest.TestCase):
              "goal_ratio": 7.75, "met": False}, row)
         attach = self.of(found, "bench", "pvh")["attach to ACTIVE"]
         self.assertEqual((attach["guest"], attach["n"]), (990.0, 3))
+        states = self.of(found, "bench", "pvh")
+        self.assertEqual(
+            [states[name]["guest"] for name in
+             ("attach, states of the backend", "the same, of a vif")],
+            [190.0, 80.0])
         row = self.of(found, RATIOS[0], "pv")["read_bw 64 KiB"]
         self.assertEqual({"scenario": RATIOS[0], **ratio_rows("pv", 6)[1]},
                          row)
@@ -213,7 +223,8 @@ class ReportTest(unittest.TestCase):
     def test_second_kind_missing(self):
         whole = self.report(0)
         self.drop(*(f"bench/raw/pvh.{part}" for part in
-                    ("control", "data", "evtchn", "stats", "attach")))
+                    ("control", "data", "evtchn", "stats", "attach",
+                     "states", "vif")))
         self.fails("bench", "guest apvh did not come up within 240 s",
                    "pvh: guests")
         found = self.report(1)
@@ -232,7 +243,7 @@ class ReportTest(unittest.TestCase):
         text = self.get("bench/raw/pvh.data")
         cut = text.index("write_bw 4 KiB") + 20
         self.put("bench/raw/pvh.data", text[:cut])
-        self.drop("bench/raw/pvh.attach")
+        self.drop(*(f"bench/raw/pvh.{part}" for part in ATTACH))
         self.fails("bench", "time limit of 1500 s reached", "pvh: data")
         found = self.report(1)
         self.assertEqual(set(self.of(found, "bench", "pvh")), {
@@ -240,13 +251,13 @@ class ReportTest(unittest.TestCase):
             "grant mapping, per page", "grant unmapping, per page"})
         lacking = self.lacking(found, "bench", "pvh")
         self.assertEqual(set(lacking), {"write_bw 4 KiB", "read_bw 64 KiB",
-                                        "attach to ACTIVE"})
+                                        *ATTACH.values()})
         for reason in lacking.values():
             self.assertIn("time limit of 1500 s reached", reason)
         self.assertIn("in dom0 only", lacking["write_bw 4 KiB"])
         self.assertEqual(len(self.of(found, "bench", "pv")),
                          len(CONTROL) + len(DATA) + EXTRA)
-        self.assertEqual(self.words.count("not measured"), 3)
+        self.assertEqual(self.words.count("not measured"), 5)
 
     def test_no_native(self):
         self.drop("bench/raw/native.control", "bench/raw/native.data")
@@ -260,7 +271,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual({r["name"] for r in found["rows"] if
                           r["scenario"] == "bench"}, {
             "event channel round trip", "grant mapping, per page",
-            "grant unmapping, per page", "attach to ACTIVE"})
+            "grant unmapping, per page", *ATTACH.values()})
         self.assertEqual(set(self.lacking(found, "bench", "pv")),
                          {*CONTROL, *DATA})
         self.assertEqual(len(self.of(found, RATIOS[0], "pv")), 2)

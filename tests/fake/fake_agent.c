@@ -73,7 +73,7 @@ static int fake_domain(void *ctx, unsigned int domid, struct dba_domain *dom)
 	return 0;
 }
 
-static int fake_save(void *ctx, const struct dba_map *maps)
+static int fake_save(void *ctx, struct dba_map *maps)
 {
 	unsigned int slot;
 

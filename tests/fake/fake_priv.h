@@ -58,6 +58,7 @@ extern struct fake {
 	unsigned int fail_n;
 	int fail_err, fail_open, fail_mmap;
 	int refuse;
+	unsigned int slow_us;
 	uint8_t last_in[256];
 	size_t last_in_len;
 	uint32_t opened;		/* contexts so far */

@@ -318,6 +318,11 @@ void fake_refuse(bool all)
 	fake.refuse = all ? EINVAL : 0;
 }
 
+void fake_slow(unsigned int us)
+{
+	fake.slow_us = us;
+}
+
 void fake_unplug(bool gone)
 {
 	fake.refuse = gone ? EIO : 0;
@@ -366,10 +371,17 @@ unsigned int fake_violations(void)
 	return fake.violations;
 }
 
+static void take_time(void)
+{
+	if (fake.slow_us)
+		usleep(fake.slow_us);
+}
+
 ssize_t be_sys_write(int fd, const void *buf, size_t len)
 {
 	bool cm, umad;
 
+	take_time();
 	fake_lock();
 	umad = fake_umad_has(fd);
 	cm = fake_cm_has(fd);
@@ -393,6 +405,7 @@ int be_sys_ioctl(int fd, unsigned long req, void *arg)
 {
 	int r;
 
+	take_time();
 	fake_lock();
 	r = locked_ioctl(fd, req, arg);
 	fake_unlock();

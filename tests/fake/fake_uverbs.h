@@ -61,6 +61,8 @@ void fake_remove(void);
 void fake_fail(uint32_t cmd, unsigned int n, int err);
 /* Every command, file and mapping, with EINVAL, until told otherwise. */
 void fake_refuse(bool all);
+/* Each takes so long. */
+void fake_slow(unsigned int us);
 /* The same with EIO: the HCA is taken from all files. */
 void fake_unplug(bool gone);
 /* Before each command cmd from now on, as if another processor was at it; NULL:

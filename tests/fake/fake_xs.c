@@ -301,7 +301,8 @@ bool xs_is_domain_introduced(struct xs_handle *h, unsigned int domid)
 	char path[64];
 
 	(void)h;
-	requests++;
+	if (!request())
+		return false;
 	if (unprivileged) {
 		errno = EACCES;
 		return false;

@@ -61,6 +61,12 @@ static int loop_kick_fd(struct be_transport *t)
 	return to_loop(t)->to_be[BE_PORT_KICK];
 }
 
+static int loop_agent_fd(struct be_transport *t)
+{
+	(void)t;
+	return -1;
+}
+
 static void loop_cmd_ack(struct be_transport *t, bool had_work)
 {
 	(void)had_work;
@@ -419,6 +425,7 @@ const struct be_transport_ops loop_ops = {
 	.arm_kicks = be_shm_arm_kicks,
 	.cmd_fd = loop_cmd_fd,
 	.kick_fd = loop_kick_fd,
+	.agent_fd = loop_agent_fd,
 	.cmd_ack = loop_cmd_ack,
 	.kick_ack = loop_kick_ack,
 	.map = loop_map,

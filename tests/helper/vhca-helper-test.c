@@ -56,6 +56,7 @@ static void test_errors(void)
 	struct vhca_helper_grant g = { .nr_pages = 1, .domid = 0x7ff0 };
 	uint32_t ref, id;
 	int fd = helper_open(), self = open("/proc/self/exe", O_RDONLY);
+	int fd2 = helper_open();
 	void *anon = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void *file = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, self, 0);
@@ -69,12 +70,18 @@ static void test_errors(void)
 	      errno == EINVAL);
 	CHECK(ioctl(fd, VHCA_HELPER_GRANT, &g) < 0 && errno == EINVAL);
 	CHECK(ioctl(fd, VHCA_HELPER_GRANT, NULL) < 0 && errno == EFAULT);
+	domid++;
+	CHECK(grant(fd, anon, 1, &ref, &id) < 0 && errno == EPERM);
+	domid--;
 	CHECK(ungrant(fd, 1) < 0 && errno == ENOENT);
 	CHECK(ioctl(fd, VHCA_HELPER_KEEP_MM) == 0);
 	CHECK(ioctl(fd, VHCA_HELPER_KEEP_MM) < 0 && errno == EBUSY);
+	CHECK(ioctl(fd2, VHCA_HELPER_KEEP_MM) < 0 && errno == EBUSY);
 	CHECK(counter("kept_mms") == 1);
 	close(fd);
 	CHECK(counter("kept_mms") == 0);
+	CHECK(ioctl(fd2, VHCA_HELPER_KEEP_MM) == 0);
+	close(fd2);
 	CHECK(counter("grants") == 0);
 	munmap(file, PAGE);
 	munmap(anon, PAGE);
@@ -84,7 +91,7 @@ static void test_errors(void)
 /* Shared memory stays where it is, and what it is, while it is granted. */
 static void test_shared(void)
 {
-	uint32_t ref[2], ids[2] = { domid, domid }, id;
+	uint32_t ref[2], ids[2] = { domid, domid }, id, other;
 	xengnttab_handle *xgt = xengnttab_open(NULL, 0);
 	int fd = helper_open();
 	uint32_t *mine, *map;
@@ -99,6 +106,8 @@ static void test_shared(void)
 	CHECK(map != NULL);
 	if (failed)
 		return;
+	/* A page of a grant is granted to nobody: devtmpfs is not shared memory. */
+	CHECK(grant(fd, map, 1, ref + 1, &other) < 0 && errno == EFAULT);
 	mine[0] = 0x1234;
 	map[PAGE / 4] = 0x5678;
 	CHECK(map[0] == 0x1234 && mine[PAGE / 4] == 0x5678);
@@ -139,6 +148,9 @@ static void test_bound(void)
 	mine = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(xgt && mine != MAP_FAILED && parameter("domain_pages", "4"));
+	CHECK(parameter("granted_pages", "3"));
+	CHECK(grant(fd, mine, 4, ref, &id) < 0 && errno == ENOSPC);
+	CHECK(parameter("granted_pages", "0"));
 	CHECK(grant(fd, mine, 2, ref, &id) == 0);
 	CHECK(grant(fd, mine, 3, ref, &id1) < 0 && errno == EBUSY);
 	CHECK(grant(fd2, mine + PAGE, 3, ref, &id1) < 0 && errno == EBUSY);

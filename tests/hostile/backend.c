@@ -118,6 +118,8 @@ static void serve(struct peer *b)
 		RING_COPY_REQUEST(&b->ring, b->ring.req_cons, &req);
 		b->ring.req_cons++;
 		b->served++;
+		if (b->flood && req.op == XENVHCA_OP_QUERY_PORT)
+			b->asked++;
 		lie_request(b, &req);
 	}
 	b->sring->req_event = b->ring.req_cons + 1;
@@ -162,7 +164,8 @@ static void finish(struct peer *b)
 	say("     served %u commands, frontend state %d, broken: %s", b->served,
 	    store_state(b->front), store_get(b->front, XENVHCA_NODE_BROKEN));
 	if (b->flood)
-		say("     flood of %u", b->flood);
+		say("     flood of %u, asked %u times for the port", b->flood,
+		    b->asked);
 	if (b->detached)
 		say("     detached after %lld s",
 		    (long long)(time(NULL) - b->detached));

@@ -347,15 +347,14 @@ static void comp_flood(struct peer *b)
 {
 	const struct xenvhca_event ev = { XENVHCA_EVT_COMP, 0, 0, b->cq };
 
-	if (b->cq)
+	if (b->cq && !peer_rests(b))
 		peer_pour(b, &ev);
 }
 
 static void overflow_flood(struct peer *b)
 {
-	if (!b->cq)
+	if (!b->cq || peer_rests(b))
 		return;
-	b->busy = true;
 	b->flood++;
 	b->evt->overflow = 1;
 	peer_notify(b, EVT);
@@ -368,7 +367,7 @@ static void port_flood(struct peer *b)
 		XENVHCA_EVT_PORT, kind[b->told++ % sizeof(kind)], 0, 0,
 	};
 
-	if (b->cq)
+	if (b->cq && !peer_rests(b))
 		peer_pour(b, &ev);
 }
 

@@ -38,6 +38,7 @@ struct peer {
 	time_t detached;		/* when the backend began to close, or 0 */
 	unsigned int served, told;	/* requests; lies told */
 	unsigned int flood;		/* events of a flood */
+	unsigned int asked;		/* for the port, since the flood began */
 	bool gone;			/* the backend "died" */
 	bool busy;			/* do not sleep */
 };
@@ -49,6 +50,11 @@ void model_answer(struct peer *b, const struct xenvhca_request *req,
 void peer_put(struct peer *b, const struct xenvhca_response *rsp);
 void peer_notify(struct peer *b, enum port p);
 void peer_event(struct peer *b, const struct xenvhca_event *ev);
+/*
+ * Whether a flood rests: every third second, in which a guest with one slow processor
+ * gets on with what the flood is to meet.
+ */
+bool peer_rests(struct peer *b);
 /* As many as there is room for, by one notification. */
 void peer_pour(struct peer *b, const struct xenvhca_event *ev);
 

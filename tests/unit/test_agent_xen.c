@@ -238,6 +238,7 @@ static void many_are_asked_in_one_node(void **state)
 		assert_int_equal(be_agent_map(&a, MFN + i, 0, &slot[i]),
 				 -EINPROGRESS);
 	}
+	agent_acts();
 	assert_int_equal(listed, XENVHCA_DOORBELL_BATCH);
 	assert_int_equal(fake_xs_nodes(), 1);
 	say = NULL;
@@ -389,12 +390,18 @@ static void an_answer_that_takes_time_holds_nobody(void **state)
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
 	assert_in_range(clock_ms - start, 1, 30);
 	first = slot;
+	start = clock_ms;
 	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &other),
 			 -EINPROGRESS);
-	start = clock_ms;
+	assert_int_equal(clock_ms, start);	/* the agent reads both at once */
+	assert_non_null(strchr(fake_xs_get(DB "/requests"), ';'));
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
 	assert_in_range(clock_ms - start, 1, 5);
 	say_of(other, "mapped");
+	start = clock_ms;		/* it has what the other one found */
+	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &other),
+			 -EINPROGRESS);
+	assert_int_equal(clock_ms, start);
 	assert_int_equal(be_agent_map(&a, MFN + 1, GFN + 1, &other), 0);
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
 	say = NULL;

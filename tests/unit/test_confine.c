@@ -5,9 +5,12 @@
  * A confined process makes no socket, starts no program and reaches no other
  * process, in none of its threads; what a worker does all day works.
  */
+#include <asm/ioctls.h>
+#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,8 +19,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,6 +31,37 @@
 #include "worker/confine.h"
 
 #define REFUSED(call)	({ errno = 0; (call) == -1 && errno == EPERM; })
+
+/* What reaches other processes, or makes one. */
+static bool refuses_others(void)
+{
+	struct f_owner_ex owner = { F_OWNER_PID, getppid() };
+	struct rlimit lim;
+	int in = STDIN_FILENO, pid = getppid();
+	cpu_set_t cpus = {};
+	pid_t child;
+
+	child = fork();
+	if (child >= 0) {
+		if (!child)
+			_exit(0);
+		waitpid(child, NULL, 0);
+		return false;
+	}
+	return errno == EPERM &&
+	       REFUSED(prlimit(pid, RLIMIT_CPU, NULL, &lim)) &&
+	       REFUSED(setpriority(PRIO_PROCESS, (id_t)pid, 0)) &&
+	       REFUSED(setpriority(PRIO_USER, 0, 0)) &&
+	       REFUSED(sched_setaffinity(pid, sizeof(cpus), &cpus)) &&
+	       REFUSED(syscall(SYS_pidfd_getfd, -1, 0, 0)) &&
+	       REFUSED(fcntl(in, F_SETOWN, pid)) &&
+	       REFUSED(fcntl(in, F_SETOWN_EX, &owner)) &&
+	       REFUSED(fcntl(in, F_SETSIG, SIGKILL)) &&
+	       REFUSED(ioctl(in, FIOSETOWN, &pid)) &&
+	       REFUSED(ioctl(in, SIOCSPGRP, &pid)) &&
+	       REFUSED(syscall(SYS_shmget, 1, 1, 0)) &&
+	       REFUSED(truncate("/nowhere", 0));
+}
 
 static bool refuses(void)
 {
@@ -42,7 +78,8 @@ static bool refuses(void)
 	       REFUSED(ptrace(PTRACE_TRACEME, 0, NULL, NULL)) &&
 	       REFUSED(syscall(SYS_bpf, 0, NULL, 0)) &&
 	       REFUSED(syscall(SYS_init_module, NULL, 0, NULL)) &&
-	       REFUSED(syscall(SYS_kexec_load, 0, 0, NULL, 0));
+	       REFUSED(syscall(SYS_kexec_load, 0, 0, NULL, 0)) &&
+	       refuses_others();
 }
 
 static void *wait_for_end(void *arg)
@@ -59,9 +96,13 @@ static bool works(void)
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	uint64_t one = 1;
 	int efd = eventfd(0, EFD_CLOEXEC);
+	struct rlimit lim;
 	pthread_t t;
 
-	return fd >= 0 && p != MAP_FAILED && !munmap(p, 4096) &&
+	return !getrlimit(RLIMIT_NOFILE, &lim) &&
+	       !setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)) &&
+	       !fcntl(efd, F_SETFL, O_NONBLOCK) &&
+	       fd >= 0 && p != MAP_FAILED && !munmap(p, 4096) &&
 	       write(efd, &one, sizeof(one)) == sizeof(one) &&
 	       !pthread_create(&t, NULL, wait_for_end, NULL) &&
 	       !pthread_cancel(t) && !pthread_join(t, NULL) &&

@@ -47,6 +47,13 @@ int __wrap_be_confine(void)
 	return 0;
 }
 
+int __wrap_be_confine_paths(const char *run_dir);
+int __wrap_be_confine_paths(const char *run_dir)
+{
+	(void)run_dir;
+	return 0;
+}
+
 int __wrap_vl_caps_retain(uint32_t retain);
 int __wrap_vl_caps_retain(uint32_t retain)
 {

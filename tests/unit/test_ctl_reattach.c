@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * vhcactl and devices whose backend domain is gone: they are seen, can be
- * detached, and come back at the new domain of that name as they were made.
+ * detached, and come back at the new domain of that name as they were made. And a
+ * device that gets the number of one that the guest has not ended yet.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,6 +127,31 @@ static void it_waits_for_the_domain(void **state)
 	assert_string_equal(fake_xs_get(NEW_BE "/hca"), "mlx5_0");
 }
 
+/* The guest's, of an earlier device of that number: it would not look at the new one. */
+static void a_late_end_is_written_over(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+	char *err;
+
+	(void)state;
+	host_device(&c, "hca=rxe0", &d);
+	fake_xs_set("/local/domain/0/backend/vhca/5/0/state", "2");
+	fake_xs_set("/local/domain/5/device/vhca/0/state", "6");
+	host_capture();
+	assert_int_equal(ctl_attach_wait(&c, &d, 1), CTL_TIMEOUT);
+	host_captured(NULL, &err);
+	assert_string_equal(fake_xs_get("/local/domain/5/device/vhca/0/state"), "1");
+	assert_non_null(strstr(err, "the guest does not answer"));
+	/* One that says why it closed is not asked again. */
+	fake_xs_set("/local/domain/5/device/vhca/0/broken", "why");
+	fake_xs_set("/local/domain/5/device/vhca/0/state", "6");
+	host_capture();
+	assert_int_equal(ctl_attach_wait(&c, &d, 1), CTL_FAILED);
+	host_captured(NULL, &err);
+	assert_string_equal(fake_xs_get("/local/domain/5/device/vhca/0/state"), "6");
+}
+
 #define HOST_TEST(f) cmocka_unit_test_setup_teardown(f, host_new, host_end)
 
 int main(void)
@@ -135,6 +161,7 @@ int main(void)
 		HOST_TEST(it_comes_back_as_it_was),
 		HOST_TEST(others_are_left_alone),
 		HOST_TEST(it_waits_for_the_domain),
+		HOST_TEST(a_late_end_is_written_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,9 +12,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
+#include "host/maptrack.h"
 #include "tests/fake/fake_xs.h"
 #include "test_ctl_host.h"
+#include "tools/vhcactl/check.h"
 
 /* As backend/worker/stats.c writes it. */
 #define FILE_5_0 \
@@ -121,6 +125,39 @@ static void missing_counters_are_explained(void **state)
 	assert_non_null(strstr(err, "no JSON object"));
 	c.json = c.openmetrics = true;
 	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_USAGE);
+}
+
+/* A worker that a guest took over may put anything there. */
+static void what_is_no_file_is_not_waited_for(void **state)
+{
+	static const char *const names[] = { "/5-0.stats", "/supervisor.lock" };
+	struct ctl_dev d;
+	char *out, *err, path[128];
+	struct ctl c;
+	struct check k = { .c = &c };
+	unsigned int i;
+
+	(void)state;
+	host_device(&c, "hca=rxe0", &d);
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s%s", host_root, names[i]);
+		assert_int_equal(mkfifo(path, 0600), 0);
+	}
+	alarm(10);
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "/5-0.stats: no regular file: remove it"));
+	assert_int_equal(check_told_frames(&k), HOST_MAPTRACK_FRAMES);
+	alarm(0);
+	snprintf(path, sizeof(path), "%s/5-0.stats", host_root);
+	unlink(path);
+	host_file("/file", FILE_5_0);
+	host_link("/5-0.stats", "file");
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
+	unlink(path);
+	host_file("/5-0.stats", FILE_5_0);
+	assert_int_equal(truncate(path, 1 << 20), 0);
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "too large"));
 }
 
 static size_t name_len(const char *p)
@@ -243,6 +280,7 @@ int main(void)
 		HOST_TEST(one_device_as_text_and_json),
 		HOST_TEST(all_devices_of_this_domain),
 		HOST_TEST(missing_counters_are_explained),
+		HOST_TEST(what_is_no_file_is_not_waited_for),
 		HOST_TEST(openmetrics_are_well_formed),
 		HOST_TEST(openmetrics_of_nothing_are_well_formed),
 	};

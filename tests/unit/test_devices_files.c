@@ -103,6 +103,11 @@ static void devices_are_found(void **state)
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/05", root);
 	mkdir(path, 0700);
+	/* What is no directory has no device, and hides no other. */
+	snprintf(path, sizeof(path), "%s/4", root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(path, sizeof(path), "%s/3", root);
+	assert_int_equal(symlink("3", path), 0);
 	assert_string_equal(scan(), "5/0 ");
 	assert_true(s->ops->alive(s, 5));
 }
@@ -157,7 +162,7 @@ static void states_are_files(void **state)
 	assert_string_equal(get(5, 0, "broken"), "too many");
 }
 
-static void mistakes_are_defaults(void **state)
+static void mistakes_are_no_state(void **state)
 {
 	static const char *const bad[] = { "", "7", "x", "-1", "1 ", "4\n\n", "\a4",
 					   "00000000000000000000000004" };
@@ -167,7 +172,8 @@ static void mistakes_are_defaults(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put(5, 0, "state", bad[i]);
-		assert_int_equal(s->ops->state(s, 5, 0), XenbusStateUnknown);
+		assert_true(s->ops->state(s, 5, 0) < 0);
+		assert_true(s->ops->close(s, 5, 0) < 0);
 	}
 	/* Nor what somebody's link leads to. */
 	put(5, 0, "other", "4");
@@ -176,7 +182,7 @@ static void mistakes_are_defaults(void **state)
 	snprintf(target, sizeof(target), "%s/5/0/other", root);
 	assert_int_equal(remove(path), 0);
 	assert_int_equal(symlink(target, path), 0);
-	assert_int_equal(s->ops->state(s, 5, 0), XenbusStateUnknown);
+	assert_true(s->ops->state(s, 5, 0) < 0);
 }
 
 static void limits_are_read(void **state)
@@ -232,7 +238,7 @@ int main(void)
 		T(devices_are_found),
 		T(changes_are_told),
 		T(states_are_files),
-		T(mistakes_are_defaults),
+		T(mistakes_are_no_state),
 		T(limits_are_read),
 		T(a_value_fits_or_is_none),
 		T(without_a_folder_there_are_none),

@@ -119,6 +119,7 @@ static void commands_pass_one_that_waits(void **state)
 	struct guest *g = *state;
 	struct xenvhca_request map = slow_map(g);
 	struct be_cmdq q = {};
+	uint64_t looks;
 	int32_t status;
 
 	/* One a second, and three are there: what is looked at again needs none. */
@@ -134,6 +135,10 @@ static void commands_pass_one_that_waits(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(answered(g, &status), 0);
 	assert_int_equal(loop_doorbell_maps(g->loop), 1);
+	/* Until then nobody takes the agent's processor. */
+	looks = loop_doorbell_looks(g->loop);
+	assert_in_range(be_cmdq_run(&g->dev, &q, false), 1, 100);
+	assert_int_equal(loop_doorbell_looks(g->loop), looks + 2);
 	loop_later_doorbell(g->loop, 0);
 	be_cmdq_run(&g->dev, &q, false);
 	assert_int_equal(answered(g, &status) + answered(g, &status), 4);

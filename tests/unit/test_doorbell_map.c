@@ -70,7 +70,7 @@ static int fake_mapping(void *ctx, unsigned int domid, uint64_t gfn,
 	return 0;
 }
 
-static int fake_save(void *ctx, const struct dba_map *maps)
+static int fake_save(void *ctx, struct dba_map *maps)
 {
 	(void)ctx;
 	xen.saves++;
@@ -323,6 +323,55 @@ static void a_restart_knows_everything(void **state)
 	assert_int_equal(table.n, 0);
 }
 
+/* A line is made once, and has its flags as they are each time. */
+static void a_later_file_has_what_changed(void **state)
+{
+	static const bool flags[][2] = { { true, false }, { false, true },
+					 { false, false }, { true, true } };
+	char path[] = "doorbell-state-XXXXXX", text[256], has[16];
+	struct dba_map m = want(true), *in;
+	unsigned int i;
+	FILE *f;
+	int fd;
+
+	(void)state;
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	m.guest = 0x7fef;
+	m.backend = 0x7fef;
+	m.slot = UINT32_MAX;
+	m.mfn = m.gfn = DBA_MAX_FRAME - 1;
+	memset(m.uuid, 0xa5, sizeof(m.uuid));
+	in = dba_map_insert(&table, &m);
+	assert_non_null(in);
+	for (i = 0; i < 4; i++) {
+		size_t n;
+
+		in->transit = flags[i][0];
+		in->held = flags[i][1];
+		assert_int_equal(dba_state_save(path, table.maps), 0);
+		f = fopen(path, "re");
+		assert_non_null(f);
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+		text[n] = '\0';
+		snprintf(has, sizeof(has), " 1%d%d a5a5", flags[i][0],
+			 flags[i][1]);
+		assert_non_null(strstr(text, has));
+		dba_map_free(&table);
+		assert_int_equal(dba_state_load(path, &table), 0);
+		in = table.maps;
+		assert_true(table.n == 1 && in->transit == flags[i][0] &&
+			    in->held == flags[i][1] && in->slot == m.slot &&
+			    in->mfn == m.mfn && in->gfn == m.gfn);
+		assert_memory_equal(in->uuid, m.uuid, DBA_UUID);
+		assert_int_equal(dba_state_save(path, table.maps), 0);
+	}
+	unlink(path);
+	dba_map_free(&table);
+}
+
 static void a_damaged_file_is_refused(void **state)
 {
 #define HEAD	"xen-vhca-doorbelld 1\n"
@@ -433,6 +482,7 @@ int main(void)
 		TEST(what_cannot_be_undone_stays_known),
 		TEST(a_page_that_the_guest_replaced_is_gone),
 		TEST(a_restart_knows_everything),
+		TEST(a_later_file_has_what_changed),
 		TEST(a_damaged_file_is_refused),
 		TEST(the_table_is_bounded),
 		TEST(a_guest_is_bounded),

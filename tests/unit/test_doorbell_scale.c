@@ -88,6 +88,7 @@ static int setup(void **state)
 		assert_int_equal(be_dev_init(&dev[i], 5 + (int)i, i ? 3 : 0), 0);
 	fake_xs_quota("/local/domain/1/backend", NODES, OCTETS);
 	by_agent = 0;
+	busy = false;
 	return 0;
 }
 
@@ -186,6 +187,78 @@ static void processes_of_16_guests(void **state)
 	assert_in_range(by_agent, PAGES, 16 * PAGES);
 }
 
+/* Page i of the first guest, by an agent that answers what it is told to. */
+static int ask(unsigned int i)
+{
+	return be_agent_map(&agent[0], 0xe0100 + i, 0x100000 + i, &slot[i]);
+}
+
+static void others_are_answered(unsigned int i, uint64_t after_ms)
+{
+	char text[64];
+
+	slot[i] = BE_NO_SLOT;
+	assert_int_equal(ask(i), -EINPROGRESS);
+	clock_ns += after_ms * 1000000;
+	snprintf(text, sizeof(text), "%llu " XENVHCA_DOORBELL_MAPPED,
+		 (unsigned long long)agent[0].slot[slot[i]].n);
+	fake_xs_set("/local/domain/1/backend/vhca/5/0/doorbell/answers", text);
+	assert_int_equal(ask(i), 0);
+}
+
+static void the_first_waits(void)
+{
+	add_guests(1);
+	busy = true;
+	slot[0] = BE_NO_SLOT;
+	assert_int_equal(ask(0), -EINPROGRESS);
+}
+
+/* An agent with many guests to answer is slow. It is silent if nothing comes for 5 s. */
+static void a_slow_agent_is_not_silent(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	the_first_waits();
+	for (i = 1; i <= 5; i++) {
+		others_are_answered(i, 4900);
+		assert_int_equal(ask(0), -EINPROGRESS);	/* looks */
+		assert_false(agent[0].silent);
+	}
+	clock_ns += 5000000000;
+	assert_int_equal(ask(0), -ETIMEDOUT);
+	assert_true(agent[0].silent);
+}
+
+/* Nor does a process wait for ever while others have answers. */
+static void a_slow_agent_has_30_seconds(void **state)
+{
+	unsigned int i = 0;
+
+	(void)state;
+	the_first_waits();
+	do
+		others_are_answered(++i, 1000);
+	while (ask(0) == -EINPROGRESS);
+	assert_in_range(i, 29, 30);
+	assert_true(agent[0].silent);
+}
+
+/* An unmap without an answer is in nobody's way: who waits for a page still looks. */
+static void unmaps_do_not_look(void **state)
+{
+	(void)state;
+	the_first_waits();
+	others_are_answered(1, 0);
+	others_are_answered(2, 0);
+	assert_int_equal(be_agent_unmap(&agent[0], slot[1]), -ETIMEDOUT);
+	assert_int_equal(be_agent_unmap(&agent[0], slot[2]), -ETIMEDOUT);
+	agent[0].silent = false;
+	assert_int_equal(ask(0), -EINPROGRESS);
+	assert_int_equal(agent[0].skip, 0);
+}
+
 /* kill -9, of all of them and of the agent: what is mapped goes back, and what PV
  * guests had stays theirs, and charged. */
 static void workers_that_are_killed(void **state)
@@ -226,6 +299,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(processes_of_one_guest),
 		TEST(processes_of_16_guests),
+		TEST(a_slow_agent_is_not_silent),
+		TEST(a_slow_agent_has_30_seconds),
+		TEST(unmaps_do_not_look),
 		TEST(workers_that_are_killed),
 	};
 

@@ -143,6 +143,26 @@ static void for_the_life_of_the_guest(void **state)
 	assert_null(list);
 }
 
+/* Nor does what cannot be read say that a device, or its guest, is gone. */
+static void an_error_ends_nothing(void **state)
+{
+	(void)state;
+	keep(0, 5, BE_UNTIL_NEXT_WORKER);
+	keep(1, 6, BE_UNTIL_GUEST_ENDS);
+	fake_xs_break(EIO);
+	be_guard_check(&list, all);
+	assert_int_equal(all->ops->state(all, 5, 0), -EIO);
+	assert_int_equal(all->ops->close(all, 5, 0), -EIO);
+	fake_xs_break(0);
+	assert_true(held(0) && held(1));
+	state_is("nonsense");
+	assert_true(held(0));
+	assert_int_equal(all->ops->state(all, 5, 1), XenbusStateUnknown);
+	assert_int_equal(all->ops->close(all, 5, 1), 0);
+	state_is("2");
+	assert_false(held(0));
+}
+
 /* A guest connects as often as it likes. */
 static void not_without_end(void **state)
 {
@@ -372,6 +392,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(until_the_next_worker),
 		T(for_the_life_of_the_guest),
+		T(an_error_ends_nothing),
 		T(not_without_end),
 		T(not_with_all_doorbell_pages),
 		T(a_worker_tells_what_it_leaves),

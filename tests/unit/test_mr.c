@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 
 #include "tests/fake/guest.h"
 #include "uverbs/sysfs.h"
@@ -296,6 +297,27 @@ static void knows_which_kernels_register_read_only(void **state)
 	assert_true(be_pins_readonly("7.0-rc1"));
 }
 
+static void knows_which_kernels_warn_of_large_regions(void **state)
+{
+	(void)state;
+	assert_int_equal(be_region_pages(RDMA_DRIVER_RXE, "6.12.118+deb13-amd64"), 262144);
+	assert_int_equal(be_region_pages(RDMA_DRIVER_RXE, "6.1.0-56-amd64"), UINT32_MAX);
+	assert_int_equal(be_region_pages(RDMA_DRIVER_MLX5, "6.12.118+deb13-amd64"), UINT32_MAX);
+}
+
+/* Whatever the quota: what the device was told, a hostile frontend too. */
+static void a_list_has_no_more_pages_than_was_said(void **state)
+{
+	struct guest *g = *state;
+
+	guest_open(g);
+	g->dev.info.max_pages = 29;
+	assert_int_equal(reg(g, 0, 30), -ENOMEM);
+	assert_int_equal(g->dev.quota.used_pages, 0);
+	g->dev.info.max_pages = 30;
+	assert_int_equal(reg(g, 0, 30), 0);
+}
+
 static void allocates_windows(void **state)
 {
 	struct guest *g = *state;
@@ -345,6 +367,8 @@ int main(void)
 		T(refuses_to_write_to_what_is_read_only),
 		T(other_rights_do_not_make_pages_writable),
 		cmocka_unit_test(knows_which_kernels_register_read_only),
+		cmocka_unit_test(knows_which_kernels_warn_of_large_regions),
+		T(a_list_has_no_more_pages_than_was_said),
 		T(allocates_windows),
 		T(a_busy_pd_stays),
 	};

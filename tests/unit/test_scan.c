@@ -44,6 +44,25 @@ static void xenstored_knows(void **state)
 	assert_false(xn_domain_alive(NULL, 6));
 }
 
+/* A guest that is taken for dead loses its devices, and what is held for it. */
+static void no_answer_is_no_death(void **state)
+{
+	static const int err[] = { EIO, EPIPE, EBADF, EINVAL, EAGAIN, EBUSY, ENOMEM };
+	unsigned int i;
+
+	(void)state;
+	fake_xs_set("/local/domain/5/name", "web");
+	for (i = 0; i < sizeof(err) / sizeof(err[0]); i++) {
+		fake_xs_break(err[i]);
+		assert_true(xn_domain_alive(NULL, 5));
+		assert_true(xn_domain_alive(NULL, 6));
+	}
+	fake_xs_break(ENOENT);
+	assert_false(xn_domain_alive(NULL, 5));
+	fake_xs_break(0);
+	assert_false(xn_domain_alive(NULL, 6));
+}
+
 static void a_guest_lives_while_it_has_a_device(void **state)
 {
 	(void)state;
@@ -93,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(xenstored_knows, setup),
+		cmocka_unit_test_setup(no_answer_is_no_death, setup),
 		cmocka_unit_test_setup(a_guest_lives_while_it_has_a_device,
 				       setup),
 		cmocka_unit_test_setup(a_full_xenstored_is_waited_for, setup),

@@ -6,6 +6,7 @@
  * only as far as its opcode has it, and no driver's queue is the guest's.
  */
 #include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/ib_user_verbs.h>
 
@@ -345,6 +346,47 @@ static void a_resized_queue_has_pages_of_its_own(void **state)
 	guest_close(g);
 }
 
+static uint64_t turn_ns;	/* what each turn of the thread takes; 0: what it does */
+
+/* Of a slow host: that clock is read each 32 turns. */
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	static uint64_t cpu_ns;
+	uint64_t now;
+
+	if (id != CLOCK_THREAD_CPUTIME_ID || !turn_ns)
+		return (int)syscall(SYS_clock_gettime, id, ts);
+	now = __atomic_add_fetch(&cpu_ns, 32 * turn_ns, __ATOMIC_RELAXED);
+	ts->tv_sec = (time_t)(now / VL_SEC_NS);
+	ts->tv_nsec = (long)(now % VL_SEC_NS);
+	return 0;
+}
+
+/* Where a turn takes a millisecond, the thread would take a fifth of a processor. */
+static void a_slow_host_is_looked_at_less_often(void **state)
+{
+	struct guest *g = *state;
+	uint64_t before, start, spent;
+
+	open_qp(g, 2);
+	turn_ns = VL_MSEC_NS;
+	assert_int_equal(be_look_start(&g->dev), 0);
+	g->req.u.modify_qp.handle = g->qp;
+	g->req.u.modify_qp.attr.mask = 1;
+	g->req.u.modify_qp.attr.qp_state = 2;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_QP), 0);
+	usleep(400000);			/* more than 32 turns */
+	before = __atomic_load_n(&g->dev.stats.recv_polls, __ATOMIC_RELAXED);
+	start = vl_now_ns();
+	usleep(500000);
+	be_look_stop(&g->dev);
+	spent = vl_now_ns() - start;
+	turn_ns = 0;
+	assert_in_range(g->dev.stats.recv_polls - before, 1,
+			spent / (16 * VL_MSEC_NS) + 1);
+	guest_close(g);
+}
+
 #define MANY		900
 #define MANY_NS		(MANY * 500ull)		/* from one look to the next */
 
@@ -453,6 +495,7 @@ int main(void)
 		T(nothing_is_posted_to_a_queue_that_is_gone),
 		T(a_resized_queue_has_pages_of_its_own),
 		T(many_queues_are_looked_at_less_often),
+		T(a_slow_host_is_looked_at_less_often),
 		T(a_queue_with_more_than_it_holds_keeps_its_size),
 		T(windows_are_for_trusted_guests),
 	};

@@ -4,6 +4,7 @@
  *
  * What tests of the supervisor share (test_sup_host.h).
  */
+#include <dirent.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include "tests/fake/fake_xs.h"
 #include "host/maptrack.h"
 #include "test_sup_host.h"
+
+#define SUP_STILL	15	/* looks, 10 ms each: longer than the supervisor naps */
 
 struct be_options sup_opt;
 
@@ -83,6 +86,23 @@ void sup_attach(unsigned int domid, const char *mb)
 		sup_set(domid, "max-pinned-mb", mb);
 }
 
+/* Lines of the log: scripts and workers that were started. */
+static unsigned int sup_lines(void)
+{
+	unsigned int n = 0;
+	char path[300];
+	FILE *f;
+	int c;
+
+	snprintf(path, sizeof(path), "%s/log", sup_opt.run_dir);
+	f = fopen(path, "r");
+	while (f && (c = fgetc(f)) != EOF)
+		n += c == '\n';
+	if (f)
+		fclose(f);
+	return n;
+}
+
 unsigned int sup_workers(void)
 {
 	char pattern[300];
@@ -95,9 +115,51 @@ unsigned int sup_workers(void)
 	return n;
 }
 
+/* Does a process of this group run, or wait for a processor? */
+static bool busy(pid_t group)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	bool found = false;
+	char path[300], what;
+	int of;
+	FILE *f;
+
+	while (proc && !found && (e = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/stat", e->d_name);
+		f = e->d_name[0] > '0' && e->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+		if (!f)
+			continue;
+		/* The names of these programs have no ')'. */
+		found = fscanf(f, "%*d (%*[^)]) %c %*d %d", &what, &of) == 2 &&
+			of == group && !strchr("SZX", what);
+		fclose(f);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+void sup_until(unsigned int workers, unsigned int lines)
+{
+	pid_t group = getpgid(getppid());
+	unsigned int i, still = 0;
+
+	setpgid(0, 0);	/* the watcher is none of those that it watches */
+	for (i = 0; i < 12000 && (sup_workers() < workers || sup_lines() < lines); i++)
+		usleep(10000);
+	for (i = 0; i < 6000 && still < SUP_STILL; i++) {
+		usleep(10000);
+		still = busy(group) ? 0 : still + 1;
+	}
+}
+
 int sup_setup(void **state)
 {
 	(void)state;
+	/* A group without the tests that run beside this one, for sup_until(). */
+	if (getpgrp() != getpid())
+		setpgid(0, 0);
 	fake_xs_reset();
 	fake_xs_set("domid", "1");
 	sup_opt = (struct be_options){

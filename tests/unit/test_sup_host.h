@@ -24,6 +24,12 @@ int sup_worker(int argc, char **argv);
 bool sup_served(unsigned int domid);
 /* How many ran that nobody asked for. */
 unsigned int sup_workers(void);
+/*
+ * In a child of the process that supervises: waits until so many workers ran, so many
+ * lines are in the log, and supervisor, scripts and workers all sleep; two minutes and
+ * one at most, for a machine that has no time for them.
+ */
+void sup_until(unsigned int workers, unsigned int lines);
 /* A node of DOMID/0. */
 void sup_set(unsigned int domid, const char *node, const char *value);
 const char *sup_get(unsigned int domid, const char *node);

@@ -108,31 +108,18 @@ static struct be_devices *look_open(void)
 	return s;
 }
 
-/* So many, that of guest 5 among them. */
-static void wait_for_workers(unsigned int n)
-{
-	unsigned int i;
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/5-0.ran", sup_opt.run_dir);
-	for (i = 0; i < 20000 && (sup_workers() < n || access(path, F_OK)); i++)
-		usleep(1000);
-}
-
 /* In a child, as soon as there are so many workers. */
 static void change(char what, unsigned int workers)
 {
 	unsigned int i;
 
-	wait_for_workers(workers);
-	usleep(100000);
+	sup_until(workers, 0);
 	for (i = 0; i < CHANGES; i++) {
 		usleep(5000);
 		if (write(look.fd[1], &what, 1) != 1)
 			break;
 	}
-	wait_for_workers(workers + (what == 'n' ? CHANGES : what == 'c'));
-	usleep(50000);
+	sup_until(workers + (what == 'n' ? CHANGES : what == 'c'), 0);
 	kill(getppid(), SIGTERM);
 	_exit(0);
 }

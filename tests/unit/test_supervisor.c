@@ -32,36 +32,13 @@
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
-/* Lines of the log: scripts and workers that were started. */
-static unsigned int lines(void)
-{
-	unsigned int n = 0;
-	char path[300];
-	FILE *f;
-	int c;
-
-	snprintf(path, sizeof(path), "%s/log", sup_opt.run_dir);
-	f = fopen(path, "r");
-	while (f && (c = fgetc(f)) != EOF)
-		n += c == '\n';
-	if (f)
-		fclose(f);
-	return n;
-}
-
-/*
- * Until n workers ran and so many lines are in the log, and a moment longer; then as
- * systemd stops it.
- */
-static void supervise_for(unsigned int n, unsigned int more)
+/* Until sup_until(), then as systemd stops it. */
+static void supervise_for(unsigned int workers, unsigned int lines)
 {
 	pid_t pid = fork();
-	int i;
 
 	if (!pid) {
-		for (i = 0; i < 1000 && (sup_workers() < n || lines() < more); i++)
-			usleep(10000);
-		usleep(more ? 500000 : 100000);
+		sup_until(workers, lines);
 		kill(getppid(), SIGTERM);
 		_exit(0);
 	}
@@ -82,7 +59,7 @@ static int heard(int manager, pid_t parent)
 	bool held;
 
 	snprintf(path, sizeof(path), "%s/supervisor.lock", sup_opt.run_dir);
-	if (poll(&p, 1, 10000) == 1 &&
+	if (poll(&p, 1, 60000) == 1 &&
 	    recv(manager, text, sizeof(text) - 1, 0) < 0)
 		text[0] = '\0';
 	held = vl_lock_holder(path) == parent;
@@ -108,26 +85,45 @@ static void ready_is_one_that_serves(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* In a child, whose fd 3 the service manager stored: d5/0 left 120 there. */
-static int served_beside_a_guard(void)
+static void run_file(const char *name, const char *text)
 {
-	char path[300], left[16] = "", pid[16];
+	char path[300];
 	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* Was a worker told that its guest left so much? */
+static bool told_left(const char *ran, const char *want)
+{
+	char path[300], left[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, ran);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (!fgets(left, sizeof(left), f))
+		left[0] = '\0';
+	fclose(f);
+	return !strcmp(left, want);
+}
+
+/* In a child, whose fd 3 the service manager stored under that name. */
+static void served_beside(const char *guard, unsigned int workers)
+{
+	char pid[16];
 
 	dup2(STDERR_FILENO, 3);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "1", 1);
-	setenv("LISTEN_FDNAMES", "guard.5.0.l.10.120", 1);
-	supervise(2);
-	snprintf(path, sizeof(path), "%s/5-1.ran", sup_opt.run_dir);
-	f = fopen(path, "r");
-	if (!f || !fgets(left, sizeof(left), f) || strcmp(left, "120"))
-		return 1;
-	fclose(f);
-	snprintf(path, sizeof(path), "%s/6-0.ran", sup_opt.run_dir);
-	f = fopen(path, "r");
-	return !f || !fgets(left, sizeof(left), f) || strcmp(left, "0") ? 2 : 0;
+	setenv("LISTEN_FDNAMES", guard, 1);
+	supervise(workers);
 }
 
 /* Whichever device of the guest left it. */
@@ -142,8 +138,30 @@ static void tells_a_worker_what_its_guest_left(void **state)
 	fake_xs_set(BACK "/5/1/online", "1");
 	fake_xs_set(BACK "/5/1/state", "1");
 	pid = fork();
-	if (!pid)
-		_exit(served_beside_a_guard());
+	if (!pid) {
+		served_beside("guard.5.0.l.10.120", 2);
+		_exit(!told_left("5-1.ran", "120") || !told_left("6-0.ran", "0"));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Nobody can have left more than its device may have, whatever a lock file says. */
+static void a_made_up_number_locks_nobody_out(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	sup_attach(5, NULL);
+	sup_set(5, "max-ucontext", "12");
+	sup_set(5, "state", "6");	/* its worker ended, and parked contexts */
+	run_file("5-0.lock", "0\n4000000000\n");
+	pid = fork();
+	if (!pid) {
+		served_beside("guard.5.0.w.10.0", 1);
+		_exit(!told_left("5-0.ran", "96"));
+	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
@@ -157,11 +175,12 @@ static void script(void)
 	snprintf(path, sizeof(path), "%s/script", sup_opt.run_dir);
 	f = fopen(path, "w");
 	assert_non_null(f);
-	fprintf(f, "#!/bin/sh\necho \"$*, $VHCA_HCA $VHCA_PORT $VHCA_PKEY,"
-		" ${VHCA_RECORD##*/}\" >>%s/log\n"
-		"[ ! -e %s/fail ] || { printf 'no\\033\\nnet' >&2; exit 1; }\n"
-		"case $1 in add) : >$VHCA_RECORD ;; *) rm $VHCA_RECORD ;; esac\n",
-		sup_opt.run_dir, sup_opt.run_dir);
+	fprintf(f, "#!/bin/sh\ncd %s\n"
+		"[ $1 != list ] || { ls | sed -n 's/.net$//p'; exit; }\n"
+		"echo \"$*, $VHCA_HCA $VHCA_PORT $VHCA_PKEY, $VHCA_DEVICE\" >>log\n"
+		"[ ! -e fail ] || { printf 'no\\033\\nnet' >&2; exit 1; }\n"
+		"case $1 in add) : >$VHCA_DEVICE.net ;; *) rm -f $VHCA_DEVICE.net ;; esac\n",
+		sup_opt.run_dir);
 	fclose(f);
 	assert_int_equal(chmod(path, 0700), 0);
 	sup_opt.script = path;
@@ -169,13 +188,7 @@ static void script(void)
 
 static void touch(const char *name)
 {
-	char path[300];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fclose(f);
+	run_file(name, "");
 }
 
 static bool there(const char *name)
@@ -221,14 +234,14 @@ static void addresses_are_there_before_the_worker(void **state)
 	supervise(1);
 	ran("add 192.0.3.7 192.0.2.0/23 0000:0000:0000:0000:0000:ffff:c000:0307"
 	    " 2001:db8::7 - 2001:0db8:0000:0000:0000:0000:0000:0007,"
-	    " rxe0 2 0x8001, 5-0.address\nworker 5\n");
+	    " rxe0 2 0x8001, 5-0\nworker 5\n");
 	/* They stay, and the next supervisor makes sure of them. */
 	assert_true(sup_served(5));
-	assert_true(there("5-0.address"));
+	assert_true(there("5-0.net"));
 	sup_set(5, "ip", "192.0.2.7/23");
 	supervise(1);
-	ran("remove, rxe0 2 0x8001, 5-0.address\n" ADD7
-	    ", rxe0 2 0x8001, 5-0.address\nworker 5\n");
+	ran("remove, rxe0 2 0x8001, 5-0\n" ADD7
+	    ", rxe0 2 0x8001, 5-0\nworker 5\n");
 }
 
 static void without_addresses_nothing_is_run(void **state)
@@ -240,27 +253,42 @@ static void without_addresses_nothing_is_run(void **state)
 	ran("worker 5\n");
 	assert_true(sup_served(5));
 	/* They were taken from it meanwhile. */
-	touch("5-0.address");
+	touch("5-0.net");
 	supervise(1);
-	ran("remove,  1 , 5-0.address\nworker 5\n");
+	ran("remove,  1 , 5-0\nworker 5\n");
+}
+
+/* Each worker can write there. */
+static void no_file_says_what_is_there(void **state)
+{
+	(void)state;
+	script();
+	sup_attach(5, NULL);
+	touch("5-0.address");
+	touch("9-9.address");
+	supervise(1);
+	ran("worker 5\n");
+	run_file("script", "#!/bin/sh\necho 5-0x; echo nonsense; exit 3\n");
+	supervise(1);
+	ran("worker 5\n");
 }
 
 static void what_went_while_nobody_watched_is_removed(void **state)
 {
 	(void)state;
 	script();
-	touch("5-0.address");			/* detached */
-	touch("6-0.address");			/* a dead domain */
+	touch("5-0.net");			/* detached */
+	touch("6-0.net");			/* a dead domain */
 	sup_set(6, "online", "1");
 	sup_set(6, "hca", "rxe0");
-	touch("7-0.address");			/* detach waits for Closed */
+	touch("7-0.net");			/* detach waits for Closed */
 	attach_ip(7, "192.0.2.7/23");
 	sup_set(7, "online", "0");
 	sup_attach(8, NULL);
 	supervise_for(1, 4);
-	assert_false(there("5-0.address"));
-	assert_false(there("6-0.address"));
-	assert_false(there("7-0.address"));
+	assert_false(there("5-0.net"));
+	assert_false(there("6-0.net"));
+	assert_false(there("7-0.net"));
 	assert_null(sup_get(6, "hca"));
 	assert_false(sup_served(7));
 }
@@ -410,6 +438,27 @@ static void only_who_took_a_lock_holds_it(void **state)
 	assert_int_equal(vl_lock_holder(path), 0);
 }
 
+/* It can give its own the name of another device's. */
+static void a_worker_is_of_one_device(void **state)
+{
+	char path[300], other[300];
+	pid_t pid;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/5-0.lock", sup_opt.run_dir);
+	snprintf(other, sizeof(other), "%s/6-0.lock", sup_opt.run_dir);
+	sup_attach(5, NULL);
+	sup_attach(6, NULL);
+	pid = fork();
+	if (!pid)
+		_exit(vl_lock_take(path) < 0 || link(path, other) || pause());
+	while (vl_lock_holder(other) != pid)
+		usleep(1000);
+	supervise(1);
+	assert_int_equal(sup_served(5) + sup_served(6), 1);
+	waitpid(pid, NULL, 0);
+}
+
 /* Nor is what such a worker left to the next one taken as it is. */
 static void what_a_worker_leaves_has_bounds(void **state)
 {
@@ -421,16 +470,12 @@ static void what_a_worker_leaves_has_bounds(void **state)
 	struct vl_bucket b = { .rate = 1, .depth_ns = 100 };
 	char path[300];
 	unsigned int i;
-	FILE *f;
 	int fd;
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/x.lock", sup_opt.run_dir);
 	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		f = fopen(path, "w");
-		assert_non_null(f);
-		fputs(row[i].text, f);
-		fclose(f);
+		run_file("x.lock", row[i].text);
 		fd = be_run_take(path, &b);
 		assert_true(fd >= 0);
 		assert_true(b.tokens_ns == row[i].left);
@@ -481,9 +526,7 @@ static void serves_files(void **state)
 		mkdir(dir, 0700);
 		put_file(dir, "state", "4");
 		put_file(dir, "online", "1");
-		while (!sup_workers())
-			usleep(10000);
-		usleep(100000);
+		sup_until(1, 0);
 		kill(getppid(), SIGTERM);
 		_exit(0);
 	}
@@ -507,12 +550,15 @@ int main(int argc, char **argv)
 		T(refuses_what_does_not_fit),
 		T(doorbell_pages_are_for_all),
 		T(only_who_took_a_lock_holds_it),
+		T(a_worker_is_of_one_device),
 		T(what_a_worker_leaves_has_bounds),
 		T(gives_back_what_is_detached),
 		T(ready_is_one_that_serves),
 		T(tells_a_worker_what_its_guest_left),
+		T(a_made_up_number_locks_nobody_out),
 		T(addresses_are_there_before_the_worker),
 		T(without_addresses_nothing_is_run),
+		T(no_file_says_what_is_there),
 		T(what_went_while_nobody_watched_is_removed),
 		T(a_network_that_is_not_there_is_told),
 		T(an_address_is_of_one_device),

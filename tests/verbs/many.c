@@ -16,79 +16,61 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vt.h"
+#include "many.h"
 
-#define PAGE		4096ul
 #define MIB		(1ul << 20)
 #define MAX_PROCESSES	64
-#define EVENT_MS	10000
+#define EVENT_S		10	/* times TIME_SCALE, if the environment has it */
 
-static const char *const counted[] = { "cmds", "munmaps", "irqs", "kick_notifies" };
-#define COUNTED		VT_ARRAY_SIZE(counted)
-
-/* One process: what it has, and what it asked for. */
-struct many {
-	struct vt_dev dev;
-	struct vt_opt opt;
-	long n;			/* objects */
-	long verbs;
-	struct ibv_cq *cq;
-	struct ibv_comp_channel *chan;
-	struct ibv_qp **qp;
-	struct ibv_mr **mr;
-	uint8_t *mem;
-	size_t len;
-	long before[COUNTED];
-	uint64_t start;
-	long *sum;		/* of several processes' verbs; NULL: one */
+static const char *const counted[MANY_COUNTED] = {
+	"cmds", "munmaps", "irqs", "kick_notifies", "cmd_notifies", "cmd_sleeps",
 };
 
-static volatile sig_atomic_t over;
+volatile sig_atomic_t many_over;
 
 static void on_signal(int sig)
 {
 	(void)sig;
-	over = 1;
+	many_over = 1;
 }
 
-static int failed(const char *what, int err)
+int many_failed(const char *what, int err)
 {
 	fprintf(stderr, "vhca-many: %s: %s\n", what, vt_errno(err));
 	return 1;
 }
 
 /* ---- counters ---- */
-static void count(const struct many *m, long value[COUNTED])
+static void count(const struct many *m, long value[MANY_COUNTED])
 {
 	char path[128], name[32];
 	long v;
 	size_t i;
 	FILE *f;
 
-	memset(value, 0, COUNTED * sizeof(*value));
+	memset(value, 0, MANY_COUNTED * sizeof(*value));
 	snprintf(path, sizeof(path), "/sys/kernel/debug/xen-vhca/%s/stats",
 		 ibv_get_device_name(m->dev.ctx->device));
 	f = fopen(path, "re");
 	while (f && fscanf(f, "%31s %ld", name, &v) == 2)
-		for (i = 0; i < COUNTED; i++)
+		for (i = 0; i < MANY_COUNTED; i++)
 			if (!strcmp(name, counted[i]))
 				value[i] = v;
 	if (f)
 		fclose(f);
 }
 
-static void begin(struct many *m)
+void many_begin(struct many *m)
 {
 	m->verbs = 0;
 	count(m, m->before);
 	m->start = vt_now_ns();
 }
 
-/* "WHAT objects N verbs N ms N cmds N munmaps N ..." */
-static void end(struct many *m, const char *what)
+void many_end(struct many *m, const char *what)
 {
 	double ms = (double)(vt_now_ns() - m->start) / 1e6;
-	long now[COUNTED];
+	long now[MANY_COUNTED];
 	size_t i;
 
 	if (m->sum) {		/* the parent tells */
@@ -97,7 +79,7 @@ static void end(struct many *m, const char *what)
 	}
 	count(m, now);
 	printf("%s objects %ld verbs %ld ms %.1f", what, m->n, m->verbs, ms);
-	for (i = 0; i < COUNTED; i++)
+	for (i = 0; i < MANY_COUNTED; i++)
 		printf(" %s %ld", counted[i], now[i] - m->before[i]);
 	printf("\n");
 	fflush(stdout);
@@ -155,11 +137,10 @@ static int cq_new(struct many *m)
 	if (!m->chan)
 		m->chan = ibv_create_comp_channel(m->dev.ctx);
 	m->cq = ibv_create_cq(m->dev.ctx, 64, NULL, m->chan, 0);
-	return m->cq && m->chan ? 0 : failed("ibv_create_cq", errno);
+	return m->cq && m->chan ? 0 : many_failed("ibv_create_cq", errno);
 }
 
-/* Somebody looks at it meanwhile. */
-static void hold(int seconds)
+void many_hold(int seconds)
 {
 	struct timespec s = { .tv_nsec = 100000000 };
 	uint64_t until = vt_now_ns() + (uint64_t)seconds * 1000000000ull;
@@ -168,7 +149,7 @@ static void hold(int seconds)
 		return;
 	printf("held\n");
 	fflush(stdout);
-	while (!over && vt_now_ns() < until)
+	while (!many_over && vt_now_ns() < until)
 		nanosleep(&s, NULL);
 }
 
@@ -180,16 +161,16 @@ static int make_qps(struct many *m)
 	m->qp = calloc((size_t)m->n, sizeof(*m->qp));
 	if (!m->qp || cq_new(m))
 		return 1;
-	begin(m);
+	many_begin(m);
 	for (i = 0; i < m->n; i++) {
 		m->qp[i] = qp_new(m);
 		if (!m->qp[i])
-			return failed("ibv_create_qp", errno);
+			return many_failed("ibv_create_qp", errno);
 		err = to_rts(m, m->qp[i]);
 		if (err)
-			return failed("ibv_modify_qp", err);
+			return many_failed("ibv_modify_qp", err);
 	}
-	end(m, "qps");
+	many_end(m, "qps");
 	return 0;
 }
 
@@ -197,19 +178,19 @@ static int end_qps(struct many *m)
 {
 	long i;
 
-	begin(m);
+	many_begin(m);
 	for (i = 0; i < m->n; i++, m->verbs++)
 		if (ibv_destroy_qp(m->qp[i]))
-			return failed("ibv_destroy_qp", errno);
-	end(m, "end_qps");
-	return ibv_destroy_cq(m->cq) ? failed("ibv_destroy_cq", errno) : 0;
+			return many_failed("ibv_destroy_qp", errno);
+	many_end(m, "end_qps");
+	return ibv_destroy_cq(m->cq) ? many_failed("ibv_destroy_cq", errno) : 0;
 }
 
 static int qps(struct many *m, int seconds)
 {
 	if (make_qps(m))
 		return 1;
-	hold(seconds);
+	many_hold(seconds);
 	return end_qps(m);
 }
 
@@ -241,20 +222,20 @@ static int regions(struct many *m, const char *what, size_t len, int seconds)
 	m->mr = calloc((size_t)m->n, sizeof(*m->mr));
 	if (!m->mr || memory(m, (size_t)m->n * len))
 		return 1;
-	begin(m);
+	many_begin(m);
 	for (i = 0; i < m->n; i++) {
 		m->mr[i] = mr_new(m, (size_t)i * len, len);
 		if (!m->mr[i])
-			return failed("ibv_reg_mr", errno);
+			return many_failed("ibv_reg_mr", errno);
 	}
-	end(m, what);
-	hold(seconds);
-	begin(m);
+	many_end(m, what);
+	many_hold(seconds);
+	many_begin(m);
 	for (i = 0; i < m->n; i++, m->verbs++)
 		if (ibv_dereg_mr(m->mr[i]))
-			return failed("ibv_dereg_mr", errno);
+			return many_failed("ibv_dereg_mr", errno);
 	snprintf(name, sizeof(name), "end_%s", what);
-	end(m, name);
+	many_end(m, name);
 	return 0;
 }
 
@@ -281,11 +262,11 @@ static int churn(struct many *m, bool reg, int seconds)
 		return 1;
 	printf("begun\n");
 	fflush(stdout);
-	begin(m);
-	while (!over && vt_now_ns() < until)
+	many_begin(m);
+	while (!many_over && vt_now_ns() < until)
 		if (churn_once(m, reg))
-			return failed("churn", errno);
-	end(m, "churn");
+			return many_failed("churn", errno);
+	many_end(m, "churn");
 	return 0;
 }
 
@@ -305,6 +286,15 @@ static void percentiles(const char *what, double *us, long n)
 	fflush(stdout);
 }
 
+/* In seconds. */
+static unsigned int event_limit(void)
+{
+	const char *text = getenv("TIME_SCALE");
+	int scale = text ? atoi(text) : 1;
+
+	return EVENT_S * (unsigned int)(scale > 1 ? scale : 1);
+}
+
 /* A write to itself, and the event of its completion. */
 static int event_once(struct many *m, struct ibv_qp *qp, struct ibv_mr *mr)
 {
@@ -321,14 +311,14 @@ static int event_once(struct many *m, struct ibv_qp *qp, struct ibv_mr *mr)
 	wr.wr.rdma.rkey = mr->rkey;
 	m->verbs++;
 	if (ibv_req_notify_cq(m->cq, 0) || ibv_post_send(qp, &wr, &bad))
-		return failed("ibv_post_send", errno);
-	alarm(EVENT_MS / 1000);
+		return many_failed("ibv_post_send", errno);
+	alarm(event_limit());
 	if (ibv_get_cq_event(m->chan, &cq, &arg))
-		return failed("ibv_get_cq_event", errno);
+		return many_failed("ibv_get_cq_event", errno);
 	alarm(0);
 	ibv_ack_cq_events(cq, 1);
 	if (ibv_poll_cq(m->cq, 1, &wc) != 1 || wc.status)
-		return failed("completion", EIO);
+		return many_failed("completion", EIO);
 	return 0;
 }
 
@@ -341,8 +331,8 @@ static int probe_events(struct many *m, double *us)
 	long i;
 
 	if (!qp || !mr || to_rts(m, qp))
-		return failed("an endpoint", errno);
-	begin(m);
+		return many_failed("an endpoint", errno);
+	many_begin(m);
 	for (i = 0; i < m->n && !rc; i++) {
 		t = vt_now_ns();
 		rc = event_once(m, qp, mr);
@@ -350,7 +340,7 @@ static int probe_events(struct many *m, double *us)
 	}
 	if (rc)
 		return rc;
-	end(m, "event");
+	many_end(m, "event");
 	percentiles("event", us, m->n);
 	return ibv_destroy_qp(qp) || ibv_dereg_mr(mr);
 }
@@ -365,16 +355,16 @@ static int probe(struct many *m)
 
 	if (!us || cq_new(m))
 		return 1;
-	begin(m);
+	many_begin(m);
 	for (i = 0; i < m->n; i++) {
 		t = vt_now_ns();
 		qp = qp_new(m);
 		us[i] = (double)(vt_now_ns() - t) / 1e3;
 		if (!qp || ibv_destroy_qp(qp))
-			return failed("a queue pair", errno);
+			return many_failed("a queue pair", errno);
 		m->verbs++;
 	}
-	end(m, "create_qp");
+	many_end(m, "create_qp");
 	percentiles("create_qp", us, m->n);
 	rc = probe_events(m, us);
 	free(us);
@@ -402,6 +392,8 @@ static int one(struct many *m, const char *mode, int seconds)
 	}
 	if (!strcmp(mode, "create") || !strcmp(mode, "reg"))
 		return churn(m, mode[0] == 'r', seconds);
+	if (!strcmp(mode, "open"))
+		return many_open(m, seconds);
 	return probe(m);
 }
 
@@ -428,7 +420,7 @@ static int several(struct many *m, const char *mode, int seconds, int n)
 		return 1;
 	}
 	child.n /= n;
-	begin(m);
+	many_begin(m);
 	for (i = 0; i < n; i++) {
 		pid_t pid = fork();
 
@@ -439,7 +431,7 @@ static int several(struct many *m, const char *mode, int seconds, int n)
 	}
 	rc = wait_for_all(i) || i < n;
 	m->verbs = *child.sum;
-	end(m, "all");
+	many_end(m, "all");
 	vt_close(&m->dev);
 	return rc;
 }
@@ -454,14 +446,15 @@ static int usage(int rc)
 "  create N  makes and destroys queue pairs for the seconds of -w; N is ignored\n"
 "  reg N     likewise registers N MiB\n"
 "  probe N   N times create_qp, and an event: how long, p50 and p99\n"
-"-w: how long qps, mrs and region hold what they made; they print \"held\" then.\n");
+"  open N    N processes that open the device, beside this one; not with -p\n"
+"-w: how long qps, mrs, region and open hold what they made; they print \"held\" then.\n");
 	return rc;
 }
 
 static bool known(const char *mode)
 {
 	static const char *const modes[] = { "qps", "mrs", "region", "create",
-					     "reg", "probe" };
+					     "reg", "probe", "open" };
 	size_t i = 0;
 
 	while (i < VT_ARRAY_SIZE(modes) && strcmp(mode, modes[i]))
@@ -488,7 +481,8 @@ int main(int argc, char **argv)
 	    processes > MAX_PROCESSES)
 		return usage(2);
 	m.n = atol(argv[optind + 1]);
-	if (m.n < processes)
+	if (m.n < processes ||
+	    (!strcmp(argv[optind], "open") && (processes > 1 || m.n > MANY_OPEN)))
 		return usage(2);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);

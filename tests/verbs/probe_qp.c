@@ -10,6 +10,8 @@
 
 #include "probe.h"
 
+#define DRAIN_S	5	/* seconds that a queue may take */
+
 static const enum ibv_qp_type types[] = {
 	IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
 };
@@ -213,6 +215,21 @@ static enum ibv_qp_state state_of(struct ibv_qp *qp)
 	return a.qp_state;
 }
 
+/*
+ * Even an empty queue takes time to drain, and Soft-RoCE refuses RTS until it has
+ * (drivers/infiniband/sw/rxe/rxe_qp.c, rxe_qp_chk_attr()).
+ */
+static void wait_drained(struct ibv_qp *qp)
+{
+	uint64_t end = vt_now_ns() + DRAIN_S * 1000000000ull;
+	struct ibv_qp_attr a = { .sq_draining = 1 };
+	struct ibv_qp_init_attr ia;
+
+	while (a.sq_draining && vt_now_ns() < end)
+		if (ibv_query_qp(qp, &a, IBV_QP_STATE, &ia))
+			return;
+}
+
 static void one_move(struct probe *p, struct ibv_cq *cq,
 		     enum ibv_qp_type type, enum ibv_qp_state from,
 		     enum ibv_qp_state to)
@@ -226,6 +243,8 @@ static void one_move(struct probe *p, struct ibv_cq *cq,
 		prd(name, EIO, "cannot reach the first state");
 		return;
 	}
+	if (from == IBV_QPS_SQD)
+		wait_drained(qp);
 	err = modify_from(qp, p, type, from, to);
 	prd(name, err, "now %s, library says %s", state_name(state_of(qp)),
 	    state_name(qp->state));

@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "uar.h"
 
@@ -37,6 +39,49 @@ static int fail(const char *why)
 {
 	fprintf(stderr, "vhca-uar: %s\n", why);
 	return 1;
+}
+
+/* ---- fork ---- */
+/* Of the child, and then of the parent where the child could not. */
+static int fork_judge(struct uar_obj *u, int status)
+{
+	if (!WIFSIGNALED(status)) {
+		if (!uar_arrived(u, HELD, UAR_WAIT_MS))
+			return fail("FAIL: a child rings in vain");
+		puts("a child rings");
+		return 0;
+	}
+	uar_ring_own(u, u->dq.bf.reg);
+	if (!uar_arrived(u, HELD, UAR_WAIT_MS))
+		return fail("FAIL: the parent rings in vain");
+	printf("a child has no doorbell: signal %d\n", WTERMSIG(status));
+	return 0;
+}
+
+/* The request is written before: all that the child does is to ring for it. */
+static int forked(const struct vt_opt *o)
+{
+	char why[VT_WHY] = "";
+	struct uar_obj u;
+	int status, rc;
+	pid_t pid;
+
+	if (uar_open(&u, o, why)) {
+		uar_close(&u);
+		return fail(why);
+	}
+	uar_post(&u, HELD);
+	pid = fork();
+	if (!pid) {
+		uar_ring_own(&u, u.dq.bf.reg);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		rc = fail("there is no child");
+	else
+		rc = fork_judge(&u, status);
+	uar_close(&u);
+	return rc;
 }
 
 /* ---- hold ---- */
@@ -159,6 +204,7 @@ static void usage(FILE *f)
 "  hold SECONDS        print \"qpn N cqn N\"; nobody else may ring for them\n"
 "                      until then (or SIGTERM)\n"
 "  ring QPN CQN N      N doorbells for each, which are another process'\n"
+"  fork                does a child have the doorbell of its parent?\n"
 "  mmap                what may be mapped of the HCA, and what not\n"
 "  quiet N [HOST]      N writes each way with a peer (HOST; none: serve it);\n"
 "                      nothing but memory may move meanwhile\n"
@@ -217,6 +263,8 @@ static int run(int n, char **arg)
 		return hold(o, (int)v[0]);
 	if (n == 4 && !strcmp(arg[0], "ring") && v[0] && v[1] && v[2])
 		return ring(o, v[0], v[1], (int)v[2]);
+	if (n == 1 && !strcmp(arg[0], "fork"))
+		return forked(o);
 	if (n == 1 && !strcmp(arg[0], "mmap"))
 		return uar_mmap(o, cfg.native);
 	if ((n == 2 || n == 3) && !strcmp(arg[0], "quiet") && v[0]) {

@@ -92,7 +92,9 @@ static int open_all(struct wqe_fuzz *f)
 	f->mr = ibv_reg_mr(f->dev.pd, f->data, WQE_DATA, access);
 	f->cq = ibv_create_cq(f->dev.ctx, CQE, NULL, NULL, 0);
 	f->ah = ibv_create_ah(f->dev.pd, &ah);
-	if (!f->mr || !f->cq || !f->ah || create_srq(f))
+	if (!f->mr || !f->cq || !f->ah)
+		return -1;
+	if ((f->hca->cq && f->hca->cq(f)) || create_srq(f))
 		return -1;
 	return create_qp(f, &f->side[0], false) ||
 	       create_qp(f, &f->side[1], wqe_below(f, 2));
@@ -153,12 +155,14 @@ static void *scribble(void *arg)
 	struct wqe_fuzz *g = arg, f = { .seed = g->seed * 3 + 1 };
 	const struct wqe_ring *r[] = {
 		&g->side[0].sq, &g->side[0].rq, &g->side[1].sq, &g->side[1].rq,
+		&g->cq_ring,
 	}, *one;
+	uint32_t n = VT_ARRAY_SIZE(r) - !g->cq_ring.map;
 	size_t at;
 	uint32_t v;
 
 	while (!g->stop) {
-		one = r[wqe_below(&f, VT_ARRAY_SIZE(r))];
+		one = r[wqe_below(&f, n)];
 		at = one->elem - one->map;
 		/* Headers seldom: with a wild one not much is read. */
 		if (!at || wqe_below(&f, 200))
@@ -184,12 +188,15 @@ static void post(struct wqe_fuzz *f, struct wqe_side *s)
 	f->sum->kicks++;
 }
 
-static void life(struct wqe_fuzz *f)
+/* Until the queues are reset; false: the CQ is lost. */
+static bool life(struct wqe_fuzz *f)
 {
 	pthread_t thread;
 	bool threaded;
 	int i, k;
 
+	if (f->hca->cq && f->hca->cq(f))
+		return false;
 	for (i = 0; i < 2; i++)
 		move_to(f, f->side[i].qp, f->side[!i].qp->qp_num);
 	for (i = 0; i < 2; i++)
@@ -206,6 +213,7 @@ static void life(struct wqe_fuzz *f)
 	f->stop = true;
 	if (threaded)
 		pthread_join(thread, NULL);
+	return true;
 }
 
 static void child(const struct vt_opt *o, struct wqe_counts *sum,
@@ -229,8 +237,8 @@ static void child(const struct vt_opt *o, struct wqe_counts *sum,
 			vt_errno(errno));
 		_exit(2);
 	}
-	for (i = 0; i < LIVES && sum->wqes < goal; i++)
-		life(&f);
+	for (i = 0; i < LIVES && sum->wqes < goal && life(&f); i++)
+		;
 	_exit(0);			/* the kernel destroys what there is */
 }
 
@@ -304,10 +312,11 @@ static int processes(const struct vt_opt *o, uint64_t seed, uint64_t goal)
 		idle = sum->wqes == n ? idle + 1 : 0;
 		seed += 0x9e3779b97f4a7c15ull;
 	}
-	printf("%llu sends, %llu receives, %llu kicks (%llu refused), %llu completions; %llu processes ended by their own queues\n",
+	printf("%llu sends, %llu receives, %llu kicks (%llu refused), %llu completions, %llu CQs resized; %llu processes ended by their own queues\n",
 	       (unsigned long long)sum->wqes, (unsigned long long)sum->recvs,
 	       (unsigned long long)sum->kicks, (unsigned long long)sum->errors,
 	       (unsigned long long)sum->completions,
+	       (unsigned long long)sum->resizes,
 	       (unsigned long long)sum->crashes);
 	return sum->wqes < goal;
 }

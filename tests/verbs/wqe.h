@@ -18,7 +18,7 @@
 #define WQE_RINGS	16	/* of a process */
 
 struct wqe_counts {
-	uint64_t wqes, recvs, kicks, completions, errors, crashes;
+	uint64_t wqes, recvs, kicks, completions, errors, resizes, crashes;
 };
 
 /* A queue in the process's memory. */
@@ -45,7 +45,7 @@ struct wqe_fuzz {
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_ah *ah;
-	struct wqe_ring srq_ring;
+	struct wqe_ring srq_ring, cq_ring;
 	struct wqe_side side[2];
 	struct wqe_ring known[WQE_RINGS];
 	int nr_known;
@@ -61,6 +61,11 @@ struct wqe_hca {
 	/* Find the rings of what was made last; 0 or -1. */
 	int (*srq)(struct wqe_fuzz *f);
 	int (*qp)(struct wqe_fuzz *f, struct wqe_side *s);
+	/*
+	 * NULL if the HCA takes nothing from a CQ. No thread scribbles: find its ring, and
+	 * later have it fit to be polled again, sometimes in another size; 0 or -1.
+	 */
+	int (*cq)(struct wqe_fuzz *f);
 	/* The QP was reset. */
 	void (*begin)(struct wqe_side *s);
 	/* Write one request, and where they end. */

@@ -58,6 +58,56 @@ static struct wqe_ring ring_of(const struct wqe_ring *r, int n, uint32_t wr)
 	return none;
 }
 
+static int find_cq(struct wqe_fuzz *f)
+{
+	struct wqe_ring r[WQE_RINGS];
+
+	f->cq_ring = ring_of(r, new_rings(f, r), (uint32_t)f->cq->cqe);
+	return f->cq_ring.map ? 0 : -1;
+}
+
+/* Its provider believes what is there. */
+static void mend_cq(struct wqe_ring *cq)
+{
+	struct rxe_queue_buf *q = (void *)cq->map;
+
+	q->log2_elem_size = cq->shift;
+	q->index_mask = cq->slots - 1;
+	q->producer_index &= cq->slots - 1;
+	q->consumer_index = q->producer_index;
+}
+
+/* The driver copies what is between its own index and this one, which is any. */
+static int resize_cq(struct wqe_fuzz *f)
+{
+	struct rxe_queue_buf *q = (void *)f->cq_ring.map;
+	int i;
+
+	if (wqe_below(f, 4))
+		q->consumer_index = wqe_wild(f);
+	/* The new one may be at the same place. */
+	for (i = 0; i < f->nr_known; i++)
+		if (f->known[i].map == f->cq_ring.map)
+			break;
+	f->known[i] = f->known[--f->nr_known];
+	if (!ibv_resize_cq(f->cq, 1 + (int)wqe_below(f, 1000)))
+		f->sum->resizes++;
+	return find_cq(f);
+}
+
+static int rxe_cq(struct wqe_fuzz *f)
+{
+	if (!f->cq_ring.map)
+		return find_cq(f);
+	mend_cq(&f->cq_ring);
+	if (wqe_below(f, 4))
+		return 0;
+	if (resize_cq(f))
+		return -1;
+	mend_cq(&f->cq_ring);
+	return 0;
+}
+
 static int rxe_srq(struct wqe_fuzz *f)
 {
 	struct wqe_ring r[WQE_RINGS];
@@ -222,6 +272,7 @@ static void rxe_kick(struct wqe_fuzz *f, struct wqe_side *s)
 }
 
 const struct wqe_hca wqe_rxe = {
+	.cq = rxe_cq,
 	.srq = rxe_srq,
 	.qp = rxe_qp,
 	.begin = rxe_begin,

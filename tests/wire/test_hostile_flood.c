@@ -16,6 +16,7 @@
 #include "wire.h"
 
 #define RATE 20u
+#define SLOW 20u	/* less than a batch */
 
 /* RATE tokens, and so few more a second that a slow machine does not see them. */
 static const struct vl_bucket full = {
@@ -180,6 +181,44 @@ static void destroy_overtakes(void **state)
 	assert_int_equal(w->a.dev.stats.rate_waits, 0);
 }
 
+/* How many of these, which take 20 ms each, one pass executes; the rest follows. */
+static unsigned int passed(struct world *w, const struct xenvhca_request *req)
+{
+	unsigned int i, n;
+
+	for (i = 0; i < SLOW; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req[i]), 0);
+	fake_slow(20000);
+	assert_int_equal(be_cmdq_run(&w->a.dev, &w->a.q, true), 0);
+	fake_slow(0);
+	n = answers(w, req->op);
+	wire_run(&w->a);
+	assert_int_equal(n + answers(w, req->op), SLOW);
+	return n;
+}
+
+/* What else the thread has to do (xenstore, the agent) does not wait for a batch. */
+static void a_pass_is_short(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request req[SLOW], pd;
+	unsigned int i;
+
+	pd = wire_req(XENVHCA_OP_ALLOC_PD, w->c.uc);
+	for (i = 0; i < SLOW; i++) {
+		assert_int_equal(wire_call(&w->a, &pd), 0);
+		req[i] = wire_req(XENVHCA_OP_DEALLOC_PD, w->c.uc);
+		req[i].u.handle.handle = w->a.rsp.u.handle.handle;
+	}
+	/* Those are executed as they are read, the others later. */
+	assert_in_range(passed(w, req), 1, 7);
+	for (i = 0; i < SLOW; i++)
+		req[i] = pd;
+	assert_in_range(passed(w, req), 1, 7);
+	assert_false(w->a.dev.fault);
+	world_bystander(w);
+}
+
 /* Waiting requests are dropped with the device, and nothing leaks. */
 static void closed_while_waiting(void **state)
 {
@@ -329,6 +368,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refusals_are_free, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(destroy_overtakes, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(a_pass_is_short, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(closed_while_waiting,
 						world_setup, world_teardown),

@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CX_BAR_SIZE	(16u << 20)	/* bytes; UAR page n is at n * 4096 */
+#define CX_BAR_SIZE	(16u << 20)	/* bytes by default; UAR page n is at n * 4096 */
+#define CX_BAR_MB_MOST	256u
 #define CX_UAR_FIRST	256u		/* the first index that ALLOC_UAR gives */
 #define CX_UAR_END	(CX_BAR_SIZE / 4096u)
 #define CX_VECTORS	64u		/* MSI-X */
@@ -58,7 +59,13 @@ struct cx_config {
 	bool tag_matching;	/* as a ConnectX-5 has it, for eager messages */
 	bool umr_lists;		/* the driver may fill page lists by UMR */
 	uint32_t doorbell_bytes;	/* moved within a doorbell; 0: 128 KiB */
+	uint32_t bar_mb;	/* a power of two, 2..CX_BAR_MB_MOST; 0: CX_BAR_SIZE */
 };
+
+static inline uint32_t cx_bar_size(const struct cx_config *config)
+{
+	return config->bar_mb ? config->bar_mb << 20 : CX_BAR_SIZE;
+}
 
 /* What tests ask the model. All count since cx_new(). */
 struct cx_stats {

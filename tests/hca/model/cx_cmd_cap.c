@@ -84,7 +84,6 @@ static const struct cap general[] = {
 	CAP(enhanced_error_q_counters, 1),
 	CAP(rts2rts_qp_counters_set_id, 1),
 
-	CAP(uar_sz, 4),			/* of the BAR: 1 MiB << 4 */
 	CAP(num_of_uars_per_page, 1),
 	CAP(bf, 1),
 	CAP(log_bf_reg_size, 9),
@@ -117,6 +116,9 @@ static void get_general(struct cx_dev *d, uint8_t *caps, bool max)
 			    general[i].value);
 	CX_SET(cmd_hca_cap, caps, log_max_qp, max ? CX_LOG_QP : d->log_max_qp);
 	CX_SET(cmd_hca_cap, caps, uar_4k, max || d->uar_4k);
+	/* Of the BAR: 1 MiB << that. */
+	CX_SET(cmd_hca_cap, caps, uar_sz,
+	       (uint32_t)__builtin_ctz(cx_bar_size(&d->config) >> 20));
 	CX_SET(cmd_hca_cap, caps, cqe_128_always, d->config.cqe128);
 	if (d->config.tag_matching)
 		get_tag_matching(caps);

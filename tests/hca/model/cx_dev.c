@@ -150,7 +150,8 @@ static void ids_init(struct cx_dev *d)
 	cx_ids_init(&d->pds, 1, 1u << CX_LOG_PD);
 	cx_ids_init(&d->xrcds, 1, 1u << CX_LOG_PD);
 	cx_ids_init(&d->tds, 1, 1u << CX_LOG_PD);
-	cx_ids_init(&d->uars, CX_UAR_FIRST, CX_UAR_END - CX_UAR_FIRST);
+	cx_ids_init(&d->uars, CX_UAR_FIRST,
+		    cx_bar_size(&d->config) / CX_PAGE - CX_UAR_FIRST);
 	cx_ids_init(&d->eqs, 1, CX_MAX_EQ);
 	cx_ids_init(&d->cqs, 0x40, 1u << CX_LOG_CQ);
 	cx_ids_init(&d->srqs, 0x40, 1u << CX_LOG_SRQ);

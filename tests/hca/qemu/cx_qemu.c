@@ -326,7 +326,7 @@ static bool cx4_init_pci(Connectx4 *s, Error **errp)
 	for (i = 0; i < CX_VECTORS; i++)
 		msix_vector_use(pci, i);
 	memory_region_init_io(&s->bar, OBJECT(s), &cx4_ops, s,
-			      TYPE_CONNECTX4, CX_BAR_SIZE);
+			      TYPE_CONNECTX4, cx_bar_size(&s->config));
 	pci_register_bar(pci, 0, PCI_BASE_ADDRESS_MEM_TYPE_64 |
 			 PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
 	return true;
@@ -383,7 +383,13 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 {
 	Connectx4 *s = CONNECTX4(pci);
 	bool cable = qemu_chr_fe_backend_connected(&s->chr);
+	uint32_t mb = s->config.bar_mb;
 
+	if (mb & (mb - 1) || mb == 1 || mb > CX_BAR_MB_MOST) {
+		error_setg(errp, "connectx4: bar-mb is a power of two, 2 to %u",
+			   CX_BAR_MB_MOST);
+		return;
+	}
 	/* A number of Mellanox', so that no two of a process are equal. */
 	cx4_devices++;
 	if (!s->config.guid)
@@ -486,6 +492,7 @@ static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_BOOL("umr-lists", Connectx4, config.umr_lists, true),
 	DEFINE_PROP_UINT32("doorbell-bytes", Connectx4, config.doorbell_bytes,
 			   0),
+	DEFINE_PROP_UINT32("bar-mb", Connectx4, config.bar_mb, 0),
 	DEFINE_PROP_STRING("wire", Connectx4, wire_name),
 	DEFINE_PROP_CHR("chardev", Connectx4, chr),
 	DEFINE_PROP_UINT8("log", Connectx4, log_level, CX_INFO),

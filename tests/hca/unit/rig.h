@@ -55,6 +55,7 @@ struct rig {
 	bool verbose;
 	bool no_tags;		/* devices are plugged without tag matching */
 	bool umr_lists;		/* ... with page lists by UMR */
+	uint32_t bar_mb;	/* ... with so many MiB of registers */
 };
 
 /* NULL without memory. A machine of its own, with a hub. */

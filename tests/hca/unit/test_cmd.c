@@ -459,6 +459,44 @@ static void tags_by_property(void **state)
 	assert_int_equal(created, CX_BAD_OP);
 }
 
+/* 16 MiB by default, or what was asked for: so much is announced, and can be had. */
+static void uar_pages_of(uint32_t mb, uint32_t log)
+{
+	uint8_t caps[4096];
+	struct rig *r = rig_new();
+	uint32_t uar = 0, next, n = 0;
+	struct rig_dev *d;
+	uint64_t refused;
+	struct drv drv;
+
+	assert_non_null(r);
+	r->bar_mb = mb;
+	d = rig_plug(r, GUID_A, 1, false);
+	ok(drv_open(&drv, d));
+	ok(drv_caps(&drv, 1, caps));
+	assert_int_equal(CX_GET(cmd_hca_cap, caps, uar_sz), log);
+	while (!drv_uar(&drv, &next)) {
+		uar = next;
+		n++;
+	}
+	assert_int_equal(uar, (1u << (log + 8)) - 1);
+	assert_in_range(n, uar - CX_UAR_FIRST - 8, uar - CX_UAR_FIRST + 1);
+	refused = cx_stats(d->cx)->doorbells_refused;
+	cx_mmio_write(d->cx, (uint64_t)uar * 4096 + 0x800, 0, 4);
+	assert_int_equal(cx_stats(d->cx)->doorbells_refused, refused);
+	ok(drv_simple(&drv, MLX5_CMD_OP_DEALLOC_UAR, uar, NULL));
+	cx_mmio_write(d->cx, (uint64_t)uar * 4096 + 0x800, 0, 4);
+	assert_int_equal(cx_stats(d->cx)->doorbells_refused, refused + 1);
+	rig_free(r);
+}
+
+static void size_of_the_bar(void **state)
+{
+	(void)state;
+	uar_pages_of(0, 4);
+	uar_pages_of(64, 6);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
@@ -469,6 +507,7 @@ int main(void)
 		cmocka_unit_test(comes_and_goes),
 		T(capabilities),
 		cmocka_unit_test(tags_by_property),
+		cmocka_unit_test(size_of_the_bar),
 		T(unknown_commands),
 		T(wrong_lengths),
 		T(delivery_errors),

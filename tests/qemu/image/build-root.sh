@@ -29,7 +29,7 @@ top=$(cd "$here/../../.." && pwd)
 say() { echo "root: $*" >&2; }
 
 mapfile -t packages < <(env -u KDIR -u KVER "$here/deps.sh" --list root)
-key=$( { cat "$here/build-root.sh" "$top/tests/lib/root.sh"; echo "$SUITE ${packages[*]}"; } |
+key=$( { cat "$here/build-root.sh" "$top/tests/lib/root.sh"; echo "$SUITE$SUITE_WEEK ${packages[*]}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/root-$SUITE-$key
 if [ "${1:-}" = --path ]; then
@@ -47,6 +47,9 @@ make_root() {
 		sort -V | tail -n 1 | sed 's,.*/linux-headers-,,' >"$cache/kver"
 	[ -s "$cache/kver" ] || { say "no kernel headers in $SUITE"; return 1; }
 	say "it has the headers of Linux $(cat "$cache/kver")"
+	# Those of earlier weeks.
+	[ -z "$SUITE_WEEK" ] || find "${cache%/*}" -maxdepth 1 -name "root-$SUITE-*" \
+		-mtime +14 -exec rm -rf {} +
 }
 
 root_once "$cache" make_root || exit 1

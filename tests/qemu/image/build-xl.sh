@@ -13,7 +13,8 @@
 # writes only below ${XDG_CACHE_HOME:-~/.cache}/xen-vhca.
 #
 # Usage: build-xl.sh [--path]   --path: only print where it would be
-# Environment: SUITE (../lib/suite.sh), XEN_SRC (folder with the sources of its version
+# Status 77: the sources cannot be had.
+# Environment: SUITE (../lib/suite.sh), XEN_SRC (folder with the sources of a version
 # of Xen, instead of Debian's), VHCA_MIRROR (Debian mirror), JOBS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,19 +22,35 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib/suite.sh"
 patches=$(cd "$here/../../../xenstore/libxl" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
-release=$XEN
 multiarch=x86_64-linux-gnu
 place=usr/lib/xen-vhca
 # shellcheck source=tests/lib/debsrc.sh
 . "$here/../../lib/debsrc.sh"
 say() { echo "xl: $*" >&2; }
 
+# number NAME: of the version, as the sources in XEN_SRC have it.
+number() {
+	sed -nE "s/^(export )?$1[ \t]*:?=[ \t]*([0-9]+)[ \t]*\$/\2/p" "$XEN_SRC/xen/Makefile"
+}
+
+# Part of the libraries' names. Programs are where those of SUITE's Xen are.
+release=$XEN
+if [ -n "${XEN_SRC:-}" ]; then
+	release=$(number XEN_VERSION).$(number XEN_SUBVERSION)
+	[[ $release =~ ^[0-9]+\.[0-9]+$ ]] || {
+		say "$XEN_SRC/xen/Makefile has no version of Xen"
+		exit 1
+	}
+	[ "$release" = "$XEN" ] ||
+		say "these are the sources of Xen $release: it will not run on Xen $XEN"
+fi
+
 # The folders of Debian's packages, so that the result finds their programs.
 options=(
 	--prefix=/usr "--libdir=/usr/lib/$multiarch"
 	--sysconfdir=/etc --localstatedir=/var
 	"--with-libexec-libdir-suffix=/$multiarch"
-	"--with-libexec-leaf-dir=xen-$release"
+	"--with-libexec-leaf-dir=xen-$XEN"
 	--disable-xen --disable-docs --disable-stubdom --disable-ocamltools
 	--disable-golang --disable-monitors --disable-pvshim --disable-rombios
 	--enable-ipxe=no
@@ -67,7 +84,7 @@ inside() {
 # Not every mirror has the newest version: any of the release will do.
 fetch() {
 	local version
-	debsrc_open "$1" "$SUITE"
+	debsrc_open "$1" "$SUITE" || say "not all lists of $SUITE can be had"
 	for version in $(apt-cache "${debsrc[@]}" showsrc xen |
 		sed -n "s/^Version: \($release\.\)/\1/p" | sort -Vr); do
 		say "fetching the sources of Xen $version (5 MB)"
@@ -83,7 +100,7 @@ fetch() {
 	tail -n 5 "$1/log" >&2 || true
 	say "no mirror of this system has the sources of Xen $release:" \
 		"set VHCA_MIRROR or XEN_SRC"
-	return 1
+	exit 77
 }
 
 # Unpacked, patched, configured.
@@ -139,7 +156,7 @@ install_into() {
 	done
 }
 
-key=$({ declare -f prepare install_into; echo "${XEN_SRC:-}" "$SUITE" "${options[@]}" "${flags[@]}"
+key=$({ declare -f prepare install_into; echo "${XEN_SRC:-}" "$release" "$SUITE" "${options[@]}" "${flags[@]}"
 	"${CC:-cc}" -dumpfullversion
 	cat "$patches"/*.patch; } | sha256sum | cut -c1-16)
 out=$cache/xl-$key

@@ -75,7 +75,7 @@ xen_programs=(
 common_modules=(
 	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs
 	xen-netfront xen-blkfront xen-pcifront
-	ib_uverbs ib_umad rdma_ucm rdma_rxe crc32_generic crc32c_generic
+	ib_uverbs ib_umad rdma_ucm rdma_rxe
 	dummy 8021q veth
 )
 dom0_modules=(
@@ -83,10 +83,12 @@ dom0_modules=(
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
 	mlx5_ib ib_ipoib
 )
+# Soft-RoCE asks for these by name up to Linux 6.15, if they are no part of the kernel.
+modules_until_6_15=(crc32_generic crc32c_generic)
 # A debug kernel's own fault, which KASAN must tell.
 [ -z "${VHCA_KERNEL:-}" ] || common_modules+=(kasan_test_module)
 
-key=$( { cat "$here/image.sh" "$here/../lib/roots.sh"; echo "$SUITE $KVER${VHCA_KERNEL:-}"; } |
+key=$( { cat "$here/image.sh" "$here/../lib/roots.sh"; echo "$SUITE$SUITE_WEEK $KVER${VHCA_KERNEL:-}"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/$key
 if [ "${1:-}" = --path ]; then
@@ -105,7 +107,8 @@ unpack_packages() {
 		--variant=extract \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr || {
 		say "If it no longer has linux-image-$KVER: apt-get install" \
-			"linux-headers-amd64"
+			"linux-headers-amd64, or for another release than this" \
+			"machine's remove $("$here/build-root.sh" --path)"
 		exit 1
 	}
 	mkdir "$all"
@@ -217,6 +220,9 @@ extract_kernel() {
 unpack_packages
 extract_kernel
 depmod -b "$all" "$KVER"
+for m in "${modules_until_6_15[@]}"; do
+	! has_module "$m" || common_modules+=("$m")
+done
 say "building the roots"
 build_guest
 build_dom0

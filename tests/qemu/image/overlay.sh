@@ -95,13 +95,15 @@ add_programs() {
 	done
 }
 
-# The kernel and the root of guests of another release, over those in dom0.cpio.
+# The kernel and the root of guests of another release, over those in dom0.cpio, and
+# the kernel's name for lib.sh.
 add_guest() {
 	local f
 	for f in vmlinux vmlinuz; do
 		cp "$GUEST_IMAGES/$f" "$work/dom0/guest/"
 	done
 	cp "$GUEST_IMAGES/guest.cpio" "$work/dom0/guest/base.cpio"
+	ls "$GUEST_IMAGES/guest/lib/modules" >"$work/dom0/guest/kver"
 }
 
 # A dom0 that systemd starts, with image.sh's modules; both with the packages.

@@ -20,7 +20,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib/roots.sh"
 # shellcheck disable=SC2034 # of roots.sh
 triplet=x86_64-linux-gnu
-key=$({ cat "$here/pyverbs.sh" "$here/../lib/roots.sh"; echo "$SUITE"; } |
+key=$({ cat "$here/pyverbs.sh" "$here/../lib/roots.sh"; echo "$SUITE$SUITE_WEEK"; } |
 	sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca/pyverbs-$key
 say() { echo "image: $*" >&2; }

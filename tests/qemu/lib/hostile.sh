@@ -8,17 +8,22 @@
 
 # Seconds that a command may take: a debug kernel needs some to read an answer.
 COMMAND_TIME=$(long 2 2 10)
-# hostile_guests: of a and b, and no daemon in dom0.
+# hostile_guests: a is PV, b is PVH, and there is no daemon in dom0.
 hostile_guests() {
 	local g
 	backend_stop
 	modprobe xen-gntdev; modprobe xen-evtchn
-	guests_create "${HOSTILE_GUEST:-pv}" a b
+	guest_config a pv >/dev/null
+	guest_config b pvh >/dev/null
+	guests_start a b
 	for g in a b; do
 		guest_sh $g "modprobe xen-vhcafront cmd_timeout=$COMMAND_TIME
 			echo $COMMAND_TIME >/sys/module/xen_vhcafront/parameters/cmd_timeout"
 	done
 }
+
+# Is $guest PV? Else it chooses itself where pages may be.
+is_pv() { [ "$guest" = a ]; }
 
 # met PID: the frontend of $domid has begun, or the liar has ended.
 met() {
@@ -109,32 +114,21 @@ parts() {
 	done
 }
 
-# at_once PARTS OF a, PARTS OF b: words. On a debug kernel, and one processor, a guest
-# that is flooded leaves the other one no time: one after the other there.
-at_once() {
-	local pids=()
-	[ "$(long 0 0 1)" = 0 ] || {
-		# shellcheck disable=SC2086
-		parts a $1
-		# shellcheck disable=SC2086
-		parts b $2
-		return
-	}
+# in_turn PARTS OF a, PARTS OF b: words. Not at once: a guest that is flooded leaves the
+# other one no time on one processor.
+in_turn() {
 	# shellcheck disable=SC2086
-	parts a $1 &
-	pids+=($!)
+	parts a $1
 	# shellcheck disable=SC2086
-	parts b $2 &
-	pids+=($!)
-	all_well "not all is well with a guest" "${pids[@]}"
+	parts b $2
 }
 
 # hostile_end: what must be true when all lies were told.
 hostile_end() {
 	step "afterwards"
-	at_once unloading unloading
+	in_turn unloading unloading
 	backend_start
-	at_once real real
+	in_turn real real
 	kernel_clean a b
 	spoilt a b
 }

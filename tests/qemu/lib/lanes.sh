@@ -9,7 +9,8 @@
 # several need, so two of them do far more than one of two.
 #
 # $scratch/plan: lines of configuration, name, script. $scratch/todo/N: the Nth of
-# them, until a lane takes it. $scratch/results: "status seconds name" of each.
+# them, until a lane takes it. $scratch/results: "status seconds name" of each, and before
+# them of $scratch/unable, those that no machine is needed for.
 
 # Emulated machines that compete for processors each get slower by more than
 # their share, so they queue, in order of arrival: take_processors N returns when
@@ -151,7 +152,7 @@ lanes_of_host() {
 run_lanes() {
 	local n=0 i lanes=${VHCA_LANES:-$(lanes_of_host)}
 	mkdir -p "$scratch/todo"
-	: >"$scratch/results"
+	cat "$scratch/unable" >"$scratch/results" 2>/dev/null
 	while read -r i; do
 		n=$((n + 1))
 		echo "$i" >"$scratch/todo/$(printf %03d $n)"
@@ -177,6 +178,6 @@ summary() {
 	failed=$(grep -c ^fail "$scratch/results")
 	skipped=$(grep -c -e ^skip -e ^unexpected "$scratch/results")
 	echo "$passed passed, $failed failed, $skipped skipped"
-	[ $((passed + skipped)) = "$(wc -l <"$scratch/plan")" ] &&
+	[ $((passed + skipped)) = "$(cat "$scratch/plan" "$scratch/unable" 2>/dev/null | wc -l)" ] &&
 		! grep -q ^unexpected "$scratch/results"
 }

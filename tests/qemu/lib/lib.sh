@@ -19,9 +19,11 @@ GUEST_APPEND=''
 PAUSE=0.1
 # shellcheck source=tests/qemu/lib/debug.sh
 . "${BASH_SOURCE%/*}/debug.sh"
+# The kernel of guests, which may be of another release than this domain (overlay.sh).
+GUEST_KVER=$(cat /guest/kver 2>/dev/null || uname -r)
 # The least memory that a guest starts with: its root is unpacked into half of what its
 # kernel leaves. A debug kernel needs more, and under emulation a second for a process.
-case $(uname -r) in
+case $GUEST_KVER in
 *-vhca-debug)
 	GUEST_MEM=768
 	GUEST_APPEND=$DEBUG_CMDLINE
@@ -93,7 +95,7 @@ check_not() {
 # long CHECK SOAK [DEBUG]: how often, in the short form that 'make check' runs and in the
 # long one of 'make soak'; in that of a debug kernel, which takes ten times as long.
 long() {
-	if [ -n "$GUEST_APPEND" ] && [ $# = 3 ]; then
+	if on_debug_kernel && [ $# = 3 ]; then
 		echo "$3"
 	elif [ "${VHCA_TIER:-check}" = soak ]; then
 		echo "$2"
@@ -101,6 +103,9 @@ long() {
 		echo "$1"
 	fi
 }
+
+# on_debug_kernel: do the guests run one?
+on_debug_kernel() { [ -n "$GUEST_APPEND" ]; }
 
 # seconds N: a time limit of N seconds on the host that limits are written for.
 seconds() { echo $(($1 * ${TIME_SCALE:-2})); }
@@ -186,9 +191,11 @@ hvm_config() {
 }
 
 # guest_config NAME pv|pvh|hvm [mem=MB] [vcpus=N] [append=KERNEL ARGS]
-# [xl.cfg line]...: writes NAME's xl configuration and prints its file name.
+# [grants=default] [xl.cfg line]...: writes NAME's xl configuration and prints its file
+# name.
 guest_config() {
 	local name=$1 type=$2 mem=$GUEST_MEM vcpus=1 append='' n arg cfg cmdline
+	local grants=$'max_grant_frames = 1024\nmax_maptrack_frames = 1024'
 	shift 2
 	n=$(new_guest_number)
 	cfg=$GUEST_RUN/$name.cfg
@@ -201,6 +208,7 @@ guest_config() {
 		mem=*)		mem=${arg#*=} ;;
 		vcpus=*)	vcpus=${arg#*=} ;;
 		append=*)	append=${arg#*=} ;;
+		grants=default)	grants='' ;;
 		*)		echo "$arg" >>"$cfg.extra" ;;
 		esac
 	done
@@ -209,14 +217,14 @@ guest_config() {
 	type = "$type"
 	memory = $mem
 	vcpus = $vcpus
-	max_grant_frames = 1024
-	max_maptrack_frames = 1024
+	$grants
 	vif = [ "mac=00:16:3e:77:00:$(printf %02x $((10 + n))),bridge=xenbr0,script=vif,type=vif" ]
 	on_poweroff = "destroy"
 	on_crash = "destroy"
 	on_reboot = "destroy"
 	EOT
 	cmdline="console=hvc0 quiet loglevel=4 panic=1 rdinit=/init net.ifnames=0"
+	cmdline+=" mitigations=off"
 	cmdline+=" cryptomgr.notests=1 initcall_blacklist=crypto_kdf108_init"
 	cmdline+="${GUEST_APPEND:+ $GUEST_APPEND}"
 	cmdline+=" vhca.ip=$(guest_ip "$name") vhca.name=$name $append"
@@ -297,14 +305,14 @@ all_well() {
 	done
 }
 
-# guests_start NAME...: of guest_config, all at once. Two debug kernels that start at once
-# on one processor take twice the sum of their times.
+# guests_start NAME...: of guest_config, as many at once as there are processors: two that
+# start at once on one take twice to ten times the sum of their times.
 guests_start() {
 	local g pids=()
 	for g; do
 		guest_start "$g" &
 		pids+=($!)
-		[ -z "${GUEST_APPEND:-}" ] || wait $! || true
+		((${#pids[@]} % PROCESSORS)) || wait "${pids[@]: -PROCESSORS}" || true
 	done
 	all_well "a guest did not start" "${pids[@]}"
 }

@@ -69,6 +69,11 @@ take_libraries() {
 	done
 }
 
+# has_module NAME: does the kernel have it, in itself or as a file?
+has_module() {
+	modprobe -d "$all" -S "$KVER" --show-depends "$1" >/dev/null 2>&1
+}
+
 take_modules() {
 	local root=$1 m
 	shift

@@ -7,6 +7,7 @@
 # of which docs/scaling.md is filled. Sourced after vhca.sh.
 
 TINY_MEM=128
+TINY_PROVIDERS=rxe	# of rdma-core, that their root has
 TINY_DIR=/run/tiny
 
 # tell NAME VALUE...: a number for the table.
@@ -32,12 +33,13 @@ tiny_take() {
 	done
 }
 
-# tiny_libraries PROGRAM...: what they are linked with, by the root's own loader.
+# tiny_libraries PROGRAM...: what they are linked with, by the root's own loader; in
+# Debian 13 udevd is with a library in a folder of systemd's.
 tiny_libraries() {
 	local full=$TINY_DIR/full lib path
 	lib=$full/usr/lib/x86_64-linux-gnu
 	for path; do
-		{ "$full/usr/lib64/ld-linux-x86-64.so.2" --library-path "$lib" \
+		{ "$full/usr/lib64/ld-linux-x86-64.so.2" --library-path "$lib:$lib/systemd" \
 			--list "$full/$path" || true; } 2>/dev/null
 	done | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
 		while read -r path; do
@@ -45,11 +47,25 @@ tiny_libraries() {
 		done
 }
 
-# tiny_initrd: a root with Soft-RoCE's provider, the guest shell and the programs
+# tiny_providers: those of TINY_PROVIDERS, in full and root of the caller, and no other.
+# Each is one of its programs.
+tiny_providers() {
+	local p
+	for p in "$root"/etc/libibverbs.d/*; do
+		[[ " $TINY_PROVIDERS " = *" $(basename "$p" .driver) "* ]] || rm "$p"
+	done
+	for p in $TINY_PROVIDERS; do
+		p=$(cd "$full" && echo usr/lib/x86_64-linux-gnu/libibverbs/lib"$p"-*)
+		tiny_take "$p"
+		programs+=("$p")
+	done
+}
+
+# tiny_initrd: a root with some providers, the guest shell and the programs
 # that the scenarios run: half as large as the other. Sets GUEST_INITRD.
 tiny_initrd() {
 	local full=$TINY_DIR/full root=$TINY_DIR/root p programs=() dir
-	GUEST_INITRD=$GUEST_RUN/initrd.tiny
+	GUEST_INITRD=$GUEST_RUN/initrd.tiny.${TINY_PROVIDERS// /.}
 	[ ! -e "$GUEST_INITRD" ] || return 0
 	rm -rf "$TINY_DIR"
 	mkdir -p "$full" "$root/usr/lib/x86_64-linux-gnu/libibverbs"
@@ -63,7 +79,6 @@ tiny_initrd() {
 		mkdir -p "$root/$dir"
 	done
 	cp -a "$full/etc" "$root/"
-	find "$root/etc/libibverbs.d" -type f ! -name 'rxe*' -delete
 	cp -a "$full/init" "$root/"
 	for p in bash sh awk mawk cat ls grep sed sleep true false env head tail rm \
 		mkdir mount mountpoint dmesg kill timeout udevadm kmod modprobe \
@@ -77,28 +92,31 @@ tiny_initrd() {
 	done
 	tiny_take usr/lib/systemd/systemd-udevd usr/lib64/ld-linux-x86-64.so.2
 	cp -a "$full/usr/lib/udev" "$full/usr/lib/modules" "$root/usr/lib/"
-	p=$(cd "$full" && echo usr/lib/x86_64-linux-gnu/libibverbs/librxe-*)
-	tiny_take "$p"
-	tiny_libraries "${programs[@]}" "$p"
+	tiny_providers
+	# From Debian 13 on udevd opens it by name, and is not linked with it.
+	p=usr/lib/x86_64-linux-gnu/libkmod.so.2
+	if [ -e "$full/$p" ]; then
+		tiny_take "$p"
+		programs+=("$p")
+	fi
+	tiny_libraries "${programs[@]}"
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) >"$GUEST_INITRD.new"
 	tell initrd_mib $(($(stat -c %s "$GUEST_INITRD.new") / 1048576))
 	rm -rf "$TINY_DIR"
 	mv "$GUEST_INITRD.new" "$GUEST_INITRD"
 }
 
-# tiny_guests NAME...: started some at a time.
-tiny_guests() {
-	local g some=()
+# tiny_guests NAME...: makes and starts them; tiny_guests_of MIB NAME...: of that size.
+tiny_guests() { tiny_guests_of "$TINY_MEM" "$@"; }
+tiny_guests_of() {
+	local g mem=$1
+	shift
 	tiny_initrd
 	for g; do
-		guest_config "$g" pv mem=$TINY_MEM >/dev/null
+		guest_config "$g" pv mem="$mem" >/dev/null
 		spoilt "$g"
 	done
-	while [ $# -gt 0 ]; do
-		some=("${@:1:8}")
-		guests_start "${some[@]}"
-		shift ${#some[@]}
-	done
+	guests_start "$@"
 }
 
 # ---- what a process cost ----------------------------------------------------
@@ -152,10 +170,12 @@ wakeups_of_workers() {
 
 free_kib() { awk '/^MemFree/ { print $2 }' /proc/meminfo; }
 
-# many_ends GUEST: a vhca-many that holds or loops there ends in order.
+# many_ends GUEST: a vhca-many that holds or loops there ends in order; of several
+# processes the first one, which asks the others.
 # shellcheck disable=SC2016
 many_ends() {
-	guest_sh "$1" 'kill -TERM $(cat /proc/[0-9]*/stat | sed -n "s/ (vhca-many).*//p")'
+	guest_sh "$1" 'kill -TERM $(cat /proc/[0-9]*/stat 2>/dev/null | awk "
+		\$2 == \"(vhca-many)\" && (!n || \$1 < n) { n = \$1 } END { print n }")'
 }
 
 # value_of NAME FILE [LINE]: the number behind NAME in lines of vhca-many that begin

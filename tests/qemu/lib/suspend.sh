@@ -19,7 +19,7 @@ load_start() {
 		n=\$((n + 1))
 		: >/tmp/load.\$n
 		echo \$n >/tmp/load
-		vhca-xfer --loop --pause $(long 0 0 200) --timeout $(seconds 5000) $* \
+		vhca-xfer --loop --pause $(long 0 0 1000) --timeout $(seconds 5000) $* \
 			--traffic 900 >/tmp/load.\$n 2>&1
 		echo "status \$?" >>/tmp/load.\$n
 		sleep 0.2
@@ -36,14 +36,17 @@ load_end() {
 		done'
 }
 
-# load_number GUEST: which program runs now.
-load_number() { guest_sh "$1" 'cat /tmp/load'; }
+# load_number GUEST: which program runs now. The file is empty while it is written.
+load_number() {
+	guest_sh "$1" 'until read -r n </tmp/load; do sleep 0.1; done
+		echo "$n"'
+}
 
 # goes_on GUEST N: program N was told that the device died, another one after it
 # has traffic, no byte was ever wrong, and the kernel has no complaint.
 goes_on() {
 	# Its network comes back too: do not wait for lost packets.
-	wait_until 40 guest_sh -t 2 "$1" true || {
+	wait_until 60 guest_sh -t "$(long 5 5 10)" "$1" true || {
 		echo "$1 does not answer"
 		xl list
 		ps -eo pid,stat,time,args --sort=-time | head -n 12

@@ -4,6 +4,7 @@
 #
 # The test bed itself: PV and PVH guests start, run commands, reach each other;
 # Soft-RoCE works natively in dom0.
+# tier: soak
 # limit: 300
 . ./lib.sh
 

@@ -10,9 +10,9 @@
 
 step "start two guests and the backend"
 backend_start
-guest_create a pvh &
-guest_create b pv
-wait $!
+guest_config a pvh >/dev/null
+guest_config b pv >/dev/null
+guests_start a b
 ledger_open a b
 
 step "attach"

@@ -5,6 +5,7 @@
 # Two PVH guests run the examples of libibverbs between them, and every byte of
 # every kind of transfer is compared. (perftest between PVH guests:
 # 35-doorbell-pvh.)
+# tier: soak
 # limit: 900
 . ./lib.sh
 . ./vhca.sh
@@ -18,10 +19,11 @@ pingpongs_between a b
 
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of all transfers" a b \
-	"-q $(long 16 100) --max-size $(long 1048576 67108864)"
+	"-q $(long 4 100) --max-size $(long 65536 67108864)"
 
 step "inside one guest"
-check "loopback within a guest" guest_sh -t 200 a 'vhca-xfer --loop --max-size 1048576'
+check "loopback within a guest" guest_sh -t 200 a \
+	"vhca-xfer --loop --max-size $(long 65536 1048576)"
 
 vhcactl detach a all
 vhcactl detach b all

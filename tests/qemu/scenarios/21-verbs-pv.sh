@@ -17,15 +17,17 @@ programs_between a b
 
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of all transfers" b a \
-	"-q $(long 16 100 4) --max-size $(long 1048576 67108864 65536)"
+	"-q $(long 8 100 4) --max-size $(long 1048576 67108864 65536)"
 size=$(long 64 64 1)
 xfer_between "messages of $size MiB" b a "-t rc-*-${size}m,uc-write-${size}m"
 xfer_between "vhca-xfer by completion events" b a \
-	"-e --max-size $(long 1048576 1048576 65536)"
+	"-e --max-size $(long 65536 1048576 65536)"
 
-step "inside one guest"
-check "loopback within a guest" guest_sh -t 200 a \
-	"vhca-xfer --loop --max-size $(long 1048576 1048576 65536)"
+if [ "$(long 0 1)" = 1 ]; then
+	step "inside one guest"
+	check "loopback within a guest" guest_sh -t 200 a \
+		"vhca-xfer --loop --max-size 1048576"
+fi
 vhcactl detach a all
 vhcactl detach b all
 kernel_clean a b

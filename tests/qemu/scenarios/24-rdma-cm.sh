@@ -19,6 +19,8 @@ SOME=('a b')
 # Not with its server in a guest and its client in dom0: see cm_pair().
 PERFTEST=('a b')
 [ "$(long 0 1)" = 0 ] || SOME=("${WITH_DOM0[@]}") PERFTEST=('a b' 'dom0 b')
+# more COMMAND...: in the long form.
+more() { [ "$(long 0 1)" = 0 ] || "$@"; }
 
 family() { # family 4|6
 	local where
@@ -72,55 +74,52 @@ cm_case rping "rping -s -a @ -C 10 -V" "rping -c -a @ -C 10 -V" "${WITH_DOM0[@]}
 cm_case "ucmatose, ids that move to another channel" \
 	"ucmatose -b @ -m -c 3 -C 2" "ucmatose -s @ -m -c 3 -C 2" "${SOME[@]}"
 cm_case udaddy "udaddy -b @ -c 3" "udaddy -s @ -c 3" "${SOME[@]}"
-cm_case "rdma_server and rdma_client" "rdma_server -s @" "rdma_client -s @" \
+more cm_case "rdma_server and rdma_client" "rdma_server -s @" "rdma_client -s @" \
 	"${SOME[@]}"
-cm_case "rdma_xserver and rdma_xclient" "rdma_xserver" "rdma_xclient -s @" \
+more cm_case "rdma_xserver and rdma_xclient" "rdma_xserver" "rdma_xclient -s @" \
 	"${SOME[@]}"
-cm_case "mckey" "mckey -m $GROUP -b % -C 5" "mckey -m $GROUP -s -b % -C 5" \
+more cm_case "mckey" "mckey -m $GROUP -b % -C 5" "mckey -m $GROUP -s -b % -C 5" \
 	"${SOME[@]}"
 cm_case "ib_write_bw -R" "ib_write_bw -R -F -s 65536 -n 100" \
-	"ib_write_bw -R -F -s 65536 -n 100 @" 'a b' 'dom0 b'
-cm_case "ib_send_lat -R" "ib_send_lat -R -F -s 64 -n 100" \
+	"ib_write_bw -R -F -s 65536 -n 100 @" "${PERFTEST[@]}"
+more cm_case "ib_send_lat -R" "ib_send_lat -R -F -s 64 -n 100" \
 	"ib_send_lat -R -F -s 64 -n 100 @" "${PERFTEST[@]}"
-cm_case rstream "rstream -b @ -S 4096 -C 20" "rstream -s @ -S 4096 -C 20" \
+more cm_case rstream "rstream -b @ -S 4096 -C 20" "rstream -s @ -S 4096 -C 20" \
 	"${SOME[@]}"
-cm_case riostream "riostream -b @ -S 4096 -C 20" "riostream -s @ -S 4096 -C 20" \
+more cm_case riostream "riostream -b @ -S 4096 -C 20" "riostream -s @ -S 4096 -C 20" \
 	"${SOME[@]}"
-cm_case rcopy "rcopy" "rcopy /etc/passwd @:/tmp/copied" "${SOME[@]}"
-check "the copy is right" bash -c "$(declare -f guest_sh seconds guest_ip)
+more cm_case rcopy "rcopy" "rcopy /etc/passwd @:/tmp/copied" "${SOME[@]}"
+more check "the copy is right" bash -c "$(declare -f guest_sh seconds guest_ip)
 	GUEST_RUN=$GUEST_RUN SHELL_PORT=$SHELL_PORT
 	cmp <(guest_sh b 'cat /etc/passwd') <(guest_sh a 'cat /tmp/copied')"
-cm_fails "rdma_xclient over XRC" "rdma_xserver -c x" "rdma_xclient -c x -s @" 'a b'
-cm_fails udpong true "udpong -s @ -S 1024 -C 5" 'a b'
+more cm_fails "rdma_xclient over XRC" "rdma_xserver -c x" "rdma_xclient -c x -s @" 'a b'
+more cm_fails udpong true "udpong -s @ -S 1024 -C 5" 'a b'
 
 step "IPv6"
 family 6
 cm_case "rping, IPv6" "rping -s -a @ -C 10 -V" "rping -c -a @ -C 10 -V" \
 	"${SOME[@]}"
-cm_case "ucmatose, IPv6" "ucmatose -b @ -c 3 -C 2" "ucmatose -s @ -c 3 -C 2" \
+more cm_case "ucmatose, IPv6" "ucmatose -b @ -c 3 -C 2" "ucmatose -s @ -c 3 -C 2" \
 	"${SOME[@]}"
-cm_case "udaddy, IPv6" "udaddy -b @ -c 3" "udaddy -s @ -c 3" "${SOME[@]}"
-cm_case "rstream, IPv6" "rstream -b @ -S 4096 -C 20" "rstream -s @ -S 4096 -C 20" \
+more cm_case "udaddy, IPv6" "udaddy -b @ -c 3" "udaddy -s @ -c 3" "${SOME[@]}"
+more cm_case "rstream, IPv6" "rstream -b @ -S 4096 -C 20" "rstream -s @ -S 4096 -C 20" \
 	"${SOME[@]}"
-if [ "$(long 0 1)" = 1 ]; then
-	cm_case "rdma_server, IPv6" "rdma_server -s @" "rdma_client -s @" "${SOME[@]}"
-	cm_case "riostream, IPv6" "riostream -b @ -S 4096 -C 20" \
-		"riostream -s @ -S 4096 -C 20" "${SOME[@]}"
-	cm_case "cmtime, IPv6" "cmtime -b @" "cmtime -s @ -c 20" "${SOME[@]}"
-	cm_fails "ib_write_bw -R, IPv6" "ib_write_bw -R -F -n 5" \
-		"ib_write_bw -R -F -n 5 @" 'a b'
-	cm_fails "rdma_xclient, IPv6" "rdma_xserver" "rdma_xclient -s @" 'dom0 b'
-	cm_fails "mckey, IPv6" "mckey -m ff0e::7 -b % -C 5" \
-		"mckey -m ff0e::7 -s -b % -C 5" 'a b'
-fi
+more cm_case "rdma_server, IPv6" "rdma_server -s @" "rdma_client -s @" "${SOME[@]}"
+more cm_case "riostream, IPv6" "riostream -b @ -S 4096 -C 20" \
+	"riostream -s @ -S 4096 -C 20" "${SOME[@]}"
+more cm_case "cmtime, IPv6" "cmtime -b @" "cmtime -s @ -c 20" "${SOME[@]}"
+more cm_fails "ib_write_bw -R, IPv6" "ib_write_bw -R -F -n 5" \
+	"ib_write_bw -R -F -n 5 @" 'a b'
+more cm_fails "rdma_xclient, IPv6" "rdma_xserver" "rdma_xclient -s @" 'dom0 b'
+more cm_fails "mckey, IPv6" "mckey -m ff0e::7 -b % -C 5" \
+	"mckey -m ff0e::7 -s -b % -C 5" 'a b'
 family 4
 
-n=$(long 50 200)
+n=$(long 20 200)
 step "$n connections at once"
 cm_case "ucmatose, $n connections" "ucmatose -b @ -c $n -C 1" \
 	"ucmatose -s @ -c $n -C 1" "${SOME[@]}"
-n=$(long 20 200)
-cm_case "cmtime, $n connections" "cmtime -b @" "cmtime -s @ -c $n" "${SOME[@]}"
+more cm_case "cmtime, $n connections" "cmtime -b @" "cmtime -s @ -c $n" "${SOME[@]}"
 
 step "connections that do not come, or end"
 cm_alone "nobody listens" "ucmatose -s @ -c 2" 'a b' 'a dom0' 'dom0 b'

@@ -6,6 +6,7 @@
 # ibping and sminfo say in dom0 they say in guests with umad=query and umad=all; query
 # changes nothing; two guests use the same transaction ids at once; a program that is
 # killed and a device that goes leave nothing. A guest without the key has no umad0.
+# tier: soak
 # limit: 600
 # hca: yes
 # qemu: -device connectx4,id=hca0 -device connectx4,id=hca1

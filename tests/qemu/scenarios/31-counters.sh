@@ -61,9 +61,10 @@ guest_sh a "$(of_card vhca0)" >/tmp/card.guest
 cat /tmp/card.guest
 check "a: type, revision and board of the card" cmp /tmp/card.native /tmp/card.guest
 check "which are three" [ "$(wc -l </tmp/card.guest)" = 3 ]
+# The one of Debian 13 has a line for each.
 check "a: rdma statistic has the HCA's and its own" \
-	guest_sh a 'rdma statistic show link vhca0/1 | tee /dev/stderr |
-		grep -q "out_of_buffer.* vhca_cmds"'
+	guest_sh a 'rdma statistic show link vhca0/1 | tr "\n" " " |
+		tee /dev/stderr | grep -q "out_of_buffer.* vhca_cmds"'
 
 # perfquery_agrees: what dom0's perfquery reads of the port by a MAD is what the guest's
 # file says, which may count meanwhile.
@@ -110,8 +111,8 @@ check "b: the counters of rxe0, as in dom0" equal_to b vhca1 rxe0
 check "they have counted" [ "$(value "$SCENARIO_DIR/rxe0.guest" \
 	hw_counters/sent_pkts)" -gt 0 ]
 check "b: rdma statistic has rxe's and its own" \
-	guest_sh b 'rdma statistic show link vhca1/1 | tee /dev/stderr |
-		grep -q "sent_pkts.* vhca_cmds"'
+	guest_sh b 'rdma statistic show link vhca1/1 | tr "\n" " " |
+		tee /dev/stderr | grep -q "sent_pkts.* vhca_cmds"'
 check "b: no folder of the port's counters, as in dom0" guest_sh b \
 	'! [ -e /sys/class/infiniband/vhca1/ports/1/counters ]'
 check "b: nothing about a card, as in dom0" guest_sh b \

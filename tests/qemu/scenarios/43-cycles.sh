@@ -8,12 +8,12 @@
 . ./lib.sh
 . ./vhca.sh
 
-# cycles GUEST N: attaches and detaches; every 10th time a program looks.
+# cycles GUEST N: attaches and detaches; every 5th time a program looks.
 cycles() {
 	local n
 	for ((n = 1; n <= $2; n++)); do
 		vhcactl attach "$1" hca=rxe0 || fail "attach $1, cycle $n"
-		[ $((n % 10)) != 0 ] ||
+		[ $((n % 5)) != 0 ] ||
 			wait_guest 10 "$1" 'ibv_devinfo | grep PORT_ACTIVE' ||
 			fail "no device of $1 in cycle $n"
 		vhcactl detach "$1" all || fail "detach $1, cycle $n"
@@ -32,7 +32,7 @@ for ((round = 1; round <= $(long 1 3); round++)); do
 	check "the program ends with an error, not by time-out" ends_with_error a
 done
 ledger_close a b
-N=$(long 10 100 3)
+N=$(long 5 100 3)
 step "$N cycles of each"
 cycles b "$N" &
 other=$!

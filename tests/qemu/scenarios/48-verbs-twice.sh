@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Processes write each verb twice at once for one object: no kernel complains, and
+# Processes write each verb twice at once for one object, and what they like into the
+# queues of an mlx5 (in the long form 66-wqe-hca does that): no kernel complains, and
 # nothing is left.
-# limit: 300
+# limit: 500
 # soak-limit: 1200
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
@@ -12,8 +13,29 @@
 . ./vhca.sh
 . ./hca.sh
 
+WQES=$(long 5000 1000 2000)	# of each guest
+
+# wild GUEST: the HCA, which is the model, reads them where the process wrote them.
+wild() {
+	check "$1: $WQES wild work requests" guest_sh -t 200 "$1" \
+		"vhca-wqe -g 0 -n $WQES >/tmp/wild; rc=\$?; cat /tmp/wild; exit \$rc"
+}
+wqes() { echo $(($(hca_get hca0 wqes) + $(hca_get hca1 wqes))); }
+
 step "a PV and a PVH guest, both kinds of device"
 hca_guests pv a pvh b
+
+step "wild work requests, in both guests"
+old="$(worker_pid a 0) $(worker_pid b 0)"
+seen=$(wqes)
+wild a &
+wild_a=$!
+wild b &
+all_well "wild work requests" "$wild_a" $!
+seen=$(($(wqes) - seen))
+check "the HCAs took $seen of them" [ "$seen" -gt $((WQES / 10)) ]
+check "the workers are the same" \
+	[ "$(worker_pid a 0) $(worker_pid b 0)" = "$old" ]
 vhcactl detach b all
 vhcactl detach a all
 ledger_open a b

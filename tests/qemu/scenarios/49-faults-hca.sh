@@ -5,7 +5,7 @@
 # The same as 49-faults on an HCA with doorbell pages: allocations fail while queues of
 # the process's own memory and pages of the HCA are mapped, too.
 # by-hand: needs a kernel that can be told to fail (make check-debug)
-# limit: 900
+# limit: 1200
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
 . ./lib.sh
@@ -50,6 +50,7 @@ done
 
 step "while a device is met and left"
 faults_in_meeting a mlx5_0
+faults_in_meeting b mlx5_1
 
 step "in the worker's system calls"
 faults_in_worker a

@@ -6,7 +6,7 @@
 # objects are made and destroyed and while queues are mapped: programs get errors,
 # then all works again, and nothing is lost.
 # by-hand: needs a kernel that can be told to fail (make check-debug)
-# limit: 900
+# limit: 1200
 . ./lib.sh
 . ./vhca.sh
 . ./faults.sh
@@ -23,6 +23,7 @@ faults_in_verbs a b
 
 step "while a device is met and left"
 faults_in_meeting a rxe0
+faults_in_meeting b rxe0
 
 step "in the worker's system calls"
 faults_in_worker a

@@ -8,11 +8,7 @@
 # limit: 420
 . ./lib.sh
 . ./vhca.sh
-
-# hostile GUEST MODE...: the program; the module is not loaded meanwhile.
-hostile() {
-	guest_sh -t 170 "$1" "hostile-frontend ${*:2}"
-}
+. ./hostile_front.sh
 
 # What a backend waits for before it starts a worker again takes most of the time:
 # the two guests have half of it each.
@@ -45,17 +41,7 @@ guest_config c pv >/dev/null
 guests_start a b c
 ledger_open a b c
 vhca_attach_all a b c
-old=$(supervisor_pid)
-for g in a c; do
-	guest_sh $g 'modprobe -r xen-vhcafront; modprobe xen-gntalloc
-		modprobe xen-evtchn'
-done
-
-step "b has traffic all the time"
-guest_sh -t 400 b 'while [ ! -e /tmp/enough ]; do
-	vhca-xfer --loop --traffic 4 || exit 1; done' >/tmp/traffic.b 2>&1 &
-traffic=$!
-wait_until 20 grep -q '^t=1 ' /tmp/traffic.b || fail "no traffic in b"
+hostile_fronts_begin
 
 first_half &
 first=$!
@@ -63,20 +49,7 @@ second_half &
 second=$!
 all_well "what a or c does is not endured" "$first" "$second"
 
-step "what is left"
-check "the supervisor is the same" [ "$(supervisor_pid)" = "$old" ]
-check "b's traffic is still going" kill -0 "$traffic"
-guest_sh b 'touch /tmp/enough'
-check "b's traffic was never wrong" wait "$traffic"
-for g in a c; do
-	guest_sh $g 'modprobe xen-vhcafront'
-	check "$g: the module connects to the same device" \
-		wait_guest 30 $g 'ibv_devinfo | grep PORT_ACTIVE'
-	check "$g: and it works" guest_sh -t 60 $g 'vhca-xfer --loop -t rc-write-4k'
-done
-for g in a b c; do
-	check "detach $g" vhcactl detach $g all
-done
+hostile_fronts_end
 ledger_close b
 kernel_clean a b c
 spoilt a c

@@ -10,7 +10,7 @@
 . ./lib.sh
 . ./vhca.sh
 
-WQES=$(long 10000 500000)	# of each guest
+WQES=$(long 5000 500000)	# of each guest
 
 # wild GUEST: the requests, and what the worker of that guest counted.
 wild() {

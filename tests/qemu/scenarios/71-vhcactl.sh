@@ -46,6 +46,25 @@ check "check tells it" verdict gnttab_max_maptrack_frames warn
 check "it is detached" vhcactl detach -f a 1
 check "then all is well" verdict gnttab_max_maptrack_frames ok
 
+# The guest ends the old device when it has the time, in the nodes of the new one.
+step "a number that is free again is taken at once"
+for n in 1 2 3 4; do
+	check "$n: one that is refused" not command vhcactl attach a hca=rxe0,max-pinned-mb=1048576
+	check "$n: is detached" vhcactl detach -f a 1
+	check "$n: the next one connects" vhcactl attach a hca=rxe0,max-pinned-mb=64
+	check "$n: it is device 1, and is detached" vhcactl detach a 1
+done
+
+# Linux retains a device whose nodes were gone before its driver could read them.
+step "a number that the guest has a device of, without a driver"
+check "the one before is gone there, too" wait_guest 20 a '[ ! -e /sys/bus/xen/devices/vhca-1 ]'
+xenstore-write "/local/domain/$(guest_domid a)/device/vhca/1/state" 1
+check "it has the device" wait_guest 20 a 'ls /sys/bus/xen/devices/vhca-1'
+check "its driver could not read it" wait_guest 20 a 'dmesg | grep "talk_to_otherend on device.vhca.1 failed"'
+check "attach takes the number, and connects" bash -c \
+	'vhcactl attach --json a hca=rxe0,max-pinned-mb=64 | jq -e ".devid == 1"'
+check "it is detached" vhcactl detach a 1
+
 step "quota"
 check "the default is shown" qp_limit 2048
 check "out of range" bash -c 'vhcactl quota a 0 max-qp=0 2>&1 | grep "max-qp=0: a number 1..65535"'

@@ -97,7 +97,7 @@ seen_by() { nsenter -m -t "$(systemctl show -P MainPID "$1")" "${@:2}"; }
 # traffic_moves: more of it is done than when $traffic_seen was noted.
 traffic_moves() {
 	kill -0 "$traffic_client" &&
-		[ "$(tail -n 1 /tmp/traffic.c)" != "$traffic_seen" ]
+		[ "$(tail -n 1 /tmp/traffic.client)" != "$traffic_seen" ]
 }
 # shown LOG COMMAND...: its output if it fails.
 shown() {
@@ -152,6 +152,8 @@ check "it can in its own folder" seen_by "$DAEMON" touch /run/xen-vhcad/vhca-tes
 rm /run/xen-vhcad/vhca-test
 check_not "the agent could not make a file in /run" \
 	seen_by "$AGENT" touch /run/vhca-test
+check "dom0 can open a terminal" sh -c ': <>/dev/ptmx'
+check_not "the daemon could not" seen_by "$DAEMON" sh -c ': <>/dev/ptmx'
 knob=/sys/module/printk/parameters/time
 check "dom0 can write to $knob" test -w $knob
 for service in $DAEMON $AGENT; do
@@ -164,6 +166,8 @@ check "another guest has the module" wait "$guest_a"
 ledger_open a b
 vhca_attach a
 vhca_attach b
+check_not "the workers are confined to their files" \
+	sh -c "journalctl -u $DAEMON | grep 'no Landlock'"
 check "any user may open it" guest_sh b \
 	'setpriv --reuid 1000 --regid 1000 --clear-groups ibv_devinfo | grep PORT_ACTIVE'
 pair "ibv_rc_pingpong between the guests" a b 'ibv_rc_pingpong -g 1 -n 100 -e'
@@ -181,15 +185,15 @@ check "the agent is a new one" wait_until 20 another $AGENT "$agent"
 check "the worker is the same" [ "$(worker_pid b 0)" = "$worker" ]
 check "it runs on" kill -0 "$worker"
 check "and still the old program" not is_new "$worker"
-traffic_seen=$(tail -n 1 /tmp/traffic.c)
+traffic_seen=$(tail -n 1 /tmp/traffic.client)
 check "the traffic goes on" wait_until 10 traffic_moves
 check "dpkg upgrades in b" shown /tmp/upgrade.b wait "$upgrade"
-traffic_seen=$(tail -n 1 /tmp/traffic.c)
+traffic_seen=$(tail -n 1 /tmp/traffic.client)
 check "the device stays open" wait_until 10 traffic_moves
 guest_sh b 'pkill -INT -x vhca-xfer'
-check "all data was right" shown /tmp/traffic.c wait "$traffic_client"
-check "and its server agrees" shown /tmp/traffic.s wait "$traffic_server"
-tail -n 1 /tmp/traffic.c
+check "all data was right" shown /tmp/traffic.client wait "$traffic_client"
+check "and its server agrees" shown /tmp/traffic.server wait "$traffic_server"
+tail -n 1 /tmp/traffic.client
 
 step "the guest's new module"
 check "it is loaded" wait_guest 10 b \

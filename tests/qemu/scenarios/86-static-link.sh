@@ -32,8 +32,9 @@ check_not "guests have no xenstore either" guest_sh g1 'timeout 20 xenstore-exis
 
 step "Debian's programs, unmodified"
 pair "RC ping-pong, data compared" g1 g2 'ibv_rc_pingpong -g 1 -c -e -n 300'
-pair "the other way, 64 KiB" g2 g1 'ibv_rc_pingpong -g 1 -c -e -s 65536 -n 200'
+[ "$(long 0 1)" = 0 ] ||
+	pair "the other way, 64 KiB" g2 g1 'ibv_rc_pingpong -g 1 -c -e -s 65536 -n 200'
 pair "UD ping-pong" g1 g2 'ibv_ud_pingpong -g 1 -e -n 200'
-xfer_between "vhca-xfer: every byte of all transfers" g1 g2 '-q 4 --max-size 65536'
+xfer_between "vhca-xfer: every byte of all transfers" g1 g2 "-q $(long 2 4) --max-size $(long 4096 65536)"
 
 ends_and_crash g1 g2

@@ -20,7 +20,7 @@
 N=$(long 16 64)
 BUSY=16
 # The machine's memory is for guests of Linux 6.1.
-case $(uname -r) in
+case $GUEST_KVER in
 6.1.*-amd64) ;;
 *)	N=16 TINY_MEM=$GUEST_MEM ;;
 esac
@@ -135,6 +135,9 @@ for ((i = 1; i <= BUSY; i++)); do
 done
 check "the regions end" all_well "a region" "${pids[@]}"
 
+# A guest has not dom0's environment.
+PROBE="TIME_SCALE=${TIME_SCALE:-2} vhca-many probe 200"
+
 # beside MODE: what s2 feels of s1's loop. The commands of s1 that were served for each
 # of s2's, which has one at a time: as many as wait before it.
 beside() {
@@ -142,7 +145,7 @@ beside() {
 	guest_sh -t 400 s1 "vhca-many -w 300 $1" >/tmp/churn 2>&1 &
 	churn=$!
 	wait_until 60 grep -q begun /tmp/churn || fail "no $1: $(cat /tmp/churn)"
-	guest_sh -t 300 s2 'vhca-many probe 200' >"/tmp/probe.$2" ||
+	guest_sh -t 300 s2 "$PROBE" >"/tmp/probe.$2" ||
 		fail "s2: $(cat "/tmp/probe.$2")"
 	many_ends s1
 	wait $churn || fail "$1: $(cat /tmp/churn)"
@@ -164,7 +167,7 @@ step "fairness"
 for g in s1 s2; do
 	wait_guest 30 "$g" 'ls /dev/infiniband/uverbs*'
 done
-guest_sh -t 300 s2 'vhca-many probe 200' >/tmp/probe.alone || fail "s2: $(cat /tmp/probe.alone)"
+guest_sh -t 300 s2 "$PROBE" >/tmp/probe.alone || fail "s2: $(cat /tmp/probe.alone)"
 told alone alone
 beside 'create 1' create
 told beside_create create "$before_one"

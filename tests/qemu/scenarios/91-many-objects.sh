@@ -5,7 +5,8 @@
 # Thousands of objects: 1,000 RC queue pairs to RTS of one process and of 16, 8,192
 # regions of one process, and a region of 4 GiB with the grant limits that it takes.
 # Each verb is one command, as it is one system call natively, and one more object
-# costs what the first ones did. The times of dom0 are beside those of the guest.
+# costs what the first ones did. The times of dom0 are beside those of the guest, where
+# nobody polls and where both sides do.
 # limit: 1500
 # ram: 9216
 # processors: 2
@@ -18,6 +19,7 @@
 QPS=1000
 MRS=8192
 BIG=4096		# MiB
+KEYS=max-pinned-mb=4608
 export BACKEND_LOG=info BACKEND_ARGS='--maptrack-frames 12288'
 
 # counted WHERE NAME FILE [LINE]: a line of vhca-many, for the table.
@@ -29,9 +31,28 @@ natively() {
 		fail "dom0: vhca-many ${*:2}"
 }
 guest() {
+	local before
+	before=$(worker_counts)
 	guest_sh -t 600 big "vhca-many ${*:2}" >"/tmp/$1.guest" ||
 		fail "the guest: vhca-many ${*:2}"
+	# The worker writes its statistics once a second.
+	sleep 2	# measured
+	tell "worker $1 $(echo "$before $(worker_counts)" | awk '{
+		print "cmd_notifies", $4 - $1, "cmd_sleeps", $5 - $2, "cmd_spins", $6 - $3 }')"
 }
+worker_counts() {
+	vhcactl stats --json big 0 |
+		jq -r '.counters | "\(.cmd_notifies) \(.cmd_sleeps) \(.cmd_spins)"'
+}
+
+# against NATIVE GUEST LINE: the guest's time as a multiple of dom0's.
+against() {
+	tell "$3 of $2 guest_ms_by_native_ms $(awk -v a="$(value_of ms "/tmp/$2.guest" "$3")" \
+		-v b="$(value_of ms "/tmp/$1.native" "$3")" 'BEGIN { printf "%.2f", a / b }')"
+}
+
+# polling US: the guest's processes for so long; its worker if it was attached so.
+polling() { guest_sh big "echo $1 >/sys/module/xen_vhcafront/parameters/spin_us"; }
 
 # one_each FILE LINE MORE: as many commands as verbs, and at most MORE besides.
 one_each() {
@@ -41,29 +62,54 @@ one_each() {
 	[ "$cmds" -ge "$verbs" ] && [ "$cmds" -le $((verbs + $3)) ]
 }
 
-# each_way MODE N: in dom0 and in the guest.
-each_way() {
-	local where
-	natively "$1" "$1" "$2"
-	guest "$1" "$1" "$2"
-	for where in native guest; do
-		counted "$where" "$1" "/tmp/$1.$where"
-		counted "$where" "end_$1" "/tmp/$1.$where"
+# notified_once FILE LINE: for a command the guest notifies, and sleeps, once at most.
+notified_once() {
+	local cmds name
+	cmds=$(value_of cmds "$1" "$2")
+	for name in cmd_notifies cmd_sleeps; do
+		[ "$(value_of $name "$1" "$2")" -le "$cmds" ] || return 1
 	done
-	check "a verb is a command" one_each "/tmp/$1.guest" "$1" 16
-	check "and so is each end" one_each "/tmp/$1.guest" "end_$1" 16
+}
+
+# in_guest NAME MODE N: there, beside what dom0 needed for the same.
+in_guest() {
+	local line
+	guest "$1" "$2" "$3"
+	for line in "$2" "end_$2"; do
+		counted "guest $1" "$line" "/tmp/$1.guest"
+		against "$2" "$1" "$line"
+		check "$line: a verb is a command" one_each "/tmp/$1.guest" "$line" 16
+		check "$line: at most one notification and one sleep for each" \
+			notified_once "/tmp/$1.guest" "$line"
+	done
+}
+
+# in_dom0 MODE N
+in_dom0() {
+	natively "$1" "$1" "$2"
+	counted native "$1" "/tmp/$1.native"
+	counted native "end_$1" "/tmp/$1.native"
 }
 
 step "a guest of 5 GiB with room for a region of 4 GiB"
 VHCA_GUEST_MEM=5120
-VHCA_GUEST_CFG=('max_grant_frames = 2304')
-VHCA_KEYS=max-pinned-mb=4608
+# A guest's module grants 448 pages for each of them, and lists of references besides.
+VHCA_GUEST_CFG=(vcpus=2 'max_grant_frames = 2432')
+VHCA_KEYS=$KEYS,spin-us=0
 guests_with_vhca pv big
 spoilt big
-worker=$(worker_pid big 0)
+polling 0
 
-step "$QPS queue pairs of one process"
-each_way qps $QPS
+step "$QPS queue pairs of one process, where nobody polls"
+in_dom0 qps $QPS
+in_guest asleep qps $QPS
+
+step "and where both sides do"
+vhcactl detach big all
+vhca_attach big "$KEYS,spin-us=1000"
+polling 1000
+worker=$(worker_pid big 0)
+in_guest qps qps $QPS
 check "ten ends and more have one command for their memory" \
 	[ "$(value_of munmaps /tmp/qps.guest end_qps)" -le $((QPS / 10 + 2)) ]
 
@@ -80,13 +126,17 @@ guest all -p 16 qps $QPS
 for where in native guest; do
 	counted $where all /tmp/all.$where
 done
+against all all all
 # Besides: each process opens and closes a context, a PD, a CQ, and asks for the port.
 check "a verb is a command" one_each /tmp/all.guest all $((16 * 24))
 
 step "$MRS regions of one process"
-each_way mrs $MRS
+in_dom0 mrs $MRS
+in_guest mrs mrs $MRS
 
 step "a region of $BIG MiB"
+# It is one command, and its end another: a minute each on a slow host.
+guest_sh big "echo $(seconds 120) >/sys/module/xen_vhcafront/parameters/cmd_timeout"
 free=$(free_kib)
 guest_sh -t 600 big "vhca-many -w 500 region $BIG" >/tmp/region.guest 2>&1 &
 region=$!

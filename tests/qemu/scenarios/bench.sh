@@ -71,14 +71,35 @@ evtchn() {
 	wait "$server" || true
 }
 
-# attach_time NAME GUEST: from the operator's command to an active port.
+# states_of FILE DIRECTORY COMMAND...: it makes a device; how long that takes from the
+# first state of its backend, in that directory, to Connected.
+states_of() {
+	local file=$1 watch
+	: >/tmp/states
+	state-time "$2" "$(seconds 30)" >/tmp/states &
+	watch=$!
+	wait_until 10 grep -q ready /tmp/states || fail "nobody watches $2"
+	shift 2
+	"$@"
+	wait $watch || fail "no device connects: $*"
+	sed -n 's/^us //p' /tmp/states >>"$file"
+}
+
+# attach_time NAME GUEST: from the operator's command to an active port, and of that
+# what is between the states of its backend, beside the same of a network device.
 attach_time() {
-	local i t
+	local i t dom
+	dom=$(guest_domid "$2")
 	: >"$raw/$1.attach"
+	: >"$raw/$1.states"
+	: >"$raw/$1.vif"
 	for i in 1 2 3 4 5; do
+		states_of "$raw/$1.vif" "/local/domain/$(own_domid)/backend/vif/$dom" \
+			xl network-attach "$2" "mac=00:16:3e:77:01:0$i,bridge=xenbr0,script=vif,type=vif"
+		xl network-detach "$2" "00:16:3e:77:01:0$i"
 		vhcactl detach "$2" all
 		t=$(date +%s%N)
-		vhcactl attach "$2" hca=rxe0
+		states_of "$raw/$1.states" "$(backend_dir)/$dom" vhcactl attach "$2" hca=rxe0
 		until guest_sh "$2" 'ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE'; do
 			sleep 0.02
 		done

@@ -90,7 +90,7 @@ static inline int kernel_strtouint(const char *s, int base, unsigned int *v)
 	return 0;
 }
 
-struct device { int unused; };
+struct device { void *driver; };
 #define dev_err(dev, ...)	print_message("  " __VA_ARGS__)
 #define dev_err_ratelimited	dev_err
 #define dev_warn		dev_err
@@ -338,87 +338,7 @@ static inline int kernel_bind(void)
 #define xen_wmb			virt_mb
 #define virt_to_page(p)		((struct page *)(p))
 
-/* ---- xenbus: one device; the test is the backend ---- */
-enum xenbus_state {
-	XenbusStateUnknown, XenbusStateInitialising, XenbusStateInitWait,
-	XenbusStateInitialised, XenbusStateConnected, XenbusStateClosing,
-	XenbusStateClosed,
-};
-
-struct xenbus_device {
-	struct device dev;
-	const char *nodename, *otherend;
-	domid_t otherend_id;
-	enum xenbus_state state;
-	void *drvdata;
-};
-
-struct xenbus_watch { const char *node; };
-struct xenbus_device_id { char name[32]; };
-struct xenbus_transaction { int unused; };
-
-struct xenbus_driver {
-	const struct xenbus_device_id *ids;
-	bool not_essential;
-	void (*otherend_changed)(struct xenbus_device *dev,
-				 enum xenbus_state state);
-	int (*probe)(struct xenbus_device *dev,
-		     const struct xenbus_device_id *id);
-	void (*remove)(struct xenbus_device *dev);
-	int (*suspend)(struct xenbus_device *dev);
-};
-
-static enum xenbus_state backend_state;
-
-#define XBT_NIL			((struct xenbus_transaction){ 0 })
-#define xenbus_dev(d)		container_of(d, struct xenbus_device, dev)
-#define dev_get_drvdata(d)	(xenbus_dev(d)->drvdata)
-#define dev_set_drvdata(d, v)	(xenbus_dev(d)->drvdata = (v))
-/* Requests of xenstore that Linux makes for the module. */
-static unsigned int __attribute__((unused)) kernel_requests;
-/* Value of a node of the backend's; NULL: absent. A test may change it. */
-static inline const char *kernel_node_default(const char *node)
-{
-	if (!strcmp(node, "setup"))
-		return "4 4294967295";
-	return strcmp(node, "max-ring-page-order") ?
-	       XENVHCA_PROTOCOL_VERSION : "4";
-}
-static const char *(*kernel_node)(const char *node) = kernel_node_default;
-static inline void *kernel_xenbus_read(const char *node)
-{
-	const char *value = kernel_node(node);
-
-	kernel_requests++;
-	return value ? strdup(value) : (void *)(long)-ENOENT;
-}
-#define xenbus_read(xbt, dir, node, len) kernel_xenbus_read(node)
-#define xenbus_read_driver_state(dev, path) (kernel_requests++, backend_state)
-/* The last value that was written to a node of this name; how many writes. */
-static char kernel_written[256];
-static const char *kernel_watched = "setup";
-static unsigned int kernel_writes __attribute__((unused));
-static inline int kernel_xenbus_write(const char *node, const char *value)
-{
-	kernel_requests++;
-	kernel_writes++;
-	if (!strcmp(node, kernel_watched))
-		snprintf(kernel_written, sizeof(kernel_written), "%s", value);
-	return 0;
-}
-#define xenbus_write(xbt, dir, node, value) kernel_xenbus_write(node, value)
-#define xenbus_transaction_start(t) (kernel_requests++, 0)
-#define xenbus_transaction_end(t, abort) (kernel_requests++, 0)
-#define xenbus_exists(...)	(kernel_requests++, 1)
-#define xenbus_rm(...)		(kernel_requests++, 0)
-#define xenbus_watch_pathfmt(dev, watch, will, changed, ...) ((void)(changed))
-#define unregister_xenbus_watch(w)
-/* A transaction that reads the state and writes it. */
-#define xenbus_switch_state(d, s)					\
-	(kernel_requests += (d)->state != (s) ? 4 : 0, (d)->state = (s), 0)
-#define xenbus_frontend_closed(d) xenbus_switch_state(d, XenbusStateClosed)
-#define __xenbus_register_frontend(drv, owner, name) ((void)(drv), 0)
-#define xenbus_unregister_driver(drv)
+#include "xenbus.h"
 
 /* ---- memory and RDMA ---- */
 #define PAGE_SHIFT		12

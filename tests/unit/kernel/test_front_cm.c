@@ -20,7 +20,7 @@ struct fd { struct file *file; };
 #define fd_file(f)		((f).file)
 #define fdput(f)
 #define SINGLE_DEPTH_NESTING	1
-#define mutex_lock_nested(m, n)	mutex_lock(m)
+#define mutex_lock_killable_nested(m, n) mutex_lock_killable(m)
 #define spin_lock_irq(l)
 #define spin_unlock_irq(l)
 #define signal_pending(t)	true	/* or it would wait for ever */
@@ -311,6 +311,20 @@ static void an_id_moves_with_its_uid(void **state)
 	assert_false(cm.f.lock.held || other.f.lock.held);
 }
 
+/* The other file waits for its backend's answer, and this process is killed. */
+static void waiting_for_the_other_file_is_killable(void **state)
+{
+	struct rdma_ucm_migrate_id in = { .id = 3, .fd = 6 };
+	struct vhca_cm *second = &cm > &other ? &cm : &other;
+
+	(void)state;
+	second->f.lock.held = true;
+	assert_int_equal(command(&other_filp, MIGRATE_ID, &in, 4), -EINTR);
+	assert_int_equal(be.n, 0);
+	second->f.lock.held = false;
+	assert_false(cm.f.lock.held || other.f.lock.held);
+}
+
 static void lengths_are_those_of_the_kernel(void **state)
 {
 	struct rdma_ucm_query_addr_resp addr = {};
@@ -384,6 +398,7 @@ int main(void)
 		T(an_event_has_a_uid_of_the_process),
 		T(a_uid_ends_with_its_id), T(an_accept_gives_the_uid),
 		T(an_id_moves_with_its_uid),
+		T(waiting_for_the_other_file_is_killable),
 		T(lengths_are_those_of_the_kernel),
 		T(the_latest_statement_holds),
 		T(a_lost_statement_is_asked_for),

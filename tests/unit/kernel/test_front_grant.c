@@ -88,9 +88,11 @@ void ib_umem_release(struct ib_umem *umem)
 	free(umem);
 }
 
+static unsigned int frames = 2;
+
 unsigned int gnttab_max_grant_frames(void)
 {
-	return 2;
+	return frames;
 }
 
 int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
@@ -367,6 +369,28 @@ static void a_limit_looks_for_what_is_free_by_now(void **state)
 	vhca_mem_put(mem);
 }
 
+/* What a program is told to be possible is, with the lists, beside the rings. */
+static void the_largest_region_fits(void **state)
+{
+	struct vhca_mem *mem;
+	u64 n, lists;
+
+	(void)state;
+	vhca_grant_count(VHCA_GRANT_RINGS);
+	mem = get((u32)vhca_grant_max_region());
+	assert_false(IS_ERR(mem));
+	vhca_mem_put(mem);
+	vhca_grant_count(-VHCA_GRANT_RINGS);
+	for (frames = 1; frames < 65536; frames++) {
+		lists = 0;
+		for (n = vhca_grant_max_region(); n > 1; lists += n)
+			n = DIV_ROUND_UP(n, XENVHCA_GREFS_PER_PAGE);
+		assert_true(vhca_grant_max_region() + lists + VHCA_GRANT_RINGS <=
+			    frames * 448ull);
+	}
+	frames = 2;
+}
+
 static void an_unload_ends_the_account(void **state)
 {
 	(void)state;
@@ -394,6 +418,7 @@ int main(void)
 		T(nobody_waits_without_need),
 		T(an_unload_waits_for_a_dying_domain),
 		T(a_limit_looks_for_what_is_free_by_now),
+		T(the_largest_region_fits),
 		T(an_unload_ends_the_account),
 	};
 

@@ -100,19 +100,25 @@ int vhca_device_register(struct vhca_dev *dev)
 	return dev->registered ? 0 : -EIO;
 }
 
-void vhca_device_unregister(struct vhca_dev *dev)
+/* What the RDMA core does with a device. */
+static void destroy_objects(struct vhca_dev *dev)
 {
 	unsigned long begin = jiffies;
 	unsigned int i;
 
-	if (!dev->registered)
-		return;
-	dev->registered = false;
 	for (i = 0; i < objects && dev->ring.state == VHCA_RING_UP; i++) {
 		answered(dev);
 		dev->ring.ended.v++;
 	}
 	took = jiffies - begin;
+}
+
+void vhca_device_unregister(struct vhca_dev *dev)
+{
+	if (!dev->registered)
+		return;
+	dev->registered = false;
+	destroy_objects(dev);
 }
 
 void vhca_stats_add(struct vhca_dev *dev)
@@ -231,6 +237,58 @@ static void an_end_is_bounded(void **state)
 	backend(XenbusStateClosed);
 	assert_int_equal(xbdev.state, XenbusStateClosed);
 	xenbus_front.remove(&xbdev);
+}
+
+static struct vhca_dev *connection(void)
+{
+	struct vhca_xenbus *x = dev_get_drvdata(&xbdev.dev);
+
+	return x->front->dev;
+}
+
+/* The driver whose id the device shows is unloaded in this guest. */
+static void taken(struct vhca_dev *dev)
+{
+	vhca_front_taken(dev);
+	destroy_objects(dev);
+	dev->registered = false;
+	vhca_break(dev, "taken");
+	kernel_advance(1);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+}
+
+static void an_end_by_the_core_is_bounded(void **state)
+{
+	(void)state;
+	connect(100, 59 * HZ);
+	taken(connection());
+	assert_in_range(took, 30 * HZ, 31 * HZ);
+	xenbus_front.remove(&xbdev);
+
+	setup(NULL);
+	connect(5000, HZ / 10);		/* an honest one has its time */
+	taken(connection());
+	assert_int_equal(took, 5000 * (HZ / 10));
+	kernel_advance(600 * HZ);	/* nothing is armed after that */
+	xenbus_front.remove(&xbdev);
+}
+
+/* Another net namespace, or the worker ends the device meanwhile. */
+static void the_core_may_give_it_back(void **state)
+{
+	(void)state;
+	connect(100, HZ);
+	vhca_front_taken(connection());
+	kernel_advance(20 * HZ);
+	vhca_front_returned(connection());
+	kernel_advance(600 * HZ);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+
+	objects = 5000;
+	each = HZ / 10;
+	vhca_front_taken(connection());
+	xenbus_front.remove(&xbdev);
+	assert_int_equal(took, 5000 * (HZ / 10));
 }
 
 /* A table of 1,024 GIDs, one in each answer, would take 17 hours. */
@@ -432,6 +490,44 @@ static void an_old_backend_has_a_node_for_each(void **state)
 	kernel_watched = "setup";
 }
 
+/* Each of these has not, or is not, what it takes but for the last. */
+static void a_device_without_driver_has_one_more_chance(void **state)
+{
+	struct device *dev = &xbdev.dev;
+
+	(void)state;
+	kernel_watch = NULL;
+	assert_int_equal(vhca_xenbus_init(), 0);
+	assert_null(kernel_watch);		/* no xenstore yet */
+	kernel_notified->notifier_call(kernel_notified, 0, NULL);
+	assert_string_equal(kernel_watch->node, "device/vhca");
+
+	xbdev = (struct xenbus_device){ .devicetype = "vhca", .nodename = "n" };
+	kernel_bus[1] = dev;
+	kernel_attached = 0;
+	backend_state = XenbusStateClosed;	/* of any node: the device's here */
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	backend_state = XenbusStateInitialising;
+	xbdev.devicetype = "vif";
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	xbdev.devicetype = "vhca";
+	dev->driver = dev;
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	assert_int_equal(kernel_attached, 0);
+	dev->driver = NULL;
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	assert_int_equal(kernel_attached, 1);
+	dev->driver = NULL;
+	backend_state = XenbusStateClosing;	/* xenbus's, for the old device */
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	assert_int_equal(kernel_attached, 2);
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	assert_int_equal(kernel_attached, 2);
+	kernel_bus[1] = NULL;
+	vhca_xenbus_exit();
+	assert_null(kernel_notified);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -440,6 +536,8 @@ int main(void)
 		T(tries_less_and_less_often),
 		T(tries_nothing_while_the_backend_closes),
 		T(an_end_is_bounded),
+		T(an_end_by_the_core_is_bounded),
+		T(the_core_may_give_it_back),
 		T(a_beginning_is_bounded),
 		T(an_honest_beginning_has_its_time),
 		T(an_honest_end_has_its_time),
@@ -451,6 +549,7 @@ int main(void)
 		T(one_node_says_all),
 		cmocka_unit_test(an_old_backend_has_a_node_for_each),
 		cmocka_unit_test(requests_of_an_attach),
+		cmocka_unit_test(a_device_without_driver_has_one_more_chance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,11 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The account of backend/helper/grant.c: what is granted to a domain, and what
- * it keeps mapped after the end, is one sum with one bound. The grant table
- * here has 256 references.
+ * it keeps mapped after the end, is one sum with one bound, and the sum of these has
+ * another. A file grants to one domain, and what it maps of two kinds only. The grant
+ * table here has 512 references, a frame.
  */
+#include <sys/stat.h>
 #include "kernel.h"
 
 /* ---- what grant.c uses beyond kernel.h ---- */
@@ -96,17 +98,17 @@ static int xa_alloc(struct xarray *xa, u32 *id, void *p, int limit, int gfp)
 
 #define vm_area_struct		helper_vma
 struct super_block { unsigned long s_magic; };
-struct inode { struct super_block *i_sb; };
+struct inode { struct super_block *i_sb; unsigned int i_mode; };
 struct file { struct inode *inode; };
 struct vm_area_struct {
 	struct file *vm_file;
 	unsigned long vm_flags, vm_end;
 };
 
-#define REFS	256
+#define REFS	512
 
 static struct super_block tmpfs = { TMPFS_MAGIC };
-static struct inode inode = { &tmpfs };
+static struct inode inode = { &tmpfs, S_IFREG };
 static struct file shmem = { &inode };
 static struct vm_area_struct mapping = { &shmem, VM_SHARED, 1ul << 40 };
 static bool bad_user;			/* the caller's memory is read-only */
@@ -123,6 +125,7 @@ int gnttab_alloc_grant_references(u16 n, grant_ref_t *head);
 int gnttab_claim_grant_reference(grant_ref_t *head);
 int gnttab_try_end_foreign_access(grant_ref_t ref);
 
+#define gnttab_max_grant_frames() 1u
 #define gnttab_grant_foreign_access_ref(ref, domid, gfn, ro)
 #define gnttab_end_foreign_access(ref, page) \
 	((void)gnttab_try_end_foreign_access(ref), put_page(page))
@@ -178,7 +181,7 @@ int gnttab_try_end_foreign_access(grant_ref_t ref)
 }
 
 /* ---- a worker ---- */
-static struct vh_file one, two;
+static struct vh_file one, two, three;
 
 static long grant_at(struct vh_file *vf, u64 addr, u32 nr, domid_t domid,
 		     u32 *id)
@@ -210,6 +213,11 @@ static int setup(void **state)
 	kernel_pv = true;
 	kernel_domain_gone = false;
 	vh_domain_pages = 100;
+	vh_granted_pages = 0;
+	inode.i_mode = S_IFREG;
+	memset(&one, 0, sizeof(one));
+	memset(&two, 0, sizeof(two));
+	memset(&three, 0, sizeof(three));
 	return 0;
 }
 
@@ -223,11 +231,14 @@ static int teardown(void **state)
 	kernel_domain_gone = true;
 	vh_grant_release(&one);
 	vh_grant_release(&two);
+	vh_grant_release(&three);
 	kernel_advance(HZ);
 	assert_int_equal(vh_grants.v, 0);
 	assert_int_equal(vh_zombies.v, 0);
 	assert_int_equal(pages, 0);
 	/* nothing is charged any more */
+	vh_domain_pages = vh_granted_pages = 100;
+	memset(&one, 0, sizeof(one));
 	assert_int_equal(grant(&one, 100, 7, &id), 0);
 	assert_int_equal(ungrant(&one, id), 0);
 	return 0;
@@ -242,7 +253,7 @@ static void what_lives_counts(void **state)
 	assert_int_equal(grant(&one, 60, 7, &id), 0);
 	assert_int_equal(grant(&one, 41, 7, &other), -EBUSY);
 	assert_int_equal(grant(&two, 41, 7, &other), -EBUSY);
-	assert_int_equal(grant(&two, 100, 8, &other), 0);
+	assert_int_equal(grant(&three, 100, 8, &other), 0);
 	assert_int_equal(grant(&two, 40, 7, &other), 0);
 	assert_int_equal(grant(&one, 1, 7, &other), -EBUSY);
 	assert_int_equal(ungrant(&one, id), 0);
@@ -263,7 +274,7 @@ static void what_is_kept_counts(void **state)
 	vh_grant_release(&two);			/* a worker dies */
 	assert_int_equal(vh_zombies.v, 100);
 	assert_int_equal(grant(&one, 1, 7, &id), -EBUSY);
-	assert_int_equal(grant(&one, 1, 8, &id), 0);
+	assert_int_equal(grant(&three, 1, 8, &id), 0);
 	kernel_advance(HZ);
 	assert_int_equal(grant(&one, 1, 7, &id), -EBUSY);
 	keeps = false;				/* the guest unmaps, or dies */
@@ -307,13 +318,78 @@ static void errors_charge_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(grant_at(&one, 0, 50, 7, &id), -EFAULT);
-	vh_domain_pages = REFS + 1;
-	assert_int_equal(grant(&one, REFS, 8, &id), 0);
+	vh_domain_pages = REFS;
+	vh_granted_pages = 2 * REFS;
+	assert_int_equal(grant(&two, REFS, 8, &id), 0);
 	assert_int_equal(grant(&one, 50, 7, &id), -ENOSPC);
-	vh_grant_release(&one);
+	vh_grant_release(&two);
 	vh_domain_pages = 100;
 	bad_user = true;
 	assert_int_equal(grant(&one, 50, 7, &id), -EFAULT);
+}
+
+/* Whatever domains it is for, and whether they unmap it. */
+static void all_domains_have_one_bound(void **state)
+{
+	u32 id, other;
+
+	(void)state;
+	vh_granted_pages = 150;
+	assert_int_equal(grant(&one, 100, 7, &id), 0);
+	assert_int_equal(grant(&two, 51, 8, &other), -ENOSPC);
+	assert_int_equal(grant(&two, 50, 8, &other), 0);
+	assert_int_equal(grant(&three, 1, 9, &other), -ENOSPC);
+	keeps = true;
+	assert_int_equal(ungrant(&one, id), 100);
+	assert_int_equal(grant(&three, 1, 9, &other), -ENOSPC);
+	keeps = false;
+	kernel_domain_gone = true;
+	kernel_advance(HZ);
+	assert_int_equal(grant(&three, 100, 9, &other), 0);
+	vh_granted_pages = 10;		/* what is granted stays so */
+	assert_int_equal(grant(&one, 1, 7, &id), -ENOSPC);
+	assert_int_equal(ungrant(&three, other), 0);
+}
+
+/* A quarter of the table is for the disks and network cards of this domain. */
+static void others_have_the_rest(void **state)
+{
+	grant_ref_t head;
+	u32 id;
+
+	(void)state;
+	vh_domain_pages = REFS;
+	assert_int_equal(grant(&one, REFS * 3 / 4 + 1, 7, &id), -ENOSPC);
+	assert_int_equal(grant(&one, REFS * 3 / 4, 7, &id), 0);
+	assert_int_equal(grant(&two, 1, 8, &id), -ENOSPC);
+	assert_int_equal(gnttab_alloc_grant_references(REFS / 4, &head), 0);
+}
+
+/* What one worker does is charged to its own guest. */
+static void a_file_has_one_domain(void **state)
+{
+	u32 id;
+
+	(void)state;
+	assert_int_equal(grant(&one, 10, 0, &id), 0);
+	assert_int_equal(grant(&one, 10, 8, &id), -EPERM);
+	assert_int_equal(grant(&one, 10, 0, &id), 0);
+	vh_grant_release(&one);
+	assert_int_equal(grant(&one, 10, 8, &id), -EPERM);
+	assert_int_equal(grant(&two, 100, 8, &id), 0);
+	assert_int_equal(grant(&two, 1, 0, &id), -EPERM);
+}
+
+/* devtmpfs has the number of tmpfs, and guests' memory is mapped by a file of it. */
+static void a_device_is_no_shared_memory(void **state)
+{
+	u32 id;
+
+	(void)state;
+	inode.i_mode = S_IFCHR;
+	assert_int_equal(grant(&one, 1, 7, &id), -EFAULT);
+	inode.i_mode = S_IFREG;
+	assert_int_equal(grant(&one, 1, 7, &id), 0);
 }
 
 int main(void)
@@ -324,6 +400,10 @@ int main(void)
 		T(what_is_kept_counts),
 		T(pages_wait_for_a_dying_guest),
 		T(errors_charge_nothing),
+		T(all_domains_have_one_bound),
+		T(others_have_the_rest),
+		T(a_file_has_one_domain),
+		T(a_device_is_no_shared_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

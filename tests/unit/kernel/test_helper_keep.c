@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * backend/helper/keep.c: the memory of a worker outlives it as long as something in it
+ * is pinned, and no longer, whatever the worker asked for.
+ */
+#include "kernel.h"
+
+/* ---- what keep.c uses beyond kernel.h ---- */
+#define DEFINE_MUTEX(l)		struct mutex l
+#define __module_get(m)
+#undef current
+#define current			(&task)
+#define mm_struct		helper_mm
+#define vm_area_struct		helper_vma
+/* A work that runs may free its keep: that is done after the test. */
+#undef kfree
+#define kfree(p)		(freed[n_freed++] = (p))
+
+struct vm_area_struct { unsigned long vm_start, vm_end; };
+
+/* The process is one user, a child that shares the memory another. */
+struct mm_struct {
+	atomic_t mm_users;
+	atomic64_t pinned_vm;
+	struct vm_area_struct *verbs;	/* a mapping of a verbs file */
+};
+
+static struct { struct mm_struct *mm; int tgid; } task = { .tgid = 42 };
+static struct mm_struct worker, other, *used;
+static struct vm_area_struct mapping = { 0x1000, 0x3000 };
+static void *freed[16];
+static size_t n_freed;
+static void (*on_last_put)(void);
+
+#define VMA_ITERATOR(it, mm, addr) struct mm_struct *it = (mm)
+#define for_each_vma(it, vma)						\
+	for ((vma) = (it)->verbs; (vma); (vma) = NULL)
+#define mmap_read_lock(mm)
+#define mmget(mm)		atomic_inc(&(mm)->mm_users)
+#define kthread_use_mm(mm)	(used = (mm))
+#define kthread_unuse_mm(mm)	(used = NULL)
+#define vm_munmap(start, len)	(used->verbs = NULL, 0)
+#define flush_delayed_fput()
+
+static void mmput(struct mm_struct *mm)
+{
+	assert_true(mm->mm_users.v > 0);
+	if (--mm->mm_users.v)
+		return;
+	assert_null(mm->verbs);
+	assert_int_equal(mm->pinned_vm.v, 0);
+	if (on_last_put)
+		on_last_put();
+}
+
+#include "helper/keep.c"
+
+struct workqueue_struct *vh_wq;
+atomic_t vh_kept;
+
+bool vh_is_uverbs(const struct vm_area_struct *vma)
+{
+	return vma == &mapping;
+}
+
+/* ---- workers ---- */
+static struct vh_file one, two;
+
+static void begins(struct mm_struct *mm)
+{
+	mm->mm_users.v = 1;
+	mm->verbs = &mapping;
+	task.mm = mm;
+}
+
+/* Its memory first, its files then. */
+static void dies(struct mm_struct *mm)
+{
+	task.mm = NULL;
+	mmput(mm);
+}
+
+static void closes(struct vh_file *vf)
+{
+	vh_keep_release(vf->keep);
+	vf->keep = NULL;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&worker, 0, sizeof(worker));
+	memset(&other, 0, sizeof(other));
+	on_last_put = NULL;
+	begins(&worker);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	kernel_advance(HZ);
+	assert_int_equal(vh_kept.v, 0);
+	kernel_idle();
+	while (n_freed)
+		free(freed[--n_freed]);
+	return 0;
+}
+
+static void what_is_pinned_stays(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	assert_int_equal(vh_keep_mm(&one), -EBUSY);
+	assert_int_equal(vh_kept.v, 1);
+	mmget(&worker);				/* a child */
+	worker.pinned_vm.v = 3;
+	dies(&worker);
+	closes(&one);
+	kernel_advance(10 * HZ);
+	assert_non_null(worker.verbs);
+	mmput(&worker);
+	kernel_advance(HZ);
+	assert_null(worker.verbs);
+	assert_int_equal(worker.mm_users.v, 1);
+	worker.pinned_vm.v = 0;
+	kernel_advance(HZ);
+	assert_int_equal(worker.mm_users.v, 0);
+}
+
+/* Two that keep one memory would wait for each other for ever. */
+static void memory_is_kept_once(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	assert_int_equal(vh_keep_mm(&two), -EBUSY);
+	assert_int_equal(vh_kept.v, 1);
+	assert_int_equal(worker.mm_users.v, 2);
+	dies(&worker);
+	closes(&two);
+	kernel_advance(HZ);
+	assert_int_equal(worker.mm_users.v, 1);
+	closes(&one);
+	kernel_advance(HZ);
+	assert_int_equal(worker.mm_users.v, 0);
+}
+
+static void each_worker_has_its_own(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	begins(&other);
+	assert_int_equal(vh_keep_mm(&two), 0);
+	assert_int_equal(vh_kept.v, 2);
+	dies(&other);
+	dies(&worker);
+	closes(&one);
+	closes(&two);
+}
+
+/* One that closes its file may ask again, with another one. */
+static void the_living_give_it_up(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	closes(&one);
+	assert_int_equal(vh_kept.v, 0);
+	assert_int_equal(worker.mm_users.v, 1);
+	assert_int_equal(vh_keep_mm(&two), 0);
+	dies(&worker);
+	closes(&two);
+}
+
+static void another_gets_the_place(void)
+{
+	on_last_put = NULL;
+	begins(&worker);
+	assert_int_equal(vh_keep_mm(&two), 0);
+}
+
+/* The next process may have its address space where that of a dead one was. */
+static void an_end_is_no_obstacle(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	dies(&worker);
+	on_last_put = another_gets_the_place;
+	closes(&one);
+	kernel_advance(HZ);
+	assert_null(on_last_put);
+	assert_int_equal(vh_kept.v, 1);
+	dies(&worker);
+	closes(&two);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(what_is_pinned_stays),
+		T(memory_is_kept_once),
+		T(each_worker_has_its_own),
+		T(the_living_give_it_up),
+		T(an_end_is_no_obstacle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
