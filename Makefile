@@ -187,7 +187,8 @@ check-package: $(B)/config.status | deps
 CACHE = $${XDG_CACHE_HOME:-$$HOME/.cache}/xen-vhca
 check-bare: | deps
 	$(Q)tests/bare/check.sh --build $(B) $(if $(FOREIGN),--suite $(FOREIGN) \
-		--boot "$(or $(T),35-doorbell-pvh)",--export "$(CACHE)")
+		--boot "$(or $(T),35-doorbell-pvh)",--export "$(CACHE)" \
+		$(if $(filter yes,$(UNLESS_PASSED)),--unless-passed))
 
 # check-unit and check-kernels, when everything is built: 'user' would take the
 # installed files from under the machine that runs meanwhile.
@@ -215,10 +216,9 @@ check-udata: build
 		for t; do "$$0/$$t" >"$$0/udata.log" 2>&1 || \
 		{ cat "$$0/udata.log"; exit 1; }; echo "ok   $$t"; done' $(B) $(UDATA_T)
 
-# The other release in a short form: it boots, doorbells of PVH guests, and what Linux
-# has from 6.3 on.
+# The other release in a short form: an HCA with doorbell pages, traffic, suspend.
 OTHER = $(if $(filter trixie,$(HOST_SUITE)),bookworm,trixie)
-OTHER_T = 00-boot 29-read-only 35-doorbell-pvh
+OTHER_T = 47-doorbell-suspend
 check-other:
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) check-udata
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) \
