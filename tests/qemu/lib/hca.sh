@@ -172,10 +172,11 @@ hca_ledger() {
 		grep -c '^map .* [01][01]0 [0-9a-f]*$' || true)"
 }
 # mlx5 of Linux 6.12 makes resources of its own with the first region and queue pair that
-# anybody has, and keeps them: they have to be there before.
+# anybody has, and keeps them: they have to be there before. One queue pair, as with more
+# than -n of them a side ends while the other one's are under way.
 hca_ledger_open() {
 	local BOTH_GUESTS=()
-	[ -e /run/hca-used ] || both ibv_srq_pingpong -g 0 -n 10 ||
+	[ -e /run/hca-used ] || both ibv_srq_pingpong -g 0 -q 1 -n 10 ||
 		fail "ibv_srq_pingpong in dom0"
 	touch /run/hca-used
 	hca_ledger >/tmp/ledger.hca
@@ -185,6 +186,9 @@ hca_ledger_close() {
 	check "the HCAs reach no memory of guests, no doorbell page is mapped" \
 		ledger_settles same_hca /tmp/ledger.hca
 }
+
+# ends FILE: what a program said first and last. In a file its errors come first.
+ends() { head -n 4 "$1"; echo ...; tail -n 4 "$1"; }
 
 # both PROGRAM [OPTION]...: server on mlx5_1, client on mlx5_0; both succeed.
 # With hca_guests: the server in the first guest, the client in the second.
@@ -203,9 +207,9 @@ both() {
 	wait "$server" || rc=$?
 	[ "$rc" = 0 ] || {
 		note "$*: client:"
-		tail -n 8 /tmp/client.log
+		ends /tmp/client.log
 		note "server:"
-		tail -n 8 /tmp/server.log
+		ends /tmp/server.log
 	}
 	return "$rc"
 }
