@@ -409,6 +409,26 @@ static void a_list_costs_as_one_request(void **state)
 	assert_int_equal(host.file.calls, 2);
 }
 
+/* One reading of a list is for all of it, also while others wait. */
+static void lists_at_once_are_read_once(void **state)
+{
+	unsigned int before, one;
+	char text[1024];
+
+	(void)state;
+	host_second_guest();
+	one = cost(1, 0, 1);
+	before = fake_xs_requests();
+	fake_xs_set(DB "/" XENVHCA_NODE_DOORBELL_REQUESTS, maps(text, 10, 1, 8));
+	fake_xs_set(DB6 "/" XENVHCA_NODE_DOORBELL_REQUESTS,
+		    "1 0 map 0xe0200 0x0 0x1;2 1 map 0xe0201 0x0 0x1");
+	assert_int_equal(dba_agent_events(&host.a), 0);
+	dba_agent_work(&host.a);
+	assert_string_equal(host_listed_in(DB, 17), "mapped");
+	assert_string_equal(host_listed_in(DB6, 2), "mapped");
+	assert_in_range(fake_xs_requests() - before, one, 2 * one);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, host_setup, host_teardown)
 
 int main(void)
@@ -430,6 +450,7 @@ int main(void)
 		TEST(lists_of_anything),
 		TEST(lists_have_a_rate),
 		TEST(a_list_costs_as_one_request),
+		TEST(lists_at_once_are_read_once),
 	};
 
 	return cmocka_run_group_tests(tests, host_make_sysfs, host_remove_sysfs);

@@ -94,15 +94,26 @@ static bool others_wait(struct dba_agent *a, const struct dba_dev *d)
 }
 
 /* May d have one more request of this pass, after n? */
-static bool goes_on(struct dba_agent *a, const struct dba_dev *d,
-		    unsigned int *n)
+static bool one_more(struct dba_agent *a, const struct dba_dev *d,
+		     unsigned int *n)
 {
-	if (*n == TURN || (*n && others_wait(a, d))) {
+	if (*n == TURN) {
 		dba_timer(a, vl_now_ns());
 		return false;
 	}
 	++*n;
 	return take(a, d);
+}
+
+/* The same, but not while others wait, unless it is the first. */
+static bool goes_on(struct dba_agent *a, const struct dba_dev *d,
+		    unsigned int *n)
+{
+	if (*n && others_wait(a, d)) {
+		dba_timer(a, vl_now_ns());
+		return false;
+	}
+	return one_more(a, d, n);
 }
 
 /* False: the turn is over. */
@@ -121,7 +132,11 @@ static bool serve_slots(struct dba_agent *a, struct dba_dev *d, unsigned int *n)
 	return true;
 }
 
-/* Reading a list without a new request counts as one, too. */
+/*
+ * Reading a list without a new request counts as one, too. What is in one costs almost
+ * nothing more, so others wait for all of it: else each of many devices that ask at the
+ * same time would have its list read again for each request.
+ */
 static bool serve_batch(struct dba_agent *a, struct dba_dev *d, unsigned int *n)
 {
 	unsigned int i, begun = 0;
@@ -136,7 +151,7 @@ static bool serve_batch(struct dba_agent *a, struct dba_dev *d, unsigned int *n)
 	for (i = 0; b && i < b->n; i++) {
 		if (b->e[i].answer)
 			continue;
-		if ((begun++ && !goes_on(a, d, n)) ||
+		if ((begun++ && !one_more(a, d, n)) ||
 		    dba_turn_entry(a, d, b, &b->e[i])) {
 			d->asked = true;
 			return false;
