@@ -22,8 +22,8 @@
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */
 #define AGENT_WAIT_MS	1000	/* for an unmap: commands wait, too, but once */
 #define AGENT_MAP_MS	5000	/* without any answer: a map lets commands pass */
-#define AGENT_LAST_MS	30000	/* for a map, whatever else is answered */
-#define AGENT_FIRST_MS	20	/* most answers come in that time */
+#define AGENT_LAST_MS	30000	/* for one request, whatever else is answered */
+#define AGENT_FIRST_MS	20	/* most answers come in that time; for unmaps behind one */
 #define AGENT_AGAIN_MS	2	/* for one that was asked before */
 
 /* ---- the queue: requests without an answer, in the order of their numbers ---- */
@@ -137,7 +137,7 @@ static void answered(struct be_agent *a, uint32_t i, const char *answer)
 	queue_remove(a, i);
 	if (a->silent)
 		be_log(a->dev, BE_INFO, "the doorbell agent answers again");
-	a->silent = false;
+	a->silent = a->slow = false;
 	a->heard_ns = vl_now_ns();
 	s->rc = 0;
 	if (s->unmap && strcmp(answer, XENVHCA_DOORBELL_UNMAPPED)) {
@@ -250,7 +250,7 @@ static void slot_give(struct be_agent *a, uint32_t i)
 }
 
 /* An agent that has many guests to answer is slow, not silent. */
-static bool map_late(const struct be_agent *a, const struct be_slot *s)
+static bool is_late(const struct be_agent *a, const struct be_slot *s)
 {
 	uint64_t now = vl_now_ns();
 	uint64_t heard = a->heard_ns > s->asked_ns ? a->heard_ns : s->asked_ns;
@@ -264,7 +264,7 @@ static int map_answered(struct be_agent *a, uint32_t *slot, int rc)
 {
 	const struct be_slot *s = &a->slot[*slot];
 
-	if (rc == -EINPROGRESS && (a->silent || map_late(a, s)))
+	if (rc == -EINPROGRESS && (a->silent || is_late(a, s)))
 		return agent_late(a);
 	if (rc && !s->n && rc == s->rc) {	/* refused */
 		slot_give(a, *slot);
@@ -341,9 +341,11 @@ int be_agent_unmap(struct be_agent *a, uint32_t slot)
 	if (!rc)
 		rc = queue_send(a);
 	if (!rc)
-		rc = agent_wait(a, slot, a->wait_ms);
-	if (rc == -EINPROGRESS)
-		return agent_late(a);
+		rc = agent_wait(a, slot, a->slow ? AGENT_FIRST_MS : a->wait_ms);
+	if (rc == -EINPROGRESS) {
+		a->slow = true;
+		return is_late(a, s) ? agent_late(a) : -ETIMEDOUT;
+	}
 	if (!rc)
 		slot_give(a, slot);
 	return rc;

@@ -39,7 +39,8 @@ struct be_agent {
 	uint32_t wait_ms;		/* for the answer to an unmap */
 	uint64_t heard_ns;		/* when the last answer came */
 	bool unread;			/* the answers have changed */
-	bool silent;			/* a request had no answer in time */
+	bool slow;			/* an unmap had no answer in time, and none came since */
+	bool silent;			/* nothing at all came in time */
 };
 
 /**

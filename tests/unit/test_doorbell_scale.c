@@ -254,9 +254,34 @@ static void unmaps_do_not_look(void **state)
 	others_are_answered(2, 0);
 	assert_int_equal(be_agent_unmap(&agent[0], slot[1]), -ETIMEDOUT);
 	assert_int_equal(be_agent_unmap(&agent[0], slot[2]), -ETIMEDOUT);
-	agent[0].silent = false;
 	assert_int_equal(ask(0), -EINPROGRESS);
 	assert_int_equal(agent[0].skip, 0);
+}
+
+/* Nor is it silent for those that wait for a page, and each later one waits less. */
+static void a_late_unmap_is_of_a_slow_agent(void **state)
+{
+	uint64_t start;
+
+	(void)state;
+	the_first_waits();
+	others_are_answered(1, 0);
+	others_are_answered(2, 0);
+	start = clock_ns;
+	assert_int_equal(be_agent_unmap(&agent[0], slot[1]), -ETIMEDOUT);
+	assert_in_range(clock_ns - start, 1000000000, 1100000000);
+	assert_int_equal(be_agent_unmap(&agent[0], slot[2]), -ETIMEDOUT);
+	assert_int_equal(be_agent_unmap(&agent[0], slot[2]), -ETIMEDOUT);
+	assert_in_range(clock_ns - start, 1000000000, 1200000000);
+	assert_false(agent[0].silent);
+	assert_int_equal(ask(0), -EINPROGRESS);
+	others_are_answered(3, 0);
+	start = clock_ns;
+	assert_int_equal(be_agent_unmap(&agent[0], slot[2]), -ETIMEDOUT);
+	assert_in_range(clock_ns - start, 1000000000, 1100000000);
+	clock_ns += 5000000000;
+	assert_int_equal(be_agent_unmap(&agent[0], slot[2]), -ETIMEDOUT);
+	assert_true(agent[0].silent);
 }
 
 /* kill -9, of all of them and of the agent: what is mapped goes back, and what PV
@@ -302,6 +327,7 @@ int main(void)
 		TEST(a_slow_agent_is_not_silent),
 		TEST(a_slow_agent_has_30_seconds),
 		TEST(unmaps_do_not_look),
+		TEST(a_late_unmap_is_of_a_slow_agent),
 		TEST(workers_that_are_killed),
 	};
 
