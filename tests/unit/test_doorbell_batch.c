@@ -22,8 +22,8 @@
 #define NOT_UNDERSTOOD	"0 refused request not understood"
 
 /* Maps of n pages from slot and page first on, with numbers from number on. */
-static char *maps(char *text, unsigned int number, unsigned int first,
-		  unsigned int n)
+static char *maps_of(char *text, unsigned int number, unsigned int first,
+		     unsigned int n, bool pv)
 {
 	size_t len = 0;
 	unsigned int i;
@@ -32,8 +32,14 @@ static char *maps(char *text, unsigned int number, unsigned int first,
 	for (i = first; i < first + n; i++)
 		len += (size_t)sprintf(text + len, "%s%u %u map 0x%x 0x%x 0x1",
 				       len ? ";" : "", number++, i,
-				       0xe0100 + i, 0x100000 + i);
+				       0xe0100 + i, pv ? 0 : 0x100000 + i);
 	return text;
+}
+
+static char *maps(char *text, unsigned int number, unsigned int first,
+		  unsigned int n)
+{
+	return maps_of(text, number, first, n, false);
 }
 
 static void a_list_is_answered(void **state)
@@ -429,6 +435,29 @@ static void lists_at_once_are_read_once(void **state)
 	assert_in_range(fake_xs_requests() - before, one, 2 * one);
 }
 
+/* Of 16 that ask at once none waits for all lists of the others: four of each. */
+static void lists_of_many_take_turns(void **state)
+{
+	unsigned int i, passes;
+	char path[128], text[1024];
+
+	(void)state;
+	for (i = 1; i < HOST_GUESTS; i++)
+		host_more_guests(i);
+	host.pv = true;
+	for (i = 0; i < HOST_GUESTS; i++) {
+		snprintf(path, sizeof(path), "/local/domain/1/backend/vhca/%u/%u/doorbell/"
+			 XENVHCA_NODE_DOORBELL_REQUESTS, 5 + i, i ? 3 : 0);
+		fake_xs_set(path, maps_of(text, 1, 16 * i, 16, true));
+	}
+	assert_int_equal(dba_agent_events(&host.a), 0);
+	for (passes = 1; passes <= 4; passes++) {
+		dba_agent_work(&host.a);
+		assert_int_equal(host.mapped, 4 * passes);
+		assert_int_equal(host.mapped6, 4 * passes * (HOST_GUESTS - 1));
+	}
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, host_setup, host_teardown)
 
 int main(void)
@@ -451,6 +480,7 @@ int main(void)
 		TEST(lists_have_a_rate),
 		TEST(a_list_costs_as_one_request),
 		TEST(lists_at_once_are_read_once),
+		TEST(lists_of_many_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, host_make_sysfs, host_remove_sysfs);

@@ -10,6 +10,7 @@
 #include "turn.h"
 
 #define TURN	16		/* requests of a device at most, then others */
+#define PASS	64u		/* requests of a pass, shared by those who have lists */
 
 /* Visits the slots of d that have a mapping. */
 static void mark_mapped(struct dba_agent *a, struct dba_dev *d)
@@ -74,30 +75,31 @@ static bool take(struct dba_agent *a, const struct dba_dev *of)
 }
 
 /*
- * Has a device of another guest a request that may be answered now, perhaps since
- * this one had its turn? What else the events say is work for the next pass.
+ * How many devices of other guests have a request that may be answered now, perhaps
+ * since this one had its turn? What else the events say is work for the next pass.
  */
-static bool others_wait(struct dba_agent *a, const struct dba_dev *d)
+static unsigned int others_wait(struct dba_agent *a, const struct dba_dev *d)
 {
 	bool known = a->rescan || a->recheck || a->n_stale;
 	uint64_t now = vl_now_ns();
 	const struct dba_dev *o;
+	unsigned int n = 0;
 
 	dba_agent_events(a);	/* a lost connection is noticed by the next wait */
 	if (!known && (a->rescan || a->recheck || a->n_stale))
 		dba_timer(a, now);
 	for (o = a->devs; o; o = o->next)
-		if (o->guest != d->guest && (o->n_dirty || o->list || o->asked) &&
-		    !vl_bucket_wait(bucket_of(a, o), now))
-			return true;
-	return false;
+		n += o->guest != d->guest &&
+		     (o->n_dirty || o->list || o->asked) &&
+		     !vl_bucket_wait(bucket_of(a, o), now);
+	return n;
 }
 
-/* May d have one more request of this pass, after n? */
+/* May d have one more request of this pass, after n of at most so many? */
 static bool one_more(struct dba_agent *a, const struct dba_dev *d,
-		     unsigned int *n)
+		     unsigned int *n, unsigned int most)
 {
-	if (*n == TURN) {
+	if (*n >= most) {
 		dba_timer(a, vl_now_ns());
 		return false;
 	}
@@ -109,11 +111,15 @@ static bool one_more(struct dba_agent *a, const struct dba_dev *d,
 static bool goes_on(struct dba_agent *a, const struct dba_dev *d,
 		    unsigned int *n)
 {
-	if (*n && others_wait(a, d)) {
-		dba_timer(a, vl_now_ns());
-		return false;
-	}
-	return one_more(a, d, n);
+	return one_more(a, d, n, *n && others_wait(a, d) ? 0 : TURN);
+}
+
+/* How many requests of its list d may have, while others wait with theirs. */
+static unsigned int share(struct dba_agent *a, const struct dba_dev *d)
+{
+	unsigned int n = PASS / (others_wait(a, d) + 1);
+
+	return n < 1 ? 1 : n < TURN ? n : TURN;
 }
 
 /* False: the turn is over. */
@@ -133,13 +139,14 @@ static bool serve_slots(struct dba_agent *a, struct dba_dev *d, unsigned int *n)
 }
 
 /*
- * Reading a list without a new request counts as one, too. What is in one costs almost
- * nothing more, so others wait for all of it: else each of many devices that ask at the
- * same time would have its list read again for each request.
+ * Reading a list without a new request counts as one, too. What is in one costs less
+ * than that, so others wait for several: else each of many devices that ask at the same
+ * time would have its list read again for each request. But answers come when a pass
+ * ends, and an agent that says nothing for long is taken for a dead one.
  */
 static bool serve_batch(struct dba_agent *a, struct dba_dev *d, unsigned int *n)
 {
-	unsigned int i, begun = 0;
+	unsigned int i, most, begun = 0;
 	struct dba_batch *b;
 
 	if (!d->asked)
@@ -148,10 +155,11 @@ static bool serve_batch(struct dba_agent *a, struct dba_dev *d, unsigned int *n)
 		return false;
 	d->asked = false;
 	b = dba_batch_begin(a, d);
+	most = share(a, d);
 	for (i = 0; b && i < b->n; i++) {
 		if (b->e[i].answer)
 			continue;
-		if ((begun++ && !one_more(a, d, n)) ||
+		if ((begun++ && !one_more(a, d, n, most)) ||
 		    dba_turn_entry(a, d, b, &b->e[i])) {
 			d->asked = true;
 			return false;
