@@ -439,14 +439,15 @@ static int several(struct many *m, const char *mode, int seconds, int n)
 static int usage(int rc)
 {
 	fprintf(rc ? stderr : stdout,
-"usage: vhca-many [-d DEVICE] [-g GID-INDEX] [-p PROCESSES] [-w SECONDS] MODE N\n"
+"usage: vhca-many [-d DEVICE] [-g GID-INDEX] [-p PROCESSES] [-a PROCESSES] [-w SECONDS] MODE N\n"
 "  qps N     N RC queue pairs to RTS, and their end; N over all processes\n"
 "  mrs N     N regions of 4 KiB\n"
 "  region N  one region of N MiB\n"
 "  create N  makes and destroys queue pairs for the seconds of -w; N is ignored\n"
 "  reg N     likewise registers N MiB\n"
 "  probe N   N times create_qp, and an event: how long, p50 and p99\n"
-"  open N    N processes that open the device, beside this one; not with -p\n"
+"  open N    N processes that open the device, beside this one, so many of -a\n"
+"            at a time (32 at most, and unless given); not with -p\n"
 "-w: how long qps, mrs, region and open hold what they made; they print \"held\" then.\n");
 	return rc;
 }
@@ -464,12 +465,14 @@ static bool known(const char *mode)
 
 int main(int argc, char **argv)
 {
-	struct many m = { .opt = { .gid_index = 1, .timeout_ms = 5000 } };
+	struct many m = { .opt = { .gid_index = 1, .timeout_ms = 5000 },
+			  .at_once = MANY_AT_ONCE };
 	struct sigaction sa = { .sa_handler = on_signal };
 	int c, seconds = 0, processes = 1;
 
-	while ((c = getopt(argc, argv, "d:g:p:w:h")) != -1) {
+	while ((c = getopt(argc, argv, "a:d:g:p:w:h")) != -1) {
 		switch (c) {
+		case 'a': m.at_once = atoi(optarg); break;
 		case 'd': m.opt.dev = optarg; break;
 		case 'g': m.opt.gid_index = atoi(optarg); break;
 		case 'p': processes = atoi(optarg); break;
@@ -478,7 +481,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (argc - optind != 2 || !known(argv[optind]) || processes < 1 ||
-	    processes > MAX_PROCESSES)
+	    processes > MAX_PROCESSES || m.at_once < 1 ||
+	    m.at_once > MANY_AT_ONCE)
 		return usage(2);
 	m.n = atol(argv[optind + 1]);
 	if (m.n < processes ||

@@ -13,12 +13,14 @@
 #define PAGE		4096ul
 #define MANY_COUNTED	6	/* counters of the device */
 #define MANY_OPEN	4096	/* most processes of many_open() */
+#define MANY_AT_ONCE	32	/* that open, or close: fewer than commands may wait */
 
 /* One process: what it has, and what it asked for. */
 struct many {
 	struct vt_dev dev;
 	struct vt_opt opt;
 	long n;			/* objects */
+	int at_once;		/* many_open(): at most MANY_AT_ONCE */
 	long verbs;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *chan;

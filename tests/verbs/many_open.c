@@ -16,8 +16,6 @@
 
 #include "many.h"
 
-#define AT_ONCE		32	/* that open, or close: fewer than commands may wait */
-
 /* Of all of them; each opens, waits for SIGUSR1, closes. */
 struct opened {
 	long opened, refused;
@@ -83,7 +81,7 @@ static long open_all(struct many *m, struct opened *all, pid_t *pid)
 	long i;
 
 	for (i = 0; i < m->n && !many_over; i++) {
-		while (i - done(all) >= AT_ONCE && !many_over)
+		while (i - done(all) >= m->at_once && !many_over)
 			wait_for_news(all);
 		pid[i] = open_child(m, all);
 		if (pid[i] < 0)
@@ -95,13 +93,13 @@ static long open_all(struct many *m, struct opened *all, pid_t *pid)
 }
 
 /* Status 0: each closed in order. */
-static int close_all(const pid_t *pid, long n)
+static int close_all(const struct many *m, const pid_t *pid, long n)
 {
 	int status, rc = 0;
 	long asked, ended;
 
 	for (asked = ended = 0; ended < n; ended++) {
-		while (asked < n && asked - ended < AT_ONCE)
+		while (asked < n && asked - ended < m->at_once)
 			kill(pid[asked++], SIGUSR1);
 		if (wait(&status) < 0)
 			return 1;
@@ -133,7 +131,7 @@ int many_open(struct many *m, int seconds)
 	printf("opened %ld refused %ld\n", all->opened, all->refused);
 	many_hold(n == m->n && !all->refused ? seconds : 0);
 	many_begin(m);
-	rc = close_all(pid, n);
+	rc = close_all(m, pid, n);
 	m->verbs = n;
 	many_end(m, "end_open");
 	free(pid);

@@ -20,6 +20,10 @@
 ALL=1024
 GUESTS=16
 EACH=$((ALL / GUESTS))
+# So many open it at a time: 32 of one guest, 128 of all. The agent answers some 30 pages a
+# second here, and a frontend waits 10 s for one.
+AT_ONCE_ALONE=32
+AT_ONCE_EACH=8
 NODES=3
 export BACKEND_LOG=info AGENT_OPTIONS='-l info'
 # shellcheck disable=SC2034 # of scale.sh
@@ -63,14 +67,15 @@ attach() {
 	wait_guest 60 "$1" 'ibv_devinfo | grep PORT_ACTIVE' || fail "$1 has no active port"
 }
 
-# all_open PROCESSES GUEST...: in each of them, and until all hold. pids are those of dom0.
+# all_open PROCESSES AT_ONCE GUEST...: in each of them, and until all hold. pids are those
+# of dom0.
 all_open() {
-	local n=$1 g
-	shift
+	local n=$1 at_once=$2 g
+	shift 2
 	pids=()
 	for g; do
 		: >"/tmp/open.$g"
-		guest_sh -t 1500 "$g" "vhca-many -g 0 -w $(seconds 600) open $((n - 1))" \
+		guest_sh -t 1500 "$g" "vhca-many -g 0 -a $at_once -w $(seconds 600) open $((n - 1))" \
 			>"/tmp/open.$g" 2>&1 &
 		pids+=($!)
 	done
@@ -92,14 +97,14 @@ contexts_for_all() { [ "$(rdma res show ctx | grep -c 'comm vhcad-')" -ge $ALL ]
 pages_for_all() { [ "$(hca_ledger | sed -n 's/^doorbells //p')" -ge $((ALL * 8)) ]; }
 nobody_left() { [ "$(xl list | grep -c -e null -e "$1 ")" = 0 ]; }
 
-# processes NAME PROCESSES GUEST...: the whole of it, with as many in each.
+# processes NAME PROCESSES AT_ONCE GUEST...: the whole of it, with as many in each.
 processes() {
-	local name=$1 n=$2 g before start
-	shift 2
+	local name=$1 n=$2 at_once=$3 g before start
+	shift 3
 	before=$(complaints)
 	costs_begin
 	stamp; start=$NOW
-	all_open "$n" "$@"
+	all_open "$n" "$at_once" "$@"
 	stamp
 	tell "$name s $(awk "BEGIN { print $NOW - $start }") costs_each $(costs_since $ALL)"
 	tell "$name $(grep '^open ' "/tmp/open.$1" | tail -n 1)"
@@ -144,9 +149,9 @@ hca_ledger_open
 attach big $ALL
 
 step "$ALL processes of one guest"
-processes one_guest $ALL big
+processes one_guest $ALL $AT_ONCE_ALONE big
 step "and once more, with what the first ones left"
-processes again $ALL big
+processes again $ALL $AT_ONCE_ALONE big
 kernel_clean big
 gone big
 
@@ -164,6 +169,6 @@ step "$EACH processes of each"
 # All of them compute at once, and dom0 answers all: without a weight it would have the
 # share of one.
 xl sched-credit2 -d Domain-0 -w $((256 * GUESTS))
-processes "guests_$GUESTS" $EACH "${guests[@]}"
+processes "guests_$GUESTS" $EACH $AT_ONCE_EACH "${guests[@]}"
 gone "${guests[@]}"
 kernel_clean
