@@ -438,7 +438,9 @@ static void probe_type1(struct probe *p, struct lo *l)
 	prd("bind_mw.type1_zero", err, "%s", err ? "" : lo_status(l, 1, 2000));
 	b.bind_info.length = 64;
 	b.bind_info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE;
-	pr("bind_mw.type1_bad_access", ibv_bind_mw(l->qp, mw, &b));
+	err = ibv_bind_mw(l->qp, mw, &b);
+	prd("bind_mw.type1_bad_access", err, "%s",
+	    err ? "" : lo_status(l, 1, 2000));
 	pr("dealloc_mw.type1", ibv_dealloc_mw(mw));
 }
 

@@ -58,6 +58,7 @@ struct cx_config {
 	bool cqe128;		/* announce 128-byte CQEs (cqe_64B is always) */
 	bool tag_matching;	/* as a ConnectX-5 has it, for eager messages */
 	bool umr_lists;		/* the driver may fill page lists by UMR */
+	bool odp;		/* announce on-demand paging, on no transport */
 	uint32_t doorbell_bytes;	/* moved within a doorbell; 0: 128 KiB */
 	uint32_t bar_mb;	/* a power of two, 2..CX_BAR_MB_MOST; 0: CX_BAR_SIZE */
 };

@@ -11,7 +11,7 @@
 #include "cx_cmd.h"
 
 /* enum mlx5_cap_type */
-enum { CAP_GENERAL = 0, CAP_ATOMIC = 3 };
+enum { CAP_GENERAL = 0, CAP_ODP = 2, CAP_ATOMIC = 3 };
 
 #define CAP_UMR_FENCE_NONE	2u
 #define OPS_CMP_SWAP_FETCH_ADD	3u
@@ -124,6 +124,7 @@ static void get_general(struct cx_dev *d, uint8_t *caps, bool max)
 		get_tag_matching(caps);
 	if (d->config.umr_lists)
 		CX_SET(cmd_hca_cap, caps, umr_modify_entity_size_disabled, 0);
+	CX_SET(cmd_hca_cap, caps, pg, d->config.odp);
 }
 
 /* 8 bytes on the wire are big endian; in memory, the host's if it likes. */
@@ -151,6 +152,8 @@ enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c)
 	case CAP_ATOMIC:
 		get_atomic(d, caps, max);
 		return CX_OK;
+	case CAP_ODP:			/* on no transport: all 0 */
+		return d->config.odp ? CX_OK : CX_BAD_PARAM;
 	default:
 		return CX_BAD_PARAM;
 	}

@@ -490,6 +490,7 @@ static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_BOOL("tag-matching", Connectx4, config.tag_matching,
 			 false),
 	DEFINE_PROP_BOOL("umr-lists", Connectx4, config.umr_lists, true),
+	DEFINE_PROP_BOOL("odp", Connectx4, config.odp, false),
 	DEFINE_PROP_UINT32("doorbell-bytes", Connectx4, config.doorbell_bytes,
 			   0),
 	DEFINE_PROP_UINT32("bar-mb", Connectx4, config.bar_mb, 0),

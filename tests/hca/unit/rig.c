@@ -200,6 +200,7 @@ struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 	struct cx_config config = { .guid = guid, .lid = lid,
 				    .tag_matching = !r->no_tags,
 				    .umr_lists = r->umr_lists,
+				    .odp = r->odp,
 				    .bar_mb = r->bar_mb };
 	struct rig_dev *d = &r->dev[r->nr];
 

@@ -55,6 +55,7 @@ struct rig {
 	bool verbose;
 	bool no_tags;		/* devices are plugged without tag matching */
 	bool umr_lists;		/* ... with page lists by UMR */
+	bool odp;		/* ... with on-demand paging */
 	uint32_t bar_mb;	/* ... with so many MiB of registers */
 };
 

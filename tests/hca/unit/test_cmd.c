@@ -448,6 +448,32 @@ static uint32_t tags_announced(bool tags, int *created)
 	return log;
 }
 
+/* pg, and what QUERY_HCA_CAP says of the paging itself. */
+static void odp_announced(bool odp)
+{
+	struct rig *r = rig_new();
+	uint8_t caps[4096], none[4096] = { 0 };
+	struct drv drv = { 0 };
+
+	assert_non_null(r);
+	r->odp = odp;
+	ok(drv_open(&drv, rig_plug(r, GUID_A, 1, false)));
+	ok(drv_caps(&drv, 1, caps));
+	assert_int_equal(CX_GET(cmd_hca_cap, caps, pg), odp);
+	assert_int_equal(drv_caps(&drv, 2 << 1, caps),
+			 odp ? 0 : CX_BAD_PARAM);
+	if (odp)
+		assert_memory_equal(caps, none, sizeof(none));
+	rig_free(r);
+}
+
+static void odp_by_property(void **state)
+{
+	(void)state;
+	odp_announced(true);
+	odp_announced(false);
+}
+
 static void tags_by_property(void **state)
 {
 	int created;
@@ -507,6 +533,7 @@ int main(void)
 		cmocka_unit_test(comes_and_goes),
 		T(capabilities),
 		cmocka_unit_test(tags_by_property),
+		cmocka_unit_test(odp_by_property),
 		cmocka_unit_test(size_of_the_bar),
 		T(unknown_commands),
 		T(wrong_lengths),

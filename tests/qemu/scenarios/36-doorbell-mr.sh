@@ -10,7 +10,7 @@
 # tier: soak
 # limit: 800
 # hca: yes
-# qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
+# qemu: -device connectx4,id=hca0,lid=1,odp=on -device connectx4,id=hca1,lid=2,odp=on
 . ./lib.sh
 . ./vhca.sh
 . ./hca.sh
@@ -40,7 +40,7 @@ before() { dmabuf=$(count a dmabuf_pages) gntdev=$(count a map_pages); }
 did() {
 	local d g both="d $1 && g $2"
 	d=$(($(count a dmabuf_pages) - dmabuf)) g=$(($(count a map_pages) - gntdev))
-	echo "$d pages by dma-bufs, $g by gntdev"
+	echo "$d pages by dma-bufs, $(count a dmabuf_refused) refused, $g by gntdev"
 	((both))
 }
 
