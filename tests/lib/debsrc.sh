@@ -5,12 +5,14 @@
 # Sourced by scripts that build a program from Debian's sources: a private
 # package database, as the system's need not have source packages.
 
-# debsrc_open DIR [SUITE]: the database in DIR/apt, of a Debian release (bookworm);
+# debsrc_open DIR [SUITE]: the database in DIR/apt, of a Debian release (this machine's);
 # "${debsrc[@]}" are the options by which apt-get and apt-cache use it. The system's own
 # mirrors, by that release's name if they are another's, or VHCA_MIRROR (Debian mirror).
 # Removed by whoever called.
 debsrc_open() {
-	local apt=$1/apt suite=${2:-bookworm} all
+	local apt=$1/apt suite=${2:-} all
+	# shellcheck source=/dev/null
+	[ -n "$suite" ] || suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
 	if [ -n "${VHCA_MIRROR:-}" ]; then
 		echo "deb-src $VHCA_MIRROR $suite main"
