@@ -95,6 +95,13 @@ static inline struct ib_mr *vhca_reg_mr_op(struct ib_pd *ibpd, u64 start,
 #endif
 
 /*
+ * Likewise: xenbus takes a device for one that was made anew, and removes it, if its state
+ * is Initialising in xenstore and another one in the driver (xenbus_dev_changed()). It reads
+ * one after the other, so only its own thread may end the state (link_xenbus.c).
+ */
+#define VHCA_XENBUS_RESETS (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0))
+
+/*
  * What the RDMA core asks an ib_client for. The struct is the same in all these kernels,
  * but in drivers/infiniband/core/core_priv.h, which modules cannot include.
  */

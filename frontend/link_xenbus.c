@@ -5,7 +5,9 @@
  * The link of a device that a toolstack made: nodes and states in xenstore, and
  * a driver on xenbus. front.c knows what they mean.
  */
+#include <linux/list.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/slab.h>
 #include <xen/xenbus.h>
@@ -20,7 +22,13 @@ struct vhca_xenbus {
 	struct xenbus_device *xbdev;
 	struct vhca_front *front;
 	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
+	struct list_head all;		/* in devices */
+	enum xenbus_state next;		/* to be entered by ours_changed() */
 };
+
+static DEFINE_MUTEX(devices_lock);	/* next of all, too */
+static LIST_HEAD(devices);
+static struct xenbus_watch ours;	/* .node: set */
 
 static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
 {
@@ -90,17 +98,72 @@ static enum xenbus_state xenbus_theirs(struct vhca_link *l)
 
 static enum xenbus_state xenbus_mine(struct vhca_link *l)
 {
-	return to_xenbus(l)->xbdev->state;
+	struct vhca_xenbus *x = to_xenbus(l);
+	enum xenbus_state next = smp_load_acquire(&x->next);
+
+	return next != XenbusStateUnknown ? next : x->xbdev->state;
+}
+
+/*
+ * To Initialised, where xenbus would otherwise see half of it (VHCA_XENBUS_RESETS): in the
+ * thread in which it looks, which an event of a watch leads to.
+ */
+static bool must_turn(const struct xenbus_device *xbdev,
+		      enum xenbus_state state)
+{
+	return VHCA_XENBUS_RESETS && ours.node &&
+	       state == XenbusStateInitialised &&
+	       xbdev->state == XenbusStateInitialising;
 }
 
 static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 {
-	struct xenbus_device *xbdev = to_xenbus(l)->xbdev;
+	struct vhca_xenbus *x = to_xenbus(l);
+	int err = 0;
 
-	if (state != XenbusStateClosed)
-		return xenbus_switch_state(xbdev, state);
-	xenbus_frontend_closed(xbdev);
-	return 0;
+	mutex_lock(&devices_lock);
+	x->next = XenbusStateUnknown;
+	if (state == XenbusStateClosed) {
+		xenbus_frontend_closed(x->xbdev);
+	} else if (must_turn(x->xbdev, state)) {
+		x->next = state;
+		/* Nothing new, but an event. Without nodes it fails. */
+		err = xenbus_printf(XBT_NIL, x->xbdev->nodename, "state", "%d",
+				    XenbusStateInitialising);
+	} else {
+		err = xenbus_switch_state(x->xbdev, state);
+	}
+	mutex_unlock(&devices_lock);
+	return err;
+}
+
+/* In the thread where xenbus makes and removes devices. */
+static void enter_next(void)
+{
+	struct vhca_xenbus *x;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(x, &devices, all) {
+		if (x->next == XenbusStateUnknown)
+			continue;
+		xenbus_switch_state(x->xbdev, x->next);
+		smp_store_release(&x->next, XenbusStateUnknown);
+	}
+	mutex_unlock(&devices_lock);
+}
+
+static void devices_add(struct vhca_xenbus *x)
+{
+	mutex_lock(&devices_lock);
+	list_add(&x->all, &devices);
+	mutex_unlock(&devices_lock);
+}
+
+static void devices_del(struct vhca_xenbus *x)
+{
+	mutex_lock(&devices_lock);
+	list_del(&x->all);
+	mutex_unlock(&devices_lock);
 }
 
 /*
@@ -185,9 +248,11 @@ static int front_probe(struct xenbus_device *xbdev,
 	x->xbdev = xbdev;
 	x->link.ops = &xenbus_ops;
 	x->link.dev = &xbdev->dev;
+	devices_add(x);
 	x->front = vhca_front_new(&x->link);
 	if (IS_ERR(x->front)) {
 		err = PTR_ERR(x->front);
+		devices_del(x);
 		kfree(x);
 		return err;
 	}
@@ -205,6 +270,7 @@ static void front_remove(struct xenbus_device *xbdev)
 		kfree(x->lost.node);
 	}
 	dev_set_drvdata(&xbdev->dev, NULL);
+	devices_del(x);
 	kfree(x);
 	/* xenbus enters Closed for us. */
 }
@@ -265,14 +331,14 @@ static void ours_changed(struct xenbus_watch *watch, const char *path,
 			 const char *token)
 {
 	bus_for_each_dev(xenbus_front.driver.bus, NULL, NULL, try_again);
+	enter_next();
 }
-
-static struct xenbus_watch ours = { .callback = ours_changed };
 
 /* Where there is no xenstore (link_page.c), nobody calls this. */
 static int store_ready(struct notifier_block *nb, unsigned long event,
 		       void *data)
 {
+	ours.callback = ours_changed;
 	ours.node = "device/" XENVHCA_DRIVER_NAME;
 	if (register_xenbus_watch(&ours)) {
 		ours.node = NULL;

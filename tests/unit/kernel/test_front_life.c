@@ -490,6 +490,42 @@ static void an_old_backend_has_a_node_for_each(void **state)
 	kernel_watched = "setup";
 }
 
+/* Where xenbus looks at both states, only its own thread ends the first one. */
+static void initialised_in_the_thread_of_xenbus(void **state)
+{
+	(void)state;
+	kernel_resets = true;
+	assert_int_equal(vhca_xenbus_init(), 0);
+	kernel_notified->notifier_call(kernel_notified, 0, NULL);
+	kernel_watched = "state";
+	kernel_writes = 0;
+	backend(XenbusStateInitWait);
+	assert_int_equal(ring_tried, 1);
+	assert_int_equal(kernel_writes, 2);	/* setup, and what makes the event */
+	assert_int_equal(xbdev.state, XenbusStateInitialising);
+	backend(XenbusStateInitWait);
+	assert_int_equal(ring_tried, 1);
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	assert_int_equal(xbdev.state, XenbusStateInitialised);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	xenbus_front.remove(&xbdev);
+
+	/* The backend is gone before the event comes. */
+	setup(NULL);
+	backend(XenbusStateInitWait);
+	backend(XenbusStateClosed);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+	kernel_watch->callback(kernel_watch, NULL, NULL);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+	xenbus_front.remove(&xbdev);
+	vhca_xenbus_exit();
+	kernel_watched = "setup";
+	kernel_resets = false;
+}
+
 /* Each of these has not, or is not, what it takes but for the last. */
 static void a_device_without_driver_has_one_more_chance(void **state)
 {
@@ -549,6 +585,7 @@ int main(void)
 		T(one_node_says_all),
 		cmocka_unit_test(an_old_backend_has_a_node_for_each),
 		cmocka_unit_test(requests_of_an_attach),
+		T(initialised_in_the_thread_of_xenbus),
 		cmocka_unit_test(a_device_without_driver_has_one_more_chance),
 	};
 
