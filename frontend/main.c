@@ -75,3 +75,5 @@ module_exit(front_exit);
 MODULE_DESCRIPTION("Xen paravirtual RDMA HCA frontend");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("xen:vhca");
+/* Since 7.2, or a version between 6.12 and that, the symbols are ib_core's. */
+MODULE_SOFTDEP("pre: ib_uverbs");
