@@ -29,6 +29,7 @@ struct vhca_xenbus {
 static DEFINE_MUTEX(devices_lock);	/* next of all, too */
 static LIST_HEAD(devices);
 static struct xenbus_watch ours;	/* .node: set */
+static bool no_events;			/* of it; it may yet come, and has a first one */
 
 static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
 {
@@ -111,7 +112,7 @@ static enum xenbus_state xenbus_mine(struct vhca_link *l)
 static bool must_turn(const struct xenbus_device *xbdev,
 		      enum xenbus_state state)
 {
-	return VHCA_XENBUS_RESETS && ours.node &&
+	return VHCA_XENBUS_RESETS && !READ_ONCE(no_events) &&
 	       state == XenbusStateInitialised &&
 	       xbdev->state == XenbusStateInitialising;
 }
@@ -343,6 +344,8 @@ static int store_ready(struct notifier_block *nb, unsigned long event,
 	if (register_xenbus_watch(&ours)) {
 		ours.node = NULL;
 		pr_warn("xen-vhcafront: cannot watch the devices\n");
+		WRITE_ONCE(no_events, true);
+		enter_next();
 	}
 	return NOTIFY_DONE;
 }
