@@ -26,10 +26,13 @@ struct vhca_xenbus {
 	enum xenbus_state next;		/* to be entered by ours_changed() */
 };
 
+/*
+ * Not the list of the bus: who takes a device off that holds the device's lock, and may
+ * wait for the thread of the watches.
+ */
 static DEFINE_MUTEX(devices_lock);	/* next of all, too */
 static LIST_HEAD(devices);
-static struct xenbus_watch ours;	/* .node: set */
-static bool no_events;			/* of it; it may yet come, and has a first one */
+static bool no_events;			/* none leads to ours_changed() */
 
 static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
 {
@@ -106,8 +109,9 @@ static enum xenbus_state xenbus_mine(struct vhca_link *l)
 }
 
 /*
- * To Initialised, where xenbus would otherwise see half of it (VHCA_XENBUS_RESETS): in the
- * thread in which it looks, which an event of a watch leads to.
+ * Initialised is entered by ours_changed() where xenbus may see half of a change
+ * (VHCA_XENBUS_RESETS): both run in the thread of the watches. If the watch is not there
+ * yet, its first event, which comes by itself, does it.
  */
 static bool must_turn(const struct xenbus_device *xbdev,
 		      enum xenbus_state state)
@@ -131,6 +135,8 @@ static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 		/* Nothing new, but an event. Without nodes it fails. */
 		err = xenbus_printf(XBT_NIL, x->xbdev->nodename, "state", "%d",
 				    XenbusStateInitialising);
+		if (err)
+			x->next = XenbusStateUnknown;
 	} else {
 		err = xenbus_switch_state(x->xbdev, state);
 	}
@@ -335,11 +341,12 @@ static void ours_changed(struct xenbus_watch *watch, const char *path,
 	enter_next();
 }
 
+static struct xenbus_watch ours = { .callback = ours_changed };
+
 /* Where there is no xenstore (link_page.c), nobody calls this. */
 static int store_ready(struct notifier_block *nb, unsigned long event,
 		       void *data)
 {
-	ours.callback = ours_changed;
 	ours.node = "device/" XENVHCA_DRIVER_NAME;
 	if (register_xenbus_watch(&ours)) {
 		ours.node = NULL;

@@ -12,7 +12,7 @@
 debsrc_open() {
 	local apt=$1/apt suite=${2:-} all
 	# shellcheck source=/dev/null
-	[ -n "$suite" ] || suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	[ -n "$suite" ] || suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 	mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
 	if [ -n "${VHCA_MIRROR:-}" ]; then
 		echo "deb-src $VHCA_MIRROR $suite main"

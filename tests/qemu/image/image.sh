@@ -207,8 +207,9 @@ extract_kernel() {
 		return
 	fi
 	# Where Debian 14 has it, or where 12 and 13 have.
-	cp "$all/usr/lib/modules/$KVER/vmlinuz" "$cache.tmp/vmlinuz" 2>/dev/null ||
-		cp "$all/boot/vmlinuz-$KVER" "$cache.tmp/vmlinuz"
+	local kernel=$all/usr/lib/modules/$KVER/vmlinuz
+	[ -e "$kernel" ] || kernel=$all/boot/vmlinuz-$KVER
+	cp "$kernel" "$cache.tmp/vmlinuz"
 	payload "$cache.tmp/vmlinuz" >"$work/payload" || true
 	if ! unpack_payload "$work/payload" >"$cache.tmp/vmlinux" ||
 	   ! strip -s "$cache.tmp/vmlinux"; then
