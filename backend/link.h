@@ -21,6 +21,9 @@ struct be_link;
 
 enum be_side { BE_OWN, BE_PEER };
 
+/* What may have changed: our own state, the peer's; or the guest's life has ended. */
+enum { BE_NEWS_OWN = 1, BE_NEWS_PEER = 2, BE_NEWS_END = 4 };
+
 struct be_link_ops {
 	/* Finds the peer; 0 or -errno, be_fault() said why. Nothing of the peer's
 	 * side is there before. */
@@ -32,17 +35,21 @@ struct be_link_ops {
 		    char *value, size_t size);
 	/* Write an own node; NULL removes it. 0; -ENOENT: the own side is gone. */
 	int (*write)(struct be_link *l, const char *node, const char *value);
+	/* An own node for the peer, which is written with our next state; node is a
+	 * constant. 0 or -errno. */
+	int (*offer)(struct be_link *l, const char *node, const char *value);
 	/* XenbusStateUnknown if there is none. */
 	enum xenbus_state (*state)(struct be_link *l, enum be_side side);
 	/* 0; -ENOENT: the own side is gone; -EPERM: not after the last one. */
 	int (*set_state)(struct be_link *l, enum xenbus_state to);
 	/* Does the guest live, as far as this domain can know? */
 	bool (*alive)(struct be_link *l);
-	/* From now on fd is readable after a change. 0 or -errno. */
+	/* From now on fd is readable after a change. 0 or -errno. The first changes
+	 * are told at once, or by what it returns, BE_NEWS_*. */
 	int (*watch)(struct be_link *l);
 	int (*fd)(struct be_link *l);
-	/* Take what fd tells, bounded. 1: something changed, 0: nothing, -errno:
-	 * the link is lost. */
+	/* Take what fd tells, bounded. BE_NEWS_* of what changed, 0: nothing,
+	 * -errno: the link is lost. */
 	int (*changed)(struct be_link *l);
 	void (*close)(struct be_link *l);
 };

@@ -65,21 +65,31 @@ enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
 struct xn_switch {
 	const char *dir;
 	enum xenbus_state to;
+	const struct xn_node *nodes;
+	unsigned int nr;
 };
 
 static int switch_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	const struct xn_switch *sw = arg;
+	unsigned int i;
+	int rc = 0;
 
 	if (!xn_exists(xs, t, sw->dir, XN_NODE_STATE))
 		return -ENOENT;
-	return xn_write_u32(xs, t, sw->dir, XN_NODE_STATE, sw->to);
+	for (i = 0; !rc && i < sw->nr; i++)
+		rc = xn_write_str(xs, t, sw->dir, sw->nodes[i].node,
+				  sw->nodes[i].value);
+	return rc ? rc : xn_write_u32(xs, t, sw->dir, XN_NODE_STATE, sw->to);
 }
 
 int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
-		    enum xenbus_state *cur, enum xenbus_state to)
+		    enum xenbus_state *cur, enum xenbus_state to,
+		    const struct xn_node *nodes, unsigned int nr)
 {
-	struct xn_switch sw = { .dir = dir, .to = to };
+	struct xn_switch sw = {
+		.dir = dir, .to = to, .nodes = nodes, .nr = nr,
+	};
 	int rc;
 
 	if (*cur == to)

@@ -30,15 +30,22 @@ int xn_state_get(struct xs_handle *xs, xs_transaction_t t, const char *dir);
 enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
 				const char *dir);
 
+/* A node and its text. */
+struct xn_node {
+	const char *node, *value;
+};
+
 /**
  * xn_state_switch() - write our state, unless it is written already
  * @cur: state last written by us, updated
+ * @nodes: @nr of them, which belong to the state: written in the same transaction
  *
  * Does not create a directory that the toolstack removed: -ENOENT then.
  * -EPERM if the table does not allow it, else -errno of xenstore.
  */
 int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
-		    enum xenbus_state *cur, enum xenbus_state to);
+		    enum xenbus_state *cur, enum xenbus_state to,
+		    const struct xn_node *nodes, unsigned int nr);
 
 /*
  * Write a node of a device unless the toolstack has removed the device meanwhile:

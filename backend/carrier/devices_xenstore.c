@@ -242,7 +242,8 @@ static int devices_close(struct be_devices *s, unsigned int domid,
 		return state;
 	if (cur == XenbusStateUnknown || cur == XenbusStateClosed)
 		return 0;
-	return xn_state_switch(xs, dir, XN_BACK, &cur, XenbusStateClosed);
+	return xn_state_switch(xs, dir, XN_BACK, &cur, XenbusStateClosed, NULL,
+			       0);
 }
 
 static bool devices_online(struct be_devices *s, unsigned int domid,

@@ -229,8 +229,12 @@ static int page_get(struct be_link *l, enum be_side side, const char *node,
 	return n < 0 || (size_t)n >= size ? -E2BIG : 0;
 }
 
-/* What the guest has to know goes into the page with our next state. */
 static int page_put(struct be_link *l, const char *node, const char *value)
+{
+	return host_tree_write(to_page(l)->dir, node, value);
+}
+
+static int page_offer(struct be_link *l, const char *node, const char *value)
 {
 	struct link_page *p = to_page(l);
 	uint64_t order = 0;
@@ -238,19 +242,14 @@ static int page_put(struct be_link *l, const char *node, const char *value)
 	if (!strcmp(node, XENVHCA_NODE_VERSIONS)) {
 		memset(p->mine.back_versions, 0, sizeof(p->mine.back_versions));
 		snprintf((char *)p->mine.back_versions,
-			 sizeof(p->mine.back_versions), "%s", value ? value : "");
-		return 0;
-	}
-	if (!strcmp(node, XENVHCA_NODE_MAX_RING_ORDER)) {
-		if (value && vl_parse_u64(value, 0, XENVHCA_MAX_RING_ORDER, &order))
+			 sizeof(p->mine.back_versions), "%s", value);
+	} else if (!strcmp(node, XENVHCA_NODE_MAX_RING_ORDER)) {
+		if (vl_parse_u64(value, 0, XENVHCA_MAX_RING_ORDER, &order))
 			return -EINVAL;
 		p->mine.back_max_ring_order = (uint32_t)order;
-		return 0;
 	}
-	/* Not offered: the page has a place for each number. */
-	if (!strcmp(node, XENVHCA_NODE_SETUP))
-		return 0;
-	return host_tree_write(p->dir, node, value);
+	/* Not XENVHCA_NODE_SETUP: the page has a place for each number. */
+	return 0;
 }
 
 /* ---- states ---- */
@@ -338,7 +337,7 @@ static int page_watch(struct be_link *l)
 	if (inotify_add_watch(p->notify_fd, p->dir, BE_FILES_CHANGES) < 0 ||
 	    timerfd_settime(p->timer_fd, 0, &each, NULL))
 		return -errno;
-	return 0;
+	return BE_NEWS_OWN | BE_NEWS_PEER;
 }
 
 static int page_fd(struct be_link *l)
@@ -384,7 +383,7 @@ static int page_changed(struct be_link *l)
 	}
 	if (drain(p->timer_fd))
 		any |= page_look(p);
-	return any;
+	return any ? BE_NEWS_OWN | BE_NEWS_PEER : 0;
 }
 
 /* ---- begin and end ---- */
@@ -405,7 +404,7 @@ static void page_end(struct be_link *l)
 
 static const struct be_link_ops page_ops = {
 	.find = page_find, .read = page_get, .write = page_put,
-	.state = page_state, .set_state = page_set_state, .alive = page_alive,
+	.offer = page_offer, .state = page_state, .set_state = page_set_state, .alive = page_alive,
 	.watch = page_watch, .fd = page_fd, .changed = page_changed,
 	.close = page_end,
 };

@@ -6,6 +6,7 @@
  * state diagram of vhcaif.h says who writes which state when.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "be.h"
@@ -13,8 +14,12 @@
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
-#define RELEASE		"release"	/* token: some domain is gone */
+#define FRONT		"front"		/* tokens: of the states, */
+#define BACK		"back"
+#define RELEASE		"release"	/* and that some domain is gone */
 #define WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
+#define OFFERS		4
+#define OFFER_MAX	32	/* characters of one, with the NUL */
 
 struct link_xs {
 	struct be_link l;
@@ -24,6 +29,9 @@ struct link_xs {
 	char dir[2][XN_PATH_MAX];
 	char **name;			/* of own nodes, as found; NULL: unknown */
 	int n_names;
+	struct xn_node offer[OFFERS];	/* for the next state */
+	char offered[OFFERS][OFFER_MAX];
+	unsigned int n_offers;
 };
 
 static struct link_xs *to_xs(struct be_link *l)
@@ -104,11 +112,31 @@ static enum xenbus_state xs_state(struct be_link *l, enum be_side side)
 	return xn_state_read(x->xs, XBT_NULL, x->dir[side]);
 }
 
+static int xs_offer(struct be_link *l, const char *node, const char *value)
+{
+	struct link_xs *x = to_xs(l);
+	unsigned int i = 0;
+
+	while (i < x->n_offers && strcmp(x->offer[i].node, node))
+		i++;
+	if (i == OFFERS)
+		return -ENOSPC;
+	if (snprintf(x->offered[i], OFFER_MAX, "%s", value) >= OFFER_MAX)
+		return -E2BIG;
+	x->offer[i] = (struct xn_node){ node, x->offered[i] };
+	if (i == x->n_offers)
+		x->n_offers++;
+	return 0;
+}
+
 static int xs_set_state(struct be_link *l, enum xenbus_state to)
 {
 	struct link_xs *x = to_xs(l);
+	int rc = xn_state_switch(x->xs, x->dir[BE_OWN], XN_BACK, &l->own, to,
+				 x->offer, x->n_offers);
 
-	return xn_state_switch(x->xs, x->dir[BE_OWN], XN_BACK, &l->own, to);
+	x->n_offers = 0;
+	return rc;
 }
 
 static bool xs_alive(struct be_link *l)
@@ -129,11 +157,12 @@ static int watch_state(struct link_xs *x, enum be_side side, const char *token)
 static int xs_watch_both(struct be_link *l)
 {
 	struct link_xs *x = to_xs(l);
-	int rc = watch_state(x, BE_PEER, "front");
+	int rc = watch_state(x, BE_PEER, FRONT);
 
 	names_forget(x);
 	if (!rc)
-		rc = watch_state(x, BE_OWN, "back");
+		rc = watch_state(x, BE_OWN, BACK);
+	/* Each tells of itself at once. */
 	return rc ? rc : xn_watch(x->xs, "@releaseDomain", RELEASE);
 }
 
@@ -151,20 +180,24 @@ static int xs_fd(struct be_link *l)
 static int xs_changed(struct be_link *l)
 {
 	struct link_xs *x = to_xs(l);
-	bool any = false, released = false;
 	char token[XN_PATH_MAX];
-	int i, r = 1;
+	bool released = false;
+	int i, news = 0, r = 1;
 
 	for (i = 0; i < WATCH_BATCH && r > 0; i++) {
 		r = xn_watch_next(x->xs, token, NULL);
-		if (r > 0 && !strcmp(token, RELEASE))
+		if (r <= 0)
+			break;
+		if (!strcmp(token, RELEASE))
 			released = true;
 		else
-			any |= r > 0;
+			news |= !strcmp(token, FRONT) ? BE_NEWS_PEER : BE_NEWS_OWN;
 	}
 	if (r < 0)
 		return r;
-	return any || (released && !xs_alive(l));
+	if (released && !xs_alive(l))
+		news |= BE_NEWS_END;
+	return news;
 }
 
 static void xs_end(struct be_link *l)
@@ -176,8 +209,9 @@ static void xs_end(struct be_link *l)
 
 static const struct be_link_ops ops = {
 	.find = xs_find, .read = xs_get, .write = xs_put, .state = xs_state,
-	.set_state = xs_set_state, .alive = xs_alive, .watch = xs_watch_both,
-	.fd = xs_fd, .changed = xs_changed, .close = xs_end,
+	.offer = xs_offer, .set_state = xs_set_state, .alive = xs_alive,
+	.watch = xs_watch_both, .fd = xs_fd, .changed = xs_changed,
+	.close = xs_end,
 };
 
 struct be_link *be_link_xenstore(struct be_dev *dev, unsigned int domid,

@@ -355,17 +355,17 @@ int be_conf_frontend(struct be_dev *dev, struct be_link *l,
 int be_conf_offer(struct be_link *l)
 {
 	char text[BE_NUMBER_MAX];
-	int rc = l->ops->write(l, XENVHCA_NODE_VERSIONS,
+	int rc = l->ops->offer(l, XENVHCA_NODE_VERSIONS,
 			       XENVHCA_PROTOCOL_VERSION);
 
 	if (rc)
 		return rc;
 	snprintf(text, sizeof(text), "%u", BE_MAX_RING_ORDER);
-	rc = l->ops->write(l, XENVHCA_NODE_MAX_RING_ORDER, text);
+	rc = l->ops->offer(l, XENVHCA_NODE_MAX_RING_ORDER, text);
 	if (rc)
 		return rc;
 	/* Another number than the last worker's, whose guest it may be. */
 	l->offer = (uint32_t)(vl_now_ns() / 1000);
 	snprintf(text, sizeof(text), "%u %u", BE_MAX_RING_ORDER, l->offer);
-	return l->ops->write(l, XENVHCA_NODE_SETUP, text);
+	return l->ops->offer(l, XENVHCA_NODE_SETUP, text);
 }

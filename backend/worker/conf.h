@@ -32,7 +32,7 @@ int be_conf_read(struct be_dev *dev, struct be_link *l);
 int be_conf_frontend(struct be_dev *dev, struct be_link *l,
 		     struct be_xen_params *p);
 
-/* Write versions and limits for the frontend, before InitWait. 0 or -errno. */
+/* Versions and limits for the frontend, with InitWait, which follows. 0 or -errno. */
 int be_conf_offer(struct be_link *l);
 
 #endif

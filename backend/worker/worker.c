@@ -57,7 +57,7 @@ struct be_worker {
 	struct be_link *link;
 	enum be_phase phase;
 	enum xenbus_state front_state;	/* a hint */
-	bool news;			/* of the link, not read yet */
+	int news;			/* of the link, not read yet: BE_NEWS_* */
 	bool look;			/* there may be more to poll() for */
 	bool removed;			/* our nodes are gone, or cut off */
 	bool domain_dead;
@@ -67,7 +67,7 @@ struct be_worker {
 };
 
 /* ---- the link ---- */
-static void worker_state(struct be_worker *w, enum xenbus_state to)
+static int worker_state(struct be_worker *w, enum xenbus_state to)
 {
 	int rc = w->link->ops->set_state(w->link, to);
 
@@ -79,6 +79,7 @@ static void worker_state(struct be_worker *w, enum xenbus_state to)
 	else
 		be_log(&w->dev, BE_DEBUG, "state %s", host_state_name(to));
 	be_sleep_again(&w->dev.sleep, true);	/* for the statistics */
+	return rc;
 }
 
 /* The reason stays for the operator until the next connection works. */
@@ -110,11 +111,15 @@ static void worker_own_state(struct be_worker *w)
 static void worker_states(struct be_worker *w)
 {
 	enum xenbus_state was = w->front_state;
+	int news = w->news;
 
-	w->news = false;
-	worker_own_state(w);
-	w->front_state = w->link->ops->state(w->link, BE_PEER);
-	w->domain_dead = !w->link->ops->alive(w->link);
+	w->news = 0;
+	if (news & BE_NEWS_OWN)
+		worker_own_state(w);
+	if (news & BE_NEWS_PEER)
+		w->front_state = w->link->ops->state(w->link, BE_PEER);
+	if (news & BE_NEWS_END)
+		w->domain_dead = !w->link->ops->alive(w->link);
 	if (was != w->front_state)
 		be_log(&w->dev, BE_DEBUG, "frontend %s",
 		       host_state_name(w->front_state));
@@ -124,9 +129,9 @@ static void worker_news(struct be_worker *w)
 {
 	int r = w->link->ops->changed(w->link);
 
-	if (r > 0)
-		w->news = true;
-	else if (r < 0)
+	if (r >= 0)
+		w->news |= r;
+	else
 		be_fault(&w->dev, "the link: %s", strerror(-r));
 }
 
@@ -134,9 +139,11 @@ static int worker_watch(struct be_worker *w)
 {
 	int rc = w->link->ops->watch(w->link);
 
-	if (rc)
-		be_fault(&w->dev, "cannot watch the link: %s", strerror(-rc));
-	w->news = true;
+	if (rc >= 0) {
+		w->news = rc;
+		return 0;
+	}
+	be_fault(&w->dev, "cannot watch the link: %s", strerror(-rc));
 	return rc;
 }
 
@@ -268,17 +275,13 @@ static void worker_offer(struct be_worker *w)
 		return;
 	worker_state(w, XenbusStateInitialising);
 	rc = be_conf_offer(w->link);
-	if (rc == -ENOENT) {
-		w->removed = true;
-		return;
-	}
-	if (rc) {
+	if (!rc)
+		rc = worker_state(w, XenbusStateInitWait);
+	if (!rc)
+		w->phase = BE_WAIT_RINGS;
+	else if (!w->removed)
 		be_fault(&w->dev, "cannot write to %s: %s",
 			 w->link->name[BE_OWN], strerror(-rc));
-		return;
-	}
-	worker_state(w, XenbusStateInitWait);
-	w->phase = BE_WAIT_RINGS;
 }
 
 /* From now on the command thread reads, and others watch what it polled before. */

@@ -113,7 +113,14 @@ static int link_changed(struct be_link *l)
 	uint64_t n;
 
 	(void)l;
-	return read(link_fd, &n, sizeof(n)) == sizeof(n);
+	return read(link_fd, &n, sizeof(n)) == sizeof(n) ?
+	       BE_NEWS_OWN | BE_NEWS_PEER : 0;
+}
+
+static int link_watch(struct be_link *l)
+{
+	(void)l;
+	return BE_NEWS_OWN | BE_NEWS_PEER;
 }
 
 static void link_close(struct be_link *l)
@@ -123,8 +130,9 @@ static void link_close(struct be_link *l)
 
 static const struct be_link_ops link_ops = {
 	.find = link_find, .read = link_read, .write = link_write,
+	.offer = link_write,
 	.state = link_state, .set_state = link_set_state, .alive = link_alive,
-	.watch = link_find, .fd = link_fileno, .changed = link_changed,
+	.watch = link_watch, .fd = link_fileno, .changed = link_changed,
 	.close = link_close,
 };
 

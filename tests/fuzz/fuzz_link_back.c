@@ -171,7 +171,7 @@ static void worker_state(void)
 
 	PROMISE(l->ops->state(l, BE_PEER) <= XenbusStateClosed);
 	PROMISE(l->ops->state(l, BE_OWN) <= XenbusStateClosed);
-	be_conf_offer(l);
+	PROMISE(!be_conf_offer(l));
 	rc = l->ops->set_state(l, to);
 	PROMISE(l->own == (rc ? was : to));
 	if (!rc && to_page(l)->page)
@@ -222,7 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (in_u8(&in) % 2)
 		offers();
 	l = be_link_page(&dev, 5, 0);
-	PROMISE(l && !l->ops->watch(l));
+	PROMISE(l && l->ops->watch(l) > 0);
 	flips = in_u8(&in) % 2;
 	for (steps = 0; in.left && steps < 256; steps++)
 		one();

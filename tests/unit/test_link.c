@@ -208,7 +208,7 @@ static void one_look_takes_all_events(void **state)
 	assert_int_equal(l->ops->watch(l), 0);
 	for (i = 0; i < 3000; i++)
 		fake_xs_set(FRONT "/state/x", "1");
-	assert_int_equal(l->ops->changed(l), 1);
+	assert_int_equal(l->ops->changed(l), BE_NEWS_OWN | BE_NEWS_PEER);
 	assert_int_equal(l->ops->changed(l), 0);
 }
 
@@ -232,6 +232,12 @@ static void front_offers_nodes(void)
 }
 
 #define RING "386 387 388 389 390 391 392 393 394 395 396 397 398 399 400 401"
+
+static void offer(void)
+{
+	assert_int_equal(be_conf_offer(l), 0);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+}
 
 /* Puts the setup node with this text behind the offer, or behind another one. */
 static void front_offers(uint32_t more, const char *rest)
@@ -259,7 +265,7 @@ static void one_node_says_all(void **state)
 
 	(void)state;
 	assert_int_equal(l->ops->find(l), 0);
-	assert_int_equal(be_conf_offer(l), 0);
+	offer();
 	front_offers(0, " 15 16 17 402 403 " RING);
 	assert_int_equal(offered(&p), 0);
 	assert_int_equal(p.ring_order, 4);
@@ -291,7 +297,7 @@ static void a_wrong_setup_is_named(void **state)
 
 	(void)state;
 	assert_int_equal(l->ops->find(l), 0);
-	assert_int_equal(be_conf_offer(l), 0);
+	offer();
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		front_offers(0, wrong[i]);
 		if (offered(&p) >= 0)
@@ -310,7 +316,7 @@ static void what_an_earlier_one_left_is_not_taken(void **state)
 
 	(void)state;
 	assert_int_equal(l->ops->find(l), 0);
-	assert_int_equal(be_conf_offer(l), 0);
+	offer();
 	front_offers_nodes();
 	front_offers(1, " 15 16 17 402 403 77");
 	assert_int_equal(offered(&p), 0);
@@ -343,7 +349,7 @@ static void the_end_of_others_is_one_request(void **state)
 	(void)state;
 	assert_int_equal(l->ops->find(l), 0);
 	assert_int_equal(l->ops->watch(l), 0);
-	assert_int_equal(l->ops->changed(l), 1);
+	assert_int_equal(l->ops->changed(l), BE_NEWS_OWN | BE_NEWS_PEER);
 	before = fake_xs_requests();
 	fake_xs_set("@releaseDomain", "");
 	fake_xs_set("@releaseDomain", "");
@@ -351,14 +357,61 @@ static void the_end_of_others_is_one_request(void **state)
 	assert_int_equal(fake_xs_requests() - before, 1);
 	fake_xs_rm("/local/domain/5/name");
 	fake_xs_set("@releaseDomain", "");
-	assert_int_equal(l->ops->changed(l), 1);
+	assert_int_equal(l->ops->changed(l), BE_NEWS_END);
 	assert_int_equal(l->ops->changed(l), 0);
-	/* What is news anyway asks nothing here. */
+}
+
+/* So that only what has changed is asked for. */
+static void news_says_what_it_is_of(void **state)
+{
+	unsigned int before;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(l->ops->watch(l), 0);
+	assert_int_equal(l->ops->changed(l), BE_NEWS_OWN | BE_NEWS_PEER);
 	before = fake_xs_requests();
 	fake_xs_set(FRONT "/state", "5");
-	fake_xs_set("@releaseDomain", "");
-	assert_int_equal(l->ops->changed(l), 1);
+	assert_int_equal(l->ops->changed(l), BE_NEWS_PEER);
+	fake_xs_set(BACK "/state", "5");
+	assert_int_equal(l->ops->changed(l), BE_NEWS_OWN);
 	assert_int_equal(fake_xs_requests(), before);
+	/* Also where the toolstack removes all of it. */
+	fake_xs_rm(BACK);
+	assert_int_equal(l->ops->changed(l), BE_NEWS_OWN);
+}
+
+/* An offer is there with the state, for a frontend that looks at any time. */
+static void an_offer_comes_with_its_state(void **state)
+{
+	unsigned int before;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	before = fake_xs_requests();
+	assert_int_equal(be_conf_offer(l), 0);
+	assert_int_equal(fake_xs_requests(), before);
+	assert_null(fake_xs_get(BACK "/versions"));
+	assert_int_equal(be_conf_offer(l), 0);	/* instead of the other */
+	before = fake_xs_commits();
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), 0);
+	assert_int_equal(fake_xs_commits() - before, 1);
+	assert_string_equal(fake_xs_get(BACK "/versions"), "1");
+	assert_non_null(fake_xs_get(BACK "/setup"));
+	fake_xs_set(BACK "/versions", "7");
+	assert_int_equal(l->ops->set_state(l, XenbusStateConnected), 0);
+	assert_string_equal(fake_xs_get(BACK "/versions"), "7");
+}
+
+/* Removed meanwhile: nothing is made anew. */
+static void an_offer_of_what_was_removed_is_not_there(void **state)
+{
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(be_conf_offer(l), 0);
+	fake_xs_rm(BACK);
+	assert_int_equal(l->ops->set_state(l, XenbusStateInitWait), -ENOENT);
+	assert_null(fake_xs_get(BACK "/setup"));
 }
 
 static void requests_of_an_attach(void **state)
@@ -397,6 +450,9 @@ int main(void)
 		T(what_an_earlier_one_left_is_not_taken),
 		T(a_node_is_there_when_it_is_found),
 		T(the_end_of_others_is_one_request),
+		T(news_says_what_it_is_of),
+		T(an_offer_comes_with_its_state),
+		T(an_offer_of_what_was_removed_is_not_there),
 		T(requests_of_an_attach),
 	};
 

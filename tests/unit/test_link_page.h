@@ -13,6 +13,7 @@
 #include <xenstore.h>
 
 #define PORT	42		/* that the guest allocated for us */
+#define NEWS	(BE_NEWS_OWN | BE_NEWS_PEER)	/* that the link has */
 
 /* ---- Xen ---- */
 static struct xenvhca_link_page guest;
