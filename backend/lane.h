@@ -5,7 +5,8 @@
  * Commands that take long, so that fast ones of other processes need not wait
  * for them (worker/lane.c). Such a command has three parts: the command thread
  * checks, charges and reserves; a thread of its own, the lane, does what takes
- * long and touches no table; the command thread enters the result.
+ * long and touches no table; the command thread enters the result, or the lane in its
+ * place while it sleeps (be_sleep_borrow()). "Command thread" below is whoever acts as it.
  */
 #ifndef BE_LANE_H
 #define BE_LANE_H

@@ -14,6 +14,7 @@
 struct be_sleep {
 	int fd;			/* eventfd, readable when it has been woken */
 	int state;		/* any thread: worker/sleep.c */
+	pthread_mutex_t lent;	/* who borrows has it */
 	bool again, due;	/* any thread: be_sleep_second(), be_sleep_due() */
 	/* Set once, before it reads: */
 	int chn, flags;		/* the file, and its flags but for O_NONBLOCK */
@@ -26,6 +27,15 @@ void be_sleep_fini(struct be_sleep *s);
 
 /* Any thread: what there is to do was made visible before. */
 void be_sleep_wake(struct be_sleep *s);
+/**
+ * be_sleep_borrow() - act in the place of the command thread, while it sleeps
+ *
+ * Any other thread. True: what is the command thread's own is the caller's until
+ * be_sleep_give_back(), as nobody runs who looks at it. A request that comes meanwhile
+ * waits for that. False: it is awake, and does itself what there is to do.
+ */
+bool be_sleep_borrow(struct be_sleep *s);
+void be_sleep_give_back(struct be_sleep *s);
 /*
  * The command thread has work that is done once a second, and sleeps without a time.
  * The event thread calls this each second and says whether there may be such work.

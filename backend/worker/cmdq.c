@@ -33,17 +33,6 @@
 #define BE_CMD_AGAIN_NS	(50 * VL_MSEC_NS)	/* those that wait, if nobody wakes us */
 #define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* a slow one waits for the agent */
 
-static void cmd_answer(struct be_dev *dev, const struct xenvhca_response *rsp)
-{
-	int r = dev->t->ops->put_response(dev->t, rsp);
-
-	if (r < 0)
-		be_fault(dev, "no room for the response of request %u",
-			 rsp->id);
-	else
-		BE_STAT_ADD(dev, cmd_notifies, (unsigned int)r);
-}
-
 /* False: it is to be executed again, and has no answer yet. */
 static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 {
@@ -58,27 +47,8 @@ static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
 	if (uv_errors != errors)
 		be_quota_failed(&dev->quota, 1);
 	if (done == BE_ANSWERED)
-		cmd_answer(dev, &rsp);
+		be_reply(dev, &rsp);
 	return true;
-}
-
-/* What another thread has executed, if it has. It wakes this one (sleep.h). */
-static bool cmd_elsewhere(struct be_dev *dev)
-{
-	struct xenvhca_response rsp;
-	uint64_t errors = uv_errors;
-	bool some = be_dispatched(dev, &rsp);
-
-	be_quota_failed(&dev->quota, (uint32_t)(uv_errors - errors));
-	if (some)
-		cmd_answer(dev, &rsp);
-	return some;
-}
-
-static void cmdq_elsewhere(struct be_dev *dev, struct be_cmdq *q)
-{
-	while (!dev->fault && cmd_elsewhere(dev))
-		q->fresh = true;
 }
 
 /* May the first one that waits be executed? */
@@ -216,7 +186,7 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 	q->notified |= notified;
 	/* Before each one that waits: what was sent meanwhile may overtake. */
 	for (i = 0; !idle && cmd_pass(dev, i, begin); i++) {
-		cmdq_elsewhere(dev, q);
+		q->fresh |= be_reply_elsewhere(dev);
 		cmdq_ring(dev, q, begin);
 		idle = !cmdq_next(dev, q) && !cmdq_spin(dev, q);
 	}

@@ -12,6 +12,7 @@
 #include "cm_thread.h"
 #include "dispatch.h"
 #include "lane.h"
+#include "uverbs/uverbs.h"
 #include "verbs/cmd.h"
 #include "verbs/ucontext.h"
 
@@ -253,4 +254,29 @@ bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp)
 		err = be_dealloc_cm(&c);
 	answer(dev, &req, rsp, err);
 	return true;
+}
+
+void be_reply(struct be_dev *dev, const struct xenvhca_response *rsp)
+{
+	int r = dev->t->ops->put_response(dev->t, rsp);
+
+	if (r < 0)
+		be_fault(dev, "no room for the response of request %u",
+			 rsp->id);
+	else
+		BE_STAT_ADD(dev, cmd_notifies, (unsigned int)r);
+}
+
+bool be_reply_elsewhere(struct be_dev *dev)
+{
+	struct xenvhca_response rsp;
+	uint64_t errors = uv_errors;
+	bool some = false;
+
+	while (!dev->fault && be_dispatched(dev, &rsp)) {
+		be_reply(dev, &rsp);
+		some = true;
+	}
+	be_quota_failed(&dev->quota, (uint32_t)(uv_errors - errors));
+	return some;
 }

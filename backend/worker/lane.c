@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "be.h"
+#include "dispatch.h"
 #include "lane.h"
 #include "uverbs/uverbs.h"
 #include "verbs/cmd.h"
@@ -73,6 +74,20 @@ static void job_run(struct be_dev *dev, struct be_job *job)
 	job->refused = uv_errors - before;
 }
 
+/*
+ * The command thread enters the result. If it sleeps the lane does that in its place,
+ * which saves the five system calls that wake it, and a turn of the scheduler.
+ */
+static void lane_answer(struct be_dev *dev)
+{
+	if (!be_sleep_borrow(&dev->sleep)) {
+		be_sleep_wake(&dev->sleep);
+		return;
+	}
+	be_reply_elsewhere(dev);
+	be_sleep_give_back(&dev->sleep);
+}
+
 /* Executes the next one. False: the lane is to end. */
 static bool lane_step(struct be_dev *dev, struct be_lane *l)
 {
@@ -92,7 +107,7 @@ static bool lane_step(struct be_dev *dev, struct be_lane *l)
 	pthread_mutex_lock(&l->lock);
 	done_put(l, job);
 	pthread_mutex_unlock(&l->lock);
-	be_sleep_wake(&dev->sleep);
+	lane_answer(dev);
 	return true;
 }
 

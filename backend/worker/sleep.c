@@ -15,6 +15,9 @@
  *	AWAKE	it looks at what there is to do before it sleeps
  *	READS	it sleeps, or is about to: who wakes it interrupts the read()
  *	WOKEN	it looks before it sleeps, and need not be woken again
+ *	LENT	it sleeps, and what is its own is somebody else's meanwhile. It does
+ *		not leave this state itself: if its read() ends it waits for that
+ *	RECALLED  the same, and it was woken: WOKEN when that is over
  *
  * Only who finds READS touches the file, and the thread learns of that by WOKEN. If it
  * makes the file blocking before the other one has made it non-blocking, its next
@@ -32,10 +35,11 @@
 
 #define BE_SLEEP_SIGNAL	SIGUSR2
 
-enum { AWAKE, READS, WOKEN };
+enum { AWAKE, READS, WOKEN, LENT, RECALLED };
 
 int be_sleep_init(struct be_sleep *s)
 {
+	pthread_mutex_init(&s->lent, NULL);
 	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->due = true;
 	return s->fd < 0 ? -errno : 0;
@@ -46,6 +50,14 @@ void be_sleep_fini(struct be_sleep *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
+	pthread_mutex_destroy(&s->lent);
+}
+
+/* False: the state is another one, and *from that. */
+static bool change(struct be_sleep *s, int *from, int to)
+{
+	return __atomic_compare_exchange_n(&s->state, from, to, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 /* Fails only if the file is no more, and then nobody reads it. */
@@ -57,8 +69,14 @@ static void interrupt(struct be_sleep *s)
 
 void be_sleep_wake(struct be_sleep *s)
 {
-	switch (__atomic_exchange_n(&s->state, WOKEN, __ATOMIC_SEQ_CST)) {
+	int was = __atomic_load_n(&s->state, __ATOMIC_RELAXED), to;
+
+	do {
+		to = was == LENT || was == RECALLED ? RECALLED : WOKEN;
+	} while (!change(s, &was, to));
+	switch (was) {
 	case READS:
+	case LENT:
 		interrupt(s);
 		break;
 	case AWAKE:
@@ -116,18 +134,47 @@ bool be_sleep_begin(struct be_sleep *s)
 {
 	int awake = AWAKE;
 
-	return __atomic_compare_exchange_n(&s->state, &awake, READS, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return change(s, &awake, READS);
+}
+
+bool be_sleep_borrow(struct be_sleep *s)
+{
+	int reads = READS;
+
+	pthread_mutex_lock(&s->lent);
+	if (change(s, &reads, LENT))
+		return true;
+	pthread_mutex_unlock(&s->lent);
+	return false;
+}
+
+void be_sleep_give_back(struct be_sleep *s)
+{
+	int lent = LENT;
+
+	if (!change(s, &lent, READS))	/* it was recalled */
+		__atomic_store_n(&s->state, WOKEN, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&s->lent);
+}
+
+/* From READS or WOKEN, once nobody has anything of ours. True: woken. */
+static bool was_woken(struct be_sleep *s)
+{
+	int state = READS;
+
+	while (!change(s, &state, AWAKE)) {
+		if (state == WOKEN)
+			return true;
+		pthread_mutex_lock(&s->lent);
+		pthread_mutex_unlock(&s->lent);
+		state = READS;
+	}
+	return false;
 }
 
 void be_sleep_end(struct be_sleep *s, bool any)
 {
-	int reads = READS;
-	bool woken = !__atomic_compare_exchange_n(&s->state, &reads, AWAKE,
-						  false, __ATOMIC_SEQ_CST,
-						  __ATOMIC_SEQ_CST);
-
-	if (woken || !any)
+	if (was_woken(s) || !any)
 		fcntl(s->chn, F_SETFL, s->flags);
 }
 

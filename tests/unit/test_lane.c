@@ -7,27 +7,21 @@
  * guest or a device may end meanwhile; and it leaves nothing behind when it fails.
  */
 #include <errno.h>
-#include <poll.h>
 #include <rdma/ib_user_verbs.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "event.h"
-#include "lane.h"
-#include "tests/wire/wire.h"
-#include "worker/wake.h"
+#include "test_lane.h"
 
-#define LIMIT_MS	20000
-#define LARGE		(BE_LANE_PAGES + 1)
-#define LIST		60u		/* from here on pages of references */
+#define HANGS_S		120	/* the program ends */
 #define SPIN_LIMIT	10000000u
 #define SMALL		3u		/* pages that each context has registered */
 #define REG		IB_USER_VERBS_CMD_REG_MR
 #define DEREG		IB_USER_VERBS_CMD_DEREG_MR
 #define RING_SLOTS	64u
 
-static struct wire *w;
-static struct ctx *c, *other;
 static bool spinning;
 static unsigned int turns;		/* of a spin */
 
@@ -68,103 +62,29 @@ static int setup(void **state)
 	w = &world->a;
 	c = &world->c;
 	other = &world->other;
-	spinning = false;
+	spinning = asleep = false;
 	assert_int_equal(be_event_start(&w->dev), 0);
 	assert_int_equal(be_lane_start(&w->dev), 0);
 	return 0;
 }
 
+static int setup_asleep(void **state)
+{
+	int rc = setup(state);
+
+	asleep = true;
+	alarm(HANGS_S);
+	/* Nobody reads: an answer is looked for instead. */
+	return rc ? rc : be_sleep_start(&w->dev.sleep, w->dev.sleep.fd);
+}
+
 static int teardown(void **state)
 {
+	alarm(0);
 	fake_block(0);			/* a test that failed */
 	be_lane_stop(&w->dev);
 	be_event_stop(&w->dev);
 	return world_teardown(state);
-}
-
-/* Of page 0, again and again. What is written for it may be read at any time. */
-static struct xenvhca_request region(const struct ctx *of, uint32_t n)
-{
-	struct xenvhca_request req;
-	uint32_t at = LIST + n - BE_LANE_PAGES, i;
-	uint32_t *list = loop_page(w->loop, at);
-
-	assert_true(wire_good(of, XENVHCA_OP_REG_MR, &req));
-	for (i = 0; i < n && !list[n - 1]; i++)
-		list[i] = LOOP_REF(0);
-	req.u.reg_mr.pages = (struct xenvhca_pages){
-		.nr_pages = n, .level = 1, .gref = { LOOP_REF(at) },
-	};
-	req.u.reg_mr.iova = 0x7f0000000000ull;
-	req.u.reg_mr.page_offset = 0;
-	req.u.reg_mr.length = (uint64_t)n * XENVHCA_PAGE_SIZE;
-	return req;
-}
-
-static void put(struct xenvhca_request req, uint16_t id)
-{
-	req.id = id;
-	assert_int_equal(loop_put_request(w->loop, &req), 0);
-	wire_run(w);
-}
-
-static void put_handle(const struct ctx *of, uint16_t op, uint32_t handle,
-		       uint16_t id)
-{
-	struct xenvhca_request req = wire_req(op, of->uc);
-
-	req.u.handle.handle = handle;
-	put(req, id);
-}
-
-static void put_region(const struct ctx *of, uint16_t id)
-{
-	put(region(of, LARGE), id);
-}
-
-static void put_end(const struct ctx *of, uint16_t id)
-{
-	put(wire_req(XENVHCA_OP_DEALLOC_UCONTEXT, of->uc), id);
-}
-
-static bool answered(void)
-{
-	wire_run(w);
-	return loop_get_response(w->loop, &w->rsp);
-}
-
-/* The next answer. Who sleeps until it is there is woken. */
-static void await_answer(void)
-{
-	struct pollfd p = { .fd = w->dev.sleep.fd, .events = POLLIN };
-
-	while (!answered()) {
-		assert_int_equal(poll(&p, 1, LIMIT_MS), 1);
-		be_wake_clear(p.fd);
-		be_sleep_woken(&w->dev.sleep);
-	}
-}
-
-static int32_t answer(uint16_t id)
-{
-	await_answer();
-	assert_int_equal(w->rsp.id, id);
-	return w->rsp.status;
-}
-
-/* One that is there at once. */
-static int32_t told(uint16_t id)
-{
-	assert_true(answered());
-	assert_int_equal(w->rsp.id, id);
-	return w->rsp.status;
-}
-
-static uint32_t make_region(const struct ctx *of)
-{
-	put_region(of, 200);
-	assert_int_equal(answer(200), 0);
-	return w->rsp.u.mr.handle;
 }
 
 /* The lane has a command in the kernel, and this thread had none of those. */
@@ -574,9 +494,38 @@ static void all_at_once(void **state)
 	assert_int_equal(loop_mapped(w->loop), 2 * SMALL);
 }
 
+static int no_room(struct be_transport *t, const struct xenvhca_response *r)
+{
+	(void)t;
+	(void)r;
+	return -ENOSPC;
+}
+
+/* The lane cannot answer: who sleeps has to end the device. */
+static void a_fault_wakes_who_sleeps(void **state)
+{
+	static struct be_transport_ops ops;
+
+	(void)state;
+	ops = *w->dev.t->ops;
+	fake_block(REG);
+	put_region(c, 1);
+	await_blocked();
+	ops.put_response = no_room;
+	w->dev.t->ops = &ops;
+	be_sleep_woken(&w->dev.sleep);
+	assert_true(be_sleep_begin(&w->dev.sleep));
+	fake_block(0);
+	while (!__atomic_load_n(&w->dev.fault, __ATOMIC_SEQ_CST))
+		sched_yield();
+	be_sleep_end(&w->dev.sleep, false);
+	assert_true(be_sleep_woken(&w->dev.sleep));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define A(f) cmocka_unit_test_setup_teardown(f, setup_asleep, teardown)
 	const struct CMUnitTest tests[] = {
 		T(fast_commands_pass_a_registration),
 		T(fast_commands_pass_its_end), T(small_regions_stay_in_line),
@@ -591,6 +540,14 @@ int main(void)
 		T(the_end_ends_regions_that_wait_for_theirs),
 		T(a_flood_holds_up_nobody), T(what_waits_is_bounded),
 		T(who_polls_sees_the_answer), T(all_at_once),
+		A(fast_commands_pass_a_registration),
+		A(fast_commands_pass_its_end), A(what_it_uses_is_busy),
+		A(a_context_ends_behind_its_registrations),
+		A(ends_pass_registrations_that_wait),
+		A(a_context_leaves_its_regions_to_the_lane),
+		A(a_region_that_stays_does_not_stop_the_end),
+		A(a_failure_leaves_nothing), A(a_region_that_stays_can_be_used),
+		A(a_flood_holds_up_nobody), A(a_fault_wakes_who_sleeps),
 	};
 
 	return cmocka_run_group_tests(tests, wire_group_setup,

@@ -183,8 +183,102 @@ static void a_late_signal_ends_no_other_call(void **state)
 	close(other[1]);
 }
 
+/* ---- who sleeps lends what is its own ---- */
+static void who_sleeps_lends(void **state)
+{
+	(void)state;
+	assert_false(be_sleep_borrow(&s));
+	assert_true(be_sleep_begin(&s));
+	assert_true(be_sleep_borrow(&s));
+	be_sleep_give_back(&s);
+	assert_true(be_sleep_borrow(&s));
+	be_sleep_give_back(&s);
+	event();
+	assert_true(take());
+	be_sleep_end(&s, true);
+	assert_false(be_sleep_woken(&s));
+	assert_false(be_sleep_borrow(&s));
+}
+
+static void who_was_woken_lends_nothing(void **state)
+{
+	(void)state;
+	assert_true(be_sleep_begin(&s));
+	be_sleep_wake(&s);
+	assert_false(be_sleep_borrow(&s));
+	assert_false(take());
+	be_sleep_end(&s, false);
+	assert_true(be_sleep_woken(&s));
+}
+
+static void a_wake_up_meanwhile_is_not_lost(void **state)
+{
+	(void)state;
+	assert_true(be_sleep_begin(&s));
+	assert_true(be_sleep_borrow(&s));
+	be_sleep_wake(&s);
+	be_sleep_wake(&s);
+	assert_false(take());
+	be_sleep_give_back(&s);
+	assert_false(be_sleep_borrow(&s));
+	be_sleep_end(&s, false);
+	assert_true(blocking());
+	assert_true(be_sleep_woken(&s));
+}
+
+static bool given_back;
+
+static void *give_back_later(void *arg)
+{
+	assert_true(be_sleep_borrow(&s));
+	__atomic_store_n((bool *)arg, true, __ATOMIC_SEQ_CST);
+	wait_ms(50);
+	given_back = true;
+	be_sleep_give_back(&s);
+	return NULL;
+}
+
+static void who_needs_it_waits_until_it_is_back(void **state)
+{
+	bool borrowed = false;
+	pthread_t t;
+
+	(void)state;
+	given_back = false;
+	assert_true(be_sleep_begin(&s));
+	assert_int_equal(pthread_create(&t, NULL, give_back_later, &borrowed), 0);
+	while (!__atomic_load_n(&borrowed, __ATOMIC_SEQ_CST))
+		sched_yield();
+	event();
+	assert_true(take());
+	be_sleep_end(&s, true);
+	assert_true(given_back);
+	pthread_join(t, NULL);
+}
+
 /* ---- all at once ---- */
 static unsigned int asked[WAKERS + 1], seen[WAKERS + 1];
+static bool borrows;
+static unsigned int own, loans;	/* of the sleeper's: nobody else's meanwhile */
+
+static void *borrower(void *arg)
+{
+	unsigned int was;
+
+	(void)arg;
+	while (__atomic_load_n(&borrows, __ATOMIC_ACQUIRE)) {
+		if (!be_sleep_borrow(&s)) {
+			sched_yield();
+			continue;
+		}
+		was = own++;
+		loans++;
+		sched_yield();
+		assert_int_equal(own, was + 1);
+		be_sleep_give_back(&s);
+	}
+	return NULL;
+}
 
 /* Each waits until the sleeper has seen it, so each wake-up counts. */
 static void *waker(void *arg)
@@ -232,7 +326,7 @@ static void wakers(unsigned int first)
 		assert_int_equal(pthread_create(&t[i], NULL, waker, &asked[i]),
 				 0);
 	while (!look(sleep_once()))
-		;
+		own++;
 	for (i = first; i <= WAKERS; i++)
 		pthread_join(t[i], NULL);
 }
@@ -245,6 +339,19 @@ static void nothing_is_lost(void **state)
 	wakers(1);
 }
 
+static void nor_while_it_is_lent(void **state)
+{
+	pthread_t t;
+
+	loans = 0;
+	__atomic_store_n(&borrows, true, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_create(&t, NULL, borrower, NULL), 0);
+	nothing_is_lost(state);
+	__atomic_store_n(&borrows, false, __ATOMIC_RELEASE);
+	pthread_join(t, NULL);
+	assert_true(loans > 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -255,7 +362,10 @@ int main(void)
 		T(both_an_event_and_a_wake_up_are_seen),
 		T(a_late_wake_up_costs_one_read),
 		T(a_late_signal_ends_no_other_call),
-		T(nothing_is_lost),
+		T(who_sleeps_lends), T(who_was_woken_lends_nothing),
+		T(a_wake_up_meanwhile_is_not_lost),
+		T(who_needs_it_waits_until_it_is_back),
+		T(nothing_is_lost), T(nor_while_it_is_lent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * What the tests of the lane send, and how they wait for the answer: looking for work as
+ * a command thread does that is awake, or as one that sleeps and looks for nothing.
+ */
+#ifndef TEST_LANE_H
+#define TEST_LANE_H
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include "lane.h"
+#include "tests/wire/wire.h"
+#include "worker/wake.h"
+
+#define LIMIT_MS	20000
+#define LARGE		(BE_LANE_PAGES + 1)
+#define LIST		60u		/* from here on pages of references */
+
+static struct wire *w;
+static struct ctx *c, *other;
+static bool asleep;			/* so do we wait */
+
+/* Of page 0, again and again. What is written for it may be read at any time. */
+static struct xenvhca_request region(const struct ctx *of, uint32_t n)
+{
+	struct xenvhca_request req;
+	uint32_t at = LIST + n - BE_LANE_PAGES, i;
+	uint32_t *list = loop_page(w->loop, at);
+
+	assert_true(wire_good(of, XENVHCA_OP_REG_MR, &req));
+	for (i = 0; i < n && !list[n - 1]; i++)
+		list[i] = LOOP_REF(0);
+	req.u.reg_mr.pages = (struct xenvhca_pages){
+		.nr_pages = n, .level = 1, .gref = { LOOP_REF(at) },
+	};
+	req.u.reg_mr.iova = 0x7f0000000000ull;
+	req.u.reg_mr.page_offset = 0;
+	req.u.reg_mr.length = (uint64_t)n * XENVHCA_PAGE_SIZE;
+	return req;
+}
+
+static void put(struct xenvhca_request req, uint16_t id)
+{
+	req.id = id;
+	assert_int_equal(loop_put_request(w->loop, &req), 0);
+	wire_run(w);
+}
+
+static void put_handle(const struct ctx *of, uint16_t op, uint32_t handle,
+		       uint16_t id)
+{
+	struct xenvhca_request req = wire_req(op, of->uc);
+
+	req.u.handle.handle = handle;
+	put(req, id);
+}
+
+static void put_region(const struct ctx *of, uint16_t id)
+{
+	put(region(of, LARGE), id);
+}
+
+static void put_end(const struct ctx *of, uint16_t id)
+{
+	put(wire_req(XENVHCA_OP_DEALLOC_UCONTEXT, of->uc), id);
+}
+
+static bool answered(void)
+{
+	wire_run(w);
+	return loop_get_response(w->loop, &w->rsp);
+}
+
+/* As the command thread does, if its read() ends when somebody wakes it. */
+static bool sleep_for_answer(void)
+{
+	const int fd = w->dev.sleep.chn;
+	bool got = false;
+
+	if (!be_sleep_begin(&w->dev.sleep)) {
+		be_sleep_woken(&w->dev.sleep);
+		return false;
+	}
+	while (!got && !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
+		got = loop_get_response(w->loop, &w->rsp);
+		sched_yield();
+	}
+	be_sleep_end(&w->dev.sleep, false);
+	return got;
+}
+
+/* The next answer. Who sleeps may have it from the lane, without being woken. */
+static void await_answer(void)
+{
+	struct pollfd p = { .fd = w->dev.sleep.fd, .events = POLLIN };
+
+	if (asleep) {
+		while (!answered() && !sleep_for_answer())
+			;
+		return;
+	}
+	while (!answered()) {
+		assert_int_equal(poll(&p, 1, LIMIT_MS), 1);
+		be_wake_clear(p.fd);
+		be_sleep_woken(&w->dev.sleep);
+	}
+}
+
+static int32_t answer(uint16_t id)
+{
+	await_answer();
+	assert_int_equal(w->rsp.id, id);
+	return w->rsp.status;
+}
+
+/* One that is there at once. */
+static int32_t told(uint16_t id)
+{
+	assert_true(answered());
+	assert_int_equal(w->rsp.id, id);
+	return w->rsp.status;
+}
+
+static uint32_t make_region(const struct ctx *of)
+{
+	put_region(of, 200);
+	assert_int_equal(answer(200), 0);
+	return w->rsp.u.mr.handle;
+}
+
+#endif
