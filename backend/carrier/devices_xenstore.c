@@ -34,6 +34,9 @@ struct devices {
 	char root[XN_PATH_MAX];
 	bool stale;			/* the list of guests */
 	struct guest *guests;
+	char listed[XN_PATH_MAX];	/* a device: what its directory has, */
+	char **name;			/* unless a watch has told of a change */
+	int n_names;
 };
 
 /* A path that does not fit names no node. */
@@ -177,6 +180,14 @@ static int path_names(const struct devices *d, const char *path,
 	return n < 0 ? 0 : end ? 3 : n;
 }
 
+static void names_forget(struct devices *d)
+{
+	free(d->name);
+	d->name = NULL;
+	d->n_names = 0;
+	d->listed[0] = '\0';
+}
+
 static int devices_changed(struct be_devices *s, be_device_fn *below, void *arg)
 {
 	char token[XN_PATH_MAX], path[XN_PATH_MAX];
@@ -184,6 +195,7 @@ static int devices_changed(struct be_devices *s, be_device_fn *below, void *arg)
 	unsigned int domid = 0, devid = 0;
 	int r, n, other = 0;
 
+	names_forget(d);
 	while ((r = xn_watch_next(d->xs, token, path)) > 0) {
 		n = path_names(d, path, &domid, &devid);
 		if (n == 3)
@@ -257,11 +269,41 @@ static bool devices_online(struct be_devices *s, unsigned int domid,
 	       online;
 }
 
-static void text_or_none(struct xs_handle *xs, const char *dir, const char *node,
+/* Most of the configuration is not there: one listing tells which is. */
+static bool named(struct be_devices *s, const char *dir, const char *node)
+{
+	struct devices *d = (struct devices *)s;
+	int i = 0;
+
+	if (strcmp(d->listed, dir)) {
+		names_forget(d);
+		d->n_names = xn_list(d->xs, XBT_NULL, dir, &d->name);
+		snprintf(d->listed, sizeof(d->listed), "%s", dir);
+	}
+	while (i < d->n_names && strcmp(d->name[i], node))
+		i++;
+	return i < d->n_names || d->n_names < 0;	/* or the read tells */
+}
+
+static void text_or_none(struct be_devices *s, const char *dir, const char *node,
 			 char *text, size_t size)
 {
-	if (xn_read_str(xs, XBT_NULL, dir, node, text, size))
+	struct xs_handle *xs = ((struct devices *)s)->xs;
+
+	if (!named(s, dir, node) ||
+	    xn_read_str(xs, XBT_NULL, dir, node, text, size))
 		text[0] = '\0';
+}
+
+static uint32_t number_or(struct be_devices *s, const char *dir, const char *node,
+			  uint32_t most, uint32_t def)
+{
+	uint32_t v = def;
+
+	if (named(s, dir, node))
+		xn_read_u32_def(((struct devices *)s)->xs, XBT_NULL, dir, node, 1,
+				most, def, &v);
+	return v;
 }
 
 /* A wrong limit counts as the default. */
@@ -269,33 +311,30 @@ static void devices_share(struct be_devices *s, unsigned int domid,
 			  unsigned int devid, struct be_share *share)
 {
 	char dir[XN_PATH_MAX];
-	struct xs_handle *xs = dir_of(s, domid, devid, dir);
 
+	dir_of(s, domid, devid, dir);
 	memset(share, 0, sizeof(*share));
-	share->pinned_mb = XENVHCA_DEF_MAX_PINNED_MB;
-	share->ucontexts = XENVHCA_DEF_MAX_UCONTEXT;
-	xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_PINNED_MB, 1,
-			XENVHCA_MOST_MAX_PINNED_MB, XENVHCA_DEF_MAX_PINNED_MB,
-			&share->pinned_mb);
-	xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_UCONTEXT, 1,
-			XENVHCA_MAX_OBJECTS, XENVHCA_DEF_MAX_UCONTEXT,
-			&share->ucontexts);
-	text_or_none(xs, dir, XENVHCA_NODE_HCA, share->hca, sizeof(share->hca));
+	share->pinned_mb = number_or(s, dir, XENVHCA_NODE_MAX_PINNED_MB,
+				     XENVHCA_MOST_MAX_PINNED_MB,
+				     XENVHCA_DEF_MAX_PINNED_MB);
+	share->ucontexts = number_or(s, dir, XENVHCA_NODE_MAX_UCONTEXT,
+				     XENVHCA_MAX_OBJECTS,
+				     XENVHCA_DEF_MAX_UCONTEXT);
+	text_or_none(s, dir, XENVHCA_NODE_HCA, share->hca, sizeof(share->hca));
 }
 
 static void devices_network(struct be_devices *s, unsigned int domid,
 			    unsigned int devid, struct be_network *net)
 {
 	char dir[XN_PATH_MAX];
-	struct xs_handle *xs = dir_of(s, domid, devid, dir);
 
+	dir_of(s, domid, devid, dir);
 	memset(net, 0, sizeof(*net));
-	net->port = XENVHCA_DEF_PORT;
-	xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_PORT, 1,
-			XENVHCA_MOST_PORT, XENVHCA_DEF_PORT, &net->port);
-	text_or_none(xs, dir, XENVHCA_NODE_HCA, net->hca, sizeof(net->hca));
-	text_or_none(xs, dir, XENVHCA_NODE_IP, net->ip, sizeof(net->ip));
-	text_or_none(xs, dir, XENVHCA_NODE_PKEYS, net->pkeys,
+	net->port = number_or(s, dir, XENVHCA_NODE_PORT, XENVHCA_MOST_PORT,
+			      XENVHCA_DEF_PORT);
+	text_or_none(s, dir, XENVHCA_NODE_HCA, net->hca, sizeof(net->hca));
+	text_or_none(s, dir, XENVHCA_NODE_IP, net->ip, sizeof(net->ip));
+	text_or_none(s, dir, XENVHCA_NODE_PKEYS, net->pkeys,
 		     sizeof(net->pkeys));
 }
 
@@ -336,6 +375,7 @@ static void devices_free(struct be_devices *s)
 
 	while (d->guests)
 		guest_drop(&d->guests);
+	names_forget(d);
 	xs_close(d->xs);
 	free(d);
 }

@@ -90,6 +90,11 @@ struct be_guard *be_guard_open(unsigned int domid, unsigned int devid)
 			    devid);
 }
 
+int be_guard_fd(const struct be_guard *guard)
+{
+	return guard ? guard->fd : -1;
+}
+
 unsigned int be_guard_pass(const struct be_guard *guard)
 {
 	if (!guard)

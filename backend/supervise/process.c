@@ -26,45 +26,38 @@ static int process_fd(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-static void process_exec(const struct be_options *opt, unsigned int domid,
-			 unsigned int devid, unsigned int left_uars,
-			 const struct be_guard *guard)
+/* In the child. Nothing from that fd on may live on in a worker, libraries' included. */
+static void process_exec(const struct be_options *opt, unsigned int first,
+			 char *const *what)
 {
 	static const char *const level[] = { "error", "warning", "info",
 					     "debug" };
-	char domid_arg[16], devid_arg[16], left[16], fd[16];
+	const char *argv[16] = {
+		"xen-vhcad", "--run-dir", opt->run_dir,
+		"--log-level", level[be_log_level],
+	};
+	unsigned int n = 5;
 	sigset_t none;
 
+	if (opt->devices[0]) {
+		argv[n++] = "--devices";
+		argv[n++] = opt->devices;
+	}
+	argv[n++] = "--worker";
+	while (*what)
+		argv[n++] = *what++;
+	argv[n] = NULL;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Nothing of ours may live on in a worker, libraries' fds included. */
-	close_range(be_guard_pass(guard), ~0u, 0);
+	close_range(first, ~0u, 0);
 	unsetenv("NOTIFY_SOCKET");
-	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
-	snprintf(domid_arg, sizeof(domid_arg), "%u", domid);
-	snprintf(devid_arg, sizeof(devid_arg), "%u", devid);
-	snprintf(left, sizeof(left), "%u", left_uars);
-	if (opt->devices[0])
-		execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
-		      "--log-level", level[be_log_level],
-		      "--devices", opt->devices, "--worker", domid_arg,
-		      devid_arg, left, guard ? fd : NULL, (char *)NULL);
-	else
-		execl("/proc/self/exe", "xen-vhcad", "--run-dir", opt->run_dir,
-		      "--log-level", level[be_log_level], "--worker", domid_arg,
-		      devid_arg, left, guard ? fd : NULL, (char *)NULL);
+	execv("/proc/self/exe", (char *const *)argv);
 	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
 	_exit(BE_EXIT_SYSTEM);
 }
 
-int be_process_start(struct be_process *p, const struct be_options *opt,
-		     unsigned int domid, unsigned int devid,
-		     unsigned int left_uars, const struct be_guard *guard)
+static int process_forked(struct be_process *p, pid_t pid)
 {
-	pid_t pid = fork();
-
-	if (!pid)
-		process_exec(opt, domid, devid, left_uars, guard);
 	if (pid < 0)
 		return -errno;
 	p->start_ns = vl_now_ns();
@@ -74,6 +67,44 @@ int be_process_start(struct be_process *p, const struct be_options *opt,
 	if (p->pidfd < 0)	/* then a timer looks after it */
 		be_log(NULL, BE_WARN, "pidfd_open: %s", strerror(errno));
 	return 0;
+}
+
+#define NUMBER	16		/* characters of one, with the NUL */
+
+int be_process_start(struct be_process *p, const struct be_options *opt,
+		     unsigned int domid, unsigned int devid,
+		     unsigned int left_uars, const struct be_guard *guard)
+{
+	char arg[4][NUMBER], *what[5] = { arg[0], arg[1], arg[2] };
+	pid_t pid;
+
+	snprintf(arg[0], NUMBER, "%u", domid);
+	snprintf(arg[1], NUMBER, "%u", devid);
+	snprintf(arg[2], NUMBER, "%u", left_uars);
+	snprintf(arg[3], NUMBER, "%d", BE_GUARD_FD);
+	if (guard)
+		what[3] = arg[3];
+	pid = fork();
+	if (!pid)
+		process_exec(opt, be_guard_pass(guard), what);
+	return process_forked(p, pid);
+}
+
+int be_process_ahead(struct be_process *p, const struct be_options *opt, int fd)
+{
+	char arg[NUMBER], *what[2] = { arg };
+	pid_t pid;
+
+	snprintf(arg, NUMBER, "%d", BE_GUARD_FD);
+	pid = fork();
+	if (!pid) {
+		if (fd == BE_GUARD_FD)
+			fcntl(fd, F_SETFD, 0);
+		else
+			dup2(fd, BE_GUARD_FD);
+		process_exec(opt, BE_GUARD_FD + 1, what);
+	}
+	return process_forked(p, pid);
 }
 
 /* Into @fa and @attr: no signal blocked, nothing of ours open, stderr is out. */

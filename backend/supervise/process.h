@@ -33,6 +33,12 @@ int be_process_start(struct be_process *p, const struct be_options *opt,
 		     unsigned int domid, unsigned int devid,
 		     unsigned int left_uars, const struct be_guard *guard);
 /**
+ * be_process_ahead() - the same, for a device that it will hear of (ahead.h)
+ * @fd: of a socket, by which
+ * Return: 0 or -errno.
+ */
+int be_process_ahead(struct be_process *p, const struct be_options *opt, int fd);
+/**
  * be_process_run() - another program
  * @argv: path first
  * @env: all of it; ends with NULL

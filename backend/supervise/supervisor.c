@@ -43,11 +43,16 @@ static void sup_path(const struct sup *s, const struct sup_dev *d, char *path,
 /* ---- worker processes ---- */
 static void sup_spawn(struct sup *s, struct sup_dev *d)
 {
+	unsigned int left = be_guard_uars(s->guards, d->domid);
 	int rc;
 
 	d->guard = be_guard_open(d->domid, d->devid);
-	rc = be_process_start(&d->worker, s->opt, d->domid, d->devid,
-			      be_guard_uars(s->guards, d->domid), d->guard);
+	rc = be_ahead_use(&s->ahead, &d->worker, d->domid, d->devid, left,
+			  d->guard);
+	if (rc)
+		rc = be_process_start(&d->worker, s->opt, d->domid, d->devid,
+				      left, d->guard);
+	be_sup_ahead(s);
 	if (rc) {
 		be_log(NULL, BE_ERR, "fork: %s", strerror(-rc));
 		be_guard_drop(&d->guard);
@@ -449,7 +454,10 @@ static int sup_run(struct sup *s)
 
 	if (rc)
 		return rc;
+	be_sup_ahead(s);
 	sup_loop(s);
+	s->ahead_ns = 0;
+	be_ahead_stop(&s->ahead);
 	if (!s->stop)		/* workers serve on, we start again */
 		return BE_EXIT_SYSTEM;
 	be_log(NULL, BE_INFO, "stopping");

@@ -14,24 +14,40 @@
 #include <unistd.h>
 #include "tests/fake/fake_xs.h"
 #include "host/maptrack.h"
+#include "supervise/ahead.h"
 #include "test_sup_host.h"
 
 #define SUP_STILL	15	/* looks, 10 ms each: longer than the supervisor naps */
 
 struct be_options sup_opt;
 
-/* What sup_exec() executes: argv ends with "--worker DOMID DEVID LEFT-UARS". */
+/* argv ends with "--worker DOMID DEVID LEFT-UARS", or "--worker FD". */
+static void sup_what(int argc, char **argv, struct be_options *opt)
+{
+	if (!strcmp(argv[argc - 2], "--worker")) {
+		if (be_ahead_wait(atoi(argv[argc - 1]), opt))
+			_exit(0);
+		return;
+	}
+	opt->domid = (unsigned int)atoi(argv[argc - 3]);
+	opt->devid = (unsigned int)atoi(argv[argc - 2]);
+	opt->left_uars = (unsigned int)atoi(argv[argc - 1]);
+}
+
+/* What the supervisor executes. */
 int sup_worker(int argc, char **argv)
 {
+	struct be_options opt = {};
 	char path[300];
 	FILE *f;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], argv[argc - 3],
-		 argv[argc - 2]);
+	sup_what(argc, argv, &opt);
+	snprintf(path, sizeof(path), "%s/%u-%u.ran", argv[2], opt.domid,
+		 opt.devid);
 	f = fopen(path, "w");
 	if (f) {
-		fputs(argv[argc - 1], f);
+		fprintf(f, "%u", opt.left_uars);
 		fclose(f);
 	}
 	if (!strcmp(argv[5], "--devices")) {
@@ -42,7 +58,7 @@ int sup_worker(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/log", argv[2]);
 	f = fopen(path, "a");
 	if (f) {
-		fprintf(f, "worker %s\n", argv[argc - 3]);
+		fprintf(f, "worker %u\n", opt.domid);
 		fclose(f);
 	}
 	pause();

@@ -221,7 +221,7 @@ static void one_more_costs_the_same_beside_many(void **state)
 	unsigned int few = requests_beside(2);
 
 	(void)state;
-	assert_in_range(few, 1, 12);
+	assert_in_range(few, 1, 8);
 	assert_int_equal(requests_beside(40), few);
 }
 
