@@ -92,9 +92,9 @@ int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
 	};
 	int rc;
 
-	if (*cur == to)
+	if (*cur == to && !nr)
 		return 0;
-	if (!xn_state_legal(side, *cur, to))
+	if (*cur != to && !xn_state_legal(side, *cur, to))
 		return -EPERM;
 	rc = xn_transact(xs, switch_fn, &sw);
 	if (!rc)

@@ -36,7 +36,7 @@ struct xn_node {
 };
 
 /**
- * xn_state_switch() - write our state, unless it is written already
+ * xn_state_switch() - write our state, unless it is written already and there are no nodes
  * @cur: state last written by us, updated
  * @nodes: @nr of them, which belong to the state: written in the same transaction
  *

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -118,6 +119,7 @@ int be_ahead_wait(int fd, struct be_options *opt)
 	ssize_t n;
 	int guard;
 
+	prctl(PR_SET_NAME, "vhcad-ahead", 0, 0, 0);
 	do {
 		n = recvmsg(fd, &m, 0);
 	} while (n < 0 && errno == EINTR);

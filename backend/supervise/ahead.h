@@ -4,6 +4,7 @@
  *
  * A worker that is started before anybody knows for which device. To fork, to execute
  * the program and to link it is a quarter of what an attach takes, and is done by then.
+ * One that dies is replaced after the next attach, which is served without it.
  */
 #ifndef BE_AHEAD_H
 #define BE_AHEAD_H

@@ -118,7 +118,9 @@ static void worker_states(struct be_worker *w)
 		worker_own_state(w);
 	if (news & BE_NEWS_PEER)
 		w->front_state = w->link->ops->state(w->link, BE_PEER);
-	if (news & BE_NEWS_END)
+	/* A driver domain hears of no end but by nodes that are gone. */
+	if (news & BE_NEWS_END ||
+	    (news & BE_NEWS_PEER && w->front_state == XenbusStateUnknown))
 		w->domain_dead = !w->link->ops->alive(w->link);
 	if (was != w->front_state)
 		be_log(&w->dev, BE_DEBUG, "frontend %s",

@@ -20,7 +20,7 @@
 static struct be_link it;
 static enum xenbus_state peer = XenbusStateInitialising;
 static int link_fd = -1;
-static bool connected;
+static bool connected, offered, waits, gone;
 static uint32_t rings;
 
 static void told(void)
@@ -88,6 +88,8 @@ static int link_set_state(struct be_link *l, enum xenbus_state to)
 {
 	l->own = to;
 	if (to == XenbusStateInitWait)
+		__atomic_store_n(&offered, true, __ATOMIC_SEQ_CST);
+	if (to == XenbusStateInitWait && !waits)
 		__atomic_store_n(&peer, XenbusStateInitialised,
 				 __ATOMIC_SEQ_CST);
 	if (to == XenbusStateConnected)
@@ -99,7 +101,7 @@ static int link_set_state(struct be_link *l, enum xenbus_state to)
 static bool link_alive(struct be_link *l)
 {
 	(void)l;
-	return true;
+	return !__atomic_load_n(&gone, __ATOMIC_SEQ_CST);
 }
 
 static int link_fileno(struct be_link *l)
@@ -163,7 +165,24 @@ void fake_link_begin(uint32_t page)
 {
 	rings = page;
 	peer = XenbusStateInitialising;
-	connected = false;
+	connected = offered = waits = gone = false;
+}
+
+void fake_link_waits(void)
+{
+	waits = true;
+}
+
+bool fake_link_offered(void)
+{
+	return __atomic_load_n(&offered, __ATOMIC_SEQ_CST);
+}
+
+void fake_link_gone(void)
+{
+	__atomic_store_n(&gone, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&peer, XenbusStateUnknown, __ATOMIC_SEQ_CST);
+	told();
 }
 
 bool fake_link_connected(void)

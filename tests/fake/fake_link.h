@@ -22,6 +22,11 @@ void fake_link_remove(void);
 /* Before a worker starts; page: of the guest, the first of 18 for the rings. */
 void fake_link_begin(uint32_t page);
 bool fake_link_connected(void);
+/* After begin: the frontend never connects. Was it offered to? */
+void fake_link_waits(void);
+bool fake_link_offered(void);
+/* Its guest is gone, of which only its nodes tell. */
+void fake_link_gone(void);
 /* The frontend is closed. */
 void fake_link_end(void);
 /* For be_worker_main(). */

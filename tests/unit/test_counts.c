@@ -28,6 +28,7 @@
 #define BIG	16384u			/* pages of 64 MiB, from here on: */
 #define BIG_AT	64u
 #define RUNS	9
+#define HANGS_S	120			/* the program ends */
 
 static struct xenvhca_front_ring front;
 static uint16_t next_id;
@@ -528,6 +529,28 @@ static void who_sleeps_hears_of_signals(void **state)
 	assert_int_equal(fake_live_all(), 0);
 }
 
+/* In a driver domain only nodes that are gone tell of the end of a guest. */
+static void who_waits_hears_of_its_guests_end(void **state)
+{
+	void *rc = NULL;
+
+	(void)state;
+	fake_link_begin(RINGS);
+	fake_link_waits();
+	opt.helper_fd = fake_xen_helper();
+	assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
+	running = true;
+	while (!fake_link_offered())
+		sched_yield();
+	fake_link_gone();
+	alarm(HANGS_S);
+	pthread_join(thread, &rc);
+	alarm(0);
+	running = false;
+	assert_int_equal((intptr_t)rc, BE_EXIT_OK);
+	assert_int_equal(fake_live_all(), 0);
+}
+
 static int setup(void **state)
 {
 	sigset_t set;
@@ -564,6 +587,8 @@ int main(void)
 		cmocka_unit_test_teardown(of_soft_roce_spinning, worker_end),
 		cmocka_unit_test_teardown(of_mlx5_spinning, worker_end),
 		cmocka_unit_test_teardown(of_regions, worker_end),
+		cmocka_unit_test_teardown(who_waits_hears_of_its_guests_end,
+					  worker_end),
 		cmocka_unit_test_teardown(who_sleeps_hears_of_others, worker_end),
 		cmocka_unit_test_teardown(who_sleeps_hears_of_signals, worker_end),
 	};
