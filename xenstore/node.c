@@ -217,3 +217,25 @@ int xn_transact(struct xs_handle *xs,
 	}
 	return -EAGAIN;
 }
+
+void xn_names_forget(struct xn_names *names)
+{
+	free(names->name);
+	*names = (struct xn_names){};
+}
+
+void xn_names_list(struct xs_handle *xs, const char *dir, struct xn_names *names)
+{
+	xn_names_forget(names);
+	names->n = xn_list(xs, XBT_NULL, dir, &names->name);
+	names->known = names->n >= 0;
+}
+
+bool xn_names_have(const struct xn_names *names, const char *node)
+{
+	int i = 0;
+
+	while (i < names->n && strcmp(names->name[i], node))
+		i++;
+	return i < names->n || !names->known;
+}

@@ -95,4 +95,17 @@ int xn_transact(struct xs_handle *xs,
 		int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),
 		void *arg);
 
+/* The names in a directory, as listed once; all zero: not known. */
+struct xn_names {
+	bool known;
+	char **name;
+	int n;
+};
+
+/* Lists it. If that fails nothing is known. */
+void xn_names_list(struct xs_handle *xs, const char *dir, struct xn_names *names);
+void xn_names_forget(struct xn_names *names);
+/* May there be such a node? True if nothing is known: a read tells. */
+bool xn_names_have(const struct xn_names *names, const char *node);
+
 #endif

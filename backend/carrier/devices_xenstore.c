@@ -35,8 +35,7 @@ struct devices {
 	bool stale;			/* the list of guests */
 	struct guest *guests;
 	char listed[XN_PATH_MAX];	/* a device: what its directory has, */
-	char **name;			/* unless a watch has told of a change */
-	int n_names;
+	struct xn_names names;		/* unless a watch has told of a change */
 };
 
 /* A path that does not fit names no node. */
@@ -182,9 +181,7 @@ static int path_names(const struct devices *d, const char *path,
 
 static void names_forget(struct devices *d)
 {
-	free(d->name);
-	d->name = NULL;
-	d->n_names = 0;
+	xn_names_forget(&d->names);
 	d->listed[0] = '\0';
 }
 
@@ -273,16 +270,12 @@ static bool devices_online(struct be_devices *s, unsigned int domid,
 static bool named(struct be_devices *s, const char *dir, const char *node)
 {
 	struct devices *d = (struct devices *)s;
-	int i = 0;
 
 	if (strcmp(d->listed, dir)) {
-		names_forget(d);
-		d->n_names = xn_list(d->xs, XBT_NULL, dir, &d->name);
+		xn_names_list(d->xs, dir, &d->names);
 		snprintf(d->listed, sizeof(d->listed), "%s", dir);
 	}
-	while (i < d->n_names && strcmp(d->name[i], node))
-		i++;
-	return i < d->n_names || d->n_names < 0;	/* or the read tells */
+	return xn_names_have(&d->names, node);
 }
 
 static void text_or_none(struct be_devices *s, const char *dir, const char *node,

@@ -404,9 +404,9 @@ static void page_end(struct be_link *l)
 
 static const struct be_link_ops page_ops = {
 	.find = page_find, .read = page_get, .write = page_put,
-	.offer = page_offer, .state = page_state, .set_state = page_set_state, .alive = page_alive,
-	.watch = page_watch, .fd = page_fd, .changed = page_changed,
-	.close = page_end,
+	.offer = page_offer, .state = page_state, .set_state = page_set_state,
+	.alive = page_alive, .watch = page_watch, .fd = page_fd,
+	.changed = page_changed, .close = page_end,
 };
 
 static int files_open(struct link_page *p)

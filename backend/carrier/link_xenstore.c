@@ -27,8 +27,7 @@ struct link_xs {
 	struct xs_handle *xs;
 	unsigned int domid;
 	char dir[2][XN_PATH_MAX];
-	char **name;			/* of own nodes, as found; NULL: unknown */
-	int n_names;
+	struct xn_names names;		/* of own nodes, as found */
 	struct xn_node offer[OFFERS];	/* for the next state */
 	char offered[OFFERS][OFFER_MAX];
 	unsigned int n_offers;
@@ -52,12 +51,6 @@ static int check_peer(struct link_xs *x)
 	return rc;
 }
 
-static void names_forget(struct link_xs *x)
-{
-	free(x->name);
-	x->name = NULL;
-}
-
 static int xs_find(struct be_link *l)
 {
 	struct link_xs *x = to_xs(l);
@@ -70,27 +63,17 @@ static int xs_find(struct be_link *l)
 			 strerror(-rc));
 		return rc;
 	}
-	names_forget(x);
-	x->n_names = xn_list(x->xs, XBT_NULL, x->dir[BE_OWN], &x->name);
+	xn_names_list(x->xs, x->dir[BE_OWN], &x->names);
 	return check_peer(x);
 }
 
 /* Most numbers of the configuration are not there: one listing tells which. */
-static bool named(const struct link_xs *x, const char *node)
-{
-	int i = 0;
-
-	while (i < x->n_names && strcmp(x->name[i], node))
-		i++;
-	return i < x->n_names;
-}
-
 static int xs_get(struct be_link *l, enum be_side side, const char *node,
 		  char *value, size_t size)
 {
 	struct link_xs *x = to_xs(l);
 
-	if (side == BE_OWN && x->name && !named(x, node))
+	if (side == BE_OWN && !xn_names_have(&x->names, node))
 		return -ENOENT;
 	return xn_read_str(x->xs, XBT_NULL, x->dir[side], node, value, size);
 }
@@ -159,7 +142,7 @@ static int xs_watch_both(struct be_link *l)
 	struct link_xs *x = to_xs(l);
 	int rc = watch_state(x, BE_PEER, FRONT);
 
-	names_forget(x);
+	xn_names_forget(&x->names);
 	if (!rc)
 		rc = watch_state(x, BE_OWN, BACK);
 	/* Each tells of itself at once. */
@@ -202,7 +185,7 @@ static int xs_changed(struct be_link *l)
 
 static void xs_end(struct be_link *l)
 {
-	names_forget(to_xs(l));
+	xn_names_forget(&to_xs(l)->names);
 	xs_close(to_xs(l)->xs);
 	free(l);
 }

@@ -131,10 +131,11 @@ int be_ahead_wait(int fd, struct be_options *opt)
 	opt->left_uars = order.left_uars;
 	guard = file_of(&m);
 	opt->helper_fd = guard < 0 ? -1 : BE_GUARD_FD;
+	if (guard < 0 || guard == BE_GUARD_FD)
+		return 0;
 	/* Where another supervisor will look for it (be_guard_adopt()). */
-	if (guard >= 0 && guard != BE_GUARD_FD) {
-		dup2(guard, BE_GUARD_FD);
-		close(guard);
-	}
+	if (dup2(guard, BE_GUARD_FD) < 0)
+		return -errno;
+	close(guard);
 	return 0;
 }

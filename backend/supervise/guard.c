@@ -95,14 +95,14 @@ int be_guard_fd(const struct be_guard *guard)
 	return guard ? guard->fd : -1;
 }
 
-unsigned int be_guard_pass(const struct be_guard *guard)
+unsigned int be_guard_pass(int fd)
 {
-	if (!guard)
+	if (fd < 0)
 		return BE_GUARD_FD;
-	if (guard->fd == BE_GUARD_FD)
-		fcntl(guard->fd, F_SETFD, 0);
+	if (fd == BE_GUARD_FD)
+		fcntl(fd, F_SETFD, 0);
 	else
-		dup2(guard->fd, BE_GUARD_FD);
+		dup2(fd, BE_GUARD_FD);
 	return BE_GUARD_FD + 1;
 }
 

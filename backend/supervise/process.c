@@ -86,7 +86,7 @@ int be_process_start(struct be_process *p, const struct be_options *opt,
 		what[3] = arg[3];
 	pid = fork();
 	if (!pid)
-		process_exec(opt, be_guard_pass(guard), what);
+		process_exec(opt, be_guard_pass(be_guard_fd(guard)), what);
 	return process_forked(p, pid);
 }
 
@@ -97,13 +97,8 @@ int be_process_ahead(struct be_process *p, const struct be_options *opt, int fd)
 
 	snprintf(arg, NUMBER, "%d", BE_GUARD_FD);
 	pid = fork();
-	if (!pid) {
-		if (fd == BE_GUARD_FD)
-			fcntl(fd, F_SETFD, 0);
-		else
-			dup2(fd, BE_GUARD_FD);
-		process_exec(opt, BE_GUARD_FD + 1, what);
-	}
+	if (!pid)
+		process_exec(opt, be_guard_pass(fd), what);
 	return process_forked(p, pid);
 }
 

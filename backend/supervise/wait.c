@@ -101,12 +101,16 @@ void be_sup_ahead(struct sup *s)
 	s->ahead_ns = vl_now_ns() + WAIT_AHEAD_MS * VL_MSEC_NS;
 }
 
-/* Fails as an attach would, which tells. */
+/* Without it an attach starts one, and fails loudly if it cannot. */
 static void wait_ahead(struct sup *s)
 {
+	int rc = be_ahead_start(&s->ahead, s->opt);
+
 	s->ahead_ns = 0;
-	if (be_ahead_start(&s->ahead, s->opt))
-		be_sup_ahead(s);
+	if (!rc)
+		return;
+	be_log(NULL, BE_DEBUG, "no worker ahead: %s", strerror(-rc));
+	be_sup_ahead(s);
 }
 
 static bool due(uint64_t at, uint64_t now)

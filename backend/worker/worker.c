@@ -67,19 +67,25 @@ struct be_worker {
 };
 
 /* ---- the link ---- */
-static int worker_state(struct be_worker *w, enum xenbus_state to)
+static int worker_enter(struct be_worker *w, enum xenbus_state to)
 {
 	int rc = w->link->ops->set_state(w->link, to);
 
 	if (rc == -ENOENT)
 		w->removed = true;
-	else if (rc)
-		be_log(&w->dev, BE_ERR, "cannot write state %s: %s",
-		       host_state_name(to), strerror(-rc));
-	else
+	else if (!rc)
 		be_log(&w->dev, BE_DEBUG, "state %s", host_state_name(to));
 	be_sleep_again(&w->dev.sleep, true);	/* for the statistics */
 	return rc;
+}
+
+static void worker_state(struct be_worker *w, enum xenbus_state to)
+{
+	int rc = worker_enter(w, to);
+
+	if (rc && rc != -ENOENT)
+		be_log(&w->dev, BE_ERR, "cannot write state %s: %s",
+		       host_state_name(to), strerror(-rc));
 }
 
 /* The reason stays for the operator until the next connection works. */
@@ -278,7 +284,7 @@ static void worker_offer(struct be_worker *w)
 	worker_state(w, XenbusStateInitialising);
 	rc = be_conf_offer(w->link);
 	if (!rc)
-		rc = worker_state(w, XenbusStateInitWait);
+		rc = worker_enter(w, XenbusStateInitWait);
 	if (!rc)
 		w->phase = BE_WAIT_RINGS;
 	else if (!w->removed)
