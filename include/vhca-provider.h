@@ -112,6 +112,8 @@ struct vhca_provider {
 	uint8_t tm;		/* so have SRQs with tag matching */
 	uint8_t no_windows;	/* the driver's memory windows are not safe
 				 * between domains */
+	uint8_t trusts;		/* the driver believes attributes of verbs that
+				 * a process chose: verbs/rxe_attr.c */
 	uint8_t dmabuf;		/* its driver makes regions of dma-bufs */
 	uint8_t arm_at;		/* where in a CQ's doorbell record the process
 				 * writes each arm before it rings; 0: nowhere */

@@ -14,6 +14,7 @@
 #include "object.h"
 #include "pd.h"
 #include "queue.h"
+#include "shadow.h"
 #include "tables.h"
 #include "ucontext.h"
 #include "xrcd.h"
@@ -325,6 +326,8 @@ int be_modify_qp(const struct be_cmd *c)
 		return err;
 	modify_cmd(c->dev, qp, &r->attr, &cmd);
 	err = modify_pkeys(c->dev, &r->attr, &cmd);
+	if (!err && c->dev->prov->trusts)
+		err = be_rxe_modify_qp(c->uc->fd, qp, &cmd.base);
 	if (!err)
 		err = be_udata_begin(&u, c, NULL, NULL);
 	if (!err)

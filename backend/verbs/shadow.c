@@ -143,13 +143,19 @@ void be_shadow_detach(struct be_dev *dev, struct be_obj *owner)
 	pthread_rwlock_unlock(&dev->lock);
 }
 
-bool be_shadow_behind(const struct be_dev *dev, const struct be_obj *owner)
+void be_shadow_attach(struct be_dev *dev, struct be_shadow *s,
+		      struct be_obj *owner)
 {
-	const struct be_shadow *s = dev->shadows;
+	pthread_rwlock_wrlock(&dev->lock);
+	s->owner = owner;
+	*shadow_of(owner, s->kind) = s;
+	pthread_rwlock_unlock(&dev->lock);
+}
 
-	while (s && (s->owner != owner || !s->behind))
-		s = s->next;
-	return s;
+uint32_t be_shadow_queued(const struct be_shadow *s)
+{
+	return (s->prod - __atomic_load_n(&s->real->consumer_index,
+					  __ATOMIC_ACQUIRE)) & s->mask;
 }
 
 static void *slot(const struct be_shadow *s, struct rxe_queue_buf *q,

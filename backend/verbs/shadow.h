@@ -61,8 +61,11 @@ struct be_shadow *be_shadow_new(struct be_dev *dev, const struct be_mmap *m,
 void be_shadow_free(struct be_dev *dev, struct be_shadow *s);
 /* The driver's queue is gone, or is another one now: nothing is posted. */
 void be_shadow_detach(struct be_dev *dev, struct be_obj *owner);
-/* Has the guest more in a queue than the driver's has room for? */
-bool be_shadow_behind(const struct be_dev *dev, const struct be_obj *owner);
+/* Undoes it for one queue. */
+void be_shadow_attach(struct be_dev *dev, struct be_shadow *s,
+		      struct be_obj *owner);
+/* How many requests the driver has and did not execute yet. */
+uint32_t be_shadow_queued(const struct be_shadow *s);
 
 /*
  * Post what the guest has posted. With dev->lock held for reading, and by one
@@ -101,5 +104,31 @@ uint32_t be_rxe_ah(const void *wqe);
 bool be_rxe_recv(const struct be_shadow *s, const void *raw, void *wqe);
 /* Room for scatter/gather elements and inline data behind the fixed part. */
 uint32_t be_rxe_room(enum vhca_queue kind, uint32_t element);
+
+/* ---- rxe_attr.c ---- */
+struct be_qp;
+struct be_srq;
+struct ib_uverbs_modify_qp;
+/**
+ * be_rxe_modify_qp() - may the driver be asked for this?
+ * @fd: verbs file of the queue pair
+ * @m: what it would be asked; the current state is taken out, so that the driver goes
+ *     by the one that it knows
+ *
+ * Return: 0; -EINVAL, what the driver would believe is wrong; -errno.
+ */
+int be_rxe_modify_qp(int fd, const struct be_qp *qp,
+		     struct ib_uverbs_modify_qp *m);
+/**
+ * be_rxe_resize_srq() - before the driver is asked for another queue
+ * @err: 0, or -EINVAL: more requests are queued than another one had room for
+ *
+ * Nothing is posted to the old queue from now on.
+ *
+ * Return: the old queue, to attach it again if the driver refuses; NULL: it is not
+ * mapped, or *err is set.
+ */
+struct be_shadow *be_rxe_resize_srq(struct be_dev *dev, struct be_srq *srq,
+				    uint32_t max_wr, int *err);
 
 #endif

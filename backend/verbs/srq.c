@@ -152,6 +152,7 @@ int be_modify_srq(const struct be_cmd *c)
 		.attr_mask = r->mask, .max_wr = r->max_wr,
 		.srq_limit = r->srq_limit,
 	};
+	struct be_shadow *rq = NULL;
 	struct be_gmap old;
 	struct be_bufs bufs = {};
 	struct be_udata u;
@@ -164,17 +165,18 @@ int be_modify_srq(const struct be_cmd *c)
 	if (!srq)
 		return err;
 	cmd.srq_handle = srq->o.host;
-	/* More than the queue holds cannot go into another one. */
-	if (r->mask & SRQ_MAX_WR && be_shadow_behind(c->dev, &srq->o))
-		return -EINVAL;
 	err = be_udata_begin(&u, c, &lists, &bufs);
 	/* A new queue must be seen here, so that it is charged. */
 	if (!err && r->mask & SRQ_MAX_WR &&
 	    u.extra != vhca_provider_outptr(u.row))
 		err = -EINVAL;
+	if (!err && r->mask & SRQ_MAX_WR)
+		rq = be_rxe_resize_srq(c->dev, srq, r->max_wr, &err);
 	if (!err)
 		err = uv_modify_srq(c->uc->fd, &cmd, &u.uv);
 	if (err) {
+		if (rq)		/* it goes on as it was */
+			be_shadow_attach(c->dev, rq, &srq->o);
 		be_bufs_release(c->dev, c->uc, &bufs);
 		return err;
 	}
@@ -183,10 +185,8 @@ int be_modify_srq(const struct be_cmd *c)
 		srq->bufs.buf[0] = bufs.buf[0];
 		be_gmap_unmap(c->dev, &old);
 	}
-	if (r->mask & SRQ_MAX_WR) {	/* offset of the old queue */
+	if (r->mask & SRQ_MAX_WR)	/* offset of the old queue */
 		be_keys_drop(c->dev, srq->o.handle);
-		be_shadow_detach(c->dev, &srq->o);
-	}
 	return be_udata_end(&u, c, srq->o.handle);
 }
 

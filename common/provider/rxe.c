@@ -70,5 +70,6 @@ const struct vhca_provider vhca_provider_rxe = {
 	.abi_max = RXE_ABI,
 	.kicks = XENVHCA_INFO_KICK_SEND | XENVHCA_INFO_KICK_ARM,
 	.no_windows = 1,
+	.trusts = 1,
 	.ops = rxe_ops,
 };

@@ -357,8 +357,8 @@ static int do_modify_qp(const struct call *c)
 		o->port = q->port_num;
 	if (q->attr_mask & 1u << 7 && q->dest.port_num != o->port)
 		return -EINVAL;
-	if (q->attr_mask & 1)
-		o->qp_state = q->qp_state;
+	o->qp_mask = q->attr_mask;
+	o->qp_state = q->attr_mask & 1 ? q->qp_state : o->qp_state;
 	if (q->attr_mask & 1u << 4)
 		o->pkey_index = q->pkey_index;
 	if (q->attr_mask & 1u << 7)

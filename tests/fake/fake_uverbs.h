@@ -38,6 +38,7 @@ struct fake_obj {
 	uint16_t cq_count, cq_period;	/* moderation */
 	uint32_t max_tags;		/* of an SRQ */
 	uint32_t qp_flags;		/* IB_UVERBS_QP_CREATE_* */
+	uint32_t qp_mask;		/* of the last MODIFY_QP */
 	uint32_t posts, arms;		/* kicks seen */
 	bool solicited;			/* of the last arm */
 	uint8_t qp_state, qp_type, port;

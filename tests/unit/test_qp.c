@@ -11,9 +11,14 @@
 #include "tests/fake/guest.h"
 
 #define QP_STATE	(1u << 0)
+#define QP_CUR_STATE	(1u << 1)
 #define QP_PORT		(1u << 5)
 #define QP_QKEY		(1u << 6)
 #define QP_AV		(1u << 7)
+#define QP_PATH_MTU	(1u << 8)
+#define QP_MAX_DEST_RD	(1u << 17)
+
+enum { RESET, INIT, RTR, RTS, SQD };
 
 static int create(struct guest *g, uint8_t type, uint32_t srq)
 {
@@ -175,6 +180,104 @@ static void refuses_bad_attributes(void **state)
 	assert_int_equal(modify(g, QP_QKEY), -EPERM);
 	a->qkey = 0x11111111;
 	assert_int_equal(modify(g, QP_QKEY), 0);
+}
+
+static int modify_to(struct guest *g, uint8_t state, uint32_t mask)
+{
+	g->req.u.modify_qp.attr.qp_state = state;
+	return modify(g, QP_STATE | mask);
+}
+
+static int modify_mtu(struct guest *g, uint8_t mtu, uint8_t state)
+{
+	g->req.u.modify_qp.attr.path_mtu = mtu;
+	return modify_to(g, state, QP_PATH_MTU);
+}
+
+/* Of 0 the driver would make packets as long as the message. */
+static void soft_roce_gets_an_mtu_that_exists(void **state)
+{
+	struct guest *g = *state;
+	uint8_t mtu;
+
+	guest_open(g);
+	assert_int_equal(modify_to(g, INIT, 0), 0);
+	for (mtu = 1; mtu <= 5; mtu++)
+		assert_int_equal(modify_mtu(g, mtu, RTR), 0);
+	assert_int_equal(modify_mtu(g, 0, RTR), -EINVAL);
+	for (mtu = 6; mtu; mtu++)
+		assert_int_equal(modify_mtu(g, mtu, RTR), -EINVAL);
+}
+
+/* What the peer reads is kept in an array of that length, which is used from RTR on. */
+static void soft_roce_keeps_the_depth_of_reads(void **state)
+{
+	struct guest *g = *state;
+	struct fake_obj *qp;
+
+	guest_open(g);
+	qp = fake_nth(FAKE_QP, 0);
+	assert_int_equal(modify_to(g, RTR, QP_MAX_DEST_RD), -EINVAL);
+	assert_int_equal(modify_to(g, INIT, QP_MAX_DEST_RD), -EINVAL);
+	assert_int_equal(modify_to(g, INIT, 0), 0);
+	assert_int_equal(modify(g, QP_MAX_DEST_RD), -EINVAL);
+	assert_int_equal(modify_to(g, RTR, QP_MAX_DEST_RD), 0);
+	assert_int_equal(modify_to(g, RTR, QP_MAX_DEST_RD), -EINVAL);
+	assert_int_equal(modify_to(g, RTS, 0), 0);
+	assert_int_equal(modify_to(g, SQD, 0), 0);
+	assert_int_equal(modify(g, QP_MAX_DEST_RD), -EINVAL);
+	assert_int_equal(modify_to(g, SQD, QP_MAX_DEST_RD), -EINVAL);
+	g->req.u.modify_qp.attr.cur_qp_state = INIT;
+	assert_int_equal(modify_to(g, RTR, QP_MAX_DEST_RD | QP_CUR_STATE),
+			 -EINVAL);
+	assert_int_equal(qp->qp_state, SQD);
+	assert_int_equal(modify_to(g, RESET, 0), 0);
+	assert_int_equal(modify_to(g, INIT, 0), 0);
+	assert_int_equal(modify_to(g, RTR, QP_MAX_DEST_RD), 0);
+}
+
+/* It goes by the state that it is told, so it is told none. */
+static void soft_roce_knows_the_state_best(void **state)
+{
+	struct guest *g = *state;
+	struct xenvhca_qp_attr *a = &g->req.u.modify_qp.attr;
+	struct fake_obj *qp;
+
+	guest_open(g);
+	qp = fake_nth(FAKE_QP, 0);
+	assert_int_equal(modify_to(g, INIT, 0), 0);
+	assert_int_equal(modify_to(g, RTR, 0), 0);
+	assert_int_equal(modify_to(g, RTS, 0), 0);
+	a->cur_qp_state = RTR;
+	assert_int_equal(modify_to(g, RTS, QP_CUR_STATE), -EINVAL);
+	a->cur_qp_state = RESET;
+	assert_int_equal(modify_to(g, INIT, QP_CUR_STATE), -EINVAL);
+	assert_int_equal(qp->qp_state, RTS);
+	a->cur_qp_state = RTS;
+	assert_int_equal(modify_to(g, SQD, QP_CUR_STATE), 0);
+	assert_int_equal(qp->qp_mask, QP_STATE);
+	qp->qp_state = 6;			/* an error, of which no command tells */
+	a->cur_qp_state = SQD;
+	assert_int_equal(modify_to(g, RTS, QP_CUR_STATE), -EINVAL);
+	a->cur_qp_state = 6;
+	assert_int_equal(modify_to(g, RESET, QP_CUR_STATE), 0);
+}
+
+/* The HCA judges for itself. */
+static void an_hca_is_asked_everything(void **state)
+{
+	const uint32_t mask = QP_STATE | QP_CUR_STATE | QP_MAX_DEST_RD |
+			      QP_PATH_MTU;
+	struct guest *g = *state;
+
+	g->uc = guest_alloc_uc(g);
+	g->pd = guest_alloc_pd(g);
+	g->cq = guest_create_cq(g, 15);
+	assert_int_equal(create_with(g, 0), 0);
+	g->qp = g->rsp.u.create_qp.handle;
+	g->req.u.modify_qp.attr.cur_qp_state = RTR;
+	assert_int_equal(modify_to(g, RTS, mask), 0);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->qp_mask, mask);
 }
 
 static uint32_t create_srq(struct guest *g)
@@ -342,6 +445,12 @@ int main(void)
 		T(undoes_a_failing_creation),
 		T(the_guest_knows_port_1_only),
 		T(refuses_bad_attributes),
+		T(soft_roce_gets_an_mtu_that_exists),
+		T(soft_roce_keeps_the_depth_of_reads),
+		T(soft_roce_knows_the_state_best),
+		cmocka_unit_test_setup_teardown(an_hca_is_asked_everything,
+						guest_setup_mlx5,
+						guest_teardown),
 		T(shares_receive_queues),
 		T(redirects_the_address_of_modify_srq),
 		T(makes_address_handles),

@@ -346,6 +346,37 @@ static void a_resized_queue_has_pages_of_its_own(void **state)
 	guest_close(g);
 }
 
+/*
+ * The driver of an older kernel has no queue at all after it refused to resize one, and
+ * follows NULL: what it would refuse, it is not asked. The guest goes on with the old one.
+ */
+static void a_queue_is_not_resized_below_what_it_holds(void **state)
+{
+	struct guest *g = *state;
+	struct queue q;
+	uint32_t srq;
+	uint64_t again;
+
+	g->uc = guest_alloc_uc(g);
+	g->pd = guest_alloc_pd(g);
+	q = map(g, create_srq(g, &srq));		/* of three */
+	q.guest->producer_index = 2;
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 2);
+	fake_fail(IB_USER_VERBS_CMD_MODIFY_SRQ, FAKE_EACH, EIO);
+	assert_int_equal(resize_srq(g, srq, 1), -EINVAL);
+	q.guest->producer_index = 3;		/* one that only the guest has yet */
+	assert_int_equal(resize_srq(g, srq, 2), -EIO);
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
+	assert_int_equal(resize_srq(g, srq, 1), -EINVAL);
+	assert_int_equal(q.real->producer_index, 3);
+	q.real->consumer_index = 2;
+	fake_fail(IB_USER_VERBS_CMD_MODIFY_SRQ, 0, 0);
+	assert_int_equal(resize_srq(g, srq, 1), 0);
+	q.guest->producer_index = 0;
+	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
+	guest_close(g);
+}
+
 static uint64_t turn_ns;	/* what each turn of the thread takes; 0: what it does */
 
 /* Of a slow host: that clock is read each 32 turns. */
@@ -494,6 +525,7 @@ int main(void)
 		T(what_has_no_room_waits),
 		T(nothing_is_posted_to_a_queue_that_is_gone),
 		T(a_resized_queue_has_pages_of_its_own),
+		T(a_queue_is_not_resized_below_what_it_holds),
 		T(many_queues_are_looked_at_less_often),
 		T(a_slow_host_is_looked_at_less_often),
 		T(a_queue_with_more_than_it_holds_keeps_its_size),
