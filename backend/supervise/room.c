@@ -5,7 +5,13 @@
  * Is there room for a device beside the others (share.h)? Both sums are made anew
  * for each device that is to be served.
  */
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+#include "host/kernel.h"
+#include "host/paths.h"
+#include "log.h"
 #include "sup.h"
 
 void be_sup_no_share(struct sup_dev *d)
@@ -41,6 +47,27 @@ static uint64_t others_uars(const struct sup *s, const struct sup_dev *d,
 	return uars;
 }
 
+/* Of the HCAs that are served only Soft-RoCE's tell a network card that they use. */
+static bool is_soft(const struct sup *s, const char *hca)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s/parent",
+		 s->opt->root, hca);
+	return !strchr(hca, '/') && !access(path, F_OK);
+}
+
+static void tell_kernel(const struct sup *s, const struct sup_dev *d,
+			const char *hca)
+{
+	char version[HOST_VERSION_LEN], number[32];
+
+	host_kernel(version);
+	if (!host_rxe_mended(version, number, sizeof(number)) && is_soft(s, hca))
+		be_log(NULL, BE_WARN, "d%u/%u: hca \"%s\": rdma_rxe of Linux %s has faults by which guests can end this domain's kernel; "
+		       HOST_RXE_MEND, d->domid, d->devid, hca, number);
+}
+
 bool be_sup_over(struct sup *s, struct sup_dev *d)
 {
 	struct be_share want;
@@ -53,6 +80,8 @@ bool be_sup_over(struct sup *s, struct sup_dev *d)
 		mb += o == d || !o->seen ? 0 : o->share.pinned_mb;
 	if (be_share_check(s->opt, &want, mb, others_uars(s, d, want.hca),
 			   why, sizeof(why))) {
+		if (strcmp(d->share.hca, want.hca))	/* once for each */
+			tell_kernel(s, d, want.hca);
 		d->share = want;
 		d->refused = false;
 		return false;

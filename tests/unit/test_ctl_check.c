@@ -358,6 +358,10 @@ static void windows_of_soft_roce(void **state)
 	(void)state;
 	good_host(&c);
 	expect(&c, CTL_OK, "ok   windows rxe0: no memory windows for guests, no device is trusted=1\n");
+	host_file("/proc/version", "Linux version 6.1.190 (root@host) #1 SMP\n");
+	expect(&c, CTL_WARNED, "warn kernel rxe0: rdma_rxe of Linux 6.1.190 has");
+	host_file("/proc/version", "Linux version 6.1.191 (root@host) #1 SMP\n");
+	expect(&c, CTL_OK, "ok   kernel rxe0: Linux 6.1.191\n");
 	host_capture();
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,max-pinned-mb=1", &d), CTL_OK);
 	host_captured(NULL, &err);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -421,6 +422,32 @@ static void doorbell_pages_are_for_all(void **state)
 	assert_true(sup_served(6));
 }
 
+int uname(struct utsname *u)
+{
+	*u = (struct utsname){ .release = "6.1.190", .version = "#1 SMP" };
+	return 0;
+}
+
+static void an_old_kernel_is_told_of(void **state)
+{
+	int err = dup(STDERR_FILENO);
+	char cmd[400];
+
+	(void)state;
+	hca("rxe0/parent", 0);
+	sup_attach(5, NULL);
+	sup_attach(6, NULL);
+	sup_set(5, "hca", "rxe0");
+	snprintf(cmd, sizeof(cmd), "%s/stderr", sup_opt.run_dir);
+	assert_non_null(freopen(cmd, "w", stderr));
+	supervise(2);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	snprintf(cmd, sizeof(cmd), "cd %s; [ \"$(grep -o '.*: hca .* of Linux 6.1.190 has' stderr)\" = '<4>d5/0: hca \"rxe0\": rdma_rxe of Linux 6.1.190 has' ]",
+		 sup_opt.run_dir);
+	assert_int_equal(system(cmd), 0);
+}
+
 /* A worker that a guest took over can write to lock files. */
 static void only_who_took_a_lock_holds_it(void **state)
 {
@@ -563,6 +590,7 @@ int main(int argc, char **argv)
 		T(a_network_that_is_not_there_is_told),
 		T(an_address_is_of_one_device),
 		T(serves_files),
+		T(an_old_kernel_is_told_of),
 	};
 #undef T
 

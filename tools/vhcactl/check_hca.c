@@ -14,6 +14,7 @@
 #include <string.h>
 #include "check.h"
 #include "host/chardev.h"
+#include "host/kernel.h"
 #include "host/paths.h"
 #include "vhca-provider.h"
 
@@ -81,6 +82,22 @@ static void check_windows(struct check *k, const char *hca)
 			  t.n);
 }
 
+static void check_kernel(struct check *k, const char *hca)
+{
+	char version[HOST_VERSION_LEN], number[32], name[NAME_MAX + 12];
+	bool mended;
+
+	check_read(k, version, sizeof(version), "/proc/version");
+	mended = host_rxe_mended(version, number, sizeof(number));
+	snprintf(name, sizeof(name), "kernel %s", hca);
+	if (!mended)
+		check_say(k, CHECK_WARN, name, HOST_RXE_MEND,
+			  "rdma_rxe of Linux %s has faults by which guests can end this domain's kernel",
+			  number);
+	else if (number[0])
+		check_say(k, CHECK_OK, name, NULL, "Linux %s", number);
+}
+
 static void check_hca(struct check *k, const char *hca)
 {
 	const struct vhca_provider *p;
@@ -108,6 +125,8 @@ static void check_hca(struct check *k, const char *hca)
 	}
 	check_say(k, CHECK_OK, name, NULL, "%s, provider %s ABI %u", what,
 		  p->name, cd.abi);
+	if (p->trusts)
+		check_kernel(k, hca);
 	if (p->no_windows)
 		check_windows(k, hca);
 }

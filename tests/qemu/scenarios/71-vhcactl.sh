@@ -35,6 +35,7 @@ check "the host is fit (0, or 5: warnings)" bash -c 'vhcactl check; [ $? = 0 ] |
 check "xen-vhcad is seen" verdict xen-vhcad ok
 check "the helper is seen" verdict xen-vhca-helper ok
 check "rxe0 is taken" verdict "hca rxe0" ok
+check "its kernel is new enough" verdict "kernel rxe0" ok
 check "no guest has memory windows" verdict "windows rxe0" ok
 check "a software HCA has no PCI address" bash -c \
 	'! xenstore-exists "/libxl/$(xl domid a)/device/vhca/0/pci"'
