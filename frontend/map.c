@@ -16,13 +16,14 @@
  * range.c has its range for a MUNMAP; VMAs hold their own references. gnttab_unmap_refs_async()
  * unmaps the alias when nobody holds its page any more (the VMA is gone, or was
  * zapped). A worker does the rest, because munmap() must not wait for the
- * backend with the mmap lock held.
+ * backend with the mmap lock held, and because the last reference puts the module.
  *
  * The backend chooses only the references: a wrong one makes mmap() fail.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <xen/page.h>
 #include <xen/xen.h>
@@ -51,10 +52,15 @@ struct vhca_map {
 	struct gnttab_unmap_grant_ref *unmap;
 	struct gntab_unmap_queue_data unmap_data;
 	struct work_struct work;
+	struct work_struct closed;
 
-	struct inode *inode;		/* of the uverbs file, for the zap */
+	/*
+	 * For the zap, which runs while the uverbs file is open. A page that somebody
+	 * holds keeps the map for longer than that file and its file system.
+	 */
 	struct address_space *mapping;
 	loff_t start;			/* of the VMA in that file */
+	struct mm_struct *mm;		/* of the mmap(); its memory may be gone */
 	struct page *dummy;
 
 	struct vhca_ptes *ptes;		/* PV; else NULL */
@@ -72,8 +78,8 @@ static void map_free(struct vhca_map *map)
 		gnttab_free_pages(map->nr, map->pages);
 	if (map->dummy)
 		__free_page(map->dummy);
-	if (map->inode)
-		iput(map->inode);
+	if (map->mm)
+		mmdrop(map->mm);
 	kvfree(map->pages);
 	kvfree(map->unmap);
 	vhca_ptes_free(map->ptes);
@@ -132,6 +138,14 @@ static void map_work(struct work_struct *work)
 	kref_put(&map->ref, map_release);
 }
 
+/* The VMAs are gone. */
+static void map_closed(struct work_struct *work)
+{
+	struct vhca_map *map = container_of(work, struct vhca_map, closed);
+
+	kref_put(&map->ref, map_release);
+}
+
 static void map_unmapped(int result, struct gntab_unmap_queue_data *data)
 {
 	struct vhca_map *map = data->data;
@@ -174,7 +188,7 @@ static void vma_close(struct vm_area_struct *vma)
 		return;
 	vhca_ptes_end(map->ptes);
 	map_unmap(map);
-	kref_put(&map->ref, map_release);
+	vhca_map_queue(&map->closed);
 }
 
 /* One grant mapping is one VMA: half of it cannot be given back. */
@@ -224,6 +238,7 @@ static struct vhca_map *map_alloc(u32 nr)
 	kref_init(&map->ref);
 	INIT_LIST_HEAD(&map->list);
 	INIT_WORK(&map->work, map_work);
+	INIT_WORK(&map->closed, map_closed);
 	map->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	map->pages = kvcalloc(nr, sizeof(*map->pages), GFP_KERNEL);
 	map->unmap = kvcalloc(nr, sizeof(*map->unmap), GFP_KERNEL);
@@ -299,8 +314,9 @@ static int alias_map(struct vhca_map *map, const grant_ref_t *ref,
 static void map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 {
 	map->mapping = vma->vm_file->f_mapping;
-	map->inode = igrab(map->mapping->host);
 	map->start = (loff_t)vma->vm_pgoff << PAGE_SHIFT;
+	map->mm = vma->vm_mm;
+	mmgrab(map->mm);
 	atomic_set(&map->vmas, 1);
 	kref_get(&map->ref);
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP);
@@ -444,6 +460,20 @@ static struct vhca_map *map_next_alive(struct vhca_ucontext *uc)
 }
 
 /*
+ * The mmap() that made @map has returned to ib_uverbs, but the kernel may not have
+ * linked its VMA yet, where unmap_mapping_range() looks. The kernel does so before it
+ * gives the mmap lock back.
+ */
+static void map_wait_linked(struct vhca_map *map)
+{
+	if (!mmget_not_zero(map->mm))
+		return;
+	mmap_read_lock(map->mm);
+	mmap_read_unlock(map->mm);
+	mmput(map->mm);
+}
+
+/*
  * Contexts are zapped one after the other. All of them wait for VHCA_ZAP_WAIT
  * together: else a process with many contexts, whose pages it holds, would decide
  * how long the end of the device takes.
@@ -455,10 +485,10 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 	struct vhca_map *map;
 
 	while ((map = map_next_alive(uc))) {
+		map_wait_linked(map);
 		/* On PV the notifier runs in here. */
 		unmap_mapping_range(map->mapping, map->start,
 				    (loff_t)map->nr << PAGE_SHIFT, 1);
-		/* A VMA that mmap() has not linked yet was not found there. */
 		if (map->ptes)
 			vhca_ptes_clear(map->ptes);
 		map_unmap(map);
@@ -482,6 +512,11 @@ static void map_add_section(void)
 
 	if (!gnttab_alloc_pages(1, &page))
 		gnttab_free_pages(1, &page);
+}
+
+void vhca_map_queue(struct work_struct *work)
+{
+	queue_work(map_wq, work);
 }
 
 int vhca_map_init(void)

@@ -37,13 +37,18 @@
 #define pr_warn_ratelimited	pr_warn
 #define vm_flags_set(vma, f)	((vma)->vm_flags |= (f))
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
-#define igrab(inode)		(inode)
-#define iput(inode)
+#define igrab(inode)		((inode)->refs++, (inode))
+#define iput(inode)		((inode)->refs--)
+#define mmget_not_zero(mm)	true
+#define mmput(mm)
+#define mmap_read_lock(mm)	(linked = true)
+#undef module_put
+#define module_put(m)		assert_true(!closing || in_work)
 #define kref_init(r)		((r)->n = 1)
 #define kref_get(r)		((r)->n++)
 #define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
 #define INIT_WORK(w, f)		((w)->fn = (f))
-#define queue_work(wq, w)	((w)->fn(w))
+#define queue_work(wq, w)	(in_work++, (w)->fn(w), in_work--)
 #define alloc_workqueue(...)	malloc(1)
 #define mmu_notifier_range_blockable(r) true
 #define mmu_interval_set_seq(mn, seq)
@@ -54,7 +59,8 @@
 #define arbitrary_virt_to_machine(p) ((struct maddr){ 0 })
 #define gnttab_batch_map(op, n)
 #define HYPERVISOR_grant_table_op(...) 0
-#define unmap_mapping_range(mapping, start, len, even) ((void)(mapping))
+#define unmap_mapping_range(mapping, start, len, even)			\
+	((void)(mapping), live &= !linked)
 #define vm_area_struct		map_vma
 #define gnttab_set_map_op(op, a, f, r, d) ((op)->ref = (r), (op)->dom = (d))
 #define gnttab_set_unmap_op(op, a, f, h) ((op)->handle = (h))
@@ -62,7 +68,7 @@
 typedef int64_t loff_t;
 typedef int vm_fault_t, pte_t;
 struct maddr { u64 maddr; };
-struct inode { int unused; };
+struct inode { int refs; };
 struct address_space { struct inode *host; };
 struct file { struct address_space *f_mapping; };
 struct vm_fault { struct map_vma *vma; struct page *page; };
@@ -84,7 +90,8 @@ struct vm_operations_struct {
 struct map_vma {
 	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
 	struct file *vm_file;
-	void *vm_mm, *vm_private_data;
+	struct mm_struct *vm_mm;
+	void *vm_private_data;
 	const struct vm_operations_struct *vm_ops;
 };
 struct gnttab_map_grant_ref { u32 ref, flags, handle; int dom, status; };
@@ -110,6 +117,11 @@ int vm_map_pages_zero(struct map_vma *vma, struct page **pages, unsigned int n);
 #define list_first_entry_or_null(head, type, m) \
 	(list_empty(head) ? NULL : container_of((head)->next, type, m))
 
+static int in_work;			/* of the module's own queue */
+static bool closing;			/* a VMA: its caller returns through the module */
+static bool linked;			/* a VMA, where a zap finds it */
+static bool live;			/* a process has pages of the backend */
+
 #include "copy/map.c"
 #include "copy/map_pte.c"
 
@@ -119,6 +131,7 @@ static struct vhca_dev dev;
 static struct vhca_ucontext uc;
 static struct inode inode;
 static struct address_space mapping = { .host = &inode };
+static struct mm_struct mm;
 static struct file file = { .f_mapping = &mapping };
 static struct map_vma vma;
 static struct page page[PAGES];
@@ -184,6 +197,7 @@ void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d)
 
 int vm_map_pages_zero(struct map_vma *v, struct page **pages, unsigned int n)
 {
+	live = !insert_rc;
 	return insert_rc;
 }
 
@@ -213,7 +227,7 @@ static void setup_uc(void)
 	INIT_LIST_HEAD(&uc.maps);
 	vma = (struct map_vma){
 		.vm_end = PAGES * PAGE_SIZE, .vm_flags = VM_SHARED | VM_WRITE,
-		.vm_file = &file,
+		.vm_file = &file, .vm_mm = &mm,
 	};
 }
 
@@ -225,7 +239,7 @@ static int setup(void **state)
 	nr_allocs = 0;
 	bad_ref = stuck = -1;
 	insert_rc = munmaps = nr_held = charged = 0;
-	holding = false;
+	holding = linked = live = false;
 	dev.zap_waited = 0;
 	return vhca_map_init();
 }
@@ -233,7 +247,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	vhca_map_exit();
-	return !list_empty(&uc.maps) || charged ||
+	return inode.refs || mm.grabbed || !list_empty(&uc.maps) || charged ||
 	       atomic64_read(&dev.stats.pages_mapped);
 }
 
@@ -259,6 +273,13 @@ static int map(void)
 	return rc;
 }
 
+static void close_vma(struct map_vma *v)
+{
+	closing = true;
+	v->vm_ops->close(v);
+	closing = false;
+}
+
 static unsigned int left(void)
 {
 	unsigned int i, n = 0;
@@ -272,7 +293,7 @@ static void a_range_is_mapped_and_goes(void **state)
 {
 	assert_int_equal(map(), 0);
 	assert_int_equal(left(), PAGES);
-	vma.vm_ops->close(&vma);
+	close_vma(&vma);
 	assert_int_equal(left(), 0);
 	assert_int_equal(munmaps, 1);
 	assert_false(alloced);
@@ -303,7 +324,7 @@ static void nor_what_munmap_leaves(void **state)
 {
 	stuck = 3;
 	assert_int_equal(map(), 0);
-	vma.vm_ops->close(&vma);
+	close_vma(&vma);
 	assert_int_equal(left(), 1);
 	assert_true(alloced);
 	assert_int_equal(munmaps, 1);
@@ -340,7 +361,7 @@ static void pages_that_are_held_are_waited_for_once(void **state)
 	memset(mapped, 0, sizeof(mapped));
 	for (i = 0; i < ARRAY_SIZE(held); i++) {
 		held[i]->done(0, held[i]);
-		vmas[i].vm_ops->close(&vmas[i]);
+		close_vma(&vmas[i]);
 	}
 	assert_int_equal(munmaps, 0);
 }
@@ -350,7 +371,7 @@ static void a_page_that_is_held_stays_charged(void **state)
 {
 	holding = true;
 	assert_int_equal(map(), 0);
-	vma.vm_ops->close(&vma);
+	close_vma(&vma);
 	assert_int_equal(charged, PAGES);
 	memset(mapped, 0, sizeof(mapped));
 	held[0]->done(0, held[0]);
@@ -367,7 +388,7 @@ static void nobody_waits_for_what_is_not_held(void **state)
 	vhca_map_zap(&uc);
 	assert_int_equal(left(), 0);
 	assert_int_equal(jiffies, begin);
-	vma.vm_ops->close(&vma);
+	close_vma(&vma);
 }
 
 /* Ranges of one process, and what each costs beside the others: no look at them. */
@@ -390,7 +411,7 @@ static void many_ranges_cost_the_same_each(void **state)
 	memset(mapped, 0, sizeof(mapped));
 	for (i = 0; i < ARRAY_SIZE(held); i++) {
 		held[i]->done(0, held[i]);
-		vmas[i].vm_ops->close(&vmas[i]);
+		close_vma(&vmas[i]);
 	}
 }
 
@@ -402,11 +423,44 @@ static void a_context_that_is_closed_has_its_time(void **state)
 	dev.zap_waited = VHCA_ZAP_WAIT;
 	holding = true;
 	assert_int_equal(map(), 0);
-	vma.vm_ops->close(&vma);
+	close_vma(&vma);
 	vhca_map_flush(&uc);
 	assert_in_range(jiffies - begin, 5 * HZ, 6 * HZ);
 	memset(mapped, 0, sizeof(mapped));
 	held[0]->done(0, held[0]);
+}
+
+/* A container's /dev is unmounted when its processes are gone, whoever holds pages. */
+static void a_page_that_is_held_keeps_no_file_system(void **state)
+{
+	holding = true;
+	assert_int_equal(map(), 0);
+	close_vma(&vma);
+	assert_int_equal(inode.refs, 0);
+	vhca_map_flush(&uc);
+	assert_int_equal(inode.refs, 0);
+	memset(mapped, 0, sizeof(mapped));
+	held[0]->done(0, held[0]);
+}
+
+/* The device ends after mmap() has returned and before the kernel has linked the VMA. */
+static void a_vma_that_is_not_linked_yet_is_zapped(void **state)
+{
+	assert_int_equal(map(), 0);
+	assert_true(live);
+	vhca_map_zap(&uc);
+	assert_false(live);
+	close_vma(&vma);
+}
+
+/* rmmod may follow the last reference at once. */
+static void the_last_munmap_puts_the_module_elsewhere(void **state)
+{
+	assert_int_equal(map(), 0);
+	linked = true;
+	vhca_map_zap(&uc);		/* the VMA has the last reference */
+	close_vma(&vma);
+	assert_false(alloced);
 }
 
 int main(void)
@@ -415,6 +469,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(pages_are_asked_for_at_load),
 		T(a_range_is_mapped_and_goes),
+		T(a_page_that_is_held_keeps_no_file_system),
+		T(a_vma_that_is_not_linked_yet_is_zapped),
+		T(the_last_munmap_puts_the_module_elsewhere),
 		T(a_wrong_reference_leaves_nothing),
 		T(what_the_undo_leaves_is_never_freed),
 		T(nor_what_munmap_leaves),
