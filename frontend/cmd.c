@@ -526,6 +526,7 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
+	unsigned long begin = jiffies;
 	int rc;
 
 	if (!uc)
@@ -533,6 +534,7 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 	if (vhca_leaving(uc))
 		c.flags |= VHCA_CMD_NOWAIT;
 	rc = vhca_leave(uc) ? VHCA_LEFT : submit(&c);
+	vhca_leave_waited(uc, begin);
 	if (rc == -EINPROGRESS)
 		rc = VHCA_LEFT;
 	vhca_leave_count(uc, -1);

@@ -24,10 +24,22 @@
 
 #define VHCA_LEAVE_OBJECTS	512
 #define VHCA_LEAVE_PAGES	16384	/* 64 MiB */
+#define VHCA_LEAVE_WAITS	10	/* of the longest wait for one command */
 
 void vhca_leave_count(struct vhca_ucontext *uc, int nr)
 {
 	atomic64_add(nr, &uc->nr_objects);
+	if (nr > 0)
+		atomic64_set(&uc->end_waited, 0);
+}
+
+void vhca_leave_waited(struct vhca_ucontext *uc, unsigned long begin)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	u64 most = (u64)VHCA_LEAVE_WAITS * vhca_ring_timeout();
+
+	if ((u64)atomic64_add_return(jiffies - begin, &uc->end_waited) > most)
+		vhca_break(dev, "backend takes too long to end the objects of a context");
 }
 
 void vhca_leave_pages(struct vhca_ucontext *uc, s64 nr)

@@ -19,6 +19,11 @@ struct vhca_ucontext;
 
 /* An object was made in @uc, or is going to be ended. */
 void vhca_leave_count(struct vhca_ucontext *uc, int nr);
+/*
+ * A destroy command of @uc has been waited for since @begin (jiffies). The waits since
+ * the last object was made have a bound in all, beyond which the device breaks.
+ */
+void vhca_leave_waited(struct vhca_ucontext *uc, unsigned long begin);
 /* Regions have so many pages more, or fewer. */
 void vhca_leave_pages(struct vhca_ucontext *uc, s64 nr);
 /* Somebody else may need to know of the end of one of its objects. */

@@ -105,6 +105,7 @@ struct vhca_ucontext {
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 	/* Of this context now: leave.c. */
 	atomic64_t nr_objects, nr_pages;
+	atomic64_t end_waited;		/* jiffies */
 	bool leaves_nothing;
 };
 

@@ -114,6 +114,7 @@ typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic_sub(n, a)	((a)->v -= (n))
 #define atomic_try_cmpxchg(a, old, new)	((a)->v == *(old) ? ((a)->v = (new), true) : false)
 #define atomic_dec_if_positive(a) ((a)->v > 0 ? --(a)->v : -1l)
+#define atomic64_set(a, n)	((a)->v = (n))
 #define atomic64_read(a)	((u64)(a)->v)
 #define atomic64_inc(a)		((a)->v++)
 #define atomic64_dec(a)		((a)->v--)

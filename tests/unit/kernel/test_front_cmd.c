@@ -71,6 +71,10 @@ bool vhca_leaving(const struct vhca_ucontext *u)
 	return false;
 }
 
+void vhca_leave_waited(struct vhca_ucontext *u, unsigned long begin)
+{
+}
+
 void vhca_leave_count(struct vhca_ucontext *u, int nr)
 {
 }

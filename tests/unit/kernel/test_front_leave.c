@@ -33,6 +33,7 @@ static int answer, submitted, adopted, put;
 static u16 last_op;
 static unsigned int last_flags, unwaited;
 static bool full;			/* more than half of the ring */
+static unsigned int seconds;		/* that a command takes */
 static u32 next_handle;
 
 /* ---- the rest of the module ---- */
@@ -41,6 +42,9 @@ int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmd,
 {
 	u32 handle = ++next_handle;
 
+	if (d->ring.state != VHCA_RING_UP)
+		return -EIO;
+	jiffies += seconds * HZ;
 	submitted++;
 	last_op = (*cmd)->req.op;
 	last_flags = flags;
@@ -78,7 +82,8 @@ static int setup(void **state)
 	current->flags = 0;
 	answer = submitted = adopted = put = 0;
 	dropped = unwaited = 0;
-	full = false;
+	full = may_break = false;
+	seconds = 0;
 	return 0;
 }
 
@@ -102,7 +107,8 @@ static int end_all(u32 n)
 		vhca_release(&uc, "qp", n, vhca_cmd_destroy_qp(&dev, &uc, n),
 			     &mem);
 	vhca_cmd_dealloc_ucontext(&dev, 1);
-	assert_int_equal(last_op, XENVHCA_OP_DEALLOC_UCONTEXT);
+	if (dev.ring.state == VHCA_RING_UP)
+		assert_int_equal(last_op, XENVHCA_OP_DEALLOC_UCONTEXT);
 	return submitted - before;
 }
 
@@ -215,6 +221,39 @@ static void a_broken_device_leaves_nothing(void **state)
 	assert_int_equal(put, 3);
 }
 
+/* A backend that answers each command just in time. */
+static void the_waits_of_an_end_have_a_bound_in_all(void **state)
+{
+	unsigned long begin = jiffies;
+
+	make_many(MANY);
+	full = may_break = true;
+	seconds = 59;
+	end_all(MANY);			/* close(); no wait of it can be killed */
+	assert_int_equal(dev.ring.state, VHCA_RING_BROKEN);
+	assert_in_range(jiffies - begin, 600 * HZ, 660 * HZ);
+
+	setup(NULL);
+	make_many(MANY);
+	full = may_break = true;
+	seconds = 59;
+	current->flags = PF_EXITING;
+	begin = jiffies;
+	end_all(MANY);
+	assert_int_equal(dev.ring.state, VHCA_RING_BROKEN);
+	assert_in_range(jiffies - begin, 600 * HZ, 660 * HZ);
+}
+
+/* A process that makes and ends objects for hours. */
+static void a_long_life_is_no_long_end(void **state)
+{
+	unsigned int i;
+
+	seconds = 30;
+	for (i = 0; i < MANY; i++)
+		vhca_cmd_destroy_qp(&dev, &uc, make());
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -226,6 +265,8 @@ int main(void)
 		T(each_kind_is_left),
 		T(what_is_in_no_context_is_not_left),
 		T(a_broken_device_leaves_nothing),
+		T(the_waits_of_an_end_have_a_bound_in_all),
+		T(a_long_life_is_no_long_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
