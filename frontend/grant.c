@@ -19,10 +19,16 @@
 #include <xen/page.h>
 
 #include "../common/kernel/dying.h"
+#include "../common/kernel/grants.h"
 #include "grant.h"
 #include "vhca.h"
 
-#define VHCA_GREFS_PER_FRAME	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1))
+/*
+ * What a network card (two rings of 256 requests) and a disk (32 requests of 33 pages)
+ * take for a virtual processor, of which they use no more than eight.
+ */
+#define VHCA_OTHERS_GRANTS	1600
+#define VHCA_OTHERS_CPUS	8
 #define VHCA_GRANT_RINGS	64	/* pages; a device has 18 */
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
@@ -45,6 +51,7 @@ static atomic64_t zombie_count;
 static atomic64_t zombies_mapped;	/* of them, whose grants have not ended */
 /* All devices share one grant table: counts data, directory, ring, zombie pages. */
 static atomic64_t granted;
+static unsigned int grants_of_frame;
 
 static void zombies_look(struct work_struct *work);
 static DECLARE_DELAYED_WORK(zombie_work, zombies_look);
@@ -185,14 +192,17 @@ bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
 }
 
 /*
- * One eighth of the grant table is left to the other devices of this guest:
- * a process must not be able to starve its network card.
+ * A part of the grant table is left to the other devices of this guest: a process must
+ * not be able to starve its network card. It is an eighth, but not less than what these
+ * devices take for each virtual processor after the first, and half at most.
  */
 static u64 grant_max(void)
 {
-	u64 all = (u64)gnttab_max_grant_frames() * VHCA_GREFS_PER_FRAME;
+	u64 all = (u64)gnttab_max_grant_frames() * grants_of_frame;
+	u64 others = (min_t(u64, num_possible_cpus(), VHCA_OTHERS_CPUS) - 1) *
+		     VHCA_OTHERS_GRANTS;
 
-	return all - all / 8;
+	return all - clamp(others, all / 8, all / 2);
 }
 
 /* Three levels of lists, each rounded up; the first level has a page for each 1024. */
@@ -521,6 +531,7 @@ u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
 
 int vhca_grant_init(void)
 {
+	grants_of_frame = vhca_grants_of_frame();
 	return 0;
 }
 

@@ -23,12 +23,12 @@
 #include <xen/io/vhcaif.h>
 #include <xen/page.h>
 #include "../../common/kernel/dying.h"
+#include "../../common/kernel/grants.h"
 #include "compat.h"
 #include "helper.h"
 
 #define VH_RETRY	msecs_to_jiffies(100)	/* grants still mapped */
 #define VH_BATCH	4096			/* grant references at once */
-#define VH_GREFS	(XEN_PAGE_SIZE / sizeof(struct grant_entry_v1)) /* of a frame */
 
 /* Half of 64 grant frames. */
 static unsigned int vh_domain_pages = XENVHCA_QUEUE_PAGES;
@@ -102,7 +102,8 @@ static int vh_get_pages(u64 addr, u32 nr, struct page **pages)
  */
 static unsigned long vh_most_pages(void)
 {
-	unsigned long all = gnttab_max_grant_frames() * VH_GREFS;
+	unsigned long all = gnttab_max_grant_frames() *
+			    vhca_grants_of_frame();
 
 	return READ_ONCE(vh_granted_pages) ?: all - all / 4;
 }

@@ -362,6 +362,16 @@ struct mm_struct {
 };
 
 struct grant_entry_v1 { u64 unused; };
+union grant_entry_v2 { u64 unused[2]; };
+struct gnttab_get_version { int dom; u32 version; };
+#define DOMID_SELF		0x7ff0
+#define GNTTABOP_get_version	8
+#ifndef GRANT_VERSION
+#define GRANT_VERSION		1
+#endif
+/* Xen has no other operation here: a test that needs one has its own Xen. */
+#define HYPERVISOR_grant_table_op(cmd, op, n)				\
+	(((struct gnttab_get_version *)(op))->version = GRANT_VERSION, 0)
 struct sg_table { struct page **page; int n; };
 struct ib_umem {
 	struct { struct sg_table sgt; } sgt_append;

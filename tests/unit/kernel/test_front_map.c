@@ -58,6 +58,7 @@
 #define apply_to_page_range(...) 0
 #define arbitrary_virt_to_machine(p) ((struct maddr){ 0 })
 #define gnttab_batch_map(op, n)
+#undef HYPERVISOR_grant_table_op
 #define HYPERVISOR_grant_table_op(...) 0
 #define unmap_mapping_range(mapping, start, len, even)			\
 	((void)(mapping), live &= !linked)

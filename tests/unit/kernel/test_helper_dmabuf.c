@@ -146,6 +146,7 @@ static void flushes_of(const struct gnttab_unmap_grant_ref *op, u32 n)
 	}
 }
 
+#undef HYPERVISOR_grant_table_op
 static int HYPERVISOR_grant_table_op(int cmd, struct gnttab_unmap_grant_ref *op,
 				     u32 n)
 {
