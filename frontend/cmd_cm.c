@@ -61,7 +61,7 @@ int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c)
 	/* The backend takes so many; all other slots are for verbs. */
 	rc = down_killable(&dev->cm_slots);
 	if (!rc) {
-		rc = vhca_ring_submit(dev, &cmd, 0);
+		rc = vhca_ring_submit(dev, &cmd, VHCA_CMD_APART);
 		up(&dev->cm_slots);
 	}
 	if (!rc)

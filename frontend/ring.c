@@ -26,7 +26,7 @@
 static unsigned int cmd_timeout = 60;
 module_param(cmd_timeout, uint, 0644);
 MODULE_PARM_DESC(cmd_timeout,
-		 "seconds to wait for the backend's answer (1..3600, default 60)");
+		 "seconds without any answer of the backend until it counts as silent (1..3600, default 60)");
 
 unsigned long vhca_ring_timeout(void)
 {
@@ -141,7 +141,8 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 
 	spin_lock_init(&ring->lock);
 	spin_lock_init(&ring->kick_lock);
-	init_waitqueue_head(&ring->slots);
+	INIT_LIST_HEAD(&ring->waiters);
+	ring->heard = jiffies;
 	init_waitqueue_head(&ring->kick_wait);
 	ring->order = order;
 	ring->state = VHCA_RING_UP;

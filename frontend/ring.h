@@ -11,6 +11,7 @@
 
 #include <linux/completion.h>
 #include <linux/interrupt.h>
+#include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <xen/grant_table.h>
@@ -28,6 +29,10 @@ struct vhca_cmd {
 	struct xenvhca_request req;
 	struct xenvhca_response rsp;	/* private copy, checked header */
 	struct completion done;
+	struct completion sent;		/* of one that waits for a slot */
+	struct list_head wait;		/* in waiters, then */
+	unsigned int flags;		/* VHCA_CMD_* */
+	pid_t process;			/* that asked for it; a name, no reference */
 	bool abandoned;			/* waiter gave up: ring_cmd.c frees */
 	bool polled;			/* its process polls for the answer */
 };
@@ -56,7 +61,9 @@ struct vhca_ring {
 	unsigned int asleep;		/* pending commands that nobody polls for */
 	bool taken;			/* answers, by polling, since the last upcall */
 	struct vhca_spin spin[XENVHCA_OP_MAX];
-	wait_queue_head_t slots;	/* waiters for a slot or an id */
+	struct list_head waiters;	/* struct vhca_cmd, for a slot or an id */
+	unsigned long heard;		/* jiffies of the last answer */
+	bool notify;			/* ring_unlock() tells the backend */
 	atomic_t ended;			/* destroy commands answered, front.c */
 
 	spinlock_t kick_lock;		/* producer side of the kick ring */
@@ -90,6 +97,8 @@ void vhca_cmd_free(struct vhca_cmd *cmd);
 #define VHCA_CMD_NOWAIT		BIT(2)
 /* A process's mmap_lock is held: slot and answer are waited for ten seconds in all. */
 #define VHCA_CMD_SOON		BIT(3)
+/* Its callers see to it that there are few: no process's share is asked for. */
+#define VHCA_CMD_APART		BIT(4)
 /* Makes what is in no ucontext, so that nothing but its answer could undo it. */
 #define VHCA_CMD_OWNERLESS	VHCA_CMD_CERTAIN
 /**
@@ -100,6 +109,10 @@ void vhca_cmd_free(struct vhca_cmd *cmd);
  *	NULL: the command then belongs to the ring, its id stays in
  *	quarantine until the late answer comes.
  * @flags: VHCA_CMD_*
+ *
+ * A process has an eighth of the slots, and an eighth for destroy commands; others
+ * wait in the order of arrival, for a slot and then for the answer: until the backend
+ * has answered nobody for vhca_ring_timeout(), or not this one for five times as long.
  *
  * Return: 0; the negative errno that the backend answered with; -EIO if the
  * device is broken; -EINTR (fatal signal) or -ETIMEDOUT with *cmdp = NULL:
@@ -134,7 +147,7 @@ static inline bool vhca_ring_up(const struct vhca_ring *ring)
 	return READ_ONCE(ring->state) == VHCA_RING_UP;
 }
 
-/* How long to wait for an answer, or for room in a ring; in jiffies. */
+/* A backend that has done nothing for so many jiffies is silent. */
 unsigned long vhca_ring_timeout(void);
 /* The state becomes broken, every command is answered with -EIO. */
 void vhca_ring_cmd_fail(struct vhca_ring *ring);

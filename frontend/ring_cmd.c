@@ -10,6 +10,12 @@
  * An answer is copied once into private memory, checked there and used from
  * there. Its id must be that of a command in flight, so the backend can answer
  * neither twice nor for another command.
+ *
+ * Slots are fair among processes: one has an eighth of them at most, and so many
+ * again for destroy commands. Who gets none waits in the order of arrival; whoever
+ * takes answers sends the commands of those that may go. The backend counts as silent
+ * when it has answered nothing for cmd_timeout: how long it takes to come to one
+ * command depends on what others asked for.
  */
 #include <linux/interrupt.h>
 #include <linux/ktime.h>
@@ -23,6 +29,8 @@
 #include "vhca.h"
 
 #define VHCA_SOON	(10 * HZ)
+#define VHCA_MOST	5	/* times cmd_timeout, although others are answered */
+#define VHCA_SHARE	8	/* of the slots, for one process */
 
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 {
@@ -33,6 +41,7 @@ struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 	cmd->req.op = op;
 	cmd->req.ucontext = ucontext;
 	init_completion(&cmd->done);
+	INIT_LIST_HEAD(&cmd->wait);
 	return cmd;
 }
 
@@ -70,6 +79,29 @@ static unsigned int ring_spare(const struct vhca_ring *ring, unsigned int flags)
 	return flags & VHCA_CMD_RESERVED ? 0 : ring_reserve(ring);
 }
 
+/* Do both count for the share of one process? */
+static bool ring_same(const struct vhca_cmd *a, const struct vhca_cmd *b)
+{
+	const unsigned int kinds = VHCA_CMD_RESERVED | VHCA_CMD_NOWAIT |
+				   VHCA_CMD_APART;
+
+	return a->process == b->process && !((a->flags ^ b->flags) & kinds);
+}
+
+/* May @cmd have a slot now? Under ring->lock. */
+static bool ring_room(const struct vhca_ring *ring, const struct vhca_cmd *cmd)
+{
+	unsigned int id, has = 0;
+
+	if (RING_FREE_REQUESTS(&ring->cmd) <= ring_spare(ring, cmd->flags))
+		return false;
+	if (cmd->flags & (VHCA_CMD_NOWAIT | VHCA_CMD_APART))
+		return true;
+	for_each_set_bit(id, ring->ids, XENVHCA_MAX_ID)
+		has += ring_same(ring->pending[id], cmd);
+	return has < max_t(unsigned int, 1, RING_SIZE(&ring->cmd) / VHCA_SHARE);
+}
+
 /* A free id, the longest unused first. -EAGAIN: none. Under ring->lock. */
 static int ring_id(struct vhca_ring *ring)
 {
@@ -85,19 +117,57 @@ static int ring_id(struct vhca_ring *ring)
 	return id;
 }
 
-/* Copies the request out and publishes it. Under ring->lock. */
-static bool ring_push(struct vhca_ring *ring, struct vhca_cmd *cmd, u16 id)
+/* Copies the request out and publishes it, if it may. Under ring->lock. */
+static bool ring_push(struct vhca_dev *dev, struct vhca_cmd *cmd)
 {
-	struct xenvhca_front_ring *r = &ring->cmd;
+	struct xenvhca_front_ring *r = &dev->ring.cmd;
+	int id = ring_room(&dev->ring, cmd) ? ring_id(&dev->ring) : -EAGAIN;
 	int notify;
 
+	if (id < 0)
+		return false;
 	cmd->req.id = id;
-	ring->pending[id] = cmd;
-	ring->asleep += !cmd->polled;
+	dev->ring.pending[id] = cmd;
+	dev->ring.asleep += !cmd->polled;
 	*RING_GET_REQUEST(r, r->req_prod_pvt) = cmd->req;
 	r->req_prod_pvt++;
 	RING_PUSH_REQUESTS_AND_CHECK_NOTIFY(r, notify);
-	return notify;
+	dev->ring.notify |= notify;
+	atomic64_inc(&dev->stats.cmds);
+	return true;
+}
+
+/*
+ * Slots may be free: sends those that wait for one, the longest first. Who waits for
+ * others of its own process holds up nobody. Under ring->lock.
+ */
+static void ring_admit(struct vhca_dev *dev)
+{
+	struct vhca_cmd *cmd, *next, *refused = NULL;
+
+	list_for_each_entry_safe(cmd, next, &dev->ring.waiters, wait) {
+		if (refused && ring_same(refused, cmd))
+			continue;
+		if (!ring_push(dev, cmd)) {
+			refused = cmd;
+			continue;
+		}
+		list_del_init(&cmd->wait);
+		complete(&cmd->sent);
+	}
+}
+
+/* Ends a section under ring->lock, and tells the backend what was sent in it. */
+static void ring_unlock(struct vhca_dev *dev, unsigned long irq)
+{
+	bool notify = dev->ring.notify;
+
+	dev->ring.notify = false;
+	spin_unlock_irqrestore(&dev->ring.lock, irq);
+	if (!notify)
+		return;
+	atomic64_inc(&dev->stats.cmd_notifies);
+	notify_remote_via_irq(dev->ring.cmd_irq);
 }
 
 /* Checks ring->scratch. Returns why the backend cannot go on, or NULL. */
@@ -121,10 +191,11 @@ static const char *ring_answer(struct vhca_ring *ring)
 /*
  * Takes all answers off the ring, and asks for the next upcall if somebody needs
  * it. Ends although the backend may go on answering: every answer needs a pending
- * id. Under ring->lock.
+ * id, and each one that waits was there before. Under ring->lock.
  */
-static const char *ring_answers(struct vhca_ring *ring, bool *work)
+static const char *ring_answers(struct vhca_dev *dev, bool *work)
 {
+	struct vhca_ring *ring = &dev->ring;
 	struct xenvhca_front_ring *r = &ring->cmd;
 	const char *bad = NULL;
 	RING_IDX prod;
@@ -140,8 +211,11 @@ static const char *ring_answers(struct vhca_ring *ring, bool *work)
 			RING_COPY_RESPONSE(r, r->rsp_cons, &ring->scratch);
 			bad = ring_answer(ring);
 			r->rsp_cons++;
+			WRITE_ONCE(ring->heard, jiffies);
 			*work = true;
 		}
+		if (*work && !bad)
+			ring_admit(dev);
 		more = 0;
 		if (ring->asleep)
 			RING_FINAL_CHECK_FOR_RESPONSES(r, more);
@@ -166,81 +240,94 @@ static void ring_take(struct vhca_dev *dev, struct vhca_cmd *sleeper)
 		ring->asleep++;
 	}
 	if (vhca_ring_up(ring))
-		bad = ring_answers(ring, &work);
+		bad = ring_answers(dev, &work);
 	ring->taken |= work;
-	spin_unlock_irqrestore(&ring->lock, flags);
-
-	if (work)
-		wake_up_all(&ring->slots);
+	ring_unlock(dev, flags);
 	if (bad)
 		vhca_break(dev, bad);
 }
 
-/* 0: on its way; -EAGAIN: no slot for this kind of command; -EIO: broken. */
-static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd,
-		      unsigned int flags)
+/* 0: on its way; -EAGAIN: it waits for a slot, or is to be none; -EIO: broken. */
+static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd)
 {
 	struct vhca_ring *ring = &dev->ring;
-	bool notify = false, first = false;
 	unsigned long irq;
-	int id = -EAGAIN;
+	int err = -EAGAIN;
+	bool first;
 
 	spin_lock_irqsave(&ring->lock, irq);
-	if (!vhca_ring_up(ring))
-		id = -EIO;
-	else if (RING_FREE_REQUESTS(&ring->cmd) > ring_spare(ring, flags))
-		id = ring_id(ring);
-	if (id >= 0) {
-		first = !cmd->polled && !ring->asleep;
-		notify = ring_push(ring, cmd, id);
+	first = !cmd->polled && !ring->asleep;
+	if (!vhca_ring_up(ring)) {
+		err = -EIO;
+	} else if (ring_push(dev, cmd)) {
+		err = 0;
+	} else if (!(cmd->flags & VHCA_CMD_NOWAIT)) {
+		cmd->polled = false;
+		init_completion(&cmd->sent);
+		list_add_tail(&cmd->wait, &ring->waiters);
 	}
-	spin_unlock_irqrestore(&ring->lock, irq);
+	ring_unlock(dev, irq);
 
-	if (id < 0)
-		return id;
-	atomic64_inc(&dev->stats.cmds);
-	if (notify) {
-		atomic64_inc(&dev->stats.cmd_notifies);
-		notify_remote_via_irq(ring->cmd_irq);
-	}
-	if (first)
+	if (!err && first)
 		ring_take(dev, NULL);	/* asks for upcalls */
-	return 0;
-}
-
-/* How long to wait for a slot, and then for the answer. */
-static long ring_patience(unsigned int flags)
-{
-	unsigned long wait = vhca_ring_timeout();
-
-	return flags & VHCA_CMD_SOON ? min_t(unsigned long, wait, VHCA_SOON) :
-				       wait;
+	return err;
 }
 
 /*
- * Waits for a slot: bounded, and killable unless it is a destroy command. *wait: at
- * most, and what is left of it for the answer where that is soon.
+ * Jiffies until the backend is late for who waits since @begin: it has answered nobody
+ * for the time limit, or not this one for several.
  */
-static int ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
-		      unsigned int flags, long *wait)
+static long ring_patience(const struct vhca_ring *ring, unsigned int flags,
+			  unsigned long begin)
 {
-	struct vhca_ring *ring = &dev->ring;
-	long left;
-	int err;
+	unsigned long wait = vhca_ring_timeout();
+	unsigned long heard = READ_ONCE(ring->heard);
 
-	if (flags & VHCA_CMD_RESERVED)
-		left = wait_event_timeout(ring->slots,
-			(err = ring_queue(dev, cmd, flags)) != -EAGAIN,
-			*wait);
-	else
-		left = wait_event_killable_timeout(ring->slots,
-			(err = ring_queue(dev, cmd, flags)) != -EAGAIN,
-			*wait);
-	if (left < 0)
-		return -EINTR;
 	if (flags & VHCA_CMD_SOON)
-		*wait = left;
-	return left ? err : -ETIMEDOUT;
+		return begin + min_t(unsigned long, wait, VHCA_SOON) - jiffies;
+	if (time_before(heard, begin))
+		heard = begin;
+	if (time_before(begin + (VHCA_MOST - 1) * wait, heard))
+		heard = begin + (VHCA_MOST - 1) * wait;
+	return heard + wait - jiffies;
+}
+
+/* 0, -EINTR (if @killable), -ETIMEDOUT. */
+static int ring_sleep(struct vhca_dev *dev, struct completion *done,
+		      unsigned int flags, unsigned long begin, bool killable)
+{
+	long left;
+
+	while ((left = ring_patience(&dev->ring, flags, begin)) > 0) {
+		if (killable)
+			left = wait_for_completion_killable_timeout(done, left);
+		else
+			left = wait_for_completion_timeout(done, left);
+		if (left)
+			return left < 0 ? -EINTR : 0;
+	}
+	return -ETIMEDOUT;
+}
+
+/* Waits for a slot: bounded, and killable unless it is a destroy command. */
+static int ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
+		      unsigned long begin)
+{
+	int err = ring_queue(dev, cmd);
+	unsigned long irq;
+	bool waits;
+
+	if (err != -EAGAIN)
+		return err;
+	err = ring_sleep(dev, &cmd->sent, cmd->flags, begin,
+			 !(cmd->flags & VHCA_CMD_RESERVED));
+	if (!err)
+		return 0;
+	spin_lock_irqsave(&dev->ring.lock, irq);
+	waits = !list_empty(&cmd->wait);
+	list_del_init(&cmd->wait);
+	spin_unlock_irqrestore(&dev->ring.lock, irq);
+	return waits ? err : 0;
 }
 
 /*
@@ -293,33 +380,31 @@ static void ring_poll(struct vhca_dev *dev, struct vhca_cmd *cmd, bool killable)
 }
 
 static int ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
-		     unsigned int flags, long wait)
+		     unsigned long begin)
 {
 	struct vhca_cmd *cmd = *cmdp;
-	long left;
+	bool killable = !(cmd->flags & VHCA_CMD_CERTAIN);
+	int err;
 
 	if (cmd->polled)
-		ring_poll(dev, cmd, !(flags & VHCA_CMD_CERTAIN));
+		ring_poll(dev, cmd, killable);
 	if (!completion_done(&cmd->done))
 		atomic64_inc(&dev->stats.cmd_sleeps);
-	if (flags & VHCA_CMD_CERTAIN)
-		left = wait_for_completion_timeout(&cmd->done, wait);
-	else
-		left = wait_for_completion_killable_timeout(&cmd->done, wait);
-	if (left > 0 || !ring_abandon(&dev->ring, cmd))
+	err = ring_sleep(dev, &cmd->done, cmd->flags, begin, killable);
+	if (!err || !ring_abandon(&dev->ring, cmd))
 		return 0;
 	*cmdp = NULL;
 	atomic64_inc(&dev->stats.cmd_timeouts);
-	return left < 0 ? -EINTR : -ETIMEDOUT;
+	return err;
 }
 
 /* Nobody else can undo what the command did, or do what it did not. */
 static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
-		      bool sent)
+		      unsigned long begin, bool sent)
 {
 	dev_err_ratelimited(dev->link->dev,
 		"no answer to command %#x in %u s; check the backend\n",
-		op, jiffies_to_msecs(ring_patience(flags)) / 1000);
+		op, jiffies_to_msecs(jiffies - begin) / 1000);
 	if (flags & VHCA_CMD_RESERVED)
 		vhca_break(dev, "backend does not answer a destroy command");
 	else if (flags & VHCA_CMD_CERTAIN && sent)
@@ -332,31 +417,34 @@ static bool ring_send_off(struct vhca_dev *dev, struct vhca_cmd **cmdp)
 	struct vhca_cmd *cmd = *cmdp;
 
 	cmd->abandoned = true;
-	if (!ring_queue(dev, cmd, VHCA_CMD_NOWAIT)) {
+	if (!ring_queue(dev, cmd)) {
 		*cmdp = NULL;
 		return true;
 	}
 	cmd->abandoned = false;
+	cmd->flags &= ~VHCA_CMD_NOWAIT;
 	return false;
 }
 
 int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		     unsigned int flags)
 {
-	long wait = ring_patience(flags);
+	unsigned long begin = jiffies;
 	u16 op = (*cmdp)->req.op;
 	int err;
 
 	might_sleep();
+	(*cmdp)->flags = flags;
+	(*cmdp)->process = task_tgid_nr(current);
 	if (flags & VHCA_CMD_NOWAIT && ring_send_off(dev, cmdp))
 		return -EINPROGRESS;
-	flags &= ~VHCA_CMD_NOWAIT;
 	(*cmdp)->polled = vhca_spin_try(&dev->ring.spin[op]);
-	err = ring_enter(dev, *cmdp, flags, &wait);
+	err = ring_enter(dev, *cmdp, begin);
 	if (!err)
-		err = ring_wait(dev, cmdp, flags, wait);
+		err = ring_wait(dev, cmdp,
+				flags & VHCA_CMD_SOON ? begin : jiffies);
 	if (err == -ETIMEDOUT)
-		ring_late(dev, op, flags, !*cmdp);
+		ring_late(dev, op, flags, begin, !*cmdp);
 	if (err)
 		return err;
 	if (flags & VHCA_CMD_RESERVED)
@@ -378,15 +466,13 @@ irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 	atomic64_inc(&dev->stats.irqs);
 	spin_lock_irqsave(&ring->lock, flags);
 	if (vhca_ring_up(ring))
-		bad = ring_answers(ring, &work);
+		bad = ring_answers(dev, &work);
 	/* Somebody who polled may have been faster than this upcall. */
 	work |= ring->taken;
 	ring->taken = false;
-	spin_unlock_irqrestore(&ring->lock, flags);
+	ring_unlock(dev, flags);
 
-	if (work)
-		wake_up_all(&ring->slots);
-	else
+	if (!work)
 		atomic64_inc(&dev->stats.spurious);
 	if (bad)
 		vhca_break(dev, bad);
@@ -396,8 +482,10 @@ irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 	return IRQ_HANDLED;
 }
 
+/* Who waits for a slot needs no other answer either. */
 void vhca_ring_cmd_fail(struct vhca_ring *ring)
 {
+	struct vhca_cmd *cmd, *next;
 	unsigned long flags;
 	unsigned int id;
 
@@ -407,6 +495,11 @@ void vhca_ring_cmd_fail(struct vhca_ring *ring)
 		ring->pending[id]->rsp.status = -EIO;
 		ring_finish(ring, id);
 	}
+	list_for_each_entry_safe(cmd, next, &ring->waiters, wait) {
+		list_del_init(&cmd->wait);
+		cmd->rsp.status = -EIO;
+		complete(&cmd->done);
+		complete(&cmd->sent);
+	}
 	spin_unlock_irqrestore(&ring->lock, flags);
-	wake_up_all(&ring->slots);
 }

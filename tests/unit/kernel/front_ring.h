@@ -38,8 +38,13 @@ int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
 bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
 			 struct page *page)
 {
+	void *mem = page;
+
 	(void)ref;
-	free(page);
+	/* the others were allocated with the first one */
+	if (mem == dev->ring.cmd.sring || mem == dev->ring.evt ||
+	    mem == dev->ring.kick)
+		free(mem);
 	return true;
 }
 

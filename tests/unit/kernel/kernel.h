@@ -48,6 +48,7 @@ typedef uint64_t u64;
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define min_t(type, a, b)	min((type)(a), (type)(b))
+#define max_t(type, a, b)	max((type)(a), (type)(b))
 #define clamp(v, low, high)	min(max(v, low), high)
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))
@@ -63,7 +64,7 @@ typedef uint64_t u64;
 #define module_put(m)
 #define kzalloc(size, gfp)	calloc(1, size)
 #define kmalloc(size, gfp)	malloc(size)
-#define alloc_pages_exact(size, gfp) aligned_alloc(PAGE_SIZE, size)
+#define alloc_pages_exact(size, gfp) memset(aligned_alloc(PAGE_SIZE, size), 0, size)
 #define free_page(addr)		free((void *)(addr))
 #define kcalloc(n, size, gfp)	calloc(n, size)
 #define kvmalloc_array(n, size, gfp) calloc(n, size)
@@ -495,7 +496,12 @@ struct vm_area_struct {
 
 /* ---- memory of a process, which is that of the test ---- */
 #define PF_EXITING		4
-static struct { struct mm_struct *mm; int flags; } kernel_task, *current = &kernel_task;
+static struct {
+	struct mm_struct *mm;
+	int flags;
+	pid_t tgid;
+} kernel_task, *current = &kernel_task;
+#define task_tgid_nr(task)	((task)->tgid)
 
 #define u64_to_user_ptr(addr)	((void *)(uintptr_t)(addr))
 #define copy_to_user(to, from, n) (memcpy(to, from, n), 0)

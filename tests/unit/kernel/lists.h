@@ -41,6 +41,12 @@ static inline void list_del(struct list_head *l)
 	l->prev->next = l->next;
 }
 
+static inline void list_del_init(struct list_head *l)
+{
+	list_del(l);
+	INIT_LIST_HEAD(l);
+}
+
 static inline void list_splice(struct list_head *from, struct list_head *head)
 {
 	if (from->next == from)

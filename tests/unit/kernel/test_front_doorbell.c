@@ -23,7 +23,6 @@
 #define unmap_mapping_range(mapping, start, len, even) ((void)(mapping))
 #define kvcalloc(n, size, gfp)	calloc(n, size)
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
-#define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
 #define rdma_udata_to_drv_context(udata, type, member) ((void *)(udata))
 #define bitmap_zero(bits, n)	memset(bits, 0, sizeof(bits))
 #define bitmap_empty(bits, n)	(used_of(bits, n) == 0)

@@ -8,7 +8,6 @@
 #include "kernel.h"
 #include "lists.h"
 
-#define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
 #define list_first_entry_or_null(head, type, m)				\
 	(list_empty(head) ? NULL : container_of((head)->next, type, m))
 #define DEFINE_MUTEX(m)		struct mutex m

@@ -31,7 +31,6 @@
 #define wait_event(wq, cond)	assert_true(cond)
 #define kvcalloc(n, size, gfp)	calloc(n, size)
 #define alloc_page(gfp)		calloc(1, sizeof(struct page))
-#define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
 #define atomic_xchg(a, n)	__sync_lock_test_and_set(&(a)->v, n)
 #define atomic_dec_and_test(a)	(!--(a)->v)
 #define pr_warn_ratelimited	pr_warn

@@ -31,10 +31,10 @@ static void pages_of_rings_count(void **state)
 	assert_int_equal(counted, 3);
 }
 
-/* Ordinary commands take what is not kept. */
+/* Ordinary commands take what is not kept, of processes that take one each. */
 static void fill(void)
 {
-	while (free_slots() > ring_reserve(&dev->ring))
+	for (; free_slots() > ring_reserve(&dev->ring); current->tgid++)
 		assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -ETIMEDOUT);
 	assert_null(broken);
 }
@@ -82,19 +82,216 @@ static void an_mmap_waits_ten_seconds(void **state)
 	assert_null(broken);
 }
 
-/* As a destroy command's, whose answer comes at last. */
-static void free_a_slot(struct work_struct *work)
+/*
+ * The backend takes commands in order, each so long. One op it never answers.
+ */
+static unsigned long each;
+static u16 refused;
+static unsigned int next_req;
+static void serve(struct work_struct *work);
+static struct delayed_work server = { { serve } };
+
+static void serve(struct work_struct *work)
 {
+	struct xenvhca_sring *sring = dev->ring.cmd.sring;
+	struct xenvhca_request req;
+
 	(void)work;
-	dev->ring.cmd.rsp_cons++;
+	schedule_delayed_work(&server, each);
+	if (next_req == sring->req_prod)
+		return;
+	req = sring->ring[next_req++ % RING_SIZE(&dev->ring.cmd)].req;
+	if (req.op == refused)
+		return;
+	sring->ring[sring->rsp_prod++ % RING_SIZE(&dev->ring.cmd)].rsp =
+		(struct xenvhca_response){ .id = req.id, .op = req.op };
+	vhca_ring_cmd_irq(1, dev);
+}
+
+static void serve_each(unsigned long time)
+{
+	each = time;
+	schedule_delayed_work(&server, each);
+}
+
+static int setup_many(void **state)
+{
+	(void)state;
+	refused = next_req = 0;
+	setup(state);
+	vhca_ring_free(dev);
+	return vhca_ring_init(dev, XENVHCA_MAX_RING_ORDER);
+}
+
+static int teardown_many(void **state)
+{
+	kernel_cancel(&server);
+	return teardown(state);
+}
+
+/* A thread of a process asks, and waits somewhere. */
+static struct vhca_cmd *thread(pid_t process, u16 op, unsigned int flags)
+{
+	struct vhca_cmd *cmd = vhca_cmd_alloc(op, 0);
+
+	cmd->flags = flags;
+	cmd->process = process;
+	ring_queue(dev, cmd);
+	return cmd;
+}
+
+#define THREADS	60
+
+/* Each of them waits a second for a GID that nobody has. */
+static void one_process_delays_no_other(void **state)
+{
+	struct vhca_cmd *cmd[THREADS];
+	unsigned long begin = jiffies;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < THREADS; i++)
+		cmd[i] = thread(1, XENVHCA_OP_CREATE_AH, 0);
+	serve_each(HZ);
+	current->tgid = 2;
+	assert_int_equal(submit(XENVHCA_OP_ALLOC_UCONTEXT,
+				VHCA_CMD_OWNERLESS), 0);
+	assert_in_range(jiffies - begin, HZ, 10 * HZ);
+	kernel_advance(THREADS * HZ);
+	assert_int_equal(free_slots(), RING_SIZE(&dev->ring.cmd));
+	for (i = 0; i < THREADS; i++) {
+		assert_true(cmd[i]->done.done);
+		vhca_cmd_free(cmd[i]);
+	}
+	assert_null(broken);
+}
+
+/* Threads of one that destroy what they have do not take what is for others, either. */
+static void nor_do_its_destroys(void **state)
+{
+	struct vhca_cmd *cmd[THREADS];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < THREADS; i++)
+		cmd[i] = thread(1, XENVHCA_OP_DEREG_MR, VHCA_CMD_DESTROY);
+	assert_in_range(free_slots(), 40, 60);
+	serve_each(1);
+	kernel_advance(THREADS + 2);
+	for (i = 0; i < THREADS; i++) {
+		assert_true(cmd[i]->done.done);
+		vhca_cmd_free(cmd[i]);
+	}
+}
+
+/* It is slow, for there is much to do, but not silent. */
+static void who_answers_others_is_not_silent(void **state)
+{
+	unsigned long begin = jiffies;
+	struct vhca_cmd *cmd[7];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cmd); i++)
+		cmd[i] = thread(i, XENVHCA_OP_REG_MR, 0);
+	serve_each(20 * HZ);
+	current->tgid = 100;
+	assert_int_equal(submit(XENVHCA_OP_DEALLOC_PD, VHCA_CMD_DESTROY), 0);
+	assert_in_range(jiffies - begin, 159 * HZ, 161 * HZ);
+	assert_null(broken);
+	for (i = 0; i < ARRAY_SIZE(cmd); i++)
+		vhca_cmd_free(cmd[i]);
+}
+
+static void but_it_may_not_leave_one_out(void **state)
+{
+	struct vhca_cmd *cmd[40];
+	unsigned long begin;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cmd); i++)
+		cmd[i] = thread(i, XENVHCA_OP_REG_MR, 0);
+	refused = XENVHCA_OP_DEALLOC_PD;
+	serve_each(20 * HZ);
+	begin = jiffies;
+	assert_int_equal(submit(XENVHCA_OP_DEALLOC_PD, VHCA_CMD_DESTROY),
+			 -ETIMEDOUT);
+	assert_in_range(jiffies - begin, 300 * HZ, 301 * HZ);
+	assert_non_null(broken);
+	for (i = 0; i < ARRAY_SIZE(cmd); i++)
+		vhca_cmd_free(cmd[i]);
+}
+
+static bool sent(const struct vhca_cmd *cmd)
+{
+	return dev->ring.pending[cmd->req.id] == cmd;
+}
+
+static void who_came_first_goes_first(void **state)
+{
+	struct vhca_cmd *cmd[XENVHCA_MAX_ID];
+	unsigned int i, n = 0, last;
+
+	(void)state;
+	while (free_slots() > ring_reserve(&dev->ring))
+		cmd[n] = thread(n, XENVHCA_OP_QUERY_PORT, 0), n++;
+	last = n + 10;
+	for (i = n; i < last; i++) {
+		cmd[i] = thread(i, XENVHCA_OP_QUERY_PORT, 0);
+		assert_false(sent(cmd[i]));
+	}
+	/* a destroy has a slot of its own, and no other */
+	cmd[last] = thread(i, XENVHCA_OP_DEALLOC_PD, VHCA_CMD_DESTROY);
+	assert_true(sent(cmd[last]));
+	assert_int_equal(free_slots(), ring_reserve(&dev->ring) - 1);
+	each = 1000 * HZ;
+	serve(NULL);
+	assert_false(sent(cmd[n]));	/* the reserve is whole again */
+	for (i = n; i < last; i++) {
+		serve(NULL);
+		assert_true(sent(cmd[i]));
+		assert_true(i + 1 == last || !sent(cmd[i + 1]));
+	}
+	/* all that still wait are told when the device ends */
+	fill();
+	cmd[++last] = thread(n, XENVHCA_OP_QUERY_PORT, 0);
+	assert_false(sent(cmd[last]));
+	vhca_ring_break(dev);
+	assert_true(list_empty(&dev->ring.waiters));
+	for (i = 0; i <= last; i++) {
+		assert_true(cmd[i]->done.done);
+		vhca_cmd_free(cmd[i]);
+	}
+}
+
+/* A place of a process that ended is not free before its answer is there. */
+static void who_gives_up_keeps_its_place(void **state)
+{
+	unsigned int size = RING_SIZE(&dev->ring.cmd), i;
+
+	(void)state;
+	current->tgid = 1;
+	for (i = 0; i < size / VHCA_SHARE; i++)
+		assert_int_equal(submit(XENVHCA_OP_CREATE_AH, 0), -ETIMEDOUT);
+	assert_int_equal(free_slots(), size - i);
+	assert_int_equal(submit(XENVHCA_OP_CREATE_AH, 0), -ETIMEDOUT);
+	assert_int_equal(free_slots(), size - i);
+	assert_true(list_empty(&dev->ring.waiters));
+	serve_each(HZ);
+	assert_int_equal(submit(XENVHCA_OP_CREATE_AH, 0), 0);
+	assert_int_equal(free_slots(), size);
+	assert_null(broken);
 }
 
 static void also_where_it_waits_for_a_slot(void **state)
 {
-	static struct delayed_work backend = { { free_a_slot } };
+	static struct delayed_work backend = { { serve } };
 	unsigned long begin;
 
 	(void)state;
+	next_req = 0;
+	each = 1000 * HZ;
 	fill();
 	begin = jiffies;
 	assert_int_equal(submit(XENVHCA_OP_MMAP, VHCA_CMD_SOON), -ETIMEDOUT);
@@ -105,6 +302,7 @@ static void also_where_it_waits_for_a_slot(void **state)
 	assert_in_range(jiffies - begin, 10 * HZ, 10 * HZ + 2);
 	assert_int_equal(free_slots(), ring_reserve(&dev->ring));
 	assert_null(broken);
+	kernel_cancel(&server);
 }
 
 /* One that was told to be quicker with all is so with this. */
@@ -281,6 +479,7 @@ static void kicks_that_nobody_made_are_not_executed(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define M(f) cmocka_unit_test_setup_teardown(f, setup_many, teardown_many)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +487,12 @@ int main(void)
 		T(the_first_irq_of_an_arm_guest_is_unbound_too),
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),
+		M(one_process_delays_no_other),
+		M(nor_do_its_destroys),
+		M(who_answers_others_is_not_silent),
+		M(but_it_may_not_leave_one_out),
+		M(who_came_first_goes_first),
+		M(who_gives_up_keeps_its_place),
 		T(an_mmap_waits_ten_seconds),
 		T(also_where_it_waits_for_a_slot),
 		T(nor_longer_than_for_others),
