@@ -13,7 +13,6 @@
  * The checks run in the process that makes a verb; all else in the refresh of
  * port.c.
  */
-#include <linux/workqueue.h>
 #include <rdma/ib_cache.h>
 
 #include "verbs.h"
@@ -97,14 +96,12 @@ static void tell_clients(struct vhca_dev *dev)
 	up_read(&dev->ibdev.event_handler_rwsem);
 }
 
-void vhca_gids_dispatched(struct vhca_dev *dev, unsigned long events)
+void vhca_gids_told(struct vhca_dev *dev, int event)
 {
-	if (dev->link_layer != IB_LINK_LAYER_ETHERNET ||
-	    !(events & (BIT(IB_EVENT_GID_CHANGE) |
-			BIT(IB_EVENT_CLIENT_REREGISTER))))
+	if (dev->link_layer != IB_LINK_LAYER_ETHERNET)
 		return;
-	flush_workqueue(ib_wq);		/* then its table is the new one */
-	set_types(dev);
-	if (events & BIT(IB_EVENT_GID_CHANGE))
+	if (event == IB_EVENT_GID_CHANGE || event == IB_EVENT_CLIENT_REREGISTER)
+		set_types(dev);
+	if (event == IB_EVENT_GID_CHANGE)
 		tell_clients(dev);
 }

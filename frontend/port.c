@@ -4,7 +4,8 @@
  *
  * The port: its state is always asked anew. Its tables of GIDs and P_Keys are
  * cached, because ib_core reads them where nobody can wait; a separate work
- * reads them again when an event says so. Queries run in the process that asks.
+ * reads them again when an event says so, and tells ib_core of it then. Queries run
+ * in the process that asks.
  * Every number of the backend is brought into its range here.
  */
 #include <linux/slab.h>
@@ -49,6 +50,12 @@ static void set_port(struct ib_port_attr *a,
 	a->phys_state = r->phys_state;
 }
 
+/* The port event that tells of that state. */
+static int state_event(bool active)
+{
+	return active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
+}
+
 /* Asks the backend; a refresh tells ib_core what changed, once. */
 int vhca_query_port(struct ib_device *ibdev, u32 port,
 		    struct ib_port_attr *attr)
@@ -65,8 +72,12 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	rc = vhca_cmd_query_port(dev, &rsp);
 	if (!rc) {
 		set_port(attr, &rsp, &old);
-		if (attr->state != old.state)
+		if (attr->state != old.state) {
+			/* Whoever asked knows; the next state may be the old one. */
+			set_bit(state_event(attr->state == IB_PORT_ACTIVE),
+				&dev->port_events);
 			vhca_port_refresh(dev);
+		}
 		return 0;
 	}
 	if (rc == -EINTR)
@@ -238,10 +249,6 @@ static int refresh_port(struct vhca_dev *dev, unsigned long *events)
 	set_port(&new, &rsp, &old);
 	dev->port = new;
 	mutex_unlock(&dev->cache_lock);
-	if (new.state != old.state && new.state == IB_PORT_ACTIVE)
-		*events |= BIT(IB_EVENT_PORT_ACTIVE);
-	if (new.state != old.state && old.state == IB_PORT_ACTIVE)
-		*events |= BIT(IB_EVENT_PORT_ERR);
 	if (new.lid != old.lid)
 		*events |= BIT(IB_EVENT_LID_CHANGE);
 	if (new.sm_lid != old.sm_lid)
@@ -284,54 +291,87 @@ static void refresh_pace(struct vhca_dev *dev)
 }
 
 /*
+ * ib_core hands each event to its clients in a work of its own, after a query of the
+ * port for some of them, and these works run side by side. So that one event comes
+ * after the other, each is waited for.
+ */
+static void port_tell(struct vhca_dev *dev, int type)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
+		.event = type,
+	};
+
+	ib_dispatch_event(&event);
+	flush_workqueue(ib_wq);
+	vhca_gids_told(dev, type);
+}
+
+#define TABLE_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_PKEY_CHANGE))
+#define STATE_EVENTS	(BIT(IB_EVENT_PORT_ACTIVE) | BIT(IB_EVENT_PORT_ERR))
+
+/*
+ * The last event tells the state that was read last. If a state in between was seen,
+ * by the backend or by a process that asked, its event comes first; there may have
+ * been several, of which that is one.
+ */
+static void state_tell(struct vhca_dev *dev, unsigned long events)
+{
+	bool active = dev->port.state == IB_PORT_ACTIVE;
+
+	if (dev->active_told == active) {
+		if (!(events & BIT(state_event(!active))))
+			return;
+		port_tell(dev, state_event(!active));
+	}
+	dev->active_told = active;
+	port_tell(dev, state_event(active));
+}
+
+/*
  * Bit n of @events: enum ib_event_type n. ib_core handles them later, and waits for
  * that once, after it has unregistered the device: nothing may come behind that, so
  * hold it registered here.
  */
 static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 {
-	struct ib_event event = {
-		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
-	};
+	unsigned long rest = events & ~STATE_EVENTS;
 	int bit;
 
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
-	for_each_set_bit(bit, &events, BITS_PER_LONG) {
-		event.event = bit;
-		ib_dispatch_event(&event);
-	}
-	vhca_gids_dispatched(dev, events);
+	for_each_set_bit(bit, &rest, BITS_PER_LONG)
+		port_tell(dev, bit);
+	state_tell(dev, events);
 	ib_device_put(&dev->ibdev);
 }
 
-#define TABLE_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_PKEY_CHANGE))
-
 /*
  * Something in the port's tables may have changed that is not in ours: then it
- * is no event of this device.
+ * is no event of this device. Who hears of an event sees the new state, so without an
+ * answer the events wait for the next refresh.
  */
 static void port_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),
 					    struct vhca_dev, refresh_work);
-	unsigned long events, tables;
+	unsigned long events;
 	int rc;
 
 	if (!READ_ONCE(dev->registered))
 		return;
 	refresh_pace(dev);
-	events = xchg(&dev->port_events, 0);
-	tables = events & TABLE_EVENTS;
-	events &= ~TABLE_EVENTS;
+	events = dev->port_owed | (xchg(&dev->port_events, 0) & ~TABLE_EVENTS);
 	rc = refresh_all(dev, &events);
-	if (rc)
-		events |= tables;
-	if (rc)
+	dev->port_owed = rc ? events : 0;
+	if (!rc) {
+		port_dispatch(dev, events);
+	} else if (vhca_ring_up(&dev->ring)) {
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "the port's state could not be read (%d), the last one stays\n",
 				       rc);
-	port_dispatch(dev, events);
+		vhca_port_refresh(dev);
+	}
 }
 
 /*
@@ -390,6 +430,7 @@ int vhca_port_read(struct vhca_dev *dev)
 		return -ENOMEM;
 	set_port(&port, &rsp, &dev->port);
 	dev->port = port;
+	dev->active_told = port.state == IB_PORT_ACTIVE;
 	return refresh_tables(dev, &events);
 }
 

@@ -65,8 +65,8 @@ int vhca_enable_driver(struct ib_device *ibdev);
 int vhca_gid_usable(struct vhca_dev *dev, u32 index);
 /* The same of the P_Key table and a queue pair: 0 or -EINVAL. */
 int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
-/* Bits of @events (enum ib_event_type) were given to ib_core. Sleeps. */
-void vhca_gids_dispatched(struct vhca_dev *dev, unsigned long events);
+/* ib_core has done what it does for @event (enum ib_event_type). Sleeps. */
+void vhca_gids_told(struct vhca_dev *dev, int event);
 
 /* ---- counters.c ---- */
 /**

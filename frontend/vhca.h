@@ -59,9 +59,11 @@ struct vhca_dev {
 	/*
 	 * Bit n: the backend reported port event n (enum ib_event_type). Set
 	 * before vhca_port_refresh(), which passes them on to ib_core after
-	 * the cache is fresh, so that who hears of it sees the new state.
+	 * the cache is fresh, so that who hears of it sees the new state. Until
+	 * then they are owed. active_told: the last event of the port's state.
 	 */
-	unsigned long port_events;
+	unsigned long port_events, port_owed;
+	bool active_told;
 
 	/*
 	 * Objects by backend handle, for events; all under evt_lock, which the

@@ -36,6 +36,43 @@ check "vhcactl show knows the state" bash -c 'vhcactl show a 0 | grep -i connect
 check "vhcactl list --json is JSON" bash -c 'vhcactl list --json | grep "\"hca\""'
 check "vhcactl stats counts commands" bash -c 'vhcactl stats a 0 | grep -i cmds'
 
+step "the port's network fails, fast and several times"
+# told GUEST: the last event of the port that a program there heard of.
+told() { grep -oE 'PORT_(ACTIVE|ERR)' "$SCENARIO_DIR/async.$1" | tail -n 1; }
+# tells GUEST ACTIVE|ERR STATE: that is the last event, and the port is in that state.
+tells() {
+	[ "$(told "$1")" = "PORT_$2" ] &&
+	guest_sh "$1" "grep -q ': $3\$' /sys/class/infiniband/vhca0/ports/1/state"
+}
+# flaps LAST: of the network device below the HCA, which ends up or down.
+flaps() {
+	for _ in 1 2 3 4 5 6 7 8; do
+		printf 'link set d0 %s\n' down up
+	done >/tmp/flaps
+	echo "link set d0 $1" >>/tmp/flaps
+	ip -batch /tmp/flaps
+	sleep 2	# measured: a refresh is a second after the one before at most
+}
+for g in a b; do
+	guest_sh -t 90 "$g" 'ibv_asyncwatch -d vhca0' >"$SCENARIO_DIR/async.$g" 2>&1 &
+	check "$g: a program waits for events" wait_guest 10 "$g" \
+		'ls -l /proc/$(pgrep -x ibv_asyncwatch)/fd | grep infinibandevent'
+done
+flaps up
+for g in a b; do
+	check "$g: the last event is PORT_ACTIVE" tells "$g" ACTIVE ACTIVE
+done
+flaps down
+for g in a b; do
+	check "$g: the last event is PORT_ERR" tells "$g" ERR DOWN
+done
+ip link set d0 up
+for g in a b; do
+	check "$g: and PORT_ACTIVE" wait_until 10 tells "$g" ACTIVE ACTIVE
+	guest_sh "$g" 'pkill -x ibv_asyncwatch'
+done
+ip route del local 239.77.1.1 table local	# as rxe_setup
+
 step "wrong arguments are refused with the reason"
 check "unknown key" bash -c 'vhcactl attach a hca=rxe0,colour=red 2>&1 | grep colour'
 check "value out of range" bash -c 'vhcactl attach a hca=rxe0,max-qp=0 2>&1 | grep max-qp'

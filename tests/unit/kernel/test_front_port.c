@@ -8,7 +8,8 @@
 #include "kernel.h"
 
 enum { IB_EVENT_PORT_ACTIVE = 9, IB_EVENT_PORT_ERR, IB_EVENT_LID_CHANGE,
-       IB_EVENT_PKEY_CHANGE, IB_EVENT_SM_CHANGE, IB_EVENT_GID_CHANGE = 18 };
+       IB_EVENT_PKEY_CHANGE, IB_EVENT_SM_CHANGE, IB_EVENT_CLIENT_REREGISTER = 17,
+       IB_EVENT_GID_CHANGE };
 enum { IB_PORT_DOWN = 1, IB_PORT_ACTIVE = 4, IB_PORT_ACTIVE_DEFER };
 enum { IB_MTU_256 = 1, IB_MTU_4096 = 5 };
 enum rdma_link_layer { IB_LINK_LAYER_UNSPECIFIED, IB_LINK_LAYER_INFINIBAND,
@@ -20,6 +21,8 @@ enum rdma_link_layer { IB_LINK_LAYER_UNSPECIFIED, IB_LINK_LAYER_INFINIBAND,
 #define U16_MAX				0xffff
 #define ib_mtu_enum_to_int(m)		(128 << (m))
 #define clamp_t(type, v, low, high)	clamp((type)(v), (type)(low), (type)(high))
+#define set_bit				__set_bit
+#define flush_workqueue(wq)		kernel_flush(wq)
 #define xa_init(xa)			memset(xa, 0, sizeof(*(xa)))
 #define xa_destroy			xa_init
 #define xa_load(xa, i)			((i) < 8 ? (xa)->at[i] : NULL)
@@ -46,6 +49,8 @@ static void *kmemdup(const void *p, size_t n, int gfp);
 static bool ib_device_try_get(struct ib_device *ibdev);
 static void ib_device_put(struct ib_device *ibdev);
 static void ib_dispatch_event(const struct ib_event *event);
+static int the_wq, *ib_wq = &the_wq;
+static void kernel_flush(int *wq);
 
 #include "copy/port.c"
 
@@ -53,9 +58,12 @@ static struct vhca_dev *dev;
 static bool registered;			/* in ib_core */
 static bool going;			/* it unregisters during the next query */
 static int held, told;
-static u32 lid;
+static char said[64];			/* "E": PORT_ERR and so on, in order */
+static int works[8], n_works;		/* of ib_core */
+static u32 lid, sm_lid;
+static u8 port_state;
 static u8 last;				/* octet of the GID at index 3 */
-static unsigned long dispatched;
+static u16 pkey;
 static int refuse, queries, read_queries;
 
 /* ---- the kernel and the rest of the module ---- */
@@ -81,16 +89,39 @@ static void ib_dispatch_event(const struct ib_event *event)
 	assert_int_equal(held, 1);
 	assert_ptr_equal(event->device, &dev->ibdev);
 	assert_int_equal(event->element.port_num, VHCA_PORT);
-	told |= 1 << event->event;
+	works[n_works++] = event->event;
+}
+
+/* They run side by side: the last may be the first that ends. */
+static void kernel_flush(int *wq)
+{
+	static const char names[] = {
+		[IB_EVENT_PORT_ACTIVE] = 'A', [IB_EVENT_PORT_ERR] = 'E',
+		[IB_EVENT_LID_CHANGE] = 'L', [IB_EVENT_PKEY_CHANGE] = 'P',
+		[IB_EVENT_SM_CHANGE] = 'S', [IB_EVENT_CLIENT_REREGISTER] = 'R',
+		[IB_EVENT_GID_CHANGE] = 'G',
+	};
+
+	assert_ptr_equal(wq, &the_wq);
+	while (n_works) {
+		told |= 1 << works[--n_works];
+		said[strlen(said)] = names[works[n_works]];
+		/* Who hears of it sees the new tables. */
+		assert_int_equal(dev->port.lid, lid);
+		assert_int_equal(dev->pkeys[0], pkey);
+		assert_int_equal(((u8 *)dev->gids.at[3])[offsetof(struct xenvhca_gid, gid) + 15],
+				 last);
+	}
 }
 
 int vhca_cmd_query_port(struct vhca_dev *d, struct xenvhca_query_port_rsp *rsp)
 {
 	memset(rsp, 0, sizeof(*rsp));
-	rsp->state = IB_PORT_ACTIVE;
+	rsp->state = port_state;
 	rsp->gid_tbl_len = 8;
 	rsp->pkey_tbl_len = 1;
 	rsp->lid = lid;
+	rsp->sm_lid = sm_lid;
 	queries++;
 	if (going)
 		registered = false;
@@ -107,11 +138,12 @@ int vhca_cmd_query_gid_table(struct vhca_dev *d, u32 first,
 	return refuse;
 }
 
-/* ib_core was told of what is new before. */
-void vhca_gids_dispatched(struct vhca_dev *d, unsigned long events)
+/* ib_core was told before. */
+void vhca_gids_told(struct vhca_dev *d, int event)
 {
 	assert_int_equal(held, 1);
-	dispatched = events;
+	assert_int_equal(n_works, 0);
+	assert_true(told & 1 << event);
 }
 
 int vhca_cmd_query_pkey_table(struct vhca_dev *d, u32 first,
@@ -119,6 +151,7 @@ int vhca_cmd_query_pkey_table(struct vhca_dev *d, u32 first,
 {
 	memset(rsp, 0, sizeof(*rsp));
 	rsp->count = 1;
+	rsp->pkey[0] = pkey;
 	return 0;
 }
 
@@ -127,12 +160,15 @@ static int setup(void **state)
 {
 	dev = calloc(1, sizeof(*dev));
 	vhca_port_init(dev);
-	held = told = refuse = 0;
-	dispatched = 0;
-	lid = last = 1;
+	held = told = refuse = n_works = 0;
+	memset(said, 0, sizeof(said));
+	lid = sm_lid = last = 1;
+	pkey = 0xffff;
+	port_state = IB_PORT_ACTIVE;
 	registered = true;
 	going = false;
 	queries = 0;
+	dev->ring.state = VHCA_RING_UP;
 	if (vhca_port_read(dev))
 		return -1;
 	read_queries = queries;
@@ -206,17 +242,88 @@ static void an_address_that_changes_is_told(void **state)
 	vhca_port_refresh(dev);
 	kernel_advance(2 * HZ);
 	assert_int_equal(told, 1 << IB_EVENT_GID_CHANGE);
-	assert_int_equal(dispatched, BIT(IB_EVENT_GID_CHANGE));
 }
 
-/* Nobody knows: better one event too many. */
-static void without_an_answer_the_event_is_passed_on(void **state)
+/* Who hears of it sees what is new, so it waits until that has been read. */
+static void without_an_answer_an_event_waits(void **state)
 {
 	refuse = -EIO;
-	dev->port_events = BIT(IB_EVENT_GID_CHANGE);
+	last = 2;
+	lid = 2;
+	dev->port_events = BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_SM_CHANGE);
+	vhca_port_refresh(dev);
+	kernel_advance(10 * HZ);
+	assert_string_equal(said, "");
+	assert_in_range(queries, 10, 15);
+	refuse = 0;
+	kernel_advance(2 * HZ);
+	assert_string_equal(said, "LSG");
+	kernel_advance(2 * HZ);
+	assert_string_equal(said, "LSG");
+}
+
+/* Nobody asks again where there will be no answer. */
+static void a_broken_ring_is_asked_once(void **state)
+{
+	refuse = -EIO;
+	dev->ring.state = VHCA_RING_BROKEN;
+	vhca_port_refresh(dev);
+	kernel_advance(10 * HZ);
+	assert_int_equal(queries, 1);
+}
+
+/* What the backend reports within one refresh, and the state when that asks. */
+static const char *flaps(unsigned long events, u8 now)
+{
+	memset(said, 0, sizeof(said));
+	dev->port_events |= events;
+	port_state = now;
 	vhca_port_refresh(dev);
 	kernel_advance(2 * HZ);
-	assert_int_equal(told, 1 << IB_EVENT_GID_CHANGE);
+	return said;
+}
+
+static void the_last_event_tells_the_state(void **state)
+{
+	const unsigned long act = BIT(IB_EVENT_PORT_ACTIVE);
+	const unsigned long err = BIT(IB_EVENT_PORT_ERR);
+
+	assert_string_equal(flaps(err | act, IB_PORT_ACTIVE), "EA");
+	assert_string_equal(flaps(err | act, IB_PORT_DOWN), "E");
+	assert_string_equal(flaps(err | act, IB_PORT_DOWN), "AE");
+	assert_string_equal(flaps(err | act, IB_PORT_ACTIVE), "A");
+	/* The event of the end of a flap comes after the refresh. */
+	assert_string_equal(flaps(err, IB_PORT_ACTIVE), "EA");
+	assert_string_equal(flaps(act, IB_PORT_ACTIVE), "");
+	assert_string_equal(flaps(err, IB_PORT_DOWN), "E");
+	/* Events were lost, but not the state. */
+	assert_string_equal(flaps(0, IB_PORT_ACTIVE), "A");
+	assert_string_equal(flaps(0, IB_PORT_DOWN), "E");
+	assert_string_equal(flaps(0, IB_PORT_ACTIVE_DEFER), "");
+	assert_string_equal(flaps(0, IB_PORT_DOWN), "");
+}
+
+/* One event after the other, those of the tables first. */
+static void events_have_an_order(void **state)
+{
+	lid = sm_lid = last = 2;
+	pkey = 0x8001;
+	assert_string_equal(flaps(BIT(IB_EVENT_PORT_ACTIVE) |
+				  BIT(IB_EVENT_PORT_ERR) |
+				  BIT(IB_EVENT_CLIENT_REREGISTER) |
+				  BIT(IB_EVENT_GID_CHANGE), IB_PORT_ACTIVE),
+			    "LPSRGEA");
+}
+
+/* A process that sees the port down hears when it is up again. */
+static void a_state_that_was_seen_is_left_by_an_event(void **state)
+{
+	struct ib_port_attr attr;
+
+	port_state = IB_PORT_DOWN;
+	assert_int_equal(vhca_query_port(&dev->ibdev, 1, &attr), 0);
+	assert_int_equal(attr.state, IB_PORT_DOWN);
+	assert_string_equal(flaps(0, IB_PORT_ACTIVE), "EA");
 }
 
 /* Nothing in ib_core takes the table of such a port for its own. */
@@ -240,7 +347,11 @@ int main(void)
 		T(a_registration_asks_once),
 		T(what_is_another_s_is_no_event),
 		T(an_address_that_changes_is_told),
-		T(without_an_answer_the_event_is_passed_on),
+		T(without_an_answer_an_event_waits),
+		T(a_broken_ring_is_asked_once),
+		T(the_last_event_tells_the_state),
+		T(events_have_an_order),
+		T(a_state_that_was_seen_is_left_by_an_event),
 		T(an_ethernet_port_is_of_no_protocol),
 		T(nothing_is_told_behind_the_end),
 	};
