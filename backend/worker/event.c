@@ -16,6 +16,10 @@
  * domain. An fd that is not found empty for a second is drained, which costs the
  * guest events as an overflow of its ring does; if even that does not empty it,
  * the device is closed.
+ *
+ * A completion that is lost is made good by the frontend, which polls every CQ
+ * then. An asynchronous event cannot be made up, so one that finds no room in the
+ * ring is held, and no other is read until it has found some.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,11 +41,13 @@
 #define BE_BEHIND_NS	VL_SEC_NS	/* and then an fd is drained */
 #define BE_DRAIN	65536		/* descriptors at most */
 #define BE_TICK_NS	VL_SEC_NS	/* from one look at the counters to the next */
+#define BE_HELD_MS	10		/* from one try of a held event to the next */
 
 struct be_watch {
 	uint32_t gen;		/* tells a reused fd number apart */
 	bool used, async, ctl;
 	bool wake;		/* wakes the command thread, which reads it */
+	bool muted;		/* not waited for: an event is held */
 	struct be_tell *tell;	/* NULL: a verbs file, which is read here */
 	uint64_t full_ns;	/* since when it has not been empty; 0: it was */
 };
@@ -54,6 +60,9 @@ struct be_events {
 	int n_watch;
 	unsigned int n_ctl;	/* watches without a ucontext */
 	uint64_t tick_ns, sum;	/* the next look at the counters; their sum */
+	struct xenvhca_event held;	/* asynchronous; found no room */
+	bool holds;
+	uint64_t retry_ns;
 };
 
 /* Numbers of enum ib_event_type; it is not part of the kernel's uapi. */
@@ -65,23 +74,27 @@ enum {
 	EV_CLIENT_REREGISTER, EV_GID_CHANGE, EV_COUNT
 };
 
-void be_event_put(struct be_dev *dev, const struct xenvhca_event *ev)
+/* @over: though the rate does not allow it. 0, or of put_event(). */
+static int event_put(struct be_dev *dev, const struct xenvhca_event *ev,
+		     bool over)
 {
-	bool lost;
+	int rc = -ENOSPC;
 
-	if (!dev->t)
-		return;
 	pthread_mutex_lock(&dev->evt_lock);
-	lost = vl_bucket_take(&dev->quota.evt, vl_coarse_ns());
-	if (lost)
+	if (vl_bucket_take(&dev->quota.evt, vl_coarse_ns()) && !over)
 		dev->t->ops->overflow(dev->t);
 	else
-		lost = dev->t->ops->put_event(dev->t, ev);
+		rc = dev->t->ops->put_event(dev->t, ev);
 	pthread_mutex_unlock(&dev->evt_lock);
-	if (lost)
-		BE_STAT_ADD(dev, events_dropped, 1);
-	else
+	if (!rc)
 		BE_STAT_ADD(dev, events, 1);
+	return rc;
+}
+
+void be_event_put(struct be_dev *dev, const struct xenvhca_event *ev)
+{
+	if (dev->t && event_put(dev, ev, false))
+		BE_STAT_ADD(dev, events_dropped, 1);
 }
 
 void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
@@ -92,6 +105,26 @@ void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 	};
 
 	be_event_put(dev, &ev);
+}
+
+/* The held event again. */
+static void event_hold(struct be_dev *dev, struct be_events *e)
+{
+	int rc = dev->t ? event_put(dev, &e->held, true) : -ENOTCONN;
+
+	e->holds = rc == -ENOSPC;
+	e->retry_ns = vl_coarse_ns() + BE_HELD_MS * VL_MSEC_NS;
+	if (rc && !e->holds)
+		BE_STAT_ADD(dev, events_dropped, 1);
+}
+
+static void event_keep(struct be_dev *dev, uint8_t type, uint8_t event,
+		       uint32_t handle)
+{
+	dev->events->held = (struct xenvhca_event){
+		.type = type, .event = event, .handle = handle,
+	};
+	event_hold(dev, dev->events);
 }
 
 /* Type of the object that an asynchronous event names; 0: not passed on. */
@@ -138,10 +171,10 @@ static void event_async(struct be_dev *dev, const struct be_watch *w,
 			return;
 		if (d->event_type == EV_GID_CHANGE && !be_gids_changed(dev))
 			return;		/* another guest's */
-		be_event_push(dev, type, (uint8_t)d->event_type, 0);
+		event_keep(dev, type, (uint8_t)d->event_type, 0);
 		return;
 	}
-	be_event_push(dev, type, (uint8_t)d->event_type, (uint32_t)d->element);
+	event_keep(dev, type, (uint8_t)d->event_type, (uint32_t)d->element);
 }
 
 union be_desc {
@@ -200,21 +233,55 @@ static void event_drain(struct be_dev *dev, int fd, struct be_watch *w)
 	epoll_ctl(dev->events->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
+static void watch_mute(struct be_events *e, int fd, struct be_watch *w,
+		       bool mute)
+{
+	struct epoll_event ev = {
+		.events = mute ? 0 : EPOLLIN,
+		.data.u64 = (uint64_t)w->gen << 32 | (uint32_t)fd,
+	};
+
+	/* Gone already after a failed read, or a drain that did not end. */
+	epoll_ctl(e->epfd, EPOLL_CTL_MOD, fd, &ev);
+	w->muted = mute;
+}
+
 static void event_read(struct be_dev *dev, int fd, struct be_watch *w)
 {
+	const bool *holds = &dev->events->holds;
 	union be_desc d;
 	unsigned int n;
 	uint64_t now;
 
-	for (n = 0; n < BE_EVENT_BATCH && event_get(dev, fd, w, &d); n++)
+	for (n = 0; n < BE_EVENT_BATCH && !(w->async && *holds); n++) {
+		if (!event_get(dev, fd, w, &d)) {
+			w->full_ns = 0;
+			return;
+		}
 		event_pass(dev, w, &d);
+	}
 	now = vl_coarse_ns();
-	if (n < BE_EVENT_BATCH)
-		w->full_ns = 0;
-	else if (!w->full_ns)
+	if (!w->full_ns)
 		w->full_ns = now;
 	else if (now - w->full_ns > BE_BEHIND_NS)
 		event_drain(dev, fd, w);
+	if (w->async && *holds)
+		watch_mute(dev->events, fd, w, true);
+}
+
+/* Each file that was muted is looked at again: it may have to be drained. */
+static void event_held(struct be_dev *dev, struct be_events *e)
+{
+	int fd;
+
+	if (!e->holds || vl_coarse_ns() < e->retry_ns)
+		return;
+	pthread_mutex_lock(&e->lock);
+	event_hold(dev, e);
+	for (fd = 0; fd < e->n_watch; fd++)
+		if (e->watch[fd].used && e->watch[fd].muted)
+			watch_mute(e, fd, &e->watch[fd], false);
+	pthread_mutex_unlock(&e->lock);
 }
 
 /* @key: as given to epoll; the fd may have been closed since. */
@@ -264,12 +331,14 @@ static int event_tick(struct be_dev *dev, struct be_events *e)
 static void *event_thread(void *arg)
 {
 	struct be_dev *dev = arg;
+	struct be_events *e = dev->events;
 	struct epoll_event ev[16];
-	int i, n;
+	int i, n, ms;
 
 	for (;;) {
-		n = epoll_wait(dev->events->epfd, ev, 16,
-			       event_tick(dev, dev->events));
+		ms = event_tick(dev, e);
+		n = epoll_wait(e->epfd, ev, 16,
+			       e->holds && ms > BE_HELD_MS ? BE_HELD_MS : ms);
 		if (n < 0 && errno != EINTR) {
 			be_fault(dev, "epoll_wait: %s", strerror(errno));
 			return NULL;
@@ -279,6 +348,7 @@ static void *event_thread(void *arg)
 				return NULL;
 			event_ready(dev, ev[i].data.u64);
 		}
+		event_held(dev, e);
 	}
 }
 

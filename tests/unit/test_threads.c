@@ -155,6 +155,93 @@ static void a_full_event_ring_sets_overflow(void **state)
 	assert_int_equal(loop_get_event(g->loop, &ev), 1);
 }
 
+static unsigned int take_events(struct guest *g, uint8_t type)
+{
+	struct xenvhca_event ev;
+	unsigned int n = 0;
+
+	while (loop_get_event(g->loop, &ev))
+		n += ev.type == type;
+	return n;
+}
+
+/* A ring full of them, and not what comes behind. */
+static void take_completions(struct guest *g)
+{
+	struct xenvhca_event ev;
+	unsigned int i;
+
+	for (i = 0; i < XENVHCA_EVT_ENTRIES; i++) {
+		assert_int_equal(loop_get_event(g->loop, &ev), 1);
+		assert_int_equal(ev.type, XENVHCA_EVT_COMP);
+	}
+}
+
+/* A completion is made good by a poll of every CQ; nobody asks every QP. */
+static void an_async_event_waits_for_room(void **state)
+{
+	struct guest *g = *state;
+	unsigned int i, n;
+
+	for (i = 0; i < XENVHCA_EVT_ENTRIES + 10; i++)
+		be_event_push(&g->dev, XENVHCA_EVT_COMP, 0, i);
+	for (i = 0; i < 200; i++)
+		fake_async_event(fake_nth(FAKE_QP, 0), 3);
+	fake_comp_event(fake_nth(FAKE_CQ, 0));
+	usleep(100000);
+	take_completions(g);
+	assert_true(loop_take_overflow(g->loop));
+	assert_int_equal(g->dev.stats.events_dropped, 11);
+	for (n = i = 0; n < 200 && i < WAIT_MS; i++) {
+		n += take_events(g, XENVHCA_EVT_QP);
+		usleep(1000);
+	}
+	assert_int_equal(n, 200);
+	assert_int_equal(g->dev.stats.events_dropped, 11);
+}
+
+/* Nor does the rate of completions take one. */
+static void an_async_event_over_the_rate_is_told(void **state)
+{
+	struct guest *g = *state;
+	unsigned int n = 0, i;
+
+	g->dev.quota.evt = (struct vl_bucket){ .rate = 1, .last_ns = vl_coarse_ns() };
+	be_event_push(&g->dev, XENVHCA_EVT_COMP, 0, 1);
+	assert_int_equal(take_events(g, XENVHCA_EVT_COMP), 0);
+	fake_async_event(fake_nth(FAKE_QP, 0), 3);
+	for (i = 0; !n && i < WAIT_MS; i++) {
+		usleep(1000);
+		n = take_events(g, XENVHCA_EVT_QP);
+	}
+	assert_int_equal(n, 1);
+}
+
+/* The kernel keeps what is not read, so that has an end, and nothing spins. */
+static void a_guest_that_takes_nothing_loses_async_events(void **state)
+{
+	struct guest *g = *state;
+	struct timespec t[2];
+	unsigned int i;
+
+	for (i = 0; i < XENVHCA_EVT_ENTRIES; i++)
+		be_event_push(&g->dev, XENVHCA_EVT_COMP, 0, i);
+	for (i = 0; i < 50; i++)
+		fake_async_event(fake_nth(FAKE_QP, 0), 3);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t[0]);
+	for (i = 0; i < WAIT_MS && !g->dev.stats.events_dropped; i++)
+		usleep(1000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t[1]);
+	assert_int_equal(g->dev.stats.events_dropped, 49);
+	assert_in_range(i, 500, WAIT_MS - 1);
+	assert_true(t[1].tv_sec - t[0].tv_sec < 1 + (t[1].tv_nsec < t[0].tv_nsec));
+	take_completions(g);
+	for (i = 0; !take_events(g, XENVHCA_EVT_QP) && i < WAIT_MS; i++)
+		usleep(1000);
+	assert_in_range(i, 0, WAIT_MS - 1);	/* the one that was held */
+	assert_false(g->dev.fault);
+}
+
 /* Is the command thread woken within that time? */
 static bool woken(struct guest *g, int ms)
 {
@@ -450,6 +537,9 @@ int main(void)
 		T(what_has_no_room_is_posted_when_there_is),
 		T(events_name_the_guests_objects),
 		T(a_full_event_ring_sets_overflow),
+		T(an_async_event_waits_for_room),
+		T(an_async_event_over_the_rate_is_told),
+		T(a_guest_that_takes_nothing_loses_async_events),
 		T(events_that_never_end_close_the_device),
 		T(many_events_do_no_harm),
 		T(the_command_thread_hears_of_its_files),

@@ -146,7 +146,7 @@
  *
  *      Token buckets (one second deep) for commands other than destroy
  *      commands, and for events. A command over the rate waits, it does not
- *      fail; an event over the rate is reported by the overflow flag.
+ *      fail; a completion over the rate is reported by the overflow flag.
  *
  *      Two more buckets of the backend have no node. Commands that the HCA's
  *      driver refuses, each of which may cost a line in the kernel log: 10 per
@@ -1546,7 +1546,9 @@ struct xenvhca_response {
  * index modulo XENVHCA_EVT_ENTRIES. The backend never overwrites a slot that
  * was not consumed: it drops the event, sets overflow to 1 and notifies. The
  * frontend answers overflow = 1 by clearing it and then treating every CQ as
- * completed and querying port, GIDs and P_Keys anew.
+ * completed and querying port, GIDs and P_Keys anew. XENVHCA_EVT_CQ, _QP, _SRQ
+ * and _PORT are held by the backend until there is a slot, and are dropped only if
+ * there is none for a second, or if they come faster than the backend reads them.
  *
  * +----------------+----------------+----------------+----------------+
  * |      prod (backend)             | octet 0                         |

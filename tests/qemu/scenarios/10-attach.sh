@@ -51,7 +51,8 @@ flaps() {
 	done >/tmp/flaps
 	echo "link set d0 $1" >>/tmp/flaps
 	ip -batch /tmp/flaps
-	sleep 2	# measured: a refresh is a second after the one before at most
+	# A refresh comes a second after the one before at most.
+	sleep 2	# measured
 }
 for g in a b; do
 	guest_sh -t 90 "$g" 'ibv_asyncwatch -d vhca0' >"$SCENARIO_DIR/async.$g" 2>&1 &
