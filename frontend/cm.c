@@ -14,6 +14,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nsproxy.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 
@@ -60,6 +61,21 @@ static const struct vhca_file_ops cm_ops = {
 	.free = cm_free,
 };
 
+/*
+ * Under devs_lock. The first device that the network namespace of this process may use:
+ * any one, unless the RDMA subsystem is in exclusive mode ("rdma system").
+ */
+static struct vhca_dev *dev_first(void)
+{
+	const struct net *net = current->nsproxy->net_ns;
+	struct vhca_dev *dev;
+
+	list_for_each_entry(dev, &devs, cm_list)
+		if (rdma_dev_access_netns(&dev->ibdev, net))
+			return dev;
+	return NULL;
+}
+
 static int cm_open(struct inode *inode, struct file *filp)
 {
 	struct vhca_cm *cm = kzalloc(sizeof(*cm), GFP_KERNEL_ACCOUNT);
@@ -70,7 +86,7 @@ static int cm_open(struct inode *inode, struct file *filp)
 	vhca_file_init(&cm->f, &cm_ops);
 	vhca_cm_uid_init(cm);
 	mutex_lock(&devs_lock);
-	dev = list_first_entry_or_null(&devs, struct vhca_dev, cm_list);
+	dev = dev_first();
 	if (dev)
 		vhca_file_join(&cm->f, dev);
 	mutex_unlock(&devs_lock);

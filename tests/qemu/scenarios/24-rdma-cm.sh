@@ -143,6 +143,13 @@ check "nobody answers: dom0 alone" grep UNREACHABLE /tmp/nobody.0
 check "nobody answers: the same in b" [ "$rc0 $(cm_words /tmp/nobody.0)" = \
 	"$rc1 $(cm_words /tmp/nobody.1)" ]
 
+step "a process of another network namespace"
+guest_sh a 'rdma system set netns exclusive && ip netns add other'
+check "exclusive mode: the file cannot be opened there" guest_sh a \
+	'! ip netns exec other sh -c ": <>/dev/infiniband/rdma_cm"'
+check "and can in the device's own" guest_sh a ': <>/dev/infiniband/rdma_cm'
+guest_sh a 'ip netns del other && rdma system set netns shared'
+
 step "what is left"
 check "no id of a worker" no_cm_ids
 vhcactl detach a all
