@@ -207,14 +207,17 @@ static int one(struct vhca_cm *cm, struct vhca_cm_call *c, void __user *user)
 
 /* ---- commands that are more ---- */
 
+#define VHCA_CM_STALE	1
+#define VHCA_CM_STALES	64		/* events of one call that does not wait */
+
 static bool has_events(struct vhca_cm *cm)
 {
 	return READ_ONCE(cm->f.events) || READ_ONCE(cm->f.gone);
 }
 
 /*
- * Fetches one event: 0; -EAGAIN: there is none, or one of an id that the process
- * does not have any more. Whoever ends an id holds the same lock.
+ * Fetches one event: 0; -EAGAIN: there is none; VHCA_CM_STALE: it is of an id that the
+ * process does not have any more. Whoever ends an id holds the same lock.
  */
 static int fetch(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
@@ -227,7 +230,7 @@ static int fetch(struct vhca_cm *cm, struct vhca_cm_call *c)
 	rc = vhca_cm_command(cm, c);
 	if (!rc && (c->out_len < c->op->out_min ||
 		    !vhca_cm_uid_get(cm, u64_at(c->out, at), &uid)))
-		rc = -EAGAIN;
+		rc = VHCA_CM_STALE;
 	if (!rc)
 		put_u64(c->out, at, uid);
 	vhca_file_unlock(&cm->f);
@@ -238,19 +241,26 @@ static int get_event(struct file *filp, struct vhca_cm_call *c,
 		     void __user *user)
 {
 	struct vhca_cm *cm = filp->private_data;
+	bool waits = !(filp->f_flags & O_NONBLOCK);
+	unsigned int stale = 0;
 	u16 room = c->out_len;
 	int rc;
 
 	for (;;) {
-		if (!has_events(cm) && filp->f_flags & O_NONBLOCK)
+		if (!waits && !has_events(cm))
 			return -EAGAIN;
 		rc = wait_event_interruptible(cm->f.wait, has_events(cm));
 		if (rc)
 			return rc;
 		c->out_len = room;
 		rc = fetch(cm, c);
-		if (rc != -EAGAIN)
-			return rc ? rc : store(c, user);
+		if (!rc)
+			return store(c, user);
+		if (rc != -EAGAIN && rc != VHCA_CM_STALE)
+			return rc;
+		/* The backend may say that there are events and have none, for ever. */
+		if (!waits && (rc == -EAGAIN || stale++ == VHCA_CM_STALES))
+			return -EAGAIN;
 		if (signal_pending(current))
 			return -ERESTARTSYS;
 	}

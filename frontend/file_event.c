@@ -6,7 +6,7 @@
  * in the answer of each command. The two rings have no order, so each statement has a
  * number, and the latest holds. What a full event ring has lost is made up for by
  * asking. Upcalls and processes run this; the backend may say anything, which wakes a
- * process too often or never.
+ * process never, or once for each time that the process asks.
  */
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -25,17 +25,17 @@ void vhca_file_ask(struct vhca_file *file)
 bool vhca_file_told(struct vhca_file *file, u16 seq, bool events)
 {
 	unsigned long flags;
-	bool news, wake = false;
+	bool news = false;
 
 	spin_lock_irqsave(&file->state_lock, flags);
-	news = (s16)(seq - file->seq) > 0;
-	if (news) {
+	if ((s16)(seq - file->seq) > 0) {
 		file->seq = seq;
-		wake = events || file->lost;
-		WRITE_ONCE(file->events, wake);
+		events |= file->lost;
+		news = events && !file->events;
+		WRITE_ONCE(file->events, events);
 	}
 	spin_unlock_irqrestore(&file->state_lock, flags);
-	if (wake)
+	if (news)
 		wake_up_interruptible(&file->wait);
 	return news;
 }

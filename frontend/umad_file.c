@@ -383,7 +383,8 @@ ssize_t vhca_umad_read(struct file *filp, char __user *buf, size_t count,
 		if (wait_event_interruptible(umad->f.wait, readable(umad)))
 			return -ERESTARTSYS;
 		rc = recv_once(umad, buf, count);
-		if (rc != -EAGAIN)
+		/* The backend may say that there is a datagram and have none, for ever. */
+		if (rc != -EAGAIN || filp->f_flags & O_NONBLOCK)
 			return rc;
 		if (signal_pending(current))
 			return -ERESTARTSYS;

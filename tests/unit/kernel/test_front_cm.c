@@ -23,7 +23,7 @@ struct fd { struct file *file; };
 #define mutex_lock_killable_nested(m, n) mutex_lock_killable(m)
 #define spin_lock_irq(l)
 #define spin_unlock_irq(l)
-#define signal_pending(t)	true	/* or it would wait for ever */
+#define signal_pending(t)	signals	/* or it would wait for ever */
 #define wait_event_interruptible(wq, cond) ((cond) ? 0 : -ERESTARTSYS)
 #define ib_safe_file_access(f)	true
 #define copy_from_user(to, from, n) (memcpy(to, from, n), 0)
@@ -38,6 +38,7 @@ struct fd { struct file *file; };
 #define U32_MAX			UINT32_MAX
 
 struct cm_fops { int unused; };
+static bool signals;
 static long counter;
 #define atomic_inc_return(a)	((u32)++counter)
 
@@ -131,6 +132,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&be, 0, sizeof(be));
 	be.out_len = VHCA_CM_MAX_OUT;
+	signals = true;
 	counter = 0;
 	dev.ibdev.index = 77;
 	file_init(&cm, &filp, 1);
@@ -356,11 +358,46 @@ static void lengths_are_those_of_the_kernel(void **state)
 	assert_int_equal(be.n, n);
 }
 
+/* A backend that says without end that it has events wakes a process once. */
+static void a_flood_is_no_news(void **state)
+{
+	unsigned int news = 0;
+	u16 seq;
+
+	(void)state;
+	for (seq = 1; seq < 1000; seq++)
+		news += vhca_file_told(&cm.f, seq, true);
+	assert_int_equal(news, 1);
+	/* The process asks, hears that there is none, and is woken by the next one. */
+	assert_false(vhca_file_told(&cm.f, seq++, false));
+	assert_true(vhca_file_told(&cm.f, seq, true));
+}
+
+/* It says that there are events, and gives none, or those of others. */
+static void who_does_not_wait_asks_once(void **state)
+{
+	struct rdma_ucm_event_resp ev;
+
+	(void)state;
+	signals = false;
+	create(0x77, 3);
+	be.n = 0;
+	be.status = -EAGAIN;
+	assert_int_equal(event(&filp, cookie_of(3), 3, &ev), -EAGAIN);
+	assert_int_equal(be.n, 1);
+	be.status = 0;
+	be.events = true;
+	be.n = 0;
+	assert_int_equal(event(&filp, 6, 3, &ev), -EAGAIN);
+	assert_in_range(be.n, 1, 100);
+}
+
 static void the_latest_statement_holds(void **state)
 {
 	(void)state;
 	assert_true(vhca_file_told(&cm.f, 2, true));
-	assert_true(vhca_file_told(&cm.f, 4, false));
+	assert_false(vhca_file_told(&cm.f, 4, false));
+	assert_false(cm.f.events);
 	assert_false(vhca_file_told(&cm.f, 3, true));	/* it was late */
 	assert_false(cm.f.events);
 	assert_false(vhca_file_told(&cm.f, 4, true));	/* twice */
@@ -368,7 +405,7 @@ static void the_latest_statement_holds(void **state)
 	assert_true(cm.f.events);
 	/* The numbers wrap. */
 	cm.f.seq = 0xffff;
-	assert_true(vhca_file_told(&cm.f, 0, false));
+	assert_false(vhca_file_told(&cm.f, 0, false));
 	assert_false(cm.f.events);
 }
 
@@ -400,6 +437,7 @@ int main(void)
 		T(an_id_moves_with_its_uid),
 		T(waiting_for_the_other_file_is_killable),
 		T(lengths_are_those_of_the_kernel),
+		T(a_flood_is_no_news), T(who_does_not_wait_asks_once),
 		T(the_latest_statement_holds),
 		T(a_lost_statement_is_asked_for),
 	};

@@ -443,6 +443,7 @@ static void a_hostile_length_is_an_error(void **state)
 	be.len = 0;
 	be.events = true;
 	vhca_file_told(&umad.f, ++be.seq, true);
+	filp.f_flags = 0;
 	signals = 1;			/* or for ever */
 	assert_int_equal(read_it(sizeof(buf)), -ERESTARTSYS);
 }
@@ -492,6 +493,17 @@ static void without_memory_nothing_is_lost(void **state)
 	assert_memory_equal(buf + HDR, packet + HDR, 5000);
 }
 
+/* The backend says that there is a datagram, and has none. */
+static void who_does_not_wait_asks_once(void **state)
+{
+	be.events = umad.f.events = true;
+	be.n = 0;
+	filp.f_flags = O_NONBLOCK;
+	assert_int_equal(vhca_umad_read(&filp, (char *)buf, sizeof(buf), NULL),
+			 -EAGAIN);
+	assert_int_equal(be.n, 1);
+}
+
 static void who_waits_for_a_reader_can_be_killed(void **state)
 {
 	(void)state;
@@ -532,6 +544,7 @@ int main(void)
 		T(a_hostile_length_is_an_error),
 		T(a_signal_ends_a_long_read_and_loses_nothing),
 		T(without_memory_nothing_is_lost),
+		T(who_does_not_wait_asks_once),
 		T(who_waits_for_a_reader_can_be_killed),
 		T(the_end_of_a_device_is_an_error),
 	};
