@@ -6,7 +6,7 @@
 
 #define TEXT	512
 
-static void clean(char *s)
+void vl_clean(char *s)
 {
 	for (; *s; s++)
 		if (*s < 0x20 || *s > 0x7e)
@@ -28,7 +28,7 @@ void vl_line(int prio, const char *about, const char *fmt, va_list ap)
 	int n;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	clean(text);
+	vl_clean(text);
 	if (!on_terminal())
 		snprintf(head, sizeof(head), "<%d>", prio & 7);
 	n = snprintf(line, sizeof(line), "%s%.64s%s\n", head, about, text);

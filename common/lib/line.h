@@ -10,12 +10,13 @@
 
 #include <stdarg.h>
 
+/* What is not printable ASCII, as other domains' strings may have, becomes '?'. */
+void vl_clean(char *text);
 /**
  * vl_line() - write one line
  * @prio: of syslog (LOG_ERR to LOG_DEBUG); a terminal does not see it
  * @about: what it is about, put before the text, or ""
- * @fmt: the text; what is not printable ASCII in it, as other domains' strings
- *	may have, becomes '?'; what is beyond 511 characters is cut off
+ * @fmt: the text, as vl_clean() leaves it; what is beyond 511 characters is cut off
  */
 void vl_line(int prio, const char *about, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));

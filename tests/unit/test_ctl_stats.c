@@ -272,6 +272,55 @@ static void openmetrics_of_nothing_are_well_formed(void **state)
 	well_formed(out);
 }
 
+/* Sets the terminal's title, moves its cursor: as bytes, and as JSON has them. */
+#define EVIL	"\033]0;a\\u0007\\u001b[2J\302\2332J\177\377"
+#define FILE_EVIL \
+	"{\"domid\":5,\"hca\":\"" EVIL "\",\"" EVIL "\":1,\"counters\":{\"" EVIL "\":2}," \
+	"\"state\":\"a\\nb\"}"
+
+static void is_text(const char *s)
+{
+	assert_int_not_equal(*s, '\0');
+	for (; *s; s++)
+		if (*s != '\n' && (*s < 0x20 || *s > 0x7e))
+			fail_msg("0x%02x is printed", *s & 0xff);
+}
+
+/* A worker that a guest took over writes what it likes, and so does a backend. */
+static void the_terminal_gets_text(void **state)
+{
+	struct ctl_dev d;
+	char *out, *err;
+	struct ctl c;
+
+	(void)state;
+	host_device(&c, "hca=rxe0", &d);
+	host_file("/5-0.stats", FILE_EVIL);
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_OK);
+	is_text(out);
+	assert_non_null(strstr(out, "state                        a?b\n"));
+	c.json = true;
+	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_OK);
+	is_text(out);
+	assert_non_null(strstr(out, "\"a\\nb\""));
+	c.json = false;
+	c.openmetrics = true;
+	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_OK);
+	is_text(out);
+	host_capture();
+	c.argc = c.json = c.openmetrics = 0;
+	c.batch = true;
+	c.delay = c.count = 1;
+	assert_int_equal(ctl_top(&c), CTL_OK);
+	assert_int_equal(ctl_error(CTL_OK, "broken: %s", "\033]0;a\007"), CTL_OK);
+	fake_xs_set("/local/domain/5/name", "web\033[2J");
+	fake_xs_set("/local/domain/0/backend/vhca/5/0/hca", "\033[2J");
+	assert_int_equal(ctl_list(&c), CTL_OK);
+	host_captured(&out, &err);
+	is_text(out);
+	assert_string_equal(err, "vhcactl: broken: ?]0;a?\n");
+}
+
 #define HOST_TEST(f) cmocka_unit_test_setup_teardown(f, host_new, host_end)
 
 int main(void)
@@ -283,6 +332,7 @@ int main(void)
 		HOST_TEST(what_is_no_file_is_not_waited_for),
 		HOST_TEST(openmetrics_are_well_formed),
 		HOST_TEST(openmetrics_of_nothing_are_well_formed),
+		HOST_TEST(the_terminal_gets_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,10 @@ struct ctl_dev {
 /* One line on stderr. Returns rc, to be the exit code. */
 int ctl_error(enum ctl_exit rc, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* One line on stdout. */
+void ctl_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Print obj with the flags of json-c, and drop it. */
+void ctl_put_json(struct json_object *obj, int flags);
 /* Print obj, as JSON or as lines "name.name value", and drop it. */
 void ctl_print_json(struct json_object *obj);
 void ctl_print_flat(struct json_object *obj);

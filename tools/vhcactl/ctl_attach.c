@@ -213,8 +213,8 @@ static void report(struct ctl *c, const struct ctl_dev *d)
 	struct json_object *obj;
 
 	if (!c->json) {
-		printf("domain %u: device %u, backend domain %u\n", d->domid,
-		       d->devid, d->backend);
+		ctl_say("domain %u: device %u, backend domain %u", d->domid,
+			d->devid, d->backend);
 		return;
 	}
 	obj = json_object_new_object();

@@ -35,8 +35,8 @@ void check_say(struct check *k, enum check_verdict v, const char *name,
 	if (v > k->worst)
 		k->worst = v;
 	if (!k->list) {
-		printf("%-4s %s: %s%s%s\n", word[v], name, text,
-		       mend ? "; " : "", mend ? mend : "");
+		ctl_say("%-4s %s: %s%s%s", word[v], name, text,
+			mend ? "; " : "", mend ? mend : "");
 		return;
 	}
 	o = json_object_new_object();

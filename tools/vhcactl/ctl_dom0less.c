@@ -175,9 +175,9 @@ static int serve(struct ctl *c, const struct dom0less *all,
 	if (!rc)
 		rc = give_device(c, g, d);
 	if (!rc && !g->spec[0])
-		printf("domain %u (%s): no vhca\n", g->domid, g->name);
+		ctl_say("domain %u (%s): no vhca", g->domid, g->name);
 	else if (!rc)
-		printf("domain %u (%s): device %u\n", g->domid, g->name, d->devid);
+		ctl_say("domain %u (%s): device %u", g->domid, g->name, d->devid);
 	return rc;
 }
 

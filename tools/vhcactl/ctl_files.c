@@ -18,7 +18,7 @@
 #include "host/xenbus.h"
 #include "number.h"
 
-#define LINE		"%-5s %-20s %-5s %-20s %-12s %s\n"
+#define LINE		"%-5s %-20s %-5s %-20s %-12s %s"
 #define DETACH_WAIT	30	/* seconds */
 #define FORCE_WAIT	5	/* the same with -f */
 #define POLL_NS		100000000
@@ -103,8 +103,8 @@ int ctl_files_serve(struct ctl *c, const struct dom0less *all)
 		one = g->spec[0] ? give_device(c, g) : CTL_OK;
 		rc = rc ? rc : one;
 		if (!one)
-			printf("domain %u (%s): %s\n", g->domid, g->name,
-			       g->spec[0] ? "device 0" : "no vhca");
+			ctl_say("domain %u (%s): %s", g->domid, g->name,
+				g->spec[0] ? "device 0" : "no vhca");
 	}
 	return rc;
 }
@@ -179,7 +179,7 @@ static int list_one(struct ctl *c, unsigned int domid, unsigned int devid,
 	snprintf(dom, sizeof(dom), "%u", domid);
 	snprintf(dev, sizeof(dev), "%u", devid);
 	if (!c->json) {
-		printf(LINE, dom, name, dev, hca, be, fe);
+		ctl_say(LINE, dom, name, dev, hca, be, fe);
 		return CTL_OK;
 	}
 	o = json_object_new_object();
@@ -216,8 +216,8 @@ int ctl_files_list(struct ctl *c)
 	if (c->json)
 		e.arg = json_object_new_array();
 	else
-		printf(LINE, "DOMID", "NAME", "DEVID", "HCA", "BE-STATE",
-		       "FE-STATE");
+		ctl_say(LINE, "DOMID", "NAME", "DEVID", "HCA", "BE-STATE",
+			"FE-STATE");
 	rc = each_run(&e);
 	if (e.arg)
 		ctl_print_json(e.arg);

@@ -8,7 +8,7 @@
 #include "ctl.h"
 #include "host/xenbus.h"
 
-#define LINE "%-5s %-20s %-5s %-7s %-20s %-12s %s\n"
+#define LINE "%-5s %-20s %-5s %-7s %-20s %-12s %s"
 
 struct row {
 	char domid[12], name[CTL_NAME_MAX], devid[12], backend[12];
@@ -54,8 +54,8 @@ static int list_one(struct ctl *c, const struct ctl_dev *d, void *arg)
 	if (c->json)
 		row_json(d, &r, arg);
 	else
-		printf(LINE, r.domid, r.name[0] ? r.name : "-", r.devid,
-		       r.backend, r.hca, r.be, r.fe);
+		ctl_say(LINE, r.domid, r.name[0] ? r.name : "-", r.devid,
+			r.backend, r.hca, r.be, r.fe);
 	return CTL_OK;
 }
 
@@ -73,8 +73,8 @@ int ctl_list(struct ctl *c)
 	if (c->json)
 		list = json_object_new_array();
 	else
-		printf(LINE, "DOMID", "NAME", "DEVID", "BACKEND", "HCA",
-		       "BE-STATE", "FE-STATE");
+		ctl_say(LINE, "DOMID", "NAME", "DEVID", "BACKEND", "HCA",
+			"BE-STATE", "FE-STATE");
 	rc = ctl_dev_each(c, c->argc ? (int)domid : -1, list_one, list);
 	if (list)
 		ctl_print_json(list);

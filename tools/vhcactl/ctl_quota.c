@@ -11,7 +11,7 @@
 #include <string.h>
 #include "ctl.h"
 
-#define LINE	"%-14s %10s  %-8s %10s  %s\n"
+#define LINE	"%-14s %10s  %-8s %10s  %s"
 
 struct change {
 	const struct ctl_dev *d;
@@ -74,7 +74,7 @@ static int change(struct ctl *c, const struct ctl_dev *d)
 				 "cannot write the nodes of the device: %s (quotas are changed in the control domain only, as root)",
 				 strerror(-rc));
 	/* On stderr, so that --json stays JSON. */
-	fprintf(stderr, "vhcactl: %s\n", effect(ctl_be_state(c, d)));
+	ctl_error(CTL_OK, "%s", effect(ctl_be_state(c, d)));
 	return CTL_OK;
 }
 
@@ -122,8 +122,8 @@ static void row(struct ctl *c, const struct ctl_dev *d, int i,
 	ctl_json_int(o, "max", k->max);
 	snprintf(range, sizeof(range), "%u..%u", k->min, k->max);
 	if (!c->json)
-		printf(LINE, k->name, value, set ? "set" : "default", use,
-		       range);
+		ctl_say(LINE, k->name, value, set ? "set" : "default", use,
+			range);
 	json_object_object_add(list, k->name, o);
 }
 
@@ -136,7 +136,7 @@ static int print(struct ctl *c, const struct ctl_dev *d)
 	if (ctl_stats_load(c, d, &stats, NULL, err))
 		stats = NULL;
 	if (!c->json)
-		printf(LINE, "KEY", "VALUE", "IS", "IN USE", "ACCEPTED");
+		ctl_say(LINE, "KEY", "VALUE", "IS", "IN USE", "ACCEPTED");
 	for (i = 0; i < CTL_KEYS; i++)
 		if (i != CTL_PORT)
 			row(c, d, i, stats, list);

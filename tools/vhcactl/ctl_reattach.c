@@ -79,9 +79,9 @@ static void report(struct ctl *c, const struct pair *p,
 	struct json_object *o;
 
 	if (!c->json) {
-		printf("domain %u: device %u is now %u, backend domain %u\n",
-		       p->old.domid, p->old.devid, p->new.devid,
-		       p->new.backend);
+		ctl_say("domain %u: device %u is now %u, backend domain %u",
+			p->old.domid, p->old.devid, p->new.devid,
+			p->new.backend);
 		return;
 	}
 	o = json_object_new_object();

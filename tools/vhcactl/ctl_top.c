@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/xenbus.h"
+#include "line.h"
 #include "top.h"
 
 #define DELAY		2	/* seconds */
@@ -126,13 +127,12 @@ static void print_json(const struct top *t)
 		json_object_array_add(list, top_json(&t->row[i]));
 	ctl_json_int(o, "time_ms", clock_ms());
 	json_object_object_add(o, "devices", list);
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(o);
+	ctl_put_json(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 static void print_line(const struct top *t, char *line)
 {
+	vl_clean(line);
 	if (!t->live) {
 		puts(line);
 		return;

@@ -76,8 +76,8 @@ static void label_text(FILE *out, const char *s)
 			fputs("\\n", out);
 		else if (*s == '"' || *s == '\\')
 			fprintf(out, "\\%c", *s);
-		else
-			fputc(*s, out);
+		else	/* the operator's terminal may be behind it */
+			fputc(*s < 0x20 || *s > 0x7e ? '?' : *s, out);
 	}
 }
 

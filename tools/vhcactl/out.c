@@ -3,12 +3,27 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What vhcactl prints: messages on stderr, answers on stdout as JSON or as
- * lines "name.name value".
+ * lines "name.name value". Workers that a guest took over, and other domains, wrote
+ * some of it, and the operator's terminal obeys what is no text: so everything is
+ * printed by this file, ctl_top.c and openmetrics.c, as printable ASCII.
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
+#include "line.h"
+
+static void put_line(FILE *f, const char *fmt, va_list ap)
+{
+	char *text = NULL;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		return;
+	vl_clean(text);
+	fprintf(f, "%s\n", text);
+	free(text);
+}
 
 int ctl_error(enum ctl_exit rc, const char *fmt, ...)
 {
@@ -17,18 +32,38 @@ int ctl_error(enum ctl_exit rc, const char *fmt, ...)
 	fflush(stdout);
 	fputs("vhcactl: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	put_line(stderr, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	return rc;
+}
+
+void ctl_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(stdout, fmt, ap);
+	va_end(ap);
+}
+
+/* The lines are the library's: it escapes those of a text. */
+void ctl_put_json(struct json_object *obj, int flags)
+{
+	char *text, *line, *next;
+
+	text = next = strdup(json_object_to_json_string_ext(obj, flags));
+	while ((line = strsep(&next, "\n"))) {
+		vl_clean(line);
+		puts(line);
+	}
+	free(text);
+	json_object_put(obj);
 }
 
 void ctl_print_json(struct json_object *obj)
 {
-	puts(json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_SPACED |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(obj);
+	ctl_put_json(obj, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+			  JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 /* prefix: "" or "name.name." */
@@ -45,7 +80,7 @@ static void print_object(struct json_object *obj, const char *prefix)
 			continue;
 		}
 		name[strlen(name) - 1] = '\0';
-		printf("%-28s %s\n", name, json_object_get_string(val));
+		ctl_say("%-28s %s", name, json_object_get_string(val));
 	}
 }
 
