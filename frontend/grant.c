@@ -381,6 +381,16 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 
 /* ---- pinned user memory ---- */
 
+/*
+ * What another domain granted to this one cannot be granted on: the backend could not
+ * map it, and Xen would log each page. Pages of files and anonymous memory use the
+ * flag for other things, but have a mapping.
+ */
+static bool page_is_granted(struct page *page)
+{
+	return PageForeign(page) && !page->mapping;
+}
+
 static int mem_grant(struct vhca_mem *mem)
 {
 	struct sg_page_iter iter;
@@ -388,10 +398,14 @@ static int mem_grant(struct vhca_mem *mem)
 	int err;
 
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
+		struct page *page = sg_page_iter_page(&iter);
+
 		if (done == mem->pages.nr_pages)
 			break;
-		err = grant_page(mem->dev, sg_page_iter_page(&iter),
-				 vhca_mem_readonly(mem), &mem->ref[done]);
+		if (page_is_granted(page))
+			return -EINVAL;
+		err = grant_page(mem->dev, page, vhca_mem_readonly(mem),
+				 &mem->ref[done]);
 		if (err)
 			return err;
 		done++;

@@ -354,9 +354,12 @@ static inline int kernel_bind(void)
 
 struct page {
 	int refs;
+	bool foreign;
+	void *mapping;
 	u8 data[PAGE_SIZE];
 };
 
+#define PageForeign(page)	((page)->foreign)
 struct mm_struct {
 	atomic64_t pinned_vm;
 	int grabbed;
@@ -428,7 +431,7 @@ struct ib_tm_caps {
 };
 struct ib_device_attr {
 	u64 max_mr_size, device_cap_flags;
-	int max_cqe;
+	int max_cqe, max_qp_wr, max_srq_wr;
 	struct ib_tm_caps tm_caps;
 };
 struct ib_port_attr { int unused; };

@@ -63,6 +63,9 @@ void put_page(struct page *page)
 		free(page);
 }
 
+static bool flagged;		/* the last page of each umem */
+static void *mapping;
+
 struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, u64 addr, size_t len,
 			    int access)
 {
@@ -75,8 +78,11 @@ struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, u64 addr, size_t len,
 	pinned_for = access;
 	sgt->n = (int)(len / PAGE_SIZE);
 	sgt->page = calloc((size_t)sgt->n, sizeof(*sgt->page));
-	for (i = 0; i < sgt->n; i++)
+	for (i = 0; i < sgt->n; i++) {
 		sgt->page[i] = alloc_page(0);
+		sgt->page[i]->foreign = flagged && i == sgt->n - 1;
+		sgt->page[i]->mapping = mapping;
+	}
 	umem->owning_mm = &mm;
 	mm.pinned_vm.v += sgt->n;
 	return umem;
@@ -430,6 +436,27 @@ static void an_unload_ends_the_account(void **state)
 	INIT_LIST_HEAD(&zombies);
 }
 
+/* Page cache and swap have that bit for themselves. */
+static void what_another_domain_granted_is_refused(void **state)
+{
+	struct vhca_mem *mem;
+	unsigned int ref;
+
+	(void)state;
+	flagged = true;
+	mem = vhca_mem_get(&dev, 0, 4 * PAGE_SIZE, 0);
+	assert_int_equal(PTR_ERR(mem), -EINVAL);
+	for (ref = 0; ref < ARRAY_SIZE(used); ref++)
+		assert_false(used[ref]);
+	assert_int_equal(mm.pinned_vm.v, 0);
+	mapping = &dev;
+	mem = vhca_mem_get(&dev, 0, 4 * PAGE_SIZE, 0);
+	flagged = false;
+	mapping = NULL;
+	assert_false(IS_ERR(mem));
+	vhca_mem_put(mem);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -448,6 +475,7 @@ int main(void)
 		T(a_limit_looks_for_what_is_free_by_now),
 		T(the_largest_region_fits),
 		T(others_keep_what_they_need),
+		T(what_another_domain_granted_is_refused),
 		T(an_unload_ends_the_account),
 	};
 
