@@ -86,6 +86,7 @@ struct be_dev {
 	uint32_t ibdev_index;		/* the kernel's number of the HCA */
 	uint32_t gid_tbl_len, pkey_tbl_len;	/* of the physical port */
 	bool ethernet;			/* link layer of that port */
+	uint32_t domain_pages;		/* of queues, that the helper grants the guest */
 	struct be_counters *counters;	/* verbs/counters.c; NULL: not shown */
 	uint64_t dmabuf_end;		/* octets that no dma-buf region has: verbs/gmap.h */
 	int ctl_fd;			/* uverbs context for queries */

@@ -41,10 +41,9 @@ int be_quota_take(struct be_quota *q, enum be_type t);	/* 0 or -EDQUOT->wire ENO
 void be_quota_give(struct be_quota *q, enum be_type t);
 int be_quota_take_pages(struct be_quota *q, uint64_t n);
 void be_quota_give_pages(struct be_quota *q, uint64_t n);
-/* How much queue memory the HCA's driver allocates is known only afterwards:
- * it is charged in any case, and once max_pages is reached no more queues are
- * made. 0 or -EDQUOT. */
-int be_quota_check_queue(const struct be_quota *q);
+/* Is there room for so many more pages of queue memory? What the HCA's driver really
+ * allocated is charged afterwards, and is not more. 0 or -EDQUOT. */
+int be_quota_room(const struct be_quota *q, uint64_t n);
 void be_quota_charge_queue(struct be_quota *q, uint64_t n);
 void be_quota_give_queue(struct be_quota *q, uint64_t n);
 #define BE_GUEST_UARS	2048u

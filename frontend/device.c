@@ -19,6 +19,7 @@
 #include "cmd.h"
 #include "event.h"
 #include "grant.h"
+#include "range.h"
 #include "umad.h"
 #include "verbs.h"
 #include "vhca-provider.h"
@@ -44,16 +45,30 @@ static enum ib_atomic_cap atomic_cap_of(u32 v)
 	return v <= IB_ATOMIC_GLOB ? v : IB_ATOMIC_NONE;
 }
 
+/* Queues lie in memory that is granted, or in pages of the HCA's driver. */
+static void set_attr_queues(const struct vhca_dev *dev,
+			    struct ib_device_attr *a,
+			    const struct xenvhca_query_device_rsp *r)
+{
+	const struct vhca_provider *p = dev->provider;
+	u64 room = p->mmaps ? vhca_grant_max_region() : vhca_range_max();
+
+	a->max_cqe = int_of(vhca_provider_entries(r->max_cqe, p->cqe_len,
+						  room));
+	a->max_qp_wr = int_of(vhca_provider_entries(r->max_qp_wr,
+						    p->qp_wr_len, room));
+	a->max_srq_wr = int_of(vhca_provider_entries(r->max_srq_wr,
+						     p->srq_wr_len, room));
+}
+
 static void set_attr_limits(struct ib_device_attr *a,
 			    const struct xenvhca_query_device_rsp *r)
 {
 	a->max_qp = int_of(r->max_qp);
-	a->max_qp_wr = int_of(r->max_qp_wr);
 	a->max_send_sge = int_of(r->max_send_sge);
 	a->max_recv_sge = int_of(r->max_recv_sge);
 	a->max_sge_rd = int_of(r->max_sge_rd);
 	a->max_cq = int_of(r->max_cq);
-	a->max_cqe = int_of(r->max_cqe);
 	a->max_mr = int_of(r->max_mr);
 	a->max_pd = int_of(r->max_pd);
 	a->max_qp_rd_atom = int_of(r->max_qp_rd_atom);
@@ -69,7 +84,6 @@ static void set_attr_limits(struct ib_device_attr *a,
 	a->max_total_mcast_qp_attach = int_of(r->max_total_mcast_qp_attach);
 	a->max_ah = int_of(r->max_ah);
 	a->max_srq = int_of(r->max_srq);
-	a->max_srq_wr = int_of(r->max_srq_wr);
 	a->max_srq_sge = int_of(r->max_srq_sge);
 }
 
@@ -100,6 +114,7 @@ static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	if (dev->provider->tm)
 		vhca_srq_caps(&a->tm_caps, r);
 	set_attr_limits(a, r);
+	set_attr_queues(dev, a, r);
 }
 
 /* The HCA's driver answers its provider in the context of the process only. */

@@ -123,6 +123,14 @@ static void qp_cap_from_wire(struct ib_qp_cap *cap,
 	cap->max_inline_data = w->max_inline_data;
 }
 
+/* Sizes are checked before memory is granted for them. */
+static bool qp_wanted(const struct vhca_dev *dev,
+		      const struct ib_qp_init_attr *attr)
+{
+	return attr->cap.max_send_wr <= dev->attr.max_qp_wr &&
+	       (attr->srq || attr->cap.max_recv_wr <= dev->attr.max_qp_wr);
+}
+
 static int qp_check_init(const struct vhca_dev *dev,
 			 const struct ib_qp_init_attr *attr,
 			 const struct ib_udata *udata)
@@ -149,7 +157,7 @@ static int qp_check_init(const struct vhca_dev *dev,
 	}
 	if (!udata)
 		return -EOPNOTSUPP;	/* no kernel consumers */
-	return attr->send_cq ? 0 : -EINVAL;
+	return attr->send_cq && qp_wanted(dev, attr) ? 0 : -EINVAL;
 }
 
 /* @udata is NULL for an XRC target. */

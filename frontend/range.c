@@ -48,9 +48,14 @@ struct vhca_range {
 
 /* ---- the sum of a device ---- */
 
+u32 vhca_range_max(void)
+{
+	return min_t(u32, READ_ONCE(queue_pages), INT_MAX);
+}
+
 static int range_charge(struct vhca_dev *dev, u32 nr)
 {
-	u32 max = min_t(u32, READ_ONCE(queue_pages), INT_MAX);
+	u32 max = vhca_range_max();
 	int sum = atomic_read(&dev->queue_pages);
 
 	do {

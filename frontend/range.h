@@ -14,6 +14,8 @@ struct vhca_dev;
 struct vhca_ucontext;
 struct vm_area_struct;
 
+/* Pages of queue memory that a device may have: for max_cqe and its like. */
+u32 vhca_range_max(void);
 /**
  * vhca_ranges_fetch() - fetch the references of what a good answer announces
  * @owner: handle of the object that has the queues

@@ -62,6 +62,12 @@ static int srq_init_req(const struct vhca_dev *dev,
 	return 0;
 }
 
+/* Sizes are checked before memory is granted for them. */
+static bool srq_wanted(const struct vhca_dev *dev, u32 max_wr)
+{
+	return max_wr <= dev->attr.max_srq_wr;
+}
+
 int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		    struct ib_udata *udata)
 {
@@ -80,6 +86,8 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 
 	if (!udata)
 		return -EOPNOTSUPP;	/* no kernel consumers */
+	if (!srq_wanted(dev, init->attr.max_wr))
+		return -EINVAL;
 	rc = srq_init_req(dev, &req, init);
 	if (rc)
 		return rc;
@@ -121,6 +129,8 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	struct vhca_bufs bufs;
 	int rc;
 
+	if (!srq_wanted(to_vdev(ibsrq->device), req.max_wr))
+		return -EINVAL;
 	vhca_event_recharge(&srq->async_credit);
 	/* ib_uverbs holds a read reference only: two may resize one at once. */
 	if (mutex_lock_killable(&srq->resize_lock))

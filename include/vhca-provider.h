@@ -33,7 +33,8 @@ enum vhca_field_kind {
 	VHCA_AH,	/* response u32: number by which a WQE of a shadowed send
 			 * queue names the new address handle: verbatim */
 	VHCA_KEY,	/* response: u64 mmap offset followed by u32 size; arg:
-			 * enum vhca_queue */
+			 * enum vhca_queue; length(): what the HCA's driver
+			 * allocates, at most */
 	VHCA_MASK,	/* request bits (arg) that are cleared */
 	VHCA_OUTPTR,	/* request u64: user address the kernel writes arg
 			 * octets to; backend uses its own buffer and appends
@@ -71,7 +72,7 @@ struct vhca_field {
 	uint8_t len;		/* octets of the field */
 	uint16_t off;		/* offset in the payload */
 	uint64_t arg;
-	vhca_length_fn *length;	/* of a BUF */
+	vhca_length_fn *length;	/* of a BUF or a KEY */
 };
 
 #define VHCA_MAX_FIELDS 8
@@ -117,6 +118,8 @@ struct vhca_provider {
 	uint8_t dmabuf;		/* its driver makes regions of dma-bufs */
 	uint8_t arm_at;		/* where in a CQ's doorbell record the process
 				 * writes each arm before it rings; 0: nowhere */
+	/* octets of queue memory for each entry, at most: vhca_provider_entries() */
+	uint16_t cqe_len, qp_wr_len, srq_wr_len;
 	/* udata that opens a context only to ask, with the fewest resources */
 	const uint8_t *ask_in;
 	uint8_t ask_in_len;
@@ -139,6 +142,11 @@ const struct vhca_udata_op *vhca_provider_op(const struct vhca_provider *p,
 					     uint8_t op);
 /* The field of ALLOC_UCONTEXT that says how many doorbell registers, or NULL. */
 const struct vhca_field *vhca_provider_uars(const struct vhca_provider *p);
+/*
+ * How many entries of @len octets, up to @max, a queue may have for which @pages pages
+ * are always enough: what max_cqe, max_qp_wr and max_srq_wr announce. At least one.
+ */
+uint32_t vhca_provider_entries(uint32_t max, uint32_t len, uint64_t pages);
 /* Octets that the OUTPTR fields of a row append to the response udata; 0 for
  * row NULL. */
 uint32_t vhca_provider_outptr(const struct vhca_udata_op *row);

@@ -53,6 +53,22 @@ int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
 	return 0;
 }
 
+uint32_t be_helper_pages(void)
+{
+	char path[512], text[16] = "";
+	unsigned long n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/../module/xen_vhca_helper/parameters/domain_pages",
+		 be_sysfs);
+	f = fopen(path, "re");
+	if (!f)
+		return XENVHCA_QUEUE_PAGES;
+	n = fgets(text, sizeof(text), f) ? strtoul(text, NULL, 10) : 0;
+	fclose(f);
+	return n && n <= UINT32_MAX ? (uint32_t)n : XENVHCA_QUEUE_PAGES;
+}
+
 /* A counter of ours, or how long Linux holds the values, is none of the HCA's. */
 static bool counter_name_ok(const char *name)
 {

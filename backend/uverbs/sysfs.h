@@ -41,6 +41,8 @@ bool be_pins_readonly(const char *release);
  * large is a warning of the kernel, by which some hosts stop.
  */
 uint32_t be_region_pages(uint32_t driver_id, const char *release);
+/* Pages of queue memory that xen-vhca-helper grants to one guest. */
+uint32_t be_helper_pages(void);
 /* Names of all HCAs, or what to do if there is none. */
 void be_hca_list(char *buf, size_t size);
 

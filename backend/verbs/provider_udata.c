@@ -203,18 +203,36 @@ static bool lists_consumed(const struct be_lists *lists,
 	return !lists->db || bufs->db || be_pages_absent(lists->db);
 }
 
-/* Is a new queue expected in the answer, and may there be one? */
+/* What a queue of so many octets is charged; a shadow is as long as the queue. */
+static uint64_t queue_pages(enum vhca_queue queue, uint64_t len)
+{
+	uint64_t pages = len / XENVHCA_PAGE_SIZE + !!(len % XENVHCA_PAGE_SIZE);
+
+	return queue == VHCA_QUEUE_SHARED ? pages : 2 * pages;
+}
+
+/* Is a new queue expected in the answer, and is there room for it? */
 static int queue_check(const struct be_cmd *c, const struct vhca_udata_op *row)
 {
+	const struct vhca_field *f;
+	uint64_t len, pages = 0;
 	unsigned int i;
-	int err = 0;
+	int err;
 
-	for (i = 0; row && i < VHCA_MAX_FIELDS && !err; i++)
-		if (row->rsp[i].kind == VHCA_KEY &&
-		    row->rsp[i].off + row->rsp[i].len <= c->req->out_len)
-			err = be_quota_check_queue(&c->dev->quota);
+	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
+		f = &row->rsp[i];
+		if (f->kind != VHCA_KEY || f->off + f->len > c->req->out_len)
+			continue;
+		err = f->length(c->req, &len);
+		if (err)
+			return err;
+		if (len)		/* and its head */
+			pages += queue_pages((enum vhca_queue)f->arg, len + 1);
+	}
+	err = pages ? be_quota_room(&c->dev->quota, pages) : 0;
 	if (err)
-		be_log_peer(c->dev, "%llu pages of queue memory exceed max-pinned-mb",
+		be_log_peer(c->dev, "%llu pages of queue memory beside %llu exceed max-pinned-mb",
+			    (unsigned long long)pages,
 			    (unsigned long long)c->dev->quota.queue_pages);
 	return err;
 }
@@ -272,11 +290,8 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc,
 	*key = (struct be_key){
 		.uc = uc, .offset = offset, .size = size,
 		.owner = owner, .queue = (enum vhca_queue)f->arg,
-		.charged = size / XENVHCA_PAGE_SIZE +
-			   !!(size % XENVHCA_PAGE_SIZE),
+		.charged = (uint32_t)queue_pages((enum vhca_queue)f->arg, size),
 	};
-	if (key->queue != VHCA_QUEUE_SHARED)	/* its shadow is as long */
-		key->charged *= 2;
 	be_quota_charge_queue(&c->dev->quota, key->charged);
 	be_key_add(c->dev, key);
 	return 0;

@@ -226,6 +226,7 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 	dev->gid_tbl_len = p.gid_tbl_len;
 	dev->pkey_tbl_len = p.pkey_tbl_len;
 	dev->ethernet = p.link_layer == LINK_ETHERNET;
+	dev->domain_pages = be_helper_pages();
 	if (pages > XENVHCA_MAX_PAGES_LEVEL2)
 		pages = XENVHCA_MAX_PAGES_LEVEL2;
 	if (!uname(&u))
@@ -351,6 +352,16 @@ static void tags_answer(const struct ib_uverbs_tm_caps *tm,
 	r->tm_max_rndv_hdr = short_of(tm->max_rndv_hdr_size);
 }
 
+/* Pages of the queues that one object has: of the guest's, or of the HCA's driver. */
+static uint64_t queue_room(const struct be_dev *dev)
+{
+	uint64_t own = dev->quota.max_pages / 2;	/* with their shadows */
+
+	if (dev->prov->mmaps)
+		return dev->info.max_pages;
+	return own < dev->domain_pages ? own : dev->domain_pages;
+}
+
 static void device_answer(const struct be_dev *dev,
 			  const struct ib_uverbs_ex_query_device_resp *q,
 			  struct xenvhca_query_device_rsp *r)
@@ -358,6 +369,8 @@ static void device_answer(const struct be_dev *dev,
 	const struct ib_uverbs_query_device_resp *b = &q->base;
 	const uint32_t *max = dev->quota.max;
 	uint64_t size = (uint64_t)dev->info.max_pages * XENVHCA_PAGE_SIZE;
+	const struct vhca_provider *p = dev->prov;
+	uint64_t room = queue_room(dev);
 
 	*r = (struct xenvhca_query_device_rsp){
 		.fw_ver = b->fw_ver,
@@ -371,12 +384,13 @@ static void device_answer(const struct be_dev *dev,
 		.vendor_part_id = b->vendor_part_id,
 		.hw_ver = b->hw_ver,
 		.max_qp = lower(b->max_qp, max[BE_QP]),
-		.max_qp_wr = b->max_qp_wr,
+		.max_qp_wr = vhca_provider_entries(b->max_qp_wr, p->qp_wr_len,
+						   room),
 		.max_send_sge = b->max_sge,
 		.max_recv_sge = b->max_sge,
 		.max_sge_rd = b->max_sge_rd,
 		.max_cq = lower(b->max_cq, max[BE_CQ]),
-		.max_cqe = b->max_cqe,
+		.max_cqe = vhca_provider_entries(b->max_cqe, p->cqe_len, room),
 		.max_mr = lower(b->max_mr, max[BE_MR]),
 		.max_pd = lower(b->max_pd, max[BE_PD]),
 		.max_qp_rd_atom = b->max_qp_rd_atom,
@@ -390,13 +404,15 @@ static void device_answer(const struct be_dev *dev,
 		.max_ee = b->max_ee,
 		.max_rdd = b->max_rdd,
 		.max_mw = be_windows(dev) ? lower(b->max_mw, max[BE_MW]) : 0,
-		.max_mcast_grp = b->max_mcast_grp,
-		.max_mcast_qp_attach = b->max_mcast_qp_attach,
+		.max_mcast_grp = lower(b->max_mcast_grp, max[BE_MCAST]),
+		.max_mcast_qp_attach =
+			lower(b->max_mcast_qp_attach, max[BE_MCAST]),
 		.max_total_mcast_qp_attach =
 			lower(b->max_total_mcast_qp_attach, max[BE_MCAST]),
 		.max_ah = lower(b->max_ah, max[BE_AH]),
 		.max_srq = lower(b->max_srq, max[BE_SRQ]),
-		.max_srq_wr = b->max_srq_wr,
+		.max_srq_wr = vhca_provider_entries(b->max_srq_wr,
+						    p->srq_wr_len, room),
 		.max_srq_sge = b->max_srq_sge,
 		.max_pkeys = be_pkeys_own(dev) ?
 			     (uint16_t)be_pkey_count(dev) : b->max_pkeys,

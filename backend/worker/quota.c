@@ -76,9 +76,10 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n)
 	q->used_pages -= n < q->used_pages ? n : q->used_pages;
 }
 
-int be_quota_check_queue(const struct be_quota *q)
+int be_quota_room(const struct be_quota *q, uint64_t n)
 {
-	return q->queue_pages < q->max_pages ? 0 : -EDQUOT;
+	return n <= q->max_pages && q->queue_pages <= q->max_pages - n ?
+	       0 : -EDQUOT;
 }
 
 void be_quota_charge_queue(struct be_quota *q, uint64_t n)

@@ -62,6 +62,20 @@ const struct vhca_field *vhca_provider_uars(const struct vhca_provider *p)
 	return NULL;
 }
 
+/* Beside entries: a head for each queue, a doorbell record, parts of pages. */
+#define SPARE_PAGES	4
+
+uint32_t vhca_provider_entries(uint32_t max, uint32_t len, uint64_t pages)
+{
+	uint64_t room = pages > SPARE_PAGES ?
+			(pages - SPARE_PAGES) * XENVHCA_PAGE_SIZE : 0;
+	uint64_t slots = 2;	/* a power of two, one of which stays empty */
+
+	while (slots <= max && 2 * slots * len <= room)
+		slots *= 2;
+	return slots > max ? max : (uint32_t)slots - 1;
+}
+
 uint32_t vhca_provider_outptr(const struct vhca_udata_op *row)
 {
 	uint32_t sum = 0;

@@ -39,6 +39,8 @@
 #define MLX5_SEND_WQE_SHIFT	6	/* MLX5_SEND_WQE_BB is 64 octets */
 #define MLX5_SEGMENT		16	/* octets: struct mlx5_wqe_data_seg */
 #define MLX5_MIN_SRQ_ELEMENT	32	/* octets */
+#define MLX5_MAX_CQE		128	/* octets */
+#define MLX5_MAX_RECV		512	/* octets: max_rq_desc_sz */
 #define MLX5_DB_RECORD		8	/* octets of a doorbell record */
 
 /* vm_pgoff: command << 8 | index, more bits of the index from bit 16 on */
@@ -210,6 +212,9 @@ const struct vhca_provider vhca_provider_mlx5 = {
 	.xrc = 1,
 	.tm = 1,
 	.dmabuf = 1,
+	.cqe_len = MLX5_MAX_CQE,
+	.qp_wr_len = (1 << MLX5_SEND_WQE_SHIFT) + MLX5_MAX_RECV,
+	.srq_wr_len = MLX5_MAX_RECV,
 	.ask_in = mlx5_ask,
 	.ask_in_len = sizeof(mlx5_ask),
 	.ops = mlx5_ops,

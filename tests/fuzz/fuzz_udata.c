@@ -33,9 +33,11 @@ static const struct vhca_udata_op ops[] = {
 			  .arg = 0xff },
 		},
 		.rsp = {
-			{ .kind = VHCA_KEY, .len = 16, .off = 0 },
+			{ .kind = VHCA_KEY, .len = 16, .off = 0,
+			  .length = made_up_length },
 			{ .kind = VHCA_MASK, .len = 8, .off = 16, .arg = 1 },
-			{ .kind = VHCA_KEY, .len = 16, .off = 32 },
+			{ .kind = VHCA_KEY, .len = 16, .off = 32,
+			  .length = made_up_length },
 		},
 	}, {
 		.op = XENVHCA_OP_MODIFY_SRQ, .in_min = 8, .in_max = 255,
@@ -45,7 +47,10 @@ static const struct vhca_udata_op ops[] = {
 			  .arg = OUT_OCTETS },
 			{ .kind = VHCA_MASK, .len = 1, .off = 254, .arg = 1 },
 		},
-		.rsp = { { .kind = VHCA_KEY, .len = 16, .off = 200 } },
+		.rsp = {
+			{ .kind = VHCA_KEY, .len = 16, .off = 200,
+			  .length = made_up_length },
+		},
 	},
 	{ .op = 0 },
 };

@@ -100,6 +100,78 @@ static void no_page_combines_writes_here(void **state)
 	assert_int_equal(fake_contexts(), 2);
 }
 
+static int create_cq_of(struct guest *g, uint32_t cqe)
+{
+	struct mlx5_ib_create_cq u = { .buf_addr = 1ull << 32, .cqe_size = 128 };
+	struct xenvhca_create_cq_req *r = &g->req.u.create_cq;
+
+	r->cqe = cqe;
+	guest_pages(g, &r->buf, 1000, (cqe + 1) * 128 / 4096, 1, 3000);
+	u.db_addr = guest_queue(g, &r->db, 8);
+	memcpy(g->req.udata, &u, sizeof(u));
+	g->req.in_len = sizeof(u);
+	g->req.out_len = 8;
+	return guest_cmd(g, XENVHCA_OP_CREATE_CQ);
+}
+
+static void limits_of_an_hca_are_what_may_be_pinned(void **state)
+{
+	const struct xenvhca_query_device_rsp *r;
+	struct guest *g = *state;
+
+	r = &g->rsp.u.query_device;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(r->max_cqe, 524287);		/* of 128 MiB */
+	assert_int_equal(r->max_qp_wr, 65536);
+	g->dev.info.max_pages = 1000;
+	g->dev.quota.max_pages = 1000;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(r->max_cqe, 16383);
+	assert_int_equal(r->max_qp_wr, 4095);
+	g->uc = guest_alloc_uc(g);
+	assert_int_equal(create_cq_of(g, 32767), -ENOMEM);
+	assert_int_equal(create_cq_of(g, 16383), 0);
+	assert_int_equal(fake_live(FAKE_CQ), 1);
+}
+
+static int create_qp_of(struct guest *g, uint32_t wr)
+{
+	g->req.u.create_qp = (struct xenvhca_create_qp_req){
+		.pd = g->pd, .send_cq = g->cq, .recv_cq = g->cq, .qp_type = 2,
+		.cap = { .max_send_wr = wr, .max_recv_wr = wr,
+			 .max_send_sge = 32, .max_recv_sge = 32,
+			 .max_inline_data = 512 },
+	};
+	g->req.out_len = 32;
+	return guest_cmd(g, XENVHCA_OP_CREATE_QP);
+}
+
+/* The driver would allocate them first: gigabytes, by its own limits. */
+static void limits_of_soft_roce_are_what_its_queues_may_take(void **state)
+{
+	const struct xenvhca_query_device_rsp *r;
+	struct guest *g = *state;
+
+	r = &g->rsp.u.query_device;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(r->max_cqe, 32767);
+	assert_int_equal(r->max_qp_wr, 16383);	/* of the helper's 64 MiB */
+	assert_int_equal(r->max_mcast_grp, 0);
+	g->dev.quota.max_pages = 1000;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(r->max_cqe, 8191);
+	assert_int_equal(r->max_qp_wr, 511);
+	guest_open(g);
+	assert_int_equal(create_qp_of(g, 1023), -ENOMEM);
+	assert_int_equal(create_qp_of(g, UINT32_MAX), -EINVAL);
+	assert_int_equal(fake_live(FAKE_QP), 1);
+	assert_int_equal(create_qp_of(g, 511), 0);
+	g->req.out_len = 16;
+	g->req.u.create_cq.cqe = 32767;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), -ENOMEM);
+	assert_int_equal(fake_live(FAKE_CQ), 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, guest_setup_mlx5, guest_teardown)
@@ -108,6 +180,9 @@ int main(void)
 		T(a_cq_of_real_time_is_unknown),
 		T(completions_carry_ticks),
 		T(no_page_combines_writes_here),
+		T(limits_of_an_hca_are_what_may_be_pinned),
+		cmocka_unit_test_setup_teardown(limits_of_soft_roce_are_what_its_queues_may_take,
+						guest_setup, guest_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,77 @@ static void rxe_agrees_with_its_header(void **state)
 	assert_int_equal(vhca_provider_outptr(r), sizeof(struct mminfo));
 }
 
+/* A queue of that row; what the driver allocates beside its head. */
+static uint64_t queue_len(const struct xenvhca_request *req, unsigned int i)
+{
+	const struct vhca_field *f = &row((uint8_t)req->op)->rsp[i];
+	uint64_t len = ~0ull;
+
+	assert_int_equal(f->length(req, &len), 0);
+	return len;
+}
+
+static void rxe_queues_are_as_long_as_its_driver_makes_them(void **state)
+{
+	struct xenvhca_request req = { .op = XENVHCA_OP_CREATE_QP };
+	struct xenvhca_qp_cap *cap = &req.u.create_qp.cap;
+	uint64_t len;
+
+	(void)state;
+	*cap = (struct xenvhca_qp_cap){
+		.max_send_wr = 64, .max_send_sge = 4, .max_inline_data = 40,
+		.max_recv_wr = 63, .max_recv_sge = 1,
+	};
+	assert_int_equal(queue_len(&req, 1), 128 * 512);
+	assert_true(sizeof(struct rxe_send_wqe) + 4 * sizeof(struct rxe_sge) > 256);
+	cap->max_send_sge = 1;
+	assert_int_equal(queue_len(&req, 1), 128 * 256);
+	cap->max_inline_data = (uint32_t)(256 - sizeof(struct rxe_send_wqe));
+	assert_int_equal(queue_len(&req, 1), 128 * 256);
+	cap->max_inline_data++;
+	assert_int_equal(queue_len(&req, 1), 128 * 512);
+	assert_int_equal(queue_len(&req, 0), 64 * 64);
+	cap->max_recv_sge = (uint32_t)((512 - sizeof(struct rxe_recv_wqe)) /
+				       sizeof(struct rxe_sge));
+	assert_int_equal(queue_len(&req, 0), 64 * 512);
+	cap->max_recv_sge++;
+	assert_int_equal(queue_len(&req, 0), 64 * 1024);
+	cap->max_recv_sge = 32;
+	cap->max_recv_wr = UINT32_MAX;
+	assert_int_equal(row(XENVHCA_OP_CREATE_QP)->rsp[0].length(&req, &len),
+			 -EINVAL);
+	req.u.create_qp.srq = 1;
+	assert_int_equal(queue_len(&req, 0), 0);
+	req = (struct xenvhca_request){ .op = XENVHCA_OP_CREATE_SRQ };
+	req.u.create_srq.max_wr = 100;
+	req.u.create_srq.max_sge = 27;
+	assert_int_equal(queue_len(&req, 0), 128 * 512);
+	req = (struct xenvhca_request){ .op = XENVHCA_OP_MODIFY_SRQ };
+	req.u.modify_srq.max_wr = 100;
+	assert_int_equal(queue_len(&req, 0), 0);
+	req.u.modify_srq.mask = 1;
+	assert_int_equal(queue_len(&req, 0), 128 * 512);
+	req = (struct xenvhca_request){ .op = XENVHCA_OP_CREATE_CQ };
+	req.u.create_cq.cqe = 1000;
+	assert_int_equal(queue_len(&req, 0), 1024 * 128);
+}
+
+/* A limit that is announced can be reached, whatever else the process asks for. */
+static void limits_are_what_fits(void **state)
+{
+	(void)state;
+	assert_int_equal(vhca_provider_entries(4194303, 128, 32768), 524287);
+	assert_int_equal(vhca_provider_entries(4194303, 128, 65536 + 4), 2097151);
+	assert_int_equal(vhca_provider_entries(4194303, 128, 65536 + 3), 1048575);
+	assert_int_equal(vhca_provider_entries(32767, 128, 32768), 32767);
+	assert_int_equal(vhca_provider_entries(32768, 576, 32768), 32768);
+	assert_int_equal(vhca_provider_entries(1 << 20, 2048, 16384), 16383);
+	assert_int_equal(vhca_provider_entries(1 << 20, 2048, 1), 1);
+	assert_int_equal(vhca_provider_entries(0, 2048, 1), 0);
+	assert_int_equal(vhca_provider_entries(UINT32_MAX, 64, UINT64_MAX / 4096),
+			 UINT32_MAX);
+}
+
 #define ROW(name) &vhca_provider_##name,
 static const struct vhca_provider *const all[] = { VHCA_PROVIDERS(ROW) };
 #undef ROW
@@ -102,7 +173,8 @@ static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
 		assert_true(f->arg && f->arg <= XENVHCA_PAGE_SIZE &&
 			    !(f->arg & (f->arg - 1)));
 	/* a table for a real HCA must tell how much its driver pins */
-	assert_int_equal(f->kind == VHCA_BUF, !!f->length);
+	assert_int_equal(f->kind == VHCA_BUF || f->kind == VHCA_KEY,
+			 !!f->length);
 }
 
 /* No field may reach over the payload, or the code that reads it would. */
@@ -162,6 +234,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rxe_agrees_with_its_header),
+		cmocka_unit_test(rxe_queues_are_as_long_as_its_driver_makes_them),
+		cmocka_unit_test(limits_are_what_fits),
 		cmocka_unit_test(fields_lie_inside),
 		cmocka_unit_test(knows_only_what_was_run),
 		cmocka_unit_test(finds_only_known_drivers),

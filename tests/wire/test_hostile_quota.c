@@ -161,7 +161,21 @@ static unsigned int keys(const struct world *w)
 	return uc->n_keys;
 }
 
-/* Queue memory is charged once, to the queue or to the range, to the end. */
+/* Pages that a CQ has at most. */
+static uint64_t cq_pages(const struct world *w, const struct xenvhca_request *req)
+{
+	const struct vhca_udata_op *row;
+	uint64_t len;
+
+	row = vhca_provider_op(w->a.dev.prov, XENVHCA_OP_CREATE_CQ);
+	assert_int_equal(row->rsp[0].length(req, &len), 0);
+	return len / XENVHCA_PAGE_SIZE + 1;
+}
+
+/*
+ * Queue memory is charged once, to the queue or to the range, to the end; there is room
+ * for it before it is allocated.
+ */
 static void queue_memory(void **state)
 {
 	struct world *w = *state;
@@ -171,9 +185,12 @@ static void queue_memory(void **state)
 	struct snap s;
 
 	assert_true(cq && all > cq);
-	q->max_pages = all + 1;
 	wire_good(&w->c, XENVHCA_OP_CREATE_CQ, &req);
+	q->max_pages = all + cq_pages(w, &req) - 1;
+	assert_int_equal(wire_call(&w->a, &req), -12);
+	q->max_pages++;
 	assert_int_equal(wire_call(&w->a, &req), 0);
+	assert_true(q->queue_pages <= q->max_pages);
 	world_snap(w, &s);
 	assert_int_equal(wire_call(&w->a, &req), -12);
 	wire_good(&w->c, XENVHCA_OP_CREATE_QP, &req);

@@ -277,6 +277,28 @@ static void an_index_of_another_costs_no_command(void **state)
 	assert_int_equal(modified, 2);
 }
 
+/* Nothing is granted or asked for; receives of an SRQ are its own. */
+static void more_requests_than_announced(void **state)
+{
+	struct ib_qp_init_attr a = {
+		.qp_type = IB_QPT_RC, .send_cq = (void *)&qp,
+		.recv_cq = (void *)&qp,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4 },
+	};
+	struct ib_srq *srq = (void *)&qp;
+	struct ib_udata udata = {};
+
+	(void)state;
+	dev.attr.max_qp_wr = 4;
+	assert_int_equal(vhca_create_qp(&qp.ibqp, &a, &udata), -EIO);
+	a.cap.max_send_wr = 5;
+	assert_int_equal(vhca_create_qp(&qp.ibqp, &a, &udata), -EINVAL);
+	a.cap = (struct ib_qp_cap){ .max_send_wr = 4, .max_recv_wr = 5 };
+	assert_int_equal(vhca_create_qp(&qp.ibqp, &a, &udata), -EINVAL);
+	a.srq = srq;
+	assert_int_equal(vhca_create_qp(&qp.ibqp, &a, &udata), -EIO);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -287,6 +309,7 @@ int main(void)
 		T(nor_a_dead_device),
 		T(a_queue_pair_goes_whatever_is_answered),
 		T(an_index_of_another_costs_no_command),
+		T(more_requests_than_announced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,6 +139,7 @@ static int setup(void **state)
 	in_place = false;
 	provider.tm = 1;
 	dev.attr.tm_caps.max_num_tags = 127;
+	dev.attr.max_srq_wr = 1023;
 	return vhca_create_srq(&srq.ibsrq, &init, &udata);
 }
 
@@ -258,6 +259,23 @@ static void lies_about_tags_are_cut(void **state)
 	assert_int_equal(tm.flags, 1);
 }
 
+/* Nothing is granted or asked for. */
+static void more_receives_than_announced(void **state)
+{
+	struct vhca_srq one = { .ibsrq = { .device = &dev.ibdev, .pd = &pd } };
+	struct ib_srq_init_attr init = { .attr.max_wr = 1024 };
+
+	(void)state;
+	made.max_wr = 0;
+	assert_int_equal(vhca_create_srq(&one.ibsrq, &init, &udata), -EINVAL);
+	assert_int_equal(made.max_wr, 0);
+	asked.max_wr = 0;
+	assert_int_equal(resize(1024), -EINVAL);
+	assert_int_equal(asked.max_wr, 0);
+	assert_int_equal(resize(1023), 0);
+	assert_int_equal(asked.max_wr, 1023);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -269,6 +287,7 @@ int main(void)
 		T(tags_are_asked_for),
 		T(more_tags_than_announced),
 		T(lies_about_tags_are_cut),
+		T(more_receives_than_announced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
