@@ -439,7 +439,9 @@ int be_query_device(const struct be_cmd *c)
 
 int be_query_port(const struct be_cmd *c)
 {
-	const uint32_t ip_gids = IB_UVERBS_PCF_IP_BASED_GIDS;
+	/* On InfiniBand the bit is PortInfo's own. */
+	const uint32_t ip_gids = c->dev->ethernet ?
+				 IB_UVERBS_PCF_IP_BASED_GIDS : 0;
 	struct ib_uverbs_query_port_resp p = {};
 	int err = uv_query_port(c->dev->ctl_fd, c->dev->port, &p);
 
