@@ -162,18 +162,23 @@ static int vh_map_done(struct vh_map *m, const struct gnttab_map_grant_ref *op,
 static int vh_map_some(struct vh_map *m, const u32 __user *user, u32 n,
 		       u32 *refs, struct gnttab_map_grant_ref *op)
 {
+	int err = 0, done;
 	u32 i;
 
 	if (copy_from_user(refs, user, n * sizeof(*refs)))
 		return -EFAULT;
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		gnttab_set_map_op(&op[i], vh_map_addr(m, m->mapped + i),
 				  m->flags, refs[i], m->domid);
+		op[i].status = GNTST_general_error;
+	}
+	/* As a whole it fails before Xen maps one, or after. */
 	if (m->pages)
-		gnttab_map_refs(op, NULL, m->pages + m->mapped, n);
+		err = gnttab_map_refs(op, NULL, m->pages + m->mapped, n);
 	else
 		gnttab_batch_map(op, n);
-	return vh_map_done(m, op, n);
+	done = vh_map_done(m, op, n);
+	return err ? err : done;
 }
 
 static int vh_map_refs(struct vh_map *m, const u32 __user *user)

@@ -90,11 +90,16 @@ static unsigned int map_ops, unmap_ops, hypercalls, flushes, mapped;
 static unsigned int flushes_patched;	/* of a Xen with gnttab/0001 */
 static bool stuck;			/* nothing is unmapped */
 static bool refused;			/* nor is the hypercall executed */
+static int map_err;			/* what gnttab_map_refs() fails with as a whole */
+static bool map_late;			/* after the hypercall */
 
 static void gnttab_set_map_op(struct gnttab_map_grant_ref *op, u64 addr,
 			      u32 flags, grant_ref_t ref, domid_t dom)
 {
-	*op = (struct gnttab_map_grant_ref){ addr, flags, ref, dom, 99 };
+	op->host_addr = addr;		/* and no more, as Linux does */
+	op->flags = flags;
+	op->ref = ref;
+	op->dom = dom;
 }
 
 static void gnttab_set_unmap_op(struct gnttab_unmap_grant_ref *op, u64 addr,
@@ -197,8 +202,9 @@ static int gnttab_map_refs(struct gnttab_map_grant_ref *op, void *kop,
 
 	for (i = 0; i < n; i++)
 		assert_int_equal(op[i].host_addr, (u64)page_address(page[i]));
-	gnttab_batch_map(op, n);
-	return 0;
+	if (!map_err || map_late)
+		gnttab_batch_map(op, n);
+	return map_err;
 }
 
 static int gnttab_unmap_refs(struct gnttab_unmap_grant_ref *op, void *kop,
@@ -496,6 +502,26 @@ static void errors_leave_nothing(void **state)
 	file_close();
 }
 
+/* Nothing was mapped, or all, and Linux has no room to note it. */
+static void a_call_that_fails_leaves_nothing(void **state)
+{
+	const u32 refs[] = { 1, 2, 3 };
+	unsigned int before = unmap_ops;
+
+	if (kernel_pv)
+		return;			/* that call is BUG() or succeeds */
+	map_err = -ENOSYS;
+	assert_int_equal(map(refs, 3), -ENOSYS);
+	assert_int_equal(unmap_ops, before);
+	map_err = -ENOMEM;
+	map_late = true;
+	assert_int_equal(map(refs, 3), -ENOMEM);
+	assert_int_equal(unmap_ops, before + 3);
+	assert_int_equal(mapped, 0);
+	map_err = 0;
+	map_late = false;
+}
+
 static void who_may_attach(void **state)
 {
 	const u32 refs[] = { 1 };
@@ -565,7 +591,7 @@ int main(void)
 		T(what_64_mib_cost),
 		T(the_last_reference_unmaps),
 		T(all_or_nothing),
-		T(errors_leave_nothing),
+		T(errors_leave_nothing), T(a_call_that_fails_leaves_nothing),
 		T(who_may_attach),
 		T(bounds),
 		T(what_stays_mapped_is_not_reused),
