@@ -140,6 +140,8 @@ int be_register_umad(const struct be_cmd *c)
 	if (err)
 		return err;
 	umad->agents |= 1u << req.id;
+	if (!r->qpn)
+		umad->qp0 |= 1u << req.id;
 	c->rsp->u.register_umad.id = req.id;
 	return 0;
 }
@@ -159,6 +161,7 @@ int be_unregister_umad(const struct be_cmd *c)
 	if (err)
 		return err;
 	umad->agents &= ~(1u << id);
+	umad->qp0 &= ~(1u << id);
 	pthread_mutex_lock(&umad->tell.lock);
 	be_umad_fill(&umad->tell);
 	pthread_mutex_unlock(&umad->tell.lock);
@@ -211,7 +214,8 @@ static int packet_check(struct be_umad *umad, struct ib_user_mad_hdr *hdr,
 	if (hdr->id >= XENVHCA_UMAD_AGENTS || !(umad->agents >> hdr->id & 1))
 		return -EIO;		/* as the kernel says */
 	if (dev->umad != BE_UMAD_ALL)
-		err = be_umad_filter(hdr, mad);
+		err = umad->qp0 >> hdr->id & 1 ? -EPERM :
+		      be_umad_filter(hdr, mad);
 	if (err) {
 		be_log_peer(dev, "a management datagram of class 0x%02x, method 0x%02x is refused: that is not umad=query",
 			    mad[1], mad[3]);

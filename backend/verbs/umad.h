@@ -37,6 +37,7 @@ struct be_umad {
 	struct be_dev *dev;
 	int fd;				/* -1: closed */
 	uint32_t agents;		/* bit n: agent n is registered */
+	uint32_t qp0;			/* likewise, of queue pair 0 */
 	struct be_tell tell;		/* its lock is also that of the queue: */
 	struct be_umad_msg *first, **last;
 };

@@ -176,6 +176,27 @@ static void nobody_listens_without_all(void **state)
 	assert_true(tid_of(mad) == 5);
 }
 
+/* Queue pair 0 is the subnet manager's: what it sends goes before all others. */
+static void queue_pair_0_sends_nothing(void **state)
+{
+	uint32_t other = agent;
+
+	(void)state;
+	assert_int_equal(registers(0, 0x01, 0), 0);	/* programs open one */
+	agent = g->rsp.u.register_umad.id;
+	assert_int_equal(sends(SA, GET, 5), -EPERM);
+	assert_int_equal(sends(PERF, GET, 6), -EPERM);
+	assert_int_equal(fake_umad_sends(), 0);
+	assert_int_equal(unregister(agent), 0);
+	agent = new_agent();			/* the kernel reuses numbers */
+	assert_int_equal(sends(SA, GET, 7), 0);
+	assert_int_equal(registers(0, 0x01, 0), 0);
+	agent = g->rsp.u.register_umad.id;
+	g->dev.umad = BE_UMAD_ALL;
+	assert_int_equal(sends(SA, GET, 8), 0);
+	agent = other;
+}
+
 static int hostile(size_t at, uint32_t value, size_t n)
 {
 	prepare(SA, GET, 99);
@@ -307,6 +328,7 @@ int main(void)
 		TEST(query_changes_nothing),
 		TEST(query_reaches_managers_only),
 		TEST(nobody_listens_without_all),
+		TEST(queue_pair_0_sends_nothing),
 		TEST(lengths_are_checked),
 		TEST(no_part_ends_within_its_header),
 		TEST(long_answers_come_in_parts),
