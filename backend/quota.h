@@ -31,6 +31,7 @@ struct be_quota {
 	struct vl_bucket fail;	/* commands that the HCA's driver refuses */
 	struct vl_bucket kick;	/* under drain_lock of kick.c */
 	struct vl_bucket umad;	/* datagrams sent */
+	struct vl_bucket cm;	/* questions of the connection manager to the subnet's */
 	uint32_t spin_us;
 };
 /* The HCA's driver refused @n commands, or will print as many lines, or they were

@@ -12,7 +12,9 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_user_cm.h>
 #include <string.h>
+#include <time.h>
 
+#include "clock.h"
 #include "cm.h"
 #include "event.h"
 #include "ib_core.h"
@@ -198,18 +200,56 @@ static void listen_prepare(struct be_cm_call *c)
 	memcpy(c->uv.in, &listen, sizeof(listen));
 }
 
+static int room_check(const struct be_cm_call *c, bool group)
+{
+	if (!be_cm_id_check(c->dev, group))
+		return 0;
+	if (!be_cm_id_check(c->dev, false))
+		be_log_peer(c->dev, "no more than %u groups of the connection manager (max-mcast)",
+			    c->dev->quota.max[BE_MCAST]);
+	else
+		be_log_peer(c->dev, "no more than %u ids of the connection manager (%s)",
+			    c->dev->quota.max_cm_ids, XENVHCA_NODE_MAX_CM_ID);
+	return -EDQUOT;
+}
+
+/*
+ * On InfiniBand the subnet manager is asked, which answers all. A program does not
+ * expect to be refused, so it waits here, a few milliseconds.
+ */
+static void sm_wait(struct be_dev *dev, uint32_t asks)
+{
+	struct vl_bucket *rate = &dev->quota.cm;
+	struct timespec nap = {};
+	uint64_t wait;
+
+	if (dev->ethernet)
+		return;
+	while ((wait = vl_bucket_take(rate, vl_now_ns()))) {
+		nap.tv_nsec = (long)(wait % VL_SEC_NS);
+		nap.tv_sec = (time_t)(wait / VL_SEC_NS);
+		nanosleep(&nap, NULL);
+	}
+	vl_bucket_charge(rate, vl_now_ns(), asks - 1);
+}
+
 static int call_prepare(struct be_cm_call *c)
 {
+	int err = be_cm_addr_check(c);
+
+	if (err)
+		return err;
 	switch (c->uv.cmd) {
 	case RDMA_USER_CM_CMD_CREATE_ID:
+		return room_check(c, false);
 	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
 	case RDMA_USER_CM_CMD_JOIN_MCAST:
-		if (be_cm_id_check(c->dev)) {
-			be_log_peer(c->dev, "no more than %u ids of the connection manager (%s)",
-				    c->dev->quota.max_cm_ids,
-				    XENVHCA_NODE_MAX_CM_ID);
-			return -EDQUOT;
-		}
+		err = room_check(c, true);
+		if (!err)
+			sm_wait(c->dev, 2);	/* and is told of the end */
+		break;
+	case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
+		sm_wait(c->dev, 1);
 		break;
 	case RDMA_USER_CM_CMD_LISTEN:
 		listen_prepare(c);
@@ -218,7 +258,7 @@ static int call_prepare(struct be_cm_call *c)
 		migrate_prepare(c);
 		break;
 	}
-	return be_cm_addr_check(c);
+	return err;
 }
 
 /* ---- its answer ---- */
@@ -248,12 +288,21 @@ static int made(struct be_cm_call *c)
 	if (new) {
 		memcpy(&create, c->uv.in, sizeof(create));
 		new->ud = !group && is_ud(&create);
+		new->uid = group ? 0 : create.uid;
 		return 0;
 	}
 	uv.op = vhca_cm_op(uv.cmd, &err);
 	memcpy(uv.in, &destroy, sizeof(destroy));
 	uv_cm_command(c->cm->fd, &uv);
 	return -ENOMEM;
+}
+
+/* Whoever ends an id waits until it has dealt with as many events. */
+static void answer_events(struct be_cm_call *c)
+{
+	uint32_t n = u32_at(c->uv.out, 0) - c->id->unseen;
+
+	memcpy(c->uv.out, &n, sizeof(n));
 }
 
 /* Device and port as the guest knows them. */
@@ -319,6 +368,14 @@ static int answer_qp(struct be_cm_call *c)
 	return err;
 }
 
+/* After the command: what it told of was bound before. */
+static int judge(const struct be_cm_call *c)
+{
+	int r = be_cm_judge(c, c->id);
+
+	return r < 0 ? r : 0;
+}
+
 static int call_finish(struct be_cm_call *c)
 {
 	switch (c->uv.cmd) {
@@ -328,23 +385,25 @@ static int call_finish(struct be_cm_call *c)
 		return made(c);
 	case RDMA_USER_CM_CMD_DESTROY_ID:
 	case RDMA_USER_CM_CMD_LEAVE_MCAST:
+		answer_events(c);
 		be_cm_id_del(c->dev, c->id);
 		break;
 	case RDMA_USER_CM_CMD_MIGRATE_ID:
+		answer_events(c);
 		be_cm_id_move(c->dev, c->id, c->cm);
 		break;
 	case RDMA_USER_CM_CMD_BIND_IP:
 	case RDMA_USER_CM_CMD_BIND:
-		return be_cm_addr_bound(c, c->id);
+		return judge(c);
 	case RDMA_USER_CM_CMD_QUERY_ROUTE:
 		answer_device(c, offsetof(struct rdma_ucm_query_route_resp,
 					  port_num),
 			      offsetof(struct rdma_ucm_query_route_resp,
 				       ibdev_index));
-		break;
+		return judge(c);
 	case RDMA_USER_CM_CMD_QUERY:
 		answer_query(c);
-		break;
+		return judge(c);
 	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
 		return answer_qp(c);
 	}

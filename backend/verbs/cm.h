@@ -30,9 +30,10 @@ struct be_cm_id {
 	struct be_cm_id *of;		/* group: id that joined it; else NULL */
 	uint32_t id;			/* two name spaces: of ids, of groups */
 	uint32_t backlog;		/* listener: requests that may wait */
-	bool foreign;			/* bound to a device that is not ours */
+	uint32_t unseen;		/* its events that the guest did not get */
+	uint64_t uid;			/* what its events come with; of an id */
+	bool foreign;			/* bound to what is not the guest's */
 	bool ud;			/* of datagrams */
-	bool bound;			/* to an address, or on the way to one */
 };
 
 /* One command, on its way. */
@@ -65,8 +66,11 @@ void be_cm_close(struct be_dev *dev);
  * -ENOENT. @group: a multicast group. */
 struct be_cm_id *be_cm_id_get(const struct be_cm_call *c, const struct be_cm *cm,
 			      uint32_t id, bool group, int *err);
-/* 0, or -EDQUOT: the guest has max-cm-id. */
-int be_cm_id_check(const struct be_dev *dev);
+/* The one that gives its events this uid; NULL: none in this file. */
+struct be_cm_id *be_cm_id_of_uid(const struct be_dev *dev,
+				 const struct be_cm *cm, uint64_t uid);
+/* 0, or -EDQUOT: the guest has max-cm-id; or, of groups, max-mcast. */
+int be_cm_id_check(const struct be_dev *dev, bool group);
 /* @of: group: who joined it; else NULL. NULL: no memory. */
 struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
 			      struct be_cm_id *of);
@@ -82,8 +86,15 @@ uint32_t be_cm_id_backlog(struct be_dev *dev, struct be_cm_id *id,
 /* May the guest name the addresses of this command? 0 or the error of a kernel
  * that has no such address. */
 int be_cm_addr_check(struct be_cm_call *c);
-/* The kernel bound an id: is the device the guest's? Else the id is foreign. */
-int be_cm_addr_bound(const struct be_cm_call *c, struct be_cm_id *id);
+/**
+ * be_cm_judge() - is what the kernel bound an id to the guest's?
+ *
+ * Its HCA, its port, on InfiniBand a partition of its. The kernel binds an id once, and
+ * while it resolves an address at any moment, so each command that needs a device asks.
+ *
+ * Return: 1: it is; 0: nothing yet; -ENODEV: it is not, and the id is foreign for good.
+ */
+int be_cm_judge(const struct be_cm_call *c, struct be_cm_id *id);
 
 /* ---- cm_event.c ---- */
 /* GET_EVENT: into c->uv; its out_len is 0 if there is none. */

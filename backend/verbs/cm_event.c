@@ -18,7 +18,7 @@
 /* enum rdma_cm_event_type, which is not part of the kernel's uapi. */
 enum {
 	EV_ADDR_RESOLVED = 0, EV_ADDR_ERROR = 1, EV_CONNECT_REQUEST = 4,
-	EV_ESTABLISHED = 9, EV_MULTICAST_JOIN = 12
+	EV_ESTABLISHED = 9, EV_MULTICAST_JOIN = 12, EV_MULTICAST_ERROR = 13
 };
 
 static int command(const struct be_cm_call *c, uint32_t cmd, const void *in,
@@ -44,21 +44,28 @@ static void turn_away(const struct be_cm_call *c, uint32_t id)
 		sizeof(struct rdma_ucm_destroy_id_resp));
 }
 
-/* The kernel made an id for the peer. False: the guest does not get it. */
-static bool event_request(const struct be_cm_call *c, uint32_t id)
+/*
+ * The kernel made an id for the peer. False: the guest does not get it; to the kernel the
+ * listener has had an event.
+ */
+static bool event_request(const struct be_cm_call *c,
+			  const struct rdma_ucm_event_resp *ev)
 {
-	struct be_cm_id *new = NULL;
+	struct be_cm_id *new = NULL, *listener;
 
-	if (be_cm_id_check(c->dev))
+	if (be_cm_id_check(c->dev, false))
 		be_log_peer(c->dev, "no more than %u ids of the connection manager (%s): a request to connect is rejected",
 			    c->dev->quota.max_cm_ids, XENVHCA_NODE_MAX_CM_ID);
 	else
-		new = be_cm_id_add(c->dev, c->cm, id, NULL);
-	if (new && !be_cm_addr_bound(c, new))
+		new = be_cm_id_add(c->dev, c->cm, ev->id, NULL);
+	if (new && be_cm_judge(c, new) > 0)
 		return true;
-	turn_away(c, id);
+	turn_away(c, ev->id);
 	if (new)
 		be_cm_id_del(c->dev, new);
+	listener = be_cm_id_of_uid(c->dev, c->cm, ev->uid);
+	if (listener)
+		listener->unseen++;
 	return false;
 }
 
@@ -70,11 +77,39 @@ static void event_resolved(const struct be_cm_call *c,
 
 	id = be_cm_id_get(c, c->cm, ev->id, false, &err);
 	if (id)
-		err = be_cm_addr_bound(c, id);
-	if (!err)
+		err = be_cm_judge(c, id);
+	if (err >= 0)
 		return;
 	ev->event = EV_ADDR_ERROR;
 	ev->status = (uint32_t)err;
+}
+
+/* Of a device that is not the guest's; but who waits for an address is answered. */
+static bool event_foreign(const struct be_cm_call *c,
+			  const struct rdma_ucm_event_resp *ev)
+{
+	struct be_cm_id *id;
+	int err;
+
+	/* The number is that of a group, whose id was judged. */
+	if (ev->event == EV_MULTICAST_JOIN || ev->event == EV_MULTICAST_ERROR)
+		return false;
+	id = be_cm_id_get(c, c->cm, ev->id, false, &err);
+	if (!id || !id->foreign || ev->event == EV_ADDR_ERROR)
+		return false;
+	id->unseen++;
+	return true;
+}
+
+/* False: the guest does not get it. */
+static bool event_check(const struct be_cm_call *c,
+			struct rdma_ucm_event_resp *ev)
+{
+	if (ev->event == EV_CONNECT_REQUEST)
+		return event_request(c, ev);
+	if (ev->event == EV_ADDR_RESOLVED)
+		event_resolved(c, ev);
+	return !event_foreign(c, ev);
 }
 
 /*
@@ -109,11 +144,8 @@ int be_cm_event(struct be_cm_call *c)
 		if (err)
 			break;
 		memcpy(&ev, c->uv.out, sizeof(ev));
-		if (ev.event == EV_CONNECT_REQUEST &&
-		    !event_request(c, ev.id))
+		if (!event_check(c, &ev))
 			continue;
-		if (ev.event == EV_ADDR_RESOLVED)
-			event_resolved(c, &ev);
 		event_port(c, &ev);
 		memcpy(c->uv.out, &ev, sizeof(ev));
 		return 0;

@@ -18,7 +18,8 @@
 
 struct be_cm_ids {
 	struct be_cm_id *head[HEADS];
-	uint32_t n, backlog;		/* of all ids */
+	uint32_t n, groups;		/* groups are among the n */
+	uint32_t backlog;		/* of all ids */
 };
 
 int be_cm_open(struct be_dev *dev)
@@ -44,9 +45,26 @@ struct be_cm_id *be_cm_id_get(const struct be_cm_call *c, const struct be_cm *cm
 	return *err ? NULL : i;
 }
 
-int be_cm_id_check(const struct be_dev *dev)
+struct be_cm_id *be_cm_id_of_uid(const struct be_dev *dev,
+				 const struct be_cm *cm, uint64_t uid)
 {
-	return dev->cm_ids->n < dev->quota.max_cm_ids ? 0 : -EDQUOT;
+	struct be_cm_id *i;
+	unsigned int h;
+
+	for (h = 0; h < HEADS; h++)
+		for (i = dev->cm_ids->head[h]; i; i = i->next)
+			if (i->cm == cm && !i->of && i->uid == uid)
+				return i;
+	return NULL;
+}
+
+/* The attachments that go with groups are the command thread's, and counted there. */
+int be_cm_id_check(const struct be_dev *dev, bool group)
+{
+	if (dev->cm_ids->n >= dev->quota.max_cm_ids ||
+	    (group && dev->cm_ids->groups >= dev->quota.max[BE_MCAST]))
+		return -EDQUOT;
+	return 0;
 }
 
 struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
@@ -60,6 +78,7 @@ struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
 	*i = (struct be_cm_id){ .next = *head, .cm = cm, .of = of, .id = id };
 	*head = i;
 	dev->cm_ids->n++;
+	dev->cm_ids->groups += i->of != NULL;
 	return i;
 }
 
@@ -77,6 +96,7 @@ static void list_del(struct be_cm_ids *ids, struct be_cm_id **at,
 		}
 		*at = i->next;
 		ids->n--;
+		ids->groups -= i->of != NULL;
 		ids->backlog -= i->backlog;
 		free(i);
 	}

@@ -208,6 +208,33 @@ int be_pkey_find(const struct be_dev *dev, uint16_t host, uint16_t *index)
 	return -ENOENT;
 }
 
+/* Has the port that P_Key? */
+static bool pkey_there(const struct be_dev *dev, uint16_t pkey)
+{
+	uint16_t is;
+	uint32_t i;
+
+	for (i = 0; i < dev->pkey_tbl_len; i++)
+		if (!pkey_read(dev, i, &is) && is == pkey)
+			return true;
+	return false;
+}
+
+bool be_pkey_member(const struct be_dev *dev, uint16_t pkey)
+{
+	uint16_t full = pkey | PKEY_MEMBER, i;
+
+	if (!be_pkeys_own(dev))
+		return true;
+	for (i = 0; i < dev->addr.n_pkeys; i++)
+		if (pkey_is(dev, i, full))
+			return true;
+	for (i = 0; i < dev->addr.n_pkeys; i++)
+		if (pkey_is(dev, i, pkey & ~PKEY_MEMBER))
+			return !pkey_there(dev, full);
+	return false;
+}
+
 uint16_t be_pkey_from_host(const struct be_dev *dev, uint16_t host)
 {
 	uint16_t index;

@@ -37,6 +37,11 @@ bool be_gids_changed(struct be_dev *dev);
 int be_pkey_to_host(struct be_dev *dev, uint16_t index, uint16_t *host);
 /* The other way round, of an answer: 0, or -ENOENT. Any thread. */
 int be_pkey_find(const struct be_dev *dev, uint16_t host, uint16_t *index);
+/*
+ * May it use what the kernel sends with when it is asked for this partition? The kernel
+ * takes full membership if the port has that. Any thread.
+ */
+bool be_pkey_member(const struct be_dev *dev, uint16_t pkey);
 /* Likewise; 0 where the guest has none such. */
 uint16_t be_pkey_from_host(const struct be_dev *dev, uint16_t host);
 /* How many entries the guest's P_Key table has. */

@@ -40,6 +40,7 @@ void be_quota_defaults(struct be_quota *q)
 		},
 		.kick = { .rate = BE_KICK_RATE },
 		.umad = { .rate = BE_UMAD_RATE },
+		.cm = { .rate = BE_UMAD_RATE },
 		.spin_us = XENVHCA_DEF_SPIN_US,
 	};
 }

@@ -4,6 +4,7 @@
  *
  * See fake_cm.h. Ids are numbers of places, reused at once, as the kernel's are.
  */
+#include <endian.h>
 #include <errno.h>
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
@@ -28,6 +29,7 @@ static struct cm_file {
 
 static struct cm_id {
 	bool used, group, listening, bound;
+	uint32_t reported;		/* events */
 	int fd;
 	uint32_t of;
 	uint64_t uid;
@@ -35,6 +37,7 @@ static struct cm_id {
 
 static struct cm_event {
 	int fd;
+	uint32_t of;			/* the id that it counts for */
 	struct rdma_ucm_event_resp resp;
 } events[EVENTS];
 static unsigned int nr_events, commands, fail_n;
@@ -42,7 +45,7 @@ static int fail_err;
 static uint32_t backlog;
 static uint8_t option;
 static bool other_device, other_port;
-static uint16_t pkey_index, alt_pkey_index;
+static uint16_t pkey_index, alt_pkey_index, partition = 0xffff;
 static struct { bool seen; uint8_t in[256]; } last[32];
 static pthread_mutex_t block = PTHREAD_MUTEX_INITIALIZER;
 
@@ -132,21 +135,21 @@ static struct cm_id *id_get(int fd, uint32_t id, bool group, int *err)
 	return *err ? NULL : i;
 }
 
-static void event_push(int fd, uint32_t id, uint32_t event, uint64_t uid)
+static void event_push(uint32_t of, uint32_t id, uint32_t event)
 {
 	uint64_t one = 1;
 
-	if (nr_events == EVENTS || write(fd, &one, sizeof(one)) < 0)
+	if (nr_events == EVENTS || write(ids[of].fd, &one, sizeof(one)) < 0)
 		return;
 	events[nr_events++] = (struct cm_event){
-		.fd = fd,
-		.resp = { .uid = uid, .id = id, .event = event },
+		.fd = ids[of].fd, .of = of,
+		.resp = { .uid = ids[of].uid, .id = id, .event = event },
 	};
 }
 
 void fake_cm_event(uint32_t id, uint32_t event)
 {
-	event_push(ids[id].fd, id, event, ids[id].uid);
+	event_push(id, id, event);
 }
 
 void fake_cm_event_port(uint32_t id, uint32_t event, uint8_t port)
@@ -170,7 +173,7 @@ uint32_t fake_cm_request(uint32_t listener)
 	if (id < 0)
 		return 0;
 	ids[id].bound = true;
-	event_push(ids[listener].fd, (uint32_t)id, 4, ids[listener].uid);
+	event_push(listener, (uint32_t)id, 4);
 	return (uint32_t)id;
 }
 
@@ -206,6 +209,7 @@ static int get_event(const struct cm_call *c)
 	if (i == nr_events)
 		return -EAGAIN;
 	resp = events[i].resp;
+	ids[events[i].of].reported++;
 	event_drop(i);
 	return answer(c, &resp, sizeof(resp));
 }
@@ -215,6 +219,7 @@ static int query(const struct cm_call *c, const struct cm_id *id)
 	struct rdma_ucm_query_addr_resp addr = {
 		.node_guid = id->bound ? GUID + other_device : 0,
 		.port_num = id->bound ? PORT + other_port : 0,
+		.pkey = htobe16(partition),
 	};
 	struct rdma_ucm_query_route_resp route = {
 		.node_guid = addr.node_guid, .port_num = addr.port_num,
@@ -289,7 +294,7 @@ static int set_option(const struct cm_call *c)
 
 static int migrate(const struct cm_call *c)
 {
-	struct rdma_ucm_migrate_resp resp = {};
+	struct rdma_ucm_migrate_resp resp;
 	struct rdma_ucm_migrate_id cmd;
 	struct cm_id *id;
 	int err;
@@ -301,6 +306,7 @@ static int migrate(const struct cm_call *c)
 	if (!id)
 		return err;
 	id->fd = c->fd;
+	resp.events_reported = id->reported;
 	return answer(c, &resp, sizeof(resp));
 }
 
@@ -312,13 +318,11 @@ static int of_id(const struct cm_call *c, struct cm_id *id)
 		.qp_attr_mask = IB_QP_PKEY_INDEX | IB_QP_ALT_PATH,
 		.pkey_index = pkey_index, .alt_pkey_index = alt_pkey_index,
 	};
-	uint32_t none = 0;
-
 	switch (c->cmd) {
 	case RDMA_USER_CM_CMD_DESTROY_ID:
 	case RDMA_USER_CM_CMD_LEAVE_MCAST:
 		id_del((uint32_t)(id - ids));
-		return answer(c, &none, sizeof(none));
+		return answer(c, &id->reported, sizeof(id->reported));
 	case RDMA_USER_CM_CMD_QUERY:
 	case RDMA_USER_CM_CMD_QUERY_ROUTE:
 		return query(c, id);
@@ -481,6 +485,11 @@ void fake_cm_foreign(bool device, bool port)
 {
 	other_device = device;
 	other_port = port;
+}
+
+void fake_cm_partition(uint16_t pkey)
+{
+	partition = pkey;
 }
 
 void fake_cm_pkeys(uint16_t index, uint16_t alt)

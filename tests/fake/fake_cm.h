@@ -25,6 +25,8 @@ bool fake_cm_last(uint32_t cmd, void *in, size_t len);
 uint32_t fake_cm_backlog(void);
 /* From now on ids are bound to another device, or to another port of ours. */
 void fake_cm_foreign(bool device, bool port);
+/* The P_Key of what ids are bound to. */
+void fake_cm_partition(uint16_t pkey);
 /* Where the kernel finds the P_Keys of a connection: INIT_QP_ATTR says so. */
 void fake_cm_pkeys(uint16_t index, uint16_t alt);
 /* The n-th command from now on fails. */

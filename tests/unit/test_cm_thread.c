@@ -137,13 +137,13 @@ static void what_waits_is_bounded(void **state)
 	(void)state;
 	fake_cm_block(true);
 	for (i = 0; i < XENVHCA_CM_SLOTS; i++)
-		put_command(RDMA_USER_CM_CMD_DISCONNECT, i);
-	put_command(RDMA_USER_CM_CMD_DISCONNECT, 100);
+		put_command(RDMA_USER_CM_CMD_NOTIFY, i);
+	put_command(RDMA_USER_CM_CMD_NOTIFY, 100);
 	assert_int_equal(answer(100), -16);
 	fake_cm_block(false);
 	for (i = 0; i < XENVHCA_CM_SLOTS; i++)
 		assert_int_equal(answer(i), 0);
-	put_command(RDMA_USER_CM_CMD_DISCONNECT, 1);
+	put_command(RDMA_USER_CM_CMD_NOTIFY, 1);
 	assert_int_equal(answer(1), 0);
 }
 
@@ -154,7 +154,7 @@ static void the_end_waits_for_one_command(void **state)
 
 	(void)state;
 	for (i = 0; i < XENVHCA_CM_SLOTS; i++)
-		put_command(RDMA_USER_CM_CMD_DISCONNECT, (uint16_t)i);
+		put_command(RDMA_USER_CM_CMD_NOTIFY, (uint16_t)i);
 	be_cm_stop(&w->dev);
 	assert_in_range(fake_cm_commands(), before, before + XENVHCA_CM_SLOTS);
 }
