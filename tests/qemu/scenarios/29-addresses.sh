@@ -134,7 +134,12 @@ rping_between() {
 check "a serves at its address" rping_between a b $A4 $A4
 check "b serves at its wildcard" rping_between b a 0.0.0.0 $B4
 check "over IPv6 too" rping_between a b $A6 $A6
-for a in $A4 10.9.0.1 127.0.0.1; do
+check "over loopback, it finds itself" rping_between b b 127.0.0.1 127.0.0.1
+check "what listens at its address, too" rping_between b b $B4 127.0.0.1
+check "over IPv6 as well" rping_between b b ::1 ::1
+check "a finds what listens at loopback there, as natively" \
+	rping_between b a 127.0.0.1 $B4
+for a in $A4 10.9.0.1; do
 	check "b does not listen at $a" guest_sh -t 20 b \
 		"timeout 5 rping -s -a $a 2>&1 | grep 'Cannot assign requested'"
 done
