@@ -10,6 +10,10 @@
  * destroys an object has the answers of all commands that made or used it, and
  * a command that nobody waits for any more does not find its context or object.
  *
+ * What a destroy command ends was made by one that had its token. The answer of one
+ * that ended nothing waits here for a token, and keeps its slot of the ring until
+ * then: a guest cannot ask for nothing more often than for something.
+ *
  * A command that waits for somebody else (the doorbell agent) is executed again
  * after those behind it, until it has an answer. Those of the connection manager
  * are left to its thread (cm_thread.c), and what takes long of others to the lane
@@ -33,22 +37,17 @@
 #define BE_CMD_AGAIN_NS	(50 * VL_MSEC_NS)	/* those that wait, if nobody wakes us */
 #define BE_CMD_PASS_NS	(100 * VL_MSEC_NS)	/* a slow one waits for the agent */
 
-/* False: it is to be executed again, and has no answer yet. */
-static bool cmd_exec(struct be_dev *dev, const struct xenvhca_request *req)
+static enum be_done cmd_exec(struct be_dev *dev, const struct xenvhca_request *req,
+			     struct xenvhca_response *rsp)
 {
-	struct xenvhca_response rsp = {};
 	uint64_t errors = uv_errors;
 	enum be_done done;
 
 	be_kick_flush(dev);
-	done = be_dispatch(dev, req, &rsp);
-	if (done == BE_AGAIN)
-		return false;
-	if (uv_errors != errors)
+	done = be_dispatch(dev, req, rsp);
+	if (done != BE_AGAIN && uv_errors != errors)
 		be_quota_failed(&dev->quota, 1);
-	if (done == BE_ANSWERED)
-		be_reply(dev, &rsp);
-	return true;
+	return done;
 }
 
 /* May the first one that waits be executed? */
@@ -57,7 +56,7 @@ static bool cmd_token(struct be_dev *dev, struct be_cmdq *q)
 	uint64_t now = vl_coarse_ns();
 
 	q->wait_ns = vl_bucket_wait(&dev->quota.fail, now);
-	if (!q->wait_ns && !q->again[q->head])
+	if (!q->wait_ns && !q->q[q->head].again)
 		q->wait_ns = vl_bucket_take(&dev->quota.cmd, now);
 	if (q->wait_ns && !q->counted)
 		BE_STAT_ADD(dev, rate_waits, 1);
@@ -66,19 +65,50 @@ static bool cmd_token(struct be_dev *dev, struct be_cmdq *q)
 }
 
 static void cmd_queue(struct be_dev *dev, struct be_cmdq *q,
-		      const struct xenvhca_request *req, bool again)
+		      const struct be_queued *cmd)
 {
-	unsigned int at = (q->head + q->n) % XENVHCA_MAX_ID;
-
 	if (q->n == XENVHCA_MAX_ID) {
 		be_fault(dev, "too many unanswered requests");
 		return;
 	}
-	q->q[at] = *req;
-	q->again[at] = again;
+	q->q[(q->head + q->n) % XENVHCA_MAX_ID] = *cmd;
 	q->n++;
-	if (!again)
+	if (!cmd->again)
 		q->passed = 0;
+}
+
+/* One that was just read. */
+static void cmd_read(struct be_dev *dev, struct be_cmdq *q, struct be_queued *cmd)
+{
+	struct xenvhca_response rsp;
+
+	cmd->status = 0;
+	cmd->again = false;
+	if (be_op_destroys(cmd->req.op)) {
+		if (cmd_exec(dev, &cmd->req, &rsp) != BE_ANSWERED)
+			return;
+		cmd->status = rsp.status;
+		if (!rsp.status) {
+			be_reply(dev, &rsp);
+			return;
+		}
+	}
+	cmd_queue(dev, q, cmd);
+}
+
+/* One that has its token. False: it is to be executed again, and has no answer yet. */
+static bool cmd_paid(struct be_dev *dev, const struct be_queued *cmd)
+{
+	struct xenvhca_response rsp = {
+		.id = cmd->req.id, .op = cmd->req.op, .status = cmd->status,
+	};
+	enum be_done done = BE_ANSWERED;
+
+	if (!cmd->status)
+		done = cmd_exec(dev, &cmd->req, &rsp);
+	if (done == BE_ANSWERED)
+		be_reply(dev, &rsp);
+	return done != BE_AGAIN;
 }
 
 /* One pass takes a number of commands, or a time if they are slow. */
@@ -91,12 +121,12 @@ static bool cmd_pass(const struct be_dev *dev, int n, uint64_t begin)
 /* Sets q->more if the batch ended before the ring did. */
 static void cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 {
-	struct xenvhca_request req;
+	struct be_queued cmd;
 	int i, r;
 
 	q->more = true;
 	for (i = 0; cmd_pass(dev, i, begin); i++) {
-		r = dev->t->ops->get_request(dev->t, &req);
+		r = dev->t->ops->get_request(dev->t, &cmd.req);
 		if (r < 0) {
 			be_fault(dev, "frontend violated the command ring");
 			return;
@@ -106,10 +136,7 @@ static void cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
 			return;
 		}
 		q->worked = q->fresh = q->awake = true;
-		if (be_op_destroys(req.op))
-			cmd_exec(dev, &req);
-		else
-			cmd_queue(dev, q, &req, false);
+		cmd_read(dev, q, &cmd);
 	}
 }
 
@@ -119,21 +146,23 @@ static void cmdq_ring(struct be_dev *dev, struct be_cmdq *q, uint64_t begin)
  */
 static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 {
-	struct xenvhca_request req;
+	struct be_queued cmd;
 
 	q->wait_ns = 0;
 	if (q->n && q->passed >= q->n)
 		q->wait_ns = BE_CMD_AGAIN_NS;
 	if (!q->n || q->wait_ns || !cmd_token(dev, q))
 		return false;
-	req = q->q[q->head];
+	cmd = q->q[q->head];
 	q->head = (q->head + 1) % XENVHCA_MAX_ID;
 	q->n--;
 	q->passed++;
-	if (cmd_exec(dev, &req))
+	if (cmd_paid(dev, &cmd)) {
 		q->passed = 0;
-	else
-		cmd_queue(dev, q, &req, true);	/* others pass it */
+		return true;
+	}
+	cmd.again = true;
+	cmd_queue(dev, q, &cmd);	/* others pass it */
 	return true;
 }
 

@@ -10,9 +10,14 @@
 #include "be.h"
 #include "spin.h"
 
+struct be_queued {
+	struct xenvhca_request req;
+	int32_t status;		/* of a destroy that ended nothing: its answer */
+	bool again;		/* has had its token */
+};
+
 struct be_cmdq {
-	struct xenvhca_request q[XENVHCA_MAX_ID];	/* not executed */
-	bool again[XENVHCA_MAX_ID];	/* of q: has had its token */
+	struct be_queued q[XENVHCA_MAX_ID];	/* without an answer */
 	unsigned int head, n;
 	unsigned int passed;	/* executed again in a row, none has an answer */
 	uint64_t wait_ns;	/* until the next token; 0: not for one */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock.h"
 #include "cm_thread.h"
 #include "dispatch.h"
 #include "lane.h"
@@ -233,6 +234,9 @@ static bool job_dispatched(struct be_dev *dev, struct be_job *job,
 	err = be_job_end(&c, job);
 	if (!req.op || err == BE_PASSED)
 		return false;
+	/* Too late to wait for its token, as cmdq.c would have it: a debt. */
+	if (err && be_op_destroys(req.op))
+		vl_bucket_charge(&dev->quota.cmd, vl_coarse_ns(), 1);
 	answer(dev, &req, rsp, err);
 	return true;
 }

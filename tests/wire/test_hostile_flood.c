@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Floods: commands over max-cmd-rate wait while destroy commands pass, so do
- * commands after too many that the HCA's driver refused, events over
+ * Floods: commands over max-cmd-rate wait while destroy commands pass that end
+ * something, so do commands after too many that the HCA's driver refused, events over
  * max-evt-rate become one flag, kicks over their rate come later, those that
  * name nothing cost nothing but a counter, a full event ring loses events and
  * says so.
@@ -80,6 +80,70 @@ static void command_rate(void **state)
 	world_bystander(w);
 }
 
+/* Each kind of destroy command, for what is not there. */
+static void ends_nothing(struct world *w, struct xenvhca_request *req, unsigned int i)
+{
+	static const uint16_t op[] = {
+		XENVHCA_OP_DEREG_MR, XENVHCA_OP_MUNMAP, XENVHCA_OP_DEALLOC_PD,
+		XENVHCA_OP_DESTROY_QP, XENVHCA_OP_DESTROY_CQ,
+		XENVHCA_OP_DESTROY_SRQ, XENVHCA_OP_DESTROY_AH,
+		XENVHCA_OP_DEALLOC_MW, XENVHCA_OP_DETACH_MCAST,
+		XENVHCA_OP_DEALLOC_UCONTEXT, XENVHCA_OP_DEALLOC_CM,
+		XENVHCA_OP_DEALLOC_UMAD, XENVHCA_OP_UNREGISTER_UMAD,
+		XENVHCA_OP_DEALLOC_XRCD,
+	};
+	bool uc;
+
+	*req = wire_req(op[i % COUNT(op)], 0);
+	uc = req->op != XENVHCA_OP_DEALLOC_CM && req->op != XENVHCA_OP_DEALLOC_XRCD &&
+	     req->op != XENVHCA_OP_DEALLOC_UMAD && req->op != XENVHCA_OP_UNREGISTER_UMAD;
+	if (uc)
+		req->ucontext = req->op == XENVHCA_OP_DEALLOC_UCONTEXT ? NO_HANDLE : w->c.uc;
+	if (req->op == XENVHCA_OP_MUNMAP)
+		req->u.munmap.offset[0] = 77 * XENVHCA_PAGE_SIZE;
+	else if (req->op != XENVHCA_OP_DEALLOC_UCONTEXT)
+		req->u.handle.handle = NO_HANDLE;
+}
+
+static unsigned int refusals(struct world *w)
+{
+	struct xenvhca_response rsp;
+	unsigned int n = 0;
+
+	while (loop_get_response(w->a.loop, &rsp)) {
+		assert_int_not_equal(rsp.status, 0);
+		n++;
+	}
+	return n;
+}
+
+/* A destroy command that ends nothing has a rate, those that end something do not wait. */
+static void destroys_of_nothing(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request req;
+	unsigned int i, n;
+
+	w->a.dev.quota.cmd = full;
+	for (i = 0; i < 60; i++) {
+		ends_nothing(w, &req, i);
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	}
+	wire_run(&w->a);
+	n = refusals(w);
+	assert_in_range(n, RATE, RATE + 2);
+	wire_good(&w->c, XENVHCA_OP_DEREG_MR, &req);
+	assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	assert_int_equal(answers(w, XENVHCA_OP_DEREG_MR), 1);
+	assert_true(w->a.dev.stats.rate_waits > 0);
+	w->a.dev.quota.cmd = (struct vl_bucket){};
+	wire_run(&w->a);
+	assert_int_equal(n + refusals(w), 60);
+	assert_false(w->a.dev.fault);
+	world_bystander(w);
+}
+
 /* 60 of them, which the driver refuses; returns how many were executed. */
 static unsigned int refused(struct world *w, const struct xenvhca_request *req)
 {
@@ -104,10 +168,12 @@ static void failure_rate(void **state)
 	struct xenvhca_request req = wire_req(XENVHCA_OP_ALLOC_PD, w->c.uc);
 	unsigned int n = refused(w, &req);
 
+	fake_refuse(false);
 	wire_good(&w->c, XENVHCA_OP_DEREG_MR, &req);
 	assert_int_equal(loop_put_request(w->a.loop, &req), 0);
 	wire_run(&w->a);
 	assert_int_equal(answers(w, XENVHCA_OP_DEREG_MR), 1);
+	fake_refuse(true);
 	w->a.dev.quota.fail = fills();
 	while (wait_and_run(&w->a))
 		n += answers(w, XENVHCA_OP_ALLOC_PD);
@@ -359,6 +425,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(command_rate, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(destroys_of_nothing, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(failure_rate, world_setup,
 						world_teardown),
