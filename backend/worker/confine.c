@@ -18,6 +18,9 @@
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/fscrypt.h>
+#include <linux/fsverity.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
@@ -40,11 +43,10 @@
 
 #ifdef __x86_64__
 #define BE_ARCH		AUDIT_ARCH_X86_64
-#define BE_FOREIGN_ABI	0x40000000u	/* x32: other numbers */
 #elif defined(__aarch64__)
 #define BE_ARCH		AUDIT_ARCH_AARCH64
-#define BE_FOREIGN_ABI	UINT32_MAX
 #endif
+#define BE_UNKNOWN	450u	/* newer than this list, or x32's */
 
 static const uint32_t refused[] = {
 	/* others, by name or number */
@@ -61,6 +63,14 @@ static const uint32_t refused[] = {
 	SYS_mq_open, SYS_mq_unlink,
 	/* files by name, as Landlock of Linux before 6.2 does not know that */
 	SYS_truncate,
+	/* what is known of a file, which Landlock knows nothing of */
+	SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_utimensat,
+	SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_removexattr,
+	SYS_lremovexattr, SYS_fremovexattr,
+#ifdef SYS_open				/* those that some architectures have besides */
+	SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
+	SYS_creat,
+#endif
 	/* programs, other namespaces and file systems */
 #ifdef SYS_fork
 	SYS_fork, SYS_vfork,
@@ -81,7 +91,7 @@ static const uint32_t refused[] = {
 struct arg_rule {
 	uint32_t nr;
 	unsigned int arg;
-	enum { BE_ONLY, BE_NEVER, BE_WITH } how;	/* value; bits */
+	enum { BE_ONLY, BE_NEVER, BE_WITH, BE_WITHOUT } how;	/* value; bits */
 	uint32_t value;
 };
 
@@ -89,8 +99,13 @@ struct arg_rule {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define BE_IF(how, value, yes, no) \
 	BPF_JUMP(BPF_JMP | BPF_##how | BPF_K, value, yes, no)
-#define BE_HEAD		5	/* instructions before the rules */
-#define BE_RULES	10
+#define BE_HEAD		6	/* instructions before the rules */
+#ifdef SYS_open
+#define BE_OPENS	2
+#else
+#define BE_OPENS	1
+#endif
+#define BE_RULES	(15 + BE_OPENS)
 #define BE_RULE		4	/* instructions of one */
 #define BE_TAIL		3
 #define BE_LEN		(BE_HEAD + BE_RULES * BE_RULE + BE_REFUSED + BE_TAIL)
@@ -103,13 +118,15 @@ _Static_assert(BE_LACK(0) <= UINT8_MAX, "jumps are short");
 /* Instructions from i on; the system call's number is loaded before and after. */
 static void arg_filter(struct sock_filter *f, size_t i, const struct arg_rule *r)
 {
-	uint8_t yes = r->how == BE_NEVER ? BE_REFUSE(i + 2) : 0;
-	uint8_t no = r->how == BE_NEVER ? 0 : BE_REFUSE(i + 2);
+	bool never = r->how == BE_NEVER || r->how == BE_WITHOUT;
+	bool bits = r->how == BE_WITH || r->how == BE_WITHOUT;
+	uint8_t yes = never ? BE_REFUSE(i + 2) : 0;
+	uint8_t no = never ? 0 : BE_REFUSE(i + 2);
 	const struct sock_filter rule[BE_RULE] = {
 		BE_IF(JEQ, r->nr, 0, 3),
 		BE_LOAD(args[r->arg]),
-		{ BPF_JMP | BPF_K | (r->how == BE_WITH ? BPF_JSET : BPF_JEQ),
-		  yes, no, r->value },
+		{ BPF_JMP | BPF_K | (bits ? BPF_JSET : BPF_JEQ), yes, no,
+		  r->value },
 		BE_LOAD(nr),
 	};
 
@@ -120,7 +137,10 @@ static void arg_filter(struct sock_filter *f, size_t i, const struct arg_rule *r
  * Signals to its own threads stay: libxenstore ends one so, sleep.c wakes one. Nobody is
  * told of a file by a signal, which would end him. There are new threads, but no new
  * processes: clone3() has its flags in memory, and libc takes clone() where it is not
- * there. All of another instruction set is refused.
+ * there; openat2() likewise. A kernel may have calls that nobody knew when this list was
+ * made: they are not there either. All of another instruction set is refused. No file is
+ * made shorter by its name, whatever it is opened for, as that takes no right to write
+ * that Landlock of Linux before 6.2 knows.
  */
 static void syscall_filter(struct sock_filter *f)
 {
@@ -128,8 +148,9 @@ static void syscall_filter(struct sock_filter *f)
 		BE_LOAD(arch),
 		BE_IF(JEQ, BE_ARCH, 0, BE_REFUSE(1)),
 		BE_LOAD(nr),
-		BE_IF(JGE, BE_FOREIGN_ABI, BE_REFUSE(3), 0),
+		BE_IF(JGE, BE_UNKNOWN, BE_LACK(3), 0),
 		BE_IF(JEQ, SYS_clone3, BE_LACK(4), 0),
+		BE_IF(JEQ, SYS_openat2, BE_LACK(5), 0),
 	};
 	const struct arg_rule rules[] = {
 		{ SYS_clone, 0, BE_WITH, CLONE_THREAD },
@@ -140,6 +161,15 @@ static void syscall_filter(struct sock_filter *f)
 		{ SYS_fcntl, 1, BE_NEVER, F_SETOWN },
 		{ SYS_fcntl, 1, BE_NEVER, F_SETOWN_EX },
 		{ SYS_fcntl, 1, BE_NEVER, F_SETSIG },
+		{ SYS_fcntl, 1, BE_NEVER, F_SETLEASE },
+		{ SYS_openat, 2, BE_WITHOUT, O_TRUNC },
+#ifdef SYS_open
+		{ SYS_open, 1, BE_WITHOUT, O_TRUNC },
+#endif
+		{ SYS_ioctl, 1, BE_NEVER, FS_IOC_SETFLAGS },
+		{ SYS_ioctl, 1, BE_NEVER, FS_IOC_FSSETXATTR },
+		{ SYS_ioctl, 1, BE_NEVER, FS_IOC_ENABLE_VERITY },
+		{ SYS_ioctl, 1, BE_NEVER, FS_IOC_SET_ENCRYPTION_POLICY },
 		{ SYS_ioctl, 1, BE_NEVER, FIOSETOWN },
 		{ SYS_ioctl, 1, BE_NEVER, SIOCSPGRP },
 	};

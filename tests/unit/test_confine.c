@@ -2,13 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A confined process makes no socket, starts no program and reaches no other
- * process, in none of its threads; what a worker does all day works.
+ * A confined process makes no socket, starts no program, reaches no other process and
+ * changes no file that it does not open for writing, in none of its threads; what a
+ * worker does all day works.
  */
 #include <asm/ioctls.h>
 #include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -24,11 +26,16 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "worker/confine.h"
+
+#define NEW_FCHMODAT2	452	/* of Linux 6.6; an earlier one has none either */
+#define CHANGES		16u
 
 #define REFUSED(call)	({ errno = 0; (call) == -1 && errno == EPERM; })
 
@@ -61,6 +68,40 @@ static bool refuses_others(void)
 	       REFUSED(ioctl(in, SIOCSPGRP, &pid)) &&
 	       REFUSED(syscall(SYS_shmget, 1, 1, 0)) &&
 	       REFUSED(truncate("/nowhere", 0));
+}
+
+/*
+ * What root may do to files that it opens for reading at most. The number of those that
+ * are refused; here Landlock has no say.
+ */
+static unsigned int refused_changes(const char *path)
+{
+	const struct timespec now[2] = {};
+	int fd = open(path, O_RDONLY | O_CLOEXEC), flags = 0;
+	uint64_t how[3] = { O_RDONLY };
+	unsigned int n = 0;
+
+	n += REFUSED(open(path, O_RDONLY | O_TRUNC | O_CLOEXEC));
+	n += REFUSED(syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_TRUNC));
+	n += REFUSED(truncate(path, 0));
+	n += REFUSED(chmod(path, 04755));
+	n += REFUSED(fchmod(fd, 04755));
+	n += REFUSED(fchmodat(AT_FDCWD, path, 04755, 0));
+	n += REFUSED(chown(path, 1, 1));
+	n += REFUSED(fchown(fd, 1, 1));
+	n += REFUSED(utimensat(AT_FDCWD, path, now, 0));
+	n += REFUSED(futimens(fd, now));
+	n += REFUSED(setxattr(path, "user.x", "", 0, 0));
+	n += REFUSED(fremovexattr(fd, "user.x"));
+	n += REFUSED(ioctl(fd, FS_IOC_SETFLAGS, &flags));
+	n += REFUSED(fcntl(fd, F_SETLEASE, F_RDLCK));
+	errno = 0;
+	n += syscall(SYS_openat2, AT_FDCWD, path, how, sizeof(how)) < 0 &&
+	     errno == ENOSYS;
+	errno = 0;
+	n += syscall(NEW_FCHMODAT2, -1, "", 0, 0) < 0 && errno == ENOSYS;
+	close(fd);
+	return n;
 }
 
 static bool refuses(void)
@@ -122,11 +163,15 @@ static void *elder(void *arg)
 /* In a process of its own; its exit code says what was not as it should be. */
 static int confined(void)
 {
+	char path[] = "/tmp/vhca-confine-XXXXXX";
 	bool elder_refuses = false;
+	struct stat st;
 	pthread_t t;
-	int p[2];
+	int p[2], fd = mkstemp(path);
 
-	if (refuses() || pipe(p))
+	/* The newest may be unknown to this kernel. */
+	if (refuses() || pipe(p) || fd < 0 || refused_changes(path) > 1 ||
+	    fchown(fd, 0, 0) || fchmod(fd, 0600) || write(fd, "x", 1) != 1)
 		return 1;
 	go = p[0];
 	if (pthread_create(&t, NULL, elder, &elder_refuses))
@@ -137,7 +182,10 @@ static int confined(void)
 		return 4;
 	if (write(p[1], "", 1) != 1 || pthread_join(t, NULL) || !elder_refuses)
 		return 5;
-	return works() ? 0 : 6;
+	if (refused_changes(path) != CHANGES || fstat(fd, &st) || st.st_size != 1 ||
+	    (st.st_mode & 07777) != 0600)
+		return 7;
+	return !unlink(path) && works() ? 0 : 6;
 }
 
 static void takes_what_harms(void **state)
