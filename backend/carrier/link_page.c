@@ -31,8 +31,7 @@
 #include "xenstore/state.h"
 
 #define LOOK_S			1	/* for a page, while there is none */
-#define SPURIOUS_FREE		16	/* notifications without a change */
-#define SPURIOUS_US		1000	/* how long each of the others holds us */
+#define NOTICES_RATE		100	/* of the guest in a second */
 #define PORT_MAX		((1u << 17) - 1)	/* FIFO event channels */
 #define PEER_NAME_MAX		64
 
@@ -48,7 +47,7 @@ struct link_page {
 	xenevtchn_handle *evt;		/* as long as there is a page */
 	int port;
 	enum xenbus_state seen;		/* the peer's, as last told */
-	unsigned int spurious;
+	struct vl_bucket notices;	/* of the guest, with a change or without */
 	bool told;			/* that there is no page */
 	int poll_fd, notify_fd, timer_fd;
 };
@@ -356,17 +355,14 @@ static bool drain(int fd)
 	return any;
 }
 
-/* A guest that notifies without a change is slowed down, not we. */
+/* A guest that notifies all day, or changes its state each time, is slowed down. */
 static bool port_take(struct link_page *p)
 {
 	int port = p->evt ? xenevtchn_pending(p->evt) : -1;
 
 	if (port < 0)
 		return false;
-	if (peer_state(p) != p->seen)
-		p->spurious = 0;
-	else if (p->spurious++ >= SPURIOUS_FREE)
-		usleep(SPURIOUS_US);
+	vl_bucket_pace(&p->notices);
 	xenevtchn_unmask(p->evt, (evtchn_port_t)port);
 	return true;
 }
@@ -465,6 +461,7 @@ struct be_link *be_link_page(struct be_dev *dev, unsigned int domid,
 	p->l.name[BE_OWN] = p->dir;
 	p->l.name[BE_PEER] = p->peer;
 	p->l.no_agent = true;
+	p->notices.rate = NOTICES_RATE;
 	p->poll_fd = p->notify_fd = p->timer_fd = -1;
 	p->gnt.fd = -1;
 	rc = page_open(p, domid, devid);

@@ -18,6 +18,7 @@
 #define BACK		"back"
 #define RELEASE		"release"	/* and that some domain is gone */
 #define WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
+#define CHANGES_RATE	100	/* of the frontend's state in a second */
 #define OFFERS		4
 #define OFFER_MAX	32	/* characters of one, with the NUL */
 
@@ -25,6 +26,7 @@ struct link_xs {
 	struct be_link l;
 	struct be_dev *dev;
 	struct xs_handle *xs;
+	struct vl_bucket changes;	/* of the frontend's state */
 	unsigned int domid;
 	char dir[2][XN_PATH_MAX];
 	struct xn_names names;		/* of own nodes, as found */
@@ -156,7 +158,8 @@ static int xs_fd(struct be_link *l)
 
 /*
  * The frontend can write its state all day, and libxenstore queues each event
- * until it is taken. This takes all of them, and leaves time for other work. The
+ * until it is taken. This takes all of them, and leaves time for other work; the state is
+ * read so often at most as the rate says. The
  * workers of all guests hear of the end of any domain: one question tells each
  * whether it is its own.
  */
@@ -178,6 +181,8 @@ static int xs_changed(struct be_link *l)
 	}
 	if (r < 0)
 		return r;
+	if (news & BE_NEWS_PEER)
+		vl_bucket_pace(&x->changes);
 	if (released && !xs_alive(l))
 		news |= BE_NEWS_END;
 	return news;
@@ -208,6 +213,7 @@ struct be_link *be_link_xenstore(struct be_dev *dev, unsigned int domid,
 	x->dev = dev;
 	x->domid = domid;
 	x->l.ops = &ops;
+	x->changes.rate = CHANGES_RATE;
 	x->l.name[BE_OWN] = x->dir[BE_OWN];
 	x->l.name[BE_PEER] = x->dir[BE_PEER];
 	x->xs = xs_open(0);

@@ -5,6 +5,7 @@
  * The bucket (bucket.h) holds time: it fills by one nanosecond per nanosecond,
  * up to its depth, and a token costs a second divided by the rate.
  */
+#include <unistd.h>
 #include "bucket.h"
 #include "clock.h"
 
@@ -49,4 +50,13 @@ void vl_bucket_charge(struct vl_bucket *b, uint64_t now_ns, uint32_t n)
 		b->tokens_ns -= charge;
 	else
 		b->tokens_ns = -VL_BUCKET_DEBT_NS;
+}
+
+void vl_bucket_pace(struct vl_bucket *b)
+{
+	uint64_t now = vl_coarse_ns(), wait = vl_bucket_wait(b, now);
+
+	vl_bucket_charge(b, now, 1);
+	if (wait)
+		usleep((useconds_t)(wait / 1000));
 }

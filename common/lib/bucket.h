@@ -26,5 +26,7 @@ uint64_t vl_bucket_take(struct vl_bucket *b, uint64_t now_ns);
 /* Takes @n tokens that were spent already, whether they are there or not: who
  * takes one waits for them too, an hour at most. */
 void vl_bucket_charge(struct vl_bucket *b, uint64_t now_ns, uint32_t n);
+/* Takes a token; sleeps until it is there, below a second if nobody charges. */
+void vl_bucket_pace(struct vl_bucket *b);
 
 #endif
