@@ -9,6 +9,8 @@
 #define BE_SUP_H
 
 #include "ahead.h"
+#include "bucket.h"
+#include "cgroup.h"
 #include "devices.h"
 #include "guard.h"
 #include "net.h"
@@ -28,6 +30,7 @@ struct sup_dev {
 	struct be_net net;
 	uint64_t next_ns;		/* not before */
 	unsigned int backoff_ms;
+	struct vl_bucket lives;		/* of workers that ended in order */
 };
 
 struct sup {
@@ -41,6 +44,7 @@ struct sup {
 	struct be_net_job job;
 	struct be_ahead ahead;		/* for the next device */
 	uint64_t ahead_ns;		/* when to start it, 0: there is one */
+	struct be_cgroups cgroups;	/* of workers */
 	bool rescan;			/* scan again before waiting */
 	bool look;			/* something happened that a scan finds */
 	bool stop, failed;
@@ -77,6 +81,8 @@ struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 			   unsigned int devid);
 /* The frontend waits for a word: a worker that was killed could not say it. */
 void be_sup_write_closed(struct sup *s, struct sup_dev *d);
+/* Its worker has ended, in order or not: when the next one may start. */
+void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good);
 /* Tells the operator once, in the log and in the node. True. */
 bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why);
 

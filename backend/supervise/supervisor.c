@@ -29,6 +29,7 @@
 #define SUP_BACKOFF_MIN_MS	200
 #define SUP_BACKOFF_MAX_MS	5000
 #define SUP_LIVED_MS		10000	/* a worker that lived: no back-off */
+#define SUP_SHORT_LIVES		32	/* in order, until they back off, too; one a second */
 #define SUP_STOP_MS		10000	/* SIGTERM to SIGKILL */
 #define SUP_KILL_MS		2000
 #define SUP_LOST_MS		1000	/* a lock whose pid is not readable */
@@ -41,17 +42,30 @@ static void sup_path(const struct sup *s, const struct sup_dev *d, char *path,
 }
 
 /* ---- worker processes ---- */
+/* For there was none ahead. */
+static int sup_start_worker(const struct sup *s, struct sup_dev *d, unsigned int left)
+{
+	int rc = be_process_start(&d->worker, s->opt, d->domid, d->devid, left,
+				  d->guard);
+
+	if (!rc)
+		be_cgroup_join(&s->cgroups, d->worker.pid);
+	return rc;
+}
+
 static void sup_spawn(struct sup *s, struct sup_dev *d)
 {
 	unsigned int left = be_guard_uars(s->guards, d->domid);
+	pid_t ahead = s->ahead.p.pid;
 	int rc;
 
 	d->guard = be_guard_open(d->domid, d->devid);
 	rc = be_ahead_use(&s->ahead, &d->worker, d->domid, d->devid, left,
 			  d->guard);
+	if (rc && ahead)
+		be_cgroup_remove(&s->cgroups, ahead);
 	if (rc)
-		rc = be_process_start(&d->worker, s->opt, d->domid, d->devid,
-				      left, d->guard);
+		rc = sup_start_worker(s, d, left);
 	be_sup_ahead(s);
 	if (rc) {
 		be_log(NULL, BE_ERR, "fork: %s", strerror(-rc));
@@ -59,6 +73,7 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 		d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
 		return;
 	}
+	be_cgroup_bound(&s->cgroups, d->worker.pid, d->share.pinned_mb);
 	be_sup_listen(s, &d->worker, d);
 	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u", (int)d->worker.pid,
 	       d->domid, d->devid);
@@ -99,6 +114,8 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
 		       (int)w->pid, d->domid, d->devid, strerror(errno));
 	s->all->ops->share(s->all, d->domid, d->devid, &d->share);
+	be_cgroup_join(&s->cgroups, w->pid);
+	be_cgroup_bound(&s->cgroups, w->pid, d->share.pinned_mb);
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)w->pid,
 	       d->domid, d->devid);
 }
@@ -149,11 +166,12 @@ static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
 	return left < most ? left : most;
 }
 
-static void sup_backoff(struct sup *s, struct sup_dev *d, bool good)
+void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good)
 {
 	uint64_t now = vl_now_ns();
 
-	if (good || now - d->worker.start_ns >= SUP_LIVED_MS * VL_MSEC_NS)
+	if (now - d->worker.start_ns >= SUP_LIVED_MS * VL_MSEC_NS ||
+	    (good && !vl_bucket_take(&d->lives, now)))
 		d->backoff_ms = 0;
 	d->next_ns = now + (d->backoff_ms ? d->backoff_ms :
 			    SUP_BACKOFF_MIN_MS) * VL_MSEC_NS;
@@ -188,9 +206,10 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 	if (WIFSIGNALED(status))
 		be_log(NULL, BE_ERR, "worker %d of d%u/%u died of signal %d",
 		       (int)w->pid, d->domid, d->devid, WTERMSIG(status));
+	be_cgroup_remove(&s->cgroups, w->pid);
 	be_sup_forget(s, w);
 	be_sup_write_closed(s, d);
-	sup_backoff(s, d, good);
+	be_sup_backoff(s, d, good);
 }
 
 /* ---- devices ---- */
@@ -218,6 +237,9 @@ struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 	d->domid = domid;
 	d->devid = devid;
 	d->worker = BE_PROCESS_NONE;
+	d->lives = (struct vl_bucket){
+		.rate = 1, .depth_ns = SUP_SHORT_LIVES * VL_SEC_NS,
+	};
 	d->next = s->devs;
 	s->devs = d;
 	return d;
@@ -430,6 +452,7 @@ static int sup_start(struct sup *s)
 	s->all = s->devices_open();
 	if (!s->all)
 		return BE_EXIT_SYSTEM;
+	be_cgroups_open(&s->cgroups, s->opt->root);
 	be_guard_restore(&s->guards);
 	be_sup_net_list(s);
 	rc = s->all->ops->watch(s->all);
@@ -451,13 +474,17 @@ static int sup_start(struct sup *s)
 static int sup_run(struct sup *s)
 {
 	int rc = sup_start(s);
+	pid_t ahead;
 
 	if (rc)
 		return rc;
 	be_sup_ahead(s);
 	sup_loop(s);
 	s->ahead_ns = 0;
+	ahead = s->ahead.p.pid;
 	be_ahead_stop(&s->ahead);
+	if (ahead)
+		be_cgroup_remove(&s->cgroups, ahead);
 	if (!s->stop)		/* workers serve on, we start again */
 		return BE_EXIT_SYSTEM;
 	be_log(NULL, BE_INFO, "stopping");

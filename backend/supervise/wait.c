@@ -107,8 +107,10 @@ static void wait_ahead(struct sup *s)
 	int rc = be_ahead_start(&s->ahead, s->opt);
 
 	s->ahead_ns = 0;
-	if (!rc)
+	if (!rc) {
+		be_cgroup_join(&s->cgroups, s->ahead.p.pid);
 		return;
+	}
 	be_log(NULL, BE_DEBUG, "no worker ahead: %s", strerror(-rc));
 	be_sup_ahead(s);
 }

@@ -442,7 +442,7 @@ static int worker_process(struct be_worker *w)
 	be_limit();
 	worker_paths(w);
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
-	w->lock_fd = be_run_take(path, &w->dev.quota.fail);
+	w->lock_fd = be_run_take(path, &w->dev.quota.fail, &w->dev.log_bucket);
 	if (w->lock_fd == -EWOULDBLOCK) {
 		be_log(&w->dev, BE_WARN, "another process serves this device");
 		return BE_EXIT_BUSY;
@@ -585,7 +585,7 @@ int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
 	rc = worker_run(w);
 	if (w->lock_fd >= 0)
 		be_run_leave(w->lock_fd, w->dev.unsettled ? w->dev.quota.uars : 0,
-			     &w->dev.quota.fail);
+			     &w->dev.quota.fail, &w->dev.log_bucket);
 	if (w->link)
 		w->link->ops->close(w->link);
 	be_dev_fini(&w->dev);

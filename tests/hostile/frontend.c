@@ -20,7 +20,8 @@
 
 #define FRONT "device/vhca/0"
 #define LONG_MS 15000u
-#define FLOOD_SECONDS 15
+#define FLOOD_SECONDS 400	/* at most */
+#define ENOUGH "/tmp/enough"	/* made by who has seen enough of a flood */
 
 struct front {
 	char back[PATH];
@@ -362,7 +363,6 @@ static void mode_pages(void)
 	expect_serves("lists of pages that lie");
 }
 
-/* For 5 s as fast as it goes: commands without waiting, and notifications. */
 /* Takes the answers there are; their number. */
 static unsigned int flood_answers(void)
 {
@@ -388,17 +388,75 @@ static unsigned int flood_kicks(uint32_t *prod)
 	return room;
 }
 
+static time_t flood_begin(void)
+{
+	connect();
+	say("     begun");
+	fflush(stdout);
+	return time(NULL);
+}
+
+static bool flooding(time_t begin)
+{
+	return access(ENOUGH, F_OK) && time(NULL) < begin + FLOOD_SECONDS;
+}
+
+/* A ring of them may take long on a slow host, but each ends. */
+static unsigned long flood_end(const char *what)
+{
+	unsigned long commands = 0;
+	unsigned int t, n;
+
+	for (t = 0; t < LONG_MS && f.ring.rsp_cons != f.ring.req_prod_pvt; t++) {
+		pause_ms(1);
+		n = flood_answers();
+		commands += n;
+		if (n)
+			t = 0;
+	}
+	if (f.ring.rsp_cons != f.ring.req_prod_pvt)
+		bad("%s: %u commands are not answered", what,
+		    f.ring.req_prod_pvt - f.ring.rsp_cons);
+	return commands;
+}
+
+/* What ends nothing is a command as any other: max-cmd-rate, and one second's more. */
+static void mode_destroys(void)
+{
+	unsigned long rate = strtoul(store_get(f.back, XENVHCA_NODE_MAX_CMD_RATE),
+				     NULL, 10);
+	time_t begin = flood_begin();
+	unsigned long commands = 0, seconds;
+	struct xenvhca_request *r;
+
+	while (flooding(begin)) {
+		commands += flood_answers();
+		while (!RING_FULL(&f.ring)) {
+			r = slot();
+			r->op = commands % 2 ? XENVHCA_OP_DEREG_MR :
+				XENVHCA_OP_DEALLOC_UCONTEXT;
+			r->ucontext = 0x100077;
+			push();
+		}
+		notify(CMD);
+		port_clear(f.ev);
+	}
+	commands += flood_end("destroys");
+	seconds = (unsigned long)(time(NULL) - begin);
+	say("     %lu destroys of nothing answered in %lu s", commands, seconds);
+	if (!rate || commands > rate * (seconds + 2))
+		bad("destroys: %lu, with %lu a second", commands, rate);
+	expect_serves("destroys");
+}
+
 /* All that the rules allow, as fast as it goes: nothing to close it for. */
 static void mode_flood(void)
 {
-	unsigned long commands = 0, kicks = 0, n;
-	time_t end = time(NULL) + FLOOD_SECONDS;
-	uint32_t prod;
-	unsigned int t;
+	unsigned long commands = 0, kicks = 0;
+	time_t begin = flood_begin();
+	uint32_t prod = f.kick->prod;
 
-	connect();
-	prod = f.kick->prod;
-	while (time(NULL) < end) {
+	while (flooding(begin)) {
 		commands += flood_answers();
 		while (!RING_FULL(&f.ring)) {
 			slot()->op = (uint16_t)(0x10 + rnd() % 5);
@@ -410,19 +468,9 @@ static void mode_flood(void)
 		notify(EVT);
 		port_clear(f.ev);
 	}
-	/* A ring of them may take long on a slow host, but each ends. */
-	for (t = 0; t < LONG_MS && f.ring.rsp_cons != f.ring.req_prod_pvt; t++) {
-		pause_ms(1);
-		n = flood_answers();
-		commands += n;
-		if (n)
-			t = 0;
-	}
-	if (f.ring.rsp_cons != f.ring.req_prod_pvt)
-		bad("flood: %u commands are not answered",
-		    f.ring.req_prod_pvt - f.ring.rsp_cons);
-	say("     %lu commands answered, %lu kicks in %d s", commands, kicks,
-	    FLOOD_SECONDS);
+	commands += flood_end("flood");
+	say("     %lu commands answered, %lu kicks in %lu s", commands, kicks,
+	    (unsigned long)(time(NULL) - begin));
 	expect_serves("flood");
 }
 
@@ -471,8 +519,8 @@ static void mode_vanish(void)
 static const struct { const char *name; void (*run)(void); } modes[] = {
 	{ "nodes", mode_nodes }, { "producer", mode_producer },
 	{ "garbage", mode_garbage }, { "pages", mode_pages },
-	{ "flood", mode_flood }, { "states", mode_states },
-	{ "vanish", mode_vanish },
+	{ "flood", mode_flood }, { "destroys", mode_destroys },
+	{ "states", mode_states }, { "vanish", mode_vanish },
 };
 
 int main(int argc, char **argv)
@@ -481,7 +529,7 @@ int main(int argc, char **argv)
 	int i;
 
 	if (argc < 2)
-		die("usage: hostile-frontend nodes|producer|garbage|pages|flood|states|vanish ...");
+		die("usage: hostile-frontend nodes|producer|garbage|pages|flood|destroys|states|vanish ...");
 	init();
 	for (i = 1; i < argc; i++) {
 		for (m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)

@@ -214,43 +214,51 @@ static void not_with_all_doorbell_pages(void **state)
 static void a_worker_tells_what_it_leaves(void **state)
 {
 	char path[] = "guard-lock-XXXXXX";
-	struct vl_bucket fail = {};
+	struct vl_bucket fail = {}, log = {};
 	int fd = mkstemp(path);
 
 	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(be_run_left(path), 0);
-	fd = be_run_take(path, &fail);
+	fd = be_run_take(path, &fail, &log);
 	assert_true(fd >= 0);
 	assert_int_equal(be_run_left(path), 0);
-	be_run_leave(fd, 1234, &fail);
+	be_run_leave(fd, 1234, &fail, &log);
 	assert_int_equal(vl_lock_holder(path), getpid());
 	close(fd);
 	assert_int_equal(be_run_left(path), 1234);
-	fd = be_run_take(path, &fail);		/* of the next: nothing yet */
+	fd = be_run_take(path, &fail, &log);		/* of the next: nothing yet */
 	assert_int_equal(be_run_left(path), 0);
 	close(fd);
 	unlink(path);
 	assert_int_equal(be_run_left(path), 0);
 }
 
-/* Connects n times and has as many commands refused as it may, in one second. */
+/*
+ * Connects n times and has as many commands refused as it may, and lines in the log, in
+ * one second.
+ */
 static unsigned int refused(const char *path, unsigned int n, uint64_t now)
 {
+	unsigned int sum = 0, lines = 0;
 	struct be_quota q;
-	unsigned int sum = 0;
 	int fd;
 
 	while (n--) {
+		struct vl_bucket log = { .rate = 10 };
+
 		be_quota_defaults(&q);
-		fd = be_run_take(path, &q.fail);
+		fd = be_run_take(path, &q.fail, &log);
 		assert_true(fd >= 0);
 		while (!vl_bucket_take(&q.fail, now))
 			sum++;
-		be_run_leave(fd, 0, &q.fail);
+		while (!vl_bucket_take(&log, now))
+			lines++;
+		be_run_leave(fd, 0, &q.fail, &log);
 		close(fd);
 	}
+	assert_int_equal(lines, 10);
 	return sum;
 }
 
@@ -258,7 +266,7 @@ static void connections_of_a_device_share_refused_commands(void **state)
 {
 	char path[] = "guard-lock-XXXXXX";
 	uint64_t now = 1000 * VL_SEC_NS;
-	struct vl_bucket none = {};
+	struct vl_bucket none = {}, silent = {};
 	int fd = mkstemp(path);
 
 	(void)state;
@@ -268,7 +276,7 @@ static void connections_of_a_device_share_refused_commands(void **state)
 	assert_int_equal(refused(path, 5, now + 2 * VL_SEC_NS), 20);
 	assert_int_equal(refused(path, 5, now + 1000 * VL_SEC_NS), 1000);
 	assert_int_equal(refused(path, 5, VL_SEC_NS), 1000);	/* started anew */
-	fd = be_run_take(path, &none);		/* and one that is killed */
+	fd = be_run_take(path, &none, &silent);	/* and one that is killed */
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(refused(path, 1, VL_SEC_NS), 1000);

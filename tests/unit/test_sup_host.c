@@ -6,15 +6,23 @@
  */
 #include <dirent.h>
 #include <glob.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <cmocka.h>
 #include "tests/fake/fake_xs.h"
+#include "carrier/open_xenstore.h"
 #include "host/maptrack.h"
 #include "supervise/ahead.h"
+#include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
 #define SUP_STILL	15	/* looks, 10 ms each: longer than the supervisor naps */
@@ -170,6 +178,27 @@ void sup_until(unsigned int workers, unsigned int lines)
 	}
 }
 
+void sup_supervise(unsigned int workers, unsigned int lines)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		sup_until(workers, lines);
+		kill(getppid(), SIGTERM);
+		_exit(0);
+	}
+	assert_int_equal(be_supervisor_main(&sup_opt, be_devices_xenstore), BE_EXIT_OK);
+	waitpid(pid, NULL, 0);
+}
+
+bool sup_there(const char *name)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, name);
+	return !access(path, F_OK);
+}
+
 int sup_setup(void **state)
 {
 	(void)state;
@@ -180,8 +209,9 @@ int sup_setup(void **state)
 	fake_xs_set("domid", "1");
 	sup_opt = (struct be_options){
 		.run_dir = "/tmp/vhca-unit-XXXXXX", .helper_fd = -1,
-		.maptrack_frames = HOST_MAPTRACK_FRAMES, .root = "",
+		.maptrack_frames = HOST_MAPTRACK_FRAMES,
 	};
+	sup_opt.root = sup_opt.run_dir;
 	return mkdtemp(sup_opt.run_dir) ? 0 : -1;
 }
 

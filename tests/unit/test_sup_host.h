@@ -30,6 +30,10 @@ unsigned int sup_workers(void);
  * one at most, for a machine that has no time for them.
  */
 void sup_until(unsigned int workers, unsigned int lines);
+/* The supervisor, until that; then it is stopped as systemd does it. */
+void sup_supervise(unsigned int workers, unsigned int lines);
+/* Is there such a file in the run directory? */
+bool sup_there(const char *name);
 /* A node of DOMID/0. */
 void sup_set(unsigned int domid, const char *node, const char *value);
 const char *sup_get(unsigned int domid, const char *node);

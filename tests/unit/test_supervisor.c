@@ -33,25 +33,6 @@
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
-/* Until sup_until(), then as systemd stops it. */
-static void supervise_for(unsigned int workers, unsigned int lines)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		sup_until(workers, lines);
-		kill(getppid(), SIGTERM);
-		_exit(0);
-	}
-	assert_int_equal(be_supervisor_main(&sup_opt, be_devices_xenstore), BE_EXIT_OK);
-	waitpid(pid, NULL, 0);
-}
-
-static void supervise(unsigned int n)
-{
-	supervise_for(n, 0);
-}
-
 /* In a child: the manager hears that process parent serves, and stops it. */
 static int heard(int manager, pid_t parent)
 {
@@ -124,7 +105,7 @@ static void served_beside(const char *guard, unsigned int workers)
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "1", 1);
 	setenv("LISTEN_FDNAMES", guard, 1);
-	supervise(workers);
+	sup_supervise(workers, 0);
 }
 
 /* Whichever device of the guest left it. */
@@ -192,14 +173,6 @@ static void touch(const char *name)
 	run_file(name, "");
 }
 
-static bool there(const char *name)
-{
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, name);
-	return !access(path, F_OK);
-}
-
 /* What was run since the last time. */
 static void ran(const char *want)
 {
@@ -232,15 +205,15 @@ static void addresses_are_there_before_the_worker(void **state)
 	attach_ip(5, "192.0.3.7/23 2001:db8::7");
 	sup_set(5, "port", "2");
 	sup_set(5, "pkeys", "0x8001 0xffff");
-	supervise(1);
+	sup_supervise(1, 0);
 	ran("add 192.0.3.7 192.0.2.0/23 0000:0000:0000:0000:0000:ffff:c000:0307"
 	    " 2001:db8::7 - 2001:0db8:0000:0000:0000:0000:0000:0007,"
 	    " rxe0 2 0x8001, 5-0\nworker 5\n");
 	/* They stay, and the next supervisor makes sure of them. */
 	assert_true(sup_served(5));
-	assert_true(there("5-0.net"));
+	assert_true(sup_there("5-0.net"));
 	sup_set(5, "ip", "192.0.2.7/23");
-	supervise(1);
+	sup_supervise(1, 0);
 	ran("remove, rxe0 2 0x8001, 5-0\n" ADD7
 	    ", rxe0 2 0x8001, 5-0\nworker 5\n");
 }
@@ -250,12 +223,12 @@ static void without_addresses_nothing_is_run(void **state)
 	(void)state;
 	script();
 	sup_attach(5, NULL);
-	supervise(1);
+	sup_supervise(1, 0);
 	ran("worker 5\n");
 	assert_true(sup_served(5));
 	/* They were taken from it meanwhile. */
 	touch("5-0.net");
-	supervise(1);
+	sup_supervise(1, 0);
 	ran("remove,  1 , 5-0\nworker 5\n");
 }
 
@@ -267,10 +240,10 @@ static void no_file_says_what_is_there(void **state)
 	sup_attach(5, NULL);
 	touch("5-0.address");
 	touch("9-9.address");
-	supervise(1);
+	sup_supervise(1, 0);
 	ran("worker 5\n");
 	run_file("script", "#!/bin/sh\necho 5-0x; echo nonsense; exit 3\n");
-	supervise(1);
+	sup_supervise(1, 0);
 	ran("worker 5\n");
 }
 
@@ -286,10 +259,10 @@ static void what_went_while_nobody_watched_is_removed(void **state)
 	attach_ip(7, "192.0.2.7/23");
 	sup_set(7, "online", "0");
 	sup_attach(8, NULL);
-	supervise_for(1, 4);
-	assert_false(there("5-0.net"));
-	assert_false(there("6-0.net"));
-	assert_false(there("7-0.net"));
+	sup_supervise(1, 4);
+	assert_false(sup_there("5-0.net"));
+	assert_false(sup_there("6-0.net"));
+	assert_false(sup_there("7-0.net"));
 	assert_null(sup_get(6, "hca"));
 	assert_false(sup_served(7));
 }
@@ -301,13 +274,13 @@ static void a_network_that_is_not_there_is_told(void **state)
 	touch("fail");
 	attach_ip(5, "192.0.2.7/23");
 	sup_attach(6, NULL);
-	supervise_for(1, 2);
+	sup_supervise(1, 2);
 	assert_false(sup_served(5));
 	assert_true(sup_served(6));
 	assert_string_equal(sup_get(5, "broken"), "ip: no?;net");
 	assert_string_equal(sup_get(5, "state"), "6");
 	sup_opt.script = "/nowhere/script";
-	supervise(1);
+	sup_supervise(1, 0);
 	assert_string_equal(sup_get(5, "broken"),
 			    "ip: cannot run /nowhere/script: No such file or directory");
 }
@@ -321,7 +294,7 @@ static void an_address_is_of_one_device(void **state)
 	attach_ip(5, "192.0.2.7/23 192.0.2.9");
 	attach_ip(6, "2001:db8::7 192.0.2.7");
 	attach_ip(7, "192.0.2.8/23");
-	supervise_for(2, 4);
+	sup_supervise(2, 4);
 	assert_true(sup_served(7));
 	first = sup_served(5) ? 5 : 6;
 	assert_null(sup_get(first, "broken"));
@@ -349,7 +322,7 @@ static void defaults_fit(void **state)
 	(void)state;
 	sup_attach(5, NULL);
 	sup_attach(6, NULL);
-	supervise(2);
+	sup_supervise(2, 0);
 	assert_true(sup_served(5));
 	assert_true(sup_served(6));
 	assert_null(sup_get(5, "broken"));
@@ -362,7 +335,7 @@ static void refuses_what_does_not_fit(void **state)
 	sup_attach(5, "385");
 	sup_attach(6, "384");
 	sup_attach(7, "nonsense");		/* for the worker to refuse: default */
-	supervise(1);
+	sup_supervise(1, 0);
 	assert_false(sup_served(5));
 	assert_non_null(sup_get(5, "broken"));
 	assert_int_equal(strncmp(sup_get(5, "broken"), "max-pinned-mb 385",
@@ -372,7 +345,7 @@ static void refuses_what_does_not_fit(void **state)
 
 	/* It stays configured, and is served as soon as there is room. */
 	sup_opt.maptrack_frames = 8192;
-	supervise(3);
+	sup_supervise(3, 0);
 	assert_true(sup_served(5));
 	assert_true(sup_served(6));
 	assert_true(sup_served(7));
@@ -387,7 +360,6 @@ static void hca(const char *name, unsigned int pages)
 		 sup_opt.run_dir, name, 0xf0000000u + pages * 4096 - 1, sup_opt.run_dir,
 		 name);
 	assert_int_equal(system(cmd), 0);
-	sup_opt.root = sup_opt.run_dir;
 }
 
 /* One guest could take all, and no other would open a context. */
@@ -408,7 +380,7 @@ static void doorbell_pages_are_for_all(void **state)
 	sup_set(7, "max-ucontext", "10");
 	sup_set(8, "hca", "mlx5_1");		/* the default */
 	sup_opt.maptrack_frames = 8192;
-	supervise(2);
+	sup_supervise(2, 0);
 	assert_int_equal(sup_served(5) + sup_served(6), 1);
 	assert_true(sup_served(7));
 	assert_false(sup_served(8));
@@ -417,7 +389,7 @@ static void doorbell_pages_are_for_all(void **state)
 	assert_non_null(strstr(sup_get(8, "broken"), "HCA mlx5_1 has 192 for guests"));
 	assert_string_equal(sup_get(8, "state"), "6");
 	sup_set(6, "max-ucontext", "12");
-	supervise(3);
+	sup_supervise(3, 0);
 	assert_true(sup_served(5));
 	assert_true(sup_served(6));
 }
@@ -440,7 +412,7 @@ static void an_old_kernel_is_told_of(void **state)
 	sup_set(5, "hca", "rxe0");
 	snprintf(cmd, sizeof(cmd), "%s/stderr", sup_opt.run_dir);
 	assert_non_null(freopen(cmd, "w", stderr));
-	supervise(2);
+	sup_supervise(2, 0);
 	dup2(err, STDERR_FILENO);
 	close(err);
 	snprintf(cmd, sizeof(cmd), "cd %s; [ \"$(grep -o '.*: hca .* of Linux 6.1.190 has' stderr)\" = '<4>d5/0: hca \"rxe0\": rdma_rxe of Linux 6.1.190 has' ]",
@@ -481,7 +453,7 @@ static void a_worker_is_of_one_device(void **state)
 		_exit(vl_lock_take(path) < 0 || link(path, other) || pause());
 	while (vl_lock_holder(other) != pid)
 		usleep(1000);
-	supervise(1);
+	sup_supervise(1, 0);
 	assert_int_equal(sup_served(5) + sup_served(6), 1);
 	waitpid(pid, NULL, 0);
 }
@@ -494,7 +466,7 @@ static void what_a_worker_leaves_has_bounds(void **state)
 		{ "0\n0\n9223372036854775807 7\n", 100 },
 		{ "0\n0\n-5 7\n", -5 }, { "0\n0\n50 7\n", 50 },
 	};
-	struct vl_bucket b = { .rate = 1, .depth_ns = 100 };
+	struct vl_bucket b = { .rate = 1, .depth_ns = 100 }, log = {};
 	char path[300];
 	unsigned int i;
 	int fd;
@@ -503,7 +475,7 @@ static void what_a_worker_leaves_has_bounds(void **state)
 	snprintf(path, sizeof(path), "%s/x.lock", sup_opt.run_dir);
 	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		run_file("x.lock", row[i].text);
-		fd = be_run_take(path, &b);
+		fd = be_run_take(path, &b, &log);
 		assert_true(fd >= 0);
 		assert_true(b.tokens_ns == row[i].left);
 		vl_bucket_wait(&b, 8);
@@ -515,16 +487,16 @@ static void gives_back_what_is_detached(void **state)
 {
 	(void)state;
 	sup_attach(5, "384");
-	supervise(1);
+	sup_supervise(1, 0);
 	assert_true(sup_served(5));
 	sup_set(5, "online", "0");
 	sup_attach(6, "384");
-	supervise(1);
+	sup_supervise(1, 0);
 	assert_false(sup_served(5));
 	assert_true(sup_served(6));
 	fake_xs_rm(BACK "/6");
 	sup_set(5, "online", "1");
-	supervise(1);
+	sup_supervise(1, 0);
 	assert_true(sup_served(5));
 }
 

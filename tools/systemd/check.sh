@@ -69,6 +69,12 @@ tells() { # tells UNIT
 bounded() { # bounded UNIT
 	grep -q '^MemoryMax=' "$1"
 }
+# backend/supervise/cgroup.c; who starts in the cgroup needs it without controllers.
+divides() {
+	grep -qx 'Delegate=cpu memory' "$unit" &&
+		grep -qx 'ReadWritePaths=-/sys/fs/cgroup/system.slice/xen-vhcad.service' "$unit" &&
+		grep -q '^ExecStopPost=-.*"-cpu -memory".*cgroup.subtree_control' "$unit"
+}
 # in_order UNIT...: each one is before the next, as one of both says.
 in_order() {
 	while [ $# -gt 1 ]; do
@@ -127,6 +133,7 @@ claim "nor is there another way to hypercalls, D-Bus, passwords and images" \
 claim "a worker may give up capabilities and system calls" gives_up
 claim "memory is bounded" bounded "$unit"
 claim "so is the agent's" bounded "$agent"
+claim "workers have cgroups, and their supervisor's successor may start" divides
 claim "the agent gets no devices but Xen's calls and xenstore" agent_devices
 claim "the daemon's lock files outlive it" keeps_state "$unit"
 claim "the agent's state file outlives it" keeps_state "$agent"

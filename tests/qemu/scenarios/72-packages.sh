@@ -78,6 +78,12 @@ guest_with_module() {
 	guest_put a /tmp/front.ko /tmp/front.ko
 	guest_sh a 'modprobe ib_uverbs && insmod /tmp/front.ko'
 }
+own_cgroup() { # own_cgroup PID: of the daemon's, with controllers
+	local dir=/system.slice/$DAEMON/vhcad-$1
+	grep -qx "0::$dir" "/proc/$1/cgroup" &&
+		[ "$(cat "/sys/fs/cgroup$dir/memory.max")" = $(((512 + 2 * 128) << 20)) ] &&
+		[ "$(cat "/sys/fs/cgroup$dir/cpu.weight")" = 100 ]
+}
 main_pid() { systemctl show -P MainPID "$1"; }
 another() { # another UNIT PID: it runs, and not as the process that it was
 	[ "$(main_pid "$1")" != "$2" ] && [ "$(main_pid "$1")" != 0 ] &&
@@ -89,7 +95,7 @@ is_new() { # is_new PID: its program is not one that an upgrade replaced
 }
 # in_its_group COMMAND: with the devices that the unit allows.
 in_its_group() {
-	bash -c "echo \$\$ >/sys/fs/cgroup/system.slice/$DAEMON/cgroup.procs
+	bash -c "echo \$\$ >/sys/fs/cgroup/system.slice/$DAEMON/supervisor/cgroup.procs
 		$1"
 }
 # seen_by SERVICE COMMAND...: by root, but among the mounts of that service.
@@ -177,6 +183,7 @@ traffic_start a b 200 '-e --pause 250'
 supervisor=$(main_pid $DAEMON)
 agent=$(main_pid $AGENT)
 worker=$(worker_pid b 0)
+check "the worker has a cgroup of its own" own_cgroup "$worker"
 in_guest b 'packages next xen-vhcafront-dkms' >/tmp/upgrade.b 2>&1 &
 upgrade=$!
 check "dpkg upgrades" packages next vhcactl xen-vhca-doorbelld xen-vhcad
@@ -185,6 +192,7 @@ check "the agent is a new one" wait_until 20 another $AGENT "$agent"
 check "the worker is the same" [ "$(worker_pid b 0)" = "$worker" ]
 check "it runs on" kill -0 "$worker"
 check "and still the old program" not is_new "$worker"
+check "in its cgroup, with its bound" own_cgroup "$worker"
 traffic_seen=$(tail -n 1 /tmp/traffic.client)
 check "the traffic goes on" wait_until 10 traffic_moves
 check "dpkg upgrades in b" shown /tmp/upgrade.b wait "$upgrade"
