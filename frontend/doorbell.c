@@ -30,7 +30,6 @@
 #include "check.h"
 #include "cmd.h"
 #include "doorbell.h"
-#include "map.h"
 #include "tree.h"
 #include "verbs.h"
 #include "vhca-provider.h"
@@ -63,7 +62,6 @@ struct vhca_doorbell {
 	bool dead;			/* zapped: VMAs show dummy */
 	struct page *dummy;
 	struct address_space *mapping;	/* of the uverbs file, for the zap */
-	struct work_struct closed;
 };
 
 /* ---- the window of a translated guest ---- */
@@ -167,14 +165,6 @@ static void doorbell_release(struct kref *ref)
 	module_put(THIS_MODULE);
 }
 
-static void doorbell_closed(struct work_struct *work)
-{
-	struct vhca_doorbell *db = container_of(work, struct vhca_doorbell,
-						closed);
-
-	doorbell_release(&db->ref);
-}
-
 static struct vhca_doorbell *doorbell_find(struct vhca_ucontext *uc,
 					   u64 offset)
 {
@@ -263,7 +253,6 @@ static int doorbell_new(struct vhca_ucontext *uc, u64 offset,
 	}
 	kref_init(&db->ref);
 	mutex_init(&db->lock);
-	INIT_WORK(&db->closed, doorbell_closed);
 	db->offset = offset;
 	rc = in_tree(dev) ? 0 : gfn_get(dev->window, &db->gfn);
 	if (rc) {
@@ -355,16 +344,11 @@ static void doorbell_open(struct vm_area_struct *vma)
 	kref_get(&db->ref);
 }
 
-static void doorbell_release_later(struct kref *ref)
-{
-	vhca_map_queue(&container_of(ref, struct vhca_doorbell, ref)->closed);
-}
-
 static void doorbell_close(struct vm_area_struct *vma)
 {
 	struct vhca_doorbell *db = vma->vm_private_data;
 
-	kref_put(&db->ref, doorbell_release_later);
+	kref_put(&db->ref, doorbell_release);
 }
 
 /* The kernel would compute a page frame number from the entry: there is none. */

@@ -7,7 +7,7 @@
  * a page of gnttab_alloc_pages()), and the process sees:
  *
  * - PVH, HVM, Arm: the alias, which is an ordinary page and is inserted into
- *   the VMA.
+ *   the VMA by its first page fault: by then the zap can find the VMA.
  * - PV: the page itself, granted a second time, straight into the process's
  *   page table (map_pte.c). To the kernel such a VMA is one of registers
  *   (VM_IO): no fork copies it, nobody pins its pages.
@@ -16,14 +16,14 @@
  * range.c has its range for a MUNMAP; VMAs hold their own references. gnttab_unmap_refs_async()
  * unmaps the alias when nobody holds its page any more (the VMA is gone, or was
  * zapped). A worker does the rest, because munmap() must not wait for the
- * backend with the mmap lock held, and because the last reference puts the module.
+ * backend with the mmap lock held.
  *
  * The backend chooses only the references: a wrong one makes mmap() fail.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/sched/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <xen/page.h>
 #include <xen/xen.h>
@@ -40,6 +40,7 @@ struct vhca_map {
 	struct list_head list;		/* uc->maps, under maps_lock */
 	struct vhca_ucontext *uc;	/* NULL: not on the list */
 	bool sending;			/* MUNMAP under way, uc is in use */
+	struct mutex lock;		/* dead, against page faults */
 	bool dead;			/* zapped: the VMA shows dummy */
 	bool leaked;			/* Xen did not unmap: never free */
 	atomic_t unmapping;		/* the alias is being unmapped */
@@ -52,15 +53,13 @@ struct vhca_map {
 	struct gnttab_unmap_grant_ref *unmap;
 	struct gntab_unmap_queue_data unmap_data;
 	struct work_struct work;
-	struct work_struct closed;
 
 	/*
-	 * For the zap, which runs while the uverbs file is open. A page that somebody
-	 * holds keeps the map for longer than that file and its file system.
+	 * Of the uverbs file, for the zap. The file outlives uc, but not the map: pages
+	 * may be held longer than the file system is mounted where the file was opened.
 	 */
 	struct address_space *mapping;
 	loff_t start;			/* of the VMA in that file */
-	struct mm_struct *mm;		/* of the mmap(); its memory may be gone */
 	struct page *dummy;
 
 	struct vhca_ptes *ptes;		/* PV; else NULL */
@@ -78,11 +77,10 @@ static void map_free(struct vhca_map *map)
 		gnttab_free_pages(map->nr, map->pages);
 	if (map->dummy)
 		__free_page(map->dummy);
-	if (map->mm)
-		mmdrop(map->mm);
 	kvfree(map->pages);
 	kvfree(map->unmap);
 	vhca_ptes_free(map->ptes);
+	mutex_destroy(&map->lock);
 	kfree(map);
 }
 
@@ -138,14 +136,6 @@ static void map_work(struct work_struct *work)
 	kref_put(&map->ref, map_release);
 }
 
-/* The VMAs are gone. */
-static void map_closed(struct work_struct *work)
-{
-	struct vhca_map *map = container_of(work, struct vhca_map, closed);
-
-	kref_put(&map->ref, map_release);
-}
-
 static void map_unmapped(int result, struct gntab_unmap_queue_data *data)
 {
 	struct vhca_map *map = data->data;
@@ -188,7 +178,7 @@ static void vma_close(struct vm_area_struct *vma)
 		return;
 	vhca_ptes_end(map->ptes);
 	map_unmap(map);
-	vhca_map_queue(&map->closed);
+	kref_put(&map->ref, map_release);
 }
 
 /* One grant mapping is one VMA: half of it cannot be given back. */
@@ -197,16 +187,40 @@ static int vma_may_split(struct vm_area_struct *vma, unsigned long addr)
 	return -EINVAL;
 }
 
-/* All pages are there from the start, so this one was taken away. */
+/*
+ * The first one inserts all pages. Those that were taken away from the process come
+ * back likewise, but on PV.
+ */
+static vm_fault_t fault_alive(const struct vhca_map *map, struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long i = (vmf->address - vma->vm_start) >> PAGE_SHIFT;
+	unsigned long nr = map->nr - i;
+	int err;
+
+	if (map->ptes)
+		return VM_FAULT_SIGBUS;
+	err = vm_insert_pages(vma, vmf->address, map->pages + i, &nr);
+	/* Another thread may have had the same fault, and later ones are there. */
+	if (!err || err == -EBUSY)
+		return VM_FAULT_NOPAGE;
+	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+}
+
 static vm_fault_t vma_fault(struct vm_fault *vmf)
 {
 	struct vhca_map *map = vmf->vma->vm_private_data;
+	vm_fault_t ret = 0;
 
-	if (!READ_ONCE(map->dead))
-		return VM_FAULT_SIGBUS;
-	get_page(map->dummy);
-	vmf->page = map->dummy;
-	return 0;
+	mutex_lock(&map->lock);
+	if (READ_ONCE(map->dead)) {
+		get_page(map->dummy);
+		vmf->page = map->dummy;
+	} else {
+		ret = fault_alive(map, vmf);
+	}
+	mutex_unlock(&map->lock);
+	return ret;
 }
 
 static struct page *vma_find_normal_page(struct vm_area_struct *vma,
@@ -238,7 +252,7 @@ static struct vhca_map *map_alloc(u32 nr)
 	kref_init(&map->ref);
 	INIT_LIST_HEAD(&map->list);
 	INIT_WORK(&map->work, map_work);
-	INIT_WORK(&map->closed, map_closed);
+	mutex_init(&map->lock);
 	map->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	map->pages = kvcalloc(nr, sizeof(*map->pages), GFP_KERNEL);
 	map->unmap = kvcalloc(nr, sizeof(*map->unmap), GFP_KERNEL);
@@ -315,8 +329,6 @@ static void map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 {
 	map->mapping = vma->vm_file->f_mapping;
 	map->start = (loff_t)vma->vm_pgoff << PAGE_SHIFT;
-	map->mm = vma->vm_mm;
-	mmgrab(map->mm);
 	atomic_set(&map->vmas, 1);
 	kref_get(&map->ref);
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP);
@@ -381,8 +393,6 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	atomic64_add(nr_pages, &dev->stats.pages_mapped);
 	if (map->ptes)
 		err = vhca_ptes_map(map->ptes, vma, ref, dev->backend);
-	else
-		err = vm_map_pages_zero(vma, map->pages, map->nr);
 	if (!err)
 		return 0;
 
@@ -460,20 +470,6 @@ static struct vhca_map *map_next_alive(struct vhca_ucontext *uc)
 }
 
 /*
- * The mmap() that made @map has returned to ib_uverbs, but the kernel may not have
- * linked its VMA yet, where unmap_mapping_range() looks. The kernel does so before it
- * gives the mmap lock back.
- */
-static void map_wait_linked(struct vhca_map *map)
-{
-	if (!mmget_not_zero(map->mm))
-		return;
-	mmap_read_lock(map->mm);
-	mmap_read_unlock(map->mm);
-	mmput(map->mm);
-}
-
-/*
  * Contexts are zapped one after the other. All of them wait for VHCA_ZAP_WAIT
  * together: else a process with many contexts, whose pages it holds, would decide
  * how long the end of the device takes.
@@ -485,10 +481,13 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 	struct vhca_map *map;
 
 	while ((map = map_next_alive(uc))) {
-		map_wait_linked(map);
+		/* A page fault has inserted the pages by now, or it sees that the map is dead. */
+		mutex_lock(&map->lock);
 		/* On PV the notifier runs in here. */
 		unmap_mapping_range(map->mapping, map->start,
 				    (loff_t)map->nr << PAGE_SHIFT, 1);
+		mutex_unlock(&map->lock);
+		/* A VMA that mmap() has not linked yet was not found there. */
 		if (map->ptes)
 			vhca_ptes_clear(map->ptes);
 		map_unmap(map);
@@ -514,11 +513,6 @@ static void map_add_section(void)
 		gnttab_free_pages(1, &page);
 }
 
-void vhca_map_queue(struct work_struct *work)
-{
-	queue_work(map_wq, work);
-}
-
 int vhca_map_init(void)
 {
 	map_wq = alloc_workqueue("vhca-map", WQ_UNBOUND, 0);
@@ -528,7 +522,12 @@ int vhca_map_init(void)
 	return 0;
 }
 
+/*
+ * No VMA is left. Whoever has closed the last one has put its reference of the module, but
+ * may be on its way out of here: it does not sleep.
+ */
 void vhca_map_exit(void)
 {
 	destroy_workqueue(map_wq);
+	synchronize_rcu_tasks();
 }

@@ -11,7 +11,6 @@
 
 struct vhca_ucontext;
 struct vm_area_struct;
-struct work_struct;
 
 /**
  * vhca_map_grants() - map granted backend pages over a whole VMA
@@ -41,12 +40,6 @@ void vhca_map_zap(struct vhca_ucontext *uc);
  * called before DEALLOC_UCONTEXT.
  */
 void vhca_map_flush(struct vhca_ucontext *uc);
-/*
- * Run @work, which may put the last reference of the module, after the caller has left
- * the module: the exit of the module waits for @work. For the close of a VMA, whose
- * caller the exit does not wait for.
- */
-void vhca_map_queue(struct work_struct *work);
 int vhca_map_init(void);
 void vhca_map_exit(void);
 

@@ -33,7 +33,6 @@ struct address_space;
 struct resource { const char *name; int flags; u64 start, end; };
 
 #define kref_init(r)		((r)->n = 1)
-#define INIT_WORK(w, f)		((w)->fn = (f))
 #define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
 
 static struct resource iomem_resource = { .end = ~0ull };
@@ -83,11 +82,6 @@ static struct vhca_mem mem;
 static int tasks_put;		/* and its address stands for a task */
 
 /* ---- the rest of the module ---- */
-void vhca_map_queue(struct work_struct *work)
-{
-	work->fn(work);
-}
-
 static int rdma_user_mmap_io(struct ib_ucontext *u, struct vm_area_struct *vma,
 			     unsigned long pfn, unsigned long size,
 			     pgprot_t prot, void *entry)

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/map.c in a translated guest: what becomes of pages when Xen refuses
- * to map some of them, or to unmap one. A page that Xen still has mapped is the
- * backend's and must never be anybody else's.
+ * frontend/map.c: what becomes of pages when Xen refuses to map some of them, or to
+ * unmap one. A page that Xen still has mapped is the backend's and must never be
+ * anybody else's. The guest is translated, but where it is said to be PV.
  */
 #include "kernel.h"
 
@@ -15,7 +15,12 @@
 #define VM_MIXEDMAP		0
 #define VM_DONTCOPY		0
 #define VM_IO			0
+#define VM_FAULT_OOM		1
 #define VM_FAULT_SIGBUS		2
+#define VM_FAULT_NOPAGE		0x100
+#define ERESTARTNOINTR		513
+#define SIGKILL			9
+#define SIG_SETMASK		2
 #define GNTST_okay		0
 #define GNTMAP_host_map		2
 #define GNTMAP_application_map	4
@@ -26,7 +31,7 @@
 #define INVALID_GRANT_HANDLE	(~0u)
 #define XENFEAT_auto_translated_physmap 2
 #define WQ_UNBOUND		0
-#define xen_feature(f)		1
+#define xen_feature(f)		(!kernel_pv)
 #define DECLARE_WAIT_QUEUE_HEAD(w) wait_queue_head_t w
 #define wait_event(wq, cond)	assert_true(cond)
 #define kvcalloc(n, size, gfp)	calloc(n, size)
@@ -36,42 +41,40 @@
 #define pr_warn_ratelimited	pr_warn
 #define vm_flags_set(vma, f)	((vma)->vm_flags |= (f))
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
-#define igrab(inode)		((inode)->refs++, (inode))
+#define igrab(inode)		(++(inode)->refs, (inode))
 #define iput(inode)		((inode)->refs--)
-#define mmget_not_zero(mm)	true
-#define mmput(mm)
-#define mmap_read_lock(mm)	(linked = true)
-#undef module_put
-#define module_put(m)		assert_true(!closing || in_work)
 #define kref_init(r)		((r)->n = 1)
 #define kref_get(r)		((r)->n++)
 #define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
 #define INIT_WORK(w, f)		((w)->fn = (f))
-#define queue_work(wq, w)	(in_work++, (w)->fn(w), in_work--)
+#define queue_work(wq, w)	((w)->fn(w))
 #define alloc_workqueue(...)	malloc(1)
 #define mmu_notifier_range_blockable(r) true
 #define mmu_interval_set_seq(mn, seq)
 #define mmu_interval_read_begin(mn)
-#define mmu_interval_notifier_remove(mn)
-#define mmu_interval_notifier_insert_locked(...) 0
-#define apply_to_page_range(...) 0
+#define mmu_interval_notifier_remove(mn) (notified = false)
+#define mmu_interval_notifier_insert_locked(...) kernel_notify()
+#define sigmask(sig)		(1ul << ((sig) - 1))
+#define siginitsetinv(set, mask) (*(set) = ~(mask))
+#define synchronize_rcu_tasks()	(in_module = false)
+#define apply_to_page_range(mm, at, len, fn, data) ((void)(fn), insert_rc)
 #define arbitrary_virt_to_machine(p) ((struct maddr){ 0 })
 #define gnttab_batch_map(op, n)
 #undef HYPERVISOR_grant_table_op
 #define HYPERVISOR_grant_table_op(...) 0
-#define unmap_mapping_range(mapping, start, len, even)			\
-	((void)(mapping), live &= !linked)
+#define unmap_mapping_range(mapping, start, len, even) kernel_zap(mapping, start)
 #define vm_area_struct		map_vma
 #define gnttab_set_map_op(op, a, f, r, d) ((op)->ref = (r), (op)->dom = (d))
 #define gnttab_set_unmap_op(op, a, f, h) ((op)->handle = (h))
 
 typedef int64_t loff_t;
 typedef int vm_fault_t, pte_t;
+#define sigset_t		u64
 struct maddr { u64 maddr; };
 struct inode { int refs; };
 struct address_space { struct inode *host; };
 struct file { struct address_space *f_mapping; };
-struct vm_fault { struct map_vma *vma; struct page *page; };
+struct vm_fault { struct map_vma *vma; struct page *page; unsigned long address; };
 struct mmu_notifier_range { unsigned long start, end; };
 struct mmu_interval_notifier { int unused; };
 struct mmu_interval_notifier_ops {
@@ -90,8 +93,7 @@ struct vm_operations_struct {
 struct map_vma {
 	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
 	struct file *vm_file;
-	struct mm_struct *vm_mm;
-	void *vm_private_data;
+	void *vm_mm, *vm_private_data;
 	const struct vm_operations_struct *vm_ops;
 };
 struct gnttab_map_grant_ref { u32 ref, flags, handle; int dom, status; };
@@ -111,16 +113,20 @@ int gnttab_map_refs(struct gnttab_map_grant_ref *op, void *kop,
 int gnttab_unmap_refs(struct gnttab_unmap_grant_ref *op, void *kop,
 		      struct page **pages, unsigned int n);
 void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d);
-int vm_map_pages_zero(struct map_vma *vma, struct page **pages, unsigned int n);
+int vm_insert_pages(struct map_vma *vma, unsigned long addr, struct page **pages,
+		    unsigned long *n);
+void kernel_zap(struct address_space *mapping, loff_t start);
+int sigprocmask(int how, sigset_t *set, sigset_t *old);
+/* Of this process and of the module. */
+static bool notified, in_module;
+static int insert_rc;
+int kernel_notify(void);
+#undef module_put
+#define module_put(m)		(in_module = true)
 
 #define list_move_tail(l, head)	(list_del(l), list_add_tail(l, head))
 #define list_first_entry_or_null(head, type, m) \
 	(list_empty(head) ? NULL : container_of((head)->next, type, m))
-
-static int in_work;			/* of the module's own queue */
-static bool closing;			/* a VMA: its caller returns through the module */
-static bool linked;			/* a VMA, where a zap finds it */
-static bool live;			/* a process has pages of the backend */
 
 #include "copy/map.c"
 #include "copy/map_pte.c"
@@ -131,14 +137,17 @@ static struct vhca_dev dev;
 static struct vhca_ucontext uc;
 static struct inode inode;
 static struct address_space mapping = { .host = &inode };
-static struct mm_struct mm;
 static struct file file = { .f_mapping = &mapping };
 static struct map_vma vma;
 static struct page page[PAGES];
 static bool mapped[PAGES];
 static bool alloced;
 static int nr_allocs;
-static int bad_ref, stuck, insert_rc, munmaps, charged;
+static int bad_ref, stuck, munmaps, charged;
+static bool inserted[PAGES];		/* in the process's page table */
+static bool linked;			/* the VMA, where a zap looks for it */
+static u64 blocked, pending;		/* signals */
+static bool stopped;			/* what no mask holds off */
 static bool tried;			/* a worker ends the range */
 static bool holding;			/* somebody holds pages, as by vmsplice */
 static struct gntab_unmap_queue_data *held[4];
@@ -195,16 +204,52 @@ void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d)
 	d->done(gnttab_unmap_refs(d->unmap_ops, NULL, d->pages, d->count), d);
 }
 
-int vm_map_pages_zero(struct map_vma *v, struct page **pages, unsigned int n)
+/* ---- the process: its page table, its signals ---- */
+int vm_insert_pages(struct map_vma *v, unsigned long addr, struct page **pages,
+		    unsigned long *n)
 {
-	live = !insert_rc;
+	unsigned long i = (addr - v->vm_start) >> PAGE_SHIFT;
+
+	assert_in_range(i + *n, 1, PAGES);
+	for (; *n && !insert_rc; --*n, i++, pages++) {
+		if (inserted[i])
+			return -EBUSY;
+		assert_ptr_equal(*pages, &page[i]);
+		assert_true(mapped[i]);
+		inserted[i] = true;
+	}
 	return insert_rc;
+}
+
+void kernel_zap(struct address_space *m, loff_t start)
+{
+	assert_ptr_equal(m, &mapping);
+	if (linked)
+		memset(inserted, 0, sizeof(inserted));
+}
+
+int sigprocmask(int how, sigset_t *set, sigset_t *old)
+{
+	if (old)
+		*old = blocked;
+	blocked = *set;
+	return 0;
+}
+
+/* mm_take_all_locks() of the first one. */
+int kernel_notify(void)
+{
+	if (pending & ~blocked || stopped)
+		return -EINTR;
+	notified = true;
+	return 0;
 }
 
 /* ---- the rest of the module ---- */
 void put_page(struct page *p)
 {
-	free(p);
+	if (!p->refs--)		/* calloc() is the first reference */
+		free(p);
 }
 
 void vhca_range_end(struct vhca_ucontext *u, u64 offset, u32 nr)
@@ -227,7 +272,7 @@ static void setup_uc(void)
 	INIT_LIST_HEAD(&uc.maps);
 	vma = (struct map_vma){
 		.vm_end = PAGES * PAGE_SIZE, .vm_flags = VM_SHARED | VM_WRITE,
-		.vm_file = &file, .vm_mm = &mm,
+		.vm_file = &file,
 	};
 }
 
@@ -235,11 +280,16 @@ static int setup(void **state)
 {
 	setup_uc();
 	memset(mapped, 0, sizeof(mapped));
+	memset(inserted, 0, sizeof(inserted));
+	kernel_pv = notified = stopped = in_module = false;
+	linked = true;
+	blocked = pending = 0;
+	inode.refs = 0;
 	alloced = false;
 	nr_allocs = 0;
 	bad_ref = stuck = -1;
 	insert_rc = munmaps = nr_held = charged = 0;
-	holding = linked = live = false;
+	holding = false;
 	dev.zap_waited = 0;
 	return vhca_map_init();
 }
@@ -247,8 +297,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	vhca_map_exit();
-	return inode.refs || mm.grabbed || !list_empty(&uc.maps) || charged ||
-	       atomic64_read(&dev.stats.pages_mapped);
+	return !list_empty(&uc.maps) || charged || blocked || notified ||
+	       in_module || atomic64_read(&dev.stats.pages_mapped);
 }
 
 /* Linux adds memory for mapped grants at the first call, which must not be a process's. */
@@ -273,13 +323,6 @@ static int map(void)
 	return rc;
 }
 
-static void close_vma(struct map_vma *v)
-{
-	closing = true;
-	v->vm_ops->close(v);
-	closing = false;
-}
-
 static unsigned int left(void)
 {
 	unsigned int i, n = 0;
@@ -293,10 +336,83 @@ static void a_range_is_mapped_and_goes(void **state)
 {
 	assert_int_equal(map(), 0);
 	assert_int_equal(left(), PAGES);
-	close_vma(&vma);
+	vma.vm_ops->close(&vma);
 	assert_int_equal(left(), 0);
 	assert_int_equal(munmaps, 1);
 	assert_false(alloced);
+	/* The process is still on its way out of here when others could unload. */
+	assert_true(in_module);
+}
+
+static vm_fault_t fault(unsigned int i)
+{
+	struct vm_fault vmf = { .vma = &vma, .address = i * PAGE_SIZE };
+	vm_fault_t ret = vma.vm_ops->fault(&vmf);
+
+	assert_int_equal(!ret, !!vmf.page);
+	if (vmf.page)
+		put_page(vmf.page);
+	return ret;
+}
+
+static unsigned int seen(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < PAGES; i++)
+		n += inserted[i];
+	return n;
+}
+
+static void the_first_access_shows_all_pages(void **state)
+{
+	assert_int_equal(map(), 0);
+	assert_int_equal(fault(0), VM_FAULT_NOPAGE);
+	assert_int_equal(seen(), PAGES);
+	/* Another thread's, which came too late, and of what madvise() took away. */
+	assert_int_equal(fault(1), VM_FAULT_NOPAGE);
+	inserted[1] = false;
+	assert_int_equal(fault(1), VM_FAULT_NOPAGE);
+	assert_int_equal(seen(), PAGES);
+	memset(inserted, 0, sizeof(inserted));
+	insert_rc = -ENOMEM;
+	assert_int_equal(fault(0), VM_FAULT_OOM);
+	vma.vm_ops->close(&vma);
+}
+
+/* mmap() has returned from here, and the kernel has not linked the VMA yet. */
+static void a_vma_that_is_not_linked_shows_nothing_of_a_dead_device(void **state)
+{
+	linked = false;
+	assert_int_equal(map(), 0);
+	vhca_map_zap(&uc);
+	linked = true;
+	assert_int_equal(fault(0), 0);
+	assert_int_equal(seen(), 0);
+	assert_int_equal(left(), 0);
+	vma.vm_ops->close(&vma);
+}
+
+static void a_zap_takes_what_was_shown(void **state)
+{
+	assert_int_equal(map(), 0);
+	assert_int_equal(fault(2), VM_FAULT_NOPAGE);
+	vhca_map_zap(&uc);
+	assert_int_equal(seen(), 0);
+	assert_int_equal(fault(2), 0);
+	vma.vm_ops->close(&vma);
+}
+
+/* The file is closed and its file system unmounted while somebody holds a page. */
+static void a_page_that_is_held_keeps_no_inode(void **state)
+{
+	holding = true;
+	assert_int_equal(map(), 0);
+	vma.vm_ops->close(&vma);
+	vhca_map_flush(&uc);
+	assert_int_equal(inode.refs, 0);
+	memset(mapped, 0, sizeof(mapped));
+	held[0]->done(0, held[0]);
 }
 
 /* All or nothing: those that Xen had mapped are unmapped again. */
@@ -324,14 +440,16 @@ static void nor_what_munmap_leaves(void **state)
 {
 	stuck = 3;
 	assert_int_equal(map(), 0);
-	close_vma(&vma);
+	vma.vm_ops->close(&vma);
 	assert_int_equal(left(), 1);
 	assert_true(alloced);
 	assert_int_equal(munmaps, 1);
 }
 
+/* On PV the process's page table has the grants itself. */
 static void a_page_table_that_is_full_leaves_nothing(void **state)
 {
+	kernel_pv = true;
 	insert_rc = -ENOMEM;
 	assert_int_equal(map(), -ENOMEM);
 	assert_int_equal(left(), 0);
@@ -361,7 +479,7 @@ static void pages_that_are_held_are_waited_for_once(void **state)
 	memset(mapped, 0, sizeof(mapped));
 	for (i = 0; i < ARRAY_SIZE(held); i++) {
 		held[i]->done(0, held[i]);
-		close_vma(&vmas[i]);
+		vmas[i].vm_ops->close(&vmas[i]);
 	}
 	assert_int_equal(munmaps, 0);
 }
@@ -371,7 +489,7 @@ static void a_page_that_is_held_stays_charged(void **state)
 {
 	holding = true;
 	assert_int_equal(map(), 0);
-	close_vma(&vma);
+	vma.vm_ops->close(&vma);
 	assert_int_equal(charged, PAGES);
 	memset(mapped, 0, sizeof(mapped));
 	held[0]->done(0, held[0]);
@@ -388,7 +506,7 @@ static void nobody_waits_for_what_is_not_held(void **state)
 	vhca_map_zap(&uc);
 	assert_int_equal(left(), 0);
 	assert_int_equal(jiffies, begin);
-	close_vma(&vma);
+	vma.vm_ops->close(&vma);
 }
 
 /* Ranges of one process, and what each costs beside the others: no look at them. */
@@ -411,7 +529,7 @@ static void many_ranges_cost_the_same_each(void **state)
 	memset(mapped, 0, sizeof(mapped));
 	for (i = 0; i < ARRAY_SIZE(held); i++) {
 		held[i]->done(0, held[i]);
-		close_vma(&vmas[i]);
+		vmas[i].vm_ops->close(&vmas[i]);
 	}
 }
 
@@ -423,44 +541,11 @@ static void a_context_that_is_closed_has_its_time(void **state)
 	dev.zap_waited = VHCA_ZAP_WAIT;
 	holding = true;
 	assert_int_equal(map(), 0);
-	close_vma(&vma);
+	vma.vm_ops->close(&vma);
 	vhca_map_flush(&uc);
 	assert_in_range(jiffies - begin, 5 * HZ, 6 * HZ);
 	memset(mapped, 0, sizeof(mapped));
 	held[0]->done(0, held[0]);
-}
-
-/* A container's /dev is unmounted when its processes are gone, whoever holds pages. */
-static void a_page_that_is_held_keeps_no_file_system(void **state)
-{
-	holding = true;
-	assert_int_equal(map(), 0);
-	close_vma(&vma);
-	assert_int_equal(inode.refs, 0);
-	vhca_map_flush(&uc);
-	assert_int_equal(inode.refs, 0);
-	memset(mapped, 0, sizeof(mapped));
-	held[0]->done(0, held[0]);
-}
-
-/* The device ends after mmap() has returned and before the kernel has linked the VMA. */
-static void a_vma_that_is_not_linked_yet_is_zapped(void **state)
-{
-	assert_int_equal(map(), 0);
-	assert_true(live);
-	vhca_map_zap(&uc);
-	assert_false(live);
-	close_vma(&vma);
-}
-
-/* rmmod may follow the last reference at once. */
-static void the_last_munmap_puts_the_module_elsewhere(void **state)
-{
-	assert_int_equal(map(), 0);
-	linked = true;
-	vhca_map_zap(&uc);		/* the VMA has the last reference */
-	close_vma(&vma);
-	assert_false(alloced);
 }
 
 int main(void)
@@ -469,9 +554,10 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(pages_are_asked_for_at_load),
 		T(a_range_is_mapped_and_goes),
-		T(a_page_that_is_held_keeps_no_file_system),
-		T(a_vma_that_is_not_linked_yet_is_zapped),
-		T(the_last_munmap_puts_the_module_elsewhere),
+		T(the_first_access_shows_all_pages),
+		T(a_vma_that_is_not_linked_shows_nothing_of_a_dead_device),
+		T(a_zap_takes_what_was_shown),
+		T(a_page_that_is_held_keeps_no_inode),
 		T(a_wrong_reference_leaves_nothing),
 		T(what_the_undo_leaves_is_never_freed),
 		T(nor_what_munmap_leaves),
