@@ -384,7 +384,9 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	}
 	map->offset = offset;
 	map_add(uc, map);
-	err = alias_map(map, ref, dev->backend);
+	err = map->ptes ? vhca_ptes_watch(map->ptes, vma) : 0;
+	if (!err)
+		err = alias_map(map, ref, dev->backend);
 	if (err)
 		goto del;
 
@@ -404,6 +406,7 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	kref_put(&map->ref, map_release);
 	return err;
 del:
+	vhca_ptes_end(map->ptes);
 	map_del(map);
 	map_free(map);
 	module_put(THIS_MODULE);

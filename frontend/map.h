@@ -23,7 +23,7 @@ struct vm_area_struct;
  *
  * The caller maps a range once. Return: 0; -EINVAL if the VMA is private or of
  * another size; -ENOMEM; -EIO if Xen refused a reference; -ENODEV: the module is
- * being removed.
+ * being removed; -ERESTARTNOINTR: mmap() is to begin anew.
  */
 int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		    const grant_ref_t *ref, u32 nr_pages, u64 offset,

@@ -10,6 +10,7 @@
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <asm/xen/hypercall.h>
 #include <xen/page.h>
@@ -95,6 +96,32 @@ static int ptes_prepare(pte_t *pte, unsigned long addr, void *data)
 	return 0;
 }
 
+/*
+ * The first notifier of a process takes all locks of its memory, for which Linux gives up
+ * while a signal is pending. Signals wait meanwhile. What interrupts it nevertheless, as
+ * a stop or the freezer does, has the system call begin anew, which no process sees.
+ */
+int vhca_ptes_watch(struct vhca_ptes *p, struct vm_area_struct *vma)
+{
+	sigset_t all, before;
+	int err;
+
+	p->addr = vma->vm_start;
+	siginitsetinv(&all, sigmask(SIGKILL));
+	sigprocmask(SIG_SETMASK, &all, &before);
+	err = mmu_interval_notifier_insert_locked(&p->notifier, vma->vm_mm,
+						  vma->vm_start,
+						  vma->vm_end - vma->vm_start,
+						  &ptes_notifier_ops);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return err == -EINTR ? -ERESTARTNOINTR : err;
+	p->notified = true;
+	/* The page tables cannot change: we hold the mmap lock for writing. */
+	mmu_interval_read_begin(&p->notifier);
+	return 0;
+}
+
 int vhca_ptes_map(struct vhca_ptes *p, struct vm_area_struct *vma,
 		  const grant_ref_t *ref, domid_t backend)
 {
@@ -105,21 +132,11 @@ int vhca_ptes_map(struct vhca_ptes *p, struct vm_area_struct *vma,
 
 	if (!(vma->vm_flags & VM_WRITE))
 		flags |= GNTMAP_readonly;
-	p->addr = vma->vm_start;
 	for (i = 0; i < p->nr; i++) {
 		p->map[i].flags = flags;
 		p->map[i].ref = ref[i];
 		p->map[i].dom = backend;
 	}
-	err = mmu_interval_notifier_insert_locked(&p->notifier, vma->vm_mm,
-						  vma->vm_start,
-						  vma->vm_end - vma->vm_start,
-						  &ptes_notifier_ops);
-	if (err)
-		return err;
-	p->notified = true;
-	/* The page tables cannot change: we hold the mmap lock for writing. */
-	mmu_interval_read_begin(&p->notifier);
 	err = apply_to_page_range(vma->vm_mm, vma->vm_start,
 				  vma->vm_end - vma->vm_start,
 				  ptes_prepare, p);

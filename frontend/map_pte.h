@@ -17,9 +17,16 @@ struct vhca_ptes *vhca_ptes_alloc(u32 nr);
 /* Nothing is mapped, or it was ended. NULL is fine. */
 void vhca_ptes_free(struct vhca_ptes *p);
 /**
+ * vhca_ptes_watch() - be told before the page table of a VMA goes
+ *
+ * The mmap lock is held for writing. Return: 0; -ENOMEM; -ERESTARTNOINTR: nothing has
+ * happened, and nothing else may have in this mmap(). vhca_ptes_end() undoes it.
+ */
+int vhca_ptes_watch(struct vhca_ptes *p, struct vm_area_struct *vma);
+/**
  * vhca_ptes_map() - map one grant of the backend into each entry of a VMA
  *
- * The mmap lock is held for writing. Return: 0; -ENOMEM; -EIO if Xen refused a
+ * After vhca_ptes_watch(). Return: 0; -ENOMEM; -EIO if Xen refused a
  * reference. vhca_ptes_end() undoes it, after an error too.
  */
 int vhca_ptes_map(struct vhca_ptes *p, struct vm_area_struct *vma,

@@ -415,6 +415,40 @@ static void a_page_that_is_held_keeps_no_inode(void **state)
 	held[0]->done(0, held[0]);
 }
 
+static void a_signal_interrupts_no_mmap(void **state)
+{
+	kernel_pv = true;
+	pending = sigmask(14);
+	assert_int_equal(map(), 0);
+	assert_true(notified);
+	assert_int_equal(blocked, 0);
+	vma.vm_ops->close(&vma);
+	assert_false(notified);
+}
+
+/* Nothing has happened: the next one finds the range as it was. */
+static void what_interrupts_nevertheless_begins_anew(void **state)
+{
+	kernel_pv = stopped = true;
+	assert_int_equal(map(), -ERESTARTNOINTR);
+	assert_false(tried);
+	assert_int_equal(left(), 0);
+	assert_int_equal(munmaps, 0);
+	assert_null(vma.vm_ops);
+	stopped = false;
+	assert_int_equal(map(), 0);
+	vma.vm_ops->close(&vma);
+}
+
+/* SIGKILL is not held off. */
+static void a_kill_ends_an_mmap(void **state)
+{
+	kernel_pv = true;
+	pending = sigmask(SIGKILL);
+	assert_int_equal(map(), -ERESTARTNOINTR);
+	assert_int_equal(left(), 0);
+}
+
 /* All or nothing: those that Xen had mapped are unmapped again. */
 static void a_wrong_reference_leaves_nothing(void **state)
 {
@@ -558,6 +592,9 @@ int main(void)
 		T(a_vma_that_is_not_linked_shows_nothing_of_a_dead_device),
 		T(a_zap_takes_what_was_shown),
 		T(a_page_that_is_held_keeps_no_inode),
+		T(a_signal_interrupts_no_mmap),
+		T(what_interrupts_nevertheless_begins_anew),
+		T(a_kill_ends_an_mmap),
 		T(a_wrong_reference_leaves_nothing),
 		T(what_the_undo_leaves_is_never_freed),
 		T(nor_what_munmap_leaves),
