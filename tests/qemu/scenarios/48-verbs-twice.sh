@@ -4,7 +4,7 @@
 #
 # Processes write each verb twice at once for one object, and what they like into the
 # queues of an mlx5 (in the long form 66-wqe-hca does that): no kernel complains, and
-# nothing is left.
+# nothing is left. Timers interrupt them at any verb: no verb notices.
 # limit: 500
 # soak-limit: 1200
 # hca: yes
@@ -47,6 +47,17 @@ for g in a b; do
 	check "$g: on both devices" guest_sh -t $(long 120 500) $g "
 		for d in \$(ls /sys/class/infiniband); do
 			vhca-twice -d \$d -n $(long 3 60 2) || exit 1
+		done"
+done
+
+step "each verb while timers interrupt its process"
+# a PV dom0 that gave memory away has frames in disorder
+check "natively, Soft-RoCE" vhca-signals -d rxe0 -g 1
+check "natively, mlx5" vhca-helper-test --capped mlx5_0 vhca-signals -d mlx5_0 -g 0
+for g in a b; do
+	check "$g: on both devices" guest_sh -t $(long 120 500) $g "
+		for d in \$(ls /sys/class/infiniband); do
+			vhca-signals -d \$d -g 0 -n $(long 1 10) || exit 1
 		done"
 done
 
