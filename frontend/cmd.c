@@ -139,7 +139,7 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 
 static void call_drop_dirs(struct vhca_bufs *bufs)
 {
-	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf, bufs->db };
+	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(mem); i++)

@@ -59,6 +59,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	vhca_event_recharge(&cq->async_credit);
 	cq->buf = bufs.buf;
 	cq->db = bufs.db;
+	cq->record = bufs.record;
 	rc = cq_size(dev, &rsp, attr->cqe);
 	if (rc >= 0) {
 		ibcq->cqe = rc;

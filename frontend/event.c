@@ -75,7 +75,7 @@ static bool event_paced(struct vhca_dev *dev, struct vhca_cq *cq)
 static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 {
 	u8 at = cq->db ? dev->provider->arm_at : 0;
-	u32 arm = at ? vhca_mem_word(cq->db, at) : 0;
+	u32 arm = at ? vhca_mem_word(cq->db, cq->record + at) : 0;
 
 	if (at && cq->comp_told && arm == cq->comp_arm) {
 		cq->comp_owed = false;

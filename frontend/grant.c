@@ -239,8 +239,12 @@ static void zombie_blame(struct vhca_dev *dev, u32 nr)
 	dev_warn_ratelimited(dev->link->dev,
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, (u64)atomic64_read(&zombies_mapped));
-	if (READ_ONCE(dev->ring.state) == VHCA_RING_UP &&
-	    atomic64_read(&zombies_mapped) > zombie_max())
+	if (READ_ONCE(dev->ring.state) != VHCA_RING_UP ||
+	    atomic64_read(&zombies_mapped) <= zombie_max())
+		return;
+	/* Some may have been let go of since. */
+	zombie_reap();
+	if (atomic64_read(&zombies_mapped) > zombie_max())
 		vhca_break(dev, "backend does not let go of memory");
 }
 
@@ -529,7 +533,6 @@ u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
 	u32 word = 0;
 	u8 *page;
 
-	offset += mem->record;
 	if (offset > PAGE_SIZE - sizeof(word))
 		return 0;
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {

@@ -19,8 +19,8 @@ struct vhca_mem {
 	struct ib_umem *umem;		/* owned */
 	struct xenvhca_pages pages;	/* wire description */
 	u32 page_offset;		/* first byte in the first page */
-	u32 record;			/* of a doorbell record in its page */
-	struct list_head list;		/* vhca_ucontext.orphans */
+	u32 users;			/* objects with a doorbell record here: udata.c */
+	struct list_head list;		/* vhca_ucontext.orphans or .dbpages */
 	/* private to grant.c below */
 	grant_ref_t *ref;		/* nr_pages data references */
 	struct page **dir;		/* directory and root pages */
@@ -41,8 +41,8 @@ static inline bool vhca_mem_readonly(const struct vhca_mem *mem)
 	return mem->pages.flags & XENVHCA_PAGES_READONLY;
 }
 /*
- * What the process has in the 32 bits at @offset of a doorbell record now, in the
- * HCA's byte order; 0 if they are not in its page. Any context.
+ * What the process has in the 32 bits at @offset of a page of doorbell records now, in
+ * the HCA's byte order; 0 if they are not in that page. Any context.
  */
 u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset);
 /* The request was answered: directory pages are not needed any more. */

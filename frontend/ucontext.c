@@ -16,6 +16,7 @@
 #include "grant.h"
 #include "map.h"
 #include "range.h"
+#include "udata.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 
@@ -56,6 +57,7 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	INIT_LIST_HEAD(&uc->maps);
 	INIT_LIST_HEAD(&uc->doorbells);
 	INIT_LIST_HEAD(&uc->orphans);
+	INIT_LIST_HEAD(&uc->dbpages);
 	rc = vhca_cmd_alloc_ucontext(dev, udata, &uc->handle);
 	if (rc) {
 		forget_task(ibuc);
@@ -87,6 +89,7 @@ void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 		list_del_init(&mem->list);
 		vhca_mem_put(mem);
 	}
+	vhca_dbpages_free(uc);
 	mutex_destroy(&uc->lock);
 }
 

@@ -106,32 +106,106 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 	return outptr ? udata_outptr(cmd, row, own) : 0;
 }
 
-/* Returns NULL if the object has no such memory. */
-static struct vhca_mem *buf_get(struct vhca_ucontext *uc,
-				const struct vhca_cmd *cmd,
-				const struct vhca_field *f)
+/*
+ * ---- pages of doorbell records ----
+ *
+ * The HCA's driver pins such a page once for all objects of a context, by its address in
+ * the process. So it has one grant, which ends with the last of them.
+ */
+
+/* The page @addr of this process, with a user more: @new, if that is the first. */
+static struct vhca_mem *dbpage_share(struct vhca_ucontext *uc, u64 addr,
+				     struct vhca_mem *new)
 {
-	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_mem *mem;
+
+	spin_lock(&uc->orphan_lock);
+	list_for_each_entry(mem, &uc->dbpages, list)
+		if (mem->umem->address == addr &&
+		    mem->umem->owning_mm == current->mm)
+			goto found;
+	mem = new;
+	if (new)
+		list_add(&new->list, &uc->dbpages);
+found:
+	if (mem)
+		mem->users++;
+	spin_unlock(&uc->orphan_lock);
+	return mem;
+}
+
+static struct vhca_mem *dbpage_get(struct vhca_ucontext *uc, u64 addr)
+{
+	struct vhca_mem *new, *mem = dbpage_share(uc, addr, NULL);
+
+	if (mem)
+		return mem;
+	new = vhca_mem_get(to_vdev(uc->ibuc.device), addr, PAGE_SIZE,
+			   IB_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(new))
+		return new;
+	mem = dbpage_share(uc, addr, new);
+	if (mem != new)		/* another thread was faster */
+		vhca_mem_put(new);
+	return mem;
+}
+
+static void dbpage_put(struct vhca_ucontext *uc, struct vhca_mem *mem)
+{
+	bool last;
+
+	spin_lock(&uc->orphan_lock);
+	last = !--mem->users;
+	if (last)
+		list_del_init(&mem->list);
+	spin_unlock(&uc->orphan_lock);
+	if (last)
+		vhca_mem_put(mem);
+}
+
+void vhca_dbpages_free(struct vhca_ucontext *uc)
+{
+	struct vhca_mem *mem, *next;
+
+	list_for_each_entry_safe(mem, next, &uc->dbpages, list) {
+		list_del_init(&mem->list);
+		vhca_mem_put(mem);
+	}
+}
+
+/* ---- queue memory ---- */
+
+/* Memory of the field @f, if the object has such memory. */
+static int buf_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
+		   const struct vhca_field *f, struct vhca_bufs *bufs)
+{
+	struct vhca_mem **slot = f->kind == VHCA_DBPAGE ? &bufs->db :
+				 bufs->buf ? &bufs->sq_buf : &bufs->buf;
 	struct vhca_mem *mem;
 	u64 addr, len;
 	int rc;
 
 	if (f->off + sizeof(u64) > cmd->req.in_len)
-		return ERR_PTR(-EINVAL);
+		return -EINVAL;
 	memcpy(&addr, cmd->req.udata + f->off, sizeof(addr));
-	if (f->kind == VHCA_DBPAGE) {
-		mem = vhca_mem_get(dev, addr & PAGE_MASK, PAGE_SIZE,
-				   IB_ACCESS_LOCAL_WRITE);
-		if (!IS_ERR(mem))
-			mem->record = offset_in_page(addr);
-		return mem;
-	}
-	rc = f->length(&cmd->req, &len);
+	rc = f->kind == VHCA_BUF ? f->length(&cmd->req, &len) : 0;
 	if (rc)
-		return ERR_PTR(rc);
-	if (!len)
-		return NULL;
-	return vhca_mem_get(dev, addr, len, IB_ACCESS_LOCAL_WRITE);
+		return rc;
+	if (f->kind == VHCA_BUF && !len)
+		return 0;
+	if (*slot)
+		return -EINVAL;		/* a list too many */
+	if (f->kind == VHCA_BUF) {
+		mem = vhca_mem_get(to_vdev(uc->ibuc.device), addr, len,
+				   IB_ACCESS_LOCAL_WRITE);
+	} else {
+		mem = dbpage_get(uc, addr & PAGE_MASK);
+		bufs->record = offset_in_page(addr);
+	}
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	*slot = mem;
+	return 0;
 }
 
 int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
@@ -140,7 +214,7 @@ int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
 	const struct vhca_udata_op *row;
 	const struct vhca_field *f;
-	struct vhca_mem **slot, *mem;
+	int rc;
 
 	memset(bufs, 0, sizeof(*bufs));
 	row = vhca_provider_op(dev->provider, cmd->req.op);
@@ -148,23 +222,13 @@ int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 		return 0;
 	for (f = row->req;
 	     f < row->req + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
-		if (f->kind == VHCA_BUF)
-			slot = bufs->buf ? &bufs->sq_buf : &bufs->buf;
-		else if (f->kind == VHCA_DBPAGE)
-			slot = &bufs->db;
-		else
+		if (f->kind != VHCA_BUF && f->kind != VHCA_DBPAGE)
 			continue;
-		mem = buf_get(uc, cmd, f);
-		if (!IS_ERR_OR_NULL(mem) && *slot) {
-			vhca_mem_put(mem);	/* a list too many */
-			mem = ERR_PTR(-EINVAL);
+		rc = buf_get(uc, cmd, f, bufs);
+		if (rc) {
+			vhca_bufs_put(uc, bufs, false);
+			return rc;
 		}
-		if (IS_ERR(mem)) {
-			vhca_bufs_put(NULL, bufs, false);
-			return PTR_ERR(mem);
-		}
-		if (mem)
-			*slot = mem;
 	}
 	return 0;
 }
@@ -172,7 +236,7 @@ int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
 		   bool unknown)
 {
-	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf, bufs->db };
+	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(mem); i++) {
@@ -181,5 +245,8 @@ void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
 		else
 			vhca_mem_put(mem[i]);
 	}
+	/* Else its user stays, and with it the page, until the ucontext is gone. */
+	if (bufs->db && !unknown)
+		dbpage_put(uc, bufs->db);
 	memset(bufs, 0, sizeof(*bufs));
 }

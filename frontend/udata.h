@@ -10,9 +10,13 @@
 
 #include "vhca.h"
 
-/* Queue memory of the process that the udata of one object names. */
+/*
+ * Queue memory of the process that the udata of one object names. @db is a page that it
+ * may share with other objects of its context, @record the place of its record there.
+ */
 struct vhca_bufs {
 	struct vhca_mem *buf, *sq_buf, *db;
+	u32 record;
 };
 
 /**
@@ -39,5 +43,7 @@ int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 /* Release all; or, if @unknown, hold them until the ucontext is gone. */
 void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
 		   bool unknown);
+/* The ucontext is gone, and with it all objects. */
+void vhca_dbpages_free(struct vhca_ucontext *uc);
 
 #endif

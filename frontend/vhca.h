@@ -105,6 +105,7 @@ struct vhca_ucontext {
 	u32 nr_doorbells;
 	spinlock_t orphan_lock;
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
+	struct list_head dbpages;	/* struct vhca_mem, private to udata.c */
 	/* Of this context now: leave.c. */
 	atomic64_t nr_objects, nr_pages;
 	atomic64_t end_waited;		/* jiffies */
@@ -134,6 +135,7 @@ struct vhca_cq {
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
 	struct vhca_mem *buf, *db;	/* NULL if the HCA has them */
+	u32 record;			/* where its doorbell record is in db */
 };
 
 struct vhca_qp {

@@ -15,12 +15,14 @@
 #include "udata.h"
 
 /*
- * A page with doorbell records. Drivers pin it once per user address, so one
- * guest page must have one address here as long as any object uses it.
+ * A page with doorbell records. Drivers pin it once per user address, so what a context
+ * names by one reference has one address here as long as any object uses it. Its grant
+ * is of no use any more when the last of these is gone: another reference is another
+ * page, even if the process has it at the same address.
  */
 struct be_dbpage {
 	struct be_dbpage *next;
-	uint64_t guest_page;		/* guest virtual address */
+	uint32_t gref;
 	struct be_gmap map;
 	unsigned int users;
 };
@@ -38,24 +40,25 @@ static void field_set(uint8_t *data, const struct vhca_field *f, uint64_t v)
 	memcpy(data + f->off, &v, f->len < sizeof(v) ? f->len : sizeof(v));
 }
 
-static struct be_dbpage *dbpage_find(struct be_uc *uc, uint64_t guest_page)
+static struct be_dbpage *dbpage_find(struct be_uc *uc, uint32_t gref)
 {
 	struct be_dbpage *db;
 
 	for (db = uc->dbpages; db; db = db->next)
-		if (db->guest_page == guest_page)
+		if (db->gref == gref)
 			return db;
 	return NULL;
 }
 
 static int dbpage_get(const struct be_cmd *c, const struct xenvhca_pages *list,
-		      uint64_t guest_page, struct be_dbpage **out)
+		      struct be_dbpage **out)
 {
-	struct be_dbpage *db = dbpage_find(c->uc, guest_page);
+	struct be_dbpage *db;
 	int err;
 
-	if (!list || list->nr_pages != 1)
+	if (!list || list->nr_pages != 1 || list->level)
 		return -EINVAL;
+	db = dbpage_find(c->uc, list->gref[0]);
 	if (!db) {
 		db = calloc(1, sizeof(*db));
 		if (!db)
@@ -65,7 +68,7 @@ static int dbpage_get(const struct be_cmd *c, const struct xenvhca_pages *list,
 			free(db);
 			return err;
 		}
-		db->guest_page = guest_page;
+		db->gref = list->gref[0];
 		db->next = c->uc->dbpages;
 		c->uc->dbpages = db;
 	}
@@ -142,7 +145,7 @@ static int db_map(struct be_udata *u, const struct be_cmd *c,
 	/* Drivers add the offset unchecked, and only that page is mapped. */
 	if (in_page & (f->arg - 1))
 		return -EINVAL;
-	err = dbpage_get(c, list, va - in_page, &bufs->db);
+	err = dbpage_get(c, list, &bufs->db);
 	if (!err)
 		field_set(u->in, f, (uintptr_t)bufs->db->map.addr + in_page);
 	return err;

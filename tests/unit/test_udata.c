@@ -120,6 +120,31 @@ static void a_doorbell_page_is_shared(void **state)
 	assert_int_equal(loop_mapped(g->loop), 3 + 1);
 }
 
+/* As of a process that has mapped something else there, or of a child with the same file. */
+static void another_page_at_the_same_address_is_another(void **state)
+{
+	struct guest *g = *state;
+	uint32_t cq[2];
+	struct cq_in in;
+
+	strcpy((char *)loop_page(g->loop, 20) + 0x40, "old");
+	strcpy((char *)loop_page(g->loop, 21) + 0x40, "new");
+	fill(g, VA_DB, 20);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), 0);
+	cq[0] = g->rsp.u.cq.handle;
+	fill(g, VA_DB, 21);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), 0);
+	cq[1] = g->rsp.u.cq.handle;
+	in = seen();
+	assert_string_equal((char *)(uintptr_t)in.db, "new");
+	/* Its own grant ends with it, whatever else lives. */
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_CQ, cq[0]), 0);
+	assert_int_equal(loop_mapped(g->loop), 3 + 1);
+	assert_string_equal((char *)(uintptr_t)in.db, "new");
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_CQ, cq[1]), 0);
+	assert_int_equal(loop_mapped(g->loop), 0);
+}
+
 static void refuse(struct guest *g, int err)
 {
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_CQ), err);
@@ -155,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(addresses_lead_to_guest_pages),
 		T(a_doorbell_page_is_shared),
+		T(another_page_at_the_same_address_is_another),
 		T(refuses_lists_that_do_not_fit),
 	};
 

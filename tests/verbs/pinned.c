@@ -18,6 +18,7 @@
 #include "vt.h"
 
 #define LEN	(512u << 10)
+#define ROUNDS	100
 
 /* KiB */
 static long vm_pin(void)
@@ -103,6 +104,32 @@ static void queues(struct ibv_context *ctx, struct ibv_pd *pd)
 		step("destroy_cq", ibv_destroy_cq(cq));
 }
 
+/*
+ * The provider of an mlx5 has the doorbell records of many objects in one page, which is
+ * pinned with the first of them. That one goes first.
+ */
+static void records(struct ibv_context *ctx)
+{
+	struct ibv_cq *cq[4] = { };
+	int i, n, err = 0;
+
+	for (n = 0; n < ROUNDS && !err; n++) {
+		for (i = 0; i < (int)VT_ARRAY_SIZE(cq); i++) {
+			cq[i] = ibv_create_cq(ctx, 10, NULL, NULL, 0);
+			err = cq[i] ? err : errno;
+		}
+		if (!n)
+			step("create_cqs", err);
+		for (i = 0; i < (int)VT_ARRAY_SIZE(cq); i++) {
+			if (cq[i] && ibv_destroy_cq(cq[i]))
+				err = errno;
+			if (!n && !i)
+				step("destroy_first", err);
+		}
+	}
+	step("many_cqs", err);
+}
+
 int main(int argc, char **argv)
 {
 	void *mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
@@ -126,6 +153,7 @@ int main(int argc, char **argv)
 	if (!pd)
 		return 2;
 	queues(ctx, pd);
+	records(ctx);
 	regions(pd, mem);
 	ibv_dealloc_pd(pd);
 	ibv_close_device(ctx);

@@ -1077,7 +1077,9 @@ struct xenvhca_alloc_mw_req {
 
 /*
  * CREATE_CQ: buf and db are the queue memory and the page of the doorbell
- * record if the HCA's provider has them in user memory, else empty.
+ * record if the HCA's provider has them in user memory, else empty. Objects
+ * of a context whose records are in one page name it by one grant reference:
+ * its grant ends when the last of them is destroyed.
  * cqe in the answer is what the HCA chose.
  */
 struct xenvhca_create_cq_req {

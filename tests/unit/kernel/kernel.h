@@ -380,6 +380,7 @@ struct sg_table { struct page **page; int n; };
 struct ib_umem {
 	struct { struct sg_table sgt; } sgt_append;
 	struct mm_struct *owning_mm;
+	unsigned long address;
 };
 struct sg_page_iter { int i; struct sg_table *sgt; };
 

@@ -172,6 +172,10 @@ void vhca_mem_put(struct vhca_mem *m)
 {
 }
 
+void vhca_dbpages_free(struct vhca_ucontext *u)
+{
+}
+
 bool vhca_gone(struct vhca_dev *d, const char *what, u32 handle, int rc)
 {
 	return !rc;

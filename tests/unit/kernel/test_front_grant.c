@@ -263,6 +263,18 @@ static void too_much_ends_the_device(void **state)
 	assert_non_null(broken);
 }
 
+/* What the backend has let go of since counts no more, whether or not somebody looked. */
+static void a_backend_is_blamed_for_what_it_keeps_now(void **state)
+{
+	(void)state;
+	keep(MAY_KEEP - 1);
+	memset(kept, 0, sizeof(kept));
+	keep(9);
+	assert_null(broken);
+	keep(MAY_KEEP);
+	assert_non_null(broken);
+}
+
 /* Pages of rings, too; they become fewer as soon as somebody asks. */
 static void an_account_is_overdrawn_until_it_is_paid(void **state)
 {
@@ -466,6 +478,7 @@ int main(void)
 		T(an_old_backend_gets_what_is_writable),
 		T(what_is_kept_counts),
 		T(too_much_ends_the_device),
+		T(a_backend_is_blamed_for_what_it_keeps_now),
 		T(an_account_is_overdrawn_until_it_is_paid),
 		T(the_dead_are_not_blamed),
 		T(pages_wait_for_a_dying_domain),

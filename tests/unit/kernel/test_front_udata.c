@@ -6,6 +6,9 @@
  */
 #include <rdma/mlx5-abi.h>
 #include "kernel.h"
+
+#define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
+
 #include "copy/udata.c"
 #include "copy/check.h"
 #include "tests/hostile/mlx5.h"
@@ -15,9 +18,11 @@ static struct vhca_ucontext uc;
 static struct vhca_cmd cmd;
 
 /* ---- the rest of the module; queue memory is a number of octets ---- */
-static u64 pinned[4];
+static u64 pinned[8];
 static int nr_pinned;
-static struct vhca_mem mems[4];
+static struct vhca_mem mems[8];
+static struct ib_umem umems[8];
+static int nr_put, nr_adopted;
 
 struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata)
 {
@@ -28,23 +33,26 @@ struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata)
 void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *mem)
 {
 	(void)u;
-	(void)mem;
+	nr_adopted += !!mem;
 }
 
 struct vhca_mem *vhca_mem_get(struct vhca_dev *d, u64 addr, u64 length,
 			      int access)
 {
 	(void)d;
-	(void)addr;
 	(void)access;
 	assert_int_not_equal(nr_pinned, ARRAY_SIZE(mems));
 	pinned[nr_pinned] = length;
+	umems[nr_pinned] = (struct ib_umem){
+		.address = addr, .owning_mm = current->mm,
+	};
+	mems[nr_pinned] = (struct vhca_mem){ .umem = &umems[nr_pinned] };
 	return &mems[nr_pinned++];
 }
 
 void vhca_mem_put(struct vhca_mem *mem)
 {
-	(void)mem;
+	nr_put += !!mem;
 }
 
 static int load(u16 op, const void *in, size_t inlen, size_t outlen)
@@ -63,7 +71,9 @@ static int setup(void **state)
 	(void)state;
 	dev.provider = &vhca_provider_mlx5;
 	uc.ibuc.device = &dev.ibdev;
-	nr_pinned = 0;
+	INIT_LIST_HEAD(&uc.dbpages);
+	current->mm = NULL;
+	nr_pinned = nr_put = nr_adopted = 0;
 	return 0;
 }
 
@@ -198,6 +208,7 @@ static void hostile_has_queues(void **state)
 	assert_non_null(bufs.buf);
 	assert_non_null(bufs.db);
 	/* vhca-unread has the octets of a provider before ECE. */
+	vhca_bufs_put(&uc, &bufs, false);
 	nr_pinned = 0;
 	assert_int_equal(answered(XENVHCA_OP_CREATE_QP, &qp_in, 48, &qp, 8),
 			 0);
@@ -205,6 +216,78 @@ static void hostile_has_queues(void **state)
 	assert_int_equal(vhca_bufs_get(&uc, &cmd, &bufs), 0);
 	assert_int_equal(pinned[0], 16 * 64);
 	assert_int_equal(pinned[1], PAGE_SIZE);
+}
+
+/* A CQ with a buffer, and a record at @db. */
+static void make_cq(u64 db, struct vhca_bufs *bufs)
+{
+	struct mlx5_ib_create_cq in = {
+		.buf_addr = 0x10000, .db_addr = db, .cqe_size = 64,
+	};
+
+	assert_int_equal(load(XENVHCA_OP_CREATE_CQ, &in, sizeof(in), 8), 0);
+	assert_int_equal(vhca_bufs_get(&uc, &cmd, bufs), 0);
+}
+
+/* It is the context's: whichever of its objects was the first may go first. */
+static void a_page_of_records_has_one_grant(void **state)
+{
+	struct vhca_bufs a, b, c;
+
+	(void)state;
+	make_cq(0x7f000000a040, &a);
+	make_cq(0x7f000000a080, &b);
+	assert_int_equal(nr_pinned, 3);
+	assert_ptr_equal(a.db, b.db);
+	assert_int_equal(a.record, 0x40);
+	assert_int_equal(b.record, 0x80);
+	vhca_bufs_put(&uc, &a, false);
+	assert_int_equal(nr_put, 1);		/* the buffer */
+	make_cq(0x7f000000a000, &c);
+	assert_ptr_equal(b.db, c.db);
+	vhca_bufs_put(&uc, &b, false);
+	vhca_bufs_put(&uc, &c, false);
+	assert_int_equal(nr_pinned, 4);
+	assert_int_equal(nr_put, 4);
+	/* Nobody knows that page any more. */
+	make_cq(0x7f000000a040, &a);
+	assert_int_equal(nr_pinned, 6);
+	vhca_bufs_put(&uc, &a, false);
+	assert_int_equal(nr_put, nr_pinned);
+}
+
+static void pages_of_records_are_told_apart(void **state)
+{
+	struct mm_struct child = { };
+	struct vhca_bufs a, b, c;
+
+	(void)state;
+	make_cq(0x7f000000a040, &a);
+	make_cq(0x7f000000b040, &b);
+	current->mm = &child;
+	make_cq(0x7f000000a040, &c);
+	assert_int_equal(nr_pinned, 6);
+	vhca_bufs_put(&uc, &c, false);
+	vhca_bufs_put(&uc, &b, false);
+	vhca_bufs_put(&uc, &a, false);
+	assert_int_equal(nr_put, nr_pinned);
+}
+
+/* Nobody knows whether the object is there: the page stays as long as it may be. */
+static void a_page_of_records_outlives_what_is_unknown(void **state)
+{
+	struct vhca_bufs a, b;
+
+	(void)state;
+	make_cq(0x7f000000a040, &a);
+	make_cq(0x7f000000a080, &b);
+	vhca_bufs_put(&uc, &a, true);
+	vhca_bufs_put(&uc, &b, false);
+	assert_int_equal(nr_adopted, 1);
+	assert_int_equal(nr_put, 1);
+	vhca_dbpages_free(&uc);
+	assert_int_equal(nr_put, 2);
+	assert_true(list_empty(&uc.dbpages));
 }
 
 static void hostile_answers_less_than_asked(void **state)
@@ -249,6 +332,9 @@ int main(void)
 		T(hostile_is_an_mlx5),
 		T(hostile_has_contexts),
 		T(hostile_has_queues),
+		T(a_page_of_records_has_one_grant),
+		T(pages_of_records_are_told_apart),
+		T(a_page_of_records_outlives_what_is_unknown),
 		T(hostile_answers_less_than_asked),
 		T(hostile_doorbells),
 	};
