@@ -226,8 +226,9 @@ ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
 		rc = send_once(umad, packet, len);
 		if (rc != -EAGAIN || !again--)
 			return rc ? rc : count;
-		if (msleep_interruptible(AGAIN_MS))
-			return -ERESTARTSYS;
+		schedule_timeout_killable(msecs_to_jiffies(AGAIN_MS));
+		if (fatal_signal_pending(current))
+			return -EINTR;
 	}
 }
 
@@ -289,8 +290,8 @@ static int vhca_recv_umad(struct vhca_umad *umad, struct vhca_umad_part *part)
 
 /*
  * Under umad->f.lock. The backend gives a packet away with its last octet, so there is
- * room for one that has a single part before it is asked for. A signal leaves a long one
- * half here, and the next call goes on.
+ * room for one that has a single part before it is asked for. As natively, no signal
+ * interrupts a read() of what is there; a killed process reads no more.
  */
 static int fetch_parts(struct vhca_umad *umad, struct vhca_umad_part *part)
 {
@@ -300,8 +301,8 @@ static int fetch_parts(struct vhca_umad *umad, struct vhca_umad_part *part)
 		rc = vhca_recv_umad(umad, part);
 		if (rc || umad->at == umad->len)
 			break;
-		if (signal_pending(current))
-			return -ERESTARTSYS;
+		if (fatal_signal_pending(current))
+			return -EINTR;
 	}
 	if (rc)
 		packet_drop(umad);
@@ -355,8 +356,8 @@ static ssize_t recv_once(struct vhca_umad *umad, char __user *buf, size_t count)
 {
 	ssize_t rc = 0;
 
-	if (mutex_lock_interruptible(&umad->reader))
-		return -ERESTARTSYS;
+	if (mutex_lock_killable(&umad->reader))
+		return -EINTR;
 	if (READ_ONCE(umad->f.gone))
 		rc = -EIO;
 	else if (count < head(umad))
