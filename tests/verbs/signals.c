@@ -320,7 +320,9 @@ static int cm_close(struct all *a)
 static int umad_open(struct all *a)
 {
 	a->umad = open("/dev/infiniband/umad0", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	return a->umad < 0 ? errno : 0;
+	/* Or the kernel has something to say. */
+	return a->umad < 0 || ioctl(a->umad, IB_USER_MAD_ENABLE_PKEY) ? errno :
+	       0;
 }
 
 static int umad_register(struct all *a)
@@ -481,8 +483,9 @@ static int run(const struct vt_opt *o, int times)
 		if (live(o, lists[list], &t))
 			return 2;
 		quiet = *now;
-		for (i = 0; i < (unsigned int)times * 16; i++, lives++) {
-			t = (struct timer){ periods[i % 4], i & 4, i & 8 };
+		for (i = 0; i < (unsigned int)times * 8; i++, lives++) {
+			t = (struct timer){ periods[i % 4], i & 4,
+					    (i ^ i >> 2) & 1 };
 			if (live(o, lists[list], &t))
 				return 2;
 			bad += compare(lists[list], &quiet, &t);

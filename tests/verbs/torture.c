@@ -7,13 +7,18 @@
  * a process often ends by a signal of its own making; the next one is started. What
  * the kernel has to say of it is for who started this program to look at.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,6 +204,63 @@ static void child(const struct vt_opt *o, unsigned int seed)
 	_exit(0);
 }
 
+/* ---- a page that outlives its process, and the file system of its device node ---- */
+
+/* The same nodes in a file system that only this process has, as in a container. */
+static int own_nodes(void)
+{
+	const char *dir = "/dev/infiniband";
+	char path[300];
+	struct stat st[64];
+	struct dirent *e[64], *entry;
+	DIR *d = opendir(dir);
+	int i, n = 0;
+
+	if (!d || unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -1;
+	while (n < (int)VT_ARRAY_SIZE(e) && (entry = readdir(d))) {
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		if (stat(path, &st[n]) || !S_ISCHR(st[n].st_mode))
+			continue;
+		e[n] = malloc(sizeof(*entry));
+		if (!e[n])
+			return -1;
+		memcpy(e[n++], entry, sizeof(*entry));
+	}
+	closedir(d);
+	if (mount("none", dir, "tmpfs", 0, NULL))
+		return -1;
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, e[i]->d_name);
+		if (mknod(path, st[i].st_mode, st[i].st_rdev))
+			return -1;
+	}
+	return 0;
+}
+
+/* Standard output is a pipe, whose reader has the page when this process has ended. */
+static int hold(const struct vt_opt *o)
+{
+	struct vt_dev d;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct map m[MAPS];
+	struct iovec page = { .iov_len = PAGE };
+	char why[VT_WHY];
+
+	if (own_nodes() || vt_open(&d, o, why) || make(&d, &cq, &qp) ||
+	    !find_maps(m)) {
+		perror("vhca-torture: no queues");
+		return 2;
+	}
+	page.iov_base = m[0].at;
+	if (vmsplice(STDOUT_FILENO, &page, 1, 0) == (ssize_t)PAGE)
+		return 0;
+	perror("vhca-torture: vmsplice");
+	return 1;
+}
+
 /* A slow machine needs longer for the first attack. */
 static bool lasts(uint64_t start, int seconds)
 {
@@ -216,7 +278,7 @@ int main(int argc, char **argv)
 	int c, seconds = 5, status;
 	pid_t pid;
 
-	while ((c = getopt(argc, argv, "b:d:g:l:t:s:h")) != -1) {
+	while ((c = getopt(argc, argv, "b:d:g:l:t:s:ph")) != -1) {
 		switch (c) {
 		case 'b': begun = optarg; break;
 		case 'd': o.dev = optarg; break;
@@ -224,10 +286,13 @@ int main(int argc, char **argv)
 		case 'l': limit = (unsigned int)atoi(optarg); break;
 		case 't': seconds = atoi(optarg); break;
 		case 's': seed = (unsigned int)strtoul(optarg, NULL, 0); break;
+		case 'p': return hold(&o);
 		default:
 			fprintf(c == 'h' ? stdout : stderr,
 "usage: vhca-torture [-d DEVICE] [-g GID-INDEX] [-t SECONDS] [-s SEED]\n"
 "	[-b FILE] [-l SECONDS]\n"
+"	vhca-torture [-d DEVICE] [-g GID-INDEX] -p | READER\n"
+"-p: leaves a page of a queue to READER, and its device node nowhere.\n"
 "Makes FILE when it begins, and goes on until then, -l (60) seconds at most.\n"
 "Status 0: there were mappings, and their worst was done to them.\n");
 			return c == 'h' ? 0 : 2;

@@ -4,7 +4,8 @@
 #
 # Processes do to their queues and doorbell pages what a process may do to memory
 # (move, protect, advise, lock, unmap, fork), and devices are taken from under
-# them: no kernel complains, and nothing is left.
+# them: no kernel complains, and nothing is left. A page of a queue that somebody holds
+# keeps neither its process nor the file system that the device node was in.
 # limit: 300
 # soak-limit: 1200
 # hca: yes
@@ -60,4 +61,18 @@ for ((n = 0; n < ROUNDS; n++)); do
 	[ $((n % 2)) = 1 ] || { attach_both a; attach_both b; }
 	round $n
 done
+
+step "a page of a queue that outlives its process"
+# In a PV guest nobody can hold one.
+attach_both b
+check "b: the file system of its device node goes" guest_sh -t 60 b '
+	for d in $(ls /sys/class/infiniband); do
+		case "$(cat /sys/class/infiniband/$d/hca_type 2>/dev/null)" in
+		MT*) continue;;
+		esac
+		{ vhca-torture -d $d -g 0 -p; echo $? >/tmp/held; } |
+			{ sleep 12; cat >/dev/null; }
+		[ "$(cat /tmp/held)" = 0 ] || exit 1
+	done
+	[ -e /tmp/held ] && ! dmesg | grep "Busy inodes"'
 guests_end_clean a b
