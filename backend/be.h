@@ -6,10 +6,9 @@
  * (worker/fault.c).
  *
  * One supervisor (main.c) forks one worker per device (worker.c). A worker runs
- * six threads: command (worker.c: command ring, link), kick (kick.c), look
- * (look.c: receives of Soft-RoCE), event (event.c: verbs fds to event ring), lane
- * (lane.c: what takes long of commands) and connection manager (cm_thread.c: commands
- * that may wait).
+ * these threads: command (worker.c: command ring, link), kick (kick.c), look
+ * (look.c: receives of Soft-RoCE), event (event.c: verbs fds to event ring) and lanes
+ * (lane.c: what takes long of commands or may wait).
  * The command thread holds be_dev.lock for writing while it changes tables or
  * closes an fd; the other threads hold it for reading while they use a handle
  * or a shadow.
@@ -38,7 +37,6 @@ struct be_ah;
 struct be_chunk;
 struct be_counters;
 struct be_cm_ids;
-struct be_cms;
 struct be_key;
 struct be_lane;
 struct be_mmap;
@@ -108,10 +106,13 @@ struct be_dev {
 	struct be_mmap *mmaps[BE_KEY_HEADS];	/* by offset */
 	struct be_shadow *shadows;	/* shadow.c */
 	uint32_t n_shadows;		/* any thread reads it */
+	uint32_t look_from;		/* the first to look at; who looks */
 	struct be_chunk *chunk;		/* the newest: verbs/chunk.c */
 	uint32_t chunk_pages, chunk_live; /* of all; of the queues in them */
 	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah.c */
 	struct be_cm_ids *cm_ids;	/* verbs/cm_id.c */
+	pthread_mutex_t cm_lock;	/* verbs/cm.h */
+	unsigned int cm_jobs;		/* CM_COMMANDs without an answer */
 	struct be_umads *umads;		/* verbs/umad_queue.c */
 
 	/* Verbs files without an owner: verbs/park.c. */
@@ -123,7 +124,6 @@ struct be_dev {
 	struct be_events *events;	/* event.c */
 	struct be_kicks *kicks;		/* kick.c */
 	struct be_look *look;		/* look.c */
-	struct be_cms *cms;		/* cm_thread.c */
 	struct be_lane *lane;		/* lane.c */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
 	struct be_sleep sleep;		/* wakes the command thread */

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Commands that take long, so that fast ones of other processes need not wait
- * for them (worker/lane.c). Such a command has three parts: the command thread
- * checks, charges and reserves; a thread of its own, the lane, does what takes
- * long and touches no table; the command thread enters the result, or the lane in its
- * place while it sleeps (be_sleep_borrow()). "Command thread" below is whoever acts as it.
+ * Commands that take long or may wait for the network, so that those of other processes
+ * need not wait for them (worker/lane.c). Such a command has three parts: the command
+ * thread checks, charges and reserves; another thread, a lane, does what takes long and
+ * touches no table; the command thread enters the result, or a lane in its place while
+ * it sleeps (be_sleep_borrow()). "Command thread" below is whoever acts as it.
  */
 #ifndef BE_LANE_H
 #define BE_LANE_H
@@ -19,18 +19,29 @@ struct be_dev;
 struct be_uc;
 
 /*
- * More pages than these are left to the lane. To map or unmap so many takes as
+ * More pages than these are left to a lane. To map or unmap so many takes as
  * long as a fast command does, some 100 us; two hand-overs take 10 to 20 us.
  */
 #define BE_LANE_PAGES	64u
+
+/*
+ * Jobs that run in the order in which they came, one at a time: those of one context, or
+ * of one file of the connection manager. All zero at first.
+ */
+struct be_line {
+	uint64_t turn;			/* since when the next one waits */
+	unsigned int n;			/* that wait, or run */
+	bool busy;			/* a lane runs one */
+};
 
 /* A command on its way; first member of what it needs. */
 struct be_job {
 	struct be_job *next;
 	struct be_uc *uc;
+	struct be_line *line;		/* it may wait; NULL: it takes long, of a region */
 	uint16_t op, id;		/* of the request; op 0: nobody waits */
-	bool drops;			/* makes something: ends go before it, and
-					 * it need not run when the context ends */
+	bool ends;			/* of a region, which goes before what makes one */
+	bool drops;			/* it need not run when the context ends */
 	/* Any thread. 0 or -errno. */
 	int (*run)(struct be_dev *dev, struct be_job *job);
 	/* Command thread, whether it ran or not; frees it. The answer: 0 or
@@ -42,23 +53,23 @@ struct be_job {
 
 int be_lane_start(struct be_dev *dev);
 /*
- * Waits for the job that is executed, and ends that and all others without an
+ * Waits for the jobs that are executed, and ends them and all others without an
  * answer. No limit: while the kernel has a command, its file does not go either.
  */
 void be_lane_stop(struct be_dev *dev);
 
 /* Every function below: command thread. */
 /**
- * be_lane_put() - leave a job to the lane
+ * be_lane_put() - leave a job to the lanes
  *
- * False: there is no lane, or for a job that makes something, as many wait as a guest
- * has requests.
+ * False: there are none, or as many jobs wait as a guest has requests. One that cannot
+ * be dropped always has room: objects bound them, or who puts it.
  */
 bool be_lane_put(struct be_dev *dev, struct be_job *job);
 /**
  * be_job_do() - execute a command in its three parts
  * @job: taken over
- * @slow: by the lane, if there is room
+ * @slow: by a lane, if there is room; what may wait fails with -EBUSY if there is none
  *
  * Return: 0 or -errno, or BE_PASSED.
  */

@@ -11,7 +11,7 @@
  * Threads: get_request, any_request, arm_requests, put_response, cmd_wait, grant,
  * ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the
  * command thread (or who acts in its place, sleep.h), map, unmap, copy and dmabuf to that
- * and the lane (lane.h); get_kicks, any_kick, kicks_done and arm_kicks belong to the kick
+ * and the lanes (lane.h); get_kicks, any_kick, kicks_done and arm_kicks belong to the kick
  * thread; put_event and overflow are serialised by be_dev.evt_lock.
  */
 #ifndef BE_TRANSPORT_H

@@ -3,15 +3,19 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Address handles. The kernel of this domain, which has the HCA's network,
- * finds the Ethernet address of a RoCE peer. The command thread runs this.
+ * finds the Ethernet address of a RoCE peer. It waits a second for one that nobody
+ * has, so a lane asks for it (lane.h); the command thread runs the rest.
  *
  * A WQE of Soft-RoCE names a handle by the driver's number. Of a number that is
  * no handle of the queue pair's domain the driver prints two lines and ends the
  * queue pair (rxe_av.c, rxe_get_av), so shadow.c looks each number up.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lane.h"
 #include "object.h"
 #include "pd.h"
 #include "shadow.h"
@@ -28,6 +32,22 @@ int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah)
 	if (ah->port_num != 1 || ah->is_global > 1)
 		return -EINVAL;
 	return ah->is_global ? be_gid_check(dev, ah->sgid_index) : 0;
+}
+
+/* An IPv4 address is in the last octets. */
+static bool is_multicast(const uint8_t gid[16])
+{
+	struct in6_addr a;
+
+	memcpy(&a, gid, sizeof(a));
+	return IN6_IS_ADDR_MULTICAST(&a) ||
+	       (IN6_IS_ADDR_V4MAPPED(&a) &&
+		IN_MULTICAST(ntohl(a.s6_addr32[3])));
+}
+
+bool be_ah_waits(const struct be_dev *dev, const struct xenvhca_ah_attr *ah)
+{
+	return dev->ethernet && ah->is_global && !is_multicast(ah->dgid);
 }
 
 static struct ib_uverbs_ah_attr ah_to_host(const struct be_dev *dev,
@@ -89,47 +109,87 @@ static void hash_del(struct be_dev *dev, struct be_ah *ah)
 	pthread_rwlock_unlock(&dev->lock);
 }
 
-int be_create_ah(const struct be_cmd *c)
-{
-	const struct xenvhca_create_ah_req *r = &c->req->u.create_ah;
-	struct ib_uverbs_ah_attr attr;
-	struct be_udata u;
-	struct be_obj *pd;
+/* A handle on its way. */
+struct ah_job {
+	struct be_job job;
 	struct be_ah *ah;
+	struct be_pd *pd;
+	struct xenvhca_ah_attr attr;
+	struct be_udata u;
 	uint32_t host;
-	int err = r->reserved ? -EINVAL : be_ah_check(c->dev, &r->attr);
+};
 
-	if (err)
-		return err;
-	pd = be_obj_get(c, r->pd, BE_PD, &err);
-	if (!pd)
-		return err;
-	ah = be_obj_new(c->dev, BE_AH, sizeof(*ah), &err);
-	if (!ah)
-		return err;
-	attr = ah_to_host(c->dev, &r->attr);
-	err = be_udata_begin(&u, c, NULL, NULL);
-	if (!err)
-		err = uv_create_ah(c->uc->fd, pd->host, ah->o.handle, &attr,
-				   &u.uv, &host);
-	if (err) {
-		be_obj_free(c->dev, &ah->o, BE_AH);
-		return err;
-	}
-	be_obj_publish(c->dev, &ah->o, BE_AH, c->uc, host);
+static int ah_create(struct be_dev *dev, struct be_job *job)
+{
+	struct ah_job *j = (struct ah_job *)job;
+	struct ib_uverbs_ah_attr attr = ah_to_host(dev, &j->attr);
+
+	return uv_create_ah(job->uc->fd, j->pd->o.host, j->ah->o.handle, &attr,
+			    &j->u.uv, &j->host);
+}
+
+static int ah_enter(const struct be_cmd *c, struct ah_job *j)
+{
+	struct be_ah *ah = j->ah;
+	int err;
+
+	be_obj_publish(c->dev, &ah->o, BE_AH, c->uc, j->host);
 	c->rsp->u.handle.handle = ah->o.handle;
-	err = be_udata_end(&u, c, ah->o.handle);
+	err = be_udata_end(&j->u, c, ah->o.handle);
 	if (!err)	/* the entry may have become another's meanwhile */
-		err = be_ah_check(c->dev, &r->attr);
+		err = be_ah_check(c->dev, &j->attr);
 	if (err) {
 		be_obj_destroy(c->dev, &ah->o);
 		return err;
 	}
-	ah->num = u.ah_num;
-	ah->pd = pd->handle;
+	ah->num = j->u.ah_num;
+	ah->pd = j->pd->o.handle;
 	if (ah->num)
 		hash_add(c->dev, ah);
 	return 0;
+}
+
+static int ah_created(const struct be_cmd *c, struct be_job *job)
+{
+	struct ah_job *j = (struct ah_job *)job;
+	int err = job->err;
+
+	j->pd->jobs--;
+	if (err)
+		be_obj_free(c->dev, &j->ah->o, BE_AH);
+	else
+		err = ah_enter(c, j);
+	free(j);
+	return err;
+}
+
+int be_create_ah(const struct be_cmd *c)
+{
+	const struct xenvhca_create_ah_req *r = &c->req->u.create_ah;
+	struct ah_job *j;
+	int err = r->reserved ? -EINVAL : be_ah_check(c->dev, &r->attr);
+
+	if (err)
+		return err;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	j->attr = r->attr;
+	j->pd = be_obj_get(c, r->pd, BE_PD, &err);
+	if (!err)
+		err = be_udata_begin(&j->u, c, NULL, NULL);
+	if (!err)
+		j->ah = be_obj_new(c->dev, BE_AH, sizeof(*j->ah), &err);
+	if (err) {
+		free(j);
+		return err;
+	}
+	j->job.line = &c->uc->line;
+	j->job.drops = true;
+	j->job.run = ah_create;
+	j->job.end = ah_created;
+	j->pd->jobs++;
+	return be_job_do(c, &j->job, be_ah_waits(c->dev, &r->attr));
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_user_cm.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,18 +25,21 @@
 
 /* ---- the file ---- */
 
-void be_cm_shut(struct be_dev *dev, struct be_cm *cm)
+/* Closes the kernel's file: waits until its ids are gone. */
+static void shut(struct be_dev *dev, struct be_cm *cm)
 {
 	if (cm->fd < 0)
 		return;
 	be_event_del(dev, cm->fd);
 	uv_dealloc_cm(&cm->fd);
+	pthread_mutex_lock(&dev->cm_lock);
 	be_cm_id_del_all(dev, cm);
+	pthread_mutex_unlock(&dev->cm_lock);
 }
 
 static int cm_end(struct be_dev *dev, struct be_obj *obj)
 {
-	be_cm_shut(dev, (struct be_cm *)obj);
+	shut(dev, (struct be_cm *)obj);
 	return 0;
 }
 
@@ -61,7 +65,7 @@ int be_alloc_cm(const struct be_cmd *c)
 	be_tell_init(&cm->tell, XENVHCA_EVT_CM, cm->fd, cm->o.handle);
 	err = cm->fd < 0 ? cm->fd : be_event_add_tell(c->dev, &cm->tell);
 	if (err) {
-		be_cm_shut(c->dev, cm);
+		shut(c->dev, cm);
 		be_tell_fini(&cm->tell);
 		be_obj_free(c->dev, &cm->o, BE_CM);
 		return err;
@@ -79,30 +83,53 @@ static struct be_cm *find(const struct be_cmd *c, uint32_t handle)
 	return cm && !cm->closing ? cm : NULL;
 }
 
-int be_cm_find(const struct be_cmd *c, struct be_cm **cm, struct be_cm **from)
+/* 0; -ENOENT; BE_LATER, it is not to be used now. */
+static int find_free(const struct be_cmd *c, struct be_cm **cm)
 {
-	const struct xenvhca_cm_command_req *r = &c->req->u.cm_command;
-
-	*from = NULL;
 	/* Both requests begin with the handle. */
 	*cm = find(c, c->req->u.handle.handle);
 	if (!*cm)
 		return -ENOENT;
-	if (c->req->op != XENVHCA_OP_CM_COMMAND ||
-	    r->cmd != RDMA_USER_CM_CMD_MIGRATE_ID)
-		return 0;
-	*from = find(c, r->from);
-	return *from ? 0 : -ENOENT;
+	return (*cm)->held ? BE_LATER : 0;
 }
 
-/* Its commands were executed, and no other one finds it. */
+/* A file on its way out, behind its commands. */
+struct cm_end_job {
+	struct be_job job;
+	struct be_cm *cm;
+};
+
+static int cm_close(struct be_dev *dev, struct be_job *job)
+{
+	shut(dev, ((struct cm_end_job *)job)->cm);
+	return 0;
+}
+
+static int cm_closed(const struct be_cmd *c, struct be_job *job)
+{
+	struct be_cm *cm = ((struct cm_end_job *)job)->cm;
+
+	free(job);
+	return be_obj_destroy(c->dev, &cm->o);
+}
+
 int be_dealloc_cm(const struct be_cmd *c)
 {
-	struct be_cm *cm = (struct be_cm *)
-		be_handle_get(c->dev->handles, c->req->u.handle.handle, BE_CM,
-			      c->dev->ctl);
+	struct cm_end_job *j;
+	struct be_cm *cm;
+	int err = find_free(c, &cm);
 
-	return cm ? be_obj_destroy(c->dev, &cm->o) : -ENOENT;
+	if (err)
+		return err;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	j->cm = cm;
+	j->job.line = &cm->line;
+	j->job.run = cm_close;
+	j->job.end = cm_closed;
+	cm->closing = true;
+	return be_job_do(c, &j->job, true);
 }
 
 /* ---- a command ---- */
@@ -228,7 +255,9 @@ static void sm_wait(struct be_dev *dev, uint32_t asks)
 	while ((wait = vl_bucket_take(rate, vl_now_ns()))) {
 		nap.tv_nsec = (long)(wait % VL_SEC_NS);
 		nap.tv_sec = (time_t)(wait / VL_SEC_NS);
+		pthread_mutex_unlock(&dev->cm_lock);
 		nanosleep(&nap, NULL);
+		pthread_mutex_lock(&dev->cm_lock);
 	}
 	vl_bucket_charge(rate, vl_now_ns(), asks - 1);
 }
@@ -293,7 +322,7 @@ static int made(struct be_cm_call *c)
 	}
 	uv.op = vhca_cm_op(uv.cmd, &err);
 	memcpy(uv.in, &destroy, sizeof(destroy));
-	uv_cm_command(c->cm->fd, &uv);
+	be_cm_kernel(c->dev, c->cm, &uv);
 	return -ENOMEM;
 }
 
@@ -422,38 +451,113 @@ static void call_store(struct be_cm_call *c, struct xenvhca_response *rsp)
 	r->events = be_tell_answer(&c->cm->tell, &r->seq);
 }
 
-int be_cm_execute(struct be_dev *dev, const struct xenvhca_request *req,
-		  struct xenvhca_response *rsp, struct be_cm *cm,
-		  struct be_cm *from)
+int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv)
 {
-	struct be_cm_call c = { .dev = dev, .cm = cm, .from = from };
 	int err;
 
-	if (cm->fd < 0 || (from && from->fd < 0))
-		return -ENOENT;
-	err = call_load(&c, req);
+	pthread_mutex_unlock(&dev->cm_lock);
+	err = uv_cm_command(cm->fd, uv);
+	pthread_mutex_lock(&dev->cm_lock);
+	return err;
+}
+
+/* With the lock. */
+static int call_execute(struct be_cm_call *c, const struct xenvhca_request *req)
+{
+	int err = call_load(c, req);
+
 	if (!err)
-		err = call_id(&c);
+		err = call_id(c);
 	if (!err)
-		err = call_prepare(&c);
+		err = call_prepare(c);
 	if (err)
 		return err;
-	if (c.uv.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
-		err = be_cm_event(&c);
-	} else {
-		err = uv_cm_command(cm->fd, &c.uv);
-		if (!err)
-			err = call_finish(&c);
-	}
+	if (c->uv.cmd == RDMA_USER_CM_CMD_GET_EVENT)
+		return be_cm_event(c);
+	err = be_cm_kernel(c->dev, c->cm, &c->uv);
+	return err ? err : call_finish(c);
+}
+
+struct cm_job {
+	struct be_job job;
+	struct be_cm *cm, *from;
+	struct xenvhca_request req;
+	struct xenvhca_response rsp;
+};
+
+static int cm_execute(struct be_dev *dev, struct be_job *job)
+{
+	struct cm_job *j = (struct cm_job *)job;
+	struct be_cm_call c = { .dev = dev, .cm = j->cm, .from = j->from };
+	int err;
+
+	pthread_mutex_lock(&dev->cm_lock);
+	err = call_execute(&c, &j->req);
+	pthread_mutex_unlock(&dev->cm_lock);
 	if (!err)
-		call_store(&c, rsp);
+		call_store(&c, &j->rsp);
 	return err;
+}
+
+static int cm_executed(const struct be_cmd *c, struct be_job *job)
+{
+	struct cm_job *j = (struct cm_job *)job;
+	int err = job->err;
+
+	j->cm->jobs--;
+	c->dev->cm_jobs--;
+	if (j->from)
+		j->from->held = false;
+	if (!err)
+		*c->rsp = j->rsp;
+	free(j);
+	return err;
+}
+
+/* The file that an id comes from is nobody else's until the id has gone. */
+static int hold_from(const struct be_cmd *c, const struct be_cm *cm,
+		     struct be_cm **from)
+{
+	const struct xenvhca_cm_command_req *r = &c->req->u.cm_command;
+
+	*from = NULL;
+	if (r->cmd != RDMA_USER_CM_CMD_MIGRATE_ID)
+		return 0;
+	*from = find(c, r->from);
+	if (!*from)
+		return -ENOENT;
+	if (*from == cm)
+		return 0;
+	if ((*from)->jobs || (*from)->held)
+		return BE_LATER;
+	(*from)->held = true;
+	return 0;
 }
 
 int be_cm_command(const struct be_cmd *c)
 {
-	struct be_cm *cm, *from;
-	int err = be_cm_find(c, &cm, &from);
+	struct be_cm *cm;
+	struct cm_job *j;
+	int err = find_free(c, &cm);
 
-	return err ? err : be_cm_execute(c->dev, c->req, c->rsp, cm, from);
+	if (err)
+		return err;
+	if (c->dev->cm_jobs >= XENVHCA_CM_SLOTS)
+		return -EBUSY;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	err = hold_from(c, cm, &j->from);
+	if (err) {
+		free(j);
+		return err;
+	}
+	j->job.line = &cm->line;
+	j->job.run = cm_execute;
+	j->job.end = cm_executed;
+	j->cm = cm;
+	j->req = *c->req;
+	cm->jobs++;
+	c->dev->cm_jobs++;
+	return be_job_do(c, &j->job, true);
 }

@@ -4,22 +4,28 @@
  *
  * Files of the connection manager, and the ids in them.
  *
- * Commands on them may wait for the kernel, so a thread of their own executes them
- * (worker/cm_thread.c), in order. It alone uses what is below; the command thread
- * makes a file and frees it, when no command of that file is left.
+ * Commands on them may wait for the kernel, so lanes execute them (lane.h): those of a
+ * file in order, those of several files at once, with be_dev.cm_lock held but in the
+ * kernel. Who executes a command of a file has that file's ids to itself. The command
+ * thread makes a file and frees it, when no command of that file is left.
  */
 #ifndef BE_CM_OBJECT_H
 #define BE_CM_OBJECT_H
 
 #include "be.h"
 #include "cmd.h"
+#include "lane.h"
 #include "tell.h"
 #include "uverbs/cm.h"
 
 struct be_cm {
 	struct be_obj o;		/* in dev->ctl */
 	int fd;				/* rdma_cm file; -1: closed */
-	bool closing;			/* DEALLOC_CM was taken; command thread */
+	struct be_line line;
+	/* Of the command thread: */
+	bool closing;			/* DEALLOC_CM was taken */
+	bool held;			/* an id is on its way to another file */
+	unsigned int jobs;		/* that have no answer */
 	struct be_tell tell;
 };
 
@@ -46,18 +52,8 @@ struct be_cm_call {
 };
 
 /* ---- cm.c ---- */
-/**
- * be_cm_find() - the files that a command is for
- * @from: of MIGRATE_ID, else NULL
- * Command thread. 0 or -ENOENT.
- */
-int be_cm_find(const struct be_cmd *c, struct be_cm **cm, struct be_cm **from);
-/* Executes CM_COMMAND on these files. 0 or -errno, the answer in rsp->u, udata. */
-int be_cm_execute(struct be_dev *dev, const struct xenvhca_request *req,
-		  struct xenvhca_response *rsp, struct be_cm *cm,
-		  struct be_cm *from);
-/* Closes the kernel's file: waits until its ids are gone. Idempotent. */
-void be_cm_shut(struct be_dev *dev, struct be_cm *cm);
+/* uv_cm_command() without the lock, as it may wait. */
+int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv);
 int be_cm_open(struct be_dev *dev);	/* the table of ids; 0 or -ENOMEM */
 void be_cm_close(struct be_dev *dev);
 
@@ -71,7 +67,8 @@ struct be_cm_id *be_cm_id_of_uid(const struct be_dev *dev,
 				 const struct be_cm *cm, uint64_t uid);
 /* 0, or -EDQUOT: the guest has max-cm-id; or, of groups, max-mcast. */
 int be_cm_id_check(const struct be_dev *dev, bool group);
-/* @of: group: who joined it; else NULL. NULL: no memory. */
+/* @of: group: who joined it; else NULL. NULL: no memory, or
+ * be_cm_id_check() says no. */
 struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
 			      struct be_cm_id *of);
 /* An id goes with its groups. */

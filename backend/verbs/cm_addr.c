@@ -12,7 +12,7 @@
  * a destination, for the first HCA that it has, on RoCE with no way to it; so it never
  * sees either where an address of the vhca is known.
  *
- * One thread at a time runs this, see cm.h.
+ * Lanes run this, see cm.h.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -220,7 +220,7 @@ int be_cm_judge(const struct be_cm_call *c, struct be_cm_id *id)
 	uv.op = vhca_cm_op(uv.cmd, &err);
 	memcpy(uv.in, &query, sizeof(query));
 	if (!err)
-		err = uv_cm_command(id->cm->fd, &uv);
+		err = be_cm_kernel(c->dev, id->cm, &uv);
 	if (err)
 		return err;
 	memcpy(&rsp, uv.out, sizeof(rsp));
@@ -309,7 +309,7 @@ static int listen_unbound(struct be_cm_call *c)
 	memcpy(&b.addr, &sa, b.addr_size);
 	memcpy(uv.in, &b, sizeof(b));
 	uv.op = vhca_cm_op(uv.cmd, &err);
-	return uv_cm_command(c->cm->fd, &uv);
+	return be_cm_kernel(c->dev, c->cm, &uv);
 }
 
 /* A path has a source GID and a P_Key, which the kernel would send with. */

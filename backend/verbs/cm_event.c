@@ -4,8 +4,7 @@
  *
  * Events of the connection manager. The kernel is trusted; what it says of devices
  * that are not the guest's, the guest does not hear: a request to connect from there
- * is rejected, an address found there is an error. One thread at a time runs
- * this, see cm.h.
+ * is rejected, an address found there is an error. Lanes run this, see cm.h.
  */
 #include <errno.h>
 #include <rdma/rdma_user_cm.h>
@@ -31,7 +30,7 @@ static int command(const struct be_cm_call *c, uint32_t cmd, const void *in,
 
 	uv.op = vhca_cm_op(cmd, &err);
 	memcpy(uv.in, in, len);
-	return err ? err : uv_cm_command(c->cm->fd, &uv);
+	return err ? err : be_cm_kernel(c->dev, c->cm, &uv);
 }
 
 static void turn_away(const struct be_cm_call *c, uint32_t id)
@@ -140,7 +139,7 @@ int be_cm_event(struct be_cm_call *c)
 	int err = 0;
 
 	for (i = 0; i < UNSEEN; i++) {
-		err = uv_cm_command(c->cm->fd, &c->uv);
+		err = be_cm_kernel(c->dev, c->cm, &c->uv);
 		if (err)
 			break;
 		memcpy(&ev, c->uv.out, sizeof(ev));

@@ -5,7 +5,7 @@
  * Which ids of the kernel's connection manager a guest has, and in which file. The
  * kernel checks the same; the table is here to charge them, and to know of each
  * whether it came to a device that is not the guest's. Ids come from the guest.
- * One thread at a time runs this, see cm.h.
+ * Lanes run this, with the lock: see cm.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,8 +71,12 @@ struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
 			      struct be_cm_id *of)
 {
 	struct be_cm_id **head = &dev->cm_ids->head[id % HEADS];
-	struct be_cm_id *i = calloc(1, sizeof(*i));
+	struct be_cm_id *i;
 
+	/* Others may have made some while the kernel made this one. */
+	if (be_cm_id_check(dev, of))
+		return NULL;
+	i = calloc(1, sizeof(*i));
 	if (!i)
 		return NULL;
 	*i = (struct be_cm_id){ .next = *head, .cm = cm, .of = of, .id = id };

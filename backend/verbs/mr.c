@@ -4,7 +4,7 @@
  *
  * Memory regions: the guest's pages are mapped, registered under the guest's
  * own address (iova), and unmapped after the physical MR is gone. Keys are the
- * physical ones. The command thread runs this, but of large regions the lane
+ * physical ones. The command thread runs this, but of large regions a lane
  * registers and deregisters (lane.h).
  *
  * If the HCA's driver takes a dma-buf, the pages are mapped for the HCA alone: the
@@ -316,6 +316,7 @@ static struct be_job *mr_end_job(struct be_mr *mr)
 
 	if (!j)
 		return NULL;
+	j->job.ends = true;
 	j->job.run = mr_deregister;
 	j->job.end = mr_deregistered;
 	j->mr = mr;

@@ -43,7 +43,7 @@ static int pd_end(struct be_dev *dev, struct be_obj *pd)
 	return uv_dealloc_pd(pd->uc->fd, pd->host);
 }
 
-/* A region of it is on its way, in or out. */
+/* A region or an address handle of it is on its way, in or out. */
 static bool pd_busy(const struct be_obj *pd)
 {
 	return ((const struct be_pd *)pd)->jobs;

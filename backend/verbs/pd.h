@@ -11,7 +11,7 @@
 
 struct be_pd {
 	struct be_obj o;
-	unsigned int jobs;		/* of the lane, of regions in it */
+	unsigned int jobs;		/* of the lanes, of what is in it */
 };
 /* What a WQE names by a number is in a hash table of the device. */
 struct be_ah {
@@ -25,5 +25,7 @@ struct be_ah {
 bool be_ah_known(const struct be_dev *dev, uint32_t num, uint32_t pd);
 /* Address of a path, checked. 0 or -EINVAL. */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
+/* Does the kernel ask the network for the Ethernet address? Then it may wait. */
+bool be_ah_waits(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
 
 #endif

@@ -4,12 +4,16 @@
  *
  * Queue pairs. The guest sees the physical QP number, and its port as port 1;
  * the HCA's driver judges everything else that the verbs define. XRC targets
- * are in the device's own context (xrcd.c). The command thread runs this.
+ * are in the device's own context (xrcd.c). The command thread runs this, but what may
+ * wait for the network a lane (lane.h).
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ib_core.h"
+#include "kick.h"
+#include "lane.h"
 #include "look.h"
 #include "object.h"
 #include "pd.h"
@@ -288,34 +292,105 @@ static void modify_cmd(const struct be_dev *dev, const struct be_qp *qp,
 		cmd->rate_limit = a->rate_limit;
 }
 
+/* A change on its way. */
+struct modify_job {
+	struct be_job job;
+	struct be_qp *qp;
+	struct xenvhca_qp_attr attr;
+	struct ib_uverbs_ex_modify_qp cmd;
+	struct be_udata u;
+};
+
 /*
  * An entry of the GID table that was the guest's may have become another's before
  * the kernel looked at it. What the queue pair uses then stays in its place as
  * long as the queue pair uses it, so that it is seen here. Nothing goes out in
  * Error.
  */
-static int modify_again(const struct be_cmd *c, struct be_qp *qp,
-			const struct xenvhca_qp_attr *a)
+static int modify_again(struct be_dev *dev, struct modify_job *j)
 {
 	const struct ib_uverbs_ex_modify_qp error = {
-		.base.qp_handle = qp->o.host, .base.attr_mask = IB_QP_STATE,
+		.base.qp_handle = j->qp->o.host, .base.attr_mask = IB_QP_STATE,
 		.base.qp_state = IB_QPS_ERR,
 	};
-	int err = modify_check_av(c->dev, a);
+	int err = modify_check_av(dev, &j->attr);
 
 	if (!err)
 		return 0;
-	qp->state = IB_QPS_ERR;
-	if (uv_modify_qp(c->uc->fd, &error, NULL))
-		be_fault(c->dev, "a queue pair got a GID that is not the guest's and does not let go of it");
+	j->qp->state = IB_QPS_ERR;
+	if (uv_modify_qp(j->job.uc->fd, &error, NULL))
+		be_fault(dev, "a queue pair got a GID that is not the guest's and does not let go of it");
 	return err;
+}
+
+/*
+ * Nothing may be sent while Soft-RoCE resets the queue pair. The kernel lets no change
+ * with an address, for which it may wait, do that.
+ */
+static int modify_alone(struct be_dev *dev, struct modify_job *j)
+{
+	bool alone = dev->prov->trusts && !(j->attr.mask & IB_QP_AV);
+	int err;
+
+	if (alone)
+		be_kick_hold(dev);
+	err = uv_modify_qp(j->job.uc->fd, &j->cmd, &j->u.uv);
+	if (alone)
+		be_kick_release(dev);
+	return err;
+}
+
+static int qp_modify(struct be_dev *dev, struct be_job *job)
+{
+	struct modify_job *j = (struct modify_job *)job;
+	int err = 0;
+
+	if (dev->prov->trusts)
+		err = be_rxe_modify_qp(job->uc->fd, j->qp, &j->cmd.base);
+	if (!err)
+		err = modify_alone(dev, j);
+	if (err)
+		return err;
+	if (j->attr.mask & IB_QP_STATE)
+		j->qp->state = j->attr.qp_state;
+	return modify_again(dev, j);
+}
+
+static int qp_modified(const struct be_cmd *c, struct be_job *job)
+{
+	struct modify_job *j = (struct modify_job *)job;
+	int err = job->err;
+
+	j->qp->jobs--;
+	if (!err)
+		err = be_udata_end(&j->u, c, j->qp->o.handle);
+	if (!err && j->attr.mask & IB_QP_STATE)
+		be_look_now(c->dev);	/* it may receive from now on */
+	free(j);
+	return err;
+}
+
+/* The kernel looks for the address at first, whatever comes of the command then. */
+static bool modify_waits(const struct be_dev *dev, const struct be_qp *qp,
+			 const struct xenvhca_qp_attr *a)
+{
+	return a->mask & IB_QP_AV && qp->qp_type != IB_UVERBS_QPT_UD &&
+	       be_ah_waits(dev, &a->ah);
+}
+
+static int modify_prepare(const struct be_cmd *c, struct modify_job *j)
+{
+	int err;
+
+	modify_cmd(c->dev, j->qp, &j->attr, &j->cmd);
+	err = modify_pkeys(c->dev, &j->attr, &j->cmd);
+	return err ? err : be_udata_begin(&j->u, c, NULL, NULL);
 }
 
 int be_modify_qp(const struct be_cmd *c)
 {
 	const struct xenvhca_modify_qp_req *r = &c->req->u.modify_qp;
-	struct ib_uverbs_ex_modify_qp cmd;
-	struct be_udata u;
+	struct modify_job *j;
 	struct be_qp *qp;
 	int err = modify_check(c->dev, r);
 
@@ -324,24 +399,23 @@ int be_modify_qp(const struct be_cmd *c)
 	qp = be_obj_get(c, r->handle, BE_QP, &err);
 	if (!qp)
 		return err;
-	modify_cmd(c->dev, qp, &r->attr, &cmd);
-	err = modify_pkeys(c->dev, &r->attr, &cmd);
-	if (!err && c->dev->prov->trusts)
-		err = be_rxe_modify_qp(c->uc->fd, qp, &cmd.base);
-	if (!err)
-		err = be_udata_begin(&u, c, NULL, NULL);
-	if (!err)
-		err = uv_modify_qp(c->uc->fd, &cmd, &u.uv);
-	if (err)
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	j->job.line = qp->xrcd ? &qp->xrcd->line : &c->uc->line;
+	j->job.drops = true;
+	j->job.run = qp_modify;
+	j->job.end = qp_modified;
+	j->qp = qp;
+	j->attr = r->attr;
+	err = modify_prepare(c, j);
+	if (err) {
+		free(j);
 		return err;
-	if (r->attr.mask & IB_QP_STATE) {
-		qp->state = r->attr.qp_state;
-		be_look_now(c->dev);	/* it may receive from now on */
 	}
-	err = modify_again(c, qp, &r->attr);
-	if (err)
-		return err;
-	return be_udata_end(&u, c, qp->o.handle);
+	/* Behind one that waits, too, in order. */
+	return be_job_do(c, &j->job, qp->jobs++ ||
+			 modify_waits(c->dev, qp, &r->attr));
 }
 
 static void query_answer(const struct be_dev *dev,
@@ -423,7 +497,12 @@ const struct be_kind be_kind_qp = {
 	.busy = qp_busy, .end = qp_end, .release = qp_release,
 };
 
+/* Whoever destroys it while it is modified waits for nothing else any more. */
 int be_destroy_qp(const struct be_cmd *c)
 {
-	return be_destroy(c, BE_QP);
+	int err;
+	const struct be_qp *qp = be_obj_get(c, c->req->u.handle.handle, BE_QP,
+					    &err);
+
+	return qp && qp->jobs ? BE_LATER : be_destroy(c, BE_QP);
 }

@@ -12,6 +12,7 @@
  * in the guest's queue.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,7 +181,8 @@ static bool move(struct be_shadow *s)
 	return ok;
 }
 
-unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s)
+static unsigned int take(struct be_dev *dev, struct be_shadow *s,
+			 unsigned int most)
 {
 	uint32_t end = __atomic_load_n(&s->guest->producer_index,
 				       __ATOMIC_ACQUIRE) & s->mask;
@@ -188,7 +190,7 @@ unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s)
 	uint32_t next;
 
 	s->behind = false;
-	for (; s->taken != end; n++) {
+	for (; s->taken != end && n < most; n++) {
 		next = (s->prod + 1) & s->mask;
 		if (next == (__atomic_load_n(&s->real->consumer_index,
 					     __ATOMIC_ACQUIRE) & s->mask)) {
@@ -214,6 +216,11 @@ unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s)
 	return n;
 }
 
+unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s)
+{
+	return take(dev, s, UINT_MAX);
+}
+
 /* Returns when to look at a receive queue again, or ~0. */
 static uint64_t look_again(const struct be_shadow *s)
 {
@@ -226,21 +233,38 @@ static uint64_t look_again(const struct be_shadow *s)
 	return qp->qp_type == IB_UVERBS_QPT_RC ? BE_LOOK_RC_NS : BE_LOOK_LOSSY_NS;
 }
 
-unsigned int be_shadow_receives(struct be_dev *dev, uint64_t *look_ns)
+/* The queues first .. end - 1, and what be_shadow_receives() says of them. */
+static unsigned int receives(struct be_dev *dev, uint32_t first, uint32_t end,
+			     unsigned int most, uint64_t *look_ns)
 {
-	uint64_t ns, first = ~0ull;
-	struct be_shadow *s;
+	struct be_shadow *s = dev->shadows;
 	unsigned int sum = 0;
+	uint64_t ns;
+	uint32_t i;
+
+	for (i = 0; s && i < end && sum < most; s = s->next, i++) {
+		if (i < first || !s->owner || s->kind != VHCA_QUEUE_RECV)
+			continue;
+		sum += take(dev, s, most - sum);
+		ns = sum == most ? BE_LOOK_LOSSY_NS : look_again(s);
+		if (ns < *look_ns)
+			*look_ns = ns;
+	}
+	dev->look_from = i;
+	return sum;
+}
+
+unsigned int be_shadow_receives(struct be_dev *dev, unsigned int most,
+				uint64_t *look_ns)
+{
+	uint32_t from = dev->look_from;
+	uint64_t first = ~0ull;
+	unsigned int sum;
 
 	pthread_rwlock_rdlock(&dev->lock);
-	for (s = dev->shadows; s; s = s->next) {
-		if (!s->owner || s->kind != VHCA_QUEUE_RECV)
-			continue;
-		sum += be_shadow_take(dev, s);
-		ns = look_again(s);
-		if (ns < first)
-			first = ns;
-	}
+	sum = receives(dev, from, UINT32_MAX, most, &first);
+	if (sum < most)
+		sum += receives(dev, 0, from, most - sum, &first);
 	pthread_rwlock_unlock(&dev->lock);
 	*look_ns = first == ~0ull ? 0 : first;
 	return sum;

@@ -76,9 +76,11 @@ unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s);
 /*
  * be_shadow_take() for all receive queues. Takes dev->lock itself.
  *
+ * @most: so many requests at most; the next one begins where this one ends
  * @look_ns: out, when to look again at the latest; 0: there is no need to
  */
-unsigned int be_shadow_receives(struct be_dev *dev, uint64_t *look_ns);
+unsigned int be_shadow_receives(struct be_dev *dev, unsigned int most,
+				uint64_t *look_ns);
 /* be_shadow_take() and post for send queues that had no room. Takes dev->lock
  * itself. Return: one has none yet. */
 bool be_shadow_sends(struct be_dev *dev);

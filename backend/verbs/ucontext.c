@@ -221,7 +221,7 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 }
 
 /*
- * The context ends when the lane has let go of it. Its large regions go there once
+ * The context ends when the lanes have let go of it. Its large regions go there once
  * nothing uses them any more.
  */
 static int uc_leave(const struct be_cmd *c, struct be_job *leave)

@@ -32,7 +32,8 @@ struct be_uc {
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
 	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
-	unsigned int jobs;		/* of the lane, that use it */
+	unsigned int jobs;		/* of the lanes, that use it */
+	struct be_line line;		/* those that may wait */
 	struct be_job leave;		/* DEALLOC_UCONTEXT behind them; end NULL: none */
 };
 struct be_mmap {

@@ -9,12 +9,14 @@
 
 #include "be.h"
 #include "cmd.h"
+#include "lane.h"
 
 /* XRC domain; in dev->ctl. */
 struct be_xrcd {
 	struct be_obj o;
 	int inode_fd;			/* names it to other verbs files */
 	uint32_t users;			/* SRQs and target QPs */
+	struct be_line line;		/* changes of those that may wait */
 	bool dying;			/* ends with its last user */
 };
 

@@ -14,10 +14,9 @@
  * that ended nothing waits here for a token, and keeps its slot of the ring until
  * then: a guest cannot ask for nothing more often than for something.
  *
- * A command that waits for somebody else (the doorbell agent) is executed again
- * after those behind it, until it has an answer. Those of the connection manager
- * are left to its thread (cm_thread.c), and what takes long of others to the lane
- * (lane.c).
+ * A command that waits for somebody else (the doorbell agent, or a lane that uses what
+ * the command is for) is executed again after those behind it, until it has an answer.
+ * What takes long of commands, or may wait for the network, is left to the lanes (lane.c).
  *
  * Once there is nothing to do the thread may poll the ring for a short time before
  * it sleeps (spin.h): the next command of a process often comes at once. Only who is
@@ -81,17 +80,18 @@ static void cmd_queue(struct be_dev *dev, struct be_cmdq *q,
 static void cmd_read(struct be_dev *dev, struct be_cmdq *q, struct be_queued *cmd)
 {
 	struct xenvhca_response rsp;
+	enum be_done done;
 
 	cmd->status = 0;
 	cmd->again = false;
 	if (be_op_destroys(cmd->req.op)) {
-		if (cmd_exec(dev, &cmd->req, &rsp) != BE_ANSWERED)
-			return;
-		cmd->status = rsp.status;
-		if (!rsp.status) {
+		done = cmd_exec(dev, &cmd->req, &rsp);
+		if (done == BE_ANSWERED && !rsp.status)
 			be_reply(dev, &rsp);
+		if (done == BE_ELSEWHERE || (done == BE_ANSWERED && !rsp.status))
 			return;
-		}
+		cmd->again = done == BE_AGAIN;
+		cmd->status = rsp.status;
 	}
 	cmd_queue(dev, q, cmd);
 }
@@ -106,6 +106,9 @@ static bool cmd_paid(struct be_dev *dev, const struct be_queued *cmd)
 
 	if (!cmd->status)
 		done = cmd_exec(dev, &cmd->req, &rsp);
+	/* A destroy that had to wait: too late for a token, so it is a debt. */
+	if (cmd->again && rsp.status && be_op_destroys(cmd->req.op))
+		vl_bucket_charge(&dev->quota.cmd, vl_coarse_ns(), 1);
 	if (done == BE_ANSWERED)
 		be_reply(dev, &rsp);
 	return done != BE_AGAIN;

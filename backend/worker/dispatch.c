@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cm_thread.h"
 #include "dispatch.h"
 #include "lane.h"
 #include "uverbs/uverbs.h"
@@ -22,8 +21,7 @@
 #define D_OPT_UC	(1u << 2)	/* ucontext may be 0 */
 #define D_CTL		(1u << 3)	/* ucontext may be 0: dev->ctl */
 #define D_RANGES	(1u << 4)	/* may have XENVHCA_REQ_RANGES */
-#define D_CM		(1u << 5)	/* for the connection manager's thread */
-#define D_UDATA		(1u << 6)	/* udata is the handler's, no HCA's */
+#define D_UDATA		(1u << 5)	/* udata is the handler's, no HCA's */
 
 struct row {
 	int (*handler)(const struct be_cmd *c);
@@ -80,9 +78,8 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(ATTACH_MCAST, attach_mcast, BODY(mcast), 0),
 	ROW(DETACH_MCAST, detach_mcast, BODY(mcast), D_DESTROY),
 	ROW(ALLOC_CM, alloc_cm, 0, D_NO_UC),
-	ROW(DEALLOC_CM, dealloc_cm, HANDLE, D_NO_UC | D_DESTROY | D_CM),
-	ROW(CM_COMMAND, cm_command, BODY(cm_command),
-	    D_NO_UC | D_CM | D_UDATA),
+	ROW(DEALLOC_CM, dealloc_cm, HANDLE, D_NO_UC | D_DESTROY),
+	ROW(CM_COMMAND, cm_command, BODY(cm_command), D_NO_UC | D_UDATA),
 	ROW(ALLOC_UMAD, alloc_umad, 0, D_NO_UC),
 	ROW(DEALLOC_UMAD, dealloc_umad, HANDLE, D_NO_UC | D_DESTROY),
 	ROW(REGISTER_UMAD, register_umad, BODY(register_umad), D_NO_UC),
@@ -180,8 +177,6 @@ static int run(struct be_cmd *c)
 	err = check(row, c);
 	if (!err)
 		err = find_uc(row, c);
-	if (!err && row->flags & D_CM && c->dev->cms)
-		return be_cm_pass(c);
 	if (!err)
 		err = row->handler(c);
 	if (!err && c->req->flags & XENVHCA_REQ_RANGES)
@@ -243,21 +238,12 @@ static bool job_dispatched(struct be_dev *dev, struct be_job *job,
 
 bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp)
 {
-	struct xenvhca_request req;
-	struct be_cmd c = { .dev = dev, .req = &req, .rsp = rsp };
 	struct be_job *job;
-	int err;
 
 	while ((job = be_lane_next(dev)))
 		if (job_dispatched(dev, job, rsp))
 			return true;
-	if (!be_cm_next(dev, &req, rsp, &err))
-		return false;
-	/* The thread has closed it; the object is the command thread's. */
-	if (req.op == XENVHCA_OP_DEALLOC_CM)
-		err = be_dealloc_cm(&c);
-	answer(dev, &req, rsp, err);
-	return true;
+	return false;
 }
 
 void be_reply(struct be_dev *dev, const struct xenvhca_response *rsp)

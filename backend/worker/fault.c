@@ -30,6 +30,8 @@ int be_dev_init(struct be_dev *dev, int domid, int devid)
 	r = pthread_rwlock_init(&dev->lock, NULL);
 	if (!r)
 		r = pthread_mutex_init(&dev->evt_lock, NULL);
+	if (!r)
+		r = pthread_mutex_init(&dev->cm_lock, NULL);
 	return -r;
 }
 
@@ -37,6 +39,7 @@ void be_dev_fini(struct be_dev *dev)
 {
 	if (dev->sleep.fd < 0)
 		return;
+	pthread_mutex_destroy(&dev->cm_lock);
 	pthread_mutex_destroy(&dev->evt_lock);
 	pthread_rwlock_destroy(&dev->lock);
 	be_sleep_fini(&dev->sleep);

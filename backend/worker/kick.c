@@ -34,7 +34,7 @@
 struct be_kicks {
 	pthread_t thread;
 	pthread_mutex_t drain_lock;	/* one drains at a time, in order */
-	bool command;		/* the command thread waits for drain_lock */
+	unsigned int others;	/* threads that wait for drain_lock */
 	struct xenvhca_kick batch[BE_KICK_BATCH]; /* read, not yet executed */
 	int n, unpaid;		/* of them, both under drain_lock */
 	int wake_fd;
@@ -110,14 +110,33 @@ static int kick_drain_locked(struct be_dev *dev)
 }
 
 /*
- * The kick thread locks again as soon as it has unlocked, before a command
- * thread that waits is awake. So it lets that one go first.
+ * The kick thread locks again as soon as it has unlocked, before another thread
+ * that waits is awake. So it lets that one go first.
  */
 static void kick_lock(struct be_kicks *k)
 {
-	while (__atomic_load_n(&k->command, __ATOMIC_RELAXED))
+	while (__atomic_load_n(&k->others, __ATOMIC_RELAXED))
 		sched_yield();
 	pthread_mutex_lock(&k->drain_lock);
+}
+
+static void others_lock(struct be_kicks *k)
+{
+	__atomic_fetch_add(&k->others, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&k->drain_lock);
+	__atomic_fetch_sub(&k->others, 1, __ATOMIC_RELAXED);
+}
+
+void be_kick_hold(struct be_dev *dev)
+{
+	if (dev->kicks)
+		others_lock(dev->kicks);
+}
+
+void be_kick_release(struct be_dev *dev)
+{
+	if (dev->kicks)
+		pthread_mutex_unlock(&dev->kicks->drain_lock);
 }
 
 /* Does not nap with the lock: a command pays for the batch itself. */
@@ -143,9 +162,7 @@ void be_kick_flush(struct be_dev *dev)
 
 	if (!k)
 		return;
-	__atomic_store_n(&k->command, true, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&k->drain_lock);
-	__atomic_store_n(&k->command, false, __ATOMIC_RELAXED);
+	others_lock(k);
 	do {
 		n = kick_drain_locked(dev);
 		if (n == -EAGAIN)

@@ -2,16 +2,22 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The lane (lane.h): one thread that executes what takes long, in the order in
- * which it came, but what ends something before what makes something: whoever gives
- * back does not wait for those who want more. One is enough: two would wait for each
- * other in the kernel, which maps for one thread of a process at a time.
+ * The lanes (lane.h): threads that execute what takes long or may wait for the network.
+ *
+ * Regions are mapped and unmapped one after the other, because two lanes would wait for
+ * each other in the kernel, which maps for one thread of a process at a time. What ends
+ * something goes before what makes something: whoever gives back does not wait for those
+ * who want more.
+ *
+ * What may wait (docs/data-path.md has the table) does so for a second and longer. Of a
+ * context, or a file of the connection manager, one job runs at a time, in order, and
+ * contexts take turns, however many jobs one of them has. One lane is left to regions.
  *
  * A job holds its context and what it uses: neither ends before the command thread
- * has ended the job (be_uc.jobs, be_pd.jobs, be_mr.busy). So the lane looks up
+ * has ended the job (be_uc.jobs, be_pd.jobs, be_qp.jobs, be_mr.busy). So a lane looks up
  * nothing, and needs no lock but that of the queues. What a job allocates was
  * charged before; a hostile guest gains nothing by the number of jobs: its ring bounds
- * registrations, and an end is one of a region that is there.
+ * them, and an end is one of a region that is there.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,15 +34,22 @@
 #include "verbs/ucontext.h"
 #include "wake.h"
 
+#define LANES		6u
+#define LANES_WAIT	(LANES - 1)	/* for what may wait */
+
 struct queue { struct be_job *first, **last; };
 
 struct be_lane {
-	pthread_t thread;
-	int fd;				/* wakes it */
+	pthread_t thread[LANES];
+	unsigned int started;
+	int fd;				/* wakes one of them, for each job */
 	pthread_mutex_t lock;		/* below; not while a job is executed */
 	struct queue ends, todo, done;
+	uint64_t turn;			/* the last one that a line has had */
+	struct be_line regions;
+	unsigned int waits;		/* lanes that run what may wait */
 	bool stop;
-	unsigned int n;			/* in the queues, or executed; command thread */
+	unsigned int n;			/* that may be dropped; command thread */
 	bool any;			/* done has some */
 };
 
@@ -59,9 +72,46 @@ static struct be_job *queue_take(struct queue *q, struct be_job **at)
 	return job;
 }
 
-/* With the lock. */
+static bool may_run(const struct be_lane *l, const struct be_line *line)
+{
+	return !line->busy && (line == &l->regions || l->waits < LANES_WAIT);
+}
+
+/* The first one of the line that has waited longest. */
+static struct be_job *todo_take(struct be_lane *l)
+{
+	struct be_job **at, **best = NULL;
+
+	for (at = &l->todo.first; *at; at = &(*at)->next)
+		if (may_run(l, (*at)->line) &&
+		    (!best || (*at)->line->turn < (*best)->line->turn))
+			best = at;
+	return best ? queue_take(&l->todo, best) : NULL;
+}
+
+/* With the lock. The next job that may run, if there is any. */
+static struct be_job *job_begin(struct be_lane *l)
+{
+	struct be_job *job = NULL;
+
+	if (l->stop)
+		return NULL;
+	if (!l->regions.busy)
+		job = queue_take(&l->ends, &l->ends.first);
+	if (!job)
+		job = todo_take(l);
+	if (!job)
+		return NULL;
+	job->line->busy = true;
+	l->waits += job->line != &l->regions;
+	return job;
+}
+
+/* With the lock: who has the line may be gone once the command thread has the job. */
 static void done_put(struct be_lane *l, struct be_job *job)
 {
+	if (job->line)			/* it is no context's end */
+		job->line->n--;
 	queue_put(&l->done, job);
 	__atomic_store_n(&l->any, true, __ATOMIC_RELAXED);
 }
@@ -75,7 +125,7 @@ static void job_run(struct be_dev *dev, struct be_job *job)
 }
 
 /*
- * The command thread enters the result. If it sleeps the lane does that in its place,
+ * The command thread enters the result. If it sleeps a lane does that in its place,
  * which saves the five system calls that wake it, and a turn of the scheduler.
  */
 static void lane_answer(struct be_dev *dev)
@@ -88,40 +138,59 @@ static void lane_answer(struct be_dev *dev)
 	be_sleep_give_back(&dev->sleep);
 }
 
-/* Executes the next one. False: the lane is to end. */
+static void job_done(struct be_lane *l, struct be_job *job)
+{
+	job->line->busy = false;
+	job->line->turn = ++l->turn;	/* behind the other lines */
+	l->waits -= job->line != &l->regions;
+	done_put(l, job);
+}
+
+/* Executes the next one. False: none may run, or it is to end. */
 static bool lane_step(struct be_dev *dev, struct be_lane *l)
 {
-	struct be_job *job = NULL;
-	bool stop;
+	struct be_job *job;
 
 	pthread_mutex_lock(&l->lock);
-	stop = l->stop;
-	if (!stop)
-		job = queue_take(&l->ends, &l->ends.first);
-	if (!stop && !job)
-		job = queue_take(&l->todo, &l->todo.first);
+	job = job_begin(l);
 	pthread_mutex_unlock(&l->lock);
-	if (!job)			/* it was dropped */
-		return !stop;
+	if (!job)
+		return false;
 	job_run(dev, job);
 	pthread_mutex_lock(&l->lock);
-	done_put(l, job);
+	job_done(l, job);
 	pthread_mutex_unlock(&l->lock);
 	lane_answer(dev);
 	return true;
 }
 
+static bool stopped(struct be_lane *l)
+{
+	bool stop;
+
+	pthread_mutex_lock(&l->lock);
+	stop = l->stop;
+	pthread_mutex_unlock(&l->lock);
+	return stop;
+}
+
+/*
+ * A job wakes a lane. If it may not run yet, it may when another one has been executed,
+ * and whoever did that looks for the next.
+ */
 static void *lane_thread(void *arg)
 {
 	struct be_dev *dev = arg;
 	struct be_lane *l = dev->lane;
 	uint64_t one;
 
-	/* A wake-up for each job. */
-	while (read(l->fd, &one, sizeof(one)) == sizeof(one) || errno == EINTR)
-		if (!lane_step(dev, l))
+	while (read(l->fd, &one, sizeof(one)) == sizeof(one) || errno == EINTR) {
+		while (lane_step(dev, l))
+			;
+		if (stopped(l))
 			return NULL;
-	be_fault(dev, "the lane cannot sleep: %s", strerror(errno));
+	}
+	be_fault(dev, "a lane cannot sleep: %s", strerror(errno));
 	return NULL;
 }
 
@@ -131,10 +200,14 @@ bool be_lane_put(struct be_dev *dev, struct be_job *job)
 
 	if (!l || (job->drops && l->n >= XENVHCA_MAX_ID))
 		return false;
-	l->n++;
+	l->n += job->drops;
 	job->uc->jobs++;
 	pthread_mutex_lock(&l->lock);
-	queue_put(job->drops ? &l->todo : &l->ends, job);
+	if (!job->line)
+		job->line = &l->regions;
+	if (!job->line->n++)
+		job->line->turn = ++l->turn;
+	queue_put(job->ends ? &l->ends : &l->todo, job);
 	pthread_mutex_unlock(&l->lock);
 	be_wake(l->fd);
 	return true;
@@ -142,14 +215,15 @@ bool be_lane_put(struct be_dev *dev, struct be_job *job)
 
 int be_job_do(const struct be_cmd *c, struct be_job *job, bool slow)
 {
-	job->uc = c->uc;
+	job->uc = c->uc ? c->uc : c->dev->ctl;
 	job->op = c->req->op;
 	job->id = c->req->id;
 	if (slow && be_lane_put(c->dev, job)) {
 		BE_STAT_ADD(c->dev, cmd_lanes, 1);
 		return BE_PASSED;
 	}
-	job->err = job->run(c->dev, job);
+	job->err = slow && job->line && c->dev->lane ? -EBUSY :
+		   job->run(c->dev, job);
 	return job->end(c, job);
 }
 
@@ -162,7 +236,7 @@ void be_lane_drop(struct be_dev *dev, const struct be_uc *uc)
 		return;
 	pthread_mutex_lock(&l->lock);
 	for (p = &l->todo.first; (job = *p);) {
-		if (job->uc != uc) {
+		if (job->uc != uc || !job->drops) {
 			p = &job->next;
 			continue;
 		}
@@ -199,7 +273,7 @@ int be_job_end(const struct be_cmd *c, struct be_job *job)
 
 	if (job == &uc->leave)		/* which ends the context, too */
 		return job->end(c, job);
-	l->n--;
+	l->n -= job->drops;
 	uc->jobs--;
 	uv_errors += job->refused;
 	err = job->end(c, job);
@@ -219,6 +293,16 @@ static void lane_free(struct be_lane *l)
 	free(l);
 }
 
+static int lanes_start(struct be_dev *dev, struct be_lane *l)
+{
+	int rc = 0;
+
+	for (; !rc && l->started < LANES; l->started += !rc)
+		rc = -pthread_create(&l->thread[l->started], NULL, lane_thread,
+				     dev);
+	return rc;
+}
+
 int be_lane_start(struct be_dev *dev)
 {
 	struct be_lane *l = calloc(1, sizeof(*l));
@@ -234,11 +318,9 @@ int be_lane_start(struct be_dev *dev)
 	rc = l->fd < 0 ? -errno : 0;
 	dev->lane = l;
 	if (!rc)
-		rc = -pthread_create(&l->thread, NULL, lane_thread, dev);
-	if (!rc)
-		return 0;
-	dev->lane = NULL;
-	lane_free(l);
+		rc = lanes_start(dev, l);
+	if (rc)
+		be_lane_stop(dev);
 	return rc;
 }
 
@@ -272,14 +354,17 @@ static void lane_end_none(struct be_dev *dev, struct queue *q)
 void be_lane_stop(struct be_dev *dev)
 {
 	struct be_lane *l = dev->lane;
+	unsigned int i;
 
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
 	l->stop = true;
 	pthread_mutex_unlock(&l->lock);
-	be_wake(l->fd);
-	pthread_join(l->thread, NULL);
+	for (i = 0; i < l->started; i++)
+		be_wake(l->fd);
+	for (i = 0; i < l->started; i++)
+		pthread_join(l->thread[i], NULL);
 	lane_end_all(dev, &l->done);
 	lane_end_none(dev, &l->ends);
 	lane_end_none(dev, &l->todo);

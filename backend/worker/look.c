@@ -16,6 +16,7 @@
  *   much a guest posts and however many queues it has.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -32,10 +33,14 @@
 #define FIRST	10
 #define GROWS	16
 /* The pauses for each receive that was moved and for each queue that was read are a
- * few times as long as the work. */
+ * few times as long as the work: of a receive on any host, as far as is known. */
 #define PAUSE_NS	4000
 #define PAUSE_QUEUE_NS	500
-#define PAUSE_MAX_NS	(50 * VL_MSEC_NS)
+#define PAUSE_TIMES	4
+/* A turn of the thread moves so many receives, so that neither it nor the pause is long.
+ * One turn in TURNS is measured, if it has moved enough to tell. */
+#define MOST		1024u
+#define TELLS		32u
 /* An interval is at least so many times what a turn of the thread that finds nothing takes
  * of a processor, with its system calls, on average of the last ones. Where that is
  * microseconds the rest is longer; on a slow host the thread would leave others no time. */
@@ -52,6 +57,8 @@ struct be_look {
 	uint64_t asleep_ns;	/* for how long the thread sleeps, 0: for ever */
 	uint64_t turn_ns;	/* what a turn that finds nothing takes of a processor */
 	uint64_t since_ns;	/* of that clock: where the last of them began */
+	uint64_t move_ns;	/* what it takes to move a receive */
+	unsigned int looks;	/* of the thread */
 	unsigned int turns;	/* one after the other, and one more; 0: none */
 };
 
@@ -76,11 +83,11 @@ static uint64_t shortest(const struct be_dev *dev, uint64_t max)
 }
 
 /* Returns the number moved. Whoever was active lately will post soon. lock is held. */
-static unsigned int look(struct be_dev *dev, bool active)
+static unsigned int look(struct be_dev *dev, unsigned int most, bool active)
 {
 	struct be_look *l = dev->look;
 	uint64_t next, max = 0;
-	unsigned int n = be_shadow_receives(dev, &max);
+	unsigned int n = be_shadow_receives(dev, most, &max);
 
 	next = max / FIRST;
 	if (!n && !active && l->next_ns)
@@ -105,7 +112,7 @@ void be_look_now(struct be_dev *dev)
 	if (!l || !__atomic_load_n(&dev->shadows, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&l->lock);
-	look(dev, true);
+	look(dev, UINT_MAX, true);
 	late = oversleeps(l);
 	if (late)
 		l->asleep_ns = l->next_ns;
@@ -132,6 +139,20 @@ static void weigh(struct be_look *l, unsigned int moved)
 	l->turns = 1;
 }
 
+/* Of the thread. lock is held. */
+static unsigned int measured_look(struct be_dev *dev)
+{
+	struct be_look *l = dev->look;
+	bool measured = !(l->looks++ % TURNS);
+	uint64_t begin = measured ? vl_clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+	unsigned int moved = look(dev, MOST, false);
+
+	if (measured && moved >= TELLS)
+		l->move_ns = (vl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) /
+			     moved;
+	return moved;
+}
+
 /* One turn of the thread; returns how long to sleep, 0: until it is woken. */
 static uint64_t turn(struct be_dev *dev, bool due)
 {
@@ -141,8 +162,8 @@ static uint64_t turn(struct be_dev *dev, bool due)
 
 	pthread_mutex_lock(&l->lock);
 	if (due) {
-		moved = look(dev, false);
-		pause = lower(moved * (uint64_t)PAUSE_NS, PAUSE_MAX_NS);
+		moved = measured_look(dev);
+		pause = moved * higher(PAUSE_NS, PAUSE_TIMES * l->move_ns);
 		weigh(l, moved);
 	}
 	if (l->next_ns)

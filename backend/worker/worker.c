@@ -19,7 +19,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include "clock.h"
-#include "cm_thread.h"
 #include "cmdq.h"
 #include "conf.h"
 #include "confine.h"
@@ -335,8 +334,6 @@ static void worker_connect(struct be_worker *w)
 	rc = be_kick_start(dev);
 	if (!rc)
 		rc = be_lane_start(dev);
-	if (!rc && dev->info.flags & XENVHCA_INFO_CM)
-		rc = be_cm_start(dev);
 	if (rc) {
 		be_fault(dev, "cannot start a thread: %s", strerror(-rc));
 		return;
@@ -504,9 +501,8 @@ static void worker_release(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
 
+	be_lane_stop(dev);		/* before what it uses */
 	be_kick_stop(dev);
-	be_cm_stop(dev);
-	be_lane_stop(dev);
 	be_event_stop(dev);
 	be_dev_close(dev);
 	/* What a context still uses is unmapped by the kernel after us. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fake_cm.h"
+#include "fake_priv.h"
 #include "fake_uverbs.h"
 #include "ib_core.h"
 
@@ -48,6 +49,7 @@ static bool other_device, other_port;
 static uint16_t pkey_index, alt_pkey_index, partition = 0xffff;
 static struct { bool seen; uint8_t in[256]; } last[32];
 static pthread_mutex_t block = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t block_cmd;		/* the only one that waits; 0: all */
 
 static struct cm_file *file_find(int fd)
 {
@@ -398,10 +400,13 @@ ssize_t fake_cm_write(int fd, const void *buf, size_t len)
 	struct cm_call c;
 	int err;
 
-	pthread_mutex_lock(&block);
-	pthread_mutex_unlock(&block);
-	commands++;
 	memcpy(&hdr, buf, sizeof(hdr));
+	if (!block_cmd || hdr.cmd == block_cmd) {
+		pthread_mutex_lock(&block);
+		pthread_mutex_unlock(&block);
+	}
+	fake_lock();
+	commands++;
 	c = (struct cm_call){
 		.fd = fd, .cmd = hdr.cmd, .in = (const uint8_t *)buf + sizeof(hdr),
 		.in_len = hdr.in, .out_len = hdr.out,
@@ -419,6 +424,7 @@ ssize_t fake_cm_write(int fd, const void *buf, size_t len)
 		memcpy(last[hdr.cmd].in, c.in, c.in_len < sizeof(last[0].in) ?
 		       c.in_len : sizeof(last[0].in));
 	}
+	fake_unlock();
 	errno = -err;
 	return err ? -1 : (ssize_t)len;
 }
@@ -504,6 +510,12 @@ void fake_cm_fail(unsigned int n, int err)
 	fail_err = err;
 }
 
+void fake_cm_block_only(uint32_t cmd)
+{
+	fake_cm_block(true);
+	block_cmd = cmd;
+}
+
 void fake_cm_block(bool yes)
 {
 	static bool blocked;
@@ -511,6 +523,7 @@ void fake_cm_block(bool yes)
 	if (yes == blocked)
 		return;
 	blocked = yes;
+	block_cmd = 0;
 	if (yes)
 		pthread_mutex_lock(&block);
 	else

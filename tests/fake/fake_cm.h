@@ -4,7 +4,8 @@
  *
  * The connection manager of the fake kernel: files, ids, multicast groups and events
  * behind /dev/infiniband/rdma_cm, with the lengths and the ownership checked as the
- * kernel checks them. Not thread safe, except fake_cm_block().
+ * kernel checks them. Commands may be those of several threads; what tests ask and tell
+ * is one thread's.
  */
 #ifndef FAKE_CM_H
 #define FAKE_CM_H
@@ -33,6 +34,7 @@ void fake_cm_pkeys(uint16_t index, uint16_t alt);
 void fake_cm_fail(unsigned int n, int err);
 /* Commands wait until this is taken back; for another thread. */
 void fake_cm_block(bool block);
+void fake_cm_block_only(uint32_t cmd);	/* those, until the same is taken back */
 /* An event of an id, as the kernel reports it. */
 void fake_cm_event(uint32_t id, uint32_t event);
 /* The same with a port number where datagrams have their address vector. */

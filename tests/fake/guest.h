@@ -27,7 +27,7 @@
 #include "verbs/xrcd.h"
 #include "worker/device.h"
 #include "worker/dispatch.h"
-#include "worker/kick.h"
+#include "kick.h"
 #include "ring_loop.h"
 
 #define GUEST_PAGES	4096u

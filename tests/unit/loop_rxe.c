@@ -22,7 +22,7 @@
 #include "uverbs/uverbs.h"
 #include "worker/device.h"
 #include "worker/dispatch.h"
-#include "worker/kick.h"
+#include "kick.h"
 
 #define PAGES	16u
 #define IOVA	0x7f5500000000ull

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "tests/fake/fake_link.h"
 #include "tests/fake/fake_xen.h"
+#include "ib_core.h"
 #include "tests/wire/wire.h"
 #include "promised.h"
 #include "uverbs/uverbs.h"
@@ -86,52 +87,6 @@ void __wrap_be_spin_end(struct be_spin *s, bool found)
 	(void)s;
 	(void)found;
 	__atomic_store_n(&polls, false, __ATOMIC_SEQ_CST);
-}
-
-/* The lane is counted from its first command on, which it has taken from a thread
- * that is asleep by now. */
-static void by_lane(void)
-{
-	if (pthread_equal(pthread_self(), thread))
-		return;
-	fake_calls_here();
-	fake_calls_asleep();
-}
-
-int __real_uv_dereg_mr(int fd, uint32_t mr);
-int __wrap_uv_dereg_mr(int fd, uint32_t mr);
-int __wrap_uv_dereg_mr(int fd, uint32_t mr)
-{
-	by_lane();
-	return __real_uv_dereg_mr(fd, mr);
-}
-
-int __real_uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
-		     const struct uv_udata *ud,
-		     struct ib_uverbs_reg_mr_resp *resp);
-int __wrap_uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
-		     const struct uv_udata *ud,
-		     struct ib_uverbs_reg_mr_resp *resp);
-int __wrap_uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
-		     const struct uv_udata *ud,
-		     struct ib_uverbs_reg_mr_resp *resp)
-{
-	by_lane();
-	return __real_uv_reg_mr(fd, mr, ud, resp);
-}
-
-int __real_uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
-			    const struct ib_uverbs_reg_mr *mr,
-			    struct ib_uverbs_reg_mr_resp *resp);
-int __wrap_uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
-			    const struct ib_uverbs_reg_mr *mr,
-			    struct ib_uverbs_reg_mr_resp *resp);
-int __wrap_uv_reg_dmabuf_mr(int fd, uint32_t driver, int dmabuf,
-			    const struct ib_uverbs_reg_mr *mr,
-			    struct ib_uverbs_reg_mr_resp *resp)
-{
-	by_lane();
-	return __real_uv_reg_dmabuf_mr(fd, driver, dmabuf, mr, resp);
 }
 
 static void *worker(void *arg)
@@ -339,6 +294,35 @@ static void objects(const struct ctx *c, const char *hca)
 	calls_of("destroy_qp", hca, v.end);
 }
 
+/* Of a peer, and of a multicast group or without one, which ask nobody. */
+static void addresses(struct ctx *c)
+{
+	struct xenvhca_request req;
+	struct costs v;
+	int i;
+
+	v = of(c, XENVHCA_OP_CREATE_AH, XENVHCA_OP_DESTROY_AH, 0);
+	calls_of("create_ah", "Soft-RoCE", v.make);
+	assert_true(wire_good(c, XENVHCA_OP_CREATE_AH, &req));
+	req.u.create_ah.attr.dgid[0] = 0xff;
+	v = made_and_ended(c, &req, XENVHCA_OP_DESTROY_AH);
+	calls_of("create_ah of a group", "Soft-RoCE", v.make);
+	assert_true(wire_good(c, XENVHCA_OP_CREATE_QP, &req));
+	c->qp = make(&req);
+	assert_true(wire_good(c, XENVHCA_OP_MODIFY_QP, &req));
+	for (i = 0; i < RUNS; i++) {
+		assert_int_equal(call(&req), 0);
+		v.make[i] = (int)fake_calls_sum(&cost);
+	}
+	calls_of("modify_qp with an address", "Soft-RoCE", v.make);
+	req.u.modify_qp.attr.mask &= ~(uint32_t)IB_QP_AV;
+	for (i = 0; i < RUNS; i++) {
+		assert_int_equal(call(&req), 0);
+		v.make[i] = (int)fake_calls_sum(&cost);
+	}
+	calls_of("modify_qp", "Soft-RoCE", v.make);
+}
+
 static void of_soft_roce(void **state)
 {
 	struct costs v;
@@ -349,6 +333,7 @@ static void of_soft_roce(void **state)
 	v = of(&c, XENVHCA_OP_ALLOC_PD, XENVHCA_OP_DEALLOC_PD, 0);
 	promised("system calls of a worker: alloc_pd", median(v.make));
 	objects(&c, "Soft-RoCE");
+	addresses(&c);
 	end(&c);
 }
 

@@ -13,8 +13,11 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "ib_core.h"
 #include "test_lane.h"
 
+#define LARGE		(BE_LANE_PAGES + 1)
+#define LIST		60u		/* from here on pages of references */
 #define HANGS_S		120	/* the program ends */
 #define SPIN_LIMIT	10000000u
 #define SMALL		3u		/* pages that each context has registered */
@@ -51,6 +54,25 @@ void __wrap_be_spin_end(struct be_spin *s, bool found)
 	(void)s;
 	(void)found;
 	spinning = false;
+}
+
+/* Of page 0, again and again. What is written for it may be read at any time. */
+static struct xenvhca_request region(const struct ctx *of, uint32_t n)
+{
+	struct xenvhca_request req;
+	uint32_t at = LIST + n - BE_LANE_PAGES, i;
+	uint32_t *list = loop_page(w->loop, at);
+
+	assert_true(wire_good(of, XENVHCA_OP_REG_MR, &req));
+	for (i = 0; i < n && !list[n - 1]; i++)
+		list[i] = LOOP_REF(0);
+	req.u.reg_mr.pages = (struct xenvhca_pages){
+		.nr_pages = n, .level = 1, .gref = { LOOP_REF(at) },
+	};
+	req.u.reg_mr.iova = 0x7f0000000000ull;
+	req.u.reg_mr.page_offset = 0;
+	req.u.reg_mr.length = (uint64_t)n * XENVHCA_PAGE_SIZE;
+	return req;
 }
 
 static int setup(void **state)
@@ -99,7 +121,7 @@ static void await_blocked(void)
 	} while (!n);
 }
 
-/* Commands of all kinds that are fast. */
+/* Commands of all kinds that are fast: who asks for no address is one. */
 static void fast_ones(const struct ctx *of)
 {
 	static const uint16_t ops[] = {
@@ -112,12 +134,26 @@ static void fast_ones(const struct ctx *of)
 
 	for (i = 0; i < COUNT(ops); i++) {
 		assert_true(wire_good(of, ops[i], &req));
+		if (ops[i] == XENVHCA_OP_MODIFY_QP)
+			req.u.modify_qp.attr.mask &= ~(uint32_t)IB_QP_AV;
 		put(req, (uint16_t)(100 + i));
 		assert_int_equal(told((uint16_t)(100 + i)), 0);
 	}
 	/* The QP, CQ and PD that the context had stay. */
 	put_handle(of, XENVHCA_OP_DESTROY_AH, of->ah, 99);
 	assert_int_equal(told(99), 0);
+}
+
+static void put_region(const struct ctx *of, uint16_t id)
+{
+	put(region(of, LARGE), id);
+}
+
+static uint32_t make_region(const struct ctx *of)
+{
+	put_region(of, 200);
+	assert_int_equal(answer(200), 0);
+	return w->rsp.u.mr.handle;
 }
 
 /* Command 1 is in the kernel, and is answered behind others. */

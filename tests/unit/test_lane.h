@@ -16,31 +16,10 @@
 #include "worker/wake.h"
 
 #define LIMIT_MS	20000
-#define LARGE		(BE_LANE_PAGES + 1)
-#define LIST		60u		/* from here on pages of references */
 
 static struct wire *w;
 static struct ctx *c, *other;
 static bool asleep;			/* so do we wait */
-
-/* Of page 0, again and again. What is written for it may be read at any time. */
-static struct xenvhca_request region(const struct ctx *of, uint32_t n)
-{
-	struct xenvhca_request req;
-	uint32_t at = LIST + n - BE_LANE_PAGES, i;
-	uint32_t *list = loop_page(w->loop, at);
-
-	assert_true(wire_good(of, XENVHCA_OP_REG_MR, &req));
-	for (i = 0; i < n && !list[n - 1]; i++)
-		list[i] = LOOP_REF(0);
-	req.u.reg_mr.pages = (struct xenvhca_pages){
-		.nr_pages = n, .level = 1, .gref = { LOOP_REF(at) },
-	};
-	req.u.reg_mr.iova = 0x7f0000000000ull;
-	req.u.reg_mr.page_offset = 0;
-	req.u.reg_mr.length = (uint64_t)n * XENVHCA_PAGE_SIZE;
-	return req;
-}
 
 static void put(struct xenvhca_request req, uint16_t id)
 {
@@ -56,11 +35,6 @@ static void put_handle(const struct ctx *of, uint16_t op, uint32_t handle,
 
 	req.u.handle.handle = handle;
 	put(req, id);
-}
-
-static void put_region(const struct ctx *of, uint16_t id)
-{
-	put(region(of, LARGE), id);
 }
 
 static void put_end(const struct ctx *of, uint16_t id)
@@ -122,13 +96,6 @@ static int32_t told(uint16_t id)
 	assert_true(answered());
 	assert_int_equal(w->rsp.id, id);
 	return w->rsp.status;
-}
-
-static uint32_t make_region(const struct ctx *of)
-{
-	put_region(of, 200);
-	assert_int_equal(answer(200), 0);
-	return w->rsp.u.mr.handle;
 }
 
 #endif

@@ -6,8 +6,10 @@
  * only as far as its opcode has it, and no driver's queue is the guest's.
  */
 #include <errno.h>
+#include <limits.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <sched.h>
 #include <rdma/ib_user_verbs.h>
 
 #include "clock.h"
@@ -193,7 +195,7 @@ static void receives_come_with_the_next_look(void **state)
 	w->dma.sge_offset = w->dma.resid = w->dma.length = 12345;
 	w->dma.sge[0] = (struct rxe_sge){ 0x1000, 64, 5 };
 	p.rq.guest->producer_index = 1;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 1);
 	assert_int_equal(again, 0);			/* it cannot receive yet */
 	assert_int_equal(p.rq.real->producer_index, 1);
 	assert_int_equal(p.rq.guest->consumer_index, 1);
@@ -208,7 +210,7 @@ static void receives_come_with_the_next_look(void **state)
 	w->wr_id = 78;
 	w->dma.num_sge = 0xffff;
 	p.rq.guest->producer_index = 2;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 1);
 	r = recv_at(p.rq.real, 1);
 	assert_int_equal(r->wr_id, 78);
 	assert_int_equal(r->dma.num_sge | r->dma.length, 0);
@@ -218,7 +220,7 @@ static void receives_come_with_the_next_look(void **state)
 	g->req.u.modify_qp.attr.mask = 1;
 	g->req.u.modify_qp.attr.qp_state = 2;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_QP), 0);
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 0);
 	assert_int_equal(again, BE_LOOK_RC_NS);
 	guest_close(g);
 }
@@ -298,20 +300,26 @@ static void nothing_is_posted_to_a_queue_that_is_gone(void **state)
 
 	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, g->qp), 0);
 	p.rq.guest->producer_index = 1;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 0);
 	assert_int_equal(again, 0);
 	guest_close(g);
 }
 
-static struct guest_key create_srq(struct guest *g, uint32_t *handle)
+static struct guest_key create_srq_of(struct guest *g, uint32_t max_wr,
+				      uint32_t *handle)
 {
 	g->req.u.create_srq.pd = g->pd;
-	g->req.u.create_srq.max_wr = 3;
+	g->req.u.create_srq.max_wr = max_wr;
 	g->req.u.create_srq.max_sge = 1;
 	g->req.out_len = 24;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_SRQ), 0);
 	*handle = g->rsp.u.create_srq.handle;
 	return guest_key(g, 0);
+}
+
+static struct guest_key create_srq(struct guest *g, uint32_t *handle)
+{
+	return create_srq_of(g, 3, handle);
 }
 
 static int resize_srq(struct guest *g, uint32_t srq, uint32_t max_wr)
@@ -334,15 +342,15 @@ static void a_resized_queue_has_pages_of_its_own(void **state)
 	g->uc = guest_alloc_uc(g);
 	g->pd = guest_alloc_pd(g);
 	old = map(g, create_srq(g, &srq));
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 0);
 	assert_int_not_equal(again, 0);
 	assert_int_equal(resize_srq(g, srq, 100), 0);
 	new = map(g, guest_key(g, 0));
 	assert_true(new.guest->index_mask > old.guest->index_mask);
 	old.guest->producer_index = 1;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 0);
 	new.guest->producer_index = 1;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 1);
 	guest_close(g);
 }
 
@@ -361,19 +369,19 @@ static void a_queue_is_not_resized_below_what_it_holds(void **state)
 	g->pd = guest_alloc_pd(g);
 	q = map(g, create_srq(g, &srq));		/* of three */
 	q.guest->producer_index = 2;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 2);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 2);
 	fake_fail(IB_USER_VERBS_CMD_MODIFY_SRQ, FAKE_EACH, EIO);
 	assert_int_equal(resize_srq(g, srq, 1), -EINVAL);
 	q.guest->producer_index = 3;		/* one that only the guest has yet */
 	assert_int_equal(resize_srq(g, srq, 2), -EIO);
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 1);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 1);
 	assert_int_equal(resize_srq(g, srq, 1), -EINVAL);
 	assert_int_equal(q.real->producer_index, 3);
 	q.real->consumer_index = 2;
 	fake_fail(IB_USER_VERBS_CMD_MODIFY_SRQ, 0, 0);
 	assert_int_equal(resize_srq(g, srq, 1), 0);
 	q.guest->producer_index = 0;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 0);
 	guest_close(g);
 }
 
@@ -418,6 +426,56 @@ static void a_slow_host_is_looked_at_less_often(void **state)
 	guest_close(g);
 }
 
+#define SLOTS		1024u	/* of a queue, and what a turn moves */
+#define FULL		31
+
+/* A guest that says "full" again and again keeps the thread no more than a fifth. */
+static void full_queues_are_not_moved_at_once(void **state)
+{
+	struct queue q[FULL];
+	struct guest *g = *state;
+	uint64_t again, moved, start, spent;
+	unsigned int i, n;
+	uint32_t srq;
+
+	g->uc = guest_alloc_uc(g);
+	g->pd = guest_alloc_pd(g);
+	for (i = 0; i < FULL; i++) {
+		q[i] = map(g, create_srq_of(g, SLOTS - 1, &srq));
+		assert_int_equal(q[i].real->index_mask, SLOTS - 1);
+		q[i].guest->producer_index = SLOTS - 1;
+	}
+	/* Each has its turn, whichever is full again. */
+	for (n = 0; n < FULL; n++)
+		assert_int_equal(be_shadow_receives(&g->dev, SLOTS - 1, &again),
+				 SLOTS - 1);
+	assert_int_equal(again, BE_LOOK_LOSSY_NS);
+	for (i = 0; i < FULL; i++)
+		assert_int_equal(q[i].real->producer_index, SLOTS - 1);
+	assert_int_equal(be_look_start(&g->dev), 0);
+	be_look_now(&g->dev);
+	moved = __atomic_load_n(&g->dev.stats.wqes, __ATOMIC_RELAXED);
+	start = vl_now_ns();
+	do {
+		for (i = 0; i < FULL; i++) {	/* the driver has executed all */
+			n = __atomic_load_n(&q[i].real->producer_index,
+					    __ATOMIC_ACQUIRE);
+			__atomic_store_n(&q[i].real->consumer_index, n,
+					 __ATOMIC_RELEASE);
+			n = __atomic_load_n(&q[i].guest->consumer_index,
+					    __ATOMIC_ACQUIRE);
+			__atomic_store_n(&q[i].guest->producer_index, n - 1,
+					 __ATOMIC_RELEASE);
+		}
+		sched_yield();
+		spent = vl_now_ns() - start;
+	} while (spent < 500 * VL_MSEC_NS);
+	be_look_stop(&g->dev);
+	moved = g->dev.stats.wqes - moved;
+	assert_in_range(moved, 10000, spent / 4000 + 2 * 1024);
+	guest_close(g);
+}
+
 #define MANY		900
 #define MANY_NS		(MANY * 500ull)		/* from one look to the next */
 
@@ -459,9 +517,9 @@ static void a_queue_with_more_than_it_holds_keeps_its_size(void **state)
 	g->pd = guest_alloc_pd(g);
 	q = map(g, create_srq(g, &srq));
 	q.guest->producer_index = q.guest->index_mask;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), q.real->index_mask);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), q.real->index_mask);
 	q.guest->producer_index = 0;
-	assert_int_equal(be_shadow_receives(&g->dev, &again), 0);
+	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 0);
 	assert_int_equal(resize_srq(g, srq, 100), -EINVAL);
 	guest_close(g);
 }
@@ -527,6 +585,7 @@ int main(void)
 		T(a_resized_queue_has_pages_of_its_own),
 		T(a_queue_is_not_resized_below_what_it_holds),
 		T(many_queues_are_looked_at_less_often),
+		T(full_queues_are_not_moved_at_once),
 		T(a_slow_host_is_looked_at_less_often),
 		T(a_queue_with_more_than_it_holds_keeps_its_size),
 		T(windows_are_for_trusted_guests),

@@ -16,7 +16,7 @@
 
 #include "clock.h"
 #include "event.h"
-#include "worker/kick.h"
+#include "kick.h"
 #include "tests/fake/guest.h"
 
 #define WAIT_MS	5000

@@ -27,7 +27,7 @@
 #include "verbs/xrcd.h"
 #include "worker/device.h"
 #include "worker/dispatch.h"
-#include "worker/kick.h"
+#include "kick.h"
 #include "tests/fake/ring_loop.h"
 #include "tests/fake/fake_cm.h"
 #include "tests/fake/fake_umad.h"

@@ -2,16 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The connection manager's thread: a command that waits in the kernel holds up no
- * verb, the answers come in order, a file is closed behind its commands, and what
- * waits is bounded. The guest hears once of a file with events.
+ * Commands of the connection manager: one that waits in the kernel holds up no verb and
+ * no other file, the answers of a file come in order, a file is closed behind its
+ * commands, and what waits is bounded. The guest hears once of a file with events.
  */
 #include <rdma/rdma_user_cm.h>
 #include <stdlib.h>
 
 #include "event.h"
 #include "tests/wire/wire.h"
-#include "worker/cm_thread.h"
+#include "lane.h"
 
 #define LIMIT_MS 20000
 
@@ -36,14 +36,14 @@ static int setup(void **state)
 	wire_good_cm(c, RDMA_USER_CM_CMD_CREATE_ID, &req);
 	assert_int_equal(wire_call(w, &req), 0);
 	memcpy(&c->cm_id, w->rsp.u.cm_command.out, sizeof(c->cm_id));
-	assert_int_equal(be_cm_start(&w->dev), 0);
+	assert_int_equal(be_lane_start(&w->dev), 0);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	fake_cm_block(false);		/* a test that failed */
-	be_cm_stop(&w->dev);
+	be_lane_stop(&w->dev);
 	be_event_stop(&w->dev);
 	return world_teardown(state);
 }
@@ -64,7 +64,7 @@ static void put_command(uint32_t cmd, uint16_t id)
 }
 
 /* The next answer, for which another thread may need a while. */
-static int32_t answer(uint16_t id)
+static int32_t any_answer(void)
 {
 	struct timespec ms = { .tv_nsec = 1000000 };
 	int i;
@@ -76,8 +76,15 @@ static int32_t answer(uint16_t id)
 		nanosleep(&ms, NULL);
 	}
 	assert_int_not_equal(i, LIMIT_MS);
-	assert_int_equal(w->rsp.id, id);
 	return w->rsp.status;
+}
+
+static int32_t answer(uint16_t id)
+{
+	int32_t rc = any_answer();
+
+	assert_int_equal(w->rsp.id, id);
+	return rc;
 }
 
 static bool answered(void)
@@ -147,6 +154,97 @@ static void what_waits_is_bounded(void **state)
 	assert_int_equal(answer(1), 0);
 }
 
+static uint32_t open_file(void)
+{
+	struct xenvhca_request req;
+
+	wire_good(c, XENVHCA_OP_ALLOC_CM, &req);
+	put(&req, 90);
+	assert_int_equal(answer(90), 0);
+	return w->rsp.u.handle.handle;
+}
+
+static void put_to(uint32_t file, uint32_t cmd, uint16_t id)
+{
+	struct xenvhca_request req;
+
+	wire_good_cm(c, cmd, &req);
+	req.u.cm_command.cm = file;
+	put(&req, id);
+}
+
+static void other_files_do_not_wait(void **state)
+{
+	uint32_t file = open_file();
+	uint16_t i;
+
+	(void)state;
+	fake_cm_block_only(RDMA_USER_CM_CMD_BIND);
+	for (i = 0; i < XENVHCA_CM_SLOTS - 1; i++)
+		put_command(RDMA_USER_CM_CMD_BIND, i);
+	for (i = 40; i < 50; i++) {
+		put_to(file, RDMA_USER_CM_CMD_CREATE_ID, i);
+		assert_int_equal(answer(i), 0);
+	}
+	fake_cm_block(false);
+	for (i = 0; i < XENVHCA_CM_SLOTS - 1; i++)
+		assert_int_equal(answer(i), 0);
+}
+
+static void put_migrate(uint32_t to, uint16_t id)
+{
+	struct xenvhca_request req;
+
+	wire_good_cm(c, RDMA_USER_CM_CMD_MIGRATE_ID, &req);
+	req.u.cm_command.from = c->cm;
+	req.u.cm_command.cm = to;
+	put(&req, id);
+}
+
+/* Nobody uses the file that an id leaves, until it has left. */
+static void an_id_moves_behind_its_commands(void **state)
+{
+	uint32_t to = open_file();
+
+	(void)state;
+	fake_cm_block_only(RDMA_USER_CM_CMD_BIND);
+	put_command(RDMA_USER_CM_CMD_BIND, 1);
+	put_migrate(to, 2);
+	put_to(to, RDMA_USER_CM_CMD_CREATE_ID, 3);
+	assert_int_equal(answer(3), 0);
+	assert_false(answered());
+	fake_cm_block(false);
+	assert_int_equal(answer(1), 0);
+	assert_int_equal(answer(2), 0);
+}
+
+static void a_file_that_an_id_leaves_closes_behind_it(void **state)
+{
+	struct xenvhca_request req;
+	uint32_t to = open_file();
+	unsigned int i;
+
+	(void)state;
+	fake_cm_block_only(RDMA_USER_CM_CMD_MIGRATE_ID);
+	put_migrate(to, 1);
+	put_command(RDMA_USER_CM_CMD_BIND, 2);
+	wire_good(c, XENVHCA_OP_DEALLOC_CM, &req);
+	put(&req, 3);
+	assert_false(answered());
+	fake_cm_block(false);
+	assert_int_equal(answer(1), 0);
+	/* In whatever order: the id has gone, or the file, too. */
+	put_to(to, RDMA_USER_CM_CMD_NOTIFY, 4);
+	for (i = 0; i < 3; i++) {
+		int32_t rc = any_answer();
+
+		if (w->rsp.id == 2)
+			assert_int_not_equal(rc, 0);
+		else
+			assert_int_equal(rc, 0);
+	}
+}
+
 /* The worker ends while a command waits: that is not answered any more. */
 static void the_end_waits_for_one_command(void **state)
 {
@@ -155,7 +253,7 @@ static void the_end_waits_for_one_command(void **state)
 	(void)state;
 	for (i = 0; i < XENVHCA_CM_SLOTS; i++)
 		put_command(RDMA_USER_CM_CMD_NOTIFY, (uint16_t)i);
-	be_cm_stop(&w->dev);
+	be_lane_stop(&w->dev);
 	assert_in_range(fake_cm_commands(), before, before + XENVHCA_CM_SLOTS);
 }
 
@@ -210,7 +308,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(verbs_do_not_wait), T(a_file_closes_behind_its_commands),
 		T(what_waits_is_bounded), T(the_end_waits_for_one_command),
-		T(a_guest_hears_of_events_once),
+		T(a_guest_hears_of_events_once), T(other_files_do_not_wait),
+		T(an_id_moves_behind_its_commands),
+		T(a_file_that_an_id_leaves_closes_behind_it),
 	};
 
 	return cmocka_run_group_tests(tests, wire_group_setup,
