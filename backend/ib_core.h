@@ -13,6 +13,7 @@
 /* enum ib_qp_state; a QP receives in the states from RTR to before ERR. */
 #define IB_QPS_INIT	1
 #define IB_QPS_RTR	2
+#define IB_QPS_RTS	3
 #define IB_QPS_ERR	6
 
 /* enum ib_qp_attr_mask, as far as it matters here. */

@@ -24,6 +24,13 @@ static bool depth_may_change(const struct be_qp *qp,
 	       qp->state == IB_QPS_INIT;
 }
 
+/* On the way to RTS only, as in ib_core's table, which the driver uses. */
+static bool may_tell_state(const struct ib_uverbs_modify_qp *m)
+{
+	return (m->attr_mask & IB_QP_STATE ? m->qp_state : m->cur_qp_state) ==
+	       IB_QPS_RTS;
+}
+
 int be_rxe_modify_qp(int fd, const struct be_qp *qp,
 		     struct ib_uverbs_modify_qp *m)
 {
@@ -37,6 +44,8 @@ int be_rxe_modify_qp(int fd, const struct be_qp *qp,
 		return -EINVAL;
 	if (!(m->attr_mask & IB_QP_CUR_STATE))
 		return 0;
+	if (!may_tell_state(m))
+		return -EINVAL;
 	err = uv_query_qp(fd, qp->o.host, IB_QP_STATE, &q);
 	if (!err && q.qp_state != m->cur_qp_state)
 		err = -EINVAL;

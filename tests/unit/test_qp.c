@@ -188,6 +188,14 @@ static int modify_to(struct guest *g, uint8_t state, uint32_t mask)
 	return modify(g, QP_STATE | mask);
 }
 
+/* Tells the driver that the queue pair is in state @cur. */
+static int modify_from(struct guest *g, uint8_t cur, uint8_t state, uint32_t mask)
+{
+	g->req.u.modify_qp.attr.cur_qp_state = cur;
+	g->req.u.modify_qp.attr.qp_state = state;
+	return modify(g, mask | QP_CUR_STATE);
+}
+
 static int modify_mtu(struct guest *g, uint8_t mtu, uint8_t state)
 {
 	g->req.u.modify_qp.attr.path_mtu = mtu;
@@ -240,7 +248,6 @@ static void soft_roce_keeps_the_depth_of_reads(void **state)
 static void soft_roce_knows_the_state_best(void **state)
 {
 	struct guest *g = *state;
-	struct xenvhca_qp_attr *a = &g->req.u.modify_qp.attr;
 	struct fake_obj *qp;
 
 	guest_open(g);
@@ -248,19 +255,19 @@ static void soft_roce_knows_the_state_best(void **state)
 	assert_int_equal(modify_to(g, INIT, 0), 0);
 	assert_int_equal(modify_to(g, RTR, 0), 0);
 	assert_int_equal(modify_to(g, RTS, 0), 0);
-	a->cur_qp_state = RTR;
-	assert_int_equal(modify_to(g, RTS, QP_CUR_STATE), -EINVAL);
-	a->cur_qp_state = RESET;
-	assert_int_equal(modify_to(g, INIT, QP_CUR_STATE), -EINVAL);
-	assert_int_equal(qp->qp_state, RTS);
-	a->cur_qp_state = RTS;
-	assert_int_equal(modify_to(g, SQD, QP_CUR_STATE), 0);
+	assert_int_equal(modify_from(g, RTR, RTS, QP_STATE), -EINVAL);
+	assert_int_equal(modify_from(g, RTR, 0, 0), -EINVAL);
+	assert_int_equal(modify_from(g, RTS, RTS, QP_STATE), 0);
 	assert_int_equal(qp->qp_mask, QP_STATE);
+	assert_int_equal(modify_from(g, RTS, 0, 0), 0);
+	assert_int_equal(qp->qp_mask, 0);
+	/* As natively: of no other way it is an attribute. */
+	assert_int_equal(modify_from(g, RTS, SQD, QP_STATE), -EINVAL);
+	assert_int_equal(modify_from(g, RESET, INIT, QP_STATE), -EINVAL);
+	assert_int_equal(qp->qp_state, RTS);
 	qp->qp_state = 6;			/* an error, of which no command tells */
-	a->cur_qp_state = SQD;
-	assert_int_equal(modify_to(g, RTS, QP_CUR_STATE), -EINVAL);
-	a->cur_qp_state = 6;
-	assert_int_equal(modify_to(g, RESET, QP_CUR_STATE), 0);
+	assert_int_equal(modify_from(g, RTS, RTS, QP_STATE), -EINVAL);
+	assert_int_equal(qp->qp_state, 6);
 }
 
 /* The HCA judges for itself. */
