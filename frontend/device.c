@@ -268,6 +268,16 @@ static const struct ib_device_ops pma_ops = {
 	.process_mad = vhca_process_mad,
 };
 
+struct device *vhca_device_parent(struct vhca_link *link)
+{
+	static atomic_t nr;
+	char name[48];
+
+	snprintf(name, sizeof(name), "%s.%d", dev_name(link->dev),
+		 atomic_inc_return(&nr));
+	return root_device_register(name);
+}
+
 struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 {
 	struct vhca_dev *dev = ib_alloc_device(vhca_dev, ibdev);
@@ -277,7 +287,7 @@ struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
 	get_device(&dev->ibdev.dev);	/* outlives dealloc_driver */
 	dev->link = link;
 	dev->backend = link->backend;
-	dev->ibdev.dev.parent = link->dev;
+	dev->ibdev.dev.parent = link->parent;
 	vhca_event_init(dev);
 	vhca_port_init(dev);
 	xa_init(&dev->cqs);

@@ -13,12 +13,15 @@
  * once, since the worker may be waiting for it. There is no connection while
  * the domain is suspended: it ends before, and the worker, which the kernel
  * freezes until the domain runs again, makes a new one.
+ * A device that is removed ends in a work, too: ib_core waits for processes in its
+ * verbs, which may stand in a page fault for ever, and xenbus has one thread.
  */
 #include <linux/slab.h>
 
 #include "doorbell.h"
 #include "front.h"
 #include "grant.h"
+#include "limit.h"
 #include "nodes.h"
 #include "vhca.h"
 
@@ -35,14 +38,6 @@
 #define VHCA_MEET_BURST		32
 #define VHCA_MEET_GAP		(5 * HZ)
 
-/* The backend is overdue: jiffies, and each more per destroy command from then on. */
-struct vhca_limit {
-	struct delayed_work work;
-	struct vhca_front *front;
-	unsigned long by, each;
-	unsigned int ended;
-};
-
 struct vhca_front {
 	struct vhca_link *link;
 	struct workqueue_struct *wq;	/* ordered, freezable */
@@ -55,11 +50,17 @@ struct vhca_front {
 	const char *reason;		/* why it is broken; a constant */
 	bool closing;			/* dev unregistered in order */
 	bool removing;			/* the worker has nothing to do */
+	struct delayed_work end;
+	struct completion ended;
+	atomic_t users;			/* end, and who removes the device */
 	unsigned int failures;		/* connects in a row, for the back-off */
 	unsigned long not_before;	/* jiffies of the next one */
 	unsigned long meets_paid;	/* jiffies: a gap for each connection */
 	bool owed;			/* the log has told of the zombies */
 };
+
+static struct workqueue_struct *ends;
+static const char too_long[] = "backend takes too long to begin or end the device";
 
 static enum xenbus_state peer_state(struct vhca_front *front)
 {
@@ -118,29 +119,15 @@ static void drop(struct vhca_front *front)
 	WRITE_ONCE(front->closing, false);
 }
 
-/*
- * What follows needs many answers. A backend that gives each just in time must not
- * delay us for hours: what is not done after @wait, and @each more for every
- * destroy command that was answered, is not waited for.
- */
-static void bound(struct vhca_limit *limit, struct vhca_dev *dev,
-		  unsigned long wait, unsigned long each)
-{
-	limit->ended = atomic_read(&dev->ring.ended);
-	limit->by = jiffies + wait;
-	limit->each = each;
-	schedule_delayed_work(&limit->work, wait);
-}
-
 /* Every object is destroyed over the ring. */
 static void unregister(struct vhca_front *front, unsigned long wait,
 		       unsigned long each)
 {
-	bound(&front->own, front->dev, wait, each);
+	vhca_limit_begin(&front->own, front->dev, wait, each);
 	vhca_stats_del(front->dev);
 	vhca_device_unregister(front->dev);
-	cancel_delayed_work_sync(&front->own.work);
-	cancel_delayed_work_sync(&front->core.work);
+	vhca_limit_end(&front->own);
+	vhca_limit_end(&front->core);
 }
 
 static void set_not_before(struct vhca_front *front, unsigned long when)
@@ -281,9 +268,10 @@ static void on_connected(struct vhca_front *front)
 
 	if (!front->dev || own_state(front) != XenbusStateInitialised)
 		return;
-	bound(&front->own, front->dev, VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
+	vhca_limit_begin(&front->own, front->dev,
+			 VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
 	err = vhca_device_register(front->dev);
-	cancel_delayed_work_sync(&front->own.work);
+	vhca_limit_end(&front->own);
 	if (err) {
 		dev_err(front->link->dev,
 			"cannot register the RDMA device: %d\n", err);
@@ -373,34 +361,24 @@ static void front_break(struct vhca_front *front, const char *reason)
 }
 
 /* Somebody waits for us: a slow backend must not hold them up. */
-static void overdue_work(struct work_struct *work)
+static void own_late(struct vhca_limit *limit)
 {
-	struct vhca_limit *limit = container_of(to_delayed_work(work),
-						struct vhca_limit, work);
-	struct vhca_front *front = limit->front;
-	unsigned int ended = atomic_read(&front->dev->ring.ended) - limit->ended;
-	long left = limit->by + ended * limit->each - jiffies;
-
-	if (left > 0)
-		schedule_delayed_work(&limit->work, left);
-	else
-		front_break(front, "backend takes too long to begin or end the device");
+	front_break(container_of(limit, struct vhca_front, own), too_long);
 }
 
-static void limit_init(struct vhca_limit *limit, struct vhca_front *front)
+static void core_late(struct vhca_limit *limit)
 {
-	INIT_DELAYED_WORK(&limit->work, overdue_work);
-	limit->front = front;
+	front_break(container_of(limit, struct vhca_front, core), too_long);
 }
 
 void vhca_front_taken(struct vhca_dev *dev)
 {
-	bound(&dev->front->core, dev, VHCA_END_WAIT, VHCA_END_EACH);
+	vhca_limit_begin(&dev->front->core, dev, VHCA_END_WAIT, VHCA_END_EACH);
 }
 
 void vhca_front_returned(struct vhca_dev *dev)
 {
-	cancel_delayed_work_sync(&dev->front->core.work);
+	vhca_limit_end(&dev->front->core);
 }
 
 /*
@@ -466,9 +444,35 @@ static void withdraw_window(struct vhca_front *front)
 
 static void front_free(struct vhca_front *front)
 {
-	destroy_workqueue(front->wq);
 	vhca_window_free(front->window);
+	root_device_unregister(front->link->parent);
 	kfree(front);
+}
+
+/* The second of two frees it. */
+static void front_leave(struct vhca_front *front)
+{
+	struct vhca_link *link = front->link;
+
+	if (!atomic_dec_and_test(&front->users))
+		return;
+	front_free(front);
+	if (link->ops->free)
+		link->ops->free(link);
+}
+
+static void front_end(struct work_struct *work)
+{
+	struct vhca_front *front = container_of(to_delayed_work(work),
+						struct vhca_front, end);
+
+	cancel_delayed_work_sync(&front->work);
+	if (front->dev)
+		close_dev(front, VHCA_END_WAIT, VHCA_END_EACH);
+	cancel_delayed_work_sync(&front->work);
+	destroy_workqueue(front->wq);
+	complete(&front->ended);
+	front_leave(front);
 }
 
 struct vhca_front *vhca_front_new(struct vhca_link *link)
@@ -480,10 +484,9 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 		return ERR_PTR(-ENOMEM);
 	front->wq = alloc_ordered_workqueue("%s", WQ_FREEZABLE,
 					    dev_name(link->dev));
-	if (!front->wq) {
-		kfree(front);
-		return ERR_PTR(-ENOMEM);
-	}
+	link->parent = vhca_device_parent(link);
+	if (!front->wq || IS_ERR(link->parent))
+		goto free;
 	front->link = link;
 	front->not_before = jiffies;
 	front->meets_paid = jiffies;
@@ -496,15 +499,26 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 		front->window = NULL;
 	}
 	INIT_DELAYED_WORK(&front->work, front_work);
-	limit_init(&front->own, front);
-	limit_init(&front->core, front);
+	INIT_DELAYED_WORK(&front->end, front_end);
+	init_completion(&front->ended);
+	atomic_set(&front->users, 2);
+	vhca_limit_init(&front->own, own_late);
+	vhca_limit_init(&front->core, core_late);
 
 	err = enter_state(front, XenbusStateInitialising);
-	if (err) {
-		front_free(front);
-		return ERR_PTR(err);
-	}
-	return front;
+	if (!err)
+		return front;
+	destroy_workqueue(front->wq);
+	front_free(front);
+	return ERR_PTR(err);
+
+free:
+	if (front->wq)
+		destroy_workqueue(front->wq);
+	if (!IS_ERR(link->parent))
+		root_device_unregister(link->parent);
+	kfree(front);
+	return ERR_PTR(-ENOMEM);
 }
 
 /* Cut a dead backend off now: the worker may be waiting for its answer. */
@@ -523,16 +537,44 @@ void vhca_front_changed(struct vhca_front *front, enum xenbus_state theirs)
 }
 
 /* Module unload, unbind, or the nodes are gone. */
-void vhca_front_remove(struct vhca_front *front)
+void vhca_front_end(struct vhca_front *front)
 {
 	WRITE_ONCE(front->removing, true);
 	cut_dead(front, "the device was removed");
-	cancel_delayed_work_sync(&front->work);
-	if (front->dev)
-		close_dev(front, VHCA_END_WAIT, VHCA_END_EACH);
-	cancel_delayed_work_sync(&front->work);
+	mod_delayed_work(ends, &front->end, 0);
+}
+
+bool vhca_front_ended(struct vhca_front *front)
+{
+	bool up = true, ended = false;
+
+	while (up && !ended) {
+		ended = wait_for_completion_timeout(&front->ended,
+						    VHCA_END_WAIT);
+		spin_lock(&front->lock);
+		up = front->dev && vhca_ring_up(&front->dev->ring);
+		spin_unlock(&front->lock);
+	}
+	if (!ended)
+		dev_warn(front->link->dev, "the RDMA device ends when processes leave its verbs\n");
+	return ended;
+}
+
+void vhca_front_put(struct vhca_front *front)
+{
 	withdraw_window(front);
-	front_free(front);
+	front_leave(front);
+}
+
+int vhca_front_init(void)
+{
+	ends = alloc_workqueue("vhca-end", WQ_UNBOUND | WQ_FREEZABLE, 0);
+	return ends ? 0 : -ENOMEM;
+}
+
+void vhca_front_exit(void)
+{
+	destroy_workqueue(ends);
 }
 
 /*

@@ -19,7 +19,21 @@ struct vhca_front *vhca_front_new(struct vhca_link *link);
 void vhca_front_changed(struct vhca_front *front, enum xenbus_state theirs);
 /* The domain is about to be suspended. Sleeps, bounded. */
 void vhca_front_suspend(struct vhca_front *front);
-/* Ends device and front. No change is told any more. Sleeps, bounded. */
-void vhca_front_remove(struct vhca_front *front);
+/*
+ * The device is removed: no change is told any more. A work ends it, which may take as
+ * long as a process stands in a verb; nobody waits here. Then vhca_front_put().
+ */
+void vhca_front_end(struct vhca_front *front);
+/* Waits for that, as long as the backend takes part in it. Has it ended? Sleeps. */
+bool vhca_front_ended(struct vhca_front *front);
+/*
+ * Whoever removed the device is done with the link, whose ops do nothing any more but
+ * remove(). @front, and the link by its free(), are gone when the device has ended, too.
+ */
+void vhca_front_put(struct vhca_front *front);
+
+int vhca_front_init(void);
+/* Waits for all that are not gone yet. */
+void vhca_front_exit(void);
 
 #endif

@@ -41,11 +41,14 @@ struct vhca_link_ops {
 	 * made anew.
 	 */
 	bool (*found)(struct vhca_link *l);
+	/* Nobody uses it any more. May be NULL. */
+	void (*free)(struct vhca_link *l);
 };
 
 struct vhca_link {
 	const struct vhca_link_ops *ops;
-	struct device *dev;		/* parent of the RDMA device, for logs */
+	struct device *dev;		/* for logs */
+	struct device *parent;		/* of the RDMA device, which may outlive dev's place */
 	domid_t backend;
 };
 

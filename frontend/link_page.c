@@ -407,7 +407,11 @@ static vhca_removed_t page_removed(struct platform_device *pdev)
 	struct vhca_page *p = platform_get_drvdata(pdev);
 
 	look_end(p);
-	vhca_front_remove(p->front);
+	/* Unbound or unloaded, by whoever may wait. */
+	vhca_front_end(p->front);
+	while (!vhca_front_ended(p->front))
+		;
+	vhca_front_put(p->front);
 	page_enter(&p->link, XenbusStateClosed);
 	page_withdraw(p);
 	port_close(p);

@@ -23,6 +23,8 @@ struct vhca_xenbus {
 	struct vhca_front *front;
 	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
 	struct list_head all;		/* in devices */
+	struct mutex lock;		/* held by each op */
+	bool gone;			/* removed: xbdev has no peer and no nodes */
 	enum xenbus_state next;		/* to be entered by ours_changed() */
 };
 
@@ -39,15 +41,36 @@ static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
 	return container_of(l, struct vhca_xenbus, link);
 }
 
-static char *link_read(struct vhca_link *l, const char *node)
+/* The front may outlive the device, whose number may be another one's by then. */
+static bool link_begin(struct vhca_xenbus *x)
 {
-	return xenbus_read(XBT_NIL, to_xenbus(l)->xbdev->otherend, node, NULL);
+	mutex_lock(&x->lock);
+	if (!x->gone)
+		return true;
+	mutex_unlock(&x->lock);
+	return false;
 }
 
-static int link_write(struct vhca_link *l, const struct vhca_node *node,
-		      unsigned int nr)
+static void link_end(struct vhca_xenbus *x)
 {
-	const char *dir = to_xenbus(l)->xbdev->nodename;
+	mutex_unlock(&x->lock);
+}
+
+static char *link_read(struct vhca_link *l, const char *node)
+{
+	struct vhca_xenbus *x = to_xenbus(l);
+	char *text;
+
+	if (!link_begin(x))
+		return ERR_PTR(-ENODEV);
+	text = xenbus_read(XBT_NIL, x->xbdev->otherend, node, NULL);
+	link_end(x);
+	return text;
+}
+
+static int nodes_write(const char *dir, const struct vhca_node *node,
+		       unsigned int nr)
+{
 	struct xenbus_transaction xbt;
 	unsigned int i;
 	int err;
@@ -71,6 +94,20 @@ static int link_write(struct vhca_link *l, const struct vhca_node *node,
 	return err;
 }
 
+static int link_write(struct vhca_link *l, const struct vhca_node *node,
+		      unsigned int nr)
+{
+	struct vhca_xenbus *x = to_xenbus(l);
+	int err;
+
+	if (!link_begin(x))
+		return -ENODEV;
+	err = nodes_write(x->xbdev->nodename, node, nr);
+	link_end(x);
+	return err;
+}
+
+/* By whoever removes the device, too. */
 static int link_rm(struct vhca_link *l, const char *node)
 {
 	const char *dir = to_xenbus(l)->xbdev->nodename;
@@ -86,18 +123,26 @@ static int link_rm(struct vhca_link *l, const char *node)
 
 static void xenbus_broken(struct vhca_link *l, const char *reason)
 {
-	xenbus_write(XBT_NIL, to_xenbus(l)->xbdev->nodename,
-		     XENVHCA_NODE_BROKEN, reason);
+	struct vhca_xenbus *x = to_xenbus(l);
+
+	if (!link_begin(x))
+		return;
+	xenbus_write(XBT_NIL, x->xbdev->nodename, XENVHCA_NODE_BROKEN, reason);
+	link_end(x);
 }
 
 static enum xenbus_state xenbus_theirs(struct vhca_link *l)
 {
-	const struct xenbus_device *xbdev = to_xenbus(l)->xbdev;
+	struct vhca_xenbus *x = to_xenbus(l);
+	enum xenbus_state state = XenbusStateUnknown;
 
+	if (!link_begin(x))
+		return state;
 	/* None after a restore without nodes, see xenbus_found(). */
-	return xbdev->otherend ? xenbus_read_driver_state(xbdev,
-							  xbdev->otherend) :
-				 XenbusStateUnknown;
+	if (x->xbdev->otherend)
+		state = xenbus_read_driver_state(x->xbdev, x->xbdev->otherend);
+	link_end(x);
+	return state;
 }
 
 static enum xenbus_state xenbus_mine(struct vhca_link *l)
@@ -126,6 +171,8 @@ static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 	struct vhca_xenbus *x = to_xenbus(l);
 	int err = 0;
 
+	if (!link_begin(x))
+		return -ENODEV;
 	mutex_lock(&devices_lock);
 	x->next = XenbusStateUnknown;
 	if (state == XenbusStateClosed) {
@@ -141,6 +188,7 @@ static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 		err = xenbus_switch_state(x->xbdev, state);
 	}
 	mutex_unlock(&devices_lock);
+	link_end(x);
 	return err;
 }
 
@@ -214,13 +262,26 @@ static void xenbus_lost(struct vhca_xenbus *x)
 static bool xenbus_found(struct vhca_link *l)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
+	bool found;
 
-	if (!x->xbdev->otherend) {
-		xenbus_lost(x);
+	if (!link_begin(x))
 		return false;
-	}
-	l->backend = x->xbdev->otherend_id;
-	return true;
+	found = x->xbdev->otherend;
+	if (found)
+		l->backend = x->xbdev->otherend_id;
+	else
+		xenbus_lost(x);
+	link_end(x);
+	return found;
+}
+
+static void xenbus_free(struct vhca_link *l)
+{
+	struct vhca_xenbus *x = to_xenbus(l);
+
+	put_device(&x->xbdev->dev);
+	mutex_destroy(&x->lock);
+	kfree(x);
 }
 
 static const struct vhca_link_ops xenbus_ops = {
@@ -232,6 +293,7 @@ static const struct vhca_link_ops xenbus_ops = {
 	.mine = xenbus_mine,
 	.enter = xenbus_enter,
 	.found = xenbus_found,
+	.free = xenbus_free,
 };
 
 /* ---- xenbus driver ---- */
@@ -252,6 +314,8 @@ static int front_probe(struct xenbus_device *xbdev,
 
 	if (!x)
 		return -ENOMEM;
+	mutex_init(&x->lock);
+	get_device(&xbdev->dev);
 	x->xbdev = xbdev;
 	x->link.ops = &xenbus_ops;
 	x->link.dev = &xbdev->dev;
@@ -260,26 +324,35 @@ static int front_probe(struct xenbus_device *xbdev,
 	if (IS_ERR(x->front)) {
 		err = PTR_ERR(x->front);
 		devices_del(x);
-		kfree(x);
+		xenbus_free(&x->link);
 		return err;
 	}
 	dev_set_drvdata(&xbdev->dev, x);
 	return 0;
 }
 
+/*
+ * Without nodes this is the thread of the watches, which all hot-plug of the domain needs:
+ * nobody waits. Else somebody in the guest unbinds or unloads the driver, and xenbus enters
+ * Closed behind that.
+ */
 static void front_remove(struct xenbus_device *xbdev)
 {
 	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
 
-	vhca_front_remove(x->front);
+	vhca_front_end(x->front);
+	if (xenbus_exists(XBT_NIL, xbdev->nodename, "state"))
+		vhca_front_ended(x->front);
+	mutex_lock(&x->lock);
+	x->gone = true;
+	mutex_unlock(&x->lock);
 	if (x->lost.node) {
 		unregister_xenbus_watch(&x->lost);
 		kfree(x->lost.node);
 	}
 	dev_set_drvdata(&xbdev->dev, NULL);
 	devices_del(x);
-	kfree(x);
-	/* xenbus enters Closed for us. */
+	vhca_front_put(x->front);
 }
 
 static int front_suspend(struct xenbus_device *xbdev)

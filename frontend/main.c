@@ -10,6 +10,7 @@
 #include <xen/page.h>
 #include <xen/xen.h>
 
+#include "front.h"
 #include "grant.h"
 #include "map.h"
 #include "tree.h"
@@ -37,9 +38,12 @@ static int __init front_init(void)
 	err = vhca_device_init();
 	if (err)
 		goto stats_exit;
-	err = vhca_page_init();
+	err = vhca_front_init();
 	if (err)
 		goto device_exit;
+	err = vhca_page_init();
+	if (err)
+		goto fronts_exit;
 	err = vhca_xenbus_init();
 	if (err)
 		goto page_exit;
@@ -47,6 +51,8 @@ static int __init front_init(void)
 
 page_exit:
 	vhca_page_exit();
+fronts_exit:
+	vhca_front_exit();
 device_exit:
 	vhca_device_exit();
 stats_exit:
@@ -62,6 +68,7 @@ static void __exit front_exit(void)
 {
 	vhca_xenbus_exit();
 	vhca_page_exit();
+	vhca_front_exit();
 	vhca_device_exit();
 	vhca_stats_exit();
 	vhca_tree_exit();

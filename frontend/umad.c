@@ -227,7 +227,7 @@ static struct vhca_umad_port *port_new(struct vhca_dev *dev)
 	port->vdev = dev;
 	device_initialize(&port->dev);
 	port->dev.class = &umad_class;
-	port->dev.parent = dev->link->dev;
+	port->dev.parent = dev->link->parent;
 	port->dev.devt = UMAD_NUMBER + port->id;
 	port->dev.release = port_free;
 	cdev_init(&port->cdev, &umad_fops);

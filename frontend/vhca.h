@@ -195,6 +195,11 @@ VHCA_TO(mw, ibmw)
 /* ---- device.c ---- */
 int vhca_device_init(void);
 void vhca_device_exit(void);
+/*
+ * For RDMA devices of @link to be below, since their bus may take link->dev away while
+ * they end. ERR_PTR(), or for root_device_unregister().
+ */
+struct device *vhca_device_parent(struct vhca_link *link);
 /* @link: outlives the device */
 struct vhca_dev *vhca_device_alloc(struct vhca_link *link);
 /* GET_INFO, QUERY_*, ib_register_device. The ring is up. Sleeps. */

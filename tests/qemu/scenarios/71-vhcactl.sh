@@ -4,7 +4,7 @@
 #
 # What an operator does with vhcactl beside attach and detach: check the host,
 # change a quota, watch the devices, feed Prometheus.
-# limit: 180
+# limit: 300
 . ./lib.sh
 . ./vhca.sh
 
@@ -85,6 +85,29 @@ check "top knows a rate of commands under load" rate_seen
 check "OpenMetrics ends with EOF" bash -c '[ "$(vhcactl stats --openmetrics | tail -1)" = "# EOF" ]'
 check "OpenMetrics counts commands" bash -c \
 	"vhcactl stats -o | grep -E '^vhca_commands_total\\{domid=\"[0-9]+\",devid=\"0\",hca=\"rxe0\"\\} [1-9]'"
+
+# Natively each of them waits a second, beside the others.
+step "60 threads make address handles for nobody"
+guest_sh a 'vhca-held ah 60 >/tmp/held 2>&1 & sleep 0.3' # measured
+begin=$SECONDS
+check "another process opens the device" guest_sh -t 100 a 'ibv_devinfo -d vhca0 >/dev/null'
+echo "ibv_devinfo beside 60 threads: $((SECONDS - begin)) s"
+check "the threads are refused" wait_guest 150 a 'grep "made 0 of 60" /tmp/held'
+check "the device lives" guest_sh a 'ibv_devinfo -d vhca0 | grep PORT_ACTIVE'
+
+# A process stands in a page fault in a verb: ib_core waits for it.
+step "a device is taken away while a verb of it waits"
+guest_sh a 'vhca-held fault >/tmp/held 2>&1 &'
+check "a process registers a page that is not there" wait_guest 20 a 'grep held /tmp/held'
+check "detach -f" vhcactl detach -f a 0
+check "the guest removes the device" wait_guest 20 a '[ ! -e /sys/bus/xen/devices/vhca-0 ]'
+check "the process still waits" guest_sh a '! grep reg_mr /tmp/held && pidof vhca-held'
+check "another device comes" vhcactl attach -w "$(seconds 30)" a hca=rxe0,max-pinned-mb=64
+check "and is detached" vhcactl detach a 0
+check "the page comes, the verb ends" guest_sh a 'kill $(pidof vhca-held); for ((i = 0; i < 100; i++)); do ! pidof vhca-held || sleep 0.1; done; grep reg_mr /tmp/held'
+check "nothing is left of the device" wait_guest 40 a '[ -z "$(ls /sys/class/infiniband)" ]'
+check "no kernel complains" guest_sh a '! dmesg | grep -E "WARNING|BUG:|Call Trace|blocked for more"'
+vhca_attach a max-pinned-mb=64
 
 step "detach"
 check "detach tells what it removed" bash -c 'vhcactl detach --json a all | jq -e "length == 1 and .[0].devid == 0"'

@@ -185,7 +185,7 @@ void vhca_front_changed(struct vhca_front *f, enum xenbus_state theirs)
 }
 
 /* Nothing that the backend says reaches it any more. */
-void vhca_front_remove(struct vhca_front *f)
+void vhca_front_end(struct vhca_front *f)
 {
 	unsigned int before = looks;
 
@@ -194,6 +194,15 @@ void vhca_front_remove(struct vhca_front *f)
 	upcall(0, upcall_arg);
 	kernel_advance(2 * HZ);
 	assert_int_equal(looks, before);
+}
+
+bool vhca_front_ended(struct vhca_front *f)
+{
+	return true;
+}
+
+void vhca_front_put(struct vhca_front *f)
+{
 }
 
 #include "copy/link_page.c"

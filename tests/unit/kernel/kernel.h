@@ -110,6 +110,7 @@ typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic_set(a, n)	((a)->v = (n))
 #define atomic_inc(a)		((a)->v++)
 #define atomic_dec(a)		((a)->v--)
+#define atomic_dec_and_test(a)	(!--(a)->v)
 #define atomic_read(a)		((int)(a)->v)
 #define atomic_add(n, a)	((a)->v += (n))
 #define atomic_sub(n, a)	((a)->v -= (n))
@@ -200,6 +201,10 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 #define INIT_DELAYED_WORK(w, f)	((w)->work.fn = (f))
 #define to_delayed_work(w)	container_of(w, struct delayed_work, work)
 #define alloc_ordered_workqueue(...) malloc(1)
+#ifndef alloc_workqueue
+#define alloc_workqueue(...)	malloc(1)
+#endif
+#define WQ_UNBOUND		0
 #define destroy_workqueue(wq)	(kernel_idle(), free(wq))
 #define queue_delayed_work(wq, w, delay) kernel_arm(w, delay, false)
 #define mod_delayed_work(wq, w, delay) kernel_arm(w, delay, true)
@@ -219,7 +224,7 @@ struct delayed_work {
 struct workqueue_struct;
 
 static unsigned long jiffies = 100000;
-static struct delayed_work *kernel_works[4];
+static struct delayed_work *kernel_works[8];
 static void (*kernel_frozen)(struct work_struct *work);
 
 static inline void kernel_arm(struct delayed_work *w, unsigned long delay,
@@ -267,6 +272,16 @@ static inline struct delayed_work *kernel_due(unsigned long end)
 	return first;
 }
 
+static inline bool kernel_knows(const struct delayed_work *w)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
+		if (kernel_works[i] == w)
+			return true;
+	return false;
+}
+
 /* Time goes by, and works run; may be called from a work. */
 static inline void kernel_advance(unsigned long delay)
 {
@@ -279,7 +294,8 @@ static inline void kernel_advance(unsigned long delay)
 		w->armed = false;
 		w->running = true;
 		w->work.fn(&w->work);
-		w->running = false;
+		if (kernel_knows(w))	/* else it may have freed itself */
+			w->running = false;
 	}
 	if (time_before(jiffies, end))
 		jiffies = end;

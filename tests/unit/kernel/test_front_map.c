@@ -37,7 +37,6 @@
 #define kvcalloc(n, size, gfp)	calloc(n, size)
 #define alloc_page(gfp)		calloc(1, sizeof(struct page))
 #define atomic_xchg(a, n)	__sync_lock_test_and_set(&(a)->v, n)
-#define atomic_dec_and_test(a)	(!--(a)->v)
 #define pr_warn_ratelimited	pr_warn
 #define vm_flags_set(vma, f)	((vma)->vm_flags |= (f))
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
@@ -48,7 +47,6 @@
 #define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
 #define INIT_WORK(w, f)		((w)->fn = (f))
 #define queue_work(wq, w)	((w)->fn(w))
-#define alloc_workqueue(...)	malloc(1)
 #define mmu_notifier_range_blockable(r) true
 #define mmu_interval_set_seq(mn, seq)
 #define mmu_interval_read_begin(mn)

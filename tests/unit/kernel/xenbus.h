@@ -97,7 +97,9 @@ static inline int kernel_xenbus_write(const char *node, const char *value)
 #define xenbus_printf(xbt, dir, node, format, state) ((void)(state), kernel_xenbus_write(node, format))
 #define xenbus_transaction_start(t) (kernel_requests++, 0)
 #define xenbus_transaction_end(t, abort) (kernel_requests++, 0)
-#define xenbus_exists(...)	(kernel_requests++, 1)
+/* The nodes of the device were removed. */
+static bool kernel_nodes_gone __attribute__((unused));
+#define xenbus_exists(...)	(kernel_requests++, !kernel_nodes_gone)
 #define xenbus_rm(...)		(kernel_requests++, 0)
 #define xenbus_watch_pathfmt(dev, watch, will, changed, ...) ((void)(changed))
 #define unregister_xenbus_watch(w) ((void)(w))

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/front.c over the link of xenbus, and the rest of the module, for tests of
+ * the life of a device. The test is the backend.
+ */
+#ifndef FRONT_LIFE_H
+#define FRONT_LIFE_H
+
+#include "kernel.h"
+#include "../promised.h"
+static int parents;			/* of RDMA devices */
+#define root_device_unregister(dev) (parents--)
+#include "copy/limit.c"
+#include "copy/front.c"
+#include "copy/nodes.c"
+#include "copy/link_xenbus.c"
+
+static struct xenbus_device xbdev;
+static int ring_fails;			/* so many vhca_ring_init() to come */
+static int ring_tried;
+static unsigned int objects;		/* destroyed over the ring at the end */
+static unsigned long each;		/* jiffies until that is answered */
+static unsigned long took;		/* the end of the device */
+static bool stuck;			/* a process, in a verb */
+static unsigned int answers;		/* that its registration needs */
+static unsigned long registering;	/* that */
+static bool overdrawn;			/* backends keep too much */
+static bool freed_closed;		/* the last rings, of a backend that closed */
+
+/* ---- the rest of the module ---- */
+int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
+{
+	ring_tried++;
+	if (ring_fails && ring_fails--)
+		return -ENOMEM;
+	dev->ring.order = order;
+	dev->ring.cmd_port = 15;
+	dev->ring.evt_port = 16;
+	dev->ring.kick_port = 17;
+	dev->ring.evt_ref = 402;
+	dev->ring.kick_ref = 403;
+	for (order = 1u << order; order--; )
+		dev->ring.cmd_ref[order] = 386 + order;
+	dev->ring.state = VHCA_RING_UP;
+	return 0;
+}
+
+void vhca_ring_free(struct vhca_dev *dev)
+{
+	freed_closed = dev->ring.closed;
+}
+
+void vhca_ring_break(struct vhca_dev *dev)
+{
+	dev->ring.state = VHCA_RING_BROKEN;
+}
+
+struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
+{
+	struct vhca_dev *dev = calloc(1, sizeof(*dev));
+
+	dev->link = link;
+	return dev;
+}
+
+struct device *vhca_device_parent(struct vhca_link *link)
+{
+	parents++;
+	return &xbdev.dev;
+}
+
+void vhca_device_free(struct vhca_dev *dev)
+{
+	free(dev);
+}
+
+u64 vhca_grant_zombies(void)
+{
+	return overdrawn ? 1000 : 0;
+}
+
+bool vhca_grant_overdrawn(void)
+{
+	return overdrawn;
+}
+
+unsigned long vhca_ring_timeout(void)
+{
+	return 60 * HZ;
+}
+
+/* A broken ring ends a wait at once. */
+static bool answered(struct vhca_dev *dev)
+{
+	unsigned long left;
+
+	for (left = each; left && dev->ring.state == VHCA_RING_UP; left--)
+		kernel_advance(1);
+	return dev->ring.state == VHCA_RING_UP;
+}
+
+int vhca_device_register(struct vhca_dev *dev)
+{
+	unsigned long begin = jiffies;
+	unsigned int i;
+
+	for (i = 0; i < answers && answered(dev); i++)
+		;
+	registering = jiffies - begin;
+	dev->registered = i == answers;
+	return dev->registered ? 0 : -EIO;
+}
+
+/* What the RDMA core does with a device. */
+static void destroy_objects(struct vhca_dev *dev)
+{
+	unsigned long begin = jiffies;
+	unsigned int i;
+
+	while (stuck)
+		kernel_advance(1);
+
+	for (i = 0; i < objects && dev->ring.state == VHCA_RING_UP; i++) {
+		answered(dev);
+		dev->ring.ended.v++;
+	}
+	took = jiffies - begin;
+}
+
+void vhca_device_unregister(struct vhca_dev *dev)
+{
+	if (!dev->registered)
+		return;
+	dev->registered = false;
+	destroy_objects(dev);
+}
+
+void vhca_stats_add(struct vhca_dev *dev)
+{
+	(void)dev;
+}
+
+void vhca_stats_del(struct vhca_dev *dev)
+{
+	(void)dev;
+}
+
+static struct vhca_window *window;	/* of a translated guest */
+
+struct vhca_window *vhca_window_new(void)
+{
+	return window;
+}
+
+u64 vhca_window_gfn(const struct vhca_window *w)
+{
+	(void)w;
+	return 0;
+}
+
+void vhca_window_clear(struct vhca_window *w)
+{
+	(void)w;
+}
+
+void vhca_window_free(struct vhca_window *w)
+{
+	(void)w;
+}
+
+/* ---- the backend ---- */
+static void backend(enum xenbus_state state)
+{
+	backend_state = state;
+	xenbus_front.otherend_changed(&xbdev, state);
+	kernel_advance(1);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	xbdev = (struct xenbus_device){
+		.nodename = "n", .otherend = "o",
+		.state = XenbusStateInitialising,
+	};
+	kernel_requests = 0;
+	ring_fails = ring_tried = 0;
+	objects = answers = 0;
+	overdrawn = false;
+	stuck = kernel_nodes_gone = false;
+	if (!ends)
+		assert_int_equal(vhca_front_init(), 0);
+	assert_int_equal(xenbus_front.probe(&xbdev, NULL), 0);
+	return 0;
+}
+
+static void connect(unsigned int nr, unsigned long seconds)
+{
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	objects = nr;
+	each = seconds;
+}
+
+#endif

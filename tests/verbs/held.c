@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Copyright (C) 2026 The vhca authors */
+/*
+ * vhca-held: verbs that take as long as somebody else decides, for those that look at
+ * what other processes, and the device, feel of it.
+ *
+ * vhca-held ah N		N threads make an address handle each, of a neighbour of
+ *			GID 1 that nobody has; prints how many were made
+ * vhca-held fault	registers a page that is not there, by userfaultfd; prints "held"
+ *			when the verb waits for it, and gives it on SIGTERM
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vt.h"
+
+#define PAGE	4096u
+#define THREADS	200
+
+static struct ibv_pd *pd;
+static union ibv_gid gid;
+static char *page;
+
+static void *make_ah(void *arg)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = gid, .sgid_index = 1, .hop_limit = 64 },
+	};
+	struct ibv_ah *ah;
+
+	attr.grh.dgid.raw[15] = (uint8_t)(size_t)arg;
+	ah = ibv_create_ah(pd, &attr);
+	if (ah)
+		ibv_destroy_ah(ah);
+	return ah ? pd : NULL;
+}
+
+static int handles(int n)
+{
+	pthread_t thread[THREADS];
+	int i, made = 0;
+	void *rc;
+
+	if (n < 1 || n > THREADS || ibv_query_gid(pd->context, 1, 1, &gid))
+		return 2;
+	for (i = 0; i < n; i++)
+		if (pthread_create(&thread[i], NULL, make_ah,
+				   (void *)(size_t)(250 - i)))
+			return 2;
+	for (i = 0; i < n; i++) {
+		pthread_join(thread[i], &rc);
+		made += rc != NULL;
+	}
+	printf("made %d of %d\n", made, n);
+	return 0;
+}
+
+static void *reg(void *arg)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, page, PAGE, IBV_ACCESS_LOCAL_WRITE);
+
+	printf("reg_mr %s\n", mr ? "ok" : vt_errno(errno));
+	if (mr)
+		ibv_dereg_mr(mr);
+	return arg;
+}
+
+static int fault(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage zero = {};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), sig;
+	struct uffd_msg msg;
+	pthread_t thread;
+	sigset_t term;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range.start = zero.range.start = (uintptr_t)page;
+	range.range.len = zero.range.len = PAGE;
+	if (fd < 0 || page == MAP_FAILED || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &range) ||
+	    pthread_create(&thread, NULL, reg, NULL))
+		return 2;
+	if (read(fd, &msg, sizeof(msg)) != sizeof(msg))
+		return 2;
+	printf("held\n");
+	sigwait(&term, &sig);
+	if (ioctl(fd, UFFDIO_ZEROPAGE, &zero))
+		return 2;
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	char why[VT_WHY] = "usage: vhca-held ah N | fault";
+	struct ibv_context *ctx = NULL;
+	int rc = 2;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 1)
+		ctx = vt_open_name(NULL, why);
+	pd = ctx ? ibv_alloc_pd(ctx) : NULL;
+	if (!pd) {
+		fprintf(stderr, "vhca-held: %s\n", why);
+		return 2;
+	}
+	if (!strcmp(argv[1], "ah") && argc == 3)
+		rc = handles(atoi(argv[2]));
+	else if (!strcmp(argv[1], "fault"))
+		rc = fault();
+	ibv_dealloc_pd(pd);
+	ibv_close_device(ctx);
+	return rc;
+}
