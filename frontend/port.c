@@ -302,9 +302,20 @@ static void port_tell(struct vhca_dev *dev, int type)
 		.event = type,
 	};
 
+	/*
+	 * ib_core handles it later, and waits for that once, after it has unregistered
+	 * the device: nothing may come behind that.
+	 */
+	if (!ib_device_try_get(&dev->ibdev))
+		return;
 	ib_dispatch_event(&event);
+	ib_device_put(&dev->ibdev);
+	/* Works of all RDMA devices: the end of ours must not wait for another's. */
 	flush_workqueue(ib_wq);
+	if (!ib_device_try_get(&dev->ibdev))
+		return;
 	vhca_gids_told(dev, type);
+	ib_device_put(&dev->ibdev);
 }
 
 #define TABLE_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_PKEY_CHANGE))
@@ -328,22 +339,15 @@ static void state_tell(struct vhca_dev *dev, unsigned long events)
 	port_tell(dev, state_event(active));
 }
 
-/*
- * Bit n of @events: enum ib_event_type n. ib_core handles them later, and waits for
- * that once, after it has unregistered the device: nothing may come behind that, so
- * hold it registered here.
- */
+/* Bit n of @events: enum ib_event_type n. */
 static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 {
 	unsigned long rest = events & ~STATE_EVENTS;
 	int bit;
 
-	if (!ib_device_try_get(&dev->ibdev))
-		return;
 	for_each_set_bit(bit, &rest, BITS_PER_LONG)
 		port_tell(dev, bit);
 	state_tell(dev, events);
-	ib_device_put(&dev->ibdev);
 }
 
 /*
