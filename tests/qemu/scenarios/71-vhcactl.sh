@@ -101,10 +101,10 @@ guest_sh a 'vhca-held fault >/tmp/held 2>&1 &'
 check "a process registers a page that is not there" wait_guest 20 a 'grep held /tmp/held'
 check "detach -f" vhcactl detach -f a 0
 check "the guest removes the device" wait_guest 20 a '[ ! -e /sys/bus/xen/devices/vhca-0 ]'
-check "the process still waits" guest_sh a '! grep reg_mr /tmp/held && pidof vhca-held'
+check "the process still waits" guest_sh a '! grep reg_mr /tmp/held && pgrep -x vhca-held'
 check "another device comes" vhcactl attach -w "$(seconds 30)" a hca=rxe0,max-pinned-mb=64
 check "and is detached" vhcactl detach a 0
-check "the page comes, the verb ends" guest_sh a 'kill $(pidof vhca-held); for ((i = 0; i < 100; i++)); do ! pidof vhca-held || sleep 0.1; done; grep reg_mr /tmp/held'
+check "the page comes, the verb ends" guest_sh a 'kill $(pgrep -x vhca-held); for ((i = 0; i < 100; i++)); do ! pgrep -x vhca-held || sleep 0.1; done; grep reg_mr /tmp/held'
 check "nothing is left of the device" wait_guest 40 a '[ -z "$(ls /sys/class/infiniband)" ]'
 check "no kernel complains" guest_sh a '! dmesg | grep -E "WARNING|BUG:|Call Trace|blocked for more"'
 vhca_attach a max-pinned-mb=64
