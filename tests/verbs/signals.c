@@ -122,18 +122,24 @@ static int notify(struct all *a)
 	return ibv_req_notify_cq(a->cq, 0);
 }
 
+/* There may be one, as of an SRQ with few receives: whether there is, is not looked at. */
 static int get_events(struct all *a)
 {
 	struct ibv_async_event event;
 	struct ibv_cq *cq;
 	void *ctx;
-	int err;
+	int err = 0;
 
 	fcntl(a->dev.ctx->async_fd, F_SETFL, O_NONBLOCK);
-	err = ibv_get_cq_event(a->chan, &cq, &ctx) ? errno : 0;
-	if (err == EAGAIN && ibv_get_async_event(a->dev.ctx, &event))
+	if (!ibv_get_cq_event(a->chan, &cq, &ctx))
+		ibv_ack_cq_events(cq, 1);
+	else
 		err = errno;
-	return err;
+	if (!ibv_get_async_event(a->dev.ctx, &event))
+		ibv_ack_async_event(&event);
+	else if (err == EAGAIN)
+		err = errno;
+	return err == EAGAIN ? 0 : err;
 }
 
 static int create_srq(struct all *a)
