@@ -7,7 +7,7 @@
 # uses, as they are the ones known to be reachable.
 
 # mirror_sources SUITE: this machine's sources of a Debian release, one in a line: those
-# of its own release by the other's name, if it has none of that one. None at all:
+# of its own release by the other's name, if it has none of that one (sid has one alone). None at all:
 # mmdebstrap knows some. VHCA_MIRROR names another Debian mirror.
 mirror_sources() {
 	local all own
@@ -22,6 +22,7 @@ mirror_sources() {
 	grep -E " $1[^ ]* main$" <<<"$all" && return
 	# shellcheck source=/dev/null
 	own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	[ "$1" != sid ] || all=$(grep -vE -- "-(updates|security) main$" <<<"$all")
 	[ -z "$own" ] || sed -nE "s/ $own(-updates|-security)? main$/ $1\1 main/p" <<<"$all"
 	return 0
 }

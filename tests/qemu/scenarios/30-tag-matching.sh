@@ -16,7 +16,7 @@
 . ./verdicts.sh
 
 native=$SCENARIO_DIR/native.txt guest=$SCENARIO_DIR/guest.txt
-verdicts="python3 /tmp/verdicts.py --tests /usr/share/pyverbs/tests"
+verdicts="pyverbs-python /tmp/verdicts.py --tests /usr/share/pyverbs/tests"
 verdicts+=" --timeout $((30 * ${TIME_SCALE:-2} / 2))"
 # holds FILE: a line of vhca-tags for each rule, that it holds.
 holds() {
