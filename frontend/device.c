@@ -375,6 +375,18 @@ static void device_describe(struct vhca_dev *dev)
 			BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 }
 
+/* After its number in the configuration, unless somebody gave that name away. */
+static int device_name(struct vhca_dev *dev)
+{
+	char name[IB_DEVICE_NAME_MAX];
+	int rc;
+
+	snprintf(name, sizeof(name), "vhca%d", dev->link->number);
+	rc = ib_register_device(&dev->ibdev, name, NULL);
+	return rc == -ENFILE ? ib_register_device(&dev->ibdev, "vhca%d", NULL) :
+			       rc;
+}
+
 int vhca_device_register(struct vhca_dev *dev)
 {
 	int rc;
@@ -391,7 +403,7 @@ int vhca_device_register(struct vhca_dev *dev)
 	if (rc)
 		return rc;
 	device_describe(dev);
-	rc = ib_register_device(&dev->ibdev, "vhca%d", NULL);
+	rc = device_name(dev);
 	if (rc)
 		return rc;
 	vhca_port_registered(dev);

@@ -50,6 +50,7 @@ struct vhca_link {
 	struct device *dev;		/* for logs */
 	struct device *parent;		/* of the RDMA device, which may outlive dev's place */
 	domid_t backend;
+	int number;			/* of the device in the configuration */
 };
 
 /* ---- link_xenbus.c ---- */

@@ -372,6 +372,7 @@ static int page_configured(struct vhca_page *p)
 	}
 	p->link.backend = domid;
 	p->ref = ref;
+	p->link.number = ref - XENVHCA_LINK_FIRST_REF;
 	return 0;
 }
 

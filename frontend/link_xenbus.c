@@ -306,6 +306,16 @@ static void peer_changed(struct xenbus_device *xbdev,
 	vhca_front_changed(x->front, state);
 }
 
+/* The last word of device/vhca/<number>. */
+static int number_of(const struct xenbus_device *xbdev)
+{
+	const char *word = strrchr(xbdev->nodename, '/');
+	unsigned int number;
+
+	return word && !kstrtouint(word + 1, 10, &number) ?
+	       min_t(unsigned int, number, INT_MAX) : 0;
+}
+
 static int front_probe(struct xenbus_device *xbdev,
 		       const struct xenbus_device_id *id)
 {
@@ -319,6 +329,7 @@ static int front_probe(struct xenbus_device *xbdev,
 	x->xbdev = xbdev;
 	x->link.ops = &xenbus_ops;
 	x->link.dev = &xbdev->dev;
+	x->link.number = number_of(xbdev);
 	devices_add(x);
 	x->front = vhca_front_new(&x->link);
 	if (IS_ERR(x->front)) {

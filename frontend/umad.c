@@ -213,13 +213,24 @@ static void port_free(struct device *dev)
 	kfree(container_of(dev, struct vhca_umad_port, dev));
 }
 
+/* That of the device in its configuration; another one if somebody has that. */
+static int port_number(int number)
+{
+	int id = -EINVAL;
+
+	if (number < UMAD_PORTS)
+		id = ida_alloc_range(&port_ids, number, number, GFP_KERNEL);
+	return id >= 0 ? id : ida_alloc_max(&port_ids, UMAD_PORTS - 1,
+					    GFP_KERNEL);
+}
+
 static struct vhca_umad_port *port_new(struct vhca_dev *dev)
 {
 	struct vhca_umad_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
 
 	if (!port)
 		return NULL;
-	port->id = ida_alloc_max(&port_ids, UMAD_PORTS - 1, GFP_KERNEL);
+	port->id = port_number(dev->link->number);
 	if (port->id < 0) {
 		kfree(port);
 		return NULL;
