@@ -17,20 +17,17 @@
 #include "cmd.h"
 #include "verbs.h"
 
-static u32 u32_at(const u8 *p, u16 at)
-{
-	u32 v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
 static u64 u64_at(const u8 *p, u16 at)
 {
 	u64 v;
 
 	memcpy(&v, p + at, sizeof(v));
 	return v;
+}
+
+static void put_u32(u8 *p, u16 at, u32 v)
+{
+	memcpy(p + at, &v, sizeof(v));
 }
 
 static void put_u64(u8 *p, u16 at, u64 v)
@@ -40,7 +37,7 @@ static void put_u64(u8 *p, u16 at, u64 v)
 
 static u32 call_id(const struct vhca_cm_call *c)
 {
-	return c->op->at_id == VHCA_CM_NONE ? 0 : u32_at(c->in, c->op->at_id);
+	return c->op->at_id == VHCA_CM_NONE ? 0 : vhca_cm_u32(c->in, c->op->at_id);
 }
 
 /* ---- from the process ---- */
@@ -49,7 +46,7 @@ static u32 call_id(const struct vhca_cm_call *c)
 static int load_option(struct vhca_cm_call *c)
 {
 	u16 at = offsetof(struct rdma_ucm_set_option, optval);
-	u32 len = u32_at(c->in, offsetof(struct rdma_ucm_set_option, optlen));
+	u32 len = vhca_cm_u32(c->in, offsetof(struct rdma_ucm_set_option, optlen));
 	void __user *val = u64_to_user_ptr(u64_at(c->in, at));
 
 	if (c->cmd != RDMA_USER_CM_CMD_SET_OPTION)
@@ -72,7 +69,7 @@ static int load(struct vhca_cm_call *c, const struct rdma_ucm_cmd_hdr *hdr,
 	if (hdr->out < c->op->out_min)
 		return -ENOSPC;
 	c->in_len = c->op->in;
-	c->out_len = min_t(u16, hdr->out, c->op->out);
+	c->room = min_t(u16, hdr->out, c->op->out);
 	if (copy_from_user(c->in, buf, c->op->in_min != c->op->in ?
 			   min_t(u16, hdr->in, c->op->in) : c->op->in))
 		return -EFAULT;
@@ -84,106 +81,214 @@ static int load(struct vhca_cm_call *c, const struct rdma_ucm_cmd_hdr *hdr,
 	return load_option(c);
 }
 
-/* ---- the backend, one command ---- */
+/* ---- commands of an id ---- */
 
-/* Under cm->f.lock. */
-static int vhca_cm_command(struct vhca_cm *cm, struct vhca_cm_call *c)
+static int create_id(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
-	int rc;
+	struct vhca_cm_id *id;
+	struct vhca_cm_end *end;
 
-	vhca_file_ask(&cm->f);
-	rc = vhca_cmd_cm_command(cm->f.dev, cm->f.handle, c);
-	if (!rc)
-		vhca_file_told(&cm->f, c->seq, c->events);
-	return rc;
+	id = vhca_cm_id_new(cm, u64_at(c->in, c->op->at_uid), NULL);
+	if (!id)
+		return -ENOMEM;
+	memcpy(&id->create, c->in, sizeof(id->create));
+	end = vhca_cm_somewhere(id);
+	if (IS_ERR(end)) {
+		vhca_cm_id_free(id);
+		return PTR_ERR(end);
+	}
+	put_u32(c->out, 0, id->id);
+	c->out_len = sizeof(id->id);
+	return 0;
 }
 
-/* A command by which the process gives an id, or a group, its uid. */
-static int command_uid(struct vhca_cm *cm, struct vhca_cm_call *c)
+/* A group that an id joins gets its uid; there is nothing of it if this fails. */
+static int join(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
-	bool accept = c->cmd == RDMA_USER_CM_CMD_ACCEPT;
-	bool group = c->cmd == RDMA_USER_CM_CMD_JOIN_IP_MCAST ||
-		     c->cmd == RDMA_USER_CM_CMD_JOIN_MCAST;
-	u32 id = call_id(c), cookie;
-	int rc;
+	struct vhca_cm_end *end = vhca_cm_somewhere(id), *there = NULL;
+	struct vhca_cm_id *group;
+	u64 uid = u64_at(c->in, c->op->at_uid);
+	int rc = -ENOMEM;
 
-	rc = vhca_cm_uid_new(cm, u64_at(c->in, c->op->at_uid), &cookie);
-	if (rc)
+	if (IS_ERR(end))
+		return PTR_ERR(end);
+	group = vhca_cm_id_new(id->cm, uid, id);
+	if (group)
+		there = vhca_cm_end_new(group, end->part, 0);
+	if (there) {
+		put_u64(c->in, c->op->at_uid, uid ? group->id : 0);
+		rc = vhca_cm_send_to(end, c);
+	}
+	if (!rc && c->out_len < sizeof(there->id))
+		rc = -EIO;
+	if (rc) {
+		if (group)
+			vhca_cm_id_free(group);
 		return rc;
-	put_u64(c->in, c->op->at_uid, cookie);
-	rc = vhca_cm_command(cm, c);
-	/* An accept without parameters leaves the uid as it is. */
-	if (rc || (accept && !c->in[offsetof(struct rdma_ucm_accept,
-					      conn_param.valid)]))
-		vhca_cm_uid_drop(cm, cookie);
-	else
-		vhca_cm_uid_of(cm, cookie, accept ? id : u32_at(c->out, 0),
-			       group, id);
+	}
+	there->id = vhca_cm_u32(c->out, 0);
+	put_u32(c->out, 0, group->id);
+	return 0;
+}
+
+/* Without parameters it leaves the uid as it is. */
+static int accept_id(struct vhca_cm_id *id, struct vhca_cm_call *c)
+{
+	struct vhca_cm_end *end = vhca_cm_somewhere(id);
+	u64 uid = u64_at(c->in, c->op->at_uid);
+	int rc;
+
+	if (IS_ERR(end))
+		return PTR_ERR(end);
+	put_u64(c->in, c->op->at_uid, uid ? id->id : 0);
+	rc = vhca_cm_send_to(end, c);
+	if (!rc && c->in[offsetof(struct rdma_ucm_accept, conn_param.valid)])
+		id->uid = uid;
 	return rc;
 }
 
-static int command_end(struct vhca_cm *cm, struct vhca_cm_call *c)
+/*
+ * It is gone also if its device is, or the backend does not know it. librdmacm waits
+ * until the process has seen as many events as are said here: that is what it got,
+ * whatever the backend says.
+ */
+static int end_id(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
-	int rc = vhca_cm_command(cm, c);
+	struct vhca_cm_end *end, *next;
+	int rc;
 
-	if (!rc)
-		vhca_cm_uid_end(cm, call_id(c),
-				c->cmd == RDMA_USER_CM_CMD_LEAVE_MCAST);
-	return rc;
+	list_for_each_entry_safe(end, next, &id->ends, list) {
+		rc = vhca_cm_send_to(end, c);
+		if (rc && rc != -EIO && rc != -ENOENT)
+			return rc;
+		vhca_cm_end_free(end);
+	}
+	put_u32(c->out, 0, id->events);
+	c->out_len = sizeof(id->events);
+	vhca_cm_id_free(id);
+	return 0;
+}
+
+static void show_address(const struct vhca_cm_id *id, struct vhca_cm_call *c,
+			 u16 at, u16 len)
+{
+	if (c->out_len < at + len)
+		return;
+	memset(c->out + at, 0, len);
+	memcpy(c->out + at, &id->family, sizeof(id->family));
+	memcpy(c->out + at + 2, &id->port, sizeof(id->port));
+}
+
+static bool asks(const struct vhca_cm_call *c, u32 option)
+{
+	return c->cmd == RDMA_USER_CM_CMD_QUERY &&
+	       vhca_cm_u32(c->in, offsetof(struct rdma_ucm_query, option)) ==
+	       option;
+}
+
+/* At the wildcard it is at no device, as natively. */
+static void show_any(const struct vhca_cm_id *id, struct vhca_cm_call *c)
+{
+	bool query = c->cmd == RDMA_USER_CM_CMD_QUERY;
+
+	put_u64(c->out, 0, 0);		/* node_guid, of both */
+	if (query) {
+		c->out[offsetof(struct rdma_ucm_query_addr_resp, port_num)] = 0;
+	} else {
+		c->out[offsetof(struct rdma_ucm_query_route_resp, port_num)] = 0;
+		show_address(id, c, offsetof(struct rdma_ucm_query_route_resp,
+					     src_addr),
+			     sizeof(struct sockaddr_in6));
+	}
+	if (asks(c, RDMA_USER_CM_QUERY_ADDR))
+		show_address(id, c, offsetof(struct rdma_ucm_query_addr_resp,
+					     src_addr),
+			     sizeof(struct __kernel_sockaddr_storage));
 }
 
 /* libibverbs knows the device by the number that it has in this guest. */
-static void show_device(struct vhca_cm *cm, struct vhca_cm_call *c)
+static void show_device(const struct vhca_cm_id *id, u32 index,
+			struct vhca_cm_call *c)
 {
 	u16 at = offsetof(struct rdma_ucm_query_route_resp, ibdev_index);
-	u32 index = cm->f.dev->ibdev.index;
 
-	if (c->cmd == RDMA_USER_CM_CMD_QUERY) {
+	if (asks(c, RDMA_USER_CM_QUERY_PATH))
+		return;
+	if (c->cmd == RDMA_USER_CM_CMD_QUERY)
 		at = offsetof(struct rdma_ucm_query_addr_resp, ibdev_index);
-		if (u32_at(c->in, offsetof(struct rdma_ucm_query, option)) ==
-		    RDMA_USER_CM_QUERY_PATH)
-			return;
+	if (id->any) {
+		show_any(id, c);
+		index = 0;
 	}
 	if (c->out_len >= at + sizeof(index))
 		memcpy(c->out + at, &index, sizeof(index));
 }
 
-static int command_query(struct vhca_cm *cm, struct vhca_cm_call *c)
+static int query(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
-	u32 option = u32_at(c->in, offsetof(struct rdma_ucm_query, option));
+	struct vhca_cm_end *end = vhca_cm_somewhere(id);
+	u32 option = vhca_cm_u32(c->in, offsetof(struct rdma_ucm_query, option));
 	int rc;
 
 	if (c->cmd == RDMA_USER_CM_CMD_QUERY &&
 	    option != RDMA_USER_CM_QUERY_PATH) {
 		/* Longer than a path's least, and never as long as its most. */
-		if (option <= RDMA_USER_CM_QUERY_GID && c->out_len <
+		if (option <= RDMA_USER_CM_QUERY_GID && c->room <
 		    offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
 			return -ENOSPC;
-		c->out_len = min_t(u16, c->out_len,
-				   sizeof(struct rdma_ucm_query_addr_resp));
+		c->room = min_t(u16, c->room,
+				sizeof(struct rdma_ucm_query_addr_resp));
 	}
-	rc = vhca_cm_command(cm, c);
+	if (IS_ERR(end))
+		return PTR_ERR(end);
+	rc = vhca_cm_send_to(end, c);
 	if (!rc)
-		show_device(cm, c);
+		show_device(id, end->part->index, c);
 	return rc;
+}
+
+static int at_one(struct vhca_cm_id *id, struct vhca_cm_call *c)
+{
+	struct vhca_cm_end *end = vhca_cm_somewhere(id);
+
+	return IS_ERR(end) ? PTR_ERR(end) : vhca_cm_send_to(end, c);
 }
 
 static int execute(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
+	struct vhca_cm_id *id;
+	int rc;
+
+	if (c->cmd == RDMA_USER_CM_CMD_CREATE_ID)
+		return create_id(cm, c);
+	id = vhca_cm_id_get(cm, call_id(c),
+			    c->cmd == RDMA_USER_CM_CMD_LEAVE_MCAST, &rc);
+	if (!id)
+		return rc;
 	switch (c->cmd) {
-	case RDMA_USER_CM_CMD_CREATE_ID:
-	case RDMA_USER_CM_CMD_ACCEPT:
-	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
-	case RDMA_USER_CM_CMD_JOIN_MCAST:
-		return command_uid(cm, c);
 	case RDMA_USER_CM_CMD_DESTROY_ID:
 	case RDMA_USER_CM_CMD_LEAVE_MCAST:
-		return command_end(cm, c);
+		return end_id(id, c);
+	case RDMA_USER_CM_CMD_BIND_IP:
+	case RDMA_USER_CM_CMD_BIND:
+		return vhca_cm_bind(id, c);
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+		return vhca_cm_resolve(id, c);
+	case RDMA_USER_CM_CMD_LISTEN:
+		return vhca_cm_listen(id, c);
+	case RDMA_USER_CM_CMD_SET_OPTION:
+		return vhca_cm_option(id, c);
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+	case RDMA_USER_CM_CMD_JOIN_MCAST:
+		return join(id, c);
+	case RDMA_USER_CM_CMD_ACCEPT:
+		return accept_id(id, c);
 	case RDMA_USER_CM_CMD_QUERY_ROUTE:
 	case RDMA_USER_CM_CMD_QUERY:
-		return command_query(cm, c);
+		return query(id, c);
 	default:
-		return vhca_cm_command(cm, c);
+		return at_one(id, c);
 	}
 }
 
@@ -196,46 +301,18 @@ static int store(const struct vhca_cm_call *c, void __user *user)
 
 static int one(struct vhca_cm *cm, struct vhca_cm_call *c, void __user *user)
 {
-	int rc = vhca_file_lock(&cm->f);
+	int rc;
 
-	if (rc)
-		return rc;
+	if (mutex_lock_killable(&cm->lock))
+		return -EINTR;
 	rc = execute(cm, c);
-	vhca_file_unlock(&cm->f);
+	mutex_unlock(&cm->lock);
 	return rc ? rc : store(c, user);
 }
 
 /* ---- commands that are more ---- */
 
-#define VHCA_CM_STALE	1
 #define VHCA_CM_STALES	64		/* events of one call that does not wait */
-
-static bool has_events(struct vhca_cm *cm)
-{
-	return READ_ONCE(cm->f.events) || READ_ONCE(cm->f.gone);
-}
-
-/*
- * Fetches one event: 0; -EAGAIN: there is none; VHCA_CM_STALE: it is of an id that the
- * process does not have any more. Whoever ends an id holds the same lock.
- */
-static int fetch(struct vhca_cm *cm, struct vhca_cm_call *c)
-{
-	u16 at = offsetof(struct rdma_ucm_event_resp, uid);
-	u64 uid;
-	int rc = vhca_file_lock(&cm->f);
-
-	if (rc)
-		return rc;
-	rc = vhca_cm_command(cm, c);
-	if (!rc && (c->out_len < c->op->out_min ||
-		    !vhca_cm_uid_get(cm, u64_at(c->out, at), &uid)))
-		rc = VHCA_CM_STALE;
-	if (!rc)
-		put_u64(c->out, at, uid);
-	vhca_file_unlock(&cm->f);
-	return rc;
-}
 
 static int get_event(struct file *filp, struct vhca_cm_call *c,
 		     void __user *user)
@@ -243,17 +320,15 @@ static int get_event(struct file *filp, struct vhca_cm_call *c,
 	struct vhca_cm *cm = filp->private_data;
 	bool waits = !(filp->f_flags & O_NONBLOCK);
 	unsigned int stale = 0;
-	u16 room = c->out_len;
 	int rc;
 
 	for (;;) {
-		if (!waits && !has_events(cm))
+		if (!waits && !vhca_cm_ready(cm))
 			return -EAGAIN;
-		rc = wait_event_interruptible(cm->f.wait, has_events(cm));
+		rc = wait_event_interruptible(cm->wait, vhca_cm_ready(cm));
 		if (rc)
 			return rc;
-		c->out_len = room;
-		rc = fetch(cm, c);
+		rc = vhca_cm_fetch(cm, c);
 		if (!rc)
 			return store(c, user);
 		if (rc != -EAGAIN && rc != VHCA_CM_STALE)
@@ -266,51 +341,108 @@ static int get_event(struct file *filp, struct vhca_cm_call *c,
 	}
 }
 
+/* ---- ids that go to another file ---- */
+
 /* Both files, in the order of their addresses. */
 static int lock_both(struct vhca_cm *a, struct vhca_cm *b)
 {
-	int rc;
-
 	if (a > b)
 		swap(a, b);
-	rc = vhca_file_lock(&a->f);
-	if (rc || a == b)
-		return rc;
-	rc = -EINTR;
-	if (mutex_lock_killable_nested(&b->f.lock, SINGLE_DEPTH_NESTING))
-		goto unlock_a;
-	rc = vhca_file_ready(&b->f);
-	if (!rc)
+	if (mutex_lock_killable(&a->lock))
+		return -EINTR;
+	if (a == b ||
+	    !mutex_lock_killable_nested(&b->lock, SINGLE_DEPTH_NESTING))
 		return 0;
-	vhca_file_unlock(&b->f);
-unlock_a:
-	vhca_file_unlock(&a->f);
+	mutex_unlock(&a->lock);
+	return -EINTR;
+}
+
+static struct vhca_cm_part *part_at(struct vhca_cm *cm, u32 index)
+{
+	struct vhca_cm_part *part;
+
+	list_for_each_entry(part, &cm->parts, list)
+		if (part->index == index)
+			return part;
+	return NULL;
+}
+
+static int end_move(struct vhca_cm_end *end, struct vhca_cm *to,
+		    struct vhca_cm_call *c)
+{
+	struct vhca_cm_part *from = end->part;
+	struct vhca_cm_part *part = part_at(to, from->index);
+	int rc;
+
+	if (!part)
+		return -EINVAL;
+	rc = vhca_file_lock(&from->f);
+	if (rc)
+		return rc;
+	c->from = from->f.handle;
+	vhca_file_unlock(&from->f);
+	end->part = part;
+	rc = vhca_cm_send_to(end, c);
+	if (rc)
+		end->part = from;
 	return rc;
+}
+
+static void groups_move(struct vhca_cm_id *id, struct vhca_cm *to)
+{
+	struct vhca_cm_end *end, *next;
+	struct vhca_cm_part *part;
+	struct vhca_cm_id *group;
+
+	list_for_each_entry(group, &id->cm->ids, list) {
+		if (group->of != id)
+			continue;
+		list_for_each_entry_safe(end, next, &group->ends, list) {
+			part = part_at(to, end->part->index);
+			if (part)
+				end->part = part;
+			else
+				vhca_cm_end_free(end);
+		}
+	}
 }
 
 static int migrate_locked(struct vhca_cm *from, struct vhca_cm *to,
 			  struct vhca_cm_call *c)
 {
-	u32 id = call_id(c);
+	struct vhca_cm_end *end, *next;
+	struct vhca_cm_id *id;
+	bool some = false;
 	int rc;
 
-	if (from->f.dev != to->f.dev)
-		return -EINVAL;
-	c->from = from->f.handle;
-	rc = vhca_cm_uid_move(from, to, id);
-	if (!rc)
-		rc = vhca_cm_command(to, c);
-	/* Room was there a moment ago. */
-	if (rc && vhca_cm_uid_move(to, from, id))
-		vhca_cm_uid_end(to, id, false);
-	return rc;
+	id = vhca_cm_id_get(from, call_id(c), false, &rc);
+	if (!id)
+		return rc;
+	vhca_cm_join(to);
+	list_for_each_entry_safe(end, next, &id->ends, list) {
+		if (from == to)
+			break;
+		rc = end_move(end, to, c);
+		if (rc && !some)
+			return rc;
+		some = true;
+		if (rc)			/* one of several, all alike */
+			vhca_cm_end_drop(id, end);
+	}
+	if (from != to) {
+		groups_move(id, to);
+		vhca_cm_id_move(id, to);
+	}
+	put_u32(c->out, 0, id->events);
+	c->out_len = sizeof(id->events);
+	return 0;
 }
 
 static int migrate(struct vhca_cm *cm, struct vhca_cm_call *c,
 		   void __user *user)
 {
 	u16 at = offsetof(struct rdma_ucm_migrate_id, fd);
-	struct fd f = fdget(u32_at(c->in, at));
+	struct fd f = fdget(vhca_cm_u32(c->in, at));
 	struct vhca_cm *from;
 	int rc = -EINVAL;
 
@@ -324,9 +456,9 @@ static int migrate(struct vhca_cm *cm, struct vhca_cm_call *c,
 	if (rc)
 		goto out;
 	rc = migrate_locked(from, cm, c);
-	vhca_file_unlock(&cm->f);
+	mutex_unlock(&cm->lock);
 	if (from != cm)
-		vhca_file_unlock(&from->f);
+		mutex_unlock(&from->lock);
 out:
 	fdput(f);
 	return rc ? rc : store(c, user);

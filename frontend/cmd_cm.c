@@ -53,6 +53,9 @@ int vhca_cmd_dealloc_cm(struct vhca_dev *dev, u32 handle)
 int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c)
 {
 	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_CM_COMMAND, 0);
+	/* Nobody could tell afterwards in which file the id is. */
+	unsigned int flags = c->cmd == RDMA_USER_CM_CMD_MIGRATE_ID ?
+			     VHCA_CMD_APART | VHCA_CMD_CERTAIN : VHCA_CMD_APART;
 	int rc;
 
 	if (!cmd)
@@ -61,7 +64,7 @@ int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c)
 	/* The backend takes so many; all other slots are for verbs. */
 	rc = down_killable(&dev->cm_slots);
 	if (!rc) {
-		rc = vhca_ring_submit(dev, &cmd, VHCA_CMD_APART);
+		rc = vhca_ring_submit(dev, &cmd, flags);
 		up(&dev->cm_slots);
 	}
 	if (!rc)

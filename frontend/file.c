@@ -10,13 +10,14 @@
 
 static DEFINE_MUTEX(files_lock);	/* dev->files of each, and who is in it */
 
-void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops)
+void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
+		    wait_queue_head_t *wait)
 {
 	file->ops = ops;
 	kref_init(&file->ref);
 	INIT_LIST_HEAD(&file->list);
 	mutex_init(&file->lock);
-	init_waitqueue_head(&file->wait);
+	file->wait = wait;
 	spin_lock_init(&file->state_lock);
 }
 
@@ -94,7 +95,7 @@ static void file_dealloc(struct vhca_file *file)
 	}
 	mutex_unlock(&file->lock);
 	WRITE_ONCE(file->gone, true);
-	wake_up_interruptible(&file->wait);
+	wake_up_interruptible(file->wait);
 }
 
 /* As long as it waits for an answer the device finds it in its list, and waits for it. */
@@ -128,6 +129,8 @@ void vhca_files_close(struct vhca_dev *dev)
 
 	while ((file = first_file(dev))) {
 		file_dealloc(file);
+		if (file->ops->gone)
+			file->ops->gone(file);
 		kref_put(&file->ref, file_free);
 	}
 }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * An open file of a guest's process that is one of the backend's domain as well: of
- * the connection manager (cm.h), or for management datagrams (umad.h).
+ * An open file of a backend's domain, for one of a guest's process: of the connection
+ * manager (cm.h), or for management datagrams (umad.h).
  */
 #ifndef VHCA_FILE_H
 #define VHCA_FILE_H
@@ -24,6 +24,7 @@ struct vhca_file_ops {
 	u8 event;			/* XENVHCA_EVT_* */
 	int (*alloc)(struct vhca_dev *dev, u32 *handle);
 	int (*dealloc)(struct vhca_dev *dev, u32 handle);
+	void (*gone)(struct vhca_file *file);	/* its device; NULL: nobody cares */
 	void (*free)(struct vhca_file *file);
 };
 
@@ -34,7 +35,7 @@ struct vhca_file {
 	struct mutex lock;		/* dev; held during a command */
 	struct vhca_dev *dev;		/* NULL: it is gone */
 	u32 handle;
-	wait_queue_head_t wait;
+	wait_queue_head_t *wait;	/* of the process' file */
 	spinlock_t state_lock;		/* below; upcalls take it */
 	bool gone;
 	bool events;			/* the backend has some */
@@ -43,7 +44,8 @@ struct vhca_file {
 };
 
 /* ---- file.c ---- */
-void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops);
+void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
+		    wait_queue_head_t *wait);
 /* It is of this device, which does not go before the caller lets it. */
 void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev);
 /* It is closed: nothing of it is left at the backend. Sleeps. */

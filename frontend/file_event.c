@@ -36,7 +36,7 @@ bool vhca_file_told(struct vhca_file *file, u16 seq, bool events)
 	}
 	spin_unlock_irqrestore(&file->state_lock, flags);
 	if (news)
-		wake_up_interruptible(&file->wait);
+		wake_up_interruptible(file->wait);
 	return news;
 }
 
@@ -48,5 +48,5 @@ void vhca_file_overflow(struct vhca_file *file)
 	file->lost = true;
 	WRITE_ONCE(file->events, true);
 	spin_unlock_irqrestore(&file->state_lock, flags);
-	wake_up_interruptible(&file->wait);
+	wake_up_interruptible(file->wait);
 }

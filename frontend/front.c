@@ -178,6 +178,7 @@ static int meet(struct vhca_front *front)
 		return -ENOMEM;
 	dev->front = front;
 	dev->window = front->window;
+	vhca_read_nets(link, &dev->nets);
 	vhca_window_clear(front->window);
 	err = vhca_ring_init(dev, terms.order);
 	if (err)

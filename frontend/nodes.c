@@ -6,6 +6,7 @@
  * They are read and written by the worker of front.c. What the link reads is the
  * backend's and is range-checked here.
  */
+#include <linux/inet.h>
 #include <linux/slab.h>
 
 #include "doorbell.h"
@@ -75,6 +76,40 @@ void vhca_read_terms(struct vhca_link *link, struct vhca_terms *t)
 		kfree(text);
 	}
 	t->order = min_t(unsigned int, t->order, XENVHCA_MAX_RING_ORDER);
+}
+
+/* Without a prefix it is in a network of its own, which matches itself only. */
+static bool net_read(char *word, struct vhca_net *net)
+{
+	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+	char *prefix = strchr(word, '/');
+	unsigned int bits = 128, first = 0;
+
+	if (prefix)
+		*prefix++ = '\0';
+	if (in4_pton(word, -1, net->addr + 12, -1, NULL)) {
+		memcpy(net->addr, mapped, sizeof(mapped));
+		first = 96;
+	} else if (!in6_pton(word, -1, net->addr, -1, NULL)) {
+		return false;
+	}
+	if (prefix && (kstrtouint(prefix, 10, &bits) || bits > 128 - first))
+		return false;
+	net->prefix = prefix ? first + bits : 128;
+	return true;
+}
+
+void vhca_read_nets(struct vhca_link *link, struct vhca_nets *nets)
+{
+	char *text = link->ops->read(link, XENVHCA_NODE_IP), *rest, *word;
+
+	nets->nr = 0;
+	if (IS_ERR(text))
+		return;
+	rest = text;
+	while ((word = strsep(&rest, " ")) && nets->nr < XENVHCA_MAX_IPS)
+		nets->nr += net_read(word, &nets->net[nets->nr]);
+	kfree(text);
 }
 
 static void node_number(struct vhca_node *node, const char *name,

@@ -11,6 +11,7 @@
 
 struct vhca_dev;
 struct vhca_link;
+struct vhca_nets;
 
 /* 0, -EPROTONOSUPPORT: the backend speaks no version of ours; or the link's. */
 int vhca_check_version(struct vhca_link *link);
@@ -23,6 +24,8 @@ struct vhca_terms {
 
 /* A single page and single nodes if the backend is silent. */
 void vhca_read_terms(struct vhca_link *link, struct vhca_terms *t);
+/* The guest's own addresses at this device, as far as it has any. */
+void vhca_read_nets(struct vhca_link *link, struct vhca_nets *nets);
 /* Writes all that a connection offers; the rings are there. 0 or -errno. */
 int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t);
 

@@ -88,7 +88,8 @@ static int umad_open(struct inode *inode, struct file *filp)
 
 	if (!umad)
 		return -ENOMEM;
-	vhca_file_init(&umad->f, &umad_ops);
+	init_waitqueue_head(&umad->wait);
+	vhca_file_init(&umad->f, &umad_ops, &umad->wait);
 	mutex_init(&umad->reader);
 	mutex_lock(&ports_lock);
 	rc = port_access(port);

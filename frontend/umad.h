@@ -27,6 +27,7 @@ struct vhca_dev;
  */
 struct vhca_umad {
 	struct vhca_file f;
+	wait_queue_head_t wait;
 	bool used;			/* an agent was registered */
 	bool pkey_index;		/* the process knows the new header */
 	bool full;			/* all of the packet is here */

@@ -381,7 +381,7 @@ ssize_t vhca_umad_read(struct file *filp, char __user *buf, size_t count,
 	for (;;) {
 		if (!readable(umad) && filp->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		if (wait_event_interruptible(umad->f.wait, readable(umad)))
+		if (wait_event_interruptible(umad->wait, readable(umad)))
 			return -ERESTARTSYS;
 		rc = recv_once(umad, buf, count);
 		/* The backend may say that there is a datagram and have none, for ever. */
@@ -397,7 +397,7 @@ __poll_t vhca_umad_poll(struct file *filp, struct poll_table_struct *wait)
 	struct vhca_umad *umad = filp->private_data;
 	__poll_t mask = EPOLLOUT | EPOLLWRNORM;
 
-	poll_wait(filp, &umad->f.wait, wait);
+	poll_wait(filp, &umad->wait, wait);
 	if (READ_ONCE(umad->f.gone))
 		return EPOLLERR;
 	return readable(umad) ? mask | EPOLLIN | EPOLLRDNORM : mask;

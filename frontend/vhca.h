@@ -31,6 +31,14 @@ struct vhca_provider;
 struct vhca_umad_port;
 struct vhca_window;
 
+/* Addresses of a device, each as in IPv6, with the network that it is in. */
+struct vhca_nets {
+	unsigned int nr;		/* 0: it has none of its own */
+	struct vhca_net {
+		u8 addr[16], prefix;
+	} net[XENVHCA_MAX_IPS];
+};
+
 /* One RDMA device = one connection to a backend. */
 struct vhca_dev {
 	struct ib_device ibdev;
@@ -77,6 +85,7 @@ struct vhca_dev {
 	struct delayed_work owed_work;
 	struct list_head files;		/* private to file.c */
 	struct list_head cm_list;	/* private to cm.c */
+	struct vhca_nets nets;		/* for rdma_cm */
 	struct vhca_umad_port *umad;	/* private to umad.c; NULL: none */
 	struct semaphore cm_slots;	/* commands without an answer */
 	long zap_waited;		/* jiffies, for pages that are held: map.c */

@@ -9,8 +9,9 @@
 . ./lib.sh
 . ./vhca.sh
 . ./suspend.sh
+. ./create.sh
 
-A4=10.9.0.71 A6=2001:db8::71 B4=10.9.0.72 B6=2001:db8::72
+A4=10.9.0.71 A1=10.9.1.71 A6=2001:db8::71 B4=10.9.0.72 B6=2001:db8::72
 # dom0_has ADDRESS...: each once, on the HCA's network device.
 dom0_has() {
 	local a
@@ -160,6 +161,15 @@ check "b binds to a's address as dom0 to one that is not there" \
 	as_absent "ucmatose -b @ -c 1"
 check "so it resolves from there" as_absent "ucmatose -b @ -s 10.9.0.1 -c 1"
 check "so do datagrams" as_absent "udaddy -b @ -s 10.9.0.1 -c 1"
+# rping_dom0 ADDRESS: from a.
+rping_dom0() {
+	local server
+	timeout "$(seconds 60)" rping -s -a "$1" -C 3 -V >/tmp/rping.s 2>&1 &
+	server=$!
+	wait_until 20 cm_listens || true
+	guest_sh -t 40 a "rping -c -a $1 -C 3 -V" >/tmp/rping.c 2>&1 &&
+		wait "$server" || { cat /tmp/rping.[sc]; kill "$server"; return 1; }
+}
 listeners() { [ "$(rdma resource show cm_id | grep -c "LISTEN.*:7471")" = "$1" ]; }
 guest_sh -t 60 a "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
 server=$!
@@ -170,6 +180,47 @@ guest_sh a 'pkill -x rping' || true
 guest_sh b 'pkill -x rping' || true
 check "and no more" wait_until 20 listeners 0
 wait "$server" "$watch" || true
+
+step "two HCAs in one guest"
+rxe1_setup
+vhca_attach a "hca=rxe1,ip=$A1/24"
+# named GUEST: each device has the name of its number, whichever came first.
+named() {
+	local n
+	for n in 0 1; do
+		[ "$(guest_sh "$1" "cat /sys/class/infiniband/vhca$n/node_guid")" = \
+			"$(cat /sys/class/infiniband/rxe$n/node_guid)" ] || return 1
+	done
+}
+reloaded() {
+	guest_sh a 'modprobe -r xen-vhcafront && modprobe xen-vhcafront'
+	guest_has 2 && named a
+}
+check "vhca0 is of the first" named a
+for n in 1 2 3; do
+	check "and again ($n)" reloaded
+done
+# serves ADDRESS CLIENT...: rping in a, to which a client in dom0 comes for each address.
+serves() {
+	local server client
+	guest_sh -t 60 a "rping -s -P -a $1" >/tmp/rping.s 2>&1 &
+	server=$!
+	wait_until 20 cm_listens || true
+	for client in "${@:2}"; do
+		timeout "$(seconds 20)" rping -c -a "$client" -C 3 -V >/tmp/rping.c 2>&1 ||
+			{ cat /tmp/rping.[sc]; guest_sh a 'pkill -x rping'; return 1; }
+	done
+	guest_sh a 'pkill -x rping'
+	wait "$server" || true
+	wait_until 20 not cm_listens
+}
+check "a serves at the first one's address" serves $A4 $A4
+check "at the second one's" serves $A1 $A1
+check "at its wildcard it is reached by both" serves 0.0.0.0 $A4 $A1
+check "it connects by the first" rping_dom0 10.9.0.1
+check "and by the second" rping_dom0 10.9.1.1
+check "detach" vhcactl detach a 1
+rxe1_remove
 
 step "an address changes"
 guest_sh -t 60 a 'vhca-indices --event 30' >/tmp/event 2>&1 &

@@ -10,6 +10,6 @@ to=$1
 shift
 mkdir -p "$to"
 for f; do
-	sed -e '/^#include <\(asm\|linux\|rdma\|xen\)\//d' -e '/^#include "compat.h"/d' \
+	sed -e '/^#include <\(asm\|linux\|net\|rdma\|xen\)\//d' -e '/^#include "compat.h"/d' \
 		-e 's|^#include "[./]*/common/kernel/|#include "|' "$f" >"$to/${f##*/}"
 done

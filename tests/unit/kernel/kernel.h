@@ -76,6 +76,9 @@ typedef uint64_t u64;
 #define PTR_ERR(p)		((long)(p))
 #define ERR_PTR(err)		((void *)(long)(err))
 #define kstrtouint		kernel_strtouint
+extern int inet_pton(int af, const char *text, void *to);
+#define in4_pton(s, n, to, delim, end) (inet_pton(2, s, to) == 1)
+#define in6_pton(s, n, to, delim, end) (inet_pton(10, s, to) == 1)
 #define strim(s)		(s)
 
 static inline int kernel_strtouint(const char *s, int base, unsigned int *v)

@@ -18,6 +18,7 @@
 #include "copy/file.c"
 
 static struct vhca_dev dev;
+static wait_queue_head_t wait;
 static unsigned int allocated, freed, events;
 static int alloc_status, publish_status;
 static void (*meanwhile)(struct vhca_file *file);
@@ -75,7 +76,7 @@ static struct vhca_file *opened(void)
 {
 	struct vhca_file *file = calloc(1, sizeof(*file));
 
-	vhca_file_init(file, &ops);
+	vhca_file_init(file, &ops, &wait);
 	vhca_file_join(file, &dev);
 	return file;
 }
