@@ -159,6 +159,7 @@ static void ring_admit(struct vhca_dev *dev)
 
 /* Ends a section under ring->lock, and tells the backend what was sent in it. */
 static void ring_unlock(struct vhca_dev *dev, unsigned long irq)
+	__releases(&dev->ring.lock)
 {
 	bool notify = dev->ring.notify;
 

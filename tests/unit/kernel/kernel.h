@@ -59,6 +59,7 @@ typedef uint64_t u64;
 #define module_param(name, type, mode)
 #define MODULE_PARM_DESC(name, text)
 #define might_sleep()
+#define __releases(lock)
 #define cond_resched()
 #define try_module_get(m)	true
 #define module_put(m)
