@@ -68,6 +68,14 @@ static int vh_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
+static int vh_flush(struct file *file, fl_owner_t id)
+{
+	struct vh_file *vf = file->private_data;
+
+	vh_keep_flush(vf->keep);
+	return 0;
+}
+
 static int vh_release(struct inode *inode, struct file *file)
 {
 	struct vh_file *vf = file->private_data;
@@ -104,6 +112,7 @@ static long vh_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 static const struct file_operations vh_fops = {
 	.owner = THIS_MODULE,
 	.open = vh_open,
+	.flush = vh_flush,
 	.release = vh_release,
 	.unlocked_ioctl = vh_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,

@@ -46,8 +46,9 @@ void vh_grant_stop(void);		/* before vh_wq is destroyed */
 /* dmabuf.c: the ioctl; what it makes holds the module, not the file. */
 long vh_map(struct vhca_helper_map __user *arg);
 
-/* keep.c: the ioctl; a closed file. */
+/* keep.c: the ioctl; a copy of the file is closed; the last one is. */
 long vh_keep_mm(struct vh_file *vf);
+void vh_keep_flush(struct vh_keep *k);
 void vh_keep_release(struct vh_keep *k);
 
 /* frame.c: the ioctl. */

@@ -23,11 +23,18 @@
 #define VH_POLL		msecs_to_jiffies(20)	/* is the memory free? */
 #define VH_PATIENCE	msecs_to_jiffies(5000)	/* ... no: say so */
 
-/* The address space of a worker. Holds mm_users and a module reference. */
+/*
+ * The address space of a worker. Holds mm_users and a module reference; or the verbs
+ * files that were mapped there, and the reference, when that is all that a copy of the
+ * open device is for.
+ */
 struct vh_keep {
 	struct list_head list;
 	struct delayed_work work;
-	struct mm_struct *mm;
+	struct mm_struct *mm;		/* NULL: files in its place */
+	struct file **files;
+	unsigned int nr_files;
+	bool released;			/* nobody has the device open any more */
 	unsigned long complain;		/* jiffies; 0: has been said */
 	pid_t pid;
 };
@@ -59,15 +66,61 @@ static void vh_unmap_uverbs(struct mm_struct *mm)
 }
 
 /* Off the list first: without our reference the mm may become another process's. */
-static void vh_keep_end(struct vh_keep *k)
+static void vh_keep_put_mm(struct vh_keep *k)
 {
 	mutex_lock(&vh_keep_lock);
 	list_del(&k->list);
 	mutex_unlock(&vh_keep_lock);
 	mmput(k->mm);
-	kfree(k);
+	k->mm = NULL;
 	atomic_dec(&vh_kept);
+}
+
+static void vh_keep_end(struct vh_keep *k)
+{
+	if (k->mm)
+		vh_keep_put_mm(k);
+	while (k->nr_files)
+		fput(k->files[--k->nr_files]);
+	kvfree(k->files);
+	kfree(k);
 	module_put(THIS_MODULE);	/* module exit waits for vh_wq */
+}
+
+/* Takes up to @max verbs files into k->files; how many mappings of such there are. */
+static unsigned int vh_keep_files(struct vh_keep *k, unsigned int max)
+{
+	VMA_ITERATOR(vmi, k->mm, 0);
+	struct vm_area_struct *vma;
+	unsigned int n = 0;
+
+	mmap_read_lock(k->mm);
+	for_each_vma(vmi, vma) {
+		if (!vh_is_uverbs(vma))
+			continue;
+		if (n++ < max)
+			k->files[k->nr_files++] = get_file(vma->vm_file);
+	}
+	mmap_read_unlock(k->mm);
+	return n;
+}
+
+/*
+ * The worker is dead, and somebody else has its device open, so that its verbs files are
+ * not closed. If nothing is pinned, they alone stay. Nobody maps any there now.
+ */
+static void vh_keep_shrink(struct vh_keep *k)
+{
+	unsigned int n;
+
+	if (!k->mm || atomic64_read(&k->mm->pinned_vm))
+		return;
+	n = vh_keep_files(k, 0);
+	k->files = kvcalloc(n, sizeof(*k->files), GFP_KERNEL);
+	if (n && !k->files)
+		return;
+	vh_keep_files(k, n);
+	vh_keep_put_mm(k);
 }
 
 /*
@@ -86,8 +139,16 @@ static void vh_keep_fn(struct work_struct *work)
 	struct vh_keep *k = container_of(to_delayed_work(work), struct vh_keep,
 					 work);
 
-	if (atomic_read(&k->mm->mm_users) > 1)
+	if (k->mm && atomic_read(&k->mm->mm_users) > 1)
 		goto later;
+	if (!READ_ONCE(k->released)) {
+		vh_keep_shrink(k);
+		return;
+	}
+	if (!k->mm) {
+		vh_keep_end(k);
+		return;
+	}
 	kthread_use_mm(k->mm);
 	vh_unmap_uverbs(k->mm);
 	kthread_unuse_mm(k->mm);
@@ -143,15 +204,23 @@ long vh_keep_mm(struct vh_file *vf)
 	return 0;
 }
 
+/* A process closes a copy of the file; on exit its memory is gone by then. */
+void vh_keep_flush(struct vh_keep *k)
+{
+	if (k && !current->mm && current->tgid == k->pid)
+		queue_delayed_work(vh_wq, &k->work, 0);
+}
+
 /* Called when the caller's last file is closed; on exit its memory is gone by then. */
 void vh_keep_release(struct vh_keep *k)
 {
 	if (!k)
 		return;
-	if (current->mm == k->mm) {
+	if (k->mm && current->mm == k->mm) {
 		vh_keep_end(k);	/* closed by the living owner */
 		return;
 	}
 	k->complain = (jiffies + VH_PATIENCE) | 1;
-	queue_delayed_work(vh_wq, &k->work, 0);
+	WRITE_ONCE(k->released, true);
+	mod_delayed_work(vh_wq, &k->work, 0);
 }

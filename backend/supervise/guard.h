@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What outlives a worker. A worker's memory, and the verbs files mapped in it,
- * stay until the last copy of its open helper device is closed (helper,
+ * What outlives a worker. The verbs files mapped in a worker's memory, and what is
+ * pinned there, stay until the last copy of its open helper device is closed (helper,
  * KEEP_MM). The supervisor holds such a copy, so that an HCA does not give the
  * doorbell pages of a dead worker to somebody else before the guest has lost
  * them. A service manager that stores files has another copy, for the next

@@ -160,8 +160,9 @@ struct vhca_helper_map {
 /*
  * Keep the caller's address space until all threads of the caller are dead
  * and the verbs files it had open are released; only then grant mappings in
- * it are torn down. Before the first MR is registered. EBUSY: this file keeps one,
- * or another file keeps this one.
+ * it are torn down. Before the first MR is registered. While somebody else has this file
+ * open, the verbs files stay, and the address space only if verbs pin something in it.
+ * EBUSY: this file keeps one, or another file keeps this one.
  */
 #define VHCA_HELPER_KEEP_MM	_IO('V', 3)
 #define VHCA_HELPER_FRAMES	_IOWR('V', 4, struct vhca_helper_frames)

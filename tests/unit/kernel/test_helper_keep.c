@@ -18,7 +18,13 @@
 #undef kfree
 #define kfree(p)		(freed[n_freed++] = (p))
 
-struct vm_area_struct { unsigned long vm_start, vm_end; };
+struct file { int refs; };
+struct vm_area_struct { unsigned long vm_start, vm_end; struct file *vm_file; };
+#define get_file(f)		((f)->refs++, (f))
+#define fput(f)			((f)->refs--)
+#define kvcalloc(n, size, gfp)	calloc(n, size)
+#undef kvfree
+#define kvfree(p)		free(p)
 
 /* The process is one user, a child that shares the memory another. */
 struct mm_struct {
@@ -29,7 +35,8 @@ struct mm_struct {
 
 static struct { struct mm_struct *mm; int tgid; } task = { .tgid = 42 };
 static struct mm_struct worker, other, *used;
-static struct vm_area_struct mapping = { 0x1000, 0x3000 };
+static struct file verbs;
+static struct vm_area_struct mapping = { 0x1000, 0x3000, &verbs };
 static void *freed[16];
 static size_t n_freed;
 static void (*on_last_put)(void);
@@ -49,7 +56,9 @@ static void mmput(struct mm_struct *mm)
 	assert_true(mm->mm_users.v > 0);
 	if (--mm->mm_users.v)
 		return;
-	assert_null(mm->verbs);
+	/* A file of a mapping that goes with the memory is held by the keep. */
+	assert_true(!mm->verbs || verbs.refs);
+	mm->verbs = NULL;
 	assert_int_equal(mm->pinned_vm.v, 0);
 	if (on_last_put)
 		on_last_put();
@@ -80,6 +89,13 @@ static void dies(struct mm_struct *mm)
 {
 	task.mm = NULL;
 	mmput(mm);
+}
+
+/* What a process that dies does with its copy of the file. */
+static void flushes(struct vh_file *vf)
+{
+	vh_keep_flush(vf->keep);
+	kernel_advance(HZ);
 }
 
 static void closes(struct vh_file *vf)
@@ -195,6 +211,48 @@ static void an_end_is_no_obstacle(void **state)
 	closes(&two);
 }
 
+/* A guard is for the verbs files: they stay, and the memory does not. */
+static void a_guard_keeps_no_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	flushes(&one);				/* alive */
+	assert_int_equal(worker.mm_users.v, 2);
+	dies(&worker);
+	task.tgid++;
+	flushes(&one);				/* somebody else's copy */
+	assert_int_equal(worker.mm_users.v, 1);
+	task.tgid--;
+	flushes(&one);
+	assert_int_equal(worker.mm_users.v, 0);
+	assert_int_equal(vh_kept.v, 0);
+	assert_int_equal(verbs.refs, 1);
+	flushes(&one);
+	assert_int_equal(verbs.refs, 1);
+	closes(&one);
+	kernel_advance(HZ);
+	assert_int_equal(verbs.refs, 0);
+}
+
+/* Unless something in it is pinned, until the end of the guard. */
+static void a_guard_keeps_what_is_pinned(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	worker.pinned_vm.v = 1;
+	dies(&worker);
+	flushes(&one);
+	assert_int_equal(worker.mm_users.v, 1);
+	assert_non_null(worker.verbs);
+	closes(&one);
+	kernel_advance(HZ);
+	assert_null(worker.verbs);
+	worker.pinned_vm.v = 0;
+	kernel_advance(HZ);
+	assert_int_equal(worker.mm_users.v, 0);
+	assert_int_equal(verbs.refs, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -204,6 +262,8 @@ int main(void)
 		T(each_worker_has_its_own),
 		T(the_living_give_it_up),
 		T(an_end_is_no_obstacle),
+		T(a_guard_keeps_no_memory),
+		T(a_guard_keeps_what_is_pinned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
