@@ -38,7 +38,7 @@ packages=(
 	"linux-image-$KVER" "xen-utils-$XEN" "xen-hypervisor-$XEN-amd64"
 	xenstore-utils qemu-system-xen grub-pc-bin grub-common
 	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
-	opensm infiniband-diags
+	opensm infiniband-diags libfabric-bin
 	iproute2 kmod udev iputils-ping procps sysvinit-utils socat strace jq pciutils
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
 	gzip tar cpio libjson-c5 libgcc-s1
@@ -60,7 +60,7 @@ common_programs=(
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
 	ib_atomic_bw ib_atomic_lat rping ucmatose udaddy rdma_server rdma_client
 	rdma_xserver rdma_xclient udpong rcopy
-	rstream riostream cmtime mckey
+	rstream riostream cmtime mckey fi_info fi_pingpong
 )
 dom0_programs=(
 	tar cpio gzip jq lspci setpci losetup lsblk bridge tc xargs nice
@@ -115,6 +115,9 @@ unpack_packages() {
 	tar -C "$all" --exclude='./dev/*' --exclude='./usr/share/doc' \
 		--no-same-owner -xf "$work/root.tar"
 	rm "$work/root.tar"
+	# Debian 12's libfabric wants it, and the package has a script link it.
+	[ ! -e "$all/usr/lib/libpsm1" ] || ln -s ../libpsm1/libpsm_infinipath.so.1.16 \
+		"$all/usr/lib/$triplet/libpsm_infinipath.so.1"
 	[ -z "${VHCA_KERNEL:-}" ] ||
 		cp -a "$VHCA_KERNEL/lib/modules" "$all/usr/lib/"
 }
