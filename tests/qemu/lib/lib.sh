@@ -120,13 +120,16 @@ vhcactl() {
 	esac
 }
 
-# wait_until SECONDS COMMAND...: polls until it succeeds; else status 1.
+# wait_until SECONDS COMMAND...: polls until it succeeds; else status 1. It rests as long
+# as an attempt took, at least $PAUSE: what is waited for needs the processor, too.
 wait_until() {
-	local end=$((SECONDS + $1 * ${TIME_SCALE:-2}))
+	local end=$((SECONDS + $1 * ${TIME_SCALE:-2})) begin took
 	shift
-	until "$@" >/dev/null 2>&1; do
+	until begin=${EPOCHREALTIME/[.,]/}; "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || return 1
+		took=$((${EPOCHREALTIME/[.,]/} - begin + 1000000))
 		sleep "${PAUSE:-0.1}"
+		[ "$took" -lt 1100000 ] || sleep $((took / 1000000 - 1)).${took: -6}
 	done
 }
 
@@ -336,17 +339,19 @@ guest_destroy() {
 # streams stdout and stderr, returns its status (124 time-out, default 60 s;
 # 255 no guest). -i passes stdin on. Several may run at once (use &).
 guest_sh() {
-	local opts=(-t "$(seconds 60)") name
+	local opts=(-t $((60 * ${TIME_SCALE:-2}))) name ip=''
 	while :; do
 		case "$1" in
-		-t)	opts+=(-t "$(seconds "$2")"); shift 2 ;;
+		-t)	opts+=(-t $(($2 * ${TIME_SCALE:-2}))); shift 2 ;;
 		-i)	opts+=(-i); shift ;;
 		*)	break ;;
 		esac
 	done
 	name=$1
 	shift
-	guest-shell "${opts[@]}" "$(guest_ip "$name")" $SHELL_PORT "$*"
+	# No process is started for what bash can do: it would take longer than most commands.
+	read -r ip <"$GUEST_RUN/$name.ip" || true
+	guest-shell "${opts[@]}" "$ip" $SHELL_PORT "$*"
 }
 
 # guest_put NAME LOCAL REMOTE and guest_get NAME REMOTE LOCAL: one file.

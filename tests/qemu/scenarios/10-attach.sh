@@ -54,21 +54,22 @@ flaps() {
 	# A refresh comes a second after the one before at most.
 	sleep 2	# measured
 }
-for g in a b; do
+watchers=$(long b 'a b')
+for g in $watchers; do
 	guest_sh -t 90 "$g" 'ibv_asyncwatch -d vhca0' >"$SCENARIO_DIR/async.$g" 2>&1 &
 	check "$g: a program waits for events" wait_guest 10 "$g" \
 		'ls -l /proc/$(pgrep -x ibv_asyncwatch)/fd | grep infinibandevent'
 done
 flaps up
-for g in a b; do
+for g in $watchers; do
 	check "$g: the last event is PORT_ACTIVE" tells "$g" ACTIVE ACTIVE
 done
 flaps down
-for g in a b; do
+for g in $watchers; do
 	check "$g: the last event is PORT_ERR" tells "$g" ERR DOWN
 done
 ip link set d0 up
-for g in a b; do
+for g in $watchers; do
 	check "$g: and PORT_ACTIVE" wait_until 10 tells "$g" ACTIVE ACTIVE
 	guest_sh "$g" 'pkill -x ibv_asyncwatch'
 done

@@ -110,8 +110,8 @@ check "rdma link has no LID" guest_sh a \
 
 step "programs between them"
 check "ibv_rc_pingpong, IPv4" pingpong ibv_rc_pingpong $A4 $B4
-check "ibv_rc_pingpong, IPv6" pingpong ibv_rc_pingpong $A6 $B6
-check "ibv_ud_pingpong" pingpong ibv_ud_pingpong $A4 $B4
+[ "$(long 0 1)" = 0 ] || check "ibv_rc_pingpong, IPv6" pingpong ibv_rc_pingpong $A6 $B6
+check "ibv_ud_pingpong, IPv6" pingpong ibv_ud_pingpong $A6 $B6
 guest_sh -t 30 a "ibv_rc_pingpong -n 100 -g $(index a $A4)" >/dev/null 2>&1 &
 server=$!
 listens a
@@ -171,9 +171,9 @@ rping_dom0() {
 		wait "$server" || { cat /tmp/rping.[sc]; kill "$server"; return 1; }
 }
 listeners() { [ "$(rdma resource show cm_id | grep -c "LISTEN.*:7471")" = "$1" ]; }
-guest_sh -t 60 a "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
+guest_sh -t 60 a "rping -s -p 7471" >/tmp/rping.s 2>&1 &
 server=$!
-guest_sh -t 60 b "timeout 40 rping -s -p 7471" >/dev/null 2>&1 &
+guest_sh -t 60 b "rping -s -p 7471" >/tmp/rping.c 2>&1 &
 watch=$!
 check "both listen at one port" wait_until 20 listeners 2
 guest_sh a 'pkill -x rping' || true
@@ -197,7 +197,7 @@ reloaded() {
 	guest_has 2 && named a
 }
 check "vhca0 is of the first" named a
-for n in 1 2 3; do
+for n in $(seq "$(long 1 3)"); do
 	check "and again ($n)" reloaded
 done
 # serves ADDRESS CLIENT...: rping in a, to which a client in dom0 comes for each address.

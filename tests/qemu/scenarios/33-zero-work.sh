@@ -15,7 +15,7 @@
 . ./hca.sh
 . ./zero.sh
 
-WRITES=$(long 1000 10000)
+WRITES=$(long 500 10000)
 
 step "a PV and a PVH guest, each with an HCA"
 hca_guests pv a pvh b
