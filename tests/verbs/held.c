@@ -6,13 +6,17 @@
  *
  * vhca-held ah N		N threads make an address handle each, of a neighbour of
  *			GID 1 that nobody has; prints how many were made
- * vhca-held fault	registers a page that is not there, by userfaultfd; prints "held"
- *			when the verb waits for it, and gives it on SIGTERM
+ * vhca-held fault	Soft-RoCE: calls a verb whose arguments are in a page that is not
+ *			there, by userfaultfd; prints "held" when the verb waits for
+ *			it, and gives it on SIGTERM
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +33,6 @@
 
 static struct ibv_pd *pd;
 static union ibv_gid gid;
-static char *page;
 
 static void *make_ah(void *arg)
 {
@@ -66,14 +69,26 @@ static int handles(int n)
 	return 0;
 }
 
-static void *reg(void *arg)
+/* ib_uverbs reads the attributes while it holds the device. */
+static void *verb(void *hdr)
 {
-	struct ibv_mr *mr = ibv_reg_mr(pd, page, PAGE, IBV_ACCESS_LOCAL_WRITE);
+	int rc = ioctl(pd->context->cmd_fd, RDMA_VERBS_IOCTL, hdr);
 
-	printf("reg_mr %s\n", mr ? "ok" : vt_errno(errno));
-	if (mr)
-		ibv_dereg_mr(mr);
-	return arg;
+	printf("the verb ended: %s\n", rc ? vt_errno(errno) : "ok");
+	return NULL;
+}
+
+/* The header of a verb with one attribute, which is in the next page. */
+static struct ib_uverbs_ioctl_hdr *verb_before(unsigned char *attrs)
+{
+	struct ib_uverbs_ioctl_hdr hdr = {
+		.length = sizeof(hdr) + sizeof(struct ib_uverbs_attr),
+		.object_id = UVERBS_OBJECT_DEVICE,
+		.method_id = UVERBS_METHOD_QUERY_PORT,
+		.num_attrs = 1, .driver_id = RDMA_DRIVER_RXE,
+	};
+
+	return memcpy(attrs - sizeof(hdr), &hdr, sizeof(hdr));
 }
 
 static int fault(void)
@@ -83,19 +98,20 @@ static int fault(void)
 	struct uffdio_zeropage zero = {};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), sig;
 	struct uffd_msg msg;
+	unsigned char *page;
 	pthread_t thread;
 	sigset_t term;
 
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, NULL);
-	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+	page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	range.range.start = zero.range.start = (uintptr_t)page;
+	range.range.start = zero.range.start = (uintptr_t)page + PAGE;
 	range.range.len = zero.range.len = PAGE;
 	if (fd < 0 || page == MAP_FAILED || ioctl(fd, UFFDIO_API, &api) ||
 	    ioctl(fd, UFFDIO_REGISTER, &range) ||
-	    pthread_create(&thread, NULL, reg, NULL))
+	    pthread_create(&thread, NULL, verb, verb_before(page + PAGE)))
 		return 2;
 	if (read(fd, &msg, sizeof(msg)) != sizeof(msg))
 		return 2;

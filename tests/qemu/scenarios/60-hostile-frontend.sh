@@ -31,6 +31,11 @@ second_half() {
 
 # commands GUEST: that its worker has answered.
 commands() { worker_counters "$1" | sed -n "s/.* cmds://p"; }
+# used GUEST: processor time of its worker, in ms.
+used() {
+	awk '$1 == "usage_usec" { print int($2 / 1000) }' \
+		"/sys/fs/cgroup/vhcad-$(worker_pid "$1" 0)/cpu.stat"
+}
 # What is served in all is counted, not how long it takes: a has 100 commands a second,
 # and says itself whether it had more.
 floods() {
@@ -44,10 +49,10 @@ floods() {
 		wait_until 60 grep -q begun "/tmp/flood.$g" ||
 			fail "no flood of $g: $(cat "/tmp/flood.$g")"
 	done
-	note "commands of a, b and c: $(commands a) $(commands b) $(commands c)"
+	note "commands of a, b and c: $(commands a) $(commands b) $(commands c), ms: $(used a) $(used b) $(used c)"
 	check "b makes 50 queue pairs meanwhile" guest_sh -t 100 b \
 		"TIME_SCALE=${TIME_SCALE:-2} vhca-many probe 50"
-	note "and then: $(commands a) $(commands b) $(commands c)"
+	note "and then: $(commands a) $(commands b) $(commands c), ms: $(used a) $(used b) $(used c)"
 	check "before the floods have ended" eval "kill -0 $a && kill -0 $c"
 	for g in a c; do
 		guest_sh $g 'touch /tmp/enough'

@@ -88,27 +88,28 @@ check "OpenMetrics counts commands" bash -c \
 
 # Natively each of them waits a second, beside the others. A dummy has no neighbours once
 # it asks for them.
-step "60 threads make address handles for nobody"
+THREADS=$(long 24 60)
+step "$THREADS threads make address handles for nobody"
 ip link set d0 arp on
-guest_sh a 'vhca-held ah 60 >/tmp/held 2>&1 & sleep 0.3' # measured
+guest_sh a 'vhca-held ah '"$THREADS"' >/tmp/held 2>&1 & sleep 0.3' # measured
 begin=$SECONDS
 check "another process opens the device" guest_sh -t 100 a 'ibv_devinfo -d vhca0 >/dev/null'
-echo "ibv_devinfo beside 60 threads: $((SECONDS - begin)) s"
+echo "ibv_devinfo beside $THREADS threads: $((SECONDS - begin)) s"
 check "the threads end" wait_guest 120 a 'grep made /tmp/held'
-check "they are refused" guest_sh a 'grep "made 0 of 60" /tmp/held'
+check "they are refused" guest_sh a "grep 'made 0 of $THREADS' /tmp/held"
 ip link set d0 arp off
 check "the device lives" guest_sh a 'ibv_devinfo -d vhca0 | grep PORT_ACTIVE'
 
 # A process stands in a page fault in a verb: ib_core waits for it.
 step "a device is taken away while a verb of it waits"
 guest_sh a 'vhca-held fault >/tmp/held 2>&1 &'
-check "a process registers a page that is not there" wait_guest 20 a 'grep held /tmp/held'
+check "a process calls a verb whose arguments are not there" wait_guest 20 a 'grep held /tmp/held'
 check "detach -f" vhcactl detach -f a 0
 check "the guest removes the device" wait_guest 20 a '[ ! -e /sys/bus/xen/devices/vhca-0 ]'
-check "the process still waits" guest_sh a '! grep reg_mr /tmp/held && pgrep -x vhca-held'
+check "the process still waits" guest_sh a '! grep ended /tmp/held && pgrep -x vhca-held'
 check "another device comes" vhcactl attach -w "$(seconds 30)" a hca=rxe0,max-pinned-mb=64
 check "and is detached" vhcactl detach a 0
-check "the page comes, the verb ends" guest_sh a 'kill $(pgrep -x vhca-held); for ((i = 0; i < 100; i++)); do ! pgrep -x vhca-held || sleep 0.1; done; grep reg_mr /tmp/held'
+check "the page comes, the verb ends" guest_sh a 'kill $(pgrep -x vhca-held); for ((i = 0; i < 100; i++)); do ! pgrep -x vhca-held || sleep 0.1; done; grep ended /tmp/held'
 check "nothing is left of the device" wait_guest 40 a '[ -z "$(ls /sys/class/infiniband)" ]'
 check "no kernel complains" guest_sh a '! dmesg | grep -E "WARNING:|BUG:"'
 vhca_attach a max-pinned-mb=64
