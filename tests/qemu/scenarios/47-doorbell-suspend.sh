@@ -41,7 +41,11 @@ load_start a -g 0
 check "the agent has mapped doorbell pages" not same_hca
 
 step "suspend"
+# Its doorbell pages may be in the guest's reach, so its context is parked, and the
+# supervisor guards the verbs files of the worker that goes.
+check "a process has been there" guest_sh a 'ibv_devinfo >/dev/null'
 again "doorbells ring after a checkpoint" checkpoint a
+check "of the worker before only files are kept" wait_until 20 nothing_kept
 hold_start a
 again "doorbells ring after a restore" resume_with a mlx5_0
 # It rings once more before it ends.
