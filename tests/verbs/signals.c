@@ -489,7 +489,7 @@ static int run(const struct vt_opt *o, int times)
 		if (live(o, lists[list], &t))
 			return 2;
 		quiet = *now;
-		for (i = 0; i < (unsigned int)times * 8; i++, lives++) {
+		for (i = 0; i < (unsigned int)times; i++, lives++) {
 			t = (struct timer){ periods[i % 4], i & 4,
 					    (i ^ i >> 2) & 1 };
 			if (live(o, lists[list], &t))
@@ -508,7 +508,7 @@ static int run(const struct vt_opt *o, int times)
 int main(int argc, char **argv)
 {
 	struct vt_opt o = { .timeout_ms = 5000 };
-	int c, times = 1;
+	int c, times = 8;
 
 	while ((c = getopt(argc, argv, "d:g:n:h")) != -1) {
 		switch (c) {
@@ -518,6 +518,8 @@ int main(int argc, char **argv)
 		default:
 			fprintf(c == 'h' ? stdout : stderr,
 "usage: vhca-signals [-d DEVICE] [-g GID-INDEX] [-n TIMES]\n"
+"TIMES (8): timers that each list of verbs is called under, the second four with\n"
+"SA_RESTART.\n"
 "Status 0: no verb had another result because of a signal.\n");
 			return c == 'h' ? 0 : 2;
 		}

@@ -54,11 +54,13 @@ step "each verb while timers interrupt its process"
 # a PV dom0 that gave memory away has frames in disorder
 check "natively, Soft-RoCE" vhca-signals -d rxe0 -g 1
 check "natively, mlx5" vhca-helper-test --capped mlx5_0 vhca-signals -d mlx5_0 -g 0
+timers=$(long 8 80)
 for g in a b; do
 	check "$g: on both devices" guest_sh -t $(long 120 500) $g "
 		for d in \$(ls /sys/class/infiniband); do
-			vhca-signals -d \$d -g 0 -n $(long 1 10) || exit 1
+			vhca-signals -d \$d -g 0 -n $timers || exit 1
 		done"
+	timers=$(long 4 80)
 done
 
 guests_end_clean a b
