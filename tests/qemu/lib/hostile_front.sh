@@ -25,14 +25,21 @@ hostile_fronts_begin() {
 	wait_until 20 grep -q '^t=1 ' /tmp/traffic.b || fail "no traffic in b"
 }
 
+# hostile_traffic_end: b's, unless it has ended.
+hostile_traffic_end() {
+	[ -n "$traffic" ] || return 0
+	check "b's traffic is still going" kill -0 "$traffic"
+	guest_sh b 'touch /tmp/enough'
+	check "b's traffic was never wrong" wait "$traffic"
+	traffic=''
+}
+
 # hostile_fronts_end: what must be true when both have done what they could.
 hostile_fronts_end() {
 	local g
 	step "what is left"
 	check "the supervisor is the same" [ "$(supervisor_pid)" = "$old" ]
-	check "b's traffic is still going" kill -0 "$traffic"
-	guest_sh b 'touch /tmp/enough'
-	check "b's traffic was never wrong" wait "$traffic"
+	hostile_traffic_end
 	for g in a c; do
 		guest_sh $g 'modprobe xen-vhcafront'
 		check "$g: the module connects to the same device" \

@@ -8,7 +8,6 @@
 # limit: 420
 . ./lib.sh
 . ./vhca.sh
-. ./zero.sh
 . ./hostile_front.sh
 
 # What a backend waits for before it starts a worker again takes most of the time:
@@ -29,18 +28,27 @@ second_half() {
 	check "the backend follows" hostile c states
 }
 
-# commands GUEST: that its worker has answered.
-commands() { worker_counters "$1" | sed -n "s/.* cmds://p"; }
-# used GUEST: processor time of its worker, in ms.
-used() {
-	awk '$1 == "usage_usec" { print int($2 / 1000) }' \
-		"/sys/fs/cgroup/vhcad-$(worker_pid "$1" 0)/cpu.stat"
+declare -A domid pid
+# served GUEST: commands that its worker has answered, and milliseconds of a processor that
+# it took for them.
+served() {
+	local file=$RUN_DIR/${domid[$1]}-0.stats
+	rm -f "$file"
+	kill -USR1 "${pid[$1]}"
+	wait_until 10 test -s "$file" || fail "no statistics of $1's worker"
+	sed -n 's/.*"cmds":\([0-9]*\).*/\1 commands, /p' "$file" | tr -d '\n'
+	awk '$1 == "usage_usec" { print int($2 / 1000) " ms" }' \
+		"/sys/fs/cgroup/vhcad-${pid[$1]}/cpu.stat"
 }
 # What is served in all is counted, not how long it takes: a has 100 commands a second,
 # and says itself whether it had more.
 floods() {
-	local worker a c g
-	worker=$(worker_pid b 0)
+	local a c g n
+	n=$(long 10 50)
+	for g in a b c; do
+		domid[$g]=$(guest_domid $g)
+		pid[$g]=$(worker_pid $g 0)
+	done
 	guest_sh -t 500 a 'hostile-frontend destroys' >/tmp/flood.a 2>&1 &
 	a=$!
 	guest_sh -t 500 c 'hostile-frontend flood' >/tmp/flood.c 2>&1 &
@@ -49,10 +57,10 @@ floods() {
 		wait_until 60 grep -q begun "/tmp/flood.$g" ||
 			fail "no flood of $g: $(cat "/tmp/flood.$g")"
 	done
-	note "commands of a, b and c: $(commands a) $(commands b) $(commands c), ms: $(used a) $(used b) $(used c)"
-	check "b makes 50 queue pairs meanwhile" guest_sh -t 100 b \
-		"TIME_SCALE=${TIME_SCALE:-2} vhca-many probe 50"
-	note "and then: $(commands a) $(commands b) $(commands c), ms: $(used a) $(used b) $(used c)"
+	note "a: $(served a); b: $(served b); c: $(served c)"
+	check "b makes $n queue pairs meanwhile" guest_sh -t 100 b \
+		"TIME_SCALE=${TIME_SCALE:-2} vhca-many probe $n"
+	note "a: $(served a); b: $(served b); c: $(served c)"
 	check "before the floods have ended" eval "kill -0 $a && kill -0 $c"
 	for g in a c; do
 		guest_sh $g 'touch /tmp/enough'
@@ -61,7 +69,7 @@ floods() {
 		shown /tmp/flood.a wait $a
 	check "c: a flood of commands, kicks and notifications is served" \
 		shown /tmp/flood.c wait $c
-	check "b's worker is the same" [ "$(worker_pid b 0)" = "$worker" ]
+	check "b's worker is the same" [ "$(worker_pid b 0)" = "${pid[b]}" ]
 }
 # shown FILE COMMAND...: and what it said.
 shown() {
@@ -104,6 +112,7 @@ second=$!
 all_well "what a or c does is not endured" "$first" "$second"
 
 step "a and c flood, each in its way"
+hostile_traffic_end
 check "each worker has a cgroup of its own" own_cgroups
 floods
 hostile_fronts_end
