@@ -59,26 +59,12 @@
  * /local/domain/0/backend/vhca/5/0/port = "1"
  * /local/domain/0/backend/vhca/5/0/max-qp = "1024"
  * /local/domain/0/backend/vhca/5/0/versions = "1"
- * /local/domain/0/backend/vhca/5/0/max-ring-page-order = "4"
  * /local/domain/0/backend/vhca/5/0/setup = "4 70481223"
  *
  * /local/domain/5/device/vhca/0/backend = "/local/domain/0/backend/vhca/5/0"
  * /local/domain/5/device/vhca/0/backend-id = "0"
  * /local/domain/5/device/vhca/0/state = "4"
  * /local/domain/5/device/vhca/0/setup = "1 70481223 15 16 17 402 403 386 ... 401"
- *
- * or, if one of both knows nothing of setup, instead of it:
- *
- * /local/domain/5/device/vhca/0/version = "1"
- * /local/domain/5/device/vhca/0/ring-page-order = "4"
- * /local/domain/5/device/vhca/0/ring-ref0 = "386"
- *   ...
- * /local/domain/5/device/vhca/0/ring-ref15 = "401"
- * /local/domain/5/device/vhca/0/event-channel = "15"
- * /local/domain/5/device/vhca/0/evt-ring-ref = "402"
- * /local/domain/5/device/vhca/0/evt-event-channel = "16"
- * /local/domain/5/device/vhca/0/kick-ring-ref = "403"
- * /local/domain/5/device/vhca/0/kick-event-channel = "17"
  *
  ******************************************************************************
  *                        Backend xenstore nodes
@@ -237,22 +223,16 @@
  *      Default Value:  none, mandatory
  *      Writer:         backend, before InitWait
  *
- * max-ring-page-order
- *      Values:         0..4
- *      Default Value:  0
- *      Writer:         backend, before InitWait
- *
- *      Largest size of the command ring, as log2 of the number of pages.
- *
  * setup
  *      Values:         "<order> <offer>", two decimal numbers with a blank:
  *                      0..4 and <uint32_t>
- *      Default Value:  absent: the frontend has to write the single nodes
+ *      Default Value:  none, mandatory
  *      Writer:         backend, before InitWait
  *
- *      The frontend may write its node setup instead of the single nodes.
- *      order takes the place of max-ring-page-order; offer names this
- *      connection, so that what an earlier one left is not taken for this one's.
+ *      order is the largest size of the command ring, as log2 of the number of
+ *      pages. offer names this connection: the frontend repeats it in its own
+ *      setup, so that what an earlier connection left is not taken for this
+ *      one's.
  *
  * broken
  *      Values:         <string>
@@ -327,43 +307,18 @@
  * Initialised; the backend reads them once, on Initialised.
  *
  * setup
- *      Values:         decimal numbers with a blank between them: version,
- *                      offer of the backend's setup, event-channel,
- *                      evt-event-channel, kick-event-channel, evt-ring-ref,
- *                      kick-ring-ref, and each ring-ref<i>; their number is that
- *                      of the ring's pages
- *      Default Value:  absent, or with another offer: the single nodes
- *
- *      Only if the backend has a node setup. Takes the place of version to
- *      kick-event-channel below: one write and one read for some twenty.
- *
- * version
- *      Values:         one of the backend's versions
+ *      Values:         "<version> <offer> <cmd> <evt> <kick> <evt-ref>
+ *                      <kick-ref> <ref>...", decimal numbers with a blank
+ *                      between them
  *      Default Value:  none, mandatory
  *
- * ring-page-order
- *      Values:         0..max-ring-page-order of the backend
- *      Default Value:  0
- *
- * ring-ref<i>
- *      Values:         <uint32_t>, i = 0 .. (1 << ring-page-order) - 1
- *
- *      Grant references of the command ring, read-write, in order.
- *
- * event-channel
- *      Values:         <uint32_t>
- *
- *      Event channel of the command ring, used in both directions.
- *
- * evt-ring-ref, evt-event-channel
- *      Values:         <uint32_t>
- *
- *      Page and event channel of the event ring (backend to frontend).
- *
- * kick-ring-ref, kick-event-channel
- *      Values:         <uint32_t>
- *
- *      Page and event channel of the kick ring (frontend to backend).
+ *      version is one of the backend's versions, offer that of the backend's
+ *      setup. cmd, evt and kick are the event channels of the command ring (used
+ *      in both directions), the event ring (backend to frontend) and the kick
+ *      ring (frontend to backend). evt-ref and kick-ref are grant references of
+ *      the pages of the latter two; the rest are those of the command ring, in
+ *      order, 1 << n of them where n is at most order of the backend's setup.
+ *      All are granted read-write. A setup with another offer is refused.
  *
  * doorbell-window
  *      Values:         "<gfn> <nr>", hexadecimal with 0x
@@ -488,7 +443,6 @@
 #define XENVHCA_NODE_HCA                "hca"
 #define XENVHCA_NODE_PORT               "port"
 #define XENVHCA_NODE_VERSIONS           "versions"
-#define XENVHCA_NODE_MAX_RING_ORDER     "max-ring-page-order"
 #define XENVHCA_NODE_BROKEN             "broken"
 #define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
 #define XENVHCA_NODE_MAX_UCONTEXT       "max-ucontext"
@@ -502,14 +456,6 @@
 #define XENVHCA_NODE_IP                 "ip"
 #define XENVHCA_NODE_PKEYS              "pkeys"
 #define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
-#define XENVHCA_NODE_VERSION            "version"
-#define XENVHCA_NODE_RING_ORDER         "ring-page-order"
-#define XENVHCA_NODE_RING_REF           "ring-ref"      /* + index */
-#define XENVHCA_NODE_EVTCHN             "event-channel"
-#define XENVHCA_NODE_EVT_RING_REF       "evt-ring-ref"
-#define XENVHCA_NODE_EVT_EVTCHN         "evt-event-channel"
-#define XENVHCA_NODE_KICK_RING_REF      "kick-ring-ref"
-#define XENVHCA_NODE_KICK_EVTCHN        "kick-event-channel"
 #define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory */
 #define XENVHCA_NODE_DOORBELL_REQUESTS  "requests"      /* in it */
 #define XENVHCA_NODE_DOORBELL_ANSWERS   "answers"       /* in it */
@@ -1693,9 +1639,8 @@ struct xenvhca_kick_page {
  *      };
  *
  * The frontend writes the front half, the backend the back half, of which the
- * other one believes nothing: it reads each number once and checks it. Numbers
- * are those of the nodes of that name; 0 is an absent node. There is no setup:
- * each number has its place.
+ * other one believes nothing: it copies each number and text once and checks the
+ * copy.
  *
  * magic - XENVHCA_LINK_MAGIC, written last, when the rest of the front half is
  *   there, before the page is granted. Anything else: the frontend withdraws the
@@ -1710,14 +1655,15 @@ struct xenvhca_kick_page {
  * state - enum xenbus_state. Whoever writes it makes what it wrote before
  *   visible first (write barrier), whoever reads it reads nothing of that half
  *   before (read barrier). The state diagram above holds.
- * versions - as the node: text with a NUL, a comma separated list.
+ * versions, setup - as the nodes: text with a NUL; empty is an absent node.
  *
  * +----------------+----------------+----------------+----------------+
  * |      front_magic                | octet 0                         |
  * |      front_state                | octet 12                        |
- * |      front_ring_ref[16]         | octets 64 .. 127                |
+ * |      front_setup                | octets 64 .. 319                |
  * |      back_state                 | octet 2048                      |
- * |      back_versions              | octets 2056 .. 2087             |
+ * |      back_versions              | octets 2052 .. 2083             |
+ * |      back_setup                 | octets 2084 .. 2115             |
  * +----------------+----------------+----------------+----------------+
  */
 #define XENVHCA_LINK_COMPATIBLE         "xen-vhca,page"
@@ -1728,37 +1674,21 @@ struct xenvhca_kick_page {
 #define XENVHCA_LINK_FIRST_REF          2       /* 0, 1: console, xenstore */
 #define XENVHCA_LINK_LAST_REF           7
 #define XENVHCA_LINK_TEXT               32
+#define XENVHCA_LINK_SETUP              256     /* of the front half */
 
 struct xenvhca_link_page {
     uint32_t front_magic;           /*   0 */
     uint32_t front_layout;          /*   4 */
     uint32_t front_port;            /*   8 */
     uint32_t front_state;           /*  12 */
-    uint32_t front_version;         /*  16 */
-    uint32_t front_ring_order;      /*  20 */
-    uint32_t front_evtchn;          /*  24 */
-    uint32_t front_evt_ref;         /*  28 */
-    uint32_t front_evt_evtchn;      /*  32 */
-    uint32_t front_kick_ref;        /*  36 */
-    uint32_t front_kick_evtchn;     /*  40 */
-    uint8_t front_pad0[20];         /*  44 */
-    uint32_t front_ring_ref[16];    /*  64 */
-    uint8_t front_pad1[1920];       /* 128 */
+    uint8_t front_pad0[48];         /*  16 */
+    uint8_t front_setup[XENVHCA_LINK_SETUP]; /*  64 */
+    uint8_t front_pad1[1728];       /* 320 */
     uint32_t back_state;            /* 2048 */
-    uint32_t back_max_ring_order;   /* 2052 */
-    uint8_t back_versions[XENVHCA_LINK_TEXT]; /* 2056 */
-    uint8_t back_pad[2008];         /* 2088 */
+    uint8_t back_versions[XENVHCA_LINK_TEXT]; /* 2052 */
+    uint8_t back_setup[XENVHCA_LINK_TEXT]; /* 2084 */
+    uint8_t back_pad[1980];         /* 2116 */
 };                                  /* 4096 */
-
-/* Numbers of the front half: F(NODE, field); ring-ref<i> are besides. */
-#define XENVHCA_LINK_FRONT(F) \
-    F(VERSION, version) \
-    F(RING_ORDER, ring_order) \
-    F(EVTCHN, evtchn) \
-    F(EVT_RING_REF, evt_ref) \
-    F(EVT_EVTCHN, evt_evtchn) \
-    F(KICK_RING_REF, kick_ref) \
-    F(KICK_EVTCHN, kick_evtchn)
 
 DEFINE_RING_TYPES(xenvhca, struct xenvhca_request, struct xenvhca_response);
 
