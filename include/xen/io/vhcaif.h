@@ -263,7 +263,7 @@
  *      has one for. map lets the guest reach nr (now: 1) pages from machine
  *      frame mfn on, a translated guest at guest frame gfn. A slot has one
  *      mapping at a time. "all unmap" ends all mappings of the device: what a
- *      backend asks for that finds this node, or nodes of slots, when it starts.
+ *      backend asks for that finds this node when it starts.
  *
  *      n, decimal, is a number that no request of the device had before, and
  *      greater than that of the request in front. So an answer belongs to one
@@ -288,16 +288,6 @@
  *      mapping is answered "unmapped". Where the reason is one of
  *      XENVHCA_DOORBELL_REASON_*, somebody else has the page, and another
  *      page of the HCA may be mapped; other reasons hold for each page.
- *
- * doorbell/<slot>/request, doorbell/<slot>/answer
- *      Values:         "map <mfn> <gfn> <nr>" or "unmap"; as in answers
- *      Writer:         backend; doorbell agent
- *      Notes:          of backends that do not know doorbell/requests
- *
- *      The agent serves them, too. The backend writes a request and removes the
- *      answer before it in one transaction. Removing the request of a mapped
- *      slot unmaps without an answer. An agent that knows nothing but these
- *      does not answer doorbell/requests at all.
  *
  ******************************************************************************
  *                        Frontend xenstore nodes
@@ -459,8 +449,6 @@
 #define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory */
 #define XENVHCA_NODE_DOORBELL_REQUESTS  "requests"      /* in it */
 #define XENVHCA_NODE_DOORBELL_ANSWERS   "answers"       /* in it */
-#define XENVHCA_NODE_DOORBELL_REQUEST   "request"       /* in a slot */
-#define XENVHCA_NODE_DOORBELL_ANSWER    "answer"        /* in a slot */
 #define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
 #define XENVHCA_NODE_DOORBELL_STATIC    "doorbell-static"
 #define XENVHCA_NODE_PCI                "pci"           /* below /libxl */
