@@ -179,7 +179,7 @@ static bool has_umad(struct be_dev *dev, const struct host_chardev *cd)
 static uint8_t info_flags(struct be_dev *dev, const struct host_chardev *cd)
 {
 	struct utsname u;
-	uint8_t flags = XENVHCA_INFO_RANGES;
+	uint8_t flags = 0;
 
 	if (!uname(&u) && be_pins_readonly(u.release))
 		flags |= XENVHCA_INFO_READONLY;

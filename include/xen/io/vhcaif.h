@@ -420,8 +420,7 @@
  *   ucontext = 0.
  * - XRC is served if QUERY_DEVICE has IB_UVERBS_DEVICE_XRC (1 << 20) in
  *   device_cap_flags. A frontend sends ALLOC_XRCD, and what is said to be for
- *   XRC in other requests, only then; a frontend that knows nothing of XRC
- *   hides the flag from its guest.
+ *   XRC in other requests, only then.
  * - The backend answers a destroy command after the physical object is gone
  *   and the memory it used is unmapped; only then may the frontend end the
  *   grants of that memory.
@@ -664,32 +663,27 @@ struct xenvhca_pages {
  * kicks - bit 0: send queues need a kick (XENVHCA_KICK_SEND);
  *         bit 1: arming a CQ needs a kick (XENVHCA_KICK_ARM).
  * flags - bit 0: page lists of memory regions may be read-only
- *   (XENVHCA_PAGES_READONLY). A backend that knows nothing of it has 0, and so
- *   has one whose kernel registers only what it can write to.
- *   bit 1: a request may have XENVHCA_REQ_RANGES, and a MUNMAP more than one
- *   offset. Likewise.
- *   bit 2: the GID table has only what is this vhca's own, bit 3: so has the
+ *   (XENVHCA_PAGES_READONLY). 0 of a backend whose kernel registers only what
+ *   it can write to.
+ *   bit 1: the GID table has only what is this vhca's own, bit 2: so has the
  *   P_Key table. The backend refuses an index of another entry: a GID index in
  *   an address vector with ENODATA, or with EINVAL behind the end of the table,
  *   a P_Key index with EINVAL. 0 means that the port's tables are shared.
- *   bit 4: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
- *   (XENVHCA_INFO_CM). 0 of a backend that knows nothing of them, or whose
- *   domain has no connection manager for user space.
- *   bit 5: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
- *   (XENVHCA_INFO_COUNTERS). 0 of a backend that knows nothing of them, and
- *   without port-counters=1 in the configuration.
- *   bit 6: doorbell pages lie in the guest's device tree (doorbell-static): a
+ *   bit 3: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
+ *   (XENVHCA_INFO_CM). 0 of a backend whose domain has no connection manager
+ *   for user space.
+ *   bit 4: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
+ *   (XENVHCA_INFO_COUNTERS). 0 without port-counters=1 in the configuration.
+ *   bit 5: doorbell pages lie in the guest's device tree (doorbell-static): a
  *   MMAP of one has gfn = 0, and its answer has the guest frame in frame. 0 of a
- *   backend that knows nothing of it, and of one that asks the doorbell agent.
- *   bit 7: ALLOC_UMAD, DEALLOC_UMAD, REGISTER_UMAD, UNREGISTER_UMAD, SEND_UMAD
- *   and RECV_UMAD are served (XENVHCA_INFO_UMAD). 0 of a backend that knows
- *   nothing of them, without umad in the configuration, and where the backend's
- *   domain has no such file of the port.
+ *   backend that asks the doorbell agent.
+ *   bit 6: ALLOC_UMAD, DEALLOC_UMAD, REGISTER_UMAD, UNREGISTER_UMAD, SEND_UMAD
+ *   and RECV_UMAD are served (XENVHCA_INFO_UMAD). 0 without umad in the
+ *   configuration, and where the backend's domain has no such file of the port.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
  * likewise. hca_type, hw_rev, board_id - what the HCA's driver says of the card,
- * likewise; empty of a driver that says nothing (Soft-RoCE), and of a backend
- * that knows nothing of them.
+ * likewise; empty of a driver that says nothing (Soft-RoCE).
  */
 struct xenvhca_get_info_rsp {
     uint32_t driver_id;             /*   0 */
@@ -711,13 +705,12 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
 #define XENVHCA_INFO_KICK_ARM           (1u << 1)
 #define XENVHCA_INFO_READONLY           (1u << 0)       /* of flags */
-#define XENVHCA_INFO_RANGES             (1u << 1)
-#define XENVHCA_INFO_OWN_GIDS           (1u << 2)
-#define XENVHCA_INFO_OWN_PKEYS          (1u << 3)
-#define XENVHCA_INFO_CM                 (1u << 4)
-#define XENVHCA_INFO_COUNTERS           (1u << 5)
-#define XENVHCA_INFO_STATIC_DOORBELLS   (1u << 6)
-#define XENVHCA_INFO_UMAD               (1u << 7)
+#define XENVHCA_INFO_OWN_GIDS           (1u << 1)
+#define XENVHCA_INFO_OWN_PKEYS          (1u << 2)
+#define XENVHCA_INFO_CM                 (1u << 3)
+#define XENVHCA_INFO_COUNTERS           (1u << 4)
+#define XENVHCA_INFO_STATIC_DOORBELLS   (1u << 5)
+#define XENVHCA_INFO_UMAD               (1u << 6)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
@@ -725,10 +718,9 @@ struct xenvhca_get_info_rsp {
  * the handle of a ucontext. Names and meanings as in struct ib_device_attr.
  *
  * max_cq_count, max_cq_period - what MODIFY_CQ takes at most. Both are 0 of an
- *   HCA without moderation, and of a backend that does not know MODIFY_CQ.
+ *   HCA without moderation.
  * tm_max_tags - entries of an SRQ with tag matching. 0, as the other four, of an
- *   HCA without it, and of a backend that does not know it; such SRQs are
- *   refused then.
+ *   HCA without it; such SRQs are refused then.
  * tm_max_ops, tm_flags, tm_max_sge, tm_max_rndv_hdr - as in struct ib_tm_caps;
  *   of the flags XENVHCA_TM_RNDV_RC is IB_TM_CAP_RNDV_RC, others are 0.
  */
