@@ -86,7 +86,7 @@ struct be_dev {
 	bool ethernet;			/* link layer of that port */
 	uint32_t domain_pages;		/* of queues, that the helper grants the guest */
 	struct be_counters *counters;	/* verbs/counters.c; NULL: not shown */
-	uint64_t dmabuf_end;		/* octets that no dma-buf region has: verbs/gmap.h */
+	uint64_t dmabuf_end;		/* octets that no dma-buf region has: verbs/mr.h */
 	int ctl_fd;			/* uverbs context for queries */
 	int ctl_async_fd;		/* its async events: the only source of
 					 * port and device events, as every

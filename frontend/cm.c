@@ -20,7 +20,6 @@
 #include <net/net_namespace.h>
 
 #include "cm.h"
-#include "cmd.h"
 #include "verbs.h"
 
 #define CM_NAME		"rdma_cm"
@@ -36,16 +35,6 @@ static LIST_HEAD(devs);			/* by number */
 static LIST_HEAD(files);
 
 /* ---- a file ---- */
-
-static int vhca_alloc_cm(struct vhca_dev *dev, u32 *handle)
-{
-	return vhca_cmd_alloc_cm(dev, handle);
-}
-
-static int vhca_dealloc_cm(struct vhca_dev *dev, u32 handle)
-{
-	return vhca_cmd_dealloc_cm(dev, handle);
-}
 
 static void cm_free(struct kref *ref)
 {
@@ -86,8 +75,8 @@ static void part_gone(struct vhca_file *file)
 static const struct vhca_file_ops cm_ops = {
 	.what = "rdma_cm file",
 	.event = XENVHCA_EVT_CM,
-	.alloc = vhca_alloc_cm,
-	.dealloc = vhca_dealloc_cm,
+	.alloc = XENVHCA_OP_ALLOC_CM,
+	.dealloc = XENVHCA_OP_DEALLOC_CM,
 	.gone = part_gone,
 	.free = part_free,
 };

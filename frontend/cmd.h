@@ -58,12 +58,10 @@ int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle);
 
-/* Not killable, as for a context: what is in none, a domain or a file. */
+/* Not killable: the object belongs to no ucontext, so nothing would clean it up. */
 int vhca_cmd_alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo,
 			     u32 *handle);
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle);
-int vhca_cmd_alloc_cm(struct vhca_dev *dev, u32 *handle);
-int vhca_cmd_alloc_umad(struct vhca_dev *dev, u32 *handle);
 /* A short answer is -EIO; c->out_len is what it has. cmd_cm.c */
 int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c);
 
@@ -137,8 +135,6 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle);
 int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle);
-int vhca_cmd_dealloc_cm(struct vhca_dev *dev, u32 handle);
-int vhca_cmd_dealloc_umad(struct vhca_dev *dev, u32 handle);
 int vhca_cmd_unregister_umad(struct vhca_dev *dev, u32 umad, u32 id);
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_mw(struct vhca_ucontext *uc, u32 handle);

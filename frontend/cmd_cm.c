@@ -39,17 +39,6 @@ static int call_store(const struct vhca_cmd *cmd, struct vhca_cm_call *c)
 	return 0;
 }
 
-int vhca_cmd_alloc_cm(struct vhca_dev *dev, u32 *handle)
-{
-	return vhca_cmd_alloc_ownerless(dev, XENVHCA_OP_ALLOC_CM,
-					XENVHCA_OP_DEALLOC_CM, handle);
-}
-
-int vhca_cmd_dealloc_cm(struct vhca_dev *dev, u32 handle)
-{
-	return vhca_cmd_dealloc_ownerless(dev, XENVHCA_OP_DEALLOC_CM, handle);
-}
-
 int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c)
 {
 	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_CM_COMMAND, 0);

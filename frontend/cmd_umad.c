@@ -8,17 +8,6 @@
 #include "cmd.h"
 #include "umad.h"
 
-int vhca_cmd_alloc_umad(struct vhca_dev *dev, u32 *handle)
-{
-	return vhca_cmd_alloc_ownerless(dev, XENVHCA_OP_ALLOC_UMAD,
-					XENVHCA_OP_DEALLOC_UMAD, handle);
-}
-
-int vhca_cmd_dealloc_umad(struct vhca_dev *dev, u32 handle)
-{
-	return vhca_cmd_dealloc_ownerless(dev, XENVHCA_OP_DEALLOC_UMAD, handle);
-}
-
 /* Consumes @cmd; its answer is in *rsp, which may be NULL. */
 static int umad_submit(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		       unsigned int flags, struct xenvhca_response *rsp)

@@ -258,7 +258,7 @@ static const struct ib_device_ops xrc_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, vhca_xrcd, ibxrcd),
 };
 
-/* Likewise of an HCA without moderation, or of an older backend. */
+/* Likewise of an HCA without moderation. */
 static const struct ib_device_ops moderation_ops = {
 	.modify_cq = vhca_modify_cq,
 };

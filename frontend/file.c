@@ -5,6 +5,7 @@
  * The life of a file that the backend's domain has, too; see file.h. Processes and the
  * worker of the device run this.
  */
+#include "cmd.h"
 #include "file.h"
 #include "verbs.h"
 
@@ -44,13 +45,15 @@ void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev)
 static int file_alloc(struct vhca_file *file)
 {
 	u32 handle;
-	int rc = file->ops->alloc(file->dev, &handle);
+	int rc = vhca_cmd_alloc_ownerless(file->dev, file->ops->alloc,
+					  file->ops->dealloc, &handle);
 
 	if (rc)
 		return rc;
 	rc = vhca_publish(file->dev, &file->dev->file_handles, handle, file);
 	if (rc)
-		file->ops->dealloc(file->dev, handle);
+		vhca_cmd_dealloc_ownerless(file->dev, file->ops->dealloc,
+					   handle);
 	else
 		file->handle = handle;
 	return rc;
@@ -91,7 +94,8 @@ static void file_dealloc(struct vhca_file *file)
 	if (dev && file->handle) {
 		vhca_unpublish(dev, &dev->file_handles, file->handle);
 		vhca_gone(dev, file->ops->what, file->handle,
-			  file->ops->dealloc(dev, file->handle));
+			  vhca_cmd_dealloc_ownerless(dev, file->ops->dealloc,
+						     file->handle));
 	}
 	mutex_unlock(&file->lock);
 	WRITE_ONCE(file->gone, true);

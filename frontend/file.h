@@ -22,8 +22,7 @@ struct vhca_file;
 struct vhca_file_ops {
 	const char *what;
 	u8 event;			/* XENVHCA_EVT_* */
-	int (*alloc)(struct vhca_dev *dev, u32 *handle);
-	int (*dealloc)(struct vhca_dev *dev, u32 handle);
+	u16 alloc, dealloc;		/* XENVHCA_OP_* */
 	void (*gone)(struct vhca_file *file);	/* its device; NULL: nobody cares */
 	void (*free)(struct vhca_file *file);
 };

@@ -169,10 +169,9 @@ static int meet(struct vhca_front *front)
 	struct vhca_dev *dev;
 	int err;
 
-	err = vhca_check_version(link);
+	err = vhca_check_version(link) ?: vhca_read_terms(link, &terms);
 	if (err)
 		return err;
-	vhca_read_terms(link, &terms);
 	dev = vhca_device_alloc(link);
 	if (!dev)
 		return -ENOMEM;

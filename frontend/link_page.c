@@ -75,77 +75,36 @@ static char *text_of(const u8 *from)
 	return text ? text : ERR_PTR(-ENOMEM);
 }
 
-static char *number_of(const u32 *from)
-{
-	char *text = kzalloc(XENVHCA_LINK_TEXT, GFP_KERNEL);
-
-	if (!text)
-		return ERR_PTR(-ENOMEM);
-	snprintf(text, XENVHCA_LINK_TEXT, "%u", READ_ONCE(*from));
-	return text;
-}
-
 static char *page_read(struct vhca_link *l, const char *node)
 {
 	const struct xenvhca_link_page *page = to_page(l)->page;
 
 	if (!strcmp(node, XENVHCA_NODE_VERSIONS))
 		return text_of(page->back_versions);
-	if (!strcmp(node, XENVHCA_NODE_MAX_RING_ORDER))
-		return number_of(&page->back_max_ring_order);
+	if (!strcmp(node, XENVHCA_NODE_SETUP))
+		return text_of(page->back_setup);
 	return ERR_PTR(-ENOENT);
-}
-
-/* Where an own node is in the page; NULL: it has none. */
-static u32 *field_of(struct xenvhca_link_page *page, const char *node)
-{
-	static const struct {
-		const char *node;
-		size_t at;
-	} row[] = {
-#define ROW(NODE, field) { XENVHCA_NODE_##NODE, \
-		offsetof(struct xenvhca_link_page, front_##field) },
-		XENVHCA_LINK_FRONT(ROW)
-#undef ROW
-	};
-	const size_t len = strlen(XENVHCA_NODE_RING_REF);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(row); i++)
-		if (!strcmp(node, row[i].node))
-			return (u32 *)((u8 *)page + row[i].at);
-	if (strncmp(node, XENVHCA_NODE_RING_REF, len) ||
-	    kstrtouint(node + len, 10, &i) ||
-	    i >= ARRAY_SIZE(page->front_ring_ref))
-		return NULL;
-	return &page->front_ring_ref[i];
 }
 
 /* The window for doorbells has no place there: nobody maps any without an agent. */
 static int page_write(struct vhca_link *l, const struct vhca_node *node,
 		      unsigned int nr)
 {
-	struct xenvhca_link_page *page = to_page(l)->page;
-	unsigned int i, value;
-	u32 *field;
+	u8 *to = to_page(l)->page->front_setup;
+	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
-		field = field_of(page, node[i].name);
-		if (!field)
+	BUILD_BUG_ON(sizeof(node->value) != XENVHCA_LINK_SETUP);
+	for (; nr; nr--, node++) {
+		if (strcmp(node->name, XENVHCA_NODE_SETUP))
 			continue;
-		if (kstrtouint(node[i].value, 10, &value))
-			return -EINVAL;
-		WRITE_ONCE(*field, value);
+		for (i = 0; i < XENVHCA_LINK_SETUP; i++)
+			WRITE_ONCE(to[i], node->value[i]);
 	}
 	return 0;
 }
 
 static int page_remove(struct vhca_link *l, const char *node)
 {
-	u32 *field = field_of(to_page(l)->page, node);
-
-	if (field)
-		WRITE_ONCE(*field, 0);
 	return 0;
 }
 

@@ -13,8 +13,7 @@
 #include "nodes.h"
 #include "vhca.h"
 
-/* Ring pages, version, order, three channels, two rings, doorbell window. */
-#define VHCA_NODES		(VHCA_RING_PAGES + 8)
+#define VHCA_NODES		2	/* setup, doorbell window */
 
 /* Is @want one of the numbers of a comma separated list? */
 static bool version_in(char *list, unsigned int want)
@@ -49,33 +48,28 @@ int vhca_check_version(struct vhca_link *link)
 	return -EPROTONOSUPPORT;
 }
 
-static void terms_setup(char *text, struct vhca_terms *t)
+int vhca_read_terms(struct vhca_link *link, struct vhca_terms *t)
 {
-	char *order = strsep(&text, " ");
+	char *text = link->ops->read(link, XENVHCA_NODE_SETUP), *offer, *order;
+	bool good;
 
-	t->setup = text && !kstrtouint(order, 10, &t->order) &&
-		   !kstrtouint(text, 10, &t->offer);
-}
-
-void vhca_read_terms(struct vhca_link *link, struct vhca_terms *t)
-{
-	char *text = link->ops->read(link, XENVHCA_NODE_SETUP);
-
-	memset(t, 0, sizeof(*t));
-	if (!IS_ERR(text)) {
-		terms_setup(text, t);
-		kfree(text);
+	if (IS_ERR(text)) {
+		dev_err(link->dev, "backend has no node " XENVHCA_NODE_SETUP
+			"\n");
+		return PTR_ERR(text);
 	}
-	if (!t->setup) {
-		t->order = 0;
-		text = link->ops->read(link, XENVHCA_NODE_MAX_RING_ORDER);
-		if (IS_ERR(text))
-			return;
-		if (kstrtouint(strim(text), 10, &t->order))
-			t->order = 0;
-		kfree(text);
+	offer = text;
+	order = strsep(&offer, " ");
+	good = offer && !kstrtouint(order, 10, &t->order) &&
+	       !kstrtouint(offer, 10, &t->offer);
+	kfree(text);
+	if (!good) {
+		dev_err(link->dev, "backend's node " XENVHCA_NODE_SETUP
+			" is not two numbers\n");
+		return -EINVAL;
 	}
 	t->order = min_t(unsigned int, t->order, XENVHCA_MAX_RING_ORDER);
+	return 0;
 }
 
 /* Without a prefix it is in a network of its own, which matches itself only. */
@@ -112,39 +106,8 @@ void vhca_read_nets(struct vhca_link *link, struct vhca_nets *nets)
 	kfree(text);
 }
 
-static void node_number(struct vhca_node *node, const char *name,
-			unsigned int value)
-{
-	snprintf(node->name, sizeof(node->name), "%s", name);
-	snprintf(node->value, sizeof(node->value), "%u", value);
-}
-
-/* A node for each number. Returns the number of nodes. */
-static unsigned int node_each(const struct vhca_ring *ring,
-			      struct vhca_node *node)
-{
-	struct vhca_node *first = node;
-	char name[sizeof(node->name)];
-	unsigned int i;
-
-	node_number(node++, XENVHCA_NODE_VERSION,
-		    XENVHCA_PROTOCOL_VERSION_INT);
-	node_number(node++, XENVHCA_NODE_RING_ORDER, ring->order);
-	for (i = 0; i < 1u << ring->order; i++) {
-		snprintf(name, sizeof(name), XENVHCA_NODE_RING_REF "%u", i);
-		node_number(node++, name, ring->cmd_ref[i]);
-	}
-	node_number(node++, XENVHCA_NODE_EVTCHN, ring->cmd_port);
-	node_number(node++, XENVHCA_NODE_EVT_RING_REF, ring->evt_ref);
-	node_number(node++, XENVHCA_NODE_EVT_EVTCHN, ring->evt_port);
-	node_number(node++, XENVHCA_NODE_KICK_RING_REF, ring->kick_ref);
-	node_number(node++, XENVHCA_NODE_KICK_EVTCHN, ring->kick_port);
-	return node - first;
-}
-
-/* One node for all of them. */
-static unsigned int node_setup(const struct vhca_ring *ring, u32 offer,
-			       struct vhca_node *node)
+static void node_setup(const struct vhca_ring *ring, u32 offer,
+		       struct vhca_node *node)
 {
 	unsigned int i, len;
 
@@ -156,7 +119,6 @@ static unsigned int node_setup(const struct vhca_ring *ring, u32 offer,
 	for (i = 0; i < 1u << ring->order; i++)
 		len += snprintf(node->value + len, sizeof(node->value) - len,
 				" %u", ring->cmd_ref[i]);
-	return 1;
 }
 
 /* All that a connection offers. Returns the number of nodes. */
@@ -164,16 +126,14 @@ static unsigned int node_table(struct vhca_dev *dev,
 			       const struct vhca_terms *t,
 			       struct vhca_node *node)
 {
-	unsigned int nr = t->setup ? node_setup(&dev->ring, t->offer, node) :
-				     node_each(&dev->ring, node);
-
+	node_setup(&dev->ring, t->offer, node);
 	if (!dev->window)
-		return nr;
-	snprintf(node[nr].name, sizeof(node->name),
-		 XENVHCA_NODE_DOORBELL_WINDOW);
-	snprintf(node[nr].value, sizeof(node->value), "%#llx %#x",
+		return 1;
+	node++;
+	snprintf(node->name, sizeof(node->name), XENVHCA_NODE_DOORBELL_WINDOW);
+	snprintf(node->value, sizeof(node->value), "%#llx %#x",
 		 vhca_window_gfn(dev->window), XENVHCA_DOORBELL_SLOTS);
-	return nr + 1;
+	return 2;
 }
 
 int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t)

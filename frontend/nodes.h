@@ -18,12 +18,11 @@ int vhca_check_version(struct vhca_link *link);
 /* How the backend wants to be told of a connection. */
 struct vhca_terms {
 	unsigned int order;	/* of the ring: the largest of both sides */
-	bool setup;		/* one node for all, which says so: */
-	u32 offer;
+	u32 offer;		/* names the connection */
 };
 
-/* A single page and single nodes if the backend is silent. */
-void vhca_read_terms(struct vhca_link *link, struct vhca_terms *t);
+/* 0, -EINVAL: something else than terms; or the link's. */
+int vhca_read_terms(struct vhca_link *link, struct vhca_terms *t);
 /* The guest's own addresses at this device, as far as it has any. */
 void vhca_read_nets(struct vhca_link *link, struct vhca_nets *nets);
 /* Writes all that a connection offers; the rings are there. 0 or -errno. */

@@ -107,14 +107,12 @@ static bool ended_send(struct vhca_ucontext *uc, const struct vhca_ended *e)
 
 void vhca_range_end(struct vhca_ucontext *uc, u64 offset, u32 nr)
 {
-	bool many = to_vdev(uc->ibuc.device)->info.flags & XENVHCA_INFO_RANGES;
 	struct vhca_ended *e = &uc->ended, full = {};
 
 	spin_lock(&uc->range_lock);
 	e->offset[e->nr++] = offset;
 	e->pages += nr;
-	if (!many || e->nr == XENVHCA_MUNMAP_RANGES ||
-	    e->pages >= VHCA_ENDED_PAGES) {
+	if (e->nr == XENVHCA_MUNMAP_RANGES || e->pages >= VHCA_ENDED_PAGES) {
 		full = *e;
 		*e = (struct vhca_ended){};
 	}
@@ -165,7 +163,7 @@ u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op)
 	const struct vhca_udata_op *row = vhca_provider_op(dev->provider, op);
 	unsigned int i;
 
-	if (!row || !(dev->info.flags & XENVHCA_INFO_RANGES))
+	if (!row)
 		return 0;
 	for (i = 0; i < VHCA_MAX_FIELDS && row->rsp[i].kind != VHCA_END; i++)
 		if (is_range(&row->rsp[i]))

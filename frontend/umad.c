@@ -19,7 +19,6 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "cmd.h"
 #include "umad.h"
 #include "verbs.h"
 
@@ -43,16 +42,6 @@ static DEFINE_IDA(port_ids);
 
 /* ---- a file ---- */
 
-static int vhca_alloc_umad(struct vhca_dev *dev, u32 *handle)
-{
-	return vhca_cmd_alloc_umad(dev, handle);
-}
-
-static int vhca_dealloc_umad(struct vhca_dev *dev, u32 handle)
-{
-	return vhca_cmd_dealloc_umad(dev, handle);
-}
-
 static void umad_free(struct vhca_file *file)
 {
 	struct vhca_umad *umad = container_of(file, struct vhca_umad, f);
@@ -65,8 +54,8 @@ static void umad_free(struct vhca_file *file)
 static const struct vhca_file_ops umad_ops = {
 	.what = "umad file",
 	.event = XENVHCA_EVT_UMAD,
-	.alloc = vhca_alloc_umad,
-	.dealloc = vhca_dealloc_umad,
+	.alloc = XENVHCA_OP_ALLOC_UMAD,
+	.dealloc = XENVHCA_OP_DEALLOC_UMAD,
 	.free = umad_free,
 };
 

@@ -221,7 +221,7 @@ static int agent_wait(struct be_agent *a, uint32_t i, uint32_t wait_ms)
 static int agent_late(struct be_agent *a)
 {
 	if (!a->silent)
-		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain, or upgrade it there if it is older than this daemon");
+		be_log(a->dev, BE_ERR, "the doorbell agent does not answer; start xen-vhca-doorbelld in the control domain");
 	a->silent = true;
 	return -ETIMEDOUT;
 }
@@ -352,27 +352,11 @@ int be_agent_unmap(struct be_agent *a, uint32_t slot)
 }
 
 /* ---- life ---- */
-/* Removes the nodes; what they ask for ends without an answer. */
-static int nodes_remove(struct be_agent *a, bool others_only)
-{
-	char **names = NULL;
-	int i, n, rc = 0;
-
-	n = xn_list(a->xs, XBT_NULL, a->dir, &names);
-	for (i = 0; i < n && !rc; i++)
-		if (!others_only ||
-		    (strcmp(names[i], XENVHCA_NODE_DOORBELL_REQUESTS) &&
-		     strcmp(names[i], XENVHCA_NODE_DOORBELL_ANSWERS)))
-			rc = xn_rm(a->xs, XBT_NULL, a->dir, names[i]);
-	free(names);
-	return n < 0 ? n : rc;
-}
-
-/* Ends what a killed worker left behind, or one that gave each slot nodes. */
+/* Ends what a killed worker left behind. */
 static int agent_clear(struct be_agent *a)
 {
 	char **names = NULL;
-	int n, rc;
+	int n;
 
 	n = xn_list(a->xs, XBT_NULL, a->dir, &names);
 	free(names);
@@ -380,8 +364,7 @@ static int agent_clear(struct be_agent *a)
 		return n;
 	a->slot[BE_EVERY_SLOT].used = true;
 	a->used++;
-	rc = be_agent_unmap(a, BE_EVERY_SLOT);
-	return rc ? rc : nodes_remove(a, true);
+	return be_agent_unmap(a, BE_EVERY_SLOT);
 }
 
 static int agent_dir(struct be_agent *a, const struct be_dev *dev)
@@ -418,7 +401,7 @@ int be_agent_open(struct be_agent *a, struct be_dev *dev)
 		rc = agent_clear(a);
 	a->wait_ms = AGENT_WAIT_MS;
 	if (rc == -ETIMEDOUT)
-		be_fault(dev, "an earlier connection left doorbell pages with the guest, and the doorbell agent does not answer: start xen-vhca-doorbelld in the control domain, or upgrade it there");
+		be_fault(dev, "an earlier connection left doorbell pages with the guest, and the doorbell agent does not answer: start xen-vhca-doorbelld in the control domain");
 	else if (rc)
 		be_fault(dev, "doorbell slots: %s", strerror(-rc));
 	return rc;
@@ -429,8 +412,10 @@ void be_agent_close(struct be_agent *a)
 {
 	if (!a->xs)
 		return;
-	if (a->dir[0] && !a->used)
-		nodes_remove(a, false);
+	if (a->dir[0] && !a->used) {
+		xn_rm(a->xs, XBT_NULL, a->dir, XENVHCA_NODE_DOORBELL_REQUESTS);
+		xn_rm(a->xs, XBT_NULL, a->dir, XENVHCA_NODE_DOORBELL_ANSWERS);
+	}
 	xs_close(a->xs);
 	a->xs = NULL;
 }

@@ -25,7 +25,6 @@
 #include "be.h"
 #include "gntdev.h"
 #include "host/tree.h"
-#include "number.h"
 #include "open_files.h"
 #include "transport.h"
 #include "xenstore/state.h"
@@ -63,22 +62,26 @@ static uint32_t load(const uint32_t *at)
 	return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
+static void store_text(uint8_t *to, const uint8_t *text)
+{
+	unsigned int i;
+
+	for (i = 0; i < XENVHCA_LINK_TEXT; i++)
+		__atomic_store_n(&to[i], text[i], __ATOMIC_RELAXED);
+}
+
 /* ---- the page ---- */
 
 /* Our half; its state last, then the guest hears of it. */
 static void show(struct link_page *p, enum xenbus_state state)
 {
 	struct xenvhca_link_page *page = p->page;
-	unsigned int i;
 
 	p->mine.back_state = state;
 	if (!page)
 		return;
-	__atomic_store_n(&page->back_max_ring_order, p->mine.back_max_ring_order,
-			 __ATOMIC_RELAXED);
-	for (i = 0; i < sizeof(page->back_versions); i++)
-		__atomic_store_n(&page->back_versions[i], p->mine.back_versions[i],
-				 __ATOMIC_RELAXED);
+	store_text(page->back_versions, p->mine.back_versions);
+	store_text(page->back_setup, p->mine.back_setup);
 	xen_wmb();
 	__atomic_store_n(&page->back_state, state, __ATOMIC_RELAXED);
 	if (p->evt)
@@ -182,50 +185,31 @@ static bool page_look(struct link_page *p)
 
 /* ---- nodes ---- */
 
-static const struct {
-	const char *node;
-	size_t at;
-} front_row[] = {
-#define ROW(NODE, field) { XENVHCA_NODE_##NODE, \
-	offsetof(struct xenvhca_link_page, front_##field) },
-	XENVHCA_LINK_FRONT(ROW)
-#undef ROW
-};
-
-/* Where a node of the peer's is in its page; NULL: nowhere. */
-static const uint32_t *field_of(const struct xenvhca_link_page *page,
-				const char *node)
+/* Copied once, whatever the guest writes meanwhile; no NUL there: it is too long. */
+static int page_setup(const struct xenvhca_link_page *page, char *value,
+		      size_t size)
 {
-	const size_t len = strlen(XENVHCA_NODE_RING_REF);
-	uint64_t n = 0;
 	size_t i;
 
-	for (i = 0; i < sizeof(front_row) / sizeof(front_row[0]); i++)
-		if (!strcmp(node, front_row[i].node))
-			return (const uint32_t *)(const void *)
-				((const char *)page + front_row[i].at);
-	if (strncmp(node, XENVHCA_NODE_RING_REF, len) ||
-	    vl_parse_u64(node + len, 0, BE_RING_PAGES - 1, &n))
-		return NULL;
-	return &page->front_ring_ref[n];
+	for (i = 0; i < size && i < XENVHCA_LINK_SETUP; i++) {
+		value[i] = (char)__atomic_load_n(&page->front_setup[i],
+						 __ATOMIC_RELAXED);
+		if (!value[i])
+			return i ? 0 : -ENOENT;
+	}
+	return -E2BIG;
 }
 
 static int page_get(struct be_link *l, enum be_side side, const char *node,
 		    char *value, size_t size)
 {
 	struct link_page *p = to_page(l);
-	const uint32_t *field;
-	uint32_t v;
-	int n;
 
 	if (side == BE_OWN)
 		return host_tree_read(p->dir, node, value, size);
-	field = p->page ? field_of(p->page, node) : NULL;
-	v = field ? load(field) : 0;
-	if (!v)
+	if (!p->page || strcmp(node, XENVHCA_NODE_SETUP))
 		return -ENOENT;
-	n = snprintf(value, size, "%u", v);
-	return n < 0 || (size_t)n >= size ? -E2BIG : 0;
+	return page_setup(p->page, value, size);
 }
 
 static int page_put(struct be_link *l, const char *node, const char *value)
@@ -236,19 +220,12 @@ static int page_put(struct be_link *l, const char *node, const char *value)
 static int page_offer(struct be_link *l, const char *node, const char *value)
 {
 	struct link_page *p = to_page(l);
-	uint64_t order = 0;
+	uint8_t *to = strcmp(node, XENVHCA_NODE_SETUP) ? p->mine.back_versions :
+							 p->mine.back_setup;
 
-	if (!strcmp(node, XENVHCA_NODE_VERSIONS)) {
-		memset(p->mine.back_versions, 0, sizeof(p->mine.back_versions));
-		snprintf((char *)p->mine.back_versions,
-			 sizeof(p->mine.back_versions), "%s", value);
-	} else if (!strcmp(node, XENVHCA_NODE_MAX_RING_ORDER)) {
-		if (vl_parse_u64(value, 0, XENVHCA_MAX_RING_ORDER, &order))
-			return -EINVAL;
-		p->mine.back_max_ring_order = (uint32_t)order;
-	}
-	/* Not XENVHCA_NODE_SETUP: the page has a place for each number. */
-	return 0;
+	memset(to, 0, XENVHCA_LINK_TEXT);
+	return snprintf((char *)to, XENVHCA_LINK_TEXT, "%s", value) <
+	       XENVHCA_LINK_TEXT ? 0 : -E2BIG;
 }
 
 /* ---- states ---- */

@@ -19,7 +19,7 @@
 #define RELEASE		"release"	/* and that some domain is gone */
 #define WATCH_BATCH	100000	/* one pass; far more than come meanwhile */
 #define CHANGES_RATE	100	/* of the frontend's state in a second */
-#define OFFERS		4
+#define OFFERS		2
 #define OFFER_MAX	32	/* characters of one, with the NUL */
 
 struct link_xs {

@@ -9,42 +9,17 @@
 
 #include "uverbs.h"
 
-/* The original command knows no flags; drivers see the same either way. */
-static int uv_create_qp_ex(int fd, const struct ib_uverbs_create_qp *qp,
-			   uint32_t flags, const struct uv_udata *ud,
-			   struct ib_uverbs_create_qp_resp *resp)
+int uv_create_qp(int fd, const struct ib_uverbs_ex_create_qp *qp,
+		 const struct uv_udata *ud,
+		 struct ib_uverbs_create_qp_resp *resp)
 {
-	struct ib_uverbs_ex_create_qp cmd = {
-		.user_handle = qp->user_handle,
-		.pd_handle = qp->pd_handle,
-		.send_cq_handle = qp->send_cq_handle,
-		.recv_cq_handle = qp->recv_cq_handle,
-		.srq_handle = qp->srq_handle,
-		.max_send_wr = qp->max_send_wr,
-		.max_recv_wr = qp->max_recv_wr,
-		.max_send_sge = qp->max_send_sge,
-		.max_recv_sge = qp->max_recv_sge,
-		.max_inline_data = qp->max_inline_data,
-		.sq_sig_all = qp->sq_sig_all, .qp_type = qp->qp_type,
-		.is_srq = qp->is_srq, .create_flags = flags,
-	};
 	struct ib_uverbs_ex_create_qp_resp ex = {};
-	int err = uv_write_ex(fd, IB_USER_VERBS_EX_CMD_CREATE_QP, &cmd,
-			      sizeof(cmd), &ex, sizeof(ex), ud);
+	int err = uv_write_ex(fd, IB_USER_VERBS_EX_CMD_CREATE_QP, qp,
+			      sizeof(*qp), &ex, sizeof(ex), ud);
 
 	if (!err)
 		*resp = ex.base;
 	return err;
-}
-
-int uv_create_qp(int fd, const struct ib_uverbs_create_qp *qp, uint32_t flags,
-		 const struct uv_udata *ud,
-		 struct ib_uverbs_create_qp_resp *resp)
-{
-	if (flags)
-		return uv_create_qp_ex(fd, qp, flags, ud, resp);
-	return uv_write(fd, IB_USER_VERBS_CMD_CREATE_QP, qp, sizeof(*qp), resp,
-			sizeof(*resp), ud);
 }
 
 /* The original command knows neither a rate limit nor driver data. */

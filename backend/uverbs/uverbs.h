@@ -105,8 +105,7 @@ int uv_destroy_cq(int fd, uint32_t cq);
 int uv_req_notify_cq(int fd, uint32_t cq, int solicited_only);
 
 /* ---- qp.c ---- */
-/* @flags: IB_UVERBS_QP_CREATE_* */
-int uv_create_qp(int fd, const struct ib_uverbs_create_qp *qp, uint32_t flags,
+int uv_create_qp(int fd, const struct ib_uverbs_ex_create_qp *qp,
 		 const struct uv_udata *ud,
 		 struct ib_uverbs_create_qp_resp *resp);
 int uv_modify_qp(int fd, const struct ib_uverbs_ex_modify_qp *qp,

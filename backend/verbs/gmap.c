@@ -133,21 +133,6 @@ static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n,
 	return addr;
 }
 
-void be_dmabuf_limit(struct be_dev *dev, uint64_t end)
-{
-	uint64_t now = be_dmabuf_end(dev);
-
-	while (end < now &&
-	       !__atomic_compare_exchange_n(&dev->dmabuf_end, &now, end, false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
-uint64_t be_dmabuf_end(const struct be_dev *dev)
-{
-	return __atomic_load_n(&dev->dmabuf_end, __ATOMIC_RELAXED);
-}
-
 /*
  * A file descriptor, or < 0: then the pages are mapped as those of other HCAs, unless
  * it is the hypervisor that refuses one of them, which it would do again.
@@ -161,8 +146,6 @@ static int dmabuf_make(struct be_dev *dev, const uint32_t *ref, uint32_t n)
 			    n);
 	else if (fd < 0)
 		BE_STAT_ADD(dev, dmabuf_refused, 1);
-	if (fd == -ENOTTY)		/* an older helper */
-		be_dmabuf_limit(dev, 0);
 	return fd;
 }
 

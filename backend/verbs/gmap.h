@@ -42,9 +42,6 @@ int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
 int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *pages, int *fd,
 		 struct be_gmap *g);
 void be_gmap_empty(struct be_dev *dev, struct be_gmap *g);
-/* A region of so many octets or more is not to have a dma-buf. Any thread. */
-void be_dmabuf_limit(struct be_dev *dev, uint64_t end);
-uint64_t be_dmabuf_end(const struct be_dev *dev);
 /* 0, or -EINVAL if [offset, offset + length) does not need exactly nr_pages */
 int be_gmap_check_range(uint32_t nr_pages, uint32_t page_offset,
 			uint64_t length);

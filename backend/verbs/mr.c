@@ -8,8 +8,8 @@
  * registers and deregisters (lane.h).
  *
  * If the HCA's driver takes a dma-buf, the pages are mapped for the HCA alone: the
- * physical MR holds the dma-buf, and its end unmaps them. What a driver or the
- * helper refuses so is mapped into the worker as for other HCAs.
+ * physical MR holds the dma-buf, and its end unmaps them. What the helper makes no
+ * dma-buf of is mapped into the worker as for other HCAs.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -37,7 +37,8 @@
 	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |	\
 	 IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_ATOMIC)
 
-#define MR_UMR_REACH	(256ull << 20)	/* of each HCA that has such lists: mlx5's umr.h */
+#define MR_UMR_REACH	(256ull << 20)	/* without extended offsets: mlx5's umr.h */
+#define MR_NO_FILE	INT32_MAX	/* a descriptor that is not open */
 
 #define REREG_TRANS	1u
 #define REREG_PD	2u
@@ -76,7 +77,7 @@ static bool may_be_readonly(const struct be_dev *dev, uint32_t access)
 static bool may_be_dmabuf(const struct be_dev *dev,
 			  const struct xenvhca_reg_mr_req *r)
 {
-	return r->length < be_dmabuf_end(dev) &&
+	return r->length < dev->dmabuf_end &&
 	       !(r->pages.flags & XENVHCA_PAGES_READONLY) &&
 	       !(r->access & ~(uint32_t)MR_DMABUF);
 }
@@ -86,16 +87,30 @@ static bool is_dmabuf(const struct be_mr *mr)
 	return mr->mem.nr_pages && !mr->mem.addr;
 }
 
-/*
- * What this HCA refused by a dma-buf and took by an address, it is not asked again:
- * one that has no lists by UMR, or whose UMR does not reach so far.
- */
-static void dmabuf_learn(struct be_dev *dev, int err, uint64_t length)
+/* The descriptor is what the driver looks at last. */
+static bool takes_dmabuf(const struct be_dev *dev, uint32_t pd, uint64_t length)
 {
-	if (err == -EOPNOTSUPP || (err == -EINVAL && length < MR_UMR_REACH))
-		be_dmabuf_limit(dev, 0);
-	else if (err == -EINVAL)
-		be_dmabuf_limit(dev, length);
+	const struct ib_uverbs_reg_mr cmd = { .length = length, .pd_handle = pd };
+	struct ib_uverbs_reg_mr_resp resp;
+
+	return uv_reg_dmabuf_mr(dev->ctl_fd, dev->prov->driver_id, MR_NO_FILE,
+				&cmd, &resp) == -EBADF;
+}
+
+uint64_t be_dmabuf_end(struct be_dev *dev)
+{
+	uint64_t answer[2], end = 0;	/* of the driver, which nobody reads */
+	const struct uv_udata ud = { .out = answer, .out_len = sizeof(answer) };
+	uint32_t pd;
+
+	if (!dev->prov->dmabuf || uv_alloc_pd(dev->ctl_fd, &ud, &pd))
+		return 0;
+	if (takes_dmabuf(dev, pd, MR_UMR_REACH))
+		end = UINT64_MAX;
+	else if (takes_dmabuf(dev, pd, XENVHCA_PAGE_SIZE))
+		end = MR_UMR_REACH;
+	uv_dealloc_pd(dev->ctl_fd, pd);
+	return end;
 }
 
 /* A region on its way, mr->mem included. */
@@ -110,28 +125,16 @@ struct mr_job {
 
 /* Consumes dmabuf, which is < 0 if the pages are mapped here. */
 static int mr_host(struct be_dev *dev, struct mr_job *j, int dmabuf,
-		   struct ib_uverbs_reg_mr *cmd)
+		   const struct ib_uverbs_reg_mr *cmd)
 {
-	int fd = j->job.uc->fd, err, refused = 0;
+	int fd = j->job.uc->fd, err;
 
-	if (dmabuf >= 0) {
-		refused = uv_reg_dmabuf_mr(fd, dev->prov->driver_id, dmabuf,
-					   cmd, &j->resp);
-		be_sys_close(dmabuf);
-		if (!refused) {
-			BE_STAT_ADD(dev, dmabuf_pages, j->req.pages.nr_pages);
-			return 0;
-		}
-		BE_STAT_ADD(dev, dmabuf_refused, 1);
-		uv_errors--;		/* no fault of the guest's */
-		err = be_gmap_fill(dev, &j->req.pages, NULL, &j->mr->mem);
-		if (err)
-			return err;
-		cmd->start += (uintptr_t)j->mr->mem.addr;
-	}
-	err = uv_reg_mr(fd, cmd, &j->u.uv, &j->resp);
+	if (dmabuf < 0)
+		return uv_reg_mr(fd, cmd, &j->u.uv, &j->resp);
+	err = uv_reg_dmabuf_mr(fd, dev->prov->driver_id, dmabuf, cmd, &j->resp);
+	be_sys_close(dmabuf);
 	if (!err)
-		dmabuf_learn(dev, refused, j->req.length);
+		BE_STAT_ADD(dev, dmabuf_pages, j->req.pages.nr_pages);
 	return err;
 }
 

@@ -47,7 +47,8 @@ static int type_check(const struct be_dev *dev, uint8_t type)
 }
 
 /* Looks up the PD, CQs and SRQ that the type has. */
-static int create_find(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
+static int create_find(const struct be_cmd *c,
+		       struct ib_uverbs_ex_create_qp *cmd)
 {
 	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
 	struct be_obj *pd, *scq, *rcq = NULL, *srq = NULL;
@@ -70,13 +71,13 @@ static int create_find(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd)
 }
 
 /* Sets *xrcd for an XRC target, which has nothing else, or to NULL. */
-static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd,
-		      struct be_xrcd **xrcd)
+static int create_cmd(const struct be_cmd *c,
+		      struct ib_uverbs_ex_create_qp *cmd, struct be_xrcd **xrcd)
 {
 	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
 	int err;
 
-	*cmd = (struct ib_uverbs_create_qp){
+	*cmd = (struct ib_uverbs_ex_create_qp){
 		.max_send_wr = r->cap.max_send_wr,
 		.max_recv_wr = r->cap.max_recv_wr,
 		.max_send_sge = r->cap.max_send_sge,
@@ -84,6 +85,7 @@ static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_qp *cmd,
 		.max_inline_data = r->cap.max_inline_data,
 		.sq_sig_all = r->sq_sig_all,
 		.qp_type = r->qp_type,
+		.create_flags = r->create_flags,
 	};
 	*xrcd = NULL;
 	if (r->qp_type != IB_UVERBS_QPT_XRC_TGT)
@@ -141,7 +143,7 @@ int be_create_qp(const struct be_cmd *c)
 	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
 	struct be_lists lists = { { &r->buf, &r->sq_buf }, &r->db };
 	struct ib_uverbs_create_qp_resp resp = {};
-	struct ib_uverbs_create_qp cmd;
+	struct ib_uverbs_ex_create_qp cmd;
 	struct be_udata u;
 	struct be_xrcd *xrcd;
 	struct be_qp *qp;
@@ -159,8 +161,7 @@ int be_create_qp(const struct be_cmd *c)
 	qp->pd = r->pd;
 	err = be_udata_begin(&u, c, &lists, &qp->bufs);
 	if (!err)
-		err = uv_create_qp(c->uc->fd, &cmd, r->create_flags, &u.uv,
-				   &resp);
+		err = uv_create_qp(c->uc->fd, &cmd, &u.uv, &resp);
 	if (err) {
 		be_bufs_release(c->dev, c->uc, &qp->bufs);
 		be_obj_free(c->dev, &qp->o, BE_QP);

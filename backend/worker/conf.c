@@ -42,24 +42,23 @@ static const struct be_number numbers[BE_NUMBERS] = {
 
 /* Reads a number; tells everything that can be wrong with one. */
 static int conf_number(struct be_dev *dev, struct be_link *l,
-		       enum be_side side, const struct be_number *n,
-		       bool needed, uint32_t *val)
+		       const struct be_number *n, uint32_t *val)
 {
 	char text[BE_NUMBER_MAX];
 	uint64_t v = n->def;
-	int rc = l->ops->read(l, side, n->node, text, sizeof(text));
+	int rc = l->ops->read(l, BE_OWN, n->node, text, sizeof(text));
 
-	if (rc == -ENOENT && !needed)
+	if (rc == -ENOENT)
 		rc = 0;
 	else if (!rc)
 		rc = vl_parse_u64(text, n->min, n->max, &v);
 	if (!rc)
 		*val = (uint32_t)v;
 	else if (rc == -EINVAL || rc == -ERANGE || rc == -E2BIG)
-		be_fault(dev, "%s/%s must be a number %u..%u", l->name[side],
+		be_fault(dev, "%s/%s must be a number %u..%u", l->name[BE_OWN],
 			 n->node, n->min, n->max);
 	else
-		be_fault(dev, "%s/%s: %s", l->name[side], n->node,
+		be_fault(dev, "%s/%s: %s", l->name[BE_OWN], n->node,
 			 strerror(-rc));
 	return rc;
 }
@@ -75,14 +74,12 @@ static int conf_limits(struct be_dev *dev, struct be_link *l)
 	int rc;
 
 	for (i = BE_NONE + 1; i < BE_TYPES; i++) {
-		rc = conf_number(dev, l, BE_OWN, &objects[i], false,
-				 &q->max[i]);
+		rc = conf_number(dev, l, &objects[i], &q->max[i]);
 		if (rc)
 			return rc;
 	}
 	for (i = 0; i < BE_NUMBERS; i++) {
-		rc = conf_number(dev, l, BE_OWN, &numbers[i], false,
-				 &v[i]);
+		rc = conf_number(dev, l, &numbers[i], &v[i]);
 		if (rc)
 			return rc;
 	}
@@ -93,7 +90,7 @@ static int conf_limits(struct be_dev *dev, struct be_link *l)
 	q->spin_us = v[BE_SPIN_US];
 	dev->trusted = v[BE_TRUSTED];
 	dev->counters_shown = v[BE_PORT_COUNTERS];
-	rc = conf_number(dev, l, BE_OWN, &port_row, false, &port);
+	rc = conf_number(dev, l, &port_row, &port);
 	dev->port = (uint8_t)port;
 	return rc;
 }
@@ -212,73 +209,6 @@ int be_conf_read(struct be_dev *dev, struct be_link *l)
 	return rc ? rc : conf_pkeys(dev, l);
 }
 
-static int conf_version(struct be_dev *dev, struct be_link *l)
-{
-	char v[32] = "";
-	int rc = l->ops->read(l, BE_PEER, XENVHCA_NODE_VERSION, v, sizeof(v));
-
-	if (!rc && !strcmp(v, XENVHCA_PROTOCOL_VERSION))
-		return 0;
-	be_fault(dev, "%s/%s is '%s', this backend speaks %s",
-		 l->name[BE_PEER], XENVHCA_NODE_VERSION, v,
-		 XENVHCA_PROTOCOL_VERSION);
-	return rc ? rc : -EPROTO;
-}
-
-static int conf_ring_refs(struct be_dev *dev, struct be_link *l,
-			  struct be_xen_params *p)
-{
-	struct be_number ref = { NULL, 1, BE_MAX_GREF, 0 };
-	char node[32];
-	uint32_t i;
-	int rc = 0;
-
-	ref.node = node;
-	for (i = 0; i < 1u << p->ring_order && !rc; i++) {
-		snprintf(node, sizeof(node), XENVHCA_NODE_RING_REF "%u", i);
-		rc = conf_number(dev, l, BE_PEER, &ref, true,
-				 &p->ring_ref[i]);
-	}
-	return rc;
-}
-
-/* A node for each number. */
-static int conf_nodes(struct be_dev *dev, struct be_link *l,
-		      struct be_xen_params *p)
-{
-	static const struct be_number
-		order = { XENVHCA_NODE_RING_ORDER, 0, BE_MAX_RING_ORDER, 0 },
-		evt = { XENVHCA_NODE_EVT_RING_REF, 1, BE_MAX_GREF, 0 },
-		kick = { XENVHCA_NODE_KICK_RING_REF, 1, BE_MAX_GREF, 0 },
-		cmdp = { XENVHCA_NODE_EVTCHN, 1, BE_MAX_PORT, 0 },
-		evtp = { XENVHCA_NODE_EVT_EVTCHN, 1, BE_MAX_PORT, 0 },
-		kickp = { XENVHCA_NODE_KICK_EVTCHN, 1, BE_MAX_PORT, 0 };
-	int rc;
-
-	rc = conf_version(dev, l);
-	if (!rc)
-		rc = conf_number(dev, l, BE_PEER, &order, false,
-				 &p->ring_order);
-	if (!rc)
-		rc = conf_ring_refs(dev, l, p);
-	if (!rc)
-		rc = conf_number(dev, l, BE_PEER, &evt, true,
-				 &p->evt_ref);
-	if (!rc)
-		rc = conf_number(dev, l, BE_PEER, &kick, true,
-				 &p->kick_ref);
-	if (!rc)
-		rc = conf_number(dev, l, BE_PEER, &cmdp, true,
-				 &p->cmd_port);
-	if (!rc)
-		rc = conf_number(dev, l, BE_PEER, &evtp, true,
-				 &p->evt_port);
-	if (!rc)
-		rc = conf_number(dev, l, BE_PEER, &kickp, true,
-				 &p->kick_port);
-	return rc;
-}
-
 enum { S_VERSION, S_OFFER, S_PORTS, S_REFS = S_PORTS + 3, S_RING = S_REFS + 2,
        S_MOST = S_RING + BE_RING_PAGES };
 
@@ -319,37 +249,23 @@ static int setup_take(const uint64_t v[S_MOST], int n, struct be_xen_params *p)
 	return 0;
 }
 
-/* One node for all numbers. -ENOENT: there is none for this connection. */
-static int conf_setup(struct be_dev *dev, struct be_link *l,
-		      struct be_xen_params *p)
+int be_conf_frontend(struct be_dev *dev, struct be_link *l,
+		     struct be_xen_params *p)
 {
 	char text[BE_WORDS_MAX];
 	uint64_t v[S_MOST] = {};
 	int n, rc = l->ops->read(l, BE_PEER, XENVHCA_NODE_SETUP, text,
 				 sizeof(text));
 
-	if (rc == -ENOENT)
-		return rc;
-	n = rc ? rc : setup_words(text, v);
-	if (n > S_OFFER && v[S_OFFER] != l->offer)
-		return -ENOENT;
-	rc = n > S_OFFER && v[S_VERSION] == XENVHCA_PROTOCOL_VERSION_INT ?
-	     setup_take(v, n, p) : -EINVAL;
-	if (rc)
-		be_fault(dev, "%s/%s must be version %s, the offer, three event channels, two references, and those of 1..%u pages",
-			 l->name[BE_PEER], XENVHCA_NODE_SETUP,
-			 XENVHCA_PROTOCOL_VERSION, BE_RING_PAGES);
-	return rc;
-}
-
-int be_conf_frontend(struct be_dev *dev, struct be_link *l,
-		     struct be_xen_params *p)
-{
-	int rc;
-
 	memset(p, 0, sizeof(*p));
-	rc = conf_setup(dev, l, p);
-	return rc == -ENOENT ? conf_nodes(dev, l, p) : rc;
+	n = rc ? rc : setup_words(text, v);
+	rc = n > S_OFFER && v[S_VERSION] == XENVHCA_PROTOCOL_VERSION_INT &&
+	     v[S_OFFER] == l->offer ? setup_take(v, n, p) : -EINVAL;
+	if (rc)
+		be_fault(dev, "%s/%s must be version %s, the offer %u, three event channels, two references, and those of 1..%u pages",
+			 l->name[BE_PEER], XENVHCA_NODE_SETUP,
+			 XENVHCA_PROTOCOL_VERSION, l->offer, BE_RING_PAGES);
+	return rc;
 }
 
 int be_conf_offer(struct be_link *l)
@@ -358,10 +274,6 @@ int be_conf_offer(struct be_link *l)
 	int rc = l->ops->offer(l, XENVHCA_NODE_VERSIONS,
 			       XENVHCA_PROTOCOL_VERSION);
 
-	if (rc)
-		return rc;
-	snprintf(text, sizeof(text), "%u", BE_MAX_RING_ORDER);
-	rc = l->ops->offer(l, XENVHCA_NODE_MAX_RING_ORDER, text);
 	if (rc)
 		return rc;
 	/* Another number than the last worker's, whose guest it may be. */

@@ -24,10 +24,9 @@ int be_conf_read(struct be_dev *dev, struct be_link *l);
 /**
  * be_conf_frontend() - read what the frontend wrote before Initialised
  *
- * One node if it answers what be_conf_offer() has written, else one for each number.
- * Nothing in it is trusted: ranges and the version are checked, whether the
- * references and ports exist is for the hypervisor to say. On failure
- * be_fault() names the node. 0 or -errno.
+ * It must answer what be_conf_offer() has written. Nothing in it is trusted:
+ * ranges and the version are checked, whether the references and ports exist is
+ * for the hypervisor to say. On failure be_fault() names the node. 0 or -errno.
  */
 int be_conf_frontend(struct be_dev *dev, struct be_link *l,
 		     struct be_xen_params *p);

@@ -179,7 +179,7 @@ static bool has_umad(struct be_dev *dev, const struct host_chardev *cd)
 static uint8_t info_flags(struct be_dev *dev, const struct host_chardev *cd)
 {
 	struct utsname u;
-	uint8_t flags = XENVHCA_INFO_RANGES;
+	uint8_t flags = 0;
 
 	if (!uname(&u) && be_pins_readonly(u.release))
 		flags |= XENVHCA_INFO_READONLY;
@@ -222,7 +222,7 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 		return err;
 	}
 	dev->ibdev_index = cd->index;
-	dev->dmabuf_end = dev->prov->dmabuf ? UINT64_MAX : 0;
+	dev->dmabuf_end = be_dmabuf_end(dev);
 	dev->gid_tbl_len = p.gid_tbl_len;
 	dev->pkey_tbl_len = p.pkey_tbl_len;
 	dev->ethernet = p.link_layer == LINK_ETHERNET;

@@ -22,6 +22,20 @@
 static char root[] = "doorbell-agent-XXXXXX";
 struct host host;
 
+/* Which number a slot's last request had. */
+static struct {
+	char dir[80];
+	unsigned int slot, n;
+} asks[256];
+static unsigned int n_asks, number;
+static bool listed;			/* what is asked now belongs to the list before */
+
+static void asks_reset(void)
+{
+	n_asks = number = 0;
+	listed = false;
+}
+
 static bool on_file(uint64_t mfn)
 {
 	unsigned int i = 0;
@@ -87,7 +101,7 @@ static int fake_save(void *ctx, struct dba_map *maps)
 		if (host.file.n < HOST_MAPS)
 			host.file.mfn[host.file.n++] = maps->mfn;
 	}
-	for (slot = 0; slot < 64 && !host.file.short_form; slot++)
+	for (slot = 0; slot < 16 && !host.file.short_form; slot++)
 		host.file.answered += host_answer(slot)[0] != '\0';
 	return 0;
 }
@@ -154,6 +168,7 @@ void host_turn(void)
 {
 	int i = 0;
 
+	listed = false;
 	do {
 		assert_int_equal(dba_agent_events(&host.a), 0);
 		dba_agent_work(&host.a);
@@ -175,6 +190,7 @@ int host_setup(void **state)
 {
 	(void)state;
 	fake_xs_reset();
+	asks_reset();
 	fake_xs_set("/local/domain/1/name", "hcadom");
 	fake_xs_set("/local/domain/2/name", "other");
 	fake_xs_set(LIBXL "/backend", BE);
@@ -221,24 +237,42 @@ void host_second_guest(void)
 	host_more_guests(1);
 }
 
+static unsigned int *number_of(const char *dir, unsigned int slot)
+{
+	unsigned int i = 0;
+
+	while (i < n_asks && (asks[i].slot != slot || strcmp(asks[i].dir, dir)))
+		i++;
+	assert_true(i < sizeof(asks) / sizeof(asks[0]));
+	if (i == n_asks) {
+		snprintf(asks[i].dir, sizeof(asks[i].dir), "%s", dir);
+		asks[i].slot = slot;
+		asks[n_asks++].n = 0;
+	}
+	return &asks[i].n;
+}
+
 void host_request_in(const char *dir, unsigned int slot, const char *text)
 {
-	char path[128];
+	unsigned int *n = number_of(dir, slot);
+	char path[128], list[4096];
+	const char *before;
 
-	snprintf(path, sizeof(path), "%s/%u/answer", dir, slot);
-	fake_xs_rm(path);
-	snprintf(path, sizeof(path), "%s/%u/request", dir, slot);
-	fake_xs_set(path, text);
+	snprintf(path, sizeof(path), "%s/" XENVHCA_NODE_DOORBELL_REQUESTS, dir);
+	before = listed ? fake_xs_get(path) : NULL;
+	*n = ++number;
+	snprintf(list, sizeof(list), "%s%s%u %u %s", before ? before : "",
+		 before ? ";" : "", *n, slot, text);
+	fake_xs_set(path, list);
+	listed = true;
 }
 
 const char *host_answer_in(const char *dir, unsigned int slot)
 {
-	char path[128];
-	const char *s;
+	unsigned int n = *number_of(dir, slot);
+	const char *refused = host_listed_in(dir, 0);
 
-	snprintf(path, sizeof(path), "%s/%u/answer", dir, slot);
-	s = fake_xs_get(path);
-	return s ? s : "";
+	return !n || refused[0] ? refused : host_listed_in(dir, n);
 }
 
 const char *host_ask_in(const char *dir, unsigned int slot, const char *text)

@@ -61,7 +61,8 @@ void host_pass(void (*come)(void), unsigned int late);
 void host_second_guest(void);
 /* Guest 5 + i, i > 0, gets device 3. */
 void host_more_guests(unsigned int i);
-/* dir: DB or DB6; without one it is DB. An answer that is not there is "". */
+/* dir: DB or DB6; without one it is DB. Those of a slot between two turns are one
+ * list. An answer that is not there is ""; if the list is refused, so is each. */
 void host_request_in(const char *dir, unsigned int slot, const char *text);
 void host_request(unsigned int slot, const char *text);
 const char *host_answer_in(const char *dir, unsigned int slot);

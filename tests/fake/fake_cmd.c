@@ -263,9 +263,9 @@ static int do_req_notify_cq(const struct call *c)
 	return 0;
 }
 
-static int qp_rings(const struct call *c, const struct ib_uverbs_create_qp *q,
-		    struct fake_obj *o)
+static int qp_rings(const struct call *c, struct fake_obj *o)
 {
+	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
 	struct rxe_create_qp_resp *u = (void *)c->out;
 
 	if (ring_new(c, fake_slots(q->max_send_wr), 256, &u->sq_mi))
@@ -282,7 +282,7 @@ static int qp_rings(const struct call *c, const struct ib_uverbs_create_qp *q,
 /* What a QP uses, by its type: 0 or -ENOENT. */
 static int qp_parts(const struct call *c, struct fake_obj *part[4])
 {
-	const struct ib_uverbs_create_qp *q = (const void *)c->core;
+	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
 	unsigned int i, n = q->qp_type == IB_UVERBS_QPT_XRC_INI ? 2 : 3;
 
 	if (q->qp_type == IB_UVERBS_QPT_XRC_TGT) {
@@ -303,7 +303,7 @@ static int qp_parts(const struct call *c, struct fake_obj *part[4])
 
 int fake_qp_new(const struct call *c, struct fake_obj **out)
 {
-	const struct ib_uverbs_create_qp *q = (const void *)c->core;
+	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
 	struct ib_uverbs_create_qp_resp *r = (void *)c->resp;
 	struct fake_obj *part[4] = { 0 }, *o;
 	unsigned int i;
@@ -330,14 +330,14 @@ int fake_qp_new(const struct call *c, struct fake_obj **out)
 	return 0;
 }
 
-static int do_create_qp(const struct call *c)
+int fake_rxe_create_qp(const struct call *c)
 {
 	struct fake_obj *o;
 	int err = -EINVAL;
 
 	if (!c->in_len && c->out_len >= sizeof(struct rxe_create_qp_resp))
 		err = fake_qp_new(c, &o);
-	if (!err && qp_rings(c, (const void *)c->core, o)) {
+	if (!err && qp_rings(c, o)) {
 		fake_obj_del(o);
 		err = -ENOMEM;
 	}
@@ -573,7 +573,7 @@ const struct fake_method fake_methods[64] = {
 	IO(CREATE_COMP_CHANNEL, create_comp_channel, false),
 	IO(CREATE_CQ, create_cq, true), IO(RESIZE_CQ, resize_cq, true),
 	IO(DESTROY_CQ, destroy_cq, false), I(REQ_NOTIFY_CQ, req_notify_cq, false),
-	IO(CREATE_QP, create_qp, true), I(MODIFY_QP, modify_qp, false),
+	I(MODIFY_QP, modify_qp, false),
 	IO(QUERY_QP, query_qp, false), IO(DESTROY_QP, destroy_qp, false),
 	IO(POST_SEND, post_send, false),
 	I(ATTACH_MCAST, attach_mcast, false), I(DETACH_MCAST, detach_mcast, false),
@@ -593,7 +593,7 @@ const struct fake_method fake_ex_methods[64] = {
 		do_create_cq_ex, sizeof(struct ib_uverbs_ex_create_cq),
 		sizeof(struct ib_uverbs_ex_create_cq_resp), true },
 	[IB_USER_VERBS_EX_CMD_CREATE_QP] = {
-		fake_mlx5_create_qp_ex, sizeof(struct ib_uverbs_ex_create_qp),
+		fake_create_qp, sizeof(struct ib_uverbs_ex_create_qp),
 		sizeof(struct ib_uverbs_ex_create_qp_resp), true },
 	[IB_USER_VERBS_EX_CMD_MODIFY_CQ] = {
 		fake_mlx5_modify_cq, sizeof(struct ib_uverbs_ex_modify_cq) },

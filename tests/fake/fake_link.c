@@ -39,23 +39,17 @@ static int link_find(struct be_link *l)
 
 static int peer_node(const char *node, char *value, size_t size)
 {
-	const struct { const char *node; unsigned int value; } nodes[] = {
-		{ XENVHCA_NODE_VERSION, XENVHCA_PROTOCOL_VERSION_INT },
-		{ XENVHCA_NODE_RING_ORDER, FAKE_LINK_ORDER },
-		{ XENVHCA_NODE_EVTCHN, 1 },
-		{ XENVHCA_NODE_EVT_EVTCHN, 2 },
-		{ XENVHCA_NODE_KICK_EVTCHN, 3 },
-		{ XENVHCA_NODE_EVT_RING_REF, LOOP_REF(rings + 16) },
-		{ XENVHCA_NODE_KICK_RING_REF, LOOP_REF(rings + 17) },
-	};
 	unsigned int i;
+	size_t len;
 
-	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-		if (!strcmp(node, nodes[i].node))
-			return snprintf(value, size, "%u", nodes[i].value) < 0;
-	if (sscanf(node, XENVHCA_NODE_RING_REF "%u", &i) != 1)
+	if (strcmp(node, XENVHCA_NODE_SETUP))
 		return -ENOENT;
-	snprintf(value, size, "%u", LOOP_REF(rings + i));
+	len = (size_t)snprintf(value, size, "%u %u 1 2 3 %u %u",
+			       XENVHCA_PROTOCOL_VERSION_INT, it.offer,
+			       LOOP_REF(rings + 16), LOOP_REF(rings + 17));
+	for (i = 0; i < 1u << FAKE_LINK_ORDER; i++)
+		len += (size_t)snprintf(value + len, size - len, " %u",
+					LOOP_REF(rings + i));
 	return 0;
 }
 

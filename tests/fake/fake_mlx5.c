@@ -225,14 +225,16 @@ int fake_mlx5_modify_cq(const struct call *c)
 
 static int mlx5_create_qp(const struct call *c)
 {
-	const struct ib_uverbs_create_qp *plain = (const void *)c->core;
+	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
 	struct mlx5_ib_create_qp u = { 0 };
 	struct fake_obj *o;
 	uint64_t len;
 	int err;
 
+	if (q->create_flags & ~IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+		return -EOPNOTSUPP;
 	/* made by the kernel: it passes no udata to the driver */
-	if (plain->qp_type == 10)
+	if (q->qp_type == 10)
 		return fake_qp_new(c, &o);
 	if (c->in_len < 48 || c->in_len > sizeof(u) || c->out_len < 8)
 		return -EINVAL;
@@ -244,10 +246,21 @@ static int mlx5_create_qp(const struct call *c)
 		return err;
 	len = ((uint64_t)u.rq_wqe_count << (u.rq_wqe_shift & 31)) +
 	      ((uint64_t)u.sq_wqe_count << 6);
-	if (len || plain->is_srq)
+	o->qp_flags = q->create_flags;
+	if (len || q->is_srq)
 		return memory(o, u.buf_addr, len, u.db_addr);
 	fake_obj_del(o);
 	return -EINVAL;
+}
+
+/* Soft-RoCE has no flags. */
+int fake_create_qp(const struct call *c)
+{
+	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
+
+	if (fake_is_mlx5())
+		return mlx5_create_qp(c);
+	return q->create_flags ? -EOPNOTSUPP : fake_rxe_create_qp(c);
 }
 
 void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x)
@@ -327,33 +340,6 @@ static int mlx5_srq(const struct call *c, const struct ib_uverbs_create_xsrq *q)
 	return memory(o, u.buf_addr, fake_slots(q->max_wr) * size, u.db_addr);
 }
 
-/* The same in other words, and with flags, of which Soft-RoCE has none. */
-int fake_mlx5_create_qp_ex(const struct call *c)
-{
-	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
-	const struct ib_uverbs_create_qp plain = {
-		.user_handle = q->user_handle, .pd_handle = q->pd_handle,
-		.send_cq_handle = q->send_cq_handle,
-		.recv_cq_handle = q->recv_cq_handle,
-		.srq_handle = q->srq_handle, .max_send_wr = q->max_send_wr,
-		.max_recv_wr = q->max_recv_wr, .qp_type = q->qp_type,
-		.is_srq = q->is_srq,
-	};
-	struct ib_uverbs_ex_create_qp_resp *r = (void *)c->resp;
-	struct call call = *c;
-	int err;
-
-	if (!fake_is_mlx5() ||
-	    q->create_flags & ~IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
-		return -EOPNOTSUPP;
-	call.core = (const uint8_t *)&plain;
-	err = mlx5_create_qp(&call);
-	if (!err)
-		fake_obj_find(c, FAKE_QP, r->base.qp_handle)->qp_flags =
-			q->create_flags;
-	return err;
-}
-
 static int mlx5_create_srq(const struct call *c)
 {
 	struct ib_uverbs_create_xsrq x;
@@ -386,8 +372,6 @@ fake_run *fake_mlx5_run(uint32_t cmd)
 		return mlx5_create_cq;
 	case IB_USER_VERBS_CMD_RESIZE_CQ:
 		return mlx5_resize_cq;
-	case IB_USER_VERBS_CMD_CREATE_QP:
-		return mlx5_create_qp;
 	case IB_USER_VERBS_CMD_CREATE_SRQ:
 		return mlx5_create_srq;
 	case IB_USER_VERBS_CMD_OPEN_XRCD:

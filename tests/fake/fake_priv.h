@@ -96,6 +96,7 @@ uint32_t fake_slots(uint32_t n);
 int fake_get_context(const struct call *c);
 int fake_cq_new(const struct call *c, uint32_t slots, struct fake_obj **out);
 int fake_qp_new(const struct call *c, struct fake_obj **out);
+int fake_rxe_create_qp(const struct call *c);
 int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,
 		 struct fake_obj **out);
 /* CREATE_SRQ in the words of CREATE_XSRQ. */
@@ -105,7 +106,7 @@ void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
 bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
 int fake_mlx5_create_cq_ex(const struct call *c);
-int fake_mlx5_create_qp_ex(const struct call *c);
+int fake_create_qp(const struct call *c);
 int fake_mlx5_modify_cq(const struct call *c);
 void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);

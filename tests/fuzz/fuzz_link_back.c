@@ -153,14 +153,28 @@ static void worker_connects(void)
 		p.evt_port <= PORT_MAX && p.kick_port && p.kick_port <= PORT_MAX);
 }
 
+/* What fits into the buffer, and ends. */
 static void worker_reads(void)
 {
-	char node[32] = XENVHCA_NODE_RING_REF, value[16] = "";
-	size_t len = in_u8(&in) % 2 ? strlen(node) : 0;
+	char node[32] = "", value[XENVHCA_LINK_SETUP] = "";
+	size_t size = in_u8(&in) % 2 ? sizeof(value) : in_u8(&in);
 
-	in_bytes(&in, node + len, 12);
-	if (!l->ops->read(l, BE_PEER, node, value, sizeof(value)))
-		PROMISE(strlen(value) && strlen(value) < 11);
+	in_bytes(&in, node, 12);
+	if (!l->ops->read(l, BE_PEER, in_u8(&in) % 4 ? XENVHCA_NODE_SETUP : node,
+			  value, size))
+		PROMISE(strlen(value) && strlen(value) < size);
+}
+
+/* A setup as a guest writes it, but for a number or two. */
+static void guest_offers(void)
+{
+	char *text = (char *)guest.front_setup;
+	size_t len = (size_t)snprintf(text, XENVHCA_LINK_SETUP, "1 %u", l->offer);
+	unsigned int n = in_u8(&in) % 23;
+
+	for (; n; n--)
+		len += (size_t)snprintf(text + len, XENVHCA_LINK_SETUP - len, " %u",
+					in_u8(&in) % 8 ? in_u8(&in) : in_u32(&in));
 }
 
 static void worker_state(void)
@@ -187,7 +201,7 @@ static void operator(void)
 
 static void one(void)
 {
-	switch (in_u8(&in) % 12) {
+	switch (in_u8(&in) % 13) {
 	case 0: case 1: guest_writes(); break;
 	case 2: offers(); break;
 	case 3: guest.front_magic = 0; break;
@@ -198,6 +212,7 @@ static void one(void)
 	case 8: worker_connects(); break;
 	case 9: worker_reads(); break;
 	case 10: worker_state(); break;
+	case 11: guest_offers(); break;
 	default: operator(); break;
 	}
 	PROMISE(mapped <= 1 && (!mapped || event_fd >= 0));

@@ -26,7 +26,7 @@ u64 vhca_window_gfn(const struct vhca_window *w)
 static void backend_writes(void)
 {
 	static const u32 back = offsetof(struct xenvhca_link_page, back_state);
-	u32 at = in_u8(&in) % 2 ? back + in_u8(&in) % 40 : in_u16(&in);
+	u32 at = in_u8(&in) % 2 ? back + in_u8(&in) % 70 : in_u16(&in);
 
 	if (page)
 		((u8 *)page)[at % XENVHCA_PAGE_SIZE] = in_u8(&in);
@@ -52,8 +52,8 @@ static void meets(struct vhca_link *l)
 	struct vhca_terms t;
 
 	vhca_check_version(l);
-	vhca_read_terms(l, &t);
-	PROMISE(t.order <= XENVHCA_MAX_RING_ORDER && !t.setup);
+	if (!vhca_read_terms(l, &t))
+		PROMISE(t.order <= XENVHCA_MAX_RING_ORDER);
 }
 
 static void offers(struct vhca_link *l)
@@ -93,7 +93,7 @@ static void one(struct vhca_link *l)
 	case 6: meets(l); break;
 	case 7: reads(l); break;
 	case 8: offers(l); break;
-	default: l->ops->remove(l, XENVHCA_NODE_EVTCHN); break;
+	default: l->ops->remove(l, XENVHCA_NODE_DOORBELL_WINDOW); break;
 	}
 	PROMISE(told <= XenbusStateClosed && granted == 2);
 }

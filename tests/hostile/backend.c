@@ -62,9 +62,22 @@ static void make_device(struct peer *b)
 	store_put(b->front, "state", "%d", XenbusStateInitialising);
 }
 
-static uint32_t front_number(const struct peer *b, const char *node)
+/* The numbers of the frontend's setup behind version and offer. How many there are. */
+static uint32_t front_numbers(const struct peer *b, uint32_t *v, uint32_t most)
 {
-	return (uint32_t)strtoul(store_get(b->front, node), NULL, 10);
+	const char *s = store_get(b->front, XENVHCA_NODE_SETUP);
+	uint32_t n;
+	char *end;
+
+	for (n = 0; n < most + 2; n++, s = end) {
+		unsigned long word = strtoul(s, &end, 10);
+
+		if (end == s)
+			break;
+		if (n >= 2)
+			v[n - 2] = (uint32_t)word;
+	}
+	return n < 2 ? 0 : n - 2;
 }
 
 static void *map(struct peer *b, uint32_t *ref, uint32_t n)
@@ -78,30 +91,22 @@ static void *map(struct peer *b, uint32_t *ref, uint32_t n)
 	return p;
 }
 
+/* Of setup: event channels, references of the event page, the kick page, the ring. */
 static void map_rings(struct peer *b)
 {
-	static const char *const port[PORTS] = {
-		XENVHCA_NODE_EVTCHN, XENVHCA_NODE_EVT_EVTCHN,
-		XENVHCA_NODE_KICK_EVTCHN,
-	};
-	uint32_t ref[RING_PAGES], i;
-	char name[32];
+	uint32_t v[PORTS + 2 + RING_PAGES] = {}, i;
+	uint32_t n = front_numbers(b, v, PORTS + 2 + RING_PAGES);
 	int p;
 
-	b->pages = 1u << front_number(b, XENVHCA_NODE_RING_ORDER);
-	for (i = 0; i < b->pages && i < RING_PAGES; i++) {
-		snprintf(name, sizeof(name), XENVHCA_NODE_RING_REF "%u", i);
-		ref[i] = front_number(b, name);
-	}
-	b->sring = map(b, ref, b->pages);
+	if (n <= PORTS + 2)
+		die("the frontend's setup has %u numbers", n);
+	b->pages = n - PORTS - 2;
+	b->sring = map(b, v + PORTS + 2, b->pages);
 	BACK_RING_INIT(&b->ring, b->sring, b->pages * PAGE);
-	ref[0] = front_number(b, XENVHCA_NODE_EVT_RING_REF);
-	b->evt = map(b, ref, 1);
-	ref[0] = front_number(b, XENVHCA_NODE_KICK_RING_REF);
-	b->kick = map(b, ref, 1);
+	b->evt = map(b, v + PORTS, 1);
+	b->kick = map(b, v + PORTS + 1, 1);
 	for (i = 0; i < PORTS; i++) {
-		p = xenevtchn_bind_interdomain(b->ev, b->domid,
-					       front_number(b, port[i]));
+		p = xenevtchn_bind_interdomain(b->ev, b->domid, v[i]);
 		if (p < 0)
 			die("event channel: %s", strerror(errno));
 		b->port[i] = (evtchn_port_t)p;
@@ -194,7 +199,7 @@ static void meet(struct peer *b, unsigned int seconds)
 		return;
 	if (!b->late)
 		store_put(b->back, XENVHCA_NODE_VERSIONS, "%s", b->versions);
-	store_put(b->back, XENVHCA_NODE_MAX_RING_ORDER, "%s", b->order);
+	store_put(b->back, XENVHCA_NODE_SETUP, "%s 7", b->order);
 	store_put(b->back, "state", "%d", XenbusStateInitWait);
 	if (b->late) {
 		pause_ms(LATE_MS);

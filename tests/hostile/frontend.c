@@ -76,23 +76,35 @@ static void rings_reset(void)
 	}
 }
 
-static void good_nodes(void)
+/* What the frontend offers, in the order of its node. */
+enum word { W_VERSION, W_OFFER, W_CMD, W_EVT, W_KICK, W_EVT_REF, W_KICK_REF,
+	    W_REF, W_MOST = W_REF + RING_PAGES };
+
+/* The node setup, with another word in one place, or as it should be (W_MOST). */
+static void put_setup(enum word wrong, const char *value)
 {
-	char name[32];
+	const uint32_t v[W_REF] = {
+		[W_VERSION] = XENVHCA_PROTOCOL_VERSION_INT,
+		[W_CMD] = f.port[CMD], [W_EVT] = f.port[EVT],
+		[W_KICK] = f.port[KICK], [W_EVT_REF] = f.ref[RING_PAGES],
+		[W_KICK_REF] = f.ref[RING_PAGES + 1],
+	};
+	const char *offer = strchr(store_get(f.back, XENVHCA_NODE_SETUP), ' ');
+	char text[XENVHCA_LINK_SETUP] = "", word[PATH];
+	size_t len = 0;
 	unsigned int i;
 
-	store_put(FRONT, XENVHCA_NODE_VERSION, XENVHCA_PROTOCOL_VERSION);
-	store_put(FRONT, XENVHCA_NODE_RING_ORDER, "%u", XENVHCA_MAX_RING_ORDER);
-	for (i = 0; i < RING_PAGES; i++) {
-		snprintf(name, sizeof(name), XENVHCA_NODE_RING_REF "%u", i);
-		store_put(FRONT, name, "%u", f.ref[i]);
+	for (i = 0; i < W_MOST; i++) {
+		snprintf(word, sizeof(word), "%u", i < W_REF ? v[i] :
+			 f.ref[i - W_REF]);
+		if (i == W_OFFER)
+			snprintf(word, sizeof(word), "%s", offer ? offer + 1 : "0");
+		if (i == (unsigned int)wrong)
+			snprintf(word, sizeof(word), "%s", value);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+					i && word[0] ? " " : "", word);
 	}
-	store_put(FRONT, XENVHCA_NODE_EVT_RING_REF, "%u", f.ref[RING_PAGES]);
-	store_put(FRONT, XENVHCA_NODE_KICK_RING_REF, "%u",
-		  f.ref[RING_PAGES + 1]);
-	store_put(FRONT, XENVHCA_NODE_EVTCHN, "%u", f.port[CMD]);
-	store_put(FRONT, XENVHCA_NODE_EVT_EVTCHN, "%u", f.port[EVT]);
-	store_put(FRONT, XENVHCA_NODE_KICK_EVTCHN, "%u", f.port[KICK]);
+	store_put(FRONT, XENVHCA_NODE_SETUP, "%s", text);
 }
 
 /* To InitWait, whatever was before. */
@@ -103,7 +115,7 @@ static void begin(void)
 		die("the backend does not come to InitWait, it is in %d: %s",
 		    store_state(f.back), store_get(f.back, XENVHCA_NODE_BROKEN));
 	rings_reset();
-	good_nodes();
+	put_setup(W_MOST, "");
 }
 
 static void connect(void)
@@ -222,33 +234,27 @@ static void expect_serves(const char *what)
 /* ---- modes ---- */
 static void mode_nodes(void)
 {
-	static const struct { const char *node, *value; } wrong[] = {
-		{ XENVHCA_NODE_VERSION, "2" },
-		{ XENVHCA_NODE_RING_ORDER, "5" },
-		{ XENVHCA_NODE_RING_ORDER, "4294967296" },
-		{ XENVHCA_NODE_RING_REF "0", "0" },
-		{ XENVHCA_NODE_RING_REF "15", "nonsense\n" },
-		{ XENVHCA_NODE_RING_REF "3", "4000000" },
-		{ XENVHCA_NODE_EVT_RING_REF, "99999999" },
-		{ XENVHCA_NODE_KICK_RING_REF, "0x10" },
-		{ XENVHCA_NODE_EVTCHN, "100000" },
-		{ XENVHCA_NODE_KICK_EVTCHN, " 7" },
+	static const struct { enum word word; const char *value; } wrong[] = {
+		{ W_VERSION, "2" }, { W_OFFER, "0" }, { W_OFFER, "4294967296" },
+		{ W_REF, "0" }, { W_REF + 15, "nonsense\n" }, { W_REF + 3, "4000000" },
+		{ W_REF + 7, "" }, { W_EVT_REF, "99999999" }, { W_KICK_REF, "0x10" },
+		{ W_CMD, "100000" }, { W_KICK, " 7" }, { W_REF + 15, "9 9" },
 	};
 	char what[PATH];
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		begin();
-		store_put(FRONT, wrong[i].node, "%s", wrong[i].value);
+		put_setup(wrong[i].word, wrong[i].value);
 		store_put(FRONT, "state", "%d", XenbusStateInitialised);
-		snprintf(what, sizeof(what), "%s = \"%s\"", wrong[i].node,
-			 wrong[i].value);
+		snprintf(what, sizeof(what), "word %d of setup = \"%s\"",
+			 wrong[i].word, wrong[i].value);
 		expect_closed(what);
 	}
 	begin();
-	store_rm(FRONT, XENVHCA_NODE_RING_REF "7");
+	store_rm(FRONT, XENVHCA_NODE_SETUP);
 	store_put(FRONT, "state", "%d", XenbusStateInitialised);
-	expect_closed("a ring reference is missing");
+	expect_closed("there is no setup");
 }
 
 static void wild(const char *what, uint32_t *index, uint32_t value,

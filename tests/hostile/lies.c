@@ -402,7 +402,7 @@ static const struct lie lies[] = {
 	{ .name = "version", NEVER, .versions = "2,3,x", .refused = true },
 	{ .name = "late-version", NEVER, .late = true },
 	{ .name = "order", NEVER, .order = "4294967295" },
-	{ .name = "order-minus", NEVER, .order = "-7" },
+	{ .name = "order-minus", NEVER, .order = "-7", .refused = true },
 	{ .name = "wild-prod", NEVER, OP(GET_INFO), wild_prod },
 	{ .name = "prod-back", NEVER, OP(GET_INFO), prod_back },
 	{ .name = "id-range", NEVER, OP(GET_INFO), id_range },

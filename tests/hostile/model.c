@@ -67,7 +67,7 @@ static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
 	r->num_comp_vectors = 2;
 	r->node_type = 1;
 	r->kicks = XENVHCA_INFO_KICK_SEND | XENVHCA_INFO_KICK_ARM;
-	r->flags = XENVHCA_INFO_RANGES | XENVHCA_INFO_COUNTERS;
+	r->flags = XENVHCA_INFO_COUNTERS;
 	r->max_pages = 1u << 16;
 	strcpy(r->hca, "model0");
 	strcpy(r->fw, "1.0");

@@ -502,21 +502,6 @@ static void what_was_left_is_cleared(void **state)
 	assert_int_equal(fake_xs_nodes(), 2);
 }
 
-/* A worker before there were lists. */
-static void old_slots_are_cleared(void **state)
-{
-	(void)state;
-	fake_xs_set(DB "/0/request", "map 0xe0100 0x100000 0x1");
-	fake_xs_set(DB "/0/answer", "mapped");
-	fake_xs_set(DB "/9/request", "map 0xe0101 0x100001 0x1");
-	fake_xs_set(DB "/hello/request", "map 0xe0101 0x100001 0x1");
-	assert_int_equal(be_agent_open(&a, &dev), 0);
-	assert_int_equal(asked, 1);
-	assert_string_equal(last, "all unmap");
-	assert_int_equal(fake_xs_nodes(), 2);
-	assert_int_equal(map(MFN, GFN), 0);
-}
-
 /* Then the next one needs no agent to start. */
 static void an_orderly_end_leaves_nothing(void **state)
 {
@@ -543,12 +528,11 @@ static void no_start_with_pages_left(void **state)
 	(void)state;
 	leave();
 	start = clock_ms;
-	say = "";		/* as an agent that knows nothing of lists */
+	say = "";
 	assert_int_equal(be_agent_open(&a, &dev), -ETIMEDOUT);
 	assert_in_range(clock_ms - start, START_MS, START_MS + 10);
 	assert_true(dev.fault);
 	assert_non_null(strstr(dev.fault_reason, "start xen-vhca-doorbelld"));
-	assert_non_null(strstr(dev.fault_reason, "or upgrade it"));
 	be_agent_close(&a);
 	assert_non_null(fake_xs_get(DB "/requests"));	/* for the next one */
 }
@@ -587,7 +571,6 @@ int main(void)
 		T(a_lost_connection_is_no_refusal),
 		T(an_answer_that_is_none_is_no_refusal),
 		T(what_was_left_is_cleared),
-		T(old_slots_are_cleared),
 		T(an_orderly_end_leaves_nothing),
 		T(no_start_with_pages_left),
 		T(no_start_against_the_agents_will),

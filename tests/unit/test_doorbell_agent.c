@@ -29,7 +29,8 @@ static void map_and_unmap_are_answered(void **state)
 	assert_int_equal(host.mapped, 0);
 	assert_string_equal(host_ask(3, "unmap"), "unmapped");	/* as wanted */
 	assert_string_equal(host_ask(8191, "map 0xe0100 0x100000 0x1"), "mapped");
-	assert_string_equal(host_ask(8192, "map 0xe0101 0x100001 0x1"), "");
+	assert_string_equal(host_ask(8192, "map 0xe0101 0x100001 0x1"),
+			    "refused no such slot");
 	assert_string_equal(host_ask(4, "hello"), "refused request not understood");
 	assert_string_equal(host_ask(4, "map 0x1000 0x100001 0x1"),
 			    "refused not in a BAR of the HCA");
@@ -38,20 +39,15 @@ static void map_and_unmap_are_answered(void **state)
 	assert_int_equal(host.mapped, 1);
 }
 
-static void an_answered_request_is_done(void **state)
+static void what_is_mapped_is_not_mapped_again(void **state)
 {
 	int before;
 
 	(void)state;
 	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
 	before = host.calls;
-	fake_xs_set(DB "/0/request", "unmap");	/* answer still there */
-	host_turn();
-	assert_int_equal(host.calls, before);
-	/* the answer got lost: said again, not done again */
-	host_request(0, "map 0xe0100 0x100000 0x1");
-	host_turn();
-	assert_string_equal(host_answer(0), "mapped");
+	/* said again, not done again */
+	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
 	assert_int_equal(host.calls, before);
 	assert_string_equal(host_ask(0, "map 0xe0101 0x100000 0x1"),
 			    "refused slot is in use, unmap first");
@@ -61,10 +57,8 @@ static void the_toolstack_has_the_say(void **state)
 {
 	(void)state;
 	/* a domain asks that has no such device */
-	fake_xs_set("/local/domain/2/backend/vhca/5/0/doorbell/0/request",
-		    "map 0xe0100 0x100000 0x1");
-	host_turn();
-	assert_null(fake_xs_get("/local/domain/2/backend/vhca/5/0/doorbell/0/answer"));
+	assert_string_equal(host_list_in("/local/domain/2/backend/vhca/5/0/doorbell",
+					 "1 0 map 0xe0100 0x100000 0x1"), "");
 	fake_xs_rm(PCI);	/* now dom0's own */
 	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"),
 			    "refused the HCA is not assigned to this backend domain");
@@ -114,7 +108,7 @@ static void pages_go_back(void **state)
 {
 	(void)state;
 	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
-	fake_xs_rm(DB "/0");
+	fake_xs_rm(DB "/requests");
 	host_turn();
 	assert_int_equal(host.mapped, 0);
 	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
@@ -161,17 +155,17 @@ static void a_restarted_agent_goes_on(void **state)
 	int before;
 
 	(void)state;
-	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
+	assert_string_equal(host_list("1 0 map 0xe0100 0x100000 0x1"), "1 mapped");
 	before = host.calls;
 	dba_agent_stop(&host.a);
 	host.a.devs = NULL;
 	/* meanwhile: one request more, and the answer of the first is lost */
-	host_request(0, "map 0xe0100 0x100000 0x1");
-	host_request(1, "map 0xe0101 0x100001 0x1");
+	fake_xs_rm(DB "/answers");
+	fake_xs_set(DB "/requests",
+		    "1 0 map 0xe0100 0x100000 0x1;2 1 map 0xe0101 0x100001 0x1");
 	assert_int_equal(dba_agent_start(&host.a), 0);
 	host_turn();
-	assert_string_equal(host_answer(0), "mapped");
-	assert_string_equal(host_answer(1), "mapped");
+	assert_string_equal(fake_xs_get(DB "/answers"), "1 mapped;2 mapped");
 	assert_int_equal(host.calls, before + 2);
 	assert_int_equal(host.mapped, 2);
 	/* a mapping whose device went while no agent ran */
@@ -341,7 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(map_and_unmap_are_answered),
-		TEST(an_answered_request_is_done),
+		TEST(what_is_mapped_is_not_mapped_again),
 		TEST(the_toolstack_has_the_say),
 		TEST(dead_owners_do_not_count),
 		TEST(the_guest_has_the_say_about_its_memory),

@@ -171,11 +171,6 @@ static void a_list_that_changes_its_mind(void **state)
 	assert_int_equal(host.mapped, 1);
 	assert_int_equal(host.a.table.n, 1);
 	assert_int_equal(host.file.in_transit, 0);
-	/* the same by slots with nodes of their own */
-	host_request(2, "map 0xe0104 0x100004 0x1");
-	assert_string_equal(host_list("7 2 unmap"), "7 unmapped");
-	assert_string_equal(host_answer(2), "refused slot has no mapping");
-	assert_int_equal(host.mapped, 1);
 }
 
 static void pages_of_others_are_refused(void **state)
@@ -271,27 +266,6 @@ static void a_backend_that_starts_anew(void **state)
 	assert_string_equal(host_list_in(DB6, "51 all unmap;52 0 map 0xe0200 0x0 0x1"),
 			    "51 unmapped;52 mapped");
 	assert_int_equal(host.a.table.of_guest[6], 2);
-}
-
-/* A new worker after an old one, and an agent that was started meanwhile. */
-static void old_slots_and_lists(void **state)
-{
-	(void)state;
-	assert_string_equal(host_ask(0, "map 0xe0100 0x100000 0x1"), "mapped");
-	assert_string_equal(host_ask(1, "map 0xe0101 0x100001 0x1"), "mapped");
-	dba_agent_stop(&host.a);
-	assert_int_equal(dba_agent_start(&host.a), 0);
-	host_turn();
-	assert_int_equal(host.mapped, 2);
-	assert_string_equal(host_list("1 all unmap"), "1 unmapped");
-	assert_int_equal(host.mapped, 0);
-	fake_xs_rm(DB "/0");
-	fake_xs_rm(DB "/1");
-	assert_string_equal(host_list("2 0 map 0xe0100 0x100000 0x1"), "2 mapped");
-	dba_agent_stop(&host.a);
-	assert_int_equal(dba_agent_start(&host.a), 0);
-	host_turn();
-	assert_int_equal(host.mapped, 1);
 }
 
 /* max-ucontext of the toolstack's own node, not of the backend's. */
@@ -474,7 +448,6 @@ int main(void)
 		TEST(a_device_that_goes_in_a_turn),
 		TEST(a_list_that_changes_in_a_turn),
 		TEST(a_backend_that_starts_anew),
-		TEST(old_slots_and_lists),
 		TEST(a_guest_has_what_it_is_allowed),
 		TEST(lists_of_anything),
 		TEST(lists_have_a_rate),

@@ -43,15 +43,8 @@ void dba_timer(struct dba_agent *a, uint64_t at)
 		a->wake_ns = at;
 }
 
-void dba_mark(struct dba_dev *d, unsigned int slot)
-{
-	if (d->dirty[slot])
-		return;
-	d->dirty[slot] = true;
-	d->n_dirty++;
-}
-
-void dba_unmap(struct dba_agent *a, struct dba_map *m, const char *why)
+/* Tries again later if it cannot be. */
+static void dba_unmap(struct dba_agent *a, struct dba_map *m, const char *why)
 {
 	unsigned int guest = m->guest, devid = m->devid, slot = m->slot;
 	int err;
@@ -116,7 +109,7 @@ static int add_dev(struct dba_agent *a, unsigned int guest, unsigned int devid,
 	d->devid = devid;
 	d->backend = backend;
 	d->seen = true;
-	d->list = true;
+	d->asked = true;
 	d->requests.rate = a->rate;
 	d->requests.depth_ns = DBA_BURST * VL_SEC_NS / a->rate;
 	d->log.rate = LOG_RATE;
@@ -357,10 +350,7 @@ void dba_agent_work(struct dba_agent *a)
 /* path: the node that changed, below or at that of a device. */
 static void dev_event(struct dba_agent *a, const char *token, const char *path)
 {
-	const char *rest, *end;
-	char name[8];
 	struct dba_dev *d;
-	unsigned int slot;
 	size_t len;
 
 	for (d = a->devs; d && strcmp(d->token, token); d = d->next)
@@ -368,20 +358,11 @@ static void dev_event(struct dba_agent *a, const char *token, const char *path)
 	if (!d)
 		return;
 	len = strlen(d->path);
-	if (strncmp(path, d->path, len) || path[len] != '/') {
-		d->list = true;
+	if (!strncmp(path, d->path, len) && path[len] == '/' &&
+	    strcmp(path + len + 1, XENVHCA_NODE_DOORBELL_REQUESTS))
 		return;
-	}
-	rest = path + len + 1;
-	d->asked |= !strcmp(rest, XENVHCA_NODE_DOORBELL_REQUESTS);
-	end = strchrnul(rest, '/');
-	if (!strcmp(end, "/" XENVHCA_NODE_DOORBELL_ANSWER) ||
-	    (size_t)(end - rest) >= sizeof(name))
-		return;
-	memcpy(name, rest, (size_t)(end - rest));
-	name[end - rest] = '\0';
-	if (!dba_parse_slot(name, &slot))
-		dba_mark(d, slot);
+	d->asked = true;
+	dba_timer(a, vl_now_ns());	/* its turn may be over */
 }
 
 static void guest_event(struct dba_agent *a, unsigned int guest)

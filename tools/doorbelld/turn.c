@@ -2,9 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Requests and answers (turn.h). Of a slot with nodes of its own the agent reads a
- * request together with the absence of an answer, and answers it only while it is
- * the same, each in a transaction.
+ * Requests and answers (turn.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,51 +32,17 @@ void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
 		dba_reason_text(r), err ? ": " : "", err ? strerror(-err) : "");
 }
 
-struct slot_io {
-	char dir[XN_PATH_MAX];
-	char request[XN_VALUE_MAX];	/* "" if unreadable */
-	int rc;				/* of reading it */
-	const char *answer;
-};
-
 /* A request of this pass. It is answered when its result is on file. */
 struct dba_turn {
 	struct dba_turn *next;
 	struct dba_dev *d;
-	struct dba_entry *entry;	/* NULL: the slot has nodes of its own */
-	struct slot_io io;		/* of those */
-	const char *request;
-	unsigned int slot;
+	struct dba_entry *entry;
 	bool map;
 	bool noted;			/* to be done, if it is still there: */
 	uint64_t mfn;
 	enum dba_reason r;
 	int err;
 };
-
-static int read_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
-{
-	struct slot_io *io = arg;
-
-	io->request[0] = '\0';
-	io->rc = xn_read_str(xs, t, io->dir, XENVHCA_NODE_DOORBELL_REQUEST,
-			     io->request, sizeof(io->request));
-	if (!io->rc && xn_exists(xs, t, io->dir, XENVHCA_NODE_DOORBELL_ANSWER))
-		io->rc = -EALREADY;
-	return 0;
-}
-
-/* The answer belongs to the request that was read: not if it changed. */
-static int answer_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
-{
-	struct slot_io *io = arg, now = *io;
-
-	read_fn(xs, t, &now);
-	if (now.rc != io->rc || strcmp(now.request, io->request))
-		return -ESTALE;
-	return xn_write_str(xs, t, io->dir, XENVHCA_NODE_DOORBELL_ANSWER,
-			    io->answer);
-}
 
 static void read_known(struct dba_agent *a, const struct dba_dev *d,
 		       struct dba_known *k)
@@ -124,11 +88,12 @@ static enum dba_reason note_map(struct dba_agent *a, struct dba_turn *t,
 				const struct dba_req *req, struct dba_known *k)
 {
 	const struct dba_dev *d = t->d;
+	const unsigned int slot = t->entry->slot;
 	const struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
-					       d->backend, t->slot);
+					       d->backend, slot);
 	struct dba_map *noted;
 	struct dba_map want = { .guest = d->guest, .devid = d->devid,
-				.backend = d->backend, .slot = t->slot,
+				.backend = d->backend, .slot = slot,
 				.mfn = req->mfn, .gfn = req->gfn,
 				.nr = req->nr };
 	enum dba_reason r;
@@ -162,12 +127,12 @@ static enum dba_reason do_request(struct dba_agent *a, struct dba_turn *t,
 	struct dba_request req;
 	enum dba_reason r;
 
-	if (dba_parse_request(t->request, &req))
+	if (dba_parse_request(t->entry->request, &req))
 		return DBA_SYNTAX;
-	if (t->slot == DBA_NO_SLOT)
+	if (t->entry->slot == DBA_NO_SLOT)
 		return DBA_SLOT;
 	t->map = req.map;
-	if (t->slot == DBA_ALL) {
+	if (t->entry->slot == DBA_ALL) {
 		if (req.map)
 			return DBA_SYNTAX;
 		t->err = dba_unmap_all(a, d, "its backend starts anew");
@@ -175,91 +140,27 @@ static enum dba_reason do_request(struct dba_agent *a, struct dba_turn *t,
 	}
 	if (req.map)
 		return note_map(a, t, &req.req, k);
-	r = dba_map_del(&a->table, d->guest, d->devid, d->backend, t->slot,
+	r = dba_map_del(&a->table, d->guest, d->devid, d->backend, t->entry->slot,
 			&t->err);
 	return r == DBA_NOT_MAPPED ? DBA_OK : r;	/* as asked for */
 }
 
-static void write_answer(struct dba_agent *a, struct dba_dev *d,
-			 unsigned int slot, struct slot_io *io,
-			 const char *text)
-{
-	int rc;
-
-	if (a->dry_run) {
-		dba_log(LOG_INFO, "d%u/%u: slot %u: \"%s\": would answer \"%s\"",
-			d->guest, d->devid, slot, io->request, text);
-		return;
-	}
-	io->answer = text;
-	rc = xn_transact(a->xs, answer_fn, io);
-	if (!rc || rc == -ESTALE)
-		return;
-	dba_log(LOG_WARNING, "d%u/%u: slot %u: cannot answer: %s", d->guest,
-		d->devid, slot, strerror(-rc));
-	dba_mark(d, slot);
-	dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
-}
-
-static void answer(struct dba_agent *a, struct dba_turn *t)
+static void answer(struct dba_turn *t)
 {
 	struct dba_dev *d = t->d;
-	char text[DBA_ANSWER];
+	struct dba_entry *e = t->entry;
 
 	if (t->r) {
-		dba_log_refused(d, t->slot, t->r, t->err, t->request);
-		snprintf(text, sizeof(text), XENVHCA_DOORBELL_REFUSED " %s",
+		dba_log_refused(d, e->slot, t->r, t->err, e->request);
+		snprintf(e->own, sizeof(e->own), XENVHCA_DOORBELL_REFUSED " %s",
 			 dba_reason_text(t->r));
 	} else {
-		snprintf(text, sizeof(text), "%s", t->map ?
+		snprintf(e->own, sizeof(e->own), "%s", t->map ?
 			 XENVHCA_DOORBELL_MAPPED : XENVHCA_DOORBELL_UNMAPPED);
 		dba_log(LOG_DEBUG, "d%u/%u: slot %u: \"%s\": %s", d->guest,
-			d->devid, t->slot, t->request, text);
+			d->devid, e->slot, e->request, e->own);
 	}
-	if (t->entry) {
-		strcpy(t->entry->own, text);
-		t->entry->answer = t->entry->own;
-	} else {
-		write_answer(a, d, t->slot, &t->io, text);
-	}
-}
-
-/* True if there is a request to answer. */
-static bool read_slot(struct dba_agent *a, struct dba_turn *t)
-{
-	struct dba_dev *d = t->d;
-	struct dba_known k = { 0 };
-	struct dba_map *m;
-	char num[16];
-
-	snprintf(num, sizeof(num), "%u", t->slot);
-	if (xn_path(t->io.dir, d->path, num) ||
-	    xn_transact(a->xs, read_fn, &t->io) || t->io.rc == -EALREADY)
-		return false;
-	if (t->io.rc == -ENOENT) {
-		m = dba_map_find(&a->table, d->guest, d->devid, d->backend,
-				 t->slot);
-		if (m)
-			dba_unmap(a, m, "its request was removed");
-		return false;
-	}
-	t->r = t->io.rc ? DBA_SYNTAX : do_request(a, t, &k);
-	return true;
-}
-
-static struct dba_turn *turn_new(struct dba_agent *a, struct dba_dev *d,
-				 unsigned int slot)
-{
-	struct dba_turn *t = calloc(1, sizeof(*t));
-
-	if (!t) {
-		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
-		return NULL;
-	}
-	t->d = d;
-	t->slot = slot;
-	t->request = t->io.request;
-	return t;
+	e->answer = e->own;
 }
 
 static void turn_add(struct dba_agent *a, struct dba_turn *t)
@@ -270,28 +171,17 @@ static void turn_add(struct dba_agent *a, struct dba_turn *t)
 	a->turns_end = &t->next;
 }
 
-int dba_turn_begin(struct dba_agent *a, struct dba_dev *d, unsigned int slot)
-{
-	struct dba_turn *t = turn_new(a, d, slot);
-
-	if (!t)
-		return -ENOMEM;
-	if (read_slot(a, t))
-		turn_add(a, t);
-	else
-		free(t);
-	return 0;
-}
-
 int dba_turn_entry(struct dba_agent *a, struct dba_dev *d, struct dba_batch *b,
 		   struct dba_entry *e)
 {
-	struct dba_turn *t = turn_new(a, d, e->slot);
+	struct dba_turn *t = calloc(1, sizeof(*t));
 
-	if (!t)
+	if (!t) {
+		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
 		return -ENOMEM;
+	}
+	t->d = d;
 	t->entry = e;
-	t->request = e->request;
 	t->r = do_request(a, t, &b->known);
 	turn_add(a, t);
 	return 0;
@@ -302,7 +192,7 @@ static struct dba_map *noted_by(struct dba_agent *a, const struct dba_turn *t)
 {
 	const struct dba_dev *d = t->d;
 	struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
-					 d->backend, t->slot);
+					 d->backend, t->entry->slot);
 
 	return m && m->noted && m->mfn == t->mfn ? m : NULL;
 }
@@ -339,7 +229,7 @@ void dba_turns_end(struct dba_agent *a)
 	dba_map_save(&a->table);
 	while ((t = a->turns)) {
 		a->turns = t->next;
-		answer(a, t);
+		answer(t);
 		free(t);
 	}
 	dba_batches_end(a);

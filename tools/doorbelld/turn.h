@@ -4,8 +4,7 @@
  *
  * A device's turn: its requests of one pass are each checked and noted, then
  * all are done after one write of the state file, then answered. A request is an
- * entry of the device's batch (batch.h), or of a backend that knows no batches it
- * has nodes of its own. This is internal to the agent.
+ * entry of the device's batch (batch.h). This is internal to the agent.
  */
 #ifndef DBA_TURN_H
 #define DBA_TURN_H
@@ -26,19 +25,12 @@ struct dba_dev {
 	struct vl_bucket requests, log;
 	uint32_t log_dropped;
 	bool asked;			/* read its batch */
-	bool list;			/* visit all that is there */
-	bool dirty[XENVHCA_DOORBELL_SLOTS];
-	unsigned int n_dirty;
 	bool seen;			/* by the scan that runs */
 };
 
 /* ---- agent.c ---- */
 /* Work again at that time, or before. */
 void dba_timer(struct dba_agent *a, uint64_t at);
-/* The slot has changed: visit it. */
-void dba_mark(struct dba_dev *d, unsigned int slot);
-/* Tries again later if it cannot be. */
-void dba_unmap(struct dba_agent *a, struct dba_map *m, const char *why);
 /* All that the device has. 0, or the -errno of the last one that failed. */
 int dba_unmap_all(struct dba_agent *a, const struct dba_dev *d, const char *why);
 
@@ -47,9 +39,8 @@ int dba_unmap_all(struct dba_agent *a, const struct dba_dev *d, const char *why)
 void dba_serve(struct dba_agent *a, struct dba_dev *d);
 
 /* ---- turn.c ---- */
-/* Visit a slot: its request becomes one of a->turns. 0, -ENOMEM: later. */
-int dba_turn_begin(struct dba_agent *a, struct dba_dev *d, unsigned int slot);
-/* The same for an entry of a batch, which lives until the turns end. */
+/* An entry of a batch, which lives until the turns end, becomes one of a->turns.
+ * 0, -ENOMEM: later. */
 int dba_turn_entry(struct dba_agent *a, struct dba_dev *d, struct dba_batch *b,
 		   struct dba_entry *e);
 /* Do what is noted in all of them, and answer. */

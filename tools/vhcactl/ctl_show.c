@@ -85,11 +85,9 @@ static struct json_object *collect(struct ctl *c, const struct ctl_dev *d)
 {
 	static const char *const be_nodes[] = {
 		XN_NODE_ONLINE, XENVHCA_NODE_VERSIONS,
-		XENVHCA_NODE_MAX_RING_ORDER, XENVHCA_NODE_DOORBELL_STATIC,
-		XENVHCA_NODE_BROKEN, "error", NULL
+		XENVHCA_NODE_DOORBELL_STATIC, XENVHCA_NODE_BROKEN, "error", NULL
 	};
 	static const char *const fe_nodes[] = {
-		XENVHCA_NODE_VERSION, XENVHCA_NODE_RING_ORDER,
 		XENVHCA_NODE_BROKEN, "error", NULL
 	};
 	struct json_object *o = json_object_new_object();

@@ -59,26 +59,12 @@
  * /local/domain/0/backend/vhca/5/0/port = "1"
  * /local/domain/0/backend/vhca/5/0/max-qp = "1024"
  * /local/domain/0/backend/vhca/5/0/versions = "1"
- * /local/domain/0/backend/vhca/5/0/max-ring-page-order = "4"
  * /local/domain/0/backend/vhca/5/0/setup = "4 70481223"
  *
  * /local/domain/5/device/vhca/0/backend = "/local/domain/0/backend/vhca/5/0"
  * /local/domain/5/device/vhca/0/backend-id = "0"
  * /local/domain/5/device/vhca/0/state = "4"
  * /local/domain/5/device/vhca/0/setup = "1 70481223 15 16 17 402 403 386 ... 401"
- *
- * or, if one of both knows nothing of setup, instead of it:
- *
- * /local/domain/5/device/vhca/0/version = "1"
- * /local/domain/5/device/vhca/0/ring-page-order = "4"
- * /local/domain/5/device/vhca/0/ring-ref0 = "386"
- *   ...
- * /local/domain/5/device/vhca/0/ring-ref15 = "401"
- * /local/domain/5/device/vhca/0/event-channel = "15"
- * /local/domain/5/device/vhca/0/evt-ring-ref = "402"
- * /local/domain/5/device/vhca/0/evt-event-channel = "16"
- * /local/domain/5/device/vhca/0/kick-ring-ref = "403"
- * /local/domain/5/device/vhca/0/kick-event-channel = "17"
  *
  ******************************************************************************
  *                        Backend xenstore nodes
@@ -237,22 +223,16 @@
  *      Default Value:  none, mandatory
  *      Writer:         backend, before InitWait
  *
- * max-ring-page-order
- *      Values:         0..4
- *      Default Value:  0
- *      Writer:         backend, before InitWait
- *
- *      Largest size of the command ring, as log2 of the number of pages.
- *
  * setup
  *      Values:         "<order> <offer>", two decimal numbers with a blank:
  *                      0..4 and <uint32_t>
- *      Default Value:  absent: the frontend has to write the single nodes
+ *      Default Value:  none, mandatory
  *      Writer:         backend, before InitWait
  *
- *      The frontend may write its node setup instead of the single nodes.
- *      order takes the place of max-ring-page-order; offer names this
- *      connection, so that what an earlier one left is not taken for this one's.
+ *      order is the largest size of the command ring, as log2 of the number of
+ *      pages. offer names this connection: the frontend repeats it in its own
+ *      setup, so that what an earlier connection left is not taken for this
+ *      one's.
  *
  * broken
  *      Values:         <string>
@@ -283,7 +263,7 @@
  *      has one for. map lets the guest reach nr (now: 1) pages from machine
  *      frame mfn on, a translated guest at guest frame gfn. A slot has one
  *      mapping at a time. "all unmap" ends all mappings of the device: what a
- *      backend asks for that finds this node, or nodes of slots, when it starts.
+ *      backend asks for that finds this node when it starts.
  *
  *      n, decimal, is a number that no request of the device had before, and
  *      greater than that of the request in front. So an answer belongs to one
@@ -309,16 +289,6 @@
  *      XENVHCA_DOORBELL_REASON_*, somebody else has the page, and another
  *      page of the HCA may be mapped; other reasons hold for each page.
  *
- * doorbell/<slot>/request, doorbell/<slot>/answer
- *      Values:         "map <mfn> <gfn> <nr>" or "unmap"; as in answers
- *      Writer:         backend; doorbell agent
- *      Notes:          of backends that do not know doorbell/requests
- *
- *      The agent serves them, too. The backend writes a request and removes the
- *      answer before it in one transaction. Removing the request of a mapped
- *      slot unmaps without an answer. An agent that knows nothing but these
- *      does not answer doorbell/requests at all.
- *
  ******************************************************************************
  *                        Frontend xenstore nodes
  ******************************************************************************
@@ -327,43 +297,18 @@
  * Initialised; the backend reads them once, on Initialised.
  *
  * setup
- *      Values:         decimal numbers with a blank between them: version,
- *                      offer of the backend's setup, event-channel,
- *                      evt-event-channel, kick-event-channel, evt-ring-ref,
- *                      kick-ring-ref, and each ring-ref<i>; their number is that
- *                      of the ring's pages
- *      Default Value:  absent, or with another offer: the single nodes
- *
- *      Only if the backend has a node setup. Takes the place of version to
- *      kick-event-channel below: one write and one read for some twenty.
- *
- * version
- *      Values:         one of the backend's versions
+ *      Values:         "<version> <offer> <cmd> <evt> <kick> <evt-ref>
+ *                      <kick-ref> <ref>...", decimal numbers with a blank
+ *                      between them
  *      Default Value:  none, mandatory
  *
- * ring-page-order
- *      Values:         0..max-ring-page-order of the backend
- *      Default Value:  0
- *
- * ring-ref<i>
- *      Values:         <uint32_t>, i = 0 .. (1 << ring-page-order) - 1
- *
- *      Grant references of the command ring, read-write, in order.
- *
- * event-channel
- *      Values:         <uint32_t>
- *
- *      Event channel of the command ring, used in both directions.
- *
- * evt-ring-ref, evt-event-channel
- *      Values:         <uint32_t>
- *
- *      Page and event channel of the event ring (backend to frontend).
- *
- * kick-ring-ref, kick-event-channel
- *      Values:         <uint32_t>
- *
- *      Page and event channel of the kick ring (frontend to backend).
+ *      version is one of the backend's versions, offer that of the backend's
+ *      setup. cmd, evt and kick are the event channels of the command ring (used
+ *      in both directions), the event ring (backend to frontend) and the kick
+ *      ring (frontend to backend). evt-ref and kick-ref are grant references of
+ *      the pages of the latter two; the rest are those of the command ring, in
+ *      order, 1 << n of them where n is at most order of the backend's setup.
+ *      All are granted read-write. A setup with another offer is refused.
  *
  * doorbell-window
  *      Values:         "<gfn> <nr>", hexadecimal with 0x
@@ -475,8 +420,7 @@
  *   ucontext = 0.
  * - XRC is served if QUERY_DEVICE has IB_UVERBS_DEVICE_XRC (1 << 20) in
  *   device_cap_flags. A frontend sends ALLOC_XRCD, and what is said to be for
- *   XRC in other requests, only then; a frontend that knows nothing of XRC
- *   hides the flag from its guest.
+ *   XRC in other requests, only then.
  * - The backend answers a destroy command after the physical object is gone
  *   and the memory it used is unmapped; only then may the frontend end the
  *   grants of that memory.
@@ -488,7 +432,6 @@
 #define XENVHCA_NODE_HCA                "hca"
 #define XENVHCA_NODE_PORT               "port"
 #define XENVHCA_NODE_VERSIONS           "versions"
-#define XENVHCA_NODE_MAX_RING_ORDER     "max-ring-page-order"
 #define XENVHCA_NODE_BROKEN             "broken"
 #define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
 #define XENVHCA_NODE_MAX_UCONTEXT       "max-ucontext"
@@ -502,19 +445,9 @@
 #define XENVHCA_NODE_IP                 "ip"
 #define XENVHCA_NODE_PKEYS              "pkeys"
 #define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
-#define XENVHCA_NODE_VERSION            "version"
-#define XENVHCA_NODE_RING_ORDER         "ring-page-order"
-#define XENVHCA_NODE_RING_REF           "ring-ref"      /* + index */
-#define XENVHCA_NODE_EVTCHN             "event-channel"
-#define XENVHCA_NODE_EVT_RING_REF       "evt-ring-ref"
-#define XENVHCA_NODE_EVT_EVTCHN         "evt-event-channel"
-#define XENVHCA_NODE_KICK_RING_REF      "kick-ring-ref"
-#define XENVHCA_NODE_KICK_EVTCHN        "kick-event-channel"
 #define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory */
 #define XENVHCA_NODE_DOORBELL_REQUESTS  "requests"      /* in it */
 #define XENVHCA_NODE_DOORBELL_ANSWERS   "answers"       /* in it */
-#define XENVHCA_NODE_DOORBELL_REQUEST   "request"       /* in a slot */
-#define XENVHCA_NODE_DOORBELL_ANSWER    "answer"        /* in a slot */
 #define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
 #define XENVHCA_NODE_DOORBELL_STATIC    "doorbell-static"
 #define XENVHCA_NODE_PCI                "pci"           /* below /libxl */
@@ -730,32 +663,27 @@ struct xenvhca_pages {
  * kicks - bit 0: send queues need a kick (XENVHCA_KICK_SEND);
  *         bit 1: arming a CQ needs a kick (XENVHCA_KICK_ARM).
  * flags - bit 0: page lists of memory regions may be read-only
- *   (XENVHCA_PAGES_READONLY). A backend that knows nothing of it has 0, and so
- *   has one whose kernel registers only what it can write to.
- *   bit 1: a request may have XENVHCA_REQ_RANGES, and a MUNMAP more than one
- *   offset. Likewise.
- *   bit 2: the GID table has only what is this vhca's own, bit 3: so has the
+ *   (XENVHCA_PAGES_READONLY). 0 of a backend whose kernel registers only what
+ *   it can write to.
+ *   bit 1: the GID table has only what is this vhca's own, bit 2: so has the
  *   P_Key table. The backend refuses an index of another entry: a GID index in
  *   an address vector with ENODATA, or with EINVAL behind the end of the table,
  *   a P_Key index with EINVAL. 0 means that the port's tables are shared.
- *   bit 4: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
- *   (XENVHCA_INFO_CM). 0 of a backend that knows nothing of them, or whose
- *   domain has no connection manager for user space.
- *   bit 5: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
- *   (XENVHCA_INFO_COUNTERS). 0 of a backend that knows nothing of them, and
- *   without port-counters=1 in the configuration.
- *   bit 6: doorbell pages lie in the guest's device tree (doorbell-static): a
+ *   bit 3: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
+ *   (XENVHCA_INFO_CM). 0 of a backend whose domain has no connection manager
+ *   for user space.
+ *   bit 4: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
+ *   (XENVHCA_INFO_COUNTERS). 0 without port-counters=1 in the configuration.
+ *   bit 5: doorbell pages lie in the guest's device tree (doorbell-static): a
  *   MMAP of one has gfn = 0, and its answer has the guest frame in frame. 0 of a
- *   backend that knows nothing of it, and of one that asks the doorbell agent.
- *   bit 7: ALLOC_UMAD, DEALLOC_UMAD, REGISTER_UMAD, UNREGISTER_UMAD, SEND_UMAD
- *   and RECV_UMAD are served (XENVHCA_INFO_UMAD). 0 of a backend that knows
- *   nothing of them, without umad in the configuration, and where the backend's
- *   domain has no such file of the port.
+ *   backend that asks the doorbell agent.
+ *   bit 6: ALLOC_UMAD, DEALLOC_UMAD, REGISTER_UMAD, UNREGISTER_UMAD, SEND_UMAD
+ *   and RECV_UMAD are served (XENVHCA_INFO_UMAD). 0 without umad in the
+ *   configuration, and where the backend's domain has no such file of the port.
  * max_pages - most data pages that one page list may name.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
  * likewise. hca_type, hw_rev, board_id - what the HCA's driver says of the card,
- * likewise; empty of a driver that says nothing (Soft-RoCE), and of a backend
- * that knows nothing of them.
+ * likewise; empty of a driver that says nothing (Soft-RoCE).
  */
 struct xenvhca_get_info_rsp {
     uint32_t driver_id;             /*   0 */
@@ -777,13 +705,12 @@ struct xenvhca_get_info_rsp {
 #define XENVHCA_INFO_KICK_SEND          (1u << 0)
 #define XENVHCA_INFO_KICK_ARM           (1u << 1)
 #define XENVHCA_INFO_READONLY           (1u << 0)       /* of flags */
-#define XENVHCA_INFO_RANGES             (1u << 1)
-#define XENVHCA_INFO_OWN_GIDS           (1u << 2)
-#define XENVHCA_INFO_OWN_PKEYS          (1u << 3)
-#define XENVHCA_INFO_CM                 (1u << 4)
-#define XENVHCA_INFO_COUNTERS           (1u << 5)
-#define XENVHCA_INFO_STATIC_DOORBELLS   (1u << 6)
-#define XENVHCA_INFO_UMAD               (1u << 7)
+#define XENVHCA_INFO_OWN_GIDS           (1u << 1)
+#define XENVHCA_INFO_OWN_PKEYS          (1u << 2)
+#define XENVHCA_INFO_CM                 (1u << 3)
+#define XENVHCA_INFO_COUNTERS           (1u << 4)
+#define XENVHCA_INFO_STATIC_DOORBELLS   (1u << 5)
+#define XENVHCA_INFO_UMAD               (1u << 6)
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
@@ -791,10 +718,9 @@ struct xenvhca_get_info_rsp {
  * the handle of a ucontext. Names and meanings as in struct ib_device_attr.
  *
  * max_cq_count, max_cq_period - what MODIFY_CQ takes at most. Both are 0 of an
- *   HCA without moderation, and of a backend that does not know MODIFY_CQ.
+ *   HCA without moderation.
  * tm_max_tags - entries of an SRQ with tag matching. 0, as the other four, of an
- *   HCA without it, and of a backend that does not know it; such SRQs are
- *   refused then.
+ *   HCA without it; such SRQs are refused then.
  * tm_max_ops, tm_flags, tm_max_sge, tm_max_rndv_hdr - as in struct ib_tm_caps;
  *   of the flags XENVHCA_TM_RNDV_RC is IB_TM_CAP_RNDV_RC, others are 0.
  */
@@ -1693,9 +1619,8 @@ struct xenvhca_kick_page {
  *      };
  *
  * The frontend writes the front half, the backend the back half, of which the
- * other one believes nothing: it reads each number once and checks it. Numbers
- * are those of the nodes of that name; 0 is an absent node. There is no setup:
- * each number has its place.
+ * other one believes nothing: it copies each number and text once and checks the
+ * copy.
  *
  * magic - XENVHCA_LINK_MAGIC, written last, when the rest of the front half is
  *   there, before the page is granted. Anything else: the frontend withdraws the
@@ -1710,14 +1635,15 @@ struct xenvhca_kick_page {
  * state - enum xenbus_state. Whoever writes it makes what it wrote before
  *   visible first (write barrier), whoever reads it reads nothing of that half
  *   before (read barrier). The state diagram above holds.
- * versions - as the node: text with a NUL, a comma separated list.
+ * versions, setup - as the nodes: text with a NUL; empty is an absent node.
  *
  * +----------------+----------------+----------------+----------------+
  * |      front_magic                | octet 0                         |
  * |      front_state                | octet 12                        |
- * |      front_ring_ref[16]         | octets 64 .. 127                |
+ * |      front_setup                | octets 64 .. 319                |
  * |      back_state                 | octet 2048                      |
- * |      back_versions              | octets 2056 .. 2087             |
+ * |      back_versions              | octets 2052 .. 2083             |
+ * |      back_setup                 | octets 2084 .. 2115             |
  * +----------------+----------------+----------------+----------------+
  */
 #define XENVHCA_LINK_COMPATIBLE         "xen-vhca,page"
@@ -1728,37 +1654,21 @@ struct xenvhca_kick_page {
 #define XENVHCA_LINK_FIRST_REF          2       /* 0, 1: console, xenstore */
 #define XENVHCA_LINK_LAST_REF           7
 #define XENVHCA_LINK_TEXT               32
+#define XENVHCA_LINK_SETUP              256     /* of the front half */
 
 struct xenvhca_link_page {
     uint32_t front_magic;           /*   0 */
     uint32_t front_layout;          /*   4 */
     uint32_t front_port;            /*   8 */
     uint32_t front_state;           /*  12 */
-    uint32_t front_version;         /*  16 */
-    uint32_t front_ring_order;      /*  20 */
-    uint32_t front_evtchn;          /*  24 */
-    uint32_t front_evt_ref;         /*  28 */
-    uint32_t front_evt_evtchn;      /*  32 */
-    uint32_t front_kick_ref;        /*  36 */
-    uint32_t front_kick_evtchn;     /*  40 */
-    uint8_t front_pad0[20];         /*  44 */
-    uint32_t front_ring_ref[16];    /*  64 */
-    uint8_t front_pad1[1920];       /* 128 */
+    uint8_t front_pad0[48];         /*  16 */
+    uint8_t front_setup[XENVHCA_LINK_SETUP]; /*  64 */
+    uint8_t front_pad1[1728];       /* 320 */
     uint32_t back_state;            /* 2048 */
-    uint32_t back_max_ring_order;   /* 2052 */
-    uint8_t back_versions[XENVHCA_LINK_TEXT]; /* 2056 */
-    uint8_t back_pad[2008];         /* 2088 */
+    uint8_t back_versions[XENVHCA_LINK_TEXT]; /* 2052 */
+    uint8_t back_setup[XENVHCA_LINK_TEXT]; /* 2084 */
+    uint8_t back_pad[1980];         /* 2116 */
 };                                  /* 4096 */
-
-/* Numbers of the front half: F(NODE, field); ring-ref<i> are besides. */
-#define XENVHCA_LINK_FRONT(F) \
-    F(VERSION, version) \
-    F(RING_ORDER, ring_order) \
-    F(EVTCHN, evtchn) \
-    F(EVT_RING_REF, evt_ref) \
-    F(EVT_EVTCHN, evt_evtchn) \
-    F(KICK_RING_REF, kick_ref) \
-    F(KICK_EVTCHN, kick_evtchn)
 
 DEFINE_RING_TYPES(xenvhca, struct xenvhca_request, struct xenvhca_response);
 

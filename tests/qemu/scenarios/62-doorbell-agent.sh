@@ -56,31 +56,31 @@ live() {
 }
 mappings() { grep -c '^map ' "$AGENT_STATE" || true; }
 
-# ask SLOT TEXT: a request in a slot that had none; the answer, if one comes. A slot
-# with nodes of its own is what backends have that know no lists of requests; each
-# reason is the same for both.
+# ask DIR SLOT TEXT: request number n in place of the worker's list, which is stopped;
+# the answer, if one comes. A list that is refused as a whole has number 0.
+n=$(date +%s%N)
 ask() {
 	local end=$((SECONDS + 10))
-	xenstore-rm "$1" 2>/dev/null || true
-	xenstore-write "$1/request" "$2"
-	until xenstore-read "$1/answer" 2>/dev/null; do
+	xenstore-rm "$1/answers" 2>/dev/null || true
+	xenstore-write "$1/requests" "$n $2 $3"
+	until xenstore-read "$1/answers" 2>/dev/null | grep -E "^(0|$n) "; do
 		[ "$SECONDS" -lt "$end" ] || return 0
 		sleep 0.1
-	done
+	done | sed 's/^[0-9]* //'
 }
 
 next_slot() {
 	asked=$((asked + 1))
+	n=$((n + 1))
 	slot=$((1000 + asked % 20))
 }
 
-# expect ANSWER GUEST TEXT CLAIM: in a slot of its own, which is then removed.
+# expect ANSWER GUEST TEXT CLAIM [SLOT]: in a slot of its own.
 expect() {
 	local answer
 	next_slot
-	answer=$(ask "${dir[$2]}/$slot" "$3")
+	answer=$(ask "${dir[$2]}" "${5:-$slot}" "$3")
 	[ "$answer" = "$1" ] || note "the agent answers '$answer'"
-	xenstore-rm "${dir[$2]}/$slot"
 	check "$4: $1" [ "$answer" = "$1" ]
 }
 
@@ -93,8 +93,7 @@ refused() {
 logged() {
 	grep -qF "slot $slot: refused \"$3\": $1" "$AGENT_LOG" && return
 	next_slot
-	ask "${dir[$2]}/$slot" "$3"
-	xenstore-rm "${dir[$2]}/$slot"
+	ask "${dir[$2]}" "$slot" "$3"
 	return 1
 }
 
@@ -116,7 +115,9 @@ read -r bar_other _ < <(bar "$(bdf_of mlx5_1)" 0)
 free=$(hex $((bar0 + pages - 1)))
 before=$(mappings)
 
-step "frames that are no doorbell page of b's HCA"
+step "frames that are no doorbell page of b's HCA, asked for in place of the workers"
+workers=("$(worker_pid a "$(devid_of a)")" "$(worker_pid b "$(devid_of b)")")
+kill -STOP "${workers[@]}"
 outside="not in a BAR of the HCA"
 no_bell="not a doorbell page of the HCA"
 refused "$outside" b "map 0x1000 0x0 0x1" "memory"
@@ -177,41 +178,41 @@ expect "refused $unknown" b $'map \001\033[2J 0x0 0x1' "control characters"
 check "the log has none of them" eval "! LC_ALL=C grep -q \$'[\\001\\033]' $AGENT_LOG"
 
 step "a slot that is in use, and a page that was"
-mine=${dir[b]}/1020
-check "a free page is mapped" [ "$(ask "$mine" "map $free 0x0 0x1")" = mapped ]
-xenstore-rm "$mine/answer"
-xenstore-write "$mine/request" "map $(hex $((free - 1))) 0x0 0x1"
-check "the slot cannot be mapped again" wait_until 10 eval "[ \"\$(xenstore-read \
-	$mine/answer)\" = 'refused slot is in use, unmap first' ]"
+expect mapped b "map $free 0x0 0x1" "a free page" 1020
+expect "refused slot is in use, unmap first" b \
+	"map $(hex $((free - 1))) 0x0 0x1" "the slot again" 1020
 refused "mapped into this guest already" b "map $free 0x0 0x1" \
 	"nor the page by another slot"
 refused "mapped into another guest" a "map $free $(hex "$window_gfn") 0x1" \
 	"nor into the other guest"
-xenstore-rm "$mine"
-check "it is unmapped when the request goes" wait_until 10 \
-	grep -qF "slot 1020 unmapped: its request was removed" "$AGENT_LOG"
+expect unmapped b unmap "the slot" 1020
 expect unmapped b unmap "a slot without a mapping"
 # b's page tables may have it still.
 refused "was mapped into another guest that still runs" a \
 	"map $free $(hex "$window_gfn") 0x1" "the page of a running PV guest"
 
 step "slots and devices that there are not"
-strange=("${dir[b]}/8192" "${dir[b]}/01001" "${dir[b]}/x"
-	"/local/domain/$(guest_domid a)/backend/vhca/$(guest_domid b)/$(devid_of b)/doorbell/1001"
-	"/local/domain/0/backend/vhca/$(guest_domid b)/77/doorbell/1001")
+for s in 8192 01001 x; do
+	expect "refused no such slot" b "map $(hex $((free - 2))) 0x0 0x1" \
+		"slot $s" "$s"
+done
+strange=("/local/domain/$(guest_domid a)/backend/vhca/$(guest_domid b)/$(devid_of b)/doorbell"
+	"/local/domain/0/backend/vhca/$(guest_domid b)/77/doorbell")
 for path in "${strange[@]}"; do
-	xenstore-write "$path/request" "map $(hex $((free - 2))) 0x0 0x1"
+	xenstore-write "$path/requests" "1 1001 map $(hex $((free - 2))) 0x0 0x1"
 done
 # The agent takes its events in order: these came before.
 refused "$outside" b "map 0x1000 0x0 0x1" "memory, once more"
 for path in "${strange[@]}"; do
 	check_not "no answer in ${path#/local/domain/}" \
-		xenstore-exists "$path/answer"
+		xenstore-exists "$path/answers"
 	xenstore-rm "$path" || true
 done
 xenstore-rm "/local/domain/0/backend/vhca/$(guest_domid b)/77" || true
 # + 1: the page that is kept for b
 check "nothing was mapped by all this" [ "$(mappings)" = $((before + 1)) ]
+
+kill -CONT "${workers[@]}"
 
 step "the processes that were there all the time"
 check "a's doorbells work, and nobody else rang" hold_end a

@@ -36,15 +36,16 @@ hcadom_mlx5() {
 		fail "hcadom cannot use the HCA: $(guest_sh hcadom 'dmesg | tail -n 5')"
 }
 
-# asked DEVICE-DIR FRAME: what the agent answers when hcadom asks for it, in a slot
-# with nodes of its own, beside its worker's list.
+# asked DEVICE-DIR FRAME: what the agent answers when hcadom asks for it, by a list in
+# place of its worker's.
 asked() {
-	local slot=$1/doorbell/1000
-	guest_sh hcadom "xenstore-write $slot/request 'map $2 0x0 0x1'"
-	wait_until 10 xenstore-exists "$slot/answer" || true
-	xenstore-read "$slot/answer"
-	guest_sh hcadom "xenstore-rm $slot"
+	local dir=$1/doorbell n
+	n=$(date +%s%N)
+	guest_sh hcadom "xenstore-write $dir/requests '$n 1000 map $2 0x0 0x1'"
+	wait_until 10 has_answer "$dir" "$n" || true
+	xenstore-read "$dir/answers" | sed "s/^$n //"
 }
+has_answer() { [[ $(xenstore-read "$1/answers") == "$2 "* ]]; }
 answers() {
 	local answer
 	answer=$(asked "$2" "$3")

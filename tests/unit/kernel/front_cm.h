@@ -230,9 +230,6 @@ int vhca_cmd_cm_command(struct vhca_dev *d, u32 file, struct vhca_cm_call *c)
 	return rc;
 }
 
-int vhca_cmd_alloc_cm(struct vhca_dev *dev, u32 *handle) { return 0; }
-int vhca_cmd_dealloc_cm(struct vhca_dev *dev, u32 handle) { return 0; }
-
 void vhca_file_init(struct vhca_file *f, const struct vhca_file_ops *ops,
 		    wait_queue_head_t *wait)
 {

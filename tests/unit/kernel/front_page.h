@@ -110,7 +110,7 @@ static void notified(void)
 	notices++;
 	state_at_notice = page->front_state;
 	if (page->front_state == XenbusStateInitialised)
-		assert_int_equal(page->front_ring_ref[0], 77);
+		assert_int_equal(page->front_setup[0], '1');
 	if (!page->front_magic && !stubborn)
 		held = false;
 }

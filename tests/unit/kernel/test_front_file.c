@@ -41,8 +41,10 @@ bool vhca_gone(struct vhca_dev *d, const char *what, u32 handle, int rc)
 	return true;
 }
 
-static int file_alloc_op(struct vhca_dev *d, u32 *handle)
+int vhca_cmd_alloc_ownerless(struct vhca_dev *d, u16 op, u16 undo, u32 *handle)
 {
+	assert_int_equal(op, XENVHCA_OP_ALLOC_CM);
+	assert_int_equal(undo, XENVHCA_OP_DEALLOC_CM);
 	if (alloc_status)
 		return alloc_status;
 	*handle = 7;
@@ -51,8 +53,9 @@ static int file_alloc_op(struct vhca_dev *d, u32 *handle)
 }
 
 /* The backend does not answer yet. */
-static int file_dealloc_op(struct vhca_dev *d, u32 handle)
+int vhca_cmd_dealloc_ownerless(struct vhca_dev *d, u16 op, u32 handle)
 {
+	assert_int_equal(op, XENVHCA_OP_DEALLOC_CM);
 	assert_ptr_equal(d, &dev);
 	assert_int_equal(handle, 7);
 	if (meanwhile && closing)
@@ -68,8 +71,8 @@ static void file_free_op(struct vhca_file *file)
 }
 
 static const struct vhca_file_ops ops = {
-	.what = "file", .alloc = file_alloc_op, .dealloc = file_dealloc_op,
-	.free = file_free_op,
+	.what = "file", .alloc = XENVHCA_OP_ALLOC_CM,
+	.dealloc = XENVHCA_OP_DEALLOC_CM, .free = file_free_op,
 };
 
 static struct vhca_file *opened(void)

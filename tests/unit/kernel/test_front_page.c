@@ -163,11 +163,6 @@ static void state_flips(void)
 	page->back_state = ~0u;
 }
 
-static void order_flips(void)
-{
-	page->back_max_ring_order = 0x1000;
-}
-
 static void text_grows(void)
 {
 	memset(page->back_versions, '1', sizeof(page->back_versions));
@@ -177,18 +172,12 @@ static void text_grows(void)
 static void numbers_are_read_once(void **state)
 {
 	struct vhca_link *l = probed();
-	char *text;
 
 	(void)state;
 	held = true;
 	page->back_state = XenbusStateInitWait;
 	peer = state_flips;
 	assert_int_equal(l->ops->theirs(l), XenbusStateInitWait);
-	page->back_max_ring_order = 4;
-	peer = order_flips;
-	text = l->ops->read(l, XENVHCA_NODE_MAX_RING_ORDER);
-	assert_string_equal(text, "4");
-	kfree(text);
 	peer = NULL;
 	gone();
 }
@@ -200,8 +189,12 @@ static void texts_end(void **state)
 
 	(void)state;
 	memset(page->back_versions, '7', sizeof(page->back_versions));
+	memset(page->back_setup, '7', sizeof(page->back_setup));
 	page->back_pad[0] = '7';
 	text = l->ops->read(l, XENVHCA_NODE_VERSIONS);
+	assert_int_equal(strlen(text), XENVHCA_LINK_TEXT - 1);
+	kfree(text);
+	text = l->ops->read(l, XENVHCA_NODE_SETUP);
 	assert_int_equal(strlen(text), XENVHCA_LINK_TEXT - 1);
 	kfree(text);
 	memcpy(page->back_versions, "1,2", 4);
@@ -211,7 +204,6 @@ static void texts_end(void **state)
 	kfree(text);
 	peer = NULL;
 	assert_true(IS_ERR(l->ops->read(l, XENVHCA_NODE_HCA)));
-	assert_true(IS_ERR(l->ops->read(l, XENVHCA_NODE_SETUP)));
 	gone();
 }
 
@@ -251,35 +243,21 @@ static void a_backend_that_dies_is_missed(void **state)
 static void nodes_have_their_places(void **state)
 {
 	static const struct vhca_node nodes[] = {
-		{ XENVHCA_NODE_VERSION, "1" }, { XENVHCA_NODE_RING_ORDER, "4" },
-		{ XENVHCA_NODE_RING_REF "0", "77" }, { XENVHCA_NODE_RING_REF "15", "92" },
-		{ XENVHCA_NODE_EVTCHN, "5" }, { XENVHCA_NODE_EVT_RING_REF, "93" },
-		{ XENVHCA_NODE_EVT_EVTCHN, "6" }, { XENVHCA_NODE_KICK_RING_REF, "94" },
-		{ XENVHCA_NODE_KICK_EVTCHN, "7" },
 		{ XENVHCA_NODE_DOORBELL_WINDOW, "0x100 0x400" },
-		{ XENVHCA_NODE_RING_REF "16", "1" }, { XENVHCA_NODE_RING_REF "512", "1" },
-		{ XENVHCA_NODE_RING_REF "4294967295", "1" },
+		{ XENVHCA_NODE_SETUP, "1 7 5 6 7 93 94 77" },
 	};
 	struct xenvhca_link_page was;
 	struct vhca_link *l = probed();
 
 	(void)state;
+	memset(page->front_setup, '9', sizeof(page->front_setup));
 	memcpy(&was, page, sizeof(was));
-	was.front_version = 1;
-	was.front_ring_order = 4;
-	was.front_ring_ref[0] = 77;
-	was.front_ring_ref[15] = 92;
-	was.front_evtchn = 5;
-	was.front_evt_ref = 93;
-	was.front_evt_evtchn = 6;
-	was.front_kick_ref = 94;
-	was.front_kick_evtchn = 7;
+	memset(was.front_setup, 0, sizeof(was.front_setup));
+	strcpy((char *)was.front_setup, nodes[1].value);
 	assert_int_equal(l->ops->write(l, nodes, ARRAY_SIZE(nodes)), 0);
 	assert_memory_equal(&was, page, sizeof(was));
 	assert_int_equal(l->ops->enter(l, XenbusStateInitialised), 0);
 	assert_int_equal(state_at_notice, XenbusStateInitialised);
-	assert_int_equal(l->ops->remove(l, XENVHCA_NODE_EVTCHN), 0);
-	assert_int_equal(page->front_evtchn, 0);
 	assert_int_equal(l->ops->remove(l, XENVHCA_NODE_DOORBELL_WINDOW), 0);
 	gone();
 }

@@ -86,17 +86,6 @@ void vhca_cmd_free(struct vhca_cmd *cmd)
 	free(cmd);
 }
 
-int vhca_cmd_alloc_ownerless(struct vhca_dev *d, u16 op, u16 undo, u32 *handle)
-{
-	*handle = 5;
-	return 0;
-}
-
-int vhca_cmd_dealloc_ownerless(struct vhca_dev *d, u16 op, u32 handle)
-{
-	return 0;
-}
-
 int vhca_file_lock(struct vhca_file *f)
 {
 	if (f->gone)
