@@ -38,7 +38,7 @@ void fake_xen_time_stands(bool on);
 
 /* The calling thread is the one that is counted. */
 void fake_calls_here(void);
-/* Waits until it sleeps in poll() or read(); what was called until then. */
+/* Waits until it sleeps in poll(); what was called until then. */
 struct fake_calls fake_calls_asleep(void);
 /* The same at once: somebody has to know that it makes no call now. */
 struct fake_calls fake_calls_now(void);

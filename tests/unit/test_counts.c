@@ -358,6 +358,22 @@ static void who_sleeps_hears_of_others(void **state)
 	assert_int_equal(fake_live_all(), 0);
 }
 
+/* What it polls is not left readable: only the next second wakes it. */
+static void who_sleeps_wakes_once_a_second(void **state)
+{
+	struct fake_calls before, all;
+	struct ctx c;
+
+	(void)state;
+	begin(&c);
+	assert_true(published("\"cmds\":3,"));
+	before = fake_calls_asleep();
+	usleep(2500000);
+	all = fake_calls_asleep();
+	assert_in_range(minus(all, &before).sleeps, 1, 4);
+	end(&c);
+}
+
 /* Signals, too: one asks for statistics, which no counter would, one to stop. */
 static void who_sleeps_hears_of_signals(void **state)
 {
@@ -437,6 +453,8 @@ int main(void)
 		cmocka_unit_test_teardown(of_a_worker_that_spins, worker_end),
 		cmocka_unit_test_teardown(of_regions, worker_end),
 		cmocka_unit_test_teardown(who_waits_hears_of_its_guests_end,
+					  worker_end),
+		cmocka_unit_test_teardown(who_sleeps_wakes_once_a_second,
 					  worker_end),
 		cmocka_unit_test_teardown(who_sleeps_hears_of_others, worker_end),
 		cmocka_unit_test_teardown(who_sleeps_hears_of_signals, worker_end),
