@@ -30,7 +30,6 @@
 #include "host/window.h"
 #include "log.h"
 #include "quota.h"
-#include "sleep.h"
 #include "transport.h"
 
 struct be_ah;
@@ -126,7 +125,7 @@ struct be_dev {
 	struct be_look *look;		/* look.c */
 	struct be_lane *lane;		/* lane.c */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
-	struct be_sleep sleep;		/* wakes the command thread */
+	int wake_fd;			/* eventfd, wakes the command thread */
 
 	/* What it tells, and its end: worker/fault.c. */
 	struct be_stats stats;

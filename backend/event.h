@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The event thread: from the verbs files of contexts to the event ring
- * (worker/event.c). It also wakes the command thread.
+ * (worker/event.c).
  */
 #ifndef BE_EVENT_H
 #define BE_EVENT_H
@@ -25,9 +25,6 @@ void be_event_del(struct be_dev *dev, int fd);
 /* The same for a file of which the guest is told by be_tell_event() that it has
  * events, but not which. */
 int be_event_add_tell(struct be_dev *dev, struct be_tell *tell);
-/* The same for a file of the command thread's, which is woken when it becomes
- * readable. */
-int be_event_add_wake(struct be_dev *dev, int fd);
 int be_event_start(struct be_dev *dev);
 void be_event_stop(struct be_dev *dev);
 /* Queue an event to the guest (quota, overflow). Any thread. */

@@ -5,8 +5,7 @@
  * Commands that take long or may wait for the network, so that those of other processes
  * need not wait for them (worker/lane.c). Such a command has three parts: the command
  * thread checks, charges and reserves; another thread, a lane, does what takes long and
- * touches no table; the command thread enters the result, or a lane in its place while
- * it sleeps (be_sleep_borrow()). "Command thread" below is whoever acts as it.
+ * touches no table; the command thread enters the result and answers.
  */
 #ifndef BE_LANE_H
 #define BE_LANE_H

@@ -8,11 +8,11 @@
  * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
  * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
- * Threads: get_request, any_request, arm_requests, put_response, cmd_wait, grant,
- * ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the
- * command thread (or who acts in its place, sleep.h), map, unmap, copy and dmabuf to that
- * and the lanes (lane.h); get_kicks, any_kick, kicks_done and arm_kicks belong to the kick
- * thread; put_event and overflow are serialised by be_dev.evt_lock.
+ * Threads: get_request, any_request, arm_requests, put_response, cmd_ack, agent_ack,
+ * grant, ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the
+ * command thread, map, unmap, copy and dmabuf to that and the lanes (lane.h); get_kicks,
+ * any_kick, kicks_done, arm_kicks and kick_ack belong to the kick thread; put_event and
+ * overflow are serialised by be_dev.evt_lock.
  */
 #ifndef BE_TRANSPORT_H
 #define BE_TRANSPORT_H
@@ -72,9 +72,8 @@ struct be_transport_ops {
 	/* Readable when there may be an answer to doorbell_map(); -1: there is
 	 * nobody who answers. */
 	int (*agent_fd)(struct be_transport *t);
-	/* Waits for the first in a read() (sleep.h). 1: it fired, 0: the read()
-	 * was ended, or -errno. */
-	int (*cmd_wait)(struct be_transport *t);
+	/* Takes what it tells; 0 or -errno. */
+	int (*agent_ack)(struct be_transport *t);
 	void (*cmd_ack)(struct be_transport *t, bool had_work);
 	void (*kick_ack)(struct be_transport *t, bool had_work);
 

@@ -182,14 +182,21 @@ static int take_answers(struct be_agent *a)
 	return queue_send(a);		/* what had no place in the node */
 }
 
-/* Takes the answers that are there, without waiting for more. */
-static int agent_look(struct be_agent *a)
+int be_agent_heard(struct be_agent *a)
 {
 	char token[XN_PATH_MAX];
 	int rc;
 
 	while ((rc = xn_watch_next(a->xs, token, NULL)) > 0)
 		a->unread = true;
+	return rc;
+}
+
+/* Takes the answers that are there, without waiting for more. */
+static int agent_look(struct be_agent *a)
+{
+	int rc = be_agent_heard(a);
+
 	if (rc || !a->unread)
 		return rc;
 	rc = take_answers(a);

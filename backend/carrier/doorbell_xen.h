@@ -52,6 +52,9 @@ struct be_agent {
  */
 int be_agent_open(struct be_agent *a, struct be_dev *dev);
 void be_agent_close(struct be_agent *a);
+/* fd is readable: notes that there may be answers, which it says no more. The next call
+ * below reads them. 0 or -errno. */
+int be_agent_heard(struct be_agent *a);
 
 /**
  * be_agent_map() - let the guest reach a page

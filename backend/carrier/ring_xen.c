@@ -28,7 +28,6 @@ struct be_port {
 	xenevtchn_handle *h;
 	int port;
 	unsigned int spurious;
-	bool taken;			/* its event was read, and it is masked */
 };
 
 struct be_xen {
@@ -62,6 +61,7 @@ static void xen_notify(struct be_shm *shm, enum be_port_id which)
 static void port_ack(struct be_port *p, bool had_work)
 {
 	unsigned int us;
+	int port;
 
 	if (had_work) {
 		p->spurious = 0;
@@ -69,21 +69,9 @@ static void port_ack(struct be_port *p, bool had_work)
 		us = (p->spurious - BE_SPURIOUS_FREE) * 10;
 		usleep(us < BE_SPURIOUS_MAX_US ? us : BE_SPURIOUS_MAX_US);
 	}
-	if (p->taken || xenevtchn_pending(p->h) >= 0)
-		xenevtchn_unmask(p->h, (evtchn_port_t)p->port);
-	p->taken = false;
-}
-
-static int xen_cmd_wait(struct be_transport *t)
-{
-	struct be_port *p = &to_xen(t)->port[BE_PORT_CMD];
-
-	/* As long as it is masked there is nothing to read. */
-	if (!p->taken)
-		p->taken = xenevtchn_pending(p->h) >= 0;
-	if (p->taken)
-		return 1;
-	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	port = xenevtchn_pending(p->h);
+	if (port >= 0)
+		xenevtchn_unmask(p->h, (evtchn_port_t)port);
 }
 
 static int xen_cmd_fd(struct be_transport *t)
@@ -101,6 +89,11 @@ static int xen_agent_fd(struct be_transport *t)
 	const struct be_agent *a = &to_xen(t)->agent;
 
 	return a->xs ? a->fd : -1;
+}
+
+static int xen_agent_ack(struct be_transport *t)
+{
+	return be_agent_heard(&to_xen(t)->agent);
 }
 
 static void xen_cmd_ack(struct be_transport *t, bool had_work)
@@ -281,7 +274,7 @@ static const struct be_transport_ops xen_ops = {
 	.cmd_fd = xen_cmd_fd,
 	.kick_fd = xen_kick_fd,
 	.agent_fd = xen_agent_fd,
-	.cmd_wait = xen_cmd_wait,
+	.agent_ack = xen_agent_ack,
 	.cmd_ack = xen_cmd_ack,
 	.kick_ack = xen_kick_ack,
 	.map = xen_map,

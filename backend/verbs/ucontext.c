@@ -137,23 +137,17 @@ int be_files_listen(struct be_dev *dev, struct be_uc *uc)
 	return err ? err : be_event_add(dev, uc->comp_fd, &uc->o, false);
 }
 
-bool be_dev_tick(struct be_dev *dev)
+void be_dev_tick(struct be_dev *dev)
 {
 	struct be_obj *o, *next;
-	bool more = false;
-	int err;
 
 	for (o = dev->ucontexts; o; o = next) {
 		next = o->next;
-		if (!((struct be_uc *)o)->closing)
-			continue;
-		err = be_ucontext_close(dev, (struct be_uc *)o);
-		more |= !!err;
 		/* A silent agent costs time with each: one is enough. */
-		if (err == -ETIMEDOUT)
-			break;
+		if (((struct be_uc *)o)->closing &&
+		    be_ucontext_close(dev, (struct be_uc *)o) == -ETIMEDOUT)
+			return;
 	}
-	return more;
 }
 
 /* Counts the doorbell pages that the HCA's driver allocates with the context. */

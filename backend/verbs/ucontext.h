@@ -66,9 +66,8 @@ void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
  */
 void be_ranges_tell(const struct be_cmd *c);
 void be_files_close(struct be_dev *dev, struct be_uc *uc);
-/* Close what could not be closed before. Once a second: it may wait. Return: is
- * anything left? */
-bool be_dev_tick(struct be_dev *dev);
+/* Close what could not be closed before. Once a second: it may wait. */
+void be_dev_tick(struct be_dev *dev);
 /* Listen to the events of its files. 0 or -errno. */
 int be_files_listen(struct be_dev *dev, struct be_uc *uc);
 

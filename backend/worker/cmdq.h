@@ -35,7 +35,7 @@ struct be_cmdq {
  * @notified: the command event channel fired
  *
  * Returns milliseconds until it must be called again: 0 at once, -1 when the
- * event channel fires or somebody wakes the thread (sleep.h).
+ * event channel fires or another thread writes to be_dev.wake_fd.
  */
 int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified);
 

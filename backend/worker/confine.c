@@ -134,13 +134,13 @@ static void arg_filter(struct sock_filter *f, size_t i, const struct arg_rule *r
 }
 
 /*
- * Signals to its own threads stay: libxenstore ends one so, sleep.c wakes one. Nobody is
- * told of a file by a signal, which would end him. There are new threads, but no new
- * processes: clone3() has its flags in memory, and libc takes clone() where it is not
- * there; openat2() likewise. A kernel may have calls that nobody knew when this list was
- * made: they are not there either. All of another instruction set is refused. No file is
- * made shorter by its name, whatever it is opened for, as that takes no right to write
- * that Landlock of Linux before 6.2 knows.
+ * Signals to its own threads stay: libxenstore ends one so. Nobody is told of a file by
+ * a signal, which would end him. There are new threads, but no new processes: clone3()
+ * has its flags in memory, and libc takes clone() where it is not there; openat2()
+ * likewise. A kernel may have calls that nobody knew when this list was made: they are
+ * not there either. All of another instruction set is refused. No file is made shorter by
+ * its name, whatever it is opened for, as that takes no right to write that Landlock of
+ * Linux before 6.2 knows.
  */
 static void syscall_filter(struct sock_filter *f)
 {

@@ -28,10 +28,7 @@ bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp);
 
 /* Puts a response on the ring. Command thread only. */
 void be_reply(struct be_dev *dev, const struct xenvhca_response *rsp);
-/*
- * The same with all that be_dispatched() has: the command thread, or who acts in its
- * place (be_sleep_borrow()). Was there any?
- */
+/* The same with all that be_dispatched() has. Was there any? Command thread only. */
 bool be_reply_elsewhere(struct be_dev *dev);
 
 #endif

@@ -40,13 +40,11 @@
 #define BE_STOP		UINT64_MAX
 #define BE_BEHIND_NS	VL_SEC_NS	/* and then an fd is drained */
 #define BE_DRAIN	65536		/* descriptors at most */
-#define BE_TICK_NS	VL_SEC_NS	/* from one look at the counters to the next */
 #define BE_HELD_MS	10		/* from one try of a held event to the next */
 
 struct be_watch {
 	uint32_t gen;		/* tells a reused fd number apart */
 	bool used, async, ctl;
-	bool wake;		/* wakes the command thread, which reads it */
 	bool muted;		/* not waited for: an event is held */
 	struct be_tell *tell;	/* NULL: a verbs file, which is read here */
 	uint64_t full_ns;	/* since when it has not been empty; 0: it was */
@@ -59,7 +57,6 @@ struct be_events {
 	struct be_watch *watch;	/* index: fd */
 	int n_watch;
 	unsigned int n_ctl;	/* watches without a ucontext */
-	uint64_t tick_ns, sum;	/* the next look at the counters; their sum */
 	struct xenvhca_event held;	/* asynchronous; found no room */
 	bool holds;
 	uint64_t retry_ns;
@@ -294,9 +291,7 @@ static void event_ready(struct be_dev *dev, uint64_t key)
 	pthread_mutex_lock(&e->lock);
 	w = fd < e->n_watch ? &e->watch[fd] : NULL;
 	if (w && w->used && w->gen == key >> 32) {
-		if (w->wake)
-			be_sleep_wake(&dev->sleep);
-		else if (w->tell)
+		if (w->tell)
 			be_tell_event(dev, w->tell);
 		else
 			event_read(dev, fd, w);
@@ -304,41 +299,15 @@ static void event_ready(struct be_dev *dev, uint64_t key)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static uint64_t counters_sum(const struct be_stats *s)
-{
-#define ADD(name) + __atomic_load_n(&s->name, __ATOMIC_RELAXED)
-	return 0 BE_COUNTERS(ADD);
-#undef ADD
-}
-
-/*
- * The command thread sleeps without a time, so it is woken once a second if anything
- * has been counted, which it publishes. Returns when to look again, in ms.
- */
-static int event_tick(struct be_dev *dev, struct be_events *e)
-{
-	uint64_t now = vl_coarse_ns(), sum;
-
-	if (now < e->tick_ns)
-		return (int)((e->tick_ns - now) / VL_MSEC_NS) + 1;
-	e->tick_ns = now + BE_TICK_NS;
-	sum = counters_sum(&dev->stats);
-	be_sleep_second(&dev->sleep, sum != e->sum);
-	e->sum = sum;
-	return BE_TICK_NS / VL_MSEC_NS;
-}
-
 static void *event_thread(void *arg)
 {
 	struct be_dev *dev = arg;
 	struct be_events *e = dev->events;
 	struct epoll_event ev[16];
-	int i, n, ms;
+	int i, n;
 
 	for (;;) {
-		ms = event_tick(dev, e);
-		n = epoll_wait(e->epfd, ev, 16,
-			       e->holds && ms > BE_HELD_MS ? BE_HELD_MS : ms);
+		n = epoll_wait(e->epfd, ev, 16, e->holds ? BE_HELD_MS : -1);
 		if (n < 0 && errno != EINTR) {
 			be_fault(dev, "epoll_wait: %s", strerror(errno));
 			return NULL;
@@ -422,13 +391,6 @@ int be_event_add_tell(struct be_dev *dev, struct be_tell *tell)
 		return 0;
 	return watch_add(dev->events, tell->fd,
 			 (struct be_watch){ .tell = tell },
-			 EPOLLIN | EPOLLET);
-}
-
-/* By edges: whoever is woken looks until there is nothing left. */
-int be_event_add_wake(struct be_dev *dev, int fd)
-{
-	return watch_add(dev->events, fd, (struct be_watch){ .wake = true },
 			 EPOLLIN | EPOLLET);
 }
 

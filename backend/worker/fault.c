@@ -10,7 +10,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include "be.h"
+#include "wake.h"
 
 static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -24,9 +26,9 @@ int be_dev_init(struct be_dev *dev, int domid, int devid)
 	dev->port = XENVHCA_DEF_PORT;
 	dev->ctl_fd = dev->ctl_async_fd = -1;
 	be_quota_defaults(&dev->quota);
-	r = be_sleep_init(&dev->sleep);
-	if (r)
-		return r;
+	dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (dev->wake_fd < 0)
+		return -errno;
 	r = pthread_rwlock_init(&dev->lock, NULL);
 	if (!r)
 		r = pthread_mutex_init(&dev->evt_lock, NULL);
@@ -37,12 +39,13 @@ int be_dev_init(struct be_dev *dev, int domid, int devid)
 
 void be_dev_fini(struct be_dev *dev)
 {
-	if (dev->sleep.fd < 0)
+	if (dev->wake_fd < 0)
 		return;
 	pthread_mutex_destroy(&dev->cm_lock);
 	pthread_mutex_destroy(&dev->evt_lock);
 	pthread_rwlock_destroy(&dev->lock);
-	be_sleep_fini(&dev->sleep);
+	close(dev->wake_fd);
+	dev->wake_fd = -1;
 }
 
 /* The first reason counts; it is complete before the flag can be seen. */
@@ -73,6 +76,6 @@ void be_fault(struct be_dev *dev, const char *fmt, ...)
 		return;
 	BE_STAT_ADD(dev, faults, 1);
 	be_log(dev, BE_ERR, "closing the device: %s", dev->fault_reason);
-	if (dev->sleep.fd > 0)
-		be_sleep_wake(&dev->sleep);
+	if (dev->wake_fd > 0)
+		be_wake(dev->wake_fd);
 }

@@ -27,7 +27,6 @@
 #include <unistd.h>
 
 #include "be.h"
-#include "dispatch.h"
 #include "lane.h"
 #include "uverbs/uverbs.h"
 #include "verbs/cmd.h"
@@ -124,20 +123,6 @@ static void job_run(struct be_dev *dev, struct be_job *job)
 	job->refused = uv_errors - before;
 }
 
-/*
- * The command thread enters the result. If it sleeps a lane does that in its place,
- * which saves the five system calls that wake it, and a turn of the scheduler.
- */
-static void lane_answer(struct be_dev *dev)
-{
-	if (!be_sleep_borrow(&dev->sleep)) {
-		be_sleep_wake(&dev->sleep);
-		return;
-	}
-	be_reply_elsewhere(dev);
-	be_sleep_give_back(&dev->sleep);
-}
-
 static void job_done(struct be_lane *l, struct be_job *job)
 {
 	job->line->busy = false;
@@ -146,7 +131,10 @@ static void job_done(struct be_lane *l, struct be_job *job)
 	done_put(l, job);
 }
 
-/* Executes the next one. False: none may run, or it is to end. */
+/*
+ * Executes the next one; the command thread enters the result. False: none may run, or it
+ * is to end.
+ */
 static bool lane_step(struct be_dev *dev, struct be_lane *l)
 {
 	struct be_job *job;
@@ -160,7 +148,7 @@ static bool lane_step(struct be_dev *dev, struct be_lane *l)
 	pthread_mutex_lock(&l->lock);
 	job_done(l, job);
 	pthread_mutex_unlock(&l->lock);
-	lane_answer(dev);
+	be_wake(dev->wake_fd);
 	return true;
 }
 

@@ -35,6 +35,7 @@
 #include "worker.h"
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
+#define BE_TICK_NS	VL_SEC_NS	/* from one worker_tick() to the next */
 
 enum be_phase { BE_WAIT_FRONT, BE_WAIT_RINGS, BE_SERVE };
 
@@ -57,11 +58,11 @@ struct be_worker {
 	enum be_phase phase;
 	enum xenbus_state front_state;	/* a hint */
 	int news;			/* of the link, not read yet: BE_NEWS_* */
-	bool look;			/* there may be more to poll() for */
 	bool removed;			/* our nodes are gone, or cut off */
 	bool domain_dead;
 	bool stop;			/* SIGTERM */
 	uint64_t stop_ns;		/* when to stop waiting */
+	uint64_t tick_ns;		/* the next worker_tick() */
 	int sig_fd, lock_fd;
 };
 
@@ -74,7 +75,6 @@ static int worker_enter(struct be_worker *w, enum xenbus_state to)
 		w->removed = true;
 	else if (!rc)
 		be_log(&w->dev, BE_DEBUG, "state %s", host_state_name(to));
-	be_sleep_again(&w->dev.sleep, true);	/* for the statistics */
 	return rc;
 }
 
@@ -109,7 +109,6 @@ static void worker_own_state(struct be_worker *w)
 		w->removed = true;
 	else if (s == XenbusStateClosing)
 		w->link->own = s;
-	be_sleep_again(&w->dev.sleep, true);	/* for the statistics */
 	/* Anything else is ignored: our next state overwrites it. */
 }
 
@@ -167,79 +166,84 @@ static void worker_signals(struct be_worker *w)
 			be_log(&w->dev, BE_INFO, "asked to stop");
 			w->stop = true;
 			w->stop_ns = vl_coarse_ns() + BE_CLOSE_MS * VL_MSEC_NS;
-			be_sleep_again(&w->dev.sleep, true);
 		}
 	}
 }
 
-/*
- * Wait for anything; true if the command event channel fired. The event thread sees
- * the link and signals by edges, so when there was anything, there may be more.
- */
+/* Once a second: what could not be closed before, and statistics that have changed. */
+static void worker_tick(struct be_worker *w)
+{
+	uint64_t now = vl_coarse_ns();
+
+	if (now < w->tick_ns)
+		return;
+	w->tick_ns = now + BE_TICK_NS;
+	be_dev_tick(&w->dev);
+	be_stats_write(&w->stats, &w->dev, host_state_name(w->link->own), false);
+}
+
+/* How long to sleep, in ms: until the next worker_tick() at most. */
+static int worker_timeout(const struct be_worker *w, int timeout_ms)
+{
+	uint64_t now = vl_coarse_ns();
+	int tick_ms = 0;
+
+	if (now < w->tick_ns)
+		tick_ms = (int)((w->tick_ns - now) / VL_MSEC_NS) + 1;
+	return timeout_ms < 0 || timeout_ms > tick_ms ? tick_ms : timeout_ms;
+}
+
+/* The files to poll; those of the transport once there are rings. */
+enum { POLL_LINK, POLL_SIGNAL, POLL_WAKE, POLL_CMD, POLL_AGENT, POLLS };
+
+static void worker_files(const struct be_worker *w, struct pollfd *p)
+{
+	struct be_transport *t = w->phase == BE_SERVE ? w->dev.t : NULL;
+	const int fd[POLLS] = {
+		[POLL_LINK] = w->link->ops->fd(w->link),
+		[POLL_SIGNAL] = w->sig_fd,
+		[POLL_WAKE] = w->dev.wake_fd,
+		[POLL_CMD] = t ? t->ops->cmd_fd(t) : -1,
+		[POLL_AGENT] = t ? t->ops->agent_fd(t) : -1,
+	};
+	int i;
+
+	for (i = 0; i < POLLS; i++)
+		p[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
+}
+
+/* Commands that wait for an answer are executed again, whatever woke this thread. */
+static void worker_agent(struct be_worker *w)
+{
+	int rc = w->dev.t->ops->agent_ack(w->dev.t);
+
+	if (rc < 0)
+		be_fault(&w->dev, "the doorbell agent: %s", strerror(-rc));
+}
+
+/* Wait for anything; true if the command event channel fired. */
 static bool worker_poll(struct be_worker *w, int timeout_ms)
 {
-	struct pollfd p[4] = {
-		{ .fd = w->link->ops->fd(w->link), .events = POLLIN },
-		{ .fd = w->sig_fd, .events = POLLIN },
-		{ .fd = w->dev.sleep.fd, .events = POLLIN },
-		{ .fd = -1, .events = POLLIN },
-	};
+	struct pollfd p[POLLS];
 
-	if (w->phase == BE_SERVE)
-		p[3].fd = w->dev.t->ops->cmd_fd(w->dev.t);
-	if (be_sleep_woken(&w->dev.sleep) || w->look)
-		timeout_ms = 0;
-	w->look = true;
-	if (poll(p, 4, timeout_ms) < 0) {
+	worker_files(w, p);
+	if (poll(p, POLLS, worker_timeout(w, timeout_ms)) < 0) {
 		if (errno != EINTR)
 			be_fault(&w->dev, "poll: %s", strerror(errno));
 		return false;
 	}
-	if (p[2].revents)
-		be_wake_clear(w->dev.sleep.fd);
-	w->look = p[0].revents || p[1].revents;
-	if (p[0].revents)
+	if (p[POLL_WAKE].revents)
+		be_wake_clear(w->dev.wake_fd);
+	if (p[POLL_LINK].revents)
 		worker_news(w);
-	if (p[1].revents)
+	if (p[POLL_SIGNAL].revents)
 		worker_signals(w);
-	return p[3].revents;
-}
-
-/*
- * The same if only the frontend or another thread can have something to do for this
- * one: in one system call instead of two.
- */
-static bool worker_read(struct be_worker *w)
-{
-	int r = w->dev.t->ops->cmd_wait(w->dev.t);
-
-	be_sleep_end(&w->dev.sleep, r > 0);
-	if (r < 0)
-		be_fault(&w->dev, "cannot read the event channel: %s",
-			 strerror(-r));
-	return r > 0;
-}
-
-/* Once a second, if there is anything to do: the event thread wakes us for it. */
-static void worker_tick(struct be_worker *w)
-{
-	if (!be_sleep_due(&w->dev.sleep))
-		return;
-	be_sleep_again(&w->dev.sleep, be_dev_tick(&w->dev) || w->stop);
-	be_stats_write(&w->stats, &w->dev, host_state_name(w->link->own), false);
-}
-
-static bool worker_wait(struct be_worker *w, int timeout_ms)
-{
-	bool fired;
-
-	if (timeout_ms < 0 && w->phase == BE_SERVE && !w->look &&
-	    be_sleep_begin(&w->dev.sleep))
-		fired = worker_read(w);
-	else
-		fired = worker_poll(w, timeout_ms);
+	if (p[POLL_AGENT].revents)
+		worker_agent(w);
+	if (p[POLL_CMD].revents & ~POLLIN)
+		be_fault(&w->dev, "cannot read the event channel");
 	worker_tick(w);
-	return fired;
+	return p[POLL_CMD].revents;
 }
 
 /* ---- phases ---- */
@@ -291,20 +295,6 @@ static void worker_offer(struct be_worker *w)
 			 w->link->name[BE_OWN], strerror(-rc));
 }
 
-/* From now on the command thread reads, and others watch what it polled before. */
-static int worker_sleep_start(struct be_worker *w)
-{
-	struct be_dev *dev = &w->dev;
-	int rc = be_sleep_start(&dev->sleep, dev->t->ops->cmd_fd(dev->t));
-	int agent = dev->t->ops->agent_fd(dev->t);
-
-	if (!rc)
-		rc = be_event_add_wake(dev, w->link->ops->fd(w->link));
-	if (!rc && agent >= 0)
-		rc = be_event_add_wake(dev, agent);
-	return rc ? rc : be_event_add_wake(dev, w->sig_fd);
-}
-
 /* InitWait -> Connected: the rings are mapped before the frontend may send. */
 static void worker_connect(struct be_worker *w)
 {
@@ -326,11 +316,6 @@ static void worker_connect(struct be_worker *w)
 	}
 	be_spin_init(&w->cmdq.spin, dev->spinners,
 		     sysconf(_SC_NPROCESSORS_ONLN), dev->quota.spin_us);
-	rc = worker_sleep_start(w);
-	if (rc) {
-		be_fault(dev, "cannot sleep in a read: %s", strerror(-rc));
-		return;
-	}
 	rc = be_kick_start(dev);
 	if (!rc)
 		rc = be_lane_start(dev);
@@ -351,7 +336,7 @@ static enum be_end worker_loop(struct be_worker *w)
 	bool fired;
 
 	for (;;) {
-		fired = worker_wait(w, timeout);
+		fired = worker_poll(w, timeout);
 		if (w->news)
 			worker_states(w);
 		end = worker_end(w);
@@ -577,7 +562,7 @@ int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
 	w->link_open = link_open;
 	w->sig_fd = -1;
 	w->lock_fd = -1;
-	w->dev.sleep.fd = -1;
+	w->dev.wake_fd = -1;
 	rc = worker_run(w);
 	if (w->lock_fd >= 0)
 		be_run_leave(w->lock_fd, w->dev.unsettled ? w->dev.quota.uars : 0,

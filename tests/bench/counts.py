@@ -7,7 +7,7 @@
 # Prints the table of counts of docs/performance.md with what was counted this
 # time (lines "ROW: NUMBER" of the tests that count), and adds it to BENCH.json
 # as "counts": [{name, before, now, goal, counted}]. Exit status 1 if a row was
-# not counted or is not what the table says.
+# not counted or is more than the table says.
 
 import json
 import re
@@ -71,7 +71,7 @@ def main():
     for row in rows:
         print(line(row))
     add_to(sys.argv[3], rows)
-    wrong = [r["name"] for r in rows if r["counted"] != r["now"]]
+    wrong = [r["name"] for r in rows if r["counted"] is None or r["counted"] > r["now"]]
     if wrong or not rows:
         sys.exit("counts: not as promised: " + (", ".join(wrong) or "no rows"))
 

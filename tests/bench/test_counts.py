@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# counts.py: a row that was counted as promised, one that grew, one that nobody
-# counted.
+# counts.py: a row that was counted as promised, one that grew or shrank, one that
+# nobody counted.
 """Tests of the table of counts."""
 import json
 import os
@@ -63,6 +63,10 @@ class CountsTest(unittest.TestCase):
         self.assertEqual(r.returncode, 1)
         self.assertIn("not as promised: calls: alloc_pd", r.stderr)
         self.assertNotIn("reg_mr", r.stderr)
+
+    def test_less(self):
+        r = self.run_it("calls: alloc_pd: 4\ncalls: reg_mr 4 KiB: 7\n")
+        self.assertEqual(r.returncode, 0, r.stderr)
 
     def test_not_counted(self):
         r = self.run_it("calls: alloc_pd: 5\n")

@@ -2,15 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * See fake_xen.h. A wrapped call counts if the thread is the one that is
- * counted and the call is not made inside of a fake.
+ * See fake_xen.h.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,19 +56,14 @@ static uint64_t next_index;
 static uint32_t next_grant;
 static xenevtchn_handle *ports[PORTS];
 
-/* Volatile: libc declares its functions as leaves, which call nothing here. */
 static __thread bool counted;
-static __thread volatile unsigned int inside;
 static struct fake_calls calls;		/* of several threads */
-static bool asleep;			/* the one of them that sleeps */
+static bool asleep;			/* the thread that is counted */
 static bool stands;			/* the coarse clock, */
 static struct timespec stood;		/* at that time */
 
-#define COUNT(name) ((void)(counted && !inside && \
+#define COUNT(name) ((void)(counted && \
 	__atomic_fetch_add(&calls.name, 1, __ATOMIC_RELAXED)))
-/* A call that a fake executes. */
-#define FAKED(name, result) \
-	({ COUNT(name); inside++; __typeof__(result) r_ = (result); inside--; r_; })
 
 static void sleeps(bool yes)
 {
@@ -88,7 +80,6 @@ int __wrap_poll(struct pollfd *p, nfds_t n, int timeout)
 {
 	int r;
 
-	COUNT(poll);
 	if (timeout)
 		sleeps(true);
 	r = __real_poll(p, n, timeout);
@@ -101,9 +92,8 @@ int __real_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
-	if (id != CLOCK_MONOTONIC_COARSE) {
-		COUNT(clock);
-	} else if (__atomic_load_n(&stands, __ATOMIC_SEQ_CST)) {
+	if (id == CLOCK_MONOTONIC_COARSE &&
+	    __atomic_load_n(&stands, __ATOMIC_SEQ_CST)) {
 		*ts = stood;
 		return 0;
 	}
@@ -117,79 +107,6 @@ void fake_xen_time_stands(bool on)
 		return;
 	__real_clock_gettime(CLOCK_MONOTONIC_COARSE, &stood);
 	__atomic_store_n(&stands, true, __ATOMIC_SEQ_CST);
-}
-
-int __real_usleep(useconds_t us);
-int __wrap_usleep(useconds_t us);
-int __wrap_usleep(useconds_t us)
-{
-	COUNT(sleep);
-	return __real_usleep(us);
-}
-
-ssize_t __real_read(int fd, void *buf, size_t len);
-ssize_t __wrap_read(int fd, void *buf, size_t len);
-/* A thread may wait in it: its wake-up is what counts. */
-ssize_t __wrap_read(int fd, void *buf, size_t len)
-{
-	ssize_t r = __real_read(fd, buf, len);
-
-	COUNT(read);
-	return r;
-}
-
-ssize_t __real_write(int fd, const void *buf, size_t len);
-ssize_t __wrap_write(int fd, const void *buf, size_t len);
-ssize_t __wrap_write(int fd, const void *buf, size_t len)
-{
-	COUNT(write);
-	return __real_write(fd, buf, len);
-}
-
-void *__real_mmap(void *a, size_t len, int prot, int fl, int fd, off_t off);
-void *__wrap_mmap(void *a, size_t len, int prot, int fl, int fd, off_t off);
-void *__wrap_mmap(void *a, size_t len, int prot, int fl, int fd, off_t off)
-{
-	COUNT(mmap);
-	return __real_mmap(a, len, prot, fl, fd, off);
-}
-
-int __real_munmap(void *a, size_t len);
-int __wrap_munmap(void *a, size_t len);
-int __wrap_munmap(void *a, size_t len)
-{
-	COUNT(munmap);
-	return __real_munmap(a, len);
-}
-
-int __real_madvise(void *a, size_t len, int advice);
-int __wrap_madvise(void *a, size_t len, int advice);
-int __wrap_madvise(void *a, size_t len, int advice)
-{
-	COUNT(madvise);
-	return __real_madvise(a, len, advice);
-}
-
-int __real_fcntl(int fd, int cmd, ...);
-int __wrap_fcntl(int fd, int cmd, ...);
-int __wrap_fcntl(int fd, int cmd, ...)
-{
-	va_list ap;
-	long arg;
-
-	va_start(ap, cmd);
-	arg = va_arg(ap, long);
-	va_end(ap);
-	COUNT(fcntl);
-	return __real_fcntl(fd, cmd, arg);
-}
-
-int __real_pthread_kill(pthread_t thread, int sig);
-int __wrap_pthread_kill(pthread_t thread, int sig);
-int __wrap_pthread_kill(pthread_t thread, int sig)
-{
-	COUNT(kill);
-	return __real_pthread_kill(thread, sig);
 }
 
 static int helper_grant(struct vhca_helper_grant *g)
@@ -226,7 +143,6 @@ int __wrap_ioctl(int fd, unsigned long req, ...)
 	va_start(ap, req);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	COUNT(ioctl);
 	if (fd != helper_fd) {
 		errno = ENOTTY;
 		return -1;
@@ -357,8 +273,8 @@ int __wrap_be_sys_open(const char *path, int flags)
 	int fd;
 
 	if (strcmp(path, "/dev/xen/gntdev"))
-		return FAKED(open, __real_be_sys_open(path, flags));
-	fd = FAKED(open, eventfd(0, EFD_CLOEXEC));
+		return __real_be_sys_open(path, flags);
+	fd = eventfd(0, EFD_CLOEXEC);
 	if (fd >= 0 && fd < FILES)
 		gntdev[fd] = true;
 	return fd;
@@ -372,22 +288,15 @@ int __wrap_be_sys_close(int fd)
 
 	if (ours)
 		gntdev[fd] = false;
-	return FAKED(close, ours ? close(fd) : __real_be_sys_close(fd));
+	return ours ? close(fd) : __real_be_sys_close(fd);
 }
 
 int __real_be_sys_ioctl(int fd, unsigned long req, void *arg);
 int __wrap_be_sys_ioctl(int fd, unsigned long req, void *arg);
 int __wrap_be_sys_ioctl(int fd, unsigned long req, void *arg)
 {
-	return FAKED(ioctl, is_gntdev(fd) ? gntdev_ioctl(fd, req, arg) :
-		     __real_be_sys_ioctl(fd, req, arg));
-}
-
-ssize_t __real_be_sys_write(int fd, const void *buf, size_t len);
-ssize_t __wrap_be_sys_write(int fd, const void *buf, size_t len);
-ssize_t __wrap_be_sys_write(int fd, const void *buf, size_t len)
-{
-	return FAKED(write, __real_be_sys_write(fd, buf, len));
+	return is_gntdev(fd) ? gntdev_ioctl(fd, req, arg) :
+	       __real_be_sys_ioctl(fd, req, arg);
 }
 
 void *__real_be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
@@ -398,21 +307,19 @@ void *__wrap_be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 			 off_t off)
 {
 	if (fl & MAP_ANONYMOUS)
-		return FAKED(mmap, mmap(a, len, prot, fl, fd, off));
-	return FAKED(mmap, is_gntdev(fd) ?
-		     gntdev_mmap(a, len, prot, fd, off) :
-		     __real_be_sys_mmap(a, len, prot, fl, fd, off));
+		return mmap(a, len, prot, fl, fd, off);
+	return is_gntdev(fd) ? gntdev_mmap(a, len, prot, fd, off) :
+	       __real_be_sys_mmap(a, len, prot, fl, fd, off);
 }
 
 int __real_be_sys_munmap(void *a, size_t len);
 int __wrap_be_sys_munmap(void *a, size_t len);
 int __wrap_be_sys_munmap(void *a, size_t len)
 {
-	return FAKED(munmap, mapped_del(a) ? munmap(a, len) :
-		     __real_be_sys_munmap(a, len));
+	return mapped_del(a) ? munmap(a, len) : __real_be_sys_munmap(a, len);
 }
 
-/* ---- event channels: one system call each, but for fd() ---- */
+/* ---- event channels ---- */
 xenevtchn_handle *xenevtchn_open(struct xentoollog_logger *logger,
 				 unsigned int flags)
 {
@@ -461,30 +368,21 @@ int xenevtchn_notify(xenevtchn_handle *h, evtchn_port_t port)
 {
 	(void)h;
 	(void)port;
-	COUNT(ioctl);
 	COUNT(notifies);
 	return 0;
 }
 
 xenevtchn_port_or_error_t xenevtchn_pending(xenevtchn_handle *h)
 {
-	bool waits = !(__real_fcntl(h->fd, F_GETFL) & O_NONBLOCK);
 	uint64_t n;
-	int port;
 
-	if (waits)
-		sleeps(true);
-	port = FAKED(read, read(h->fd, &n, sizeof(n)) == sizeof(n)) ? 1 : -1;
-	if (waits)
-		sleeps(false);
-	return port;
+	return read(h->fd, &n, sizeof(n)) == sizeof(n) ? 1 : -1;
 }
 
 int xenevtchn_unmask(xenevtchn_handle *h, evtchn_port_t port)
 {
 	(void)h;
 	(void)port;
-	COUNT(write);
 	return 0;
 }
 
@@ -492,7 +390,7 @@ void fake_xen_notify(unsigned int port)
 {
 	uint64_t one = 1;
 
-	if (__real_write(ports[port]->fd, &one, sizeof(one)) != sizeof(one))
+	if (write(ports[port]->fd, &one, sizeof(one)) != sizeof(one))
 		abort();
 }
 
@@ -507,6 +405,12 @@ int be_agent_open(struct be_agent *a, struct be_dev *dev)
 void be_agent_close(struct be_agent *a)
 {
 	(void)a;
+}
+
+int be_agent_heard(struct be_agent *a)
+{
+	(void)a;
+	return 0;
 }
 
 int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
@@ -590,11 +494,4 @@ struct fake_calls fake_calls_asleep(void)
 struct fake_calls fake_calls_now(void)
 {
 	return calls;
-}
-
-unsigned int fake_calls_sum(const struct fake_calls *c)
-{
-#define SUM(name) + c->name
-	return 0 FAKE_XEN_CALLS(SUM);
-#undef SUM
 }

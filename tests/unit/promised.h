@@ -9,7 +9,7 @@
 #define PROMISED_H
 
 /*
- * Fails unless "now" of the row is @value. Also writes the count for
+ * Fails if @value is more than "now" of the row. Also writes the count for
  * tests/bench/counts.py, if $VHCA_COUNTS names a folder.
  */
 void promised(const char *row, unsigned int value);

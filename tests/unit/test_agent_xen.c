@@ -406,6 +406,7 @@ static void an_answer_that_takes_time_holds_nobody(void **state)
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EINPROGRESS);
 	say = NULL;
 	say_of(first, "refused not in a BAR of the HCA");
+	assert_int_equal(be_agent_heard(&a), 0);	/* which keeps it */
 	assert_int_equal(be_agent_map(&a, MFN, GFN, &slot), -EACCES);
 	assert_int_equal(slot, BE_NO_SLOT);
 	assert_false(a.silent);
@@ -443,6 +444,7 @@ static void a_lost_connection_is_no_refusal(void **state)
 	assert_int_equal(slot, 0);
 	assert_true(a.slot[0].used);
 	assert_int_equal(be_agent_unmap(&a, slot), -EPIPE);
+	assert_int_equal(be_agent_heard(&a), -EPIPE);
 	assert_true(a.slot[0].used);
 	/* nothing can have been asked for */
 	assert_int_equal(ask_map(MFN, GFN, &slot), -EPIPE);

@@ -18,7 +18,6 @@
 
 #define LARGE		(BE_LANE_PAGES + 1)
 #define LIST		60u		/* from here on pages of references */
-#define HANGS_S		120	/* the program ends */
 #define SPIN_LIMIT	10000000u
 #define SMALL		3u		/* pages that each context has registered */
 #define REG		IB_USER_VERBS_CMD_REG_MR
@@ -84,25 +83,14 @@ static int setup(void **state)
 	w = &world->a;
 	c = &world->c;
 	other = &world->other;
-	spinning = asleep = false;
+	spinning = false;
 	assert_int_equal(be_event_start(&w->dev), 0);
 	assert_int_equal(be_lane_start(&w->dev), 0);
 	return 0;
 }
 
-static int setup_asleep(void **state)
-{
-	int rc = setup(state);
-
-	asleep = true;
-	alarm(HANGS_S);
-	/* Nobody reads: an answer is looked for instead. */
-	return rc ? rc : be_sleep_start(&w->dev.sleep, w->dev.sleep.fd);
-}
-
 static int teardown(void **state)
 {
-	alarm(0);
 	fake_block(0);			/* a test that failed */
 	be_lane_stop(&w->dev);
 	be_event_stop(&w->dev);
@@ -509,59 +497,27 @@ static void all_at_once(void **state)
 			for (j = 0; j < 2; j++)
 				put(region(of[j], BE_LANE_PAGES + i % 3),
 				    (uint16_t)(2 * i + j));
-		for (i = 0; i < 16;) {
-			if (!answered())
-				continue;
+		for (i = 0; i < 16; i++) {
+			await_answer();
 			assert_int_equal(w->rsp.status, 0);
 			mr[w->rsp.id % 2][w->rsp.id / 2] = w->rsp.u.mr.handle;
-			i++;
 		}
 		for (i = 0; i < 8; i++)
 			for (j = 0; j < 2; j++)
 				put_handle(of[j], XENVHCA_OP_DEREG_MR,
 					   mr[j][i], (uint16_t)(2 * i + j));
-		for (i = 0; i < 16;)
-			if (answered()) {
-				assert_int_equal(w->rsp.status, 0);
-				i++;
-			}
+		for (i = 0; i < 16; i++) {
+			await_answer();
+			assert_int_equal(w->rsp.status, 0);
+		}
 	}
 	assert_int_equal(w->dev.quota.used[BE_MR], 2);
 	assert_int_equal(loop_mapped(w->loop), 2 * SMALL);
 }
 
-static int no_room(struct be_transport *t, const struct xenvhca_response *r)
-{
-	(void)t;
-	(void)r;
-	return -ENOSPC;
-}
-
-/* The lane cannot answer: who sleeps has to end the device. */
-static void a_fault_wakes_who_sleeps(void **state)
-{
-	static struct be_transport_ops ops;
-
-	(void)state;
-	ops = *w->dev.t->ops;
-	fake_block(REG);
-	put_region(c, 1);
-	await_blocked();
-	ops.put_response = no_room;
-	w->dev.t->ops = &ops;
-	be_sleep_woken(&w->dev.sleep);
-	assert_true(be_sleep_begin(&w->dev.sleep));
-	fake_block(0);
-	while (!__atomic_load_n(&w->dev.fault, __ATOMIC_SEQ_CST))
-		sched_yield();
-	be_sleep_end(&w->dev.sleep, false);
-	assert_true(be_sleep_woken(&w->dev.sleep));
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define A(f) cmocka_unit_test_setup_teardown(f, setup_asleep, teardown)
 	const struct CMUnitTest tests[] = {
 		T(fast_commands_pass_a_registration),
 		T(fast_commands_pass_its_end), T(small_regions_stay_in_line),
@@ -576,14 +532,6 @@ int main(void)
 		T(the_end_ends_regions_that_wait_for_theirs),
 		T(a_flood_holds_up_nobody), T(what_waits_is_bounded),
 		T(who_polls_sees_the_answer), T(all_at_once),
-		A(fast_commands_pass_a_registration),
-		A(fast_commands_pass_its_end), A(what_it_uses_is_busy),
-		A(a_context_ends_behind_its_registrations),
-		A(ends_pass_registrations_that_wait),
-		A(a_context_leaves_its_regions_to_the_lane),
-		A(a_region_that_stays_does_not_stop_the_end),
-		A(a_failure_leaves_nothing), A(a_region_that_stays_can_be_used),
-		A(a_flood_holds_up_nobody), A(a_fault_wakes_who_sleeps),
 	};
 
 	return cmocka_run_group_tests(tests, wire_group_setup,

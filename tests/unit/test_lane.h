@@ -2,13 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the tests of the lane send, and how they wait for the answer: looking for work as
- * a command thread does that is awake, or as one that sleeps and looks for nothing.
+ * What the tests of the lane send, and how they wait for the answer: as a command thread
+ * that sleeps until it is woken.
  */
 #ifndef TEST_LANE_H
 #define TEST_LANE_H
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include "lane.h"
@@ -19,7 +18,6 @@
 
 static struct wire *w;
 static struct ctx *c, *other;
-static bool asleep;			/* so do we wait */
 
 static void put(struct xenvhca_request req, uint16_t id)
 {
@@ -48,38 +46,14 @@ static bool answered(void)
 	return loop_get_response(w->loop, &w->rsp);
 }
 
-/* As the command thread does, if its read() ends when somebody wakes it. */
-static bool sleep_for_answer(void)
-{
-	const int fd = w->dev.sleep.chn;
-	bool got = false;
-
-	if (!be_sleep_begin(&w->dev.sleep)) {
-		be_sleep_woken(&w->dev.sleep);
-		return false;
-	}
-	while (!got && !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
-		got = loop_get_response(w->loop, &w->rsp);
-		sched_yield();
-	}
-	be_sleep_end(&w->dev.sleep, false);
-	return got;
-}
-
-/* The next answer. Who sleeps may have it from the lane, without being woken. */
+/* The next answer, as by a command thread that sleeps until it is woken. */
 static void await_answer(void)
 {
-	struct pollfd p = { .fd = w->dev.sleep.fd, .events = POLLIN };
+	struct pollfd p = { .fd = w->dev.wake_fd, .events = POLLIN };
 
-	if (asleep) {
-		while (!answered() && !sleep_for_answer())
-			;
-		return;
-	}
 	while (!answered()) {
 		assert_int_equal(poll(&p, 1, LIMIT_MS), 1);
 		be_wake_clear(p.fd);
-		be_sleep_woken(&w->dev.sleep);
 	}
 }
 

@@ -29,7 +29,6 @@ static int setup(void **state)
 	w = &world->a;
 	c = &world->c;
 	other = &world->other;
-	asleep = false;
 	assert_int_equal(be_lane_start(&w->dev), 0);
 	return 0;
 }
