@@ -24,7 +24,6 @@ struct be_options {
 	unsigned int domid, devid;	/* of a worker */
 	unsigned int left_uars;		/* of a worker's guest: see quota.h */
 	int helper_fd;			/* of a worker, or -1: see guard.h */
-	int ahead_fd;			/* of a worker without device, or -1: ahead.h */
 };
 
 /* Exit codes of a worker. */

@@ -8,7 +8,6 @@
 #ifndef BE_SUP_H
 #define BE_SUP_H
 
-#include "ahead.h"
 #include "bucket.h"
 #include "cgroup.h"
 #include "devices.h"
@@ -42,8 +41,6 @@ struct sup {
 	int sig_fd;
 	struct be_guard *guards;	/* of workers that died */
 	struct be_net_job job;
-	struct be_ahead ahead;		/* for the next device */
-	uint64_t ahead_ns;		/* when to start it, 0: there is one */
 	struct be_cgroups cgroups;	/* of workers */
 	bool rescan;			/* scan again before waiting */
 	bool look;			/* something happened that a scan finds */
@@ -70,8 +67,6 @@ void be_sup_timers(struct sup *s);
  */
 int be_sup_wait(struct sup *s);
 void be_sup_timer(struct sup *s, uint64_t at);
-/* Have a worker ready for the next device, in a while. */
-void be_sup_ahead(struct sup *s);
 
 /* ---- supervisor.c ---- */
 struct sup_dev *be_sup_find(struct sup *s, unsigned int domid,

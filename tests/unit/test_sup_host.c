@@ -21,7 +21,6 @@
 #include "tests/fake/fake_xs.h"
 #include "carrier/open_xenstore.h"
 #include "host/maptrack.h"
-#include "supervise/ahead.h"
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
@@ -29,33 +28,30 @@
 
 struct be_options sup_opt;
 
-/* argv ends with "--worker DOMID DEVID LEFT-UARS", or "--worker FD". */
-static void sup_what(int argc, char **argv, struct be_options *opt)
+/* Files that this process has open. */
+static unsigned int files(void)
 {
-	if (!strcmp(argv[argc - 2], "--worker")) {
-		if (be_ahead_wait(atoi(argv[argc - 1]), opt))
-			_exit(0);
-		return;
-	}
-	opt->domid = (unsigned int)atoi(argv[argc - 3]);
-	opt->devid = (unsigned int)atoi(argv[argc - 2]);
-	opt->left_uars = (unsigned int)atoi(argv[argc - 1]);
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	closedir(d);
+	return n - 3;		/* two dots and d */
 }
 
-/* What the supervisor executes. */
+/* What the supervisor executes; argv ends with "--worker DOMID DEVID LEFT-UARS". */
 int sup_worker(int argc, char **argv)
 {
-	struct be_options opt = {};
-	char path[300];
+	char **device = &argv[argc - 3], path[300];
+	unsigned int has = files();
 	FILE *f;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sup_what(argc, argv, &opt);
-	snprintf(path, sizeof(path), "%s/%u-%u.ran", argv[2], opt.domid,
-		 opt.devid);
+	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], device[0], device[1]);
 	f = fopen(path, "w");
 	if (f) {
-		fprintf(f, "%u", opt.left_uars);
+		fprintf(f, "%s %u", device[2], has);
 		fclose(f);
 	}
 	if (!strcmp(argv[5], "--devices")) {
@@ -66,7 +62,7 @@ int sup_worker(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/log", argv[2]);
 	f = fopen(path, "a");
 	if (f) {
-		fprintf(f, "worker %u\n", opt.domid);
+		fprintf(f, "worker %s\n", device[0]);
 		fclose(f);
 	}
 	pause();
