@@ -78,24 +78,26 @@ static int parse_maptrack(struct be_options *opt, const char *s)
 	return 0;
 }
 
-/* --worker DOMID DEVID LEFT-UARS [FD]: by the supervisor, not for people. */
+/* --worker DOMID DEVID LEFT-UARS SPINNERS [FD]: by the supervisor, not for people. */
 static int parse_worker(struct be_options *opt, int n, char *const arg[])
 {
-	uint64_t domid = 0, devid = 0, left = 0, fd = 0;
+	uint64_t domid = 0, devid = 0, left = 0, spinners = 0, fd = 0;
 
-	if (n < 3 || n > 4 ||
+	if (n < 4 || n > 5 ||
 	    vl_parse_u64(arg[0], 0, XN_FIRST_RESERVED_DOMID - 1, &domid) ||
 	    vl_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid) ||
-	    vl_parse_u64(arg[2], 0, UINT32_MAX, &left))
+	    vl_parse_u64(arg[2], 0, UINT32_MAX, &left) ||
+	    vl_parse_u64(arg[3], 0, UINT32_MAX, &spinners))
 		return -EINVAL;
-	if (n == 4) {
-		if (vl_parse_u64(arg[3], 3, 65535, &fd))
+	if (n == 5) {
+		if (vl_parse_u64(arg[4], 3, 65535, &fd))
 			return -EINVAL;
 		opt->helper_fd = (int)fd;
 	}
 	opt->domid = (unsigned int)domid;
 	opt->devid = (unsigned int)devid;
 	opt->left_uars = (unsigned int)left;
+	opt->spinners = (unsigned int)spinners;
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static void process_exec(const struct be_options *opt, const struct be_guard *gu
 {
 	static const char *const level[] = { "error", "warning", "info",
 					     "debug" };
-	char domid[16], devid[16], left[16], fd[16];
+	char domid[16], devid[16], left[16], spinners[16], fd[16];
 	const char *argv[16] = {
 		"xen-vhcad", "--run-dir", opt->run_dir,
 		"--log-level", level[be_log_level],
@@ -42,6 +42,7 @@ static void process_exec(const struct be_options *opt, const struct be_guard *gu
 	snprintf(domid, sizeof(domid), "%u", opt->domid);
 	snprintf(devid, sizeof(devid), "%u", opt->devid);
 	snprintf(left, sizeof(left), "%u", opt->left_uars);
+	snprintf(spinners, sizeof(spinners), "%u", opt->spinners);
 	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
 	if (opt->devices[0]) {
 		*arg++ = "--devices";
@@ -51,6 +52,7 @@ static void process_exec(const struct be_options *opt, const struct be_guard *gu
 	*arg++ = domid;
 	*arg++ = devid;
 	*arg++ = left;
+	*arg++ = spinners;
 	*arg = guard ? fd : NULL;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -21,6 +21,7 @@ struct sup_dev {
 	unsigned int domid, devid;
 	struct be_process worker;
 	struct be_guard *guard;		/* of the worker, or NULL */
+	unsigned int spinners;		/* of the worker, share.h */
 	bool ended;			/* the worker, says its pidfd */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
@@ -86,6 +87,8 @@ bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why);
  * True: it does not fit; whoever attached it was told. */
 bool be_sup_over(struct sup *s, struct sup_dev *d);
 void be_sup_no_share(struct sup_dev *d);
+/* Threads of one more worker that may poll at once. A worker has them for its life. */
+unsigned int be_sup_spinners(const struct sup *s);
 
 /* ---- net.c ---- */
 /* Devices of which an earlier supervisor left something on the network. */

@@ -50,6 +50,7 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 	opt.domid = d->domid;
 	opt.devid = d->devid;
 	opt.left_uars = be_guard_uars(s->guards, d->domid);
+	opt.spinners = be_sup_spinners(s);
 	d->guard = be_guard_open(d->domid, d->devid);
 	rc = be_process_start(&d->worker, &opt, d->guard);
 	if (rc) {
@@ -60,8 +61,9 @@ static void sup_spawn(struct sup *s, struct sup_dev *d)
 	}
 	be_cgroup_join(&s->cgroups, d->worker.pid, d->share.pinned_mb);
 	be_sup_listen(s, &d->worker, d);
-	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u", (int)d->worker.pid,
-	       d->domid, d->devid);
+	d->spinners = opt.spinners;
+	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u, polls with %u threads",
+	       (int)d->worker.pid, d->domid, d->devid, d->spinners);
 }
 
 /* Whose lock file is another's, renamed or linked, which only a worker can have done? */
@@ -93,6 +95,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 		be_process_forget(w);
 		return;
 	}
+	d->spinners = BE_SPINNERS;	/* it may have been given less */
 	be_sup_listen(s, w, d);
 	d->guard = be_guard_adopt(&s->guards, w->pidfd, d->domid, d->devid);
 	if (!d->guard)

@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <glob.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -40,10 +41,10 @@ static unsigned int files(void)
 	return n - 3;		/* two dots and d */
 }
 
-/* What the supervisor executes; argv ends with "--worker DOMID DEVID LEFT-UARS". */
+/* What the supervisor executes; its arguments are those of main(), without a file. */
 int sup_worker(int argc, char **argv)
 {
-	char **device = &argv[argc - 3], path[300];
+	char **device = &argv[argc - 4], path[300];
 	unsigned int has = files();
 	FILE *f;
 
@@ -51,7 +52,7 @@ int sup_worker(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], device[0], device[1]);
 	f = fopen(path, "w");
 	if (f) {
-		fprintf(f, "%s %u", device[2], has);
+		fprintf(f, "%s %s %u", device[2], device[3], has);
 		fclose(f);
 	}
 	if (!strcmp(argv[5], "--devices")) {
@@ -67,6 +68,22 @@ int sup_worker(int argc, char **argv)
 	}
 	pause();
 	return 0;
+}
+
+struct sup_told sup_told(const char *ran)
+{
+	static const struct sup_told none = { UINT_MAX, UINT_MAX, UINT_MAX };
+	struct sup_told t = none;
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, ran);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%u %u %u", &t.left, &t.spinners, &t.files) != 3)
+		t = none;
+	if (f)
+		fclose(f);
+	return t;
 }
 
 bool sup_served(unsigned int domid)

@@ -6,7 +6,6 @@
  * has room for. The supervisor is the real one over a xenstore in memory; its
  * workers are this program, which leaves a file and waits.
  */
-#include <limits.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -80,31 +79,13 @@ static void run_file(const char *name, const char *text)
 	fclose(f);
 }
 
-/* What a worker was told, and has. */
-struct told { unsigned int left, files; };
-
-static struct told told(const char *ran)
-{
-	struct told t = { UINT_MAX, UINT_MAX };
-	char path[300];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, ran);
-	f = fopen(path, "r");
-	if (f && fscanf(f, "%u %u", &t.left, &t.files) != 2)
-		t.left = t.files = UINT_MAX;
-	if (f)
-		fclose(f);
-	return t;
-}
-
 /* Nor of libraries: the supervisor's would live on with it. */
 static void a_worker_has_no_file_of_the_supervisor(void **state)
 {
 	(void)state;
 	sup_attach(5, NULL);
 	sup_supervise(1, 0);
-	assert_int_equal(told("5-0.ran").files, 3);
+	assert_int_equal(sup_told("5-0.ran").files, 3);
 }
 
 /* In a child, whose fd 3 the service manager stored under that name. */
@@ -134,7 +115,7 @@ static void tells_a_worker_what_its_guest_left(void **state)
 	pid = fork();
 	if (!pid) {
 		served_beside("guard.5.0.l.10.120", 2);
-		_exit(told("5-1.ran").left != 120 || told("6-0.ran").left != 0);
+		_exit(sup_told("5-1.ran").left != 120 || sup_told("6-0.ran").left != 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -154,7 +135,7 @@ static void a_made_up_number_locks_nobody_out(void **state)
 	pid = fork();
 	if (!pid) {
 		served_beside("guard.5.0.w.10.0", 1);
-		_exit(told("5-0.ran").left != 96);
+		_exit(sup_told("5-0.ran").left != 96);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
