@@ -91,7 +91,8 @@ struct be_dev {
 					 * port and device events, as every
 					 * context reports them; event.c */
 
-	uint64_t *spinners;		/* worker/spin.h; NULL: nobody spins */
+	unsigned int spinners;		/* of our threads, that may poll at once, */
+	unsigned int spinning;		/* and that do: worker/spin.h */
 
 	/* The guest's objects. Tables change under lock, held for writing. */
 	struct be_transport *t;

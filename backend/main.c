@@ -20,7 +20,6 @@
 #include "host/paths.h"
 #include "main.h"
 #include "number.h"
-#include "supervise/ahead.h"
 #include "supervise/supervisor.h"
 #include "worker/worker.h"
 #include "xenstore/scan.h"
@@ -79,31 +78,26 @@ static int parse_maptrack(struct be_options *opt, const char *s)
 	return 0;
 }
 
-/*
- * --worker DOMID DEVID LEFT-UARS [FD]: by the supervisor, not for people. --worker FD
- * is one that will hear there what the others are.
- */
+/* --worker DOMID DEVID LEFT-UARS SPINNERS [FD]: by the supervisor, not for people. */
 static int parse_worker(struct be_options *opt, int n, char *const arg[])
 {
-	uint64_t domid = 0, devid = 0, left = 0, fd = 0;
+	uint64_t domid = 0, devid = 0, left = 0, spinners = 0, fd = 0;
 
-	if (n == 1 && !vl_parse_u64(arg[0], 3, 65535, &fd)) {
-		opt->ahead_fd = (int)fd;
-		return 0;
-	}
-	if (n < 3 || n > 4 ||
+	if (n < 4 || n > 5 ||
 	    vl_parse_u64(arg[0], 0, XN_FIRST_RESERVED_DOMID - 1, &domid) ||
 	    vl_parse_u64(arg[1], 0, XN_MAX_DEVID, &devid) ||
-	    vl_parse_u64(arg[2], 0, UINT32_MAX, &left))
+	    vl_parse_u64(arg[2], 0, UINT32_MAX, &left) ||
+	    vl_parse_u64(arg[3], 0, UINT32_MAX, &spinners))
 		return -EINVAL;
-	if (n == 4) {
-		if (vl_parse_u64(arg[3], 3, 65535, &fd))
+	if (n == 5) {
+		if (vl_parse_u64(arg[4], 3, 65535, &fd))
 			return -EINVAL;
 		opt->helper_fd = (int)fd;
 	}
 	opt->domid = (unsigned int)domid;
 	opt->devid = (unsigned int)devid;
 	opt->left_uars = (unsigned int)left;
+	opt->spinners = (unsigned int)spinners;
 	return 0;
 }
 
@@ -167,7 +161,7 @@ int main(int argc, char **argv)
 {
 	struct be_options opt = {
 		.run_dir = HOST_RUN_VHCAD, .maptrack_frames = HOST_MAPTRACK_FRAMES,
-		.helper_fd = -1, .ahead_fd = -1, .root = "",
+		.helper_fd = -1, .root = "",
 		.script = VHCA_SCRIPTS "/vhca-address",
 	};
 	bool fg = false, files;
@@ -182,8 +176,6 @@ int main(int argc, char **argv)
 		return BE_EXIT_SYSTEM;
 	files = opt.devices[0];
 	be_files_at(opt.devices);
-	if (opt.ahead_fd >= 0 && be_ahead_wait(opt.ahead_fd, &opt))
-		return BE_EXIT_OK;
 	if (opt.worker)
 		return be_worker_main(&opt, files ? be_link_page : be_link_xenstore);
 	/* stderr stays: it is the log. */

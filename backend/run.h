@@ -12,8 +12,6 @@
 #include "lock.h"
 #include "main.h"
 
-#define BE_RUN_SPINNERS	"spinners"	/* of all workers: worker/spin.h */
-
 /* <run_dir>/<domid>-<devid>.<ext>; path: PATH_MAX bytes. */
 void be_run_path(char *path, const struct be_options *opt, unsigned int domid,
 		 unsigned int devid, const char *ext);

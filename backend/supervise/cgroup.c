@@ -180,33 +180,35 @@ static bool of_worker(const struct be_cgroups *g, pid_t pid, char dir[PATH_MAX])
 	       PATH_MAX;
 }
 
-void be_cgroup_join(const struct be_cgroups *g, pid_t pid)
+static void bound(const char *dir, pid_t pid, uint32_t pinned_mb)
+{
+	char text[32];
+	int rc;
+
+	snprintf(text, sizeof(text), "%" PRIu64,
+		 (BOUND_MB + 2 * (uint64_t)pinned_mb) << 20);
+	rc = put(dir, "memory.max", text);
+	if (rc)
+		be_log(NULL, BE_WARN, "worker %d has no bound of memory: %s",
+		       (int)pid, strerror(-rc));
+}
+
+void be_cgroup_join(const struct be_cgroups *g, pid_t pid, uint32_t pinned_mb)
 {
 	char dir[PATH_MAX], text[16];
 	int rc;
 
 	if (!of_worker(g, pid, dir))
 		return;
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	rc = mkdir(dir, 0755) && errno != EEXIST ? -errno :
-	     put(dir, "cgroup.procs", text);
+	rc = mkdir(dir, 0755) && errno != EEXIST ? -errno : 0;
+	if (!rc) {
+		bound(dir, pid, pinned_mb);
+		snprintf(text, sizeof(text), "%d", (int)pid);
+		rc = put(dir, "cgroup.procs", text);
+	}
 	if (rc)
 		be_log(NULL, BE_WARN, "worker %d has no cgroup: %s", (int)pid,
 		       strerror(-rc));
-}
-
-void be_cgroup_bound(const struct be_cgroups *g, pid_t pid, uint32_t pinned_mb)
-{
-	char dir[PATH_MAX], text[32];
-	int rc;
-
-	if (!of_worker(g, pid, dir))
-		return;
-	snprintf(text, sizeof(text), "%" PRIu64, (BOUND_MB + 2 * (uint64_t)pinned_mb) << 20);
-	rc = put(dir, "memory.max", text);
-	if (rc)
-		be_log(NULL, BE_WARN, "worker %d has no bound of memory: %s",
-		       (int)pid, strerror(-rc));
 }
 
 void be_cgroup_remove(const struct be_cgroups *g, pid_t pid)

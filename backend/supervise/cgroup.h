@@ -26,11 +26,8 @@ struct be_cgroups {
  */
 void be_cgroups_open(struct be_cgroups *g, const char *root);
 
-/* A worker has one from now on. The kernel may take a while to move a process. */
-void be_cgroup_join(const struct be_cgroups *g, pid_t pid);
-
-/* What all its memory may be, if its device may pin so much. */
-void be_cgroup_bound(const struct be_cgroups *g, pid_t pid, uint32_t pinned_mb);
+/* A worker has one from now on, and the memory of a device that may pin so much. */
+void be_cgroup_join(const struct be_cgroups *g, pid_t pid, uint32_t pinned_mb);
 
 /* It has ended. */
 void be_cgroup_remove(const struct be_cgroups *g, pid_t pid);

@@ -90,19 +90,14 @@ struct be_guard *be_guard_open(unsigned int domid, unsigned int devid)
 			    devid);
 }
 
-int be_guard_fd(const struct be_guard *guard)
+unsigned int be_guard_pass(const struct be_guard *guard)
 {
-	return guard ? guard->fd : -1;
-}
-
-unsigned int be_guard_pass(int fd)
-{
-	if (fd < 0)
+	if (!guard)
 		return BE_GUARD_FD;
-	if (fd == BE_GUARD_FD)
-		fcntl(fd, F_SETFD, 0);
+	if (guard->fd == BE_GUARD_FD)
+		fcntl(guard->fd, F_SETFD, 0);
 	else
-		dup2(fd, BE_GUARD_FD);
+		dup2(guard->fd, BE_GUARD_FD);
 	return BE_GUARD_FD + 1;
 }
 

@@ -35,11 +35,8 @@ struct be_guard;
 struct be_guard *be_guard_open(unsigned int domid, unsigned int devid);
 /* The same with an fd of it, which is the guard's; -1 gives NULL. */
 struct be_guard *be_guard_new(int fd, unsigned int domid, unsigned int devid);
-/* Its file; -1 for NULL. */
-int be_guard_fd(const struct be_guard *guard);
-/* In the child: put a guard's file, if it is one, or what the worker is to have in its
- * place, where the worker expects it. The first fd after it. */
-unsigned int be_guard_pass(int fd);
+/* In the child: put it where the worker expects it. The first fd after it. */
+unsigned int be_guard_pass(const struct be_guard *guard);
 /**
  * be_guard_adopt() - the guard of a worker that another supervisor started
  * @list: of be_guard_restore()

@@ -26,38 +26,50 @@ static int process_fd(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* In the child. Nothing from that fd on may live on in a worker, libraries' included. */
-static void process_exec(const struct be_options *opt, unsigned int first,
-			 char *const *what)
+/* In the child. Nothing of ours may live on in a worker, libraries' files included. */
+static void process_exec(const struct be_options *opt, const struct be_guard *guard)
 {
 	static const char *const level[] = { "error", "warning", "info",
 					     "debug" };
+	char domid[16], devid[16], left[16], spinners[16], fd[16];
 	const char *argv[16] = {
 		"xen-vhcad", "--run-dir", opt->run_dir,
 		"--log-level", level[be_log_level],
 	};
-	unsigned int n = 5;
+	const char **arg = &argv[5];
 	sigset_t none;
 
+	snprintf(domid, sizeof(domid), "%u", opt->domid);
+	snprintf(devid, sizeof(devid), "%u", opt->devid);
+	snprintf(left, sizeof(left), "%u", opt->left_uars);
+	snprintf(spinners, sizeof(spinners), "%u", opt->spinners);
+	snprintf(fd, sizeof(fd), "%d", BE_GUARD_FD);
 	if (opt->devices[0]) {
-		argv[n++] = "--devices";
-		argv[n++] = opt->devices;
+		*arg++ = "--devices";
+		*arg++ = opt->devices;
 	}
-	argv[n++] = "--worker";
-	while (*what)
-		argv[n++] = *what++;
-	argv[n] = NULL;
+	*arg++ = "--worker";
+	*arg++ = domid;
+	*arg++ = devid;
+	*arg++ = left;
+	*arg++ = spinners;
+	*arg = guard ? fd : NULL;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	close_range(first, ~0u, 0);
+	close_range(be_guard_pass(guard), ~0u, 0);
 	unsetenv("NOTIFY_SOCKET");
 	execv("/proc/self/exe", (char *const *)argv);
 	be_log(NULL, BE_ERR, "cannot execute a worker: %s", strerror(errno));
 	_exit(BE_EXIT_SYSTEM);
 }
 
-static int process_forked(struct be_process *p, pid_t pid)
+int be_process_start(struct be_process *p, const struct be_options *opt,
+		     const struct be_guard *guard)
 {
+	pid_t pid = fork();
+
+	if (!pid)
+		process_exec(opt, guard);
 	if (pid < 0)
 		return -errno;
 	p->start_ns = vl_now_ns();
@@ -67,39 +79,6 @@ static int process_forked(struct be_process *p, pid_t pid)
 	if (p->pidfd < 0)	/* then a timer looks after it */
 		be_log(NULL, BE_WARN, "pidfd_open: %s", strerror(errno));
 	return 0;
-}
-
-#define NUMBER	16		/* characters of one, with the NUL */
-
-int be_process_start(struct be_process *p, const struct be_options *opt,
-		     unsigned int domid, unsigned int devid,
-		     unsigned int left_uars, const struct be_guard *guard)
-{
-	char arg[4][NUMBER], *what[5] = { arg[0], arg[1], arg[2] };
-	pid_t pid;
-
-	snprintf(arg[0], NUMBER, "%u", domid);
-	snprintf(arg[1], NUMBER, "%u", devid);
-	snprintf(arg[2], NUMBER, "%u", left_uars);
-	snprintf(arg[3], NUMBER, "%d", BE_GUARD_FD);
-	if (guard)
-		what[3] = arg[3];
-	pid = fork();
-	if (!pid)
-		process_exec(opt, be_guard_pass(be_guard_fd(guard)), what);
-	return process_forked(p, pid);
-}
-
-int be_process_ahead(struct be_process *p, const struct be_options *opt, int fd)
-{
-	char arg[NUMBER], *what[2] = { arg };
-	pid_t pid;
-
-	snprintf(arg, NUMBER, "%d", BE_GUARD_FD);
-	pid = fork();
-	if (!pid)
-		process_exec(opt, be_guard_pass(fd), what);
-	return process_forked(p, pid);
 }
 
 /* Into @fa and @attr: no signal blocked, nothing of ours open, stderr is out. */

@@ -25,19 +25,12 @@ struct be_process {
 
 /**
  * be_process_start() - this program once more, as the worker of a device
- * @left_uars: of the guest, be_guard_uars()
+ * @opt: of the worker: the supervisor's, and what is its own
  * @guard: passed on to it; may be NULL
  * Return: 0 or -errno.
  */
 int be_process_start(struct be_process *p, const struct be_options *opt,
-		     unsigned int domid, unsigned int devid,
-		     unsigned int left_uars, const struct be_guard *guard);
-/**
- * be_process_ahead() - the same, for a device that it will hear of (ahead.h)
- * @fd: of a socket, by which
- * Return: 0 or -errno.
- */
-int be_process_ahead(struct be_process *p, const struct be_options *opt, int fd);
+		     const struct be_guard *guard);
 /**
  * be_process_run() - another program
  * @argv: path first

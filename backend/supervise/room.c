@@ -92,3 +92,13 @@ bool be_sup_over(struct sup *s, struct sup_dev *d)
 	be_sup_write_closed(s, d);
 	return true;
 }
+
+unsigned int be_sup_spinners(const struct sup *s)
+{
+	unsigned int others = 0;
+	const struct sup_dev *d;
+
+	for (d = s->devs; d; d = d->next)
+		others += d->worker.pid ? d->spinners : 0;
+	return be_share_spinners(sysconf(_SC_NPROCESSORS_ONLN), others);
+}

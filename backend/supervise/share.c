@@ -76,3 +76,12 @@ bool be_share_check(const struct be_options *opt, const struct be_share *want,
 	return memory_fits(opt, want->pinned_mb, mb, why, size) &&
 	       uars_fit(opt, want, uars, why, size);
 }
+
+unsigned int be_share_spinners(long cpus, unsigned int others)
+{
+	long left = cpus - 1 - (long)others;
+
+	if (left < 0)
+		return 0;
+	return left < BE_SPINNERS ? (unsigned int)left : BE_SPINNERS;
+}

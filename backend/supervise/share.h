@@ -31,4 +31,14 @@ struct be_share {
 bool be_share_check(const struct be_options *opt, const struct be_share *want,
 		    uint64_t mb, uint64_t uars, char *why, size_t size);
 
+#define BE_SPINNERS	2	/* threads of a worker that may poll: commands, kicks */
+
+/**
+ * be_share_spinners() - how many threads of one more worker may poll at once
+ * @cpus: processors of this domain; with one, polling keeps the guest's answer away
+ * @others: of all other workers, that may
+ * Return: with those of the others, fewer than there are processors.
+ */
+unsigned int be_share_spinners(long cpus, unsigned int others);
+
 #endif

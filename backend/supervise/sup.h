@@ -8,7 +8,6 @@
 #ifndef BE_SUP_H
 #define BE_SUP_H
 
-#include "ahead.h"
 #include "bucket.h"
 #include "cgroup.h"
 #include "devices.h"
@@ -22,6 +21,7 @@ struct sup_dev {
 	unsigned int domid, devid;
 	struct be_process worker;
 	struct be_guard *guard;		/* of the worker, or NULL */
+	unsigned int spinners;		/* of the worker, share.h */
 	bool ended;			/* the worker, says its pidfd */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
@@ -42,8 +42,6 @@ struct sup {
 	int sig_fd;
 	struct be_guard *guards;	/* of workers that died */
 	struct be_net_job job;
-	struct be_ahead ahead;		/* for the next device */
-	uint64_t ahead_ns;		/* when to start it, 0: there is one */
 	struct be_cgroups cgroups;	/* of workers */
 	bool rescan;			/* scan again before waiting */
 	bool look;			/* something happened that a scan finds */
@@ -70,8 +68,6 @@ void be_sup_timers(struct sup *s);
  */
 int be_sup_wait(struct sup *s);
 void be_sup_timer(struct sup *s, uint64_t at);
-/* Have a worker ready for the next device, in a while. */
-void be_sup_ahead(struct sup *s);
 
 /* ---- supervisor.c ---- */
 struct sup_dev *be_sup_find(struct sup *s, unsigned int domid,
@@ -91,6 +87,8 @@ bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why);
  * True: it does not fit; whoever attached it was told. */
 bool be_sup_over(struct sup *s, struct sup_dev *d);
 void be_sup_no_share(struct sup_dev *d);
+/* Threads of one more worker that may poll at once. A worker has them for its life. */
+unsigned int be_sup_spinners(const struct sup *s);
 
 /* ---- net.c ---- */
 /* Devices of which an earlier supervisor left something on the network. */

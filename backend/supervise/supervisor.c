@@ -42,41 +42,28 @@ static void sup_path(const struct sup *s, const struct sup_dev *d, char *path,
 }
 
 /* ---- worker processes ---- */
-/* For there was none ahead. */
-static int sup_start_worker(const struct sup *s, struct sup_dev *d, unsigned int left)
-{
-	int rc = be_process_start(&d->worker, s->opt, d->domid, d->devid, left,
-				  d->guard);
-
-	if (!rc)
-		be_cgroup_join(&s->cgroups, d->worker.pid);
-	return rc;
-}
-
 static void sup_spawn(struct sup *s, struct sup_dev *d)
 {
-	unsigned int left = be_guard_uars(s->guards, d->domid);
-	pid_t ahead = s->ahead.p.pid;
+	struct be_options opt = *s->opt;
 	int rc;
 
+	opt.domid = d->domid;
+	opt.devid = d->devid;
+	opt.left_uars = be_guard_uars(s->guards, d->domid);
+	opt.spinners = be_sup_spinners(s);
 	d->guard = be_guard_open(d->domid, d->devid);
-	rc = be_ahead_use(&s->ahead, &d->worker, d->domid, d->devid, left,
-			  d->guard);
-	if (rc && ahead)
-		be_cgroup_remove(&s->cgroups, ahead);
-	if (rc)
-		rc = sup_start_worker(s, d, left);
-	be_sup_ahead(s);
+	rc = be_process_start(&d->worker, &opt, d->guard);
 	if (rc) {
 		be_log(NULL, BE_ERR, "fork: %s", strerror(-rc));
 		be_guard_drop(&d->guard);
 		d->next_ns = vl_now_ns() + SUP_BACKOFF_MAX_MS * VL_MSEC_NS;
 		return;
 	}
-	be_cgroup_bound(&s->cgroups, d->worker.pid, d->share.pinned_mb);
+	be_cgroup_join(&s->cgroups, d->worker.pid, d->share.pinned_mb);
 	be_sup_listen(s, &d->worker, d);
-	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u", (int)d->worker.pid,
-	       d->domid, d->devid);
+	d->spinners = opt.spinners;
+	be_log(NULL, BE_DEBUG, "worker %d for d%u/%u, polls with %u threads",
+	       (int)d->worker.pid, d->domid, d->devid, d->spinners);
 }
 
 /* Whose lock file is another's, renamed or linked, which only a worker can have done? */
@@ -108,14 +95,14 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 		be_process_forget(w);
 		return;
 	}
+	d->spinners = BE_SPINNERS;	/* it may have been given less */
 	be_sup_listen(s, w, d);
 	d->guard = be_guard_adopt(&s->guards, w->pidfd, d->domid, d->devid);
 	if (!d->guard)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
 		       (int)w->pid, d->domid, d->devid, strerror(errno));
 	s->all->ops->share(s->all, d->domid, d->devid, &d->share);
-	be_cgroup_join(&s->cgroups, w->pid);
-	be_cgroup_bound(&s->cgroups, w->pid, d->share.pinned_mb);
+	be_cgroup_join(&s->cgroups, w->pid, d->share.pinned_mb);
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)w->pid,
 	       d->domid, d->devid);
 }
@@ -474,17 +461,10 @@ static int sup_start(struct sup *s)
 static int sup_run(struct sup *s)
 {
 	int rc = sup_start(s);
-	pid_t ahead;
 
 	if (rc)
 		return rc;
-	be_sup_ahead(s);
 	sup_loop(s);
-	s->ahead_ns = 0;
-	ahead = s->ahead.p.pid;
-	be_ahead_stop(&s->ahead);
-	if (ahead)
-		be_cgroup_remove(&s->cgroups, ahead);
 	if (!s->stop)		/* workers serve on, we start again */
 		return BE_EXIT_SYSTEM;
 	be_log(NULL, BE_INFO, "stopping");

@@ -16,7 +16,6 @@
 #include "sup.h"
 
 #define WAIT_LOST_MS	1000	/* a process that no event tells of */
-#define WAIT_AHEAD_MS	1000	/* until there is a worker for the next device */
 #define WAIT_EVENTS	16	/* taken at once */
 
 void be_sup_timer(struct sup *s, uint64_t at)
@@ -95,40 +94,14 @@ static void wait_changed(struct sup *s)
 	s->look |= rc > 0;
 }
 
-/* The processors are for the worker that has just been started. */
-void be_sup_ahead(struct sup *s)
-{
-	s->ahead_ns = vl_now_ns() + WAIT_AHEAD_MS * VL_MSEC_NS;
-}
-
-/* Without it an attach starts one, and fails loudly if it cannot. */
-static void wait_ahead(struct sup *s)
-{
-	int rc = be_ahead_start(&s->ahead, s->opt);
-
-	s->ahead_ns = 0;
-	if (!rc) {
-		be_cgroup_join(&s->cgroups, s->ahead.p.pid);
-		return;
-	}
-	be_log(NULL, BE_DEBUG, "no worker ahead: %s", strerror(-rc));
-	be_sup_ahead(s);
-}
-
-static bool due(uint64_t at, uint64_t now)
-{
-	return at && at <= now;
-}
-
 static int wait_timeout(const struct sup *s)
 {
-	uint64_t now = vl_now_ns(), at = s->wake_ns;
+	uint64_t now = vl_now_ns();
 
-	if (s->ahead_ns && (!at || s->ahead_ns < at))
-		at = s->ahead_ns;
-	if (!at)
+	if (!s->wake_ns)
 		return -1;
-	return due(at, now) ? 0 : (int)((at - now) / VL_MSEC_NS) + 1;
+	return s->wake_ns <= now ? 0 :
+	       (int)((s->wake_ns - now) / VL_MSEC_NS) + 1;
 }
 
 void be_sup_timers(struct sup *s)
@@ -158,9 +131,7 @@ int be_sup_wait(struct sup *s)
 
 	if (n < 0 && errno != EINTR)
 		return -errno;
-	if (due(s->ahead_ns, vl_now_ns()))
-		wait_ahead(s);
-	s->look = n < 0 || (!n && due(s->wake_ns, vl_now_ns()));
+	s->look = n <= 0;
 	for (i = 0; i < n; i++)
 		wait_event(s, e[i].data.ptr);
 	if (s->look)

@@ -285,7 +285,7 @@ int be_kick_start(struct be_dev *dev)
 		return -ENOMEM;
 	pthread_mutex_init(&k->drain_lock, NULL);
 	k->acked = true;
-	be_spin_init(&k->spin, dev->spinners, sysconf(_SC_NPROCESSORS_ONLN),
+	be_spin_init(&k->spin, dev->spinners, &dev->spinning,
 		     dev->quota.spin_us);
 	k->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (k->wake_fd < 0) {

@@ -5,19 +5,8 @@
  * Spinning (spin.h) makes no system call, so its clock is the processor's
  * counter. Kernels differ in what they make of it, hence nothing here depends on
  * it but how long a spin lasts, and a counter that stands still ends a spin too.
- *
- * A slot is not owned but leased: it holds the time from which on it is free, so
- * a worker that was killed while it spun gives its slot back by that. What another
- * worker, perhaps one that a guest took over, writes there is one number, and one
- * that is too far in the future counts as free.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "clock.h"
-#include "file.h"
 #include "spin.h"
 #include "ticks.h"
 
@@ -32,38 +21,14 @@
 #define BE_SPIN_TURNS_US 1024u	/* more than any processor makes */
 #define BE_SPIN_TICKS_MAX 1000000u	/* in a microsecond: no processor has so many */
 #define BE_SPIN_BORN_NS	(20 * VL_MSEC_NS)	/* after which a tick is known */
-#define BE_SPIN_LEASE_NS (50 * VL_MSEC_NS)	/* longer than any spin */
-#define BE_SPINNERS_SIZE 4096
 
-uint64_t *be_spinners_open(const char *path)
-{
-	int fd = vl_file_open(path, O_RDWR | O_CREAT);
-	void *slots = MAP_FAILED;
-	int err;
-
-	if (fd < 0) {
-		errno = -fd;
-		return NULL;
-	}
-	if (!ftruncate(fd, BE_SPINNERS_SIZE))
-		slots = mmap(NULL, BE_SPINNERS_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_SHARED, fd, 0);
-	err = errno;
-	close(fd);
-	errno = err;
-	return slots == MAP_FAILED ? NULL : slots;
-}
-
-void be_spin_init(struct be_spin *s, uint64_t *slots, long cpus,
+void be_spin_init(struct be_spin *s, unsigned int most, unsigned int *now,
 		  uint32_t limit_us)
 {
-	*s = (struct be_spin){ .slots = slots, .hits = BE_SPIN_START };
-	if (!slots || cpus < 2)
+	*s = (struct be_spin){ .most = most, .now = now, .hits = BE_SPIN_START };
+	if (!most)
 		return;
 	s->limit_us = limit_us;
-	s->n_slots = cpus > BE_SPINNERS_MAX ? BE_SPINNERS_MAX :
-		     (unsigned int)cpus - 1;
-	s->slot = (unsigned int)getpid() % s->n_slots;
 	s->born_ns = vl_now_ns();
 	s->born = vl_ticks();
 }
@@ -112,27 +77,12 @@ static bool spin_fill(struct be_spin *s)
 	return s->left > 0;
 }
 
-static bool slot_take(struct be_spin *s, unsigned int i, uint64_t now)
+/* Counts this thread among those that poll, if there may be one more. */
+static bool spin_enter(struct be_spin *s)
 {
-	uint64_t old = __atomic_load_n(&s->slots[i], __ATOMIC_RELAXED);
-
-	if (old > now && old - now <= BE_SPIN_LEASE_NS)
-		return false;
-	return __atomic_compare_exchange_n(&s->slots[i], &old, s->held, false,
-					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-static bool spin_slot(struct be_spin *s)
-{
-	uint64_t now = vl_coarse_ns();
-	unsigned int i;
-
-	s->held = now + BE_SPIN_LEASE_NS;
-	for (i = 0; i < s->n_slots; i++) {
-		if (slot_take(s, s->slot, now))
-			return true;
-		s->slot = (s->slot + 1) % s->n_slots;
-	}
+	if (__atomic_fetch_add(s->now, 1, __ATOMIC_RELAXED) < s->most)
+		return true;
+	__atomic_fetch_sub(s->now, 1, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -142,7 +92,7 @@ bool be_spin_begin(struct be_spin *s)
 		return false;
 	s->begin = vl_ticks();
 	s->turns = 0;
-	return spin_fill(s) && spin_slot(s);
+	return spin_fill(s) && spin_enter(s);
 }
 
 bool be_spin_turn(struct be_spin *s)
@@ -157,7 +107,7 @@ bool be_spin_turn(struct be_spin *s)
 void be_spin_end(struct be_spin *s, bool found)
 {
 	uint64_t depth = s->ticks_us * BE_SPIN_DEPTH_US;
-	uint64_t used = vl_ticks() - s->begin, held = s->held;
+	uint64_t used = vl_ticks() - s->begin;
 
 	/* Also where the counter went back. */
 	s->left -= (int64_t)(used < depth ? used : depth);
@@ -166,7 +116,5 @@ void be_spin_end(struct be_spin *s, bool found)
 		s->hits = BE_SPIN_START;	/* what came before is over */
 	else if (found)
 		s->hits += BE_SPIN_ONE / BE_SPIN_WEIGHT;
-	/* Unless the lease has ended, and another one has it. */
-	__atomic_compare_exchange_n(&s->slots[s->slot], &held, 0, false,
-				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(s->now, 1, __ATOMIC_RELAXED);
 }

@@ -4,9 +4,10 @@
  *
  * When a thread of a worker polls its ring before it sleeps, and for how long.
  * A guest decides when it sends, so it could have its worker poll all the time.
- * Each thread therefore has a budget, all workers of this domain together poll
- * with fewer threads than there are processors, and who found nothing lately
- * polls only now and then, to see whether that has changed.
+ * Each thread therefore has a budget; no more threads of a worker poll at once than
+ * the supervisor said at its start, so that all workers together poll with fewer than
+ * there are processors (supervise/share.h); and who found nothing lately polls only
+ * now and then, to see whether that has changed.
  */
 #ifndef BE_SPIN_H
 #define BE_SPIN_H
@@ -14,12 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BE_SPINNERS_MAX	64	/* threads that poll at once, on any host */
-
 /* Of one thread; all zero never spins. */
 struct be_spin {
-	uint64_t *slots;	/* of all workers: when each is free again */
-	unsigned int n_slots, slot;
+	unsigned int most, *now;	/* threads of this worker that may, and do */
 	uint32_t limit_us;	/* 0: never */
 	uint64_t born_ns, born;	/* to learn how long a tick is */
 	uint64_t ticks_us;	/* ticks in a microsecond; 0: not known yet */
@@ -28,25 +26,17 @@ struct be_spin {
 	unsigned int hits;	/* how often polling paid lately, of BE_SPIN_ONE */
 	unsigned int skipped;	/* times that it was not tried since */
 	/* Of the spin that goes on: */
-	uint64_t held;		/* what is in our slot */
 	uint64_t begin;
 	uint32_t turns;
 };
 
 /**
- * be_spinners_open() - what the threads of all workers share
- * @path: a file, made if it is not there, that all of them map
- * Return: memory for be_spin_init(), which stays until the process ends; NULL with
- * errno.
- */
-uint64_t *be_spinners_open(const char *path);
-/**
  * be_spin_init() - for one thread
- * @slots: of be_spinners_open(); NULL: never
- * @cpus: processors of this domain; with one, polling keeps the guest's answer away
+ * @most: threads of this worker that may poll at once
+ * @now: those that do
  * @limit_us: longest spin
  */
-void be_spin_init(struct be_spin *s, uint64_t *slots, long cpus,
+void be_spin_init(struct be_spin *s, unsigned int most, unsigned int *now,
 		  uint32_t limit_us);
 /* There is nothing to do. True: poll, and after each look be_spin_turn(). */
 bool be_spin_begin(struct be_spin *s);

@@ -314,8 +314,8 @@ static void worker_connect(struct be_worker *w)
 		be_fault(dev, "cannot connect the rings: %s", strerror(-rc));
 		return;
 	}
-	be_spin_init(&w->cmdq.spin, dev->spinners,
-		     sysconf(_SC_NPROCESSORS_ONLN), dev->quota.spin_us);
+	be_spin_init(&w->cmdq.spin, dev->spinners, &dev->spinning,
+		     dev->quota.spin_us);
 	rc = be_kick_start(dev);
 	if (!rc)
 		rc = be_lane_start(dev);
@@ -392,18 +392,6 @@ static void worker_name(const struct be_worker *w)
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
-/* Without it nobody spins, which costs time and nothing else. */
-static void worker_spinners(struct be_worker *w)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/" BE_RUN_SPINNERS, w->opt->run_dir);
-	w->dev.spinners = be_spinners_open(path);
-	if (!w->dev.spinners)
-		be_log(&w->dev, BE_WARN, "%s: %s: rings are not polled", path,
-		       vl_file_why(errno));
-}
-
 static int worker_process(struct be_worker *w)
 {
 	char path[PATH_MAX];
@@ -421,6 +409,7 @@ static int worker_process(struct be_worker *w)
 					 (int)w->opt->devid))
 		return BE_EXIT_SYSTEM;
 	w->dev.quota.left_uars = w->opt->left_uars;
+	w->dev.spinners = w->opt->spinners;
 	be_limit();
 	worker_paths(w);
 	be_run_path(path, w->opt, w->opt->domid, w->opt->devid, "lock");
@@ -435,7 +424,6 @@ static int worker_process(struct be_worker *w)
 		return BE_EXIT_SYSTEM;
 	}
 	be_stats_init(&w->stats, w->opt);
-	worker_spinners(w);
 	return BE_EXIT_OK;
 }
 

@@ -333,11 +333,11 @@ static int passed(int fd, bool is_there)
 	if (pid)
 		return waitpid(pid, &status, 0) == pid ? status : -1;
 	if (fd < 0)
-		_exit(be_guard_pass(be_guard_fd(NULL)) != BE_GUARD_FD);
+		_exit(be_guard_pass(NULL) != BE_GUARD_FD);
 	if (is_there && dup3(fd, BE_GUARD_FD, O_CLOEXEC) == BE_GUARD_FD)
 		fd = BE_GUARD_FD;
 	guard = be_guard_new(fd, 5, 0);
-	if (be_guard_pass(be_guard_fd(guard)) != BE_GUARD_FD + 1)
+	if (be_guard_pass(guard) != BE_GUARD_FD + 1)
 		_exit(2);
 	if (fcntl(BE_GUARD_FD, F_GETFD) != 0)	/* also after execve() */
 		_exit(3);
@@ -371,7 +371,7 @@ static void of_a_worker_of_another(void **state)
 	pid = fork();
 	if (!pid) {
 		close(stop[1]);
-		be_guard_pass(be_guard_fd(be_guard_new(fd, 5, 0)));
+		be_guard_pass(be_guard_new(fd, 5, 0));
 		if (write(BE_GUARD_FD, "x", 1) != 1)
 			_exit(1);
 		_exit(read(stop[0], &c, 1) != 0);

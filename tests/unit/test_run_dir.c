@@ -15,14 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "be.h"
 #include "host/tree.h"
 #include "run.h"
-#include "worker/spin.h"
 #include "worker/stats.h"
 
 #define LONGEST	30	/* seconds: then something waits */
@@ -168,24 +166,6 @@ static void a_node_is_a_file(void **state)
 	}
 }
 
-static void those_who_poll_are_counted_in_a_file(void **state)
-{
-	char path[PATH_MAX];
-	uint64_t *slots;
-	enum odd odd;
-
-	(void)state;
-	for (odd = FIFO; odd < ODDS; odd++) {
-		snprintf(path, sizeof(path), "%s/spinners%d", opt.run_dir, odd);
-		make(odd, path);
-		assert_null(be_spinners_open(path));
-	}
-	snprintf(path, sizeof(path), "%s/spinners", opt.run_dir);
-	slots = be_spinners_open(path);
-	assert_non_null(slots);
-	munmap(slots, 4096);
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -194,7 +174,6 @@ int main(void)
 		T(nothing_is_left_there),
 		T(statistics_are_files_of_ours),
 		T(a_node_is_a_file),
-		T(those_who_poll_are_counted_in_a_file),
 	};
 
 	alarm(LONGEST);

@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What a guest that keeps its worker busy takes from nobody else: each worker has a
- * cgroup, and those that end soon and in order do not begin anew all day.
+ * cgroup and so many threads that may poll, and those that end soon and in order do not
+ * begin anew all day.
  */
 #include <glob.h>
 #include <setjmp.h>
@@ -13,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "clock.h"
 #include "supervise/sup.h"
@@ -110,6 +113,86 @@ static void short_lives_back_off(void **state)
 	free(d);
 }
 
+/* Workers come and go in any order: who polls leaves a processor to others. */
+static void all_workers_leave_a_processor(void **state)
+{
+	unsigned int has[8] = {}, sum, i, j, turn, seed = 1;
+	long cpus;
+
+	(void)state;
+	for (cpus = 1; cpus <= 12; cpus++) {
+		sum = 0;
+		memset(has, 0, sizeof(has));
+		assert_int_equal(be_share_spinners(cpus, 0), cpus > 2 ? 2 : cpus - 1);
+		for (turn = 0; turn < 1000; turn++) {
+			i = (unsigned int)rand_r(&seed) % 8;
+			sum -= has[i];
+			has[i] = rand_r(&seed) % 2 ? be_share_spinners(cpus, sum) : 0;
+			for (sum = 0, j = 0; j < 8; j++)
+				sum += has[j];
+			assert_true(sum < (unsigned int)cpus);
+		}
+	}
+	assert_int_equal(be_share_spinners(2, 100), 0);
+}
+
+static long processors;			/* of this domain; 0: as it is */
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+	return processors && name == _SC_NPROCESSORS_ONLN ? processors : __real_sysconf(name);
+}
+
+static void a_worker_that_ended_gives_its_share_back(void **state)
+{
+	static const unsigned int share[] = { 2, 1, 0 };
+	struct sup_dev *d[3];
+	struct sup s = {};
+	unsigned int i;
+
+	(void)state;
+	processors = 4;
+	for (i = 0; i < 3; i++) {
+		d[i] = be_sup_get(&s, 5 + i, 0);
+		assert_non_null(d[i]);
+		d[i]->spinners = be_sup_spinners(&s);
+		assert_int_equal(d[i]->spinners, share[i]);
+		d[i]->worker.pid = 1;
+	}
+	d[1]->worker.pid = 0;
+	assert_int_equal(be_sup_spinners(&s), 1);
+	d[0]->worker.pid = 0;
+	assert_int_equal(be_sup_spinners(&s), 2);
+	for (i = 0; i < 3; i++)
+		free(d[i]);
+	processors = 0;
+}
+
+/* An earlier supervisor started it, and told it nobody knows what. */
+static void a_worker_of_another_has_a_share(void **state)
+{
+	char path[300];
+	pid_t pid;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/5-0.lock", sup_opt.run_dir);
+	sup_attach(5, NULL);
+	sup_attach(6, NULL);
+	pid = fork();
+	if (!pid)
+		_exit(vl_lock_take(path) < 0 || pause());
+	while (vl_lock_holder(path) != pid)
+		usleep(1000);
+	processors = 4;
+	sup_supervise(1, 0);
+	processors = 0;
+	assert_false(sup_served(5));
+	assert_int_equal(sup_told("6-0.ran").spinners, 1);
+	waitpid(pid, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, sup_setup, sup_teardown)
@@ -117,6 +200,9 @@ int main(int argc, char **argv)
 		T(a_worker_has_a_cgroup),
 		T(it_is_below_what_is_delegated),
 		T(short_lives_back_off),
+		T(all_workers_leave_a_processor),
+		T(a_worker_that_ended_gives_its_share_back),
+		T(a_worker_of_another_has_a_share),
 	};
 #undef T
 

@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <glob.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,7 +22,6 @@
 #include "tests/fake/fake_xs.h"
 #include "carrier/open_xenstore.h"
 #include "host/maptrack.h"
-#include "supervise/ahead.h"
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 
@@ -29,33 +29,30 @@
 
 struct be_options sup_opt;
 
-/* argv ends with "--worker DOMID DEVID LEFT-UARS", or "--worker FD". */
-static void sup_what(int argc, char **argv, struct be_options *opt)
+/* Files that this process has open. */
+static unsigned int files(void)
 {
-	if (!strcmp(argv[argc - 2], "--worker")) {
-		if (be_ahead_wait(atoi(argv[argc - 1]), opt))
-			_exit(0);
-		return;
-	}
-	opt->domid = (unsigned int)atoi(argv[argc - 3]);
-	opt->devid = (unsigned int)atoi(argv[argc - 2]);
-	opt->left_uars = (unsigned int)atoi(argv[argc - 1]);
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	closedir(d);
+	return n - 3;		/* two dots and d */
 }
 
-/* What the supervisor executes. */
+/* What the supervisor executes; its arguments are those of main(), without a file. */
 int sup_worker(int argc, char **argv)
 {
-	struct be_options opt = {};
-	char path[300];
+	char **device = &argv[argc - 4], path[300];
+	unsigned int has = files();
 	FILE *f;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sup_what(argc, argv, &opt);
-	snprintf(path, sizeof(path), "%s/%u-%u.ran", argv[2], opt.domid,
-		 opt.devid);
+	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], device[0], device[1]);
 	f = fopen(path, "w");
 	if (f) {
-		fprintf(f, "%u", opt.left_uars);
+		fprintf(f, "%s %s %u", device[2], device[3], has);
 		fclose(f);
 	}
 	if (!strcmp(argv[5], "--devices")) {
@@ -66,11 +63,27 @@ int sup_worker(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/log", argv[2]);
 	f = fopen(path, "a");
 	if (f) {
-		fprintf(f, "worker %u\n", opt.domid);
+		fprintf(f, "worker %s\n", device[0]);
 		fclose(f);
 	}
 	pause();
 	return 0;
+}
+
+struct sup_told sup_told(const char *ran)
+{
+	static const struct sup_told none = { UINT_MAX, UINT_MAX, UINT_MAX };
+	struct sup_told t = none;
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, ran);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%u %u %u", &t.left, &t.spinners, &t.files) != 3)
+		t = none;
+	if (f)
+		fclose(f);
+	return t;
 }
 
 bool sup_served(unsigned int domid)

@@ -79,20 +79,13 @@ static void run_file(const char *name, const char *text)
 	fclose(f);
 }
 
-/* Was a worker told that its guest left so much? */
-static bool told_left(const char *ran, const char *want)
+/* Nor of libraries: the supervisor's would live on with it. */
+static void a_worker_has_no_file_of_the_supervisor(void **state)
 {
-	char path[300], left[16] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, ran);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	if (!fgets(left, sizeof(left), f))
-		left[0] = '\0';
-	fclose(f);
-	return !strcmp(left, want);
+	(void)state;
+	sup_attach(5, NULL);
+	sup_supervise(1, 0);
+	assert_int_equal(sup_told("5-0.ran").files, 3);
 }
 
 /* In a child, whose fd 3 the service manager stored under that name. */
@@ -122,7 +115,7 @@ static void tells_a_worker_what_its_guest_left(void **state)
 	pid = fork();
 	if (!pid) {
 		served_beside("guard.5.0.l.10.120", 2);
-		_exit(!told_left("5-1.ran", "120") || !told_left("6-0.ran", "0"));
+		_exit(sup_told("5-1.ran").left != 120 || sup_told("6-0.ran").left != 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -142,7 +135,7 @@ static void a_made_up_number_locks_nobody_out(void **state)
 	pid = fork();
 	if (!pid) {
 		served_beside("guard.5.0.w.10.0", 1);
-		_exit(!told_left("5-0.ran", "96"));
+		_exit(sup_told("5-0.ran").left != 96);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -553,6 +546,7 @@ int main(int argc, char **argv)
 		T(what_a_worker_leaves_has_bounds),
 		T(gives_back_what_is_detached),
 		T(ready_is_one_that_serves),
+		T(a_worker_has_no_file_of_the_supervisor),
 		T(tells_a_worker_what_its_guest_left),
 		T(a_made_up_number_locks_nobody_out),
 		T(addresses_are_there_before_the_worker),
