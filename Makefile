@@ -276,7 +276,7 @@ bench: build | deps
 	for t in $(COUNT_T); do \
 		VHCA_COUNTS=$(B) $(B)/$$t >>$(B)/counts.log 2>&1 || rc=$$?; \
 	done; \
-	python3 tests/bench/counts.py docs/performance.md $(B)/counts.txt \
+	python3 tests/bench/counts.py docs/results/performance.md $(B)/counts.txt \
 		$(B)/bench.json || rc=$$?; \
 	exit $$rc
 

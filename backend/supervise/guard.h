@@ -19,7 +19,7 @@
 #define BE_GUARDS_MAX	64		/* of a guest, until it ends */
 
 /*
- * How long a guard is needed (docs/teardown.md draws it). The letters stand in the
+ * How long a guard is needed (docs/design/teardown.md draws it). The letters stand in the
  * names of stored guards.
  */
 enum be_until {

@@ -4,7 +4,7 @@
  *
  * The addresses of a device on the HCA's network of this domain. A script puts
  * them there before the device has a worker, and takes them off when it has none
- * any more (docs/addresses.md says why the supervisor runs it). What an earlier
+ * any more (docs/design/addresses.md says why the supervisor runs it). What an earlier
  * supervisor left the script tells from the kernel: there is no file of it that a
  * worker could write. All text comes from the toolstack.
  */

@@ -7,7 +7,7 @@
  * behind. So, before it serves, it loses the system calls for that. The list names
  * what is refused, because libraries and the HCA's provider may need anything else.
  * The worker has to retain Xen's devices and its connections to xenstore;
- * docs/threat-model.md says what that means. Its capabilities are dropped, and its
+ * docs/design/threat-model.md says what that means. Its capabilities are dropped, and its
  * limits set, before it opens anything. The command thread runs this once; the kernel
  * is trusted.
  */

@@ -168,7 +168,7 @@ static bool has_umad(struct be_dev *dev, const struct host_chardev *cd)
 		fd = uv_alloc_umad(dev->umad_path);
 	}
 	if (fd < 0) {
-		be_log(dev, BE_WARN, "no umad for the guest: hca \"%s\" port %u: %s; load the module ib_umad and let the unit open it (docs/umad.md), then attach anew",
+		be_log(dev, BE_WARN, "no umad for the guest: hca \"%s\" port %u: %s; load the module ib_umad and let the unit open it (docs/design/umad.md), then attach anew",
 		       dev->hca, dev->port, strerror(-fd));
 		return false;
 	}

@@ -9,7 +9,7 @@
  * something goes before what makes something: whoever gives back does not wait for those
  * who want more.
  *
- * What may wait (docs/data-path.md has the table) does so for a second and longer. Of a
+ * What may wait (docs/design/data-path.md has the table) does so for a second and longer. Of a
  * context, or a file of the connection manager, one job runs at a time, in order, and
  * contexts take turns, however many jobs one of them has. One lane is left to regions.
  *

@@ -10,7 +10,7 @@
  * - a kick or a command of the same vhca looks first (be_look_now): a receive
  *   precedes everything that the process asks for after it;
  * - otherwise this thread looks, often after something happened and less and
- *   less often when nothing does (docs/data-path.md);
+ *   less often when nothing does (docs/design/data-path.md);
  * - it precedes what else the processors have to do, above all what brings the
  *   peer's message, and therefore works a small part of its time only, however
  *   much a guest posts and however many queues it has.

@@ -4,7 +4,7 @@
 #
 # usage: counts.py MANUAL COUNTED BENCH.json
 #
-# Prints the table of counts of docs/performance.md with what was counted this
+# Prints the table of counts of docs/results/performance.md with what was counted this
 # time (lines "ROW: NUMBER" of the tests that count), and adds it to BENCH.json
 # as "counts": [{name, before, now, goal, counted}]. Exit status 1 if a row was
 # not counted or is more than the table says.

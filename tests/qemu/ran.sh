@@ -4,13 +4,13 @@
 #
 # Which versions ran: reads what scenarios left in the folders of their runs (run's
 # --out) and writes it as a table between the lines "<!-- ran -->" and "<!-- end of ran
-# -->" of docs/install.md. A row for each pair of releases; only scenarios that passed
+# -->" of docs/guide/install.md. A row for each pair of releases; only scenarios that passed
 # count, and those that failed are named. A scenario that a later folder has, too,
 # replaces the one of an earlier folder.
 #
 # Usage: ran.sh [--print] FOLDER...    --print: only print the table
 set -euo pipefail
-doc=$(cd "$(dirname "$0")/../.." && pwd)/docs/install.md
+doc=$(cd "$(dirname "$0")/../.." && pwd)/docs/guide/install.md
 print=no
 [ "${1:-}" != --print ] || { print=yes; shift; }
 [ $# != 0 ] || { echo "usage: ran.sh [--print] FOLDER..." >&2; exit 2; }

@@ -202,7 +202,7 @@ def check_ops(t):
     backend = "".join(t.text(n) for n in t.under("backend/", ext=(".c",)))
     frontend = "".join(t.text(n) for n in t.under("frontend/", ext=(".c",)))
     rows = "\n".join(line for line in
-                     t.text("docs/data-path.md").split("\n")
+                     t.text("docs/design/data-path.md").split("\n")
                      if line.startswith("|"))
     tests = "".join(t.text(n) for n in t.under("tests/wire/", "tests/unit/")
                     if os.path.basename(n).startswith("test_"))
@@ -224,7 +224,7 @@ def check_ops(t):
              f"vhca_{stem}() in frontend/"),
             (defined(backend, f"uv_{stem}"),
              f"uv_{stem}() in backend/uverbs/"),
-            (re.search(rf"\b{op}\b", rows), "a row in docs/data-path.md"),
+            (re.search(rf"\b{op}\b", rows), "a row in docs/design/data-path.md"),
             (f"XENVHCA_OP_{op}" in tests,
              "a test that sends it in tests/wire/ or tests/unit/"),
             (f"NAME({op})" in good,
@@ -371,8 +371,8 @@ def check_sleeps(t):
 
 
 def check_proofs(t):
-    """What docs/threat-model.md says shows a rule is there: a test, or a scenario."""
-    name = "docs/threat-model.md"
+    """What docs/design/threat-model.md says shows a rule is there: a test, or a scenario."""
+    name = "docs/design/threat-model.md"
     tests = {os.path.basename(n)[:-2] for n in t.under("tests/", ext=(".c",))}
     scenarios = {}
     for n in t.under("tests/qemu/scenarios/", ext=(".sh",)):

@@ -54,8 +54,8 @@ noticed "a function of 62 lines" backend/worker/quota.c "$long"
 noticed "a file of more than 600 lines" xenstore/state.c "$(yes ';' | head -n 600)"
 noticed "six lines that stand twice" frontend/pd.c "$(sed -n 14,30p "$top/frontend/mw.c")"
 noticed "a node name as a literal" xenstore/scan.c 'char *s = "doorbell-window";'
-noticed "a character beyond ASCII" docs/teardown.md '\0303\0244'
-noticed "a blank at the end of a line" docs/teardown.md 'x '
+noticed "a character beyond ASCII" docs/design/teardown.md '\0303\0244'
+noticed "a blank at the end of a line" docs/design/teardown.md 'x '
 noticed "an opcode without a handler" include/xen/io/vhcaif.h \
 	'#define XENVHCA_OP_EXTRA                0x3e'
 noticed "a second file that reads the ring" backend/worker/quota.c \
@@ -74,11 +74,11 @@ noticed "a worker that chooses xenstore" backend/worker/worker.c \
 noticed "a supervisor that includes xenstore" backend/supervise/supervisor.c \
 	'#include "xenstore/scan.h"'
 noticed "a scenario that sleeps" tests/qemu/scenarios/40-exit.sh 'true; sleep 3'
-noticed "a proof by a test that is not there" docs/threat-model.md \
+noticed "a proof by a test that is not there" docs/design/threat-model.md \
 	'| B99 | a rule | `test_of_nothing`, 60 |'
-noticed "a proof by a scenario that is not there" docs/threat-model.md \
+noticed "a proof by a scenario that is not there" docs/design/threat-model.md \
 	'| F99 | a rule | 60, 99 |'
-noticed "a proof that only the long tier has" docs/threat-model.md '| B99 | a rule | 45 |'
+noticed "a proof that only the long tier has" docs/design/threat-model.md '| B99 | a rule | 45 |'
 noticed "a static with the prefix of its part" backend/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"

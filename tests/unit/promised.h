@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Counts that docs/performance.md promises: a row has a name, a number of
+ * Counts that docs/results/performance.md promises: a row has a name, a number of
  * before, the number of now and the goal.
  */
 #ifndef PROMISED_H

@@ -5,7 +5,7 @@
  * What commands cost a whole worker: sleeps and notifications of its command thread while
  * it spins, and the hypercalls for grants; and what ends its sleep beside commands.
  * Everything of the worker runs but libxenevtchn, the link to xenstore and the dialogue
- * with the agent; below is the fake kernel. docs/performance.md has the numbers.
+ * with the agent; below is the fake kernel. docs/results/performance.md has the numbers.
  */
 #include <errno.h>
 #include <pthread.h>

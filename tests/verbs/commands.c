@@ -4,7 +4,7 @@
  * vhca-commands: how many commands of the command ring each verb costs in a guest,
  * by the counter of its device in debugfs. A line for each: VERB NUMBER; MUNMAP, which
  * serves many verbs, has a line of its own. What the
- * HCA does not have is left out. docs/data-path.md promises the numbers.
+ * HCA does not have is left out. docs/design/data-path.md promises the numbers.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

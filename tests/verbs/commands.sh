@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# What vhca-commands counted is what the table of docs/data-path.md promises.
+# What vhca-commands counted is what the table of docs/design/data-path.md promises.
 # Usage: commands.sh COUNTED TABLE HCA    HCA: the head of a column
 # A cell is a number, "2..3", or a word that stands for none. Status 0: each verb has
 # a row and its number is in that range.

@@ -18,7 +18,7 @@ same_verbs() {
 }
 
 # ratios: figures of the guest of $dir, natively, in the guest, their ratio. What it
-# should be is docs/performance.md's; it is no reason to fail.
+# should be is docs/results/performance.md's; it is no reason to fail.
 ratios() {
 	if [ ! -s "$out/host/speed.tsv" ] || [ ! -s "$dir/speed.tsv" ]; then
 		skip "speed did not run on both sides"

@@ -23,7 +23,7 @@
 #define NOT_DIRECT	(1ul << 16)	/* XENFEAT_not_direct_mapped */
 #define DIRECT		(1ul << 17)	/* XENFEAT_direct_mapped */
 #define BEHIND_IOMMU	"/sys/module/xen_vhca_helper/parameters/behind_iommu"
-#define HCAS_DOC	"docs/providers.md lists the HCAs"
+#define HCAS_DOC	"docs/design/providers.md lists the HCAs"
 
 /* "mlx5_core 0000:00:05.0", or what there is of it. */
 static void describe(struct check *k, const char *hca, char *text, size_t size)
@@ -64,7 +64,7 @@ static int add_trusted(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return CTL_OK;
 }
 
-/* docs/threat-model.md: a guest with windows of Soft-RoCE can end this kernel. */
+/* docs/design/threat-model.md: a guest with windows of Soft-RoCE can end this kernel. */
 static void check_windows(struct check *k, const char *hca)
 {
 	struct trusted t = { .k = k, .hca = hca };
@@ -195,14 +195,14 @@ static void doorbells(struct ctl *c, const char *bdf, void *arg)
 			  u.have);
 }
 
-/* docs/threat-model.md: UARs are an HCA's scarcest resource. */
+/* docs/design/threat-model.md: UARs are an HCA's scarcest resource. */
 void check_doorbells(struct check *k)
 {
 	if (k->control && k->own >= 0)
 		ctl_uars_each(k->c, doorbells, k);
 }
 
-/* docs/install.md: ib_umem and swiotlb-xen lose data without it. */
+/* docs/guide/install.md: ib_umem and swiotlb-xen lose data without it. */
 void check_segment_cap(struct check *k)
 {
 	static const char name[] = "segment-cap";
@@ -233,7 +233,7 @@ void check_segment_cap(struct check *k)
 			  text);
 }
 
-/* docs/dom0-less.md: on Arm a domain has numbers of its own for its pages. */
+/* docs/guide/dom0-less.md: on Arm a domain has numbers of its own for its pages. */
 void check_dma(struct check *k)
 {
 	static const char name[] = "dma";

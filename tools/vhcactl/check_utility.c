@@ -18,7 +18,7 @@
 
 #define FRAMES		"--maptrack-frames"
 
-/* docs/utility-domain.md; the defaults of xenstored and oxenstored, the lower one. */
+/* docs/guide/utility-domain.md; the defaults of xenstored and oxenstored, the lower one. */
 #define QUOTA_NODES	1000
 #define QUOTA_WATCHES	100
 #define NODES_DEVICE	15	/* 3 of them for doorbell pages, whatever their number */

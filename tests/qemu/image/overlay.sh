@@ -167,7 +167,7 @@ printf 'autoballoon="off"\nrun_hotplug_scripts=1\n' >"$work/dom0/etc/xen/xl.conf
 cp -a "$top/tests/qemu" "$work/dom0/tests/"
 [ ! -d "$top/tests/verbs" ] || {
 	mkdir -p "$work/dom0/tests/verbs"
-	cp "$top/docs/data-path.md" "$work/dom0/tests/verbs/"
+	cp "$top/docs/design/data-path.md" "$work/dom0/tests/verbs/"
 	find "$top/tests/verbs" -maxdepth 1 -type f ! -name '*.c' ! -name '*.h' \
 		-exec cp {} "$work/dom0/tests/verbs/" \;
 }

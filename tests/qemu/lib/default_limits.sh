@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # A host on which nobody raised a limit of grants, neither Xen's command line nor xl.cfg
-# nor an option of xen-vhcad: docs/limits.md. Sourced after vhca.sh. The machine has
+# nor an option of xen-vhcad: docs/guide/limits.md. Sourced after vhca.sh. The machine has
 # "# xen: gnttab_max_frames=64 gnttab_max_maptrack_frames=1024", what Xen takes without
 # them, because the others have more.
 

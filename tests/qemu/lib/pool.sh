@@ -81,7 +81,7 @@ pool_take() {
 }
 
 # pool_end: no kept guest is left, nor what the backend keeps for one as long as it lives
-# (docs/teardown.md: doorbell pages, the memory of a dead worker that had them).
+# (docs/design/teardown.md: doorbell pages, the memory of a dead worker that had them).
 pool_end() {
 	local file
 	for file in "$POOL_DIR"/*.key; do

@@ -4,7 +4,7 @@
 #
 # What scenarios with many guests share: guests as small as they can be, and what
 # processes of dom0 cost. Numbers go to $SCENARIO_DIR/scale, lines "name value ...",
-# of which docs/scaling.md is filled. Sourced after vhca.sh.
+# of which docs/results/scaling.md is filled. Sourced after vhca.sh.
 
 TINY_MEM=128
 TINY_PROVIDERS=rxe	# of rdma-core, that their root has

@@ -303,7 +303,7 @@ guest_ledger_close() {
 		"$(guest_domid "$1")" "/tmp/ledger.$1.ports"
 }
 
-# commands_as_promised GUEST HCA: each verb costs what docs/data-path.md says;
+# commands_as_promised GUEST HCA: each verb costs what docs/design/data-path.md says;
 # HCA: a column of its table.
 commands_as_promised() {
 	local out=$SCENARIO_DIR/commands.$1 rc=0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# A verb costs as many commands on Soft-RoCE as docs/data-path.md says. The guest is
+# A verb costs as many commands on Soft-RoCE as docs/design/data-path.md says. The guest is
 # trusted: only then has it memory windows.
 # skip-ok: no time is left for it
 # limit: 200

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# A verb costs as many commands on a mlx5 HCA as docs/data-path.md says.
+# A verb costs as many commands on a mlx5 HCA as docs/design/data-path.md says.
 # skip-ok: no time is left for it
 # limit: 200
 # hca: yes

@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # 75-default-limits on a PVH dom0, which may map twice as much: a PV and a PVH guest have
-# verbs, and regions as large as docs/limits.md says.
+# verbs, and regions as large as docs/guide/limits.md says.
 # limit: 400
 # tier: soak
 # dom0: pvh

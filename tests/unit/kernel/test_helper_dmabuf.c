@@ -4,7 +4,7 @@
  *
  * backend/helper/dmabuf.c over a hypervisor with some grants: all or nothing is mapped,
  * an HCA gets an entry for each page, and the last reference to a dma-buf, not the
- * file descriptor, unmaps. docs/performance.md has what it costs.
+ * file descriptor, unmaps. docs/results/performance.md has what it costs.
  */
 #include "kernel.h"
 #include "../promised.h"
