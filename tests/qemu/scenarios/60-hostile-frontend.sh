@@ -45,10 +45,6 @@ served() {
 floods() {
 	local a c g n
 	n=$(long 10 50)
-	for g in a b c; do
-		domid[$g]=$(guest_domid $g)
-		pid[$g]=$(worker_pid $g 0)
-	done
 	guest_sh -t 500 a 'hostile-frontend destroys' >/tmp/flood.a 2>&1 &
 	a=$!
 	guest_sh -t 500 c 'hostile-frontend flood' >/tmp/flood.c 2>&1 &
@@ -56,6 +52,11 @@ floods() {
 	for g in a c; do
 		wait_until 60 grep -q begun "/tmp/flood.$g" ||
 			fail "no flood of $g: $(cat "/tmp/flood.$g")"
+	done
+	# Each has a worker that was started when it connected.
+	for g in a b c; do
+		domid[$g]=$(guest_domid $g)
+		pid[$g]=$(worker_pid $g 0)
 	done
 	note "a: $(served a); b: $(served b); c: $(served c)"
 	check "b makes $n queue pairs meanwhile" guest_sh -t 100 b \
