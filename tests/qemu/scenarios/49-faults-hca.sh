@@ -5,7 +5,6 @@
 # The same as 49-faults on an HCA with doorbell pages: allocations fail while queues of
 # the process's own memory and pages of the HCA are mapped, too.
 # by-hand: needs a kernel that can be told to fail (make check-debug)
-# skip-ok: no time is left for it
 # limit: 1200
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

@@ -6,7 +6,6 @@
 # objects are made and destroyed and while queues are mapped: programs get errors,
 # then all works again, and nothing is lost.
 # by-hand: needs a kernel that can be told to fail (make check-debug)
-# skip-ok: no time is left for it
 # limit: 1200
 . ./lib.sh
 . ./vhca.sh
