@@ -236,19 +236,24 @@ on() { # on WHERE COMMAND
 		guest_sh -t 60 "$1" "$2"
 	fi
 }
+# Datagrams of libfabric take index 0, which is no GID of a guest with addresses of its own.
+declare -A GID_IDX=([dom0]=1 [a]=$(index a $A4) [b]=$(index b $B4))
 # fabric PROVIDER ENDPOINT SERVER CLIENT ADDRESS: how fi_pingpong ends at both, to $ends.
 fabric() {
 	local server pp="fi_pingpong -p '$1' -e $2 -I 10 -S 64"
 	ends=0
-	on "$3" "$pp" >/tmp/fi.s 2>&1 &
+	on "$3" "FI_VERBS_GID_IDX=${GID_IDX[$3]} $pp" >/tmp/fi.s 2>&1 &
 	server=$!
-	wait_until 20 on "$3" 'ss -ltn | grep -q :47592' || note "fi_pingpong does not serve"
-	on "$4" "$pp $5" >/tmp/fi.c 2>&1 || ends=$?
+	wait_until 20 on "$3" 'grep -q ":B9E8 .* 0A " /proc/net/tcp /proc/net/tcp6' ||
+		note "fi_pingpong does not serve"
+	on "$4" "FI_VERBS_GID_IDX=${GID_IDX[$4]} $pp $5" >/tmp/fi.c 2>&1 || ends=$?
 	[ "$ends" = 0 ] || on "$3" 'pkill -x fi_pingpong' || true
 	wait "$server" || ends="$ends $?"
 	[ "$ends" = 0 ] || tail -n 3 /tmp/fi.[sc]
 }
-for e in 'verbs msg' 'verbs;ofi_rxm rdm' 'verbs dgram'; do
+kinds=('verbs msg')
+[ "$(long 0 1)" = 0 ] || kinds+=('verbs;ofi_rxm rdm' 'verbs dgram')
+for e in "${kinds[@]}"; do
 	for a in 127.0.0.1 10.9.0.1; do
 		fabric "${e% *}" "${e#* }" dom0 dom0 "$a"
 		[ "$a" != 127.0.0.1 ] || loop=$ends
