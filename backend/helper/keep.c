@@ -204,10 +204,10 @@ long vh_keep_mm(struct vh_file *vf)
 	return 0;
 }
 
-/* A process closes a copy of the file; on exit its memory is gone by then. */
+/* The worker closes its copy of the file, before its death or by it; the work waits. */
 void vh_keep_flush(struct vh_keep *k)
 {
-	if (k && !current->mm && current->tgid == k->pid)
+	if (k && current->tgid == k->pid)
 		queue_delayed_work(vh_wq, &k->work, 0);
 }
 
@@ -217,6 +217,7 @@ void vh_keep_release(struct vh_keep *k)
 	if (!k)
 		return;
 	if (k->mm && current->mm == k->mm) {
+		cancel_delayed_work_sync(&k->work);
 		vh_keep_end(k);	/* closed by the living owner */
 		return;
 	}

@@ -181,6 +181,7 @@ static void the_living_give_it_up(void **state)
 {
 	(void)state;
 	assert_int_equal(vh_keep_mm(&one), 0);
+	vh_keep_flush(one.keep);
 	closes(&one);
 	assert_int_equal(vh_kept.v, 0);
 	assert_int_equal(worker.mm_users.v, 1);
@@ -216,8 +217,6 @@ static void a_guard_keeps_no_memory(void **state)
 {
 	(void)state;
 	assert_int_equal(vh_keep_mm(&one), 0);
-	flushes(&one);				/* alive */
-	assert_int_equal(worker.mm_users.v, 2);
 	dies(&worker);
 	task.tgid++;
 	flushes(&one);				/* somebody else's copy */
@@ -228,6 +227,23 @@ static void a_guard_keeps_no_memory(void **state)
 	assert_int_equal(vh_kept.v, 0);
 	assert_int_equal(verbs.refs, 1);
 	flushes(&one);
+	assert_int_equal(verbs.refs, 1);
+	closes(&one);
+	kernel_advance(HZ);
+	assert_int_equal(verbs.refs, 0);
+}
+
+/* A worker that ends in order closes its copy while it lives. */
+static void nor_does_one_of_a_worker_that_closed_it(void **state)
+{
+	(void)state;
+	assert_int_equal(vh_keep_mm(&one), 0);
+	flushes(&one);
+	assert_int_equal(worker.mm_users.v, 2);
+	dies(&worker);
+	kernel_advance(HZ);
+	assert_int_equal(worker.mm_users.v, 0);
+	assert_int_equal(vh_kept.v, 0);
 	assert_int_equal(verbs.refs, 1);
 	closes(&one);
 	kernel_advance(HZ);
@@ -263,6 +279,7 @@ int main(void)
 		T(the_living_give_it_up),
 		T(an_end_is_no_obstacle),
 		T(a_guard_keeps_no_memory),
+		T(nor_does_one_of_a_worker_that_closed_it),
 		T(a_guard_keeps_what_is_pinned),
 	};
 
