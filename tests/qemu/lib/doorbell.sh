@@ -9,10 +9,10 @@
 declare -A hold
 
 # hold_start GUEST: a process whose queue pair and CQ others may try to ring
-# for; hold_end GUEST fails if one could. At most 380 s.
+# for; hold_end GUEST fails if one could. At most 380 s, on a slow host longer.
 hold_start() {
 	: >"/tmp/hold.$1"	# not what an earlier one said
-	guest_sh -t 400 "$1" 'vhca-uar hold 380' >"/tmp/hold.$1" 2>&1 &
+	guest_sh -t 400 "$1" "vhca-uar hold $(seconds 190)" >"/tmp/hold.$1" 2>&1 &
 	hold[$1]=$!
 	wait_until 30 grep -q '^qpn' "/tmp/hold.$1" ||
 		fail "vhca-uar in $1: $(tail -n 3 "/tmp/hold.$1")"
