@@ -226,7 +226,6 @@ step "libfabric"
 # Its control connection is one of TCP, which takes the guest's own network: the address
 # is on that, too. dom0 answers for it on the HCA's network only.
 sysctl -qw net.ipv4.conf.all.arp_ignore=1
-ip link set lo up
 guest_sh a "ip link set lo up && ip addr add $A4/24 dev eth0"
 guest_sh b "ip link set lo up && ip addr add $B4/24 dev eth0"
 on() { # on WHERE COMMAND
