@@ -35,6 +35,7 @@ checkpatch() {
 }
 
 claim "the tree has no complaint" python3 "$top/tests/style/check.py"
+claim "no circle of calls is larger than its limit" python3 "$top/tests/style/calls.py"
 
 CHECKPATCH=${CHECKPATCH:-$(find /usr/src -path '*/scripts/checkpatch.pl' \
 	2>/dev/null | sort | tail -n 1)}
@@ -46,12 +47,9 @@ fi
 
 mkdir "$work/tree"
 (cd "$top" && tar -cf - --exclude=build --exclude=.git .) | tar -xf - -C "$work/tree"
-long=$(printf 'int f(void)\n{\n'; yes '	;' | head -n 60; printf '}')
 noticed "exit() in the daemon" backend/worker/quota.c 'void f(void) { exit(1); }'
 noticed "exit() in the agent" tools/doorbelld/agent.c 'void f(void) { exit(1); }'
 noticed "BUG() in the module" frontend/pd.c 'void f(void) { BUG(); }'
-noticed "a function of 62 lines" backend/worker/quota.c "$long"
-noticed "a file of more than 600 lines" xenstore/state.c "$(yes ';' | head -n 600)"
 noticed "six lines that stand twice" frontend/pd.c "$(sed -n 14,30p "$top/frontend/mw.c")"
 noticed "a node name as a literal" xenstore/scan.c 'char *s = "doorbell-window";'
 noticed "a character beyond ASCII" docs/design/teardown.md '\0303\0244'
