@@ -4,7 +4,8 @@
 #
 # What can be said about the source tree without compiling it: every opcode is
 # carried through all layers, node names are in vhcaif.h only, nothing that a peer can
-# reach ends the process or the kernel. Circles of calls: calls.py. Prints FILE:LINE: complaint; exit status 1 if there is one.
+# reach ends the process or the kernel. Circles of calls: calls.py. Prints FILE:LINE:
+# complaint; exit status 1 if there is one.
 #
 #   tests/style/check.py [--top DIR]
 """Style and completeness of the source tree."""
