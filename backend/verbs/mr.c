@@ -40,6 +40,8 @@
 #define MR_UMR_REACH	(256ull << 20)	/* without extended offsets: mlx5's umr.h */
 #define MR_NO_FILE	INT32_MAX	/* a descriptor that is not open */
 
+#define ODP_SUPPORT	1u		/* ibverbs: IBV_ODP_SUPPORT */
+
 #define REREG_TRANS	1u
 #define REREG_PD	2u
 #define REREG_ACCESS	4u
@@ -87,7 +89,11 @@ static bool is_dmabuf(const struct be_mr *mr)
 	return mr->mem.nr_pages && !mr->mem.addr;
 }
 
-/* The descriptor is what the driver looks at last. */
+/*
+ * mlx5 looks at the descriptor last, but of one thing: that of Linux 6.12 makes an event
+ * queue for page faults behind it, also for a dma-buf that never moves, and answers
+ * EOPNOTSUPP if the HCA has no ODP (mlx5r_odp_create_eq()).
+ */
 static bool takes_dmabuf(const struct be_dev *dev, uint32_t pd, uint64_t length)
 {
 	const struct ib_uverbs_reg_mr cmd = { .length = length, .pd_handle = pd };
@@ -97,13 +103,14 @@ static bool takes_dmabuf(const struct be_dev *dev, uint32_t pd, uint64_t length)
 				&cmd, &resp) == -EBADF;
 }
 
-uint64_t be_dmabuf_end(struct be_dev *dev)
+uint64_t be_dmabuf_end(struct be_dev *dev, uint64_t odp)
 {
 	uint64_t answer[2], end = 0;	/* of the driver, which nobody reads */
 	const struct uv_udata ud = { .out = answer, .out_len = sizeof(answer) };
 	uint32_t pd;
 
-	if (!dev->prov->dmabuf || uv_alloc_pd(dev->ctl_fd, &ud, &pd))
+	if (!dev->prov->dmabuf || !(odp & ODP_SUPPORT) ||
+	    uv_alloc_pd(dev->ctl_fd, &ud, &pd))
 		return 0;
 	if (takes_dmabuf(dev, pd, MR_UMR_REACH))
 		end = UINT64_MAX;

@@ -27,10 +27,10 @@ bool be_mrs_slow(const struct be_uc *uc);
 /* Leaves them to it, as many as it takes. */
 void be_mrs_leave(struct be_dev *dev, struct be_uc *uc);
 /*
- * Regions of at least this size do not use a dma-buf: asks the HCA's driver, when the
- * device is opened.
+ * Regions of at least this size do not use a dma-buf. Asks the HCA's driver, when the
+ * device is opened; @odp: the general ODP capabilities of the HCA.
  */
-uint64_t be_dmabuf_end(struct be_dev *dev);
+uint64_t be_dmabuf_end(struct be_dev *dev, uint64_t odp);
 /* May this guest have memory windows of this HCA? */
 bool be_windows(const struct be_dev *dev);
 

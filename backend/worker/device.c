@@ -222,7 +222,7 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 		return err;
 	}
 	dev->ibdev_index = cd->index;
-	dev->dmabuf_end = be_dmabuf_end(dev);
+	dev->dmabuf_end = be_dmabuf_end(dev, q.odp_caps.general_caps);
 	dev->gid_tbl_len = p.gid_tbl_len;
 	dev->pkey_tbl_len = p.pkey_tbl_len;
 	dev->ethernet = p.link_layer == LINK_ETHERNET;

@@ -62,6 +62,10 @@ static int reg(struct fake_file *f, const uint64_t at[ATTRS], uint32_t *handle)
 	fd = fcntl((int)at[UVERBS_ATTR_REG_DMABUF_MR_FD], F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -EBADF;
+	if (fake_hca.no_odp) {
+		close(fd);
+		return -EOPNOTSUPP;
+	}
 	o = fake_obj_new(&c, FAKE_MR);
 	if (!o) {
 		close(fd);

@@ -195,6 +195,7 @@ static int mlx5_resize_cq(const struct call *c)
 void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r)
 {
 	r->base.max_cqe = (1u << 22) - 1;
+	r->odp_caps.general_caps = !fake_hca.no_odp;
 	r->timestamp_mask = FAKE_MLX5_TICKS;
 	r->hca_core_clock = FAKE_MLX5_KHZ;
 	r->cq_moderation_caps.max_cq_moderation_count = UINT16_MAX;

@@ -115,6 +115,7 @@ extern struct fake_hca {
 	uint8_t moody;			/* mlx5: never answers the same */
 	bool no_cm;			/* rdma_ucm is not there */
 	bool no_dmabuf;			/* mlx5: an old driver */
+	bool no_odp;			/* nor a dma-buf, as mlx5 of Linux 6.12 says last */
 	uint64_t umr_reach;		/* longest region by a dma-buf, or 0: any */
 } fake_hca;
 
