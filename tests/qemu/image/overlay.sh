@@ -162,7 +162,7 @@ init="dom0-init"
 cp "$top/tests/qemu/root/$init" "$work/dom0/init"
 ${CC:-gcc} -O2 -Wall -static -o "$work/guest/init" "$here/guest-init.c"
 mkdir -p "$work"/dom0/{guest,tests,etc/xen/scripts}
-cp "$top/tests/qemu/root/vif" "$work/dom0/etc/xen/scripts/"
+cp "$top"/tests/qemu/root/{block,vif} "$work/dom0/etc/xen/scripts/"
 printf 'autoballoon="off"\nrun_hotplug_scripts=1\n' >"$work/dom0/etc/xen/xl.conf"
 cp -a "$top/tests/qemu" "$work/dom0/tests/"
 [ ! -d "$top/tests/verbs" ] || {
