@@ -25,7 +25,7 @@ struct lie {
 		      struct xenvhca_response *rsp);
 	void (*idle)(struct peer *b);
 	const char *versions, *order;
-	bool refused, late, mlx5;
+	bool refused, late, mlx5, files;
 };
 
 typedef const struct xenvhca_request request;
@@ -371,6 +371,22 @@ static void port_flood(struct peer *b)
 		peer_pour(b, &ev);
 }
 
+/* Each event is newer than the one before, of files whose process reads none. */
+static void file_flood(struct peer *b)
+{
+	struct xenvhca_event ev = { XENVHCA_EVT_CM, 0, 0, 0 };
+
+	if (!b->file[0] || !b->file[1] || peer_rests(b))
+		return;
+	do {
+		b->told++;
+		ev.type = b->told % 2 ? XENVHCA_EVT_UMAD : XENVHCA_EVT_CM;
+		ev.handle = b->file[b->told % 2];
+		ev.seq = (uint16_t)b->told;
+	} while (peer_pour_one(b, &ev));
+	peer_poured(b);
+}
+
 /* As vhcactl detach: it asks the frontend to go, and serves it on the way. */
 static void detach(struct peer *b)
 {
@@ -463,6 +479,8 @@ static const struct lie lies[] = {
 	{ .name = "mlx5-overflow", NEVER, .idle = overflow_flood,
 	  .mlx5 = true },
 	{ .name = "mlx5-port-flood", NEVER, .idle = port_flood, .mlx5 = true },
+	{ .name = "mlx5-file-flood", NEVER, .idle = file_flood, .mlx5 = true,
+	  .files = true },
 	{ .name = "mlx5-keeps-cq", NEVER, OP(CREATE_CQ), keeps_cq,
 	  .mlx5 = true },
 	{ .name = "mlx5-late-detach", NEVER, ANY, late_detach, detach,
@@ -481,6 +499,7 @@ bool lie_choose(struct peer *b, const char *name)
 		b->refused = lies[i].refused;
 		b->late = lies[i].late;
 		b->mlx5 = lies[i].mlx5;
+		b->files = lies[i].files;
 		if (lies[i].versions)
 			b->versions = lies[i].versions;
 		if (lies[i].order)
@@ -514,6 +533,8 @@ void lie_request(struct peer *b, const struct xenvhca_request *req)
 		b->cq = b->handle;
 		b->cq_since = time(NULL);
 	}
+	if (req->op == XENVHCA_OP_ALLOC_CM || req->op == XENVHCA_OP_ALLOC_UMAD)
+		b->file[req->op == XENVHCA_OP_ALLOC_UMAD] = b->handle;
 	if (l->spoil && (l->op == ANY || l->op == req->op)) {
 		b->told++;
 		if (!l->spoil(b, req, &rsp))

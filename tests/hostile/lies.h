@@ -22,6 +22,7 @@ struct peer {
 	bool refused;			/* the frontend will not go on */
 	bool late;			/* versions come after InitWait */
 	bool mlx5;			/* the HCA is one; else Soft-RoCE */
+	bool files;			/* of rdma_cm and umad are served */
 	xengnttab_handle *gnt;
 	xenevtchn_handle *ev;
 	evtchn_port_t port[PORTS];
@@ -34,6 +35,7 @@ struct peer {
 	uint32_t handle;		/* last one given out */
 	uint32_t cq;			/* last one made, 0: none */
 	time_t cq_since;
+	uint32_t file[2];		/* of rdma_cm and umad, 0: none */
 	uint32_t *record;		/* doorbell record of a CQ, or NULL */
 	time_t detached;		/* when the backend began to close, or 0 */
 	unsigned int served, told;	/* requests; lies told */
@@ -55,6 +57,9 @@ void peer_event(struct peer *b, const struct xenvhca_event *ev);
  * gets on with what the flood is to meet.
  */
 bool peer_rests(struct peer *b);
+/* One more of a flood; false: there is no room. peer_poured() notifies of all. */
+bool peer_pour_one(struct peer *b, const struct xenvhca_event *ev);
+void peer_poured(struct peer *b);
 /* As many as there is room for, by one notification. */
 void peer_pour(struct peer *b, const struct xenvhca_event *ev);
 

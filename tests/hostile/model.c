@@ -42,21 +42,30 @@ bool peer_rests(struct peer *b)
 	return !b->busy;
 }
 
-void peer_pour(struct peer *b, const struct xenvhca_event *ev)
+bool peer_pour_one(struct peer *b, const struct xenvhca_event *ev)
 {
-	unsigned int i;
+	if (b->evt_prod - __atomic_load_n(&b->evt->cons, __ATOMIC_ACQUIRE) >=
+	    XENVHCA_EVT_ENTRIES)
+		return false;
+	b->evt->event[b->evt_prod++ % XENVHCA_EVT_ENTRIES] = *ev;
+	b->flood++;
+	return true;
+}
 
-	b->busy = true;
-	for (i = 0; i < XENVHCA_EVT_ENTRIES; i++) {
-		if (b->evt_prod - __atomic_load_n(&b->evt->cons,
-						  __ATOMIC_ACQUIRE) >=
-		    XENVHCA_EVT_ENTRIES)
-			break;
-		b->evt->event[b->evt_prod++ % XENVHCA_EVT_ENTRIES] = *ev;
-	}
-	b->flood += i;
+void peer_poured(struct peer *b)
+{
 	__atomic_store_n(&b->evt->prod, b->evt_prod, __ATOMIC_RELEASE);
 	peer_notify(b, EVT);
+}
+
+void peer_pour(struct peer *b, const struct xenvhca_event *ev)
+{
+	unsigned int i = 0;
+
+	b->busy = true;
+	while (i++ < XENVHCA_EVT_ENTRIES && peer_pour_one(b, ev))
+		;
+	peer_poured(b);
 }
 
 static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
@@ -73,6 +82,8 @@ static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
 	strcpy(r->fw, "1.0");
 	if (b->mlx5)
 		mlx5_info(r);
+	if (b->files)
+		r->flags |= XENVHCA_INFO_CM | XENVHCA_INFO_UMAD;
 }
 
 static void device(const struct peer *b, struct xenvhca_query_device_rsp *r)
@@ -178,6 +189,11 @@ void model_answer(struct peer *b, const struct xenvhca_request *req,
 	case XENVHCA_OP_QUERY_COUNTERS:
 		rsp->u.query_counters.count = 2;
 		rsp->u.query_counters.valid = 3;
+		break;
+	case XENVHCA_OP_CM_COMMAND:	/* id 0 */
+		rsp->u.cm_command.out_len = sizeof(uint32_t);
+		break;
+	case XENVHCA_OP_REGISTER_UMAD:
 		break;
 	case XENVHCA_OP_MMAP:		/* no memory behind it */
 		rsp->status = -12;

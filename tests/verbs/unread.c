@@ -2,20 +2,24 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * vhca-unread: a process of an mlx5 that never takes its events: completion queues
- * on one channel, and a queue pair, in memory of the process, which live while a
- * command runs. The commands are written to the device: rdma-core does not open an
+ * on one channel, a queue pair, in memory of the process, and files of rdma_cm and umad,
+ * which live while a command runs. The commands are written to the device: rdma-core does not open an
  * mlx5 without doorbell pages, and those are what the other end may lie about.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/ib_user_mad.h>
 #include <rdma/mlx5-abi.h>
+#include <rdma/rdma_user_cm.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -169,6 +173,47 @@ static int doorbells(struct unread *u, int n)
 	return used;
 }
 
+/* ---- files of rdma_cm and umad ---- */
+
+static int make_id(void)
+{
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_create_id c;
+	} cmd = {
+		.hdr = { RDMA_USER_CM_CMD_CREATE_ID, sizeof(cmd.c),
+			 sizeof(struct rdma_ucm_create_id_resp) },
+		.c = { .ps = RDMA_PS_TCP, .qp_type = QP_RC },
+	};
+	struct rdma_ucm_create_id_resp resp;
+	int fd = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
+
+	cmd.c.response = (uintptr_t)&resp;
+	return fd >= 0 && write(fd, &cmd, sizeof(cmd)) == sizeof(cmd) ? 0 : errno;
+}
+
+static int make_agent(void)
+{
+	struct ib_user_mad_reg_req2 req = {
+		.qpn = 1, .mgmt_class = 4, .mgmt_class_version = 1,
+	};
+	int fd = open("/dev/infiniband/umad0", O_RDWR | O_CLOEXEC);
+
+	return fd >= 0 && !ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &req) ? 0 : errno;
+}
+
+/* They stay open. */
+static int make_files(void)
+{
+	int err = make_id();
+
+	if (!err)
+		err = make_agent();
+	if (err)
+		fprintf(stderr, "vhca-unread: files: %s\n", strerror(err));
+	return err;
+}
+
 /* ---- memory that should come back ---- */
 
 static long pinned_kb(void)
@@ -266,7 +311,8 @@ static const char *first_device(void)
 static int usage(FILE *to)
 {
 	fprintf(to,
-"usage: vhca-unread [-d uverbsN] [-n CQS] [-e ENTRIES] [-r ROUNDS] [-u PAGES] [COMMAND...]\n"
+"usage: vhca-unread [-d uverbsN] [-f] [-n CQS] [-e ENTRIES] [-r ROUNDS] [-u PAGES] [COMMAND...]\n"
+"-f: an id of rdma_cm and an agent of umad; "
 "-u: maps so many doorbell pages; -r: makes and destroys a CQ so often.\n"
 "Status: 1 a doorbell page could be written, 2 no objects, else that of COMMAND.\n");
 	return to == stdout ? 0 : 2;
@@ -276,10 +322,12 @@ int main(int argc, char **argv)
 {
 	struct unread u = { .entries = 63 };
 	int c, cqs = 1, pages = 0, times = 0;
+	bool files = false;
 
-	while ((c = getopt(argc, argv, "+d:n:e:r:u:h")) != -1) {
+	while ((c = getopt(argc, argv, "+d:fn:e:r:u:h")) != -1) {
 		switch (c) {
 		case 'd': u.dev = optarg; break;
+		case 'f': files = true; break;
 		case 'n': cqs = atoi(optarg); break;
 		case 'e': u.entries = (uint32_t)atol(optarg); break;
 		case 'r': times = atoi(optarg); break;
@@ -289,7 +337,7 @@ int main(int argc, char **argv)
 	}
 	if (!u.dev)
 		u.dev = first_device();
-	if (make(&u, cqs))
+	if ((files && make_files()) || make(&u, cqs))
 		return 2;
 	rounds(&u, times);
 	if (doorbells(&u, pages))
