@@ -37,7 +37,7 @@ root=$outer
 [ "$suite" = "$SUITE" ] || root=$outer/pyverbs
 
 say "fetching Debian's Python for rdma-core's tests (once; cached in ${cache%/*})"
-debian_tar "$suite" "$work" python3,python3-pyverbs --variant=extract \
+debian_tar "$suite" "$work" python3,python3-pyverbs,iproute2,coreutils --variant=extract \
 	--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr || exit 1
 mkdir -p "$all" "$outer/usr/bin" "$outer/usr/share"
 tar -C "$all" --exclude='./dev/*' --no-same-owner -xf "$work/root.tar"
@@ -58,11 +58,16 @@ find "$tests" -name '*.gz' -exec gzip -d {} +
 }
 if [ "$root" != "$outer" ]; then
 	mkdir -p "$root"/{dev,proc,sys,tmp}
+	# Programs that tests of newer releases run.
+	(cd "$all" && echo usr/*bin/{cat,ls,devlink,ip,rdma}) >"$work/programs"
+	read -ra programs <"$work/programs"
+	take "$root" "${programs[@]}"
 	take "$root" etc/libibverbs.d usr/lib64/ld-linux-x86-64.so.2
 	for plugin in "$all/usr/lib/$triplet/libibverbs"/*.so; do
 		take "$root" "${plugin#"$all"/}"
 	done
-	for p in lib lib64; do
+	mkdir -p "$root/usr/sbin"
+	for p in bin lib lib64 sbin; do
 		ln -s "usr/$p" "$root/$p"
 	done
 fi
