@@ -5,18 +5,25 @@
  * Which devices this domain serves, and what the supervisor may know and say of
  * each: what its toolstack configured, not what its guest writes. With a
  * toolstack that is xenstore (carrier/devices_xenstore.c), without one files
- * (carrier/devices_files.c). A device is a guest's domain id and a number among that guest's devices. One thread calls
- * this.
+ * (carrier/devices_files.c). A device is a guest's domain id and a number among
+ * that guest's devices. One thread calls this.
  */
 #ifndef BE_DEVICES_H
 #define BE_DEVICES_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <xen/io/vhcaif.h>
 #include <xen/io/xenbus.h>
-#include "supervise/share.h"
 
 struct be_devices;
+
+/* What a device may take of what all devices share (supervise/share.h). All 0: nothing. */
+struct be_share {
+	char hca[XENVHCA_NAME_LEN];
+	uint32_t pinned_mb;	/* entries of the maptrack table, as MiB */
+	uint32_t ucontexts;	/* each with XENVHCA_UCONTEXT_UARS of the HCA */
+};
 
 /* What a device has on the HCA's network. */
 struct be_network {
