@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "be.h"
+#include "core/be.h"
 #include "carrier/open_files.h"
 #include "carrier/open_xenstore.h"
 #include "host/maptrack.h"
 #include "host/paths.h"
-#include "main.h"
+#include "core/options.h"
 #include "number.h"
 #include "supervise/supervisor.h"
 #include "worker/worker.h"

@@ -27,10 +27,10 @@
 #include <xen/grant_table.h>
 #include <xen/sys/gntdev.h>
 #include <xen/io/vhcaif.h>
-#include "be.h"
+#include "core/be.h"
 #include "gntdev.h"
 #include "host/paths.h"
-#include "sys.h"
+#include "core/sys.h"
 
 #define GNTDEV_PATH	"/dev/xen/gntdev"
 #define PIECE_PAGES	16384u

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "devices.h"
-#include "main.h"
+#include "core/devices.h"
+#include "core/options.h"
 
 /**
  * be_share_check() - does a device fit beside the others?

@@ -10,7 +10,7 @@
 
 #include "bucket.h"
 #include "cgroup.h"
-#include "devices.h"
+#include "core/devices.h"
 #include "guard.h"
 #include "net.h"
 #include "process.h"

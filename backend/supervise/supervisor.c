@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include "clock.h"
 #include "file.h"
-#include "log.h"
+#include "core/log.h"
 #include "notify.h"
-#include "run.h"
+#include "core/run.h"
 #include "sup.h"
 #include "supervisor.h"
 

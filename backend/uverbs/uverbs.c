@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "be.h"
-#include "sys.h"
+#include "core/be.h"
+#include "core/sys.h"
 #include "uverbs.h"
 
 #define UV_CORE_MAX	512

@@ -17,8 +17,8 @@
 
 #include "clock.h"
 #include "cm.h"
-#include "event.h"
-#include "ib_core.h"
+#include "core/event.h"
+#include "core/ib_core.h"
 #include "object.h"
 #include "tables.h"
 #include "ucontext.h"

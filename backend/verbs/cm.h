@@ -12,10 +12,10 @@
 #ifndef BE_CM_OBJECT_H
 #define BE_CM_OBJECT_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
 #include "lane.h"
-#include "tell.h"
+#include "core/tell.h"
 #include "uverbs/cm.h"
 
 struct be_cm {

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "addr.h"
+#include "core/addr.h"
 #include "cm.h"
 #include "tables.h"
 #include "uverbs/uverbs.h"

@@ -8,7 +8,7 @@
 #define BE_DOORBELL_H
 
 #include "cmd.h"
-#include "transport.h"
+#include "core/transport.h"
 #include "vhca-provider.h"
 
 /* A doorbell page of a context, from its mmap to the end of the verbs file. */

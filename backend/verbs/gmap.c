@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "clock.h"
 #include "gmap.h"
 

@@ -19,7 +19,7 @@
 #include "mr.h"
 #include "object.h"
 #include "pd.h"
-#include "sys.h"
+#include "core/sys.h"
 #include "ucontext.h"
 #include "udata.h"
 

@@ -7,7 +7,7 @@
 #ifndef BE_MR_H
 #define BE_MR_H
 
-#include "be.h"
+#include "core/be.h"
 #include "gmap.h"
 
 struct be_pd;

@@ -7,7 +7,7 @@
 #ifndef BE_OBJECT_H
 #define BE_OBJECT_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
 
 /*

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "doorbell.h"
-#include "event.h"
+#include "core/event.h"
 #include "park.h"
 #include "ucontext.h"
 #include "udata.h"

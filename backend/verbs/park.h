@@ -7,7 +7,7 @@
 #ifndef BE_PARK_H
 #define BE_PARK_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
 
 struct be_doorbell;

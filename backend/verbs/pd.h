@@ -7,7 +7,7 @@
 #ifndef BE_PD_H
 #define BE_PD_H
 
-#include "be.h"
+#include "core/be.h"
 
 struct be_pd {
 	struct be_obj o;

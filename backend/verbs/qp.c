@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ib_core.h"
-#include "kick.h"
+#include "core/ib_core.h"
+#include "worker/kick.h"
 #include "lane.h"
 #include "look.h"
 #include "object.h"

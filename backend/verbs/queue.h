@@ -8,7 +8,7 @@
 #ifndef BE_QUEUE_H
 #define BE_QUEUE_H
 
-#include "be.h"
+#include "core/be.h"
 #include "udata.h"
 
 struct be_shadow;

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "chunk.h"
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "queue.h"
 #include "shadow.h"
 #include "ucontext.h"

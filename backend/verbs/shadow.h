@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "vhca-provider.h"
 
 #define BE_WQE_SHIFT	12		/* log2 of a queue's largest element */

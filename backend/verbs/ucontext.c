@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "doorbell.h"
-#include "event.h"
+#include "core/event.h"
 #include "mr.h"
 #include "object.h"
 #include "park.h"

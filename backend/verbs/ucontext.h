@@ -8,7 +8,7 @@
 #ifndef BE_UCONTEXT_H
 #define BE_UCONTEXT_H
 
-#include "be.h"
+#include "core/be.h"
 #include "keys.h"
 #include "lane.h"
 

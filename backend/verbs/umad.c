@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "event.h"
+#include "core/event.h"
 #include "object.h"
 #include "tables.h"
 #include "ucontext.h"

@@ -13,9 +13,9 @@
 #ifndef BE_UMAD_OBJECT_H
 #define BE_UMAD_OBJECT_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
-#include "tell.h"
+#include "core/tell.h"
 #include "uverbs/umad.h"
 
 #define BE_MAD_HEAD	24u	/* octets of the header that all have */

@@ -8,7 +8,7 @@
 #ifndef BE_WINDOW_H
 #define BE_WINDOW_H
 
-#include "be.h"
+#include "core/be.h"
 #include "uverbs/uverbs.h"
 
 /**

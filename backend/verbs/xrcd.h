@@ -7,7 +7,7 @@
 #ifndef BE_XRCD_H
 #define BE_XRCD_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
 #include "lane.h"
 

@@ -8,8 +8,8 @@
 #ifndef BE_CONF_H
 #define BE_CONF_H
 
-#include "be.h"
-#include "link.h"
+#include "core/be.h"
+#include "core/link.h"
 
 #define BE_MAX_RING_ORDER	XENVHCA_MAX_RING_ORDER
 

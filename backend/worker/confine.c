@@ -30,10 +30,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "be.h"
+#include "core/be.h"
 #include "caps.h"
 #include "confine.h"
-#include "look.h"
+#include "verbs/look.h"
 
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256

@@ -14,7 +14,7 @@
 #include <sys/utsname.h>
 
 #include "device.h"
-#include "event.h"
+#include "core/event.h"
 #include "host/chardev.h"
 #include "uverbs/cm.h"
 #include "uverbs/sysfs.h"

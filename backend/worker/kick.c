@@ -23,10 +23,10 @@
 #include <sys/eventfd.h>
 #include "clock.h"
 #include "kick.h"
-#include "look.h"
-#include "spin.h"
+#include "verbs/look.h"
+#include "core/spin.h"
 #include "verbs/shadow.h"
-#include "wake.h"
+#include "core/wake.h"
 
 #define BE_KICK_BATCH	32
 #define BE_BEHIND_NS	VL_MSEC_NS

@@ -14,7 +14,7 @@
 #include <sys/inotify.h>
 
 #include "promise.h"
-#include "be.h"
+#include "core/be.h"
 #include "carrier/gntdev.h"
 #include "carrier/open_files.h"
 #include "host/tree.h"

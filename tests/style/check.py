@@ -28,11 +28,13 @@ SHARED = ("include/", "common/", "xenstore/")
 # The daemon's rooms, and of which others each may include headers: what serves a
 # guest knows nothing of the supervisor, what speaks to the kernel nothing of
 # guests, and nothing but the daemon's start knows of all.
-ROOMS = {"backend/carrier": (), "backend/supervise": (), "backend/uverbs": (),
-         "backend/verbs": ("backend/uverbs",),
-         "backend/worker": ("backend/uverbs", "backend/verbs")}
+ROOMS = {"backend/core": (), "backend/carrier": ("backend/core",),
+         "backend/supervise": ("backend/core",), "backend/uverbs": ("backend/core",),
+         "backend/verbs": ("backend/core", "backend/uverbs"),
+         "backend/worker": ("backend/core", "backend/uverbs", "backend/verbs")}
 # What knows a device by its seam (link.h, devices.h) alone names no xenstore.
-SEALED = ("backend/supervise/", "backend/uverbs/", "backend/verbs/", "backend/worker/")
+SEALED = ("backend/core/", "backend/supervise/", "backend/uverbs/", "backend/verbs/",
+          "backend/worker/")
 STORE = re.compile(r"xenstore|\bx[ns]_\w+|\bXN_\w+", re.I)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.

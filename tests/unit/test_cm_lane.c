@@ -9,9 +9,9 @@
 #include <rdma/rdma_user_cm.h>
 #include <stdlib.h>
 
-#include "event.h"
+#include "core/event.h"
 #include "tests/wire/wire.h"
-#include "lane.h"
+#include "verbs/lane.h"
 
 #define LIMIT_MS 20000
 

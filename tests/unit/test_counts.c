@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "tests/fake/fake_link.h"
 #include "tests/fake/fake_xen.h"
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "tests/wire/wire.h"
 #include "promised.h"
 #include "uverbs/uverbs.h"

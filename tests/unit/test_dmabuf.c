@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "lane.h"
+#include "verbs/lane.h"
 #include "tests/fake/guest.h"
 #include "verbs/mr.h"
 

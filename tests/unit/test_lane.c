@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "event.h"
-#include "ib_core.h"
+#include "core/event.h"
+#include "core/ib_core.h"
 #include "test_lane.h"
 
 #define LARGE		(BE_LANE_PAGES + 1)

@@ -10,9 +10,9 @@
 
 #include <poll.h>
 #include <sched.h>
-#include "lane.h"
+#include "verbs/lane.h"
 #include "tests/wire/wire.h"
-#include "worker/wake.h"
+#include "core/wake.h"
 
 #define LIMIT_MS	20000
 

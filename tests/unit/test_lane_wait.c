@@ -11,7 +11,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <semaphore.h>
 
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "test_lane.h"
 
 #define AH	IB_USER_VERBS_CMD_CREATE_AH

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "carrier/open_xenstore.h"
 #include "promised.h"
 #include "tests/fake/fake_xs.h"

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "carrier/gntdev.h"
 #include "carrier/open_files.h"
 #include "host/tree.h"

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "worker/cmdq.h"
-#include "sys.h"
+#include "core/sys.h"
 #include "verbs/mr.h"
 #include "verbs/object.h"
 #include "verbs/pd.h"
@@ -27,7 +27,7 @@
 #include "verbs/xrcd.h"
 #include "worker/device.h"
 #include "worker/dispatch.h"
-#include "kick.h"
+#include "worker/kick.h"
 #include "tests/fake/ring_loop.h"
 #include "tests/fake/fake_cm.h"
 #include "tests/fake/fake_umad.h"

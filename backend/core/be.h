@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * struct be_dev, a device as its worker has it, and how it ends
- * (worker/fault.c).
+ * (core/fault.c).
  *
  * One supervisor (main.c) forks one worker per device (worker.c). A worker runs
  * these threads: command (worker.c: command ring, link), kick (kick.c), look
@@ -92,7 +92,7 @@ struct be_dev {
 					 * context reports them; event.c */
 
 	unsigned int spinners;		/* of our threads, that may poll at once, */
-	unsigned int spinning;		/* and that do: worker/spin.h */
+	unsigned int spinning;		/* and that do: core/spin.h */
 
 	/* The guest's objects. Tables change under lock, held for writing. */
 	struct be_transport *t;
@@ -128,7 +128,7 @@ struct be_dev {
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */
 	int wake_fd;			/* eventfd, wakes the command thread */
 
-	/* What it tells, and its end: worker/fault.c. */
+	/* What it tells, and its end: core/fault.c. */
 	struct be_stats stats;
 	struct vl_bucket log_bucket;	/* be_log_peer */
 	uint32_t log_dropped;

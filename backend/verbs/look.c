@@ -25,8 +25,8 @@
 
 #include "clock.h"
 #include "look.h"
-#include "verbs/shadow.h"
-#include "wake.h"
+#include "shadow.h"
+#include "core/wake.h"
 
 /* The interval between two looks is a tenth of the longest one after something
  * happened, and grows by a sixteenth with each look that finds nothing. */

@@ -26,12 +26,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "lane.h"
 #include "uverbs/uverbs.h"
-#include "verbs/cmd.h"
-#include "verbs/ucontext.h"
-#include "wake.h"
+#include "cmd.h"
+#include "ucontext.h"
+#include "core/wake.h"
 
 #define LANES		6u
 #define LANES_WAIT	(LANES - 1)	/* for what may wait */

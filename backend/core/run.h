@@ -10,7 +10,7 @@
 
 #include "bucket.h"
 #include "lock.h"
-#include "main.h"
+#include "options.h"
 
 /* <run_dir>/<domid>-<devid>.<ext>; path: PATH_MAX bytes. */
 void be_run_path(char *path, const struct be_options *opt, unsigned int domid,

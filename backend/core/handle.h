@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Objects as the wire names them: handles, and what each object begins with
- * (worker/handle.c).
+ * (core/handle.c).
  */
 #ifndef BE_HANDLE_H
 #define BE_HANDLE_H

@@ -5,8 +5,8 @@
  * What the supervisor and the workers of xen-vhcad have in common: options
  * and exit codes.
  */
-#ifndef BE_MAIN_H
-#define BE_MAIN_H
+#ifndef BE_OPTIONS_H
+#define BE_OPTIONS_H
 
 #include <limits.h>
 #include <stdbool.h>

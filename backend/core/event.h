@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The event thread: from the verbs files of contexts to the event ring
- * (worker/event.c).
+ * (core/event.c).
  */
 #ifndef BE_EVENT_H
 #define BE_EVENT_H

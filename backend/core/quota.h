@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * How many objects one device may own, and how fast it may ask
- * (worker/quota.c).
+ * (core/quota.c).
  */
 #ifndef BE_QUOTA_H
 #define BE_QUOTA_H
