@@ -28,6 +28,7 @@
 #include "bucket.h"
 #include "handle.h"
 #include "host/window.h"
+#include "kick_lock.h"
 #include "log.h"
 #include "quota.h"
 #include "transport.h"
@@ -122,7 +123,10 @@ struct be_dev {
 
 	/* Threads beside the command thread; NULL: not started. */
 	struct be_events *events;	/* event.c */
-	struct be_kicks *kicks;		/* kick.c */
+	/* May a change of the port's GIDs be the guest's? NULL: it may. Event thread. */
+	bool (*gids_changed)(struct be_dev *dev);
+	struct be_kicks *kicks;		/* worker/kick.c */
+	struct be_kick_lock kick_lock;
 	struct be_look *look;		/* look.c */
 	struct be_lane *lane;		/* lane.c */
 	pthread_mutex_t evt_lock;	/* put_event, overflow, quota.evt */

@@ -33,7 +33,6 @@
 #include "event.h"
 #include "sys.h"
 #include "tell.h"
-#include "verbs/tables.h"
 #include "wake.h"
 
 #define BE_EVENT_BATCH	32	/* descriptors per fd and wake-up */
@@ -71,43 +70,10 @@ enum {
 	EV_CLIENT_REREGISTER, EV_GID_CHANGE, EV_COUNT
 };
 
-/* @over: though the rate does not allow it. 0, or of put_event(). */
-static int event_put(struct be_dev *dev, const struct xenvhca_event *ev,
-		     bool over)
-{
-	int rc = -ENOSPC;
-
-	pthread_mutex_lock(&dev->evt_lock);
-	if (vl_bucket_take(&dev->quota.evt, vl_coarse_ns()) && !over)
-		dev->t->ops->overflow(dev->t);
-	else
-		rc = dev->t->ops->put_event(dev->t, ev);
-	pthread_mutex_unlock(&dev->evt_lock);
-	if (!rc)
-		BE_STAT_ADD(dev, events, 1);
-	return rc;
-}
-
-void be_event_put(struct be_dev *dev, const struct xenvhca_event *ev)
-{
-	if (dev->t && event_put(dev, ev, false))
-		BE_STAT_ADD(dev, events_dropped, 1);
-}
-
-void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
-		   uint32_t handle)
-{
-	const struct xenvhca_event ev = {
-		.type = type, .event = event, .handle = handle,
-	};
-
-	be_event_put(dev, &ev);
-}
-
 /* The held event again. */
 static void event_hold(struct be_dev *dev, struct be_events *e)
 {
-	int rc = dev->t ? event_put(dev, &e->held, true) : -ENOTCONN;
+	int rc = dev->t ? be_event_try(dev, &e->held, true) : -ENOTCONN;
 
 	e->holds = rc == -ENOSPC;
 	e->retry_ns = vl_coarse_ns() + BE_HELD_MS * VL_MSEC_NS;
@@ -166,7 +132,8 @@ static void event_async(struct be_dev *dev, const struct be_watch *w,
 	if (type == XENVHCA_EVT_PORT) {
 		if (d->element != dev->port || (dev->events->n_ctl && !w->ctl))
 			return;
-		if (d->event_type == EV_GID_CHANGE && !be_gids_changed(dev))
+		if (d->event_type == EV_GID_CHANGE && dev->gids_changed &&
+		    !dev->gids_changed(dev))
 			return;		/* another guest's */
 		event_keep(dev, type, (uint8_t)d->event_type, 0);
 		return;

@@ -27,7 +27,11 @@ void be_event_del(struct be_dev *dev, int fd);
 int be_event_add_tell(struct be_dev *dev, struct be_tell *tell);
 int be_event_start(struct be_dev *dev);
 void be_event_stop(struct be_dev *dev);
-/* Queue an event to the guest (quota, overflow). Any thread. */
+
+/* ---- event_put.c: any thread ---- */
+/* @over: though the rate does not allow it. 0, or of put_event(). */
+int be_event_try(struct be_dev *dev, const struct xenvhca_event *ev, bool over);
+/* Queue an event to the guest (quota, overflow). */
 void be_event_push(struct be_dev *dev, uint8_t type, uint8_t event,
 		   uint32_t handle);
 void be_event_put(struct be_dev *dev, const struct xenvhca_event *ev);

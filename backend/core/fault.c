@@ -34,6 +34,8 @@ int be_dev_init(struct be_dev *dev, int domid, int devid)
 		r = pthread_mutex_init(&dev->evt_lock, NULL);
 	if (!r)
 		r = pthread_mutex_init(&dev->cm_lock, NULL);
+	if (!r)
+		r = pthread_mutex_init(&dev->kick_lock.mutex, NULL);
 	return -r;
 }
 
@@ -41,6 +43,7 @@ void be_dev_fini(struct be_dev *dev)
 {
 	if (dev->wake_fd < 0)
 		return;
+	pthread_mutex_destroy(&dev->kick_lock.mutex);
 	pthread_mutex_destroy(&dev->cm_lock);
 	pthread_mutex_destroy(&dev->evt_lock);
 	pthread_rwlock_destroy(&dev->lock);

@@ -29,7 +29,7 @@ struct be_quota {
 	uint32_t window_uars;	/* pages that the guest has for life; 0: no such */
 	struct vl_bucket cmd, evt;
 	struct vl_bucket fail;	/* commands that the HCA's driver refuses */
-	struct vl_bucket kick;	/* under drain_lock of kick.c */
+	struct vl_bucket kick;	/* under be_dev.kick_lock */
 	struct vl_bucket umad;	/* datagrams sent */
 	struct vl_bucket cm;	/* questions of the connection manager to the subnet's */
 	uint32_t spin_us;

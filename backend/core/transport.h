@@ -8,7 +8,7 @@
  * shares is copied once and checked, rings in carrier/ring_shm.c, pages of
  * grant references in verbs/gmap.c, work queues in verbs/shadow.c.
  *
- * Threads: get_request, any_request, arm_requests, put_response, cmd_ack, agent_ack,
+ * Threads: connect, get_request, any_request, arm_requests, put_response, cmd_ack, agent_ack,
  * grant, ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the
  * command thread, map, unmap, copy and dmabuf to that and the lanes (lane.h); get_kicks,
  * any_kick, kicks_done, arm_kicks and kick_ack belong to the kick thread; put_event and
@@ -39,8 +39,22 @@ struct be_bell {
 	uint8_t prot;			/* XENVHCA_PROT_* */
 };
 
+#define BE_RING_PAGES	(1u << XENVHCA_MAX_RING_ORDER)
+
+/* What the frontend published; ranges were checked by the reader. */
+struct be_ring_params {
+	uint32_t ring_order;			/* 0..XENVHCA_MAX_RING_ORDER */
+	uint32_t ring_ref[BE_RING_PAGES];
+	uint32_t evt_ref, kick_ref;
+	uint32_t cmd_port, evt_port, kick_port;	/* remote event channels */
+};
+
+struct be_dev;
 struct be_transport;
 struct be_transport_ops {
+	/* Maps the rings and binds the event channels, once, with be_dev.evt_lock
+	 * held. 0 or -errno; close() undoes it. */
+	int (*connect)(struct be_transport *t, const struct be_ring_params *p);
 	/* Copies the next request. 1: got one, 0: none, -EPROTO: ring
 	 * violated, device must be closed. */
 	int (*get_request)(struct be_transport *t, struct xenvhca_request *req);
@@ -123,20 +137,8 @@ struct be_transport {
 	bool closing;		/* ungrant: not for the guest, which may be dying */
 };
 
-/* ---- ring_xen.c ---- */
-struct be_dev;
-#define BE_RING_PAGES (1u << XENVHCA_MAX_RING_ORDER)
-
-/* What the frontend published; ranges were checked by the reader. */
-struct be_xen_params {
-	uint32_t ring_order;			/* 0..XENVHCA_MAX_RING_ORDER */
-	uint32_t ring_ref[BE_RING_PAGES];
-	uint32_t evt_ref, kick_ref;
-	uint32_t cmd_port, evt_port, kick_port;	/* remote event channels */
-};
-
 /**
- * be_xen_open() - open the grant, event channel and helper devices
+ * be_transport_open_fn - open what reaches the guest of a device, without rings
  * @dev: names the domain of the frontend; for logs
  * @helper_fd: the helper device, opened by the supervisor, or -1
  * @agent: there is a doorbell agent, reached by xenstore. A device with a window of
@@ -144,17 +146,9 @@ struct be_xen_params {
  * @err: 0 or -errno on failure (be_fault() said why)
  *
  * Has the helper keep this process's memory until its verbs files
- * are closed, so it must run before the first MR is registered. Returns a
- * transport without rings, or NULL.
+ * are closed, so it must run before the first MR is registered. Returns NULL on failure.
  */
-struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, bool agent,
-				 int *err);
-
-/**
- * be_xen_connect() - map the rings and bind the event channels
- *
- * Once per transport, with dev->evt_lock held. 0 or -errno; undone by close.
- */
-int be_xen_connect(struct be_transport *t, const struct be_xen_params *p);
+typedef struct be_transport *be_transport_open_fn(struct be_dev *dev, int helper_fd,
+						  bool agent, int *err);
 
 #endif

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "core/ib_core.h"
-#include "worker/kick.h"
 #include "lane.h"
 #include "look.h"
 #include "object.h"

@@ -69,7 +69,7 @@ uint32_t be_shadow_queued(const struct be_shadow *s);
 
 /*
  * Post what the guest has posted. With dev->lock held for reading, and by one
- * thread at a time: under drain_lock (kick.c) a send queue, under the lock of
+ * thread at a time: under be_dev.kick_lock a send queue, under the lock of
  * look.c a receive queue. Return: number of work requests.
  */
 unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s);

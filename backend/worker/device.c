@@ -254,6 +254,7 @@ int be_dev_open(struct be_dev *dev)
 	int err;
 
 	dev->ctl_fd = dev->ctl_async_fd = -1;
+	dev->gids_changed = be_gids_changed;
 	dev->handles = be_handles_new();
 	err = dev->handles ? 0 : -ENOMEM;
 	if (!err)

@@ -7,23 +7,17 @@
 #ifndef BE_KICK_H
 #define BE_KICK_H
 
+#include <stdbool.h>
+
 struct be_dev;
 struct xenvhca_kick;
 
-/* Execute one kick; takes the read lock itself. */
-void be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
+/* Execute one kick; takes the read lock itself. Return: the send queue has more than
+ * the driver's has room for. */
+bool be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
 /* Execute the kicks that were in the ring when this was called: a command
  * must not overtake the posts made before it. Command thread; bounded. */
 void be_kick_flush(struct be_dev *dev);
-/*
- * No kick is executed from be_kick_hold() to be_kick_release(). Soft-RoCE executes a send
- * in the thread that posts it, even while another one resets the queue pair: some
- * kernels stop only what runs in the background. Any thread, for what does not wait.
- */
-void be_kick_hold(struct be_dev *dev);
-void be_kick_release(struct be_dev *dev);
-/* A send queue has more than the driver's had room for. Any thread. */
-void be_kick_more(struct be_dev *dev);
 /* Starts the look thread, too. */
 int be_kick_start(struct be_dev *dev);
 void be_kick_stop(struct be_dev *dev);

@@ -51,6 +51,7 @@ enum be_end {			/* why the connection ends */
 struct be_worker {
 	const struct be_options *opt;
 	be_link_open_fn *link_open;
+	be_transport_open_fn *transport_open;
 	struct be_dev dev;
 	struct be_cmdq cmdq;
 	struct be_stats_file stats;
@@ -299,7 +300,7 @@ static void worker_offer(struct be_worker *w)
 static void worker_connect(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
-	struct be_xen_params p;
+	struct be_ring_params p;
 	int rc;
 
 	if (w->front_state != XenbusStateInitialised)
@@ -308,7 +309,7 @@ static void worker_connect(struct be_worker *w)
 		return;
 	/* The event thread runs already, see worker_open(). */
 	pthread_mutex_lock(&dev->evt_lock);
-	rc = be_xen_connect(dev->t, &p);
+	rc = dev->t->ops->connect(dev->t, &p);
 	pthread_mutex_unlock(&dev->evt_lock);
 	if (rc) {
 		be_fault(dev, "cannot connect the rings: %s", strerror(-rc));
@@ -439,8 +440,8 @@ static bool worker_open(struct be_worker *w)
 		rc = be_conf_read(&w->dev, w->link);
 	if (rc)
 		return false;
-	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd,
-			       !w->link->no_agent, &rc);
+	w->dev.t = w->transport_open(&w->dev, w->opt->helper_fd,
+				     !w->link->no_agent, &rc);
 	if (!w->dev.t) {
 		be_fault(&w->dev, "no transport: %s", strerror(-rc));
 		return false;
@@ -539,7 +540,8 @@ static int worker_run(struct be_worker *w)
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
 }
 
-int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
+int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open,
+		   be_transport_open_fn *transport_open)
 {
 	struct be_worker *w = calloc(1, sizeof(*w));
 	int rc;
@@ -548,6 +550,7 @@ int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
 		return BE_EXIT_SYSTEM;
 	w->opt = opt;
 	w->link_open = link_open;
+	w->transport_open = transport_open;
 	w->sig_fd = -1;
 	w->lock_fd = -1;
 	w->dev.wake_fd = -1;

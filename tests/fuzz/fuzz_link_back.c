@@ -138,7 +138,7 @@ static void looks(void)
 
 static void worker_connects(void)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 	unsigned int i;
 
 	dev.fault = false;
