@@ -116,7 +116,7 @@ struct be_dev {
 	unsigned int cm_jobs;		/* CM_COMMANDs without an answer */
 	struct be_umads *umads;		/* verbs/umad_queue.c */
 
-	/* Verbs files without an owner: verbs/park.c. */
+	/* Verbs files without an owner: context/park.c. */
 	struct be_parked *parked, *spoilt;
 	uint32_t n_parked, n_spoilt;
 	uint32_t spoilt_uars;		/* not those of the quota */

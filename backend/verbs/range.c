@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doorbell.h"
+#include "context/doorbell.h"
 #include "look.h"
 #include "object.h"
 #include "shadow.h"

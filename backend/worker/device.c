@@ -23,12 +23,12 @@
 #include "verbs/cm.h"
 #include "verbs/counters.h"
 #include "verbs/mr.h"
-#include "verbs/park.h"
+#include "context/park.h"
 #include "verbs/tables.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
 #include "verbs/umad.h"
-#include "verbs/window.h"
+#include "context/doorbell_static.h"
 #include "verbs/xrcd.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */

@@ -17,8 +17,8 @@
 
 #include "fake_priv.h"
 #include "uverbs/uverbs.h"
-#include "verbs/doorbell.h"
-#include "verbs/park.h"
+#include "context/doorbell.h"
+#include "context/park.h"
 #include "verbs/ucontext.h"
 #include "worker/dispatch.h"
 

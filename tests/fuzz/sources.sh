@@ -7,7 +7,7 @@
 # are the fake kernel's.
 flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/common/lib -I$top/common -I$top/backend"
 sources="backend/carrier/ring_shm.c $(cd "$top" &&
-		find backend/core backend/uverbs backend/verbs backend/worker -name '*.c' \
+		find backend/context backend/core backend/uverbs backend/verbs backend/worker -name '*.c' \
 			! -name sys.c ! -name run.c ! -name worker.c ! -name stats.c)
 	frontend/check.c $(cd "$top" &&
 		find common -name '*.c' ! -name chardev.c)

@@ -31,10 +31,12 @@ SHARED = ("include/", "common/", "xenstore/")
 ROOMS = {"backend/core": (), "backend/carrier": ("backend/core",),
          "backend/supervise": ("backend/core",), "backend/uverbs": ("backend/core",),
          "backend/verbs": ("backend/core", "backend/uverbs"),
-         "backend/worker": ("backend/core", "backend/uverbs", "backend/verbs")}
+         "backend/context": ("backend/core", "backend/uverbs", "backend/verbs"),
+         "backend/worker": ("backend/core", "backend/uverbs", "backend/verbs",
+                            "backend/context")}
 # What knows a device by its seam (link.h, devices.h) alone names no xenstore.
-SEALED = ("backend/core/", "backend/supervise/", "backend/uverbs/", "backend/verbs/",
-          "backend/worker/")
+SEALED = ("backend/context/", "backend/core/", "backend/supervise/", "backend/uverbs/",
+          "backend/verbs/", "backend/worker/")
 STORE = re.compile(r"xenstore|\bx[ns]_\w+|\bXN_\w+", re.I)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.

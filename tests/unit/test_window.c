@@ -16,8 +16,8 @@
 #include "tests/fake/fake_priv.h"
 #include "tests/fake/guest.h"
 #include "tests/fake/mlx5_pages.h"
-#include "verbs/park.h"
-#include "verbs/window.h"
+#include "context/park.h"
+#include "context/doorbell_static.h"
 
 #define BAR		0x8000000ull	/* its first frame */
 #define PAGES		4096u

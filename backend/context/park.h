@@ -8,7 +8,7 @@
 #define BE_PARK_H
 
 #include "core/be.h"
-#include "cmd.h"
+#include "verbs/cmd.h"
 
 struct be_doorbell;
 struct be_opening;

@@ -17,9 +17,9 @@
 #include "doorbell.h"
 #include "core/event.h"
 #include "park.h"
-#include "ucontext.h"
-#include "udata.h"
-#include "window.h"
+#include "verbs/ucontext.h"
+#include "verbs/udata.h"
+#include "doorbell_static.h"
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32

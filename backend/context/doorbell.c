@@ -14,9 +14,9 @@
 
 #include "doorbell.h"
 #include "park.h"
-#include "ucontext.h"
+#include "verbs/ucontext.h"
 #include "uverbs/uverbs.h"
-#include "window.h"
+#include "doorbell_static.h"
 
 struct be_doorbell *be_doorbell_find(struct be_doorbell *list, uint64_t offset)
 {

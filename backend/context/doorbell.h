@@ -7,7 +7,7 @@
 #ifndef BE_DOORBELL_H
 #define BE_DOORBELL_H
 
-#include "cmd.h"
+#include "verbs/cmd.h"
 #include "core/transport.h"
 #include "vhca-provider.h"
 

@@ -21,7 +21,7 @@
 
 #include "uverbs/sysfs.h"
 #include "vhca-provider.h"
-#include "window.h"
+#include "doorbell_static.h"
 
 #define MAX_ROUNDS	64
 #define MAX_HELD	(2 * MAX_ROUNDS)

@@ -11,12 +11,12 @@
 
 #include "doorbell.h"
 #include "core/event.h"
-#include "mr.h"
-#include "object.h"
+#include "verbs/mr.h"
+#include "verbs/object.h"
 #include "park.h"
-#include "ucontext.h"
-#include "udata.h"
-#include "window.h"
+#include "verbs/ucontext.h"
+#include "verbs/udata.h"
+#include "doorbell_static.h"
 
 /* Contexts and mappings end by rules of their own, below. */
 const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
