@@ -2,37 +2,21 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell (UAR) pages. They are mapped here, so that the HCA's driver
- * allocates one; then the agent makes the page reachable for the guest. At the
- * end the order is essential: the HCA gives a page to somebody else as soon as
- * the verbs file is closed, so the guest must have lost it before. The command
+ * MMAP of a doorbell (UAR) page. It is mapped here, so that the HCA's driver
+ * allocates one; then the agent makes the page reachable for the guest. The command
  * thread runs this.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "doorbell.h"
-#include "park.h"
-#include "verbs/ucontext.h"
-#include "uverbs/uverbs.h"
 #include "doorbell_static.h"
-
-struct be_doorbell *be_doorbell_find(struct be_doorbell *list, uint64_t offset)
-{
-	while (list && list->offset != offset)
-		list = list->next;
-	return list;
-}
-
-/* Frees one page that the guest does not have. */
-static void doorbell_free(struct be_dev *dev, struct be_doorbell *db)
-{
-	if (db->addr)
-		uv_munmap(db->addr, XENVHCA_PAGE_SIZE);
-	be_quota_give(&dev->quota, BE_MMAP);
-	free(db);
-}
+#include "park.h"
+#include "uverbs/uverbs.h"
+#include "verbs/range.h"
+#include "verbs/ucontext.h"
 
 /*
  * The driver allocates some pages when they are mapped, until the context is
@@ -63,7 +47,7 @@ static int page_ask(struct be_dev *dev, struct be_doorbell *db)
 
 	do
 		err = dev->window.nr ?
-		      be_window_map(dev, db->addr, db->gfn, &db->bell) :
+		      be_static_map(dev, db->addr, db->gfn, &db->bell) :
 		      t->ops->doorbell_map(t, db->addr, db->gfn, &db->bell);
 	while (err == -ENOSPC && be_park_rest(dev));
 	return err;
@@ -149,7 +133,7 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 		return err;
 	if (err && db->bell.slot == BE_NO_SLOT) {
 		if (!old)
-			doorbell_free(c->dev, db);
+			be_doorbell_free(c->dev, db);
 		return err;
 	}
 	db->asking = err == -EINPROGRESS;
@@ -165,7 +149,7 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 	return !err || err == -ETIMEDOUT ? err : -EIO;
 }
 
-int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
+static int doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 {
 	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
 	struct be_doorbell *db;
@@ -197,56 +181,12 @@ int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 	return 0;
 }
 
-bool be_doorbells_held(const struct be_doorbell *list)
+int be_mmap(const struct be_cmd *c)
 {
-	while (list && !list->held)
-		list = list->next;
-	return list;
-}
+	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
+	const struct vhca_mmap *row = vhca_provider_mmap(c->dev->prov, r->offset);
 
-static int doorbell_take(struct be_dev *dev, struct be_doorbell *db)
-{
-	struct be_transport *t = dev->t;
-	/* Nobody takes a page of its window from a guest. */
-	int err = db->bell.slot == BE_NO_SLOT || dev->window.nr ? 0 :
-		  t->ops->doorbell_unmap(t, db->bell.slot);
-
-	if (err)
-		return err;
-	db->bell.slot = BE_NO_SLOT;
-	db->broken = db->asking = false;
-	return 0;
-}
-
-bool be_doorbells_mapped(const struct be_doorbell *list)
-{
-	while (list && list->bell.slot == BE_NO_SLOT)
-		list = list->next;
-	return list;
-}
-
-int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list,
-			  bool all)
-{
-	int err = 0;
-
-	for (; list && !err; list = list->next)
-		if (all || list->gfn || list->broken)
-			err = doorbell_take(dev, list);
-	return err;
-}
-
-int be_doorbells_end(struct be_dev *dev, struct be_doorbell **list)
-{
-	struct be_doorbell *db;
-	int err;
-
-	while ((db = *list)) {
-		err = doorbell_take(dev, db);
-		if (err)
-			return err;
-		*list = db->next;
-		doorbell_free(dev, db);
-	}
-	return 0;
+	if (r->reserved || !r->length || r->length % XENVHCA_PAGE_SIZE)
+		return -EINVAL;
+	return row ? doorbell_mmap(c, row) : be_range_mmap(c);
 }

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell pages.
+ * The doorbell pages of a context (doorbell_list.c).
  */
 #ifndef BE_DOORBELL_H
 #define BE_DOORBELL_H
 
-#include "verbs/cmd.h"
 #include "core/transport.h"
-#include "vhca-provider.h"
+
+struct be_dev;
 
 /* A doorbell page of a context, from its mmap to the end of the verbs file. */
 struct be_doorbell {
@@ -24,8 +24,8 @@ struct be_doorbell {
 
 struct be_doorbell *be_doorbell_find(struct be_doorbell *list,
 				     uint64_t offset);
-/* MMAP of a row of the provider's table. */
-int be_doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row);
+/* Free one page that the guest does not have. */
+void be_doorbell_free(struct be_dev *dev, struct be_doorbell *db);
 /* Does the agent hold one of the pages for the guest until it is gone? */
 bool be_doorbells_held(const struct be_doorbell *list);
 /* Take the pages from the guest, or only those that the next program is not to

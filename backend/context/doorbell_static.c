@@ -35,7 +35,7 @@ struct held {
 	unsigned int n;
 };
 
-int be_window_check(struct be_dev *dev)
+int be_static_check(struct be_dev *dev)
 {
 	const struct host_window *w = &dev->window;
 	uint64_t start = 0, end = 0, first;
@@ -70,17 +70,6 @@ static bool inside(const struct host_window *w, uint64_t frame)
 }
 
 /* ---- one context ---- */
-
-static int context_open(const struct be_dev *dev, const struct uv_udata *ud,
-			int *fd, int *async_fd)
-{
-	uint32_t vectors;
-
-	*fd = uv_open(dev->uverbs_path);
-	if (*fd < 0)
-		return *fd;
-	return uv_alloc_ucontext(*fd, ud, async_fd, &vectors);
-}
 
 /* The frame of page i of those that a context has from the beginning. */
 static int frame_of(const struct be_dev *dev, int fd, uint32_t i,
@@ -173,7 +162,7 @@ static void fill(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
 	memcpy(in + f->off, &regs, sizeof(regs));	/* little-endian */
 	many.in = in;
 	many.out = out;
-	context_open(dev, &many, &fd, &async_fd);
+	uv_open_ucontext(dev->uverbs_path, &many, &fd, &async_fd);
 	hold(h, &fd, &async_fd);
 }
 
@@ -200,7 +189,7 @@ static int search(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
 	int r = 0;
 
 	for (round = 0; round < MAX_ROUNDS; round++) {
-		r = context_open(dev, ud, fd, async_fd);
+		r = uv_open_ucontext(dev->uverbs_path, ud, fd, async_fd);
 		if (!r)
 			r = is_right(dev, *fd, uars, &frame);
 		if (r)
@@ -214,7 +203,7 @@ static int search(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
 }
 
 /* Contexts that were held for the guest cost commands of the HCA: as those that fail. */
-int be_window_open(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
+int be_static_open(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
 		   int *fd, int *async_fd)
 {
 	const struct host_window *w = &dev->window;
@@ -222,8 +211,6 @@ int be_window_open(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
 	bool alone;
 	int err;
 
-	if (!w->nr)
-		return context_open(dev, ud, fd, async_fd);
 	alone = search_begin(dev);
 	err = search(dev, ud, uars, fd, async_fd, &h);
 	let_go(&h);
@@ -243,7 +230,7 @@ int be_window_open(struct be_dev *dev, const struct uv_udata *ud, uint32_t uars,
 
 /* ---- one page ---- */
 
-int be_window_map(struct be_dev *dev, void *addr, uint64_t gfn,
+int be_static_map(struct be_dev *dev, void *addr, uint64_t gfn,
 		  struct be_bell *bell)
 {
 	const struct host_window *w = &dev->window;

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doorbell.h"
+#include "context.h"
 #include "core/event.h"
+#include "doorbell.h"
 #include "park.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
-#include "doorbell_static.h"
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32
@@ -172,7 +172,7 @@ static int open_again(struct be_dev *dev, struct be_parked *p)
 		.in = o->host_in, .out = out,
 		.in_len = o->in_len, .out_len = o->out_len,
 	};
-	int err = be_window_open(dev, &ud, o->uars, &p->fd, &p->async_fd);
+	int err = be_files_open(dev, &ud, o->uars, &p->fd, &p->async_fd);
 
 	if (!err)
 		err = uv_create_comp_channel(p->fd, &p->comp_fd);
@@ -298,21 +298,6 @@ static bool same_opening(const struct be_opening *o, uint16_t in_len,
 {
 	return o && o->in_len == in_len && o->out_len == out_len &&
 	       !memcmp(o->in, in, in_len);
-}
-
-int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n)
-{
-	int err = be_quota_take_uars(&dev->quota, n);
-
-	if (err)
-		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has, %u parked contexts included, and the %u that its earlier connections left are too many: %u for each of max-ucontext; of all connections %u, if that is more%s",
-			    n, dev->quota.uars, dev->n_parked,
-			    dev->quota.left_uars, XENVHCA_UCONTEXT_UARS,
-			    BE_GUEST_UARS, dev->window.nr ?
-			    "; and no more than " XENVHCA_NODE_DOORBELL_STATIC " has" : "");
-	else
-		uc->uars += n;
-	return err;
 }
 
 /* May there be n contexts beside those that are parked or in use? */

@@ -54,9 +54,6 @@ int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset);
  * longest from the guest. It stays open, and a program that is given it asks
  * for them anew. False: there is none, or it cannot be done. */
 bool be_park_rest(struct be_dev *dev);
-/* Charge doorbell pages that the HCA's driver is about to allocate for uc.
- * 0, -EDQUOT or -ENOMEM: refused, and logged. */
-int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n);
 /* Remember how it was opened. 0 or -ENOMEM. */
 int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
 		    struct be_uc *uc);

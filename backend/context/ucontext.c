@@ -9,78 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "doorbell.h"
-#include "core/event.h"
+#include "park.h"
 #include "verbs/mr.h"
 #include "verbs/object.h"
-#include "park.h"
+#include "verbs/range.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
-#include "doorbell_static.h"
-
-/* Contexts and mappings end by rules of their own, below. */
-const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
-
-/*
- * Closing the context. The order is the proof that neither the HCA nor the
- * guest touches memory after it is gone:
- *  1. multicast, QP, SRQ, AH, MW, MR, CQ, PD (XENVHCA_KINDS backwards): the HCA
- *     stops using them; each object's own memory is unmapped when its
- *     destruction succeeded;
- *  2. queue memory: grants are ended (or handed to the helper, which holds the
- *     pages), then it is unmapped, because a mapping holds the uverbs file open;
- *  3. doorbell pages: the agent confirms that the guest has lost them;
- *  4. the files are closed, so the kernel destroys what refused in step 1, and
- *     may give the doorbell pages to somebody else; where the agent holds them
- *     the files are parked instead, once step 1 has left nothing;
- *  5. only now the guest memory of those leftovers is unmapped.
- */
-static void destroy_down_to(struct be_dev *dev, struct be_uc *uc,
-			    unsigned int last)
-{
-	struct be_obj *o, *next;
-	unsigned int type;
-
-	for (type = BE_TYPES; type-- > last;) {
-		if (type == BE_MMAP)	/* step 2 */
-			continue;
-		for (o = uc->objs[type]; o; o = next) {
-			next = o->next;
-			if (be_obj_destroy(dev, o))
-				be_log(dev, BE_DEBUG, "%s %#x left to close",
-				       be_type_name[o->type], o->handle);
-		}
-	}
-}
-
-void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc)
-{
-	destroy_down_to(dev, uc, BE_NONE + 1);
-}
-
-void be_uc_release_objects(struct be_dev *dev, struct be_uc *uc)
-{
-	unsigned int type;
-
-	for (type = BE_TYPES; type-- > BE_NONE + 1;)
-		while (uc->objs[type])
-			be_obj_release(dev, uc->objs[type]);
-}
-
-void be_files_close(struct be_dev *dev, struct be_uc *uc)
-{
-	if (uc->comp_fd >= 0)
-		be_event_del(dev, uc->comp_fd);
-	if (uc->async_fd >= 0)
-		be_event_del(dev, uc->async_fd);
-	pthread_rwlock_wrlock(&dev->lock);
-	uv_close(&uc->comp_fd);
-	uv_close(&uc->async_fd);
-	uv_close(&uc->fd);
-	pthread_rwlock_unlock(&dev->lock);
-	be_quota_give_uars(&dev->quota, uc->uars);
-	uc->uars = 0;
-}
 
 /* Has the kernel removed the HCA, and so taken its pages from everybody? */
 static bool hca_gone(const struct be_dev *dev)
@@ -106,11 +42,25 @@ static int files_end(struct be_dev *dev, struct be_uc *uc)
 	return err;
 }
 
+/*
+ * Closing the context. The order is the proof that neither the HCA nor the
+ * guest touches memory after it is gone:
+ *  1. multicast, QP, SRQ, AH, MW, MR, CQ, PD (XENVHCA_KINDS backwards): the HCA
+ *     stops using them; each object's own memory is unmapped when its
+ *     destruction succeeded;
+ *  2. queue memory: grants are ended (or handed to the helper, which holds the
+ *     pages), then it is unmapped, because a mapping holds the uverbs file open;
+ *  3. doorbell pages: the agent confirms that the guest has lost them;
+ *  4. the files are closed, so the kernel destroys what refused in step 1, and
+ *     may give the doorbell pages to somebody else; where the agent holds them
+ *     the files are parked instead, once step 1 has left nothing;
+ *  5. only now the guest memory of those leftovers is unmapped.
+ */
 int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 {
 	int err;
 
-	be_uc_destroy_objects(dev, uc);
+	be_objs_destroy(dev, uc, BE_OBJS_ALL);
 	while (uc->objs[BE_MMAP])
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
 	err = files_end(dev, uc);
@@ -123,18 +73,11 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 		uc->closing = true;
 		return err;
 	}
-	be_uc_release_objects(dev, uc);
+	be_objs_release(dev, uc);
 	be_keys_drop_all(dev, uc);
 	free(uc->opening);
 	be_obj_free(dev, &uc->o, BE_UCONTEXT);
 	return 0;
-}
-
-int be_files_listen(struct be_dev *dev, struct be_uc *uc)
-{
-	int err = be_event_add(dev, uc->async_fd, &uc->o, true);
-
-	return err ? err : be_event_add(dev, uc->comp_fd, &uc->o, false);
 }
 
 void be_dev_tick(struct be_dev *dev)
@@ -170,8 +113,8 @@ static int open_files(struct be_dev *dev, struct be_uc *uc,
 	if (!err)
 		err = be_uars_take(dev, uc, uars_wanted(c));
 	if (!err)
-		err = be_window_open(dev, &u->uv, uc->uars, &uc->fd,
-				     &uc->async_fd);
+		err = be_files_open(dev, &u->uv, uc->uars, &uc->fd,
+				    &uc->async_fd);
 	if (!err)
 		err = uv_create_comp_channel(uc->fd, &uc->comp_fd);
 	if (!err)
@@ -223,7 +166,7 @@ static int uc_leave(const struct be_cmd *c, struct be_job *leave)
 	struct be_uc *uc = c->uc;
 
 	if (!uc->jobs && c->dev->lane && be_mrs_slow(uc)) {
-		destroy_down_to(c->dev, uc, BE_MR + 1);
+		be_objs_destroy(c->dev, uc, BE_MR + 1);
 		be_mrs_leave(c->dev, uc);
 	}
 	if (uc->jobs)

@@ -110,7 +110,7 @@ struct be_dev {
 	uint32_t look_from;		/* the first to look at; who looks */
 	struct be_chunk *chunk;		/* the newest: verbs/chunk.c */
 	uint32_t chunk_pages, chunk_live; /* of all; of the queues in them */
-	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah.c */
+	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah_number.c */
 	struct be_cm_ids *cm_ids;	/* verbs/cm_id.c */
 	pthread_mutex_t cm_lock;	/* verbs/cm.h */
 	unsigned int cm_jobs;		/* CM_COMMANDs without an answer */

@@ -451,16 +451,6 @@ static void call_store(struct be_cm_call *c, struct xenvhca_response *rsp)
 	r->events = be_tell_answer(&c->cm->tell, &r->seq);
 }
 
-int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv)
-{
-	int err;
-
-	pthread_mutex_unlock(&dev->cm_lock);
-	err = uv_cm_command(cm->fd, uv);
-	pthread_mutex_lock(&dev->cm_lock);
-	return err;
-}
-
 /* With the lock. */
 static int call_execute(struct be_cm_call *c, const struct xenvhca_request *req)
 {

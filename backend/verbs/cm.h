@@ -51,13 +51,20 @@ struct be_cm_call {
 	struct uv_cm uv;
 };
 
-/* ---- cm.c ---- */
-/* uv_cm_command() without the lock, as it may wait. */
-int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv);
-int be_cm_open(struct be_dev *dev);	/* the table of ids; 0 or -ENOMEM */
-void be_cm_close(struct be_dev *dev);
+/* A command for the kernel: without the lock, as it may wait. */
+static inline int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv)
+{
+	int err;
+
+	pthread_mutex_unlock(&dev->cm_lock);
+	err = uv_cm_command(cm->fd, uv);
+	pthread_mutex_lock(&dev->cm_lock);
+	return err;
+}
 
 /* ---- cm_id.c ---- */
+int be_cm_open(struct be_dev *dev);	/* the table of ids; 0 or -ENOMEM */
+void be_cm_close(struct be_dev *dev);
 /* In this file; else NULL, *err = -EINVAL: in another one of this guest's, or
  * -ENOENT. @group: a multicast group. */
 struct be_cm_id *be_cm_id_get(const struct be_cm_call *c, const struct be_cm *cm,

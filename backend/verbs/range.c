@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "context/doorbell.h"
 #include "look.h"
 #include "object.h"
+#include "range.h"
 #include "shadow.h"
 #include "ucontext.h"
 #include "udata.h"
@@ -121,20 +121,14 @@ static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 	return 0;
 }
 
-int be_mmap(const struct be_cmd *c)
+int be_range_mmap(const struct be_cmd *c)
 {
 	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
-	const struct vhca_mmap *row = vhca_provider_mmap(c->dev->prov,
-							 r->offset);
 	struct xenvhca_mmap_rsp *rsp = &c->rsp->u.mmap;
 	struct be_mmap *m = be_mmap_find(c->dev, c->uc, r->offset);
 	uint32_t n;
 	int err;
 
-	if (r->reserved || !r->length || r->length % XENVHCA_PAGE_SIZE)
-		return -EINVAL;
-	if (row)
-		return be_doorbell_mmap(c, row);
 	if (r->gfn)
 		return -EINVAL;
 	if (!!m != !!r->first)		/* first request maps, later ones read */

@@ -50,25 +50,4 @@ struct be_mmap {
 	struct be_shadow *shadow;	/* what is granted, NULL: addr */
 };
 
-/* Destroy every object in it that the HCA lets go of, users first. */
-void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc);
-/* Release those that it did not, which the end of the file destroys. Users go
- * first here, too: their release touches what they used. */
-void be_uc_release_objects(struct be_dev *dev, struct be_uc *uc);
-/* Destroy everything in it, close, unmap, in the order that is safe. 0, or
- * -errno: a doorbell page may still be the guest's; everything else is gone. */
-int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
-void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
-/**
- * be_ranges_tell() - map what a good answer announces, and say so in it
- *
- * What cannot be mapped, or has no room, is left to MMAP.
- */
-void be_ranges_tell(const struct be_cmd *c);
-void be_files_close(struct be_dev *dev, struct be_uc *uc);
-/* Close what could not be closed before. Once a second: it may wait. */
-void be_dev_tick(struct be_dev *dev);
-/* Listen to the events of its files. 0 or -errno. */
-int be_files_listen(struct be_dev *dev, struct be_uc *uc);
-
 #endif

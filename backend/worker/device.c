@@ -25,6 +25,7 @@
 #include "verbs/mr.h"
 #include "context/park.h"
 #include "verbs/tables.h"
+#include "context/context.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
 #include "verbs/umad.h"
@@ -262,7 +263,7 @@ int be_dev_open(struct be_dev *dev)
 	if (!err)
 		err = find_provider(dev, &cd);
 	if (!err)
-		err = be_window_check(dev);
+		err = be_static_check(dev);
 	if (!err)
 		err = open_context(dev, &cd, &vectors);
 	if (!err)

@@ -14,6 +14,7 @@
 #include "verbs/lane.h"
 #include "uverbs/uverbs.h"
 #include "verbs/cmd.h"
+#include "verbs/range.h"
 #include "verbs/ucontext.h"
 
 #define D_DESTROY	(1u << 0)	/* releases something, never delayed */

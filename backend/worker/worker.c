@@ -30,7 +30,7 @@
 #include "verbs/lane.h"
 #include "core/run.h"
 #include "stats.h"
-#include "verbs/ucontext.h"
+#include "context/context.h"
 #include "core/wake.h"
 #include "worker.h"
 

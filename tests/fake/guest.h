@@ -23,6 +23,7 @@
 #include "verbs/object.h"
 #include "verbs/pd.h"
 #include "verbs/queue.h"
+#include "context/context.h"
 #include "verbs/ucontext.h"
 #include "verbs/xrcd.h"
 #include "worker/device.h"
