@@ -102,7 +102,7 @@ struct be_dev {
 	struct be_handles *handles;
 	struct be_obj *ucontexts;	/* list */
 	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
-	struct be_key *keys[BE_KEY_HEADS];	/* by offset: verbs/keys.c */
+	struct be_key *keys[BE_KEY_HEADS];	/* by offset: verbs/offsets.c */
 	struct be_key *owners[BE_KEY_HEADS];	/* the same by owner */
 	struct be_mmap *mmaps[BE_KEY_HEADS];	/* by offset */
 	struct be_shadow *shadows;	/* shadow.c */

@@ -32,7 +32,7 @@
 #include "clock.h"
 #include "event.h"
 #include "sys.h"
-#include "tell.h"
+#include "ready.h"
 #include "wake.h"
 
 #define BE_EVENT_BATCH	32	/* descriptors per fd and wake-up */

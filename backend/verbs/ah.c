@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lane.h"
+#include "jobs.h"
 #include "object.h"
 #include "pd.h"
 #include "shadow.h"

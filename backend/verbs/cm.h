@@ -14,8 +14,8 @@
 
 #include "core/be.h"
 #include "cmd.h"
-#include "lane.h"
-#include "core/tell.h"
+#include "jobs.h"
+#include "core/ready.h"
 #include "uverbs/cm.h"
 
 struct be_cm {

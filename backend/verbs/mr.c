@@ -15,7 +15,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stdlib.h>
 
-#include "lane.h"
+#include "jobs.h"
 #include "mr.h"
 #include "object.h"
 #include "pd.h"

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "core/ib_core.h"
-#include "lane.h"
-#include "look.h"
+#include "jobs.h"
+#include "recv_poll.h"
 #include "object.h"
 #include "pd.h"
 #include "queue.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "look.h"
+#include "recv_poll.h"
 #include "object.h"
 #include "range.h"
 #include "shadow.h"

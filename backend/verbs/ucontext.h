@@ -9,8 +9,8 @@
 #define BE_UCONTEXT_H
 
 #include "core/be.h"
-#include "keys.h"
-#include "lane.h"
+#include "offsets.h"
+#include "jobs.h"
 
 struct be_cmd;
 struct be_dbpage;

@@ -15,7 +15,7 @@
 
 #include "core/be.h"
 #include "cmd.h"
-#include "core/tell.h"
+#include "core/ready.h"
 #include "uverbs/umad.h"
 
 #define BE_MAD_HEAD	24u	/* octets of the header that all have */

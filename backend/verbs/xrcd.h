@@ -9,7 +9,7 @@
 
 #include "core/be.h"
 #include "cmd.h"
-#include "lane.h"
+#include "jobs.h"
 
 /* XRC domain; in dev->ctl. */
 struct be_xrcd {

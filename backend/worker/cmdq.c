@@ -29,7 +29,7 @@
 #include "cmdq.h"
 #include "dispatch.h"
 #include "kick.h"
-#include "verbs/lane.h"
+#include "verbs/jobs.h"
 #include "uverbs/uverbs.h"
 
 #define BE_CMD_BATCH	32

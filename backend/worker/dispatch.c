@@ -11,7 +11,7 @@
 
 #include "clock.h"
 #include "dispatch.h"
-#include "verbs/lane.h"
+#include "verbs/jobs.h"
 #include "uverbs/uverbs.h"
 #include "verbs/cmd.h"
 #include "verbs/range.h"

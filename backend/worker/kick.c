@@ -22,7 +22,7 @@
 #include <sys/eventfd.h>
 #include "clock.h"
 #include "kick.h"
-#include "verbs/look.h"
+#include "verbs/recv_poll.h"
 #include "core/spin.h"
 #include "verbs/shadow.h"
 #include "core/wake.h"

@@ -27,7 +27,7 @@
 #include "file.h"
 #include "host/xenbus.h"
 #include "kick.h"
-#include "verbs/lane.h"
+#include "verbs/jobs.h"
 #include "core/run.h"
 #include "stats.h"
 #include "context/context.h"

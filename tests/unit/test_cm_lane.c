@@ -11,7 +11,7 @@
 
 #include "core/event.h"
 #include "tests/wire/wire.h"
-#include "verbs/lane.h"
+#include "verbs/jobs.h"
 
 #define LIMIT_MS 20000
 

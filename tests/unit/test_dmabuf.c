@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "verbs/lane.h"
+#include "verbs/jobs.h"
 #include "tests/fake/guest.h"
 #include "verbs/mr.h"
 

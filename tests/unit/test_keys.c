@@ -14,7 +14,7 @@
 
 static unsigned long steps;
 #define BE_KEYS_STEP()	(steps++)
-#include "verbs/keys.c"
+#include "verbs/offsets.c"
 
 #define PER_OWNER	2u		/* keys of a QP of Soft-RoCE */
 #define OWNERS		2048u		/* max-qp */

@@ -10,7 +10,7 @@
 
 #include <poll.h>
 #include <sched.h>
-#include "verbs/lane.h"
+#include "verbs/jobs.h"
 #include "tests/wire/wire.h"
 #include "core/wake.h"
 

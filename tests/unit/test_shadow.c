@@ -13,7 +13,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "clock.h"
-#include "verbs/look.h"
+#include "verbs/recv_poll.h"
 #include "tests/fake/shadow.h"
 
 static void a_guest_writes_pages_of_its_own(void **state)

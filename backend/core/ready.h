@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the guest was told about a file that may have events (core/tell.c): it
+ * What the guest was told about a file that may have events (core/ready.c): it
  * hears of the first one, and then no more until an answer says that there are
  * none. Two threads tell it, over two rings, so what they say has a number.
  */

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "core/be.h"
-#include "lane.h"
+#include "jobs.h"
 #include "uverbs/uverbs.h"
 #include "cmd.h"
 #include "ucontext.h"

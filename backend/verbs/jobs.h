@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Commands that take long or may wait for the network, so that those of other processes
- * need not wait for them (verbs/lane.c). Such a command has three parts: the command
+ * need not wait for them (verbs/jobs.c). Such a command has three parts: the command
  * thread checks, charges and reserves; another thread, a lane, does what takes long and
  * touches no table; the command thread enters the result and answers.
  */

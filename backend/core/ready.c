@@ -9,7 +9,7 @@
 
 #include "be.h"
 #include "event.h"
-#include "tell.h"
+#include "ready.h"
 
 void be_tell_init(struct be_tell *t, uint8_t type, int fd, uint32_t handle)
 {

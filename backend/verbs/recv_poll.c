@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "look.h"
+#include "recv_poll.h"
 #include "shadow.h"
 #include "core/wake.h"
 

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The look thread moves receives of Soft-RoCE into the driver's queues
- * (verbs/look.c).
+ * (verbs/recv_poll.c).
  */
 #ifndef BE_LOOK_H
 #define BE_LOOK_H

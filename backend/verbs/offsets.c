@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "keys.h"
+#include "offsets.h"
 #include "ucontext.h"
 
 /* One element of a list was looked at: tests count them. */
