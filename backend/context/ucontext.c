@@ -74,7 +74,7 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 		return err;
 	}
 	be_objs_release(dev, uc);
-	be_keys_drop_all(dev, uc);
+	be_offsets_drop_all(dev, uc);
 	free(uc->opening);
 	be_obj_free(dev, &uc->o, BE_UCONTEXT);
 	return 0;
@@ -158,14 +158,14 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 }
 
 /*
- * The context ends when the lanes have let go of it. Its large regions go there once
+ * The context ends when the job threads have let go of it. Its large regions go there once
  * nothing uses them any more.
  */
 static int uc_leave(const struct be_cmd *c, struct be_job *leave)
 {
 	struct be_uc *uc = c->uc;
 
-	if (!uc->jobs && c->dev->lane && be_mrs_slow(uc)) {
+	if (!uc->jobs && c->dev->jobs && be_mrs_slow(uc)) {
 		be_objs_destroy(c->dev, uc, BE_MR + 1);
 		be_mrs_leave(c->dev, uc);
 	}
@@ -181,6 +181,6 @@ int be_dealloc_ucontext(const struct be_cmd *c)
 		.uc = c->uc, .op = c->req->op, .id = c->req->id,
 		.end = uc_leave,
 	};
-	be_lane_drop(c->dev, c->uc);
+	be_jobs_drop(c->dev, c->uc);
 	return uc_leave(c, &c->uc->leave);
 }

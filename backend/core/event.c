@@ -45,7 +45,7 @@ struct be_watch {
 	uint32_t gen;		/* tells a reused fd number apart */
 	bool used, async, ctl;
 	bool muted;		/* not waited for: an event is held */
-	struct be_tell *tell;	/* NULL: a verbs file, which is read here */
+	struct be_ready *ready;	/* NULL: a verbs file, which is read here */
 	uint64_t full_ns;	/* since when it has not been empty; 0: it was */
 };
 
@@ -258,8 +258,8 @@ static void event_ready(struct be_dev *dev, uint64_t key)
 	pthread_mutex_lock(&e->lock);
 	w = fd < e->n_watch ? &e->watch[fd] : NULL;
 	if (w && w->used && w->gen == key >> 32) {
-		if (w->tell)
-			be_tell_event(dev, w->tell);
+		if (w->ready)
+			be_ready_event(dev, w->ready);
 		else
 			event_read(dev, fd, w);
 	}
@@ -352,12 +352,12 @@ int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async)
 }
 
 /* By edges: what the guest does not fetch must not wake this thread again. */
-int be_event_add_tell(struct be_dev *dev, struct be_tell *tell)
+int be_event_add_ready(struct be_dev *dev, struct be_ready *ready)
 {
 	if (!dev->events)
 		return 0;
-	return watch_add(dev->events, tell->fd,
-			 (struct be_watch){ .tell = tell },
+	return watch_add(dev->events, ready->fd,
+			 (struct be_watch){ .ready = ready },
 			 EPOLLIN | EPOLLET);
 }
 

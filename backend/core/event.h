@@ -13,7 +13,7 @@
 
 struct be_dev;
 struct be_obj;
-struct be_tell;
+struct be_ready;
 struct xenvhca_event;
 
 /* Register / forget the verbs fds (comp channel, async) of a ucontext;
@@ -22,9 +22,9 @@ struct xenvhca_event;
  * 0. The descriptors name wire handles, so the thread takes no other lock. */
 int be_event_add(struct be_dev *dev, int fd, struct be_obj *uc, bool async);
 void be_event_del(struct be_dev *dev, int fd);
-/* The same for a file of which the guest is told by be_tell_event() that it has
+/* The same for a file of which the guest is told by be_ready_event() that it has
  * events, but not which. */
-int be_event_add_tell(struct be_dev *dev, struct be_tell *tell);
+int be_event_add_ready(struct be_dev *dev, struct be_ready *ready);
 int be_event_start(struct be_dev *dev);
 void be_event_stop(struct be_dev *dev);
 

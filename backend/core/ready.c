@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * See tell.h. The event thread and whoever executes the commands of the file run
+ * See ready.h. The event thread and whoever executes the commands of the file run
  * this.
  */
 #include <poll.h>
@@ -11,25 +11,25 @@
 #include "event.h"
 #include "ready.h"
 
-void be_tell_init(struct be_tell *t, uint8_t type, int fd, uint32_t handle)
+void be_ready_init(struct be_ready *t, uint8_t type, int fd, uint32_t handle)
 {
-	*t = (struct be_tell){ .fd = fd, .handle = handle, .type = type };
+	*t = (struct be_ready){ .fd = fd, .handle = handle, .type = type };
 	pthread_mutex_init(&t->lock, NULL);
 }
 
-void be_tell_fini(struct be_tell *t)
+void be_ready_fini(struct be_ready *t)
 {
 	pthread_mutex_destroy(&t->lock);
 }
 
-static bool has_events(struct be_tell *t)
+static bool has_events(struct be_ready *t)
 {
 	struct pollfd p = { .fd = t->fd, .events = POLLIN };
 
 	return t->has ? t->has(t) : poll(&p, 1, 0) > 0;
 }
 
-void be_tell_event(struct be_dev *dev, struct be_tell *t)
+void be_ready_event(struct be_dev *dev, struct be_ready *t)
 {
 	struct xenvhca_event ev = {
 		.type = t->type, .handle = t->handle,
@@ -44,7 +44,7 @@ void be_tell_event(struct be_dev *dev, struct be_tell *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-bool be_tell_answer(struct be_tell *t, uint16_t *seq)
+bool be_ready_answer(struct be_ready *t, uint16_t *seq)
 {
 	bool has;
 

@@ -10,7 +10,7 @@
  *
  * Threads: connect, get_request, any_request, arm_requests, put_response, cmd_ack, agent_ack,
  * grant, ungrant, doorbell_frame, doorbell_map, doorbell_unmap and cap_dma belong to the
- * command thread, map, unmap, copy and dmabuf to that and the lanes (lane.h); get_kicks,
+ * command thread, map, unmap, copy and dmabuf to that and the job threads (jobs.h); get_kicks,
  * any_kick, kicks_done, arm_kicks and kick_ack belong to the kick thread; put_event and
  * overflow are serialised by be_dev.evt_lock.
  */

@@ -4,7 +4,7 @@
  *
  * Address handles. The kernel of this domain, which has the HCA's network,
  * finds the Ethernet address of a RoCE peer. It waits a second for one that nobody
- * has, so a lane asks for it (lane.h); the command thread runs the rest.
+ * has, so a job thread asks for it (jobs.h); the command thread runs the rest.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -4,7 +4,7 @@
  *
  * Files of the connection manager, and the ids in them.
  *
- * Commands on them may wait for the kernel, so lanes execute them (lane.h): those of a
+ * Commands on them may wait for the kernel, so job threads execute them (jobs.h): those of a
  * file in order, those of several files at once, with be_dev.cm_lock held but in the
  * kernel. Who executes a command of a file has that file's ids to itself. The command
  * thread makes a file and frees it, when no command of that file is left.
@@ -26,7 +26,7 @@ struct be_cm {
 	bool closing;			/* DEALLOC_CM was taken */
 	bool held;			/* an id is on its way to another file */
 	unsigned int jobs;		/* that have no answer */
-	struct be_tell tell;
+	struct be_ready ready;
 };
 
 /* An id of the kernel, as it is known in a file, or a multicast group joined. */

@@ -5,7 +5,7 @@
  * Guest pages mapped into the worker. This file copies struct xenvhca_pages and
  * its directories, which the guest owns and may change at any time, into
  * private memory once, checks them, then maps every page at one contiguous
- * address. The command thread runs this, or of large regions a lane what takes
+ * address. The command thread runs this, or of large regions a job thread what takes
  * long. Whoever unmaps must know that the HCA is done with the pages.
  */
 #include <errno.h>

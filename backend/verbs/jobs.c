@@ -2,19 +2,19 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The lanes (lane.h): threads that execute what takes long or may wait for the network.
+ * The job threads (jobs.h): threads that execute what takes long or may wait for the network.
  *
- * Regions are mapped and unmapped one after the other, because two lanes would wait for
+ * Regions are mapped and unmapped one after the other, because two job threads would wait for
  * each other in the kernel, which maps for one thread of a process at a time. What ends
  * something goes before what makes something: whoever gives back does not wait for those
  * who want more.
  *
  * What may wait (docs/design/data-path.md has the table) does so for a second and longer. Of a
  * context, or a file of the connection manager, one job runs at a time, in order, and
- * contexts take turns, however many jobs one of them has. One lane is left to regions.
+ * contexts take turns, however many jobs one of them has. One job thread is left to regions.
  *
  * A job holds its context and what it uses: neither ends before the command thread
- * has ended the job (be_uc.jobs, be_pd.jobs, be_qp.jobs, be_mr.busy). So a lane looks up
+ * has ended the job (be_uc.jobs, be_pd.jobs, be_qp.jobs, be_mr.busy). So a job thread looks up
  * nothing, and needs no lock but that of the queues. What a job allocates was
  * charged before; a hostile guest gains nothing by the number of jobs: its ring bounds
  * them, and an end is one of a region that is there.
@@ -33,20 +33,20 @@
 #include "ucontext.h"
 #include "core/wake.h"
 
-#define LANES		6u
-#define LANES_WAIT	(LANES - 1)	/* for what may wait */
+#define THREADS		6u
+#define THREADS_WAIT	(THREADS - 1)	/* for what may wait */
 
 struct queue { struct be_job *first, **last; };
 
-struct be_lane {
-	pthread_t thread[LANES];
+struct be_jobs {
+	pthread_t thread[THREADS];
 	unsigned int started;
 	int fd;				/* wakes one of them, for each job */
 	pthread_mutex_t lock;		/* below; not while a job is executed */
 	struct queue ends, todo, done;
 	uint64_t turn;			/* the last one that a line has had */
 	struct be_line regions;
-	unsigned int waits;		/* lanes that run what may wait */
+	unsigned int waits;		/* job threads that run what may wait */
 	bool stop;
 	unsigned int n;			/* that may be dropped; command thread */
 	bool any;			/* done has some */
@@ -71,13 +71,13 @@ static struct be_job *queue_take(struct queue *q, struct be_job **at)
 	return job;
 }
 
-static bool may_run(const struct be_lane *l, const struct be_line *line)
+static bool may_run(const struct be_jobs *l, const struct be_line *line)
 {
-	return !line->busy && (line == &l->regions || l->waits < LANES_WAIT);
+	return !line->busy && (line == &l->regions || l->waits < THREADS_WAIT);
 }
 
 /* The first one of the line that has waited longest. */
-static struct be_job *todo_take(struct be_lane *l)
+static struct be_job *todo_take(struct be_jobs *l)
 {
 	struct be_job **at, **best = NULL;
 
@@ -89,7 +89,7 @@ static struct be_job *todo_take(struct be_lane *l)
 }
 
 /* With the lock. The next job that may run, if there is any. */
-static struct be_job *job_begin(struct be_lane *l)
+static struct be_job *job_begin(struct be_jobs *l)
 {
 	struct be_job *job = NULL;
 
@@ -107,7 +107,7 @@ static struct be_job *job_begin(struct be_lane *l)
 }
 
 /* With the lock: who has the line may be gone once the command thread has the job. */
-static void done_put(struct be_lane *l, struct be_job *job)
+static void done_put(struct be_jobs *l, struct be_job *job)
 {
 	if (job->line)			/* it is no context's end */
 		job->line->n--;
@@ -123,7 +123,7 @@ static void job_run(struct be_dev *dev, struct be_job *job)
 	job->refused = uv_errors - before;
 }
 
-static void job_done(struct be_lane *l, struct be_job *job)
+static void job_done(struct be_jobs *l, struct be_job *job)
 {
 	job->line->busy = false;
 	job->line->turn = ++l->turn;	/* behind the other lines */
@@ -135,7 +135,7 @@ static void job_done(struct be_lane *l, struct be_job *job)
  * Executes the next one; the command thread enters the result. False: none may run, or it
  * is to end.
  */
-static bool lane_step(struct be_dev *dev, struct be_lane *l)
+static bool job_step(struct be_dev *dev, struct be_jobs *l)
 {
 	struct be_job *job;
 
@@ -152,7 +152,7 @@ static bool lane_step(struct be_dev *dev, struct be_lane *l)
 	return true;
 }
 
-static bool stopped(struct be_lane *l)
+static bool stopped(struct be_jobs *l)
 {
 	bool stop;
 
@@ -166,25 +166,25 @@ static bool stopped(struct be_lane *l)
  * A job wakes a lane. If it may not run yet, it may when another one has been executed,
  * and whoever did that looks for the next.
  */
-static void *lane_thread(void *arg)
+static void *job_thread(void *arg)
 {
 	struct be_dev *dev = arg;
-	struct be_lane *l = dev->lane;
+	struct be_jobs *l = dev->jobs;
 	uint64_t one;
 
 	while (read(l->fd, &one, sizeof(one)) == sizeof(one) || errno == EINTR) {
-		while (lane_step(dev, l))
+		while (job_step(dev, l))
 			;
 		if (stopped(l))
 			return NULL;
 	}
-	be_fault(dev, "a lane cannot sleep: %s", strerror(errno));
+	be_fault(dev, "a job thread cannot sleep: %s", strerror(errno));
 	return NULL;
 }
 
-bool be_lane_put(struct be_dev *dev, struct be_job *job)
+bool be_jobs_put(struct be_dev *dev, struct be_job *job)
 {
-	struct be_lane *l = dev->lane;
+	struct be_jobs *l = dev->jobs;
 
 	if (!l || (job->drops && l->n >= XENVHCA_MAX_ID))
 		return false;
@@ -206,18 +206,18 @@ int be_job_do(const struct be_cmd *c, struct be_job *job, bool slow)
 	job->uc = c->uc ? c->uc : c->dev->ctl;
 	job->op = c->req->op;
 	job->id = c->req->id;
-	if (slow && be_lane_put(c->dev, job)) {
+	if (slow && be_jobs_put(c->dev, job)) {
 		BE_STAT_ADD(c->dev, cmd_lanes, 1);
 		return BE_PASSED;
 	}
-	job->err = slow && job->line && c->dev->lane ? -EBUSY :
+	job->err = slow && job->line && c->dev->jobs ? -EBUSY :
 		   job->run(c->dev, job);
 	return job->end(c, job);
 }
 
-void be_lane_drop(struct be_dev *dev, const struct be_uc *uc)
+void be_jobs_drop(struct be_dev *dev, const struct be_uc *uc)
 {
-	struct be_lane *l = dev->lane;
+	struct be_jobs *l = dev->jobs;
 	struct be_job **p, *job;
 
 	if (!l || !uc->jobs)
@@ -234,17 +234,17 @@ void be_lane_drop(struct be_dev *dev, const struct be_uc *uc)
 	pthread_mutex_unlock(&l->lock);
 }
 
-bool be_lane_any(struct be_dev *dev)
+bool be_jobs_any(struct be_dev *dev)
 {
-	return dev->lane && __atomic_load_n(&dev->lane->any, __ATOMIC_RELAXED);
+	return dev->jobs && __atomic_load_n(&dev->jobs->any, __ATOMIC_RELAXED);
 }
 
-struct be_job *be_lane_next(struct be_dev *dev)
+struct be_job *be_jobs_next(struct be_dev *dev)
 {
-	struct be_lane *l = dev->lane;
+	struct be_jobs *l = dev->jobs;
 	struct be_job *job;
 
-	if (!be_lane_any(dev))
+	if (!be_jobs_any(dev))
 		return NULL;
 	pthread_mutex_lock(&l->lock);
 	job = queue_take(&l->done, &l->done.first);
@@ -255,7 +255,7 @@ struct be_job *be_lane_next(struct be_dev *dev)
 
 int be_job_end(const struct be_cmd *c, struct be_job *job)
 {
-	struct be_lane *l = c->dev->lane;
+	struct be_jobs *l = c->dev->jobs;
 	struct be_uc *uc = job->uc;
 	int err;
 
@@ -273,7 +273,7 @@ int be_job_end(const struct be_cmd *c, struct be_job *job)
 	return err;
 }
 
-static void lane_free(struct be_lane *l)
+static void jobs_free(struct be_jobs *l)
 {
 	if (l->fd >= 0)
 		close(l->fd);
@@ -281,19 +281,19 @@ static void lane_free(struct be_lane *l)
 	free(l);
 }
 
-static int lanes_start(struct be_dev *dev, struct be_lane *l)
+static int threads_start(struct be_dev *dev, struct be_jobs *l)
 {
 	int rc = 0;
 
-	for (; !rc && l->started < LANES; l->started += !rc)
-		rc = -pthread_create(&l->thread[l->started], NULL, lane_thread,
+	for (; !rc && l->started < THREADS; l->started += !rc)
+		rc = -pthread_create(&l->thread[l->started], NULL, job_thread,
 				     dev);
 	return rc;
 }
 
-int be_lane_start(struct be_dev *dev)
+int be_jobs_start(struct be_dev *dev)
 {
-	struct be_lane *l = calloc(1, sizeof(*l));
+	struct be_jobs *l = calloc(1, sizeof(*l));
 	int rc;
 
 	if (!l)
@@ -304,16 +304,16 @@ int be_lane_start(struct be_dev *dev)
 	l->done.last = &l->done.first;
 	l->fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	rc = l->fd < 0 ? -errno : 0;
-	dev->lane = l;
+	dev->jobs = l;
 	if (!rc)
-		rc = lanes_start(dev, l);
+		rc = threads_start(dev, l);
 	if (rc)
-		be_lane_stop(dev);
+		be_jobs_stop(dev);
 	return rc;
 }
 
 /* Whoever ends the device ends its contexts. */
-static void lane_end_all(struct be_dev *dev, struct queue *q)
+static void end_all(struct be_dev *dev, struct queue *q)
 {
 	struct xenvhca_response rsp = {};
 	struct xenvhca_request req = {};
@@ -330,18 +330,18 @@ static void lane_end_all(struct be_dev *dev, struct queue *q)
 }
 
 /* Those that were not begun. */
-static void lane_end_none(struct be_dev *dev, struct queue *q)
+static void end_none(struct be_dev *dev, struct queue *q)
 {
 	struct be_job *job;
 
 	for (job = q->first; job; job = job->next)
 		job->err = -ENOENT;
-	lane_end_all(dev, q);
+	end_all(dev, q);
 }
 
-void be_lane_stop(struct be_dev *dev)
+void be_jobs_stop(struct be_dev *dev)
 {
-	struct be_lane *l = dev->lane;
+	struct be_jobs *l = dev->jobs;
 	unsigned int i;
 
 	if (!l)
@@ -353,9 +353,9 @@ void be_lane_stop(struct be_dev *dev)
 		be_wake(l->fd);
 	for (i = 0; i < l->started; i++)
 		pthread_join(l->thread[i], NULL);
-	lane_end_all(dev, &l->done);
-	lane_end_none(dev, &l->ends);
-	lane_end_none(dev, &l->todo);
-	dev->lane = NULL;
-	lane_free(l);
+	end_all(dev, &l->done);
+	end_none(dev, &l->ends);
+	end_none(dev, &l->todo);
+	dev->jobs = NULL;
+	jobs_free(l);
 }

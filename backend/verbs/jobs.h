@@ -4,11 +4,11 @@
  *
  * Commands that take long or may wait for the network, so that those of other processes
  * need not wait for them (verbs/jobs.c). Such a command has three parts: the command
- * thread checks, charges and reserves; another thread, a lane, does what takes long and
+ * thread checks, charges and reserves; another thread, a job thread, does what takes long and
  * touches no table; the command thread enters the result and answers.
  */
-#ifndef BE_LANE_H
-#define BE_LANE_H
+#ifndef BE_JOBS_H
+#define BE_JOBS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct be_uc;
  * More pages than these are left to a lane. To map or unmap so many takes as
  * long as a fast command does, some 100 us; two hand-overs take 10 to 20 us.
  */
-#define BE_LANE_PAGES	64u
+#define BE_JOB_PAGES	64u
 
 /*
  * Jobs that run in the order in which they came, one at a time: those of one context, or
@@ -30,7 +30,7 @@ struct be_uc;
 struct be_line {
 	uint64_t turn;			/* since when the next one waits */
 	unsigned int n;			/* that wait, or run */
-	bool busy;			/* a lane runs one */
+	bool busy;			/* a job thread runs one */
 };
 
 /* A command on its way; first member of what it needs. */
@@ -50,35 +50,35 @@ struct be_job {
 	uint64_t refused;		/* uv_errors of run() */
 };
 
-int be_lane_start(struct be_dev *dev);
+int be_jobs_start(struct be_dev *dev);
 /*
  * Waits for the jobs that are executed, and ends them and all others without an
  * answer. No limit: while the kernel has a command, its file does not go either.
  */
-void be_lane_stop(struct be_dev *dev);
+void be_jobs_stop(struct be_dev *dev);
 
 /* Every function below: command thread. */
 /**
- * be_lane_put() - leave a job to the lanes
+ * be_jobs_put() - leave a job to the job threads
  *
  * False: there are none, or as many jobs wait as a guest has requests. One that cannot
  * be dropped always has room: objects bound them, or who puts it.
  */
-bool be_lane_put(struct be_dev *dev, struct be_job *job);
+bool be_jobs_put(struct be_dev *dev, struct be_job *job);
 /**
  * be_job_do() - execute a command in its three parts
  * @job: taken over
- * @slow: by a lane, if there is room; what may wait fails with -EBUSY if there is none
+ * @slow: by a job thread, if there is room; what may wait fails with -EBUSY if there is none
  *
  * Return: 0 or -errno, or BE_PASSED.
  */
 int be_job_do(const struct be_cmd *c, struct be_job *job, bool slow);
 /* Jobs of a context that ends, which were not begun and need not be. */
-void be_lane_drop(struct be_dev *dev, const struct be_uc *uc);
+void be_jobs_drop(struct be_dev *dev, const struct be_uc *uc);
 /* The next job whose end() is due, or NULL; be_job_end() calls it. */
-struct be_job *be_lane_next(struct be_dev *dev);
+struct be_job *be_jobs_next(struct be_dev *dev);
 int be_job_end(const struct be_cmd *c, struct be_job *job);
 /* Is there one? Costs nothing, to poll for it. */
-bool be_lane_any(struct be_dev *dev);
+bool be_jobs_any(struct be_dev *dev);
 
 #endif

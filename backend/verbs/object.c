@@ -120,7 +120,7 @@ void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 	const struct be_kind *kind = kinds[obj->type];
 
 	if (obj->uc)
-		be_keys_drop(dev, obj->handle);
+		be_offsets_drop(dev, obj->handle);
 	be_shadow_detach(dev, obj);
 	if (kind->release)
 		kind->release(dev, obj);

@@ -6,8 +6,8 @@
  * all contexts of a device: found by offset and by the object that they belong
  * to, whatever their number. The command thread calls this.
  */
-#ifndef BE_KEYS_H
-#define BE_KEYS_H
+#ifndef BE_OFFSETS_H
+#define BE_OFFSETS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,8 +22,8 @@ struct be_uc;
  * queue's memory is charged here, or to the range while that is mapped, as
  * either may end first.
  */
-struct be_key {
-	struct be_key *of_offset, *of_owner;	/* next with the same hash */
+struct be_offset {
+	struct be_offset *of_offset, *of_owner;	/* next with the same hash */
 	struct be_uc *uc;
 	uint64_t offset;
 	uint32_t size;			/* octets */
@@ -33,16 +33,16 @@ struct be_key {
 	bool mapped;			/* once, and never again */
 };
 
-/* key: allocated, and the quota charged; both end with be_keys_drop(). */
-void be_key_add(struct be_dev *dev, struct be_key *key);
+/* off: allocated, and the quota charged; both end with be_offsets_drop(). */
+void be_offset_add(struct be_dev *dev, struct be_offset *off);
 /* One that is not mapped yet and has room for length; NULL. */
-struct be_key *be_key_take(struct be_dev *dev, const struct be_uc *uc,
+struct be_offset *be_offset_take(struct be_dev *dev, const struct be_uc *uc,
 			   uint64_t offset, uint64_t length);
 /* That of a range, NULL: it ended before. */
-struct be_key *be_key_of(struct be_dev *dev, const struct be_mmap *m);
+struct be_offset *be_offset_of(struct be_dev *dev, const struct be_mmap *m);
 /* Offsets of a destroyed object must not be mapped any more. */
-void be_keys_drop(struct be_dev *dev, uint32_t owner);
-void be_keys_drop_all(struct be_dev *dev, struct be_uc *uc);
+void be_offsets_drop(struct be_dev *dev, uint32_t owner);
+void be_offsets_drop_all(struct be_dev *dev, struct be_uc *uc);
 
 /* A range from its publication until it is freed. */
 void be_mmap_add(struct be_dev *dev, struct be_mmap *m);

@@ -11,7 +11,7 @@
 
 struct be_pd {
 	struct be_obj o;
-	unsigned int jobs;		/* of the lanes, of what is in it */
+	unsigned int jobs;		/* of the job threads, of what is in it */
 };
 /* What a WQE names by a number is in a hash table of the device. */
 struct be_ah {

@@ -7,7 +7,7 @@
  * its peer by TCP and expects a message: if the receives are not there by then,
  * an RC sender tries again, UC and UD lose the message. So
  *
- * - a kick or a command of the same vhca looks first (be_look_now): a receive
+ * - a kick or a command of the same vhca looks first (be_recv_poll_now): a receive
  *   precedes everything that the process asks for after it;
  * - otherwise this thread looks, often after something happened and less and
  *   less often when nothing does (docs/design/data-path.md);
@@ -48,7 +48,7 @@
 #define TIMES_RC	16
 #define TIMES_LOSSY	2
 
-struct be_look {
+struct be_recv_poll {
 	pthread_t thread;
 	pthread_mutex_t lock;	/* one moves receives at a time */
 	int wake_fd;
@@ -77,15 +77,15 @@ static uint64_t shortest(const struct be_dev *dev, uint64_t max)
 {
 	uint64_t pause = (uint64_t)PAUSE_QUEUE_NS *
 			 __atomic_load_n(&dev->n_shadows, __ATOMIC_RELAXED);
-	unsigned int times = max < BE_LOOK_RC_NS ? TIMES_LOSSY : TIMES_RC;
+	unsigned int times = max < BE_RECV_RC_NS ? TIMES_LOSSY : TIMES_RC;
 
-	return higher(pause, dev->look->turn_ns * times);
+	return higher(pause, dev->recv_poll->turn_ns * times);
 }
 
 /* Returns the number moved. Whoever was active lately will post soon. lock is held. */
 static unsigned int look(struct be_dev *dev, unsigned int most, bool active)
 {
-	struct be_look *l = dev->look;
+	struct be_recv_poll *l = dev->recv_poll;
 	uint64_t next, max = 0;
 	unsigned int n = be_shadow_receives(dev, most, &max);
 
@@ -98,15 +98,15 @@ static unsigned int look(struct be_dev *dev, unsigned int most, bool active)
 }
 
 /* Would the thread come too late? lock is held. */
-static bool oversleeps(const struct be_look *l)
+static bool oversleeps(const struct be_recv_poll *l)
 {
 	return l->next_ns &&
 	       (!l->asleep_ns || l->asleep_ns > 2 * l->next_ns);
 }
 
-void be_look_now(struct be_dev *dev)
+void be_recv_poll_now(struct be_dev *dev)
 {
-	struct be_look *l = dev->look;
+	struct be_recv_poll *l = dev->recv_poll;
 	bool late;
 
 	if (!l || !__atomic_load_n(&dev->shadows, __ATOMIC_RELAXED))
@@ -122,7 +122,7 @@ void be_look_now(struct be_dev *dev)
 }
 
 /* Of the thread, after a look that moved so many. lock is held. */
-static void weigh(struct be_look *l, unsigned int moved)
+static void weigh(struct be_recv_poll *l, unsigned int moved)
 {
 	uint64_t now;
 
@@ -142,7 +142,7 @@ static void weigh(struct be_look *l, unsigned int moved)
 /* Of the thread. lock is held. */
 static unsigned int measured_look(struct be_dev *dev)
 {
-	struct be_look *l = dev->look;
+	struct be_recv_poll *l = dev->recv_poll;
 	bool measured = !(l->looks++ % TURNS);
 	uint64_t begin = measured ? vl_clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
 	unsigned int moved = look(dev, MOST, false);
@@ -156,7 +156,7 @@ static unsigned int measured_look(struct be_dev *dev)
 /* One turn of the thread; returns how long to sleep, 0: until it is woken. */
 static uint64_t turn(struct be_dev *dev, bool due)
 {
-	struct be_look *l = dev->look;
+	struct be_recv_poll *l = dev->recv_poll;
 	uint64_t pause = 0, ns;
 	unsigned int moved;
 
@@ -176,13 +176,13 @@ static uint64_t turn(struct be_dev *dev, bool due)
 static void *look_thread(void *arg)
 {
 	struct be_dev *dev = arg;
-	struct be_look *l = dev->look;
+	struct be_recv_poll *l = dev->recv_poll;
 	struct pollfd pfd = { .fd = l->wake_fd, .events = POLLIN };
 	uint64_t ns;
 	int n = 1;
 
 	/* Of this thread, as Linux has it; without the right it is one of many. */
-	setpriority(PRIO_PROCESS, 0, BE_LOOK_NICE);
+	setpriority(PRIO_PROCESS, 0, BE_RECV_POLL_NICE);
 	while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
 		ns = turn(dev, n == 0);
 		n = ppoll(&pfd, 1, ns ? &(struct timespec){
@@ -208,9 +208,9 @@ static int lock_init(pthread_mutex_t *lock)
 	return -rc;
 }
 
-int be_look_start(struct be_dev *dev)
+int be_recv_poll_start(struct be_dev *dev)
 {
-	struct be_look *l = calloc(1, sizeof(*l));
+	struct be_recv_poll *l = calloc(1, sizeof(*l));
 	int rc;
 
 	if (!l)
@@ -223,27 +223,27 @@ int be_look_start(struct be_dev *dev)
 		rc = -errno;
 		goto err_free;
 	}
-	dev->look = l;
+	dev->recv_poll = l;
 	rc = -pthread_create(&l->thread, NULL, look_thread, dev);
 	if (!rc)
 		return 0;
-	dev->look = NULL;
+	dev->recv_poll = NULL;
 	close(l->wake_fd);
 err_free:
 	free(l);
 	return rc;
 }
 
-void be_look_stop(struct be_dev *dev)
+void be_recv_poll_stop(struct be_dev *dev)
 {
-	struct be_look *l = dev->look;
+	struct be_recv_poll *l = dev->recv_poll;
 
 	if (!l)
 		return;
 	__atomic_store_n(&l->stop, true, __ATOMIC_RELAXED);
 	be_wake(l->wake_fd);
 	pthread_join(l->thread, NULL);
-	dev->look = NULL;
+	dev->recv_poll = NULL;
 	close(l->wake_fd);
 	pthread_mutex_destroy(&l->lock);
 	free(l);

@@ -21,7 +21,7 @@ struct be_shadow;
 struct be_uc {
 	struct be_obj o;
 	struct be_obj *objs[BE_TYPES];	/* lists by type */
-	uint32_t n_keys;		/* keys.h */
+	uint32_t n_offsets;		/* keys.h */
 	struct be_dbpage *dbpages;
 	struct be_doorbell *doorbells;
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
@@ -32,7 +32,7 @@ struct be_uc {
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
 	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
-	unsigned int jobs;		/* of the lanes, that use it */
+	unsigned int jobs;		/* of the job threads, that use it */
 	struct be_line line;		/* those that may wait */
 	struct be_job leave;		/* DEALLOC_UCONTEXT behind them; end NULL: none */
 };
@@ -43,7 +43,7 @@ struct be_mmap {
 	size_t length;
 	void *addr;
 	uint32_t nr_pages;
-	uint32_t charged;		/* see be_key */
+	uint32_t charged;		/* see be_offset */
 	uint32_t grant_id;
 	uint32_t owner;			/* handle of the queue's object */
 	uint32_t *ref;			/* nr_pages references */

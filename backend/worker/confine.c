@@ -211,7 +211,7 @@ int be_confine(void)
 void be_limit(void)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
-	struct rlimit nice = { 20 - BE_LOOK_NICE, 20 - BE_LOOK_NICE };
+	struct rlimit nice = { 20 - BE_RECV_POLL_NICE, 20 - BE_RECV_POLL_NICE };
 	int rc;
 
 	/* Failure shows later, as an error that names the limit. */

@@ -241,7 +241,7 @@ bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp)
 {
 	struct be_job *job;
 
-	while ((job = be_lane_next(dev)))
+	while ((job = be_jobs_next(dev)))
 		if (job_dispatched(dev, job, rsp))
 			return true;
 	return false;

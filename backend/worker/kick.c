@@ -101,7 +101,7 @@ static int kick_drain_locked(struct be_dev *dev)
 	}
 	if (!kick_pay(dev))
 		return -EAGAIN;
-	be_look_now(dev);
+	be_recv_poll_now(dev);
 	kick_behind(dev);
 	for (i = 0; i < n; i++) {
 		if (be_kick(dev, &k->batch[i]))
@@ -145,7 +145,7 @@ void be_kick_flush(struct be_dev *dev)
 			left -= n;
 	} while (n == -EAGAIN || (n > 0 && left > 0));
 	be_kick_release(dev);
-	be_look_now(dev);
+	be_recv_poll_now(dev);
 }
 
 /* Tells whether entries came, or the command thread had them already. */
@@ -265,7 +265,7 @@ int be_kick_start(struct be_dev *dev)
 		rc = -errno;
 		goto err_free;
 	}
-	rc = be_look_start(dev);
+	rc = be_recv_poll_start(dev);
 	if (rc)
 		goto err_close;
 	dev->kicks = k;
@@ -273,7 +273,7 @@ int be_kick_start(struct be_dev *dev)
 	if (!rc)
 		return 0;
 	dev->kicks = NULL;
-	be_look_stop(dev);
+	be_recv_poll_stop(dev);
 err_close:
 	close(k->wake_fd);
 err_free:
@@ -290,7 +290,7 @@ void be_kick_stop(struct be_dev *dev)
 	__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
 	be_wake(k->wake_fd);
 	pthread_join(k->thread, NULL);
-	be_look_stop(dev);
+	be_recv_poll_stop(dev);
 	dev->kicks = NULL;
 	close(k->wake_fd);
 	free(k);

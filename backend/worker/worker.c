@@ -319,7 +319,7 @@ static void worker_connect(struct be_worker *w)
 		     dev->quota.spin_us);
 	rc = be_kick_start(dev);
 	if (!rc)
-		rc = be_lane_start(dev);
+		rc = be_jobs_start(dev);
 	if (rc) {
 		be_fault(dev, "cannot start a thread: %s", strerror(-rc));
 		return;
@@ -475,7 +475,7 @@ static void worker_release(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
 
-	be_lane_stop(dev);		/* before what it uses */
+	be_jobs_stop(dev);		/* before what it uses */
 	be_kick_stop(dev);
 	be_event_stop(dev);
 	be_dev_close(dev);

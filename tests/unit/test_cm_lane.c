@@ -36,14 +36,14 @@ static int setup(void **state)
 	wire_good_cm(c, RDMA_USER_CM_CMD_CREATE_ID, &req);
 	assert_int_equal(wire_call(w, &req), 0);
 	memcpy(&c->cm_id, w->rsp.u.cm_command.out, sizeof(c->cm_id));
-	assert_int_equal(be_lane_start(&w->dev), 0);
+	assert_int_equal(be_jobs_start(&w->dev), 0);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	fake_cm_block(false);		/* a test that failed */
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	be_event_stop(&w->dev);
 	return world_teardown(state);
 }
@@ -253,7 +253,7 @@ static void the_end_waits_for_one_command(void **state)
 	(void)state;
 	for (i = 0; i < XENVHCA_CM_SLOTS; i++)
 		put_command(RDMA_USER_CM_CMD_NOTIFY, (uint16_t)i);
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	assert_in_range(fake_cm_commands(), before, before + XENVHCA_CM_SLOTS);
 }
 

@@ -13,13 +13,13 @@
 #include <cmocka.h>
 
 static unsigned long steps;
-#define BE_KEYS_STEP()	(steps++)
+#define BE_OFFSETS_STEP()	(steps++)
 #include "verbs/offsets.c"
 
 #define PER_OWNER	2u		/* keys of a QP of Soft-RoCE */
 #define OWNERS		2048u		/* max-qp */
 #define ALL		(OWNERS * PER_OWNER)
-#define STEPS		(4 * (ALL / BE_KEY_HEADS + 1))	/* a few, of each list */
+#define STEPS		(4 * (ALL / BE_OFFSET_HEADS + 1))	/* a few, of each list */
 
 static struct be_dev dev;
 static struct be_uc uc[2];
@@ -38,19 +38,19 @@ static uint32_t owner_of(unsigned int k, uint32_t i)
 
 static void make(unsigned int k, uint32_t i)
 {
-	struct be_key *key = calloc(1, sizeof(*key));
+	struct be_offset *key = calloc(1, sizeof(*key));
 
 	assert_non_null(key);
-	*key = (struct be_key){ .uc = &uc[k], .offset = offset_of(i),
+	*key = (struct be_offset){ .uc = &uc[k], .offset = offset_of(i),
 				.size = 8192, .owner = owner_of(k, i),
 				.charged = 2 };
 	be_quota_charge_queue(&dev.quota, key->charged);
-	be_key_add(&dev, key);
+	be_offset_add(&dev, key);
 }
 
 static void map(unsigned int k, uint32_t i)
 {
-	struct be_key *key = be_key_take(&dev, &uc[k], offset_of(i), 8192);
+	struct be_offset *key = be_offset_take(&dev, &uc[k], offset_of(i), 8192);
 	struct be_mmap *m = &maps[k][i];
 
 	assert_non_null(key);
@@ -83,10 +83,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	be_keys_drop_all(&dev, &uc[0]);
-	be_keys_drop_all(&dev, &uc[1]);
+	be_offsets_drop_all(&dev, &uc[0]);
+	be_offsets_drop_all(&dev, &uc[1]);
 	be_dev_fini(&dev);
-	return dev.quota.queue_pages || uc[0].n_keys || uc[1].n_keys;
+	return dev.quota.queue_pages || uc[0].n_offsets || uc[1].n_offsets;
 }
 
 static void each_is_found_in_a_few_steps(void **state)
@@ -100,7 +100,7 @@ static void each_is_found_in_a_few_steps(void **state)
 				 &maps[1][i]);
 		assert_in_range(steps, 0, STEPS);
 		steps = 0;
-		assert_int_equal(be_key_of(&dev, &maps[1][i])->owner,
+		assert_int_equal(be_offset_of(&dev, &maps[1][i])->owner,
 				 owner_of(1, i));
 		assert_in_range(steps, 0, STEPS);
 	}
@@ -112,11 +112,11 @@ static void one_more_costs_a_few_steps(void **state)
 	steps = 0;
 	make(0, ALL);
 	assert_int_equal(steps, 0);
-	assert_null(be_key_take(&dev, &uc[0], offset_of(ALL), 8193));
-	assert_null(be_key_take(&dev, &uc[1], offset_of(ALL), 8192));
-	assert_non_null(be_key_take(&dev, &uc[0], offset_of(ALL), 8192));
-	be_keys_drop(&dev, owner_of(0, ALL));
-	assert_null(be_key_take(&dev, &uc[0], offset_of(ALL), 8192));
+	assert_null(be_offset_take(&dev, &uc[0], offset_of(ALL), 8193));
+	assert_null(be_offset_take(&dev, &uc[1], offset_of(ALL), 8192));
+	assert_non_null(be_offset_take(&dev, &uc[0], offset_of(ALL), 8192));
+	be_offsets_drop(&dev, owner_of(0, ALL));
+	assert_null(be_offset_take(&dev, &uc[0], offset_of(ALL), 8192));
 	assert_in_range(steps, 0, 3 * STEPS);
 }
 
@@ -126,29 +126,29 @@ static void an_owner_takes_its_own_along(void **state)
 
 	(void)state;
 	steps = 0;
-	be_keys_drop(&dev, owner_of(0, 7));
+	be_offsets_drop(&dev, owner_of(0, 7));
 	assert_in_range(steps, 1, 3 * STEPS);
-	assert_int_equal(uc[0].n_keys, ALL - PER_OWNER);
+	assert_int_equal(uc[0].n_offsets, ALL - PER_OWNER);
 	assert_int_equal(dev.quota.queue_pages, 2 * (2 * ALL - PER_OWNER));
 	/* its range lives on, and pays for itself */
-	assert_null(be_key_of(&dev, m));
+	assert_null(be_offset_of(&dev, m));
 	assert_ptr_equal(be_mmap_find(&dev, &uc[0], offset_of(7)), m);
 	be_mmap_del(&dev, m);
 	assert_null(be_mmap_find(&dev, &uc[0], offset_of(7)));
 	assert_ptr_equal(be_mmap_find(&dev, &uc[1], offset_of(7)), &maps[1][7]);
-	assert_int_equal(be_key_of(&dev, &maps[1][7])->owner, owner_of(1, 7));
+	assert_int_equal(be_offset_of(&dev, &maps[1][7])->owner, owner_of(1, 7));
 }
 
 static void a_context_takes_all_of_its_own(void **state)
 {
 	(void)state;
-	be_keys_drop_all(&dev, &uc[0]);
-	assert_int_equal(uc[0].n_keys, 0);
-	assert_int_equal(uc[1].n_keys, ALL);
+	be_offsets_drop_all(&dev, &uc[0]);
+	assert_int_equal(uc[0].n_offsets, 0);
+	assert_int_equal(uc[1].n_offsets, ALL);
 	assert_int_equal(dev.quota.queue_pages, 2 * ALL);
 	/* No list is looked at for one that has none. */
 	steps = 0;
-	be_keys_drop_all(&dev, &uc[0]);
+	be_offsets_drop_all(&dev, &uc[0]);
 	assert_int_equal(steps, 0);
 }
 

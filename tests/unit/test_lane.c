@@ -16,7 +16,7 @@
 #include "core/ib_core.h"
 #include "test_lane.h"
 
-#define LARGE		(BE_LANE_PAGES + 1)
+#define LARGE		(BE_JOB_PAGES + 1)
 #define LIST		60u		/* from here on pages of references */
 #define SPIN_LIMIT	10000000u
 #define SMALL		3u		/* pages that each context has registered */
@@ -59,7 +59,7 @@ void __wrap_be_spin_end(struct be_spin *s, bool found)
 static struct xenvhca_request region(const struct ctx *of, uint32_t n)
 {
 	struct xenvhca_request req;
-	uint32_t at = LIST + n - BE_LANE_PAGES, i;
+	uint32_t at = LIST + n - BE_JOB_PAGES, i;
 	uint32_t *list = loop_page(w->loop, at);
 
 	assert_true(wire_good(of, XENVHCA_OP_REG_MR, &req));
@@ -85,14 +85,14 @@ static int setup(void **state)
 	other = &world->other;
 	spinning = false;
 	assert_int_equal(be_event_start(&w->dev), 0);
-	assert_int_equal(be_lane_start(&w->dev), 0);
+	assert_int_equal(be_jobs_start(&w->dev), 0);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	fake_block(0);			/* a test that failed */
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	be_event_stop(&w->dev);
 	return world_teardown(state);
 }
@@ -180,7 +180,7 @@ static void fast_commands_pass_its_end(void **state)
 static void small_regions_stay_in_line(void **state)
 {
 	(void)state;
-	put(region(c, BE_LANE_PAGES), 1);
+	put(region(c, BE_JOB_PAGES), 1);
 	assert_int_equal(told(1), 0);
 	put_handle(c, XENVHCA_OP_DEREG_MR, w->rsp.u.mr.handle, 2);
 	assert_int_equal(told(2), 0);
@@ -373,7 +373,7 @@ static void end_while(uint32_t cmd)
 	put_end(c, 20);
 	assert_false(answered() && w->rsp.id != 2);
 	assert_int_equal(pthread_create(&thread, NULL, open_gate, NULL), 0);
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	pthread_join(thread, NULL);
 	assert_false(loop_get_response(w->loop, &w->rsp));
 	assert_int_equal(w->dev.quota.used[BE_MR], cmd == REG ? 3 : 2);
@@ -413,7 +413,7 @@ static void the_end_ends_regions_that_wait_for_theirs(void **state)
 		put_handle(c, XENVHCA_OP_DEREG_MR, mr[i], (uint16_t)i);
 	await_blocked();
 	assert_int_equal(pthread_create(&thread, NULL, open_gate, NULL), 0);
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	pthread_join(thread, NULL);
 	assert_int_equal(w->dev.quota.used[BE_MR], 4);
 	assert_int_equal(w->dev.quota.used_pages, 2 * SMALL + 2 * LARGE);
@@ -495,7 +495,7 @@ static void all_at_once(void **state)
 	for (turn = 0; turn < 50; turn++) {
 		for (i = 0; i < 8; i++)
 			for (j = 0; j < 2; j++)
-				put(region(of[j], BE_LANE_PAGES + i % 3),
+				put(region(of[j], BE_JOB_PAGES + i % 3),
 				    (uint16_t)(2 * i + j));
 		for (i = 0; i < 16; i++) {
 			await_answer();

@@ -29,14 +29,14 @@ static int setup(void **state)
 	w = &world->a;
 	c = &world->c;
 	other = &world->other;
-	assert_int_equal(be_lane_start(&w->dev), 0);
+	assert_int_equal(be_jobs_start(&w->dev), 0);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	fake_block(0);			/* a test that failed */
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	return world_teardown(state);
 }
 
@@ -264,7 +264,7 @@ static void the_device_ends_while_all_wait(void **state)
 	await_blocked(2);
 	put_end(other, 40);
 	assert_int_equal(pthread_create(&thread, NULL, open_gate, NULL), 0);
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	pthread_join(thread, NULL);
 	assert_int_equal(w->dev.ctl->jobs, 0);
 }
@@ -391,7 +391,7 @@ static void nothing_is_sent_while_it_is_reset(void **state)
 	pthread_join(thread, NULL);
 	while (!executed(1))
 		sched_yield();
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	be_kick_stop(&w->dev);
 }
 
@@ -409,7 +409,7 @@ static void what_waits_holds_up_no_send(void **state)
 	assert_false(answered());
 	fake_block(0);
 	assert_int_equal(answer(1), 0);
-	be_lane_stop(&w->dev);
+	be_jobs_stop(&w->dev);
 	be_kick_stop(&w->dev);
 }
 
@@ -454,7 +454,7 @@ static void turn_put(struct turn *t, unsigned int number, struct be_line *line,
 			 .end = turn_end },
 		.number = number, .gate = gate,
 	};
-	assert_true(be_lane_put(&w->dev, &t->job));
+	assert_true(be_jobs_put(&w->dev, &t->job));
 }
 
 static void await_begun(unsigned int n)
