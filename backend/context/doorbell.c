@@ -60,7 +60,7 @@ static int page_offer(const struct be_cmd *c, const struct vhca_mmap *row,
 	bool again;
 	int err;
 
-	if (db->bell.slot == BE_NO_SLOT)	/* else it was asked already */
+	if (db->state == BE_BELL_GONE)	/* else it was asked already */
 		db->gfn = c->req->u.mmap.gfn;
 	do {
 		err = db->addr ? 0 : page_map(c, row, db);
@@ -113,7 +113,7 @@ static void doorbell_unlink(struct be_uc *uc, const struct be_doorbell *db)
 /*
  * Makes a page reachable that the context does not have (@old is NULL), or that
  * was taken from the guest. After -EIO and -ETIMEDOUT the guest may have the page:
- * it stays in the list as broken, and the frontend takes its state for unknown.
+ * it stays in the list, and the frontend takes its state for unknown.
  */
 static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 			struct be_doorbell *old)
@@ -121,7 +121,7 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 	struct be_doorbell *db = old;
 	int err = 0;
 
-	if (db && db->asking) {
+	if (db && db->state == BE_BELL_ASKING) {
 		doorbell_unlink(c->uc, db);
 		old = NULL;
 	}
@@ -136,15 +136,15 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 			be_doorbell_free(c->dev, db);
 		return err;
 	}
-	db->asking = err == -EINPROGRESS;
-	db->broken = err;
+	db->state = !err ? BE_BELL_MAPPED :
+		    err == -EINPROGRESS ? BE_BELL_ASKING : BE_BELL_UNKNOWN;
 	/* A PV guest names no frame. */
 	db->held |= !db->gfn || c->dev->t->hold_translated;
 	if (!old) {
 		db->next = c->uc->doorbells;
 		c->uc->doorbells = db;
 	}
-	if (db->asking)
+	if (db->state == BE_BELL_ASKING)
 		return BE_LATER;
 	return !err || err == -ETIMEDOUT ? err : -EIO;
 }
@@ -163,14 +163,15 @@ static int doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 	err = be_park_other(c->dev, c->uc, r->offset);
 	if (err)
 		return err;
-	c->uc->asked = true;
+	if (c->uc->pages == BE_PAGES_NONE)
+		c->uc->pages = BE_PAGES_ASKED;
 	db = be_doorbell_find(c->uc->doorbells, r->offset);
-	if (!db || db->bell.slot == BE_NO_SLOT || db->asking)
+	if (!db || db->state == BE_BELL_GONE || db->state == BE_BELL_ASKING)
 		err = doorbell_get(c, row, db);
 	if (err)
 		return err;
 	db = be_doorbell_find(c->uc->doorbells, r->offset);
-	if (db->broken)
+	if (db->state == BE_BELL_UNKNOWN)
 		return -EIO;
 	if (db->gfn != r->gfn)		/* it is there already */
 		return -EBUSY;

@@ -11,14 +11,20 @@
 
 struct be_dev;
 
+enum be_bell_state {
+	BE_BELL_GONE,		/* the guest does not have it: no slot */
+	BE_BELL_ASKING,		/* the agent has not answered yet */
+	BE_BELL_UNKNOWN,	/* the guest may have it, and was not told */
+	BE_BELL_MAPPED,
+};
+
 /* A doorbell page of a context, from its mmap to the end of the verbs file. */
 struct be_doorbell {
 	struct be_doorbell *next;
 	uint64_t offset, gfn;
 	void *addr;			/* mapped here: holds the verbs file */
-	struct be_bell bell;		/* BE_NO_SLOT: the guest lost it */
-	bool broken;			/* the guest was not told of it */
-	bool asking;			/* and the agent has not answered yet */
+	struct be_bell bell;
+	enum be_bell_state state;
 	bool held;			/* by the agent, until the guest ends */
 };
 

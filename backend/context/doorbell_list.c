@@ -39,19 +39,19 @@ static int doorbell_take(struct be_dev *dev, struct be_doorbell *db)
 {
 	struct be_transport *t = dev->t;
 	/* Nobody takes a page of its window from a guest. */
-	int err = db->bell.slot == BE_NO_SLOT || dev->window.nr ? 0 :
+	int err = db->state == BE_BELL_GONE || dev->window.nr ? 0 :
 		  t->ops->doorbell_unmap(t, db->bell.slot);
 
 	if (err)
 		return err;
 	db->bell.slot = BE_NO_SLOT;
-	db->broken = db->asking = false;
+	db->state = BE_BELL_GONE;
 	return 0;
 }
 
 bool be_doorbells_mapped(const struct be_doorbell *list)
 {
-	while (list && list->bell.slot == BE_NO_SLOT)
+	while (list && list->state == BE_BELL_GONE)
 		list = list->next;
 	return list;
 }
@@ -62,7 +62,7 @@ int be_doorbells_withdraw(struct be_dev *dev, struct be_doorbell *list,
 	int err = 0;
 
 	for (; list && !err; list = list->next)
-		if (all || list->gfn || list->broken)
+		if (all || list->gfn || list->state != BE_BELL_MAPPED)
 			err = doorbell_take(dev, list);
 	return err;
 }

@@ -153,7 +153,7 @@ bool be_spoil(struct be_dev *dev, struct be_uc *uc)
 {
 	struct be_parked *p;
 
-	if (!uc->spoilt || has_objects(uc))
+	if (uc->pages != BE_PAGES_SPOILT || has_objects(uc))
 		return false;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -206,7 +206,7 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 	struct be_parked *p;
 	uint32_t uars;
 
-	uc->spoilt = true;
+	uc->pages = BE_PAGES_SPOILT;
 	if (!uc->opening || uc->doorbells || has_objects(uc) ||
 	    uc->exchanges++ >= MAX_EXCHANGES)
 		return false;
@@ -221,7 +221,7 @@ bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 	p->uars = 0;
 	files_give(dev, uc, p);
 	be_uars_take(dev, uc, uars);	/* less than what was given back */
-	uc->spoilt = false;
+	uc->pages = BE_PAGES_ASKED;
 	be_log(dev, BE_DEBUG, "context opened anew for other doorbell pages");
 	return !be_files_listen(dev, uc);
 }
@@ -263,7 +263,7 @@ int be_park(struct be_dev *dev, struct be_uc *uc)
 	if (!p)
 		return -ENOMEM;
 	files_take(dev, uc, p);
-	if (uc->spoilt) {
+	if (uc->pages == BE_PAGES_SPOILT) {
 		free(p->opening);
 		p->opening = NULL;
 	}
@@ -365,7 +365,7 @@ int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset)
 	struct be_parked *mine, *other;
 	int err = 0;
 
-	if (!uc->doorbells || uc->asked || has_objects(uc) ||
+	if (!uc->doorbells || uc->pages != BE_PAGES_NONE || has_objects(uc) ||
 	    be_doorbell_find(uc->doorbells, offset))
 		return 0;
 	mine = calloc(1, sizeof(*mine));

@@ -64,13 +64,13 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 	while (uc->objs[BE_MMAP])
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
 	err = files_end(dev, uc);
-	if (err && !uc->closing)	/* not at every try */
+	if (err && uc->state != BE_UC_CLOSING)	/* not at every try */
 		be_log(dev, BE_ERR, err == -EBUSY ?
 		       "the kernel does not destroy an object (%s): its context stays open" :
 		       "a doorbell page cannot be taken from the guest (%s): its context stays open",
 		       strerror(-err));
 	if (err) {
-		uc->closing = true;
+		uc->state = BE_UC_CLOSING;
 		return err;
 	}
 	be_objs_release(dev, uc);
@@ -87,7 +87,7 @@ void be_dev_tick(struct be_dev *dev)
 	for (o = dev->ucontexts; o; o = next) {
 		next = o->next;
 		/* A silent agent costs time with each: one is enough. */
-		if (((struct be_uc *)o)->closing &&
+		if (((struct be_uc *)o)->state == BE_UC_CLOSING &&
 		    be_ucontext_close(dev, (struct be_uc *)o) == -ETIMEDOUT)
 			return;
 	}
@@ -163,7 +163,7 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
  */
 static int uc_leave(const struct be_cmd *c, struct be_job *leave)
 {
-	struct be_uc *uc = c->uc;
+	struct be_uc *uc = leave->uc;
 
 	if (!uc->jobs && c->dev->jobs && be_mrs_slow(uc)) {
 		be_objs_destroy(c->dev, uc, BE_MR + 1);
@@ -171,7 +171,6 @@ static int uc_leave(const struct be_cmd *c, struct be_job *leave)
 	}
 	if (uc->jobs)
 		return BE_PASSED;
-	leave->end = NULL;
 	return be_ucontext_close(c->dev, uc);
 }
 
@@ -181,6 +180,7 @@ int be_dealloc_ucontext(const struct be_cmd *c)
 		.uc = c->uc, .op = c->req->op, .id = c->req->id,
 		.end = uc_leave,
 	};
+	c->uc->state = BE_UC_LEAVING;
 	be_jobs_drop(c->dev, c->uc);
 	return uc_leave(c, &c->uc->leave);
 }

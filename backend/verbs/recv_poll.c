@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The look thread moves receives that a guest has posted into the driver's
+ * The receive thread moves receives that a guest has posted into the driver's
  * queues (shadow.h). No system call reports them. A program posts some, tells
  * its peer by TCP and expects a message: if the receives are not there by then,
  * an RC sender tries again, UC and UD lose the message. So

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The look thread moves receives of Soft-RoCE into the driver's queues
+ * The receive thread moves receives of Soft-RoCE into the driver's queues
  * (verbs/recv_poll.c).
  */
 #ifndef BE_RECV_POLL_H

@@ -18,23 +18,36 @@ struct be_doorbell;
 struct be_opening;
 struct be_shadow;
 
+/* The life of a context; parked and spoilt files have no context (context/park.h). */
+enum be_uc_state {
+	BE_UC_OPEN,
+	BE_UC_LEAVING,		/* DEALLOC_UCONTEXT waits for jobs: be_uc.leave */
+	BE_UC_CLOSING,		/* it failed, and is tried again */
+};
+
+/* The doorbell pages that its process has asked for. */
+enum be_uc_pages {
+	BE_PAGES_NONE,
+	BE_PAGES_ASKED,		/* some: by the offsets of these files */
+	BE_PAGES_SPOILT,	/* one of them may be another guest's */
+};
+
 struct be_uc {
 	struct be_obj o;
+	enum be_uc_state state;
+	enum be_uc_pages pages;
 	struct be_obj *objs[BE_TYPES];	/* lists by type */
 	uint32_t n_offsets;		/* keys.h */
 	struct be_dbpage *dbpages;
 	struct be_doorbell *doorbells;
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
-	bool asked;			/* for a page, by its process */
 	unsigned int exchanges;		/* of its files, park.c */
-	bool spoilt;			/* a page of it belongs to another */
 	uint32_t uars;			/* charged, until fd is closed */
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
-	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
 	unsigned int jobs;		/* of the job threads, that use it */
 	struct be_line line;		/* those that may wait */
-	struct be_job leave;		/* DEALLOC_UCONTEXT behind them; end NULL: none */
+	struct be_job leave;		/* DEALLOC_UCONTEXT behind them */
 };
 struct be_mmap {
 	struct be_obj o;

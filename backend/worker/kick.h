@@ -18,7 +18,7 @@ bool be_kick(struct be_dev *dev, const struct xenvhca_kick *k);
 /* Execute the kicks that were in the ring when this was called: a command
  * must not overtake the posts made before it. Command thread; bounded. */
 void be_kick_flush(struct be_dev *dev);
-/* Starts the look thread, too. */
+/* Starts the receive thread, too. */
 int be_kick_start(struct be_dev *dev);
 void be_kick_stop(struct be_dev *dev);
 

@@ -410,7 +410,7 @@ static uint32_t context_to_keep(const struct be_dev *dev)
 
 	for (o = dev->ucontexts; o; o = o->next) {
 		uc = (const struct be_uc *)o;
-		if (be_doorbells_held(uc->doorbells) && !uc->closing)
+		if (be_doorbells_held(uc->doorbells) && uc->state != BE_UC_CLOSING)
 			return o->handle;
 	}
 	return 0;
