@@ -163,7 +163,7 @@ static bool stopped(struct be_jobs *l)
 }
 
 /*
- * A job wakes a lane. If it may not run yet, it may when another one has been executed,
+ * A job wakes a thread. If it may not run yet, it may when another one has been executed,
  * and whoever did that looks for the next.
  */
 static void *job_thread(void *arg)

@@ -18,7 +18,7 @@ struct be_dev;
 struct be_uc;
 
 /*
- * More pages than these are left to a lane. To map or unmap so many takes as
+ * More pages than these are left to a job thread. To map or unmap so many takes as
  * long as a fast command does, some 100 us; two hand-overs take 10 to 20 us.
  */
 #define BE_JOB_PAGES	64u

@@ -171,7 +171,7 @@ static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 
 /*
  * Tells whether a request came while the thread polled for it, or an answer of the
- * lane. After a request or such an answer only, so that what wakes the thread for
+ * job thread. After a request or such an answer only, so that what wakes the thread for
  * another reason, or a frontend that only moves its index, makes it poll once at
  * most. That it pays is said of requests.
  */

@@ -359,6 +359,22 @@ def check_proofs(t):
                 t.say(name, i, f"{number} is wrong about the tier: (soak) or not")
 
 
+def check_states(t):
+    """The table of the states of a verbs file has those of the code."""
+    name = "docs/design/teardown.md"
+    rows = set(re.findall(r"^\|.*`(BE_(?:UC|UNTIL)_\w+)`", t.text(name), re.M))
+    for header, enum in (("backend/verbs/ucontext.h", "be_uc_state"),
+                         ("backend/supervise/guard.h", "be_until")):
+        t.checks += 1
+        for body in re.findall(rf"enum {enum} {{(.*?)}};", t.text(header), re.S):
+            for state in re.findall(r"\bBE_(?:UC|UNTIL)_\w+", strip_c(body)):
+                if state not in rows:
+                    t.say(header, 1, f"{name} has no row of {state}")
+                rows.discard(state)
+    for state in rows:
+        t.say(name, 1, f"{state} is no state of a context or a guard")
+
+
 def check_circles(t):
     """Headers of a part do not include each other in a circle."""
     graph = {}
@@ -411,7 +427,7 @@ def main():
     for check in (check_files, check_ends, check_ops,
                   check_names, check_nodes, check_keys, check_shared,
                   check_includes, check_seam, check_sleeps, check_proofs,
-                  check_circles, check_duplicates):
+                  check_states, check_circles, check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

@@ -4,7 +4,7 @@
  *
  * Memory regions by a dma-buf: which ones are, what is mapped into the worker
  * instead when the helper refuses, and that the region holds the pages, by the
- * command thread and by the lane.
+ * command thread and by the job thread.
  */
 #include <errno.h>
 
@@ -186,7 +186,7 @@ static void what_is_refused_leaves_nothing(void **state)
 	assert_int_equal(g->dev.quota.used[BE_MR], 1);
 }
 
-/* What the lane does of it, with a region of the command thread's beside it. */
+/* What the job thread does of it, with a region of the command thread's beside it. */
 static void large_ones_are_the_lanes(void **state)
 {
 	struct guest *g = *state;

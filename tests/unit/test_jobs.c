@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The lane: a large registration or its end holds up no fast command, neither of
+ * The job thread: a large registration or its end holds up no fast command, neither of
  * other processes nor of its own; what it uses stays until it is done; a process, a
  * guest or a device may end meanwhile; and it leaves nothing behind when it fails.
  */
@@ -14,7 +14,7 @@
 
 #include "core/event.h"
 #include "core/ib_core.h"
-#include "test_lane.h"
+#include "test_jobs.h"
 
 #define LARGE		(BE_JOB_PAGES + 1)
 #define LIST		60u		/* from here on pages of references */
@@ -97,7 +97,7 @@ static int teardown(void **state)
 	return world_teardown(state);
 }
 
-/* The lane has a command in the kernel, and this thread had none of those. */
+/* The job thread has a command in the kernel, and this thread had none of those. */
 static void await_blocked(void)
 {
 	unsigned int by_us, n;

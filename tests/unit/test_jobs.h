@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the tests of the lane send, and how they wait for the answer: as a command thread
+ * What the tests of the job thread send, and how they wait for the answer: as a command thread
  * that sleeps until it is woken.
  */
-#ifndef TEST_LANE_H
-#define TEST_LANE_H
+#ifndef TEST_JOBS_H
+#define TEST_JOBS_H
 
 #include <poll.h>
 #include <sched.h>

@@ -12,12 +12,12 @@
 #include <semaphore.h>
 
 #include "core/ib_core.h"
-#include "test_lane.h"
+#include "test_jobs.h"
 
 #define AH	IB_USER_VERBS_CMD_CREATE_AH
 #define MODIFY	IB_USER_VERBS_CMD_MODIFY_QP
 #define MANY	55u			/* of one process: what the ring has room for */
-#define WAITS	5u			/* lanes for what may wait */
+#define WAITS	5u			/* job threads for what may wait */
 #define RESET	0
 
 static int setup(void **state)
@@ -288,7 +288,7 @@ static void a_failure_leaves_nothing(void **state)
 	}
 }
 
-/* A lane costs two turns of the scheduler: only what may wait has one. */
+/* A job thread costs two turns of the scheduler: only what may wait has one. */
 static void what_cannot_wait_stays_in_line(void **state)
 {
 	static const uint8_t groups[2][16] = {
@@ -465,7 +465,7 @@ static void await_begun(unsigned int n)
 
 /*
  * Five contexts wait with three jobs each, when a sixth one and a region come: the region
- * passes, and the sixth has the first lane that is free.
+ * passes, and the sixth has the first job thread that is free.
  */
 static void contexts_take_turns(void **state)
 {
