@@ -13,12 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "be.h"
+#include "core/be.h"
 #include "carrier/open_files.h"
+#include "carrier/open_xen.h"
 #include "carrier/open_xenstore.h"
 #include "host/maptrack.h"
 #include "host/paths.h"
-#include "main.h"
+#include "core/options.h"
 #include "number.h"
 #include "supervise/supervisor.h"
 #include "worker/worker.h"
@@ -177,7 +178,8 @@ int main(int argc, char **argv)
 	files = opt.devices[0];
 	be_files_at(opt.devices);
 	if (opt.worker)
-		return be_worker_main(&opt, files ? be_link_page : be_link_xenstore);
+		return be_worker_main(&opt, files ? be_link_page : be_link_xenstore,
+				      be_xen_open);
 	/* stderr stays: it is the log. */
 	if (!fg && daemon(0, 1) < 0) {
 		be_log(NULL, BE_ERR, "daemon: %s", strerror(errno));

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <xen/io/vhcaif.h>
 #include "host/tree.h"
-#include "log.h"
+#include "core/log.h"
 #include "number.h"
 #include "open_files.h"
 #include "xenstore/scan.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xen/io/vhcaif.h>
-#include "log.h"
+#include "core/log.h"
 #include "open_xenstore.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"

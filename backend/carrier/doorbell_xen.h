@@ -9,7 +9,7 @@
 #ifndef BE_DOORBELL_XEN_H
 #define BE_DOORBELL_XEN_H
 
-#include "be.h"
+#include "core/be.h"
 #include "xenstore/node.h"
 
 #define BE_EVERY_SLOT	XENVHCA_DOORBELL_SLOTS

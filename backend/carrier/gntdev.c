@@ -7,7 +7,7 @@
  * address range. The hypervisor decides which references are valid.
  *
  * The kernel changes the mappings of a process for one thread at a time: while the
- * lane maps or unmaps a piece, no other thread can map anything, queue memory for
+ * job thread maps or unmaps a piece, no other thread can map anything, queue memory for
  * example. So a piece has 64 MiB, some 20 ms, where gntdev would take 256 MiB.
  *
  * In the kernel, the offsets of what one open file maps are ints, which ends at
@@ -27,10 +27,10 @@
 #include <xen/grant_table.h>
 #include <xen/sys/gntdev.h>
 #include <xen/io/vhcaif.h>
-#include "be.h"
+#include "core/be.h"
 #include "gntdev.h"
 #include "host/paths.h"
-#include "sys.h"
+#include "core/sys.h"
 
 #define GNTDEV_PATH	"/dev/xen/gntdev"
 #define PIECE_PAGES	16384u

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Maps of guest pages by /dev/xen/gntdev, of any length at one contiguous
- * address. The command thread and the lanes call this, but open and close.
+ * address. The command thread and the job threads call this, but open and close.
  */
 #ifndef BE_GNTDEV_H
 #define BE_GNTDEV_H

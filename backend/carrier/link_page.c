@@ -22,11 +22,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include <xenevtchn.h>
-#include "be.h"
+#include "core/be.h"
 #include "gntdev.h"
 #include "host/tree.h"
 #include "open_files.h"
-#include "transport.h"
+#include "core/transport.h"
 #include "xenstore/state.h"
 
 #define LOOK_S			1	/* for a page, while there is none */

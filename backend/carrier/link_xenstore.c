@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "be.h"
+#include "core/be.h"
 #include "open_xenstore.h"
 #include "xenstore/scan.h"
 #include "xenstore/state.h"

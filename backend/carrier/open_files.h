@@ -9,8 +9,8 @@
 #ifndef BE_OPEN_FILES_H
 #define BE_OPEN_FILES_H
 
-#include "devices.h"
-#include "link.h"
+#include "core/devices.h"
+#include "core/link.h"
 
 /* The root of the directories, which must stay there. Before anything is opened. */
 void be_files_at(const char *root);

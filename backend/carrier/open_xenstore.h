@@ -9,8 +9,8 @@
 #ifndef BE_OPEN_XENSTORE_H
 #define BE_OPEN_XENSTORE_H
 
-#include "devices.h"
-#include "link.h"
+#include "core/devices.h"
+#include "core/link.h"
 
 be_devices_open_fn be_devices_xenstore;
 be_link_open_fn be_link_xenstore;

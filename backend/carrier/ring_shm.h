@@ -9,7 +9,7 @@
 #ifndef RING_SHM_H
 #define RING_SHM_H
 
-#include "be.h"
+#include "core/be.h"
 
 enum be_port_id { BE_PORT_CMD, BE_PORT_EVT, BE_PORT_KICK, BE_PORTS };
 

@@ -18,6 +18,7 @@
 #include "doorbell_xen.h"
 #include "gntdev.h"
 #include "host/arch.h"
+#include "open_xen.h"
 #include "ring_shm.h"
 #include "uapi/vhca-helper.h"
 
@@ -260,7 +261,72 @@ static void xen_close(struct be_transport *t)
 	free(x);
 }
 
+static int port_bind(struct be_xen *x, int which, uint32_t remote)
+{
+	struct be_port *p = &x->port[which];
+	int fl, err;
+
+	p->h = xenevtchn_open(NULL, 0);
+	/* Kernels that cannot restrict it serve as well. */
+	if (p->h)
+		xenevtchn_restrict(p->h, (domid_t)x->dev->domid);
+	if (p->h)
+		p->port = xenevtchn_bind_interdomain(p->h,
+						     (uint32_t)x->dev->domid,
+						     remote);
+	if (!p->h || p->port < 0) {
+		err = errno;
+		be_fault(x->dev, "event channel %u of the frontend: %s",
+			 remote, strerror(err));
+		return -err;
+	}
+	/* A read without an event must not block the thread for ever. */
+	fl = fcntl(xenevtchn_fd(p->h), F_GETFL);
+	if (fl < 0 || fcntl(xenevtchn_fd(p->h), F_SETFL, fl | O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}
+
+/* All pages first, so that a ring is never half there. */
+static int rings_map(struct be_xen *x, const struct be_ring_params *p)
+{
+	x->ring_pages = 1u << p->ring_order;
+	x->ring_va = xen_map(&x->shm.t, p->ring_ref, x->ring_pages,
+			     false);
+	if (!x->ring_va)
+		return -errno;
+	x->evt = xen_map(&x->shm.t, &p->evt_ref, 1, false);
+	if (!x->evt)
+		return -errno;
+	x->kick = xen_map(&x->shm.t, &p->kick_ref, 1, false);
+	if (!x->kick)
+		return -errno;
+	return 0;
+}
+
+static int xen_connect(struct be_transport *t, const struct be_ring_params *p)
+{
+	struct be_xen *x = to_xen(t);
+	int rc;
+
+	rc = rings_map(x, p);
+	if (rc)
+		return rc;
+	rc = port_bind(x, BE_PORT_CMD, p->cmd_port);
+	if (!rc)
+		rc = port_bind(x, BE_PORT_EVT, p->evt_port);
+	if (!rc)
+		rc = port_bind(x, BE_PORT_KICK, p->kick_port);
+	if (rc)
+		return rc;
+	/* Last: from here on the event thread uses ring and port. */
+	be_shm_init(&x->shm, x->ring_va, x->ring_pages, x->evt, x->kick,
+		    xen_notify);
+	return 0;
+}
+
 static const struct be_transport_ops xen_ops = {
+	.connect = xen_connect,
 	.get_request = be_shm_get_request,
 	.any_request = be_shm_any_request,
 	.arm_requests = be_shm_arm_requests,
@@ -337,68 +403,4 @@ struct be_transport *be_xen_open(struct be_dev *dev, int helper_fd, bool agent,
 		return &x->shm.t;
 	xen_close(&x->shm.t);
 	return NULL;
-}
-
-static int port_bind(struct be_xen *x, int which, uint32_t remote)
-{
-	struct be_port *p = &x->port[which];
-	int fl, err;
-
-	p->h = xenevtchn_open(NULL, 0);
-	/* Kernels that cannot restrict it serve as well. */
-	if (p->h)
-		xenevtchn_restrict(p->h, (domid_t)x->dev->domid);
-	if (p->h)
-		p->port = xenevtchn_bind_interdomain(p->h,
-						     (uint32_t)x->dev->domid,
-						     remote);
-	if (!p->h || p->port < 0) {
-		err = errno;
-		be_fault(x->dev, "event channel %u of the frontend: %s",
-			 remote, strerror(err));
-		return -err;
-	}
-	/* A read without an event must not block the thread for ever. */
-	fl = fcntl(xenevtchn_fd(p->h), F_GETFL);
-	if (fl < 0 || fcntl(xenevtchn_fd(p->h), F_SETFL, fl | O_NONBLOCK) < 0)
-		return -errno;
-	return 0;
-}
-
-/* All pages first, so that a ring is never half there. */
-static int rings_map(struct be_xen *x, const struct be_xen_params *p)
-{
-	x->ring_pages = 1u << p->ring_order;
-	x->ring_va = xen_map(&x->shm.t, p->ring_ref, x->ring_pages,
-			     false);
-	if (!x->ring_va)
-		return -errno;
-	x->evt = xen_map(&x->shm.t, &p->evt_ref, 1, false);
-	if (!x->evt)
-		return -errno;
-	x->kick = xen_map(&x->shm.t, &p->kick_ref, 1, false);
-	if (!x->kick)
-		return -errno;
-	return 0;
-}
-
-int be_xen_connect(struct be_transport *t, const struct be_xen_params *p)
-{
-	struct be_xen *x = to_xen(t);
-	int rc;
-
-	rc = rings_map(x, p);
-	if (rc)
-		return rc;
-	rc = port_bind(x, BE_PORT_CMD, p->cmd_port);
-	if (!rc)
-		rc = port_bind(x, BE_PORT_EVT, p->evt_port);
-	if (!rc)
-		rc = port_bind(x, BE_PORT_KICK, p->kick_port);
-	if (rc)
-		return rc;
-	/* Last: from here on the event thread uses ring and port. */
-	be_shm_init(&x->shm, x->ring_va, x->ring_pages, x->evt, x->kick,
-		    xen_notify);
-	return 0;
 }

@@ -21,7 +21,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 #include "cgroup.h"
-#include "log.h"
+#include "core/log.h"
 
 #define HIERARCHY	"/sys/fs/cgroup"
 #define OF_SUPERVISOR	"/supervisor"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "be.h"
+#include "core/be.h"
 #include "fdstore.h"
 #include "notify.h"
 

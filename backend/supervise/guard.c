@@ -13,11 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "clock.h"
-#include "devices.h"
+#include "core/devices.h"
 #include "fdstore.h"
 #include "guard.h"
-#include "log.h"
-#include "quota.h"
+#include "core/log.h"
+#include "core/quota.h"
 #include "uapi/vhca-helper.h"
 
 struct be_guard {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include "clock.h"
 #include "host/addr.h"
-#include "log.h"
+#include "core/log.h"
 #include "sup.h"
 
 #define NET_LIMIT_MS	60000	/* then the script hangs */

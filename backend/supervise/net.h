@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "devices.h"
+#include "core/devices.h"
 #include "process.h"
 
 struct sup_dev;

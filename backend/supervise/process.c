@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "clock.h"
 #include "lock.h"
-#include "log.h"
+#include "core/log.h"
 #include "process.h"
 
 static int process_fd(pid_t pid)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "guard.h"
-#include "main.h"
+#include "core/options.h"
 
 struct be_process {
 	pid_t pid;			/* 0: there is none */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "host/kernel.h"
 #include "host/paths.h"
-#include "log.h"
+#include "core/log.h"
 #include "sup.h"
 
 void be_sup_no_share(struct sup_dev *d)

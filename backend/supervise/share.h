@@ -10,15 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <xen/io/vhcaif.h>
-#include "main.h"
-
-/* All 0: it has none. */
-struct be_share {
-	char hca[XENVHCA_NAME_LEN];
-	uint32_t pinned_mb;	/* entries of the maptrack table, as MiB */
-	uint32_t ucontexts;	/* each with XENVHCA_UCONTEXT_UARS of the HCA */
-};
+#include "core/devices.h"
+#include "core/options.h"
 
 /**
  * be_share_check() - does a device fit beside the others?

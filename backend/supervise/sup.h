@@ -2,15 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The supervisor as its files share it: supervisor.c decides, wait.c waits, room.c
- * counts what all devices share, net.c has addresses put on the network. One thread.
+ * The supervisor as its files share it: supervisor.c decides, list.c has the devices,
+ * wait.c waits, room.c counts what all devices share, net.c has addresses put on the
+ * network. One thread.
  */
 #ifndef BE_SUP_H
 #define BE_SUP_H
 
 #include "bucket.h"
 #include "cgroup.h"
-#include "devices.h"
+#include "core/devices.h"
 #include "guard.h"
 #include "net.h"
 #include "process.h"
@@ -69,7 +70,7 @@ void be_sup_timers(struct sup *s);
 int be_sup_wait(struct sup *s);
 void be_sup_timer(struct sup *s, uint64_t at);
 
-/* ---- supervisor.c ---- */
+/* ---- list.c ---- */
 struct sup_dev *be_sup_find(struct sup *s, unsigned int domid,
 			    unsigned int devid);
 /* The device of that name, made if there is none; NULL: no memory. */
@@ -77,10 +78,12 @@ struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 			   unsigned int devid);
 /* The frontend waits for a word: a worker that was killed could not say it. */
 void be_sup_write_closed(struct sup *s, struct sup_dev *d);
-/* Its worker has ended, in order or not: when the next one may start. */
-void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good);
 /* Tells the operator once, in the log and in the node. True. */
 bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why);
+
+/* ---- supervisor.c ---- */
+/* Its worker has ended, in order or not: when the next one may start. */
+void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good);
 
 /* ---- room.c ---- */
 /* A device has its part until its nodes are gone, also while it has no worker.

@@ -20,16 +20,15 @@
 #include <sys/wait.h>
 #include "clock.h"
 #include "file.h"
-#include "log.h"
+#include "core/log.h"
 #include "notify.h"
-#include "run.h"
+#include "core/run.h"
 #include "sup.h"
 #include "supervisor.h"
 
 #define SUP_BACKOFF_MIN_MS	200
 #define SUP_BACKOFF_MAX_MS	5000
 #define SUP_LIVED_MS		10000	/* a worker that lived: no back-off */
-#define SUP_SHORT_LIVES		32	/* in order, until they back off, too; one a second */
 #define SUP_STOP_MS		10000	/* SIGTERM to SIGKILL */
 #define SUP_KILL_MS		2000
 #define SUP_LOST_MS		1000	/* a lock whose pid is not readable */
@@ -105,15 +104,6 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	be_cgroup_join(&s->cgroups, w->pid, d->share.pinned_mb);
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)w->pid,
 	       d->domid, d->devid);
-}
-
-void be_sup_write_closed(struct sup *s, struct sup_dev *d)
-{
-	int rc = s->all->ops->close(s->all, d->domid, d->devid);
-
-	if (rc)
-		be_log(NULL, BE_WARN, "d%u/%u: cannot enter Closed: %s",
-		       d->domid, d->devid, strerror(-rc));
 }
 
 static int sup_state(const struct sup *s, const struct sup_dev *d)
@@ -200,38 +190,6 @@ static void sup_reap(struct sup *s, struct sup_dev *d)
 }
 
 /* ---- devices ---- */
-struct sup_dev *be_sup_find(struct sup *s, unsigned int domid,
-			    unsigned int devid)
-{
-	struct sup_dev *d;
-
-	for (d = s->devs; d; d = d->next)
-		if (d->domid == domid && d->devid == devid)
-			return d;
-	return NULL;
-}
-
-struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
-			   unsigned int devid)
-{
-	struct sup_dev *d = be_sup_find(s, domid, devid);
-
-	if (d)
-		return d;
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return NULL;
-	d->domid = domid;
-	d->devid = devid;
-	d->worker = BE_PROCESS_NONE;
-	d->lives = (struct vl_bucket){
-		.rate = 1, .depth_ns = SUP_SHORT_LIVES * VL_SEC_NS,
-	};
-	d->next = s->devs;
-	s->devs = d;
-	return d;
-}
-
 static int sup_seen(unsigned int domid, unsigned int devid, void *arg)
 {
 	struct sup_dev *d = be_sup_get(arg, domid, devid);
@@ -265,16 +223,6 @@ static void sup_remove(struct sup *s, struct sup_dev *d)
 	be_log(NULL, BE_INFO, "d%u/%u: domain is gone, nodes removed",
 	       d->domid, d->devid);
 	s->rescan = true;
-}
-
-bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
-{
-	if (!d->refused) {
-		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, why);
-		s->all->ops->refuse(s->all, d->domid, d->devid, why);
-	}
-	d->refused = true;
-	return true;
 }
 
 /* The guest has left too many contexts of the HCA behind (guard.h). */

@@ -12,7 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "clock.h"
-#include "log.h"
+#include "core/log.h"
 #include "sup.h"
 
 #define WAIT_LOST_MS	1000	/* a process that no event tells of */

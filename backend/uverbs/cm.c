@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cm.h"
-#include "sys.h"
+#include "core/sys.h"
 #include "uverbs.h"
 
 int uv_alloc_cm(void)

@@ -24,6 +24,17 @@ int uv_alloc_ucontext(int fd, const struct uv_udata *ud, int *async_fd,
 	return 0;
 }
 
+int uv_open_ucontext(const char *path, const struct uv_udata *ud, int *fd,
+		     int *async_fd)
+{
+	uint32_t vectors;
+
+	*fd = uv_open(path);
+	if (*fd < 0)
+		return *fd;
+	return uv_alloc_ucontext(*fd, ud, async_fd, &vectors);
+}
+
 int uv_create_comp_channel(int fd, int *comp_fd)
 {
 	struct ib_uverbs_create_comp_channel cmd = {};

@@ -4,7 +4,7 @@
  *
  * uverbs commands of protection domains, of what lives in them without a queue
  * (memory regions, memory windows, address handles), and of XRC domains. The
- * command thread calls them, and the lanes those that take long or may wait.
+ * command thread calls them, and the job threads those that take long or may wait.
  */
 #include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>

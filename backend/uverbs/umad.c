@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "sys.h"
+#include "core/sys.h"
 #include "umad.h"
 #include "uverbs.h"
 

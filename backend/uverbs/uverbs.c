@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Only this file opens, writes, maps and closes verbs files. It frames the
- * commands of the two write() ABIs. The command thread and the lanes call
+ * commands of the two write() ABIs. The command thread and the job threads call
  * it, and the kick thread for its two commands. The kernel is trusted; the lengths given by the
  * callers are bounded here once more.
  */
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "be.h"
-#include "sys.h"
+#include "core/be.h"
+#include "core/sys.h"
 #include "uverbs.h"
 
 #define UV_CORE_MAX	512

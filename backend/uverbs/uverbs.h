@@ -54,6 +54,9 @@ int uv_write_ex(int fd, uint32_t cmd, const void *core, size_t core_len,
 /* ---- device.c ---- */
 int uv_alloc_ucontext(int fd, const struct uv_udata *ud, int *async_fd,
 		      uint32_t *num_comp_vectors);
+/* Both: a verbs file and its context. *fd is to be closed also on errors. */
+int uv_open_ucontext(const char *path, const struct uv_udata *ud, int *fd,
+		     int *async_fd);
 int uv_create_comp_channel(int fd, int *comp_fd);
 int uv_query_device(int fd, const struct uv_udata *ud,
 		    struct ib_uverbs_ex_query_device_resp *resp);

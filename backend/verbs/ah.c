@@ -4,18 +4,14 @@
  *
  * Address handles. The kernel of this domain, which has the HCA's network,
  * finds the Ethernet address of a RoCE peer. It waits a second for one that nobody
- * has, so a lane asks for it (lane.h); the command thread runs the rest.
- *
- * A WQE of Soft-RoCE names a handle by the driver's number. Of a number that is
- * no handle of the queue pair's domain the driver prints two lines and ends the
- * queue pair (rxe_av.c, rxe_get_av), so shadow.c looks each number up.
+ * has, so a job thread asks for it (jobs.h); the command thread runs the rest.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lane.h"
+#include "jobs.h"
 #include "object.h"
 #include "pd.h"
 #include "shadow.h"
@@ -70,45 +66,6 @@ static struct ib_uverbs_ah_attr ah_to_host(const struct be_dev *dev,
 	return a;
 }
 
-static struct be_ah **hash_head(struct be_dev *dev, uint32_t num)
-{
-	return &dev->ahs[num % BE_AH_HEADS];
-}
-
-bool be_ah_known(const struct be_dev *dev, uint32_t num, uint32_t pd)
-{
-	const struct be_ah *ah = dev->ahs[num % BE_AH_HEADS];
-
-	while (ah && ah->num != num)
-		ah = ah->next;
-	return ah && ah->pd == pd;
-}
-
-static void hash_add(struct be_dev *dev, struct be_ah *ah)
-{
-	struct be_ah **head = hash_head(dev, ah->num);
-
-	pthread_rwlock_wrlock(&dev->lock);
-	ah->next = *head;
-	ah->prev = head;
-	if (ah->next)
-		ah->next->prev = &ah->next;
-	*head = ah;
-	pthread_rwlock_unlock(&dev->lock);
-}
-
-static void hash_del(struct be_dev *dev, struct be_ah *ah)
-{
-	if (!ah->prev)
-		return;
-	pthread_rwlock_wrlock(&dev->lock);
-	*ah->prev = ah->next;
-	if (ah->next)
-		ah->next->prev = ah->prev;
-	ah->prev = NULL;
-	pthread_rwlock_unlock(&dev->lock);
-}
-
 /* A handle on its way. */
 struct ah_job {
 	struct be_job job;
@@ -145,7 +102,7 @@ static int ah_enter(const struct be_cmd *c, struct ah_job *j)
 	ah->num = j->u.ah_num;
 	ah->pd = j->pd->o.handle;
 	if (ah->num)
-		hash_add(c->dev, ah);
+		be_ah_number_add(c->dev, ah);
 	return 0;
 }
 
@@ -201,18 +158,18 @@ static int ah_end(struct be_dev *dev, struct be_obj *obj)
 	struct be_ah *ah = (struct be_ah *)obj;
 	int err;
 
-	hash_del(dev, ah);
+	be_ah_number_del(dev, ah);
 	if (ah->num)
 		be_quota_failed(&dev->quota, be_shadow_names_ah(dev, ah->num));
 	err = uv_destroy_ah(obj->uc->fd, obj->host);
 	if (err && ah->num)
-		hash_add(dev, ah);
+		be_ah_number_add(dev, ah);
 	return err;
 }
 
 static void ah_release(struct be_dev *dev, struct be_obj *obj)
 {
-	hash_del(dev, (struct be_ah *)obj);
+	be_ah_number_del(dev, (struct be_ah *)obj);
 }
 
 const struct be_kind be_kind_ah = { .end = ah_end, .release = ah_release };

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "chunk.h"
 
 #define BE_CHUNK	256u		/* pages: 1 MiB */

@@ -17,8 +17,8 @@
 
 #include "clock.h"
 #include "cm.h"
-#include "event.h"
-#include "ib_core.h"
+#include "core/event.h"
+#include "core/ib_core.h"
 #include "object.h"
 #include "tables.h"
 #include "ucontext.h"
@@ -46,7 +46,7 @@ static int cm_end(struct be_dev *dev, struct be_obj *obj)
 static void cm_release(struct be_dev *dev, struct be_obj *obj)
 {
 	(void)dev;
-	be_tell_fini(&((struct be_cm *)obj)->tell);
+	be_ready_fini(&((struct be_cm *)obj)->ready);
 }
 
 const struct be_kind be_kind_cm = { .end = cm_end, .release = cm_release };
@@ -62,11 +62,11 @@ int be_alloc_cm(const struct be_cmd *c)
 	if (!cm)
 		return err;
 	cm->fd = uv_alloc_cm();
-	be_tell_init(&cm->tell, XENVHCA_EVT_CM, cm->fd, cm->o.handle);
-	err = cm->fd < 0 ? cm->fd : be_event_add_tell(c->dev, &cm->tell);
+	be_ready_init(&cm->ready, XENVHCA_EVT_CM, cm->fd, cm->o.handle);
+	err = cm->fd < 0 ? cm->fd : be_event_add_ready(c->dev, &cm->ready);
 	if (err) {
 		shut(c->dev, cm);
-		be_tell_fini(&cm->tell);
+		be_ready_fini(&cm->ready);
 		be_obj_free(c->dev, &cm->o, BE_CM);
 		return err;
 	}
@@ -448,17 +448,7 @@ static void call_store(struct be_cm_call *c, struct xenvhca_response *rsp)
 	memcpy(r->out, c->uv.out, c->uv.out_len - more);
 	memcpy(rsp->udata, c->uv.out + sizeof(r->out), more);
 	rsp->out_len = more;
-	r->events = be_tell_answer(&c->cm->tell, &r->seq);
-}
-
-int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv)
-{
-	int err;
-
-	pthread_mutex_unlock(&dev->cm_lock);
-	err = uv_cm_command(cm->fd, uv);
-	pthread_mutex_lock(&dev->cm_lock);
-	return err;
+	r->events = be_ready_answer(&c->cm->ready, &r->seq);
 }
 
 /* With the lock. */

@@ -4,7 +4,7 @@
  *
  * Files of the connection manager, and the ids in them.
  *
- * Commands on them may wait for the kernel, so lanes execute them (lane.h): those of a
+ * Commands on them may wait for the kernel, so job threads execute them (jobs.h): those of a
  * file in order, those of several files at once, with be_dev.cm_lock held but in the
  * kernel. Who executes a command of a file has that file's ids to itself. The command
  * thread makes a file and frees it, when no command of that file is left.
@@ -12,10 +12,10 @@
 #ifndef BE_CM_OBJECT_H
 #define BE_CM_OBJECT_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
-#include "lane.h"
-#include "tell.h"
+#include "jobs.h"
+#include "core/ready.h"
 #include "uverbs/cm.h"
 
 struct be_cm {
@@ -26,7 +26,7 @@ struct be_cm {
 	bool closing;			/* DEALLOC_CM was taken */
 	bool held;			/* an id is on its way to another file */
 	unsigned int jobs;		/* that have no answer */
-	struct be_tell tell;
+	struct be_ready ready;
 };
 
 /* An id of the kernel, as it is known in a file, or a multicast group joined. */
@@ -51,13 +51,20 @@ struct be_cm_call {
 	struct uv_cm uv;
 };
 
-/* ---- cm.c ---- */
-/* uv_cm_command() without the lock, as it may wait. */
-int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv);
-int be_cm_open(struct be_dev *dev);	/* the table of ids; 0 or -ENOMEM */
-void be_cm_close(struct be_dev *dev);
+/* A command for the kernel: without the lock, as it may wait. */
+static inline int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv)
+{
+	int err;
+
+	pthread_mutex_unlock(&dev->cm_lock);
+	err = uv_cm_command(cm->fd, uv);
+	pthread_mutex_lock(&dev->cm_lock);
+	return err;
+}
 
 /* ---- cm_id.c ---- */
+int be_cm_open(struct be_dev *dev);	/* the table of ids; 0 or -ENOMEM */
+void be_cm_close(struct be_dev *dev);
 /* In this file; else NULL, *err = -EINVAL: in another one of this guest's, or
  * -ENOENT. @group: a multicast group. */
 struct be_cm_id *be_cm_id_get(const struct be_cm_call *c, const struct be_cm *cm,

@@ -12,7 +12,7 @@
  * a destination, for the first HCA that it has, on RoCE with no way to it; so it never
  * sees either where an address of the vhca is known.
  *
- * Lanes run this, see cm.h.
+ * Job threads run this, see cm.h.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "addr.h"
+#include "core/addr.h"
 #include "cm.h"
 #include "tables.h"
 #include "uverbs/uverbs.h"

@@ -4,7 +4,7 @@
  *
  * Events of the connection manager. The kernel is trusted; what it says of devices
  * that are not the guest's, the guest does not hear: a request to connect from there
- * is rejected, an address found there is an error. Lanes run this, see cm.h.
+ * is rejected, an address found there is an error. Job threads run this, see cm.h.
  */
 #include <errno.h>
 #include <rdma/rdma_user_cm.h>

@@ -5,7 +5,7 @@
  * Which ids of the kernel's connection manager a guest has, and in which file. The
  * kernel checks the same; the table is here to charge them, and to know of each
  * whether it came to a device that is not the guest's. Ids come from the guest.
- * Lanes run this, with the lock: see cm.h.
+ * Job threads run this, with the lock: see cm.h.
  */
 #include <errno.h>
 #include <stdlib.h>

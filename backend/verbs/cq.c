@@ -81,7 +81,7 @@ int be_resize_cq(const struct be_cmd *c)
 		cq->bufs.buf[0] = bufs.buf[0];
 		be_bufs_release(c->dev, c->uc, &old);
 	}
-	be_keys_drop(c->dev, cq->o.handle);
+	be_offsets_drop(c->dev, cq->o.handle);
 	c->rsp->u.cq = (struct xenvhca_cq_rsp){ cq->o.handle, cqe };
 	return be_udata_end(&u, c, cq->o.handle);
 }

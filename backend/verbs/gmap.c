@@ -5,14 +5,14 @@
  * Guest pages mapped into the worker. This file copies struct xenvhca_pages and
  * its directories, which the guest owns and may change at any time, into
  * private memory once, checks them, then maps every page at one contiguous
- * address. The command thread runs this, or of large regions a lane what takes
+ * address. The command thread runs this, or of large regions a job thread what takes
  * long. Whoever unmaps must know that the HCA is done with the pages.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "clock.h"
 #include "gmap.h"
 

@@ -4,8 +4,8 @@
  *
  * Memory regions: the guest's pages are mapped, registered under the guest's
  * own address (iova), and unmapped after the physical MR is gone. Keys are the
- * physical ones. The command thread runs this, but of large regions a lane
- * registers and deregisters (lane.h).
+ * physical ones. The command thread runs this, but of large regions a job thread
+ * registers and deregisters (jobs.h).
  *
  * If the HCA's driver takes a dma-buf, the pages are mapped for the HCA alone: the
  * physical MR holds the dma-buf, and its end unmaps them. What the helper makes no
@@ -15,11 +15,11 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stdlib.h>
 
-#include "lane.h"
+#include "jobs.h"
 #include "mr.h"
 #include "object.h"
 #include "pd.h"
-#include "sys.h"
+#include "core/sys.h"
 #include "ucontext.h"
 #include "udata.h"
 
@@ -251,7 +251,7 @@ int be_reg_mr(const struct be_cmd *c)
 	j->req = *r;
 	j->pd = pd;
 	pd->jobs++;
-	return be_job_do(c, &j->job, r->pages.nr_pages > BE_LANE_PAGES);
+	return be_job_do(c, &j->job, r->pages.nr_pages > BE_JOB_PAGES);
 }
 
 static int mr_end(struct be_dev *dev, struct be_obj *mr)
@@ -317,7 +317,7 @@ static int mr_deregistered(const struct be_cmd *c, struct be_job *job)
 
 static bool mr_slow(const struct be_mr *mr)
 {
-	return mr->mem.nr_pages > BE_LANE_PAGES && !mr->busy && !mr->stays;
+	return mr->mem.nr_pages > BE_JOB_PAGES && !mr->busy && !mr->stays;
 }
 
 static struct be_job *mr_end_job(struct be_mr *mr)
@@ -363,7 +363,7 @@ void be_mrs_leave(struct be_dev *dev, struct be_uc *uc)
 		if (!job)
 			continue;
 		job->uc = uc;
-		if (be_lane_put(dev, job))
+		if (be_jobs_put(dev, job))
 			continue;
 		mr_ends((struct be_mr *)o, false);
 		free(job);

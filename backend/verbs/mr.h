@@ -7,7 +7,7 @@
 #ifndef BE_MR_H
 #define BE_MR_H
 
-#include "be.h"
+#include "core/be.h"
 #include "gmap.h"
 
 struct be_pd;
@@ -17,12 +17,12 @@ struct be_mr {
 	struct be_pd *pd;
 	uint32_t access;		/* as registered, or asked for since */
 	struct be_gmap mem;
-	bool busy;			/* a lane deregisters it */
+	bool busy;			/* a job thread deregisters it */
 	bool stays;			/* it could not, when the context ended */
 };
 struct be_mw { struct be_obj o; };
 
-/* The context ends: has it regions that a lane should end? */
+/* The context ends: has it regions that a job thread should end? */
 bool be_mrs_slow(const struct be_uc *uc);
 /* Leaves them to it, as many as it takes. */
 void be_mrs_leave(struct be_dev *dev, struct be_uc *uc);

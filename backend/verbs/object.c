@@ -15,6 +15,9 @@
 #include "shadow.h"
 #include "ucontext.h"
 
+/* Contexts and mappings end by rules of their own: context/ucontext.c, range.c. */
+const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
+
 #define ROW(KIND, word, def) [BE_##KIND] = &be_kind_##word,
 static const struct be_kind *const kinds[BE_TYPES] = { XENVHCA_KINDS(ROW) };
 
@@ -117,7 +120,7 @@ void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 	const struct be_kind *kind = kinds[obj->type];
 
 	if (obj->uc)
-		be_keys_drop(dev, obj->handle);
+		be_offsets_drop(dev, obj->handle);
 	be_shadow_detach(dev, obj);
 	if (kind->release)
 		kind->release(dev, obj);
@@ -132,6 +135,32 @@ int be_obj_destroy(struct be_dev *dev, struct be_obj *obj)
 	if (!err)
 		be_obj_release(dev, obj);
 	return err;
+}
+
+void be_objs_destroy(struct be_dev *dev, struct be_uc *uc, unsigned int last)
+{
+	struct be_obj *o, *next;
+	unsigned int type;
+
+	for (type = BE_TYPES; type-- > last;) {
+		if (type == BE_MMAP)
+			continue;
+		for (o = uc->objs[type]; o; o = next) {
+			next = o->next;
+			if (be_obj_destroy(dev, o))
+				be_log(dev, BE_DEBUG, "%s %#x left to close",
+				       be_type_name[o->type], o->handle);
+		}
+	}
+}
+
+void be_objs_release(struct be_dev *dev, struct be_uc *uc)
+{
+	unsigned int type;
+
+	for (type = BE_TYPES; type-- > BE_NONE + 1;)
+		while (uc->objs[type])
+			be_obj_release(dev, uc->objs[type]);
 }
 
 int be_destroy(const struct be_cmd *c, enum be_type type)

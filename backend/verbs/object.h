@@ -7,7 +7,7 @@
 #ifndef BE_OBJECT_H
 #define BE_OBJECT_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
 
 /*
@@ -46,6 +46,15 @@ void *be_obj_get(const struct be_cmd *c, uint32_t handle, enum be_type type,
 int be_obj_destroy(struct be_dev *dev, struct be_obj *obj);
 /* The physical object is gone: unmap its memory, free the rest. */
 void be_obj_release(struct be_dev *dev, struct be_obj *obj);
+/*
+ * Destroy every object of a context that the HCA lets go of, down to the type @last
+ * (XENVHCA_KINDS backwards: users first), but mappings of queue memory.
+ */
+void be_objs_destroy(struct be_dev *dev, struct be_uc *uc, unsigned int last);
+#define BE_OBJS_ALL	(BE_NONE + 1)
+/* Release those that it did not, which the end of the file destroys. Users go
+ * first here, too: their release touches what they used. */
+void be_objs_release(struct be_dev *dev, struct be_uc *uc);
 /* Handler of every DESTROY, DEALLOC, DEREG with a handle. */
 int be_destroy(const struct be_cmd *c, enum be_type type);
 

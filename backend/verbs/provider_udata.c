@@ -279,7 +279,7 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc,
 		   const struct vhca_field *f, uint32_t owner)
 {
 	const uint8_t *at = c->rsp->udata + f->off;
-	struct be_key *key;
+	struct be_offset *key;
 	uint64_t offset;
 	uint32_t size;
 
@@ -290,13 +290,13 @@ static int key_add(const struct be_cmd *c, struct be_uc *uc,
 	key = calloc(1, sizeof(*key));
 	if (!key)
 		return -ENOMEM;
-	*key = (struct be_key){
+	*key = (struct be_offset){
 		.uc = uc, .offset = offset, .size = size,
 		.owner = owner, .queue = (enum vhca_queue)f->arg,
 		.charged = (uint32_t)queue_pages((enum vhca_queue)f->arg, size),
 	};
 	be_quota_charge_queue(&c->dev->quota, key->charged);
-	be_key_add(c->dev, key);
+	be_offset_add(c->dev, key);
 	return 0;
 }
 

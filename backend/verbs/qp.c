@@ -5,16 +5,15 @@
  * Queue pairs. The guest sees the physical QP number, and its port as port 1;
  * the HCA's driver judges everything else that the verbs define. XRC targets
  * are in the device's own context (xrcd.c). The command thread runs this, but what may
- * wait for the network a lane (lane.h).
+ * wait for the network a job thread (jobs.h).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ib_core.h"
-#include "kick.h"
-#include "lane.h"
-#include "look.h"
+#include "core/ib_core.h"
+#include "jobs.h"
+#include "recv_poll.h"
 #include "object.h"
 #include "pd.h"
 #include "queue.h"
@@ -366,7 +365,7 @@ static int qp_modified(const struct be_cmd *c, struct be_job *job)
 	if (!err)
 		err = be_udata_end(&j->u, c, j->qp->o.handle);
 	if (!err && j->attr.mask & IB_QP_STATE)
-		be_look_now(c->dev);	/* it may receive from now on */
+		be_recv_poll_now(c->dev);	/* it may receive from now on */
 	free(j);
 	return err;
 }

@@ -8,7 +8,7 @@
 #ifndef BE_QUEUE_H
 #define BE_QUEUE_H
 
-#include "be.h"
+#include "core/be.h"
 #include "udata.h"
 
 struct be_shadow;
@@ -32,7 +32,7 @@ struct be_qp {
 	struct be_bufs bufs;
 	uint8_t qp_type;
 	uint8_t state;			/* as last set by the guest; any thread */
-	unsigned int jobs;		/* of the lanes, that modify it */
+	unsigned int jobs;		/* of the job threads, that modify it */
 	uint32_t pd;			/* handle, 0: XRC target */
 	struct xenvhca_qp_cap cap;
 	struct be_shadow *sq, *rq;	/* NULL: none, or not mapped */

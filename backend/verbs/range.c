@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doorbell.h"
-#include "look.h"
+#include "recv_poll.h"
 #include "object.h"
+#include "range.h"
 #include "shadow.h"
 #include "ucontext.h"
 #include "udata.h"
@@ -21,10 +21,10 @@
 /* The queue may live on without the range, then it pays for its memory. */
 static void charge_return(struct be_dev *dev, const struct be_mmap *m)
 {
-	struct be_key *key = be_key_of(dev, m);
+	struct be_offset *off = be_offset_of(dev, m);
 
-	if (key)
-		key->charged = m->charged;
+	if (off)
+		off->charged = m->charged;
 	else
 		be_quota_give_queue(&dev->quota, m->charged);
 }
@@ -62,7 +62,7 @@ static int mmap_shadow(struct be_dev *dev, struct be_mmap *m,
 		return -ENOENT;
 	m->shadow = be_shadow_new(dev, m, queue, owner, &err);
 	if (m->shadow && queue == VHCA_QUEUE_RECV)
-		be_look_now(dev);	/* there is one more to look at */
+		be_recv_poll_now(dev);	/* there is one more to look at */
 	return err;
 }
 
@@ -92,27 +92,27 @@ static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 		    struct be_mmap **out)
 {
 	struct be_mmap *m;
-	struct be_key *key;
+	struct be_offset *off;
 	int err;
 
 	m = be_obj_new(c->dev, BE_MMAP, sizeof(*m), &err);
 	if (!m)
 		return err;
-	key = be_key_take(c->dev, c->uc, offset, length);
-	if (!key) {
+	off = be_offset_take(c->dev, c->uc, offset, length);
+	if (!off) {
 		be_obj_free(c->dev, &m->o, BE_MMAP);
 		return -EINVAL;
 	}
 	m->offset = offset;
 	m->length = length;
 	m->nr_pages = length / XENVHCA_PAGE_SIZE;
-	m->owner = key->owner;
-	m->charged = key->charged;
-	key->charged = 0;
-	key->mapped = true;
+	m->owner = off->owner;
+	m->charged = off->charged;
+	off->charged = 0;
+	off->mapped = true;
 	be_obj_publish(c->dev, &m->o, BE_MMAP, c->uc, 0);
 	be_mmap_add(c->dev, m);
-	err = mmap_grant(c->dev, c->uc, m, key->queue);
+	err = mmap_grant(c->dev, c->uc, m, off->queue);
 	if (err) {
 		be_mmap_release(c->dev, m);
 		return err;
@@ -121,20 +121,14 @@ static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 	return 0;
 }
 
-int be_mmap(const struct be_cmd *c)
+int be_range_mmap(const struct be_cmd *c)
 {
 	const struct xenvhca_mmap_req *r = &c->req->u.mmap;
-	const struct vhca_mmap *row = vhca_provider_mmap(c->dev->prov,
-							 r->offset);
 	struct xenvhca_mmap_rsp *rsp = &c->rsp->u.mmap;
 	struct be_mmap *m = be_mmap_find(c->dev, c->uc, r->offset);
 	uint32_t n;
 	int err;
 
-	if (r->reserved || !r->length || r->length % XENVHCA_PAGE_SIZE)
-		return -EINVAL;
-	if (row)
-		return be_doorbell_mmap(c, row);
 	if (r->gfn)
 		return -EINVAL;
 	if (!!m != !!r->first)		/* first request maps, later ones read */

@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "queue.h"
 #include "shadow.h"
 #include "uverbs/uverbs.h"

@@ -17,7 +17,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <string.h>
 
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "pd.h"
 #include "shadow.h"
 

@@ -4,7 +4,7 @@
  *
  * Queues that a guest writes in place of the driver's (shadow.h). The command
  * thread makes and ends them with dev->lock held for writing. Whoever drains
- * the kick ring moves sends; whoever looks (look.c) moves receives.
+ * the kick ring moves sends; whoever looks (recv_poll.c) moves receives.
  *
  * The guest's consumer index says what was copied, not what was executed: the
  * process sees room as soon as its request is copied. So it may have twice as
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "chunk.h"
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "queue.h"
 #include "shadow.h"
 #include "ucontext.h"
@@ -227,10 +227,10 @@ static uint64_t look_again(const struct be_shadow *s)
 	const struct be_qp *qp = (const struct be_qp *)s->owner;
 
 	if (s->behind || s->owner->type == BE_SRQ)
-		return BE_LOOK_LOSSY_NS;
+		return BE_RECV_LOSSY_NS;
 	if (qp->state < IB_QPS_RTR || qp->state >= IB_QPS_ERR)
 		return ~0ull;
-	return qp->qp_type == IB_UVERBS_QPT_RC ? BE_LOOK_RC_NS : BE_LOOK_LOSSY_NS;
+	return qp->qp_type == IB_UVERBS_QPT_RC ? BE_RECV_RC_NS : BE_RECV_LOSSY_NS;
 }
 
 /* The queues first .. end - 1, and what be_shadow_receives() says of them. */
@@ -246,18 +246,18 @@ static unsigned int receives(struct be_dev *dev, uint32_t first, uint32_t end,
 		if (i < first || !s->owner || s->kind != VHCA_QUEUE_RECV)
 			continue;
 		sum += take(dev, s, most - sum);
-		ns = sum == most ? BE_LOOK_LOSSY_NS : look_again(s);
+		ns = sum == most ? BE_RECV_LOSSY_NS : look_again(s);
 		if (ns < *look_ns)
 			*look_ns = ns;
 	}
-	dev->look_from = i;
+	dev->recv_from = i;
 	return sum;
 }
 
 unsigned int be_shadow_receives(struct be_dev *dev, unsigned int most,
 				uint64_t *look_ns)
 {
-	uint32_t from = dev->look_from;
+	uint32_t from = dev->recv_from;
 	uint64_t first = ~0ull;
 	unsigned int sum;
 

@@ -13,15 +13,15 @@
 #include <stdint.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "vhca-provider.h"
 
 #define BE_WQE_SHIFT	12		/* log2 of a queue's largest element */
 #define BE_WQE_MAX	(1u << BE_WQE_SHIFT)
 
 /* Who finds no receive tries again (RC), or the message is lost (UC, UD). */
-#define BE_LOOK_RC_NS	5000000u
-#define BE_LOOK_LOSSY_NS 1000000u
+#define BE_RECV_RC_NS	5000000u
+#define BE_RECV_LOSSY_NS 1000000u
 
 struct be_chunk;
 struct be_mmap;
@@ -69,8 +69,8 @@ uint32_t be_shadow_queued(const struct be_shadow *s);
 
 /*
  * Post what the guest has posted. With dev->lock held for reading, and by one
- * thread at a time: under drain_lock (kick.c) a send queue, under the lock of
- * look.c a receive queue. Return: number of work requests.
+ * thread at a time: under be_dev.kick_lock a send queue, under the lock of
+ * recv_poll.c a receive queue. Return: number of work requests.
  */
 unsigned int be_shadow_take(struct be_dev *dev, struct be_shadow *s);
 /*

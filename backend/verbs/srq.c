@@ -186,7 +186,7 @@ int be_modify_srq(const struct be_cmd *c)
 		be_gmap_unmap(c->dev, &old);
 	}
 	if (r->mask & SRQ_MAX_WR)	/* offset of the old queue */
-		be_keys_drop(c->dev, srq->o.handle);
+		be_offsets_drop(c->dev, srq->o.handle);
 	return be_udata_end(&u, c, srq->o.handle);
 }
 

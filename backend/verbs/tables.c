@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "clock.h"
 #include "cmd.h"
 #include "tables.h"

@@ -8,9 +8,9 @@
 #ifndef BE_UCONTEXT_H
 #define BE_UCONTEXT_H
 
-#include "be.h"
-#include "keys.h"
-#include "lane.h"
+#include "core/be.h"
+#include "offsets.h"
+#include "jobs.h"
 
 struct be_cmd;
 struct be_dbpage;
@@ -18,23 +18,36 @@ struct be_doorbell;
 struct be_opening;
 struct be_shadow;
 
+/* The life of a context; parked and spoilt files have no context (context/park.h). */
+enum be_uc_state {
+	BE_UC_OPEN,
+	BE_UC_LEAVING,		/* DEALLOC_UCONTEXT waits for jobs: be_uc.leave */
+	BE_UC_CLOSING,		/* it failed, and is tried again */
+};
+
+/* The doorbell pages that its process has asked for. */
+enum be_uc_pages {
+	BE_PAGES_NONE,
+	BE_PAGES_ASKED,		/* some: by the offsets of these files */
+	BE_PAGES_SPOILT,	/* one of them may be another guest's */
+};
+
 struct be_uc {
 	struct be_obj o;
+	enum be_uc_state state;
+	enum be_uc_pages pages;
 	struct be_obj *objs[BE_TYPES];	/* lists by type */
-	uint32_t n_keys;		/* keys.h */
+	uint32_t n_offsets;		/* keys.h */
 	struct be_dbpage *dbpages;
 	struct be_doorbell *doorbells;
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
-	bool asked;			/* for a page, by its process */
 	unsigned int exchanges;		/* of its files, park.c */
-	bool spoilt;			/* a page of it belongs to another */
 	uint32_t uars;			/* charged, until fd is closed */
 	int fd;				/* uverbs file */
 	int async_fd, comp_fd;
-	bool closing;			/* DEALLOC_UCONTEXT failed: retried */
-	unsigned int jobs;		/* of the lanes, that use it */
+	unsigned int jobs;		/* of the job threads, that use it */
 	struct be_line line;		/* those that may wait */
-	struct be_job leave;		/* DEALLOC_UCONTEXT behind them; end NULL: none */
+	struct be_job leave;		/* DEALLOC_UCONTEXT behind them */
 };
 struct be_mmap {
 	struct be_obj o;
@@ -43,32 +56,11 @@ struct be_mmap {
 	size_t length;
 	void *addr;
 	uint32_t nr_pages;
-	uint32_t charged;		/* see be_key */
+	uint32_t charged;		/* see be_offset */
 	uint32_t grant_id;
 	uint32_t owner;			/* handle of the queue's object */
 	uint32_t *ref;			/* nr_pages references */
 	struct be_shadow *shadow;	/* what is granted, NULL: addr */
 };
-
-/* Destroy every object in it that the HCA lets go of, users first. */
-void be_uc_destroy_objects(struct be_dev *dev, struct be_uc *uc);
-/* Release those that it did not, which the end of the file destroys. Users go
- * first here, too: their release touches what they used. */
-void be_uc_release_objects(struct be_dev *dev, struct be_uc *uc);
-/* Destroy everything in it, close, unmap, in the order that is safe. 0, or
- * -errno: a doorbell page may still be the guest's; everything else is gone. */
-int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
-void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
-/**
- * be_ranges_tell() - map what a good answer announces, and say so in it
- *
- * What cannot be mapped, or has no room, is left to MMAP.
- */
-void be_ranges_tell(const struct be_cmd *c);
-void be_files_close(struct be_dev *dev, struct be_uc *uc);
-/* Close what could not be closed before. Once a second: it may wait. */
-void be_dev_tick(struct be_dev *dev);
-/* Listen to the events of its files. 0 or -errno. */
-int be_files_listen(struct be_dev *dev, struct be_uc *uc);
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "event.h"
+#include "core/event.h"
 #include "object.h"
 #include "tables.h"
 #include "ucontext.h"
@@ -30,10 +30,10 @@ _Static_assert(BE_UMAD_HEAD + BE_MAD_SIZE == XENVHCA_UMAD_SEND_MAX,
 
 static void queue_drop(struct be_umad *umad)
 {
-	pthread_mutex_lock(&umad->tell.lock);
+	pthread_mutex_lock(&umad->ready.lock);
 	while (umad->first)
 		be_umad_pop(umad);
-	pthread_mutex_unlock(&umad->tell.lock);
+	pthread_mutex_unlock(&umad->ready.lock);
 }
 
 static int umad_end(struct be_dev *dev, struct be_obj *obj)
@@ -52,7 +52,7 @@ static int umad_end(struct be_dev *dev, struct be_obj *obj)
 static void umad_release(struct be_dev *dev, struct be_obj *obj)
 {
 	(void)dev;
-	be_tell_fini(&((struct be_umad *)obj)->tell);
+	be_ready_fini(&((struct be_umad *)obj)->ready);
 }
 
 const struct be_kind be_kind_umad = {
@@ -72,13 +72,13 @@ int be_alloc_umad(const struct be_cmd *c)
 	umad->dev = c->dev;
 	umad->last = &umad->first;
 	umad->fd = uv_alloc_umad(c->dev->umad_path);
-	be_tell_init(&umad->tell, XENVHCA_EVT_UMAD, umad->fd, umad->o.handle);
-	umad->tell.has = be_umad_fill;
+	be_ready_init(&umad->ready, XENVHCA_EVT_UMAD, umad->fd, umad->o.handle);
+	umad->ready.has = be_umad_fill;
 	err = umad->fd < 0 ? umad->fd :
-	      be_event_add_tell(c->dev, &umad->tell);
+	      be_event_add_ready(c->dev, &umad->ready);
 	if (err) {
 		umad_end(c->dev, &umad->o);
-		be_tell_fini(&umad->tell);
+		be_ready_fini(&umad->ready);
 		be_obj_free(c->dev, &umad->o, BE_UMAD);
 		return err;
 	}
@@ -162,9 +162,9 @@ int be_unregister_umad(const struct be_cmd *c)
 		return err;
 	umad->agents &= ~(1u << id);
 	umad->qp0 &= ~(1u << id);
-	pthread_mutex_lock(&umad->tell.lock);
-	be_umad_fill(&umad->tell);
-	pthread_mutex_unlock(&umad->tell.lock);
+	pthread_mutex_lock(&umad->ready.lock);
+	be_umad_fill(&umad->ready);
+	pthread_mutex_unlock(&umad->ready.lock);
 	be_umad_forget(umad, 1u << id);
 	return 0;
 }
@@ -311,11 +311,11 @@ int be_recv_umad(const struct be_cmd *c)
 		return -ENOENT;
 	if (c->req->in_len || c->req->out_len != XENVHCA_UDATA_SIZE)
 		return -EINVAL;
-	pthread_mutex_lock(&umad->tell.lock);
-	be_umad_fill(&umad->tell);
+	pthread_mutex_lock(&umad->ready.lock);
+	be_umad_fill(&umad->ready);
 	err = packet_part(umad, c->req->u.recv_umad.offset, c->rsp);
-	pthread_mutex_unlock(&umad->tell.lock);
+	pthread_mutex_unlock(&umad->ready.lock);
 	if (!err)
-		r->events = be_tell_answer(&umad->tell, &r->seq);
+		r->events = be_ready_answer(&umad->ready, &r->seq);
 	return err;
 }

@@ -13,9 +13,9 @@
 #ifndef BE_UMAD_OBJECT_H
 #define BE_UMAD_OBJECT_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
-#include "tell.h"
+#include "core/ready.h"
 #include "uverbs/umad.h"
 
 #define BE_MAD_HEAD	24u	/* octets of the header that all have */
@@ -38,7 +38,7 @@ struct be_umad {
 	int fd;				/* -1: closed */
 	uint32_t agents;		/* bit n: agent n is registered */
 	uint32_t qp0;			/* likewise, of queue pair 0 */
-	struct be_tell tell;		/* its lock is also that of the queue: */
+	struct be_ready ready;		/* its lock is also that of the queue: */
 	struct be_umad_msg *first, **last;
 };
 
@@ -99,7 +99,7 @@ void be_umad_unask(struct be_umad *umad, struct be_umad_send *send);
 /* Nothing comes for these agents any more (bit n: agent n). */
 void be_umad_forget(struct be_umad *umad, uint32_t agents);
 /* Takes over what the kernel has; is there something to fetch? Under the lock. */
-bool be_umad_fill(struct be_tell *tell);
+bool be_umad_fill(struct be_ready *ready);
 void be_umad_pop(struct be_umad *umad);	/* the first one; under the lock */
 
 #endif

@@ -11,7 +11,7 @@
  * for all answers; what comes unasked is dropped when it is too much.
  *
  * The command thread and the event thread run this. A queue has the lock of its
- * be_tell; below it is that of the device.
+ * be_ready; below it is that of the device.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -281,10 +281,10 @@ static bool take_one(struct be_umad *umad)
  * What is left after a batch is taken with the next packet that comes, or when the
  * guest fetches one: it is told as long as there is any.
  */
-bool be_umad_fill(struct be_tell *tell)
+bool be_umad_fill(struct be_ready *ready)
 {
 	struct be_umad *umad = (struct be_umad *)
-		((char *)tell - offsetof(struct be_umad, tell));
+		((char *)ready - offsetof(struct be_umad, ready));
 	unsigned int i;
 
 	for (i = 0; i < BATCH && umad->fd >= 0 && take_one(umad); i++)

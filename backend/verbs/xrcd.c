@@ -38,9 +38,9 @@ void be_ctl_close(struct be_dev *dev)
 
 	if (!ctl)
 		return;
-	be_uc_destroy_objects(dev, ctl);
+	be_objs_destroy(dev, ctl, BE_OBJS_ALL);
 	/* No guest memory in them: the rest may end with the file. */
-	be_uc_release_objects(dev, ctl);
+	be_objs_release(dev, ctl);
 	dev->ctl = NULL;
 	free(ctl);
 }

@@ -7,9 +7,9 @@
 #ifndef BE_XRCD_H
 #define BE_XRCD_H
 
-#include "be.h"
+#include "core/be.h"
 #include "cmd.h"
-#include "lane.h"
+#include "jobs.h"
 
 /* XRC domain; in dev->ctl. */
 struct be_xrcd {

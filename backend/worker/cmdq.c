@@ -14,9 +14,9 @@
  * that ended nothing waits here for a token, and keeps its slot of the ring until
  * then: a guest cannot ask for nothing more often than for something.
  *
- * A command that waits for somebody else (the doorbell agent, or a lane that uses what
+ * A command that waits for somebody else (the doorbell agent, or a job thread that uses what
  * the command is for) is executed again after those behind it, until it has an answer.
- * What takes long of commands, or may wait for the network, is left to the lanes (lane.c).
+ * What takes long of commands, or may wait for the network, is left to the job threads (jobs.c).
  *
  * Once there is nothing to do the thread may poll the ring for a short time before
  * it sleeps (spin.h): the next command of a process often comes at once. Only who is
@@ -29,7 +29,7 @@
 #include "cmdq.h"
 #include "dispatch.h"
 #include "kick.h"
-#include "lane.h"
+#include "verbs/jobs.h"
 #include "uverbs/uverbs.h"
 
 #define BE_CMD_BATCH	32
@@ -171,7 +171,7 @@ static bool cmdq_next(struct be_dev *dev, struct be_cmdq *q)
 
 /*
  * Tells whether a request came while the thread polled for it, or an answer of the
- * lane. After a request or such an answer only, so that what wakes the thread for
+ * job thread. After a request or such an answer only, so that what wakes the thread for
  * another reason, or a frontend that only moves its index, makes it poll once at
  * most. That it pays is said of requests.
  */
@@ -184,12 +184,12 @@ static bool cmdq_spin(struct be_dev *dev, struct be_cmdq *q)
 	q->fresh = false;
 	do {
 		found = dev->t->ops->any_request(dev->t);
-	} while (!found && !be_lane_any(dev) && be_spin_turn(&q->spin));
+	} while (!found && !be_jobs_any(dev) && be_spin_turn(&q->spin));
 	be_spin_end(&q->spin, found);
 	q->more = found;
 	if (found)
 		BE_STAT_ADD(dev, cmd_spins, 1);
-	return found || be_lane_any(dev);
+	return found || be_jobs_any(dev);
 }
 
 /*
@@ -222,7 +222,7 @@ int be_cmdq_run(struct be_dev *dev, struct be_cmdq *q, bool notified)
 		cmdq_ring(dev, q, begin);
 		idle = !cmdq_next(dev, q) && !cmdq_spin(dev, q);
 	}
-	if (!idle || q->more || be_lane_any(dev) || cmdq_arm(dev, q))
+	if (!idle || q->more || be_jobs_any(dev) || cmdq_arm(dev, q))
 		return 0;
 	/* Only now: the ring is empty and armed, see kick_sleep(). */
 	if (q->notified) {

@@ -7,8 +7,8 @@
 #ifndef BE_CMDQ_H
 #define BE_CMDQ_H
 
-#include "be.h"
-#include "spin.h"
+#include "core/be.h"
+#include "core/spin.h"
 
 struct be_queued {
 	struct xenvhca_request req;

@@ -228,7 +228,7 @@ static int setup_words(char *text, uint64_t v[S_MOST])
 }
 
 /* 0 and *p, or -EINVAL: a number out of its range. */
-static int setup_take(const uint64_t v[S_MOST], int n, struct be_xen_params *p)
+static int setup_take(const uint64_t v[S_MOST], int n, struct be_ring_params *p)
 {
 	int i, pages = n - S_RING;
 
@@ -250,7 +250,7 @@ static int setup_take(const uint64_t v[S_MOST], int n, struct be_xen_params *p)
 }
 
 int be_conf_frontend(struct be_dev *dev, struct be_link *l,
-		     struct be_xen_params *p)
+		     struct be_ring_params *p)
 {
 	char text[BE_WORDS_MAX];
 	uint64_t v[S_MOST] = {};

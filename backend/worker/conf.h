@@ -8,8 +8,8 @@
 #ifndef BE_CONF_H
 #define BE_CONF_H
 
-#include "be.h"
-#include "link.h"
+#include "core/be.h"
+#include "core/link.h"
 
 #define BE_MAX_RING_ORDER	XENVHCA_MAX_RING_ORDER
 
@@ -29,7 +29,7 @@ int be_conf_read(struct be_dev *dev, struct be_link *l);
  * for the hypervisor to say. On failure be_fault() names the node. 0 or -errno.
  */
 int be_conf_frontend(struct be_dev *dev, struct be_link *l,
-		     struct be_xen_params *p);
+		     struct be_ring_params *p);
 
 /* Versions and limits for the frontend, with InitWait, which follows. 0 or -errno. */
 int be_conf_offer(struct be_link *l);

@@ -30,10 +30,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "be.h"
+#include "core/be.h"
 #include "caps.h"
 #include "confine.h"
-#include "look.h"
+#include "verbs/recv_poll.h"
 
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256
@@ -211,7 +211,7 @@ int be_confine(void)
 void be_limit(void)
 {
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY }, fds;
-	struct rlimit nice = { 20 - BE_LOOK_NICE, 20 - BE_LOOK_NICE };
+	struct rlimit nice = { 20 - BE_RECV_POLL_NICE, 20 - BE_RECV_POLL_NICE };
 	int rc;
 
 	/* Failure shows later, as an error that names the limit. */

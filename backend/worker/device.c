@@ -14,7 +14,7 @@
 #include <sys/utsname.h>
 
 #include "device.h"
-#include "event.h"
+#include "core/event.h"
 #include "host/chardev.h"
 #include "uverbs/cm.h"
 #include "uverbs/sysfs.h"
@@ -23,12 +23,13 @@
 #include "verbs/cm.h"
 #include "verbs/counters.h"
 #include "verbs/mr.h"
-#include "verbs/park.h"
+#include "context/park.h"
 #include "verbs/tables.h"
+#include "context/context.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
 #include "verbs/umad.h"
-#include "verbs/window.h"
+#include "context/doorbell_static.h"
 #include "verbs/xrcd.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
@@ -254,6 +255,7 @@ int be_dev_open(struct be_dev *dev)
 	int err;
 
 	dev->ctl_fd = dev->ctl_async_fd = -1;
+	dev->gids_changed = be_gids_changed;
 	dev->handles = be_handles_new();
 	err = dev->handles ? 0 : -ENOMEM;
 	if (!err)
@@ -261,7 +263,7 @@ int be_dev_open(struct be_dev *dev)
 	if (!err)
 		err = find_provider(dev, &cd);
 	if (!err)
-		err = be_window_check(dev);
+		err = be_static_check(dev);
 	if (!err)
 		err = open_context(dev, &cd, &vectors);
 	if (!err)

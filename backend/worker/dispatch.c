@@ -11,9 +11,10 @@
 
 #include "clock.h"
 #include "dispatch.h"
-#include "lane.h"
+#include "verbs/jobs.h"
 #include "uverbs/uverbs.h"
 #include "verbs/cmd.h"
+#include "verbs/range.h"
 #include "verbs/ucontext.h"
 
 #define D_DESTROY	(1u << 0)	/* releases something, never delayed */
@@ -146,7 +147,7 @@ static int find_uc(const struct row *row, struct be_cmd *c)
 	}
 	c->uc = (struct be_uc *)be_handle_get(c->dev->handles, handle,
 					      BE_UCONTEXT, NULL);
-	return c->uc && !c->uc->closing && !c->uc->leave.end ? 0 : -ENOENT;
+	return c->uc && c->uc->state == BE_UC_OPEN ? 0 : -ENOENT;
 }
 
 static int check(const struct row *row, struct be_cmd *c)
@@ -240,7 +241,7 @@ bool be_dispatched(struct be_dev *dev, struct xenvhca_response *rsp)
 {
 	struct be_job *job;
 
-	while ((job = be_lane_next(dev)))
+	while ((job = be_jobs_next(dev)))
 		if (job_dispatched(dev, job, rsp))
 			return true;
 	return false;

@@ -9,7 +9,7 @@
  *
  * The command thread drains the ring before each command (be_kick_flush): a
  * native process's post is executed when the call returns, so a command must
- * not overtake the kicks of posts made before it. drain_lock orders the two
+ * not overtake the kicks of posts made before it. be_dev.kick_lock orders the two
  * threads, the command thread first.
  *
  * A send queue that holds more than the driver's (shadow.h) is served again each
@@ -17,26 +17,23 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include "clock.h"
 #include "kick.h"
-#include "look.h"
-#include "spin.h"
+#include "verbs/recv_poll.h"
+#include "core/spin.h"
 #include "verbs/shadow.h"
-#include "wake.h"
+#include "core/wake.h"
 
 #define BE_KICK_BATCH	32
 #define BE_BEHIND_NS	VL_MSEC_NS
 
 struct be_kicks {
 	pthread_t thread;
-	pthread_mutex_t drain_lock;	/* one drains at a time, in order */
-	unsigned int others;	/* threads that wait for drain_lock */
 	struct xenvhca_kick batch[BE_KICK_BATCH]; /* read, not yet executed */
-	int n, unpaid;		/* of them, both under drain_lock */
+	int n, unpaid;		/* of them, both under be_dev.kick_lock */
 	int wake_fd;
 	bool stop;
 	bool acked;		/* nothing read from the event channel */
@@ -45,7 +42,7 @@ struct be_kicks {
 	bool behind;		/* a send queue has more than the driver's */
 };
 
-/* Under drain_lock. */
+/* Under kick_lock. */
 static void kick_behind(struct be_dev *dev)
 {
 	struct be_kicks *k = dev->kicks;
@@ -56,7 +53,7 @@ static void kick_behind(struct be_dev *dev)
 }
 
 /*
- * Under drain_lock. Kicks over their rate are executed later: nobody's are
+ * Under kick_lock. Kicks over their rate are executed later: nobody's are
  * lost, and a guest that only kicks does not occupy a processor. False: not yet.
  */
 static bool kick_pay(struct be_dev *dev)
@@ -78,6 +75,13 @@ static void kick_nap(struct be_dev *dev)
 	nanosleep(&nap, NULL);
 }
 
+/* A send queue has more than the driver's had room for: nobody tells when there is. */
+static void kick_more(struct be_kicks *k)
+{
+	__atomic_store_n(&k->behind, true, __ATOMIC_RELAXED);
+	be_wake(k->wake_fd);
+}
+
 /*
  * Executes a batch. Number of entries, 0 if none, -EPROTO, or -EAGAIN: a batch
  * waits to be paid for, and comes first next time, whoever drains.
@@ -97,10 +101,11 @@ static int kick_drain_locked(struct be_dev *dev)
 	}
 	if (!kick_pay(dev))
 		return -EAGAIN;
-	be_look_now(dev);
+	be_recv_poll_now(dev);
 	kick_behind(dev);
 	for (i = 0; i < n; i++) {
-		be_kick(dev, &k->batch[i]);
+		if (be_kick(dev, &k->batch[i]))
+			kick_more(k);
 		dev->t->ops->kicks_done(dev->t, 1);
 	}
 	k->n = 0;
@@ -109,46 +114,15 @@ static int kick_drain_locked(struct be_dev *dev)
 	return n;
 }
 
-/*
- * The kick thread locks again as soon as it has unlocked, before another thread
- * that waits is awake. So it lets that one go first.
- */
-static void kick_lock(struct be_kicks *k)
-{
-	while (__atomic_load_n(&k->others, __ATOMIC_RELAXED))
-		sched_yield();
-	pthread_mutex_lock(&k->drain_lock);
-}
-
-static void others_lock(struct be_kicks *k)
-{
-	__atomic_fetch_add(&k->others, 1, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&k->drain_lock);
-	__atomic_fetch_sub(&k->others, 1, __ATOMIC_RELAXED);
-}
-
-void be_kick_hold(struct be_dev *dev)
-{
-	if (dev->kicks)
-		others_lock(dev->kicks);
-}
-
-void be_kick_release(struct be_dev *dev)
-{
-	if (dev->kicks)
-		pthread_mutex_unlock(&dev->kicks->drain_lock);
-}
-
 /* Does not nap with the lock: a command pays for the batch itself. */
 static int kick_drain(struct be_dev *dev)
 {
-	struct be_kicks *k = dev->kicks;
 	int n;
 
 	for (;;) {
-		kick_lock(k);
+		be_kick_hold_last(dev);
 		n = kick_drain_locked(dev);
-		pthread_mutex_unlock(&k->drain_lock);
+		be_kick_release(dev);
 		if (n != -EAGAIN)
 			return n;
 		kick_nap(dev);
@@ -162,7 +136,7 @@ void be_kick_flush(struct be_dev *dev)
 
 	if (!k)
 		return;
-	others_lock(k);
+	be_kick_hold(dev);
 	do {
 		n = kick_drain_locked(dev);
 		if (n == -EAGAIN)
@@ -170,8 +144,8 @@ void be_kick_flush(struct be_dev *dev)
 		else
 			left -= n;
 	} while (n == -EAGAIN || (n > 0 && left > 0));
-	pthread_mutex_unlock(&k->drain_lock);
-	be_look_now(dev);
+	be_kick_release(dev);
+	be_recv_poll_now(dev);
 }
 
 /* Tells whether entries came, or the command thread had them already. */
@@ -193,16 +167,16 @@ static bool kick_spin(struct be_dev *dev)
 }
 
 /*
- * Under drain_lock: a command that drains meanwhile would move cons under the
+ * Under kick_lock: a command that drains meanwhile would move cons under the
  * computation of prod_event, and the frontend would skip the notification.
  */
 static bool kick_arm(struct be_dev *dev)
 {
 	bool more;
 
-	kick_lock(dev->kicks);
+	be_kick_hold_last(dev);
 	more = dev->t->ops->arm_kicks(dev->t);
-	pthread_mutex_unlock(&dev->kicks->drain_lock);
+	be_kick_release(dev);
 	return more;
 }
 
@@ -222,9 +196,9 @@ static void kick_wait(struct be_dev *dev, struct pollfd pfd[2])
 			__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
 		}
 		if (!n) {
-			kick_lock(k);
+			be_kick_hold_last(dev);
 			kick_behind(dev);
-			pthread_mutex_unlock(&k->drain_lock);
+			be_kick_release(dev);
 		}
 	} while (!n);
 	if (n > 0 && pfd[1].revents)
@@ -283,7 +257,6 @@ int be_kick_start(struct be_dev *dev)
 
 	if (!k)
 		return -ENOMEM;
-	pthread_mutex_init(&k->drain_lock, NULL);
 	k->acked = true;
 	be_spin_init(&k->spin, dev->spinners, &dev->spinning,
 		     dev->quota.spin_us);
@@ -292,7 +265,7 @@ int be_kick_start(struct be_dev *dev)
 		rc = -errno;
 		goto err_free;
 	}
-	rc = be_look_start(dev);
+	rc = be_recv_poll_start(dev);
 	if (rc)
 		goto err_close;
 	dev->kicks = k;
@@ -300,7 +273,7 @@ int be_kick_start(struct be_dev *dev)
 	if (!rc)
 		return 0;
 	dev->kicks = NULL;
-	be_look_stop(dev);
+	be_recv_poll_stop(dev);
 err_close:
 	close(k->wake_fd);
 err_free:
@@ -317,18 +290,8 @@ void be_kick_stop(struct be_dev *dev)
 	__atomic_store_n(&k->stop, true, __ATOMIC_RELAXED);
 	be_wake(k->wake_fd);
 	pthread_join(k->thread, NULL);
-	be_look_stop(dev);
+	be_recv_poll_stop(dev);
 	dev->kicks = NULL;
 	close(k->wake_fd);
 	free(k);
-}
-
-void be_kick_more(struct be_dev *dev)
-{
-	struct be_kicks *k = dev->kicks;
-
-	if (!k)
-		return;
-	__atomic_store_n(&k->behind, true, __ATOMIC_RELAXED);
-	be_wake(k->wake_fd);
 }

@@ -19,7 +19,7 @@ static struct be_obj *kick_find(struct be_dev *dev,
 	return be_handle_get(dev->handles, k->handle, type, NULL);
 }
 
-static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k)
+static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k, bool *more)
 {
 	const struct be_obj *qp = kick_find(dev, k, BE_QP);
 	struct be_shadow *sq;
@@ -29,8 +29,7 @@ static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k)
 	sq = ((const struct be_qp *)qp)->sq;
 	if (sq)
 		be_shadow_take(dev, sq);
-	if (sq && sq->behind)
-		be_kick_more(dev);	/* nobody tells when there is room */
+	*more = sq && sq->behind;
 	/* An error is the QP's state; the guest sees it in its completions. */
 	uv_post_send(qp->uc->fd, qp->host);
 	return 0;
@@ -49,13 +48,14 @@ static int kick_arm(struct be_dev *dev, const struct xenvhca_kick *k)
 	return 0;
 }
 
-void be_kick(struct be_dev *dev, const struct xenvhca_kick *k)
+bool be_kick(struct be_dev *dev, const struct xenvhca_kick *k)
 {
+	bool more = false;
 	int err = -1;
 
 	pthread_rwlock_rdlock(&dev->lock);
 	if (k->type == XENVHCA_KICK_SEND && !k->flags && !k->reserved)
-		err = kick_send(dev, k);
+		err = kick_send(dev, k, &more);
 	else if (k->type == XENVHCA_KICK_ARM && !k->reserved)
 		err = kick_arm(dev, k);
 	pthread_rwlock_unlock(&dev->lock);
@@ -64,4 +64,5 @@ void be_kick(struct be_dev *dev, const struct xenvhca_kick *k)
 		be_log_peer(dev, "kick ignored: type %u, flags %#x, handle %#x",
 			    k->type, k->flags, k->handle);
 	}
+	return more;
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "clock.h"
 #include "file.h"
-#include "run.h"
+#include "core/run.h"
 #include "stats.h"
 
 void be_stats_init(struct be_stats_file *f, const struct be_options *opt)

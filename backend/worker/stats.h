@@ -7,8 +7,8 @@
 #ifndef BE_STATS_H
 #define BE_STATS_H
 
-#include "be.h"
-#include "main.h"
+#include "core/be.h"
+#include "core/options.h"
 
 struct be_stats_file {
 	char path[PATH_MAX], tmp[PATH_MAX];

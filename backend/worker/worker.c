@@ -23,15 +23,15 @@
 #include "conf.h"
 #include "confine.h"
 #include "device.h"
-#include "event.h"
+#include "core/event.h"
 #include "file.h"
 #include "host/xenbus.h"
 #include "kick.h"
-#include "lane.h"
-#include "run.h"
+#include "verbs/jobs.h"
+#include "core/run.h"
 #include "stats.h"
-#include "verbs/ucontext.h"
-#include "wake.h"
+#include "context/context.h"
+#include "core/wake.h"
 #include "worker.h"
 
 #define BE_CLOSE_MS	5000	/* how long SIGTERM waits for the frontend */
@@ -51,6 +51,7 @@ enum be_end {			/* why the connection ends */
 struct be_worker {
 	const struct be_options *opt;
 	be_link_open_fn *link_open;
+	be_transport_open_fn *transport_open;
 	struct be_dev dev;
 	struct be_cmdq cmdq;
 	struct be_stats_file stats;
@@ -299,7 +300,7 @@ static void worker_offer(struct be_worker *w)
 static void worker_connect(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
-	struct be_xen_params p;
+	struct be_ring_params p;
 	int rc;
 
 	if (w->front_state != XenbusStateInitialised)
@@ -308,7 +309,7 @@ static void worker_connect(struct be_worker *w)
 		return;
 	/* The event thread runs already, see worker_open(). */
 	pthread_mutex_lock(&dev->evt_lock);
-	rc = be_xen_connect(dev->t, &p);
+	rc = dev->t->ops->connect(dev->t, &p);
 	pthread_mutex_unlock(&dev->evt_lock);
 	if (rc) {
 		be_fault(dev, "cannot connect the rings: %s", strerror(-rc));
@@ -318,7 +319,7 @@ static void worker_connect(struct be_worker *w)
 		     dev->quota.spin_us);
 	rc = be_kick_start(dev);
 	if (!rc)
-		rc = be_lane_start(dev);
+		rc = be_jobs_start(dev);
 	if (rc) {
 		be_fault(dev, "cannot start a thread: %s", strerror(-rc));
 		return;
@@ -439,8 +440,8 @@ static bool worker_open(struct be_worker *w)
 		rc = be_conf_read(&w->dev, w->link);
 	if (rc)
 		return false;
-	w->dev.t = be_xen_open(&w->dev, w->opt->helper_fd,
-			       !w->link->no_agent, &rc);
+	w->dev.t = w->transport_open(&w->dev, w->opt->helper_fd,
+				     !w->link->no_agent, &rc);
 	if (!w->dev.t) {
 		be_fault(&w->dev, "no transport: %s", strerror(-rc));
 		return false;
@@ -474,7 +475,7 @@ static void worker_release(struct be_worker *w)
 {
 	struct be_dev *dev = &w->dev;
 
-	be_lane_stop(dev);		/* before what it uses */
+	be_jobs_stop(dev);		/* before what it uses */
 	be_kick_stop(dev);
 	be_event_stop(dev);
 	be_dev_close(dev);
@@ -539,7 +540,8 @@ static int worker_run(struct be_worker *w)
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
 }
 
-int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
+int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open,
+		   be_transport_open_fn *transport_open)
 {
 	struct be_worker *w = calloc(1, sizeof(*w));
 	int rc;
@@ -548,6 +550,7 @@ int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open)
 		return BE_EXIT_SYSTEM;
 	w->opt = opt;
 	w->link_open = link_open;
+	w->transport_open = transport_open;
 	w->sig_fd = -1;
 	w->lock_fd = -1;
 	w->dev.wake_fd = -1;

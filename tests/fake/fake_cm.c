@@ -15,7 +15,7 @@
 #include "fake_cm.h"
 #include "fake_priv.h"
 #include "fake_uverbs.h"
-#include "ib_core.h"
+#include "core/ib_core.h"
 
 #define FILES		128u
 #define IDS		8192u

@@ -11,9 +11,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "host/xenbus.h"
-#include "link.h"
+#include "core/link.h"
 #include "tests/fake/fake_link.h"
 #include "tests/fake/ring_loop.h"
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a whole worker (backend/link.h), to a frontend that answers each state
+ * The link of a whole worker (backend/core/link.h), to a frontend that answers each state
  * at once. Its Soft-RoCE is rxe0.
  */
 #ifndef FAKE_LINK_H

@@ -17,8 +17,8 @@
 
 #include "fake_priv.h"
 #include "uverbs/uverbs.h"
-#include "verbs/doorbell.h"
-#include "verbs/park.h"
+#include "context/doorbell.h"
+#include "context/park.h"
 #include "verbs/ucontext.h"
 #include "worker/dispatch.h"
 
@@ -411,7 +411,7 @@ static uint32_t context_to_keep(const struct be_dev *dev)
 
 	for (o = dev->ucontexts; o; o = o->next) {
 		uc = (const struct be_uc *)o;
-		if (be_doorbells_held(uc->doorbells) && !uc->closing)
+		if (be_doorbells_held(uc->doorbells) && uc->state != BE_UC_CLOSING)
 			return o->handle;
 	}
 	return 0;

@@ -17,12 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "be.h"
+#include "core/be.h"
 #include "fake_cm.h"
 #include "fake_priv.h"
 #include "fake_umad.h"
 #include "host/chardev.h"
-#include "sys.h"
+#include "core/sys.h"
 #include "uverbs/sysfs.h"
 
 #define RING_MEMORY	(64u << 20)

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A kernel with one Soft-RoCE HCA, small enough for unit tests: the uverbs
- * write() ABI behind backend/sys.h, the lengths checked as the kernel checks them,
+ * write() ABI behind backend/core/sys.h, the lengths checked as the kernel checks them,
  * handles reused at once as the kernel does. It remembers what is alive and
  * pinned, and counts what a careful caller never does. Commands, files and mappings
  * may be those of several threads; what tests ask and tell is one thread's.
@@ -50,7 +50,7 @@ struct fake_obj {
 };
 
 /*
- * The fake kernel: system calls of backend/sys.h and host_chardev() are its own in a
+ * The fake kernel: system calls of backend/core/sys.h and host_chardev() are its own in a
  * program that links it; this makes its memory and sysfs. 0 or -1.
  */
 int fake_install(void);

@@ -24,7 +24,7 @@
 #include "carrier/doorbell_xen.h"
 #include "fake_xen.h"
 #include "ring_loop.h"
-#include "sys.h"
+#include "core/sys.h"
 #include "uapi/vhca-helper.h"
 
 #define PAGE		((size_t)XENVHCA_PAGE_SIZE)

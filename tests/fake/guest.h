@@ -18,16 +18,17 @@
 #include <cmocka.h>
 
 #include "fake_uverbs.h"
-#include "sys.h"
+#include "core/sys.h"
 #include "verbs/mr.h"
 #include "verbs/object.h"
 #include "verbs/pd.h"
 #include "verbs/queue.h"
+#include "context/context.h"
 #include "verbs/ucontext.h"
 #include "verbs/xrcd.h"
 #include "worker/device.h"
 #include "worker/dispatch.h"
-#include "kick.h"
+#include "worker/kick.h"
 #include "ring_loop.h"
 
 #define GUEST_PAGES	4096u

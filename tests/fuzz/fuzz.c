@@ -8,6 +8,7 @@
 
 #include "fuzz.h"
 #include "tests/fake/fake_priv.h"
+#include "context/context.h"
 #include "verbs/ucontext.h"
 
 static void kernel(void)

@@ -14,7 +14,7 @@
 #include <sys/inotify.h>
 
 #include "promise.h"
-#include "be.h"
+#include "core/be.h"
 #include "carrier/gntdev.h"
 #include "carrier/open_files.h"
 #include "host/tree.h"
@@ -138,7 +138,7 @@ static void looks(void)
 
 static void worker_connects(void)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 	unsigned int i;
 
 	dev.fault = false;

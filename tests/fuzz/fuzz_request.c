@@ -8,6 +8,7 @@
  * besides, and the doorbell agent has moods.
  */
 #include "fuzz.h"
+#include "context/context.h"
 #include "verbs/ucontext.h"
 
 #define MAX_REQUESTS 24

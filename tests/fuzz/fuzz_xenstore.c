@@ -68,7 +68,7 @@ static void configuration(void)
 
 static void frontend(void)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 	struct be_dev dev;
 
 	PROMISE(!be_dev_init(&dev, 1, 0));

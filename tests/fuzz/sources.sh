@@ -3,12 +3,12 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Read by run.sh: what the daemon's targets are built of. What runs without
-# Xen, as in libvhcabe.a, and what the targets add to it; backend/sys.c and chardev.c
+# Xen, as in libvhcabe.a, and what the targets add to it; backend/core/sys.c and chardev.c
 # are the fake kernel's.
 flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/common/lib -I$top/common -I$top/backend"
-sources="backend/log.c backend/carrier/ring_shm.c $(cd "$top" &&
-		find backend/uverbs backend/verbs backend/worker -name '*.c' \
-			! -name worker.c ! -name stats.c)
+sources="backend/carrier/ring_shm.c $(cd "$top" &&
+		find backend/context backend/core backend/uverbs backend/verbs backend/worker -name '*.c' \
+			! -name sys.c ! -name run.c ! -name worker.c ! -name stats.c)
 	frontend/check.c $(cd "$top" &&
 		find common -name '*.c' ! -name chardev.c)
 	xenstore/node.c xenstore/state.c xenstore/scan.c

@@ -29,11 +29,15 @@ SHARED = ("include/", "common/", "xenstore/")
 # The daemon's rooms, and of which others each may include headers: what serves a
 # guest knows nothing of the supervisor, what speaks to the kernel nothing of
 # guests, and nothing but the daemon's start knows of all.
-ROOMS = {"backend/carrier": (), "backend/supervise": (), "backend/uverbs": (),
-         "backend/verbs": ("backend/uverbs",),
-         "backend/worker": ("backend/uverbs", "backend/verbs")}
+ROOMS = {"backend/core": (), "backend/carrier": ("backend/core",),
+         "backend/supervise": ("backend/core",), "backend/uverbs": ("backend/core",),
+         "backend/verbs": ("backend/core", "backend/uverbs"),
+         "backend/context": ("backend/core", "backend/uverbs", "backend/verbs"),
+         "backend/worker": ("backend/core", "backend/uverbs", "backend/verbs",
+                            "backend/context")}
 # What knows a device by its seam (link.h, devices.h) alone names no xenstore.
-SEALED = ("backend/supervise/", "backend/uverbs/", "backend/verbs/", "backend/worker/")
+SEALED = ("backend/context/", "backend/core/", "backend/supervise/", "backend/uverbs/",
+          "backend/verbs/", "backend/worker/")
 STORE = re.compile(r"xenstore|\bx[ns]_\w+|\bXN_\w+", re.I)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.
@@ -356,6 +360,22 @@ def check_proofs(t):
                 t.say(name, i, f"{number} is wrong about the tier: (soak) or not")
 
 
+def check_states(t):
+    """The table of the states of a verbs file has those of the code."""
+    name = "docs/design/teardown.md"
+    rows = set(re.findall(r"^\|.*`(BE_(?:UC|UNTIL)_\w+)`", t.text(name), re.M))
+    for header, enum in (("backend/verbs/ucontext.h", "be_uc_state"),
+                         ("backend/supervise/guard.h", "be_until")):
+        t.checks += 1
+        for body in re.findall(rf"enum {enum} {{(.*?)}};", t.text(header), re.S):
+            for state in re.findall(r"\bBE_(?:UC|UNTIL)_\w+", strip_c(body)):
+                if state not in rows:
+                    t.say(header, 1, f"{name} has no row of {state}")
+                rows.discard(state)
+    for state in rows:
+        t.say(name, 1, f"{state} is no state of a context or a guard")
+
+
 def check_circles(t):
     """Headers of a part do not include each other in a circle."""
     graph = {}
@@ -408,7 +428,7 @@ def main():
     for check in (check_files, check_ends, check_ops,
                   check_names, check_nodes, check_keys, check_shared,
                   check_includes, check_seam, check_sleeps, check_proofs,
-                  check_circles, check_duplicates):
+                  check_states, check_circles, check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

@@ -47,7 +47,7 @@ fi
 
 mkdir "$work/tree"
 (cd "$top" && tar -cf - --exclude=build --exclude=.git .) | tar -xf - -C "$work/tree"
-noticed "exit() in the daemon" backend/worker/quota.c 'void f(void) { exit(1); }'
+noticed "exit() in the daemon" backend/core/quota.c 'void f(void) { exit(1); }'
 noticed "exit() in the agent" tools/doorbelld/agent.c 'void f(void) { exit(1); }'
 noticed "BUG() in the module" frontend/pd.c 'void f(void) { BUG(); }'
 noticed "six lines that stand twice" frontend/pd.c "$(sed -n 14,30p "$top/frontend/mw.c")"
@@ -56,7 +56,7 @@ noticed "a character beyond ASCII" docs/design/teardown.md '\0303\0244'
 noticed "a blank at the end of a line" docs/design/teardown.md 'x '
 noticed "an opcode without a handler" include/xen/io/vhcaif.h \
 	'#define XENVHCA_OP_EXTRA                0x3e'
-noticed "a second file that reads the ring" backend/worker/quota.c \
+noticed "a second file that reads the ring" backend/core/quota.c \
 	'void f(void) { RING_COPY_REQUEST(a, b, c); }'
 noticed "a second file that maps guest memory" backend/verbs/mr.c \
 	'void *f(struct be_transport *t) { return t->ops->map(t, 0, 1, false); }'
@@ -64,7 +64,7 @@ noticed "a kind of objects that nobody can set a limit for" \
 	include/xen/io/vhcaif.h '    X(WQ, wq, 7) /* work queues */' 'xenstore/libxl/.*'
 noticed "a private header of another part" tools/vhcactl/out.c \
 	'#include "backend/verbs/queue.h"'
-noticed "headers in a circle" backend/quota.h '#include "be.h"' backend/be.h
+noticed "headers in a circle" backend/core/quota.h '#include "be.h"' backend/core/be.h
 noticed "a header of another room" backend/supervise/supervisor.c \
 	'#include "verbs/queue.h"'
 noticed "a worker that chooses xenstore" backend/worker/worker.c \
@@ -77,7 +77,8 @@ noticed "a proof by a test that is not there" docs/design/threat-model.md \
 noticed "a proof by a scenario that is not there" docs/design/threat-model.md \
 	'| F99 | a rule | 60, 99 |'
 noticed "a proof that only the long tier has" docs/design/threat-model.md '| B99 | a rule | 45 |'
-noticed "a static with the prefix of its part" backend/log.c \
+noticed "a state without a row" backend/verbs/ucontext.h 'enum be_uc_state { BE_UC_LOST };'
+noticed "a static with the prefix of its part" backend/core/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'

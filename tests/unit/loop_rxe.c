@@ -16,13 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "be.h"
-#include "event.h"
+#include "core/be.h"
+#include "core/event.h"
 #include "tests/fake/ring_loop.h"
 #include "uverbs/uverbs.h"
 #include "worker/device.h"
 #include "worker/dispatch.h"
-#include "kick.h"
+#include "worker/kick.h"
 
 #define PAGES	16u
 #define IOVA	0x7f5500000000ull

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "verbs/chunk.h"
 
 #define PAGE	((size_t)XENVHCA_PAGE_SIZE)

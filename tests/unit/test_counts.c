@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "carrier/open_xen.h"
 #include "tests/fake/fake_link.h"
 #include "tests/fake/fake_xen.h"
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "tests/wire/wire.h"
 #include "promised.h"
 #include "uverbs/uverbs.h"
@@ -92,7 +93,8 @@ static void *worker(void *arg)
 {
 	(void)arg;
 	fake_calls_here();
-	return (void *)(intptr_t)be_worker_main(&opt, fake_link_open);
+	return (void *)(intptr_t)be_worker_main(&opt, fake_link_open,
+						be_xen_open);
 }
 
 /* ---- the frontend ---- */

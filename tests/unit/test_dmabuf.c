@@ -4,11 +4,11 @@
  *
  * Memory regions by a dma-buf: which ones are, what is mapped into the worker
  * instead when the helper refuses, and that the region holds the pages, by the
- * command thread and by the lane.
+ * command thread and by the job thread.
  */
 #include <errno.h>
 
-#include "lane.h"
+#include "verbs/jobs.h"
 #include "tests/fake/guest.h"
 #include "verbs/mr.h"
 #include "worker/device.h"
@@ -16,7 +16,7 @@
 #define REG_MR		9	/* IB_USER_VERBS_CMD_* */
 #define DEREG_MR	13
 #define RELAXED		(1u << 20)
-#define LARGE		(BE_LANE_PAGES + 1)
+#define LARGE		(BE_JOB_PAGES + 1)
 
 static void begin(struct guest *g)
 {
@@ -201,13 +201,13 @@ static void what_is_refused_leaves_nothing(void **state)
 	assert_int_equal(g->dev.quota.used[BE_MR], 1);
 }
 
-/* What the lane does of it, with a region of the command thread's beside it. */
+/* What the job thread does of it, with a region of the command thread's beside it. */
 static void large_ones_are_the_lanes(void **state)
 {
 	struct guest *g = *state;
 
 	begin(g);
-	assert_int_equal(be_lane_start(&g->dev), 0);
+	assert_int_equal(be_jobs_start(&g->dev), 0);
 	assert_int_equal(reg(g, 3), 0);
 	assert_int_equal(reg(g, LARGE), 0);
 	mapped(g, 3 + LARGE, 3 + LARGE);
@@ -223,7 +223,7 @@ static void large_ones_are_the_lanes(void **state)
 	assert_int_equal(g->dev.stats.cmd_lanes, 5);
 	guest_close(g);
 	mapped(g, 0, 0);
-	be_lane_stop(&g->dev);
+	be_jobs_stop(&g->dev);
 }
 
 /* By the driver, or by the helper, and then there is no address either. */
@@ -232,7 +232,7 @@ static void what_the_lane_is_refused_leaves_nothing(void **state)
 	struct guest *g = *state;
 
 	begin(g);
-	assert_int_equal(be_lane_start(&g->dev), 0);
+	assert_int_equal(be_jobs_start(&g->dev), 0);
 	assert_int_equal(reg(g, 3), 0);
 	fake_hca.umr_reach = 1;
 	assert_int_equal(reg(g, LARGE), -EINVAL);
@@ -246,7 +246,7 @@ static void what_the_lane_is_refused_leaves_nothing(void **state)
 	fake_hca.umr_reach = 0;
 	assert_int_equal(reg(g, LARGE), 0);
 	mapped(g, 3 + LARGE, 3 + LARGE);
-	be_lane_stop(&g->dev);
+	be_jobs_stop(&g->dev);
 }
 
 static int rereg(struct guest *g, uint32_t mr, uint32_t flags, uint32_t n)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "event.h"
+#include "core/event.h"
 #include "tests/fake/guest.h"
 #include "worker/cmdq.h"
 #include "tests/fake/mlx5_pages.h"

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "supervise/fdstore.h"
 #include "carrier/open_xenstore.h"
 #include "supervise/guard.h"

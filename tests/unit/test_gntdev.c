@@ -22,9 +22,9 @@
 #include <xen/xen.h>
 #include <xen/grant_table.h>
 #include <xen/sys/gntdev.h>
-#include "be.h"
+#include "core/be.h"
 #include "carrier/gntdev.h"
-#include "sys.h"
+#include "core/sys.h"
 
 #define PAGE		XENVHCA_PAGE_SIZE
 #define PIECE		16384u		/* most pages that are mapped at once */

@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "clock.h"
-#include "run.h"
+#include "core/run.h"
 #include "carrier/open_xenstore.h"
 #include "supervise/guard.h"
 #include "tests/fake/fake_xs.h"

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "carrier/open_xenstore.h"
 #include "promised.h"
 #include "tests/fake/fake_xs.h"
@@ -233,7 +233,7 @@ static void front_offers(uint32_t more, const char *rest)
 	fake_xs_set(FRONT "/setup", text);
 }
 
-static int offered(struct be_xen_params *p)
+static int offered(struct be_ring_params *p)
 {
 	dev.fault = false;
 	dev.fault_reason[0] = '\0';
@@ -242,7 +242,7 @@ static int offered(struct be_xen_params *p)
 
 static void one_node_says_all(void **state)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 
 	(void)state;
 	assert_int_equal(l->ops->find(l), 0);
@@ -273,7 +273,7 @@ static void a_wrong_setup_is_named(void **state)
 		" 15 16 17 402 403 386 ", "  15 16 17 402 403 386",
 		" 15 16 17 402 403 0x10",
 	};
-	struct be_xen_params p;
+	struct be_ring_params p;
 	unsigned int i;
 
 	(void)state;
@@ -294,7 +294,7 @@ static void a_wrong_setup_is_named(void **state)
 /* Of the connection before this, by another module or to another worker. */
 static void what_an_earlier_one_left_is_not_taken(void **state)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 
 	(void)state;
 	assert_int_equal(l->ops->find(l), 0);
@@ -396,7 +396,7 @@ static void an_offer_of_what_was_removed_is_not_there(void **state)
 
 static void requests_of_an_attach(void **state)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 
 	(void)state;
 	assert_int_equal(l->ops->find(l), 0);

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "carrier/gntdev.h"
 #include "carrier/open_files.h"
 #include "host/tree.h"
@@ -147,7 +147,7 @@ static void front_offers(const char *version, const char *rest)
 /* ---- tests ---- */
 static void both_ends_connect(void **state)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 	char text[64];
 
 	(void)state;
@@ -196,7 +196,7 @@ static void a_wild_setup_is_refused(void **state)
 		{ "1", " 131072 11 12 200 201 100" }, { "1", " 10 11 0 200 201 100" },
 		{ "1", " 10 11 12 200 201 100\n" }, { "1", " 10 11 12 200 0 100" },
 	};
-	struct be_xen_params p;
+	struct be_ring_params p;
 	size_t i;
 
 	(void)state;
@@ -255,7 +255,7 @@ static void port_flips(const void *read)
 /* What was checked is what is used, whatever it becomes in between. */
 static void numbers_are_read_once(void **state)
 {
-	struct be_xen_params p;
+	struct be_ring_params p;
 
 	(void)state;
 	offers();

@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "event.h"
+#include "core/event.h"
 #include "tests/fake/guest.h"
 #include "tests/fake/mlx5_pages.h"
 #include "verbs/ucontext.h"

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "clock.h"
-#include "worker/wake.h"
+#include "core/wake.h"
 
 static void counts_objects_exactly(void **state)
 {

@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "host/tree.h"
-#include "run.h"
+#include "core/run.h"
 #include "worker/stats.h"
 
 #define LONGEST	30	/* seconds: then something waits */

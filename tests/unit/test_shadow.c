@@ -13,7 +13,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "clock.h"
-#include "look.h"
+#include "verbs/recv_poll.h"
 #include "tests/fake/shadow.h"
 
 static void a_guest_writes_pages_of_its_own(void **state)
@@ -221,7 +221,7 @@ static void receives_come_with_the_next_look(void **state)
 	g->req.u.modify_qp.attr.qp_state = 2;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_QP), 0);
 	assert_int_equal(be_shadow_receives(&g->dev, UINT_MAX, &again), 0);
-	assert_int_equal(again, BE_LOOK_RC_NS);
+	assert_int_equal(again, BE_RECV_RC_NS);
 	guest_close(g);
 }
 
@@ -232,7 +232,7 @@ static void receives_need_no_system_call(void **state)
 	struct pair p = open_qp(g, 2);
 	unsigned int i, n;
 
-	assert_int_equal(be_look_start(&g->dev), 0);
+	assert_int_equal(be_recv_poll_start(&g->dev), 0);
 	g->req.u.modify_qp.handle = g->qp;
 	g->req.u.modify_qp.attr.mask = 1;
 	g->req.u.modify_qp.attr.qp_state = 2;
@@ -248,7 +248,7 @@ static void receives_need_no_system_call(void **state)
 		usleep(20000);		/* it looks seldom by now */
 	}
 	assert_true(g->dev.stats.recv_polls > 3);
-	be_look_stop(&g->dev);
+	be_recv_poll_stop(&g->dev);
 	guest_close(g);
 }
 
@@ -409,7 +409,7 @@ static void a_slow_host_is_looked_at_less_often(void **state)
 
 	open_qp(g, 2);
 	turn_ns = VL_MSEC_NS;
-	assert_int_equal(be_look_start(&g->dev), 0);
+	assert_int_equal(be_recv_poll_start(&g->dev), 0);
 	g->req.u.modify_qp.handle = g->qp;
 	g->req.u.modify_qp.attr.mask = 1;
 	g->req.u.modify_qp.attr.qp_state = 2;
@@ -418,7 +418,7 @@ static void a_slow_host_is_looked_at_less_often(void **state)
 	before = __atomic_load_n(&g->dev.stats.recv_polls, __ATOMIC_RELAXED);
 	start = vl_now_ns();
 	usleep(500000);
-	be_look_stop(&g->dev);
+	be_recv_poll_stop(&g->dev);
 	spent = vl_now_ns() - start;
 	turn_ns = 0;
 	assert_in_range(g->dev.stats.recv_polls - before, 1,
@@ -449,11 +449,11 @@ static void full_queues_are_not_moved_at_once(void **state)
 	for (n = 0; n < FULL; n++)
 		assert_int_equal(be_shadow_receives(&g->dev, SLOTS - 1, &again),
 				 SLOTS - 1);
-	assert_int_equal(again, BE_LOOK_LOSSY_NS);
+	assert_int_equal(again, BE_RECV_LOSSY_NS);
 	for (i = 0; i < FULL; i++)
 		assert_int_equal(q[i].real->producer_index, SLOTS - 1);
-	assert_int_equal(be_look_start(&g->dev), 0);
-	be_look_now(&g->dev);
+	assert_int_equal(be_recv_poll_start(&g->dev), 0);
+	be_recv_poll_now(&g->dev);
 	moved = __atomic_load_n(&g->dev.stats.wqes, __ATOMIC_RELAXED);
 	start = vl_now_ns();
 	do {
@@ -470,7 +470,7 @@ static void full_queues_are_not_moved_at_once(void **state)
 		sched_yield();
 		spent = vl_now_ns() - start;
 	} while (spent < 500 * VL_MSEC_NS);
-	be_look_stop(&g->dev);
+	be_recv_poll_stop(&g->dev);
 	moved = g->dev.stats.wqes - moved;
 	assert_in_range(moved, 10000, spent / 4000 + 2 * 1024);
 	guest_close(g);
@@ -493,14 +493,14 @@ static void many_queues_are_looked_at_less_often(void **state)
 	for (i = 0; i < MANY; i++)
 		map(g, create_srq(g, &srq));
 	assert_int_equal(g->dev.n_shadows, MANY);
-	assert_int_equal(be_look_start(&g->dev), 0);
+	assert_int_equal(be_recv_poll_start(&g->dev), 0);
 	start = vl_now_ns();
 	do {
-		be_look_now(&g->dev);		/* as before each kick */
+		be_recv_poll_now(&g->dev);		/* as before each kick */
 		usleep(1000);
 		spent = vl_now_ns() - start;
 	} while (spent < 300 * VL_MSEC_NS);
-	be_look_stop(&g->dev);
+	be_recv_poll_stop(&g->dev);
 	assert_in_range(g->dev.stats.recv_polls, 1, spent / MANY_NS + 1);
 	guest_close(g);
 	assert_int_equal(g->dev.n_shadows, 0);

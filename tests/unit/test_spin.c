@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * When a worker polls its ring (backend/worker/spin.c), with a clock that moves
+ * When a worker polls its ring (backend/core/spin.c), with a clock that moves
  * only in its turns; and that no request is lost between the end of a spin and the
  * sleep (backend/worker/cmdq.c).
  */
@@ -46,7 +46,7 @@ static void fake_relax(void)
 #define vl_coarse_ns	fake_coarse
 #define vl_ticks	fake_ticks
 #define vl_relax	fake_relax
-#include "worker/spin.c"
+#include "core/spin.c"
 #undef vl_now_ns
 
 static unsigned int now;		/* threads that poll */

@@ -10,7 +10,7 @@
 #define TEST_SUP_HOST_H
 
 #include <stdbool.h>
-#include "run.h"
+#include "core/run.h"
 
 #define BACK	"/local/domain/1/backend/vhca"
 

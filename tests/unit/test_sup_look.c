@@ -21,7 +21,7 @@
 #include "tests/fake/fake_xs.h"
 #include "carrier/open_xenstore.h"
 #include "clock.h"
-#include "devices.h"
+#include "core/devices.h"
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
 

@@ -24,7 +24,7 @@
 #include "tests/fake/fake_manager.h"
 #include "tests/fake/fake_xs.h"
 #include "lock.h"
-#include "run.h"
+#include "core/run.h"
 #include "bucket.h"
 #include "host/maptrack.h"
 #include "carrier/open_files.h"

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "event.h"
-#include "kick.h"
+#include "core/event.h"
+#include "worker/kick.h"
 #include "tests/fake/guest.h"
 
 #define WAIT_MS	5000

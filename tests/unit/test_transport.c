@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "be.h"
+#include "core/be.h"
 #include "uapi/vhca-helper.h"
 
 /* The helper module keeps any memory. */

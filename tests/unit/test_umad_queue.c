@@ -7,7 +7,7 @@
  */
 #include <time.h>
 
-#include "event.h"
+#include "core/event.h"
 #include "test_umad.h"
 
 #define LIMIT_MS 20000

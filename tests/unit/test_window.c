@@ -16,8 +16,8 @@
 #include "tests/fake/fake_priv.h"
 #include "tests/fake/guest.h"
 #include "tests/fake/mlx5_pages.h"
-#include "verbs/park.h"
-#include "verbs/window.h"
+#include "context/park.h"
+#include "context/doorbell_static.h"
 
 #define BAR		0x8000000ull	/* its first frame */
 #define PAGES		4096u
@@ -318,21 +318,21 @@ static void the_window_is_in_the_bar(void **state)
 	has(g, 320, 32);
 	g->dev.quota.window_uars = 0;
 	g->dev.bar_end = 0;
-	assert_int_equal(be_window_check(&g->dev), 0);
+	assert_int_equal(be_static_check(&g->dev), 0);
 	assert_true(g->dev.bar_end == BAR + PAGES);
 	assert_int_equal(g->dev.quota.window_uars, 32);
 	has(g, PAGES - 32, 32);
-	assert_int_equal(be_window_check(&g->dev), 0);
+	assert_int_equal(be_static_check(&g->dev), 0);
 	has(g, PAGES - 32, 33);
-	assert_int_equal(be_window_check(&g->dev), -EINVAL);
+	assert_int_equal(be_static_check(&g->dev), -EINVAL);
 	assert_non_null(strstr(g->dev.fault_reason, "not in the BAR"));
 	g->dev.window.mfn = BAR - 1;
-	assert_int_equal(be_window_check(&g->dev), -EINVAL);
+	assert_int_equal(be_static_check(&g->dev), -EINVAL);
 	bar_is("0x0000000000000000 0x0000000000000000 0x0000000000000000");
 	has(g, 320, 32);
-	assert_int_equal(be_window_check(&g->dev), -ENOENT);
+	assert_int_equal(be_static_check(&g->dev), -ENOENT);
 	g->dev.window.nr = 0;
-	assert_int_equal(be_window_check(&g->dev), 0);
+	assert_int_equal(be_static_check(&g->dev), 0);
 	has(g, 320, 32);
 	g->dev.fault = false;
 }

@@ -12,7 +12,7 @@
 #include <rdma/mlx5-abi.h>
 #include <unistd.h>
 
-#include "event.h"
+#include "core/event.h"
 #include "tests/fake/guest.h"
 
 #define RC	2

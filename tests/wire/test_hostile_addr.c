@@ -11,7 +11,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "wire.h"
-#include "ib_core.h"
+#include "core/ib_core.h"
 #include "verbs/tables.h"
 
 #define OWN	6		/* index of the guest's GID, and */

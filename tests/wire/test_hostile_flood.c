@@ -11,8 +11,8 @@
 #include <errno.h>
 
 #include "clock.h"
-#include "event.h"
-#include "worker/wake.h"
+#include "core/event.h"
+#include "core/wake.h"
 #include "wire.h"
 
 #define RATE 20u

@@ -11,7 +11,7 @@
 
 #include "clock.h"
 #include "tests/fake/fake_priv.h"
-#include "worker/wake.h"
+#include "core/wake.h"
 #include "wire.h"
 
 #define MILLISECONDS	400

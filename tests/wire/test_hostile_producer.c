@@ -5,8 +5,8 @@
  * Wild producer and consumer indices in the three rings: the device closes
  * alone, with a reason, or the frontend only harms itself.
  */
-#include "event.h"
-#include "worker/wake.h"
+#include "core/event.h"
+#include "core/wake.h"
 #include "wire.h"
 
 #define SLOTS 64	/* of a ring of 16 pages */

@@ -158,7 +158,7 @@ static unsigned int keys(const struct world *w)
 	const struct be_uc *uc = (const struct be_uc *)
 		be_handle_get(w->a.dev.handles, w->c.uc, BE_UCONTEXT, NULL);
 
-	return uc->n_keys;
+	return uc->n_offsets;
 }
 
 /* Pages that a CQ has at most. */

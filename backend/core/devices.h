@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Which devices this domain serves, and what the supervisor may know and say of
+ * each: what its toolstack configured, not what its guest writes. With a
+ * toolstack that is xenstore (carrier/devices_xenstore.c), without one files
+ * (carrier/devices_files.c). A device is a guest's domain id and a number among
+ * that guest's devices. One thread calls this.
+ */
+#ifndef BE_DEVICES_H
+#define BE_DEVICES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <xen/io/vhcaif.h>
+#include <xen/io/xenbus.h>
+
+struct be_devices;
+
+/* What a device may take of what all devices share (supervise/share.h). All 0: nothing. */
+struct be_share {
+	char hca[XENVHCA_NAME_LEN];
+	uint32_t pinned_mb;	/* entries of the maptrack table, as MiB */
+	uint32_t ucontexts;	/* each with XENVHCA_UCONTEXT_UARS of the HCA */
+};
+
+/* What a device has on the HCA's network. */
+struct be_network {
+	char hca[XENVHCA_NAME_LEN];
+	uint32_t port;
+	char ip[256], pkeys[256];	/* as in the nodes; "": absent */
+};
+
+/* Not 0: scan() ends with it. */
+typedef int be_device_fn(unsigned int domid, unsigned int devid, void *arg);
+
+struct be_devices_ops {
+	/* From now on fd is readable after a change. 0 or -errno. */
+	int (*watch)(struct be_devices *s);
+	int (*fd)(struct be_devices *s);
+	/* Take what fd tells. below() hears of each device of which only its
+	 * configuration or state changed. 0; 1: something else changed, which
+	 * scan() finds; -errno: the devices are lost. */
+	int (*changed)(struct be_devices *s, be_device_fn *below, void *arg);
+	/* All devices that there are. 0 or -errno. */
+	int (*scan)(struct be_devices *s, be_device_fn *seen, void *arg);
+	/* Does the guest live, as far as this domain can know? */
+	bool (*alive)(struct be_devices *s, unsigned int domid);
+	/* Of our side; XenbusStateUnknown: it is gone; -errno: nobody knows. */
+	int (*state)(struct be_devices *s, unsigned int domid,
+		     unsigned int devid);
+	/* Enter Closed in the place of a worker that is dead. 0 or -errno. */
+	int (*close)(struct be_devices *s, unsigned int domid,
+		     unsigned int devid);
+	/* Does the toolstack want it served? */
+	bool (*online)(struct be_devices *s, unsigned int domid,
+		       unsigned int devid);
+	/* What it may take of what all share; as its worker will read it. */
+	void (*share)(struct be_devices *s, unsigned int domid,
+		      unsigned int devid, struct be_share *share);
+	/* What it has on the network; no ip: nothing. */
+	void (*network)(struct be_devices *s, unsigned int domid,
+			unsigned int devid, struct be_network *net);
+	/* Why it is not served, where an operator finds it. */
+	void (*refuse)(struct be_devices *s, unsigned int domid,
+		       unsigned int devid, const char *why);
+	/* Our side of a guest that is dead. 0 or -errno: try again. */
+	int (*remove)(struct be_devices *s, unsigned int domid,
+		      unsigned int devid);
+	void (*free)(struct be_devices *s);
+};
+
+struct be_devices {
+	const struct be_devices_ops *ops;
+	const char *name;		/* of all of them, for messages */
+};
+
+/* Opens them, for the supervisor. NULL, with the reason logged. */
+typedef struct be_devices *be_devices_open_fn(void);
+
+#endif
