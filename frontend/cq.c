@@ -9,7 +9,7 @@
  */
 #include "check.h"
 #include "cmd.h"
-#include "event.h"
+#include "credit.h"
 #include "grant.h"
 #include "verbs.h"
 
@@ -56,7 +56,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->uc = uc;
 	cq->handle = rsp.handle;
 	mutex_init(&cq->resize_lock);
-	vhca_event_recharge(&cq->async_credit);
+	vhca_credit_recharge(&cq->async_credit);
 	cq->buf = bufs.buf;
 	cq->db = bufs.db;
 	cq->record = bufs.record;
@@ -165,6 +165,6 @@ int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 		.handle = cq->handle,
 	};
 
-	vhca_event_armed(cq);
+	vhca_credit_arm(&cq->comp_credit);
 	return vhca_ring_kick_wait(to_vdev(ibcq->device), &kick);
 }

@@ -13,7 +13,7 @@
  */
 #include "check.h"
 #include "cmd.h"
-#include "event.h"
+#include "credit.h"
 #include "grant.h"
 #include "verbs.h"
 
@@ -215,7 +215,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->state = IB_QPS_RESET;
 	/* A target may have events once ib_core can hear them: from modify. */
 	if (uc)
-		vhca_event_recharge(&qp->async_credit);
+		vhca_credit_recharge(&qp->async_credit);
 	ibqp->qp_num = rsp.qpn & 0xffffff;
 	qp_cap_from_wire(&attr->cap, &rsp.cap);
 	rc = vhca_publish(dev, &dev->qps, qp->handle, qp);
@@ -253,7 +253,7 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	if (rc)
 		return rc;
-	vhca_event_recharge(&qp->async_credit);
+	vhca_credit_recharge(&qp->async_credit);
 	qp_attr_to_wire(&req.attr, attr, mask);
 	rc = vhca_cmd_modify_qp(to_vdev(ibqp->device), qp_uc(ibqp), &req,
 				udata);

@@ -12,7 +12,6 @@
  * puts there: they are whole and zeroed.
  */
 #include <linux/interrupt.h>
-#include <linux/moduleparam.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <xen/events.h>
@@ -22,22 +21,6 @@
 #include "check.h"
 #include "grant.h"
 #include "vhca.h"
-
-static unsigned int cmd_timeout = 60;
-module_param(cmd_timeout, uint, 0644);
-MODULE_PARM_DESC(cmd_timeout,
-		 "seconds without any answer of the backend until it counts as silent (1..3600, default 60)");
-
-unsigned long vhca_ring_timeout(void)
-{
-	return clamp(READ_ONCE(cmd_timeout), 1u, 3600u) * HZ;
-}
-
-void vhca_ring_break(struct vhca_dev *dev)
-{
-	vhca_ring_cmd_fail(&dev->ring);
-	wake_up_all(&dev->ring.kick_wait);
-}
 
 /* End the grants of a ring; pages that are still mapped become zombies. */
 static void ring_unshare(struct vhca_dev *dev, void *mem, unsigned int nr,
@@ -129,7 +112,8 @@ static int ring_alloc(struct vhca_dev *dev)
 	return ring->evt && ring->kick ? 0 : -ENOMEM;
 }
 
-int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
+int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
+		   const struct vhca_ring_ops *ops)
 {
 	struct vhca_ring *ring = &dev->ring;
 	int err;
@@ -145,6 +129,7 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 	ring->heard = jiffies;
 	init_waitqueue_head(&ring->kick_wait);
 	ring->order = order;
+	ring->ops = ops;
 	ring->state = VHCA_RING_UP;
 	ring->cmd_irq = ring->evt_irq = ring->kick_irq = -1;
 
@@ -179,7 +164,7 @@ void vhca_ring_free(struct vhca_dev *dev)
 	ring_unbind(dev, &ring->evt_irq);
 	ring_unbind(dev, &ring->kick_irq);
 	if (ring->cmd.sring) {
-		vhca_ring_break(dev);
+		vhca_ring_fail(dev);
 		synchronize_rcu();	/* who polls has seen that */
 	}
 	ring_unshare(dev, ring->cmd.sring, 1u << ring->order, ring->cmd_ref);

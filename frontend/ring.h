@@ -39,8 +39,18 @@ struct vhca_cmd {
 
 enum vhca_ring_state { VHCA_RING_UP, VHCA_RING_BROKEN };
 
+/* What the rings report to their owner. All run in any context, also in upcalls. */
+struct vhca_ring_ops {
+	/* After vhca_break(), once: ring->reason says why. */
+	void (*broken)(struct vhca_dev *dev);
+	/* An event, and that some were lost. False: nobody was told. Upcall. */
+	bool (*event)(struct vhca_dev *dev, const struct xenvhca_event *ev);
+	bool (*overflow)(struct vhca_dev *dev);
+};
+
 /* Command, event and kick rings of one connection; for the ring files alone. */
 struct vhca_ring {
+	const struct vhca_ring_ops *ops;
 	struct xenvhca_front_ring cmd;
 	struct xenvhca_evt_page *evt;
 	struct xenvhca_kick_page *kick;
@@ -57,6 +67,7 @@ struct vhca_ring {
 	unsigned int next_id;
 	struct xenvhca_response scratch; /* the one copy of a response */
 	enum vhca_ring_state state;
+	const char *reason;		/* of vhca_break(); a constant */
 	bool closed;			/* the backend said so, in order; front.c */
 	unsigned int asleep;		/* pending commands that nobody polls for */
 	bool taken;			/* answers, by polling, since the last upcall */
@@ -76,11 +87,18 @@ struct vhca_ring {
 };
 
 /* Allocate and grant the three rings and their event channels. Sleeps. */
-int vhca_ring_init(struct vhca_dev *dev, unsigned int order);
+int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
+		   const struct vhca_ring_ops *ops);
 /* Unbind, end grants (deferred as in grant.h), free. Idempotent. */
 void vhca_ring_free(struct vhca_dev *dev);
-/* Fail every waiter with -EIO, refuse what comes later. Atomic context ok. */
-void vhca_ring_break(struct vhca_dev *dev);
+/*
+ * The backend misbehaved or died: fail all waiters with -EIO, refuse what comes later,
+ * and have the owner of the rings leave @reason where an operator finds it, and
+ * unregister the device. Any context, also one that may not sleep.
+ */
+void vhca_break(struct vhca_dev *dev, const char *reason);
+/* The same by the owner itself: it is not told. */
+void vhca_ring_fail(struct vhca_dev *dev);
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext);
 /* Consumes nothing unless it returns -EINTR or -ETIMEDOUT (see flags). */
 void vhca_cmd_free(struct vhca_cmd *cmd);
@@ -149,8 +167,8 @@ static inline bool vhca_ring_up(const struct vhca_ring *ring)
 
 /* A backend that has done nothing for so many jiffies is silent. */
 unsigned long vhca_ring_timeout(void);
-/* The state becomes broken, every command is answered with -EIO. */
-void vhca_ring_cmd_fail(struct vhca_ring *ring);
+/* Ends the command @id; the caller has filled its rsp. Under ring->lock. */
+void vhca_ring_finish(struct vhca_ring *ring, unsigned int id);
 /* Upcalls, of struct vhca_dev. */
 irqreturn_t vhca_ring_cmd_irq(int irq, void *arg);
 irqreturn_t vhca_ring_evt_irq(int irq, void *arg);

@@ -50,20 +50,6 @@ void vhca_cmd_free(struct vhca_cmd *cmd)
 	kfree(cmd);
 }
 
-/* Ends a command; the caller has filled rsp. Under ring->lock. */
-static void ring_finish(struct vhca_ring *ring, unsigned int id)
-{
-	struct vhca_cmd *cmd = ring->pending[id];
-
-	ring->pending[id] = NULL;
-	__clear_bit(id, ring->ids);
-	ring->asleep -= !cmd->polled;
-	if (cmd->abandoned)
-		vhca_cmd_free(cmd);
-	else
-		complete(&cmd->done);
-}
-
 /* Slots that only destroy commands may use; a one-page ring has few in all. */
 static unsigned int ring_reserve(const struct vhca_ring *ring)
 {
@@ -185,7 +171,7 @@ static const char *ring_answer(struct vhca_ring *ring)
 	if (bad)
 		return bad;
 	cmd->rsp = *rsp;
-	ring_finish(ring, rsp->id);
+	vhca_ring_finish(ring, rsp->id);
 	return NULL;
 }
 
@@ -481,26 +467,4 @@ irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 	if (vhca_ring_up(ring))
 		xen_irq_lateeoi(irq, work ? 0 : XEN_EOI_FLAG_SPURIOUS);
 	return IRQ_HANDLED;
-}
-
-/* Who waits for a slot needs no other answer either. */
-void vhca_ring_cmd_fail(struct vhca_ring *ring)
-{
-	struct vhca_cmd *cmd, *next;
-	unsigned long flags;
-	unsigned int id;
-
-	spin_lock_irqsave(&ring->lock, flags);
-	WRITE_ONCE(ring->state, VHCA_RING_BROKEN);
-	for_each_set_bit(id, ring->ids, XENVHCA_MAX_ID) {
-		ring->pending[id]->rsp.status = -EIO;
-		ring_finish(ring, id);
-	}
-	list_for_each_entry_safe(cmd, next, &ring->waiters, wait) {
-		list_del_init(&cmd->wait);
-		cmd->rsp.status = -EIO;
-		complete(&cmd->done);
-		complete(&cmd->sent);
-	}
-	spin_unlock_irqrestore(&ring->lock, flags);
 }

@@ -10,7 +10,6 @@
 #include <xen/page.h>
 
 #include "check.h"
-#include "event.h"
 #include "vhca.h"
 
 irqreturn_t vhca_ring_evt_irq(int irq, void *arg)
@@ -39,12 +38,12 @@ irqreturn_t vhca_ring_evt_irq(int irq, void *arg)
 		virt_mb();	/* copy before the slot is given back */
 		WRITE_ONCE(page->cons, ++ring->evt_cons);
 		atomic64_inc(&dev->stats.events);
-		work |= vhca_event(dev, &ev);
+		work |= ring->ops->event(dev, &ev);
 	}
 	if (READ_ONCE(page->overflow)) {
 		WRITE_ONCE(page->overflow, 0);
 		virt_mb();	/* clear before looking at the queues */
-		work |= vhca_event_overflow(dev);
+		work |= ring->ops->overflow(dev);
 	}
 	if (!work)
 		atomic64_inc(&dev->stats.spurious);

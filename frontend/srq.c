@@ -8,7 +8,7 @@
  * them; the physical HCA's driver decides what is possible.
  */
 #include "cmd.h"
-#include "event.h"
+#include "credit.h"
 #include "grant.h"
 #include "leave.h"
 #include "verbs.h"
@@ -96,7 +96,7 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	if (rc)
 		return rc;
 	mutex_init(&srq->resize_lock);
-	vhca_event_recharge(&srq->async_credit);
+	vhca_credit_recharge(&srq->async_credit);
 	/* Its XRC domain is no part of the context, and busy as long as it is there. */
 	if (init->srq_type == IB_SRQT_XRC)
 		vhca_leave_never(uc);
@@ -131,7 +131,7 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 
 	if (!srq_wanted(to_vdev(ibsrq->device), req.max_wr))
 		return -EINVAL;
-	vhca_event_recharge(&srq->async_credit);
+	vhca_credit_recharge(&srq->async_credit);
 	/* ib_uverbs holds a read reference only: two may resize one at once. */
 	if (mutex_lock_killable(&srq->resize_lock))
 		return -EINTR;

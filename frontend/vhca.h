@@ -20,6 +20,7 @@
 #include <xen/io/vhcaif.h>
 
 #include "compat.h"
+#include "limit.h"
 #include "link.h"
 #include "ring.h"
 #include "stats.h"
@@ -93,6 +94,7 @@ struct vhca_dev {
 	bool registered;
 	bool leaving;			/* we unregister it ourselves */
 	bool dealloced;			/* by ib_core, which let it go */
+	struct vhca_limit core;		/* as ib_core ends it unasked */
 };
 
 /* Queue memory that nobody maps any more, and the backend need not keep. */
@@ -136,7 +138,7 @@ struct vhca_cq {
 	struct ib_cq ibcq;
 	struct vhca_ucontext *uc;	/* outlives the CQ */
 	u32 handle;
-	atomic_t comp_credit;		/* events that may come, event.c */
+	atomic_t comp_credit;		/* events that may come, credit.h */
 	u64 comp_paid;			/* rate of events without credit */
 	bool comp_owed;			/* one was held back */
 	bool comp_told;			/* one came while the record had: */
@@ -221,19 +223,5 @@ void vhca_device_free(struct vhca_dev *dev);
 void vhca_port_refresh(struct vhca_dev *dev);
 /* ib_core has the device: it is told from now on, and of what came before. */
 void vhca_port_registered(struct vhca_dev *dev);
-
-/* ---- front.c ---- */
-/*
- * The backend misbehaved or died: break the rings, fail all waiters, leave the
- * reason where an operator finds it, schedule fatal event and unregistration.
- * Any context, also one that may not sleep.
- */
-void vhca_break(struct vhca_dev *dev, const char *reason);
-/*
- * ib_core begins to destroy the objects of a device that we do not unregister, over
- * the ring: from now on it is bounded as another end is. It may give the device back.
- */
-void vhca_front_taken(struct vhca_dev *dev);
-void vhca_front_returned(struct vhca_dev *dev);
 
 #endif

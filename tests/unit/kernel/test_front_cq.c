@@ -124,16 +124,6 @@ void vhca_break(struct vhca_dev *d, const char *reason)
 	d->ring.state = VHCA_RING_BROKEN;
 }
 
-void vhca_event_recharge(atomic_t *credit)
-{
-	atomic_set(credit, 1);
-}
-
-void vhca_event_armed(struct vhca_cq *c)
-{
-	(void)c;
-}
-
 int vhca_ring_kick_wait(struct vhca_dev *d, struct vhca_kick *kick)
 {
 	(void)d;

@@ -117,14 +117,6 @@ int vhca_gid_usable(struct vhca_dev *d, u32 index)
 	return 0;
 }
 
-void vhca_event_recharge(atomic_t *credit)
-{
-}
-
-void vhca_event_armed(struct vhca_cq *cq)
-{
-}
-
 /* ---- the verbs ---- */
 #define HANDLE	7
 

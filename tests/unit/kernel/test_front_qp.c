@@ -173,10 +173,6 @@ void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,
 {
 }
 
-void vhca_event_recharge(atomic_t *credit)
-{
-}
-
 int vhca_ring_kick(struct vhca_dev *d, struct vhca_kick *kick)
 {
 	return -EIO;

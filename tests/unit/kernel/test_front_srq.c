@@ -120,10 +120,6 @@ void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
 {
 }
 
-void vhca_event_recharge(atomic_t *credit)
-{
-}
-
 void vhca_leave_never(struct vhca_ucontext *u)
 {
 }
