@@ -267,31 +267,6 @@ int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
 	return submit(&c);
 }
 
-int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
-		  unsigned int flags, struct xenvhca_mmap_rsp *rsp)
-{
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_MMAP,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .flags = flags,
-	};
-
-	return submit(&c);
-}
-
-int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
-		    unsigned int nr)
-{
-	struct xenvhca_munmap_req req = {};
-	struct call c = {
-		.dev = dev, .ucontext = ucontext, .op = XENVHCA_OP_MUNMAP,
-		VHCA_BODY(&req), .flags = VHCA_CMD_DESTROY,
-	};
-
-	memcpy(req.offset, offset, nr * sizeof(*offset));
-	atomic64_inc(&dev->stats.munmaps);
-	return submit(&c);
-}
-
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle)
 {

@@ -48,12 +48,6 @@ int vhca_cmd_query_counters(struct vhca_dev *dev, u32 group, u32 first,
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext);
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext);
-/* @flags: of vhca_ring_submit() */
-int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
-		  unsigned int flags, struct xenvhca_mmap_rsp *rsp);
-/* @nr: XENVHCA_MUNMAP_RANGES at most; 1 unless GET_INFO allows more. */
-int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
-		    unsigned int nr);
 
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle);

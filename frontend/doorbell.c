@@ -28,10 +28,10 @@
 #include <xen/xen-ops.h>
 
 #include "check.h"
-#include "cmd.h"
+#include "cmd_mmap.h"
 #include "doorbell.h"
 #include "tree.h"
-#include "verbs.h"
+#include "vhca.h"
 #include "vhca-provider.h"
 
 /*

@@ -28,7 +28,6 @@
 #include <xen/page.h>
 #include <xen/xen.h>
 
-#include "cmd.h"
 #include "map.h"
 #include "map_pte.h"
 #include "range.h"

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * What objects of all kinds have in common. Events find an object from publish
- * to unpublish. Its memory is given back or stays allocated, depending on what
- * the backend answered to its end.
+ * to unpublish. Its memory is given back, or stays allocated until its context ends
+ * ("orphans"), depending on what the backend answered to its end.
  */
 #include "grant.h"
 #include "leave.h"
@@ -27,6 +27,15 @@ bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc)
 			       "%s %u: the backend keeps it (%d) until its context is closed\n",
 			       what, handle, rc);
 	return false;
+}
+
+void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem)
+{
+	if (!mem)
+		return;
+	spin_lock(&uc->orphan_lock);
+	list_add(&mem->list, &uc->orphans);
+	spin_unlock(&uc->orphan_lock);
 }
 
 void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,

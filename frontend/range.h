@@ -44,6 +44,8 @@ u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op);
  * May send a command.
  */
 void vhca_range_end(struct vhca_ucontext *uc, u64 offset, u32 nr);
+/* @dev is to have so many pages more. 0 or -ENOMEM. */
+int vhca_range_charge(struct vhca_dev *dev, u32 nr);
 /* So many pages of maps are given back: others may be granted. */
 void vhca_range_uncharge(struct vhca_dev *dev, u32 nr);
 /* Tell the backend now. Return: there was something to tell. */

@@ -3,8 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Verbs contexts: each open file of the guest's uverbs device has one, with a
- * verbs context of the physical HCA behind it. This file also has the memory
- * that cannot be given back before the context ends ("orphans"), and decides what
+ * verbs context of the physical HCA behind it. This file also decides what
  * an mmap() is of: a doorbell page (doorbell.c) or queue memory (range.c).
  */
 #include <linux/mm.h>
@@ -98,15 +97,6 @@ void vhca_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 	vhca_map_zap(to_vucontext(ibuc));
 	vhca_doorbell_zap(to_vucontext(ibuc));
-}
-
-void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem)
-{
-	if (!mem)
-		return;
-	spin_lock(&uc->orphan_lock);
-	list_add(&mem->list, &uc->orphans);
-	spin_unlock(&uc->orphan_lock);
 }
 
 int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)

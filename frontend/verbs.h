@@ -25,6 +25,8 @@
  * vhca_mem_put() sorts out what is still mapped. false: vhca_uc_adopt() it.
  */
 bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc);
+/* Leave memory granted until the ucontext is gone. NULL is allowed. */
+void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
 /* The second half of a destroy verb: vhca_gone(), then put or adopt. */
 void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 		  int rc, struct vhca_mem *mem);
@@ -103,8 +105,6 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc);
 void vhca_disassociate_ucontext(struct ib_ucontext *ibuc);
 int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
-/* Leave memory granted until the ucontext is gone. NULL is allowed. */
-void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
 /* Context of the process that made the call; @udata is never NULL. */
 struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata);
 /* Owner of an object, also when no process is calling. */

@@ -162,7 +162,7 @@ def check_ops(t):
     header = t.text("include/xen/io/vhcaif.h")
     ops = re.findall(r"#define XENVHCA_OP_(\w+)\s+0x", header)
     dispatch = t.text("backend/worker/dispatch.c")
-    cmd_h = t.text("frontend/cmd.h")
+    headers = "".join(t.text(n) for n in t.under("frontend/", ext=(".h",)))
     backend = "".join(t.text(n) for n in t.under("backend/", ext=(".c",)))
     frontend = "".join(t.text(n) for n in t.under("frontend/", ext=(".c",)))
     rows = "\n".join(line for line in
@@ -181,8 +181,8 @@ def check_ops(t):
              "a row in backend/worker/dispatch.c"),
             (re.search(rf"^int be_{stem}\(", backend, re.M),
              f"be_{stem}() in backend/"),
-            (f"vhca_cmd_{stem}" in NO_LINK or f"vhca_cmd_{stem}(" in cmd_h,
-             f"vhca_cmd_{stem}() in frontend/cmd.h"),
+            (f"vhca_cmd_{stem}" in NO_LINK or f"vhca_cmd_{stem}(" in headers,
+             f"vhca_cmd_{stem}() in a header of frontend/"),
             (f"XENVHCA_OP_{op}" in frontend, "its use in frontend/"),
             (defined(backend, f"uv_{stem}"),
              f"uv_{stem}() in backend/uverbs/"),

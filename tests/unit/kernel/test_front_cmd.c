@@ -10,6 +10,7 @@
 #define IB_SRQ_MAX_WR		BIT(0)
 
 #include "copy/cmd.c"
+#include "copy/cmd_mmap.c"
 #include "cmd_rest.h"
 
 #define QP	7u

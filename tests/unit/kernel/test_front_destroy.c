@@ -104,10 +104,6 @@ struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
 	return &uc;
 }
 
-void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *m)
-{
-}
-
 void vhca_mem_put(struct vhca_mem *m)
 {
 }

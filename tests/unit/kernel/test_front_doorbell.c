@@ -120,7 +120,7 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 	if (second) {
 		second_rc = map(second);
 		second = 0;
-		vhca_uc_adopt(u, &mem);	/* of a REG_MR that was killed */
+		list_add(&mem.list, &u->orphans);	/* of a REG_MR that was killed */
 	}
 	*rsp = page;
 	return answer;

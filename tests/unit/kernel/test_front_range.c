@@ -13,6 +13,7 @@
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
 
 #include "copy/range.c"
+#include "copy/range_end.c"
 
 #define PAGES		40u		/* more than an answer holds */
 #define OWNER		5u
