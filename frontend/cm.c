@@ -20,128 +20,18 @@
 #include <net/net_namespace.h>
 
 #include "cm.h"
-#include "verbs.h"
+#include "vhca.h"
 
 #define CM_NAME		"rdma_cm"
 
 /*
- * The name is taken and given back under offer_lock, never under devs_lock: open()
- * takes that one, and misc_open() holds what misc_register() waits for.
+ * The name is taken and given back under offer_lock, never under the lock of the
+ * devices: open() takes that one, and misc_open() holds what misc_register() waits for.
  */
 static DEFINE_MUTEX(offer_lock);
 static unsigned int offers;		/* devices for which it is taken */
-static DEFINE_MUTEX(devs_lock);		/* below; after cm->lock */
-static LIST_HEAD(devs);			/* by number */
-static LIST_HEAD(files);
 
 /* ---- a file ---- */
-
-static void cm_free(struct kref *ref)
-{
-	struct vhca_cm *cm = container_of(ref, struct vhca_cm, ref);
-
-	mutex_destroy(&cm->lock);
-	put_net(cm->net);
-	kfree(cm);
-}
-
-static struct vhca_cm_part *to_part(struct vhca_file *file)
-{
-	return container_of(file, struct vhca_cm_part, f);
-}
-
-static void part_free(struct vhca_file *file)
-{
-	struct vhca_cm_part *part = to_part(file);
-
-	kref_put(&part->cm->ref, cm_free);
-	kfree(part);
-}
-
-/* Whoever closes the file waits for the work, and nobody starts it any more. */
-static void cm_changed(struct vhca_cm *cm)
-{
-	spin_lock(&cm->state_lock);
-	if (!cm->closing)
-		queue_work(system_unbound_wq, &cm->work);
-	spin_unlock(&cm->state_lock);
-}
-
-static void part_gone(struct vhca_file *file)
-{
-	cm_changed(to_part(file)->cm);
-}
-
-static const struct vhca_file_ops cm_ops = {
-	.what = "rdma_cm file",
-	.event = XENVHCA_EVT_CM,
-	.alloc = XENVHCA_OP_ALLOC_CM,
-	.dealloc = XENVHCA_OP_DEALLOC_CM,
-	.gone = part_gone,
-	.free = part_free,
-};
-
-/* ---- its parts ---- */
-
-/* The place of a device among the parts; NULL: it has one already. */
-static struct list_head *part_place(struct vhca_cm *cm,
-				    const struct vhca_dev *dev)
-{
-	struct vhca_cm_part *part;
-
-	list_for_each_entry(part, &cm->parts, list) {
-		if (part->index == dev->ibdev.index)
-			return NULL;
-		if (part->number > dev->link->number)
-			return &part->list;
-	}
-	return &cm->parts;
-}
-
-/* Without memory the file goes on without this device. */
-static void part_new(struct vhca_cm *cm, struct vhca_dev *dev,
-		     struct list_head *before)
-{
-	struct vhca_cm_part *part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
-
-	if (!part)
-		return;
-	vhca_file_init(&part->f, &cm_ops, &cm->wait);
-	part->cm = cm;
-	kref_get(&cm->ref);
-	part->number = dev->link->number;
-	part->index = dev->ibdev.index;
-	part->nets = dev->nets;
-	vhca_file_join(&part->f, dev);
-	spin_lock(&cm->state_lock);
-	list_add_tail(&part->list, before);
-	spin_unlock(&cm->state_lock);
-}
-
-/* Where devices are shared, as by default, each namespace has them all. */
-void vhca_cm_join(struct vhca_cm *cm)
-{
-	struct list_head *before;
-	struct vhca_dev *dev;
-
-	mutex_lock(&devs_lock);
-	list_for_each_entry(dev, &devs, cm_list) {
-		before = part_place(cm, dev);
-		if (before && rdma_dev_access_netns(&dev->ibdev, cm->net))
-			part_new(cm, dev, before);
-	}
-	mutex_unlock(&devs_lock);
-}
-
-static void part_end(struct vhca_cm_part *part)
-{
-	struct vhca_cm *cm = part->cm;
-
-	spin_lock(&cm->state_lock);
-	list_del(&part->list);
-	spin_unlock(&cm->state_lock);
-	vhca_file_release(&part->f);
-}
 
 /* Devices have gone, or come. */
 static void cm_work(struct work_struct *work)
@@ -154,7 +44,7 @@ static void cm_work(struct work_struct *work)
 		if (!READ_ONCE(part->f.gone))
 			continue;
 		vhca_cm_ids_removed(part);
-		part_end(part);
+		vhca_cm_part_end(part);
 	}
 	vhca_cm_join(cm);
 	vhca_cm_extend(cm);
@@ -187,19 +77,14 @@ static void cm_close(struct vhca_cm *cm)
 {
 	struct vhca_cm_part *part, *next;
 
-	mutex_lock(&devs_lock);
-	list_del(&cm->all);
-	mutex_unlock(&devs_lock);
-	spin_lock(&cm->state_lock);
-	cm->closing = true;
-	spin_unlock(&cm->state_lock);
+	vhca_cm_closed(cm);
 	cancel_work_sync(&cm->work);
 	while (!list_empty(&cm->ids))
 		vhca_cm_id_free(list_first_entry(&cm->ids, struct vhca_cm_id,
 						 list));
 	list_for_each_entry_safe(part, next, &cm->parts, list)
-		part_end(part);
-	kref_put(&cm->ref, cm_free);
+		vhca_cm_part_end(part);
+	vhca_cm_put(cm);
 }
 
 static int cm_open(struct inode *inode, struct file *filp)
@@ -209,9 +94,7 @@ static int cm_open(struct inode *inode, struct file *filp)
 
 	if (!cm)
 		return -ENOMEM;
-	mutex_lock(&devs_lock);
-	list_add(&cm->all, &files);
-	mutex_unlock(&devs_lock);
+	vhca_cm_opened(cm);
 	mutex_lock(&cm->lock);
 	vhca_cm_join(cm);
 	none = list_empty(&cm->parts);
@@ -332,21 +215,6 @@ static void cm_withdraw(void)
 	misc_deregister(&misc);
 }
 
-static void dev_add(struct vhca_dev *dev)
-{
-	struct vhca_dev *other;
-	struct vhca_cm *cm;
-
-	mutex_lock(&devs_lock);
-	list_for_each_entry(other, &devs, cm_list)
-		if (other->link->number > dev->link->number)
-			break;
-	list_add_tail(&dev->cm_list, &other->cm_list);
-	list_for_each_entry(cm, &files, all)
-		cm_changed(cm);
-	mutex_unlock(&devs_lock);
-}
-
 void vhca_cm_add(struct vhca_dev *dev)
 {
 	int rc = 0;
@@ -360,7 +228,7 @@ void vhca_cm_add(struct vhca_dev *dev)
 		offers++;
 	mutex_unlock(&offer_lock);
 	if (!rc)
-		dev_add(dev);
+		vhca_cm_dev_add(dev);
 	if (rc == -EEXIST)
 		dev_warn(dev->link->dev,
 			 "no /dev/infiniband/" CM_NAME " of the vhca: this guest's module rdma_ucm has that name; blacklist it or rmmod it, then reload xen-vhcafront\n");
@@ -371,13 +239,7 @@ void vhca_cm_add(struct vhca_dev *dev)
 
 void vhca_cm_remove(struct vhca_dev *dev)
 {
-	bool offered;
-
-	mutex_lock(&devs_lock);
-	offered = !list_empty(&dev->cm_list);
-	list_del_init(&dev->cm_list);
-	mutex_unlock(&devs_lock);
-	if (!offered)
+	if (!vhca_cm_dev_remove(dev))
 		return;
 	mutex_lock(&offer_lock);
 	if (!--offers)

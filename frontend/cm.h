@@ -44,7 +44,7 @@ struct vhca_cm_call {
 /* An open file. */
 struct vhca_cm {
 	struct kref ref;		/* of its parts, too */
-	struct list_head all;		/* private to cm.c */
+	struct list_head all;		/* private to cm_part.c */
 	struct net *net;
 	struct work_struct work;	/* devices come and go */
 	wait_queue_head_t wait;
@@ -108,9 +108,21 @@ extern const struct file_operations vhca_cm_fops;
 void vhca_cm_add(struct vhca_dev *dev);
 /* It goes: nobody opens it any more. Its files: vhca_files_close(). Idempotent; sleeps. */
 void vhca_cm_remove(struct vhca_dev *dev);
+bool vhca_cm_ready(struct vhca_cm *cm);
+
+/* ---- cm_part.c ---- */
+/* A file is opened: it hears of devices, by its work, until it is closed. */
+void vhca_cm_opened(struct vhca_cm *cm);
+void vhca_cm_closed(struct vhca_cm *cm);
+/* Gives a reference of the file back. */
+void vhca_cm_put(struct vhca_cm *cm);
 /* Under cm->lock: the file has a part at each device. */
 void vhca_cm_join(struct vhca_cm *cm);
-bool vhca_cm_ready(struct vhca_cm *cm);
+/* Under cm->lock, or closed: nothing of the file is left at that device. */
+void vhca_cm_part_end(struct vhca_cm_part *part);
+/* Files may have parts at a device, or no new ones. False: it was not added. */
+void vhca_cm_dev_add(struct vhca_dev *dev);
+bool vhca_cm_dev_remove(struct vhca_dev *dev);
 
 /* ---- cm_write.c ---- */
 ssize_t vhca_cm_write(struct file *filp, const char __user *buf, size_t len,
@@ -141,6 +153,10 @@ struct vhca_cm_end *vhca_cm_end_of(const struct vhca_cm_id *id,
 void vhca_cm_end_free(struct vhca_cm_end *end);
 /* A device is gone: what was there has no end there any more. */
 void vhca_cm_ids_removed(struct vhca_cm_part *part);
+
+/* ---- cmd_cm.c ---- */
+/* A short answer is -EIO; c->out_len is what it has. */
+int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c);
 
 /* ---- cm_place.c; all under cm->lock ---- */
 /* A command to a part, or to an end: 0 or -errno. */

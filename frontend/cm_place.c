@@ -15,7 +15,6 @@
 #include <linux/socket.h>
 
 #include "cm.h"
-#include "cmd.h"
 
 static void put_id(struct vhca_cm_call *c, u32 id)
 {

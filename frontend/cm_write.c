@@ -14,8 +14,6 @@
 #include <rdma/ib.h>
 
 #include "cm.h"
-#include "cmd.h"
-#include "verbs.h"
 
 static u64 u64_at(const u8 *p, u16 at)
 {

@@ -18,9 +18,6 @@
 
 #include "udata.h"
 
-struct vhca_cm_call;
-struct vhca_umad_part;
-
 static inline bool vhca_cmd_unknown(int rc)
 {
 	return rc == -EINTR || rc == -ETIMEDOUT;
@@ -56,18 +53,6 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 int vhca_cmd_alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo,
 			     u32 *handle);
 int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle);
-/* A short answer is -EIO; c->out_len is what it has. cmd_cm.c */
-int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c);
-
-/* cmd_umad.c. @id: below XENVHCA_UMAD_AGENTS. */
-int vhca_cmd_register_umad(struct vhca_dev *dev,
-			   const struct xenvhca_register_umad_req *req, u32 *id);
-/* @packet: @len octets, XENVHCA_UMAD_SEND_MAX at most. */
-int vhca_cmd_send_umad(struct vhca_dev *dev, u32 umad, const void *packet,
-		       u16 len);
-/* The octets from @offset on: 0 and *part, or -EIO: they are not what they must be. */
-int vhca_cmd_recv_umad(struct vhca_dev *dev, u32 umad, u32 offset,
-		       struct vhca_umad_part *part);
 
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
@@ -129,7 +114,6 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle);
 int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle);
-int vhca_cmd_unregister_umad(struct vhca_dev *dev, u32 umad, u32 id);
 int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_dealloc_mw(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_destroy_cq(struct vhca_ucontext *uc, u32 handle);

@@ -6,7 +6,6 @@
  * of a slot. It runs in the process that made the system call.
  */
 #include "cm.h"
-#include "cmd.h"
 
 static void call_load(struct vhca_cmd *cmd, u32 cm, const struct vhca_cm_call *c)
 {

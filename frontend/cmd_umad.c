@@ -5,8 +5,8 @@
  * The opcodes of management datagrams. A datagram fits a slot; what is received may be
  * longer and comes in parts. They run in the process that made the system call.
  */
-#include "cmd.h"
 #include "umad.h"
+#include "vhca.h"
 
 /* Consumes @cmd; its answer is in *rsp, which may be NULL. */
 static int umad_submit(struct vhca_dev *dev, struct vhca_cmd *cmd,

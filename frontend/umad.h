@@ -52,6 +52,18 @@ void vhca_umad_add(struct vhca_dev *dev);
 /* It goes: nobody opens it any more. Its files: vhca_files_close(). Idempotent; sleeps. */
 void vhca_umad_remove(struct vhca_dev *dev);
 
+/* ---- cmd_umad.c ---- */
+/* @id: below XENVHCA_UMAD_AGENTS. */
+int vhca_cmd_register_umad(struct vhca_dev *dev,
+			   const struct xenvhca_register_umad_req *req, u32 *id);
+int vhca_cmd_unregister_umad(struct vhca_dev *dev, u32 umad, u32 id);
+/* @packet: @len octets, XENVHCA_UMAD_SEND_MAX at most. */
+int vhca_cmd_send_umad(struct vhca_dev *dev, u32 umad, const void *packet,
+		       u16 len);
+/* The octets from @offset on: 0 and *part, or -EIO: they are not what they must be. */
+int vhca_cmd_recv_umad(struct vhca_dev *dev, u32 umad, u32 offset,
+		       struct vhca_umad_part *part);
+
 /* ---- umad_file.c: as the system calls ---- */
 ssize_t vhca_umad_read(struct file *filp, char __user *buf, size_t count,
 		       loff_t *pos);

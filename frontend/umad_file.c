@@ -16,7 +16,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "cmd.h"
 #include "umad.h"
 #include "verbs.h"
 

@@ -85,7 +85,7 @@ struct vhca_dev {
 	bool overflow;
 	struct delayed_work owed_work;
 	struct list_head files;		/* private to file.c */
-	struct list_head cm_list;	/* private to cm.c */
+	struct list_head cm_list;	/* private to cm_part.c */
 	struct vhca_nets nets;		/* for rdma_cm */
 	struct vhca_umad_port *umad;	/* private to umad.c; NULL: none */
 	struct semaphore cm_slots;	/* commands without an answer */

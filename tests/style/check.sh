@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # The source tree has no complaint of check.py (and of the kernel's checkpatch,
-# if there is one: CHECKPATCH=FILE), and check.py notices what it is for: each
+# if there is one: CHECKPATCH=FILE), and the checks notice what they are for: each
 # rule is broken once in a copy of the tree.
 set -eu
 
@@ -11,12 +11,13 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/claim.sh
 . "$top/tests/lib/claim.sh"
 
-# noticed TEXT FILE LINE-TO-APPEND [OTHER]: the copy with that line is refused, in
-# that file or in another one.
+# noticed TEXT FILE LINE-TO-APPEND [OTHER]: the copy with that line is refused by $gate,
+# in that file or in another one.
+gate=check.py
 noticed() {
 	cp "$work/tree/$2" "$work/saved"
 	printf '%b\n' "$3" >>"$work/tree/$2"
-	python3 "$top/tests/style/check.py" --top "$work/tree" \
+	python3 "$top/tests/style/$gate" --top "$work/tree" \
 		>"$work/noticed" && : >"$work/noticed"
 	claim "$1 is noticed" grep "^${4:-$2}:" "$work/noticed"
 	cp "$work/saved" "$work/tree/$2"
@@ -81,5 +82,8 @@ noticed "a static with the prefix of its part" backend/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
+gate=calls.py
+noticed "a circle of calls" frontend/check.c \
+	'void f(struct vhca_dev *d) { vhca_ring_submit(d, NULL, 0); }'
 
 verdict

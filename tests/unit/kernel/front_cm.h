@@ -132,6 +132,7 @@ static int misc_register(struct miscdevice *m)
 	return 0;
 }
 #include "copy/cm_write.c"
+#include "copy/cm_part.c"
 #include "copy/cm.c"
 
 /* Two backends, and what each got last and answers. */
