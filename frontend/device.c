@@ -14,14 +14,14 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "check.h"
-#include "cm.h"
-#include "cmd.h"
+#include "ring/check.h"
+#include "files/cm.h"
+#include "verbs/cmd.h"
 #include "event.h"
-#include "grant.h"
-#include "range.h"
-#include "umad.h"
-#include "verbs.h"
+#include "ring/grant.h"
+#include "mmap/range.h"
+#include "files/umad.h"
+#include "verbs/verbs.h"
 #include "vhca-provider.h"
 
 #define VHCA_MAX_VECTORS	1024u

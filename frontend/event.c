@@ -9,11 +9,11 @@
  * object, is counted and ignored: it may be a late event of an object that is
  * gone.
  */
-#include "check.h"
-#include "credit.h"
+#include "ring/check.h"
+#include "verbs/credit.h"
 #include "event.h"
-#include "file.h"
-#include "grant.h"
+#include "files/file.h"
+#include "ring/grant.h"
 #include "vhca.h"
 #include "vhca-provider.h"
 

@@ -18,10 +18,10 @@
  */
 #include <linux/slab.h>
 
-#include "doorbell.h"
+#include "mmap/doorbell.h"
 #include "event.h"
 #include "front.h"
-#include "grant.h"
+#include "ring/grant.h"
 #include "nodes.h"
 #include "vhca.h"
 

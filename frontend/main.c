@@ -11,9 +11,9 @@
 #include <xen/xen.h>
 
 #include "front.h"
-#include "grant.h"
-#include "map.h"
-#include "tree.h"
+#include "ring/grant.h"
+#include "mmap/map.h"
+#include "mmap/tree.h"
 #include "vhca.h"
 
 static int __init front_init(void)

@@ -22,7 +22,7 @@
 #include "compat.h"
 #include "limit.h"
 #include "link.h"
-#include "ring.h"
+#include "ring/ring.h"
 #include "stats.h"
 
 struct vhca_counters;

@@ -151,7 +151,7 @@ def defined(text, name):
 
 # Links of a verb's path that there are not: what the daemon does without a system call
 # of the verbs kernel; and files, of which the frontend has one path for all kinds
-# (frontend/file.h).
+# (frontend/files/file.h).
 NO_LINK = {"uv_get_info", "uv_query_pkey_table", "uv_query_counter_names",
            "uv_query_counters", "uv_dealloc_ucontext"} | {
     f"vhca_cmd_{verb}_{kind}" for verb in ("alloc", "dealloc") for kind in ("cm", "umad")}
@@ -262,8 +262,8 @@ def check_shared(t):
     ring = re.compile(r"\bRING_(COPY|GET)_(REQUEST|RESPONSE)\b|\bsring->|"
                       r"\bxenvhca_(evt|kick)_page\b")
     allowed = {"backend/carrier/ring_shm.c", "backend/carrier/ring_xen.c",
-               "frontend/ring.c", "frontend/ring_cmd.c",
-               "frontend/ring_event.c", "frontend/ring_kick.c"}
+               "frontend/ring/ring.c", "frontend/ring/ring_cmd.c",
+               "frontend/ring/ring_event.c", "frontend/ring/ring_kick.c"}
     guest = re.compile(r"\bops->map\b")
     for name in t.under("frontend/", "backend/", ext=(".c",)):
         t.checks += 1

@@ -50,8 +50,8 @@ mkdir "$work/tree"
 (cd "$top" && tar -cf - --exclude=build --exclude=.git .) | tar -xf - -C "$work/tree"
 noticed "exit() in the daemon" backend/worker/quota.c 'void f(void) { exit(1); }'
 noticed "exit() in the agent" tools/doorbelld/agent.c 'void f(void) { exit(1); }'
-noticed "BUG() in the module" frontend/pd.c 'void f(void) { BUG(); }'
-noticed "six lines that stand twice" frontend/pd.c "$(sed -n 14,30p "$top/frontend/mw.c")"
+noticed "BUG() in the module" frontend/verbs/pd.c 'void f(void) { BUG(); }'
+noticed "six lines that stand twice" frontend/verbs/pd.c "$(sed -n 14,30p "$top/frontend/verbs/mw.c")"
 noticed "a node name as a literal" xenstore/scan.c 'char *s = "doorbell-window";'
 noticed "a character beyond ASCII" docs/design/teardown.md '\0303\0244'
 noticed "a blank at the end of a line" docs/design/teardown.md 'x '
@@ -83,7 +83,7 @@ noticed "a static with the prefix of its part" backend/log.c \
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
 gate=calls.py
-noticed "a circle of calls" frontend/check.c \
+noticed "a circle of calls" frontend/ring/check.c \
 	'void f(struct vhca_dev *d) { vhca_ring_submit(d, NULL, 0); }'
 
 verdict

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Two backends of the connection manager, and a process with two files, for tests of
- * frontend/cm*.c.
+ * frontend/files/cm*.c.
  */
 #ifndef FRONT_CM_H
 #define FRONT_CM_H

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/ring*.c and what they use, for tests of them.
+ * frontend/ring/ring*.c and what they use, for tests of them.
  */
 #ifndef FRONT_RING_H
 #define FRONT_RING_H

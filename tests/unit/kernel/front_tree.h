@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/tree.c with a device tree and the kernel's list of addresses in use, for
+ * frontend/mmap/tree.c with a device tree and the kernel's list of addresses in use, for
  * test_front_tree.c and a fuzz target.
  */
 #ifndef FRONT_TREE_H

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/cm_*.c: what a process writes and what a backend may answer. Lengths and
+ * frontend/files/cm_*.c: what a process writes and what a backend may answer. Lengths and
  * errors are those of the kernel's own ucma.c; what comes back to the process as uid is
  * one of its own, whatever the backend sends; statements about events are taken in
  * their order.

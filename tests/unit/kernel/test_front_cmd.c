@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/cmd.c: when the queue memory of an object is fetched and given back.
+ * frontend/verbs/cmd.c: when the queue memory of an object is fetched and given back.
  */
 #include "kernel.h"
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/cq.c: whose memory a CQ uses, when two threads resize it at once.
+ * frontend/verbs/cq.c: whose memory a CQ uses, when two threads resize it at once.
  * ib_uverbs takes a read reference for it, so both get as far as the driver.
  * The second one comes while the backend works for the first.
  */

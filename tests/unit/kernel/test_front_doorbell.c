@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/doorbell.c in a translated guest: guest frames of the window that a
+ * frontend/mmap/doorbell.c in a translated guest: guest frames of the window that a
  * process takes, and which of them are free again after which answer; frames of the
  * guest's device tree, which a backend names.
  */

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/gid.c: which entries of the port's tables are this guest's, and what
+ * frontend/verbs/gid.c: which entries of the port's tables are this guest's, and what
  * ib_core's clients hear and see of GIDs of an Ethernet port.
  */
 #include "kernel.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/leave.c with the destroy commands of cmd.c: a process that exits sends
+ * frontend/verbs/leave.c with the destroy commands of cmd.c: a process that exits sends
  * one command for all that it has, and one that lives on a command for each.
  */
 #include "kernel.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/port.c: what ib_core is told of a port, and that it is told nothing
+ * frontend/verbs/port.c: what ib_core is told of a port, and that it is told nothing
  * when it has let the device go.
  */
 #include "kernel.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/ring*.c with a backend that is silent: who gets the last slots, and
+ * frontend/ring/ring*.c with a backend that is silent: who gets the last slots, and
  * which silence is the end of the device.
  */
 #include "front_ring.h"

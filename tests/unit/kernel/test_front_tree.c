@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/tree.c: which pages of a device tree are doorbell pages of this guest, and
+ * frontend/mmap/tree.c: which pages of a device tree are doorbell pages of this guest, and
  * which are none, whatever the tree says.
  */
 #include "front_tree.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/umad_file.c and cmd_umad.c: to the process they are the kernel's user_mad.c,
+ * frontend/files/umad_file.c and cmd_umad.c: to the process they are the kernel's user_mad.c,
  * with both forms of its header; of the backend every length is checked.
  */
 #include "kernel.h"

@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 
-#include "grant.h"
+#include "ring/grant.h"
 #include "udata.h"
 #include "verbs.h"
 #include "vhca-provider.h"

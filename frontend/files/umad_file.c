@@ -17,7 +17,7 @@
 #include <linux/uaccess.h>
 
 #include "umad.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 #define HEAD		sizeof(struct ib_user_mad_hdr)
 #define RMPP_HEAD	36u	/* least of a datagram that a process sends */

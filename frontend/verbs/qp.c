@@ -11,10 +11,10 @@
  * An XRC target has no PD, no udata and no context: ib_core shares it among
  * processes and holds it until the last of them has closed it.
  */
-#include "check.h"
+#include "ring/check.h"
 #include "cmd.h"
 #include "credit.h"
-#include "grant.h"
+#include "ring/grant.h"
 #include "verbs.h"
 
 /* Attributes that are plain numbers on both sides of the wire. */

@@ -12,7 +12,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "check.h"
+#include "ring/check.h"
 #include "cmd.h"
 #include "verbs.h"
 

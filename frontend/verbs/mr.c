@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 
 #include "cmd.h"
-#include "grant.h"
+#include "ring/grant.h"
 #include "leave.h"
 #include "verbs.h"
 

@@ -9,7 +9,7 @@
  */
 #include "cmd.h"
 #include "credit.h"
-#include "grant.h"
+#include "ring/grant.h"
 #include "leave.h"
 #include "verbs.h"
 #include "vhca-provider.h"

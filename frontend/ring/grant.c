@@ -18,8 +18,8 @@
 #include <linux/slab.h>
 #include <xen/page.h>
 
-#include "../common/kernel/dying.h"
-#include "../common/kernel/grants.h"
+#include "../../common/kernel/dying.h"
+#include "../../common/kernel/grants.h"
 #include "grant.h"
 #include "vhca.h"
 

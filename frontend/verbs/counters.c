@@ -13,7 +13,7 @@
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
 
-#include "check.h"
+#include "ring/check.h"
 #include "cmd.h"
 #include "verbs.h"
 

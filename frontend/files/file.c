@@ -5,9 +5,9 @@
  * The life of a file that the backend's domain has, too; see file.h. Processes and the
  * worker of the device run this.
  */
-#include "cmd.h"
+#include "verbs/cmd.h"
 #include "file.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 static DEFINE_MUTEX(files_lock);	/* dev->files of each, and who is in it */
 

@@ -13,7 +13,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "check.h"
+#include "ring/check.h"
 #include "cmd_mmap.h"
 #include "map.h"
 #include "range.h"

@@ -8,9 +8,9 @@
  * check the fields of its body, except that a handle is never 0.
  */
 #include "cmd.h"
-#include "grant.h"
+#include "ring/grant.h"
 #include "leave.h"
-#include "range.h"
+#include "mmap/range.h"
 #include "verbs.h"
 
 /* Bodies are members of the slots' unions, so none is larger than raw. */

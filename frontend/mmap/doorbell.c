@@ -27,7 +27,7 @@
 #include <xen/xen.h>
 #include <xen/xen-ops.h>
 
-#include "check.h"
+#include "ring/check.h"
 #include "cmd_mmap.h"
 #include "doorbell.h"
 #include "tree.h"

@@ -6,7 +6,7 @@
  * to unpublish. Its memory is given back, or stays allocated until its context ends
  * ("orphans"), depending on what the backend answered to its end.
  */
-#include "grant.h"
+#include "ring/grant.h"
 #include "leave.h"
 #include "verbs.h"
 

@@ -11,10 +11,10 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "cmd.h"
-#include "doorbell.h"
-#include "grant.h"
-#include "map.h"
-#include "range.h"
+#include "mmap/doorbell.h"
+#include "ring/grant.h"
+#include "mmap/map.h"
+#include "mmap/range.h"
 #include "udata.h"
 #include "verbs.h"
 #include "vhca-provider.h"

@@ -20,7 +20,7 @@
 #include <linux/slab.h>
 
 #include "umad.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 /* Those of ib_umad, also what would be issm<n>. */
 #define UMAD_NUMBER	MKDEV(231, 0)

@@ -7,10 +7,10 @@
  * Arming is a kick if the HCA has no doorbell for it; events come over the
  * event ring.
  */
-#include "check.h"
+#include "ring/check.h"
 #include "cmd.h"
 #include "credit.h"
-#include "grant.h"
+#include "ring/grant.h"
 #include "verbs.h"
 
 /* Sizes are checked before memory is granted for them. */
