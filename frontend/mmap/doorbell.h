@@ -26,6 +26,8 @@ void vhca_window_clear(struct vhca_window *w);
 void vhca_window_free(struct vhca_window *w);
 /**
  * vhca_doorbell_mmap() - map one doorbell page into a process
+ * @uc: context of the process
+ * @vma: as in mmap()
  * @row: the provider's row of the VMA's offset
  *
  * Return: 0; -EINVAL, -EOPNOTSUPP if it is not to be mapped this way; -ENOSPC:

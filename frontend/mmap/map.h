@@ -14,8 +14,12 @@ struct vm_area_struct;
 
 /**
  * vhca_map_grants() - map granted backend pages over a whole VMA
+ * @uc: context of the process
+ * @vma: as in mmap()
  * @ref: nr_pages references, copied from checked responses
+ * @nr_pages: of @vma
  * @offset: mmap offset, for the MUNMAP command when the VMA is gone
+ * @tried: set if a worker ends the range, although this fails
  *
  * On success the VMA is tracked in uc->maps; a worker sends MUNMAP when the
  * last VMA is closed. It does so too if the last step fails: then *tried is set.

@@ -18,6 +18,8 @@ struct vhca_ptes *vhca_ptes_alloc(u32 nr);
 void vhca_ptes_free(struct vhca_ptes *p);
 /**
  * vhca_ptes_watch() - be told before the page table of a VMA goes
+ * @p: of @vma
+ * @vma: as in mmap()
  *
  * The mmap lock is held for writing. Return: 0; -ENOMEM; -ERESTARTNOINTR: nothing has
  * happened, and nothing else may have in this mmap(). vhca_ptes_end() undoes it.
@@ -25,6 +27,10 @@ void vhca_ptes_free(struct vhca_ptes *p);
 int vhca_ptes_watch(struct vhca_ptes *p, struct vm_area_struct *vma);
 /**
  * vhca_ptes_map() - map one grant of the backend into each entry of a VMA
+ * @p: of @vma
+ * @vma: as in mmap()
+ * @ref: of its pages
+ * @backend: domain that granted them
  *
  * After vhca_ptes_watch(). Return: 0; -ENOMEM; -EIO if Xen refused a
  * reference. vhca_ptes_end() undoes it, after an error too.

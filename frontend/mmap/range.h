@@ -18,7 +18,9 @@ struct vm_area_struct;
 u32 vhca_range_max(void);
 /**
  * vhca_ranges_fetch() - fetch the references of what a good answer announces
+ * @uc: context of the object
  * @owner: handle of the object that has the queues
+ * @cmd: the command that was answered
  *
  * Asks the backend for those that the answer has not, so that vhca_range_mmap()
  * need not. An error is stored for mmap() to return.
@@ -27,6 +29,8 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 		       const struct vhca_cmd *cmd);
 /**
  * vhca_range_mmap() - map one of them, from its begin, into a process
+ * @uc: context of the process
+ * @vma: as in mmap()
  *
  * Waits for nobody. The pages that are mapped, or may be, are charged to the device
  * until vhca_range_uncharge(). Return: 0; -EINVAL if there is none at the offset of @vma,
@@ -38,6 +42,8 @@ int vhca_range_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma);
 u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op);
 /**
  * vhca_range_end() - the process does not map a range any more
+ * @uc: its context
+ * @offset: the one that it was mapped by
  * @nr: its pages
  *
  * The backend hears of it together with others, a second later at the latest.

@@ -32,6 +32,7 @@ const char *vhca_check_rsp_prod(uint32_t prod, uint32_t cons, uint32_t sent);
 const char *vhca_check_rsp_id(const struct xenvhca_response *rsp);
 /**
  * vhca_check_rsp() - does a response answer its request?
+ * @rsp: private copy of the answer
  * @req: what was sent with this id; NULL: nothing is outstanding
  */
 const char *vhca_check_rsp(const struct xenvhca_response *rsp,
@@ -64,6 +65,7 @@ bool vhca_check_made(const struct xenvhca_made_rsp *rsp, unsigned int n,
 bool vhca_check_mmio(const struct xenvhca_mmap_rsp *rsp);
 /**
  * vhca_check_gids() - is this a sorted part of a table?
+ * @rsp: the answer
  * @first: index asked for
  * @len: length of the table
  * @end: out, the answer speaks for the indices first .. end - 1
@@ -73,6 +75,7 @@ bool vhca_check_gids(const struct xenvhca_query_gid_table_rsp *rsp,
 bool vhca_check_pkeys(const struct xenvhca_query_pkey_table_rsp *rsp);
 /**
  * vhca_check_counter_names() - is this a part of a list of names?
+ * @rsp: the answer
  * @first: index asked for
  * @total: names that the answers before this one promised
  *

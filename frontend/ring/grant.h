@@ -29,6 +29,9 @@ struct vhca_mem {
 };
 /**
  * vhca_mem_get() - pin user memory and grant it to the backend
+ * @dev: device
+ * @addr: of the memory in this process
+ * @length: in octets
  * @access: of the region; where it lets nobody write the pages are granted
  *	read-only, if the backend takes such: vhca_mem_readonly()
  * Return: ERR_PTR(-ENOMEM) with a log line that names max_grant_frames if

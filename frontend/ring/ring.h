@@ -151,6 +151,7 @@ struct vhca_kick {
 
 /**
  * vhca_ring_kick() - put an entry into the kick ring
+ * @dev: device
  * @kick: an equal one that the backend has not copied yet serves for both, if the
  *	index in here says where it is
  * Return: 0, -EIO broken, -EINTR, -ETIMEDOUT (ring stayed full).

@@ -30,6 +30,7 @@ void vhca_leave_pages(struct vhca_ucontext *uc, s64 nr);
 void vhca_leave_never(struct vhca_ucontext *uc);
 /**
  * vhca_leave() - is the end of an object of @uc left to DEALLOC_UCONTEXT?
+ * @uc: context of the object
  *
  * Where it is true it stays so until the context ends, so whoever uses an object
  * is not left when the object is not.

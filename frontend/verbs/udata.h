@@ -21,6 +21,8 @@ struct vhca_bufs {
 
 /**
  * vhca_udata_load() - check a process' udata and copy it into a request
+ * @dev: device
+ * @cmd: the command, with its op set
  * @udata: from ib_uverbs; never written to
  * @outptr: the answer brings octets for the user addresses (VHCA_OUTPTR) too
  * Return: 0, -EINVAL if the provider's table has no such lengths, -EFAULT.
@@ -29,6 +31,10 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		    struct ib_udata *udata, bool outptr);
 /**
  * vhca_udata_store() - hand the udata of a good answer to the process
+ * @dev: device
+ * @cmd: the command that was answered
+ * @udata: from ib_uverbs
+ * @outptr: as in vhca_udata_load()
  * Return: 0, -EFAULT, -EIO if the answer is shorter than the table says.
  */
 int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
@@ -36,6 +42,9 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 
 /**
  * vhca_bufs_get() - grant the queue memory that a loaded request names
+ * @uc: context of the object
+ * @cmd: the command, after vhca_udata_load()
+ * @bufs: result; for vhca_bufs_put()
  * Return: 0 with every entry set or NULL; errors of vhca_mem_get().
  */
 int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,

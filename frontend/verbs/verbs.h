@@ -14,6 +14,9 @@
 /* ---- object.c ---- */
 /**
  * vhca_gone() - may the memory of an object be released?
+ * @dev: device
+ * @what: kind of the object, for the log
+ * @handle: of the object, for the log
  * @rc: what the destroy command returned
  *
  * A destroy verb succeeds towards ib_core whatever the backend says, or a
@@ -32,7 +35,10 @@ void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 		  int rc, struct vhca_mem *mem);
 /**
  * vhca_publish() - let events find an object
+ * @dev: device
  * @table: cqs, qps or srqs of @dev
+ * @handle: of the object
+ * @obj: the object
  * Return: 0, -ENOMEM, -EIO if the backend used a handle twice (breaks @dev).
  */
 int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
@@ -60,6 +66,8 @@ void vhca_port_exit(struct vhca_dev *dev);
 int vhca_enable_driver(struct ib_device *ibdev);
 /**
  * vhca_gid_usable() - may an address vector name that entry of the GID table?
+ * @dev: device
+ * @index: of the entry
  *
  * Return: 0; as a kernel says of an index that is not there, -EINVAL behind the
  * end, -ENODATA where nothing of this guest is. 0 if the tables are shared.
@@ -73,6 +81,7 @@ void vhca_gids_told(struct vhca_dev *dev, int event);
 /* ---- counters.c ---- */
 /**
  * vhca_counters_read() - names of all counters, before registration
+ * @dev: device
  *
  * Return: 0; -EPROTO if names of the backend are not fit for sysfs; errors of
  * commands.
