@@ -13,7 +13,7 @@
 #include "front.h"
 #include "ring/grant.h"
 #include "mmap/map.h"
-#include "mmap/tree.h"
+#include "mmap/devicetree.h"
 #include "vhca.h"
 
 static int __init front_init(void)

@@ -11,7 +11,7 @@
  *   from the device's window, an address range that is otherwise empty. ib_core
  *   maps it and takes it away, as it does natively.
  * - Without a control domain Xen has mapped the pages already, where the guest's
- *   device tree says (tree.c). The backend names one, and only one of these is mapped.
+ *   device tree says (devicetree.c). The backend names one, and only one of these is mapped.
  * - PV: the page is mapped by its machine frame number, which the backend
  *   sends. Xen checks it with DOMID_IO, so only registers that this domain may
  *   use can be mapped, never memory, and a failure is an error instead of a
@@ -30,7 +30,7 @@
 #include "ring/check.h"
 #include "cmd_mmap.h"
 #include "doorbell.h"
-#include "tree.h"
+#include "devicetree.h"
 #include "vhca.h"
 #include "vhca-provider.h"
 

@@ -8,7 +8,7 @@
  */
 #pragma clang diagnostic ignored "-Weverything"
 #include "promise.h"
-#include "tests/unit/kernel/front_tree.h"
+#include "tests/unit/kernel/front_devicetree.h"
 
 static struct input in;
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/mmap/tree.c with a device tree and the kernel's list of addresses in use, for
- * test_front_tree.c and a fuzz target.
+ * frontend/mmap/devicetree.c with a device tree and the kernel's list of addresses in use, for
+ * test_front_devicetree.c and a fuzz target.
  */
 #ifndef FRONT_TREE_H
 #define FRONT_TREE_H
@@ -87,7 +87,7 @@ static void release_mem_region(u64 start, u64 size)
 	taken[i] = taken[--nr_taken];
 }
 
-#include "copy/tree.c"
+#include "copy/devicetree.c"
 
 /* A tree without nodes; one page is another driver's. */
 static void tree_reset(void)

@@ -14,7 +14,7 @@
 #include <linux/of_address.h>
 
 #include <xen/io/vhcaif.h>
-#include "tree.h"
+#include "devicetree.h"
 
 #define VHCA_RANGES	8
 

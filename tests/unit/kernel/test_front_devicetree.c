@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/mmap/tree.c: which pages of a device tree are doorbell pages of this guest, and
+ * frontend/mmap/devicetree.c: which pages of a device tree are doorbell pages of this guest, and
  * which are none, whatever the tree says.
  */
-#include "front_tree.h"
+#include "front_devicetree.h"
 
 /* A range of node n; pages may be 0. */
 static void reg(unsigned int n, u64 start, u64 pages)
