@@ -54,7 +54,7 @@ static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 	u8 at = cq->db ? dev->provider->arm_at : 0;
 	u32 arm = at ? vhca_mem_word(cq->db, cq->record + at) : 0;
 
-	if (at && cq->comp_told && arm == cq->comp_arm) {
+	if (at && cq->comp_reported && arm == cq->comp_arm) {
 		cq->comp_owed = false;
 		return false;
 	}
@@ -65,7 +65,7 @@ static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 	}
 	/* If the process arms meanwhile @arm is the older word: one event too many. */
 	cq->comp_arm = arm;
-	cq->comp_told = true;
+	cq->comp_reported = true;
 	return true;
 }
 
@@ -137,7 +137,7 @@ static bool event_file(struct vhca_dev *dev, const struct xenvhca_event *ev,
 
 	if (!file || file->ops->event != ev->type)
 		return false;
-	*news = vhca_file_told(file, ev->seq, true);
+	*news = vhca_file_notify(file, ev->seq, true);
 	return true;
 }
 

@@ -69,10 +69,10 @@ struct vhca_dev {
 	 * Bit n: the backend reported port event n (enum ib_event_type). Set
 	 * before vhca_port_refresh(), which passes them on to ib_core after
 	 * the cache is fresh, so that who hears of it sees the new state. Until
-	 * then they are owed. active_told: the last event of the port's state.
+	 * then they are owed. active_reported: the last event of the port's state.
 	 */
 	unsigned long port_events, port_owed;
-	bool active_told;
+	bool active_reported;
 
 	/*
 	 * Objects by backend handle, for events; all under evt_lock, which the
@@ -141,7 +141,7 @@ struct vhca_cq {
 	atomic_t comp_credit;		/* events that may come, credit.h */
 	u64 comp_paid;			/* rate of events without credit */
 	bool comp_owed;			/* one was held back */
-	bool comp_told;			/* one came while the record had: */
+	bool comp_reported;			/* one came while the record had: */
 	u32 comp_arm;
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */

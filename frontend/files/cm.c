@@ -68,7 +68,7 @@ static struct vhca_cm *cm_new(void)
 	INIT_LIST_HEAD(&cm->ids);
 	INIT_LIST_HEAD(&cm->parts);
 	spin_lock_init(&cm->state_lock);
-	cm->turn = -1;
+	cm->last = -1;
 	return cm;
 }
 

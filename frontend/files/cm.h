@@ -51,7 +51,7 @@ struct vhca_cm {
 	struct mutex lock;		/* below; taken before that of a part */
 	struct list_head ids;
 	struct vhca_cm_call call;	/* of our own */
-	int turn;			/* device of the last event */
+	int last;			/* device of the last event */
 	unsigned int removals;		/* ids of which the process is to be told */
 	spinlock_t state_lock;		/* below; parts change under both */
 	struct list_head parts;		/* by number of the device */
@@ -84,7 +84,7 @@ struct vhca_cm_id {
 	struct vhca_cm_id *of;		/* group: who joined it; else NULL */
 	bool placed;			/* its device is known */
 	bool removed;			/* and gone; the process is to be */
-	bool tell;			/*   told of it */
+	bool notify;			/*   told of it */
 	bool any, listens;		/* at the wildcard: */
 	u16 family;
 	__be16 port;

@@ -75,9 +75,9 @@ static int event_removal(struct vhca_cm *cm, struct vhca_cm_call *c)
 	struct vhca_cm_id *id;
 
 	list_for_each_entry(id, &cm->ids, list)
-		if (id->tell)
+		if (id->notify)
 			break;
-	id->tell = false;
+	id->notify = false;
 	WRITE_ONCE(cm->removals, cm->removals - 1);
 	ev.uid = id->uid;
 	ev.id = id->id;
@@ -95,7 +95,7 @@ static struct vhca_cm_part *next_part(struct vhca_cm *cm)
 	list_for_each_entry(part, &cm->parts, list) {
 		if (!READ_ONCE(part->f.events))
 			continue;
-		if (part->number > cm->turn)
+		if (part->number > cm->last)
 			return part;
 		if (!first)
 			first = part;
@@ -121,7 +121,7 @@ int vhca_cm_fetch(struct vhca_cm *cm, struct vhca_cm_call *c)
 	if (cm->removals) {
 		rc = event_removal(cm, c);
 	} else if (part) {
-		cm->turn = part->number;
+		cm->last = part->number;
 		rc = vhca_cm_command(part, c);
 		if (!rc)
 			rc = event_of(part, c);

@@ -41,7 +41,7 @@ static void id_free(struct vhca_cm_id *id)
 
 	list_for_each_entry_safe(end, next, &id->ends, list)
 		vhca_cm_end_free(end);
-	id->cm->removals -= id->tell;
+	id->cm->removals -= id->notify;
 	xa_erase(&ids, id->id);
 	list_del(&id->list);
 	kfree(id);
@@ -85,8 +85,8 @@ struct vhca_cm_id *vhca_cm_id_of(struct vhca_cm *cm, u64 cookie)
 
 static void id_move(struct vhca_cm_id *id, struct vhca_cm *to)
 {
-	id->cm->removals -= id->tell;
-	to->removals += id->tell;
+	id->cm->removals -= id->notify;
+	to->removals += id->notify;
 	xa_lock(&ids);
 	id->cm = to;
 	xa_unlock(&ids);
@@ -149,7 +149,7 @@ void vhca_cm_ids_removed(struct vhca_cm_part *part)
 		if (!id->placed && !id->of)
 			continue;
 		id->removed = true;
-		id->tell = id->uid && !id->of;
-		cm->removals += id->tell;
+		id->notify = id->uid && !id->of;
+		cm->removals += id->notify;
 	}
 }

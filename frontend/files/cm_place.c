@@ -32,7 +32,7 @@ int vhca_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c)
 	vhca_file_ask(&part->f);
 	rc = vhca_cmd_cm_command(part->f.dev, part->f.handle, c);
 	if (!rc)
-		vhca_file_told(&part->f, c->seq, c->events);
+		vhca_file_notify(&part->f, c->seq, c->events);
 	vhca_file_unlock(&part->f);
 	return rc;
 }

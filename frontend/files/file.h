@@ -64,7 +64,7 @@ void vhca_file_unlock(struct vhca_file *file);
 /* A command is to be sent. */
 void vhca_file_ask(struct vhca_file *file);
 /* The backend says whether it has events. True: there were none before. Any context. */
-bool vhca_file_told(struct vhca_file *file, u16 seq, bool events);
+bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events);
 /* Such a statement may have been lost: somebody has to ask. Upcall, evt_lock. */
 void vhca_file_overflow(struct vhca_file *file);
 

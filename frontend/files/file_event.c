@@ -22,7 +22,7 @@ void vhca_file_ask(struct vhca_file *file)
 	spin_unlock_irq(&file->state_lock);
 }
 
-bool vhca_file_told(struct vhca_file *file, u16 seq, bool events)
+bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events)
 {
 	unsigned long flags;
 	bool news = false;

@@ -273,7 +273,7 @@ static int vhca_recv_umad(struct vhca_umad *umad, struct vhca_umad_part *part)
 	rc = vhca_cmd_recv_umad(umad->f.dev, umad->f.handle, umad->at, part);
 	if (rc)
 		return rc;
-	vhca_file_told(&umad->f, part->seq, part->events);
+	vhca_file_notify(&umad->f, part->seq, part->events);
 	if (!part->len)
 		return -EAGAIN;
 	if (umad->at && part->len != umad->len)

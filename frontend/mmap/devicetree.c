@@ -58,7 +58,7 @@ static void node_read(struct device_node *node)
 	}
 }
 
-void vhca_tree_init(void)
+void vhca_devicetree_init(void)
 {
 	struct device_node *node;
 
@@ -68,7 +68,7 @@ void vhca_tree_init(void)
 			node_read(node);
 }
 
-void vhca_tree_exit(void)
+void vhca_devicetree_exit(void)
 {
 	while (nr) {
 		nr--;
@@ -76,12 +76,12 @@ void vhca_tree_exit(void)
 	}
 }
 
-bool vhca_tree_any(void)
+bool vhca_devicetree_any(void)
 {
 	return nr;
 }
 
-bool vhca_tree_has(u64 frame)
+bool vhca_devicetree_has(u64 frame)
 {
 	unsigned int i;
 

@@ -4,17 +4,17 @@
  *
  * Doorbell pages that this guest has for life, as its own device tree tells.
  */
-#ifndef VHCA_TREE_H
-#define VHCA_TREE_H
+#ifndef VHCA_DEVICETREE_H
+#define VHCA_DEVICETREE_H
 
 #include <linux/types.h>
 
 /* Reads the tree and claims what it has. What is wrong in it is logged and left out. */
-void vhca_tree_init(void);
-void vhca_tree_exit(void);
+void vhca_devicetree_init(void);
+void vhca_devicetree_exit(void);
 /* Does the tree name any? */
-bool vhca_tree_any(void);
+bool vhca_devicetree_any(void);
 /* Is the page at this guest frame one of them? */
-bool vhca_tree_has(u64 frame);
+bool vhca_devicetree_has(u64 frame);
 
 #endif

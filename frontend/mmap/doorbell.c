@@ -192,7 +192,7 @@ static bool doorbell_good(const struct vhca_dev *dev,
 {
 	return vhca_check_mmio(rsp) &&
 	       vhca_provider_mmap_prot(row, rsp->prot) &&
-	       (!in_tree(dev) || vhca_tree_has(rsp->frame));
+	       (!in_tree(dev) || vhca_devicetree_has(rsp->frame));
 }
 
 /*
@@ -238,7 +238,7 @@ static int doorbell_new(struct vhca_ucontext *uc, u64 offset,
 
 	if (uc->nr_doorbells == VHCA_UC_DOORBELLS)
 		return -ENOMEM;
-	if (in_tree(dev) && !vhca_tree_any()) {
+	if (in_tree(dev) && !vhca_devicetree_any()) {
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "no doorbell pages: the device tree of this guest has no node " XENVHCA_TREE_DOORBELLS "\n");
 		return -ENXIO;

@@ -74,31 +74,31 @@ u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op)
 }
 
 /* What an answer has of one range: the n-th. NULL: nothing. */
-struct told {
+struct answer {
 	const struct xenvhca_made_rsp *made;
 	unsigned int n;
 };
 
-static u32 told_nr(const struct told *told)
+static u32 answer_nr(const struct answer *answer)
 {
-	return told->made ? told->made->count[told->n] : 0;
+	return answer->made ? answer->made->count[answer->n] : 0;
 }
 
-static int told_take(const struct vhca_ucontext *uc, const struct told *told,
+static int answer_take(const struct vhca_ucontext *uc, const struct answer *answer,
 		     struct vhca_range *r)
 {
 	u32 first;
 
-	if (!told->made)
+	if (!answer->made)
 		return 0;
-	if (!vhca_check_made(told->made, told->n, r->nr, &first)) {
+	if (!vhca_check_made(answer->made, answer->n, r->nr, &first)) {
 		ibdev_warn_ratelimited(uc->ibuc.device,
 				       "backend answered with a bad list (%u of %u pages)\n",
-				       told_nr(told), r->nr);
+				       answer_nr(answer), r->nr);
 		return -EIO;
 	}
-	memcpy(r->ref, told->made->gref + first,
-	       told_nr(told) * sizeof(*r->ref));
+	memcpy(r->ref, answer->made->gref + first,
+	       answer_nr(answer) * sizeof(*r->ref));
 	return 0;
 }
 
@@ -139,18 +139,18 @@ static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
 }
 
 static int range_fill(struct vhca_ucontext *uc, struct vhca_range *r,
-		      const struct told *told)
+		      const struct answer *answer)
 {
 	int err = vhca_range_charge(to_vdev(uc->ibuc.device), r->nr);
-	bool granted = told_nr(told);
+	bool granted = answer_nr(answer);
 
 	if (!err) {
 		r->charged = r->nr;
 		r->ref = kvcalloc(r->nr, sizeof(*r->ref), GFP_KERNEL_ACCOUNT);
-		err = r->ref ? told_take(uc, told, r) : -ENOMEM;
+		err = r->ref ? answer_take(uc, answer, r) : -ENOMEM;
 	}
 	if (!err)
-		err = range_read(uc, r, told_nr(told), &granted);
+		err = range_read(uc, r, answer_nr(answer), &granted);
 	if (!err)
 		return 0;
 	range_drop_refs(uc, r);
@@ -161,30 +161,30 @@ static int range_fill(struct vhca_ucontext *uc, struct vhca_range *r,
 
 /* The object is made; a range that cannot be had is an error of mmap(). */
 static void range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
-			u32 size, const struct told *told)
+			u32 size, const struct answer *answer)
 {
 	u32 nr = ((u64)size + XEN_PAGE_SIZE - 1) >> XEN_PAGE_SHIFT;
 	struct vhca_range *r;
 
 	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (!r) {
-		if (told_nr(told))
+		if (answer_nr(answer))
 			vhca_range_end(uc, offset, nr);
 		return;
 	}
 	r->owner = owner;
 	r->offset = offset;
 	r->nr = nr;
-	r->err = range_fill(uc, r, told);
+	r->err = range_fill(uc, r, answer);
 	range_add(uc, r);
 }
 
-static struct told told_find(const struct vhca_cmd *cmd, unsigned int n)
+static struct answer answer_find(const struct vhca_cmd *cmd, unsigned int n)
 {
 	bool any = cmd->req.flags & XENVHCA_REQ_RANGES &&
 		   n < XENVHCA_MADE_RANGES;
 
-	return (struct told){ any ? &cmd->rsp.u.made : NULL, n };
+	return (struct answer){ any ? &cmd->rsp.u.made : NULL, n };
 }
 
 void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
@@ -193,7 +193,7 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 	const struct vhca_udata_op *row;
 	const struct vhca_field *f;
 	unsigned int n = 0;
-	struct told told;
+	struct answer answer;
 	u64 offset;
 	u32 size;
 
@@ -204,14 +204,14 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 	     f < row->rsp + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
 		if (!is_range(f))
 			continue;
-		told = told_find(cmd, n++);
+		answer = answer_find(cmd, n++);
 		if (f->off + sizeof(offset) + sizeof(size) > cmd->rsp.out_len)
 			continue;
 		memcpy(&offset, cmd->rsp.udata + f->off, sizeof(offset));
 		memcpy(&size, cmd->rsp.udata + f->off + sizeof(offset),
 		       sizeof(size));
 		if (size)
-			range_fetch(uc, owner, offset, size, &told);
+			range_fetch(uc, owner, offset, size, &answer);
 	}
 }
 

@@ -53,8 +53,8 @@ static atomic64_t zombies_mapped;	/* of them, whose grants have not ended */
 static atomic64_t granted;
 static unsigned int grants_of_frame;
 
-static void zombies_look(struct work_struct *work);
-static DECLARE_DELAYED_WORK(zombie_work, zombies_look);
+static void zombies_retry(struct work_struct *work);
+static DECLARE_DELAYED_WORK(zombie_work, zombies_retry);
 
 u64 vhca_grant_zombies(void)
 {
@@ -118,7 +118,7 @@ static void zombie_reap(void)
 	spin_unlock(&zombie_lock);
 }
 
-static void zombies_look(struct work_struct *work)
+static void zombies_retry(struct work_struct *work)
 {
 	zombie_reap();
 	if (vhca_grant_zombies())
@@ -164,7 +164,7 @@ static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 }
 
 /* Has the backend said by itself that it maps no such page? Else it may be dying. */
-static bool backend_told(struct vhca_dev *dev)
+static bool backend_confirmed(struct vhca_dev *dev)
 {
 	return READ_ONCE(dev->ring.state) == VHCA_RING_UP || dev->ring.closed;
 }
@@ -174,7 +174,7 @@ static bool page_end(struct vhca_dev *dev, grant_ref_t ref,
 		     unsigned long *ended)
 {
 	*ended = grant_end(ref);
-	return *ended && (backend_told(dev) ||
+	return *ended && (backend_confirmed(dev) ||
 			  !vhca_dying_maps(dev->backend, *ended));
 }
 

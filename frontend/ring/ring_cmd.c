@@ -358,7 +358,7 @@ static void ring_poll(struct vhca_dev *dev, struct vhca_cmd *cmd, bool killable)
 			ring_take(dev, NULL);
 		found = completion_done(&cmd->done);
 	} while (!found && !(killable && fatal_signal_pending(current)) &&
-		 vhca_spin_turn(begin));
+		 vhca_spin_continue(begin));
 	vhca_spin_record(&dev->ring.spin[cmd->req.op], found);
 	if (found)
 		atomic64_inc(&dev->stats.cmd_spins);

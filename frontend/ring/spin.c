@@ -40,7 +40,7 @@ bool vhca_spin_try(struct vhca_spin *s)
 	return !skipped;
 }
 
-bool vhca_spin_turn(u64 begin)
+bool vhca_spin_continue(u64 begin)
 {
 	cpu_relax();
 	return !need_resched() && ktime_get_ns() - begin < spin_limit_ns();

@@ -20,7 +20,7 @@ struct vhca_spin {
 /* May one be tried? */
 bool vhca_spin_try(struct vhca_spin *s);
 /* One turn. False: too long since @begin (ktime), or others want the processor. */
-bool vhca_spin_turn(u64 begin);
+bool vhca_spin_continue(u64 begin);
 /* Was the answer there in time? */
 void vhca_spin_record(struct vhca_spin *s, bool found);
 

@@ -82,7 +82,7 @@ int vhca_enable_driver(struct ib_device *ibdev)
 }
 
 /* What ib_core does for all events but this one. */
-static void tell_clients(struct vhca_dev *dev)
+static void notify_clients(struct vhca_dev *dev)
 {
 	struct ib_event event = {
 		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
@@ -96,12 +96,12 @@ static void tell_clients(struct vhca_dev *dev)
 	up_read(&dev->ibdev.event_handler_rwsem);
 }
 
-void vhca_gids_told(struct vhca_dev *dev, int event)
+void vhca_gids_event(struct vhca_dev *dev, int event)
 {
 	if (dev->link_layer != IB_LINK_LAYER_ETHERNET)
 		return;
 	if (event == IB_EVENT_GID_CHANGE || event == IB_EVENT_CLIENT_REREGISTER)
 		set_types(dev);
 	if (event == IB_EVENT_GID_CHANGE)
-		tell_clients(dev);
+		notify_clients(dev);
 }

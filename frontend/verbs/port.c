@@ -295,7 +295,7 @@ static void refresh_pace(struct vhca_dev *dev)
  * port for some of them, and these works run side by side. So that one event comes
  * after the other, each is waited for.
  */
-static void port_tell(struct vhca_dev *dev, int type)
+static void port_notify(struct vhca_dev *dev, int type)
 {
 	struct ib_event event = {
 		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
@@ -314,7 +314,7 @@ static void port_tell(struct vhca_dev *dev, int type)
 	flush_workqueue(ib_wq);
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
-	vhca_gids_told(dev, type);
+	vhca_gids_event(dev, type);
 	ib_device_put(&dev->ibdev);
 }
 
@@ -326,17 +326,17 @@ static void port_tell(struct vhca_dev *dev, int type)
  * by the backend or by a process that asked, its event comes first; there may have
  * been several, of which that is one.
  */
-static void state_tell(struct vhca_dev *dev, unsigned long events)
+static void state_notify(struct vhca_dev *dev, unsigned long events)
 {
 	bool active = dev->port.state == IB_PORT_ACTIVE;
 
-	if (dev->active_told == active) {
+	if (dev->active_reported == active) {
 		if (!(events & BIT(state_event(!active))))
 			return;
-		port_tell(dev, state_event(!active));
+		port_notify(dev, state_event(!active));
 	}
-	dev->active_told = active;
-	port_tell(dev, state_event(active));
+	dev->active_reported = active;
+	port_notify(dev, state_event(active));
 }
 
 /* Bit n of @events: enum ib_event_type n. */
@@ -346,8 +346,8 @@ static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 	int bit;
 
 	for_each_set_bit(bit, &rest, BITS_PER_LONG)
-		port_tell(dev, bit);
-	state_tell(dev, events);
+		port_notify(dev, bit);
+	state_notify(dev, events);
 }
 
 /*
@@ -434,7 +434,7 @@ int vhca_port_read(struct vhca_dev *dev)
 		return -ENOMEM;
 	set_port(&port, &rsp, &dev->port);
 	dev->port = port;
-	dev->active_told = port.state == IB_PORT_ACTIVE;
+	dev->active_reported = port.state == IB_PORT_ACTIVE;
 	return refresh_tables(dev, &events);
 }
 

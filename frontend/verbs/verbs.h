@@ -76,7 +76,7 @@ int vhca_gid_usable(struct vhca_dev *dev, u32 index);
 /* The same of the P_Key table and a queue pair: 0 or -EINVAL. */
 int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
 /* ib_core has done what it does for @event (enum ib_event_type). Sleeps. */
-void vhca_gids_told(struct vhca_dev *dev, int event);
+void vhca_gids_event(struct vhca_dev *dev, int event);
 
 /* ---- counters.c ---- */
 /**

@@ -28,13 +28,13 @@ static int setup(void **state)
 /* All is given back. */
 static int teardown(void **state)
 {
-	vhca_tree_exit();
-	return nr_taken != 1 || vhca_tree_any();
+	vhca_devicetree_exit();
+	return nr_taken != 1 || vhca_devicetree_any();
 }
 
 static bool page(u64 addr)
 {
-	return vhca_tree_has(addr / PAGE_SIZE);
+	return vhca_devicetree_has(addr / PAGE_SIZE);
 }
 
 static void a_tree_without_a_node_has_none(void **state)
@@ -43,8 +43,8 @@ static void a_tree_without_a_node_has_none(void **state)
 	tree[0].compatible = "xen,vhca-doorbell";
 	reg(1, BAR, 16);
 	tree[1].off = true;
-	vhca_tree_init();
-	assert_false(vhca_tree_any());
+	vhca_devicetree_init();
+	assert_false(vhca_devicetree_any());
 	assert_false(page(0));
 	assert_false(page(BAR));
 	assert_int_equal(nr_taken, 1);
@@ -53,15 +53,15 @@ static void a_tree_without_a_node_has_none(void **state)
 static void a_window_ends_where_it_ends(void **state)
 {
 	reg(1, BAR + 0x140000, 0x20);
-	vhca_tree_init();
-	assert_true(vhca_tree_any());
+	vhca_devicetree_init();
+	assert_true(vhca_devicetree_any());
 	assert_true(page(BAR + 0x140000));
 	assert_true(page(BAR + 0x15f000));
 	assert_false(page(BAR + 0x13f000));
 	assert_false(page(BAR + 0x160000));
 	assert_false(page(0));
-	assert_false(vhca_tree_has(~0ull));
-	assert_false(vhca_tree_has(BAR + 0x140000));	/* octets, not pages */
+	assert_false(vhca_devicetree_has(~0ull));
+	assert_false(vhca_devicetree_has(BAR + 0x140000));	/* octets, not pages */
 	assert_int_equal(nr_taken, 2);
 }
 
@@ -70,7 +70,7 @@ static void there_may_be_several(void **state)
 	reg(0, BAR, 4);
 	reg(0, BAR + 0x10000, 4);
 	reg(3, BAR + 0x20000, 1);
-	vhca_tree_init();
+	vhca_devicetree_init();
 	assert_true(page(BAR + 0x3000) && page(BAR + 0x13000));
 	assert_true(page(BAR + 0x20000));
 	assert_false(page(BAR + 0x4000) || page(BAR + 0x21000));
@@ -84,7 +84,7 @@ static void what_is_memory_is_none(void **state)
 	reg(0, RAM + RAM_SIZE - PAGE_SIZE, 16);
 	reg(0, 0, 1ull << 40);
 	reg(1, BAR, 1);
-	vhca_tree_init();
+	vhca_devicetree_init();
 	assert_false(page(RAM) || page(RAM - PAGE_SIZE));
 	assert_false(page(RAM + RAM_SIZE));
 	assert_true(page(BAR));
@@ -103,8 +103,8 @@ static void what_is_no_whole_page_is_none(void **state)
 	tree[0].reg[4].flags = IORESOURCE_IO;
 	reg(0, BAR, 2);
 	tree[0].reg[5].start++;
-	vhca_tree_init();
-	assert_false(vhca_tree_any());
+	vhca_devicetree_init();
+	assert_false(vhca_devicetree_any());
 	assert_int_equal(nr_taken, 1);
 }
 
@@ -113,7 +113,7 @@ static void what_others_use_is_none(void **state)
 	reg(0, BAR + 0x7ff000, 3);
 	reg(0, BAR, 2);
 	reg(1, BAR + 0x1000, 2);	/* twice */
-	vhca_tree_init();
+	vhca_devicetree_init();
 	assert_false(page(BAR + 0x7ff000) || page(BAR + 0x800000));
 	assert_true(page(BAR + 0x1000));
 	assert_false(page(BAR + 0x2000));
@@ -126,7 +126,7 @@ static void a_tree_cannot_name_too_many(void **state)
 
 	for (i = 0; i < 16; i++)
 		reg(0, BAR + i * PAGE_SIZE, 1);
-	vhca_tree_init();
+	vhca_devicetree_init();
 	assert_true(page(BAR + 7 * PAGE_SIZE));
 	assert_false(page(BAR + 8 * PAGE_SIZE));
 	assert_int_equal(nr_taken, 9);

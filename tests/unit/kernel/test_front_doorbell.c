@@ -94,12 +94,12 @@ static int rdma_user_mmap_io(struct ib_ucontext *u, struct vm_area_struct *vma,
 #define TREE			0x8000140ull
 static unsigned int tree_pages;
 
-bool vhca_tree_any(void)
+bool vhca_devicetree_any(void)
 {
 	return tree_pages;
 }
 
-bool vhca_tree_has(u64 frame)
+bool vhca_devicetree_has(u64 frame)
 {
 	return frame >= TREE && frame - TREE < tree_pages;
 }

@@ -46,7 +46,7 @@ void vhca_port_refresh(struct vhca_dev *d)
 
 static struct { u16 seq; unsigned int n; } file_told;
 
-bool vhca_file_told(struct vhca_file *file, u16 seq, bool events)
+bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events)
 {
 	file_told.seq = seq;
 	file_told.n++;

@@ -141,7 +141,7 @@ int vhca_cmd_query_gid_table(struct vhca_dev *d, u32 first,
 }
 
 /* ib_core was told before. */
-void vhca_gids_told(struct vhca_dev *d, int event)
+void vhca_gids_event(struct vhca_dev *d, int event)
 {
 	assert_int_equal(held, 1);
 	assert_int_equal(n_works, 0);

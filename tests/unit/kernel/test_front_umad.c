@@ -176,7 +176,7 @@ static void arrives(u32 len)
 	for (i = 0; i < be.len; i++)
 		packet[i] = i * 5 + len;
 	memcpy(packet, &hdr, HDR);
-	vhca_file_told(&umad.f, ++be.seq, true);
+	vhca_file_notify(&umad.f, ++be.seq, true);
 }
 
 static ssize_t read_it(size_t count)
@@ -430,7 +430,7 @@ static void a_hostile_length_is_an_error(void **state)
 	/* Told that there is something, and there is nothing: it waits. */
 	be.len = 0;
 	be.events = true;
-	vhca_file_told(&umad.f, ++be.seq, true);
+	vhca_file_notify(&umad.f, ++be.seq, true);
 	filp.f_flags = 0;
 	signals = 1;			/* or for ever */
 	filp.f_flags = 0;
