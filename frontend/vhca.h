@@ -4,9 +4,8 @@
  *
  * Internals of xen-vhcafront.ko: a device and the objects of its verbs.
  * Everything else that several files use has its own header. A verb goes
- * <object>.c -> cmd.c -> ring_cmd.c. Only ring*.c touch shared memory; grant.c
- * makes and ends grants; map.c maps queue memory of the backend into processes;
- * front.c decides whether there is a device at all.
+ * verbs/<object>.c -> verbs/cmd.c -> ring/ring_cmd.c. Each folder calls those below it
+ * only (docs/design/architecture.md); front.c decides whether there is a device at all.
  */
 #ifndef VHCA_H
 #define VHCA_H
@@ -90,7 +89,7 @@ struct vhca_dev {
 	struct vhca_umad_port *umad;	/* private to umad.c; NULL: none */
 	struct semaphore cm_slots;	/* commands without an answer */
 	long zap_waited;		/* jiffies, for pages that are held: map.c */
-	atomic_t queue_pages;		/* of its ranges and maps: range.c */
+	atomic_t queue_pages;		/* of its ranges and maps: range_end.c */
 	bool registered;
 	bool leaving;			/* we unregister it ourselves */
 	bool dealloced;			/* by ib_core, which let it go */
@@ -110,7 +109,7 @@ struct vhca_ucontext {
 	struct list_head maps;		/* struct vhca_map, private to map.c */
 	spinlock_t range_lock;
 	struct list_head ranges;	/* private to range.c */
-	struct vhca_ended ended;	/* likewise */
+	struct vhca_ended ended;	/* private to range_end.c */
 	struct delayed_work ended_work;
 	struct list_head doorbells;	/* private to doorbell.c */
 	u32 nr_doorbells;
@@ -154,14 +153,14 @@ struct vhca_qp {
 	u32 handle;
 	u8 state;			/* enum ib_qp_state last asked for */
 	struct vhca_kick kick;
-	atomic_t async_credit;		/* event.c */
+	atomic_t async_credit;		/* credit.h */
 	struct vhca_mem *buf, *sq_buf, *db;
 };
 
 struct vhca_srq {
 	struct ib_srq ibsrq;
 	u32 handle;
-	atomic_t async_credit;		/* event.c */
+	atomic_t async_credit;		/* credit.h */
 	struct mutex resize_lock;	/* buf: verbs run side by side */
 	struct vhca_mem *buf, *db;
 };

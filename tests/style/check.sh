@@ -83,6 +83,8 @@ noticed "a static with the prefix of its part" backend/log.c \
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
 gate=calls.py
+noticed "a folder that calls one above it" frontend/ring/spin.c \
+	'void f(struct vhca_ucontext *uc) { vhca_uc_adopt(uc, NULL); }' frontend/mmap
 noticed "a circle of calls" frontend/ring/check.c \
 	'void f(struct vhca_dev *d) { vhca_ring_submit(d, NULL, 0); }'
 
