@@ -14,14 +14,14 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "check.h"
-#include "cm.h"
-#include "cmd.h"
+#include "ring/check.h"
+#include "files/cm.h"
+#include "verbs/cmd.h"
 #include "event.h"
-#include "grant.h"
-#include "range.h"
-#include "umad.h"
-#include "verbs.h"
+#include "ring/grant.h"
+#include "mmap/range.h"
+#include "files/umad.h"
+#include "verbs/verbs.h"
 #include "vhca-provider.h"
 
 #define VHCA_MAX_VECTORS	1024u
@@ -162,20 +162,21 @@ static void free_driver(struct ib_device *ibdev)
 /*
  * The first thing that happens to a device that ib_core takes away: clients are told
  * in the reverse order of their registration, and this module needs ib_uverbs, which
- * so is told after us that it is to destroy the objects. In another net namespace the
- * device is added anew.
+ * so is told after us that it is to destroy the objects, over the ring: from now on
+ * that is bounded as another end is. In another net namespace the device is added anew.
  */
 static void core_removes(struct ib_device *ibdev, void *data)
 {
-	if (ibdev->ops.owner == THIS_MODULE &&
-	    !READ_ONCE(to_vdev(ibdev)->leaving))
-		vhca_front_taken(to_vdev(ibdev));
+	struct vhca_dev *dev = to_vdev(ibdev);
+
+	if (ibdev->ops.owner == THIS_MODULE && !READ_ONCE(dev->leaving))
+		vhca_limit_begin(&dev->core, dev, VHCA_END_WAIT, VHCA_END_EACH);
 }
 
 static int core_adds(struct ib_device *ibdev)
 {
 	if (ibdev->ops.owner == THIS_MODULE)
-		vhca_front_returned(to_vdev(ibdev));
+		vhca_limit_end(&to_vdev(ibdev)->core);
 	return 0;
 }
 

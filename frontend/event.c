@@ -9,21 +9,14 @@
  * object, is counted and ignored: it may be a late event of an object that is
  * gone.
  */
-#include "check.h"
+#include "ring/check.h"
+#include "verbs/credit.h"
 #include "event.h"
-#include "file.h"
-#include "grant.h"
+#include "files/file.h"
+#include "ring/grant.h"
 #include "vhca.h"
 #include "vhca-provider.h"
 
-/*
- * ib_uverbs stores every event until the process reads it. So that a
- * backend cannot fill the guest's memory with them, an object has credit: for
- * completions two per arm (one may be a leftover of the arm before), for
- * others a fixed number between two modify calls.
- */
-#define VHCA_COMP_CREDIT	4096
-#define VHCA_ASYNC_CREDIT	64
 /*
  * The frontend does not see a process that arms its CQ by a doorbell. But the
  * process first writes into the CQ's doorbell record how many events it has taken
@@ -39,22 +32,6 @@
 #define VHCA_COMP_DEV_NS	(NSEC_PER_SEC / 200000)
 #define VHCA_COMP_BURST_NS	(20 * NSEC_PER_MSEC)
 #define VHCA_COMP_LATER		max(HZ / 100, 1)
-
-static bool event_spend(atomic_t *credit)
-{
-	return atomic_dec_if_positive(credit) >= 0;
-}
-
-void vhca_event_armed(struct vhca_cq *cq)
-{
-	if (atomic_read(&cq->comp_credit) < VHCA_COMP_CREDIT)
-		atomic_add(2, &cq->comp_credit);
-}
-
-void vhca_event_recharge(atomic_t *credit)
-{
-	atomic_set(credit, VHCA_ASYNC_CREDIT);
-}
 
 /*
  * Is an event within the rates? Each moves the time up to which events are paid for;
@@ -77,7 +54,7 @@ static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 	u8 at = cq->db ? dev->provider->arm_at : 0;
 	u32 arm = at ? vhca_mem_word(cq->db, cq->record + at) : 0;
 
-	if (at && cq->comp_told && arm == cq->comp_arm) {
+	if (at && cq->comp_reported && arm == cq->comp_arm) {
 		cq->comp_owed = false;
 		return false;
 	}
@@ -88,7 +65,7 @@ static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 	}
 	/* If the process arms meanwhile @arm is the older word: one event too many. */
 	cq->comp_arm = arm;
-	cq->comp_told = true;
+	cq->comp_reported = true;
 	return true;
 }
 
@@ -96,7 +73,7 @@ static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 static bool event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 {
 	if (!(dev->provider->kicks & XENVHCA_INFO_KICK_ARM ?
-	      event_spend(&cq->comp_credit) : event_rung(dev, cq)))
+	      vhca_credit_spend(&cq->comp_credit) : event_rung(dev, cq)))
 		return false;
 	cq->comp_owed = false;
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
@@ -116,7 +93,7 @@ static bool event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	if (ev->type == XENVHCA_EVT_COMP)
 		return event_comp(dev, cq);
 	event.element.cq = &cq->ibcq;
-	if (!event_spend(&cq->async_credit))
+	if (!vhca_credit_spend(&cq->async_credit))
 		return false;
 	if (cq->ibcq.event_handler)
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
@@ -130,7 +107,7 @@ static bool event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 		.device = &dev->ibdev, .event = ev->event,
 	};
 
-	if (!qp || !event_spend(&qp->async_credit))
+	if (!qp || !vhca_credit_spend(&qp->async_credit))
 		return false;
 	event.element.qp = &qp->ibqp;
 	if (qp->ibqp.event_handler)
@@ -145,7 +122,7 @@ static bool event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 		.device = &dev->ibdev, .event = ev->event,
 	};
 
-	if (!srq || !event_spend(&srq->async_credit))
+	if (!srq || !vhca_credit_spend(&srq->async_credit))
 		return false;
 	event.element.srq = &srq->ibsrq;
 	if (srq->ibsrq.event_handler)
@@ -160,7 +137,7 @@ static bool event_file(struct vhca_dev *dev, const struct xenvhca_event *ev,
 
 	if (!file || file->ops->event != ev->type)
 		return false;
-	*news = vhca_file_told(file, ev->seq, true);
+	*news = vhca_file_notify(file, ev->seq, true);
 	return true;
 }
 

@@ -17,11 +17,5 @@ void vhca_event_exit(struct vhca_dev *dev);
 /* False: nobody was told; only such ones count as a spurious notification. */
 bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
 bool vhca_event_overflow(struct vhca_dev *dev);
-/*
- * How many events the backend may send: before a CQ is armed; when an object
- * is made or modified. More are ignored.
- */
-void vhca_event_armed(struct vhca_cq *cq);
-void vhca_event_recharge(atomic_t *credit);
 
 #endif

@@ -18,18 +18,15 @@
  */
 #include <linux/slab.h>
 
-#include "doorbell.h"
+#include "mmap/doorbell.h"
+#include "event.h"
 #include "front.h"
-#include "grant.h"
-#include "limit.h"
+#include "ring/grant.h"
 #include "nodes.h"
 #include "vhca.h"
 
 #define VHCA_CLOSE_WAIT		(10 * HZ)
 #define VHCA_CLOSE_POLL_MS	20
-/* Time limits for the end of a device: in all, and for each destroy command. */
-#define VHCA_END_WAIT		(30 * HZ)
-#define VHCA_END_EACH		(HZ / 10)
 /* Limit for its registration, in addition to the time limit of one answer. */
 #define VHCA_BEGIN_WAIT		(30 * HZ)
 #define VHCA_RETRY_MAX_MS	30000u
@@ -43,11 +40,9 @@ struct vhca_front {
 	struct workqueue_struct *wq;	/* ordered, freezable */
 	struct delayed_work work;
 	struct vhca_limit own;		/* as we begin or end dev */
-	struct vhca_limit core;		/* as ib_core ends it unasked */
 	spinlock_t lock;		/* dev, against notices */
 	struct vhca_dev *dev;		/* connection, or NULL */
 	struct vhca_window *window;	/* for doorbells; NULL: PV guest */
-	const char *reason;		/* why it is broken; a constant */
 	bool closing;			/* dev unregistered in order */
 	bool removing;			/* the worker has nothing to do */
 	struct delayed_work end;
@@ -82,15 +77,35 @@ static void front_kick(struct vhca_front *front)
 	mod_delayed_work(front->wq, &front->work, 0);
 }
 
-void vhca_break(struct vhca_dev *dev, const char *reason)
+static void front_broken(struct vhca_dev *dev)
 {
-	struct vhca_front *front = dev->front;
+	front_kick(dev->front);
+}
 
-	if (cmpxchg(&front->reason, NULL, reason))
-		return;
-	dev_err(dev->link->dev, "giving the device up: %s\n", reason);
-	vhca_ring_break(dev);
-	front_kick(front);
+static const struct vhca_ring_ops ring_ops = {
+	.broken = front_broken,
+	.event = vhca_event,
+	.overflow = vhca_event_overflow,
+};
+
+/* Ends the device unless that was done in order already. */
+static void front_break(struct vhca_front *front, const char *reason)
+{
+	spin_lock(&front->lock);
+	if (front->dev && !READ_ONCE(front->closing))
+		vhca_break(front->dev, reason);
+	spin_unlock(&front->lock);
+}
+
+/* Somebody waits for us: a slow backend must not hold them up. */
+static void own_late(struct vhca_limit *limit)
+{
+	front_break(container_of(limit, struct vhca_front, own), too_long);
+}
+
+static void core_late(struct vhca_limit *limit)
+{
+	front_break(limit->dev->front, too_long);
 }
 
 /* ---- the connection; worker only ---- */
@@ -115,7 +130,6 @@ static void drop(struct vhca_front *front)
 	set_dev(front, NULL);
 	vhca_ring_free(dev);
 	vhca_device_free(dev);
-	xchg(&front->reason, NULL);
 	WRITE_ONCE(front->closing, false);
 }
 
@@ -127,7 +141,7 @@ static void unregister(struct vhca_front *front, unsigned long wait,
 	vhca_stats_del(front->dev);
 	vhca_device_unregister(front->dev);
 	vhca_limit_end(&front->own);
-	vhca_limit_end(&front->core);
+	vhca_limit_end(&front->dev->core);
 }
 
 static void set_not_before(struct vhca_front *front, unsigned long when)
@@ -146,15 +160,19 @@ static void back_off(struct vhca_front *front)
 	set_not_before(front, jiffies + msecs_to_jiffies(ms));
 }
 
+/* Why the connection is broken; NULL: there is none, or it is not. */
+static const char *broken(struct vhca_front *front)
+{
+	return front->dev ? READ_ONCE(front->dev->ring.reason) : NULL;
+}
+
 /* A connection that is broken, or was never made, is over. */
 static void give_up(struct vhca_front *front, const char *reason)
 {
-	if (READ_ONCE(front->reason))
-		reason = front->reason;
-	front->link->ops->broken(front->link, reason);
+	front->link->ops->broken(front->link, broken(front) ?: reason);
 	back_off(front);
 	if (front->dev) {
-		vhca_ring_break(front->dev);
+		vhca_ring_fail(front->dev);
 		unregister(front, VHCA_END_WAIT, 0);
 		drop(front);
 	}
@@ -177,9 +195,10 @@ static int meet(struct vhca_front *front)
 		return -ENOMEM;
 	dev->front = front;
 	dev->window = front->window;
+	vhca_limit_init(&dev->core, core_late);
 	vhca_read_nets(link, &dev->nets);
 	vhca_window_clear(front->window);
-	err = vhca_ring_init(dev, terms.order);
+	err = vhca_ring_init(dev, terms.order, &ring_ops);
 	if (err)
 		goto free_dev;
 	err = vhca_offer(dev, &terms);
@@ -320,8 +339,8 @@ static void front_work(struct work_struct *work)
 
 	if (READ_ONCE(front->removing))
 		return;
-	if (READ_ONCE(front->reason) && front->dev)
-		give_up(front, front->reason);
+	if (broken(front))
+		give_up(front, broken(front));
 	if (!front->link->ops->found(front->link))
 		return;
 
@@ -350,36 +369,6 @@ static void front_work(struct work_struct *work)
 }
 
 /* ---- for the link ---- */
-
-/* Ends the device unless that was done in order already. */
-static void front_break(struct vhca_front *front, const char *reason)
-{
-	spin_lock(&front->lock);
-	if (front->dev && !READ_ONCE(front->closing))
-		vhca_break(front->dev, reason);
-	spin_unlock(&front->lock);
-}
-
-/* Somebody waits for us: a slow backend must not hold them up. */
-static void own_late(struct vhca_limit *limit)
-{
-	front_break(container_of(limit, struct vhca_front, own), too_long);
-}
-
-static void core_late(struct vhca_limit *limit)
-{
-	front_break(container_of(limit, struct vhca_front, core), too_long);
-}
-
-void vhca_front_taken(struct vhca_dev *dev)
-{
-	vhca_limit_begin(&dev->front->core, dev, VHCA_END_WAIT, VHCA_END_EACH);
-}
-
-void vhca_front_returned(struct vhca_dev *dev)
-{
-	vhca_limit_end(&dev->front->core);
-}
 
 /*
  * No change is told any more, and this may run where changes are: look at the
@@ -503,7 +492,6 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 	init_completion(&front->ended);
 	atomic_set(&front->users, 2);
 	vhca_limit_init(&front->own, own_late);
-	vhca_limit_init(&front->core, core_late);
 
 	err = enter_state(front, XenbusStateInitialising);
 	if (!err)

@@ -12,6 +12,10 @@
 
 struct vhca_dev;
 
+/* Time limits for the end of a device: in all, and for each destroy command. */
+#define VHCA_END_WAIT		(30 * HZ)
+#define VHCA_END_EACH		(HZ / 10)
+
 struct vhca_limit {
 	struct delayed_work work;
 	void (*late)(struct vhca_limit *limit);

@@ -158,7 +158,7 @@ static enum xenbus_state xenbus_mine(struct vhca_link *l)
  * (VHCA_XENBUS_RESETS): both run in the thread of the watches. If the watch is not there
  * yet, its first event, which comes by itself, does it.
  */
-static bool must_turn(const struct xenbus_device *xbdev,
+static bool must_defer(const struct xenbus_device *xbdev,
 		      enum xenbus_state state)
 {
 	return VHCA_XENBUS_RESETS && !READ_ONCE(no_events) &&
@@ -177,7 +177,7 @@ static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 	x->next = XenbusStateUnknown;
 	if (state == XenbusStateClosed) {
 		xenbus_frontend_closed(x->xbdev);
-	} else if (must_turn(x->xbdev, state)) {
+	} else if (must_defer(x->xbdev, state)) {
 		x->next = state;
 		/* Nothing new, but an event. Without nodes it fails. */
 		err = xenbus_printf(XBT_NIL, x->xbdev->nodename, "state", "%d",

@@ -11,9 +11,9 @@
 #include <xen/xen.h>
 
 #include "front.h"
-#include "grant.h"
-#include "map.h"
-#include "tree.h"
+#include "ring/grant.h"
+#include "mmap/map.h"
+#include "mmap/devicetree.h"
 #include "vhca.h"
 
 static int __init front_init(void)
@@ -33,7 +33,7 @@ static int __init front_init(void)
 	err = vhca_map_init();
 	if (err)
 		goto grant_exit;
-	vhca_tree_init();
+	vhca_devicetree_init();
 	vhca_stats_init();
 	err = vhca_device_init();
 	if (err)
@@ -57,7 +57,7 @@ device_exit:
 	vhca_device_exit();
 stats_exit:
 	vhca_stats_exit();
-	vhca_tree_exit();
+	vhca_devicetree_exit();
 	vhca_map_exit();
 grant_exit:
 	vhca_grant_exit();
@@ -71,7 +71,7 @@ static void __exit front_exit(void)
 	vhca_front_exit();
 	vhca_device_exit();
 	vhca_stats_exit();
-	vhca_tree_exit();
+	vhca_devicetree_exit();
 	vhca_map_exit();
 	vhca_grant_exit();
 }

@@ -9,7 +9,7 @@
 #include <linux/inet.h>
 #include <linux/slab.h>
 
-#include "doorbell.h"
+#include "mmap/doorbell.h"
 #include "nodes.h"
 #include "vhca.h"
 

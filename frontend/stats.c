@@ -9,7 +9,7 @@
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
-#include "grant.h"
+#include "ring/grant.h"
 #include "vhca.h"
 
 static struct dentry *root;

@@ -4,9 +4,8 @@
  *
  * Internals of xen-vhcafront.ko: a device and the objects of its verbs.
  * Everything else that several files use has its own header. A verb goes
- * <object>.c -> cmd.c -> ring_cmd.c. Only ring*.c touch shared memory; grant.c
- * makes and ends grants; map.c maps queue memory of the backend into processes;
- * front.c decides whether there is a device at all.
+ * verbs/<object>.c -> verbs/cmd.c -> ring/ring_cmd.c. Each folder calls those below it
+ * only (docs/design/architecture.md); front.c decides whether there is a device at all.
  */
 #ifndef VHCA_H
 #define VHCA_H
@@ -20,8 +19,9 @@
 #include <xen/io/vhcaif.h>
 
 #include "compat.h"
+#include "limit.h"
 #include "link.h"
-#include "ring.h"
+#include "ring/ring.h"
 #include "stats.h"
 
 struct vhca_counters;
@@ -68,10 +68,10 @@ struct vhca_dev {
 	 * Bit n: the backend reported port event n (enum ib_event_type). Set
 	 * before vhca_port_refresh(), which passes them on to ib_core after
 	 * the cache is fresh, so that who hears of it sees the new state. Until
-	 * then they are owed. active_told: the last event of the port's state.
+	 * then they are owed. active_reported: the last event of the port's state.
 	 */
 	unsigned long port_events, port_owed;
-	bool active_told;
+	bool active_reported;
 
 	/*
 	 * Objects by backend handle, for events; all under evt_lock, which the
@@ -84,15 +84,16 @@ struct vhca_dev {
 	bool overflow;
 	struct delayed_work owed_work;
 	struct list_head files;		/* private to file.c */
-	struct list_head cm_list;	/* private to cm.c */
+	struct list_head cm_list;	/* private to cm_part.c */
 	struct vhca_nets nets;		/* for rdma_cm */
 	struct vhca_umad_port *umad;	/* private to umad.c; NULL: none */
 	struct semaphore cm_slots;	/* commands without an answer */
 	long zap_waited;		/* jiffies, for pages that are held: map.c */
-	atomic_t queue_pages;		/* of its ranges and maps: range.c */
+	atomic_t queue_pages;		/* of its ranges and maps: range_end.c */
 	bool registered;
 	bool leaving;			/* we unregister it ourselves */
 	bool dealloced;			/* by ib_core, which let it go */
+	struct vhca_limit core;		/* as ib_core ends it unasked */
 };
 
 /* Queue memory that nobody maps any more, and the backend need not keep. */
@@ -108,7 +109,7 @@ struct vhca_ucontext {
 	struct list_head maps;		/* struct vhca_map, private to map.c */
 	spinlock_t range_lock;
 	struct list_head ranges;	/* private to range.c */
-	struct vhca_ended ended;	/* likewise */
+	struct vhca_ended ended;	/* private to range_end.c */
 	struct delayed_work ended_work;
 	struct list_head doorbells;	/* private to doorbell.c */
 	u32 nr_doorbells;
@@ -136,10 +137,10 @@ struct vhca_cq {
 	struct ib_cq ibcq;
 	struct vhca_ucontext *uc;	/* outlives the CQ */
 	u32 handle;
-	atomic_t comp_credit;		/* events that may come, event.c */
+	atomic_t comp_credit;		/* events that may come, credit.h */
 	u64 comp_paid;			/* rate of events without credit */
 	bool comp_owed;			/* one was held back */
-	bool comp_told;			/* one came while the record had: */
+	bool comp_reported;			/* one came while the record had: */
 	u32 comp_arm;
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
@@ -152,14 +153,14 @@ struct vhca_qp {
 	u32 handle;
 	u8 state;			/* enum ib_qp_state last asked for */
 	struct vhca_kick kick;
-	atomic_t async_credit;		/* event.c */
+	atomic_t async_credit;		/* credit.h */
 	struct vhca_mem *buf, *sq_buf, *db;
 };
 
 struct vhca_srq {
 	struct ib_srq ibsrq;
 	u32 handle;
-	atomic_t async_credit;		/* event.c */
+	atomic_t async_credit;		/* credit.h */
 	struct mutex resize_lock;	/* buf: verbs run side by side */
 	struct vhca_mem *buf, *db;
 };
@@ -221,19 +222,5 @@ void vhca_device_free(struct vhca_dev *dev);
 void vhca_port_refresh(struct vhca_dev *dev);
 /* ib_core has the device: it is told from now on, and of what came before. */
 void vhca_port_registered(struct vhca_dev *dev);
-
-/* ---- front.c ---- */
-/*
- * The backend misbehaved or died: break the rings, fail all waiters, leave the
- * reason where an operator finds it, schedule fatal event and unregistration.
- * Any context, also one that may not sleep.
- */
-void vhca_break(struct vhca_dev *dev, const char *reason);
-/*
- * ib_core begins to destroy the objects of a device that we do not unregister, over
- * the ring: from now on it is bounded as another end is. It may give the device back.
- */
-void vhca_front_taken(struct vhca_dev *dev);
-void vhca_front_returned(struct vhca_dev *dev);
 
 #endif

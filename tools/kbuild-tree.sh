@@ -9,10 +9,11 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 modules='frontend backend/helper'
 for d in $modules common/kernel common/provider; do
-	mkdir -p "$1/$d"
-	for f in "$top/$d"/*.[ch] "$top/$d"/*.mk "$top/$d/Kbuild"; do
-		[ ! -e "$f" ] || ln -sf "$f" "$1/$d/"
-	done
+	(cd "$top" && find "$d" -name '*.[ch]' -o -name '*.mk' -o -name Kbuild) |
+		while read -r f; do
+			mkdir -p "$1/${f%/*}"
+			ln -sf "$top/$f" "$1/$f"
+		done
 done
 ln -sfn "$top/include" "$1/include"
 echo "$modules"

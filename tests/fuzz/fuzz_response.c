@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "frontend/check.h"
+#include "frontend/ring/check.h"
 #include "fuzz.h"
 
 static void use_response(const struct xenvhca_response *rsp, struct input *in)

@@ -8,7 +8,7 @@
  */
 #pragma clang diagnostic ignored "-Weverything"
 #include "promise.h"
-#include "tests/unit/kernel/front_tree.h"
+#include "tests/unit/kernel/front_devicetree.h"
 
 static struct input in;
 
@@ -52,7 +52,7 @@ static bool ours(u64 frame)
 
 static void asked(u64 frame)
 {
-	if (!vhca_tree_has(frame)) {
+	if (!vhca_devicetree_has(frame)) {
 		PROMISE(!ours(frame));
 		return;
 	}
@@ -70,8 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tree_reset();
 	for (i = 0; i < ARRAY_SIZE(tree); i++)
 		node(&tree[i]);
-	vhca_tree_init();
-	PROMISE(vhca_tree_any() == (nr_taken > 1) && nr_taken <= 1 + VHCA_RANGES);
+	vhca_devicetree_init();
+	PROMISE(vhca_devicetree_any() == (nr_taken > 1) && nr_taken <= 1 + VHCA_RANGES);
 	for (i = 1; i < nr_taken; i++) {
 		asked(taken[i].start >> PAGE_SHIFT);
 		asked((taken[i].start >> PAGE_SHIFT) - 1);
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < 16; i++)
 		asked(address() >> PAGE_SHIFT);
 	asked(taken[0].start >> PAGE_SHIFT);
-	vhca_tree_exit();
-	PROMISE(nr_taken == 1 && !vhca_tree_any());
+	vhca_devicetree_exit();
+	PROMISE(nr_taken == 1 && !vhca_devicetree_any());
 	return 0;
 }

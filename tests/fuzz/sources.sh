@@ -9,7 +9,7 @@ flags="$flags -D__XEN_TOOLS__ -I$top/include -I$top/common/lib -I$top/common -I$
 sources="backend/carrier/ring_shm.c $(cd "$top" &&
 		find backend/context backend/core backend/uverbs backend/verbs backend/worker -name '*.c' \
 			! -name sys.c ! -name run.c ! -name worker.c ! -name stats.c)
-	frontend/check.c $(cd "$top" &&
+	frontend/ring/check.c $(cd "$top" &&
 		find common -name '*.c' ! -name chardev.c)
 	xenstore/node.c xenstore/state.c xenstore/scan.c
 	tools/vhcactl/dom0less.c tools/vhcactl/keys.c tools/vhcactl/out.c tools/vhcactl/pci.c
@@ -22,5 +22,6 @@ sources="backend/carrier/ring_shm.c $(cd "$top" &&
 	tests/fuzz/fuzz.c tests/fuzz/input.c"
 libs="-lxenstore -ljson-c -lpthread"
 # Of the frontend, as its unit tests have it.
-"$top/tests/unit/kernel/copy.sh" "$build/copy" "$top"/frontend/*.[ch] "$top"/common/kernel/*.h
+"$top/tests/unit/kernel/copy.sh" "$build/copy" "$top"/frontend/*.[ch] \
+	"$top"/frontend/*/*.[ch] "$top"/common/kernel/*.h
 flags="$flags -I$build -I$top/tests/unit/kernel"

@@ -18,7 +18,7 @@ from check import Tree, strip_c
 
 # Of each part: how many files may call each other in a circle, how many folders.
 # A limit goes down, never up.
-LIMITS = {"frontend": (25, 1), "backend": (1, 1)}
+LIMITS = {"frontend": (1, 1), "backend": (1, 1)}
 BODY = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][\w \t*]*?\b(\w+)\(([^;{}]*)\)\s*\n\{",
                   re.M)
 INLINE = re.compile(r"^static inline\b[^;{}()]*?\b(\w+)\([^;{}]*\)\s*\n\{(.*?)^\}",

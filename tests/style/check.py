@@ -156,7 +156,7 @@ def defined(text, name):
 
 # Links of a verb's path that there are not: what the daemon does without a system call
 # of the verbs kernel; and files, of which the frontend has one path for all kinds
-# (frontend/file.h).
+# (frontend/files/file.h).
 NO_LINK = {"uv_get_info", "uv_query_pkey_table", "uv_query_counter_names",
            "uv_query_counters", "uv_dealloc_ucontext"} | {
     f"vhca_cmd_{verb}_{kind}" for verb in ("alloc", "dealloc") for kind in ("cm", "umad")}
@@ -167,7 +167,7 @@ def check_ops(t):
     header = t.text("include/xen/io/vhcaif.h")
     ops = re.findall(r"#define XENVHCA_OP_(\w+)\s+0x", header)
     dispatch = t.text("backend/worker/dispatch.c")
-    cmd_h = t.text("frontend/cmd.h")
+    headers = "".join(t.text(n) for n in t.under("frontend/", ext=(".h",)))
     backend = "".join(t.text(n) for n in t.under("backend/", ext=(".c",)))
     frontend = "".join(t.text(n) for n in t.under("frontend/", ext=(".c",)))
     rows = "\n".join(line for line in
@@ -186,8 +186,8 @@ def check_ops(t):
              "a row in backend/worker/dispatch.c"),
             (re.search(rf"^int be_{stem}\(", backend, re.M),
              f"be_{stem}() in backend/"),
-            (f"vhca_cmd_{stem}" in NO_LINK or f"vhca_cmd_{stem}(" in cmd_h,
-             f"vhca_cmd_{stem}() in frontend/cmd.h"),
+            (f"vhca_cmd_{stem}" in NO_LINK or f"vhca_cmd_{stem}(" in headers,
+             f"vhca_cmd_{stem}() in a header of frontend/"),
             (f"XENVHCA_OP_{op}" in frontend, "its use in frontend/"),
             (defined(backend, f"uv_{stem}"),
              f"uv_{stem}() in backend/uverbs/"),
@@ -267,8 +267,8 @@ def check_shared(t):
     ring = re.compile(r"\bRING_(COPY|GET)_(REQUEST|RESPONSE)\b|\bsring->|"
                       r"\bxenvhca_(evt|kick)_page\b")
     allowed = {"backend/carrier/ring_shm.c", "backend/carrier/ring_xen.c",
-               "frontend/ring.c", "frontend/ring_cmd.c",
-               "frontend/ring_event.c", "frontend/ring_kick.c"}
+               "frontend/ring/ring.c", "frontend/ring/ring_cmd.c",
+               "frontend/ring/ring_event.c", "frontend/ring/ring_kick.c"}
     guest = re.compile(r"\bops->map\b")
     for name in t.under("frontend/", "backend/", ext=(".c",)):
         t.checks += 1

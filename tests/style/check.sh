@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # The source tree has no complaint of check.py (and of the kernel's checkpatch,
-# if there is one: CHECKPATCH=FILE), and check.py notices what it is for: each
+# if there is one: CHECKPATCH=FILE), and the checks notice what they are for: each
 # rule is broken once in a copy of the tree.
 set -eu
 
@@ -11,12 +11,13 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/claim.sh
 . "$top/tests/lib/claim.sh"
 
-# noticed TEXT FILE LINE-TO-APPEND [OTHER]: the copy with that line is refused, in
-# that file or in another one.
+# noticed TEXT FILE LINE-TO-APPEND [OTHER]: the copy with that line is refused by $gate,
+# in that file or in another one.
+gate=check.py
 noticed() {
 	cp "$work/tree/$2" "$work/saved"
 	printf '%b\n' "$3" >>"$work/tree/$2"
-	python3 "$top/tests/style/check.py" --top "$work/tree" \
+	python3 "$top/tests/style/$gate" --top "$work/tree" \
 		>"$work/noticed" && : >"$work/noticed"
 	claim "$1 is noticed" grep "^${4:-$2}:" "$work/noticed"
 	cp "$work/saved" "$work/tree/$2"
@@ -49,8 +50,8 @@ mkdir "$work/tree"
 (cd "$top" && tar -cf - --exclude=build --exclude=.git .) | tar -xf - -C "$work/tree"
 noticed "exit() in the daemon" backend/core/quota.c 'void f(void) { exit(1); }'
 noticed "exit() in the agent" tools/doorbelld/agent.c 'void f(void) { exit(1); }'
-noticed "BUG() in the module" frontend/pd.c 'void f(void) { BUG(); }'
-noticed "six lines that stand twice" frontend/pd.c "$(sed -n 14,30p "$top/frontend/mw.c")"
+noticed "BUG() in the module" frontend/verbs/pd.c 'void f(void) { BUG(); }'
+noticed "six lines that stand twice" frontend/verbs/pd.c "$(sed -n 14,30p "$top/frontend/verbs/mw.c")"
 noticed "a node name as a literal" xenstore/scan.c 'char *s = "doorbell-window";'
 noticed "a character beyond ASCII" docs/design/teardown.md '\0303\0244'
 noticed "a blank at the end of a line" docs/design/teardown.md 'x '
@@ -82,5 +83,10 @@ noticed "a static with the prefix of its part" backend/core/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"
 noticed "a file without a license" backend/new.c 'int x;'
+gate=calls.py
+noticed "a folder that calls one above it" frontend/ring/spin.c \
+	'void f(struct vhca_ucontext *uc) { vhca_uc_adopt(uc, NULL); }' frontend/mmap
+noticed "a circle of calls" frontend/ring/check.c \
+	'void f(struct vhca_dev *d) { vhca_ring_submit(d, NULL, 0); }'
 
 verdict

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The other direction: what a hostile backend sends to the frontend. Runs the
- * module's own checks (frontend/check.c) over indices, ids, lengths, limits,
+ * module's own checks (frontend/ring/check.c) over indices, ids, lengths, limits,
  * texts, lists and events that cannot be.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "frontend/check.h"
+#include "frontend/ring/check.h"
 #include "vhca-provider.h"
 
 static void response_index(void **state)

@@ -18,7 +18,7 @@
 #define EVTCHN		"/dev/xen/evtchn"
 #define GNTDEV_LOW	1024	/* pages; less makes many small mappings */
 #define DEF_FRAMES	64	/* Xen's defaults */
-/* Of 512 a guest's module leaves an eighth to other devices (frontend/grant.c). */
+/* Of 512 a guest's module leaves an eighth to other devices (frontend/ring/grant.c). */
 #define GRANTS_PER_FRAME 448
 /* Lists of references of the largest region take 19; the rest is for rings. */
 #define SPARE_FRAMES	32

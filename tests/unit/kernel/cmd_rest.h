@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What frontend/cmd.c calls of the rest of the module, as far as its tests want the
+ * What frontend/verbs/cmd.c calls of the rest of the module, as far as its tests want the
  * same: included after it.
  */
 #ifndef TEST_CMD_REST_H

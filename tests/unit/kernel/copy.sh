@@ -11,5 +11,6 @@ shift
 mkdir -p "$to"
 for f; do
 	sed -e '/^#include <\(asm\|linux\|net\|rdma\|xen\)\//d' -e '/^#include "compat.h"/d' \
-		-e 's|^#include "[./]*/common/kernel/|#include "|' "$f" >"$to/${f##*/}"
+		-e 's|^#include "[./]*/common/kernel/|#include "|' \
+		-e 's|^#include "[a-z]*/\([a-z_]*\.h"\)|#include "\1|' "$f" >"$to/${f##*/}"
 done

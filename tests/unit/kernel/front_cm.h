@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Two backends of the connection manager, and a process with two files, for tests of
- * frontend/cm*.c.
+ * frontend/files/cm*.c.
  */
 #ifndef FRONT_CM_H
 #define FRONT_CM_H
@@ -132,6 +132,7 @@ static int misc_register(struct miscdevice *m)
 	return 0;
 }
 #include "copy/cm_write.c"
+#include "copy/cm_part.c"
 #include "copy/cm.c"
 
 /* Two backends, and what each got last and answers. */

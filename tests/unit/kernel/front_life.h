@@ -13,6 +13,7 @@
 static int parents;			/* of RDMA devices */
 #define root_device_unregister(dev) (parents--)
 #include "copy/limit.c"
+#include "copy/ring_break.c"
 #include "copy/front.c"
 #include "copy/nodes.c"
 #include "copy/link_xenbus.c"
@@ -30,11 +31,24 @@ static bool overdrawn;			/* backends keep too much */
 static bool freed_closed;		/* the last rings, of a backend that closed */
 
 /* ---- the rest of the module ---- */
-int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
+bool vhca_event(struct vhca_dev *d, const struct xenvhca_event *ev)
+{
+	return false;
+}
+
+bool vhca_event_overflow(struct vhca_dev *d)
+{
+	return false;
+}
+
+int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
+		   const struct vhca_ring_ops *ops)
 {
 	ring_tried++;
 	if (ring_fails && ring_fails--)
 		return -ENOMEM;
+	INIT_LIST_HEAD(&dev->ring.waiters);
+	dev->ring.ops = ops;
 	dev->ring.order = order;
 	dev->ring.cmd_port = 15;
 	dev->ring.evt_port = 16;
@@ -50,11 +64,6 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order)
 void vhca_ring_free(struct vhca_dev *dev)
 {
 	freed_closed = dev->ring.closed;
-}
-
-void vhca_ring_break(struct vhca_dev *dev)
-{
-	dev->ring.state = VHCA_RING_BROKEN;
 }
 
 struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
@@ -84,11 +93,6 @@ u64 vhca_grant_zombies(void)
 bool vhca_grant_overdrawn(void)
 {
 	return overdrawn;
-}
-
-unsigned long vhca_ring_timeout(void)
-{
-	return 60 * HZ;
 }
 
 /* A broken ring ends a wait at once. */

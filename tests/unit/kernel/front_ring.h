@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/ring*.c and what they use, for tests of them.
+ * frontend/ring/ring*.c and what they use, for tests of them.
  */
 #ifndef FRONT_RING_H
 #define FRONT_RING_H
@@ -12,6 +12,7 @@
 int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
 
 #include "copy/ring.c"
+#include "copy/ring_break.c"
 #include "copy/ring_cmd.c"
 #include "copy/ring_event.c"
 #include "copy/ring_kick.c"
@@ -48,24 +49,12 @@ bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
 	return true;
 }
 
-bool vhca_event(struct vhca_dev *d, const struct xenvhca_event *ev)
+static void ring_broken(struct vhca_dev *d)
 {
-	(void)d;
-	(void)ev;
-	return false;
+	broken = d->ring.reason;
 }
 
-bool vhca_event_overflow(struct vhca_dev *d)
-{
-	(void)d;
-	return false;
-}
-
-void vhca_break(struct vhca_dev *d, const char *reason)
-{
-	vhca_ring_break(d);
-	broken = reason;
-}
+static const struct vhca_ring_ops ops = { .broken = ring_broken };
 
 static int setup(void **state)
 {
@@ -76,7 +65,7 @@ static int setup(void **state)
 	kernel_killed = false;
 	dev = calloc(1, sizeof(*dev));
 	dev->link = &xen;
-	return vhca_ring_init(dev, 0);
+	return vhca_ring_init(dev, 0, &ops);
 }
 
 static int teardown(void **state)

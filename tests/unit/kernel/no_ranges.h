@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Of frontend/range.c what frontend/cmd.c calls, for tests without ranges.
+ * Of frontend/mmap/range.c what frontend/verbs/cmd.c calls, for tests without ranges.
  */
 #ifndef NO_RANGES_H
 #define NO_RANGES_H

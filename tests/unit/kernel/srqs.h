@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What frontend/srq.c uses of Linux beyond kernel.h.
+ * What frontend/verbs/srq.c uses of Linux beyond kernel.h.
  */
 #ifndef SRQS_H
 #define SRQS_H

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/cm_*.c: what a process writes and what a backend may answer. Lengths and
+ * frontend/files/cm_*.c: what a process writes and what a backend may answer. Lengths and
  * errors are those of the kernel's own ucma.c; what comes back to the process as uid is
  * one of its own, whatever the backend sends; statements about events are taken in
  * their order.
@@ -216,11 +216,11 @@ static void a_flood_is_no_news(void **state)
 	(void)state;
 	memset(&file, 0, sizeof(file));
 	for (seq = 1; seq < 1000; seq++)
-		news += vhca_file_told(&file, seq, true);
+		news += vhca_file_notify(&file, seq, true);
 	assert_int_equal(news, 1);
 	/* The process asks, hears that there is none, and is woken by the next one. */
-	assert_false(vhca_file_told(&file, seq++, false));
-	assert_true(vhca_file_told(&file, seq, true));
+	assert_false(vhca_file_notify(&file, seq++, false));
+	assert_true(vhca_file_notify(&file, seq, true));
 }
 
 /* It says that there are events, and gives none, or those of others. */
@@ -246,17 +246,17 @@ static void the_latest_statement_holds(void **state)
 {
 	(void)state;
 	memset(&file, 0, sizeof(file));
-	assert_true(vhca_file_told(&file, 2, true));
-	assert_false(vhca_file_told(&file, 4, false));
+	assert_true(vhca_file_notify(&file, 2, true));
+	assert_false(vhca_file_notify(&file, 4, false));
 	assert_false(file.events);
-	assert_false(vhca_file_told(&file, 3, true));	/* it was late */
+	assert_false(vhca_file_notify(&file, 3, true));	/* it was late */
 	assert_false(file.events);
-	assert_false(vhca_file_told(&file, 4, true));	/* twice */
-	assert_true(vhca_file_told(&file, 5, true));
+	assert_false(vhca_file_notify(&file, 4, true));	/* twice */
+	assert_true(vhca_file_notify(&file, 5, true));
 	assert_true(file.events);
 	/* The numbers wrap. */
 	file.seq = 0xffff;
-	assert_false(vhca_file_told(&file, 0, false));
+	assert_false(vhca_file_notify(&file, 0, false));
 	assert_false(file.events);
 }
 
@@ -267,15 +267,15 @@ static void a_lost_statement_is_asked_for(void **state)
 	vhca_file_overflow(&file);
 	assert_true(file.events);
 	vhca_file_ask(&file);
-	vhca_file_told(&file, 1, false);
+	vhca_file_notify(&file, 1, false);
 	assert_false(file.events);
 	/* It was lost while a command was under way: that may know nothing. */
 	vhca_file_ask(&file);
 	vhca_file_overflow(&file);
-	vhca_file_told(&file, 2, false);
+	vhca_file_notify(&file, 2, false);
 	assert_true(file.events);
 	vhca_file_ask(&file);
-	vhca_file_told(&file, 3, false);
+	vhca_file_notify(&file, 3, false);
 	assert_false(file.events);
 }
 

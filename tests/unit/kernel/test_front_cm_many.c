@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/cm*.c with two devices: addresses decide which an id is at, the wildcard is at
+ * frontend/files/cm*.c with two devices: addresses decide which an id is at, the wildcard is at
  * both, and devices come and go.
  */
 #include "front_cm.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/cmd.c: when the queue memory of an object is fetched and given back.
+ * frontend/verbs/cmd.c: when the queue memory of an object is fetched and given back.
  */
 #include "kernel.h"
 
@@ -10,6 +10,7 @@
 #define IB_SRQ_MAX_WR		BIT(0)
 
 #include "copy/cmd.c"
+#include "copy/cmd_mmap.c"
 #include "cmd_rest.h"
 
 #define QP	7u

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/counters.c: what there is in sysfs with and without the backend's leave,
+ * frontend/verbs/counters.c: what there is in sysfs with and without the backend's leave,
  * where a counter stands in a MAD, and how many commands a read costs. check.c
  * judges each answer; what the answers say together is judged here.
  */

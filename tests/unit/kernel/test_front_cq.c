@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/cq.c: whose memory a CQ uses, when two threads resize it at once.
+ * frontend/verbs/cq.c: whose memory a CQ uses, when two threads resize it at once.
  * ib_uverbs takes a read reference for it, so both get as far as the driver.
  * The second one comes while the backend works for the first.
  */
@@ -122,16 +122,6 @@ void vhca_break(struct vhca_dev *d, const char *reason)
 {
 	(void)reason;
 	d->ring.state = VHCA_RING_BROKEN;
-}
-
-void vhca_event_recharge(atomic_t *credit)
-{
-	atomic_set(credit, 1);
-}
-
-void vhca_event_armed(struct vhca_cq *c)
-{
-	(void)c;
 }
 
 int vhca_ring_kick_wait(struct vhca_dev *d, struct vhca_kick *kick)

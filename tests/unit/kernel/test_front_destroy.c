@@ -104,10 +104,6 @@ struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
 	return &uc;
 }
 
-void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *m)
-{
-}
-
 void vhca_mem_put(struct vhca_mem *m)
 {
 }
@@ -115,14 +111,6 @@ void vhca_mem_put(struct vhca_mem *m)
 int vhca_gid_usable(struct vhca_dev *d, u32 index)
 {
 	return 0;
-}
-
-void vhca_event_recharge(atomic_t *credit)
-{
-}
-
-void vhca_event_armed(struct vhca_cq *cq)
-{
 }
 
 /* ---- the verbs ---- */

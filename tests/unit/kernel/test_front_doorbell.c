@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/doorbell.c in a translated guest: guest frames of the window that a
+ * frontend/mmap/doorbell.c in a translated guest: guest frames of the window that a
  * process takes, and which of them are free again after which answer; frames of the
  * guest's device tree, which a backend names.
  */
@@ -94,12 +94,12 @@ static int rdma_user_mmap_io(struct ib_ucontext *u, struct vm_area_struct *vma,
 #define TREE			0x8000140ull
 static unsigned int tree_pages;
 
-bool vhca_tree_any(void)
+bool vhca_devicetree_any(void)
 {
 	return tree_pages;
 }
 
-bool vhca_tree_has(u64 frame)
+bool vhca_devicetree_has(u64 frame)
 {
 	return frame >= TREE && frame - TREE < tree_pages;
 }
@@ -120,7 +120,7 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 	if (second) {
 		second_rc = map(second);
 		second = 0;
-		vhca_uc_adopt(u, &mem);	/* of a REG_MR that was killed */
+		list_add(&mem.list, &u->orphans);	/* of a REG_MR that was killed */
 	}
 	*rsp = page;
 	return answer;

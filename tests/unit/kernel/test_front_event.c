@@ -46,7 +46,7 @@ void vhca_port_refresh(struct vhca_dev *d)
 
 static struct { u16 seq; unsigned int n; } file_told;
 
-bool vhca_file_told(struct vhca_file *file, u16 seq, bool events)
+bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events)
 {
 	file_told.seq = seq;
 	file_told.n++;
@@ -230,11 +230,11 @@ static void an_arm_announces_two(void **state)
 	(void)state;
 	provider.kicks = XENVHCA_INFO_KICK_ARM;
 	assert_false(event(0));
-	vhca_event_armed(&cq[0]);
+	vhca_credit_arm(&cq[0].comp_credit);
 	assert_true(event(0));
 	assert_true(event(0));
 	assert_false(event(0));
-	vhca_event_armed(&cq[0]);
+	vhca_credit_arm(&cq[0].comp_credit);
 	vhca_event_overflow(&dev);
 	kernel_advance(HZ);
 	assert_int_equal(told[0], 3);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/file.c: a file that is closed while its device goes. Whoever of the two comes
+ * frontend/files/file.c: a file that is closed while its device goes. Whoever of the two comes
  * first, the device is not let go before the other one has done with it.
  */
 #include "kernel.h"

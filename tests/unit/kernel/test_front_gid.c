@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/gid.c: which entries of the port's tables are this guest's, and what
+ * frontend/verbs/gid.c: which entries of the port's tables are this guest's, and what
  * ib_core's clients hear and see of GIDs of an Ethernet port.
  */
 #include "kernel.h"
@@ -123,13 +123,13 @@ static void types_are_those_of_the_wire(void **state)
 
 static void clients_hear_of_a_gid(void **state)
 {
-	vhca_gids_told(dev, IB_EVENT_SM_CHANGE);
+	vhca_gids_event(dev, IB_EVENT_SM_CHANGE);
 	assert_int_equal(table[2].gid_type, 0);
 	assert_int_equal(told, 0);
-	vhca_gids_told(dev, IB_EVENT_GID_CHANGE);
+	vhca_gids_event(dev, IB_EVENT_GID_CHANGE);
 	assert_int_equal(told, 1);
 	memset(table, 0, sizeof(table));	/* what an update leaves */
-	vhca_gids_told(dev, IB_EVENT_CLIENT_REREGISTER);
+	vhca_gids_event(dev, IB_EVENT_CLIENT_REREGISTER);
 	assert_int_equal(told, 1);
 	assert_int_equal(table[2].gid_type, IB_GID_TYPE_ROCE_UDP_ENCAP);
 }
@@ -139,7 +139,7 @@ static void an_infiniband_port_is_left_alone(void **state)
 {
 	dev->link_layer = IB_LINK_LAYER_INFINIBAND;
 	vhca_enable_driver(&dev->ibdev);
-	vhca_gids_told(dev, IB_EVENT_GID_CHANGE);
+	vhca_gids_event(dev, IB_EVENT_GID_CHANGE);
 	assert_int_equal(told, 0);
 	assert_int_equal(table[2].gid_type, 0);
 }

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The account of frontend/grant.c: what a backend keeps counts until it lets
+ * The account of frontend/ring/grant.c: what a backend keeps counts until it lets
  * go, and too much of it is the end of the device. The grant table here has two
  * frames: 1024 references, of which 896 may be granted and 112 be kept.
  */

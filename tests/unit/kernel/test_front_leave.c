@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/leave.c with the destroy commands of cmd.c: a process that exits sends
+ * frontend/verbs/leave.c with the destroy commands of cmd.c: a process that exits sends
  * one command for all that it has, and one that lives on a command for each.
  */
 #include "kernel.h"
@@ -21,6 +21,8 @@
 #undef VHCA_RESULT
 #undef VHCA_UC
 #include "copy/leave.c"
+static int adopted;
+#define list_add(mem, orphans)	(adopted++)
 #include "copy/object.c"
 
 #define MANY	600
@@ -29,7 +31,7 @@ static struct vhca_dev dev;
 static struct vhca_ucontext uc;
 static struct ib_udata udata;
 static struct vhca_mem mem;
-static int answer, submitted, adopted, put;
+static int answer, submitted, put;
 static u16 last_op;
 static unsigned int last_flags, unwaited;
 static bool full;			/* more than half of the ring */
@@ -67,11 +69,6 @@ int vhca_udata_store(struct vhca_dev *d, const struct vhca_cmd *cmd,
 void vhca_mem_put(struct vhca_mem *m)
 {
 	put++;
-}
-
-void vhca_uc_adopt(struct vhca_ucontext *u, struct vhca_mem *m)
-{
-	adopted++;
 }
 
 /* ---- tests ---- */

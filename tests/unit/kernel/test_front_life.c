@@ -67,10 +67,16 @@ static struct vhca_dev *connection(void)
 	return x->front->dev;
 }
 
+/* As core_removes() in device.c. */
+static void core_takes(struct vhca_dev *dev)
+{
+	vhca_limit_begin(&dev->core, dev, VHCA_END_WAIT, VHCA_END_EACH);
+}
+
 /* The driver whose id the device shows is unloaded in this guest. */
 static void taken(struct vhca_dev *dev)
 {
-	vhca_front_taken(dev);
+	core_takes(dev);
 	destroy_objects(dev);
 	dev->registered = false;
 	vhca_break(dev, "taken");
@@ -99,15 +105,15 @@ static void the_core_may_give_it_back(void **state)
 {
 	(void)state;
 	connect(100, HZ);
-	vhca_front_taken(connection());
+	core_takes(connection());
 	kernel_advance(20 * HZ);
-	vhca_front_returned(connection());
+	vhca_limit_end(&connection()->core);
 	kernel_advance(600 * HZ);
 	assert_int_equal(xbdev.state, XenbusStateConnected);
 
 	objects = 5000;
 	each = HZ / 10;
-	vhca_front_taken(connection());
+	core_takes(connection());
 	xenbus_front.remove(&xbdev);
 	assert_int_equal(took, 5000 * (HZ / 10));
 }

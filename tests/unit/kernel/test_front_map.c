@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/map.c: what becomes of pages when Xen refuses to map some of them, or to
+ * frontend/mmap/map.c: what becomes of pages when Xen refuses to map some of them, or to
  * unmap one. A page that Xen still has mapped is the backend's and must never be
  * anybody else's. The guest is translated, but where it is said to be PV.
  */

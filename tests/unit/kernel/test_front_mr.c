@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/mr.c: what is granted read-only is not written to because a region
+ * frontend/verbs/mr.c: what is granted read-only is not written to because a region
  * gets other rights. The backend here does whatever it is asked for.
  */
 #include "kernel.h"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/port.c: what ib_core is told of a port, and that it is told nothing
+ * frontend/verbs/port.c: what ib_core is told of a port, and that it is told nothing
  * when it has let the device go.
  */
 #include "kernel.h"
@@ -141,7 +141,7 @@ int vhca_cmd_query_gid_table(struct vhca_dev *d, u32 first,
 }
 
 /* ib_core was told before. */
-void vhca_gids_told(struct vhca_dev *d, int event)
+void vhca_gids_event(struct vhca_dev *d, int event)
 {
 	assert_int_equal(held, 1);
 	assert_int_equal(n_works, 0);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/qp.c: what ib_core hears of the end of a QP, and of a multicast group
+ * frontend/verbs/qp.c: what ib_core hears of the end of a QP, and of a multicast group
  * that it leaves: a QP of which an attachment is left is not destroyed, so there
  * must be none. And which indices of the port's tables go to the backend.
  */
@@ -170,10 +170,6 @@ void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a)
 
 void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,
 		       const struct xenvhca_ah_attr *w)
-{
-}
-
-void vhca_event_recharge(atomic_t *credit)
 {
 }
 

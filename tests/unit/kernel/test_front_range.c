@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/range.c: queue memory is fetched when an object is made, so that an
+ * frontend/mmap/range.c: queue memory is fetched when an object is made, so that an
  * mmap(), which has the process's mmap_lock, asks the backend nothing.
  */
 #include <rdma/rdma_user_rxe.h>
@@ -13,6 +13,7 @@
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
 
 #include "copy/range.c"
+#include "copy/range_end.c"
 
 #define PAGES		40u		/* more than an answer holds */
 #define OWNER		5u

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/ring*.c with a backend that is silent: who gets the last slots, and
+ * frontend/ring/ring*.c with a backend that is silent: who gets the last slots, and
  * which silence is the end of the device.
  */
 #include "front_ring.h"
@@ -15,7 +15,7 @@ static void the_first_irq_of_an_arm_guest_is_unbound_too(void **state)
 	assert_int_equal(kernel_irqs, 7);
 	vhca_ring_free(dev);
 	assert_int_equal(kernel_irqs, 0);
-	assert_int_equal(vhca_ring_init(dev, 0), 0);
+	assert_int_equal(vhca_ring_init(dev, 0, &ops), 0);
 }
 
 /* They fill the grant table as regions do. */
@@ -27,7 +27,7 @@ static void pages_of_rings_count(void **state)
 	assert_int_equal(counted, 0);
 	vhca_ring_free(dev);
 	assert_int_equal(counted, 0);
-	assert_int_equal(vhca_ring_init(dev, 0), 0);
+	assert_int_equal(vhca_ring_init(dev, 0, &ops), 0);
 	assert_int_equal(counted, 3);
 }
 
@@ -120,7 +120,7 @@ static int setup_many(void **state)
 	refused = next_req = 0;
 	setup(state);
 	vhca_ring_free(dev);
-	return vhca_ring_init(dev, XENVHCA_MAX_RING_ORDER);
+	return vhca_ring_init(dev, XENVHCA_MAX_RING_ORDER, &ops);
 }
 
 static int teardown_many(void **state)
@@ -257,7 +257,7 @@ static void who_came_first_goes_first(void **state)
 	fill();
 	cmd[++last] = thread(n, XENVHCA_OP_QUERY_PORT, 0);
 	assert_false(sent(cmd[last]));
-	vhca_ring_break(dev);
+	vhca_ring_fail(dev);
 	assert_true(list_empty(&dev->ring.waiters));
 	for (i = 0; i <= last; i++) {
 		assert_true(cmd[i]->done.done);

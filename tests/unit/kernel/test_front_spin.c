@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/ring_cmd.c with a backend that answers: who polls for the answer, and
- * who is told of it (frontend/spin.c).
+ * frontend/ring/ring_cmd.c with a backend that answers: who polls for the answer, and
+ * who is told of it (frontend/ring/spin.c).
  */
 #include "front_ring.h"
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/srq.c: whose memory a shared receive queue uses, when two threads resize
+ * frontend/verbs/srq.c: whose memory a shared receive queue uses, when two threads resize
  * it at once. ib_uverbs takes a read reference for it, so both get as far as the
  * driver. The second one comes while the backend works for the first.
  *
@@ -117,10 +117,6 @@ int vhca_publish(struct vhca_dev *d, struct xarray *table, u32 handle,
 }
 
 void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
-{
-}
-
-void vhca_event_recharge(atomic_t *credit)
 {
 }
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/udata.c takes and refuses what a native driver takes and refuses.
+ * frontend/verbs/udata.c takes and refuses what a native driver takes and refuses.
  */
 #include <rdma/mlx5-abi.h>
 #include "kernel.h"

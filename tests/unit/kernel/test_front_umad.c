@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/umad_file.c and cmd_umad.c: to the process they are the kernel's user_mad.c,
+ * frontend/files/umad_file.c and cmd_umad.c: to the process they are the kernel's user_mad.c,
  * with both forms of its header; of the backend every length is checked.
  */
 #include "kernel.h"
@@ -176,7 +176,7 @@ static void arrives(u32 len)
 	for (i = 0; i < be.len; i++)
 		packet[i] = i * 5 + len;
 	memcpy(packet, &hdr, HDR);
-	vhca_file_told(&umad.f, ++be.seq, true);
+	vhca_file_notify(&umad.f, ++be.seq, true);
 }
 
 static ssize_t read_it(size_t count)
@@ -430,7 +430,7 @@ static void a_hostile_length_is_an_error(void **state)
 	/* Told that there is something, and there is nothing: it waits. */
 	be.len = 0;
 	be.events = true;
-	vhca_file_told(&umad.f, ++be.seq, true);
+	vhca_file_notify(&umad.f, ++be.seq, true);
 	filp.f_flags = 0;
 	signals = 1;			/* or for ever */
 	filp.f_flags = 0;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The life of a file that the backend's domain has, too; see file.h. Processes and the
+ * worker of the device run this.
+ */
+#include "verbs/cmd.h"
+#include "file.h"
+#include "verbs/verbs.h"
+
+static DEFINE_MUTEX(files_lock);	/* dev->files of each, and who is in it */
+
+void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
+		    wait_queue_head_t *wait)
+{
+	file->ops = ops;
+	kref_init(&file->ref);
+	INIT_LIST_HEAD(&file->list);
+	mutex_init(&file->lock);
+	file->wait = wait;
+	spin_lock_init(&file->state_lock);
+}
+
+static void file_free(struct kref *ref)
+{
+	struct vhca_file *file = container_of(ref, struct vhca_file, ref);
+
+	mutex_destroy(&file->lock);
+	file->ops->free(file);
+}
+
+void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev)
+{
+	file->dev = dev;
+	mutex_lock(&files_lock);
+	list_add(&file->list, &dev->files);
+	mutex_unlock(&files_lock);
+}
+
+/*
+ * Under file->lock. Not when the file is opened: open() may hold a lock of all such
+ * devices, which a backend must not keep.
+ */
+static int file_alloc(struct vhca_file *file)
+{
+	u32 handle;
+	int rc = vhca_cmd_alloc_ownerless(file->dev, file->ops->alloc,
+					  file->ops->dealloc, &handle);
+
+	if (rc)
+		return rc;
+	rc = vhca_publish(file->dev, &file->dev->file_handles, handle, file);
+	if (rc)
+		vhca_cmd_dealloc_ownerless(file->dev, file->ops->dealloc,
+					   handle);
+	else
+		file->handle = handle;
+	return rc;
+}
+
+int vhca_file_ready(struct vhca_file *file)
+{
+	if (!file->dev)
+		return -EIO;
+	return file->handle ? 0 : file_alloc(file);
+}
+
+int vhca_file_lock(struct vhca_file *file)
+{
+	int rc;
+
+	if (mutex_lock_killable(&file->lock))
+		return -EINTR;
+	rc = vhca_file_ready(file);
+	if (rc)
+		mutex_unlock(&file->lock);
+	return rc;
+}
+
+void vhca_file_unlock(struct vhca_file *file)
+{
+	mutex_unlock(&file->lock);
+}
+
+/* The file is closed, or its device goes: nothing of it is left there. */
+static void file_dealloc(struct vhca_file *file)
+{
+	struct vhca_dev *dev;
+
+	mutex_lock(&file->lock);
+	dev = file->dev;
+	file->dev = NULL;
+	if (dev && file->handle) {
+		vhca_unpublish(dev, &dev->file_handles, file->handle);
+		vhca_gone(dev, file->ops->what, file->handle,
+			  vhca_cmd_dealloc_ownerless(dev, file->ops->dealloc,
+						     file->handle));
+	}
+	mutex_unlock(&file->lock);
+	WRITE_ONCE(file->gone, true);
+	wake_up_interruptible(file->wait);
+}
+
+/* As long as it waits for an answer the device finds it in its list, and waits for it. */
+void vhca_file_release(struct vhca_file *file)
+{
+	file_dealloc(file);
+	mutex_lock(&files_lock);
+	list_del_init(&file->list);
+	mutex_unlock(&files_lock);
+	kref_put(&file->ref, file_free);
+}
+
+/* First one that is left, with a reference. */
+static struct vhca_file *first_file(struct vhca_dev *dev)
+{
+	struct vhca_file *file;
+
+	mutex_lock(&files_lock);
+	file = list_first_entry_or_null(&dev->files, struct vhca_file, list);
+	if (file) {
+		list_del_init(&file->list);
+		kref_get(&file->ref);
+	}
+	mutex_unlock(&files_lock);
+	return file;
+}
+
+void vhca_files_close(struct vhca_dev *dev)
+{
+	struct vhca_file *file;
+
+	while ((file = first_file(dev))) {
+		file_dealloc(file);
+		if (file->ops->gone)
+			file->ops->gone(file);
+		kref_put(&file->ref, file_free);
+	}
+}

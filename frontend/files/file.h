@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * An open file of a backend's domain, for one of a guest's process: of the connection
+ * manager (cm.h), or for management datagrams (umad.h).
+ */
+#ifndef VHCA_FILE_H
+#define VHCA_FILE_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+struct vhca_dev;
+struct vhca_file;
+
+/* What one kind has that another has not. */
+struct vhca_file_ops {
+	const char *what;
+	u8 event;			/* XENVHCA_EVT_* */
+	u16 alloc, dealloc;		/* XENVHCA_OP_* */
+	void (*gone)(struct vhca_file *file);	/* its device; NULL: nobody cares */
+	void (*free)(struct vhca_file *file);
+};
+
+struct vhca_file {
+	const struct vhca_file_ops *ops;
+	struct kref ref;		/* private to file.c */
+	struct list_head list;		/* of dev, likewise */
+	struct mutex lock;		/* dev; held during a command */
+	struct vhca_dev *dev;		/* NULL: it is gone */
+	u32 handle;
+	wait_queue_head_t *wait;	/* of the process' file */
+	spinlock_t state_lock;		/* below; upcalls take it */
+	bool gone;
+	bool events;			/* the backend has some */
+	bool lost;			/* what the backend said since a command */
+	u16 seq;			/* of the statement that said so */
+};
+
+/* ---- file.c ---- */
+void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
+		    wait_queue_head_t *wait);
+/* It is of this device, which does not go before the caller lets it. */
+void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev);
+/* It is closed: nothing of it is left at the backend. Sleeps. */
+void vhca_file_release(struct vhca_file *file);
+/* Nobody joins any more: all files of the device are closed, and fail. Sleeps. */
+void vhca_files_close(struct vhca_dev *dev);
+/*
+ * Under file->lock: the device is there, and the backend has the file. 0, -EIO: it is
+ * gone, or the error of its allocation.
+ */
+int vhca_file_ready(struct vhca_file *file);
+/* The same, locked until vhca_file_unlock(). -EINTR, too. */
+int vhca_file_lock(struct vhca_file *file);
+void vhca_file_unlock(struct vhca_file *file);
+
+/* ---- file_event.c ---- */
+/* A command is to be sent. */
+void vhca_file_ask(struct vhca_file *file);
+/* The backend says whether it has events. True: there were none before. Any context. */
+bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events);
+/* Such a statement may have been lost: somebody has to ask. Upcall, evt_lock. */
+void vhca_file_overflow(struct vhca_file *file);
+
+#endif

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * System calls on the guest's files for management datagrams. They look to the process
+ * as user_mad.c of Linux does (Documentation/infiniband/user_mad.rst): the same lengths
+ * and errors, but that a process sends one datagram at a time and no parts of a longer
+ * message. Agents, transactions, time-outs and long answers are those of the backend's
+ * domain. What the process passes and what the backend answers is not trusted.
+ */
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "umad.h"
+#include "verbs/verbs.h"
+
+#define HEAD		sizeof(struct ib_user_mad_hdr)
+#define RMPP_HEAD	36u	/* least of a datagram that a process sends */
+/* The backend takes so many a second: a process that is faster waits here. */
+#define AGAIN_MS	20u
+#define AGAIN_MOST	100u
+
+/* Octets of the header that the process knows: without a P_Key index, or with. */
+static size_t head(const struct vhca_umad *umad)
+{
+	return READ_ONCE(umad->pkey_index) ? HEAD :
+	       sizeof(struct ib_user_mad_hdr_old);
+}
+
+/* ---- agents ---- */
+
+static int vhca_register_umad(struct vhca_umad *umad,
+			      struct xenvhca_register_umad_req *req, u32 *id)
+{
+	req->umad = umad->f.handle;
+	if (!req->mgmt_class) {		/* nothing else counts then */
+		req->method_mask[0] = 0;
+		req->method_mask[1] = 0;
+		req->oui = 0;
+	}
+	return vhca_cmd_register_umad(umad->f.dev, req, id);
+}
+
+static int vhca_unregister_umad(struct vhca_umad *umad, u32 id)
+{
+	if (id >= XENVHCA_UMAD_AGENTS)
+		return -EINVAL;
+	return vhca_cmd_unregister_umad(umad->f.dev, umad->f.handle, id);
+}
+
+/* What two threads do at once comes in one order or the other. */
+static int enable_pkey(struct vhca_umad *umad)
+{
+	if (READ_ONCE(umad->used))
+		return -EINVAL;
+	WRITE_ONCE(umad->pkey_index, true);
+	return 0;
+}
+
+/* The process cannot be told of the agent. If the device is gone, so is the agent. */
+static int agent_undo(struct vhca_umad *umad, u32 id)
+{
+	if (!vhca_file_lock(&umad->f)) {
+		vhca_unregister_umad(umad, id);
+		vhca_file_unlock(&umad->f);
+	}
+	return -EFAULT;
+}
+
+/* @arg: the process' struct, which begins with the number. @known: the new header. */
+static int agent_new(struct vhca_umad *umad, u32 __user *arg,
+		     struct xenvhca_register_umad_req *req, bool known)
+{
+	u32 id;
+	int rc = vhca_file_lock(&umad->f);
+
+	if (rc)
+		return rc;
+	rc = vhca_register_umad(umad, req, &id);
+	vhca_file_unlock(&umad->f);
+	if (rc)
+		return rc;
+	if (put_user(id, arg))
+		return agent_undo(umad, id);
+	if (known)			/* unless an agent was there before */
+		enable_pkey(umad);
+	WRITE_ONCE(umad->used, true);
+	return 0;
+}
+
+static int reg_agent(struct vhca_umad *umad, void __user *arg)
+{
+	struct xenvhca_register_umad_req req = {};
+	struct ib_user_mad_reg_req r;
+
+	if (copy_from_user(&r, arg, sizeof(r)))
+		return -EFAULT;
+	if (r.qpn > 1)
+		return -EINVAL;
+	req.qpn = r.qpn;
+	req.mgmt_class = r.mgmt_class;
+	req.mgmt_class_version = r.mgmt_class_version;
+	req.rmpp_version = r.rmpp_version;
+	req.oui = r.oui[0] << 16 | r.oui[1] << 8 | r.oui[2];
+	memcpy(req.method_mask, r.method_mask, sizeof(req.method_mask));
+	return agent_new(umad, arg, &req, false);
+}
+
+static int reg_agent2(struct vhca_umad *umad, void __user *arg)
+{
+	struct ib_user_mad_reg_req2 __user *user = arg;
+	struct xenvhca_register_umad_req req = {};
+	struct ib_user_mad_reg_req2 r;
+
+	if (copy_from_user(&r, arg, sizeof(r)))
+		return -EFAULT;
+	if (r.qpn > 1)
+		return -EINVAL;
+	if (r.flags)			/* there are none that we know */
+		return put_user(0, &user->flags) ? -EFAULT : -EINVAL;
+	if (r.mgmt_class && r.oui >> 24)
+		return -EINVAL;
+	req.qpn = r.qpn;
+	req.mgmt_class = r.mgmt_class;
+	req.mgmt_class_version = r.mgmt_class_version;
+	req.rmpp_version = r.rmpp_version;
+	req.oui = r.oui;
+	memcpy(req.method_mask, r.method_mask, sizeof(req.method_mask));
+	return agent_new(umad, arg, &req, true);
+}
+
+static int unreg_agent(struct vhca_umad *umad, u32 __user *arg)
+{
+	u32 id;
+	int rc;
+
+	if (get_user(id, arg))
+		return -EFAULT;
+	rc = vhca_file_lock(&umad->f);
+	if (rc)
+		return rc;
+	rc = vhca_unregister_umad(umad, id);
+	vhca_file_unlock(&umad->f);
+	return rc;
+}
+
+long vhca_umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	struct vhca_umad *umad = filp->private_data;
+	void __user *user = (void __user *)arg;
+
+	switch (cmd) {
+	case IB_USER_MAD_REGISTER_AGENT:
+		return reg_agent(umad, user);
+	case IB_USER_MAD_REGISTER_AGENT2:
+		return reg_agent2(umad, user);
+	case IB_USER_MAD_UNREGISTER_AGENT:
+		return unreg_agent(umad, user);
+	case IB_USER_MAD_ENABLE_PKEY:
+		return enable_pkey(umad);
+	default:
+		return -ENOIOCTLCMD;
+	}
+}
+
+/* ---- write() ---- */
+
+/* Under umad->f.lock. */
+static int vhca_send_umad(struct vhca_umad *umad, const void *packet, u16 len)
+{
+	return vhca_cmd_send_umad(umad->f.dev, umad->f.handle, packet, len);
+}
+
+/* The packet as the backend wants it; its length, or -errno. */
+static int load(const struct vhca_umad *umad, const char __user *buf,
+		size_t count, u8 packet[XENVHCA_UMAD_SEND_MAX])
+{
+	struct ib_user_mad_hdr hdr = {};
+	size_t len = head(umad);
+
+	if (count < len + RMPP_HEAD)
+		return -EINVAL;
+	if (count > len + VHCA_MAD_SIZE)
+		return -EMSGSIZE;
+	if (copy_from_user(&hdr, buf, len) ||
+	    copy_from_user(packet + HEAD, buf + len, count - len))
+		return -EFAULT;
+	if (hdr.id >= XENVHCA_UMAD_AGENTS)
+		return -EINVAL;
+	hdr.status = 0;
+	hdr.length = 0;
+	memset(hdr.reserved, 0, sizeof(hdr.reserved));
+	memcpy(packet, &hdr, HEAD);
+	return HEAD + count - len;
+}
+
+static int send_once(struct vhca_umad *umad, const void *packet, u16 len)
+{
+	int rc = vhca_file_lock(&umad->f);
+
+	if (rc)
+		return rc;
+	rc = vhca_send_umad(umad, packet, len);
+	vhca_file_unlock(&umad->f);
+	return rc;
+}
+
+/* Natively it never is too fast, so this waits with O_NONBLOCK as well, for a while. */
+ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
+			loff_t *pos)
+{
+	struct vhca_umad *umad = filp->private_data;
+	u8 packet[XENVHCA_UMAD_SEND_MAX];
+	unsigned int again = AGAIN_MOST;
+	int rc, len = load(umad, buf, count, packet);
+
+	if (len < 0)
+		return len;
+	for (;;) {
+		rc = send_once(umad, packet, len);
+		if (rc != -EAGAIN || !again--)
+			return rc ? rc : count;
+		schedule_timeout_killable(msecs_to_jiffies(AGAIN_MS));
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
+/* ---- read() ---- */
+
+static bool readable(const struct vhca_umad *umad)
+{
+	return READ_ONCE(umad->full) || READ_ONCE(umad->f.events) ||
+	       READ_ONCE(umad->f.gone);
+}
+
+/* It was read, or cannot be fetched. */
+static void packet_drop(struct vhca_umad *umad)
+{
+	kvfree(umad->packet);
+	umad->packet = NULL;
+	umad->room = 0;
+	umad->at = 0;
+	WRITE_ONCE(umad->full, false);
+}
+
+static int packet_room(struct vhca_umad *umad, u32 len)
+{
+	u8 *p;
+
+	if (umad->room >= len)
+		return 0;
+	p = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return -ENOMEM;
+	packet_drop(umad);
+	umad->packet = p;
+	umad->room = len;
+	return 0;
+}
+
+/* Under umad->f.lock. The next part of the packet; -EAGAIN: there is none. */
+static int vhca_recv_umad(struct vhca_umad *umad, struct vhca_umad_part *part)
+{
+	int rc;
+
+	vhca_file_ask(&umad->f);
+	rc = vhca_cmd_recv_umad(umad->f.dev, umad->f.handle, umad->at, part);
+	if (rc)
+		return rc;
+	vhca_file_notify(&umad->f, part->seq, part->events);
+	if (!part->len)
+		return -EAGAIN;
+	if (umad->at && part->len != umad->len)
+		return -EIO;
+	rc = umad->at ? 0 : packet_room(umad, part->len);
+	if (rc)
+		return rc;
+	umad->len = part->len;
+	memcpy(umad->packet + umad->at, part->octet, part->nr);
+	umad->at += part->nr;
+	return 0;
+}
+
+/*
+ * Under umad->f.lock. The backend gives a packet away with its last octet, so there is
+ * room for one that has a single part before it is asked for. As natively, no signal
+ * interrupts a read() of what is there; a killed process reads no more.
+ */
+static int fetch_parts(struct vhca_umad *umad, struct vhca_umad_part *part)
+{
+	int rc = packet_room(umad, VHCA_UMAD_SLOT);
+
+	while (!rc) {
+		rc = vhca_recv_umad(umad, part);
+		if (rc || umad->at == umad->len)
+			break;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	if (rc)
+		packet_drop(umad);
+	else
+		WRITE_ONCE(umad->full, true);
+	return rc;
+}
+
+static int fetch(struct vhca_umad *umad)
+{
+	struct vhca_umad_part *part = kmalloc(sizeof(*part), GFP_KERNEL);
+	int rc;
+
+	if (!part)
+		return -ENOMEM;
+	rc = vhca_file_lock(&umad->f);
+	if (!rc) {
+		rc = fetch_parts(umad, part);
+		vhca_file_unlock(&umad->f);
+	}
+	kfree(part);
+	return rc;
+}
+
+/*
+ * The packet, to a process that has room for it; a long one's first datagram and
+ * -ENOSPC, as the kernel does it. If it does not fit, the packet stays.
+ */
+static ssize_t give(struct vhca_umad *umad, char __user *buf, size_t count)
+{
+	u32 len = umad->len - HEAD, first = min_t(u32, len, VHCA_MAD_SIZE);
+	struct ib_user_mad_hdr hdr;
+	size_t n = head(umad);
+
+	if (count < n + first)
+		return -EINVAL;
+	memcpy(&hdr, umad->packet, HEAD);
+	hdr.length = n + len;
+	if (count < n + len)
+		len = first;
+	if (copy_to_user(buf, &hdr, n) ||
+	    copy_to_user(buf + n, umad->packet + HEAD, len))
+		return -EFAULT;
+	if (len < umad->len - HEAD)
+		return -ENOSPC;
+	packet_drop(umad);
+	return n + len;
+}
+
+static ssize_t recv_once(struct vhca_umad *umad, char __user *buf, size_t count)
+{
+	ssize_t rc = 0;
+
+	if (mutex_lock_killable(&umad->reader))
+		return -EINTR;
+	if (READ_ONCE(umad->f.gone))
+		rc = -EIO;
+	else if (count < head(umad))
+		rc = -EINVAL;
+	else if (!umad->full)
+		rc = fetch(umad);
+	if (!rc)
+		rc = give(umad, buf, count);
+	mutex_unlock(&umad->reader);
+	return rc;
+}
+
+ssize_t vhca_umad_read(struct file *filp, char __user *buf, size_t count,
+		       loff_t *pos)
+{
+	struct vhca_umad *umad = filp->private_data;
+	ssize_t rc;
+
+	if (count < sizeof(struct ib_user_mad_hdr_old))
+		return -EINVAL;
+	for (;;) {
+		if (!readable(umad) && filp->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		if (wait_event_interruptible(umad->wait, readable(umad)))
+			return -ERESTARTSYS;
+		rc = recv_once(umad, buf, count);
+		/* The backend may say that there is a datagram and have none, for ever. */
+		if (rc != -EAGAIN || filp->f_flags & O_NONBLOCK)
+			return rc;
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+	}
+}
+
+__poll_t vhca_umad_poll(struct file *filp, struct poll_table_struct *wait)
+{
+	struct vhca_umad *umad = filp->private_data;
+	__poll_t mask = EPOLLOUT | EPOLLWRNORM;
+
+	poll_wait(filp, &umad->wait, wait);
+	if (READ_ONCE(umad->f.gone))
+		return EPOLLERR;
+	return readable(umad) ? mask | EPOLLIN | EPOLLRDNORM : mask;
+}

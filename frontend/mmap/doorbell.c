@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Doorbell (UAR) pages of the HCA in a process: what the process writes there
+ * goes to the HCA without any software between. A page belongs to a ucontext
+ * from its first mmap until DEALLOC_UCONTEXT is answered; ib_uverbs closes a
+ * context after its VMAs are gone or were zapped.
+ *
+ * - PVH, HVM, Arm: the page appears at a guest frame that the frontend chose
+ *   from the device's window, an address range that is otherwise empty. ib_core
+ *   maps it and takes it away, as it does natively.
+ * - Without a control domain Xen has mapped the pages already, where the guest's
+ *   device tree says (devicetree.c). The backend names one, and only one of these is mapped.
+ * - PV: the page is mapped by its machine frame number, which the backend
+ *   sends. Xen checks it with DOMID_IO, so only registers that this domain may
+ *   use can be mapped, never memory, and a failure is an error instead of a
+ *   failed page table update. The first access makes the entry: by then the zap
+ *   can find the VMA.
+ */
+#include <linux/ioport.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+#include <xen/page.h>
+#include <xen/xen.h>
+#include <xen/xen-ops.h>
+
+#include "ring/check.h"
+#include "cmd_mmap.h"
+#include "doorbell.h"
+#include "devicetree.h"
+#include "vhca.h"
+#include "vhca-provider.h"
+
+/*
+ * Pages of a ucontext: as many as the doorbell registers that one of mlx5 can have,
+ * and a small part of what a window holds for all.
+ */
+#define VHCA_UC_DOORBELLS	256
+
+struct vhca_window {
+	struct resource res;
+	char name[16];			/* may outlive the module */
+	struct mutex lock;
+	DECLARE_BITMAP(used, XENVHCA_DOORBELL_SLOTS);
+};
+
+/* One page. The list holds a reference, on PV each VMA as well: VMAs may outlive it. */
+struct vhca_doorbell {
+	struct list_head list;		/* uc->doorbells, under uc->lock */
+	struct kref ref;
+	u64 offset;			/* as the provider passed it to mmap() */
+	u64 gfn;			/* where it may be; PV, in the tree: 0 */
+	u64 frame;			/* to be mapped: gfn, or PV: mfn, or in the tree */
+	u8 prot;			/* XENVHCA_PROT_*; 0: not there */
+	bool unsure;			/* an answer was lost: it may be there */
+
+	/* PV only */
+	struct mutex lock;		/* dead, against page faults */
+	bool dead;			/* zapped: VMAs show dummy */
+	struct page *dummy;
+	struct address_space *mapping;	/* of the uverbs file, for the zap */
+};
+
+/* ---- the window of a translated guest ---- */
+
+/*
+ * It is above 4 GiB, because what is below belongs to firmware and devices. All
+ * memory is a resource as well, and this one excludes balloon and hotplug.
+ */
+struct vhca_window *vhca_window_new(void)
+{
+	const resource_size_t size = XENVHCA_DOORBELL_SLOTS * PAGE_SIZE;
+	struct vhca_window *w;
+	int err;
+
+	if (xen_pv_domain())
+		return NULL;
+	w = kzalloc(sizeof(*w), GFP_KERNEL);
+	if (!w)
+		return ERR_PTR(-ENOMEM);
+	mutex_init(&w->lock);
+	strscpy(w->name, "vhca doorbells", sizeof(w->name));
+	w->res.name = w->name;
+	w->res.flags = IORESOURCE_MEM | IORESOURCE_BUSY;
+	err = allocate_resource(&iomem_resource, &w->res, size,
+				SZ_4G, iomem_resource.end, size, NULL, NULL);
+	if (err) {
+		kfree(w);
+		return ERR_PTR(err);
+	}
+	return w;
+}
+
+u64 vhca_window_gfn(const struct vhca_window *w)
+{
+	return w->res.start >> PAGE_SHIFT;
+}
+
+/* A frame that may still show a page of the HCA must not get another use. */
+void vhca_window_free(struct vhca_window *w)
+{
+	if (!w)
+		return;
+	if (!bitmap_empty(w->used, XENVHCA_DOORBELL_SLOTS)) {
+		pr_warn("xen-vhcafront: doorbell pages were not taken back, their guest frames stay reserved\n");
+		return;
+	}
+	release_resource(&w->res);
+	mutex_destroy(&w->lock);
+	kfree(w);
+}
+
+void vhca_window_clear(struct vhca_window *w)
+{
+	if (w)
+		bitmap_zero(w->used, XENVHCA_DOORBELL_SLOTS);
+}
+
+/* Does the backend name pages of the guest's device tree? */
+static bool in_tree(const struct vhca_dev *dev)
+{
+	return dev->info.flags & XENVHCA_INFO_STATIC_DOORBELLS;
+}
+
+/* *gfn is 0 for a PV guest, which needs no frame. */
+static int gfn_get(struct vhca_window *w, u64 *gfn)
+{
+	unsigned long i;
+
+	*gfn = 0;
+	if (!w)
+		return xen_pv_domain() ? 0 : -ENOMEM;
+	mutex_lock(&w->lock);
+	i = find_first_zero_bit(w->used, XENVHCA_DOORBELL_SLOTS);
+	if (i < XENVHCA_DOORBELL_SLOTS) {
+		__set_bit(i, w->used);
+		*gfn = vhca_window_gfn(w) + i;
+	}
+	mutex_unlock(&w->lock);
+	return *gfn ? 0 : -ENOSPC;
+}
+
+static void gfn_put(struct vhca_window *w, u64 gfn)
+{
+	if (!w || !gfn)
+		return;
+	mutex_lock(&w->lock);
+	__clear_bit(gfn - vhca_window_gfn(w), w->used);
+	mutex_unlock(&w->lock);
+}
+
+/* ---- pages of a ucontext; uc->lock is held ---- */
+
+static void doorbell_release(struct kref *ref)
+{
+	struct vhca_doorbell *db = container_of(ref, struct vhca_doorbell, ref);
+
+	if (db->dummy)
+		__free_page(db->dummy);
+	mutex_destroy(&db->lock);
+	kfree(db);
+	module_put(THIS_MODULE);
+}
+
+static struct vhca_doorbell *doorbell_find(struct vhca_ucontext *uc,
+					   u64 offset)
+{
+	struct vhca_doorbell *db;
+
+	list_for_each_entry(db, &uc->doorbells, list)
+		if (db->offset == offset)
+			return db;
+	return NULL;
+}
+
+/* Drops a page that nobody maps and that the backend has not mapped. */
+static void doorbell_forget(struct vhca_ucontext *uc,
+			    struct vhca_doorbell *db)
+{
+	gfn_put(to_vdev(uc->ibuc.device)->window, db->gfn);
+	list_del(&db->list);
+	uc->nr_doorbells--;
+	kref_put(&db->ref, doorbell_release);
+}
+
+static bool doorbell_good(const struct vhca_dev *dev,
+			  const struct vhca_mmap *row,
+			  const struct xenvhca_mmap_rsp *rsp)
+{
+	return vhca_check_mmio(rsp) &&
+	       vhca_provider_mmap_prot(row, rsp->prot) &&
+	       (!in_tree(dev) || vhca_devicetree_has(rsp->frame));
+}
+
+/*
+ * Asks the backend for a page. Where nobody knows whether it is at its gfn, that
+ * stays in use until the ucontext is gone.
+ */
+static int doorbell_ask(struct vhca_ucontext *uc,
+			const struct vhca_mmap *row,
+			struct vhca_doorbell *db)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct xenvhca_mmap_req req = {
+		.offset = db->offset, .length = PAGE_SIZE, .gfn = db->gfn,
+	};
+	struct xenvhca_mmap_rsp rsp;
+	int rc;
+
+	rc = vhca_cmd_mmap(uc, &req, VHCA_CMD_SOON, &rsp);
+	/* Every other error means that the backend has not mapped the page. */
+	db->unsure |= rc == -EINTR || rc == -ETIMEDOUT || rc == -EIO;
+	if (rc)
+		return rc;
+	if (!doorbell_good(dev, row, &rsp)) {
+		ibdev_warn_ratelimited(&dev->ibdev,
+				       "mmap %#llx: backend answered with no doorbell page of this guest (kind %u, attribute %u, frame %#llx)\n",
+				       db->offset, rsp.kind, rsp.prot,
+				       rsp.frame);
+		db->unsure = true;
+		return -EIO;
+	}
+	db->frame = db->gfn ? db->gfn : rsp.frame;
+	db->prot = rsp.prot;
+	atomic64_inc(&dev->stats.doorbells);
+	return 0;
+}
+
+static int doorbell_new(struct vhca_ucontext *uc, u64 offset,
+			struct vhca_doorbell **out)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_doorbell *db;
+	int rc;
+
+	if (uc->nr_doorbells == VHCA_UC_DOORBELLS)
+		return -ENOMEM;
+	if (in_tree(dev) && !vhca_devicetree_any()) {
+		ibdev_warn_ratelimited(&dev->ibdev,
+				       "no doorbell pages: the device tree of this guest has no node " XENVHCA_TREE_DOORBELLS "\n");
+		return -ENXIO;
+	}
+	/* For vm_ops, until the release; not if the module is on its way out. */
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	db = kzalloc(sizeof(*db), GFP_KERNEL);
+	if (!db) {
+		module_put(THIS_MODULE);
+		return -ENOMEM;
+	}
+	kref_init(&db->ref);
+	mutex_init(&db->lock);
+	db->offset = offset;
+	rc = in_tree(dev) ? 0 : gfn_get(dev->window, &db->gfn);
+	if (rc) {
+		kref_put(&db->ref, doorbell_release);
+		return rc;
+	}
+	list_add(&db->list, &uc->doorbells);
+	uc->nr_doorbells++;
+	*out = db;
+	return 0;
+}
+
+/* Finds the page of @offset; asks the backend for it unless it is there. */
+static int doorbell_get(struct vhca_ucontext *uc,
+			const struct vhca_mmap *row, u64 offset,
+			struct vhca_doorbell **out)
+{
+	int rc;
+
+	*out = doorbell_find(uc, offset);
+	if (!*out) {
+		rc = doorbell_new(uc, offset, out);
+		if (rc)
+			return rc;
+	}
+	if ((*out)->prot)
+		return 0;
+	rc = doorbell_ask(uc, row, *out);
+	if (rc && !(*out)->unsure)
+		doorbell_forget(uc, *out);
+	return rc;
+}
+
+void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
+{
+	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
+	struct vhca_doorbell *db, *next;
+
+	list_for_each_entry_safe(db, next, &uc->doorbells, list) {
+		if (!unknown)
+			gfn_put(dev->window, db->gfn);
+		list_del(&db->list);
+		uc->nr_doorbells--;
+		if (db->prot)
+			atomic64_dec(&dev->stats.doorbells);
+		kref_put(&db->ref, doorbell_release);
+	}
+}
+
+/* ---- PV: the process's page table entry ---- */
+
+#ifdef CONFIG_XEN_PV
+/*
+ * Cached, not as vm_page_prot has it: Xen refuses an entry with another cache
+ * mode to a domain that may use no registers at all, as ours may be by now. The
+ * kernel does not notice that, and the process would fault for ever.
+ */
+static vm_fault_t doorbell_insert_dummy(struct vm_area_struct *vma,
+					const struct vhca_doorbell *db)
+{
+	return vmf_insert_pfn_prot(vma, vma->vm_start, page_to_pfn(db->dummy),
+				   vm_get_page_prot(vma->vm_flags));
+}
+
+static vm_fault_t doorbell_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct vhca_doorbell *db = vma->vm_private_data;
+	xen_pfn_t mfn = db->frame;
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+	int err = 0;
+
+	mutex_lock(&db->lock);
+	if (db->dead) {
+		ret = doorbell_insert_dummy(vma, db);
+	} else if (xen_remap_pfn(vma, vma->vm_start, &mfn, 1, &err,
+				 vma->vm_page_prot, DOMID_IO, false) < 0 ||
+		   err) {
+		ret = VM_FAULT_SIGBUS;
+	}
+	mutex_unlock(&db->lock);
+	return ret;
+}
+
+static void doorbell_open(struct vm_area_struct *vma)
+{
+	struct vhca_doorbell *db = vma->vm_private_data;
+
+	kref_get(&db->ref);
+}
+
+static void doorbell_close(struct vm_area_struct *vma)
+{
+	struct vhca_doorbell *db = vma->vm_private_data;
+
+	kref_put(&db->ref, doorbell_release);
+}
+
+/* The kernel would compute a page frame number from the entry: there is none. */
+static int doorbell_mprotect(struct vm_area_struct *vma,
+			     unsigned long start, unsigned long end,
+			     unsigned long newflags)
+{
+	return -EACCES;
+}
+
+static const struct vm_operations_struct doorbell_vm_ops = {
+	.open = doorbell_open,
+	.close = doorbell_close,
+	.fault = doorbell_fault,
+	.mprotect = doorbell_mprotect,
+};
+
+static int doorbell_map_pv(struct vhca_doorbell *db,
+			   struct vm_area_struct *vma)
+{
+	if (!db->dummy)
+		db->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!db->dummy)
+		return -ENOMEM;
+	db->mapping = vma->vm_file->f_mapping;
+	kref_get(&db->ref);
+	/*
+	 * A child's page table must have no copy of the entry: Xen would refuse to
+	 * pin it once the backend has taken the page back.
+	 */
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP |
+		     VM_DONTCOPY);
+	vma->vm_private_data = db;
+	vma->vm_ops = &doorbell_vm_ops;
+	return 0;
+}
+#else
+static int doorbell_map_pv(struct vhca_doorbell *db,
+			   struct vm_area_struct *vma)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
+/*
+ * The device goes; no mmap is under way any more. Offsets are the same in all
+ * contexts: the entries of others vanish too, and come back by a page fault
+ * unless theirs is dead as well.
+ */
+void vhca_doorbell_zap(struct vhca_ucontext *uc)
+{
+	struct vhca_doorbell *db;
+
+	list_for_each_entry(db, &uc->doorbells, list) {
+		if (!db->mapping)	/* not PV: ib_core did it */
+			continue;
+		mutex_lock(&db->lock);
+		db->dead = true;
+		mutex_unlock(&db->lock);
+		unmap_mapping_range(db->mapping, db->offset, PAGE_SIZE, 1);
+	}
+}
+
+/* ---- mmap ---- */
+
+static pgprot_t doorbell_prot(pgprot_t prot, u8 kind)
+{
+	switch (kind) {
+	case XENVHCA_PROT_WC:
+		return pgprot_writecombine(prot);
+#ifdef CONFIG_ARM64
+	case XENVHCA_PROT_DEV:
+		return pgprot_device(prot);
+#endif
+	default:
+		return pgprot_noncached(prot);
+	}
+}
+
+int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
+		       const struct vhca_mmap *row)
+{
+	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	struct vhca_doorbell *db;
+	int rc;
+
+	rc = vhca_provider_mmap_check(row, vma->vm_end - vma->vm_start);
+	if (rc)
+		return rc;
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return -EINVAL;
+	vm_flags_clear(vma, VM_MAYEXEC);
+	/* The holder may wait for the backend: a killed process must not. */
+	if (mutex_lock_killable(&uc->lock))
+		return -EINTR;
+	rc = doorbell_get(uc, row, offset, &db);
+	if (rc)
+		goto out;
+	vma->vm_page_prot = doorbell_prot(vma->vm_page_prot, db->prot);
+	if (xen_pv_domain())
+		rc = doorbell_map_pv(db, vma);
+	else
+		rc = rdma_user_mmap_io(&uc->ibuc, vma, db->frame, PAGE_SIZE,
+				       vma->vm_page_prot, NULL);
+out:
+	mutex_unlock(&uc->lock);
+	return rc;
+}

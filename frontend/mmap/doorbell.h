@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Doorbell pages of the HCA mapped into a process.
+ */
+#ifndef VHCA_DOORBELL_H
+#define VHCA_DOORBELL_H
+
+#include <linux/types.h>
+
+struct vhca_mmap;
+struct vhca_ucontext;
+struct vhca_window;
+struct vm_area_struct;
+
+/*
+ * Guest frames for doorbell pages, for as long as the xenbus device exists;
+ * NULL in a PV guest. ERR_PTR(-ENOMEM or -EBUSY).
+ */
+struct vhca_window *vhca_window_new(void);
+u64 vhca_window_gfn(const struct vhca_window *w);	/* the first */
+/* The backend has entered InitWait: no frame has a page. NULL is fine. */
+void vhca_window_clear(struct vhca_window *w);
+/* Unless frames may still have a page: then they stay reserved for ever. */
+void vhca_window_free(struct vhca_window *w);
+/**
+ * vhca_doorbell_mmap() - map one doorbell page into a process
+ * @uc: context of the process
+ * @vma: as in mmap()
+ * @row: the provider's row of the VMA's offset
+ *
+ * Return: 0; -EINVAL, -EOPNOTSUPP if it is not to be mapped this way; -ENOSPC:
+ * all XENVHCA_DOORBELL_SLOTS are in use; -ENXIO: they are said to be in the device
+ * tree, which has none; -EIO if the backend answered nonsense; -ENODEV: the module is being removed; the errors of
+ * vhca_cmd_mmap().
+ */
+int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
+		       const struct vhca_mmap *row);
+/* Take every page away from the processes, which see zero pages then. */
+void vhca_doorbell_zap(struct vhca_ucontext *uc);
+/*
+ * After DEALLOC_UCONTEXT. @unknown: the backend did not confirm it, the guest
+ * frames stay in use.
+ */
+void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown);
+
+#endif

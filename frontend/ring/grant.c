@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Memory of this guest that is granted to the backend: pinned user memory and
+ * the pages of the rings. This runs in the process that registers or releases
+ * it.
+ *
+ * A page that the backend still maps cannot be given back: it becomes a zombie,
+ * which holds a reference of the page and is retried until the backend unmaps
+ * it. Nothing that the backend does or omits frees a page early. Until then the
+ * page counts as granted, and as pinned by its process; a backend that holds
+ * too many loses the device. Where the backend domain may be about to die, a page
+ * stays a zombie for some time after its grant has ended (../common/kernel/dying.h).
+ */
+#include <linux/delay.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <xen/page.h>
+
+#include "../../common/kernel/dying.h"
+#include "../../common/kernel/grants.h"
+#include "grant.h"
+#include "vhca.h"
+
+/*
+ * What a network card (two rings of 256 requests) and a disk (32 requests of 33 pages)
+ * take for a virtual processor, of which they use no more than eight.
+ */
+#define VHCA_OTHERS_GRANTS	1600
+#define VHCA_OTHERS_CPUS	8
+#define VHCA_GRANT_RINGS	64	/* pages; a device has 18 */
+#define VHCA_ZOMBIE_RETRY	(HZ)
+#define VHCA_ZOMBIE_WAIT_MS	5000
+#define VHCA_DYING_WAIT_MS	(VHCA_ZOMBIE_WAIT_MS + VHCA_DYING_WAIT / HZ * 1000)
+#define VHCA_ZOMBIE_SHARE	8	/* of what may be granted in all */
+#define VHCA_ZOMBIE_MEMORY	16	/* of the memory there is */
+
+struct vhca_zombie {
+	struct list_head list;
+	grant_ref_t ref;		/* unless it has ended */
+	domid_t backend;
+	unsigned long ended;		/* jiffies; 0: the backend maps the page */
+	struct page *page;
+	struct mm_struct *mm;		/* that pinned it, or NULL */
+};
+
+static DEFINE_SPINLOCK(zombie_lock);
+static LIST_HEAD(zombies);
+static atomic64_t zombie_count;
+static atomic64_t zombies_mapped;	/* of them, whose grants have not ended */
+/* All devices share one grant table: counts data, directory, ring, zombie pages. */
+static atomic64_t granted;
+static unsigned int grants_of_frame;
+
+static void zombies_retry(struct work_struct *work);
+static DECLARE_DELAYED_WORK(zombie_work, zombies_retry);
+
+u64 vhca_grant_zombies(void)
+{
+	return atomic64_read(&zombie_count);
+}
+
+/* When a grant ended, if it did now; else 0. */
+static unsigned long grant_end(grant_ref_t ref)
+{
+	return gnttab_try_end_foreign_access(ref) ? max(jiffies, 1ul) : 0;
+}
+
+/* The grant of @z has ended; an entry of a page table may still be there. */
+static void zombie_ended(struct vhca_zombie *z)
+{
+	atomic64_dec(&zombies_mapped);
+	atomic64_dec(&granted);
+}
+
+static void zombie_free(struct vhca_zombie *z)
+{
+	if (z->mm) {
+		atomic64_dec(&z->mm->pinned_vm);
+		mmdrop(z->mm);
+	}
+	atomic64_dec(&zombie_count);
+	kfree(z);
+}
+
+/* Tries to end the grant once more. May the page be used again? */
+static bool zombie_over(struct vhca_zombie *z)
+{
+	if (!z->ended) {
+		z->ended = grant_end(z->ref);
+		if (!z->ended)
+			return false;
+		zombie_ended(z);
+	}
+	return !vhca_dying_maps(z->backend, z->ended);
+}
+
+/* Pages that may not be used again yet go back on the list. */
+static void zombie_reap(void)
+{
+	struct vhca_zombie *z, *next;
+	LIST_HEAD(todo);
+
+	spin_lock(&zombie_lock);
+	list_splice_init(&zombies, &todo);
+	spin_unlock(&zombie_lock);
+	list_for_each_entry_safe(z, next, &todo, list) {
+		cond_resched();
+		if (!zombie_over(z))
+			continue;
+		list_del(&z->list);
+		put_page(z->page);
+		zombie_free(z);
+	}
+	spin_lock(&zombie_lock);
+	list_splice(&todo, &zombies);
+	spin_unlock(&zombie_lock);
+}
+
+static void zombies_retry(struct work_struct *work)
+{
+	zombie_reap();
+	if (vhca_grant_zombies())
+		schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
+}
+
+/*
+ * Takes over the caller's reference of the page. @mm: who pinned it, or NULL. @ended:
+ * when its grant @ref did, or 0.
+ */
+static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
+		       struct page *page, struct mm_struct *mm,
+		       unsigned long ended)
+{
+	struct vhca_zombie *z = kmalloc(sizeof(*z), GFP_KERNEL);
+
+	if (!z) {
+		/* The grant table has a list of its own for this. */
+		if (!ended)
+			gnttab_end_foreign_access(ref, page);
+		else
+			pr_warn_ratelimited("xen-vhcafront: out of memory: a page is lost\n");
+		return;
+	}
+	z->ref = ref;
+	z->backend = dev->backend;
+	z->ended = ended;
+	z->page = page;
+	z->mm = mm;
+	if (mm) {
+		mmgrab(mm);
+		atomic64_inc(&mm->pinned_vm);
+	}
+	atomic64_inc(&zombie_count);
+	if (!ended) {
+		atomic64_inc(&zombies_mapped);
+		atomic64_inc(&granted);
+	}
+	spin_lock(&zombie_lock);
+	list_add_tail(&z->list, &zombies);
+	spin_unlock(&zombie_lock);
+	schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
+}
+
+/* Has the backend said by itself that it maps no such page? Else it may be dying. */
+static bool backend_confirmed(struct vhca_dev *dev)
+{
+	return READ_ONCE(dev->ring.state) == VHCA_RING_UP || dev->ring.closed;
+}
+
+/* Ends a grant, at *ended unless that is 0. May its page be used again? */
+static bool page_end(struct vhca_dev *dev, grant_ref_t ref,
+		     unsigned long *ended)
+{
+	*ended = grant_end(ref);
+	return *ended && (backend_confirmed(dev) ||
+			  !vhca_dying_maps(dev->backend, *ended));
+}
+
+bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
+			 struct page *page)
+{
+	unsigned long ended;
+
+	if (page_end(dev, ref, &ended)) {
+		__free_page(page);
+		return true;
+	}
+	zombie_add(dev, ref, page, NULL, ended);
+	return ended;
+}
+
+/*
+ * A part of the grant table is left to the other devices of this guest: a process must
+ * not be able to starve its network card. It is an eighth, but not less than what these
+ * devices take for each virtual processor after the first, and half at most.
+ */
+static u64 grant_max(void)
+{
+	u64 all = (u64)gnttab_max_grant_frames() * grants_of_frame;
+	u64 others = (min_t(u64, num_possible_cpus(), VHCA_OTHERS_CPUS) - 1) *
+		     VHCA_OTHERS_GRANTS;
+
+	return all - clamp(others, all / 8, all / 2);
+}
+
+/* Three levels of lists, each rounded up; the first level has a page for each 1024. */
+u64 vhca_grant_max_region(void)
+{
+	u64 lists = grant_max() / XENVHCA_GREFS_PER_PAGE;
+	u64 besides = lists + lists / XENVHCA_GREFS_PER_PAGE + 3 +
+		      VHCA_GRANT_RINGS;
+
+	return grant_max() > besides ? grant_max() - besides : 0;
+}
+
+static u64 zombie_max(void)
+{
+	u64 memory = (u64)totalram_pages() << (PAGE_SHIFT - XEN_PAGE_SHIFT);
+
+	return min(grant_max() / VHCA_ZOMBIE_SHARE,
+		   memory / VHCA_ZOMBIE_MEMORY);
+}
+
+bool vhca_grant_overdrawn(void)
+{
+	if (vhca_grant_zombies() <= zombie_max())
+		return false;
+	zombie_reap();
+	return vhca_grant_zombies() > zombie_max();
+}
+
+/* @nr pages of @dev became zombies although the backend lives, which may break it. */
+static void zombie_blame(struct vhca_dev *dev, u32 nr)
+{
+	if (!nr)
+		return;
+	dev_warn_ratelimited(dev->link->dev,
+			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
+			     nr, (u64)atomic64_read(&zombies_mapped));
+	if (READ_ONCE(dev->ring.state) != VHCA_RING_UP ||
+	    atomic64_read(&zombies_mapped) <= zombie_max())
+		return;
+	/* Some may have been let go of since. */
+	zombie_reap();
+	if (atomic64_read(&zombies_mapped) > zombie_max())
+		vhca_break(dev, "backend does not let go of memory");
+}
+
+void vhca_grant_count(int nr)
+{
+	atomic64_add(nr, &granted);
+}
+
+static int grant_reserve(struct vhca_dev *dev, u32 nr)
+{
+	if (atomic64_add_return(nr, &granted) <= grant_max())
+		return 0;
+	/* Some of a backend that is gone may be free by now. */
+	zombie_reap();
+	if (atomic64_read(&granted) <= grant_max())
+		return 0;
+	atomic64_sub(nr, &granted);
+	dev_err_ratelimited(dev->link->dev,
+		"no grant references for %u pages of 4 KiB (%u frames, backends keep %llu pages): raise max_grant_frames in the configuration of this domain\n",
+		nr, gnttab_max_grant_frames(),
+		(u64)atomic64_read(&zombies_mapped));
+	return -ENOMEM;
+}
+
+static int grant_page(struct vhca_dev *dev, struct page *page,
+		      bool readonly, grant_ref_t *ref)
+{
+	int err = gnttab_grant_foreign_access(dev->backend,
+					      xen_page_to_gfn(page), readonly);
+
+	if (err < 0) {
+		dev_err_ratelimited(dev->link->dev,
+			"out of grant references: raise max_grant_frames in the configuration of this domain\n");
+		return -ENOMEM;
+	}
+	*ref = err;
+	return 0;
+}
+
+/* ---- directories ---- */
+
+static u32 dirs_of(u32 nr)
+{
+	return DIV_ROUND_UP(nr, XENVHCA_GREFS_PER_PAGE);
+}
+
+/* Computes the depth of the tree and the number of its directory pages. */
+static int mem_shape(struct vhca_mem *mem, u32 nr)
+{
+	mem->pages.nr_pages = nr;
+	if (nr <= XENVHCA_MAX_PAGES_LEVEL0) {
+		mem->pages.level = 0;
+		mem->nr_dir = 0;
+	} else if (nr <= XENVHCA_MAX_PAGES_LEVEL1) {
+		mem->pages.level = 1;
+		mem->nr_dir = dirs_of(nr);
+	} else if (nr <= XENVHCA_MAX_PAGES_LEVEL2) {
+		mem->pages.level = 2;
+		mem->nr_dir = dirs_of(nr) + dirs_of(dirs_of(nr));
+	} else {
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Writes @nr references into directory pages mem->dir[first ..], grants them.
+ * Returns how many pages that took, or an error.
+ */
+static int mem_fill(struct vhca_mem *mem, const grant_ref_t *ref, u32 nr,
+		    u32 first)
+{
+	u32 i, n, dirs = dirs_of(nr);
+	int err;
+
+	for (i = 0; i < dirs; i++) {
+		struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+
+		if (!page)
+			return -ENOMEM;
+		n = min_t(u32, nr - i * XENVHCA_GREFS_PER_PAGE,
+			  XENVHCA_GREFS_PER_PAGE);
+		memcpy(page_address(page), ref + i * XENVHCA_GREFS_PER_PAGE,
+		       n * sizeof(*ref));
+		err = grant_page(mem->dev, page, false,
+				 &mem->dir_ref[first + i]);
+		if (err) {
+			__free_page(page);
+			return err;
+		}
+		mem->dir[first + i] = page;
+	}
+	return dirs;
+}
+
+static int mem_build_dirs(struct vhca_mem *mem)
+{
+	const grant_ref_t *top = mem->ref;
+	u32 nr = mem->pages.nr_pages, first = 0;
+	int level, dirs;
+
+	if (mem->nr_dir) {
+		mem->dir = kcalloc(mem->nr_dir, sizeof(*mem->dir), GFP_KERNEL);
+		mem->dir_ref = kcalloc(mem->nr_dir, sizeof(*mem->dir_ref),
+				       GFP_KERNEL);
+		if (!mem->dir || !mem->dir_ref)
+			return -ENOMEM;
+	}
+	for (level = 0; level < mem->pages.level; level++) {
+		dirs = mem_fill(mem, top, nr, first);
+		if (dirs < 0)
+			return dirs;
+		top = mem->dir_ref + first;
+		first += dirs;
+		nr = dirs;
+	}
+	memcpy(mem->pages.gref, top, nr * sizeof(*top));
+	return 0;
+}
+
+void vhca_mem_drop_dirs(struct vhca_mem *mem)
+{
+	u32 i, stuck = 0;
+
+	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
+		if (mem->dir[i] &&
+		    !vhca_grant_end_page(mem->dev, mem->dir_ref[i],
+					 mem->dir[i]))
+			stuck++;
+	kfree(mem->dir);
+	kfree(mem->dir_ref);
+	mem->dir = NULL;
+	mem->dir_ref = NULL;
+	atomic64_sub(mem->nr_dir, &granted);
+	mem->nr_dir = 0;
+	zombie_blame(mem->dev, stuck);
+}
+
+/* ---- pinned user memory ---- */
+
+/*
+ * What another domain granted to this one cannot be granted on: the backend could not
+ * map it, and Xen would log each page. Pages of files and anonymous memory use the
+ * flag for other things, but have a mapping.
+ */
+static bool page_is_granted(struct page *page)
+{
+	return PageForeign(page) && !page->mapping;
+}
+
+static int mem_grant(struct vhca_mem *mem)
+{
+	struct sg_page_iter iter;
+	u32 done = 0;
+	int err;
+
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
+		struct page *page = sg_page_iter_page(&iter);
+
+		if (done == mem->pages.nr_pages)
+			break;
+		if (page_is_granted(page))
+			return -EINVAL;
+		err = grant_page(mem->dev, page, vhca_mem_readonly(mem),
+				 &mem->ref[done]);
+		if (err)
+			return err;
+		done++;
+		cond_resched();
+	}
+	return done == mem->pages.nr_pages ? 0 : -EINVAL;
+}
+
+/* Ends all grants of @mem; a page that may not be used again outlives the umem. */
+static void mem_end(struct vhca_mem *mem)
+{
+	struct sg_page_iter iter;
+	unsigned long ended;
+	u32 i = 0, stuck = 0;
+
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
+		struct page *page = sg_page_iter_page(&iter);
+
+		if (i == mem->pages.nr_pages ||
+		    mem->ref[i] == INVALID_GRANT_REF)
+			break;
+		if (!page_end(mem->dev, mem->ref[i], &ended)) {
+			get_page(page);
+			zombie_add(mem->dev, mem->ref[i], page,
+				   mem->umem->owning_mm, ended);
+			stuck += !ended;
+		}
+		i++;
+		cond_resched();
+	}
+	atomic64_sub(mem->pages.nr_pages, &granted);
+	atomic64_sub(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
+	zombie_blame(mem->dev, stuck);
+}
+
+void vhca_mem_put(struct vhca_mem *mem)
+{
+	if (!mem)
+		return;
+	vhca_mem_drop_dirs(mem);
+	mem_end(mem);
+	ib_umem_release(mem->umem);
+	kvfree(mem->ref);
+	kfree(mem);
+}
+
+/* Sets up what vhca_mem_put() relies on; leaves nothing behind on an error. */
+static int mem_prepare(struct vhca_mem *mem)
+{
+	size_t nr = ib_umem_num_dma_blocks(mem->umem, PAGE_SIZE);
+	u32 i;
+	int err;
+
+	if (!nr || nr > XENVHCA_MAX_PAGES_LEVEL2)
+		return -ENOMEM;
+	err = mem_shape(mem, nr);
+	if (err)
+		return err;
+	mem->ref = kvmalloc_array(nr, sizeof(*mem->ref), GFP_KERNEL);
+	if (!mem->ref)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		mem->ref[i] = INVALID_GRANT_REF;
+	err = grant_reserve(mem->dev, nr + mem->nr_dir);
+	if (err)
+		kvfree(mem->ref);
+	return err;
+}
+
+/* Memory that nobody may write to is pinned as natively if it is granted read-only. */
+static int mem_access(struct vhca_mem *mem, int access)
+{
+	if (ib_access_writable(access) ||
+	    !(mem->dev->info.flags & XENVHCA_INFO_READONLY))
+		return vhca_umem_access(access);
+	mem->pages.flags = XENVHCA_PAGES_READONLY;
+	return access;
+}
+
+struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
+			      int access)
+{
+	struct vhca_mem *mem;
+	int err;
+
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	mem->dev = dev;
+	INIT_LIST_HEAD(&mem->list);
+	mem->umem = ib_umem_get_va(&dev->ibdev, addr, length,
+				   mem_access(mem, access));
+	if (IS_ERR(mem->umem)) {
+		err = PTR_ERR(mem->umem);
+		goto free_mem;
+	}
+	mem->page_offset = ib_umem_offset(mem->umem);
+	err = mem_prepare(mem);
+	if (err)
+		goto release_umem;
+
+	atomic64_add(mem->pages.nr_pages, &dev->stats.pages_granted);
+	err = mem_grant(mem);
+	if (!err)
+		err = mem_build_dirs(mem);
+	if (!err)
+		return mem;
+	vhca_mem_put(mem);
+	return ERR_PTR(err);
+
+release_umem:
+	ib_umem_release(mem->umem);
+free_mem:
+	kfree(mem);
+	return ERR_PTR(err);
+}
+
+u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
+{
+	struct sg_page_iter iter;
+	u32 word = 0;
+	u8 *page;
+
+	if (offset > PAGE_SIZE - sizeof(word))
+		return 0;
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
+		page = kmap_local_page(sg_page_iter_page(&iter));
+		word = READ_ONCE(*(u32 *)(page + (offset & ~3u)));
+		kunmap_local(page);
+		break;
+	}
+	return word;
+}
+
+/* ---- init, exit ---- */
+
+int vhca_grant_init(void)
+{
+	grants_of_frame = vhca_grants_of_frame();
+	return 0;
+}
+
+/* A page whose grant has ended is waited for until it may be used again. */
+static bool exit_waits(unsigned int ms)
+{
+	if (!vhca_grant_zombies())
+		return false;
+	return ms < (vhca_grant_zombies() > (u64)atomic64_read(&zombies_mapped) ?
+		     VHCA_DYING_WAIT_MS : VHCA_ZOMBIE_WAIT_MS);
+}
+
+/* The grant table's own list takes over what the backend still maps. */
+void vhca_grant_exit(void)
+{
+	unsigned int waited;
+	struct vhca_zombie *z, *next;
+
+	cancel_delayed_work_sync(&zombie_work);
+	zombie_reap();
+	for (waited = 0; exit_waits(waited); waited += 50) {
+		msleep(50);
+		cancel_delayed_work_sync(&zombie_work);
+		zombie_reap();
+	}
+	if (!vhca_grant_zombies())
+		return;
+	pr_warn("xen-vhcafront: backend still maps %llu pages, they stay allocated\n",
+		(u64)atomic64_read(&zombies_mapped));
+	list_for_each_entry_safe(z, next, &zombies, list) {
+		if (z->ended) {
+			put_page(z->page);
+		} else {
+			gnttab_end_foreign_access(z->ref, z->page);
+			zombie_ended(z);
+		}
+		zombie_free(z);
+	}
+}

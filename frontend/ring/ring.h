@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The three rings that a device shares with its backend. ring.c makes and ends
+ * them, ring_cmd.c, ring_event.c and ring_kick.c use one each; nothing else
+ * touches shared memory.
+ */
+#ifndef VHCA_RING_H
+#define VHCA_RING_H
+
+#include <linux/completion.h>
+#include <linux/interrupt.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <xen/grant_table.h>
+#include <xen/interface/event_channel.h>
+#include <xen/io/vhcaif.h>
+
+#include "spin.h"
+
+struct vhca_dev;
+
+#define VHCA_RING_PAGES		BIT(XENVHCA_MAX_RING_ORDER)
+
+/* A command on its way: allocate zeroed with vhca_cmd_alloc(). */
+struct vhca_cmd {
+	struct xenvhca_request req;
+	struct xenvhca_response rsp;	/* private copy, checked header */
+	struct completion done;
+	struct completion sent;		/* of one that waits for a slot */
+	struct list_head wait;		/* in waiters, then */
+	unsigned int flags;		/* VHCA_CMD_* */
+	pid_t process;			/* that asked for it; a name, no reference */
+	bool abandoned;			/* waiter gave up: ring_cmd.c frees */
+	bool polled;			/* its process polls for the answer */
+};
+
+enum vhca_ring_state { VHCA_RING_UP, VHCA_RING_BROKEN };
+
+/* What the rings report to their owner. All run in any context, also in upcalls. */
+struct vhca_ring_ops {
+	/* After vhca_break(), once: ring->reason says why. */
+	void (*broken)(struct vhca_dev *dev);
+	/* An event, and that some were lost. False: nobody was told. Upcall. */
+	bool (*event)(struct vhca_dev *dev, const struct xenvhca_event *ev);
+	bool (*overflow)(struct vhca_dev *dev);
+};
+
+/* Command, event and kick rings of one connection; for the ring files alone. */
+struct vhca_ring {
+	const struct vhca_ring_ops *ops;
+	struct xenvhca_front_ring cmd;
+	struct xenvhca_evt_page *evt;
+	struct xenvhca_kick_page *kick;
+	grant_ref_t cmd_ref[VHCA_RING_PAGES];
+	grant_ref_t evt_ref;
+	grant_ref_t kick_ref;
+	unsigned int order;
+	evtchn_port_t cmd_port, evt_port, kick_port;
+	int cmd_irq, evt_irq, kick_irq;
+
+	spinlock_t lock;		/* cmd ring, pending ids, state */
+	struct vhca_cmd *pending[XENVHCA_MAX_ID];
+	DECLARE_BITMAP(ids, XENVHCA_MAX_ID);
+	unsigned int next_id;
+	struct xenvhca_response scratch; /* the one copy of a response */
+	enum vhca_ring_state state;
+	const char *reason;		/* of vhca_break(); a constant */
+	bool closed;			/* the backend said so, in order; front.c */
+	unsigned int asleep;		/* pending commands that nobody polls for */
+	bool taken;			/* answers, by polling, since the last upcall */
+	struct vhca_spin spin[XENVHCA_OP_MAX];
+	struct list_head waiters;	/* struct vhca_cmd, for a slot or an id */
+	unsigned long heard;		/* jiffies of the last answer */
+	bool notify;			/* ring_unlock() tells the backend */
+	atomic_t ended;			/* destroy commands answered, front.c */
+
+	spinlock_t kick_lock;		/* producer side of the kick ring */
+	u32 kick_prod;			/* private copy */
+	u32 kick_done;			/* done at the last upcall */
+	u32 kick_seen;			/* done as it was read last, checked */
+	u16 kick_what[XENVHCA_KICK_ENTRIES]; /* type, flags: private copy */
+	wait_queue_head_t kick_wait;	/* waiters for done or room */
+	u32 evt_cons;			/* private copy */
+};
+
+/* Allocate and grant the three rings and their event channels. Sleeps. */
+int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
+		   const struct vhca_ring_ops *ops);
+/* Unbind, end grants (deferred as in grant.h), free. Idempotent. */
+void vhca_ring_free(struct vhca_dev *dev);
+/*
+ * The backend misbehaved or died: fail all waiters with -EIO, refuse what comes later,
+ * and have the owner of the rings leave @reason where an operator finds it, and
+ * unregister the device. Any context, also one that may not sleep.
+ */
+void vhca_break(struct vhca_dev *dev, const char *reason);
+/* The same by the owner itself: it is not told. */
+void vhca_ring_fail(struct vhca_dev *dev);
+struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext);
+/* Consumes nothing unless it returns -EINTR or -ETIMEDOUT (see flags). */
+void vhca_cmd_free(struct vhca_cmd *cmd);
+
+/* May use the slots reserved for destroys; waiting for one is not killable. */
+#define VHCA_CMD_RESERVED	BIT(0)
+/* Once sent it is waited for: not killable, and silence is the device's end. */
+#define VHCA_CMD_CERTAIN	BIT(1)
+#define VHCA_CMD_DESTROY	(VHCA_CMD_RESERVED | VHCA_CMD_CERTAIN)
+/*
+ * Nobody waits for the answer: -EINPROGRESS and *cmdp = NULL once it is sent. Where
+ * more than half of the slots are in use it is a command like others.
+ */
+#define VHCA_CMD_NOWAIT		BIT(2)
+/* A process's mmap_lock is held: slot and answer are waited for ten seconds in all. */
+#define VHCA_CMD_SOON		BIT(3)
+/* Its callers see to it that there are few: no process's share is asked for. */
+#define VHCA_CMD_APART		BIT(4)
+/* Makes what is in no ucontext, so that nothing but its answer could undo it. */
+#define VHCA_CMD_OWNERLESS	VHCA_CMD_CERTAIN
+/**
+ * vhca_ring_submit() - send one command and wait for its answer
+ * @dev: device
+ * @cmdp: command with request filled in; on return the response (header
+ *	checked) is in (*cmdp)->rsp. If the wait was given up, *cmdp is set to
+ *	NULL: the command then belongs to the ring, its id stays in
+ *	quarantine until the late answer comes.
+ * @flags: VHCA_CMD_*
+ *
+ * A process has an eighth of the slots, and an eighth for destroy commands; others
+ * wait in the order of arrival, for a slot and then for the answer: until the backend
+ * has answered nobody for vhca_ring_timeout(), or not this one for five times as long.
+ *
+ * Return: 0; the negative errno that the backend answered with; -EIO if the
+ * device is broken; -EINTR (fatal signal) or -ETIMEDOUT with *cmdp = NULL:
+ * whether the command was or will be executed is unknown. On -ETIMEDOUT the
+ * device is broken if the command was VHCA_CMD_CERTAIN and was sent, or if it was
+ * VHCA_CMD_RESERVED.
+ */
+int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
+		     unsigned int flags);
+/* What a queue puts into the kick ring. */
+struct vhca_kick {
+	u8 type;			/* XENVHCA_KICK_* */
+	u8 flags;
+	bool valid;			/* index was set */
+	u32 handle;
+	u32 index;			/* of the last entry, ring_kick.c */
+};
+
+/**
+ * vhca_ring_kick() - put an entry into the kick ring
+ * @dev: device
+ * @kick: an equal one that the backend has not copied yet serves for both, if the
+ *	index in here says where it is
+ * Return: 0, -EIO broken, -EINTR, -ETIMEDOUT (ring stayed full).
+ */
+int vhca_ring_kick(struct vhca_dev *dev, struct vhca_kick *kick);
+/* And wait until the backend has executed it: killable, bounded. */
+int vhca_ring_kick_wait(struct vhca_dev *dev, struct vhca_kick *kick);
+
+/* ---- among the files of the rings ---- */
+static inline bool vhca_ring_up(const struct vhca_ring *ring)
+{
+	return READ_ONCE(ring->state) == VHCA_RING_UP;
+}
+
+/* A backend that has done nothing for so many jiffies is silent. */
+unsigned long vhca_ring_timeout(void);
+/* Ends the command @id; the caller has filled its rsp. Under ring->lock. */
+void vhca_ring_finish(struct vhca_ring *ring, unsigned int id);
+/* Upcalls, of struct vhca_dev. */
+irqreturn_t vhca_ring_cmd_irq(int irq, void *arg);
+irqreturn_t vhca_ring_evt_irq(int irq, void *arg);
+irqreturn_t vhca_ring_kick_irq(int irq, void *arg);
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Completion queues. The ring is memory of the HCA's driver (mmap) or of the
+ * process (udata); the process polls completions there without the frontend.
+ * Arming is a kick if the HCA has no doorbell for it; events come over the
+ * event ring.
+ */
+#include "ring/check.h"
+#include "cmd.h"
+#include "credit.h"
+#include "ring/grant.h"
+#include "verbs.h"
+
+/* Sizes are checked before memory is granted for them. */
+static bool cq_wanted(const struct vhca_dev *dev, int cqe)
+{
+	return cqe > 0 && cqe <= dev->attr.max_cqe;
+}
+
+static int cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
+		   u32 asked)
+{
+	if (vhca_check_cqe(rsp->cqe, asked))
+		return rsp->cqe;
+	vhca_break(dev, "backend made a CQ smaller than asked for");
+	return -EIO;
+}
+
+int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct vhca_cq_attrs *attrs)
+{
+	struct vhca_dev *dev = to_vdev(ibcq->device);
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct xenvhca_create_cq_req req = {
+		.cqe = attr->cqe,
+		.comp_vector = attr->comp_vector,
+		.flags = attr->flags,
+	};
+	struct xenvhca_cq_rsp rsp;
+	struct vhca_ucontext *uc;
+	struct vhca_bufs bufs;
+	struct ib_udata *udata;
+	int rc;
+
+	if (!attrs)
+		return -EOPNOTSUPP;	/* no kernel consumers */
+	if (!cq_wanted(dev, attr->cqe))
+		return -EINVAL;
+	udata = vhca_cq_udata(attrs);
+	uc = vhca_udata_uc(udata);
+	rc = vhca_cmd_create_cq(uc, &req, udata, &bufs, &rsp);
+	if (rc)
+		return rc;
+	cq->uc = uc;
+	cq->handle = rsp.handle;
+	mutex_init(&cq->resize_lock);
+	vhca_credit_recharge(&cq->async_credit);
+	cq->buf = bufs.buf;
+	cq->db = bufs.db;
+	cq->record = bufs.record;
+	rc = cq_size(dev, &rsp, attr->cqe);
+	if (rc >= 0) {
+		ibcq->cqe = rc;
+		rc = vhca_publish(dev, &dev->cqs, cq->handle, cq);
+	}
+	if (rc) {
+		rc = rc < 0 ? rc : -EIO;
+		goto err_destroy;
+	}
+	ibdev_dbg(&dev->ibdev, "created cq %u\n", cq->handle);
+	return 0;
+
+err_destroy:
+	vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_cq(uc, cq->handle));
+	return rc;
+}
+
+int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct vhca_ucontext *uc = vhca_udata_uc(udata);
+	struct vhca_dev *dev = to_vdev(ibcq->device);
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct vhca_bufs bufs = { .buf = cq->buf, .db = cq->db };
+	int rc;
+
+	rc = vhca_cmd_destroy_cq(uc, cq->handle);
+	vhca_unpublish(dev, &dev->cqs, cq->handle);
+	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "cq", cq->handle, rc));
+	return 0;
+}
+
+/* resize_lock is held: the memory that the HCA uses changes here. */
+static int resize_cq_locked(struct ib_cq *ibcq, int cqe,
+			    struct ib_udata *udata)
+{
+	struct vhca_ucontext *uc = vhca_udata_uc(udata);
+	struct vhca_dev *dev = to_vdev(ibcq->device);
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct xenvhca_resize_cq_req req = {
+		.handle = cq->handle,
+		.cqe = cqe,
+	};
+	struct xenvhca_cq_rsp rsp;
+	struct vhca_bufs bufs;
+	int rc;
+
+	if (!cq_wanted(dev, cqe))
+		return -EINVAL;
+	rc = vhca_cmd_resize_cq(uc, &req, udata, &bufs, &rsp);
+	if (rc)
+		return rc;
+	/* Drivers leave a CQ alone that has the size already. */
+	if (rsp.cqe == ibcq->cqe)
+		swap(bufs.buf, cq->buf);
+	if (bufs.buf) {
+		vhca_mem_put(cq->buf);
+		cq->buf = bufs.buf;
+	}
+	rc = cq_size(dev, &rsp, cqe);
+	if (rc < 0)
+		return rc;
+	ibcq->cqe = rc;
+	return 0;
+}
+
+/* ib_uverbs holds a read reference only: two may resize one CQ at once. */
+int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata)
+{
+	struct vhca_cq *cq = to_vcq(ibcq);
+	int rc;
+
+	if (mutex_lock_killable(&cq->resize_lock))
+		return -EINTR;
+	rc = resize_cq_locked(ibcq, cqe, udata);
+	mutex_unlock(&cq->resize_lock);
+	return rc;
+}
+
+/* Nothing here depends on it: two may modify one CQ at once. */
+int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	struct vhca_cq *cq = to_vcq(ibcq);
+	struct xenvhca_modify_cq_req req = {
+		.handle = cq->handle, .count = count, .period = period,
+	};
+
+	return vhca_cmd_modify_cq(cq->uc, &req);
+}
+
+/*
+ * The arm is in force when we return, as natively: the process polls once more
+ * and then sleeps. An event for a completion that was there before would put
+ * programs out of step that poll one completion for each event.
+ */
+int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	struct vhca_cq *cq = to_vcq(ibcq);
+	/* Its own, so that it is never merged: an event uses an arm up. */
+	struct vhca_kick kick = {
+		.type = XENVHCA_KICK_ARM,
+		.flags = solicited ? XENVHCA_KICK_SOLICITED : 0,
+		.handle = cq->handle,
+	};
+
+	vhca_credit_arm(&cq->comp_credit);
+	return vhca_ring_kick_wait(to_vdev(ibcq->device), &kick);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * GIDs and P_Keys that are this guest's own, and what ib_core does not do for the
+ * GIDs of a port whose table is the driver's. It fills the table of a RoCE port
+ * from the addresses of a network device, which there is none of here: the
+ * addresses are in the backend domain. So the port is of no protocol that it
+ * knows (as EFA's), it asks vhca_query_gid(), and takes each for one of RoCE v1;
+ * and when one changes it tells nobody. Both are mended here, for a port whose
+ * link layer is Ethernet.
+ *
+ * The checks run in the process that makes a verb; all else in the refresh of
+ * port.c.
+ */
+#include <rdma/ib_cache.h>
+
+#include "verbs.h"
+
+int vhca_gid_usable(struct vhca_dev *dev, u32 index)
+{
+	bool there;
+
+	if (!(dev->info.flags & XENVHCA_INFO_OWN_GIDS))
+		return 0;
+	if (index >= dev->port.gid_tbl_len)
+		return -EINVAL;
+	mutex_lock(&dev->cache_lock);
+	there = xa_load(&dev->gids, index);
+	mutex_unlock(&dev->cache_lock);
+	return there ? 0 : -ENODATA;
+}
+
+int vhca_pkey_usable(struct vhca_dev *dev, u32 index)
+{
+	bool there;
+
+	if (!(dev->info.flags & XENVHCA_INFO_OWN_PKEYS))
+		return 0;
+	if (index >= dev->port.pkey_tbl_len)
+		return -EINVAL;
+	mutex_lock(&dev->cache_lock);
+	there = dev->pkeys[index];
+	mutex_unlock(&dev->cache_lock);
+	return there ? 0 : -EINVAL;
+}
+
+/*
+ * The entry of ib_core's table is its own and const, but nothing in it depends on
+ * the type, which is read where it is shown. A new entry is of type 0.
+ */
+static void set_type(struct vhca_dev *dev, unsigned long index, u8 type)
+{
+	const struct ib_gid_attr *attr;
+
+	if (type > IB_GID_TYPE_ROCE_UDP_ENCAP)
+		return;
+	attr = rdma_get_gid_attr(&dev->ibdev, VHCA_PORT, index);
+	if (IS_ERR(attr))
+		return;
+	WRITE_ONCE(((struct ib_gid_attr *)attr)->gid_type, type);
+	rdma_put_gid_attr(attr);
+}
+
+static void set_types(struct vhca_dev *dev)
+{
+	struct xenvhca_gid *gid;
+	unsigned long index;
+
+	if (dev->link_layer != IB_LINK_LAYER_ETHERNET)
+		return;
+	mutex_lock(&dev->cache_lock);
+	xa_for_each(&dev->gids, index, gid)
+		set_type(dev, index, gid->type);
+	mutex_unlock(&dev->cache_lock);
+}
+
+int vhca_enable_driver(struct ib_device *ibdev)
+{
+	set_types(to_vdev(ibdev));
+	return 0;
+}
+
+/* What ib_core does for all events but this one. */
+static void notify_clients(struct vhca_dev *dev)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
+		.event = IB_EVENT_GID_CHANGE,
+	};
+	struct ib_event_handler *h;
+
+	down_read(&dev->ibdev.event_handler_rwsem);
+	list_for_each_entry(h, &dev->ibdev.event_handler_list, list)
+		h->handler(h, &event);
+	up_read(&dev->ibdev.event_handler_rwsem);
+}
+
+void vhca_gids_event(struct vhca_dev *dev, int event)
+{
+	if (dev->link_layer != IB_LINK_LAYER_ETHERNET)
+		return;
+	if (event == IB_EVENT_GID_CHANGE || event == IB_EVENT_CLIENT_REREGISTER)
+		set_types(dev);
+	if (event == IB_EVENT_GID_CHANGE)
+		notify_clients(dev);
+}

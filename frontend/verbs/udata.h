@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The HCA's private part of a command ("udata") on its way between a guest
+ * process and a slot of the command ring.
+ */
+#ifndef VHCA_UDATA_H
+#define VHCA_UDATA_H
+
+#include "vhca.h"
+
+/*
+ * Queue memory of the process that the udata of one object names. @db is a page that it
+ * may share with other objects of its context, @record the place of its record there.
+ */
+struct vhca_bufs {
+	struct vhca_mem *buf, *sq_buf, *db;
+	u32 record;
+};
+
+/**
+ * vhca_udata_load() - check a process' udata and copy it into a request
+ * @dev: device
+ * @cmd: the command, with its op set
+ * @udata: from ib_uverbs; never written to
+ * @outptr: the answer brings octets for the user addresses (VHCA_OUTPTR) too
+ * Return: 0, -EINVAL if the provider's table has no such lengths, -EFAULT.
+ */
+int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
+		    struct ib_udata *udata, bool outptr);
+/**
+ * vhca_udata_store() - hand the udata of a good answer to the process
+ * @dev: device
+ * @cmd: the command that was answered
+ * @udata: from ib_uverbs
+ * @outptr: as in vhca_udata_load()
+ * Return: 0, -EFAULT, -EIO if the answer is shorter than the table says.
+ */
+int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
+		     struct ib_udata *udata, bool outptr);
+
+/**
+ * vhca_bufs_get() - grant the queue memory that a loaded request names
+ * @uc: context of the object
+ * @cmd: the command, after vhca_udata_load()
+ * @bufs: result; for vhca_bufs_put()
+ * Return: 0 with every entry set or NULL; errors of vhca_mem_get().
+ */
+int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
+		  struct vhca_bufs *bufs);
+/* Release all; or, if @unknown, hold them until the ucontext is gone. */
+void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
+		   bool unknown);
+/* The ucontext is gone, and with it all objects. */
+void vhca_dbpages_free(struct vhca_ucontext *uc);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The verbs that the frontend implements, one line per operation of ib_core,
+ * and what the object files share. Every op runs in process context, may sleep,
+ * and returns 0 or a negative errno as the physical HCA's driver would.
+ */
+#ifndef VHCA_VERBS_H
+#define VHCA_VERBS_H
+
+#include "vhca.h"
+
+/* ---- object.c ---- */
+/**
+ * vhca_gone() - may the memory of an object be released?
+ * @dev: device
+ * @what: kind of the object, for the log
+ * @handle: of the object, for the log
+ * @rc: what the destroy command returned
+ *
+ * A destroy verb succeeds towards ib_core whatever the backend says, or a
+ * process could not exit; a refusal is the late consequence of a command that
+ * was given up, or a lie. It is logged, and the ucontext's end will do it, as it
+ * does what was left to it (leave.h).
+ *
+ * Return: true if the backend has let go of the memory, or is broken, so that
+ * vhca_mem_put() sorts out what is still mapped. false: vhca_uc_adopt() it.
+ */
+bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc);
+/* Leave memory granted until the ucontext is gone. NULL is allowed. */
+void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
+/* The second half of a destroy verb: vhca_gone(), then put or adopt. */
+void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
+		  int rc, struct vhca_mem *mem);
+/**
+ * vhca_publish() - let events find an object
+ * @dev: device
+ * @table: cqs, qps or srqs of @dev
+ * @handle: of the object
+ * @obj: the object
+ * Return: 0, -ENOMEM, -EIO if the backend used a handle twice (breaks @dev).
+ */
+int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
+		 void *obj);
+/* No event handler uses the object any more when this returns. */
+void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle);
+
+/* ---- port.c ---- */
+#define VHCA_PORT	1	/* the only one */
+
+int vhca_query_port(struct ib_device *ibdev, u32 port,
+		    struct ib_port_attr *attr);
+int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
+		   union ib_gid *gid);
+int vhca_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
+enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port);
+int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
+			    struct ib_port_immutable *immutable);
+void vhca_port_init(struct vhca_dev *dev);
+/* Its state and tables from the backend, before registration; 0 or -errno. */
+int vhca_port_read(struct vhca_dev *dev);
+void vhca_port_exit(struct vhca_dev *dev);
+
+/* ---- gid.c ---- */
+int vhca_enable_driver(struct ib_device *ibdev);
+/**
+ * vhca_gid_usable() - may an address vector name that entry of the GID table?
+ * @dev: device
+ * @index: of the entry
+ *
+ * Return: 0; as a kernel says of an index that is not there, -EINVAL behind the
+ * end, -ENODATA where nothing of this guest is. 0 if the tables are shared.
+ */
+int vhca_gid_usable(struct vhca_dev *dev, u32 index);
+/* The same of the P_Key table and a queue pair: 0 or -EINVAL. */
+int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
+/* ib_core has done what it does for @event (enum ib_event_type). Sleeps. */
+void vhca_gids_event(struct vhca_dev *dev, int event);
+
+/* ---- counters.c ---- */
+/**
+ * vhca_counters_read() - names of all counters, before registration
+ * @dev: device
+ *
+ * Return: 0; -EPROTO if names of the backend are not fit for sysfs; errors of
+ * commands.
+ */
+int vhca_counters_read(struct vhca_dev *dev);
+void vhca_counters_free(struct vhca_dev *dev);
+/* Has the physical port counters, and may the guest see them? */
+bool vhca_counters_of_port(const struct vhca_dev *dev);
+struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
+int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+		      u32 port, int index);
+/* Answers what sysfs asks for ports/1/counters, and nothing else. */
+int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
+		     const struct ib_wc *wc, const struct ib_grh *grh,
+		     const struct ib_mad *in, struct ib_mad *out, size_t *size,
+		     u16 *pkey_index);
+
+/* ---- sysfs.c ---- */
+/* hca_type, hw_rev, board_id of an HCA whose driver has them. */
+extern const struct attribute_group vhca_attrs;
+/* node_desc is the guest's own: nobody outside is told. */
+int vhca_modify_device(struct ib_device *ibdev, int mask,
+		       struct ib_device_modify *modify);
+
+/* ---- uapi_mlx5.c ---- */
+extern const struct uapi_definition * const vhca_mlx5_uapi;
+
+/* ---- ucontext.c ---- */
+int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
+void vhca_dealloc_ucontext(struct ib_ucontext *ibuc);
+void vhca_disassociate_ucontext(struct ib_ucontext *ibuc);
+int vhca_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
+/* Context of the process that made the call; @udata is never NULL. */
+struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata);
+/* Owner of an object, also when no process is calling. */
+struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd);
+
+/* ---- pd.c ---- */
+int vhca_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int vhca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+/* ---- xrcd.c ---- */
+int vhca_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+
+/* ---- mr.c, mw.c ---- */
+struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			  u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
+			    u64 length, u64 iova, int access,
+			    struct ib_pd *ibpd, struct ib_udata *udata);
+int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+int vhca_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int vhca_dealloc_mw(struct ib_mw *ibmw);
+
+/* ---- cq.c ---- */
+int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct vhca_cq_attrs *attrs);
+int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata);
+int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
+int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/* ---- qp.c ---- */
+int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
+		   struct ib_udata *udata);
+int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_udata *udata);
+int vhca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init);
+int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+int vhca_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad_wr);
+int vhca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+
+/* ---- srq.c ---- */
+int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		    struct ib_udata *udata);
+int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+/* What the HCA announces for tag matching. */
+void vhca_srq_caps(struct ib_tm_caps *tm,
+		   const struct xenvhca_query_device_rsp *rsp);
+
+/* ---- ah.c ---- */
+int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		   struct ib_udata *udata);
+int vhca_destroy_ah(struct ib_ah *ibah, u32 flags);
+/* Is the source GID of it this guest's? 0 or -errno. */
+int vhca_ah_check(struct vhca_dev *dev, const struct rdma_ah_attr *a);
+void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a);
+void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,
+		       const struct xenvhca_ah_attr *w);
+
+#endif
