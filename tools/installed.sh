@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# After files were installed into, or removed from, this system (not a
-# DESTDIR): tells the programs that keep lists of such files. Run by 'make
-# install' as root; a package does the same in its own way.
+# Updates the lists of depmod, udev and systemd after files were installed into, or
+# removed from, this system (not a DESTDIR). 'make install' runs it as root; a package
+# does the same in its own way.
 # Usage: installed.sh KERNEL-VERSION
 set -eu
 

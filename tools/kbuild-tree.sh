@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# A tree of links to what the kernel modules are made of, because Kbuild writes
+# Makes a tree of links to the sources of the kernel modules, because Kbuild writes
 # beside its sources. Prints the folders that have a module.
 # Usage: kbuild-tree.sh DIR
 set -eu

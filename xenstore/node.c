@@ -179,8 +179,8 @@ int xn_list(struct xs_handle *xs, xs_transaction_t t, const char *dir,
 }
 
 /*
- * xenstored lets all processes of an unprivileged domain have some ten
- * transactions at a time, and says ENOSPC to more.
+ * xenstored allows some ten concurrent transactions to an unprivileged domain, and
+ * refuses more with ENOSPC.
  */
 static xs_transaction_t start(struct xs_handle *xs)
 {

@@ -70,8 +70,8 @@ bool xn_exists(struct xs_handle *xs, xs_transaction_t t, const char *dir,
  * @owner: domain that owns it (others: no access)
  * @reader: domain that may read it; the same as @owner: nobody
  *
- * An existing directory gets the permissions. Nodes made below it later, by
- * whomever, inherit them.
+ * An existing directory gets the permissions. Nodes that are created
+ * below it later inherit them.
  */
 int xn_mkdir(struct xs_handle *xs, xs_transaction_t t, const char *path,
 	     unsigned int owner, unsigned int reader);
@@ -95,17 +95,17 @@ int xn_transact(struct xs_handle *xs,
 		int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),
 		void *arg);
 
-/* The names in a directory, as listed once; all zero: not known. */
+/* The names in a directory, at one time; all zero: not known. */
 struct xn_names {
 	bool known;
 	char **name;
 	int n;
 };
 
-/* Lists it. If that fails nothing is known. */
+/* Lists the directory. On failure nothing is known. */
 void xn_names_list(struct xs_handle *xs, const char *dir, struct xn_names *names);
 void xn_names_forget(struct xn_names *names);
-/* May there be such a node? True if nothing is known: a read tells. */
+/* May there be such a node? True if nothing is known. */
 bool xn_names_have(const struct xn_names *names, const char *node);
 
 #endif

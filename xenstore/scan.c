@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Where the devices of a backend domain are in xenstore, and watches
- * (scan.h). Directory names are parsed as strictly as values.
+ * The devices of a backend domain in xenstore, and watches (scan.h). Directory names are
+ * parsed as strictly as values.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ int xn_scan_guest(struct xs_handle *xs, unsigned int backend,
 	return rc ? rc : each_number(xs, dir, XN_MAX_DEVID, fn, arg);
 }
 
-/* A scan of all: of which guest, and what for. */
+/* A scan of all devices: the guest, and the caller's function. */
 struct scan {
 	struct xs_handle *xs;
 	unsigned int backend, domid;
@@ -146,8 +146,8 @@ int xn_watch_next(struct xs_handle *xs, char *token, char *path)
 }
 
 /*
- * Is the frontend's directory there? EACCES is an absence, too: xenstored does
- * not tell whether there is something below what may not be read.
+ * Does the frontend's directory exist? EACCES counts as absence: xenstored does not
+ * reveal the existence of nodes that may not be read.
  */
 static bool frontend_there(struct xs_handle *xs, unsigned int domid,
 			   unsigned int devid)
@@ -161,7 +161,7 @@ static bool frontend_there(struct xs_handle *xs, unsigned int domid,
 	return rc != -ENOENT && rc != -EACCES;
 }
 
-/* Any of the frontends that this domain serves; an error proves nothing. */
+/* Does any frontend of this guest exist? After an error, yes. */
 static bool any_frontend(struct xs_handle *xs, unsigned int domid)
 {
 	char root[XN_PATH_MAX], dir[XN_PATH_MAX], num[12], **names = NULL;
@@ -181,7 +181,7 @@ static bool any_frontend(struct xs_handle *xs, unsigned int domid)
 	return n < 0 || there;
 }
 
-/* xenstored's "no" is an answer: libxenstore leaves errno as it is. */
+/* xenstored's "no" is not an error: libxenstore does not set errno. */
 bool xn_domain_alive(struct xs_handle *xs, unsigned int domid)
 {
 	errno = 0;

@@ -53,11 +53,10 @@ int xn_watch(struct xs_handle *xs, const char *path, const char *token);
 int xn_watch_next(struct xs_handle *xs, char *token, char *path);
 
 /*
- * Does xenstored know the domain as alive? A dying one is not. It tells the
- * control domain only; elsewhere the domain counts as alive as long as it has
- * one of the frontend directories that belong to our backend directories: the
- * toolstack removes them with the domain. What xenstored cannot answer is no
- * death.
+ * Is the domain alive? A dying domain is not. xenstored answers this to the control
+ * domain only; elsewhere the domain counts as alive as long as it has one of the
+ * frontend directories that belong to our backend directories, which the toolstack
+ * removes with the domain. After an error the domain counts as alive.
  */
 bool xn_domain_alive(struct xs_handle *xs, unsigned int domid);
 

@@ -4,7 +4,7 @@
  *
  * The state machine of both ends as a table (state.h). Each end writes only its
  * own state; the toolstack may write Closing to the backend. The other end's
- * state is a hint, never a proof.
+ * state is not trusted.
  */
 #include <errno.h>
 #include "state.h"

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The xenbus states of both ends and which of them may follow which; the
- * table in state.c is the state diagram of vhcaif.h.
+ * The xenbus states of both ends and their permitted transitions; the table in state.c
+ * is the state diagram of vhcaif.h.
  */
 #ifndef XN_STATE_H
 #define XN_STATE_H
@@ -17,7 +17,7 @@
 
 enum xn_side { XN_FRONT, XN_BACK };
 
-/* May an end that is in state from go to state to? */
+/* May an end change from state from to state to? */
 bool xn_state_legal(enum xn_side side, enum xenbus_state from,
 		    enum xenbus_state to);
 
@@ -49,7 +49,7 @@ int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
 
 /*
  * Write a node of a device unless the toolstack has removed the device meanwhile:
- * no directory is made anew. 0; -ENOENT; another -errno.
+ * no directory is created. 0; -ENOENT; another -errno.
  */
 int xn_write_own(struct xs_handle *xs, const char *dir, const char *node,
 		 const char *value);

@@ -31,7 +31,7 @@ static inline long vh_get_user_pages(unsigned long addr, unsigned long nr,
 
 /*
  * Frame and attributes of one page of a mapping without struct pages; mmap
- * lock held. EINVAL: nothing is there.
+ * lock held. EINVAL: nothing is mapped.
  */
 static inline int vh_follow(struct vm_area_struct *vma, unsigned long addr,
 			    unsigned long *pfn, pgprot_t *prot)

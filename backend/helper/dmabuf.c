@@ -2,19 +2,19 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Grants of another domain as a dma-buf, for a memory region of an HCA that takes
- * one. A page is mapped once, for DMA, where gntdev maps it for the process as
- * well; no program can read it.
+ * Grants of another domain as a dma-buf, for a memory region of an HCA that supports
+ * dma-bufs. A page is mapped once, for DMA; gntdev would map it for the process as well.
+ * No program can read the page.
  *
- * This runs in the worker's system calls, in the HCA's driver (attach, map) and in
- * whoever drops the last reference. The region holds one: the driver ends it in the
- * HCA, then puts the dma-buf, which unmaps the grants before the system call that
- * ended the region returns. Where a kernel thread ends the region, for a process that
- * died or an HCA that is removed, the kernel puts the dma-buf a little later.
+ * This runs in the worker's system calls, in the HCA's driver (attach, map) and in the
+ * thread that drops the last reference. The region holds a reference: the driver ends the
+ * region in the HCA, then puts the dma-buf, which unmaps the grants before the system call
+ * that ended the region returns. If a kernel thread ends the region, because a process
+ * died or an HCA is removed, the kernel puts the dma-buf a little later.
  *
- * Nothing here is read-only: the driver alone decides whether the HCA may write, by the
- * rights of the region. A page that another domain granted read-only may be one that
- * nobody else may write, its own page table for example, so it is not mapped here.
+ * All mappings are writable, because the rights of the region decide in the driver whether
+ * the HCA may write. A page that another domain granted read-only may be its page table,
+ * which nobody else may write, so such a page is refused.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,10 +39,10 @@ static unsigned int vh_map_pages = 1 << 22;
 module_param_named(map_pages, vh_map_pages, uint, 0644);
 MODULE_PARM_DESC(map_pages, "Most pages of all dma-bufs (4194304); 0: makes none");
 
-/* The grants of one dma-buf. What undoes the mapping has the bus addresses, too. */
+/* The grants of one dma-buf. The unmap operations contain the bus addresses. */
 struct vh_map {
 	u32 nr;				/* pages */
-	u32 mapped;			/* entries of undo that are in force */
+	u32 mapped;			/* valid entries of undo */
 	u32 flags;			/* GNTMAP_* */
 	u32 users;			/* 1: an HCA has the pages */
 	domid_t domid;
@@ -51,9 +51,9 @@ struct vh_map {
 };
 
 /*
- * A PV domain's bus addresses are machine addresses, and Xen tells them: it has the
- * pages for DMA only, without an address in this kernel. To others, Xen grants
- * nothing but a page of their own address space.
+ * A PV domain's bus addresses are machine addresses, which Xen returns: the pages are
+ * mapped for DMA only, without an address in this kernel. In other domains Xen maps a
+ * grant only at a page of the domain's address space.
  */
 static u32 vh_map_flags(void)
 {
@@ -65,7 +65,7 @@ static unsigned long vh_map_addr(const struct vh_map *m, u32 i)
 	return m->pages ? (unsigned long)page_address(m->pages[i]) : 0;
 }
 
-/* n of those that are mapped, from at on. Did Xen unmap all? */
+/* Unmaps n of the mapped grants, from at on. Did Xen unmap all? */
 static bool vh_undo(struct vh_map *m, u32 at, u32 n)
 {
 	u32 i;
@@ -133,7 +133,7 @@ uncharge:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* What undoes the grants that were mapped; pages of others come behind theirs. */
+/* Collects the unmap operations of mapped grants; pages of the others follow theirs. */
 static int vh_map_done(struct vh_map *m, const struct gnttab_map_grant_ref *op,
 		       u32 n)
 {
@@ -172,7 +172,7 @@ static int vh_map_some(struct vh_map *m, const u32 __user *user, u32 n,
 				  m->flags, refs[i], m->domid);
 		op[i].status = GNTST_general_error;
 	}
-	/* As a whole it fails before Xen maps one, or after. */
+	/* The hypercall as a whole fails before Xen maps a grant, or after. */
 	if (m->pages)
 		err = gnttab_map_refs(op, NULL, m->pages + m->mapped, n);
 	else
@@ -204,8 +204,8 @@ static int vh_map_refs(struct vh_map *m, const u32 __user *user)
 
 /* ---- the dma-buf ---- */
 /*
- * Software that acts as an HCA has no bus, and no use for addresses. Each attachment has
- * a list, and who may make a dma-buf is charged for one.
+ * A software HCA has no bus and cannot use bus addresses. Each attachment has a list, and
+ * the creator of the dma-buf is charged for one, so only one may attach.
  */
 static int vh_buf_attach(struct dma_buf *buf, struct dma_buf_attachment *a)
 {
@@ -224,8 +224,8 @@ static void vh_buf_detach(struct dma_buf *buf, struct dma_buf_attachment *a)
 }
 
 /*
- * One entry for each page, and none is merged: neighbours in this list are none on the
- * bus. The importer changes the table, so it has one of its own.
+ * One entry for each page, without merging, because neighbours in this list are not
+ * adjacent on the bus. The importer changes the table, so it gets one of its own.
  */
 static int vh_buf_fill(const struct vh_map *m, struct sg_table *sgt,
 		       struct device *dev, enum dma_data_direction dir)
@@ -239,7 +239,7 @@ static int vh_buf_fill(const struct vh_map *m, struct sg_table *sgt,
 			continue;
 		sg_dma_address(sg) = m->undo[i].dev_bus_addr;
 		sg_dma_len(sg) = PAGE_SIZE;
-		/* Nobody may make a copy for a device that does not reach it. */
+		/* swiotlb must not make a copy for a device that does not reach the page. */
 		if (m->undo[i].dev_bus_addr > dma_get_mask(dev))
 			return -EIO;
 	}

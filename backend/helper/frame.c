@@ -6,9 +6,9 @@
  * verbs file: /proc/self/pagemap does not show such mappings.
  *
  * This runs in the worker's system calls and reads the caller's memory only.
- * Frames of memory are never reported: a hostile worker must not be able to
- * have anything except device registers mapped into a guest. The agent decides
- * whether a frame is a doorbell of this HCA.
+ * Frames of memory are never reported: a hostile worker must not be able to map
+ * anything except device registers into a guest. The agent decides whether a frame
+ * is a doorbell of this HCA.
  */
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
@@ -19,10 +19,10 @@
 
 /*
  * RAM, and device memory with struct pages (which includes the pages of
- * foreign grants). That a struct page exists says too little: the sections
+ * foreign grants). The existence of a struct page does not prove memory: sections
  * of the memory map are larger than the gaps between RAM and registers, but
- * pages of gaps are reserved. Frame 0 is what Linux makes, on PV, of a machine
- * frame that is not its own.
+ * pages of gaps are reserved. On PV, Linux translates a foreign machine frame to
+ * frame 0.
  */
 static bool vh_is_memory(unsigned long pfn)
 {
@@ -37,10 +37,10 @@ static bool vh_is_memory(unsigned long pfn)
 }
 
 /*
- * 0: cached. The page table has the last word, not the mapping: x86 may have
- * replaced an attribute that conflicts with another mapping's. Each of the
- * functions leaves alone what has its attribute already. Where two attributes
- * are the same (x86: NC and DEV; WC too without PAT), the first one is told.
+ * 0: cached. The page table decides, not the mapping: x86 may have replaced an
+ * attribute that conflicts with another mapping's. Each of the functions keeps a
+ * value that has its attribute already. If two attributes are the same (x86: NC and
+ * DEV; WC too without PAT), the first one is reported.
  */
 static u32 vh_cache(pgprot_t prot)
 {

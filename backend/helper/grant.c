@@ -45,9 +45,9 @@ struct vh_range {
 	struct list_head list;		/* vh_zombie_list, when handed over */
 	u32 nr;				/* pages not yet put */
 	u32 mapped;			/* grants not yet ended: refs[0..mapped-1] */
-	unsigned long ended;		/* the last of the others, jiffies */
-	domid_t domid;			/* who may have them mapped */
-	bool dying;			/* that domain may be */
+	unsigned long ended;		/* end of the last of the others, jiffies */
+	domid_t domid;			/* domain that may map them */
+	bool dying;			/* that domain may be dying */
 	grant_ref_t *refs;
 	struct page *pages[];
 };
@@ -59,7 +59,7 @@ static DEFINE_XARRAY(vh_domains);
 static unsigned long vh_charged;		/* their sum */
 static DEFINE_MUTEX(vh_domains_lock);		/* inside of vh_zombie_lock */
 
-/* Devices are not: devtmpfs, where gntdev's file is, has the magic as well. */
+/* No devices: devtmpfs, where gntdev's file is, has the same magic. */
 static bool vh_is_shmem(const struct vm_area_struct *vma)
 {
 	const struct inode *inode = vma->vm_file ? file_inode(vma->vm_file) : NULL;
@@ -97,7 +97,7 @@ static int vh_get_pages(u64 addr, u32 nr, struct page **pages)
 }
 
 /*
- * The rest of the table is for this domain's disks and network cards, which wait for
+ * The rest of the table is for this domain's disks and network cards, which stall without
  * references.
  */
 static unsigned long vh_most_pages(void)
@@ -108,7 +108,7 @@ static unsigned long vh_most_pages(void)
 	return READ_ONCE(vh_granted_pages) ?: all - all / 4;
 }
 
-/* May sum pages be granted to the domain, and all to all? */
+/* May sum pages be granted to the domain, and all pages to all domains? */
 static int vh_bounded(domid_t domid, unsigned long sum, unsigned long all)
 {
 	unsigned long most = vh_most_pages();
@@ -127,8 +127,8 @@ static int vh_bounded(domid_t domid, unsigned long sum, unsigned long all)
 }
 
 /*
- * The memory of queues that were given back is in no quota of a device, and of
- * those that live it may become so at any time: the sum is bounded here.
+ * No quota of a device includes the memory of queues that were given back, and any queue
+ * may be given back at any time, so the sum is bounded here.
  */
 static int vh_charge(domid_t domid, long nr)
 {
@@ -149,7 +149,7 @@ static int vh_charge(domid_t domid, long nr)
 	return err;
 }
 
-/* Ends what is not mapped; the pages whose grants ended come behind the others. */
+/* Ends grants that are not mapped, and moves their pages behind the others. */
 static void vh_end_grants(struct vh_range *r)
 {
 	u32 i = 0, before = r->mapped;
@@ -168,7 +168,7 @@ static void vh_end_grants(struct vh_range *r)
 	atomic_sub(before - r->mapped, &vh_grants);
 }
 
-/* Puts what may be used again; returns the number of pages that may not. */
+/* Puts pages that may be used again; returns the number of the others. */
 static u32 vh_try_end(struct vh_range *r)
 {
 	u32 i;
@@ -205,7 +205,7 @@ static void vh_zombie_fn(struct work_struct *work)
 static DECLARE_DELAYED_WORK(vh_zombie_work, vh_zombie_fn);
 
 /*
- * Consumes r. @dying: the other domain may be. Returns the number of pages that it
+ * Consumes r. @dying: the other domain may be dying. Returns the number of pages that it
  * still maps.
  */
 static u32 vh_end(struct vh_range *r, bool dying)
@@ -219,7 +219,7 @@ static u32 vh_end(struct vh_range *r, bool dying)
 		return 0;
 	}
 	mapped = r->mapped;
-	r->dying = true;	/* it may be when the rest ends */
+	r->dying = true;	/* it may be dying when the rest ends */
 	mutex_lock(&vh_zombie_lock);
 	atomic_add(r->nr, &vh_zombies);
 	list_add_tail(&r->list, &vh_zombie_list);
@@ -228,7 +228,7 @@ static u32 vh_end(struct vh_range *r, bool dying)
 	return mapped;
 }
 
-/* Grants r->pages[0..nr-1]; r->nr says how many were, also on failure. */
+/* Grants r->pages[0..nr-1]; r->nr is the number of granted pages, also on failure. */
 static int vh_grant_pages(struct vh_range *r, u32 nr, domid_t domid)
 {
 	grant_ref_t head;
@@ -254,7 +254,7 @@ static int vh_grant_pages(struct vh_range *r, u32 nr, domid_t domid)
 	return 0;
 }
 
-/* A file serves one guest, the first that it is used for: others are not charged. */
+/* A file serves one guest, the first one: other guests are not charged. */
 static int vh_grant_check(struct vh_file *vf, const struct vhca_helper_grant *g)
 {
 	u32 mine = g->domid + 1, first;
@@ -345,8 +345,8 @@ void vh_grant_release(struct vh_file *vf)
 }
 
 /*
- * The kernel's own list of late grants takes over what is left. It does not take pages
- * whose grants have ended: they are waited for here, VHCA_DYING_WAIT at most.
+ * The kernel's own list of late grants takes over the remaining grants. It does not take
+ * pages whose grants have ended: this waits for them, VHCA_DYING_WAIT at most.
  */
 void vh_grant_stop(void)
 {

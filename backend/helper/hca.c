@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The HCAs of this domain by name. ib_core has a function for that, up to some
- * version before Linux 7.2; as one of its clients a module is told of each HCA, in all
- * versions.
+ * The HCAs of this domain by name. ib_core's function for that is gone in Linux 7.2; in
+ * all versions a client of ib_core is called for each HCA.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>

@@ -2,15 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * xen-vhca-helper does what xen-vhcad cannot do from user space in the backend
- * domain. (1) It grants queue pages that the HCA's driver allocated and the
+ * xen-vhca-helper does the tasks of xen-vhcad that user space in the backend domain
+ * cannot do. (1) It grants queue pages that the HCA's driver allocated and the
  * daemon mapped through a verbs file. (2) It keeps the memory of a dead worker
  * until nothing in it is pinned by verbs any more, because a grant mapping must
  * not be torn down under a memory region. (3) It reports the frames of mapped
- * doorbell pages. (4) It limits the HCA's DMA segments to one page.
+ * doorbell pages. (4) It limits the HCA's DMA segments to one page. (5) It maps grants
+ * for the HCA alone.
  *
  * It runs in the worker's system calls and in one workqueue. It trusts the
- * caller (root) not to be hostile, and the granted domain not at all: a page
+ * caller (root) not to be hostile; it does not trust the granted domain: a page
  * that this domain still maps is neither freed nor reused.
  */
 #include <linux/cdev.h>

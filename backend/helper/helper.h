@@ -4,7 +4,7 @@
  *
  * Internals of xen-vhca-helper.ko: helper.c is the device, grant.c grants queue
  * pages, dmabuf.c maps grants for the HCA alone, keep.c keeps the memory of dead
- * workers, frame.c reports frames of doorbell pages, segment.c caps the HCA's DMA
+ * workers, frame.c reports frames of doorbell pages, segment.c limits the HCA's DMA
  * segments, hca.c finds the HCA.
  */
 #ifndef VHCA_HELPER_H
@@ -43,7 +43,7 @@ long vh_ungrant(struct vh_file *vf, struct vhca_helper_ungrant __user *arg);
 void vh_grant_release(struct vh_file *vf);
 void vh_grant_stop(void);		/* before vh_wq is destroyed */
 
-/* dmabuf.c: the ioctl; what it makes holds the module, not the file. */
+/* dmabuf.c: the ioctl; a dma-buf holds the module, not the file. */
 long vh_map(struct vhca_helper_map __user *arg);
 
 /* keep.c: the ioctl; a copy of the file is closed; the last one is. */

@@ -21,25 +21,24 @@
 #include "helper.h"
 
 #define VH_POLL		msecs_to_jiffies(20)	/* is the memory free? */
-#define VH_PATIENCE	msecs_to_jiffies(5000)	/* ... no: say so */
+#define VH_PATIENCE	msecs_to_jiffies(5000)	/* ... no: log it */
 
 /*
- * The address space of a worker. Holds mm_users and a module reference; or the verbs
- * files that were mapped there, and the reference, when that is all that a copy of the
- * open device is for.
+ * The address space of a worker. Holds mm_users and a module reference; or, if verbs pin
+ * nothing in it, the verbs files that were mapped there, and a module reference.
  */
 struct vh_keep {
 	struct list_head list;
 	struct delayed_work work;
-	struct mm_struct *mm;		/* NULL: files in its place */
+	struct mm_struct *mm;		/* NULL: files instead */
 	struct file **files;
 	unsigned int nr_files;
-	bool released;			/* nobody has the device open any more */
-	unsigned long complain;		/* jiffies; 0: has been said */
+	bool released;			/* the last copy of the open file is closed */
+	unsigned long complain;		/* jiffies; 0: has been logged */
 	pid_t pid;
 };
 
-/* Each has another mm: two of one would wait for each other for ever. */
+/* Each has another mm: two with one mm would wait for each other for ever. */
 static LIST_HEAD(vh_keep_list);
 static DEFINE_MUTEX(vh_keep_lock);
 
@@ -87,7 +86,7 @@ static void vh_keep_end(struct vh_keep *k)
 	module_put(THIS_MODULE);	/* module exit waits for vh_wq */
 }
 
-/* Takes up to @max verbs files into k->files; how many mappings of such there are. */
+/* Takes up to @max verbs files into k->files; returns the number of their mappings. */
 static unsigned int vh_keep_files(struct vh_keep *k, unsigned int max)
 {
 	VMA_ITERATOR(vmi, k->mm, 0);
@@ -106,8 +105,9 @@ static unsigned int vh_keep_files(struct vh_keep *k, unsigned int max)
 }
 
 /*
- * The worker is dead, and somebody else has its device open, so that its verbs files are
- * not closed. If nothing is pinned, they alone stay. Nobody maps any there now.
+ * The worker is dead, and another process has its device open, so its verbs files stay
+ * open. If nothing is pinned, the address space need not stay. Nothing maps new files in
+ * it now.
  */
 static void vh_keep_shrink(struct vh_keep *k)
 {
@@ -126,12 +126,12 @@ static void vh_keep_shrink(struct vh_keep *k)
 /*
  * Order on the death of a worker: its threads leave the memory (exit_mm),
  * then the last one closes the files, this module's among them, which queues
- * this work. Once nobody else uses the memory, the verbs mappings go, so
- * that the verbs files are released and destroy their objects. pinned_vm is
- * lowered after a memory region's pages were unpinned: 0 says that all are
- * gone. Only then does mmput() tear the grant mappings down. If a verbs file
- * lives on elsewhere (inherited by a child), the memory stays: a leak harms
- * nobody, unmapping it would crash this domain. The out-of-memory killer's
+ * this work. When no thread uses the memory any more, the verbs mappings are
+ * unmapped, so that the verbs files are released and destroy their objects.
+ * pinned_vm is lowered after a memory region's pages were unpinned: 0 means that
+ * all are unpinned. Only then does mmput() unmap the grants. If a verbs file
+ * lives on elsewhere (inherited by a child), the memory stays: a leak is harmless,
+ * unmapping would crash this domain. The out-of-memory killer's
  * reaper leaves shared mappings, and thus grants, alone.
  */
 static void vh_keep_fn(struct work_struct *work)
@@ -167,7 +167,7 @@ later:
 	queue_delayed_work(vh_wq, &k->work, VH_POLL);
 }
 
-/* Does the file keep a memory, or another file this one? vh_keep_lock is held. */
+/* Does the file keep an address space, or another file this one? vh_keep_lock held. */
 static bool vh_keep_busy(const struct vh_file *vf, const struct mm_struct *mm)
 {
 	const struct vh_keep *k;

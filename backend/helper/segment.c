@@ -4,17 +4,16 @@
  *
  * Limits the DMA segments of an HCA to one page while a worker uses it.
  * ib_umem_get() merges pages whose numbers are adjacent. In a PV domain these
- * need not be adjacent in the machine, and swiotlb-xen then lets the HCA work
- * on a copy that nobody synchronises: data is lost silently. A segment of one
+ * need not be adjacent in the machine, and swiotlb-xen then gives the HCA a copy
+ * that is never synchronised: data is lost silently. A segment of one
  * page cannot be merged. Arm's domains have swiotlb-xen and the same problem.
  *
  * This runs in the worker's system calls. The cap is read each time that memory
  * is registered, and at no other time. So setting it affects later
  * registrations only, and undoing it affects no memory that is registered.
- * Whoever registers grants has to hold the file that asked for the cap; when
- * the last such file is closed nobody registers grants, and the old value
- * returns. Open files hold the module, so nothing is left to undo when it is
- * unloaded.
+ * A process that registers grants has to hold the file that requested the limit;
+ * when the last such file is closed no process registers grants, and the old limit
+ * is restored. Open files hold the module, so it is unloaded after that.
  */
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
@@ -117,8 +116,8 @@ void vh_cap_release(struct vh_file *vf)
  * The HCA of a uverbs file. No exported function leads from the file to its
  * ib_device, so the caller names it, and the name is checked: the uverbs
  * device has the same parent as the HCA that it belongs to. HCAs that share a
- * parent, as ports of one PCI device do, cannot be told apart; one of them
- * for the other would only be capped without need for it. The reference that
+ * parent, as ports of one PCI device do, cannot be distinguished; one of them
+ * would then be limited unnecessarily. The reference that
  * is returned (ib_device_put()) delays the removal of the HCA, so that its
  * dma_device is alive.
  */
@@ -144,7 +143,7 @@ static struct ib_device *vh_hca(int fd, const char *name)
 }
 
 /*
- * Can the HCA be given a copy? Software HCAs use the kernel's addresses. In
+ * Can the HCA get a copy? Software HCAs use the kernel's addresses. In
  * x86 domains other than PV, and in no other, page numbers are the bus's.
  */
 static bool vh_may_bounce(const struct ib_device *hca)
@@ -155,8 +154,8 @@ static bool vh_may_bounce(const struct ib_device *hca)
 
 /*
  * Would the HCA's DMA reach other memory than was registered? An Arm domain addresses
- * pages by numbers of its own unless Xen maps it directly, and an IOMMU that makes the
- * HCA follow is hidden from the domain. Versions of Xen that tell neither map dom0
+ * pages by numbers of its own unless Xen maps it directly, and cannot see an IOMMU that
+ * translates for the HCA. Versions of Xen that report neither feature map dom0
  * directly.
  */
 static bool vh_misses(const struct ib_device *hca)

@@ -10,7 +10,7 @@
 #define BLANKS		" \t"
 #define WORD_MAX	(INET6_ADDRSTRLEN + 4)	/* with /128 */
 
-/* The next word, and moves *text behind it. 1; 0: none; -EINVAL: too long. */
+/* Copies the next word and advances *text. 1; 0: none; -EINVAL: too long. */
 static int word_next(const char **text, char word[WORD_MAX])
 {
 	size_t len;
@@ -25,7 +25,7 @@ static int word_next(const char **text, char word[WORD_MAX])
 	return len ? 1 : 0;
 }
 
-/* Digits alone, as strtoul() takes more; their base is @base. */
+/* Only digits of base @base; strtoul() accepts signs and blanks, too. */
 static int number_parse(const char *s, int base, unsigned long max,
 			unsigned long *val)
 {
@@ -39,7 +39,7 @@ static int number_parse(const char *s, int base, unsigned long max,
 	return *end || *val > max ? -EINVAL : 0;
 }
 
-/* Can a guest have it? Of IPv4 the last four octets are looked at. */
+/* Can a guest have this address? IPv4 is in the last four octets. */
 static bool usable(const struct host_addr *a)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, 0xff }, zero[16];

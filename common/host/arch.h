@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the daemon and the doorbell agent must see alike of Xen on this machine.
+ * Properties of Xen on this machine on which daemon and doorbell agent must agree.
  */
 #ifndef HOST_ARCH_H
 #define HOST_ARCH_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 /*
- * On Arm every guest is translated, and one that may use a register page can
- * map it anywhere (XENMAPSPACE_dev_mmio) and keep it after the permission has
- * gone. So the agent holds such a page until the guest ends, and a worker the
- * verbs file that it is of.
+ * On Arm every guest is translated, and a guest that may use a register page can
+ * map it anywhere (XENMAPSPACE_dev_mmio) and keep the mapping after the permission
+ * was withdrawn. So the agent reserves such a page until the guest ends, and the
+ * worker keeps the page's verbs file open.
  */
 static inline bool host_is_arm(void)
 {

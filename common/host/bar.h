@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The registers of an HCA, as sysfs tells.
+ * The registers of an HCA, as sysfs shows them.
  */
 #ifndef HOST_BAR_H
 #define HOST_BAR_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * Doorbell pages that guests may have of an HCA: the pages of its first BAR, less
- * what the backend domain's kernel and programs take (64, or a quarter of a small
+ * Number of doorbell pages of an HCA for guests: the pages of its first BAR without
+ * those for the backend domain's kernel and programs (64, or a quarter of a small
  * BAR). @dir: the HCA's folder in sysfs. 0: there is none.
  */
 uint64_t host_bar_uars(const char *dir);

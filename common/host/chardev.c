@@ -4,7 +4,7 @@
  *
  * Asks the kernel over RDMA netlink which character device, driver and ABI
  * version an HCA has, as libibverbs does. One thread of the process calls this.
- * The kernel is trusted; lengths are checked all the same.
+ * The kernel is trusted; lengths are checked nevertheless.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -27,7 +27,7 @@ struct nl_req {
 	uint8_t attrs[64];
 };
 
-/* What the walk over the answers is after. */
+/* The question and the fields of the answer. */
 struct nl_want {
 	const char *hca;		/* GET: name to look for */
 	int64_t index;			/* GET: its index, -1: not seen */
@@ -169,7 +169,7 @@ static int nl_index(int fd, const char *hca, uint32_t *index)
 	return err;
 }
 
-/* @index: HCA whose device it is; NULL: of none. @port: 0: of no port. */
+/* @index: HCA of the device; NULL: without an HCA. @port: 0: without a port. */
 static int nl_chardev(int fd, const uint32_t *index, uint32_t port,
 		      const char *type, struct host_chardev *cd)
 {

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Which character device, driver and ABI an HCA of this domain has.
+ * The character device, driver and ABI of an HCA of this domain.
  */
 #ifndef HOST_CHARDEV_H
 #define HOST_CHARDEV_H
@@ -21,7 +21,7 @@ struct host_chardev {
 };
 
 /**
- * host_chardev() - ask the kernel for what libibverbs goes by, too
+ * host_chardev() - ask the kernel for the data by which libibverbs finds an HCA
  * @hca: name as in /sys/class/infiniband
  *
  * Blocks, 5 s at most for each answer. The kernel loads the module of rdma_cm if

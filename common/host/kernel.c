@@ -15,7 +15,7 @@
 
 struct number { unsigned int major, minor, sub; };
 
-/* Of each series that was read, the first with all that a guest could use. */
+/* The first version of each examined series with all fixes that protect from guests. */
 static const struct number mended[] = {
 	{ 6, 1, 191 }, { 6, 12, 112 }, { 7, 2, 8 },
 };
@@ -32,7 +32,7 @@ void host_kernel(char version[HOST_VERSION_LEN])
 			 u.version);
 }
 
-/* Before the '#' there may be the compiler's. */
+/* The compiler's version may precede the '#'. */
 static const char *number_in(const char *version)
 {
 	const char *p = strchr(version, '#');

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How much memory of guests a domain can map. Xen has an entry in the domain's
+ * The amount of guest memory that a domain can map. Xen has an entry in the domain's
  * maptrack table for each page mapped, however often the same grant is mapped,
  * and the kernel of a PV domain maps each page a second time. All backends of
  * the domain share the table. Xen does not report its length.
@@ -25,7 +25,7 @@ static inline uint64_t host_maptrack_entries(uint64_t mb, bool pv)
 	return mb * HOST_PAGES_PER_MB * (pv ? 2 : 1);
 }
 
-/* MiB that all vhca devices together may map: a quarter is for others. */
+/* MiB that all vhca devices together may map; a quarter is for other backends. */
 static inline uint64_t host_maptrack_mb(uint32_t frames, bool pv)
 {
 	uint64_t entries = (uint64_t)frames * HOST_MAPTRACK_PER_FRAME;
@@ -33,7 +33,7 @@ static inline uint64_t host_maptrack_mb(uint32_t frames, bool pv)
 	return (entries - entries / 4) / host_maptrack_entries(1, pv);
 }
 
-/* Frames that are enough for so many. */
+/* Frames that suffice for so many MiB. */
 static inline uint64_t host_maptrack_need(uint64_t mb, bool pv)
 {
 	uint64_t entries = host_maptrack_entries(mb, pv);

@@ -2,18 +2,18 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Where daemons leave what vhcactl reads, and where Linux has what more than one
- * program of ours reads.
+ * Files of the daemons that vhcactl reads, and files of Linux that several programs
+ * read.
  */
 #ifndef HOST_PATHS_H
 #define HOST_PATHS_H
 
 /* Defaults of --run-dir: locks and statistics of xen-vhcad, the agent's state. */
 #define HOST_RUN_VHCAD		"/run/xen-vhcad"
-/* Where vhcactl dom0less writes devices if there is no xenstore (tree.h). */
+/* Devices that vhcactl dom0less writes if there is no xenstore (tree.h). */
 #define HOST_RUN_DEVICES	"/run/xen-vhca-devices"
 #define HOST_RUN_DOORBELLD	"/run/xen-vhca-doorbelld"
-/* Which vhcactl of this domain writes to xenstore. */
+/* Lock of the vhcactl of this domain that writes to xenstore. */
 #define HOST_RUN_TURN		"/run/xen-vhcactl.lock"
 
 /* Pages that one mapping of gntdev may have. */

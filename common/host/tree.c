@@ -132,7 +132,7 @@ int host_tree_each(const char *dir, unsigned int max,
 	return rc;
 }
 
-/* Everything in a directory that has no other in it. */
+/* Remove all files of a directory without subdirectories. */
 static int empty(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -156,7 +156,7 @@ int host_tree_remove(const char *root, unsigned int domid, unsigned int devid)
 
 	if (rc)
 		return rc;
-	/* First: without a state there is no device. */
+	/* First, because without a state there is no device. */
 	rc = host_tree_write(path, HOST_TREE_NODE_STATE, NULL);
 	if (!rc)
 		rc = empty(path);

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Devices as files, where there is no xenstore: ROOT/DOMID/DEVID/ has a file for each
- * node, with its value and perhaps a newline. Only root can write there, so what is
- * read is an operator's or our own: it may hold mistakes.
+ * node, with its value and perhaps a newline. Only root can write there, so
+ * values are an operator's or our own: they may be wrong, but not hostile.
  */
 #ifndef HOST_TREE_H
 #define HOST_TREE_H
@@ -32,10 +32,10 @@ int host_tree_dir(char *path, const char *root, unsigned int domid,
 int host_tree_read(const char *dir, const char *node, char *value, size_t size);
 
 /**
- * host_tree_write() - give a node a value, at once: nobody reads half of it
- * @value: NULL: there is no such node any more
+ * host_tree_write() - set a node's value atomically
+ * @value: NULL: remove the node
  *
- * No directory is made. 0, also if a node to be removed is absent; -ENOENT: there is
+ * Creates no directory. 0, also if a node to be removed is absent; -ENOENT: there is
  * no directory; another -errno.
  */
 int host_tree_write(const char *dir, const char *node, const char *value);
@@ -44,7 +44,7 @@ int host_tree_write(const char *dir, const char *node, const char *value);
 unsigned int host_tree_number(const char *dir, const char *node, unsigned int min,
 			      unsigned int max, unsigned int def);
 
-/* Does errno say that there is no such directory? A file or a link is none. */
+/* Does errno say that there is no such directory? A file or a link does not count. */
 bool host_tree_none(int err);
 
 /**
@@ -57,7 +57,7 @@ bool host_tree_none(int err);
 int host_tree_each(const char *dir, unsigned int max,
 		   int (*fn)(unsigned int number, void *arg), void *arg);
 
-/* A device with its nodes, and its guest's directory if it was the last. 0 or -errno. */
+/* Remove a device, and its guest's directory with the last one. 0 or -errno. */
 int host_tree_remove(const char *root, unsigned int domid, unsigned int devid);
 
 #endif

@@ -9,7 +9,7 @@
 #define MOST_FRAMES	(1ull << 40)	/* 52 address bits */
 #define MOST_PAGES	(1ull << 20)	/* a BAR of 4 GiB */
 
-/* The next number, and moves *text behind it. 0: there is none, or no good one. */
+/* Returns the next number and advances *text. 0: there is none, or it is malformed. */
 static uint64_t frames_next(const char **text)
 {
 	static const char digits[] = "0123456789abcdefABCDEF";
@@ -23,7 +23,7 @@ static uint64_t frames_next(const char **text)
 	len = strspn(*text, digits);
 	if (!len)
 		return 0;
-	/* What is too large is the largest, and refused below. */
+	/* strtoull() returns the largest number on overflow, which is refused below. */
 	val = strtoull(*text, NULL, 16);
 	*text += len;
 	return **text && !strchr(BLANKS, **text) ? 0 : val;

@@ -19,8 +19,8 @@ struct host_window {
  * @text: three hexadecimal numbers with 0x, blanks between them
  * @w: untouched on failure
  *
- * Return: 0; -EINVAL: that is something else, a number is 0, or a range ends behind
- * the last address.
+ * Return: 0; -EINVAL: malformed, a number is 0, or a range ends behind the last
+ * address.
  */
 int host_window_parse(const char *text, struct host_window *w);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The states of both ends of a device, for people (xenbus.h).
+ * Names of the states of both ends of a device (xenbus.h).
  */
 #include "xenbus.h"
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The states of both ends of a device, for people.
+ * Names of the states of both ends of a device.
  */
 #ifndef HOST_XENBUS_H
 #define HOST_XENBUS_H

@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * When a page that was granted may be used again although the other domain may be
- * about to die. Xen ends the grants of a dying domain first (domain_teardown(),
- * gnttab_release_mappings() in xen/common/grant_table.c), and the grant table says
- * then that nobody maps the page. If that domain is PV, its page tables go later, and
- * until then count as writers: a PV kernel that makes the page a page table meanwhile
- * is refused by Xen (a WARNING in xen_mc_flush()), and its process cannot go on.
+ * When a granted page may be used again if the other domain may be dying. Xen ends the
+ * grants of a dying domain first (domain_teardown(), gnttab_release_mappings() in
+ * xen/common/grant_table.c), so the grant table shows no mapping. If that domain is PV,
+ * Xen destroys its page tables later, and they count as writers until then: Xen refuses
+ * to make such a page a page table (a WARNING in xen_mc_flush()), and the process that
+ * needs the page table cannot go on.
  */
 #ifndef VHCA_DYING_H
 #define VHCA_DYING_H
@@ -18,14 +18,15 @@
 #include <asm/xen/hypercall.h>
 
 /*
- * Nobody tells when Xen is done with a domain of which another one still maps a page:
- * it stays known. Page tables of some gigabytes take a second.
+ * Xen does not report the end of a domain while another domain maps a page of it. It
+ * takes a second to destroy page tables of some gigabytes.
  */
 #define VHCA_DYING_WAIT		(20 * HZ)
 
 /*
- * Does Xen know the domain no more? Its memory is free then, page tables first. A
- * channel to port 0, which no domain has, is refused with another error.
+ * Has Xen removed the domain? Its page tables, and then its memory, are free in that case.
+ * If the domain exists, binding its port 0, which is never offered, fails with another
+ * error.
  */
 static inline bool vhca_domain_gone(domid_t domid)
 {
@@ -36,8 +37,8 @@ static inline bool vhca_domain_gone(domid_t domid)
 }
 
 /*
- * May page tables of domain @domid, which may be dying, still have a page in them whose
- * grant ended at @since (jiffies)? Domain 0 does not die without this one.
+ * May page tables of domain @domid, which may be dying, still contain a page whose grant
+ * ended at @since (jiffies)? Domain 0 does not die before this domain.
  */
 static inline bool vhca_dying_maps(domid_t domid, unsigned long since)
 {

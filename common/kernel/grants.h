@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How many grants the table of this domain holds. Linux says how many frames the table
- * may have; the size of an entry follows from the version, which Linux chooses when it
- * boots (gnttab_request_version() in drivers/xen/grant-table.c).
+ * The size of this domain's grant table. Linux reports the number of frames of the
+ * table; the size of an entry follows from the version, which Linux chooses when it boots
+ * (gnttab_request_version() in drivers/xen/grant-table.c).
  */
 #ifndef VHCA_GRANTS_H
 #define VHCA_GRANTS_H

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "caps.h"
 
-/* Without CAP_SETPCAP the set stays; nothing can be gained from it. */
+/* Without CAP_SETPCAP the bounding set stays, which does no harm. */
 static int bounding_set(uint32_t retain)
 {
 	int cap;
@@ -29,7 +29,7 @@ int vl_caps_retain(uint32_t retain)
 
 	if (rc)
 		return rc;
-	/* Not readable by those who have as little, before it has as little. */
+	/* Not readable by processes with as few rights, before the rights are dropped. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
 	    syscall(SYS_capget, &head, data))

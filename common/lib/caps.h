@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Functions that give rights up.
+ * Functions that drop capabilities.
  */
 #ifndef VL_CAPS_H
 #define VL_CAPS_H
@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 /**
- * vl_caps_retain() - lose all capabilities but these, and the way to get others
+ * vl_caps_retain() - drop all capabilities but these, and all ways to gain others
  * @retain: bits of capabilities 0 to 31; the process retains those that it has
  *
- * Programs that the process starts get none (no_new_privs, no inheritable ones,
+ * Programs that the process starts have none (no_new_privs, no inheritable ones,
  * no bounding set where the process may change it). The process is not dumpable
  * afterwards. Return: 0 or -errno.
  */

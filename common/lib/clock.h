@@ -27,8 +27,8 @@ static inline uint64_t vl_now_ns(void)
 }
 
 /*
- * The same, exact to a timer tick. Never a system call, which the exact one is
- * in a PV domain: for what is done at every command.
+ * The same, exact to a timer tick. Never a system call, unlike the exact clock in a PV
+ * domain: for code that runs with every command.
  */
 static inline uint64_t vl_coarse_ns(void)
 {

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Files of a folder to which others can write (file.h).
+ * Files of a folder to which hostile processes can write (file.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "file.h"
 
-/* O_NONBLOCK is for FIFOs, and for a file of which somebody has a lease. */
+/* O_NONBLOCK: for FIFOs, and for a file on which another process has a lease. */
 int vl_file_open(const char *path, int flags)
 {
 	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);

@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Files of a folder to which others can write, perhaps a worker of xen-vhcad that a
- * guest took over. It may have put a FIFO, a link or a directory in the place of
- * each.
+ * Files of a folder to which hostile processes can write, such as a worker of xen-vhcad
+ * that a guest took over. It may replace each file by a FIFO, a link or a directory.
  */
 #ifndef VL_FILE_H
 #define VL_FILE_H
@@ -13,22 +12,22 @@
 
 /**
  * vl_file_open() - open a regular file, without waiting and without following a link
- * @flags: of open(); with O_CREAT nobody but the owner may read a new one
+ * @flags: of open(); with O_CREAT a new file is readable by its owner only
  *
  * Return: the fd; -EMEDIUMTYPE: no regular file has that name; -errno.
  */
 int vl_file_open(const char *path, int flags);
 
-/* Make a file and open it for writing, in the place of one that there may be. */
+/* Create a file and open it for writing; replaces an existing one. */
 int vl_file_new(const char *path, mode_t mode);
 
 /*
- * Remove what has that name, or put a directory that is not empty aside. 0, also if
- * there was nothing; -errno.
+ * Remove the object of that name; a directory that is not empty is renamed. 0, also if
+ * there was none; -errno.
  */
 int vl_file_clear(const char *path);
 
-/* What errno of these functions means, and what mends it. */
+/* Text for an errno of these functions: its meaning and the remedy. */
 const char *vl_file_why(int err);
 
 #endif

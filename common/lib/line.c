@@ -15,7 +15,7 @@ void vl_clean(char *s)
 
 static int on_terminal(void)
 {
-	static int tty = -1;	/* asked once; threads find the same */
+	static int tty = -1;	/* read once; all threads read the same */
 
 	if (__atomic_load_n(&tty, __ATOMIC_RELAXED) < 0)
 		__atomic_store_n(&tty, isatty(STDERR_FILENO), __ATOMIC_RELAXED);
@@ -32,7 +32,7 @@ void vl_line(int prio, const char *about, const char *fmt, va_list ap)
 	if (!on_terminal())
 		snprintf(head, sizeof(head), "<%d>", prio & 7);
 	n = snprintf(line, sizeof(line), "%s%.64s%s\n", head, about, text);
-	/* One write per line, so that threads do not mix; nobody to tell. */
+	/* One write per line, so that threads do not mix; errors cannot be reported. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
 }

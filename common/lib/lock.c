@@ -57,7 +57,7 @@ static void warn(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Nobody needs what a lock file says, so what else has its name makes way. */
+/* A lock file has no contents worth keeping, so any other object of its name is removed. */
 static int open_or_make(const char *path)
 {
 	int fd = open_locked(path);
@@ -99,9 +99,9 @@ static pid_t read_pid(int fd)
 }
 
 /*
- * Whoever can write the file could name another process, which would get the
- * holder's signals. The kernel knows who took the lock, and of which inode (proc(5),
- * /proc/locks); the device's number there is not always that of stat().
+ * The pid in the file may be forged, so that another process would get the holder's
+ * signals. The kernel lists the holder of the lock by inode (proc(5), /proc/locks); the
+ * device's number there is not always that of stat().
  */
 static bool took_it(pid_t pid, int fd)
 {

@@ -13,8 +13,8 @@
 /**
  * vl_lock_take() - lock path and write our pid into it
  *
- * What is no regular file is removed, with a message. Returns the fd, which must
- * stay open; -EWOULDBLOCK: another process has it; -errno, see vl_file_why().
+ * Removes an object that is no regular file, with a message. Returns the fd, which must
+ * stay open; -EWOULDBLOCK: another process has the lock; -errno, see vl_file_why().
  */
 int vl_lock_take(const char *path);
 

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The processor's counter: a clock that is no system call anywhere. Its frequency is
- * unknown, and a host may make of it what it likes.
+ * unknown, and a host may change it at any time.
  */
 #ifndef VL_TICKS_H
 #define VL_TICKS_H

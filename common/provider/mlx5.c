@@ -3,10 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * udata of mlx5 (ConnectX-4 and newer), ABI 1, for providers that use the
- * static doorbell registers of a context. What lets a process make objects of
- * its own kind (DEVX) is refused; rdma-core then opens the device without it.
- * What lets it allocate doorbell pages by private commands is cleared, so every
- * doorbell page is one of the mmap offsets below. Layouts are those of
+ * static doorbell registers of a context. Objects of private kinds (DEVX) are
+ * refused; rdma-core then opens the device without them. Flags that allow doorbell
+ * pages by private commands are cleared, so every doorbell page is one of the mmap
+ * offsets below. Layouts are those of
  * <rdma/mlx5-abi.h>; a unit test compares them. The lengths repeat
  * create_cq_user(), resize_user(), set_user_buf_size() and mlx5_ib_create_srq()
  * of the driver.
@@ -187,9 +187,8 @@ static const struct vhca_mmap mlx5_mmaps[] = {
 	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 0x200, MLX5_INDEX, 0 }, /* WC */
 	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0x300, MLX5_INDEX, 0 }, /* NC */
 	/*
-	 * CORE_CLOCK: a page of the initialization segment, of which a guest
-	 * could write, too, whatever the firmware has there: Xen knows no
-	 * registers that a guest may only read.
+	 * CORE_CLOCK: a page of the initialization segment, to which a guest
+	 * could also write, because Xen maps no register page read-only.
 	 */
 	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 0x500, 0, 0 },
 	/* ALLOC_WC */

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * udata of rdma_rxe (Soft-RoCE), ABI 2: every queue is memory of the HCA's
- * driver, handed out as struct mminfo (offset, size) in a response. Sends and
+ * driver, announced as struct mminfo (offset, size) in a response. Sends and
  * CQ arming are system calls, hence the kicks. Lengths are those of
  * <rdma/rdma_user_rxe.h>; a unit test compares them.
  */

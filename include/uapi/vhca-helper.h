@@ -2,15 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * ioctls of /dev/xen/vhca-helper (xen-vhca-helper.ko), used by xen-vhcad in the
- * backend domain for what user space cannot do there: grant queue pages that
+ * ioctls of /dev/xen/vhca-helper (xen-vhca-helper.ko), which xen-vhcad in the
+ * backend domain uses for tasks that user space cannot do: grant queue pages that
  * the HCA's driver allocated, keep a dying worker's memory mapped until its
- * verbs files are closed, report the frames of mapped doorbell pages, and limit
- * the HCA's DMA segments to one page, and map grants for the HCA alone. Only root
+ * verbs files are closed, report the frames of mapped doorbell pages, limit the
+ * HCA's DMA segments to one page, and map grants for the HCA alone. Only root
  * may open it; each worker process has one open file.
  *
  * ENOTTY means that the loaded module is older than this header and has no such
- * ioctl. Requests retain their numbers and layouts, for 32 bit programs too.
+ * ioctl. Requests keep their numbers and layouts, also for 32 bit programs.
  */
 #ifndef _UAPI_VHCA_HELPER_H
 #define _UAPI_VHCA_HELPER_H
@@ -24,14 +24,14 @@
 #define VHCA_HELPER_MAX_MAP	1048576	/* pages of a dma-buf: 4 GiB */
 #define VHCA_HELPER_HCA_NAME	64	/* bytes with the final NUL */
 
-/* Cache attribute of a mapping: how the guest has to map the same page. */
+/* Cache attribute of a mapping: the guest has to map the page with the same one. */
 #define VHCA_HELPER_CACHE_NC	1	/* uncached */
 #define VHCA_HELPER_CACHE_WC	2	/* write-combining */
 #define VHCA_HELPER_CACHE_DEV	3	/* Arm: device memory, nGnRE */
 
-/* What VHCA_HELPER_CAP_DMA did. */
+/* Results of VHCA_HELPER_CAP_DMA. */
 #define VHCA_HELPER_CAP_DONE	1	/* in force until the file is closed */
-#define VHCA_HELPER_CAP_NEEDLESS 2	/* nothing merges pages here */
+#define VHCA_HELPER_CAP_NEEDLESS 2	/* pages are not merged here */
 
 /**
  * struct vhca_helper_grant - pin and grant mapped queue memory
@@ -81,7 +81,7 @@ struct vhca_helper_ungrant {
 };
 
 /**
- * struct vhca_helper_frames - tell the frames of mapped doorbell pages
+ * struct vhca_helper_frames - report the frames of mapped doorbell pages
  * @addr: in, page aligned address in the caller's shared mapping of device
  *	registers through a uverbs file
  * @frames: in, user address of an array of @nr_pages __u64, filled with the
@@ -90,12 +90,12 @@ struct vhca_helper_ungrant {
  * @nr_pages: in, 1..VHCA_HELPER_MAX_FRAMES, all in one mapping
  * @cache: out, VHCA_HELPER_CACHE_*, the same for all pages; 0 before the call
  *
- * Memory of any kind is refused. Whether a frame lies in the HCA's registers
- * is to be checked by who maps it into a guest; this only tells it.
+ * Memory of any kind is refused. The part that maps a frame into a guest has to
+ * check that the frame belongs to the HCA's registers.
  * Errors: EFAULT not mapped, or not by a uverbs file, EINVAL bad argument or
  * pages that differ in their attribute, EPERM the pages are memory (queue
- * pages: see VHCA_HELPER_GRANT) or cached. Nothing is written on errors, but
- * for EFAULT by an address in @frames.
+ * pages: see VHCA_HELPER_GRANT) or cached. On errors nothing is written, except
+ * with EFAULT for an address in @frames.
  */
 struct vhca_helper_frames {
 	__u64 addr;
@@ -111,13 +111,13 @@ struct vhca_helper_frames {
  * @fd: in, an open uverbs file of that HCA
  * @result: out, VHCA_HELPER_CAP_*; 0 before the call
  *
- * To be called before the first memory is registered. Without it, a PV domain
- * registers memory of which the HCA gets a copy, and data is lost silently:
- * a hardware HCA must not be used there if this fails. NEEDLESS: software
- * HCAs and domains whose page numbers are those of the bus.
+ * To be called before memory is registered. Without the limit the HCA gets copies
+ * of registered memory in a PV domain, and data is lost silently: do not use a
+ * hardware HCA there if this fails. NEEDLESS: software HCAs, and domains whose
+ * page numbers are those of the bus.
  *
- * The cap ends with the last open helper file that asked for it, so the file
- * is to be held open while memory is registered. Calling again is harmless.
+ * The limit ends with the last open helper file that requested it, so keep the file
+ * open while memory is registered. Calling again is harmless.
  * Errors: EBADF @fd is not open, EINVAL bad argument or @fd is no uverbs file
  * of this HCA, ENODEV no such HCA (renamed: read ibdev again), EBUSY this
  * file capped another HCA, EOPNOTSUPP the HCA's bus has no such limit, EXDEV (Arm)
@@ -137,14 +137,14 @@ struct vhca_helper_cap_dma {
  * @domid: in, domain that granted the pages
  * @reserved: 0
  *
- * Maps the pages for DMA, all or nothing, for reading and writing: one that is granted
- * read-only is refused. No process can map the dma-buf, and one HCA can have it. The
- * grants are unmapped with its last reference, which may be that of a memory
- * region: the file descriptor is needed to register it, and not afterwards.
+ * Maps the pages for DMA, all or nothing, for reading and writing; a page that is
+ * granted read-only is refused. No process can map the dma-buf, and only one HCA can
+ * attach to it. The grants are unmapped with its last reference, which may be that of
+ * a memory region: the file descriptor is needed only to register the region.
  *
  * Returns a file descriptor that is closed on exec. Errors: EFAULT no such array,
  * EINVAL bad argument or a reference that the hypervisor refused, ENOSPC it has no
- * more room for mappings (raise gnttab_max_maptrack_frames), EBUSY too many pages
+ * room for more mappings (raise gnttab_max_maptrack_frames), EBUSY too many pages
  * are mapped (module parameter map_pages), EOPNOTSUPP that parameter is 0, ENOMEM,
  * EMFILE, ENFILE.
  */
@@ -158,11 +158,11 @@ struct vhca_helper_map {
 #define VHCA_HELPER_GRANT	_IOWR('V', 1, struct vhca_helper_grant)
 #define VHCA_HELPER_UNGRANT	_IOW('V', 2, struct vhca_helper_ungrant)
 /*
- * Keep the caller's address space until all threads of the caller are dead
- * and the verbs files it had open are released; only then grant mappings in
- * it are torn down. Before the first MR is registered. While somebody else has this file
- * open, the verbs files stay, and the address space only if verbs pin something in it.
- * EBUSY: this file keeps one, or another file keeps this one.
+ * Keep the caller's address space until all threads of the caller are dead and its
+ * open verbs files are released; only then are grant mappings in it unmapped. Call it
+ * before the first MR is registered. While another process has this file open, the
+ * verbs files stay open, and so does the address space if verbs pin memory in it.
+ * EBUSY: this file keeps an address space already, or another file keeps this one.
  */
 #define VHCA_HELPER_KEEP_MM	_IO('V', 3)
 #define VHCA_HELPER_FRAMES	_IOWR('V', 4, struct vhca_helper_frames)

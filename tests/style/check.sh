@@ -55,6 +55,7 @@ noticed "six lines that stand twice" frontend/verbs/pd.c "$(sed -n 14,30p "$top/
 noticed "a node name as a literal" xenstore/scan.c 'char *s = "doorbell-window";'
 noticed "a character beyond ASCII" docs/design/teardown.md '\0303\0244'
 noticed "a blank at the end of a line" docs/design/teardown.md 'x '
+noticed "a wide cell of a table" docs/glossary.md "| word | $(printf '%0101d' 0) |"
 noticed "an opcode without a handler" include/xen/io/vhcaif.h \
 	'#define XENVHCA_OP_EXTRA                0x3e'
 noticed "a second file that reads the ring" backend/core/quota.c \

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The agent's work (agent.h). The toolstack's nodes (/libxl) say which devices
- * there are; the path says which domain asks, because only that domain and the
- * control domain can write to it. Events only say where to look.
+ * The agent's work (agent.h). The toolstack's nodes (/libxl) list the devices; the
+ * path of a request identifies its domain, because only that domain and the control
+ * domain can write there. Events only name the changed path.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -131,7 +131,7 @@ static int add_dev(struct dba_agent *a, unsigned int guest, unsigned int devid,
 	return 0;
 }
 
-/* How many pages the toolstack lets the guest have by this device. */
+/* Pages that the toolstack allows to the guest by this device. */
 static uint32_t allowed(struct dba_agent *a, unsigned int guest,
 			unsigned int devid)
 {
@@ -228,7 +228,7 @@ static void scan(struct dba_agent *a)
 		remove_unseen(a);
 }
 
-/* The guests only whose devices may be other ones now. */
+/* Only the guests whose devices may have changed. */
 static void scan_stale(struct dba_agent *a)
 {
 	unsigned int i;
@@ -244,7 +244,7 @@ static void scan_stale(struct dba_agent *a)
 }
 
 /* ---- what is mapped already ---- */
-/* What the hypervisor says of a guest, asked once for all its mappings. */
+/* The hypervisor's answer about a guest, asked once for all its mappings. */
 struct alive {
 	unsigned int guest;		/* EVERY_GUEST: of none yet */
 	bool known;
@@ -264,8 +264,8 @@ static bool guest_lives(struct dba_agent *a, const struct dba_map *m,
 	       (is->dom.alive && !memcmp(is->dom.uuid, m->uuid, DBA_UUID));
 }
 
-/* Why a mapping must go, DBA_OK: it may stay. last: m of the last call, r what
- * it returned; mappings of one device mostly follow each other. */
+/* Why a mapping must go, DBA_OK: it may stay. last: m of the last call, r its result;
+ * mappings of one device mostly follow each other. */
 static enum dba_reason recheck_map(struct dba_agent *a, const struct dba_map *m,
 				   struct dba_map *last, enum dba_reason r)
 {
@@ -312,7 +312,7 @@ static void recheck(struct dba_agent *a, unsigned int of)
 	}
 }
 
-/* Everything, or of one guest after the other what events named. */
+/* All guests, or one after the other those that events named. */
 static void look(struct dba_agent *a)
 {
 	unsigned int i, n = a->n_stale;
@@ -326,7 +326,7 @@ static void look(struct dba_agent *a)
 		a->n_stale = 0;
 		return;
 	}
-	/* A device that went sets it; its guest is among those below. */
+	/* Set by a device that is gone; its guest is among those below. */
 	a->recheck = false;
 	a->n_stale = 0;
 	if (all)
@@ -380,8 +380,8 @@ static void guest_event(struct dba_agent *a, unsigned int guest)
 }
 
 /*
- * Something below /libxl, which tells of everything that toolstacks do. Only what may
- * be a vhca, and what is above one, matters.
+ * A path below /libxl, where all actions of toolstacks cause events. Only paths of a
+ * vhca, and those above one, matter.
  */
 static void libxl_event(struct dba_agent *a, const char *path)
 {

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The agent: devices that the toolstack created, requests of their backends,
- * answers. It has one thread. A backend domain can only have its requests
- * refused here, and not faster than the rate allows.
+ * answers. It has one thread. A backend domain can at worst cause refusals
+ * of its requests, at the rate of its guest.
  */
 #ifndef DBA_AGENT_H
 #define DBA_AGENT_H
@@ -17,7 +17,7 @@
 #define DBA_BURST	256	/* at once */
 #define DBA_STALE	32	/* guests that are looked at one by one */
 
-/* What a domain is, from the hypervisor. */
+/* Properties of a domain, from the hypervisor. */
 struct dba_domain {
 	bool alive;
 	bool translated;	/* has guest frames of its own: not PV */
@@ -54,13 +54,13 @@ extern int dba_log_level;
 void dba_log(int prio, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Set watches, take over what table holds. 0 or -errno, logged. */
+/* Set watches, take over the mappings of the table. 0 or -errno, logged. */
 int dba_agent_start(struct dba_agent *a);
 
 /* Fetch all events of xenstore; -errno: the connection is gone. */
 int dba_agent_events(struct dba_agent *a);
 
-/* Do what is due. Sets wake_ns. */
+/* Do all work that is due. Sets wake_ns. */
 void dba_agent_work(struct dba_agent *a);
 
 void dba_agent_stop(struct dba_agent *a);

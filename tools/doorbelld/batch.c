@@ -15,7 +15,7 @@
 _Static_assert(XENVHCA_DOORBELL_BATCH * (19 + 1 + DBA_ANSWER) <=
 	       XENVHCA_DOORBELL_TEXT, "answers do not fit into a node");
 
-/* The word at *s, and *s behind it; NULL: there is nothing behind it. */
+/* The word at *s; advances *s behind it. NULL: there is nothing behind it. */
 static char *word(char **s)
 {
 	char *w = strsep(s, " ");

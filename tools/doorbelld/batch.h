@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The requests of a device in one node, and the answers in another (vhcaif.h,
- * "Doorbells"). Both texts are of the backend domain and are copied once; what
- * is here takes the copies to pieces, without I/O.
+ * "Doorbells"). The backend domain may write both texts, so they are
+ * copied once; these functions parse the copies, without I/O.
  */
 #ifndef DBA_BATCH_H
 #define DBA_BATCH_H
@@ -16,10 +16,10 @@
 #define DBA_ALL		(~0u)		/* instead of a slot */
 #define DBA_NO_SLOT	(~0u - 1)	/* it names none */
 
-/* What a request for a page is checked against: read once for a batch. */
+/* Facts for the check of a request, read once for a batch. */
 struct dba_known {
 	bool read;
-	enum dba_reason r;		/* why there is nothing to check against */
+	enum dba_reason r;		/* why there are none */
 	int err;
 	struct dba_domain dom;
 	struct dba_hca hca;
@@ -48,7 +48,7 @@ struct dba_batch {
 /* Cut b->requests into entries. -EINVAL: refused as a whole. */
 int dba_batch_parse(struct dba_batch *b);
 
-/* Find the entries that b->answers, which is cut as well, has an answer for. */
+/* Parse b->answers, too, and find the entries that have an answer. */
 void dba_batch_match(struct dba_batch *b);
 
 /* All answers as text. */

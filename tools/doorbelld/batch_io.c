@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Batches in xenstore (turn.h). The backend writes the list of requests, the agent
- * that of answers, and numbers say which belong together, so reading takes no
- * transaction. The answers' node is the only record of what was answered: a
- * backend that spoils it has its own requests done twice, which changes nothing.
+ * Batches in xenstore (turn.h). The backend writes the list of requests, the agent the
+ * list of answers, and numbers match them, so reading needs no transaction. The node of
+ * answers is their only record: if a backend changes it, its own requests are executed
+ * twice, which has no effect.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void later(struct dba_agent *a, struct dba_dev *d)
 	dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
 }
 
-/* Is it what the backend wrote, and not that there is no answer from xenstored? */
+/* Does the result depend on the backend's text, not on a failure of xenstored? */
 static bool backends_fault(int rc)
 {
 	return rc == -EINVAL || rc == -E2BIG;
@@ -70,7 +70,7 @@ struct write_io {
 	char text[XENVHCA_DOORBELL_TEXT + 1];
 };
 
-/* A device that was removed must not come back by this. */
+/* A device that was removed must not be created by this. */
 static int write_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	struct write_io *io = arg;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Collects facts (facts.h). Nothing is decided here; what cannot be read or
- * understood is left out, and dba_frame_check() refuses what is left out.
+ * Collects facts (facts.h) and decides nothing. Facts that cannot be read or parsed are
+ * omitted, and dba_frame_check() refuses requests without them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #define PCI_CAP_MSIX	0x11
 #define PCI_MAX_CAPS	48		/* more do not fit */
 
-/* "0x" and 1..16 digits at *s; moves *s behind them. */
+/* "0x" and 1..16 digits at *s; advances *s behind them. */
 static int parse_hex(const char **s, uint64_t *val)
 {
 	const char *p = *s;
@@ -294,9 +294,9 @@ static bool domain_has(struct xs_handle *xs, const char *dir, const char *name,
 
 /*
  * libxl writes /local/domain/<own>/backend/pci/<domain>/0/dev-<n>; only the
- * control domain can. Nobody: the control domain has it itself. What libxl
- * leaves behind of a domain that is gone does not count, if another one has
- * the device by now.
+ * control domain can. Without such a node the control domain owns the device. A
+ * stale node of a domain that is gone does not count if another domain has the
+ * device.
  */
 static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 		      int *owner)

@@ -48,7 +48,7 @@ int dba_parse_resource(const char *text, struct dba_bytes bar[DBA_BARS]);
  */
 int dba_parse_msix(const uint8_t *cfg, size_t len, struct dba_hca *hca);
 
-/* Fill in what sysfs below root says of bdf; named is set, owner is not. */
+/* Fill in the facts of bdf from sysfs below root; sets named, not owner. */
 void dba_read_sysfs(const char *root, const char *bdf, struct dba_hca *hca);
 
 /**
@@ -66,7 +66,7 @@ void dba_read_hca(struct xs_handle *xs, const char *sysfs, unsigned int own,
 int dba_read_backend(struct xs_handle *xs, unsigned int guest,
 		     unsigned int devid);
 
-/* Contexts that the toolstack lets the guest have of a device, 0: as by default;
+/* Contexts that the toolstack allows to the guest by a device, 0: the default;
  * or -errno. */
 int dba_read_ucontexts(struct xs_handle *xs, unsigned int guest,
 		       unsigned int devid);

@@ -46,10 +46,10 @@ static const char *const reason_text[DBA_NR_REASONS] = {
 };
 
 /*
- * Which BAR has the doorbell (UAR) pages, and how many pages at its start are
- * none. mlx5: struct mlx5_init_seg (command doorbell, health, timers, INTx) is
- * 0x2010 bytes long: pages 0 to 2. UAR page n is page n of the BAR; how many
- * there are only the firmware tells, so the end is the end of the BAR.
+ * The BAR with the doorbell (UAR) pages, and the number of other pages at its
+ * start. mlx5: struct mlx5_init_seg (command doorbell, health, timers, INTx) is
+ * 0x2010 bytes long: pages 0 to 2. UAR page n is page n of the BAR; only the
+ * firmware knows their number, so the range ends with the BAR.
  */
 static const struct rule {
 	uint16_t vendor, first, last;	/* device ids */
@@ -178,8 +178,8 @@ static enum dba_reason check_live(const struct dba_facts *f,
 }
 
 /*
- * The gfn comes from the backend, which could aim at the guest's own memory:
- * it must lie in the window that the guest's frontend published itself.
+ * The gfn comes from the backend and could be one of the guest's memory: it must
+ * lie in the window that the guest's frontend published.
  */
 static enum dba_reason check_gfn(const struct dba_facts *f,
 				 const struct dba_req *req)

@@ -5,7 +5,7 @@
  * The frame check of xen-vhca-doorbelld decides whether these machine frames
  * may be mapped into that guest. It consists of pure functions over facts that
  * the caller collected from sources which neither guest nor backend can write.
- * The request itself is not trusted at all.
+ * The request itself is not trusted.
  */
 #ifndef DBA_FRAME_H
 #define DBA_FRAME_H
@@ -62,7 +62,7 @@ struct dba_live {
 struct dba_facts {
 	unsigned int guest, backend;
 	bool translated;		/* PVH, HVM, Arm: frames are not gfns */
-	uint64_t window_gfn, window_nr;	/* the guest's word; nr 0: none */
+	uint64_t window_gfn, window_nr;	/* from the guest; nr 0: none */
 	const struct dba_hca *hca;
 	const struct dba_live *live;	/* of all guests */
 	size_t n_live;
@@ -75,21 +75,21 @@ struct dba_req {
 /* Text of a reason, for the answer node and the log. */
 const char *dba_reason_text(enum dba_reason r);
 
-/* Do [a, a + na) and [b, b + nb) share something? Neither may wrap. */
+/* Do [a, a + na) and [b, b + nb) overlap? Neither may wrap. */
 bool dba_overlap(uint64_t a, uint64_t na, uint64_t b, uint64_t nb);
 
 /**
  * dba_frame_check() - may the frames of req be mapped into f->guest?
  *
  * DBA_OK only if every frame is a doorbell page of the BAR that f->hca's kind
- * of HCA has them in, f->hca is named for this device and assigned to
+ * of HCA has for them, f->hca is named for this device and assigned to
  * f->backend, no other guest has or had access to it that cannot be revoked,
- * and the gfns lie where the guest itself wants doorbells.
+ * and the gfns lie in the guest's own window.
  */
 enum dba_reason dba_frame_check(const struct dba_facts *f,
 				const struct dba_req *req);
 
-/* Is the HCA still named, present and f->backend's? For what is mapped. */
+/* Is the HCA still named, present and f->backend's? Checked for mapped pages. */
 enum dba_reason dba_owner_check(const struct dba_hca *hca,
 				unsigned int backend);
 

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * xen-vhca-doorbelld: options, the handles that need privilege, giving up what
- * is not needed any more, and the loop. It runs as root in the control domain,
- * in one thread (and libxenstore's reader). It only asks the hypervisor what a
- * domain is, and makes the two calls of struct dba_ops.
+ * xen-vhca-doorbelld: options, the handles that need privilege, dropping of other
+ * privileges, and the loop. It runs as root in the control domain, in one thread
+ * (and libxenstore's reader). Its only hypercalls query a domain, or are the two of
+ * struct dba_ops.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -231,7 +231,7 @@ static const struct dba_ops dry_ops = {
 };
 
 /* ---- start and loop ---- */
-/* One agent only: a second one would not know what the first one mapped. */
+/* One agent only: a second one would not know the mappings of the first one. */
 static int take_lock(const struct options *o)
 {
 	char path[PATH_MAX];
@@ -283,9 +283,9 @@ static int open_handles(struct dba_agent *a, struct host *h)
 	}
 	a->own = a->table.own = (unsigned int)own;
 	/*
-	 * The open handles retain their rights. Only this capability is retained:
-	 * without it sysfs shows 64 bytes of a configuration space, and the place
-	 * of the MSI-X table is behind them.
+	 * The open handles keep their rights. Only this capability is retained:
+	 * without it sysfs shows 64 bytes of a configuration space, and the entry of
+	 * the MSI-X table is behind them.
 	 */
 	rc = vl_caps_retain(1u << CAP_SYS_ADMIN);
 	if (rc)
@@ -303,7 +303,7 @@ static int timeout_ms(const struct dba_agent *a)
 	       (int)((a->wake_ns - now) / 1000000) + 1;
 }
 
-/* Tells the service manager that guests get doorbells from now on. */
+/* Notifies the service manager that guests get doorbells from now on. */
 static void ready(void)
 {
 	int rc = vl_notify(VL_NOTIFY_READY, -1);

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The table of mappings (map.h). Whatever a guest can reach is on file at any
- * time: a mapping is noted and saved before the first hypercall, and taken out
- * of the file after the last.
+ * The table of mappings (map.h). The state file has all pages that a guest can
+ * reach at any time: a mapping is saved before the first hypercall, and removed
+ * from the file after the last.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -136,7 +136,7 @@ void dba_map_free(struct dba_table *t)
 }
 
 /* ---- one mapping ---- */
-/* m, or the next one of its chain, that is held for the guest of by. */
+/* m, or the next entry of its chain, that is held for the guest of by. */
 static struct dba_map *held_for(struct dba_map *m, const struct dba_map *by)
 {
 	while (m && (!m->held || m->guest != by->guest || m->mfn != by->mfn))
@@ -144,7 +144,7 @@ static struct dba_map *held_for(struct dba_map *m, const struct dba_map *by)
 	return m;
 }
 
-/* Gives the guest back what was held for it; the new entry takes over. */
+/* Removes entries that were held for the guest; the new entry replaces them. */
 static void drop_held(struct dba_table *t, const struct dba_map *by)
 {
 	struct dba_map *m = t->frames[frame_head(by->mfn)], *next;
@@ -156,7 +156,7 @@ static void drop_held(struct dba_table *t, const struct dba_map *by)
 	}
 }
 
-/* Has the guest as much as it may have, beside what it gets back? */
+/* Has the guest reached its limit, without entries that the new one replaces? */
 static bool guest_full(const struct dba_table *t, const struct dba_map *want)
 {
 	struct dba_map *m = held_for(t->frames[frame_head(want->mfn)], want);
@@ -168,8 +168,8 @@ static bool guest_full(const struct dba_table *t, const struct dba_map *want)
 }
 
 /*
- * The control domain may reach every device anyway, and must: what it could
- * not reach itself the toolstack can give to no other domain.
+ * The control domain keeps access to every device: the toolstack can pass on only
+ * permissions that the control domain has.
  */
 static int permit(struct dba_table *t, const struct dba_map *m, bool allow)
 {
@@ -218,7 +218,7 @@ enum dba_reason dba_map_do(struct dba_table *t, struct dba_map *m, int *err)
 	m->noted = false;
 	*err = hyper_map(t, m, &clean);
 	if (*err) {
-		/* What could not be undone stays known, and refused. */
+		/* It stays in the table, and its frames are refused to others. */
 		if (clean)
 			dba_map_drop(t, m);
 		return DBA_HYPERCALL;
@@ -230,9 +230,9 @@ enum dba_reason dba_map_do(struct dba_table *t, struct dba_map *m, int *err)
 }
 
 /*
- * -EINVAL of Xen: at that gfn is nothing of it any more, or never was. The
- * permission comes first because Xen wants it for the removal as well, and an
- * earlier attempt, of an agent before this one, may have got beyond it.
+ * -EINVAL of Xen: the frame is not mapped at that gfn. The permission is given
+ * first because Xen demands it for the removal as well, and an earlier attempt,
+ * perhaps of a previous agent, may have withdrawn it.
  */
 static int hyper_unmap(struct dba_table *t, const struct dba_map *m)
 {
@@ -248,7 +248,7 @@ static int hyper_unmap(struct dba_table *t, const struct dba_map *m)
 	return permit(t, m, false);
 }
 
-/* Is it surely out of the guest's reach, or of a guest that may have it? */
+/* May another guest have the frame at once? The control domain may reach all frames. */
 static bool free_at_once(const struct dba_table *t, const struct dba_map *m)
 {
 	return t->reuse || m->guest == t->own ||

@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What xen-vhca-doorbelld mapped, and the two hypercalls that do it. One thread
+ * The mappings of xen-vhca-doorbelld, and the two hypercalls for them. One thread
  * calls this. The hypercalls and the state file are behind pointers, so that
  * unit tests and --dry-run need neither.
  *
- * A PV guest's page table entries outlive the permission that allowed them, and
- * only the guest's end proves that they are gone. After an unmap its frame is
+ * A PV guest's page table entries outlive the permission that allowed them, until
+ * the end of the guest. After an unmap its frame is
  * therefore held: only the same guest may get it again. Frames of any guest on
  * Arm are held, too: with the permission it can map the frame elsewhere
  * (XENMAPSPACE_dev_mmio).
@@ -20,7 +20,7 @@
 #define DBA_UUID	16	/* bytes of a domain's handle */
 #define DBA_LINE	160	/* and of a line of the state file */
 #define DBA_MAX_MAPS	65536	/* of all guests */
-#define DBA_GUEST_MAPS	2048	/* of one, mapped and held, or what it is allowed */
+#define DBA_GUEST_MAPS	2048	/* of one, mapped and held; or its configured limit */
 #define DBA_DOMAINS	0x7ff0	/* numbers of domains */
 #define DBA_HEADS	4096	/* of a hash, see map.c */
 
@@ -36,7 +36,7 @@ struct dba_map {
 	unsigned int guest, devid, backend, slot;
 	uint64_t mfn, gfn, nr;
 	bool translated;	/* also mapped at gfn, not only permitted */
-	bool transit;		/* hypercalls under way, or one failed */
+	bool transit;		/* hypercalls in progress, or one failed */
 	bool noted;		/* and none was made yet */
 	bool held;		/* unmapped, see above; slot means nothing */
 	uint8_t uuid[DBA_UUID];	/* of the guest: numbers are used again */
@@ -82,28 +82,28 @@ struct dba_map *dba_map_find(const struct dba_table *t, unsigned int guest,
 enum dba_reason dba_map_note(struct dba_table *t, const struct dba_map *want,
 			     struct dba_map **m);
 
-/* Write the state file, if anything changed: one for all that was noted before
- * the first is done, and one before anybody is told. 0 or -errno. */
+/* Write the state file, if anything changed: once after all requests of a pass were
+ * noted and before the first is executed, once before answers are sent. 0 or -errno. */
 int dba_map_save(struct dba_table *t);
 
 /**
- * dba_map_do() - let the guest reach what was noted and saved
+ * dba_map_do() - permit and map a noted and saved entry
  * @err: receives the -errno of a failed hypercall, else 0
  *
- * When one fails the others are undone, and m is gone, or stays known.
+ * When one fails the others are undone; m is removed, or stays if that fails, too.
  * DBA_HYPERCALL.
  */
 enum dba_reason dba_map_do(struct dba_table *t, struct dba_map *m, int *err);
 
-/* Forget an entry, which no hypercall was made for. */
+/* Remove an entry before any hypercall for it. */
 void dba_map_drop(struct dba_table *t, struct dba_map *m);
 
 /**
- * dba_map_del() - take them away again, in reverse order
+ * dba_map_del() - unmap and withdraw the permission
  *
  * When the mapping cannot be removed it stays in the table, and its frames
- * stay refused to others. On file it may stay longer: then it is removed once
- * more. DBA_NOT_MAPPED, DBA_HYPERCALL.
+ * stay refused to others. In the file it may stay longer; then it is
+ * removed once more. DBA_NOT_MAPPED, DBA_HYPERCALL.
  */
 enum dba_reason dba_map_del(struct dba_table *t, unsigned int guest,
 			    unsigned int devid, unsigned int backend,
@@ -112,11 +112,11 @@ enum dba_reason dba_map_del(struct dba_table *t, unsigned int guest,
 /* As dba_map_del() for a mapping of the table. */
 enum dba_reason dba_map_undo(struct dba_table *t, struct dba_map *m, int *err);
 
-/* The guest is gone and Xen took everything back: only forget. Returns how
- * many there were. */
+/* The guest is gone, and Xen has ended its mappings: remove the entries. Returns
+ * their number. */
 size_t dba_map_forget(struct dba_table *t, unsigned int guest);
 
-/* After a restart: undo what the last agent left half done. */
+/* After a restart: undo mappings that the last agent did not finish. */
 void dba_map_recover(struct dba_table *t);
 
 /* Put a copy of m into the table, no hypercall; NULL: no memory or too many. */

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Which requests a device may have in a pass (turn.h), so that each guest has its
- * rate, and none waits long for another one.
+ * Chooses the requests of a device in a pass (turn.h), so that each guest has its rate,
+ * and none waits long for another one.
  */
 #include "turn.h"
 
@@ -32,8 +32,8 @@ static bool take(struct dba_agent *a, const struct dba_dev *of)
 }
 
 /*
- * How many devices of other guests have a request that may be answered now, perhaps
- * since this one had its turn? What else the events say is work for the next pass.
+ * The number of devices of other guests with a request that may be answered now, perhaps
+ * since this device's turn. Other events are work for the next pass.
  */
 static unsigned int others_wait(struct dba_agent *a, const struct dba_dev *d)
 {
@@ -72,10 +72,10 @@ static unsigned int share(struct dba_agent *a, const struct dba_dev *d)
 }
 
 /*
- * Reading a list without a new request counts as one, too. What is in one costs less
- * than that, so others wait for several: else each of many devices that ask at the same
- * time would have its list read again for each request. But answers come when a pass
- * ends, and an agent that says nothing for long is taken for a dead one.
+ * Reading a list without a new request counts as a request, too. A request costs less
+ * than reading its list, so a device may have several in a pass: otherwise the list of
+ * each of many devices would be read for each request. The number is bounded because
+ * answers are written when a pass ends, and a silent agent counts as dead.
  */
 void dba_serve(struct dba_agent *a, struct dba_dev *d)
 {

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The state file (state.h). Only root can write it, but a damaged one must
- * not make the agent believe that a frame is free: it is refused as a whole.
+ * The state file (state.h). Only root can write it. A damaged file is refused as a
+ * whole, so that no frame counts as free by mistake.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,8 +40,8 @@ static void make_line(struct dba_map *m)
 }
 
 /*
- * Thousands of lines are written for each pass, so none is formatted twice: that was
- * two thirds of a processor with 8,192 mappings (92-many-contexts).
+ * Thousands of lines are written for each pass, so each is formatted once only; with
+ * 8,192 mappings formatting took two thirds of a processor (92-many-contexts).
  */
 static int write_map(FILE *f, struct dba_map *m)
 {

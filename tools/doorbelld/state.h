@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The state file of xen-vhca-doorbelld: what is mapped, for the next agent.
+ * The state file of xen-vhca-doorbelld: the mappings, for the next agent.
  * Answers in xenstore do not suffice, because backend domains can write them.
  * Each mapping has one line, written to a new file that replaces the old one.
  */
@@ -17,8 +17,8 @@ int dba_state_save(const char *path, struct dba_map *maps);
 /**
  * dba_state_load() - fill an empty table from a file
  *
- * An absent file is an empty one. -EINVAL: not a state file; nothing is to be
- * trusted then, and nothing was loaded that is wrong.
+ * An absent file is an empty one. -EINVAL: not a state file; the caller must not
+ * continue with the table.
  */
 int dba_state_load(const char *path, struct dba_table *t);
 

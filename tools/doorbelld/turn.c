@@ -83,7 +83,7 @@ static enum dba_reason check_map(struct dba_agent *a, const struct dba_dev *d,
 	return r;
 }
 
-/* What is noted is done once it is on file. */
+/* Noted requests are executed when they are in the state file. */
 static enum dba_reason note_map(struct dba_agent *a, struct dba_turn *t,
 				const struct dba_req *req, struct dba_known *k)
 {
@@ -98,7 +98,7 @@ static enum dba_reason note_map(struct dba_agent *a, struct dba_turn *t,
 				.nr = req->nr };
 	enum dba_reason r;
 
-	/* Done, but the answer did not get through. */
+	/* Executed, but the answer was not written. */
 	if (m && !m->transit && m->mfn == req->mfn && m->gfn == req->gfn &&
 	    m->nr == req->nr)
 		return DBA_OK;
@@ -197,7 +197,7 @@ static struct dba_map *noted_by(struct dba_agent *a, const struct dba_turn *t)
 	return m && m->noted && m->mfn == t->mfn ? m : NULL;
 }
 
-/* Does all that was noted, after one write of the state file. */
+/* Executes all noted requests, after one write of the state file. */
 static void do_noted(struct dba_agent *a)
 {
 	int err = dba_map_save(&a->table);
@@ -225,7 +225,7 @@ void dba_turns_end(struct dba_agent *a)
 	struct dba_turn *t;
 
 	do_noted(a);
-	/* A mapping is on file as in transit at worst: a restart undoes it. */
+	/* At worst the file has a mapping as in transit: a restart undoes it. */
 	dba_map_save(&a->table);
 	while ((t = a->turns)) {
 		a->turns = t->next;

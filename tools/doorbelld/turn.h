@@ -29,13 +29,13 @@ struct dba_dev {
 };
 
 /* ---- agent.c ---- */
-/* Work again at that time, or before. */
+/* Run again at that time, or before. */
 void dba_timer(struct dba_agent *a, uint64_t at);
-/* All that the device has. 0, or the -errno of the last one that failed. */
+/* Ends all mappings of the device. 0, or the -errno of the last one that failed. */
 int dba_unmap_all(struct dba_agent *a, const struct dba_dev *d, const char *why);
 
 /* ---- serve.c ---- */
-/* What d asks for and may have in this pass becomes turns of it. */
+/* Makes turns of d's requests that are allowed in this pass. */
 void dba_serve(struct dba_agent *a, struct dba_dev *d);
 
 /* ---- turn.c ---- */
@@ -43,15 +43,15 @@ void dba_serve(struct dba_agent *a, struct dba_dev *d);
  * 0, -ENOMEM: later. */
 int dba_turn_entry(struct dba_agent *a, struct dba_dev *d, struct dba_batch *b,
 		   struct dba_entry *e);
-/* Do what is noted in all of them, and answer. */
+/* Execute all noted requests, and answer. */
 void dba_turns_end(struct dba_agent *a);
 /* A line that another domain can cause. */
 void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
 		     int err, const char *request);
 
 /* ---- batch_io.c ---- */
-/* Read the device's requests and what was answered; NULL: there is nothing to
- * do now. It is the agent's until dba_batches_end(). */
+/* Read the device's requests and answers; NULL: there is nothing to do now. The
+ * agent owns the batch until dba_batches_end(). */
 struct dba_batch *dba_batch_begin(struct dba_agent *a, struct dba_dev *d);
 /* Write the answers. */
 void dba_batches_end(struct dba_agent *a);

@@ -2,35 +2,35 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# What vhca-selftest does with a guest from the HCA's domain, by a command that runs
-# another one there ("ssh root@web"): its parts, traffic on the host beside its hostile
-# ones, and doorbells that one side rings for the other. Sourced by vhca-selftest.
+# Runs the parts of a guest from the HCA's domain, by a command that runs another one in
+# the guest ("ssh root@web"): its parts, traffic on the host beside its hostile parts, and
+# doorbells that one side rings for the other. Sourced by vhca-selftest.
 #
-# A guest is not trusted: what comes from it is so many files, of known names, of a
-# bounded size, without a terminal's control characters, and in bounded time.
+# A guest is not trusted: its output is a bounded number of files of known names and
+# bounded size, without control characters of terminals, in bounded time.
 
 MOST_FILES=64
 MOST_BYTES=16777216	# of all of them
 MOST_WORDS=1048576	# octets that the run of its parts may print
 PARTS_SECONDS=3600	# for that run
 COMMAND_SECONDS=${VHCA_GUEST_SECONDS:-60}	# for any other command
-# What a guest may want to have replaced in the report.
+# Values of a guest that the report replaces.
 SECRET='^((guid|gid|mac|ip) [0-9A-Fa-f:][0-9A-Fa-fx.:-]{6,63}|host [A-Za-z0-9][A-Za-z0-9._-]{1,63})$'
 MOST_SECRETS=500
 RINGS=500
-# What each guest needs if it has not the package.
+# Files that a guest without the package needs.
 PROGRAMS='vhca-selftest parts.sh guest.sh report.sh vhca-probe vhca-xfer vhca-bench
 	vhca-uar vhca-wqe hostile-frontend'
 declare -A guest_command=() guest_lib=() guest_dir=()
 
-# in_guest GUEST COMMAND [SECONDS]: by its shell.
+# in_guest GUEST COMMAND [SECONDS]: runs a command in its shell.
 in_guest() {
 	local run
 	read -ra run <<<"${guest_command[$1]}"
 	timeout --foreground -k 10 $((${3:-$COMMAND_SECONDS} * factor)) "${run[@]}" "$2"
 }
 
-# bundle FILE...: one stream of files, each behind "SIZE NAME"; there need be no tar.
+# bundle FILE...: one stream of files, each behind "SIZE NAME", without tar.
 bundle() {
 	local f
 	for f; do
@@ -41,7 +41,7 @@ bundle() {
 # shellcheck disable=SC2016
 UNBUNDLE='while read -r size name; do head -c "$size" >"$name" || exit; done'
 
-# unbundle FOLDER: the same for what a guest sends.
+# unbundle FOLDER: the same for a guest's stream.
 unbundle() {
 	local size name n=0
 	while read -r size name; do
@@ -52,7 +52,7 @@ unbundle() {
 	done
 }
 
-# guest_begin GUEST COMMAND: where its programs and its results are.
+# guest_begin GUEST COMMAND: sets the folders of its programs and results.
 guest_begin() {
 	local d f files=()
 	guest_command[$1]=$2
@@ -78,8 +78,8 @@ guest_end() {
 	[ -z "${guest_dir[$1]:-}" ] || in_guest "$1" "rm -rf ${guest_dir[$1]}" </dev/null
 }
 
-# guest_parts GUEST PARTS: these, there; what they left is ours afterwards. A part that
-# failed is told as the guest's own.
+# guest_parts GUEST PARTS: runs them there and fetches their results. The guest's own
+# result reports a part that failed.
 guest_parts() {
 	local d=${guest_dir[$1]} options="-w $factor -p $2" new=$out/$1/.new rc
 	[ "$quick" = no ] || options+=' -q'
@@ -102,7 +102,7 @@ guest_parts() {
 	echo "run to their end"
 }
 
-# taken GUEST: what came, in place of what was there.
+# taken GUEST: replaces its results by the fetched ones.
 taken() {
 	local verdict name why
 	[ -e "$out/$1/.new/results" ] || return
@@ -121,7 +121,7 @@ taken() {
 	rmdir "$dir/.new"
 }
 
-# traffic_start and traffic_end: verified, on the host, all the while.
+# traffic_start and traffic_end: verified traffic on the host between the two.
 traffic_start() {
 	stop=$dir/.stop
 	rm -f "$stop"
@@ -141,13 +141,13 @@ traffic_well() {
 	return "$traffic_rc"
 }
 
-# told GUEST: what its parts said.
+# told GUEST: prints the results of its parts.
 told() {
 	[ ! -e "$out/$1/results" ] || awk -F '\t' -v g="$1" '{
 		printf "%-4s %s/%s: %s\n", $1, g, $2, $3 }' "$out/$1/results" >&2
 }
 
-# wishes PART...: those that are wanted, separated by commas.
+# wishes PART...: the requested ones of them, separated by commas.
 wishes() {
 	local p list=''
 	for p; do
@@ -156,7 +156,7 @@ wishes() {
 	echo "${list#,}"
 }
 
-# host_of COMMAND: how it calls the guest's machine, which is for no report.
+# host_of COMMAND: its name for the guest's machine, which must not be in a report.
 host_of() {
 	local name
 	name=${1##* }
@@ -191,8 +191,8 @@ guest_run() {
 
 # ---- doorbells of others ----------------------------------------------------
 
-# on_side SIDE "hold SECONDS"|"ring QPN CQN N": by that side's vhca-selftest. At
-# most 64 KiB of what it says, each part as soon as it comes.
+# on_side SIDE "hold SECONDS"|"ring QPN CQN N": runs that side's vhca-selftest and prints
+# at most 64 KiB of its output, without delay.
 on_side() {
 	if [ "$1" = host ]; then
 		sh -c "exec '$lib/vhca-selftest' $2 -d $hca -i $gid"
@@ -210,7 +210,7 @@ on_side_end() { # on_side_end SIDE PID
 }
 
 # doorbells VICTIM ATTACKER: the attacker rings, at its own page, for queues of the victim.
-# vhca-uar's words of both sides say what they saw.
+# The output of vhca-uar on both sides decides.
 doorbells() {
 	local hold=$dir/.hold n job pid rc=0 qpn cqn
 	[ "$kind" = mlx5 ] || skip "$kind has no doorbell pages"
@@ -232,7 +232,7 @@ doorbells() {
 	return "$rc"
 }
 
-# Each way between the sides that there are.
+# Each direction between the existing sides.
 doorbells_all() {
 	local g sides=(host) a b
 	side_is host

@@ -9,11 +9,11 @@
 IB=$SYS/class/infiniband
 PERF_PORT=18540
 XFER_PORT=18541
-# What no kernel may say meanwhile.
+# Lines that no kernel may log meanwhile.
 BAD_KERNEL='BUG|WARNING:|Oops|Bad page|Bad rss|Call Trace|refcount_t|hung task'
 BAD_KERNEL+='|soft lockup|general protection|grant still in use|mlx5_core.*(health|timeout)'
 
-# pick_hca host|guest: sets hca and gid, if they were not given, kind and capped.
+# pick_hca host|guest: sets hca and gid unless given, and kind and capped.
 pick_hca() {
 	local all
 	all=$(cd "$IB" 2>/dev/null && echo *)
@@ -32,7 +32,7 @@ pick_hca() {
 	! needs_cap "$1" || capped=(vhca-helper-test --capped "$hca")
 }
 
-# kind_of HCA: whose lists of differences are meant.
+# kind_of HCA: the kind that selects the list of differences.
 kind_of() {
 	case $(cat "$IB/$1/hca_type" 2>/dev/null) in
 	MT*)	echo mlx5 ;;
@@ -41,7 +41,7 @@ kind_of() {
 	esac
 }
 
-# gid_of HCA: an index that its peer can reach.
+# gid_of HCA: the index of a GID that its peer can reach.
 gid_of() {
 	local port=$IB/$1/ports/1 like n
 	for like in '0000:*:ffff:*' '*'; do
@@ -56,14 +56,14 @@ gid_of() {
 }
 
 pv_domain() { grep -qsx PV "$SYS/hypervisor/guest_type"; }
-# needs_cap SIDE: natively a PV domain's HCA loses data without the helper's cap.
+# needs_cap SIDE: in a PV domain the HCA loses data natively without the helper's limit.
 needs_cap() { [ "$1" = host ] && pv_domain && [ -e "$IB/$hca/device/vendor" ]; }
 memory_is_safe() {
 	[ ${#capped[@]} = 0 ] || [ -e "$HELPER" ] ||
 		skip "modprobe xen-vhca-helper: without it an HCA in a PV domain loses data"
 }
 
-# The parts that are alike on both sides.
+# The parts that both sides have.
 parts_of_hca() {
 	part probe probe
 	part transfers transfers
@@ -72,7 +72,7 @@ parts_of_hca() {
 
 # ---- what it is -------------------------------------------------------------
 
-# show FILE...: "name: first line" of those there are.
+# show FILE...: "name: first line" of existing files.
 show() {
 	local f
 	for f; do
@@ -97,7 +97,7 @@ facts_of_hca() {
 	done
 }
 
-# Of Xen's command line only what vhca depends on.
+# Only the options of Xen's command line that matter to vhca.
 facts_of_xen() {
 	echo "domain: $(cat "$SYS/hypervisor/guest_type" 2>/dev/null || echo 'not of Xen')"
 	show "$SYS"/hypervisor/version/{major,minor,extra}
@@ -132,7 +132,7 @@ facts() {
 	echo "$hca, $kind, firmware $(cat "$IB/$hca/fw_ver" 2>/dev/null), $(uname -r)"
 }
 
-# secrets: what a report must not have, KIND VALUE a line.
+# secrets: values that a report must not contain, KIND VALUE in a line.
 secrets() {
 	local f
 	cat "$IB"/*/{node,sys_image}_guid 2>/dev/null | sed 's/^/guid /'
@@ -154,7 +154,7 @@ host_check() {
 
 # ---- what it does -----------------------------------------------------------
 
-# What it prints is held against the other side's when the report is made.
+# The report compares its output with the other side's.
 probe() {
 	local rc=0 n
 	memory_is_safe
@@ -166,7 +166,7 @@ probe() {
 	[ "$rc" -le 1 ] && [ "$n" -gt 60 ]
 }
 
-# tests: those of vhca-xfer that this HCA and this run are for.
+# tests: the tests of vhca-xfer for this HCA and this run.
 tests() {
 	if [ "$quick" = yes ]; then
 		echo -t 'rc-write-4k,rc-send-4k,rc-read-4k,uc-write-4k,ud-send-4k,srq'
@@ -183,7 +183,7 @@ transfers() {
 		--give-up $((100 * factor)) $(tests)
 }
 
-# listening PORT PID: within a while, and while that process lives.
+# listening PORT PID: waits for a bounded time, while that process lives.
 listening() {
 	local n hex
 	hex=$(printf %04X "$1")
@@ -213,7 +213,7 @@ cable() {
 	return "$rc"
 }
 
-# What a guest's process may map of the HCA. (Natively the driver has other offsets.)
+# Pages of the HCA that a guest's process may map. (Native offsets differ.)
 pages() {
 	[ "$kind" = mlx5 ] || skip "$kind has no doorbell pages"
 	limited 60 vhca-uar -d "$hca" -g "$gid" mmap
@@ -221,7 +221,7 @@ pages() {
 
 # ---- how fast it is ---------------------------------------------------------
 
-# processor N: the Nth (from 0) of those that this process may use.
+# processor N: the Nth (from 0) of the processors that this process may use.
 processor() {
 	awk -v n="$1" '/^Cpus_allowed_list:/ {
 		parts = split($2, range, ",")
@@ -240,7 +240,7 @@ on() {
 	fi
 }
 
-# perftest_once PROGRAM OPTION...: server and client here; what the client prints.
+# perftest_once PROGRAM OPTION...: runs server and client here; prints the client's output.
 perftest_once() {
 	local server rc=0 how=(-d "$hca" -F -p "$PERF_PORT")
 	! grep -qs Ethernet "$IB/$hca/ports/1/link_layer" || how+=(-x "$gid")
@@ -254,7 +254,7 @@ perftest_once() {
 }
 
 # figure NAME UNIT COLUMN PROGRAM SIZE [OPTION...]: the median of some runs is a row of
-# speed.tsv. perftest gives up before any verb where a virtual clock is unsteady: again.
+# speed.tsv. Repeats perftest, which fails early if a virtual clock is unsteady.
 figure() {
 	local name=$1 unit=$2 column=$3 values='' try value got=0 want=5
 	[ "$quick" = no ] || want=1
@@ -309,7 +309,7 @@ speed() {
 
 only_hostile() { [ "$hostile" = yes ] || skip "only with -H"; }
 
-# Work requests of all kinds, written into the queues by the process itself.
+# Arbitrary work requests, written into the queues by the process itself.
 wild() {
 	local n=10000
 	only_hostile
@@ -319,7 +319,7 @@ wild() {
 	limited 60 vhca-xfer --loop -d "$hca" -g "$gid" -t rc-write-4k
 }
 
-# A program in the frontend's place. The device that it acts for is this one afterwards.
+# A program that replaces the frontend, which gets the device back afterwards.
 hostile_frontend() {
 	local rc=0 n modes='nodes garbage pages producer states vanish'
 	only_hostile
@@ -341,8 +341,8 @@ hostile_frontend() {
 	return "$rc"
 }
 
-# Since this side began; all of it if that line is no longer there. Of the log a report
-# has the lines of our modules only.
+# The log since this side began, or all of it if that line is gone. A report contains
+# only lines of our modules.
 kernel() {
 	local n
 	dmesg >"$dir/.all" || { echo "FAIL the kernel's log cannot be read"; return 1; }

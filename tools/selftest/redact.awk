@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Copies files without what tells one machine from others. What is the same, whatever
-# its notation, has the same name in all of them: <gid-1>, <mac-2>, ...
+# Copies files without identifiers of machines. Equal identifiers, in any notation, get
+# the same name in all files: <gid-1>, <mac-2>, ...
 #
 #   awk -v from=FOLDER/ -v to=FOLDER/ -f redact.awk SECRETS... FILE...
 #
 # SECRETS are files named .secrets with lines "KIND VALUE", KIND being guid, gid, mac, ip
-# or host. Beside what they list, everything that has the form of such a thing goes:
-# another machine's address is in no list. PCI addresses, versions and times stay.
+# or host. Everything else in the form of such an identifier is replaced, too, because no
+# list has addresses of other machines. PCI addresses, versions and times stay.
 
 BEGIN {
-	# Words of ours, and names that a thousand hosts have.
+	# Our own words, and common names of hosts.
 	n = split("host guest guest1 guest2 dom0 domain xen vhca xen-vhca localhost debian " \
 		  "ubuntu hca mlx5 rxe none as at by in is it mb no of ok on or to us vm " \
 		  "fail failed skip skipped passed facts check probe transfers cable pages " \
@@ -70,7 +70,7 @@ function groups(s,   part, n, i, g) {
 	return s
 }
 
-# The name of a thing of that kind.
+# The name of an identifier of that kind.
 function name(kind, s,   key) {
 	if (kind == "gid" && s !~ /\./)
 		key = full(s)
@@ -106,7 +106,7 @@ function add(s, as) {
 	}
 }
 
-# The line without what is listed, as whole words.
+# The line without listed identifiers, as whole words.
 function known(line,   i, s, low, at, from_, done) {
 	for (i = 1; i <= secrets; i++) {
 		s = order[i]
@@ -128,7 +128,7 @@ function known(line,   i, s, low, at, from_, done) {
 }
 function inner(c) { return c ~ /[0-9A-Za-z_]/ }
 
-# The line without what looks like such a thing: runs of hexadecimal digits and separators.
+# The line without other identifiers: runs of hexadecimal digits and separators.
 function forms(line,   done, run) {
 	done = ""
 	while (match(line, /[0-9A-Fa-f:][0-9A-Fa-f:.-]*/)) {
@@ -140,8 +140,8 @@ function forms(line,   done, run) {
 	return done line
 }
 
-# A run that a word goes on from or into lacks that word's group; the "0x" of a number
-# is no word.
+# A group that belongs to a longer word is not part of the run; the "0x" of a number is no
+# word.
 function form(run, before, after,   head, tail, n) {
 	head = tail = ""
 	if (inner(before) && before != "x" && match(run, /[:.-]+/)) {
@@ -168,7 +168,7 @@ function form(run, before, after,   head, tail, n) {
 	return head what(run) tail
 }
 
-# The name of the thing that it is, or itself.
+# The name of the identifier, or the text itself.
 function what(s,   part, n, i, two, four, quad, rest) {
 	if (s !~ /[0-9A-Fa-f]/ || zero(s) || s == "::1")
 		return s
@@ -203,7 +203,7 @@ function what(s,   part, n, i, two, four, quad, rest) {
 	return s
 }
 
-# Four numbers that are an address of somebody: neither a loopback one nor a mask.
+# Are the four numbers an address, neither loopback nor a mask?
 function address(s,   part, i) {
 	split(s, part, ".")
 	for (i = 1; i <= 4; i++)

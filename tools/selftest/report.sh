@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# What vhca-selftest makes of the sides in the output folder: a guest's probe and figures
-# beside the host's, a verdict, an archive without secrets. Sourced by vhca-selftest.
+# The report of vhca-selftest on the sides in the output folder: a guest's probe and
+# figures beside the host's, a verdict, an archive without secrets. Sourced by
+# vhca-selftest.
 
-# same_verbs: the guest of $dir answers as the HCA does, but for what is on the list of
-# its kind.
+# same_verbs: the guest of $dir answers as the HCA does, except for the list of its kind.
 same_verbs() {
 	local list=$lib/expected-differences.txt
 	[ "$(sed -n 's/^hca: .* kind \([a-z0-9]*\) .*/\1/p' "$out/host/facts.txt")" != mlx5 ] ||
@@ -17,8 +17,8 @@ same_verbs() {
 	sh "$lib/compare.sh" "$out/host/probe.tsv" "$dir/probe.tsv" "$list"
 }
 
-# ratios: figures of the guest of $dir, natively, in the guest, their ratio. What it
-# should be is docs/results/performance.md's; it is no reason to fail.
+# ratios: figures of the guest of $dir, natively, in the guest, their ratio. They decide
+# nothing; docs/results/performance.md has the goals.
 ratios() {
 	if [ ! -s "$out/host/speed.tsv" ] || [ ! -s "$dir/speed.tsv" ]; then
 		skip "speed did not run on both sides"
@@ -50,7 +50,7 @@ sides() {
 	done
 }
 
-# verdict_of SIDE...: prints what there is; fails if a part did, or if there is none.
+# verdict_of SIDE...: prints the results; fails if a part failed, or if there is none.
 verdict_of() {
 	local s files=()
 	for s; do
@@ -74,7 +74,7 @@ verdict_of() {
 		}' "${files[@]}"
 }
 
-# packed: into $archive, what is readable of each side and the verdict.
+# packed: puts the readable files of each side and the verdict into $archive.
 packed() {
 	local work top s f lists=() files=() n
 	work=$(mktemp -d) || return 1
@@ -95,7 +95,7 @@ packed() {
 	return $n
 }
 
-# none_left FOLDER LIST...: whatever went wrong, what is known to be secret stays here.
+# none_left FOLDER LIST...: a last check that no known secret is in the folder.
 none_left() {
 	local kind value where=$1
 	shift

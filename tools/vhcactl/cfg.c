@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Reads from an xl configuration file what xl itself ignores when it does not
- * know vhca devices: vhca = [ "hca=...", ... ], and the domain's name. The
+ * Reads the domain's name and its devices, vhca = [ "hca=...", ... ], from an xl
+ * configuration file, for an xl that does not know vhca devices. The
  * syntax is xl.cfg(5): KEY = VALUE, VALUE a quoted string, a number or a list
  * in brackets over several lines; # begins a comment. libxlutil is not used,
  * because it binds a program to one version of Xen; a unit test compares with
@@ -61,8 +61,8 @@ static void skip_blank(struct parse *s, bool lines)
 }
 
 /*
- * What a backslash and c mean; '\0': nothing. Numbers of characters are not
- * taken: libxlutil makes something else of them.
+ * The meaning of a backslash and c; '\0': none. Numbers of characters are refused,
+ * because libxlutil converts them differently.
  */
 static char escaped(char c)
 {
@@ -132,7 +132,7 @@ static int take_list(struct parse *s)
 	return rc;
 }
 
-/* A value that is of no interest here: to its end, over strings and lists. */
+/* Skips a value of another key, over strings and lists. */
 static void skip_value(struct parse *s)
 {
 	int depth = 0;

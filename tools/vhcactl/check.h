@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Internals of vhcactl check: the facts that several checks need, and how a
- * check reports what it found.
+ * Internals of vhcactl check: the facts that several checks need, and the report.
  */
 #ifndef CTL_CHECK_H
 #define CTL_CHECK_H
@@ -21,13 +20,13 @@ struct check {
 	bool pv;
 	int own;			/* domain id, -errno */
 	int n_hca, n_hw;		/* RDMA devices; those with a PCI address */
-	const char *info;		/* of xl info, NULL: not to be had */
+	const char *info;		/* of xl info; NULL: not available */
 };
 
 /**
  * check_say() - one line of the report
- * @mend: what to type or to read; NULL: nothing to mend
- * @fmt: what it is
+ * @mend: command or page that helps; NULL: nothing to mend
+ * @fmt: the finding
  */
 void check_say(struct check *k, enum check_verdict v, const char *name,
 	       const char *mend, const char *fmt, ...)
@@ -40,12 +39,12 @@ bool check_exists(const struct check *k, const char *path);
 bool check_info(const char *info, const char *key, char *buf, size_t size);
 /* Number behind WORD= on Xen's command line, def where it is not given. */
 uint32_t check_param(const char *cmdline, const char *word, uint32_t def);
-/* Is Xen told how much memory domain 0 has at most? */
+/* Has Xen's command line a maximum for domain 0's memory? */
 bool check_dom0_mem_fixed(const char *cmdline);
 /* Does a process hold the flock of this file (not below c->root)? */
 bool check_locked(const struct check *k, const char *path);
 
-/* --maptrack-frames of the daemon that runs, else its default. */
+/* --maptrack-frames of the running daemon, else its default. */
 uint32_t check_told_frames(const struct check *k);
 
 /* The checks, in the order of the report. */
@@ -56,7 +55,7 @@ void check_daemon(struct check *k);
 void check_agent(struct check *k);
 void check_gntdev(struct check *k);
 void check_grant_tables(struct check *k);
-void check_utility(struct check *k);	/* what is not the control domain */
+void check_utility(struct check *k);	/* a domain other than the control domain */
 void check_memory(struct check *k);
 void check_addresses(struct check *k);
 void check_hcas(struct check *k);	/* the first: counts them */

@@ -2,10 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The checks of vhcactl check that are about the HCAs of this domain: whether
- * xen-vhcad takes them, whether guests can harm this domain over them, whether memory
- * is safe with them in a PV domain, and whether anything can prevent them from reading
- * all of it.
+ * The checks of vhcactl check of this domain's HCAs: does xen-vhcad support them, can
+ * guests harm this domain by them, is memory safe with them in a PV domain, does an
+ * IOMMU bound their DMA?
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +24,7 @@
 #define BEHIND_IOMMU	"/sys/module/xen_vhca_helper/parameters/behind_iommu"
 #define HCAS_DOC	"docs/design/providers.md lists the HCAs"
 
-/* "mlx5_core 0000:00:05.0", or what there is of it. */
+/* "mlx5_core 0000:00:05.0", or the known part of it. */
 static void describe(struct check *k, const char *hca, char *text, size_t size)
 {
 	char path[PATH_MAX], driver[64], bdf[CTL_BDF];
@@ -64,7 +63,7 @@ static int add_trusted(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return CTL_OK;
 }
 
-/* docs/design/threat-model.md: a guest with windows of Soft-RoCE can end this kernel. */
+/* docs/design/threat-model.md: a guest with windows of Soft-RoCE can crash this kernel. */
 static void check_windows(struct check *k, const char *hca)
 {
 	struct trusted t = { .k = k, .hca = hca };

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The checks of vhcactl check that are about the host: Xen, kernel, modules,
- * daemons, grant tables, memory. They read sysfs, /proc and what xl info
- * prints; a driver domain does not see all of it.
+ * The checks of vhcactl check of the host: Xen, kernel, modules, daemons, grant
+ * tables, memory. They read sysfs, /proc and the output of xl info; a driver domain
+ * does not see all of them.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #define EVTCHN		"/dev/xen/evtchn"
 #define GNTDEV_LOW	1024	/* pages; less makes many small mappings */
 #define DEF_FRAMES	64	/* Xen's defaults */
-/* Of 512 a guest's module leaves an eighth to other devices (frontend/ring/grant.c). */
+/* A guest's module leaves an eighth of 512 to other devices (frontend/ring/grant.c). */
 #define GRANTS_PER_FRAME 448
 /* Lists of references of the largest region take 19; the rest is for rings. */
 #define SPARE_FRAMES	32
@@ -196,7 +196,7 @@ void check_gntdev(struct check *k)
 			  v);
 }
 
-/* What the devices of this domain may pin, and the most of any one device. */
+/* Memory that the devices of this domain may pin, and the largest of one device. */
 struct pinned {
 	unsigned int own;
 	uint64_t sum_mb, most_mb;
@@ -242,7 +242,7 @@ static void maptrack(struct check *k, const struct maptrack *t, uint64_t sum_mb)
 			  t->frames, mb, sum_mb, t->note);
 }
 
-/* The default of max-pinned-mb is a bound that nobody asked for, so no wish for more. */
+/* The default of max-pinned-mb is no request of the operator for so much memory. */
 static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
 {
 	uint64_t mb = (uint64_t)frames * GRANTS_PER_FRAME / HOST_PAGES_PER_MB;
@@ -264,7 +264,7 @@ static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
 			  frames, mb);
 }
 
-/* What Xen gave this domain is not visible in it, only what the daemon was told. */
+/* The domain's own limit is not visible in it, only the daemon's option. */
 static void utility_grants(struct check *k, uint64_t sum_mb)
 {
 	struct maptrack t = {
@@ -380,7 +380,7 @@ static bool have_program(const struct check *k, const char *name)
 	return false;
 }
 
-/* What the key ip needs in this domain. */
+/* Requirements of the key ip in this domain. */
 void check_addresses(struct check *k)
 {
 	static const char script[] = "/etc/xen/scripts/vhca-address";

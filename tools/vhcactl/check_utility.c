@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The checks of vhcactl check for a utility domain, which has no rights of a
- * toolstack: what only the control domain can do, how far xenstored's quota of this
- * domain goes, and what the daemon was told that Xen does not tell.
+ * toolstack: checks that only the control domain can do, xenstored's quota of this
+ * domain, and the options of the daemon.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -95,8 +95,7 @@ static int add_served(struct ctl *c, const struct ctl_dev *d, void *arg)
 }
 
 /*
- * The quota itself is xenstored's, and no domain is told it. That of watches is used up
- * first.
+ * No domain can read its quota of xenstored. The quota of watches is used up first.
  */
 static void quota(struct check *k, const struct served *s)
 {

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Internals of vhcactl: what its commands share. It has one thread. Values that
- * a guest or a backend domain wrote to xenstore are only shown, never used to
- * decide which nodes are written or removed: that comes from the operator and
- * from /libxl, which only the control domain writes.
+ * Internals of vhcactl: functions for several commands. It has one thread. Values that
+ * a guest or a backend domain wrote to xenstore are only shown; they never decide
+ * which nodes are written or removed. The operator and /libxl, which only the control
+ * domain writes, decide that.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -32,13 +32,13 @@ enum ctl_exit {
 struct ctl {
 	struct xs_handle *xs;
 	bool no_xs;		/* there is no xenstore */
-	const char *devices;	/* then: where xen-vhcad has devices as files */
+	const char *devices;	/* then: xen-vhcad's folder of devices */
 	bool arm;		/* this is an Arm machine */
 	bool json, force, batch, openmetrics;
 	int wait;		/* seconds; -1: the command's default */
 	unsigned int own;	/* dom0less: number of this domain */
 	int delay, count;	/* top: seconds; rounds, 0: until stopped */
-	const char *run_dir;	/* where xen-vhcad leaves its statistics */
+	const char *run_dir;	/* folder of xen-vhcad's statistics */
 	const char *agent_dir;	/* the same of xen-vhca-doorbelld */
 	const char *turn;	/* lock file of commands that write; or NULL */
 	const char *root;	/* before /sys and /proc; "" but in tests */
@@ -76,10 +76,10 @@ int ctl_transact(struct ctl *c,
 		 void *arg);
 
 /* ---- device.c ---- */
-/* Domain by number (need not be alive: leftovers) or name; CTL_NOT_FOUND
+/* Domain by number (which need not exist, for leftovers) or name; CTL_NOT_FOUND
  * with a message. */
 int ctl_domain(struct ctl *c, const char *text, unsigned int *domid);
-/* Name of a domain, or "" where there is none or it may not be read. */
+/* Name of a domain, or "" if there is none or it may not be read. */
 void ctl_domain_name(struct ctl *c, unsigned int domid, char *name);
 /* Paths of a device whose three numbers are known. */
 int ctl_dev_init(struct ctl_dev *d, unsigned int domid, unsigned int devid,
@@ -90,23 +90,22 @@ int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
 /* The device that the first two arguments, DOMAIN and DEVID, name. */
 int ctl_dev_named(struct ctl *c, struct ctl_dev *d);
 /**
- * ctl_dev_each() - call fn for every device that may be seen here
+ * ctl_dev_each() - call fn for every device that this domain can see
  * @domid: only devices of this domain; -1: of all
  * @fn: CTL_OK to go on; else its value is returned
  *
- * In the control domain that is every device of this host, also those whose
- * backend domain is gone, elsewhere every device that this domain is the
- * backend of.
+ * The control domain sees every device of this host, also those whose backend domain
+ * is gone, other domains the devices of which they are the backend.
  */
 int ctl_dev_each(struct ctl *c, int domid,
 		 int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg),
 		 void *arg);
-/* May this domain see every other one? A utility domain beside a dom0 may not. */
+/* May this domain see all others? A utility domain beside a dom0 may not. */
 bool ctl_sees_all(struct ctl *c);
-/* Is its backend's directory gone, as when that domain ended? */
+/* Is its backend's directory gone, as after that domain's end? */
 bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d);
 /**
- * ctl_dev_recorded() - what a device was made with, from /libxl
+ * ctl_dev_recorded() - the configuration of a device, from /libxl
  * @conf: filled completely; backend is a domain's name, "" if not recorded
  *
  * 0 or -errno.
@@ -116,12 +115,12 @@ int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
 /* Write all nodes of a new device, lowest free number, as libxl would. */
 int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
 		   const struct ctl_conf *conf, struct ctl_dev *d);
-/* Remove all nodes, and directories that are empty then. */
+/* Remove all nodes, then directories that are empty. */
 int ctl_dev_remove(struct ctl *c, const struct ctl_dev *d);
 /**
  * ctl_dev_wait() - wait for a change of either side's state
  * @seconds: time limit
- * @done: asked at once, and after every change; not 0 ends the wait
+ * @done: called at once, and after every change; a value other than 0 ends the wait
  *
  * Returns what done() returned, 0 after the time limit.
  */
@@ -131,7 +130,7 @@ enum xenbus_state ctl_fe_state(struct ctl *c, const struct ctl_dev *d);
 enum xenbus_state ctl_be_state(struct ctl *c, const struct ctl_dev *d);
 
 /* ---- pci.c ---- */
-/* Last part of what the symbolic link path points at; 0 or -errno. */
+/* Last component of the target of the symbolic link path; 0 or -errno. */
 int ctl_link_name(const char *path, char *name, size_t size);
 /**
  * ctl_pci_of_hca() - PCI address of an HCA of this domain
@@ -142,18 +141,18 @@ int ctl_link_name(const char *path, char *name, size_t size);
  */
 int ctl_pci_of_hca(const char *root, const char *hca, char bdf[CTL_BDF]);
 /**
- * ctl_pci_resolve() - settle conf->pci before a device is made
+ * ctl_pci_resolve() - check or find conf->pci before a device is created
  *
- * A given address is checked against this domain's sysfs. Otherwise that of
- * an HCA of this very domain is filled in; of another backend domain's there
- * is none. An exit code, with a message.
+ * Checks a given address against this domain's sysfs. Otherwise fills in the address of
+ * an HCA of this domain; for another backend domain there is none. Returns an exit
+ * code, with a message.
  */
 int ctl_pci_resolve(struct ctl *c, unsigned int backend,
 		    struct ctl_conf *conf);
 
 /* ---- uars.c ---- */
 struct ctl_uars {
-	uint64_t have;		/* doorbell pages for guests; 0: not to be seen */
+	uint64_t have;		/* doorbell pages for guests; 0: unknown */
 	uint64_t may;		/* that guests may take by their max-ucontext */
 };
 /* Of the HCA with that PCI address. */
@@ -177,27 +176,27 @@ struct ctl_cfg {
  * ctl_cfg_parse() - find name and vhca in the text of an xl configuration
  * @err: CTL_ERR_MAX bytes; begins with the line, "7: vhca: ..."
  *
- * Agrees with libxlutil on every text that libxlutil takes. 0 or -EINVAL.
- * Everything else in the text is left to xl.
+ * Agrees with libxlutil on every text that libxlutil accepts. 0 or -EINVAL. Other keys
+ * are left to xl.
  */
 int ctl_cfg_parse(const char *text, struct ctl_cfg *cfg, char *err);
 
-/* ---- statfile.c: what a worker of xen-vhcad leaves in a file ---- */
+/* ---- statfile.c: the statistics file of a worker ---- */
 /**
  * ctl_stats_load() - counters of a device
  * @obj: the file's object; json_object_put() it
  * @mtime_ms: when it was written, CLOCK_REALTIME in ms; may be NULL
  * @err: CTL_ERR_MAX bytes
  *
- * -ENOENT: there is no file; or what else went wrong.
+ * -ENOENT: there is no file; another -errno.
  */
 int ctl_stats_load(struct ctl *c, const struct ctl_dev *d,
 		   struct json_object **obj, int64_t *mtime_ms, char *err);
-/* Number at obj.dir.key, or obj.key for dir NULL; 0 where there is none. */
+/* Number at obj.dir.key, or obj.key for dir NULL; 0 if there is none. */
 uint64_t ctl_stats_num(struct json_object *obj, const char *dir,
 		       const char *key);
 struct json_object *ctl_stats_get(struct json_object *obj, const char *key);
-/* Pages of the file in MiB, rounded up: none is shown as 0 only if it is. */
+/* Pages of the file in MiB, rounded up, so that 0 means none. */
 uint64_t ctl_mb_of_pages(uint64_t pages);
 
 /* One device of several that are printed together. */
@@ -231,12 +230,12 @@ int ctl_top(struct ctl *c);
 int ctl_files_list(struct ctl *c);
 int ctl_files_detach(struct ctl *c);
 struct dom0less;
-/* Makes the devices of the file that are not there; an exit code. */
+/* Creates missing devices of the file; an exit code. */
 int ctl_files_serve(struct ctl *c, const struct dom0less *all);
 
 /* A whole text file, to be freed; NULL with a message. */
 char *ctl_read_file(const char *file);
-/* Read the file of create, and check all of it that is ours; an exit code. */
+/* Read the file of create, and check its vhca devices; an exit code. */
 int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg);
 
 /* Also used by ctl_create(), ctl_dom0less() and ctl_reattach(): the steps of an attach. */

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl attach: it writes the nodes of a new device, waits until both sides
- * are connected, and if they are not, says which side is not.
+ * vhcactl attach writes the nodes of a new device, waits until both sides are
+ * connected, and otherwise reports which side is not.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,14 +17,14 @@
 
 #define ATTACH_RENEWALS	3	/* then the guest closes it for a reason of its own */
 
-/* What an end left as reason of its failure; false: nothing. */
+/* The reason that an end reports for its failure; false: none. */
 static bool broken(struct ctl *c, const char *dir, char *why)
 {
 	return !xn_read_str(c->xs, XBT_NULL, dir, XENVHCA_NODE_BROKEN, why,
 			    XN_VALUE_MAX);
 }
 
-/* 1: connected, 2: given up by a side, 3: the device vanished, 4: see renew_fn(). */
+/* 1: connected, 2: closed by a side, 3: the device vanished, 4: see renew_fn(). */
 static int settled(struct ctl *c, const struct ctl_dev *d)
 {
 	enum xenbus_state fe = ctl_fe_state(c, d), be = ctl_be_state(c, d);
@@ -42,10 +42,10 @@ static int settled(struct ctl *c, const struct ctl_dev *d)
 }
 
 /*
- * A Linux guest ends a device some time after its nodes were removed, and enters Closed
- * then (xenbus_dev_remove()): in the nodes of the next device of that number, if they
- * are there by now, which it ignores for not being new (xenbus_probe_node()). Written
- * again, the state has it look once more.
+ * A Linux guest ends a device some time after its nodes were removed, and then writes
+ * Closed (xenbus_dev_remove()). If a new device has the same number by then, Closed is
+ * written to its nodes, and the guest ignores the device, as its state is not
+ * Initialising (xenbus_probe_node()). Writing the state again makes the guest probe it.
  */
 static int renew_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
@@ -131,7 +131,7 @@ struct window_of {
 	struct host_window w;
 };
 
-/* Stops at a device of another guest that has one of the pages. */
+/* Stops at a device of another guest with one of the pages. */
 static int has_window(struct ctl *c, const struct ctl_dev *d, void *arg)
 {
 	struct window_of *of = arg;
@@ -147,7 +147,7 @@ static int has_window(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return 1;
 }
 
-/* No page may be two guests': each has its own as long as it lives. */
+/* No two guests may have the same page: each has its pages for life. */
 static int check_window(struct ctl *c, unsigned int domid,
 			const struct ctl_conf *conf)
 {

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl check reports whether this domain is fit to be the backend of vhca
- * devices. It changes nothing. This file has the report and the readers; the
- * checks are in check_host.c and check_hca.c.
+ * vhcactl check reports whether this domain can be the backend of vhca devices. It
+ * changes nothing. This file has the report and the readers; the checks are in
+ * check_*.c.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -92,7 +92,7 @@ bool check_info(const char *info, const char *key, char *buf, size_t size)
 	return false;
 }
 
-/* Behind the last " WORD=" or NULL: Xen lets the last one win. */
+/* Behind the last " WORD=", which Xen uses; or NULL. */
 static const char *option(const char *cmdline, const char *word)
 {
 	size_t len = strlen(word);
@@ -130,8 +130,8 @@ bool check_dom0_mem_fixed(const char *cmdline)
 }
 
 /*
- * Asked of /proc/locks and not by a lock of our own: a daemon that starts at
- * that moment would find its lock taken.
+ * Reads /proc/locks instead of taking the lock, because a daemon that starts at that
+ * moment would fail.
  */
 bool check_locked(const struct check *k, const char *path)
 {

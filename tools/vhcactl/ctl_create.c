@@ -4,7 +4,7 @@
  *
  * vhcactl create, for an xl that does not know vhca devices: it starts the
  * domain paused with xl create, writes the nodes of its devices, and unpauses
- * it. If a device cannot be made, the domain is destroyed again. With an xl
+ * it. If a device cannot be created, the domain is destroyed again. With an xl
  * that knows vhca devices it is xl create and, with -w, the wait for the
  * devices.
  */
@@ -90,8 +90,8 @@ char *ctl_read_file(const char *file)
 }
 
 /*
- * The file, and behind it KEY=VALUE of the command line, as xl has it. An
- * error's line number that is behind the file's end is one of those.
+ * The file, and behind it KEY=VALUE of the command line, as in xl. An error's line
+ * number behind the file's end is that of such a KEY=VALUE.
  */
 static char *cfg_text(struct ctl *c)
 {
@@ -127,7 +127,7 @@ int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg)
 	if (!cfg->name[0])
 		return ctl_error(CTL_USAGE, "%s: name = \"...\" is missing",
 				 file);
-	/* Mistakes are found before the domain exists. */
+	/* Reports mistakes before the domain exists. */
 	for (i = 0; i < cfg->nr; i++)
 		if (ctl_conf_parse(cfg->spec[i], &conf, err))
 			return ctl_error(CTL_USAGE, "%s:%d: vhca[%d]: %s", file,
@@ -136,9 +136,8 @@ int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg)
 }
 
 /*
- * Devices that xl made, because it knows them: a second time would be too often.
- * Asked of /libxl, where no other domain writes. Their number, or -1 with a
- * message.
+ * Number of devices that xl created, if it knows vhca devices, so that they are not
+ * created twice; from /libxl, where no other domain writes. -1 with a message.
  */
 static int made_by_xl(struct ctl *c, unsigned int domid, struct ctl_dev *devs)
 {
@@ -196,7 +195,7 @@ int ctl_create(struct ctl *c)
 		return rc;
 	}
 	rc = xl_domain("unpause", cfg.name);
-	/* The guest has to boot first: by default nobody waits for that. */
+	/* By default it does not wait, because the guest has to boot first. */
 	for (i = 0; i < cfg.nr && !rc && c->wait > 0; i++)
 		rc = ctl_attach_wait(c, &devs[i], c->wait);
 	return rc;

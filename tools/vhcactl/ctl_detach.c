@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl detach: it asks both sides to close, waits, and removes the nodes. -w
- * 0 only asks; a second detach then finds both closed and removes the nodes.
- * With -f a guest that does not follow is cut off: its directory is removed
- * first, which the backend takes as the frontend's death and cleans up.
+ * vhcactl detach asks both sides to close, waits, and removes the nodes. -w 0 only
+ * asks; a second detach then finds both closed and removes the nodes. With -f, if a
+ * guest does not follow, its directory is removed first, which to the backend means
+ * the frontend's death.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static bool backend_closed(struct ctl *c, const struct ctl_dev *d)
 	return be == XenbusStateClosed || be == XenbusStateUnknown;
 }
 
-/* A frontend that never left Initialising has nothing to close. */
+/* A frontend in Initialising has nothing to close. */
 static int both_closed(struct ctl *c, const struct ctl_dev *d)
 {
 	enum xenbus_state fe = ctl_fe_state(c, d);
@@ -66,7 +66,7 @@ static int not_closed(struct ctl *c, const struct ctl_dev *d)
 			 "xen-vhcad in the backend domain does not answer, is it running?");
 }
 
-/* The guest's directory goes; then the backend has every reason to close. */
+/* Removes the guest's directory, so that the backend closes. */
 static void cut_off(struct ctl *c, const struct ctl_dev *d)
 {
 	xn_rm(c->xs, XBT_NULL, d->fe, NULL);
@@ -76,7 +76,7 @@ static void cut_off(struct ctl *c, const struct ctl_dev *d)
 			  d->devid, d->domid);
 }
 
-/* What was removed, for --json; list is NULL without. */
+/* The removed devices, for --json; else list is NULL. */
 static void removed(const struct ctl_dev *d, struct json_object *list)
 {
 	struct json_object *o;

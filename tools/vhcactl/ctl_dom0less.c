@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl dom0less: what a toolstack would do, on a Xen that started all domains by
+ * vhcactl dom0less does the tasks of a toolstack on a Xen that started all domains by
  * itself. It runs in the domain that has xenstored and the HCA, as root, after
- * xenstored. The whole file is read before anything is written. It may run again:
- * what is there already stays as it is, and guests that the file does not name are not
- * touched.
+ * xenstored. It reads the whole file before it writes anything. It may run again:
+ * existing devices, and guests that the file does not name, stay unchanged.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 #define PORTS		8	/* a guest's first event channels, xenstore's among them */
 #define KIB_OF_MIB	1024u
 
-/* The balloon's target, if it is above. */
+/* Lowers the balloon's target. */
 static int lower_memory(struct ctl *c, unsigned int mib)
 {
 	char path[PATH_MAX];
@@ -49,9 +48,9 @@ static int lower_memory(struct ctl *c, unsigned int mib)
 }
 
 /*
- * Tells xenstored of a domain. The page where its port should stand does not have it
- * (Xen 4.22), so the port is found: it is among those that Xen gave the domain first,
- * the only ones that this domain may bind.
+ * Introduces a domain to xenstored. Its xenstore page lacks the port (Xen 4.22), so this
+ * searches for it among the domain's first ports, of which this domain may bind that one
+ * only.
  */
 static int introduce(struct ctl *c, const struct dom0less_guest *g)
 {
@@ -67,7 +66,7 @@ static int introduce(struct ctl *c, const struct dom0less_guest *g)
 			 g->domid, g->name, strerror(errno), c->own);
 }
 
-/* As libxl makes them: the guest reads its directory, and owns what its kernel fills. */
+/* As libxl creates them: the guest reads its directory, and owns nodes of its kernel. */
 static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int own,
 			const struct dom0less_guest *g)
 {
@@ -95,9 +94,9 @@ static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int o
 }
 
 /*
- * What a guest's kernel maps of the backend's pages takes the place of its own, where it
- * has no other address space (Debian's for arm64): its balloon must have given some up.
- * The guest looks at the difference of both only.
+ * A guest's kernel without address space for foreign pages (Debian's for arm64) maps the
+ * backend's pages in place of its own, which its balloon must have given up. The guest
+ * uses the difference of both values only.
  */
 static int write_reserve(struct xs_handle *xs, xs_transaction_t t,
 			 const struct dom0less_guest *g, unsigned int mib)
@@ -150,7 +149,7 @@ static int a_device(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return 1;
 }
 
-/* The device that the guest has, or a new one; devid -1: it shall have none. */
+/* The guest's device, or a new one; devid -1: the guest has none. */
 static int give_device(struct ctl *c, const struct dom0less_guest *g,
 		       struct ctl_dev *d)
 {
@@ -181,7 +180,7 @@ static int serve(struct ctl *c, const struct dom0less *all,
 	return rc;
 }
 
-/* All are served, whatever becomes of one of them. */
+/* Serves all guests, even if one of them fails. */
 static int serve_all(struct ctl *c, const struct dom0less *all)
 {
 	struct ctl_dev dev[DOM0LESS_GUESTS];

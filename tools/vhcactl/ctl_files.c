@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Commands where there is no xenstore: devices are directories of files
- * (host/tree.h), which xen-vhcad --devices serves. dom0less makes them, list shows
- * them, detach takes them away.
+ * Commands without xenstore: devices are directories of files (host/tree.h), which
+ * xen-vhcad --devices serves. dom0less creates them, list shows them, detach removes
+ * them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int write_number(const char *dir, const char *node, unsigned int v)
 	return host_tree_write(dir, node, text);
 }
 
-/* The state last: from then on it is a device. */
+/* Writes the state last, which makes it a device. */
 static int write_nodes(const char *dir, const char *name,
 		       const struct ctl_conf *conf)
 {
@@ -193,7 +193,7 @@ static int list_one(struct ctl *c, unsigned int domid, unsigned int devid,
 	return CTL_OK;
 }
 
-/* Guests have no names here, but those of the file. */
+/* Guests have only the names of the file here. */
 static int guest_of(const char *text, int *domid)
 {
 	uint64_t id = 0;
@@ -237,7 +237,7 @@ static bool closed_within(const char *dir, int seconds)
 	return true;
 }
 
-/* -f: the state vanishes, at which a worker cuts the guest off. */
+/* -f: removes the state, upon which the worker closes the device. */
 static int detach_one(struct ctl *c, unsigned int domid, unsigned int devid,
 		      const char *dir, void *arg)
 {

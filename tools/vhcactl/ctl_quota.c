@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl quota shows and changes what a device may use. The nodes are written
+ * vhcactl quota shows and changes the limits of a device. The nodes are written
  * as attach writes them, to the backend's directory and to libxl's copy, all of
  * one call or none. xen-vhcad reads them once, when it opens the device:
  * nothing is taken from a guest that is connected.
@@ -78,7 +78,7 @@ static int change(struct ctl *c, const struct ctl_dev *d)
 	return CTL_OK;
 }
 
-/* What of a key's quota is used now; false: nobody counts that, or not here. */
+/* The used part of a key's quota; false: not counted, or not in this domain. */
 static bool used(struct json_object *stats, enum ctl_key_id id, uint64_t *val)
 {
 	struct json_object *o;

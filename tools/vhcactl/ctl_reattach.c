@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl reattach: the backend domain ended and there is a new one. It has
- * another number, and a device names its backend by number. So each device is
- * created anew with what /libxl recorded, and the old one is removed.
+ * vhcactl reattach, after the end of a backend domain: a new one has another number, and
+ * a device names its backend by number. So each device is created again with the
+ * configuration of /libxl, and the old one is removed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +37,8 @@ static int collect(struct ctl *c, const struct ctl_dev *d, void *arg)
 }
 
 /*
- * The new one first, so that it gets another number: a guest may still be
- * busy with the end of the old one, and takes nodes that come back at once
- * for it.
+ * Creates the new one first, so that it gets another number: a guest may not have ended
+ * the old one yet, and would take new nodes of the same number for it.
  */
 static int make(struct ctl *c, struct pair *p)
 {
@@ -92,7 +91,7 @@ static void report(struct ctl *c, const struct pair *p,
 	json_object_array_add(list, o);
 }
 
-/* All are made before the first is waited for. */
+/* Creates all before it waits for the first. */
 static int reattach(struct ctl *c, struct all *all, struct json_object *list)
 {
 	int i, r, rc = CTL_OK;

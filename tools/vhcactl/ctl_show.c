@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl show: everything that xenstore knows about one device: its ends
- * and states, its addresses, its limits (and which are defaults), and why it
- * failed.
+ * vhcactl show prints the nodes of one device: its ends and states, its addresses, its
+ * limits (and which are defaults), and the reason of a failure.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +31,7 @@ static struct json_object *limits(struct ctl *c, const struct ctl_dev *d)
 	return o;
 }
 
-/* @shared: what it means that there is no such node. */
+/* @shared: meaning of an absent node. */
 static void add_words(struct ctl *c, const struct ctl_dev *d,
 		      struct json_object *o, enum ctl_text_id id,
 		      const char *shared)
@@ -47,7 +46,7 @@ static void add_words(struct ctl *c, const struct ctl_dev *d,
 		!rc ? val : rc == -ENOENT ? shared : "not a legal value"));
 }
 
-/* What of the port's tables is the guest's alone. */
+/* The guest's own part of the port's tables. */
 static struct json_object *addresses(struct ctl *c, const struct ctl_dev *d)
 {
 	static const char shared[] = "shared with the HCA's other users";

@@ -46,7 +46,7 @@ static int push(struct all *all, const struct ctl_dev *d,
 	return CTL_OK;
 }
 
-/* Devices that are not served now have no file, and are left out. */
+/* Devices that are not served now have no file, and are omitted. */
 static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
 {
 	int own = xn_own_domid(c->xs), rc;

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl top shows repeatedly what the devices do now. It has one thread,
- * which waits in poll() for the next round or a key. The terminal gets plain
- * ANSI sequences and is restored however the program ends, except by SIGKILL.
+ * vhcactl top shows the rates of devices repeatedly. It has one thread, which waits in
+ * poll() for the next round or a key. It uses plain ANSI sequences, and restores the
+ * terminal at every end except by SIGKILL.
  */
 #include <poll.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 struct top {
 	struct top_row *row, *old;
 	int n, n_old;
-	bool live;		/* a terminal that is drawn over */
+	bool live;		/* stdout is a terminal: redraw it */
 	struct termios saved;
 	int lines, columns;	/* of the terminal */
 };
@@ -73,7 +73,7 @@ static void fill(struct ctl *c, const struct top *t, struct top_row *r)
 			sizeof(r->hca)))
 		snprintf(r->hca, sizeof(r->hca), "?");
 	r->state = host_state_name(ctl_be_state(c, &r->dev));
-	/* Another backend domain's device may have the same two numbers. */
+	/* A device of another backend domain may have the same two numbers. */
 	if ((own >= 0 && (unsigned int)own != r->dev.backend) ||
 	    ctl_stats_load(c, &r->dev, &r->stats, &mtime, err))
 		r->stats = NULL;

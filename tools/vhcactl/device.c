@@ -111,7 +111,7 @@ struct each {
 	int rc;
 };
 
-/* A backend domain may list what it likes; /libxl knows better. */
+/* A backend domain's list may be wrong; /libxl is authoritative. */
 static int each_device(unsigned int domid, unsigned int devid, void *arg)
 {
 	struct each *e = arg;
@@ -134,7 +134,7 @@ bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d)
 	return !xn_exists(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA);
 }
 
-/* Is there a directory, though an empty one? Then each_device() saw it. */
+/* Is there a directory, even an empty one? Then each_device() saw it. */
 static bool listed(struct ctl *c, const struct ctl_dev *d)
 {
 	char *raw = xs_read(c->xs, XBT_NULL, d->be, NULL);
@@ -165,7 +165,7 @@ static void orphans_of(struct each *e, unsigned int domid)
 	free(names);
 }
 
-/* With the backend domain its directory is gone, where the others are found. */
+/* The backend's directory, where other devices are found, is gone with the domain. */
 static void each_orphan(struct each *e)
 {
 	char **ids = NULL;
@@ -219,7 +219,7 @@ bool ctl_sees_all(struct ctl *c)
 	return n >= 0;
 }
 
-/* d->devid is what is looked for. */
+/* d->devid is the number to find. */
 static int match_devid(struct ctl *c, const struct ctl_dev *d, void *arg)
 {
 	struct ctl_dev *want = arg;
@@ -310,8 +310,8 @@ static int write_frontend_nodes(struct xs_handle *xs, xs_transaction_t t,
 }
 
 /*
- * The directory of the guest belongs to the backend, too: when the guest is
- * gone nobody else would remove it.
+ * Removes the backend's directory of the guest, too, which nobody else would remove
+ * when the guest is gone.
  */
 static int make_backend_dir(struct xs_handle *xs, xs_transaction_t t,
 			    const struct ctl_dev *d)

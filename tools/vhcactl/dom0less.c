@@ -15,7 +15,7 @@
 #define MEMORY_MAX	(1u << 24)	/* MiB */
 #define BLANKS		" \t\r"
 
-/* A domain's number, which nobody else has. */
+/* A domain's number, which must be unique. */
 static int parse_domid(const struct dom0less *all, const char *word,
 		       unsigned int *domid, char *err)
 {

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The keys of a device specification (keys.h). The text comes from the
- * operator: it is not hostile, but every mistake deserves an answer that
- * names the key and what it accepts.
+ * operator and is not hostile; messages about mistakes name the key and its
+ * values.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -110,7 +110,7 @@ static int twice(const char *key, char *err)
 	return -EINVAL;
 }
 
-/* A name that can be a xenstore value and a file name. */
+/* A name that is valid as a xenstore value and as a file name. */
 static int parse_name(const char *key, const char *val, char *dst, size_t size,
 		      char *err)
 {
@@ -207,7 +207,7 @@ static int parse_item(char *item, struct ctl_conf *conf, char *err)
 	return unknown_key(item, err);
 }
 
-/* Copies the next item without the blanks around it; moves *spec behind. */
+/* Copies the next item without the blanks around it; advances *spec. */
 static int next_item(const char **spec, char *item, char *err)
 {
 	size_t len = strcspn(*spec, ",");

@@ -44,7 +44,7 @@ enum ctl_text_id { CTL_IP, CTL_PKEYS, CTL_UMAD, CTL_DOORBELLS, CTL_TEXTS };
 struct ctl_text {
 	const char *name;		/* also the name of the node */
 	int (*count)(const char *text);	/* of the words, or -errno */
-	const char *want;		/* what it accepts */
+	const char *want;		/* accepted values */
 };
 
 extern const struct ctl_text ctl_texts[CTL_TEXTS];
@@ -63,7 +63,7 @@ struct ctl_conf {
  * ctl_conf_parse() - parse a device specification
  * @spec: text as above; blanks around keys and values are ignored
  * @conf: filled completely, on failure with unspecified content
- * @err: CTL_ERR_MAX bytes; what is wrong and what is accepted
+ * @err: CTL_ERR_MAX bytes; the mistake and the accepted values
  *
  * 0 or -EINVAL.
  */

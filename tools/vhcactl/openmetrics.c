@@ -76,7 +76,7 @@ static void label_text(FILE *out, const char *s)
 			fputs("\\n", out);
 		else if (*s == '"' || *s == '\\')
 			fprintf(out, "\\%c", *s);
-		else	/* the operator's terminal may be behind it */
+		else	/* stdout may be the operator's terminal */
 			fputc(*s < 0x20 || *s > 0x7e ? '?' : *s, out);
 	}
 }

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What vhcactl prints: messages on stderr, answers on stdout as JSON or as
- * lines "name.name value". Workers that a guest took over, and other domains, wrote
- * some of it, and the operator's terminal obeys what is no text: so everything is
- * printed by this file, ctl_top.c and openmetrics.c, as printable ASCII.
+ * The output of vhcactl: messages on stderr, answers on stdout as JSON or as lines
+ * "name.name value". Other domains, and workers that a guest took over, write some of
+ * it, which may contain control sequences of terminals. So only this file, ctl_top.c
+ * and openmetrics.c print, as printable ASCII.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ void ctl_say(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The lines are the library's: it escapes those of a text. */
+/* Newlines are the library's, which escapes those of a text. */
 void ctl_put_json(struct json_object *obj, int flags)
 {
 	char *text, *line, *next;

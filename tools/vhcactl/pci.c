@@ -2,10 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The PCI address of the HCA behind a device, for the agent. It decides which
- * BARs a guest may ever reach, so it comes from the operator or from this
- * domain's own sysfs, never from the backend domain, and is written only to
- * /libxl.
+ * The PCI address of the HCA behind a device, for the agent. It decides which BARs a
+ * guest may reach, so it comes from the operator or from this domain's own sysfs,
+ * never from the backend domain, and is written only to /libxl.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -79,7 +78,7 @@ int ctl_pci_of_hca(const char *root, const char *hca, char bdf[CTL_BDF])
 	return ctl_bdf_parse(name, bdf);
 }
 
-/* What the operator gave: is there such a device, and is it that HCA? */
+/* Checks the operator's address: does the device exist, and is it that HCA? */
 static int check_given(struct ctl *c, const struct ctl_conf *conf,
 		       const char *found)
 {
@@ -111,7 +110,7 @@ int ctl_pci_resolve(struct ctl *c, unsigned int backend, struct ctl_conf *conf)
 				 conf->pci, conf->hca);
 	if (conf->pci[0])
 		return check_given(c, conf, found);
-	/* An HCA that is not there yet is the backend's business. */
+	/* The backend reports an HCA that does not exist. */
 	if (rc && rc != -ENOENT && rc != -ENODEV)
 		return ctl_error(CTL_FAILED,
 				 "cannot read the PCI address of %s from " HOST_IB_CLASS ": %s; give it with pci=BDF",

@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Reads the file with the counters of a device that its worker of xen-vhcad
- * replaces about once a second. Root of this domain writes it; what is missing
- * in it counts as 0, so that an older or newer xen-vhcad does no harm. Nor does one
- * that a guest took over: it is waited for by nobody, and has a size.
+ * replaces about once a second. Root of this domain writes it; missing counters are 0,
+ * so that an older or newer xen-vhcad does no harm. A worker that a guest took over can
+ * neither block the reader nor exceed a size.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #define PAGES_PER_MB	(1024u * 1024u / XENVHCA_PAGE_SIZE)
 #define SIZE_MAX_STATS	65536
 
-/* 0 or -errno; the object may be NULL all the same. */
+/* 0 or -errno; the object may be NULL in both cases. */
 static int load(const char *path, struct json_object **obj, struct stat *st)
 {
 	int fd = vl_file_open(path, O_RDONLY), rc = 0;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Rates and lines of vhcactl top (top.h). There is no terminal, no xenstore and
- * no clock here: everything comes in by arguments.
+ * Rates and lines of vhcactl top (top.h), without terminal, xenstore and clock: all
+ * input is in arguments.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "top.h"
 
 #define FILE_MS		1000	/* a busy worker writes that often */
-#define STALE_MS	2500	/* nothing was written: nothing happened */
+#define STALE_MS	2500	/* without a write nothing happened */
 #define NAMES	"%5s %-10s %3s %-8s %-12s"	/* all of a line but OBJECTS: 80 */
 
 const char *const top_keys[TOP_RATES] = {

@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl top without the terminal: samples of counters, and the rates and
- * lines that they become.
+ * vhcactl top without the terminal: samples of counters, their rates and lines.
  */
 #ifndef CTL_TOP_H
 #define CTL_TOP_H
@@ -17,7 +16,7 @@ extern const char *const top_keys[TOP_RATES];	/* in the statistics */
 struct top_sample {
 	bool have;			/* there are counters at all */
 	bool rated;			/* rate[] is known */
-	int64_t at_ms;			/* when we looked */
+	int64_t at_ms;			/* time of the sample */
 	int64_t mtime_ms;		/* when the file was written */
 	uint64_t pid;			/* of the worker: counters start at 0 */
 	uint64_t count[TOP_RATES];
@@ -36,9 +35,9 @@ struct top_row {
 /**
  * top_rate() - rates of now, from an earlier sample of the same device
  *
- * The file is written when something changed, but at most once a second; so
- * the time between two files counts and not that between two rounds. The first
- * file after a rest has what happened since the last round.
+ * The file is written after a change, but at most once a second, so the time between
+ * two files counts, not that between two rounds. The first file after a pause has the
+ * changes since the last round.
  */
 void top_rate(const struct top_sample *old, struct top_sample *now);
 /* Fill sample but for its rates. @at_ms: CLOCK_REALTIME, as mtime_ms */

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Commands that run at once write to xenstore in turns. Each adds or removes a name in
- * directories that all share, and of such transactions xenstored takes one and has all
- * others begin again. Of 64 attaches at once, as when a host starts its guests, some
- * conflicted until xn_transact() gave up.
+ * Concurrent commands write to xenstore in turns. Each adds or removes a name in
+ * directories that all share; of such transactions xenstored commits one, and all others
+ * start again. Of 64 concurrent attaches, as when a host starts its guests, some would
+ * conflict until xn_transact() fails.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -22,8 +22,8 @@ static void wake(int sig)
 }
 
 /*
- * A turn only spares conflicts, so nobody waits for ever for one that hangs. The fd,
- * which ends the turn when it is closed; < 0: no lock can be had.
+ * A turn only avoids conflicts, so the wait for it is bounded. Returns the fd, which ends
+ * the turn when it is closed; < 0: no lock.
  */
 static int turn(const char *path)
 {
@@ -32,7 +32,7 @@ static int turn(const char *path)
 
 	if (fd < 0)
 		return fd;
-	/* Without SA_RESTART: it ends flock(). */
+	/* Without SA_RESTART the signal interrupts flock(). */
 	sigaction(SIGALRM, &to_wake, &old);
 	alarm(TURN_SECONDS);
 	flock(fd, LOCK_EX);

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell pages (UARs) of an HCA, compared with what its guests may take of
- * them. xen-vhcad does not serve a device beyond what the HCA has. The HCA is known by its PCI address, which is on record in
- * /libxl.
+ * Doorbell pages (UARs) of an HCA, compared with those that its guests may take.
+ * xen-vhcad does not serve devices beyond the number of the HCA's pages. The PCI address
+ * in /libxl identifies the HCA.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
 	return CTL_OK;
 }
 
-/* 0: not to be seen here. */
+/* 0: unknown in this domain. */
 static uint64_t hca_uars(struct ctl *c, const char *bdf)
 {
 	char dir[PATH_MAX];
@@ -64,7 +64,7 @@ struct ctl_uars_each {
 	char bdf[CTL_BDF + 1];
 };
 
-/* The first device of an HCA stands for it: 1 if it is d. */
+/* The first device of an HCA represents it: 1 if it is d. */
 static int first_of(struct ctl *c, const struct ctl_dev *d, void *arg)
 {
 	const struct ctl_uars_each *e = arg;

@@ -50,7 +50,7 @@ static const struct command {
 	  "show what the devices do now, again and again" },
 };
 
-/* What they do without xenstore; all others cannot do anything. */
+/* Commands that work without xenstore. */
 static const struct {
 	int (*fn)(struct ctl *c);
 	int (*without)(struct ctl *c);
@@ -111,7 +111,7 @@ static const struct command *command_find(const char *name)
 	return NULL;
 }
 
-/* The number of an option, or a message; false: that. */
+/* Parses the number of an option; false: with a message. */
 static bool option_number(int opt, const char *what, uint64_t min, uint64_t max,
 			  int *val)
 {

@@ -37,9 +37,10 @@
  * opaque user data ("udata"), to the backend, which repeats them on the
  * physical HCA. Posting work and polling for completions use the HCA's queue
  * memory directly and need no message of this protocol, except that an HCA
- * without doorbell registers (Soft-RoCE) is kicked through the kick ring. Work
- * queues of a driver that trusts what it finds there are pages of the
- * backend's, from which it posts what it has checked.
+ * without doorbell registers (Soft-RoCE) is kicked through the kick ring. If
+ * the HCA's driver trusts the contents of its work queues (Soft-RoCE), the
+ * guest gets pages of the backend instead; the backend checks the requests in
+ * them and posts them to the driver's queues.
  *
  * Not a goal: hiding the kind of the HCA (the guest sees and uses its native
  * user-space provider), live migration of connections, kernel consumers in
@@ -97,25 +98,25 @@
  *                      8192, 256, 1024, 64
  *      Writer:         toolstack
  *
- *      How many objects of a kind this device may own at once: open verbs
- *      contexts, protection domains, completion queues, queue pairs, shared
- *      receive queues, address handles, memory regions, memory windows,
+ *      Number of objects of a kind that this device may own at once: open
+ *      verbs contexts, protection domains, completion queues, queue pairs,
+ *      shared receive queues, address handles, memory regions, memory windows,
  *      multicast attachments, ranges of queue memory granted to the guest and
  *      doorbell pages, XRC domains, open files of the connection manager, open
  *      files for management datagrams. For each of max-ucontext the guest may
  *      own XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not.
  *      Contexts whose doorbell pages the guest may still reach (PV, Arm) count
- *      until the guest is gone; the next process that opens as the last one
- *      did gets one of them.
+ *      until the guest is gone; a later process that opens the device in the
+ *      same way gets one of them.
  *
  * max-cm-id
  *      Values:         1..65535
  *      Default Value:  4096
  *      Writer:         toolstack
  *
- *      How many ids of the connection manager (listeners, connections,
- *      multicast groups joined) this device may have at once. Requests that
- *      wait at its listeners may be as many again.
+ *      Number of ids of the connection manager (listeners, connections, joined
+ *      multicast groups) that this device may have at once. As many requests
+ *      again may wait at its listeners.
  *
  * max-pinned-mb
  *      Values:         1..1048576 (MiB)
@@ -136,49 +137,50 @@
  *
  *      Two more buckets of the backend have no node. Commands that the HCA's
  *      driver refuses, each of which may cost a line in the kernel log: 10 per
- *      second, 1000 deep; while it is empty commands wait, destroy commands
- *      excepted. Kicks: 500000 per second; over it they are executed later.
+ *      second, 1000 deep; while the bucket is empty commands other than destroy
+ *      commands wait. Kicks: 500000 per second; further ones are executed later.
  *
  * spin-us
  *      Values:         0..1000 (microseconds)
  *      Default Value:  50
  *      Writer:         toolstack
  *
- *      Longest time the backend polls the command ring or the kick ring before
- *      it sleeps. The backend spins less, or not at all, when spinning did not
- *      pay. Each side writes req_event, rsp_event, prod_event or done_event only
- *      when it is about to sleep; while it polls it needs no notification.
+ *      Longest time for which the backend polls the command ring or the kick
+ *      ring before it sleeps. The backend polls less, or not at all, after
+ *      polling found nothing. Each side writes req_event, rsp_event, prod_event
+ *      or done_event only when it is about to sleep; while it polls it needs no
+ *      notification.
  *
  * trusted
  *      Values:         0, 1
  *      Default Value:  0
  *      Writer:         toolstack
  *
- *      1: the guest may use features with which, because of the HCA's driver, it
- *      can harm the backend domain and other guests. Of Soft-RoCE those are
- *      memory windows and their invalidation.
+ *      1: the guest may use features that, because of defects of the HCA's
+ *      driver, can harm the backend domain and other guests. With Soft-RoCE
+ *      these are memory windows and their invalidation.
  *
  * port-counters
  *      Values:         0, 1
  *      Default Value:  0
  *      Writer:         toolstack
  *
- *      1: the guest is shown the counters of the physical port and of the HCA,
- *      which tell it what the backend domain and other guests do. Counters of
- *      this vhca alone are always the frontend's own.
+ *      1: the guest may read the counters of the physical port and of the HCA,
+ *      which include the traffic of the backend domain and of other guests.
+ *      Counters of this vhca alone are the frontend's.
  *
  * umad
  *      Values:         query, all
  *      Default Value:  absent: the guest sends and gets no management datagrams
  *      Writer:         toolstack
  *
- *      Which management datagrams (MADs) of the port's general and subnet
- *      management interface the guest's root may send. query: those that ask,
- *      and change nothing: Get and GetTable of subnet administration without an
- *      SM_Key, Get of performance management, and the vendor class of ibping;
- *      all to queue pair 1 with its well-known Q_Key. It receives the answers
- *      only. all: whatever the backend domain's root may; the guest can then
- *      reconfigure the fabric.
+ *      Management datagrams (MADs) of the port's general and subnet management
+ *      interface that the guest's root may send. query: datagrams that change
+ *      nothing: Get and GetTable of subnet administration without an SM_Key,
+ *      Get of performance management, and the vendor class of ibping; all to
+ *      queue pair 1 with its well-known Q_Key. The guest receives the answers
+ *      only. all: all datagrams that the backend domain's root may send; the
+ *      guest can then reconfigure the fabric.
  *
  * ip
  *      Values:         1..8 (XENVHCA_MAX_IPS) addresses, separated by blanks:
@@ -188,10 +190,10 @@
  *      Default Value:  absent: the guest shares all addresses of the port
  *      Writer:         toolstack
  *
- *      The guest's own addresses on the HCA's network. The backend domain puts
- *      them there before the guest can connect and takes them off when the
- *      device is gone. The GID table of the guest has, of an Ethernet port, the
- *      GIDs of these addresses only; those of an InfiniBand port are the port's.
+ *      The guest's own addresses on the HCA's network. The backend domain adds
+ *      them before the guest can connect and removes them when the device is
+ *      gone. With an Ethernet port the guest's GID table has the GIDs of these
+ *      addresses only; with an InfiniBand port it has the port's.
  *
  * pkeys
  *      Values:         1..32 (XENVHCA_MAX_PKEYS) P_Keys, hexadecimal with 0x,
@@ -209,12 +211,12 @@
  *      Default Value:  absent: the doorbell agent maps doorbell pages
  *      Writer:         toolstack
  *
- *      Without a control domain Xen maps doorbell pages when it makes the guest:
- *      nr pages from machine frame mfn on, at guest frame gfn, which the guest
- *      finds in its device tree (XENVHCA_TREE_DOORBELLS). The guest has them as
- *      long as it lives; those of two guests must not overlap, nor hold pages of
- *      the HCA's driver. The backend gives the guest contexts of the HCA whose
- *      pages lie there, and refuses others.
+ *      Without a control domain Xen maps doorbell pages when it creates the
+ *      guest: nr pages from machine frame mfn on, at guest frame gfn, which is in
+ *      the guest's device tree (XENVHCA_TREE_DOORBELLS). The guest has them as
+ *      long as it lives. The ranges of two guests must not overlap, and must not
+ *      include pages of the HCA's driver. The backend gives the guest only
+ *      contexts of the HCA with all their pages in this range.
  *
  *------------------------------ Negotiation ----------------------------------
  *
@@ -230,22 +232,21 @@
  *      Writer:         backend, before InitWait
  *
  *      order is the largest size of the command ring, as log2 of the number of
- *      pages. offer names this connection: the frontend repeats it in its own
- *      setup, so that what an earlier connection left is not taken for this
- *      one's.
+ *      pages. offer identifies this connection: the frontend repeats it in its
+ *      own setup, so that the backend ignores nodes of an earlier connection.
  *
  * broken
  *      Values:         <string>
  *      Default Value:  absent
  *      Writer:         backend
  *
- *      Why the backend gave this device up last time, for the operator.
+ *      The reason why the backend last closed this device, for the operator.
  *
  *------------------------------- Doorbells -----------------------------------
  *
  * Only for HCAs whose doorbells are pages of a PCI BAR. The backend asks the
- * doorbell agent of the control domain to map one into the guest; the agent
- * has the PCI address of the HCA from the toolstack's own node
+ * doorbell agent of the control domain to map such a page into the guest; the
+ * agent reads the PCI address of the HCA from the toolstack's own node
  * /libxl/<domid>/device/vhca/<devid>/pci ("0000:00:05.0").
  *
  * doorbell/requests
@@ -259,20 +260,21 @@
  *      Writer:         backend
  *      Reader:         doorbell agent
  *
- *      Requests that the backend has no answer for, and perhaps some that it
- *      has one for. map lets the guest reach nr (now: 1) pages from machine
- *      frame mfn on, a translated guest at guest frame gfn. A slot has one
- *      mapping at a time. "all unmap" ends all mappings of the device: what a
- *      backend asks for that finds this node when it starts.
+ *      Requests without an answer, and possibly some with one. map permits the
+ *      guest to use nr (now: 1) pages from machine frame mfn on, a translated
+ *      guest at guest frame gfn. A slot has one mapping at a time. "all unmap"
+ *      ends all mappings of the device; a backend that finds this node when it
+ *      starts sends it first.
  *
- *      n, decimal, is a number that no request of the device had before, and
- *      greater than that of the request in front. So an answer belongs to one
- *      request however often the node was written meanwhile. Requests are
- *      executed in this order, those that have an answer are not looked at, and
- *      one that is taken out of the list before it has one may have been
- *      executed. A list that breaks these rules is refused as a whole.
+ *      n, decimal, is a number that no earlier request of the device had, and
+ *      greater than that of the request before it in the list. So an answer
+ *      belongs to one request however often the node was written meanwhile. The
+ *      agent executes requests in this order and skips those that have an
+ *      answer. A request that is removed from the list before it has an answer
+ *      may have been executed. A list that breaks these rules is refused as a
+ *      whole.
  *
- *      When the node is removed, or the device, all mappings end without an
+ *      When the node or the device is removed, all mappings end without an
  *      answer.
  *
  * doorbell/answers
@@ -282,12 +284,12 @@
  *      Writer:         doorbell agent
  *      Reader:         backend
  *
- *      What the agent says to those of the requests that it has an answer for;
- *      with n = 0 to all of them, which it did not understand. A slot whose map
- *      or unmap was refused is as it was before. An unmap of a slot without a
- *      mapping is answered "unmapped". Where the reason is one of
- *      XENVHCA_DOORBELL_REASON_*, somebody else has the page, and another
- *      page of the HCA may be mapped; other reasons hold for each page.
+ *      The agent's answers to requests that it has executed. n = 0 answers the
+ *      whole list, which the agent did not understand. A refused map or unmap
+ *      does not change its slot. An unmap of a slot without a mapping is
+ *      answered "unmapped". With a reason of XENVHCA_DOORBELL_REASON_* another
+ *      guest has the page, and another page of the HCA may be mapped; other
+ *      reasons apply to each page.
  *
  ******************************************************************************
  *                        Frontend xenstore nodes
@@ -314,15 +316,15 @@
  *      Values:         "<gfn> <nr>", hexadecimal with 0x
  *      Default Value:  absent: no doorbells for a translated guest
  *
- *      Guest frames (PVH, HVM, Arm) where this guest lets doorbell pages be
- *      mapped. The doorbell agent refuses any other, so that no backend can
- *      put a page over the guest's memory. The frontend removes the node
- *      before it gives these frames another use.
+ *      Guest frames (PVH, HVM, Arm) where this guest permits doorbell pages.
+ *      The doorbell agent refuses other frames, so that no backend can map a
+ *      page over the guest's memory. The frontend removes the node before it
+ *      uses these frames otherwise.
  *
  * broken
  *      Values:         <string>
  *
- *      Why the frontend gave this device up last time, for the operator.
+ *      The reason why the frontend last closed this device, for the operator.
  *
  ******************************************************************************
  *                            State diagram
@@ -360,18 +362,18 @@
  * enters Closed; the frontend ends its grants and enters Closed.
  *
  * Orderly end by the toolstack (detach): the toolstack writes online = 0 and
- * the backend's state = Closing. The backend goes on to serve the ring. The
+ * the backend's state = Closing. The backend continues to serve the ring. The
  * frontend unregisters its device, which destroys its objects over the ring,
  * and enters Closing; then as above. After Closed on both sides the toolstack
- * removes the nodes. A frontend that does not follow within the toolstack's
- * time-out is cut off by the backend entering Closed.
+ * removes the nodes. If the frontend does not follow within the toolstack's
+ * time-out, the backend enters Closed.
  *
- * Recovery, backend died or refused to go on: its state becomes Closed
+ * Recovery, backend died or closed the device: its state becomes Closed
  * without Closing. The frontend sends no further command, fails every waiter
  * with an I/O error, reports a fatal device event, unregisters its device and
  * enters Closed. Pages whose grants are still mapped stay allocated until
- * they are not. If online is 1 a restarted backend enters Initialising and
- * the diagram starts again.
+ * they are unmapped. If online is 1 a restarted backend enters Initialising
+ * and the diagram starts again.
  *
  * Recovery, frontend died: the backend sees the frontend's directory vanish
  * or its state return to Initialising, destroys the physical objects, unmaps
@@ -386,7 +388,7 @@
  * should leave some to other devices; a backend domain can map as many pages
  * as it has maptrack entries (gnttab_max_maptrack_frames, 256 entries each;
  * a PV domain uses two per page). The backend reports the resulting
- * max_mr_size and the frontend lowers it to what its own grant table holds.
+ * max_mr_size and the frontend lowers it to the limit of its own grant table.
  *
  ******************************************************************************
  *                                Rules
@@ -398,7 +400,7 @@
  * - A response echoes id and op of its request. Ids are chosen by the
  *   frontend, 0..XENVHCA_MAX_ID - 1, unique among outstanding requests.
  *   Requests may be answered in any order. The backend echoes ids and does
- *   not check them; the frontend checks what it gets back.
+ *   not check them; the frontend checks the ids of responses.
  * - Numeric values that verbs define (access flags, QP types and states,
  *   attribute masks, event types, link layers) have the values of Linux'
  *   <rdma/ib_user_verbs.h> and <rdma/ib_user_ioctl_verbs.h>.
@@ -411,16 +413,15 @@
  *   frontend, and are not reused soon after they were released.
  * - The frontend reserves XENVHCA_DESTROY_SLOTS slots of the command ring for
  *   destroy commands, so that a process can always exit.
- * - A command does not overtake kicks: the backend executes what was in the
- *   kick ring when it takes a request before it executes the request.
- * - Destroying a ucontext destroys everything in it; a frontend need not destroy
- *   its objects one by one before. XRC domains and XRC
- *   target queue pairs are in none: they belong to the device, live until
- *   they are destroyed or the connection ends, and are named with
- *   ucontext = 0.
+ * - A command does not overtake kicks: before it executes a request, the backend
+ *   executes the kicks that were in the kick ring when it took the request.
+ * - Destroying a ucontext destroys all objects in it; a frontend need not destroy
+ *   them one by one before. XRC domains and XRC target queue pairs are in no
+ *   ucontext: they belong to the device, live until they are destroyed or the
+ *   connection ends, and are named with ucontext = 0.
  * - XRC is served if QUERY_DEVICE has IB_UVERBS_DEVICE_XRC (1 << 20) in
- *   device_cap_flags. A frontend sends ALLOC_XRCD, and what is said to be for
- *   XRC in other requests, only then.
+ *   device_cap_flags. Only then a frontend sends ALLOC_XRCD and the XRC types
+ *   and fields of other requests.
  * - The backend answers a destroy command after the physical object is gone
  *   and the memory it used is unmapped; only then may the frontend end the
  *   grants of that memory.
@@ -475,9 +476,9 @@
 
 /*
  * Kinds of objects: X(KIND, word, default). The node "max-WORD" of the toolstack
- * bounds how many of them a guest may have, 1..XENVHCA_MAX_OBJECTS. A kind uses
- * only kinds before it, so a context is emptied from the last one to the first.
- * The comment of a row, here and below, is what manuals say of the key.
+ * bounds the number of them that a guest may have, 1..XENVHCA_MAX_OBJECTS. A kind
+ * uses only kinds before it, so a context is emptied from the last kind to the
+ * first. The comment of a row, here and below, is the text of the key in manuals.
  */
 #define XENVHCA_MAX_OBJECTS             65535
 #define XENVHCA_KINDS(X) \
@@ -498,12 +499,12 @@
 /* Other numbers of the toolstack: X(NODE, least, most, default). */
 #define XENVHCA_NUMBERS(X) \
     X(MAX_PINNED_MB, 1, 1048576, 128)       /* guest memory in use (MiB) */ \
-    X(MAX_CM_ID, 1, 65535, 4096)            /* its listeners, connections, multicast groups */ \
+    X(MAX_CM_ID, 1, 65535, 4096)            /* rdma_cm ids: listeners, connections, groups */ \
     X(MAX_CMD_RATE, 0, 10000000, 20000)     /* commands per second (0: any) */ \
     X(MAX_EVT_RATE, 0, 10000000, 100000)    /* events per second (0: any) */ \
     X(SPIN_US, 0, 1000, 50)                 /* longest busy wait (us) */ \
-    X(TRUSTED, 0, 1, 0)                     /* may harm the backend */ \
-    X(PORT_COUNTERS, 0, 1, 0)               /* shows them, others' too */
+    X(TRUSTED, 0, 1, 0)                     /* 1: may harm the backend */ \
+    X(PORT_COUNTERS, 0, 1, 0)               /* 1: may read the port's counters */
 
 /* XENVHCA_DEF_MAX_PD and so on; XENVHCA_MOST_SPIN_US and so on. */
 #define XENVHCA_KIND_(KIND, word, def) XENVHCA_DEF_MAX_##KIND = (def),
@@ -607,8 +608,8 @@ enum {
 #define XENVHCA_OP_MAX                  0x4c
 
 /*
- * List of pages that the frontend grants, read-write unless flags say other,
- * to the backend.
+ * List of pages that the frontend grants to the backend, read-write unless flags
+ * has XENVHCA_PAGES_READONLY.
  *
  *         0                1                 2               3        octet
  * +----------------+----------------+----------------+----------------+
@@ -623,8 +624,7 @@ enum {
  * |                             gref[7]                               | 40
  * +----------------+----------------+----------------+----------------+
  *
- * nr_pages - number of data pages, at least 1 where a list is present; 0
- *   means that there is no list.
+ * nr_pages - number of data pages; 0 means that there is no list.
  * level - 0: gref[i] are the data pages (nr_pages <= 8).
  *         1: gref[i] are directory pages, each an array of up to 1024
  *            references of data pages (nr_pages <= 8 * 1024).
@@ -636,7 +636,7 @@ enum {
  *   and _MW_BIND. Directory pages are granted read-write in any case.
  *
  * Every page of a tree but the last of its level is full, so nr_pages and
- * level say how many references are used; unused ones are 0. The depth is
+ * level define the number of used references; unused ones are 0. The depth is
  * bounded by the format and a cycle cannot be expressed. The backend copies
  * or maps directory and root pages; the frontend may end their grants as soon
  * as the request is answered.
@@ -655,7 +655,7 @@ struct xenvhca_pages {
 #define XENVHCA_MAX_PAGES_LEVEL2        (8u * 1024u * 1024u)
 
 /*
- * GET_INFO: what the frontend needs to know before it registers its device.
+ * GET_INFO: parameters of the device that the frontend needs to register it.
  * ucontext = 0, empty request body, no udata.
  *
  * driver_id, uverbs_abi_ver - of the physical HCA, choose the provider.
@@ -663,27 +663,26 @@ struct xenvhca_pages {
  * kicks - bit 0: send queues need a kick (XENVHCA_KICK_SEND);
  *         bit 1: arming a CQ needs a kick (XENVHCA_KICK_ARM).
  * flags - bit 0: page lists of memory regions may be read-only
- *   (XENVHCA_PAGES_READONLY). 0 of a backend whose kernel registers only what
- *   it can write to.
- *   bit 1: the GID table has only what is this vhca's own, bit 2: so has the
- *   P_Key table. The backend refuses an index of another entry: a GID index in
- *   an address vector with ENODATA, or with EINVAL behind the end of the table,
- *   a P_Key index with EINVAL. 0 means that the port's tables are shared.
- *   bit 3: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served
- *   (XENVHCA_INFO_CM). 0 of a backend whose domain has no connection manager
- *   for user space.
+ *   (XENVHCA_PAGES_READONLY). 0 if the backend's kernel registers writable
+ *   memory only.
+ *   bit 1: the GID table has only entries of this vhca; bit 2: so has the P_Key
+ *   table. The backend refuses an index of another entry: a GID index in an
+ *   address vector with ENODATA, or with EINVAL behind the end of the table, a
+ *   P_Key index with EINVAL. 0 means that the port's tables are shared.
+ *   bit 3: ALLOC_CM, DEALLOC_CM and CM_COMMAND are served (XENVHCA_INFO_CM). 0
+ *   if the backend's domain has no connection manager for user space.
  *   bit 4: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
  *   (XENVHCA_INFO_COUNTERS). 0 without port-counters=1 in the configuration.
  *   bit 5: doorbell pages lie in the guest's device tree (doorbell-static): a
- *   MMAP of one has gfn = 0, and its answer has the guest frame in frame. 0 of a
- *   backend that asks the doorbell agent.
+ *   MMAP of such a page has gfn = 0, and its answer has the guest frame in
+ *   frame. 0 if the backend uses the doorbell agent.
  *   bit 6: ALLOC_UMAD, DEALLOC_UMAD, REGISTER_UMAD, UNREGISTER_UMAD, SEND_UMAD
  *   and RECV_UMAD are served (XENVHCA_INFO_UMAD). 0 without umad in the
- *   configuration, and where the backend's domain has no such file of the port.
- * max_pages - most data pages that one page list may name.
+ *   configuration, or if the backend's domain has no such file of the port.
+ * max_pages - largest number of data pages of one page list.
  * hca - name of the physical HCA, NUL terminated. fw - firmware version string,
- * likewise. hca_type, hw_rev, board_id - what the HCA's driver says of the card,
- * likewise; empty of a driver that says nothing (Soft-RoCE).
+ * likewise. hca_type, hw_rev, board_id - the card's, from the HCA's driver,
+ * likewise; empty if the driver has none (Soft-RoCE).
  */
 struct xenvhca_get_info_rsp {
     uint32_t driver_id;             /*   0 */
@@ -714,13 +713,13 @@ struct xenvhca_get_info_rsp {
 
 /*
  * QUERY_DEVICE: limits of the device, already lowered to the quotas of this
- * vhca and to what the grant tables allow. ucontext = 0 or, if udata is used,
+ * vhca and to the limits of the grant tables. ucontext = 0 or, if udata is used,
  * the handle of a ucontext. Names and meanings as in struct ib_device_attr.
  *
- * max_cq_count, max_cq_period - what MODIFY_CQ takes at most. Both are 0 of an
- *   HCA without moderation.
- * tm_max_tags - entries of an SRQ with tag matching. 0, as the other four, of an
- *   HCA without it; such SRQs are refused then.
+ * max_cq_count, max_cq_period - limits of MODIFY_CQ. Both are 0 for an HCA
+ *   without moderation.
+ * tm_max_tags - entries of an SRQ with tag matching. For an HCA without tag
+ *   matching this and the other four are 0, and such SRQs are refused.
  * tm_max_ops, tm_flags, tm_max_sge, tm_max_rndv_hdr - as in struct ib_tm_caps;
  *   of the flags XENVHCA_TM_RNDV_RC is IB_TM_CAP_RNDV_RC, others are 0.
  */
@@ -805,8 +804,8 @@ struct xenvhca_query_port_rsp {
 
 /*
  * QUERY_GID_TABLE: GIDs that this vhca may use, from index first on; entries
- * that are empty or not allowed are left out. next is the index to go on
- * with, 0 at the end of the table.
+ * that are empty or not allowed are omitted. next is the index of the next
+ * request, 0 at the end of the table.
  */
 struct xenvhca_query_gid_table_req {
     uint32_t first;                 /*   0 */
@@ -825,8 +824,8 @@ struct xenvhca_query_gid_table_rsp {
 };                                  /* 200 */
 
 /*
- * QUERY_PKEY_TABLE: count P_Keys from index first on; QUERY_PORT tells how many
- * there are.
+ * QUERY_PKEY_TABLE: count P_Keys from index first on; QUERY_PORT has the length
+ * of the table.
  */
 struct xenvhca_query_pkey_table_req {
     uint32_t first;                 /*   0 */
@@ -844,7 +843,7 @@ struct xenvhca_query_pkey_table_rsp {
  *
  * group - XENVHCA_COUNTERS_PORT: of the port (IBTA's PortCounters and
  *   PortCountersExtended), named as Linux names them in sysfs; total is 0 if the
- *   HCA's driver has none. XENVHCA_COUNTERS_HW: what else the driver counts.
+ *   HCA's driver has none. XENVHCA_COUNTERS_HW: other counters of the driver.
  * name - 1..31 characters of [A-Za-z0-9_], NUL terminated, each only once in a
  *   group, none "lifespan" and none that begins with "vhca_".
  *
@@ -872,9 +871,9 @@ struct xenvhca_query_counters_rsp {
 };                                  /* 232 */
 
 /*
- * ALLOC_UCONTEXT: opens a verbs context of the HCA. One per open file of the
+ * ALLOC_UCONTEXT: opens a verbs context of the HCA, one per open file of the
  * guest's uverbs device. ucontext = 0 in the request; udata both ways.
- * DEALLOC_UCONTEXT: closes the one named by the header and all it owns.
+ * DEALLOC_UCONTEXT: closes the context named by the header and all it owns.
  */
 struct xenvhca_alloc_ucontext_rsp {
     uint32_t ucontext;              /*   0 */
@@ -882,16 +881,16 @@ struct xenvhca_alloc_ucontext_rsp {
 };                                  /*   8 */
 
 /*
- * MMAP: makes memory of the HCA that the guest's provider wants to mmap
- * available to the frontend. The backend maps it once per offset; further
- * requests with first > 0 fetch the rest of the list.
+ * MMAP: gives the frontend memory of the HCA that the guest's provider maps by
+ * mmap(). The backend maps it once per offset; further requests with first > 0
+ * fetch the rest of the list.
  *
- * offset - mmap offset, as the HCA's driver handed it out in udata, or that
- *   of a doorbell page, as the provider makes it up.
+ * offset - mmap offset, as the HCA's driver returned it in udata, or that of a
+ *   doorbell page, as the provider computes it.
  * length - bytes to map, a multiple of 4096; 4096 for a doorbell page.
- * first - index of the first page whose reference is asked for.
- * gfn - where a translated guest wants a doorbell page: a frame of its
- *   doorbell-window that has none. 0 otherwise.
+ * first - index of the first page whose reference is requested.
+ * gfn - guest frame for a doorbell page of a translated guest: a frame of its
+ *   doorbell-window without a page. 0 otherwise.
  *
  * kind - XENVHCA_MMAP_GRANT: gref[0..count-1] are grant references, to be
  *   mapped read-write. nr_pages - pages of the whole range.
@@ -907,13 +906,13 @@ struct xenvhca_alloc_ucontext_rsp {
  * a PV guest lives no other guest gets frames that it had. A backend enters
  * InitWait only when no page of an earlier connection is left at a gfn.
  *
- * MUNMAP, for granted ranges only: the frontend has no mapping of these ranges
- * any more; the backend ends the grants. offset[0] is one of them; an offset
- * of 0 behind it ends the list, and all behind that are 0. All are ended that
- * there are; the answer is -XEN_ENOENT if one is not there. Pages whose
- * references the guest has mapped all the same stay allocated until it unmaps
- * them, and count against the domain meanwhile: past 64 MiB of mapped and such
- * pages in all new mappings are refused with ENOMEM.
+ * MUNMAP, for granted ranges only: the frontend has unmapped these ranges; the
+ * backend ends their grants. offset[0] is one of them; an offset of 0 behind it
+ * ends the list, and all offsets behind that are 0. The backend ends all ranges
+ * that exist; the answer is -XEN_ENOENT if one does not. Pages that the guest
+ * still maps stay allocated until it unmaps them, and count against the domain:
+ * if mapped pages and such pages are more than 64 MiB, new mappings are refused
+ * with ENOMEM.
  */
 struct xenvhca_mmap_req {
     uint64_t offset;                /*   0 */
@@ -943,7 +942,7 @@ struct xenvhca_munmap_req {
  * ALLOC_PD, DEALLOC_PD: protection domain. udata both ways.
  *
  * ALLOC_XRCD, DEALLOC_XRCD: XRC domain, ucontext = 0, no udata. One for each
- * that the guest's kernel has, however many processes share it. DEALLOC_XRCD
+ * domain of the guest's kernel, however many processes share it. DEALLOC_XRCD
  * ends the handle; if SRQs or queue pairs use the domain it is answered with
  * -XEN_EBUSY, and the domain ends with the last of them.
  */
@@ -985,9 +984,9 @@ struct xenvhca_mr_rsp {
  * REREG_MR: flags - IB_MR_REREG_TRANS (1), _PD (2), _ACCESS (4). With TRANS
  * the list replaces the old one, whose pages are unmapped before the answer
  * if the command succeeds, and stay mapped if it fails. -XEN_EBUSY with TRANS:
- * the ucontext has memory windows, and a bound one would leave the old pages
- * in use. -XEN_EACCES: ACCESS without TRANS would let somebody write to
- * pages that were granted read-only.
+ * the ucontext has memory windows, and a bound window would keep the old pages
+ * in use. -XEN_EACCES: ACCESS without TRANS would permit writing to pages that
+ * were granted read-only.
  */
 struct xenvhca_rereg_mr_req {
     uint32_t handle;                /*   0 */
@@ -1006,7 +1005,7 @@ struct xenvhca_alloc_mw_req {
  * record if the HCA's provider has them in user memory, else empty. Objects
  * of a context whose records are in one page name it by one grant reference:
  * its grant ends when the last of them is destroyed.
- * cqe in the answer is what the HCA chose.
+ * cqe in the answer is the number that the HCA chose.
  */
 struct xenvhca_create_cq_req {
     uint32_t cqe;                   /*   0 */
@@ -1026,9 +1025,9 @@ struct xenvhca_resize_cq_req {
     struct xenvhca_pages buf;       /*   8 */
 };                                  /*  48 */
 /*
- * MODIFY_CQ: moderation. An armed CQ has its event after so many completions,
- * or so long after the first of them; 0, 0: with the first one. The HCA's driver
- * refuses what is more than QUERY_DEVICE said.
+ * MODIFY_CQ: moderation. An armed CQ raises its event after count completions,
+ * or period after the first of them; 0, 0: with the first completion. The HCA's
+ * driver refuses values above those of QUERY_DEVICE.
  */
 struct xenvhca_modify_cq_req {
     uint32_t handle;                /*   0 */
@@ -1039,8 +1038,9 @@ struct xenvhca_modify_cq_req {
 /*
  * CREATE_QP: qp_type RC 2, UC 3, UD 4, XRC initiator 9, XRC target 10; others
  * are refused. create_flags - IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK (2),
- * if the HCA's driver takes it; others are refused with -XEN_EOPNOTSUPP. srq = 0: none. Capabilities as in struct ib_qp_cap; the answer
- * says what was granted.
+ * if the HCA's driver supports it; others are refused with -XEN_EOPNOTSUPP.
+ * srq = 0: none. Capabilities as in struct ib_qp_cap; the answer has those of
+ * the new queue pair.
  *
  * An XRC initiator has neither recv_cq nor srq: both are 0. An XRC target has
  * xrcd, which is 0 for every other type, and nothing else: ucontext, pd,
@@ -1082,9 +1082,9 @@ struct xenvhca_create_qp_rsp {
  * XENVHCA_REQ_RANGES. The answer's udata announces ranges of queue memory;
  * count[i] references of the i-th of them, in the order of the provider's
  * table, come with it, those of one range after those of the other. Such a range
- * is mapped as if MMAP had asked for it with its length rounded up to pages, and
- * MMAP with first = count[i] fetches the rest, if any. 0: it is not mapped, or
- * there is none; MMAP with first = 0 maps it, or tells why it cannot.
+ * is mapped as by MMAP with its length rounded up to pages, and MMAP with first =
+ * count[i] fetches the rest, if any. 0: the range is not mapped, or there is
+ * none; MMAP with first = 0 maps it, or returns the error.
  */
 struct xenvhca_made_rsp {
     uint8_t answer[40];             /*   0, as without the flag */
@@ -1094,8 +1094,8 @@ struct xenvhca_made_rsp {
 
 /*
  * Address of a path, for MODIFY_QP and CREATE_AH; as struct
- * ib_uverbs_ah_attr. The backend's domain finds the Ethernet address of a RoCE
- * peer, as the HCA's network is there.
+ * ib_uverbs_ah_attr. The backend's domain, which is on the HCA's network,
+ * resolves the Ethernet address of a RoCE peer.
  */
 struct xenvhca_ah_attr {
     uint8_t dgid[16];               /*   0 */
@@ -1163,10 +1163,10 @@ struct xenvhca_query_qp_rsp {
 
 /*
  * CREATE_SRQ: shared receive queue; srq_type basic 0, XRC 1, tag matching 2. An
- * XRC SRQ has xrcd, and cq for its completions; one with tag matching has cq,
- * and the number of its entries in max_tags, at most XENVHCA_MAX_TAGS. What a
- * type does not have is 0. The entries themselves are work requests of a queue
- * pair with that SRQ, in memory that the backend does not look at.
+ * XRC SRQ has xrcd, and cq for its completions; an SRQ with tag matching has cq,
+ * and the number of its entries in max_tags, at most XENVHCA_MAX_TAGS. Fields
+ * that a type does not have are 0. The entries themselves are work requests of a
+ * queue pair with that SRQ, in memory that the backend does not read.
  */
 #define XENVHCA_MAX_TAGS                0xffffu /* the HCA's index has 16 bits */
 struct xenvhca_create_srq_req {
@@ -1232,27 +1232,26 @@ struct xenvhca_mcast_req {
  *   SET_OPTION has optval = 0 and the octets of the option behind the struct.
  *   in_len octets in all: the first XENVHCA_CM_IN are here, the others are the
  *   udata of the slot.
- * out_len - most octets of the answer that the guest's process has room for.
+ * out_len - size of the process's buffer for the answer, in octets.
  * from - MIGRATE_ID: handle of the file that the id is in; else 0.
  *
- * Ids are those of the backend's domain; an id is known in the file that it
- * is in. uid comes back unchanged in events. Port numbers of answers are 1,
- * ibdev_index is 0: the frontend knows its own. A device of answers is that
- * of this vhca or none: an address that belongs to another one is refused
- * with -XEN_ENODEV, or by the event ADDR_ERROR; a request to connect that
- * comes from there is rejected.
+ * Ids are those of the backend's domain; an id is valid in its file only. Events
+ * return uid unchanged. Port numbers of answers are 1, ibdev_index is 0: the
+ * frontend inserts its own. A device of answers is that of this vhca or none: an
+ * address that belongs to another device is refused with -XEN_ENODEV, or by the
+ * event ADDR_ERROR; a connection request from there is rejected.
  *
- * out - the struct that the command answers with, out_len octets; the first
+ * out - the struct of the command's answer, out_len octets; the first
  *   XENVHCA_CM_OUT are here, the others are udata.
- * events - 1: the file has events. seq - orders this and XENVHCA_EVT_CM: what
- *   has the later number holds (modulo 2^16).
+ * events - 1: the file has events. seq - orders this and XENVHCA_EVT_CM: the one
+ *   with the later number is valid (modulo 2^16).
  *
  * GET_EVENT does not wait: out_len = 0 if there is no event.
  *
  * Besides XEN_E* the status may be -97, -101 or -113: EAFNOSUPPORT,
  * ENETUNREACH, EHOSTUNREACH of Linux.
  *
- * The commands of a device are executed one after the other, beside all other
+ * The commands of a file are executed one after the other, beside all other
  * ops. No more than XENVHCA_CM_SLOTS may be without an answer; one more is
  * answered with -XEN_EBUSY.
  */
@@ -1275,13 +1274,13 @@ struct xenvhca_cm_command_rsp {
  * ALLOC_UMAD: opens a file for management datagrams of the HCA's port (Linux:
  * /dev/infiniband/umad<n>); ucontext = 0, no udata. The answer is a struct
  * xenvhca_handle_rsp.
- * DEALLOC_UMAD: closes it. Its agents are gone, and what they have sent is
- * cancelled, when this is answered. ucontext = 0.
+ * DEALLOC_UMAD: closes it. When this is answered, its agents are gone and their
+ * sends are cancelled. ucontext = 0.
  *
  * REGISTER_UMAD: an agent of that file; ucontext = 0. Fields as in struct
  * ib_user_mad_reg_req2 of Linux' <rdma/ib_user_mad.h>; flags of it are 0. With
  * umad=query method_mask is 0: an agent that receives answers only.
- * UNREGISTER_UMAD: it goes; ucontext = 0. id - 0..XENVHCA_UMAD_AGENTS - 1.
+ * UNREGISTER_UMAD: ends the agent; ucontext = 0. id - 0..XENVHCA_UMAD_AGENTS - 1.
  */
 struct xenvhca_register_umad_req {
     uint32_t umad;                  /*   0 */
@@ -1309,11 +1308,12 @@ struct xenvhca_unregister_umad_req {
  *   0, and one datagram, 24 .. 256 octets. The first XENVHCA_UMAD_BODY octets
  *   are here, the others are the udata of the slot.
  *
- * pkey_index is that of the guest's table. The upper half of the transaction id
- * of what is no response comes back in the answer, whatever is on the wire.
- * timeout_ms and retries may be cut. -XEN_EPERM: not with this umad=.
- * -XEN_EINVAL as well: the agent waits for an answer to such a transaction.
- * -XEN_ENOMEM: it waits for too many. -XEN_EAGAIN: too fast, try again later.
+ * pkey_index is that of the guest's table. The answer to a request has the upper
+ * half of the request's transaction id, although another one is on the wire.
+ * timeout_ms and retries may be reduced. -XEN_EPERM: not allowed with this
+ * umad=. -XEN_EINVAL, also: the agent already waits for an answer to such a
+ * transaction. -XEN_ENOMEM: it waits for too many. -XEN_EAGAIN: the rate is
+ * exceeded, try again later.
  */
 struct xenvhca_send_umad_req {
     uint32_t umad;                  /*   0 */
@@ -1323,18 +1323,18 @@ struct xenvhca_send_umad_req {
 };                                  /* 240 */
 
 /*
- * RECV_UMAD: octets from offset on of the first packet that the file has, which
- * is a struct ib_user_mad_hdr and what was received: at most XENVHCA_UMAD_BODY
- * octets in the answer's body, the others are udata, all of which is asked for
- * (out_len). It does not wait. When its last octet was asked for, the packet is
- * gone. ucontext = 0.
+ * RECV_UMAD: octets from offset on of the file's first packet, which is a struct
+ * ib_user_mad_hdr and the received datagram: at most XENVHCA_UMAD_BODY octets in
+ * the answer's body, the others in udata, all of which is requested (out_len). It
+ * does not wait. The packet is removed when its last octet was requested.
+ * ucontext = 0.
  *
  * len - of the whole packet, at most XENVHCA_UMAD_RECV_MAX; 0: there is none.
  * events - 1: the file has a packet, perhaps this one. seq - as of CM_COMMAND,
  *   orders this and XENVHCA_EVT_UMAD.
  *
- * An answer that is longer comes as 24 octets with EMSGSIZE (90) as status, one
- * that there is no room for likewise with ENOBUFS (105).
+ * A longer answer is delivered as 24 octets with status EMSGSIZE (90), an answer
+ * without room in the backend's quota as 24 octets with status ENOBUFS (105).
  */
 struct xenvhca_recv_umad_req {
     uint32_t umad;                  /*   0 */
@@ -1367,8 +1367,8 @@ struct xenvhca_recv_umad_rsp {
  *
  * ucontext - handle of the verbs context, 0 where an op says so. 0 with
  *   MODIFY_QP, QUERY_QP and DESTROY_QP: an XRC target.
- * in_len - octets of udata that are valid in the request. out_len - octets
- *   of udata that the guest's provider has room for in the response.
+ * in_len - octets of udata that are valid in the request. out_len - size of the
+ *   provider's buffer for the response's udata.
  * flags - XENVHCA_REQ_RANGES: struct xenvhca_made_rsp. Other bits, and this one
  *   with other ops, are refused.
  */
@@ -1413,7 +1413,7 @@ struct xenvhca_request {
 
 /*
  * The response has the same layout; status takes the place of ucontext and
- * out_len says how many octets of udata are valid (never more than asked).
+ * out_len is the number of valid octets of udata (never more than requested).
  *
  *         0                1                 2               3        octet
  * +----------------+----------------+----------------+----------------+
@@ -1473,10 +1473,10 @@ struct xenvhca_response {
  * One page, written by the backend, except cons. Indices run freely; slot =
  * index modulo XENVHCA_EVT_ENTRIES. The backend never overwrites a slot that
  * was not consumed: it drops the event, sets overflow to 1 and notifies. The
- * frontend answers overflow = 1 by clearing it and then treating every CQ as
- * completed and querying port, GIDs and P_Keys anew. XENVHCA_EVT_CQ, _QP, _SRQ
- * and _PORT are held by the backend until there is a slot, and are dropped only if
- * there is none for a second, or if they come faster than the backend reads them.
+ * frontend clears overflow, then treats every CQ as completed and queries port,
+ * GIDs and P_Keys. The backend holds XENVHCA_EVT_CQ, _QP, _SRQ and _PORT until
+ * there is a slot, and drops them only if there is none for a second, or if they
+ * arrive faster than the backend reads them.
  *
  * +----------------+----------------+----------------+----------------+
  * |      prod (backend)             | octet 0                         |
@@ -1499,11 +1499,11 @@ struct xenvhca_response {
  *          of that object.
  *        XENVHCA_EVT_PORT: event of the port or device, handle = 0.
  *        XENVHCA_EVT_CM: the file handle of the connection manager has events
- *          (event = 0). Sent once, until the answer of a CM_COMMAND says that
- *          it has none; lost with an overflow, after which the frontend asks
- *          for the events of each file.
- *        XENVHCA_EVT_UMAD: the same of the file handle for management datagrams,
- *          which has packets; RECV_UMAD answers whether it has.
+ *          (event = 0). Sent once, until the answer of a CM_COMMAND reports no
+ *          more events; lost with an overflow, after which the frontend fetches
+ *          the events of each file.
+ *        XENVHCA_EVT_UMAD: the same for the file handle for management datagrams
+ *          and its packets, with RECV_UMAD.
  */
 #define XENVHCA_EVT_COMP                1
 #define XENVHCA_EVT_CQ                  2
@@ -1538,15 +1538,15 @@ struct xenvhca_evt_page {
  *
  * One page. The frontend writes prod, done_event and the entries, the backend
  * the rest. Indices run freely. An entry names a queue on which the backend
- * repeats the system call that a native process would have made.
+ * makes the system call that a native process would make.
  *
- * prod - entries produced. prod_event - the backend sleeps and wants a
+ * prod - entries produced. prod_event - the backend sleeps and needs a
  *   notification when prod reaches this value (as req_event of ring.h).
  * cons - entries copied out; advanced before an entry is executed, so that a
  *   queue whose entry is not yet consumed need not be named again: the
  *   frontend makes the work visible, then (full barrier) looks at cons; the
  *   backend advances cons, then (full barrier) looks at the work.
- * done - entries executed. done_event - the frontend sleeps and wants a
+ * done - entries executed. done_event - the frontend sleeps and needs a
  *   notification when done reaches this value.
  *
  * +----------------+----------------+----------------+----------------+
@@ -1603,14 +1603,13 @@ struct xenvhca_kick_page {
  ******************************************************************************
  *
  * Where domains have no xenstore (Xen without dom0, before 4.22), one page of
- * the guest for each device carries what the two ends tell each other by nodes
- * elsewhere. The guest grants it to the backend domain, read-write, at a
- * reference that both were configured with: XENVHCA_LINK_FIRST_REF ..
- * XENVHCA_LINK_LAST_REF, which no kernel gives away by itself. What the
- * toolstack writes for the backend stays with the backend (files), so the page
+ * the guest for each device replaces the nodes of both ends. The guest grants it
+ * to the backend domain, read-write, at a configured reference:
+ * XENVHCA_LINK_FIRST_REF .. XENVHCA_LINK_LAST_REF, which kernels do not
+ * allocate. The toolstack's nodes are files of the backend domain, so the page
  * has the frontend's nodes and the negotiation only.
  *
- * The guest is told by a node of its device tree:
+ * A node of the guest's device tree configures it:
  *
  *      vhca-2 {
  *              compatible = "xen-vhca,page";
@@ -1618,23 +1617,22 @@ struct xenvhca_kick_page {
  *              grant-ref = <2>;
  *      };
  *
- * The frontend writes the front half, the backend the back half, of which the
- * other one believes nothing: it copies each number and text once and checks the
- * copy.
+ * The frontend writes the front half, the backend the back half. Each end copies
+ * every number and text of the other half once, and checks the copy.
  *
- * magic - XENVHCA_LINK_MAGIC, written last, when the rest of the front half is
- *   there, before the page is granted. Anything else: the frontend withdraws the
- *   page. The backend unmaps it, then closes its end of the event channel, after
+ * magic - XENVHCA_LINK_MAGIC, written last, after the rest of the front half and
+ *   before the page is granted. With another value the frontend withdraws the
+ *   page: the backend unmaps it, then closes its end of the event channel, after
  *   which the frontend ends the grant.
- * layout - XENVHCA_LINK_LAYOUT, of this page. A backend that does not know it
- *   leaves the page alone.
+ * layout - XENVHCA_LINK_LAYOUT, of this page. A backend that does not know the
+ *   layout ignores the page.
  * port - an event channel that the frontend allocated for the backend. Each end
- *   notifies the other one after it wrote its state. The backend binds it as
- *   long as it maps the page. Unbound, the back half is that of a backend that
- *   died, unless its state is Closed.
- * state - enum xenbus_state. Whoever writes it makes what it wrote before
- *   visible first (write barrier), whoever reads it reads nothing of that half
- *   before (read barrier). The state diagram above holds.
+ *   notifies the other one after it wrote its state. The backend binds the
+ *   channel as long as it maps the page. If it is unbound and the back half's
+ *   state is not Closed, the backend has died.
+ * state - enum xenbus_state. The writer issues a write barrier between its other
+ *   fields and the state; the reader reads the state first, then issues a read
+ *   barrier. The state diagram above holds.
  * versions, setup - as the nodes: text with a NUL; empty is an absent node.
  *
  * +----------------+----------------+----------------+----------------+

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Do the patches apply, each hunk with all of its context, to every release of Xen that
-# they are for? Tries them on the trees of a clone of Xen's repository, which stays as it
-# is; nothing is checked out. Status 0: all did.
+# Do the patches apply, each hunk with all of its context, to every supported release of
+# Xen? Tests the trees of a clone of Xen's repository without a check-out. Status 0: all
+# applied.
 #
 # Usage: apply.sh CLONE [REVISION...]    default: the releases named below, and HEAD
 set -euo pipefail

@@ -5,12 +5,12 @@
 # Runs the patched xl without Xen: xenstore is store.py, the hypervisor is
 # fake_xc.c, sysfs is a made-up tree, and the backend is a thread that follows
 # the states. Checks specifications, the nodes of a device (also against
-# vhcactl's), list, detach, and what is said when something is wrong. Domains
-# are created in the test bed only.
+# vhcactl's), list, detach, and messages about mistakes. Domains are created in
+# the test bed only.
 #
 #   check.py XL-FOLDER [--vhcactl PROGRAM]
 #
-# XL-FOLDER is what tests/qemu/image/build-xl.sh prints. Needs a C compiler, libxen-dev
+# tests/qemu/image/build-xl.sh prints XL-FOLDER. Needs a C compiler, libxen-dev
 # and unshare: all runs in a mount namespace of its own.
 """Checks of xl's vhca devices that need no Xen."""
 import argparse
@@ -85,7 +85,7 @@ class Check:
                             ("../5/name", "guest"), ("../7/name", "hcadom")):
             path = os.path.normpath("/local/domain/0/" + path)
             self.server.put(path, value)
-        # What xl list -l wants to know besides.
+        # Other facts for xl list -l.
         for path, value in (("domain/5/memory/target", "65536"),
                             ("domain/5/memory/static-max", "65536"),
                             ("pool/0/name", "Pool-0")):

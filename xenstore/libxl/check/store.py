@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# As much of xenstored as xl and vhcactl need, for check.py: the wire protocol
+# The part of xenstored that xl and vhcactl need, for check.py: the wire protocol
 # on a Unix socket, watches and transactions. Permissions are kept but not
 # enforced: all clients are domain 0. Runs in a thread of its own.
 """A xenstore server for tests."""
@@ -44,7 +44,7 @@ class Server:
         self.sel = selectors.DefaultSelector()
         self.sel.register(self.listener, selectors.EVENT_READ)
 
-    # What the test itself reads and writes.
+    # Reads and writes of the test itself.
     def get(self, path):
         with self.lock:
             return self.store[path][0].decode() if path in self.store else None
