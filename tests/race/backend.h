@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The other end of the command ring, a thread: it answers out of order, sometimes late,
- * and may lie.
+ * The other end of the command and kick rings, a thread: it answers out of order,
+ * sometimes late, and may lie.
  */
 #ifndef RACE_BACKEND_H
 #define RACE_BACKEND_H
@@ -27,8 +27,10 @@ static bool backend_runs;		/* for whoever starts and stops it */
 
 struct backend {
 	struct xenvhca_sring *sring;	/* mapped */
-	unsigned int slots, irq;	/* irq: stands for the event channel */
+	struct xenvhca_kick_page *kick;	/* likewise */
+	unsigned int slots, irq, kick_irq; /* irq: stands for the event channel */
 	RING_IDX cons, prod;
+	u32 kick_cons, kick_done;
 	struct xenvhca_request has[XENVHCA_MAX_ID];
 	unsigned int nr;
 	bool used[XENVHCA_MAX_ID];
@@ -87,12 +89,42 @@ static void backend_any(struct backend *b)
 	backend_answer(b, &req);
 }
 
-/* Asks to be notified, and sleeps unless there are requests. */
+static void backend_kicks(struct backend *b)
+{
+	u32 prod = READ_ONCE(b->kick->prod), from = b->kick_cons;
+
+	virt_rmb();
+	if (prod - from > XENVHCA_KICK_ENTRIES)
+		wrong("more kicks than entries");
+	for (; b->kick_cons != prod; b->kick_cons++)
+		if (b->kick->kick[b->kick_cons % XENVHCA_KICK_ENTRIES].type !=
+		    XENVHCA_KICK_ARM)
+			wrong("a kick is read before it is written");
+	if (from == prod)
+		return;
+	WRITE_ONCE(b->kick->cons, prod);
+	virt_mb();
+}
+
+/* Executes one of those it has copied out. */
+static void backend_execute(struct backend *b)
+{
+	if (b->kick_done == b->kick_cons || any(4))
+		return;
+	WRITE_ONCE(b->kick->done, ++b->kick_done);
+	virt_mb();
+	if (READ_ONCE(b->kick->done_event) == b->kick_done)
+		kernel_raise(b->kick_irq);
+}
+
+/* Asks to be notified, and sleeps unless there is something to do. */
 static void backend_sleep(struct backend *b)
 {
 	WRITE_ONCE(b->sring->req_event, b->cons + 1);
+	WRITE_ONCE(b->kick->prod_event, b->kick_cons + 1);
 	virt_mb();
-	if (READ_ONCE(b->sring->req_prod) == b->cons)
+	if (READ_ONCE(b->sring->req_prod) == b->cons &&
+	    READ_ONCE(b->kick->prod) == b->kick_cons)
 		sem_wait(&kernel_remote);
 }
 
@@ -102,13 +134,14 @@ static void *backend_main(void *arg)
 
 	while (!READ_ONCE(backend_stop)) {
 		backend_requests(b);
-		if (!b->nr) {
+		backend_kicks(b);
+		if (!b->nr && b->kick_done == b->kick_cons)
 			backend_sleep(b);
-			continue;
-		}
 		if (!any(4))
 			usleep(any(200));
-		backend_any(b);
+		if (b->nr)
+			backend_any(b);
+		backend_execute(b);
 	}
 	return NULL;
 }
@@ -120,6 +153,7 @@ static void backend_start(struct vhca_dev *dev)
 	b = (struct backend){
 		.sring = dev->ring.cmd.sring, .slots = RING_SIZE(&dev->ring.cmd),
 		.irq = dev->ring.cmd_irq,
+		.kick = dev->ring.kick, .kick_irq = dev->ring.kick_irq,
 	};
 	WRITE_ONCE(backend_stop, false);
 	WRITE_ONCE(backend_lies, false);

@@ -2,22 +2,23 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend's command ring: threads of several processes submit, are killed and send what
- * nobody waits for, until the ring is broken under them. Each submit ends once, with the
- * answer to what it asked; no command is lost.
+ * frontend's command and kick rings: threads of several processes submit, are killed and
+ * send what nobody waits for, and arm CQs, until the ring is broken under them. Each submit
+ * ends once, with the answer to what it asked, and no command is lost.
  */
 #include "backend.h"
 
 #define SUBMITTERS	6
+#define KICKERS		2		/* threads behind them */
 
 static struct vhca_dev *dev;
-static bool stop, broken;
-static atomic64_t answered, killed, unwaited, failed;
+static bool broken;
+static atomic64_t answered, kicked, killed, unwaited, failed;
 static struct submitter {
 	pthread_t thread;
 	unsigned int nr;
-	bool kill;
-} submitters[SUBMITTERS];
+	bool kill, stop;
+} submitters[SUBMITTERS + KICKERS];
 
 void vhca_break(struct vhca_dev *d, const char *reason)
 {
@@ -75,6 +76,17 @@ static void submit_one(void)
 		vhca_cmd_free(cmd);
 }
 
+static void kick_one(void)
+{
+	struct vhca_kick kick = { .type = XENVHCA_KICK_ARM, .handle = 1 };
+	int rc = vhca_ring_kick_wait(dev, &kick);
+
+	if (rc == -EIO ? !READ_ONCE(broken) : rc == -EINTR ? !kernel_killed() : rc)
+		wrong("an error of a kick");
+	atomic64_inc(rc ? &failed : &kicked);
+	usleep(any(rc ? 500 : 100));
+}
+
 static void *submitter_main(void *arg)
 {
 	struct submitter *s = arg;
@@ -82,8 +94,11 @@ static void *submitter_main(void *arg)
 	race_seed = s->nr + jiffies;
 	current->tgid = s->nr / 2;
 	kernel_kill = &s->kill;
-	while (!READ_ONCE(stop)) {
-		submit_one();
+	while (!READ_ONCE(s->stop)) {
+		if (s->nr < SUBMITTERS)
+			submit_one();
+		else
+			kick_one();
 		WRITE_ONCE(s->kill, false);
 	}
 	return NULL;
@@ -94,25 +109,41 @@ static void let_them_run(unsigned int turns)
 {
 	while (turns--) {
 		usleep(any(500));
-		WRITE_ONCE(submitters[any(SUBMITTERS)].kill, true);
+		WRITE_ONCE(submitters[any(ARRAY_SIZE(submitters))].kill, true);
 	}
 }
 
-/* How a round ends: in order, or by us, or by a backend that answers twice. */
+static void join(unsigned int from, unsigned int to)
+{
+	unsigned int i;
+
+	for (i = from; i < to; i++) {
+		WRITE_ONCE(submitters[i].stop, true);
+		WRITE_ONCE(submitters[i].kill, true);
+	}
+	for (i = from; i < to; i++)
+		pthread_join(submitters[i].thread, NULL);
+}
+
+/*
+ * How a round ends: in order, or by us, or by a backend that answers twice. Who kicks is
+ * in a verb, which has ended when the rings are freed; who submits, may be in a work.
+ */
 static void end_ring(unsigned int how)
 {
-	if (how == 1)
+	if (how == 1 || how == 3)
 		vhca_break(dev, "the test breaks it");
 	if (how == 2)
 		WRITE_ONCE(backend_lies, true);
 	if (how)
 		let_them_run(2);
+	join(SUBMITTERS, SUBMITTERS + KICKERS);
 	if (how == 3) {
-		WRITE_ONCE(broken, true);
 		vhca_ring_free(dev);
 		let_them_run(1);
 	}
-	WRITE_ONCE(stop, true);
+	join(0, SUBMITTERS);
+	vhca_ring_free(dev);
 }
 
 static void round_of(unsigned int how)
@@ -120,20 +151,16 @@ static void round_of(unsigned int how)
 	unsigned int i;
 
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
-	WRITE_ONCE(stop, false);
 	WRITE_ONCE(broken, false);
 	if (vhca_ring_init(dev, any(2)))
 		wrong("no ring");
 	backend_start(dev);
-	for (i = 0; i < SUBMITTERS; i++) {
+	for (i = 0; i < ARRAY_SIZE(submitters); i++)
 		submitters[i] = (struct submitter){ .nr = i };
+	for (i = 0; i < ARRAY_SIZE(submitters); i++)
 		submitters[i].thread = race_thread(submitter_main, &submitters[i]);
-	}
 	let_them_run(1 + any(50));
 	end_ring(how);
-	for (i = 0; i < SUBMITTERS; i++)
-		pthread_join(submitters[i].thread, NULL);
-	vhca_ring_free(dev);
 	kfree(dev);
 	if (atomic_read(&kernel_allocs))
 		wrong("commands are lost");
@@ -151,8 +178,8 @@ int main(void)
 	unmapped = backend_end;
 	while (rounds < 8 || time_before(jiffies, end))
 		round_of(rounds++ % 4);
-	printf("%u rings: %llu answers, %llu killed, %llu unwaited, %llu failed\n", rounds,
-	       atomic64_read(&answered), atomic64_read(&killed),
+	printf("%u rings: %llu answers, %llu kicks, %llu killed, %llu unwaited, %llu failed\n", rounds,
+	       atomic64_read(&answered), atomic64_read(&kicked), atomic64_read(&killed),
 	       atomic64_read(&unwaited), atomic64_read(&failed));
 	return 0;
 }

@@ -9,6 +9,7 @@
 #   tests/race/run.sh
 #
 # RACE_SECONDS=N  how long a stress takes as it is (3)
+# shellcheck disable=SC2154,SC2086
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -37,7 +38,6 @@ prepare() {
 compile() { # compile NAME SOURCE...
 	name=$1
 	shift
-	# shellcheck disable=SC2086
 	$CC -std=gnu11 -g -O1 -w -fsanitize=thread -D_GNU_SOURCE -D__XEN_TOOLS__ \
 		-DKERNEL_THREADS='"threads.h"' -I"$work/kernel" -I"$work" \
 		-I"$top/tests/race" -I"$top/tests/unit/kernel" -I"$top/frontend" \
@@ -71,20 +71,42 @@ stress() { # stress NAME FAULT...
 	claim "$1 notices $(echo "$@" | cut -d ' ' -f 2-)" notices "$@"
 }
 
-probe=$(mktemp)
-echo 'int main(void) { return 0; }' | $CC -fsanitize=thread -x c - -o "$probe" \
-	2>/dev/null || { rm "$probe"; echo "SKIP: $CC has no ThreadSanitizer"; exit 77; }
-# It wants its addresses where a kernel with much randomness does not put them.
-bare=
-"$probe" 2>/dev/null || bare="setarch -R"
-rm "$probe"
+# model NAME FAULT...: of the order of accesses, with each of them wrong.
+model() {
+	name=$1
+	shift
+	claim "model of $name" "$work/model_events" "$name"
+	sed 's/^/     /' "$work/out"
+	for fault; do
+		claim "model of $name notices no $fault" \
+			wrong "$work/model_events" "$name" "$fault"
+	done
+}
+
+wrong() {
+	! "$@" >"$work/report" && grep '^wrong: ' "$work/report"
+}
+
+compiles() {
+	echo 'int main(void) { return 0; }' |
+		$CC -fsanitize=thread -x c - -o "$1" -pthread 2>/dev/null
+}
 
 # shellcheck source=tests/lib/claim.sh
 . "$top/tests/lib/claim.sh"
+compiles "$work/probe" || { echo "SKIP: $CC has no ThreadSanitizer"; exit 77; }
+# It wants its addresses where a kernel with much randomness does not put them.
+bare=
+"$work/probe" 2>/dev/null || bare="setarch -R"
 prepare
-claim "compile" compile race_ring "$top/tests/race/race_ring.c" "$work/copy/check.c"
-claim "compile" compile race_range "$top/tests/race/race_range.c" "$work/copy/check.c"
-claim "compile" compile race_end "$top/tests/race/race_end.c" "$work/copy/check.c"
+claim "the model compiles" $CC -O1 "$top/tests/race/model_events.c" -o "$work/model_events"
+for name in race_ring race_range race_end; do
+	claim "$name compiles" compile "$name" "$top/tests/race/$name.c" \
+		"$work/copy/check.c"
+done
+model ring wmb "mb of the producer" "mb of the consumer" "the final check"
+model kicks "mb of the producer" "mb of the consumer" "the final check" \
+	"kick_lock around done_event"
 stress race_ring plain rmb wmb spinlock wake rcu
 stress race_range spinlock cmpxchg cancel
 stress race_end spinlock mutex cancel wake

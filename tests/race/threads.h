@@ -165,14 +165,24 @@ static inline void kernel_free(const void *p)
 	free((void *)p);
 }
 
-/* ---- locks ---- */
+/* ---- locks: now and then somebody else runs behind one ---- */
+static __thread unsigned int kernel_seed;
+static inline void kernel_unlock(pthread_mutex_t *m)
+{
+	pthread_mutex_unlock(m);
+	if (!kernel_seed)
+		kernel_seed = (unsigned long)&kernel_seed >> 6;
+	if (rand_r(&kernel_seed) % 16 == 0)
+		usleep(rand_r(&kernel_seed) % 64);
+}
+
 typedef struct { pthread_mutex_t m; } spinlock_t;
 #define DEFINE_SPINLOCK(l)	spinlock_t l = { PTHREAD_MUTEX_INITIALIZER }
 #define spin_lock_init(l)	pthread_mutex_init(&(l)->m, NULL)
 #define spin_lock(l)							\
 	(planted("spinlock") ? 0 : pthread_mutex_lock(&(l)->m))
 #define spin_unlock(l)							\
-	(planted("spinlock") ? 0 : pthread_mutex_unlock(&(l)->m))
+	(planted("spinlock") ? (void)0 : kernel_unlock(&(l)->m))
 #define spin_lock_irq		spin_lock
 #define spin_unlock_irq		spin_unlock
 #define spin_lock_irqsave(l, flags) ((void)(flags), spin_lock(l))
@@ -182,7 +192,7 @@ struct mutex { pthread_mutex_t m; };
 #define mutex_init(l)		pthread_mutex_init(&(l)->m, NULL)
 #define mutex_destroy(l)	pthread_mutex_destroy(&(l)->m)
 #define mutex_lock(l)		(planted("mutex") ? 0 : pthread_mutex_lock(&(l)->m))
-#define mutex_unlock(l)		(planted("mutex") ? 0 : pthread_mutex_unlock(&(l)->m))
+#define mutex_unlock(l)		(planted("mutex") ? (void)0 : kernel_unlock(&(l)->m))
 #define mutex_lock_killable(l)	(mutex_lock(l), 0)
 struct semaphore { int n; };
 
