@@ -9,7 +9,10 @@
 #define TEST_LANE_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
 #include "lane.h"
 #include "tests/wire/wire.h"
 #include "worker/wake.h"
@@ -18,6 +21,48 @@
 
 static struct wire *w;
 static struct ctx *c, *other;
+
+static int lane_setup(void **state)
+{
+	struct world *world;
+
+	world_setup(state);
+	world = *state;
+	w = &world->a;
+	c = &world->c;
+	other = &world->other;
+	assert_int_equal(be_lane_start(&w->dev), 0);
+	return 0;
+}
+
+/* Opens it when the other thread sleeps. */
+static void *open_gate(void *tid)
+{
+	char path[64], what = 'R';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", *(pid_t *)tid);
+	while (what != 'S') {
+		sched_yield();
+		f = fopen(path, "r");
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &what), 1);
+		fclose(f);
+	}
+	fake_block(0);
+	return NULL;
+}
+
+/* The end of the lanes: what is in the kernel goes on when the end waits for it. */
+static void stop_lanes_at_gate(void)
+{
+	pid_t tid = gettid();
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, open_gate, &tid), 0);
+	be_lane_stop(&w->dev);
+	pthread_join(thread, NULL);
+}
 
 static void put(struct xenvhca_request req, uint16_t id)
 {
