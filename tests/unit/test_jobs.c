@@ -76,16 +76,9 @@ static struct xenvhca_request region(const struct ctx *of, uint32_t n)
 
 static int setup(void **state)
 {
-	struct world *world;
-
-	world_setup(state);
-	world = *state;
-	w = &world->a;
-	c = &world->c;
-	other = &world->other;
 	spinning = false;
+	jobs_setup(state);
 	assert_int_equal(be_event_start(&w->dev), 0);
-	assert_int_equal(be_jobs_start(&w->dev), 0);
 	return 0;
 }
 
@@ -351,20 +344,9 @@ static void a_region_that_stays_can_be_used(void **state)
 	assert_int_equal(answer(1), 0);
 }
 
-static void *open_gate(void *arg)
-{
-	const struct timespec some = { .tv_nsec = 50000000 };
-
-	(void)arg;
-	nanosleep(&some, NULL);
-	fake_block(0);
-	return NULL;
-}
-
 /* The end of the device, with a job in the kernel, and all kinds behind it. */
 static void end_while(uint32_t cmd)
 {
-	pthread_t thread;
 	unsigned int i;
 
 	await_blocked();
@@ -372,9 +354,7 @@ static void end_while(uint32_t cmd)
 		put_region(other, (uint16_t)(10 + i));
 	put_end(c, 20);
 	assert_false(answered() && w->rsp.id != 2);
-	assert_int_equal(pthread_create(&thread, NULL, open_gate, NULL), 0);
-	be_jobs_stop(&w->dev);
-	pthread_join(thread, NULL);
+	stop_jobs_at_gate();
 	assert_false(loop_get_response(w->loop, &w->rsp));
 	assert_int_equal(w->dev.quota.used[BE_MR], cmd == REG ? 3 : 2);
 }
@@ -403,7 +383,6 @@ static void the_end_ends_regions_that_wait_for_theirs(void **state)
 {
 	uint32_t mr[3];
 	unsigned int i;
-	pthread_t thread;
 
 	(void)state;
 	for (i = 0; i < 3; i++)
@@ -412,9 +391,7 @@ static void the_end_ends_regions_that_wait_for_theirs(void **state)
 	for (i = 0; i < 3; i++)
 		put_handle(c, XENVHCA_OP_DEREG_MR, mr[i], (uint16_t)i);
 	await_blocked();
-	assert_int_equal(pthread_create(&thread, NULL, open_gate, NULL), 0);
-	be_jobs_stop(&w->dev);
-	pthread_join(thread, NULL);
+	stop_jobs_at_gate();
 	assert_int_equal(w->dev.quota.used[BE_MR], 4);
 	assert_int_equal(w->dev.quota.used_pages, 2 * SMALL + 2 * LARGE);
 }

@@ -20,19 +20,6 @@
 #define WAITS	5u			/* job threads for what may wait */
 #define RESET	0
 
-static int setup(void **state)
-{
-	struct world *world;
-
-	world_setup(state);
-	world = *state;
-	w = &world->a;
-	c = &world->c;
-	other = &world->other;
-	assert_int_equal(be_jobs_start(&w->dev), 0);
-	return 0;
-}
-
 static int teardown(void **state)
 {
 	fake_block(0);			/* a test that failed */
@@ -239,19 +226,8 @@ static void a_context_ends_behind_what_waits(void **state)
 	assert_int_equal(w->dev.quota.used[BE_UCONTEXT], ucs);
 }
 
-static void *open_gate(void *arg)
-{
-	const struct timespec some = { .tv_nsec = 50000000 };
-
-	(void)arg;
-	nanosleep(&some, NULL);
-	fake_block(0);
-	return NULL;
-}
-
 static void the_device_ends_while_all_wait(void **state)
 {
-	pthread_t thread;
 	unsigned int i;
 
 	(void)state;
@@ -263,9 +239,7 @@ static void the_device_ends_while_all_wait(void **state)
 	}
 	await_blocked(2);
 	put_end(other, 40);
-	assert_int_equal(pthread_create(&thread, NULL, open_gate, NULL), 0);
-	be_jobs_stop(&w->dev);
-	pthread_join(thread, NULL);
+	stop_jobs_at_gate();
 	assert_int_equal(w->dev.ctl->jobs, 0);
 }
 
@@ -501,7 +475,7 @@ static void contexts_take_turns(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, jobs_setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(commands_pass_an_address_that_nobody_has),
 		T(commands_pass_a_connection_to_nobody),

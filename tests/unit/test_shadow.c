@@ -414,8 +414,10 @@ static void a_slow_host_is_looked_at_less_often(void **state)
 	g->req.u.modify_qp.attr.mask = 1;
 	g->req.u.modify_qp.attr.qp_state = 2;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_MODIFY_QP), 0);
-	usleep(400000);			/* more than 32 turns */
-	before = __atomic_load_n(&g->dev.stats.recv_polls, __ATOMIC_RELAXED);
+	do {				/* until it has measured 32 turns */
+		usleep(1000);
+		before = __atomic_load_n(&g->dev.stats.recv_polls, __ATOMIC_RELAXED);
+	} while (before < 35);
 	start = vl_now_ns();
 	usleep(500000);
 	be_recv_poll_stop(&g->dev);

@@ -514,7 +514,7 @@ static void serves_files(void **state)
 	snprintf(dir, sizeof(dir), "%s/5/0", sup_opt.devices);
 	pid = fork();
 	if (!pid) {		/* it comes later, and connects */
-		usleep(200000);
+		sup_until(0, 0);
 		mkdir(dir, 0700);
 		put_file(dir, "state", "4");
 		put_file(dir, "online", "1");

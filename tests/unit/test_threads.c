@@ -188,7 +188,9 @@ static void an_async_event_waits_for_room(void **state)
 	for (i = 0; i < 200; i++)
 		fake_async_event(fake_nth(FAKE_QP, 0), 3);
 	fake_comp_event(fake_nth(FAKE_CQ, 0));
-	usleep(100000);
+	for (i = 0; i < WAIT_MS && __atomic_load_n(&g->dev.stats.events_dropped,
+						   __ATOMIC_RELAXED) < 11; i++)
+		usleep(1000);
 	take_completions(g);
 	assert_true(loop_take_overflow(g->loop));
 	assert_int_equal(g->dev.stats.events_dropped, 11);

@@ -2,52 +2,16 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/ring/ring*.c and what they use, for tests of them.
+ * A device with rings, for tests of them in one thread.
  */
 #ifndef FRONT_RING_H
 #define FRONT_RING_H
 
-#include "kernel.h"
-
-int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
-
-#include "copy/ring.c"
-#include "copy/ring_break.c"
-#include "copy/ring_cmd.c"
-#include "copy/ring_event.c"
-#include "copy/ring_kick.c"
-#include "copy/spin.c"
+#include "ring_rest.h"
 
 static struct vhca_link xen;
 static struct vhca_dev *dev;
 static const char *broken;
-static int counted;			/* pages of rings */
-
-void vhca_grant_count(int nr)
-{
-	counted += nr;
-}
-
-int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro)
-{
-	(void)domid;
-	(void)gfn;
-	(void)ro;
-	return 1;
-}
-
-bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
-			 struct page *page)
-{
-	void *mem = page;
-
-	(void)ref;
-	/* the others were allocated with the first one */
-	if (mem == dev->ring.cmd.sring || mem == dev->ring.evt ||
-	    mem == dev->ring.kick)
-		free(mem);
-	return true;
-}
 
 static void ring_broken(struct vhca_dev *d)
 {

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * As much of Linux and of its Xen drivers as some files of frontend/ use, for
- * one thread and with a clock that a test moves. The test includes the module's
- * source, whose kernel headers are taken away when it is built (Makefile.inc),
- * and defines what that needs beyond.
+ * As much of Linux and of its Xen drivers as some files of frontend/ use. The test
+ * includes the module's source, whose kernel headers are taken away when it is built
+ * (Makefile.inc), and defines what that needs beyond. Locks, waits, clock and works
+ * are those of KERNEL_THREADS: of one thread, or real ones (tests/race/threads.h).
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -22,6 +22,10 @@
 #include <string.h>
 #include <cmocka.h>
 #include <xen/io/vhcaif.h>
+
+#ifndef KERNEL_THREADS
+#define KERNEL_THREADS	"one_thread.h"
+#endif
 
 typedef uint8_t u8;
 typedef uint16_t u16, domid_t;
@@ -50,11 +54,6 @@ typedef uint64_t u64;
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
 #define clamp(v, low, high)	min(max(v, low), high)
-#define READ_ONCE(x)		(x)
-#define WRITE_ONCE(x, v)	((x) = (v))
-#define smp_mb()		do { } while (0)	/* one thread */
-#define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
-#define xchg(p, new)		__sync_lock_test_and_set(p, new)
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), #cond)
 #define module_param(name, type, mode)
 #define MODULE_PARM_DESC(name, text)
@@ -109,65 +108,9 @@ struct device { void *driver; };
 #define device_unregister(dev)
 #define device_reprobe(dev)	0
 
-/* ---- counters, locks, lists ---- */
-typedef struct { long v; } atomic_t, atomic64_t;
-#define atomic_set(a, n)	((a)->v = (n))
-#define atomic_inc(a)		((a)->v++)
-#define atomic_dec(a)		((a)->v--)
-#define atomic_dec_and_test(a)	(!--(a)->v)
-#define atomic_read(a)		((int)(a)->v)
-#define atomic_add(n, a)	((a)->v += (n))
-#define atomic_sub(n, a)	((a)->v -= (n))
-#define atomic_try_cmpxchg(a, old, new)	((a)->v == *(old) ? ((a)->v = (new), true) : false)
-#define atomic_dec_if_positive(a) ((a)->v > 0 ? --(a)->v : -1l)
-#define atomic64_set(a, n)	((a)->v = (n))
-#define atomic64_read(a)	((u64)(a)->v)
-#define atomic64_inc(a)		((a)->v++)
-#define atomic64_dec(a)		((a)->v--)
-#define atomic64_add(n, a)	((a)->v += (long)(n))
-#define atomic64_sub(n, a)	((a)->v -= (long)(n))
-#define atomic64_add_return(n, a) ((u64)atomic64_add(n, a))
-
-typedef struct { int unused; } spinlock_t, wait_queue_head_t;
-/* One thread: whoever would wait for another one is told so, or has hung. */
-struct mutex { bool held; };
-#define mutex_init(m)		((m)->held = false)
-#define mutex_destroy(m)	assert_false((m)->held)
-#define mutex_lock(m)		(assert_false((m)->held), (void)((m)->held = true))
-#define mutex_lock_killable(m)	((m)->held ? -EINTR : ((m)->held = true, 0))
-#define mutex_unlock(m)		((m)->held = false)
+/* ---- bits, lists ---- */
 #define swap(a, b)							\
 	do { __typeof__(a) __a = (a); (a) = (b); (b) = __a; } while (0)
-static unsigned int kernel_wakes;	/* calls of wake_up_all() */
-struct kref { int n; };
-struct semaphore { int n; };
-#define wake_up_interruptible	wake_up_all
-struct completion { bool done; };
-#define init_completion(c)	((c)->done = false)
-#define complete(c)		((c)->done = true)
-#define completion_done(c)	((c)->done)
-#define init_waitqueue_head(wq)
-#define wake_up_all(wq)	((void)(wq), kernel_wakes++)
-#define jiffies_to_msecs(j)	((unsigned int)((j) * 1000 / HZ))
-/* One thread: the clock moves until somebody has done it. */
-#define wait_event_timeout(wq, cond, timeout)				\
-({									\
-	long __left = (timeout);					\
-	bool __ok;							\
-	while (!(__ok = !!(cond)) && __left--)				\
-		kernel_advance(1);					\
-	__ok ? max(__left, 1l) : 0;					\
-})
-#define wait_event_killable_timeout wait_event_timeout
-#define wait_for_completion_timeout(c, timeout)				\
-	wait_event_timeout(0, (c)->done, timeout)
-#define wait_for_completion_killable_timeout wait_for_completion_timeout
-#define DEFINE_SPINLOCK(l)	spinlock_t l
-#define spin_lock_init(l)
-#define spin_lock(l)
-#define spin_unlock(l)
-#define spin_lock_irqsave(l, flags) ((void)(flags))
-#define spin_unlock_irqrestore(l, flags)
 #define __set_bit(n, bits)	((bits)[(n) / 64] |= BIT((n) % 64))
 #define __clear_bit(n, bits)	((bits)[(n) / 64] &= ~BIT((n) % 64))
 #define test_bit(n, bits)	((bits)[(n) / 64] >> (n) % 64 & 1)
@@ -188,140 +131,29 @@ static inline unsigned int find_next_zero_bit(const unsigned long *bits,
 
 #include "lists.h"
 
-#include "processors.h"
-
-/* ---- time and works ---- */
+/* ---- time, works, and what needs to know how many threads there are ---- */
 #define HZ			250
 #define NSEC_PER_SEC		1000000000L
 #define NSEC_PER_MSEC		1000000L
-#define ktime_get_ns()		((u64)jiffies * (NSEC_PER_SEC / HZ) + kernel_ns)
 #define msecs_to_jiffies(ms)	((unsigned long)(ms) * HZ / 1000)
+#define jiffies_to_msecs(j)	((unsigned int)((j) * 1000 / HZ))
 #define time_after(a, b)	((long)((b) - (a)) < 0)
 #define time_before(a, b)	((long)((a) - (b)) < 0)
-#define msleep(ms)		kernel_advance(msecs_to_jiffies(ms))
-#define schedule_timeout_uninterruptible(j) kernel_advance(j)
 #define WQ_FREEZABLE		BIT(2)
-#define DECLARE_DELAYED_WORK(w, f) struct delayed_work w = { { f } }
-#define INIT_DELAYED_WORK(w, f)	((w)->work.fn = (f))
-#define to_delayed_work(w)	container_of(w, struct delayed_work, work)
-#define alloc_ordered_workqueue(...) malloc(1)
-#ifndef alloc_workqueue
-#define alloc_workqueue(...)	malloc(1)
-#endif
 #define WQ_UNBOUND		0
-#define destroy_workqueue(wq)	(kernel_idle(), free(wq))
-#define queue_delayed_work(wq, w, delay) kernel_arm(w, delay, false)
-#define mod_delayed_work(wq, w, delay) kernel_arm(w, delay, true)
-#define schedule_delayed_work(w, delay) kernel_arm(w, delay, false)
-#define cancel_delayed_work_sync(w) kernel_cancel(w)
-
+#define to_delayed_work(w)	container_of(w, struct delayed_work, work)
 struct work_struct {
 	void (*fn)(struct work_struct *work);
 };
-
-struct delayed_work {
-	struct work_struct work;
-	bool armed, running;
-	unsigned long at;
-};
-
 struct workqueue_struct;
-
-static unsigned long jiffies = 100000;
-static struct delayed_work *kernel_works[8];
-static void (*kernel_frozen)(struct work_struct *work);
-
-static inline void kernel_arm(struct delayed_work *w, unsigned long delay,
-			      bool anew)
-{
-	size_t i, at = ARRAY_SIZE(kernel_works);
-
-	for (i = ARRAY_SIZE(kernel_works); i--; )
-		if (!kernel_works[i])
-			at = i;
-	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
-		if (kernel_works[i] == w)
-			at = i;
-	assert_true(at < ARRAY_SIZE(kernel_works));
-	kernel_works[at] = w;
-	if (w->armed && !anew)
-		return;
-	w->armed = true;
-	w->at = jiffies + delay;
-}
-
-/* It may be freed: nobody looks at it again, unless it is armed anew. */
-static inline void kernel_cancel(struct delayed_work *w)
-{
-	size_t i;
-
-	w->armed = false;
-	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
-		if (kernel_works[i] == w)
-			kernel_works[i] = NULL;
-}
-
-static inline struct delayed_work *kernel_due(unsigned long end)
-{
-	struct delayed_work *w, *first = NULL;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(kernel_works); i++) {
-		w = kernel_works[i];
-		if (w && w->armed && !w->running &&
-		    w->work.fn != kernel_frozen && !time_before(end, w->at) &&
-		    (!first || time_before(w->at, first->at)))
-			first = w;
-	}
-	return first;
-}
-
-static inline bool kernel_knows(const struct delayed_work *w)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
-		if (kernel_works[i] == w)
-			return true;
-	return false;
-}
-
-/* Time goes by, and works run; may be called from a work. */
-static inline void kernel_advance(unsigned long delay)
-{
-	unsigned long end = jiffies + delay;
-	struct delayed_work *w;
-
-	while ((w = kernel_due(end))) {
-		if (time_before(jiffies, w->at))
-			jiffies = w->at;
-		w->armed = false;
-		w->running = true;
-		w->work.fn(&w->work);
-		if (kernel_knows(w))	/* else it may have freed itself */
-			w->running = false;
-	}
-	if (time_before(jiffies, end))
-		jiffies = end;
-}
-
-/* Nothing is to come: the works may be freed. */
-static inline void kernel_idle(void)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(kernel_works); i++)
-		assert_false(kernel_works[i] && kernel_works[i]->armed);
-	memset(kernel_works, 0, sizeof(kernel_works));
-}
-
-/* ---- event channels, barriers ---- */
 typedef int irqreturn_t;
 typedef irqreturn_t irq_handler_t(int irq, void *arg);
+
+#include KERNEL_THREADS
+
+/* ---- event channels ---- */
 #define IRQ_HANDLED		1
 #define XEN_EOI_FLAG_SPURIOUS	1
-#define xen_irq_lateeoi(irq, flags)
-#define notify_remote_via_irq(irq)
 #define DOMID_SELF		0x7ff0
 struct evtchn_alloc_unbound { domid_t dom, remote_dom; evtchn_port_t port; };
 struct evtchn_close { evtchn_port_t port; };
@@ -338,26 +170,6 @@ static bool kernel_pv, kernel_domain_gone;
 #define HYPERVISOR_event_channel_op(cmd, op)				\
 	((void)(op), (cmd) != EVTCHNOP_bind_interdomain ? 0 :		\
 	 kernel_domain_gone ? -ESRCH : -EINVAL)
-/* As on Arm: the first number is 0. One bit for each that is bound. */
-static unsigned long __attribute__((unused)) kernel_irqs;
-static inline int kernel_bind(void)
-{
-	int irq = __builtin_ctzl(~kernel_irqs);
-
-	kernel_irqs |= 1UL << irq;
-	return irq;
-}
-#define bind_evtchn_to_irqhandler_lateeoi(port, fn, flags, name, arg) kernel_bind()
-#define unbind_from_irqhandler(irq, arg)	(kernel_irqs &= ~(1UL << (irq)))
-#define virt_mb()		__sync_synchronize()
-#define virt_rmb		virt_mb
-#define virt_wmb		virt_mb
-#undef xen_mb
-#undef xen_rmb
-#undef xen_wmb
-#define xen_mb			virt_mb
-#define xen_rmb			virt_mb
-#define xen_wmb			virt_mb
 #define virt_to_page(p)		((struct page *)(p))
 
 #include "xenbus.h"
@@ -520,11 +332,12 @@ struct vm_area_struct {
 
 /* ---- memory of a process, which is that of the test ---- */
 #define PF_EXITING		4
-static struct {
+static KERNEL_PER_THREAD struct {
 	struct mm_struct *mm;
 	int flags;
 	pid_t tgid;
-} kernel_task, *current = &kernel_task;
+} kernel_task;
+#define current			(&kernel_task)
 #define task_tgid_nr(task)	((task)->tgid)
 
 #define u64_to_user_ptr(addr)	((void *)(uintptr_t)(addr))

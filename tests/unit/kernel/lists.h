@@ -8,7 +8,7 @@
 #define KERNEL_LISTS_H
 
 struct list_head { struct list_head *next, *prev; };
-static unsigned int list_steps;		/* elements that walks looked at */
+static __thread unsigned int list_steps;	/* elements that walks looked at */
 #define LIST_HEAD(l)		struct list_head l = { &l, &l }
 #define INIT_LIST_HEAD(l)	((l)->next = (l)->prev = (l))
 #define list_empty(l)		((l)->next == (l))
