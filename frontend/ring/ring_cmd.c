@@ -197,7 +197,7 @@ static const char *ring_answers(struct vhca_dev *dev, bool *work)
 		while (!bad && r->rsp_cons != prod) {
 			RING_COPY_RESPONSE(r, r->rsp_cons, &ring->scratch);
 			bad = ring_answer(ring);
-			r->rsp_cons++;
+			WRITE_ONCE(r->rsp_cons, r->rsp_cons + 1); /* ring_any() */
 			WRITE_ONCE(ring->heard, jiffies);
 			*work = true;
 		}

@@ -95,9 +95,11 @@ static int kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
  * read is compared with all that was pushed by then.
  *
  * Who sees done move wakes the others: done_event is one word, which each of them
- * writes, so the backend may not have found in it what another one waits for.
+ * writes, so the backend may not have found in it what another one waits for. It is
+ * written under kick_lock, too, so that it never goes back behind what a sleeper asked for.
+ * @index: ask for an upcall unless this entry is executed; NULL: do not ask.
  */
-static u32 is_kick_done(struct vhca_dev *dev)
+static u32 is_kick_done(struct vhca_dev *dev, const u32 *index)
 {
 	struct vhca_ring *ring = &dev->ring;
 	unsigned long irq;
@@ -111,6 +113,8 @@ static u32 is_kick_done(struct vhca_dev *dev)
 	if (bad)
 		done = seen;
 	ring->kick_seen = done;
+	if (index && (s32)(done - *index) <= 0)
+		WRITE_ONCE(ring->kick->done_event, done + 1);
 	spin_unlock_irqrestore(&ring->kick_lock, irq);
 
 	if (bad)
@@ -126,18 +130,16 @@ static u32 is_kick_done(struct vhca_dev *dev)
  */
 static bool kick_executed(struct vhca_dev *dev, u32 index)
 {
-	struct xenvhca_kick_page *page = dev->ring.kick;
-	u32 done = is_kick_done(dev);
+	u32 done = is_kick_done(dev, &index);
 	u32 before;
 	int i;
 
 	for (i = 0; i < XENVHCA_KICK_ENTRIES; i++) {
 		if ((s32)(done - index) > 0)
 			return true;
-		WRITE_ONCE(page->done_event, done + 1);
 		virt_mb();	/* done_event before done; backend: v. v. */
 		before = done;
-		done = is_kick_done(dev);
+		done = is_kick_done(dev, &index);
 		if (done == before)
 			return false;
 	}
@@ -151,7 +153,7 @@ static int kick_retry(struct vhca_dev *dev, struct vhca_kick *kick)
 
 	if (err != -EAGAIN)
 		return err;
-	kick_executed(dev, is_kick_done(dev));
+	kick_executed(dev, is_kick_done(dev, NULL));
 	return kick_queue(dev, kick);
 }
 
@@ -197,7 +199,7 @@ irqreturn_t vhca_ring_kick_irq(int irq, void *arg)
 	atomic64_inc(&dev->stats.irqs);
 	if (!vhca_ring_up(ring))
 		return IRQ_HANDLED;
-	done = is_kick_done(dev);
+	done = is_kick_done(dev, NULL);
 	work = done != ring->kick_done;
 	ring->kick_done = done;
 	if (work)

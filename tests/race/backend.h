@@ -8,14 +8,6 @@
 #ifndef RACE_BACKEND_H
 #define RACE_BACKEND_H
 
-/*
- * ring_any() of frontend reads it marked and without the lock, under which ring_answers()
- * writes it unmarked. Linux' KCSAN takes such a store for one (its default), and so does
- * this: as a counter it orders nothing that the lock does not.
- */
-#define rsp_cons		_Atomic rsp_cons
-#include <xen/io/vhcaif.h>
-#undef rsp_cons
 #include "race.h"
 #include "ring_rest.h"
 

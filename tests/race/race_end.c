@@ -118,7 +118,6 @@ u64 vhca_grant_zombies(void) { return 0; }
 bool vhca_grant_overdrawn(void) { return false; }
 struct device *vhca_device_parent(struct vhca_link *link) { return NULL; }
 void vhca_mem_put(struct vhca_mem *mem) { }
-void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem) { }
 
 int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t)
 {

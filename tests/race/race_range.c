@@ -12,6 +12,7 @@
 #define VM_SHARED		BIT(0)
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
 
+#include "copy/range_end.c"
 #include "copy/range.c"
 
 #define THREADS		4

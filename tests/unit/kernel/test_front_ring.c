@@ -5,6 +5,19 @@
  * frontend/ring/ring*.c with a backend that is silent: who gets the last slots, and
  * which silence is the end of the device.
  */
+#include "kernel.h"
+
+/* Another thread runs behind the next lock. */
+static void (*meanwhile)(void);
+#undef spin_unlock_irqrestore
+#define spin_unlock_irqrestore(l, flags)				\
+do {									\
+	void (*__meanwhile)(void) = meanwhile;				\
+	meanwhile = NULL;						\
+	if (__meanwhile)						\
+		__meanwhile();						\
+} while (0)
+
 #include "front_ring.h"
 
 /* Else the port stays open, and its handler runs on a device that is gone. */
@@ -430,6 +443,22 @@ static void a_waiter_wakes_the_others(void **state)
 	assert_null(broken);
 }
 
+static void another_one_asks(void)
+{
+	dev->ring.kick->done = 1;
+	assert_false(kick_executed(dev, 1));	/* it sleeps */
+}
+
+/* A slow waiter must not take back what a sleeper asked for. */
+static void a_waiter_asks_for_no_earlier_upcall(void **state)
+{
+	(void)state;
+	push(2);
+	meanwhile = another_one_asks;
+	assert_true(kick_executed(dev, 0));
+	assert_int_equal(dev->ring.kick->done_event, 2);
+}
+
 /* The upcall, with what the backend says; 1: without work, slows the channel. */
 static int upcall(u32 done)
 {
@@ -500,6 +529,7 @@ int main(void)
 		T(who_waits_for_no_answer_leaves_half),
 		T(an_answer_that_nobody_waits_for_is_taken),
 		T(a_waiter_wakes_the_others),
+		T(a_waiter_asks_for_no_earlier_upcall),
 		T(kicks_are_executed_once),
 		T(kicks_that_nobody_made_are_not_executed),
 	};
