@@ -84,8 +84,8 @@ static u32 answer_nr(const struct answer *answer)
 	return answer->made ? answer->made->count[answer->n] : 0;
 }
 
-static int answer_take(const struct vhca_ucontext *uc, const struct answer *answer,
-		     struct vhca_range *r)
+static int answer_take(const struct vhca_ucontext *uc,
+		       const struct answer *answer, struct vhca_range *r)
 {
 	u32 first;
 

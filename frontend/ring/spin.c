@@ -46,7 +46,7 @@ bool vhca_spin_continue(u64 begin)
 	return !need_resched() && ktime_get_ns() - begin < spin_limit_ns();
 }
 
-/* A hit makes up for a miss; the one that is a probe, for all. */
+/* A hit cancels one miss; a successful probe clears the count. */
 void vhca_spin_record(struct vhca_spin *s, bool found)
 {
 	s16 misses = READ_ONCE(s->misses);

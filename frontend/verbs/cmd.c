@@ -124,7 +124,7 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 	}
 	if (c->udata)
 		rc = vhca_udata_store(c->dev, cmd, c->udata, c->outptr);
-	/* With flags the backend has mapped them, whatever the process hears. */
+	/* If ranges were requested, the backend mapped them even if the copy failed. */
 	if (c->udata && c->uc && (!rc || cmd->req.flags))
 		vhca_ranges_fetch(c->uc, c->undo ? handle : call_handle(c),
 				  cmd);
