@@ -9,12 +9,7 @@
 #ifndef VHCA_CM_H
 #define VHCA_CM_H
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#else
-#include <stdbool.h>
-#include <stdint.h>
-#endif
+#include "vhca-slot.h"
 
 #define VHCA_CM_ABI	4
 #define VHCA_CM_MAX_IN	(XENVHCA_CM_IN + XENVHCA_UDATA_SIZE)
@@ -29,6 +24,8 @@ struct vhca_cm_op {
 	uint16_t at_response;		/* u64: address of the answer */
 	uint16_t at_id;			/* u32: id that the command is for */
 	uint16_t at_uid;		/* u64: what events come back with */
+	/* Of BIND and RESOLVE: sockaddrs, and u16s: octets of them; 0: it is IP's. */
+	uint16_t at_src, at_src_len, at_dst, at_dst_len;
 };
 
 /**
@@ -38,10 +35,13 @@ struct vhca_cm_op {
  *	no kernel has
  */
 const struct vhca_cm_op *vhca_cm_op(uint32_t cmd, int *err);
-/* Octets of a command of in_len that are udata of its slot; likewise out_len. */
-static inline uint16_t vhca_cm_more(uint16_t len, uint16_t first)
+
+static inline uint32_t vhca_cm_u32(const uint8_t *p, uint16_t at)
 {
-	return len > first ? len - first : 0;
+	uint32_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
 }
 
 #endif

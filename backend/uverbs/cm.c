@@ -7,25 +7,11 @@
  * kernel is trusted; lengths are bounded once more.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <rdma/rdma_user_cm.h>
 #include <string.h>
 
 #include "cm.h"
 #include "core/sys.h"
-#include "uverbs.h"
-
-int uv_alloc_cm(void)
-{
-	int fd = be_sys_open(UV_CM_PATH, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-
-	return fd < 0 ? -errno : fd;
-}
-
-void uv_dealloc_cm(int *fd)
-{
-	uv_close(fd);
-}
 
 static void set_address(uint8_t *in, uint16_t at, const void *p)
 {

@@ -22,8 +22,6 @@ struct uv_cm {
 	uint8_t out[VHCA_CM_MAX_OUT] __attribute__((aligned(8)));
 };
 
-int uv_alloc_cm(void);			/* fd, does not block; or -errno */
-void uv_dealloc_cm(int *fd);		/* sets it to -1; waits for its ids' end */
 /* Addresses in c->in are filled in here; c->out is zeroed first. */
 int uv_cm_command(int fd, struct uv_cm *c);
 

@@ -6,23 +6,9 @@
  * the event thread call this. The kernel is trusted.
  */
 #include <errno.h>
-#include <fcntl.h>
 
 #include "core/sys.h"
 #include "umad.h"
-#include "uverbs.h"
-
-int uv_alloc_umad(const char *path)
-{
-	int fd = be_sys_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-
-	return fd < 0 ? -errno : fd;
-}
-
-void uv_dealloc_umad(int *fd)
-{
-	uv_close(fd);
-}
 
 int uv_register_umad(int fd, struct ib_user_mad_reg_req2 *req)
 {

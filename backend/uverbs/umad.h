@@ -13,8 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-int uv_alloc_umad(const char *path);	/* fd, does not block; or -errno */
-void uv_dealloc_umad(int *fd);		/* sets it to -1; its agents end */
 /* Each returns 0 or -errno; the kernel sets req->id. */
 int uv_register_umad(int fd, struct ib_user_mad_reg_req2 *req);
 int uv_unregister_umad(int fd, uint32_t id);

@@ -37,6 +37,13 @@ int uv_open(const char *path)
 	return fd < 0 ? uv_refused() : fd;
 }
 
+int uv_open_file(const char *path)
+{
+	int fd = be_sys_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
 void uv_close(int *fd)
 {
 	if (*fd >= 0)

@@ -30,6 +30,7 @@ struct ib_uverbs_ioctl_hdr;
  * may have printed a line for each. */
 extern __thread uint64_t uv_errors;
 int uv_open(const char *path);			/* fd or -errno */
+int uv_open_file(const char *path);		/* no file of verbs: does not block */
 void uv_close(int *fd);				/* sets it to -1; -1 is fine */
 int uv_mmap(int fd, uint64_t offset, size_t length, void **addr);
 int uv_munmap(void *addr, size_t length);

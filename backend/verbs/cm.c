@@ -17,115 +17,88 @@
 
 #include "clock.h"
 #include "cm.h"
-#include "core/event.h"
 #include "core/ib_core.h"
 #include "object.h"
 #include "tables.h"
-#include "ucontext.h"
 
 /* ---- the file ---- */
 
-/* Closes the kernel's file: waits until its ids are gone. */
-static void shut(struct be_dev *dev, struct be_cm *cm)
-{
-	if (cm->fd < 0)
-		return;
-	be_event_del(dev, cm->fd);
-	uv_dealloc_cm(&cm->fd);
-	pthread_mutex_lock(&dev->cm_lock);
-	be_cm_id_del_all(dev, cm);
-	pthread_mutex_unlock(&dev->cm_lock);
-}
-
 static int cm_end(struct be_dev *dev, struct be_obj *obj)
 {
-	shut(dev, (struct be_cm *)obj);
+	struct be_cm *cm = (struct be_cm *)obj;
+
+	if (!be_file_close(&cm->f))
+		return 0;
+	pthread_mutex_lock(&dev->cm_lock);
+	be_cm_id_del(dev, cm, NULL);
+	pthread_mutex_unlock(&dev->cm_lock);
 	return 0;
 }
 
-static void cm_release(struct be_dev *dev, struct be_obj *obj)
-{
-	(void)dev;
-	be_ready_fini(&((struct be_cm *)obj)->ready);
-}
-
-const struct be_kind be_kind_cm = { .end = cm_end, .release = cm_release };
+const struct be_kind be_kind_cm = { .end = cm_end, .release = be_file_release };
 
 int be_alloc_cm(const struct be_cmd *c)
 {
-	struct be_cm *cm;
-	int err;
+	static const struct be_ready ready = { .type = XENVHCA_EVT_CM };
 
 	if (!(c->dev->info.flags & XENVHCA_INFO_CM))
 		return -EOPNOTSUPP;
-	cm = be_obj_new(c->dev, BE_CM, sizeof(*cm), &err);
-	if (!cm)
-		return err;
-	cm->fd = uv_alloc_cm();
-	be_ready_init(&cm->ready, XENVHCA_EVT_CM, cm->fd, cm->o.handle);
-	err = cm->fd < 0 ? cm->fd : be_event_add_ready(c->dev, &cm->ready);
-	if (err) {
-		shut(c->dev, cm);
-		be_ready_fini(&cm->ready);
-		be_obj_free(c->dev, &cm->o, BE_CM);
-		return err;
-	}
-	be_obj_publish(c->dev, &cm->o, BE_CM, c->dev->ctl, 0);
-	c->rsp->u.handle.handle = cm->o.handle;
-	return 0;
-}
-
-static struct be_cm *find(const struct be_cmd *c, uint32_t handle)
-{
-	struct be_cm *cm = (struct be_cm *)
-		be_handle_get(c->dev->handles, handle, BE_CM, c->dev->ctl);
-
-	return cm && !cm->closing ? cm : NULL;
+	return be_file_alloc(c, BE_CM, sizeof(struct be_cm), UV_CM_PATH, &ready);
 }
 
 /* 0; -ENOENT; BE_LATER, it is not to be used now. */
 static int find_free(const struct be_cmd *c, struct be_cm **cm)
 {
-	/* Both requests begin with the handle. */
-	*cm = find(c, c->req->u.handle.handle);
-	if (!*cm)
+	*cm = be_file_of(c, BE_CM);
+	if (!*cm || (*cm)->closing)
 		return -ENOENT;
 	return (*cm)->held ? BE_LATER : 0;
 }
 
-/* A file on its way out, behind its commands. */
-struct cm_end_job {
+/* A command on its way, behind those before it of the file. */
+struct cm_job {
 	struct be_job job;
-	struct be_cm *cm;
+	struct be_cm *cm, *from;
+	struct xenvhca_request req;
+	struct xenvhca_response rsp;
 };
+
+static struct cm_job *job_new(struct be_cm *cm, const struct xenvhca_request *req)
+{
+	struct cm_job *j = calloc(1, sizeof(*j));
+
+	if (j) {
+		j->job.line = &cm->line;
+		j->cm = cm;
+		j->req = *req;
+	}
+	return j;
+}
 
 static int cm_close(struct be_dev *dev, struct be_job *job)
 {
-	shut(dev, ((struct cm_end_job *)job)->cm);
-	return 0;
+	return cm_end(dev, &((struct cm_job *)job)->cm->f.o);
 }
 
 static int cm_closed(const struct be_cmd *c, struct be_job *job)
 {
-	struct be_cm *cm = ((struct cm_end_job *)job)->cm;
+	struct be_cm *cm = ((struct cm_job *)job)->cm;
 
 	free(job);
-	return be_obj_destroy(c->dev, &cm->o);
+	return be_obj_destroy(c->dev, &cm->f.o);
 }
 
 int be_dealloc_cm(const struct be_cmd *c)
 {
-	struct cm_end_job *j;
+	struct cm_job *j;
 	struct be_cm *cm;
 	int err = find_free(c, &cm);
 
 	if (err)
 		return err;
-	j = calloc(1, sizeof(*j));
+	j = job_new(cm, c->req);
 	if (!j)
 		return -ENOMEM;
-	j->cm = cm;
-	j->job.line = &cm->line;
 	j->job.run = cm_close;
 	j->job.end = cm_closed;
 	cm->closing = true;
@@ -134,29 +107,13 @@ int be_dealloc_cm(const struct be_cmd *c)
 
 /* ---- a command ---- */
 
-static bool zero_from(const uint8_t *p, size_t from, size_t to)
-{
-	for (; from < to; from++)
-		if (p[from])
-			return false;
-	return true;
-}
-
-static uint32_t u32_at(const uint8_t *p, uint16_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
 /* The option's octets follow its struct, which says how many they are. */
 static int option_check(const struct be_cm_call *c)
 {
 	uint32_t len = 0;
 
 	if (c->uv.cmd == RDMA_USER_CM_CMD_SET_OPTION)
-		len = u32_at(c->uv.in, offsetof(struct rdma_ucm_set_option,
+		len = vhca_cm_u32(c->uv.in, offsetof(struct rdma_ucm_set_option,
 						optlen));
 	if (len != (uint32_t)c->uv.in_len - c->uv.op->in)
 		return -EINVAL;
@@ -167,7 +124,7 @@ static int option_check(const struct be_cm_call *c)
 static int call_load(struct be_cm_call *c, const struct xenvhca_request *req)
 {
 	const struct xenvhca_cm_command_req *r = &req->u.cm_command;
-	uint16_t more = vhca_cm_more(r->in_len, sizeof(r->in));
+	uint16_t more = vhca_slot_more(r->in_len, sizeof(r->in));
 	struct uv_cm *uv = &c->uv;
 	int err;
 
@@ -180,15 +137,14 @@ static int call_load(struct be_cm_call *c, const struct xenvhca_request *req)
 	if (more > XENVHCA_UDATA_SIZE || r->in_len < uv->op->in ||
 	    req->in_len != more || r->out_len < uv->op->out_min ||
 	    r->out_len > uv->op->out ||
-	    req->out_len != vhca_cm_more(r->out_len, XENVHCA_CM_OUT) ||
-	    !zero_from(r->in, r->in_len, sizeof(r->in)) ||
+	    req->out_len != vhca_slot_more(r->out_len, XENVHCA_CM_OUT) ||
+	    !be_zero(r->in, r->in_len, sizeof(r->in)) ||
 	    (r->from && !c->from))
 		return -EINVAL;
-	memcpy(uv->in, r->in, r->in_len - more);
-	memcpy(uv->in + sizeof(r->in), req->udata, more);
+	vhca_slot_take(uv->in, r->in_len, r->in, sizeof(r->in), req->udata);
 	if (uv->op->at_response != VHCA_CM_NONE &&
-	    !zero_from(uv->in, uv->op->at_response,
-		       uv->op->at_response + sizeof(uint64_t)))
+	    !be_zero(uv->in, uv->op->at_response,
+		     uv->op->at_response + sizeof(uint64_t)))
 		return -EINVAL;
 	return option_check(c);
 }
@@ -201,7 +157,7 @@ static int call_id(struct be_cm_call *c)
 
 	if (c->uv.op->at_id == VHCA_CM_NONE)
 		return 0;
-	id = u32_at(c->uv.in, c->uv.op->at_id);
+	id = vhca_cm_u32(c->uv.in, c->uv.op->at_id);
 	c->id = be_cm_id_get(c, c->from ? c->from : c->cm, id, group, &err);
 	if (!c->id)
 		return err;
@@ -212,7 +168,7 @@ static int call_id(struct be_cm_call *c)
 
 static void migrate_prepare(struct be_cm_call *c)
 {
-	uint32_t fd = (uint32_t)c->from->fd;
+	uint32_t fd = (uint32_t)c->from->f.ready.fd;
 
 	memcpy(c->uv.in + offsetof(struct rdma_ucm_migrate_id, fd), &fd,
 	       sizeof(fd));
@@ -301,17 +257,11 @@ static bool is_ud(const struct rdma_ucm_create_id *create)
 /* What the kernel made and cannot be charged is ended again. */
 static int made(struct be_cm_call *c)
 {
-	struct rdma_ucm_destroy_id destroy = { .id = u32_at(c->uv.out, 0) };
+	struct rdma_ucm_destroy_id destroy = { .id = vhca_cm_u32(c->uv.out, 0) };
 	bool group = c->uv.cmd != RDMA_USER_CM_CMD_CREATE_ID;
 	struct rdma_ucm_create_id create;
 	struct be_cm_id *new;
-	struct uv_cm uv = {
-		.cmd = group ? RDMA_USER_CM_CMD_LEAVE_MCAST :
-		       RDMA_USER_CM_CMD_DESTROY_ID,
-		.in_len = sizeof(destroy),
-		.out_len = sizeof(struct rdma_ucm_destroy_id_resp),
-	};
-	int err;
+	struct uv_cm uv;
 
 	new = be_cm_id_add(c->dev, c->cm, destroy.id, group ? c->id : NULL);
 	if (new) {
@@ -320,16 +270,16 @@ static int made(struct be_cm_call *c)
 		new->uid = group ? 0 : create.uid;
 		return 0;
 	}
-	uv.op = vhca_cm_op(uv.cmd, &err);
-	memcpy(uv.in, &destroy, sizeof(destroy));
-	be_cm_kernel(c->dev, c->cm, &uv);
+	be_cm_own(c->dev, c->cm, &uv, group ? RDMA_USER_CM_CMD_LEAVE_MCAST :
+		  RDMA_USER_CM_CMD_DESTROY_ID, &destroy, sizeof(destroy),
+		  sizeof(struct rdma_ucm_destroy_id_resp));
 	return -ENOMEM;
 }
 
 /* Whoever ends an id waits until it has dealt with as many events. */
 static void answer_events(struct be_cm_call *c)
 {
-	uint32_t n = u32_at(c->uv.out, 0) - c->id->unseen;
+	uint32_t n = vhca_cm_u32(c->uv.out, 0) - c->id->unseen;
 
 	memcpy(c->uv.out, &n, sizeof(n));
 }
@@ -344,10 +294,10 @@ static void answer_device(struct be_cm_call *c, size_t at_port, size_t at_index)
 
 static void answer_query(struct be_cm_call *c)
 {
-	uint32_t n = u32_at(c->uv.out, 0), room = c->uv.out_len;
+	uint32_t n = vhca_cm_u32(c->uv.out, 0), room = c->uv.out_len;
 	size_t len = sizeof(struct rdma_ucm_query_path_resp);
 
-	if (u32_at(c->uv.in, offsetof(struct rdma_ucm_query, option)) !=
+	if (vhca_cm_u32(c->uv.in, offsetof(struct rdma_ucm_query, option)) !=
 	    RDMA_USER_CM_QUERY_PATH) {
 		answer_device(c, offsetof(struct rdma_ucm_query_addr_resp,
 					  port_num),
@@ -415,7 +365,7 @@ static int call_finish(struct be_cm_call *c)
 	case RDMA_USER_CM_CMD_DESTROY_ID:
 	case RDMA_USER_CM_CMD_LEAVE_MCAST:
 		answer_events(c);
-		be_cm_id_del(c->dev, c->id);
+		be_cm_id_del(c->dev, c->cm, c->id);
 		break;
 	case RDMA_USER_CM_CMD_MIGRATE_ID:
 		answer_events(c);
@@ -442,13 +392,11 @@ static int call_finish(struct be_cm_call *c)
 static void call_store(struct be_cm_call *c, struct xenvhca_response *rsp)
 {
 	struct xenvhca_cm_command_rsp *r = &rsp->u.cm_command;
-	uint16_t more = vhca_cm_more(c->uv.out_len, sizeof(r->out));
 
 	r->out_len = c->uv.out_len;
-	memcpy(r->out, c->uv.out, c->uv.out_len - more);
-	memcpy(rsp->udata, c->uv.out + sizeof(r->out), more);
-	rsp->out_len = more;
-	r->events = be_ready_answer(&c->cm->ready, &r->seq);
+	rsp->out_len = vhca_slot_put(r->out, sizeof(r->out), rsp->udata,
+				     c->uv.out, c->uv.out_len);
+	r->events = be_ready_answer(&c->cm->f.ready, &r->seq);
 }
 
 /* With the lock. */
@@ -467,13 +415,6 @@ static int call_execute(struct be_cm_call *c, const struct xenvhca_request *req)
 	err = be_cm_kernel(c->dev, c->cm, &c->uv);
 	return err ? err : call_finish(c);
 }
-
-struct cm_job {
-	struct be_job job;
-	struct be_cm *cm, *from;
-	struct xenvhca_request req;
-	struct xenvhca_response rsp;
-};
 
 static int cm_execute(struct be_dev *dev, struct be_job *job)
 {
@@ -513,8 +454,9 @@ static int hold_from(const struct be_cmd *c, const struct be_cm *cm,
 	*from = NULL;
 	if (r->cmd != RDMA_USER_CM_CMD_MIGRATE_ID)
 		return 0;
-	*from = find(c, r->from);
-	if (!*from)
+	*from = (struct be_cm *)be_handle_get(c->dev->handles, r->from, BE_CM,
+					      c->dev->ctl);
+	if (!*from || (*from)->closing)
 		return -ENOENT;
 	if (*from == cm)
 		return 0;
@@ -534,7 +476,7 @@ int be_cm_command(const struct be_cmd *c)
 		return err;
 	if (c->dev->cm_jobs >= XENVHCA_CM_SLOTS)
 		return -EBUSY;
-	j = calloc(1, sizeof(*j));
+	j = job_new(cm, c->req);
 	if (!j)
 		return -ENOMEM;
 	err = hold_from(c, cm, &j->from);
@@ -542,11 +484,8 @@ int be_cm_command(const struct be_cmd *c)
 		free(j);
 		return err;
 	}
-	j->job.line = &cm->line;
 	j->job.run = cm_execute;
 	j->job.end = cm_executed;
-	j->cm = cm;
-	j->req = *c->req;
 	cm->jobs++;
 	c->dev->cm_jobs++;
 	return be_job_do(c, &j->job, true);

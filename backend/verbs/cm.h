@@ -7,26 +7,22 @@
  * Commands on them may wait for the kernel, so job threads execute them (jobs.h): those of a
  * file in order, those of several files at once, with be_dev.cm_lock held but in the
  * kernel. Who executes a command of a file has that file's ids to itself. The command
- * thread makes a file and frees it, when no command of that file is left.
+ * thread frees a file when no command of that file is left.
  */
 #ifndef BE_CM_OBJECT_H
 #define BE_CM_OBJECT_H
 
-#include "core/be.h"
-#include "cmd.h"
+#include "file.h"
 #include "jobs.h"
-#include "core/ready.h"
 #include "uverbs/cm.h"
 
 struct be_cm {
-	struct be_obj o;		/* in dev->ctl */
-	int fd;				/* rdma_cm file; -1: closed */
+	struct be_file f;
 	struct be_line line;
 	/* Of the command thread: */
 	bool closing;			/* DEALLOC_CM was taken */
 	bool held;			/* an id is on its way to another file */
 	unsigned int jobs;		/* that have no answer */
-	struct be_ready ready;
 };
 
 /* An id of the kernel, as it is known in a file, or a multicast group joined. */
@@ -57,9 +53,23 @@ static inline int be_cm_kernel(struct be_dev *dev, const struct be_cm *cm, struc
 	int err;
 
 	pthread_mutex_unlock(&dev->cm_lock);
-	err = uv_cm_command(cm->fd, uv);
+	err = uv_cm_command(cm->f.ready.fd, uv);
 	pthread_mutex_lock(&dev->cm_lock);
 	return err;
+}
+
+/* A command of our own, into *uv, as be_cm_kernel() of one that a guest sent. */
+static inline int be_cm_own(struct be_dev *dev, const struct be_cm *cm, struct uv_cm *uv,
+			    uint32_t cmd, const void *in, size_t len, size_t out_len)
+{
+	int err;
+
+	*uv = (struct uv_cm){
+		.cmd = cmd, .op = vhca_cm_op(cmd, &err), .in_len = (uint16_t)len,
+		.out_len = (uint16_t)out_len,
+	};
+	memcpy(uv->in, in, len);
+	return err ? err : be_cm_kernel(dev, cm, uv);
 }
 
 /* ---- cm_id.c ---- */
@@ -78,9 +88,9 @@ int be_cm_id_check(const struct be_dev *dev, bool group);
  * be_cm_id_check() says no. */
 struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
 			      struct be_cm_id *of);
-/* An id goes with its groups. */
-void be_cm_id_del(struct be_dev *dev, struct be_cm_id *id);
-void be_cm_id_del_all(struct be_dev *dev, const struct be_cm *cm);
+/* An id goes with its groups; NULL: all of the file. */
+void be_cm_id_del(struct be_dev *dev, const struct be_cm *cm,
+		  const struct be_cm_id *id);
 void be_cm_id_move(struct be_dev *dev, struct be_cm_id *id, struct be_cm *to);
 /* How many requests a listener gets that wants @asked (0: as many as possible). */
 uint32_t be_cm_id_backlog(struct be_dev *dev, struct be_cm_id *id,

@@ -209,18 +209,13 @@ int be_cm_judge(const struct be_cm_call *c, struct be_cm_id *id)
 		.id = id->id, .option = RDMA_USER_CM_QUERY_ADDR,
 	};
 	struct rdma_ucm_query_addr_resp rsp;
-	struct uv_cm uv = {
-		.cmd = RDMA_USER_CM_CMD_QUERY, .in_len = sizeof(query),
-		.out_len = sizeof(rsp),
-	};
+	struct uv_cm uv;
 	int err;
 
 	if (id->foreign)
 		return -ENODEV;
-	uv.op = vhca_cm_op(uv.cmd, &err);
-	memcpy(uv.in, &query, sizeof(query));
-	if (!err)
-		err = be_cm_kernel(c->dev, id->cm, &uv);
+	err = be_cm_own(c->dev, id->cm, &uv, RDMA_USER_CM_CMD_QUERY, &query,
+			sizeof(query), sizeof(rsp));
 	if (err)
 		return err;
 	memcpy(&rsp, uv.out, sizeof(rsp));
@@ -244,61 +239,39 @@ static int bound(const struct be_cm_call *c)
 
 /* ---- by command ---- */
 
-static int resolve(const struct be_dev *dev, const struct named *src,
-		   const struct named *dst)
+static struct named address(struct be_cm_call *c, uint16_t at, uint16_t at_len)
 {
-	int err = destination(dev, dst);
+	struct named a = { c->uv.in + at, sizeof(struct sockaddr_in6), NULL };
 
-	return err ? err : source(dev, src, family_of(dst));
-}
-
-static int bind_ip(struct be_cm_call *c)
-{
-	struct rdma_ucm_bind_ip *b = (struct rdma_ucm_bind_ip *)c->uv.in;
-	struct named a = { (uint8_t *)&b->addr, sizeof(b->addr), NULL };
-
-	return source(c->dev, &a, AF_UNSPEC);
+	if (at_len) {
+		a.room = sizeof(struct sockaddr_storage);
+		a.len = (uint16_t *)(c->uv.in + at_len);
+	}
+	return a;
 }
 
 static int bind_addr(struct be_cm_call *c)
 {
-	struct rdma_ucm_bind *b = (struct rdma_ucm_bind *)c->uv.in;
-	struct named a = { (uint8_t *)&b->addr, sizeof(b->addr), &b->addr_size };
+	struct named a = address(c, c->uv.op->at_src, c->uv.op->at_src_len);
 
 	return source(c->dev, &a, AF_UNSPEC);
 }
 
-static int resolve_ip(struct be_cm_call *c)
+static int resolve(struct be_cm_call *c)
 {
-	struct rdma_ucm_resolve_ip *r = (struct rdma_ucm_resolve_ip *)c->uv.in;
-	struct named src = { (uint8_t *)&r->src_addr, sizeof(r->src_addr), NULL };
-	struct named dst = { (uint8_t *)&r->dst_addr, sizeof(r->dst_addr), NULL };
+	struct named src = address(c, c->uv.op->at_src, c->uv.op->at_src_len);
+	struct named dst = address(c, c->uv.op->at_dst, c->uv.op->at_dst_len);
+	int err = destination(c->dev, &dst);
 
-	return resolve(c->dev, &src, &dst);
-}
-
-static int resolve_addr(struct be_cm_call *c)
-{
-	struct rdma_ucm_resolve_addr *r =
-		(struct rdma_ucm_resolve_addr *)c->uv.in;
-	struct named src = {
-		(uint8_t *)&r->src_addr, sizeof(r->src_addr), &r->src_size,
-	};
-	struct named dst = {
-		(uint8_t *)&r->dst_addr, sizeof(r->dst_addr), &r->dst_size,
-	};
-
-	return resolve(c->dev, &src, &dst);
+	return err ? err : source(c->dev, &src, family_of(&dst));
 }
 
 /* The kernel would bind to the wildcard itself. */
 static int listen_unbound(struct be_cm_call *c)
 {
 	struct rdma_ucm_bind b = { .id = c->id->id };
-	struct uv_cm uv = {
-		.cmd = RDMA_USER_CM_CMD_BIND, .in_len = sizeof(b),
-	};
 	struct sockaddr_storage sa;
+	struct uv_cm uv;
 	int err = be_cm_judge(c, c->id);
 
 	if (err || !be_addr_given(c->dev))
@@ -307,9 +280,8 @@ static int listen_unbound(struct be_cm_call *c)
 	if (!b.addr_size)
 		b.addr_size = (uint16_t)be_addr_any(c->dev, AF_INET6, &sa);
 	memcpy(&b.addr, &sa, b.addr_size);
-	memcpy(uv.in, &b, sizeof(b));
-	uv.op = vhca_cm_op(uv.cmd, &err);
-	return be_cm_kernel(c->dev, c->cm, &uv);
+	return be_cm_own(c->dev, c->cm, &uv, RDMA_USER_CM_CMD_BIND, &b,
+			 sizeof(b), 0);
 }
 
 /* A path has a source GID and a P_Key, which the kernel would send with. */
@@ -329,13 +301,11 @@ int be_cm_addr_check(struct be_cm_call *c)
 {
 	switch (c->uv.cmd) {
 	case RDMA_USER_CM_CMD_BIND_IP:
-		return bind_ip(c);
 	case RDMA_USER_CM_CMD_BIND:
 		return bind_addr(c);
 	case RDMA_USER_CM_CMD_RESOLVE_IP:
-		return resolve_ip(c);
 	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
-		return resolve_addr(c);
+		return resolve(c);
 	case RDMA_USER_CM_CMD_LISTEN:
 		return listen_unbound(c);
 	case RDMA_USER_CM_CMD_SET_OPTION:

@@ -20,27 +20,16 @@ enum {
 	EV_ESTABLISHED = 9, EV_MULTICAST_JOIN = 12, EV_MULTICAST_ERROR = 13
 };
 
-static int command(const struct be_cm_call *c, uint32_t cmd, const void *in,
-		   size_t len, uint16_t out_len)
-{
-	struct uv_cm uv = {
-		.cmd = cmd, .in_len = (uint16_t)len, .out_len = out_len,
-	};
-	int err;
-
-	uv.op = vhca_cm_op(cmd, &err);
-	memcpy(uv.in, in, len);
-	return err ? err : be_cm_kernel(c->dev, c->cm, &uv);
-}
-
 static void turn_away(const struct be_cm_call *c, uint32_t id)
 {
 	struct rdma_ucm_reject reject = { .id = id };
 	struct rdma_ucm_destroy_id destroy = { .id = id };
+	struct uv_cm uv;
 
-	command(c, RDMA_USER_CM_CMD_REJECT, &reject, sizeof(reject), 0);
-	command(c, RDMA_USER_CM_CMD_DESTROY_ID, &destroy, sizeof(destroy),
-		sizeof(struct rdma_ucm_destroy_id_resp));
+	be_cm_own(c->dev, c->cm, &uv, RDMA_USER_CM_CMD_REJECT, &reject,
+		  sizeof(reject), 0);
+	be_cm_own(c->dev, c->cm, &uv, RDMA_USER_CM_CMD_DESTROY_ID, &destroy,
+		  sizeof(destroy), sizeof(struct rdma_ucm_destroy_id_resp));
 }
 
 /*
@@ -61,7 +50,7 @@ static bool event_request(const struct be_cm_call *c,
 		return true;
 	turn_away(c, ev->id);
 	if (new)
-		be_cm_id_del(c->dev, new);
+		be_cm_id_del(c->dev, c->cm, new);
 	listener = be_cm_id_of_uid(c->dev, c->cm, ev->uid);
 	if (listener)
 		listener->unseen++;

@@ -86,40 +86,26 @@ struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,
 	return i;
 }
 
-/* Frees what of a hash list goes with an id, or, if that is NULL, with a file. */
-static void list_del(struct be_cm_ids *ids, struct be_cm_id **at,
-		     const struct be_cm_id *id, const struct be_cm *cm)
+void be_cm_id_del(struct be_dev *dev, const struct be_cm *cm,
+		  const struct be_cm_id *id)
 {
-	struct be_cm_id *i;
+	struct be_cm_ids *ids = dev->cm_ids;
+	struct be_cm_id **at, *i;
+	unsigned int h;
 
-	while (*at) {
-		i = *at;
-		if (id ? i != id && i->of != id : i->cm != cm) {
-			at = &i->next;
-			continue;
+	for (h = 0; h < HEADS; h++) {
+		for (at = &ids->head[h]; (i = *at);) {
+			if (id ? i != id && i->of != id : i->cm != cm) {
+				at = &i->next;
+				continue;
+			}
+			*at = i->next;
+			ids->n--;
+			ids->groups -= i->of != NULL;
+			ids->backlog -= i->backlog;
+			free(i);
 		}
-		*at = i->next;
-		ids->n--;
-		ids->groups -= i->of != NULL;
-		ids->backlog -= i->backlog;
-		free(i);
 	}
-}
-
-void be_cm_id_del(struct be_dev *dev, struct be_cm_id *id)
-{
-	unsigned int h;
-
-	for (h = 0; h < HEADS; h++)
-		list_del(dev->cm_ids, &dev->cm_ids->head[h], id, NULL);
-}
-
-void be_cm_id_del_all(struct be_dev *dev, const struct be_cm *cm)
-{
-	unsigned int h;
-
-	for (h = 0; h < HEADS; h++)
-		list_del(dev->cm_ids, &dev->cm_ids->head[h], NULL, cm);
 }
 
 void be_cm_id_move(struct be_dev *dev, struct be_cm_id *id, struct be_cm *to)

@@ -9,6 +9,8 @@
 #ifndef BE_CMD_H
 #define BE_CMD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <xen/io/vhcaif.h>
 
 struct be_dev;
@@ -24,6 +26,15 @@ struct be_cmd {
 	const struct xenvhca_request *req;	/* private copy */
 	struct xenvhca_response *rsp;	/* zeroed, id and op set */
 };
+
+/* Of a request, octets without a meaning must be 0: those from @from to @to. */
+static inline bool be_zero(const uint8_t *p, size_t from, size_t to)
+{
+	while (from < to)
+		if (p[from++])
+			return false;
+	return true;
+}
 
 int be_get_info(const struct be_cmd *c);
 int be_query_device(const struct be_cmd *c);

@@ -15,10 +15,8 @@
 #include <string.h>
 
 #include "clock.h"
-#include "core/event.h"
 #include "object.h"
 #include "tables.h"
-#include "ucontext.h"
 #include "umad.h"
 
 #define PACKET_MIN	(BE_UMAD_HEAD + BE_MAD_HEAD)
@@ -28,78 +26,42 @@ _Static_assert(BE_UMAD_HEAD + BE_MAD_SIZE == XENVHCA_UMAD_SEND_MAX,
 
 /* ---- the file ---- */
 
-static void queue_drop(struct be_umad *umad)
-{
-	pthread_mutex_lock(&umad->ready.lock);
-	while (umad->first)
-		be_umad_pop(umad);
-	pthread_mutex_unlock(&umad->ready.lock);
-}
-
 static int umad_end(struct be_dev *dev, struct be_obj *obj)
 {
 	struct be_umad *umad = (struct be_umad *)obj;
 
-	if (umad->fd < 0)
+	(void)dev;
+	if (!be_file_close(&umad->f))
 		return 0;
-	be_event_del(dev, umad->fd);
-	uv_dealloc_umad(&umad->fd);
 	be_umad_forget(umad, UINT32_MAX);
-	queue_drop(umad);
+	pthread_mutex_lock(&umad->f.ready.lock);
+	while (umad->first)
+		be_umad_pop(umad);
+	pthread_mutex_unlock(&umad->f.ready.lock);
 	return 0;
 }
 
-static void umad_release(struct be_dev *dev, struct be_obj *obj)
-{
-	(void)dev;
-	be_ready_fini(&((struct be_umad *)obj)->ready);
-}
-
 const struct be_kind be_kind_umad = {
-	.end = umad_end, .release = umad_release,
+	.end = umad_end, .release = be_file_release,
 };
 
 int be_alloc_umad(const struct be_cmd *c)
 {
-	struct be_umad *umad;
-	int err;
+	static const struct be_ready ready = {
+		.type = XENVHCA_EVT_UMAD, .has = be_umad_fill,
+	};
 
 	if (!(c->dev->info.flags & XENVHCA_INFO_UMAD))
 		return -EOPNOTSUPP;
-	umad = be_obj_new(c->dev, BE_UMAD, sizeof(*umad), &err);
-	if (!umad)
-		return err;
-	umad->dev = c->dev;
-	umad->last = &umad->first;
-	umad->fd = uv_alloc_umad(c->dev->umad_path);
-	be_ready_init(&umad->ready, XENVHCA_EVT_UMAD, umad->fd, umad->o.handle);
-	umad->ready.has = be_umad_fill;
-	err = umad->fd < 0 ? umad->fd :
-	      be_event_add_ready(c->dev, &umad->ready);
-	if (err) {
-		umad_end(c->dev, &umad->o);
-		be_ready_fini(&umad->ready);
-		be_obj_free(c->dev, &umad->o, BE_UMAD);
-		return err;
-	}
-	be_obj_publish(c->dev, &umad->o, BE_UMAD, c->dev->ctl, 0);
-	c->rsp->u.handle.handle = umad->o.handle;
-	return 0;
-}
-
-/* Each request begins with the handle. */
-static struct be_umad *umad_of(const struct be_cmd *c)
-{
-	return (struct be_umad *)be_handle_get(c->dev->handles,
-					       c->req->u.handle.handle,
-					       BE_UMAD, c->dev->ctl);
+	return be_file_alloc(c, BE_UMAD, sizeof(struct be_umad),
+			     c->dev->umad_path, &ready);
 }
 
 int be_dealloc_umad(const struct be_cmd *c)
 {
-	struct be_umad *umad = umad_of(c);
+	struct be_umad *umad = be_file_of(c, BE_UMAD);
 
-	return umad ? be_obj_destroy(c->dev, &umad->o) : -ENOENT;
+	return umad ? be_obj_destroy(c->dev, &umad->f.o) : -ENOENT;
 }
 
 /* ---- agents ---- */
@@ -125,7 +87,7 @@ int be_register_umad(const struct be_cmd *c)
 		.method_mask = { r->method_mask[0], r->method_mask[1] },
 		.oui = r->oui, .rmpp_version = r->rmpp_version,
 	};
-	struct be_umad *umad = umad_of(c);
+	struct be_umad *umad = be_file_of(c, BE_UMAD);
 	int err;
 
 	if (!umad)
@@ -134,7 +96,7 @@ int be_register_umad(const struct be_cmd *c)
 	if (!err && umad->agents == UINT32_MAX)
 		err = -ENOMEM;
 	if (!err)
-		err = uv_register_umad(umad->fd, &req);
+		err = uv_register_umad(umad->f.ready.fd, &req);
 	if (!err && req.id >= XENVHCA_UMAD_AGENTS)
 		err = -EIO;
 	if (err)
@@ -150,34 +112,26 @@ int be_register_umad(const struct be_cmd *c)
 int be_unregister_umad(const struct be_cmd *c)
 {
 	uint32_t id = c->req->u.unregister_umad.id;
-	struct be_umad *umad = umad_of(c);
+	struct be_umad *umad = be_file_of(c, BE_UMAD);
 	int err;
 
 	if (!umad)
 		return -ENOENT;
 	if (id >= XENVHCA_UMAD_AGENTS || !(umad->agents >> id & 1))
 		return -EINVAL;
-	err = uv_unregister_umad(umad->fd, id);
+	err = uv_unregister_umad(umad->f.ready.fd, id);
 	if (err)
 		return err;
 	umad->agents &= ~(1u << id);
 	umad->qp0 &= ~(1u << id);
-	pthread_mutex_lock(&umad->ready.lock);
-	be_umad_fill(&umad->ready);
-	pthread_mutex_unlock(&umad->ready.lock);
+	pthread_mutex_lock(&umad->f.ready.lock);
+	be_umad_fill(&umad->f.ready);
+	pthread_mutex_unlock(&umad->f.ready.lock);
 	be_umad_forget(umad, 1u << id);
 	return 0;
 }
 
 /* ---- to the fabric ---- */
-
-static bool zero_from(const uint8_t *p, size_t from, size_t to)
-{
-	while (from < to)
-		if (p[from++])
-			return false;
-	return true;
-}
 
 /* A packet, and zeros behind it. */
 static int packet_load(const struct xenvhca_request *req,
@@ -185,20 +139,18 @@ static int packet_load(const struct xenvhca_request *req,
 		       struct ib_user_mad_hdr *hdr)
 {
 	const struct xenvhca_send_umad_req *r = &req->u.send_umad;
-	uint16_t first = r->len < sizeof(r->packet) ? r->len :
-			 sizeof(r->packet);
 
 	if (r->reserved || r->len < PACKET_MIN ||
 	    r->len > XENVHCA_UMAD_SEND_MAX || req->out_len ||
-	    req->in_len != r->len - first ||
-	    !zero_from(r->packet, first, sizeof(r->packet)))
+	    req->in_len != vhca_slot_more(r->len, sizeof(r->packet)) ||
+	    !be_zero(r->packet, r->len, sizeof(r->packet)))
 		return -EINVAL;
 	memset(packet, 0, XENVHCA_UMAD_SEND_MAX);
-	memcpy(packet, r->packet, first);
-	memcpy(packet + first, req->udata, req->in_len);
+	vhca_slot_take(packet, r->len, r->packet, sizeof(r->packet),
+		       req->udata);
 	memcpy(hdr, packet, sizeof(*hdr));
 	return hdr->status || hdr->length ||
-	       !zero_from(hdr->reserved, 0, sizeof(hdr->reserved)) ?
+	       !be_zero(hdr->reserved, 0, sizeof(hdr->reserved)) ?
 	       -EINVAL : 0;
 }
 
@@ -206,7 +158,7 @@ static int packet_load(const struct xenvhca_request *req,
 static int packet_check(struct be_umad *umad, struct ib_user_mad_hdr *hdr,
 			const uint8_t *mad, size_t len)
 {
-	struct be_dev *dev = umad->dev;
+	struct be_dev *dev = umad->f.dev;
 	int err = 0;
 
 	if (be_mad_cut(mad, len))
@@ -236,7 +188,7 @@ static int packet_send(struct be_umad *umad, const struct ib_user_mad_hdr *hdr,
 		       uint8_t *packet, size_t len)
 {
 	const uint8_t *mad = packet + BE_UMAD_HEAD;
-	struct vl_bucket *rate = &umad->dev->quota.umad;
+	struct vl_bucket *rate = &umad->f.dev->quota.umad;
 	struct be_umad_send *send = NULL;
 	uint64_t now = vl_coarse_ns();
 	int err = 0;
@@ -249,7 +201,7 @@ static int packet_send(struct be_umad *umad, const struct ib_user_mad_hdr *hdr,
 		return err;
 	vl_bucket_charge(rate, now, hdr->retries);
 	memcpy(packet, hdr, sizeof(*hdr));
-	err = uv_send_umad(umad->fd, packet, len);
+	err = uv_send_umad(umad->f.ready.fd, packet, len);
 	if (err && send)
 		be_umad_unask(umad, send);
 	return err;
@@ -258,7 +210,7 @@ static int packet_send(struct be_umad *umad, const struct ib_user_mad_hdr *hdr,
 int be_send_umad(const struct be_cmd *c)
 {
 	uint8_t packet[XENVHCA_UMAD_SEND_MAX];
-	struct be_umad *umad = umad_of(c);
+	struct be_umad *umad = be_file_of(c, BE_UMAD);
 	struct ib_user_mad_hdr hdr;
 	int err;
 
@@ -282,7 +234,7 @@ static int packet_part(struct be_umad *umad, uint32_t offset,
 {
 	struct xenvhca_recv_umad_rsp *r = &rsp->u.recv_umad;
 	const struct be_umad_msg *m = umad->first;
-	uint32_t n, first;
+	uint32_t n;
 
 	if (!m)
 		return offset ? -EINVAL : 0;
@@ -291,11 +243,9 @@ static int packet_part(struct be_umad *umad, uint32_t offset,
 	n = m->len - offset;
 	if (n > sizeof(r->packet) + XENVHCA_UDATA_SIZE)
 		n = sizeof(r->packet) + XENVHCA_UDATA_SIZE;
-	first = n < sizeof(r->packet) ? n : sizeof(r->packet);
 	r->len = m->len;
-	memcpy(r->packet, m->packet + offset, first);
-	memcpy(rsp->udata, m->packet + offset + first, n - first);
-	rsp->out_len = (uint16_t)(n - first);
+	rsp->out_len = vhca_slot_put(r->packet, sizeof(r->packet), rsp->udata,
+				     m->packet + offset, (uint16_t)n);
 	if (offset + n == m->len)
 		be_umad_pop(umad);
 	return 0;
@@ -304,18 +254,18 @@ static int packet_part(struct be_umad *umad, uint32_t offset,
 int be_recv_umad(const struct be_cmd *c)
 {
 	struct xenvhca_recv_umad_rsp *r = &c->rsp->u.recv_umad;
-	struct be_umad *umad = umad_of(c);
+	struct be_umad *umad = be_file_of(c, BE_UMAD);
 	int err;
 
 	if (!umad)
 		return -ENOENT;
 	if (c->req->in_len || c->req->out_len != XENVHCA_UDATA_SIZE)
 		return -EINVAL;
-	pthread_mutex_lock(&umad->ready.lock);
-	be_umad_fill(&umad->ready);
+	pthread_mutex_lock(&umad->f.ready.lock);
+	be_umad_fill(&umad->f.ready);
 	err = packet_part(umad, c->req->u.recv_umad.offset, c->rsp);
-	pthread_mutex_unlock(&umad->ready.lock);
+	pthread_mutex_unlock(&umad->f.ready.lock);
 	if (!err)
-		r->events = be_ready_answer(&umad->ready, &r->seq);
+		r->events = be_ready_answer(&umad->f.ready, &r->seq);
 	return err;
 }

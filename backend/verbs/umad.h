@@ -5,7 +5,7 @@
  * Files for management datagrams (MADs): one of a guest's process is one of the
  * kernel's here, an agent is an agent.
  *
- * The command thread makes, uses and ends a file. The event thread takes what was
+ * The command thread uses a file. The event thread takes what was
  * received off the kernel as soon as it comes, because the kernel would store
  * without limit what a guest does not fetch; how much waits here is bounded for the
  * device.
@@ -13,10 +13,9 @@
 #ifndef BE_UMAD_OBJECT_H
 #define BE_UMAD_OBJECT_H
 
-#include "core/be.h"
-#include "cmd.h"
-#include "core/ready.h"
+#include "file.h"
 #include "uverbs/umad.h"
+#include "vhca-slot.h"
 
 #define BE_MAD_HEAD	24u	/* octets of the header that all have */
 #define BE_MAD_SIZE	256u
@@ -33,12 +32,9 @@
 #define BE_UMAD_MS	60000u
 
 struct be_umad {
-	struct be_obj o;		/* in dev->ctl */
-	struct be_dev *dev;
-	int fd;				/* -1: closed */
+	struct be_file f;		/* the lock of its ready: of the queue, too */
 	uint32_t agents;		/* bit n: agent n is registered */
 	uint32_t qp0;			/* likewise, of queue pair 0 */
-	struct be_ready ready;		/* its lock is also that of the queue: */
 	struct be_umad_msg *first, **last;
 };
 

@@ -93,7 +93,7 @@ int be_umad_ask(struct be_umad *umad, const struct ib_user_mad_hdr *hdr,
 		const uint8_t *mad, struct be_umad_send **send)
 {
 	uint64_t wait = (uint64_t)hdr->timeout_ms * (hdr->retries + 1ull);
-	struct be_umads *u = umad->dev->umads;
+	struct be_umads *u = umad->f.dev->umads;
 	uint64_t now = vl_coarse_ns();
 	int err = 0;
 
@@ -123,7 +123,7 @@ static void send_end(struct be_umad_send *s)
 
 void be_umad_unask(struct be_umad *umad, struct be_umad_send *send)
 {
-	struct be_umads *u = umad->dev->umads;
+	struct be_umads *u = umad->f.dev->umads;
 
 	pthread_mutex_lock(&u->lock);
 	send_end(send);
@@ -132,7 +132,7 @@ void be_umad_unask(struct be_umad *umad, struct be_umad_send *send)
 
 void be_umad_forget(struct be_umad *umad, uint32_t agents)
 {
-	struct be_umads *u = umad->dev->umads;
+	struct be_umads *u = umad->f.dev->umads;
 	struct be_umad_send *s;
 	unsigned int i;
 
@@ -154,7 +154,7 @@ void be_umad_forget(struct be_umad *umad, uint32_t agents)
 static bool msg_charge(struct be_umad *umad, const struct ib_user_mad_hdr *hdr,
 		       const uint8_t *mad, struct be_umad_msg *m)
 {
-	struct be_umads *u = umad->dev->umads;
+	struct be_umads *u = umad->f.dev->umads;
 	bool full = (uint64_t)u->bytes + m->len > BE_UMAD_BYTES;
 
 	if (hdr->status || be_mad_response(mad)) {
@@ -202,7 +202,7 @@ static void msg_fill(const struct be_umad *umad, struct be_umad_msg *m,
 	if (m->len < len)
 		hdr.status = len > XENVHCA_UMAD_RECV_MAX ? EMSGSIZE : ENOBUFS;
 	hdr.length = m->len;
-	if (be_pkey_find(umad->dev, hdr.pkey_index, &hdr.pkey_index))
+	if (be_pkey_find(umad->f.dev, hdr.pkey_index, &hdr.pkey_index))
 		hdr.pkey_index = 0;
 	memcpy(m->packet, &hdr, sizeof(hdr));
 	if (m->of)
@@ -216,14 +216,14 @@ static bool foreign(const struct be_umad *umad,
 	uint16_t index;
 
 	return !hdr->status && !be_mad_response(mad) &&
-	       be_pkey_find(umad->dev, hdr->pkey_index, &index);
+	       be_pkey_find(umad->f.dev, hdr->pkey_index, &index);
 }
 
 /* A packet of the kernel's is the guest's from now on, or dropped. */
 static void msg_put(struct be_umad *umad, const uint8_t *packet, uint32_t len)
 {
 	const uint8_t *mad = packet + BE_UMAD_HEAD;
-	struct be_umads *u = umad->dev->umads;
+	struct be_umads *u = umad->f.dev->umads;
 	struct be_umad_msg head = { .len = len }, *m = NULL;
 	struct ib_user_mad_hdr hdr;
 
@@ -243,7 +243,7 @@ static void msg_put(struct be_umad *umad, const uint8_t *packet, uint32_t len)
 		return;
 	*m = head;
 	msg_fill(umad, m, packet, len);
-	*umad->last = m;
+	*(umad->first ? umad->last : &umad->first) = m;
 	umad->last = &m->next;
 }
 
@@ -258,7 +258,7 @@ static bool take_long(struct be_umad *umad, const uint8_t *first)
 	packet = malloc(hdr.length);
 	if (!packet)
 		return false;
-	r = uv_recv_umad(umad->fd, packet, hdr.length);
+	r = uv_recv_umad(umad->f.ready.fd, packet, hdr.length);
 	if (r > 0)
 		msg_put(umad, packet, (uint32_t)r);
 	free(packet);
@@ -268,7 +268,7 @@ static bool take_long(struct be_umad *umad, const uint8_t *first)
 static bool take_one(struct be_umad *umad)
 {
 	uint8_t packet[BE_UMAD_HEAD + BE_MAD_SIZE];
-	ssize_t r = uv_recv_umad(umad->fd, packet, sizeof(packet));
+	ssize_t r = uv_recv_umad(umad->f.ready.fd, packet, sizeof(packet));
 
 	if (r == -ENOSPC)
 		return take_long(umad, packet);
@@ -284,22 +284,20 @@ static bool take_one(struct be_umad *umad)
 bool be_umad_fill(struct be_ready *ready)
 {
 	struct be_umad *umad = (struct be_umad *)
-		((char *)ready - offsetof(struct be_umad, ready));
+		((char *)ready - offsetof(struct be_umad, f.ready));
 	unsigned int i;
 
-	for (i = 0; i < BATCH && umad->fd >= 0 && take_one(umad); i++)
+	for (i = 0; i < BATCH && umad->f.ready.fd >= 0 && take_one(umad); i++)
 		;
 	return umad->first;
 }
 
 void be_umad_pop(struct be_umad *umad)
 {
-	struct be_umads *u = umad->dev->umads;
+	struct be_umads *u = umad->f.dev->umads;
 	struct be_umad_msg *m = umad->first;
 
 	umad->first = m->next;
-	if (!umad->first)
-		umad->last = &umad->first;
 	pthread_mutex_lock(&u->lock);
 	msg_uncharge(u, m);
 	pthread_mutex_unlock(&u->lock);

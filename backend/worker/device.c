@@ -143,14 +143,14 @@ static uint8_t node_type(const struct be_dev *dev)
 /* Is there a connection manager that this process may open? */
 static bool has_cm(const struct be_dev *dev, const struct host_chardev *cd)
 {
-	int fd = cd->cm ? uv_alloc_cm() : -ENOENT;
+	int fd = cd->cm ? uv_open_file(UV_CM_PATH) : -ENOENT;
 
 	if (fd < 0) {
 		be_log(dev, BE_WARN, "no rdma_cm for the guest: %s: %s; load the module rdma_ucm, then attach anew",
 		       UV_CM_PATH, strerror(-fd));
 		return false;
 	}
-	uv_dealloc_cm(&fd);
+	uv_close(&fd);
 	return true;
 }
 
@@ -166,14 +166,14 @@ static bool has_umad(struct be_dev *dev, const struct host_chardev *cd)
 	if (!fd) {
 		snprintf(dev->umad_path, sizeof(dev->umad_path),
 			 "/dev/infiniband/%s", name);
-		fd = uv_alloc_umad(dev->umad_path);
+		fd = uv_open_file(dev->umad_path);
 	}
 	if (fd < 0) {
 		be_log(dev, BE_WARN, "no umad for the guest: hca \"%s\" port %u: %s; load the module ib_umad and let the unit open it (docs/design/umad.md), then attach anew",
 		       dev->hca, dev->port, strerror(-fd));
 		return false;
 	}
-	uv_dealloc_umad(&fd);
+	uv_close(&fd);
 	return true;
 }
 

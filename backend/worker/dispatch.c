@@ -104,14 +104,6 @@ bool be_op_destroys(uint16_t op)
 	return row && row->flags & D_DESTROY;
 }
 
-static bool all_zero(const uint8_t *p, size_t n)
-{
-	while (n)
-		if (p[--n])
-			return false;
-	return true;
-}
-
 /* The only place where an error becomes a number of the protocol. */
 static int32_t wire_status(int err)
 {
@@ -158,10 +150,8 @@ static int check(const struct row *row, struct be_cmd *c)
 	if (req->in_len > XENVHCA_UDATA_SIZE ||
 	    req->out_len > XENVHCA_UDATA_SIZE || req->flags & ~flags)
 		return -EINVAL;
-	if (!all_zero(req->u.raw + row->body, XENVHCA_BODY_SIZE - row->body))
-		return -EINVAL;
-	if (!all_zero(req->udata + req->in_len,
-		      XENVHCA_UDATA_SIZE - req->in_len))
+	if (!be_zero(req->u.raw, row->body, XENVHCA_BODY_SIZE) ||
+	    !be_zero(req->udata, req->in_len, XENVHCA_UDATA_SIZE))
 		return -EINVAL;
 	if (row->flags & D_UDATA)
 		return 0;

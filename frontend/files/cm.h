@@ -94,14 +94,6 @@ struct vhca_cm_id {
 	u8 opt[VHCA_CM_OPTIONS][4];
 };
 
-static inline u32 vhca_cm_u32(const u8 *p, u16 at)
-{
-	u32 v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
 /* ---- cm.c ---- */
 extern const struct file_operations vhca_cm_fops;
 /* A device was registered: processes may connect with it. Sleeps. */

@@ -10,7 +10,7 @@
 static void call_load(struct vhca_cmd *cmd, u32 cm, const struct vhca_cm_call *c)
 {
 	struct xenvhca_cm_command_req *req = &cmd->req.u.cm_command;
-	u16 more = vhca_cm_more(c->in_len, sizeof(req->in));
+	u16 more = vhca_slot_more(c->in_len, sizeof(req->in));
 
 	*req = (struct xenvhca_cm_command_req){
 		.cm = cm, .cmd = c->cmd, .in_len = c->in_len,
@@ -19,14 +19,14 @@ static void call_load(struct vhca_cmd *cmd, u32 cm, const struct vhca_cm_call *c
 	memcpy(req->in, c->in, c->in_len - more);
 	memcpy(cmd->req.udata, c->in + sizeof(req->in), more);
 	cmd->req.in_len = more;
-	cmd->req.out_len = vhca_cm_more(c->out_len, XENVHCA_CM_OUT);
+	cmd->req.out_len = vhca_slot_more(c->out_len, XENVHCA_CM_OUT);
 }
 
 /* The header was checked: there are not more udata than were asked for. */
 static int call_store(const struct vhca_cmd *cmd, struct vhca_cm_call *c)
 {
 	const struct xenvhca_cm_command_rsp *rsp = &cmd->rsp.u.cm_command;
-	u16 more = vhca_cm_more(rsp->out_len, sizeof(rsp->out));
+	u16 more = vhca_slot_more(rsp->out_len, sizeof(rsp->out));
 
 	if (rsp->out_len > c->out_len || more != cmd->rsp.out_len)
 		return -EIO;

@@ -156,11 +156,12 @@ def defined(text, name):
 
 
 # Links of a verb's path that there are not: what the daemon does without a system call
-# of the verbs kernel; and files, of which the frontend has one path for all kinds
-# (frontend/files/file.h).
+# of the verbs kernel; and files, of which either side has one path for all kinds
+# (frontend/files/file.h, backend/verbs/file.h).
 NO_LINK = {"uv_get_info", "uv_query_pkey_table", "uv_query_counter_names",
            "uv_query_counters", "uv_dealloc_ucontext"} | {
-    f"vhca_cmd_{verb}_{kind}" for verb in ("alloc", "dealloc") for kind in ("cm", "umad")}
+    f"{layer}_{verb}_{kind}" for layer in ("vhca_cmd", "uv")
+    for verb in ("alloc", "dealloc") for kind in ("cm", "umad")}
 
 
 def check_ops(t):

@@ -67,8 +67,8 @@ int command(uint32_t cmd, const void *in, size_t len, uint32_t from)
 	r->in_len = (uint16_t)len;
 	r->out_len = op->out;
 	r->from = from;
-	g->req.in_len = vhca_cm_more(r->in_len, sizeof(r->in));
-	g->req.out_len = vhca_cm_more(op->out, XENVHCA_CM_OUT);
+	g->req.in_len = vhca_slot_more(r->in_len, sizeof(r->in));
+	g->req.out_len = vhca_slot_more(op->out, XENVHCA_CM_OUT);
 	memcpy(r->in, p, len - g->req.in_len);
 	memcpy(g->req.udata, p + sizeof(r->in), g->req.in_len);
 	err = guest_cmd(g, XENVHCA_OP_CM_COMMAND);

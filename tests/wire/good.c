@@ -195,8 +195,8 @@ void wire_good_cm(const struct ctx *c, uint32_t cmd, struct xenvhca_request *r)
 	q->in_len = op->in;
 	q->out_len = op->out;
 	q->from = cmd == RDMA_USER_CM_CMD_MIGRATE_ID ? c->cm : 0;
-	r->in_len = vhca_cm_more(op->in, XENVHCA_CM_IN);
-	r->out_len = vhca_cm_more(op->out, XENVHCA_CM_OUT);
+	r->in_len = vhca_slot_more(op->in, XENVHCA_CM_IN);
+	r->out_len = vhca_slot_more(op->out, XENVHCA_CM_OUT);
 	if (cmd == RDMA_USER_CM_CMD_CREATE_ID)
 		q->in[17] = RDMA_PS_TCP >> 8, q->in[16] = RDMA_PS_TCP & 0xff;
 	else if (op->at_id < XENVHCA_CM_IN)

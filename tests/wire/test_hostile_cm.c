@@ -67,7 +67,7 @@ static void lengths(void **state)
 		for (len = 0; op_of(cmd) && len < 600; len++) {
 			wire_good_cm(&w->c, cmd, &req);
 			req.u.cm_command.in_len = len;
-			req.in_len = vhca_cm_more(len, XENVHCA_CM_IN);
+			req.in_len = vhca_slot_more(len, XENVHCA_CM_IN);
 			if (req.in_len > XENVHCA_UDATA_SIZE)
 				req.in_len = 0;
 			if (len < op_of(cmd)->in ||
@@ -75,7 +75,7 @@ static void lengths(void **state)
 				refused(w, &req, -22, "a wrong in_len");
 			wire_good_cm(&w->c, cmd, &req);
 			req.u.cm_command.out_len = len;
-			req.out_len = vhca_cm_more(len, XENVHCA_CM_OUT);
+			req.out_len = vhca_slot_more(len, XENVHCA_CM_OUT);
 			if (len < op_of(cmd)->out_min || len > op_of(cmd)->out)
 				refused(w, &req, -22, "a wrong out_len");
 		}
