@@ -35,8 +35,6 @@ struct vhca_cm_call {
 	u16 in_len, room;		/* room: of the process for the answer */
 	u16 out_len;
 	u32 from;			/* MIGRATE_ID: handle */
-	u16 seq;
-	bool events;
 	u8 in[VHCA_CM_MAX_IN] __aligned(8);
 	u8 out[VHCA_CM_MAX_OUT] __aligned(8);
 };
@@ -147,13 +145,14 @@ void vhca_cm_end_free(struct vhca_cm_end *end);
 void vhca_cm_ids_removed(struct vhca_cm_part *part);
 
 /* ---- cmd_cm.c ---- */
-/* A short answer is -EIO; c->out_len is what it has. */
-int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c);
+/* A command to a part: 0 or -errno. A bad answer is -EIO; c->out_len is what it has. */
+int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c);
 
 /* ---- cm_place.c; all under cm->lock ---- */
-/* A command to a part, or to an end: 0 or -errno. */
-int vhca_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c);
+/* A command to an end: 0 or -errno. */
 int vhca_cm_send_to(struct vhca_cm_end *end, struct vhca_cm_call *c);
+/* To the first end: of an id that is placed the backend says what can be done. */
+int vhca_cm_at_first(struct vhca_cm_id *id, struct vhca_cm_call *c);
 /* It ends at the backend. */
 void vhca_cm_end_drop(struct vhca_cm_id *id, struct vhca_cm_end *end);
 /* Where commands go that are for one end: the first one, or ERR_PTR(). */

@@ -22,25 +22,10 @@ static void put_id(struct vhca_cm_call *c, u32 id)
 		memcpy(c->in + c->op->at_id, &id, sizeof(id));
 }
 
-int vhca_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c)
-{
-	int rc = vhca_file_lock(&part->f);
-
-	if (rc)
-		return rc;
-	c->out_len = c->room;
-	vhca_file_ask(&part->f);
-	rc = vhca_cmd_cm_command(part->f.dev, part->f.handle, c);
-	if (!rc)
-		vhca_file_notify(&part->f, c->seq, c->events);
-	vhca_file_unlock(&part->f);
-	return rc;
-}
-
 int vhca_cm_send_to(struct vhca_cm_end *end, struct vhca_cm_call *c)
 {
 	put_id(c, end->id);
-	return vhca_cm_command(end->part, c);
+	return vhca_cmd_cm_command(end->part, c);
 }
 
 /* A command of our own, in cm->call. */
@@ -112,7 +97,7 @@ static struct vhca_cm_end *end_make(struct vhca_cm_id *id,
 	in.uid = id->uid ? id->id : 0;
 	c = own(id->cm, RDMA_USER_CM_CMD_CREATE_ID, &in, sizeof(in),
 		sizeof(struct rdma_ucm_create_id_resp));
-	rc = vhca_cm_command(part, c);
+	rc = vhca_cmd_cm_command(part, c);
 	if (!rc && c->out_len < sizeof(end->id))
 		rc = -EIO;
 	if (rc) {
@@ -380,8 +365,7 @@ void vhca_cm_extend(struct vhca_cm *cm)
 
 /* ---- commands ---- */
 
-/* Of one that is placed the backend says what can be done. */
-static int at_first(struct vhca_cm_id *id, struct vhca_cm_call *c)
+int vhca_cm_at_first(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
 	struct vhca_cm_end *end = vhca_cm_somewhere(id);
 
@@ -390,30 +374,22 @@ static int at_first(struct vhca_cm_id *id, struct vhca_cm_call *c)
 
 int vhca_cm_bind(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
-	u16 at = c->cmd == RDMA_USER_CM_CMD_BIND ?
-		 offsetof(struct rdma_ucm_bind, addr) :
-		 offsetof(struct rdma_ucm_bind_ip, addr);
 	struct addr a;
 
 	if (id->placed || id->any || id->removed)
-		return at_first(id, c);
-	addr_load(c->in + at, &a);
+		return vhca_cm_at_first(id, c);
+	addr_load(c->in + c->op->at_src, &a);
 	return a.any ? bind_any(id, a.family, a.port) : place(id, &a, c);
 }
 
 int vhca_cm_resolve(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
-	bool ip = c->cmd == RDMA_USER_CM_CMD_RESOLVE_IP;
 	struct addr src, dst;
 
 	if (id->placed || id->removed)
-		return at_first(id, c);
-	addr_load(c->in + (ip ? offsetof(struct rdma_ucm_resolve_ip, src_addr) :
-			   offsetof(struct rdma_ucm_resolve_addr, src_addr)),
-		  &src);
-	addr_load(c->in + (ip ? offsetof(struct rdma_ucm_resolve_ip, dst_addr) :
-			   offsetof(struct rdma_ucm_resolve_addr, dst_addr)),
-		  &dst);
+		return vhca_cm_at_first(id, c);
+	addr_load(c->in + c->op->at_src, &src);
+	addr_load(c->in + c->op->at_dst, &dst);
 	return place(id, src.family && !src.any ? &src : &dst, c);
 }
 
@@ -423,7 +399,7 @@ int vhca_cm_listen(struct vhca_cm_id *id, struct vhca_cm_call *c)
 	int rc = 0;
 
 	if (id->placed || id->removed)
-		return at_first(id, c);
+		return vhca_cm_at_first(id, c);
 	if (!id->any)
 		rc = bind_any(id, AF_INET, 0);
 	if (not_here(rc))

@@ -245,13 +245,6 @@ static int query(struct vhca_cm_id *id, struct vhca_cm_call *c)
 	return rc;
 }
 
-static int at_one(struct vhca_cm_id *id, struct vhca_cm_call *c)
-{
-	struct vhca_cm_end *end = vhca_cm_somewhere(id);
-
-	return IS_ERR(end) ? PTR_ERR(end) : vhca_cm_send_to(end, c);
-}
-
 static int execute(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
 	struct vhca_cm_id *id;
@@ -286,7 +279,7 @@ static int execute(struct vhca_cm *cm, struct vhca_cm_call *c)
 	case RDMA_USER_CM_CMD_QUERY:
 		return query(id, c);
 	default:
-		return at_one(id, c);
+		return vhca_cm_at_first(id, c);
 	}
 }
 

@@ -7,38 +7,41 @@
  */
 #include "cm.h"
 
-static void call_load(struct vhca_cmd *cmd, u32 cm, const struct vhca_cm_call *c)
+static void call_load(struct vhca_cmd *cmd, const struct vhca_cm_call *c)
 {
 	struct xenvhca_cm_command_req *req = &cmd->req.u.cm_command;
-	u16 more = vhca_slot_more(c->in_len, sizeof(req->in));
 
 	*req = (struct xenvhca_cm_command_req){
-		.cm = cm, .cmd = c->cmd, .in_len = c->in_len,
-		.out_len = c->out_len, .from = c->from,
+		.cmd = c->cmd, .in_len = c->in_len, .out_len = c->room,
+		.from = c->from,
 	};
-	memcpy(req->in, c->in, c->in_len - more);
-	memcpy(cmd->req.udata, c->in + sizeof(req->in), more);
-	cmd->req.in_len = more;
-	cmd->req.out_len = vhca_slot_more(c->out_len, XENVHCA_CM_OUT);
+	cmd->req.in_len = vhca_slot_put(req->in, sizeof(req->in),
+					cmd->req.udata, c->in, c->in_len);
+	cmd->req.out_len = vhca_slot_more(c->room, XENVHCA_CM_OUT);
 }
 
 /* The header was checked: there are not more udata than were asked for. */
-static int call_store(const struct vhca_cmd *cmd, struct vhca_cm_call *c)
+static int call_answer(struct vhca_file *file, const struct vhca_cmd *cmd)
 {
 	const struct xenvhca_cm_command_rsp *rsp = &cmd->rsp.u.cm_command;
-	u16 more = vhca_slot_more(rsp->out_len, sizeof(rsp->out));
 
-	if (rsp->out_len > c->out_len || more != cmd->rsp.out_len)
+	if (rsp->out_len > cmd->req.u.cm_command.out_len ||
+	    cmd->rsp.out_len != vhca_slot_more(rsp->out_len, sizeof(rsp->out)))
 		return -EIO;
-	c->out_len = rsp->out_len;
-	c->seq = rsp->seq;
-	c->events = rsp->events;
-	memcpy(c->out, rsp->out, c->out_len - more);
-	memcpy(c->out + sizeof(rsp->out), cmd->rsp.udata, more);
+	vhca_file_notify(file, rsp->seq, rsp->events);
 	return 0;
 }
 
-int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c)
+static void call_store(const struct vhca_cmd *cmd, struct vhca_cm_call *c)
+{
+	const struct xenvhca_cm_command_rsp *rsp = &cmd->rsp.u.cm_command;
+
+	c->out_len = rsp->out_len;
+	vhca_slot_take(c->out, c->out_len, rsp->out, sizeof(rsp->out),
+		       cmd->rsp.udata);
+}
+
+int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c)
 {
 	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_CM_COMMAND, 0);
 	/* Nobody could tell afterwards in which file the id is. */
@@ -48,16 +51,10 @@ int vhca_cmd_cm_command(struct vhca_dev *dev, u32 cm, struct vhca_cm_call *c)
 
 	if (!cmd)
 		return -ENOMEM;
-	call_load(cmd, cm, c);
-	/* The backend takes so many; all other slots are for verbs. */
-	rc = down_killable(&dev->cm_slots);
-	if (!rc) {
-		rc = vhca_ring_submit(dev, &cmd, flags);
-		up(&dev->cm_slots);
-	}
+	call_load(cmd, c);
+	rc = vhca_file_command(&part->f, &cmd, flags, call_answer);
 	if (!rc)
-		rc = call_store(cmd, c);
-	if (cmd)	/* else the ring holds it until the late answer */
-		vhca_cmd_free(cmd);
+		call_store(cmd, c);
+	vhca_cmd_free(cmd);
 	return rc;
 }

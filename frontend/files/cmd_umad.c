@@ -5,110 +5,146 @@
  * The opcodes of management datagrams. A datagram fits a slot; what is received may be
  * longer and comes in parts. They run in the process that made the system call.
  */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
 #include "umad.h"
 #include "vhca.h"
 
-/* Consumes @cmd; its answer is in *rsp, which may be NULL. */
-static int umad_submit(struct vhca_dev *dev, struct vhca_cmd *cmd,
-		       unsigned int flags, struct xenvhca_response *rsp)
+/* An agent whose number did not arrive goes with its file. */
+int vhca_cmd_register_umad(struct vhca_umad *umad,
+			   const struct ib_user_mad_reg_req2 *r, u32 *id)
 {
-	int rc = vhca_ring_submit(dev, &cmd, flags);
+	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_REGISTER_UMAD, 0);
+	struct xenvhca_register_umad_req *req;
+	int rc;
 
-	if (!rc && rsp)
-		*rsp = cmd->rsp;
-	if (cmd)	/* else the ring holds it until the late answer */
-		vhca_cmd_free(cmd);
+	if (!cmd)
+		return -ENOMEM;
+	req = &cmd->req.u.register_umad;
+	req->qpn = r->qpn;
+	req->mgmt_class = r->mgmt_class;
+	req->mgmt_class_version = r->mgmt_class_version;
+	req->rmpp_version = r->rmpp_version;
+	if (r->mgmt_class) {		/* else nothing else counts */
+		req->oui = r->oui;
+		memcpy(req->method_mask, r->method_mask,
+		       sizeof(req->method_mask));
+	}
+	rc = vhca_file_command(&umad->f, &cmd, 0, NULL);
+	if (!rc) {
+		*id = cmd->rsp.u.register_umad.id;
+		rc = *id < XENVHCA_UMAD_AGENTS ? 0 : -EIO;
+	}
+	vhca_cmd_free(cmd);
 	return rc;
 }
 
-/* An agent whose number did not arrive goes with its file. */
-int vhca_cmd_register_umad(struct vhca_dev *dev,
-			   const struct xenvhca_register_umad_req *req, u32 *id)
+int vhca_cmd_unregister_umad(struct vhca_umad *umad, u32 id)
 {
-	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_REGISTER_UMAD, 0);
-	struct xenvhca_response rsp;
+	struct vhca_cmd *cmd;
+	int rc;
+
+	if (id >= XENVHCA_UMAD_AGENTS)
+		return -EINVAL;
+	cmd = vhca_cmd_alloc(XENVHCA_OP_UNREGISTER_UMAD, 0);
+	if (!cmd)
+		return -ENOMEM;
+	cmd->req.u.unregister_umad.id = id;
+	rc = vhca_file_command(&umad->f, &cmd, VHCA_CMD_DESTROY, NULL);
+	vhca_cmd_free(cmd);
+	return rc;
+}
+
+int vhca_cmd_send_umad(struct vhca_umad *umad, const u8 *packet, u16 len)
+{
+	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_SEND_UMAD, 0);
 	int rc;
 
 	if (!cmd)
 		return -ENOMEM;
-	cmd->req.u.register_umad = *req;
-	rc = umad_submit(dev, cmd, 0, &rsp);
-	if (rc)
-		return rc;
-	*id = rsp.u.register_umad.id;
-	return *id < XENVHCA_UMAD_AGENTS ? 0 : -EIO;
-}
-
-int vhca_cmd_unregister_umad(struct vhca_dev *dev, u32 umad, u32 id)
-{
-	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_UNREGISTER_UMAD, 0);
-
-	if (!cmd)
-		return -ENOMEM;
-	cmd->req.u.unregister_umad.umad = umad;
-	cmd->req.u.unregister_umad.id = id;
-	return umad_submit(dev, cmd, VHCA_CMD_DESTROY, NULL);
-}
-
-int vhca_cmd_send_umad(struct vhca_dev *dev, u32 umad, const void *packet,
-		       u16 len)
-{
-	u16 first = min_t(u16, len, XENVHCA_UMAD_BODY);
-	struct vhca_cmd *cmd;
-
-	if (len > XENVHCA_UMAD_SEND_MAX)
-		return -EINVAL;
-	cmd = vhca_cmd_alloc(XENVHCA_OP_SEND_UMAD, 0);
-	if (!cmd)
-		return -ENOMEM;
-	cmd->req.u.send_umad.umad = umad;
 	cmd->req.u.send_umad.len = len;
-	memcpy(cmd->req.u.send_umad.packet, packet, first);
-	memcpy(cmd->req.udata, (const u8 *)packet + first, len - first);
-	cmd->req.in_len = len - first;
-	return umad_submit(dev, cmd, 0, NULL);
+	cmd->req.in_len = vhca_slot_put(cmd->req.u.send_umad.packet,
+					XENVHCA_UMAD_BODY, cmd->req.udata,
+					packet, len);
+	rc = vhca_file_command(&umad->f, &cmd, 0, NULL);
+	vhca_cmd_free(cmd);
+	return rc;
 }
 
-/* The header was checked: there are not more udata than were asked for. */
-static int part_store(const struct xenvhca_response *rsp, u32 offset,
-		      struct vhca_umad_part *part)
+void vhca_umad_drop(struct vhca_umad *umad)
 {
-	const struct xenvhca_recv_umad_rsp *r = &rsp->u.recv_umad;
-	u16 first;
+	kvfree(umad->packet);
+	umad->packet = NULL;
+	umad->room = 0;
+	umad->at = 0;
+	WRITE_ONCE(umad->full, false);
+}
 
-	part->len = r->len;
-	part->seq = r->seq;
-	part->events = r->events;
-	part->nr = 0;
-	if (!r->len)
-		return offset || rsp->out_len ? -EIO : 0;
-	if (r->len > XENVHCA_UMAD_RECV_MAX || r->len <= offset ||
-	    r->len < sizeof(struct ib_user_mad_hdr) + VHCA_MAD_HEAD)
-		return -EIO;
-	part->nr = min_t(u32, r->len - offset, VHCA_UMAD_SLOT);
-	first = min_t(u16, part->nr, XENVHCA_UMAD_BODY);
-	if (rsp->out_len != part->nr - first)
-		return -EIO;
-	memcpy(part->octet, r->packet, first);
-	memcpy(part->octet + first, rsp->udata, part->nr - first);
+static int packet_room(struct vhca_umad *umad, u32 len)
+{
+	u8 *p;
+
+	if (umad->room >= len)
+		return 0;
+	p = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return -ENOMEM;
+	vhca_umad_drop(umad);
+	umad->packet = p;
+	umad->room = len;
 	return 0;
 }
 
-int vhca_cmd_recv_umad(struct vhca_dev *dev, u32 umad, u32 offset,
-		       struct vhca_umad_part *part)
+/*
+ * The octets from umad->at on; -EAGAIN: there is no packet. The header was checked:
+ * there are not more udata than were asked for.
+ */
+static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 {
-	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_RECV_UMAD, 0);
+	struct vhca_umad *umad = container_of(file, struct vhca_umad, f);
+	const struct xenvhca_recv_umad_rsp *r = &cmd->rsp.u.recv_umad;
+	u32 nr;
 	int rc;
 
+	if (r->len > XENVHCA_UMAD_RECV_MAX || (r->len ? r->len <= umad->at ||
+	    r->len < sizeof(struct ib_user_mad_hdr) + VHCA_MAD_HEAD : umad->at))
+		return -EIO;
+	nr = min_t(u32, r->len - umad->at, VHCA_UMAD_SLOT);
+	if (cmd->rsp.out_len != vhca_slot_more(nr, XENVHCA_UMAD_BODY))
+		return -EIO;
+	vhca_file_notify(file, r->seq, r->events);
+	if (!r->len)
+		return -EAGAIN;
+	if (umad->at && r->len != umad->len)
+		return -EIO;
+	rc = packet_room(umad, r->len);
+	if (rc)
+		return rc;
+	umad->len = r->len;
+	vhca_slot_take(umad->packet + umad->at, nr, r->packet,
+		       XENVHCA_UMAD_BODY, cmd->rsp.udata);
+	umad->at += nr;
+	return 0;
+}
+
+/*
+ * The backend gives a packet away with its last octet, so there is room for one that has
+ * a single part before it is asked for.
+ */
+int vhca_cmd_recv_umad(struct vhca_umad *umad)
+{
+	struct vhca_cmd *cmd;
+	int rc = packet_room(umad, VHCA_UMAD_SLOT);
+
+	if (rc)
+		return rc;
+	cmd = vhca_cmd_alloc(XENVHCA_OP_RECV_UMAD, 0);
 	if (!cmd)
 		return -ENOMEM;
-	cmd->req.u.recv_umad.umad = umad;
-	cmd->req.u.recv_umad.offset = offset;
+	cmd->req.u.recv_umad.offset = umad->at;
 	cmd->req.out_len = XENVHCA_UDATA_SIZE;
-	rc = vhca_ring_submit(dev, &cmd, 0);
-	if (!rc)
-		rc = part_store(&cmd->rsp, offset, part);
-	if (cmd)	/* else the ring holds it until the late answer */
-		vhca_cmd_free(cmd);
+	rc = vhca_file_command(&umad->f, &cmd, 0, part_store);
+	vhca_cmd_free(cmd);
 	return rc;
 }

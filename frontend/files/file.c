@@ -59,20 +59,16 @@ static int file_alloc(struct vhca_file *file)
 	return rc;
 }
 
-int vhca_file_ready(struct vhca_file *file)
-{
-	if (!file->dev)
-		return -EIO;
-	return file->handle ? 0 : file_alloc(file);
-}
-
 int vhca_file_lock(struct vhca_file *file)
 {
-	int rc;
+	int rc = 0;
 
 	if (mutex_lock_killable(&file->lock))
 		return -EINTR;
-	rc = vhca_file_ready(file);
+	if (!file->dev)
+		rc = -EIO;
+	else if (!file->handle)
+		rc = file_alloc(file);
 	if (rc)
 		mutex_unlock(&file->lock);
 	return rc;

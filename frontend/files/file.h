@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
+struct vhca_cmd;
 struct vhca_dev;
 struct vhca_file;
 
@@ -52,17 +53,24 @@ void vhca_file_release(struct vhca_file *file);
 /* Nobody joins any more: all files of the device are closed, and fail. Sleeps. */
 void vhca_files_close(struct vhca_dev *dev);
 /*
- * Under file->lock: the device is there, and the backend has the file. 0, -EIO: it is
- * gone, or the error of its allocation.
+ * The device is there, and the backend has the file, until vhca_file_unlock(). 0, -EINTR,
+ * -EIO: it is gone, or the error of its allocation.
  */
-int vhca_file_ready(struct vhca_file *file);
-/* The same, locked until vhca_file_unlock(). -EINTR, too. */
 int vhca_file_lock(struct vhca_file *file);
 void vhca_file_unlock(struct vhca_file *file);
 
 /* ---- file_event.c ---- */
-/* A command is to be sent. */
-void vhca_file_ask(struct vhca_file *file);
+/*
+ * A command of the file, whose handle the request's body begins with. As
+ * vhca_ring_submit(), or the error of vhca_file_lock(); the caller frees *cmd, which is
+ * NULL if the ring holds the command until the late answer. @answer: checks an answer
+ * that says whether there are events, then tells vhca_file_notify(), 0 or -errno; NULL:
+ * it does not say so.
+ */
+int vhca_file_command(struct vhca_file *file, struct vhca_cmd **cmd,
+		      unsigned int flags,
+		      int (*answer)(struct vhca_file *file,
+				    const struct vhca_cmd *cmd));
 /* The backend says whether it has events. True: there were none before. Any context. */
 bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events);
 /* Such a statement may have been lost: somebody has to ask. Upcall, evt_lock. */

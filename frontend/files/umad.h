@@ -12,6 +12,7 @@
 #include <xen/io/vhcaif.h>
 
 #include "file.h"
+#include "vhca-slot.h"
 
 struct file;
 struct poll_table_struct;
@@ -37,32 +38,23 @@ struct vhca_umad {
 	u8 *packet;
 };
 
-/* What the backend says of its first packet. */
-struct vhca_umad_part {
-	u32 len;			/* of it, 0: there is none */
-	u16 seq;
-	bool events;
-	u16 nr;				/* octets that are here */
-	u8 octet[VHCA_UMAD_SLOT];
-};
-
 /* ---- umad.c ---- */
 /* A device was registered: it gets its file in /dev, if the backend serves it. Sleeps. */
 void vhca_umad_add(struct vhca_dev *dev);
 /* It goes: nobody opens it any more. Its files: vhca_files_close(). Idempotent; sleeps. */
 void vhca_umad_remove(struct vhca_dev *dev);
 
-/* ---- cmd_umad.c ---- */
-/* @id: below XENVHCA_UMAD_AGENTS. */
-int vhca_cmd_register_umad(struct vhca_dev *dev,
-			   const struct xenvhca_register_umad_req *req, u32 *id);
-int vhca_cmd_unregister_umad(struct vhca_dev *dev, u32 umad, u32 id);
+/* ---- cmd_umad.c; 0 or -errno ---- */
+/* *id: below XENVHCA_UMAD_AGENTS. */
+int vhca_cmd_register_umad(struct vhca_umad *umad,
+			   const struct ib_user_mad_reg_req2 *r, u32 *id);
+int vhca_cmd_unregister_umad(struct vhca_umad *umad, u32 id);
 /* @packet: @len octets, XENVHCA_UMAD_SEND_MAX at most. */
-int vhca_cmd_send_umad(struct vhca_dev *dev, u32 umad, const void *packet,
-		       u16 len);
-/* The octets from @offset on: 0 and *part, or -EIO: they are not what they must be. */
-int vhca_cmd_recv_umad(struct vhca_dev *dev, u32 umad, u32 offset,
-		       struct vhca_umad_part *part);
+int vhca_cmd_send_umad(struct vhca_umad *umad, const u8 *packet, u16 len);
+/* The next part, into umad->packet. -EAGAIN: there is no packet. Under umad->reader. */
+int vhca_cmd_recv_umad(struct vhca_umad *umad);
+/* The packet was read, or cannot be fetched. */
+void vhca_umad_drop(struct vhca_umad *umad);
 
 /* ---- umad_file.c: as the system calls ---- */
 ssize_t vhca_umad_read(struct file *filp, char __user *buf, size_t count,

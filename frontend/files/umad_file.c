@@ -10,10 +10,8 @@
  */
 #include <linux/delay.h>
 #include <linux/fs.h>
-#include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "umad.h"
@@ -34,25 +32,6 @@ static size_t head(const struct vhca_umad *umad)
 
 /* ---- agents ---- */
 
-static int vhca_register_umad(struct vhca_umad *umad,
-			      struct xenvhca_register_umad_req *req, u32 *id)
-{
-	req->umad = umad->f.handle;
-	if (!req->mgmt_class) {		/* nothing else counts then */
-		req->method_mask[0] = 0;
-		req->method_mask[1] = 0;
-		req->oui = 0;
-	}
-	return vhca_cmd_register_umad(umad->f.dev, req, id);
-}
-
-static int vhca_unregister_umad(struct vhca_umad *umad, u32 id)
-{
-	if (id >= XENVHCA_UMAD_AGENTS)
-		return -EINVAL;
-	return vhca_cmd_unregister_umad(umad->f.dev, umad->f.handle, id);
-}
-
 /* What two threads do at once comes in one order or the other. */
 static int enable_pkey(struct vhca_umad *umad)
 {
@@ -62,31 +41,20 @@ static int enable_pkey(struct vhca_umad *umad)
 	return 0;
 }
 
-/* The process cannot be told of the agent. If the device is gone, so is the agent. */
-static int agent_undo(struct vhca_umad *umad, u32 id)
-{
-	if (!vhca_file_lock(&umad->f)) {
-		vhca_unregister_umad(umad, id);
-		vhca_file_unlock(&umad->f);
-	}
-	return -EFAULT;
-}
-
 /* @arg: the process' struct, which begins with the number. @known: the new header. */
 static int agent_new(struct vhca_umad *umad, u32 __user *arg,
-		     struct xenvhca_register_umad_req *req, bool known)
+		     const struct ib_user_mad_reg_req2 *r, bool known)
 {
 	u32 id;
-	int rc = vhca_file_lock(&umad->f);
+	int rc = vhca_cmd_register_umad(umad, r, &id);
 
 	if (rc)
 		return rc;
-	rc = vhca_register_umad(umad, req, &id);
-	vhca_file_unlock(&umad->f);
-	if (rc)
-		return rc;
-	if (put_user(id, arg))
-		return agent_undo(umad, id);
+	if (put_user(id, arg)) {
+		/* If the device is gone, so is the agent. */
+		vhca_cmd_unregister_umad(umad, id);
+		return -EFAULT;
+	}
 	if (known)			/* unless an agent was there before */
 		enable_pkey(umad);
 	WRITE_ONCE(umad->used, true);
@@ -95,26 +63,25 @@ static int agent_new(struct vhca_umad *umad, u32 __user *arg,
 
 static int reg_agent(struct vhca_umad *umad, void __user *arg)
 {
-	struct xenvhca_register_umad_req req = {};
+	struct ib_user_mad_reg_req2 r2 = {};
 	struct ib_user_mad_reg_req r;
 
 	if (copy_from_user(&r, arg, sizeof(r)))
 		return -EFAULT;
 	if (r.qpn > 1)
 		return -EINVAL;
-	req.qpn = r.qpn;
-	req.mgmt_class = r.mgmt_class;
-	req.mgmt_class_version = r.mgmt_class_version;
-	req.rmpp_version = r.rmpp_version;
-	req.oui = r.oui[0] << 16 | r.oui[1] << 8 | r.oui[2];
-	memcpy(req.method_mask, r.method_mask, sizeof(req.method_mask));
-	return agent_new(umad, arg, &req, false);
+	r2.qpn = r.qpn;
+	r2.mgmt_class = r.mgmt_class;
+	r2.mgmt_class_version = r.mgmt_class_version;
+	r2.rmpp_version = r.rmpp_version;
+	r2.oui = r.oui[0] << 16 | r.oui[1] << 8 | r.oui[2];
+	memcpy(r2.method_mask, r.method_mask, sizeof(r2.method_mask));
+	return agent_new(umad, arg, &r2, false);
 }
 
 static int reg_agent2(struct vhca_umad *umad, void __user *arg)
 {
 	struct ib_user_mad_reg_req2 __user *user = arg;
-	struct xenvhca_register_umad_req req = {};
 	struct ib_user_mad_reg_req2 r;
 
 	if (copy_from_user(&r, arg, sizeof(r)))
@@ -125,28 +92,14 @@ static int reg_agent2(struct vhca_umad *umad, void __user *arg)
 		return put_user(0, &user->flags) ? -EFAULT : -EINVAL;
 	if (r.mgmt_class && r.oui >> 24)
 		return -EINVAL;
-	req.qpn = r.qpn;
-	req.mgmt_class = r.mgmt_class;
-	req.mgmt_class_version = r.mgmt_class_version;
-	req.rmpp_version = r.rmpp_version;
-	req.oui = r.oui;
-	memcpy(req.method_mask, r.method_mask, sizeof(req.method_mask));
-	return agent_new(umad, arg, &req, true);
+	return agent_new(umad, arg, &r, true);
 }
 
 static int unreg_agent(struct vhca_umad *umad, u32 __user *arg)
 {
 	u32 id;
-	int rc;
 
-	if (get_user(id, arg))
-		return -EFAULT;
-	rc = vhca_file_lock(&umad->f);
-	if (rc)
-		return rc;
-	rc = vhca_unregister_umad(umad, id);
-	vhca_file_unlock(&umad->f);
-	return rc;
+	return get_user(id, arg) ? -EFAULT : vhca_cmd_unregister_umad(umad, id);
 }
 
 long vhca_umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -169,12 +122,6 @@ long vhca_umad_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 }
 
 /* ---- write() ---- */
-
-/* Under umad->f.lock. */
-static int vhca_send_umad(struct vhca_umad *umad, const void *packet, u16 len)
-{
-	return vhca_cmd_send_umad(umad->f.dev, umad->f.handle, packet, len);
-}
 
 /* The packet as the backend wants it; its length, or -errno. */
 static int load(const struct vhca_umad *umad, const char __user *buf,
@@ -199,17 +146,6 @@ static int load(const struct vhca_umad *umad, const char __user *buf,
 	return HEAD + count - len;
 }
 
-static int send_once(struct vhca_umad *umad, const void *packet, u16 len)
-{
-	int rc = vhca_file_lock(&umad->f);
-
-	if (rc)
-		return rc;
-	rc = vhca_send_umad(umad, packet, len);
-	vhca_file_unlock(&umad->f);
-	return rc;
-}
-
 /* Natively it never is too fast, so this waits with O_NONBLOCK as well, for a while. */
 ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
 			loff_t *pos)
@@ -222,7 +158,7 @@ ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
 	if (len < 0)
 		return len;
 	for (;;) {
-		rc = send_once(umad, packet, len);
+		rc = vhca_cmd_send_umad(umad, packet, len);
 		if (rc != -EAGAIN || !again--)
 			return rc ? rc : count;
 		schedule_timeout_killable(msecs_to_jiffies(AGAIN_MS));
@@ -239,90 +175,25 @@ static bool readable(const struct vhca_umad *umad)
 	       READ_ONCE(umad->f.gone);
 }
 
-/* It was read, or cannot be fetched. */
-static void packet_drop(struct vhca_umad *umad)
-{
-	kvfree(umad->packet);
-	umad->packet = NULL;
-	umad->room = 0;
-	umad->at = 0;
-	WRITE_ONCE(umad->full, false);
-}
-
-static int packet_room(struct vhca_umad *umad, u32 len)
-{
-	u8 *p;
-
-	if (umad->room >= len)
-		return 0;
-	p = kvmalloc(len, GFP_KERNEL_ACCOUNT);
-	if (!p)
-		return -ENOMEM;
-	packet_drop(umad);
-	umad->packet = p;
-	umad->room = len;
-	return 0;
-}
-
-/* Under umad->f.lock. The next part of the packet; -EAGAIN: there is none. */
-static int vhca_recv_umad(struct vhca_umad *umad, struct vhca_umad_part *part)
-{
-	int rc;
-
-	vhca_file_ask(&umad->f);
-	rc = vhca_cmd_recv_umad(umad->f.dev, umad->f.handle, umad->at, part);
-	if (rc)
-		return rc;
-	vhca_file_notify(&umad->f, part->seq, part->events);
-	if (!part->len)
-		return -EAGAIN;
-	if (umad->at && part->len != umad->len)
-		return -EIO;
-	rc = umad->at ? 0 : packet_room(umad, part->len);
-	if (rc)
-		return rc;
-	umad->len = part->len;
-	memcpy(umad->packet + umad->at, part->octet, part->nr);
-	umad->at += part->nr;
-	return 0;
-}
-
 /*
- * Under umad->f.lock. The backend gives a packet away with its last octet, so there is
- * room for one that has a single part before it is asked for. As natively, no signal
- * interrupts a read() of what is there; a killed process reads no more.
+ * As natively, no signal interrupts a read() of what is there; a killed process reads no
+ * more.
  */
-static int fetch_parts(struct vhca_umad *umad, struct vhca_umad_part *part)
+static int fetch(struct vhca_umad *umad)
 {
-	int rc = packet_room(umad, VHCA_UMAD_SLOT);
+	int rc = 0;
 
 	while (!rc) {
-		rc = vhca_recv_umad(umad, part);
+		rc = vhca_cmd_recv_umad(umad);
 		if (rc || umad->at == umad->len)
 			break;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 	}
 	if (rc)
-		packet_drop(umad);
+		vhca_umad_drop(umad);
 	else
 		WRITE_ONCE(umad->full, true);
-	return rc;
-}
-
-static int fetch(struct vhca_umad *umad)
-{
-	struct vhca_umad_part *part = kmalloc(sizeof(*part), GFP_KERNEL);
-	int rc;
-
-	if (!part)
-		return -ENOMEM;
-	rc = vhca_file_lock(&umad->f);
-	if (!rc) {
-		rc = fetch_parts(umad, part);
-		vhca_file_unlock(&umad->f);
-	}
-	kfree(part);
 	return rc;
 }
 
@@ -347,7 +218,7 @@ static ssize_t give(struct vhca_umad *umad, char __user *buf, size_t count)
 		return -EFAULT;
 	if (len < umad->len - HEAD)
 		return -ENOSPC;
-	packet_drop(umad);
+	vhca_umad_drop(umad);
 	return n + len;
 }
 

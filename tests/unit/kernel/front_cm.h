@@ -43,6 +43,8 @@ struct file_operations {
 #define DEFINE_MUTEX(m)		struct mutex m
 #define spin_lock_irq(l)
 #define spin_unlock_irq(l)
+#define down_killable(s)	((s)->n--, 0)
+#define up(s)			((s)->n++)
 #define signal_pending(t)	signals	/* or it would wait for ever */
 static bool signals;
 #define wait_event_interruptible(wq, cond) ((cond) ? 0 : -ERESTARTSYS)
@@ -118,6 +120,7 @@ static int xa_alloc_cyclic(struct numbers *xa, u32 *id, void *p, int limit,
 static struct fd fdget(unsigned int fd);
 
 #include "copy/file_event.c"
+#include "copy/cmd_cm.c"
 #include "copy/cm_id.c"
 #include "copy/cm_place.c"
 #include "copy/cm_event.c"
@@ -213,21 +216,54 @@ static int answer(struct backend *b, struct vhca_cm_call *c)
 	}
 }
 
-int vhca_cmd_cm_command(struct vhca_dev *d, u32 file, struct vhca_cm_call *c)
+struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
+{
+	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
+
+	cmd->req.op = op;
+	return cmd;
+}
+
+void vhca_cmd_free(struct vhca_cmd *cmd)
+{
+	free(cmd);
+}
+
+int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmdp,
+		     unsigned int flags)
 {
 	struct backend *b = container_of(d, struct backend, dev);
+	struct xenvhca_cm_command_req *r = &(*cmdp)->req.u.cm_command;
+	struct xenvhca_cm_command_rsp *s = &(*cmdp)->rsp.u.cm_command;
+	struct vhca_cm_call c;
 	int rc;
 
+	assert_int_equal((*cmdp)->req.op, XENVHCA_OP_CM_COMMAND);
+	assert_true(flags & VHCA_CMD_APART);
+	assert_int_equal(d->cm_slots.n, -1);
+	assert_int_equal((*cmdp)->req.in_len,
+			 vhca_slot_more(r->in_len, XENVHCA_CM_IN));
+	assert_int_equal((*cmdp)->req.out_len,
+			 vhca_slot_more(r->out_len, XENVHCA_CM_OUT));
+	c = (struct vhca_cm_call){
+		.cmd = r->cmd, .op = vhca_cm_op(r->cmd, &rc),
+		.in_len = r->in_len, .room = r->out_len,
+		.out_len = r->out_len, .from = r->from,
+	};
+	vhca_slot_take(c.in, c.in_len, r->in, sizeof(r->in),
+		       (*cmdp)->req.udata);
 	b->n++;
-	b->file = file;
-	b->got = *c;
+	b->file = r->cm;
+	b->got = c;
 	if (b->status)
 		return b->status;
-	rc = answer(b, c);
-	if (b->out_len < c->out_len)
-		c->out_len = b->out_len;
-	c->seq = ++b->seq;
-	c->events = b->events;
+	rc = answer(b, &c);
+	s->out_len = min(b->out_len, c.out_len);
+	s->seq = ++b->seq;
+	s->events = b->events;
+	(*cmdp)->rsp.out_len = vhca_slot_put(s->out, sizeof(s->out),
+					     (*cmdp)->rsp.udata, c.out,
+					     s->out_len);
 	return rc;
 }
 

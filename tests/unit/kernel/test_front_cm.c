@@ -266,15 +266,15 @@ static void a_lost_statement_is_asked_for(void **state)
 	memset(&file, 0, sizeof(file));
 	vhca_file_overflow(&file);
 	assert_true(file.events);
-	vhca_file_ask(&file);
+	file_ask(&file);
 	vhca_file_notify(&file, 1, false);
 	assert_false(file.events);
 	/* It was lost while a command was under way: that may know nothing. */
-	vhca_file_ask(&file);
+	file_ask(&file);
 	vhca_file_overflow(&file);
 	vhca_file_notify(&file, 2, false);
 	assert_true(file.events);
-	vhca_file_ask(&file);
+	file_ask(&file);
 	vhca_file_notify(&file, 3, false);
 	assert_false(file.events);
 }

@@ -27,6 +27,8 @@ struct file { void *private_data; int f_flags; };
 #define wait_event_interruptible(wq, cond) ((cond) ? 0 : -ERESTARTSYS)
 #define spin_lock_irq(l)
 #define spin_unlock_irq(l)
+#define down_killable(s)	((s)->n--, 0)
+#define up(s)			((s)->n++)
 /* A process may keep who touches its memory waiting for as long as it likes. */
 #define get_user(v, p)		(unlocked(), (v) = *(p), 0)
 #define put_user(v, p)		(unlocked(), fault ? -EFAULT : (*(p) = (v), 0))
