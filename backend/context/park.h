@@ -72,7 +72,7 @@ bool be_spoil(struct be_dev *dev, struct be_uc *uc);
 void be_spoilt_close(struct be_dev *dev);
 /*
  * Likewise, of a guest that has a range of pages for life: it can ring them whatever is
- * closed here, and no other guest is told of one of them (window.h). So the HCA may have
+ * closed here, and no other guest is told of one of them (doorbell_static.h). So the HCA may have
  * them back. Of other guests nothing is closed.
  */
 void be_parked_close(struct be_dev *dev);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Keys and ranges by hash (keys.h). A process may have thousands of queues, and
+ * Keys and ranges by hash (offsets.h). A process may have thousands of queues, and
  * each create and destroy command asks for some of both. Offsets are the
  * kernel's, which may be the same in two contexts; handles are of the device.
  */

@@ -37,7 +37,7 @@ struct be_uc {
 	enum be_uc_state state;
 	enum be_uc_pages pages;
 	struct be_obj *objs[BE_TYPES];	/* lists by type */
-	uint32_t n_offsets;		/* keys.h */
+	uint32_t n_offsets;		/* offsets.h */
 	struct be_dbpage *dbpages;
 	struct be_doorbell *doorbells;
 	struct be_opening *opening;	/* NULL: no HCA with doorbells */
@@ -51,7 +51,7 @@ struct be_uc {
 };
 struct be_mmap {
 	struct be_obj o;
-	struct be_mmap *of_offset;	/* next with the same hash, keys.h */
+	struct be_mmap *of_offset;	/* next with the same hash, offsets.h */
 	uint64_t offset;
 	size_t length;
 	void *addr;

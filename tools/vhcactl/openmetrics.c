@@ -22,7 +22,7 @@ static const struct counter {
 	{ "vhca_command_errors", "cmd_errors",
 	  "Commands answered with an error", false },
 	{ "vhca_command_lanes", "cmd_lanes",
-	  "Commands that were left to the job thread, as they take long", false },
+	  "Commands that were left to job threads, as they take long", false },
 	{ "vhca_command_spins", "cmd_spins",
 	  "Times that polling the command ring paid", false },
 	{ "vhca_command_sleeps", "cmd_sleeps",

@@ -6,7 +6,7 @@
 # Soft-RoCE in dom0 as in a guest that has it as vhca; differences must be those that
 # are documented. The guest is trusted, as dom0 is: only then has it memory windows; and
 # it may have queues of 128 MiB, which some of the tests make.
-# limit: 900
+# limit: 1800
 # tier: soak
 # pyverbs: yes
 . ./lib.sh

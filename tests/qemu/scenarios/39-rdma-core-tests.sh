@@ -5,7 +5,7 @@
 # The tests that rdma-core brings with its Python bindings have the same verdicts on a
 # model HCA in dom0 as in a guest that has it as vhca; differences must be those that
 # are documented.
-# limit: 900
+# limit: 1800
 # tier: soak
 # hca: yes
 # pyverbs: yes
