@@ -8,7 +8,6 @@
  */
 #include <ctype.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
  * limits (and which are defaults), and the reason of a failure.
  */
 #include <errno.h>
-#include <stdio.h>
 #include "ctl.h"
 #include "host/xenbus.h"
 
