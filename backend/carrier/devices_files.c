@@ -18,7 +18,6 @@
 #include "number.h"
 #include "open_files.h"
 #include "xenstore/scan.h"
-#include "xenstore/state.h"
 
 #define NO_DEVICE	(~0u)	/* the directory of a guest, or of all */
 

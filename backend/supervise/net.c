@@ -9,11 +9,9 @@
  * worker could write. All text comes from the toolstack.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

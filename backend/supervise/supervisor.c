@@ -12,7 +12,6 @@
  * pid, and the next supervisor adopts them.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -36,8 +36,7 @@ int uv_create_cq(int fd, const struct ib_uverbs_ex_create_cq *cq,
 
 	if (cq->flags)
 		return uv_create_cq_ex(fd, cq, ud, resp);
-	return uv_write(fd, IB_USER_VERBS_CMD_CREATE_CQ, &cmd, sizeof(cmd),
-			resp, sizeof(*resp), ud);
+	return UV_CALL(fd, CREATE_CQ, &cmd, resp, ud);
 }
 
 int uv_resize_cq(int fd, uint32_t cq, uint32_t cqe, const struct uv_udata *ud,
@@ -45,8 +44,7 @@ int uv_resize_cq(int fd, uint32_t cq, uint32_t cqe, const struct uv_udata *ud,
 {
 	struct ib_uverbs_resize_cq cmd = { .cq_handle = cq, .cqe = cqe };
 	struct ib_uverbs_resize_cq_resp resp = {};
-	int err = uv_write(fd, IB_USER_VERBS_CMD_RESIZE_CQ, &cmd, sizeof(cmd),
-			   &resp, sizeof(resp), ud);
+	int err = UV_CALL(fd, RESIZE_CQ, &cmd, &resp, ud);
 
 	if (!err)
 		*cqe_out = resp.cqe;
@@ -69,8 +67,7 @@ int uv_destroy_cq(int fd, uint32_t cq)
 	struct ib_uverbs_destroy_cq cmd = { .cq_handle = cq };
 	struct ib_uverbs_destroy_cq_resp resp = {};
 
-	return uv_write(fd, IB_USER_VERBS_CMD_DESTROY_CQ, &cmd, sizeof(cmd),
-			&resp, sizeof(resp), NULL);
+	return UV_CALL(fd, DESTROY_CQ, &cmd, &resp, NULL);
 }
 
 int uv_req_notify_cq(int fd, uint32_t cq, int solicited_only)
@@ -80,6 +77,5 @@ int uv_req_notify_cq(int fd, uint32_t cq, int solicited_only)
 		.solicited_only = !!solicited_only,
 	};
 
-	return uv_write(fd, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, REQ_NOTIFY_CQ, &cmd);
 }

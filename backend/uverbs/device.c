@@ -14,8 +14,7 @@ int uv_alloc_ucontext(int fd, const struct uv_udata *ud, int *async_fd,
 {
 	struct ib_uverbs_get_context cmd = {};
 	struct ib_uverbs_get_context_resp resp = {};
-	int err = uv_write(fd, IB_USER_VERBS_CMD_GET_CONTEXT, &cmd,
-			   sizeof(cmd), &resp, sizeof(resp), ud);
+	int err = UV_CALL(fd, GET_CONTEXT, &cmd, &resp, ud);
 
 	if (err)
 		return err;
@@ -39,8 +38,7 @@ int uv_create_comp_channel(int fd, int *comp_fd)
 {
 	struct ib_uverbs_create_comp_channel cmd = {};
 	struct ib_uverbs_create_comp_channel_resp resp = {};
-	int err = uv_write(fd, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, &cmd,
-			   sizeof(cmd), &resp, sizeof(resp), NULL);
+	int err = UV_CALL(fd, CREATE_COMP_CHANNEL, &cmd, &resp, NULL);
 
 	if (!err)
 		*comp_fd = (int)resp.fd;
@@ -61,8 +59,7 @@ int uv_query_port(int fd, uint8_t port, struct ib_uverbs_query_port_resp *resp)
 {
 	struct ib_uverbs_query_port cmd = { .port_num = port };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_QUERY_PORT, &cmd, sizeof(cmd),
-			resp, sizeof(*resp), NULL);
+	return UV_CALL(fd, QUERY_PORT, &cmd, resp, NULL);
 }
 
 #define GID_ATTR(name, octets, value) {					\

@@ -16,8 +16,7 @@ int uv_alloc_pd(int fd, const struct uv_udata *ud, uint32_t *pd)
 {
 	struct ib_uverbs_alloc_pd cmd = {};
 	struct ib_uverbs_alloc_pd_resp resp = {};
-	int err = uv_write(fd, IB_USER_VERBS_CMD_ALLOC_PD, &cmd, sizeof(cmd),
-			   &resp, sizeof(resp), ud);
+	int err = UV_CALL(fd, ALLOC_PD, &cmd, &resp, ud);
 
 	if (!err)
 		*pd = resp.pd_handle;
@@ -28,8 +27,7 @@ int uv_dealloc_pd(int fd, uint32_t pd)
 {
 	struct ib_uverbs_dealloc_pd cmd = { .pd_handle = pd };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_DEALLOC_PD, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, DEALLOC_PD, &cmd);
 }
 
 int uv_alloc_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd)
@@ -39,8 +37,7 @@ int uv_alloc_xrcd(int fd, int inode_fd, bool create, uint32_t *xrcd)
 		.oflags = create ? O_CREAT : 0,
 	};
 	struct ib_uverbs_open_xrcd_resp resp = {};
-	int err = uv_write(fd, IB_USER_VERBS_CMD_OPEN_XRCD, &cmd, sizeof(cmd),
-			   &resp, sizeof(resp), NULL);
+	int err = UV_CALL(fd, OPEN_XRCD, &cmd, &resp, NULL);
 
 	if (!err)
 		*xrcd = resp.xrcd_handle;
@@ -51,15 +48,13 @@ int uv_dealloc_xrcd(int fd, uint32_t xrcd)
 {
 	struct ib_uverbs_close_xrcd cmd = { .xrcd_handle = xrcd };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_CLOSE_XRCD, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, CLOSE_XRCD, &cmd);
 }
 
 int uv_reg_mr(int fd, const struct ib_uverbs_reg_mr *mr,
 	      const struct uv_udata *ud, struct ib_uverbs_reg_mr_resp *resp)
 {
-	return uv_write(fd, IB_USER_VERBS_CMD_REG_MR, mr, sizeof(*mr), resp,
-			sizeof(*resp), ud);
+	return UV_CALL(fd, REG_MR, mr, resp, ud);
 }
 
 #define DMABUF_ATTR(name, octets, value) {				\
@@ -107,16 +102,14 @@ int uv_rereg_mr(int fd, const struct ib_uverbs_rereg_mr *mr,
 		const struct uv_udata *ud,
 		struct ib_uverbs_rereg_mr_resp *resp)
 {
-	return uv_write(fd, IB_USER_VERBS_CMD_REREG_MR, mr, sizeof(*mr), resp,
-			sizeof(*resp), ud);
+	return UV_CALL(fd, REREG_MR, mr, resp, ud);
 }
 
 int uv_dereg_mr(int fd, uint32_t mr)
 {
 	struct ib_uverbs_dereg_mr cmd = { .mr_handle = mr };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_DEREG_MR, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, DEREG_MR, &cmd);
 }
 
 int uv_alloc_mw(int fd, uint32_t pd, uint8_t type, const struct uv_udata *ud,
@@ -124,16 +117,14 @@ int uv_alloc_mw(int fd, uint32_t pd, uint8_t type, const struct uv_udata *ud,
 {
 	struct ib_uverbs_alloc_mw cmd = { .pd_handle = pd, .mw_type = type };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_ALLOC_MW, &cmd, sizeof(cmd),
-			resp, sizeof(*resp), ud);
+	return UV_CALL(fd, ALLOC_MW, &cmd, resp, ud);
 }
 
 int uv_dealloc_mw(int fd, uint32_t mw)
 {
 	struct ib_uverbs_dealloc_mw cmd = { .mw_handle = mw };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_DEALLOC_MW, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, DEALLOC_MW, &cmd);
 }
 
 int uv_create_ah(int fd, uint32_t pd, uint64_t user_handle,
@@ -146,8 +137,7 @@ int uv_create_ah(int fd, uint32_t pd, uint64_t user_handle,
 		.attr = *attr,
 	};
 	struct ib_uverbs_create_ah_resp resp = {};
-	int err = uv_write(fd, IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd),
-			   &resp, sizeof(resp), ud);
+	int err = UV_CALL(fd, CREATE_AH, &cmd, &resp, ud);
 
 	if (!err)
 		*ah = resp.ah_handle;
@@ -158,6 +148,5 @@ int uv_destroy_ah(int fd, uint32_t ah)
 {
 	struct ib_uverbs_destroy_ah cmd = { .ah_handle = ah };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_DESTROY_AH, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, DESTROY_AH, &cmd);
 }

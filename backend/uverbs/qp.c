@@ -40,8 +40,7 @@ int uv_query_qp(int fd, uint32_t qp, uint32_t mask,
 {
 	struct ib_uverbs_query_qp cmd = { .qp_handle = qp, .attr_mask = mask };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_QUERY_QP, &cmd, sizeof(cmd),
-			resp, sizeof(*resp), NULL);
+	return UV_CALL(fd, QUERY_QP, &cmd, resp, NULL);
 }
 
 int uv_destroy_qp(int fd, uint32_t qp)
@@ -49,8 +48,7 @@ int uv_destroy_qp(int fd, uint32_t qp)
 	struct ib_uverbs_destroy_qp cmd = { .qp_handle = qp };
 	struct ib_uverbs_destroy_qp_resp resp = {};
 
-	return uv_write(fd, IB_USER_VERBS_CMD_DESTROY_QP, &cmd, sizeof(cmd),
-			&resp, sizeof(resp), NULL);
+	return UV_CALL(fd, DESTROY_QP, &cmd, &resp, NULL);
 }
 
 int uv_post_send(int fd, uint32_t qp)
@@ -61,8 +59,7 @@ int uv_post_send(int fd, uint32_t qp)
 	};
 	struct ib_uverbs_post_send_resp resp = {};
 
-	return uv_write(fd, IB_USER_VERBS_CMD_POST_SEND, &cmd, sizeof(cmd),
-			&resp, sizeof(resp), NULL);
+	return UV_CALL(fd, POST_SEND, &cmd, &resp, NULL);
 }
 
 int uv_attach_mcast(int fd, uint32_t qp, const uint8_t gid[16], uint16_t mlid)
@@ -70,8 +67,7 @@ int uv_attach_mcast(int fd, uint32_t qp, const uint8_t gid[16], uint16_t mlid)
 	struct ib_uverbs_attach_mcast cmd = { .qp_handle = qp, .mlid = mlid };
 
 	memcpy(cmd.gid, gid, sizeof(cmd.gid));
-	return uv_write(fd, IB_USER_VERBS_CMD_ATTACH_MCAST, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, ATTACH_MCAST, &cmd);
 }
 
 int uv_detach_mcast(int fd, uint32_t qp, const uint8_t gid[16], uint16_t mlid)
@@ -79,6 +75,5 @@ int uv_detach_mcast(int fd, uint32_t qp, const uint8_t gid[16], uint16_t mlid)
 	struct ib_uverbs_detach_mcast cmd = { .qp_handle = qp, .mlid = mlid };
 
 	memcpy(cmd.gid, gid, sizeof(cmd.gid));
-	return uv_write(fd, IB_USER_VERBS_CMD_DETACH_MCAST, &cmd, sizeof(cmd),
-			NULL, 0, NULL);
+	return UV_SEND(fd, DETACH_MCAST, &cmd);
 }

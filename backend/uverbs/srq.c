@@ -10,16 +10,14 @@ int uv_create_srq(int fd, const struct ib_uverbs_create_srq *srq,
 		  const struct uv_udata *ud,
 		  struct ib_uverbs_create_srq_resp *resp)
 {
-	return uv_write(fd, IB_USER_VERBS_CMD_CREATE_SRQ, srq, sizeof(*srq),
-			resp, sizeof(*resp), ud);
+	return UV_CALL(fd, CREATE_SRQ, srq, resp, ud);
 }
 
 int uv_create_xsrq(int fd, const struct ib_uverbs_create_xsrq *srq,
 		   const struct uv_udata *ud,
 		   struct ib_uverbs_create_srq_resp *resp)
 {
-	return uv_write(fd, IB_USER_VERBS_CMD_CREATE_XSRQ, srq, sizeof(*srq),
-			resp, sizeof(*resp), ud);
+	return UV_CALL(fd, CREATE_XSRQ, srq, resp, ud);
 }
 
 int uv_modify_srq(int fd, const struct ib_uverbs_modify_srq *srq,
@@ -33,8 +31,7 @@ int uv_query_srq(int fd, uint32_t srq, struct ib_uverbs_query_srq_resp *resp)
 {
 	struct ib_uverbs_query_srq cmd = { .srq_handle = srq };
 
-	return uv_write(fd, IB_USER_VERBS_CMD_QUERY_SRQ, &cmd, sizeof(cmd),
-			resp, sizeof(*resp), NULL);
+	return UV_CALL(fd, QUERY_SRQ, &cmd, resp, NULL);
 }
 
 int uv_destroy_srq(int fd, uint32_t srq)
@@ -42,6 +39,5 @@ int uv_destroy_srq(int fd, uint32_t srq)
 	struct ib_uverbs_destroy_srq cmd = { .srq_handle = srq };
 	struct ib_uverbs_destroy_srq_resp resp = {};
 
-	return uv_write(fd, IB_USER_VERBS_CMD_DESTROY_SRQ, &cmd, sizeof(cmd),
-			&resp, sizeof(resp), NULL);
+	return UV_CALL(fd, DESTROY_SRQ, &cmd, &resp, NULL);
 }

@@ -51,6 +51,12 @@ int uv_write(int fd, uint32_t cmd, const void *core, size_t core_len,
 /* The same for the extended (8-byte) ABI; @core has no response member. */
 int uv_write_ex(int fd, uint32_t cmd, const void *core, size_t core_len,
 		void *resp, size_t resp_len, const struct uv_udata *ud);
+/* uv_write() of the command NAME, with and without an answer and driver data. */
+#define UV_CALL(fd, NAME, core, resp, ud)				\
+	uv_write(fd, IB_USER_VERBS_CMD_##NAME, core, sizeof(*(core)),	\
+		 resp, sizeof(*(resp)), ud)
+#define UV_SEND(fd, NAME, core)						\
+	uv_write(fd, IB_USER_VERBS_CMD_##NAME, core, sizeof(*(core)), NULL, 0, NULL)
 
 /* ---- device.c ---- */
 int uv_alloc_ucontext(int fd, const struct uv_udata *ud, int *async_fd,

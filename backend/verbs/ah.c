@@ -173,8 +173,3 @@ static void ah_release(struct be_dev *dev, struct be_obj *obj)
 }
 
 const struct be_kind be_kind_ah = { .end = ah_end, .release = ah_release };
-
-int be_destroy_ah(const struct be_cmd *c)
-{
-	return be_destroy(c, BE_AH);
-}

@@ -40,14 +40,8 @@ int be_create_cq(const struct be_cmd *c)
 		return err;
 	}
 	cq->cqe = resp.cqe;
-	be_obj_publish(c->dev, &cq->o, BE_CQ, c->uc, resp.cq_handle);
-	err = be_udata_end(&u, c, cq->o.handle);
-	if (err) {
-		be_obj_destroy(c->dev, &cq->o);
-		return err;
-	}
 	c->rsp->u.cq = (struct xenvhca_cq_rsp){ cq->o.handle, resp.cqe };
-	return 0;
+	return be_obj_made(c, &u, &cq->o, BE_CQ, resp.cq_handle);
 }
 
 int be_resize_cq(const struct be_cmd *c)
@@ -98,20 +92,9 @@ int be_modify_cq(const struct be_cmd *c)
 	return uv_modify_cq(c->uc->fd, cq->o.host, r->count, r->period);
 }
 
-static int cq_end(struct be_dev *dev, struct be_obj *cq)
-{
-	(void)dev;
-	return uv_destroy_cq(cq->uc->fd, cq->host);
-}
-
 static void cq_release(struct be_dev *dev, struct be_obj *cq)
 {
 	be_bufs_release(dev, cq->uc, &((struct be_cq *)cq)->bufs);
 }
 
-const struct be_kind be_kind_cq = { .end = cq_end, .release = cq_release };
-
-int be_destroy_cq(const struct be_cmd *c)
-{
-	return be_destroy(c, BE_CQ);
-}
+const struct be_kind be_kind_cq = { .host_end = uv_destroy_cq, .release = cq_release };

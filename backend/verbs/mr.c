@@ -171,18 +171,13 @@ static int mr_register(struct be_dev *dev, struct be_job *job)
 static int mr_enter(const struct be_cmd *c, struct mr_job *j)
 {
 	struct be_mr *mr = j->mr;
-	int err;
 
 	mr->pd = j->pd;
-	be_obj_publish(c->dev, &mr->o, BE_MR, c->uc, j->resp.mr_handle);
 	c->rsp->u.mr = (struct xenvhca_mr_rsp){
 		.handle = mr->o.handle, .lkey = j->resp.lkey,
 		.rkey = j->resp.rkey,
 	};
-	err = be_udata_end(&j->u, c, mr->o.handle);
-	if (err)
-		be_obj_destroy(c->dev, &mr->o);
-	return err;
+	return be_obj_made(c, &j->u, &mr->o, BE_MR, j->resp.mr_handle);
 }
 
 static int mr_registered(const struct be_cmd *c, struct be_job *job)
@@ -254,12 +249,6 @@ int be_reg_mr(const struct be_cmd *c)
 	return be_job_do(c, &j->job, r->pages.nr_pages > BE_JOB_PAGES);
 }
 
-static int mr_end(struct be_dev *dev, struct be_obj *mr)
-{
-	(void)dev;
-	return uv_dereg_mr(mr->uc->fd, mr->host);
-}
-
 static void mr_release(struct be_dev *dev, struct be_obj *mr)
 {
 	be_gmap_unmap(dev, &((struct be_mr *)mr)->mem);
@@ -271,7 +260,7 @@ static bool mr_busy(const struct be_obj *mr)
 }
 
 const struct be_kind be_kind_mr = {
-	.busy = mr_busy, .end = mr_end, .release = mr_release,
+	.busy = mr_busy, .host_end = uv_dereg_mr, .release = mr_release,
 };
 
 /* A region on its way out. */
@@ -283,7 +272,7 @@ struct mr_end_job {
 static int mr_deregister(struct be_dev *dev, struct be_job *job)
 {
 	struct be_mr *mr = ((struct mr_end_job *)job)->mr;
-	int err = mr_end(dev, &mr->o);
+	int err = uv_dereg_mr(mr->o.uc->fd, mr->o.host);
 
 	if (!err)
 		be_gmap_empty(dev, &mr->mem);

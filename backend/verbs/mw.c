@@ -44,26 +44,9 @@ int be_alloc_mw(const struct be_cmd *c)
 		be_obj_free(c->dev, &mw->o, BE_MW);
 		return err;
 	}
-	be_obj_publish(c->dev, &mw->o, BE_MW, c->uc, resp.mw_handle);
-	err = be_udata_end(&u, c, mw->o.handle);
-	if (err) {
-		be_obj_destroy(c->dev, &mw->o);
-		return err;
-	}
 	c->rsp->u.mr.handle = mw->o.handle;
 	c->rsp->u.mr.rkey = resp.rkey;
-	return 0;
+	return be_obj_made(c, &u, &mw->o, BE_MW, resp.mw_handle);
 }
 
-static int mw_end(struct be_dev *dev, struct be_obj *mw)
-{
-	(void)dev;
-	return uv_dealloc_mw(mw->uc->fd, mw->host);
-}
-
-const struct be_kind be_kind_mw = { .end = mw_end };
-
-int be_dealloc_mw(const struct be_cmd *c)
-{
-	return be_destroy(c, BE_MW);
-}
+const struct be_kind be_kind_mw = { .host_end = uv_dealloc_mw };

@@ -130,10 +130,26 @@ void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 int be_obj_destroy(struct be_dev *dev, struct be_obj *obj)
 {
 	const struct be_kind *kind = kinds[obj->type];
-	int err = kind->end ? kind->end(dev, obj) : 0;
+	int err = 0;
 
+	if (kind->end)
+		err = kind->end(dev, obj);
+	else if (kind->host_end)
+		err = kind->host_end(obj->uc->fd, obj->host);
 	if (!err)
 		be_obj_release(dev, obj);
+	return err;
+}
+
+int be_obj_made(const struct be_cmd *c, struct be_udata *u, struct be_obj *obj,
+		enum be_type type, uint32_t host)
+{
+	int err;
+
+	be_obj_publish(c->dev, obj, type, c->uc, host);
+	err = be_udata_end(u, c, obj->handle);
+	if (err)
+		be_obj_destroy(c->dev, obj);
 	return err;
 }
 

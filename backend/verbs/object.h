@@ -8,17 +8,19 @@
 #define BE_OBJECT_H
 
 #include "core/be.h"
-#include "cmd.h"
+#include "udata.h"
 
 /*
  * A kind of objects, be_kind_<word> in the kind's own file. A destroy command of
- * an object that others need (busy) is refused. end() is the physical object's:
- * 0 or the kernel's error, the object stays as it is; release() gives back what
- * the HCA is done with. Each may be NULL: nothing to do.
+ * an object that others need (busy) is refused. end() is the physical object's, or
+ * host_end() where the kernel's call is all of it: 0 or the kernel's error, the
+ * object stays as it is; release() gives back what the HCA is done with. Each may be
+ * NULL: nothing to do.
  */
 struct be_kind {
 	bool (*busy)(const struct be_obj *obj);
 	int (*end)(struct be_dev *dev, struct be_obj *obj);
+	int (*host_end)(int fd, uint32_t host);
 	void (*release)(struct be_dev *dev, struct be_obj *obj);
 };
 #define BE_KIND_ROW_(KIND, word, def) extern const struct be_kind be_kind_##word;
@@ -36,6 +38,12 @@ void *be_obj_new(struct be_dev *dev, enum be_type type, size_t size, int *err);
 /* Make it visible: type, owner and its list. uc NULL for a ucontext. */
 void be_obj_publish(struct be_dev *dev, struct be_obj *obj, enum be_type type,
 		    struct be_uc *uc, uint32_t host);
+/*
+ * be_obj_publish(), then be_udata_end(). If that fails the object is destroyed, and its
+ * error returned.
+ */
+int be_obj_made(const struct be_cmd *c, struct be_udata *u, struct be_obj *obj,
+		enum be_type type, uint32_t host);
 /* Undo both; @type as in be_obj_new(). NULL is fine. */
 void be_obj_free(struct be_dev *dev, struct be_obj *obj, enum be_type type);
 /* Object of this command's ucontext or NULL with *err = -ENOENT. */

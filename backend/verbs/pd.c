@@ -27,20 +27,8 @@ int be_alloc_pd(const struct be_cmd *c)
 		be_obj_free(c->dev, &pd->o, BE_PD);
 		return err;
 	}
-	be_obj_publish(c->dev, &pd->o, BE_PD, c->uc, host);
-	err = be_udata_end(&u, c, pd->o.handle);
-	if (err) {
-		be_obj_destroy(c->dev, &pd->o);
-		return err;
-	}
 	c->rsp->u.handle.handle = pd->o.handle;
-	return 0;
-}
-
-static int pd_end(struct be_dev *dev, struct be_obj *pd)
-{
-	(void)dev;
-	return uv_dealloc_pd(pd->uc->fd, pd->host);
+	return be_obj_made(c, &u, &pd->o, BE_PD, host);
 }
 
 /* A region or an address handle of it is on its way, in or out. */
@@ -49,9 +37,4 @@ static bool pd_busy(const struct be_obj *pd)
 	return ((const struct be_pd *)pd)->jobs;
 }
 
-const struct be_kind be_kind_pd = { .busy = pd_busy, .end = pd_end };
-
-int be_dealloc_pd(const struct be_cmd *c)
-{
-	return be_destroy(c, BE_PD);
-}
+const struct be_kind be_kind_pd = { .busy = pd_busy, .host_end = uv_dealloc_pd };

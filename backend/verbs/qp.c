@@ -169,13 +169,9 @@ int be_create_qp(const struct be_cmd *c)
 	if (xrcd)
 		be_xrcd_hold(xrcd);
 	qp->xrcd = xrcd;
-	be_obj_publish(c->dev, &qp->o, BE_QP, c->uc, resp.qp_handle);
 	create_answer(&c->rsp->u.create_qp, qp->o.handle, &resp);
 	qp->cap = c->rsp->u.create_qp.cap;
-	err = be_udata_end(&u, c, qp->o.handle);
-	if (err)
-		be_obj_destroy(c->dev, &qp->o);
-	return err;
+	return be_obj_made(c, &u, &qp->o, BE_QP, resp.qp_handle);
 }
 
 static struct ib_uverbs_qp_dest dest_to_host(const struct be_dev *dev,
@@ -468,12 +464,6 @@ int be_query_qp(const struct be_cmd *c)
 	return err;
 }
 
-static int qp_end(struct be_dev *dev, struct be_obj *qp)
-{
-	(void)dev;
-	return uv_destroy_qp(qp->uc->fd, qp->host);
-}
-
 static void qp_release(struct be_dev *dev, struct be_obj *o)
 {
 	struct be_qp *qp = (struct be_qp *)o;
@@ -494,7 +484,7 @@ static bool qp_busy(const struct be_obj *qp)
 }
 
 const struct be_kind be_kind_qp = {
-	.busy = qp_busy, .end = qp_end, .release = qp_release,
+	.busy = qp_busy, .host_end = uv_destroy_qp, .release = qp_release,
 };
 
 /* Whoever destroys it while it is modified waits for nothing else any more. */

@@ -16,7 +16,6 @@
 #include "range.h"
 #include "shadow.h"
 #include "ucontext.h"
-#include "udata.h"
 
 /* The queue may live on without the range, then it pays for its memory. */
 static void charge_return(struct be_dev *dev, const struct be_mmap *m)

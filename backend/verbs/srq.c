@@ -134,14 +134,10 @@ int be_create_srq(const struct be_cmd *c)
 		return err;
 	}
 	srq->max_sge = resp.max_sge;
-	be_obj_publish(c->dev, &srq->o, BE_SRQ, c->uc, resp.srq_handle);
 	c->rsp->u.create_srq = (struct xenvhca_create_srq_rsp){
 		srq->o.handle, resp.max_wr, resp.max_sge, resp.srqn,
 	};
-	err = be_udata_end(&u, c, srq->o.handle);
-	if (err)
-		be_obj_destroy(c->dev, &srq->o);
-	return err;
+	return be_obj_made(c, &u, &srq->o, BE_SRQ, resp.srq_handle);
 }
 
 int be_modify_srq(const struct be_cmd *c)
@@ -209,12 +205,6 @@ int be_query_srq(const struct be_cmd *c)
 	return 0;
 }
 
-static int srq_end(struct be_dev *dev, struct be_obj *srq)
-{
-	(void)dev;
-	return uv_destroy_srq(srq->uc->fd, srq->host);
-}
-
 static void srq_release(struct be_dev *dev, struct be_obj *o)
 {
 	struct be_srq *srq = (struct be_srq *)o;
@@ -223,9 +213,4 @@ static void srq_release(struct be_dev *dev, struct be_obj *o)
 	srq_leave(dev, o->uc, srq);
 }
 
-const struct be_kind be_kind_srq = { .end = srq_end, .release = srq_release };
-
-int be_destroy_srq(const struct be_cmd *c)
-{
-	return be_destroy(c, BE_SRQ);
-}
+const struct be_kind be_kind_srq = { .host_end = uv_destroy_srq, .release = srq_release };

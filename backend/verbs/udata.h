@@ -25,8 +25,6 @@ struct be_bufs {
 	struct be_dbpage *db;
 };
 
-
-
 struct be_udata {
 	struct be_uc *uc;
 	const struct vhca_udata_op *row;	/* NULL: no udata */

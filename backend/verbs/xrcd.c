@@ -72,12 +72,6 @@ int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
 	return uv_alloc_xrcd(c->uc->fd, xrcd->inode_fd, false, host);
 }
 
-static int xrcd_end(struct be_dev *dev, struct be_obj *xrcd)
-{
-	(void)dev;
-	return uv_dealloc_xrcd(xrcd->uc->fd, xrcd->host);
-}
-
 static void xrcd_release(struct be_dev *dev, struct be_obj *xrcd)
 {
 	(void)dev;
@@ -85,7 +79,7 @@ static void xrcd_release(struct be_dev *dev, struct be_obj *xrcd)
 }
 
 const struct be_kind be_kind_xrcd = {
-	.end = xrcd_end, .release = xrcd_release,
+	.host_end = uv_dealloc_xrcd, .release = xrcd_release,
 };
 
 int be_alloc_xrcd(const struct be_cmd *c)

@@ -13,7 +13,7 @@
 #include "dispatch.h"
 #include "verbs/jobs.h"
 #include "uverbs/uverbs.h"
-#include "verbs/cmd.h"
+#include "verbs/object.h"
 #include "verbs/range.h"
 #include "verbs/ucontext.h"
 
@@ -25,7 +25,8 @@
 #define D_UDATA		(1u << 5)	/* udata is the handler's, no HCA's */
 
 struct row {
-	int (*handler)(const struct be_cmd *c);
+	int (*handler)(const struct be_cmd *c);	/* NULL: be_destroy() */
+	enum be_type type;		/* what be_destroy() ends */
 	const char *name;
 	uint16_t body;			/* octets of the body that are used */
 	uint16_t flags;
@@ -35,6 +36,11 @@ struct row {
 	[XENVHCA_OP_##OP] = {						\
 		.handler = be_##func, .name = #func,			\
 		.body = (bytes), .flags = (fl),				\
+	}
+#define ROW_END(OP, func, KIND)						\
+	[XENVHCA_OP_##OP] = {						\
+		.type = BE_##KIND, .name = #func,			\
+		.body = HANDLE, .flags = D_DESTROY,			\
 	}
 #define BODY(name)	sizeof(struct xenvhca_##name##_req)
 /* Without its reserved field, which then is among the unused octets. */
@@ -54,17 +60,17 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(MMAP, mmap, BODY(mmap), 0),
 	ROW(MUNMAP, munmap, BODY(munmap), D_DESTROY),
 	ROW(ALLOC_PD, alloc_pd, 0, 0),
-	ROW(DEALLOC_PD, dealloc_pd, HANDLE, D_DESTROY),
+	ROW_END(DEALLOC_PD, dealloc_pd, PD),
 	ROW(ALLOC_XRCD, alloc_xrcd, 0, D_NO_UC),
 	ROW(DEALLOC_XRCD, dealloc_xrcd, HANDLE, D_NO_UC | D_DESTROY),
 	ROW(REG_MR, reg_mr, BODY(reg_mr), 0),
 	ROW(REREG_MR, rereg_mr, BODY(rereg_mr), 0),
 	ROW(DEREG_MR, dereg_mr, HANDLE, D_DESTROY),
 	ROW(ALLOC_MW, alloc_mw, BODY(alloc_mw), 0),
-	ROW(DEALLOC_MW, dealloc_mw, HANDLE, D_DESTROY),
+	ROW_END(DEALLOC_MW, dealloc_mw, MW),
 	ROW(CREATE_CQ, create_cq, BODY(create_cq), D_RANGES),
 	ROW(RESIZE_CQ, resize_cq, BODY(resize_cq), D_RANGES),
-	ROW(DESTROY_CQ, destroy_cq, HANDLE, D_DESTROY),
+	ROW_END(DESTROY_CQ, destroy_cq, CQ),
 	ROW(MODIFY_CQ, modify_cq, BODY(modify_cq), 0),
 	ROW(CREATE_QP, create_qp, BODY(create_qp), D_CTL | D_RANGES),
 	ROW(MODIFY_QP, modify_qp, BODY(modify_qp), D_CTL),
@@ -73,9 +79,9 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 	ROW(CREATE_SRQ, create_srq, BODY(create_srq), D_RANGES),
 	ROW(MODIFY_SRQ, modify_srq, BODY(modify_srq), 0),
 	ROW(QUERY_SRQ, query_srq, HANDLE, 0),
-	ROW(DESTROY_SRQ, destroy_srq, HANDLE, D_DESTROY),
+	ROW_END(DESTROY_SRQ, destroy_srq, SRQ),
 	ROW(CREATE_AH, create_ah, BODY(create_ah), 0),
-	ROW(DESTROY_AH, destroy_ah, HANDLE, D_DESTROY),
+	ROW_END(DESTROY_AH, destroy_ah, AH),
 	ROW(ATTACH_MCAST, attach_mcast, BODY(mcast), 0),
 	ROW(DETACH_MCAST, detach_mcast, BODY(mcast), D_DESTROY),
 	ROW(ALLOC_CM, alloc_cm, 0, D_NO_UC),
@@ -92,7 +98,7 @@ static const struct row rows[XENVHCA_OP_MAX] = {
 
 static const struct row *row_find(uint16_t op)
 {
-	if (op >= XENVHCA_OP_MAX || !rows[op].handler)
+	if (op >= XENVHCA_OP_MAX || !rows[op].name)
 		return NULL;
 	return &rows[op];
 }
@@ -169,7 +175,7 @@ static int run(struct be_cmd *c)
 	if (!err)
 		err = find_uc(row, c);
 	if (!err)
-		err = row->handler(c);
+		err = row->handler ? row->handler(c) : be_destroy(c, row->type);
 	if (!err && c->req->flags & XENVHCA_REQ_RANGES)
 		be_ranges_tell(c);
 	return err;

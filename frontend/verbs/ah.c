@@ -80,6 +80,6 @@ int vhca_destroy_ah(struct ib_ah *ibah, u32 flags)
 	struct vhca_ah *ah = to_vah(ibah);
 
 	vhca_release(uc, "ah", ah->handle,
-		     vhca_cmd_destroy_ah(uc, ah->handle), NULL);
+		     vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_AH, ah->handle), NULL);
 	return 0;
 }

@@ -176,6 +176,8 @@ out:
 	return rc;
 }
 
+#define SUBMIT(...) submit(&(struct call){ __VA_ARGS__ })
+
 /* For a command whose answer is a new object's handle and no more. */
 static int submit_new(struct call *c, u32 *handle)
 {
@@ -190,145 +192,112 @@ static int submit_new(struct call *c, u32 *handle)
 	return rc;
 }
 
+#define SUBMIT_NEW(handle, ...) submit_new(&(struct call){ __VA_ARGS__ }, handle)
+
 int vhca_cmd_get_info(struct vhca_dev *dev, struct xenvhca_get_info_rsp *rsp)
 {
-	struct call c = {
-		.dev = dev, .op = XENVHCA_OP_GET_INFO, VHCA_RESULT(rsp),
-	};
-
-	return submit(&c);
+	return SUBMIT(.dev = dev, .op = XENVHCA_OP_GET_INFO, VHCA_RESULT(rsp));
 }
 
 int vhca_cmd_query_device(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			  struct ib_udata *udata,
 			  struct xenvhca_query_device_rsp *rsp)
 {
-	struct call c = {
-		.dev = dev, .ucontext = uc ? uc->handle : 0,
-		.op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp), .udata = udata,
-	};
-
-	return submit(&c);
+	return SUBMIT(.dev = dev, .ucontext = uc ? uc->handle : 0,
+		      .op = XENVHCA_OP_QUERY_DEVICE, VHCA_RESULT(rsp), .udata = udata);
 }
 
 int vhca_cmd_query_port(struct vhca_dev *dev,
 			struct xenvhca_query_port_rsp *rsp)
 {
-	struct call c = {
-		.dev = dev, .op = XENVHCA_OP_QUERY_PORT, VHCA_RESULT(rsp),
-	};
-
-	return submit(&c);
+	return SUBMIT(.dev = dev, .op = XENVHCA_OP_QUERY_PORT, VHCA_RESULT(rsp));
 }
 
 int vhca_cmd_query_gid_table(struct vhca_dev *dev, u32 first,
 			     struct xenvhca_query_gid_table_rsp *rsp)
 {
 	struct xenvhca_query_gid_table_req req = { .first = first };
-	struct call c = {
-		.dev = dev, .op = XENVHCA_OP_QUERY_GID_TABLE,
-		VHCA_BODY(&req), VHCA_RESULT(rsp),
-	};
 
-	return submit(&c);
+	return SUBMIT(.dev = dev, .op = XENVHCA_OP_QUERY_GID_TABLE, VHCA_BODY(&req),
+		      VHCA_RESULT(rsp));
 }
 
 int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 			      struct xenvhca_query_pkey_table_rsp *rsp)
 {
 	struct xenvhca_query_pkey_table_req req = { .first = first };
-	struct call c = {
-		.dev = dev, .op = XENVHCA_OP_QUERY_PKEY_TABLE,
-		VHCA_BODY(&req), VHCA_RESULT(rsp),
-	};
 
-	return submit(&c);
+	return SUBMIT(.dev = dev, .op = XENVHCA_OP_QUERY_PKEY_TABLE, VHCA_BODY(&req),
+		      VHCA_RESULT(rsp));
+}
+
+int vhca_cmd_query_counter_names(struct vhca_dev *dev, u32 group, u32 first,
+				 struct xenvhca_query_counter_names_rsp *rsp)
+{
+	struct xenvhca_counters_req req = { .group = group, .first = first };
+
+	return SUBMIT(.dev = dev, .op = XENVHCA_OP_QUERY_COUNTER_NAMES, VHCA_BODY(&req),
+		      VHCA_RESULT(rsp));
+}
+
+int vhca_cmd_query_counters(struct vhca_dev *dev, u32 group, u32 first,
+			    struct xenvhca_query_counters_rsp *rsp)
+{
+	struct xenvhca_counters_req req = { .group = group, .first = first };
+
+	return SUBMIT(.dev = dev, .op = XENVHCA_OP_QUERY_COUNTERS, VHCA_BODY(&req),
+		      VHCA_RESULT(rsp));
 }
 
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext)
 {
-	struct call c = {
-		.dev = dev, .op = XENVHCA_OP_ALLOC_UCONTEXT,
-		.undo = XENVHCA_OP_DEALLOC_UCONTEXT, .udata = udata,
-		.flags = VHCA_CMD_OWNERLESS,
-	};
-
-	return submit_new(&c, ucontext);
+	return SUBMIT_NEW(ucontext, .dev = dev, .op = XENVHCA_OP_ALLOC_UCONTEXT,
+			  .undo = XENVHCA_OP_DEALLOC_UCONTEXT, .udata = udata,
+			  .flags = VHCA_CMD_OWNERLESS);
 }
 
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext)
 {
-	struct call c = {
-		.dev = dev, .ucontext = ucontext,
-		.op = XENVHCA_OP_DEALLOC_UCONTEXT, .flags = VHCA_CMD_DESTROY,
-	};
-
-	return submit(&c);
+	return SUBMIT(.dev = dev, .ucontext = ucontext, .op = XENVHCA_OP_DEALLOC_UCONTEXT,
+		      .flags = VHCA_CMD_DESTROY);
 }
 
 int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 		      u32 *handle)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_PD,
-		.undo = XENVHCA_OP_DEALLOC_PD, .udata = udata,
-	};
-
-	return submit_new(&c, handle);
+	return SUBMIT_NEW(handle, VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_PD,
+			  .undo = XENVHCA_OP_DEALLOC_PD, .udata = udata);
 }
 
 int vhca_cmd_alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo, u32 *handle)
 {
-	struct call c = {
-		.dev = dev, .op = op, .undo = undo, .flags = VHCA_CMD_OWNERLESS,
-	};
-
-	return submit_new(&c, handle);
-}
-
-int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle)
-{
-	return vhca_cmd_alloc_ownerless(dev, XENVHCA_OP_ALLOC_XRCD,
-					XENVHCA_OP_DEALLOC_XRCD, handle);
+	return SUBMIT_NEW(handle, .dev = dev, .op = op, .undo = undo,
+			  .flags = VHCA_CMD_OWNERLESS);
 }
 
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
 		    struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_REG_MR,
-		.undo = XENVHCA_OP_DEREG_MR,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_REG_MR, .undo = XENVHCA_OP_DEREG_MR,
+		      VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata);
 }
 
 int vhca_cmd_rereg_mr(struct vhca_ucontext *uc,
 		      const struct xenvhca_rereg_mr_req *req,
 		      struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_REREG_MR,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_REREG_MR, VHCA_BODY(req),
+		      VHCA_RESULT(rsp), .udata = udata);
 }
 
 int vhca_cmd_alloc_mw(struct vhca_ucontext *uc,
 		      const struct xenvhca_alloc_mw_req *req,
 		      struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_MW,
-		.undo = XENVHCA_OP_DEALLOC_MW,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_ALLOC_MW, .undo = XENVHCA_OP_DEALLOC_MW,
+		      VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata);
 }
 
 int vhca_cmd_create_cq(struct vhca_ucontext *uc,
@@ -336,16 +305,11 @@ int vhca_cmd_create_cq(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_CQ,
-		.undo = XENVHCA_OP_DESTROY_CQ,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-		.ranges = true,
-		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
-		.at_db = offsetof(typeof(*req), db),
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_CREATE_CQ,
+		      .undo = XENVHCA_OP_DESTROY_CQ, VHCA_BODY(req), VHCA_RESULT(rsp),
+		      .udata = udata, .ranges = true, .bufs = bufs,
+		      .at_buf = offsetof(typeof(*req), buf),
+		      .at_db = offsetof(typeof(*req), db));
 }
 
 int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
@@ -353,24 +317,15 @@ int vhca_cmd_resize_cq(struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_cq_rsp *rsp)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_RESIZE_CQ,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-		.ranges = true,
-		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_RESIZE_CQ, VHCA_BODY(req),
+		      VHCA_RESULT(rsp), .udata = udata, .ranges = true, .bufs = bufs,
+		      .at_buf = offsetof(typeof(*req), buf));
 }
 
 int vhca_cmd_modify_cq(struct vhca_ucontext *uc,
 		       const struct xenvhca_modify_cq_req *req)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_CQ, VHCA_BODY(req),
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_CQ, VHCA_BODY(req));
 }
 
 int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
@@ -378,42 +333,29 @@ int vhca_cmd_create_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       struct ib_udata *udata, struct vhca_bufs *bufs,
 		       struct xenvhca_create_qp_rsp *rsp)
 {
-	struct call c = {
-		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_CREATE_QP,
-		.undo = XENVHCA_OP_DESTROY_QP,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-		.ranges = true,
-		.flags = uc ? 0 : VHCA_CMD_OWNERLESS,
-		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
-		.at_sq_buf = offsetof(typeof(*req), sq_buf),
-		.at_db = offsetof(typeof(*req), db),
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_CREATE_QP,
+		      .undo = XENVHCA_OP_DESTROY_QP, VHCA_BODY(req), VHCA_RESULT(rsp),
+		      .udata = udata, .ranges = true, .flags = uc ? 0 : VHCA_CMD_OWNERLESS,
+		      .bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
+		      .at_sq_buf = offsetof(typeof(*req), sq_buf),
+		      .at_db = offsetof(typeof(*req), db));
 }
 
 int vhca_cmd_modify_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		       const struct xenvhca_modify_qp_req *req,
 		       struct ib_udata *udata)
 {
-	struct call c = {
-		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_MODIFY_QP,
-		VHCA_BODY(req), .udata = udata,
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_MODIFY_QP, VHCA_BODY(req),
+		      .udata = udata);
 }
 
 int vhca_cmd_query_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 		      u32 handle, u32 mask, struct xenvhca_query_qp_rsp *rsp)
 {
 	struct xenvhca_query_qp_req req = { .handle = handle, .mask = mask };
-	struct call c = {
-		VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_QUERY_QP,
-		VHCA_BODY(&req), VHCA_RESULT(rsp),
-	};
 
-	return submit(&c);
+	return SUBMIT(VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_QUERY_QP, VHCA_BODY(&req),
+		      VHCA_RESULT(rsp));
 }
 
 int vhca_cmd_create_srq(struct vhca_ucontext *uc,
@@ -421,16 +363,11 @@ int vhca_cmd_create_srq(struct vhca_ucontext *uc,
 			struct ib_udata *udata, struct vhca_bufs *bufs,
 			struct xenvhca_create_srq_rsp *rsp)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_SRQ,
-		.undo = XENVHCA_OP_DESTROY_SRQ,
-		VHCA_BODY(req), VHCA_RESULT(rsp), .udata = udata,
-		.ranges = true,
-		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
-		.at_db = offsetof(typeof(*req), db),
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_CREATE_SRQ,
+		      .undo = XENVHCA_OP_DESTROY_SRQ, VHCA_BODY(req), VHCA_RESULT(rsp),
+		      .udata = udata, .ranges = true, .bufs = bufs,
+		      .at_buf = offsetof(typeof(*req), buf),
+		      .at_db = offsetof(typeof(*req), db));
 }
 
 int vhca_cmd_modify_srq(struct vhca_ucontext *uc,
@@ -452,34 +389,23 @@ int vhca_cmd_query_srq(struct vhca_ucontext *uc, u32 handle,
 		       struct xenvhca_query_srq_rsp *rsp)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_QUERY_SRQ,
-		VHCA_BODY(&req), VHCA_RESULT(rsp),
-	};
 
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_QUERY_SRQ, VHCA_BODY(&req),
+		      VHCA_RESULT(rsp));
 }
 
 int vhca_cmd_create_ah(struct vhca_ucontext *uc,
 		       const struct xenvhca_create_ah_req *req,
 		       struct ib_udata *udata, u32 *handle)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_CREATE_AH,
-		.undo = XENVHCA_OP_DESTROY_AH, VHCA_BODY(req), .udata = udata,
-	};
-
-	return submit_new(&c, handle);
+	return SUBMIT_NEW(handle, VHCA_UC(uc), .op = XENVHCA_OP_CREATE_AH,
+			  .undo = XENVHCA_OP_DESTROY_AH, VHCA_BODY(req), .udata = udata);
 }
 
 int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,
 			  const struct xenvhca_mcast_req *req)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_ATTACH_MCAST, VHCA_BODY(req),
-	};
-
-	return submit(&c);
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_ATTACH_MCAST, VHCA_BODY(req));
 }
 
 int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
@@ -518,14 +444,9 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 	return rc;
 }
 
-static int call_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
+int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
 {
 	return call_end(to_vdev(uc->ibuc.device), uc, op, handle);
-}
-
-int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle)
-{
-	return call_destroy(uc, XENVHCA_OP_DEALLOC_PD, handle);
 }
 
 int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle)
@@ -533,38 +454,8 @@ int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle)
 	return call_end(dev, NULL, op, handle);
 }
 
-int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle)
-{
-	return call_end(dev, NULL, XENVHCA_OP_DEALLOC_XRCD, handle);
-}
-
-int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle)
-{
-	return call_destroy(uc, XENVHCA_OP_DEREG_MR, handle);
-}
-
-int vhca_cmd_dealloc_mw(struct vhca_ucontext *uc, u32 handle)
-{
-	return call_destroy(uc, XENVHCA_OP_DEALLOC_MW, handle);
-}
-
-int vhca_cmd_destroy_cq(struct vhca_ucontext *uc, u32 handle)
-{
-	return call_destroy(uc, XENVHCA_OP_DESTROY_CQ, handle);
-}
-
 int vhca_cmd_destroy_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			u32 handle)
 {
 	return call_end(dev, uc, XENVHCA_OP_DESTROY_QP, handle);
-}
-
-int vhca_cmd_destroy_srq(struct vhca_ucontext *uc, u32 handle)
-{
-	return call_destroy(uc, XENVHCA_OP_DESTROY_SRQ, handle);
-}
-
-int vhca_cmd_destroy_ah(struct vhca_ucontext *uc, u32 handle)
-{
-	return call_destroy(uc, XENVHCA_OP_DESTROY_AH, handle);
 }

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * There is one function per opcode of vhcaif.h, named after it. Request and
- * result are the wire bodies; lists of pages in them are filled in here if they
- * come from udata. All functions sleep.
+ * There is one function per opcode of vhcaif.h, named after it, but one for most that
+ * end an object. Request and result are the wire bodies; lists of pages in them are
+ * filled in here if they come from udata. All functions sleep.
  *
  * They return, unless said otherwise: 0; the backend's negative errno; -EIO if
  * the device is broken; -EINVAL or -EFAULT for bad udata; -ENOMEM. On -EINTR
@@ -35,7 +35,7 @@ int vhca_cmd_query_gid_table(struct vhca_dev *dev, u32 first,
 int vhca_cmd_query_pkey_table(struct vhca_dev *dev, u32 first,
 			      struct xenvhca_query_pkey_table_rsp *rsp);
 
-/* @group: XENVHCA_COUNTERS_*; @first: index to begin with. cmd_counters.c */
+/* @group: XENVHCA_COUNTERS_*; @first: index to begin with. */
 int vhca_cmd_query_counter_names(struct vhca_dev *dev, u32 group, u32 first,
 				 struct xenvhca_query_counter_names_rsp *rsp);
 int vhca_cmd_query_counters(struct vhca_dev *dev, u32 group, u32 first,
@@ -52,7 +52,6 @@ int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata,
 /* Not killable: the object belongs to no ucontext, so nothing would clean it up. */
 int vhca_cmd_alloc_ownerless(struct vhca_dev *dev, u16 op, u16 undo,
 			     u32 *handle);
-int vhca_cmd_alloc_xrcd(struct vhca_dev *dev, u32 *handle);
 
 int vhca_cmd_reg_mr(struct vhca_ucontext *uc,
 		    const struct xenvhca_reg_mr_req *req,
@@ -111,15 +110,10 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
  * The commands that end an object. They use the reserved slots and are not
  * killable; a time-out breaks the device. VHCA_LEFT: see leave.h.
  */
-int vhca_cmd_dealloc_pd(struct vhca_ucontext *uc, u32 handle);
-int vhca_cmd_dealloc_xrcd(struct vhca_dev *dev, u32 handle);
+/* Any object of a ucontext, by the op that ends its kind. */
+int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle);
 int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle);
-int vhca_cmd_dereg_mr(struct vhca_ucontext *uc, u32 handle);
-int vhca_cmd_dealloc_mw(struct vhca_ucontext *uc, u32 handle);
-int vhca_cmd_destroy_cq(struct vhca_ucontext *uc, u32 handle);
 int vhca_cmd_destroy_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			u32 handle);
-int vhca_cmd_destroy_srq(struct vhca_ucontext *uc, u32 handle);
-int vhca_cmd_destroy_ah(struct vhca_ucontext *uc, u32 handle);
 
 #endif

@@ -73,7 +73,8 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return 0;
 
 err_destroy:
-	vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_cq(uc, cq->handle));
+	vhca_bufs_put(uc, &bufs,
+		      vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle));
 	return rc;
 }
 
@@ -85,7 +86,7 @@ int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct vhca_bufs bufs = { .buf = cq->buf, .db = cq->db };
 	int rc;
 
-	rc = vhca_cmd_destroy_cq(uc, cq->handle);
+	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle);
 	vhca_unpublish(dev, &dev->cqs, cq->handle);
 	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "cq", cq->handle, rc));
 	return 0;

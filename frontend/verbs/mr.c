@@ -178,7 +178,7 @@ int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct vhca_mr *mr = to_vmr(ibmr);
 	int rc;
 
-	rc = vhca_cmd_dereg_mr(uc, mr->handle);
+	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DEREG_MR, mr->handle);
 	if ((rc == -EINVAL || rc == -EBUSY) && mr_may_be_held(ibmr)) {
 		vhca_leave_count(uc, 1);	/* it is still there */
 		return rc;

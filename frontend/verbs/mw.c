@@ -35,7 +35,7 @@ int vhca_dealloc_mw(struct ib_mw *ibmw)
 	struct vhca_mw *mw = to_vmw(ibmw);
 
 	vhca_release(uc, "mw", mw->handle,
-		     vhca_cmd_dealloc_mw(uc, mw->handle), NULL);
+		     vhca_cmd_destroy(uc, XENVHCA_OP_DEALLOC_MW, mw->handle), NULL);
 	atomic_dec(&to_vpd(ibmw->pd)->mws);
 	return 0;
 }

@@ -28,6 +28,6 @@ int vhca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	struct vhca_pd *pd = to_vpd(ibpd);
 
 	vhca_release(uc, "pd", pd->handle,
-		     vhca_cmd_dealloc_pd(uc, pd->handle), NULL);
+		     vhca_cmd_destroy(uc, XENVHCA_OP_DEALLOC_PD, pd->handle), NULL);
 	return 0;
 }

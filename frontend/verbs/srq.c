@@ -102,7 +102,8 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		vhca_leave_never(uc);
 	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
 	if (rc) {
-		vhca_bufs_put(uc, &bufs, vhca_cmd_destroy_srq(uc, rsp.handle));
+		vhca_bufs_put(uc, &bufs,
+			      vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_SRQ, rsp.handle));
 		return rc;
 	}
 	srq->handle = rsp.handle;
@@ -167,7 +168,7 @@ int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct vhca_bufs bufs = { .buf = srq->buf, .db = srq->db };
 	int rc;
 
-	rc = vhca_cmd_destroy_srq(uc, srq->handle);
+	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_SRQ, srq->handle);
 	vhca_unpublish(dev, &dev->srqs, srq->handle);
 	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "srq", srq->handle, rc));
 	return 0;

@@ -13,7 +13,8 @@ int vhca_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
 	struct vhca_xrcd *xrcd = to_vxrcd(ibxrcd);
 	struct vhca_dev *dev = to_vdev(ibxrcd->device);
-	int rc = vhca_cmd_alloc_xrcd(dev, &xrcd->handle);
+	int rc = vhca_cmd_alloc_ownerless(dev, XENVHCA_OP_ALLOC_XRCD,
+					  XENVHCA_OP_DEALLOC_XRCD, &xrcd->handle);
 
 	if (!rc)
 		ibdev_dbg(&dev->ibdev, "created xrcd %u\n", xrcd->handle);
@@ -26,6 +27,7 @@ int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 	u32 handle = to_vxrcd(ibxrcd)->handle;
 
 	/* Busy: by an SRQ that was given up, and goes with its context. */
-	vhca_gone(dev, "xrcd", handle, vhca_cmd_dealloc_xrcd(dev, handle));
+	vhca_gone(dev, "xrcd", handle,
+		  vhca_cmd_dealloc_ownerless(dev, XENVHCA_OP_DEALLOC_XRCD, handle));
 	return 0;
 }

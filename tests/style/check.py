@@ -183,12 +183,16 @@ def check_ops(t):
             continue
         t.checks += 1
         stem = op.lower()
+        # be_destroy() and vhca_cmd_destroy() end kinds that need nothing of their own.
+        ends = f"ROW_END({op}, {stem}," in dispatch
         need = [
-            (f"ROW({op}, {stem}," in dispatch,
+            (ends or f"ROW({op}, {stem}," in dispatch,
              "a row in backend/worker/dispatch.c"),
-            (re.search(rf"^int be_{stem}\(", backend, re.M),
+            (ends or re.search(rf"^int be_{stem}\(", backend, re.M),
              f"be_{stem}() in backend/"),
-            (f"vhca_cmd_{stem}" in NO_LINK or f"vhca_cmd_{stem}(" in headers,
+            (f"vhca_cmd_{stem}" in NO_LINK or f"vhca_cmd_{stem}(" in headers or
+             re.search(rf"\bvhca_cmd_(destroy|\w+_ownerless)\([^;]*XENVHCA_OP_{op}\b",
+                       frontend),
              f"vhca_cmd_{stem}() in a header of frontend/"),
             (f"XENVHCA_OP_{op}" in frontend, "its use in frontend/"),
             (defined(backend, f"uv_{stem}"),

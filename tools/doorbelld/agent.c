@@ -7,13 +7,11 @@
  * domain can write there. Events only name the changed path.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "agent.h"
-#include "bucket.h"
 #include "clock.h"
 #include "line.h"
 #include "number.h"

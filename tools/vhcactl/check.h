@@ -32,6 +32,8 @@ void check_say(struct check *k, enum check_verdict v, const char *name,
 	       const char *mend, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+#define check_ok(k, name, ...) check_say(k, CHECK_OK, name, NULL, __VA_ARGS__)
+
 /* First line of a file below c->root; 0 or -errno, buf is a string always. */
 int check_read(const struct check *k, char *buf, size_t size, const char *path);
 bool check_exists(const struct check *k, const char *path);

@@ -73,8 +73,7 @@ static void check_windows(struct check *k, const char *hca)
 		ctl_dev_each(k->c, -1, add_trusted, &t);
 	snprintf(name, sizeof(name), "windows %s", hca);
 	if (!t.n)
-		check_say(k, CHECK_OK, name, NULL,
-			  "no memory windows for guests, no device is trusted=1");
+		check_ok(k, name, "no memory windows for guests, no device is trusted=1");
 	else
 		check_say(k, CHECK_WARN, name, "attach without trusted=1 what needs none",
 			  "no memory windows for guests but those of %u devices with trusted=1, which can end the kernel of this domain",
@@ -94,7 +93,7 @@ static void check_kernel(struct check *k, const char *hca)
 			  "rdma_rxe of Linux %s has faults by which guests can end this domain's kernel",
 			  number);
 	else if (number[0])
-		check_say(k, CHECK_OK, name, NULL, "Linux %s", number);
+		check_ok(k, name, "Linux %s", number);
 }
 
 static void check_hca(struct check *k, const char *hca)
@@ -122,8 +121,7 @@ static void check_hca(struct check *k, const char *hca)
 			  what, cd.driver_id, cd.abi);
 		return;
 	}
-	check_say(k, CHECK_OK, name, NULL, "%s, provider %s ABI %u", what,
-		  p->name, cd.abi);
+	check_ok(k, name, "%s, provider %s ABI %u", what, p->name, cd.abi);
 	if (p->trusts)
 		check_kernel(k, hca);
 	if (p->no_windows)
@@ -147,8 +145,7 @@ static int elsewhere(struct ctl *c, const struct ctl_dev *d, void *arg)
 static void no_hca(struct check *k)
 {
 	if (k->own >= 0 && ctl_dev_each(k->c, -1, elsewhere, k) == 1)
-		check_say(k, CHECK_OK, "hca", NULL,
-			  "none here: run vhcactl check in the driver domain, too");
+		check_ok(k, "hca", "none here: run vhcactl check in the driver domain, too");
 	else
 		check_say(k, CHECK_WARN, "hca",
 			  "load the HCA's driver, or for Soft-RoCE: rdma link add rxe0 type rxe netdev DEV",
@@ -181,17 +178,14 @@ static void doorbells(struct ctl *c, const char *bdf, void *arg)
 	snprintf(name, sizeof(name), "doorbells %s", bdf);
 	ctl_uars(c, bdf, &u);
 	if (!u.have)
-		check_say(k, CHECK_OK, name, NULL,
-			  "guests may take %" PRIu64 "; how many it has is not visible here",
-			  u.may);
+		check_ok(k, name,
+			 "guests may take %" PRIu64 "; how many it has is not visible here", u.may);
 	else if (u.may > u.have)
 		check_say(k, CHECK_WARN, name, "vhcactl quota, max-ucontext",
 			  "guests may take %" PRIu64 " and it has %" PRIu64 ": not all devices are served",
 			  u.may, u.have);
 	else
-		check_say(k, CHECK_OK, name, NULL,
-			  "guests may take %" PRIu64 " of %" PRIu64, u.may,
-			  u.have);
+		check_ok(k, name, "guests may take %" PRIu64 " of %" PRIu64, u.may, u.have);
 }
 
 /* docs/design/threat-model.md: UARs are an HCA's scarcest resource. */
@@ -210,8 +204,8 @@ void check_segment_cap(struct check *k)
 	const char *what = k->pv ? "a PV" : "an Arm";
 
 	if ((!k->pv && !k->c->arm) || !k->n_hw) {
-		check_say(k, CHECK_OK, name, NULL, "not needed: %s", !k->n_hw ?
-			  "no hardware HCA here" : "this is no PV domain");
+		check_ok(k, name, "not needed: %s",
+			 !k->n_hw ? "no hardware HCA here" : "this is no PV domain");
 		return;
 	}
 	if (!check_exists(k, "/sys/module/xen_vhca_helper")) {
@@ -227,9 +221,7 @@ void check_segment_cap(struct check *k)
 			  "cannot see whether HCAs are capped: %s",
 			  strerror(-rc));
 	else
-		check_say(k, CHECK_OK, name, NULL,
-			  "%s HCA capped now; it is while a device is open",
-			  text);
+		check_ok(k, name, "%s HCA capped now; it is while a device is open", text);
 }
 
 /* docs/guide/dom0-less.md: on Arm a domain has numbers of its own for its pages. */
@@ -244,11 +236,10 @@ void check_dma(struct check *k)
 	check_read(k, features, sizeof(features), FEATURES);
 	mask = strtoul(features, NULL, 16);
 	if (mask & DIRECT || (!(mask & NOT_DIRECT) && k->control))
-		check_say(k, CHECK_OK, name, NULL,
-			  "Xen maps this domain directly: its HCA reaches what it is meant to");
+		check_ok(k, name,
+			 "Xen maps this domain directly: its HCA reaches what it is meant to");
 	else if (!check_read(k, told, sizeof(told), BEHIND_IOMMU) && told[0] == 'Y')
-		check_say(k, CHECK_OK, name, NULL,
-			  "behind an IOMMU, as xen-vhca-helper was told");
+		check_ok(k, name, "behind an IOMMU, as xen-vhca-helper was told");
 	else
 		check_say(k, CHECK_FAIL, name,
 			  "direct-map in this domain's node of the device tree; or an IOMMU, and modprobe xen-vhca-helper behind_iommu=1",
@@ -263,8 +254,7 @@ void check_iommu(struct check *k)
 	bool have;
 
 	if (!k->control) {
-		check_say(k, CHECK_OK, "iommu", NULL,
-			  "only the control domain sees it");
+		check_ok(k, "iommu", "only the control domain sees it");
 		return;
 	}
 	if (!k->info || !check_info(k->info, "virt_caps", caps, sizeof(caps))) {
@@ -274,9 +264,8 @@ void check_iommu(struct check *k)
 	}
 	have = strstr(caps, "_directio");
 	if (have || !k->n_hw)
-		check_say(k, CHECK_OK, "iommu", NULL, "%s", have ?
-			  "present: HCAs can be given to driver domains" :
-			  "none; software HCAs need none");
+		check_ok(k, "iommu", "%s",
+			 have ? "present: HCAs can be given to driver domains" : "none; software HCAs need none");
 	else
 		check_say(k, CHECK_WARN, "iommu", mend,
 			  "none: the HCA can reach all memory, and cannot be given to a driver domain");

@@ -48,7 +48,7 @@ void check_xen(struct check *k)
 		  "Xen %lu.%lu, %s %s domain", ma, mi, domain,
 		  k->control ? "control" : "driver");
 	if (k->own >= 0)
-		check_say(k, CHECK_OK, "xenstore", NULL, "domain %d", k->own);
+		check_ok(k, "xenstore", "domain %d", k->own);
 	else
 		check_say(k, CHECK_FAIL, "xenstore", k->control ?
 			  "systemctl start xenstored, and run this as root" :
@@ -93,10 +93,9 @@ void check_versions(struct check *k)
 	check_say(k, good ? CHECK_OK : CHECK_WARN, "kernel",
 		  good ? NULL : "use Linux 6.1 or later", "Linux %s", text);
 	if (v)
-		check_say(k, CHECK_OK, "rdma-core", NULL, "version %lu", v);
+		check_ok(k, "rdma-core", "version %lu", v);
 	else
-		check_say(k, CHECK_OK, "rdma-core", NULL,
-			  "not installed; only guests need it");
+		check_ok(k, "rdma-core", "not installed; only guests need it");
 }
 
 static void module(struct check *k, const char *name, const char *sys,
@@ -105,12 +104,11 @@ static void module(struct check *k, const char *name, const char *sys,
 	char mend[64];
 
 	if (check_exists(k, sys) || check_exists(k, other)) {
-		check_say(k, CHECK_OK, name, NULL, "loaded");
+		check_ok(k, name, "loaded");
 		return;
 	}
 	if (!k->n_hca) {
-		check_say(k, CHECK_OK, name, NULL,
-			  "not loaded, and not needed without an RDMA device here");
+		check_ok(k, name, "not loaded, and not needed without an RDMA device here");
 		return;
 	}
 	snprintf(mend, sizeof(mend), "modprobe %s", name);
@@ -133,10 +131,9 @@ void check_daemon(struct check *k)
 
 	snprintf(path, sizeof(path), "%s/supervisor.lock", k->c->run_dir);
 	if (check_locked(k, path))
-		check_say(k, CHECK_OK, "xen-vhcad", NULL, "running");
+		check_ok(k, "xen-vhcad", "running");
 	else if (!k->n_hca)
-		check_say(k, CHECK_OK, "xen-vhcad", NULL,
-			  "not running, and not needed without an RDMA device here");
+		check_ok(k, "xen-vhcad", "not running, and not needed without an RDMA device here");
 	else
 		check_say(k, CHECK_FAIL, "xen-vhcad",
 			  "systemctl enable --now xen-vhcad, journalctl -u xen-vhcad",
@@ -157,22 +154,20 @@ void check_agent(struct check *k)
 	bool needed;
 
 	if (!k->control) {
-		check_say(k, CHECK_OK, name, NULL,
-			  "runs in the control domain: vhcactl check there");
+		check_ok(k, name, "runs in the control domain: vhcactl check there");
 		return;
 	}
 	needed = k->n_hw ||
 		 (k->own >= 0 && ctl_dev_each(k->c, -1, has_pci, NULL) == 1);
 	snprintf(path, sizeof(path), "%s/lock", k->c->agent_dir);
 	if (check_locked(k, path))
-		check_say(k, CHECK_OK, name, NULL, "running");
+		check_ok(k, name, "running");
 	else if (needed)
 		check_say(k, CHECK_FAIL, name,
 			  "systemctl enable --now xen-vhca-doorbelld",
 			  "not running: guests of hardware HCAs get no doorbells");
 	else
-		check_say(k, CHECK_OK, name, NULL,
-			  "not running, and not needed without a hardware HCA");
+		check_ok(k, name, "not running, and not needed without a hardware HCA");
 }
 
 void check_gntdev(struct check *k)
@@ -181,14 +176,13 @@ void check_gntdev(struct check *k)
 	unsigned long v;
 
 	if (check_read(k, text, sizeof(text), HOST_GNTDEV_LIMIT)) {
-		check_say(k, CHECK_OK, "gntdev-limit", NULL, "not visible");
+		check_ok(k, "gntdev-limit", "not visible");
 		return;
 	}
 	v = strtoul(text, NULL, 10);
 	if (v >= GNTDEV_LOW)
-		check_say(k, CHECK_OK, "gntdev-limit", NULL,
-			  "%lu pages in one mapping (longer ones are made in pieces)",
-			  v);
+		check_ok(k, "gntdev-limit",
+			 "%lu pages in one mapping (longer ones are made in pieces)", v);
 	else
 		check_say(k, CHECK_WARN, "gntdev-limit",
 			  "echo 65536 > " HOST_GNTDEV_LIMIT,
@@ -237,9 +231,9 @@ static void maptrack(struct check *k, const struct maptrack *t, uint64_t sum_mb)
 			  "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 ": xen-vhcad refuses some",
 			  t->frames, mb, sum_mb);
 	else
-		check_say(k, CHECK_OK, t->name, NULL,
-			  "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 "%s",
-			  t->frames, mb, sum_mb, t->note);
+		check_ok(k, t->name,
+			 "%" PRIu32 ": devices of this domain may map %" PRIu64 " MiB of guests, max-pinned-mb of all is %" PRIu64 "%s",
+			 t->frames, mb, sum_mb, t->note);
 }
 
 /* The default of max-pinned-mb is no request of the operator for so much memory. */
@@ -259,9 +253,9 @@ static void grant_frames(struct check *k, uint32_t frames, uint64_t most_mb)
 			  "%" PRIu32 ": a guest can register %" PRIu64 " MiB at most, a device may use %" PRIu64 " MiB",
 			  frames, mb, most_mb);
 	else
-		check_say(k, CHECK_OK, "gnttab_max_frames", NULL,
-			  "%" PRIu32 ": a guest can register %" PRIu64 " MiB at most (its max_grant_frames may be lower)",
-			  frames, mb);
+		check_ok(k, "gnttab_max_frames",
+			 "%" PRIu32 ": a guest can register %" PRIu64 " MiB at most (its max_grant_frames may be lower)",
+			 frames, mb);
 }
 
 /* The domain's own limit is not visible in it, only the daemon's option. */
@@ -280,9 +274,9 @@ static void utility_grants(struct check *k, uint64_t sum_mb)
 		return;
 	if (check_read(k, pages, sizeof(pages), HELPER_GRANTS))
 		snprintf(pages, sizeof(pages), "unknown how many");
-	check_say(k, CHECK_OK, "max_grant_frames", NULL,
-		  "pages of Soft-RoCE's queues that guests have now: %s; max_grant_frames in this domain's configuration, which is not visible here, allows 384 for each frame, unless granted_pages of xen-vhca-helper does",
-		  pages);
+	check_ok(k, "max_grant_frames",
+		 "pages of Soft-RoCE's queues that guests have now: %s; max_grant_frames in this domain's configuration, which is not visible here, allows 384 for each frame, unless granted_pages of xen-vhca-helper does",
+		 pages);
 }
 
 void check_grant_tables(struct check *k)
@@ -334,13 +328,12 @@ void check_memory(struct check *k)
 			  "wait for it, or xl mem-set this domain to a fixed size",
 			  "this domain is ballooning, %lld KiB to go", off);
 	else if (!k->control)
-		check_say(k, CHECK_OK, "memory", NULL,
-			  "no ballooning now; memory = maxmem in this domain's configuration keeps it so");
+		check_ok(k, "memory",
+			 "no ballooning now; memory = maxmem in this domain's configuration keeps it so");
 	else if (k->info && check_info(k->info, "xen_commandline", cmdline,
 				       sizeof(cmdline)) &&
 		 check_dom0_mem_fixed(cmdline))
-		check_say(k, CHECK_OK, "memory", NULL,
-			  "fixed by dom0_mem on Xen's command line");
+		check_ok(k, "memory", "fixed by dom0_mem on Xen's command line");
 	else
 		check_say(k, CHECK_WARN, "memory",
 			  "dom0_mem=4096M,max:4096M on Xen's command line, autoballoon=\"off\" in /etc/xen/xl.conf",
@@ -397,7 +390,6 @@ void check_addresses(struct check *k)
 			  "%u devices have addresses of their own, which ip and rdma put on the network",
 			  a.with);
 	else
-		check_say(k, CHECK_OK, "addresses", NULL,
-			  "%u devices have their own, %u share those of their ports",
-			  a.with, a.without);
+		check_ok(k, "addresses", "%u devices have their own, %u share those of their ports",
+			 a.with, a.without);
 }

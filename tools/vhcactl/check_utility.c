@@ -8,7 +8,6 @@
  */
 #include <ctype.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -108,10 +107,10 @@ static void quota(struct check *k, const struct served *s)
 			  "%u devices take %u watches, xenstored allows a domain %u by default",
 			  s->devices, watches, QUOTA_WATCHES);
 	else
-		check_say(k, CHECK_OK, name, NULL,
-			  "%u devices take %u watches and at most %u nodes of the %u and %u that xenstored allows a domain by default",
-			  s->devices, watches, s->devices * NODES_DEVICE,
-			  QUOTA_WATCHES, QUOTA_NODES);
+		check_ok(k, name,
+			 "%u devices take %u watches and at most %u nodes of the %u and %u that xenstored allows a domain by default",
+			 s->devices, watches, s->devices * NODES_DEVICE, QUOTA_WATCHES,
+			 QUOTA_NODES);
 }
 
 void check_utility(struct check *k)
@@ -122,13 +121,13 @@ void check_utility(struct check *k)
 		return;
 	ctl_dev_each(k->c, -1, add_served, &s);
 	if (ctl_sees_all(k->c)) {
-		check_say(k, CHECK_OK, "utility-domain", NULL,
-			  "it is the backend of %u devices and may read all of xenstore, as where there is no control domain",
-			  s.devices);
+		check_ok(k, "utility-domain",
+			 "it is the backend of %u devices and may read all of xenstore, as where there is no control domain",
+			 s.devices);
 		return;
 	}
-	check_say(k, CHECK_OK, "utility-domain", NULL,
-		  "it is the backend of %u devices and has no rights of a toolstack: attach, detach, quota and reattach are commands of the control domain",
-		  s.devices);
+	check_ok(k, "utility-domain",
+		 "it is the backend of %u devices and has no rights of a toolstack: attach, detach, quota and reattach are commands of the control domain",
+		 s.devices);
 	quota(k, &s);
 }

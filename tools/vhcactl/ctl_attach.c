@@ -7,8 +7,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "clock.h"
 #include "ctl.h"
@@ -218,9 +216,9 @@ static void report(struct ctl *c, const struct ctl_dev *d)
 		return;
 	}
 	obj = json_object_new_object();
-	json_object_object_add(obj, "domid", json_object_new_int(d->domid));
-	json_object_object_add(obj, "devid", json_object_new_int(d->devid));
-	json_object_object_add(obj, "backend", json_object_new_int(d->backend));
+	ctl_json_int(obj, "domid", d->domid);
+	ctl_json_int(obj, "devid", d->devid);
+	ctl_json_int(obj, "backend", d->backend);
 	ctl_print_json(obj);
 }
 

@@ -7,8 +7,6 @@
  * guest does not follow, its directory is removed first, which to the backend means
  * the frontend's death.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include "ctl.h"
 #include "host/xenbus.h"

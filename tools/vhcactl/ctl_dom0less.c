@@ -13,7 +13,6 @@
 #include <string.h>
 #include "ctl.h"
 #include "dom0less.h"
-#include "number.h"
 
 #define DOMAINS		"/local/domain"
 #define TARGET		"/sys/devices/system/xen_memory/xen_memory0/target_kb"

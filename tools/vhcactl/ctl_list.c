@@ -34,15 +34,13 @@ static void row_json(const struct ctl_dev *d, const struct row *r,
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "domid", json_object_new_int(d->domid));
-	json_object_object_add(o, "name", json_object_new_string(r->name));
-	json_object_object_add(o, "devid", json_object_new_int(d->devid));
-	json_object_object_add(o, "backend", json_object_new_int(d->backend));
-	json_object_object_add(o, "hca", json_object_new_string(r->hca));
-	json_object_object_add(o, "backend_state",
-			       json_object_new_string(r->be));
-	json_object_object_add(o, "frontend_state",
-			       json_object_new_string(r->fe));
+	ctl_json_int(o, "domid", d->domid);
+	ctl_json_text(o, "name", r->name);
+	ctl_json_int(o, "devid", d->devid);
+	ctl_json_int(o, "backend", d->backend);
+	ctl_json_text(o, "hca", r->hca);
+	ctl_json_text(o, "backend_state", r->be);
+	ctl_json_text(o, "frontend_state", r->fe);
 	json_object_array_add(list, o);
 }
 

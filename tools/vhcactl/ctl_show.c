@@ -6,7 +6,6 @@
  * limits (and which are defaults), and the reason of a failure.
  */
 #include <errno.h>
-#include <stdio.h>
 #include "ctl.h"
 #include "host/xenbus.h"
 
@@ -22,11 +21,9 @@ static struct json_object *limits(struct ctl *c, const struct ctl_dev *d)
 		val = k->def;
 		if (xn_read_u32_def(c->xs, XBT_NULL, d->be, k->name, k->min,
 				    k->max, k->def, &val))
-			json_object_object_add(o, k->name,
-				json_object_new_string("not a legal value"));
+			ctl_json_text(o, k->name, "not a legal value");
 		else
-			json_object_object_add(o, k->name,
-				json_object_new_int64(val));
+			ctl_json_int(o, k->name, val);
 	}
 	return o;
 }
@@ -42,8 +39,8 @@ static void add_words(struct ctl *c, const struct ctl_dev *d,
 
 	if (!rc && ctl_texts[id].count(val) < 0)
 		rc = -EINVAL;
-	json_object_object_add(o, ctl_texts[id].name, json_object_new_string(
-		!rc ? val : rc == -ENOENT ? shared : "not a legal value"));
+	ctl_json_text(o, ctl_texts[id].name,
+		      !rc ? val : rc == -ENOENT ? shared : "not a legal value");
 }
 
 /* The guest's own part of the port's tables. */
@@ -64,7 +61,7 @@ static void add_text(struct ctl *c, struct json_object *o, const char *key,
 	char val[XN_VALUE_MAX];
 
 	if (!xn_read_str(c->xs, XBT_NULL, dir, node, val, sizeof(val)))
-		json_object_object_add(o, key, json_object_new_string(val));
+		ctl_json_text(o, key, val);
 }
 
 static struct json_object *end(struct ctl *c, const char *dir,
@@ -72,9 +69,8 @@ static struct json_object *end(struct ctl *c, const char *dir,
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "path", json_object_new_string(dir));
-	json_object_object_add(o, "state", json_object_new_string(
-		host_state_name(xn_state_read(c->xs, XBT_NULL, dir))));
+	ctl_json_text(o, "path", dir);
+	ctl_json_text(o, "state", host_state_name(xn_state_read(c->xs, XBT_NULL, dir)));
 	for (; *nodes; nodes++)
 		add_text(c, o, *nodes, dir, *nodes);
 	return o;
@@ -93,11 +89,10 @@ static struct json_object *collect(struct ctl *c, const struct ctl_dev *d)
 	char name[CTL_NAME_MAX];
 
 	ctl_domain_name(c, d->domid, name);
-	json_object_object_add(o, "domid", json_object_new_int(d->domid));
-	json_object_object_add(o, "name", json_object_new_string(name));
-	json_object_object_add(o, "devid", json_object_new_int(d->devid));
-	json_object_object_add(o, "backend_domid",
-			       json_object_new_int(d->backend));
+	ctl_json_int(o, "domid", d->domid);
+	ctl_json_text(o, "name", name);
+	ctl_json_int(o, "devid", d->devid);
+	ctl_json_int(o, "backend_domid", d->backend);
 	add_text(c, o, "hca", d->be, XENVHCA_NODE_HCA);
 	add_text(c, o, XENVHCA_NODE_PCI, d->libxl, XENVHCA_NODE_PCI);
 	json_object_object_add(o, "backend", end(c, d->be, be_nodes));

@@ -15,7 +15,6 @@
 #include "host/window.h"
 #include "keys.h"
 #include "number.h"
-#include "xenstore/node.h"
 
 #define KEY_HCA		XENVHCA_NODE_HCA
 #define KEY_BACKEND	"backend"

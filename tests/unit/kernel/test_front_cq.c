@@ -72,8 +72,9 @@ int vhca_cmd_modify_cq(struct vhca_ucontext *u,
 	return moderate_rc;
 }
 
-int vhca_cmd_destroy_cq(struct vhca_ucontext *u, u32 handle)
+int vhca_cmd_destroy(struct vhca_ucontext *u, u16 op, u32 handle)
 {
+	assert_int_equal(op, XENVHCA_OP_DESTROY_CQ);
 	(void)u;
 	(void)handle;
 	return 0;

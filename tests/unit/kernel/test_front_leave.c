@@ -151,12 +151,12 @@ static void one_command_has_an_end(void **state)
 	vhca_leave_pages(&uc, VHCA_LEAVE_PAGES + 1);
 	current->flags = PF_EXITING;
 	full = true;
-	assert_int_equal(vhca_cmd_dereg_mr(&uc, 1), 0);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEREG_MR, 1), 0);
 	full = false;
-	assert_int_equal(vhca_cmd_dereg_mr(&uc, 1), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEREG_MR, 1), VHCA_LEFT);
 	assert_int_equal(unwaited, 1);
 	vhca_leave_pages(&uc, -1);
-	assert_int_equal(vhca_cmd_dereg_mr(&uc, 2), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEREG_MR, 2), VHCA_LEFT);
 }
 
 /* What was ended before, or made and taken back, is not there any more. */
@@ -183,12 +183,12 @@ static void each_kind_is_left(void **state)
 	current->flags = PF_EXITING;
 	assert_int_equal(vhca_cmd_detach_mcast(&uc, &req), VHCA_LEFT);
 	assert_int_equal(vhca_cmd_destroy_qp(&dev, &uc, 1), VHCA_LEFT);
-	assert_int_equal(vhca_cmd_destroy_srq(&uc, 1), VHCA_LEFT);
-	assert_int_equal(vhca_cmd_destroy_ah(&uc, 1), VHCA_LEFT);
-	assert_int_equal(vhca_cmd_dealloc_mw(&uc, 1), VHCA_LEFT);
-	assert_int_equal(vhca_cmd_dereg_mr(&uc, 1), VHCA_LEFT);
-	assert_int_equal(vhca_cmd_destroy_cq(&uc, 1), VHCA_LEFT);
-	assert_int_equal(vhca_cmd_dealloc_pd(&uc, 1), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DESTROY_SRQ, 1), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DESTROY_AH, 1), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEALLOC_MW, 1), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEREG_MR, 1), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DESTROY_CQ, 1), VHCA_LEFT);
+	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEALLOC_PD, 1), VHCA_LEFT);
 	assert_int_equal(submitted, 0);
 }
 
@@ -197,7 +197,7 @@ static void what_is_in_no_context_is_not_left(void **state)
 {
 	current->flags = PF_EXITING;
 	assert_int_equal(vhca_cmd_destroy_qp(&dev, NULL, 1), 0);
-	assert_int_equal(vhca_cmd_dealloc_xrcd(&dev, 1), 0);
+	assert_int_equal(vhca_cmd_dealloc_ownerless(&dev, XENVHCA_OP_DEALLOC_XRCD, 1), 0);
 	assert_int_equal(vhca_cmd_dealloc_ownerless(&dev, XENVHCA_OP_DEALLOC_CM, 1), 0);
 	assert_int_equal(submitted, 3);
 	/* An XRC SRQ holds such a domain: DEALLOC_XRCD would find it busy. */

@@ -90,8 +90,9 @@ int vhca_cmd_rereg_mr(struct vhca_ucontext *u,
 	return 0;
 }
 
-int vhca_cmd_dereg_mr(struct vhca_ucontext *u, u32 handle)
+int vhca_cmd_destroy(struct vhca_ucontext *u, u16 op, u32 handle)
 {
+	assert_int_equal(op, XENVHCA_OP_DEREG_MR);
 	(void)u;
 	(void)handle;
 	return dereg_rc;

@@ -87,8 +87,9 @@ int vhca_cmd_query_srq(struct vhca_ucontext *u, u32 handle,
 	return -EIO;
 }
 
-int vhca_cmd_destroy_srq(struct vhca_ucontext *u, u32 handle)
+int vhca_cmd_destroy(struct vhca_ucontext *u, u16 op, u32 handle)
 {
+	assert_int_equal(op, XENVHCA_OP_DESTROY_SRQ);
 	assert_int_equal(handle, HANDLE);
 	return 0;
 }
