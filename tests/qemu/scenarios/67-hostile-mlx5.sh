@@ -14,7 +14,7 @@
 CQS=$(long 80 200 40)	# each of which an overflow may be told
 FLOOD=$(long 40 60 60)	# seconds at most; a flood ends when the guest has measured
 HARD=$(long 10 60 60)	# seconds of one that never rests, in which it has no time to
-MANY_KB=2048	# of events that nobody reads; 32768 would be 2 MB
+MANY_KB=2048	# of events that nobody reads; 65536 would be 4 MB
 
 # held CQS [OPTION]: for the guest: with so many CQs, whose events stay unread, what five
 # seconds cost its kernel: "slab KB", "free KB", "cmds PER SECOND", "work N": interrupts
@@ -101,7 +101,7 @@ floods() {
 	# at most, if it changes all the time, test_front_event shows.
 	check "completions of a CQ that the backend arms" \
 		brief mlx5-arm-flood "$HARD" "$(held 1)"
-	check "they came" flooded 32768
+	check "they came" flooded 65536
 	check "few of them are kept: slab" few slab $((MANY_KB / 2))
 	meets mlx5-overflow "overflows"
 	check "they are not kept: slab" few slab $MANY_KB
