@@ -12,18 +12,7 @@ static u32 dropped;			/* owner of ranges */
 static bool bufs_held;			/* as the last ones were put */
 static bool may_break;			/* the device; else the test fails */
 
-struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
-{
-	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
-
-	cmd->req.op = op;
-	return cmd;
-}
-
-void vhca_cmd_free(struct vhca_cmd *cmd)
-{
-	free(cmd);
-}
+#include "cmd_alloc.h"
 
 int vhca_udata_load(struct vhca_dev *d, struct vhca_cmd *cmd,
 		    struct ib_udata *u, bool outptr)

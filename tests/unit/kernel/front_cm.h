@@ -216,18 +216,7 @@ static int answer(struct backend *b, struct vhca_cm_call *c)
 	}
 }
 
-struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
-{
-	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
-
-	cmd->req.op = op;
-	return cmd;
-}
-
-void vhca_cmd_free(struct vhca_cmd *cmd)
-{
-	free(cmd);
-}
+#include "cmd_alloc.h"
 
 int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmdp,
 		     unsigned int flags)

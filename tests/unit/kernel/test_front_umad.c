@@ -75,18 +75,7 @@ static struct {
 	u16 seq;
 } be;
 
-struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
-{
-	struct vhca_cmd *cmd = calloc(1, sizeof(*cmd));
-
-	cmd->req.op = op;
-	return cmd;
-}
-
-void vhca_cmd_free(struct vhca_cmd *cmd)
-{
-	free(cmd);
-}
+#include "cmd_alloc.h"
 
 int vhca_file_lock(struct vhca_file *f)
 {
