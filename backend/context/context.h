@@ -19,7 +19,7 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc);
 /* Close what could not be closed before. Once a second: it may wait. */
 void be_dev_tick(struct be_dev *dev);
 
-/* ---- files.c ---- */
+/* ---- vfile.c ---- */
 /* Charge doorbell pages that the HCA's driver is about to allocate for uc.
  * 0, -EDQUOT or -ENOMEM: refused, and logged. */
 int be_uars_take(struct be_dev *dev, struct be_uc *uc, uint32_t n);
