@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "context.h"
-#include "doorbell.h"
 #include "doorbell_static.h"
 #include "park.h"
 #include "uverbs/uverbs.h"
@@ -27,14 +26,14 @@
 static int page_map(const struct be_cmd *c, const struct vhca_mmap *row,
 		    struct be_doorbell *db)
 {
-	int err = be_uars_take(c->dev, c->uc, row->takes);
+	int err = be_uars_take(c->dev, c->uc->file, row->takes);
 
 	if (err)
 		return err;
-	err = uv_mmap(c->uc->fd, db->offset, XENVHCA_PAGE_SIZE, &db->addr);
+	err = uv_mmap(c->uc->file->fd, db->offset, XENVHCA_PAGE_SIZE, &db->addr);
 	if (err) {
 		be_quota_give_uars(&c->dev->quota, row->takes);
-		c->uc->uars -= row->takes;
+		c->uc->file->uars -= row->takes;
 	}
 	return err == -EPERM ? -EOPNOTSUPP : err;
 }
@@ -101,9 +100,9 @@ static struct be_doorbell *doorbell_new(const struct be_cmd *c, int *err)
 	return db;
 }
 
-static void doorbell_unlink(struct be_uc *uc, const struct be_doorbell *db)
+static void doorbell_unlink(struct be_vfile *f, const struct be_doorbell *db)
 {
-	struct be_doorbell **p = &uc->doorbells;
+	struct be_doorbell **p = &f->doorbells;
 
 	while (*p != db)
 		p = &(*p)->next;
@@ -122,7 +121,7 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 	int err = 0;
 
 	if (db && db->state == BE_BELL_ASKING) {
-		doorbell_unlink(c->uc, db);
+		doorbell_unlink(c->uc->file, db);
 		old = NULL;
 	}
 	if (!db)
@@ -141,8 +140,8 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 	/* A PV guest names no frame. */
 	db->held |= !db->gfn || c->dev->t->hold_translated;
 	if (!old) {
-		db->next = c->uc->doorbells;
-		c->uc->doorbells = db;
+		db->next = c->uc->file->doorbells;
+		c->uc->file->doorbells = db;
 	}
 	if (db->state == BE_BELL_ASKING)
 		return BE_LATER;
@@ -163,14 +162,13 @@ static int doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 	err = be_park_other(c->dev, c->uc, r->offset);
 	if (err)
 		return err;
-	if (c->uc->pages == BE_PAGES_NONE)
-		c->uc->pages = BE_PAGES_ASKED;
-	db = be_doorbell_find(c->uc->doorbells, r->offset);
+	c->uc->asked = true;
+	db = be_doorbell_find(c->uc->file, r->offset);
 	if (!db || db->state == BE_BELL_GONE || db->state == BE_BELL_ASKING)
 		err = doorbell_get(c, row, db);
 	if (err)
 		return err;
-	db = be_doorbell_find(c->uc->doorbells, r->offset);
+	db = be_doorbell_find(c->uc->file, r->offset);
 	if (db->state == BE_BELL_UNKNOWN)
 		return -EIO;
 	if (db->gfn != r->gfn)		/* it is there already */

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Verbs contexts that stay open without an owner, because closing them would
+ * Verbs files that stay open without a context, because closing them would
  * give their doorbell pages to somebody else. A context whose pages a PV guest
  * had, or any guest on Arm, is parked for the guest's next process until the
  * guest is gone: the supervisor's guard holds it when the worker ends. A
@@ -16,7 +16,6 @@
 
 #include "context.h"
 #include "core/event.h"
-#include "doorbell.h"
 #include "park.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
@@ -47,12 +46,12 @@ int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
 	o->in_len = c->req->in_len;
 	o->out_len = c->req->out_len;
 	o->rsp_len = c->rsp->out_len;
-	o->uars = uc->uars;
+	o->uars = uc->file->uars;
 	memcpy(o->in, c->req->udata, o->in_len);
 	memcpy(o->rsp, c->rsp->udata, o->rsp_len);
 	memcpy(o->host_in, u->in, o->in_len);
 	memcpy(o->host_out, u->out, o->out_len);
-	uc->opening = o;
+	uc->file->opening = o;
 	return 0;
 }
 
@@ -66,231 +65,141 @@ static bool has_objects(const struct be_uc *uc)
 	return false;
 }
 
-/* Moves the files of uc, and what belongs to them, into p; the event thread
- * forgets them. */
-static void files_take(struct be_dev *dev, struct be_uc *uc,
-		       struct be_parked *p)
+/*
+ * A context without objects gives its file away. No other thread comes by the file then:
+ * the event thread forgets it, and the others look for objects.
+ */
+static void set_aside(struct be_dev *dev, struct be_uc *uc,
+		      enum be_vfile_state to)
 {
-	be_event_del(dev, uc->comp_fd);
-	be_event_del(dev, uc->async_fd);
-	pthread_rwlock_wrlock(&dev->lock);
-	p->fd = uc->fd;
-	p->async_fd = uc->async_fd;
-	p->comp_fd = uc->comp_fd;
-	uc->fd = uc->async_fd = uc->comp_fd = -1;
-	pthread_rwlock_unlock(&dev->lock);
-	p->opening = uc->opening;
-	p->doorbells = uc->doorbells;
-	p->uars = uc->uars;
-	uc->opening = NULL;
-	uc->doorbells = NULL;
-	uc->uars = 0;
-}
-
-/* Moves them from p into uc. */
-static void files_give(struct be_dev *dev, struct be_uc *uc,
-		       struct be_parked *p)
-{
-	pthread_rwlock_wrlock(&dev->lock);
-	uc->fd = p->fd;
-	uc->async_fd = p->async_fd;
-	uc->comp_fd = p->comp_fd;
-	pthread_rwlock_unlock(&dev->lock);
-	uc->opening = p->opening;
-	uc->doorbells = p->doorbells;
-	uc->uars = p->uars;
-	free(p);
-}
-
-static void files_close(struct be_parked *p)
-{
-	uv_close(&p->comp_fd);
-	uv_close(&p->async_fd);
-	uv_close(&p->fd);
-	free(p->opening);
-	free(p);
+	be_event_del(dev, uc->file->comp_fd);
+	be_event_del(dev, uc->file->async_fd);
+	be_vfile_to(dev, uc->file, to);
+	uc->file = NULL;
 }
 
 /* ---- spoilt ---- */
 
-static struct be_parked **last(struct be_parked **p)
+static struct be_vfile *oldest_spoilt(const struct be_dev *dev)
 {
-	while ((*p)->next)
-		p = &(*p)->next;
-	return p;
+	struct be_vfile *f = dev->vfiles[BE_VFILE_SPOILT];
+
+	while (f->next)
+		f = f->next;
+	return f;
 }
 
-static void spoilt_end(struct be_dev *dev, struct be_parked **p)
-{
-	struct be_parked *end = *p;
-
-	*p = end->next;
-	dev->n_spoilt--;
-	dev->spoilt_uars -= end->uars;
-	files_close(end);
-}
-
-/* Contexts whose pages another guest holds are bounded, not charged. */
-static void spoilt_add(struct be_dev *dev, struct be_parked *p)
-{
-	p->next = dev->spoilt;
-	dev->spoilt = p;
-	dev->n_spoilt++;
-	dev->spoilt_uars += p->uars;
-	be_quota_give_uars(&dev->quota, p->uars);
-	while (dev->n_spoilt > MAX_SPOILT ||
-	       dev->spoilt_uars > MAX_SPOILT_UARS)
-		spoilt_end(dev, last(&dev->spoilt));
-}
-
-void be_spoilt_close(struct be_dev *dev)
-{
-	while (dev->spoilt)
-		spoilt_end(dev, &dev->spoilt);
-}
-
+/* Files whose pages another guest holds are bounded, not charged. */
 bool be_spoil(struct be_dev *dev, struct be_uc *uc)
 {
-	struct be_parked *p;
-
-	if (uc->pages != BE_PAGES_SPOILT || has_objects(uc))
+	if (!uc->file->refused || has_objects(uc))
 		return false;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return false;
-	files_take(dev, uc, p);
-	spoilt_add(dev, p);
+	be_quota_give_uars(&dev->quota, uc->file->uars);
+	dev->spoilt_uars += uc->file->uars;
+	set_aside(dev, uc, BE_VFILE_SPOILT);
+	while (dev->n_vfiles[BE_VFILE_SPOILT] > MAX_SPOILT ||
+	       dev->spoilt_uars > MAX_SPOILT_UARS)
+		be_vfile_drop(dev, oldest_spoilt(dev));
 	return true;
 }
 
 /* The same request to the HCA's driver must have the same answer. */
-static int open_again(struct be_dev *dev, struct be_parked *p)
+static int open_again(struct be_dev *dev, struct be_vfile *f)
 {
-	const struct be_opening *o = p->opening;
+	const struct be_opening *o = f->opening;
 	uint8_t out[XENVHCA_UDATA_SIZE] = {};
 	const struct uv_udata ud = {
 		.in = o->host_in, .out = out,
 		.in_len = o->in_len, .out_len = o->out_len,
 	};
-	int err = be_files_open(dev, &ud, o->uars, &p->fd, &p->async_fd);
+	int err = be_vfile_open(dev, f, &ud, o->uars);
 
-	if (!err)
-		err = uv_create_comp_channel(p->fd, &p->comp_fd);
 	if (!err && memcmp(out, o->host_out, o->out_len))
 		err = -EIO;
 	return err;
 }
 
-/* NULL: no other context can be had that was opened as o was. */
-static struct be_parked *opened_as(struct be_dev *dev,
-				   const struct be_opening *o)
+/* Not charged yet. NULL: no other file can be had that was opened as o was. */
+static struct be_vfile *opened_as(struct be_dev *dev,
+				  const struct be_opening *o)
 {
-	struct be_parked *p = calloc(1, sizeof(*p));
+	struct be_vfile *f = be_vfile_new(dev);
 
-	if (!p)
+	if (!f)
 		return NULL;
-	p->fd = p->async_fd = p->comp_fd = -1;
-	p->uars = o->uars;
-	p->opening = malloc(sizeof(*o));
-	if (p->opening) {
-		*p->opening = *o;
-		if (!open_again(dev, p))
-			return p;
+	f->opening = malloc(sizeof(*o));
+	if (f->opening) {
+		*f->opening = *o;
+		if (!open_again(dev, f))
+			return f;
 	}
-	files_close(p);
+	be_vfile_drop(dev, f);
 	return NULL;
 }
 
 bool be_exchange(struct be_dev *dev, struct be_uc *uc)
 {
-	struct be_parked *p;
-	uint32_t uars;
+	struct be_vfile *old = uc->file, *f;
 
-	uc->pages = BE_PAGES_SPOILT;
-	if (!uc->opening || uc->doorbells || has_objects(uc) ||
+	old->refused = true;
+	if (!old->opening || old->doorbells || has_objects(uc) ||
 	    uc->exchanges++ >= MAX_EXCHANGES)
 		return false;
-	p = opened_as(dev, uc->opening);
-	if (!p)
+	f = opened_as(dev, old->opening);
+	if (!f)
 		return false;
-	if (!be_spoil(dev, uc)) {
-		files_close(p);
-		return false;
-	}
-	uars = p->uars;
-	p->uars = 0;
-	files_give(dev, uc, p);
-	be_uars_take(dev, uc, uars);	/* less than what was given back */
-	uc->pages = BE_PAGES_ASKED;
+	be_spoil(dev, uc);
+	uc->file = f;
+	be_uars_take(dev, f, f->opening->uars);	/* less than was given back */
 	be_log(dev, BE_DEBUG, "context opened anew for other doorbell pages");
-	return !be_files_listen(dev, uc);
+	return !be_vfile_listen(dev, uc);
 }
 
 /* ---- parked ---- */
 
-static void parked_add(struct be_dev *dev, struct be_parked *p)
-{
-	p->next = dev->parked;
-	dev->parked = p;
-	dev->n_parked++;
-}
-
-static struct be_parked *parked_take(struct be_dev *dev, struct be_parked **at)
-{
-	struct be_parked *p = *at;
-
-	*at = p->next;
-	dev->n_parked--;
-	return p;
-}
-
 /*
  * An object that the kernel will not destroy lives in the file, and the guest's
- * memory is the object's: the context waits until it goes. A spoilt context is
- * held open like the others, but a program would be refused a page of it.
+ * memory is the object's: the context waits until it goes. A file with a page that was
+ * refused is held open like the others, but a program would be refused the page.
  */
 int be_park(struct be_dev *dev, struct be_uc *uc)
 {
-	struct be_parked *p;
+	struct be_vfile *f = uc->file;
 	int err;
 
 	if (has_objects(uc))
 		return -EBUSY;
-	err = be_doorbells_withdraw(dev, uc->doorbells, false);
+	err = be_doorbells_withdraw(dev, f, false);
 	if (err)
 		return err;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	files_take(dev, uc, p);
-	if (uc->pages == BE_PAGES_SPOILT) {
-		free(p->opening);
-		p->opening = NULL;
+	set_aside(dev, uc, BE_VFILE_PARKED);
+	if (f->refused) {
+		free(f->opening);
+		f->opening = NULL;
 	}
-	parked_add(dev, p);
 	return 0;
 }
 
-void be_parked_close(struct be_dev *dev)
+void be_vfiles_end(struct be_dev *dev)
 {
-	struct be_parked *p;
+	struct be_vfile *f;
 
-	while (dev->window.nr && dev->parked) {
-		p = parked_take(dev, &dev->parked);
-		be_doorbells_end(dev, &p->doorbells);
-		be_quota_give_uars(&dev->quota, p->uars);
-		files_close(p);
+	while ((f = dev->vfiles[BE_VFILE_SPOILT]))
+		be_vfile_drop(dev, f);
+	while (dev->window.nr && (f = dev->vfiles[BE_VFILE_PARKED])) {
+		be_doorbells_end(dev, f);
+		be_vfile_drop(dev, f);
 	}
 }
 
 bool be_park_rest(struct be_dev *dev)
 {
-	struct be_parked *p, *oldest = NULL;
+	struct be_vfile *f, *oldest = NULL;
 
-	for (p = dev->parked; p; p = p->next)
-		if (be_doorbells_mapped(p->doorbells))
-			oldest = p;
-	return oldest && !be_doorbells_withdraw(dev, oldest->doorbells, true);
+	for (f = dev->vfiles[BE_VFILE_PARKED]; f; f = f->next)
+		if (be_doorbells_mapped(f))
+			oldest = f;
+	return oldest && !be_doorbells_withdraw(dev, oldest, true);
 }
 
 static bool same_opening(const struct be_opening *o, uint16_t in_len,
@@ -303,81 +212,79 @@ static bool same_opening(const struct be_opening *o, uint16_t in_len,
 /* May there be n contexts beside those that are parked or in use? */
 static int room(struct be_dev *dev, uint32_t n)
 {
-	const struct be_quota *q = &dev->quota;
+	uint32_t parked = dev->n_vfiles[BE_VFILE_PARKED];
 
-	if (q->used[BE_UCONTEXT] + dev->n_parked + n <= q->max[BE_UCONTEXT])
+	if (dev->quota.used[BE_UCONTEXT] + parked + n <= dev->quota.max[BE_UCONTEXT])
 		return 0;
 	be_log_peer(dev, "no room for another context: %u are parked until the guest ends, for programs that open the HCA in another way than this one; raise max-ucontext",
-		    dev->n_parked);
+		    parked);
 	return -EDQUOT;
 }
 
-int be_unpark(const struct be_cmd *c, struct be_uc *uc)
+int be_unpark(const struct be_cmd *c)
 {
 	const struct xenvhca_request *r = c->req;
-	struct be_parked **p = &c->dev->parked;
+	struct be_vfile *f = c->dev->vfiles[BE_VFILE_PARKED];
 
-	while (*p && !same_opening((*p)->opening, r->in_len, r->out_len,
-				   r->udata))
-		p = &(*p)->next;
-	if (!*p)			/* uc itself is charged already */
+	while (f && !same_opening(f->opening, r->in_len, r->out_len, r->udata))
+		f = f->next;
+	if (!f)				/* c->uc itself is charged already */
 		return room(c->dev, 0);
-	files_give(c->dev, uc, parked_take(c->dev, p));
-	c->rsp->out_len = uc->opening->rsp_len;
-	memcpy(c->rsp->udata, uc->opening->rsp, uc->opening->rsp_len);
+	be_vfile_to(c->dev, f, BE_VFILE_OPEN);
+	c->uc->file = f;
+	c->rsp->out_len = f->opening->rsp_len;
+	memcpy(c->rsp->udata, f->opening->rsp, f->opening->rsp_len);
 	return 1;
 }
 
-/* Is p of use to a process that was told the answer of o, and wants the page? */
-static bool serves(const struct be_parked *p, const struct be_opening *o,
+/* Is f of use to a process that was told the answer of o, and wants the page? */
+static bool serves(const struct be_vfile *f, const struct be_opening *o,
 		   uint64_t offset)
 {
-	return same_opening(p->opening, o->in_len, o->out_len, o->in) &&
-	       !memcmp(p->opening->host_out, o->host_out, o->out_len) &&
-	       be_doorbell_find(p->doorbells, offset);
+	return same_opening(f->opening, o->in_len, o->out_len, o->in) &&
+	       !memcmp(f->opening->host_out, o->host_out, o->out_len) &&
+	       be_doorbell_find(f, offset);
 }
 
-/* A parked context that has the page, or a new one without pages. NULL: there is
+/* A parked file that has the page, or a new one without pages. NULL: there is
  * neither; *err is -EDQUOT if the quota is the reason. */
-static struct be_parked *other_files(struct be_dev *dev,
-				     const struct be_opening *o,
-				     uint64_t offset, int *err)
+static struct be_vfile *other_file(struct be_dev *dev,
+				   const struct be_opening *o, uint64_t offset,
+				   int *err)
 {
-	struct be_parked **at = &dev->parked, *p;
+	struct be_vfile *f = dev->vfiles[BE_VFILE_PARKED];
 
-	while (*at && !serves(*at, o, offset))
-		at = &(*at)->next;
-	if (*at)
-		return parked_take(dev, at);
+	while (f && !serves(f, o, offset))
+		f = f->next;
+	if (f) {
+		be_vfile_to(dev, f, BE_VFILE_OPEN);
+		return f;
+	}
 	*err = room(dev, 1);
 	if (!*err)
 		*err = be_quota_take_uars(&dev->quota, o->uars);
 	if (*err)
 		return NULL;
-	p = opened_as(dev, o);
-	if (!p)
+	f = opened_as(dev, o);
+	if (f)
+		f->uars = o->uars;
+	else
 		be_quota_give_uars(&dev->quota, o->uars);
-	return p;
+	return f;
 }
 
 int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset)
 {
-	struct be_parked *mine, *other;
+	struct be_vfile *mine = uc->file, *other;
 	int err = 0;
 
-	if (!uc->doorbells || uc->pages != BE_PAGES_NONE || has_objects(uc) ||
-	    be_doorbell_find(uc->doorbells, offset))
+	if (!mine->doorbells || uc->asked || has_objects(uc) ||
+	    be_doorbell_find(mine, offset))
 		return 0;
-	mine = calloc(1, sizeof(*mine));
-	if (!mine)
-		return -ENOMEM;
-	other = other_files(dev, uc->opening, offset, &err);
-	if (!other) {
-		free(mine);
+	other = other_file(dev, mine->opening, offset, &err);
+	if (!other)
 		return err;
-	}
-	files_take(dev, uc, mine);
-	files_give(dev, uc, other);
-	parked_add(dev, mine);
-	return be_files_listen(dev, uc);
+	set_aside(dev, uc, BE_VFILE_PARKED);
+	uc->file = other;
+	return be_vfile_listen(dev, uc);
 }

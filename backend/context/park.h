@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Open contexts that nobody uses: parked and spoilt ones.
+ * Open verbs files that no context uses: parked and spoilt ones.
  */
 #ifndef BE_PARK_H
 #define BE_PARK_H
@@ -10,19 +10,8 @@
 #include "core/be.h"
 #include "verbs/cmd.h"
 
-struct be_doorbell;
-struct be_opening;
 struct be_uc;
 struct be_udata;
-
-/* The files of a context that nobody uses. */
-struct be_parked {
-	struct be_parked *next;
-	struct be_opening *opening;	/* NULL: of no use to a program */
-	struct be_doorbell *doorbells;
-	uint32_t uars;			/* charged, but for a spoilt one */
-	int fd, async_fd, comp_fd;
-};
 
 /*
  * The page table entries of a PV guest cannot be taken back, nor can what a
@@ -31,14 +20,14 @@ struct be_parked {
  * objects, for a program that opens in the same way. It is charged until the
  * guest is gone: nothing else closes it.
  *
- * be_park(): puts the files of uc aside. 0, or -errno: uc is as before, and
+ * be_park(): puts the file of uc aside. 0, or -errno: uc is as before, and
  *	must not be closed.
- * be_unpark(): gives uc the files of a parked context that was opened by the
- *	same request, and fills the response in. 1: there was one; 0: there was
- *	none, and the quota allows another; -EDQUOT: it does not (logged).
+ * be_unpark(): gives c->uc a parked file that was opened by the same request, and
+ *	fills the response in. 1: there was one; 0: there was none, and the
+ *	quota allows another; -EDQUOT: it does not (logged).
  */
 int be_park(struct be_dev *dev, struct be_uc *uc);
-int be_unpark(const struct be_cmd *c, struct be_uc *uc);
+int be_unpark(const struct be_cmd *c);
 /**
  * be_park_other() - give a process that maps in another way other files
  *
@@ -65,16 +54,15 @@ int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
  * open. Return: true if the context has new files, opened in the same way.
  */
 bool be_exchange(struct be_dev *dev, struct be_uc *uc);
-/* Put the files of uc aside if it is spoilt and the guest had no page of it.
- * False: they are to be closed. */
+/* Put the file of uc aside if it is spoilt and the guest had no page of it.
+ * False: it is to be closed. */
 bool be_spoil(struct be_dev *dev, struct be_uc *uc);
-/* The device ends: nobody asks the HCA for pages any more. */
-void be_spoilt_close(struct be_dev *dev);
 /*
- * Likewise, of a guest that has a range of pages for life: it can ring them whatever is
- * closed here, and no other guest is told of one of them (doorbell_static.h). So the HCA may have
- * them back. Of other guests nothing is closed.
+ * The device ends. Spoilt files are closed: nobody asks the HCA for pages any more. So are
+ * the parked ones of a guest that has a range of pages for life: it can ring them whatever
+ * is closed here, and no other guest is told of one of them (doorbell_static.h), so the HCA
+ * may have them back.
  */
-void be_parked_close(struct be_dev *dev);
+void be_vfiles_end(struct be_dev *dev);
 
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "context.h"
-#include "doorbell.h"
 #include "park.h"
 #include "verbs/mr.h"
 #include "verbs/object.h"
@@ -31,14 +30,14 @@ static int files_end(struct be_dev *dev, struct be_uc *uc)
 {
 	int err;
 
-	if (be_doorbells_held(uc->doorbells)) {
+	if (be_doorbells_held(uc->file)) {
 		err = be_park(dev, uc);
 		if (err != -EBUSY || !hca_gone(dev))
 			return err;
 	}
-	err = be_doorbells_end(dev, &uc->doorbells);
+	err = be_doorbells_end(dev, uc->file);
 	if (!err && !be_spoil(dev, uc))
-		be_files_close(dev, uc);
+		be_vfile_close(dev, uc->file);
 	return err;
 }
 
@@ -64,18 +63,18 @@ int be_ucontext_close(struct be_dev *dev, struct be_uc *uc)
 	while (uc->objs[BE_MMAP])
 		be_mmap_release(dev, (struct be_mmap *)uc->objs[BE_MMAP]);
 	err = files_end(dev, uc);
-	if (err && uc->state != BE_UC_CLOSING)	/* not at every try */
+	if (err && uc->file->state != BE_VFILE_CLOSING) {	/* not at every try */
 		be_log(dev, BE_ERR, err == -EBUSY ?
 		       "the kernel does not destroy an object (%s): its context stays open" :
 		       "a doorbell page cannot be taken from the guest (%s): its context stays open",
 		       strerror(-err));
-	if (err) {
-		uc->state = BE_UC_CLOSING;
-		return err;
+		be_vfile_to(dev, uc->file, BE_VFILE_CLOSING);
 	}
+	if (err)
+		return err;
 	be_objs_release(dev, uc);
 	be_offsets_drop_all(dev, uc);
-	free(uc->opening);
+	be_vfile_free(uc->file);
 	be_obj_free(dev, &uc->o, BE_UCONTEXT);
 	return 0;
 }
@@ -87,7 +86,7 @@ void be_dev_tick(struct be_dev *dev)
 	for (o = dev->ucontexts; o; o = next) {
 		next = o->next;
 		/* A silent agent costs time with each: one is enough. */
-		if (((struct be_uc *)o)->state == BE_UC_CLOSING &&
+		if (((struct be_uc *)o)->file->state == BE_VFILE_CLOSING &&
 		    be_ucontext_close(dev, (struct be_uc *)o) == -ETIMEDOUT)
 			return;
 	}
@@ -105,20 +104,21 @@ static uint32_t uars_wanted(const struct be_cmd *c)
 	return n / (uint32_t)f->arg + !!(n % (uint32_t)f->arg);
 }
 
-static int open_files(struct be_dev *dev, struct be_uc *uc,
-		      const struct be_cmd *c, struct be_udata *u)
+static int open_file(const struct be_cmd *c, struct be_udata *u)
 {
-	int err = be_udata_begin(u, c, NULL, NULL);
+	struct be_vfile *f = be_vfile_new(c->dev);
+	int err;
 
+	if (!f)
+		return -ENOMEM;
+	c->uc->file = f;
+	err = be_udata_begin(u, c, NULL, NULL);
 	if (!err)
-		err = be_uars_take(dev, uc, uars_wanted(c));
+		err = be_uars_take(c->dev, f, uars_wanted(c));
 	if (!err)
-		err = be_files_open(dev, &u->uv, uc->uars, &uc->fd,
-				    &uc->async_fd);
+		err = be_vfile_open(c->dev, f, &u->uv, f->uars);
 	if (!err)
-		err = uv_create_comp_channel(uc->fd, &uc->comp_fd);
-	if (!err)
-		err = be_files_listen(dev, uc);
+		err = be_vfile_listen(c->dev, c->uc);
 	return err;
 }
 
@@ -132,15 +132,14 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 	c.uc = be_obj_new(c.dev, BE_UCONTEXT, sizeof(*c.uc), &err);
 	if (!c.uc)
 		return err;
-	c.uc->fd = c.uc->async_fd = c.uc->comp_fd = -1;
-	err = be_unpark(&c, c.uc);
+	err = be_unpark(&c);
 	old = err > 0;
 	if (old)
-		err = be_files_listen(c.dev, c.uc);
+		err = be_vfile_listen(c.dev, c.uc);
 	else if (!err)
-		err = open_files(c.dev, c.uc, &c, &u);
+		err = open_file(&c, &u);
 	if (err && !old) {
-		be_files_close(c.dev, c.uc);
+		be_vfile_drop(c.dev, c.uc->file);
 		be_obj_free(c.dev, &c.uc->o, BE_UCONTEXT);
 		return err;
 	}
@@ -180,7 +179,7 @@ int be_dealloc_ucontext(const struct be_cmd *c)
 		.uc = c->uc, .op = c->req->op, .id = c->req->id,
 		.end = uc_leave,
 	};
-	c->uc->state = BE_UC_LEAVING;
+	be_vfile_to(c->dev, c->uc->file, BE_VFILE_LEAVING);
 	be_jobs_drop(c->dev, c->uc);
 	return uc_leave(c, &c->uc->leave);
 }

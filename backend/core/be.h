@@ -32,6 +32,7 @@
 #include "log.h"
 #include "quota.h"
 #include "transport.h"
+#include "vfile.h"
 
 struct be_ah;
 struct be_chunk;
@@ -40,7 +41,6 @@ struct be_cm_ids;
 struct be_jobs;
 struct be_mmap;
 struct be_offset;
-struct be_parked;
 struct be_recv_poll;
 struct be_shadow;
 struct be_uc;
@@ -125,9 +125,9 @@ struct be_dev {
 	struct be_mmap *mmaps[BE_OFFSET_HEADS];	/* by offset */
 	struct be_chunk *chunk;		/* the newest: verbs/chunk.c */
 	uint32_t chunk_pages, chunk_live; /* of all; of the queues in them */
-	struct be_parked *parked, *spoilt;	/* verbs files: context/park.c */
-	uint32_t n_parked, n_spoilt;
-	uint32_t spoilt_uars;		/* not those of the quota */
+	struct be_vfile *vfiles[BE_VFILE_CLOSED];	/* by state: context/vfile.c */
+	uint32_t n_vfiles[BE_VFILE_CLOSED];
+	uint32_t spoilt_uars;		/* of spoilt files, not those of the quota */
 	bool unsettled;			/* closed, but files are still open */
 
 	/* Of whoever has the lock named. */

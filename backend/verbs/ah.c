@@ -81,7 +81,7 @@ static int ah_create(struct be_dev *dev, struct be_job *job)
 	struct ah_job *j = (struct ah_job *)job;
 	struct ib_uverbs_ah_attr attr = ah_to_host(dev, &j->attr);
 
-	return uv_create_ah(job->uc->fd, j->pd->o.host, j->ah->o.handle, &attr,
+	return uv_create_ah(job->uc->file->fd, j->pd->o.host, j->ah->o.handle, &attr,
 			    &j->u.uv, &j->host);
 }
 
@@ -161,7 +161,7 @@ static int ah_end(struct be_dev *dev, struct be_obj *obj)
 	be_ah_number_del(dev, ah);
 	if (ah->num)
 		be_quota_failed(&dev->quota, be_shadow_names_ah(dev, ah->num));
-	err = uv_destroy_ah(obj->uc->fd, obj->host);
+	err = uv_destroy_ah(obj->uc->file->fd, obj->host);
 	if (err && ah->num)
 		be_ah_number_add(dev, ah);
 	return err;

@@ -19,7 +19,7 @@ int be_create_cq(const struct be_cmd *c)
 	struct ib_uverbs_create_cq_resp resp = {};
 	struct ib_uverbs_ex_create_cq cmd = {
 		.cqe = r->cqe, .comp_vector = r->comp_vector,
-		.comp_channel = c->uc->comp_fd, .flags = r->flags,
+		.comp_channel = c->uc->file->comp_fd, .flags = r->flags,
 	};
 	struct be_udata u;
 	struct be_cq *cq;
@@ -33,7 +33,7 @@ int be_create_cq(const struct be_cmd *c)
 	cmd.user_handle = cq->o.handle;
 	err = be_udata_begin(&u, c, &lists, &cq->bufs);
 	if (!err)
-		err = uv_create_cq(c->uc->fd, &cmd, &u.uv, &resp);
+		err = uv_create_cq(c->uc->file->fd, &cmd, &u.uv, &resp);
 	if (err) {
 		be_bufs_release(c->dev, c->uc, &cq->bufs);
 		be_obj_free(c->dev, &cq->o, BE_CQ);
@@ -59,7 +59,7 @@ int be_resize_cq(const struct be_cmd *c)
 		return err;
 	err = be_udata_begin(&u, c, &lists, &bufs);
 	if (!err)
-		err = uv_resize_cq(c->uc->fd, cq->o.host, r->cqe, &u.uv, &cqe);
+		err = uv_resize_cq(c->uc->file->fd, cq->o.host, r->cqe, &u.uv, &cqe);
 	/*
 	 * rdma_rxe trusts what is in the new queue until this is done. No guest has it
 	 * mapped by then, because this thread executes its MMAP, too.
@@ -89,7 +89,7 @@ int be_modify_cq(const struct be_cmd *c)
 	cq = be_obj_get(c, r->handle, BE_CQ, &err);
 	if (!cq)
 		return err;
-	return uv_modify_cq(c->uc->fd, cq->o.host, r->count, r->period);
+	return uv_modify_cq(c->uc->file->fd, cq->o.host, r->count, r->period);
 }
 
 static void cq_release(struct be_dev *dev, struct be_obj *cq)

@@ -265,7 +265,7 @@ int be_job_end(const struct be_cmd *c, struct be_job *job)
 	uc->jobs--;
 	uv_errors += job->refused;
 	err = job->end(c, job);
-	if (!uc->jobs && uc->state == BE_UC_LEAVING) {
+	if (!uc->jobs && uc->file->state == BE_VFILE_LEAVING && !l->stop) {
 		pthread_mutex_lock(&l->lock);
 		done_put(l, &uc->leave);
 		pthread_mutex_unlock(&l->lock);
@@ -324,7 +324,6 @@ static void end_all(struct be_dev *dev, struct queue *q)
 
 		if (job->op == XENVHCA_OP_DEALLOC_UCONTEXT)
 			continue;
-		job->uc->state = BE_UC_OPEN;
 		be_job_end(&c, job);
 	}
 }

@@ -62,7 +62,7 @@ static int mcast_end(struct be_dev *dev, struct be_obj *o)
 
 	if (mcast_shared(dev, o->uc, m))
 		return 0;
-	return uv_detach_mcast(o->uc->fd, m->qp->o.host, m->gid,
+	return uv_detach_mcast(o->uc->file->fd, m->qp->o.host, m->gid,
 			       host_lid(dev, m));
 }
 
@@ -89,7 +89,7 @@ int be_attach_mcast(const struct be_cmd *c)
 	m->mlid = r->mlid;
 	memcpy(m->gid, r->gid, sizeof(m->gid));
 	if (!mcast_shared(c->dev, c->uc, m))
-		err = uv_attach_mcast(c->uc->fd, qp->o.host, m->gid,
+		err = uv_attach_mcast(c->uc->file->fd, qp->o.host, m->gid,
 				      host_lid(c->dev, m));
 	if (err) {
 		be_obj_free(c->dev, &m->o, BE_MCAST);

@@ -134,7 +134,7 @@ struct mr_job {
 static int mr_host(struct be_dev *dev, struct mr_job *j, int dmabuf,
 		   const struct ib_uverbs_reg_mr *cmd)
 {
-	int fd = j->job.uc->fd, err;
+	int fd = j->job.uc->file->fd, err;
 
 	if (dmabuf < 0)
 		return uv_reg_mr(fd, cmd, &j->u.uv, &j->resp);
@@ -272,7 +272,7 @@ struct mr_end_job {
 static int mr_deregister(struct be_dev *dev, struct be_job *job)
 {
 	struct be_mr *mr = ((struct mr_end_job *)job)->mr;
-	int err = uv_dereg_mr(mr->o.uc->fd, mr->o.host);
+	int err = uv_dereg_mr(mr->o.uc->file->fd, mr->o.host);
 
 	if (!err)
 		be_gmap_empty(dev, &mr->mem);
@@ -399,7 +399,7 @@ static int mr_reregister(const struct be_cmd *c, struct be_mr *mr,
 	int err = be_udata_begin(&u, c, NULL, NULL);
 
 	if (!err)
-		err = uv_rereg_mr(c->uc->fd, &cmd, &u.uv, &resp);
+		err = uv_rereg_mr(c->uc->file->fd, &cmd, &u.uv, &resp);
 	if (err)
 		return err;
 	if (trans) {

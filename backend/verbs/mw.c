@@ -39,7 +39,7 @@ int be_alloc_mw(const struct be_cmd *c)
 		return err;
 	err = be_udata_begin(&u, c, NULL, NULL);
 	if (!err)
-		err = uv_alloc_mw(c->uc->fd, pd->o.host, r->type, &u.uv, &resp);
+		err = uv_alloc_mw(c->uc->file->fd, pd->o.host, r->type, &u.uv, &resp);
 	if (err) {
 		be_obj_free(c->dev, &mw->o, BE_MW);
 		return err;

@@ -135,7 +135,7 @@ int be_obj_destroy(struct be_dev *dev, struct be_obj *obj)
 	if (kind->end)
 		err = kind->end(dev, obj);
 	else if (kind->host_end)
-		err = kind->host_end(obj->uc->fd, obj->host);
+		err = kind->host_end(obj->uc->file->fd, obj->host);
 	if (!err)
 		be_obj_release(dev, obj);
 	return err;

@@ -22,7 +22,7 @@ int be_alloc_pd(const struct be_cmd *c)
 		return err;
 	err = be_udata_begin(&u, c, NULL, NULL);
 	if (!err)
-		err = uv_alloc_pd(c->uc->fd, &u.uv, &host);
+		err = uv_alloc_pd(c->uc->file->fd, &u.uv, &host);
 	if (err) {
 		be_obj_free(c->dev, &pd->o, BE_PD);
 		return err;

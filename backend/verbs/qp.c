@@ -160,7 +160,7 @@ int be_create_qp(const struct be_cmd *c)
 	qp->pd = r->pd;
 	err = be_udata_begin(&u, c, &lists, &qp->bufs);
 	if (!err)
-		err = uv_create_qp(c->uc->fd, &cmd, &u.uv, &resp);
+		err = uv_create_qp(c->uc->file->fd, &cmd, &u.uv, &resp);
 	if (err) {
 		be_bufs_release(c->dev, c->uc, &qp->bufs);
 		be_obj_free(c->dev, &qp->o, BE_QP);
@@ -314,7 +314,7 @@ static int modify_again(struct be_dev *dev, struct modify_job *j)
 	if (!err)
 		return 0;
 	j->qp->state = IB_QPS_ERR;
-	if (uv_modify_qp(j->job.uc->fd, &error, NULL))
+	if (uv_modify_qp(j->job.uc->file->fd, &error, NULL))
 		be_fault(dev, "a queue pair got a GID that is not the guest's and does not let go of it");
 	return err;
 }
@@ -330,7 +330,7 @@ static int modify_alone(struct be_dev *dev, struct modify_job *j)
 
 	if (alone)
 		be_kick_hold(dev);
-	err = uv_modify_qp(j->job.uc->fd, &j->cmd, &j->u.uv);
+	err = uv_modify_qp(j->job.uc->file->fd, &j->cmd, &j->u.uv);
 	if (alone)
 		be_kick_release(dev);
 	return err;
@@ -342,7 +342,7 @@ static int qp_modify(struct be_dev *dev, struct be_job *job)
 	int err = 0;
 
 	if (dev->prov->trusts)
-		err = be_rxe_modify_qp(job->uc->fd, j->qp, &j->cmd.base);
+		err = be_rxe_modify_qp(job->uc->file->fd, j->qp, &j->cmd.base);
 	if (!err)
 		err = modify_alone(dev, j);
 	if (err)
@@ -458,7 +458,7 @@ int be_query_qp(const struct be_cmd *c)
 	qp = be_obj_get(c, r->handle, BE_QP, &err);
 	if (!qp)
 		return err;
-	err = uv_query_qp(c->uc->fd, qp->o.host, r->mask, &resp);
+	err = uv_query_qp(c->uc->file->fd, qp->o.host, r->mask, &resp);
 	if (!err)
 		query_answer(c->dev, &c->rsp->u.query_qp, r->mask, &resp);
 	return err;

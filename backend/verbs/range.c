@@ -68,7 +68,7 @@ static int mmap_shadow(struct be_dev *dev, struct be_mmap *m,
 static int mmap_grant(struct be_dev *dev, const struct be_uc *uc,
 		      struct be_mmap *m, enum vhca_queue queue)
 {
-	int err = uv_mmap(uc->fd, m->offset, m->length, &m->addr);
+	int err = uv_mmap(uc->file->fd, m->offset, m->length, &m->addr);
 	uint32_t *ref;
 
 	if (!err && queue != VHCA_QUEUE_SHARED)

@@ -280,7 +280,7 @@ bool be_shadow_sends(struct be_dev *dev)
 		if (!s->owner || s->kind != VHCA_QUEUE_SEND || !s->behind)
 			continue;
 		if (be_shadow_take(dev, s))
-			uv_post_send(s->owner->uc->fd,
+			uv_post_send(s->owner->uc->file->fd,
 				     s->owner->host);
 		behind |= s->behind;
 	}

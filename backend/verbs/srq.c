@@ -95,8 +95,8 @@ static void srq_leave(struct be_dev *dev, const struct be_uc *uc,
 {
 	if (!srq->xrcd)
 		return;
-	if (uc->fd >= 0)		/* else it was closed with the file */
-		uv_dealloc_xrcd(uc->fd, srq->xrcd_host);
+	if (uc->file->fd >= 0)		/* else it was closed with the file */
+		uv_dealloc_xrcd(uc->file->fd, srq->xrcd_host);
 	be_xrcd_put(dev, srq->xrcd);
 	srq->xrcd = NULL;
 }
@@ -126,7 +126,7 @@ int be_create_srq(const struct be_cmd *c)
 		err = be_udata_begin(&u, c, &lists, &srq->bufs);
 	}
 	if (!err)
-		err = create_host(c->uc->fd, &cmd, &u.uv, &resp);
+		err = create_host(c->uc->file->fd, &cmd, &u.uv, &resp);
 	if (err) {
 		be_bufs_release(c->dev, c->uc, &srq->bufs);
 		srq_leave(c->dev, c->uc, srq);
@@ -169,7 +169,7 @@ int be_modify_srq(const struct be_cmd *c)
 	if (!err && r->mask & SRQ_MAX_WR)
 		rq = be_rxe_resize_srq(c->dev, srq, r->max_wr, &err);
 	if (!err)
-		err = uv_modify_srq(c->uc->fd, &cmd, &u.uv);
+		err = uv_modify_srq(c->uc->file->fd, &cmd, &u.uv);
 	if (err) {
 		if (rq)		/* it goes on as it was */
 			be_shadow_attach(c->dev, rq, &srq->o);
@@ -195,7 +195,7 @@ int be_query_srq(const struct be_cmd *c)
 	srq = be_obj_get(c, c->req->u.handle.handle, BE_SRQ, &err);
 	if (!srq)
 		return err;
-	err = uv_query_srq(c->uc->fd, srq->host, &resp);
+	err = uv_query_srq(c->uc->file->fd, srq->host, &resp);
 	if (err)
 		return err;
 	c->rsp->u.query_srq = (struct xenvhca_query_srq_rsp){

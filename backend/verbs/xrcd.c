@@ -19,16 +19,23 @@
 #include "uverbs/uverbs.h"
 #include "xrcd.h"
 
+/* Its files are those of the device, always open, and in no list. */
+struct ctl {
+	struct be_uc uc;		/* first member: be_dev.ctl */
+	struct be_vfile file;
+};
+
 int be_ctl_open(struct be_dev *dev)
 {
-	struct be_uc *ctl = calloc(1, sizeof(*ctl));
+	struct ctl *ctl = calloc(1, sizeof(*ctl));
 
 	if (!ctl)
 		return -ENOMEM;
-	ctl->fd = dev->ctl_fd;
-	ctl->async_fd = dev->ctl_async_fd;
-	ctl->comp_fd = -1;
-	dev->ctl = ctl;
+	ctl->file.fd = dev->ctl_fd;
+	ctl->file.async_fd = dev->ctl_async_fd;
+	ctl->file.comp_fd = -1;
+	ctl->uc.file = &ctl->file;
+	dev->ctl = &ctl->uc;
 	return 0;
 }
 
@@ -69,7 +76,7 @@ void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd)
 int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
 		 uint32_t *host)
 {
-	return uv_alloc_xrcd(c->uc->fd, xrcd->inode_fd, false, host);
+	return uv_alloc_xrcd(c->uc->file->fd, xrcd->inode_fd, false, host);
 }
 
 static void xrcd_release(struct be_dev *dev, struct be_obj *xrcd)
@@ -97,7 +104,7 @@ int be_alloc_xrcd(const struct be_cmd *c)
 	xrcd->inode_fd = memfd_create("vhca-xrcd", MFD_CLOEXEC);
 	err = xrcd->inode_fd < 0 ? -errno : 0;
 	if (!err)
-		err = uv_alloc_xrcd(ctl->fd, xrcd->inode_fd, true, &host);
+		err = uv_alloc_xrcd(ctl->file->fd, xrcd->inode_fd, true, &host);
 	if (err) {
 		if (xrcd->inode_fd >= 0)
 			close(xrcd->inode_fd);

@@ -305,9 +305,8 @@ void be_dev_close(struct be_dev *dev)
 	be_ctl_close(dev);
 	be_cm_close(dev);
 	be_umad_close(dev);
-	be_spoilt_close(dev);
-	be_parked_close(dev);
-	dev->unsettled |= dev->n_parked != 0;
+	be_vfiles_end(dev);
+	dev->unsettled |= dev->vfiles[BE_VFILE_PARKED] != NULL;
 	be_event_del(dev, dev->ctl_async_fd);
 	uv_close(&dev->ctl_async_fd);
 	uv_close(&dev->ctl_fd);
@@ -428,7 +427,7 @@ int be_query_device(const struct be_cmd *c)
 {
 	struct ib_uverbs_ex_query_device_resp q = {};
 	struct be_udata u;
-	int fd = c->uc ? c->uc->fd : c->dev->ctl_fd;
+	int fd = c->uc ? c->uc->file->fd : c->dev->ctl_fd;
 	int err = be_udata_begin(&u, c, NULL, NULL);
 
 	if (!err)

@@ -145,7 +145,7 @@ static int find_uc(const struct row *row, struct be_cmd *c)
 	}
 	c->uc = (struct be_uc *)be_handle_get(c->dev->handles, handle,
 					      BE_UCONTEXT, NULL);
-	return c->uc && c->uc->state == BE_UC_OPEN ? 0 : -ENOENT;
+	return c->uc && c->uc->file->state == BE_VFILE_OPEN ? 0 : -ENOENT;
 }
 
 static int check(const struct row *row, struct be_cmd *c)

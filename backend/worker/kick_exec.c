@@ -31,7 +31,7 @@ static int kick_send(struct be_dev *dev, const struct xenvhca_kick *k, bool *mor
 		be_shadow_take(dev, sq);
 	*more = sq && sq->behind;
 	/* An error is the QP's state; the guest sees it in its completions. */
-	uv_post_send(qp->uc->fd, qp->host);
+	uv_post_send(qp->uc->file->fd, qp->host);
 	return 0;
 }
 
@@ -44,7 +44,7 @@ static int kick_arm(struct be_dev *dev, const struct xenvhca_kick *k)
 	if (!o || k->flags & ~XENVHCA_KICK_SOLICITED)
 		return -1;
 	/* An error is the CQ's, as with a native arm. */
-	uv_req_notify_cq(o->uc->fd, o->host, solicited);
+	uv_req_notify_cq(o->uc->file->fd, o->host, solicited);
 	return 0;
 }
 

@@ -17,8 +17,7 @@
 
 #include "fake_priv.h"
 #include "uverbs/uverbs.h"
-#include "context/doorbell.h"
-#include "context/park.h"
+#include "context/context.h"
 #include "verbs/ucontext.h"
 #include "worker/dispatch.h"
 
@@ -411,7 +410,8 @@ static uint32_t context_to_keep(const struct be_dev *dev)
 
 	for (o = dev->ucontexts; o; o = o->next) {
 		uc = (const struct be_uc *)o;
-		if (be_doorbells_held(uc->doorbells) && uc->state != BE_UC_CLOSING)
+		if (be_doorbells_held(uc->file) &&
+		    uc->file->state != BE_VFILE_CLOSING)
 			return o->handle;
 	}
 	return 0;
@@ -421,19 +421,12 @@ void fake_settle(struct be_dev *dev)
 {
 	struct xenvhca_request req = { .op = XENVHCA_OP_DEALLOC_UCONTEXT };
 	struct xenvhca_response rsp = { .status = 0 };
-	struct be_parked *p;
+	struct be_vfile *f;
 
 	while (!rsp.status && (req.ucontext = context_to_keep(dev)))
 		be_dispatch(dev, &req, &rsp);
-	while ((p = dev->parked)) {
-		dev->parked = p->next;
-		dev->n_parked--;
-		be_doorbells_end(dev, &p->doorbells);
-		be_quota_give_uars(&dev->quota, p->uars);
-		uv_close(&p->comp_fd);
-		uv_close(&p->async_fd);
-		uv_close(&p->fd);
-		free(p->opening);
-		free(p);
+	while ((f = dev->vfiles[BE_VFILE_PARKED])) {
+		be_doorbells_end(dev, f);
+		be_vfile_drop(dev, f);
 	}
 }

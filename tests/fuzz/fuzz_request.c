@@ -150,8 +150,8 @@ static void mlx5(struct fuzz *f, struct input *in)
 	};
 
 	act[in_u8(in) % COUNT(act)](f, in);
-	PROMISE(f->dev.n_parked + f->dev.quota.used[BE_UCONTEXT] <= 8);
-	PROMISE(f->dev.n_spoilt <= 32);
+	PROMISE(f->dev.n_vfiles[BE_VFILE_PARKED] + f->dev.quota.used[BE_UCONTEXT] <= 8);
+	PROMISE(f->dev.n_vfiles[BE_VFILE_SPOILT] <= 32);
 }
 
 /* Nothing of another guest's has reached the kernel. */

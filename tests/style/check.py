@@ -367,19 +367,29 @@ def check_proofs(t):
 
 
 def check_states(t):
-    """The table of the states of a verbs file has those of the code."""
+    """The states and transitions of a verbs file in the page are those of the code."""
     name = "docs/design/teardown.md"
-    rows = set(re.findall(r"^\|.*`(BE_(?:UC|UNTIL)_\w+)`", t.text(name), re.M))
-    for header, enum in (("backend/verbs/ucontext.h", "be_uc_state"),
+    rows = set(re.findall(r"^\|.*`(BE_(?:VFILE|UNTIL)_\w+)`", t.text(name), re.M))
+    for header, enum in (("backend/core/vfile.h", "be_vfile_state"),
                          ("backend/supervise/guard.h", "be_until")):
         t.checks += 1
         for body in re.findall(rf"enum {enum} {{(.*?)}};", t.text(header), re.S):
-            for state in re.findall(r"\bBE_(?:UC|UNTIL)_\w+", strip_c(body)):
+            for state in re.findall(r"\bBE_(?:VFILE|UNTIL)_\w+", strip_c(body)):
                 if state not in rows:
                     t.say(header, 1, f"{name} has no row of {state}")
                 rows.discard(state)
     for state in rows:
-        t.say(name, 1, f"{state} is no state of a context or a guard")
+        t.say(name, 1, f"{state} is no state of a verbs file or a guard")
+    code = "backend/context/vfile.c"
+    table = {(a.lower(), b.lower())
+             for a, ends in re.findall(r"\[BE_VFILE_(\w+)\] = (TO[^,]*),", t.text(code))
+             for b in re.findall(r"TO\((\w+)\)", ends)}
+    drawn = {(a, m.group(2)) for m in
+             re.finditer(r"^    ([a-z, ]+?) +-- .*-> (\w+)$", t.text(name), re.M)
+             for a in m.group(1).split(", ")}
+    for a, b in sorted(table ^ drawn):
+        t.say(name, 1, f"{a} -> {b} is in the " + (f"table of {code} only" if (a, b) in table
+                                                  else "drawing only"))
 
 
 def check_tables(t):

@@ -79,7 +79,11 @@ noticed "a proof by a test that is not there" docs/design/threat-model.md \
 noticed "a proof by a scenario that is not there" docs/design/threat-model.md \
 	'| F99 | a rule | 60, 99 |'
 noticed "a proof that only the long tier has" docs/design/threat-model.md '| B99 | a rule | 45 |'
-noticed "a state without a row" backend/verbs/ucontext.h 'enum be_uc_state { BE_UC_LOST };'
+noticed "a state without a row" backend/core/vfile.h 'enum be_vfile_state { BE_VFILE_LOST };'
+noticed "a transition that the code does not have" docs/design/teardown.md \
+	'    spoilt -- never -> open'
+noticed "a transition that is not drawn" backend/context/vfile.c \
+	'int x[] = { [BE_VFILE_SPOILT] = TO(OPEN), };'
 noticed "a static with the prefix of its part" backend/core/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"

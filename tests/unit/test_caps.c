@@ -96,7 +96,7 @@ static void no_page_combines_writes_here(void **state)
 			 -EOPNOTSUPP);
 	assert_int_equal(g->dev.quota.uars, fake_uars());
 	guest_close(g);
-	assert_int_equal(g->dev.n_spoilt, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 0);
 	assert_int_equal(fake_contexts(), 2);
 }
 

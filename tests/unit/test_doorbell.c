@@ -309,7 +309,7 @@ static void only_hardware_has_doorbells(void **state)
 	assert_int_equal(loop_doorbell_maps(g->loop), 0);
 	assert_int_equal(loop_caps(g->loop), 0);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	assert_int_equal(fake_files(), 1);
 }
 

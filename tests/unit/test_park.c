@@ -30,7 +30,7 @@ static void a_pv_context_waits_for_the_next_program(void **state)
 	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
 	frame = g->rsp.u.mmap.frame;
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(fake_files(), 2);
 	assert_int_equal(fake_live_all(), 0);
 	assert_int_equal(loop_mapped(g->loop), 0);
@@ -41,7 +41,7 @@ static void a_pv_context_waits_for_the_next_program(void **state)
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(fake_files(), 2);
 	assert_int_equal(fake_contexts(), 2);	/* with the one for queries */
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	assert_int_equal(g->rsp.out_len, first.out_len);
 	assert_memory_equal(g->rsp.udata, first.udata, sizeof(first.udata));
 	assert_int_not_equal(g->uc, first.u.alloc_ucontext.ucontext);
@@ -51,7 +51,7 @@ static void a_pv_context_waits_for_the_next_program(void **state)
 	assert_int_equal(loop_doorbell_maps(g->loop), 1);
 	assert_int_equal(guest_doorbell(g, REGULAR(1), 0), 0);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(loop_doorbells(g->loop), 2);
 }
 
@@ -125,7 +125,7 @@ static void what_no_guest_can_reach_is_closed(void **state)
 	loop_fail_doorbell(g->loop, 1, -EACCES, false);
 	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), -EPERM);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	assert_int_equal(fake_files(), 1);
 }
 
@@ -142,7 +142,7 @@ static void a_page_that_the_guest_may_have_is_kept(void **state)
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_DEALLOC_UCONTEXT),
 			 -ETIMEDOUT);
 	be_dev_tick(&g->dev);			/* the agent is back */
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(fake_files(), 2);
 	assert_int_equal(loop_doorbells(g->loop), 0);
 	/* the next program asks for them anew; what it asks does not count */
@@ -151,7 +151,7 @@ static void a_page_that_the_guest_may_have_is_kept(void **state)
 	loop_fail_doorbell(g->loop, 1, -EACCES, false);
 	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), -EPERM);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
 	assert_int_equal(guest_doorbell(g, REGULAR(1), 0), 0);
@@ -174,9 +174,9 @@ static void what_is_not_destroyed_keeps_the_context(void **state)
 	assert_int_equal(fake_files(), 2);
 	assert_int_equal(loop_mapped(g->loop), 2);
 	assert_int_equal(loop_doorbell_unmaps(g->loop), 0);
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	be_dev_tick(&g->dev);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(fake_files(), 2);
 	assert_int_equal(loop_mapped(g->loop), 0);
 	g->uc = guest_alloc_uc(g);
@@ -195,7 +195,7 @@ static void an_hca_that_is_gone_keeps_nothing(void **state)
 	fake_unplug(true);
 	guest_close(g);
 	fake_unplug(false);
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	assert_int_equal(fake_files(), 1);
 	assert_int_equal(loop_mapped(g->loop), 0);
 }
@@ -214,7 +214,7 @@ static void a_translated_context_loses_its_places(void **state)
 	assert_int_equal(g->dev.quota.uars, 9);
 	guest_close(g);
 	assert_int_equal(loop_doorbells(g->loop), 0);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(fake_files(), 2);
 	/* the HCA has these pages once: they are mapped here all the time */
 	assert_int_equal(fake_vmas(), 2);
@@ -230,7 +230,7 @@ static void a_translated_context_loses_its_places(void **state)
 	assert_int_equal(fake_contexts(), 2);
 	g->uc = guest_alloc_uc(g);		/* it asks for nothing */
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 }
 
 static void a_place_must_be_free_before_the_answer(void **state)
@@ -244,10 +244,10 @@ static void a_place_must_be_free_before_the_answer(void **state)
 	loop_fail_undoorbell(g->loop, 1, -ETIMEDOUT);
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_DEALLOC_UCONTEXT),
 			 -ETIMEDOUT);
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	assert_int_equal(guest_program(g, 1), -ENOMEM);
 	be_dev_tick(&g->dev);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(guest_program(g, 1), -ENOMEM);
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN + 1), 0);
@@ -270,7 +270,7 @@ static void a_refused_page_is_exchanged(void **state)
 	loop_fail_doorbell(g->loop, 3, -EPERM, false);
 	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), 0);
 	assert_int_equal(loop_doorbell_maps(g->loop), 4);
-	assert_int_equal(g->dev.n_spoilt, 3);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 3);
 	assert_int_equal(fake_files(), 5);	/* kept: not offered again */
 	assert_int_equal(fake_vmas(), 1);
 	assert_int_equal(loop_doorbells(g->loop), 1);
@@ -283,7 +283,7 @@ static void a_refused_page_is_exchanged(void **state)
 	assert_int_equal(ev.handle, g->cq);
 	guest_close(g);
 	assert_int_equal(fake_files(), 4);
-	assert_int_equal(g->dev.n_spoilt, 3);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 3);
 	be_event_stop(&g->dev);
 }
 
@@ -300,9 +300,9 @@ static void its_own_fault_exchanges_nothing(void **state)
 	for (i = 0; i < 3; i++)		/* this place has a page */
 		assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), -EPERM);
 	assert_int_equal(fake_contexts(), 3);	/* one is the device's */
-	assert_int_equal(g->dev.n_spoilt, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 0);
 	guest_close(g);
-	assert_int_equal(g->dev.n_spoilt, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 0);
 }
 
 static void exchanges_come_to_an_end(void **state)
@@ -319,7 +319,7 @@ static void exchanges_come_to_an_end(void **state)
 		loop_fail_doorbell(g->loop, 0, 0, false);
 		guest_close(g);
 	}
-	assert_int_equal(g->dev.n_spoilt, 32);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 32);
 	assert_int_equal(fake_files(), 1 + 32);
 	assert_int_equal(g->dev.quota.used[BE_MMAP], 0);
 	assert_int_equal(g->dev.quota.used[BE_UCONTEXT], 0);
@@ -349,7 +349,7 @@ static void only_an_equal_context_is_an_exchange(void **state)
 	assert_int_equal(guest_doorbell(g, REGULAR(0), GFN), 0);
 	loop_fail_doorbell(g->loop, 1, -EPERM, false);
 	assert_int_equal(guest_doorbell(g, REGULAR(1), GFN + 1), -EPERM);
-	assert_int_equal(g->dev.n_spoilt, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 0);
 	assert_int_equal(fake_contexts(), 6);	/* one was of no use */
 	assert_int_equal(fake_live_all(), 1);
 }
@@ -365,13 +365,13 @@ static void a_spoilt_context_is_kept_for_nobody(void **state)
 	loop_fail_doorbell(g->loop, 1, -EPERM, false);
 	assert_int_equal(guest_doorbell(g, REGULAR(1), 0), -EPERM);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
-	assert_int_equal(g->dev.n_spoilt, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 0);
 	assert_int_equal(g->dev.quota.uars, 8);
 	assert_int_equal(loop_doorbells(g->loop), 1);
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(fake_contexts(), 3);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	be_dev_close(&g->dev);
 	assert_true(g->dev.unsettled);
 	assert_int_equal(fake_files(), 1);
@@ -387,7 +387,7 @@ static void its_own_fault_spoils_nothing(void **state)
 	loop_fail_doorbell(g->loop, 1, -EACCES, false);
 	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), -EPERM);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	be_dev_close(&g->dev);
 	assert_true(g->dev.unsettled);
 	assert_int_equal(fake_files(), 1);

@@ -22,11 +22,11 @@ static void programs_of_another_kind_get_another(void **state)
 	g->tag = 32;
 	guest_alloc_uc(g);
 	assert_int_equal(fake_contexts(), 3);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	g->tag = 16;
 	guest_alloc_uc(g);
 	assert_int_equal(fake_contexts(), 3);	/* that was waiting */
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(fake_contexts(), 4);	/* one owner each */
 	/* a shorter answer is another request, too */
@@ -37,7 +37,7 @@ static void programs_of_another_kind_get_another(void **state)
 	fake_mlx5_open(g->req.udata, 16);
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT), 0);
 	assert_int_equal(fake_contexts(), 5);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 }
 
 /* Closed, its page would be the HCA's to give, and the guest's to write. */
@@ -51,7 +51,7 @@ static void no_parked_context_makes_room(void **state)
 		guest_park(g, tag);
 	assert_int_equal(guest_program(g, 4), -ENOMEM);
 	assert_int_equal(guest_program(g, 4), -ENOMEM);
-	assert_int_equal(g->dev.n_parked, 3);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 3);
 	assert_int_equal(loop_doorbell_unmaps(g->loop), 0);
 	assert_int_equal(loop_doorbells(g->loop), 3);
 	assert_int_equal(g->dev.quota.used[BE_MMAP], 3);
@@ -80,12 +80,12 @@ static void another_way_to_map_is_another_kind(void **state)
 	assert_int_equal(fake_contexts(), 2);
 	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
 	assert_int_equal(fake_contexts(), 3);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(g->dev.quota.uars, 16);
 	assert_int_equal(guest_doorbell(g, UNCACHED(1), 0), 0);
 	guest_create_cq(g, 15);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 2);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 2);
 	g->uc = guest_alloc_uc(g);		/* the last, but it will not do */
 	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
 	assert_true(g->rsp.u.mmap.frame == frame);
@@ -94,7 +94,7 @@ static void another_way_to_map_is_another_kind(void **state)
 	guest_close(g);
 	assert_int_equal(fake_contexts(), 3);
 	assert_int_equal(g->dev.quota.uars, 16);
-	assert_int_equal(g->dev.n_parked, 2);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 2);
 }
 
 static void another_way_to_map_needs_room(void **state)
@@ -119,7 +119,7 @@ static void another_way_to_map_needs_room(void **state)
 	g->uc = guest_alloc_uc(g);		/* it cannot be helped */
 	assert_int_equal(guest_doorbell(g, UNCACHED(3), 0), 0);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	assert_int_equal(g->dev.quota.uars, 8);
 	assert_int_equal(fake_contexts(), 2);
 	assert_int_equal(g->dev.quota.used[BE_MMAP], 4);
@@ -136,7 +136,7 @@ static void parked_pages_make_room_for_others(void **state)
 	loop_fail_doorbell(g->loop, 2, -ENOSPC, false);
 	guest_park(g, 4);				/* instead of 1 and 2 */
 	assert_int_equal(loop_doorbells(g->loop), 2);
-	assert_int_equal(g->dev.n_parked, 4);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 4);
 	assert_int_equal(fake_files(), 5);
 	guest_park(g, 3);
 	assert_int_equal(loop_doorbell_maps(g->loop), 6);
@@ -150,7 +150,7 @@ static void parked_pages_make_room_for_others(void **state)
 	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), -ENOSPC);
 	guest_close(g);
 	assert_int_equal(loop_doorbells(g->loop), 0);
-	assert_int_equal(g->dev.n_parked, 4);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 4);
 }
 
 /* What the process was told is not true of the others. */
@@ -167,7 +167,7 @@ static void another_answer_is_another_kind(void **state)
 	g->uc = first;
 	assert_int_equal(guest_doorbell(g, REGULAR(0), 0), 0);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 2);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 2);
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(guest_doorbell(g, UNCACHED(0), 0), 0);
 	assert_int_equal(loop_doorbell_maps(g->loop), 3);

@@ -87,14 +87,14 @@ static void parked_contexts_are_charged(void **state)
 	guest_park(g, 2);
 	assert_int_equal(g->dev.quota.uars, 16);
 	assert_int_equal(open_bfregs(g, 33), -ENOMEM);	/* none makes room */
-	assert_int_equal(g->dev.n_parked, 2);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 2);
 	assert_int_equal(open_bfregs(g, 32), 0);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 2);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 2);
 	g->tag = 2;				/* taken again: charged once */
 	g->uc = guest_alloc_uc(g);
 	assert_int_equal(g->dev.quota.uars, 16);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 }
 
 /* Others' pages are not charged to the guest that was offered them. */
@@ -114,7 +114,7 @@ static void spoilt_contexts_have_a_bound(void **state)
 		guest_close(g);
 		assert_int_equal(g->dev.quota.uars, 0);
 	}
-	be_spoilt_close(&g->dev);
+	be_vfiles_end(&g->dev);
 	assert_true(!g->dev.spoilt_uars && !fake_uars());
 }
 

@@ -70,7 +70,7 @@ static uint64_t opens(struct guest *g)
 		assert_true(told(g, REGULAR(i)) < g->dev.window.nr);
 		assert_true(told(g, REGULAR(i)) == first + i);
 	}
-	assert_int_equal(g->dev.quota.uars, g->dev.n_parked * UARS + UARS);
+	assert_int_equal(g->dev.quota.uars, g->dev.n_vfiles[BE_VFILE_PARKED] * UARS + UARS);
 	return first;
 }
 
@@ -91,7 +91,7 @@ static void a_context_lies_in_the_window(void **state)
 	guest_close(g);
 	assert_int_equal(loop_doorbell_maps(g->loop), 0);
 	assert_int_equal(loop_doorbell_unmaps(g->loop), 0);
-	assert_int_equal(g->dev.n_parked, 2);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 2);
 	assert_int_equal(fake_files(), 3);
 }
 
@@ -240,7 +240,7 @@ static void a_page_of_one_is_no_other_s(void **state)
 	has(g, 320, 32);
 	opens(g);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	fake_settle(&g->dev);		/* its worker was killed */
 	assert_int_equal(fake_uars_used(), 0);
 	fake_uar_next(320);		/* the HCA gives its pages again */
@@ -270,7 +270,7 @@ static void the_next_program_searches_nothing(void **state)
 	assert_true(told(g, UNCACHED(0)) < 64);
 	assert_true(fake_contexts() > before);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 2);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 2);
 }
 
 /* Without a toolstack the guest never ends: what a worker left until then, it left for ever. */
@@ -282,11 +282,11 @@ static void a_worker_that_ends_leaves_no_context(void **state)
 	has(g, 320, 32);
 	opens(g);
 	guest_close(g);
-	assert_int_equal(g->dev.n_parked, 1);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 1);
 	opens(g);			/* and one that is open */
 	be_dev_close(&g->dev);
 	assert_false(g->dev.unsettled);
-	assert_int_equal(g->dev.n_parked, 0);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_PARKED], 0);
 	assert_int_equal(g->dev.quota.uars, 0);
 	assert_int_equal(fake_uars_used(), 0);
 	assert_int_equal(fake_files(), 0);

@@ -153,7 +153,7 @@ static void contexts_for_nobody(void **state)
 		mapped++;
 		req = wire_req(XENVHCA_OP_DEALLOC_UCONTEXT, uc);
 		assert_int_equal(wire_call(&w->a, &req), 0);
-		assert_int_equal(w->a.dev.n_parked, mapped);
+		assert_int_equal(w->a.dev.n_vfiles[BE_VFILE_PARKED], mapped);
 	}
 	assert_int_equal(loop_doorbell_unmaps(w->a.loop), 0);
 	assert_int_equal(w->a.dev.quota.used[BE_UCONTEXT], 2);
