@@ -110,28 +110,28 @@ static void doorbell_unlink(struct be_vfile *f, const struct be_doorbell *db)
 }
 
 /*
- * Makes a page reachable that the context does not have (@old is NULL), or that
- * was taken from the guest. After -EIO and -ETIMEDOUT the guest may have the page:
- * it stays in the list, and the frontend takes its state for unknown.
+ * Makes a page reachable that the file does not have (*page is NULL) or that was taken
+ * from the guest. While it is asked for it is not in the file's list, or be_exchange()
+ * would not take another file for it. After -EIO and -ETIMEDOUT the guest may have
+ * the page: it stays in the list, and the frontend takes its state for unknown.
  */
 static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
-			struct be_doorbell *old)
+			struct be_doorbell **page)
 {
-	struct be_doorbell *db = old;
+	struct be_doorbell *db = *page;
+	bool listed = db && db->state == BE_BELL_GONE;
 	int err = 0;
 
-	if (db && db->state == BE_BELL_ASKING) {
+	if (db && !listed)
 		doorbell_unlink(c->uc->file, db);
-		old = NULL;
-	}
 	if (!db)
-		db = doorbell_new(c, &err);
+		db = *page = doorbell_new(c, &err);
 	if (!err)
 		err = page_offer(c, row, db);
 	if (!db)
 		return err;
 	if (err && db->bell.slot == BE_NO_SLOT) {
-		if (!old)
+		if (!listed)
 			be_doorbell_free(c->dev, db);
 		return err;
 	}
@@ -139,7 +139,7 @@ static int doorbell_get(const struct be_cmd *c, const struct vhca_mmap *row,
 		    err == -EINPROGRESS ? BE_BELL_ASKING : BE_BELL_UNKNOWN;
 	/* A PV guest names no frame. */
 	db->held |= !db->gfn || c->dev->t->hold_translated;
-	if (!old) {
+	if (!listed) {
 		db->next = c->uc->file->doorbells;
 		c->uc->file->doorbells = db;
 	}
@@ -159,16 +159,18 @@ static int doorbell_mmap(const struct be_cmd *c, const struct vhca_mmap *row)
 		return err;
 	if (r->first)
 		return -EINVAL;
-	err = be_park_other(c->dev, c->uc, r->offset);
-	if (err)
-		return err;
+	db = be_doorbell_find(c->uc->file, r->offset);
+	if (!db && c->uc->file->doorbells && !c->uc->asked) {
+		err = be_park_other(c->dev, c->uc, r->offset);
+		if (err)
+			return err;
+		db = be_doorbell_find(c->uc->file, r->offset);
+	}
 	c->uc->asked = true;
-	db = be_doorbell_find(c->uc->file, r->offset);
 	if (!db || db->state == BE_BELL_GONE || db->state == BE_BELL_ASKING)
-		err = doorbell_get(c, row, db);
+		err = doorbell_get(c, row, &db);
 	if (err)
 		return err;
-	db = be_doorbell_find(c->uc->file, r->offset);
 	if (db->state == BE_BELL_UNKNOWN)
 		return -EIO;
 	if (db->gfn != r->gfn)		/* it is there already */

@@ -278,8 +278,7 @@ int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset)
 	struct be_vfile *mine = uc->file, *other;
 	int err = 0;
 
-	if (!mine->doorbells || uc->asked || has_objects(uc) ||
-	    be_doorbell_find(mine, offset))
+	if (has_objects(uc))
 		return 0;
 	other = other_file(dev, mine->opening, offset, &err);
 	if (!other)

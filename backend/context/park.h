@@ -29,11 +29,11 @@ struct be_udata;
 int be_park(struct be_dev *dev, struct be_uc *uc);
 int be_unpark(const struct be_cmd *c);
 /**
- * be_park_other() - give a process that maps in another way other files
+ * be_park_other() - give a process that maps in another way another file
  *
  * rdma-core maps the same page by another offset if its environment says so,
- * and a guest has a page once. If the first page that the process asks for is
- * not one of the parked context that it was given, that one is parked again,
+ * and a guest has a page once. So if the first page that the process asks for is
+ * not one of the parked file that it was given, that one is parked again,
  * and the process has one with the page, or a new one.
  *
  * Return: 0, if there was nothing to do, too; -EDQUOT: no room (logged).
@@ -47,11 +47,11 @@ bool be_park_rest(struct be_dev *dev);
 int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
 		    struct be_uc *uc);
 /**
- * be_exchange() - give a context that nothing was made in other files
+ * be_exchange() - give a context that nothing was made in another file
  *
  * For when the agent refuses a page because another guest may still have it:
  * the HCA chooses others for a context opened anew, while the old one stays
- * open. Return: true if the context has new files, opened in the same way.
+ * open. Return: true if the context has a new file, opened in the same way.
  */
 bool be_exchange(struct be_dev *dev, struct be_uc *uc);
 /* Put the file of uc aside if it is spoilt and the guest had no page of it.
