@@ -129,7 +129,7 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 	bool old;
 	int err;
 
-	c.uc = be_obj_new(c.dev, BE_UCONTEXT, sizeof(*c.uc), &err);
+	c.uc = be_obj_new(&c, BE_UCONTEXT, sizeof(*c.uc), &err);
 	if (!c.uc)
 		return err;
 	err = be_unpark(&c);
@@ -143,7 +143,7 @@ int be_alloc_ucontext(const struct be_cmd *cmd)
 		be_obj_free(c.dev, &c.uc->o, BE_UCONTEXT);
 		return err;
 	}
-	be_obj_publish(c.dev, &c.uc->o, BE_UCONTEXT, NULL, 0);
+	be_obj_publish(c.dev, &c.uc->o, BE_UCONTEXT, 0);
 	if (!err && !old)
 		err = be_udata_end(&u, &c, c.uc->o.handle);
 	if (!err && !old)

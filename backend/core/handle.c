@@ -120,8 +120,8 @@ void be_handle_del(struct be_handles *h, struct be_obj *obj)
 	obj->handle = 0;
 }
 
-struct be_obj *be_handle_get(struct be_handles *h, uint32_t handle,
-			     enum be_type type, const struct be_uc *uc)
+void *be_handle_get(struct be_handles *h, uint32_t handle, enum be_type type,
+		    const struct be_uc *uc)
 {
 	struct entry *s = entry_find(h, handle);
 

@@ -24,8 +24,9 @@ void be_handles_free(struct be_handles *h);
 /* Generation in the upper bits; never 0; -ENOMEM. */
 int be_handle_add(struct be_handles *h, struct be_obj *obj);
 void be_handle_del(struct be_handles *h, struct be_obj *obj);
-/* NULL unless type and owner (uc; NULL: any) agree. */
-struct be_obj *be_handle_get(struct be_handles *h, uint32_t handle,
-			     enum be_type type, const struct be_uc *uc);
+/* The object, whose struct begins with be_obj; NULL unless type and owner (uc; NULL: any)
+ * agree. */
+void *be_handle_get(struct be_handles *h, uint32_t handle, enum be_type type,
+		    const struct be_uc *uc);
 
 #endif

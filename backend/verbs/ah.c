@@ -88,14 +88,13 @@ static int ah_create(struct be_dev *dev, struct be_job *job)
 static int ah_enter(const struct be_cmd *c, struct ah_job *j)
 {
 	struct be_ah *ah = j->ah;
-	int err;
+	int err = be_obj_made(c, &j->u, &ah->o, BE_AH, j->host, j->job.err);
 
-	be_obj_publish(c->dev, &ah->o, BE_AH, c->uc, j->host);
+	if (err)
+		return err;
 	c->rsp->u.handle.handle = ah->o.handle;
-	err = be_udata_end(&j->u, c, ah->o.handle);
-	if (!err)	/* the entry may have become another's meanwhile */
-		err = be_ah_check(c->dev, &j->attr);
-	if (err) {
+	err = be_ah_check(c->dev, &j->attr);
+	if (err) {	/* the entry has become another's meanwhile */
 		be_obj_destroy(c->dev, &ah->o);
 		return err;
 	}
@@ -109,13 +108,10 @@ static int ah_enter(const struct be_cmd *c, struct ah_job *j)
 static int ah_created(const struct be_cmd *c, struct be_job *job)
 {
 	struct ah_job *j = (struct ah_job *)job;
-	int err = job->err;
+	int err;
 
 	j->pd->jobs--;
-	if (err)
-		be_obj_free(c->dev, &j->ah->o, BE_AH);
-	else
-		err = ah_enter(c, j);
+	err = ah_enter(c, j);
 	free(j);
 	return err;
 }
@@ -132,11 +128,10 @@ int be_create_ah(const struct be_cmd *c)
 	if (!j)
 		return -ENOMEM;
 	j->attr = r->attr;
-	j->pd = be_obj_get(c, r->pd, BE_PD, &err);
+	j->pd = be_handle_get(c->dev->handles, r->pd, BE_PD, c->uc);
+	err = j->pd ? be_udata_begin(&j->u, c, NULL, NULL) : -ENOENT;
 	if (!err)
-		err = be_udata_begin(&j->u, c, NULL, NULL);
-	if (!err)
-		j->ah = be_obj_new(c->dev, BE_AH, sizeof(*j->ah), &err);
+		j->ah = be_obj_new(c, BE_AH, sizeof(*j->ah), &err);
 	if (err) {
 		free(j);
 		return err;

@@ -27,21 +27,16 @@ int be_create_cq(const struct be_cmd *c)
 
 	if (r->reserved)
 		return -EINVAL;
-	cq = be_obj_new(c->dev, BE_CQ, sizeof(*cq), &err);
+	cq = be_obj_new(c, BE_CQ, sizeof(*cq), &err);
 	if (!cq)
 		return err;
 	cmd.user_handle = cq->o.handle;
 	err = be_udata_begin(&u, c, &lists, &cq->bufs);
 	if (!err)
 		err = uv_create_cq(c->uc->file->fd, &cmd, &u.uv, &resp);
-	if (err) {
-		be_bufs_release(c->dev, c->uc, &cq->bufs);
-		be_obj_free(c->dev, &cq->o, BE_CQ);
-		return err;
-	}
 	cq->cqe = resp.cqe;
 	c->rsp->u.cq = (struct xenvhca_cq_rsp){ cq->o.handle, resp.cqe };
-	return be_obj_made(c, &u, &cq->o, BE_CQ, resp.cq_handle);
+	return be_obj_made(c, &u, &cq->o, BE_CQ, resp.cq_handle, err);
 }
 
 int be_resize_cq(const struct be_cmd *c)
@@ -54,9 +49,9 @@ int be_resize_cq(const struct be_cmd *c)
 	uint32_t cqe;
 	int err;
 
-	cq = be_obj_get(c, r->handle, BE_CQ, &err);
+	cq = be_handle_get(c->dev->handles, r->handle, BE_CQ, c->uc);
 	if (!cq)
-		return err;
+		return -ENOENT;
 	err = be_udata_begin(&u, c, &lists, &bufs);
 	if (!err)
 		err = uv_resize_cq(c->uc->file->fd, cq->o.host, r->cqe, &u.uv, &cqe);
@@ -83,13 +78,12 @@ int be_resize_cq(const struct be_cmd *c)
 int be_modify_cq(const struct be_cmd *c)
 {
 	const struct xenvhca_modify_cq_req *r = &c->req->u.modify_cq;
-	struct be_cq *cq;
-	int err;
+	const struct be_obj *cq = be_handle_get(c->dev->handles, r->handle, BE_CQ,
+						c->uc);
 
-	cq = be_obj_get(c, r->handle, BE_CQ, &err);
 	if (!cq)
-		return err;
-	return uv_modify_cq(c->uc->file->fd, cq->o.host, r->count, r->period);
+		return -ENOENT;
+	return uv_modify_cq(c->uc->file->fd, cq->host, r->count, r->period);
 }
 
 static void cq_release(struct be_dev *dev, struct be_obj *cq)

@@ -31,7 +31,7 @@ int be_file_alloc(const struct be_cmd *c, enum be_type type, size_t size,
 	struct be_file *f;
 	int err;
 
-	f = be_obj_new(c->dev, type, size, &err);
+	f = be_obj_new(c, type, size, &err);
 	if (!f)
 		return err;
 	f->dev = c->dev;
@@ -45,7 +45,7 @@ int be_file_alloc(const struct be_cmd *c, enum be_type type, size_t size,
 		be_obj_free(c->dev, &f->o, type);
 		return err;
 	}
-	be_obj_publish(c->dev, &f->o, type, c->dev->ctl, 0);
+	be_obj_publish(c->dev, &f->o, type, 0);
 	c->rsp->u.handle.handle = f->o.handle;
 	return 0;
 }

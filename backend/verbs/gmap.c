@@ -170,14 +170,16 @@ int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *p, int *fd,
 		if (!addr)
 			err = errno ? -errno : -ENOMEM;
 	}
-	if (!err)
-		*g = (struct be_gmap){ addr, p->nr_pages, readonly };
+	if (!err) {
+		g->addr = addr;
+		g->readonly = readonly;
+	}
 	free(ref);
 	return err;
 }
 
 int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
-		   bool readonly)
+		   bool readonly, struct be_gmap *g)
 {
 	int err;
 
@@ -203,19 +205,19 @@ int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
 			    pages->nr_pages, dev->info.max_pages);
 		return -ENOMEM;
 	}
+	g->nr_pages = pages->nr_pages;
 	return 0;
 }
 
 int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
 		bool readonly, struct be_gmap *g)
 {
-	int err = be_gmap_charge(dev, pages, readonly);
+	int err = be_gmap_charge(dev, pages, readonly, g);
 
+	if (!err)
+		err = be_gmap_fill(dev, pages, NULL, g);
 	if (err)
-		return err;
-	err = be_gmap_fill(dev, pages, NULL, g);
-	if (err)
-		be_quota_give_pages(&dev->quota, pages->nr_pages);
+		be_gmap_unmap(dev, g);
 	return err;
 }
 

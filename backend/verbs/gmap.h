@@ -21,7 +21,7 @@ struct be_gmap {
 /**
  * be_gmap_map() - check a page list, charge the quota, map all pages
  * @readonly: the list may be a read-only one, of a region nobody writes to
- * @g: out, must be empty; unchanged on error
+ * @g: out, must be empty, and is on error
  *
  * Return: 0; -EINVAL malformed list; -EDQUOT over max-pinned-mb; -ENOMEM;
  * the error of the transport.
@@ -35,10 +35,10 @@ void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g);
  * and what takes long, which may be any thread's. be_gmap_fill() makes a dma-buf if
  * it can, unless fd is NULL: *fd is its descriptor, which the caller closes, and
  * g->addr NULL; else *fd < 0. be_gmap_empty() leaves the number of pages, for
- * be_gmap_unmap() to give back.
+ * be_gmap_unmap() to give back, as it does of what was charged only.
  */
 int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
-		   bool readonly);
+		   bool readonly, struct be_gmap *g);
 int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *pages, int *fd,
 		 struct be_gmap *g);
 void be_gmap_empty(struct be_dev *dev, struct be_gmap *g);

@@ -320,7 +320,7 @@ static void end_all(struct be_dev *dev, struct queue *q)
 	struct be_job *job;
 
 	while ((job = queue_take(q, &q->first))) {
-		const struct be_cmd c = { dev, job->uc, &req, &rsp };
+		const struct be_cmd c = { dev, job->uc, &req, &rsp, NULL };
 
 		if (job->op == XENVHCA_OP_DEALLOC_UCONTEXT)
 			continue;

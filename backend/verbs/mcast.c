@@ -77,12 +77,12 @@ int be_attach_mcast(const struct be_cmd *c)
 
 	if (r->reserved)
 		return -EINVAL;
-	qp = be_obj_get(c, r->qp, BE_QP, &err);
+	qp = be_handle_get(c->dev->handles, r->qp, BE_QP, c->uc);
 	if (!qp)
-		return err;
+		return -ENOENT;
 	if (mcast_find(c, qp))		/* no error natively */
 		return 0;
-	m = be_obj_new(c->dev, BE_MCAST, sizeof(*m), &err);
+	m = be_obj_new(c, BE_MCAST, sizeof(*m), &err);
 	if (!m)
 		return err;
 	m->qp = qp;
@@ -91,25 +91,20 @@ int be_attach_mcast(const struct be_cmd *c)
 	if (!mcast_shared(c->dev, c->uc, m))
 		err = uv_attach_mcast(c->uc->file->fd, qp->o.host, m->gid,
 				      host_lid(c->dev, m));
-	if (err) {
-		be_obj_free(c->dev, &m->o, BE_MCAST);
-		return err;
-	}
-	be_obj_publish(c->dev, &m->o, BE_MCAST, c->uc, 0);
-	return 0;
+	return be_obj_made(c, NULL, &m->o, BE_MCAST, 0, err);
 }
 
 int be_detach_mcast(const struct be_cmd *c)
 {
+	const struct xenvhca_mcast_req *r = &c->req->u.mcast;
 	struct be_mcast *m;
 	struct be_qp *qp;
-	int err;
 
-	if (c->req->u.mcast.reserved)
+	if (r->reserved)
 		return -EINVAL;
-	qp = be_obj_get(c, c->req->u.mcast.qp, BE_QP, &err);
+	qp = be_handle_get(c->dev->handles, r->qp, BE_QP, c->uc);
 	if (!qp)
-		return err;
+		return -ENOENT;
 	m = mcast_find(c, qp);
 	return m ? be_obj_destroy(c->dev, &m->o) : -EINVAL;
 }

@@ -168,30 +168,19 @@ static int mr_register(struct be_dev *dev, struct be_job *job)
 	return err;
 }
 
-static int mr_enter(const struct be_cmd *c, struct mr_job *j)
+static int mr_registered(const struct be_cmd *c, struct be_job *job)
 {
+	struct mr_job *j = (struct mr_job *)job;
 	struct be_mr *mr = j->mr;
+	int err;
 
+	j->pd->jobs--;
 	mr->pd = j->pd;
 	c->rsp->u.mr = (struct xenvhca_mr_rsp){
 		.handle = mr->o.handle, .lkey = j->resp.lkey,
 		.rkey = j->resp.rkey,
 	};
-	return be_obj_made(c, &j->u, &mr->o, BE_MR, j->resp.mr_handle);
-}
-
-static int mr_registered(const struct be_cmd *c, struct be_job *job)
-{
-	struct mr_job *j = (struct mr_job *)job;
-	int err = job->err;
-
-	j->pd->jobs--;
-	if (err) {
-		be_quota_give_pages(&c->dev->quota, j->req.pages.nr_pages);
-		be_obj_free(c->dev, &j->mr->o, BE_MR);
-	} else {
-		err = mr_enter(c, j);
-	}
+	err = be_obj_made(c, &j->u, &mr->o, BE_MR, j->resp.mr_handle, job->err);
 	free(j);
 	return err;
 }
@@ -202,20 +191,15 @@ static int mr_prepare(const struct be_cmd *c, struct mr_job *j)
 	const struct xenvhca_reg_mr_req *r = &c->req->u.reg_mr;
 	int err;
 
-	j->mr = be_obj_new(c->dev, BE_MR, sizeof(*j->mr), &err);
+	j->mr = be_obj_new(c, BE_MR, sizeof(*j->mr), &err);
 	if (!j->mr)
 		return err;
 	j->mr->access = r->access;
 	err = be_gmap_charge(c->dev, &r->pages,
-			     may_be_readonly(c->dev, r->access));
-	if (!err) {
+			     may_be_readonly(c->dev, r->access), &j->mr->mem);
+	if (!err)
 		err = be_udata_begin(&j->u, c, NULL, NULL);
-		if (err)
-			be_quota_give_pages(&c->dev->quota, r->pages.nr_pages);
-	}
-	if (err)
-		be_obj_free(c->dev, &j->mr->o, BE_MR);
-	return err;
+	return err ? be_obj_made(c, NULL, &j->mr->o, BE_MR, 0, err) : 0;
 }
 
 int be_reg_mr(const struct be_cmd *c)
@@ -229,9 +213,9 @@ int be_reg_mr(const struct be_cmd *c)
 		err = range_check(r);
 	if (err)
 		return err;
-	pd = be_obj_get(c, r->pd, BE_PD, &err);
+	pd = be_handle_get(c->dev->handles, r->pd, BE_PD, c->uc);
 	if (!pd)
-		return err;
+		return -ENOENT;
 	j = calloc(1, sizeof(*j));
 	if (!j)
 		return -ENOMEM;
@@ -325,8 +309,8 @@ static struct be_job *mr_end_job(struct be_mr *mr)
 
 int be_dereg_mr(const struct be_cmd *c)
 {
-	int err;
-	struct be_mr *mr = be_obj_get(c, c->req->u.handle.handle, BE_MR, &err);
+	struct be_mr *mr = be_handle_get(c->dev->handles,
+					 c->req->u.handle.handle, BE_MR, c->uc);
 	struct be_job *job = mr && mr_slow(mr) ? mr_end_job(mr) : NULL;
 
 	return job ? be_job_do(c, job, true) : be_destroy(c, BE_MR);
@@ -456,14 +440,11 @@ static int rereg_map(const struct be_cmd *c, const struct be_mr *mr,
 		return mr->mem.readonly && access & (uint32_t)MR_WRITES ?
 			-EACCES : 0;
 	err = be_gmap_charge(c->dev, &r->mr.pages,
-			     may_be_readonly(c->dev, access));
+			     may_be_readonly(c->dev, access), mem);
 	if (err)
 		return err;
-	err = may_translate(c) ? be_gmap_fill(c->dev, &r->mr.pages, NULL, mem) :
-				 -EBUSY;
-	if (err)
-		be_quota_give_pages(&c->dev->quota, r->mr.pages.nr_pages);
-	return err;
+	return may_translate(c) ? be_gmap_fill(c->dev, &r->mr.pages, NULL, mem) :
+				  -EBUSY;
 }
 
 int be_rereg_mr(const struct be_cmd *c)
@@ -476,17 +457,17 @@ int be_rereg_mr(const struct be_cmd *c)
 
 	if (err)
 		return err;
-	mr = be_obj_get(c, r->handle, BE_MR, &err);
+	mr = be_handle_get(c->dev->handles, r->handle, BE_MR, c->uc);
 	if (!mr)
-		return err;
+		return -ENOENT;
 	if (mr->busy)
 		return -EBUSY;
 	if (!may_change(mr, r))
 		return -EOPNOTSUPP;
 	if (r->flags & REREG_PD) {
-		pd = be_obj_get(c, r->mr.pd, BE_PD, &err);
+		pd = be_handle_get(c->dev->handles, r->mr.pd, BE_PD, c->uc);
 		if (!pd)
-			return err;
+			return -ENOENT;
 	}
 	err = rereg_map(c, mr, &mem);
 	if (!err)

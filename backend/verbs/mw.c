@@ -31,22 +31,18 @@ int be_alloc_mw(const struct be_cmd *c)
 		return -EINVAL;
 	if (!be_windows(c->dev))
 		return -EOPNOTSUPP;
-	pd = be_obj_get(c, r->pd, BE_PD, &err);
+	pd = be_handle_get(c->dev->handles, r->pd, BE_PD, c->uc);
 	if (!pd)
-		return err;
-	mw = be_obj_new(c->dev, BE_MW, sizeof(*mw), &err);
+		return -ENOENT;
+	mw = be_obj_new(c, BE_MW, sizeof(*mw), &err);
 	if (!mw)
 		return err;
 	err = be_udata_begin(&u, c, NULL, NULL);
 	if (!err)
 		err = uv_alloc_mw(c->uc->file->fd, pd->o.host, r->type, &u.uv, &resp);
-	if (err) {
-		be_obj_free(c->dev, &mw->o, BE_MW);
-		return err;
-	}
 	c->rsp->u.mr.handle = mw->o.handle;
 	c->rsp->u.mr.rkey = resp.rkey;
-	return be_obj_made(c, &u, &mw->o, BE_MW, resp.mw_handle);
+	return be_obj_made(c, &u, &mw->o, BE_MW, resp.mw_handle, err);
 }
 
 const struct be_kind be_kind_mw = { .host_end = uv_dealloc_mw };

@@ -21,8 +21,10 @@ const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};
 #define ROW(KIND, word, def) [BE_##KIND] = &be_kind_##word,
 static const struct be_kind *const kinds[BE_TYPES] = { XENVHCA_KINDS(ROW) };
 
-void *be_obj_new(struct be_dev *dev, enum be_type type, size_t size, int *err)
+void *be_obj_new(const struct be_cmd *c, enum be_type type, size_t size,
+		 int *err)
 {
+	struct be_dev *dev = c->dev;
 	struct be_obj *obj;
 
 	*err = be_quota_take(&dev->quota, type);
@@ -38,6 +40,8 @@ void *be_obj_new(struct be_dev *dev, enum be_type type, size_t size, int *err)
 		*err = -ENOMEM;
 		return NULL;
 	}
+	if (type != BE_UCONTEXT)
+		obj->uc = c->uc ? c->uc : dev->ctl;
 	pthread_rwlock_wrlock(&dev->lock);
 	*err = be_handle_add(dev->handles, obj);
 	pthread_rwlock_unlock(&dev->lock);
@@ -57,13 +61,12 @@ static struct be_obj **obj_list(struct be_dev *dev, const struct be_obj *obj)
 }
 
 void be_obj_publish(struct be_dev *dev, struct be_obj *obj, enum be_type type,
-		    struct be_uc *uc, uint32_t host)
+		    uint32_t host)
 {
 	struct be_obj **head;
 
 	pthread_rwlock_wrlock(&dev->lock);
 	obj->type = type;
-	obj->uc = uc;
 	obj->host = host;
 	head = obj_list(dev, obj);
 	obj->next = *head;
@@ -106,15 +109,6 @@ void be_obj_free(struct be_dev *dev, struct be_obj *obj, enum be_type type)
 		       handle);
 }
 
-void *be_obj_get(const struct be_cmd *c, uint32_t handle, enum be_type type,
-		 int *err)
-{
-	void *obj = be_handle_get(c->dev->handles, handle, type, c->uc);
-
-	*err = obj ? 0 : -ENOENT;
-	return obj;
-}
-
 void be_obj_release(struct be_dev *dev, struct be_obj *obj)
 {
 	const struct be_kind *kind = kinds[obj->type];
@@ -142,12 +136,16 @@ int be_obj_destroy(struct be_dev *dev, struct be_obj *obj)
 }
 
 int be_obj_made(const struct be_cmd *c, struct be_udata *u, struct be_obj *obj,
-		enum be_type type, uint32_t host)
+		enum be_type type, uint32_t host, int err)
 {
-	int err;
-
-	be_obj_publish(c->dev, obj, type, c->uc, host);
-	err = be_udata_end(u, c, obj->handle);
+	if (err) {
+		if (kinds[type]->release)
+			kinds[type]->release(c->dev, obj);
+		be_obj_free(c->dev, obj, type);
+		return err;
+	}
+	be_obj_publish(c->dev, obj, type, host);
+	err = u ? be_udata_end(u, c, obj->handle) : 0;
 	if (err)
 		be_obj_destroy(c->dev, obj);
 	return err;
@@ -181,11 +179,11 @@ void be_objs_release(struct be_dev *dev, struct be_uc *uc)
 
 int be_destroy(const struct be_cmd *c, enum be_type type)
 {
-	int err;
-	struct be_obj *obj = be_obj_get(c, c->req->u.handle.handle, type, &err);
+	struct be_obj *obj = be_handle_get(c->dev->handles,
+					   c->req->u.handle.handle, type, c->uc);
 
 	if (!obj)
-		return err;
+		return -ENOENT;
 	if (kinds[type]->busy && kinds[type]->busy(obj))
 		return -EBUSY;
 	return be_obj_destroy(c->dev, obj);

@@ -31,24 +31,28 @@ XENVHCA_KINDS(BE_KIND_ROW_)
  * be_obj_new() - charge the quota, allocate, reserve a handle
  * @size: sizeof of the type's struct
  *
- * The handle is known but not found by be_handle_get() until
- * be_obj_publish(). Return: the object or NULL with *err set.
+ * It is the command's ucontext's, or the device's own (be_dev.ctl). The handle is known
+ * but not found by be_handle_get() until be_obj_publish(). Return: the object or NULL
+ * with *err set.
  */
-void *be_obj_new(struct be_dev *dev, enum be_type type, size_t size, int *err);
-/* Make it visible: type, owner and its list. uc NULL for a ucontext. */
+void *be_obj_new(const struct be_cmd *c, enum be_type type, size_t size,
+		 int *err);
+/* Make it visible: type and the list of its owner. */
 void be_obj_publish(struct be_dev *dev, struct be_obj *obj, enum be_type type,
-		    struct be_uc *uc, uint32_t host);
-/*
- * be_obj_publish(), then be_udata_end(). If that fails the object is destroyed, and its
- * error returned.
+		    uint32_t host);
+/**
+ * be_obj_made() - end of a command that makes an object
+ * @u: NULL if the command has no udata
+ * @host: physical object
+ * @err: of what made that; then the object is released and freed
+ *
+ * Otherwise be_obj_publish(), then be_udata_end(); if that fails the object is destroyed.
+ * Return: the error.
  */
 int be_obj_made(const struct be_cmd *c, struct be_udata *u, struct be_obj *obj,
-		enum be_type type, uint32_t host);
-/* Undo both; @type as in be_obj_new(). NULL is fine. */
+		enum be_type type, uint32_t host, int err);
+/* Undo be_obj_new() and be_obj_publish(). NULL is fine. */
 void be_obj_free(struct be_dev *dev, struct be_obj *obj, enum be_type type);
-/* Object of this command's ucontext or NULL with *err = -ENOENT. */
-void *be_obj_get(const struct be_cmd *c, uint32_t handle, enum be_type type,
-		 int *err);
 /* Destroy the physical object, then release its memory and itself. Return: 0
  * or the kernel's error (the object stays as it is). */
 int be_obj_destroy(struct be_dev *dev, struct be_obj *obj);

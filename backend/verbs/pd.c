@@ -14,21 +14,17 @@ int be_alloc_pd(const struct be_cmd *c)
 {
 	struct be_udata u;
 	struct be_pd *pd;
-	uint32_t host;
+	uint32_t host = 0;
 	int err;
 
-	pd = be_obj_new(c->dev, BE_PD, sizeof(*pd), &err);
+	pd = be_obj_new(c, BE_PD, sizeof(*pd), &err);
 	if (!pd)
 		return err;
 	err = be_udata_begin(&u, c, NULL, NULL);
 	if (!err)
 		err = uv_alloc_pd(c->uc->file->fd, &u.uv, &host);
-	if (err) {
-		be_obj_free(c->dev, &pd->o, BE_PD);
-		return err;
-	}
 	c->rsp->u.handle.handle = pd->o.handle;
-	return be_obj_made(c, &u, &pd->o, BE_PD, host);
+	return be_obj_made(c, &u, &pd->o, BE_PD, host, err);
 }
 
 /* A region or an address handle of it is on its way, in or out. */

@@ -112,7 +112,6 @@ static int buf_map(struct be_udata *u, const struct be_cmd *c,
 		   struct be_gmap *g)
 {
 	uint64_t va = field_get(u->in, f) & (XENVHCA_PAGE_SIZE - 1);
-	bool absent = !list || be_pages_absent(list);
 	uint64_t len;
 	int err;
 
@@ -121,9 +120,9 @@ static int buf_map(struct be_udata *u, const struct be_cmd *c,
 		return err;
 	if (!len) {
 		field_set(u->in, f, 0);
-		return absent ? 0 : -EINVAL;
+		return !list || be_pages_absent(list) ? 0 : -EINVAL;
 	}
-	if (absent || be_gmap_check_range(list->nr_pages, (uint32_t)va, len))
+	if (!list || be_gmap_check_range(list->nr_pages, (uint32_t)va, len))
 		return -EINVAL;
 	err = be_gmap_map(c->dev, list, false, g);
 	if (err)
@@ -215,15 +214,15 @@ static uint64_t queue_pages(enum vhca_queue queue, uint64_t len)
 }
 
 /* Is a new queue expected in the answer, and is there room for it? */
-static int queue_check(const struct be_cmd *c, const struct vhca_udata_op *row)
+static int queue_check(const struct be_cmd *c)
 {
 	const struct vhca_field *f;
 	uint64_t len, pages = 0;
 	unsigned int i;
 	int err;
 
-	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
-		f = &row->rsp[i];
+	for (i = 0; c->row && i < VHCA_MAX_FIELDS; i++) {
+		f = &c->row->rsp[i];
 		if (f->kind != VHCA_KEY || f->off + f->len > c->req->out_len)
 			continue;
 		err = f->length(c->req, &len);
@@ -250,8 +249,8 @@ int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
 
 	memset(u, 0, sizeof(*u));
 	u->uc = c->uc;
-	u->row = vhca_provider_op(c->dev->prov, req->op);
-	err = queue_check(c, u->row);
+	u->row = c->row;
+	err = queue_check(c);
 	if (!err)
 		err = vhca_provider_check_zero(u->row, req);
 	u->extra = vhca_provider_outptr(u->row);

@@ -50,17 +50,16 @@ static int create_find(const struct be_cmd *c,
 		       struct ib_uverbs_ex_create_qp *cmd)
 {
 	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
-	struct be_obj *pd, *scq, *rcq = NULL, *srq = NULL;
-	int err;
+	bool receives = r->qp_type != IB_UVERBS_QPT_XRC_INI;
+	struct be_handles *h = c->dev->handles;
+	const struct be_obj *pd, *scq, *rcq, *srq;
 
-	pd = be_obj_get(c, r->pd, BE_PD, &err);
-	scq = pd ? be_obj_get(c, r->send_cq, BE_CQ, &err) : NULL;
-	if (scq && r->qp_type != IB_UVERBS_QPT_XRC_INI)
-		rcq = be_obj_get(c, r->recv_cq, BE_CQ, &err);
-	if (rcq && r->srq)
-		srq = be_obj_get(c, r->srq, BE_SRQ, &err);
-	if (err)
-		return err;
+	pd = be_handle_get(h, r->pd, BE_PD, c->uc);
+	scq = be_handle_get(h, r->send_cq, BE_CQ, c->uc);
+	rcq = receives ? be_handle_get(h, r->recv_cq, BE_CQ, c->uc) : NULL;
+	srq = r->srq ? be_handle_get(h, r->srq, BE_SRQ, c->uc) : NULL;
+	if (!pd || !scq || (receives && !rcq) || (r->srq && !srq))
+		return -ENOENT;
 	cmd->pd_handle = pd->host;
 	cmd->send_cq_handle = scq->host;
 	cmd->recv_cq_handle = rcq ? rcq->host : 0;
@@ -152,7 +151,7 @@ int be_create_qp(const struct be_cmd *c)
 		err = create_cmd(c, &cmd, &xrcd);
 	if (err)
 		return err;
-	qp = be_obj_new(c->dev, BE_QP, sizeof(*qp), &err);
+	qp = be_obj_new(c, BE_QP, sizeof(*qp), &err);
 	if (!qp)
 		return err;
 	cmd.user_handle = qp->o.handle;
@@ -161,17 +160,13 @@ int be_create_qp(const struct be_cmd *c)
 	err = be_udata_begin(&u, c, &lists, &qp->bufs);
 	if (!err)
 		err = uv_create_qp(c->uc->file->fd, &cmd, &u.uv, &resp);
-	if (err) {
-		be_bufs_release(c->dev, c->uc, &qp->bufs);
-		be_obj_free(c->dev, &qp->o, BE_QP);
-		return err;
+	if (!err && xrcd) {
+		xrcd->users++;
+		qp->xrcd = xrcd;
 	}
-	if (xrcd)
-		be_xrcd_hold(xrcd);
-	qp->xrcd = xrcd;
 	create_answer(&c->rsp->u.create_qp, qp->o.handle, &resp);
 	qp->cap = c->rsp->u.create_qp.cap;
-	return be_obj_made(c, &u, &qp->o, BE_QP, resp.qp_handle);
+	return be_obj_made(c, &u, &qp->o, BE_QP, resp.qp_handle, err);
 }
 
 static struct ib_uverbs_qp_dest dest_to_host(const struct be_dev *dev,
@@ -392,9 +387,9 @@ int be_modify_qp(const struct be_cmd *c)
 
 	if (err)
 		return err;
-	qp = be_obj_get(c, r->handle, BE_QP, &err);
+	qp = be_handle_get(c->dev->handles, r->handle, BE_QP, c->uc);
 	if (!qp)
-		return err;
+		return -ENOENT;
 	j = calloc(1, sizeof(*j));
 	if (!j)
 		return -ENOMEM;
@@ -455,9 +450,9 @@ int be_query_qp(const struct be_cmd *c)
 	struct be_qp *qp;
 	int err;
 
-	qp = be_obj_get(c, r->handle, BE_QP, &err);
+	qp = be_handle_get(c->dev->handles, r->handle, BE_QP, c->uc);
 	if (!qp)
-		return err;
+		return -ENOENT;
 	err = uv_query_qp(c->uc->file->fd, qp->o.host, r->mask, &resp);
 	if (!err)
 		query_answer(c->dev, &c->rsp->u.query_qp, r->mask, &resp);
@@ -490,9 +485,9 @@ const struct be_kind be_kind_qp = {
 /* Whoever destroys it while it is modified waits for nothing else any more. */
 int be_destroy_qp(const struct be_cmd *c)
 {
-	int err;
-	const struct be_qp *qp = be_obj_get(c, c->req->u.handle.handle, BE_QP,
-					    &err);
+	const struct be_qp *qp = be_handle_get(c->dev->handles,
+					       c->req->u.handle.handle, BE_QP,
+					       c->uc);
 
 	return qp && qp->jobs ? BE_LATER : be_destroy(c, BE_QP);
 }

@@ -94,7 +94,7 @@ static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 	struct be_offset *off;
 	int err;
 
-	m = be_obj_new(c->dev, BE_MMAP, sizeof(*m), &err);
+	m = be_obj_new(c, BE_MMAP, sizeof(*m), &err);
 	if (!m)
 		return err;
 	off = be_offset_take(c->dev, c->uc, offset, length);
@@ -109,7 +109,7 @@ static int mmap_new(const struct be_cmd *c, uint64_t offset, uint64_t length,
 	m->charged = off->charged;
 	off->charged = 0;
 	off->mapped = true;
-	be_obj_publish(c->dev, &m->o, BE_MMAP, c->uc, 0);
+	be_obj_publish(c->dev, &m->o, BE_MMAP, 0);
 	be_mmap_add(c->dev, m);
 	err = mmap_grant(c->dev, c->uc, m, off->queue);
 	if (err) {
@@ -202,14 +202,12 @@ static uint16_t range_tell(const struct be_cmd *c, const uint8_t *at,
 
 void be_ranges_tell(const struct be_cmd *c)
 {
-	const struct vhca_udata_op *row = vhca_provider_op(c->dev->prov,
-							   c->req->op);
 	struct xenvhca_made_rsp *made = &c->rsp->u.made;
 	unsigned int i, n = 0, used = 0;
 	const struct vhca_field *f;
 
-	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
-		f = &row->rsp[i];
+	for (i = 0; c->row && i < VHCA_MAX_FIELDS; i++) {
+		f = &c->row->rsp[i];
 		if (f->kind == VHCA_END || n == XENVHCA_MADE_RANGES)
 			break;
 		if (f->kind != VHCA_KEY)

@@ -41,15 +41,16 @@ static int create_cmd(const struct be_cmd *c, struct ib_uverbs_create_xsrq *cmd,
 		      struct be_xrcd **xrcd)
 {
 	const struct xenvhca_create_srq_req *r = &c->req->u.create_srq;
-	struct be_obj *pd, *cq = NULL;
-	int err;
+	bool basic = r->srq_type == IB_UVERBS_SRQT_BASIC;
+	const struct be_obj *pd, *cq;
+	int err = 0;
 
-	*xrcd = NULL;
-	pd = be_obj_get(c, r->pd, BE_PD, &err);
-	if (pd && r->srq_type != IB_UVERBS_SRQT_BASIC)
-		cq = be_obj_get(c, r->cq, BE_CQ, &err);
-	if (cq && r->srq_type == IB_UVERBS_SRQT_XRC)
-		*xrcd = be_xrcd_get(c, r->xrcd, &err);
+	pd = be_handle_get(c->dev->handles, r->pd, BE_PD, c->uc);
+	cq = basic ? NULL : be_handle_get(c->dev->handles, r->cq, BE_CQ, c->uc);
+	if (!pd || (!basic && !cq))
+		return -ENOENT;
+	*xrcd = r->srq_type == IB_UVERBS_SRQT_XRC ?
+		be_xrcd_get(c, r->xrcd, &err) : NULL;
 	if (err)
 		return err;
 	*cmd = (struct ib_uverbs_create_xsrq){
@@ -80,25 +81,17 @@ static int create_host(int fd, const struct ib_uverbs_create_xsrq *x,
 static int srq_join(const struct be_cmd *c, struct be_srq *srq,
 		    struct be_xrcd *xrcd)
 {
-	int err = xrcd ? be_xrcd_open(c, xrcd, &srq->xrcd_host) : 0;
+	int err;
 
-	if (xrcd && !err) {
-		be_xrcd_hold(xrcd);
-		srq->xrcd = xrcd;
-	}
-	return err;
-}
-
-/* Leaves the XRC domain after the queue is gone, or was never made. */
-static void srq_leave(struct be_dev *dev, const struct be_uc *uc,
-		      struct be_srq *srq)
-{
-	if (!srq->xrcd)
-		return;
-	if (uc->file->fd >= 0)		/* else it was closed with the file */
-		uv_dealloc_xrcd(uc->file->fd, srq->xrcd_host);
-	be_xrcd_put(dev, srq->xrcd);
-	srq->xrcd = NULL;
+	if (!xrcd)
+		return 0;
+	err = uv_alloc_xrcd(c->uc->file->fd, xrcd->inode_fd, false,
+			    &srq->xrcd_host);
+	if (err)
+		return err;
+	xrcd->users++;
+	srq->xrcd = xrcd;
+	return 0;
 }
 
 int be_create_srq(const struct be_cmd *c)
@@ -116,7 +109,7 @@ int be_create_srq(const struct be_cmd *c)
 		err = create_cmd(c, &cmd, &xrcd);
 	if (err)
 		return err;
-	srq = be_obj_new(c->dev, BE_SRQ, sizeof(*srq), &err);
+	srq = be_obj_new(c, BE_SRQ, sizeof(*srq), &err);
 	if (!srq)
 		return err;
 	cmd.user_handle = srq->o.handle;
@@ -127,17 +120,11 @@ int be_create_srq(const struct be_cmd *c)
 	}
 	if (!err)
 		err = create_host(c->uc->file->fd, &cmd, &u.uv, &resp);
-	if (err) {
-		be_bufs_release(c->dev, c->uc, &srq->bufs);
-		srq_leave(c->dev, c->uc, srq);
-		be_obj_free(c->dev, &srq->o, BE_SRQ);
-		return err;
-	}
 	srq->max_sge = resp.max_sge;
 	c->rsp->u.create_srq = (struct xenvhca_create_srq_rsp){
 		srq->o.handle, resp.max_wr, resp.max_sge, resp.srqn,
 	};
-	return be_obj_made(c, &u, &srq->o, BE_SRQ, resp.srq_handle);
+	return be_obj_made(c, &u, &srq->o, BE_SRQ, resp.srq_handle, err);
 }
 
 int be_modify_srq(const struct be_cmd *c)
@@ -157,9 +144,9 @@ int be_modify_srq(const struct be_cmd *c)
 
 	if (r->mask & ~SRQ_KNOWN)
 		return -EINVAL;
-	srq = be_obj_get(c, r->handle, BE_SRQ, &err);
+	srq = be_handle_get(c->dev->handles, r->handle, BE_SRQ, c->uc);
 	if (!srq)
-		return err;
+		return -ENOENT;
 	cmd.srq_handle = srq->o.host;
 	err = be_udata_begin(&u, c, &lists, &bufs);
 	/* A new queue must be seen here, so that it is charged. */
@@ -189,12 +176,13 @@ int be_modify_srq(const struct be_cmd *c)
 int be_query_srq(const struct be_cmd *c)
 {
 	struct ib_uverbs_query_srq_resp resp = {};
-	struct be_obj *srq;
+	const struct be_obj *srq = be_handle_get(c->dev->handles,
+						 c->req->u.handle.handle, BE_SRQ,
+						 c->uc);
 	int err;
 
-	srq = be_obj_get(c, c->req->u.handle.handle, BE_SRQ, &err);
 	if (!srq)
-		return err;
+		return -ENOENT;
 	err = uv_query_srq(c->uc->file->fd, srq->host, &resp);
 	if (err)
 		return err;
@@ -210,7 +198,10 @@ static void srq_release(struct be_dev *dev, struct be_obj *o)
 	struct be_srq *srq = (struct be_srq *)o;
 
 	be_bufs_release(dev, o->uc, &srq->bufs);
-	srq_leave(dev, o->uc, srq);
+	/* The XRC domain comes after the queue; it may be closed with the file already. */
+	if (srq->xrcd && o->uc->file->fd >= 0)
+		uv_dealloc_xrcd(o->uc->file->fd, srq->xrcd_host);
+	be_xrcd_put(dev, srq->xrcd);
 }
 
 const struct be_kind be_kind_srq = { .host_end = uv_destroy_srq, .release = srq_release };

@@ -54,17 +54,11 @@ void be_ctl_close(struct be_dev *dev)
 
 struct be_xrcd *be_xrcd_get(const struct be_cmd *c, uint32_t handle, int *err)
 {
-	struct be_obj *o = be_handle_get(c->dev->handles, handle, BE_XRCD,
-					 c->dev->ctl);
-	struct be_xrcd *xrcd = (struct be_xrcd *)o;
+	struct be_xrcd *xrcd = be_handle_get(c->dev->handles, handle, BE_XRCD,
+					     c->dev->ctl);
 
-	*err = o && !xrcd->dying ? 0 : -ENOENT;
+	*err = xrcd && !xrcd->dying ? 0 : -ENOENT;
 	return *err ? NULL : xrcd;
-}
-
-void be_xrcd_hold(struct be_xrcd *xrcd)
-{
-	xrcd->users++;
 }
 
 void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd)
@@ -73,16 +67,10 @@ void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd)
 		be_obj_destroy(dev, &xrcd->o);
 }
 
-int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
-		 uint32_t *host)
-{
-	return uv_alloc_xrcd(c->uc->file->fd, xrcd->inode_fd, false, host);
-}
-
 static void xrcd_release(struct be_dev *dev, struct be_obj *xrcd)
 {
 	(void)dev;
-	close(((struct be_xrcd *)xrcd)->inode_fd);
+	uv_close(&((struct be_xrcd *)xrcd)->inode_fd);
 }
 
 const struct be_kind be_kind_xrcd = {
@@ -91,29 +79,20 @@ const struct be_kind be_kind_xrcd = {
 
 int be_alloc_xrcd(const struct be_cmd *c)
 {
-	struct be_uc *ctl = c->dev->ctl;
 	struct be_xrcd *xrcd;
-	uint32_t host;
+	uint32_t host = 0;
 	int err;
 
 	if (!c->dev->prov->xrc)
 		return -EOPNOTSUPP;
-	xrcd = be_obj_new(c->dev, BE_XRCD, sizeof(*xrcd), &err);
+	xrcd = be_obj_new(c, BE_XRCD, sizeof(*xrcd), &err);
 	if (!xrcd)
 		return err;
 	xrcd->inode_fd = memfd_create("vhca-xrcd", MFD_CLOEXEC);
-	err = xrcd->inode_fd < 0 ? -errno : 0;
-	if (!err)
-		err = uv_alloc_xrcd(ctl->file->fd, xrcd->inode_fd, true, &host);
-	if (err) {
-		if (xrcd->inode_fd >= 0)
-			close(xrcd->inode_fd);
-		be_obj_free(c->dev, &xrcd->o, BE_XRCD);
-		return err;
-	}
-	be_obj_publish(c->dev, &xrcd->o, BE_XRCD, ctl, host);
+	err = xrcd->inode_fd < 0 ? -errno :
+	      uv_alloc_xrcd(c->dev->ctl_fd, xrcd->inode_fd, true, &host);
 	c->rsp->u.handle.handle = xrcd->o.handle;
-	return 0;
+	return be_obj_made(c, NULL, &xrcd->o, BE_XRCD, host, err);
 }
 
 /*

@@ -26,11 +26,7 @@ int be_ctl_open(struct be_dev *dev);
 void be_ctl_close(struct be_dev *dev);
 /* XRC domain that an SRQ or QP may be made in, or NULL with *err = -ENOENT. */
 struct be_xrcd *be_xrcd_get(const struct be_cmd *c, uint32_t handle, int *err);
-void be_xrcd_hold(struct be_xrcd *xrcd);
 /* One user less: the last of a dying one ends it. NULL is fine. */
 void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd);
-/* Open it in the verbs file of a ucontext: *host is its handle there. */
-int be_xrcd_open(const struct be_cmd *c, const struct be_xrcd *xrcd,
-		 uint32_t *host);
 
 #endif

@@ -143,8 +143,7 @@ static int find_uc(const struct row *row, struct be_cmd *c)
 		c->uc = c->dev->ctl;
 		return 0;
 	}
-	c->uc = (struct be_uc *)be_handle_get(c->dev->handles, handle,
-					      BE_UCONTEXT, NULL);
+	c->uc = be_handle_get(c->dev->handles, handle, BE_UCONTEXT, NULL);
 	return c->uc && c->uc->file->state == BE_VFILE_OPEN ? 0 : -ENOENT;
 }
 
@@ -161,6 +160,7 @@ static int check(const struct row *row, struct be_cmd *c)
 		return -EINVAL;
 	if (row->flags & D_UDATA)
 		return 0;
+	c->row = vhca_provider_op(c->dev->prov, (uint8_t)req->op);
 	return vhca_provider_check_req(c->dev->prov, req);
 }
 
@@ -219,7 +219,7 @@ static bool job_dispatched(struct be_dev *dev, struct be_job *job,
 			   struct xenvhca_response *rsp)
 {
 	const struct xenvhca_request req = { .op = job->op, .id = job->id };
-	const struct be_cmd c = { dev, job->uc, &req, rsp };
+	const struct be_cmd c = { dev, job->uc, &req, rsp, NULL };
 	int err;
 
 	memset(rsp, 0, sizeof(*rsp));

@@ -224,6 +224,7 @@ static void command(struct fuzz *f, struct input *in)
 	for (row = f->dev.prov->ops; n-- && row[1].op; row++)
 		;
 	req.op = row->op;
+	c.row = row;
 	/* inside the row's lengths, but for some that must be refused */
 	req.in_len = row->in_max;
 	req.out_len = row->out_max;

@@ -54,6 +54,7 @@ static struct bench bench(struct guest *g, const struct vhca_provider *p,
 	g->req.out_len = row(p, (uint8_t)op)->out_max;
 	b.c = (struct be_cmd){
 		.dev = &g->dev, .req = &g->req, .rsp = &g->rsp,
+		.row = row(p, (uint8_t)op),
 		.uc = (struct be_uc *)be_handle_get(g->dev.handles, g->uc,
 						    BE_UCONTEXT, NULL),
 	};
