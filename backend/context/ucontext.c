@@ -11,7 +11,6 @@
 
 #include "context.h"
 #include "park.h"
-#include "verbs/mr.h"
 #include "verbs/object.h"
 #include "verbs/range.h"
 #include "verbs/ucontext.h"

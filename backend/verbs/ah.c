@@ -13,7 +13,6 @@
 
 #include "jobs.h"
 #include "object.h"
-#include "pd.h"
 #include "shadow.h"
 #include "tables.h"
 #include "ucontext.h"

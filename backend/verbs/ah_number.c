@@ -6,7 +6,7 @@
  * no handle of the queue pair's domain the driver prints two lines and ends the
  * queue pair (rxe_av.c, rxe_get_av), so rxe_wqe.c looks each number up.
  */
-#include "pd.h"
+#include "object.h"
 
 static struct be_ah **hash_head(struct be_dev *dev, uint32_t num)
 {

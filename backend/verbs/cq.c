@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "object.h"
-#include "queue.h"
 #include "ucontext.h"
 
 int be_create_cq(const struct be_cmd *c)

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "object.h"
-#include "queue.h"
 #include "ucontext.h"
 
 static struct be_mcast *mcast_find(const struct be_cmd *c,

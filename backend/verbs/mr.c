@@ -16,9 +16,7 @@
 #include <stdlib.h>
 
 #include "jobs.h"
-#include "mr.h"
 #include "object.h"
-#include "pd.h"
 #include "core/sys.h"
 #include "ucontext.h"
 #include "udata.h"

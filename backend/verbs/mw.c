@@ -7,9 +7,7 @@
  */
 #include <errno.h>
 
-#include "mr.h"
 #include "object.h"
-#include "pd.h"
 #include "ucontext.h"
 #include "udata.h"
 

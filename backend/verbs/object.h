@@ -2,13 +2,18 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The life of an object.
+ * Objects: their life, and what each kind has and offers to others.
  */
 #ifndef BE_OBJECT_H
 #define BE_OBJECT_H
 
 #include "core/be.h"
+#include "jobs.h"
 #include "udata.h"
+
+struct be_shadow;
+
+/* ---- object.c ---- */
 
 /*
  * A kind of objects, be_kind_<word> in the kind's own file. A destroy command of
@@ -69,5 +74,104 @@ void be_objs_destroy(struct be_dev *dev, struct be_uc *uc, unsigned int last);
 void be_objs_release(struct be_dev *dev, struct be_uc *uc);
 /* Handler of every DESTROY, DEALLOC, DEREG with a handle. */
 int be_destroy(const struct be_cmd *c, enum be_type type);
+
+/* ---- pd.c ---- */
+struct be_pd {
+	struct be_obj o;
+	unsigned int jobs;		/* of the job threads, of what is in it */
+};
+
+/* ---- mr.c, mw.c ---- */
+struct be_mr {
+	struct be_obj o;
+	struct be_pd *pd;
+	uint32_t access;		/* as registered, or asked for since */
+	struct be_gmap mem;
+	bool busy;			/* a job thread deregisters it */
+	bool stays;			/* it could not, when the context ended */
+};
+struct be_mw { struct be_obj o; };
+
+/* The context ends: has it regions that a job thread should end? */
+bool be_mrs_slow(const struct be_uc *uc);
+/* Leaves them to it, as many as it takes. */
+void be_mrs_leave(struct be_dev *dev, struct be_uc *uc);
+/*
+ * Regions of at least this size do not use a dma-buf. Asks the HCA's driver, when the
+ * device is opened; @odp: the general ODP capabilities of the HCA.
+ */
+uint64_t be_dmabuf_end(struct be_dev *dev, uint64_t odp);
+/* May this guest have memory windows of this HCA? */
+bool be_windows(const struct be_dev *dev);
+
+/* ---- xrcd.c: XRC domains, and what else lives in the device and in no context ---- */
+struct be_xrcd {			/* in dev->ctl */
+	struct be_obj o;
+	int inode_fd;			/* names it to other verbs files */
+	uint32_t users;			/* SRQs and target QPs */
+	struct be_line line;		/* changes of those that may wait */
+	bool dying;			/* ends with its last user */
+};
+
+/* dev->ctl on the files of the device's own context. 0 or -ENOMEM. */
+int be_ctl_open(struct be_dev *dev);
+/* Destroy what is in it. The files are the caller's. NULL is fine. */
+void be_ctl_close(struct be_dev *dev);
+/* XRC domain that an SRQ or QP may be made in, or NULL with *err = -ENOENT. */
+struct be_xrcd *be_xrcd_get(const struct be_cmd *c, uint32_t handle, int *err);
+/* One user less: the last of a dying one ends it. NULL is fine. */
+void be_xrcd_put(struct be_dev *dev, struct be_xrcd *xrcd);
+
+/* ---- cq.c, srq.c, qp.c, mcast.c ---- */
+struct be_cq {
+	struct be_obj o;
+	struct be_bufs bufs;
+	uint32_t cqe;
+};
+struct be_srq {
+	struct be_obj o;
+	struct be_bufs bufs;
+	struct be_xrcd *xrcd;		/* NULL: basic */
+	uint32_t xrcd_host;		/* its handle in our verbs file */
+	uint32_t max_sge;
+	struct be_shadow *rq;		/* NULL: none, or not mapped */
+};
+struct be_qp {
+	struct be_obj o;
+	struct be_bufs bufs;
+	uint8_t qp_type;
+	uint8_t state;			/* as last set by the guest; any thread */
+	unsigned int jobs;		/* of the job threads, that modify it */
+	uint32_t pd;			/* handle, 0: XRC target */
+	struct xenvhca_qp_cap cap;
+	struct be_shadow *sq, *rq;	/* NULL: none, or not mapped */
+	struct be_xrcd *xrcd;		/* NULL: no XRC target */
+};
+struct be_mcast {
+	struct be_obj o;
+	struct be_qp *qp;
+	uint8_t gid[16];
+	uint16_t mlid;
+};
+
+/* ---- ah.c ---- */
+struct be_ah {
+	struct be_obj o;
+	struct be_ah *next, **prev;	/* dev->ahs; prev NULL: not in it */
+	uint32_t num;			/* the driver's, by which a WQE names it */
+	uint32_t pd;			/* handle */
+};
+
+/* Address of a path, checked. 0 or -EINVAL. */
+int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
+/* Does the kernel ask the network for the Ethernet address? Then it may wait. */
+bool be_ah_waits(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
+
+/* ---- ah_number.c ---- */
+void be_ah_number_add(struct be_dev *dev, struct be_ah *ah);
+/* Also of one that was not added. */
+void be_ah_number_del(struct be_dev *dev, struct be_ah *ah);
+/* May a WQE of a queue pair of PD @pd name it? With dev->lock held. */
+bool be_ah_known(const struct be_dev *dev, uint32_t num, uint32_t pd);
 
 #endif

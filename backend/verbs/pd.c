@@ -6,7 +6,6 @@
  * every key check of the HCA depends on it. The command thread runs this.
  */
 #include "object.h"
-#include "pd.h"
 #include "ucontext.h"
 #include "udata.h"
 

@@ -15,12 +15,9 @@
 #include "jobs.h"
 #include "recv_poll.h"
 #include "object.h"
-#include "pd.h"
-#include "queue.h"
 #include "shadow.h"
 #include "tables.h"
 #include "ucontext.h"
-#include "xrcd.h"
 
 /* Others need verbs that are not served, or offloads. */
 #define FLAGS_KNOWN	((uint32_t)IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)

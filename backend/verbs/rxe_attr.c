@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "core/ib_core.h"
-#include "queue.h"
+#include "object.h"
 #include "shadow.h"
 #include "uverbs/uverbs.h"
 

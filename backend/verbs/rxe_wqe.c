@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "core/ib_core.h"
-#include "pd.h"
+#include "object.h"
 #include "shadow.h"
 
 #define RC	IB_UVERBS_QPT_RC

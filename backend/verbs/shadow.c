@@ -18,7 +18,7 @@
 
 #include "chunk.h"
 #include "core/ib_core.h"
-#include "queue.h"
+#include "object.h"
 #include "shadow.h"
 #include "ucontext.h"
 

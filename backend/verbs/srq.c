@@ -9,10 +9,8 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "object.h"
-#include "queue.h"
 #include "shadow.h"
 #include "ucontext.h"
-#include "xrcd.h"
 
 #define SRQ_MAX_WR	1u		/* IB_SRQ_MAX_WR: new queue */
 #define SRQ_KNOWN	3u		/* and IB_SRQ_LIMIT */

@@ -17,7 +17,6 @@
 #include "object.h"
 #include "ucontext.h"
 #include "uverbs/uverbs.h"
-#include "xrcd.h"
 
 /* Its files are those of the device, always open, and in no list. */
 struct ctl {

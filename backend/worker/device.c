@@ -22,7 +22,7 @@
 #include "verbs/chunk.h"
 #include "verbs/cm.h"
 #include "verbs/counters.h"
-#include "verbs/mr.h"
+#include "verbs/object.h"
 #include "context/park.h"
 #include "verbs/tables.h"
 #include "context/context.h"
@@ -30,7 +30,6 @@
 #include "verbs/udata.h"
 #include "verbs/umad.h"
 #include "context/doorbell_static.h"
-#include "verbs/xrcd.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
 

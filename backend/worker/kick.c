@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The kick thread takes entries off the kick ring and has each executed
- * (be_kick). It spins for more only if spinning was useful lately (spin.h). The
- * guest controls what is in the ring; an entry is one system call, and the number
- * of entries in a second is bounded.
+ * The kick thread takes entries off the kick ring and executes them. It spins for more
+ * only if spinning was useful lately (spin.h). The guest controls what is in the ring,
+ * handles included; an entry is one system call, and the number of entries in a second is
+ * bounded.
  *
  * The command thread drains the ring before each command (be_kick_flush): a
  * native process's post is executed when the call returns, so a command must
@@ -22,10 +22,12 @@
 #include <sys/eventfd.h>
 #include "clock.h"
 #include "kick.h"
-#include "verbs/recv_poll.h"
 #include "core/spin.h"
-#include "verbs/shadow.h"
 #include "core/wake.h"
+#include "verbs/object.h"
+#include "verbs/recv_poll.h"
+#include "verbs/shadow.h"
+#include "verbs/ucontext.h"
 
 #define BE_KICK_BATCH	32
 #define BE_BEHIND_NS	VL_MSEC_NS
@@ -41,6 +43,58 @@ struct be_kicks {
 	struct be_spin spin;
 	bool behind;		/* a send queue has more than the driver's */
 };
+
+/* ---- what one kick does: the system call that a native process would have made ---- */
+
+static int send_post(struct be_dev *dev, const struct xenvhca_kick *k, bool *more)
+{
+	const struct be_qp *qp = be_handle_get(dev->handles, k->handle, BE_QP, NULL);
+	struct be_shadow *sq = qp ? qp->sq : NULL;
+
+	if (!qp)
+		return -1;
+	if (sq)
+		be_shadow_take(dev, sq);
+	*more = sq && sq->behind;
+	/* An error is the QP's state; the guest sees it in its completions. */
+	uv_post_send(qp->o.uc->file->fd, qp->o.host);
+	return 0;
+}
+
+/* The frontend waits for this: the arm is in force when the verb returns */
+static int cq_arm(struct be_dev *dev, const struct xenvhca_kick *k)
+{
+	const struct be_obj *o = be_handle_get(dev->handles, k->handle, BE_CQ, NULL);
+	bool solicited = k->flags & XENVHCA_KICK_SOLICITED;
+
+	if (!o || k->flags & ~XENVHCA_KICK_SOLICITED)
+		return -1;
+	/* An error is the CQ's, as with a native arm. */
+	uv_req_notify_cq(o->uc->file->fd, o->host, solicited);
+	return 0;
+}
+
+/* Holds the lock from the look-up to the end of the call, so that the fd stays open. */
+bool be_kick(struct be_dev *dev, const struct xenvhca_kick *k)
+{
+	bool more = false;
+	int err = -1;
+
+	pthread_rwlock_rdlock(&dev->lock);
+	if (k->type == XENVHCA_KICK_SEND && !k->flags && !k->reserved)
+		err = send_post(dev, k, &more);
+	else if (k->type == XENVHCA_KICK_ARM && !k->reserved)
+		err = cq_arm(dev, k);
+	pthread_rwlock_unlock(&dev->lock);
+	if (err) {
+		BE_STAT_ADD(dev, faults, 1);
+		be_log_peer(dev, "kick ignored: type %u, flags %#x, handle %#x",
+			    k->type, k->flags, k->handle);
+	}
+	return more;
+}
+
+/* ---- the ring ---- */
 
 /* Under kick_lock. */
 static void kick_behind(struct be_dev *dev)

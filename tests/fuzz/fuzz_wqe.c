@@ -9,7 +9,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "fuzz.h"
-#include "verbs/pd.h"
+#include "verbs/object.h"
 #include "verbs/shadow.h"
 
 #define ELEMENT	256u

@@ -68,7 +68,7 @@ noticed "a private header of another part" tools/vhcactl/out.c \
 	'#include "backend/verbs/queue.h"'
 noticed "headers in a circle" backend/core/quota.h '#include "be.h"' backend/core/be.h
 noticed "a header of another room" backend/supervise/supervisor.c \
-	'#include "verbs/queue.h"'
+	'#include "verbs/object.h"'
 noticed "a worker that chooses xenstore" backend/worker/worker.c \
 	'struct be_link *f(void) { return be_link_xenstore(0, 5, 0); }'
 noticed "a supervisor that includes xenstore" backend/supervise/supervisor.c \

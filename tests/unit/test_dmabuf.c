@@ -10,7 +10,7 @@
 
 #include "verbs/jobs.h"
 #include "tests/fake/guest.h"
-#include "verbs/mr.h"
+#include "verbs/object.h"
 #include "worker/device.h"
 
 #define REG_MR		9	/* IB_USER_VERBS_CMD_* */

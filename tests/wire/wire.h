@@ -19,13 +19,9 @@
 
 #include "worker/cmdq.h"
 #include "core/sys.h"
-#include "verbs/mr.h"
 #include "verbs/object.h"
-#include "verbs/pd.h"
-#include "verbs/queue.h"
 #include "context/context.h"
 #include "verbs/ucontext.h"
-#include "verbs/xrcd.h"
 #include "worker/device.h"
 #include "worker/dispatch.h"
 #include "worker/kick.h"
