@@ -11,9 +11,6 @@
 #include <string.h>
 
 #include "context.h"
-#include "doorbell_static.h"
-#include "park.h"
-#include "uverbs/uverbs.h"
 #include "verbs/range.h"
 #include "verbs/ucontext.h"
 

@@ -20,8 +20,7 @@
 #include <unistd.h>
 
 #include "uverbs/sysfs.h"
-#include "vhca-provider.h"
-#include "doorbell_static.h"
+#include "context.h"
 
 #define MAX_ROUNDS	64
 #define MAX_HELD	(2 * MAX_ROUNDS)

@@ -15,10 +15,7 @@
 #include <string.h>
 
 #include "context.h"
-#include "core/event.h"
-#include "park.h"
 #include "verbs/ucontext.h"
-#include "verbs/udata.h"
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32
@@ -55,6 +52,7 @@ int be_opening_keep(const struct be_cmd *c, const struct be_udata *u,
 	return 0;
 }
 
+/* Without objects no other thread comes by the file of uc, which may be taken from it. */
 static bool has_objects(const struct be_uc *uc)
 {
 	unsigned int type;
@@ -63,19 +61,6 @@ static bool has_objects(const struct be_uc *uc)
 		if (uc->objs[type])
 			return true;
 	return false;
-}
-
-/*
- * A context without objects gives its file away. No other thread comes by the file then:
- * the event thread forgets it, and the others look for objects.
- */
-static void set_aside(struct be_dev *dev, struct be_uc *uc,
-		      enum be_vfile_state to)
-{
-	be_event_del(dev, uc->file->comp_fd);
-	be_event_del(dev, uc->file->async_fd);
-	be_vfile_to(dev, uc->file, to);
-	uc->file = NULL;
 }
 
 /* ---- spoilt ---- */
@@ -92,11 +77,14 @@ static struct be_vfile *oldest_spoilt(const struct be_dev *dev)
 /* Files whose pages another guest holds are bounded, not charged. */
 bool be_spoil(struct be_dev *dev, struct be_uc *uc)
 {
-	if (!uc->file->refused || has_objects(uc))
+	struct be_vfile *f = uc->file;
+
+	if (!f->refused || has_objects(uc))
 		return false;
-	be_quota_give_uars(&dev->quota, uc->file->uars);
-	dev->spoilt_uars += uc->file->uars;
-	set_aside(dev, uc, BE_VFILE_SPOILT);
+	be_quota_give_uars(&dev->quota, f->uars);
+	dev->spoilt_uars += f->uars;
+	be_vfile_to(dev, f, BE_VFILE_SPOILT);
+	uc->file = NULL;
 	while (dev->n_vfiles[BE_VFILE_SPOILT] > MAX_SPOILT ||
 	       dev->spoilt_uars > MAX_SPOILT_UARS)
 		be_vfile_drop(dev, oldest_spoilt(dev));
@@ -172,7 +160,8 @@ int be_park(struct be_dev *dev, struct be_uc *uc)
 	err = be_doorbells_withdraw(dev, f, false);
 	if (err)
 		return err;
-	set_aside(dev, uc, BE_VFILE_PARKED);
+	be_vfile_to(dev, f, BE_VFILE_PARKED);
+	uc->file = NULL;
 	if (f->refused) {
 		free(f->opening);
 		f->opening = NULL;
@@ -275,15 +264,15 @@ static struct be_vfile *other_file(struct be_dev *dev,
 
 int be_park_other(struct be_dev *dev, struct be_uc *uc, uint64_t offset)
 {
-	struct be_vfile *mine = uc->file, *other;
+	struct be_vfile *other;
 	int err = 0;
 
 	if (has_objects(uc))
 		return 0;
-	other = other_file(dev, mine->opening, offset, &err);
+	other = other_file(dev, uc->file->opening, offset, &err);
 	if (!other)
 		return err;
-	set_aside(dev, uc, BE_VFILE_PARKED);
+	be_vfile_to(dev, uc->file, BE_VFILE_PARKED);
 	uc->file = other;
 	return be_vfile_listen(dev, uc);
 }

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "context.h"
-#include "park.h"
 #include "verbs/object.h"
 #include "verbs/range.h"
 #include "verbs/ucontext.h"
-#include "verbs/udata.h"
 
 /* Has the kernel removed the HCA, and so taken its pages from everybody? */
 static bool hca_gone(const struct be_dev *dev)

@@ -10,8 +10,6 @@
 
 #include "context.h"
 #include "core/event.h"
-#include "doorbell_static.h"
-#include "uverbs/uverbs.h"
 #include "verbs/ucontext.h"
 
 /* ---- states ---- */
@@ -48,6 +46,10 @@ void be_vfile_to(struct be_dev *dev, struct be_vfile *f, enum be_vfile_state to)
 		p = &(*p)->next;
 	*p = f->next;
 	dev->n_vfiles[f->state]--;
+	if (to >= BE_VFILE_PARKED) {	/* no context is told of its events */
+		be_event_del(dev, f->comp_fd);
+		be_event_del(dev, f->async_fd);
+	}
 	enter(dev, f, to);
 }
 
@@ -98,18 +100,16 @@ int be_vfile_listen(struct be_dev *dev, struct be_uc *uc)
 
 void be_vfile_close(struct be_dev *dev, struct be_vfile *f)
 {
-	be_event_del(dev, f->comp_fd);
-	be_event_del(dev, f->async_fd);
-	pthread_rwlock_wrlock(&dev->lock);
-	uv_close(&f->comp_fd);
-	uv_close(&f->async_fd);
-	uv_close(&f->fd);
-	pthread_rwlock_unlock(&dev->lock);
 	if (f->state == BE_VFILE_SPOILT)
 		dev->spoilt_uars -= f->uars;
 	else
 		be_quota_give_uars(&dev->quota, f->uars);
 	be_vfile_to(dev, f, BE_VFILE_CLOSED);
+	pthread_rwlock_wrlock(&dev->lock);
+	uv_close(&f->comp_fd);
+	uv_close(&f->async_fd);
+	uv_close(&f->fd);
+	pthread_rwlock_unlock(&dev->lock);
 }
 
 void be_vfile_free(struct be_vfile *f)

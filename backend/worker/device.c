@@ -23,13 +23,11 @@
 #include "verbs/cm.h"
 #include "verbs/counters.h"
 #include "verbs/object.h"
-#include "context/park.h"
 #include "verbs/tables.h"
 #include "context/context.h"
 #include "verbs/ucontext.h"
 #include "verbs/udata.h"
 #include "verbs/umad.h"
-#include "context/doorbell_static.h"
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "tests/fake/guest.h"
-#include "context/park.h"
+#include "context/context.h"
 
 #define REGULAR(i)	((uint64_t)(i) << 12)
 #define ALLOCATED(i)	(0x600000ull + REGULAR(i))

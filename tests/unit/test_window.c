@@ -16,8 +16,7 @@
 #include "tests/fake/fake_priv.h"
 #include "tests/fake/guest.h"
 #include "tests/fake/mlx5_pages.h"
-#include "context/park.h"
-#include "context/doorbell_static.h"
+#include "context/context.h"
 
 #define BAR		0x8000000ull	/* its first frame */
 #define PAGES		4096u
