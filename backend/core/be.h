@@ -83,6 +83,7 @@ struct be_dev {
 	char uverbs_path[64];
 	char umad_path[64];		/* "": none for the guest */
 	const struct vhca_provider *prov;
+	const struct vhca_udata_op *rows[XENVHCA_OP_MAX]; /* its; NULL: no udata */
 	struct xenvhca_get_info_rsp info;
 	uint64_t bar_end;		/* with a window: frame behind its BAR */
 	uint32_t ibdev_index;		/* the kernel's number of the HCA */

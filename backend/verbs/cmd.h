@@ -15,7 +15,6 @@
 
 struct be_dev;
 struct be_uc;
-struct vhca_udata_op;
 
 #define BE_LATER	1
 #define BE_PASSED	2		/* another thread executes it */
@@ -26,7 +25,6 @@ struct be_cmd {
 	struct be_uc *uc;		/* NULL if the request names none */
 	const struct xenvhca_request *req;	/* private copy */
 	struct xenvhca_response *rsp;	/* zeroed, id and op set */
-	const struct vhca_udata_op *row;	/* of the provider; NULL: no udata */
 };
 
 /* Of a request, octets without a meaning must be 0: those from @from to @to. */

@@ -210,10 +210,12 @@ int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
 }
 
 int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
-		bool readonly, struct be_gmap *g)
+		uint32_t page_offset, uint64_t length, struct be_gmap *g)
 {
-	int err = be_gmap_charge(dev, pages, readonly, g);
+	int err = be_gmap_check_range(pages->nr_pages, page_offset, length);
 
+	if (!err)
+		err = be_gmap_charge(dev, pages, false, g);
 	if (!err)
 		err = be_gmap_fill(dev, pages, NULL, g);
 	if (err)

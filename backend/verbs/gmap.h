@@ -20,20 +20,20 @@ struct be_gmap {
 };
 /**
  * be_gmap_map() - check a page list, charge the quota, map all pages
- * @readonly: the list may be a read-only one, of a region nobody writes to
+ * @page_offset: where in the first page the @length octets begin that the list is for
  * @g: out, must be empty, and is on error
  *
- * Return: 0; -EINVAL malformed list; -EDQUOT over max-pinned-mb; -ENOMEM;
- * the error of the transport.
+ * Return: 0; -EINVAL malformed list, or not as long as that; -EDQUOT over max-pinned-mb;
+ * -ENOMEM; the error of the transport.
  */
 int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
-		bool readonly, struct be_gmap *g);
+		uint32_t page_offset, uint64_t length, struct be_gmap *g);
 /* Unmap and give the quota back; empty is fine. The HCA must be done. */
 void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g);
 /*
  * The parts of both: what checks and charges, which belongs to the command thread,
- * and what takes long, which may be any thread's. be_gmap_fill() makes a dma-buf if
- * it can, unless fd is NULL: *fd is its descriptor, which the caller closes, and
+ * and what takes long, which may be any thread's. @readonly: the list may be a read-only
+ * one, of a region nobody writes to. be_gmap_fill() makes a dma-buf if it can, unless fd is NULL: *fd is its descriptor, which the caller closes, and
  * g->addr NULL; else *fd < 0. be_gmap_empty() leaves the number of pages, for
  * be_gmap_unmap() to give back, as it does of what was charged only.
  */

@@ -115,14 +115,6 @@ static void done_put(struct be_jobs *l, struct be_job *job)
 	__atomic_store_n(&l->any, true, __ATOMIC_RELAXED);
 }
 
-static void job_run(struct be_dev *dev, struct be_job *job)
-{
-	uint64_t before = uv_errors;
-
-	job->err = job->run(dev, job);
-	job->refused = uv_errors - before;
-}
-
 static void job_done(struct be_jobs *l, struct be_job *job)
 {
 	job->line->busy = false;
@@ -137,6 +129,7 @@ static void job_done(struct be_jobs *l, struct be_job *job)
  */
 static bool job_step(struct be_dev *dev, struct be_jobs *l)
 {
+	uint64_t before = uv_errors;
 	struct be_job *job;
 
 	pthread_mutex_lock(&l->lock);
@@ -144,7 +137,8 @@ static bool job_step(struct be_dev *dev, struct be_jobs *l)
 	pthread_mutex_unlock(&l->lock);
 	if (!job)
 		return false;
-	job_run(dev, job);
+	job->err = job->run(dev, job);
+	job->refused = uv_errors - before;
 	pthread_mutex_lock(&l->lock);
 	job_done(l, job);
 	pthread_mutex_unlock(&l->lock);
@@ -273,14 +267,6 @@ int be_job_end(const struct be_cmd *c, struct be_job *job)
 	return err;
 }
 
-static void jobs_free(struct be_jobs *l)
-{
-	if (l->fd >= 0)
-		close(l->fd);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
-}
-
 static int threads_start(struct be_dev *dev, struct be_jobs *l)
 {
 	int rc = 0;
@@ -312,30 +298,22 @@ int be_jobs_start(struct be_dev *dev)
 	return rc;
 }
 
-/* Whoever ends the device ends its contexts. */
-static void end_all(struct be_dev *dev, struct queue *q)
+/* @err: of jobs that were not begun; else 0. Whoever ends the device ends its contexts. */
+static void end_all(struct be_dev *dev, struct queue *q, int err)
 {
 	struct xenvhca_response rsp = {};
 	struct xenvhca_request req = {};
 	struct be_job *job;
 
 	while ((job = queue_take(q, &q->first))) {
-		const struct be_cmd c = { dev, job->uc, &req, &rsp, NULL };
+		const struct be_cmd c = { dev, job->uc, &req, &rsp };
 
 		if (job->op == XENVHCA_OP_DEALLOC_UCONTEXT)
 			continue;
+		if (err)
+			job->err = err;
 		be_job_end(&c, job);
 	}
-}
-
-/* Those that were not begun. */
-static void end_none(struct be_dev *dev, struct queue *q)
-{
-	struct be_job *job;
-
-	for (job = q->first; job; job = job->next)
-		job->err = -ENOENT;
-	end_all(dev, q);
 }
 
 void be_jobs_stop(struct be_dev *dev)
@@ -352,9 +330,12 @@ void be_jobs_stop(struct be_dev *dev)
 		be_wake(l->fd);
 	for (i = 0; i < l->started; i++)
 		pthread_join(l->thread[i], NULL);
-	end_all(dev, &l->done);
-	end_none(dev, &l->ends);
-	end_none(dev, &l->todo);
+	end_all(dev, &l->done, 0);
+	end_all(dev, &l->ends, -ENOENT);
+	end_all(dev, &l->todo, -ENOENT);
 	dev->jobs = NULL;
-	jobs_free(l);
+	if (l->fd >= 0)
+		close(l->fd);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
 }

@@ -63,7 +63,7 @@ static int dbpage_get(const struct be_cmd *c, const struct xenvhca_pages *list,
 		db = calloc(1, sizeof(*db));
 		if (!db)
 			return -ENOMEM;
-		err = be_gmap_map(c->dev, list, false, &db->map);
+		err = be_gmap_map(c->dev, list, 0, XENVHCA_PAGE_SIZE, &db->map);
 		if (err) {
 			free(db);
 			return err;
@@ -122,9 +122,7 @@ static int buf_map(struct be_udata *u, const struct be_cmd *c,
 		field_set(u->in, f, 0);
 		return !list || be_pages_absent(list) ? 0 : -EINVAL;
 	}
-	if (!list || be_gmap_check_range(list->nr_pages, (uint32_t)va, len))
-		return -EINVAL;
-	err = be_gmap_map(c->dev, list, false, g);
+	err = list ? be_gmap_map(c->dev, list, (uint32_t)va, len, g) : -EINVAL;
 	if (err)
 		return err;
 	field_set(u->in, f, (uintptr_t)g->addr + va);
@@ -214,15 +212,15 @@ static uint64_t queue_pages(enum vhca_queue queue, uint64_t len)
 }
 
 /* Is a new queue expected in the answer, and is there room for it? */
-static int queue_check(const struct be_cmd *c)
+static int queue_check(const struct be_cmd *c, const struct vhca_udata_op *row)
 {
 	const struct vhca_field *f;
 	uint64_t len, pages = 0;
 	unsigned int i;
 	int err;
 
-	for (i = 0; c->row && i < VHCA_MAX_FIELDS; i++) {
-		f = &c->row->rsp[i];
+	for (i = 0; i < VHCA_MAX_FIELDS; i++) {
+		f = &row->rsp[i];
 		if (f->kind != VHCA_KEY || f->off + f->len > c->req->out_len)
 			continue;
 		err = f->length(c->req, &len);
@@ -239,33 +237,43 @@ static int queue_check(const struct be_cmd *c)
 	return err;
 }
 
+static int fields_apply(struct be_udata *u, const struct be_cmd *c,
+			const struct be_lists *lists, struct be_bufs *bufs)
+{
+	const struct vhca_field *f;
+	unsigned int i;
+	int err = queue_check(c, u->row);
+
+	if (!err)
+		err = vhca_provider_check_zero(u->row, c->req);
+	for (i = 0; i < VHCA_MAX_FIELDS && !err; i++) {
+		f = &u->row->req[i];
+		if (f->kind == VHCA_END)
+			break;
+		if (f->off + f->len <= c->req->in_len)
+			err = field_apply(u, c, f, lists, bufs);
+	}
+	return err;
+}
+
 int be_udata_begin(struct be_udata *u, const struct be_cmd *c,
 		   const struct be_lists *lists, struct be_bufs *bufs)
 {
 	const struct xenvhca_request *req = c->req;
-	const struct vhca_field *f;
-	unsigned int i;
-	int err;
+	int err = 0;
 
 	memset(u, 0, sizeof(*u));
 	u->uc = c->uc;
-	u->row = c->row;
-	err = queue_check(c);
-	if (!err)
-		err = vhca_provider_check_zero(u->row, req);
-	u->extra = vhca_provider_outptr(u->row);
+	u->row = c->dev->rows[req->op];
+	memcpy(u->in, req->udata, req->in_len);
+	if (u->row) {
+		u->extra = vhca_provider_outptr(u->row);
+		err = fields_apply(u, c, lists, bufs);
+	}
 	/* No room asked for: what the driver writes to ptr_out stays here. */
 	if (req->out_len < u->extra)
 		u->extra = 0;
 	u->guest_out = req->out_len - u->extra;
-	memcpy(u->in, req->udata, req->in_len);
-	for (i = 0; u->row && i < VHCA_MAX_FIELDS && !err; i++) {
-		f = &u->row->req[i];
-		if (f->kind == VHCA_END)
-			break;
-		if (f->off + f->len <= req->in_len)
-			err = field_apply(u, c, f, lists, bufs);
-	}
 	if (!err && !lists_consumed(lists, bufs))
 		err = -EINVAL;
 	if (err && bufs)

@@ -202,12 +202,13 @@ static uint16_t range_tell(const struct be_cmd *c, const uint8_t *at,
 
 void be_ranges_tell(const struct be_cmd *c)
 {
+	const struct vhca_udata_op *row = c->dev->rows[c->req->op];
 	struct xenvhca_made_rsp *made = &c->rsp->u.made;
 	unsigned int i, n = 0, used = 0;
 	const struct vhca_field *f;
 
-	for (i = 0; c->row && i < VHCA_MAX_FIELDS; i++) {
-		f = &c->row->rsp[i];
+	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
+		f = &row->rsp[i];
 		if (f->kind == VHCA_END || n == XENVHCA_MADE_RANGES)
 			break;
 		if (f->kind != VHCA_KEY)

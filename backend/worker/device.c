@@ -71,14 +71,26 @@ static int find_chardev(struct be_dev *dev, struct host_chardev *cd)
 	return err;
 }
 
+void be_dev_provider(struct be_dev *dev, const struct vhca_provider *prov)
+{
+	const struct vhca_udata_op *row;
+
+	dev->prov = prov;
+	memset(dev->rows, 0, sizeof(dev->rows));
+	for (row = prov->ops; row->op; row++)
+		dev->rows[row->op] = row;
+}
+
 static int find_provider(struct be_dev *dev, const struct host_chardev *cd)
 {
-	dev->prov = vhca_provider_find(cd->driver_id, cd->abi);
-	if (!dev->prov) {
+	const struct vhca_provider *prov = vhca_provider_find(cd->driver_id, cd->abi);
+
+	if (!prov) {
 		be_fault(dev, "hca \"%s\": driver %u with ABI %u is not supported",
 		       dev->hca, cd->driver_id, cd->abi);
 		return -EOPNOTSUPP;
 	}
+	be_dev_provider(dev, prov);
 	return 0;
 }
 

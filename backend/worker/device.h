@@ -8,10 +8,13 @@
 #define BE_DEVICE_H
 
 struct be_dev;
+struct vhca_provider;
 
 /* Open the HCA, read its limits, choose the provider. On failure be_fault()
  * has said why, for the log and the operator. */
 int be_dev_open(struct be_dev *dev);
+/* Sets the provider, whose rows are found by the op of a request. */
+void be_dev_provider(struct be_dev *dev, const struct vhca_provider *prov);
 /* Close every ucontext (objects first, then unmap), then the HCA. Contexts
  * whose doorbells the guest may still reach stay open: dev->unsettled. */
 void be_dev_close(struct be_dev *dev);

@@ -160,7 +160,6 @@ static int check(const struct row *row, struct be_cmd *c)
 		return -EINVAL;
 	if (row->flags & D_UDATA)
 		return 0;
-	c->row = vhca_provider_op(c->dev->prov, (uint8_t)req->op);
 	return vhca_provider_check_req(c->dev->prov, req);
 }
 
@@ -219,7 +218,7 @@ static bool job_dispatched(struct be_dev *dev, struct be_job *job,
 			   struct xenvhca_response *rsp)
 {
 	const struct xenvhca_request req = { .op = job->op, .id = job->id };
-	const struct be_cmd c = { dev, job->uc, &req, rsp, NULL };
+	const struct be_cmd c = { dev, job->uc, &req, rsp };
 	int err;
 
 	memset(rsp, 0, sizeof(*rsp));

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		directory(&f, &in, i);
 	if (in_u8(&in) % 4 == 0)
 		loop_fail_map(f.loop, in_u8(&in) % 4, -12);
-	if (!be_gmap_map(&f.dev, &p, false, &g)) {
+	if (!be_gmap_map(&f.dev, &p, 0, (uint64_t)p.nr_pages * XENVHCA_PAGE_SIZE, &g)) {
 		PROMISE(g.addr && g.nr_pages == p.nr_pages);
 		PROMISE(loop_mapped(f.loop) == g.nr_pages);
 		PROMISE(f.dev.quota.used_pages == g.nr_pages);

@@ -218,13 +218,12 @@ static void command(struct fuzz *f, struct input *in)
 
 	memset(&req, 0, sizeof(req));
 	memset(&rsp, 0, sizeof(rsp));
-	f->dev.prov = tables[in_u8(in) % (sizeof(tables) / sizeof(tables[0]))];
+	be_dev_provider(&f->dev, tables[in_u8(in) % (sizeof(tables) / sizeof(tables[0]))]);
 	offset(f->dev.prov, in);
 	n = in_u8(in);
 	for (row = f->dev.prov->ops; n-- && row[1].op; row++)
 		;
 	req.op = row->op;
-	c.row = row;
 	/* inside the row's lengths, but for some that must be refused */
 	req.in_len = row->in_max;
 	req.out_len = row->out_max;

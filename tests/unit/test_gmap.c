@@ -19,6 +19,11 @@ static void fill(struct guest *g, uint32_t first, uint32_t n)
 		*(uint32_t *)loop_page(g->loop, first + i) = 0xabc00000u + i;
 }
 
+static int map(struct guest *g, const struct xenvhca_pages *p, struct be_gmap *m)
+{
+	return be_gmap_map(&g->dev, p, 0, (uint64_t)p->nr_pages * PAGE, m);
+}
+
 /* Lists are not mapped: each level is one copy. */
 static void check_level(struct guest *g, uint32_t n, uint8_t level)
 {
@@ -30,7 +35,7 @@ static void check_level(struct guest *g, uint32_t n, uint8_t level)
 	fill(g, 100, n);
 	guest_pages(g, &p, 100, n, level, 3500);
 	calls_before = loop_copies(g->loop, &before);
-	assert_int_equal(be_gmap_map(&g->dev, &p, false, &m), 0);
+	assert_int_equal(map(g, &p, &m), 0);
 	calls = loop_copies(g->loop, &pages) - calls_before;
 	assert_int_equal(calls, level);
 	assert_int_equal(pages - before, level == 2 ? lists + 1 : lists);
@@ -61,7 +66,7 @@ static void refuse(struct guest *g, const struct xenvhca_pages *p, int err)
 {
 	struct be_gmap m = {};
 
-	assert_int_equal(be_gmap_map(&g->dev, p, false, &m), err);
+	assert_int_equal(map(g, p, &m), err);
 	assert_null(m.addr);
 	assert_int_equal(loop_mapped(g->loop), 0);
 	assert_int_equal(g->dev.quota.used_pages, 0);
@@ -150,7 +155,7 @@ static void charges_before_it_maps(void **state)
 	guest_pages(g, &p, 0, 99, 1, 3500);
 	struct be_gmap m = {};
 
-	assert_int_equal(be_gmap_map(&g->dev, &p, false, &m), 0);
+	assert_int_equal(map(g, &p, &m), 0);
 	be_gmap_unmap(&g->dev, &m);
 }
 
@@ -168,7 +173,7 @@ static void charges_a_page_named_again(void **state)
 	g->dev.quota.max_pages = 7;
 	refuse(g, &p, -EDQUOT);
 	g->dev.quota.max_pages = 8;
-	assert_int_equal(be_gmap_map(&g->dev, &p, false, &m), 0);
+	assert_int_equal(map(g, &p, &m), 0);
 	assert_int_equal(g->dev.quota.used_pages, 8);
 	be_gmap_unmap(&g->dev, &m);
 }

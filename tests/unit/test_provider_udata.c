@@ -45,7 +45,7 @@ static struct bench bench(struct guest *g, const struct vhca_provider *p,
 {
 	struct bench b = { .g = g };
 
-	g->dev.prov = p;
+	be_dev_provider(&g->dev, p);
 	memset(&g->req, 0, sizeof(g->req));
 	g->req.op = op;
 	if (len)
@@ -54,7 +54,6 @@ static struct bench bench(struct guest *g, const struct vhca_provider *p,
 	g->req.out_len = row(p, (uint8_t)op)->out_max;
 	b.c = (struct be_cmd){
 		.dev = &g->dev, .req = &g->req, .rsp = &g->rsp,
-		.row = row(p, (uint8_t)op),
 		.uc = (struct be_uc *)be_handle_get(g->dev.handles, g->uc,
 						    BE_UCONTEXT, NULL),
 	};

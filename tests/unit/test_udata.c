@@ -48,7 +48,7 @@ static int setup(void **state)
 
 	g = *state;
 	g->uc = guest_alloc_uc(g);
-	g->dev.prov = &hw;
+	be_dev_provider(&g->dev, &hw);
 	return r;
 }
 
