@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "context.h"
-#include "verbs/range.h"
 #include "verbs/ucontext.h"
 
 /*

@@ -11,7 +11,6 @@
 
 #include "context.h"
 #include "verbs/object.h"
-#include "verbs/range.h"
 #include "verbs/ucontext.h"
 
 /* Has the kernel removed the HCA, and so taken its pages from everybody? */

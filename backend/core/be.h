@@ -117,7 +117,7 @@ struct be_dev {
 	struct be_uc *ctl;		/* what is in no ucontext: xrcd.c */
 	struct be_shadow *shadows;	/* shadow.c */
 	uint32_t n_shadows;		/* atomic: read without the lock */
-	struct be_ah *ahs[BE_AH_HEADS];	/* by number: ah_number.c */
+	struct be_ah *ahs[BE_AH_HEADS];	/* by number: rxe_wqe.c */
 
 	/* The command thread's alone; of the quota, what quota.c says. */
 	struct be_quota quota;

@@ -167,11 +167,4 @@ int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
 /* Does the kernel ask the network for the Ethernet address? Then it may wait. */
 bool be_ah_waits(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
 
-/* ---- ah_number.c ---- */
-void be_ah_number_add(struct be_dev *dev, struct be_ah *ah);
-/* Also of one that was not added. */
-void be_ah_number_del(struct be_dev *dev, struct be_ah *ah);
-/* May a WQE of a queue pair of PD @pd name it? With dev->lock held. */
-bool be_ah_known(const struct be_dev *dev, uint32_t num, uint32_t pd);
-
 #endif

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include "vhca-provider.h"
 
+struct be_cmd;
 struct be_dev;
 struct be_mmap;
 struct be_uc;
@@ -49,5 +50,16 @@ void be_mmap_add(struct be_dev *dev, struct be_mmap *m);
 void be_mmap_del(struct be_dev *dev, struct be_mmap *m);
 struct be_mmap *be_mmap_find(struct be_dev *dev, const struct be_uc *uc,
 			     uint64_t offset);
+
+/* ---- range.c ---- */
+/* MMAP of a range; the length is a whole number of pages. */
+int be_range_mmap(const struct be_cmd *c);
+void be_mmap_release(struct be_dev *dev, struct be_mmap *m);
+/**
+ * be_ranges_tell() - map what a good answer announces, and say so in it
+ *
+ * What cannot be mapped, or has no room, is left to MMAP.
+ */
+void be_ranges_tell(const struct be_cmd *c);
 
 #endif

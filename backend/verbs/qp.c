@@ -13,7 +13,6 @@
 
 #include "core/ib_core.h"
 #include "jobs.h"
-#include "recv_poll.h"
 #include "object.h"
 #include "shadow.h"
 #include "tables.h"

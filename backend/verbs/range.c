@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recv_poll.h"
 #include "object.h"
-#include "range.h"
 #include "shadow.h"
 #include "ucontext.h"
 

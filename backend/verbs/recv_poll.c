@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "recv_poll.h"
 #include "shadow.h"
 #include "core/wake.h"
 

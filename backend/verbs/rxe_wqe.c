@@ -62,6 +62,45 @@ uint32_t be_rxe_room(enum vhca_queue kind, uint32_t element)
 	return element < fixed ? 0 : element - fixed;
 }
 
+/*
+ * A request names an address handle by the driver's number. Of a number that is no handle
+ * of the queue pair's domain the driver prints two lines and ends the queue pair
+ * (rxe_av.c, rxe_get_av), so each number is looked up.
+ */
+static bool ah_known(const struct be_dev *dev, uint32_t num, uint32_t pd)
+{
+	const struct be_ah *ah = dev->ahs[num % BE_AH_HEADS];
+
+	while (ah && ah->num != num)
+		ah = ah->next;
+	return ah && ah->pd == pd;
+}
+
+void be_ah_number_add(struct be_dev *dev, struct be_ah *ah)
+{
+	struct be_ah **head = &dev->ahs[ah->num % BE_AH_HEADS];
+
+	pthread_rwlock_wrlock(&dev->lock);
+	ah->next = *head;
+	ah->prev = head;
+	if (ah->next)
+		ah->next->prev = &ah->next;
+	*head = ah;
+	pthread_rwlock_unlock(&dev->lock);
+}
+
+void be_ah_number_del(struct be_dev *dev, struct be_ah *ah)
+{
+	if (!ah->prev)
+		return;
+	pthread_rwlock_wrlock(&dev->lock);
+	*ah->prev = ah->next;
+	if (ah->next)
+		ah->next->prev = ah->prev;
+	ah->prev = NULL;
+	pthread_rwlock_unlock(&dev->lock);
+}
+
 /* Returns NULL if this guest must not post it on such a queue pair. */
 static const struct opcode *opcode_find(const struct be_shadow *s, uint32_t op)
 {
@@ -135,7 +174,7 @@ static bool form_copy(const struct be_shadow *s, enum form form,
 	if (s->qp_type != UD)
 		return true;
 	/* Without a number the driver would take an address from the queue. */
-	if (!be_ah_known(s->dev, from->wr.ud.ah_num, s->pd) ||
+	if (!ah_known(s->dev, from->wr.ud.ah_num, s->pd) ||
 	    from->wr.ud.remote_qkey & IB_QKEY_CONTROLLED)
 		return false;
 	to->wr.ud.remote_qpn = from->wr.ud.remote_qpn;

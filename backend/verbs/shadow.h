@@ -23,6 +23,7 @@
 #define BE_RECV_RC_NS	5000000u
 #define BE_RECV_LOSSY_NS 1000000u
 
+struct be_ah;
 struct be_chunk;
 struct be_mmap;
 
@@ -89,6 +90,14 @@ bool be_shadow_sends(struct be_dev *dev);
  * names this address handle? Takes dev->lock itself. */
 uint32_t be_shadow_names_ah(struct be_dev *dev, uint32_t num);
 
+/* ---- recv_poll.c: the receive thread moves receives into the driver's queues ---- */
+#define BE_RECV_POLL_NICE	(-10)
+/* Move receives that the guest has posted into the driver's queues. Any thread,
+ * without dev->lock; nothing to do before be_recv_poll_start(). */
+void be_recv_poll_now(struct be_dev *dev);
+int be_recv_poll_start(struct be_dev *dev);
+void be_recv_poll_stop(struct be_dev *dev);
+
 /* ---- rxe_wqe.c ---- */
 /**
  * be_rxe_send() - the work request that a send queue may hold
@@ -106,6 +115,10 @@ uint32_t be_rxe_ah(const void *wqe);
 bool be_rxe_recv(const struct be_shadow *s, const void *raw, void *wqe);
 /* Room for scatter/gather elements and inline data behind the fixed part. */
 uint32_t be_rxe_room(enum vhca_queue kind, uint32_t element);
+/* From now on requests of the handle's domain may name it. */
+void be_ah_number_add(struct be_dev *dev, struct be_ah *ah);
+/* No more; also of a handle that was not added. */
+void be_ah_number_del(struct be_dev *dev, struct be_ah *ah);
 
 /* ---- rxe_attr.c ---- */
 struct be_qp;

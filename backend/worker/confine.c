@@ -33,7 +33,7 @@
 #include "core/be.h"
 #include "caps.h"
 #include "confine.h"
-#include "verbs/recv_poll.h"
+#include "verbs/shadow.h"
 
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256

@@ -14,7 +14,6 @@
 #include "verbs/jobs.h"
 #include "uverbs/uverbs.h"
 #include "verbs/object.h"
-#include "verbs/range.h"
 #include "verbs/ucontext.h"
 
 #define D_DESTROY	(1u << 0)	/* releases something, never delayed */

@@ -25,7 +25,6 @@
 #include "core/spin.h"
 #include "core/wake.h"
 #include "verbs/object.h"
-#include "verbs/recv_poll.h"
 #include "verbs/shadow.h"
 #include "verbs/ucontext.h"
 

@@ -13,7 +13,6 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "clock.h"
-#include "verbs/recv_poll.h"
 #include "tests/fake/shadow.h"
 
 static void a_guest_writes_pages_of_its_own(void **state)
