@@ -16,7 +16,7 @@
 
 #define TO(state)	(1u << BE_VFILE_##state)
 
-static const unsigned int transitions[BE_VFILE_CLOSED] = {
+static const unsigned int transitions[BE_VFILE_CLOSED + 1] = {
 	[BE_VFILE_OPEN] = TO(LEAVING) | TO(CLOSING) | TO(PARKED) | TO(SPOILT) | TO(CLOSED),
 	[BE_VFILE_LEAVING] = TO(CLOSING) | TO(PARKED) | TO(SPOILT) | TO(CLOSED),
 	[BE_VFILE_CLOSING] = TO(PARKED) | TO(SPOILT) | TO(CLOSED),

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "object.h"
 #include "ucontext.h"

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "context/context.h"
 #include "core/event.h"
 #include "tests/fake/guest.h"
 #include "tests/fake/mlx5_pages.h"
@@ -408,6 +409,25 @@ static void kept_contexts_outlive_the_device(void **state)
 	assert_int_equal(loop_doorbells(g->loop), 2);
 }
 
+/* ---- states ---- */
+
+static void another_transition_ends_the_device(void **state)
+{
+	struct guest *g = *state;
+	struct be_vfile *f = be_vfile_new(&g->dev);
+
+	be_vfile_to(&g->dev, f, BE_VFILE_SPOILT);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 1);
+	assert_false(g->dev.fault);
+	be_vfile_to(&g->dev, f, BE_VFILE_OPEN);
+	assert_true(g->dev.fault);
+	assert_int_equal(f->state, BE_VFILE_SPOILT);
+	g->dev.fault = false;
+	be_vfile_drop(&g->dev, f);
+	assert_int_equal(g->dev.n_vfiles[BE_VFILE_SPOILT], 0);
+	assert_null(g->dev.vfiles[BE_VFILE_SPOILT]);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, guest_setup_mlx5,	\
@@ -428,6 +448,7 @@ int main(void)
 		T(its_own_fault_exchanges_nothing),
 		T(exchanges_come_to_an_end),
 		T(only_an_equal_context_is_an_exchange),
+		T(another_transition_ends_the_device),
 		EXIT(a_spoilt_context_is_kept_for_nobody),
 		EXIT(its_own_fault_spoils_nothing),
 		EXIT(kept_contexts_outlive_the_device),
