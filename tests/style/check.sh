@@ -83,7 +83,7 @@ noticed "a state without a row" backend/core/vfile.h 'enum be_vfile_state { BE_V
 noticed "a transition that the code does not have" docs/design/teardown.md \
 	'    spoilt -- never -> open'
 noticed "a transition that is not drawn" backend/context/vfile.c \
-	'int x[] = { [BE_VFILE_SPOILT] = TO(OPEN), };'
+	'int x[] = { [BE_VFILE_SPOILT] = TO(OPEN), };' docs/design/teardown.md
 noticed "a static with the prefix of its part" backend/core/log.c \
 	'static int be_none(void);'
 : >"$work/tree/backend/new.c"
