@@ -75,7 +75,7 @@ bool be_sup_over(struct sup *s, struct sup_dev *d)
 	char why[256];
 	struct sup_dev *o;
 
-	s->all->ops->share(s->all, d->domid, d->devid, &want);
+	be_devices_share(s->all, d->domid, d->devid, &want);
 	for (o = s->devs; o; o = o->next)
 		mb += o == d || !o->seen ? 0 : o->share.pinned_mb;
 	if (be_share_check(s->opt, &want, mb, others_uars(s, d, want.hca),

@@ -312,7 +312,7 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 	for (i = 0; i < n; i++) {
 		if (!domain_has(xs, dir, names[i], bdf))
 			continue;
-		known = !vl_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+		known = !vl_parse_u64(names[i], 0, XN_MAX_DOMID,
 				      &id);
 		if (known && !xn_domain_alive(xs, (unsigned int)id)) {
 			if (!found)
@@ -328,12 +328,6 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 	return n < 0 ? n : 0;
 }
 
-static void libxl_dir(char *path, unsigned int guest, unsigned int devid)
-{
-	snprintf(path, XN_PATH_MAX, "/libxl/%u/device/" XN_KIND "/%u", guest,
-		 devid);
-}
-
 void dba_read_hca(struct xs_handle *xs, const char *sysfs, unsigned int own,
 		  unsigned int guest, unsigned int devid, struct dba_hca *hca)
 {
@@ -342,7 +336,7 @@ void dba_read_hca(struct xs_handle *xs, const char *sysfs, unsigned int own,
 
 	memset(hca, 0, sizeof(*hca));
 	hca->owner = -1;
-	libxl_dir(dir, guest, devid);
+	xn_libxl_dir(dir, guest, devid);
 	rc = xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_PCI, value,
 			 sizeof(value));
 	if (rc && rc != -ENOENT && rc != -EINVAL && rc != -E2BIG)
@@ -362,16 +356,14 @@ int dba_read_backend(struct xs_handle *xs, unsigned int guest,
 	unsigned int backend;
 	int rc;
 
-	libxl_dir(dir, guest, devid);
+	xn_libxl_dir(dir, guest, devid);
 	rc = xn_read_str(xs, XBT_NULL, dir, "backend", value, sizeof(value));
 	if (rc)
 		return rc;
-	if (sscanf(value, "/local/domain/%5u/", &backend) != 1 ||
-	    backend >= XN_FIRST_RESERVED_DOMID ||
-	    xn_backend_dir(want, backend, guest, devid) ||
-	    strcmp(want, value))
+	if (sscanf(value, "/local/domain/%5u/", &backend) != 1 || backend > XN_MAX_DOMID)
 		return -EINVAL;
-	return (int)backend;
+	xn_backend_dir(want, backend, guest, devid);
+	return strcmp(want, value) ? -EINVAL : (int)backend;
 }
 
 int dba_read_ucontexts(struct xs_handle *xs, unsigned int guest,
@@ -381,7 +373,7 @@ int dba_read_ucontexts(struct xs_handle *xs, unsigned int guest,
 	uint32_t v = 0;
 	int rc;
 
-	libxl_dir(dir, guest, devid);
+	xn_libxl_dir(dir, guest, devid);
 	rc = xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_UCONTEXT, 1,
 			     XENVHCA_MAX_OBJECTS, 0, &v);
 	return rc ? rc : (int)v;
@@ -392,9 +384,8 @@ void dba_read_window(struct xs_handle *xs, unsigned int guest,
 {
 	char dir[XN_PATH_MAX], value[XN_VALUE_MAX];
 
-	*first = *nr = 0;
-	if (xn_frontend_dir(dir, guest, devid) ||
-	    xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_WINDOW, value,
+	xn_frontend_dir(dir, guest, devid);
+	if (xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_WINDOW, value,
 			sizeof(value)) ||
 	    dba_parse_window(value, first, nr))
 		*first = *nr = 0;

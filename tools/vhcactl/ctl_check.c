@@ -152,11 +152,19 @@ bool check_locked(const struct check *k, const char *path)
 	return held;
 }
 
+bool check_mine(const struct check *k, const struct ctl_dev *d)
+{
+	return d->backend == (unsigned int)k->own;
+}
+
 static void facts(struct check *k, char *info, size_t size)
 {
 	char text[64];
 
 	k->own = k->c->no_xs ? -ENOENT : xn_own_domid(k->c->xs);
+	k->n_devs = k->own < 0 ? 0 : ctl_devs(k->c, -1, &k->devs);
+	if (k->n_devs < 0)
+		k->n_devs = 0;
 	check_read(k, text, sizeof(text), "/proc/xen/capabilities");
 	k->control = strstr(text, "control_d");
 	check_read(k, text, sizeof(text), "/sys/hypervisor/guest_type");
@@ -188,6 +196,7 @@ int ctl_check(struct ctl *c)
 			checks[i](&k);
 	if (k.list)
 		ctl_print_json(k.list);
+	free(k.devs);
 	free(info);
 	return exits[k.worst];
 }

@@ -140,23 +140,23 @@ static int make_domain(struct ctl *c, const struct dom0less_guest *g,
 	return CTL_OK;
 }
 
-/* Stops at the first. */
-static int a_device(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	(void)c;
-	*(struct ctl_dev *)arg = *d;
-	return 1;
-}
-
-/* The guest's device, or a new one; devid -1: the guest has none. */
+/* The guest's device, or a new one. */
 static int give_device(struct ctl *c, const struct dom0less_guest *g,
 		       struct ctl_dev *d)
 {
 	struct ctl_conf conf;
 	char err[CTL_ERR_MAX];
+	struct ctl_dev *devs;
+	int n;
 
-	if (!g->spec[0] || ctl_dev_each(c, (int)g->domid, a_device, d) == 1)
+	if (!g->spec[0])
 		return CTL_OK;
+	n = ctl_devs(c, (int)g->domid, &devs);
+	if (n > 0)
+		*d = devs[0];
+	free(devs);
+	if (n)
+		return n < 0 ? CTL_FAILED : CTL_OK;
 	if (ctl_conf_parse(g->spec, &conf, err))
 		return ctl_error(CTL_USAGE, "%s: %s", g->name, err);
 	snprintf(conf.backend, sizeof(conf.backend), "%u", c->own);
