@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "file.h"
 #include "host/bar.h"
 #include "host/maptrack.h"
 #include "host/paths.h"
@@ -20,15 +21,9 @@
 /* A page takes two entries unless this domain is known not to be PV. */
 static bool is_pv(void)
 {
-	FILE *f = fopen("/sys/hypervisor/guest_type", "re");
-	char type[16] = "";
+	char type[16];
 
-	if (!f)
-		return true;
-	if (!fgets(type, sizeof(type), f))
-		type[0] = '\0';
-	fclose(f);
-	type[strcspn(type, "\n")] = '\0';
+	vl_file_line(type, sizeof(type), "/sys/hypervisor/guest_type");
 	return !type[0] || !strcmp(type, "PV");
 }
 
