@@ -105,24 +105,6 @@ int dba_parse_slot(const char *s, unsigned int *slot)
 	return 0;
 }
 
-int dba_parse_bdf(const char *s, char bdf[DBA_BDF])
-{
-	static const char form[DBA_BDF] = "xxxx:xx:xx.7";
-	size_t i;
-
-	if (strlen(s) != DBA_BDF - 1)
-		return -EINVAL;
-	for (i = 0; i < DBA_BDF - 1; i++) {
-		if (form[i] == 'x' ? !isxdigit((unsigned char)s[i]) :
-		    form[i] == '7' ? s[i] < '0' || s[i] > '7' :
-		    s[i] != form[i])
-			return -EINVAL;
-		bdf[i] = (char)tolower((unsigned char)s[i]);
-	}
-	bdf[i] = '\0';
-	return 0;
-}
-
 int dba_parse_resource(const char *text, struct dba_bytes bar[DBA_BARS])
 {
 	uint64_t v[3];
@@ -260,7 +242,7 @@ void dba_read_sysfs(const char *root, const char *bdf, struct dba_hca *hca)
 /* Is bdf one of the devices that the toolstack passed through in dir? */
 static bool has_device(struct xs_handle *xs, const char *dir, const char *bdf)
 {
-	char value[XN_VALUE_MAX], other[DBA_BDF], **names = NULL;
+	char value[XN_VALUE_MAX], other[VL_BDF], **names = NULL;
 	bool found = false;
 	int i, n;
 
@@ -269,7 +251,7 @@ static bool has_device(struct xs_handle *xs, const char *dir, const char *bdf)
 		found = !strncmp(names[i], "dev-", 4) &&
 			!xn_read_str(xs, XBT_NULL, dir, names[i], value,
 				     sizeof(value)) &&
-			!dba_parse_bdf(value, other) && !strcmp(other, bdf);
+			!vl_parse_bdf(value, other) && !strcmp(other, bdf);
 	free(names);
 	return found;
 }
@@ -331,7 +313,7 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 void dba_read_hca(struct xs_handle *xs, const char *sysfs, unsigned int own,
 		  unsigned int guest, unsigned int devid, struct dba_hca *hca)
 {
-	char dir[XN_PATH_MAX], value[XN_VALUE_MAX], bdf[DBA_BDF];
+	char dir[XN_PATH_MAX], value[XN_VALUE_MAX], bdf[VL_BDF];
 	int rc;
 
 	memset(hca, 0, sizeof(*hca));
@@ -341,7 +323,7 @@ void dba_read_hca(struct xs_handle *xs, const char *sysfs, unsigned int own,
 			 sizeof(value));
 	if (rc && rc != -ENOENT && rc != -EINVAL && rc != -E2BIG)
 		hca->error = rc;
-	if (rc || dba_parse_bdf(value, bdf))
+	if (rc || vl_parse_bdf(value, bdf))
 		return;
 	dba_read_sysfs(sysfs, bdf, hca);
 	rc = read_owner(xs, own, bdf, &hca->owner);
