@@ -206,9 +206,8 @@ struct ctl_stats_dev {
 /* Print devices in OpenMetrics 1.0.0, with # EOF. */
 void ctl_openmetrics(FILE *out, const struct ctl_stats_dev *s, int n);
 
-/* ---- xlinfo.c ---- */
-/* Output of xl info as a string, cut to size. 0 or -errno (no xl, not root,
- * not the control domain). */
+/* ---- ctl_check.c ---- */
+/* Output of xl info as a string. 0; -EIO: no xl, not root, not the control domain. */
 int ctl_xl_info(char *buf, size_t size);
 
 /* ---- ctl_*.c: the commands; return an exit code ---- */

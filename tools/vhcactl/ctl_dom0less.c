@@ -69,8 +69,8 @@ static int introduce(struct ctl *c, const struct dom0less_guest *g)
 static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int own,
 			const struct dom0less_guest *g)
 {
-	static const char *const owned[] = { "data", "control" };
-	char dir[XN_PATH_MAX], sub[XN_PATH_MAX];
+	static const char *const made[] = { "device", "data", "control" };
+	char dir[XN_PATH_MAX], path[XN_PATH_MAX];
 	size_t i;
 	int rc;
 
@@ -80,14 +80,9 @@ static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int o
 		rc = xn_write_u32(xs, t, dir, "domid", g->domid);
 	if (!rc)
 		rc = xn_write_str(xs, t, dir, "name", g->name);
-	if (!rc)
-		rc = xn_path(sub, dir, "device");
-	if (!rc)
-		rc = xn_mkdir(xs, t, sub, own, g->domid);
-	for (i = 0; i < sizeof(owned) / sizeof(owned[0]) && !rc; i++) {
-		rc = xn_path(sub, dir, owned[i]);
-		if (!rc)
-			rc = xn_mkdir(xs, t, sub, g->domid, g->domid);
+	for (i = 0; i < sizeof(made) / sizeof(made[0]) && !rc; i++) {
+		snprintf(path, sizeof(path), DOMAINS "/%u/%s", g->domid, made[i]);
+		rc = xn_mkdir(xs, t, path, i ? g->domid : own, g->domid);
 	}
 	return rc;
 }
