@@ -19,7 +19,7 @@
 
 struct be_devices;
 
-/* What a device may take of what all devices share (supervise/share.h). All 0: nothing. */
+/* What a device may take of what all devices share (supervise/share.c). All 0: nothing. */
 struct be_share {
 	char hca[XENVHCA_NAME_LEN];
 	uint32_t pinned_mb;	/* entries of the maptrack table, as MiB */
