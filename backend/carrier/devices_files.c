@@ -54,7 +54,7 @@ const char *be_files_root(void)
 
 /* ---- watches ---- */
 
-/* 0, also if it has gone meanwhile: then there is nothing to hear of. */
+/* 0, also if the directory was removed meanwhile. */
 static int watch_dir(struct devices *d, const char *path, unsigned int domid,
 		     unsigned int devid)
 {
@@ -100,7 +100,7 @@ static int files_fd(struct be_devices *s)
 	return ((struct devices *)s)->notify_fd;
 }
 
-/* 1: something but a node of a device that is known. */
+/* Returns 0 for a node of a known device, else 1. */
 static int event_take(struct devices *d, const struct inotify_event *e,
 		      be_device_fn *below, void *arg)
 {
@@ -191,7 +191,7 @@ static int files_read(struct be_devices *s, unsigned int domid, unsigned int dev
 	return host_tree_read(path, node, text, size);
 }
 
-/* The page still has what a dead worker wrote; the next one writes Closed there. */
+/* Not to the guest's page: the next worker writes the state there. */
 static int files_write(struct be_devices *s, unsigned int domid, unsigned int devid,
 		       const char *node, const char *text)
 {

@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The devices of this domain as a toolstack records them: directories of xenstore
- * below backend/vhca. What was listed there is known until a watch says that it
- * changed: with hundreds of guests, a list of each for every change of one would be
- * most of what xenstored does.
+ * below backend/vhca. A listing is used until a watch reports a change of its directory:
+ * with hundreds of guests, xenstored would otherwise list all their directories for
+ * every change of one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
-/* What is known of a guest's directory. */
+/* A guest's directory, as last listed. */
 struct guest {
 	struct guest *next;
 	unsigned int domid;
@@ -34,8 +34,8 @@ struct devices {
 	char root[XN_PATH_MAX];
 	bool stale;			/* the list of guests */
 	struct guest *guests;
-	char listed[XN_PATH_MAX];	/* a device: what its directory has, */
-	struct xn_names names;		/* unless a watch has told of a change */
+	char listed[XN_PATH_MAX];	/* the directory of a device, */
+	struct xn_names names;		/* and its nodes, until the next change */
 };
 
 static int devices_watch(struct be_devices *s)
@@ -156,8 +156,8 @@ static int list_devices(struct devices *d, struct guest *g)
 }
 
 /* ---- changes ---- */
-/* Of which guest, and of which device? How many of both the path names: 0 to 2; 3: of
- * a node of that device, not its directory itself. */
+/* Parses the numbers of guest and device in a path. Returns how many it has, 0 to 2; 3:
+ * it is the path of a node in the device's directory. */
 static int path_names(const struct devices *d, const char *path,
 		      unsigned int *domid, unsigned int *devid)
 {
@@ -221,7 +221,7 @@ static bool devices_alive(struct be_devices *s, unsigned int domid)
 	return xn_domain_alive(((struct devices *)s)->xs, domid);
 }
 
-/* Most of the configuration is not there: one listing tells which is. */
+/* Most nodes of a configuration are absent: one listing tells which exist. */
 static bool named(struct devices *d, const char *dir, const char *node)
 {
 	if (strcmp(d->listed, dir)) {

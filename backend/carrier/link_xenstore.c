@@ -69,7 +69,7 @@ static int xs_find(struct be_link *l)
 	return check_peer(x);
 }
 
-/* Most numbers of the configuration are not there: one listing tells which. */
+/* Most nodes of a configuration are absent: one listing tells which exist. */
 static int xs_get(struct be_link *l, enum be_side side, const char *node,
 		  char *value, size_t size)
 {

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the toolstack's nodes say of a device (devices.h). A wrong limit counts as the
+ * Reads the toolstack's nodes of a device (devices.h). An illegal limit counts as the
  * default.
  */
 #include <errno.h>

@@ -19,7 +19,7 @@
 
 struct be_devices;
 
-/* What a device may take of what all devices share (supervise/share.c). All 0: nothing. */
+/* A device's part of the resources that all devices share (supervise/share.c). */
 struct be_share {
 	char hca[XENVHCA_NAME_LEN];
 	uint32_t pinned_mb;	/* entries of the maptrack table, as MiB */
@@ -66,16 +66,16 @@ struct be_devices {
 	const char *name;		/* of all of them, for messages */
 };
 
-/* The state of our side; XenbusStateUnknown: it is gone; -errno: nobody knows. */
+/* The state of our side; XenbusStateUnknown: the device is gone; -errno: unknown. */
 int be_devices_state(struct be_devices *s, unsigned int domid, unsigned int devid);
 /* Enter Closed in the place of a worker that is dead. 0 or -errno. */
 int be_devices_close(struct be_devices *s, unsigned int domid, unsigned int devid);
-/* Does the toolstack want it served? */
+/* Does the toolstack want the device served? */
 bool be_devices_online(struct be_devices *s, unsigned int domid, unsigned int devid);
-/* What it may take of what all share; as its worker will read it. */
+/* Reads a device's part of the shared resources, as its worker will read it. */
 void be_devices_share(struct be_devices *s, unsigned int domid, unsigned int devid,
 		      struct be_share *share);
-/* What it has on the network; no ip: nothing. */
+/* Reads a device's addresses on the network; no ip: it has none. */
 void be_devices_network(struct be_devices *s, unsigned int domid, unsigned int devid,
 			struct be_network *net);
 

@@ -85,7 +85,7 @@ static bool first_of_guest(const struct sup *s, const struct sup_dev *d)
 	return true;
 }
 
-/* Doorbell pages of an HCA that guests may take, save by d, or have left. */
+/* Doorbell pages of an HCA that other devices may take, or that guests have left. */
 static uint64_t others_uars(const struct sup *s, const struct sup_dev *d,
 				const char *hca)
 {
@@ -102,7 +102,7 @@ static uint64_t others_uars(const struct sup *s, const struct sup_dev *d,
 	return uars;
 }
 
-/* Of the HCAs that are served only Soft-RoCE's tell a network card that they use. */
+/* Of supported HCAs, only Soft-RoCE has this file, which names its network interface. */
 static bool is_soft(const struct sup *s, const char *hca)
 {
 	char path[PATH_MAX];
@@ -143,7 +143,7 @@ bool be_sup_over(struct sup *s, struct sup_dev *d)
 	}
 	be_sup_no_share(d);
 	be_sup_refuse(s, d, why);
-	/* Whoever attached it waits for this, as for a worker's refusal. */
+	/* The toolstack waits for this state, as for a worker's refusal. */
 	be_sup_write_closed(s, d);
 	return true;
 }

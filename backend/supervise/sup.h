@@ -85,8 +85,8 @@ bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why);
 void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good);
 
 /* ---- share.c ---- */
-/* A device has its part until its nodes are gone, also while it has no worker.
- * True: it does not fit; whoever attached it was told. */
+/* True: the device does not fit, and its nodes say why. A device that fits keeps its part
+ * until its nodes are removed, also while it has no worker. */
 bool be_sup_over(struct sup *s, struct sup_dev *d);
 void be_sup_no_share(struct sup_dev *d);
 #define BE_SPINNERS	2	/* threads of a worker that may poll: commands, kicks */

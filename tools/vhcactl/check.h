@@ -19,7 +19,7 @@ struct check {
 	bool control;			/* this is the control domain */
 	bool pv;
 	int own;			/* domain id, -errno */
-	struct ctl_dev *devs;		/* those that this domain can see; none without own */
+	struct ctl_dev *devs;		/* devices that this domain can see */
 	int n_devs;
 	int n_hca, n_hw;		/* RDMA devices; those with a PCI address */
 	const char *info;		/* of xl info; NULL: not available */

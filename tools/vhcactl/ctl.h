@@ -223,7 +223,7 @@ int ctl_show(struct ctl *c);
 int ctl_stats(struct ctl *c);
 int ctl_top(struct ctl *c);
 
-/* ---- ctl_list.c: a line for each device, or an object if there is a list ---- */
+/* ---- ctl_list.c ---- */
 struct ctl_row {
 	unsigned int domid, devid;
 	int backend;			/* -1: no such column */
@@ -232,6 +232,7 @@ struct ctl_row {
 };
 
 void ctl_list_head(const char *backend);
+/* Prints a device, or adds an object to a list that is not NULL. */
 void ctl_list_row(const struct ctl_row *r, struct json_object *list);
 
 /* ---- ctl_files.c: the same without xenstore ---- */

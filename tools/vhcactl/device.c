@@ -162,7 +162,7 @@ static int backend_domain(unsigned int domid, void *arg)
 	return rc > 0 ? rc : CTL_OK;
 }
 
-/* The backend's directory of an orphan is gone with that domain: not found yet. */
+/* Adds an orphan: its backend's directory was removed with that domain. */
 static int libxl_device(unsigned int devid, void *arg)
 {
 	struct found *f = arg;
@@ -194,7 +194,7 @@ int ctl_devs(struct ctl *c, int domid, struct ctl_dev **devs)
 
 	if (!rc) {
 		rc = xn_each(c->xs, XN_LIBXL, XN_MAX_DOMID, libxl_guest, &f);
-	} else if (rc < 0) {		/* it may not list other domains */
+	} else if (rc < 0) {		/* this domain may not list other domains */
 		own = xn_own_domid(c->xs);
 		rc = own < 0 ? ctl_error(CTL_FAILED, "xenstore: %s", strerror(-own)) :
 			       backend_domain((unsigned int)own, &f);
