@@ -25,35 +25,42 @@ int xn_own_domid(struct xs_handle *xs)
 	return rc ? rc : (int)id;
 }
 
-static int fit(int n)
+void xn_backend_root(char *path, unsigned int backend)
 {
-	return n < 0 || n >= XN_PATH_MAX ? -ENAMETOOLONG : 0;
+	snprintf(path, XN_PATH_MAX, "/local/domain/%u/backend/" XN_KIND, backend);
 }
 
-int xn_backend_root(char *path, unsigned int backend)
+void xn_backend_guest(char *path, unsigned int backend, unsigned int domid)
 {
-	return fit(snprintf(path, XN_PATH_MAX,
-			    "/local/domain/%u/backend/" XN_KIND, backend));
+	snprintf(path, XN_PATH_MAX, "/local/domain/%u/backend/" XN_KIND "/%u", backend,
+		 domid);
 }
 
-int xn_backend_dir(char *path, unsigned int backend, unsigned int domid,
-		   unsigned int devid)
+void xn_backend_dir(char *path, unsigned int backend, unsigned int domid,
+		    unsigned int devid)
 {
-	return fit(snprintf(path, XN_PATH_MAX,
-			    "/local/domain/%u/backend/" XN_KIND "/%u/%u",
-			    backend, domid, devid));
+	snprintf(path, XN_PATH_MAX, "/local/domain/%u/backend/" XN_KIND "/%u/%u",
+		 backend, domid, devid);
 }
 
-int xn_frontend_dir(char *path, unsigned int domid, unsigned int devid)
+void xn_frontend_dir(char *path, unsigned int domid, unsigned int devid)
 {
-	return fit(snprintf(path, XN_PATH_MAX,
-			    "/local/domain/%u/device/" XN_KIND "/%u",
-			    domid, devid));
+	snprintf(path, XN_PATH_MAX, "/local/domain/%u/device/" XN_KIND "/%u", domid,
+		 devid);
 }
 
-/* Calls fn for each name of a directory that is a number up to @most. */
-static int each_number(struct xs_handle *xs, const char *dir, uint64_t most,
-		       int (*fn)(unsigned int nr, void *arg), void *arg)
+void xn_libxl_guest(char *path, unsigned int domid)
+{
+	snprintf(path, XN_PATH_MAX, XN_LIBXL "/%u/device/" XN_KIND, domid);
+}
+
+void xn_libxl_dir(char *path, unsigned int domid, unsigned int devid)
+{
+	snprintf(path, XN_PATH_MAX, XN_LIBXL "/%u/device/" XN_KIND "/%u", domid, devid);
+}
+
+int xn_each(struct xs_handle *xs, const char *dir, unsigned int most,
+	    int (*fn)(unsigned int nr, void *arg), void *arg)
 {
 	char **names = NULL;
 	uint64_t nr = 0;
@@ -66,61 +73,6 @@ static int each_number(struct xs_handle *xs, const char *dir, uint64_t most,
 			rc = fn((unsigned int)nr, arg);
 	free(names);
 	return rc;
-}
-
-int xn_scan_guests(struct xs_handle *xs, unsigned int backend,
-		   int (*fn)(unsigned int domid, void *arg), void *arg)
-{
-	char root[XN_PATH_MAX];
-	int rc = xn_backend_root(root, backend);
-
-	return rc ? rc : each_number(xs, root, XN_FIRST_RESERVED_DOMID - 1, fn,
-				     arg);
-}
-
-int xn_scan_guest(struct xs_handle *xs, unsigned int backend,
-		  unsigned int domid,
-		  int (*fn)(unsigned int devid, void *arg), void *arg)
-{
-	char root[XN_PATH_MAX], dir[XN_PATH_MAX], name[12];
-	int rc = xn_backend_root(root, backend);
-
-	snprintf(name, sizeof(name), "%u", domid);
-	if (!rc)
-		rc = xn_path(dir, root, name);
-	return rc ? rc : each_number(xs, dir, XN_MAX_DEVID, fn, arg);
-}
-
-/* A scan of all devices: the guest, and the caller's function. */
-struct scan {
-	struct xs_handle *xs;
-	unsigned int backend, domid;
-	int (*fn)(unsigned int domid, unsigned int devid, void *arg);
-	void *arg;
-};
-
-static int scan_device(unsigned int devid, void *arg)
-{
-	const struct scan *s = arg;
-
-	return s->fn(s->domid, devid, s->arg);
-}
-
-static int scan_guest(unsigned int domid, void *arg)
-{
-	struct scan *s = arg;
-
-	s->domid = domid;
-	return xn_scan_guest(s->xs, s->backend, domid, scan_device, s);
-}
-
-int xn_scan(struct xs_handle *xs, unsigned int backend,
-	    int (*fn)(unsigned int domid, unsigned int devid, void *arg),
-	    void *arg)
-{
-	struct scan s = { xs, backend, 0, fn, arg };
-
-	return xn_scan_guests(xs, backend, scan_guest, &s);
 }
 
 int xn_watch(struct xs_handle *xs, const char *path, const char *token)
@@ -145,40 +97,37 @@ int xn_watch_next(struct xs_handle *xs, char *token, char *path)
 	return 1;
 }
 
+struct guest {
+	struct xs_handle *xs;
+	unsigned int domid;
+};
+
 /*
- * Does the frontend's directory exist? EACCES counts as absence: xenstored does not
- * reveal the existence of nodes that may not be read.
+ * Does the frontend's directory exist? Then 1. EACCES counts as absence: xenstored does
+ * not reveal the existence of nodes that may not be read.
  */
-static bool frontend_there(struct xs_handle *xs, unsigned int domid,
-			   unsigned int devid)
+static int frontend_there(unsigned int devid, void *arg)
 {
 	char dir[XN_PATH_MAX], value[XN_PATH_MAX];
+	const struct guest *g = arg;
 	int rc;
 
-	if (xn_frontend_dir(dir, domid, devid))
-		return true;
-	rc = xn_read_str(xs, XBT_NULL, dir, "backend", value, sizeof(value));
+	xn_frontend_dir(dir, g->domid, devid);
+	rc = xn_read_str(g->xs, XBT_NULL, dir, "backend", value, sizeof(value));
 	return rc != -ENOENT && rc != -EACCES;
 }
 
 /* Does any frontend of this guest exist? After an error, yes. */
 static bool any_frontend(struct xs_handle *xs, unsigned int domid)
 {
-	char root[XN_PATH_MAX], dir[XN_PATH_MAX], num[12], **names = NULL;
-	int i, n, own = xn_own_domid(xs);
-	uint64_t devid = 0;
-	bool there = false;
+	struct guest g = { .xs = xs, .domid = domid };
+	int own = xn_own_domid(xs);
+	char dir[XN_PATH_MAX];
 
-	snprintf(num, sizeof(num), "%u", domid);
-	if (own < 0 || xn_backend_root(root, (unsigned int)own) ||
-	    xn_path(dir, root, num))
+	if (own < 0)
 		return true;
-	n = xn_list(xs, XBT_NULL, dir, &names);
-	for (i = 0; i < n && !there; i++)
-		there = !vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid) &&
-			frontend_there(xs, domid, (unsigned int)devid);
-	free(names);
-	return n < 0 || there;
+	xn_backend_guest(dir, (unsigned int)own, domid);
+	return xn_each(xs, dir, XN_MAX_DEVID, frontend_there, &g);
 }
 
 /* xenstored's "no" is not an error: libxenstore does not set errno. */

@@ -11,34 +11,35 @@
 #include "node.h"
 
 #define XN_KIND		"vhca"		/* directory name of the device type */
+#define XN_LIBXL	"/libxl"
 #define XN_MAX_DEVID	65535
 #define XN_FIRST_RESERVED_DOMID 0x7ff0	/* DOMID_FIRST_RESERVED */
+#define XN_MAX_DOMID	(XN_FIRST_RESERVED_DOMID - 1)
 
 /* Own domain id; -errno. */
 int xn_own_domid(struct xs_handle *xs);
 
-/* /local/domain/<backend>/backend/vhca[/<domid>/<devid>]; path: XN_PATH_MAX */
-int xn_backend_root(char *path, unsigned int backend);
-int xn_backend_dir(char *path, unsigned int backend, unsigned int domid,
-		   unsigned int devid);
+/* Paths of directories; path: XN_PATH_MAX bytes, which suffice for all numbers. */
+/* /local/domain/<backend>/backend/vhca[/<domid>[/<devid>]] */
+void xn_backend_root(char *path, unsigned int backend);
+void xn_backend_guest(char *path, unsigned int backend, unsigned int domid);
+void xn_backend_dir(char *path, unsigned int backend, unsigned int domid,
+		    unsigned int devid);
 /* /local/domain/<domid>/device/vhca/<devid> */
-int xn_frontend_dir(char *path, unsigned int domid, unsigned int devid);
+void xn_frontend_dir(char *path, unsigned int domid, unsigned int devid);
+/* The toolstack's records: /libxl/<domid>/device/vhca[/<devid>] */
+void xn_libxl_guest(char *path, unsigned int domid);
+void xn_libxl_dir(char *path, unsigned int domid, unsigned int devid);
 
 /**
- * xn_scan() - call fn for every device below backend/vhca of a domain
- * @fn: 0 to go on, else xn_scan() returns its value
+ * xn_each() - call fn for each name in a directory that is a number
+ * @most: the largest number; other names are skipped
+ * @fn: 0 to go on, else xn_each() returns its value
  *
- * Names that are no domain or device number are skipped.
+ * 0, also if there is no directory; or -errno.
  */
-int xn_scan(struct xs_handle *xs, unsigned int backend,
-	    int (*fn)(unsigned int domid, unsigned int devid, void *arg),
-	    void *arg);
-/* The same in two steps: guests that have a directory there, devices of one. */
-int xn_scan_guests(struct xs_handle *xs, unsigned int backend,
-		   int (*fn)(unsigned int domid, void *arg), void *arg);
-int xn_scan_guest(struct xs_handle *xs, unsigned int backend,
-		  unsigned int domid,
-		  int (*fn)(unsigned int devid, void *arg), void *arg);
+int xn_each(struct xs_handle *xs, const char *dir, unsigned int most,
+	    int (*fn)(unsigned int nr, void *arg), void *arg);
 
 /* Watch path; token comes back with each event. */
 int xn_watch(struct xs_handle *xs, const char *path, const char *token);

@@ -62,9 +62,21 @@ enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
 	return state < 0 ? XenbusStateUnknown : (enum xenbus_state)state;
 }
 
+int xn_write_nodes(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		   const struct xn_node *nodes, unsigned int nr)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < nr; i++)
+		if (nodes[i].value[0])
+			rc = xn_write_str(xs, t, dir, nodes[i].node, nodes[i].value);
+	return rc;
+}
+
 struct xn_switch {
 	const char *dir;
-	enum xenbus_state to;
+	enum xenbus_state to;		/* Unknown: the state stays */
 	const struct xn_node *nodes;
 	unsigned int nr;
 };
@@ -72,15 +84,13 @@ struct xn_switch {
 static int switch_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	const struct xn_switch *sw = arg;
-	unsigned int i;
-	int rc = 0;
+	int rc;
 
 	if (!xn_exists(xs, t, sw->dir, XN_NODE_STATE))
 		return -ENOENT;
-	for (i = 0; !rc && i < sw->nr; i++)
-		rc = xn_write_str(xs, t, sw->dir, sw->nodes[i].node,
-				  sw->nodes[i].value);
-	return rc ? rc : xn_write_u32(xs, t, sw->dir, XN_NODE_STATE, sw->to);
+	rc = xn_write_nodes(xs, t, sw->dir, sw->nodes, sw->nr);
+	return rc || sw->to == XenbusStateUnknown ? rc :
+	       xn_write_u32(xs, t, sw->dir, XN_NODE_STATE, sw->to);
 }
 
 int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
@@ -102,23 +112,11 @@ int xn_state_switch(struct xs_handle *xs, const char *dir, enum xn_side side,
 	return rc;
 }
 
-struct own_node {
-	const char *dir, *node, *value;
-};
-
-static int write_own_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
-{
-	const struct own_node *n = arg;
-
-	if (!xn_exists(xs, t, n->dir, XN_NODE_STATE))
-		return -ENOENT;
-	return xn_write_str(xs, t, n->dir, n->node, n->value);
-}
-
 int xn_write_own(struct xs_handle *xs, const char *dir, const char *node,
 		 const char *value)
 {
-	struct own_node n = { .dir = dir, .node = node, .value = value };
+	const struct xn_node n = { node, value };
+	struct xn_switch sw = { .dir = dir, .nodes = &n, .nr = 1 };
 
-	return xn_transact(xs, write_own_fn, &n);
+	return xn_transact(xs, switch_fn, &sw);
 }

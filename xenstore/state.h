@@ -30,10 +30,13 @@ int xn_state_get(struct xs_handle *xs, xs_transaction_t t, const char *dir);
 enum xenbus_state xn_state_read(struct xs_handle *xs, xs_transaction_t t,
 				const char *dir);
 
-/* A node and its text. */
+/* A node and its text; "": it is not written. */
 struct xn_node {
 	const char *node, *value;
 };
+
+int xn_write_nodes(struct xs_handle *xs, xs_transaction_t t, const char *dir,
+		   const struct xn_node *nodes, unsigned int nr);
 
 /**
  * xn_state_switch() - write our state, unless it is written already and there are no nodes

@@ -15,7 +15,6 @@
 #include <xen/io/vhcaif.h>
 #include "host/tree.h"
 #include "core/log.h"
-#include "number.h"
 #include "open_files.h"
 #include "xenstore/scan.h"
 
@@ -55,7 +54,7 @@ const char *be_files_root(void)
 
 /* ---- watches ---- */
 
-/* 0, also if it has gone meanwhile: then there is nothing to hear of. */
+/* 0, also if the directory was removed meanwhile. */
 static int watch_dir(struct devices *d, const char *path, unsigned int domid,
 		     unsigned int devid)
 {
@@ -101,7 +100,7 @@ static int files_fd(struct be_devices *s)
 	return ((struct devices *)s)->notify_fd;
 }
 
-/* 1: something but a node of a device that is known. */
+/* Returns 0 for a node of a known device, else 1. */
 static int event_take(struct devices *d, const struct inotify_event *e,
 		      be_device_fn *below, void *arg)
 {
@@ -146,10 +145,10 @@ static int scan_device(unsigned int devid, void *arg)
 {
 	const struct pass *p = arg;
 	char path[PATH_MAX];
-	int rc = host_tree_dir(path, files_root, p->domid, devid);
+	int rc;
 
-	if (!rc)
-		rc = watch_dir(p->d, path, p->domid, devid);
+	host_tree_dir(path, files_root, p->domid, devid);
+	rc = watch_dir(p->d, path, p->domid, devid);
 	return rc ? rc : p->seen(p->domid, devid, p->arg);
 }
 
@@ -157,12 +156,11 @@ static int scan_guest(unsigned int domid, void *arg)
 {
 	struct pass *p = arg;
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%u", files_root, domid);
-	int rc = n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+	int rc;
 
+	host_tree_guest(path, files_root, domid);
 	p->domid = domid;
-	if (!rc)
-		rc = watch_dir(p->d, path, domid, NO_DEVICE);
+	rc = watch_dir(p->d, path, domid, NO_DEVICE);
 	return rc ? rc : host_tree_each(path, XN_MAX_DEVID, scan_device, p);
 }
 
@@ -172,7 +170,7 @@ static int files_scan(struct be_devices *s, be_device_fn *seen, void *arg)
 		.d = (struct devices *)s, .seen = seen, .arg = arg,
 	};
 
-	return host_tree_each(files_root, XN_FIRST_RESERVED_DOMID - 1,
+	return host_tree_each(files_root, XN_MAX_DOMID,
 			      scan_guest, &p);
 }
 
@@ -183,102 +181,25 @@ static bool files_alive(struct be_devices *s, unsigned int domid)
 	return true;
 }
 
-/* A path that does not fit names no directory. */
-static const char *dir_of(unsigned int domid, unsigned int devid, char *path)
-{
-	if (host_tree_dir(path, files_root, domid, devid))
-		path[0] = '\0';
-	return path;
-}
-
-static int files_state(struct be_devices *s, unsigned int domid,
-		       unsigned int devid)
-{
-	uint64_t v = XenbusStateUnknown;
-	char path[PATH_MAX], text[24];
-	int rc = host_tree_read(dir_of(domid, devid, path),
-				HOST_TREE_NODE_STATE, text, sizeof(text));
-
-	(void)s;
-	if (!rc)
-		rc = vl_parse_u64(text, XenbusStateInitialising,
-				  XenbusStateClosed, &v);
-	return rc && rc != -ENOENT ? rc : (int)v;
-}
-
-/* The page still has what the dead worker wrote; the next one writes Closed there. */
-static int files_close(struct be_devices *s, unsigned int domid,
-		       unsigned int devid)
-{
-	int cur = files_state(s, domid, devid);
-	char path[PATH_MAX], text[8];
-
-	if (cur < 0)
-		return cur;
-	if (cur == XenbusStateUnknown || cur == XenbusStateClosed)
-		return 0;
-	snprintf(text, sizeof(text), "%u", XenbusStateClosed);
-	return host_tree_write(dir_of(domid, devid, path),
-			       HOST_TREE_NODE_STATE, text);
-}
-
-static bool files_online(struct be_devices *s, unsigned int domid,
-			 unsigned int devid)
+static int files_read(struct be_devices *s, unsigned int domid, unsigned int devid,
+		      const char *node, char *text, size_t size)
 {
 	char path[PATH_MAX];
 
 	(void)s;
-	return host_tree_number(dir_of(domid, devid, path),
-				HOST_TREE_NODE_ONLINE, 0, 1, 0);
+	host_tree_dir(path, files_root, domid, devid);
+	return host_tree_read(path, node, text, size);
 }
 
-static void text_or_none(const char *dir, const char *node, char *text,
-			 size_t size)
-{
-	if (host_tree_read(dir, node, text, size))
-		text[0] = '\0';
-}
-
-/* A wrong limit counts as the default. */
-static void files_share(struct be_devices *s, unsigned int domid,
-			unsigned int devid, struct be_share *share)
-{
-	char path[PATH_MAX];
-	const char *dir = dir_of(domid, devid, path);
-
-	(void)s;
-	memset(share, 0, sizeof(*share));
-	share->pinned_mb = host_tree_number(dir, XENVHCA_NODE_MAX_PINNED_MB, 1,
-					    XENVHCA_MOST_MAX_PINNED_MB,
-					    XENVHCA_DEF_MAX_PINNED_MB);
-	share->ucontexts = host_tree_number(dir, XENVHCA_NODE_MAX_UCONTEXT, 1,
-					    XENVHCA_MAX_OBJECTS,
-					    XENVHCA_DEF_MAX_UCONTEXT);
-	text_or_none(dir, XENVHCA_NODE_HCA, share->hca, sizeof(share->hca));
-}
-
-static void files_network(struct be_devices *s, unsigned int domid,
-			  unsigned int devid, struct be_network *net)
-{
-	char path[PATH_MAX];
-	const char *dir = dir_of(domid, devid, path);
-
-	(void)s;
-	memset(net, 0, sizeof(*net));
-	net->port = host_tree_number(dir, XENVHCA_NODE_PORT, 1,
-				     XENVHCA_MOST_PORT, XENVHCA_DEF_PORT);
-	text_or_none(dir, XENVHCA_NODE_HCA, net->hca, sizeof(net->hca));
-	text_or_none(dir, XENVHCA_NODE_IP, net->ip, sizeof(net->ip));
-	text_or_none(dir, XENVHCA_NODE_PKEYS, net->pkeys, sizeof(net->pkeys));
-}
-
-static void files_refuse(struct be_devices *s, unsigned int domid,
-			 unsigned int devid, const char *why)
+/* Not to the guest's page: the next worker writes the state there. */
+static int files_write(struct be_devices *s, unsigned int domid, unsigned int devid,
+		       const char *node, const char *text)
 {
 	char path[PATH_MAX];
 
 	(void)s;
-	host_tree_write(dir_of(domid, devid, path), XENVHCA_NODE_BROKEN, why);
+	host_tree_dir(path, files_root, domid, devid);
+	return host_tree_write(path, node, text);
 }
 
 static int files_remove(struct be_devices *s, unsigned int domid,
@@ -304,12 +225,8 @@ static const struct be_devices_ops files_ops = {
 	.changed = files_changed,
 	.scan = files_scan,
 	.alive = files_alive,
-	.state = files_state,
-	.close = files_close,
-	.online = files_online,
-	.share = files_share,
-	.network = files_network,
-	.refuse = files_refuse,
+	.read = files_read,
+	.write = files_write,
 	.remove = files_remove,
 	.free = files_free,
 };

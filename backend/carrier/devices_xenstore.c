@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The devices of this domain as a toolstack records them: directories of xenstore
- * below backend/vhca. What was listed there is known until a watch says that it
- * changed: with hundreds of guests, a list of each for every change of one would be
- * most of what xenstored does.
+ * below backend/vhca. A listing is used until a watch reports a change of its directory:
+ * with hundreds of guests, xenstored would otherwise list all their directories for
+ * every change of one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "xenstore/scan.h"
 #include "xenstore/state.h"
 
-/* What is known of a guest's directory. */
+/* A guest's directory, as last listed. */
 struct guest {
 	struct guest *next;
 	unsigned int domid;
@@ -34,20 +34,9 @@ struct devices {
 	char root[XN_PATH_MAX];
 	bool stale;			/* the list of guests */
 	struct guest *guests;
-	char listed[XN_PATH_MAX];	/* a device: what its directory has, */
-	struct xn_names names;		/* unless a watch has told of a change */
+	char listed[XN_PATH_MAX];	/* the directory of a device, */
+	struct xn_names names;		/* and its nodes, until the next change */
 };
-
-/* A path that does not fit names no node. */
-static struct xs_handle *dir_of(struct be_devices *s, unsigned int domid,
-				unsigned int devid, char *dir)
-{
-	struct devices *d = (struct devices *)s;
-
-	if (xn_backend_dir(dir, d->own, domid, devid))
-		dir[0] = '\0';
-	return d->xs;
-}
 
 static int devices_watch(struct be_devices *s)
 {
@@ -141,7 +130,7 @@ static int list_guests(struct devices *d)
 
 	for (g = d->guests; g; g = g->next)
 		g->seen = false;
-	rc = xn_scan_guests(d->xs, d->own, guest_seen, d);
+	rc = xn_each(d->xs, d->root, XN_MAX_DOMID, guest_seen, d);
 	if (rc)
 		return rc;
 	d->stale = false;
@@ -156,17 +145,19 @@ static int list_guests(struct devices *d)
 
 static int list_devices(struct devices *d, struct guest *g)
 {
+	char dir[XN_PATH_MAX];
 	int rc;
 
 	g->n_devids = 0;
-	rc = xn_scan_guest(d->xs, d->own, g->domid, device_seen, g);
+	xn_backend_guest(dir, d->own, g->domid);
+	rc = xn_each(d->xs, dir, XN_MAX_DEVID, device_seen, g);
 	g->stale = rc != 0;
 	return rc;
 }
 
 /* ---- changes ---- */
-/* Of which guest, and of which device? How many of both the path names: 0 to 2; 3: of
- * a node of that device, not its directory itself. */
+/* Parses the numbers of guest and device in a path. Returns how many it has, 0 to 2; 3:
+ * it is the path of a node in the device's directory. */
 static int path_names(const struct devices *d, const char *path,
 		      unsigned int *domid, unsigned int *devid)
 {
@@ -230,47 +221,9 @@ static bool devices_alive(struct be_devices *s, unsigned int domid)
 	return xn_domain_alive(((struct devices *)s)->xs, domid);
 }
 
-static int devices_state(struct be_devices *s, unsigned int domid,
-			 unsigned int devid)
+/* Most nodes of a configuration are absent: one listing tells which exist. */
+static bool named(struct devices *d, const char *dir, const char *node)
 {
-	char dir[XN_PATH_MAX];
-	struct xs_handle *xs = dir_of(s, domid, devid, dir);
-
-	return xn_state_get(xs, XBT_NULL, dir);
-}
-
-static int devices_close(struct be_devices *s, unsigned int domid,
-			 unsigned int devid)
-{
-	char dir[XN_PATH_MAX];
-	struct xs_handle *xs = dir_of(s, domid, devid, dir);
-	int state = xn_state_get(xs, XBT_NULL, dir);
-	enum xenbus_state cur = (enum xenbus_state)state;
-
-	if (state < 0)
-		return state;
-	if (cur == XenbusStateUnknown || cur == XenbusStateClosed)
-		return 0;
-	return xn_state_switch(xs, dir, XN_BACK, &cur, XenbusStateClosed, NULL,
-			       0);
-}
-
-static bool devices_online(struct be_devices *s, unsigned int domid,
-			   unsigned int devid)
-{
-	char dir[XN_PATH_MAX];
-	struct xs_handle *xs = dir_of(s, domid, devid, dir);
-	uint32_t online = 0;
-
-	return !xn_read_u32(xs, XBT_NULL, dir, XN_NODE_ONLINE, 0, 1, &online) &&
-	       online;
-}
-
-/* Most of the configuration is not there: one listing tells which is. */
-static bool named(struct be_devices *s, const char *dir, const char *node)
-{
-	struct devices *d = (struct devices *)s;
-
 	if (strcmp(d->listed, dir)) {
 		xn_names_list(d->xs, dir, &d->names);
 		snprintf(d->listed, sizeof(d->listed), "%s", dir);
@@ -278,87 +231,48 @@ static bool named(struct be_devices *s, const char *dir, const char *node)
 	return xn_names_have(&d->names, node);
 }
 
-static void text_or_none(struct be_devices *s, const char *dir, const char *node,
-			 char *text, size_t size)
+static int devices_read(struct be_devices *s, unsigned int domid, unsigned int devid,
+			const char *node, char *text, size_t size)
 {
-	struct xs_handle *xs = ((struct devices *)s)->xs;
-
-	if (!named(s, dir, node) ||
-	    xn_read_str(xs, XBT_NULL, dir, node, text, size))
-		text[0] = '\0';
-}
-
-static uint32_t number_or(struct be_devices *s, const char *dir, const char *node,
-			  uint32_t most, uint32_t def)
-{
-	uint32_t v = def;
-
-	if (named(s, dir, node))
-		xn_read_u32_def(((struct devices *)s)->xs, XBT_NULL, dir, node, 1,
-				most, def, &v);
-	return v;
-}
-
-/* A wrong limit counts as the default. */
-static void devices_share(struct be_devices *s, unsigned int domid,
-			  unsigned int devid, struct be_share *share)
-{
+	struct devices *d = (struct devices *)s;
 	char dir[XN_PATH_MAX];
 
-	dir_of(s, domid, devid, dir);
-	memset(share, 0, sizeof(*share));
-	share->pinned_mb = number_or(s, dir, XENVHCA_NODE_MAX_PINNED_MB,
-				     XENVHCA_MOST_MAX_PINNED_MB,
-				     XENVHCA_DEF_MAX_PINNED_MB);
-	share->ucontexts = number_or(s, dir, XENVHCA_NODE_MAX_UCONTEXT,
-				     XENVHCA_MAX_OBJECTS,
-				     XENVHCA_DEF_MAX_UCONTEXT);
-	text_or_none(s, dir, XENVHCA_NODE_HCA, share->hca, sizeof(share->hca));
+	xn_backend_dir(dir, d->own, domid, devid);
+	/* Each device has these two: no listing is needed. */
+	if (strcmp(node, XN_NODE_STATE) && strcmp(node, XN_NODE_ONLINE) &&
+	    !named(d, dir, node))
+		return -ENOENT;
+	return xn_read_str(d->xs, XBT_NULL, dir, node, text, size);
 }
 
-static void devices_network(struct be_devices *s, unsigned int domid,
-			    unsigned int devid, struct be_network *net)
+static int devices_write(struct be_devices *s, unsigned int domid, unsigned int devid,
+			 const char *node, const char *text)
 {
+	struct devices *d = (struct devices *)s;
 	char dir[XN_PATH_MAX];
 
-	dir_of(s, domid, devid, dir);
-	memset(net, 0, sizeof(*net));
-	net->port = number_or(s, dir, XENVHCA_NODE_PORT, XENVHCA_MOST_PORT,
-			      XENVHCA_DEF_PORT);
-	text_or_none(s, dir, XENVHCA_NODE_HCA, net->hca, sizeof(net->hca));
-	text_or_none(s, dir, XENVHCA_NODE_IP, net->ip, sizeof(net->ip));
-	text_or_none(s, dir, XENVHCA_NODE_PKEYS, net->pkeys,
-		     sizeof(net->pkeys));
-}
-
-static void devices_refuse(struct be_devices *s, unsigned int domid,
-			   unsigned int devid, const char *why)
-{
-	char dir[XN_PATH_MAX];
-	struct xs_handle *xs = dir_of(s, domid, devid, dir);
-
-	xn_write_own(xs, dir, XENVHCA_NODE_BROKEN, why);
+	xn_backend_dir(dir, d->own, domid, devid);
+	return xn_write_own(d->xs, dir, node, text);
 }
 
 /* With the last device of a guest goes the directory of that guest's. */
 static int devices_remove(struct be_devices *s, unsigned int domid,
 			  unsigned int devid)
 {
+	struct devices *d = (struct devices *)s;
 	char dir[XN_PATH_MAX], **names = NULL;
-	struct xs_handle *xs = dir_of(s, domid, devid, dir);
 	int n, rc;
 
-	if (!dir[0])
-		return -EINVAL;
-	guest_stale((struct devices *)s, domid);
-	rc = xn_rm(xs, XBT_NULL, dir, NULL);
+	guest_stale(d, domid);
+	xn_backend_dir(dir, d->own, domid, devid);
+	rc = xn_rm(d->xs, XBT_NULL, dir, NULL);
 	if (rc)
 		return rc;
-	*strrchr(dir, '/') = '\0';
-	n = xn_list(xs, XBT_NULL, dir, &names);
+	xn_backend_guest(dir, d->own, domid);
+	n = xn_list(d->xs, XBT_NULL, dir, &names);
 	free(names);
 	if (!n)
-		xn_rm(xs, XBT_NULL, dir, NULL);
+		xn_rm(d->xs, XBT_NULL, dir, NULL);
 	return 0;
 }
 
@@ -379,12 +293,8 @@ static const struct be_devices_ops devices_ops = {
 	.changed = devices_changed,
 	.scan = devices_scan,
 	.alive = devices_alive,
-	.state = devices_state,
-	.close = devices_close,
-	.online = devices_online,
-	.share = devices_share,
-	.network = devices_network,
-	.refuse = devices_refuse,
+	.read = devices_read,
+	.write = devices_write,
 	.remove = devices_remove,
 	.free = devices_free,
 };
@@ -403,9 +313,8 @@ struct be_devices *be_devices_xenstore(void)
 	}
 	if (own >= 0) {
 		d->own = (unsigned int)own;
-		own = xn_backend_root(d->root, d->own);
-		if (!own)
-			return &d->devices;
+		xn_backend_root(d->root, d->own);
+		return &d->devices;
 	}
 	be_log(NULL, BE_ERR, "xenstore: %s; is this a Xen domain with xenstored?",
 	       strerror(-own));

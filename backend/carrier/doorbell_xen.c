@@ -376,14 +376,14 @@ static int agent_clear(struct be_agent *a)
 
 static int agent_dir(struct be_agent *a, const struct be_dev *dev)
 {
+	int own = a->xs ? xn_own_domid(a->xs) : -errno;
 	char back[XN_PATH_MAX];
-	int own, rc;
 
-	own = a->xs ? xn_own_domid(a->xs) : -errno;
-	rc = own < 0 ? own : xn_backend_dir(back, (unsigned int)own,
-					    (unsigned int)dev->domid,
-					    (unsigned int)dev->devid);
-	return rc ? rc : xn_path(a->dir, back, XENVHCA_NODE_DOORBELL);
+	if (own < 0)
+		return own;
+	xn_backend_dir(back, (unsigned int)own, (unsigned int)dev->domid,
+		       (unsigned int)dev->devid);
+	return xn_path(a->dir, back, XENVHCA_NODE_DOORBELL);
 }
 
 int be_agent_open(struct be_agent *a, struct be_dev *dev)

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -28,6 +27,7 @@
 #include <xen/sys/gntdev.h>
 #include <xen/io/vhcaif.h>
 #include "core/be.h"
+#include "file.h"
 #include "gntdev.h"
 #include "host/paths.h"
 #include "core/sys.h"
@@ -50,15 +50,12 @@ static size_t bytes(uint32_t pages)
 /* A piece may not exceed the module's parameter either. */
 static uint32_t gntdev_limit(void)
 {
-	FILE *f = fopen(HOST_GNTDEV_LIMIT, "re");
-	unsigned int v = PIECE_PAGES;
+	unsigned long v;
+	char text[16];
 
-	if (!f)
-		return v;
-	if (fscanf(f, "%u", &v) != 1 || !v || v > PIECE_PAGES)
-		v = PIECE_PAGES;
-	fclose(f);
-	return v;
+	vl_file_line(text, sizeof(text), HOST_GNTDEV_LIMIT);
+	v = strtoul(text, NULL, 10);
+	return v && v < PIECE_PAGES ? (uint32_t)v : PIECE_PAGES;
 }
 
 int be_gntdev_open(struct be_gntdev *g, uint32_t domid)

@@ -405,10 +405,9 @@ static void first_state(struct link_page *p)
 
 static int page_open(struct link_page *p, unsigned int domid, unsigned int devid)
 {
-	int rc = host_tree_dir(p->dir, be_files_root(), domid, devid);
+	int rc;
 
-	if (rc)
-		return rc;
+	host_tree_dir(p->dir, be_files_root(), domid, devid);
 	p->ref = host_tree_number(p->dir, HOST_TREE_NODE_REF,
 				  XENVHCA_LINK_FIRST_REF, XENVHCA_LINK_LAST_REF, 0);
 	snprintf(p->peer, sizeof(p->peer), "domain %u, grant reference %u", domid,

@@ -69,7 +69,7 @@ static int xs_find(struct be_link *l)
 	return check_peer(x);
 }
 
-/* Most numbers of the configuration are not there: one listing tells which. */
+/* Most nodes of a configuration are absent: one listing tells which exist. */
 static int xs_get(struct be_link *l, enum be_side side, const char *node,
 		  char *value, size_t size)
 {
@@ -218,14 +218,13 @@ struct be_link *be_link_xenstore(struct be_dev *dev, unsigned int domid,
 	x->l.name[BE_PEER] = x->dir[BE_PEER];
 	x->xs = xs_open(0);
 	own = x->xs ? xn_own_domid(x->xs) : -errno;
-	if (own < 0)
+	if (own < 0) {
 		be_log(dev, BE_ERR, "xenstore: %s; is xenstored running?",
 		       strerror(-own));
-	if (own < 0 || xn_backend_dir(x->dir[BE_OWN], (unsigned int)own, domid,
-				      devid)) {
 		xs_end(&x->l);
 		return NULL;
 	}
+	xn_backend_dir(x->dir[BE_OWN], (unsigned int)own, domid, devid);
 	x->l.own = xs_state(&x->l, BE_OWN);
 	return &x->l;
 }

@@ -12,13 +12,14 @@
 #define BE_DEVICES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <xen/io/vhcaif.h>
 #include <xen/io/xenbus.h>
 
 struct be_devices;
 
-/* What a device may take of what all devices share (supervise/share.h). All 0: nothing. */
+/* A device's part of the resources that all devices share (supervise/share.c). */
 struct be_share {
 	char hca[XENVHCA_NAME_LEN];
 	uint32_t pinned_mb;	/* entries of the maptrack table, as MiB */
@@ -47,24 +48,13 @@ struct be_devices_ops {
 	int (*scan)(struct be_devices *s, be_device_fn *seen, void *arg);
 	/* Does the guest live, as far as this domain can know? */
 	bool (*alive)(struct be_devices *s, unsigned int domid);
-	/* Of our side; XenbusStateUnknown: it is gone; -errno: nobody knows. */
-	int (*state)(struct be_devices *s, unsigned int domid,
-		     unsigned int devid);
-	/* Enter Closed in the place of a worker that is dead. 0 or -errno. */
-	int (*close)(struct be_devices *s, unsigned int domid,
-		     unsigned int devid);
-	/* Does the toolstack want it served? */
-	bool (*online)(struct be_devices *s, unsigned int domid,
-		       unsigned int devid);
-	/* What it may take of what all share; as its worker will read it. */
-	void (*share)(struct be_devices *s, unsigned int domid,
-		      unsigned int devid, struct be_share *share);
-	/* What it has on the network; no ip: nothing. */
-	void (*network)(struct be_devices *s, unsigned int domid,
-			unsigned int devid, struct be_network *net);
-	/* Why it is not served, where an operator finds it. */
-	void (*refuse)(struct be_devices *s, unsigned int domid,
-		       unsigned int devid, const char *why);
+	/* The value of a node as text. 0; -ENOENT: absent; another -errno, then text is
+	 * undefined. */
+	int (*read)(struct be_devices *s, unsigned int domid, unsigned int devid,
+		    const char *node, char *text, size_t size);
+	/* 0; -errno, -ENOENT if the device is gone: nothing is made anew. */
+	int (*write)(struct be_devices *s, unsigned int domid, unsigned int devid,
+		     const char *node, const char *text);
 	/* Our side of a guest that is dead. 0 or -errno: try again. */
 	int (*remove)(struct be_devices *s, unsigned int domid,
 		      unsigned int devid);
@@ -75,6 +65,19 @@ struct be_devices {
 	const struct be_devices_ops *ops;
 	const char *name;		/* of all of them, for messages */
 };
+
+/* The state of our side; XenbusStateUnknown: the device is gone; -errno: unknown. */
+int be_devices_state(struct be_devices *s, unsigned int domid, unsigned int devid);
+/* Enter Closed in the place of a worker that is dead. 0 or -errno. */
+int be_devices_close(struct be_devices *s, unsigned int domid, unsigned int devid);
+/* Does the toolstack want the device served? */
+bool be_devices_online(struct be_devices *s, unsigned int domid, unsigned int devid);
+/* Reads a device's part of the shared resources, as its worker will read it. */
+void be_devices_share(struct be_devices *s, unsigned int domid, unsigned int devid,
+		      struct be_share *share);
+/* Reads a device's addresses on the network; no ip: it has none. */
+void be_devices_network(struct be_devices *s, unsigned int domid, unsigned int devid,
+			struct be_network *net);
 
 /* Opens them, for the supervisor. NULL, with the reason logged. */
 typedef struct be_devices *be_devices_open_fn(void);

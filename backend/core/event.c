@@ -93,22 +93,16 @@ static void event_keep(struct be_dev *dev, uint8_t type, uint8_t event,
 /* Type of the object that an asynchronous event names; 0: not passed on. */
 static uint8_t type_of_event(uint32_t event)
 {
-	switch (event) {
-	case EV_CQ_ERR:
-		return XENVHCA_EVT_CQ;
-	case EV_QP_FATAL: case EV_QP_REQ_ERR: case EV_QP_ACCESS_ERR:
-	case EV_COMM_EST: case EV_SQ_DRAINED: case EV_PATH_MIG:
-	case EV_PATH_MIG_ERR: case EV_QP_LAST_WQE:
-		return XENVHCA_EVT_QP;
-	case EV_SRQ_ERR: case EV_SRQ_LIMIT:
-		return XENVHCA_EVT_SRQ;
-	case EV_PORT_ACTIVE: case EV_PORT_ERR: case EV_LID_CHANGE:
-	case EV_PKEY_CHANGE: case EV_SM_CHANGE: case EV_CLIENT_REREGISTER:
-	case EV_GID_CHANGE:
-		return XENVHCA_EVT_PORT;
-	default:
-		return 0;
-	}
+	static const uint8_t type[EV_COUNT] = {
+		[EV_CQ_ERR] = XENVHCA_EVT_CQ,
+		[EV_QP_FATAL ... EV_PATH_MIG_ERR] = XENVHCA_EVT_QP,
+		[EV_PORT_ACTIVE ... EV_SM_CHANGE] = XENVHCA_EVT_PORT,
+		[EV_SRQ_ERR ... EV_SRQ_LIMIT] = XENVHCA_EVT_SRQ,
+		[EV_QP_LAST_WQE] = XENVHCA_EVT_QP,
+		[EV_CLIENT_REREGISTER ... EV_GID_CHANGE] = XENVHCA_EVT_PORT,
+	};
+
+	return event < EV_COUNT ? type[event] : 0;
 }
 
 /*

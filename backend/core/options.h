@@ -23,7 +23,7 @@ struct be_options {
 	const char *script;		/* for addresses: supervise/net.c */
 	unsigned int domid, devid;	/* of a worker */
 	unsigned int left_uars;		/* of a worker's guest: see quota.h */
-	unsigned int spinners;		/* of a worker's threads: see share.h */
+	unsigned int spinners;		/* of a worker's threads: see share.c */
 	int helper_fd;			/* of a worker, or -1: see guard.h */
 };
 

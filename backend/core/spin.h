@@ -6,7 +6,7 @@
  * A guest decides when it sends, so it could have its worker poll all the time.
  * Each thread therefore has a budget; no more threads of a worker poll at once than
  * the supervisor said at its start, so that all workers together poll with fewer than
- * there are processors (supervise/share.h); and who found nothing lately polls only
+ * there are processors (supervise/share.c); and who found nothing lately polls only
  * now and then, to see whether that has changed.
  */
 #ifndef BE_SPIN_H

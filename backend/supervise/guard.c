@@ -162,7 +162,7 @@ static bool over(const struct be_guard *g, struct be_devices *all)
 		return true;
 	if (g->until != BE_UNTIL_NEXT_WORKER)
 		return false;
-	switch (all->ops->state(all, g->domid, g->devid)) {
+	switch (be_devices_state(all, g->domid, g->devid)) {
 	case XenbusStateInitWait:
 	case XenbusStateConnected:
 	case XenbusStateUnknown:

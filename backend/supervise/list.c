@@ -47,7 +47,7 @@ struct sup_dev *be_sup_get(struct sup *s, unsigned int domid,
 
 void be_sup_write_closed(struct sup *s, struct sup_dev *d)
 {
-	int rc = s->all->ops->close(s->all, d->domid, d->devid);
+	int rc = be_devices_close(s->all, d->domid, d->devid);
 
 	if (rc)
 		be_log(NULL, BE_WARN, "d%u/%u: cannot enter Closed: %s",
@@ -58,7 +58,8 @@ bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why)
 {
 	if (!d->refused) {
 		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, why);
-		s->all->ops->refuse(s->all, d->domid, d->devid, why);
+		s->all->ops->write(s->all, d->domid, d->devid, XENVHCA_NODE_BROKEN,
+				   why);
 	}
 	d->refused = true;
 	return true;

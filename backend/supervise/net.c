@@ -42,7 +42,7 @@ static char net_path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 static void net_read(struct sup *s, const struct sup_dev *d,
 		     struct be_network *net)
 {
-	s->all->ops->network(s->all, d->domid, d->devid, net);
+	be_devices_network(s->all, d->domid, d->devid, net);
 }
 
 /* ---- what an earlier supervisor left ---- */
@@ -210,7 +210,8 @@ static void net_failed(struct sup *s, struct sup_dev *d, bool add,
 		 "addresses that stay on the network", why);
 	if (!n->told) {
 		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, text);
-		s->all->ops->refuse(s->all, d->domid, d->devid, text);
+		s->all->ops->write(s->all, d->domid, d->devid, XENVHCA_NODE_BROKEN,
+				   text);
 	}
 	n->told = true;
 	if (add)
@@ -326,7 +327,7 @@ static bool overlap(const char *a, const char *b)
 static bool going(struct sup *s, const struct sup_dev *d)
 {
 	return !d->seen || !s->all->ops->alive(s->all, d->domid) ||
-	       !s->all->ops->online(s->all, d->domid, d->devid);
+	       !be_devices_online(s->all, d->domid, d->devid);
 }
 
 /* Has another device one of these addresses? One that goes is waited for. */

@@ -5,30 +5,29 @@
  * All devices together could fill the maptrack table, which other backends of
  * this domain need as well, or take all doorbell pages of an HCA, so that one
  * guest could prevent others from opening a context. So a device is served only if its
- * bounds fit beside those of the others.
+ * bounds fit beside those of the others. Both sums are made anew for each device that is
+ * to be served.
  */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/log.h"
+#include "file.h"
 #include "host/bar.h"
+#include "host/kernel.h"
 #include "host/maptrack.h"
 #include "host/paths.h"
-#include "share.h"
+#include "sup.h"
 
 /* A page takes two entries unless this domain is known not to be PV. */
 static bool is_pv(void)
 {
-	FILE *f = fopen("/sys/hypervisor/guest_type", "re");
-	char type[16] = "";
+	char type[16];
 
-	if (!f)
-		return true;
-	if (!fgets(type, sizeof(type), f))
-		type[0] = '\0';
-	fclose(f);
-	type[strcspn(type, "\n")] = '\0';
+	vl_file_line(type, sizeof(type), "/sys/hypervisor/guest_type");
 	return !type[0] || !strcmp(type, "PV");
 }
 
@@ -70,11 +69,83 @@ static bool uars_fit(const struct be_options *opt, const struct be_share *want,
 	return false;
 }
 
-bool be_share_check(const struct be_options *opt, const struct be_share *want,
-		    uint64_t mb, uint64_t uars, char *why, size_t size)
+void be_sup_no_share(struct sup_dev *d)
 {
-	return memory_fits(opt, want->pinned_mb, mb, why, size) &&
-	       uars_fit(opt, want, uars, why, size);
+	memset(&d->share, 0, sizeof(d->share));
+}
+
+/* Is it the first device of its guest on its HCA? */
+static bool first_of_guest(const struct sup *s, const struct sup_dev *d)
+{
+	const struct sup_dev *o;
+
+	for (o = s->devs; o != d; o = o->next)
+		if (o->domid == d->domid && !strcmp(o->share.hca, d->share.hca))
+			return false;
+	return true;
+}
+
+/* Doorbell pages of an HCA that other devices may take, or that guests have left. */
+static uint64_t others_uars(const struct sup *s, const struct sup_dev *d,
+				const char *hca)
+{
+	uint64_t uars = be_guard_uars(s->guards, d->domid);
+	const struct sup_dev *o;
+
+	for (o = s->devs; o; o = o->next) {
+		if (o == d || !o->seen || strcmp(o->share.hca, hca))
+			continue;
+		uars += (uint64_t)o->share.ucontexts * XENVHCA_UCONTEXT_UARS;
+		if (s->guards && o->domid != d->domid && first_of_guest(s, o))
+			uars += be_guard_uars(s->guards, o->domid);
+	}
+	return uars;
+}
+
+/* Of supported HCAs, only Soft-RoCE has this file, which names its network interface. */
+static bool is_soft(const struct sup *s, const char *hca)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s/parent",
+		 s->opt->root, hca);
+	return !strchr(hca, '/') && !access(path, F_OK);
+}
+
+static void tell_kernel(const struct sup *s, const struct sup_dev *d,
+			const char *hca)
+{
+	char version[HOST_VERSION_LEN], number[32];
+
+	host_kernel(version);
+	if (!host_rxe_mended(version, number, sizeof(number)) && is_soft(s, hca))
+		be_log(NULL, BE_WARN, "d%u/%u: hca \"%s\": rdma_rxe of Linux %s has faults by which guests can end this domain's kernel; "
+		       HOST_RXE_MEND, d->domid, d->devid, hca, number);
+}
+
+bool be_sup_over(struct sup *s, struct sup_dev *d)
+{
+	struct be_share want;
+	uint64_t mb = 0;
+	char why[256];
+	struct sup_dev *o;
+
+	be_devices_share(s->all, d->domid, d->devid, &want);
+	for (o = s->devs; o; o = o->next)
+		mb += o == d || !o->seen ? 0 : o->share.pinned_mb;
+	if (memory_fits(s->opt, want.pinned_mb, mb, why, sizeof(why)) &&
+	    uars_fit(s->opt, &want, others_uars(s, d, want.hca), why, sizeof(why))) {
+		if (strcmp(d->share.hca, want.hca))	/* once for each */
+			tell_kernel(s, d, want.hca);
+		d->share = want;
+		d->refused = false;
+		return false;
+	}
+	be_sup_no_share(d);
+	be_sup_refuse(s, d, why);
+	/* The toolstack waits for this state, as for a worker's refusal. */
+	be_sup_write_closed(s, d);
+	return true;
 }
 
 unsigned int be_share_spinners(long cpus, unsigned int others)
@@ -84,4 +155,14 @@ unsigned int be_share_spinners(long cpus, unsigned int others)
 	if (left < 0)
 		return 0;
 	return left < BE_SPINNERS ? (unsigned int)left : BE_SPINNERS;
+}
+
+unsigned int be_sup_spinners(const struct sup *s)
+{
+	unsigned int others = 0;
+	const struct sup_dev *d;
+
+	for (d = s->devs; d; d = d->next)
+		others += d->worker.pid ? d->spinners : 0;
+	return be_share_spinners(sysconf(_SC_NPROCESSORS_ONLN), others);
 }

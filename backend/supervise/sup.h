@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The supervisor as its files share it: supervisor.c decides, list.c has the devices,
- * wait.c waits, room.c counts what all devices share, net.c has addresses put on the
+ * wait.c waits, share.c counts what all devices share, net.c has addresses put on the
  * network. One thread.
  */
 #ifndef BE_SUP_H
@@ -15,14 +15,13 @@
 #include "guard.h"
 #include "net.h"
 #include "process.h"
-#include "share.h"
 
 struct sup_dev {
 	struct sup_dev *next;
 	unsigned int domid, devid;
 	struct be_process worker;
 	struct be_guard *guard;		/* of the worker, or NULL */
-	unsigned int spinners;		/* of the worker, share.h */
+	unsigned int spinners;		/* of the worker, share.c */
 	bool ended;			/* the worker, says its pidfd */
 	bool seen;			/* by the scan that runs */
 	bool refused;			/* no worker any more, was said */
@@ -85,12 +84,21 @@ bool be_sup_refuse(struct sup *s, struct sup_dev *d, const char *why);
 /* Its worker has ended, in order or not: when the next one may start. */
 void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good);
 
-/* ---- room.c ---- */
-/* A device has its part until its nodes are gone, also while it has no worker.
- * True: it does not fit; whoever attached it was told. */
+/* ---- share.c ---- */
+/* True: the device does not fit, and its nodes say why. A device that fits keeps its part
+ * until its nodes are removed, also while it has no worker. */
 bool be_sup_over(struct sup *s, struct sup_dev *d);
 void be_sup_no_share(struct sup_dev *d);
-/* Threads of one more worker that may poll at once. A worker has them for its life. */
+#define BE_SPINNERS	2	/* threads of a worker that may poll: commands, kicks */
+/**
+ * be_share_spinners() - how many threads of one more worker may poll at once
+ * @cpus: processors of this domain; with one, polling keeps the guest's answer away
+ * @others: of all other workers, that may
+ *
+ * Return: with those of the others, fewer than there are processors.
+ */
+unsigned int be_share_spinners(long cpus, unsigned int others);
+/* The same of a device's worker, which has them for its life. */
 unsigned int be_sup_spinners(const struct sup *s);
 
 /* ---- net.c ---- */

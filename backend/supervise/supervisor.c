@@ -99,7 +99,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 	if (!d->guard)
 		be_log(NULL, BE_WARN, "worker %d of d%u/%u is not guarded (%s): if it dies the HCA may use doorbell pages again that the guest still has; detach and attach the device when it suits",
 		       (int)w->pid, d->domid, d->devid, strerror(errno));
-	s->all->ops->share(s->all, d->domid, d->devid, &d->share);
+	be_devices_share(s->all, d->domid, d->devid, &d->share);
 	be_cgroup_join(&s->cgroups, w->pid, d->share.pinned_mb);
 	be_log(NULL, BE_INFO, "adopted worker %d of d%u/%u", (int)w->pid,
 	       d->domid, d->devid);
@@ -107,7 +107,7 @@ static void sup_adopt(struct sup *s, struct sup_dev *d)
 
 static int sup_state(const struct sup *s, const struct sup_dev *d)
 {
-	return s->all->ops->state(s->all, d->domid, d->devid);
+	return be_devices_state(s->all, d->domid, d->devid);
 }
 
 /*
@@ -137,7 +137,7 @@ static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
 	sup_path(s, d, path, "lock");
 	left = be_run_left(path);
 	if (left && !share.ucontexts)
-		s->all->ops->share(s->all, d->domid, d->devid, &share);
+		be_devices_share(s->all, d->domid, d->devid, &share);
 	most = share.ucontexts * XENVHCA_UCONTEXT_UARS;
 	return left < most ? left : most;
 }
@@ -245,7 +245,7 @@ static void sup_serve(struct sup *s, struct sup_dev *d)
 			sup_remove(s, d);
 		return;
 	}
-	if (!s->all->ops->online(s->all, d->domid, d->devid)) {
+	if (!be_devices_online(s->all, d->domid, d->devid)) {
 		be_sup_no_share(d);
 		if (sup_state(s, d) == XenbusStateClosing)
 			be_sup_write_closed(s, d);

@@ -7,13 +7,9 @@
  * checked.
  */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "sysfs.h"
@@ -24,48 +20,14 @@
 
 const char *be_sysfs = "/sys/class";
 
-int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
-{
-	char path[512];
-	ssize_t r;
-	va_list ap;
-	int n, fd;
-
-	buf[0] = 0;
-	n = snprintf(path, sizeof(path), "%s/infiniband/%s/", be_sysfs, hca);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	va_start(ap, fmt);
-	vsnprintf(path + n, sizeof(path) - n, fmt, ap);
-	va_end(ap);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = read(fd, buf, size - 1);
-	if (r < 0) {
-		r = -errno;
-		close(fd);
-		return (int)r;
-	}
-	close(fd);
-	buf[r] = 0;
-	buf[strcspn(buf, "\n")] = 0;
-	return 0;
-}
-
 uint32_t be_helper_pages(void)
 {
-	char path[512], text[16] = "";
 	unsigned long n;
-	FILE *f;
+	char text[16];
 
-	snprintf(path, sizeof(path), "%s/../module/xen_vhca_helper/parameters/domain_pages",
-		 be_sysfs);
-	f = fopen(path, "re");
-	if (!f)
-		return XENVHCA_QUEUE_PAGES;
-	n = fgets(text, sizeof(text), f) ? strtoul(text, NULL, 10) : 0;
-	fclose(f);
+	vl_file_line(text, sizeof(text), "%s/../module/xen_vhca_helper/parameters/domain_pages",
+		     be_sysfs);
+	n = strtoul(text, NULL, 10);
 	return n && n <= UINT32_MAX ? (uint32_t)n : XENVHCA_QUEUE_PAGES;
 }
 

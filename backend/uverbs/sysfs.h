@@ -10,17 +10,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <xen/io/vhcaif.h>
+#include "file.h"
 
 extern const char *be_sysfs;		/* "/sys/class"; tests change it */
 
 /**
  * be_sysfs_read() - one attribute of an HCA, without its newline
- * @fmt: path below the HCA's directory
+ * @fmt: path below the HCA's directory, a string constant
  *
  * Return: 0 or -errno; @buf is a string in either case.
  */
-int be_sysfs_read(const char *hca, char *buf, size_t size, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+#define be_sysfs_read(hca, buf, size, fmt, ...)				\
+	vl_file_line(buf, size, "%s/infiniband/%s/" fmt, be_sysfs, hca, ##__VA_ARGS__)
 /**
  * be_sysfs_counters() - names of the counters in a folder of an HCA, sorted
  * @folder: "counters" or "hw_counters" of @port

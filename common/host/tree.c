@@ -24,10 +24,15 @@ static int fit(int n)
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-int host_tree_dir(char *path, const char *root, unsigned int domid,
-		  unsigned int devid)
+void host_tree_guest(char *path, const char *root, unsigned int domid)
 {
-	return fit(snprintf(path, PATH_MAX, "%s/%u/%u", root, domid, devid));
+	snprintf(path, PATH_MAX, "%s/%u", root, domid);
+}
+
+void host_tree_dir(char *path, const char *root, unsigned int domid,
+		   unsigned int devid)
+{
+	snprintf(path, PATH_MAX, "%s/%u/%u", root, domid, devid);
 }
 
 static int node_path(char *path, const char *dir, const char *node)
@@ -152,17 +157,16 @@ static int empty(const char *dir)
 int host_tree_remove(const char *root, unsigned int domid, unsigned int devid)
 {
 	char path[PATH_MAX];
-	int rc = host_tree_dir(path, root, domid, devid);
+	int rc;
 
-	if (rc)
-		return rc;
+	host_tree_dir(path, root, domid, devid);
 	/* First, because without a state there is no device. */
 	rc = host_tree_write(path, HOST_TREE_NODE_STATE, NULL);
 	if (!rc)
 		rc = empty(path);
 	if (!rc && rmdir(path) && errno != ENOENT)
 		rc = -errno;
-	*strrchr(path, '/') = '\0';
+	host_tree_guest(path, root, domid);
 	rmdir(path);		/* unless it has another device */
 	return rc;
 }

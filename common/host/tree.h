@@ -19,9 +19,10 @@
 #define HOST_TREE_NODE_FRONT	"frontend-state"
 #define HOST_TREE_NODE_NAME	"name"		/* of the guest */
 
-/* Directory of a device; path: PATH_MAX bytes. 0 or -ENAMETOOLONG. */
-int host_tree_dir(char *path, const char *root, unsigned int domid,
-		  unsigned int devid);
+/* Directories of a guest and of a device; path: PATH_MAX bytes, far more than any root has. */
+void host_tree_guest(char *path, const char *root, unsigned int domid);
+void host_tree_dir(char *path, const char *root, unsigned int domid,
+		   unsigned int devid);
 
 /**
  * host_tree_read() - value of a node as text

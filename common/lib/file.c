@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,4 +60,28 @@ int vl_file_clear(const char *path)
 const char *vl_file_why(int err)
 {
 	return err == EMEDIUMTYPE ? "no regular file: remove it" : strerror(err);
+}
+
+int vl_file_line(char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	ssize_t n;
+	va_list ap;
+	int fd, rc;
+
+	buf[0] = '\0';
+	va_start(ap, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	if (n < 0 || n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	rc = n < 0 ? -errno : 0;
+	close(fd);
+	buf[n < 0 ? 0 : n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return rc;
 }

@@ -30,4 +30,11 @@ int vl_file_clear(const char *path);
 /* Text for an errno of these functions: its meaning and the remedy. */
 const char *vl_file_why(int err);
 
+/*
+ * First line of a file that only root can write, as those of sysfs; fmt: its path. 0 or
+ * -errno; buf is a string in either case.
+ */
+int vl_file_line(char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 #endif

@@ -17,4 +17,12 @@
  */
 int vl_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *val);
 
+#define VL_BDF	13	/* "0000:00:05.0" with the NUL */
+
+/**
+ * vl_parse_bdf() - PCI address "DDDD:BB:DD.F", as sysfs names it
+ * @bdf: receives it, lower case; its characters are safe in a path
+ */
+int vl_parse_bdf(const char *s, char bdf[VL_BDF]);
+
 #endif

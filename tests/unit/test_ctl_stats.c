@@ -123,6 +123,9 @@ static void missing_counters_are_explained(void **state)
 	host_file("/5-0.stats", "{\"domid\":5,");
 	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
 	assert_non_null(strstr(err, "no JSON object"));
+	host_file("/5-0.stats", "[1]");
+	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
+	assert_non_null(strstr(err, "no JSON object"));
 	c.json = c.openmetrics = true;
 	assert_int_equal(stats(&c, NULL, NULL, &out, &err), CTL_USAGE);
 }

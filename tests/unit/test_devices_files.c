@@ -147,18 +147,18 @@ static void states_are_files(void **state)
 {
 	(void)state;
 	put(5, 0, "state", "4\n");
-	assert_int_equal(s->ops->state(s, 5, 0), XenbusStateConnected);
-	assert_int_equal(s->ops->state(s, 5, 1), XenbusStateUnknown);
-	assert_int_equal(s->ops->close(s, 5, 0), 0);
+	assert_int_equal(be_devices_state(s, 5, 0), XenbusStateConnected);
+	assert_int_equal(be_devices_state(s, 5, 1), XenbusStateUnknown);
+	assert_int_equal(be_devices_close(s, 5, 0), 0);
 	assert_string_equal(get(5, 0, "state"), "6");
-	assert_int_equal(s->ops->close(s, 5, 1), 0);
+	assert_int_equal(be_devices_close(s, 5, 1), 0);
 	assert_null(get(5, 1, "state"));	/* nothing is made */
-	assert_false(s->ops->online(s, 5, 0));
+	assert_false(be_devices_online(s, 5, 0));
 	put(5, 0, "online", "1");
-	assert_true(s->ops->online(s, 5, 0));
+	assert_true(be_devices_online(s, 5, 0));
 	put(5, 0, "online", "2");
-	assert_false(s->ops->online(s, 5, 0));
-	s->ops->refuse(s, 5, 0, "too many");
+	assert_false(be_devices_online(s, 5, 0));
+	assert_int_equal(s->ops->write(s, 5, 0, "broken", "too many"), 0);
 	assert_string_equal(get(5, 0, "broken"), "too many");
 }
 
@@ -172,8 +172,8 @@ static void mistakes_are_no_state(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put(5, 0, "state", bad[i]);
-		assert_true(s->ops->state(s, 5, 0) < 0);
-		assert_true(s->ops->close(s, 5, 0) < 0);
+		assert_true(be_devices_state(s, 5, 0) < 0);
+		assert_true(be_devices_close(s, 5, 0) < 0);
 	}
 	/* Nor what somebody's link leads to. */
 	put(5, 0, "other", "4");
@@ -182,7 +182,7 @@ static void mistakes_are_no_state(void **state)
 	snprintf(target, sizeof(target), "%s/5/0/other", root);
 	assert_int_equal(remove(path), 0);
 	assert_int_equal(symlink(target, path), 0);
-	assert_true(s->ops->state(s, 5, 0) < 0);
+	assert_true(be_devices_state(s, 5, 0) < 0);
 }
 
 static void limits_are_read(void **state)
@@ -196,15 +196,15 @@ static void limits_are_read(void **state)
 	put(5, 0, "max-ucontext", "70000");
 	put(5, 0, "port", "2");
 	put(5, 0, "ip", "192.0.2.7/24");
-	s->ops->share(s, 5, 0, &share);
+	be_devices_share(s, 5, 0, &share);
 	assert_string_equal(share.hca, "rxe0");
 	assert_int_equal(share.pinned_mb, 7);
 	assert_int_equal(share.ucontexts, XENVHCA_DEF_MAX_UCONTEXT);
-	s->ops->network(s, 5, 0, &net);
+	be_devices_network(s, 5, 0, &net);
 	assert_string_equal(net.ip, "192.0.2.7/24");
 	assert_string_equal(net.pkeys, "");
 	put(5, 0, "ip", "192.0.2.7\a");
-	s->ops->network(s, 5, 0, &net);
+	be_devices_network(s, 5, 0, &net);
 	assert_string_equal(net.ip, "");
 	assert_int_equal(net.port, 2);
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "number.h"
 #include "tools/doorbelld/facts.h"
 #include <xen/io/vhcaif.h>
 
@@ -271,14 +272,14 @@ static void names_have_one_form(void **state)
 		"1/answer", "slot",
 	};
 	uint64_t first, nr;
-	char bdf[DBA_BDF];
+	char bdf[VL_BDF];
 	unsigned int slot;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < COUNT(bad_bdf); i++)
-		assert_int_equal(dba_parse_bdf(bad_bdf[i], bdf), -EINVAL);
-	assert_int_equal(dba_parse_bdf("0000:0A:1f.7", bdf), 0);
+		assert_int_equal(vl_parse_bdf(bad_bdf[i], bdf), -EINVAL);
+	assert_int_equal(vl_parse_bdf("0000:0A:1f.7", bdf), 0);
 	assert_string_equal(bdf, "0000:0a:1f.7");
 	for (i = 0; i < COUNT(bad_slot); i++)
 		assert_int_equal(dba_parse_slot(bad_slot[i], &slot), -EINVAL);

@@ -151,14 +151,14 @@ static void an_error_ends_nothing(void **state)
 	keep(1, 6, BE_UNTIL_GUEST_ENDS);
 	fake_xs_break(EIO);
 	be_guard_check(&list, all);
-	assert_int_equal(all->ops->state(all, 5, 0), -EIO);
-	assert_int_equal(all->ops->close(all, 5, 0), -EIO);
+	assert_int_equal(be_devices_state(all, 5, 0), -EIO);
+	assert_int_equal(be_devices_close(all, 5, 0), -EIO);
 	fake_xs_break(0);
 	assert_true(held(0) && held(1));
 	state_is("nonsense");
 	assert_true(held(0));
-	assert_int_equal(all->ops->state(all, 5, 1), XenbusStateUnknown);
-	assert_int_equal(all->ops->close(all, 5, 1), 0);
+	assert_int_equal(be_devices_state(all, 5, 1), XenbusStateUnknown);
+	assert_int_equal(be_devices_close(all, 5, 1), 0);
 	state_is("2");
 	assert_false(held(0));
 }

@@ -113,9 +113,8 @@ static int add_dev(struct dba_agent *a, unsigned int guest, unsigned int devid,
 	d->log.rate = LOG_RATE;
 	d->log.depth_ns = LOG_BURST * VL_SEC_NS / LOG_RATE;
 	snprintf(d->token, sizeof(d->token), "%u/%u/%u", guest, devid, backend);
-	rc = xn_backend_dir(dir, backend, guest, devid);
-	if (!rc)
-		rc = xn_path(d->path, dir, XENVHCA_NODE_DOORBELL);
+	xn_backend_dir(dir, backend, guest, devid);
+	rc = xn_path(d->path, dir, XENVHCA_NODE_DOORBELL);
 	if (!rc)
 		rc = xn_watch(a->xs, d->path, d->token);
 	if (rc) {
@@ -139,14 +138,15 @@ static uint32_t allowed(struct dba_agent *a, unsigned int guest,
 	return n > 0 ? XENVHCA_UCONTEXT_UARS * (uint32_t)n : 0;
 }
 
-static void scan_guest(struct dba_agent *a, unsigned int guest)
+static int scan_guest(unsigned int guest, void *arg)
 {
 	char dir[XN_PATH_MAX], **names = NULL;
+	struct dba_agent *a = arg;
 	struct dba_dev *d;
 	uint64_t devid = 0;
 	int i, n, backend, rc;
 
-	snprintf(dir, sizeof(dir), "/libxl/%u/device/" XN_KIND, guest);
+	xn_libxl_guest(dir, guest);
 	n = xn_list(a->xs, XBT_NULL, dir, &names);
 	a->rescan |= n < 0;
 	a->table.allowed[guest] = 0;
@@ -174,6 +174,7 @@ static void scan_guest(struct dba_agent *a, unsigned int guest)
 		a->rescan = true;
 	}
 	free(names);
+	return 0;
 }
 
 static void remove_unseen(struct dba_agent *a)
@@ -194,6 +195,15 @@ static void remove_unseen(struct dba_agent *a)
 	}
 }
 
+/* An error is no proof that a device is gone. */
+static void scan_end(struct dba_agent *a)
+{
+	if (a->rescan)
+		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
+	else
+		remove_unseen(a);
+}
+
 static void unsee(struct dba_agent *a, unsigned int guest)
 {
 	struct dba_dev *d;
@@ -205,25 +215,15 @@ static void unsee(struct dba_agent *a, unsigned int guest)
 
 static void scan(struct dba_agent *a)
 {
-	char **names = NULL;
-	uint64_t id = 0;
-	int i, n;
+	int rc;
 
-	n = xn_list(a->xs, XBT_NULL, "/libxl", &names);
-	if (n < 0)
-		dba_log(LOG_ERR, "cannot read /libxl: %s", strerror(-n));
-	a->rescan = n < 0;
+	a->rescan = false;
 	unsee(a, EVERY_GUEST);
-	for (i = 0; i < n; i++)
-		if (!vl_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
-				  &id))
-			scan_guest(a, (unsigned int)id);
-	free(names);
-	/* An error is no proof that a device is gone. */
-	if (a->rescan)
-		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
-	else
-		remove_unseen(a);
+	rc = xn_each(a->xs, XN_LIBXL, XN_MAX_DOMID, scan_guest, a);
+	if (rc)
+		dba_log(LOG_ERR, "cannot read " XN_LIBXL ": %s", strerror(-rc));
+	a->rescan |= rc != 0;
+	scan_end(a);
 }
 
 /* Only the guests whose devices may have changed. */
@@ -233,12 +233,9 @@ static void scan_stale(struct dba_agent *a)
 
 	for (i = 0; i < a->n_stale; i++) {
 		unsee(a, a->stale[i]);
-		scan_guest(a, a->stale[i]);
+		scan_guest(a->stale[i], a);
 	}
-	if (a->rescan)
-		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
-	else
-		remove_unseen(a);
+	scan_end(a);
 }
 
 /* ---- what is mapped already ---- */

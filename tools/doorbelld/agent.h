@@ -26,7 +26,6 @@ struct dba_domain {
 
 struct dba_batch;
 struct dba_dev;
-struct dba_turn;
 
 struct dba_agent {
 	struct xs_handle *xs;
@@ -39,8 +38,7 @@ struct dba_agent {
 	void *ctx;			/* of domain() */
 	struct dba_table table;
 	struct dba_dev *devs;
-	struct dba_turn *turns, **turns_end;	/* requests of this pass */
-	struct dba_batch *batches;	/* and the lists that they are in */
+	struct dba_batch *batches;	/* the lists whose requests this pass has */
 	bool rescan, recheck;		/* everything */
 	unsigned int stale[DBA_STALE];	/* or these guests only */
 	unsigned int n_stale;

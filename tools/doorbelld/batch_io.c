@@ -46,7 +46,7 @@ static int read_batch(struct dba_agent *a, struct dba_dev *d,
 
 struct dba_batch *dba_batch_begin(struct dba_agent *a, struct dba_dev *d)
 {
-	struct dba_batch *b = calloc(1, sizeof(*b));
+	struct dba_batch *b = calloc(1, sizeof(*b)), **end = &a->batches;
 	int rc = b ? read_batch(a, d, b) : -ENOMEM;
 
 	if (rc == -ENOENT)
@@ -55,8 +55,9 @@ struct dba_batch *dba_batch_begin(struct dba_agent *a, struct dba_dev *d)
 		if (b->refused)
 			dba_log_refused(d, DBA_NO_SLOT, DBA_SYNTAX, 0, "...");
 		b->d = d;
-		b->next = a->batches;
-		a->batches = b;
+		while (*end)
+			end = &(*end)->next;
+		*end = b;
 		return b;
 	}
 	free(b);

@@ -105,24 +105,6 @@ int dba_parse_slot(const char *s, unsigned int *slot)
 	return 0;
 }
 
-int dba_parse_bdf(const char *s, char bdf[DBA_BDF])
-{
-	static const char form[DBA_BDF] = "xxxx:xx:xx.7";
-	size_t i;
-
-	if (strlen(s) != DBA_BDF - 1)
-		return -EINVAL;
-	for (i = 0; i < DBA_BDF - 1; i++) {
-		if (form[i] == 'x' ? !isxdigit((unsigned char)s[i]) :
-		    form[i] == '7' ? s[i] < '0' || s[i] > '7' :
-		    s[i] != form[i])
-			return -EINVAL;
-		bdf[i] = (char)tolower((unsigned char)s[i]);
-	}
-	bdf[i] = '\0';
-	return 0;
-}
-
 int dba_parse_resource(const char *text, struct dba_bytes bar[DBA_BARS])
 {
 	uint64_t v[3];
@@ -260,7 +242,7 @@ void dba_read_sysfs(const char *root, const char *bdf, struct dba_hca *hca)
 /* Is bdf one of the devices that the toolstack passed through in dir? */
 static bool has_device(struct xs_handle *xs, const char *dir, const char *bdf)
 {
-	char value[XN_VALUE_MAX], other[DBA_BDF], **names = NULL;
+	char value[XN_VALUE_MAX], other[VL_BDF], **names = NULL;
 	bool found = false;
 	int i, n;
 
@@ -269,7 +251,7 @@ static bool has_device(struct xs_handle *xs, const char *dir, const char *bdf)
 		found = !strncmp(names[i], "dev-", 4) &&
 			!xn_read_str(xs, XBT_NULL, dir, names[i], value,
 				     sizeof(value)) &&
-			!dba_parse_bdf(value, other) && !strcmp(other, bdf);
+			!vl_parse_bdf(value, other) && !strcmp(other, bdf);
 	free(names);
 	return found;
 }
@@ -312,7 +294,7 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 	for (i = 0; i < n; i++) {
 		if (!domain_has(xs, dir, names[i], bdf))
 			continue;
-		known = !vl_parse_u64(names[i], 0, XN_FIRST_RESERVED_DOMID - 1,
+		known = !vl_parse_u64(names[i], 0, XN_MAX_DOMID,
 				      &id);
 		if (known && !xn_domain_alive(xs, (unsigned int)id)) {
 			if (!found)
@@ -328,26 +310,20 @@ static int read_owner(struct xs_handle *xs, unsigned int own, const char *bdf,
 	return n < 0 ? n : 0;
 }
 
-static void libxl_dir(char *path, unsigned int guest, unsigned int devid)
-{
-	snprintf(path, XN_PATH_MAX, "/libxl/%u/device/" XN_KIND "/%u", guest,
-		 devid);
-}
-
 void dba_read_hca(struct xs_handle *xs, const char *sysfs, unsigned int own,
 		  unsigned int guest, unsigned int devid, struct dba_hca *hca)
 {
-	char dir[XN_PATH_MAX], value[XN_VALUE_MAX], bdf[DBA_BDF];
+	char dir[XN_PATH_MAX], value[XN_VALUE_MAX], bdf[VL_BDF];
 	int rc;
 
 	memset(hca, 0, sizeof(*hca));
 	hca->owner = -1;
-	libxl_dir(dir, guest, devid);
+	xn_libxl_dir(dir, guest, devid);
 	rc = xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_PCI, value,
 			 sizeof(value));
 	if (rc && rc != -ENOENT && rc != -EINVAL && rc != -E2BIG)
 		hca->error = rc;
-	if (rc || dba_parse_bdf(value, bdf))
+	if (rc || vl_parse_bdf(value, bdf))
 		return;
 	dba_read_sysfs(sysfs, bdf, hca);
 	rc = read_owner(xs, own, bdf, &hca->owner);
@@ -362,16 +338,14 @@ int dba_read_backend(struct xs_handle *xs, unsigned int guest,
 	unsigned int backend;
 	int rc;
 
-	libxl_dir(dir, guest, devid);
+	xn_libxl_dir(dir, guest, devid);
 	rc = xn_read_str(xs, XBT_NULL, dir, "backend", value, sizeof(value));
 	if (rc)
 		return rc;
-	if (sscanf(value, "/local/domain/%5u/", &backend) != 1 ||
-	    backend >= XN_FIRST_RESERVED_DOMID ||
-	    xn_backend_dir(want, backend, guest, devid) ||
-	    strcmp(want, value))
+	if (sscanf(value, "/local/domain/%5u/", &backend) != 1 || backend > XN_MAX_DOMID)
 		return -EINVAL;
-	return (int)backend;
+	xn_backend_dir(want, backend, guest, devid);
+	return strcmp(want, value) ? -EINVAL : (int)backend;
 }
 
 int dba_read_ucontexts(struct xs_handle *xs, unsigned int guest,
@@ -381,7 +355,7 @@ int dba_read_ucontexts(struct xs_handle *xs, unsigned int guest,
 	uint32_t v = 0;
 	int rc;
 
-	libxl_dir(dir, guest, devid);
+	xn_libxl_dir(dir, guest, devid);
 	rc = xn_read_u32_def(xs, XBT_NULL, dir, XENVHCA_NODE_MAX_UCONTEXT, 1,
 			     XENVHCA_MAX_OBJECTS, 0, &v);
 	return rc ? rc : (int)v;
@@ -392,9 +366,8 @@ void dba_read_window(struct xs_handle *xs, unsigned int guest,
 {
 	char dir[XN_PATH_MAX], value[XN_VALUE_MAX];
 
-	*first = *nr = 0;
-	if (xn_frontend_dir(dir, guest, devid) ||
-	    xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_WINDOW, value,
+	xn_frontend_dir(dir, guest, devid);
+	if (xn_read_str(xs, XBT_NULL, dir, XENVHCA_NODE_DOORBELL_WINDOW, value,
 			sizeof(value)) ||
 	    dba_parse_window(value, first, nr))
 		*first = *nr = 0;

@@ -13,7 +13,6 @@
 #include "xenstore/scan.h"
 
 #define DBA_SYSFS	"/sys/bus/pci/devices"
-#define DBA_BDF		13	/* "0000:00:05.0" with the NUL */
 
 struct dba_request {
 	bool map;		/* else unmap */
@@ -28,12 +27,6 @@ int dba_parse_window(const char *s, uint64_t *first, uint64_t *nr);
 
 /* Is s a slot? The plain number below XENVHCA_DOORBELL_SLOTS. */
 int dba_parse_slot(const char *s, unsigned int *slot);
-
-/**
- * dba_parse_bdf() - PCI address "DDDD:BB:DD.F", as sysfs names it
- * @bdf: receives it, lower case; its characters are safe in a path
- */
-int dba_parse_bdf(const char *s, char bdf[DBA_BDF]);
 
 /* The sysfs file "resource": the six BARs, memory only. -EINVAL. */
 int dba_parse_resource(const char *text, struct dba_bytes bar[DBA_BARS]);

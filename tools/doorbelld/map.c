@@ -39,21 +39,26 @@ static unsigned int gfn_head(unsigned int guest, uint64_t gfn)
 	return head_of(guest, gfn);
 }
 
-static struct dba_map **slots_of(struct dba_table *t, const struct dba_map *m)
+static struct dba_map **head(struct dba_table *t, const struct dba_map *m, int by)
 {
-	return &t->slots[slot_head(m->guest, m->devid, m->backend, m->slot)];
+	unsigned int i = by == DBA_BY_SLOT ?
+			 slot_head(m->guest, m->devid, m->backend, m->slot) :
+			 by == DBA_BY_FRAME ? frame_head(m->mfn) :
+			 gfn_head(m->guest, m->gfn);
+
+	return &t->heads[by][i];
 }
 
 static void link_map(struct dba_table *t, struct dba_map *m)
 {
-	struct dba_map **slot = slots_of(t, m);
-	struct dba_map **frame = &t->frames[frame_head(m->mfn)];
-	struct dba_map **gfn = &t->gfns[gfn_head(m->guest, m->gfn)];
+	struct dba_map **p;
+	int by;
 
-	m->of_slot = *slot;
-	m->of_frame = *frame;
-	m->of_gfn = *gfn;
-	*slot = *frame = *gfn = m;
+	for (by = 0; by < DBA_CHAINS; by++) {
+		p = head(t, m, by);
+		m->chain[by] = *p;
+		*p = m;
+	}
 	m->prev = NULL;
 	m->next = t->maps;
 	if (m->next)
@@ -67,16 +72,13 @@ static void link_map(struct dba_table *t, struct dba_map *m)
 static void unlink_map(struct dba_table *t, struct dba_map *m)
 {
 	struct dba_map **p;
+	int by;
 
-	for (p = slots_of(t, m); *p != m;)
-		p = &(*p)->of_slot;
-	*p = m->of_slot;
-	for (p = &t->frames[frame_head(m->mfn)]; *p != m;)
-		p = &(*p)->of_frame;
-	*p = m->of_frame;
-	for (p = &t->gfns[gfn_head(m->guest, m->gfn)]; *p != m;)
-		p = &(*p)->of_gfn;
-	*p = m->of_gfn;
+	for (by = 0; by < DBA_CHAINS; by++) {
+		for (p = head(t, m, by); *p != m;)
+			p = &(*p)->chain[by];
+		*p = m->chain[by];
+	}
 	if (m->next)
 		m->next->prev = m->prev;
 	if (m->prev)
@@ -100,11 +102,11 @@ struct dba_map *dba_map_find(const struct dba_table *t, unsigned int guest,
 			     unsigned int devid, unsigned int backend,
 			     unsigned int slot)
 {
-	struct dba_map *m = t->slots[slot_head(guest, devid, backend, slot)];
+	struct dba_map *m = t->heads[DBA_BY_SLOT][slot_head(guest, devid, backend, slot)];
 
 	while (m && (m->held || m->guest != guest || m->devid != devid ||
 		     m->backend != backend || m->slot != slot))
-		m = m->of_slot;
+		m = m->chain[DBA_BY_SLOT];
 	return m;
 }
 
@@ -140,17 +142,17 @@ void dba_map_free(struct dba_table *t)
 static struct dba_map *held_for(struct dba_map *m, const struct dba_map *by)
 {
 	while (m && (!m->held || m->guest != by->guest || m->mfn != by->mfn))
-		m = m->of_frame;
+		m = m->chain[DBA_BY_FRAME];
 	return m;
 }
 
 /* Removes entries that were held for the guest; the new entry replaces them. */
 static void drop_held(struct dba_table *t, const struct dba_map *by)
 {
-	struct dba_map *m = t->frames[frame_head(by->mfn)], *next;
+	struct dba_map *m = t->heads[DBA_BY_FRAME][frame_head(by->mfn)], *next;
 
 	while ((m = held_for(m, by))) {
-		next = m->of_frame;
+		next = m->chain[DBA_BY_FRAME];
 		dba_map_drop(t, m);
 		m = next;
 	}
@@ -159,10 +161,10 @@ static void drop_held(struct dba_table *t, const struct dba_map *by)
 /* Has the guest reached its limit, without entries that the new one replaces? */
 static bool guest_full(const struct dba_table *t, const struct dba_map *want)
 {
-	struct dba_map *m = held_for(t->frames[frame_head(want->mfn)], want);
+	struct dba_map *m = held_for(t->heads[DBA_BY_FRAME][frame_head(want->mfn)], want);
 	uint32_t n = t->of_guest[want->guest], may = t->allowed[want->guest];
 
-	for (; m; m = held_for(m->of_frame, want))
+	for (; m; m = held_for(m->chain[DBA_BY_FRAME], want))
 		n--;
 	return n >= (may > DBA_GUEST_MAPS ? may : DBA_GUEST_MAPS);
 }
@@ -331,10 +333,10 @@ static size_t collect(const struct dba_table *t, unsigned int guest,
 	const struct dba_map *m;
 	size_t n = 0;
 
-	for (m = t->frames[frame_head(req->mfn)]; m; m = m->of_frame)
+	for (m = t->heads[DBA_BY_FRAME][frame_head(req->mfn)]; m; m = m->chain[DBA_BY_FRAME])
 		if (m->mfn == req->mfn)
 			add_live(live, &n, m);
-	for (m = t->gfns[gfn_head(guest, req->gfn)]; m; m = m->of_gfn)
+	for (m = t->heads[DBA_BY_GFN][gfn_head(guest, req->gfn)]; m; m = m->chain[DBA_BY_GFN])
 		if (m->guest == guest && m->translated &&
 		    m->gfn == req->gfn && m->mfn != req->mfn)
 			add_live(live, &n, m);

@@ -30,9 +30,12 @@ struct dba_line {
 	char text[DBA_LINE];
 };
 
+/* What mappings are looked up by, each with a hash of its own. */
+enum { DBA_BY_SLOT, DBA_BY_FRAME, DBA_BY_GFN, DBA_CHAINS };
+
 struct dba_map {
 	struct dba_map *next, *prev;
-	struct dba_map *of_slot, *of_frame, *of_gfn;	/* next with the same hash */
+	struct dba_map *chain[DBA_CHAINS];	/* next with the same hash */
 	unsigned int guest, devid, backend, slot;
 	uint64_t mfn, gfn, nr;
 	bool translated;	/* also mapped at gfn, not only permitted */
@@ -56,7 +59,7 @@ struct dba_table {
 	const struct dba_ops *ops;
 	void *ctx;
 	struct dba_map *maps;
-	struct dba_map *slots[DBA_HEADS], *frames[DBA_HEADS], *gfns[DBA_HEADS];
+	struct dba_map *heads[DBA_CHAINS][DBA_HEADS];
 	size_t n;
 	uint32_t of_guest[DBA_DOMAINS];	/* how many of n are that guest's */
 	uint32_t allowed[DBA_DOMAINS];	/* if that is more than DBA_GUEST_MAPS */

@@ -92,10 +92,10 @@ void dba_serve(struct dba_agent *a, struct dba_dev *d)
 	for (i = 0; i < b->n; i++) {
 		if (b->e[i].answer)
 			continue;
-		if ((begun++ && !one_more(a, d, &n, most)) ||
-		    dba_turn_entry(a, d, b, &b->e[i])) {
+		if (begun++ && !one_more(a, d, &n, most)) {
 			d->asked = true;
 			return;
 		}
+		dba_turn_entry(a, b, &b->e[i]);
 	}
 }

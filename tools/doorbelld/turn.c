@@ -32,18 +32,6 @@ void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
 		dba_reason_text(r), err ? ": " : "", err ? strerror(-err) : "");
 }
 
-/* A request of this pass. It is answered when its result is on file. */
-struct dba_turn {
-	struct dba_turn *next;
-	struct dba_dev *d;
-	struct dba_entry *entry;
-	bool map;
-	bool noted;			/* to be done, if it is still there: */
-	uint64_t mfn;
-	enum dba_reason r;
-	int err;
-};
-
 static void read_known(struct dba_agent *a, const struct dba_dev *d,
 		       struct dba_known *k)
 {
@@ -84,16 +72,16 @@ static enum dba_reason check_map(struct dba_agent *a, const struct dba_dev *d,
 }
 
 /* Noted requests are executed when they are in the state file. */
-static enum dba_reason note_map(struct dba_agent *a, struct dba_turn *t,
-				const struct dba_req *req, struct dba_known *k)
+static enum dba_reason note_map(struct dba_agent *a, struct dba_batch *b,
+				struct dba_entry *e, const struct dba_req *req)
 {
-	const struct dba_dev *d = t->d;
-	const unsigned int slot = t->entry->slot;
+	const struct dba_dev *d = b->d;
 	const struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
-					       d->backend, slot);
+					       d->backend, e->slot);
+	struct dba_known *k = &b->known;
 	struct dba_map *noted;
 	struct dba_map want = { .guest = d->guest, .devid = d->devid,
-				.backend = d->backend, .slot = slot,
+				.backend = d->backend, .slot = e->slot,
 				.mfn = req->mfn, .gfn = req->gfn,
 				.nr = req->nr };
 	enum dba_reason r;
@@ -106,7 +94,7 @@ static enum dba_reason note_map(struct dba_agent *a, struct dba_turn *t,
 		return DBA_SLOT_BUSY;
 	if (!k->read)
 		read_known(a, d, k);
-	t->err = k->err;
+	e->err = k->err;
 	if (k->r)
 		return k->r;
 	want.translated = k->dom.translated;
@@ -114,48 +102,44 @@ static enum dba_reason note_map(struct dba_agent *a, struct dba_turn *t,
 	r = check_map(a, d, req, k);
 	if (!r)
 		r = dba_map_note(&a->table, &want, &noted);
-	t->noted = !r;
-	t->mfn = req->mfn;
+	e->noted = !r;
+	e->mfn = req->mfn;
 	return r;
 }
 
 /* Unmaps at once: on file the frame may be the guest's a little longer. */
-static enum dba_reason do_request(struct dba_agent *a, struct dba_turn *t,
-				  struct dba_known *k)
+static enum dba_reason do_request(struct dba_agent *a, struct dba_batch *b,
+				  struct dba_entry *e)
 {
-	struct dba_dev *d = t->d;
+	struct dba_dev *d = b->d;
 	struct dba_request req;
 	enum dba_reason r;
 
-	if (dba_parse_request(t->entry->request, &req))
+	if (dba_parse_request(e->request, &req))
 		return DBA_SYNTAX;
-	if (t->entry->slot == DBA_NO_SLOT)
+	if (e->slot == DBA_NO_SLOT)
 		return DBA_SLOT;
-	t->map = req.map;
-	if (t->entry->slot == DBA_ALL) {
+	e->map = req.map;
+	if (e->slot == DBA_ALL) {
 		if (req.map)
 			return DBA_SYNTAX;
-		t->err = dba_unmap_all(a, d, "its backend starts anew");
-		return t->err ? DBA_HYPERCALL : DBA_OK;
+		e->err = dba_unmap_all(a, d, "its backend starts anew");
+		return e->err ? DBA_HYPERCALL : DBA_OK;
 	}
 	if (req.map)
-		return note_map(a, t, &req.req, k);
-	r = dba_map_del(&a->table, d->guest, d->devid, d->backend, t->entry->slot,
-			&t->err);
+		return note_map(a, b, e, &req.req);
+	r = dba_map_del(&a->table, d->guest, d->devid, d->backend, e->slot, &e->err);
 	return r == DBA_NOT_MAPPED ? DBA_OK : r;	/* as asked for */
 }
 
-static void answer(struct dba_turn *t)
+static void answer(struct dba_dev *d, struct dba_entry *e)
 {
-	struct dba_dev *d = t->d;
-	struct dba_entry *e = t->entry;
-
-	if (t->r) {
-		dba_log_refused(d, e->slot, t->r, t->err, e->request);
+	if (e->r) {
+		dba_log_refused(d, e->slot, e->r, e->err, e->request);
 		snprintf(e->own, sizeof(e->own), XENVHCA_DOORBELL_REFUSED " %s",
-			 dba_reason_text(t->r));
+			 dba_reason_text(e->r));
 	} else {
-		snprintf(e->own, sizeof(e->own), "%s", t->map ?
+		snprintf(e->own, sizeof(e->own), "%s", e->map ?
 			 XENVHCA_DOORBELL_MAPPED : XENVHCA_DOORBELL_UNMAPPED);
 		dba_log(LOG_DEBUG, "d%u/%u: slot %u: \"%s\": %s", d->guest,
 			d->devid, e->slot, e->request, e->own);
@@ -163,74 +147,45 @@ static void answer(struct dba_turn *t)
 	e->answer = e->own;
 }
 
-static void turn_add(struct dba_agent *a, struct dba_turn *t)
+void dba_turn_entry(struct dba_agent *a, struct dba_batch *b, struct dba_entry *e)
 {
-	if (!a->turns)
-		a->turns_end = &a->turns;
-	*a->turns_end = t;
-	a->turns_end = &t->next;
+	e->begun = true;
+	e->r = do_request(a, b, e);
 }
 
-int dba_turn_entry(struct dba_agent *a, struct dba_dev *d, struct dba_batch *b,
-		   struct dba_entry *e)
+/* Executes a noted request. @err: of the write of the state file. */
+static void do_noted(struct dba_agent *a, const struct dba_dev *d, struct dba_entry *e,
+		     int err)
 {
-	struct dba_turn *t = calloc(1, sizeof(*t));
+	struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid, d->backend,
+					 e->slot);
 
-	if (!t) {
-		dba_timer(a, vl_now_ns() + DBA_RETRY_NS);
-		return -ENOMEM;
-	}
-	t->d = d;
-	t->entry = e;
-	t->r = do_request(a, t, &b->known);
-	turn_add(a, t);
-	return 0;
-}
-
-/* The mapping that t noted; NULL: a later request of the same pass ended it. */
-static struct dba_map *noted_by(struct dba_agent *a, const struct dba_turn *t)
-{
-	const struct dba_dev *d = t->d;
-	struct dba_map *m = dba_map_find(&a->table, d->guest, d->devid,
-					 d->backend, t->entry->slot);
-
-	return m && m->noted && m->mfn == t->mfn ? m : NULL;
-}
-
-/* Executes all noted requests, after one write of the state file. */
-static void do_noted(struct dba_agent *a)
-{
-	int err = dba_map_save(&a->table);
-	struct dba_turn *t;
-	struct dba_map *m;
-
-	for (t = a->turns; t; t = t->next) {
-		if (!t->noted)
-			continue;
-		m = noted_by(a, t);
-		if (!m) {
-			t->r = DBA_NOT_MAPPED;
-		} else if (!err) {
-			t->r = dba_map_do(&a->table, m, &t->err);
-		} else {
-			dba_map_drop(&a->table, m);
-			t->r = DBA_STATE_FILE;
-			t->err = err;
-		}
+	if (!m || !m->noted || m->mfn != e->mfn) {
+		e->r = DBA_NOT_MAPPED;	/* a later request of this pass ended it */
+	} else if (!err) {
+		e->r = dba_map_do(&a->table, m, &e->err);
+	} else {
+		dba_map_drop(&a->table, m);
+		e->r = DBA_STATE_FILE;
+		e->err = err;
 	}
 }
 
 void dba_turns_end(struct dba_agent *a)
 {
-	struct dba_turn *t;
+	int err = dba_map_save(&a->table);
+	struct dba_batch *b;
+	unsigned int i;
 
-	do_noted(a);
+	for (b = a->batches; b; b = b->next)
+		for (i = 0; i < b->n; i++)
+			if (b->e[i].noted)
+				do_noted(a, b->d, &b->e[i], err);
 	/* At worst the file has a mapping as in transit: a restart undoes it. */
 	dba_map_save(&a->table);
-	while ((t = a->turns)) {
-		a->turns = t->next;
-		answer(t);
-		free(t);
-	}
+	for (b = a->batches; b; b = b->next)
+		for (i = 0; i < b->n; i++)
+			if (b->e[i].begun)
+				answer(b->d, &b->e[i]);
 	dba_batches_end(a);
 }

@@ -39,10 +39,8 @@ int dba_unmap_all(struct dba_agent *a, const struct dba_dev *d, const char *why)
 void dba_serve(struct dba_agent *a, struct dba_dev *d);
 
 /* ---- turn.c ---- */
-/* An entry of a batch, which lives until the turns end, becomes one of a->turns.
- * 0, -ENOMEM: later. */
-int dba_turn_entry(struct dba_agent *a, struct dba_dev *d, struct dba_batch *b,
-		   struct dba_entry *e);
+/* Checks an entry of a batch; notes a mapping, does an unmapping. */
+void dba_turn_entry(struct dba_agent *a, struct dba_batch *b, struct dba_entry *e);
 /* Execute all noted requests, and answer. */
 void dba_turns_end(struct dba_agent *a);
 /* A line that another domain can cause. */

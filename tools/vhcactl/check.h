@@ -19,6 +19,8 @@ struct check {
 	bool control;			/* this is the control domain */
 	bool pv;
 	int own;			/* domain id, -errno */
+	struct ctl_dev *devs;		/* devices that this domain can see */
+	int n_devs;
 	int n_hca, n_hw;		/* RDMA devices; those with a PCI address */
 	const char *info;		/* of xl info; NULL: not available */
 };
@@ -45,6 +47,9 @@ uint32_t check_param(const char *cmdline, const char *word, uint32_t def);
 bool check_dom0_mem_fixed(const char *cmdline);
 /* Does a process hold the flock of this file (not below c->root)? */
 bool check_locked(const struct check *k, const char *path);
+
+/* Is this domain the backend of the device? */
+bool check_mine(const struct check *k, const struct ctl_dev *d);
 
 /* --maptrack-frames of the running daemon, else its default. */
 uint32_t check_told_frames(const struct check *k);

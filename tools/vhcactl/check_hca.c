@@ -41,43 +41,31 @@ static void describe(struct check *k, const char *hca, char *text, size_t size)
 	snprintf(text, size, "%s %s", driver, bdf);
 }
 
-struct trusted {
-	const struct check *k;
-	const char *hca;
-	unsigned int n;
-};
-
-/* A device of this HCA whose guest may have memory windows. */
-static int add_trusted(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	char hca[XENVHCA_NAME_LEN] = "";
-	struct trusted *t = arg;
-	uint32_t v = 0;
-
-	if (d->backend != (unsigned int)t->k->own ||
-	    xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA, hca, sizeof(hca)) ||
-	    strcmp(hca, t->hca))
-		return CTL_OK;
-	xn_read_u32_def(c->xs, XBT_NULL, d->be, XENVHCA_NODE_TRUSTED, 0, 1, 0, &v);
-	t->n += v;
-	return CTL_OK;
-}
-
 /* docs/design/threat-model.md: a guest with windows of Soft-RoCE can crash this kernel. */
 static void check_windows(struct check *k, const char *hca)
 {
-	struct trusted t = { .k = k, .hca = hca };
-	char name[NAME_MAX + 12];
+	char name[NAME_MAX + 12], of[XENVHCA_NAME_LEN];
+	const struct ctl_dev *d;
+	unsigned int n = 0;
+	uint32_t trusted;
 
-	if (k->own >= 0)
-		ctl_dev_each(k->c, -1, add_trusted, &t);
+	for (d = k->devs; d < k->devs + k->n_devs; d++) {
+		if (!check_mine(k, d) || xn_read_str(k->c->xs, XBT_NULL, d->be,
+						     XENVHCA_NODE_HCA, of, sizeof(of)) ||
+		    strcmp(of, hca))
+			continue;
+		trusted = 0;
+		xn_read_u32_def(k->c->xs, XBT_NULL, d->be, XENVHCA_NODE_TRUSTED, 0, 1, 0,
+				&trusted);
+		n += trusted;
+	}
 	snprintf(name, sizeof(name), "windows %s", hca);
-	if (!t.n)
+	if (!n)
 		check_ok(k, name, "no memory windows for guests, no device is trusted=1");
 	else
 		check_say(k, CHECK_WARN, name, "attach without trusted=1 what needs none",
 			  "no memory windows for guests but those of %u devices with trusted=1, which can end the kernel of this domain",
-			  t.n);
+			  n);
 }
 
 static void check_kernel(struct check *k, const char *hca)
@@ -133,18 +121,13 @@ static int not_hidden(const struct dirent *e)
 	return e->d_name[0] != '.';
 }
 
-/* Is another domain the backend of a device? Then 1. */
-static int elsewhere(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	const struct check *k = arg;
-
-	(void)c;
-	return d->backend != (unsigned int)k->own;
-}
-
 static void no_hca(struct check *k)
 {
-	if (k->own >= 0 && ctl_dev_each(k->c, -1, elsewhere, k) == 1)
+	const struct ctl_dev *d = k->devs;
+
+	while (d < k->devs + k->n_devs && check_mine(k, d))
+		d++;
+	if (d < k->devs + k->n_devs)
 		check_ok(k, "hca", "none here: run vhcactl check in the driver domain, too");
 	else
 		check_say(k, CHECK_WARN, "hca",
@@ -169,14 +152,13 @@ void check_hcas(struct check *k)
 		no_hca(k);
 }
 
-static void doorbells(struct ctl *c, const char *bdf, void *arg)
+static void doorbells(struct check *k, const char *bdf)
 {
-	struct check *k = arg;
 	struct ctl_uars u;
 	char name[32];
 
 	snprintf(name, sizeof(name), "doorbells %s", bdf);
-	ctl_uars(c, bdf, &u);
+	ctl_uars(k->c, bdf, &u);
 	if (!u.have)
 		check_ok(k, name,
 			 "guests may take %" PRIu64 "; how many it has is not visible here", u.may);
@@ -191,8 +173,19 @@ static void doorbells(struct ctl *c, const char *bdf, void *arg)
 /* docs/design/threat-model.md: UARs are an HCA's scarcest resource. */
 void check_doorbells(struct check *k)
 {
-	if (k->control && k->own >= 0)
-		ctl_uars_each(k->c, doorbells, k);
+	const struct ctl_dev *d, *o;
+	char bdf[CTL_BDF], of[CTL_BDF];
+
+	for (d = k->devs; k->control && d < k->devs + k->n_devs; d++) {
+		if (!ctl_pci_recorded(k->c, d, bdf))
+			continue;
+		/* The first device of an HCA represents it. */
+		for (o = k->devs; o < d; o++)
+			if (ctl_pci_recorded(k->c, o, of) && !strcmp(of, bdf))
+				break;
+		if (o == d)
+			doorbells(k, bdf);
+	}
 }
 
 /* docs/guide/install.md: ib_umem and swiotlb-xen lose data without it. */

@@ -140,25 +140,19 @@ void check_daemon(struct check *k)
 			  "not running: no device of this domain connects");
 }
 
-/* Is there a device whose HCA has doorbell pages? Then 1. */
-static int has_pci(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	(void)arg;
-	return xn_exists(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI);
-}
-
 void check_agent(struct check *k)
 {
 	static const char name[] = "xen-vhca-doorbelld";
-	char path[PATH_MAX];
-	bool needed;
+	const struct ctl_dev *d;
+	char path[PATH_MAX], bdf[CTL_BDF];
+	bool needed = k->n_hw;
 
 	if (!k->control) {
 		check_ok(k, name, "runs in the control domain: vhcactl check there");
 		return;
 	}
-	needed = k->n_hw ||
-		 (k->own >= 0 && ctl_dev_each(k->c, -1, has_pci, NULL) == 1);
+	for (d = k->devs; d < k->devs + k->n_devs; d++)
+		needed |= ctl_pci_recorded(k->c, d, bdf);
 	snprintf(path, sizeof(path), "%s/lock", k->c->agent_dir);
 	if (check_locked(k, path))
 		check_ok(k, name, "running");
@@ -191,24 +185,20 @@ void check_gntdev(struct check *k)
 }
 
 /* Memory that the devices of this domain may pin, and the largest of one device. */
-struct pinned {
-	unsigned int own;
-	uint64_t sum_mb, most_mb;
-};
-
-static int add_pinned(struct ctl *c, const struct ctl_dev *d, void *arg)
+static void pinned(const struct check *k, uint64_t *sum_mb, uint64_t *most_mb)
 {
 	const struct ctl_key *key = &ctl_keys[CTL_MAX_PINNED_MB];
-	struct pinned *p = arg;
-	uint32_t v = key->def;
+	const struct ctl_dev *d;
+	uint32_t v;
 
-	xn_read_u32_def(c->xs, XBT_NULL, d->be, key->name, key->min, key->max,
-			key->def, &v);
-	if (d->backend == p->own)
-		p->sum_mb += v;
-	if (v > p->most_mb)
-		p->most_mb = v;
-	return CTL_OK;
+	*sum_mb = *most_mb = 0;
+	for (d = k->devs; d < k->devs + k->n_devs; d++) {
+		v = key->def;
+		xn_read_u32_def(k->c->xs, XBT_NULL, d->be, key->name, key->min, key->max,
+				key->def, &v);
+		*sum_mb += check_mine(k, d) ? v : 0;
+		*most_mb = v > *most_mb ? v : *most_mb;
+	}
 }
 
 /* Xen's limit of a domain's maptrack table, wherever it is set. */
@@ -285,15 +275,12 @@ void check_grant_tables(struct check *k)
 		.name = "gnttab_max_maptrack_frames",
 		.where = "on Xen's command line",
 	};
-	struct pinned p = { .sum_mb = 0 };
+	uint64_t sum_mb, most_mb;
 	char cmdline[1024];
 
-	if (k->own >= 0) {
-		p.own = (unsigned int)k->own;
-		ctl_dev_each(k->c, -1, add_pinned, &p);
-	}
+	pinned(k, &sum_mb, &most_mb);
 	if (!k->control) {
-		utility_grants(k, p.sum_mb);
+		utility_grants(k, sum_mb);
 		return;
 	}
 	if (!k->info || !check_info(k->info, "xen_commandline", cmdline,
@@ -306,9 +293,8 @@ void check_grant_tables(struct check *k)
 	t.frames = check_param(cmdline, t.name, HOST_MAPTRACK_FRAMES);
 	t.note = t.frames == HOST_MAPTRACK_FRAMES ? "" :
 		 " (tell xen-vhcad: --maptrack-frames)";
-	maptrack(k, &t, p.sum_mb);
-	grant_frames(k, check_param(cmdline, "gnttab_max_frames", DEF_FRAMES),
-		     p.most_mb);
+	maptrack(k, &t, sum_mb);
+	grant_frames(k, check_param(cmdline, "gnttab_max_frames", DEF_FRAMES), most_mb);
 }
 
 void check_memory(struct check *k)
@@ -340,23 +326,6 @@ void check_memory(struct check *k)
 			  "not fixed: ballooning can leave no pages to map guests into");
 }
 
-struct addressed {
-	unsigned int own, with, without;
-};
-
-static int add_addressed(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	struct addressed *a = arg;
-
-	if (d->backend != a->own)
-		return CTL_OK;
-	if (xn_exists(c->xs, XBT_NULL, d->be, XENVHCA_NODE_IP))
-		a->with++;
-	else
-		a->without++;
-	return CTL_OK;
-}
-
 /* @name: with a slash before it. */
 static bool have_program(const struct check *k, const char *name)
 {
@@ -377,19 +346,24 @@ static bool have_program(const struct check *k, const char *name)
 void check_addresses(struct check *k)
 {
 	static const char script[] = "/etc/xen/scripts/vhca-address";
-	struct addressed a = { .own = (unsigned int)k->own };
+	unsigned int with = 0, all = 0;
+	const struct ctl_dev *d;
 
-	if (k->own >= 0)
-		ctl_dev_each(k->c, -1, add_addressed, &a);
-	if (a.with && !check_exists(k, script))
+	for (d = k->devs; d < k->devs + k->n_devs; d++) {
+		if (!check_mine(k, d))
+			continue;
+		all++;
+		with += xn_exists(k->c->xs, XBT_NULL, d->be, XENVHCA_NODE_IP);
+	}
+	if (with && !check_exists(k, script))
 		check_say(k, CHECK_FAIL, "addresses", "install it again",
 			  "%u devices have addresses of their own, and xen-vhcad's %s is missing",
-			  a.with, script);
-	else if (a.with && (!have_program(k, "/rdma") || !have_program(k, "/ip")))
+			  with, script);
+	else if (with && (!have_program(k, "/rdma") || !have_program(k, "/ip")))
 		check_say(k, CHECK_FAIL, "addresses", "apt-get install iproute2",
 			  "%u devices have addresses of their own, which ip and rdma put on the network",
-			  a.with);
+			  with);
 	else
 		check_ok(k, "addresses", "%u devices have their own, %u share those of their ports",
-			 a.with, a.without);
+			 with, all - with);
 }

@@ -78,56 +78,41 @@ uint32_t check_told_frames(const struct check *k)
 		HOST_MAPTRACK_FRAMES;
 }
 
-struct served {
-	const struct check *k;
-	unsigned int devices;
-};
-
-/* A device of this domain. */
-static int add_served(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	struct served *s = arg;
-
-	(void)c;
-	s->devices += d->backend == (unsigned int)s->k->own;
-	return CTL_OK;
-}
-
-/*
- * No domain can read its quota of xenstored. The quota of watches is used up first.
- */
-static void quota(struct check *k, const struct served *s)
+/* No domain can read its quota of xenstored. The quota of watches is used up first. */
+static void quota(struct check *k, unsigned int devices)
 {
 	static const char name[] = "xenstore-quota";
-	unsigned int watches = s->devices * WATCHES_DEVICE;
+	unsigned int watches = devices * WATCHES_DEVICE;
 
 	if (watches > QUOTA_WATCHES)
 		check_say(k, CHECK_WARN, name,
 			  "a larger quota of watches (quota-maxwatch, --watch-nb)",
 			  "%u devices take %u watches, xenstored allows a domain %u by default",
-			  s->devices, watches, QUOTA_WATCHES);
+			  devices, watches, QUOTA_WATCHES);
 	else
 		check_ok(k, name,
 			 "%u devices take %u watches and at most %u nodes of the %u and %u that xenstored allows a domain by default",
-			 s->devices, watches, s->devices * NODES_DEVICE, QUOTA_WATCHES,
+			 devices, watches, devices * NODES_DEVICE, QUOTA_WATCHES,
 			 QUOTA_NODES);
 }
 
 void check_utility(struct check *k)
 {
-	struct served s = { .k = k };
+	const struct ctl_dev *d;
+	unsigned int devices = 0;
 
 	if (k->control || k->own < 0)
 		return;
-	ctl_dev_each(k->c, -1, add_served, &s);
+	for (d = k->devs; d < k->devs + k->n_devs; d++)
+		devices += check_mine(k, d);
 	if (ctl_sees_all(k->c)) {
 		check_ok(k, "utility-domain",
 			 "it is the backend of %u devices and may read all of xenstore, as where there is no control domain",
-			 s.devices);
+			 devices);
 		return;
 	}
 	check_ok(k, "utility-domain",
 		 "it is the backend of %u devices and has no rights of a toolstack: attach, detach, quota and reattach are commands of the control domain",
-		 s.devices);
-	quota(k, &s);
+		 devices);
+	quota(k, devices);
 }

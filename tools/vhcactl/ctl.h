@@ -68,6 +68,8 @@ void ctl_print_json(struct json_object *obj);
 void ctl_print_flat(struct json_object *obj);
 void ctl_json_int(struct json_object *o, const char *key, int64_t val);
 void ctl_json_text(struct json_object *o, const char *key, const char *val);
+/* An object with the three numbers of a device. */
+struct json_object *ctl_json_dev(const struct ctl_dev *d);
 
 /* ---- turn.c ---- */
 /* xn_transact(), while no other vhcactl of this domain is in one. */
@@ -81,25 +83,23 @@ int ctl_transact(struct ctl *c,
 int ctl_domain(struct ctl *c, const char *text, unsigned int *domid);
 /* Name of a domain, or "" if there is none or it may not be read. */
 void ctl_domain_name(struct ctl *c, unsigned int domid, char *name);
-/* Paths of a device whose three numbers are known. */
-int ctl_dev_init(struct ctl_dev *d, unsigned int domid, unsigned int devid,
-		 unsigned int backend);
+/* The domain that the first argument names; -1: there is no argument. */
+int ctl_domain_given(struct ctl *c, int *domid);
 /* A device by its text DEVID; CTL_NOT_FOUND or CTL_USAGE with a message. */
 int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
 		 struct ctl_dev *d);
 /* The device that the first two arguments, DOMAIN and DEVID, name. */
 int ctl_dev_named(struct ctl *c, struct ctl_dev *d);
 /**
- * ctl_dev_each() - call fn for every device that this domain can see
+ * ctl_devs() - all devices that this domain can see
  * @domid: only devices of this domain; -1: of all
- * @fn: CTL_OK to go on; else its value is returned
+ * @devs: an array, to be freed
  *
  * The control domain sees every device of this host, also those whose backend domain
- * is gone, other domains the devices of which they are the backend.
+ * is gone, other domains the devices of which they are the backend. Returns the number
+ * of devices; -1 with a message.
  */
-int ctl_dev_each(struct ctl *c, int domid,
-		 int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg),
-		 void *arg);
+int ctl_devs(struct ctl *c, int domid, struct ctl_dev **devs);
 /* May this domain see all others? A utility domain beside a dom0 may not. */
 bool ctl_sees_all(struct ctl *c);
 /* Is its backend's directory gone, as after that domain's end? */
@@ -157,10 +157,8 @@ struct ctl_uars {
 };
 /* Of the HCA with that PCI address. */
 void ctl_uars(struct ctl *c, const char *bdf, struct ctl_uars *u);
-/* Each HCA whose address is on record, once. Control domain. */
-void ctl_uars_each(struct ctl *c,
-		   void (*fn)(struct ctl *c, const char *bdf, void *arg),
-		   void *arg);
+/* The HCA's PCI address on record; false: there is none. */
+bool ctl_pci_recorded(struct ctl *c, const struct ctl_dev *d, char bdf[CTL_BDF]);
 
 /* ---- cfg.c ---- */
 #define CTL_CFG_MAX 16		/* devices in one configuration file */
@@ -208,9 +206,8 @@ struct ctl_stats_dev {
 /* Print devices in OpenMetrics 1.0.0, with # EOF. */
 void ctl_openmetrics(FILE *out, const struct ctl_stats_dev *s, int n);
 
-/* ---- xlinfo.c ---- */
-/* Output of xl info as a string, cut to size. 0 or -errno (no xl, not root,
- * not the control domain). */
+/* ---- ctl_check.c ---- */
+/* Output of xl info as a string. 0; -EIO: no xl, not root, not the control domain. */
 int ctl_xl_info(char *buf, size_t size);
 
 /* ---- ctl_*.c: the commands; return an exit code ---- */
@@ -225,6 +222,18 @@ int ctl_reattach(struct ctl *c);
 int ctl_show(struct ctl *c);
 int ctl_stats(struct ctl *c);
 int ctl_top(struct ctl *c);
+
+/* ---- ctl_list.c ---- */
+struct ctl_row {
+	unsigned int domid, devid;
+	int backend;			/* -1: no such column */
+	char name[CTL_NAME_MAX], hca[XENVHCA_NAME_LEN];
+	const char *be, *fe;		/* states */
+};
+
+void ctl_list_head(const char *backend);
+/* Prints a device, or adds an object to a list that is not NULL. */
+void ctl_list_row(const struct ctl_row *r, struct json_object *list);
 
 /* ---- ctl_files.c: the same without xenstore ---- */
 int ctl_files_list(struct ctl *c);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "clock.h"
 #include "ctl.h"
@@ -124,41 +125,30 @@ static void warn_uars(struct ctl *c, const struct ctl_conf *conf)
 			  conf->hca, u.may, u.have);
 }
 
-struct window_of {
-	unsigned int domid, other;
-	struct host_window w;
-};
-
-/* Stops at a device of another guest with one of the pages. */
-static int has_window(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	struct window_of *of = arg;
-	char text[CTL_TEXT_MAX];
-	struct host_window w;
-
-	if (d->domid == of->domid ||
-	    xn_read_str(c->xs, XBT_NULL, d->be, XENVHCA_NODE_DOORBELL_STATIC,
-			text, sizeof(text)) || host_window_parse(text, &w) ||
-	    w.mfn >= of->w.mfn + of->w.nr || of->w.mfn >= w.mfn + w.nr)
-		return CTL_OK;
-	of->other = d->domid;
-	return 1;
-}
-
 /* No two guests may have the same page: each has its pages for life. */
 static int check_window(struct ctl *c, unsigned int domid,
 			const struct ctl_conf *conf)
 {
-	struct window_of of = { .domid = domid };
+	char text[CTL_TEXT_MAX];
+	struct host_window w, o;
+	struct ctl_dev *devs;
+	int i, n, other = -1;
 
 	if (!conf->text[CTL_DOORBELLS][0] ||
-	    host_window_parse(conf->text[CTL_DOORBELLS], &of.w) ||
-	    ctl_dev_each(c, -1, has_window, &of) != 1)
+	    host_window_parse(conf->text[CTL_DOORBELLS], &w))
 		return CTL_OK;
-	return ctl_error(CTL_USAGE,
-			 "%s=%s: domain %u has some of these pages; the device tree must give each guest its own (vhca-devicetree does)",
-			 XENVHCA_NODE_DOORBELL_STATIC, conf->text[CTL_DOORBELLS],
-			 of.other);
+	n = ctl_devs(c, -1, &devs);
+	for (i = 0; i < n; i++)
+		if (devs[i].domid != domid &&
+		    !xn_read_str(c->xs, XBT_NULL, devs[i].be, XENVHCA_NODE_DOORBELL_STATIC,
+				 text, sizeof(text)) && !host_window_parse(text, &o) &&
+		    o.mfn < w.mfn + w.nr && w.mfn < o.mfn + o.nr)
+			other = (int)devs[i].domid;
+	free(devs);
+	return other < 0 ? CTL_OK :
+	       ctl_error(CTL_USAGE,
+			 "%s=%s: domain %d has some of these pages; the device tree must give each guest its own (vhca-devicetree does)",
+			 XENVHCA_NODE_DOORBELL_STATIC, conf->text[CTL_DOORBELLS], other);
 }
 
 int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
@@ -206,22 +196,6 @@ int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
 	return ctl_attach_conf(c, domid, &conf, d);
 }
 
-static void report(struct ctl *c, const struct ctl_dev *d)
-{
-	struct json_object *obj;
-
-	if (!c->json) {
-		ctl_say("domain %u: device %u, backend domain %u", d->domid,
-			d->devid, d->backend);
-		return;
-	}
-	obj = json_object_new_object();
-	ctl_json_int(obj, "domid", d->domid);
-	ctl_json_int(obj, "devid", d->devid);
-	ctl_json_int(obj, "backend", d->backend);
-	ctl_print_json(obj);
-}
-
 int ctl_attach(struct ctl *c)
 {
 	unsigned int domid = 0;
@@ -236,7 +210,10 @@ int ctl_attach(struct ctl *c)
 	if (c->wait)
 		rc = ctl_attach_wait(c, &d, c->wait < 0 ? CTL_ATTACH_WAIT :
 				     c->wait);
-	if (!rc)
-		report(c, &d);
+	if (!rc && c->json)
+		ctl_print_json(ctl_json_dev(&d));
+	else if (!rc)
+		ctl_say("domain %u: device %u, backend domain %u", d.domid, d.devid,
+			d.backend);
 	return rc;
 }

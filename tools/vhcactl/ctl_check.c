@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "check.h"
+#include "file.h"
 
 #define INFO_SIZE	16384
 #define TEXT_SIZE	1024
@@ -49,20 +50,7 @@ void check_say(struct check *k, enum check_verdict v, const char *name,
 
 int check_read(const struct check *k, char *buf, size_t size, const char *path)
 {
-	char full[PATH_MAX];
-	size_t n;
-	FILE *f;
-
-	buf[0] = '\0';
-	snprintf(full, sizeof(full), "%s%s", k->c->root, path);
-	f = fopen(full, "re");
-	if (!f)
-		return -errno;
-	n = fread(buf, 1, size - 1, f);
-	buf[n] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
-	fclose(f);
-	return 0;
+	return vl_file_line(buf, size, "%s%s", k->c->root, path);
 }
 
 bool check_exists(const struct check *k, const char *path)
@@ -152,11 +140,30 @@ bool check_locked(const struct check *k, const char *path)
 	return held;
 }
 
+/* Not by libxl, whose ABI changes with every Xen: any xl will do. */
+int ctl_xl_info(char *buf, size_t size)
+{
+	FILE *f = popen("exec xl info 2>/dev/null", "re");
+
+	if (!f)
+		return -EIO;
+	buf[fread(buf, 1, size - 1, f)] = '\0';
+	return pclose(f) ? -EIO : 0;
+}
+
+bool check_mine(const struct check *k, const struct ctl_dev *d)
+{
+	return d->backend == (unsigned int)k->own;
+}
+
 static void facts(struct check *k, char *info, size_t size)
 {
 	char text[64];
 
 	k->own = k->c->no_xs ? -ENOENT : xn_own_domid(k->c->xs);
+	k->n_devs = k->own < 0 ? 0 : ctl_devs(k->c, -1, &k->devs);
+	if (k->n_devs < 0)
+		k->n_devs = 0;
 	check_read(k, text, sizeof(text), "/proc/xen/capabilities");
 	k->control = strstr(text, "control_d");
 	check_read(k, text, sizeof(text), "/sys/hypervisor/guest_type");
@@ -188,6 +195,7 @@ int ctl_check(struct ctl *c)
 			checks[i](&k);
 	if (k.list)
 		ctl_print_json(k.list);
+	free(k.devs);
 	free(info);
 	return exits[k.worst];
 }

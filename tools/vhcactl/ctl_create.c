@@ -20,13 +20,23 @@
 
 extern char **environ;
 
-/* Runs xl; 0 or an exit code of ours. */
-static int xl(char *const argv[])
+/* Runs xl VERB ARGUMENT...; 0 or an exit code of ours. */
+static int xl(const char *verb, char *const args[], int n)
 {
-	int status = 0, rc;
+	const char **argv = calloc((size_t)n + 4, sizeof(*argv));
+	int i, at = 0, status = 0, rc;
 	pid_t pid;
 
-	rc = posix_spawnp(&pid, "xl", NULL, NULL, argv, environ);
+	if (!argv)
+		return ctl_error(CTL_FAILED, "out of memory");
+	argv[at++] = "xl";
+	argv[at++] = verb;
+	if (!strcmp(verb, "create"))
+		argv[at++] = "-p";	/* paused */
+	for (i = 0; i < n; i++)
+		argv[at++] = args[i];
+	rc = posix_spawnp(&pid, "xl", NULL, NULL, (char *const *)argv, environ);
+	free(argv);
 	if (rc)
 		return ctl_error(CTL_FAILED, "cannot run xl: %s", strerror(rc));
 	while (waitpid(pid, &status, 0) < 0)
@@ -34,35 +44,7 @@ static int xl(char *const argv[])
 			return ctl_error(CTL_FAILED, "xl: %m");
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return CTL_OK;
-	return ctl_error(CTL_FAILED, "xl %s failed", argv[1]);
-}
-
-static int xl_domain(const char *verb, char *name)
-{
-	char xl_name[] = "xl", verb_copy[16];
-	char *argv[] = { xl_name, verb_copy, name, NULL };
-
-	snprintf(verb_copy, sizeof(verb_copy), "%s", verb);
-	return xl(argv);
-}
-
-/* xl create -p FILE ARGUMENT... */
-static int xl_create(struct ctl *c)
-{
-	char name[] = "xl", create[] = "create", paused[] = "-p";
-	char **argv = calloc((size_t)c->argc + 4, sizeof(*argv));
-	int i, rc;
-
-	if (!argv)
-		return ctl_error(CTL_FAILED, "out of memory");
-	argv[0] = name;
-	argv[1] = create;
-	argv[2] = paused;
-	for (i = 0; i < c->argc; i++)
-		argv[3 + i] = c->argv[i];
-	rc = xl(argv);
-	free(argv);
-	return rc;
+	return ctl_error(CTL_FAILED, "xl %s failed", verb);
 }
 
 char *ctl_read_file(const char *file)
@@ -182,19 +164,20 @@ int ctl_create(struct ctl *c)
 {
 	struct ctl_dev devs[CTL_CFG_MAX];
 	struct ctl_cfg cfg;
+	char *name = cfg.name;
 	int i, rc;
 
 	rc = ctl_create_cfg(c, &cfg);
 	if (!rc)
-		rc = xl_create(c);
+		rc = xl("create", c->argv, c->argc);
 	if (rc)
 		return rc;
 	rc = add_devices(c, &cfg, devs);
 	if (rc) {
-		xl_domain("destroy", cfg.name);
+		xl("destroy", &name, 1);
 		return rc;
 	}
-	rc = xl_domain("unpause", cfg.name);
+	rc = xl("unpause", &name, 1);
 	/* By default it does not wait, because the guest has to boot first. */
 	for (i = 0; i < cfg.nr && !rc && c->wait > 0; i++)
 		rc = ctl_attach_wait(c, &devs[i], c->wait);

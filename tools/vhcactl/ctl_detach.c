@@ -7,6 +7,7 @@
  * guest does not follow, its directory is removed first, which to the backend means
  * the frontend's death.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
 #include "host/xenbus.h"
@@ -74,20 +75,7 @@ static void cut_off(struct ctl *c, const struct ctl_dev *d)
 			  d->devid, d->domid);
 }
 
-/* The removed devices, for --json; else list is NULL. */
-static void removed(const struct ctl_dev *d, struct json_object *list)
-{
-	struct json_object *o;
-
-	if (!list)
-		return;
-	o = json_object_new_object();
-	ctl_json_int(o, "domid", d->domid);
-	ctl_json_int(o, "devid", d->devid);
-	ctl_json_int(o, "backend", d->backend);
-	json_object_array_add(list, o);
-}
-
+/* @list: of the removed devices, for --json; else NULL. */
 static int detach_one(struct ctl *c, const struct ctl_dev *d,
 		      struct json_object *list)
 {
@@ -105,48 +93,27 @@ static int detach_one(struct ctl *c, const struct ctl_dev *d,
 		cut_off(c, d);
 	}
 	rc = ctl_dev_remove(c, d);
-	if (!rc) {
-		removed(d, list);
+	if (!rc && list)
+		json_object_array_add(list, ctl_json_dev(d));
+	if (!rc)
 		return CTL_OK;
-	}
 fail:
 	return ctl_error(CTL_FAILED,
 			 "cannot write the nodes of device %u of domain %u: %s (detach works in the control domain only, as root)",
 			 d->devid, d->domid, strerror(-rc));
 }
 
-/* Devices are collected first: removing while scanning would skip some. */
-struct all {
-	struct ctl_dev dev[64];
-	int nr;
-};
-
-static int collect(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	struct all *all = arg;
-
-	(void)c;
-	if (all->nr == (int)(sizeof(all->dev) / sizeof(all->dev[0])))
-		return 1;	/* the next round takes the others */
-	all->dev[all->nr++] = *d;
-	return CTL_OK;
-}
-
 static int detach_all(struct ctl *c, unsigned int domid,
 		      struct json_object *list)
 {
-	struct all all;
-	int i, r, more, rc = CTL_OK;
+	struct ctl_dev *devs;
+	int i, r, n = ctl_devs(c, (int)domid, &devs), rc = n < 0 ? CTL_FAILED : CTL_OK;
 
-	do {
-		all.nr = 0;
-		more = ctl_dev_each(c, (int)domid, collect, &all);
-		for (i = 0; i < all.nr; i++) {
-			r = detach_one(c, &all.dev[i], list);
-			if (r)
-				rc = r;
-		}
-	} while (more == 1 && !rc);
+	for (i = 0; i < n; i++) {
+		r = detach_one(c, &devs[i], list);
+		rc = r ? r : rc;
+	}
+	free(devs);
 	return rc;
 }
 
@@ -162,12 +129,10 @@ int ctl_detach(struct ctl *c)
 	if (rc)
 		return rc;
 	list = c->json ? json_object_new_array() : NULL;
-	if (all)
-		rc = detach_all(c, domid, list);
-	else
+	if (!all)
 		rc = ctl_dev_find(c, domid, c->argv[1], &d);
-	if (!all && !rc)
-		rc = detach_one(c, &d, list);
+	if (!rc)
+		rc = all ? detach_all(c, domid, list) : detach_one(c, &d, list);
 	if (list)
 		ctl_print_json(list);
 	return rc;

@@ -69,8 +69,8 @@ static int introduce(struct ctl *c, const struct dom0less_guest *g)
 static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int own,
 			const struct dom0less_guest *g)
 {
-	static const char *const owned[] = { "data", "control" };
-	char dir[XN_PATH_MAX], sub[XN_PATH_MAX];
+	static const char *const made[] = { "device", "data", "control" };
+	char dir[XN_PATH_MAX], path[XN_PATH_MAX];
 	size_t i;
 	int rc;
 
@@ -80,14 +80,9 @@ static int write_domain(struct xs_handle *xs, xs_transaction_t t, unsigned int o
 		rc = xn_write_u32(xs, t, dir, "domid", g->domid);
 	if (!rc)
 		rc = xn_write_str(xs, t, dir, "name", g->name);
-	if (!rc)
-		rc = xn_path(sub, dir, "device");
-	if (!rc)
-		rc = xn_mkdir(xs, t, sub, own, g->domid);
-	for (i = 0; i < sizeof(owned) / sizeof(owned[0]) && !rc; i++) {
-		rc = xn_path(sub, dir, owned[i]);
-		if (!rc)
-			rc = xn_mkdir(xs, t, sub, g->domid, g->domid);
+	for (i = 0; i < sizeof(made) / sizeof(made[0]) && !rc; i++) {
+		snprintf(path, sizeof(path), DOMAINS "/%u/%s", g->domid, made[i]);
+		rc = xn_mkdir(xs, t, path, i ? g->domid : own, g->domid);
 	}
 	return rc;
 }
@@ -140,23 +135,23 @@ static int make_domain(struct ctl *c, const struct dom0less_guest *g,
 	return CTL_OK;
 }
 
-/* Stops at the first. */
-static int a_device(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	(void)c;
-	*(struct ctl_dev *)arg = *d;
-	return 1;
-}
-
-/* The guest's device, or a new one; devid -1: the guest has none. */
+/* The guest's device, or a new one. */
 static int give_device(struct ctl *c, const struct dom0less_guest *g,
 		       struct ctl_dev *d)
 {
 	struct ctl_conf conf;
 	char err[CTL_ERR_MAX];
+	struct ctl_dev *devs;
+	int n;
 
-	if (!g->spec[0] || ctl_dev_each(c, (int)g->domid, a_device, d) == 1)
+	if (!g->spec[0])
 		return CTL_OK;
+	n = ctl_devs(c, (int)g->domid, &devs);
+	if (n > 0)
+		*d = devs[0];
+	free(devs);
+	if (n)
+		return n < 0 ? CTL_FAILED : CTL_OK;
 	if (ctl_conf_parse(g->spec, &conf, err))
 		return ctl_error(CTL_USAGE, "%s: %s", g->name, err);
 	snprintf(conf.backend, sizeof(conf.backend), "%u", c->own);

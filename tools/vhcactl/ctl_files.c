@@ -18,7 +18,6 @@
 #include "host/xenbus.h"
 #include "number.h"
 
-#define LINE		"%-5s %-20s %-5s %-20s %-12s %s"
 #define DETACH_WAIT	30	/* seconds */
 #define FORCE_WAIT	5	/* the same with -f */
 #define POLL_NS		100000000
@@ -60,30 +59,28 @@ static int make_dir(const char *path)
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-static unsigned int state_of(const char *dir, const char *node)
+static enum xenbus_state state_of(const char *dir, const char *node)
 {
-	return host_tree_number(dir, node, XenbusStateInitialising,
-				XenbusStateClosed, XenbusStateUnknown);
+	return (enum xenbus_state)host_tree_number(dir, node, XenbusStateInitialising,
+						   XenbusStateClosed, XenbusStateUnknown);
 }
 
 static int give_device(struct ctl *c, const struct dom0less_guest *g)
 {
 	char dir[PATH_MAX], guest[PATH_MAX], err[CTL_ERR_MAX];
 	struct ctl_conf conf;
-	int n, rc;
+	int rc;
 
 	if (ctl_conf_parse(g->spec, &conf, err))
 		return ctl_error(CTL_USAGE, "%s: %s", g->name, err);
 	if (conf.text[CTL_DOORBELLS][0])
 		return ctl_error(CTL_USAGE, "%s: %s needs xenstore: this domain has no hardware HCA",
 				 g->name, XENVHCA_NODE_DOORBELL_STATIC);
-	n = snprintf(guest, sizeof(guest), "%s/%u", c->devices, g->domid);
-	rc = n < 0 || n >= PATH_MAX ? -ENAMETOOLONG :
-	     host_tree_dir(dir, c->devices, g->domid, 0);
-	if (!rc && state_of(dir, HOST_TREE_NODE_STATE) != XenbusStateUnknown)
+	host_tree_guest(guest, c->devices, g->domid);
+	host_tree_dir(dir, c->devices, g->domid, 0);
+	if (state_of(dir, HOST_TREE_NODE_STATE) != XenbusStateUnknown)
 		return CTL_OK;
-	if (!rc)
-		rc = make_dir(guest);
+	rc = make_dir(guest);
 	if (!rc)
 		rc = make_dir(dir);
 	if (!rc)
@@ -127,9 +124,9 @@ static int each_device(unsigned int devid, void *arg)
 	struct each *e = arg;
 	char dir[PATH_MAX];
 
-	if ((e->devid >= 0 && devid != (unsigned int)e->devid) ||
-	    host_tree_dir(dir, e->c->devices, e->now, devid))
+	if (e->devid >= 0 && devid != (unsigned int)e->devid)
 		return CTL_OK;
+	host_tree_dir(dir, e->c->devices, e->now, devid);
 	e->found++;
 	return e->fn(e->c, e->now, devid, dir, e->arg);
 }
@@ -138,58 +135,39 @@ static int each_guest(unsigned int domid, void *arg)
 {
 	struct each *e = arg;
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%u", e->c->devices, domid);
 
-	e->now = domid;
-	if (n < 0 || n >= PATH_MAX ||
-	    (e->domid >= 0 && domid != (unsigned int)e->domid))
+	if (e->domid >= 0 && domid != (unsigned int)e->domid)
 		return CTL_OK;
+	e->now = domid;
+	host_tree_guest(path, e->c->devices, domid);
 	return host_tree_each(path, XN_MAX_DEVID, each_device, e);
 }
 
 static int each_run(struct each *e)
 {
 	if (!access(e->c->devices, X_OK))
-		return host_tree_each(e->c->devices, XN_FIRST_RESERVED_DOMID - 1,
+		return host_tree_each(e->c->devices, XN_MAX_DOMID,
 				      each_guest, e);
 	return ctl_error(CTL_FAILED,
 			 "there is neither a xenstore (is this a Xen domain, is xenstored running?) nor %s, which vhcactl dom0less makes: %s",
 			 e->c->devices, strerror(errno));
 }
 
-static void node_text(const char *dir, const char *node, char *text, size_t size,
-		      const char *none)
-{
-	if (host_tree_read(dir, node, text, size))
-		snprintf(text, size, "%s", none);
-}
-
 static int list_one(struct ctl *c, unsigned int domid, unsigned int devid,
 		    const char *dir, void *arg)
 {
-	const char *be = host_state_name(
-		(enum xenbus_state)state_of(dir, HOST_TREE_NODE_STATE));
-	const char *fe = host_state_name(
-		(enum xenbus_state)state_of(dir, HOST_TREE_NODE_FRONT));
-	char name[CTL_NAME_MAX], hca[XENVHCA_NAME_LEN], dom[12], dev[12];
-	struct json_object *o;
+	struct ctl_row r = {
+		.domid = domid, .devid = devid, .backend = -1, .hca = "?",
+		.be = host_state_name(state_of(dir, HOST_TREE_NODE_STATE)),
+		.fe = host_state_name(state_of(dir, HOST_TREE_NODE_FRONT)),
+	};
 
-	node_text(dir, HOST_TREE_NODE_NAME, name, sizeof(name), c->json ? "" : "-");
-	node_text(dir, XENVHCA_NODE_HCA, hca, sizeof(hca), "?");
-	snprintf(dom, sizeof(dom), "%u", domid);
-	snprintf(dev, sizeof(dev), "%u", devid);
-	if (!c->json) {
-		ctl_say(LINE, dom, name, dev, hca, be, fe);
-		return CTL_OK;
-	}
-	o = json_object_new_object();
-	ctl_json_int(o, "domid", domid);
-	ctl_json_text(o, "name", name);
-	ctl_json_int(o, "devid", devid);
-	ctl_json_text(o, "hca", hca);
-	ctl_json_text(o, "backend_state", be);
-	ctl_json_text(o, "frontend_state", fe);
-	json_object_array_add(arg, o);
+	(void)c;
+	if (host_tree_read(dir, HOST_TREE_NODE_NAME, r.name, sizeof(r.name)))
+		strcpy(r.name, "");
+	if (host_tree_read(dir, XENVHCA_NODE_HCA, r.hca, sizeof(r.hca)))
+		strcpy(r.hca, "?");
+	ctl_list_row(&r, arg);
 	return CTL_OK;
 }
 
@@ -198,7 +176,7 @@ static int guest_of(const char *text, int *domid)
 {
 	uint64_t id = 0;
 
-	if (vl_parse_u64(text, 0, XN_FIRST_RESERVED_DOMID - 1, &id))
+	if (vl_parse_u64(text, 0, XN_MAX_DOMID, &id))
 		return ctl_error(CTL_USAGE,
 				 "\"%s\": the number of the domain is needed (vhcactl list shows it)",
 				 text);
@@ -216,8 +194,7 @@ int ctl_files_list(struct ctl *c)
 	if (c->json)
 		e.arg = json_object_new_array();
 	else
-		ctl_say(LINE, "DOMID", "NAME", "DEVID", "HCA", "BE-STATE",
-			"FE-STATE");
+		ctl_list_head("");
 	rc = each_run(&e);
 	if (e.arg)
 		ctl_print_json(e.arg);
@@ -247,8 +224,7 @@ static int detach_one(struct ctl *c, unsigned int domid, unsigned int devid,
 	(void)arg;
 	if (!rc && state_of(dir, HOST_TREE_NODE_STATE) != XenbusStateClosed)
 		rc = write_number(dir, HOST_TREE_NODE_STATE, XenbusStateClosing);
-	if (!rc && !closed_within(dir, wait) &&
-	    !c->force)
+	if (!rc && !closed_within(dir, wait) && !c->force)
 		return ctl_error(CTL_TIMEOUT,
 				 "device %u of domain %u does not close; vhcactl detach -f takes it away by force",
 				 devid, domid);

@@ -11,38 +11,12 @@
 #include <string.h>
 #include "ctl.h"
 
-#define MAX_DEVS 1024
-
-/* One device: before, and after. */
-struct pair {
-	struct ctl_dev old, new;
-	bool made;
-};
-
-struct all {
-	struct pair *dev;
-	int nr;
-};
-
-static int collect(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	struct all *all = arg;
-
-	if (!ctl_dev_orphan(c, d))
-		return CTL_OK;
-	if (all->nr == MAX_DEVS)
-		return 1;
-	all->dev[all->nr++].old = *d;
-	return CTL_OK;
-}
-
 /*
  * Creates the new one first, so that it gets another number: a guest may not have ended
  * the old one yet, and would take new nodes of the same number for it.
  */
-static int make(struct ctl *c, struct pair *p)
+static int make(struct ctl *c, const struct ctl_dev *old, struct ctl_dev *new)
 {
-	const struct ctl_dev *old = &p->old;
 	struct ctl_conf conf;
 	int rc;
 
@@ -58,59 +32,53 @@ static int make(struct ctl *c, struct pair *p)
 		return ctl_error(CTL_FAILED,
 				 "device %u of domain %u: the name of its backend domain was not recorded: vhcactl reattach %u BACKEND",
 				 old->devid, old->domid, old->domid);
-	rc = ctl_attach_conf(c, old->domid, &conf, &p->new);
+	rc = ctl_attach_conf(c, old->domid, &conf, new);
 	if (rc)
 		return rc;
 	rc = ctl_dev_remove(c, old);
-	if (rc)		/* else the next run would make one more */
-		ctl_dev_remove(c, &p->new);
-	p->made = !rc;
-	if (rc)
-		return ctl_error(CTL_FAILED,
-				 "cannot remove the old device %u of domain %u: %s",
-				 old->devid, old->domid, strerror(-rc));
-	return CTL_OK;
+	if (!rc)
+		return CTL_OK;
+	ctl_dev_remove(c, new);		/* else the next run would make one more */
+	return ctl_error(CTL_FAILED, "cannot remove the old device %u of domain %u: %s",
+			 old->devid, old->domid, strerror(-rc));
 }
 
-static void report(struct ctl *c, const struct pair *p,
-		   struct json_object *list)
+static void report(struct ctl *c, const struct ctl_dev *old,
+		   const struct ctl_dev *new, struct json_object *list)
 {
 	struct json_object *o;
 
 	if (!c->json) {
 		ctl_say("domain %u: device %u is now %u, backend domain %u",
-			p->old.domid, p->old.devid, p->new.devid,
-			p->new.backend);
+			old->domid, old->devid, new->devid, new->backend);
 		return;
 	}
-	o = json_object_new_object();
-	ctl_json_int(o, "domid", p->old.domid);
-	ctl_json_int(o, "old_devid", p->old.devid);
-	ctl_json_int(o, "devid", p->new.devid);
-	ctl_json_int(o, "backend", p->new.backend);
+	o = ctl_json_dev(new);
+	ctl_json_int(o, "old_devid", old->devid);
 	json_object_array_add(list, o);
 }
 
-/* Creates all before it waits for the first. */
-static int reattach(struct ctl *c, struct all *all, struct json_object *list)
+/* Creates all before it waits for the first. The new devices replace those of devs. */
+static int reattach(struct ctl *c, struct ctl_dev *devs, int n,
+		    struct json_object *list)
 {
-	int i, r, rc = CTL_OK;
+	int i, r, made = 0, rc = CTL_OK;
+	struct ctl_dev new;
 
-	for (i = 0; i < all->nr; i++) {
-		r = make(c, &all->dev[i]);
-		if (r)
+	for (i = 0; i < n; i++) {
+		if (!ctl_dev_orphan(c, &devs[i]))
+			continue;
+		r = make(c, &devs[i], &new);
+		if (r) {
 			rc = r;
+			continue;
+		}
+		report(c, &devs[i], &new, list);
+		devs[made++] = new;
 	}
-	for (i = 0; i < all->nr; i++) {
-		if (!all->dev[i].made)
-			continue;
-		report(c, &all->dev[i], list);
-		if (!c->wait)
-			continue;
-		r = ctl_attach_wait(c, &all->dev[i].new, c->wait < 0 ?
-				    CTL_ATTACH_WAIT : c->wait);
-		if (r)
-			rc = r;
+	for (i = 0; i < made && c->wait; i++) {
+		r = ctl_attach_wait(c, &devs[i], c->wait < 0 ? CTL_ATTACH_WAIT : c->wait);
+		rc = r ? r : rc;
 	}
 	return rc;
 }
@@ -118,27 +86,16 @@ static int reattach(struct ctl *c, struct all *all, struct json_object *list)
 int ctl_reattach(struct ctl *c)
 {
 	struct json_object *list = c->json ? json_object_new_array() : NULL;
-	struct all all = { 0 };
-	unsigned int domid = 0;
-	int rc = CTL_OK, which = -1;
+	struct ctl_dev *devs = NULL;
+	int n, rc = CTL_OK, domid = -1;
 
-	if (c->argc && strcmp(c->argv[0], "all")) {
-		rc = ctl_domain(c, c->argv[0], &domid);
-		which = (int)domid;
-	}
-	if (!rc) {
-		all.dev = calloc(MAX_DEVS, sizeof(*all.dev));
-		if (!all.dev)
-			rc = ctl_error(CTL_FAILED, "out of memory");
-	}
-	if (!rc) {
-		if (ctl_dev_each(c, which, collect, &all) == 1)
-			ctl_error(CTL_OK, "more than %d devices: run it again",
-				  MAX_DEVS);
-		rc = reattach(c, &all, list);
-	}
+	if (c->argc && strcmp(c->argv[0], "all"))
+		rc = ctl_domain_given(c, &domid);
+	n = rc ? 0 : ctl_devs(c, domid, &devs);
+	if (!rc)
+		rc = n < 0 ? CTL_FAILED : reattach(c, devs, n, list);
 	if (list)
 		ctl_print_json(list);
-	free(all.dev);
+	free(devs);
 	return rc;
 }

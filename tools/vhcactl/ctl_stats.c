@@ -13,11 +13,6 @@
 #include "ctl.h"
 #include "host/xenbus.h"
 
-struct all {
-	struct ctl_stats_dev *dev;
-	int n;
-};
-
 static int not_here(struct ctl *c, const struct ctl_dev *d, const char *err)
 {
 	int own = xn_own_domid(c->xs);
@@ -31,108 +26,86 @@ static int not_here(struct ctl *c, const struct ctl_dev *d, const char *err)
 			 host_state_name(ctl_be_state(c, d)));
 }
 
-static int push(struct all *all, const struct ctl_dev *d,
-		struct json_object *obj)
+/* Devices that are not served now have no file, and are omitted. */
+static int load_all(struct ctl *c, const struct ctl_dev *devs, int n,
+		    struct ctl_stats_dev *all, int *loaded)
 {
-	struct ctl_stats_dev *more;
+	int i, rc, own = xn_own_domid(c->xs);
+	char err[CTL_ERR_MAX];
 
-	more = realloc(all->dev, (size_t)(all->n + 1) * sizeof(*more));
-	if (!more) {
-		json_object_put(obj);
-		return ctl_error(CTL_FAILED, "out of memory");
+	for (i = 0; i < n; i++) {
+		if (own >= 0 && (unsigned int)own != devs[i].backend)
+			continue;
+		rc = ctl_stats_load(c, &devs[i], &all[*loaded].obj, NULL, err);
+		if (rc == -ENOENT)
+			continue;
+		if (rc)
+			return ctl_error(CTL_FAILED, "%s", err);
+		all[(*loaded)++].dev = devs[i];
 	}
-	all->dev = more;
-	more[all->n++] = (struct ctl_stats_dev){ .dev = *d, .obj = obj };
 	return CTL_OK;
 }
 
-/* Devices that are not served now have no file, and are omitted. */
-static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
+static int load_one(struct ctl *c, const struct ctl_dev *d, struct ctl_stats_dev *one)
 {
-	int own = xn_own_domid(c->xs), rc;
-	struct json_object *obj;
 	char err[CTL_ERR_MAX];
 
-	if (own >= 0 && (unsigned int)own != d->backend)
-		return CTL_OK;
-	rc = ctl_stats_load(c, d, &obj, NULL, err);
-	if (rc == -ENOENT)
-		return CTL_OK;
-	return rc ? ctl_error(CTL_FAILED, "%s", err) : push(arg, d, obj);
+	one->dev = *d;
+	return ctl_stats_load(c, d, &one->obj, NULL, err) ? not_here(c, d, err) : CTL_OK;
 }
 
-static int add_only(struct ctl *c, unsigned int domid, const char *devid,
-		    struct all *all)
-{
-	struct json_object *obj;
-	char err[CTL_ERR_MAX];
-	struct ctl_dev d;
-	int rc;
-
-	rc = ctl_dev_find(c, domid, devid, &d);
-	if (rc)
-		return rc;
-	if (ctl_stats_load(c, &d, &obj, NULL, err))
-		return not_here(c, &d, err);
-	return push(all, &d, obj);
-}
-
-static int collect(struct ctl *c, struct all *all)
-{
-	unsigned int domid = 0;
-	int rc;
-
-	rc = c->argc ? ctl_domain(c, c->argv[0], &domid) : CTL_OK;
-	if (rc)
-		return rc;
-	if (c->argc == 2)
-		return add_only(c, domid, c->argv[1], all);
-	return ctl_dev_each(c, c->argc ? (int)domid : -1, add, all);
-}
-
-static void print(struct ctl *c, const struct all *all)
+static void print(struct ctl *c, const struct ctl_stats_dev *all, int n)
 {
 	struct json_object *list;
 	int i;
 
 	if (c->openmetrics) {
-		ctl_openmetrics(stdout, all->dev, all->n);
-		return;
-	}
-	if (c->json && c->argc == 2) {
-		ctl_print_json(json_object_get(all->dev[0].obj));
-		return;
-	}
-	list = json_object_new_array();
-	for (i = 0; i < all->n; i++) {
-		if (c->json) {
-			json_object_array_add(list,
-					      json_object_get(all->dev[i].obj));
-			continue;
+		ctl_openmetrics(stdout, all, n);
+	} else if (!c->json) {
+		for (i = 0; i < n; i++) {
+			if (i)
+				putchar('\n');
+			ctl_print_flat(json_object_get(all[i].obj));
 		}
-		if (i)
-			putchar('\n');
-		ctl_print_flat(json_object_get(all->dev[i].obj));
-	}
-	if (c->json)
+	} else if (c->argc == 2) {
+		ctl_print_json(json_object_get(all[0].obj));
+	} else {
+		list = json_object_new_array();
+		for (i = 0; i < n; i++)
+			json_object_array_add(list, json_object_get(all[i].obj));
 		ctl_print_json(list);
-	else
-		json_object_put(list);
+	}
+}
+
+static int stats(struct ctl *c, const struct ctl_dev *devs, int n)
+{
+	struct ctl_stats_dev *all = calloc((size_t)n + 1, sizeof(*all));
+	int i, rc, loaded = c->argc == 2;
+
+	if (!all)
+		return ctl_error(CTL_FAILED, "out of memory");
+	rc = loaded ? load_one(c, devs, all) : load_all(c, devs, n, all, &loaded);
+	if (!rc)
+		print(c, all, loaded);
+	for (i = 0; i < loaded; i++)
+		json_object_put(all[i].obj);
+	free(all);
+	return rc;
 }
 
 int ctl_stats(struct ctl *c)
 {
-	struct all all = { .n = 0 };
-	int i, rc;
+	struct ctl_dev one, *devs = NULL;
+	int n = 1, domid, rc;
 
 	if (c->json && c->openmetrics)
 		return ctl_error(CTL_USAGE,
 				 "--json and --openmetrics: choose one");
-	rc = collect(c, &all);
+	rc = c->argc == 2 ? ctl_dev_named(c, &one) : ctl_domain_given(c, &domid);
+	if (!rc && c->argc < 2)
+		n = ctl_devs(c, domid, &devs);
 	if (!rc)
-		print(c, &all);
-	for (i = 0; i < all.n; i++)
-		json_object_put(all.dev[i].obj);
-	free(all.dev);
+		rc = n < 0 ? CTL_FAILED : stats(c, devs ? devs : &one, n);
+	free(devs);
 	return rc;
 }

@@ -82,21 +82,6 @@ static void fill(struct ctl *c, const struct top *t, struct top_row *r)
 		top_rate(&old->sample, &r->sample);
 }
 
-static int add(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	struct top_row *bigger;
-	struct top *t = arg;
-
-	bigger = realloc(t->row, (size_t)(t->n + 1) * sizeof(*bigger));
-	if (!bigger)
-		return ctl_error(CTL_FAILED, "out of memory");
-	t->row = bigger;
-	memset(&bigger[t->n], 0, sizeof(*bigger));
-	bigger[t->n].dev = *d;
-	fill(c, t, &bigger[t->n++]);
-	return CTL_OK;
-}
-
 static void drop(struct top_row *rows, int n)
 {
 	int i;
@@ -108,12 +93,21 @@ static void drop(struct top_row *rows, int n)
 
 static int look(struct ctl *c, struct top *t, int domid)
 {
+	struct ctl_dev *devs;
+	int n = ctl_devs(c, domid, &devs);
+
 	drop(t->old, t->n_old);
 	t->old = t->row;
 	t->n_old = t->n;
-	t->row = NULL;
-	t->n = 0;
-	return ctl_dev_each(c, domid, add, t);
+	t->row = calloc((size_t)(n > 0 ? n : 1), sizeof(*t->row));
+	for (t->n = 0; t->row && t->n < n; t->n++) {
+		t->row[t->n].dev = devs[t->n];
+		fill(c, t, &t->row[t->n]);
+	}
+	free(devs);
+	if (n >= 0 && !t->row)
+		ctl_error(CTL_FAILED, "out of memory");
+	return n < 0 || !t->row ? CTL_FAILED : CTL_OK;
 }
 
 /* One JSON object a line: a reader needs no end of the list. */
@@ -235,15 +229,11 @@ static int rounds(struct ctl *c, struct top *t, int domid)
 int ctl_top(struct ctl *c)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
-	unsigned int domid = 0;
 	struct top t = { .n = 0 };
-	int rc;
+	int domid, rc = ctl_domain_given(c, &domid);
 
-	if (c->argc) {
-		rc = ctl_domain(c, c->argv[0], &domid);
-		if (rc)
-			return rc;
-	}
+	if (rc)
+		return rc;
 	t.live = !c->batch && !c->json && isatty(STDIN_FILENO) &&
 		 isatty(STDOUT_FILENO) && !tcgetattr(STDIN_FILENO, &t.saved);
 	stop = 0;
@@ -251,7 +241,7 @@ int ctl_top(struct ctl *c)
 	sigaction(SIGTERM, &sa, NULL);
 	if (t.live)
 		terminal_start(&t);
-	rc = rounds(c, &t, c->argc ? (int)domid : -1);
+	rc = rounds(c, &t, domid);
 	if (t.live)
 		terminal_end(&t);
 	drop(t.old, t.n_old);

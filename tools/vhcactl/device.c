@@ -16,7 +16,6 @@
 #include "number.h"
 
 #define DOMAINS		"/local/domain"
-#define LIBXL		"/libxl"
 #define NODE_BACKEND	"backend"
 #define NODE_NAME	"backend-name"	/* of the domain; for reattach */
 #define POLL_MS		1000	/* a lost watch event costs no more */
@@ -38,7 +37,7 @@ static int domain_by_name(struct ctl *c, const char *text, unsigned int *domid)
 
 	n = xn_list(c->xs, XBT_NULL, DOMAINS, &ids);
 	for (i = 0; i < n && !found; i++) {
-		if (vl_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1, &id))
+		if (vl_parse_u64(ids[i], 0, XN_MAX_DOMID, &id))
 			continue;
 		ctl_domain_name(c, (unsigned int)id, name);
 		found = !strcmp(name, text);
@@ -57,76 +56,45 @@ int ctl_domain(struct ctl *c, const char *text, unsigned int *domid)
 {
 	uint64_t id = 0;
 
-	if (vl_parse_u64(text, 0, XN_FIRST_RESERVED_DOMID - 1, &id))
+	if (vl_parse_u64(text, 0, XN_MAX_DOMID, &id))
 		return domain_by_name(c, text, domid);
 	*domid = (unsigned int)id;
 	return CTL_OK;
 }
 
-int ctl_dev_init(struct ctl_dev *d, unsigned int domid, unsigned int devid,
-		 unsigned int backend)
+int ctl_domain_given(struct ctl *c, int *domid)
 {
-	int n;
+	unsigned int id = 0;
+	int rc = c->argc ? ctl_domain(c, c->argv[0], &id) : CTL_OK;
 
-	memset(d, 0, sizeof(*d));
-	d->domid = domid;
-	d->devid = devid;
-	d->backend = backend;
-	n = snprintf(d->libxl, sizeof(d->libxl),
-		     LIBXL "/%u/device/" XN_KIND "/%u", domid, devid);
-	if (n < 0 || n >= XN_PATH_MAX ||
-	    xn_frontend_dir(d->fe, domid, devid) ||
-	    xn_backend_dir(d->be, backend, domid, devid))
-		return -ENAMETOOLONG;
-	return 0;
+	*domid = c->argc ? (int)id : -1;
+	return rc;
+}
+
+static void dev_init(struct ctl_dev *d, unsigned int domid, unsigned int devid,
+		     unsigned int backend)
+{
+	*d = (struct ctl_dev){ .domid = domid, .devid = devid, .backend = backend };
+	xn_libxl_dir(d->libxl, domid, devid);
+	xn_frontend_dir(d->fe, domid, devid);
+	xn_backend_dir(d->be, backend, domid, devid);
 }
 
 /* The backend domain that the toolstack recorded, or -errno. */
 static int recorded_backend(struct ctl *c, unsigned int domid,
 			    unsigned int devid)
 {
-	char path[XN_PATH_MAX];
-	struct ctl_dev d;
+	char dir[XN_PATH_MAX], path[XN_PATH_MAX];
 	unsigned int backend;
 	int rc;
 
-	rc = ctl_dev_init(&d, domid, devid, 0);
-	if (!rc)
-		rc = xn_read_str(c->xs, XBT_NULL, d.libxl, NODE_BACKEND, path,
-				 sizeof(path));
+	xn_libxl_dir(dir, domid, devid);
+	rc = xn_read_str(c->xs, XBT_NULL, dir, NODE_BACKEND, path, sizeof(path));
 	if (rc)
 		return rc;
-	if (sscanf(path, DOMAINS "/%u/", &backend) != 1 ||
-	    backend >= XN_FIRST_RESERVED_DOMID)
+	if (sscanf(path, DOMAINS "/%u/", &backend) != 1 || backend > XN_MAX_DOMID)
 		return -EINVAL;
 	return (int)backend;
-}
-
-struct each {
-	struct ctl *c;
-	int domid;
-	unsigned int backend;
-	int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg);
-	void *arg;
-	int rc;
-};
-
-/* A backend domain's list may be wrong; /libxl is authoritative. */
-static int each_device(unsigned int domid, unsigned int devid, void *arg)
-{
-	struct each *e = arg;
-	struct ctl_dev d;
-	int known;
-
-	if (e->domid >= 0 && domid != (unsigned int)e->domid)
-		return 0;
-	known = recorded_backend(e->c, domid, devid);
-	if (known >= 0 && (unsigned int)known != e->backend)
-		return 0;
-	if (ctl_dev_init(&d, domid, devid, e->backend))
-		return 0;
-	e->rc = e->fn(e->c, &d, e->arg);
-	return e->rc;
 }
 
 bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d)
@@ -134,80 +102,105 @@ bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d)
 	return !xn_exists(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA);
 }
 
-/* Is there a directory, even an empty one? Then each_device() saw it. */
-static bool listed(struct ctl *c, const struct ctl_dev *d)
-{
-	char *raw = xs_read(c->xs, XBT_NULL, d->be, NULL);
+/* ---- the devices that this domain can see ---- */
+struct found {
+	struct ctl *c;
+	int domid;			/* the guest whose devices are wanted; -1: all */
+	unsigned int backend, guest;	/* of the directory that is read now */
+	struct ctl_dev *dev;
+	int n;
+};
 
-	free(raw);
-	return raw;
+static bool is_wanted(const struct found *f, unsigned int domid)
+{
+	return f->domid < 0 || domid == (unsigned int)f->domid;
 }
 
-static void orphans_of(struct each *e, unsigned int domid)
+static int add(struct found *f, unsigned int devid, unsigned int backend)
 {
-	char dir[XN_PATH_MAX], **names = NULL;
-	uint64_t devid = 0;
-	struct ctl_dev d;
-	int i, n, backend;
+	struct ctl_dev *dev = realloc(f->dev, (size_t)(f->n + 1) * sizeof(*dev));
 
-	snprintf(dir, sizeof(dir), LIBXL "/%u/device/" XN_KIND, domid);
-	n = xn_list(e->c->xs, XBT_NULL, dir, &names);
-	for (i = 0; i < n && !e->rc; i++) {
-		if (vl_parse_u64(names[i], 0, XN_MAX_DEVID, &devid))
-			continue;
-		backend = recorded_backend(e->c, domid, (unsigned int)devid);
-		if (backend < 0 || ctl_dev_init(&d, domid, (unsigned int)devid,
-						(unsigned int)backend))
-			continue;
-		if (ctl_dev_orphan(e->c, &d) && !listed(e->c, &d))
-			e->rc = e->fn(e->c, &d, e->arg);
-	}
-	free(names);
+	if (!dev)
+		return ctl_error(CTL_FAILED, "out of memory");
+	f->dev = dev;
+	dev_init(&dev[f->n++], f->guest, devid, backend);
+	return CTL_OK;
 }
 
-/* The backend's directory, where other devices are found, is gone with the domain. */
-static void each_orphan(struct each *e)
+/* A backend domain's list may be wrong; /libxl is authoritative. */
+static int backend_device(unsigned int devid, void *arg)
 {
-	char **ids = NULL;
-	uint64_t id = 0;
-	int i, n;
+	struct found *f = arg;
+	int known = recorded_backend(f->c, f->guest, devid);
 
-	n = xn_list(e->c->xs, XBT_NULL, LIBXL, &ids);
-	for (i = 0; i < n && !e->rc; i++)
-		if (!vl_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1,
-				  &id) &&
-		    (e->domid < 0 || id == (uint64_t)e->domid))
-			orphans_of(e, (unsigned int)id);
-	free(ids);
+	return known >= 0 && (unsigned int)known != f->backend ? CTL_OK :
+	       add(f, devid, f->backend);
 }
 
-int ctl_dev_each(struct ctl *c, int domid,
-		 int (*fn)(struct ctl *c, const struct ctl_dev *d, void *arg),
-		 void *arg)
+static int backend_guest(unsigned int domid, void *arg)
 {
-	struct each e = { .c = c, .domid = domid, .fn = fn, .arg = arg };
-	char **ids = NULL;
-	uint64_t id = 0;
-	int i, n, own;
+	struct found *f = arg;
+	char dir[XN_PATH_MAX];
+	int rc;
 
-	n = xn_list(c->xs, XBT_NULL, DOMAINS, &ids);
-	for (i = 0; i < n && !e.rc; i++) {
-		if (vl_parse_u64(ids[i], 0, XN_FIRST_RESERVED_DOMID - 1, &id))
-			continue;
-		e.backend = (unsigned int)id;
-		xn_scan(c->xs, e.backend, each_device, &e);
+	f->guest = domid;
+	xn_backend_guest(dir, f->backend, domid);
+	rc = is_wanted(f, domid) ?
+	     xn_each(f->c->xs, dir, XN_MAX_DEVID, backend_device, f) : 0;
+	return rc > 0 ? rc : CTL_OK;	/* an error of xenstore: no device */
+}
+
+static int backend_domain(unsigned int domid, void *arg)
+{
+	struct found *f = arg;
+	char dir[XN_PATH_MAX];
+	int rc;
+
+	f->backend = domid;
+	xn_backend_root(dir, domid);
+	rc = xn_each(f->c->xs, dir, XN_MAX_DOMID, backend_guest, f);
+	return rc > 0 ? rc : CTL_OK;
+}
+
+/* Adds an orphan: its backend's directory was removed with that domain. */
+static int libxl_device(unsigned int devid, void *arg)
+{
+	struct found *f = arg;
+	int i, backend = recorded_backend(f->c, f->guest, devid);
+
+	for (i = 0; i < f->n; i++)
+		if (f->dev[i].domid == f->guest && f->dev[i].devid == devid)
+			return CTL_OK;
+	return backend < 0 ? CTL_OK : add(f, devid, (unsigned int)backend);
+}
+
+static int libxl_guest(unsigned int domid, void *arg)
+{
+	struct found *f = arg;
+	char dir[XN_PATH_MAX];
+	int rc;
+
+	f->guest = domid;
+	xn_libxl_guest(dir, domid);
+	rc = is_wanted(f, domid) ?
+	     xn_each(f->c->xs, dir, XN_MAX_DEVID, libxl_device, f) : 0;
+	return rc > 0 ? rc : CTL_OK;
+}
+
+int ctl_devs(struct ctl *c, int domid, struct ctl_dev **devs)
+{
+	struct found f = { .c = c, .domid = domid };
+	int own, rc = xn_each(c->xs, DOMAINS, XN_MAX_DOMID, backend_domain, &f);
+
+	if (!rc) {
+		rc = xn_each(c->xs, XN_LIBXL, XN_MAX_DOMID, libxl_guest, &f);
+	} else if (rc < 0) {		/* this domain may not list other domains */
+		own = xn_own_domid(c->xs);
+		rc = own < 0 ? ctl_error(CTL_FAILED, "xenstore: %s", strerror(-own)) :
+			       backend_domain((unsigned int)own, &f);
 	}
-	free(ids);
-	if (n >= 0) {
-		each_orphan(&e);
-		return e.rc;
-	}
-	own = xn_own_domid(c->xs);
-	if (own < 0)
-		return ctl_error(CTL_FAILED, "xenstore: %s", strerror(-own));
-	e.backend = (unsigned int)own;
-	xn_scan(c->xs, e.backend, each_device, &e);
-	return e.rc;
+	*devs = f.dev;
+	return rc > 0 ? -1 : f.n;
 }
 
 bool ctl_sees_all(struct ctl *c)
@@ -219,37 +212,30 @@ bool ctl_sees_all(struct ctl *c)
 	return n >= 0;
 }
 
-/* d->devid is the number to find. */
-static int match_devid(struct ctl *c, const struct ctl_dev *d, void *arg)
-{
-	struct ctl_dev *want = arg;
-
-	(void)c;
-	if (d->devid != want->devid)
-		return CTL_OK;
-	*want = *d;
-	return 1;
-}
-
 int ctl_dev_find(struct ctl *c, unsigned int domid, const char *devid,
 		 struct ctl_dev *d)
 {
+	struct ctl_dev *devs;
 	uint64_t id = 0;
-	int backend;
+	int backend, i = 0, n;
 
 	if (vl_parse_u64(devid, 0, XN_MAX_DEVID, &id))
 		return ctl_error(CTL_USAGE,
 				 "device \"%s\": a number is needed (vhcactl list shows it)",
 				 devid);
 	backend = recorded_backend(c, domid, (unsigned int)id);
-	if (backend >= 0 &&
-	    !ctl_dev_init(d, domid, (unsigned int)id, (unsigned int)backend))
+	if (backend >= 0) {
+		dev_init(d, domid, (unsigned int)id, (unsigned int)backend);
 		return CTL_OK;
-	memset(d, 0, sizeof(*d));
-	d->devid = (unsigned int)id;
-	if (ctl_dev_each(c, (int)domid, match_devid, d) == 1)
-		return CTL_OK;
-	return ctl_error(CTL_NOT_FOUND,
+	}
+	n = ctl_devs(c, (int)domid, &devs);
+	while (i < n && devs[i].devid != id)
+		i++;
+	if (i < n)
+		*d = devs[i];
+	free(devs);
+	return i < n ? CTL_OK :
+	       ctl_error(CTL_NOT_FOUND,
 			 "domain %u has no device %s (vhcactl list shows them)",
 			 domid, devid);
 }
@@ -262,6 +248,7 @@ int ctl_dev_named(struct ctl *c, struct ctl_dev *d)
 	return rc ? rc : ctl_dev_find(c, domid, c->argv[1], d);
 }
 
+/* ---- creating and removing ---- */
 struct create {
 	struct ctl_dev *d;
 	const struct ctl_conf *conf;
@@ -272,13 +259,14 @@ struct create {
 static int write_backend_nodes(struct xs_handle *xs, xs_transaction_t t,
 			       const char *dir, const struct create *cr)
 {
-	int i, rc;
+	const struct xn_node nodes[] = {
+		{ "frontend", cr->d->fe }, { XN_NODE_ONLINE, "1" },
+		{ XENVHCA_NODE_HCA, cr->conf->hca },
+	};
+	int i, rc = xn_write_nodes(xs, t, dir, nodes, 3);
 
-	rc = xn_write_u32(xs, t, dir, "frontend-id", cr->d->domid);
 	if (!rc)
-		rc = xn_write_u32(xs, t, dir, XN_NODE_ONLINE, 1);
-	if (!rc)
-		rc = xn_write_str(xs, t, dir, XENVHCA_NODE_HCA, cr->conf->hca);
+		rc = xn_write_u32(xs, t, dir, "frontend-id", cr->d->domid);
 	for (i = 0; i < CTL_KEYS && !rc; i++)
 		if (cr->conf->set[i] || i == CTL_PORT)
 			rc = xn_write_u32(xs, t, dir, ctl_keys[i].name,
@@ -287,31 +275,26 @@ static int write_backend_nodes(struct xs_handle *xs, xs_transaction_t t,
 		if (cr->conf->text[i][0])
 			rc = xn_write_str(xs, t, dir, ctl_texts[i].name,
 					  cr->conf->text[i]);
-	if (!rc)
-		rc = xn_write_u32(xs, t, dir, XN_NODE_STATE,
-				  XenbusStateInitialising);
-	return rc;
+	return rc ? rc : xn_write_u32(xs, t, dir, XN_NODE_STATE,
+				      XenbusStateInitialising);
 }
 
 static int write_frontend_nodes(struct xs_handle *xs, xs_transaction_t t,
 				const struct ctl_dev *d)
 {
-	int rc;
+	int rc = xn_mkdir(xs, t, d->fe, d->domid, d->backend);
 
-	rc = xn_mkdir(xs, t, d->fe, d->domid, d->backend);
 	if (!rc)
 		rc = xn_write_str(xs, t, d->fe, NODE_BACKEND, d->be);
 	if (!rc)
 		rc = xn_write_u32(xs, t, d->fe, "backend-id", d->backend);
-	if (!rc)
-		rc = xn_write_u32(xs, t, d->fe, XN_NODE_STATE,
-				  XenbusStateInitialising);
-	return rc;
+	return rc ? rc : xn_write_u32(xs, t, d->fe, XN_NODE_STATE,
+				      XenbusStateInitialising);
 }
 
 /*
- * Removes the backend's directory of the guest, too, which nobody else would remove
- * when the guest is gone.
+ * The backend owns its directory of the guest, too, so that it can remove that when the
+ * guest is gone: nobody else would.
  */
 static int make_backend_dir(struct xs_handle *xs, xs_transaction_t t,
 			    const struct ctl_dev *d)
@@ -319,8 +302,7 @@ static int make_backend_dir(struct xs_handle *xs, xs_transaction_t t,
 	char parent[XN_PATH_MAX];
 	int rc;
 
-	snprintf(parent, sizeof(parent), "%s", d->be);
-	*strrchr(parent, '/') = '\0';
+	xn_backend_guest(parent, d->backend, d->domid);
 	rc = xn_mkdir(xs, t, parent, d->backend, d->backend);
 	return rc ? rc : xn_mkdir(xs, t, d->be, d->backend, d->domid);
 }
@@ -332,8 +314,7 @@ static int choose_devid(struct xs_handle *xs, xs_transaction_t t,
 	unsigned int id;
 
 	for (id = 0; id <= XN_MAX_DEVID; id++) {
-		if (ctl_dev_init(d, d->domid, id, d->backend))
-			return -ENAMETOOLONG;
+		dev_init(d, d->domid, id, d->backend);
 		if (!xn_exists(xs, t, d->fe, NODE_BACKEND) &&
 		    !xn_exists(xs, t, d->be, XENVHCA_NODE_HCA) &&
 		    !xn_exists(xs, t, d->libxl, NODE_BACKEND))
@@ -346,36 +327,26 @@ static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	struct create *cr = arg;
 	struct ctl_dev *d = cr->d;
-	int rc;
+	/* Not in d->be: the doorbell agent reads pci, the backend has no use for it. */
+	const struct xn_node nodes[] = {
+		{ NODE_BACKEND, d->be }, { NODE_NAME, cr->backend },
+		{ XENVHCA_NODE_PCI, cr->conf->pci },
+	};
+	/* A leftover of libxl's would grant an HCA's pages. */
+	const char *const old[] = { d->fe, d->be, d->libxl };
+	int i, rc = choose_devid(xs, t, d);
 
-	rc = choose_devid(xs, t, d);
+	for (i = 0; i < 3 && !rc; i++)
+		rc = xn_rm(xs, t, old[i], NULL);
 	if (!rc)
-		rc = xn_rm(xs, t, d->fe, NULL);
-	if (!rc)
-		rc = xn_rm(xs, t, d->be, NULL);
-	if (!rc)	/* a leftover there would grant an HCA's pages */
-		rc = xn_rm(xs, t, d->libxl, NULL);
-	if (!rc)
-		rc = xn_write_str(xs, t, d->libxl, "frontend", d->fe);
-	if (!rc)
-		rc = xn_write_str(xs, t, d->libxl, NODE_BACKEND, d->be);
+		rc = xn_write_nodes(xs, t, d->libxl, nodes, 3);
 	if (!rc)
 		rc = write_backend_nodes(xs, t, d->libxl, cr);
-	if (!rc && cr->backend[0])
-		rc = xn_write_str(xs, t, d->libxl, NODE_NAME, cr->backend);
-	/* The doorbell agent's, and of no use to the backend: not in d->be. */
-	if (!rc && cr->conf->pci[0])
-		rc = xn_write_str(xs, t, d->libxl, XENVHCA_NODE_PCI,
-				  cr->conf->pci);
 	if (!rc)
 		rc = write_frontend_nodes(xs, t, d);
 	if (!rc)
 		rc = make_backend_dir(xs, t, d);
-	if (!rc)
-		rc = xn_write_str(xs, t, d->be, "frontend", d->fe);
-	if (!rc)
-		rc = write_backend_nodes(xs, t, d->be, cr);
-	return rc;
+	return rc ? rc : write_backend_nodes(xs, t, d->be, cr);
 }
 
 int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
@@ -383,27 +354,9 @@ int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
 {
 	struct create cr = { .d = d, .conf = conf };
 
-	memset(d, 0, sizeof(*d));
-	d->domid = domid;
-	d->backend = backend;
+	*d = (struct ctl_dev){ .domid = domid, .backend = backend };
 	ctl_domain_name(c, backend, cr.backend);
 	return ctl_transact(c, create_fn, &cr);
-}
-
-static int texts_recorded(struct ctl *c, const struct ctl_dev *d,
-			  struct ctl_conf *conf)
-{
-	int i, rc = 0;
-
-	for (i = 0; i < CTL_TEXTS && !rc; i++) {
-		rc = xn_read_str(c->xs, XBT_NULL, d->libxl, ctl_texts[i].name,
-				 conf->text[i], CTL_TEXT_MAX);
-		if (rc == -ENOENT) {
-			conf->text[i][0] = '\0';
-			rc = 0;
-		}
-	}
-	return rc;
 }
 
 int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
@@ -424,17 +377,17 @@ int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
 			rc = 0;
 		}
 	}
-	if (!rc)
-		rc = texts_recorded(c, d, conf);
-	if (rc)
-		return rc;
-	if (xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI, conf->pci,
-			sizeof(conf->pci)))
-		conf->pci[0] = '\0';
-	if (xn_read_str(c->xs, XBT_NULL, d->libxl, NODE_NAME, conf->backend,
-			sizeof(conf->backend)))
-		conf->backend[0] = '\0';
-	return 0;
+	/* An absent text leaves its place as it is: empty. */
+	for (i = 0; i < CTL_TEXTS && !rc; i++) {
+		rc = xn_read_str(c->xs, XBT_NULL, d->libxl, ctl_texts[i].name,
+				 conf->text[i], CTL_TEXT_MAX);
+		rc = rc == -ENOENT ? 0 : rc;
+	}
+	xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI, conf->pci,
+		    sizeof(conf->pci));
+	xn_read_str(c->xs, XBT_NULL, d->libxl, NODE_NAME, conf->backend,
+		    sizeof(conf->backend));
+	return rc;
 }
 
 /* Removes the parent directory of path too, if nothing else is in it. */
@@ -457,14 +410,11 @@ static int remove_dir(struct xs_handle *xs, xs_transaction_t t,
 static int remove_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	const struct ctl_dev *d = arg;
-	int rc;
+	int rc = remove_dir(xs, t, d->fe);
 
-	rc = remove_dir(xs, t, d->fe);
 	if (!rc)
 		rc = remove_dir(xs, t, d->be);
-	if (!rc)
-		rc = remove_dir(xs, t, d->libxl);
-	return rc;
+	return rc ? rc : remove_dir(xs, t, d->libxl);
 }
 
 int ctl_dev_remove(struct ctl *c, const struct ctl_dev *d)

@@ -14,10 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <xen/io/vhcaif.h>
+#include "number.h"
 
 #define CTL_NAME_MAX	64	/* domain name or id, with the NUL */
 #define CTL_ERR_MAX	704	/* error text, with the NUL */
-#define CTL_BDF		13	/* "0000:00:05.0" with the NUL */
+#define CTL_BDF		VL_BDF
 #define CTL_TEXT_MAX	256	/* value of a key of words, with the NUL */
 
 #define CTL_KIND_(KIND, word, def) CTL_MAX_##KIND,

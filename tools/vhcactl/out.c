@@ -95,6 +95,16 @@ void ctl_json_int(struct json_object *o, const char *key, int64_t val)
 	json_object_object_add(o, key, json_object_new_int64(val));
 }
 
+struct json_object *ctl_json_dev(const struct ctl_dev *d)
+{
+	struct json_object *o = json_object_new_object();
+
+	ctl_json_int(o, "domid", d->domid);
+	ctl_json_int(o, "devid", d->devid);
+	ctl_json_int(o, "backend", d->backend);
+	return o;
+}
+
 void ctl_json_text(struct json_object *o, const char *key, const char *val)
 {
 	json_object_object_add(o, key, json_object_new_string(val));

@@ -6,7 +6,6 @@
  * guest may reach, so it comes from the operator or from this domain's own sysfs,
  * never from the backend domain, and is written only to /libxl.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,29 +13,20 @@
 #include <unistd.h>
 #include "ctl.h"
 #include "host/paths.h"
+#include "number.h"
 
 #define PCI_BUS		"/bus/pci"
 #define PCI_DEVICES	"/sys" PCI_BUS "/devices"
 
 int ctl_bdf_parse(const char *s, char bdf[CTL_BDF])
 {
-	static const char form[CTL_BDF] = "xxxx:xx:xx.7";
 	char full[CTL_BDF];
-	size_t i, len = strlen(s);
 
-	if (len != CTL_BDF - 1 && len != CTL_BDF - 6)
-		return -EINVAL;
-	memcpy(full, "0000:", 5);
-	memcpy(full + CTL_BDF - 1 - len, s, len + 1);
-	for (i = 0; i < CTL_BDF - 1; i++) {
-		if (form[i] == 'x' ? !isxdigit((unsigned char)full[i]) :
-		    form[i] == '7' ? full[i] < '0' || full[i] > '7' :
-		    full[i] != form[i])
-			return -EINVAL;
-		bdf[i] = (char)tolower((unsigned char)full[i]);
+	if (strlen(s) == strlen("00:05.0")) {
+		snprintf(full, sizeof(full), "0000:%s", s);
+		s = full;
 	}
-	bdf[i] = '\0';
-	return 0;
+	return vl_parse_bdf(s, bdf);
 }
 
 int ctl_link_name(const char *path, char *name, size_t size)

@@ -55,6 +55,7 @@ int ctl_stats_load(struct ctl *c, const struct ctl_dev *d,
 	}
 	if (!json_object_is_type(*obj, json_type_object)) {
 		json_object_put(*obj);
+		*obj = NULL;
 		snprintf(err, CTL_ERR_MAX, "%s: no JSON object", path);
 		return -EINVAL;
 	}

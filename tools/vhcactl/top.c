@@ -21,13 +21,6 @@ const char *const top_keys[TOP_RATES] = {
 	[TOP_EVENTS] = "events",
 };
 
-static const char *const json_keys[TOP_RATES] = {
-	[TOP_CMDS] = "cmds_per_s",
-	[TOP_ERRORS] = "cmd_errors_per_s",
-	[TOP_KICKS] = "kicks_per_s",
-	[TOP_EVENTS] = "events_per_s",
-};
-
 void top_sample_fill(struct top_sample *s, struct json_object *stats,
 		     int64_t mtime_ms, int64_t at_ms)
 {
@@ -155,6 +148,7 @@ int top_line(const struct top_row *r, char *buf, size_t size)
 struct json_object *top_json(const struct top_row *r)
 {
 	struct json_object *o = json_object_new_object(), *objects;
+	char key[32];
 	enum top_rate k;
 
 	ctl_json_int(o, "domid", r->dev.domid);
@@ -162,10 +156,11 @@ struct json_object *top_json(const struct top_row *r)
 	ctl_json_int(o, "devid", r->dev.devid);
 	ctl_json_text(o, "hca", r->hca);
 	ctl_json_text(o, "backend_state", r->state);
-	for (k = 0; k < TOP_RATES && r->sample.rated; k++)
-		json_object_object_add(o, json_keys[k],
-				       json_object_new_double(
-						r->sample.rate[k]));
+	for (k = 0; k < TOP_RATES && r->sample.rated; k++) {
+		snprintf(key, sizeof(key), "%s_per_s", top_keys[k]);
+		json_object_object_add(o, key,
+				       json_object_new_double(r->sample.rate[k]));
+	}
 	if (!r->stats)
 		return o;
 	ctl_json_int(o, "pinned_mb", (int64_t)ctl_mb_of_pages(

@@ -16,7 +16,6 @@
 #include "host/paths.h"
 #include "number.h"
 
-
 static const struct command {
 	const char *name;
 	int (*fn)(struct ctl *c);
@@ -24,41 +23,31 @@ static const struct command {
 	const char *args;
 	int min_args, max_args;		/* max_args -1: any number */
 	const char *help;
+	int (*without)(struct ctl *c);	/* the same without xenstore; NULL: impossible */
 } commands[] = {
 	{ "attach", ctl_attach, "jw:", "DOMAIN hca=NAME[,KEY=VALUE...]", 2, 2,
-	  "give a running guest a device" },
+	  "give a running guest a device", NULL },
 	{ "check", ctl_check, "jr:", "", 0, 0,
-	  "is this domain fit to be a backend?" },
+	  "is this domain fit to be a backend?", ctl_check },
 	{ "create", ctl_create, "w:", "FILE [XL-CREATE-ARGUMENT...]", 1, -1,
-	  "xl create, with the vhca = [ ... ] devices of the file" },
+	  "xl create, with the vhca = [ ... ] devices of the file", NULL },
 	{ "detach", ctl_detach, "fjw:", "DOMAIN DEVID|all", 2, 2,
-	  "take it away" },
+	  "take it away", ctl_files_detach },
 	{ "dom0less", ctl_dom0less, "w:", "FILE", 1, 1,
-	  "introduce the guests of a Xen without dom0, attach devices" },
+	  "introduce the guests of a Xen without dom0, attach devices", ctl_dom0less },
 	{ "list", ctl_list, "j", "[DOMAIN]", 0, 1,
-	  "list devices and their states" },
+	  "list devices and their states", ctl_files_list },
 	{ "quota", ctl_quota, "jr:", "DOMAIN DEVID [KEY=VALUE...]", 2,
 	  2 + CTL_KEYS,
-	  "show or change what a device may use" },
+	  "show or change what a device may use", NULL },
 	{ "reattach", ctl_reattach, "jw:", "[DOMAIN|all [BACKEND]]", 0, 2,
-	  "devices of a backend domain that started anew" },
+	  "devices of a backend domain that started anew", NULL },
 	{ "show", ctl_show, "j", "DOMAIN DEVID", 2, 2,
-	  "show configuration, limits and errors of a device" },
+	  "show configuration, limits and errors of a device", NULL },
 	{ "stats", ctl_stats, "jor:", "[DOMAIN [DEVID]]", 0, 2,
-	  "show counters of devices (in their backend domain)" },
+	  "show counters of devices (in their backend domain)", NULL },
 	{ "top", ctl_top, "bd:jn:r:", "[DOMAIN]", 0, 1,
-	  "show what the devices do now, again and again" },
-};
-
-/* Commands that work without xenstore. */
-static const struct {
-	int (*fn)(struct ctl *c);
-	int (*without)(struct ctl *c);
-} without_xenstore[] = {
-	{ ctl_check, ctl_check },
-	{ ctl_dom0less, ctl_dom0less },
-	{ ctl_list, ctl_files_list },
-	{ ctl_detach, ctl_files_detach },
+	  "show what the devices do now, again and again", NULL },
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -188,28 +177,18 @@ static int parse_args(struct ctl *c, const struct command *cmd, int argc,
 	return CTL_OK;
 }
 
-static int run_without(struct ctl *c, const struct command *cmd, int err)
-{
-	size_t i;
-
-	c->no_xs = true;
-	for (i = 0; i < sizeof(without_xenstore) / sizeof(without_xenstore[0]); i++)
-		if (without_xenstore[i].fn == cmd->fn)
-			return without_xenstore[i].without(c);
-	return ctl_error(CTL_FAILED,
-			 "xenstore: %s (is this a Xen domain, are you root, is xenstored running?)",
-			 strerror(err));
-}
-
 static int run(struct ctl *c, const struct command *cmd)
 {
 	int rc;
 
 	c->xs = xs_open(0);
-	if (!c->xs)
-		return run_without(c, cmd, errno);
-	rc = cmd->fn(c);
-	xs_close(c->xs);
+	c->no_xs = !c->xs;
+	if (c->no_xs && !cmd->without)
+		return ctl_error(CTL_FAILED,
+				 "xenstore: %m (is this a Xen domain, are you root, is xenstored running?)");
+	rc = c->xs ? cmd->fn(c) : cmd->without(c);
+	if (c->xs)
+		xs_close(c->xs);
 	return rc;
 }
 
