@@ -5,6 +5,8 @@
  * The opcode CM_COMMAND: octets of a process, not udata of an HCA, in body and udata
  * of a slot. It runs in the process that made the system call.
  */
+#include <linux/slab.h>
+
 #include "cm.h"
 
 static void call_load(struct vhca_cmd *cmd, const struct vhca_cm_call *c)
@@ -55,6 +57,6 @@ int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c)
 	rc = vhca_file_command(&part->f, &cmd, flags, call_answer);
 	if (!rc)
 		call_store(cmd, c);
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }

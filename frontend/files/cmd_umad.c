@@ -36,7 +36,7 @@ int vhca_cmd_register_umad(struct vhca_umad *umad,
 		*id = cmd->rsp.u.register_umad.id;
 		rc = *id < XENVHCA_UMAD_AGENTS ? 0 : -EIO;
 	}
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 
@@ -52,7 +52,7 @@ int vhca_cmd_unregister_umad(struct vhca_umad *umad, u32 id)
 		return -ENOMEM;
 	cmd->req.u.unregister_umad.id = id;
 	rc = vhca_file_command(&umad->f, &cmd, VHCA_CMD_DESTROY, NULL);
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 
@@ -68,7 +68,7 @@ int vhca_cmd_send_umad(struct vhca_umad *umad, const u8 *packet, u16 len)
 					XENVHCA_UMAD_BODY, cmd->req.udata,
 					packet, len);
 	rc = vhca_file_command(&umad->f, &cmd, 0, NULL);
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 
@@ -145,6 +145,6 @@ int vhca_cmd_recv_umad(struct vhca_umad *umad)
 	cmd->req.u.recv_umad.offset = umad->at;
 	cmd->req.out_len = XENVHCA_UDATA_SIZE;
 	rc = vhca_file_command(&umad->f, &cmd, 0, part_store);
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }

@@ -18,13 +18,11 @@
 #include <xen/interface/event_channel.h>
 #include <xen/io/vhcaif.h>
 
-#include "spin.h"
-
 struct vhca_dev;
 
 #define VHCA_RING_PAGES		BIT(XENVHCA_MAX_RING_ORDER)
 
-/* A command on its way: allocate zeroed with vhca_cmd_alloc(). */
+/* A command on its way. */
 struct vhca_cmd {
 	struct xenvhca_request req;
 	struct xenvhca_response rsp;	/* private copy, checked header */
@@ -35,6 +33,15 @@ struct vhca_cmd {
 	pid_t process;			/* that asked for it; a name, no reference */
 	bool abandoned;			/* waiter gave up: ring_cmd.c frees */
 	bool polled;			/* its process polls for the answer */
+};
+
+/*
+ * Of one operation, whether polling pays: some take microseconds and others
+ * milliseconds. All zero: nothing is known. Written without a lock: it is only a guess.
+ */
+struct vhca_spin {
+	s16 misses;			/* that hits have not made good */
+	u16 skipped;			/* commands since the last poll */
 };
 
 enum vhca_ring_state { VHCA_RING_UP, VHCA_RING_BROKEN };
@@ -99,9 +106,8 @@ void vhca_ring_free(struct vhca_dev *dev);
 void vhca_break(struct vhca_dev *dev, const char *reason);
 /* The same by the owner itself: it is not told. */
 void vhca_ring_fail(struct vhca_dev *dev);
+/* For kfree(), or NULL. */
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext);
-/* Consumes nothing unless it returns -EINTR or -ETIMEDOUT (see flags). */
-void vhca_cmd_free(struct vhca_cmd *cmd);
 
 /* May use the slots reserved for destroys; waiting for one is not killable. */
 #define VHCA_CMD_RESERVED	BIT(0)
@@ -161,6 +167,13 @@ int vhca_ring_kick(struct vhca_dev *dev, struct vhca_kick *kick);
 int vhca_ring_kick_wait(struct vhca_dev *dev, struct vhca_kick *kick);
 
 /* ---- among the files of the rings ---- */
+/* May the process of a command poll for its answer? */
+bool vhca_spin_try(struct vhca_spin *s);
+/* One turn. False: too long since @begin (ktime), or others want the processor. */
+bool vhca_spin_continue(u64 begin);
+/* Did the poll find the answer in time? */
+void vhca_spin_record(struct vhca_spin *s, bool found);
+
 static inline bool vhca_ring_up(const struct vhca_ring *ring)
 {
 	return READ_ONCE(ring->state) == VHCA_RING_UP;
@@ -168,8 +181,6 @@ static inline bool vhca_ring_up(const struct vhca_ring *ring)
 
 /* A backend that has done nothing for so many jiffies is silent. */
 unsigned long vhca_ring_timeout(void);
-/* Ends the command @id; the caller has filled its rsp. Under ring->lock. */
-void vhca_ring_finish(struct vhca_ring *ring, unsigned int id);
 /* Upcalls, of struct vhca_dev. */
 irqreturn_t vhca_ring_cmd_irq(int irq, void *arg);
 irqreturn_t vhca_ring_evt_irq(int irq, void *arg);

@@ -19,6 +19,7 @@
  */
 #include <linux/interrupt.h>
 #include <linux/ktime.h>
+#include <linux/moduleparam.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -31,6 +32,16 @@
 #define VHCA_SOON	(10 * HZ)
 #define VHCA_MOST	5	/* times cmd_timeout, although others are answered */
 #define VHCA_SHARE	8	/* of the slots, for one process */
+
+static unsigned int cmd_timeout = 60;
+module_param(cmd_timeout, uint, 0644);
+MODULE_PARM_DESC(cmd_timeout,
+		 "seconds without any answer of the backend until it counts as silent (1..3600, default 60)");
+
+unsigned long vhca_ring_timeout(void)
+{
+	return clamp(READ_ONCE(cmd_timeout), 1u, 3600u) * HZ;
+}
 
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 {
@@ -45,10 +56,62 @@ struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 	return cmd;
 }
 
-void vhca_cmd_free(struct vhca_cmd *cmd)
+/* Ends the command @id, whose rsp the caller has filled. Under ring->lock. */
+static void ring_finish(struct vhca_ring *ring, unsigned int id)
 {
-	kfree(cmd);
+	struct vhca_cmd *cmd = ring->pending[id];
+
+	ring->pending[id] = NULL;
+	__clear_bit(id, ring->ids);
+	ring->asleep -= !cmd->polled;
+	if (cmd->abandoned)
+		kfree(cmd);
+	else
+		complete(&cmd->done);
 }
+
+/* ---- the end of the rings ---- */
+
+/* The commands in flight, and those that wait for a slot. */
+static void fail_commands(struct vhca_ring *ring)
+{
+	struct vhca_cmd *cmd, *next;
+	unsigned long flags;
+	unsigned int id;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	WRITE_ONCE(ring->state, VHCA_RING_BROKEN);
+	for_each_set_bit(id, ring->ids, XENVHCA_MAX_ID) {
+		ring->pending[id]->rsp.status = -EIO;
+		ring_finish(ring, id);
+	}
+	list_for_each_entry_safe(cmd, next, &ring->waiters, wait) {
+		list_del_init(&cmd->wait);
+		cmd->rsp.status = -EIO;
+		complete(&cmd->done);
+		complete(&cmd->sent);
+	}
+	spin_unlock_irqrestore(&ring->lock, flags);
+}
+
+void vhca_ring_fail(struct vhca_dev *dev)
+{
+	fail_commands(&dev->ring);
+	wake_up_all(&dev->ring.kick_wait);
+}
+
+void vhca_break(struct vhca_dev *dev, const char *reason)
+{
+	struct vhca_ring *ring = &dev->ring;
+
+	if (cmpxchg(&ring->reason, NULL, reason))
+		return;
+	dev_err(dev->link->dev, "giving the device up: %s\n", reason);
+	vhca_ring_fail(dev);
+	ring->ops->broken(dev);
+}
+
+/* ---- requests ---- */
 
 /* Slots that only destroy commands may use; a one-page ring has few in all. */
 static unsigned int ring_reserve(const struct vhca_ring *ring)
@@ -157,6 +220,8 @@ static void ring_unlock(struct vhca_dev *dev, unsigned long irq)
 	notify_remote_via_irq(dev->ring.cmd_irq);
 }
 
+/* ---- answers ---- */
+
 /* Checks ring->scratch. Returns why the backend cannot go on, or NULL. */
 static const char *ring_answer(struct vhca_ring *ring)
 {
@@ -171,7 +236,7 @@ static const char *ring_answer(struct vhca_ring *ring)
 	if (bad)
 		return bad;
 	cmd->rsp = *rsp;
-	vhca_ring_finish(ring, rsp->id);
+	ring_finish(ring, rsp->id);
 	return NULL;
 }
 
@@ -233,6 +298,8 @@ static void ring_take(struct vhca_dev *dev, struct vhca_cmd *sleeper)
 	if (bad)
 		vhca_break(dev, bad);
 }
+
+/* ---- a process ---- */
 
 /* 0: on its way; -EAGAIN: it waits for a slot, or is to be none; -EIO: broken. */
 static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd)

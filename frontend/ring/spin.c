@@ -12,7 +12,7 @@
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 
-#include "spin.h"
+#include "ring.h"
 
 #define SPIN_MOST_US	1000u
 #define SPIN_MISSES	4	/* more than hits: spinning does not pay */

@@ -7,6 +7,8 @@
  * work of device.c. ring_cmd.c has checked the header of an answer; the callers
  * check the fields of its body, except that a handle is never 0.
  */
+#include <linux/slab.h>
+
 #include "cmd.h"
 #include "ring/grant.h"
 #include "leave.h"
@@ -171,8 +173,7 @@ static int submit(const struct call *c)
 	else
 		call_drop_dirs(c->bufs);
 out:
-	if (cmd)	/* else the ring holds it until the late answer */
-		vhca_cmd_free(cmd);
+	kfree(cmd);	/* NULL: the ring holds it until the late answer */
 	return rc;
 }
 
