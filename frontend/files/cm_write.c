@@ -371,7 +371,7 @@ static int end_move(struct vhca_cm_end *end, struct vhca_cm *to,
 	if (rc)
 		return rc;
 	c->from = from->f.handle;
-	vhca_file_unlock(&from->f);
+	mutex_unlock(&from->f.lock);
 	end->part = part;
 	rc = vhca_cm_send_to(end, c);
 	if (rc)

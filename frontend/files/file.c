@@ -2,9 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The life of a file that the backend's domain has, too; see file.h. Processes and the
- * worker of the device run this.
+ * A file that the backend's domain has, too (file.h): its life, its commands, and
+ * whether the backend has events for it. The backend says that over the event ring once,
+ * and in the answer of each command. The two rings have no order, so each statement has a
+ * number, and the latest holds. A statement that a full event ring has lost is replaced
+ * by the answer of a command. Processes, the worker of the device and upcalls run this.
+ * Whatever the backend says wakes a process once at most for each time that it asks.
  */
+#include <linux/sched.h>
+
 #include "verbs/cmd.h"
 #include "file.h"
 #include "verbs/verbs.h"
@@ -74,11 +80,6 @@ int vhca_file_lock(struct vhca_file *file)
 	return rc;
 }
 
-void vhca_file_unlock(struct vhca_file *file)
-{
-	mutex_unlock(&file->lock);
-}
-
 /* The file is closed, or its device goes: nothing of it is left there. */
 static void file_dealloc(struct vhca_file *file)
 {
@@ -133,4 +134,69 @@ void vhca_files_close(struct vhca_dev *dev)
 			file->ops->gone(file);
 		kref_put(&file->ref, file_free);
 	}
+}
+
+/* ---- events and commands ---- */
+
+bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events)
+{
+	unsigned long flags;
+	bool news = false;
+
+	spin_lock_irqsave(&file->state_lock, flags);
+	if ((s16)(seq - file->seq) > 0) {
+		file->seq = seq;
+		events |= file->lost;
+		news = events && !file->events;
+		WRITE_ONCE(file->events, events);
+	}
+	spin_unlock_irqrestore(&file->state_lock, flags);
+	if (news)
+		wake_up_interruptible(file->wait);
+	return news;
+}
+
+void vhca_file_overflow(struct vhca_file *file)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&file->state_lock, flags);
+	file->lost = true;
+	WRITE_ONCE(file->events, true);
+	spin_unlock_irqrestore(&file->state_lock, flags);
+	wake_up_interruptible(file->wait);
+}
+
+/* The answer to come tells of all events that were lost until now. */
+static void file_ask(struct vhca_file *file)
+{
+	spin_lock_irq(&file->state_lock);
+	file->lost = false;
+	spin_unlock_irq(&file->state_lock);
+}
+
+int vhca_file_command(struct vhca_file *file, struct vhca_cmd **cmd,
+		      unsigned int flags,
+		      int (*answer)(struct vhca_file *file,
+				    const struct vhca_cmd *cmd))
+{
+	int rc = vhca_file_lock(file);
+
+	if (rc)
+		return rc;
+	(*cmd)->req.u.handle.handle = file->handle;
+	if (answer)
+		file_ask(file);
+	/* The backend takes so many; all other slots are for verbs. */
+	if (flags & VHCA_CMD_APART)
+		rc = down_killable(&file->dev->cm_slots);
+	if (!rc) {
+		rc = vhca_ring_submit(file->dev, cmd, flags);
+		if (flags & VHCA_CMD_APART)
+			up(&file->dev->cm_slots);
+	}
+	if (!rc && answer)
+		rc = answer(file, *cmd);
+	mutex_unlock(&file->lock);
+	return rc;
 }

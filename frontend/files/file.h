@@ -43,7 +43,6 @@ struct vhca_file {
 	u16 seq;			/* of the statement that said so */
 };
 
-/* ---- file.c ---- */
 void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
 		    wait_queue_head_t *wait);
 /* It is of this device, which does not go before the caller lets it. */
@@ -53,13 +52,10 @@ void vhca_file_release(struct vhca_file *file);
 /* Nobody joins any more: all files of the device are closed, and fail. Sleeps. */
 void vhca_files_close(struct vhca_dev *dev);
 /*
- * The device is there, and the backend has the file, until vhca_file_unlock(). 0, -EINTR,
- * -EIO: it is gone, or the error of its allocation.
+ * The device is there, and the backend has the file, until the caller unlocks file->lock.
+ * Return: 0, -EINTR, -EIO: the device is gone, or the error of the allocation.
  */
 int vhca_file_lock(struct vhca_file *file);
-void vhca_file_unlock(struct vhca_file *file);
-
-/* ---- file_event.c ---- */
 /*
  * A command of the file, whose handle the request's body begins with. As
  * vhca_ring_submit(), or the error of vhca_file_lock(); the caller frees *cmd, which is

@@ -14,6 +14,8 @@
 #define xa_insert(xa, i, obj, gfp) 0
 #define xa_erase(xa, i)
 #define root_device_unregister(dev)
+#define down_killable(s)	0
+#define up(s)
 
 #include "copy/limit.c"
 #include "copy/front.c"
@@ -196,7 +198,7 @@ static void use_file(struct vhca_file *file)
 
 	while (times-- && !vhca_file_lock(file)) {
 		atomic_inc(command(file->dev, XENVHCA_OP_CM_COMMAND, 0) ? &failed : &files);
-		vhca_file_unlock(file);
+		mutex_unlock(&file->lock);
 	}
 	usleep(any(3000));
 	vhca_file_release(file);
