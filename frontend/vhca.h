@@ -116,10 +116,10 @@ struct vhca_ucontext {
 	spinlock_t orphan_lock;
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 	struct list_head dbpages;	/* struct vhca_mem, private to udata.c */
-	/* Of this context now: leave.c. */
-	atomic64_t nr_objects, nr_pages;
+	/* For a process that exits: object.c. */
+	atomic64_t nr_objects, nr_pages;	/* nr_pages: of regions */
 	atomic64_t end_waited;		/* jiffies */
-	bool leaves_nothing;
+	bool leaves_nothing;		/* another process may use an object */
 };
 
 struct vhca_pd {

@@ -11,7 +11,6 @@
 
 #include "cmd.h"
 #include "ring/grant.h"
-#include "leave.h"
 #include "mmap/range.h"
 #include "verbs.h"
 

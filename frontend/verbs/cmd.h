@@ -108,7 +108,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 
 /*
  * The commands that end an object. They use the reserved slots and are not
- * killable; a time-out breaks the device. VHCA_LEFT: see leave.h.
+ * killable; a time-out breaks the device. VHCA_LEFT: see verbs.h.
  */
 /* Any object of a ucontext, by the op that ends its kind. */
 int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle);

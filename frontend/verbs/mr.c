@@ -11,7 +11,6 @@
 
 #include "cmd.h"
 #include "ring/grant.h"
-#include "leave.h"
 #include "verbs.h"
 
 /*
@@ -85,7 +84,7 @@ struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	if (rc)
 		goto err_mem;
 	vhca_mem_drop_dirs(mr->mem);
-	vhca_leave_pages(uc, mr->mem->pages.nr_pages);
+	atomic64_add(mr->mem->pages.nr_pages, &uc->nr_pages);
 	mr->handle = rsp.handle;
 	mr->access = access;
 	mr->ibmr.lkey = rsp.lkey;
@@ -147,8 +146,8 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	}
 	if (mem) {
 		vhca_mem_drop_dirs(mem);
-		vhca_leave_pages(uc, (s64)mem->pages.nr_pages -
-				 mr->mem->pages.nr_pages);
+		atomic64_add((s64)mem->pages.nr_pages -
+			     mr->mem->pages.nr_pages, &uc->nr_pages);
 		vhca_mem_put(mr->mem);
 		mr->mem = mem;
 	}
@@ -183,7 +182,7 @@ int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 		vhca_leave_count(uc, 1);	/* it is still there */
 		return rc;
 	}
-	vhca_leave_pages(uc, -(s64)mr->mem->pages.nr_pages);
+	atomic64_sub(mr->mem->pages.nr_pages, &uc->nr_pages);
 	vhca_release(uc, "mr", mr->handle, rc, mr->mem);
 	kfree(mr);
 	return 0;

@@ -10,7 +10,6 @@
 #include "cmd.h"
 #include "credit.h"
 #include "ring/grant.h"
-#include "leave.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 
@@ -99,7 +98,7 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	vhca_credit_recharge(&srq->async_credit);
 	/* Its XRC domain is no part of the context, and busy as long as it is there. */
 	if (init->srq_type == IB_SRQT_XRC)
-		vhca_leave_never(uc);
+		WRITE_ONCE(uc->leaves_nothing, true);
 	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
 	if (rc) {
 		vhca_bufs_put(uc, &bufs,

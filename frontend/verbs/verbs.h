@@ -12,20 +12,13 @@
 #include "vhca.h"
 
 /* ---- object.c ---- */
-/**
- * vhca_gone() - may the memory of an object be released?
- * @dev: device
- * @what: kind of the object, for the log
- * @handle: of the object, for the log
- * @rc: what the destroy command returned
- *
- * A destroy verb succeeds towards ib_core whatever the backend says, or a
- * process could not exit; a refusal is the late consequence of a command that
- * was given up, or a lie. It is logged, and the ucontext's end will do it, as it
- * does what was left to it (leave.h).
- *
- * Return: true if the backend has let go of the memory, or is broken, so that
- * vhca_mem_put() sorts out what is still mapped. false: vhca_uc_adopt() it.
+/*
+ * May the memory of an object be released, whose destroy command returned @rc? A destroy
+ * verb succeeds towards ib_core whatever the backend answers, or a process could not
+ * exit; a refusal is the late consequence of a command that was given up, or a lie. It is
+ * logged, and the end of the ucontext destroys the object. True: the backend has let go
+ * of the memory, or is broken, so that vhca_mem_put() finds the pages that are still
+ * mapped. False: vhca_uc_adopt() the memory.
  */
 bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc);
 /* Leave memory granted until the ucontext is gone. NULL is allowed. */
@@ -33,18 +26,31 @@ void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
 /* The second half of a destroy verb: vhca_gone(), then put or adopt. */
 void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 		  int rc, struct vhca_mem *mem);
-/**
- * vhca_publish() - let events find an object
- * @dev: device
- * @table: cqs, qps or srqs of @dev
- * @handle: of the object
- * @obj: the object
- * Return: 0, -ENOMEM, -EIO if the backend used a handle twice (breaks @dev).
+/*
+ * Lets events find an object in @table (cqs, qps, srqs or file_handles of @dev). Return: 0,
+ * -ENOMEM, -EIO if the backend used a handle twice, which breaks @dev.
  */
 int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
 		 void *obj);
 /* No event handler uses the object any more when this returns. */
 void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle);
+/* A destroy command that nobody has waited for, or that was not sent. */
+#define VHCA_LEFT	1
+/* An object was made in @uc (1), or is going to be ended (-1). */
+void vhca_leave_count(struct vhca_ucontext *uc, int nr);
+/*
+ * A destroy command of @uc has been waited for since @begin (jiffies). The waits since
+ * the last object was made have a bound in all, beyond which the device breaks.
+ */
+void vhca_leave_waited(struct vhca_ucontext *uc, unsigned long begin);
+/*
+ * Is the end of an object of @uc left to DEALLOC_UCONTEXT? True: send no command, and
+ * vhca_uc_adopt() the memory of the object. It stays true until the context ends, so a
+ * user of an object is not left when the object is not.
+ */
+bool vhca_leave(const struct vhca_ucontext *uc);
+/* Does the process wait for nothing but the end of the context? */
+bool vhca_leaving(const struct vhca_ucontext *uc);
 
 /* ---- port.c ---- */
 #define VHCA_PORT	1	/* the only one */
