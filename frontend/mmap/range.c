@@ -55,20 +55,14 @@ static void range_add(struct vhca_ucontext *uc, struct vhca_range *r)
 
 /* ---- references ---- */
 
-static bool is_range(const struct vhca_field *f)
+u32 vhca_ranges_flags(const struct vhca_udata_op *row)
 {
-	return f->kind == VHCA_KEY;
-}
-
-u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op)
-{
-	const struct vhca_udata_op *row = vhca_provider_op(dev->provider, op);
 	unsigned int i;
 
 	if (!row)
 		return 0;
 	for (i = 0; i < VHCA_MAX_FIELDS && row->rsp[i].kind != VHCA_END; i++)
-		if (is_range(&row->rsp[i]))
+		if (row->rsp[i].kind == VHCA_KEY)
 			return XENVHCA_REQ_RANGES;
 	return 0;
 }
@@ -190,19 +184,18 @@ static struct answer answer_find(const struct vhca_cmd *cmd, unsigned int n)
 void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 		       const struct vhca_cmd *cmd)
 {
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
 	const struct vhca_field *f;
 	unsigned int n = 0;
 	struct answer answer;
 	u64 offset;
 	u32 size;
 
-	row = vhca_provider_op(to_vdev(uc->ibuc.device)->provider, cmd->req.op);
 	if (!row)
 		return;
 	for (f = row->rsp;
 	     f < row->rsp + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
-		if (!is_range(f))
+		if (f->kind != VHCA_KEY)
 			continue;
 		answer = answer_find(cmd, n++);
 		if (f->off + sizeof(offset) + sizeof(size) > cmd->rsp.out_len)

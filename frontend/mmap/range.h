@@ -12,6 +12,7 @@
 struct vhca_cmd;
 struct vhca_dev;
 struct vhca_ucontext;
+struct vhca_udata_op;
 struct vm_area_struct;
 
 /* Pages of queue memory that a device may have: for max_cqe and its like. */
@@ -38,8 +39,8 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
  * fetched; errors of vhca_map_grants().
  */
 int vhca_range_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma);
-/* The flags with which a command asks for the references in its answer. */
-u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op);
+/* Flags by which a command with such udata asks for the references in its answer. */
+u32 vhca_ranges_flags(const struct vhca_udata_op *row);
 /**
  * vhca_range_end() - the process does not map a range any more
  * @uc: its context

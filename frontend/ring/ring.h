@@ -19,12 +19,14 @@
 #include <xen/io/vhcaif.h>
 
 struct vhca_dev;
+struct vhca_udata_op;
 
 #define VHCA_RING_PAGES		BIT(XENVHCA_MAX_RING_ORDER)
 
 /* A command on its way. */
 struct vhca_cmd {
 	struct xenvhca_request req;
+	const struct vhca_udata_op *row; /* of its udata; verbs/cmd.c */
 	struct xenvhca_response rsp;	/* private copy, checked header */
 	struct completion done;
 	struct completion sent;		/* of one that waits for a slot */

@@ -13,6 +13,7 @@
 #include "ring/grant.h"
 #include "mmap/range.h"
 #include "verbs.h"
+#include "vhca-provider.h"
 
 /* Bodies are members of the slots' unions, so none is larger than raw. */
 static_assert(sizeof(((struct xenvhca_request *)0)->u) == XENVHCA_BODY_SIZE);
@@ -59,7 +60,7 @@ static int call_prepare(const struct call *c, struct vhca_cmd *cmd)
 	if (c->len)
 		memcpy(cmd->req.u.raw, c->body, c->len);
 	if (c->ranges && c->udata)
-		cmd->req.flags = vhca_ranges_flags(c->dev, c->op);
+		cmd->req.flags = vhca_ranges_flags(cmd->row);
 	if (c->udata) {
 		rc = vhca_udata_load(c->dev, cmd, c->udata, c->outptr);
 		if (rc)
@@ -156,6 +157,8 @@ static int submit(const struct call *c)
 	cmd = vhca_cmd_alloc(c->op, c->ucontext);
 	if (!cmd)
 		return -ENOMEM;
+	if (c->udata)
+		cmd->row = vhca_provider_op(c->dev->provider, c->op);
 	rc = call_prepare(c, cmd);
 	if (rc)
 		goto out;

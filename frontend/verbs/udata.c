@@ -28,13 +28,12 @@ static size_t udata_in(struct ib_udata *udata, size_t max)
 int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		    struct ib_udata *udata, bool outptr)
 {
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
+	size_t extra = outptr ? vhca_provider_outptr(row) : 0;
 	struct xenvhca_request *req = &cmd->req;
-	size_t in, out, extra;
+	size_t in, out;
 	int rc;
 
-	row = vhca_provider_op(dev->provider, req->op);
-	extra = outptr ? vhca_provider_outptr(row) : 0;
 	/*
 	 * More than the HCA's driver knows is no error natively either, if what
 	 * it reads is 0; and it leaves alone what it does not write.
@@ -59,13 +58,13 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 }
 
 /* Octets that the HCA's driver would have written to a user address. */
-static int udata_outptr(const struct vhca_cmd *cmd,
-			const struct vhca_udata_op *row, size_t pos)
+static int udata_outptr(const struct vhca_cmd *cmd, size_t pos)
 {
-	const struct vhca_field *f = row->req;
+	const struct vhca_field *f = cmd->row->req;
+	const struct vhca_field *end = f + VHCA_MAX_FIELDS;
 	u64 addr;
 
-	for (; f < row->req + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
+	for (; f < end && f->kind != VHCA_END; f++) {
 		if (f->kind != VHCA_OUTPTR)
 			continue;
 		if (pos + f->arg > cmd->rsp.out_len)
@@ -82,11 +81,10 @@ static int udata_outptr(const struct vhca_cmd *cmd,
 int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		     struct ib_udata *udata, bool outptr)
 {
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
 	size_t own, len;
 	int rc;
 
-	row = vhca_provider_op(dev->provider, cmd->req.op);
 	if (!row)
 		return 0;
 	if (cmd->rsp.out_len < row->out_min) {
@@ -103,7 +101,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		if (rc)
 			return rc;
 	}
-	return outptr ? udata_outptr(cmd, row, own) : 0;
+	return outptr ? udata_outptr(cmd, own) : 0;
 }
 
 /*
@@ -211,13 +209,11 @@ static int buf_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 		  struct vhca_bufs *bufs)
 {
-	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
 	const struct vhca_field *f;
 	int rc;
 
 	memset(bufs, 0, sizeof(*bufs));
-	row = vhca_provider_op(dev->provider, cmd->req.op);
 	if (!row)
 		return 0;
 	for (f = row->req;

@@ -22,7 +22,7 @@ struct vhca_bufs {
 /**
  * vhca_udata_load() - check a process' udata and copy it into a request
  * @dev: device
- * @cmd: the command, with its op set
+ * @cmd: the command, with op and row set
  * @udata: from ib_uverbs; never written to
  * @outptr: the answer brings octets for the user addresses (VHCA_OUTPTR) too
  * Return: 0, -EINVAL if the provider's table has no such lengths, -EFAULT.
