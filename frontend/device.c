@@ -17,7 +17,6 @@
 #include "ring/check.h"
 #include "files/cm.h"
 #include "verbs/cmd.h"
-#include "event.h"
 #include "ring/grant.h"
 #include "mmap/range.h"
 #include "files/umad.h"
@@ -390,15 +389,8 @@ static int device_name(struct vhca_dev *dev)
 
 int vhca_device_register(struct vhca_dev *dev)
 {
-	int rc;
+	int rc = vhca_get_info(dev);
 
-	if (PAGE_SIZE != XEN_PAGE_SIZE) {
-		dev_err(dev->link->dev,
-			"pages of %lu bytes: boot a kernel with 4 KiB pages\n",
-			PAGE_SIZE);
-		return -EOPNOTSUPP;
-	}
-	rc = vhca_get_info(dev);
 	if (!rc)
 		rc = device_cache(dev);
 	if (rc)

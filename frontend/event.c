@@ -11,7 +11,6 @@
  */
 #include "ring/check.h"
 #include "verbs/credit.h"
-#include "event.h"
 #include "files/file.h"
 #include "ring/grant.h"
 #include "vhca.h"

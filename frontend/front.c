@@ -19,7 +19,6 @@
 #include <linux/slab.h>
 
 #include "mmap/doorbell.h"
-#include "event.h"
 #include "front.h"
 #include "ring/grant.h"
 #include "nodes.h"

@@ -13,7 +13,7 @@
 #include "front.h"
 #include "ring/grant.h"
 #include "mmap/map.h"
-#include "mmap/devicetree.h"
+#include "mmap/doorbell.h"
 #include "vhca.h"
 
 static int __init front_init(void)
@@ -27,9 +27,7 @@ static int __init front_init(void)
 		pr_err("xen-vhcafront: needs a kernel with pages of 4 KiB\n");
 		return -EOPNOTSUPP;
 	}
-	err = vhca_grant_init();
-	if (err)
-		return err;
+	vhca_grant_init();
 	err = vhca_map_init();
 	if (err)
 		goto grant_exit;

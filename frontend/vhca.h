@@ -217,6 +217,14 @@ int vhca_device_register(struct vhca_dev *dev);
 void vhca_device_unregister(struct vhca_dev *dev);	/* idempotent */
 void vhca_device_free(struct vhca_dev *dev);
 
+/* ---- event.c ---- */
+/* evt_lock and the work for events that are held back; it ends after the last upcall. */
+void vhca_event_init(struct vhca_dev *dev);
+void vhca_event_exit(struct vhca_dev *dev);
+/* struct vhca_ring_ops */
+bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
+bool vhca_event_overflow(struct vhca_dev *dev);
+
 /* ---- port.c ---- */
 /* Query port, GIDs, P_Keys anew and tell ib_core; any context. */
 void vhca_port_refresh(struct vhca_dev *dev);

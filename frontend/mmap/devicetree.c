@@ -14,7 +14,7 @@
 #include <linux/of_address.h>
 
 #include <xen/io/vhcaif.h>
-#include "devicetree.h"
+#include "doorbell.h"
 
 #define VHCA_RANGES	8
 

@@ -30,7 +30,6 @@
 #include "ring/check.h"
 #include "cmd_mmap.h"
 #include "doorbell.h"
-#include "devicetree.h"
 #include "vhca.h"
 #include "vhca-provider.h"
 

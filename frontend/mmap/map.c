@@ -29,7 +29,6 @@
 #include <xen/xen.h>
 
 #include "map.h"
-#include "map_pte.h"
 #include "range.h"
 #include "vhca.h"
 

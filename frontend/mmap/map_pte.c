@@ -15,7 +15,7 @@
 #include <asm/xen/hypercall.h>
 #include <xen/page.h>
 
-#include "map_pte.h"
+#include "map.h"
 
 struct vhca_ptes {
 	u32 nr;

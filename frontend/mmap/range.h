@@ -58,8 +58,6 @@ void vhca_range_uncharge(struct vhca_dev *dev, u32 nr);
 /* Tell the backend now. Return: there was something to tell. */
 bool vhca_ranges_flush(struct vhca_ucontext *uc);
 void vhca_ranges_init(struct vhca_ucontext *uc);
-/* Nothing ends any more but with the ucontext. */
-void vhca_ranges_stop(struct vhca_ucontext *uc);
 /* The object is destroyed: give back what was never mapped of it. */
 void vhca_ranges_drop(struct vhca_ucontext *uc, u32 owner);
 /* The same for a ucontext that the backend has closed. */

@@ -99,8 +99,3 @@ void vhca_ranges_init(struct vhca_ucontext *uc)
 	INIT_LIST_HEAD(&uc->ranges);
 	INIT_DELAYED_WORK(&uc->ended_work, ended_work);
 }
-
-void vhca_ranges_stop(struct vhca_ucontext *uc)
-{
-	cancel_delayed_work_sync(&uc->ended_work);
-}

@@ -369,6 +369,8 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 {
 	u32 i, stuck = 0;
 
+	if (!mem)
+		return;
 	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
 		if (mem->dir[i] &&
 		    !vhca_grant_end_page(mem->dev, mem->dir_ref[i],
@@ -546,10 +548,9 @@ u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
 
 /* ---- init, exit ---- */
 
-int vhca_grant_init(void)
+void vhca_grant_init(void)
 {
 	grants_of_frame = vhca_grants_of_frame();
-	return 0;
 }
 
 /* A page whose grant has ended is waited for until it may be used again. */

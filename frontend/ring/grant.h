@@ -48,7 +48,7 @@ static inline bool vhca_mem_readonly(const struct vhca_mem *mem)
  * the HCA's byte order; 0 if they are not in that page. Any context.
  */
 u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset);
-/* The request was answered: directory pages are not needed any more. */
+/* The request was answered: directory pages are not needed any more. NULL is fine. */
 void vhca_mem_drop_dirs(struct vhca_mem *mem);
 /*
  * End grants, unpin, free. What is still mapped, or may be as the backend may be
@@ -56,7 +56,7 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem);
  * many that a backend that lives maps break the device. NULL is fine.
  */
 void vhca_mem_put(struct vhca_mem *mem);
-int vhca_grant_init(void);
+void vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
 /* Pages that a backend still maps, or may, as it may be dying. */
 u64 vhca_grant_zombies(void);

@@ -98,38 +98,26 @@ static void call_undo(const struct call *c, u32 handle)
 	submit(&undo);
 }
 
-/* The object that the body names: always its first field. */
-static u32 call_handle(const struct call *c)
-{
-	u32 handle = 0;
-
-	if (c->len >= sizeof(handle))
-		memcpy(&handle, c->body, sizeof(handle));
-	return handle;
-}
-
 /* The command was executed: take the answer over. */
 static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 {
-	u32 handle = 0;
+	u32 handle;
 	int rc = 0;
 
 	if (c->rsp)
 		memcpy(c->rsp, cmd->rsp.u.raw, c->rsp_len);
-	if (c->undo) {
-		/* Every answer that names a new object starts with it. */
-		memcpy(&handle, cmd->rsp.u.raw, sizeof(handle));
-		if (!handle) {
-			vhca_break(c->dev, "backend made an object 0");
-			return -EIO;
-		}
+	/* The handle comes first in an answer that makes an object, and in requests. */
+	memcpy(&handle, c->undo ? cmd->rsp.u.raw : cmd->req.u.raw,
+	       sizeof(handle));
+	if (c->undo && !handle) {
+		vhca_break(c->dev, "backend made an object 0");
+		return -EIO;
 	}
 	if (c->udata)
 		rc = vhca_udata_store(c->dev, cmd, c->udata, c->outptr);
 	/* If ranges were requested, the backend mapped them even if the copy failed. */
 	if (c->udata && c->uc && (!rc || cmd->req.flags))
-		vhca_ranges_fetch(c->uc, c->undo ? handle : call_handle(c),
-				  cmd);
+		vhca_ranges_fetch(c->uc, handle, cmd);
 	if (rc && c->undo)
 		call_undo(c, handle);
 	if (rc && c->undo && c->uc)
@@ -137,16 +125,6 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 	else if (c->undo && c->uc)
 		vhca_leave_count(c->uc, 1);
 	return rc;
-}
-
-static void call_drop_dirs(struct vhca_bufs *bufs)
-{
-	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(mem); i++)
-		if (mem[i])
-			vhca_mem_drop_dirs(mem[i]);
 }
 
 static int submit(const struct call *c)
@@ -170,10 +148,12 @@ static int submit(const struct call *c)
 		rc = call_finish(c, cmd);
 	if (!c->bufs)
 		goto out;
-	if (rc)
+	if (rc) {
 		vhca_bufs_put(c->uc, c->bufs, vhca_cmd_unknown(rc));
-	else
-		call_drop_dirs(c->bufs);
+	} else {
+		vhca_mem_drop_dirs(c->bufs->buf);
+		vhca_mem_drop_dirs(c->bufs->sq_buf);
+	}
 out:
 	kfree(cmd);	/* NULL: the ring holds it until the late answer */
 	return rc;
@@ -377,15 +357,10 @@ int vhca_cmd_modify_srq(struct vhca_ucontext *uc,
 			const struct xenvhca_modify_srq_req *req,
 			struct ib_udata *udata, struct vhca_bufs *bufs)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_SRQ,
-		VHCA_BODY(req), .udata = udata,
-		/* The driver writes there only if it resized the queue. */
-		.outptr = req->mask & IB_SRQ_MAX_WR,
-		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
-	};
-
-	return submit(&c);
+	/* Only where it resizes the queue the driver writes to the user address. */
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_SRQ, VHCA_BODY(req),
+		      .udata = udata, .outptr = req->mask & IB_SRQ_MAX_WR,
+		      .bufs = bufs, .at_buf = offsetof(typeof(*req), buf));
 }
 
 int vhca_cmd_query_srq(struct vhca_ucontext *uc, u32 handle,
@@ -414,12 +389,9 @@ int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,
 int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 			  const struct xenvhca_mcast_req *req)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_DETACH_MCAST, VHCA_BODY(req),
-		.flags = VHCA_CMD_DESTROY,
-	};
-
-	return vhca_leave(uc) ? VHCA_LEFT : submit(&c);
+	return vhca_leave(uc) ? VHCA_LEFT :
+	       SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_DETACH_MCAST, VHCA_BODY(req),
+		      .flags = VHCA_CMD_DESTROY);
 }
 
 static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,

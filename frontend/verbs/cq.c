@@ -66,16 +66,12 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		rc = vhca_publish(dev, &dev->cqs, cq->handle, cq);
 	}
 	if (rc) {
-		rc = rc < 0 ? rc : -EIO;
-		goto err_destroy;
+		vhca_bufs_put(uc, &bufs,
+			      vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle));
+		return rc;
 	}
 	ibdev_dbg(&dev->ibdev, "created cq %u\n", cq->handle);
 	return 0;
-
-err_destroy:
-	vhca_bufs_put(uc, &bufs,
-		      vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle));
-	return rc;
 }
 
 int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)

@@ -270,13 +270,6 @@ static int refresh_tables(struct vhca_dev *dev, unsigned long *events)
 	return rc;
 }
 
-static int refresh_all(struct vhca_dev *dev, unsigned long *events)
-{
-	int rc = refresh_port(dev, events);
-
-	return rc ? rc : refresh_tables(dev, events);
-}
-
 /* Doubles the gap while refreshes follow each other closely. */
 static void refresh_pace(struct vhca_dev *dev)
 {
@@ -366,7 +359,7 @@ static void port_work(struct work_struct *work)
 		return;
 	refresh_pace(dev);
 	events = dev->port_owed | (xchg(&dev->port_events, 0) & ~TABLE_EVENTS);
-	rc = refresh_all(dev, &events);
+	rc = refresh_port(dev, &events) ?: refresh_tables(dev, &events);
 	dev->port_owed = rc ? events : 0;
 	if (!rc) {
 		port_dispatch(dev, events);

@@ -79,7 +79,7 @@ void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 	int rc;
 
 	vhca_map_flush(uc);
-	vhca_ranges_stop(uc);
+	cancel_delayed_work_sync(&uc->ended_work);
 	rc = vhca_cmd_dealloc_ucontext(dev, uc->handle);
 	vhca_gone(dev, "ucontext", uc->handle, rc);
 	vhca_doorbell_drop(uc, rc);

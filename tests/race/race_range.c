@@ -153,7 +153,7 @@ static void end_context(void)
 	vhca_ranges_drop(&uc, 0);
 	for (i = 0; i < RANGES; i++)
 		unmap((u64)i * PAGE_SIZE);
-	vhca_ranges_stop(&uc);
+	cancel_delayed_work_sync(&uc.ended_work);
 	vhca_ranges_flush(&uc);
 	vhca_ranges_free(&uc);
 	for (i = 0; i < RANGES; i++)

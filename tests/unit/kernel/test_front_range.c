@@ -91,7 +91,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	vhca_ranges_stop(&uc);
+	cancel_delayed_work_sync(&uc.ended_work);
 	vhca_ranges_free(&uc);
 	kernel_idle();
 	vhca_range_uncharge(&dev, nr_charged);	/* the maps go */
@@ -373,7 +373,7 @@ static void much_memory_is_given_back_at_once(void **state)
 static void a_context_that_ends_tells_nothing(void **state)
 {
 	vhca_range_end(&uc, OFFSET, 1);
-	vhca_ranges_stop(&uc);
+	cancel_delayed_work_sync(&uc.ended_work);
 	kernel_advance(HZ);
 	assert_int_equal(munmap_cmds, 0);
 }
