@@ -191,8 +191,6 @@ void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 	u64 offset;
 	u32 size;
 
-	if (!row)
-		return;
 	for (f = row->rsp;
 	     f < row->rsp + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
 		if (f->kind != VHCA_KEY)

@@ -113,10 +113,10 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 		vhca_break(c->dev, "backend made an object 0");
 		return -EIO;
 	}
-	if (c->udata)
+	if (cmd->row)
 		rc = vhca_udata_store(c->dev, cmd, c->udata, c->outptr);
 	/* If ranges were requested, the backend mapped them even if the copy failed. */
-	if (c->udata && c->uc && (!rc || cmd->req.flags))
+	if (cmd->row && c->uc && (!rc || cmd->req.flags))
 		vhca_ranges_fetch(c->uc, handle, cmd);
 	if (rc && c->undo)
 		call_undo(c, handle);

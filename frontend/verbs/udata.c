@@ -85,8 +85,6 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 	size_t own, len;
 	int rc;
 
-	if (!row)
-		return 0;
 	if (cmd->rsp.out_len < row->out_min) {
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "op %#x: backend answered %u octets of udata, provider %s needs %u\n",

@@ -70,28 +70,18 @@ void vhca_port_exit(struct vhca_dev *dev);
 
 /* ---- gid.c ---- */
 int vhca_enable_driver(struct ib_device *ibdev);
-/**
- * vhca_gid_usable() - may an address vector name that entry of the GID table?
- * @dev: device
- * @index: of the entry
- *
- * Return: 0; as a kernel says of an index that is not there, -EINVAL behind the
- * end, -ENODATA where nothing of this guest is. 0 if the tables are shared.
+/*
+ * May an address vector name that entry of the GID table? Return: 0, as always if the
+ * tables are shared; -EINVAL behind the end; -ENODATA: the entry is not this guest's.
  */
 int vhca_gid_usable(struct vhca_dev *dev, u32 index);
-/* The same of the P_Key table and a queue pair: 0 or -EINVAL. */
+/* May a queue pair name that entry of the P_Key table? 0 or -EINVAL. */
 int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
-/* ib_core has done what it does for @event (enum ib_event_type). Sleeps. */
+/* ib_core has handled @event (enum ib_event_type). Sleeps. */
 void vhca_gids_event(struct vhca_dev *dev, int event);
 
 /* ---- counters.c ---- */
-/**
- * vhca_counters_read() - names of all counters, before registration
- * @dev: device
- *
- * Return: 0; -EPROTO if names of the backend are not fit for sysfs; errors of
- * commands.
- */
+/* Names of all counters, before registration. -EPROTO: a name is not fit for sysfs. */
 int vhca_counters_read(struct vhca_dev *dev);
 void vhca_counters_free(struct vhca_dev *dev);
 /* Has the physical port counters, and may the guest see them? */
@@ -99,7 +89,7 @@ bool vhca_counters_of_port(const struct vhca_dev *dev);
 struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		      u32 port, int index);
-/* Answers what sysfs asks for ports/1/counters, and nothing else. */
+/* Answers the MADs of sysfs for ports/1/counters, and no others. */
 int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		     const struct ib_wc *wc, const struct ib_grh *grh,
 		     const struct ib_mad *in, struct ib_mad *out, size_t *size,
@@ -108,7 +98,7 @@ int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
 /* ---- sysfs.c ---- */
 /* hca_type, hw_rev, board_id of an HCA whose driver has them. */
 extern const struct attribute_group vhca_attrs;
-/* node_desc is the guest's own: nobody outside is told. */
+/* node_desc is the guest's own: the backend is not told. */
 int vhca_modify_device(struct ib_device *ibdev, int mask,
 		       struct ib_device_modify *modify);
 
@@ -171,7 +161,7 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
 int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
-/* What the HCA announces for tag matching. */
+/* Limits of the HCA for tag matching. */
 void vhca_srq_caps(struct ib_tm_caps *tm,
 		   const struct xenvhca_query_device_rsp *rsp);
 
@@ -179,7 +169,7 @@ void vhca_srq_caps(struct ib_tm_caps *tm,
 int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		   struct ib_udata *udata);
 int vhca_destroy_ah(struct ib_ah *ibah, u32 flags);
-/* Is the source GID of it this guest's? 0 or -errno. */
+/* Is the source GID of @a this guest's? 0 or -errno. */
 int vhca_ah_check(struct vhca_dev *dev, const struct rdma_ah_attr *a);
 void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a);
 void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,
