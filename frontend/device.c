@@ -140,9 +140,9 @@ static void fw_str(struct ib_device *ibdev, char *str)
 }
 
 /*
- * ib_core unregistered the device, for us or because the HCA's own driver, whose
- * id we show, was unloaded in this guest: it takes all devices of that id along.
- * The worker makes a new one then.
+ * ib_core unregistered the device, for this module or because the HCA's own driver was
+ * unloaded in this guest, with all devices of its driver id. Then the worker makes a
+ * new one.
  */
 static void free_driver(struct ib_device *ibdev)
 {
@@ -152,17 +152,17 @@ static void free_driver(struct ib_device *ibdev)
 	if (READ_ONCE(dev->leaving))
 		return;
 	WRITE_ONCE(dev->registered, false);
-	/* A refresh may be waiting for an answer: it is not waited for. */
+	/* A refresh may be waiting for an answer: break first. */
 	vhca_break(dev, "the HCA's own driver was unloaded in this guest and took the device along");
 	/* The worker frees the device only when ib_core has done with it. */
 	cancel_delayed_work_sync(&dev->refresh_work);
 }
 
 /*
- * The first thing that happens to a device that ib_core takes away: clients are told
- * in the reverse order of their registration, and this module needs ib_uverbs, which
- * so is told after us that it is to destroy the objects, over the ring: from now on
- * that is bounded as another end is. In another net namespace the device is added anew.
+ * The first step when ib_core removes a device: it calls clients in the reverse order
+ * of their registration, and this module needs ib_uverbs. So ib_uverbs destroys the
+ * objects, over the ring, after this call, which sets the time limit for that. A device
+ * that moves to another net namespace is added anew.
  */
 static void core_removes(struct ib_device *ibdev, void *data)
 {

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. This file only has
- * the ladder of what is set up at load and taken down at unload. The first steps
- * of that, which unregister the drivers of both links, end every device in order.
+ * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. This file is the ladder of
+ * load and unload. The first steps of unload, which unregister the drivers of both
+ * links, end every device in order.
  */
 #include <linux/module.h>
 #include <xen/page.h>

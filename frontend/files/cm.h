@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The guest's /dev/infiniband/rdma_cm: files of the connection managers of the
- * backends' domains. A file of a process is one file at each backend (a part), opened
- * there when it is needed. An id of a process is an id at one of them (an end), as soon
- * as an address decides at which; at the wildcard it is one at each.
+ * backends' domains. A file of a process has a file at each backend (a part), opened
+ * there at the first command. An id of a process has an id at one backend (an end),
+ * when an address has decided at which; at the wildcard it has one at each.
  */
 #ifndef VHCA_CM_FILE_H
 #define VHCA_CM_FILE_H
@@ -113,6 +113,8 @@ void vhca_cm_part_end(struct vhca_cm_part *part);
 /* Files may have parts at a device, or no new ones. False: it was not added. */
 void vhca_cm_dev_add(struct vhca_dev *dev);
 bool vhca_cm_dev_remove(struct vhca_dev *dev);
+/* A command to a part: 0 with c->out and c->out_len, or -errno; -EIO: a bad answer. */
+int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c);
 
 /* ---- cm_write.c ---- */
 ssize_t vhca_cm_write(struct file *filp, const char __user *buf, size_t len,
@@ -143,10 +145,6 @@ struct vhca_cm_end *vhca_cm_end_of(const struct vhca_cm_id *id,
 void vhca_cm_end_free(struct vhca_cm_end *end);
 /* A device is gone: what was there has no end there any more. */
 void vhca_cm_ids_removed(struct vhca_cm_part *part);
-
-/* ---- cmd_cm.c ---- */
-/* A command to a part: 0 or -errno. A bad answer is -EIO; c->out_len is what it has. */
-int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c);
 
 /* ---- cm_place.c; all under cm->lock ---- */
 /* A command to an end: 0 or -errno. */

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The opcodes of management datagrams. A datagram fits a slot; what is received may be
+ * The opcodes of management datagrams. A datagram fits a slot; a received packet may be
  * longer and comes in parts. They run in the process that made the system call.
  */
 #include <linux/mm.h>
@@ -11,7 +11,7 @@
 #include "umad.h"
 #include "vhca.h"
 
-/* An agent whose number did not arrive goes with its file. */
+/* An agent whose number was lost ends with its file. */
 int vhca_cmd_register_umad(struct vhca_umad *umad,
 			   const struct ib_user_mad_reg_req2 *r, u32 *id)
 {
@@ -97,8 +97,8 @@ static int packet_room(struct vhca_umad *umad, u32 len)
 }
 
 /*
- * The octets from umad->at on; -EAGAIN: there is no packet. The header was checked:
- * there are not more udata than were asked for.
+ * Copies the octets from umad->at on; -EAGAIN: there is no packet. The header was
+ * checked: the udata are not longer than requested.
  */
 static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 {
@@ -129,8 +129,8 @@ static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 }
 
 /*
- * The backend gives a packet away with its last octet, so there is room for one that has
- * a single part before it is asked for.
+ * The backend forgets a packet with its last octet, so there is room for a part before
+ * the command.
  */
 int vhca_cmd_recv_umad(struct vhca_umad *umad)
 {

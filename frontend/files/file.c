@@ -44,10 +44,7 @@ void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev)
 	mutex_unlock(&files_lock);
 }
 
-/*
- * Under file->lock. Not when the file is opened: open() may hold a lock of all such
- * devices, which a backend must not keep.
- */
+/* Under file->lock. Not in open(), which may hold a lock of all such devices. */
 static int file_alloc(struct vhca_file *file)
 {
 	u32 handle;
@@ -80,7 +77,7 @@ int vhca_file_lock(struct vhca_file *file)
 	return rc;
 }
 
-/* The file is closed, or its device goes: nothing of it is left there. */
+/* The file is closed, or its device goes: closes it at the backend. */
 static void file_dealloc(struct vhca_file *file)
 {
 	struct vhca_dev *dev;
@@ -99,7 +96,9 @@ static void file_dealloc(struct vhca_file *file)
 	wake_up_interruptible(file->wait);
 }
 
-/* As long as it waits for an answer the device finds it in its list, and waits for it. */
+/*
+ * Until the answer is here the file stays in the list, so that its device waits for it.
+ */
 void vhca_file_release(struct vhca_file *file)
 {
 	file_dealloc(file);
@@ -109,7 +108,7 @@ void vhca_file_release(struct vhca_file *file)
 	kref_put(&file->ref, file_free);
 }
 
-/* First one that is left, with a reference. */
+/* The first file of the list, with a reference. */
 static struct vhca_file *first_file(struct vhca_dev *dev)
 {
 	struct vhca_file *file;

@@ -23,8 +23,8 @@ struct vhca_dev;
 #define VHCA_UMAD_SLOT	(XENVHCA_UMAD_BODY + XENVHCA_UDATA_SIZE)
 
 /*
- * An open file. Memory of the process may keep who touches it waiting for ever, so it is
- * touched under the reader lock at most, which the end of a device does not need.
+ * An open file. An access to memory of the process may wait for ever, so it is made
+ * without locks but reader, which the end of a device does not need.
  */
 struct vhca_umad {
 	struct vhca_file f;
@@ -53,7 +53,7 @@ int vhca_cmd_unregister_umad(struct vhca_umad *umad, u32 id);
 int vhca_cmd_send_umad(struct vhca_umad *umad, const u8 *packet, u16 len);
 /* The next part, into umad->packet. -EAGAIN: there is no packet. Under umad->reader. */
 int vhca_cmd_recv_umad(struct vhca_umad *umad);
-/* The packet was read, or cannot be fetched. */
+/* Frees the packet: it was read, or cannot be fetched. */
 void vhca_umad_drop(struct vhca_umad *umad);
 
 /* ---- umad_file.c: as the system calls ---- */

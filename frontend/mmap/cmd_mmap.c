@@ -7,7 +7,7 @@
  */
 #include <linux/slab.h>
 
-#include "cmd_mmap.h"
+#include "map.h"
 #include "vhca.h"
 
 int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,

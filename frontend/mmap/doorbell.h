@@ -22,7 +22,10 @@ struct vhca_window *vhca_window_new(void);
 u64 vhca_window_gfn(const struct vhca_window *w);	/* the first */
 /* The backend has entered InitWait: no frame has a page. NULL is fine. */
 void vhca_window_clear(struct vhca_window *w);
-/* Unless frames may still have a page: then they stay reserved for ever. */
+/*
+ * Frees the window, unless frames may still have a page: then it stays reserved for
+ * ever.
+ */
 void vhca_window_free(struct vhca_window *w);
 /*
  * Maps the doorbell page of the provider's row @row into a process. Return: 0; -EINVAL,
@@ -32,7 +35,7 @@ void vhca_window_free(struct vhca_window *w);
  */
 int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		       const struct vhca_mmap *row);
-/* Take every page away from the processes, which see zero pages then. */
+/* Takes every page away from the processes, which see zero pages then. */
 void vhca_doorbell_zap(struct vhca_ucontext *uc);
 /*
  * After DEALLOC_UCONTEXT. @unknown: the backend did not confirm it, the guest

@@ -8,7 +8,9 @@
 #define VHCA_MAP_H
 
 #include <xen/grant_table.h>
+#include <xen/io/vhcaif.h>
 
+struct vhca_dev;
 struct vhca_ptes;
 struct vhca_ucontext;
 struct vm_area_struct;
@@ -25,15 +27,14 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		    const grant_ref_t *ref, u32 nr_pages, u64 offset,
 		    bool *tried);
 /*
- * Take every mapping away from the processes (device is going): later
- * accesses see zero pages. Grants are unmapped when this returns, except of
- * pages that somebody holds for more than five seconds; all contexts of a device
- * wait for that together.
+ * Takes every mapping away from the processes (the device goes): later accesses see
+ * zero pages. Grants are unmapped when this returns, except of pages that are in use
+ * for more than five seconds, which is the limit for all contexts of a device together.
  */
 void vhca_map_zap(struct vhca_ucontext *uc);
 /*
- * Wait until the MUNMAP of every closed VMA was answered; bounded. To be
- * called before DEALLOC_UCONTEXT.
+ * Waits, before DEALLOC_UCONTEXT, until the MUNMAP of every closed VMA was answered;
+ * bounded.
  */
 void vhca_map_flush(struct vhca_ucontext *uc);
 int vhca_map_init(void);
@@ -60,5 +61,13 @@ int vhca_ptes_map(struct vhca_ptes *p, struct vm_area_struct *vma,
 void vhca_ptes_clear(struct vhca_ptes *p);
 /* Clear, and watch the page table no more. NULL is fine. */
 void vhca_ptes_end(struct vhca_ptes *p);
+
+/* ---- cmd_mmap.c: the commands; they return the values of verbs/cmd.h ---- */
+/* @flags: of vhca_ring_submit() */
+int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
+		  unsigned int flags, struct xenvhca_mmap_rsp *rsp);
+/* @nr: XENVHCA_MUNMAP_RANGES at most; 1 unless GET_INFO allows more. */
+int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
+		    unsigned int nr);
 
 #endif

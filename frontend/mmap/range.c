@@ -2,19 +2,17 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queue memory of the backend's HCA between the command that makes it and the
- * mmap() of the process, and after it. The answer to a create command announces
- * a range (VHCA_KEY) and has its grant references, or as many as it has room
- * for. The others are fetched at once, because mmap() has the process's
- * mmap_lock, which the backend must not hold up. The process maps a range once;
- * what it has not mapped ends with the object (range_end.c).
+ * Queue memory of the backend's HCA between the command that makes it and the mmap() of
+ * the process. The answer to a create command announces a range (VHCA_KEY) and has its
+ * grant references, as far as there is room. The rest is fetched at once, because
+ * mmap() holds the process's mmap_lock, and must not wait for the backend. The process
+ * maps a range once; a range that it has not mapped ends with the object (range_end.c).
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "ring/check.h"
-#include "cmd_mmap.h"
 #include "map.h"
 #include "range.h"
 #include "vhca.h"
@@ -67,7 +65,7 @@ u32 vhca_ranges_flags(const struct vhca_udata_op *row)
 	return 0;
 }
 
-/* What an answer has of one range: the n-th. NULL: nothing. */
+/* References of the n-th range in an answer. NULL: there are none. */
 struct answer {
 	const struct xenvhca_made_rsp *made;
 	unsigned int n;
@@ -96,7 +94,7 @@ static int answer_take(const struct vhca_ucontext *uc,
 	return 0;
 }
 
-/* *granted: the backend has granted it, so that it must hear of a failure. */
+/* *granted: out, the backend has granted pages, so a failure ends the range there. */
 static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
 		      u32 first, bool *granted)
 {
@@ -153,7 +151,7 @@ static int range_fill(struct vhca_ucontext *uc, struct vhca_range *r,
 	return err;
 }
 
-/* The object is made; a range that cannot be had is an error of mmap(). */
+/* The object exists already: the error of a fetch is an error of mmap(). */
 static void range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
 			u32 size, const struct answer *answer)
 {
@@ -234,7 +232,10 @@ void vhca_ranges_drop(struct vhca_ucontext *uc, u32 owner)
 		u64 offset = r->offset;
 		u32 nr = r->nr;
 
-		/* Before the backend hears of it, and grants as many to others. */
+		/*
+		 * First uncharge: after MUNMAP the backend may grant as many pages
+		 * anew.
+		 */
 		range_free(uc, r);
 		if (granted)
 			vhca_range_end(uc, offset, nr);

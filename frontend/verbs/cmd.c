@@ -19,12 +19,12 @@
 static_assert(sizeof(((struct xenvhca_request *)0)->u) == XENVHCA_BODY_SIZE);
 static_assert(sizeof(((struct xenvhca_response *)0)->u) == XENVHCA_BODY_SIZE);
 
-/* What one command has that another has not. */
+/* The differences between commands. */
 struct call {
 	struct vhca_dev *dev;
 	u32 ucontext;
 	u16 op;
-	u16 undo;			/* op that ends what this one made */
+	u16 undo;			/* op that ends the object of this one */
 	const void *body;
 	size_t len;
 	void *rsp;
@@ -79,7 +79,7 @@ static int call_prepare(const struct call *c, struct vhca_cmd *cmd)
 
 static int submit(const struct call *c);
 
-/* An object was made, but the process cannot be told: end it again. */
+/* An object was made, but its udata did not reach the process: ends the object. */
 static void call_undo(const struct call *c, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
@@ -98,7 +98,7 @@ static void call_undo(const struct call *c, u32 handle)
 	submit(&undo);
 }
 
-/* The command was executed: take the answer over. */
+/* The command was executed: copies the answer. */
 static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 {
 	u32 handle;
@@ -141,7 +141,7 @@ static int submit(const struct call *c)
 	if (rc)
 		goto out;
 	rc = vhca_ring_submit(c->dev, &cmd, c->flags);
-	/* Queue memory that has ended may be what is missing. */
+	/* The memory of ranges that have ended may be enough. */
 	if (rc == -ENOMEM && c->ranges && c->uc && vhca_ranges_flush(c->uc))
 		rc = vhca_ring_submit(c->dev, &cmd, c->flags);
 	if (!rc)
@@ -161,7 +161,7 @@ out:
 
 #define SUBMIT(...) submit(&(struct call){ __VA_ARGS__ })
 
-/* For a command whose answer is a new object's handle and no more. */
+/* For a command whose answer is only the handle of a new object. */
 static int submit_new(struct call *c, u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;

@@ -23,7 +23,7 @@
 	 IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB |	\
 	 IB_ACCESS_OPTIONAL)
 
-/* ib_umem_get() refuses these ranges too, but with the error of "too much". */
+/* ib_umem_get() refuses these ranges, too, but with -ENOMEM. */
 static bool mr_range_ok(u64 start, u64 length)
 {
 	u64 end = start + length;
@@ -102,7 +102,7 @@ err_free:
 	return ERR_PTR(rc);
 }
 
-/* The region stays the same object: ib_core is told so by NULL. */
+/* Returns NULL to ib_core: the region stays the same object. */
 struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 			    u64 length, u64 iova, int access,
 			    struct ib_pd *ibpd, struct ib_udata *udata)
@@ -125,7 +125,7 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	} else {
 		access = mr->access;
 	}
-	/* What was pinned to be read stays so: it can be a page of a file. */
+	/* Memory that was pinned read-only stays so: it can be a page of a file. */
 	if (!(flags & IB_MR_REREG_TRANS) && ib_access_writable(access) &&
 	    vhca_mem_readonly(mr->mem))
 		return ERR_PTR(-EACCES);
@@ -158,9 +158,9 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 }
 
 /*
- * A bound memory window holds its region. Without a window in the PD a refusal does
- * not concern the process. Nor does it while ib_uverbs takes back a region that it
- * has just made and not handed out: that may not fail, and nothing can be bound to it.
+ * A bound memory window holds its region. Without a window in the PD the process need
+ * not see a refusal. While ib_uverbs destroys a region that the process has never got,
+ * the verb may not fail, and no window can be bound to the region.
  */
 static bool mr_may_be_held(const struct ib_mr *ibmr)
 {
@@ -179,7 +179,7 @@ int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 
 	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DEREG_MR, mr->handle);
 	if ((rc == -EINVAL || rc == -EBUSY) && mr_may_be_held(ibmr)) {
-		vhca_leave_count(uc, 1);	/* it is still there */
+		vhca_leave_count(uc, 1);	/* the region still exists */
 		return rc;
 	}
 	atomic64_sub(mr->mem->pages.nr_pages, &uc->nr_pages);

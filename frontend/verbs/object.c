@@ -67,7 +67,10 @@ void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle)
 {
 	/* Not under evt_lock: the upcall must not wait for the table's lock. */
 	xa_erase(table, handle);
-	/* Who found the object before that holds evt_lock while it uses it. */
+	/*
+	 * An upcall that found the object before holds evt_lock while it uses the
+	 * object.
+	 */
 	spin_lock_irq(&dev->evt_lock);
 	spin_unlock_irq(&dev->evt_lock);
 }
@@ -79,16 +82,16 @@ void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle)
  * order that the HCA needs. So a process that exits waits once, for that, and not for
  * each of its objects.
  *
- * In a task that exits, objects are destroyed only because the last reference of
- * their uverbs file goes, and then ib_uverbs ends the context next. A process that
- * destroys an object, or closes the device, and lives on sends a command for each: a
- * key must be dead when the verb returns.
+ * In a task that exits, objects are destroyed only because the last reference of their
+ * uverbs file goes, and then ib_uverbs ends the context next. A process that destroys
+ * an object, or closes the device, and lives on sends a command for each: a key must be
+ * dead when the verb returns.
  *
- * One command must not take so long that others wait for it, or that it counts as
- * one without an answer. So the first objects of a large context have a command each
- * until few are left; nobody waits for these commands, either. The backend begins
- * them in order, and ends them before the last one; a PD whose region still ends stays
- * until then.
+ * DEALLOC_UCONTEXT must not delay other commands, or exceed the time limit of an
+ * answer. So the first objects of a large context have a command each until few objects
+ * are left; the process does not wait for these commands, either. The backend begins
+ * them in order, and ends them before DEALLOC_UCONTEXT; a PD whose region still ends
+ * stays until then.
  */
 
 void vhca_leave_count(struct vhca_ucontext *uc, int nr)

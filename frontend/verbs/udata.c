@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * udata, driven by the table of the HCA's provider (vhca-provider.h). This runs
- * in the process that made the system call. The request half comes from that
- * process, the response half from the backend, and neither is trusted. What the
- * backend sends reaches only user memory, and never more of it than was asked
- * for.
+ * udata, driven by the table of the HCA's provider (vhca-provider.h). This runs in the
+ * process that made the system call. The request half comes from that process, the
+ * response half from the backend, and neither is trusted. The backend's octets reach
+ * only user memory, and never more of it than the process has room for.
  */
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -16,7 +15,7 @@
 #include "verbs.h"
 #include "vhca-provider.h"
 
-/* Number of octets that mean something: zeros past the known @max do not count. */
+/* Length without zeros past the known @max. */
 static size_t udata_in(struct ib_udata *udata, size_t max)
 {
 	if (udata->inlen > max &&
@@ -35,8 +34,8 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 	int rc;
 
 	/*
-	 * More than the HCA's driver knows is no error natively either, if what
-	 * it reads is 0; and it leaves alone what it does not write.
+	 * As natively, longer udata is no error if the octets beyond are 0, nor is more
+	 * room for the answer.
 	 */
 	in = udata_in(udata, row ? row->in_max : 0);
 	out = row ? min_t(size_t, udata->outlen, row->out_max - extra) : 0;
@@ -109,7 +108,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
  * the process. So it has one grant, which ends with the last of them.
  */
 
-/* The page @addr of this process, with a user more: @new, if that is the first. */
+/* Adds a user to the page @addr of this process: to @new if there is none yet. */
 static struct vhca_mem *dbpage_share(struct vhca_ucontext *uc, u64 addr,
 				     struct vhca_mem *new)
 {
@@ -190,7 +189,7 @@ static int buf_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 	if (f->kind == VHCA_BUF && !len)
 		return 0;
 	if (*slot)
-		return -EINVAL;		/* a list too many */
+		return -EINVAL;		/* one list too many */
 	if (f->kind == VHCA_BUF) {
 		mem = vhca_mem_get(to_vdev(uc->ibuc.device), addr, len,
 				   IB_ACCESS_LOCAL_WRITE);
@@ -230,17 +229,15 @@ int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
 		   bool unknown)
 {
-	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(mem); i++) {
-		if (unknown)
-			vhca_uc_adopt(uc, mem[i]);
-		else
-			vhca_mem_put(mem[i]);
+	if (unknown) {
+		/* The page of db keeps its user until the ucontext is gone. */
+		vhca_uc_adopt(uc, bufs->buf);
+		vhca_uc_adopt(uc, bufs->sq_buf);
+	} else {
+		vhca_mem_put(bufs->buf);
+		vhca_mem_put(bufs->sq_buf);
+		if (bufs->db)
+			dbpage_put(uc, bufs->db);
 	}
-	/* Else its user stays, and with it the page, until the ucontext is gone. */
-	if (bufs->db && !unknown)
-		dbpage_put(uc, bufs->db);
 	memset(bufs, 0, sizeof(*bufs));
 }

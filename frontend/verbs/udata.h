@@ -27,8 +27,8 @@ struct vhca_bufs {
 int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		    struct ib_udata *udata, bool outptr);
 /*
- * Copies the udata of a good answer to the process; @cmd has a row. Return: 0, -EFAULT, -EIO if the answer
- * is shorter than the table says.
+ * Copies the udata of a good answer to the process; @cmd has a row. Return: 0, -EFAULT,
+ * -EIO if the answer is shorter than the row says.
  */
 int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		     struct ib_udata *udata, bool outptr);

@@ -122,7 +122,6 @@ static int xa_alloc_cyclic(struct numbers *xa, u32 *id, void *p, int limit,
 static struct fd fdget(unsigned int fd);
 
 #include "copy/file.c"
-#include "copy/cmd_cm.c"
 #include "copy/cm_id.c"
 #include "copy/cm_place.c"
 #include "copy/cm_event.c"
