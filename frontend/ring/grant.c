@@ -165,7 +165,7 @@ static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 /* Did the backend unmap the page in order? Else its domain may be dying. */
 static bool backend_confirmed(struct vhca_dev *dev)
 {
-	return READ_ONCE(dev->ring.state) == VHCA_RING_UP || dev->ring.closed;
+	return vhca_ring_up(&dev->ring) || dev->ring.closed;
 }
 
 /* Ends a grant, at *ended unless that is 0. May its page be used again? */
@@ -238,7 +238,7 @@ static void zombie_blame(struct vhca_dev *dev, u32 nr)
 	dev_warn_ratelimited(dev->link->dev,
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, (u64)atomic64_read(&zombies_mapped));
-	if (READ_ONCE(dev->ring.state) != VHCA_RING_UP ||
+	if (!vhca_ring_up(&dev->ring) ||
 	    atomic64_read(&zombies_mapped) <= zombie_max())
 		return;
 	/* The backend may have unmapped some pages since. */

@@ -95,6 +95,11 @@ struct vhca_ring {
 	u32 evt_cons;			/* private copy */
 };
 
+static inline bool vhca_ring_up(const struct vhca_ring *ring)
+{
+	return READ_ONCE(ring->state) == VHCA_RING_UP;
+}
+
 /* Allocate and grant the three rings and their event channels. Sleeps. */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 		   const struct vhca_ring_ops *ops);
@@ -108,6 +113,8 @@ void vhca_ring_free(struct vhca_dev *dev);
 void vhca_break(struct vhca_dev *dev, const char *reason);
 /* The same for the owner: fails the commands only. */
 void vhca_ring_fail(struct vhca_dev *dev);
+/* A backend that has done nothing for so many jiffies is silent. */
+unsigned long vhca_ring_timeout(void);
 /* For kfree(), or NULL. */
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext);
 
@@ -170,13 +177,6 @@ bool vhca_spin_continue(u64 begin);
 /* Did the poll find the answer in time? */
 void vhca_spin_record(struct vhca_spin *s, bool found);
 
-static inline bool vhca_ring_up(const struct vhca_ring *ring)
-{
-	return READ_ONCE(ring->state) == VHCA_RING_UP;
-}
-
-/* A backend that has done nothing for so many jiffies is silent. */
-unsigned long vhca_ring_timeout(void);
 /* Upcalls, of struct vhca_dev. */
 irqreturn_t vhca_ring_cmd_irq(int irq, void *arg);
 irqreturn_t vhca_ring_evt_irq(int irq, void *arg);

@@ -394,19 +394,16 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 		      .flags = VHCA_CMD_DESTROY);
 }
 
-static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
-		    u16 op, u32 handle)
+int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
 	struct call c = {
-		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
+		VHCA_UC(uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
 	unsigned long begin = jiffies;
 	int rc;
 
-	if (!uc)
-		return submit(&c);
 	if (vhca_leaving(uc))
 		c.flags |= VHCA_CMD_NOWAIT;
 	rc = vhca_leave(uc) ? VHCA_LEFT : submit(&c);
@@ -419,18 +416,17 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 	return rc;
 }
 
-int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
-{
-	return call_end(to_vdev(uc->ibuc.device), uc, op, handle);
-}
-
 int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle)
 {
-	return call_end(dev, NULL, op, handle);
+	struct xenvhca_handle_req req = { .handle = handle };
+
+	return SUBMIT(.dev = dev, .op = op, VHCA_BODY(&req),
+		      .flags = VHCA_CMD_DESTROY);
 }
 
 int vhca_cmd_destroy_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			u32 handle)
 {
-	return call_end(dev, uc, XENVHCA_OP_DESTROY_QP, handle);
+	return uc ? vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_QP, handle) :
+		    vhca_cmd_dealloc_ownerless(dev, XENVHCA_OP_DESTROY_QP, handle);
 }

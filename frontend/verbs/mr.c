@@ -167,7 +167,7 @@ static bool mr_may_be_held(const struct ib_mr *ibmr)
 	/* On the list from its commit until after it is destroyed. */
 	return atomic_read(&to_vpd(ibmr->pd)->mws) &&
 	       !list_empty(&ibmr->uobject->list) &&
-	       READ_ONCE(to_vdev(ibmr->device)->ring.state) == VHCA_RING_UP;
+	       vhca_ring_up(&to_vdev(ibmr->device)->ring);
 }
 
 /* Only this destroy verb may fail. */

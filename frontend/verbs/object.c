@@ -21,7 +21,7 @@ bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc)
 		ibdev_dbg(&dev->ibdev, "destroyed %s %u\n", what, handle);
 		return true;
 	}
-	if (READ_ONCE(dev->ring.state) != VHCA_RING_UP) {
+	if (!vhca_ring_up(&dev->ring)) {
 		ibdev_dbg(&dev->ibdev, "destroyed %s %u, device is broken\n",
 			  what, handle);
 		return true;

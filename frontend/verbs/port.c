@@ -85,7 +85,7 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	if (rc == -EINTR)
 		return rc;
 	*attr = old;
-	if (READ_ONCE(dev->ring.state) != VHCA_RING_UP) {
+	if (!vhca_ring_up(&dev->ring)) {
 		attr->state = IB_PORT_DOWN;
 		attr->phys_state = IB_PORT_PHYS_STATE_DISABLED;
 	}
