@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The RDMA device of one connection: what ib_core is told about it at
- * registration. ib_core asks for limits before user space can, and in places
- * where nobody can wait, so they are cached. Registration runs in the
- * connection's work, queries run in the process that asks. Every number of the
- * backend is brought into its range here, except those of the port (port.c).
+ * The RDMA device of one connection and its attributes. ib_core asks for limits before
+ * user space can, and in places where it cannot sleep, so they are cached. Registration
+ * runs in the connection's work, queries run in the process that asks. Every number of
+ * the backend is brought into its range here, except those of the port (port.c).
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -375,7 +374,7 @@ static void device_describe(struct vhca_dev *dev)
 			BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 }
 
-/* After its number in the configuration, unless somebody gave that name away. */
+/* After its number in the configuration, unless another device has that name. */
 static int device_name(struct vhca_dev *dev)
 {
 	char name[IB_DEVICE_NAME_MAX];
@@ -417,7 +416,7 @@ void vhca_device_unregister(struct vhca_dev *dev)
 	vhca_cm_remove(dev);
 	vhca_umad_remove(dev);
 	vhca_files_close(dev);
-	/* Waits if somebody else is at it; never registered is fine, too. */
+	/* Waits if ib_core is at it; fine for a device that was never registered. */
 	ib_unregister_device(&dev->ibdev);
 }
 

@@ -45,7 +45,7 @@ struct vhca_front {
 	bool removing;			/* the worker has nothing to do */
 	struct delayed_work end;
 	struct completion ended;
-	atomic_t users;			/* end, and who removes the device */
+	atomic_t users;			/* end, and the remover of the device */
 	unsigned int failures;		/* connects in a row, for the back-off */
 	unsigned long not_before;	/* jiffies of the next one */
 	unsigned long meets_paid;	/* jiffies: a gap for each connection */

@@ -13,7 +13,7 @@
 struct vhca_front;
 struct vhca_link;
 
-/* Enters Initialising. ERR_PTR(-ENOMEM), or what the link refused with. */
+/* Enters Initialising. ERR_PTR(-ENOMEM), or the error of the link. */
 struct vhca_front *vhca_front_new(struct vhca_link *link);
 /* The backend's state may have changed. Process context; does not sleep. */
 void vhca_front_changed(struct vhca_front *front, enum xenbus_state theirs);
@@ -24,9 +24,7 @@ void vhca_front_suspend(struct vhca_front *front);
  * long as a process is in a verb; this does not wait. Then vhca_front_put().
  */
 void vhca_front_end(struct vhca_front *front);
-/*
- * Waits for that work, as long as the connection is not broken. Has it ended? Sleeps.
- */
+/* Waits for that work unless the connection breaks. Has it ended? Sleeps. */
 bool vhca_front_ended(struct vhca_front *front);
 /*
  * The link is not used any more: of its ops only remove() has an effect. @front, and

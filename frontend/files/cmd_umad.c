@@ -128,10 +128,7 @@ static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 	return 0;
 }
 
-/*
- * The backend forgets a packet with its last octet, so there is room for a part before
- * the command.
- */
+/* The backend forgets a packet with its last octet: room comes before the command. */
 int vhca_cmd_recv_umad(struct vhca_umad *umad)
 {
 	struct vhca_cmd *cmd;

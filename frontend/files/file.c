@@ -15,7 +15,7 @@
 #include "file.h"
 #include "verbs/verbs.h"
 
-static DEFINE_MUTEX(files_lock);	/* dev->files of each, and who is in it */
+static DEFINE_MUTEX(files_lock);	/* files of all devices */
 
 void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
 		    wait_queue_head_t *wait)
@@ -96,9 +96,7 @@ static void file_dealloc(struct vhca_file *file)
 	wake_up_interruptible(file->wait);
 }
 
-/*
- * Until the answer is here the file stays in the list, so that its device waits for it.
- */
+/* The file stays in the list until the answer is here: its device waits for that. */
 void vhca_file_release(struct vhca_file *file)
 {
 	file_dealloc(file);

@@ -24,7 +24,7 @@ struct vhca_file_ops {
 	const char *what;
 	u8 event;			/* XENVHCA_EVT_* */
 	u16 alloc, dealloc;		/* XENVHCA_OP_* */
-	void (*gone)(struct vhca_file *file);	/* its device; NULL: nobody cares */
+	void (*gone)(struct vhca_file *file);	/* its device; or NULL */
 	void (*free)(struct vhca_file *file);
 };
 
@@ -39,7 +39,7 @@ struct vhca_file {
 	spinlock_t state_lock;		/* below; upcalls take it */
 	bool gone;
 	bool events;			/* the backend has some */
-	bool lost;			/* what the backend said since a command */
+	bool lost;			/* a statement since the last command */
 	u16 seq;			/* of the statement that said so */
 };
 
@@ -67,9 +67,7 @@ int vhca_file_command(struct vhca_file *file, struct vhca_cmd **cmd,
 		      unsigned int flags,
 		      int (*answer)(struct vhca_file *file,
 				    const struct vhca_cmd *cmd));
-/*
- * A statement of the backend about events. True: there were none before. Any context.
- */
+/* A statement about events. True: there were none before. Any context. */
 bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events);
 /* A statement may have been lost: the process has to ask. Upcall, evt_lock. */
 void vhca_file_overflow(struct vhca_file *file);

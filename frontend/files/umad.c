@@ -22,7 +22,7 @@
 #include "umad.h"
 #include "verbs/verbs.h"
 
-/* Those of ib_umad, also what would be issm<n>. */
+/* The numbers of ib_umad, also those of issm<n>. */
 #define UMAD_NUMBER	MKDEV(231, 0)
 #define UMAD_PORTS	64u
 #define UMAD_NUMBERS	(2 * UMAD_PORTS)

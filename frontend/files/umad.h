@@ -41,7 +41,7 @@ struct vhca_umad {
 /* ---- umad.c ---- */
 /* A device was registered: it gets its file in /dev, if the backend serves it. Sleeps. */
 void vhca_umad_add(struct vhca_dev *dev);
-/* It goes: nobody opens it any more. Its files: vhca_files_close(). Idempotent; sleeps. */
+/* No process opens the device any more. Then vhca_files_close(). Idempotent; sleeps. */
 void vhca_umad_remove(struct vhca_dev *dev);
 
 /* ---- cmd_umad.c; 0 or -errno ---- */

@@ -146,10 +146,7 @@ static int load(const struct vhca_umad *umad, const char __user *buf,
 	return HEAD + count - len;
 }
 
-/*
- * Natively there is no limit of the rate, so this waits with O_NONBLOCK, too, for a
- * while.
- */
+/* Natively there is no limit of the rate, so this waits also with O_NONBLOCK. */
 ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
 			loff_t *pos)
 {

@@ -8,14 +8,14 @@
  * were zapped.
  *
  * - PVH, HVM, Arm: the page appears at a guest frame that the frontend chose from the
- * device's window, an address range that is otherwise empty. ib_core maps it and takes
- * it away, as it does natively. - Without a control domain Xen has mapped the pages
- * already, where the guest's device tree says (devicetree.c). The backend names one,
- * and only one of these is mapped. - PV: the page is mapped by its machine frame
- * number, which the backend sends. Xen checks it with DOMID_IO, so only registers that
- * this domain may use can be mapped, never memory, and a failure is an error instead of
- * a failed page table update. The first access makes the entry: by then the zap can
- * find the VMA.
+ *   device's window, an address range that is otherwise empty. ib_core maps it and takes
+ *   it away, as it does natively.
+ * - Without a control domain Xen has mapped the pages already (devicetree.c). The backend
+ *   names one of them.
+ * - PV: the page is mapped by its machine frame number, which the backend sends. Xen checks
+ *   it with DOMID_IO, so only registers that this domain may use can be mapped, never
+ *   memory, and a failure is an error instead of a failed page table update. The first
+ *   access makes the entry: by then the zap can find the VMA.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>

@@ -37,10 +37,7 @@ int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		       const struct vhca_mmap *row);
 /* Takes every page away from the processes, which see zero pages then. */
 void vhca_doorbell_zap(struct vhca_ucontext *uc);
-/*
- * After DEALLOC_UCONTEXT. @unknown: the backend did not confirm it, the guest
- * frames stay in use.
- */
+/* After DEALLOC_UCONTEXT. @unknown: not confirmed, the guest frames stay in use. */
 void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown);
 
 /* ---- devicetree.c ---- */

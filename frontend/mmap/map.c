@@ -7,10 +7,10 @@
  * gnttab_alloc_pages()), and the process sees:
  *
  * - PVH, HVM, Arm: the alias, which is an ordinary page and is inserted into the VMA by
- * its first page fault: by then the zap can find the VMA. - PV: the page itself,
- * granted a second time, straight into the process's page table (map_pte.c). To the
- * kernel such a VMA is one of registers (VM_IO): no fork copies it, nobody pins its
- * pages.
+ *   its first page fault: by then the zap can find the VMA.
+ * - PV: the page itself, granted a second time, straight into the process's page table
+ *   (map_pte.c). To the kernel such a VMA is one of registers (VM_IO): no fork copies
+ *   it, and its pages cannot be pinned.
  *
  * A map is on its ucontext's list from mmap until its grants are unmapped and
  * range_end.c has its range for a MUNMAP; VMAs hold their own references.
@@ -340,9 +340,7 @@ static void map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 	vma->vm_ops = &map_vm_ops;
 }
 
-/*
- * No search for a map of the same range: a range is mapped once, as natively (range.c).
- */
+/* No search for a map of the same range: a range is mapped once (range.c). */
 static void map_add(struct vhca_ucontext *uc, struct vhca_map *map)
 {
 	spin_lock(&maps_lock);
@@ -451,9 +449,7 @@ void vhca_map_flush(struct vhca_ucontext *uc)
 	wait_for_maps(uc, VHCA_ZAP_WAIT);
 }
 
-/*
- * Returns the next map that is not zapped, with a reference, and moves it to the end.
- */
+/* Returns the next map that is not zapped, with a reference; moves it to the end. */
 static struct vhca_map *map_next_alive(struct vhca_ucontext *uc)
 {
 	struct vhca_map *map;

@@ -32,10 +32,7 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
  * for more than five seconds, which is the limit for all contexts of a device together.
  */
 void vhca_map_zap(struct vhca_ucontext *uc);
-/*
- * Waits, before DEALLOC_UCONTEXT, until the MUNMAP of every closed VMA was answered;
- * bounded.
- */
+/* Before DEALLOC_UCONTEXT: waits, bounded, for the MUNMAPs of all closed VMAs. */
 void vhca_map_flush(struct vhca_ucontext *uc);
 int vhca_map_init(void);
 void vhca_map_exit(void);

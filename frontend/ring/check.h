@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What the frontend demands of the numbers that a backend sends. This is plain
- * C without kernel types, so that unit tests and fuzzers run the code of the
- * module itself. All arguments are private copies, and there is no state. A
- * function that returns a string returns NULL if all is well, else the reason
- * to give the device up.
+ * Checks of the numbers that a backend sends. This is plain C without kernel types, so
+ * that unit tests and fuzzers run the code of the module itself. All arguments are
+ * private copies, and there is no state. A function that returns a string returns NULL
+ * if all is well, else the reason to give the device up.
  */
 #ifndef VHCA_CHECK_H
 #define VHCA_CHECK_H

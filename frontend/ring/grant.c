@@ -32,7 +32,7 @@
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
 #define VHCA_DYING_WAIT_MS	(VHCA_ZOMBIE_WAIT_MS + VHCA_DYING_WAIT / HZ * 1000)
-#define VHCA_ZOMBIE_SHARE	8	/* of what may be granted in all */
+#define VHCA_ZOMBIE_SHARE	8	/* of the limit for grants */
 #define VHCA_ZOMBIE_MEMORY	16	/* of the memory there is */
 
 struct vhca_zombie {

@@ -48,7 +48,7 @@ struct vhca_spin {
 
 enum vhca_ring_state { VHCA_RING_UP, VHCA_RING_BROKEN };
 
-/* What the rings report to their owner. All run in any context, also in upcalls. */
+/* Reports of the rings to their owner, in any context, also in upcalls. */
 struct vhca_ring_ops {
 	/* After vhca_break(), once: ring->reason says why. */
 	void (*broken)(struct vhca_dev *dev);
@@ -78,7 +78,7 @@ struct vhca_ring {
 	enum vhca_ring_state state;
 	const char *reason;		/* of vhca_break(); a constant */
 	bool closed;			/* the backend said so, in order; front.c */
-	unsigned int asleep;		/* pending commands that nobody polls for */
+	unsigned int asleep;		/* pending commands without a polling process */
 	bool taken;			/* answers, by polling, since the last upcall */
 	struct vhca_spin spin[XENVHCA_OP_MAX];
 	struct list_head waiters;	/* struct vhca_cmd, for a slot or an id */

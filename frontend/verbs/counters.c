@@ -33,10 +33,7 @@ struct vhca_counters {
 	struct group group[XENVHCA_COUNTER_GROUPS];
 	/* Of hw_counters: the HCA's, then ours. */
 	struct rdma_stat_desc desc[XENVHCA_MAX_COUNTERS + ARRAY_SIZE(own)];
-	/*
-	 * Values for ib_core while it registers the device: without them it leaks
-	 * memory.
-	 */
+	/* Values for ib_core while it registers the device, which else leaks memory. */
 	u64 first[XENVHCA_MAX_COUNTERS];
 	bool has_first;
 	struct mutex lock;		/* the fields below, of the port */
@@ -184,9 +181,7 @@ static void own_values(const struct vhca_stats *st, u64 *value)
 		value[i] = atomic64_read(from[i]);
 }
 
-/*
- * The frontend's own counters cost no command. stats->lock is held, or @stats is new.
- */
+/* Own counters cost no command. stats->lock is held, or @stats is new. */
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		      u32 port, int index)
 {

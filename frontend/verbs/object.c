@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What objects of all kinds have in common. Events find an object from publish
- * to unpublish. Its memory is given back, or stays allocated until its context ends
+ * The common parts of objects of all kinds. Events find an object from publish to
+ * unpublish. Its memory is given back, or stays allocated until its context ends
  * ("orphans"), depending on the backend's answer to the destroy command.
  */
 #include <linux/sched.h>
@@ -67,10 +67,7 @@ void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle)
 {
 	/* Not under evt_lock: the upcall must not wait for the table's lock. */
 	xa_erase(table, handle);
-	/*
-	 * An upcall that found the object before holds evt_lock while it uses the
-	 * object.
-	 */
+	/* An upcall that found the object before uses it under evt_lock. */
 	spin_lock_irq(&dev->evt_lock);
 	spin_unlock_irq(&dev->evt_lock);
 }

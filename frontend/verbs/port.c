@@ -72,10 +72,7 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	if (!rc) {
 		set_port(attr, &rsp, &old);
 		if (attr->state != old.state) {
-			/*
-			 * The caller has seen this state; the next one may be the old
-			 * state again.
-			 */
+			/* The caller has seen it; the next state may be the old one. */
 			set_bit(state_event(attr->state == IB_PORT_ACTIVE),
 				&dev->port_events);
 			vhca_port_refresh(dev);

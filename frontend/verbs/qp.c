@@ -213,10 +213,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->sq_buf = bufs.sq_buf;
 	qp->db = bufs.db;
 	qp->state = IB_QPS_RESET;
-	/*
-	 * A target has credit from its first modify on: before, ib_core cannot take its
-	 * events.
-	 */
+	/* A target gets credit by modify: before, ib_core cannot take its events. */
 	if (uc)
 		vhca_credit_recharge(&qp->async_credit);
 	ibqp->qp_num = rsp.qpn & 0xffffff;

@@ -34,7 +34,7 @@ int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
 		 void *obj);
 /* No event handler uses the object any more when this returns. */
 void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle);
-/* A destroy command that nobody has waited for, or that was not sent. */
+/* Result of a destroy command without a wait, or that was not sent. */
 #define VHCA_LEFT	1
 /* An object was made in @uc (1), or is going to be ended (-1). */
 void vhca_leave_count(struct vhca_ucontext *uc, int nr);

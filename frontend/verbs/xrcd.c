@@ -25,9 +25,7 @@ int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 	struct vhca_dev *dev = to_vdev(ibxrcd->device);
 	u32 handle = to_vxrcd(ibxrcd)->handle;
 
-	/*
-	 * It may be busy with an SRQ that the backend destroys later, with its context.
-	 */
+	/* An SRQ that ends later, with its context, may keep the domain busy. */
 	vhca_gone(dev, "xrcd", handle,
 		  vhca_cmd_dealloc_ownerless(dev, XENVHCA_OP_DEALLOC_XRCD, handle));
 	return 0;
