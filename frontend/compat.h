@@ -102,8 +102,8 @@ static inline struct ib_mr *vhca_reg_mr_op(struct ib_pd *ibpd, u64 start,
 #define VHCA_XENBUS_RESETS (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0))
 
 /*
- * What the RDMA core asks an ib_client for. The struct is the same in all these kernels,
- * but in drivers/infiniband/core/core_priv.h, which modules cannot include.
+ * A question of the RDMA core to an ib_client. The struct is the same in all these
+ * kernels, but in drivers/infiniband/core/core_priv.h, which modules cannot include.
  */
 struct ib_client_nl_info {
 	struct sk_buff *nl_msg;
@@ -131,7 +131,7 @@ struct ib_client_nl_info {
 #define fd_file(f)	((f).file)
 #endif
 
-/* 6.2, 6.4: what a class only looks at is const. */
+/* 6.2, 6.4: arguments that a class only reads are const. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define vhca_node_device_t	const struct device
 #else

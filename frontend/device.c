@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The RDMA device of one connection: what ib_core is told about it at
- * registration. ib_core asks for limits before user space can, and in places
- * where nobody can wait, so they are cached. Registration runs in the
- * connection's work, queries run in the process that asks. Every number of the
- * backend is brought into its range here, except those of the port (port.c).
+ * The RDMA device of one connection and its attributes. ib_core asks for limits before
+ * user space can, and in places where it cannot sleep, so they are cached. Registration
+ * runs in the connection's work, queries run in the process that asks. Every number of
+ * the backend is brought into its range here, except those of the port (port.c).
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -17,7 +16,6 @@
 #include "ring/check.h"
 #include "files/cm.h"
 #include "verbs/cmd.h"
-#include "event.h"
 #include "ring/grant.h"
 #include "mmap/range.h"
 #include "files/umad.h"
@@ -141,9 +139,9 @@ static void fw_str(struct ib_device *ibdev, char *str)
 }
 
 /*
- * ib_core unregistered the device, for us or because the HCA's own driver, whose
- * id we show, was unloaded in this guest: it takes all devices of that id along.
- * The worker makes a new one then.
+ * ib_core unregistered the device, for this module or because the HCA's own driver was
+ * unloaded in this guest, with all devices of its driver id. Then the worker makes a
+ * new one.
  */
 static void free_driver(struct ib_device *ibdev)
 {
@@ -153,17 +151,17 @@ static void free_driver(struct ib_device *ibdev)
 	if (READ_ONCE(dev->leaving))
 		return;
 	WRITE_ONCE(dev->registered, false);
-	/* A refresh may be waiting for an answer: it is not waited for. */
+	/* A refresh may be waiting for an answer: break first. */
 	vhca_break(dev, "the HCA's own driver was unloaded in this guest and took the device along");
 	/* The worker frees the device only when ib_core has done with it. */
 	cancel_delayed_work_sync(&dev->refresh_work);
 }
 
 /*
- * The first thing that happens to a device that ib_core takes away: clients are told
- * in the reverse order of their registration, and this module needs ib_uverbs, which
- * so is told after us that it is to destroy the objects, over the ring: from now on
- * that is bounded as another end is. In another net namespace the device is added anew.
+ * The first step when ib_core removes a device: it calls clients in the reverse order
+ * of their registration, and this module needs ib_uverbs. So ib_uverbs destroys the
+ * objects, over the ring, after this call, which sets the time limit for that. A device
+ * that moves to another net namespace is added anew.
  */
 static void core_removes(struct ib_device *ibdev, void *data)
 {
@@ -376,7 +374,7 @@ static void device_describe(struct vhca_dev *dev)
 			BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 }
 
-/* After its number in the configuration, unless somebody gave that name away. */
+/* After its number in the configuration, unless another device has that name. */
 static int device_name(struct vhca_dev *dev)
 {
 	char name[IB_DEVICE_NAME_MAX];
@@ -390,15 +388,8 @@ static int device_name(struct vhca_dev *dev)
 
 int vhca_device_register(struct vhca_dev *dev)
 {
-	int rc;
+	int rc = vhca_get_info(dev);
 
-	if (PAGE_SIZE != XEN_PAGE_SIZE) {
-		dev_err(dev->link->dev,
-			"pages of %lu bytes: boot a kernel with 4 KiB pages\n",
-			PAGE_SIZE);
-		return -EOPNOTSUPP;
-	}
-	rc = vhca_get_info(dev);
 	if (!rc)
 		rc = device_cache(dev);
 	if (rc)
@@ -425,7 +416,7 @@ void vhca_device_unregister(struct vhca_dev *dev)
 	vhca_cm_remove(dev);
 	vhca_umad_remove(dev);
 	vhca_files_close(dev);
-	/* Waits if somebody else is at it; never registered is fine, too. */
+	/* Waits if ib_core is at it; fine for a device that was never registered. */
 	ib_unregister_device(&dev->ibdev);
 }
 

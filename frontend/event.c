@@ -11,22 +11,21 @@
  */
 #include "ring/check.h"
 #include "verbs/credit.h"
-#include "event.h"
 #include "files/file.h"
 #include "ring/grant.h"
 #include "vhca.h"
 #include "vhca-provider.h"
 
 /*
- * The frontend does not see a process that arms its CQ by a doorbell. But the
- * process first writes into the CQ's doorbell record how many events it has taken
- * and how far it has polled. While this word is the same as at the last event, the
- * process has not taken that event, and gets no other.
+ * The frontend does not see a process that arms its CQ by a doorbell. But the process
+ * first writes into the CQ's doorbell record how many events it has taken and how far
+ * it has polled. While this word is the same as at the last event, the process has not
+ * taken that event, and gets no other.
  *
- * A process can write there whatever it likes, so there is a rate, too: of a CQ and
- * of the device, each with a burst. An event over the rate is delivered
- * later, one for each CQ, so that nobody waits for ever. It counts as no work, and
- * Xen's driver slows the event channel down.
+ * A process can write any value there, so there is a rate, too: of a CQ and of the
+ * device, each with a burst. An event over the rate is delivered later, one for each
+ * CQ, so that no process waits for ever. It counts as no work, so Xen's driver slows
+ * the event channel down.
  */
 #define VHCA_COMP_CQ_NS		(NSEC_PER_SEC / 50000)
 #define VHCA_COMP_DEV_NS	(NSEC_PER_SEC / 200000)
@@ -141,7 +140,7 @@ static bool event_file(struct vhca_dev *dev, const struct xenvhca_event *ev,
 	return true;
 }
 
-/* An event that waits for the refresh already tells nothing new. */
+/* No news if the same event waits for the refresh already. */
 static bool event_port(struct vhca_dev *dev,
 		       const struct xenvhca_event *ev, bool *news)
 {
@@ -186,13 +185,12 @@ bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 }
 
 /*
- * Events were lost: whoever waits for one of them must poll for itself. A
- * completion event too many is harmless, an asynchronous event cannot be made
- * up; the state of the port can be read anew.
+ * Events were lost: each CQ gets one, since a completion event too many is harmless. A
+ * lost asynchronous event cannot be replaced; the state of the port is read anew.
  */
 bool vhca_event_overflow(struct vhca_dev *dev)
 {
-	/* Not here: there may be many CQs, and this is an interrupt. */
+	/* In a work: there may be many CQs, and this is an interrupt. */
 	bool news = !xchg(&dev->overflow, true);
 
 	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);

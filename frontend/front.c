@@ -2,24 +2,22 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The life of a device: it meets a backend, registers an RDMA device while it
- * is connected, gives it up in order or when the backend is gone, and starts
- * again when there is a new backend. How both ends report their states to each
- * other is the link's business (link.h).
+ * The life of a device: it connects to a backend, has an RDMA device registered while
+ * it is connected, disconnects in order or when the backend is gone, and starts again
+ * with a new backend. The link (link.h) carries the states of both ends.
  *
- * One worker per device makes all transitions (front->work on an ordered
- * queue). It reads the backend's state itself, because notices of changes may
- * be merged and states may be skipped. A notice only cuts off a dead backend at
- * once, since the worker may be waiting for it. There is no connection while
- * the domain is suspended: it ends before, and the worker, which the kernel
- * freezes until the domain runs again, makes a new one.
- * A device that is removed ends in a work, too: ib_core waits for processes in its
- * verbs, which may stand in a page fault for ever, and xenbus has one thread.
+ * One worker per device makes all transitions (front->work on an ordered queue). It
+ * reads the backend's state itself, because notices of changes may be merged and states
+ * may be skipped. A notice only breaks the connection to a dead backend at once, since
+ * the worker may be waiting for an answer. There is no connection while the domain is
+ * suspended: it ends before, and the worker, which the kernel freezes until the domain
+ * runs again, makes a new one. A device that is removed ends in a work, too: ib_core
+ * waits for processes in its verbs, which may stand in a page fault for ever, and
+ * xenbus has one thread.
  */
 #include <linux/slab.h>
 
 #include "mmap/doorbell.h"
-#include "event.h"
 #include "front.h"
 #include "ring/grant.h"
 #include "nodes.h"
@@ -47,7 +45,7 @@ struct vhca_front {
 	bool removing;			/* the worker has nothing to do */
 	struct delayed_work end;
 	struct completion ended;
-	atomic_t users;			/* end, and who removes the device */
+	atomic_t users;			/* end, and the remover of the device */
 	unsigned int failures;		/* connects in a row, for the back-off */
 	unsigned long not_before;	/* jiffies of the next one */
 	unsigned long meets_paid;	/* jiffies: a gap for each connection */
@@ -97,7 +95,7 @@ static void front_break(struct vhca_front *front, const char *reason)
 	spin_unlock(&front->lock);
 }
 
-/* Somebody waits for us: a slow backend must not hold them up. */
+/* The caller of the limit is waited for: a slow backend must not delay it. */
 static void own_late(struct vhca_limit *limit)
 {
 	front_break(container_of(limit, struct vhca_front, own), too_long);
@@ -118,8 +116,8 @@ static void set_dev(struct vhca_front *front, struct vhca_dev *dev)
 }
 
 /*
- * The end of every connection. Whoever calls has unregistered the device. A backend
- * domain that is destroyed has no state any more, so one that is Closed lives.
+ * The end of every connection; the device is unregistered. A backend domain that is
+ * destroyed has no state any more, so a backend in Closed lives.
  */
 static void drop(struct vhca_front *front)
 {
@@ -224,9 +222,9 @@ static void meet_later(struct vhca_front *front)
 }
 
 /*
- * Each connection costs lines of the log, and some pages if the backend does not
- * unmap its rings. A new worker or a resumed domain waits for nothing; one that closes again
- * and again has to wait, however orderly it does so.
+ * Each connection costs lines of the log, and some pages if the backend does not unmap
+ * its rings. A backend that closes again and again has to wait, even if it closes in
+ * order; a new worker or a resumed domain does not.
  */
 static void meet_pay(struct vhca_front *front)
 {
@@ -259,7 +257,7 @@ static void on_initwait(struct vhca_front *front)
 	int err;
 
 	if (mine == XenbusStateInitialised)
-		return;		/* it has not seen us yet */
+		return;		/* the backend has not seen it yet */
 	if (front->dev)
 		give_up(front, "backend started anew");
 	if (!time_before(jiffies, front->not_before) && owes_much(front))
@@ -371,8 +369,8 @@ static void front_work(struct work_struct *work)
 /* ---- for the link ---- */
 
 /*
- * No change is told any more, and this may run where changes are: look at the
- * state instead. True: the backend is Closed or its nodes are gone.
+ * No notices come any more, and this may run in their thread: polls the state. True:
+ * the backend is Closed or its nodes are gone.
  */
 static bool wait_closed(struct vhca_front *front)
 {
@@ -392,7 +390,7 @@ static bool wait_closed(struct vhca_front *front)
 	return false;
 }
 
-/* Ends the device over the ring if somebody serves it. The work does not run. */
+/* Ends the device, over the ring if the backend serves it. The work does not run. */
 static void close_dev(struct vhca_front *front, unsigned long wait,
 		      unsigned long each)
 {
@@ -402,7 +400,7 @@ static void close_dev(struct vhca_front *front, unsigned long wait,
 	drop(front);
 }
 
-/* Nobody answers at the other end: only what needs no answer is done. */
+/* The backend does not answer any more: breaks the connection. */
 static void cut_dead(struct vhca_front *front, const char *reason)
 {
 	enum xenbus_state theirs = peer_state(front);
@@ -412,8 +410,8 @@ static void cut_dead(struct vhca_front *front, const char *reason)
 }
 
 /*
- * As long as the node is there a backend can have pages put at its frames, and
- * these may be memory soon. If it cannot be removed they stay ours for ever.
+ * As long as the node exists a backend can have pages mapped at its frames, which may
+ * be memory soon. If the node cannot be removed the frames stay reserved for ever.
  */
 static void withdraw_window(struct vhca_front *front)
 {
@@ -509,7 +507,7 @@ free:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Cut a dead backend off now: the worker may be waiting for its answer. */
+/* A dead backend is cut off here: the worker may be waiting for its answer. */
 void vhca_front_changed(struct vhca_front *front, enum xenbus_state theirs)
 {
 	switch (theirs) {
@@ -566,13 +564,12 @@ void vhca_front_exit(void)
 }
 
 /*
- * The domain is about to be saved, migrated or checkpointed; processes and the
- * worker are frozen, the backend is not. No grant, event channel or frame of
- * another domain survives a restore, and a PV guest cannot even be saved with
- * such frames in its page tables: so end the connection in order, while there
- * is somebody who can take part in it. Nobody tells us whether the domain is
- * restored or just goes on here; the worker, as soon as it runs again, meets
- * whatever backend is there by then.
+ * The domain is about to be saved, migrated or checkpointed; processes and the worker
+ * are frozen, the backend is not. No grant, event channel or frame of another domain
+ * survives a restore, and a PV guest cannot be saved with such frames in its page
+ * tables. So the connection ends in order, while the backend can take part in it.
+ * Whether the domain is restored or goes on here is unknown; the worker, when it runs
+ * again, connects to the backend of that time.
  */
 void vhca_front_suspend(struct vhca_front *front)
 {

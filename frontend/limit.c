@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The clock of a limit runs in a work, because whoever needs the answers waits for them.
+ * The clock of a limit runs in a work, because the operation waits for answers.
  */
 #include "limit.h"
 #include "vhca.h"

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What needs many answers of a backend is bounded as a whole: one that gives each of
- * them just in time must not delay us for hours.
+ * A time limit for an operation that needs many answers: a backend that gives each of
+ * them just in time must not delay it for hours.
  */
 #ifndef VHCA_LIMIT_H
 #define VHCA_LIMIT_H

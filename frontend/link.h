@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How a device finds its backend, and how both ends report their states: the
- * nodes that each side offers and the states of xenbus. With a toolstack that
- * is xenstore (link_xenbus.c), without one a page (link_page.c). Everything read here is the backend's: front.c
- * checks it. Ops may sleep, and run in one context at a time, except theirs().
+ * How a device finds its backend, and how both ends exchange nodes and states of
+ * xenbus: over xenstore with a toolstack (link_xenbus.c), over a page without
+ * (link_page.c). Everything read here is the backend's: nodes.c and front.c check it.
+ * Ops may sleep, and run in one context at a time, except theirs().
  */
 #ifndef VHCA_LINK_H
 #define VHCA_LINK_H
@@ -41,7 +41,7 @@ struct vhca_link_ops {
 	 * made anew.
 	 */
 	bool (*found)(struct vhca_link *l);
-	/* Nobody uses it any more. May be NULL. */
+	/* Frees the link. May be NULL. */
 	void (*free)(struct vhca_link *l);
 };
 

@@ -3,13 +3,12 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The link of a device where there is no xenstore: a page that the backend maps
- * (vhcaif.h, "A page in the place of xenstore"). A node of the device tree says
- * which, or for a try the module's parameters. front.c knows what states and
- * nodes mean.
+ * (vhcaif.h, "A page in the place of xenstore"). A node of the device tree says which,
+ * or for a try the module's parameters. front.c knows what states and nodes mean.
  *
- * The back half is the backend's and hostile: each number is read once. A
- * backend that dies says nothing, but its end of the event channel is closed,
- * which a look once a second sees. That work, and front.c's worker, call the ops.
+ * The back half is the backend's and hostile: each number is read once. When a backend
+ * dies its end of the event channel is closed, which a work finds once a second. That
+ * work, and front.c's worker, call the ops.
  */
 #include <linux/delay.h>
 #include <linux/mod_devicetable.h>
@@ -64,7 +63,7 @@ static struct vhca_page *to_page(struct vhca_link *l)
 
 /* ---- nodes ---- */
 
-/* Text of the other side: copied once, whatever it becomes meanwhile. */
+/* Text of the backend, copied once. */
 static char *text_of(const u8 *from)
 {
 	char *text = kzalloc(XENVHCA_LINK_TEXT, GFP_KERNEL);
@@ -86,7 +85,7 @@ static char *page_read(struct vhca_link *l, const char *node)
 	return ERR_PTR(-ENOENT);
 }
 
-/* The window for doorbells has no place there: nobody maps any without an agent. */
+/* The page has no node for the window of doorbells: without an agent there is none. */
 static int page_write(struct vhca_link *l, const struct vhca_node *node,
 		      unsigned int nr)
 {
@@ -135,7 +134,7 @@ static enum xenbus_state page_theirs(struct vhca_link *l)
 	virt_rmb();		/* before anything else of the back half */
 	if (state > XenbusStateClosed)
 		return XenbusStateUnknown;
-	/* What it said last stays there when it dies. */
+	/* The last state stays in the page when the backend dies. */
 	if (state != XenbusStateClosed && !page_held(p))
 		return XenbusStateUnknown;
 	return state;
@@ -151,7 +150,7 @@ static int page_enter(struct vhca_link *l, enum xenbus_state state)
 	struct vhca_page *p = to_page(l);
 
 	p->mine = state;
-	virt_wmb();		/* what it stands for is there */
+	virt_wmb();		/* the nodes are written before the state */
 	WRITE_ONCE(p->page->front_state, state);
 	notify_remote_via_irq(p->irq);
 	return 0;
@@ -247,14 +246,14 @@ static int port_open(struct vhca_page *p)
 	return 0;
 }
 
-/* From the magic on the backend may take it for a device's. */
+/* From the magic number on the backend may use the page. */
 static void page_offer(struct vhca_page *p)
 {
 	struct xenvhca_link_page *page = p->page;
 
 	WRITE_ONCE(page->front_layout, XENVHCA_LINK_LAYOUT);
 	WRITE_ONCE(page->front_port, p->port);
-	virt_wmb();	/* who sees the magic number, sees what it is for */
+	virt_wmb();	/* the magic number comes last */
 	WRITE_ONCE(page->front_magic, XENVHCA_LINK_MAGIC);
 	gnttab_grant_foreign_access_ref(p->ref, p->link.backend,
 					xen_page_to_gfn(virt_to_page(page)), 0);
@@ -263,8 +262,8 @@ static void page_offer(struct vhca_page *p)
 }
 
 /*
- * The backend unmaps the page when it sees that it was withdrawn, and then lets go
- * of the port. What it maps longer stays allocated, and its reference in use.
+ * The backend unmaps the page when it sees that it was withdrawn, and then closes the
+ * port. A page that it maps longer stays allocated, and its reference in use.
  */
 static void page_withdraw(struct vhca_page *p)
 {
@@ -367,7 +366,7 @@ static vhca_removed_t page_removed(struct platform_device *pdev)
 	struct vhca_page *p = platform_get_drvdata(pdev);
 
 	look_end(p);
-	/* Unbound or unloaded, by whoever may wait. */
+	/* Unbind or unload: the caller may wait. */
 	vhca_front_end(p->front);
 	while (!vhca_front_ended(p->front))
 		;

@@ -29,8 +29,8 @@ struct vhca_xenbus {
 };
 
 /*
- * Not the list of the bus: who takes a device off that holds the device's lock, and may
- * wait for the thread of the watches.
+ * Not the list of the bus: a task that removes a device from that list holds the
+ * device's lock, and may wait for the thread of the watches.
  */
 static DEFINE_MUTEX(devices_lock);	/* next of all, too */
 static LIST_HEAD(devices);
@@ -41,7 +41,7 @@ static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
 	return container_of(l, struct vhca_xenbus, link);
 }
 
-/* The front may outlive the device, whose number may be another one's by then. */
+/* The front may outlive the device, whose number another device may have by then. */
 static bool link_begin(struct vhca_xenbus *x)
 {
 	mutex_lock(&x->lock);
@@ -75,7 +75,7 @@ static int nodes_write(const char *dir, const struct vhca_node *node,
 	unsigned int i;
 	int err;
 
-	/* One write needs no transaction to be there as a whole. */
+	/* One write needs no transaction. */
 	if (nr == 1)
 		return xenbus_write(XBT_NIL, dir, node->name, node->value);
 	do {
@@ -107,7 +107,7 @@ static int link_write(struct vhca_link *l, const struct vhca_node *node,
 	return err;
 }
 
-/* By whoever removes the device, too. */
+/* Also while the device is removed. */
 static int link_rm(struct vhca_link *l, const char *node)
 {
 	const char *dir = to_xenbus(l)->xbdev->nodename;
@@ -115,7 +115,7 @@ static int link_rm(struct vhca_link *l, const char *node)
 
 	if (err == -ENOENT)
 		return 0;
-	/* The directory is gone, and the one above is not ours to look into. */
+	/* The directory is gone, and the guest may not read the one above. */
 	if (err == -EACCES && !xenbus_exists(XBT_NIL, dir, "state"))
 		return 0;
 	return err;
@@ -179,7 +179,7 @@ static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 		xenbus_frontend_closed(x->xbdev);
 	} else if (must_defer(x->xbdev, state)) {
 		x->next = state;
-		/* Nothing new, but an event. Without nodes it fails. */
+		/* Writes the same state, for the event. Fails without nodes. */
 		err = xenbus_printf(XBT_NIL, x->xbdev->nodename, "state", "%d",
 				    XenbusStateInitialising);
 		if (err)
@@ -204,13 +204,6 @@ static void enter_next(void)
 		xenbus_switch_state(x->xbdev, x->next);
 		smp_store_release(&x->next, XenbusStateUnknown);
 	}
-	mutex_unlock(&devices_lock);
-}
-
-static void devices_add(struct vhca_xenbus *x)
-{
-	mutex_lock(&devices_lock);
-	list_add(&x->all, &devices);
 	mutex_unlock(&devices_lock);
 }
 
@@ -244,11 +237,10 @@ static void lost_changed(struct xenbus_watch *watch, const char *path,
 }
 
 /*
- * The domain was restored by a toolstack that does not know our kind of device,
- * and there were no nodes when xenbus resumed it. xenbus retains such a device
- * forever and would not notice a new one with the same number: have it removed,
- * or reprobed if there are new nodes by now. The first event of a watch comes by
- * itself.
+ * The domain was restored by a toolstack that does not know this kind of device, and
+ * there were no nodes when xenbus resumed it. xenbus keeps such a device for ever and
+ * would not notice a new one with the same number: a watch, whose first event comes by
+ * itself, has it removed, or reprobed if there are new nodes by then.
  */
 static void xenbus_lost(struct vhca_xenbus *x)
 {
@@ -330,7 +322,9 @@ static int front_probe(struct xenbus_device *xbdev,
 	x->link.ops = &xenbus_ops;
 	x->link.dev = &xbdev->dev;
 	x->link.number = number_of(xbdev);
-	devices_add(x);
+	mutex_lock(&devices_lock);
+	list_add(&x->all, &devices);
+	mutex_unlock(&devices_lock);
 	x->front = vhca_front_new(&x->link);
 	if (IS_ERR(x->front)) {
 		err = PTR_ERR(x->front);
@@ -343,9 +337,9 @@ static int front_probe(struct xenbus_device *xbdev,
 }
 
 /*
- * Without nodes this is the thread of the watches, which all hot-plug of the domain needs:
- * nobody waits. Else somebody in the guest unbinds or unloads the driver, and xenbus enters
- * Closed behind that.
+ * Without nodes this is the thread of the watches, which all hot-plug of the domain
+ * needs: no wait. Else a task of the guest unbinds or unloads the driver, and xenbus
+ * enters Closed after that.
  */
 static void front_remove(struct xenbus_device *xbdev)
 {
@@ -389,13 +383,13 @@ static struct xenbus_driver xenbus_front = {
 };
 
 /*
- * Linux found a device, but its nodes were gone before the driver's turn came: the
- * device remains without one (talk_to_otherend()). If a toolstack made the next device of
- * that number by now, xenbus takes it for this one and does nothing
- * (xenbus_dev_changed()). Its nodes are as the toolstack wrote them, or xenbus has written
- * Closing for the old device into them (xenbus_dev_fatal()). So whatever changes at our
- * devices, those without driver that have nodes are tried again. xenbus writes Closing
- * once only, so nothing goes round in circles.
+ * Linux found a device, but its nodes were gone before the driver's probe: the device
+ * stays without a driver (talk_to_otherend()). If the toolstack then makes the next
+ * device of that number, xenbus takes it for this one and does nothing
+ * (xenbus_dev_changed()). Its nodes are as the toolstack wrote them, or xenbus has
+ * written Closing for the old device into them (xenbus_dev_fatal()). So after each
+ * change of a vhca, devices without driver that have nodes are probed again. xenbus
+ * writes Closing once only, so this ends.
  */
 static bool has_nodes(const struct xenbus_device *xbdev)
 {
@@ -427,7 +421,7 @@ static void ours_changed(struct xenbus_watch *watch, const char *path,
 
 static struct xenbus_watch ours = { .callback = ours_changed };
 
-/* Where there is no xenstore (link_page.c), nobody calls this. */
+/* Not called without xenstore (link_page.c). */
 static int store_ready(struct notifier_block *nb, unsigned long event,
 		       void *data)
 {

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. This file only has
- * the ladder of what is set up at load and taken down at unload. The first steps
- * of that, which unregister the drivers of both links, end every device in order.
+ * xen-vhcafront.ko: a paravirtual RDMA HCA in a Xen guest. This file is the ladder of
+ * load and unload. The first steps of unload, which unregister the drivers of both
+ * links, end every device in order.
  */
 #include <linux/module.h>
 #include <xen/page.h>
@@ -13,7 +13,7 @@
 #include "front.h"
 #include "ring/grant.h"
 #include "mmap/map.h"
-#include "mmap/devicetree.h"
+#include "mmap/doorbell.h"
 #include "vhca.h"
 
 static int __init front_init(void)
@@ -27,9 +27,7 @@ static int __init front_init(void)
 		pr_err("xen-vhcafront: needs a kernel with pages of 4 KiB\n");
 		return -EOPNOTSUPP;
 	}
-	err = vhca_grant_init();
-	if (err)
-		return err;
+	vhca_grant_init();
 	err = vhca_map_init();
 	if (err)
 		goto grant_exit;

@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The nodes of a connection: what the backend can, and what this side offers.
- * They are read and written by the worker of front.c. What the link reads is the
- * backend's and is range-checked here.
+ * The nodes of a connection: those of the backend and those of this side. The worker of
+ * front.c reads and writes them. Values of the backend are range-checked here.
  */
 #include <linux/inet.h>
 #include <linux/slab.h>
@@ -72,7 +71,7 @@ int vhca_read_terms(struct vhca_link *link, struct vhca_terms *t)
 	return 0;
 }
 
-/* Without a prefix it is in a network of its own, which matches itself only. */
+/* An address without a prefix is in a network of its own. */
 static bool net_read(char *word, struct vhca_net *net)
 {
 	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };

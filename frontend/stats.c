@@ -47,7 +47,7 @@ void vhca_stats_add(struct vhca_dev *dev)
 			    &stats_fops);
 }
 
-/* Waits until nobody reads any more. */
+/* Waits until no process reads any more. */
 void vhca_stats_del(struct vhca_dev *dev)
 {
 	debugfs_remove_recursive(dev->debugfs);

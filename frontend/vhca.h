@@ -65,10 +65,10 @@ struct vhca_dev {
 	unsigned long refreshed;	/* jiffies of the last one */
 	unsigned long refresh_gap;	/* to the next one at least */
 	/*
-	 * Bit n: the backend reported port event n (enum ib_event_type). Set
-	 * before vhca_port_refresh(), which passes them on to ib_core after
-	 * the cache is fresh, so that who hears of it sees the new state. Until
-	 * then they are owed. active_reported: the last event of the port's state.
+	 * Bit n: the backend reported port event n (enum ib_event_type). Set before
+	 * vhca_port_refresh(), which passes the events to ib_core after the cache is
+	 * fresh, so that a client sees the new state. Until then they are owed.
+	 * active_reported: the last event of the port's state.
 	 */
 	unsigned long port_events, port_owed;
 	bool active_reported;
@@ -92,11 +92,11 @@ struct vhca_dev {
 	atomic_t queue_pages;		/* of its ranges and maps: range_end.c */
 	bool registered;
 	bool leaving;			/* we unregister it ourselves */
-	bool dealloced;			/* by ib_core, which let it go */
-	struct vhca_limit core;		/* as ib_core ends it unasked */
+	bool dealloced;			/* by ib_core */
+	struct vhca_limit core;		/* for an end by ib_core itself */
 };
 
-/* Queue memory that nobody maps any more, and the backend need not keep. */
+/* Queue memory that no process maps any more, and the backend may free. */
 struct vhca_ended {
 	u64 offset[XENVHCA_MUNMAP_RANGES];
 	u32 nr, pages;
@@ -116,16 +116,16 @@ struct vhca_ucontext {
 	spinlock_t orphan_lock;
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 	struct list_head dbpages;	/* struct vhca_mem, private to udata.c */
-	/* Of this context now: leave.c. */
-	atomic64_t nr_objects, nr_pages;
+	/* For a process that exits: object.c. */
+	atomic64_t nr_objects, nr_pages;	/* nr_pages: of regions */
 	atomic64_t end_waited;		/* jiffies */
-	bool leaves_nothing;
+	bool leaves_nothing;		/* another process may use an object */
 };
 
 struct vhca_pd {
 	struct ib_pd ibpd;
 	u32 handle;
-	atomic_t mws;			/* may rightly hold an MR */
+	atomic_t mws;			/* windows that may hold an MR */
 };
 
 struct vhca_xrcd {
@@ -139,8 +139,8 @@ struct vhca_cq {
 	u32 handle;
 	atomic_t comp_credit;		/* events that may come, credit.h */
 	u64 comp_paid;			/* rate of events without credit */
-	bool comp_owed;			/* one was held back */
-	bool comp_reported;			/* one came while the record had: */
+	bool comp_owed;			/* an event was held back */
+	bool comp_reported;			/* the record at the last event: */
 	u32 comp_arm;
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
@@ -206,8 +206,8 @@ VHCA_TO(mw, ibmw)
 int vhca_device_init(void);
 void vhca_device_exit(void);
 /*
- * For RDMA devices of @link to be below, since their bus may take link->dev away while
- * they end. ERR_PTR(), or for root_device_unregister().
+ * Parent of the RDMA devices of @link, since the bus may remove link->dev while they
+ * end. ERR_PTR(), or for root_device_unregister().
  */
 struct device *vhca_device_parent(struct vhca_link *link);
 /* @link: outlives the device */
@@ -217,10 +217,18 @@ int vhca_device_register(struct vhca_dev *dev);
 void vhca_device_unregister(struct vhca_dev *dev);	/* idempotent */
 void vhca_device_free(struct vhca_dev *dev);
 
+/* ---- event.c ---- */
+/* evt_lock and the work for events that are held back; it ends after the last upcall. */
+void vhca_event_init(struct vhca_dev *dev);
+void vhca_event_exit(struct vhca_dev *dev);
+/* struct vhca_ring_ops */
+bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev);
+bool vhca_event_overflow(struct vhca_dev *dev);
+
 /* ---- port.c ---- */
 /* Query port, GIDs, P_Keys anew and tell ib_core; any context. */
 void vhca_port_refresh(struct vhca_dev *dev);
-/* ib_core has the device: it is told from now on, and of what came before. */
+/* ib_core has the device: passes events from now on, and those that came before. */
 void vhca_port_registered(struct vhca_dev *dev);
 
 #endif

@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The guest's /dev/infiniband/rdma_cm, as long as there is a vhca whose backend serves
- * it. librdmacm looks for a misc device of this name, and asks the RDMA core for the
- * client "rdma_cm"; the kernel's own module rdma_ucm has both as well, so only one of
- * the two can be loaded.
+ * it. librdmacm needs a misc device of this name and a client "rdma_cm" of the RDMA
+ * core; the kernel's own module rdma_ucm has both names, so only one of the two modules
+ * can use them.
  *
  * A file serves all devices that its process may use, also those that come later.
  * Processes, a work of the file and the worker of a device run this.
@@ -25,8 +25,8 @@
 #define CM_NAME		"rdma_cm"
 
 /*
- * The name is taken and given back under offer_lock, never under the lock of the
- * devices: open() takes that one, and misc_open() holds what misc_register() waits for.
+ * The name is registered under offer_lock, never under devs_lock: open() takes
+ * devs_lock while misc_open() holds the lock of misc_register().
  */
 static DEFINE_MUTEX(offer_lock);
 static unsigned int offers;		/* devices for which it is taken */
@@ -176,7 +176,7 @@ static struct ib_client client = {
 	.no_kverbs_req = 1,
 };
 
-/* Has the kernel's own module it? misc_register() would fail with a backtrace. */
+/* Does rdma_ucm have the name? misc_register() would fail with a backtrace. */
 static bool name_taken(void)
 {
 	static const struct file_operations none = { .owner = THIS_MODULE };

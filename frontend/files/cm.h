@@ -3,9 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The guest's /dev/infiniband/rdma_cm: files of the connection managers of the
- * backends' domains. A file of a process is one file at each backend (a part), opened
- * there when it is needed. An id of a process is an id at one of them (an end), as soon
- * as an address decides at which; at the wildcard it is one at each.
+ * backends' domains. A file of a process has a file at each backend (a part), opened
+ * there at the first command. An id of a process has an id at one backend (an end),
+ * when an address has decided at which; at the wildcard it has one at each.
  */
 #ifndef VHCA_CM_FILE_H
 #define VHCA_CM_FILE_H
@@ -56,7 +56,7 @@ struct vhca_cm {
 	bool closing;
 };
 
-/* What of it is at one device. */
+/* The part of a file at one device. */
 struct vhca_cm_part {
 	struct vhca_file f;
 	struct vhca_cm *cm;
@@ -79,7 +79,7 @@ struct vhca_cm_id {
 	u32 id;				/* stands for uid at the backends, too */
 	u64 uid;
 	u32 events;			/* that the process has got */
-	struct vhca_cm_id *of;		/* group: who joined it; else NULL */
+	struct vhca_cm_id *of;		/* group: the id that joined; else NULL */
 	bool placed;			/* its device is known */
 	bool removed;			/* and gone; the process is to be */
 	bool notify;			/*   told of it */
@@ -96,7 +96,7 @@ struct vhca_cm_id {
 extern const struct file_operations vhca_cm_fops;
 /* A device was registered: processes may connect with it. Sleeps. */
 void vhca_cm_add(struct vhca_dev *dev);
-/* It goes: nobody opens it any more. Its files: vhca_files_close(). Idempotent; sleeps. */
+/* No process opens the device any more. Then vhca_files_close(). Idempotent; sleeps. */
 void vhca_cm_remove(struct vhca_dev *dev);
 bool vhca_cm_ready(struct vhca_cm *cm);
 
@@ -113,6 +113,8 @@ void vhca_cm_part_end(struct vhca_cm_part *part);
 /* Files may have parts at a device, or no new ones. False: it was not added. */
 void vhca_cm_dev_add(struct vhca_dev *dev);
 bool vhca_cm_dev_remove(struct vhca_dev *dev);
+/* A command to a part: 0 with c->out and c->out_len, or -errno; -EIO: a bad answer. */
+int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c);
 
 /* ---- cm_write.c ---- */
 ssize_t vhca_cm_write(struct file *filp, const char __user *buf, size_t len,
@@ -132,7 +134,7 @@ void vhca_cm_id_free(struct vhca_cm_id *id);
 /* *rc: -ENOENT, or -EINVAL: it is in another file. */
 struct vhca_cm_id *vhca_cm_id_get(struct vhca_cm *cm, u32 id, bool group,
 				  int *rc);
-/* What stands for the uid of an id, or a group; NULL: nothing of this file. */
+/* The id or group of this file that the cookie stands for, or NULL. */
 struct vhca_cm_id *vhca_cm_id_of(struct vhca_cm *cm, u64 cookie);
 /* To another file, with its groups: under the locks of both. */
 void vhca_cm_id_move(struct vhca_cm_id *id, struct vhca_cm *to);
@@ -141,17 +143,13 @@ struct vhca_cm_end *vhca_cm_end_new(struct vhca_cm_id *id,
 struct vhca_cm_end *vhca_cm_end_of(const struct vhca_cm_id *id,
 				   const struct vhca_cm_part *part);
 void vhca_cm_end_free(struct vhca_cm_end *end);
-/* A device is gone: what was there has no end there any more. */
+/* A device is gone: frees the ends at it. */
 void vhca_cm_ids_removed(struct vhca_cm_part *part);
-
-/* ---- cmd_cm.c ---- */
-/* A command to a part: 0 or -errno. A bad answer is -EIO; c->out_len is what it has. */
-int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c);
 
 /* ---- cm_place.c; all under cm->lock ---- */
 /* A command to an end: 0 or -errno. */
 int vhca_cm_send_to(struct vhca_cm_end *end, struct vhca_cm_call *c);
-/* To the first end: of an id that is placed the backend says what can be done. */
+/* A command to the first end. */
 int vhca_cm_at_first(struct vhca_cm_id *id, struct vhca_cm_call *c);
 /* It ends at the backend. */
 void vhca_cm_end_drop(struct vhca_cm_id *id, struct vhca_cm_end *end);
@@ -161,7 +159,7 @@ int vhca_cm_bind(struct vhca_cm_id *id, struct vhca_cm_call *c);
 int vhca_cm_resolve(struct vhca_cm_id *id, struct vhca_cm_call *c);
 int vhca_cm_listen(struct vhca_cm_id *id, struct vhca_cm_call *c);
 int vhca_cm_option(struct vhca_cm_id *id, struct vhca_cm_call *c);
-/* Who is at the wildcard is at devices that came later, too. */
+/* Binds ids at the wildcard to devices that came later. */
 void vhca_cm_extend(struct vhca_cm *cm);
 
 #endif

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Events of the connection managers of all backends, for the process that fetches one.
- * What a backend says is not trusted: it names an id of this file that is at this
- * backend, or it is ignored.
+ * A backend is not trusted: an event that does not name an id of this file at this
+ * backend is ignored.
  */
 #include <linux/fs.h>
 
@@ -39,8 +39,8 @@ static void event_counts(struct vhca_cm_id *id)
 }
 
 /*
- * What a backend says, of ids of the process. VHCA_CM_STALE: it is of one that the
- * process does not have, or not any more. Whoever ends an id holds the same lock.
+ * Translates an event of a backend to ids of the process. VHCA_CM_STALE: the process
+ * has no such id, or not any more. An id ends under the same lock.
  */
 static int event_of(struct vhca_cm_part *part, struct vhca_cm_call *c)
 {
@@ -68,7 +68,7 @@ static int event_of(struct vhca_cm_part *part, struct vhca_cm_call *c)
 	return 0;
 }
 
-/* Of an id whose device is gone. */
+/* The event of an id whose device is gone. */
 static int event_removal(struct vhca_cm *cm, struct vhca_cm_call *c)
 {
 	struct rdma_ucm_event_resp ev = { .event = EV_DEVICE_REMOVAL };
@@ -103,7 +103,7 @@ static struct vhca_cm_part *next_part(struct vhca_cm *cm)
 	return first;
 }
 
-/* Its device goes, which the process is told as that of an id. */
+/* Its device goes: the process gets that as an event of its ids. */
 static int part_fails(struct vhca_cm_part *part)
 {
 	WRITE_ONCE(part->f.events, false);

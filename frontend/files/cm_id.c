@@ -2,17 +2,17 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The ids of processes, see cm.h. What a process gives an id as uid comes back to it in
- * events, where librdmacm takes it for an address, so a backend gets the number of the
- * id in its place: what it sends back names an id of the file that is at this backend,
- * or nothing. Numbers are unique among all files, as an id may move to another one.
+ * The ids of processes, see cm.h. The uid of an id comes back to the process in events,
+ * where librdmacm takes it for an address. So a backend gets the number of the id
+ * instead, which names an id of the file at this backend, or nothing. Numbers are
+ * unique among all files, as an id may move to another file.
  */
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "cm.h"
 
-static DEFINE_XARRAY_ALLOC1(ids);	/* its lock: who has an id */
+static DEFINE_XARRAY_ALLOC1(ids);	/* its lock: cm of each id */
 
 struct vhca_cm_id *vhca_cm_id_new(struct vhca_cm *cm, u64 uid,
 				  struct vhca_cm_id *of)
@@ -134,7 +134,7 @@ void vhca_cm_end_free(struct vhca_cm_end *end)
 	kfree(end);
 }
 
-/* Natively, too, a listener at the wildcard stays, and does not hear of it. */
+/* As natively, a listener at the wildcard stays, without an event. */
 void vhca_cm_ids_removed(struct vhca_cm_part *part)
 {
 	struct vhca_cm *cm = part->cm;

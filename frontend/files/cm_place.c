@@ -2,14 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * At which device an id is. Natively an address decides, and who is bound to none, or to
- * the wildcard, is at no device. An id here is made at the first device, whose backend
- * refuses what is wrong; when an address decides for another one it is made there, with
- * what was set before. The wildcard is bound at each device.
+ * The device of an id. Natively an address decides, and an id that is bound to none, or
+ * to the wildcard, is at no device. Here an id is made at the first device, whose
+ * backend checks its parameters; when an address decides for another device the id is
+ * made there, with the options that were set before. The wildcard is bound at each
+ * device.
  *
- * Which addresses a device has, and which networks it is in, its configuration says
- * (XENVHCA_NODE_IP). Without that all backends are asked in turn. Processes run this,
- * and a work of their file.
+ * The configuration of a device has its addresses and networks (XENVHCA_NODE_IP).
+ * Without them all backends are asked in turn. Processes run this, and a work of their
+ * file.
  */
 #include <linux/slab.h>
 #include <linux/socket.h>
@@ -28,7 +29,7 @@ int vhca_cm_send_to(struct vhca_cm_end *end, struct vhca_cm_call *c)
 	return vhca_cmd_cm_command(end->part, c);
 }
 
-/* A command of our own, in cm->call. */
+/* A command of the frontend itself, in cm->call. */
 static struct vhca_cm_call *own(struct vhca_cm *cm, u32 cmd, const void *in,
 				u16 len, u16 room)
 {
@@ -44,7 +45,7 @@ static struct vhca_cm_call *own(struct vhca_cm *cm, u32 cmd, const void *in,
 	return c;
 }
 
-/* It stays at the backend until the file is closed if that cannot be told. */
+/* If the command fails the id stays at the backend until the file is closed. */
 void vhca_cm_end_drop(struct vhca_cm_id *id, struct vhca_cm_end *end)
 {
 	struct rdma_ucm_destroy_id in = {};
@@ -118,7 +119,7 @@ static struct vhca_cm_end *end_at(struct vhca_cm_id *id,
 	return vhca_cm_end_of(id, part) ?: end_make(id, part);
 }
 
-/* That is said of this device, not of the command. -EIO: it is gone. */
+/* Errors about the device, not about the command. -EIO: it is gone. */
 static bool not_here(int rc)
 {
 	return rc == -EADDRNOTAVAIL || rc == -ENODEV || rc == -EIO;
@@ -146,7 +147,7 @@ struct vhca_cm_end *vhca_cm_somewhere(struct vhca_cm_id *id)
 
 /* ---- addresses ---- */
 
-/* Both kinds of sockaddr as far as they matter; both have the port at one place. */
+/* IPv4 or IPv6; both kinds of sockaddr have the port at the same place. */
 struct addr {
 	u16 family;
 	__be16 port;
@@ -180,7 +181,7 @@ static bool same_net(const u8 *a, const u8 *b, unsigned int bits)
 	       (!(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & mask));
 }
 
-/* How well an address fits the device: 0, not at all, to 129, it is its own. */
+/* How well an address fits the device: from 0, not at all, to 129, its own address. */
 static unsigned int fits(const struct vhca_cm_part *part, const struct addr *a)
 {
 	const struct vhca_net *net;
@@ -228,7 +229,7 @@ static int try_at(struct vhca_cm_id *id, struct vhca_cm_part *part,
 	return 0;
 }
 
-/* The device that fits best, then each other in the order of their numbers. */
+/* Tries the device that fits best, then the others in the order of their numbers. */
 static int place(struct vhca_cm_id *id, const struct addr *a,
 		 struct vhca_cm_call *c)
 {
@@ -286,7 +287,7 @@ static int any_at(struct vhca_cm_id *id, struct vhca_cm_part *part)
 	return rc;
 }
 
-/* Two that share the addresses of one domain have the same wildcard. */
+/* Two devices that share the addresses of one domain have the same wildcard. */
 static bool shared(const struct vhca_cm_part *part, int rc)
 {
 	return rc == -EADDRINUSE && !part->nets.nr;
@@ -393,7 +394,7 @@ int vhca_cm_resolve(struct vhca_cm_id *id, struct vhca_cm_call *c)
 	return place(id, src.family && !src.any ? &src : &dst, c);
 }
 
-/* Natively, too, one that is not bound listens at the wildcard. */
+/* As natively, an id that is not bound listens at the wildcard. */
 int vhca_cm_listen(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
 	int rc = 0;

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A command of the connection manager, from the write() of a process to the backend
- * and back. It looks to the process as ucma.c of Linux does: the same checks in the
- * same order, the same errors. The numbers of the process and those of the backend
- * are not trusted. All runs in the process that called.
+ * A command of the connection manager, from the write() of a process to the backend and
+ * back, with the checks of ucma.c of Linux, in the same order and with the same errors.
+ * The numbers of the process and those of the backend are not trusted. All runs in the
+ * process that called.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -40,7 +40,7 @@ static u32 call_id(const struct vhca_cm_call *c)
 
 /* ---- from the process ---- */
 
-/* What the option is set to follows the struct in its place of the request. */
+/* The value of the option follows the struct in the request. */
 static int load_option(struct vhca_cm_call *c)
 {
 	u16 at = offsetof(struct rdma_ucm_set_option, optval);
@@ -100,7 +100,7 @@ static int create_id(struct vhca_cm *cm, struct vhca_cm_call *c)
 	return 0;
 }
 
-/* A group that an id joins gets its uid; there is nothing of it if this fails. */
+/* A group that an id joins has the uid; after an error there is no group. */
 static int join(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
 	struct vhca_cm_end *end = vhca_cm_somewhere(id), *there = NULL;
@@ -129,7 +129,7 @@ static int join(struct vhca_cm_id *id, struct vhca_cm_call *c)
 	return 0;
 }
 
-/* Without parameters it leaves the uid as it is. */
+/* Without parameters the uid stays. */
 static int accept_id(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
 	struct vhca_cm_end *end = vhca_cm_somewhere(id);
@@ -146,9 +146,9 @@ static int accept_id(struct vhca_cm_id *id, struct vhca_cm_call *c)
 }
 
 /*
- * It is gone also if its device is, or the backend does not know it. librdmacm waits
- * until the process has seen as many events as are said here: that is what it got,
- * whatever the backend says.
+ * The id ends also if its device is gone, or the backend does not know it. librdmacm
+ * waits until the process has handled as many events as the answer says: those that it
+ * got, whatever the backend says.
  */
 static int end_id(struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
@@ -184,7 +184,7 @@ static bool asks(const struct vhca_cm_call *c, u32 option)
 	       option;
 }
 
-/* At the wildcard it is at no device, as natively. */
+/* An id at the wildcard is at no device, as natively. */
 static void show_any(const struct vhca_cm_id *id, struct vhca_cm_call *c)
 {
 	bool query = c->cmd == RDMA_USER_CM_CMD_QUERY;
@@ -230,7 +230,7 @@ static int query(struct vhca_cm_id *id, struct vhca_cm_call *c)
 
 	if (c->cmd == RDMA_USER_CM_CMD_QUERY &&
 	    option != RDMA_USER_CM_QUERY_PATH) {
-		/* Longer than a path's least, and never as long as its most. */
+		/* Longer than the least of a path, and never as long as its most. */
 		if (option <= RDMA_USER_CM_QUERY_GID && c->room <
 		    offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
 			return -ENOSPC;
@@ -324,7 +324,7 @@ static int get_event(struct file *filp, struct vhca_cm_call *c,
 			return store(c, user);
 		if (rc != -EAGAIN && rc != VHCA_CM_STALE)
 			return rc;
-		/* The backend may say that there are events and have none, for ever. */
+		/* The backend may announce events and have none, for ever. */
 		if (!waits && (rc == -EAGAIN || stale++ == VHCA_CM_STALES))
 			return -EAGAIN;
 		if (signal_pending(current))
@@ -371,7 +371,7 @@ static int end_move(struct vhca_cm_end *end, struct vhca_cm *to,
 	if (rc)
 		return rc;
 	c->from = from->f.handle;
-	vhca_file_unlock(&from->f);
+	mutex_unlock(&from->f.lock);
 	end->part = part;
 	rc = vhca_cm_send_to(end, c);
 	if (rc)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The opcodes of management datagrams. A datagram fits a slot; what is received may be
+ * The opcodes of management datagrams. A datagram fits a slot; a received packet may be
  * longer and comes in parts. They run in the process that made the system call.
  */
 #include <linux/mm.h>
@@ -11,7 +11,7 @@
 #include "umad.h"
 #include "vhca.h"
 
-/* An agent whose number did not arrive goes with its file. */
+/* An agent whose number was lost ends with its file. */
 int vhca_cmd_register_umad(struct vhca_umad *umad,
 			   const struct ib_user_mad_reg_req2 *r, u32 *id)
 {
@@ -36,7 +36,7 @@ int vhca_cmd_register_umad(struct vhca_umad *umad,
 		*id = cmd->rsp.u.register_umad.id;
 		rc = *id < XENVHCA_UMAD_AGENTS ? 0 : -EIO;
 	}
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 
@@ -52,7 +52,7 @@ int vhca_cmd_unregister_umad(struct vhca_umad *umad, u32 id)
 		return -ENOMEM;
 	cmd->req.u.unregister_umad.id = id;
 	rc = vhca_file_command(&umad->f, &cmd, VHCA_CMD_DESTROY, NULL);
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 
@@ -68,7 +68,7 @@ int vhca_cmd_send_umad(struct vhca_umad *umad, const u8 *packet, u16 len)
 					XENVHCA_UMAD_BODY, cmd->req.udata,
 					packet, len);
 	rc = vhca_file_command(&umad->f, &cmd, 0, NULL);
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 
@@ -97,8 +97,8 @@ static int packet_room(struct vhca_umad *umad, u32 len)
 }
 
 /*
- * The octets from umad->at on; -EAGAIN: there is no packet. The header was checked:
- * there are not more udata than were asked for.
+ * Copies the octets from umad->at on; -EAGAIN: there is no packet. The header was
+ * checked: the udata are not longer than requested.
  */
 static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 {
@@ -128,10 +128,7 @@ static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 	return 0;
 }
 
-/*
- * The backend gives a packet away with its last octet, so there is room for one that has
- * a single part before it is asked for.
- */
+/* The backend forgets a packet with its last octet: room comes before the command. */
 int vhca_cmd_recv_umad(struct vhca_umad *umad)
 {
 	struct vhca_cmd *cmd;
@@ -145,6 +142,6 @@ int vhca_cmd_recv_umad(struct vhca_umad *umad)
 	cmd->req.u.recv_umad.offset = umad->at;
 	cmd->req.out_len = XENVHCA_UDATA_SIZE;
 	rc = vhca_file_command(&umad->f, &cmd, 0, part_store);
-	vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }

@@ -2,14 +2,20 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The life of a file that the backend's domain has, too; see file.h. Processes and the
- * worker of the device run this.
+ * A file that the backend's domain has, too (file.h): its life, its commands, and
+ * whether the backend has events for it. The backend says that over the event ring once,
+ * and in the answer of each command. The two rings have no order, so each statement has a
+ * number, and the latest holds. A statement that a full event ring has lost is replaced
+ * by the answer of a command. Processes, the worker of the device and upcalls run this.
+ * Whatever the backend says wakes a process once at most for each time that it asks.
  */
+#include <linux/sched.h>
+
 #include "verbs/cmd.h"
 #include "file.h"
 #include "verbs/verbs.h"
 
-static DEFINE_MUTEX(files_lock);	/* dev->files of each, and who is in it */
+static DEFINE_MUTEX(files_lock);	/* files of all devices */
 
 void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
 		    wait_queue_head_t *wait)
@@ -38,10 +44,7 @@ void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev)
 	mutex_unlock(&files_lock);
 }
 
-/*
- * Under file->lock. Not when the file is opened: open() may hold a lock of all such
- * devices, which a backend must not keep.
- */
+/* Under file->lock. Not in open(), which may hold a lock of all such devices. */
 static int file_alloc(struct vhca_file *file)
 {
 	u32 handle;
@@ -74,12 +77,7 @@ int vhca_file_lock(struct vhca_file *file)
 	return rc;
 }
 
-void vhca_file_unlock(struct vhca_file *file)
-{
-	mutex_unlock(&file->lock);
-}
-
-/* The file is closed, or its device goes: nothing of it is left there. */
+/* The file is closed, or its device goes: closes it at the backend. */
 static void file_dealloc(struct vhca_file *file)
 {
 	struct vhca_dev *dev;
@@ -98,7 +96,7 @@ static void file_dealloc(struct vhca_file *file)
 	wake_up_interruptible(file->wait);
 }
 
-/* As long as it waits for an answer the device finds it in its list, and waits for it. */
+/* The file stays in the list until the answer is here: its device waits for that. */
 void vhca_file_release(struct vhca_file *file)
 {
 	file_dealloc(file);
@@ -108,7 +106,7 @@ void vhca_file_release(struct vhca_file *file)
 	kref_put(&file->ref, file_free);
 }
 
-/* First one that is left, with a reference. */
+/* The first file of the list, with a reference. */
 static struct vhca_file *first_file(struct vhca_dev *dev)
 {
 	struct vhca_file *file;
@@ -133,4 +131,69 @@ void vhca_files_close(struct vhca_dev *dev)
 			file->ops->gone(file);
 		kref_put(&file->ref, file_free);
 	}
+}
+
+/* ---- events and commands ---- */
+
+bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events)
+{
+	unsigned long flags;
+	bool news = false;
+
+	spin_lock_irqsave(&file->state_lock, flags);
+	if ((s16)(seq - file->seq) > 0) {
+		file->seq = seq;
+		events |= file->lost;
+		news = events && !file->events;
+		WRITE_ONCE(file->events, events);
+	}
+	spin_unlock_irqrestore(&file->state_lock, flags);
+	if (news)
+		wake_up_interruptible(file->wait);
+	return news;
+}
+
+void vhca_file_overflow(struct vhca_file *file)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&file->state_lock, flags);
+	file->lost = true;
+	WRITE_ONCE(file->events, true);
+	spin_unlock_irqrestore(&file->state_lock, flags);
+	wake_up_interruptible(file->wait);
+}
+
+/* The answer to come tells of all events that were lost until now. */
+static void file_ask(struct vhca_file *file)
+{
+	spin_lock_irq(&file->state_lock);
+	file->lost = false;
+	spin_unlock_irq(&file->state_lock);
+}
+
+int vhca_file_command(struct vhca_file *file, struct vhca_cmd **cmd,
+		      unsigned int flags,
+		      int (*answer)(struct vhca_file *file,
+				    const struct vhca_cmd *cmd))
+{
+	int rc = vhca_file_lock(file);
+
+	if (rc)
+		return rc;
+	(*cmd)->req.u.handle.handle = file->handle;
+	if (answer)
+		file_ask(file);
+	/* The backend takes so many; all other slots are for verbs. */
+	if (flags & VHCA_CMD_APART)
+		rc = down_killable(&file->dev->cm_slots);
+	if (!rc) {
+		rc = vhca_ring_submit(file->dev, cmd, flags);
+		if (flags & VHCA_CMD_APART)
+			up(&file->dev->cm_slots);
+	}
+	if (!rc && answer)
+		rc = answer(file, *cmd);
+	mutex_unlock(&file->lock);
+	return rc;
 }

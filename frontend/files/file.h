@@ -19,12 +19,12 @@ struct vhca_cmd;
 struct vhca_dev;
 struct vhca_file;
 
-/* What one kind has that another has not. */
+/* The differences between the two kinds. */
 struct vhca_file_ops {
 	const char *what;
 	u8 event;			/* XENVHCA_EVT_* */
 	u16 alloc, dealloc;		/* XENVHCA_OP_* */
-	void (*gone)(struct vhca_file *file);	/* its device; NULL: nobody cares */
+	void (*gone)(struct vhca_file *file);	/* its device; or NULL */
 	void (*free)(struct vhca_file *file);
 };
 
@@ -39,27 +39,23 @@ struct vhca_file {
 	spinlock_t state_lock;		/* below; upcalls take it */
 	bool gone;
 	bool events;			/* the backend has some */
-	bool lost;			/* what the backend said since a command */
+	bool lost;			/* a statement since the last command */
 	u16 seq;			/* of the statement that said so */
 };
 
-/* ---- file.c ---- */
 void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
 		    wait_queue_head_t *wait);
-/* It is of this device, which does not go before the caller lets it. */
+/* The file belongs to @dev, which the caller keeps from going meanwhile. */
 void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev);
-/* It is closed: nothing of it is left at the backend. Sleeps. */
+/* Closes the file, also at the backend. Sleeps. */
 void vhca_file_release(struct vhca_file *file);
-/* Nobody joins any more: all files of the device are closed, and fail. Sleeps. */
+/* Closes all files of the device; no file joins it any more. Sleeps. */
 void vhca_files_close(struct vhca_dev *dev);
 /*
- * The device is there, and the backend has the file, until vhca_file_unlock(). 0, -EINTR,
- * -EIO: it is gone, or the error of its allocation.
+ * The device is there, and the backend has the file, until the caller unlocks file->lock.
+ * Return: 0, -EINTR, -EIO: the device is gone, or the error of the allocation.
  */
 int vhca_file_lock(struct vhca_file *file);
-void vhca_file_unlock(struct vhca_file *file);
-
-/* ---- file_event.c ---- */
 /*
  * A command of the file, whose handle the request's body begins with. As
  * vhca_ring_submit(), or the error of vhca_file_lock(); the caller frees *cmd, which is
@@ -71,9 +67,9 @@ int vhca_file_command(struct vhca_file *file, struct vhca_cmd **cmd,
 		      unsigned int flags,
 		      int (*answer)(struct vhca_file *file,
 				    const struct vhca_cmd *cmd));
-/* The backend says whether it has events. True: there were none before. Any context. */
+/* A statement about events. True: there were none before. Any context. */
 bool vhca_file_notify(struct vhca_file *file, u16 seq, bool events);
-/* Such a statement may have been lost: somebody has to ask. Upcall, evt_lock. */
+/* A statement may have been lost: the process has to ask. Upcall, evt_lock. */
 void vhca_file_overflow(struct vhca_file *file);
 
 #endif

@@ -3,10 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The guest's /dev/infiniband/umad<n>, one for each vhca whose backend serves it, with
- * what libibumad reads below /sys/class/infiniband_mad. The kernel's own module ib_umad
- * has the same class and numbers, so only one of the two can be loaded; whoever comes
- * second is refused the numbers. There is no issm<n>: the port is not the guest's, and a
- * subnet manager in it finds nothing to open.
+ * the attributes below /sys/class/infiniband_mad that libibumad reads. The kernel's own
+ * module ib_umad has the same class and numbers: the module that comes second does not
+ * get the numbers. There is no issm<n>: the port is not the guest's, so a subnet
+ * manager cannot run in it.
  *
  * Processes and the worker of a device run this.
  */
@@ -22,7 +22,7 @@
 #include "umad.h"
 #include "verbs/verbs.h"
 
-/* Those of ib_umad, also what would be issm<n>. */
+/* The numbers of ib_umad, also those of issm<n>. */
 #define UMAD_NUMBER	MKDEV(231, 0)
 #define UMAD_PORTS	64u
 #define UMAD_NUMBERS	(2 * UMAD_PORTS)
@@ -59,7 +59,7 @@ static const struct vhca_file_ops umad_ops = {
 	.free = umad_free,
 };
 
-/* Under ports_lock. Of another network namespace it is nobody's, as natively. */
+/* Under ports_lock. Denied from another network namespace, as natively. */
 static int port_access(const struct vhca_umad_port *port)
 {
 	if (!port->vdev)
@@ -159,7 +159,7 @@ static struct class umad_class = {
 	.devnode = umad_devnode,
 };
 
-/* The numbers first: without them ib_umad, too, does not get as far as the class. */
+/* The numbers first, as in ib_umad: the module without them does not try the class. */
 static int umad_offer(void)
 {
 	int rc = register_chrdev_region(UMAD_NUMBER, UMAD_NUMBERS, CLASS_NAME);
@@ -203,7 +203,7 @@ static void port_free(struct device *dev)
 	kfree(container_of(dev, struct vhca_umad_port, dev));
 }
 
-/* That of the device in its configuration; another one if somebody has that. */
+/* The number of the device in its configuration, or a free one. */
 static int port_number(int number)
 {
 	int id = -EINVAL;
@@ -236,7 +236,7 @@ static struct vhca_umad_port *port_new(struct vhca_dev *dev)
 	return port;
 }
 
-/* Who has a file, or its inode, may have the port for longer. */
+/* An open file, or its inode, may hold the port for longer. */
 static void port_end(struct vhca_umad_port *port)
 {
 	mutex_lock(&ports_lock);
@@ -289,7 +289,7 @@ void vhca_umad_remove(struct vhca_dev *dev)
 	if (!port)
 		return;
 	dev->umad = NULL;
-	/* Nobody reads its attributes any more. */
+	/* After that no process reads its attributes. */
 	cdev_device_del(&port->cdev, &port->dev);
 	port_end(port);
 	umad_put();

@@ -23,8 +23,8 @@ struct vhca_dev;
 #define VHCA_UMAD_SLOT	(XENVHCA_UMAD_BODY + XENVHCA_UDATA_SIZE)
 
 /*
- * An open file. Memory of the process may keep who touches it waiting for ever, so it is
- * touched under the reader lock at most, which the end of a device does not need.
+ * An open file. An access to memory of the process may wait for ever, so it is made
+ * without locks but reader, which the end of a device does not need.
  */
 struct vhca_umad {
 	struct vhca_file f;
@@ -41,7 +41,7 @@ struct vhca_umad {
 /* ---- umad.c ---- */
 /* A device was registered: it gets its file in /dev, if the backend serves it. Sleeps. */
 void vhca_umad_add(struct vhca_dev *dev);
-/* It goes: nobody opens it any more. Its files: vhca_files_close(). Idempotent; sleeps. */
+/* No process opens the device any more. Then vhca_files_close(). Idempotent; sleeps. */
 void vhca_umad_remove(struct vhca_dev *dev);
 
 /* ---- cmd_umad.c; 0 or -errno ---- */
@@ -53,7 +53,7 @@ int vhca_cmd_unregister_umad(struct vhca_umad *umad, u32 id);
 int vhca_cmd_send_umad(struct vhca_umad *umad, const u8 *packet, u16 len);
 /* The next part, into umad->packet. -EAGAIN: there is no packet. Under umad->reader. */
 int vhca_cmd_recv_umad(struct vhca_umad *umad);
-/* The packet was read, or cannot be fetched. */
+/* Frees the packet: it was read, or cannot be fetched. */
 void vhca_umad_drop(struct vhca_umad *umad);
 
 /* ---- umad_file.c: as the system calls ---- */

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * System calls on the guest's files for management datagrams. They look to the process
- * as user_mad.c of Linux does (Documentation/infiniband/user_mad.rst): the same lengths
- * and errors, but that a process sends one datagram at a time and no parts of a longer
- * message. Agents, transactions, time-outs and long answers are those of the backend's
- * domain. What the process passes and what the backend answers is not trusted.
+ * System calls on the guest's files for management datagrams, as of user_mad.c of Linux
+ * (Documentation/infiniband/user_mad.rst): the same lengths and errors, but a process
+ * sends one datagram at a time and no parts of a longer message. Agents, transactions,
+ * time-outs and long answers are those of the backend's domain. Arguments of the
+ * process and answers of the backend are not trusted.
  */
 #include <linux/delay.h>
 #include <linux/fs.h>
@@ -19,7 +19,7 @@
 
 #define HEAD		sizeof(struct ib_user_mad_hdr)
 #define RMPP_HEAD	36u	/* least of a datagram that a process sends */
-/* The backend takes so many a second: a process that is faster waits here. */
+/* The backend limits the rate: a process that is faster waits. */
 #define AGAIN_MS	20u
 #define AGAIN_MOST	100u
 
@@ -32,7 +32,7 @@ static size_t head(const struct vhca_umad *umad)
 
 /* ---- agents ---- */
 
-/* What two threads do at once comes in one order or the other. */
+/* Calls of two threads take effect in either order. */
 static int enable_pkey(struct vhca_umad *umad)
 {
 	if (READ_ONCE(umad->used))
@@ -55,7 +55,7 @@ static int agent_new(struct vhca_umad *umad, u32 __user *arg,
 		vhca_cmd_unregister_umad(umad, id);
 		return -EFAULT;
 	}
-	if (known)			/* unless an agent was there before */
+	if (known)			/* fails if there was an agent before */
 		enable_pkey(umad);
 	WRITE_ONCE(umad->used, true);
 	return 0;
@@ -88,7 +88,7 @@ static int reg_agent2(struct vhca_umad *umad, void __user *arg)
 		return -EFAULT;
 	if (r.qpn > 1)
 		return -EINVAL;
-	if (r.flags)			/* there are none that we know */
+	if (r.flags)			/* no flag is known */
 		return put_user(0, &user->flags) ? -EFAULT : -EINVAL;
 	if (r.mgmt_class && r.oui >> 24)
 		return -EINVAL;
@@ -146,7 +146,7 @@ static int load(const struct vhca_umad *umad, const char __user *buf,
 	return HEAD + count - len;
 }
 
-/* Natively it never is too fast, so this waits with O_NONBLOCK as well, for a while. */
+/* Natively there is no limit of the rate, so this waits also with O_NONBLOCK. */
 ssize_t vhca_umad_write(struct file *filp, const char __user *buf, size_t count,
 			loff_t *pos)
 {
@@ -175,10 +175,7 @@ static bool readable(const struct vhca_umad *umad)
 	       READ_ONCE(umad->f.gone);
 }
 
-/*
- * As natively, no signal interrupts a read() of what is there; a killed process reads no
- * more.
- */
+/* As natively, no signal interrupts the read() of a packet, except a fatal one. */
 static int fetch(struct vhca_umad *umad)
 {
 	int rc = 0;
@@ -198,8 +195,8 @@ static int fetch(struct vhca_umad *umad)
 }
 
 /*
- * The packet, to a process that has room for it; a long one's first datagram and
- * -ENOSPC, as the kernel does it. If it does not fit, the packet stays.
+ * Copies the packet to the process. Without room for a long one: its first datagram and
+ * -ENOSPC, as natively, and the packet stays.
  */
 static ssize_t give(struct vhca_umad *umad, char __user *buf, size_t count)
 {
@@ -254,7 +251,7 @@ ssize_t vhca_umad_read(struct file *filp, char __user *buf, size_t count,
 		if (wait_event_interruptible(umad->wait, readable(umad)))
 			return -ERESTARTSYS;
 		rc = recv_once(umad, buf, count);
-		/* The backend may say that there is a datagram and have none, for ever. */
+		/* The backend may announce a datagram and have none, for ever. */
 		if (rc != -EAGAIN || filp->f_flags & O_NONBLOCK)
 			return rc;
 		if (signal_pending(current))

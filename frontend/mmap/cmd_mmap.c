@@ -5,7 +5,9 @@
  * The opcodes MMAP and MUNMAP: of queue memory (range.c) and doorbell pages
  * (doorbell.c). They run in the process that made the system call, and in works.
  */
-#include "cmd_mmap.h"
+#include <linux/slab.h>
+
+#include "map.h"
 #include "vhca.h"
 
 int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
@@ -20,8 +22,7 @@ int vhca_cmd_mmap(struct vhca_ucontext *uc, const struct xenvhca_mmap_req *req,
 	rc = vhca_ring_submit(to_vdev(uc->ibuc.device), &cmd, flags);
 	if (!rc)
 		*rsp = cmd->rsp.u.mmap;
-	if (cmd)	/* else the ring holds it until the late answer */
-		vhca_cmd_free(cmd);
+	kfree(cmd);	/* NULL: the ring holds it until the late answer */
 	return rc;
 }
 
@@ -36,7 +37,6 @@ int vhca_cmd_munmap(struct vhca_dev *dev, u32 ucontext, const u64 *offset,
 	memcpy(cmd->req.u.munmap.offset, offset, nr * sizeof(*offset));
 	atomic64_inc(&dev->stats.munmaps);
 	rc = vhca_ring_submit(dev, &cmd, VHCA_CMD_DESTROY);
-	if (cmd)
-		vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }

@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Where Xen starts all domains itself it maps doorbell pages of the HCA into a guest as
- * it makes it, and the guest's device tree tells where (vhcaif.h,
- * XENVHCA_TREE_DOORBELLS). That tree is the guest's own: a backend names a page, but only
- * one of these is mapped into a process. A range that is memory, or that somebody else
- * uses, is not taken.
+ * If Xen starts all domains itself it maps doorbell pages of the HCA into a new guest,
+ * and the guest's device tree tells where (vhcaif.h, XENVHCA_TREE_DOORBELLS). A process
+ * gets only pages that the tree names, whatever page the backend names. A range that is
+ * memory, or that another driver uses, is left out.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
@@ -14,12 +13,12 @@
 #include <linux/of_address.h>
 
 #include <xen/io/vhcaif.h>
-#include "devicetree.h"
+#include "doorbell.h"
 
 #define VHCA_RANGES	8
 
 static const char name[] = "vhca doorbells (device tree)";
-/* Set once; whoever asks comes later. */
+/* Set once, before there is a device. */
 static struct resource range[VHCA_RANGES];
 static unsigned int nr;
 

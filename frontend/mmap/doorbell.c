@@ -2,21 +2,20 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell (UAR) pages of the HCA in a process: what the process writes there
- * goes to the HCA without any software between. A page belongs to a ucontext
- * from its first mmap until DEALLOC_UCONTEXT is answered; ib_uverbs closes a
- * context after its VMAs are gone or were zapped.
+ * Doorbell (UAR) pages of the HCA in a process: a store of the process goes to the HCA
+ * without any software between. A page belongs to a ucontext from its first mmap until
+ * DEALLOC_UCONTEXT is answered; ib_uverbs closes a context after its VMAs are gone or
+ * were zapped.
  *
- * - PVH, HVM, Arm: the page appears at a guest frame that the frontend chose
- *   from the device's window, an address range that is otherwise empty. ib_core
- *   maps it and takes it away, as it does natively.
- * - Without a control domain Xen has mapped the pages already, where the guest's
- *   device tree says (devicetree.c). The backend names one, and only one of these is mapped.
- * - PV: the page is mapped by its machine frame number, which the backend
- *   sends. Xen checks it with DOMID_IO, so only registers that this domain may
- *   use can be mapped, never memory, and a failure is an error instead of a
- *   failed page table update. The first access makes the entry: by then the zap
- *   can find the VMA.
+ * - PVH, HVM, Arm: the page appears at a guest frame that the frontend chose from the
+ *   device's window, an address range that is otherwise empty. ib_core maps it and takes
+ *   it away, as it does natively.
+ * - Without a control domain Xen has mapped the pages already (devicetree.c). The backend
+ *   names one of them.
+ * - PV: the page is mapped by its machine frame number, which the backend sends. Xen checks
+ *   it with DOMID_IO, so only registers that this domain may use can be mapped, never
+ *   memory, and a failure is an error instead of a failed page table update. The first
+ *   access makes the entry: by then the zap can find the VMA.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
@@ -28,15 +27,14 @@
 #include <xen/xen-ops.h>
 
 #include "ring/check.h"
-#include "cmd_mmap.h"
 #include "doorbell.h"
-#include "devicetree.h"
+#include "map.h"
 #include "vhca.h"
 #include "vhca-provider.h"
 
 /*
- * Pages of a ucontext: as many as the doorbell registers that one of mlx5 can have,
- * and a small part of what a window holds for all.
+ * Most pages of a ucontext: as many as doorbell registers of a context of mlx5, and a
+ * small part of the window.
  */
 #define VHCA_UC_DOORBELLS	256
 
@@ -67,8 +65,8 @@ struct vhca_doorbell {
 /* ---- the window of a translated guest ---- */
 
 /*
- * It is above 4 GiB, because what is below belongs to firmware and devices. All
- * memory is a resource as well, and this one excludes balloon and hotplug.
+ * The window is above 4 GiB, because addresses below belong to firmware and devices. As
+ * a resource it excludes memory of balloon and hotplug.
  */
 struct vhca_window *vhca_window_new(void)
 {
@@ -176,7 +174,7 @@ static struct vhca_doorbell *doorbell_find(struct vhca_ucontext *uc,
 	return NULL;
 }
 
-/* Drops a page that nobody maps and that the backend has not mapped. */
+/* Drops a page that no process maps and that the backend has not mapped. */
 static void doorbell_forget(struct vhca_ucontext *uc,
 			    struct vhca_doorbell *db)
 {
@@ -196,7 +194,7 @@ static bool doorbell_good(const struct vhca_dev *dev,
 }
 
 /*
- * Asks the backend for a page. Where nobody knows whether it is at its gfn, that
+ * Asks the backend for a page. If it is unknown whether the page is at its gfn, the gfn
  * stays in use until the ucontext is gone.
  */
 static int doorbell_ask(struct vhca_ucontext *uc,
@@ -306,9 +304,9 @@ void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
 
 #ifdef CONFIG_XEN_PV
 /*
- * Cached, not as vm_page_prot has it: Xen refuses an entry with another cache
- * mode to a domain that may use no registers at all, as ours may be by now. The
- * kernel does not notice that, and the process would fault for ever.
+ * Cached, unlike vm_page_prot: Xen refuses an entry with another cache mode to a domain
+ * that may use no registers, as this one may be by now. The kernel would not notice the
+ * refusal, and the process would fault for ever.
  */
 static vm_fault_t doorbell_insert_dummy(struct vm_area_struct *vma,
 					const struct vhca_doorbell *db)
@@ -351,7 +349,7 @@ static void doorbell_close(struct vm_area_struct *vma)
 	kref_put(&db->ref, doorbell_release);
 }
 
-/* The kernel would compute a page frame number from the entry: there is none. */
+/* The kernel would compute a page frame number from the entry, which has none. */
 static int doorbell_mprotect(struct vm_area_struct *vma,
 			     unsigned long start, unsigned long end,
 			     unsigned long newflags)
@@ -394,9 +392,9 @@ static int doorbell_map_pv(struct vhca_doorbell *db,
 #endif
 
 /*
- * The device goes; no mmap is under way any more. Offsets are the same in all
- * contexts: the entries of others vanish too, and come back by a page fault
- * unless theirs is dead as well.
+ * The device goes; no mmap is under way any more. Offsets are the same in all contexts:
+ * entries of other contexts vanish, too, and come back by a page fault unless their
+ * page is dead as well.
  */
 void vhca_doorbell_zap(struct vhca_ucontext *uc)
 {

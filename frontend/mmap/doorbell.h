@@ -22,27 +22,30 @@ struct vhca_window *vhca_window_new(void);
 u64 vhca_window_gfn(const struct vhca_window *w);	/* the first */
 /* The backend has entered InitWait: no frame has a page. NULL is fine. */
 void vhca_window_clear(struct vhca_window *w);
-/* Unless frames may still have a page: then they stay reserved for ever. */
+/*
+ * Frees the window, unless frames may still have a page: then it stays reserved for
+ * ever.
+ */
 void vhca_window_free(struct vhca_window *w);
-/**
- * vhca_doorbell_mmap() - map one doorbell page into a process
- * @uc: context of the process
- * @vma: as in mmap()
- * @row: the provider's row of the VMA's offset
- *
- * Return: 0; -EINVAL, -EOPNOTSUPP if it is not to be mapped this way; -ENOSPC:
- * all XENVHCA_DOORBELL_SLOTS are in use; -ENXIO: they are said to be in the device
- * tree, which has none; -EIO if the backend answered nonsense; -ENODEV: the module is being removed; the errors of
- * vhca_cmd_mmap().
+/*
+ * Maps the doorbell page of the provider's row @row into a process. Return: 0; -EINVAL,
+ * -EOPNOTSUPP: it cannot be mapped this way; -ENOSPC: all XENVHCA_DOORBELL_SLOTS are in
+ * use; -ENXIO: the device tree has no doorbell pages; -EIO: the answer is not one;
+ * -ENODEV: the module is being removed; the errors of vhca_cmd_mmap().
  */
 int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		       const struct vhca_mmap *row);
-/* Take every page away from the processes, which see zero pages then. */
+/* Takes every page away from the processes, which see zero pages then. */
 void vhca_doorbell_zap(struct vhca_ucontext *uc);
-/*
- * After DEALLOC_UCONTEXT. @unknown: the backend did not confirm it, the guest
- * frames stay in use.
- */
+/* After DEALLOC_UCONTEXT. @unknown: not confirmed, the guest frames stay in use. */
 void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown);
+
+/* ---- devicetree.c ---- */
+/* Reads and reserves the pages that Xen has mapped into this guest at its start. */
+void vhca_devicetree_init(void);
+void vhca_devicetree_exit(void);
+/* Is there a page at all? Is @frame one of them? */
+bool vhca_devicetree_any(void);
+bool vhca_devicetree_has(u64 frame);
 
 #endif

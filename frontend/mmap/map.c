@@ -2,21 +2,21 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queue memory of the backend's HCA, mapped into a process. The backend grants
- * its pages. Each page is mapped once at an address of this kernel (its alias,
- * a page of gnttab_alloc_pages()), and the process sees:
+ * Queue memory of the backend's HCA, mapped into a process. The backend grants its
+ * pages. Each page is mapped once at an address of this kernel (its alias, a page of
+ * gnttab_alloc_pages()), and the process sees:
  *
- * - PVH, HVM, Arm: the alias, which is an ordinary page and is inserted into
- *   the VMA by its first page fault: by then the zap can find the VMA.
- * - PV: the page itself, granted a second time, straight into the process's
- *   page table (map_pte.c). To the kernel such a VMA is one of registers
- *   (VM_IO): no fork copies it, nobody pins its pages.
+ * - PVH, HVM, Arm: the alias, which is an ordinary page and is inserted into the VMA by
+ *   its first page fault: by then the zap can find the VMA.
+ * - PV: the page itself, granted a second time, straight into the process's page table
+ *   (map_pte.c). To the kernel such a VMA is one of registers (VM_IO): no fork copies
+ *   it, and its pages cannot be pinned.
  *
  * A map is on its ucontext's list from mmap until its grants are unmapped and
- * range.c has its range for a MUNMAP; VMAs hold their own references. gnttab_unmap_refs_async()
- * unmaps the alias when nobody holds its page any more (the VMA is gone, or was
- * zapped). A worker does the rest, because munmap() must not wait for the
- * backend with the mmap lock held.
+ * range_end.c has its range for a MUNMAP; VMAs hold their own references.
+ * gnttab_unmap_refs_async() unmaps the alias when its page has no user any more (the
+ * VMA is gone, or was zapped). A worker does the rest, because munmap() must not wait
+ * for the backend with the mmap lock held.
  *
  * The backend chooses only the references: a wrong one makes mmap() fail.
  */
@@ -29,7 +29,6 @@
 #include <xen/xen.h>
 
 #include "map.h"
-#include "map_pte.h"
 #include "range.h"
 #include "vhca.h"
 
@@ -55,7 +54,7 @@ struct vhca_map {
 
 	/*
 	 * Of the uverbs file, for the zap. The file outlives uc, but not the map: pages
-	 * may be held longer than the file system is mounted where the file was opened.
+	 * may be held longer than the file system of the file is mounted.
 	 */
 	struct address_space *mapping;
 	loff_t start;			/* of the VMA in that file */
@@ -96,7 +95,7 @@ static void map_release(struct kref *ref)
 	module_put(THIS_MODULE);
 }
 
-/* It is no more of its ucontext's. Under maps_lock. */
+/* Takes the map off its ucontext. Under maps_lock. */
 static void map_leave(struct vhca_map *map)
 {
 	struct vhca_dev *dev = to_vdev(map->uc->ibuc.device);
@@ -146,7 +145,7 @@ static void map_unmapped(int result, struct gntab_unmap_queue_data *data)
 	queue_work(map_wq, &map->work);
 }
 
-/* Unmaps all alias pages, once per map, as soon as nobody holds one. */
+/* Unmaps all alias pages, once per map, when none of them has a user. */
 static void map_unmap(struct vhca_map *map)
 {
 	if (atomic_xchg(&map->unmapping, 1))
@@ -187,8 +186,8 @@ static int vma_may_split(struct vm_area_struct *vma, unsigned long addr)
 }
 
 /*
- * The first one inserts all pages. Those that were taken away from the process come
- * back likewise, but on PV.
+ * The first fault inserts all pages, and so does one after they were taken away from
+ * the process, but not on PV.
  */
 static vm_fault_t fault_alive(const struct vhca_map *map, struct vm_fault *vmf)
 {
@@ -200,7 +199,7 @@ static vm_fault_t fault_alive(const struct vhca_map *map, struct vm_fault *vmf)
 	if (map->ptes)
 		return VM_FAULT_SIGBUS;
 	err = vm_insert_pages(vma, vmf->address, map->pages + i, &nr);
-	/* Another thread may have had the same fault, and later ones are there. */
+	/* Another thread may have inserted the pages. */
 	if (!err || err == -EBUSY)
 		return VM_FAULT_NOPAGE;
 	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
@@ -341,10 +340,7 @@ static void map_attach(struct vhca_map *map, struct vm_area_struct *vma)
 	vma->vm_ops = &map_vm_ops;
 }
 
-/*
- * As natively, a range is mapped only once: range.c takes it off its list. So nobody
- * looks at the others here, of which a process may have thousands.
- */
+/* No search for a map of the same range: a range is mapped once (range.c). */
 static void map_add(struct vhca_ucontext *uc, struct vhca_map *map)
 {
 	spin_lock(&maps_lock);
@@ -397,7 +393,7 @@ int vhca_map_grants(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	if (!err)
 		return 0;
 
-	/* mmap() takes what it sees of the pages away without vm_ops. */
+	/* mmap() removes the pages that are in the VMA without vm_ops. */
 	vma->vm_ops = ops;
 	vma->vm_private_data = NULL;
 	vhca_ptes_end(map->ptes);
@@ -424,7 +420,7 @@ static bool maps_empty(struct vhca_ucontext *uc)
 	return empty;
 }
 
-/* Stops waiting for pages that somebody holds, as O_DIRECT does: they come later. */
+/* Stops waiting for pages that are in use, as by O_DIRECT: they are unmapped later. */
 static void maps_detach(struct vhca_ucontext *uc)
 {
 	struct vhca_map *map, *next;
@@ -436,14 +432,14 @@ static void maps_detach(struct vhca_ucontext *uc)
 	spin_unlock(&maps_lock);
 }
 
-/* Waits at most @wait for pages that somebody holds. Returns what is left of it. */
+/* Waits at most @wait for pages that are in use. Returns the rest of the time. */
 static long wait_for_maps(struct vhca_ucontext *uc, long wait)
 {
 	long left = wait_event_timeout(maps_wait, maps_empty(uc), wait);
 
 	if (!left)
 		maps_detach(uc);
-	/* What is being sent now ends: a destroy command is bounded. */
+	/* Commands that are being sent end: a destroy command is bounded. */
 	wait_event(maps_wait, maps_empty(uc));
 	return left;
 }
@@ -453,7 +449,7 @@ void vhca_map_flush(struct vhca_ucontext *uc)
 	wait_for_maps(uc, VHCA_ZAP_WAIT);
 }
 
-/* Returns the next map that is not zapped, with a reference. Those that are go last. */
+/* Returns the next map that is not zapped, with a reference; moves it to the end. */
 static struct vhca_map *map_next_alive(struct vhca_ucontext *uc)
 {
 	struct vhca_map *map;
@@ -472,9 +468,8 @@ static struct vhca_map *map_next_alive(struct vhca_ucontext *uc)
 }
 
 /*
- * Contexts are zapped one after the other. All of them wait for VHCA_ZAP_WAIT
- * together: else a process with many contexts, whose pages it holds, would decide
- * how long the end of the device takes.
+ * Contexts are zapped one after the other. All of them wait for VHCA_ZAP_WAIT together:
+ * else a process with pages of many contexts would delay the end of the device.
  */
 void vhca_map_zap(struct vhca_ucontext *uc)
 {
@@ -501,11 +496,11 @@ void vhca_map_zap(struct vhca_ucontext *uc)
 
 /*
  * Linux has the pages that it maps grants to in sections of 128 MiB, and adds one when
- * all are in use. It does not look whether it got the pages for that section's page
- * tables (phys_pte_init()), and dies without. One section is twice what all queues of a
- * device may have, whatever its backend says (range.c): it is added here, and not when a
- * process that has used memory up maps its first queue. Who raises queue_pages, or has
- * more than one backend, may need a second section.
+ * all are in use. It does not check whether it got the pages for that section's page
+ * tables (phys_pte_init()), and crashes without. One section is twice the limit of all
+ * queues of a device (range_end.c). It is added at load, not when a process that has
+ * used up memory maps its first queue. With a higher queue_pages, or several backends,
+ * Linux may need a second section.
  */
 static void map_add_section(void)
 {
@@ -525,8 +520,8 @@ int vhca_map_init(void)
 }
 
 /*
- * No VMA is left. Whoever has closed the last one has put its reference of the module, but
- * may be on its way out of here: it does not sleep.
+ * No VMA is left. A task that has put the last reference of the module may still be in
+ * this code: it does not sleep there.
  */
 void vhca_map_exit(void)
 {

@@ -15,7 +15,7 @@
 #include <asm/xen/hypercall.h>
 #include <xen/page.h>
 
-#include "map_pte.h"
+#include "map.h"
 
 struct vhca_ptes {
 	u32 nr;
@@ -97,9 +97,10 @@ static int ptes_prepare(pte_t *pte, unsigned long addr, void *data)
 }
 
 /*
- * The first notifier of a process takes all locks of its memory, for which Linux gives up
- * while a signal is pending. Signals wait meanwhile. What interrupts it nevertheless, as
- * a stop or the freezer does, has the system call begin anew, which no process sees.
+ * The first notifier of a process takes all locks of its memory, which Linux refuses
+ * while a signal is pending. So signals are blocked meanwhile. A stop or the freezer
+ * can still interrupt it: then the system call begins anew, without notice to the
+ * process.
  */
 int vhca_ptes_watch(struct vhca_ptes *p, struct vm_area_struct *vma)
 {
@@ -117,7 +118,7 @@ int vhca_ptes_watch(struct vhca_ptes *p, struct vm_area_struct *vma)
 	if (err)
 		return err == -EINTR ? -ERESTARTNOINTR : err;
 	p->notified = true;
-	/* The page tables cannot change: we hold the mmap lock for writing. */
+	/* The page tables cannot change: the mmap lock is held for writing. */
 	mmu_interval_read_begin(&p->notifier);
 	return 0;
 }

@@ -2,19 +2,17 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queue memory of the backend's HCA between the command that makes it and the
- * mmap() of the process, and after it. The answer to a create command announces
- * a range (VHCA_KEY) and has its grant references, or as many as it has room
- * for. The others are fetched at once, because mmap() has the process's
- * mmap_lock, which the backend must not hold up. The process maps a range once;
- * what it has not mapped ends with the object (range_end.c).
+ * Queue memory of the backend's HCA between the command that makes it and the mmap() of
+ * the process. The answer to a create command announces a range (VHCA_KEY) and has its
+ * grant references, as far as there is room. The rest is fetched at once, because
+ * mmap() holds the process's mmap_lock, and must not wait for the backend. The process
+ * maps a range once; a range that it has not mapped ends with the object (range_end.c).
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "ring/check.h"
-#include "cmd_mmap.h"
 #include "map.h"
 #include "range.h"
 #include "vhca.h"
@@ -55,25 +53,19 @@ static void range_add(struct vhca_ucontext *uc, struct vhca_range *r)
 
 /* ---- references ---- */
 
-static bool is_range(const struct vhca_field *f)
+u32 vhca_ranges_flags(const struct vhca_udata_op *row)
 {
-	return f->kind == VHCA_KEY;
-}
-
-u32 vhca_ranges_flags(const struct vhca_dev *dev, u16 op)
-{
-	const struct vhca_udata_op *row = vhca_provider_op(dev->provider, op);
 	unsigned int i;
 
 	if (!row)
 		return 0;
 	for (i = 0; i < VHCA_MAX_FIELDS && row->rsp[i].kind != VHCA_END; i++)
-		if (is_range(&row->rsp[i]))
+		if (row->rsp[i].kind == VHCA_KEY)
 			return XENVHCA_REQ_RANGES;
 	return 0;
 }
 
-/* What an answer has of one range: the n-th. NULL: nothing. */
+/* References of the n-th range in an answer. NULL: there are none. */
 struct answer {
 	const struct xenvhca_made_rsp *made;
 	unsigned int n;
@@ -102,7 +94,7 @@ static int answer_take(const struct vhca_ucontext *uc,
 	return 0;
 }
 
-/* *granted: the backend has granted it, so that it must hear of a failure. */
+/* *granted: out, the backend has granted pages, so a failure ends the range there. */
 static int range_read(struct vhca_ucontext *uc, struct vhca_range *r,
 		      u32 first, bool *granted)
 {
@@ -159,7 +151,7 @@ static int range_fill(struct vhca_ucontext *uc, struct vhca_range *r,
 	return err;
 }
 
-/* The object is made; a range that cannot be had is an error of mmap(). */
+/* The object exists already: the error of a fetch is an error of mmap(). */
 static void range_fetch(struct vhca_ucontext *uc, u32 owner, u64 offset,
 			u32 size, const struct answer *answer)
 {
@@ -190,19 +182,16 @@ static struct answer answer_find(const struct vhca_cmd *cmd, unsigned int n)
 void vhca_ranges_fetch(struct vhca_ucontext *uc, u32 owner,
 		       const struct vhca_cmd *cmd)
 {
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
 	const struct vhca_field *f;
 	unsigned int n = 0;
 	struct answer answer;
 	u64 offset;
 	u32 size;
 
-	row = vhca_provider_op(to_vdev(uc->ibuc.device)->provider, cmd->req.op);
-	if (!row)
-		return;
 	for (f = row->rsp;
 	     f < row->rsp + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
-		if (!is_range(f))
+		if (f->kind != VHCA_KEY)
 			continue;
 		answer = answer_find(cmd, n++);
 		if (f->off + sizeof(offset) + sizeof(size) > cmd->rsp.out_len)
@@ -243,7 +232,10 @@ void vhca_ranges_drop(struct vhca_ucontext *uc, u32 owner)
 		u64 offset = r->offset;
 		u32 nr = r->nr;
 
-		/* Before the backend hears of it, and grants as many to others. */
+		/*
+		 * First uncharge: after MUNMAP the backend may grant as many pages
+		 * anew.
+		 */
 		range_free(uc, r);
 		if (granted)
 			vhca_range_end(uc, offset, nr);

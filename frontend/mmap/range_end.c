@@ -2,17 +2,18 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * How much queue memory of the backend's HCA a device has, and its end.
+ * The limit for queue memory of the backend's HCA that a device has, and the end of
+ * ranges.
  *
- * The backend says how large a queue is. All of a device together have at most what
- * an honest backend grants to a guest, mapped or not: a page costs this kernel its
- * reference and, mapped, an address (map.c). The ends of ranges are collected for one
- * command.
+ * The backend decides how large a queue is. All queues of a device together have at
+ * most as many pages as an honest backend grants to a guest: each page costs this
+ * kernel a reference and, if mapped, an address (map.c). One command tells the backend
+ * of several ranges that have ended.
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
 
-#include "cmd_mmap.h"
+#include "map.h"
 #include "range.h"
 #include "vhca.h"
 
@@ -21,7 +22,7 @@ module_param(queue_pages, uint, 0644);
 MODULE_PARM_DESC(queue_pages,
 		 "most pages of queue memory of one device (default 16384)");
 
-/* What a ucontext may let the backend keep: 1 MiB, for this long. */
+/* A ucontext leaves this much ended memory at the backend: 1 MiB, for this long. */
 #define VHCA_ENDED_PAGES	256u
 #define VHCA_ENDED_MAX		HZ
 
@@ -98,9 +99,4 @@ void vhca_ranges_init(struct vhca_ucontext *uc)
 	spin_lock_init(&uc->range_lock);
 	INIT_LIST_HEAD(&uc->ranges);
 	INIT_DELAYED_WORK(&uc->ended_work, ended_work);
-}
-
-void vhca_ranges_stop(struct vhca_ucontext *uc)
-{
-	cancel_delayed_work_sync(&uc->ended_work);
 }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Checks of what a backend sends; see check.h. The backend may be hostile:
- * every index, length and number is 32 bits of anything.
+ * See check.h. The backend may be hostile: every index, length and number is any 32
+ * bits.
  */
 #include "check.h"
 

@@ -2,16 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Memory of this guest that is granted to the backend: pinned user memory and
- * the pages of the rings. This runs in the process that registers or releases
- * it.
+ * Memory of this guest that is granted to the backend: pinned user memory and the pages
+ * of the rings. This runs in the process that registers or releases the memory.
  *
- * A page that the backend still maps cannot be given back: it becomes a zombie,
- * which holds a reference of the page and is retried until the backend unmaps
- * it. Nothing that the backend does or omits frees a page early. Until then the
- * page counts as granted, and as pinned by its process; a backend that holds
- * too many loses the device. Where the backend domain may be about to die, a page
- * stays a zombie for some time after its grant has ended (../common/kernel/dying.h).
+ * A page that the backend still maps cannot be freed: it becomes a zombie, which holds
+ * a reference of the page. The end of its grant is retried until the backend has
+ * unmapped the page. Until then the page counts as granted, and as pinned by its
+ * process; a backend that maps too many zombies loses the device. If the backend domain
+ * may be about to die, a page stays a zombie for some time after its grant has ended
+ * (../common/kernel/dying.h).
  */
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
@@ -24,8 +23,8 @@
 #include "vhca.h"
 
 /*
- * What a network card (two rings of 256 requests) and a disk (32 requests of 33 pages)
- * take for a virtual processor, of which they use no more than eight.
+ * Grants of a network card (two rings of 256 requests) and a disk (32 requests of 33
+ * pages) for each virtual processor, of which these devices use eight at most.
  */
 #define VHCA_OTHERS_GRANTS	1600
 #define VHCA_OTHERS_CPUS	8
@@ -33,7 +32,7 @@
 #define VHCA_ZOMBIE_RETRY	(HZ)
 #define VHCA_ZOMBIE_WAIT_MS	5000
 #define VHCA_DYING_WAIT_MS	(VHCA_ZOMBIE_WAIT_MS + VHCA_DYING_WAIT / HZ * 1000)
-#define VHCA_ZOMBIE_SHARE	8	/* of what may be granted in all */
+#define VHCA_ZOMBIE_SHARE	8	/* of the limit for grants */
 #define VHCA_ZOMBIE_MEMORY	16	/* of the memory there is */
 
 struct vhca_zombie {
@@ -42,13 +41,13 @@ struct vhca_zombie {
 	domid_t backend;
 	unsigned long ended;		/* jiffies; 0: the backend maps the page */
 	struct page *page;
-	struct mm_struct *mm;		/* that pinned it, or NULL */
+	struct mm_struct *mm;		/* of the pinned page, or NULL */
 };
 
 static DEFINE_SPINLOCK(zombie_lock);
 static LIST_HEAD(zombies);
 static atomic64_t zombie_count;
-static atomic64_t zombies_mapped;	/* of them, whose grants have not ended */
+static atomic64_t zombies_mapped;	/* those whose grants have not ended */
 /* All devices share one grant table: counts data, directory, ring, zombie pages. */
 static atomic64_t granted;
 static unsigned int grants_of_frame;
@@ -61,7 +60,7 @@ u64 vhca_grant_zombies(void)
 	return atomic64_read(&zombie_count);
 }
 
-/* When a grant ended, if it did now; else 0. */
+/* Ends a grant. Return: when (jiffies), 0: the backend still maps the page. */
 static unsigned long grant_end(grant_ref_t ref)
 {
 	return gnttab_try_end_foreign_access(ref) ? max(jiffies, 1ul) : 0;
@@ -126,8 +125,8 @@ static void zombies_retry(struct work_struct *work)
 }
 
 /*
- * Takes over the caller's reference of the page. @mm: who pinned it, or NULL. @ended:
- * when its grant @ref did, or 0.
+ * Takes over the caller's reference of the page. @mm: of a pinned page, or NULL.
+ * @ended: when the grant @ref ended, or 0.
  */
 static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 		       struct page *page, struct mm_struct *mm,
@@ -163,10 +162,10 @@ static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 	schedule_delayed_work(&zombie_work, VHCA_ZOMBIE_RETRY);
 }
 
-/* Has the backend said by itself that it maps no such page? Else it may be dying. */
+/* Did the backend unmap the page in order? Else its domain may be dying. */
 static bool backend_confirmed(struct vhca_dev *dev)
 {
-	return READ_ONCE(dev->ring.state) == VHCA_RING_UP || dev->ring.closed;
+	return vhca_ring_up(&dev->ring) || dev->ring.closed;
 }
 
 /* Ends a grant, at *ended unless that is 0. May its page be used again? */
@@ -192,9 +191,9 @@ bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
 }
 
 /*
- * A part of the grant table is left to the other devices of this guest: a process must
- * not be able to starve its network card. It is an eighth, but not less than what these
- * devices take for each virtual processor after the first, and half at most.
+ * A part of the grant table is reserved for other devices of this guest: a process must
+ * not be able to starve its network card. The part is an eighth, or the grants of these
+ * devices for each virtual processor after the first if that is more, and half at most.
  */
 static u64 grant_max(void)
 {
@@ -231,7 +230,7 @@ bool vhca_grant_overdrawn(void)
 	return vhca_grant_zombies() > zombie_max();
 }
 
-/* @nr pages of @dev became zombies although the backend lives, which may break it. */
+/* @nr pages of @dev became zombies although the backend lives. May break the device. */
 static void zombie_blame(struct vhca_dev *dev, u32 nr)
 {
 	if (!nr)
@@ -239,10 +238,10 @@ static void zombie_blame(struct vhca_dev *dev, u32 nr)
 	dev_warn_ratelimited(dev->link->dev,
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, (u64)atomic64_read(&zombies_mapped));
-	if (READ_ONCE(dev->ring.state) != VHCA_RING_UP ||
+	if (!vhca_ring_up(&dev->ring) ||
 	    atomic64_read(&zombies_mapped) <= zombie_max())
 		return;
-	/* Some may have been let go of since. */
+	/* The backend may have unmapped some pages since. */
 	zombie_reap();
 	if (atomic64_read(&zombies_mapped) > zombie_max())
 		vhca_break(dev, "backend does not let go of memory");
@@ -257,7 +256,7 @@ static int grant_reserve(struct vhca_dev *dev, u32 nr)
 {
 	if (atomic64_add_return(nr, &granted) <= grant_max())
 		return 0;
-	/* Some of a backend that is gone may be free by now. */
+	/* Zombies of an earlier backend may be free by now. */
 	zombie_reap();
 	if (atomic64_read(&granted) <= grant_max())
 		return 0;
@@ -369,6 +368,8 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 {
 	u32 i, stuck = 0;
 
+	if (!mem)
+		return;
 	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
 		if (mem->dir[i] &&
 		    !vhca_grant_end_page(mem->dev, mem->dir_ref[i],
@@ -386,9 +387,9 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 /* ---- pinned user memory ---- */
 
 /*
- * What another domain granted to this one cannot be granted on: the backend could not
- * map it, and Xen would log each page. Pages of files and anonymous memory use the
- * flag for other things, but have a mapping.
+ * A page that another domain granted to this one cannot be granted again: the backend
+ * could not map it, and Xen would log each page. Pages of files and anonymous memory
+ * use the flag for other purposes, but have a mapping.
  */
 static bool page_is_granted(struct page *page)
 {
@@ -479,7 +480,7 @@ static int mem_prepare(struct vhca_mem *mem)
 	return err;
 }
 
-/* Memory that nobody may write to is pinned as natively if it is granted read-only. */
+/* Memory that is granted read-only is pinned read-only, as natively. */
 static int mem_access(struct vhca_mem *mem, int access)
 {
 	if (ib_access_writable(access) ||
@@ -546,13 +547,12 @@ u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
 
 /* ---- init, exit ---- */
 
-int vhca_grant_init(void)
+void vhca_grant_init(void)
 {
 	grants_of_frame = vhca_grants_of_frame();
-	return 0;
 }
 
-/* A page whose grant has ended is waited for until it may be used again. */
+/* Zombies that the backend no longer maps may take longer than those it maps. */
 static bool exit_waits(unsigned int ms)
 {
 	if (!vhca_grant_zombies())
@@ -561,7 +561,7 @@ static bool exit_waits(unsigned int ms)
 		     VHCA_DYING_WAIT_MS : VHCA_ZOMBIE_WAIT_MS);
 }
 
-/* The grant table's own list takes over what the backend still maps. */
+/* The grant table's own list takes over the pages that the backend still maps. */
 void vhca_grant_exit(void)
 {
 	unsigned int waited;

@@ -27,15 +27,11 @@ struct vhca_mem {
 	grant_ref_t *dir_ref;
 	u32 nr_dir;
 };
-/**
- * vhca_mem_get() - pin user memory and grant it to the backend
- * @dev: device
- * @addr: of the memory in this process
- * @length: in octets
- * @access: of the region; where it lets nobody write the pages are granted
- *	read-only, if the backend takes such: vhca_mem_readonly()
- * Return: ERR_PTR(-ENOMEM) with a log line that names max_grant_frames if
- * grant references are exhausted; errors of ib_umem_get().
+/*
+ * Pins @length octets of this process and grants them to the backend, read-only if
+ * @access has no write access and the backend takes such pages. Return: ERR_PTR(-ENOMEM)
+ * with a log line that names max_grant_frames if grant references are exhausted; errors of
+ * ib_umem_get().
  */
 struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 			      int access);
@@ -44,33 +40,29 @@ static inline bool vhca_mem_readonly(const struct vhca_mem *mem)
 	return mem->pages.flags & XENVHCA_PAGES_READONLY;
 }
 /*
- * What the process has in the 32 bits at @offset of a page of doorbell records now, in
- * the HCA's byte order; 0 if they are not in that page. Any context.
+ * The 32 bits at @offset of a page of doorbell records as they are now, in the HCA's byte
+ * order; 0 if they are not in that page. Any context.
  */
 u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset);
-/* The request was answered: directory pages are not needed any more. */
+/* The request was answered: directory pages are not needed any more. NULL is fine. */
 void vhca_mem_drop_dirs(struct vhca_mem *mem);
 /*
- * End grants, unpin, free. What is still mapped, or may be as the backend may be
- * dying, becomes a zombie: stays allocated and charged, is retried, is counted; too
- * many that a backend that lives maps break the device. NULL is fine.
+ * Ends the grants, unpins, frees. A page that is still mapped, or may be as the backend may
+ * be dying, becomes a zombie: allocated, charged, counted, retried. Too many pages that a
+ * living backend still maps break the device. NULL is fine.
  */
 void vhca_mem_put(struct vhca_mem *mem);
-int vhca_grant_init(void);
+void vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
 /* Pages that a backend still maps, or may, as it may be dying. */
 u64 vhca_grant_zombies(void);
-/* Are they more than there may be, after another try to end them? Sleeps. */
+/* Are there too many zombies, after another try to end their grants? Sleeps. */
 bool vhca_grant_overdrawn(void);
-/* Pages of rings, which are granted and ended elsewhere: none is refused. */
+/* Counts pages of rings, which ring.c grants and ends: none is refused. */
 void vhca_grant_count(int nr);
 /* Data pages of the largest region, beside its lists and rings: for max_mr_size. */
 u64 vhca_grant_max_region(void);
-/*
- * Ends one reference of a page that the caller allocated with
- * alloc_page()/alloc_pages_exact(), and frees the page, now or as a zombie. False:
- * the backend still maps it.
- */
+/* Ends the grant of a page and frees it, now or as a zombie. False: still mapped. */
 bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
 			 struct page *page);
 

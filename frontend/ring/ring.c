@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The three rings of a connection, from their pages and event channels to their
- * end. ring_cmd.c, ring_event.c and ring_kick.c use one each. Only these four
- * files touch memory that is shared with the backend.
+ * The three rings of a connection, from their pages and event channels to their end.
+ * ring_cmd.c, ring_event.c and ring_kick.c use one each. Only these four files touch
+ * memory that is shared with the backend.
  *
- * The backend is not trusted: what it wrote is copied once into private memory,
- * checked there and used from there. An impossible index ends the connection
- * (vhca_break()), never the guest. The rings' pages hold only what the protocol
- * puts there: they are whole and zeroed.
+ * The backend is not trusted: each entry is copied once into private memory, checked
+ * there and used from there. An impossible index ends the connection (vhca_break()),
+ * never the guest. The rings' pages are whole pages and zeroed: they contain nothing
+ * else.
  */
 #include <linux/interrupt.h>
 #include <linux/rcupdate.h>
@@ -150,7 +150,7 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 
 static void ring_unbind(struct vhca_dev *dev, int *irq)
 {
-	if (*irq >= 0)		/* the first one of an Arm guest is 0 */
+	if (*irq >= 0)		/* the first irq of an Arm guest is 0 */
 		unbind_from_irqhandler(*irq, dev);	/* closes the port */
 	*irq = -1;
 }
@@ -159,13 +159,13 @@ void vhca_ring_free(struct vhca_dev *dev)
 {
 	struct vhca_ring *ring = &dev->ring;
 
-	/* Order: no upcall, no waiter, nobody who polls, no grant, no page. */
+	/* Order: no upcall, no waiter, no polling process, no grant, no page. */
 	ring_unbind(dev, &ring->cmd_irq);
 	ring_unbind(dev, &ring->evt_irq);
 	ring_unbind(dev, &ring->kick_irq);
 	if (ring->cmd.sring) {
 		vhca_ring_fail(dev);
-		synchronize_rcu();	/* who polls has seen that */
+		synchronize_rcu();	/* each polling process has seen the state */
 	}
 	ring_unshare(dev, ring->cmd.sring, 1u << ring->order, ring->cmd_ref);
 	ring_unshare(dev, ring->evt, 1, &ring->evt_ref);

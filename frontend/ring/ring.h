@@ -18,32 +18,41 @@
 #include <xen/interface/event_channel.h>
 #include <xen/io/vhcaif.h>
 
-#include "spin.h"
-
 struct vhca_dev;
+struct vhca_udata_op;
 
 #define VHCA_RING_PAGES		BIT(XENVHCA_MAX_RING_ORDER)
 
-/* A command on its way: allocate zeroed with vhca_cmd_alloc(). */
+/* A command on its way. */
 struct vhca_cmd {
 	struct xenvhca_request req;
+	const struct vhca_udata_op *row; /* of its udata; verbs/cmd.c */
 	struct xenvhca_response rsp;	/* private copy, checked header */
 	struct completion done;
-	struct completion sent;		/* of one that waits for a slot */
-	struct list_head wait;		/* in waiters, then */
+	struct completion sent;		/* if it had to wait for a slot */
+	struct list_head wait;		/* in waiters, until it has a slot */
 	unsigned int flags;		/* VHCA_CMD_* */
-	pid_t process;			/* that asked for it; a name, no reference */
-	bool abandoned;			/* waiter gave up: ring_cmd.c frees */
+	pid_t process;			/* of the caller; a name, no reference */
+	bool abandoned;			/* no process waits: ring_cmd.c frees it */
 	bool polled;			/* its process polls for the answer */
+};
+
+/*
+ * Whether polling pays, for one operation: some take microseconds, some milliseconds.
+ * All zero: nothing is known. Written without a lock: it is only a guess.
+ */
+struct vhca_spin {
+	s16 misses;			/* that hits have not made good */
+	u16 skipped;			/* commands since the last poll */
 };
 
 enum vhca_ring_state { VHCA_RING_UP, VHCA_RING_BROKEN };
 
-/* What the rings report to their owner. All run in any context, also in upcalls. */
+/* Reports of the rings to their owner, in any context, also in upcalls. */
 struct vhca_ring_ops {
 	/* After vhca_break(), once: ring->reason says why. */
 	void (*broken)(struct vhca_dev *dev);
-	/* An event, and that some were lost. False: nobody was told. Upcall. */
+	/* An event; some events were lost. False: ib_core was told nothing. Upcall. */
 	bool (*event)(struct vhca_dev *dev, const struct xenvhca_event *ev);
 	bool (*overflow)(struct vhca_dev *dev);
 };
@@ -69,7 +78,7 @@ struct vhca_ring {
 	enum vhca_ring_state state;
 	const char *reason;		/* of vhca_break(); a constant */
 	bool closed;			/* the backend said so, in order; front.c */
-	unsigned int asleep;		/* pending commands that nobody polls for */
+	unsigned int asleep;		/* pending commands without a polling process */
 	bool taken;			/* answers, by polling, since the last upcall */
 	struct vhca_spin spin[XENVHCA_OP_MAX];
 	struct list_head waiters;	/* struct vhca_cmd, for a slot or an id */
@@ -86,61 +95,63 @@ struct vhca_ring {
 	u32 evt_cons;			/* private copy */
 };
 
+static inline bool vhca_ring_up(const struct vhca_ring *ring)
+{
+	return READ_ONCE(ring->state) == VHCA_RING_UP;
+}
+
 /* Allocate and grant the three rings and their event channels. Sleeps. */
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 		   const struct vhca_ring_ops *ops);
 /* Unbind, end grants (deferred as in grant.h), free. Idempotent. */
 void vhca_ring_free(struct vhca_dev *dev);
 /*
- * The backend misbehaved or died: fail all waiters with -EIO, refuse what comes later,
- * and have the owner of the rings leave @reason where an operator finds it, and
- * unregister the device. Any context, also one that may not sleep.
+ * The backend misbehaved or died: fails all commands with -EIO, also later ones, and tells
+ * the owner of the rings, which leaves @reason where an operator finds it and unregisters
+ * the device. Any context, also one that may not sleep.
  */
 void vhca_break(struct vhca_dev *dev, const char *reason);
-/* The same by the owner itself: it is not told. */
+/* The same for the owner: fails the commands only. */
 void vhca_ring_fail(struct vhca_dev *dev);
+/* A backend that has done nothing for so many jiffies is silent. */
+unsigned long vhca_ring_timeout(void);
+/* For kfree(), or NULL. */
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext);
-/* Consumes nothing unless it returns -EINTR or -ETIMEDOUT (see flags). */
-void vhca_cmd_free(struct vhca_cmd *cmd);
 
-/* May use the slots reserved for destroys; waiting for one is not killable. */
+/* May use the slots reserved for destroys; the wait for a slot is not killable. */
 #define VHCA_CMD_RESERVED	BIT(0)
-/* Once sent it is waited for: not killable, and silence is the device's end. */
+/* The wait for the answer is not killable; a time-out breaks the device. */
 #define VHCA_CMD_CERTAIN	BIT(1)
 #define VHCA_CMD_DESTROY	(VHCA_CMD_RESERVED | VHCA_CMD_CERTAIN)
 /*
- * Nobody waits for the answer: -EINPROGRESS and *cmdp = NULL once it is sent. Where
- * more than half of the slots are in use it is a command like others.
+ * Does not wait for the answer: -EINPROGRESS and *cmdp = NULL once it is sent. Where
+ * more than half of the slots are in use the flag has no effect.
  */
 #define VHCA_CMD_NOWAIT		BIT(2)
-/* A process's mmap_lock is held: slot and answer are waited for ten seconds in all. */
+/* A process's mmap_lock is held: slot and answer together take ten seconds at most. */
 #define VHCA_CMD_SOON		BIT(3)
-/* Its callers see to it that there are few: no process's share is asked for. */
+/* The callers bound the number of these commands: no share of a process counts. */
 #define VHCA_CMD_APART		BIT(4)
-/* Makes what is in no ucontext, so that nothing but its answer could undo it. */
+/* Makes an object that is in no ucontext: only the answer tells how to undo it. */
 #define VHCA_CMD_OWNERLESS	VHCA_CMD_CERTAIN
-/**
- * vhca_ring_submit() - send one command and wait for its answer
- * @dev: device
- * @cmdp: command with request filled in; on return the response (header
- *	checked) is in (*cmdp)->rsp. If the wait was given up, *cmdp is set to
- *	NULL: the command then belongs to the ring, its id stays in
- *	quarantine until the late answer comes.
- * @flags: VHCA_CMD_*
+/*
+ * Sends one command and waits for its answer, which is in (*cmdp)->rsp then, with a
+ * checked header. If the wait was given up *cmdp is NULL: the command belongs to the ring,
+ * its id is in quarantine until the late answer comes.
  *
- * A process has an eighth of the slots, and an eighth for destroy commands; others
- * wait in the order of arrival, for a slot and then for the answer: until the backend
- * has answered nobody for vhca_ring_timeout(), or not this one for five times as long.
+ * A process has an eighth of the slots, and an eighth for destroy commands; its other
+ * commands wait in the order of arrival, for a slot and then for the answer: until the
+ * backend has answered no command for vhca_ring_timeout(), or not this one for five times
+ * as long.
  *
- * Return: 0; the negative errno that the backend answered with; -EIO if the
- * device is broken; -EINTR (fatal signal) or -ETIMEDOUT with *cmdp = NULL:
- * whether the command was or will be executed is unknown. On -ETIMEDOUT the
- * device is broken if the command was VHCA_CMD_CERTAIN and was sent, or if it was
- * VHCA_CMD_RESERVED.
+ * Return: 0; the negative errno of the answer; -EIO if the device is broken; -EINTR (fatal
+ * signal) or -ETIMEDOUT with *cmdp = NULL: whether the command was or will be executed is
+ * unknown. -ETIMEDOUT has broken the device if the command was VHCA_CMD_CERTAIN and was
+ * sent, or if it was VHCA_CMD_RESERVED.
  */
 int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		     unsigned int flags);
-/* What a queue puts into the kick ring. */
+/* An entry of the kick ring. */
 struct vhca_kick {
 	u8 type;			/* XENVHCA_KICK_* */
 	u8 flags;
@@ -149,27 +160,23 @@ struct vhca_kick {
 	u32 index;			/* of the last entry, ring_kick.c */
 };
 
-/**
- * vhca_ring_kick() - put an entry into the kick ring
- * @dev: device
- * @kick: an equal one that the backend has not copied yet serves for both, if the
- *	index in here says where it is
- * Return: 0, -EIO broken, -EINTR, -ETIMEDOUT (ring stayed full).
+/*
+ * Puts an entry into the kick ring, unless the entry at the index of @kick is equal and the
+ * backend has not copied it yet. Return: 0, -EIO: broken, -EINTR, -ETIMEDOUT: the ring
+ * stayed full.
  */
 int vhca_ring_kick(struct vhca_dev *dev, struct vhca_kick *kick);
-/* And wait until the backend has executed it: killable, bounded. */
+/* Waits also until the backend has executed it: killable, bounded. */
 int vhca_ring_kick_wait(struct vhca_dev *dev, struct vhca_kick *kick);
 
 /* ---- among the files of the rings ---- */
-static inline bool vhca_ring_up(const struct vhca_ring *ring)
-{
-	return READ_ONCE(ring->state) == VHCA_RING_UP;
-}
+/* May the process of a command poll for its answer? */
+bool vhca_spin_try(struct vhca_spin *s);
+/* One turn. False: @begin (ktime) is too long ago, or another task wants the processor. */
+bool vhca_spin_continue(u64 begin);
+/* Did the poll find the answer in time? */
+void vhca_spin_record(struct vhca_spin *s, bool found);
 
-/* A backend that has done nothing for so many jiffies is silent. */
-unsigned long vhca_ring_timeout(void);
-/* Ends the command @id; the caller has filled its rsp. Under ring->lock. */
-void vhca_ring_finish(struct vhca_ring *ring, unsigned int id);
 /* Upcalls, of struct vhca_dev. */
 irqreturn_t vhca_ring_cmd_irq(int irq, void *arg);
 irqreturn_t vhca_ring_evt_irq(int irq, void *arg);

@@ -2,23 +2,27 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The command ring: the process that called a verb sends the request, and polls
- * for its answer for a short time (spin.c). Then it sleeps, and the upcall of the
- * event channel receives the answer. Both take all answers that are there. The
- * backend is asked to notify as long as somebody sleeps, and only then.
+ * The command ring. The process that called a verb sends the request, and polls for its
+ * answer for a short time (spin.c). Then it sleeps, and the upcall of the event channel
+ * receives the answer. Both take all answers off the ring. The backend is asked to
+ * notify only while a process sleeps.
  *
- * An answer is copied once into private memory, checked there and used from
- * there. Its id must be that of a command in flight, so the backend can answer
- * neither twice nor for another command.
+ * An answer is copied once into private memory, checked there and used from there. Its
+ * id must be that of a command in flight, so the backend can answer neither twice nor
+ * for another command.
  *
- * Slots are fair among processes: one has an eighth of them at most, and so many
- * again for destroy commands. Who gets none waits in the order of arrival; whoever
- * takes answers sends the commands of those that may go. The backend counts as silent
- * when it has answered nothing for cmd_timeout: how long it takes to come to one
- * command depends on what others asked for.
+ * Slots are fair among processes: each has an eighth of them at most, and an eighth for
+ * destroy commands. Commands without a slot wait in the order of arrival, and are sent
+ * when answers have freed slots. The backend counts as silent when it has answered no
+ * command for cmd_timeout: the time until it answers one command depends on the
+ * commands before it.
+ *
+ * The rings break when the backend died, is silent, or wrote an impossible value. Every
+ * command then ends with -EIO, and the owner of the rings is told.
  */
 #include <linux/interrupt.h>
 #include <linux/ktime.h>
+#include <linux/moduleparam.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -29,8 +33,18 @@
 #include "vhca.h"
 
 #define VHCA_SOON	(10 * HZ)
-#define VHCA_MOST	5	/* times cmd_timeout, although others are answered */
+#define VHCA_MOST	5	/* times cmd_timeout, for one command */
 #define VHCA_SHARE	8	/* of the slots, for one process */
+
+static unsigned int cmd_timeout = 60;
+module_param(cmd_timeout, uint, 0644);
+MODULE_PARM_DESC(cmd_timeout,
+		 "seconds without any answer of the backend until it counts as silent (1..3600, default 60)");
+
+unsigned long vhca_ring_timeout(void)
+{
+	return clamp(READ_ONCE(cmd_timeout), 1u, 3600u) * HZ;
+}
 
 struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 {
@@ -45,10 +59,62 @@ struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 	return cmd;
 }
 
-void vhca_cmd_free(struct vhca_cmd *cmd)
+/* Ends the command @id, whose rsp the caller has filled. Under ring->lock. */
+static void ring_finish(struct vhca_ring *ring, unsigned int id)
 {
-	kfree(cmd);
+	struct vhca_cmd *cmd = ring->pending[id];
+
+	ring->pending[id] = NULL;
+	__clear_bit(id, ring->ids);
+	ring->asleep -= !cmd->polled;
+	if (cmd->abandoned)
+		kfree(cmd);
+	else
+		complete(&cmd->done);
 }
+
+/* ---- the end of the rings ---- */
+
+/* Commands in flight, and commands that wait for a slot. */
+static void fail_commands(struct vhca_ring *ring)
+{
+	struct vhca_cmd *cmd, *next;
+	unsigned long flags;
+	unsigned int id;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	WRITE_ONCE(ring->state, VHCA_RING_BROKEN);
+	for_each_set_bit(id, ring->ids, XENVHCA_MAX_ID) {
+		ring->pending[id]->rsp.status = -EIO;
+		ring_finish(ring, id);
+	}
+	list_for_each_entry_safe(cmd, next, &ring->waiters, wait) {
+		list_del_init(&cmd->wait);
+		cmd->rsp.status = -EIO;
+		complete(&cmd->done);
+		complete(&cmd->sent);
+	}
+	spin_unlock_irqrestore(&ring->lock, flags);
+}
+
+void vhca_ring_fail(struct vhca_dev *dev)
+{
+	fail_commands(&dev->ring);
+	wake_up_all(&dev->ring.kick_wait);
+}
+
+void vhca_break(struct vhca_dev *dev, const char *reason)
+{
+	struct vhca_ring *ring = &dev->ring;
+
+	if (cmpxchg(&ring->reason, NULL, reason))
+		return;
+	dev_err(dev->link->dev, "giving the device up: %s\n", reason);
+	vhca_ring_fail(dev);
+	ring->ops->broken(dev);
+}
+
+/* ---- requests ---- */
 
 /* Slots that only destroy commands may use; a one-page ring has few in all. */
 static unsigned int ring_reserve(const struct vhca_ring *ring)
@@ -57,7 +123,7 @@ static unsigned int ring_reserve(const struct vhca_ring *ring)
 		     RING_SIZE(&ring->cmd) / 2);
 }
 
-/* So many slots have to stay free. */
+/* Number of slots that the command has to leave free. */
 static unsigned int ring_spare(const struct vhca_ring *ring, unsigned int flags)
 {
 	if (flags & VHCA_CMD_NOWAIT)
@@ -65,7 +131,7 @@ static unsigned int ring_spare(const struct vhca_ring *ring, unsigned int flags)
 	return flags & VHCA_CMD_RESERVED ? 0 : ring_reserve(ring);
 }
 
-/* Do both count for the share of one process? */
+/* Do both commands count for the same share of slots? */
 static bool ring_same(const struct vhca_cmd *a, const struct vhca_cmd *b)
 {
 	const unsigned int kinds = VHCA_CMD_RESERVED | VHCA_CMD_NOWAIT |
@@ -88,7 +154,7 @@ static bool ring_room(const struct vhca_ring *ring, const struct vhca_cmd *cmd)
 	return has < max_t(unsigned int, 1, RING_SIZE(&ring->cmd) / VHCA_SHARE);
 }
 
-/* A free id, the longest unused first. -EAGAIN: none. Under ring->lock. */
+/* A free id, the longest unused first, or -EAGAIN. Under ring->lock. */
 static int ring_id(struct vhca_ring *ring)
 {
 	unsigned int id;
@@ -103,7 +169,7 @@ static int ring_id(struct vhca_ring *ring)
 	return id;
 }
 
-/* Copies the request out and publishes it, if it may. Under ring->lock. */
+/* Puts the request on the ring. False: there is no slot for it. Under ring->lock. */
 static bool ring_push(struct vhca_dev *dev, struct vhca_cmd *cmd)
 {
 	struct xenvhca_front_ring *r = &dev->ring.cmd;
@@ -124,8 +190,9 @@ static bool ring_push(struct vhca_dev *dev, struct vhca_cmd *cmd)
 }
 
 /*
- * Slots may be free: sends those that wait for one, the longest first. Who waits for
- * others of its own process holds up nobody. Under ring->lock.
+ * Slots may be free: sends the commands that wait for one, the longest first. A command
+ * that exceeds the share of its process does not delay other processes. Under
+ * ring->lock.
  */
 static void ring_admit(struct vhca_dev *dev)
 {
@@ -143,7 +210,7 @@ static void ring_admit(struct vhca_dev *dev)
 	}
 }
 
-/* Ends a section under ring->lock, and tells the backend what was sent in it. */
+/* Unlocks, and notifies the backend if commands were sent under the lock. */
 static void ring_unlock(struct vhca_dev *dev, unsigned long irq)
 	__releases(&dev->ring.lock)
 {
@@ -157,7 +224,9 @@ static void ring_unlock(struct vhca_dev *dev, unsigned long irq)
 	notify_remote_via_irq(dev->ring.cmd_irq);
 }
 
-/* Checks ring->scratch. Returns why the backend cannot go on, or NULL. */
+/* ---- answers ---- */
+
+/* Checks ring->scratch. Returns a reason to break the rings, or NULL. */
 static const char *ring_answer(struct vhca_ring *ring)
 {
 	const struct xenvhca_response *rsp = &ring->scratch;
@@ -171,14 +240,14 @@ static const char *ring_answer(struct vhca_ring *ring)
 	if (bad)
 		return bad;
 	cmd->rsp = *rsp;
-	vhca_ring_finish(ring, rsp->id);
+	ring_finish(ring, rsp->id);
 	return NULL;
 }
 
 /*
- * Takes all answers off the ring, and asks for the next upcall if somebody needs
- * it. Ends although the backend may go on answering: every answer needs a pending
- * id, and each one that waits was there before. Under ring->lock.
+ * Takes all answers off the ring, and asks for the next upcall if a process sleeps.
+ * Bounded, whatever the backend does: every answer needs the id of a command that was
+ * pending before. Under ring->lock.
  */
 static const char *ring_answers(struct vhca_dev *dev, bool *work)
 {
@@ -211,8 +280,8 @@ static const char *ring_answers(struct vhca_dev *dev, bool *work)
 }
 
 /*
- * Takes answers without an upcall. @sleeper: polls no longer for its own. What comes
- * from then on, the backend tells.
+ * Takes answers without an upcall. @sleeper: the command whose process stops polling;
+ * from now on the backend notifies.
  */
 static void ring_take(struct vhca_dev *dev, struct vhca_cmd *sleeper)
 {
@@ -234,7 +303,9 @@ static void ring_take(struct vhca_dev *dev, struct vhca_cmd *sleeper)
 		vhca_break(dev, bad);
 }
 
-/* 0: on its way; -EAGAIN: it waits for a slot, or is to be none; -EIO: broken. */
+/* ---- a process ---- */
+
+/* 0: sent; -EAGAIN: it waits for a slot, or was not to wait for one; -EIO: broken. */
 static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd)
 {
 	struct vhca_ring *ring = &dev->ring;
@@ -261,8 +332,8 @@ static int ring_queue(struct vhca_dev *dev, struct vhca_cmd *cmd)
 }
 
 /*
- * Jiffies until the backend is late for who waits since @begin: it has answered nobody
- * for the time limit, or not this one for several.
+ * Jiffies until the backend is late with a command that waits since @begin: it has
+ * answered no command for the time limit, or not this one for several.
  */
 static long ring_patience(const struct vhca_ring *ring, unsigned int flags,
 			  unsigned long begin)
@@ -318,9 +389,9 @@ static int ring_enter(struct vhca_dev *dev, struct vhca_cmd *cmd,
 }
 
 /*
- * The waiter gives up. False if the answer came in this moment. Else the
- * command now belongs to the ring: its id and its slot stay taken until the
- * late answer is here, so that this answer cannot be mistaken for another's.
+ * The process gives up. False if the answer came in this moment. Else the command now
+ * belongs to the ring: its id and its slot stay in use until the late answer is here,
+ * so that the answer cannot be taken for that of another command.
  */
 static bool ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
 {
@@ -335,7 +406,7 @@ static bool ring_abandon(struct vhca_ring *ring, struct vhca_cmd *cmd)
 	return late;
 }
 
-/* A look without the lock; ring.c frees the page after a grace period. */
+/* Are there answers? Without the lock; ring.c frees the page after a grace period. */
 static bool ring_any(const struct vhca_ring *ring)
 {
 	bool any;
@@ -347,7 +418,7 @@ static bool ring_any(const struct vhca_ring *ring)
 	return any;
 }
 
-/* Any process takes the answers of all; ring_wait() looks who has its own. */
+/* A process that polls takes the answers of all processes. */
 static void ring_poll(struct vhca_dev *dev, struct vhca_cmd *cmd, bool killable)
 {
 	u64 begin = ktime_get_ns();
@@ -385,7 +456,7 @@ static int ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 	return err;
 }
 
-/* Nobody else can undo what the command did, or do what it did not. */
+/* If only the backend knows whether it executed the command, the device breaks. */
 static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
 		      unsigned long begin, bool sent)
 {
@@ -398,7 +469,7 @@ static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
 		vhca_break(dev, "backend does not answer a command that only it can undo");
 }
 
-/* Sends it for the ring to free when the answer comes, whatever that is. */
+/* Sends a command that the ring frees when its answer comes. False: no free slot. */
 static bool ring_send_off(struct vhca_dev *dev, struct vhca_cmd **cmdp)
 {
 	struct vhca_cmd *cmd = *cmdp;
@@ -454,7 +525,7 @@ irqreturn_t vhca_ring_cmd_irq(int irq, void *arg)
 	spin_lock_irqsave(&ring->lock, flags);
 	if (vhca_ring_up(ring))
 		bad = ring_answers(dev, &work);
-	/* Somebody who polled may have been faster than this upcall. */
+	/* A polling process may have been faster than this upcall. */
 	work |= ring->taken;
 	ring->taken = false;
 	ring_unlock(dev, flags);

@@ -2,10 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The kick ring: names of queues that the backend is to look at, for HCAs
- * without doorbell registers. It holds no commands, so it has no answers;
- * indices say how far the backend has copied entries out (cons) and executed
- * them (done).
+ * The kick ring, for HCAs without doorbell registers: an entry names a queue that the
+ * backend is to look at. There are no answers; the backend's indices tell how many
+ * entries it has copied out (cons) and executed (done).
  */
 #include <linux/interrupt.h>
 #include <xen/events.h>
@@ -20,9 +19,9 @@ static u16 kick_name(const struct vhca_kick *kick)
 }
 
 /*
- * Is the entry that a queue put there last still to be copied out, and of the
- * same kind? Then the backend will look at the queue after this point in time,
- * and no new entry is needed. Under kick_lock.
+ * Is the last entry of this queue of the same kind, and not copied out yet? Then the
+ * backend will look at the queue after this point in time, and no new entry is needed.
+ * Under kick_lock.
  */
 static bool kick_queued(const struct vhca_ring *ring,
 			const struct vhca_kick *kick, u32 cons)
@@ -91,13 +90,13 @@ static int kick_queue(struct vhca_dev *dev, struct vhca_kick *kick)
 }
 
 /*
- * How many entries are executed, which only grows. Under kick_lock, so that what is
- * read is compared with all that was pushed by then.
+ * Number of entries that are executed; it only grows. Read under kick_lock, so that it
+ * is compared with all entries that were pushed by then.
  *
- * Who sees done move wakes the others: done_event is one word, which each of them
- * writes, so the backend may not have found in it what another one waits for. It is
- * written under kick_lock, too, so that it never goes back behind what a sleeper asked for.
- * @index: ask for an upcall unless this entry is executed; NULL: do not ask.
+ * A process that sees done move wakes all waiters: done_event is one word, which each
+ * of them writes, so the backend may not have found the value of another waiter in it.
+ * It is written under kick_lock, so that it never goes back behind the index of a
+ * waiter. @index: ask for an upcall unless this entry is executed; NULL: do not ask.
  */
 static u32 is_kick_done(struct vhca_dev *dev, const u32 *index)
 {
@@ -125,8 +124,8 @@ static u32 is_kick_done(struct vhca_dev *dev, const u32 *index)
 }
 
 /*
- * Ask for an upcall when done moves. Bounded, because the backend could move
- * it for ever. Returns true if done moved past @index in the meantime.
+ * Asks for an upcall when done moves. Bounded, because the backend could move it for
+ * ever. Returns true if done moved past @index in the meantime.
  */
 static bool kick_executed(struct vhca_dev *dev, u32 index)
 {
@@ -146,7 +145,7 @@ static bool kick_executed(struct vhca_dev *dev, u32 index)
 	return false;
 }
 
-/* Full ring: ask for the upcall that wakes us, then look again. */
+/* Full ring: asks for the upcall that wakes this process, then tries again. */
 static int kick_retry(struct vhca_dev *dev, struct vhca_kick *kick)
 {
 	int err = kick_queue(dev, kick);

@@ -2,21 +2,21 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The waiting itself is ring_cmd.c's. The backend decides when it answers, so a spin
- * is short, and where answers did not come in time only one command of many tries
- * again. It ends as soon as somebody else wants the processor, and there is none with
- * one processor: that may be the one which has to answer.
+ * When a process polls for an answer, and for how long; ring_cmd.c polls. The backend
+ * decides when it answers, so a spin is short, and if answers did not come in time only
+ * one command of many polls again. A spin ends when another task wants the processor.
+ * With one processor there is no spin: the backend may need that processor to answer.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 
-#include "spin.h"
+#include "ring.h"
 
 #define SPIN_MOST_US	1000u
 #define SPIN_MISSES	4	/* more than hits: spinning does not pay */
-#define SPIN_PROBE	16	/* then one command of so many tries */
+#define SPIN_PROBE	16	/* then one command of so many polls */
 
 static unsigned int spin_us = 50;
 module_param(spin_us, uint, 0644);

@@ -7,22 +7,24 @@
  * work of device.c. ring_cmd.c has checked the header of an answer; the callers
  * check the fields of its body, except that a handle is never 0.
  */
+#include <linux/slab.h>
+
 #include "cmd.h"
 #include "ring/grant.h"
-#include "leave.h"
 #include "mmap/range.h"
 #include "verbs.h"
+#include "vhca-provider.h"
 
 /* Bodies are members of the slots' unions, so none is larger than raw. */
 static_assert(sizeof(((struct xenvhca_request *)0)->u) == XENVHCA_BODY_SIZE);
 static_assert(sizeof(((struct xenvhca_response *)0)->u) == XENVHCA_BODY_SIZE);
 
-/* What one command has that another has not. */
+/* The differences between commands. */
 struct call {
 	struct vhca_dev *dev;
 	u32 ucontext;
 	u16 op;
-	u16 undo;			/* op that ends what this one made */
+	u16 undo;			/* op that ends the object of this one */
 	const void *body;
 	size_t len;
 	void *rsp;
@@ -58,7 +60,7 @@ static int call_prepare(const struct call *c, struct vhca_cmd *cmd)
 	if (c->len)
 		memcpy(cmd->req.u.raw, c->body, c->len);
 	if (c->ranges && c->udata)
-		cmd->req.flags = vhca_ranges_flags(c->dev, c->op);
+		cmd->req.flags = vhca_ranges_flags(cmd->row);
 	if (c->udata) {
 		rc = vhca_udata_load(c->dev, cmd, c->udata, c->outptr);
 		if (rc)
@@ -77,7 +79,7 @@ static int call_prepare(const struct call *c, struct vhca_cmd *cmd)
 
 static int submit(const struct call *c);
 
-/* An object was made, but the process cannot be told: end it again. */
+/* An object was made, but its udata did not reach the process: ends the object. */
 static void call_undo(const struct call *c, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
@@ -96,38 +98,26 @@ static void call_undo(const struct call *c, u32 handle)
 	submit(&undo);
 }
 
-/* The object that the body names: always its first field. */
-static u32 call_handle(const struct call *c)
-{
-	u32 handle = 0;
-
-	if (c->len >= sizeof(handle))
-		memcpy(&handle, c->body, sizeof(handle));
-	return handle;
-}
-
-/* The command was executed: take the answer over. */
+/* The command was executed: copies the answer. */
 static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 {
-	u32 handle = 0;
+	u32 handle;
 	int rc = 0;
 
 	if (c->rsp)
 		memcpy(c->rsp, cmd->rsp.u.raw, c->rsp_len);
-	if (c->undo) {
-		/* Every answer that names a new object starts with it. */
-		memcpy(&handle, cmd->rsp.u.raw, sizeof(handle));
-		if (!handle) {
-			vhca_break(c->dev, "backend made an object 0");
-			return -EIO;
-		}
+	/* The handle comes first in an answer that makes an object, and in requests. */
+	memcpy(&handle, c->undo ? cmd->rsp.u.raw : cmd->req.u.raw,
+	       sizeof(handle));
+	if (c->undo && !handle) {
+		vhca_break(c->dev, "backend made an object 0");
+		return -EIO;
 	}
-	if (c->udata)
+	if (cmd->row)
 		rc = vhca_udata_store(c->dev, cmd, c->udata, c->outptr);
 	/* If ranges were requested, the backend mapped them even if the copy failed. */
-	if (c->udata && c->uc && (!rc || cmd->req.flags))
-		vhca_ranges_fetch(c->uc, c->undo ? handle : call_handle(c),
-				  cmd);
+	if (cmd->row && c->uc && (!rc || cmd->req.flags))
+		vhca_ranges_fetch(c->uc, handle, cmd);
 	if (rc && c->undo)
 		call_undo(c, handle);
 	if (rc && c->undo && c->uc)
@@ -135,16 +125,6 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 	else if (c->undo && c->uc)
 		vhca_leave_count(c->uc, 1);
 	return rc;
-}
-
-static void call_drop_dirs(struct vhca_bufs *bufs)
-{
-	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(mem); i++)
-		if (mem[i])
-			vhca_mem_drop_dirs(mem[i]);
 }
 
 static int submit(const struct call *c)
@@ -155,30 +135,33 @@ static int submit(const struct call *c)
 	cmd = vhca_cmd_alloc(c->op, c->ucontext);
 	if (!cmd)
 		return -ENOMEM;
+	if (c->udata)
+		cmd->row = vhca_provider_op(c->dev->provider, c->op);
 	rc = call_prepare(c, cmd);
 	if (rc)
 		goto out;
 	rc = vhca_ring_submit(c->dev, &cmd, c->flags);
-	/* Queue memory that has ended may be what is missing. */
+	/* The memory of ranges that have ended may be enough. */
 	if (rc == -ENOMEM && c->ranges && c->uc && vhca_ranges_flush(c->uc))
 		rc = vhca_ring_submit(c->dev, &cmd, c->flags);
 	if (!rc)
 		rc = call_finish(c, cmd);
 	if (!c->bufs)
 		goto out;
-	if (rc)
+	if (rc) {
 		vhca_bufs_put(c->uc, c->bufs, vhca_cmd_unknown(rc));
-	else
-		call_drop_dirs(c->bufs);
+	} else {
+		vhca_mem_drop_dirs(c->bufs->buf);
+		vhca_mem_drop_dirs(c->bufs->sq_buf);
+	}
 out:
-	if (cmd)	/* else the ring holds it until the late answer */
-		vhca_cmd_free(cmd);
+	kfree(cmd);	/* NULL: the ring holds it until the late answer */
 	return rc;
 }
 
 #define SUBMIT(...) submit(&(struct call){ __VA_ARGS__ })
 
-/* For a command whose answer is a new object's handle and no more. */
+/* For a command whose answer is only the handle of a new object. */
 static int submit_new(struct call *c, u32 *handle)
 {
 	struct xenvhca_handle_rsp rsp;
@@ -374,15 +357,10 @@ int vhca_cmd_modify_srq(struct vhca_ucontext *uc,
 			const struct xenvhca_modify_srq_req *req,
 			struct ib_udata *udata, struct vhca_bufs *bufs)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_SRQ,
-		VHCA_BODY(req), .udata = udata,
-		/* The driver writes there only if it resized the queue. */
-		.outptr = req->mask & IB_SRQ_MAX_WR,
-		.bufs = bufs, .at_buf = offsetof(typeof(*req), buf),
-	};
-
-	return submit(&c);
+	/* Only where it resizes the queue the driver writes to the user address. */
+	return SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_MODIFY_SRQ, VHCA_BODY(req),
+		      .udata = udata, .outptr = req->mask & IB_SRQ_MAX_WR,
+		      .bufs = bufs, .at_buf = offsetof(typeof(*req), buf));
 }
 
 int vhca_cmd_query_srq(struct vhca_ucontext *uc, u32 handle,
@@ -411,27 +389,21 @@ int vhca_cmd_attach_mcast(struct vhca_ucontext *uc,
 int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 			  const struct xenvhca_mcast_req *req)
 {
-	struct call c = {
-		VHCA_UC(uc), .op = XENVHCA_OP_DETACH_MCAST, VHCA_BODY(req),
-		.flags = VHCA_CMD_DESTROY,
-	};
-
-	return vhca_leave(uc) ? VHCA_LEFT : submit(&c);
+	return vhca_leave(uc) ? VHCA_LEFT :
+	       SUBMIT(VHCA_UC(uc), .op = XENVHCA_OP_DETACH_MCAST, VHCA_BODY(req),
+		      .flags = VHCA_CMD_DESTROY);
 }
 
-static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
-		    u16 op, u32 handle)
+int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
 {
 	struct xenvhca_handle_req req = { .handle = handle };
 	struct call c = {
-		VHCA_UC_OR_DEV(dev, uc), .op = op, VHCA_BODY(&req),
+		VHCA_UC(uc), .op = op, VHCA_BODY(&req),
 		.flags = VHCA_CMD_DESTROY,
 	};
 	unsigned long begin = jiffies;
 	int rc;
 
-	if (!uc)
-		return submit(&c);
 	if (vhca_leaving(uc))
 		c.flags |= VHCA_CMD_NOWAIT;
 	rc = vhca_leave(uc) ? VHCA_LEFT : submit(&c);
@@ -444,18 +416,17 @@ static int call_end(struct vhca_dev *dev, struct vhca_ucontext *uc,
 	return rc;
 }
 
-int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
-{
-	return call_end(to_vdev(uc->ibuc.device), uc, op, handle);
-}
-
 int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle)
 {
-	return call_end(dev, NULL, op, handle);
+	struct xenvhca_handle_req req = { .handle = handle };
+
+	return SUBMIT(.dev = dev, .op = op, VHCA_BODY(&req),
+		      .flags = VHCA_CMD_DESTROY);
 }
 
 int vhca_cmd_destroy_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 			u32 handle)
 {
-	return call_end(dev, uc, XENVHCA_OP_DESTROY_QP, handle);
+	return uc ? vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_QP, handle) :
+		    vhca_cmd_dealloc_ownerless(dev, XENVHCA_OP_DESTROY_QP, handle);
 }

@@ -2,16 +2,15 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * There is one function per opcode of vhcaif.h, named after it, but one for most that
- * end an object. Request and result are the wire bodies; lists of pages in them are
- * filled in here if they come from udata. All functions sleep.
+ * One function per opcode of vhcaif.h, named after it, and one for most opcodes that
+ * end an object. Request and result are the wire bodies; lists of pages that come from
+ * udata are filled in here. All functions sleep.
  *
- * They return, unless said otherwise: 0; the backend's negative errno; -EIO if
- * the device is broken; -EINVAL or -EFAULT for bad udata; -ENOMEM. On -EINTR
- * (fatal signal) and -ETIMEDOUT it is unknown whether the backend has executed
- * or will execute the command (vhca_cmd_unknown()): memory named in it has to
- * stay granted until the ucontext is gone. If the result cannot be copied to
- * the process, the new object is destroyed again and -EFAULT is returned.
+ * They return 0; the backend's negative errno; -EIO if the device is broken; -EINVAL or
+ * -EFAULT for bad udata; -ENOMEM. On -EINTR (fatal signal) and -ETIMEDOUT it is unknown
+ * whether the backend has executed or will execute the command (vhca_cmd_unknown()):
+ * memory named in it has to stay granted until the ucontext is gone. If the result cannot
+ * be copied to the process, the new object is destroyed again and -EFAULT is returned.
  */
 #ifndef VHCA_CMD_H
 #define VHCA_CMD_H
@@ -41,7 +40,7 @@ int vhca_cmd_query_counter_names(struct vhca_dev *dev, u32 group, u32 first,
 int vhca_cmd_query_counters(struct vhca_dev *dev, u32 group, u32 first,
 			    struct xenvhca_query_counters_rsp *rsp);
 
-/* Not killable: nothing would ever close a context nobody knows of. */
+/* Not killable: nothing would ever close a context whose handle was lost. */
 int vhca_cmd_alloc_ucontext(struct vhca_dev *dev, struct ib_udata *udata,
 			    u32 *ucontext);
 int vhca_cmd_dealloc_ucontext(struct vhca_dev *dev, u32 ucontext);
@@ -108,7 +107,7 @@ int vhca_cmd_detach_mcast(struct vhca_ucontext *uc,
 
 /*
  * The commands that end an object. They use the reserved slots and are not
- * killable; a time-out breaks the device. VHCA_LEFT: see leave.h.
+ * killable; a time-out breaks the device. VHCA_LEFT: see verbs.h.
  */
 /* Any object of a ucontext, by the op that ends its kind. */
 int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle);

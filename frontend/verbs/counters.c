@@ -17,7 +17,7 @@
 #include "cmd.h"
 #include "verbs.h"
 
-/* As long as ib_core holds those of hw_counters. */
+/* As ib_core caches hw_counters. */
 #define LIFESPAN	(HZ / 100)
 
 #define NAME(name) ("vhca_" #name)
@@ -33,13 +33,10 @@ struct vhca_counters {
 	struct group group[XENVHCA_COUNTER_GROUPS];
 	/* Of hw_counters: the HCA's, then ours. */
 	struct rdma_stat_desc desc[XENVHCA_MAX_COUNTERS + ARRAY_SIZE(own)];
-	/*
-	 * What ib_core takes while it registers the device: it forgets memory if
-	 * it gets none then.
-	 */
+	/* Values for ib_core while it registers the device, which else leaks memory. */
 	u64 first[XENVHCA_MAX_COUNTERS];
 	bool has_first;
-	struct mutex lock;		/* what follows, of the port's */
+	struct mutex lock;		/* the fields below, of the port */
 	bool fresh;
 	unsigned long read;		/* jiffies */
 	u64 value[XENVHCA_MAX_COUNTERS];
@@ -56,7 +53,7 @@ static int find(const struct group *g, const char *name)
 	return -ENOENT;
 }
 
-/* sysfs would tell of a name that comes twice, at length. */
+/* sysfs would log a backtrace for a duplicate name. */
 static bool names_take(struct group *g,
 		       const struct xenvhca_query_counter_names_rsp *rsp)
 {
@@ -93,7 +90,7 @@ static int vhca_query_counter_names(struct vhca_dev *dev, u32 group)
 	return 0;
 }
 
-/* @value, @valid: of as many as the group has. 0 or -errno. */
+/* @value, @valid: of all counters of the group. 0 or -errno. */
 static int vhca_query_counters(struct vhca_dev *dev, u32 group, u64 *value, u64 *valid)
 {
 	struct xenvhca_query_counters_rsp rsp;
@@ -184,7 +181,7 @@ static void own_values(const struct vhca_stats *st, u64 *value)
 		value[i] = atomic64_read(from[i]);
 }
 
-/* One of ours costs no command. stats->lock is held, or nobody knows of them yet. */
+/* Own counters cost no command. stats->lock is held, or @stats is new. */
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		      u32 port, int index)
 {
@@ -207,8 +204,8 @@ int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 }
 
 /*
- * Where IBTA's PortCounters and PortCountersExtended have them: bits from the
- * first octet on, of which PortSelect is the second one.
+ * Places in IBTA's PortCounters and PortCountersExtended, as bits from the first octet
+ * on; PortSelect is the second octet.
  */
 struct field {
 	const char *name;
@@ -247,7 +244,7 @@ static const struct field extended[] = {
 	{ "multicast_rcv_packets", 512, 64 },
 };
 
-/* Counters stop at their end. Of a nibble the other one is another counter. */
+/* Counters saturate. The other nibble of an octet is another counter. */
 static void field_put(u8 *data, const struct field *f, u64 value)
 {
 	u64 most = f->width < 64 ? BIT_ULL(f->width) - 1 : U64_MAX;
@@ -263,7 +260,7 @@ static void field_put(u8 *data, const struct field *f, u64 value)
 		p[i] = value;
 }
 
-/* Values of the port that are not older than ib_core's would be. lock is held. */
+/* Values of the port, not older than ib_core's own would be. lock is held. */
 static int port_refresh(struct vhca_dev *dev, struct vhca_counters *c)
 {
 	int rc;
@@ -276,7 +273,7 @@ static int port_refresh(struct vhca_dev *dev, struct vhca_counters *c)
 	return rc;
 }
 
-/* A counter that the HCA has and could not be read: none is told. */
+/* If one counter of the HCA could not be read, the whole MAD fails. */
 static int fields_put(struct vhca_dev *dev, u8 *data, const struct field *f,
 		      unsigned int nr)
 {

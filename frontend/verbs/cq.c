@@ -66,16 +66,12 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		rc = vhca_publish(dev, &dev->cqs, cq->handle, cq);
 	}
 	if (rc) {
-		rc = rc < 0 ? rc : -EIO;
-		goto err_destroy;
+		vhca_bufs_put(uc, &bufs,
+			      vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle));
+		return rc;
 	}
 	ibdev_dbg(&dev->ibdev, "created cq %u\n", cq->handle);
 	return 0;
-
-err_destroy:
-	vhca_bufs_put(uc, &bufs,
-		      vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle));
-	return rc;
 }
 
 int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
@@ -112,7 +108,7 @@ static int resize_cq_locked(struct ib_cq *ibcq, int cqe,
 	rc = vhca_cmd_resize_cq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
-	/* Drivers leave a CQ alone that has the size already. */
+	/* A driver does not change a CQ that already has the size. */
 	if (rsp.cqe == ibcq->cqe)
 		swap(bufs.buf, cq->buf);
 	if (bufs.buf) {
@@ -139,7 +135,7 @@ int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata)
 	return rc;
 }
 
-/* Nothing here depends on it: two may modify one CQ at once. */
+/* No lock: two processes may modify one CQ at once. */
 int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	struct vhca_cq *cq = to_vcq(ibcq);
@@ -151,15 +147,14 @@ int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 }
 
 /*
- * The arm is in force when we return, as natively: the process polls once more
- * and then sleeps. An event for a completion that was there before would put
- * programs out of step that poll one completion for each event.
+ * The arm is in force when this returns, as natively: the process polls once more and
+ * then sleeps. Programs that poll one completion for each event depend on that.
  */
 int vhca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct vhca_cq *cq = to_vcq(ibcq);
-	/* Its own, so that it is never merged: an event uses an arm up. */
+	/* Without an index, so that it is never merged: each arm permits one event. */
 	struct vhca_kick kick = {
 		.type = XENVHCA_KICK_ARM,
 		.flags = solicited ? XENVHCA_KICK_SOLICITED : 0,

@@ -2,16 +2,13 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * GIDs and P_Keys that are this guest's own, and what ib_core does not do for the
- * GIDs of a port whose table is the driver's. It fills the table of a RoCE port
- * from the addresses of a network device, which there is none of here: the
- * addresses are in the backend domain. So the port is of no protocol that it
- * knows (as EFA's), it asks vhca_query_gid(), and takes each for one of RoCE v1;
- * and when one changes it tells nobody. Both are mended here, for a port whose
- * link layer is Ethernet.
+ * GIDs and P_Keys of this guest, and the types and events of GIDs. ib_core fills the
+ * GID table of a RoCE port from the addresses of a network device, but the addresses of
+ * this port are in the backend domain. So the port has no protocol (as EFA's): ib_core
+ * asks vhca_query_gid(), takes each GID for one of RoCE v1, and tells no client of a
+ * change. This file corrects both if the link layer is Ethernet.
  *
- * The checks run in the process that makes a verb; all else in the refresh of
- * port.c.
+ * The checks run in the process that calls a verb, the rest in the refresh of port.c.
  */
 #include <rdma/ib_cache.h>
 
@@ -46,8 +43,8 @@ int vhca_pkey_usable(struct vhca_dev *dev, u32 index)
 }
 
 /*
- * The entry of ib_core's table is its own and const, but nothing in it depends on
- * the type, which is read where it is shown. A new entry is of type 0.
+ * The entry belongs to ib_core and is const, but ib_core only shows its type. A new
+ * entry has type 0.
  */
 static void set_type(struct vhca_dev *dev, unsigned long index, u8 type)
 {
@@ -81,7 +78,7 @@ int vhca_enable_driver(struct ib_device *ibdev)
 	return 0;
 }
 
-/* What ib_core does for all events but this one. */
+/* ib_core does this for all events but GID_CHANGE. */
 static void notify_clients(struct vhca_dev *dev)
 {
 	struct ib_event event = {

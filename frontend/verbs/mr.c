@@ -11,7 +11,6 @@
 
 #include "cmd.h"
 #include "ring/grant.h"
-#include "leave.h"
 #include "verbs.h"
 
 /*
@@ -24,7 +23,7 @@
 	 IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB |	\
 	 IB_ACCESS_OPTIONAL)
 
-/* ib_umem_get() refuses these ranges too, but with the error of "too much". */
+/* ib_umem_get() refuses these ranges, too, but with -ENOMEM. */
 static bool mr_range_ok(u64 start, u64 length)
 {
 	u64 end = start + length;
@@ -85,7 +84,7 @@ struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	if (rc)
 		goto err_mem;
 	vhca_mem_drop_dirs(mr->mem);
-	vhca_leave_pages(uc, mr->mem->pages.nr_pages);
+	atomic64_add(mr->mem->pages.nr_pages, &uc->nr_pages);
 	mr->handle = rsp.handle;
 	mr->access = access;
 	mr->ibmr.lkey = rsp.lkey;
@@ -103,7 +102,7 @@ err_free:
 	return ERR_PTR(rc);
 }
 
-/* The region stays the same object: ib_core is told so by NULL. */
+/* Returns NULL to ib_core: the region stays the same object. */
 struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 			    u64 length, u64 iova, int access,
 			    struct ib_pd *ibpd, struct ib_udata *udata)
@@ -126,7 +125,7 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	} else {
 		access = mr->access;
 	}
-	/* What was pinned to be read stays so: it can be a page of a file. */
+	/* Memory that was pinned read-only stays so: it can be a page of a file. */
 	if (!(flags & IB_MR_REREG_TRANS) && ib_access_writable(access) &&
 	    vhca_mem_readonly(mr->mem))
 		return ERR_PTR(-EACCES);
@@ -147,8 +146,8 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	}
 	if (mem) {
 		vhca_mem_drop_dirs(mem);
-		vhca_leave_pages(uc, (s64)mem->pages.nr_pages -
-				 mr->mem->pages.nr_pages);
+		atomic64_add((s64)mem->pages.nr_pages -
+			     mr->mem->pages.nr_pages, &uc->nr_pages);
 		vhca_mem_put(mr->mem);
 		mr->mem = mem;
 	}
@@ -159,16 +158,16 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 }
 
 /*
- * A bound memory window holds its region. Without a window in the PD a refusal does
- * not concern the process. Nor does it while ib_uverbs takes back a region that it
- * has just made and not handed out: that may not fail, and nothing can be bound to it.
+ * A bound memory window holds its region. Without a window in the PD the process need
+ * not see a refusal. While ib_uverbs destroys a region that the process has never got,
+ * the verb may not fail, and no window can be bound to the region.
  */
 static bool mr_may_be_held(const struct ib_mr *ibmr)
 {
 	/* On the list from its commit until after it is destroyed. */
 	return atomic_read(&to_vpd(ibmr->pd)->mws) &&
 	       !list_empty(&ibmr->uobject->list) &&
-	       READ_ONCE(to_vdev(ibmr->device)->ring.state) == VHCA_RING_UP;
+	       vhca_ring_up(&to_vdev(ibmr->device)->ring);
 }
 
 /* Only this destroy verb may fail. */
@@ -180,10 +179,10 @@ int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 
 	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DEREG_MR, mr->handle);
 	if ((rc == -EINVAL || rc == -EBUSY) && mr_may_be_held(ibmr)) {
-		vhca_leave_count(uc, 1);	/* it is still there */
+		vhca_leave_count(uc, 1);	/* the region still exists */
 		return rc;
 	}
-	vhca_leave_pages(uc, -(s64)mr->mem->pages.nr_pages);
+	atomic64_sub(mr->mem->pages.nr_pages, &uc->nr_pages);
 	vhca_release(uc, "mr", mr->handle, rc, mr->mem);
 	kfree(mr);
 	return 0;

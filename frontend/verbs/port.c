@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The port: its state is always asked anew. Its tables of GIDs and P_Keys are
- * cached, because ib_core reads them where nobody can wait; a separate work
- * reads them again when an event says so, and tells ib_core of it then. Queries run
- * in the process that asks.
- * Every number of the backend is brought into its range here.
+ * The port. A query of its state always asks the backend. The tables of GIDs and P_Keys
+ * are cached, because ib_core reads them where it cannot sleep; after a port event a
+ * work refreshes the cache, then passes the event to ib_core. Queries run in the
+ * process that asks. Every number of the backend is brought into its range here.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -21,7 +20,7 @@
 #define VHCA_REFRESH_GAP	(HZ / 10)
 #define VHCA_REFRESH_GAP_MAX	HZ
 
-/* Table lengths stay what they were: ib_core has sized its tables by them. */
+/* Table lengths never change: ib_core has sized its tables by them. */
 static void set_port(struct ib_port_attr *a,
 		     const struct xenvhca_query_port_rsp *r,
 		     const struct ib_port_attr *old)
@@ -50,13 +49,13 @@ static void set_port(struct ib_port_attr *a,
 	a->phys_state = r->phys_state;
 }
 
-/* The port event that tells of that state. */
+/* The port event for that state. */
 static int state_event(bool active)
 {
 	return active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
 }
 
-/* Asks the backend; a refresh tells ib_core what changed, once. */
+/* Asks the backend. A refresh tells ib_core of changes, once. */
 int vhca_query_port(struct ib_device *ibdev, u32 port,
 		    struct ib_port_attr *attr)
 {
@@ -73,7 +72,7 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	if (!rc) {
 		set_port(attr, &rsp, &old);
 		if (attr->state != old.state) {
-			/* Whoever asked knows; the next state may be the old one. */
+			/* The caller has seen it; the next state may be the old one. */
 			set_bit(state_event(attr->state == IB_PORT_ACTIVE),
 				&dev->port_events);
 			vhca_port_refresh(dev);
@@ -83,7 +82,7 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	if (rc == -EINTR)
 		return rc;
 	*attr = old;
-	if (READ_ONCE(dev->ring.state) != VHCA_RING_UP) {
+	if (!vhca_ring_up(&dev->ring)) {
 		attr->state = IB_PORT_DOWN;
 		attr->phys_state = IB_PORT_PHYS_STATE_DISABLED;
 	}
@@ -98,7 +97,7 @@ int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
 
 	if (index < 0 || index >= dev->port.gid_tbl_len)
 		return -EINVAL;
-	memset(gid, 0, sizeof(*gid));	/* empty, or not ours to use */
+	memset(gid, 0, sizeof(*gid));	/* empty, or not this guest's */
 	mutex_lock(&dev->cache_lock);
 	entry = xa_load(&dev->gids, index);
 	if (entry)
@@ -184,7 +183,7 @@ static int gids_take(struct vhca_dev *dev,
 		if (rc)
 			return rc;
 	}
-	return i == rsp->count ? 0 : -EIO;	/* unsorted or out of range */
+	return i == rsp->count ? 0 : -EIO;	/* unsorted, or out of range */
 }
 
 static int vhca_query_gid_table(struct vhca_dev *dev, bool *changed)
@@ -270,13 +269,6 @@ static int refresh_tables(struct vhca_dev *dev, unsigned long *events)
 	return rc;
 }
 
-static int refresh_all(struct vhca_dev *dev, unsigned long *events)
-{
-	int rc = refresh_port(dev, events);
-
-	return rc ? rc : refresh_tables(dev, events);
-}
-
 /* Doubles the gap while refreshes follow each other closely. */
 static void refresh_pace(struct vhca_dev *dev)
 {
@@ -291,9 +283,8 @@ static void refresh_pace(struct vhca_dev *dev)
 }
 
 /*
- * ib_core hands each event to its clients in a work of its own, after a query of the
- * port for some of them, and these works run side by side. So that one event comes
- * after the other, each is waited for.
+ * ib_core passes each event to its clients in a work of its own, and these works run
+ * side by side. So that events stay in order, each work is waited for.
  */
 static void port_notify(struct vhca_dev *dev, int type)
 {
@@ -303,14 +294,17 @@ static void port_notify(struct vhca_dev *dev, int type)
 	};
 
 	/*
-	 * ib_core handles it later, and waits for that once, after it has unregistered
-	 * the device: nothing may come behind that.
+	 * ib_core handles the event later, and waits for its works once, after it has
+	 * unregistered the device: no event may come after that.
 	 */
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
 	ib_dispatch_event(&event);
 	ib_device_put(&dev->ibdev);
-	/* Works of all RDMA devices: the end of ours must not wait for another's. */
+	/*
+	 * Works of all RDMA devices: without a reference, so that the end of this
+	 * device does not wait for works of another one.
+	 */
 	flush_workqueue(ib_wq);
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
@@ -322,9 +316,9 @@ static void port_notify(struct vhca_dev *dev, int type)
 #define STATE_EVENTS	(BIT(IB_EVENT_PORT_ACTIVE) | BIT(IB_EVENT_PORT_ERR))
 
 /*
- * The last event tells the state that was read last. If a state in between was seen,
- * by the backend or by a process that asked, its event comes first; there may have
- * been several, of which that is one.
+ * The last event is that of the state that was read last. If the backend or a query has
+ * seen another state in between, its event comes first; several such states have one
+ * event.
  */
 static void state_notify(struct vhca_dev *dev, unsigned long events)
 {
@@ -351,9 +345,9 @@ static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 }
 
 /*
- * Something in the port's tables may have changed that is not in ours: then it
- * is no event of this device. Who hears of an event sees the new state, so without an
- * answer the events wait for the next refresh.
+ * A change of the tables is an event of this device only if the guest's part has
+ * changed. A client that gets an event must see the new state, so without an answer the
+ * events wait for the next refresh.
  */
 static void port_work(struct work_struct *work)
 {
@@ -366,7 +360,7 @@ static void port_work(struct work_struct *work)
 		return;
 	refresh_pace(dev);
 	events = dev->port_owed | (xchg(&dev->port_events, 0) & ~TABLE_EVENTS);
-	rc = refresh_all(dev, &events);
+	rc = refresh_port(dev, &events) ?: refresh_tables(dev, &events);
 	dev->port_owed = rc ? events : 0;
 	if (!rc) {
 		port_dispatch(dev, events);
@@ -379,8 +373,8 @@ static void port_work(struct work_struct *work)
 }
 
 /*
- * The refresh is not more frequent, whatever the backend says: each one costs
- * commands, and events that ib_uverbs stores until every process has read them.
+ * Bounded in rate, whatever the backend sends: each refresh costs commands, and events
+ * that ib_uverbs stores until every process has read them.
  */
 void vhca_port_refresh(struct vhca_dev *dev)
 {
@@ -389,7 +383,7 @@ void vhca_port_refresh(struct vhca_dev *dev)
 	unsigned long now = jiffies;
 
 	WRITE_ONCE(dev->stale, true);
-	smp_mb();	/* one of us sees the other: vhca_port_registered() */
+	smp_mb();	/* pairs with vhca_port_registered() */
 	if (READ_ONCE(dev->registered))
 		schedule_delayed_work(&dev->refresh_work,
 				      time_before(now, next) ? next - now : 0);
@@ -399,7 +393,10 @@ void vhca_port_registered(struct vhca_dev *dev)
 {
 	WRITE_ONCE(dev->registered, true);
 	smp_mb();	/* pairs with vhca_port_refresh() */
-	/* What was read for the registration is new as long as nobody asks. */
+	/*
+	 * The state that was read for the registration is fresh unless an event came
+	 * since.
+	 */
 	if (READ_ONCE(dev->stale))
 		vhca_port_refresh(dev);
 }
@@ -413,7 +410,6 @@ void vhca_port_init(struct vhca_dev *dev)
 	INIT_DELAYED_WORK(&dev->refresh_work, port_work);
 }
 
-/* Reads what ib_core asks for during registration. */
 int vhca_port_read(struct vhca_dev *dev)
 {
 	struct xenvhca_query_port_rsp rsp;

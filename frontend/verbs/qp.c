@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queue pairs. The QP number is the physical one. The process writes work
- * requests into the queue; for an HCA without doorbell registers, post_send
- * without a list is the kick that follows. All calls run in the process that
- * made them. The physical HCA's driver decides which attribute is legal in
- * which state; answers are checked before ib_core sees them.
+ * Queue pairs. The QP number is the physical one. The process writes work requests into
+ * the queue; for an HCA without doorbell registers it then calls post_send without a
+ * list, which is a kick. All verbs run in the process that called them. The physical
+ * HCA's driver decides which attribute is legal in which state; answers are checked
+ * before ib_core sees them.
  *
- * An XRC target has no PD, no udata and no context: ib_core shares it among
- * processes and holds it until the last of them has closed it.
+ * An XRC target has no PD, no udata and no context: ib_core shares it among processes
+ * and holds it until the last of them has closed it.
  */
 #include "ring/check.h"
 #include "cmd.h"
@@ -213,7 +213,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->sq_buf = bufs.sq_buf;
 	qp->db = bufs.db;
 	qp->state = IB_QPS_RESET;
-	/* A target may have events once ib_core can hear them: from modify. */
+	/* A target gets credit by modify: before, ib_core cannot take its events. */
 	if (uc)
 		vhca_credit_recharge(&qp->async_credit);
 	ibqp->qp_num = rsp.qpn & 0xffffff;
@@ -228,7 +228,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	return 0;
 }
 
-/* The backend checks the same: an index that is not ours costs no command. */
+/* The backend checks the indices, too; here a wrong one costs no command. */
 static int qp_check_attr(struct vhca_dev *dev, const struct ib_qp_attr *attr,
 			 int mask)
 {
@@ -339,10 +339,10 @@ int vhca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 }
 
 /*
- * A destroy verb, see vhca_gone(): ib_core counts an attachment as a user of the
- * QP until this succeeds, and would refuse to destroy the QP, its CQs and its PD
- * for ever. ib_uverbs asks only for what it attached; what the backend retains
- * ends with the context.
+ * A destroy verb, see vhca_gone(): ib_core counts an attachment as a user of the QP
+ * until this succeeds, and would refuse to destroy the QP, its CQs and its PD for ever.
+ * ib_uverbs detaches only its own attachments; one that the backend retains ends with
+ * the context.
  */
 int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {

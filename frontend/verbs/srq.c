@@ -10,7 +10,6 @@
 #include "cmd.h"
 #include "credit.h"
 #include "ring/grant.h"
-#include "leave.h"
 #include "verbs.h"
 #include "vhca-provider.h"
 
@@ -44,7 +43,7 @@ static int srq_init_tags(const struct vhca_dev *dev,
 	return 0;
 }
 
-/* Allows basic SRQs, and others if the device has them. */
+/* Allows basic SRQs; XRC and tag matching if the device has them. */
 static int srq_init_req(const struct vhca_dev *dev,
 			struct xenvhca_create_srq_req *req,
 			const struct ib_srq_init_attr *init)
@@ -97,9 +96,9 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		return rc;
 	mutex_init(&srq->resize_lock);
 	vhca_credit_recharge(&srq->async_credit);
-	/* Its XRC domain is no part of the context, and busy as long as it is there. */
+	/* Its XRC domain is in no context, and busy until the SRQ is destroyed. */
 	if (init->srq_type == IB_SRQT_XRC)
-		vhca_leave_never(uc);
+		WRITE_ONCE(uc->leaves_nothing, true);
 	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
 	if (rc) {
 		vhca_bufs_put(uc, &bufs,

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Attributes of the device beside those of ib_core: what the HCA's driver says of
- * the card, as GET_INFO has it, and node_desc, which a guest may write as root may
- * on the bare HCA (rdma-ndd does). It runs in the process that reads or writes.
+ * Attributes of the device beside those of ib_core: those of the HCA's driver, from
+ * GET_INFO, and node_desc, which root of the guest may write as on the bare HCA
+ * (rdma-ndd does). This runs in the process that reads or writes.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>

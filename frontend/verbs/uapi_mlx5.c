@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What mlx5_ib answers its provider by methods of its own, where a guest can be
- * answered here: mlx5dv_query_port() asks which port of an embedded switch this is,
- * and a vhca's port is of none, as that of an HCA without representors. It runs in the
- * process that asks, and costs no command.
+ * Methods of mlx5_ib that the frontend answers itself: mlx5dv_query_port() asks which
+ * port of an embedded switch this is; the port of a vhca is in no such switch, as that
+ * of an HCA without representors. This runs in the process that asks, and costs no
+ * command.
  */
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
@@ -18,7 +18,7 @@
 
 static int UVERBS_HANDLER(MLX5_IB_METHOD_QUERY_PORT)(struct uverbs_attr_bundle *attrs)
 {
-	struct mlx5_ib_uapi_query_port info = {};	/* no flags: none of it */
+	struct mlx5_ib_uapi_query_port info = {};	/* no flags: no such switch */
 	struct ib_ucontext *ibuc;
 	u32 port;
 

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Verbs contexts: each open file of the guest's uverbs device has one, with a
- * verbs context of the physical HCA behind it. This file also decides what
- * an mmap() is of: a doorbell page (doorbell.c) or queue memory (range.c).
+ * Verbs contexts: each open file of the guest's uverbs device has one, which belongs to
+ * a verbs context of the physical HCA. An mmap() maps a doorbell page (doorbell.c) or
+ * queue memory (range.c).
  */
 #include <linux/mm.h>
 #include <linux/sched/task.h>
@@ -67,9 +67,8 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 }
 
 /*
- * Last of all: the backend destroys what is left in the context, unmaps our
- * memory, and only then answers. What it does not let go of becomes a zombie
- * of grant.c.
+ * The backend destroys all objects that are left in the context, unmaps their memory,
+ * and only then answers. Pages that it still maps become zombies (grant.c).
  */
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
@@ -79,7 +78,7 @@ void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 	int rc;
 
 	vhca_map_flush(uc);
-	vhca_ranges_stop(uc);
+	cancel_delayed_work_sync(&uc->ended_work);
 	rc = vhca_cmd_dealloc_ucontext(dev, uc->handle);
 	vhca_gone(dev, "ucontext", uc->handle, rc);
 	vhca_doorbell_drop(uc, rc);

@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * udata, driven by the table of the HCA's provider (vhca-provider.h). This runs
- * in the process that made the system call. The request half comes from that
- * process, the response half from the backend, and neither is trusted. What the
- * backend sends reaches only user memory, and never more of it than was asked
- * for.
+ * udata, driven by the table of the HCA's provider (vhca-provider.h). This runs in the
+ * process that made the system call. The request half comes from that process, the
+ * response half from the backend, and neither is trusted. The backend's octets reach
+ * only user memory, and never more of it than the process has room for.
  */
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -16,7 +15,7 @@
 #include "verbs.h"
 #include "vhca-provider.h"
 
-/* Number of octets that mean something: zeros past the known @max do not count. */
+/* Length without zeros past the known @max. */
 static size_t udata_in(struct ib_udata *udata, size_t max)
 {
 	if (udata->inlen > max &&
@@ -28,16 +27,15 @@ static size_t udata_in(struct ib_udata *udata, size_t max)
 int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		    struct ib_udata *udata, bool outptr)
 {
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
+	size_t extra = outptr ? vhca_provider_outptr(row) : 0;
 	struct xenvhca_request *req = &cmd->req;
-	size_t in, out, extra;
+	size_t in, out;
 	int rc;
 
-	row = vhca_provider_op(dev->provider, req->op);
-	extra = outptr ? vhca_provider_outptr(row) : 0;
 	/*
-	 * More than the HCA's driver knows is no error natively either, if what
-	 * it reads is 0; and it leaves alone what it does not write.
+	 * As natively, longer udata is no error if the octets beyond are 0, nor is more
+	 * room for the answer.
 	 */
 	in = udata_in(udata, row ? row->in_max : 0);
 	out = row ? min_t(size_t, udata->outlen, row->out_max - extra) : 0;
@@ -59,13 +57,13 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 }
 
 /* Octets that the HCA's driver would have written to a user address. */
-static int udata_outptr(const struct vhca_cmd *cmd,
-			const struct vhca_udata_op *row, size_t pos)
+static int udata_outptr(const struct vhca_cmd *cmd, size_t pos)
 {
-	const struct vhca_field *f = row->req;
+	const struct vhca_field *f = cmd->row->req;
+	const struct vhca_field *end = f + VHCA_MAX_FIELDS;
 	u64 addr;
 
-	for (; f < row->req + VHCA_MAX_FIELDS && f->kind != VHCA_END; f++) {
+	for (; f < end && f->kind != VHCA_END; f++) {
 		if (f->kind != VHCA_OUTPTR)
 			continue;
 		if (pos + f->arg > cmd->rsp.out_len)
@@ -82,13 +80,10 @@ static int udata_outptr(const struct vhca_cmd *cmd,
 int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		     struct ib_udata *udata, bool outptr)
 {
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
 	size_t own, len;
 	int rc;
 
-	row = vhca_provider_op(dev->provider, cmd->req.op);
-	if (!row)
-		return 0;
 	if (cmd->rsp.out_len < row->out_min) {
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "op %#x: backend answered %u octets of udata, provider %s needs %u\n",
@@ -103,7 +98,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		if (rc)
 			return rc;
 	}
-	return outptr ? udata_outptr(cmd, row, own) : 0;
+	return outptr ? udata_outptr(cmd, own) : 0;
 }
 
 /*
@@ -113,7 +108,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
  * the process. So it has one grant, which ends with the last of them.
  */
 
-/* The page @addr of this process, with a user more: @new, if that is the first. */
+/* Adds a user to the page @addr of this process: to @new if there is none yet. */
 static struct vhca_mem *dbpage_share(struct vhca_ucontext *uc, u64 addr,
 				     struct vhca_mem *new)
 {
@@ -194,7 +189,7 @@ static int buf_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 	if (f->kind == VHCA_BUF && !len)
 		return 0;
 	if (*slot)
-		return -EINVAL;		/* a list too many */
+		return -EINVAL;		/* one list too many */
 	if (f->kind == VHCA_BUF) {
 		mem = vhca_mem_get(to_vdev(uc->ibuc.device), addr, len,
 				   IB_ACCESS_LOCAL_WRITE);
@@ -211,13 +206,11 @@ static int buf_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 		  struct vhca_bufs *bufs)
 {
-	struct vhca_dev *dev = to_vdev(uc->ibuc.device);
-	const struct vhca_udata_op *row;
+	const struct vhca_udata_op *row = cmd->row;
 	const struct vhca_field *f;
 	int rc;
 
 	memset(bufs, 0, sizeof(*bufs));
-	row = vhca_provider_op(dev->provider, cmd->req.op);
 	if (!row)
 		return 0;
 	for (f = row->req;
@@ -236,17 +229,15 @@ int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
 		   bool unknown)
 {
-	struct vhca_mem *mem[] = { bufs->buf, bufs->sq_buf };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(mem); i++) {
-		if (unknown)
-			vhca_uc_adopt(uc, mem[i]);
-		else
-			vhca_mem_put(mem[i]);
+	if (unknown) {
+		/* The page of db keeps its user until the ucontext is gone. */
+		vhca_uc_adopt(uc, bufs->buf);
+		vhca_uc_adopt(uc, bufs->sq_buf);
+	} else {
+		vhca_mem_put(bufs->buf);
+		vhca_mem_put(bufs->sq_buf);
+		if (bufs->db)
+			dbpage_put(uc, bufs->db);
 	}
-	/* Else its user stays, and with it the page, until the ucontext is gone. */
-	if (bufs->db && !unknown)
-		dbpage_put(uc, bufs->db);
 	memset(bufs, 0, sizeof(*bufs));
 }

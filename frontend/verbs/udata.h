@@ -19,33 +19,23 @@ struct vhca_bufs {
 	u32 record;
 };
 
-/**
- * vhca_udata_load() - check a process' udata and copy it into a request
- * @dev: device
- * @cmd: the command, with its op set
- * @udata: from ib_uverbs; never written to
- * @outptr: the answer brings octets for the user addresses (VHCA_OUTPTR) too
- * Return: 0, -EINVAL if the provider's table has no such lengths, -EFAULT.
+/*
+ * Checks a process's udata and copies it into the request of @cmd, whose op and row are
+ * set. @outptr: the answer has octets for the user addresses (VHCA_OUTPTR), too. Return: 0,
+ * -EINVAL if the provider's table has no such lengths, -EFAULT.
  */
 int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		    struct ib_udata *udata, bool outptr);
-/**
- * vhca_udata_store() - hand the udata of a good answer to the process
- * @dev: device
- * @cmd: the command that was answered
- * @udata: from ib_uverbs
- * @outptr: as in vhca_udata_load()
- * Return: 0, -EFAULT, -EIO if the answer is shorter than the table says.
+/*
+ * Copies the udata of a good answer to the process; @cmd has a row. Return: 0, -EFAULT,
+ * -EIO if the answer is shorter than the row says.
  */
 int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 		     struct ib_udata *udata, bool outptr);
 
-/**
- * vhca_bufs_get() - grant the queue memory that a loaded request names
- * @uc: context of the object
- * @cmd: the command, after vhca_udata_load()
- * @bufs: result; for vhca_bufs_put()
- * Return: 0 with every entry set or NULL; errors of vhca_mem_get().
+/*
+ * Grants the queue memory that the request names, after vhca_udata_load(). Return: 0 with
+ * every entry of @bufs set or NULL, for vhca_bufs_put(); errors of vhca_mem_get().
  */
 int vhca_bufs_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 		  struct vhca_bufs *bufs);

@@ -12,20 +12,13 @@
 #include "vhca.h"
 
 /* ---- object.c ---- */
-/**
- * vhca_gone() - may the memory of an object be released?
- * @dev: device
- * @what: kind of the object, for the log
- * @handle: of the object, for the log
- * @rc: what the destroy command returned
- *
- * A destroy verb succeeds towards ib_core whatever the backend says, or a
- * process could not exit; a refusal is the late consequence of a command that
- * was given up, or a lie. It is logged, and the ucontext's end will do it, as it
- * does what was left to it (leave.h).
- *
- * Return: true if the backend has let go of the memory, or is broken, so that
- * vhca_mem_put() sorts out what is still mapped. false: vhca_uc_adopt() it.
+/*
+ * May the memory of an object be released, whose destroy command returned @rc? A destroy
+ * verb succeeds towards ib_core whatever the backend answers, or a process could not
+ * exit; a refusal is the late consequence of a command that was given up, or a lie. It is
+ * logged, and the end of the ucontext destroys the object. True: the backend has let go
+ * of the memory, or is broken, so that vhca_mem_put() finds the pages that are still
+ * mapped. False: vhca_uc_adopt() the memory.
  */
 bool vhca_gone(struct vhca_dev *dev, const char *what, u32 handle, int rc);
 /* Leave memory granted until the ucontext is gone. NULL is allowed. */
@@ -33,18 +26,31 @@ void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
 /* The second half of a destroy verb: vhca_gone(), then put or adopt. */
 void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 		  int rc, struct vhca_mem *mem);
-/**
- * vhca_publish() - let events find an object
- * @dev: device
- * @table: cqs, qps or srqs of @dev
- * @handle: of the object
- * @obj: the object
- * Return: 0, -ENOMEM, -EIO if the backend used a handle twice (breaks @dev).
+/*
+ * Lets events find an object in @table (cqs, qps, srqs or file_handles of @dev). Return: 0,
+ * -ENOMEM, -EIO if the backend used a handle twice, which breaks @dev.
  */
 int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
 		 void *obj);
 /* No event handler uses the object any more when this returns. */
 void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle);
+/* Result of a destroy command without a wait, or that was not sent. */
+#define VHCA_LEFT	1
+/* An object was made in @uc (1), or is going to be ended (-1). */
+void vhca_leave_count(struct vhca_ucontext *uc, int nr);
+/*
+ * A destroy command of @uc has been waited for since @begin (jiffies). The waits since
+ * the last object was made have a bound in all, beyond which the device breaks.
+ */
+void vhca_leave_waited(struct vhca_ucontext *uc, unsigned long begin);
+/*
+ * Is the end of an object of @uc left to DEALLOC_UCONTEXT? True: send no command, and
+ * vhca_uc_adopt() the memory of the object. It stays true until the context ends, so a
+ * user of an object is not left when the object is not.
+ */
+bool vhca_leave(const struct vhca_ucontext *uc);
+/* Does the process wait for nothing but the end of the context? */
+bool vhca_leaving(const struct vhca_ucontext *uc);
 
 /* ---- port.c ---- */
 #define VHCA_PORT	1	/* the only one */
@@ -64,28 +70,18 @@ void vhca_port_exit(struct vhca_dev *dev);
 
 /* ---- gid.c ---- */
 int vhca_enable_driver(struct ib_device *ibdev);
-/**
- * vhca_gid_usable() - may an address vector name that entry of the GID table?
- * @dev: device
- * @index: of the entry
- *
- * Return: 0; as a kernel says of an index that is not there, -EINVAL behind the
- * end, -ENODATA where nothing of this guest is. 0 if the tables are shared.
+/*
+ * May an address vector name that entry of the GID table? Return: 0, as always if the
+ * tables are shared; -EINVAL behind the end; -ENODATA: the entry is not this guest's.
  */
 int vhca_gid_usable(struct vhca_dev *dev, u32 index);
-/* The same of the P_Key table and a queue pair: 0 or -EINVAL. */
+/* May a queue pair name that entry of the P_Key table? 0 or -EINVAL. */
 int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
-/* ib_core has done what it does for @event (enum ib_event_type). Sleeps. */
+/* ib_core has handled @event (enum ib_event_type). Sleeps. */
 void vhca_gids_event(struct vhca_dev *dev, int event);
 
 /* ---- counters.c ---- */
-/**
- * vhca_counters_read() - names of all counters, before registration
- * @dev: device
- *
- * Return: 0; -EPROTO if names of the backend are not fit for sysfs; errors of
- * commands.
- */
+/* Names of all counters, before registration. -EPROTO: a name is not fit for sysfs. */
 int vhca_counters_read(struct vhca_dev *dev);
 void vhca_counters_free(struct vhca_dev *dev);
 /* Has the physical port counters, and may the guest see them? */
@@ -93,7 +89,7 @@ bool vhca_counters_of_port(const struct vhca_dev *dev);
 struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		      u32 port, int index);
-/* Answers what sysfs asks for ports/1/counters, and nothing else. */
+/* Answers the MADs of sysfs for ports/1/counters, and no others. */
 int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		     const struct ib_wc *wc, const struct ib_grh *grh,
 		     const struct ib_mad *in, struct ib_mad *out, size_t *size,
@@ -102,7 +98,7 @@ int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
 /* ---- sysfs.c ---- */
 /* hca_type, hw_rev, board_id of an HCA whose driver has them. */
 extern const struct attribute_group vhca_attrs;
-/* node_desc is the guest's own: nobody outside is told. */
+/* node_desc is the guest's own: the backend is not told. */
 int vhca_modify_device(struct ib_device *ibdev, int mask,
 		       struct ib_device_modify *modify);
 
@@ -165,7 +161,7 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
 int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
-/* What the HCA announces for tag matching. */
+/* Limits of the HCA for tag matching. */
 void vhca_srq_caps(struct ib_tm_caps *tm,
 		   const struct xenvhca_query_device_rsp *rsp);
 
@@ -173,7 +169,7 @@ void vhca_srq_caps(struct ib_tm_caps *tm,
 int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		   struct ib_udata *udata);
 int vhca_destroy_ah(struct ib_ah *ibah, u32 flags);
-/* Is the source GID of it this guest's? 0 or -errno. */
+/* Is the source GID of @a this guest's? 0 or -errno. */
 int vhca_ah_check(struct vhca_dev *dev, const struct rdma_ah_attr *a);
 void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a);
 void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,

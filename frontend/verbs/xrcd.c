@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * XRC domains. ib_core shares one among the processes that name the same file,
- * and asks for each once; so it belongs to the device, not to the context of
- * the process that was the first. All calls run in the process that made them.
+ * XRC domains. ib_core shares one among the processes that name the same file, so it
+ * belongs to the device, not to the context of a process.
  */
 #include "cmd.h"
 #include "verbs.h"
@@ -26,7 +25,7 @@ int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 	struct vhca_dev *dev = to_vdev(ibxrcd->device);
 	u32 handle = to_vxrcd(ibxrcd)->handle;
 
-	/* Busy: by an SRQ that was given up, and goes with its context. */
+	/* An SRQ that ends later, with its context, may keep the domain busy. */
 	vhca_gone(dev, "xrcd", handle,
 		  vhca_cmd_dealloc_ownerless(dev, XENVHCA_OP_DEALLOC_XRCD, handle));
 	return 0;

@@ -14,6 +14,8 @@
 #define xa_insert(xa, i, obj, gfp) 0
 #define xa_erase(xa, i)
 #define root_device_unregister(dev)
+#define down_killable(s)	0
+#define up(s)
 
 #include "copy/limit.c"
 #include "copy/front.c"
@@ -37,8 +39,7 @@ static int command(struct vhca_dev *dev, u16 op, unsigned int flags)
 	struct vhca_cmd *cmd = vhca_cmd_alloc(op, 0);
 	int rc = vhca_ring_submit(dev, &cmd, flags);
 
-	if (cmd)
-		vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 
@@ -197,7 +198,7 @@ static void use_file(struct vhca_file *file)
 
 	while (times-- && !vhca_file_lock(file)) {
 		atomic_inc(command(file->dev, XENVHCA_OP_CM_COMMAND, 0) ? &failed : &files);
-		vhca_file_unlock(file);
+		mutex_unlock(&file->lock);
 	}
 	usleep(any(3000));
 	vhca_file_release(file);

@@ -29,15 +29,6 @@ static int granted[RANGES];		/* the backend's: it waits for the end of this one 
 static u32 child[RANGES];		/* pages that are mapped at this offset */
 
 /* ---- the rest of the module, and the backend ---- */
-const struct vhca_udata_op *vhca_provider_op(const struct vhca_provider *p, u8 op)
-{
-	static const struct vhca_udata_op row = {
-		.rsp = { { .kind = VHCA_KEY }, { .kind = VHCA_END } },
-	};
-
-	return &row;
-}
-
 int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 		  unsigned int flags, struct xenvhca_mmap_rsp *rsp)
 {
@@ -85,7 +76,10 @@ static u64 any_offset(void)
 static void create(void)
 {
 	unsigned int nr = __atomic_fetch_add(&made.v, 1, __ATOMIC_RELAXED);
-	struct vhca_cmd cmd = { .rsp.out_len = 12 };
+	static const struct vhca_udata_op row = {
+		.rsp = { { .kind = VHCA_KEY }, { .kind = VHCA_END } },
+	};
+	struct vhca_cmd cmd = { .row = &row, .rsp.out_len = 12 };
 	u32 size = (1 + any(PAGES)) * PAGE_SIZE;
 	u64 offset = (u64)nr * PAGE_SIZE;
 
@@ -159,7 +153,7 @@ static void end_context(void)
 	vhca_ranges_drop(&uc, 0);
 	for (i = 0; i < RANGES; i++)
 		unmap((u64)i * PAGE_SIZE);
-	vhca_ranges_stop(&uc);
+	cancel_delayed_work_sync(&uc.ended_work);
 	vhca_ranges_flush(&uc);
 	vhca_ranges_free(&uc);
 	for (i = 0; i < RANGES; i++)

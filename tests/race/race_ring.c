@@ -71,8 +71,7 @@ static void submit_one(void)
 	memcpy(cmd->req.u.raw, &token, sizeof(token));
 	rc = vhca_ring_submit(dev, &cmd, flags);
 	check_answer(cmd, token, flags, rc);
-	if (cmd)
-		vhca_cmd_free(cmd);
+	kfree(cmd);
 }
 
 static void kick_one(void)

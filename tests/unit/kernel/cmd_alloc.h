@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Commands in plain memory, for tests without frontend/ring/ring_cmd.c. Included after a
- * header that declares the two.
+ * header that declares it.
  */
 #ifndef TEST_CMD_ALLOC_H
 #define TEST_CMD_ALLOC_H
@@ -14,11 +14,6 @@ struct vhca_cmd *vhca_cmd_alloc(u16 op, u32 ucontext)
 
 	cmd->req.op = op;
 	return cmd;
-}
-
-void vhca_cmd_free(struct vhca_cmd *cmd)
-{
-	free(cmd);
 }
 
 #endif

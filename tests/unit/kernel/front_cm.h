@@ -51,6 +51,8 @@ static bool signals;
 #define ib_safe_file_access(f)	true
 #define copy_from_user(to, from, n) (memcpy(to, from, n), 0)
 #define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
+#define list_first_entry_or_null(head, type, m)				\
+	(list_empty(head) ? NULL : container_of((head)->next, type, m))
 #define list_first_entry(head, type, m) container_of((head)->next, type, m)
 #define list_move_tail(l, head)	(list_del(l), list_add_tail(l, head))
 #define kref_init(r)		((r)->n = 1)
@@ -119,8 +121,7 @@ static int xa_alloc_cyclic(struct numbers *xa, u32 *id, void *p, int limit,
 
 static struct fd fdget(unsigned int fd);
 
-#include "copy/file_event.c"
-#include "copy/cmd_cm.c"
+#include "copy/file.c"
 #include "copy/cm_id.c"
 #include "copy/cm_place.c"
 #include "copy/cm_event.c"
@@ -217,6 +218,7 @@ static int answer(struct backend *b, struct vhca_cm_call *c)
 }
 
 #include "cmd_alloc.h"
+#include "file_rest.h"
 
 int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmdp,
 		     unsigned int flags)
@@ -256,38 +258,6 @@ int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmdp,
 	return rc;
 }
 
-void vhca_file_init(struct vhca_file *f, const struct vhca_file_ops *ops,
-		    wait_queue_head_t *wait)
-{
-	f->ops = ops;
-	f->wait = wait;
-}
-
-static u32 handles;
-void vhca_file_join(struct vhca_file *f, struct vhca_dev *dev)
-{
-	f->dev = dev;
-	f->handle = ++handles;
-}
-
-void vhca_file_release(struct vhca_file *f)
-{
-	f->ops->free(f);
-}
-
-int vhca_file_lock(struct vhca_file *f)
-{
-	if (!f->dev)
-		return -EIO;
-	mutex_lock(&f->lock);
-	return 0;
-}
-
-void vhca_file_unlock(struct vhca_file *f)
-{
-	mutex_unlock(&f->lock);
-}
-
 static void work_runs(void)
 {
 	struct work_struct *w = queued;
@@ -319,6 +289,7 @@ static void comes(unsigned int n)
 	b->dev.ibdev.index = 77 + n;
 	b->dev.info.flags = XENVHCA_INFO_CM;
 	INIT_LIST_HEAD(&b->dev.cm_list);
+	INIT_LIST_HEAD(&b->dev.files);
 	vhca_cm_add(&b->dev);
 }
 
@@ -341,6 +312,7 @@ static void goes(struct file *f, unsigned int n)
 
 	vhca_cm_remove(&be[n].dev);
 	part->f.dev = NULL;
+	list_del_init(&part->f.list);
 	part->f.gone = true;
 	part->f.ops->gone(&part->f);
 }

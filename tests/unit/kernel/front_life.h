@@ -13,7 +13,8 @@
 static int parents;			/* of RDMA devices */
 #define root_device_unregister(dev) (parents--)
 #include "copy/limit.c"
-#include "copy/ring_break.c"
+#include "copy/ring_cmd.c"
+#include "copy/spin.c"
 #include "copy/front.c"
 #include "copy/nodes.c"
 #include "copy/link_xenbus.c"

@@ -45,8 +45,7 @@ static int submit(u16 op, unsigned int flags)
 	struct vhca_cmd *cmd = vhca_cmd_alloc(op, 0);
 	int rc = vhca_ring_submit(dev, &cmd, flags);
 
-	if (cmd)
-		vhca_cmd_free(cmd);
+	kfree(cmd);
 	return rc;
 }
 

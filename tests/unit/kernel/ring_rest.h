@@ -12,7 +12,6 @@
 int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
 
 #include "copy/ring.c"
-#include "copy/ring_break.c"
 #include "copy/ring_cmd.c"
 #include "copy/ring_event.c"
 #include "copy/ring_kick.c"

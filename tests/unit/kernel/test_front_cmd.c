@@ -49,7 +49,7 @@ void vhca_ranges_fetch(struct vhca_ucontext *u, u32 owner,
 	fetched = owner;
 }
 
-u32 vhca_ranges_flags(const struct vhca_dev *d, u16 op)
+u32 vhca_ranges_flags(const struct vhca_udata_op *row)
 {
 	return asked;
 }

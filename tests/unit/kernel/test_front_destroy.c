@@ -52,7 +52,6 @@ struct rdma_ah_init_attr { struct rdma_ah_attr *ah_attr; };
 #undef VHCA_BODY
 #undef VHCA_RESULT
 #undef VHCA_UC
-#include "copy/leave.c"
 #include "copy/object.c"
 #include "copy/ah.c"
 #include "copy/cq.c"

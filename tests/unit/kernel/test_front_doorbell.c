@@ -152,10 +152,6 @@ void vhca_ranges_init(struct vhca_ucontext *u)
 {
 }
 
-void vhca_ranges_stop(struct vhca_ucontext *u)
-{
-}
-
 void vhca_ranges_free(struct vhca_ucontext *u)
 {
 }

@@ -147,7 +147,7 @@ void vhca_break(struct vhca_dev *d, const char *reason)
 static int setup(void **state)
 {
 	(void)state;
-	assert_int_equal(vhca_grant_init(), 0);
+	vhca_grant_init();
 	dev.ring.state = VHCA_RING_UP;
 	dev.ring.closed = false;
 	dev.backend = 3;
@@ -428,13 +428,13 @@ static void others_keep_what_they_need(void **state)
 		assert_true(64 * 512 - grant_max() >= (min(cpus, 8u) - 1) * 1600);
 	assert_int_equal(64 * 512 - grant_max(), 11200);
 	grant_version = 2;
-	assert_int_equal(vhca_grant_init(), 0);
+	vhca_grant_init();
 	assert_int_equal(grant_max(), 64 * 256 / 2);
 	cpus = 1;
 	assert_int_equal(grant_max(), 64 * 256 * 7 / 8);
 	grant_version = 1;
 	frames = 2;
-	assert_int_equal(vhca_grant_init(), 0);
+	vhca_grant_init();
 }
 
 static void an_unload_ends_the_account(void **state)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/verbs/leave.c with the destroy commands of cmd.c: a process that exits sends
+ * frontend/verbs/object.c with the destroy commands of cmd.c: a process that exits sends
  * one command for all that it has, and one that lives on a command for each.
  */
 #include "kernel.h"
@@ -20,7 +20,6 @@
 #undef VHCA_BODY
 #undef VHCA_RESULT
 #undef VHCA_UC
-#include "copy/leave.c"
 static int adopted;
 #define list_add(mem, orphans)	(adopted++)
 #include "copy/object.c"
@@ -148,14 +147,14 @@ static void one_command_has_an_end(void **state)
 
 	setup(NULL);
 	make_many(10);
-	vhca_leave_pages(&uc, VHCA_LEAVE_PAGES + 1);
+	atomic64_add(VHCA_LEAVE_PAGES + 1, &uc.nr_pages);
 	current->flags = PF_EXITING;
 	full = true;
 	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEREG_MR, 1), 0);
 	full = false;
 	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEREG_MR, 1), VHCA_LEFT);
 	assert_int_equal(unwaited, 1);
-	vhca_leave_pages(&uc, -1);
+	atomic64_dec(&uc.nr_pages);
 	assert_int_equal(vhca_cmd_destroy(&uc, XENVHCA_OP_DEREG_MR, 2), VHCA_LEFT);
 }
 
@@ -202,7 +201,7 @@ static void what_is_in_no_context_is_not_left(void **state)
 	assert_int_equal(submitted, 3);
 	/* An XRC SRQ holds such a domain: DEALLOC_XRCD would find it busy. */
 	make_many(3);
-	vhca_leave_never(&uc);
+	uc.leaves_nothing = true;
 	submitted = 0;
 	assert_int_equal(end_all(3), 4);
 }

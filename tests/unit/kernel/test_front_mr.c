@@ -17,7 +17,6 @@ static struct vhca_pd pd;
 static struct ib_udata udata;
 static int regs, reregs, mems;
 static int dereg_rc, released_rc;
-static s64 left_pages;			/* of regions that there are */
 static int left_count;
 static struct ib_uobject uobject;
 
@@ -108,12 +107,6 @@ void vhca_release(struct vhca_ucontext *u, const char *what, u32 handle, int rc,
 	vhca_mem_put(mem);
 }
 
-void vhca_leave_pages(struct vhca_ucontext *u, s64 nr)
-{
-	(void)u;
-	left_pages += nr;
-}
-
 void vhca_leave_count(struct vhca_ucontext *u, int nr)
 {
 	(void)u;
@@ -128,7 +121,8 @@ static int setup(void **state)
 	dev.ring.state = VHCA_RING_UP;
 	pd.ibpd.device = &dev.ibdev;
 	regs = reregs = dereg_rc = released_rc = 0;
-	left_pages = left_count = 0;
+	atomic64_set(&uc.nr_pages, 0);
+	left_count = 0;
 	atomic_set(&pd.mws, 0);
 	INIT_LIST_HEAD(&uobject.list);
 	return 0;
@@ -221,15 +215,15 @@ static void pages_of_a_context_are_counted(void **state)
 				       &udata);
 
 	(void)state;
-	assert_int_equal(left_pages, 3);
+	assert_int_equal(uc.nr_pages.v, 3);
 	mr->device = &dev.ibdev;
 	assert_null(vhca_rereg_mr(mr, IB_MR_REREG_TRANS, ADDR, 5 * PAGE_SIZE,
 				  IOVA, 0, &pd.ibpd, &udata));
-	assert_int_equal(left_pages, 5);
+	assert_int_equal(uc.nr_pages.v, 5);
 	assert_null(rereg(mr, IB_MR_REREG_PD, 0));
-	assert_int_equal(left_pages, 5);
+	assert_int_equal(uc.nr_pages.v, 5);
 	end(mr);
-	assert_int_equal(left_pages, 0);
+	assert_int_equal(uc.nr_pages.v, 0);
 }
 
 static void an_old_backend_keeps_the_region(void **state)

@@ -91,18 +91,23 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	vhca_ranges_stop(&uc);
+	cancel_delayed_work_sync(&uc.ended_work);
 	vhca_ranges_free(&uc);
 	kernel_idle();
 	vhca_range_uncharge(&dev, nr_charged);	/* the maps go */
 	return !list_empty(&uc.ranges) || atomic_read(&dev.queue_pages);
 }
 
+static const struct vhca_udata_op *row(u16 op)
+{
+	return vhca_provider_op(dev.provider, op);
+}
+
 /* An answer to CREATE_CQ; the command is sent by the caller. */
 static void create(u32 owner, u64 offset, u32 size)
 {
 	struct vhca_cmd cmd = {
-		.req.op = XENVHCA_OP_CREATE_CQ,
+		.row = row(XENVHCA_OP_CREATE_CQ),
 		.rsp.out_len = sizeof(struct mminfo),
 	};
 	struct mminfo mi = { .offset = offset, .size = size };
@@ -279,8 +284,8 @@ static void a_mapping_that_fails_can_be_tried_again(void **state)
 static void create_told(u32 owner, u64 offset, u32 size, u16 count, u16 other)
 {
 	struct vhca_cmd cmd = {
-		.req.op = XENVHCA_OP_CREATE_CQ,
-		.req.flags = vhca_ranges_flags(&dev, XENVHCA_OP_CREATE_CQ),
+		.row = row(XENVHCA_OP_CREATE_CQ),
+		.req.flags = vhca_ranges_flags(row(XENVHCA_OP_CREATE_CQ)),
 		.rsp.out_len = sizeof(struct mminfo),
 	};
 	struct mminfo mi = { .offset = offset, .size = size };
@@ -296,9 +301,9 @@ static void create_told(u32 owner, u64 offset, u32 size, u16 count, u16 other)
 
 static void only_what_has_ranges_asks_for_them(void **state)
 {
-	assert_int_equal(vhca_ranges_flags(&dev, XENVHCA_OP_CREATE_CQ),
+	assert_int_equal(vhca_ranges_flags(row(XENVHCA_OP_CREATE_CQ)),
 			 XENVHCA_REQ_RANGES);
-	assert_int_equal(vhca_ranges_flags(&dev, XENVHCA_OP_REG_MR), 0);
+	assert_int_equal(vhca_ranges_flags(row(XENVHCA_OP_REG_MR)), 0);
 }
 
 static void what_came_with_the_answer_is_not_asked_for(void **state)
@@ -368,7 +373,7 @@ static void much_memory_is_given_back_at_once(void **state)
 static void a_context_that_ends_tells_nothing(void **state)
 {
 	vhca_range_end(&uc, OFFSET, 1);
-	vhca_ranges_stop(&uc);
+	cancel_delayed_work_sync(&uc.ended_work);
 	kernel_advance(HZ);
 	assert_int_equal(munmap_cmds, 0);
 }

@@ -174,7 +174,7 @@ static void one_process_delays_no_other(void **state)
 	assert_int_equal(free_slots(), RING_SIZE(&dev->ring.cmd));
 	for (i = 0; i < THREADS; i++) {
 		assert_true(cmd[i]->done.done);
-		vhca_cmd_free(cmd[i]);
+		kfree(cmd[i]);
 	}
 	assert_null(broken);
 }
@@ -193,7 +193,7 @@ static void nor_do_its_destroys(void **state)
 	kernel_advance(THREADS + 2);
 	for (i = 0; i < THREADS; i++) {
 		assert_true(cmd[i]->done.done);
-		vhca_cmd_free(cmd[i]);
+		kfree(cmd[i]);
 	}
 }
 
@@ -213,7 +213,7 @@ static void who_answers_others_is_not_silent(void **state)
 	assert_in_range(jiffies - begin, 159 * HZ, 161 * HZ);
 	assert_null(broken);
 	for (i = 0; i < ARRAY_SIZE(cmd); i++)
-		vhca_cmd_free(cmd[i]);
+		kfree(cmd[i]);
 }
 
 static void but_it_may_not_leave_one_out(void **state)
@@ -233,7 +233,7 @@ static void but_it_may_not_leave_one_out(void **state)
 	assert_in_range(jiffies - begin, 300 * HZ, 301 * HZ);
 	assert_non_null(broken);
 	for (i = 0; i < ARRAY_SIZE(cmd); i++)
-		vhca_cmd_free(cmd[i]);
+		kfree(cmd[i]);
 }
 
 static bool sent(const struct vhca_cmd *cmd)
@@ -274,7 +274,7 @@ static void who_came_first_goes_first(void **state)
 	assert_true(list_empty(&dev->ring.waiters));
 	for (i = 0; i <= last; i++) {
 		assert_true(cmd[i]->done.done);
-		vhca_cmd_free(cmd[i]);
+		kfree(cmd[i]);
 	}
 }
 

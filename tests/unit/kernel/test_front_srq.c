@@ -121,10 +121,6 @@ void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
 {
 }
 
-void vhca_leave_never(struct vhca_ucontext *u)
-{
-}
-
 /* ---- tests ---- */
 static int setup(void **state)
 {

@@ -63,6 +63,7 @@ static int load(u16 op, const void *in, size_t inlen, size_t outlen)
 
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.req.op = op;
+	cmd.row = vhca_provider_op(dev.provider, op);
 	return vhca_udata_load(&dev, &cmd, &udata, false);
 }
 

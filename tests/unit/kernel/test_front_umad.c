@@ -27,6 +27,13 @@ struct file { void *private_data; int f_flags; };
 #define wait_event_interruptible(wq, cond) ((cond) ? 0 : -ERESTARTSYS)
 #define spin_lock_irq(l)
 #define spin_unlock_irq(l)
+#define DEFINE_MUTEX(m)		struct mutex m
+#define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
+#define list_first_entry_or_null(head, type, m)				\
+	(list_empty(head) ? NULL : container_of((head)->next, type, m))
+#define kref_init(r)		((r)->n = 1)
+#define kref_get(r)		((r)->n++)
+#define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
 #define down_killable(s)	((s)->n--, 0)
 #define up(s)			((s)->n++)
 /* A process may keep who touches its memory waiting for as long as it likes. */
@@ -46,7 +53,7 @@ static unsigned int slept, signals;
 static size_t most;		/* octets that an allocation may have */
 static void unlocked(void);
 
-#include "copy/file_event.c"
+#include "copy/file.c"
 #include "copy/cmd_umad.c"
 #include "copy/umad_file.c"
 
@@ -76,19 +83,7 @@ static struct {
 } be;
 
 #include "cmd_alloc.h"
-
-int vhca_file_lock(struct vhca_file *f)
-{
-	if (f->gone)
-		return -EIO;
-	mutex_lock(&f->lock);
-	return 0;
-}
-
-void vhca_file_unlock(struct vhca_file *f)
-{
-	mutex_unlock(&f->lock);
-}
+#include "file_rest.h"
 
 static void recv_answer(const struct xenvhca_request *req,
 			struct xenvhca_response *rsp)
@@ -504,6 +499,7 @@ static void the_end_of_a_device_is_an_error(void **state)
 	assert_int_equal(vhca_umad_poll(&filp, NULL),
 			 EPOLLOUT | EPOLLWRNORM | EPOLLIN | EPOLLRDNORM);
 	umad.f.gone = true;
+	umad.f.dev = NULL;
 	assert_int_equal(vhca_umad_poll(&filp, NULL), EPOLLERR);
 	assert_int_equal(read_it(sizeof(buf)), -EIO);
 	memset(buf, 0, OLD);
