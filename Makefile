@@ -263,7 +263,7 @@ demo-dom0less: | deps
 RATIOS = 37-doorbell-ratio-pv 38-doorbell-ratio-pvh
 BENCH_DIRS = $(addprefix $(B)/xen/,bench $(RATIOS))
 # What counts; make check runs them, too.
-COUNT_T = tests/unit/test_counts tests/unit/test_link tests/unit/kernel/test_front_life \
+COUNT_T = tests/unit/test_counts tests/unit/test_store tests/unit/kernel/test_front_life \
 	tests/unit/kernel/test_helper_dmabuf
 # Whatever fails: what was measured is reported, nothing of an earlier run.
 bench: build | deps

@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 	files = opt.devices[0];
 	be_files_at(opt.devices);
 	if (opt.worker)
-		return be_worker_main(&opt, files ? be_link_page : be_link_xenstore,
+		return be_worker_main(&opt, files ? be_store_page : be_store_xenstore,
 				      be_xen_open);
 	/* stderr stays: it is the log. */
 	if (!fg && daemon(0, 1) < 0) {

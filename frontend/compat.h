@@ -97,7 +97,7 @@ static inline struct ib_mr *vhca_reg_mr_op(struct ib_pd *ibpd, u64 start,
 /*
  * Likewise: xenbus takes a device for one that was made anew, and removes it, if its state
  * is Initialising in xenstore and another one in the driver (xenbus_dev_changed()). It reads
- * one after the other, so only its own thread may end the state (link_xenbus.c).
+ * one after the other, so only its own thread may end the state (store_xenbus.c).
  */
 #define VHCA_XENBUS_RESETS (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0))
 

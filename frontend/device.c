@@ -267,26 +267,26 @@ static const struct ib_device_ops pma_ops = {
 	.process_mad = vhca_process_mad,
 };
 
-struct device *vhca_device_parent(struct vhca_link *link)
+struct device *vhca_device_parent(struct vhca_store *store)
 {
 	static atomic_t nr;
 	char name[48];
 
-	snprintf(name, sizeof(name), "%s.%d", dev_name(link->dev),
+	snprintf(name, sizeof(name), "%s.%d", dev_name(store->dev),
 		 atomic_inc_return(&nr));
 	return root_device_register(name);
 }
 
-struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
+struct vhca_dev *vhca_device_alloc(struct vhca_store *store)
 {
 	struct vhca_dev *dev = ib_alloc_device(vhca_dev, ibdev);
 
 	if (!dev)
 		return NULL;
 	get_device(&dev->ibdev.dev);	/* outlives dealloc_driver */
-	dev->link = link;
-	dev->backend = link->backend;
-	dev->ibdev.dev.parent = link->parent;
+	dev->store = store;
+	dev->backend = store->backend;
+	dev->ibdev.dev.parent = store->parent;
 	vhca_event_init(dev);
 	vhca_port_init(dev);
 	xa_init(&dev->cqs);
@@ -308,20 +308,20 @@ static int vhca_get_info(struct vhca_dev *dev)
 	if (rc)
 		return rc;
 	if (!vhca_check_info(info)) {
-		dev_err(dev->link->dev,
+		dev_err(dev->store->dev,
 			"backend sent malformed device strings\n");
 		return -EPROTO;
 	}
 	dev->provider = vhca_provider_find(info->driver_id,
 					   info->uverbs_abi_ver);
 	if (!dev->provider) {
-		dev_err(dev->link->dev,
+		dev_err(dev->store->dev,
 			"HCA %s: driver %u with ABI %u is unknown; choose another hca= or a newer frontend\n",
 			info->hca, info->driver_id, info->uverbs_abi_ver);
 		return -EOPNOTSUPP;
 	}
 	if (info->node_type != RDMA_NODE_IB_CA) {
-		dev_err(dev->link->dev,
+		dev_err(dev->store->dev,
 			"HCA %s: node type %u is not supported; choose another hca=\n",
 			info->hca, info->node_type);
 		return -EOPNOTSUPP;
@@ -380,7 +380,7 @@ static int device_name(struct vhca_dev *dev)
 	char name[IB_DEVICE_NAME_MAX];
 	int rc;
 
-	snprintf(name, sizeof(name), "vhca%d", dev->link->number);
+	snprintf(name, sizeof(name), "vhca%d", dev->store->number);
 	rc = ib_register_device(&dev->ibdev, name, NULL);
 	return rc == -ENFILE ? ib_register_device(&dev->ibdev, "vhca%d", NULL) :
 			       rc;
@@ -401,7 +401,7 @@ int vhca_device_register(struct vhca_dev *dev)
 	vhca_port_registered(dev);
 	vhca_cm_add(dev);
 	vhca_umad_add(dev);
-	dev_info(dev->link->dev, "%s is %s of domain %u, provider %s\n",
+	dev_info(dev->store->dev, "%s is %s of domain %u, provider %s\n",
 		 dev_name(&dev->ibdev.dev), dev->info.hca, dev->backend,
 		 dev->provider->name);
 	return 0;

@@ -4,7 +4,7 @@
  *
  * The life of a device: it connects to a backend, has an RDMA device registered while
  * it is connected, disconnects in order or when the backend is gone, and starts again
- * with a new backend. The link (link.h) carries the states of both ends.
+ * with a new backend. The store (store.h) carries the states of both ends.
  *
  * One worker per device makes all transitions (front->work on an ordered queue). It
  * reads the backend's state itself, because notices of changes may be merged and states
@@ -34,7 +34,7 @@
 #define VHCA_MEET_GAP		(5 * HZ)
 
 struct vhca_front {
-	struct vhca_link *link;
+	struct vhca_store *store;
 	struct workqueue_struct *wq;	/* ordered, freezable */
 	struct delayed_work work;
 	struct vhca_limit own;		/* as we begin or end dev */
@@ -57,17 +57,17 @@ static const char too_long[] = "backend takes too long to begin or end the devic
 
 static enum xenbus_state peer_state(struct vhca_front *front)
 {
-	return front->link->ops->theirs(front->link);
+	return front->store->ops->theirs(front->store);
 }
 
 static enum xenbus_state own_state(struct vhca_front *front)
 {
-	return front->link->ops->mine(front->link);
+	return front->store->ops->mine(front->store);
 }
 
 static int enter_state(struct vhca_front *front, enum xenbus_state state)
 {
-	return front->link->ops->enter(front->link, state);
+	return front->store->ops->enter(front->store, state);
 }
 
 static void front_kick(struct vhca_front *front)
@@ -167,7 +167,7 @@ static const char *broken(struct vhca_front *front)
 /* A connection that is broken, or was never made, is over. */
 static void give_up(struct vhca_front *front, const char *reason)
 {
-	front->link->ops->broken(front->link, broken(front) ?: reason);
+	front->store->ops->broken(front->store, broken(front) ?: reason);
 	back_off(front);
 	if (front->dev) {
 		vhca_ring_fail(front->dev);
@@ -180,21 +180,21 @@ static void give_up(struct vhca_front *front, const char *reason)
 /* Backend is in InitWait: rings, nodes, Initialised. */
 static int meet(struct vhca_front *front)
 {
-	struct vhca_link *link = front->link;
+	struct vhca_store *store = front->store;
 	struct vhca_terms terms;
 	struct vhca_dev *dev;
 	int err;
 
-	err = vhca_check_version(link) ?: vhca_read_terms(link, &terms);
+	err = vhca_check_version(store) ?: vhca_read_terms(store, &terms);
 	if (err)
 		return err;
-	dev = vhca_device_alloc(link);
+	dev = vhca_device_alloc(store);
 	if (!dev)
 		return -ENOMEM;
 	dev->front = front;
 	dev->window = front->window;
 	vhca_limit_init(&dev->core, core_late);
-	vhca_read_nets(link, &dev->nets);
+	vhca_read_nets(store, &dev->nets);
 	vhca_window_clear(front->window);
 	err = vhca_ring_init(dev, terms.order, &ring_ops);
 	if (err)
@@ -241,10 +241,10 @@ static bool owes_much(struct vhca_front *front)
 	bool owed = vhca_grant_overdrawn();
 
 	if (owed && !front->owed) {
-		dev_warn(front->link->dev,
+		dev_warn(front->store->dev,
 			 "no connection while backends still map, or may, %llu pages of earlier ones\n",
 			 vhca_grant_zombies());
-		front->link->ops->broken(front->link,
+		front->store->ops->broken(front->store,
 					 "backend does not let go of memory");
 	}
 	front->owed = owed;
@@ -271,7 +271,7 @@ static void on_initwait(struct vhca_front *front)
 		meet_pay(front);
 		return;
 	}
-	dev_err(front->link->dev, "cannot connect to the backend: %d\n",
+	dev_err(front->store->dev, "cannot connect to the backend: %d\n",
 		err);
 	give_up(front, "the frontend could not connect");
 	/* Memory comes back; another version comes with another backend. */
@@ -290,7 +290,7 @@ static void on_connected(struct vhca_front *front)
 	err = vhca_device_register(front->dev);
 	vhca_limit_end(&front->own);
 	if (err) {
-		dev_err(front->link->dev,
+		dev_err(front->store->dev,
 			"cannot register the RDMA device: %d\n", err);
 		give_up(front, "the frontend could not register a device");
 		return;
@@ -339,7 +339,7 @@ static void front_work(struct work_struct *work)
 		return;
 	if (broken(front))
 		give_up(front, broken(front));
-	if (!front->link->ops->found(front->link))
+	if (!front->store->ops->found(front->store))
 		return;
 
 	theirs = peer_state(front);
@@ -366,7 +366,7 @@ static void front_work(struct work_struct *work)
 	}
 }
 
-/* ---- for the link ---- */
+/* ---- for the store ---- */
 
 /*
  * No notices come any more, and this may run in their thread: polls the state. True:
@@ -385,7 +385,7 @@ static bool wait_closed(struct vhca_front *front)
 		schedule_timeout_uninterruptible(
 			msecs_to_jiffies(VHCA_CLOSE_POLL_MS));
 	} while (time_before(jiffies, end));
-	dev_warn(front->link->dev,
+	dev_warn(front->store->dev,
 		 "backend does not close; pages that it maps stay allocated\n");
 	return false;
 }
@@ -415,15 +415,15 @@ static void cut_dead(struct vhca_front *front, const char *reason)
  */
 static void withdraw_window(struct vhca_front *front)
 {
-	struct vhca_link *link = front->link;
+	struct vhca_store *store = front->store;
 	int err;
 
 	if (!front->window)
 		return;
-	err = link->ops->remove(link, XENVHCA_NODE_DOORBELL_WINDOW);
+	err = store->ops->remove(store, XENVHCA_NODE_DOORBELL_WINDOW);
 	if (!err)
 		return;
-	dev_warn(link->dev,
+	dev_warn(store->dev,
 		 "cannot remove the node " XENVHCA_NODE_DOORBELL_WINDOW " (%d): its guest frames stay reserved\n",
 		 err);
 	front->window = NULL;
@@ -432,20 +432,20 @@ static void withdraw_window(struct vhca_front *front)
 static void front_free(struct vhca_front *front)
 {
 	vhca_window_free(front->window);
-	root_device_unregister(front->link->parent);
+	root_device_unregister(front->store->parent);
 	kfree(front);
 }
 
 /* The second of two frees it. */
 static void front_leave(struct vhca_front *front)
 {
-	struct vhca_link *link = front->link;
+	struct vhca_store *store = front->store;
 
 	if (!atomic_dec_and_test(&front->users))
 		return;
 	front_free(front);
-	if (link->ops->free)
-		link->ops->free(link);
+	if (store->ops->free)
+		store->ops->free(store);
 }
 
 static void front_end(struct work_struct *work)
@@ -462,7 +462,7 @@ static void front_end(struct work_struct *work)
 	front_leave(front);
 }
 
-struct vhca_front *vhca_front_new(struct vhca_link *link)
+struct vhca_front *vhca_front_new(struct vhca_store *store)
 {
 	struct vhca_front *front = kzalloc(sizeof(*front), GFP_KERNEL);
 	int err;
@@ -470,18 +470,18 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 	if (!front)
 		return ERR_PTR(-ENOMEM);
 	front->wq = alloc_ordered_workqueue("%s", WQ_FREEZABLE,
-					    dev_name(link->dev));
-	link->parent = vhca_device_parent(link);
-	if (!front->wq || IS_ERR(link->parent))
+					    dev_name(store->dev));
+	store->parent = vhca_device_parent(store);
+	if (!front->wq || IS_ERR(store->parent))
 		goto free;
-	front->link = link;
+	front->store = store;
 	front->not_before = jiffies;
 	front->meets_paid = jiffies;
 	spin_lock_init(&front->lock);
 	front->window = vhca_window_new();
 	if (IS_ERR(front->window)) {
 		/* Software HCAs work without. */
-		dev_warn(link->dev, "no guest frames for doorbells (%ld): HCAs with doorbells cannot be used\n",
+		dev_warn(store->dev, "no guest frames for doorbells (%ld): HCAs with doorbells cannot be used\n",
 			 PTR_ERR(front->window));
 		front->window = NULL;
 	}
@@ -501,8 +501,8 @@ struct vhca_front *vhca_front_new(struct vhca_link *link)
 free:
 	if (front->wq)
 		destroy_workqueue(front->wq);
-	if (!IS_ERR(link->parent))
-		root_device_unregister(link->parent);
+	if (!IS_ERR(store->parent))
+		root_device_unregister(store->parent);
 	kfree(front);
 	return ERR_PTR(-ENOMEM);
 }
@@ -542,7 +542,7 @@ bool vhca_front_ended(struct vhca_front *front)
 		spin_unlock(&front->lock);
 	}
 	if (!ended)
-		dev_warn(front->link->dev, "the RDMA device ends when processes leave its verbs\n");
+		dev_warn(front->store->dev, "the RDMA device ends when processes leave its verbs\n");
 	return ended;
 }
 
@@ -574,7 +574,7 @@ void vhca_front_exit(void)
 void vhca_front_suspend(struct vhca_front *front)
 {
 	if (front->dev) {
-		dev_info(front->link->dev, "disconnected: the domain is to be suspended\n");
+		dev_info(front->store->dev, "disconnected: the domain is to be suspended\n");
 		cut_dead(front, "backend is gone, and the domain is to be suspended");
 		/* The toolstack waits, however many objects there are. */
 		close_dev(front, VHCA_CLOSE_WAIT, 0);

@@ -26,14 +26,14 @@ static bool version_in(char *list, unsigned int want)
 	return false;
 }
 
-int vhca_check_version(struct vhca_link *link)
+int vhca_check_version(struct vhca_store *store)
 {
 	char *list;
 	bool found;
 
-	list = link->ops->read(link, XENVHCA_NODE_VERSIONS);
+	list = store->ops->read(store, XENVHCA_NODE_VERSIONS);
 	if (IS_ERR(list)) {
-		dev_err(link->dev, "backend has no node " XENVHCA_NODE_VERSIONS
+		dev_err(store->dev, "backend has no node " XENVHCA_NODE_VERSIONS
 			"\n");
 		return PTR_ERR(list);
 	}
@@ -41,19 +41,19 @@ int vhca_check_version(struct vhca_link *link)
 	kfree(list);
 	if (found)
 		return 0;
-	dev_err(link->dev,
+	dev_err(store->dev,
 		"backend does not speak version " XENVHCA_PROTOCOL_VERSION
 		" of the protocol; update it or this module\n");
 	return -EPROTONOSUPPORT;
 }
 
-int vhca_read_terms(struct vhca_link *link, struct vhca_terms *t)
+int vhca_read_terms(struct vhca_store *store, struct vhca_terms *t)
 {
-	char *text = link->ops->read(link, XENVHCA_NODE_SETUP), *offer, *order;
+	char *text = store->ops->read(store, XENVHCA_NODE_SETUP), *offer, *order;
 	bool good;
 
 	if (IS_ERR(text)) {
-		dev_err(link->dev, "backend has no node " XENVHCA_NODE_SETUP
+		dev_err(store->dev, "backend has no node " XENVHCA_NODE_SETUP
 			"\n");
 		return PTR_ERR(text);
 	}
@@ -63,7 +63,7 @@ int vhca_read_terms(struct vhca_link *link, struct vhca_terms *t)
 	       !kstrtouint(offer, 10, &t->offer);
 	kfree(text);
 	if (!good) {
-		dev_err(link->dev, "backend's node " XENVHCA_NODE_SETUP
+		dev_err(store->dev, "backend's node " XENVHCA_NODE_SETUP
 			" is not two numbers\n");
 		return -EINVAL;
 	}
@@ -92,9 +92,9 @@ static bool net_read(char *word, struct vhca_net *net)
 	return true;
 }
 
-void vhca_read_nets(struct vhca_link *link, struct vhca_nets *nets)
+void vhca_read_nets(struct vhca_store *store, struct vhca_nets *nets)
 {
-	char *text = link->ops->read(link, XENVHCA_NODE_IP), *rest, *word;
+	char *text = store->ops->read(store, XENVHCA_NODE_IP), *rest, *word;
 
 	nets->nr = 0;
 	if (IS_ERR(text))
@@ -142,7 +142,7 @@ int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t)
 
 	if (!node)
 		return -ENOMEM;
-	err = dev->link->ops->write(dev->link, node, node_table(dev, t, node));
+	err = dev->store->ops->write(dev->store, node, node_table(dev, t, node));
 	kfree(node);
 	return err;
 }

@@ -10,21 +10,21 @@
 #include <linux/types.h>
 
 struct vhca_dev;
-struct vhca_link;
+struct vhca_store;
 struct vhca_nets;
 
-/* 0, -EPROTONOSUPPORT: the backend speaks no version of ours; or the link's. */
-int vhca_check_version(struct vhca_link *link);
+/* 0, -EPROTONOSUPPORT: the backend speaks no version of ours; or the store's. */
+int vhca_check_version(struct vhca_store *store);
 /* Terms of the backend for a connection. */
 struct vhca_terms {
 	unsigned int order;	/* of the ring: the largest of both sides */
 	u32 offer;		/* names the connection */
 };
 
-/* 0, -EINVAL: the node is malformed; or the link's. */
-int vhca_read_terms(struct vhca_link *link, struct vhca_terms *t);
+/* 0, -EINVAL: the node is malformed; or the store's. */
+int vhca_read_terms(struct vhca_store *store, struct vhca_terms *t);
 /* The guest's own addresses at this device, if any. */
-void vhca_read_nets(struct vhca_link *link, struct vhca_nets *nets);
+void vhca_read_nets(struct vhca_store *store, struct vhca_nets *nets);
 /* Writes all that a connection offers; the rings are there. 0 or -errno. */
 int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t);
 

@@ -20,7 +20,7 @@
 
 #include "compat.h"
 #include "limit.h"
-#include "link.h"
+#include "store.h"
 #include "ring/ring.h"
 #include "stats.h"
 
@@ -43,7 +43,7 @@ struct vhca_nets {
 struct vhca_dev {
 	struct ib_device ibdev;
 	struct vhca_front *front;
-	struct vhca_link *link;
+	struct vhca_store *store;
 	domid_t backend;
 	struct vhca_ring ring;
 	struct vhca_stats stats;
@@ -206,12 +206,12 @@ VHCA_TO(mw, ibmw)
 int vhca_device_init(void);
 void vhca_device_exit(void);
 /*
- * Parent of the RDMA devices of @link, since the bus may remove link->dev while they
+ * Parent of the RDMA devices of @store, since the bus may remove store->dev while they
  * end. ERR_PTR(), or for root_device_unregister().
  */
-struct device *vhca_device_parent(struct vhca_link *link);
-/* @link: outlives the device */
-struct vhca_dev *vhca_device_alloc(struct vhca_link *link);
+struct device *vhca_device_parent(struct vhca_store *store);
+/* @store: outlives the device */
+struct vhca_dev *vhca_device_alloc(struct vhca_store *store);
 /* GET_INFO, QUERY_*, ib_register_device. The ring is up. Sleeps. */
 int vhca_device_register(struct vhca_dev *dev);
 void vhca_device_unregister(struct vhca_dev *dev);	/* idempotent */

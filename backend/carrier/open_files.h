@@ -10,14 +10,14 @@
 #define BE_OPEN_FILES_H
 
 #include "core/devices.h"
-#include "core/link.h"
+#include "core/store.h"
 
 /* The root of the directories, which must stay there. Before anything is opened. */
 void be_files_at(const char *root);
 const char *be_files_root(void);
 
 be_devices_open_fn be_devices_files;
-be_link_open_fn be_link_page;
+be_store_open_fn be_store_page;
 
 /* inotify: what changes a device's directory. */
 #define BE_FILES_CHANGES \

@@ -10,9 +10,9 @@
 #define BE_OPEN_XENSTORE_H
 
 #include "core/devices.h"
-#include "core/link.h"
+#include "core/store.h"
 
 be_devices_open_fn be_devices_xenstore;
-be_link_open_fn be_link_xenstore;
+be_store_open_fn be_store_xenstore;
 
 #endif

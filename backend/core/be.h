@@ -6,7 +6,7 @@
  * (core/fault.c).
  *
  * One supervisor (main.c) forks one worker per device (worker.c). A worker runs
- * these threads: command (worker.c: command ring, link), kick (kick.c), receive
+ * these threads: command (worker.c: command ring, store), kick (kick.c), receive
  * (recv_poll.c: receives of Soft-RoCE), event (event.c: verbs fds to event ring) and job
  * threads (jobs.c: what takes long of commands or may wait).
  * The command thread holds be_dev.lock for writing while it changes tables or

@@ -41,7 +41,7 @@ static const struct be_number numbers[BE_NUMBERS] = {
 };
 
 /* Reads a number; tells everything that can be wrong with one. */
-static int conf_number(struct be_dev *dev, struct be_link *l,
+static int conf_number(struct be_dev *dev, struct be_store *l,
 		       const struct be_number *n, uint32_t *val)
 {
 	char text[BE_NUMBER_MAX];
@@ -63,7 +63,7 @@ static int conf_number(struct be_dev *dev, struct be_link *l,
 	return rc;
 }
 
-static int conf_limits(struct be_dev *dev, struct be_link *l)
+static int conf_limits(struct be_dev *dev, struct be_store *l)
 {
 	static const struct be_number port_row = {
 		XENVHCA_NODE_PORT, 1, XENVHCA_MOST_PORT, XENVHCA_DEF_PORT,
@@ -95,7 +95,7 @@ static int conf_limits(struct be_dev *dev, struct be_link *l)
 	return rc;
 }
 
-static int conf_hca(struct be_dev *dev, struct be_link *l)
+static int conf_hca(struct be_dev *dev, struct be_store *l)
 {
 	int rc = l->ops->read(l, BE_OWN, XENVHCA_NODE_HCA, dev->hca,
 			      sizeof(dev->hca));
@@ -109,7 +109,7 @@ static int conf_hca(struct be_dev *dev, struct be_link *l)
 }
 
 /* Text of a node that need not be there: 1 if it is, 0 or -errno. */
-static int conf_words(struct be_dev *dev, struct be_link *l, const char *node,
+static int conf_words(struct be_dev *dev, struct be_store *l, const char *node,
 		      char text[BE_WORDS_MAX])
 {
 	int rc = l->ops->read(l, BE_OWN, node, text, BE_WORDS_MAX);
@@ -122,7 +122,7 @@ static int conf_words(struct be_dev *dev, struct be_link *l, const char *node,
 	return rc;
 }
 
-static int conf_ip(struct be_dev *dev, struct be_link *l)
+static int conf_ip(struct be_dev *dev, struct be_store *l)
 {
 	char text[BE_WORDS_MAX];
 	int rc = conf_words(dev, l, XENVHCA_NODE_IP, text);
@@ -139,7 +139,7 @@ static int conf_ip(struct be_dev *dev, struct be_link *l)
 }
 
 /* A vhca with addresses of its own is in the default partition, unless told. */
-static int conf_pkeys(struct be_dev *dev, struct be_link *l)
+static int conf_pkeys(struct be_dev *dev, struct be_store *l)
 {
 	char text[BE_WORDS_MAX];
 	int rc = conf_words(dev, l, XENVHCA_NODE_PKEYS, text);
@@ -162,7 +162,7 @@ static int conf_pkeys(struct be_dev *dev, struct be_link *l)
 	return rc < 0 ? rc : 0;
 }
 
-static int conf_umad(struct be_dev *dev, struct be_link *l)
+static int conf_umad(struct be_dev *dev, struct be_store *l)
 {
 	char text[BE_WORDS_MAX];
 	int rc = conf_words(dev, l, XENVHCA_NODE_UMAD, text);
@@ -181,7 +181,7 @@ static int conf_umad(struct be_dev *dev, struct be_link *l)
 	return rc < 0 ? rc : 0;
 }
 
-static int conf_window(struct be_dev *dev, struct be_link *l)
+static int conf_window(struct be_dev *dev, struct be_store *l)
 {
 	char text[BE_WORDS_MAX];
 	int rc = conf_words(dev, l, XENVHCA_NODE_DOORBELL_STATIC, text);
@@ -194,7 +194,7 @@ static int conf_window(struct be_dev *dev, struct be_link *l)
 	return rc;
 }
 
-int be_conf_read(struct be_dev *dev, struct be_link *l)
+int be_conf_read(struct be_dev *dev, struct be_store *l)
 {
 	int rc = conf_hca(dev, l);
 
@@ -249,7 +249,7 @@ static int setup_take(const uint64_t v[S_MOST], int n, struct be_ring_params *p)
 	return 0;
 }
 
-int be_conf_frontend(struct be_dev *dev, struct be_link *l,
+int be_conf_frontend(struct be_dev *dev, struct be_store *l,
 		     struct be_ring_params *p)
 {
 	char text[BE_WORDS_MAX];
@@ -268,7 +268,7 @@ int be_conf_frontend(struct be_dev *dev, struct be_link *l,
 	return rc;
 }
 
-int be_conf_offer(struct be_link *l)
+int be_conf_offer(struct be_store *l)
 {
 	char text[BE_NUMBER_MAX];
 	int rc = l->ops->offer(l, XENVHCA_NODE_VERSIONS,

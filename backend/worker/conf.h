@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What a worker reads over its link (link.h): its configuration, written by the
+ * What a worker reads over its store (store.h): its configuration, written by the
  * toolstack, and the frontend's offer.
  */
 #ifndef BE_CONF_H
 #define BE_CONF_H
 
 #include "core/be.h"
-#include "core/link.h"
+#include "core/store.h"
 
 #define BE_MAX_RING_ORDER	XENVHCA_MAX_RING_ORDER
 
@@ -19,7 +19,7 @@
  * Fills dev->hca, port, quota and addr. On failure the reason, which names the
  * node, is in dev->fault_reason (be_fault). 0 or -errno.
  */
-int be_conf_read(struct be_dev *dev, struct be_link *l);
+int be_conf_read(struct be_dev *dev, struct be_store *l);
 
 /**
  * be_conf_frontend() - read what the frontend wrote before Initialised
@@ -28,10 +28,10 @@ int be_conf_read(struct be_dev *dev, struct be_link *l);
  * ranges and the version are checked, whether the references and ports exist is
  * for the hypervisor to say. On failure be_fault() names the node. 0 or -errno.
  */
-int be_conf_frontend(struct be_dev *dev, struct be_link *l,
+int be_conf_frontend(struct be_dev *dev, struct be_store *l,
 		     struct be_ring_params *p);
 
 /* Versions and limits for the frontend, with InitWait, which follows. 0 or -errno. */
-int be_conf_offer(struct be_link *l);
+int be_conf_offer(struct be_store *l);
 
 #endif

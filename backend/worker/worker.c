@@ -4,7 +4,7 @@
  *
  * The life of one connection: the backend column of the state diagram in
  * vhcaif.h, read from be_worker_main() down. The main thread of the process is
- * the command thread; it also watches the link and signals. Everything that the
+ * the command thread; it also watches the store and signals. Everything that the
  * frontend says, including its state, is only a hint about what it wants.
  *
  * A process has one connection: when that ends, in whatever way, the process
@@ -50,15 +50,15 @@ enum be_end {			/* why the connection ends */
 
 struct be_worker {
 	const struct be_options *opt;
-	be_link_open_fn *link_open;
+	be_store_open_fn *store_open;
 	be_transport_open_fn *transport_open;
 	struct be_dev dev;
 	struct be_cmdq cmdq;
 	struct be_stats_file stats;
-	struct be_link *link;
+	struct be_store *store;
 	enum be_phase phase;
 	enum xenbus_state front_state;	/* a hint */
-	int news;			/* of the link, not read yet: BE_NEWS_* */
+	int news;			/* of the store, not read yet: BE_NEWS_* */
 	bool removed;			/* our nodes are gone, or cut off */
 	bool domain_dead;
 	bool stop;			/* SIGTERM */
@@ -67,10 +67,10 @@ struct be_worker {
 	int sig_fd, lock_fd;
 };
 
-/* ---- the link ---- */
+/* ---- the store ---- */
 static int worker_enter(struct be_worker *w, enum xenbus_state to)
 {
-	int rc = w->link->ops->set_state(w->link, to);
+	int rc = w->store->ops->set_state(w->store, to);
 
 	if (rc == -ENOENT)
 		w->removed = true;
@@ -91,25 +91,25 @@ static void worker_state(struct be_worker *w, enum xenbus_state to)
 /* The reason stays for the operator until the next connection works. */
 static void worker_broken(struct be_worker *w)
 {
-	int rc = w->link->ops->write(w->link, XENVHCA_NODE_BROKEN,
+	int rc = w->store->ops->write(w->store, XENVHCA_NODE_BROKEN,
 				     w->dev.fault_reason);
 
 	if (rc && rc != -ENOENT)
 		be_log(&w->dev, BE_WARN, "cannot write %s/%s",
-		       w->link->name[BE_OWN], XENVHCA_NODE_BROKEN);
+		       w->store->name[BE_OWN], XENVHCA_NODE_BROKEN);
 }
 
 /* Another writer of our state is the toolstack: Closing asks, Closed cuts. */
 static void worker_own_state(struct be_worker *w)
 {
-	enum xenbus_state s = w->link->ops->state(w->link, BE_OWN);
+	enum xenbus_state s = w->store->ops->state(w->store, BE_OWN);
 
-	if (s == w->link->own)
+	if (s == w->store->own)
 		return;
 	if (s == XenbusStateUnknown || s == XenbusStateClosed)
 		w->removed = true;
 	else if (s == XenbusStateClosing)
-		w->link->own = s;
+		w->store->own = s;
 	/* Anything else is ignored: our next state overwrites it. */
 }
 
@@ -122,11 +122,11 @@ static void worker_states(struct be_worker *w)
 	if (news & BE_NEWS_OWN)
 		worker_own_state(w);
 	if (news & BE_NEWS_PEER)
-		w->front_state = w->link->ops->state(w->link, BE_PEER);
+		w->front_state = w->store->ops->state(w->store, BE_PEER);
 	/* A driver domain hears of no end but by nodes that are gone. */
 	if (news & BE_NEWS_END ||
 	    (news & BE_NEWS_PEER && w->front_state == XenbusStateUnknown))
-		w->domain_dead = !w->link->ops->alive(w->link);
+		w->domain_dead = !w->store->ops->alive(w->store);
 	if (was != w->front_state)
 		be_log(&w->dev, BE_DEBUG, "frontend %s",
 		       host_state_name(w->front_state));
@@ -134,23 +134,23 @@ static void worker_states(struct be_worker *w)
 
 static void worker_news(struct be_worker *w)
 {
-	int r = w->link->ops->changed(w->link);
+	int r = w->store->ops->changed(w->store);
 
 	if (r >= 0)
 		w->news |= r;
 	else
-		be_fault(&w->dev, "the link: %s", strerror(-r));
+		be_fault(&w->dev, "the store: %s", strerror(-r));
 }
 
 static int worker_watch(struct be_worker *w)
 {
-	int rc = w->link->ops->watch(w->link);
+	int rc = w->store->ops->watch(w->store);
 
 	if (rc >= 0) {
 		w->news = rc;
 		return 0;
 	}
-	be_fault(&w->dev, "cannot watch the link: %s", strerror(-rc));
+	be_fault(&w->dev, "cannot watch the store: %s", strerror(-rc));
 	return rc;
 }
 
@@ -162,7 +162,7 @@ static void worker_signals(struct be_worker *w)
 	while (read(w->sig_fd, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_signo == SIGUSR1) {
 			be_stats_write(&w->stats, &w->dev,
-				       host_state_name(w->link->own), true);
+				       host_state_name(w->store->own), true);
 		} else if (!w->stop) {
 			be_log(&w->dev, BE_INFO, "asked to stop");
 			w->stop = true;
@@ -180,7 +180,7 @@ static void worker_tick(struct be_worker *w)
 		return;
 	w->tick_ns = now + BE_TICK_NS;
 	be_dev_tick(&w->dev);
-	be_stats_write(&w->stats, &w->dev, host_state_name(w->link->own), false);
+	be_stats_write(&w->stats, &w->dev, host_state_name(w->store->own), false);
 }
 
 /* How long to sleep, in ms: until the next worker_tick() at most. */
@@ -195,13 +195,13 @@ static int worker_timeout(const struct be_worker *w, int timeout_ms)
 }
 
 /* The files to poll; those of the transport once there are rings. */
-enum { POLL_LINK, POLL_SIGNAL, POLL_WAKE, POLL_CMD, POLL_AGENT, POLLS };
+enum { POLL_STORE, POLL_SIGNAL, POLL_WAKE, POLL_CMD, POLL_AGENT, POLLS };
 
 static void worker_files(const struct be_worker *w, struct pollfd *p)
 {
 	struct be_transport *t = w->phase == BE_SERVE ? w->dev.t : NULL;
 	const int fd[POLLS] = {
-		[POLL_LINK] = w->link->ops->fd(w->link),
+		[POLL_STORE] = w->store->ops->fd(w->store),
 		[POLL_SIGNAL] = w->sig_fd,
 		[POLL_WAKE] = w->dev.wake_fd,
 		[POLL_CMD] = t ? t->ops->cmd_fd(t) : -1,
@@ -235,7 +235,7 @@ static bool worker_poll(struct be_worker *w, int timeout_ms)
 	}
 	if (p[POLL_WAKE].revents)
 		be_wake_clear(w->dev.wake_fd);
-	if (p[POLL_LINK].revents)
+	if (p[POLL_STORE].revents)
 		worker_news(w);
 	if (p[POLL_SIGNAL].revents)
 		worker_signals(w);
@@ -261,7 +261,7 @@ static enum be_end worker_end(const struct be_worker *w)
 	if (w->stop && (!serving || vl_coarse_ns() >= w->stop_ns))
 		return BE_END_STOP;
 	if (!serving)
-		return w->link->own == XenbusStateClosing ? BE_END_STOP : BE_GO_ON;
+		return w->store->own == XenbusStateClosing ? BE_END_STOP : BE_GO_ON;
 	switch (w->front_state) {
 	case XenbusStateInitialised:
 	case XenbusStateConnected:
@@ -286,14 +286,14 @@ static void worker_offer(struct be_worker *w)
 	    w->front_state != XenbusStateClosed)
 		return;
 	worker_state(w, XenbusStateInitialising);
-	rc = be_conf_offer(w->link);
+	rc = be_conf_offer(w->store);
 	if (!rc)
 		rc = worker_enter(w, XenbusStateInitWait);
 	if (!rc)
 		w->phase = BE_WAIT_RINGS;
 	else if (!w->removed)
 		be_fault(&w->dev, "cannot write to %s: %s",
-			 w->link->name[BE_OWN], strerror(-rc));
+			 w->store->name[BE_OWN], strerror(-rc));
 }
 
 /* InitWait -> Connected: the rings are mapped before the frontend may send. */
@@ -305,7 +305,7 @@ static void worker_connect(struct be_worker *w)
 
 	if (w->front_state != XenbusStateInitialised)
 		return;
-	if (be_conf_frontend(dev, w->link, &p))
+	if (be_conf_frontend(dev, w->store, &p))
 		return;
 	/* The event thread runs already, see worker_open(). */
 	pthread_mutex_lock(&dev->evt_lock);
@@ -326,7 +326,7 @@ static void worker_connect(struct be_worker *w)
 	}
 	w->phase = BE_SERVE;
 	worker_state(w, XenbusStateConnected);
-	w->link->ops->write(w->link, XENVHCA_NODE_BROKEN, NULL);
+	w->store->ops->write(w->store, XENVHCA_NODE_BROKEN, NULL);
 	be_log(dev, BE_INFO, "connected, HCA %s port %u", dev->hca, dev->port);
 }
 
@@ -344,7 +344,7 @@ static enum be_end worker_loop(struct be_worker *w)
 		if (end != BE_GO_ON)
 			return end;
 		/* Tells the frontend, which then closes in order. */
-		if (w->stop && w->link->own == XenbusStateConnected)
+		if (w->stop && w->store->own == XenbusStateConnected)
 			worker_state(w, XenbusStateClosing);
 		timeout = -1;
 		if (w->phase == BE_WAIT_FRONT)
@@ -369,7 +369,7 @@ static void worker_paths(const struct be_worker *w)
 		       strerror(-rc));
 }
 
-/* From here on no socket is needed: the link is open, the HCA was found. */
+/* From here on no socket is needed: the store is open, the HCA was found. */
 static void worker_confine(const struct be_worker *w)
 {
 	int rc = be_confine();
@@ -434,14 +434,14 @@ static int worker_process(struct be_worker *w)
  */
 static bool worker_open(struct be_worker *w)
 {
-	int rc = w->link->ops->find(w->link);
+	int rc = w->store->ops->find(w->store);
 
 	if (!rc)
-		rc = be_conf_read(&w->dev, w->link);
+		rc = be_conf_read(&w->dev, w->store);
 	if (rc)
 		return false;
 	w->dev.t = w->transport_open(&w->dev, w->opt->helper_fd,
-				     !w->link->no_agent, &rc);
+				     !w->store->no_agent, &rc);
 	if (!w->dev.t) {
 		be_fault(&w->dev, "no transport: %s", strerror(-rc));
 		return false;
@@ -460,8 +460,8 @@ static bool worker_open(struct be_worker *w)
 	if (worker_watch(w))
 		return false;
 	/* An earlier worker ended in the middle: the frontend must know. */
-	if (w->link->own != XenbusStateInitialising &&
-	    w->link->own != XenbusStateClosed)
+	if (w->store->own != XenbusStateInitialising &&
+	    w->store->own != XenbusStateClosed)
 		worker_state(w, XenbusStateClosed);
 	return true;
 }
@@ -505,15 +505,15 @@ static void worker_close(struct be_worker *w, enum be_end end)
 }
 
 /*
- * A device that cannot be opened: the link reports the reason, and Closed,
+ * A device that cannot be opened: the store reports the reason, and Closed,
  * but only once, as this is tried again and again.
  */
 static void worker_refuse(struct be_worker *w)
 {
 	worker_release(w);
 	worker_broken(w);
-	if (w->link->own != XenbusStateUnknown &&
-	    w->link->own != XenbusStateClosed)
+	if (w->store->own != XenbusStateUnknown &&
+	    w->store->own != XenbusStateClosed)
 		worker_state(w, XenbusStateClosed);
 }
 
@@ -525,8 +525,8 @@ static int worker_run(struct be_worker *w)
 	rc = worker_process(w);
 	if (rc)
 		return rc;
-	w->link = w->link_open(&w->dev, w->opt->domid, w->opt->devid);
-	if (!w->link)
+	w->store = w->store_open(&w->dev, w->opt->domid, w->opt->devid);
+	if (!w->store)
 		return BE_EXIT_SYSTEM;
 	if (!worker_open(w)) {
 		worker_refuse(w);
@@ -540,7 +540,7 @@ static int worker_run(struct be_worker *w)
 	return end == BE_END_FAULT ? BE_EXIT_FAULT : BE_EXIT_OK;
 }
 
-int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open,
+int be_worker_main(const struct be_options *opt, be_store_open_fn *store_open,
 		   be_transport_open_fn *transport_open)
 {
 	struct be_worker *w = calloc(1, sizeof(*w));
@@ -549,7 +549,7 @@ int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open,
 	if (!w)
 		return BE_EXIT_SYSTEM;
 	w->opt = opt;
-	w->link_open = link_open;
+	w->store_open = store_open;
 	w->transport_open = transport_open;
 	w->sig_fd = -1;
 	w->lock_fd = -1;
@@ -558,8 +558,8 @@ int be_worker_main(const struct be_options *opt, be_link_open_fn *link_open,
 	if (w->lock_fd >= 0)
 		be_run_leave(w->lock_fd, w->dev.unsettled ? w->dev.quota.uars : 0,
 			     &w->dev.quota.fail, &w->dev.log_bucket);
-	if (w->link)
-		w->link->ops->close(w->link);
+	if (w->store)
+		w->store->ops->close(w->store);
 	be_dev_fini(&w->dev);
 	if (w->sig_fd >= 0)
 		close(w->sig_fd);

@@ -14,7 +14,7 @@
 #define HOST_RUN_DEVICES	"/run/xen-vhca-devices"
 #define HOST_RUN_DOORBELLD	"/run/xen-vhca-doorbelld"
 /* Lock of the vhcactl of this domain that writes to xenstore. */
-#define HOST_RUN_TURN		"/run/xen-vhcactl.lock"
+#define HOST_RUN_LOCK		"/run/xen-vhcactl.lock"
 
 /* Pages that one mapping of gntdev may have. */
 #define HOST_GNTDEV_LIMIT	"/sys/module/xen_gntdev/parameters/limit"

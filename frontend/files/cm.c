@@ -230,10 +230,10 @@ void vhca_cm_add(struct vhca_dev *dev)
 	if (!rc)
 		vhca_cm_dev_add(dev);
 	if (rc == -EEXIST)
-		dev_warn(dev->link->dev,
+		dev_warn(dev->store->dev,
 			 "no /dev/infiniband/" CM_NAME " of the vhca: this guest's module rdma_ucm has that name; blacklist it or rmmod it, then reload xen-vhcafront\n");
 	else if (rc)
-		dev_warn(dev->link->dev,
+		dev_warn(dev->store->dev,
 			 "no /dev/infiniband/" CM_NAME ": %d\n", rc);
 }
 

@@ -74,7 +74,7 @@ static struct list_head *part_place(struct vhca_cm *cm,
 	list_for_each_entry(part, &cm->parts, list) {
 		if (part->index == dev->ibdev.index)
 			return NULL;
-		if (part->number > dev->link->number)
+		if (part->number > dev->store->number)
 			return &part->list;
 	}
 	return &cm->parts;
@@ -91,7 +91,7 @@ static void part_new(struct vhca_cm *cm, struct vhca_dev *dev,
 	vhca_file_init(&part->f, &cm_ops, &cm->wait);
 	part->cm = cm;
 	kref_get(&cm->ref);
-	part->number = dev->link->number;
+	part->number = dev->store->number;
 	part->index = dev->ibdev.index;
 	part->nets = dev->nets;
 	vhca_file_join(&part->f, dev);
@@ -149,7 +149,7 @@ void vhca_cm_dev_add(struct vhca_dev *dev)
 
 	mutex_lock(&devs_lock);
 	list_for_each_entry(other, &devs, cm_list)
-		if (other->link->number > dev->link->number)
+		if (other->store->number > dev->store->number)
 			break;
 	list_add_tail(&dev->cm_list, &other->cm_list);
 	list_for_each_entry(cm, &files, all)

@@ -220,7 +220,7 @@ static struct vhca_umad_port *port_new(struct vhca_dev *dev)
 
 	if (!port)
 		return NULL;
-	port->id = port_number(dev->link->number);
+	port->id = port_number(dev->store->number);
 	if (port->id < 0) {
 		kfree(port);
 		return NULL;
@@ -228,7 +228,7 @@ static struct vhca_umad_port *port_new(struct vhca_dev *dev)
 	port->vdev = dev;
 	device_initialize(&port->dev);
 	port->dev.class = &umad_class;
-	port->dev.parent = dev->link->parent;
+	port->dev.parent = dev->store->parent;
 	port->dev.devt = UMAD_NUMBER + port->id;
 	port->dev.release = port_free;
 	cdev_init(&port->cdev, &umad_fops);
@@ -276,10 +276,10 @@ void vhca_umad_add(struct vhca_dev *dev)
 			umad_put();
 	}
 	if (rc == -EBUSY)
-		dev_warn(dev->link->dev,
+		dev_warn(dev->store->dev,
 			 "no /dev/infiniband/umad of the vhca: this guest's module ib_umad has that name; blacklist it or rmmod it, then reload xen-vhcafront\n");
 	else if (rc)
-		dev_warn(dev->link->dev, "no /dev/infiniband/umad: %d\n", rc);
+		dev_warn(dev->store->dev, "no /dev/infiniband/umad: %d\n", rc);
 }
 
 void vhca_umad_remove(struct vhca_dev *dev)

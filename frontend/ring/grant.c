@@ -235,7 +235,7 @@ static void zombie_blame(struct vhca_dev *dev, u32 nr)
 {
 	if (!nr)
 		return;
-	dev_warn_ratelimited(dev->link->dev,
+	dev_warn_ratelimited(dev->store->dev,
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, (u64)atomic64_read(&zombies_mapped));
 	if (!vhca_ring_up(&dev->ring) ||
@@ -261,7 +261,7 @@ static int grant_reserve(struct vhca_dev *dev, u32 nr)
 	if (atomic64_read(&granted) <= grant_max())
 		return 0;
 	atomic64_sub(nr, &granted);
-	dev_err_ratelimited(dev->link->dev,
+	dev_err_ratelimited(dev->store->dev,
 		"no grant references for %u pages of 4 KiB (%u frames, backends keep %llu pages): raise max_grant_frames in the configuration of this domain\n",
 		nr, gnttab_max_grant_frames(),
 		(u64)atomic64_read(&zombies_mapped));
@@ -275,7 +275,7 @@ static int grant_page(struct vhca_dev *dev, struct page *page,
 					      xen_page_to_gfn(page), readonly);
 
 	if (err < 0) {
-		dev_err_ratelimited(dev->link->dev,
+		dev_err_ratelimited(dev->store->dev,
 			"out of grant references: raise max_grant_frames in the configuration of this domain\n");
 		return -ENOMEM;
 	}

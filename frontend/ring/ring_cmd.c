@@ -109,7 +109,7 @@ void vhca_break(struct vhca_dev *dev, const char *reason)
 
 	if (cmpxchg(&ring->reason, NULL, reason))
 		return;
-	dev_err(dev->link->dev, "giving the device up: %s\n", reason);
+	dev_err(dev->store->dev, "giving the device up: %s\n", reason);
 	vhca_ring_fail(dev);
 	ring->ops->broken(dev);
 }
@@ -460,7 +460,7 @@ static int ring_wait(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
 		      unsigned long begin, bool sent)
 {
-	dev_err_ratelimited(dev->link->dev,
+	dev_err_ratelimited(dev->store->dev,
 		"no answer to command %#x in %u s; check the backend\n",
 		op, jiffies_to_msecs(jiffies - begin) / 1000);
 	if (flags & VHCA_CMD_RESERVED)

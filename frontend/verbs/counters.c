@@ -82,7 +82,7 @@ static int vhca_query_counter_names(struct vhca_dev *dev, u32 group)
 			total = rsp.total;
 		if (!vhca_check_counter_names(&rsp, g->nr, total) ||
 		    !names_take(g, &rsp)) {
-			dev_err(dev->link->dev,
+			dev_err(dev->store->dev,
 				"backend sent malformed names of counters\n");
 			return -EPROTO;
 		}

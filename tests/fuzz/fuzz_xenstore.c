@@ -37,14 +37,14 @@ void *xs_read(struct xs_handle *h, xs_transaction_t t, const char *path,
 	return value;
 }
 
-static int next_value(struct be_link *l, enum be_side side, const char *node,
+static int next_value(struct be_store *l, enum be_side side, const char *node,
 		      char *value, size_t size)
 {
 	return xn_read_str(NULL, XBT_NULL, l->name[side], node, value, size);
 }
 
-static const struct be_link_ops ops = { .read = next_value };
-static struct be_link fed = { .ops = &ops, .name = { "b", "f" } };
+static const struct be_store_ops ops = { .read = next_value };
+static struct be_store fed = { .ops = &ops, .name = { "b", "f" } };
 
 static void configuration(void)
 {

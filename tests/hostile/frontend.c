@@ -90,7 +90,7 @@ static void put_setup(enum word wrong, const char *value)
 		[W_KICK_REF] = f.ref[RING_PAGES + 1],
 	};
 	const char *offer = strchr(store_get(f.back, XENVHCA_NODE_SETUP), ' ');
-	char text[XENVHCA_LINK_SETUP] = "", word[PATH];
+	char text[XENVHCA_STORE_SETUP] = "", word[PATH];
 	size_t len = 0;
 	unsigned int i;
 

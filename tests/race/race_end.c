@@ -55,11 +55,11 @@ int vhca_cmd_dealloc_ownerless(struct vhca_dev *dev, u16 op, u32 handle)
 }
 
 /* ---- of device.c, and of ib_core ---- */
-struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
+struct vhca_dev *vhca_device_alloc(struct vhca_store *store)
 {
 	struct vhca_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 
-	dev->link = link;
+	dev->store = store;
 	spin_lock_init(&dev->evt_lock);
 	INIT_LIST_HEAD(&dev->files);
 	return dev;
@@ -107,9 +107,9 @@ void vhca_device_free(struct vhca_dev *dev)
 }
 
 /* ---- the rest of the module ---- */
-int vhca_check_version(struct vhca_link *link) { return 0; }
-int vhca_read_terms(struct vhca_link *link, struct vhca_terms *t) { t->order = 0; return 0; }
-void vhca_read_nets(struct vhca_link *link, struct vhca_nets *nets) { }
+int vhca_check_version(struct vhca_store *store) { return 0; }
+int vhca_read_terms(struct vhca_store *store, struct vhca_terms *t) { t->order = 0; return 0; }
+void vhca_read_nets(struct vhca_store *store, struct vhca_nets *nets) { }
 void vhca_stats_add(struct vhca_dev *dev) { }
 void vhca_stats_del(struct vhca_dev *dev) { }
 struct vhca_window *vhca_window_new(void) { return NULL; }
@@ -117,7 +117,7 @@ void vhca_window_clear(struct vhca_window *w) { }
 void vhca_window_free(struct vhca_window *w) { }
 u64 vhca_grant_zombies(void) { return 0; }
 bool vhca_grant_overdrawn(void) { return false; }
-struct device *vhca_device_parent(struct vhca_link *link) { return NULL; }
+struct device *vhca_device_parent(struct vhca_store *store) { return NULL; }
 void vhca_mem_put(struct vhca_mem *mem) { }
 
 int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t)
@@ -126,16 +126,16 @@ int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t)
 	return 0;
 }
 
-/* ---- the link: the test is the toolstack ---- */
+/* ---- the store: the test is the toolstack ---- */
 static sem_t gone;
 
-static enum xenbus_state link_theirs(struct vhca_link *l) { return READ_ONCE(theirs); }
-static enum xenbus_state link_mine(struct vhca_link *l) { return READ_ONCE(mine); }
-static void link_broken(struct vhca_link *l, const char *reason) { }
-static bool link_found(struct vhca_link *l) { return true; }
-static void link_free(struct vhca_link *l) { sem_post(&gone); }
+static enum xenbus_state store_theirs(struct vhca_store *l) { return READ_ONCE(theirs); }
+static enum xenbus_state store_mine(struct vhca_store *l) { return READ_ONCE(mine); }
+static void store_broken(struct vhca_store *l, const char *reason) { }
+static bool store_found(struct vhca_store *l) { return true; }
+static void store_free(struct vhca_store *l) { sem_post(&gone); }
 
-static int link_enter(struct vhca_link *l, enum xenbus_state state)
+static int store_enter(struct vhca_store *l, enum xenbus_state state)
 {
 	WRITE_ONCE(mine, state);
 	if (state == XenbusStateClosing)	/* the backend has nothing to do for it */
@@ -143,10 +143,10 @@ static int link_enter(struct vhca_link *l, enum xenbus_state state)
 	return 0;
 }
 
-static struct vhca_link xen = {
-	.ops = &(const struct vhca_link_ops){
-		.theirs = link_theirs, .mine = link_mine, .enter = link_enter,
-		.broken = link_broken, .found = link_found, .free = link_free,
+static struct vhca_store xen = {
+	.ops = &(const struct vhca_store_ops){
+		.theirs = store_theirs, .mine = store_mine, .enter = store_enter,
+		.broken = store_broken, .found = store_found, .free = store_free,
 	},
 };
 

@@ -70,7 +70,7 @@ noticed "headers in a circle" backend/core/quota.h '#include "be.h"' backend/cor
 noticed "a header of another room" backend/supervise/supervisor.c \
 	'#include "verbs/object.h"'
 noticed "a worker that chooses xenstore" backend/worker/worker.c \
-	'struct be_link *f(void) { return be_link_xenstore(0, 5, 0); }'
+	'struct be_store *f(void) { return be_store_xenstore(0, 5, 0); }'
 noticed "a supervisor that includes xenstore" backend/supervise/supervisor.c \
 	'#include "xenstore/scan.h"'
 noticed "a scenario that sleeps" tests/qemu/scenarios/40-exit.sh 'true; sleep 3'

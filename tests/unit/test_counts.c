@@ -4,7 +4,7 @@
  *
  * What commands cost a whole worker: sleeps and notifications of its command thread while
  * it spins, and the hypercalls for grants; and what ends its sleep beside commands.
- * Everything of the worker runs but libxenevtchn, the link to xenstore and the dialogue
+ * Everything of the worker runs but libxenevtchn, the store to xenstore and the dialogue
  * with the agent; below is the fake kernel. docs/results/performance.md has the numbers.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "carrier/open_xen.h"
-#include "tests/fake/fake_link.h"
+#include "tests/fake/fake_store.h"
 #include "tests/fake/fake_xen.h"
 #include "core/ib_core.h"
 #include "tests/wire/wire.h"
@@ -93,7 +93,7 @@ static void *worker(void *arg)
 {
 	(void)arg;
 	fake_calls_here();
-	return (void *)(intptr_t)be_worker_main(&opt, fake_link_open,
+	return (void *)(intptr_t)be_worker_main(&opt, fake_store_open,
 						be_xen_open);
 }
 
@@ -168,12 +168,12 @@ static void begin(struct ctx *c)
 	SHARED_RING_INIT((struct xenvhca_sring *)fake_xen_page(RINGS));
 	FRONT_RING_INIT(&front, (struct xenvhca_sring *)fake_xen_page(RINGS),
 			(size_t)XENVHCA_PAGE_SIZE << FAKE_LINK_ORDER);
-	fake_link_begin(RINGS);
+	fake_store_begin(RINGS);
 	polls = false;
 	opt.helper_fd = fake_xen_helper();
 	assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
 	running = true;
-	while (!fake_link_connected())
+	while (!fake_store_connected())
 		sched_yield();
 	memset(c, 0, sizeof(*c));
 	c->mlx5 = fake_hca.driver_id != 14;
@@ -195,7 +195,7 @@ static int worker_end(void **state)
 	fake_xen_time_stands(false);
 	if (!running)
 		return 0;
-	fake_link_end();
+	fake_store_end();
 	pthread_join(thread, &rc);
 	running = false;
 	fake_be_rxe();
@@ -405,14 +405,14 @@ static void who_waits_hears_of_its_guests_end(void **state)
 	void *rc = NULL;
 
 	(void)state;
-	fake_link_begin(RINGS);
-	fake_link_waits();
+	fake_store_begin(RINGS);
+	fake_store_waits();
 	opt.helper_fd = fake_xen_helper();
 	assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
 	running = true;
-	while (!fake_link_offered())
+	while (!fake_store_offered())
 		sched_yield();
-	fake_link_gone();
+	fake_store_gone();
 	alarm(HANGS_S);
 	pthread_join(thread, &rc);
 	alarm(0);
@@ -432,7 +432,7 @@ static int setup(void **state)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);	/* as in each thread of a worker */
 	be_log_level = BE_ERR;
 	snprintf(opt.run_dir, sizeof(opt.run_dir), "/tmp/vhca-counts-XXXXXX");
-	if (!mkdtemp(opt.run_dir) || fake_link_install() || fake_xen_install())
+	if (!mkdtemp(opt.run_dir) || fake_store_install() || fake_xen_install())
 		return -1;
 	return fake_install();
 }
@@ -444,7 +444,7 @@ static int teardown(void **state)
 	(void)state;
 	fake_remove();
 	fake_xen_remove();
-	fake_link_remove();
+	fake_store_remove();
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", opt.run_dir);
 	return system(cmd);
 }

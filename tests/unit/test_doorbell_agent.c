@@ -18,7 +18,7 @@
 #include <xen/io/vhcaif.h>
 #include "tests/fake/fake_agent.h"
 #include "tests/fake/fake_xs.h"
-#include "tools/doorbelld/turn.h"
+#include "tools/doorbelld/request.h"
 
 static void map_and_unmap_are_answered(void **state)
 {

@@ -17,7 +17,7 @@
 #include "clock.h"
 #include "tests/fake/fake_agent.h"
 #include "tests/fake/fake_xs.h"
-#include "tools/doorbelld/turn.h"
+#include "tools/doorbelld/request.h"
 
 #define NOT_UNDERSTOOD	"0 refused request not understood"
 

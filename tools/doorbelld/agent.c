@@ -15,7 +15,7 @@
 #include "clock.h"
 #include "line.h"
 #include "number.h"
-#include "turn.h"
+#include "request.h"
 #include <xen/io/vhcaif.h>
 
 #define LOG_RATE	10		/* refusals of a device that are logged */
@@ -339,7 +339,7 @@ void dba_agent_work(struct dba_agent *a)
 	look(a);
 	for (d = a->devs; d; d = d->next)
 		dba_serve(a, d);
-	dba_turns_end(a);
+	dba_requests_end(a);
 }
 
 /* path: the node that changed, below or at that of a device. */

@@ -32,7 +32,7 @@ struct dba_entry {
 	const char *request;		/* behind number and slot */
 	const char *answer;		/* NULL: none yet */
 	char own[DBA_ANSWER];		/* the one of this pass */
-	/* The work of this pass (turn.c). */
+	/* The work of this pass (request.c). */
 	bool begun;			/* it is answered when its result is on file */
 	bool map;
 	bool noted;			/* to be done, if it is still there: */

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Batches in xenstore (turn.h). The backend writes the list of requests, the agent the
+ * Batches in xenstore (request.h). The backend writes the list of requests, the agent the
  * list of answers, and numbers match them, so reading needs no transaction. The node of
  * answers is their only record: if a backend changes it, its own requests are executed
  * twice, which has no effect.
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "turn.h"
+#include "request.h"
 
 static void later(struct dba_agent *a, struct dba_dev *d)
 {

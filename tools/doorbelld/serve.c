@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Chooses the requests of a device in a pass (turn.h), so that each guest has its rate,
+ * Chooses the requests of a device in a pass (request.h), so that each guest has its rate,
  * and none waits long for another one.
  */
-#include "turn.h"
+#include "request.h"
 
 #define TURN	16		/* requests of a device at most, then others */
 #define PASS	64u		/* requests of a pass, shared by those who have lists */
@@ -96,6 +96,6 @@ void dba_serve(struct dba_agent *a, struct dba_dev *d)
 			d->asked = true;
 			return;
 		}
-		dba_turn_entry(a, b, &b->e[i]);
+		dba_request_entry(a, b, &b->e[i]);
 	}
 }

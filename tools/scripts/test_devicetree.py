@@ -219,7 +219,7 @@ class DeviceTree(unittest.TestCase):
         self.assertNotIn("multiboot,device-tree", rest)
         page = self.source("out.vhca.dtb")
         with open(HEADER, encoding="ascii") as f:
-            facts = dict(re.findall(r'#define XENVHCA_LINK_(\w+) +"?([\w,-]+)', f.read()))
+            facts = dict(re.findall(r'#define XENVHCA_STORE_(\w+) +"?([\w,-]+)', f.read()))
         self.assertIn(f'compatible = "{facts["COMPATIBLE"]}"', page)
         self.assertIn(f'{facts["DOMID"]} = <0x03>', page)
         self.assertIn(f'{facts["REF"]} = <0x0{facts["FIRST_REF"]}>', page)

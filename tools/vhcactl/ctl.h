@@ -40,7 +40,7 @@ struct ctl {
 	int delay, count;	/* top: seconds; rounds, 0: until stopped */
 	const char *run_dir;	/* folder of xen-vhcad's statistics */
 	const char *agent_dir;	/* the same of xen-vhca-doorbelld */
-	const char *turn;	/* lock file of commands that write; or NULL */
+	const char *lock;	/* lock file of commands that write; or NULL */
 	const char *root;	/* before /sys and /proc; "" but in tests */
 	/* Output of xl info; 0 or -errno. NULL in tests without one. */
 	int (*xl_info)(char *buf, size_t size);
@@ -71,7 +71,7 @@ void ctl_json_text(struct json_object *o, const char *key, const char *val);
 /* An object with the three numbers of a device. */
 struct json_object *ctl_json_dev(const struct ctl_dev *d);
 
-/* ---- turn.c ---- */
+/* ---- lock.c ---- */
 /* xn_transact(), while no other vhcactl of this domain is in one. */
 int ctl_transact(struct ctl *c,
 		 int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),

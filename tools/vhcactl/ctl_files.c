@@ -48,7 +48,7 @@ static int write_nodes(const char *dir, const char *name,
 		if (conf->text[i][0])
 			rc = host_tree_write(dir, ctl_texts[i].name, conf->text[i]);
 	if (!rc)
-		rc = write_number(dir, HOST_TREE_NODE_REF, XENVHCA_LINK_FIRST_REF);
+		rc = write_number(dir, HOST_TREE_NODE_REF, XENVHCA_STORE_FIRST_REF);
 	if (!rc)
 		rc = write_number(dir, HOST_TREE_NODE_STATE, XenbusStateInitialising);
 	return rc ? rc : write_number(dir, HOST_TREE_NODE_ONLINE, 1);

@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 {
 	struct ctl c = { .wait = -1, .run_dir = HOST_RUN_VHCAD,
 			 .agent_dir = HOST_RUN_DOORBELLD, .root = "",
-			 .devices = HOST_RUN_DEVICES, .turn = HOST_RUN_TURN,
+			 .devices = HOST_RUN_DEVICES, .lock = HOST_RUN_LOCK,
 			 .arm = host_is_arm(), .xl_info = ctl_xl_info };
 	const struct command *cmd;
 	int rc;

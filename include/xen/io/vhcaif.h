@@ -1605,7 +1605,7 @@ struct xenvhca_kick_page {
  * Where domains have no xenstore (Xen without dom0, before 4.22), one page of
  * the guest for each device replaces the nodes of both ends. The guest grants it
  * to the backend domain, read-write, at a configured reference:
- * XENVHCA_LINK_FIRST_REF .. XENVHCA_LINK_LAST_REF, which kernels do not
+ * XENVHCA_STORE_FIRST_REF .. XENVHCA_STORE_LAST_REF, which kernels do not
  * allocate. The toolstack's nodes are files of the backend domain, so the page
  * has the frontend's nodes and the negotiation only.
  *
@@ -1620,11 +1620,11 @@ struct xenvhca_kick_page {
  * The frontend writes the front half, the backend the back half. Each end copies
  * every number and text of the other half once, and checks the copy.
  *
- * magic - XENVHCA_LINK_MAGIC, written last, after the rest of the front half and
+ * magic - XENVHCA_STORE_MAGIC, written last, after the rest of the front half and
  *   before the page is granted. With another value the frontend withdraws the
  *   page: the backend unmaps it, then closes its end of the event channel, after
  *   which the frontend ends the grant.
- * layout - XENVHCA_LINK_LAYOUT, of this page. A backend that does not know the
+ * layout - XENVHCA_STORE_LAYOUT, of this page. A backend that does not know the
  *   layout ignores the page.
  * port - an event channel that the frontend allocated for the backend. Each end
  *   notifies the other one after it wrote its state. The backend binds the
@@ -1644,27 +1644,27 @@ struct xenvhca_kick_page {
  * |      back_setup                 | octets 2084 .. 2115             |
  * +----------------+----------------+----------------+----------------+
  */
-#define XENVHCA_LINK_COMPATIBLE         "xen-vhca,page"
-#define XENVHCA_LINK_DOMID              "backend-domid"
-#define XENVHCA_LINK_REF                "grant-ref"
-#define XENVHCA_LINK_MAGIC              0x61636876      /* "vhca" */
-#define XENVHCA_LINK_LAYOUT             1
-#define XENVHCA_LINK_FIRST_REF          2       /* 0, 1: console, xenstore */
-#define XENVHCA_LINK_LAST_REF           7
-#define XENVHCA_LINK_TEXT               32
-#define XENVHCA_LINK_SETUP              256     /* of the front half */
+#define XENVHCA_STORE_COMPATIBLE         "xen-vhca,page"
+#define XENVHCA_STORE_DOMID              "backend-domid"
+#define XENVHCA_STORE_REF                "grant-ref"
+#define XENVHCA_STORE_MAGIC              0x61636876      /* "vhca" */
+#define XENVHCA_STORE_LAYOUT             1
+#define XENVHCA_STORE_FIRST_REF          2       /* 0, 1: console, xenstore */
+#define XENVHCA_STORE_LAST_REF           7
+#define XENVHCA_STORE_TEXT               32
+#define XENVHCA_STORE_SETUP              256     /* of the front half */
 
-struct xenvhca_link_page {
+struct xenvhca_store_page {
     uint32_t front_magic;           /*   0 */
     uint32_t front_layout;          /*   4 */
     uint32_t front_port;            /*   8 */
     uint32_t front_state;           /*  12 */
     uint8_t front_pad0[48];         /*  16 */
-    uint8_t front_setup[XENVHCA_LINK_SETUP]; /*  64 */
+    uint8_t front_setup[XENVHCA_STORE_SETUP]; /*  64 */
     uint8_t front_pad1[1728];       /* 320 */
     uint32_t back_state;            /* 2048 */
-    uint8_t back_versions[XENVHCA_LINK_TEXT]; /* 2052 */
-    uint8_t back_setup[XENVHCA_LINK_TEXT]; /* 2084 */
+    uint8_t back_versions[XENVHCA_STORE_TEXT]; /* 2052 */
+    uint8_t back_setup[XENVHCA_STORE_TEXT]; /* 2084 */
     uint8_t back_pad[1980];         /* 2116 */
 };                                  /* 4096 */
 

@@ -142,7 +142,7 @@ static int misc_register(struct miscdevice *m)
 /* Two backends, and what each got last and answers. */
 struct backend {
 	struct vhca_dev dev;
-	struct vhca_link link;
+	struct vhca_store store;
 	u32 address;			/* of its own; 0: it takes any */
 	u32 next_id, ids;		/* ids: alive */
 	u32 bound, listens, n;
@@ -284,8 +284,8 @@ static void comes(unsigned int n)
 
 	memset(b, 0, sizeof(*b));
 	b->out_len = VHCA_CM_MAX_OUT;
-	b->dev.link = &b->link;
-	b->link.number = n;
+	b->dev.store = &b->store;
+	b->store.number = n;
 	b->dev.ibdev.index = 77 + n;
 	b->dev.info.flags = XENVHCA_INFO_CM;
 	INIT_LIST_HEAD(&b->dev.cm_list);
@@ -362,7 +362,7 @@ static int teardown(void **state)
 	vhca_cm_fops.release(NULL, &filp);
 	vhca_cm_fops.release(NULL, &other_filp);
 	for (i = 0; i < 2; i++)
-		if (be[i].dev.link)
+		if (be[i].dev.store)
 			vhca_cm_remove(&be[i].dev);
 	for (i = 0; tables && i < ARRAY_SIZE(tables->at); i++)
 		assert_null(tables->at[i]);

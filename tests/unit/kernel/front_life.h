@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/front.c over the link of xenbus, and the rest of the module, for tests of
+ * frontend/front.c over the store of xenbus, and the rest of the module, for tests of
  * the life of a device. The test is the backend.
  */
 #ifndef FRONT_LIFE_H
@@ -17,7 +17,7 @@ static int parents;			/* of RDMA devices */
 #include "copy/spin.c"
 #include "copy/front.c"
 #include "copy/nodes.c"
-#include "copy/link_xenbus.c"
+#include "copy/store_xenbus.c"
 
 static struct xenbus_device xbdev;
 static int ring_fails;			/* so many vhca_ring_init() to come */
@@ -67,15 +67,15 @@ void vhca_ring_free(struct vhca_dev *dev)
 	freed_closed = dev->ring.closed;
 }
 
-struct vhca_dev *vhca_device_alloc(struct vhca_link *link)
+struct vhca_dev *vhca_device_alloc(struct vhca_store *store)
 {
 	struct vhca_dev *dev = calloc(1, sizeof(*dev));
 
-	dev->link = link;
+	dev->store = store;
 	return dev;
 }
 
-struct device *vhca_device_parent(struct vhca_link *link)
+struct device *vhca_device_parent(struct vhca_store *store)
 {
 	parents++;
 	return &xbdev.dev;

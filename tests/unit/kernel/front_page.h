@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/link_page.c with as much of Linux, Xen and the module as it uses, and a
+ * frontend/store_page.c with as much of Linux, Xen and the module as it uses, and a
  * backend that whoever includes this plays, for test_front_page.c and a fuzz target.
  */
 #ifndef FRONT_PAGE_H
@@ -59,7 +59,7 @@ struct platform_driver {
 #define platform_device_register_full(info) params_new(info)
 #define platform_device_unregister(p)
 
-static struct xenvhca_link_page *page;	/* NULL: none is allocated */
+static struct xenvhca_store_page *page;	/* NULL: none is allocated */
 static irq_handler_t *upcall;
 static void *upcall_arg;
 static unsigned int spurious, eois, notices, looks;
@@ -140,16 +140,16 @@ static void gnttab_grant_foreign_access_ref(grant_ref_t ref, domid_t domid,
 {
 	assert_ptr_equal((void *)gfn, page);
 	assert_int_equal(readonly, 0);
-	assert_int_equal(page->front_magic, XENVHCA_LINK_MAGIC);
+	assert_int_equal(page->front_magic, XENVHCA_STORE_MAGIC);
 	granted = ref;
 	granted_to = domid;
 }
 
 static int device_property_read_u32(struct device *dev, const char *name, u32 *v)
 {
-	bool is_ref = !strcmp(name, XENVHCA_LINK_REF);
+	bool is_ref = !strcmp(name, XENVHCA_STORE_REF);
 
-	assert_true(is_ref || !strcmp(name, XENVHCA_LINK_DOMID));
+	assert_true(is_ref || !strcmp(name, XENVHCA_STORE_DOMID));
 	*v = props[is_ref];
 	return no_props & (1 << is_ref) ? -EINVAL : 0;
 }
@@ -162,18 +162,18 @@ static struct platform_device *params_new(const struct platform_device_info *inf
 }
 
 #include "copy/front.h"
-#include "copy/link.h"
+#include "copy/store.h"
 
 /* ---- the rest of the module ---- */
-struct vhca_front { struct vhca_link *link; } front;
+struct vhca_front { struct vhca_store *store; } front;
 static bool front_fails;
 
-struct vhca_front *vhca_front_new(struct vhca_link *link)
+struct vhca_front *vhca_front_new(struct vhca_store *store)
 {
 	if (front_fails)
 		return ERR_PTR(-ENOMEM);
-	front.link = link;
-	link->ops->enter(link, XenbusStateInitialising);
+	front.store = store;
+	store->ops->enter(store, XenbusStateInitialising);
 	return &front;
 }
 
@@ -205,7 +205,7 @@ void vhca_front_put(struct vhca_front *f)
 {
 }
 
-#include "copy/link_page.c"
+#include "copy/store_page.c"
 
 static struct platform_device pdev;
 

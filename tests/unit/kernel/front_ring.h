@@ -9,7 +9,7 @@
 
 #include "ring_rest.h"
 
-static struct vhca_link xen;
+static struct vhca_store xen;
 static struct vhca_dev *dev;
 static const char *broken;
 
@@ -28,7 +28,7 @@ static int setup(void **state)
 	kernel_resched = NULL;
 	kernel_killed = false;
 	dev = calloc(1, sizeof(*dev));
-	dev->link = &xen;
+	dev->store = &xen;
 	return vhca_ring_init(dev, 0, &ops);
 }
 

@@ -201,15 +201,15 @@ static void another_namespace_has_what_is_its_own(void **state)
 	vhca_cm_fops.release(NULL, &f);
 }
 
-static char *node_ip(struct vhca_link *l, const char *node)
+static char *node_ip(struct vhca_store *l, const char *node)
 {
 	return strdup("10.9.0.71/24 nonsense 2001:db8::71/64 1.2.3.4/33 10.1.1.1");
 }
 
 static void nets_are_read(void **state)
 {
-	const struct vhca_link_ops ops = { .read = node_ip };
-	struct vhca_link l = { .ops = &ops };
+	const struct vhca_store_ops ops = { .read = node_ip };
+	struct vhca_store l = { .ops = &ops };
 	struct vhca_nets nets;
 
 	(void)state;

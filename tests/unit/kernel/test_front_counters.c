@@ -97,7 +97,7 @@ static int setup(void **state)
 	asked = rc_of_values = 0;
 	unread = grows = 0;
 	dev = calloc(1, sizeof(*dev));
-	dev->link = calloc(1, sizeof(*dev->link));
+	dev->store = calloc(1, sizeof(*dev->store));
 	dev->info.flags = XENVHCA_INFO_COUNTERS;
 	return 0;
 }
@@ -105,7 +105,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	vhca_counters_free(dev);
-	free(dev->link);
+	free(dev->store);
 	free(dev);
 	return 0;
 }

@@ -29,8 +29,8 @@ void gnttab_end_foreign_access(grant_ref_t ref, struct page *page);
 #define MAY_GRANT	896
 #define MAY_KEEP	112
 
-static struct vhca_link xen;
-static struct vhca_dev dev = { .link = &xen };
+static struct vhca_store xen;
+static struct vhca_dev dev = { .store = &xen };
 static struct mm_struct mm;
 static bool used[1024], kept[1024];	/* references */
 static bool keeps;			/* the backend, what is granted now */

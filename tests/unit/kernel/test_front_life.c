@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The worker of frontend/front.c over the link of xenbus: it tries again, and a
+ * The worker of frontend/front.c over the store of xenbus: it tries again, and a
  * backend that takes its time does not hold the end of a device.
  */
 #include "front_life.h"

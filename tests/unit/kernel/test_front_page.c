@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * frontend/link_page.c: what it offers and when, and a hostile backend, which writes
+ * frontend/store_page.c: what it offers and when, and a hostile backend, which writes
  * anything to its half at any time, notifies as it likes, dies, or does not let go.
  */
 #include "front_page.h"
@@ -14,10 +14,10 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct vhca_link *probed(void)
+static struct vhca_store *probed(void)
 {
 	assert_int_equal(page_driver.probe(&pdev), 0);
-	return front.link;
+	return front.store;
 }
 
 static void backend(u32 s)
@@ -38,13 +38,13 @@ static void gone(void)
 /* ---- tests ---- */
 static void a_page_is_offered(void **state)
 {
-	struct vhca_link *l = probed();
+	struct vhca_store *l = probed();
 
 	(void)state;
 	assert_int_equal(granted, 2);
 	assert_int_equal(granted_to, 3);
 	assert_int_equal(l->backend, 3);
-	assert_int_equal(page->front_layout, XENVHCA_LINK_LAYOUT);
+	assert_int_equal(page->front_layout, XENVHCA_STORE_LAYOUT);
 	assert_int_equal(page->front_port, 9);
 	assert_int_equal(page->front_state, XenbusStateInitialising);
 	assert_int_equal(l->ops->theirs(l), XenbusStateUnknown);
@@ -126,7 +126,7 @@ static void states_are_heard_of(void **state)
 		XenbusStateInitialising, XenbusStateInitWait, XenbusStateConnected,
 		XenbusStateClosing, XenbusStateClosed,
 	};
-	struct vhca_link *l = probed();
+	struct vhca_store *l = probed();
 	size_t i;
 
 	(void)state;
@@ -145,7 +145,7 @@ static void states_are_heard_of(void **state)
 static void a_wild_state_is_none(void **state)
 {
 	static const u32 wild[] = { 7, 8, 0x100, 0x80000004, ~0u };
-	struct vhca_link *l = probed();
+	struct vhca_store *l = probed();
 	size_t i;
 
 	(void)state;
@@ -171,7 +171,7 @@ static void text_grows(void)
 /* What was checked is what is used, whatever stands there now. */
 static void numbers_are_read_once(void **state)
 {
-	struct vhca_link *l = probed();
+	struct vhca_store *l = probed();
 
 	(void)state;
 	held = true;
@@ -184,7 +184,7 @@ static void numbers_are_read_once(void **state)
 
 static void texts_end(void **state)
 {
-	struct vhca_link *l = probed();
+	struct vhca_store *l = probed();
 	char *text;
 
 	(void)state;
@@ -192,15 +192,15 @@ static void texts_end(void **state)
 	memset(page->back_setup, '7', sizeof(page->back_setup));
 	page->back_pad[0] = '7';
 	text = l->ops->read(l, XENVHCA_NODE_VERSIONS);
-	assert_int_equal(strlen(text), XENVHCA_LINK_TEXT - 1);
+	assert_int_equal(strlen(text), XENVHCA_STORE_TEXT - 1);
 	kfree(text);
 	text = l->ops->read(l, XENVHCA_NODE_SETUP);
-	assert_int_equal(strlen(text), XENVHCA_LINK_TEXT - 1);
+	assert_int_equal(strlen(text), XENVHCA_STORE_TEXT - 1);
 	kfree(text);
 	memcpy(page->back_versions, "1,2", 4);
 	peer = text_grows;		/* torn: shorter or longer, but ended */
 	text = l->ops->read(l, XENVHCA_NODE_VERSIONS);
-	assert_in_range(strlen(text), 1, XENVHCA_LINK_TEXT - 1);
+	assert_in_range(strlen(text), 1, XENVHCA_STORE_TEXT - 1);
 	kfree(text);
 	peer = NULL;
 	assert_true(IS_ERR(l->ops->read(l, XENVHCA_NODE_HCA)));
@@ -224,7 +224,7 @@ static void notices_without_a_change_are_slowed_down(void **state)
 /* A worker that was killed says nothing, but its end of the port is closed. */
 static void a_backend_that_dies_is_missed(void **state)
 {
-	struct vhca_link *l = probed();
+	struct vhca_store *l = probed();
 
 	(void)state;
 	backend(XenbusStateConnected);
@@ -246,8 +246,8 @@ static void nodes_have_their_places(void **state)
 		{ XENVHCA_NODE_DOORBELL_WINDOW, "0x100 0x400" },
 		{ XENVHCA_NODE_SETUP, "1 7 5 6 7 93 94 77" },
 	};
-	struct xenvhca_link_page was;
-	struct vhca_link *l = probed();
+	struct xenvhca_store_page was;
+	struct vhca_store *l = probed();
 
 	(void)state;
 	memset(page->front_setup, '9', sizeof(page->front_setup));

@@ -59,8 +59,8 @@ struct ib_qp_init_attr {
 
 #define HANDLE	7
 
-static struct vhca_link xen;
-static struct vhca_dev dev = { .link = &xen };
+static struct vhca_store xen;
+static struct vhca_dev dev = { .store = &xen };
 static struct vhca_ucontext uc;
 static struct ib_pd pd = { .device = &dev.ibdev };
 static struct vhca_qp qp = {

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a whole worker, to a frontend that is not there.
+ * The store of a whole worker, to a frontend that is not there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 
 #include "core/be.h"
 #include "host/xenbus.h"
-#include "core/link.h"
-#include "tests/fake/fake_link.h"
+#include "core/store.h"
+#include "tests/fake/fake_store.h"
 #include "tests/fake/ring_loop.h"
 
-static struct be_link it;
+static struct be_store it;
 static enum xenbus_state peer = XenbusStateInitialising;
-static int link_fd = -1;
+static int store_fd = -1;
 static bool connected, offered, waits, gone;
 static uint32_t rings;
 
@@ -27,11 +27,11 @@ static void told(void)
 {
 	uint64_t one = 1;
 
-	if (write(link_fd, &one, sizeof(one)) != sizeof(one))
+	if (write(store_fd, &one, sizeof(one)) != sizeof(one))
 		abort();
 }
 
-static int link_find(struct be_link *l)
+static int store_find(struct be_store *l)
 {
 	(void)l;
 	return 0;
@@ -53,7 +53,7 @@ static int peer_node(const char *node, char *value, size_t size)
 	return 0;
 }
 
-static int link_read(struct be_link *l, enum be_side side, const char *node,
+static int store_read(struct be_store *l, enum be_side side, const char *node,
 		     char *value, size_t size)
 {
 	(void)l;
@@ -65,7 +65,7 @@ static int link_read(struct be_link *l, enum be_side side, const char *node,
 	return 0;
 }
 
-static int link_write(struct be_link *l, const char *node, const char *value)
+static int store_write(struct be_store *l, const char *node, const char *value)
 {
 	(void)l;
 	(void)node;
@@ -73,12 +73,12 @@ static int link_write(struct be_link *l, const char *node, const char *value)
 	return 0;
 }
 
-static enum xenbus_state link_state(struct be_link *l, enum be_side side)
+static enum xenbus_state store_state(struct be_store *l, enum be_side side)
 {
 	return side == BE_OWN ? l->own : __atomic_load_n(&peer, __ATOMIC_SEQ_CST);
 }
 
-static int link_set_state(struct be_link *l, enum xenbus_state to)
+static int store_set_state(struct be_store *l, enum xenbus_state to)
 {
 	l->own = to;
 	if (to == XenbusStateInitWait)
@@ -92,99 +92,99 @@ static int link_set_state(struct be_link *l, enum xenbus_state to)
 	return 0;
 }
 
-static bool link_alive(struct be_link *l)
+static bool store_alive(struct be_store *l)
 {
 	(void)l;
 	return !__atomic_load_n(&gone, __ATOMIC_SEQ_CST);
 }
 
-static int link_fileno(struct be_link *l)
+static int store_fileno(struct be_store *l)
 {
 	(void)l;
-	return link_fd;
+	return store_fd;
 }
 
-static int link_changed(struct be_link *l)
+static int store_changed(struct be_store *l)
 {
 	uint64_t n;
 
 	(void)l;
-	return read(link_fd, &n, sizeof(n)) == sizeof(n) ?
+	return read(store_fd, &n, sizeof(n)) == sizeof(n) ?
 	       BE_NEWS_OWN | BE_NEWS_PEER : 0;
 }
 
-static int link_watch(struct be_link *l)
+static int store_watch(struct be_store *l)
 {
 	(void)l;
 	return BE_NEWS_OWN | BE_NEWS_PEER;
 }
 
-static void link_close(struct be_link *l)
+static void store_close(struct be_store *l)
 {
 	(void)l;
 }
 
-static const struct be_link_ops link_ops = {
-	.find = link_find, .read = link_read, .write = link_write,
-	.offer = link_write,
-	.state = link_state, .set_state = link_set_state, .alive = link_alive,
-	.watch = link_watch, .fd = link_fileno, .changed = link_changed,
-	.close = link_close,
+static const struct be_store_ops store_ops = {
+	.find = store_find, .read = store_read, .write = store_write,
+	.offer = store_write,
+	.state = store_state, .set_state = store_set_state, .alive = store_alive,
+	.watch = store_watch, .fd = store_fileno, .changed = store_changed,
+	.close = store_close,
 };
 
-struct be_link *fake_link_open(struct be_dev *dev, unsigned int domid,
+struct be_store *fake_store_open(struct be_dev *dev, unsigned int domid,
 			       unsigned int devid)
 {
 	(void)dev;
 	(void)domid;
 	(void)devid;
-	it = (struct be_link){ .ops = &link_ops, .own = XenbusStateInitialising,
+	it = (struct be_store){ .ops = &store_ops, .own = XenbusStateInitialising,
 				  .name = { "own", "peer" } };
 	return &it;
 }
 
-int fake_link_install(void)
+int fake_store_install(void)
 {
-	link_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return link_fd < 0 ? -1 : 0;
+	store_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return store_fd < 0 ? -1 : 0;
 }
 
-void fake_link_remove(void)
+void fake_store_remove(void)
 {
-	close(link_fd);
-	link_fd = -1;
+	close(store_fd);
+	store_fd = -1;
 }
 
-void fake_link_begin(uint32_t page)
+void fake_store_begin(uint32_t page)
 {
 	rings = page;
 	peer = XenbusStateInitialising;
 	connected = offered = waits = gone = false;
 }
 
-void fake_link_waits(void)
+void fake_store_waits(void)
 {
 	waits = true;
 }
 
-bool fake_link_offered(void)
+bool fake_store_offered(void)
 {
 	return __atomic_load_n(&offered, __ATOMIC_SEQ_CST);
 }
 
-void fake_link_gone(void)
+void fake_store_gone(void)
 {
 	__atomic_store_n(&gone, true, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&peer, XenbusStateUnknown, __ATOMIC_SEQ_CST);
 	told();
 }
 
-bool fake_link_connected(void)
+bool fake_store_connected(void)
 {
 	return __atomic_load_n(&connected, __ATOMIC_SEQ_CST);
 }
 
-void fake_link_end(void)
+void fake_store_end(void)
 {
 	__atomic_store_n(&peer, XenbusStateClosed, __ATOMIC_SEQ_CST);
 	told();

@@ -2,21 +2,21 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * What is called of Xen by the link of a worker without xenstore, for test_link_page.c:
+ * What is called of Xen by the store of a worker without xenstore, for test_store_page.c:
  * grants and one event channel of one guest. libxenstore's functions fail.
  */
-#ifndef TEST_LINK_PAGE_H
-#define TEST_LINK_PAGE_H
+#ifndef TEST_STORE_PAGE_H
+#define TEST_STORE_PAGE_H
 
 #include <sys/eventfd.h>
 #include <xenevtchn.h>
 #include <xenstore.h>
 
 #define PORT	42		/* that the guest allocated for us */
-#define NEWS	(BE_NEWS_OWN | BE_NEWS_PEER)	/* that the link has */
+#define NEWS	(BE_NEWS_OWN | BE_NEWS_PEER)	/* that the store has */
 
 /* ---- Xen ---- */
-static struct xenvhca_link_page guest;
+static struct xenvhca_store_page guest;
 static bool granted;			/* the guest grants it at... */
 static uint32_t granted_ref;
 static unsigned int maps, mapped, notices, unmasks, slept;

@@ -3,61 +3,61 @@
  * Copyright (C) 2026 The vhca authors
  *
  * How a device finds its backend, and how both ends exchange nodes and states of
- * xenbus: over xenstore with a toolstack (link_xenbus.c), over a page without
- * (link_page.c). Everything read here is the backend's: nodes.c and front.c check it.
+ * xenbus: over xenstore with a toolstack (store_xenbus.c), over a page without
+ * (store_page.c). Everything read here is the backend's: nodes.c and front.c check it.
  * Ops may sleep, and run in one context at a time, except theirs().
  */
-#ifndef VHCA_LINK_H
-#define VHCA_LINK_H
+#ifndef VHCA_STORE_H
+#define VHCA_STORE_H
 
 #include <linux/device.h>
 #include <linux/types.h>
 #include <xen/interface/io/xenbus.h>
 #include <xen/interface/xen.h>
 
-struct vhca_link;
+struct vhca_store;
 
 struct vhca_node {
 	char name[24];
 	char value[256];	/* of setup: 23 numbers of at most 10 digits */
 };
 
-struct vhca_link_ops {
+struct vhca_store_ops {
 	/* Text of a node of the backend's, for kfree(), or ERR_PTR(). */
-	char *(*read)(struct vhca_link *l, const char *node);
+	char *(*read)(struct vhca_store *l, const char *node);
 	/* Own nodes, all at once. 0 or -errno: then none. */
-	int (*write)(struct vhca_link *l, const struct vhca_node *node,
+	int (*write)(struct vhca_store *l, const struct vhca_node *node,
 		     unsigned int nr);
 	/* 0: the backend cannot read this own node any more. */
-	int (*remove)(struct vhca_link *l, const char *node);
+	int (*remove)(struct vhca_store *l, const char *node);
 	/* Why the device is broken, where an operator finds it. */
-	void (*broken)(struct vhca_link *l, const char *reason);
+	void (*broken)(struct vhca_store *l, const char *reason);
 	/* State of the backend; XenbusStateUnknown if there is none. */
-	enum xenbus_state (*theirs)(struct vhca_link *l);
-	enum xenbus_state (*mine)(struct vhca_link *l);
-	int (*enter)(struct vhca_link *l, enum xenbus_state state);
+	enum xenbus_state (*theirs)(struct vhca_store *l);
+	enum xenbus_state (*mine)(struct vhca_store *l);
+	int (*enter)(struct vhca_store *l, enum xenbus_state state);
 	/*
-	 * Does the device have a backend? If not, the link has it removed or
+	 * Does the device have a backend? If not, the store has it removed or
 	 * made anew.
 	 */
-	bool (*found)(struct vhca_link *l);
-	/* Frees the link. May be NULL. */
-	void (*free)(struct vhca_link *l);
+	bool (*found)(struct vhca_store *l);
+	/* Frees the store. May be NULL. */
+	void (*free)(struct vhca_store *l);
 };
 
-struct vhca_link {
-	const struct vhca_link_ops *ops;
+struct vhca_store {
+	const struct vhca_store_ops *ops;
 	struct device *dev;		/* for logs */
 	struct device *parent;		/* of the RDMA device, which may outlive dev's place */
 	domid_t backend;
 	int number;			/* of the device in the configuration */
 };
 
-/* ---- link_xenbus.c ---- */
+/* ---- store_xenbus.c ---- */
 int vhca_xenbus_init(void);
 void vhca_xenbus_exit(void);
 
-/* ---- link_page.c ---- */
+/* ---- store_page.c ---- */
 int vhca_page_init(void);
 void vhca_page_exit(void);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a worker over a xenstore in memory: what is read of which side,
+ * The store of a worker over a xenstore in memory: what is read of which side,
  * what is not written where the toolstack has removed all, who the peer is.
  */
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define FRONT	"/local/domain/5/device/vhca/0"
 
 static struct be_dev dev;
-static struct be_link *l;
+static struct be_store *l;
 
 static int setup(void **state)
 {
@@ -38,7 +38,7 @@ static int setup(void **state)
 	fake_xs_set(FRONT "/state", "3");
 	if (be_dev_init(&dev, 5, 0))
 		return -1;
-	l = be_link_xenstore(&dev, 5, 0);
+	l = be_store_xenstore(&dev, 5, 0);
 	return l ? 0 : -1;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The nodes of a device in xenstore (link.h): the toolstack made them, and the
+ * The nodes of a device in xenstore (store.h): the toolstack made them, and the
  * state diagram of vhcaif.h says who writes which state when.
  */
 #include <errno.h>
@@ -22,8 +22,8 @@
 #define OFFERS		2
 #define OFFER_MAX	32	/* characters of one, with the NUL */
 
-struct link_xs {
-	struct be_link l;
+struct store_xs {
+	struct be_store l;
 	struct be_dev *dev;
 	struct xs_handle *xs;
 	struct vl_bucket changes;	/* of the frontend's state */
@@ -35,13 +35,13 @@ struct link_xs {
 	unsigned int n_offers;
 };
 
-static struct link_xs *to_xs(struct be_link *l)
+static struct store_xs *to_xs(struct be_store *l)
 {
-	return (struct link_xs *)l;
+	return (struct store_xs *)l;
 }
 
 /* Is the peer that the toolstack names the domain that this worker is for? */
-static int check_peer(struct link_xs *x)
+static int check_peer(struct store_xs *x)
 {
 	const char *dir = x->dir[BE_OWN];
 	uint32_t id;
@@ -53,9 +53,9 @@ static int check_peer(struct link_xs *x)
 	return rc;
 }
 
-static int xs_find(struct be_link *l)
+static int xs_find(struct be_store *l)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 	int rc = xn_read_str(x->xs, XBT_NULL, x->dir[BE_OWN], "frontend",
 			     x->dir[BE_PEER], XN_PATH_MAX);
 
@@ -70,19 +70,19 @@ static int xs_find(struct be_link *l)
 }
 
 /* Most nodes of a configuration are absent: one listing tells which exist. */
-static int xs_get(struct be_link *l, enum be_side side, const char *node,
+static int xs_get(struct be_store *l, enum be_side side, const char *node,
 		  char *value, size_t size)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 
 	if (side == BE_OWN && !xn_names_have(&x->names, node))
 		return -ENOENT;
 	return xn_read_str(x->xs, XBT_NULL, x->dir[side], node, value, size);
 }
 
-static int xs_put(struct be_link *l, const char *node, const char *value)
+static int xs_put(struct be_store *l, const char *node, const char *value)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 	const char *dir = x->dir[BE_OWN];
 
 	if (!value)
@@ -90,16 +90,16 @@ static int xs_put(struct be_link *l, const char *node, const char *value)
 	return xn_write_own(x->xs, dir, node, value);
 }
 
-static enum xenbus_state xs_state(struct be_link *l, enum be_side side)
+static enum xenbus_state xs_state(struct be_store *l, enum be_side side)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 
 	return xn_state_read(x->xs, XBT_NULL, x->dir[side]);
 }
 
-static int xs_offer(struct be_link *l, const char *node, const char *value)
+static int xs_offer(struct be_store *l, const char *node, const char *value)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 	unsigned int i = 0;
 
 	while (i < x->n_offers && strcmp(x->offer[i].node, node))
@@ -114,9 +114,9 @@ static int xs_offer(struct be_link *l, const char *node, const char *value)
 	return 0;
 }
 
-static int xs_set_state(struct be_link *l, enum xenbus_state to)
+static int xs_set_state(struct be_store *l, enum xenbus_state to)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 	int rc = xn_state_switch(x->xs, x->dir[BE_OWN], XN_BACK, &l->own, to,
 				 x->offer, x->n_offers);
 
@@ -124,14 +124,14 @@ static int xs_set_state(struct be_link *l, enum xenbus_state to)
 	return rc;
 }
 
-static bool xs_alive(struct be_link *l)
+static bool xs_alive(struct be_store *l)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 
 	return xn_domain_alive(x->xs, x->domid);
 }
 
-static int watch_state(struct link_xs *x, enum be_side side, const char *token)
+static int watch_state(struct store_xs *x, enum be_side side, const char *token)
 {
 	char path[XN_PATH_MAX];
 	int rc = xn_path(path, x->dir[side], XN_NODE_STATE);
@@ -139,9 +139,9 @@ static int watch_state(struct link_xs *x, enum be_side side, const char *token)
 	return rc ? rc : xn_watch(x->xs, path, token);
 }
 
-static int xs_watch_both(struct be_link *l)
+static int xs_watch_both(struct be_store *l)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 	int rc = watch_state(x, BE_PEER, FRONT);
 
 	xn_names_forget(&x->names);
@@ -151,7 +151,7 @@ static int xs_watch_both(struct be_link *l)
 	return rc ? rc : xn_watch(x->xs, "@releaseDomain", RELEASE);
 }
 
-static int xs_fd(struct be_link *l)
+static int xs_fd(struct be_store *l)
 {
 	return xs_fileno(to_xs(l)->xs);
 }
@@ -163,9 +163,9 @@ static int xs_fd(struct be_link *l)
  * workers of all guests hear of the end of any domain: one question tells each
  * whether it is its own.
  */
-static int xs_changed(struct be_link *l)
+static int xs_changed(struct be_store *l)
 {
-	struct link_xs *x = to_xs(l);
+	struct store_xs *x = to_xs(l);
 	char token[XN_PATH_MAX];
 	bool released = false;
 	int i, news = 0, r = 1;
@@ -188,24 +188,24 @@ static int xs_changed(struct be_link *l)
 	return news;
 }
 
-static void xs_end(struct be_link *l)
+static void xs_end(struct be_store *l)
 {
 	xn_names_forget(&to_xs(l)->names);
 	xs_close(to_xs(l)->xs);
 	free(l);
 }
 
-static const struct be_link_ops ops = {
+static const struct be_store_ops ops = {
 	.find = xs_find, .read = xs_get, .write = xs_put, .state = xs_state,
 	.offer = xs_offer, .set_state = xs_set_state, .alive = xs_alive,
 	.watch = xs_watch_both, .fd = xs_fd, .changed = xs_changed,
 	.close = xs_end,
 };
 
-struct be_link *be_link_xenstore(struct be_dev *dev, unsigned int domid,
+struct be_store *be_store_xenstore(struct be_dev *dev, unsigned int domid,
 				 unsigned int devid)
 {
-	struct link_xs *x = calloc(1, sizeof(*x));
+	struct store_xs *x = calloc(1, sizeof(*x));
 	int own;
 
 	if (!x)

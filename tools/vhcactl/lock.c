@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Concurrent commands write to xenstore in turns. Each adds or removes a name in
+ * Concurrent commands write to xenstore one at a time. Each adds or removes a name in
  * directories that all share; of such transactions xenstored commits one, and all others
  * start again. Of 64 concurrent attaches, as when a host starts its guests, some would
  * conflict until xn_transact() fails.
@@ -14,7 +14,7 @@
 #include "file.h"
 #include "ctl.h"
 
-#define TURN_SECONDS	30
+#define LOCK_SECONDS	30
 
 static void wake(int sig)
 {
@@ -22,10 +22,10 @@ static void wake(int sig)
 }
 
 /*
- * A turn only avoids conflicts, so the wait for it is bounded. Returns the fd, which ends
- * the turn when it is closed; < 0: no lock.
+ * The lock only avoids conflicts, so the wait for it is bounded. Returns the fd, which
+ * frees the lock when it is closed; < 0: no lock.
  */
-static int turn(const char *path)
+static int lock(const char *path)
 {
 	struct sigaction to_wake = { .sa_handler = wake }, old;
 	int fd = vl_file_open(path, O_RDWR | O_CREAT);
@@ -34,7 +34,7 @@ static int turn(const char *path)
 		return fd;
 	/* Without SA_RESTART the signal interrupts flock(). */
 	sigaction(SIGALRM, &to_wake, &old);
-	alarm(TURN_SECONDS);
+	alarm(LOCK_SECONDS);
 	flock(fd, LOCK_EX);
 	alarm(0);
 	sigaction(SIGALRM, &old, NULL);
@@ -45,7 +45,7 @@ int ctl_transact(struct ctl *c,
 		 int (*fn)(struct xs_handle *xs, xs_transaction_t t, void *arg),
 		 void *arg)
 {
-	int fd = c->turn ? turn(c->turn) : -1;
+	int fd = c->lock ? lock(c->lock) : -1;
 	int rc = xn_transact(c->xs, fn, arg);
 
 	if (fd >= 0)

@@ -25,7 +25,7 @@ u64 vhca_window_gfn(const struct vhca_window *w)
 
 static void backend_writes(void)
 {
-	static const u32 back = offsetof(struct xenvhca_link_page, back_state);
+	static const u32 back = offsetof(struct xenvhca_store_page, back_state);
 	u32 at = in_u8(&in) % 2 ? back + in_u8(&in) % 70 : in_u16(&in);
 
 	if (page)
@@ -38,7 +38,7 @@ static void flips(void)
 		backend_writes();
 }
 
-static void backend_state_is(struct vhca_link *l)
+static void backend_state_is(struct vhca_store *l)
 {
 	u32 state = in_u8(&in) % 16;
 
@@ -47,7 +47,7 @@ static void backend_state_is(struct vhca_link *l)
 }
 
 /* What the worker of front.c does before it has rings. */
-static void meets(struct vhca_link *l)
+static void meets(struct vhca_store *l)
 {
 	struct vhca_terms t;
 
@@ -56,12 +56,12 @@ static void meets(struct vhca_link *l)
 		PROMISE(t.order <= XENVHCA_MAX_RING_ORDER);
 }
 
-static void offers(struct vhca_link *l)
+static void offers(struct vhca_store *l)
 {
 	struct vhca_dev *dev = calloc(1, sizeof(*dev));
 
 	PROMISE(dev);
-	dev->link = l;
+	dev->store = l;
 	dev->ring.order = in_u8(&in) % (XENVHCA_MAX_RING_ORDER + 1);
 	dev->ring.cmd_ref[0] = 77;
 	PROMISE(!vhca_offer(dev, &(struct vhca_terms){ 0 }));
@@ -70,7 +70,7 @@ static void offers(struct vhca_link *l)
 	PROMISE(l->ops->mine(l) == XenbusStateInitialised);
 }
 
-static void reads(struct vhca_link *l)
+static void reads(struct vhca_store *l)
 {
 	char node[24] = "", *text;
 
@@ -78,11 +78,11 @@ static void reads(struct vhca_link *l)
 	text = l->ops->read(l, in_u8(&in) % 2 ? XENVHCA_NODE_VERSIONS : node);
 	if (IS_ERR(text))
 		return;
-	PROMISE(strlen(text) < XENVHCA_LINK_TEXT);
+	PROMISE(strlen(text) < XENVHCA_STORE_TEXT);
 	free(text);
 }
 
-static void one(struct vhca_link *l)
+static void one(struct vhca_store *l)
 {
 	switch (in_u8(&in) % 10) {
 	case 0: case 1: backend_writes(); break;
@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	PROMISE(!page_driver.probe(&pdev));
 	peer = in_u8(&in) % 2 ? flips : NULL;
 	for (steps = 0; in.left && steps < 256; steps++)
-		one(front.link);
+		one(front.store);
 	stubborn = in_u8(&in) % 2;
 	page_driver.remove(&pdev);
 	PROMISE(!kernel_irqs);

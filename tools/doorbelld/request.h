@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A device's turn: its requests of one pass are each checked and noted, then
+ * Requests of a device: those of one pass are each checked and noted, then
  * all are done after one write of the state file, then answered. A request is an
  * entry of the device's batch (batch.h). This is internal to the agent.
  */
-#ifndef DBA_TURN_H
-#define DBA_TURN_H
+#ifndef DBA_REQUEST_H
+#define DBA_REQUEST_H
 
 #include "agent.h"
 #include "batch.h"
@@ -38,11 +38,11 @@ int dba_unmap_all(struct dba_agent *a, const struct dba_dev *d, const char *why)
 /* Makes turns of d's requests that are allowed in this pass. */
 void dba_serve(struct dba_agent *a, struct dba_dev *d);
 
-/* ---- turn.c ---- */
+/* ---- request.c ---- */
 /* Checks an entry of a batch; notes a mapping, does an unmapping. */
-void dba_turn_entry(struct dba_agent *a, struct dba_batch *b, struct dba_entry *e);
+void dba_request_entry(struct dba_agent *a, struct dba_batch *b, struct dba_entry *e);
 /* Execute all noted requests, and answer. */
-void dba_turns_end(struct dba_agent *a);
+void dba_requests_end(struct dba_agent *a);
 /* A line that another domain can cause. */
 void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
 		     int err, const char *request);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a device where there is no xenstore: a page that the backend maps
+ * The store of a device where there is no xenstore: a page that the backend maps
  * (vhcaif.h, "A page in the place of xenstore"). A node of the device tree says which,
  * or for a try the module's parameters. front.c knows what states and nodes mean.
  *
@@ -25,7 +25,7 @@
 
 #include "compat.h"
 #include "front.h"
-#include "link.h"
+#include "store.h"
 
 #define VHCA_LOOK		HZ
 #define VHCA_LET_GO_MS		5000	/* until the backend unmaps the page */
@@ -44,9 +44,9 @@ MODULE_PARM_DESC(grant_ref,
 		 "make a device without xenstore and device tree, whose page has this reference (2..7; default 0: none)");
 
 struct vhca_page {
-	struct vhca_link link;
+	struct vhca_store store;
 	struct vhca_front *front;
-	struct xenvhca_link_page *page;
+	struct xenvhca_store_page *page;
 	grant_ref_t ref;
 	evtchn_port_t port;
 	int irq;
@@ -56,9 +56,9 @@ struct vhca_page {
 	struct delayed_work look;
 };
 
-static struct vhca_page *to_page(struct vhca_link *l)
+static struct vhca_page *to_page(struct vhca_store *l)
 {
-	return container_of(l, struct vhca_page, link);
+	return container_of(l, struct vhca_page, store);
 }
 
 /* ---- nodes ---- */
@@ -66,17 +66,17 @@ static struct vhca_page *to_page(struct vhca_link *l)
 /* Text of the backend, copied once. */
 static char *text_of(const u8 *from)
 {
-	char *text = kzalloc(XENVHCA_LINK_TEXT, GFP_KERNEL);
+	char *text = kzalloc(XENVHCA_STORE_TEXT, GFP_KERNEL);
 	unsigned int i;
 
-	for (i = 0; text && i < XENVHCA_LINK_TEXT - 1; i++)
+	for (i = 0; text && i < XENVHCA_STORE_TEXT - 1; i++)
 		text[i] = READ_ONCE(from[i]);
 	return text ? text : ERR_PTR(-ENOMEM);
 }
 
-static char *page_read(struct vhca_link *l, const char *node)
+static char *page_read(struct vhca_store *l, const char *node)
 {
-	const struct xenvhca_link_page *page = to_page(l)->page;
+	const struct xenvhca_store_page *page = to_page(l)->page;
 
 	if (!strcmp(node, XENVHCA_NODE_VERSIONS))
 		return text_of(page->back_versions);
@@ -86,28 +86,28 @@ static char *page_read(struct vhca_link *l, const char *node)
 }
 
 /* The page has no node for the window of doorbells: without an agent there is none. */
-static int page_write(struct vhca_link *l, const struct vhca_node *node,
+static int page_write(struct vhca_store *l, const struct vhca_node *node,
 		      unsigned int nr)
 {
 	u8 *to = to_page(l)->page->front_setup;
 	unsigned int i;
 
-	BUILD_BUG_ON(sizeof(node->value) != XENVHCA_LINK_SETUP);
+	BUILD_BUG_ON(sizeof(node->value) != XENVHCA_STORE_SETUP);
 	for (; nr; nr--, node++) {
 		if (strcmp(node->name, XENVHCA_NODE_SETUP))
 			continue;
-		for (i = 0; i < XENVHCA_LINK_SETUP; i++)
+		for (i = 0; i < XENVHCA_STORE_SETUP; i++)
 			WRITE_ONCE(to[i], node->value[i]);
 	}
 	return 0;
 }
 
-static int page_remove(struct vhca_link *l, const char *node)
+static int page_remove(struct vhca_store *l, const char *node)
 {
 	return 0;
 }
 
-static void page_broken(struct vhca_link *l, const char *reason)
+static void page_broken(struct vhca_store *l, const char *reason)
 {
 	dev_warn(l->dev, "broken: %s\n", reason);
 }
@@ -126,7 +126,7 @@ static bool page_held(const struct vhca_page *p)
 	return status.status == EVTCHNSTAT_interdomain;
 }
 
-static enum xenbus_state page_theirs(struct vhca_link *l)
+static enum xenbus_state page_theirs(struct vhca_store *l)
 {
 	const struct vhca_page *p = to_page(l);
 	u32 state = READ_ONCE(p->page->back_state);
@@ -140,12 +140,12 @@ static enum xenbus_state page_theirs(struct vhca_link *l)
 	return state;
 }
 
-static enum xenbus_state page_mine(struct vhca_link *l)
+static enum xenbus_state page_mine(struct vhca_store *l)
 {
 	return to_page(l)->mine;
 }
 
-static int page_enter(struct vhca_link *l, enum xenbus_state state)
+static int page_enter(struct vhca_store *l, enum xenbus_state state)
 {
 	struct vhca_page *p = to_page(l);
 
@@ -156,12 +156,12 @@ static int page_enter(struct vhca_link *l, enum xenbus_state state)
 	return 0;
 }
 
-static bool page_found(struct vhca_link *l)
+static bool page_found(struct vhca_store *l)
 {
 	return true;
 }
 
-static const struct vhca_link_ops page_ops = {
+static const struct vhca_store_ops page_ops = {
 	.read = page_read,
 	.write = page_write,
 	.remove = page_remove,
@@ -185,7 +185,7 @@ static void look_work(struct work_struct *work)
 	/* Pairs with the store when all of it was there. */
 	if (!smp_load_acquire(&p->live))
 		return;
-	theirs = page_theirs(&p->link);
+	theirs = page_theirs(&p->store);
 	changed = theirs != p->seen;
 	p->seen = theirs;
 	if (changed)
@@ -223,20 +223,20 @@ static int port_open(struct vhca_page *p)
 {
 	struct evtchn_alloc_unbound op = {
 		.dom = DOMID_SELF,
-		.remote_dom = p->link.backend,
+		.remote_dom = p->store.backend,
 	};
 	struct evtchn_close end;
 	int err = HYPERVISOR_event_channel_op(EVTCHNOP_alloc_unbound, &op);
 
 	if (err) {
-		dev_err(p->link.dev,
+		dev_err(p->store.dev,
 			"no event channel for domain %u (%d); does Xen's policy let this domain talk to it (xsm=dummy)?\n",
-			p->link.backend, err);
+			p->store.backend, err);
 		return err;
 	}
 	p->port = op.port;
 	err = bind_evtchn_to_irqhandler_lateeoi(p->port, page_upcall, 0,
-						"vhca-link", p);
+						"vhca-store", p);
 	if (err < 0) {
 		end.port = op.port;
 		HYPERVISOR_event_channel_op(EVTCHNOP_close, &end);
@@ -249,13 +249,13 @@ static int port_open(struct vhca_page *p)
 /* From the magic number on the backend may use the page. */
 static void page_offer(struct vhca_page *p)
 {
-	struct xenvhca_link_page *page = p->page;
+	struct xenvhca_store_page *page = p->page;
 
-	WRITE_ONCE(page->front_layout, XENVHCA_LINK_LAYOUT);
+	WRITE_ONCE(page->front_layout, XENVHCA_STORE_LAYOUT);
 	WRITE_ONCE(page->front_port, p->port);
 	virt_wmb();	/* the magic number comes last */
-	WRITE_ONCE(page->front_magic, XENVHCA_LINK_MAGIC);
-	gnttab_grant_foreign_access_ref(p->ref, p->link.backend,
+	WRITE_ONCE(page->front_magic, XENVHCA_STORE_MAGIC);
+	gnttab_grant_foreign_access_ref(p->ref, p->store.backend,
 					xen_page_to_gfn(virt_to_page(page)), 0);
 	smp_store_release(&p->live, true);	/* p->front is there */
 	schedule_delayed_work(&p->look, 0);
@@ -277,7 +277,7 @@ static void page_withdraw(struct vhca_page *p)
 	if (!page_held(p) && gnttab_end_foreign_access_ref(p->ref))
 		free_page((unsigned long)p->page);
 	else
-		dev_warn(p->link.dev,
+		dev_warn(p->store.dev,
 			 "backend still maps the page of grant reference %u, it stays allocated\n",
 			 p->ref);
 }
@@ -288,7 +288,7 @@ static int page_make(struct vhca_page *p)
 
 	if (err)
 		return err;
-	p->front = vhca_front_new(&p->link);
+	p->front = vhca_front_new(&p->store);
 	if (!IS_ERR(p->front)) {
 		page_offer(p);
 		return 0;
@@ -305,9 +305,9 @@ static int page_alloc(struct vhca_page *p)
 {
 	BUILD_BUG_ON(sizeof(*p->page) != XENVHCA_PAGE_SIZE);
 	if (!gnttab_end_foreign_access_ref(p->ref)) {
-		dev_err(p->link.dev,
+		dev_err(p->store.dev,
 			"grant reference %u is in use by domain %u; restart xen-vhcad there, then load this module again\n",
-			p->ref, p->link.backend);
+			p->ref, p->store.backend);
 		return -EBUSY;
 	}
 	p->page = (void *)get_zeroed_page(GFP_KERNEL);
@@ -318,19 +318,19 @@ static int page_configured(struct vhca_page *p)
 {
 	u32 domid, ref;
 
-	if (device_property_read_u32(p->link.dev, XENVHCA_LINK_DOMID, &domid) ||
-	    device_property_read_u32(p->link.dev, XENVHCA_LINK_REF, &ref) ||
-	    domid >= VHCA_FIRST_RESERVED || ref < XENVHCA_LINK_FIRST_REF ||
-	    ref > XENVHCA_LINK_LAST_REF) {
-		dev_err(p->link.dev,
-			XENVHCA_LINK_DOMID " (a domain) and " XENVHCA_LINK_REF
-			" (%u..%u) are needed\n", XENVHCA_LINK_FIRST_REF,
-			XENVHCA_LINK_LAST_REF);
+	if (device_property_read_u32(p->store.dev, XENVHCA_STORE_DOMID, &domid) ||
+	    device_property_read_u32(p->store.dev, XENVHCA_STORE_REF, &ref) ||
+	    domid >= VHCA_FIRST_RESERVED || ref < XENVHCA_STORE_FIRST_REF ||
+	    ref > XENVHCA_STORE_LAST_REF) {
+		dev_err(p->store.dev,
+			XENVHCA_STORE_DOMID " (a domain) and " XENVHCA_STORE_REF
+			" (%u..%u) are needed\n", XENVHCA_STORE_FIRST_REF,
+			XENVHCA_STORE_LAST_REF);
 		return -EINVAL;
 	}
-	p->link.backend = domid;
+	p->store.backend = domid;
 	p->ref = ref;
-	p->link.number = ref - XENVHCA_LINK_FIRST_REF;
+	p->store.number = ref - XENVHCA_STORE_FIRST_REF;
 	return 0;
 }
 
@@ -341,8 +341,8 @@ static int page_probe(struct platform_device *pdev)
 
 	if (!p)
 		return -ENOMEM;
-	p->link.ops = &page_ops;
-	p->link.dev = &pdev->dev;
+	p->store.ops = &page_ops;
+	p->store.dev = &pdev->dev;
 	INIT_DELAYED_WORK(&p->look, look_work);
 	err = page_configured(p);
 	if (!err)
@@ -371,7 +371,7 @@ static vhca_removed_t page_removed(struct platform_device *pdev)
 	while (!vhca_front_ended(p->front))
 		;
 	vhca_front_put(p->front);
-	page_enter(&p->link, XenbusStateClosed);
+	page_enter(&p->store, XenbusStateClosed);
 	page_withdraw(p);
 	port_close(p);
 	kfree(p);
@@ -379,7 +379,7 @@ static vhca_removed_t page_removed(struct platform_device *pdev)
 }
 
 static const struct of_device_id page_ids[] = {
-	{ .compatible = XENVHCA_LINK_COMPATIBLE },
+	{ .compatible = XENVHCA_STORE_COMPATIBLE },
 	{ }
 };
 MODULE_DEVICE_TABLE(of, page_ids);
@@ -398,8 +398,8 @@ static struct platform_device *of_parameters;
 static int parameters_device(void)
 {
 	const struct property_entry props[] = {
-		PROPERTY_ENTRY_U32(XENVHCA_LINK_DOMID, backend_domid),
-		PROPERTY_ENTRY_U32(XENVHCA_LINK_REF, grant_ref),
+		PROPERTY_ENTRY_U32(XENVHCA_STORE_DOMID, backend_domid),
+		PROPERTY_ENTRY_U32(XENVHCA_STORE_REF, grant_ref),
 		{ }
 	};
 	const struct platform_device_info info = {

@@ -7,12 +7,12 @@
 # back after the death of worker and supervisor, after a restart of the daemon, and after
 # the guest loaded its frontend anew; nothing is left of them, and little of a guest that
 # crashes.
-# machine: dom0less static-link
+# machine: dom0less no-xenstore
 # limit: 480
 . ./lib.sh
 . ./vhca.sh
 . ./dom0less.sh
-. ./static-link.sh
+. ./no-xenstore.sh
 
 step "Debian's Xen started three domains, none of them domain 0; there is no xenstore"
 note "$(cat /share/devicetree)"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a device without xenstore (link.h): our side is a directory of files
+ * The store of a device without xenstore (store.h): our side is a directory of files
  * (host/tree.h), the peer's side, and what the peer may know of ours, is a page of
  * the guest (vhcaif.h, "A page in the place of xenstore"). The command thread runs
  * this.
@@ -34,15 +34,15 @@
 #define PORT_MAX		((1u << 17) - 1)	/* FIFO event channels */
 #define PEER_NAME_MAX		64
 
-struct link_page {
-	struct be_link l;
+struct store_page {
+	struct be_store l;
 	struct be_dev *dev;
 	char dir[PATH_MAX];
 	char peer[PEER_NAME_MAX];
 	uint32_t ref;
 	struct be_gntdev gnt;
-	struct xenvhca_link_page *page;	/* NULL: the guest offers none */
-	struct xenvhca_link_page mine;	/* the back half, for the next page */
+	struct xenvhca_store_page *page;	/* NULL: the guest offers none */
+	struct xenvhca_store_page mine;	/* the back half, for the next page */
 	xenevtchn_handle *evt;		/* as long as there is a page */
 	int port;
 	enum xenbus_state seen;		/* the peer's, as last told */
@@ -51,9 +51,9 @@ struct link_page {
 	int poll_fd, notify_fd, timer_fd;
 };
 
-static struct link_page *to_page(struct be_link *l)
+static struct store_page *to_page(struct be_store *l)
 {
-	return (struct link_page *)l;
+	return (struct store_page *)l;
 }
 
 /* Of the guest's half: once, as it may change at any time. */
@@ -66,16 +66,16 @@ static void store_text(uint8_t *to, const uint8_t *text)
 {
 	unsigned int i;
 
-	for (i = 0; i < XENVHCA_LINK_TEXT; i++)
+	for (i = 0; i < XENVHCA_STORE_TEXT; i++)
 		__atomic_store_n(&to[i], text[i], __ATOMIC_RELAXED);
 }
 
 /* ---- the page ---- */
 
 /* Our half; its state last, then the guest hears of it. */
-static void show(struct link_page *p, enum xenbus_state state)
+static void show(struct store_page *p, enum xenbus_state state)
 {
-	struct xenvhca_link_page *page = p->page;
+	struct xenvhca_store_page *page = p->page;
 
 	p->mine.back_state = state;
 	if (!page)
@@ -89,11 +89,11 @@ static void show(struct link_page *p, enum xenbus_state state)
 }
 
 /* Unknown, too, of a page that was withdrawn. */
-static enum xenbus_state peer_state(const struct link_page *p)
+static enum xenbus_state peer_state(const struct store_page *p)
 {
 	uint32_t state;
 
-	if (!p->page || load(&p->page->front_magic) != XENVHCA_LINK_MAGIC)
+	if (!p->page || load(&p->page->front_magic) != XENVHCA_STORE_MAGIC)
 		return XenbusStateUnknown;
 	state = load(&p->page->front_state);
 	xen_rmb();
@@ -101,7 +101,7 @@ static enum xenbus_state peer_state(const struct link_page *p)
 	       (enum xenbus_state)state;
 }
 
-static int epoll_for(const struct link_page *p, int fd)
+static int epoll_for(const struct store_page *p, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
@@ -109,7 +109,7 @@ static int epoll_for(const struct link_page *p, int fd)
 }
 
 /* The guest waits for the port, and must find the page unmapped then. */
-static void page_leave(struct link_page *p)
+static void page_leave(struct store_page *p)
 {
 	if (p->page)
 		be_gntdev_unmap(&p->gnt, p->page, 1);
@@ -119,7 +119,7 @@ static void page_leave(struct link_page *p)
 	p->evt = NULL;
 }
 
-static int port_bind(struct link_page *p, uint32_t remote)
+static int port_bind(struct store_page *p, uint32_t remote)
 {
 	uint32_t domid = (uint32_t)p->dev->domid;
 
@@ -136,24 +136,24 @@ static int port_bind(struct link_page *p, uint32_t remote)
 }
 
 /* Is it a page that we know? Then *port is the guest's event channel. */
-static bool page_known(struct link_page *p, uint32_t *port)
+static bool page_known(struct store_page *p, uint32_t *port)
 {
 	uint32_t layout;
 
-	if (load(&p->page->front_magic) != XENVHCA_LINK_MAGIC)
+	if (load(&p->page->front_magic) != XENVHCA_STORE_MAGIC)
 		return false;
 	xen_rmb();
 	layout = load(&p->page->front_layout);
 	*port = load(&p->page->front_port);
-	if (layout == XENVHCA_LINK_LAYOUT && *port && *port <= PORT_MAX)
+	if (layout == XENVHCA_STORE_LAYOUT && *port && *port <= PORT_MAX)
 		return true;
 	be_log_peer(p->dev, "%s: layout %u, port %u; this backend knows layout %u",
-		    p->peer, layout, *port, XENVHCA_LINK_LAYOUT);
+		    p->peer, layout, *port, XENVHCA_STORE_LAYOUT);
 	return false;
 }
 
 /* Maps a page if the guest offers one. Is there one now that was not there before? */
-static bool page_look(struct link_page *p)
+static bool page_look(struct store_page *p)
 {
 	uint32_t port = 0;
 	int rc;
@@ -186,12 +186,12 @@ static bool page_look(struct link_page *p)
 /* ---- nodes ---- */
 
 /* Copied once, whatever the guest writes meanwhile; no NUL there: it is too long. */
-static int page_setup(const struct xenvhca_link_page *page, char *value,
+static int page_setup(const struct xenvhca_store_page *page, char *value,
 		      size_t size)
 {
 	size_t i;
 
-	for (i = 0; i < size && i < XENVHCA_LINK_SETUP; i++) {
+	for (i = 0; i < size && i < XENVHCA_STORE_SETUP; i++) {
 		value[i] = (char)__atomic_load_n(&page->front_setup[i],
 						 __ATOMIC_RELAXED);
 		if (!value[i])
@@ -200,10 +200,10 @@ static int page_setup(const struct xenvhca_link_page *page, char *value,
 	return -E2BIG;
 }
 
-static int page_get(struct be_link *l, enum be_side side, const char *node,
+static int page_get(struct be_store *l, enum be_side side, const char *node,
 		    char *value, size_t size)
 {
-	struct link_page *p = to_page(l);
+	struct store_page *p = to_page(l);
 
 	if (side == BE_OWN)
 		return host_tree_read(p->dir, node, value, size);
@@ -212,25 +212,25 @@ static int page_get(struct be_link *l, enum be_side side, const char *node,
 	return page_setup(p->page, value, size);
 }
 
-static int page_put(struct be_link *l, const char *node, const char *value)
+static int page_put(struct be_store *l, const char *node, const char *value)
 {
 	return host_tree_write(to_page(l)->dir, node, value);
 }
 
-static int page_offer(struct be_link *l, const char *node, const char *value)
+static int page_offer(struct be_store *l, const char *node, const char *value)
 {
-	struct link_page *p = to_page(l);
+	struct store_page *p = to_page(l);
 	uint8_t *to = strcmp(node, XENVHCA_NODE_SETUP) ? p->mine.back_versions :
 							 p->mine.back_setup;
 
-	memset(to, 0, XENVHCA_LINK_TEXT);
-	return snprintf((char *)to, XENVHCA_LINK_TEXT, "%s", value) <
-	       XENVHCA_LINK_TEXT ? 0 : -E2BIG;
+	memset(to, 0, XENVHCA_STORE_TEXT);
+	return snprintf((char *)to, XENVHCA_STORE_TEXT, "%s", value) <
+	       XENVHCA_STORE_TEXT ? 0 : -E2BIG;
 }
 
 /* ---- states ---- */
 
-static enum xenbus_state own_state(struct link_page *p)
+static enum xenbus_state own_state(struct store_page *p)
 {
 	return (enum xenbus_state)
 		host_tree_number(p->dir, HOST_TREE_NODE_STATE,
@@ -238,7 +238,7 @@ static enum xenbus_state own_state(struct link_page *p)
 				 XenbusStateUnknown);
 }
 
-static int state_write(const struct link_page *p, const char *node,
+static int state_write(const struct store_page *p, const char *node,
 		       enum xenbus_state state)
 {
 	char text[16];
@@ -248,9 +248,9 @@ static int state_write(const struct link_page *p, const char *node,
 }
 
 /* Closing is the toolstack's wish, which the guest has to see, too. */
-static enum xenbus_state page_state(struct be_link *l, enum be_side side)
+static enum xenbus_state page_state(struct be_store *l, enum be_side side)
 {
-	struct link_page *p = to_page(l);
+	struct store_page *p = to_page(l);
 	enum xenbus_state s;
 
 	if (side == BE_PEER) {
@@ -268,9 +268,9 @@ static enum xenbus_state page_state(struct be_link *l, enum be_side side)
 	return s;
 }
 
-static int page_set_state(struct be_link *l, enum xenbus_state to)
+static int page_set_state(struct be_store *l, enum xenbus_state to)
 {
-	struct link_page *p = to_page(l);
+	struct store_page *p = to_page(l);
 	int rc = 0;
 
 	if (l->own != to) {
@@ -289,7 +289,7 @@ static int page_set_state(struct be_link *l, enum xenbus_state to)
 }
 
 /* Nobody can destroy a domain here. */
-static bool page_alive(struct be_link *l)
+static bool page_alive(struct be_store *l)
 {
 	(void)l;
 	return true;
@@ -297,18 +297,18 @@ static bool page_alive(struct be_link *l)
 
 /* ---- changes ---- */
 
-static int page_find(struct be_link *l)
+static int page_find(struct be_store *l)
 {
 	page_look(to_page(l));
 	return 0;
 }
 
-static int page_watch(struct be_link *l)
+static int page_watch(struct be_store *l)
 {
 	const struct itimerspec each = {
 		.it_interval = { .tv_sec = LOOK_S }, .it_value = { .tv_sec = LOOK_S },
 	};
-	struct link_page *p = to_page(l);
+	struct store_page *p = to_page(l);
 
 	if (inotify_add_watch(p->notify_fd, p->dir, BE_FILES_CHANGES) < 0 ||
 	    timerfd_settime(p->timer_fd, 0, &each, NULL))
@@ -316,7 +316,7 @@ static int page_watch(struct be_link *l)
 	return BE_NEWS_OWN | BE_NEWS_PEER;
 }
 
-static int page_fd(struct be_link *l)
+static int page_fd(struct be_store *l)
 {
 	return to_page(l)->poll_fd;
 }
@@ -333,7 +333,7 @@ static bool drain(int fd)
 }
 
 /* A guest that notifies all day, or changes its state each time, is slowed down. */
-static bool port_take(struct link_page *p)
+static bool port_take(struct store_page *p)
 {
 	int port = p->evt ? xenevtchn_pending(p->evt) : -1;
 
@@ -344,13 +344,13 @@ static bool port_take(struct link_page *p)
 	return true;
 }
 
-static int page_changed(struct be_link *l)
+static int page_changed(struct be_store *l)
 {
-	struct link_page *p = to_page(l);
+	struct store_page *p = to_page(l);
 	bool any = drain(p->notify_fd);
 
 	any |= port_take(p);
-	if (p->page && load(&p->page->front_magic) != XENVHCA_LINK_MAGIC) {
+	if (p->page && load(&p->page->front_magic) != XENVHCA_STORE_MAGIC) {
 		page_leave(p);
 		any = true;
 	}
@@ -361,9 +361,9 @@ static int page_changed(struct be_link *l)
 
 /* ---- begin and end ---- */
 
-static void page_end(struct be_link *l)
+static void page_end(struct be_store *l)
 {
-	struct link_page *p = to_page(l);
+	struct store_page *p = to_page(l);
 	const int fd[] = { p->poll_fd, p->notify_fd, p->timer_fd };
 	size_t i;
 
@@ -375,14 +375,14 @@ static void page_end(struct be_link *l)
 	free(p);
 }
 
-static const struct be_link_ops page_ops = {
+static const struct be_store_ops page_ops = {
 	.find = page_find, .read = page_get, .write = page_put,
 	.offer = page_offer, .state = page_state, .set_state = page_set_state,
 	.alive = page_alive, .watch = page_watch, .fd = page_fd,
 	.changed = page_changed, .close = page_end,
 };
 
-static int files_open(struct link_page *p)
+static int files_open(struct store_page *p)
 {
 	int rc;
 
@@ -396,25 +396,25 @@ static int files_open(struct link_page *p)
 }
 
 /* What an earlier worker showed is not ours: at first we are Closed, or not there yet. */
-static void first_state(struct link_page *p)
+static void first_state(struct store_page *p)
 {
 	p->l.own = own_state(p);
 	p->mine.back_state = p->l.own == XenbusStateInitialising ?
 			     XenbusStateInitialising : XenbusStateClosed;
 }
 
-static int page_open(struct link_page *p, unsigned int domid, unsigned int devid)
+static int page_open(struct store_page *p, unsigned int domid, unsigned int devid)
 {
 	int rc;
 
 	host_tree_dir(p->dir, be_files_root(), domid, devid);
 	p->ref = host_tree_number(p->dir, HOST_TREE_NODE_REF,
-				  XENVHCA_LINK_FIRST_REF, XENVHCA_LINK_LAST_REF, 0);
+				  XENVHCA_STORE_FIRST_REF, XENVHCA_STORE_LAST_REF, 0);
 	snprintf(p->peer, sizeof(p->peer), "domain %u, grant reference %u", domid,
 		 p->ref);
 	if (!p->ref) {
 		be_log(p->dev, BE_ERR, "%s/" HOST_TREE_NODE_REF " must be a number %u..%u, that of the guest's device tree",
-		       p->dir, XENVHCA_LINK_FIRST_REF, XENVHCA_LINK_LAST_REF);
+		       p->dir, XENVHCA_STORE_FIRST_REF, XENVHCA_STORE_LAST_REF);
 		return -EINVAL;
 	}
 	rc = be_gntdev_open(&p->gnt, domid);
@@ -424,10 +424,10 @@ static int page_open(struct link_page *p, unsigned int domid, unsigned int devid
 	return rc ? rc : files_open(p);
 }
 
-struct be_link *be_link_page(struct be_dev *dev, unsigned int domid,
+struct be_store *be_store_page(struct be_dev *dev, unsigned int domid,
 			     unsigned int devid)
 {
-	struct link_page *p = calloc(1, sizeof(*p));
+	struct store_page *p = calloc(1, sizeof(*p));
 	int rc;
 
 	if (!p)
@@ -445,7 +445,7 @@ struct be_link *be_link_page(struct be_dev *dev, unsigned int domid,
 		first_state(p);
 		return &p->l;
 	}
-	be_log(dev, BE_ERR, "no link: %s", strerror(-rc));
+	be_log(dev, BE_ERR, "no store: %s", strerror(-rc));
 	page_end(&p->l);
 	return NULL;
 }

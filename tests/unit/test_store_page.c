@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a worker without xenstore: files on our side, a page of a hostile guest on
+ * The store of a worker without xenstore: files on our side, a page of a hostile guest on
  * the other. The page is plain memory that the test writes to, whenever it likes.
- * libxenstore is never called (test_link_page.h).
+ * libxenstore is never called (test_store_page.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +25,7 @@
 #include "carrier/open_files.h"
 #include "host/tree.h"
 #include "worker/conf.h"
-#include "test_link_page.h"
+#include "test_store_page.h"
 
 /* Of the guest's half: the guest writes after each number that is read. */
 static void (*peer)(const void *read);
@@ -36,13 +36,13 @@ static void (*peer)(const void *read);
 		peer(p);						\
 	__v;								\
 })
-#include "carrier/link_page.c"
+#include "carrier/store_page.c"
 #undef __atomic_load_n
 
 /* ---- a device ---- */
 static char root[] = "/tmp/vhca-page-XXXXXX", dir[64];
 static struct be_dev dev;
-static struct be_link *l;
+static struct be_store *l;
 
 static void put(const char *node, const char *value)
 {
@@ -58,10 +58,10 @@ static unsigned int file_number(const char *node)
 static void offers(void)
 {
 	memset(&guest, 0, sizeof(guest));
-	guest.front_layout = XENVHCA_LINK_LAYOUT;
+	guest.front_layout = XENVHCA_STORE_LAYOUT;
 	guest.front_port = PORT;
 	guest.front_state = XenbusStateInitialising;
-	guest.front_magic = XENVHCA_LINK_MAGIC;
+	guest.front_magic = XENVHCA_STORE_MAGIC;
 	granted = true;
 }
 
@@ -72,7 +72,7 @@ static void notifies(void)
 	assert_int_equal(write(event_fd, &one, sizeof(one)), sizeof(one));
 }
 
-/* Until the link has something to tell, or a look for a page has gone by. */
+/* Until the store has something to tell, or a look for a page has gone by. */
 static int look(void)
 {
 	struct pollfd p = { .fd = l->ops->fd(l), .events = POLLIN };
@@ -92,7 +92,7 @@ static void settle(void)
 
 static void open_link(void)
 {
-	l = be_link_page(&dev, 5, 0);
+	l = be_store_page(&dev, 5, 0);
 	assert_non_null(l);
 	assert_int_equal(l->ops->find(l), 0);
 	assert_int_equal(l->ops->watch(l), NEWS);
@@ -243,7 +243,7 @@ static void setup_flips(const void *read)
 {
 	const uint8_t *at = read;
 
-	if (at >= guest.front_setup && at < guest.front_setup + XENVHCA_LINK_SETUP)
+	if (at >= guest.front_setup && at < guest.front_setup + XENVHCA_STORE_SETUP)
 		memset(guest.front_setup, '7', (size_t)(at + 1 - guest.front_setup));
 }
 
@@ -277,13 +277,13 @@ static void numbers_are_read_once(void **state)
 static void a_strange_page_is_not_touched(void **state)
 {
 	static const uint32_t front[][3] = {
-		{ 0, XENVHCA_LINK_LAYOUT, PORT }, { ~0u, XENVHCA_LINK_LAYOUT, PORT },
-		{ XENVHCA_LINK_MAGIC, 0, PORT }, { XENVHCA_LINK_MAGIC, 2, PORT },
-		{ XENVHCA_LINK_MAGIC, XENVHCA_LINK_LAYOUT, 0 },
-		{ XENVHCA_LINK_MAGIC, XENVHCA_LINK_LAYOUT, 1u << 17 },
-		{ XENVHCA_LINK_MAGIC, XENVHCA_LINK_LAYOUT, ~0u },
+		{ 0, XENVHCA_STORE_LAYOUT, PORT }, { ~0u, XENVHCA_STORE_LAYOUT, PORT },
+		{ XENVHCA_STORE_MAGIC, 0, PORT }, { XENVHCA_STORE_MAGIC, 2, PORT },
+		{ XENVHCA_STORE_MAGIC, XENVHCA_STORE_LAYOUT, 0 },
+		{ XENVHCA_STORE_MAGIC, XENVHCA_STORE_LAYOUT, 1u << 17 },
+		{ XENVHCA_STORE_MAGIC, XENVHCA_STORE_LAYOUT, ~0u },
 	};
-	struct xenvhca_link_page was;
+	struct xenvhca_store_page was;
 	size_t i;
 
 	(void)state;
@@ -362,7 +362,7 @@ static void a_flapping_page_is_mapped_once_a_second(void **state)
 	offers();
 	open_link();
 	while (time(NULL) < end) {
-		guest.front_magic ^= XENVHCA_LINK_MAGIC;
+		guest.front_magic ^= XENVHCA_STORE_MAGIC;
 		if (event_fd >= 0)
 			notifies();
 		l->ops->changed(l);
@@ -460,7 +460,7 @@ static void a_wrong_reference_is_told(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put("grant-ref", bad[i]);
-		assert_null(be_link_page(&dev, 5, 0));
+		assert_null(be_store_page(&dev, 5, 0));
 	}
 	assert_int_equal(maps, 0);
 }

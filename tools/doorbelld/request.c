@@ -2,13 +2,13 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Requests and answers (turn.h).
+ * Requests and answers (request.h).
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "turn.h"
+#include "request.h"
 
 void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
 		     int err, const char *request)
@@ -147,7 +147,7 @@ static void answer(struct dba_dev *d, struct dba_entry *e)
 	e->answer = e->own;
 }
 
-void dba_turn_entry(struct dba_agent *a, struct dba_batch *b, struct dba_entry *e)
+void dba_request_entry(struct dba_agent *a, struct dba_batch *b, struct dba_entry *e)
 {
 	e->begun = true;
 	e->r = do_request(a, b, e);
@@ -171,7 +171,7 @@ static void do_noted(struct dba_agent *a, const struct dba_dev *d, struct dba_en
 	}
 }
 
-void dba_turns_end(struct dba_agent *a)
+void dba_requests_end(struct dba_agent *a)
 {
 	int err = dba_map_save(&a->table);
 	struct dba_batch *b;

@@ -49,7 +49,7 @@ static int look(struct xs_handle *xs, xs_transaction_t t, void *arg)
 /* All at once, with that lock file; how many were inside at a time at most. */
 static int most_at_once(const char *path, bool meet)
 {
-	struct ctl c = { .xs = xs_open(0), .turn = path };
+	struct ctl c = { .xs = xs_open(0), .lock = path };
 	struct seen *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int i, most, status;
@@ -80,7 +80,7 @@ static void one_at_a_time(void **state)
 	struct stat st;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/turn", host_root);
+	snprintf(path, sizeof(path), "%s/lock", host_root);
 	assert_int_equal(most_at_once(path, false), 1);
 	/* Nobody else may have a guest's devices wait. */
 	assert_int_equal(stat(path, &st), 0);
@@ -93,7 +93,7 @@ static void without_a_lock_all_the_same(void **state)
 
 	(void)state;
 	assert_true(most_at_once(NULL, true) > 1);
-	snprintf(path, sizeof(path), "%s/none/turn", host_root);
+	snprintf(path, sizeof(path), "%s/none/lock", host_root);
 	assert_true(most_at_once(path, true) > 1);
 	/* No regular file. */
 	snprintf(path, sizeof(path), "%s/link", host_root);

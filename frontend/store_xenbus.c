@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a device that a toolstack made: nodes and states in xenstore, and
+ * The store of a device that a toolstack made: nodes and states in xenstore, and
  * a driver on xenbus. front.c knows what they mean.
  */
 #include <linux/list.h>
@@ -15,10 +15,10 @@
 
 #include "compat.h"
 #include "front.h"
-#include "link.h"
+#include "store.h"
 
 struct vhca_xenbus {
-	struct vhca_link link;
+	struct vhca_store store;
 	struct xenbus_device *xbdev;
 	struct vhca_front *front;
 	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
@@ -36,13 +36,13 @@ static DEFINE_MUTEX(devices_lock);	/* next of all, too */
 static LIST_HEAD(devices);
 static bool no_events;			/* none leads to ours_changed() */
 
-static struct vhca_xenbus *to_xenbus(struct vhca_link *l)
+static struct vhca_xenbus *to_xenbus(struct vhca_store *l)
 {
-	return container_of(l, struct vhca_xenbus, link);
+	return container_of(l, struct vhca_xenbus, store);
 }
 
 /* The front may outlive the device, whose number another device may have by then. */
-static bool link_begin(struct vhca_xenbus *x)
+static bool store_begin(struct vhca_xenbus *x)
 {
 	mutex_lock(&x->lock);
 	if (!x->gone)
@@ -51,20 +51,20 @@ static bool link_begin(struct vhca_xenbus *x)
 	return false;
 }
 
-static void link_end(struct vhca_xenbus *x)
+static void store_end(struct vhca_xenbus *x)
 {
 	mutex_unlock(&x->lock);
 }
 
-static char *link_read(struct vhca_link *l, const char *node)
+static char *store_read(struct vhca_store *l, const char *node)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 	char *text;
 
-	if (!link_begin(x))
+	if (!store_begin(x))
 		return ERR_PTR(-ENODEV);
 	text = xenbus_read(XBT_NIL, x->xbdev->otherend, node, NULL);
-	link_end(x);
+	store_end(x);
 	return text;
 }
 
@@ -94,21 +94,21 @@ static int nodes_write(const char *dir, const struct vhca_node *node,
 	return err;
 }
 
-static int link_write(struct vhca_link *l, const struct vhca_node *node,
+static int store_write(struct vhca_store *l, const struct vhca_node *node,
 		      unsigned int nr)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 	int err;
 
-	if (!link_begin(x))
+	if (!store_begin(x))
 		return -ENODEV;
 	err = nodes_write(x->xbdev->nodename, node, nr);
-	link_end(x);
+	store_end(x);
 	return err;
 }
 
 /* Also while the device is removed. */
-static int link_rm(struct vhca_link *l, const char *node)
+static int store_rm(struct vhca_store *l, const char *node)
 {
 	const char *dir = to_xenbus(l)->xbdev->nodename;
 	int err = xenbus_rm(XBT_NIL, dir, node);
@@ -121,31 +121,31 @@ static int link_rm(struct vhca_link *l, const char *node)
 	return err;
 }
 
-static void xenbus_broken(struct vhca_link *l, const char *reason)
+static void xenbus_broken(struct vhca_store *l, const char *reason)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 
-	if (!link_begin(x))
+	if (!store_begin(x))
 		return;
 	xenbus_write(XBT_NIL, x->xbdev->nodename, XENVHCA_NODE_BROKEN, reason);
-	link_end(x);
+	store_end(x);
 }
 
-static enum xenbus_state xenbus_theirs(struct vhca_link *l)
+static enum xenbus_state xenbus_theirs(struct vhca_store *l)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 	enum xenbus_state state = XenbusStateUnknown;
 
-	if (!link_begin(x))
+	if (!store_begin(x))
 		return state;
 	/* None after a restore without nodes, see xenbus_found(). */
 	if (x->xbdev->otherend)
 		state = xenbus_read_driver_state(x->xbdev, x->xbdev->otherend);
-	link_end(x);
+	store_end(x);
 	return state;
 }
 
-static enum xenbus_state xenbus_mine(struct vhca_link *l)
+static enum xenbus_state xenbus_mine(struct vhca_store *l)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 	enum xenbus_state next = smp_load_acquire(&x->next);
@@ -166,12 +166,12 @@ static bool must_defer(const struct xenbus_device *xbdev,
 	       xbdev->state == XenbusStateInitialising;
 }
 
-static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
+static int xenbus_enter(struct vhca_store *l, enum xenbus_state state)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 	int err = 0;
 
-	if (!link_begin(x))
+	if (!store_begin(x))
 		return -ENODEV;
 	mutex_lock(&devices_lock);
 	x->next = XenbusStateUnknown;
@@ -188,7 +188,7 @@ static int xenbus_enter(struct vhca_link *l, enum xenbus_state state)
 		err = xenbus_switch_state(x->xbdev, state);
 	}
 	mutex_unlock(&devices_lock);
-	link_end(x);
+	store_end(x);
 	return err;
 }
 
@@ -251,23 +251,23 @@ static void xenbus_lost(struct vhca_xenbus *x)
 }
 
 /* A device that was restored may have another backend than before. */
-static bool xenbus_found(struct vhca_link *l)
+static bool xenbus_found(struct vhca_store *l)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 	bool found;
 
-	if (!link_begin(x))
+	if (!store_begin(x))
 		return false;
 	found = x->xbdev->otherend;
 	if (found)
 		l->backend = x->xbdev->otherend_id;
 	else
 		xenbus_lost(x);
-	link_end(x);
+	store_end(x);
 	return found;
 }
 
-static void xenbus_free(struct vhca_link *l)
+static void xenbus_free(struct vhca_store *l)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 
@@ -276,10 +276,10 @@ static void xenbus_free(struct vhca_link *l)
 	kfree(x);
 }
 
-static const struct vhca_link_ops xenbus_ops = {
-	.read = link_read,
-	.write = link_write,
-	.remove = link_rm,
+static const struct vhca_store_ops xenbus_ops = {
+	.read = store_read,
+	.write = store_write,
+	.remove = store_rm,
 	.broken = xenbus_broken,
 	.theirs = xenbus_theirs,
 	.mine = xenbus_mine,
@@ -319,17 +319,17 @@ static int front_probe(struct xenbus_device *xbdev,
 	mutex_init(&x->lock);
 	get_device(&xbdev->dev);
 	x->xbdev = xbdev;
-	x->link.ops = &xenbus_ops;
-	x->link.dev = &xbdev->dev;
-	x->link.number = number_of(xbdev);
+	x->store.ops = &xenbus_ops;
+	x->store.dev = &xbdev->dev;
+	x->store.number = number_of(xbdev);
 	mutex_lock(&devices_lock);
 	list_add(&x->all, &devices);
 	mutex_unlock(&devices_lock);
-	x->front = vhca_front_new(&x->link);
+	x->front = vhca_front_new(&x->store);
 	if (IS_ERR(x->front)) {
 		err = PTR_ERR(x->front);
 		devices_del(x);
-		xenbus_free(&x->link);
+		xenbus_free(&x->store);
 		return err;
 	}
 	dev_set_drvdata(&xbdev->dev, x);
@@ -421,7 +421,7 @@ static void ours_changed(struct xenbus_watch *watch, const char *path,
 
 static struct xenbus_watch ours = { .callback = ours_changed };
 
-/* Not called without xenstore (link_page.c). */
+/* Not called without xenstore (store_page.c). */
 static int store_ready(struct notifier_block *nb, unsigned long event,
 		       void *data)
 {

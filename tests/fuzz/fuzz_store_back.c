@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The link of a worker without xenstore, whose peer is a page that a guest writes to at
+ * The store of a worker without xenstore, whose peer is a page that a guest writes to at
  * any time: the input is what the guest does, what the operator does and when the worker
- * looks. What the link and the worker's readers let pass is in its range; a page that is
+ * looks. What the store and the worker's readers let pass is in its range; a page that is
  * none of ours is never written to, and one page at most is mapped.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "carrier/open_files.h"
 #include "host/tree.h"
 #include "worker/conf.h"
-#include "tests/unit/test_link_page.h"
+#include "tests/unit/test_store_page.h"
 
 #define FLIPS		8	/* one read in so many, at most */
 #define WORDS		(XENVHCA_PAGE_SIZE / 4)
@@ -91,18 +91,18 @@ const char *be_files_root(void)
 #define host_tree_number(dir, node, min, max, none) tree_number(dir, node, min, max, none)
 #define host_tree_write(dir, node, value) tree_write(dir, node, value)
 #define inotify_add_watch(fd, path, mask) ((void)(path), 0)
-#include "carrier/link_page.c"
+#include "carrier/store_page.c"
 #undef __atomic_load_n
 
 /* ---- what happens ---- */
 static struct be_dev dev;
-static struct be_link *l;
+static struct be_store *l;
 
 static void offers(void)
 {
-	guest.front_layout = XENVHCA_LINK_LAYOUT;
+	guest.front_layout = XENVHCA_STORE_LAYOUT;
 	guest.front_port = PORT;
-	guest.front_magic = XENVHCA_LINK_MAGIC;
+	guest.front_magic = XENVHCA_STORE_MAGIC;
 	granted = true;
 }
 
@@ -124,7 +124,7 @@ static void guest_notifies(void)
 /* A look for a page, which the clock would make once a second. */
 static void looks(void)
 {
-	struct xenvhca_link_page was = guest;
+	struct xenvhca_store_page was = guest;
 	bool had = to_page(l)->page, flipped = flips;
 
 	flips = flips && had;
@@ -132,7 +132,7 @@ static void looks(void)
 	flips = flipped;
 	if (!to_page(l)->page)
 		PROMISE(!mapped && event_fd < 0);
-	if (!had && was.front_magic != XENVHCA_LINK_MAGIC)
+	if (!had && was.front_magic != XENVHCA_STORE_MAGIC)
 		PROMISE(!to_page(l)->page && !memcmp(&was, &guest, sizeof(was)));
 }
 
@@ -156,7 +156,7 @@ static void worker_connects(void)
 /* What fits into the buffer, and ends. */
 static void worker_reads(void)
 {
-	char node[32] = "", value[XENVHCA_LINK_SETUP] = "";
+	char node[32] = "", value[XENVHCA_STORE_SETUP] = "";
 	size_t size = in_u8(&in) % 2 ? sizeof(value) : in_u8(&in);
 
 	in_bytes(&in, node, 12);
@@ -169,11 +169,11 @@ static void worker_reads(void)
 static void guest_offers(void)
 {
 	char *text = (char *)guest.front_setup;
-	size_t len = (size_t)snprintf(text, XENVHCA_LINK_SETUP, "1 %u", l->offer);
+	size_t len = (size_t)snprintf(text, XENVHCA_STORE_SETUP, "1 %u", l->offer);
 	unsigned int n = in_u8(&in) % 23;
 
 	for (; n; n--)
-		len += (size_t)snprintf(text + len, XENVHCA_LINK_SETUP - len, " %u",
+		len += (size_t)snprintf(text + len, XENVHCA_STORE_SETUP - len, " %u",
 					in_u8(&in) % 8 ? in_u8(&in) : in_u32(&in));
 }
 
@@ -236,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dev.log_bucket.last_ns = UINT64_MAX / 2;
 	if (in_u8(&in) % 2)
 		offers();
-	l = be_link_page(&dev, 5, 0);
+	l = be_store_page(&dev, 5, 0);
 	PROMISE(l && l->ops->watch(l) > 0);
 	flips = in_u8(&in) % 2;
 	for (steps = 0; in.left && steps < 256; steps++)
