@@ -15,8 +15,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <xenevtchn.h>
-#include "doorbell_xen.h"
+#include "agent_xen.h"
 #include "gntdev.h"
+#include "helper.h"
 #include "host/arch.h"
 #include "open_xen.h"
 #include "ring_shm.h"
@@ -199,7 +200,7 @@ static int xen_doorbell_frame(struct be_transport *t, void *addr,
 			      struct be_bell *bell)
 {
 	struct be_xen *x = to_xen(t);
-	int err = be_frame_find(x->helper_fd, addr, bell);
+	int err = be_helper_frame(x->helper_fd, addr, bell);
 
 	if (err)
 		be_log(x->dev, BE_ERR, "cannot find the frame of a doorbell page: %s",
@@ -230,7 +231,7 @@ static int xen_doorbell_unmap(struct be_transport *t, uint32_t slot)
 
 static int xen_cap_dma(struct be_transport *t, const char *hca, int fd)
 {
-	return be_hca_cap_dma(to_xen(t)->helper_fd, hca, fd);
+	return be_helper_cap_dma(to_xen(t)->helper_fd, hca, fd);
 }
 
 /* ---- life ---- */

@@ -21,7 +21,8 @@
 #include <xen/sys/gntdev.h>
 #include <xenevtchn.h>
 
-#include "carrier/doorbell_xen.h"
+#include "carrier/agent_xen.h"
+#include "carrier/helper.h"
 #include "fake_xen.h"
 #include "ring_loop.h"
 #include "core/sys.h"
@@ -430,7 +431,7 @@ int be_agent_unmap(struct be_agent *a, uint32_t slot)
 	return -ENOENT;
 }
 
-int be_frame_find(int fd, void *addr, struct be_bell *bell)
+int be_helper_frame(int fd, void *addr, struct be_bell *bell)
 {
 	(void)fd;
 	(void)addr;
@@ -438,7 +439,7 @@ int be_frame_find(int fd, void *addr, struct be_bell *bell)
 	return -EPERM;
 }
 
-int be_hca_cap_dma(int fd, const char *hca, int uverbs_fd)
+int be_helper_cap_dma(int fd, const char *hca, int uverbs_fd)
 {
 	(void)fd;
 	(void)hca;

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "carrier/doorbell_xen.h"
+#include "carrier/agent_xen.h"
 #include "tests/fake/fake_xs.h"
 
 #define DB	"/local/domain/1/backend/vhca/5/0/doorbell"

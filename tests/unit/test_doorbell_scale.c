@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "carrier/doorbell_xen.h"
+#include "carrier/agent_xen.h"
 #include "tests/fake/fake_agent.h"
 #include "tests/fake/fake_xs.h"
 

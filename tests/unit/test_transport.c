@@ -122,7 +122,7 @@ int be_agent_unmap(struct be_agent *a, uint32_t slot)
 	return 0;
 }
 
-int be_frame_find(int fd, void *addr, struct be_bell *bell)
+int be_helper_frame(int fd, void *addr, struct be_bell *bell)
 {
 	(void)fd;
 	(void)addr;
@@ -130,7 +130,7 @@ int be_frame_find(int fd, void *addr, struct be_bell *bell)
 	return 0;
 }
 
-int be_hca_cap_dma(int fd, const char *hca, int uverbs_fd)
+int be_helper_cap_dma(int fd, const char *hca, int uverbs_fd)
 {
 	(void)fd;
 	(void)hca;

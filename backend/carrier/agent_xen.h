@@ -6,8 +6,8 @@
  * however many pages there are. Each worker has one connection and one number
  * space of slots; the command thread uses them.
  */
-#ifndef BE_DOORBELL_XEN_H
-#define BE_DOORBELL_XEN_H
+#ifndef BE_AGENT_XEN_H
+#define BE_AGENT_XEN_H
 
 #include "core/be.h"
 #include "xenstore/node.h"
@@ -72,10 +72,5 @@ int be_agent_map(struct be_agent *a, uint64_t frame, uint64_t gfn,
 		 uint32_t *slot);
 /* 0: confirmed; else the slot stays in use and this can be called again. */
 int be_agent_unmap(struct be_agent *a, uint32_t slot);
-
-/* Frame and cache attribute of a page mapped at addr, by the helper. */
-int be_frame_find(int helper_fd, void *addr, struct be_bell *bell);
-/* See transport.h. */
-int be_hca_cap_dma(int helper_fd, const char *hca, int fd);
 
 #endif

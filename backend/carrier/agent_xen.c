@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell pages on Xen: the helper reports the frame, the agent makes it
- * reachable. The agent is trusted. It may answer late, or not at all while it
- * is restarted, and a request without an answer may have been executed.
+ * The dialogue with the doorbell agent over xenstore. The agent is trusted. It may answer
+ * late, or not at all while it is restarted, and a request without an answer may have
+ * been executed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include "clock.h"
-#include "doorbell_xen.h"
+#include "agent_xen.h"
 #include "number.h"
-#include "uapi/vhca-helper.h"
 #include "xenstore/scan.h"
 
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */
@@ -425,37 +423,4 @@ void be_agent_close(struct be_agent *a)
 	}
 	xs_close(a->xs);
 	a->xs = NULL;
-}
-
-/* ---- helper module ---- */
-int be_frame_find(int helper_fd, void *addr, struct be_bell *bell)
-{
-	struct vhca_helper_frames f = {
-		.addr = (uintptr_t)addr, .frames = (uintptr_t)&bell->frame,
-		.nr_pages = 1,
-	};
-
-	if (ioctl(helper_fd, VHCA_HELPER_FRAMES, &f) < 0)
-		return -errno;
-	switch (f.cache) {
-	case VHCA_HELPER_CACHE_NC:
-		bell->prot = XENVHCA_PROT_NC;
-		return 0;
-	case VHCA_HELPER_CACHE_WC:
-		bell->prot = XENVHCA_PROT_WC;
-		return 0;
-	case VHCA_HELPER_CACHE_DEV:
-		bell->prot = XENVHCA_PROT_DEV;
-		return 0;
-	default:
-		return -EIO;
-	}
-}
-
-int be_hca_cap_dma(int helper_fd, const char *hca, int fd)
-{
-	struct vhca_helper_cap_dma c = { .fd = fd };
-
-	snprintf(c.hca, sizeof(c.hca), "%s", hca);
-	return ioctl(helper_fd, VHCA_HELPER_CAP_DMA, &c) < 0 ? -errno : 0;
 }
