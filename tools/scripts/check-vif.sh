@@ -71,7 +71,7 @@ if sys.argv[1] == "serve":
         c = s.accept()[0]
         c.sendall(sys.argv[2].encode())
         c.close()
-print(socket.create_connection((sys.argv[2], 7000), 2, (sys.argv[3], 0)).recv(9).decode())
+print(socket.create_connection((sys.argv[2], 7000), 1, (sys.argv[3], 0)).recv(9).decode())
 END
 cat >"$work/udp.py" <<'END'
 # serve FILE: writes what comes to RoCE's port; send ADDRESS SOURCE: sends there.
@@ -207,7 +207,7 @@ at b ip addr del 192.0.2.7/24 dev eth0
 at b ip addr del 2001:db8::7/64 dev eth0
 
 for m in a host; do
-	at $m python3 "$work/tag.py" see "$work/tagged.$m" &
+	at $m timeout 3 python3 "$work/tag.py" see "$work/tagged.$m" &
 done
 sleep 1
 at a python3 "$work/tag.py" send fe:ff:ff:ff:ff:ff 192.0.2.7 192.0.2.5
@@ -236,7 +236,7 @@ claim "after runs that were killed the next one does all" eval \
 
 claim "one guest goes: its addresses are nobody's" eval \
 	'VHCA_DEVICE=5-0 "$scripts/vhca-address" remove && not ask a host 192.0.2.5 192.0.2.7 &&
-	not ip route show table 118 | grep 192.0.2.7'
+	[ -z "$(ip route show 192.0.2.7 table 118)" ]'
 claim "the other one stays" both b here 1 8
 ip addr del 192.0.2.8/32 dev p0
 claim "an address that somebody removed by hand is forgotten as well" eval \
