@@ -29,7 +29,7 @@ build='build-essential autoconf automake libtool pkg-config bc kmod git
 kernel='linux-headers-amd64'
 # The fuzz targets need the run-time library of clang's version.
 unit='python3 jq sparse shellcheck clang libclang-rt-dev binutils util-linux procps
-	device-tree-compiler'
+	device-tree-compiler nftables'
 xen='qemu-system-x86 mmdebstrap cpio zstd xz-utils'
 # The model HCA is compiled into QEMU (tests/hca); that of Debian 13 asks for venv.
 qemu='meson python3-venv libglib2.0-dev libpixman-1-dev libfdt-dev
