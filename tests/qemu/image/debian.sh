@@ -21,7 +21,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../lib/retry.sh"
 # DKMS wants some compiler, and packages.sh brings modules that it compiled.
 packages=(
-	systemd systemd-sysv udev kmod iproute2 procps jq
+	systemd systemd-sysv udev kmod iproute2 nftables procps jq
 	"xen-utils-$XEN" xenstore-utils rdma-core ibverbs-utils ibverbs-providers
 	libjson-c5 dkms tcc
 )

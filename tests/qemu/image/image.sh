@@ -39,7 +39,7 @@ packages=(
 	xenstore-utils qemu-system-xen grub-pc-bin grub-common
 	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
 	opensm infiniband-diags libfabric-bin
-	iproute2 kmod udev iputils-ping procps sysvinit-utils socat strace jq pciutils
+	iproute2 nftables kmod udev iputils-ping procps sysvinit-utils socat strace jq pciutils
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
 	gzip tar cpio libjson-c5 libgcc-s1
 )
@@ -64,7 +64,7 @@ common_programs=(
 )
 dom0_programs=(
 	tar cpio gzip jq lspci setpci losetup lsblk bridge tc xargs nice
-	watch top vmstat xenstore
+	watch top vmstat xenstore nft
 	opensm ibstat ibping ibaddr sminfo saquery smpquery perfquery
 	ibnetdiscover ibportstate
 )
@@ -81,7 +81,7 @@ common_modules=(
 dom0_modules=(
 	xen-netback xen-blkback xen-pciback bridge loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
-	mlx5_ib ib_ipoib
+	mlx5_ib ib_ipoib nft_fwd_netdev nft_fib_netdev
 )
 # Soft-RoCE asks for these by name up to Linux 6.15, if they are no part of the kernel.
 modules_until_6_15=(crc32_generic crc32c_generic)

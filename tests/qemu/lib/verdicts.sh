@@ -8,11 +8,8 @@
 
 # verdicts_setup: Python and the tests in dom0, and for the guests that follow.
 verdicts_setup() {
-	cat "$GUEST_RUN/initrd" /guest/pyverbs.cpio >"$GUEST_RUN/initrd.pyverbs"
-	(cd / && cpio --quiet -id </guest/pyverbs.cpio)
+	archive_setup pyverbs
 	cp /tests/verbs/verdicts.py /tmp/
-	# shellcheck disable=SC2034 # of vhca.sh
-	VHCA_GUEST_MEM=768 VHCA_GUEST_CFG=("ramdisk = \"$GUEST_RUN/initrd.pyverbs\"")
 }
 
 # of_release LIST: its lines for this release of rdma-core, which a reason names first,

@@ -102,6 +102,14 @@ VHCA_GUEST_MEM=''
 VHCA_KEYS=''
 VHCA_GUEST_CFG=()
 
+# archive_setup NAME: /guest/NAME.cpio (of image/NAME.sh) in dom0, and in the guests that
+# guests_with_vhca starts then.
+archive_setup() {
+	cat "$GUEST_RUN/initrd" "/guest/$1.cpio" >"$GUEST_RUN/initrd.$1"
+	(cd / && cpio --quiet -id <"/guest/$1.cpio")
+	VHCA_GUEST_MEM=768 VHCA_GUEST_CFG=("ramdisk = \"$GUEST_RUN/initrd.$1\"")
+}
+
 # listens GUEST: until one of Debian's programs there waits for its client, which
 # tries only once, at port 18515; at most 30 s.
 listens() {

@@ -212,9 +212,11 @@ pair "ibv_rc_pingpong, old and new" a b 'ibv_rc_pingpong -g 1 -n 100 -e'
 
 step "an address, with the rights of the unit"
 check "detach b" vhcactl detach b all
-vhca_attach b ip=10.9.0.72/24
+vhca_attach b ip=10.9.0.72/24,vif=0
 check "it is on the HCA's network" bash -c \
 	'ip -o addr show to 10.9.0.72 | grep " d0 "'
+check "what is not RDMA goes to the vif" bash -c \
+	'nft list table netdev vhca | grep "10.9.0.72 :.*vif"'
 check "b has its GID" guest_sh b \
 	'grep 0a09:0048 /sys/class/infiniband/*/ports/1/gids/*'
 check "rdma_cm serves it" guest_sh -t 20 b \
@@ -224,6 +226,7 @@ step "purge in the guest; stop and start in dom0"
 check "detach b" vhcactl detach b all
 check "its address is gone" wait_until 10 bash -c \
 	'! ip -o addr show to 10.9.0.72 | grep .'
+check "so are the vif's tables" not nft list table netdev vhca
 in_guest b 'dpkg --purge xen-vhcafront-dkms && left after &&
 	diff /tmp/left.before /tmp/left.after' >/tmp/purge.b 2>&1 &
 purge=$!

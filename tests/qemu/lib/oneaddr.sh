@@ -1,0 +1,177 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What scenarios share whose guests have one address for RDMA and everything else
+# (vif=): an HCA on a network with another host, peer; who answers at an address, and to
+# whom; what dom0's network looks like. Sourced after rdmacm.sh.
+
+# No group of zeros, so that all programs print IPv6 addresses alike.
+N6=2001:db8:3:1:1:1:1
+declare -A V4=([dom0]=10.9.3.1 [peer]=10.9.3.5 [a]=10.9.3.71 [b]=10.9.3.72)
+declare -A V6=([dom0]=$N6:1 [peer]=$N6:5 [a]=$N6:71 [b]=$N6:72)
+# one_family 4|6: rdmacm.sh's programs use these.
+one_family() {
+	local where
+	local -n from=V$1
+	for where in "${!from[@]}"; do
+		# shellcheck disable=SC2034 # of rdmacm.sh
+		CM_ADDR[$where]=${from[$where]}
+	done
+}
+one_family 4
+HOST_SERVICE=7001
+
+# network_setup: Soft-RoCE device rxe2 of n0, whose other end is the peer's.
+network_setup() {
+	modprobe veth
+	ip netns add peer
+	ip link add n0 type veth peer name n0 netns peer
+	ip addr add "${V4[dom0]}/24" dev n0
+	ip addr add "${V6[dom0]}/64" dev n0 nodad
+	ip link set n0 up
+	ip -n peer addr add "${V4[peer]}/24" dev n0
+	ip -n peer addr add "${V6[peer]}/64" dev n0 nodad
+	ip -n peer link set lo up
+	ip -n peer link set n0 up
+	rdma link add rxe2 type rxe netdev n0
+	wait_until 10 ip netns exec peer ping -q -c 1 -W 1 "${V4[dom0]}" ||
+		fail "the other host does not reach dom0"
+}
+network_remove() {
+	rdma link delete rxe2
+	ip link delete n0
+	ip netns delete peer
+}
+
+# network_state: all of dom0's network that one address may touch, but vifs.
+network_state() {
+	local f
+	for f in -4 -6; do
+		ip "$f" rule
+		ip "$f" route show
+		ip "$f" route show table 118 2>/dev/null || true
+		ip "$f" neigh show nud permanent
+	done | grep -v ' vif'
+	ip neigh show proto 118
+	ip -6 neigh show proto 118
+	ip -o link | cut -d: -f2 | grep -v vif
+	ip -o addr show dev n0 | sed 's/ tentative//'
+	nft list ruleset
+	sysctl -a -r 'net\.ipv[46]\.(ip_forward|conf\..*\.(forwarding|rp_filter|proxy_arp|arp_ignore|accept_local|proxy_ndp))$' |
+		grep -v '\.vif'
+}
+network_as_before() { network_state >/tmp/network.now && cmp -s /tmp/network{,.now}; }
+# nothing_left: the guests have nothing in dom0's network any more.
+nothing_left() {
+	wait_until 20 network_as_before && return
+	diff /tmp/network /tmp/network.now
+	return 1
+}
+
+# share GUEST: it has its addresses, on the HCA and on its interface.
+share() {
+	share_only "$1"
+	own_addresses "$1"
+}
+share_only() {	# not yet on its interface
+	vhca_attach "$1" "hca=rxe2,ip=${V4[$1]}/24 ${V6[$1]}/64,vif=0"
+}
+own_addresses() {
+	guest_sh "$1" "ip addr add ${V4[$1]}/24 dev eth0 &&
+		ip addr add ${V6[$1]}/64 dev eth0 nodad"
+}
+own_no_addresses() {
+	guest_sh "$1" "ip addr del ${V4[$1]}/24 dev eth0 &&
+		ip addr del ${V6[$1]}/64 dev eth0"
+}
+
+# serve WHERE: at each of its addresses it says who it is and who asks, and sends all
+# data back.
+serve() {
+	at "$1" "[ -e /tmp/data ] || head -c $(long 100000 1000000) /dev/urandom >/tmp/data
+	for f in TCP4-LISTEN:$HOST_SERVICE TCP6-LISTEN:$HOST_SERVICE,ipv6only=1; do
+		PLACE=$1 setsid socat \$f,reuseaddr,fork \
+			SYSTEM:'echo \$PLACE \$SOCAT_PEERADDR; exec cat' \
+			</dev/null >/dev/null 2>&1 &
+	done
+	for ((i = 0; i < 100; i++)); do
+		! grep -q :1B59 /proc/net/tcp || ! grep -q :1B59 /proc/net/tcp6 ||
+			exit 0
+		sleep 0.1
+	done
+	exit 1"
+}
+end_services() {	# end_services GUEST...; dom0's are the peer's, too
+	local where
+	for where in dom0 "$@"; do
+		at "$where" 'pkill -x socat; exit 0'
+	done
+}
+
+# bracketed ADDRESS: as socat wants it.
+bracketed() {
+	case $1 in
+	*:*)	echo "[$1]" ;;
+	*)	echo "$1" ;;
+	esac
+}
+# talk 4|6 CLIENT SERVER: all data comes back over TCP, from the server and from no other
+# place, and the server was asked from the client's address.
+talk() {
+	local said
+	local -n addr=V$1
+	said=$(at "$2" "{ read -r said && cmp - /tmp/data && echo \"\$said\"; } < \
+		<(socat -t $(seconds 10) - \
+		TCP$1:$(bracketed "${addr[$3]}"):$HOST_SERVICE,connect-timeout=$(seconds 5) \
+		</tmp/data)") || true
+	said=${said//[][]/}
+	while [[ $said = *:0?* ]]; do
+		said=${said//:0/:}
+	done
+	[ "$said" = "$3 ${addr[$2]}" ] || { echo "it says: $said"; return 1; }
+}
+# talks 4|6 "CLIENT SERVER"...
+talks() {
+	local pair
+	for pair in "${@:2}"; do
+		# shellcheck disable=SC2086
+		check "TCP over IPv$1, ${pair/ / to }" talk "$1" $pair
+	done
+}
+
+# connect WHERE ADDRESS PORT: how a connection ends, in socat's words.
+connect() {
+	at "$1" "socat -u OPEN:/dev/null \
+		TCP4:$2:$3,connect-timeout=$(seconds 3) 2>&1 && echo connected" || true
+}
+
+# hears WHERE PORT: what it is told by UDP is in its /tmp/heard.WHERE.PORT.
+hears() {
+	at "$1" "setsid socat -u UDP4-RECV:$2 OPEN:/tmp/heard.$1.$2,creat,trunc \
+		</dev/null >/dev/null 2>&1 &
+	for ((i = 0; i < 100; i++)); do
+		! grep -qi :$(printf %04X "$2") /proc/net/udp || exit 0
+		sleep 0.1
+	done
+	exit 1"
+}
+# tell WHERE WORD FROM TO PORT
+tell() { at "$1" "echo $2 | socat -u - UDP4-SENDTO:$4:$5,bind=$3"; }
+heard() { at "$1" "grep -q $3 /tmp/heard.$1.$2"; }	# heard WHERE PORT WORD
+
+# fabric PROVIDER ENDPOINT SERVER CLIENT ADDRESS: how fi_pingpong ends at both, to $ends.
+# Its datagrams take index 0, which is no GID of a guest with addresses of its own: GID_IDX.
+declare -A GID_IDX=([dom0]=1 [a]=0 [b]=0)
+fabric() {
+	local server pp="fi_pingpong -p '$1' -e $2 -I 10 -S 64"
+	ends=0
+	at "$3" "FI_VERBS_GID_IDX=${GID_IDX[$3]} $pp" >/tmp/fi.s 2>&1 &
+	server=$!
+	wait_until 20 at "$3" 'grep -q ":B9E8 .* 0A " /proc/net/tcp /proc/net/tcp6' ||
+		note "fi_pingpong does not serve"
+	at "$4" "FI_VERBS_GID_IDX=${GID_IDX[$4]} $pp $5" >/tmp/fi.c 2>&1 || ends=$?
+	[ "$ends" = 0 ] || at "$3" 'pkill -x fi_pingpong' || true
+	wait "$server" || ends="$ends $?"
+	[ "$ends" = 0 ] || tail -n 3 /tmp/fi.[sc]
+}
