@@ -167,14 +167,19 @@ static void core_removes(struct ib_device *ibdev, void *data)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 
-	if (ibdev->ops.owner == THIS_MODULE && !READ_ONCE(dev->leaving))
+	if (ibdev->ops.owner != THIS_MODULE)
+		return;
+	vhca_netdev_del(dev);
+	if (!READ_ONCE(dev->leaving))
 		vhca_limit_begin(&dev->core, dev, VHCA_END_WAIT, VHCA_END_EACH);
 }
 
 static int core_adds(struct ib_device *ibdev)
 {
-	if (ibdev->ops.owner == THIS_MODULE)
-		vhca_limit_end(&to_vdev(ibdev)->core);
+	if (ibdev->ops.owner != THIS_MODULE)
+		return 0;
+	vhca_limit_end(&to_vdev(ibdev)->core);
+	vhca_netdev_add(to_vdev(ibdev));
 	return 0;
 }
 
@@ -187,12 +192,20 @@ static struct ib_client client = {
 
 int vhca_device_init(void)
 {
-	return ib_register_client(&client);
+	int err = vhca_netdev_init();
+
+	if (err)
+		return err;
+	err = ib_register_client(&client);
+	if (err)
+		vhca_netdev_exit();
+	return err;
 }
 
 void vhca_device_exit(void)
 {
 	ib_unregister_client(&client);
+	vhca_netdev_exit();
 }
 
 static const struct ib_device_ops dev_ops = {
@@ -223,6 +236,7 @@ static const struct ib_device_ops dev_ops = {
 	.get_dev_fw_str = fw_str,
 	.get_hw_stats = vhca_get_hw_stats,
 	.get_link_layer = vhca_get_link_layer,
+	.get_netdev = vhca_get_netdev,
 	.get_port_immutable = vhca_get_port_immutable,
 	.mmap = vhca_mmap,
 	.modify_device = vhca_modify_device,

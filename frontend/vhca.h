@@ -27,6 +27,7 @@
 struct vhca_counters;
 struct vhca_front;
 struct vhca_mem;
+struct vhca_netdevs;
 struct vhca_provider;
 struct vhca_umad_port;
 struct vhca_window;
@@ -38,6 +39,15 @@ struct vhca_nets {
 		u8 addr[16], prefix;
 	} net[XENVHCA_MAX_IPS];
 };
+
+/* Both have so many first bits in common. */
+static inline bool vhca_same_net(const u8 *a, const u8 *b, unsigned int bits)
+{
+	unsigned int mask = 0xff00 >> bits % 8;
+
+	return !memcmp(a, b, bits / 8) &&
+	       (!(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & mask));
+}
 
 /* One RDMA device = one connection to a backend. */
 struct vhca_dev {
@@ -85,7 +95,8 @@ struct vhca_dev {
 	struct delayed_work owed_work;
 	struct list_head files;		/* private to file.c */
 	struct list_head cm_list;	/* private to cm_part.c */
-	struct vhca_nets nets;		/* for rdma_cm */
+	struct vhca_nets nets;
+	struct vhca_netdevs *netdevs;	/* private to netdev.c; NULL: none */
 	struct vhca_umad_port *umad;	/* private to umad.c; NULL: none */
 	struct semaphore cm_slots;	/* commands without an answer */
 	long zap_waited;		/* jiffies, for pages that are held: map.c */

@@ -172,15 +172,6 @@ static void addr_load(const u8 *sa, struct addr *a)
 	}
 }
 
-/* Both have so many first bits in common. */
-static bool same_net(const u8 *a, const u8 *b, unsigned int bits)
-{
-	u8 mask = 0xff << (8 - bits % 8);
-
-	return !memcmp(a, b, bits / 8) &&
-	       (!(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & mask));
-}
-
 /* How well an address fits the device: from 0, not at all, to 129, its own address. */
 static unsigned int fits(const struct vhca_cm_part *part, const struct addr *a)
 {
@@ -188,9 +179,9 @@ static unsigned int fits(const struct vhca_cm_part *part, const struct addr *a)
 	unsigned int best = 0;
 
 	for (net = part->nets.net; net < part->nets.net + part->nets.nr; net++)
-		if (same_net(net->addr, a->at, 128))
+		if (vhca_same_net(net->addr, a->at, 128))
 			best = 129;
-		else if (same_net(net->addr, a->at, net->prefix))
+		else if (vhca_same_net(net->addr, a->at, net->prefix))
 			best = max_t(unsigned int, best, net->prefix);
 	return best;
 }

@@ -97,8 +97,10 @@ void vhca_gids_event(struct vhca_dev *dev, int event)
 {
 	if (dev->link_layer != IB_LINK_LAYER_ETHERNET)
 		return;
-	if (event == IB_EVENT_GID_CHANGE || event == IB_EVENT_CLIENT_REREGISTER)
+	if (event == IB_EVENT_GID_CHANGE || event == IB_EVENT_CLIENT_REREGISTER) {
 		set_types(dev);
+		vhca_netdev_follow(dev);
+	}
 	if (event == IB_EVENT_GID_CHANGE)
 		notify_clients(dev);
 }

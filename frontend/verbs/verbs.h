@@ -80,6 +80,16 @@ int vhca_pkey_usable(struct vhca_dev *dev, u32 index);
 /* ib_core has handled @event (enum ib_event_type). Sleeps. */
 void vhca_gids_event(struct vhca_dev *dev, int event);
 
+/* ---- netdev.c ---- */
+int vhca_netdev_init(void);
+void vhca_netdev_exit(void);
+/* The device names the network devices that have its addresses, until it is removed. */
+void vhca_netdev_add(struct vhca_dev *dev);
+void vhca_netdev_del(struct vhca_dev *dev);		/* idempotent */
+/* ib_core has made the entries of the GID table anew. Takes rtnl. */
+void vhca_netdev_follow(struct vhca_dev *dev);
+struct net_device *vhca_get_netdev(struct ib_device *ibdev, u32 port);
+
 /* ---- counters.c ---- */
 /* Names of all counters, before registration. -EPROTO: a name is not fit for sysfs. */
 int vhca_counters_read(struct vhca_dev *dev);

@@ -40,7 +40,7 @@ static void rdma_put_gid_attr(const struct ib_gid_attr *attr);
 
 static struct vhca_dev *dev;
 static struct ib_gid_attr table[8];	/* ib_core's */
-static int refs, told;
+static int refs, told, followed;
 static u16 pkeys[2] = { 0xffff, 0 };
 
 /* ---- the kernel ---- */
@@ -58,6 +58,13 @@ static const struct ib_gid_attr *rdma_get_gid_attr(struct ib_device *ibdev,
 static void rdma_put_gid_attr(const struct ib_gid_attr *attr)
 {
 	refs--;
+}
+
+void vhca_netdev_follow(struct vhca_dev *d)
+{
+	assert_ptr_equal(d, dev);
+	assert_false(dev->cache_lock.held);
+	followed = told + 1;
 }
 
 /* Who hears of it sees the type already. */
@@ -87,7 +94,7 @@ static int setup(void **state)
 	dev->gids.at[2] = dev->gids.at[5] = &v2;
 	dev->gids.at[6] = &odd;
 	memset(table, 0, sizeof(table));
-	refs = told = 0;
+	refs = told = followed = 0;
 	return 0;
 }
 
@@ -126,11 +133,14 @@ static void clients_hear_of_a_gid(void **state)
 	vhca_gids_event(dev, IB_EVENT_SM_CHANGE);
 	assert_int_equal(table[2].gid_type, 0);
 	assert_int_equal(told, 0);
+	assert_int_equal(followed, 0);
 	vhca_gids_event(dev, IB_EVENT_GID_CHANGE);
 	assert_int_equal(told, 1);
+	assert_int_equal(followed, 1);		/* before they hear */
 	memset(table, 0, sizeof(table));	/* what an update leaves */
 	vhca_gids_event(dev, IB_EVENT_CLIENT_REREGISTER);
 	assert_int_equal(told, 1);
+	assert_int_equal(followed, 2);
 	assert_int_equal(table[2].gid_type, IB_GID_TYPE_ROCE_UDP_ENCAP);
 }
 
