@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Attributes of verbs for Soft-RoCE. rdma_rxe believes some that a process chose
- * (backend/rdma_rxe/README.md lists them); an HCA's firmware judges them. The
+ * (tools/patches/linux-rxe/README.md lists them); an HCA's firmware judges them. The
  * command thread runs this.
  */
 #include <errno.h>

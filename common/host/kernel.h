@@ -12,7 +12,7 @@
 
 #define HOST_VERSION_LEN	256
 
-/* Advice about an older kernel; backend/rdma_rxe/README.md lists its defects. */
+/* Advice about an older kernel; tools/patches/linux-rxe/README.md lists its defects. */
 #define HOST_RXE_MEND							\
 	"boot Linux 6.1.191 (Debian: 6.1.192-1), 6.12.112 (6.12.113-1) or 7.2.8, or a later one of these series"
 

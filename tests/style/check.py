@@ -259,7 +259,7 @@ def number_keys(t):
 def check_keys(t):
     """libxl's patches have every key; Xen's tree cannot read our header."""
     patches = [n for n in t.files
-               if re.match(r"xenstore/libxl/0002-.*\.patch$", n)]
+               if re.match(r"tools/patches/xen-libxl/0002-.*\.patch$", n)]
     for name, most in number_keys(t):
         t.checks += 1
         for other in patches:

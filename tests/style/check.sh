@@ -63,7 +63,7 @@ noticed "a second file that reads the ring" backend/core/quota.c \
 noticed "a second file that maps guest memory" backend/verbs/mr.c \
 	'void *f(struct be_transport *t) { return t->ops->map(t, 0, 1, false); }'
 noticed "a kind of objects that nobody can set a limit for" \
-	include/xen/io/vhcaif.h '    X(WQ, wq, 7) /* work queues */' 'xenstore/libxl/.*'
+	include/xen/io/vhcaif.h '    X(WQ, wq, 7) /* work queues */' 'tools/patches/xen-libxl/.*'
 noticed "a private header of another part" tools/vhcactl/out.c \
 	'#include "backend/verbs/queue.h"'
 noticed "headers in a circle" backend/core/quota.h '#include "be.h"' backend/core/be.h

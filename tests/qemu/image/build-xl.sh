@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Builds xl and libxl with the vhca patches (xenstore/libxl) and prints a
+# Builds xl and libxl with the vhca patches (tools/patches/xen-libxl) and prints a
 # folder that is to be laid over the test bed's dom0 root: usr/lib/xen-vhca with
 # xl in bin/ and its libraries in lib/, which only this xl loads (RUNPATH).
 # Debian's own stay in force: the structures of the patched libxl are larger, so
@@ -20,7 +20,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/lib/suite.sh
 . "$here/../lib/suite.sh"
-patches=$(cd "$here/../../../xenstore/libxl" && pwd)
+patches=$(cd "$here/../../../tools/patches/xen-libxl" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xen-vhca
 multiarch=x86_64-linux-gnu
 place=usr/lib/xen-vhca

@@ -50,7 +50,7 @@ step "all is well"
 check "the workers are the same" \
 	[ "$(worker_pid a 0) $(worker_pid b 0)" = "$old_a $old_b" ]
 # rdma_rxe warns once of a response that a peer should not send
-# (backend/rdma_rxe, 0005): docs/design/threat-model.md has it as left open.
+# (tools/patches/linux-rxe, 0005): docs/design/threat-model.md has it as left open.
 check_not "the kernel had nothing else to say" bash -c \
 	'dmesg | grep -E "BUG|Oops|WARNING|soft lockup|general protection" |
 	grep -v "WARNING: .* rxe_completer"'
