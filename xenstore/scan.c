@@ -49,6 +49,11 @@ void xn_frontend_dir(char *path, unsigned int domid, unsigned int devid)
 		 devid);
 }
 
+void xn_vif_root(char *path, unsigned int backend)
+{
+	snprintf(path, XN_PATH_MAX, "/local/domain/%u/backend/vif", backend);
+}
+
 void xn_libxl_guest(char *path, unsigned int domid)
 {
 	snprintf(path, XN_PATH_MAX, XN_LIBXL "/%u/device/" XN_KIND, domid);
@@ -73,6 +78,20 @@ int xn_each(struct xs_handle *xs, const char *dir, unsigned int most,
 			rc = fn((unsigned int)nr, arg);
 	free(names);
 	return rc;
+}
+
+void xn_vif_mac(struct xs_handle *xs, unsigned int backend, unsigned int domid,
+		unsigned int vif, char *mac)
+{
+	char root[XN_PATH_MAX], dir[XN_PATH_MAX], status[sizeof("connected")];
+
+	xn_vif_root(root, backend);
+	snprintf(dir, sizeof(dir), "%.64s/%u/%u", root, domid, vif);
+	if (xn_read_str(xs, XBT_NULL, dir, "hotplug-status", status, sizeof(status)) ||
+	    strcmp(status, "connected") ||
+	    xn_read_str(xs, XBT_NULL, dir, "mac", mac, VL_MAC) ||
+	    strspn(mac, "0123456789abcdefABCDEF:") != VL_MAC - 1)
+		mac[0] = '\0';
 }
 
 int xn_watch(struct xs_handle *xs, const char *path, const char *token)

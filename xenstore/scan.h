@@ -27,6 +27,8 @@ void xn_backend_dir(char *path, unsigned int backend, unsigned int domid,
 		    unsigned int devid);
 /* /local/domain/<domid>/device/vhca/<devid> */
 void xn_frontend_dir(char *path, unsigned int domid, unsigned int devid);
+/* /local/domain/<backend>/backend/vif */
+void xn_vif_root(char *path, unsigned int backend);
 /* The toolstack's records: /libxl/<domid>/device/vhca[/<devid>] */
 void xn_libxl_guest(char *path, unsigned int domid);
 void xn_libxl_dir(char *path, unsigned int domid, unsigned int devid);
@@ -40,6 +42,14 @@ void xn_libxl_dir(char *path, unsigned int domid, unsigned int devid);
  */
 int xn_each(struct xs_handle *xs, const char *dir, unsigned int most,
 	    int (*fn)(unsigned int nr, void *arg), void *arg);
+
+/**
+ * xn_vif_mac() - the MAC address of a guest's vif
+ * @vif: its number among the guest's
+ * @mac: VL_MAC bytes; "" if there is no such vif, or its script has not set it up yet
+ */
+void xn_vif_mac(struct xs_handle *xs, unsigned int backend, unsigned int domid,
+		unsigned int vif, char *mac);
 
 /* Watch path; token comes back with each event. */
 int xn_watch(struct xs_handle *xs, const char *path, const char *token);

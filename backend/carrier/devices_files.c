@@ -118,7 +118,8 @@ static int event_take(struct devices *d, const struct inotify_event *e,
 	return 1;
 }
 
-static int files_changed(struct be_devices *s, be_device_fn *below, void *arg)
+static int files_changed(struct be_devices *s, be_device_fn *below, be_guest_fn *vifs,
+			 void *arg)
 {
 	struct devices *d = (struct devices *)s;
 	union {
@@ -128,6 +129,7 @@ static int files_changed(struct be_devices *s, be_device_fn *below, void *arg)
 	int other = 0;
 	ssize_t n, at;
 
+	(void)vifs;
 	while ((n = read(d->notify_fd, &u, sizeof(u))) > 0)
 		for (at = 0; at < n;) {
 			const struct inotify_event *e =

@@ -31,7 +31,7 @@ struct devices {
 	struct be_devices devices;
 	struct xs_handle *xs;
 	unsigned int own;		/* our domain id */
-	char root[XN_PATH_MAX];
+	char root[XN_PATH_MAX], vifs[XN_PATH_MAX];
 	bool stale;			/* the list of guests */
 	struct guest *guests;
 	char listed[XN_PATH_MAX];	/* the directory of a device, */
@@ -43,6 +43,8 @@ static int devices_watch(struct be_devices *s)
 	struct devices *d = (struct devices *)s;
 	int rc = xn_watch(d->xs, d->root, "devices");
 
+	if (!rc)
+		rc = xn_watch(d->xs, d->vifs, "vifs");
 	return rc ? rc : xn_watch(d->xs, "@releaseDomain", "release");
 }
 
@@ -176,7 +178,18 @@ static void names_forget(struct devices *d)
 	d->listed[0] = '\0';
 }
 
-static int devices_changed(struct be_devices *s, be_device_fn *below, void *arg)
+/* Did a vif come, go, or end its script? What netback and guests write is none of that. */
+static bool vif_changed(const struct devices *d, const char *path, unsigned int *domid)
+{
+	int end = 0;
+
+	path += strlen(d->vifs);
+	return sscanf(path, "/%5u%n/%*5u%n", domid, &end, &end) == 1 &&
+	       (!path[end] || !strcmp(path + end, "/hotplug-status"));
+}
+
+static int devices_changed(struct be_devices *s, be_device_fn *below, be_guest_fn *vifs,
+			   void *arg)
 {
 	char token[XN_PATH_MAX], path[XN_PATH_MAX];
 	struct devices *d = (struct devices *)s;
@@ -185,6 +198,11 @@ static int devices_changed(struct be_devices *s, be_device_fn *below, void *arg)
 
 	names_forget(d);
 	while ((r = xn_watch_next(d->xs, token, path)) > 0) {
+		if (!strcmp(token, "vifs")) {
+			if (vif_changed(d, path, &domid))
+				vifs(domid, arg);
+			continue;
+		}
 		n = path_names(d, path, &domid, &devid);
 		if (n == 3)
 			below(domid, devid, arg);
@@ -252,7 +270,16 @@ static int devices_write(struct be_devices *s, unsigned int domid, unsigned int 
 	char dir[XN_PATH_MAX];
 
 	xn_backend_dir(dir, d->own, domid, devid);
-	return xn_write_own(d->xs, dir, node, text);
+	return text ? xn_write_own(d->xs, dir, node, text) :
+		      xn_rm(d->xs, XBT_NULL, dir, node);
+}
+
+static void devices_vif_mac(struct be_devices *s, unsigned int domid, unsigned int vif,
+			    char mac[VL_MAC])
+{
+	struct devices *d = (struct devices *)s;
+
+	xn_vif_mac(d->xs, d->own, domid, vif, mac);
 }
 
 /* With the last device of a guest goes the directory of that guest's. */
@@ -295,6 +322,7 @@ static const struct be_devices_ops devices_ops = {
 	.alive = devices_alive,
 	.read = devices_read,
 	.write = devices_write,
+	.vif_mac = devices_vif_mac,
 	.remove = devices_remove,
 	.free = devices_free,
 };
@@ -314,6 +342,7 @@ struct be_devices *be_devices_xenstore(void)
 	if (own >= 0) {
 		d->own = (unsigned int)own;
 		xn_backend_root(d->root, d->own);
+		xn_vif_root(d->vifs, d->own);
 		return &d->devices;
 	}
 	be_log(NULL, BE_ERR, "xenstore: %s; is this a Xen domain with xenstored?",

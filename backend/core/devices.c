@@ -32,19 +32,19 @@ int be_devices_close(struct be_devices *s, unsigned int domid, unsigned int devi
 }
 
 static uint32_t number(struct be_devices *s, unsigned int domid, unsigned int devid,
-		       const char *node, uint32_t most, uint32_t def)
+		       const char *node, uint32_t least, uint32_t most, uint32_t def)
 {
 	uint64_t v = def;
 	char text[24];
 
 	if (!s->ops->read(s, domid, devid, node, text, sizeof(text)))
-		vl_parse_u64(text, 1, most, &v);
+		vl_parse_u64(text, least, most, &v);
 	return (uint32_t)v;
 }
 
 bool be_devices_online(struct be_devices *s, unsigned int domid, unsigned int devid)
 {
-	return number(s, domid, devid, HOST_TREE_NODE_ONLINE, 1, 0);
+	return number(s, domid, devid, HOST_TREE_NODE_ONLINE, 1, 1, 0);
 }
 
 static void text_or_none(struct be_devices *s, unsigned int domid, unsigned int devid,
@@ -58,10 +58,10 @@ void be_devices_share(struct be_devices *s, unsigned int domid, unsigned int dev
 		      struct be_share *share)
 {
 	*share = (struct be_share){
-		.pinned_mb = number(s, domid, devid, XENVHCA_NODE_MAX_PINNED_MB,
+		.pinned_mb = number(s, domid, devid, XENVHCA_NODE_MAX_PINNED_MB, 1,
 				    XENVHCA_MOST_MAX_PINNED_MB,
 				    XENVHCA_DEF_MAX_PINNED_MB),
-		.ucontexts = number(s, domid, devid, XENVHCA_NODE_MAX_UCONTEXT,
+		.ucontexts = number(s, domid, devid, XENVHCA_NODE_MAX_UCONTEXT, 1,
 				    XENVHCA_MAX_OBJECTS, XENVHCA_DEF_MAX_UCONTEXT),
 	};
 	text_or_none(s, domid, devid, XENVHCA_NODE_HCA, share->hca, sizeof(share->hca));
@@ -70,10 +70,15 @@ void be_devices_share(struct be_devices *s, unsigned int domid, unsigned int dev
 void be_devices_network(struct be_devices *s, unsigned int domid, unsigned int devid,
 			struct be_network *net)
 {
-	net->port = number(s, domid, devid, XENVHCA_NODE_PORT, XENVHCA_MOST_PORT,
+	net->port = number(s, domid, devid, XENVHCA_NODE_PORT, 1, XENVHCA_MOST_PORT,
 			   XENVHCA_DEF_PORT);
 	text_or_none(s, domid, devid, XENVHCA_NODE_HCA, net->hca, sizeof(net->hca));
 	text_or_none(s, domid, devid, XENVHCA_NODE_IP, net->ip, sizeof(net->ip));
 	text_or_none(s, domid, devid, XENVHCA_NODE_PKEYS, net->pkeys,
 		     sizeof(net->pkeys));
+	net->vif = number(s, domid, devid, XENVHCA_NODE_VIF, 0, XENVHCA_MOST_VIF,
+			  BE_NO_VIF);
+	net->mac[0] = '\0';
+	if (net->vif != BE_NO_VIF && s->ops->vif_mac)
+		s->ops->vif_mac(s, domid, net->vif, net->mac);
 }

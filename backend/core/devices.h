@@ -16,6 +16,9 @@
 #include <stdint.h>
 #include <xen/io/vhcaif.h>
 #include <xen/io/xenbus.h>
+#include "number.h"
+
+#define BE_NO_VIF	UINT32_MAX
 
 struct be_devices;
 
@@ -31,19 +34,24 @@ struct be_network {
 	char hca[XENVHCA_NAME_LEN];
 	uint32_t port;
 	char ip[256], pkeys[256];	/* as in the nodes; "": absent */
+	uint32_t vif;			/* of the guest, has the addresses, too; BE_NO_VIF */
+	char mac[VL_MAC];		/* "": that vif is not there (yet) */
 };
 
 /* Not 0: scan() ends with it. */
 typedef int be_device_fn(unsigned int domid, unsigned int devid, void *arg);
+typedef void be_guest_fn(unsigned int domid, void *arg);
 
 struct be_devices_ops {
 	/* From now on fd is readable after a change. 0 or -errno. */
 	int (*watch)(struct be_devices *s);
 	int (*fd)(struct be_devices *s);
 	/* Take what fd tells. below() hears of each device of which only its
-	 * configuration or state changed. 0; 1: something else changed, which
-	 * scan() finds; -errno: the devices are lost. */
-	int (*changed)(struct be_devices *s, be_device_fn *below, void *arg);
+	 * configuration or state changed, vifs() of each guest of which a vif came or
+	 * went. 0; 1: something else changed, which scan() finds; -errno: the devices
+	 * are lost. */
+	int (*changed)(struct be_devices *s, be_device_fn *below, be_guest_fn *vifs,
+		       void *arg);
 	/* All devices that there are. 0 or -errno. */
 	int (*scan)(struct be_devices *s, be_device_fn *seen, void *arg);
 	/* Does the guest live, as far as this domain can know? */
@@ -52,7 +60,11 @@ struct be_devices_ops {
 	 * undefined. */
 	int (*read)(struct be_devices *s, unsigned int domid, unsigned int devid,
 		    const char *node, char *text, size_t size);
-	/* 0; -errno, -ENOENT if the device is gone: nothing is made anew. */
+	/* The MAC address of a vif; "": there is none (yet). NULL: this domain has no vifs. */
+	void (*vif_mac)(struct be_devices *s, unsigned int domid, unsigned int vif,
+			char mac[VL_MAC]);
+	/* text NULL: remove it. 0; -errno, -ENOENT if the device is gone: nothing is made
+	 * anew. */
 	int (*write)(struct be_devices *s, unsigned int domid, unsigned int devid,
 		     const char *node, const char *text);
 	/* Our side of a guest that is dead. 0 or -errno: try again. */

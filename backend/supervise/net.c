@@ -4,7 +4,8 @@
  *
  * The addresses of a device on the HCA's network of this domain. A script puts
  * them there before the device has a worker, and takes them off when it has none
- * any more (docs/design/addresses.md says why the supervisor runs it). What an earlier
+ * any more (docs/design/addresses.md says why the supervisor runs it). It also tells the
+ * script when the guest's vif comes or goes, for which no worker waits. What an earlier
  * supervisor left the script tells from the kernel: there is no file of it that a
  * worker could write. All text comes from the toolstack.
  */
@@ -33,11 +34,14 @@
 /* Command and environment of the script. */
 struct net_args {
 	char word[XENVHCA_MAX_IPS * NET_WORDS][NET_WORD];
-	char env[5][NET_ENV];
-	char *argv[2 + XENVHCA_MAX_IPS * NET_WORDS + 1], *envp[7];
+	char env[7][NET_ENV];
+	char *argv[2 + XENVHCA_MAX_IPS * NET_WORDS + 1], *envp[9];
 };
 
 static char net_path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+static char net_word[][8] = {
+	[NET_ADD] = "add", [NET_REMOVE] = "remove", [NET_VIF] = XENVHCA_NODE_VIF,
+};
 
 static void net_read(struct sup *s, const struct sup_dev *d,
 		     struct be_network *net)
@@ -60,6 +64,7 @@ static void listed(struct sup *s, const char *line)
 	if (!d)
 		return;
 	d->net.on = true;
+	d->net.vif = true;
 	net_read(s, d, &d->net.want);
 }
 
@@ -174,21 +179,26 @@ static void make_env(const struct sup *s, const struct sup_dev *d,
 		snprintf(args->env[2], NET_ENV, "VHCA_PKEY=0x%04x", pkey[0]);
 	snprintf(args->env[3], NET_ENV, "VHCA_SYS=%s/sys", s->opt->root);
 	snprintf(args->env[4], NET_ENV, "VHCA_DEVICE=%u-%u", d->domid, d->devid);
-	for (i = 0; i < 5; i++)
+	strcpy(args->env[5], "VHCA_VIF=");
+	if (net->vif != BE_NO_VIF)
+		snprintf(args->env[5], NET_ENV, "VHCA_VIF=%u", net->vif);
+	snprintf(args->env[6], NET_ENV, "VHCA_MAC=%s", net->mac);
+	for (i = 0; i < 7; i++)
 		args->envp[i] = args->env[i];
 	args->envp[i++] = net_path;
 	args->envp[i] = NULL;
 }
 
-static void make_args(const struct sup *s, const struct sup_dev *d, bool add,
-		      struct net_args *args)
+static void make_args(const struct sup *s, const struct sup_dev *d,
+		      enum be_net_verb verb, struct net_args *args)
 {
-	static char add_word[] = "add", remove_word[] = "remove";
 	struct host_addr ip[XENVHCA_MAX_IPS];
-	int i, n = add ? host_addrs_parse(d->net.want.ip, ip) : 0, argc = 0;
+	int i, n = 0, argc = 0;
 
+	if (verb != NET_REMOVE)
+		n = host_addrs_parse(d->net.want.ip, ip);
 	args->argv[argc++] = (char *)(uintptr_t)s->opt->script;
-	args->argv[argc++] = add ? add_word : remove_word;
+	args->argv[argc++] = net_word[verb];
 	for (i = 0; i < n; i++)
 		addr_words(&ip[i], &args->word[i * NET_WORDS]);
 	for (i = 0; i < n * NET_WORDS; i++)
@@ -197,46 +207,55 @@ static void make_args(const struct sup *s, const struct sup_dev *d, bool add,
 	make_env(s, d, args);
 }
 
-/* It goes on all the same: the operator may mend it. */
-static void net_failed(struct sup *s, struct sup_dev *d, bool add,
+/* It goes on all the same: the operator may mend it. RDMA needs no vif. */
+static void net_failed(struct sup *s, struct sup_dev *d, enum be_net_verb verb,
 		       const char *why)
 {
+	static const char *const what[] = {
+		[NET_ADD] = XENVHCA_NODE_IP,
+		[NET_REMOVE] = "addresses that stay on the network",
+		[NET_VIF] = XENVHCA_NODE_VIF,
+	};
 	struct be_net *n = &d->net;
+	bool *told = verb == NET_VIF ? &n->vif_told : &n->told;
 	char text[256];
 
 	n->next_ns = vl_now_ns() + NET_RETRY_MS * VL_MSEC_NS;
 	be_sup_timer(s, n->next_ns);
-	snprintf(text, sizeof(text), "%s: %s", add ? XENVHCA_NODE_IP :
-		 "addresses that stay on the network", why);
-	if (!n->told) {
+	snprintf(text, sizeof(text), "%s: %s", what[verb], why);
+	if (!*told) {
 		be_log(NULL, BE_ERR, "d%u/%u: %s", d->domid, d->devid, text);
 		s->all->ops->write(s->all, d->domid, d->devid, XENVHCA_NODE_BROKEN,
 				   text);
 	}
-	n->told = true;
-	if (add)
+	*told = true;
+	n->followed = false;
+	n->vif = true;
+	if (verb == NET_ADD)
 		be_sup_write_closed(s, d);
 }
 
-static void job_start(struct sup *s, struct sup_dev *d, bool add)
+static void job_start(struct sup *s, struct sup_dev *d, enum be_net_verb verb)
 {
 	struct net_args args;
 	char why[300];
 	int rc;
 
-	make_args(s, d, add, &args);
+	make_args(s, d, verb, &args);
 	rc = be_process_run(&s->job.p, args.argv, args.envp, &s->job.out);
 	if (rc) {
 		snprintf(why, sizeof(why), "cannot run %s: %s", s->opt->script,
 			 strerror(-rc));
-		net_failed(s, d, add, why);
+		net_failed(s, d, verb, why);
 		return;
 	}
 	be_sup_listen(s, &s->job.p, NULL);
 	d->net.on = true;
-	d->net.current = false;
+	d->net.current &= verb == NET_VIF;
+	d->net.followed = true;		/* but for what happens while it runs */
+	d->net.vif = d->net.want.mac[0];
 	s->job.dev = d;
-	s->job.add = add;
+	s->job.verb = verb;
 	s->job.end_ns = vl_now_ns() + NET_LIMIT_MS * VL_MSEC_NS;
 	be_sup_timer(s, s->job.end_ns);
 }
@@ -269,12 +288,15 @@ static void job_end(struct sup *s, int status)
 	job_output(s, status, why, sizeof(why));
 	be_sup_forget(s, &s->job.p);
 	s->job.dev = NULL;
-	d->net.on = s->job.add || !ok;
-	d->net.current = ok && s->job.add;
-	if (ok)
+	d->net.on = s->job.verb != NET_REMOVE || !ok;
+	d->net.current |= ok && s->job.verb == NET_ADD;
+	if (!ok)
+		net_failed(s, d, s->job.verb, why);
+	else if (s->job.verb != NET_VIF)
 		d->net.told = false;
-	else
-		net_failed(s, d, s->job.add, why);
+	else if (d->net.vif_told)	/* no worker starts, which would remove it */
+		s->all->ops->write(s->all, d->domid, d->devid, XENVHCA_NODE_BROKEN, NULL);
+	d->net.vif_told &= !ok;
 }
 
 void be_sup_net_reap(struct sup *s)
@@ -309,7 +331,7 @@ void be_sup_net_finish(struct sup *s)
 static bool same(const struct be_network *a, const struct be_network *b)
 {
 	return !strcmp(a->hca, b->hca) && a->port == b->port &&
-	       !strcmp(a->ip, b->ip) && !strcmp(a->pkeys, b->pkeys);
+	       !strcmp(a->ip, b->ip) && !strcmp(a->pkeys, b->pkeys) && a->vif == b->vif;
 }
 
 static bool overlap(const char *a, const char *b)
@@ -349,7 +371,7 @@ static bool taken(struct sup *s, struct sup_dev *d, const struct be_network *wan
 		}
 		snprintf(why, sizeof(why), "device %u of domain %u has an address of these: give each its own",
 			 o->devid, o->domid);
-		net_failed(s, d, true, why);
+		net_failed(s, d, NET_ADD, why);
 		return true;
 	}
 	return false;
@@ -381,12 +403,27 @@ bool be_sup_net_up(struct sup *s, struct sup_dev *d)
 	if (!may_start(s, d))
 		return false;
 	if (n->on) {
-		job_start(s, d, false);
+		job_start(s, d, NET_REMOVE);
+	} else if (want.vif != BE_NO_VIF && !s->all->ops->vif_mac) {
+		net_failed(s, d, NET_ADD, "without a toolstack this domain has no vif of a guest: leave vif out");
 	} else if (!taken(s, d, &want)) {
 		n->want = want;
-		job_start(s, d, true);
+		job_start(s, d, NET_ADD);
 	}
 	return false;
+}
+
+void be_sup_net_follow(struct sup *s, struct sup_dev *d)
+{
+	struct be_net *n = &d->net;
+
+	if (n->followed || !n->on || n->want.vif == BE_NO_VIF || !s->all->ops->vif_mac ||
+	    (!d->worker.pid && !n->current) || !may_start(s, d))
+		return;
+	s->all->ops->vif_mac(s->all, d->domid, n->want.vif, n->want.mac);
+	n->followed = !n->vif && !n->want.mac[0];
+	if (!n->followed)
+		job_start(s, d, NET_VIF);
 }
 
 bool be_sup_net_down(struct sup *s, struct sup_dev *d)
@@ -394,6 +431,6 @@ bool be_sup_net_down(struct sup *s, struct sup_dev *d)
 	if (!d->net.on)
 		return true;
 	if (s->job.dev != d && may_start(s, d))
-		job_start(s, d, false);
+		job_start(s, d, NET_REMOVE);
 	return false;
 }

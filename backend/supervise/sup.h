@@ -111,6 +111,8 @@ void be_sup_net_list(struct sup *s);
  * timer is set, and whoever attached it was told why.
  */
 bool be_sup_net_up(struct sup *s, struct sup_dev *d);
+/* Tells the script what happened to a device's vif. The device's worker does not wait. */
+void be_sup_net_follow(struct sup *s, struct sup_dev *d);
 /* The device is served no more. True: nothing of it is left on the network. */
 bool be_sup_net_down(struct sup *s, struct sup_dev *d);
 /* The script's end, or its time is over. */

@@ -295,6 +295,10 @@ static void sup_serve_all(struct sup *s)
 		d->changed = false;
 		sup_serve(s, d);
 	}
+	/* Behind all addresses, for which workers wait. */
+	for (d = s->devs; d; d = d->next)
+		if (d->seen)
+			be_sup_net_follow(s, d);
 }
 
 static void sup_scan(struct sup *s)

@@ -83,9 +83,21 @@ static int wait_below(unsigned int domid, unsigned int devid, void *arg)
 	return 0;
 }
 
+static void wait_vifs(unsigned int domid, void *arg)
+{
+	struct sup *s = arg;
+	struct sup_dev *d;
+
+	for (d = s->devs; d; d = d->next)
+		if (d->domid == domid && d->net.on && d->net.want.vif != BE_NO_VIF) {
+			d->net.followed = false;
+			s->look = true;
+		}
+}
+
 static void wait_changed(struct sup *s)
 {
-	int rc = s->all->ops->changed(s->all, wait_below, s);
+	int rc = s->all->ops->changed(s->all, wait_below, wait_vifs, s);
 
 	if (rc < 0) {
 		be_log(NULL, BE_ERR, "%s: %s", s->all->name, strerror(-rc));

@@ -25,4 +25,6 @@ int vl_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *val);
  */
 int vl_parse_bdf(const char *s, char bdf[VL_BDF]);
 
+#define VL_MAC	18	/* "00:16:3e:00:00:01" with the NUL */
+
 #endif

@@ -83,5 +83,6 @@ check "max-mr= max-mw= max-mcast= max-mmap=" quota web 0 max-qp = 7 max-m
 # Behind a comma: only the rest of the word is replaced, from the last "=" on.
 check "rxe0,spin-us=" attach web hca = rxe0,sp
 check "mlx5_0" attach web port = 1,hca = m
+check "rxe0,vif=" attach web hca = rxe0,v
 
 exit "$bad"

@@ -291,11 +291,15 @@ static void no_xenstore_has_to_be_said(void **state)
 	assert_int_not_equal(access(devices(), F_OK), 0);
 }
 
-static void doorbell_pages_need_xenstore(void **state)
+static void doorbell_pages_and_vifs_need_xenstore(void **state)
 {
 	char *err;
 
 	(void)state;
+	assert_int_equal(make_files("own-domain 3\nno-xenstore\n"
+				    "guest 1 g1 hca=a,ip=192.0.2.7,vif=0\n",
+				    NULL, &err), CTL_USAGE);
+	assert_non_null(strstr(err, "g1: vif needs xenstore"));
 	assert_int_equal(make_files("own-domain 3\nno-xenstore\n"
 				    "guest 1 g1 hca=a,doorbell-static=0x1 0x1 0x40\n",
 				    NULL, &err), CTL_USAGE);
@@ -361,7 +365,7 @@ int main(void)
 		T(a_wrong_number_or_no_balloon_is_told),
 		T(devices_become_files),
 		T(no_xenstore_has_to_be_said),
-		T(doorbell_pages_need_xenstore),
+		T(doorbell_pages_and_vifs_need_xenstore),
 		T(files_are_listed),
 		T(files_are_taken_away),
 	};

@@ -19,6 +19,7 @@
 
 #define LIBXL	"/libxl/5/device/vhca/0"
 #define BE	"/local/domain/0/backend/vhca/5/0"
+#define VIF	"/local/domain/0/backend/vif/5/1"
 
 static void read_text(const char *path, char *text, size_t size)
 {
@@ -127,7 +128,7 @@ static void mistakes_name_the_key(void **state)
 	says("port=1", "hca=NAME is missing");
 	says("hca=a,colour=red", "unknown key \"colour\"");
 	says("hca=a,colour=red", "spin-us");
-	says("hca=a,colour=red", "pci, ip, pkeys, umad, ");
+	says("hca=a,colour=red", "pci, ip, vif, pkeys, umad, ");
 	says("hca=a,rxe0", "\"rxe0\": key=value is needed");
 	says("hca=a,hca=b", "hca is given twice");
 	says("hca=a,port=1,port=1", "port is given twice");
@@ -175,6 +176,25 @@ static void addresses_and_pkeys_are_lists_of_words(void **state)
 	says("hca=a,umad=", "query or all is needed");
 	assert_int_equal(ctl_conf_parse("hca=a,umad=query", &conf, err), 0);
 	assert_string_equal(conf.text[CTL_UMAD], "query");
+}
+
+static void a_vif_is_a_number_and_needs_addresses(void **state)
+{
+	static const char *const bad[] = { "", "x", "-1", "65536", "0x1", "0 1", "vif1.0" };
+	char spec[128], err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(ctl_conf_parse("hca=a,vif=0,ip=192.0.2.7", &conf, err), 0);
+	assert_string_equal(conf.text[CTL_VIF], "0");
+	assert_int_equal(ctl_conf_parse("hca=a,ip=192.0.2.7,vif=65535", &conf, err), 0);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(spec, sizeof(spec), "hca=a,ip=192.0.2.7,vif=%s", bad[i]);
+		says(spec, "the number of the guest's vif is needed");
+	}
+	says("hca=a,ip=192.0.2.7,vif=1,vif=1", "vif is given twice");
+	says("hca=a,vif=0", "vif=0 needs ip=");
 }
 
 static void doorbell_pages_are_three_numbers(void **state)
@@ -257,6 +277,31 @@ static void show_tells_what_is_shared(void **state)
 	fake_xs_set(BE "/pkeys", "nonsense");
 	o = shown(&c);
 	assert_string_equal(shown_as(o, "pkeys"), "not a legal value");
+	json_object_put(o);
+}
+
+static void show_tells_of_the_vif(void **state)
+{
+	struct json_object *o;
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	host_device(&c, "hca=rxe0,ip=192.0.2.7", &d);
+	o = shown(&c);
+	assert_non_null(strstr(shown_as(o, "vif"), "the backend domain's"));
+	assert_null(shown_in(o, "addresses", "vif_mac"));
+	json_object_put(o);
+	fake_xs_set(BE "/vif", "1");
+	fake_xs_set(VIF "/mac", "00:16:3e:00:00:01");
+	fake_xs_set(VIF "/hotplug-status", "");
+	o = shown(&c);
+	assert_string_equal(shown_as(o, "vif"), "1");
+	assert_non_null(strstr(shown_as(o, "vif_mac"), "no such vif (yet)"));
+	json_object_put(o);
+	fake_xs_set(VIF "/hotplug-status", "connected");
+	o = shown(&c);
+	assert_string_equal(shown_as(o, "vif_mac"), "00:16:3e:00:00:01");
 	json_object_put(o);
 }
 
@@ -377,9 +422,11 @@ int main(void)
 		cmocka_unit_test(texts_have_every_key),
 		cmocka_unit_test(every_key_has_range_and_default),
 		cmocka_unit_test(mistakes_name_the_key),
+		cmocka_unit_test(a_vif_is_a_number_and_needs_addresses),
 		cmocka_unit_test(doorbell_pages_are_three_numbers),
 		cmocka_unit_test(addresses_and_pkeys_are_lists_of_words),
 		HOST_TEST(show_tells_what_is_shared),
+		HOST_TEST(show_tells_of_the_vif),
 		cmocka_unit_test(quota_keys_are_numbers_but_port),
 		HOST_TEST(changes_are_written_to_both),
 		HOST_TEST(one_mistake_changes_nothing),

@@ -17,7 +17,7 @@
 #include "test_ctl_host.h"
 
 #define SPEC "hca=mlx5_0,backend=netdom,pci=0000:00:05.0,max-qp=7," \
-	"ip=192.0.2.7/24 2001:db8::7,pkeys=0xffff"
+	"ip=192.0.2.7/24 2001:db8::7,vif=1,pkeys=0xffff"
 #define NEW_BE "/local/domain/9/backend/vhca/5/1"
 #define NEW_LIBXL "/libxl/5/device/vhca/1"
 
@@ -78,6 +78,7 @@ static void it_comes_back_as_it_was(void **state)
 	assert_string_equal(fake_xs_get(NEW_BE "/ip"),
 			    "192.0.2.7/24 2001:db8::7");
 	assert_string_equal(fake_xs_get(NEW_BE "/pkeys"), "0xffff");
+	assert_string_equal(fake_xs_get(NEW_BE "/vif"), "1");
 	assert_string_equal(fake_xs_get(NEW_LIBXL "/pci"), "0000:00:05.0");
 	assert_string_equal(fake_xs_get(NEW_LIBXL "/backend"), NEW_BE);
 	assert_string_equal(fake_xs_get("/local/domain/5/device/vhca/1/backend-id"),

@@ -67,7 +67,7 @@ static int changed(void)
 
 	seen[0] = '\0';
 	assert_int_equal(poll(&p, 1, 1000), 1);
-	return s->ops->changed(s, note, NULL);
+	return s->ops->changed(s, note, NULL, NULL);
 }
 
 static int setup(void **state)
@@ -160,6 +160,8 @@ static void states_are_files(void **state)
 	assert_false(be_devices_online(s, 5, 0));
 	assert_int_equal(s->ops->write(s, 5, 0, "broken", "too many"), 0);
 	assert_string_equal(get(5, 0, "broken"), "too many");
+	assert_int_equal(s->ops->write(s, 5, 0, "broken", NULL), 0);
+	assert_null(get(5, 0, "broken"));
 }
 
 static void mistakes_are_no_state(void **state)
@@ -203,10 +205,17 @@ static void limits_are_read(void **state)
 	be_devices_network(s, 5, 0, &net);
 	assert_string_equal(net.ip, "192.0.2.7/24");
 	assert_string_equal(net.pkeys, "");
+	assert_int_equal(net.vif, BE_NO_VIF);
+	put(5, 0, "vif", "0");
+	be_devices_network(s, 5, 0, &net);
+	assert_int_equal(net.vif, 0);
+	assert_string_equal(net.mac, "");	/* the supervisor refuses it */
+	put(5, 0, "vif", "65536");
 	put(5, 0, "ip", "192.0.2.7\a");
 	be_devices_network(s, 5, 0, &net);
 	assert_string_equal(net.ip, "");
 	assert_int_equal(net.port, 2);
+	assert_int_equal(net.vif, BE_NO_VIF);
 }
 
 static void a_value_fits_or_is_none(void **state)

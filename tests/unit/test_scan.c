@@ -13,10 +13,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "tests/fake/fake_xs.h"
+#include "number.h"
 #include "xenstore/scan.h"
 
 #define BE	"/local/domain/3/backend/vhca/5/"
 #define FE	"/local/domain/5/device/vhca/"
+#define VIF	"/local/domain/3/backend/vif/5/1/"
 
 static int setup(void **state)
 {
@@ -108,6 +110,35 @@ static void a_full_xenstored_is_waited_for(void **state)
 	assert_int_equal(n, 1);
 }
 
+/* What goes to a script as its argument. */
+static void a_vif_has_a_mac_address(void **state)
+{
+	static const char *const bad[] = {
+		"", "00:16:3e:00:00:0", "00:16:3e:00:00:001", "00:16:3e:00:00:0g", "- ; id",
+	};
+	char mac[VL_MAC];
+	unsigned int i;
+
+	(void)state;
+	xn_vif_mac(NULL, 3, 5, 1, mac);
+	assert_string_equal(mac, "");
+	fake_xs_set(VIF "mac", "00:16:3E:00:00:0a");
+	xn_vif_mac(NULL, 3, 5, 1, mac);
+	assert_string_equal(mac, "");
+	fake_xs_set(VIF "hotplug-status", "connected");
+	xn_vif_mac(NULL, 3, 5, 1, mac);
+	assert_string_equal(mac, "00:16:3E:00:00:0a");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		fake_xs_set(VIF "mac", bad[i]);
+		xn_vif_mac(NULL, 3, 5, 1, mac);
+		assert_string_equal(mac, "");
+	}
+	fake_xs_set(VIF "mac", "00:16:3e:00:00:0a");
+	fake_xs_set(VIF "hotplug-status", "error");
+	xn_vif_mac(NULL, 3, 5, 1, mac);
+	assert_string_equal(mac, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +147,7 @@ int main(void)
 		cmocka_unit_test_setup(a_guest_lives_while_it_has_a_device,
 				       setup),
 		cmocka_unit_test_setup(a_full_xenstored_is_waited_for, setup),
+		cmocka_unit_test_setup(a_vif_has_a_mac_address, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ int sup_worker(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/%s-%s.ran", argv[2], device[0], device[1]);
 	f = fopen(path, "w");
 	if (f) {
-		fprintf(f, "%s %s %u", device[2], device[3], has);
+		fprintf(f, "%s %s %u %d", device[2], device[3], has, getpid());
 		fclose(f);
 	}
 	if (!strcmp(argv[5], "--devices")) {
@@ -72,14 +72,14 @@ int sup_worker(int argc, char **argv)
 
 struct sup_told sup_told(const char *ran)
 {
-	static const struct sup_told none = { UINT_MAX, UINT_MAX, UINT_MAX };
+	static const struct sup_told none = { UINT_MAX, UINT_MAX, UINT_MAX, 0 };
 	struct sup_told t = none;
 	char path[300];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", sup_opt.run_dir, ran);
 	f = fopen(path, "r");
-	if (f && fscanf(f, "%u %u %u", &t.left, &t.spinners, &t.files) != 3)
+	if (f && fscanf(f, "%u %u %u %d", &t.left, &t.spinners, &t.files, &t.pid) != 4)
 		t = none;
 	if (f)
 		fclose(f);

@@ -13,6 +13,7 @@
 #include "core/run.h"
 
 #define BACK	"/local/domain/1/backend/vhca"
+#define VIFS	"/local/domain/1/backend/vif"
 
 extern struct be_options sup_opt;
 
@@ -22,8 +23,8 @@ int sup_teardown(void **state);
 int sup_worker(int argc, char **argv);
 /* Did a worker run for DOMID/0? Asks once for each. */
 bool sup_served(unsigned int domid);
-/* What a worker of DOMID-DEVID.ran was told, and how many files it had open. */
-struct sup_told { unsigned int left, spinners, files; } sup_told(const char *ran);
+/* What a worker of DOMID-DEVID.ran was told, how many files it had open, its pid. */
+struct sup_told { unsigned int left, spinners, files; int pid; } sup_told(const char *ran);
 /* How many ran that nobody asked for. */
 unsigned int sup_workers(void);
 /*

@@ -68,7 +68,8 @@ static int look_scan(struct be_devices *s, be_device_fn *seen, void *arg)
 }
 
 /* A letter for each change; the last one is followed by another. */
-static int look_changed(struct be_devices *s, be_device_fn *below, void *arg)
+static int look_changed(struct be_devices *s, be_device_fn *below, be_guest_fn *vifs,
+			void *arg)
 {
 	char what = 0;
 
@@ -80,10 +81,10 @@ static int look_changed(struct be_devices *s, be_device_fn *below, void *arg)
 	switch (what) {
 	case 'n':		/* there is one more */
 		sup_attach(NEW + look.heard, "1");
-		return look.real.changed(s, below, arg);
+		return look.real.changed(s, below, vifs, arg);
 	case 'c':		/* one that was refused wants less */
 		sup_set(40, "max-pinned-mb", "1");
-		return look.real.changed(s, below, arg);
+		return look.real.changed(s, below, vifs, arg);
 	case 'w':		/* of a device with a worker */
 		return below(5, 0, arg);
 	case 'i':		/* that worker is in InitWait */
@@ -255,13 +256,21 @@ static int take_device(unsigned int domid, unsigned int devid, void *arg)
 	return 0;
 }
 
-/* A change below a device's directory names the device. */
+static void take_guest(unsigned int domid, void *arg)
+{
+	*(unsigned int *)arg = domid;
+}
+
+/* A change below a device's directory names the device, one of a vif its guest. */
 static void changes_name_their_device(void **state)
 {
-	static const struct { const char *path; int other; } t[] = {
-		{ BACK "/5/0/state", 0 }, { BACK "/5/0/doorbell/3/slot", 0 },
-		{ BACK "/5/0", 1 }, { BACK "/5", 1 }, { BACK, 1 },
-		{ BACK "/5/x/state", 1 }, { BACK "/5/0x/state", 1 },
+	static const struct { const char *path; int other; unsigned int got; } t[] = {
+		{ BACK "/5/0/state", 0, 5 << 16 }, { BACK "/5/0/doorbell/3/slot", 0, 5 << 16 },
+		{ BACK "/5/0", 1, 0 }, { BACK "/5", 1, 0 }, { BACK, 1, 0 },
+		{ BACK "/5/x/state", 1, 0 }, { BACK "/5/0x/state", 1, 0 },
+		{ VIFS "/5/0/hotplug-status", 0, 5 }, { VIFS "/5/0", 0, 5 }, { VIFS "/5", 0, 5 },
+		{ VIFS "/5/0/state", 0, 0 }, { VIFS "/5/0/hotplug-status/x", 0, 0 },
+		{ VIFS "/5/0x", 0, 0 }, { VIFS "/x/0", 0, 0 }, { VIFS, 0, 0 },
 	};
 	struct be_devices *s = be_devices_xenstore();
 	unsigned int i, got;
@@ -269,13 +278,13 @@ static void changes_name_their_device(void **state)
 	(void)state;
 	assert_non_null(s);
 	assert_int_equal(s->ops->watch(s), 0);
-	s->ops->changed(s, take_device, &got);
+	s->ops->changed(s, take_device, take_guest, &got);
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		got = 0;
 		fake_xs_set(t[i].path, "1");
-		assert_int_equal(s->ops->changed(s, take_device, &got),
+		assert_int_equal(s->ops->changed(s, take_device, take_guest, &got),
 				 t[i].other);
-		assert_int_equal(got, t[i].other ? 0 : 5 << 16);
+		assert_int_equal(got, t[i].got);
 	}
 	s->ops->free(s);
 }
@@ -291,7 +300,7 @@ static void scan_is(struct be_devices *s, unsigned int sum, unsigned int asked)
 {
 	unsigned int got = 0, before, changed = 0;
 
-	assert_true(s->ops->changed(s, add_guest, &changed) >= 0);
+	assert_true(s->ops->changed(s, add_guest, take_guest, &changed) >= 0);
 	before = fake_xs_requests();
 	assert_int_equal(s->ops->scan(s, add_guest, &got), 0);
 	assert_int_equal(got, sum);

@@ -342,11 +342,11 @@ static bool have_program(const struct check *k, const char *name)
 	return false;
 }
 
-/* Requirements of the key ip in this domain. */
+/* Requirements of the keys ip and vif in this domain. */
 void check_addresses(struct check *k)
 {
 	static const char script[] = "/etc/xen/scripts/vhca-address";
-	unsigned int with = 0, all = 0;
+	unsigned int with = 0, vifs = 0, all = 0;
 	const struct ctl_dev *d;
 
 	for (d = k->devs; d < k->devs + k->n_devs; d++) {
@@ -354,6 +354,7 @@ void check_addresses(struct check *k)
 			continue;
 		all++;
 		with += xn_exists(k->c->xs, XBT_NULL, d->be, XENVHCA_NODE_IP);
+		vifs += xn_exists(k->c->xs, XBT_NULL, d->be, XENVHCA_NODE_VIF);
 	}
 	if (with && !check_exists(k, script))
 		check_say(k, CHECK_FAIL, "addresses", "install it again",
@@ -363,6 +364,10 @@ void check_addresses(struct check *k)
 		check_say(k, CHECK_FAIL, "addresses", "apt-get install iproute2",
 			  "%u devices have addresses of their own, which ip and rdma put on the network",
 			  with);
+	else if (vifs && !have_program(k, "/nft"))
+		check_say(k, CHECK_FAIL, "addresses", "apt-get install nftables",
+			  "%u devices have their addresses in common with vifs, to which nft passes traffic",
+			  vifs);
 	else
 		check_ok(k, "addresses", "%u devices have their own, %u share those of their ports",
 			 with, all - with);

@@ -22,6 +22,7 @@
 #define QUOTA_WATCHES	100
 #define NODES_DEVICE	15	/* 3 of them for doorbell pages, whatever their number */
 #define WATCHES_DEVICE	4
+#define WATCHES_DAEMON	3	/* of its supervisor */
 
 /* Words of a process, with blanks between them; "" if there is no such process. */
 static void words_of(const struct check *k, unsigned long pid, char *buf,
@@ -84,11 +85,11 @@ static void quota(struct check *k, unsigned int devices)
 	static const char name[] = "xenstore-quota";
 	unsigned int watches = devices * WATCHES_DEVICE;
 
-	if (watches > QUOTA_WATCHES)
+	if (watches + WATCHES_DAEMON > QUOTA_WATCHES)
 		check_say(k, CHECK_WARN, name,
 			  "a larger quota of watches (quota-maxwatch, --watch-nb)",
-			  "%u devices take %u watches, xenstored allows a domain %u by default",
-			  devices, watches, QUOTA_WATCHES);
+			  "%u devices take %u watches, and xen-vhcad %u; xenstored allows a domain %u by default",
+			  devices, watches, WATCHES_DAEMON, QUOTA_WATCHES);
 	else
 		check_ok(k, name,
 			 "%u devices take %u watches and at most %u nodes of the %u and %u that xenstored allows a domain by default",

@@ -76,6 +76,9 @@ static int give_device(struct ctl *c, const struct dom0less_guest *g)
 	if (conf.text[CTL_DOORBELLS][0])
 		return ctl_error(CTL_USAGE, "%s: %s needs xenstore: this domain has no hardware HCA",
 				 g->name, XENVHCA_NODE_DOORBELL_STATIC);
+	if (conf.text[CTL_VIF][0])
+		return ctl_error(CTL_USAGE, "%s: %s needs xenstore: without it there is no netback",
+				 g->name, XENVHCA_NODE_VIF);
 	host_tree_guest(guest, c->devices, g->domid);
 	host_tree_dir(dir, c->devices, g->domid, 0);
 	if (state_of(dir, HOST_TREE_NODE_STATE) != XenbusStateUnknown)

@@ -43,6 +43,18 @@ static void add_words(struct ctl *c, const struct ctl_dev *d,
 		      !rc ? val : rc == -ENOENT ? shared : "not a legal value");
 }
 
+static void add_vif_mac(struct ctl *c, const struct ctl_dev *d, struct json_object *o)
+{
+	char mac[VL_MAC];
+	uint32_t vif;
+
+	if (xn_read_u32(c->xs, XBT_NULL, d->be, XENVHCA_NODE_VIF, 0, XENVHCA_MOST_VIF, &vif))
+		return;
+	xn_vif_mac(c->xs, d->backend, d->domid, vif, mac);
+	ctl_json_text(o, "vif_mac", mac[0] ? mac :
+		      "there is no such vif (yet): is its backend the same domain?");
+}
+
 /* The guest's own part of the port's tables. */
 static struct json_object *addresses(struct ctl *c, const struct ctl_dev *d)
 {
@@ -51,6 +63,9 @@ static struct json_object *addresses(struct ctl *c, const struct ctl_dev *d)
 	bool own = xn_exists(c->xs, XBT_NULL, d->be, ctl_texts[CTL_IP].name);
 
 	add_words(c, d, o, CTL_IP, shared);
+	if (own)
+		add_words(c, d, o, CTL_VIF, "none: but for RDMA, they are the backend domain's");
+	add_vif_mac(c, d, o);
 	add_words(c, d, o, CTL_PKEYS, own ? "default partition" : shared);
 	return o;
 }

@@ -43,6 +43,13 @@ static int count_ips(const char *text)
 	return host_addrs_parse(text, addr);
 }
 
+static int count_vif(const char *text)
+{
+	uint64_t number;
+
+	return vl_parse_u64(text, 0, XENVHCA_MOST_VIF, &number) ? -EINVAL : 1;
+}
+
 static int count_pkeys(const char *text)
 {
 	uint16_t pkey[XENVHCA_MAX_PKEYS];
@@ -68,6 +75,10 @@ const struct ctl_text ctl_texts[CTL_TEXTS] = {
 	[CTL_IP] = {
 		XENVHCA_NODE_IP, count_ips,
 		"at most 8 different addresses are needed, with blanks between them, as in 192.0.2.7/24 2001:db8::7/64",
+	},
+	[CTL_VIF] = {
+		XENVHCA_NODE_VIF, count_vif,
+		"the number of the guest's vif is needed, as xl network-list shows it",
 	},
 	[CTL_PKEYS] = {
 		XENVHCA_NODE_PKEYS, count_pkeys,
@@ -246,6 +257,12 @@ int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err)
 	if (!conf->hca[0]) {
 		snprintf(err, CTL_ERR_MAX,
 			 "hca=NAME is missing: the name of the RDMA device in the backend domain (rdma dev, ibv_devices)");
+		return -EINVAL;
+	}
+	if (conf->text[CTL_VIF][0] && !conf->text[CTL_IP][0]) {
+		snprintf(err, CTL_ERR_MAX,
+			 "vif=%s needs ip=: the addresses that the vif is to have, too",
+			 conf->text[CTL_VIF]);
 		return -EINVAL;
 	}
 	return 0;

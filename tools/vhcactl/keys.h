@@ -40,7 +40,7 @@ struct ctl_key {
 extern const struct ctl_key ctl_keys[CTL_KEYS];
 
 /* Keys whose value is a list of words; they have no default. */
-enum ctl_text_id { CTL_IP, CTL_PKEYS, CTL_UMAD, CTL_DOORBELLS, CTL_TEXTS };
+enum ctl_text_id { CTL_IP, CTL_VIF, CTL_PKEYS, CTL_UMAD, CTL_DOORBELLS, CTL_TEXTS };
 
 struct ctl_text {
 	const char *name;		/* also the name of the node */

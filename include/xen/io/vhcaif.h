@@ -195,6 +195,18 @@
  *      gone. With an Ethernet port the guest's GID table has the GIDs of these
  *      addresses only; with an InfiniBand port it has the port's.
  *
+ * vif
+ *      Values:         0..65535
+ *      Default Value:  absent: to everything but RDMA, the addresses of ip are
+ *                      the backend domain's
+ *      Writer:         toolstack
+ *      Notes:          only with ip
+ *
+ *      The number of the guest's vif, whose backend is the same domain. All other
+ *      traffic to and from these addresses is the guest's: the backend domain
+ *      passes it on between this vif and the HCA's network. The vif may come and
+ *      go; RDMA does not depend on it.
+ *
  * pkeys
  *      Values:         1..32 (XENVHCA_MAX_PKEYS) P_Keys, hexadecimal with 0x,
  *                      separated by blanks; bit 15 is full membership
@@ -240,7 +252,8 @@
  *      Default Value:  absent
  *      Writer:         backend
  *
- *      The reason why the backend last closed this device, for the operator.
+ *      The reason why the backend last closed this device, or why it passes no
+ *      traffic to its vif, for the operator.
  *
  *------------------------------- Doorbells -----------------------------------
  *
@@ -444,6 +457,7 @@
 #define XENVHCA_NODE_PORT_COUNTERS      "port-counters"
 #define XENVHCA_NODE_UMAD               "umad"
 #define XENVHCA_NODE_IP                 "ip"
+#define XENVHCA_NODE_VIF                "vif"
 #define XENVHCA_NODE_PKEYS              "pkeys"
 #define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
 #define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory */
@@ -549,6 +563,7 @@ enum {
 #define XENVHCA_UMAD_AGENTS             32      /* of a file */
 #define XENVHCA_NAME_LEN                64
 #define XENVHCA_MAX_IPS                 8
+#define XENVHCA_MOST_VIF                65535
 #define XENVHCA_MAX_PKEYS               32
 #define XENVHCA_DOORBELL_SLOTS          8192    /* of a device */
 #define XENVHCA_DOORBELL_BATCH          16      /* requests at a time */

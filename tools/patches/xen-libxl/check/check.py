@@ -178,6 +178,8 @@ def check_specs(c):
             "hca=a,ip=": ["ip=", "192.0.2.7/24 2001:db8::7/64"],
             "hca=a,ip=eth0;id": ["ip=eth0;id", "addresses are needed"],
             "hca=a,ip=1.2.3.4,ip=1.2.3.5": ["ip", "twice"],
+            "hca=a,ip=1.2.3.4,vif=x": ["vif=x", "0..65535"],
+            "hca=a,vif=0": ["vif=0", "needs ip="],
             "hca=a,pkeys=ffff-1": ["pkeys=ffff-1", "0xffff 0x8001"],
             "hca=a,umad=1": ["umad=1", "query or all"],
             **{f"hca=a,max-qp={v}": [f"max-qp={v}", "1..65535"] for v in (
@@ -290,7 +292,7 @@ def main():
         check_specs(c)
         check_nodes(c, ["hca=rxe0", "max-qp=64,spin-us=0"], 0, None)
         check_nodes(c, ["hca=rxe0", "ip=192.0.2.7/24 2001:db8::7/64,"
-                        "pkeys=0xffff 0x8001", "umad=query"], 0, None)
+                        "pkeys=0xffff 0x8001", "umad=query,vif=0"], 0, None)
         check_nodes(c, ["hca=mlx5_0", "port=2"], 0, BDF)
         check_nodes(c, ["hca=mlx5_0", "pci=00:05.0"], 0, BDF)
         check_nodes(c, ["hca=gone"], 0, None)
