@@ -104,6 +104,7 @@ void be_vfile_close(struct be_dev *dev, struct be_vfile *f)
 		dev->spoilt_uars -= f->uars;
 	else
 		be_quota_give_uars(&dev->quota, f->uars);
+	f->uars = 0;
 	be_vfile_to(dev, f, BE_VFILE_CLOSED);
 	pthread_rwlock_wrlock(&dev->lock);
 	uv_close(&f->comp_fd);

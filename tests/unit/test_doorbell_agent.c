@@ -262,8 +262,9 @@ static void one_more_costs_the_same_beside_many(void **state)
 	(void)state;
 	assert_in_range(few, 1, 8);
 	assert_int_equal(cost_beside(60), few);
-	/* What is no vhca costs nothing. */
+	/* What is no vhca, or of no domain, costs nothing. */
 	before = fake_xs_requests();
+	fake_xs_set("/libxl/40000/device/vhca/0/backend", "x");
 	fake_xs_set("/libxl/7/device/vif/0/backend", "x");
 	fake_xs_set("/libxl/7/device/vhcas/0/backend", "x");
 	fake_xs_set("/libxl/7/dm-version", "qemu_xen");

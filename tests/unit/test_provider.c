@@ -39,6 +39,23 @@ static void key_at(uint8_t op, unsigned int i, size_t off)
 	assert_int_equal(offsetof(struct mminfo, size), 8);
 }
 
+/* The worker has an array of the rows by op, other code the first row of an op. */
+static void each_op_has_one_row(void **state)
+{
+	static const struct vhca_provider *const all[] = {
+		&vhca_provider_rxe, &vhca_provider_mlx5,
+	};
+	const struct vhca_udata_op *r;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		for (r = all[i]->ops; r->op; r++) {
+			assert_true(r->op < XENVHCA_OP_MAX);
+			assert_ptr_equal(vhca_provider_op(all[i], r->op), r);
+		}
+}
+
 static void rxe_agrees_with_its_header(void **state)
 {
 	const struct vhca_udata_op *r;
@@ -233,6 +250,7 @@ static void finds_only_known_drivers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_op_has_one_row),
 		cmocka_unit_test(rxe_agrees_with_its_header),
 		cmocka_unit_test(rxe_queues_are_as_long_as_its_driver_makes_them),
 		cmocka_unit_test(limits_are_what_fits),

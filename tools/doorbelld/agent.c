@@ -398,7 +398,8 @@ static void libxl_event(struct dba_agent *a, const char *path)
 			return;
 		path += len + 1;
 	}
-	guest_event(a, guest);
+	if (guest <= XN_MAX_DOMID)
+		guest_event(a, guest);
 }
 
 int dba_agent_events(struct dba_agent *a)

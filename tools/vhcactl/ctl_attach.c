@@ -138,6 +138,8 @@ static int check_window(struct ctl *c, unsigned int domid,
 	    host_window_parse(conf->text[CTL_DOORBELLS], &w))
 		return CTL_OK;
 	n = ctl_devs(c, -1, &devs);
+	if (n < 0)
+		return CTL_FAILED;
 	for (i = 0; i < n; i++)
 		if (devs[i].domid != domid &&
 		    !xn_read_str(c->xs, XBT_NULL, devs[i].be, XENVHCA_NODE_DOORBELL_STATIC,
