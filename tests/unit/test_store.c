@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include "core/be.h"
 #include "carrier/open_xenstore.h"
+#include "clock.h"
 #include "promised.h"
 #include "tests/fake/fake_xs.h"
 #include "worker/conf.h"
@@ -210,6 +211,25 @@ static void one_look_takes_all_events(void **state)
 		fake_xs_set(FRONT "/state/x", "1");
 	assert_int_equal(l->ops->changed(l), BE_NEWS_OWN | BE_NEWS_PEER);
 	assert_int_equal(l->ops->changed(l), 0);
+}
+
+/* Beyond the rate the worker sleeps. Each change costs a hundredth of a second; the first
+ * hundred are free. */
+static void changes_are_slowed_down(void **state)
+{
+	uint64_t begin;
+	int i;
+
+	(void)state;
+	assert_int_equal(l->ops->find(l), 0);
+	assert_int_equal(l->ops->watch(l), 0);
+	l->ops->changed(l);
+	begin = vl_now_ns();
+	for (i = 0; i < 160; i++) {
+		fake_xs_set(FRONT "/state", i % 2 ? "6" : "3");
+		assert_int_equal(l->ops->changed(l), BE_NEWS_PEER);
+	}
+	assert_true(vl_now_ns() - begin > VL_SEC_NS / 2);
 }
 
 #define RING "386 387 388 389 390 391 392 393 394 395 396 397 398 399 400 401"
@@ -425,6 +445,7 @@ int main(void)
 		T(nothing_is_written_where_all_was_removed),
 		T(states_follow_the_diagram),
 		T(one_look_takes_all_events),
+		T(changes_are_slowed_down),
 		T(one_node_says_all),
 		T(a_wrong_setup_is_named),
 		T(what_an_earlier_one_left_is_not_taken),

@@ -231,6 +231,9 @@ int vhca_ring_submit(struct vhca_dev *d, struct vhca_cmd **cmdp,
 
 	assert_int_equal((*cmdp)->req.op, XENVHCA_OP_CM_COMMAND);
 	assert_true(flags & VHCA_CMD_APART);
+	/* Without its answer nobody knows in which file the id is. */
+	assert_int_equal(!!(flags & VHCA_CMD_CERTAIN),
+			 r->cmd == RDMA_USER_CM_CMD_MIGRATE_ID);
 	assert_int_equal(d->cm_slots.n, -1);
 	assert_int_equal((*cmdp)->req.in_len,
 			 vhca_slot_more(r->in_len, XENVHCA_CM_IN));
