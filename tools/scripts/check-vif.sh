@@ -207,15 +207,26 @@ claim "who takes another guest's address reaches neither this domain nor the hos
 at b ip addr del 192.0.2.7/24 dev eth0
 at b ip addr del 2001:db8::7/64 dev eth0
 
-for m in a host; do
+for m in a b host; do
 	at $m timeout 3 python3 "$work/tag.py" see "$work/tagged.$m" &
 done
 sleep 1
 at a python3 "$work/tag.py" send fe:ff:ff:ff:ff:ff 192.0.2.7 192.0.2.5
 at host python3 "$work/tag.py" send "$hca_mac" 192.0.2.5 192.0.2.7
+at a python3 "$work/tag.py" send 00:16:3e:00:00:08 192.0.2.7 192.0.2.8
 sleep 0.5
 claim "no frame gets into a VLAN of the HCA's network, nor out of one" \
 	not cat "$work/tagged.a" "$work/tagged.host"
+claim "nor from the guest's vif to its bridge" not cat "$work/tagged.b"
+
+# Each unknown host is an entry of a table that is one for all.
+at a python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("192.0.2.7", 0))
+for i in range(10, 250):
+    s.sendto(b"x", ("192.0.2.%d" % i, 9))'
+claim "a guest that looks for all hosts gets at some only" eval \
+	'sleep 0.2; [ "$(ip neigh show dev p0 | wc -l)" -lt 100 ]'
 
 claim "the vif is away: neither the guest nor this domain answers" eval \
 	'a "" vif && both none host 5 7 && both none here 1 7'
@@ -242,6 +253,9 @@ claim "an address that somebody removed by hand is forgotten as well" eval \
 	'VHCA_DEVICE=6-0 "$scripts/vhca-address" remove'
 claim "nothing is left at the end" eval \
 	'state >"$work/after"; diff "$work/before" "$work/after"'
+claim "nor if somebody removed a part of it" eval \
+	'a $MAC_A add && ip link del vhcanet0 && VHCA_DEVICE=5-0 "$scripts/vhca-address" remove &&
+	state >"$work/after"; diff "$work/before" "$work/after"'
 VHCA_VIF=''
 claim "without the key nothing of it is made" eval \
 	'a "" add && not ip link show vhcanet0 && both here host 5 7'
