@@ -222,6 +222,55 @@ check "and by the second" rping_dom0 10.9.1.1
 check "detach" vhcactl detach a 1
 rxe1_remove
 
+step "libfabric"
+# Its control connection is one of TCP, which takes the guest's own network: the address
+# is on that, too. dom0 answers for it on the HCA's network only.
+sysctl -qw net.ipv4.conf.all.arp_ignore=1
+guest_sh a "ip link set lo up && ip addr add $A4/24 dev eth0"
+guest_sh b "ip link set lo up && ip addr add $B4/24 dev eth0"
+on() { # on WHERE COMMAND
+	if [ "$1" = dom0 ]; then
+		timeout "$(seconds 60)" bash -c "$2"
+	else
+		guest_sh -t 60 "$1" "$2"
+	fi
+}
+# Datagrams of libfabric take index 0, which is no GID of a guest with addresses of its own.
+declare -A GID_IDX=([dom0]=1 [a]=$(index a $A4) [b]=$(index b $B4))
+# fabric PROVIDER ENDPOINT SERVER CLIENT ADDRESS: how fi_pingpong ends at both, to $ends.
+fabric() {
+	local server pp="fi_pingpong -p '$1' -e $2 -I 10 -S 64"
+	ends=0
+	on "$3" "FI_VERBS_GID_IDX=${GID_IDX[$3]} $pp" >/tmp/fi.s 2>&1 &
+	server=$!
+	wait_until 20 on "$3" 'grep -q ":B9E8 .* 0A " /proc/net/tcp /proc/net/tcp6' ||
+		note "fi_pingpong does not serve"
+	on "$4" "FI_VERBS_GID_IDX=${GID_IDX[$4]} $pp $5" >/tmp/fi.c 2>&1 || ends=$?
+	[ "$ends" = 0 ] || on "$3" 'pkill -x fi_pingpong' || true
+	wait "$server" || ends="$ends $?"
+	[ "$ends" = 0 ] || tail -n 3 /tmp/fi.[sc]
+}
+kinds=('verbs msg')
+[ "$(long 0 1)" = 0 ] || kinds+=('verbs;ofi_rxm rdm' 'verbs dgram')
+for e in "${kinds[@]}"; do
+	for a in 127.0.0.1 10.9.0.1; do
+		fabric "${e% *}" "${e#* }" dom0 dom0 "$a"
+		[ "$a" != 127.0.0.1 ] || loop=$ends
+	done
+	native=$ends
+	note "$e natively: $native; over loopback: $loop"
+	fabric "${e% *}" "${e#* }" a a 127.0.0.1
+	check "$e over loopback ends as natively" [ "$ends" = "$loop" ]
+	fabric "${e% *}" "${e#* }" a b $A4
+	check "$e between two guests too" [ "$ends" = "$native" ]
+done
+check "fi_info finds endpoints of messages" guest_sh a \
+	'fi_info -p verbs -t FI_EP_MSG | grep "domain: vhca0"'
+# As it was, for what follows and for scenarios that use these guests again.
+guest_sh a "ip addr del $A4/24 dev eth0 && ip link set lo down"
+guest_sh b "ip addr del $B4/24 dev eth0 && ip link set lo down"
+sysctl -qw net.ipv4.conf.all.arp_ignore=0
+
 step "an address changes"
 guest_sh -t 60 a 'vhca-indices --event 30' >/tmp/event 2>&1 &
 watch=$!
