@@ -5,8 +5,8 @@
  * How a worker finds its device, and how both ends report their states: the
  * device's configuration, the states of xenbus, the frontend's offer. With a
  * toolstack that is xenstore (carrier/store_xenstore.c), without one files and a page
- * of the guest (carrier/store_page.c). The command thread calls this. Our own side is the toolstack's: it is trusted but may hold
- * mistakes. The peer's side is hostile.
+ * of the guest (carrier/store_page.c). The command thread calls this. Our own side is the
+ * toolstack's: it is trusted but may hold mistakes. The peer's side is hostile.
  */
 #ifndef BE_STORE_H
 #define BE_STORE_H

@@ -31,11 +31,12 @@ int be_gmap_map(struct be_dev *dev, const struct xenvhca_pages *pages,
 /* Unmap and give the quota back; empty is fine. The HCA must be done. */
 void be_gmap_unmap(struct be_dev *dev, struct be_gmap *g);
 /*
- * The parts of both: what checks and charges, which belongs to the command thread,
- * and what takes long, which may be any thread's. @readonly: the list may be a read-only
- * one, of a region nobody writes to. be_gmap_fill() makes a dma-buf if it can, unless fd is NULL: *fd is its descriptor, which the caller closes, and
- * g->addr NULL; else *fd < 0. be_gmap_empty() leaves the number of pages, for
- * be_gmap_unmap() to give back, as it does of what was charged only.
+ * The parts of both. be_gmap_charge() checks and charges, and belongs to the command thread;
+ * @readonly: the list may be a read-only one, of a region nobody writes to. be_gmap_fill()
+ * may be any thread's, because it takes long. It makes a dma-buf if it can, unless fd is
+ * NULL: *fd is its descriptor, which the caller closes, and g->addr NULL; else *fd < 0.
+ * be_gmap_empty() leaves the number of pages, for be_gmap_unmap() to give back, as it does
+ * of pages that were charged only.
  */
 int be_gmap_charge(struct be_dev *dev, const struct xenvhca_pages *pages,
 		   bool readonly, struct be_gmap *g);

@@ -340,7 +340,6 @@ static void a_node_is_there_when_it_is_found(void **state)
 	assert_int_equal(l->ops->read(l, BE_OWN, "max-cq", text, 16), 0);
 }
 
-/* As worker.c asks, but for a look at the states after each event. */
 /* With hundreds of guests each end of one wakes all workers. */
 static void the_end_of_others_is_one_request(void **state)
 {
