@@ -159,19 +159,3 @@ hears() {
 # tell WHERE WORD FROM TO PORT
 tell() { at "$1" "echo $2 | socat -u - UDP4-SENDTO:$4:$5,bind=$3"; }
 heard() { at "$1" "grep -q $3 /tmp/heard.$1.$2"; }	# heard WHERE PORT WORD
-
-# fabric PROVIDER ENDPOINT SERVER CLIENT ADDRESS: how fi_pingpong ends at both, to $ends.
-# Its datagrams take index 0, which is no GID of a guest with addresses of its own: GID_IDX.
-declare -A GID_IDX=([dom0]=1 [a]=0 [b]=0)
-fabric() {
-	local server pp="fi_pingpong -p '$1' -e $2 -I 10 -S 64"
-	ends=0
-	at "$3" "FI_VERBS_GID_IDX=${GID_IDX[$3]} $pp" >/tmp/fi.s 2>&1 &
-	server=$!
-	wait_until 20 at "$3" 'grep -q ":B9E8 .* 0A " /proc/net/tcp /proc/net/tcp6' ||
-		note "fi_pingpong does not serve"
-	at "$4" "FI_VERBS_GID_IDX=${GID_IDX[$4]} $pp $5" >/tmp/fi.c 2>&1 || ends=$?
-	[ "$ends" = 0 ] || at "$3" 'pkill -x fi_pingpong' || true
-	wait "$server" || ends="$ends $?"
-	[ "$ends" = 0 ] || tail -n 3 /tmp/fi.[sc]
-}

@@ -10,6 +10,7 @@
 . ./vhca.sh
 . ./suspend.sh
 . ./create.sh
+. ./fabric.sh
 
 A4=10.9.0.71 A1=10.9.1.71 A6=2001:db8::71 B4=10.9.0.72 B6=2001:db8::72
 # dom0_has ADDRESS...: each once, on the HCA's network device.
@@ -228,28 +229,7 @@ step "libfabric"
 sysctl -qw net.ipv4.conf.all.arp_ignore=1
 guest_sh a "ip link set lo up && ip addr add $A4/24 dev eth0"
 guest_sh b "ip link set lo up && ip addr add $B4/24 dev eth0"
-on() { # on WHERE COMMAND
-	if [ "$1" = dom0 ]; then
-		timeout "$(seconds 60)" bash -c "$2"
-	else
-		guest_sh -t 60 "$1" "$2"
-	fi
-}
-# Datagrams of libfabric take index 0, which is no GID of a guest with addresses of its own.
-declare -A GID_IDX=([dom0]=1 [a]=$(index a $A4) [b]=$(index b $B4))
-# fabric PROVIDER ENDPOINT SERVER CLIENT ADDRESS: how fi_pingpong ends at both, to $ends.
-fabric() {
-	local server pp="fi_pingpong -p '$1' -e $2 -I 10 -S 64"
-	ends=0
-	on "$3" "FI_VERBS_GID_IDX=${GID_IDX[$3]} $pp" >/tmp/fi.s 2>&1 &
-	server=$!
-	wait_until 20 on "$3" 'grep -q ":B9E8 .* 0A " /proc/net/tcp /proc/net/tcp6' ||
-		note "fi_pingpong does not serve"
-	on "$4" "FI_VERBS_GID_IDX=${GID_IDX[$4]} $pp $5" >/tmp/fi.c 2>&1 || ends=$?
-	[ "$ends" = 0 ] || on "$3" 'pkill -x fi_pingpong' || true
-	wait "$server" || ends="$ends $?"
-	[ "$ends" = 0 ] || tail -n 3 /tmp/fi.[sc]
-}
+GID_IDX=([dom0]=1 [a]=$(index a $A4) [b]=$(index b $B4))
 kinds=('verbs msg')
 [ "$(long 0 1)" = 0 ] || kinds+=('verbs;ofi_rxm rdm' 'verbs dgram')
 for e in "${kinds[@]}"; do

@@ -12,6 +12,7 @@
 . ./vhca.sh
 . ./rdmacm.sh
 . ./oneaddr.sh
+. ./fabric.sh
 
 PAIRS=('a b' 'a dom0' 'dom0 b')
 

@@ -12,6 +12,7 @@
 . ./vhca.sh
 . ./rdmacm.sh
 . ./oneaddr.sh
+. ./fabric.sh
 
 DOM0_SERVICE=7002
 NEW_MAC=00:16:3e:77:01:0a
