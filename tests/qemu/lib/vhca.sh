@@ -53,6 +53,15 @@ connected() {
 	[ "$(xenstore-read "/local/domain/$(guest_domid "$1")/device/vhca/$2/state")" = 4 ]
 }
 
+other_worker() { [ "$(worker_pid "$1" "$2")" != "$3" ] && connected "$1" "$2"; }
+# comes_back GUEST DEVID: its worker is killed, and the device connects to another one.
+comes_back() {
+	local old
+	old=$(worker_pid "$1" "$2")
+	kill -KILL "$old"
+	wait_until 40 other_worker "$1" "$2" "$old"
+}
+
 # backend_has DOMID: the backend has nodes for a device of that domain.
 backend_has() { xenstore-exists "$(backend_dir)/$1"; }
 not() { ! "$@"; }

@@ -3,6 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Each transport of libibverbs' examples, by polling and by events.
+# tier: soak
 # limit: 300
 # machine: native
 # hca: yes

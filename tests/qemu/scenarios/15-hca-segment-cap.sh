@@ -5,7 +5,7 @@
 # In a PV dom0 whose memory has been ballooned, a HCA that reads and writes
 # memory itself loses data, silently; with the helper's cap on DMA segments it
 # does not. The first half shows that the second one proves something.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 300
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

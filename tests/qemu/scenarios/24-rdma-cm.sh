@@ -115,7 +115,7 @@ more cm_fails "mckey, IPv6" "mckey -m ff0e::7 -b % -C 5" \
 	"mckey -m ff0e::7 -s -b % -C 5" 'a b'
 family 4
 
-n=$(long 20 200)
+n=$(long 8 200)
 step "$n connections at once"
 cm_case "ucmatose, $n connections" "ucmatose -b @ -c $n -C 1" \
 	"ucmatose -s @ -c $n -C 1" "${SOME[@]}"

@@ -165,6 +165,29 @@ vhca_attach a hca=mlx5_0,umad=query
 check "a: without it the vhca's is there again" has_umad a
 same a "saquery: nodes" saquery
 
+step "two vhcas in one guest"
+vhca_attach a hca=mlx5_1,umad=query
+# numbered: each umad file is that of the device with its number.
+numbered() {
+	# shellcheck disable=SC2016 # for the guest's shell
+	guest_sh a 'cd /sys/class/infiniband_mad &&
+		[ "$(cat umad0/ibdev umad1/ibdev)" = "$(printf "vhca0\nvhca1")" ]'
+}
+reloaded() {
+	guest_sh a 'modprobe -r xen-vhcafront && modprobe xen-vhcafront'
+	wait_until 20 numbered
+}
+check "umad0 is of vhca0, umad1 of vhca1" wait_until 20 numbered
+for n in 1 2; do
+	check "and again ($n)" reloaded
+done
+check "vhca0 alone connects again" comes_back a 0
+check "and has its number" wait_until 20 numbered
+a_asks() { guest_sh -t 60 a "saquery -C $1" >/dev/null; }
+for d in vhca0 vhca1; do
+	check "a: saquery by $d" a_asks $d
+done
+
 step "the end"
 vhcactl detach a all
 vhcactl detach b all

@@ -4,7 +4,7 @@
 #
 # A verb costs as many commands on Soft-RoCE as docs/design/data-path.md says. The guest is
 # trusted: only then has it memory windows.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 200
 . ./lib.sh
 . ./vhca.sh

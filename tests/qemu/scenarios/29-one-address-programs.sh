@@ -4,7 +4,8 @@
 #
 # Debian's programs that use one address for RDMA and for their TCP connections run
 # between guests that share addresses with their vifs (vif=), and with dom0, or end as
-# they do in dom0 alone: libfabric, qperf, fio, UCX, Open MPI, and iperf3 beside RDMA.
+# they do in dom0 alone: libfabric, qperf, fio, UCX, Open MPI, also over two HCAs of each
+# guest, and iperf3 beside RDMA.
 # limit: 2400
 # tier: soak
 # programs: yes
@@ -201,7 +202,27 @@ if [ -e /usr/bin/orterun ]; then
 		--mca btl_tcp_if_include $NET"
 	mpi "Open MPI by verbs" "--mca pml ucx --mca pml_ucx_devices any \
 		-x UCX_TLS=rc_verbs,ud_verbs,self -x UCX_NET_DEVICES=%:1"
+	# Large messages go in pieces over both HCAs of a guest, each in its own network.
+	# UCX compares the networks of interfaces.
+	declare -A second=([a]=10.9.0.71 [b]=10.9.0.72)
 	for g in a b; do
+		vhca_attach "$g" "hca=rxe0,ip=${second[$g]}/24"
+		guest_sh "$g" "modprobe dummy; ip link add d1 type dummy &&
+			ip addr add ${second[$g]}/24 dev d1 && ip link set d1 up"
+	done
+	sent() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
+	first=$(sent rxe2) second=$(sent rxe0)
+	netpipe="NPopenmpi -l 131072 -u 262144 -n 4 -o /dev/null"
+	check "Open MPI over two HCAs of each guest" mpi_runs a "--host ${V4[a]},${V4[b]} \
+		--mca pml ucx --mca pml_ucx_devices any -x UCX_TLS=rc_verbs,ud_verbs,self \
+		-x UCX_IB_ROCE_LOCAL_SUBNET=y -x UCX_RNDV_THRESH=8k -x UCX_MAX_RNDV_RAILS=2 \
+		-x UCX_NET_DEVICES=vhca0:1,vhca1:1"
+	note "packets: $(($(sent rxe2) - first)) by the first, $(($(sent rxe0) - second)) by the second"
+	check "by the first one" [ $(($(sent rxe2) - first)) -gt 500 ]
+	check "and by the second one" [ $(($(sent rxe0) - second)) -gt 500 ]
+	for g in a b; do
+		check "$g: detach the second one" vhcactl detach "$g" 1
+		guest_sh "$g" "ip link del d1"
 		guest_sh "$g" "ip addr add ${test_ip[$g]}/24 dev eth0"
 		echo "${test_ip[$g]}" >"$GUEST_RUN/$g.ip"
 	done

@@ -7,7 +7,6 @@
 # dom0's own sockets are not reached at it, nobody else may use it, and nothing is left
 # in dom0's network.
 # limit: 400
-# tier: soak
 . ./lib.sh
 . ./vhca.sh
 . ./rdmacm.sh

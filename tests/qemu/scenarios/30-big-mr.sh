@@ -6,7 +6,7 @@
 # are raised; with the defaults it is refused with ENOMEM and a log line that names
 # the setting. Soft-RoCE from Linux 6.3 on is not asked for one that is larger than it
 # takes without a warning of its kernel.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 300
 . ./lib.sh
 . ./vhca.sh

@@ -7,7 +7,7 @@
 # the same values once the port is quiet, type and revision of the card. Without the
 # key a guest has counters of its own device only. A node_desc that a guest writes is
 # its own.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 420
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

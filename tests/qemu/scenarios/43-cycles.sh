@@ -4,7 +4,7 @@
 #
 # Attach/detach cycles of two guests at a time, and some under traffic,
 # leave nothing.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 600
 . ./lib.sh
 . ./vhca.sh

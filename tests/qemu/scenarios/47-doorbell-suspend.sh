@@ -5,6 +5,7 @@
 # A PV guest whose processes ring doorbells of an HCA is checkpointed, saved and
 # restored: neither stops at a frame of the HCA in a page table, a program that
 # rings a dead doorbell ends, and afterwards new programs ring new ones.
+# tier: soak
 # limit: 120
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
