@@ -32,7 +32,7 @@ fi
 scripts=$(cd "$(dirname "$0")" && pwd)
 # machine NAME
 machine() {
-	unshare -n sleep 600 &
+	unshare -n sleep infinity &
 	echo $! >"$work/$1"
 	until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do
 		sleep 0.1
