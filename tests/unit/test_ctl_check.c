@@ -29,6 +29,7 @@
 	"cc_compiler            : gcc\n"
 
 static const char *info;
+static const char *tables;
 static struct host_chardev chardev;
 static int chardev_rc;
 
@@ -37,6 +38,14 @@ static int fake_info(char *buf, size_t size)
 	if (!info)
 		return -ENOENT;
 	snprintf(buf, size, "%s", info);
+	return 0;
+}
+
+static int fake_tables(char *buf, size_t size)
+{
+	if (!tables)
+		return -EIO;
+	snprintf(buf, size, "%s", tables);
 	return 0;
 }
 
@@ -79,8 +88,10 @@ static void good_host(struct ctl *c)
 
 	snprintf(agent_dir, sizeof(agent_dir), "%s/agent", host_root);
 	*c = (struct ctl){ .root = host_root, .run_dir = host_root,
-			   .agent_dir = agent_dir, .xl_info = fake_info };
+			   .agent_dir = agent_dir, .xl_info = fake_info,
+			   .nft_tables = fake_tables };
 	info = GOOD_INFO;
+	tables = NULL;
 	chardev = (struct host_chardev){ .name = "uverbs0",
 		.driver_id = vhca_provider_rxe.driver_id,
 		.abi = vhca_provider_rxe.abi_min,
@@ -273,6 +284,34 @@ static void addresses_need_a_script(void **state)
 	expect(&c, CTL_FAILED, "FAIL addresses: 1 devices have their addresses in common with vifs, to which nft passes traffic; apt-get install nftables");
 	host_file("/usr/sbin/nft", "");
 	expect(&c, CTL_OK, "ok   addresses: 2 devices have their own, 1 share");
+}
+
+static void tables_of_nft_that_are_gone_are_told(void **state)
+{
+	static const char gone[] = "FAIL addresses: 1 devices have their addresses in common with vifs, and nft lacks the tables vhca that pass traffic; /etc/xen/scripts/vhca-vif sync";
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_file("/etc/xen/scripts/vhca-address", "");
+	host_file("/usr/bin/rdma", "");
+	host_file("/usr/sbin/ip", "");
+	host_file("/usr/sbin/nft", "");
+	tables = "table inet filter\n";
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,ip=192.0.2.7", &d), CTL_OK);
+	expect(&c, CTL_OK, "ok   addresses: 1 devices");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=rxe0,ip=192.0.2.8,vif=0", &d),
+			 CTL_OK);
+	expect(&c, CTL_FAILED, gone);
+	tables = "table netdev vhca\n";
+	expect(&c, CTL_FAILED, gone);
+	tables = "table inet vhca\ntable netdev vhca2\n";
+	expect(&c, CTL_FAILED, gone);
+	tables = "table inet filter\ntable netdev vhca\ntable inet vhca\n";
+	expect(&c, CTL_OK, "ok   addresses: 2 devices");
+	tables = NULL;		/* not root */
+	expect(&c, CTL_OK, "ok   addresses: 2 devices");
 }
 
 static void hardware_in_a_pv_domain(void **state)
@@ -588,6 +627,7 @@ int main(void)
 		HOST_TEST(no_hca_here),
 		HOST_TEST(daemons),
 		HOST_TEST(addresses_need_a_script),
+		HOST_TEST(tables_of_nft_that_are_gone_are_told),
 		HOST_TEST(hardware_in_a_pv_domain),
 		HOST_TEST(hardware_on_arm),
 		HOST_TEST(hcas_and_their_providers),

@@ -32,7 +32,7 @@ fi
 scripts=$(cd "$(dirname "$0")" && pwd)
 # machine NAME
 machine() {
-	unshare -n sleep 600 &
+	unshare -n sleep infinity &
 	echo $! >"$work/$1"
 	until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do
 		sleep 0.1
@@ -86,6 +86,7 @@ import sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 if sys.argv[1] == "serve":
     s.bind(("", 4791))
+    open(sys.argv[2] + ".up", "w").close()
     while True:
         who = s.recvfrom(9)[1][0]
         print(who, file=open(sys.argv[2], "a"))
@@ -193,7 +194,9 @@ claim "for the host the guest's addresses have the HCA's MAC" eval \
 for m in here host; do
 	at $m python3 "$work/udp.py" serve "$work/roce.$m" &
 done
-sleep 1
+until [ -e "$work/roce.here.up" ] && [ -e "$work/roce.host.up" ]; do
+	sleep 0.1
+done
 at host python3 "$work/udp.py" send 192.0.2.7 192.0.2.5
 at a python3 "$work/udp.py" send 192.0.2.5 192.0.2.7
 at a python3 "$work/udp.py" send 192.0.2.1 192.0.2.7
@@ -232,6 +235,15 @@ claim "the vif is away: neither the guest nor this domain answers" eval \
 	'a "" vif && both none host 5 7 && both none here 1 7'
 claim "other guests go on" both b host 5 8
 claim "it is there again" eval 'a $MAC_A vif && both a host 5 7'
+mkdir "$work/count"
+for p in awk cat cut dirname flock grep ip ls nft sed sort; do
+	printf '#!/bin/sh\necho %s >>"%s"\nexec %s "$@"\n' \
+		"$p" "$work/programs" "$(command -v "$p")" >"$work/count/$p"
+done
+chmod +x "$work/count"/*
+claim "a slow host has time for it: few programs run" eval \
+	'(PATH=$work/count:$PATH && a $MAC_A vif) && cat "$work/programs" &&
+	[ "$(wc -l <"$work/programs")" -le 20 ]'
 ip link del vif5.0
 cable vif5.0 $MAC_A a
 ip link set vif5.0 master xenbr0

@@ -24,6 +24,7 @@
 #define SPARE_FRAMES	32
 #define HELPER_GRANTS	"/sys/kernel/debug/xen-vhca-helper/grants"
 #define BALLOON_KB	1024	/* less is no ballooning */
+#define TABLES_SIZE	4096	/* names of nft's tables */
 
 void check_xen(struct check *k)
 {
@@ -342,6 +343,17 @@ static bool have_program(const struct check *k, const char *name)
 	return false;
 }
 
+/* Are the tables of vhca-vif there? "nft flush ruleset" deletes them as well. */
+static bool have_tables(const struct check *k)
+{
+	char text[TABLES_SIZE];
+
+	if (!k->c->nft_tables || k->c->nft_tables(text, sizeof(text)))
+		return true;	/* nobody can tell */
+	return strstr(text, "table netdev vhca\n") &&
+	       strstr(text, "table inet vhca\n");
+}
+
 /* Requirements of the keys ip and vif in this domain. */
 void check_addresses(struct check *k)
 {
@@ -367,6 +379,11 @@ void check_addresses(struct check *k)
 	else if (vifs && !have_program(k, "/nft"))
 		check_say(k, CHECK_FAIL, "addresses", "apt-get install nftables",
 			  "%u devices have their addresses in common with vifs, to which nft passes traffic",
+			  vifs);
+	else if (vifs && !have_tables(k))
+		check_say(k, CHECK_FAIL, "addresses",
+			  "/etc/xen/scripts/vhca-vif sync",
+			  "%u devices have their addresses in common with vifs, and nft lacks the tables vhca that pass traffic",
 			  vifs);
 	else
 		check_ok(k, "addresses", "%u devices have their own, %u share those of their ports",

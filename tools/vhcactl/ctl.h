@@ -44,6 +44,8 @@ struct ctl {
 	const char *root;	/* before /sys and /proc; "" but in tests */
 	/* Output of xl info; 0 or -errno. NULL in tests without one. */
 	int (*xl_info)(char *buf, size_t size);
+	/* The same of nft list tables. */
+	int (*nft_tables)(char *buf, size_t size);
 	int argc;		/* arguments behind the command's name */
 	char **argv;
 };
@@ -209,6 +211,8 @@ void ctl_openmetrics(FILE *out, const struct ctl_stats_dev *s, int n);
 /* ---- ctl_check.c ---- */
 /* Output of xl info as a string. 0; -EIO: no xl, not root, not the control domain. */
 int ctl_xl_info(char *buf, size_t size);
+/* Output of nft list tables as a string. 0; -EIO: no nft, not root. */
+int ctl_nft_tables(char *buf, size_t size);
 
 /* ---- ctl_*.c: the commands; return an exit code ---- */
 int ctl_attach(struct ctl *c);

@@ -140,15 +140,25 @@ bool check_locked(const struct check *k, const char *path)
 	return held;
 }
 
-/* Not by libxl, whose ABI changes with every Xen: any xl will do. */
-int ctl_xl_info(char *buf, size_t size)
+static int output_of(const char *command, char *buf, size_t size)
 {
-	FILE *f = popen("exec xl info 2>/dev/null", "re");
+	FILE *f = popen(command, "re");
 
 	if (!f)
 		return -EIO;
 	buf[fread(buf, 1, size - 1, f)] = '\0';
 	return pclose(f) ? -EIO : 0;
+}
+
+/* Not by libxl, whose ABI changes with every Xen: any xl will do. */
+int ctl_xl_info(char *buf, size_t size)
+{
+	return output_of("exec xl info 2>/dev/null", buf, size);
+}
+
+int ctl_nft_tables(char *buf, size_t size)
+{
+	return output_of("exec nft list tables 2>/dev/null", buf, size);
 }
 
 bool check_mine(const struct check *k, const struct ctl_dev *d)

@@ -197,7 +197,8 @@ int main(int argc, char **argv)
 	struct ctl c = { .wait = -1, .run_dir = HOST_RUN_VHCAD,
 			 .agent_dir = HOST_RUN_DOORBELLD, .root = "",
 			 .devices = HOST_RUN_DEVICES, .lock = HOST_RUN_LOCK,
-			 .arm = host_is_arm(), .xl_info = ctl_xl_info };
+			 .arm = host_is_arm(), .xl_info = ctl_xl_info,
+			 .nft_tables = ctl_nft_tables };
 	const struct command *cmd;
 	int rc;
 
