@@ -393,16 +393,19 @@ bool be_sup_net_up(struct sup *s, struct sup_dev *d)
 	struct host_addr ip[XENVHCA_MAX_IPS];
 	struct be_net *n = &d->net;
 	struct be_network want;
+	bool bad;
 
 	net_read(s, d, &want);
 	if (n->current && same(&n->want, &want))
 		return true;
+	bad = host_addrs_parse(want.ip, ip) < 0;
 	/* What is no address is for the worker to refuse. */
-	if (!n->on && host_addrs_parse(want.ip, ip) < 0)
+	if (!n->on && bad)
 		return true;
 	if (!may_start(s, d))
 		return false;
-	if (n->on) {
+	/* To add what an earlier supervisor left takes nothing from the network. */
+	if (n->on && (bad || !same(&n->want, &want))) {
 		job_start(s, d, NET_REMOVE);
 	} else if (want.vif != BE_NO_VIF && !s->all->ops->vif_mac) {
 		net_failed(s, d, NET_ADD, "without a toolstack this domain has no vif of a guest: leave vif out");

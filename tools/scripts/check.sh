@@ -63,6 +63,14 @@ says() { # says WORDS COMMAND...: it fails, and says so
 claim "addresses of both families are put on the network device" a7
 claim "they are there" eval 'has p0 192.0.2.7 && has p0 2001:db8::7 && route 1'
 claim "again: nothing is doubled" eval 'a7 && has p0 192.0.2.7 && route 1'
+ip addr add 192.0.2.77/32 dev p0 metric $((2147483648 + 5 * 65536))
+ip addr add 192.0.2.78/32 dev p1 metric $((2147483648 + 5 * 65536))
+claim "what it had by an earlier configuration goes, and no more" eval \
+	'a7 && not has p0 192.0.2.77 && not has p1 192.0.2.78 && has p0 192.0.2.7 && route 1'
+ip addr del 192.0.2.7/32 dev p0
+ip addr add 192.0.2.7/32 dev p1 metric $((2147483648 + 5 * 65536))
+claim "and what it had on another network device moves" eval \
+	'a7 && has p0 192.0.2.7 && not has p1 192.0.2.7'
 claim "a second device has its own" eval 'a8 && has p0 192.0.2.8 && route 1'
 claim "an address that another device has is refused" \
 	says 'is an address of this domain already' \
