@@ -56,7 +56,7 @@ network_state() {
 	ip neigh show proto 118
 	ip -6 neigh show proto 118
 	ip -o link | cut -d: -f2 | grep -v vif
-	ip -o addr show dev n0 | sed 's/ tentative//'
+	ip -o addr show dev "${SHARED_DEV:-n0}" | sed 's/ tentative//'
 	nft list ruleset
 	sysctl -a -r 'net\.ipv[46]\.(ip_forward|conf\..*\.(forwarding|rp_filter|proxy_arp|arp_ignore|accept_local|proxy_ndp))$' |
 		grep -v '\.vif'
@@ -75,7 +75,7 @@ share() {
 	own_addresses "$1"
 }
 share_only() {	# not yet on its interface
-	vhca_attach "$1" "hca=rxe2,ip=${V4[$1]}/24 ${V6[$1]}/64,vif=0"
+	vhca_attach "$1" "hca=${SHARED_HCA:-rxe2},ip=${V4[$1]}/24 ${V6[$1]}/64,vif=0"
 }
 own_addresses() {
 	guest_sh "$1" "ip addr add ${V4[$1]}/24 dev eth0 &&

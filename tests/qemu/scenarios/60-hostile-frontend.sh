@@ -44,7 +44,7 @@ served() {
 # and says itself whether it had more.
 floods() {
 	local a c g n
-	n=$(long 10 50)
+	n=$(long 4 50)
 	guest_sh -t 500 a 'hostile-frontend destroys' >/tmp/flood.a 2>&1 &
 	a=$!
 	guest_sh -t 500 c 'hostile-frontend flood' >/tmp/flood.c 2>&1 &
