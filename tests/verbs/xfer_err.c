@@ -85,6 +85,8 @@ static int good_again(struct vt_ep *ep)
 	uint64_t seed;
 	struct ibv_wc wc;
 
+	/* The HCA may have the receive later than it is posted (data-path.md). */
+	ep->attr.rnr_retry = 7;
 	if (vt_ep_reconnect(ep))
 		return -1;
 	seed = xfer_seed(s);
