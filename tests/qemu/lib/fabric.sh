@@ -4,9 +4,11 @@
 #
 # libfabric's ping-pong between dom0 and guests. Sourced after vhca.sh.
 
+# A server tells its client the address of dom0's first HCA, unless it is to use another one.
+FABRIC_HCA=rxe0
 fabric_at() { # fabric_at WHERE COMMAND
 	if [ "$1" = dom0 ]; then
-		timeout "$(seconds 60)" bash -c "$2"
+		FI_VERBS_DEVICE_NAME=$FABRIC_HCA timeout "$(seconds 60)" bash -c "$2"
 	else
 		guest_sh -t 60 "$1" "$2"
 	fi

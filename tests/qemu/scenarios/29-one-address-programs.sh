@@ -89,6 +89,7 @@ GID_IDX[dom0]=$(vhca-indices -d rxe2 |
 	awk -v g="::ffff:${V4[dom0]}" '$3 == g { print $2 }')
 
 step "libfabric"
+FABRIC_HCA=rxe2
 check "fi_info finds endpoints of messages" guest_sh a \
 	'fi_info -p verbs -t FI_EP_MSG | grep "domain: vhca0"'
 check "at the shared address" guest_sh a \
