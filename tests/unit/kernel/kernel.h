@@ -78,6 +78,7 @@ typedef uint64_t u64;
 #define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR(p)		((long)(p))
 #define ERR_PTR(err)		((void *)(long)(err))
+#define IOMEM_ERR_PTR		ERR_PTR
 #define kstrtouint		kernel_strtouint
 extern int inet_pton(int af, const char *text, void *to);
 #define in4_pton(s, n, to, delim, end) (inet_pton(2, s, to) == 1)
