@@ -132,14 +132,14 @@ user: $(B)/config.status
 		>$(B)/stage.log 2>&1 || { tail -n 20 $(B)/stage.log; exit 1; }
 
 # Kbuild writes beside its sources: give it a tree of links instead.
-# $(call kbuild,OUTPUT FOLDER): for the kernel in $KDIR, in the shell.
+# $(call kbuild,OUTPUT FOLDER,[tests]): for the kernel in $KDIR, in the shell.
 kbuild = set -e; echo "modules for $$KVER" && \
-	for d in $$(tools/kbuild-tree.sh $(1)); do \
+	for d in $$(tools/kbuild-tree.sh $(1) $(2)); do \
 		$(LOCK) $(MAKE) $(QUIET) -C "$$KDIR" M=$(1)/$$d V=$(V) modules; \
 	done
 
 modules: | deps-build
-	$(Q)$(FIND_KERNEL); $(call kbuild,$(B)/kmod)
+	$(Q)$(FIND_KERNEL); $(call kbuild,$(B)/kmod,tests)
 
 UNIT = $(MAKE) $(QUIET) -C $(B) -j$(JOBS) check
 check-unit: user | deps-unit

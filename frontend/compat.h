@@ -112,6 +112,21 @@ struct ib_client_nl_info {
 	u64 abi;
 };
 
+/*
+ * 6.12: the option that lets a device have DMA operations has another name. On Arm a store
+ * to a doorbell page that was taken away would be an abort in the kernel.
+ */
+#define VHCA_DMA_OPS							\
+	(IS_ENABLED(CONFIG_X86) && (IS_ENABLED(CONFIG_DMA_OPS) ||	\
+				    IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS)))
+
+/* 7.2, or a version between 6.12 and that: they map addresses, not pages. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define VHCA_DMA_MAP	.map_page = map_page, .unmap_page = unmap,
+#else
+#define VHCA_DMA_MAP	.map_phys = map_phys, .unmap_phys = unmap,
+#endif
+
 /* 6.17: the name says that it is per CPU. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define system_percpu_wq system_wq

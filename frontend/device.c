@@ -17,6 +17,7 @@
 #include "files/cm.h"
 #include "verbs/cmd.h"
 #include "ring/grant.h"
+#include "kernel/kern.h"
 #include "mmap/range.h"
 #include "files/umad.h"
 #include "verbs/verbs.h"
@@ -214,7 +215,6 @@ static const struct ib_device_ops dev_ops = {
 	.alloc_hw_port_stats = vhca_alloc_hw_port_stats,
 	.alloc_mw = vhca_alloc_mw,
 	.alloc_pd = vhca_alloc_pd,
-	.alloc_ucontext = vhca_alloc_ucontext,
 	.attach_mcast = vhca_attach_mcast,
 	.create_cq = vhca_create_cq,
 	.create_qp = vhca_create_qp,
@@ -261,6 +261,11 @@ static const struct ib_device_ops dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, vhca_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, vhca_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, vhca_ucontext, ibuc),
+};
+
+/* ib_uverbs leaves a device without it alone. */
+static const struct ib_device_ops process_ops = {
+	.alloc_ucontext = vhca_alloc_ucontext,
 };
 
 /* A device without these rows has no XRC verbs, as an HCA without XRC. */
@@ -364,6 +369,8 @@ static void device_describe(struct vhca_dev *dev)
 	u8 kicks = info->kicks & dev->provider->kicks;
 
 	ib_set_device_ops(ibdev, &dev_ops);
+	if (!dev->own_uc)
+		ib_set_device_ops(ibdev, &process_ops);
 	if (dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC)
 		ib_set_device_ops(ibdev, &xrc_ops);
 	if (dev->attr.cq_caps.max_cq_moderation_count)
@@ -391,13 +398,13 @@ static void device_describe(struct vhca_dev *dev)
 /* After its number in the configuration, unless another device has that name. */
 static int device_name(struct vhca_dev *dev)
 {
+	struct device *dma = dev->own_uc ? &dev->ibdev.dev : NULL;
 	char name[IB_DEVICE_NAME_MAX];
 	int rc;
 
 	snprintf(name, sizeof(name), "vhca%d", dev->store->number);
-	rc = ib_register_device(&dev->ibdev, name, NULL);
-	return rc == -ENFILE ? ib_register_device(&dev->ibdev, "vhca%d", NULL) :
-			       rc;
+	rc = ib_register_device(&dev->ibdev, name, dma);
+	return rc == -ENFILE ? ib_register_device(&dev->ibdev, "vhca%d", dma) : rc;
 }
 
 int vhca_device_register(struct vhca_dev *dev)
@@ -406,15 +413,21 @@ int vhca_device_register(struct vhca_dev *dev)
 
 	if (!rc)
 		rc = device_cache(dev);
+	if (!rc)
+		rc = vhca_kern_begin(dev);
 	if (rc)
 		return rc;
 	device_describe(dev);
 	rc = device_name(dev);
-	if (rc)
+	if (rc) {
+		vhca_kern_end(dev);
 		return rc;
+	}
 	vhca_port_registered(dev);
-	vhca_cm_add(dev);
-	vhca_umad_add(dev);
+	if (!dev->own_uc) {
+		vhca_cm_add(dev);
+		vhca_umad_add(dev);
+	}
 	dev_info(dev->store->dev, "%s is %s of domain %u, provider %s\n",
 		 dev_name(&dev->ibdev.dev), dev->info.hca, dev->backend,
 		 dev->provider->name);
@@ -432,6 +445,7 @@ void vhca_device_unregister(struct vhca_dev *dev)
 	vhca_files_close(dev);
 	/* Waits if ib_core is at it; fine for a device that was never registered. */
 	ib_unregister_device(&dev->ibdev);
+	vhca_kern_end(dev);
 }
 
 void vhca_device_free(struct vhca_dev *dev)

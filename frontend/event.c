@@ -30,7 +30,6 @@
 #define VHCA_COMP_CQ_NS		(NSEC_PER_SEC / 50000)
 #define VHCA_COMP_DEV_NS	(NSEC_PER_SEC / 200000)
 #define VHCA_COMP_BURST_NS	(20 * NSEC_PER_MSEC)
-#define VHCA_COMP_LATER		max(HZ / 100, 1)
 
 /*
  * Is an event within the rates? Each moves the time up to which events are paid for;
@@ -68,13 +67,20 @@ static bool event_rung(struct vhca_dev *dev, struct vhca_cq *cq)
 	return true;
 }
 
+/* May an event be delivered now? The frontend sees arms by a kick, and those of the kernel. */
+static bool event_due(struct vhca_dev *dev, struct vhca_cq *cq)
+{
+	return dev->own_uc || dev->provider->kicks & XENVHCA_INFO_KICK_ARM ?
+	       vhca_credit_spend(&cq->comp_credit) : event_rung(dev, cq);
+}
+
 /* Under evt_lock. */
 static bool event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 {
-	if (!(dev->provider->kicks & XENVHCA_INFO_KICK_ARM ?
-	      vhca_credit_spend(&cq->comp_credit) : event_rung(dev, cq)))
+	if (!event_due(dev, cq))
 		return false;
 	cq->comp_owed = false;
+	WRITE_ONCE(cq->events, cq->events + 1);
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 	return true;
 }
@@ -191,9 +197,9 @@ bool vhca_event(struct vhca_dev *dev, const struct xenvhca_event *ev)
 bool vhca_event_overflow(struct vhca_dev *dev)
 {
 	/* In a work: there may be many CQs, and this is an interrupt. */
-	bool news = !xchg(&dev->overflow, true);
+	bool news = !READ_ONCE(dev->overflow);
 
-	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
+	vhca_event_all(dev);
 	vhca_port_refresh(dev);
 	return news;
 }

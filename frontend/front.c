@@ -75,8 +75,16 @@ static void front_kick(struct vhca_front *front)
 	mod_delayed_work(front->wq, &front->work, 0);
 }
 
+/* Without a backend consumers in the kernel get completions of what they posted. */
+static void flush_posted(struct vhca_dev *dev)
+{
+	if (dev->own_uc && !vhca_ring_up(&dev->ring))
+		vhca_event_all(dev);
+}
+
 static void front_broken(struct vhca_dev *dev)
 {
+	flush_posted(dev);
 	front_kick(dev->front);
 }
 
@@ -136,6 +144,7 @@ static void unregister(struct vhca_front *front, unsigned long wait,
 		       unsigned long each)
 {
 	vhca_limit_begin(&front->own, front->dev, wait, each);
+	flush_posted(front->dev);
 	vhca_stats_del(front->dev);
 	vhca_device_unregister(front->dev);
 	vhca_limit_end(&front->own);
@@ -195,6 +204,7 @@ static int meet(struct vhca_front *front)
 	dev->window = front->window;
 	vhca_limit_init(&dev->core, core_late);
 	vhca_read_nets(store, &dev->nets);
+	dev->pool_mb = vhca_read_pool(store);
 	vhca_window_clear(front->window);
 	err = vhca_ring_init(dev, terms.order, &ring_ops);
 	if (err)

@@ -105,6 +105,28 @@ void vhca_read_nets(struct vhca_store *store, struct vhca_nets *nets)
 	kfree(text);
 }
 
+/* A number of the toolstack in its range, or the default. */
+static u32 read_number(struct vhca_store *store, const char *node, u32 most, u32 def)
+{
+	char *text = store->ops->read(store, node);
+	unsigned int v = 0;
+
+	if (IS_ERR(text))
+		return def;
+	if (kstrtouint(text, 10, &v) || v > most)
+		v = def;
+	kfree(text);
+	return v;
+}
+
+u32 vhca_read_pool(struct vhca_store *store)
+{
+	if (!read_number(store, XENVHCA_NODE_KERNEL, XENVHCA_MOST_KERNEL, 0))
+		return 0;
+	return read_number(store, XENVHCA_NODE_KERNEL_POOL_MB,
+			   XENVHCA_MOST_KERNEL_POOL_MB, XENVHCA_DEF_KERNEL_POOL_MB);
+}
+
 static void node_setup(const struct vhca_ring *ring, u32 offer,
 		       struct vhca_node *node)
 {

@@ -25,6 +25,8 @@ struct vhca_terms {
 int vhca_read_terms(struct vhca_store *store, struct vhca_terms *t);
 /* The guest's own addresses at this device, if any. */
 void vhca_read_nets(struct vhca_store *store, struct vhca_nets *nets);
+/* MiB of memory for consumers in the kernel; 0: the device is for processes. */
+u32 vhca_read_pool(struct vhca_store *store);
 /* Writes all that a connection offers; the rings are there. 0 or -errno. */
 int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t);
 

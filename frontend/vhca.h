@@ -60,6 +60,8 @@ struct vhca_dev {
 	struct vhca_counters *counters;	/* private to counters.c */
 	struct dentry *debugfs;
 	struct vhca_window *window;	/* of the front; NULL: PV guest */
+	u32 pool_mb;			/* for the guest's kernel; 0: for processes */
+	struct vhca_ucontext *own_uc;	/* of the kernel, see kernel/kern.h; or NULL */
 
 	/* Cached before registration, refreshed by port events (device.c). */
 	struct xenvhca_get_info_rsp info;
@@ -153,6 +155,7 @@ struct vhca_cq {
 	bool comp_owed;			/* an event was held back */
 	bool comp_reported;			/* the record at the last event: */
 	u32 comp_arm;
+	u32 events;			/* of completions, delivered */
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
 	struct vhca_mem *buf, *db;	/* NULL if the HCA has them */
@@ -229,6 +232,15 @@ void vhca_device_unregister(struct vhca_dev *dev);	/* idempotent */
 void vhca_device_free(struct vhca_dev *dev);
 
 /* ---- event.c ---- */
+#define VHCA_COMP_LATER		max(HZ / 100, 1)
+
+/* Each CQ gets an event soon, if it is armed. Any context. */
+static inline void vhca_event_all(struct vhca_dev *dev)
+{
+	WRITE_ONCE(dev->overflow, true);
+	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
+}
+
 /* evt_lock and the work for events that are held back; it ends after the last upcall. */
 void vhca_event_init(struct vhca_dev *dev);
 void vhca_event_exit(struct vhca_dev *dev);

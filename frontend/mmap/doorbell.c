@@ -17,11 +17,14 @@
  *   memory, and a failure is an error instead of a failed page table update. The first
  *   access makes the entry: by then the zap can find the VMA.
  */
+#include <linux/io.h>
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <rdma/uverbs_ioctl.h>
+#include <asm/xen/hypercall.h>
 #include <xen/page.h>
 #include <xen/xen.h>
 #include <xen/xen-ops.h>
@@ -454,4 +457,86 @@ int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 out:
 	mutex_unlock(&uc->lock);
 	return rc;
+}
+
+/* ---- the kernel's own page table ---- */
+
+#ifdef CONFIG_XEN_PV
+/* Puts the frame in the place of the page that is mapped at @va. */
+static bool kernel_replace(const struct vhca_doorbell *db, unsigned long va)
+{
+	struct mmuext_op flush = {
+		.cmd = MMUEXT_INVLPG_ALL, .arg1.linear_addr = va,
+	};
+	unsigned int level;
+	pte_t *pte = lookup_address(va, &level);
+	struct mmu_update u;
+
+	if (!pte || level != PG_LEVEL_4K)
+		return false;
+	u.ptr = arbitrary_virt_to_machine(pte).maddr | MMU_NORMAL_PT_UPDATE;
+	u.val = pte_val_ma(mfn_pte(db->frame, doorbell_prot(PAGE_KERNEL, db->prot)));
+	return HYPERVISOR_mmu_update(&u, 1, NULL, DOMID_IO) >= 0 &&
+	       HYPERVISOR_mmuext_op(&flush, 1, NULL, DOMID_SELF) >= 0;
+}
+
+/*
+ * ioremap() and vmap_pfn() take a machine frame below the end of this guest's memory for
+ * one of its own. So a page of ours is mapped first.
+ */
+static void __iomem *kernel_map_pv(struct vhca_doorbell *db)
+{
+	void *va;
+
+	if (!db->dummy)
+		db->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	va = db->dummy ? vmap(&db->dummy, 1, VM_MAP, PAGE_KERNEL) : NULL;
+	if (va && !kernel_replace(db, (unsigned long)va)) {
+		vunmap(va);
+		va = NULL;
+	}
+	return (void __iomem __force *)va;
+}
+#else
+static void __iomem *kernel_map_pv(struct vhca_doorbell *db)
+{
+	return NULL;
+}
+#endif
+
+static void __iomem *kernel_map(struct vhca_doorbell *db)
+{
+	if (xen_pv_domain())
+		return kernel_map_pv(db);
+	return db->prot == XENVHCA_PROT_WC ?
+	       ioremap_wc(db->frame << PAGE_SHIFT, PAGE_SIZE) :
+	       ioremap(db->frame << PAGE_SHIFT, PAGE_SIZE);
+}
+
+void __iomem *vhca_doorbell_kernel(struct vhca_ucontext *uc, u64 offset)
+{
+	const struct vhca_mmap *row =
+		vhca_provider_mmap(to_vdev(uc->ibuc.device)->provider, offset);
+	struct vhca_doorbell *db;
+	void __iomem *va = NULL;
+	int rc;
+
+	if (!row || row->kind != VHCA_MMAP_MMIO)
+		return IOMEM_ERR_PTR(-EOPNOTSUPP);
+	mutex_lock(&uc->lock);
+	rc = doorbell_get(uc, row, offset, &db);
+	if (!rc)
+		va = kernel_map(db);
+	mutex_unlock(&uc->lock);
+	if (rc)
+		return IOMEM_ERR_PTR(rc);
+	return va ? va : IOMEM_ERR_PTR(-ENOMEM);
+}
+
+void vhca_doorbell_kernel_end(void __iomem *va)
+{
+	if (xen_pv_domain())
+		vunmap((void __force *)va);
+	else if (va)
+		iounmap(va);
 }

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Doorbell pages of the HCA mapped into a process.
+ * Doorbell pages of the HCA mapped into a process, or into the kernel.
  */
 #ifndef VHCA_DOORBELL_H
 #define VHCA_DOORBELL_H
@@ -35,6 +35,10 @@ void vhca_window_free(struct vhca_window *w);
  */
 int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		       const struct vhca_mmap *row);
+/* One page for the kernel itself, of @offset. ERR_PTR() of the same errors, -ENOMEM. */
+void __iomem *vhca_doorbell_kernel(struct vhca_ucontext *uc, u64 offset);
+/* Before the ucontext ends. NULL is fine. */
+void vhca_doorbell_kernel_end(void __iomem *va);
 /* Takes every page away from the processes, which see zero pages then. */
 void vhca_doorbell_zap(struct vhca_ucontext *uc);
 /* After DEALLOC_UCONTEXT. @unknown: not confirmed, the guest frames stay in use. */

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Memory of this guest that is granted to the backend: pinned user memory and the pages
- * of the rings. This runs in the process that registers or releases the memory.
+ * Memory of this guest that is granted to the backend: pinned user memory, memory of the
+ * kernel, and the pages of the rings. This runs in the process that registers or releases the memory.
  *
  * A page that the backend still maps cannot be freed: it becomes a zombie, which holds
  * a reference of the page. The end of its grant is retried until the backend has
@@ -15,6 +15,7 @@
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <xen/page.h>
 
 #include "../../common/kernel/dying.h"
@@ -384,7 +385,31 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 	zombie_blame(mem->dev, stuck);
 }
 
-/* ---- pinned user memory ---- */
+/* ---- pinned user memory, memory of the kernel ---- */
+
+struct mem_iter {
+	struct sg_page_iter sg;
+	u32 nr;			/* pages so far */
+};
+
+static void mem_first(const struct vhca_mem *mem, struct mem_iter *it)
+{
+	it->nr = 0;
+	if (!mem->va)
+		__sg_page_iter_start(&it->sg, mem->umem->sgt_append.sgt.sgl,
+				     mem->umem->sgt_append.sgt.orig_nents, 0);
+}
+
+/* The next page, or NULL. */
+static struct page *mem_next(const struct vhca_mem *mem, struct mem_iter *it)
+{
+	if (it->nr == mem->pages.nr_pages ||
+	    (!mem->va && !__sg_page_iter_next(&it->sg)))
+		return NULL;
+	it->nr++;
+	return mem->va ? vmalloc_to_page((u8 *)mem->va + ((size_t)it->nr - 1) * PAGE_SIZE) :
+			 sg_page_iter_page(&it->sg);
+}
 
 /*
  * A page that another domain granted to this one cannot be granted again: the backend
@@ -398,47 +423,43 @@ static bool page_is_granted(struct page *page)
 
 static int mem_grant(struct vhca_mem *mem)
 {
-	struct sg_page_iter iter;
-	u32 done = 0;
+	struct mem_iter it;
+	struct page *page;
 	int err;
 
-	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
-		struct page *page = sg_page_iter_page(&iter);
-
-		if (done == mem->pages.nr_pages)
-			break;
+	mem_first(mem, &it);
+	while ((page = mem_next(mem, &it))) {
 		if (page_is_granted(page))
 			return -EINVAL;
 		err = grant_page(mem->dev, page, vhca_mem_readonly(mem),
-				 &mem->ref[done]);
+				 &mem->ref[it.nr - 1]);
 		if (err)
 			return err;
-		done++;
 		cond_resched();
 	}
-	return done == mem->pages.nr_pages ? 0 : -EINVAL;
+	return it.nr == mem->pages.nr_pages ? 0 : -EINVAL;
 }
 
-/* Ends all grants of @mem; a page that may not be used again outlives the umem. */
+/* Ends all grants of @mem; a page that may not be used again outlives its memory. */
 static void mem_end(struct vhca_mem *mem)
 {
-	struct sg_page_iter iter;
+	struct mem_iter it;
 	unsigned long ended;
-	u32 i = 0, stuck = 0;
+	struct page *page;
+	grant_ref_t ref;
+	u32 stuck = 0;
 
-	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
-		struct page *page = sg_page_iter_page(&iter);
-
-		if (i == mem->pages.nr_pages ||
-		    mem->ref[i] == INVALID_GRANT_REF)
+	mem_first(mem, &it);
+	while ((page = mem_next(mem, &it))) {
+		ref = mem->ref[it.nr - 1];
+		if (ref == INVALID_GRANT_REF)
 			break;
-		if (!page_end(mem->dev, mem->ref[i], &ended)) {
+		if (!page_end(mem->dev, ref, &ended)) {
 			get_page(page);
-			zombie_add(mem->dev, mem->ref[i], page,
-				   mem->umem->owning_mm, ended);
+			zombie_add(mem->dev, ref, page,
+				   mem->umem ? mem->umem->owning_mm : NULL, ended);
 			stuck += !ended;
 		}
-		i++;
 		cond_resched();
 	}
 	atomic64_sub(mem->pages.nr_pages, &granted);
@@ -452,15 +473,16 @@ void vhca_mem_put(struct vhca_mem *mem)
 		return;
 	vhca_mem_drop_dirs(mem);
 	mem_end(mem);
-	ib_umem_release(mem->umem);
+	if (mem->umem)
+		ib_umem_release(mem->umem);
+	vfree(mem->va);
 	kvfree(mem->ref);
 	kfree(mem);
 }
 
 /* Sets up what vhca_mem_put() relies on; leaves nothing behind on an error. */
-static int mem_prepare(struct vhca_mem *mem)
+static int mem_prepare(struct vhca_mem *mem, size_t nr)
 {
-	size_t nr = ib_umem_num_dma_blocks(mem->umem, PAGE_SIZE);
 	u32 i;
 	int err;
 
@@ -480,6 +502,32 @@ static int mem_prepare(struct vhca_mem *mem)
 	return err;
 }
 
+/* The last step of both kinds. */
+static struct vhca_mem *mem_offer(struct vhca_mem *mem)
+{
+	int err;
+
+	atomic64_add(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
+	err = mem_grant(mem);
+	if (!err)
+		err = mem_build_dirs(mem);
+	if (!err)
+		return mem;
+	vhca_mem_put(mem);
+	return ERR_PTR(err);
+}
+
+static struct vhca_mem *mem_alloc(struct vhca_dev *dev)
+{
+	struct vhca_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+
+	if (!mem)
+		return NULL;
+	mem->dev = dev;
+	INIT_LIST_HEAD(&mem->list);
+	return mem;
+}
+
 /* Memory that is granted read-only is pinned read-only, as natively. */
 static int mem_access(struct vhca_mem *mem, int access)
 {
@@ -496,11 +544,9 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 	struct vhca_mem *mem;
 	int err;
 
-	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	mem = mem_alloc(dev);
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
-	mem->dev = dev;
-	INIT_LIST_HEAD(&mem->list);
 	mem->umem = ib_umem_get_va(&dev->ibdev, addr, length,
 				   mem_access(mem, access));
 	if (IS_ERR(mem->umem)) {
@@ -508,40 +554,48 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 		goto free_mem;
 	}
 	mem->page_offset = ib_umem_offset(mem->umem);
-	err = mem_prepare(mem);
-	if (err)
-		goto release_umem;
-
-	atomic64_add(mem->pages.nr_pages, &dev->stats.pages_granted);
-	err = mem_grant(mem);
+	err = mem_prepare(mem, ib_umem_num_dma_blocks(mem->umem, PAGE_SIZE));
 	if (!err)
-		err = mem_build_dirs(mem);
-	if (!err)
-		return mem;
-	vhca_mem_put(mem);
-	return ERR_PTR(err);
-
-release_umem:
+		return mem_offer(mem);
 	ib_umem_release(mem->umem);
 free_mem:
 	kfree(mem);
 	return ERR_PTR(err);
 }
 
+struct vhca_mem *vhca_mem_new(struct vhca_dev *dev, u32 nr)
+{
+	struct vhca_mem *mem = mem_alloc(dev);
+	int err = -ENOMEM;
+
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	mem->va = vzalloc((size_t)nr << PAGE_SHIFT);
+	if (mem->va)
+		err = mem_prepare(mem, nr);
+	if (!err)
+		return mem_offer(mem);
+	vfree(mem->va);
+	kfree(mem);
+	return ERR_PTR(err);
+}
+
 u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
 {
-	struct sg_page_iter iter;
+	struct mem_iter it;
+	struct page *first;
 	u32 word = 0;
 	u8 *page;
 
 	if (offset > PAGE_SIZE - sizeof(word))
 		return 0;
-	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
-		page = kmap_local_page(sg_page_iter_page(&iter));
-		word = READ_ONCE(*(u32 *)(page + (offset & ~3u)));
-		kunmap_local(page);
-		break;
-	}
+	mem_first(mem, &it);
+	first = mem_next(mem, &it);
+	if (!first)
+		return 0;
+	page = kmap_local_page(first);
+	word = READ_ONCE(*(u32 *)(page + (offset & ~3u)));
+	kunmap_local(page);
 	return word;
 }
 

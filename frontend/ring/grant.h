@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Guest memory granted to the backend.
+ * Guest memory granted to the backend: of processes, and of the kernel itself.
  */
 #ifndef VHCA_GRANT_H
 #define VHCA_GRANT_H
@@ -16,7 +16,8 @@ struct vhca_dev;
 
 struct vhca_mem {
 	struct vhca_dev *dev;
-	struct ib_umem *umem;		/* owned */
+	struct ib_umem *umem;		/* owned; NULL: memory of the kernel */
+	void *va;			/* owned, of the kernel */
 	struct xenvhca_pages pages;	/* wire description */
 	u32 page_offset;		/* first byte in the first page */
 	u32 users;			/* objects with a doorbell record here: udata.c */
@@ -35,6 +36,11 @@ struct vhca_mem {
  */
 struct vhca_mem *vhca_mem_get(struct vhca_dev *dev, u64 addr, u64 length,
 			      int access);
+/*
+ * @nr pages of the kernel, zeroed, in a row at mem->va, granted read-write. Return:
+ * ERR_PTR(-ENOMEM).
+ */
+struct vhca_mem *vhca_mem_new(struct vhca_dev *dev, u32 nr);
 static inline bool vhca_mem_readonly(const struct vhca_mem *mem)
 {
 	return mem->pages.flags & XENVHCA_PAGES_READONLY;

@@ -28,28 +28,21 @@ static int cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
 	return -EIO;
 }
 
-int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		   struct vhca_cq_attrs *attrs)
+int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
+		 const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
-	struct vhca_dev *dev = to_vdev(ibcq->device);
-	struct vhca_cq *cq = to_vcq(ibcq);
+	struct vhca_dev *dev = to_vdev(cq->ibcq.device);
 	struct xenvhca_create_cq_req req = {
 		.cqe = attr->cqe,
 		.comp_vector = attr->comp_vector,
 		.flags = attr->flags,
 	};
 	struct xenvhca_cq_rsp rsp;
-	struct vhca_ucontext *uc;
 	struct vhca_bufs bufs;
-	struct ib_udata *udata;
 	int rc;
 
-	if (!attrs)
-		return -EOPNOTSUPP;	/* no kernel consumers */
 	if (!cq_wanted(dev, attr->cqe))
 		return -EINVAL;
-	udata = vhca_cq_udata(attrs);
-	uc = vhca_udata_uc(udata);
 	rc = vhca_cmd_create_cq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
@@ -62,7 +55,7 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->record = bufs.record;
 	rc = cq_size(dev, &rsp, attr->cqe);
 	if (rc >= 0) {
-		ibcq->cqe = rc;
+		cq->ibcq.cqe = rc;
 		rc = vhca_publish(dev, &dev->cqs, cq->handle, cq);
 	}
 	if (rc) {
@@ -74,12 +67,23 @@ int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return 0;
 }
 
+int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct vhca_cq_attrs *attrs)
+{
+	struct ib_udata *udata;
+
+	if (!attrs)
+		return -EOPNOTSUPP;	/* a device for processes */
+	udata = vhca_cq_udata(attrs);
+	return vhca_cq_make(to_vcq(ibcq), vhca_udata_uc(udata), attr, udata);
+}
+
 int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
-	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct vhca_dev *dev = to_vdev(ibcq->device);
 	struct vhca_cq *cq = to_vcq(ibcq);
 	struct vhca_bufs bufs = { .buf = cq->buf, .db = cq->db };
+	struct vhca_ucontext *uc = cq->uc;
 	int rc;
 
 	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle);

@@ -14,7 +14,7 @@ int vhca_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	int rc;
 
 	if (!udata)
-		return -EOPNOTSUPP;	/* no kernel consumers */
+		return -EOPNOTSUPP;	/* a device for processes */
 	atomic_set(&pd->mws, 0);
 	rc = vhca_cmd_alloc_pd(vhca_udata_uc(udata), udata, &pd->handle);
 	if (!rc)

@@ -156,11 +156,11 @@ static int qp_check_init(const struct vhca_dev *dev,
 		return -EOPNOTSUPP;
 	}
 	if (!udata)
-		return -EOPNOTSUPP;	/* no kernel consumers */
+		return -EOPNOTSUPP;	/* a device for processes */
 	return attr->send_cq && qp_wanted(dev, attr) ? 0 : -EINVAL;
 }
 
-/* @udata is NULL for an XRC target. */
+/* An XRC target has none. */
 static struct vhca_ucontext *qp_uc(const struct ib_qp *ibqp)
 {
 	return ibqp->pd ? vhca_pd_uc(ibqp->pd) : NULL;
@@ -192,15 +192,14 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	struct xenvhca_create_qp_req req = {};
 	struct vhca_qp *qp = to_vqp(ibqp);
 	struct xenvhca_create_qp_rsp rsp;
-	struct vhca_ucontext *uc = NULL;
+	struct vhca_ucontext *uc;
 	struct vhca_bufs bufs = {};
 	int rc;
 
 	rc = qp_check_init(dev, attr, udata);
 	if (rc)
 		return rc;
-	if (attr->qp_type != IB_QPT_XRC_TGT)
-		uc = vhca_udata_uc(udata);
+	uc = qp_uc(ibqp);
 	qp_init_req(&req, ibqp, attr);
 	rc = vhca_cmd_create_qp(dev, uc, &req, uc ? udata : NULL,
 				uc ? &bufs : NULL, &rsp);

@@ -84,13 +84,13 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	int rc;
 
 	if (!udata)
-		return -EOPNOTSUPP;	/* no kernel consumers */
+		return -EOPNOTSUPP;	/* a device for processes */
 	if (!srq_wanted(dev, init->attr.max_wr))
 		return -EINVAL;
 	rc = srq_init_req(dev, &req, init);
 	if (rc)
 		return rc;
-	uc = vhca_udata_uc(udata);
+	uc = vhca_pd_uc(ibsrq->pd);
 	rc = vhca_cmd_create_srq(uc, &req, udata, &bufs, &rsp);
 	if (rc)
 		return rc;
@@ -135,7 +135,7 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	/* ib_uverbs holds a read reference only: two may resize one at once. */
 	if (mutex_lock_killable(&srq->resize_lock))
 		return -EINTR;
-	rc = vhca_cmd_modify_srq(vhca_udata_uc(udata), &req, udata, &bufs);
+	rc = vhca_cmd_modify_srq(vhca_pd_uc(ibsrq->pd), &req, udata, &bufs);
 	if (!rc && bufs.buf) {
 		vhca_mem_put(srq->buf);
 		srq->buf = bufs.buf;

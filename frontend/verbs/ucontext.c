@@ -26,6 +26,8 @@ struct vhca_ucontext *vhca_udata_uc(struct ib_udata *udata)
 
 struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
 {
+	if (!ibpd->uobject)
+		return to_vdev(ibpd->device)->own_uc;
 	/* ib_core holds a PD, and so its uobject, as long as its users. */
 	return to_vucontext(ibpd->uobject->context);
 }

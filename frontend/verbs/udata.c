@@ -5,7 +5,8 @@
  * udata, driven by the table of the HCA's provider (vhca-provider.h). This runs in the
  * process that made the system call. The request half comes from that process, the
  * response half from the backend, and neither is trusted. The backend's octets reach
- * only user memory, and never more of it than the process has room for.
+ * only user memory, and never more of it than the process has room for. On a device for
+ * the guest's kernel (own_uc) there is no process, and both halves are the kernel's.
  */
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -22,6 +23,23 @@ static size_t udata_in(struct ib_udata *udata, size_t max)
 	    ib_is_udata_cleared(udata, max, udata->inlen - max))
 		return max;
 	return udata->inlen;
+}
+
+static int copy_in(struct vhca_dev *dev, void *to, struct ib_udata *udata, size_t n)
+{
+	if (!dev->own_uc)
+		return ib_copy_from_udata(to, udata, n);
+	memcpy(to, (__force const void *)udata->inbuf, n);
+	return 0;
+}
+
+static int copy_out(struct vhca_dev *dev, struct ib_udata *udata, const void *from,
+		    size_t n)
+{
+	if (!dev->own_uc)
+		return ib_copy_to_udata(udata, (void *)from, n);
+	memcpy((__force void *)udata->outbuf, from, n);
+	return 0;
 }
 
 int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
@@ -47,7 +65,7 @@ int vhca_udata_load(struct vhca_dev *dev, struct vhca_cmd *cmd,
 		return -EINVAL;
 	}
 	if (in) {
-		rc = ib_copy_from_udata(req->udata, udata, in);
+		rc = copy_in(dev, req->udata, udata, in);
 		if (rc)
 			return rc;
 	}
@@ -94,7 +112,7 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
 	own = cmd->req.out_len - (outptr ? vhca_provider_outptr(row) : 0);
 	len = min_t(size_t, cmd->rsp.out_len, own);
 	if (len) {
-		rc = ib_copy_to_udata(udata, (void *)cmd->rsp.udata, len);
+		rc = copy_out(dev, udata, cmd->rsp.udata, len);
 		if (rc)
 			return rc;
 	}
@@ -108,6 +126,13 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
  * the process. So it has one grant, which ends with the last of them.
  */
 
+/* A page of the kernel's has one record. */
+static bool dbpage_is(const struct vhca_mem *mem, u64 addr)
+{
+	return mem->umem && mem->umem->address == addr &&
+	       mem->umem->owning_mm == current->mm;
+}
+
 /* Adds a user to the page @addr of this process: to @new if there is none yet. */
 static struct vhca_mem *dbpage_share(struct vhca_ucontext *uc, u64 addr,
 				     struct vhca_mem *new)
@@ -116,8 +141,7 @@ static struct vhca_mem *dbpage_share(struct vhca_ucontext *uc, u64 addr,
 
 	spin_lock(&uc->orphan_lock);
 	list_for_each_entry(mem, &uc->dbpages, list)
-		if (mem->umem->address == addr &&
-		    mem->umem->owning_mm == current->mm)
+		if (dbpage_is(mem, addr))
 			goto found;
 	mem = new;
 	if (new)
@@ -129,14 +153,20 @@ found:
 	return mem;
 }
 
+/* Memory that the HCA reads and writes. */
+static struct vhca_mem *buf_alloc(struct vhca_dev *dev, u64 addr, u64 len)
+{
+	return dev->own_uc ? vhca_mem_new(dev, DIV_ROUND_UP_ULL(len, PAGE_SIZE)) :
+			     vhca_mem_get(dev, addr, len, IB_ACCESS_LOCAL_WRITE);
+}
+
 static struct vhca_mem *dbpage_get(struct vhca_ucontext *uc, u64 addr)
 {
 	struct vhca_mem *new, *mem = dbpage_share(uc, addr, NULL);
 
 	if (mem)
 		return mem;
-	new = vhca_mem_get(to_vdev(uc->ibuc.device), addr, PAGE_SIZE,
-			   IB_ACCESS_LOCAL_WRITE);
+	new = buf_alloc(to_vdev(uc->ibuc.device), addr, PAGE_SIZE);
 	if (IS_ERR(new))
 		return new;
 	mem = dbpage_share(uc, addr, new);
@@ -191,8 +221,7 @@ static int buf_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 	if (*slot)
 		return -EINVAL;		/* one list too many */
 	if (f->kind == VHCA_BUF) {
-		mem = vhca_mem_get(to_vdev(uc->ibuc.device), addr, len,
-				   IB_ACCESS_LOCAL_WRITE);
+		mem = buf_alloc(to_vdev(uc->ibuc.device), addr, len);
 	} else {
 		mem = dbpage_get(uc, addr & PAGE_MASK);
 		bufs->record = offset_in_page(addr);

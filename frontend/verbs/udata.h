@@ -20,6 +20,20 @@ struct vhca_bufs {
 };
 
 /*
+ * udata of a command of the kernel itself, on a device that no process uses: both halves
+ * are its memory. Its fields for addresses have numbers, and the queue memory that they
+ * would name is made by vhca_bufs_get(), in mem->va.
+ */
+static inline struct ib_udata vhca_own_udata(const void *in, size_t in_len, void *out,
+					     size_t out_len)
+{
+	return (struct ib_udata) {
+		.inbuf = (__force const void __user *)in, .inlen = in_len,
+		.outbuf = (__force void __user *)out, .outlen = out_len,
+	};
+}
+
+/*
  * Checks a process's udata and copies it into the request of @cmd, whose op and row are
  * set. @outptr: the answer has octets for the user addresses (VHCA_OUTPTR), too. Return: 0,
  * -EINVAL if the provider's table has no such lengths, -EFAULT.

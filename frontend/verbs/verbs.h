@@ -146,6 +146,9 @@ int vhca_dealloc_mw(struct ib_mw *ibmw);
 /* ---- cq.c ---- */
 int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		   struct vhca_cq_attrs *attrs);
+/* For a process or the kernel: @uc has the context, @udata the private data. */
+int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
+		 const struct ib_cq_init_attr *attr, struct ib_udata *udata);
 int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata);
 int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);

@@ -15,6 +15,10 @@ for d in ${MLX5_INCLUDE:-} $(find /usr/src -maxdepth 2 \
 	[ -e "$d/linux/mlx5/mlx5_ifc.h" ] || continue
 	mkdir -p "$1/linux"
 	ln -sfn "$d/linux/mlx5" "$1/linux/mlx5"
+	# Included by those, for what a test of the kernel's formats has itself.
+	mkdir -p "$1/rdma"
+	: >"$1/linux/refcount.h"
+	: >"$1/rdma/ib_verbs.h"
 	echo "$d"
 	exit 0
 done

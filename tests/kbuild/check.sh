@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Both modules compile for every kernel that we claim, with neither a warning
-# of the compiler nor a complaint of sparse (address spaces, locks, byte
+# Both modules, and that of the scenarios, compile for every kernel that we claim, with
+# neither a warning of the compiler nor a complaint of sparse (address spaces, locks, byte
 # order): the installed headers, those of the other release of Debian (6.1 or 6.12) and
 # this release's for arm64, which headers.sh fetches. And for the newest kernel, that of
 # Debian's next release, by its compiler alone, in a root of that release
@@ -77,7 +77,7 @@ check_kernel() { # check_kernel KDIR
 	fi
 	dir=$build/$version
 	mkdir -p "$dir"
-	for d in $("$top/tools/kbuild-tree.sh" "$dir"); do
+	for d in $("$top/tools/kbuild-tree.sh" "$dir" tests); do
 		if compile "$1" "$dir" "$d"; then
 			say ok "linux $version compiles $d"
 		else

@@ -234,7 +234,7 @@ def check_nodes(t):
     names |= {"max-" + word for word in
               re.findall(r"^    X\([A-Z]+, (\w+), \d+\)", header, re.M)}
     # Also ordinary words of messages and keys: meaningless to search for.
-    names -= {"port", "hca", "umad", "version", "versions", "broken"}
+    names -= {"port", "hca", "kernel", "umad", "version", "versions", "broken"}
     for name in t.under("frontend/", "backend/", "common/", "xenstore/",
                         "tools/"):
         t.checks += 1

@@ -197,6 +197,21 @@ static void a_vif_is_a_number_and_needs_addresses(void **state)
 	says("hca=a,vif=0", "vif=0 needs ip=");
 }
 
+static void the_kernels_pool_fits_into_what_may_be_pinned(void **state)
+{
+	char err[CTL_ERR_MAX];
+	struct ctl_conf conf;
+
+	(void)state;
+	assert_int_equal(ctl_conf_parse("hca=a,kernel=1", &conf, err), 0);
+	assert_int_equal(conf.val[CTL_KERNEL_POOL_MB], 32);
+	assert_int_equal(ctl_conf_parse("hca=a,max-pinned-mb=16", &conf, err), 0);
+	says("hca=a,kernel=1,max-pinned-mb=32",
+	     "kernel-pool-mb=32 does not fit into max-pinned-mb=32");
+	says("hca=a,kernel=1,kernel-pool-mb=1025", "a number 1..1024 is needed");
+	says("hca=a,kernel=1,umad=query", "umad=query is for programs");
+}
+
 static void doorbell_pages_are_three_numbers(void **state)
 {
 	static const char *const bad[] = {
@@ -423,6 +438,7 @@ int main(void)
 		cmocka_unit_test(every_key_has_range_and_default),
 		cmocka_unit_test(mistakes_name_the_key),
 		cmocka_unit_test(a_vif_is_a_number_and_needs_addresses),
+		cmocka_unit_test(the_kernels_pool_fits_into_what_may_be_pinned),
 		cmocka_unit_test(doorbell_pages_are_three_numbers),
 		cmocka_unit_test(addresses_and_pkeys_are_lists_of_words),
 		HOST_TEST(show_tells_what_is_shared),

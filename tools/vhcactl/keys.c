@@ -239,6 +239,33 @@ static int next_item(const char **spec, char *item, char *err)
 	return 0;
 }
 
+/* Keys that need others, or exclude them. */
+static int conf_fits(const struct ctl_conf *conf, char *err)
+{
+	const uint32_t *val = conf->val;
+
+	if (conf->text[CTL_VIF][0] && !conf->text[CTL_IP][0]) {
+		snprintf(err, CTL_ERR_MAX,
+			 "vif=%s needs ip=: the addresses that the vif is to have, too",
+			 conf->text[CTL_VIF]);
+		return -EINVAL;
+	}
+	if (val[CTL_KERNEL] && val[CTL_KERNEL_POOL_MB] >= val[CTL_MAX_PINNED_MB]) {
+		snprintf(err, CTL_ERR_MAX,
+			 "kernel-pool-mb=%" PRIu32 " does not fit into max-pinned-mb=%"
+			 PRIu32 ", which has to be larger for queues, too",
+			 val[CTL_KERNEL_POOL_MB], val[CTL_MAX_PINNED_MB]);
+		return -EINVAL;
+	}
+	if (val[CTL_KERNEL] && conf->text[CTL_UMAD][0]) {
+		snprintf(err, CTL_ERR_MAX,
+			 "umad=%s is for programs, which cannot use a device with kernel=1",
+			 conf->text[CTL_UMAD]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err)
 {
 	char item[ITEM_MAX];
@@ -259,13 +286,7 @@ int ctl_conf_parse(const char *spec, struct ctl_conf *conf, char *err)
 			 "hca=NAME is missing: the name of the RDMA device in the backend domain (rdma dev, ibv_devices)");
 		return -EINVAL;
 	}
-	if (conf->text[CTL_VIF][0] && !conf->text[CTL_IP][0]) {
-		snprintf(err, CTL_ERR_MAX,
-			 "vif=%s needs ip=: the addresses that the vif is to have, too",
-			 conf->text[CTL_VIF]);
-		return -EINVAL;
-	}
-	return 0;
+	return conf_fits(conf, err);
 }
 
 static int no_quota(const char *key, char *err)

@@ -17,7 +17,7 @@
 #include "number.h"
 
 #define CTL_NAME_MAX	64	/* domain name or id, with the NUL */
-#define CTL_ERR_MAX	704	/* error text, with the NUL */
+#define CTL_ERR_MAX	736	/* error text, with the NUL */
 #define CTL_BDF		VL_BDF
 #define CTL_TEXT_MAX	256	/* value of a key of words, with the NUL */
 

@@ -43,8 +43,7 @@
  * them and posts them to the driver's queues.
  *
  * Not a goal: hiding the kind of the HCA (the guest sees and uses its native
- * user-space provider), live migration of connections, kernel consumers in
- * the guest.
+ * user-space provider), live migration of connections.
  *
  ******************************************************************************
  *                  Example of the xenstore tree of a device
@@ -168,6 +167,18 @@
  *      1: the guest may read the counters of the physical port and of the HCA,
  *      which include the traffic of the backend domain and of other guests.
  *      Counters of this vhca alone are the frontend's.
+ *
+ * kernel, kernel-pool-mb
+ *      Values:         0, 1; 1..1024 (MiB)
+ *      Default Value:  0, 32
+ *      Writer:         toolstack
+ *      Reader:         frontend
+ *
+ *      1: the device is for consumers of RDMA in the guest's kernel alone; no
+ *      process can open it. They need memory of kernel-pool-mb, which the
+ *      frontend registers as one region of the HCA, and which max-pinned-mb has
+ *      to allow beside their queues. To the backend such a guest is one with a
+ *      single process, so it only checks the numbers. Not with Soft-RoCE.
  *
  * umad
  *      Values:         query, all
@@ -455,6 +466,8 @@
 #define XENVHCA_NODE_SPIN_US            "spin-us"
 #define XENVHCA_NODE_TRUSTED            "trusted"
 #define XENVHCA_NODE_PORT_COUNTERS      "port-counters"
+#define XENVHCA_NODE_KERNEL             "kernel"
+#define XENVHCA_NODE_KERNEL_POOL_MB     "kernel-pool-mb"
 #define XENVHCA_NODE_UMAD               "umad"
 #define XENVHCA_NODE_IP                 "ip"
 #define XENVHCA_NODE_VIF                "vif"
@@ -518,7 +531,9 @@
     X(MAX_EVT_RATE, 0, 10000000, 100000)    /* events per second (0: any) */ \
     X(SPIN_US, 0, 1000, 50)                 /* longest busy wait (us) */ \
     X(TRUSTED, 0, 1, 0)                     /* 1: may harm the backend */ \
-    X(PORT_COUNTERS, 0, 1, 0)               /* 1: may read the port's counters */
+    X(PORT_COUNTERS, 0, 1, 0)               /* 1: may read the port's counters */ \
+    X(KERNEL, 0, 1, 0)                      /* 1: for the guest's kernel alone */ \
+    X(KERNEL_POOL_MB, 1, 1024, 32)          /* its memory for I/O (MiB) */
 
 /* XENVHCA_DEF_MAX_PD and so on; XENVHCA_MOST_SPIN_US and so on. */
 #define XENVHCA_KIND_(KIND, word, def) XENVHCA_DEF_MAX_##KIND = (def),

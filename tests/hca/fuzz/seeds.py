@@ -101,12 +101,25 @@ def mads():
             yield bytes([how | 0x40, attr, 0, 64, 0, 1]) + bytes([255] * 62)
 
 
+def kernel():
+    """Posts, then completions that are right, doubled and wrong; polls; the end."""
+    for shared in (0, 1):
+        for opcode in (0, 1, 2, 3, 4, 13, 14, 0x2d, 0x4e, 0x80):
+            for counter in (0, 1, 7, 255):
+                posts = bytes([0, 4, 1, 64]) * 3 + bytes([3, 0, 200]) * 3
+                forged = b"".join(bytes([6, cq, opcode, 0]) + bytes(16) +
+                                  bytes([counter, 64, 5, 0, 0]) for cq in (0, 1, 1))
+                polls = bytes([10, 7, 2, 12, 7, 2])
+                yield bytes([shared]) + posts + forged + polls + bytes(
+                    [15, 0]) + posts + polls
+
+
 def main():
     """Write one file per seed."""
     target, folder = sys.argv[1:3]
     rnd = random.Random(target)
     seeds = {"fuzz_cmd": commands, "fuzz_wqe": wqes, "fuzz_link": cable,
-             "fuzz_mad": mads}[target]
+             "fuzz_mad": mads, "fuzz_kernel": kernel}[target]
     everything = list(seeds()) + [rnd.randbytes(n) for n in (64, 256, 1024)]
     for i, data in enumerate(everything):
         with open(os.path.join(folder, f"seed-{i:03}"), "wb") as f:

@@ -10,6 +10,10 @@ if ! echo '#include <infiniband/mlx5dv.h>' |
 	exit 77
 fi
 flags="$flags -isystem $build/include"
+# Of the frontend, as its unit tests have it.
+"$top/tests/unit/kernel/copy.sh" "$build/copy" "$top"/frontend/*.[ch] \
+	"$top"/frontend/*/*.[ch] "$top"/common/kernel/*.h
+flags="$flags -I$build -I$top/tests/unit/kernel -I$top/include -D__XEN_TOOLS__"
 sources="$(cd "$top" && find tests/hca/model -name 'cx_*.c')
 	tests/hca/unit/rig.c tests/hca/unit/drv.c tests/hca/unit/drv_eq.c
 	tests/hca/unit/drv_obj.c tests/hca/unit/drv_qp.c

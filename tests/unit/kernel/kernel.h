@@ -38,6 +38,8 @@ typedef uint64_t u64;
 #define __init
 #define __exit
 #define __user
+#define __force
+#define __iomem
 #define __aligned(n)		__attribute__((aligned(n)))
 #define THIS_MODULE		NULL
 #define KBUILD_MODNAME		"vhca"
@@ -48,6 +50,7 @@ typedef uint64_t u64;
 #define DECLARE_BITMAP(name, n)	unsigned long name[((n) + 63) / 64]
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof(*(a)))
 #define DIV_ROUND_UP(a, b)	(((a) + (b) - 1) / (b))
+#define DIV_ROUND_UP_ULL	DIV_ROUND_UP
 #define container_of(p, type, m) ((type *)((char *)(p) - offsetof(type, m)))
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
@@ -75,6 +78,7 @@ typedef uint64_t u64;
 #define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR(p)		((long)(p))
 #define ERR_PTR(err)		((void *)(long)(err))
+#define IOMEM_ERR_PTR		ERR_PTR
 #define kstrtouint		kernel_strtouint
 extern int inet_pton(int af, const char *text, void *to);
 #define in4_pton(s, n, to, delim, end) (inet_pton(2, s, to) == 1)
@@ -94,7 +98,10 @@ static inline int kernel_strtouint(const char *s, int base, unsigned int *v)
 	return 0;
 }
 
-struct device { void *driver; };
+struct device {
+	void *driver, *dma_parms;
+	u64 coherent_dma_mask, *dma_mask;
+};
 #define dev_err(dev, ...)	print_message("  " __VA_ARGS__)
 #define dev_err_ratelimited	dev_err
 #define dev_warn		dev_err
@@ -208,13 +215,13 @@ struct gnttab_get_version { int dom; u32 version; };
 /* Xen has no other operation here: a test that needs one has its own Xen. */
 #define HYPERVISOR_grant_table_op(cmd, op, n)				\
 	(((struct gnttab_get_version *)(op))->version = GRANT_VERSION, 0)
-struct sg_table { struct page **page; int n; };
+struct sg_table { struct page **sgl; int orig_nents; };
 struct ib_umem {
 	struct { struct sg_table sgt; } sgt_append;
 	struct mm_struct *owning_mm;
 	unsigned long address;
 };
-struct sg_page_iter { int i; struct sg_table *sgt; };
+struct sg_page_iter { int i, n; struct page **sgl; };
 
 #define mmgrab(mm)		((mm)->grabbed++)
 #define mmdrop(mm)		((mm)->grabbed--)
@@ -222,13 +229,13 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define page_address(p)		((void *)(p)->data)
 #define __free_page		put_page
 #define xen_page_to_gfn(p)	0
-#define for_each_sgtable_page(table, it, first)				\
-	for ((it)->sgt = (table), (it)->i = (first);			\
-	     (it)->i < (it)->sgt->n; (it)->i++)
-#define sg_page_iter_page(it)	((it)->sgt->page[(it)->i])
+#define __sg_page_iter_start(it, list, nents, first)			\
+	(*(it) = (struct sg_page_iter){ (int)(first) - 1, (int)(nents), list })
+#define __sg_page_iter_next(it)	(++(it)->i < (it)->n)
+#define sg_page_iter_page(it)	((it)->sgl[(it)->i])
 #define kmap_local_page(p)	((u8 *)page_address(p))
 #define kunmap_local(p)		((void)(p))
-#define ib_umem_num_dma_blocks(umem, size) ((size_t)(umem)->sgt_append.sgt.n)
+#define ib_umem_num_dma_blocks(umem, size) ((size_t)(umem)->sgt_append.sgt.orig_nents)
 #define ib_umem_offset(umem)	0
 /* Of compat.h, before 7.2. */
 #define vhca_cqe		int
@@ -252,7 +259,7 @@ struct sg_page_iter { int i; struct sg_table *sgt; };
 #define ibdev_dbg(ibdev, ...)
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
-struct ib_device { u32 index; int unused; };
+struct ib_device { u32 index, local_dma_lkey; struct device dev; };
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {
@@ -263,8 +270,10 @@ struct ib_tm_caps {
 	u32 max_rndv_hdr_size, max_num_tags, flags, max_ops, max_sge;
 };
 struct ib_device_attr {
-	u64 max_mr_size, device_cap_flags;
-	int max_cqe, max_qp_wr, max_srq_wr;
+	u64 max_mr_size, device_cap_flags, kernel_cap_flags;
+	int max_cqe, max_qp_wr, max_srq_wr, max_send_sge, max_recv_sge, max_srq_sge,
+	    max_sge_rd, max_mr, max_mw;
+	u32 max_fast_reg_page_list_len;
 	struct ib_tm_caps tm_caps;
 };
 struct ib_port_attr { int unused; };
@@ -315,7 +324,8 @@ struct ib_uobject { struct list_head list; struct ib_ucontext *context; };
 struct ib_mr {
 	struct ib_device *device;
 	struct ib_pd *pd;
-	u32 lkey, rkey;
+	u32 lkey, rkey, page_size;
+	u64 iova, length;
 	struct ib_uobject *uobject;
 };
 struct ib_mw {

@@ -117,7 +117,9 @@ int vhca_gid_usable(struct vhca_dev *d, u32 index)
 
 static int end_cq(void)
 {
-	struct vhca_cq cq = { .ibcq.device = &dev.ibdev, .handle = HANDLE };
+	struct vhca_cq cq = {
+		.ibcq.device = &dev.ibdev, .uc = &uc, .handle = HANDLE,
+	};
 
 	return vhca_destroy_cq(&cq.ibcq, &udata);
 }

@@ -22,6 +22,10 @@
 #define pgprot_noncached(p)	XENVHCA_PROT_NC
 #define unmap_mapping_range(mapping, start, len, even) ((void)(mapping))
 #define kvcalloc(n, size, gfp)	calloc(n, size)
+#define ioremap(addr, size)	((void *)(addr))
+#define ioremap_wc(addr, size)	((void *)((addr) + 1))	/* tells the two apart */
+#define iounmap(va)		(unmapped++)
+#define vunmap(va)
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
 #define rdma_udata_to_drv_context(udata, type, member) ((void *)(udata))
 #define bitmap_zero(bits, n)	memset(bits, 0, sizeof(bits))
@@ -63,6 +67,7 @@ static unsigned int used_of(const unsigned long *bits, unsigned int n)
 static int rdma_user_mmap_io(struct ib_ucontext *uc, struct vm_area_struct *vma,
 			     unsigned long pfn, unsigned long size,
 			     pgprot_t prot, void *entry);
+static unsigned int unmapped;
 
 #include "copy/doorbell.c"
 #include "copy/ucontext.c"
@@ -233,6 +238,26 @@ static void a_page_is_at_a_frame_of_the_window(void **state)
 	assert_int_equal(slots(), 2);
 }
 
+/* Offset 0x700000 is memory of the HCA's driver. */
+static void the_kernel_maps_a_page_for_itself(void **state)
+{
+	void *va;
+
+	dev.provider = &vhca_provider_mlx5;
+	va = vhca_doorbell_kernel(&uc, 0);
+	assert_int_equal((u64)va, (vhca_window_gfn(dev.window) << PAGE_SHIFT) + 1);
+	assert_int_equal(asked, 1);
+	assert_int_equal(PTR_ERR(vhca_doorbell_kernel(&uc, 0x700ull << PAGE_SHIFT)),
+			 -EOPNOTSUPP);
+	answer = -EPERM;
+	assert_int_equal(PTR_ERR(vhca_doorbell_kernel(&uc, PAGE_SIZE)), -EPERM);
+	assert_int_equal(asked, 2);
+	assert_int_equal(slots(), 1);
+	vhca_doorbell_kernel_end(va);
+	vhca_doorbell_kernel_end(NULL);
+	assert_int_equal(unmapped, 1);
+}
+
 /* Else one process takes the window from all others, by offsets of no page. */
 static void a_refused_offset_takes_nothing(void **state)
 {
@@ -398,6 +423,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		T(a_page_is_at_a_frame_of_the_window),
+		T(the_kernel_maps_a_page_for_itself),
 		T(a_refused_offset_takes_nothing),
 		T(a_frame_is_kept_where_nobody_knows),
 		T(a_lie_keeps_the_frame),

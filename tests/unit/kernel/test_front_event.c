@@ -89,6 +89,7 @@ static int setup(void **state)
 	memset(told, 0, sizeof(told));
 	memset(kernel_works, 0, sizeof(kernel_works));
 	dev.provider = &provider;
+	dev.ring.state = VHCA_RING_UP;
 	provider.kicks = 0;		/* armed by doorbells */
 	provider.arm_at = 0;
 	memset(arm, 0, sizeof(arm));
@@ -133,6 +134,41 @@ static void a_flood_for_one(void **state)
 	assert_in_range(told[0], CQ_BURST + 1, CQ_BURST + 3);
 	kernel_advance(HZ);
 	kernel_idle();
+}
+
+/* ib_core sets the handler after the CQ is made, and one that is polled alone warns. */
+static void a_cq_of_the_kernel_gets_events_when_it_is_armed(void **state)
+{
+	struct vhca_ucontext uc;
+
+	(void)state;
+	dev.own_uc = &uc;
+	provider.arm_at = 4;
+	cq[0].ibcq.comp_handler = NULL;
+	assert_false(event(0));
+	assert_int_equal(cq[0].events, 0);
+	cq[0].ibcq.comp_handler = completed;
+	vhca_credit_arm(&cq[0].comp_credit);
+	assert_true(event(0));
+	assert_int_equal(cq[0].events, 1);
+	assert_int_equal(told[0], 1);
+}
+
+/* Then consumers in the kernel wait for completions that no backend announces. */
+static void without_a_backend_each_armed_cq_gets_an_event(void **state)
+{
+	struct vhca_ucontext uc;
+	unsigned int i;
+
+	(void)state;
+	dev.own_uc = &uc;
+	for (i = 1; i < CQS; i++)
+		vhca_credit_arm(&cq[i].comp_credit);
+	dev.ring.state = VHCA_RING_BROKEN;
+	vhca_event_all(&dev);
+	kernel_advance(HZ);
+	assert_int_equal(told_all(), CQS - 1);
+	assert_int_equal(told[0], 0);
 }
 
 /* A doorbell record tells of each arm; nobody who has one waits for another. */
@@ -300,6 +336,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_flood_for_one, setup),
+		cmocka_unit_test_setup(a_cq_of_the_kernel_gets_events_when_it_is_armed, setup),
+		cmocka_unit_test_setup(without_a_backend_each_armed_cq_gets_an_event, setup),
 		cmocka_unit_test_setup(an_arm_is_an_event, setup),
 		cmocka_unit_test_setup(a_flood_for_all, setup),
 		cmocka_unit_test_setup(the_rate_holds, setup),

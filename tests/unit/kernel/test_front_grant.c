@@ -24,6 +24,10 @@ int gnttab_grant_foreign_access(domid_t domid, unsigned long gfn, int ro);
 int gnttab_try_end_foreign_access(grant_ref_t ref);
 void gnttab_end_foreign_access(grant_ref_t ref, struct page *page);
 
+void *vzalloc(size_t size);
+void vfree(void *va);
+struct page *vmalloc_to_page(const void *va);
+
 #include "copy/grant.c"
 
 #define MAY_GRANT	896
@@ -76,15 +80,15 @@ struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, u64 addr, size_t len,
 	(void)ibdev;
 	(void)addr;
 	pinned_for = access;
-	sgt->n = (int)(len / PAGE_SIZE);
-	sgt->page = calloc((size_t)sgt->n, sizeof(*sgt->page));
-	for (i = 0; i < sgt->n; i++) {
-		sgt->page[i] = alloc_page(0);
-		sgt->page[i]->foreign = flagged && i == sgt->n - 1;
-		sgt->page[i]->mapping = mapping;
+	sgt->orig_nents = (int)(len / PAGE_SIZE);
+	sgt->sgl = calloc((size_t)sgt->orig_nents, sizeof(*sgt->sgl));
+	for (i = 0; i < sgt->orig_nents; i++) {
+		sgt->sgl[i] = alloc_page(0);
+		sgt->sgl[i]->foreign = flagged && i == sgt->orig_nents - 1;
+		sgt->sgl[i]->mapping = mapping;
 	}
 	umem->owning_mm = &mm;
-	mm.pinned_vm.v += sgt->n;
+	mm.pinned_vm.v += sgt->orig_nents;
 	return umem;
 }
 
@@ -93,11 +97,45 @@ void ib_umem_release(struct ib_umem *umem)
 	struct sg_table *sgt = &umem->sgt_append.sgt;
 	int i;
 
-	for (i = 0; i < sgt->n; i++)
-		put_page(sgt->page[i]);
-	mm.pinned_vm.v -= sgt->n;
-	free(sgt->page);
+	for (i = 0; i < sgt->orig_nents; i++)
+		put_page(sgt->sgl[i]);
+	mm.pinned_vm.v -= sgt->orig_nents;
+	free(sgt->sgl);
 	free(umem);
+}
+
+/* Memory of the kernel, of which there is one piece at a time. */
+static struct page *kernel_pages[8];
+static u8 *kernel_va;
+
+void *vzalloc(size_t size)
+{
+	size_t i;
+
+	assert_true(!kernel_va && size <= sizeof(kernel_pages) / 8 * PAGE_SIZE);
+	for (i = 0; i < size / PAGE_SIZE; i++)
+		kernel_pages[i] = alloc_page(0);
+	return kernel_va = calloc(1, size);
+}
+
+void vfree(void *va)
+{
+	size_t i;
+
+	if (!va)
+		return;
+	assert_ptr_equal(va, kernel_va);
+	for (i = 0; i < ARRAY_SIZE(kernel_pages); i++)
+		if (kernel_pages[i])
+			put_page(kernel_pages[i]);
+	memset(kernel_pages, 0, sizeof(kernel_pages));
+	kernel_va = NULL;
+	free(va);
+}
+
+struct page *vmalloc_to_page(const void *va)
+{
+	return kernel_pages[((const u8 *)va - kernel_va) / PAGE_SIZE];
 }
 
 static unsigned int frames = 2;
@@ -252,6 +290,34 @@ static void what_is_kept_counts(void **state)
 	assert_true(IS_ERR(get(MAY_GRANT - 100)));
 	assert_int_equal(atomic64_read(&granted), 100);
 	assert_null(broken);
+}
+
+/* Pages of the kernel are granted as others are, and outlive their use alike. */
+static void memory_of_the_kernel_is_kept_too(void **state)
+{
+	struct vhca_mem *mem;
+	u32 word = 0x1234;
+
+	(void)state;
+	keeps = true;
+	mem = vhca_mem_new(&dev, 8);
+	keeps = false;
+	assert_false(IS_ERR(mem));
+	assert_int_equal(mem->pages.nr_pages, 8);
+	assert_false(readonly[mem->ref[7]]);
+	memcpy((u8 *)page_address(kernel_pages[0]) + 4, &word, sizeof(word));
+	assert_int_equal(vhca_mem_word(mem, 4), word);
+	vhca_mem_put(mem);
+	assert_null(kernel_va);
+	assert_int_equal(vhca_grant_zombies(), 8);
+	assert_int_equal(mm.pinned_vm.v, 0);
+	memset(kept, 0, sizeof(kept));
+	kernel_domain_gone = true;
+	kernel_advance(2 * HZ);
+	assert_int_equal(vhca_grant_zombies(), 0);
+	mem = vhca_mem_new(&dev, 2);
+	vhca_mem_put(mem);
+	assert_int_equal(atomic64_read(&granted), 0);
 }
 
 static void too_much_ends_the_device(void **state)
@@ -477,6 +543,7 @@ int main(void)
 		T(what_nobody_writes_is_read_only),
 		T(an_old_backend_gets_what_is_writable),
 		T(what_is_kept_counts),
+		T(memory_of_the_kernel_is_kept_too),
 		T(too_much_ends_the_device),
 		T(a_backend_is_blamed_for_what_it_keeps_now),
 		T(an_account_is_overdrawn_until_it_is_paid),

@@ -50,6 +50,14 @@ struct vhca_mem *vhca_mem_get(struct vhca_dev *d, u64 addr, u64 length,
 	return &mems[nr_pinned++];
 }
 
+struct vhca_mem *vhca_mem_new(struct vhca_dev *d, u32 nr)
+{
+	(void)d;
+	pinned[nr_pinned] = nr;		/* of the kernel: pages */
+	mems[nr_pinned] = (struct vhca_mem){ .va = &mems[nr_pinned] };
+	return &mems[nr_pinned++];
+}
+
 void vhca_mem_put(struct vhca_mem *mem)
 {
 	nr_put += !!mem;
@@ -71,6 +79,7 @@ static int setup(void **state)
 {
 	(void)state;
 	dev.provider = &vhca_provider_mlx5;
+	dev.own_uc = NULL;
 	uc.ibuc.device = &dev.ibdev;
 	INIT_LIST_HEAD(&uc.dbpages);
 	current->mm = NULL;
@@ -274,6 +283,35 @@ static void pages_of_records_are_told_apart(void **state)
 	assert_int_equal(nr_put, nr_pinned);
 }
 
+/* Its queues are made, not pinned; each has a record in a page of its own. */
+static void the_kernels_udata_names_no_memory(void **state)
+{
+	struct mlx5_ib_create_cq in = { .buf_addr = 1, .db_addr = 0x1000, .cqe_size = 64 };
+	struct mlx5_ib_create_cq_resp out = { };
+	struct vhca_bufs a, b;
+	struct ib_udata udata = vhca_own_udata(&in, sizeof(in), &out, sizeof(out));
+
+	(void)state;
+	dev.own_uc = &uc;
+	make_cq(0x1000, &a);
+	make_cq(0x1000, &b);
+	assert_int_equal(nr_pinned, 4);
+	assert_int_equal(pinned[0], 1);
+	assert_int_equal(pinned[1], 1);
+	assert_ptr_not_equal(a.db, b.db);
+	assert_int_equal(a.record, 0);
+	vhca_bufs_put(&uc, &a, false);
+	vhca_bufs_put(&uc, &b, true);
+	assert_int_equal(nr_put, 2);
+	assert_int_equal(nr_adopted, 1);
+	vhca_dbpages_free(&uc);
+	assert_int_equal(nr_put, 3);
+	assert_int_equal(answered(XENVHCA_OP_CREATE_CQ, &in, sizeof(in), &out,
+				  sizeof(out)), 0);
+	assert_int_equal(out.cqn, 77);
+	assert_int_equal(vhca_udata_load(&dev, &cmd, &udata, false), 0);
+}
+
 /* Nobody knows whether the object is there: the page stays as long as it may be. */
 static void a_page_of_records_outlives_what_is_unknown(void **state)
 {
@@ -327,6 +365,7 @@ static void hostile_doorbells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(the_kernels_udata_names_no_memory),
 		T(takes_zeros_past_the_end),
 		T(refuses_what_it_does_not_know),
 		T(refuses_devx_here),

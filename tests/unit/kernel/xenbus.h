@@ -68,7 +68,7 @@ static inline const char *kernel_node_default(const char *node)
 {
 	if (!strcmp(node, "setup"))
 		return "4 4294967295";
-	return XENVHCA_PROTOCOL_VERSION;
+	return strcmp(node, XENVHCA_NODE_KERNEL) ? XENVHCA_PROTOCOL_VERSION : NULL;
 }
 static const char *(*kernel_node)(const char *node) = kernel_node_default;
 static inline void *kernel_xenbus_read(const char *node)

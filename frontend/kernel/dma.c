@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * DMA operations of the RDMA device: a DMA address is an address of the pool's region.
+ * What is mapped for the device to read alone is copied when a request names it, since
+ * some consumers (nvmet) map first and write later, without a sync. Everything else is
+ * copied when it is mapped, so that what the HCA does not write is what was there.
+ */
+#include <linux/dma-map-ops.h>
+#include <linux/scatterlist.h>
+
+#include "kern.h"
+
+static struct vhca_pool *to_pool(struct device *dev)
+{
+	return &to_kern(container_of(dev, struct ib_device, dev))->pool;
+}
+
+/* @addr: of free pages of the pool. Return: the address of the copy. */
+static dma_addr_t map_at(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys,
+			 size_t size, enum dma_data_direction dir,
+			 unsigned long attrs)
+{
+	vhca_pool_assign(p, addr, phys, size, dir == DMA_TO_DEVICE);
+	addr += offset_in_page(phys);
+	if (dir != DMA_TO_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+		vhca_pool_fill(p, addr, size);
+	return addr;
+}
+
+static dma_addr_t map_phys(struct device *dev, phys_addr_t phys, size_t size,
+			   enum dma_data_direction dir, unsigned long attrs)
+{
+	struct vhca_pool *p = to_pool(dev);
+	dma_addr_t addr = vhca_pool_take(p, vhca_pages_of(phys, size));
+
+	return addr == DMA_MAPPING_ERROR ? addr :
+	       map_at(p, addr, phys, size, dir, attrs);
+}
+
+static dma_addr_t __maybe_unused
+map_page(struct device *dev, struct page *page, unsigned long offset, size_t size,
+	 enum dma_data_direction dir, unsigned long attrs)
+{
+	return map_phys(dev, page_to_phys(page) + offset, size, dir, attrs);
+}
+
+static void unmap(struct device *dev, dma_addr_t addr, size_t size,
+		  enum dma_data_direction dir, unsigned long attrs)
+{
+	struct vhca_pool *p = to_pool(dev);
+
+	if (dir != DMA_TO_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+		vhca_pool_return(p, addr, size);
+	vhca_pool_give(p, addr - offset_in_page(addr), vhca_pages_of(addr, size));
+}
+
+static void unmap_sg(struct device *dev, struct scatterlist *sgl, int nents,
+		     enum dma_data_direction dir, unsigned long attrs)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sg(sgl, sg, nents, i)
+		unmap(dev, sg_dma_address(sg), sg_dma_len(sg), dir, attrs);
+}
+
+static u32 sg_pages(struct scatterlist *sg)
+{
+	return vhca_pages_of(sg->offset, sg->length);
+}
+
+/* Pages of the entries from @sg on that are one extent: @nr at most, @n of them. */
+static u32 extent(struct scatterlist *sg, int nr, int *n)
+{
+	u32 pages = sg_pages(sg);
+
+	for (*n = 1; *n < nr; ++*n) {
+		if (offset_in_page(sg->offset + sg->length))
+			break;
+		sg = sg_next(sg);
+		if (offset_in_page(sg->offset))
+			break;
+		pages += sg_pages(sg);
+	}
+	return pages;
+}
+
+/*
+ * Entries that meet at the ends of pages lie in a row, so that a window has one extent
+ * for them.
+ */
+static int map_sg(struct device *dev, struct scatterlist *sgl, int nents,
+		  enum dma_data_direction dir, unsigned long attrs)
+{
+	struct vhca_pool *p = to_pool(dev);
+	struct scatterlist *sg = sgl;
+	int i = 0, n;
+	dma_addr_t at;
+
+	while (i < nents) {
+		at = vhca_pool_take(p, extent(sg, nents - i, &n));
+		if (at == DMA_MAPPING_ERROR) {
+			unmap_sg(dev, sgl, i, DMA_TO_DEVICE, 0);
+			return -EIO;
+		}
+		for (i += n; n--; sg = sg_next(sg)) {
+			sg_dma_address(sg) = map_at(p, at, sg_phys(sg), sg->length,
+						    dir, attrs);
+			sg_dma_len(sg) = sg->length;
+			at += (u64)sg_pages(sg) << PAGE_SHIFT;
+		}
+	}
+	return nents;
+}
+
+static void sync_for_cpu(struct device *dev, dma_addr_t addr, size_t size,
+			 enum dma_data_direction dir)
+{
+	if (dir != DMA_TO_DEVICE)
+		vhca_pool_return(to_pool(dev), addr, size);
+}
+
+static void sync_for_device(struct device *dev, dma_addr_t addr, size_t size,
+			    enum dma_data_direction dir)
+{
+	if (dir != DMA_FROM_DEVICE)
+		vhca_pool_fill(to_pool(dev), addr, size);
+}
+
+static void sync_sg_for_cpu(struct device *dev, struct scatterlist *sgl, int nents,
+			    enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sg(sgl, sg, nents, i)
+		sync_for_cpu(dev, sg_dma_address(sg), sg_dma_len(sg), dir);
+}
+
+static void sync_sg_for_device(struct device *dev, struct scatterlist *sgl, int nents,
+			       enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sg(sgl, sg, nents, i)
+		sync_for_device(dev, sg_dma_address(sg), sg_dma_len(sg), dir);
+}
+
+/* Pages of the pool itself: a copy of nothing. */
+static void *alloc_coherent(struct device *dev, size_t size, dma_addr_t *addr,
+			    gfp_t gfp, unsigned long attrs)
+{
+	struct vhca_pool *p = to_pool(dev);
+
+	*addr = vhca_pool_take(p, vhca_pages_of(0, size));
+	return *addr == DMA_MAPPING_ERROR ? NULL :
+	       memset(vhca_pool_at(p, *addr), 0, size);
+}
+
+static void free_coherent(struct device *dev, size_t size, void *va,
+			  dma_addr_t addr, unsigned long attrs)
+{
+	vhca_pool_give(to_pool(dev), addr, vhca_pages_of(0, size));
+}
+
+static int dma_supported(struct device *dev, u64 mask)
+{
+	return mask >= DMA_BIT_MASK(64);
+}
+
+const struct dma_map_ops vhca_dma_ops = {
+	.alloc = alloc_coherent,
+	.free = free_coherent,
+	VHCA_DMA_MAP
+	.map_sg = map_sg,
+	.unmap_sg = unmap_sg,
+	.sync_single_for_cpu = sync_for_cpu,
+	.sync_single_for_device = sync_for_device,
+	.sync_sg_for_cpu = sync_sg_for_cpu,
+	.sync_sg_for_device = sync_sg_for_device,
+	.dma_supported = dma_supported,
+};

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The rest of the module for frontend/kernel/: each device's objects are those of one of
+ * two HCA models (front_kern_hca.h), or memory alone if @hca_model is false.
+ */
+#ifndef FRONT_KERN_REST_H
+#define FRONT_KERN_REST_H
+
+#include "front_kern.h"
+#include "front_kern_hca.h"
+
+struct end {			/* a guest with its HCA */
+	struct vhca_dev dev;
+	struct vhca_store store;
+	struct ib_pd pd;
+	struct vhca_kcq scq, rcq;
+	struct vhca_kqp qp;
+	struct vhca_ksrq srq;
+	struct vhca_mem mem[10];
+	unsigned int mems;
+};
+
+static struct end ends[2];
+static u8 registers[2][PAGE_SIZE];
+static bool hca_model;
+static unsigned int commands, destroyed, adopted;
+static int command_rc;
+static const char *broken;
+
+static struct end *end_of(const struct vhca_dev *dev)
+{
+	return container_of(dev, struct end, dev);
+}
+
+static struct hca_side *side_of(const struct vhca_dev *dev)
+{
+	return hca_side(end_of(dev) - ends);
+}
+
+/* Memory of the HCA's, or of nobody if there is none. */
+static struct vhca_mem *mem_at(struct vhca_dev *dev, void *va, size_t size)
+{
+	struct end *e = end_of(dev);
+	struct vhca_mem *mem = &e->mem[e->mems++];
+
+	assert_true(e->mems <= ARRAY_SIZE(e->mem));
+	mem->va = va ? va : memset(aligned_alloc(PAGE_SIZE, PAGE_ALIGN(size)), 0,
+				   PAGE_ALIGN(size));
+	return mem;
+}
+
+static void mems_free(struct end *e)
+{
+	for (; !hca_model && e->mems; e->mems--)
+		if (e->mem[e->mems - 1].va != side_of(&e->dev)->pool)
+			free(e->mem[e->mems - 1].va);
+	e->mems = 0;
+}
+
+struct vhca_mem *vhca_mem_new(struct vhca_dev *dev, u32 nr)
+{
+	return mem_at(dev, side_of(dev)->pool, nr * PAGE_SIZE);
+}
+
+void vhca_mem_drop_dirs(struct vhca_mem *mem)
+{
+}
+
+void mlx5_write64(u32 val[2], u8 *reg)
+{
+	unsigned int i = (reg - registers[0]) / PAGE_SIZE;
+
+	if (hca_model)
+		hca_store(i, reg - registers[i], val);
+}
+
+/* ---- commands ---- */
+int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
+{
+	commands++;
+	return command_rc;
+}
+
+void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
+{
+	destroyed++;
+}
+
+int vhca_cmd_alloc_pd(struct vhca_ucontext *uc, struct ib_udata *udata, u32 *handle)
+{
+	commands++;
+	*handle = 5;
+	return 0;
+}
+
+int vhca_cmd_reg_mr(struct vhca_ucontext *uc, const struct xenvhca_reg_mr_req *req,
+		    struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
+{
+	assert_int_equal(req->iova, HCA_POOL);
+	commands++;
+	rsp->handle = 6;
+	rsp->lkey = hca_model ? side_of(to_vdev(uc->ibuc.device))->pool_key : 0x1234;
+	return command_rc;
+}
+
+int vhca_cmd_alloc_mw(struct vhca_ucontext *uc, const struct xenvhca_alloc_mw_req *req,
+		      struct ib_udata *udata, struct xenvhca_mr_rsp *rsp)
+{
+	commands++;
+	rsp->handle = 7;
+	rsp->rkey = hca_model ? hca_window(end_of(to_vdev(uc->ibuc.device)) - ends) :
+				0x5600;
+	return command_rc;
+}
+
+int vhca_cmd_destroy(struct vhca_ucontext *uc, u16 op, u32 handle)
+{
+	destroyed++;
+	return 0;
+}
+
+void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle, int rc,
+		  struct vhca_mem *mem)
+{
+}
+
+void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem)
+{
+	adopted++;
+}
+
+struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
+{
+	return to_vdev(ibpd->device)->own_uc;
+}
+
+void *vhca_doorbell_kernel(struct vhca_ucontext *uc, u64 offset)
+{
+	return registers[end_of(to_vdev(uc->ibuc.device)) - ends];
+}
+
+void vhca_doorbell_kernel_end(void *va)
+{
+}
+
+int vhca_ah_check(struct vhca_dev *dev, const struct rdma_ah_attr *a)
+{
+	return 0;
+}
+
+void vhca_break(struct vhca_dev *dev, const char *reason)
+{
+	broken = reason;
+	dev->ring.state = VHCA_RING_BROKEN;
+}
+
+/* ---- objects ---- */
+int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
+		 const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(cq->ibcq.device);
+	struct hca_cq *hca = &cq->ibcq == &end_of(dev)->scq.cq.ibcq ?
+			     &side_of(dev)->scq : &side_of(dev)->rcq;
+	struct mlx5_ib_create_cq_resp *rsp = (void *)udata->outbuf;
+
+	commands++;
+	cq->uc = uc;
+	cq->buf = mem_at(dev, hca->buf, roundup_pow_of_two(attr->cqe + 1) * 64);
+	cq->db = mem_at(dev, hca->db, PAGE_SIZE);
+	rsp->cqn = hca->cqn;
+	return command_rc;
+}
+
+int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
+		   struct ib_udata *udata)
+{
+	const struct mlx5_ib_create_qp *cmd = (const void *)udata->inbuf;
+	struct vhca_dev *dev = to_vdev(ibqp->device);
+	struct vhca_qp *qp = to_vqp(ibqp);
+
+	commands++;
+	if (hca_model) {
+		assert_int_equal(cmd->sq_wqe_count, 1 << HCA_LOG_SQ);
+		assert_int_equal(cmd->rq_wqe_count, attr->srq ? 0 : 1 << HCA_LOG_RQ);
+		assert_int_equal(1 << cmd->rq_wqe_shift, 16 * HCA_RECV_SGE);
+	}
+	qp->buf = mem_at(dev, side_of(dev)->queues, (cmd->sq_wqe_count << 6) +
+			 (cmd->rq_wqe_count << cmd->rq_wqe_shift));
+	qp->db = mem_at(dev, side_of(dev)->db, PAGE_SIZE);
+	ibqp->qp_num = hca_model ? side_of(dev)->qpn : 0x100 + (end_of(dev) - ends);
+	memset(&attr->cap, 0xff, sizeof(attr->cap));	/* a lie */
+	return command_rc;
+}
+
+int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(ibqp->device);
+
+	if (!vhca_ring_up(&dev->ring))
+		return -EIO;
+	if (hca_model && attr->qp_state == IB_QPS_ERR)
+		hca_stop(end_of(dev) - ends);
+	return command_rc;
+}
+
+int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	destroyed++;
+	return 0;
+}
+
+int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		    struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(ibsrq->device);
+
+	commands++;
+	to_vsrq(ibsrq)->buf = mem_at(dev, side_of(dev)->srq, to_ksrq(ibsrq)->rq.cnt *
+				     to_ksrq(ibsrq)->rq.stride);
+	to_vsrq(ibsrq)->db = mem_at(dev, side_of(dev)->srq_db, PAGE_SIZE);
+	return command_rc;
+}
+
+int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	return 0;
+}
+
+int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	destroyed++;
+	return 0;
+}
+
+int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle, void *obj)
+{
+	if (table->at[handle % ARRAY_SIZE(table->at)])
+		return -EIO;
+	table->at[handle % ARRAY_SIZE(table->at)] = obj;
+	return 0;
+}
+
+/* ---- Linux ---- */
+void *xa_load(struct xarray *xa, unsigned long i)
+{
+	struct vhca_kqp *qp = xa->at[i % ARRAY_SIZE(xa->at)];
+
+	return qp && qp->qp.ibqp.qp_num == i ? qp : NULL;
+}
+
+void *xa_erase(struct xarray *xa, unsigned long i)
+{
+	void *obj = xa_load(xa, i);
+
+	xa->at[i % ARRAY_SIZE(xa->at)] = NULL;
+	return obj;
+}
+
+/* As in drivers/infiniband/core/verbs.c, without an offset into the list. */
+int ib_sg_to_pages(struct ib_mr *mr, struct scatterlist *sgl, int n, unsigned int *offset,
+		   int (*set_page)(struct ib_mr *mr, u64 addr))
+{
+	u64 mask = ~((u64)mr->page_size - 1), addr, end, last = 0;
+	int i;
+
+	mr->iova = sgl->dma;
+	mr->length = 0;
+	for (i = 0; i < n; i++, last = end) {
+		addr = sgl[i].dma;
+		end = addr + sgl[i].dma_len;
+		if (i && (addr & ~mask || last & ~mask))
+			break;
+		for (addr &= mask; addr < end; addr += mr->page_size)
+			if (set_page(mr, addr))
+				return i;
+		mr->length += sgl[i].dma_len;
+	}
+	return i;
+}
+
+/* ---- a guest ---- */
+
+/* A device whose pool has so many MiB. */
+static int end_begin(struct end *e, u32 mb)
+{
+	memset(e, 0, sizeof(*e));
+	e->dev.store = &e->store;
+	e->dev.ring.state = VHCA_RING_UP;
+	e->dev.info.driver_id = RDMA_DRIVER_MLX5;
+	e->dev.pool_mb = mb;
+	e->pd.device = &e->dev.ibdev;
+	e->scq.cq.ibcq.device = &e->dev.ibdev;
+	e->rcq.cq.ibcq.device = &e->dev.ibdev;
+	e->srq.srq.ibsrq.device = &e->dev.ibdev;
+	e->srq.srq.ibsrq.pd = &e->pd;
+	e->qp.qp.ibqp.device = &e->dev.ibdev;
+	e->qp.qp.ibqp.pd = &e->pd;
+	commands = destroyed = adopted = 0;
+	command_rc = 0;
+	broken = NULL;
+	return vhca_kern_begin(&e->dev);
+}
+
+/* Its CQs and a queue pair, with an SRQ of 15 or without. */
+static void end_objects(struct end *e, int type, bool shared)
+{
+	struct ib_cq_init_attr cq = { .cqe = (1 << HCA_LOG_CQ) - 1 };
+	struct ib_srq_init_attr srq = {
+		.attr = { .max_wr = (1 << HCA_LOG_SRQ) - 1, .max_sge = 3 },
+	};
+	struct ib_qp_init_attr qp = {
+		.send_cq = &e->scq.cq.ibcq, .recv_cq = &e->rcq.cq.ibcq,
+		.srq = shared ? &e->srq.srq.ibsrq : NULL, .qp_type = type,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = { .max_send_wr = (1 << HCA_LOG_SQ) / VHCA_KSQ_BLOCKS,
+			 .max_recv_wr = 1 << HCA_LOG_RQ, .max_send_sge = 4,
+			 .max_recv_sge = HCA_RECV_SGE, .max_inline_data = 100 },
+	};
+
+	assert_int_equal(vhca_kern_create_cq(qp.send_cq, &cq, NULL), 0);
+	assert_int_equal(vhca_kern_create_cq(qp.recv_cq, &cq, NULL), 0);
+	if (shared)
+		assert_int_equal(vhca_kern_create_srq(qp.srq, &srq, NULL), 0);
+	e->qp.qp.ibqp.send_cq = qp.send_cq;
+	e->qp.qp.ibqp.recv_cq = qp.recv_cq;
+	e->qp.qp.ibqp.srq = qp.srq;
+	e->qp.qp.ibqp.qp_type = type;
+	assert_int_equal(vhca_kern_create_qp(&e->qp.qp.ibqp, &qp, NULL), 0);
+	assert_int_equal(qp.cap.max_send_wr, (1 << HCA_LOG_SQ) / VHCA_KSQ_BLOCKS);
+}
+
+static void end_end(struct end *e)
+{
+	if (e->qp.sq.cnt) {
+		vhca_kern_destroy_qp(&e->qp.qp.ibqp, NULL);
+		if (e->srq.rq.cnt)
+			vhca_kern_destroy_srq(&e->srq.srq.ibsrq, NULL);
+	}
+	vhca_kern_end(&e->dev);
+	mems_free(e);
+}
+
+static struct vhca_pool *pool_of(struct end *e)
+{
+	return &to_kern(&e->dev.ibdev)->pool;
+}
+
+#endif

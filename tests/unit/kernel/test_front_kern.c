@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * frontend/kernel/ against two HCA models: formats of requests and completions, arms,
+ * windows, shared receive queues, datagrams; errors of the HCA, and its end. Buffers are
+ * mapped as consumers map them, so what arrives went through both pools.
+ */
+#include "front_kern_rest.h"
+
+#define SIGNALED	IB_SEND_SIGNALED
+#define BUF		(4 * PAGE_SIZE)
+
+static u8 *buf[2];		/* of a consumer of each guest */
+static dma_addr_t addr[2];
+
+static void fill(u8 *p, size_t len, unsigned int seed)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		p[i] = i * 7 + (i >> 8) * 13 + seed;
+}
+
+static bool filled(const u8 *p, size_t len, unsigned int seed)
+{
+	size_t i;
+
+	for (i = 0; i < len && p[i] == (u8)(i * 7 + (i >> 8) * 13 + seed); i++)
+		;
+	return i == len;
+}
+
+static struct device *dev_of(unsigned int i)
+{
+	return &ends[i].dev.ibdev.dev;
+}
+
+static int setup(void **state, enum hca_kind kind)
+{
+	unsigned int i;
+
+	(void)state;
+	hca_model = true;
+	hca_open(kind);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(end_begin(&ends[i], HCA_POOL_MB), 0);
+		end_objects(&ends[i], kind == HCA_UD ? IB_QPT_UD : IB_QPT_RC,
+			    kind == HCA_SRQ);
+		buf[i] = aligned_alloc(PAGE_SIZE, BUF);
+		memset(buf[i], 0, BUF);
+		addr[i] = map_page(dev_of(i), (struct page *)buf[i], 0, BUF,
+				   DMA_BIDIRECTIONAL, 0);
+		assert_int_not_equal(addr[i], DMA_MAPPING_ERROR);
+	}
+	return 0;
+}
+
+static int setup_rc(void **state)
+{
+	return setup(state, HCA_RC);
+}
+
+static int setup_ud(void **state)
+{
+	return setup(state, HCA_UD);
+}
+
+static int setup_srq(void **state)
+{
+	return setup(state, HCA_SRQ);
+}
+
+static int teardown(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		unmap(dev_of(i), addr[i], BUF, DMA_TO_DEVICE, 0);
+		assert_true(bitmap_empty(pool_of(&ends[i])->used, pool_of(&ends[i])->nr));
+		end_end(&ends[i]);
+		free(buf[i]);
+	}
+	hca_close();
+	return 0;
+}
+
+/* ---- a consumer ---- */
+static int post(unsigned int i, struct ib_send_wr *wr)
+{
+	const struct ib_send_wr *bad;
+
+	return vhca_kern_post_send(&ends[i].qp.qp.ibqp, wr, &bad);
+}
+
+static int send_wr(unsigned int i, enum ib_wr_opcode op, u64 id, u32 at, u32 len, u64 raddr,
+		   u32 rkey)
+{
+	struct ib_sge sge[2] = { { addr[i] + at, len }, { addr[i] + at + len / 2 } };
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = op, .wr_id = id, .sg_list = sge, .num_sge = !!len,
+			.send_flags = SIGNALED, .ex.invalidate_rkey = rkey },
+		.remote_addr = raddr, .rkey = rkey,
+	};
+
+	if (len > 64) {		/* in two pieces */
+		sge[0].length = len / 2;
+		sge[1].length = len - len / 2;
+		wr.wr.num_sge = 2;
+	}
+	return post(i, &wr.wr);
+}
+
+static int receive_wr(unsigned int i, u64 id, u32 at, u32 len)
+{
+	struct ib_sge sge = { addr[i] + at, len };
+	struct ib_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	const struct ib_recv_wr *bad;
+
+	return ends[i].srq.rq.cnt ?
+	       vhca_kern_post_srq_recv(&ends[i].srq.srq.ibsrq, &wr, &bad) :
+	       vhca_kern_post_recv(&ends[i].qp.qp.ibqp, &wr, &bad);
+}
+
+static struct ib_wc next(unsigned int i, bool recv, u64 id, int status)
+{
+	struct ib_wc wc = {};
+
+	hca_run();
+	assert_int_equal(vhca_kern_poll_cq(recv ? &ends[i].rcq.cq.ibcq :
+					   &ends[i].scq.cq.ibcq, 1, &wc), 1);
+	assert_int_equal(wc.status, status);
+	assert_int_equal(wc.wr_id, id);
+	assert_ptr_equal(wc.qp, &ends[i].qp.qp.ibqp);
+	return wc;
+}
+
+static void none(unsigned int i, bool recv)
+{
+	struct ib_wc wc;
+
+	hca_run();
+	assert_int_equal(vhca_kern_poll_cq(recv ? &ends[i].rcq.cq.ibcq :
+					   &ends[i].scq.cq.ibcq, 1, &wc), 0);
+}
+
+/* A registration of @n pieces, each of so many pages of @buf from @from on. */
+static int map_window(unsigned int i, struct ib_mr *mr, struct scatterlist *sg, int n)
+{
+	assert_int_equal(map_sg(dev_of(i), sg, n, DMA_BIDIRECTIONAL, 0), n);
+	mr->page_size = PAGE_SIZE;
+	mr->device = &ends[i].dev.ibdev;
+	return vhca_kern_map_mr_sg(mr, sg, n, NULL);
+}
+
+static struct ib_mr *new_mr(unsigned int i)
+{
+	struct ib_mr *mr = vhca_kern_alloc_mr(&ends[i].pd, IB_MR_TYPE_MEM_REG, 16);
+
+	assert_false(IS_ERR(mr));
+	mr->pd = &ends[i].pd;
+	mr->device = &ends[i].dev.ibdev;
+	return mr;
+}
+
+/* The next key of the window, as ib_update_fast_reg_key() and ib_inc_rkey(). */
+static u32 new_key(struct ib_mr *mr)
+{
+	mr->rkey = (mr->rkey & ~0xffu) | ((mr->rkey + 1) & 0xff);
+	mr->lkey = mr->rkey;
+	return mr->rkey;
+}
+
+static int bind(unsigned int i, struct ib_mr *mr, u64 id)
+{
+	struct ib_reg_wr wr = {
+		.wr = { .opcode = IB_WR_REG_MR, .wr_id = id, .send_flags = SIGNALED },
+		.mr = mr, .key = mr->rkey,
+		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
+			  IB_ACCESS_REMOTE_WRITE,
+	};
+
+	return post(i, &wr.wr);
+}
+
+/* ---- tests ---- */
+
+static void messages_go_around_the_rings(void **state)
+{
+	struct ib_wc wc;
+	u64 i;
+
+	for (i = 0; i < 1000; i++) {
+		fill(buf[0], 2000, i);
+		assert_int_equal(receive_wr(1, 5000 + i, PAGE_SIZE, PAGE_SIZE), 0);
+		assert_int_equal(send_wr(0, IB_WR_SEND, i, 0, 2000, 0, 0), 0);
+		wc = next(0, false, i, IB_WC_SUCCESS);
+		assert_int_equal(wc.opcode, IB_WC_SEND);
+		wc = next(1, true, 5000 + i, IB_WC_SUCCESS);
+		assert_int_equal(wc.opcode, IB_WC_RECV);
+		assert_int_equal(wc.byte_len, 2000);
+		assert_true(filled(buf[1] + PAGE_SIZE, 2000, i));
+	}
+}
+
+static void inline_data_comes_from_the_kernels_addresses(void **state)
+{
+	static char text[] = "inline, of some 40 octets or so, and more";
+	struct ib_sge sge[2] = { { (uintptr_t)text, 10 },
+				 { (uintptr_t)text + 10, sizeof(text) - 10 } };
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_SEND, .wr_id = 2, .sg_list = sge, .num_sge = 2,
+		.send_flags = SIGNALED | IB_SEND_INLINE,
+	};
+
+	assert_int_equal(receive_wr(1, 1, 0, 100), 0);
+	assert_int_equal(post(0, &wr), 0);
+	next(0, false, 2, IB_WC_SUCCESS);
+	next(1, true, 1, IB_WC_SUCCESS);
+	assert_string_equal((char *)buf[1], text);
+	sge[1].length = 120;
+	assert_int_equal(post(0, &wr), -EINVAL);
+}
+
+static void immediate_data_arrives(void **state)
+{
+	struct ib_wc wc;
+
+	assert_int_equal(receive_wr(1, 1, 0, 100), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND_WITH_IMM, 2, 0, 10, 0, 0x1234), 0);
+	next(0, false, 2, IB_WC_SUCCESS);
+	wc = next(1, true, 1, IB_WC_SUCCESS);
+	assert_int_equal(wc.wc_flags & IB_WC_WITH_IMM, IB_WC_WITH_IMM);
+	assert_int_equal(wc.ex.imm_data, 0x1234);
+}
+
+/* Two ranges with a gap between; the peer reads and writes; either end ends the window. */
+static void windows_are_bound_and_ended(void **state)
+{
+	struct ib_mr *mr = new_mr(1);
+	u8 *mem = aligned_alloc(PAGE_SIZE, 8 * PAGE_SIZE);
+	struct ib_send_wr inv = {
+		.opcode = IB_WR_LOCAL_INV, .wr_id = 15, .send_flags = SIGNALED,
+	};
+	struct ib_wc wc;
+	u32 i, key;
+
+	for (i = 0; i < 200; i++) {
+		struct scatterlist sg[2] = {
+			{ mem, 0x200, PAGE_SIZE - 0x200 },
+			{ mem + 4 * PAGE_SIZE, 0, PAGE_SIZE + 0x100 },
+		};
+
+		fill(mem + 0x200, PAGE_SIZE - 0x200, i);
+		fill(mem + 4 * PAGE_SIZE, PAGE_SIZE + 0x100, i + 1);
+		key = new_key(mr);
+		assert_int_equal(map_window(1, mr, sg, 2), 2);
+		assert_int_equal(mr->length, 2 * PAGE_SIZE - 0x100);
+		mr->iova = 0x5500000200ull;	/* as NFS does */
+		assert_int_equal(bind(1, mr, 10), 0);
+		wc = next(1, false, 10, IB_WC_SUCCESS);
+		assert_int_equal(wc.opcode, IB_WC_REG_MR);
+
+		assert_int_equal(send_wr(0, IB_WR_RDMA_READ, 11, 0, mr->length, mr->iova,
+					 key), 0);
+		wc = next(0, false, 11, IB_WC_SUCCESS);
+		assert_int_equal(wc.opcode, IB_WC_RDMA_READ);
+		vhca_pool_return(pool_of(&ends[0]), addr[0], BUF);
+		assert_true(filled(buf[0], PAGE_SIZE - 0x200, i));
+		assert_true(filled(buf[0] + PAGE_SIZE - 0x200, PAGE_SIZE + 0x100, i + 1));
+		fill(buf[0], PAGE_SIZE - 0x200, i + 7);
+		assert_int_equal(send_wr(0, IB_WR_RDMA_WRITE, 12, 0, mr->length, mr->iova,
+					 key), 0);
+		next(0, false, 12, IB_WC_SUCCESS);
+		if (i & 1) {
+			assert_int_equal(receive_wr(1, 13, 0, 64), 0);
+			assert_int_equal(send_wr(0, IB_WR_SEND_WITH_INV, 14, 0, 16, 0, key), 0);
+			next(0, false, 14, IB_WC_SUCCESS);
+			wc = next(1, true, 13, IB_WC_SUCCESS);
+			assert_int_equal(wc.wc_flags, IB_WC_WITH_INVALIDATE);
+			assert_int_equal(wc.ex.invalidate_rkey, key);
+		} else {
+			inv.ex.invalidate_rkey = key;
+			assert_int_equal(post(1, &inv), 0);
+			next(1, false, 15, IB_WC_SUCCESS);
+		}
+		unmap_sg(dev_of(1), sg, 2, DMA_BIDIRECTIONAL, 0);
+		assert_true(filled(mem + 0x200, PAGE_SIZE - 0x200, i + 7));
+	}
+	free(mem);
+	vhca_kern_dereg_mr(mr, NULL);
+}
+
+static void beyond_a_window_is_refused_and_the_rest_flushed(void **state)
+{
+	struct ib_mr *mr = new_mr(1);
+	struct scatterlist sg = { buf[1], 0, PAGE_SIZE };
+	u32 key = new_key(mr);
+
+	assert_int_equal(map_window(1, mr, &sg, 1), 1);
+	assert_int_equal(bind(1, mr, 1), 0);
+	next(1, false, 1, IB_WC_SUCCESS);
+	assert_int_equal(send_wr(0, IB_WR_RDMA_READ, 2, 0, PAGE_SIZE + 1, mr->iova, key), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 3, 0, 64, 0, 0), 0);
+	next(0, false, 2, IB_WC_REM_ACCESS_ERR);
+	next(0, false, 3, IB_WC_WR_FLUSH_ERR);
+	unmap_sg(dev_of(1), &sg, 1, DMA_TO_DEVICE, 0);
+	vhca_kern_dereg_mr(mr, NULL);
+}
+
+static void a_dead_key_is_refused(void **state)
+{
+	struct ib_mr *mr = new_mr(1);
+	struct scatterlist sg = { buf[1], 0, PAGE_SIZE };
+	struct ib_send_wr inv = {
+		.opcode = IB_WR_LOCAL_INV, .wr_id = 2, .send_flags = SIGNALED,
+		.ex.invalidate_rkey = new_key(mr),
+	};
+
+	assert_int_equal(map_window(1, mr, &sg, 1), 1);
+	assert_int_equal(bind(1, mr, 1), 0);
+	next(1, false, 1, IB_WC_SUCCESS);
+	assert_int_equal(post(1, &inv), 0);
+	next(1, false, 2, IB_WC_SUCCESS);
+	assert_int_equal(send_wr(0, IB_WR_RDMA_READ, 3, 0, 64, mr->iova, mr->rkey), 0);
+	next(0, false, 3, IB_WC_REM_ACCESS_ERR);
+	unmap_sg(dev_of(1), &sg, 1, DMA_TO_DEVICE, 0);
+	vhca_kern_dereg_mr(mr, NULL);
+}
+
+static void an_arm_gives_one_event(void **state)
+{
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		hca_arm_events(1);
+		assert_int_equal(vhca_kern_arm_cq(&ends[1].rcq.cq.ibcq, IB_CQ_NEXT_COMP |
+						  IB_CQ_REPORT_MISSED_EVENTS), 0);
+		assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+		assert_int_equal(send_wr(0, IB_WR_SEND, 2, 0, 10, 0, 0), 0);
+		next(0, false, 2, IB_WC_SUCCESS);
+		assert_int_equal(hca_events(1), 1);
+		ends[1].rcq.cq.events++;	/* event.c */
+		assert_int_equal(vhca_kern_arm_cq(&ends[1].rcq.cq.ibcq, IB_CQ_NEXT_COMP |
+						  IB_CQ_REPORT_MISSED_EVENTS), 1);
+		hca_run();
+		ends[1].rcq.cq.events += hca_events(1);
+		next(1, true, 1, IB_WC_SUCCESS);
+	}
+}
+
+static void only_signaled_requests_complete(void **state)
+{
+	struct ib_sge sge = { addr[0], 32 };
+	struct ib_send_wr second = { .opcode = IB_WR_SEND, .wr_id = 2, .sg_list = &sge,
+				     .num_sge = 1, .send_flags = SIGNALED };
+	struct ib_send_wr first = { .next = &second, .opcode = IB_WR_SEND, .wr_id = 1,
+				    .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(receive_wr(1, 3, 0, 64), 0);
+	assert_int_equal(receive_wr(1, 4, 0, 64), 0);
+	assert_int_equal(post(0, &first), 0);
+	next(0, false, 2, IB_WC_SUCCESS);
+	none(0, false);
+	assert_int_equal(ends[0].qp.sq.tail, 2);
+	next(1, true, 3, IB_WC_SUCCESS);
+	next(1, true, 4, IB_WC_SUCCESS);
+}
+
+static void full_queues_take_no_more(void **state)
+{
+	u32 i;
+
+	for (i = 0; i < ends[0].qp.sq.max_post; i++)
+		assert_int_equal(send_wr(0, IB_WR_SEND, i, 0, 8, 0, 0), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, i, 0, 8, 0, 0), -ENOMEM);
+	for (i = 0; i < ends[1].qp.rq.cnt; i++)
+		assert_int_equal(receive_wr(1, 100 + i, 0, 64), 0);
+	assert_int_equal(receive_wr(1, 1, 0, 64), -ENOMEM);
+	for (i = 0; i < ends[0].qp.sq.max_post; i++) {
+		next(0, false, i, IB_WC_SUCCESS);
+		next(1, true, 100 + i, IB_WC_SUCCESS);
+	}
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+}
+
+/* As ib_drain_qp(). */
+static void a_step_to_err_flushes(void **state)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(vhca_kern_modify_qp(&ends[1].qp.qp.ibqp, &attr, IB_QP_STATE, NULL), 0);
+	assert_int_equal(receive_wr(1, 2, 0, 64), 0);
+	assert_int_equal(send_wr(1, IB_WR_SEND, 3, 0, 8, 0, 0), 0);
+	next(1, true, 1, IB_WC_WR_FLUSH_ERR);
+	next(1, true, 2, IB_WC_WR_FLUSH_ERR);
+	next(1, false, 3, IB_WC_WR_FLUSH_ERR);
+}
+
+/* The same when the backend has died: each request completes once, at once or later. */
+static void without_a_backend_the_queues_are_flushed(void **state)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_send_wr unsignaled = { .opcode = IB_WR_SEND, .wr_id = 8 };
+	struct ib_wc wc[8];
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(receive_wr(1, 2, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 3, 0, 8, 0, 0), 0);
+	hca_run();
+	ends[0].dev.ring.state = ends[1].dev.ring.state = VHCA_RING_BROKEN;
+	next(1, true, 1, IB_WC_SUCCESS);	/* it was there */
+	next(1, true, 2, IB_WC_WR_FLUSH_ERR);
+	none(1, true);
+	assert_int_equal(vhca_kern_modify_qp(&ends[0].qp.qp.ibqp, &attr, IB_QP_STATE, NULL), 0);
+	assert_null(broken);
+	next(0, false, 3, IB_WC_SUCCESS);
+	assert_int_equal(post(0, &unsignaled), 0);
+	assert_true(ends[0].dev.overflow);	/* the CQ's handler is called */
+	assert_int_equal(send_wr(0, IB_WR_SEND, 9, 0, 8, 0, 0), 0);
+	assert_int_equal(vhca_kern_poll_cq(&ends[0].scq.cq.ibcq, 8, wc), 2);
+	assert_int_equal(wc[0].wr_id, 8);
+	assert_int_equal(wc[1].wr_id, 9);
+	assert_int_equal(wc[1].status, IB_WC_WR_FLUSH_ERR);
+	assert_ptr_equal(wc[1].qp, &ends[0].qp.qp.ibqp);
+	none(0, false);
+	kernel_cancel(&ends[0].dev.owed_work);
+	kernel_cancel(&ends[1].dev.owed_work);
+}
+
+static void a_refused_step_to_err_breaks_the_device(void **state)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	command_rc = -EINVAL;
+	assert_int_equal(vhca_kern_modify_qp(&ends[0].qp.qp.ibqp, &attr, IB_QP_STATE, NULL), 0);
+	assert_non_null(broken);
+}
+
+static void shared_receives_are_taken_in_turn(void **state)
+{
+	struct ib_wc wc;
+	u32 i, turn;
+
+	for (i = 0; i < ends[1].srq.rq.cnt - 1; i++)
+		assert_int_equal(receive_wr(1, i, i * 64, 64), 0);
+	assert_int_equal(receive_wr(1, i, 0, 64), -ENOMEM);
+	for (turn = 0; turn < 300; turn++) {
+		i = turn % (ends[1].srq.rq.cnt - 1);
+		fill(buf[0], 50, turn);
+		assert_int_equal(send_wr(0, IB_WR_SEND, 100, 0, 50, 0, 0), 0);
+		next(0, false, 100, IB_WC_SUCCESS);
+		wc = next(1, true, i, IB_WC_SUCCESS);
+		assert_int_equal(wc.byte_len, 50);
+		assert_true(filled(buf[1] + i * 64, 50, turn));
+		assert_int_equal(receive_wr(1, i, i * 64, 64), 0);
+	}
+}
+
+/* What a destroyed queue pair has taken from it, and nobody has polled, goes back. */
+static void a_shared_queue_gets_its_receives_back(void **state)
+{
+	struct ib_wc wc;
+	u32 i;
+
+	for (i = 0; i < ends[1].srq.rq.cnt - 1; i++)
+		assert_int_equal(receive_wr(1, i, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 100, 0, 8, 0, 0), 0);
+	next(0, false, 100, IB_WC_SUCCESS);
+	assert_int_equal(receive_wr(1, i, 0, 64), -ENOMEM);
+	vhca_kern_destroy_qp(&ends[1].qp.qp.ibqp, NULL);
+	assert_int_equal(vhca_kern_poll_cq(&ends[1].rcq.cq.ibcq, 1, &wc), 0);
+	assert_int_equal(receive_wr(1, i, 0, 64), 0);
+	vhca_kern_destroy_srq(&ends[1].srq.srq.ibsrq, NULL);
+	ends[1].qp.sq.cnt = 0;
+}
+
+static void datagrams_need_no_command(void **state)
+{
+	struct rdma_ah_attr path = { .dlid = 2 };
+	struct rdma_ah_init_attr init = { &path };
+	struct ib_sge sge = { addr[0], 100 };
+	struct vhca_kah ah = { .ah.ibah.device = &ends[0].dev.ibdev };
+	struct ib_ud_wr wr = {
+		.wr = { .opcode = IB_WR_SEND, .wr_id = 1, .sg_list = &sge, .num_sge = 1,
+			.send_flags = SIGNALED },
+		.ah = &ah.ah.ibah, .remote_qpn = ends[1].qp.qp.ibqp.qp_num,
+		.remote_qkey = hca_qkey(),
+	};
+	unsigned int before = commands;
+	struct ib_wc wc;
+
+	assert_int_equal(create_ah(&ah.ah.ibah, &init, NULL), 0);
+	assert_int_equal(commands, before);
+	fill(buf[0], 100, 9);
+	assert_int_equal(receive_wr(1, 2, 0, PAGE_SIZE), 0);
+	assert_int_equal(post(0, &wr.wr), 0);
+	next(0, false, 1, IB_WC_SUCCESS);
+	wc = next(1, true, 2, IB_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, 140);
+	assert_int_equal(wc.src_qp, ends[0].qp.qp.ibqp.qp_num);
+	assert_int_equal(wc.slid, 1);
+	assert_true(filled(buf[1] + 40, 100, 9));
+}
+
+/* What it is not made of is no work request. */
+static void unknown_requests_are_refused(void **state)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_ATOMIC_CMP_AND_SWP };
+
+	assert_int_equal(post(0, &wr), -EINVAL);
+	wr.opcode = 0x7f;
+	assert_int_equal(post(0, &wr), -EINVAL);
+	wr.opcode = IB_WR_SEND;
+	wr.num_sge = 5;
+	wr.sg_list = (struct ib_sge[5]) {};
+	assert_int_equal(post(0, &wr), -EINVAL);
+	none(0, false);
+}
+
+int main(void)
+{
+#define RC(test) cmocka_unit_test_setup_teardown(test, setup_rc, teardown)
+#define SRQ(test) cmocka_unit_test_setup_teardown(test, setup_srq, teardown)
+	const struct CMUnitTest tests[] = {
+		RC(messages_go_around_the_rings),
+		RC(inline_data_comes_from_the_kernels_addresses),
+		RC(immediate_data_arrives),
+		RC(windows_are_bound_and_ended),
+		RC(beyond_a_window_is_refused_and_the_rest_flushed),
+		RC(a_dead_key_is_refused),
+		RC(an_arm_gives_one_event),
+		RC(only_signaled_requests_complete),
+		RC(full_queues_take_no_more),
+		RC(a_step_to_err_flushes),
+		RC(without_a_backend_the_queues_are_flushed),
+		RC(a_refused_step_to_err_breaks_the_device),
+		RC(unknown_requests_are_refused),
+		SRQ(shared_receives_are_taken_in_turn),
+		SRQ(a_shared_queue_gets_its_receives_back),
+		cmocka_unit_test_setup_teardown(datagrams_need_no_command, setup_ud, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
