@@ -59,6 +59,7 @@ static struct {
 } kv;
 
 static DEFINE_MUTEX(lock);		/* all of kv */
+static bool leaving;			/* the device goes: a command ends */
 static DECLARE_WAIT_QUEUE_HEAD(done_wait);
 
 #define RESULT(...)	snprintf(kv.result, sizeof(kv.result), __VA_ARGS__)
@@ -114,14 +115,15 @@ static int slot_wait(struct slot *s)
 	unsigned long end = jiffies + WAIT;
 
 	while (!slot_poll(s)) {
-		if (time_after(jiffies, end)) {
-			RESULT("no completion");
-			return -ETIMEDOUT;
+		if (READ_ONCE(leaving) || time_after(jiffies, end)) {
+			RESULT(leaving ? "the device goes" : "no completion");
+			return leaving ? -ENODEV : -ETIMEDOUT;
 		}
 		if (kv.cq->poll_ctx == IB_POLL_DIRECT)
 			cond_resched();
 		else
-			wait_event_timeout(done_wait, READ_ONCE(s->done), HZ);
+			wait_event_timeout(done_wait, READ_ONCE(s->done) ||
+					   READ_ONCE(leaving), HZ);
 	}
 	if (s->status == IB_WC_SUCCESS)
 		return 0;
@@ -623,12 +625,15 @@ static int add_one(struct ib_device *dev)
 	return rc;
 }
 
-/* A command that runs ends first: what it waits for is flushed. */
+/* A command that runs ends first. What is posted then completes with errors. */
 static void remove_one(struct ib_device *dev, void *data)
 {
+	WRITE_ONCE(leaving, true);
+	wake_up(&done_wait);
 	mutex_lock(&lock);
 	do_close();
 	kv.dev = NULL;
+	WRITE_ONCE(leaving, false);
 	mutex_unlock(&lock);
 }
 

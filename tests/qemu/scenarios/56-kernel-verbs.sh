@@ -70,7 +70,7 @@ traffic_begins() {
 	send=$!
 	wait_until 15 guest_sh b "[ \$(cat $KV/messages) -gt 10 ]" && kill -0 "$serve" "$send"
 }
-# traffic_ends: with errors of the module, not by a time-out.
+# traffic_ends: with errors of the module, which waits half a minute for an answer.
 traffic_ends() {
 	local p rc
 	for p in "$serve" "$send"; do
