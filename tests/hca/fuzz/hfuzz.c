@@ -70,11 +70,28 @@ static const struct drv_path path = {
 	.log_rd = 2,
 };
 
+/* Of an Ethernet port, as its GUID makes it, and a link-local address. */
+static const uint8_t macs[3][6] = { [1] = { 0, 2, 0xc9, 0, 0, 1 },
+				    [2] = { 0, 2, 0xc9, 0, 0, 2 } };
+static const uint8_t gids[3][16] = { [1] = { 0xfe, 0x80, [15] = 1 },
+				     [2] = { 0xfe, 0x80, [15] = 2 } };
+
+void hfuzz_addresses(struct end *e, uint16_t lid)
+{
+	PROMISE(!drv_roce(&e->drv, true));
+	PROMISE(!drv_roce_addr(&e->drv, 0, 2, gids[lid], macs[lid], 0));
+	PROMISE(!drv_roce_addr(&e->drv, 1, 1, gids[lid], macs[lid], 0));
+}
+
 static void to(struct drv_qp *qp, uint16_t lid, const struct drv_qp *peer)
 {
 	struct drv_path p = path;
 
 	p.dlid = lid;
+	if (qp->drv->rig->eth) {
+		p.dmac = macs[lid];
+		p.dgid = gids[lid];
+	}
 	p.qpn = peer->qpn;
 	PROMISE(!drv_qp_up(qp, &p));
 }
@@ -128,6 +145,11 @@ static void remote(struct drv_wr *wr, struct end *e, struct end *peer,
 	wr->compare = in_u8(in);
 	wr->xrc_srqn = peer->xrc_srq.srqn;
 	wr->ud.dlid = peer == e ? 1 : 2;
+	if (e->drv.rig->eth) {
+		wr->roce.dmac = macs[wr->ud.dlid];
+		wr->ud.dgid = gids[wr->ud.dlid];
+		wr->roce.sgid_index = wr->compare & 3;
+	}
 	wr->ud.qpn = peer->ud.qpn;
 	wr->ud.qkey = path.qkey;
 	wr->imm = in_u8(in) & 1 ? peer->mw : in_u8(in);

@@ -9,7 +9,7 @@
 #define HFUZZ_H
 
 #include "tests/fuzz/input.h"
-#include "tests/hca/unit/drv.h"
+#include "tests/hca/unit/drv_eth.h"
 
 #define HFUZZ_MEM (256u << 10)
 
@@ -27,6 +27,8 @@ struct end {
 struct rig *hfuzz_rig(unsigned int n);
 /* A device with everything but connections; LID 1 or 2. */
 void hfuzz_open(struct end *e, struct rig *r, uint16_t lid, bool cable);
+/* Addresses by which hfuzz_connect() connects ends with Ethernet ports. */
+void hfuzz_addresses(struct end *e, uint16_t lid);
 /* Connects the queue pairs of two ends. */
 void hfuzz_connect(struct end *a, struct end *b);
 #define HFUZZ_QPS 6

@@ -86,9 +86,43 @@ def cable():
     """Traffic, untouched and with a byte of a header changed."""
     yield from traffic(lambda p: (b"\0" if p[0] < 128 else b"\2") + p,
                        b"\3\0\3\0")
-    for off in range(0, 124, 3):
+    for off in range(0, 148, 3):
         yield b"\2" + receive(0) + b"\0" + post(0x40, 0) + \
             bytes([3, 1, 2, off, 255, 0, 0, 0])
+
+
+def frame(data, header=18, flags=0xc0, mss=0):
+    """A frame as fuzz_eth.c reads it."""
+    return struct.pack("<BHBBH", 0, len(data), header, flags, mss) + data
+
+
+def ethernet():
+    """Frames of every kind that steering knows, commands, RoCE."""
+    station = bytes([0, 2, 0xc9, 0, 0, 2, 0, 2, 0xc9, 0, 0, 1])
+    udp = bytes([48, 57, 0, 7, 0, 100, 0, 0]) + bytes(92)
+    tcp = bytes([48, 57, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x19, 1, 0]) + bytes(104)
+    for kind, l4 in ((17, udp), (6, tcp), (1, bytes(20))):
+        ipv4 = bytes([0x45, 0, 0, 20 + len(l4), 1, 2, 0x40, 0, 64, kind, 0, 0,
+                      10, 0, 0, 1, 10, 0, 0, 2]) + l4
+        ipv6 = bytes([0x60, 0, 0, 0, 0, len(l4), kind, 64]) + bytes(32) + l4
+        hop = bytes([0x60, 0, 0, 0, 0, len(l4) + 8, 0, 64]) + bytes(32) + \
+            bytes([kind, 0]) + bytes(6) + l4
+        for tag in (b"", b"\x81\0\x60\5", b"\x88\xa8\0\7"):
+            for data in (b"\x08\0" + ipv4, b"\x86\xdd" + ipv6, b"\x86\xdd" + hop):
+                whole = station + tag + data
+                yield frame(whole)
+                yield frame(b"\xff" * 6 + whole[6:])
+                yield frame(whole, 62 + len(tag), 0xc0, 16)
+                yield frame(whole[:len(whole) // 2])
+    for off in range(0, 64, 3):
+        yield struct.pack("<BBBI", 1, 1, off, 0xffffffff) + frame(station + bytes(60))
+    for step in range(2, 9):
+        for how in range(64):
+            yield bytes([step, how]) + bytes(60)
+            yield bytes([step, how, 1, 0, 5]) + b"\xff" * 40
+    for how in range(QPS):
+        for op in range(OPS):
+            yield b"\6\1" + receive(how) + b"\6\0" + post(0x40 + op, how)
 
 
 def mads():
@@ -118,8 +152,8 @@ def main():
     """Write one file per seed."""
     target, folder = sys.argv[1:3]
     rnd = random.Random(target)
-    seeds = {"fuzz_cmd": commands, "fuzz_wqe": wqes, "fuzz_link": cable,
-             "fuzz_mad": mads, "fuzz_kernel": kernel}[target]
+    seeds = {"fuzz_cmd": commands, "fuzz_eth": ethernet, "fuzz_kernel": kernel,
+             "fuzz_link": cable, "fuzz_mad": mads, "fuzz_wqe": wqes}[target]
     everything = list(seeds()) + [rnd.randbytes(n) for n in (64, 256, 1024)]
     for i, data in enumerate(everything):
         with open(os.path.join(folder, f"seed-{i:03}"), "wb") as f:

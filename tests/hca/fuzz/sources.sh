@@ -16,6 +16,7 @@ flags="$flags -isystem $build/include"
 flags="$flags -I$build -I$top/tests/unit/kernel -I$top/include -D__XEN_TOOLS__"
 sources="$(cd "$top" && find tests/hca/model -name 'cx_*.c')
 	tests/hca/unit/rig.c tests/hca/unit/drv.c tests/hca/unit/drv_eq.c
-	tests/hca/unit/drv_obj.c tests/hca/unit/drv_qp.c
-	tests/hca/unit/drv_wr.c tests/hca/fuzz/hfuzz.c tests/fuzz/input.c"
+	tests/hca/unit/drv_eth.c tests/hca/unit/drv_obj.c
+	tests/hca/unit/drv_qp.c tests/hca/unit/drv_wr.c
+	tests/hca/fuzz/hfuzz.c tests/fuzz/input.c"
 libs=

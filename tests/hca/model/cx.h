@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A model of a ConnectX-4 HCA (mlx5 driver interface, InfiniBand port): what a
- * machine emulator, a test or a fuzzer needs to run one. The model knows
+ * A model of a ConnectX-4 HCA (mlx5 driver interface, a port of InfiniBand or
+ * Ethernet): what a machine emulator, a test or a fuzzer needs to run one. The model knows
  * nothing of QEMU: it is driven by register accesses, cx_hub_run() and
  * cx_timer(), and acts through struct cx_host.
  *
@@ -55,6 +55,7 @@ struct cx_host {
 struct cx_config {
 	uint64_t guid;		/* node and port GUID; distinct on a wire */
 	uint16_t lid;		/* not 0: the port starts ACTIVE, no SM needed */
+	bool eth;		/* an Ethernet port, with RoCE; lid is 0 */
 	bool cqe128;		/* announce 128-byte CQEs (cqe_64B is always) */
 	bool tag_matching;	/* as a ConnectX-5 has it, for eager messages */
 	bool umr_lists;		/* the driver may fill page lists by UMR */

@@ -84,6 +84,15 @@ static void tell_unknown(struct cx_dev *d, const struct cx_cmd *c)
 	       name ? name : "", c->opcode, c->op_mod);
 }
 
+static const struct cx_cmd_desc *find_eth(uint16_t opcode)
+{
+	const struct cx_cmd_desc *t = find(cx_cmds_nic, opcode);
+
+	if (!t)
+		t = find(cx_cmds_eth, opcode);
+	return t ? t : find(cx_cmds_flow, opcode);
+}
+
 static enum cx_status dispatch(struct cx_dev *d, struct cx_cmd *c)
 {
 	const struct cx_cmd_desc *t = find(cx_cmds_hca, c->opcode);
@@ -93,6 +102,8 @@ static enum cx_status dispatch(struct cx_dev *d, struct cx_cmd *c)
 		t = find(cx_cmds_obj, c->opcode);
 	if (!t)
 		t = find(cx_cmds_qp, c->opcode);
+	if (!t && d->config.eth)
+		t = find_eth(c->opcode);
 	if (!t) {
 		tell_unknown(d, c);
 		return CX_BAD_OP;

@@ -76,6 +76,11 @@ uint32_t cx_queue_page_offset(const struct cx_buf *b);
 enum cx_status cx_queue_add(struct cx_dev *d, struct cx_ids *ids, void *queue,
 			    struct cx_buf *b, uint32_t *n);
 
+/*
+ * The last step of a new queue pair, or queue of a network driver: its engines,
+ * number and references; on failure, its buffer is gone.
+ */
+enum cx_status cx_qp_add(struct cx_dev *d, struct cx_qp *qp);
 /* Takes an object out of use and frees it; references are dropped. */
 void cx_qp_free(struct cx_dev *d, struct cx_qp *qp);
 void cx_srq_free(struct cx_dev *d, struct cx_srq *srq);

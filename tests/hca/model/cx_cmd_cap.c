@@ -11,7 +11,8 @@
 #include "cx_cmd.h"
 
 /* enum mlx5_cap_type */
-enum { CAP_GENERAL = 0, CAP_ODP = 2, CAP_ATOMIC = 3 };
+enum { CAP_GENERAL = 0, CAP_ETHERNET = 1, CAP_ODP = 2, CAP_ATOMIC = 3,
+       CAP_ROCE = 4, CAP_FLOW_TABLE = 7 };
 
 #define CAP_UMR_FENCE_NONE	2u
 #define OPS_CMP_SWAP_FETCH_ADD	3u
@@ -21,8 +22,9 @@ struct cap {
 	uint32_t value;
 };
 
-#define CAP(field, value) \
-	{ CX_OFF(cmd_hca_cap, field), CX_WIDTH(cmd_hca_cap, field), value }
+#define CAP_OF(type, field, value) \
+	{ CX_OFF(type, field), CX_WIDTH(type, field), value }
+#define CAP(field, value) CAP_OF(cmd_hca_cap, field, value)
 
 static const struct cap general[] = {
 	/* One InfiniBand port, seen through MAD_IFC (no ib_virt). */
@@ -94,6 +96,93 @@ static const struct cap general[] = {
 	CAP(force_teardown, 1),
 };
 
+/* An Ethernet port has these besides; no eswitch, so no VFs and no MPFS. */
+static const struct cap general_eth[] = {
+	CAP(port_type, 1),
+	CAP(eth_net_offloads, 1),
+	CAP(nic_flow_table, 1),
+	CAP(roce, 1),
+	CAP(log_max_rq, CX_LOG_QP),
+	CAP(log_max_sq, CX_LOG_QP),
+	CAP(log_max_tir, CX_LOG_NIC),
+	CAP(log_max_tis, CX_LOG_NIC),
+	CAP(log_max_rqt, CX_LOG_NIC),
+	CAP(log_max_rqt_size, CX_LOG_RQT),
+	CAP(log_max_wq_sz, CX_LOG_QP_SZ),
+	CAP(log_min_stride_sz_rq, 4),
+	CAP(log_max_stride_sz_rq, CX_LOG_RQ_STRIDE),
+	CAP(log_min_stride_sz_sq, 6),
+	CAP(log_max_stride_sz_sq, 6),
+	CAP(log_max_current_uc_list, CX_LOG_MACS),
+	CAP(log_max_current_mc_list, CX_LOG_MACS),
+	CAP(log_max_vlan_list, CX_LOG_VLANS),
+};
+
+/* wqe_inline_mode 0: the Ethernet header lies in the WQE. */
+#define ETH(field, value) \
+	CAP_OF(per_protocol_networking_offload_caps, field, value)
+static const struct cap ethernet[] = {
+	ETH(csum_cap, 1),
+	ETH(vlan_cap, 1),
+	ETH(self_lb_en_modifiable, 1),
+	ETH(max_lso_cap, 18),
+	ETH(rss_ind_tbl_cap, CX_LOG_RQT),
+	ETH(cqe_checksum_full, 1),
+};
+
+#define L3_IPV4		(1u << 1)
+#define L3_IPV6		(1u << 2)
+#define VERSION_1	(1u << 0)
+#define VERSION_2	(1u << 2)
+
+#define ROCE(field, value) CAP_OF(roce_cap, field, value)
+static const struct cap roce[] = {
+	ROCE(l3_type, L3_IPV4 | L3_IPV6),
+	ROCE(roce_version, VERSION_1 | VERSION_2),
+	ROCE(r_roce_dest_udp_port, CX_ROCE_PORT),
+	ROCE(r_roce_min_src_udp_port, CX_ROCE_SPORT),
+	ROCE(r_roce_max_src_udp_port, 0xffff),
+	ROCE(roce_address_table_size, CX_ROCE_ADDRS),
+};
+
+#define FT(field, value) CAP_OF(flow_table_nic_cap, \
+				flow_table_properties_nic_receive.field, value)
+#define FT_MATCH(field) FT(ft_field_support.outer_##field, 1), \
+	FT(ft_field_bitmask_support.outer_##field, 1)
+static const struct cap flow_table[] = {
+	FT(ft_support, 1),
+	FT(modify_root, 1),
+	FT(max_ft_level, CX_FT_LEVELS),
+	FT(log_max_ft_size, CX_LOG_FT_SZ),
+	FT(log_max_ft_num, CX_LOG_FT),
+	FT(log_max_flow, 16),
+	FT_MATCH(dmac),
+	FT_MATCH(smac),
+	FT_MATCH(ether_type),
+	FT_MATCH(ip_version),
+	FT_MATCH(first_prio),
+	FT_MATCH(first_cfi),
+	FT_MATCH(first_vid),
+	FT_MATCH(sip),
+	FT_MATCH(dip),
+	FT_MATCH(frag),
+	FT_MATCH(ip_protocol),
+	FT_MATCH(ip_ecn),
+	FT_MATCH(ip_dscp),
+	FT_MATCH(udp_sport),
+	FT_MATCH(udp_dport),
+	FT_MATCH(tcp_sport),
+	FT_MATCH(tcp_dport),
+	FT_MATCH(tcp_flags),
+};
+
+#define FILL(caps, list) fill(caps, list, sizeof(list) / sizeof((list)[0]))
+static void fill(uint8_t *caps, const struct cap *list, size_t nr)
+{
+	for (; nr--; list++)
+		cx_bits_set(caps, list->off, list->width, list->value);
+}
+
 /*
  * The driver has one flag for both: without rndv_offload_rc no program uses
  * tags on RC. What cx_tm.c does with a rendezvous message is what that flag
@@ -109,11 +198,9 @@ static void get_tag_matching(uint8_t *caps)
 
 static void get_general(struct cx_dev *d, uint8_t *caps, bool max)
 {
-	unsigned int i;
-
-	for (i = 0; i < sizeof(general) / sizeof(general[0]); i++)
-		cx_bits_set(caps, general[i].off, general[i].width,
-			    general[i].value);
+	FILL(caps, general);
+	if (d->config.eth)
+		FILL(caps, general_eth);
 	CX_SET(cmd_hca_cap, caps, log_max_qp, max ? CX_LOG_QP : d->log_max_qp);
 	CX_SET(cmd_hca_cap, caps, uar_4k, max || d->uar_4k);
 	/* Of the BAR: 1 MiB << that. */
@@ -138,6 +225,27 @@ static void get_atomic(struct cx_dev *d, uint8_t *caps, bool max)
 	       MLX5_ATOMIC_CAPS_ATOMIC_SIZE_QP_8_BYTES);
 }
 
+/* What an Ethernet port has, as it is: none of it can be chosen. */
+static enum cx_status get_eth(const struct cx_dev *d, uint16_t type,
+			      uint8_t *caps)
+{
+	if (!d->config.eth)
+		return CX_BAD_PARAM;
+	switch (type) {
+	case CAP_ETHERNET:
+		FILL(caps, ethernet);
+		return CX_OK;
+	case CAP_ROCE:
+		FILL(caps, roce);
+		return CX_OK;
+	case CAP_FLOW_TABLE:
+		FILL(caps, flow_table);
+		return CX_OK;
+	default:
+		return CX_BAD_PARAM;
+	}
+}
+
 enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c)
 {
 	uint8_t *caps = CX_ADDR(query_hca_cap_out, c->out, capability);
@@ -155,7 +263,7 @@ enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c)
 	case CAP_ODP:			/* on no transport: all 0 */
 		return d->config.odp ? CX_OK : CX_BAD_PARAM;
 	default:
-		return CX_BAD_PARAM;
+		return get_eth(d, c->op_mod >> 1, caps);
 	}
 }
 
@@ -168,7 +276,7 @@ static enum cx_status set_general(struct cx_dev *d, const uint8_t *caps)
 	    CX_GET(cmd_hca_cap, caps, pkey_table_size) ||
 	    CX_GET(cmd_hca_cap, caps, log_uar_page_sz) ||
 	    CX_GET(cmd_hca_cap, caps, cmdif_checksum) ||
-	    CX_GET(cmd_hca_cap, caps, port_type))
+	    CX_GET(cmd_hca_cap, caps, port_type) != d->config.eth)
 		return CX_BAD_PARAM;
 	d->log_max_qp = log_qp;
 	d->uar_4k = CX_GET(cmd_hca_cap, caps, uar_4k);

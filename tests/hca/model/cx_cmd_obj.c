@@ -382,7 +382,10 @@ static enum cx_status detach_from_mcg(struct cx_dev *d, struct cx_cmd *c)
 /* What refers to others goes first. */
 void cx_objects_free(struct cx_dev *d)
 {
+	cx_flow_free(d);
+	cx_nic_objects_free(d);
 	FREE_ALL(qps, cx_qp_free);
+	cx_tises_free(d);
 	FREE_ALL(srqs, cx_srq_free);
 	FREE_ALL(cqs, cx_cq_free);
 	FREE_ALL(eqs, eq_free);

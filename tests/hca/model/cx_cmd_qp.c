@@ -60,6 +60,13 @@ static const struct field fields[] = {
 	F(atomic_mode, TO_INIT, OPT_RAE),
 	A(pkey_index, TO_INIT, OPT_PKEY_INDEX),
 	A(vhca_port_num, TO_INIT, OPT_PORT),
+	/* RoCE */
+	A(rmac_47_32, TO_RTR, OPT_PATH),
+	A(rmac_31_0, TO_RTR, OPT_PATH),
+	A(udp_sport, TO_RTR, OPT_PATH),
+	A(dscp, TO_RTR, OPT_PATH),
+	A(ecn, TO_RTR, OPT_PATH),
+	A(eth_prio, TO_RTR, OPT_PATH),
 	F(mtu, TO_RTR, 0),
 	F(log_msg_max, TO_RTR, 0),
 	F(remote_qpn, TO_RTR, 0),
@@ -112,7 +119,7 @@ static void qpc_take(uint8_t *qpc, const uint8_t *from, uint8_t must,
 		       CX_BYTES(ads));
 }
 
-static bool qpc_ok(const uint8_t *qpc, uint8_t must)
+static bool qpc_ok(const uint8_t *qpc, uint8_t must, bool eth)
 {
 	const uint8_t *path = CX_ADDR(qpc, qpc, primary_address_path);
 	uint32_t mtu = CX_GET(qpc, qpc, mtu);
@@ -120,7 +127,7 @@ static bool qpc_ok(const uint8_t *qpc, uint8_t must)
 	if (CX_GET(ads, path, pkey_index) >= CX_PKEYS ||
 	    CX_GET(ads, path, vhca_port_num) > PORT)
 		return false;
-	if (CX_GET(ads, path, grh) &&
+	if (CX_GET(ads, path, grh) && !eth &&
 	    CX_GET(ads, path, src_addr_index) >= CX_GIDS)
 		return false;
 	if (CX_GET(qpc, qpc, log_rra_max) > CX_LOG_READS ||
@@ -145,6 +152,9 @@ static void load_path(struct cx_qp *qp)
 	av->sgid_index = CX_GET(ads, path, src_addr_index);
 	av->flow = CX_GET(ads, path, flow_label);
 	memcpy(av->dgid, CX_ADDR(ads, path, rgid_rip), sizeof(av->dgid));
+	memcpy(av->dmac, CX_ADDR(ads, path, rmac_47_32), sizeof(av->dmac));
+	av->eth_prio = CX_GET(ads, path, eth_prio);
+	av->sport = CX_GET(ads, path, udp_sport);
 	qp->pkey_index = CX_GET(ads, path, pkey_index);
 	qp->ack_timeout = CX_GET(ads, path, ack_timeout);
 }
@@ -172,6 +182,14 @@ static void qpc_load(struct cx_qp *qp)
 }
 
 /* ---- create, destroy ---- */
+/* Queues of a network driver have numbers among those of QPs. */
+static struct cx_qp *get_qp(struct cx_dev *d, uint32_t n)
+{
+	struct cx_qp *qp = cx_ids_get(&d->qps, n);
+
+	return qp && qp->st < CX_ST_SQ ? qp : NULL;
+}
+
 static bool st_ok(enum cx_st st)
 {
 	switch (st) {
@@ -260,6 +278,7 @@ static enum cx_status qp_refs_ok(struct cx_dev *d, struct cx_qp *qp)
 /* Takes (1) or drops (-1) the references. */
 static void qp_refs(struct cx_dev *d, const struct cx_qp *qp, int by)
 {
+	struct cx_tis *tis = cx_ids_get(&d->tises, qp->tis);
 	struct cx_ref *refs[] = { cx_pd(d, qp->pd), cx_xrcd(d, qp->xrcd),
 				  cx_uar(d, qp->uar) };
 	struct cx_cq *cqs[] = { cx_ids_get(&d->cqs, qp->cqn_snd),
@@ -275,6 +294,8 @@ static void qp_refs(struct cx_dev *d, const struct cx_qp *qp, int by)
 			cqs[i]->users += by;
 	if (srq)
 		srq->users += by;
+	if (tis)
+		tis->users += by;
 }
 
 /* QP0 and QP1 there are once, and under these numbers. */
@@ -314,6 +335,20 @@ static enum cx_status qp_buf(struct cx_dev *d, struct cx_qp *qp,
 			    CX_GET(qpc, qpc, page_offset), size);
 }
 
+enum cx_status cx_qp_add(struct cx_dev *d, struct cx_qp *qp)
+{
+	enum cx_status status;
+
+	status = cx_qp_start(d, qp) ? CX_LIM : qp_number(d, qp);
+	if (status) {
+		cx_qp_stop(d, qp);
+		cx_queue_buf_free(d, &qp->buf);
+		return status;
+	}
+	qp_refs(d, qp, 1);
+	return CX_OK;
+}
+
 static enum cx_status qp_init(struct cx_dev *d, struct cx_qp *qp,
 			      const struct cx_cmd *c)
 {
@@ -329,14 +364,8 @@ static enum cx_status qp_init(struct cx_dev *d, struct cx_qp *qp,
 	memcpy(qp->qpc, qpc, sizeof(qp->qpc));
 	qpc_clear(qp->qpc);
 	qpc_load(qp);
-	status = cx_qp_start(d, qp) ? CX_LIM : qp_number(d, qp);
-	if (status) {
-		cx_qp_stop(d, qp);
-		cx_queue_buf_free(d, &qp->buf);
-		return status;
-	}
-	qp_refs(d, qp, 1);
-	return CX_OK;
+	qp->tis = CX_NONE;
+	return cx_qp_add(d, qp);
 }
 
 static enum cx_status create_qp(struct cx_dev *d, struct cx_cmd *c)
@@ -368,8 +397,7 @@ void cx_qp_free(struct cx_dev *d, struct cx_qp *qp)
 
 static enum cx_status destroy_qp(struct cx_dev *d, struct cx_cmd *c)
 {
-	struct cx_qp *qp = cx_ids_get(&d->qps, CX_GET(destroy_qp_in, c->in,
-						      qpn));
+	struct cx_qp *qp = get_qp(d, CX_GET(destroy_qp_in, c->in, qpn));
 
 	if (!qp)
 		return CX_BAD_RES;
@@ -379,8 +407,7 @@ static enum cx_status destroy_qp(struct cx_dev *d, struct cx_cmd *c)
 
 static enum cx_status query_qp(struct cx_dev *d, struct cx_cmd *c)
 {
-	const struct cx_qp *qp = cx_ids_get(&d->qps, CX_GET(query_qp_in, c->in,
-							    qpn));
+	const struct cx_qp *qp = get_qp(d, CX_GET(query_qp_in, c->in, qpn));
 	uint8_t *qpc = CX_ADDR(query_qp_out, c->out, qpc);
 
 	if (!qp)
@@ -414,7 +441,7 @@ static enum cx_status move(struct cx_dev *d, struct cx_cmd *c,
 			   uint8_t must)
 {
 	const uint8_t *qpc = CX_ADDR(init2rtr_qp_in, c->in, qpc);
-	struct cx_qp *qp = cx_ids_get(&d->qps, IN_QPN(c));
+	struct cx_qp *qp = get_qp(d, IN_QPN(c));
 	uint8_t next[CX_BYTES(qpc)];
 
 	if (!qp)
@@ -426,7 +453,7 @@ static enum cx_status move(struct cx_dev *d, struct cx_cmd *c,
 	memcpy(next, qp->qpc, sizeof(next));
 	qpc_take(next, qpc, must,
 		 CX_GET(init2rtr_qp_in, c->in, opt_param_mask));
-	if (!qpc_ok(next, must))
+	if (!qpc_ok(next, must, d->config.eth))
 		return CX_BAD_PARAM;
 	memcpy(qp->qpc, next, sizeof(next));
 	qpc_load(qp);
@@ -471,7 +498,7 @@ static enum cx_status sqd2rts(struct cx_dev *d, struct cx_cmd *c)
 
 static enum cx_status qp_2rst(struct cx_dev *d, struct cx_cmd *c)
 {
-	struct cx_qp *qp = cx_ids_get(&d->qps, IN_QPN(c));
+	struct cx_qp *qp = get_qp(d, IN_QPN(c));
 
 	if (!qp)
 		return CX_BAD_RES;
@@ -483,7 +510,7 @@ static enum cx_status qp_2rst(struct cx_dev *d, struct cx_cmd *c)
 
 static enum cx_status qp_2err(struct cx_dev *d, struct cx_cmd *c)
 {
-	struct cx_qp *qp = cx_ids_get(&d->qps, IN_QPN(c));
+	struct cx_qp *qp = get_qp(d, IN_QPN(c));
 
 	if (!qp)
 		return CX_BAD_RES;

@@ -12,13 +12,15 @@
 
 /* MLX5_REG_* of linux/mlx5/driver.h */
 enum reg { REG_PCAP = 0x5001, REG_PMTU = 0x5003, REG_PTYS = 0x5004,
-	   REG_PAOS = 0x5006, REG_PVLC = 0x500f, REG_NODE_DESC = 0x6001,
+	   REG_PAOS = 0x5006, REG_PFCC = 0x5007, REG_PPCNT = 0x5008,
+	   REG_PVLC = 0x500f, REG_NODE_DESC = 0x6001,
 	   REG_HOST_ENDIANNESS = 0x7004 };
 
 #define PORT		1u
 #define MTU_MAX		4096u
 #define VL_0_TO_3	4u	/* MLX5_VL_HW_0_3 */
 #define PTYS_IB		1u
+#define PTYS_EN		4u
 #define WIDTH_1X	1u	/* MLX5_PTYS_WIDTH_* */
 #define WIDTH_4X	4u
 #define RATE_SDR	1u	/* MLX5_PTYS_RATE_* */
@@ -83,9 +85,27 @@ static enum cx_status write_node_desc(struct cx_dev *d, const uint8_t *data)
 
 static enum cx_status read_pmtu(struct cx_dev *d, uint8_t *data)
 {
+	if (d->config.eth) {
+		CX_SET(pmtu_reg, data, max_mtu, CX_ETH_MTU);
+		CX_SET(pmtu_reg, data, admin_mtu, d->nic.port_mtu);
+		CX_SET(pmtu_reg, data, oper_mtu, d->nic.port_mtu);
+		return CX_OK;
+	}
 	CX_SET(pmtu_reg, data, max_mtu, MTU_MAX);
 	CX_SET(pmtu_reg, data, admin_mtu, MTU_MAX);
 	CX_SET(pmtu_reg, data, oper_mtu, 128u << (d->port.mtu & 7));
+	return CX_OK;
+}
+
+/* Of InfiniBand, the subnet manager's. */
+static enum cx_status write_pmtu(struct cx_dev *d, const uint8_t *data)
+{
+	uint32_t mtu = CX_GET(pmtu_reg, data, admin_mtu);
+
+	if (!d->config.eth || CX_GET(pmtu_reg, data, local_port) != PORT ||
+	    !mtu || mtu > CX_ETH_MTU)
+		return CX_BAD_PARAM;
+	d->nic.port_mtu = mtu;
 	return CX_OK;
 }
 
@@ -94,10 +114,44 @@ static bool link_up(const struct cx_dev *d)
 	return d->port.phys_state == CX_PHYS_LINK_UP;
 }
 
+static uint32_t fastest(uint32_t speeds)
+{
+	while (speeds & (speeds - 1))
+		speeds &= speeds - 1;
+	return speeds;
+}
+
+static enum cx_status read_ptys_eth(struct cx_dev *d, uint8_t *data)
+{
+	if (CX_GET(ptys_reg, data, proto_mask) != PTYS_EN)
+		return CX_BAD_PARAM;
+	CX_SET(ptys_reg, data, eth_proto_capability, CX_ETH_SPEEDS);
+	CX_SET(ptys_reg, data, eth_proto_admin, d->nic.speeds);
+	CX_SET(ptys_reg, data, eth_proto_oper,
+	       link_up(d) ? fastest(d->nic.speeds) : 0);
+	return CX_OK;
+}
+
+static enum cx_status write_ptys(struct cx_dev *d, const uint8_t *data)
+{
+	uint32_t speeds = CX_GET(ptys_reg, data, eth_proto_admin);
+
+	if (!d->config.eth || CX_GET(ptys_reg, data, proto_mask) != PTYS_EN ||
+	    CX_GET(ptys_reg, data, local_port) != PORT || !speeds ||
+	    (speeds & ~CX_ETH_SPEEDS) ||
+	    CX_GET(ptys_reg, data, ext_eth_proto_admin) ||
+	    CX_GET(ptys_reg, data, an_disable_admin))
+		return CX_BAD_PARAM;
+	d->nic.speeds = speeds;
+	return CX_OK;
+}
+
 static enum cx_status read_ptys(struct cx_dev *d, uint8_t *data)
 {
 	uint8_t info[64];
 
+	if (d->config.eth)
+		return read_ptys_eth(d, data);
 	if (CX_GET(ptys_reg, data, proto_mask) != PTYS_IB)
 		return CX_BAD_PARAM;
 	CX_SET(ptys_reg, data, ib_link_width_capability, WIDTH_1X | WIDTH_4X);
@@ -115,8 +169,69 @@ static enum cx_status read_ptys(struct cx_dev *d, uint8_t *data)
 static enum cx_status read_paos(struct cx_dev *d, uint8_t *data)
 {
 	CX_SET(paos_reg, data, admin_status,
-	       d->port.disabled ? PAOS_DOWN : PAOS_UP);
+	       d->port.disabled || d->nic.admin_down ? PAOS_DOWN : PAOS_UP);
 	CX_SET(paos_reg, data, oper_status, link_up(d) ? PAOS_UP : PAOS_DOWN);
+	return CX_OK;
+}
+
+static enum cx_status write_paos(struct cx_dev *d, const uint8_t *data)
+{
+	uint32_t admin = CX_GET(paos_reg, data, admin_status);
+
+	if (!d->config.eth || CX_GET(paos_reg, data, local_port) != PORT ||
+	    (admin != PAOS_UP && admin != PAOS_DOWN))
+		return CX_BAD_PARAM;
+	if (!CX_GET(paos_reg, data, ase))
+		return CX_OK;
+	d->nic.admin_down = admin == PAOS_DOWN;
+	cx_port_link(d);
+	return CX_OK;
+}
+
+/* The port neither sends nor obeys pause frames, and cannot be told to. */
+static enum cx_status read_pfcc(struct cx_dev *d, uint8_t *data)
+{
+	memset(data + 4, 0, CX_BYTES(pfcc_reg) - 4);
+	return d->config.eth ? CX_OK : CX_BAD_PARAM;
+}
+
+static enum cx_status write_pfcc(struct cx_dev *d, const uint8_t *data)
+{
+	if (!d->config.eth || CX_GET(pfcc_reg, data, pptx) ||
+	    CX_GET(pfcc_reg, data, pprx) || CX_GET(pfcc_reg, data, pfctx) ||
+	    CX_GET(pfcc_reg, data, pfcrx))
+		return CX_BAD_PARAM;
+	return CX_OK;
+}
+
+static void set64(uint8_t *group, size_t bit, uint64_t value)
+{
+	cx_be64_set(group + bit / 8, value);
+}
+
+/* Counters of IEEE 802.3: what goes wrong on a real wire does not here. */
+static enum cx_status read_ppcnt(struct cx_dev *d, uint8_t *data)
+{
+	uint8_t *group = CX_ADDR(ppcnt_reg, data, counter_set);
+	const struct cx_traffic *tx = d->nic.tx, *rx = d->nic.rx;
+
+	if (!d->config.eth || CX_GET(ppcnt_reg, data, grp) ||
+	    CX_GET(ppcnt_reg, data, local_port) != PORT)
+		return CX_BAD_PARAM;
+#define SUM(t, what) ((t)[CX_UNICAST].what + (t)[CX_MULTICAST].what + \
+		      (t)[CX_BROADCAST].what)
+#define TELL(field, value) \
+	set64(group, CX_OFF(eth_802_3_cntrs_grp_data_layout, field##_high), \
+	      value)
+	memset(group, 0, CX_BYTES(eth_802_3_cntrs_grp_data_layout));
+	TELL(a_frames_transmitted_ok, SUM(tx, frames));
+	TELL(a_frames_received_ok, SUM(rx, frames));
+	TELL(a_octets_transmitted_ok, SUM(tx, octets));
+	TELL(a_octets_received_ok, SUM(rx, octets));
+	TELL(a_multicast_frames_xmitted_ok, tx[CX_MULTICAST].frames);
+	TELL(a_multicast_frames_received_ok, rx[CX_MULTICAST].frames);
+	TELL(a_broadcast_frames_xmitted_ok, tx[CX_BROADCAST].frames);
+	TELL(a_broadcast_frames_received_ok, rx[CX_BROADCAST].frames);
 	return CX_OK;
 }
 
@@ -132,9 +247,11 @@ static const struct reg_desc regs[] = {
 	{ REG_HOST_ENDIANNESS, 16, read_endianness, write_endianness },
 	{ REG_NODE_DESC, 64, read_node_desc, write_node_desc },
 	{ REG_PCAP, CX_BYTES(pcap_reg), read_pcap, write_pcap },
-	{ REG_PMTU, CX_BYTES(pmtu_reg), read_pmtu, NULL },
-	{ REG_PTYS, CX_BYTES(ptys_reg), read_ptys, NULL },
-	{ REG_PAOS, CX_BYTES(paos_reg), read_paos, NULL },
+	{ REG_PMTU, CX_BYTES(pmtu_reg), read_pmtu, write_pmtu },
+	{ REG_PTYS, CX_BYTES(ptys_reg), read_ptys, write_ptys },
+	{ REG_PAOS, CX_BYTES(paos_reg), read_paos, write_paos },
+	{ REG_PFCC, CX_BYTES(pfcc_reg), read_pfcc, write_pfcc },
+	{ REG_PPCNT, CX_BYTES(ppcnt_reg), read_ppcnt, NULL },
 	{ REG_PVLC, CX_BYTES(pvlc_reg), read_pvlc, NULL },
 };
 

@@ -160,12 +160,17 @@ static void ids_init(struct cx_dev *d)
 	d->qps.low = 0x40;
 	cx_ids_init(&d->mkeys, 1, 1u << CX_LOG_MKEY);
 	cx_ids_init(&d->counters, 1, CX_MAX_COUNTERS);
+	cx_ids_init(&d->tises, 1, 1u << CX_LOG_NIC);
+	cx_ids_init(&d->tirs, 1, 1u << CX_LOG_NIC);
+	cx_ids_init(&d->rqts, 1, 1u << CX_LOG_NIC);
+	cx_ids_init(&d->fts, 1, 1u << CX_LOG_FT);
 }
 
 /* The device forgets all that the driver told it, but the registers. */
 void cx_quiesce(struct cx_dev *d)
 {
 	cx_objects_free(d);
+	cx_nic_clear(d);
 	free(d->pages);
 	d->pages = NULL;
 	d->nr_pages = 0;
@@ -182,6 +187,7 @@ void cx_quiesce(struct cx_dev *d)
 static void power_on(struct cx_dev *d)
 {
 	cx_quiesce(d);
+	cx_nic_init(d);
 	d->nic_interface = CX_NIC_FULL;
 	d->cmdq_addr = 0;
 	d->born = d->host->now(d->opaque);

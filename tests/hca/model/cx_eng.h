@@ -15,6 +15,7 @@
 
 #include "cx_priv.h"
 
+#define CX_NEXT_IBA	0x1bu	/* next header of a GRH */
 #define CX_FLIGHTS	128u		/* WQEs of a QP in flight, at most */
 #define CX_WINDOW	(1u << 20)	/* bytes sent and not acknowledged */
 #define CX_CHUNK	(512u << 10)	/* bytes of a READ asked for at once */
@@ -47,6 +48,12 @@ static inline bool cx_is_ud(const struct cx_qp *qp)
 	       qp->st == CX_ST_QP1;
 }
 
+/* A WQE is one message that nobody answers. */
+static inline bool cx_is_unanswered(const struct cx_qp *qp)
+{
+	return cx_is_ud(qp) || qp->st == CX_ST_SQ;
+}
+
 /* PSNs of a message or of its part of so many bytes. */
 static inline uint32_t cx_psns(const struct cx_qp *qp, uint32_t bytes)
 {
@@ -73,6 +80,9 @@ struct cx_swqe {
 	uint64_t swap_add, compare;
 	struct cx_av av;	/* datagrams */
 	uint32_t dqpn, qkey;
+	/* Of an SQ: flags, octets of each piece's data, and of headers. */
+	uint8_t checksums;
+	uint16_t mss, header;
 	uint64_t bytes;
 	uint32_t len;		/* of raw */
 	unsigned int nr;
@@ -187,6 +197,9 @@ int cx_wqe_scatter(struct cx_dev *d, const struct cx_qp *qp,
 		   size_t len);
 
 /* ---- cx_flush.c ---- */
+/* An entry's opcode and time, and what is wrong, if something is. */
+void cx_cqe_begin(struct cx_dev *d, struct mlx5_cqe64 *cqe, uint8_t op,
+		  uint8_t syndrome, uint8_t vendor);
 /* Completes a send: syndrome 0 is success. bytes: of a READ or atomic. */
 void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
 		  uint8_t opcode, uint32_t bytes, uint8_t syndrome);

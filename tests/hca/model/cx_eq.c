@@ -101,11 +101,16 @@ void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
 			cx_eq_post(d, eq, type, subtype, data, len);
 }
 
-/* struct mlx5_eqe_qp_srq; the type of the resource is 0, a QP. */
-static void event_number(struct cx_dev *d, enum cx_event type, uint32_t n)
+/* What an event's number is of; SRQs have event types of their own. */
+enum resource { RESOURCE_QP, RESOURCE_RQ, RESOURCE_SQ };
+
+/* struct mlx5_eqe_qp_srq */
+static void event_number(struct cx_dev *d, enum cx_event type, uint32_t n,
+			 enum resource resource)
 {
 	uint8_t data[EQE_DATA_MAX] = { 0 };
 
+	data[20] = resource;
 	n = htobe32(n);
 	memcpy(data + 24, &n, 4);
 	cx_event(d, type, 0, data, sizeof(data));
@@ -113,12 +118,16 @@ static void event_number(struct cx_dev *d, enum cx_event type, uint32_t n)
 
 void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn)
 {
-	event_number(d, type, qpn);
+	const struct cx_qp *qp = cx_ids_get(&d->qps, qpn);
+	enum cx_st st = qp ? qp->st : CX_ST_RC;
+
+	event_number(d, type, qpn, st == CX_ST_SQ ? RESOURCE_SQ :
+		     st == CX_ST_RQ ? RESOURCE_RQ : RESOURCE_QP);
 }
 
 void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn)
 {
-	event_number(d, type, srqn);
+	event_number(d, type, srqn, RESOURCE_QP);
 }
 
 /* There is room again: what the queue's CQs could not tell. */

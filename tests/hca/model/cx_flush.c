@@ -15,8 +15,8 @@ enum { VENDOR_SEND = 0x51, VENDOR_RECV = 0x52, VENDOR_FLUSH = 0xf5 };
 #define WATCH_MIN	50000u		/* nanoseconds */
 #define WATCH_MAX	10000000000u
 
-static void cqe_common(struct cx_dev *d, struct mlx5_cqe64 *cqe, uint8_t op,
-		       uint8_t syndrome, uint8_t vendor)
+void cx_cqe_begin(struct cx_dev *d, struct mlx5_cqe64 *cqe, uint8_t op,
+		  uint8_t syndrome, uint8_t vendor)
 {
 	struct mlx5_err_cqe *err = (struct mlx5_err_cqe *)cqe;
 
@@ -41,8 +41,8 @@ void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
 		cx_counter(d, qp)->req_cqe_flush_error++;
 	else if (syndrome)
 		cx_counter(d, qp)->req_cqe_error++;
-	cqe_common(d, &cqe, syndrome ? MLX5_CQE_REQ_ERR : MLX5_CQE_REQ,
-		   syndrome, VENDOR_SEND);
+	cx_cqe_begin(d, &cqe, syndrome ? MLX5_CQE_REQ_ERR : MLX5_CQE_REQ,
+		     syndrome, VENDOR_SEND);
 	cqe.srqn_uidx = htobe32(qp->user_index);
 	cqe.byte_cnt = htobe32(bytes);
 	cqe.sop_drop_qpn = htobe32((uint32_t)opcode << 24 | qp->qpn);
@@ -57,12 +57,18 @@ static void cqe_sender(struct cx_dev *d, const struct cx_qp *qp,
 	bool datagram = f->kind == CX_F_DATAGRAM;
 	uint32_t path = f->dlid & ((1u << d->port.lmc) - 1);
 
+	/* The place of the SL is the kind of header's with RoCE. */
 	cqe->slid = htobe16(f->slid);
 	cqe->flags_rqpn = htobe32((uint32_t)(f->grh && datagram) << 28 |
-				  (uint32_t)(f->sl & 0xf) << 24 |
+				  (uint32_t)(d->config.eth ?
+					     cx_roce_header_type(f) :
+					     f->sl & 0xf) << 24 |
 				  (f->sqpn & 0xffffff));
-	cqe->ml_path = f->dlid >= 0xc000 && f->dlid != 0xffff ? 0 :
-		       path & 0x7f;
+	if (f->vlan) {
+		cqe->l4_hdr_type_etc = 1;
+		cqe->vlan_info = htobe16(f->vlan);
+	}
+	cqe->ml_path = cx_frame_is_multicast(f) ? 0 : path & 0x7f;
 	if (f->imm || f->inv)
 		cqe->imm_inval_pkey = htobe32(f->imm_data);
 	else if (datagram)	/* the kernel looks QP 1's P_Key up */
@@ -96,10 +102,10 @@ void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
 	else if (syndrome)
 		cx_counter(d, qp)->resp_cqe_error++;
 	if (syndrome && cx_tm_matched(rs))
-		cqe_common(d, &cqe, MLX5_CQE_RESP_SEND, 0, 0);
+		cx_cqe_begin(d, &cqe, MLX5_CQE_RESP_SEND, 0, 0);
 	else
-		cqe_common(d, &cqe, syndrome ? MLX5_CQE_RESP_ERR : cqe_op,
-			   syndrome, VENDOR_RECV);
+		cx_cqe_begin(d, &cqe, syndrome ? MLX5_CQE_RESP_ERR : cqe_op,
+			     syndrome, VENDOR_RECV);
 	if (f)
 		cqe_sender(d, qp, f, &cqe);
 	cx_tm_stamp(d, qp, &cqe, syndrome);

@@ -119,7 +119,7 @@ static void deliver(struct cx_dev *d, size_t *budget)
 	while (turn && (f = cx_wire_pop(d))) {
 		bytes = STEP + f->len;
 		d->stats.frames_rx++;
-		if ((f->slid ^ d->port.lid) >> d->port.lmc)
+		if (!cx_frame_is_own(d, f) && f->kind != CX_F_ETHER)
 			cx_port_count(d, f, false);
 		cx_rx(d, f);
 		cx_frame_free(f);

@@ -18,10 +18,10 @@
 #include "cx_priv.h"
 
 #define MAGIC		0x43584c4bu	/* "CXLK" */
-#define VERSION		1u
+#define VERSION		2u
 #define MSG_HDR		12u
 #define HELLO_BODY	16u
-#define FRAME_HDR	112u
+#define FRAME_HDR	136u
 #define BODY_MAX	(FRAME_HDR + CX_FRAME_DATA)
 #define MSG_MAX		(MSG_HDR + BODY_MAX)
 #define BACKLOG_MAX	(256u << 10)
@@ -29,7 +29,7 @@
 #define RUN_BUDGET	(256u << 10)
 
 enum { MSG_HELLO = 1, MSG_FRAME = 2 };
-enum { HELLO_READY = 1, HELLO_TOLD = 0x80 };
+enum { HELLO_READY = 1, HELLO_ETH = 2, HELLO_TOLD = 0x80 };
 
 struct cx_link {
 	bool connected;
@@ -62,6 +62,7 @@ static const struct {
 	FIELD(36, psn), FIELD(40, npsn), FIELD(44, imm_data),
 	FIELD(48, rkey), FIELD(52, dma_len), FIELD(56, va),
 	FIELD(64, swap_add), FIELD(72, compare),
+	FIELD(124, vlan), FIELD(128, sport), FIELD(130, net),
 };
 
 #define FIELDS		(sizeof(fields) / sizeof(fields[0]))
@@ -69,6 +70,9 @@ static const struct {
 #define AT_ZERO		14
 #define AT_SGID		80
 #define AT_DGID		96
+#define AT_SMAC		112
+#define AT_DMAC		118
+#define AT_REST		131	/* zeroes up to the data */
 
 static void store_be(uint8_t *to, uint64_t v, unsigned int size)
 {
@@ -141,6 +145,8 @@ static void frame_encode(const struct cx_frame *f, uint8_t *to)
 		       f->solicited << 4 | f->grh << 5 | f->ack_req << 6;
 	memcpy(to + AT_SGID, f->sgid, 16);
 	memcpy(to + AT_DGID, f->dgid, 16);
+	memcpy(to + AT_SMAC, f->smac, 6);
+	memcpy(to + AT_DMAC, f->dmac, 6);
 	memcpy(to + FRAME_HDR, f->data, f->len);
 }
 
@@ -165,6 +171,8 @@ static uint32_t data_max(uint8_t kind)
 		return CX_FRAME_DATA;
 	case CX_F_DATAGRAM:
 		return 4096;
+	case CX_F_ETHER:
+		return CX_ETH_MTU;
 	case CX_F_ATOMIC_DATA:
 		return 8;
 	default:
@@ -179,8 +187,10 @@ static bool frame_ok(const struct cx_frame *f)
 	bool st_ok = f->st == CX_ST_RC || f->st == CX_ST_UC ||
 		     f->st == CX_ST_UD || f->st == CX_ST_XRC;
 
-	return f->kind < CX_F_KINDS && st_ok &&
-	       (f->st == CX_ST_UD) == (f->kind == CX_F_DATAGRAM) &&
+	bool ud = f->kind == CX_F_DATAGRAM || f->kind == CX_F_ETHER;
+
+	return f->kind < CX_F_KINDS && st_ok && (f->st == CX_ST_UD) == ud &&
+	       f->net <= CX_NET_ROCE_V2 && f->vlan < 2 * CX_VLAN_VALID &&
 	       f->len <= data_max(f->kind) && f->sl < 16 &&
 	       f->nak <= CX_NAK_RNR && f->timer < 32 &&
 	       f->sqpn <= bits24 && f->dqpn <= bits24 &&
@@ -196,7 +206,8 @@ static struct cx_frame *frame_decode(const uint8_t *from, uint32_t len)
 	size_t i;
 
 	if (len < FRAME_HDR || from[AT_FLAGS] & 0x80 ||
-	    from[AT_ZERO] || from[AT_ZERO + 1])
+	    from[AT_ZERO] || from[AT_ZERO + 1] ||
+	    load_be(from + AT_REST, FRAME_HDR - AT_REST))
 		return NULL;
 	f = cx_frame_new(len - FRAME_HDR);
 	if (!f)
@@ -207,6 +218,8 @@ static struct cx_frame *frame_decode(const uint8_t *from, uint32_t len)
 	flags_decode(f, from[AT_FLAGS]);
 	memcpy(f->sgid, from + AT_SGID, 16);
 	memcpy(f->dgid, from + AT_DGID, 16);
+	memcpy(f->smac, from + AT_SMAC, 6);
+	memcpy(f->dmac, from + AT_DMAC, 6);
 	memcpy(f->data, from + FRAME_HDR, f->len);
 	if (frame_ok(f))
 		return f;
@@ -291,7 +304,8 @@ static int send_msg(struct cx_dev *d, uint8_t type, uint32_t body, bool must)
 
 void cx_link_hello(struct cx_dev *d)
 {
-	uint8_t flags = HELLO_TOLD | (cx_port_ready(d) ? HELLO_READY : 0);
+	uint8_t flags = HELLO_TOLD | (cx_port_ready(d) ? HELLO_READY : 0) |
+			(d->config.eth ? HELLO_ETH : 0);
 	struct cx_link *l = d->link;
 
 	if (!l || !l->connected || l->told == flags)
@@ -300,7 +314,7 @@ void cx_link_hello(struct cx_dev *d)
 	memset(l->out + MSG_HDR, 0, HELLO_BODY);
 	store_be(l->out + MSG_HDR, d->config.guid, 8);
 	store_be(l->out + MSG_HDR + 8, d->config.lid, 2);
-	l->out[MSG_HDR + 10] = flags & HELLO_READY;
+	l->out[MSG_HDR + 10] = flags & (HELLO_READY | HELLO_ETH);
 	send_msg(d, MSG_HELLO, HELLO_BODY, true);
 }
 
@@ -377,9 +391,14 @@ static bool take_hello(struct cx_dev *d, const uint8_t *body)
 	uint64_t guid = load_be(body, 8);
 	uint16_t lid = load_be(body + 8, 2);
 
-	if (!guid || guid == d->config.guid || body[10] & ~HELLO_READY ||
+	if (!guid || guid == d->config.guid ||
+	    body[10] & ~(HELLO_READY | HELLO_ETH) ||
 	    load_be(body + 11, 5) || (l->peer_guid && guid != l->peer_guid))
 		return false;
+	if (d->config.eth != !!(body[10] & HELLO_ETH)) {
+		cx_log(d, CX_ERR, "cable: the other end has another port type");
+		return false;
+	}
 	if (lid && lid == d->config.lid) {
 		cx_log(d, CX_ERR, "cable: both ends have LID %u", lid);
 		return false;

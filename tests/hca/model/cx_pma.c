@@ -57,7 +57,7 @@ static uint32_t packets(const struct cx_frame *f)
 
 void cx_port_count(struct cx_dev *d, const struct cx_frame *f, bool sent)
 {
-	bool multicast = f->dlid >= 0xc000 && f->dlid != 0xffff;
+	bool multicast = cx_frame_is_multicast(f);
 	struct cx_port *p = &d->port;
 	uint32_t nr = packets(f);
 	uint64_t bytes = f->len + (uint64_t)nr *

@@ -7,7 +7,8 @@
  *
  * A port with a fixed LID behaves as one on a switch with a subnet manager:
  * ACTIVE as long as it is plugged in. If it has a cable to another process it
- * needs that process, or a neighbour on the hub. A port without a LID trains
+ * needs that process, or a neighbour on the hub. So does an Ethernet port, as
+ * long as the driver does not switch it off. Another port without a LID trains
  * when the drivers of both ends are up, and then waits in INIT.
  * PortInfo comes from whoever passes as the subnet manager: checked in full
  * before any of it is taken.
@@ -94,8 +95,16 @@ void cx_gid(const struct cx_dev *d, unsigned int index, uint8_t gid[16])
 }
 
 /* ---- the link ---- */
+/* ACTIVE without anybody's word. */
+static bool is_switched(const struct cx_dev *d)
+{
+	return d->config.lid || d->config.eth;
+}
+
 bool cx_port_ready(const struct cx_dev *d)
 {
+	if (d->config.eth)
+		return d->port.plugged && !d->nic.admin_down;
 	return d->port.plugged && !d->port.disabled &&
 	       (d->config.lid || d->hca_up);
 }
@@ -104,7 +113,7 @@ static bool has_partner(const struct cx_dev *d)
 {
 	const struct cx_dev *o;
 
-	if (d->config.lid)
+	if (is_switched(d))
 		return !d->host->link_tx || d->port.neighbour || d->port.peer;
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next)
 		if (o != d && cx_port_ready(o))
@@ -135,9 +144,9 @@ static void link_up(struct cx_dev *d)
 
 	train(p);
 	p->phys_state = CX_PHYS_LINK_UP;
-	p->state = d->config.lid ? CX_PORT_S_ACTIVE : CX_PORT_S_INIT;
+	p->state = is_switched(d) ? CX_PORT_S_ACTIVE : CX_PORT_S_INIT;
 	cx_log(d, CX_INFO, "port up, LID %u", p->lid);
-	cx_port_event(d, d->config.lid ? CX_PORT_ACTIVE : CX_PORT_INIT);
+	cx_port_event(d, is_switched(d) ? CX_PORT_ACTIVE : CX_PORT_INIT);
 }
 
 /* What was under way is lost with the link. */

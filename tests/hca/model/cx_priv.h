@@ -16,6 +16,8 @@
  *   cx_req.c	requester: send WQEs to frames; cx_req_rx.c: answers, retries
  *   cx_resp.c	responder: frames to memory; cx_resp_run.c: its answers
  *   cx_ud.c	datagrams, also of the management QPs
+ *   cx_eth_tx.c, cx_eth_rx.c	frames of Ethernet; cx_steer.c: flow tables (cx_eth.h)
+ *   cx_roce.c	RoCE: the address table, addresses of frames
  *   cx_umr.c	UMR and local invalidation (memory windows)
  *   cx_hub.c	devices of a wire, whose turn it is, deadlines
  *   cx_wire.c	frames: addressing, queues, multicast (cx_wire.h)
@@ -29,6 +31,7 @@
 #define CX_PRIV_H
 
 #include "cx.h"
+#include "cx_eth.h"
 #include "cx_mem.h"
 #include "cx_prm.h"
 #include "cx_wire.h"
@@ -204,6 +207,7 @@ enum cx_qp_state {
 enum cx_st {			/* MLX5_QP_ST_*, linux/mlx5/qp.h */
 	CX_ST_RC = 0, CX_ST_UC = 1, CX_ST_UD = 2, CX_ST_XRC = 3,
 	CX_ST_QP0 = 7, CX_ST_QP1 = 8, CX_ST_UMR = 12,
+	CX_ST_SQ = 0x100, CX_ST_RQ,	/* no QPs, but queues of a network driver */
 };
 
 /* Where a QP sends to: of MODIFY_QP, or of a UD WQE. */
@@ -214,6 +218,9 @@ struct cx_av {
 	uint8_t sgid_index;
 	uint32_t flow;
 	uint8_t dgid[16];
+	/* RoCE */
+	uint8_t dmac[6], eth_prio;
+	uint16_t sport;
 };
 
 /* One receive WQE, taken. */
@@ -264,6 +271,9 @@ struct cx_qp {
 	uint8_t counter_set;
 	uint8_t qpc[CX_BYTES(qpc)];	/* as QUERY_QP returns, refreshed */
 	uint32_t mcgs;			/* groups it is attached to */
+	uint32_t tis;			/* of an SQ, or CX_NONE */
+	uint32_t users;			/* of an RQ: RQTs, TIRs */
+	bool keep_vlan;			/* of an RQ: tags stay in frames */
 	/* The engines' (cx_qp.c and on). */
 	uint16_t sq_pi;		/* of the doorbell record: basic blocks */
 	uint16_t sq_head;	/* next to send */
@@ -426,8 +436,9 @@ struct cx_dev {
 	struct cx_page *pages;
 	uint32_t nr_pages, room_pages;
 	struct cx_ids pds, xrcds, tds, uars, eqs, cqs, srqs, qps, mkeys,
-		      counters;
+		      counters, tises, tirs, rqts, fts;
 	struct cx_port port;
+	struct cx_nic nic;		/* of an Ethernet port */
 	struct cx_qp *run_first, *run_last;
 	struct cx_qp *timed;		/* QPs with deadlines */
 	struct cx_frame *rx_first, *rx_last;
@@ -469,6 +480,8 @@ struct cx_cmd_desc {
 
 /* Each ends with an entry without a name. */
 extern const struct cx_cmd_desc cx_cmds_hca[], cx_cmds_obj[], cx_cmds_qp[];
+/* Of an Ethernet port. */
+extern const struct cx_cmd_desc cx_cmds_nic[], cx_cmds_eth[], cx_cmds_flow[];
 /* Handles what lies in the queue: bits of the doorbell vector. */
 void cx_cmdq_doorbell(struct cx_dev *d, uint32_t vector);
 int cx_cmdq_init(struct cx_dev *d);

@@ -249,7 +249,7 @@ void cx_qp_fail(struct cx_dev *d, struct cx_qp *qp, enum cx_event event)
 
 void cx_sq_fail(struct cx_dev *d, struct cx_qp *qp)
 {
-	if (cx_is_reliable(qp) || qp->st == CX_ST_UMR) {
+	if (cx_is_reliable(qp) || qp->st == CX_ST_UMR || qp->st == CX_ST_SQ) {
 		cx_qp_fail(d, qp, 0);
 		return;
 	}
@@ -271,7 +271,8 @@ static void qp_send(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old)
 		r->high = r->psn;
 	}
 	r->drained = false;
-	if (qp->has_sq && cx_sq_update(d, qp) && qp->sq_pi != qp->sq_head)
+	/* The record of an SQ is not read before a doorbell: it may be old. */
+	if (qp->has_sq && qp->st != CX_ST_SQ && cx_sq_update(d, qp) && qp->sq_pi != qp->sq_head)
 		cx_qp_schedule(d, qp);
 }
 
@@ -370,8 +371,7 @@ void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t opmod_idx,
 static void rx_multicast(struct cx_dev *d, struct cx_qp *qp,
 			 struct cx_frame *f)
 {
-	bool own = !((f->slid ^ d->port.lid) >> d->port.lmc) &&
-		   f->sqpn == qp->qpn;
+	bool own = cx_frame_is_own(d, f) && f->sqpn == qp->qpn;
 
 	if (!own || !qp->block_lb_mc)
 		cx_ud_rx(d, qp, f);
@@ -379,7 +379,7 @@ static void rx_multicast(struct cx_dev *d, struct cx_qp *qp,
 
 static void rx_datagram(struct cx_dev *d, struct cx_frame *f)
 {
-	bool multicast = f->dlid >= 0xc000 && f->dlid != 0xffff;
+	bool multicast = cx_frame_is_multicast(f);
 	struct cx_qp *qp;
 
 	if (f->dqpn < 2)
@@ -403,6 +403,8 @@ static bool rx_ours(struct cx_dev *d, const struct cx_qp *qp,
 	if (f->st != qp->st || qp->state < CX_RTR || qp->state == CX_QPERR ||
 	    (f->sqpn & 0xffffff) != qp->remote_qpn)
 		return false;
+	if (d->config.eth && memcmp(f->sgid, qp->av.dgid, 16))
+		return false;
 	if (!cx_is_reliable(qp) && qp->st != CX_ST_UC)
 		return false;
 	if (peer && peer != 0xffff && !qp->av.grh && f->slid &&
@@ -415,6 +417,14 @@ void cx_rx(struct cx_dev *d, struct cx_frame *f)
 {
 	struct cx_qp *qp;
 
+	if (f->kind == CX_F_ETHER) {
+		cx_eth_rx(d, f);
+		return;
+	}
+	if (d->config.eth && !cx_roce_accepts(d, f)) {
+		d->stats.frames_dropped++;
+		return;
+	}
 	if (f->kind == CX_F_DATAGRAM) {
 		rx_datagram(d, f);
 		return;

@@ -134,6 +134,13 @@ static bool may_begin(const struct cx_req *r, const struct cx_swqe *w)
 	return true;
 }
 
+static uint32_t bytes_max(const struct cx_qp *qp)
+{
+	if (qp->st == CX_ST_SQ)
+		return CX_LSO_MAX;
+	return cx_is_ud(qp) ? 1u << qp->mtu : CX_MAX_MSG;
+}
+
 /* What is wrong with a WQE that could be parsed; 0: nothing yet. */
 static uint8_t wqe_syndrome(struct cx_dev *d, const struct cx_qp *qp,
 			    const struct cx_swqe *w)
@@ -142,8 +149,7 @@ static uint8_t wqe_syndrome(struct cx_dev *d, const struct cx_qp *qp,
 	bool read = w->opcode == MLX5_OPCODE_RDMA_READ;
 	uint8_t access = atomic || read ? CX_LW : CX_LR;
 
-	if (w->bytes > (cx_is_ud(qp) ? 1u << qp->mtu : CX_MAX_MSG) ||
-	    (atomic && w->bytes < 8))
+	if (w->bytes > bytes_max(qp) || (atomic && w->bytes < 8))
 		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 	/* Before the first frame of many; one frame is checked as it is cut. */
 	if ((access == CX_LW || w->bytes > CX_FRAME_DATA) &&
@@ -171,7 +177,7 @@ static void flight_new(struct cx_dev *d, struct cx_qp *qp,
 	if (fl->synd || cx_is_local(w->opcode))
 		return;
 	fl->bytes = cx_is_atomic(w->opcode) ? 8 : w->bytes;
-	fl->npsn = cx_is_ud(qp) ? 1 : cx_psns(qp, fl->bytes);
+	fl->npsn = cx_is_unanswered(qp) ? 1 : cx_psns(qp, fl->bytes);
 	r->psn = cx_psn_add(r->psn, fl->npsn);
 }
 
@@ -360,7 +366,8 @@ static enum cx_turn req_local(struct cx_dev *d, struct cx_qp *qp,
 static enum cx_turn req_datagram(struct cx_dev *d, struct cx_qp *qp,
 				 const struct cx_swqe *w, struct cx_flight *fl)
 {
-	int rc = cx_ud_send(d, qp, w);
+	int rc = qp->st == CX_ST_SQ ? cx_eth_send(d, qp, w) :
+				      cx_ud_send(d, qp, w);
 
 	if (rc == -EAGAIN || rc == -ENOMEM)
 		return CX_BLOCKED;
@@ -389,7 +396,7 @@ static enum cx_turn req_step(struct cx_dev *d, struct cx_qp *qp,
 {
 	if (cx_is_local(w->opcode))
 		return req_local(d, qp, w, fl);
-	if (cx_is_ud(qp))
+	if (cx_is_unanswered(qp))
 		return req_datagram(d, qp, w, fl);
 	if (window_full(qp))
 		return CX_IDLE;

@@ -11,7 +11,6 @@
 
 #define QKEY_PRIVILEGED	0x80000000u	/* of a WQE: use the QP's */
 #define QKEY_QP1	0x80010000u
-#define NEXT_IBA	0x1b		/* GRH: next header */
 
 void cx_frame_route(struct cx_dev *d, const struct cx_qp *qp,
 		    const struct cx_av *av, struct cx_frame *f)
@@ -24,13 +23,16 @@ void cx_frame_route(struct cx_dev *d, const struct cx_qp *qp,
 	f->sl = av->sl;
 	f->pkey = d->port.pkey[qp->pkey_index % CX_PKEYS];
 	f->grh = av->grh;
-	if (!av->grh)
+	if (!av->grh && !d->config.eth)
 		return;
 	f->tclass = av->tclass;
 	f->hop = av->hop;
 	f->flow = av->flow;
 	memcpy(f->dgid, av->dgid, sizeof(f->dgid));
-	cx_gid(d, av->sgid_index, f->sgid);
+	if (d->config.eth)
+		cx_roce_route(d, av, f);
+	else
+		cx_gid(d, av->sgid_index, f->sgid);
 }
 
 /* Two P_Keys match if one of them at least is a full member's. */
@@ -64,6 +66,10 @@ int cx_ud_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 
 	if (!f)
 		return -ENOMEM;
+	if (d->config.eth && !cx_roce_addr(d, w->av.sgid_index)) {
+		cx_frame_free(f);
+		return -EINVAL;
+	}
 	rc = cx_wqe_gather(d, qp, w, 0, f->data, w->bytes);
 	if (rc) {
 		cx_frame_free(f);
@@ -102,22 +108,6 @@ static bool ud_qkey_ok(struct cx_dev *d, const struct cx_qp *qp,
 	return false;
 }
 
-static void ud_grh(const struct cx_frame *f, uint8_t grh[CX_GRH])
-{
-	uint32_t head = htobe32(6u << 28 | (uint32_t)f->tclass << 20 |
-				(f->flow & 0xfffff));
-	/* From the BTH to the ICRC, the data padded to words. */
-	uint16_t len = htobe16(12 + 8 + (f->imm ? 4 : 0) +
-			       ((f->len + 3) & ~3u) + 4);
-
-	memcpy(grh, &head, 4);
-	memcpy(grh + 4, &len, 2);
-	grh[6] = NEXT_IBA;
-	grh[7] = f->hop;
-	memcpy(grh + 8, f->sgid, 16);
-	memcpy(grh + 24, f->dgid, 16);
-}
-
 /* Data into the taken receive WQE; a syndrome. */
 static uint8_t ud_data(struct cx_dev *d, struct cx_qp *qp,
 		       const struct cx_frame *f)
@@ -126,7 +116,7 @@ static uint8_t ud_data(struct cx_dev *d, struct cx_qp *qp,
 
 	if (qp->resp->w.bytes < CX_GRH + f->len)
 		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
-	ud_grh(f, grh);
+	cx_network_header(f, grh);
 	if ((f->grh && cx_resp_scatter(d, qp, 0, grh, CX_GRH)) ||
 	    cx_resp_scatter(d, qp, CX_GRH, f->data, f->len))
 		return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;

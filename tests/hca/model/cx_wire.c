@@ -128,9 +128,32 @@ static bool is_multicast(uint16_t lid)
 	return lid >= LID_MULTICAST && lid != LID_PERMISSIVE;
 }
 
-/* A process with a UD QP is not a subnet manager: QP 0 is for QP 0. */
-static bool is_forged(const struct cx_frame *f)
+bool cx_frame_is_multicast(const struct cx_frame *f)
 {
+	return f->net ? f->dmac[0] & 1 : is_multicast(f->dlid);
+}
+
+bool cx_frame_is_own(const struct cx_dev *d, const struct cx_frame *f)
+{
+	if (d->config.eth)
+		return f->kind != CX_F_ETHER && cx_roce_owns(d, f->smac);
+	return !((f->slid ^ d->port.lid) >> d->port.lmc);
+}
+
+/* A frame without a source, or for what is no QP of RoCE. */
+static bool is_forged_eth(const struct cx_frame *f)
+{
+	if (f->net == CX_NET_ETHER || f->kind == CX_F_ETHER)
+		return f->net != CX_NET_ETHER || f->kind != CX_F_ETHER;
+	return f->net == CX_NET_IB || !f->dqpn ||
+	       (f->kind == CX_F_DATAGRAM && !f->sqpn);
+}
+
+/* A process with a UD QP is not a subnet manager: QP 0 is for QP 0. */
+static bool is_forged(const struct cx_dev *d, const struct cx_frame *f)
+{
+	if (d->config.eth)
+		return is_forged_eth(f);
 	if (is_smp(f))
 		return is_multicast(f->dlid);
 	if (f->dlid == LID_PERMISSIVE || !f->dlid || !f->dqpn)
@@ -140,7 +163,8 @@ static bool is_forged(const struct cx_frame *f)
 
 static bool may_send(const struct cx_dev *d, const struct cx_frame *f)
 {
-	if (is_forged(f))
+	if (is_forged(d, f) ||
+	    (d->config.eth && f->kind != CX_F_ETHER && !d->nic.roce))
 		return false;
 	return d->port.state == CX_PORT_S_ACTIVE ||
 	       (is_smp(f) && d->port.phys_state == CX_PHYS_LINK_UP);
@@ -159,6 +183,8 @@ static bool owns_lid(const struct cx_dev *d, uint16_t lid)
  */
 static bool may_receive(struct cx_dev *d, const struct cx_frame *f)
 {
+	if (d->config.eth != (f->net != CX_NET_IB))
+		return false;
 	if (is_smp(f))
 		return d->port.phys_state == CX_PHYS_LINK_UP;
 	if (d->port.state == CX_PORT_S_ARMED) {
@@ -232,6 +258,18 @@ static void enqueue(struct cx_dev *to, struct cx_frame *f)
 }
 
 /* ---- sending ---- */
+static struct cx_dev *by_mac(struct cx_dev *d, const uint8_t mac[6])
+{
+	struct cx_dev *o;
+
+	if (cx_roce_owns(d, mac))
+		return d;
+	for (o = cx_hub_first(d->hub); o; o = o->hub_next)
+		if (cx_roce_owns(o, mac))
+			return o;
+	return NULL;
+}
+
 static struct cx_dev *by_lid(struct cx_dev *d, uint16_t lid)
 {
 	struct cx_dev *o;
@@ -312,7 +350,11 @@ static int send_unicast(struct cx_dev *d, struct cx_frame *f)
 {
 	struct cx_dev *to;
 
-	to = f->dlid == LID_PERMISSIVE ? other_end(d) : by_lid(d, f->dlid);
+	if (d->config.eth)
+		to = by_mac(d, f->dmac);
+	else
+		to = f->dlid == LID_PERMISSIVE ? other_end(d) :
+						 by_lid(d, f->dlid);
 	if (!to)
 		return send_link(d, f);
 	if (is_full(to, f))
@@ -323,9 +365,43 @@ static int send_unicast(struct cx_dev *d, struct cx_frame *f)
 	return 0;
 }
 
-int cx_wire_send(struct cx_dev *d, struct cx_frame *f)
+/*
+ * As a switch that knows no addresses: to all but the sender, whose own frames
+ * do not come back. Who has no room gets no copy.
+ */
+static int send_ether(struct cx_dev *d, struct cx_frame *f)
+{
+	struct cx_frame *copy;
+	struct cx_dev *o;
+
+	cx_eth_count(d->nic.tx, f);
+	if (d->port.peer && cx_link_send(d, f))
+		d->stats.frames_dropped++;
+	for (o = cx_hub_first(d->hub); o; o = o->hub_next) {
+		if (o == d)
+			continue;
+		copy = is_full(o, f) ? NULL : frame_copy(f);
+		if (copy)
+			enqueue(o, copy);
+		else
+			o->stats.frames_dropped++;
+	}
+	cx_frame_free(f);
+	return 0;
+}
+
+static int send_by_lid(struct cx_dev *d, struct cx_frame *f)
 {
 	uint16_t bits = (1u << d->port.lmc) - 1;
+
+	f->slid = d->port.lid ? d->port.lid | (f->slid & bits) :
+				LID_PERMISSIVE;
+	return is_multicast(f->dlid) ? send_multicast(d, f) :
+				       send_unicast(d, f);
+}
+
+int cx_wire_send(struct cx_dev *d, struct cx_frame *f)
+{
 	int rc;
 
 	if (!d->hub || !may_send(d, f)) {
@@ -333,9 +409,13 @@ int cx_wire_send(struct cx_dev *d, struct cx_frame *f)
 		drop(d, f);
 		return 0;
 	}
-	f->slid = d->port.lid ? d->port.lid | (f->slid & bits) :
-				LID_PERMISSIVE;
-	rc = is_multicast(f->dlid) ? send_multicast(d, f) : send_unicast(d, f);
+	if (f->kind == CX_F_ETHER)
+		rc = send_ether(d, f);
+	else if (!d->config.eth)
+		rc = send_by_lid(d, f);
+	else
+		rc = cx_frame_is_multicast(f) ? send_multicast(d, f) :
+						send_unicast(d, f);
 	if (!rc)
 		d->stats.frames_tx++;
 	return rc;
@@ -348,11 +428,15 @@ int cx_wire_send(struct cx_dev *d, struct cx_frame *f)
  */
 void cx_wire_deliver(struct cx_dev *d, struct cx_frame *f)
 {
-	bool ok = !is_forged(f);
+	bool ok = !is_forged(d, f);
 
-	if (is_multicast(f->dlid))
+	if (f->kind == CX_F_ETHER)
+		;
+	else if (cx_frame_is_multicast(f))
 		ok = ok && f->grh && f->kind == CX_F_DATAGRAM &&
 		     has_group(d, f->dgid);
+	else if (d->config.eth)
+		ok = ok && cx_roce_owns(d, f->dmac);
 	else if (f->dlid != LID_PERMISSIVE)
 		ok = ok && owns_lid(d, f->dlid);
 	if (ok && d->rx_len >= QUEUE_MAX)

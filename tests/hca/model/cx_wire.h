@@ -17,6 +17,7 @@ struct cx_qp;
 enum cx_frame_kind {
 	CX_F_SEND, CX_F_WRITE, CX_F_READ, CX_F_READ_DATA, CX_F_CMP_SWAP,
 	CX_F_FETCH_ADD, CX_F_ATOMIC_DATA, CX_F_ACK, CX_F_NAK, CX_F_DATAGRAM,
+	CX_F_ETHER,		/* data: all octets but the FCS */
 	CX_F_KINDS,
 };
 
@@ -41,6 +42,11 @@ struct cx_frame {
 	uint32_t rkey, dma_len;
 	uint64_t va, swap_add, compare;
 	uint8_t sgid[16], dgid[16];
+	/* Of an Ethernet port's frames; of CX_F_ETHER, net alone. */
+	uint8_t net;		/* enum cx_net */
+	uint8_t smac[6], dmac[6];
+	uint32_t vlan;		/* tag with CX_VLAN_VALID, or 0 */
+	uint16_t sport;		/* of UDP */
 	uint32_t len;
 	uint32_t room;		/* bytes of data[], at least; cx_frame_new()'s */
 	uint8_t data[];		/* room for CX_FRAME_DATA, or as allocated */
@@ -57,7 +63,8 @@ void cx_frame_free(struct cx_frame *f);
  * kept). By LID to one, also to itself; a multicast LID with a GRH to every
  * device with a QP attached to dgid, itself too (the receiver looks at
  * block_lb_mc); LID 0xffff to the other end of the link. A port that is not
- * ACTIVE sends only what goes to QP 0.
+ * ACTIVE sends only what goes to QP 0. Frames of an Ethernet port go by their
+ * destination's MAC address to devices with such ports; CX_F_ETHER to all.
  * What cannot be delivered is dropped: 0, as for a wire. Acknowledgements,
  * NAKs and atomic responses always pass.
  * -EAGAIN: the receiver or the cable is full, f is still the caller's, whose
@@ -74,6 +81,10 @@ bool cx_wire_pending(const struct cx_dev *d);
 /* The next of them, or NULL; and all of them dropped. */
 struct cx_frame *cx_wire_pop(struct cx_dev *d);
 void cx_wire_flush(struct cx_dev *d);
+/* For more than one receiver. */
+bool cx_frame_is_multicast(const struct cx_frame *f);
+/* The device sent it itself. */
+bool cx_frame_is_own(const struct cx_dev *d, const struct cx_frame *f);
 /* A frame that is answered by nothing: it is never refused. */
 bool cx_frame_is_ack(const struct cx_frame *f);
 /*

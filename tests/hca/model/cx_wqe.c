@@ -59,6 +59,8 @@ static uint32_t parse_av(struct cx_swqe *w, uint32_t off)
 	uint32_t fl, dqpn = cx_be32_get(av + 8);
 
 	memset(a, 0, sizeof(*a));
+	a->sport = cx_be16_get(av + 14);
+	a->eth_prio = av[12] >> 1 & 7;
 	w->qkey = cx_be32_get(av);
 	w->dqpn = dqpn & 0xffffff;
 	a->sl = av[12] & 0xf;
@@ -74,8 +76,36 @@ static uint32_t parse_av(struct cx_swqe *w, uint32_t off)
 	a->grh = fl >> 30 & 1;
 	a->sgid_index = fl >> 20 & 0xff;
 	a->flow = fl & 0xfffff;
+	memcpy(a->dmac, av + 20, 6);
 	memcpy(a->dgid, av + 32, 16);
 	return 3 * SEG;
+}
+
+/*
+ * An Ethernet segment: mlx5_wqe_eth_seg. The headers that it holds begin in its
+ * last two octets.
+ */
+static uint32_t parse_eth(struct cx_swqe *w)
+{
+	const uint8_t *seg = w->raw + SEG;
+	uint32_t inl;
+
+	if (w->len < 2 * SEG)
+		return w->len + 1;
+	w->checksums = seg[4];
+	w->mss = cx_be16_get(seg + 6) & 0x3fff;
+	inl = cx_be16_get(seg + 12);
+	if (!inl)
+		return 2 * SEG;
+	if (2 * SEG - 2 + inl > w->len)
+		return w->len + 1;
+	w->header = inl;
+	w->sge[0].addr = 2 * SEG - 2;
+	w->sge[0].inl = true;
+	w->sge[0].len = inl;
+	w->bytes = inl;
+	w->nr = 1;
+	return inl > 2 ? 2 * SEG + ((inl - 2 + SEG - 1) & ~(SEG - 1)) : 2 * SEG;
 }
 
 /* Segments between the control and the data segments, by opcode. */
@@ -83,6 +113,8 @@ static uint32_t parse_head(const struct cx_qp *qp, struct cx_swqe *w)
 {
 	uint32_t off = SEG;
 
+	if (qp->st == CX_ST_SQ)
+		return parse_eth(w);
 	if (cx_is_ud(qp))
 		return off + SEG > w->len ? w->len + 1 :
 					    off + parse_av(w, off);
@@ -141,6 +173,10 @@ static bool opcode_ok(const struct cx_qp *qp, uint8_t opcode)
 	bool reliable = cx_is_reliable(qp);
 	bool connected = reliable || qp->st == CX_ST_UC;
 
+	if (qp->st == CX_ST_SQ)
+		return opcode == MLX5_OPCODE_NOP ||
+		       opcode == MLX5_OPCODE_SEND ||
+		       opcode == MLX5_OPCODE_TSO;
 	switch (opcode) {
 	case MLX5_OPCODE_NOP:
 		return true;

@@ -304,6 +304,8 @@ static bool cx4_init_pci(Connectx4 *s, Error **errp)
 	PCIDevice *pci = &s->parent_obj;
 	int pos, i;
 
+	if (s->config.eth)
+		pci_config_set_class(pci->config, PCI_CLASS_NETWORK_ETHERNET);
 	pos = pci_add_capability(pci, PCI_CAP_ID_PM, CX4_PM_CAP,
 				 PCI_PM_SIZEOF, errp);
 	if (pos < 0)
@@ -385,6 +387,15 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 	bool cable = qemu_chr_fe_backend_connected(&s->chr);
 	uint32_t mb = s->config.bar_mb;
 
+	if (s->port && strcmp(s->port, "ib") && strcmp(s->port, "eth")) {
+		error_setg(errp, "connectx4: port is ib or eth");
+		return;
+	}
+	s->config.eth = s->port && !strcmp(s->port, "eth");
+	if (s->config.eth && s->config.lid) {
+		error_setg(errp, "connectx4: an Ethernet port has no LID");
+		return;
+	}
 	if (mb & (mb - 1) || mb == 1 || mb > CX_BAR_MB_MOST) {
 		error_setg(errp, "connectx4: bar-mb is a power of two, 2 to %u",
 			   CX_BAR_MB_MOST);
@@ -486,6 +497,7 @@ static const struct {
 static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_UINT64("guid", Connectx4, config.guid, 0),
 	DEFINE_PROP_UINT16("lid", Connectx4, config.lid, 0),
+	DEFINE_PROP_STRING("port", Connectx4, port),
 	DEFINE_PROP_BOOL("cqe128", Connectx4, config.cqe128, false),
 	DEFINE_PROP_BOOL("tag-matching", Connectx4, config.tag_matching,
 			 false),
@@ -525,7 +537,7 @@ static void cx4_class_init(ObjectClass *class, void *data)
 	pc->subsystem_vendor_id = CX4_VENDOR;
 	pc->subsystem_id = 0x0014;
 	pc->class_id = CX4_CLASS;
-	dc->desc = "model of a ConnectX-4 HCA with one InfiniBand port";
+	dc->desc = "model of a ConnectX-4 HCA with one port";
 	device_class_set_legacy_reset(dc, cx4_reset);
 	dc->vmsd = &cx4_vmstate;
 	set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);

@@ -192,6 +192,9 @@ struct drv_path {
 	int access;
 	uint8_t log_rd;			/* outstanding reads */
 	const uint8_t *dgid;		/* with a GRH */
+	const uint8_t *dmac;		/* RoCE, with dgid */
+	uint8_t sgid_index;
+	uint16_t sport;
 };
 
 int drv_qp(struct drv *v, struct drv_qp *qp, const struct drv_qp_init *init);
@@ -238,6 +241,10 @@ struct drv_wr {
 		uint32_t qpn, qkey;
 		const uint8_t *dgid;
 	} ud;
+	struct {			/* of a datagram */
+		const uint8_t *dmac;
+		uint8_t sgid_index;
+	} roce;
 	struct {			/* MLX5_OPCODE_UMR */
 		bool type2;
 		uint32_t mw, new_key;

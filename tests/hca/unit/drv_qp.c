@@ -124,8 +124,13 @@ static void path(uint8_t *ads, const struct drv_path *p)
 	CX_SET(ads, ads, vhca_port_num, 1);
 	CX_SET(ads, ads, rlid, p->dlid);
 	CX_SET(ads, ads, ack_timeout, p->timeout);
+	CX_SET(ads, ads, src_addr_index, p->sgid_index);
+	if (p->dmac) {
+		memcpy(CX_ADDR(ads, ads, rmac_47_32), p->dmac, 6);
+		CX_SET(ads, ads, udp_sport, p->sport);
+	}
 	if (p->dgid) {
-		CX_SET(ads, ads, grh, 1);
+		CX_SET(ads, ads, grh, !p->dmac);
 		CX_SET(ads, ads, hop_limit, 1);
 		memcpy(CX_ADDR(ads, ads, rgid_rip), p->dgid, 16);
 	}

@@ -32,8 +32,11 @@ static void add_av(struct wqe *w, const struct drv_wr *wr)
 	av->key.qkey.qkey = htobe32(wr->ud.qkey);
 	av->dqp_dct = htobe32(MLX5_EXTENDED_UD_AV | wr->ud.qpn);
 	av->rlid = htobe16(wr->ud.dlid);
+	if (wr->roce.dmac)
+		memcpy(av->rmac, wr->roce.dmac, 6);
 	if (wr->ud.dgid) {
-		av->grh_gid_fl = htobe32(1U << 30);
+		av->grh_gid_fl = htobe32(1U << 30 |
+					 (uint32_t)wr->roce.sgid_index << 20);
 		memcpy(av->rgid, wr->ud.dgid, 16);
 	}
 }

@@ -32,7 +32,7 @@ void side_close(struct side *s)
 	assert_int_equal(cx_pages_held(s->drv.dev->cx), 0);
 }
 
-static int pair_open(void **state, bool umr_lists)
+static int pair_open(void **state, bool umr_lists, bool eth)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
@@ -41,6 +41,7 @@ static int pair_open(void **state, bool umr_lists)
 	assert_non_null(p->rig);
 	p->rig->verbose = getenv("CX_VERBOSE");
 	p->rig->umr_lists = umr_lists;
+	p->rig->eth = eth;
 	side_open(&p->a, p->rig, GUID_A, 1, false);
 	side_open(&p->b, p->rig, GUID_B, 2, false);
 	*state = p;
@@ -49,7 +50,12 @@ static int pair_open(void **state, bool umr_lists)
 
 int pair_setup(void **state)
 {
-	return pair_open(state, false);
+	return pair_open(state, false, false);
+}
+
+int pair_setup_eth(void **state)
+{
+	return pair_open(state, false, true);
 }
 
 void pair_make(struct pair *p, enum drv_type type)
@@ -85,7 +91,7 @@ static int setup(void **state, enum drv_type type, bool umr_lists)
 	struct drv_path path = pair_path();
 	struct pair *p;
 
-	pair_open(state, umr_lists);
+	pair_open(state, umr_lists, false);
 	p = *state;
 	pair_make(p, type);
 	pair_connect(p, &path);

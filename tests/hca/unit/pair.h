@@ -42,6 +42,7 @@ struct pair {
 
 /* cmocka fixtures: without a QP, or with a connected pair. */
 int pair_setup(void **state);
+int pair_setup_eth(void **state);	/* Ethernet ports */
 int pair_setup_rc(void **state);
 int pair_setup_umr(void **state);	/* RC, devices with page lists by UMR */
 int pair_setup_uc(void **state);

@@ -197,10 +197,10 @@ void rig_free(struct rig *r)
 struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 			 bool cable)
 {
-	struct cx_config config = { .guid = guid, .lid = lid,
+	struct cx_config config = { .guid = guid, .lid = r->eth ? 0 : lid,
 				    .tag_matching = !r->no_tags,
 				    .umr_lists = r->umr_lists,
-				    .odp = r->odp,
+				    .odp = r->odp, .eth = r->eth,
 				    .bar_mb = r->bar_mb };
 	struct rig_dev *d = &r->dev[r->nr];
 

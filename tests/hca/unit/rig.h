@@ -56,6 +56,7 @@ struct rig {
 	bool no_tags;		/* devices are plugged without tag matching */
 	bool umr_lists;		/* ... with page lists by UMR */
 	bool odp;		/* ... with on-demand paging */
+	bool eth;		/* ... with Ethernet ports, without LIDs */
 	uint32_t bar_mb;	/* ... with so many MiB of registers */
 };
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "pair.h"
+#include "drv_eth.h"
 
-static void joined(void **state, enum drv_type type, size_t room)
+static struct pair *cabled(void **state, size_t room, bool eth)
 {
-	struct drv_path path = pair_path();
 	struct pair *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
@@ -19,14 +19,23 @@ static void joined(void **state, enum drv_type type, size_t room)
 	p->rig_b = rig_new();
 	assert_true(p->rig && p->rig_b);
 	p->rig->verbose = p->rig_b->verbose = getenv("CX_VERBOSE");
+	p->rig->eth = p->rig_b->eth = eth;
 	side_open(&p->a, p->rig, GUID_A, 1, true);
 	side_open(&p->b, p->rig_b, GUID_B, 2, true);
 	assert_int_equal(cx_port_state(p->a.drv.dev->cx), 1);
 	rig_join(p->a.drv.dev, p->b.drv.dev, room);
+	*state = p;
+	return p;
+}
+
+static void joined(void **state, enum drv_type type, size_t room)
+{
+	struct drv_path path = pair_path();
+	struct pair *p = cabled(state, room, false);
+
 	assert_int_equal(cx_port_state(p->a.drv.dev->cx), 4);
 	pair_make(p, type);
 	pair_connect(p, &path);
-	*state = p;
 }
 
 static int setup_rc(void **state)
@@ -163,6 +172,75 @@ static void rubbish_on_the_cable(void **state)
 	rig_run(p->rig);
 }
 
+/* ---- Ethernet ---- */
+static int setup_eth(void **state)
+{
+	cabled(state, 1 << 20, true);
+	return 0;
+}
+
+static const uint8_t macs[2][6] = { { 0, 2, 0xc9, 0, 0x0a, 1 },
+				    { 0, 2, 0xc9, 0, 0x0b, 2 } };
+static const uint8_t gids[2][16] = { { 0xfe, 0x80, [15] = 0xa },
+				     { 0xfe, 0x80, [15] = 0xb } };
+
+static void roce(void **state)
+{
+	struct drv_path path = pair_path();
+	struct pair *p = *state;
+
+	assert_int_equal(cx_port_state(p->a.drv.dev->cx), 4);
+	ok(drv_roce(&p->a.drv, true));
+	ok(drv_roce(&p->b.drv, true));
+	ok(drv_roce_addr(&p->a.drv, 0, 2, gids[0], macs[0], DRV_VLAN | 9));
+	ok(drv_roce_addr(&p->b.drv, 0, 2, gids[1], macs[1], DRV_VLAN | 9));
+	pair_make(p, DRV_RC);
+	path.dgid = gids[1];
+	path.dmac = macs[1];
+	path.qpn = p->b.qp.qpn;
+	ok(drv_qp_up(&p->a.qp, &path));
+	path.dgid = gids[0];
+	path.dmac = macs[0];
+	path.qpn = p->a.qp.qpn;
+	ok(drv_qp_up(&p->b.qp, &path));
+	all_operations(state);
+}
+
+static void frames(void **state)
+{
+	uint8_t frame[200] = { [12] = 0x88, 0xb5 };
+	struct pair *p = *state;
+	struct drv_nic a, b;
+	struct drv_wc wc;
+
+	ok(drv_nic_open(&p->a.drv, &a));
+	ok(drv_nic_open(&p->b.drv, &b));
+	drv_nic_fill(&b, 0, 4);
+	drv_nic_fill(&b, 1, 4);
+	memcpy(frame, macs[1], 6);
+	memcpy(frame + 6, macs[0], 6);
+	drv_nic_send(&a, frame, sizeof(frame), 18, 0, 0);
+	assert_true(drv_poll(&b.rcq[0], &wc) || drv_poll(&b.rcq[1], &wc));
+	assert_int_equal(wc.len, sizeof(frame));
+	ok(drv_nic_close(&a));
+	ok(drv_nic_close(&b));
+}
+
+static void a_port_of_infiniband_is_refused(void **state)
+{
+	uint8_t hello[28] = { 'C', 'X', 'L', 'K', 2, 1, [11] = 16 };
+	struct pair *p = *state;
+
+	cx_be64_set(hello + 12, GUID_B);
+	hello[22] = 3;
+	assert_int_equal(cx_link_rx(p->a.drv.dev->cx, hello, sizeof(hello)),
+			 0);
+	hello[22] = 1;
+	assert_int_not_equal(cx_link_rx(p->a.drv.dev->cx, hello,
+					sizeof(hello)), 0);
+	assert_int_equal(cx_port_state(p->a.drv.dev->cx), 1);
+}
+
 int main(void)
 {
 #define ON(setup, f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown)
@@ -174,6 +252,9 @@ int main(void)
 		ON(setup_ud, datagrams),
 		ON(setup_rc, the_peer_goes),
 		ON(setup_rc, rubbish_on_the_cable),
+		ON(setup_eth, roce),
+		ON(setup_eth, frames),
+		ON(setup_eth, a_port_of_infiniband_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The Ethernet port: capabilities, the link as the driver switches it, what its
+ * commands refuse, and frames through the flow tables of a network driver.
+ */
+#include <stdlib.h>
+
+#include "pair.h"
+#include "drv_eth.h"
+
+#define CS_L3 0x40
+#define CS_L4 0x80
+
+static void capabilities(void **state)
+{
+	struct pair *p = *state;
+	uint8_t c[4096];
+
+	ok(drv_caps(&p->a.drv, 1, c));
+	assert_int_equal(CX_GET(cmd_hca_cap, c, port_type), 1);
+	assert_int_equal(CX_GET(cmd_hca_cap, c, roce), 1);
+	assert_int_equal(CX_GET(cmd_hca_cap, c, eth_net_offloads), 1);
+	assert_int_equal(CX_GET(cmd_hca_cap, c, nic_flow_table), 1);
+	assert_int_equal(CX_GET(cmd_hca_cap, c, vport_group_manager), 0);
+	assert_true(CX_GET(cmd_hca_cap, c, log_max_rqt_size) >= 8);
+	ok(drv_caps(&p->a.drv, 1 << 1 | 1, c));
+	assert_int_equal(CX_GET(per_protocol_networking_offload_caps, c,
+				csum_cap), 1);
+	assert_int_equal(CX_GET(per_protocol_networking_offload_caps, c,
+				wqe_inline_mode), 0);
+	ok(drv_caps(&p->a.drv, 4 << 1 | 1, c));
+	assert_int_equal(CX_GET(roce_cap, c, roce_version), 5);
+	assert_int_equal(CX_GET(roce_cap, c, r_roce_dest_udp_port), 4791);
+	ok(drv_caps(&p->a.drv, 7 << 1 | 1, c));
+	/* Below that mlx5_core of Linux 6.12 does not load. */
+	assert_true(CX_GET(flow_table_nic_cap, c,
+			   flow_table_properties_nic_receive.max_ft_level) >=
+		    58);
+	assert_int_equal(cx_stats(p->a.drv.dev->cx)->cmd_failed, 0);
+}
+
+static void not_on_infiniband(void **state)
+{
+	struct pair *p = *state;
+	const struct cx_stats *s = cx_stats(p->a.drv.dev->cx);
+	uint8_t c[4096];
+
+	assert_int_equal(drv_caps(&p->a.drv, 1 << 1 | 1, c), CX_BAD_PARAM);
+	assert_int_equal(drv_roce(&p->a.drv, true), CX_BAD_OP);
+	assert_int_equal(s->cmd_unknown, 1);
+	assert_int_equal(drv_admin(&p->a.drv, false), CX_BAD_PARAM);
+}
+
+static void the_driver_switches_the_link(void **state)
+{
+	struct pair *p = *state;
+	struct drv *v = &p->a.drv;
+	unsigned int n;
+
+	assert_true(drv_carrier(v));
+	drv_event(v, &v->async_eq, CX_EV_PORT_CHANGE, &n);
+	ok(drv_admin(v, false));
+	assert_false(drv_carrier(v));
+	assert_int_equal(drv_event(v, &v->async_eq, CX_EV_PORT_CHANGE,
+				   &n)->sub_type, CX_PORT_DOWN);
+	assert_int_equal(cx_port_state(v->dev->cx), CX_PORT_DOWN);
+	ok(drv_admin(v, true));
+	assert_true(drv_carrier(v));
+	assert_int_equal(drv_event(v, &v->async_eq, CX_EV_PORT_CHANGE,
+				   &n)->sub_type, CX_PORT_ACTIVE);
+	cx_cable(v->dev->cx, false);
+	assert_false(drv_carrier(v));
+	cx_cable(v->dev->cx, true);
+	assert_true(drv_carrier(v));
+}
+
+static void registers(void **state)
+{
+	struct pair *p = *state;
+	uint8_t reg[CX_BYTES(ppcnt_reg)] = { 0 };
+
+	CX_SET(pmtu_reg, reg, local_port, 1);
+	CX_SET(pmtu_reg, reg, admin_mtu, 1522);
+	ok(drv_reg(&p->a.drv, 0x5003, true, reg, CX_BYTES(pmtu_reg)));
+	ok(drv_reg(&p->a.drv, 0x5003, false, reg, CX_BYTES(pmtu_reg)));
+	assert_int_equal(CX_GET(pmtu_reg, reg, oper_mtu), 1522);
+	CX_SET(pmtu_reg, reg, admin_mtu, 20000);
+	assert_int_equal(drv_reg(&p->a.drv, 0x5003, true, reg,
+				 CX_BYTES(pmtu_reg)), CX_BAD_PARAM);
+	memset(reg, 0, sizeof(reg));
+	CX_SET(ptys_reg, reg, local_port, 1);
+	CX_SET(ptys_reg, reg, proto_mask, 4);
+	ok(drv_reg(&p->a.drv, 0x5004, false, reg, CX_BYTES(ptys_reg)));
+	assert_int_equal(CX_GET(ptys_reg, reg, eth_proto_oper), 1 << 23);
+	CX_SET(ptys_reg, reg, eth_proto_admin, 1 << 6);
+	ok(drv_reg(&p->a.drv, 0x5004, true, reg, CX_BYTES(ptys_reg)));
+	ok(drv_reg(&p->a.drv, 0x5004, false, reg, CX_BYTES(ptys_reg)));
+	assert_int_equal(CX_GET(ptys_reg, reg, eth_proto_oper), 1 << 6);
+	CX_SET(ptys_reg, reg, proto_mask, 1);
+	assert_int_equal(drv_reg(&p->a.drv, 0x5004, false, reg,
+				 CX_BYTES(ptys_reg)), CX_BAD_PARAM);
+}
+
+static void mac_address_is_of_the_guid(void **state)
+{
+	static const uint8_t a[6] = { 0x00, 0x02, 0xc9, 0x00, 0x0a, 0x01 };
+	struct pair *p = *state;
+	uint8_t mac[6];
+
+	ok(drv_mac(&p->a.drv, mac));
+	assert_memory_equal(mac, a, 6);
+}
+
+static void vport_lists_come_back(void **state)
+{
+	struct pair *p = *state;
+	const size_t head = CX_BYTES(modify_nic_vport_context_in);
+	uint8_t in[CX_BYTES(modify_nic_vport_context_in) + 16] = { 0 };
+	uint8_t q[CX_BYTES(query_nic_vport_context_in)] = { 0 };
+	uint8_t out[CX_BYTES(query_nic_vport_context_out) + 16];
+	uint8_t none[CX_BYTES(modify_nic_vport_context_out)];
+
+	CX_SET(modify_nic_vport_context_in, in, opcode,
+	       MLX5_CMD_OP_MODIFY_NIC_VPORT_CONTEXT);
+	CX_SET(modify_nic_vport_context_in, in, field_select.addresses_list, 1);
+	CX_SET(modify_nic_vport_context_in, in,
+	       nic_vport_context.allowed_list_type, 1);
+	CX_SET(modify_nic_vport_context_in, in,
+	       nic_vport_context.allowed_list_size, 2);
+	memcpy(in + head + 10, "\x33\x33\0\0\0\1", 6);
+	ok(drv_exec(&p->a.drv, in, sizeof(in), none, sizeof(none)));
+	CX_SET(query_nic_vport_context_in, q, opcode,
+	       MLX5_CMD_OP_QUERY_NIC_VPORT_CONTEXT);
+	CX_SET(query_nic_vport_context_in, q, allowed_list_type, 1);
+	ok(drv_exec(&p->a.drv, q, sizeof(q), out, sizeof(out)));
+	assert_int_equal(CX_GET(query_nic_vport_context_out, out,
+				nic_vport_context.allowed_list_size), 2);
+	assert_memory_equal(out + sizeof(out) - 6, "\x33\x33\0\0\0\1", 6);
+	/* More entries than the command has octets for, and than announced. */
+	CX_SET(modify_nic_vport_context_in, in,
+	       nic_vport_context.allowed_list_size, 3);
+	assert_int_equal(drv_exec(&p->a.drv, in, sizeof(in), none,
+				  sizeof(none)), CX_BAD_INP_LEN);
+	CX_SET(modify_nic_vport_context_in, in,
+	       nic_vport_context.allowed_list_size, 4000);
+	assert_int_equal(drv_exec(&p->a.drv, in, sizeof(in), none,
+				  sizeof(none)), CX_BAD_PARAM);
+}
+
+/* ---- objects ---- */
+static void a_network_driver_comes_and_goes(void **state)
+{
+	struct pair *p = *state;
+	const struct cx_stats *s = cx_stats(p->a.drv.dev->cx);
+	struct drv_nic nic;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		ok(drv_nic_open(&p->a.drv, &nic));
+		ok(drv_nic_close(&nic));
+	}
+	assert_int_equal(s->cmd_failed, 0);
+	assert_int_equal(s->cmd_unknown, 0);
+}
+
+static void what_is_used_stays(void **state)
+{
+	struct pair *p = *state;
+	struct drv *v = &p->a.drv;
+	struct drv_nic nic;
+
+	ok(drv_nic_open(v, &nic));
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_DESTROY_TIS, nic.tis, NULL),
+			 CX_BAD_RES_STATE);
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_DESTROY_RQ, nic.rq[0].n,
+				    NULL), CX_BAD_RES_STATE);
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_DESTROY_RQT, nic.rqt, NULL),
+			 CX_BAD_RES_STATE);
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_DESTROY_TIR, nic.tir, NULL),
+			 CX_BAD_RES_STATE);
+	assert_int_equal(drv_table_op(v, MLX5_CMD_OP_DESTROY_FLOW_TABLE, 0,
+				      nic.ttc, 0), CX_BAD_RES_STATE);
+	assert_int_equal(drv_table_op(v, MLX5_CMD_OP_DESTROY_FLOW_GROUP, 0,
+				      nic.l2, 0), CX_BAD_RES_STATE);
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_DEALLOC_TRANSPORT_DOMAIN,
+				    v->td, NULL), CX_BAD_RES_STATE);
+	ok(drv_nic_close(&nic));
+}
+
+/* Their numbers are among those of queue pairs, which they are not. */
+static void a_queue_is_no_queue_pair(void **state)
+{
+	struct pair *p = *state;
+	struct drv_nic nic;
+	struct drv *v = &p->a.drv;
+
+	ok(drv_nic_open(v, &nic));
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_DESTROY_QP, nic.sq.n, NULL),
+			 CX_BAD_RES);
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_2ERR_QP, nic.rq[0].n, NULL),
+			 CX_BAD_RES);
+	assert_int_equal(drv_simple(v, MLX5_CMD_OP_DESTROY_SQ, nic.rq[0].n,
+				    NULL), CX_BAD_RES);
+	assert_int_equal(drv_wq_move(v, MLX5_CMD_OP_MODIFY_SQ, nic.sq.n, 0, 1),
+			 CX_BAD_RES_STATE);
+	assert_int_equal(drv_wq_move(v, MLX5_CMD_OP_MODIFY_SQ, nic.sq.n, 1, 2),
+			 CX_BAD_RES_STATE);
+	ok(drv_nic_close(&nic));
+}
+
+static void tables_lead_upwards_only(void **state)
+{
+	struct pair *p = *state;
+	struct drv *v = &p->a.drv;
+	uint32_t low, high, group, none;
+
+	ok(drv_ft(v, 5, 0, &high));
+	ok(drv_ft(v, 3, high, &low));
+	assert_int_equal(drv_ft(v, 6, low, &none), CX_BAD_PARAM);
+	assert_int_equal(drv_ft(v, 64, 0, &none), CX_BAD_PARAM);
+	ok(drv_fg(v, high, 0, 3, NULL, &group));
+	assert_int_equal(drv_fg(v, high, 3, 4, NULL, &none), CX_BAD_PARAM);
+	assert_int_equal(drv_fg(v, high, 4, 128, NULL, &none), CX_BAD_PARAM);
+	assert_int_equal(drv_fte(v, high, group, 0, NULL, 1, low),
+			 CX_BAD_PARAM);
+	assert_int_equal(drv_fte(v, high, group, 0, NULL, 2, 99), CX_BAD_RES);
+	assert_int_equal(drv_fte(v, high, group, 4, NULL, 2, 99),
+			 CX_BAD_PARAM);
+	assert_int_equal(drv_table_op(v, MLX5_CMD_OP_DESTROY_FLOW_TABLE, 0,
+				      high, 0), CX_BAD_RES_STATE);
+	/* The rest goes with the function. */
+}
+
+/* ---- frames ---- */
+static const uint8_t ipv4_udp[] = {
+	0x00, 0x02, 0xc9, 0x00, 0x0b, 0x02, 0x00, 0x02, 0xc9, 0x00, 0x0a, 0x01,
+	0x08, 0x00,
+	0x45, 0x00, 0x00, 0x00, 0x12, 0x34, 0x40, 0x00, 0x40, 17, 0x00, 0x00,
+	10, 0, 0, 1, 10, 0, 0, 2,
+	0x30, 0x39, 0x00, 0x07, 0x00, 0x00, 0x00, 0x00,
+};
+
+static uint16_t be16(const uint8_t *p)
+{
+	return p[0] << 8 | p[1];
+}
+
+/* A UDP packet with so much data; the checksums are left to the card. */
+static uint32_t udp(uint8_t *frame, uint32_t data, uint16_t port)
+{
+	uint32_t len = sizeof(ipv4_udp) + data;
+
+	memcpy(frame, ipv4_udp, sizeof(ipv4_udp));
+	cx_be16_set(frame + 16, len - 14);
+	cx_be16_set(frame + 34, port);
+	cx_be16_set(frame + 38, len - 34);
+	fill(frame + sizeof(ipv4_udp), data, data);
+	return len;
+}
+
+struct nics {
+	struct drv_nic a, b;
+};
+
+static void nics_open(struct pair *p, struct nics *n)
+{
+	unsigned int i;
+
+	ok(drv_nic_open(&p->a.drv, &n->a));
+	ok(drv_nic_open(&p->b.drv, &n->b));
+	for (i = 0; i < NIC_RQS; i++) {
+		drv_nic_fill(&n->a, i, 32);
+		drv_nic_fill(&n->b, i, 32);
+	}
+}
+
+static void nics_close(struct nics *n)
+{
+	ok(drv_nic_close(&n->a));
+	ok(drv_nic_close(&n->b));
+}
+
+/* The one completion of either receive queue. */
+static struct drv_wc received(struct drv_nic *nic, unsigned int *rq)
+{
+	struct drv_wc wc;
+
+	for (*rq = 0; *rq < NIC_RQS; ++*rq)
+		if (drv_poll(&nic->rcq[*rq], &wc))
+			break;
+	assert_true(*rq < NIC_RQS);
+	assert_int_equal(wc.opcode, MLX5_CQE_RESP_SEND);
+	return wc;
+}
+
+static bool nothing(struct drv_nic *nic)
+{
+	struct drv_wc wc;
+
+	return !drv_poll(&nic->rcq[0], &wc) && !drv_poll(&nic->rcq[1], &wc);
+}
+
+/* Without it ip link up of mlx5e waits 20 s for its first completion. */
+static void a_nop_completes(void **state)
+{
+	struct pair *p = *state;
+	struct drv_wc wc;
+	struct nics n;
+
+	nics_open(p, &n);
+	drv_nic_nop(&n.a);
+	assert_true(drv_poll(&n.a.scq, &wc));
+	assert_int_equal(wc.opcode, MLX5_CQE_REQ);
+	assert_int_equal(wc.qpn, n.a.sq.n);
+	nics_close(&n);
+}
+
+static void a_frame_arrives(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 600, 0x3039);
+	const uint8_t *got;
+	struct drv_wc wc;
+	unsigned int rq;
+	struct nics n;
+
+	nics_open(p, &n);
+	drv_nic_send(&n.a, frame, len, 18, CS_L3 | CS_L4, 0);
+	assert_true(drv_poll(&n.a.scq, &wc));
+	assert_int_equal(wc.opcode, MLX5_CQE_REQ);
+	wc = received(&n.b, &rq);
+	assert_int_equal(wc.len, len);
+	got = drv_nic_frame(&n.b, rq, &wc);
+	assert_memory_equal(got, frame, 24);
+	assert_true(filled(got + 42, 600, 600));
+	/* Both checksums are right, and the receiver says so. */
+	assert_int_not_equal(be16(got + 24), 0);
+	assert_int_not_equal(be16(got + 40), 0);
+	assert_int_equal(wc.cqe.hds_ip_ext, 7);
+	assert_int_equal(be32toh(wc.cqe.sop_drop_qpn), 0);
+	assert_true(nothing(&n.b));
+	assert_true(nothing(&n.a));
+	nics_close(&n);
+}
+
+/* The sum over all octets behind the Ethernet header, as CHECKSUM_COMPLETE. */
+static void the_sum_covers_the_packet(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 101, 0x3039), i, sum = 0;
+	const uint8_t *got;
+	struct drv_wc wc;
+	unsigned int rq;
+	struct nics n;
+
+	nics_open(p, &n);
+	drv_nic_send(&n.a, frame, len, 18, CS_L3 | CS_L4, 0);
+	wc = received(&n.b, &rq);
+	got = drv_nic_frame(&n.b, rq, &wc);
+	for (i = 14; i < len; i++)
+		sum += (uint32_t)got[i] << (i % 2 ? 0 : 8);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	assert_int_equal(be16((uint8_t *)&wc.cqe + 20), sum);
+	nics_close(&n);
+}
+
+static void other_stations_frames_do_not(void **state)
+{
+	struct pair *p = *state;
+	uint64_t dropped = cx_stats(p->b.drv.dev->cx)->frames_dropped;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 100, 1);
+	struct nics n;
+
+	nics_open(p, &n);
+	frame[5] ^= 1;
+	drv_nic_send(&n.a, frame, len, 18, 0, 0);
+	assert_true(nothing(&n.b));
+	assert_int_equal(cx_stats(p->b.drv.dev->cx)->frames_dropped,
+			 dropped + 1);
+	memset(frame, 0xff, 6);
+	drv_nic_send(&n.a, frame, len, 18, 0, 0);
+	assert_false(nothing(&n.b));
+	/* Its own broadcast does not come back. */
+	assert_true(nothing(&n.a));
+	nics_close(&n);
+}
+
+static void a_tag_is_stripped(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 100, 1);
+	const uint8_t *got;
+	struct drv_wc wc;
+	unsigned int rq;
+	struct nics n;
+
+	nics_open(p, &n);
+	memmove(frame + 16, frame + 12, len - 12);
+	memcpy(frame + 12, "\x81\0\x60\x05", 4);
+	drv_nic_send(&n.a, frame, len + 4, 22, CS_L3 | CS_L4, 0);
+	wc = received(&n.b, &rq);
+	assert_int_equal(wc.len, len);
+	assert_int_equal(wc.cqe.l4_hdr_type_etc & 1, 1);
+	assert_int_equal(be16toh(wc.cqe.vlan_info), 0x6005);
+	got = drv_nic_frame(&n.b, rq, &wc);
+	assert_int_equal(be16(got + 12), 0x0800);
+	assert_int_equal(wc.cqe.hds_ip_ext, 7);
+	nics_close(&n);
+}
+
+static void short_frames_are_padded(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[64];
+	struct drv_wc wc;
+	unsigned int rq;
+	struct nics n;
+
+	nics_open(p, &n);
+	udp(frame, 2, 1);
+	drv_nic_send(&n.a, frame, sizeof(ipv4_udp) + 2, 18, CS_L4, 0);
+	wc = received(&n.b, &rq);
+	assert_int_equal(wc.len, 60);
+	nics_close(&n);
+}
+
+static void flows_spread_over_the_queues(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[1514];
+	uint32_t got[NIC_RQS] = { 0 }, len, i, first = 0;
+	struct drv_wc wc;
+	unsigned int rq;
+	struct nics n;
+
+	nics_open(p, &n);
+	for (i = 0; i < 32; i++) {
+		len = udp(frame, 100, 1000 + i / 2);
+		drv_nic_send(&n.a, frame, len, 18, 0, 0);
+		wc = received(&n.b, &rq);
+		got[rq]++;
+		/* A flow stays where it is. */
+		if (i % 2)
+			assert_int_equal(rq, first);
+		first = rq;
+	}
+	assert_true(got[0] && got[1]);
+	(void)wc;
+	nics_close(&n);
+}
+
+static void large_sends_are_cut(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[4200];
+	uint32_t len = udp(frame, 4000, 1), at = 0, piece;
+	const uint8_t *got;
+	struct drv_wc wc;
+	unsigned int rq, i;
+	struct nics n;
+
+	nics_open(p, &n);
+	drv_nic_send(&n.a, frame, len, 42, CS_L3 | CS_L4, 1472);
+	assert_true(drv_poll(&n.a.scq, &wc));
+	for (i = 0; i < 3; i++) {
+		wc = received(&n.b, &rq);
+		piece = wc.len - 42;
+		got = drv_nic_frame(&n.b, rq, &wc);
+		assert_int_equal(piece, i < 2 ? 1472 : 4000 - 2 * 1472);
+		assert_int_equal(be16(got + 16), 28 + piece);
+		assert_int_equal(be16(got + 18), 0x1234 + i);
+		assert_int_equal(be16(got + 38), 8 + piece);
+		assert_int_equal(wc.cqe.hds_ip_ext, 7);
+		assert_memory_equal(got + 42, frame + 42 + at, piece);
+		at += piece;
+	}
+	assert_true(nothing(&n.b));
+	nics_close(&n);
+}
+
+/* Of one WQE; QEMU's main loop would not come to anything else. */
+static void pieces_are_bounded(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[9042];
+	uint32_t len = udp(frame, 9000, 1);
+	struct drv_wc wc;
+	struct nics n;
+
+	nics_open(p, &n);
+	drv_nic_send(&n.a, frame, len, 42, CS_L4, 1);
+	assert_true(drv_poll(&n.a.scq, &wc));
+	assert_int_equal(wc.opcode, MLX5_CQE_REQ_ERR);
+	assert_true(nothing(&n.b));
+	nics_close(&n);
+}
+
+static void nothing_to_receive_into(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 100, 1);
+	struct drv_nic a, b;
+	struct drv_wc wc;
+
+	ok(drv_nic_open(&p->a.drv, &a));
+	ok(drv_nic_open(&p->b.drv, &b));
+	drv_nic_send(&a, frame, len, 18, 0, 0);
+	assert_true(drv_poll(&a.scq, &wc));
+	assert_true(nothing(&b));
+	drv_nic_fill(&b, 0, 1);
+	drv_nic_fill(&b, 1, 1);
+	assert_true(nothing(&b));
+	drv_nic_send(&a, frame, len, 18, 0, 0);
+	assert_false(nothing(&b));
+	ok(drv_nic_close(&a));
+	ok(drv_nic_close(&b));
+}
+
+static void malformed_wqes_end_the_queue(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 100, 1);
+	struct drv_wc wc;
+	struct nics n;
+
+	nics_open(p, &n);
+	/* A piece of no octets. */
+	n.a.sq.pi = 0;
+	drv_nic_send(&n.a, frame, len, 0, 0, 100);
+	assert_true(drv_poll(&n.a.scq, &wc));
+	assert_int_equal(wc.opcode, MLX5_CQE_REQ_ERR);
+	assert_true(nothing(&n.b));
+	/* Back to life as mlx5e's recovery does it. */
+	ok(drv_wq_move(&p->a.drv, MLX5_CMD_OP_MODIFY_SQ, n.a.sq.n, 3, 0));
+	ok(drv_wq_move(&p->a.drv, MLX5_CMD_OP_MODIFY_SQ, n.a.sq.n, 0, 1));
+	n.a.sq.pi = 0;
+	drv_nic_send(&n.a, frame, len, 18, 0, 0);
+	assert_false(nothing(&n.b));
+	nics_close(&n);
+}
+
+/* struct mlx5_eqe_qp_srq: else the driver looks for a queue pair. */
+static void an_event_says_that_it_is_of_a_send_queue(void **state)
+{
+	struct pair *p = *state;
+	const struct drv_eqe *e;
+	struct nics n;
+
+	nics_open(p, &n);
+	/* A doorbell record that is further than the queue is long. */
+	n.a.sq.pi += 1000;
+	drv_nic_nop(&n.a);
+	e = drv_event(&p->a.drv, &p->a.drv.async_eq, CX_EV_WQ_CATAS, NULL);
+	assert_non_null(e);
+	assert_int_equal(drv_event_qpn(e), n.a.sq.n);
+	assert_int_equal(e->data[20], 2);
+	nics_close(&n);
+}
+
+static void no_frame_without_a_link(void **state)
+{
+	struct pair *p = *state;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 100, 1);
+	struct drv_wc wc;
+	struct nics n;
+
+	nics_open(p, &n);
+	ok(drv_admin(&p->b.drv, false));
+	drv_nic_send(&n.a, frame, len, 18, 0, 0);
+	assert_true(drv_poll(&n.a.scq, &wc));
+	assert_true(nothing(&n.b));
+	ok(drv_admin(&p->b.drv, true));
+	drv_nic_send(&n.a, frame, len, 18, 0, 0);
+	assert_false(nothing(&n.b));
+	nics_close(&n);
+}
+
+int main(void)
+{
+#define ETH(f) cmocka_unit_test_setup_teardown(f, pair_setup_eth, \
+					       pair_teardown)
+	const struct CMUnitTest tests[] = {
+		ETH(capabilities),
+		cmocka_unit_test_setup_teardown(not_on_infiniband, pair_setup,
+						pair_teardown),
+		ETH(the_driver_switches_the_link),
+		ETH(registers),
+		ETH(mac_address_is_of_the_guid),
+		ETH(vport_lists_come_back),
+		ETH(a_network_driver_comes_and_goes),
+		ETH(what_is_used_stays),
+		ETH(a_queue_is_no_queue_pair),
+		ETH(tables_lead_upwards_only),
+		ETH(a_nop_completes),
+		ETH(a_frame_arrives),
+		ETH(the_sum_covers_the_packet),
+		ETH(other_stations_frames_do_not),
+		ETH(a_tag_is_stripped),
+		ETH(short_frames_are_padded),
+		ETH(flows_spread_over_the_queues),
+		ETH(large_sends_are_cut),
+		ETH(pieces_are_bounded),
+		ETH(nothing_to_receive_into),
+		ETH(malformed_wqes_end_the_queue),
+		ETH(an_event_says_that_it_is_of_a_send_queue),
+		ETH(no_frame_without_a_link),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * RoCE: the address table, connections and datagrams of both versions, what a
+ * completion tells of the headers, and who is not meant.
+ */
+#include <stdlib.h>
+
+#include "pair.h"
+#include "drv_eth.h"
+
+static const uint8_t mac_a[6] = { 0x00, 0x02, 0xc9, 0x00, 0x0a, 0x01 };
+static const uint8_t mac_b[6] = { 0x00, 0x02, 0xc9, 0x00, 0x0b, 0x02 };
+static const uint8_t link_a[16] = { 0xfe, 0x80, [15] = 0xa };
+static const uint8_t link_b[16] = { 0xfe, 0x80, [15] = 0xb };
+static const uint8_t ipv4_a[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+static const uint8_t ipv4_b[16] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 0x42 };
+static const uint8_t group_mac[6] = { 0x33, 0x33, 0, 0, 0, 0x42 };
+
+/* Indexes of both tables: a version, and a VLAN. */
+enum { V1, V2, V2_IPV4, VLAN };
+
+static void addresses(struct drv *v, const uint8_t *mac, const uint8_t *link,
+		      const uint8_t *ipv4)
+{
+	ok(drv_roce(v, true));
+	ok(drv_roce_addr(v, V1, 1, link, mac, 0));
+	ok(drv_roce_addr(v, V2, 2, link, mac, 0));
+	ok(drv_roce_addr(v, V2_IPV4, 2, ipv4, mac, 0));
+	ok(drv_roce_addr(v, VLAN, 2, ipv4, mac, DRV_VLAN | 7));
+}
+
+static int setup(void **state)
+{
+	struct pair *p;
+
+	pair_setup_eth(state);
+	p = *state;
+	addresses(&p->a.drv, mac_a, link_a, ipv4_a);
+	addresses(&p->b.drv, mac_b, link_b, ipv4_b);
+	return 0;
+}
+
+static const uint8_t *gid_of(unsigned int index, bool b)
+{
+	if (index == V1 || index == V2)
+		return b ? link_b : link_a;
+	return b ? ipv4_b : ipv4_a;
+}
+
+static void connect(struct pair *p, enum drv_type type, unsigned int index)
+{
+	struct drv_path path = pair_path();
+
+	pair_make(p, type);
+	path.sgid_index = index;
+	path.sport = 0xc123;
+	path.dgid = gid_of(index, true);
+	path.dmac = mac_b;
+	path.qpn = p->b.qp.qpn;
+	ok(drv_qp_up(&p->a.qp, &path));
+	path.dgid = gid_of(index, false);
+	path.dmac = mac_a;
+	path.qpn = p->a.qp.qpn;
+	ok(drv_qp_up(&p->b.qp, &path));
+}
+
+static void send_and_write(struct pair *p, uint32_t len)
+{
+	struct drv_wc wc;
+
+	fill(p->a.mem, len, len);
+	memset(p->b.mem, 0xee, 2 * len);
+	drv_recv(&p->b.qp, &p->b.mr, 0, len);
+	drv_send(&p->a.qp, &p->a.mr, 0, len);
+	wc = get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+	assert_int_equal(wc.slid, 0);
+	assert_true(filled(p->b.mem, len, len));
+	get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+	drv_rdma(&p->a.qp, MLX5_OPCODE_RDMA_WRITE, &p->a.mr, 0, len,
+		 p->b.mr.va + len, p->b.mr.key);
+	get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+	assert_true(filled(p->b.mem + len, len, len));
+}
+
+static void reliable(struct pair *p, unsigned int index)
+{
+	connect(p, DRV_RC, index);
+	send_and_write(p, 1);
+	send_and_write(p, 200000);
+	drv_rdma(&p->a.qp, MLX5_OPCODE_RDMA_READ, &p->a.mr, 0, 5000,
+		 p->b.mr.va, p->b.mr.key);
+	get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+	assert_int_equal(cx_stats(p->a.drv.dev->cx)->retries, 0);
+	assert_int_equal(cx_stats(p->b.drv.dev->cx)->frames_dropped, 0);
+}
+
+static void version_1(void **state)
+{
+	reliable(*state, V1);
+}
+
+static void version_2(void **state)
+{
+	reliable(*state, V2);
+}
+
+static void version_2_over_ipv4(void **state)
+{
+	reliable(*state, V2_IPV4);
+}
+
+static void on_a_vlan(void **state)
+{
+	reliable(*state, VLAN);
+}
+
+static void unreliable(void **state)
+{
+	struct pair *p = *state;
+
+	connect(p, DRV_UC, V2_IPV4);
+	send_and_write(p, 3000);
+}
+
+static void with_itself(void **state)
+{
+	struct drv_path path = pair_path();
+	struct pair *p = *state;
+
+	pair_make(p, DRV_RC);
+	path.sgid_index = V2;
+	path.dgid = link_a;
+	path.dmac = mac_a;
+	path.qpn = p->a.qp.qpn;
+	ok(drv_qp_up(&p->a.qp, &path));
+	drv_recv(&p->a.qp, &p->a.mr, 4096, 64);
+	drv_send(&p->a.qp, &p->a.mr, 0, 64);
+	get_wc(&p->a, &p->a.rcq, MLX5_CQE_RESP_SEND);
+	get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+}
+
+/* ---- who is not meant ---- */
+static void never_answered(struct pair *p)
+{
+	drv_recv(&p->b.qp, &p->b.mr, 0, 64);
+	drv_send(&p->a.qp, &p->a.mr, 0, 64);
+	rig_sleep(p->rig, 2000 * MS);
+	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+	no_wc(&p->b, &p->b.rcq);
+}
+
+static void a_deleted_address_is_deaf(void **state)
+{
+	struct pair *p = *state;
+
+	connect(p, DRV_RC, V1);
+	ok(drv_roce_addr(&p->b.drv, V1, 1, NULL, NULL, 0));
+	never_answered(p);
+}
+
+static void a_deleted_address_is_dumb(void **state)
+{
+	struct pair *p = *state;
+
+	connect(p, DRV_RC, V1);
+	ok(drv_roce_addr(&p->a.drv, V1, 1, NULL, NULL, 0));
+	never_answered(p);
+}
+
+static void another_version_is_not_heard(void **state)
+{
+	struct pair *p = *state;
+
+	/* The entry of version 1 with the same GID stays. */
+	connect(p, DRV_RC, V2);
+	ok(drv_roce_addr(&p->b.drv, V2, 1, NULL, NULL, 0));
+	never_answered(p);
+}
+
+static void another_vlan_is_not_heard(void **state)
+{
+	struct pair *p = *state;
+
+	connect(p, DRV_RC, VLAN);
+	ok(drv_roce_addr(&p->b.drv, VLAN, 2, ipv4_b, mac_b,
+			 DRV_VLAN | 8));
+	never_answered(p);
+}
+
+/* The connection's peer is who has the GID that it was told. */
+static void another_source_is_not_the_peer(void **state)
+{
+	static const uint8_t other[16] = { 0xfe, 0x80, [15] = 0x77 };
+	struct pair *p = *state;
+
+	connect(p, DRV_RC, V1);
+	ok(drv_roce_addr(&p->a.drv, V1, 1, other, mac_a, 0));
+	never_answered(p);
+}
+
+static void nothing_without_roce_enabled(void **state)
+{
+	struct pair *p = *state;
+
+	connect(p, DRV_RC, V1);
+	ok(drv_roce(&p->b.drv, false));
+	never_answered(p);
+}
+
+static void the_table_is_checked(void **state)
+{
+	struct pair *p = *state;
+	uint8_t in[CX_BYTES(set_roce_address_in)] = { 0 };
+	uint8_t out[CX_BYTES(set_roce_address_out)];
+
+	assert_int_equal(drv_roce_addr(&p->a.drv, 256, 1, link_a, mac_a, 0),
+			 CX_BAD_PARAM);
+	CX_SET(set_roce_address_in, in, opcode, MLX5_CMD_OP_SET_ROCE_ADDRESS);
+	CX_SET(set_roce_address_in, in, roce_address.roce_version, 1);
+	assert_int_equal(drv_exec(&p->a.drv, in, sizeof(in), out, sizeof(out)),
+			 CX_BAD_PARAM);
+}
+
+/* ---- datagrams ---- */
+static void post(struct pair *p, unsigned int index, const uint8_t *dgid,
+		 const uint8_t *dmac, uint32_t qpn, uint32_t len)
+{
+	struct drv_sge sge = { p->a.mr.va, len, p->a.mr.key };
+	struct drv_wr wr = { .opcode = MLX5_OPCODE_SEND, .sge = &sge,
+			     .nr_sge = 1, .flags = DRV_SIGNALED,
+			     .ud = { .qpn = qpn, .qkey = QKEY, .dgid = dgid },
+			     .roce = { .dmac = dmac, .sgid_index = index } };
+
+	fill(p->a.mem, len, len);
+	drv_post(&p->a.qp, &wr);
+}
+
+static void make_ud(struct pair *p)
+{
+	struct drv_path path = pair_path();
+
+	pair_make(p, DRV_UD);
+	ok(drv_qp_up(&p->a.qp, &path));
+	ok(drv_qp_up(&p->b.qp, &path));
+}
+
+static uint32_t header_type(const struct drv_wc *wc)
+{
+	return be32toh(wc->cqe.flags_rqpn) >> 24 & 3;
+}
+
+static void datagrams(void **state)
+{
+	struct pair *p = *state;
+	unsigned int index;
+	struct drv_wc wc;
+
+	make_ud(p);
+	for (index = V1; index <= VLAN; index++) {
+		memset(p->b.mem, 0xee, 200);
+		drv_recv(&p->b.qp, &p->b.mr, 0, 200);
+		post(p, index, gid_of(index, true), mac_b, p->b.qp.qpn, 100);
+		get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+		wc = get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+		assert_int_equal(wc.len, 140);
+		assert_int_equal(wc.src_qpn, p->a.qp.qpn);
+		assert_true(wc.grh);
+		assert_true(filled(p->b.mem + 40, 100, 100));
+		assert_int_equal(header_type(&wc), index == V1 ? 0 :
+				 index == V2 ? 1 : 2);
+		assert_int_equal(wc.cqe.l4_hdr_type_etc & 1, index == VLAN);
+		if (index == VLAN)
+			assert_int_equal(be16toh(wc.cqe.vlan_info) & 0xfff, 7);
+		if (index >= V2_IPV4) {
+			assert_int_equal(p->b.mem[20], 0x45);
+			assert_int_equal(p->b.mem[29], 17);
+			assert_memory_equal(p->b.mem + 32, ipv4_a + 12, 4);
+			assert_memory_equal(p->b.mem + 36, ipv4_b + 12, 4);
+			continue;
+		}
+		assert_int_equal(p->b.mem[0] >> 4, 6);
+		assert_int_equal(p->b.mem[6], index == V1 ? 0x1b : 17);
+		assert_memory_equal(p->b.mem + 8, link_a, 16);
+		assert_memory_equal(p->b.mem + 24, link_b, 16);
+	}
+}
+
+/*
+ * A process names the index: a card looks at the function's table alone, and
+ * so does the model. Only one that is not there is an error.
+ */
+static void any_index_may_be_named(void **state)
+{
+	struct pair *p = *state;
+
+	make_ud(p);
+	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
+	post(p, V2_IPV4, ipv4_b, mac_b, p->b.qp.qpn, 10);
+	get_wc(&p->a, &p->a.scq, MLX5_CQE_REQ);
+	get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+	post(p, 200, ipv4_b, mac_b, p->b.qp.qpn, 10);
+	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+}
+
+static void multicast(void **state)
+{
+	struct pair *p = *state;
+
+	make_ud(p);
+	ok(drv_mcg(&p->a.qp, group, true));
+	ok(drv_mcg(&p->b.qp, group, true));
+	drv_recv(&p->a.qp, &p->a.mr, 4096, 200);
+	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
+	post(p, V2, group, group_mac, 0xffffff, 100);
+	get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+	no_wc(&p->a, &p->a.rcq);	/* block_lb_mc: not its own */
+	ok(drv_mcg(&p->b.qp, group, false));
+	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
+	post(p, V2, group, group_mac, 0xffffff, 100);
+	no_wc(&p->b, &p->b.rcq);
+}
+
+/* A driver that comes anew finds an empty table. */
+static void reset_forgets_the_table(void **state)
+{
+	struct rig *r = rig_new();
+	uint8_t in[CX_BYTES(query_roce_address_in)] = { 0 };
+	uint8_t out[CX_BYTES(query_roce_address_out)];
+	struct drv v;
+
+	(void)state;
+	assert_non_null(r);
+	r->eth = true;
+	assert_non_null(rig_plug(r, GUID_A, 0, false));
+	ok(drv_open(&v, &r->dev[0]));
+	CX_SET(query_roce_address_in, in, opcode,
+	       MLX5_CMD_OP_QUERY_ROCE_ADDRESS);
+	CX_SET(query_roce_address_in, in, roce_address_index, V1);
+	ok(drv_roce_addr(&v, V1, 1, link_a, mac_a, 0));
+	ok(drv_exec(&v, in, sizeof(in), out, sizeof(out)));
+	assert_memory_equal(out + 16, link_a, 16);
+	cx_reset(r->dev[0].cx);
+	ok(drv_open(&v, &r->dev[0]));
+	ok(drv_exec(&v, in, sizeof(in), out, sizeof(out)));
+	assert_int_equal(out[16], 0);
+	rig_free(r);
+}
+
+int main(void)
+{
+#define ROCE(f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown)
+	const struct CMUnitTest tests[] = {
+		ROCE(version_1),
+		ROCE(version_2),
+		ROCE(version_2_over_ipv4),
+		ROCE(on_a_vlan),
+		ROCE(unreliable),
+		ROCE(with_itself),
+		ROCE(a_deleted_address_is_deaf),
+		ROCE(a_deleted_address_is_dumb),
+		ROCE(another_version_is_not_heard),
+		ROCE(another_vlan_is_not_heard),
+		ROCE(another_source_is_not_the_peer),
+		ROCE(nothing_without_roce_enabled),
+		ROCE(the_table_is_checked),
+		ROCE(datagrams),
+		ROCE(any_index_may_be_named),
+		ROCE(multicast),
+		cmocka_unit_test(reset_forgets_the_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
