@@ -209,11 +209,11 @@ if [ -e /usr/bin/orterun ]; then
 		-x UCX_TLS=rc_verbs,ud_verbs,self -x UCX_NET_DEVICES=%:1"
 	# Large messages go in pieces over both HCAs of a guest, each in its own network.
 	# UCX compares the networks of interfaces.
-	declare -A second=([a]=10.9.0.71 [b]=10.9.0.72)
+	declare -A ip2=([a]=10.9.0.71 [b]=10.9.0.72)
 	for g in a b; do
-		vhca_attach "$g" "hca=rxe0,ip=${second[$g]}/24"
+		vhca_attach "$g" "hca=rxe0,ip=${ip2[$g]}/24"
 		guest_sh "$g" "modprobe dummy; ip link add d1 type dummy &&
-			ip addr add ${second[$g]}/24 dev d1 && ip link set d1 up"
+			ip addr add ${ip2[$g]}/24 dev d1 && ip link set d1 up"
 	done
 	sent() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
 	first=$(sent rxe2) second=$(sent rxe0)
