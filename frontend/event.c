@@ -74,10 +74,20 @@ static bool event_due(struct vhca_dev *dev, struct vhca_cq *cq)
 	       vhca_credit_spend(&cq->comp_credit) : event_rung(dev, cq);
 }
 
+/* ib_core arms a CQ of the kernel before it has the queue for its work. */
+static bool event_early(struct vhca_dev *dev, struct vhca_cq *cq)
+{
+	if (!vhca_cq_works(cq) || READ_ONCE(cq->ibcq.comp_wq))
+		return false;
+	cq->comp_owed = true;
+	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
+	return true;
+}
+
 /* Under evt_lock. */
 static bool event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 {
-	if (!event_due(dev, cq))
+	if (event_early(dev, cq) || !event_due(dev, cq))
 		return false;
 	cq->comp_owed = false;
 	WRITE_ONCE(cq->events, cq->events + 1);

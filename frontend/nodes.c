@@ -124,7 +124,8 @@ u32 vhca_read_pool(struct vhca_store *store)
 	if (!read_number(store, XENVHCA_NODE_KERNEL, XENVHCA_MOST_KERNEL, 0))
 		return 0;
 	return read_number(store, XENVHCA_NODE_KERNEL_POOL_MB,
-			   XENVHCA_MOST_KERNEL_POOL_MB, XENVHCA_DEF_KERNEL_POOL_MB);
+			   XENVHCA_MOST_KERNEL_POOL_MB, XENVHCA_DEF_KERNEL_POOL_MB) ?:
+	       XENVHCA_DEF_KERNEL_POOL_MB;
 }
 
 static void node_setup(const struct vhca_ring *ring, u32 offer,

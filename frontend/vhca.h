@@ -232,6 +232,13 @@ void vhca_device_unregister(struct vhca_dev *dev);	/* idempotent */
 void vhca_device_free(struct vhca_dev *dev);
 
 /* ---- event.c ---- */
+/* Is the completion handler of a CQ of the kernel a work of ib_core's? */
+static inline bool vhca_cq_works(const struct vhca_cq *cq)
+{
+	return cq->ibcq.poll_ctx == IB_POLL_WORKQUEUE ||
+	       cq->ibcq.poll_ctx == IB_POLL_UNBOUND_WORKQUEUE;
+}
+
 #define VHCA_COMP_LATER		max(HZ / 100, 1)
 
 /* Each CQ gets an event soon, if it is armed. Any context. */

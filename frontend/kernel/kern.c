@@ -82,6 +82,7 @@ static const struct ib_device_ops kern_ops = {
 	.dealloc_pd = dealloc_pd,
 	.dereg_mr = vhca_kern_dereg_mr,
 	.destroy_ah = destroy_ah,
+	.destroy_cq = vhca_kern_destroy_cq,
 	.destroy_qp = vhca_kern_destroy_qp,
 	.destroy_srq = vhca_kern_destroy_srq,
 	.get_dma_mr = get_dma_mr,

@@ -220,6 +220,7 @@ struct vhca_kmr {		/* a window */
 /* ---- poll.c: completion queues ---- */
 int vhca_kern_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			struct vhca_cq_attrs *attrs);
+int vhca_kern_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc);
 int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 /* Completions of @qpn become nobody's; receives of @srq (or NULL) go back to it. */

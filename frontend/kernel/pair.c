@@ -77,6 +77,14 @@ static void queues_place(struct vhca_kqp *qp, u32 bfreg)
 	queues_reset(qp);
 }
 
+/* No completion names the queue pair, and no poll that found it goes on. */
+static void cq_forget(struct ib_cq *ibcq, struct ib_qp *ibqp)
+{
+	struct ib_srq *srq = ibqp->srq;
+
+	vhca_kcq_clean(to_kcq(ibcq), ibqp->qp_num, srq ? &to_ksrq(srq)->rq : NULL);
+}
+
 /* Lets both CQs find it. */
 static int qp_publish(struct vhca_kqp *qp)
 {
@@ -88,16 +96,11 @@ static int qp_publish(struct vhca_kqp *qp)
 	if (rc || rcq == scq)
 		return rc;
 	rc = vhca_publish(dev, &rcq->qps, ibqp->qp_num, qp);
-	if (rc)
+	if (rc) {
 		xa_erase(&scq->qps, ibqp->qp_num);
+		cq_forget(ibqp->send_cq, ibqp);
+	}
 	return rc;
-}
-
-static void cq_forget(struct ib_cq *ibcq, struct ib_qp *ibqp)
-{
-	struct ib_srq *srq = ibqp->srq;
-
-	vhca_kcq_clean(to_kcq(ibcq), ibqp->qp_num, srq ? &to_ksrq(srq)->rq : NULL);
 }
 
 /* No poll uses the queue pair, and no completion names it, when this returns. */
@@ -148,6 +151,8 @@ int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	rc = qp_caps(&attr->cap, attr->srq);
 	if (rc)
 		return rc;
+	if (!attr->cap.max_send_wr && (attr->srq || !attr->cap.max_recv_wr))
+		return -EINVAL;
 	rc = queues_init(qp, attr);
 	if (!rc)
 		rc = qp_make(qp, attr);
@@ -191,6 +196,9 @@ int vhca_kern_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	qp_unpublish(qp);
 	rc = vhca_destroy_qp(ibqp, NULL);
+	/* What the HCA wrote meanwhile; it may use the number again. */
+	cq_forget(ibqp->send_cq, ibqp);
+	cq_forget(ibqp->recv_cq, ibqp);
 	queues_exit(qp);
 	return rc;
 }

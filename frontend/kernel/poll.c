@@ -57,6 +57,17 @@ int vhca_kern_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return 0;
 }
 
+/* ib_core waited for its work, which an event may have begun again. So no event comes first. */
+int vhca_kern_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct vhca_cq *cq = to_vcq(ibcq);
+
+	vhca_unpublish(to_vdev(ibcq->device), &to_vdev(ibcq->device)->cqs, cq->handle);
+	if (vhca_cq_works(cq))
+		cancel_work_sync(&ibcq->work);
+	return vhca_destroy_cq(ibcq, NULL);
+}
+
 /*
  * An arm uses its number up; the event, which counts them, gives the next one. Without an
  * arm there is no event: a CQ may have no handler yet, or one that warns of events.
@@ -240,6 +251,7 @@ void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq)
 	unsigned long irq;
 	struct ib_wc wc;
 	u32 n;
+	u8 op;
 
 	spin_lock_irqsave(&cq->lock, irq);
 	for (n = cq->cons; n - cq->cons < cq->nent && cqe_ready(cq, n); n++) {
@@ -247,7 +259,8 @@ void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq)
 		if ((be32_to_cpu(READ_ONCE(cqe->sop_drop_qpn)) & 0xffffff) != qpn)
 			continue;
 		cqe->sop_drop_qpn = cpu_to_be32(VHCA_NO_QPN);
-		if (srq && READ_ONCE(cqe->op_own) >> 4 != MLX5_CQE_REQ)
+		op = READ_ONCE(cqe->op_own) >> 4;
+		if (srq && op != MLX5_CQE_REQ && op != MLX5_CQE_REQ_ERR)
 			vhca_krq_complete(srq, be16_to_cpu(READ_ONCE(cqe->wqe_counter)),
 					  0, true, &wc);
 	}

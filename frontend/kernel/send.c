@@ -348,7 +348,7 @@ int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 
 bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_wc *wc)
 {
-	u32 seq, head = smp_load_acquire(&sq->head);
+	u32 seq, q, head = smp_load_acquire(&sq->head);
 	const struct vhca_ksend *send;
 
 	if (!sq->cnt)
@@ -357,6 +357,10 @@ bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_w
 	send = &sq->send[seq & (sq->cnt - 1)];
 	if (seq - sq->tail >= head - sq->tail || !(error || send->signaled))
 		return false;	/* the backend made it up */
+	/* An HCA completes in order, so nothing that is waited for is passed over. */
+	for (q = sq->tail; q != seq; q++)
+		if (sq->send[q & (sq->cnt - 1)].signaled)
+			return false;
 	wc->wr_id = send->wr_id;
 	wc->opcode = send->op;
 	wc->byte_len = send->len;

@@ -330,7 +330,7 @@ int vhca_cmd_modify_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,
 {
 	/* ib_drain_qp() of the kernel cannot go on without the step to ERR. */
 	return SUBMIT(VHCA_UC_OR_DEV(dev, uc), .op = XENVHCA_OP_MODIFY_QP, VHCA_BODY(req),
-		      .udata = udata, .flags = udata ? 0 : VHCA_CMD_DESTROY);
+		      .udata = udata, .flags = dev->own_uc ? VHCA_CMD_DESTROY : 0);
 }
 
 int vhca_cmd_query_qp(struct vhca_dev *dev, struct vhca_ucontext *uc,

@@ -132,6 +132,8 @@ int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata)
 	struct vhca_cq *cq = to_vcq(ibcq);
 	int rc;
 
+	if (!udata)
+		return -EOPNOTSUPP;	/* a CQ of the kernel */
 	if (mutex_lock_killable(&cq->resize_lock))
 		return -EINTR;
 	rc = resize_cq_locked(ibcq, cqe, udata);

@@ -230,7 +230,7 @@ struct ib_device_ops {
 	void *alloc_pd, *create_cq, *create_qp, *create_srq, *dealloc_pd, *dereg_mr;
 	int (*create_ah)(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 			 struct ib_udata *udata);
-	void *destroy_ah, *destroy_qp, *destroy_srq, *get_dma_mr, *map_mr_sg, *modify_qp;
+	void *destroy_ah, *destroy_cq, *destroy_qp, *destroy_srq, *get_dma_mr, *map_mr_sg, *modify_qp;
 	void *modify_srq, *poll_cq, *post_recv, *post_send, *post_srq_recv, *req_notify_cq;
 	size_t size_ib_ah, size_ib_cq, size_ib_qp, size_ib_srq;
 };

@@ -206,6 +206,26 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return command_rc;
 }
 
+/* What ends a CQ, in this order. */
+static char cq_end[4];
+#define cq_ends(step)		strcat(cq_end, step)
+
+void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle)
+{
+	cq_ends("u");
+}
+
+void cancel_work_sync(struct work_struct *work)
+{
+	cq_ends("w");
+}
+
+int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	cq_ends("d");
+	return 0;
+}
+
 int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	destroyed++;

@@ -292,8 +292,15 @@ struct ib_event {
 	} element;
 };
 
+enum ib_poll_context {
+	IB_POLL_DIRECT, IB_POLL_SOFTIRQ, IB_POLL_WORKQUEUE, IB_POLL_UNBOUND_WORKQUEUE,
+};
+
 struct ib_cq {
 	struct ib_device *device;
+	enum ib_poll_context poll_ctx;
+	struct workqueue_struct *comp_wq;
+	struct work_struct work;
 	int cqe;
 	void (*comp_handler)(struct ib_cq *cq, void *ctx);
 	void (*event_handler)(struct ib_event *event, void *ctx);

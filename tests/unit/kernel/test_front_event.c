@@ -154,6 +154,22 @@ static void a_cq_of_the_kernel_gets_events_when_it_is_armed(void **state)
 	assert_int_equal(told[0], 1);
 }
 
+/* ib_core arms such a CQ before it says where its work is to run. */
+static void a_cq_that_has_no_queue_for_its_work_waits(void **state)
+{
+	struct vhca_ucontext uc;
+
+	(void)state;
+	dev.own_uc = &uc;
+	cq[0].ibcq.poll_ctx = IB_POLL_WORKQUEUE;
+	vhca_credit_arm(&cq[0].comp_credit);
+	assert_false(event(0));
+	assert_int_equal(told[0], 0);
+	cq[0].ibcq.comp_wq = (struct workqueue_struct *)&uc;
+	kernel_advance(HZ);
+	assert_int_equal(told[0], 1);
+}
+
 /* Then consumers in the kernel wait for completions that no backend announces. */
 static void without_a_backend_each_armed_cq_gets_an_event(void **state)
 {
@@ -337,6 +353,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_flood_for_one, setup),
 		cmocka_unit_test_setup(a_cq_of_the_kernel_gets_events_when_it_is_armed, setup),
+		cmocka_unit_test_setup(a_cq_that_has_no_queue_for_its_work_waits, setup),
 		cmocka_unit_test_setup(without_a_backend_each_armed_cq_gets_an_event, setup),
 		cmocka_unit_test_setup(an_arm_is_an_event, setup),
 		cmocka_unit_test_setup(a_flood_for_all, setup),

@@ -142,6 +142,30 @@ static void an_unsignaled_request_does_not_succeed(void **state)
 	assert_int_equal(wc.status, IB_WC_GENERAL_ERR);	/* syndrome 0 is none */
 }
 
+/* An HCA completes in order. */
+static void a_later_request_does_not_hide_an_earlier_one(void **state)
+{
+	struct ib_wc wc;
+
+	assert_int_equal(send_wr(7, IB_SEND_SIGNALED), 0);
+	assert_int_equal(send_wr(8, IB_SEND_SIGNALED), 0);
+	forge(&e->scq, 0, MLX5_CQE_REQ, 1, 0);
+	assert_int_equal(poll(&e->scq, &wc), 0);
+	forge(&e->scq, 0, MLX5_CQE_REQ, 0, 0);
+	assert_int_equal(poll(&e->scq, &wc), 1);
+	assert_int_equal(wc.wr_id, 7);
+}
+
+/* Its work could begin again behind ib_core's back. */
+static void no_event_comes_while_a_cq_ends(void **state)
+{
+	cq_end[0] = '\0';
+	e->scq.cq.ibcq.poll_ctx = IB_POLL_WORKQUEUE;
+	assert_int_equal(vhca_kern_destroy_cq(&e->scq.cq.ibcq, NULL), 0);
+	assert_string_equal(cq_end, "uwd");
+	e->scq.cq.ibcq.poll_ctx = IB_POLL_DIRECT;
+}
+
 static void the_wrong_queue_completes_nothing(void **state)
 {
 	struct ib_wc wc;
@@ -261,6 +285,8 @@ int main(void)
 		TEST(a_request_completes_once),
 		TEST(what_was_not_posted_does_not_complete),
 		TEST(an_unsignaled_request_does_not_succeed),
+		TEST(a_later_request_does_not_hide_an_earlier_one),
+		TEST(no_event_comes_while_a_cq_ends),
 		TEST(the_wrong_queue_completes_nothing),
 		TEST(a_message_longer_than_the_receive_is_an_error),
 		TEST(the_queue_does_not_say_where_to_receive),
