@@ -224,6 +224,8 @@ struct rdma_ah_init_attr { struct rdma_ah_attr *ah_attr; };
 #define rdma_ah_get_path_bits(a) ((a)->path_bits)
 #define rdma_ah_get_ah_flags(a)	((a)->flags)
 #define rdma_ah_read_grh(a)	(&(a)->grh)
+void cancel_work_sync(struct work_struct *work);
+
 /* The operations that ib_core would call. */
 struct ib_device_ops {
 	struct ib_mr *(*alloc_mr)(struct ib_pd *ibpd, enum ib_mr_type type, u32 nr);
