@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Memory of this guest that is granted to the backend: pinned user memory, memory of the
- * kernel, and the pages of the rings. This runs in the process that registers or releases the memory.
+ * kernel, and the pages of the rings. This runs in the process that registers or releases
+ * the memory.
  *
  * A page that the backend still maps cannot be freed: it becomes a zombie, which holds
  * a reference of the page. The end of its grant is retried until the backend has

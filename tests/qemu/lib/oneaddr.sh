@@ -102,6 +102,16 @@ serve() {
 	done
 	exit 1"
 }
+serve_all() {	# serve_all GUEST...: and dom0 and the peer
+	local where pids=()
+	for where; do
+		serve "$where" &
+		pids+=($!)
+	done
+	serve dom0
+	serve peer
+	all_well "no service" "${pids[@]}"
+}
 end_services() {	# end_services GUEST...; dom0's are the peer's, too
 	local where
 	for where in dom0 "$@"; do

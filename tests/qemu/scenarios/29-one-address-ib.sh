@@ -49,11 +49,7 @@ check "the addresses are on the IPoIB interface" bash -c \
 	"[ \$(ip -o addr show dev ib0 | grep -cE '${V4[a]}/|${V4[b]}/|${V6[a]}/|${V6[b]}/') = 4 ]"
 
 step "TCP at the address of RDMA"
-serve a & pids=($!)
-serve b & pids+=($!)
-serve dom0
-serve peer
-all_well "no service" "${pids[@]}"
+serve_all a b
 talks 4 "${PAIRS[@]}"
 talks 6 "${PAIRS[@]}"
 check "a answers a ping of the other host" at peer "ping -q -c 1 -W $(seconds 2) ${V4[a]}"

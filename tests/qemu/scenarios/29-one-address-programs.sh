@@ -255,11 +255,7 @@ wait "$rping_server" || true
 
 step "IPv6"
 one_family 6
-serve a & pids=($!)
-serve b & pids+=($!)
-serve dom0
-serve peer
-all_well "no service" "${pids[@]}"
+serve_all a b
 talks 6 'dom0 a' 'a dom0' 'peer a' 'a peer' 'a b' 'b a'
 cm_case "rping" "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" "${PAIRS[@]}"
 tcp_same "qperf -cm 1 over IPv6" 19765 qperf "qperf @ -t 1 -cm 1 rc_lat"

@@ -46,11 +46,7 @@ check "in sysfs as well" wait_guest 10 a \
 	'grep -qsx eth0 /sys/class/infiniband/vhca0/ports/1/gid_attrs/ndevs/*'
 
 step "TCP at the address of RDMA"
-serve a & pids=($!)
-serve b & pids+=($!)
-serve dom0
-serve peer
-all_well "no service" "${pids[@]}"
+serve_all a b
 talks 4 "${PAIRS[@]}"
 talks 6 "${PAIRS6[@]}"
 check "a answers a ping of the other host" at peer "ping -q -c 1 -W $(seconds 2) ${V4[a]}"
