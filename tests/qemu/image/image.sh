@@ -79,7 +79,7 @@ common_modules=(
 	dummy 8021q veth
 )
 dom0_modules=(
-	xen-netback xen-blkback xen-pciback bridge loop tun
+	xen-netback xen-blkback xen-pciback bridge bonding loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
 	mlx5_ib ib_ipoib nft_fwd_netdev nft_fib_netdev nft_limit
 )

@@ -22,24 +22,32 @@ one_family() {
 one_family 4
 HOST_SERVICE=7001
 
-# network_setup: Soft-RoCE device rxe2 of n0, whose other end is the peer's.
+# network_setup [TYPE...]: Soft-RoCE device rxe2 of n0, whose other end is the peer's. Or n0
+# is a port of SHARED_DEV, which is made with that type if there is none, and has rxe2.
 network_setup() {
+	local dev=${SHARED_DEV:-n0}
 	modprobe veth
 	ip netns add peer
 	ip link add n0 type veth peer name n0 netns peer
-	ip addr add "${V4[dom0]}/24" dev n0
-	ip addr add "${V6[dom0]}/64" dev n0 nodad
+	[ $# = 0 ] || ip link add "$dev" type "$@"
+	[ "$dev" = n0 ] || ip link set n0 master "$dev"
+	ip addr add "${V4[dom0]}/24" dev "$dev"
+	ip addr add "${V6[dom0]}/64" dev "$dev" nodad
+	ip link set "$dev" up
 	ip link set n0 up
 	ip -n peer addr add "${V4[peer]}/24" dev n0
 	ip -n peer addr add "${V6[peer]}/64" dev n0 nodad
 	ip -n peer link set lo up
 	ip -n peer link set n0 up
-	rdma link add rxe2 type rxe netdev n0
+	rdma link add rxe2 type rxe netdev "$dev"
 	wait_until 10 ip netns exec peer ping -q -c 1 -W 1 "${V4[dom0]}" ||
 		fail "the other host does not reach dom0"
 }
 network_remove() {
+	local dev=${SHARED_DEV:-n0}
 	rdma link delete rxe2
+	ip addr del "${V4[dom0]}/24" dev "$dev"
+	ip addr del "${V6[dom0]}/64" dev "$dev"
 	ip link delete n0
 	ip netns delete peer
 }

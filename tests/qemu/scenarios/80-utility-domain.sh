@@ -65,6 +65,9 @@ check_not "nor reads the toolstack's" guest_sh hcadom 'xenstore-ls /libxl'
 hcadom_attach hca=rxe0,max-qp=99,max-pinned-mb=64 a b Domain-0
 hcadom_attach hca=rxe0,max-pinned-mb=64,ip=10.9.0.72/24 b
 check "b's address is there" wait_until 10 b_has_its_address
+check "an address shared with a vif needs nft there, and says so" \
+	grep 'the key vif needs nft' <(vhcactl attach b \
+	backend=hcadom,hca=rxe0,ip=10.9.0.73/24,vif=0 2>&1)
 vhcactl list
 check "vhcactl check in hcadom finds it fit" hcadom_check
 check "it tells what it serves, and what is the control domain's" \
