@@ -18,15 +18,32 @@
 #include "ucontext.h"
 #include "udata.h"
 
-int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah)
+static bool is_sound(const struct xenvhca_ah_attr *ah)
 {
 	static const uint8_t zero[sizeof(ah->reserved)];
 
-	if (memcmp(ah->reserved, zero, sizeof(zero)))
-		return -EINVAL;
-	if (ah->port_num != 1 || ah->is_global > 1)
+	return !memcmp(ah->reserved, zero, sizeof(zero)) && ah->port_num == 1 &&
+	       ah->is_global <= 1;
+}
+
+int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah)
+{
+	if (!is_sound(ah))
 		return -EINVAL;
 	return ah->is_global ? be_gid_check(dev, ah->sgid_index) : 0;
+}
+
+int be_ah_to_host(const struct be_dev *dev, struct xenvhca_ah_attr *ah)
+{
+	if (!is_sound(ah))
+		return -EINVAL;
+	return ah->is_global ? be_gid_to_host(dev, &ah->sgid_index) : 0;
+}
+
+/* A datagram of an mlx5 carries the index that the process wrote, whatever the handle has. */
+static int handle_to_host(const struct be_dev *dev, struct xenvhca_ah_attr *ah)
+{
+	return dev->prov->trusts ? be_ah_to_host(dev, ah) : be_ah_check(dev, ah);
 }
 
 /* An IPv4 address is in the last octets. */
@@ -118,15 +135,16 @@ static int ah_created(const struct be_cmd *c, struct be_job *job)
 int be_create_ah(const struct be_cmd *c)
 {
 	const struct xenvhca_create_ah_req *r = &c->req->u.create_ah;
+	struct xenvhca_ah_attr attr = r->attr;
 	struct ah_job *j;
-	int err = r->reserved ? -EINVAL : be_ah_check(c->dev, &r->attr);
+	int err = r->reserved ? -EINVAL : handle_to_host(c->dev, &attr);
 
 	if (err)
 		return err;
 	j = calloc(1, sizeof(*j));
 	if (!j)
 		return -ENOMEM;
-	j->attr = r->attr;
+	j->attr = attr;
 	j->pd = be_handle_get(c->dev->handles, r->pd, BE_PD, c->uc);
 	err = j->pd ? be_udata_begin(&j->u, c, NULL, NULL) : -ENOENT;
 	if (!err)

@@ -162,8 +162,10 @@ struct be_ah {
 	uint32_t pd;			/* handle */
 };
 
-/* Address of a path, checked. 0 or -EINVAL. */
+/* Address of a path, checked. 0, -EINVAL, or as be_gid_check(). */
 int be_ah_check(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
+/* The same of one that the guest made: with the physical index then (be_gid_to_host()). */
+int be_ah_to_host(const struct be_dev *dev, struct xenvhca_ah_attr *ah);
 /* Does the kernel ask the network for the Ethernet address? Then it may wait. */
 bool be_ah_waits(const struct be_dev *dev, const struct xenvhca_ah_attr *ah);
 

@@ -196,22 +196,33 @@ static struct xenvhca_ah_attr dest_to_wire(const struct ib_uverbs_qp_dest *d)
 	return ah;
 }
 
-/* The address vectors: looked at before the HCA has them, and once more after. */
-static int modify_check_av(const struct be_dev *dev,
-			   const struct xenvhca_qp_attr *a)
+/* The address vectors: looked at before the HCA has them, */
+static int modify_avs(const struct be_dev *dev, struct xenvhca_qp_attr *a)
+{
+	int err = 0;
+
+	if (a->mask & IB_QP_AV)
+		err = be_ah_to_host(dev, &a->ah);
+	if (!err && a->mask & IB_QP_ALT_PATH)
+		err = a->alt_port_num == 1 ? be_ah_to_host(dev, &a->alt_ah) :
+					     -EINVAL;
+	return err;
+}
+
+/* and once more after, with the indices that it has. */
+static int modify_check_avs(const struct be_dev *dev,
+			    const struct xenvhca_qp_attr *a)
 {
 	int err = 0;
 
 	if (a->mask & IB_QP_AV)
 		err = be_ah_check(dev, &a->ah);
 	if (!err && a->mask & IB_QP_ALT_PATH)
-		err = a->alt_port_num == 1 ? be_ah_check(dev, &a->alt_ah) :
-					     -EINVAL;
+		err = be_ah_check(dev, &a->alt_ah);
 	return err;
 }
 
-static int modify_check(const struct be_dev *dev,
-			const struct xenvhca_modify_qp_req *r)
+static int modify_check(const struct xenvhca_modify_qp_req *r)
 {
 	const struct xenvhca_qp_attr *a = &r->attr;
 
@@ -224,7 +235,7 @@ static int modify_check(const struct be_dev *dev,
 	/* As for a process without CAP_NET_RAW: QKeys of management. */
 	if (a->mask & IB_QP_QKEY && a->qkey & IB_QKEY_CONTROLLED)
 		return -EPERM;
-	return modify_check_av(dev, a);
+	return 0;
 }
 
 /* P_Key indices of the guest's are not those of the HCA. */
@@ -300,7 +311,7 @@ static int modify_again(struct be_dev *dev, struct modify_job *j)
 		.base.qp_handle = j->qp->o.host, .base.attr_mask = IB_QP_STATE,
 		.base.qp_state = IB_QPS_ERR,
 	};
-	int err = modify_check_av(dev, &j->attr);
+	int err = modify_check_avs(dev, &j->attr);
 
 	if (!err)
 		return 0;
@@ -377,10 +388,13 @@ static int modify_prepare(const struct be_cmd *c, struct modify_job *j)
 int be_modify_qp(const struct be_cmd *c)
 {
 	const struct xenvhca_modify_qp_req *r = &c->req->u.modify_qp;
+	struct xenvhca_qp_attr attr = r->attr;
 	struct modify_job *j;
 	struct be_qp *qp;
-	int err = modify_check(c->dev, r);
+	int err = modify_check(r);
 
+	if (!err)
+		err = modify_avs(c->dev, &attr);
 	if (err)
 		return err;
 	qp = be_handle_get(c->dev->handles, r->handle, BE_QP, c->uc);
@@ -394,7 +408,7 @@ int be_modify_qp(const struct be_cmd *c)
 	j->job.run = qp_modify;
 	j->job.end = qp_modified;
 	j->qp = qp;
-	j->attr = r->attr;
+	j->attr = attr;
 	err = modify_prepare(c, j);
 	if (err) {
 		free(j);

@@ -8,8 +8,9 @@
  *
  * Of an Ethernet port a vhca with addresses of its own has their GIDs only, at
  * the physical indices: a work request of some HCAs carries a source GID index,
- * so none can be translated. GIDs of an InfiniBand port are the port's. P_Keys of
- * its own are at indices of its own, so that programs, which take index 0, work.
+ * so none can be translated. Only index 0, which programs use by default, has the
+ * first GID as well, for the commands that name an index. GIDs of an InfiniBand port
+ * are the port's. P_Keys of its own are at indices of its own, so that index 0 works.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,28 +57,64 @@ int be_gid_check(const struct be_dev *dev, uint32_t index)
 	return be_addr_gid(dev, gid.gid) ? 0 : -ENODATA;
 }
 
+/* Is it an entry of the guest's table? */
+static bool gid_shown(const struct be_dev *dev,
+		      const struct ib_uverbs_gid_entry *gid)
+{
+	return gid->port_num == dev->port && gid->gid_index < dev->gid_tbl_len &&
+	       gid->gid_index <= UINT16_MAX &&
+	       (!be_gids_own(dev) || be_addr_gid(dev, gid->gid));
+}
+
+int be_gid_to_host(const struct be_dev *dev, uint8_t *index)
+{
+	struct ib_uverbs_gid_entry *gid;
+	uint64_t n = 0, i;
+	int err = be_gid_check(dev, *index);
+
+	if (err != -ENODATA || *index)
+		return err;
+	gid = calloc(UV_GIDS, sizeof(*gid));
+	if (!gid)
+		return -ENOMEM;
+	err = uv_query_gid_table(dev->ctl_fd, dev->prov->driver_id, gid, &n);
+	for (i = 0; i < n && !gid_shown(dev, &gid[i]); i++)
+		;
+	if (!err && (i == n || gid[i].gid_index > UINT8_MAX))
+		err = -ENODATA;
+	if (!err)
+		*index = (uint8_t)gid[i].gid_index;
+	free(gid);
+	return err;
+}
+
+static void gid_add(struct xenvhca_query_gid_table_rsp *rsp, uint32_t index,
+		    const struct ib_uverbs_gid_entry *gid)
+{
+	struct xenvhca_gid *out = &rsp->gid[rsp->count++];
+
+	memcpy(out->gid, gid->gid, sizeof(out->gid));
+	out->index = (uint16_t)index;
+	out->type = (uint8_t)gid->gid_type;
+}
+
 static void gids_answer(const struct be_cmd *c,
 			const struct ib_uverbs_gid_entry *gid, uint64_t n)
 {
 	struct xenvhca_query_gid_table_rsp *rsp = &c->rsp->u.query_gid_table;
 	uint32_t first = c->req->u.query_gid_table.first;
-	struct xenvhca_gid *out;
 
 	for (; n; n--, gid++) {
-		if (gid->port_num != c->dev->port || gid->gid_index < first ||
-		    gid->gid_index >= c->dev->gid_tbl_len ||
-		    gid->gid_index > UINT16_MAX)
-			continue;
-		if (be_gids_own(c->dev) && !be_addr_gid(c->dev, gid->gid))
+		if (gid->gid_index < first || !gid_shown(c->dev, gid))
 			continue;
 		if (rsp->count == XENVHCA_GIDS_PER_RSP) {
 			rsp->next = gid->gid_index;
 			break;
 		}
-		out = &rsp->gid[rsp->count++];
-		memcpy(out->gid, gid->gid, sizeof(out->gid));
-		out->index = (uint16_t)gid->gid_index;
-		out->type = (uint8_t)gid->gid_type;
+		if (!first && !rsp->count && gid->gid_index &&
+		    be_gids_own(c->dev))
+			gid_add(rsp, 0, gid);
+		gid_add(rsp, gid->gid_index, gid);
 	}
 }
 

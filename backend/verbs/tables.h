@@ -24,6 +24,14 @@ bool be_pkeys_own(const struct be_dev *dev);
  * for this vhca; another -errno: the kernel does not tell.
  */
 int be_gid_check(const struct be_dev *dev, uint32_t index);
+/**
+ * be_gid_to_host() - physical index of an entry of the guest's GID table
+ * @index: at entry the guest's; index 0, which programs use by default, is that of
+ *	the vhca's first GID unless it has the physical entry 0
+ *
+ * Return: as be_gid_check(), of the physical entry.
+ */
+int be_gid_to_host(const struct be_dev *dev, uint8_t *index);
 /*
  * Has the guest's part of the GID table changed since the last time? Event thread.
  * True as well the first time, and when nobody knows.

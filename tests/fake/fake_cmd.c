@@ -525,6 +525,7 @@ static int do_create_ah(const struct call *c)
 	if (!o)
 		return -ENOMEM;
 	fake_obj_uses(o, 0, pd);
+	o->sgid_index = q->attr.grh.sgid_index;
 	r->ah_handle = o->handle;
 	if (c->out_len >= 8)
 		memcpy(c->out, &o->num, sizeof(o->num));

@@ -91,13 +91,17 @@ static void only_own_gids_are_in_the_table(void **state)
 	struct xenvhca_request r = wire_req(XENVHCA_OP_QUERY_GID_TABLE, 0);
 	struct xenvhca_query_gid_table_rsp *t =
 		&w->a.rsp.u.query_gid_table;
+	unsigned int i;
 
 	assert_int_equal(wire_call(&w->a, &r), 0);
-	assert_int_equal(t->count, 1);
+	assert_int_equal(t->count, 2);
 	assert_int_equal(t->next, 0);
-	assert_int_equal(t->gid[0].index, OWN);
-	assert_int_equal(t->gid[0].type, 2);
-	assert_memory_equal(t->gid[0].gid, own, 16);
+	assert_int_equal(t->gid[0].index, 0);	/* which programs use by default */
+	assert_int_equal(t->gid[1].index, OWN);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(t->gid[i].type, 2);
+		assert_memory_equal(t->gid[i].gid, own, 16);
+	}
 	/* The other guest was given nothing of its own: it sees all. */
 	r = wire_req(XENVHCA_OP_QUERY_GID_TABLE, 0);
 	assert_int_equal(wire_call(&w->b, &r), 0);
@@ -136,7 +140,7 @@ static void an_address_vector_has_an_own_gid(void **state)
 
 	assert_int_equal(create_ah(w, OWN, true), 0);
 	assert_int_equal(modify(w, OWN, OWN), 0);
-	for (i = 0; i < 256; i++) {
+	for (i = 1; i < 256; i++) {
 		if (i == OWN)
 			continue;
 		want = i < LEN ? -ENODATA : -EINVAL;
@@ -148,6 +152,32 @@ static void an_address_vector_has_an_own_gid(void **state)
 	assert_int_equal(fake_nth(FAKE_QP, 0)->sgid_index, OWN);
 	assert_int_equal(fake_nth(FAKE_QP, 0)->alt_sgid_index, OWN);
 	assert_int_equal(fake_nth(FAKE_QP, 0)->qp_state, 1);
+	world_bystander(w);
+}
+
+static void index_0_is_the_first_gid(void **state)
+{
+	struct world *w = *state;
+	const struct vhca_provider *rxe = w->a.dev.prov;
+	struct vhca_provider hca = *rxe;
+
+	fake_gid(OWN + 1, own);
+	assert_int_equal(create_ah(w, 0, true), 0);
+	assert_int_equal(fake_nth(FAKE_AH, fake_live(FAKE_AH) - 1)->sgid_index, OWN);
+	assert_int_equal(modify(w, 0, OWN + 1), 0);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->sgid_index, OWN);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->alt_sgid_index, OWN + 1);
+	/* A datagram of another HCA would carry index 0 itself. */
+	hca.trusts = 0;
+	w->a.dev.prov = &hca;
+	assert_int_equal(create_ah(w, 0, true), -ENODATA);
+	w->a.dev.prov = rxe;
+	fake_gid(OWN, NULL);
+	assert_int_equal(modify(w, OWN + 1, 0), 0);
+	assert_int_equal(fake_nth(FAKE_QP, 0)->alt_sgid_index, OWN + 1);
+	fake_gid(OWN + 1, NULL);
+	assert_int_equal(modify(w, 0, 0), -ENODATA);
+	assert_int_equal(create_ah(w, 0, true), -ENODATA);
 	world_bystander(w);
 }
 
@@ -363,6 +393,7 @@ int main(void)
 		T(only_own_gids_are_in_the_table),
 		T(what_changes_of_others_is_not_told),
 		T(an_address_vector_has_an_own_gid),
+		T(index_0_is_the_first_gid),
 		T(a_race_leaves_nothing_that_sends),
 		T(a_queue_pair_that_cannot_be_stopped_ends),
 		T(pkeys_have_indices_of_their_own),

@@ -14,7 +14,7 @@ fabric_at() { # fabric_at WHERE COMMAND
 	fi
 }
 # fabric PROVIDER ENDPOINT SERVER CLIENT ADDRESS: how fi_pingpong ends at both, to $ends.
-# Its datagrams take index 0, which is no GID of a guest with addresses of its own: GID_IDX.
+# Its datagrams take index 0, which is not dom0's GID of that address: GID_IDX.
 declare -A GID_IDX=([dom0]=1 [a]=0 [b]=0)
 fabric() {
 	local server pp="fi_pingpong -p '$1' -e $2 -I 10 -S 64"

@@ -81,7 +81,7 @@ share a
 share b
 for g in a b; do
 	guest_sh "$g" vhca-indices >"$SCENARIO_DIR/$g.txt"
-	GID_IDX[$g]=$(awk -v g="::ffff:${V4[$g]}" '$3 == g { print $2 }' \
+	GID_IDX[$g]=$(awk -v g="::ffff:${V4[$g]}" '$2 && $3 == g { print $2 }' \
 		"$SCENARIO_DIR/$g.txt")
 done
 # Not 1, as of rxe0: another device had its addresses before this one.
