@@ -357,10 +357,10 @@ quiet_kernel() {
 	! dmesg | grep -E 'BUG|WARNING|Call Trace|mlx5.*(error|fail|timeout|syndrome)|dump_cqe|unhandled'
 }
 
-# attach_both GUEST: both kinds of device, with queues that are mapped and with
-# doorbell pages.
+# attach_both GUEST [KEY=VALUE]: both kinds of device, with queues that are mapped and
+# with doorbell pages; a key of the latter.
 attach_both() {
-	vhcactl attach "$1" hca=mlx5_0
+	vhcactl attach "$1" "hca=mlx5_0${2:+,$2}"
 	vhcactl attach "$1" hca=rxe0
 	wait_guest 30 "$1" '[ "$(ls /sys/class/infiniband | wc -l)" = 2 ]' ||
 		fail "$1 has not both devices"
