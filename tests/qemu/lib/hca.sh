@@ -327,6 +327,9 @@ hca_everything() {
 	local -A before	# refused doorbells of other scenarios
 	step "two $1 guests on model HCAs"
 	hca_guests "$1" a "$1" b
+	d=$(cat /sys/class/infiniband/mlx5_0/ports/1/cap_mask)
+	check "a: the port's capability mask is as natively, $d" \
+		guest_sh a "grep -x '$d' /sys/class/infiniband/vhca0/ports/1/cap_mask"
 	for d in hca0 hca1; do
 		before[$d]=$(hca_get $d doorbells-refused)
 	done
