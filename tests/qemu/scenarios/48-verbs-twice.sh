@@ -72,9 +72,8 @@ for g in a b; do
 			vhca-signals -d \$d -g 0 -n $timers >>/tmp/signals || exit 1
 		done"
 	guest_sh $g 'cat /tmp/signals' >/tmp/signals.$g
-	check "$g: with XRC, a connection, a group, a datagram" did /tmp/signals.$g \
-		xrc_srq xrc_send xrc_recv cm_open cm_accept cm_disconnect cm_join \
-		umad_open umad_send
+	cat /tmp/signals.$g
+	check "$g: with XRC" did /tmp/signals.$g xrc_srq xrc_send xrc_recv cm_open
 	timers=$(long 4 80)
 done
 
