@@ -37,8 +37,8 @@ int be_shm_get_request(struct be_transport *t, struct xenvhca_request *req)
 	prod = __atomic_load_n(&r->sring->req_prod, __ATOMIC_ACQUIRE);
 	if (prod == r->req_cons)
 		return 0;
-	if (RING_REQUEST_PROD_OVERFLOW(r, prod) ||
-	    RING_REQUEST_CONS_OVERFLOW(r, r->req_cons))
+	/* The second: it went back, to slots that were read before. */
+	if (RING_REQUEST_PROD_OVERFLOW(r, prod) || prod - r->req_cons > RING_SIZE(r))
 		return -EPROTO;
 	RING_COPY_REQUEST(r, r->req_cons, req);
 	r->req_cons++;

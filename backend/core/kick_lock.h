@@ -19,7 +19,8 @@ struct be_kick_lock {
 /*
  * No kick is executed from be_kick_hold() to be_kick_release(). Soft-RoCE executes a send
  * in the thread that posts it, even while another one resets the queue pair: some
- * kernels stop only what runs in the background. Any thread, for what does not wait.
+ * kernels stop only what runs in the background. No kernel destroys a queue pair during a
+ * send. Any thread, for what does not wait for other hosts.
  */
 void be_kick_hold(struct be_dev *dev);
 /* The kick thread's be_kick_hold(): all others go first. */

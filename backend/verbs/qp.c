@@ -488,8 +488,26 @@ static bool qp_busy(const struct be_obj *qp)
 	return false;
 }
 
+/*
+ * The kernel destroys no queue pair that a send of the kick thread uses, and answers EBUSY.
+ * That thread also posts what had no room before (be_shadow_sends()), for which the guest
+ * makes no kick.
+ */
+static int qp_end(struct be_dev *dev, struct be_obj *o)
+{
+	bool alone = dev->prov->trusts;
+	int err;
+
+	if (alone)
+		be_kick_hold(dev);
+	err = uv_destroy_qp(o->uc->file->fd, o->host);
+	if (alone)
+		be_kick_release(dev);
+	return err;
+}
+
 const struct be_kind be_kind_qp = {
-	.busy = qp_busy, .host_end = uv_destroy_qp, .release = qp_release,
+	.busy = qp_busy, .end = qp_end, .release = qp_release,
 };
 
 /* Whoever destroys it while it is modified waits for nothing else any more. */

@@ -520,8 +520,8 @@ int vhca_map_init(void)
 }
 
 /*
- * No VMA is left. A task that has put the last reference of the module may still be in
- * this code: it does not sleep there.
+ * No VMA is left. A task that has put the last reference of the module, of a map or of a
+ * doorbell page, may still be in the module's code: it does not sleep there.
  */
 void vhca_map_exit(void)
 {

@@ -16,6 +16,7 @@
 
 #define AH	IB_USER_VERBS_CMD_CREATE_AH
 #define MODIFY	IB_USER_VERBS_CMD_MODIFY_QP
+#define DESTROY	IB_USER_VERBS_CMD_DESTROY_QP
 #define MANY	55u			/* of one process: what the ring has room for */
 #define WAITS	5u			/* job threads for what may wait */
 #define RESET	0
@@ -317,14 +318,14 @@ static void what_waits_is_bounded(void **state)
 
 /* ---- sends of Soft-RoCE meanwhile ---- */
 
-static struct xenvhca_request reset_qp;
+static struct xenvhca_request command;
 
-static void *reset(void *arg)
+static void *execute(void *arg)
 {
 	struct xenvhca_response rsp;
 
 	(void)arg;
-	assert_int_equal(be_dispatch(&w->dev, &reset_qp, &rsp), BE_ANSWERED);
+	assert_int_equal(be_dispatch(&w->dev, &command, &rsp), BE_ANSWERED);
 	assert_int_equal(rsp.status, 0);
 	return NULL;
 }
@@ -343,22 +344,19 @@ static void put_send(uint32_t qp)
 	loop_put_kick(w->loop, &k);
 }
 
-/* Soft-RoCE would execute the send beside the reset, on one queue pair. */
-static void nothing_is_sent_while_it_is_reset(void **state)
+/* The command is in the kernel when the kick comes. */
+static void nothing_is_sent_beside(uint32_t cmd)
 {
 	const struct timespec some = { .tv_nsec = 100000000 };
 	pthread_t thread;
 	unsigned int by_us;
 
-	(void)state;
 	assert_int_equal(be_kick_start(&w->dev), 0);
-	assert_true(wire_good(c, XENVHCA_OP_MODIFY_QP, &reset_qp));
-	reset_qp.u.modify_qp.attr.mask = IB_QP_STATE;
-	fake_block(MODIFY);
-	assert_int_equal(pthread_create(&thread, NULL, reset, NULL), 0);
+	fake_block(cmd);
+	assert_int_equal(pthread_create(&thread, NULL, execute, NULL), 0);
 	while (!fake_blocked(&by_us))
 		sched_yield();
-	put_send(c->qp);
+	put_send(other->qp);
 	nanosleep(&some, NULL);
 	assert_true(executed(0));
 	fake_block(0);
@@ -367,6 +365,24 @@ static void nothing_is_sent_while_it_is_reset(void **state)
 		sched_yield();
 	be_jobs_stop(&w->dev);
 	be_kick_stop(&w->dev);
+}
+
+/* Soft-RoCE would execute the send beside the reset, on one queue pair. */
+static void nothing_is_sent_while_it_is_reset(void **state)
+{
+	(void)state;
+	assert_true(wire_good(c, XENVHCA_OP_MODIFY_QP, &command));
+	command.u.modify_qp.attr.mask = IB_QP_STATE;
+	nothing_is_sent_beside(MODIFY);
+}
+
+/* The kernel would not destroy it beside the send, and the guest would keep its memory. */
+static void nothing_is_sent_while_it_is_destroyed(void **state)
+{
+	(void)state;
+	command = wire_req(XENVHCA_OP_DESTROY_QP, c->uc);
+	command.u.handle.handle = c->qp;
+	nothing_is_sent_beside(DESTROY);
 }
 
 /* A change that waits for the network is no reset. */
@@ -486,6 +502,7 @@ int main(void)
 		T(the_device_ends_while_all_wait), T(a_failure_leaves_nothing),
 		T(what_cannot_wait_stays_in_line), T(what_waits_is_bounded),
 		T(contexts_take_turns), T(nothing_is_sent_while_it_is_reset),
+		T(nothing_is_sent_while_it_is_destroyed),
 		T(what_waits_holds_up_no_send),
 	};
 

@@ -9,39 +9,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <rdma/ib_user_mad.h>
-#include <rdma/rdma_user_cm.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "vt.h"
+#include "signals.h"
 
 #define BUF	65536
-
-struct all {
-	const struct vt_opt *o;
-	struct vt_dev dev;
-	struct ibv_comp_channel *chan;
-	struct ibv_cq *cq;
-	struct ibv_srq *srq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	struct ibv_mw *mw;
-	struct ibv_ah *ah;
-	union ibv_gid group;
-	int cm, umad;
-	uint32_t cm_id;
-	void *mem;
-};
 
 /* ---- verbs: 0 or errno ---- */
 
@@ -232,6 +212,91 @@ static int mcast(struct all *a)
 	return err ? err : ibv_detach_mcast(a->qp, &a->group, 0);
 }
 
+/* ---- kinds that not every HCA has: what there is not is not used ---- */
+
+static int open_xrcd(struct all *a)
+{
+	struct ibv_xrcd_init_attr xa = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1, .oflags = O_CREAT,
+	};
+
+	a->xrcd = ibv_open_xrcd(a->dev.ctx, &xa);
+	return made(a->xrcd);
+}
+
+static int xrc_srq(struct all *a)
+{
+	struct ibv_srq_init_attr_ex sa = {
+		.attr = { 15, 1, 0 }, .srq_type = IBV_SRQT_XRC,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.pd = a->dev.pd, .xrcd = a->xrcd, .cq = a->cq,
+	};
+
+	a->xrc_srq = a->xrcd ? ibv_create_srq_ex(a->dev.ctx, &sa) : NULL;
+	return a->xrcd ? made(a->xrc_srq) : ENODEV;
+}
+
+static int xrc_send(struct all *a)
+{
+	struct ibv_qp_init_attr_ex qa = {
+		.qp_type = IBV_QPT_XRC_SEND, .cap = { 8, 0, 1, 0, 0 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = a->dev.pd,
+		.send_cq = a->cq,
+	};
+
+	a->xrc_send = a->xrcd ? ibv_create_qp_ex(a->dev.ctx, &qa) : NULL;
+	return a->xrcd ? made(a->xrc_send) : ENODEV;
+}
+
+static int xrc_recv(struct all *a)
+{
+	struct ibv_qp_init_attr_ex qa = {
+		.qp_type = IBV_QPT_XRC_RECV, .xrcd = a->xrcd,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+
+	a->xrc_recv = a->xrcd ? ibv_create_qp_ex(a->dev.ctx, &qa) : NULL;
+	return a->xrcd ? made(a->xrc_recv) : ENODEV;
+}
+
+static int destroy_xrc(struct all *a)
+{
+	int err = a->xrc_send ? ibv_destroy_qp(a->xrc_send) : 0;
+
+	if (!err && a->xrc_recv)
+		err = ibv_destroy_qp(a->xrc_recv);
+	if (!err && a->xrc_srq)
+		err = ibv_destroy_srq(a->xrc_srq);
+	return err;
+}
+
+static int close_xrcd(struct all *a)
+{
+	return a->xrcd ? ibv_close_xrcd(a->xrcd) : 0;
+}
+
+static int tag_srq(struct all *a)
+{
+	struct ibv_srq_init_attr_ex sa = {
+		.attr = { 15, 1, 0 }, .srq_type = IBV_SRQT_TM,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+		.pd = a->dev.pd, .cq = a->cq, .tm_cap = { 15, 4 },
+	};
+
+	a->tag_srq = ibv_create_srq_ex(a->dev.ctx, &sa);
+	return made(a->tag_srq);
+}
+
+static int destroy_tag_srq(struct all *a)
+{
+	return a->tag_srq ? ibv_destroy_srq(a->tag_srq) : 0;
+}
+
+/* ---- ends ---- */
+
 static int destroy_qp(struct all *a) { return ibv_destroy_qp(a->qp); }
 static int destroy_ah(struct all *a) { return ibv_destroy_ah(a->ah); }
 static int destroy_srq(struct all *a) { return ibv_destroy_srq(a->srq); }
@@ -249,127 +314,30 @@ static int dev_close(struct all *a)
 	return 0;
 }
 
-/* ---- the connection manager, by hand ---- */
-
-static int cm_open(struct all *a)
-{
-	a->cm = open("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	return a->cm < 0 ? errno : 0;
-}
-
-static int cm_command(struct all *a, uint32_t cmd, const void *body, size_t len,
-		      size_t out)
-{
-	uint8_t msg[512];
-	struct rdma_ucm_cmd_hdr hdr = { cmd, (uint16_t)len, (uint16_t)out };
-
-	if (a->cm < 0)
-		return 0;
-	memcpy(msg, &hdr, sizeof(hdr));
-	memcpy(msg + sizeof(hdr), body, len);
-	return write(a->cm, msg, sizeof(hdr) + len) < 0 ? errno : 0;
-}
-
-static int cm_create(struct all *a)
-{
-	struct rdma_ucm_create_id_resp rsp = { };
-	struct rdma_ucm_create_id cmd = {
-		.response = (uintptr_t)&rsp, .ps = RDMA_PS_TCP,
-		.qp_type = IBV_QPT_RC,
-	};
-	int err = cm_command(a, RDMA_USER_CM_CMD_CREATE_ID, &cmd, sizeof(cmd),
-			     sizeof(rsp));
-
-	a->cm_id = rsp.id;
-	return err;
-}
-
-static int cm_listen(struct all *a)
-{
-	struct rdma_ucm_bind_ip bind = { .id = a->cm_id };
-	struct rdma_ucm_listen cmd = { .id = a->cm_id, .backlog = 1 };
-	int err;
-
-	bind.addr.sin6_family = AF_INET6;
-	err = cm_command(a, RDMA_USER_CM_CMD_BIND_IP, &bind, sizeof(bind), 0);
-	return err ? err : cm_command(a, RDMA_USER_CM_CMD_LISTEN, &cmd,
-				      sizeof(cmd), 0);
-}
-
-static int cm_event(struct all *a)
-{
-	struct rdma_ucm_event_resp rsp;
-	struct rdma_ucm_get_event cmd = { .response = (uintptr_t)&rsp };
-
-	return cm_command(a, RDMA_USER_CM_CMD_GET_EVENT, &cmd, sizeof(cmd),
-			  sizeof(rsp));
-}
-
-static int cm_destroy(struct all *a)
-{
-	struct rdma_ucm_destroy_id_resp rsp;
-	struct rdma_ucm_destroy_id cmd = {
-		.response = (uintptr_t)&rsp, .id = a->cm_id,
-	};
-
-	return cm_command(a, RDMA_USER_CM_CMD_DESTROY_ID, &cmd, sizeof(cmd),
-			  sizeof(rsp));
-}
-
-static int cm_close(struct all *a)
-{
-	return a->cm >= 0 && close(a->cm) ? errno : 0;
-}
-
-/* ---- management datagrams ---- */
-
-static int umad_open(struct all *a)
-{
-	a->umad = open("/dev/infiniband/umad0", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	/* Or the kernel has something to say. */
-	return a->umad < 0 || ioctl(a->umad, IB_USER_MAD_ENABLE_PKEY) ? errno :
-	       0;
-}
-
-static int umad_register(struct all *a)
-{
-	struct ib_user_mad_reg_req req = { .qpn = 1 };
-
-	return a->umad >= 0 && ioctl(a->umad, IB_USER_MAD_REGISTER_AGENT, &req) ?
-	       errno : 0;
-}
-
-static int umad_read(struct all *a)
-{
-	uint8_t packet[512];
-
-	return a->umad >= 0 && read(a->umad, packet, sizeof(packet)) < 0 ?
-	       errno : 0;
-}
-
-static int umad_close(struct all *a)
-{
-	return a->umad >= 0 && close(a->umad) ? errno : 0;
-}
-
 /* A list is of one kind of first queue: CQ, or SRQ. */
+#define STEPS	63	/* at most */
 #define STEP(f) { #f, f }
 #define OPEN STEP(dev_open), STEP(query)
 #define SRQ STEP(create_srq), STEP(modify_srq), STEP(query_srq)
 #define CQ STEP(create_chan), STEP(create_cq), STEP(resize_cq), STEP(notify), \
 	STEP(get_events)
 #define REST STEP(reg_mr), STEP(rereg_mr), STEP(alloc_mw), STEP(dealloc_mw), \
+	STEP(open_xrcd), STEP(xrc_srq), STEP(xrc_send), STEP(xrc_recv), \
+	STEP(tag_srq), \
 	STEP(create_qp), STEP(modify_qp), STEP(query_qp), STEP(create_ah), \
 	STEP(post), STEP(mcast), STEP(cm_open), STEP(cm_create), \
-	STEP(cm_listen), STEP(cm_event), STEP(cm_destroy), STEP(cm_close), \
+	STEP(cm_listen), STEP(cm_event), STEP(cm_resolve_addr), \
+	STEP(cm_resolve_route), STEP(cm_connect), STEP(cm_accept), \
+	STEP(cm_disconnect), STEP(cm_join), STEP(cm_destroy), STEP(cm_close), \
 	STEP(umad_open), STEP(umad_register), STEP(umad_read), \
-	STEP(umad_close), STEP(destroy_qp), STEP(destroy_ah), \
+	STEP(umad_send), STEP(umad_close), STEP(destroy_qp), STEP(destroy_ah), \
+	STEP(destroy_tag_srq), STEP(destroy_xrc), STEP(close_xrcd), \
 	STEP(destroy_srq), STEP(destroy_cq), STEP(destroy_chan), \
 	STEP(dereg_mr), STEP(dev_close)
 static const struct step {
 	const char *name;
 	int (*verb)(struct all *a);
-} lists[2][48] = {
+} lists[2][STEPS + 1] = {
 	{ OPEN, CQ, SRQ, REST },
 	{ OPEN, SRQ, CQ, REST },
 };
@@ -380,7 +348,7 @@ static const struct step {
 /* Of all processes. */
 static struct shared {
 	unsigned long signals;
-	int result[TWICE * 48];
+	int result[TWICE * STEPS];
 	int n;
 } *now;
 
@@ -416,7 +384,7 @@ static void start(const struct timer *t)
 static void life(const struct vt_opt *o, const struct step *list,
 		 const struct timer *t)
 {
-	struct all a = { .o = o };
+	struct all a = { .o = o, .cm_ids = { -1, -1, -1, -1 } };
 	const struct step *s;
 	int i;
 
@@ -490,8 +458,9 @@ static int run(const struct vt_opt *o, int times)
 			return 2;
 		quiet = *now;
 		for (i = 0; i < (unsigned int)times; i++, lives++) {
-			t = (struct timer){ periods[i % 4], i & 4,
-					    (i ^ i >> 2) & 1 };
+			t = (struct timer){ periods[i % 4],
+					    (i ^ i >> 2) & 1,
+					    (i >> 1 ^ i >> 2) & 1 };
 			if (live(o, lists[list], &t))
 				return 2;
 			bad += compare(lists[list], &quiet, &t);
@@ -518,7 +487,7 @@ int main(int argc, char **argv)
 		default:
 			fprintf(c == 'h' ? stdout : stderr,
 "usage: vhca-signals [-d DEVICE] [-g GID-INDEX] [-n TIMES]\n"
-"TIMES (8): timers that each list of verbs is called under, the second four with\n"
+"TIMES (8): timers that each list of verbs is called under, every other one with\n"
 "SA_RESTART.\n"
 "Status 0: no verb had another result because of a signal.\n");
 			return c == 'h' ? 0 : 2;

@@ -17,6 +17,7 @@
 
 #define RATE 20u
 #define SLOW 20u	/* less than a batch */
+#define SLOTS 64u	/* of a ring of 16 pages */
 
 /* RATE tokens, and so few more a second that a slow machine does not see them. */
 static const struct vl_bucket full = {
@@ -140,6 +141,43 @@ static void destroys_of_nothing(void **state)
 	w->a.dev.quota.cmd = (struct vl_bucket){};
 	wire_run(&w->a);
 	assert_int_equal(n + refusals(w), 60);
+	assert_false(w->a.dev.fault);
+	world_bystander(w);
+}
+
+/*
+ * A guest that writes no request any more: it keeps what it once wrote in all slots, and
+ * gives the ring to the backend again and again. What is executed is paid for, but what
+ * one ring holds: destroy commands, whose answers wait.
+ */
+static void old_slots_are_paid_for_again(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_sring *ring = loop_sring(w->a.loop);
+	uint8_t old[SLOTS * XENVHCA_SLOT_SIZE];
+	struct xenvhca_request req;
+	uint32_t answers;
+	uint64_t cmds;
+	unsigned int i;
+
+	w->a.dev.quota.cmd = full;
+	for (i = 0; i < SLOTS; i++) {
+		ends_nothing(w, &req, i);
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	}
+	memcpy(old, ring->ring, sizeof(old));
+	answers = ring->rsp_prod;
+	cmds = w->a.dev.stats.cmds;
+	for (i = 0; i < 100; i++) {
+		wire_run(&w->a);
+		memcpy(ring->ring, old, sizeof(old));
+		ring->req_prod = ring->rsp_prod + SLOTS;
+	}
+	answers = ring->rsp_prod - answers;
+	cmds = w->a.dev.stats.cmds - cmds;
+	assert_in_range(answers, RATE, RATE + 2);
+	assert_in_range(cmds, SLOTS, answers + SLOTS);
+	assert_true(w->a.dev.stats.rate_waits > 0);
 	assert_false(w->a.dev.fault);
 	world_bystander(w);
 }
@@ -428,6 +466,8 @@ int main(void)
 						world_teardown),
 		cmocka_unit_test_setup_teardown(destroys_of_nothing, world_setup,
 						world_teardown),
+		cmocka_unit_test_setup_teardown(old_slots_are_paid_for_again,
+						world_setup, world_teardown),
 		cmocka_unit_test_setup_teardown(failure_rate, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(failures_of_every_kind,

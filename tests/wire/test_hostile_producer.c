@@ -41,6 +41,29 @@ static void request_prod_behind(void **state)
 	wild_request(w, loop_sring(w->a.loop)->req_prod - 1);
 }
 
+/*
+ * Requests wait for their rate: the index goes back to one of these, which is within the
+ * ring. No slot is read again.
+ */
+static void request_prod_back_to_what_waits(void **state)
+{
+	struct xenvhca_request req = wire_req(XENVHCA_OP_QUERY_PORT, 0);
+	struct world *w = *state;
+	unsigned int i, waiting;
+	uint64_t cmds;
+
+	w->a.dev.quota.cmd = (struct vl_bucket){ .rate = 1 };
+	for (i = 0; i < 20; i++)
+		assert_int_equal(loop_put_request(w->a.loop, &req), 0);
+	wire_run(&w->a);
+	waiting = w->a.q.n;
+	cmds = w->a.dev.stats.cmds;
+	assert_true(waiting > 10);
+	wild_request(w, loop_sring(w->a.loop)->req_prod - 5);
+	assert_int_equal(w->a.q.n, waiting);
+	assert_int_equal(w->a.dev.stats.cmds, cmds);
+}
+
 static void request_prod_half(void **state)
 {
 	struct world *w = *state;
@@ -156,6 +179,8 @@ int main(void)
 						world_teardown),
 		cmocka_unit_test_setup_teardown(request_prod_behind, world_setup,
 						world_teardown),
+		cmocka_unit_test_setup_teardown(request_prod_back_to_what_waits,
+						world_setup, world_teardown),
 		cmocka_unit_test_setup_teardown(request_prod_half, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(request_prod_full, world_setup,

@@ -327,6 +327,9 @@ hca_everything() {
 	local -A before	# refused doorbells of other scenarios
 	step "two $1 guests on model HCAs"
 	hca_guests "$1" a "$1" b
+	d=$(cat /sys/class/infiniband/mlx5_0/ports/1/cap_mask)
+	check "a: the port's capability mask is as natively, $d" \
+		guest_sh a "grep -x '$d' /sys/class/infiniband/vhca0/ports/1/cap_mask"
 	for d in hca0 hca1; do
 		before[$d]=$(hca_get $d doorbells-refused)
 	done
@@ -357,10 +360,10 @@ quiet_kernel() {
 	! dmesg | grep -E 'BUG|WARNING|Call Trace|mlx5.*(error|fail|timeout|syndrome)|dump_cqe|unhandled'
 }
 
-# attach_both GUEST: both kinds of device, with queues that are mapped and with
-# doorbell pages.
+# attach_both GUEST [KEY=VALUE]: both kinds of device, with queues that are mapped and
+# with doorbell pages; a key of the latter.
 attach_both() {
-	vhcactl attach "$1" hca=mlx5_0
+	vhcactl attach "$1" "hca=mlx5_0${2:+,$2}"
 	vhcactl attach "$1" hca=rxe0
 	wait_guest 30 "$1" '[ "$(ls /sys/class/infiniband | wc -l)" = 2 ]' ||
 		fail "$1 has not both devices"

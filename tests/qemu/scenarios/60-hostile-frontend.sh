@@ -28,22 +28,45 @@ second_half() {
 	check "the backend follows" hostile c states
 }
 
-declare -A domid pid
-# served GUEST: commands that its worker has answered, and milliseconds of a processor that
-# it took for them.
-served() {
+declare -A domid pid cmds
+of() { echo "/sys/fs/cgroup/vhcad-${pid[$1]}/$2"; }
+# usage GUEST: milliseconds of a processor that its worker's cgroup has had.
+usage() { awk '$1 == "usage_usec" { print int($2 / 1000) }' "$(of "$1" cpu.stat)"; }
+# count GUEST: commands that its worker has executed.
+count() {
 	local file=$RUN_DIR/${domid[$1]}-0.stats
 	rm -f "$file"
 	kill -USR1 "${pid[$1]}"
 	wait_until 10 test -s "$file" || fail "no statistics of $1's worker"
-	sed -n 's/.*"cmds":\([0-9]*\).*/\1 commands, /p' "$file" | tr -d '\n'
-	awk '$1 == "usage_usec" { print int($2 / 1000) " ms" }' \
-		"/sys/fs/cgroup/vhcad-${pid[$1]}/cpu.stat"
+	cmds[$1]=$(sed -n 's/.*"cmds":\([0-9]*\).*/\1/p' "$file")
+}
+# busy GUEST: a thread that never rests, where those of its worker are.
+busy() {
+	echo "$BASHPID" >"$(of "$1" cgroup.procs)"
+	while :; do :; done
+}
+# shares: of a worker with many busy threads, and of one with one.
+shares() {
+	local g hogs=() b c
+	for g in c c c c b; do
+		busy $g &
+		hogs+=($!)
+	done
+	b=$(usage b)
+	c=$(usage c)
+	sleep 4 # measured
+	b=$(($(usage b) - b))
+	c=$(($(usage c) - c))
+	kill "${hogs[@]}"
+	wait "${hogs[@]}" 2>/dev/null || true
+	check "one busy thread beside b's worker had $b ms, four beside c's $c ms" \
+		[ "$c" -lt $((2 * b)) ]
 }
 # What is served in all is counted, not how long it takes: a has 100 commands a second,
 # and says itself whether it had more.
 floods() {
-	local a c g n
+	local a c g n since
+	local -A was
 	n=$(long 4 50)
 	guest_sh -t 500 a 'hostile-frontend destroys' >/tmp/flood.a 2>&1 &
 	a=$!
@@ -58,10 +81,27 @@ floods() {
 		domid[$g]=$(guest_domid $g)
 		pid[$g]=$(worker_pid $g 0)
 	done
-	note "a: $(served a); b: $(served b); c: $(served c)"
+	since=$SECONDS
+	for g in a b c; do
+		count $g
+		was[$g]=${cmds[$g]}
+		note "$g: ${cmds[$g]} commands, $(usage $g) ms"
+	done
 	check "b makes $n queue pairs meanwhile" guest_sh -t 100 b \
 		"TIME_SCALE=${TIME_SCALE:-2} vhca-many probe $n"
-	note "a: $(served a); b: $(served b); c: $(served c)"
+	for g in a b c; do
+		count $g
+		note "$g: ${cmds[$g]} commands, $(usage $g) ms"
+		cmds[$g]=$((cmds[$g] - was[$g]))
+	done
+	since=$((SECONDS - since + 1))
+	check "b's worker has executed ${cmds[b]} commands, three for each and more" \
+		[ "${cmds[b]}" -ge $((3 * n)) ]
+	# One second's more, and a ring whose answers wait.
+	check "a's ${cmds[a]} in $since s, its rate" \
+		[ "${cmds[a]}" -le $((100 * since + 100 + 64)) ]
+	check "c's ${cmds[c]}, more than b's" [ "${cmds[c]}" -gt "${cmds[b]}" ]
+	shares
 	check "before the floods have ended" eval "kill -0 $a && kill -0 $c"
 	for g in a c; do
 		guest_sh $g 'touch /tmp/enough'

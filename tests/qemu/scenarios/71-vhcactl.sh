@@ -94,9 +94,12 @@ ip link set d0 arp on
 guest_sh a 'vhca-held ah '"$THREADS"' >/tmp/held 2>&1 & sleep 0.3' # measured
 begin=$SECONDS
 check "another process opens the device" guest_sh -t 100 a 'ibv_devinfo -d vhca0 >/dev/null'
-echo "ibv_devinfo beside $THREADS threads: $((SECONDS - begin)) s"
+opened=$((SECONDS - begin))
 check "the threads end" wait_guest 120 a 'grep made /tmp/held'
+ended=$((SECONDS - begin))
 check "they are refused" guest_sh a "grep 'made 0 of $THREADS' /tmp/held"
+check "who opened it, in $opened s, did not wait for half of them, which took $ended s" \
+	[ $((2 * opened)) -lt $ended ]
 ip link set d0 arp off
 check "the device lives" guest_sh a 'ibv_devinfo -d vhca0 | grep PORT_ACTIVE'
 

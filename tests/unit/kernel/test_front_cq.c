@@ -4,7 +4,8 @@
  *
  * frontend/verbs/cq.c: whose memory a CQ uses, when two threads resize it at once.
  * ib_uverbs takes a read reference for it, so both get as far as the driver.
- * The second one comes while the backend works for the first.
+ * The second one comes while the backend works for the first. And that no more is asked
+ * for than was announced.
  */
 #include "kernel.h"
 
@@ -18,8 +19,9 @@ struct ib_cq_init_attr { int cqe, comp_vector; u32 flags; };
 #include "copy/cq.c"
 
 #define BUFS	8
+#define MAX_CQE	4096
 
-static struct vhca_dev dev = { .attr.max_cqe = 4096 };
+static struct vhca_dev dev = { .attr.max_cqe = MAX_CQE };
 static struct vhca_ucontext uc;
 static struct vhca_cq cq = { .ibcq = { .device = &dev.ibdev } };
 static struct ib_udata udata;
@@ -196,6 +198,35 @@ static void a_smaller_one_is_a_lie(void **state)
 	assert_int_equal(dev.ring.state, VHCA_RING_BROKEN);
 }
 
+static int create(int cqe)
+{
+	struct vhca_cq one = { .ibcq = { .device = &dev.ibdev } };
+	const struct ib_cq_init_attr attr = { .cqe = cqe };
+	int rc = vhca_create_cq(&one.ibcq, &attr, &udata);
+
+	if (!rc)
+		vhca_destroy_cq(&one.ibcq, &udata);
+	return rc;
+}
+
+/* No memory is granted and nothing is asked for. */
+static void more_completions_than_announced(void **state)
+{
+	static const int no[] = { MAX_CQE + 1, INT_MAX, 0, -1, INT_MIN };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(no); i++) {
+		assert_int_equal(create(no[i]), -EINVAL);
+		assert_int_equal(vhca_resize_cq(&cq.ibcq, no[i], &udata), -EINVAL);
+	}
+	assert_int_equal(given, 1);	/* setup's */
+	assert_int_equal(cq.ibcq.cqe, 16);
+	assert_int_equal(create(MAX_CQE), 0);
+	assert_int_equal(vhca_resize_cq(&cq.ibcq, MAX_CQE, &udata), 0);
+	assert_int_equal(cq.ibcq.cqe, MAX_CQE);
+}
+
 /* In the context that made the CQ, whoever calls; the backend's verdict stays. */
 static void moderation_is_the_backends(void **state)
 {
@@ -217,6 +248,7 @@ int main(void)
 		T(the_same_size_keeps_the_old),
 		T(a_second_one_waits),
 		T(a_smaller_one_is_a_lie),
+		T(more_completions_than_announced),
 		T(moderation_is_the_backends),
 	};
 

@@ -348,6 +348,40 @@ static void a_file_hears_of_its_own_kind(void **state)
 	vhca_event_exit(&dev);
 }
 
+static struct { struct ib_srq *srq; int event; unsigned int n; } srq_told;
+
+static void srq_event(struct ib_event *event, void *ctx)
+{
+	(void)ctx;
+	srq_told.srq = event->element.srq;
+	srq_told.event = event->event;
+	srq_told.n++;
+}
+
+/* As often as it has credit, which each modify_srq() renews. */
+static void an_srq_hears_of_its_limit(void **state)
+{
+	struct vhca_srq srq = { .ibsrq.event_handler = srq_event };
+	struct xenvhca_event ev = {
+		.type = XENVHCA_EVT_SRQ, .event = 15, .handle = 5,
+	};
+	unsigned int i;
+
+	(void)state;
+	dev.srqs.at[5] = &srq;
+	vhca_credit_recharge(&srq.async_credit);
+	for (i = 0; i < VHCA_ASYNC_CREDIT; i++)
+		assert_true(vhca_event(&dev, &ev));
+	assert_ptr_equal(srq_told.srq, &srq.ibsrq);
+	assert_int_equal(srq_told.event, 15);
+	assert_false(vhca_event(&dev, &ev));
+	assert_int_equal(srq_told.n, VHCA_ASYNC_CREDIT);
+	ev.handle = 6;
+	assert_false(vhca_event(&dev, &ev));
+	assert_int_equal(atomic64_read(&dev.stats.bad_events), 2);
+	vhca_event_exit(&dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup(a_cq_that_goes_meanwhile, setup),
 		cmocka_unit_test_setup(an_end_with_something_owed, setup),
 		cmocka_unit_test_setup(a_file_hears_of_its_own_kind, setup),
+		cmocka_unit_test_setup(an_srq_hears_of_its_limit, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

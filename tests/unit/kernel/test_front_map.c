@@ -5,122 +5,27 @@
  * frontend/mmap/map.c: what becomes of pages when Xen refuses to map some of them, or to
  * unmap one. A page that Xen still has mapped is the backend's and must never be
  * anybody else's. The guest is translated, but where it is said to be PV.
+ *
+ * And frontend/mmap/doorbell.c in a PV guest: what a process sees of a page, and what keeps
+ * the module loaded. The end of the module is the same for both.
  */
 #include "kernel.h"
 
-#define VM_SHARED		BIT(0)
-#define VM_WRITE		BIT(1)
-#define VM_DONTEXPAND		0
-#define VM_DONTDUMP		0
-#define VM_MIXEDMAP		0
-#define VM_DONTCOPY		0
-#define VM_IO			0
-#define VM_FAULT_OOM		1
-#define VM_FAULT_SIGBUS		2
-#define VM_FAULT_NOPAGE		0x100
-#define ERESTARTNOINTR		513
-#define SIGKILL			9
-#define SIG_SETMASK		2
-#define GNTST_okay		0
-#define GNTMAP_host_map		2
-#define GNTMAP_application_map	4
-#define GNTMAP_contains_pte	16
-#define GNTMAP_readonly		32
-#define _GNTMAP_guest_avail0	16
-#define GNTTABOP_unmap_grant_ref 1
-#define INVALID_GRANT_HANDLE	(~0u)
-#define XENFEAT_auto_translated_physmap 2
-#define WQ_UNBOUND		0
-#define xen_feature(f)		(!kernel_pv)
-#define DECLARE_WAIT_QUEUE_HEAD(w) wait_queue_head_t w
-#define wait_event(wq, cond)	assert_true(cond)
-#define kvcalloc(n, size, gfp)	calloc(n, size)
-#define alloc_page(gfp)		calloc(1, sizeof(struct page))
-#define atomic_xchg(a, n)	__sync_lock_test_and_set(&(a)->v, n)
-#define pr_warn_ratelimited	pr_warn
-#define vm_flags_set(vma, f)	((vma)->vm_flags |= (f))
-#define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
-#define igrab(inode)		(++(inode)->refs, (inode))
-#define iput(inode)		((inode)->refs--)
-#define kref_init(r)		((r)->n = 1)
-#define kref_get(r)		((r)->n++)
-#define kref_put(r, release)	(--(r)->n ? 0 : (release(r), 1))
-#define INIT_WORK(w, f)		((w)->fn = (f))
-#define queue_work(wq, w)	((w)->fn(w))
-#define mmu_notifier_range_blockable(r) true
-#define mmu_interval_set_seq(mn, seq)
-#define mmu_interval_read_begin(mn)
-#define mmu_interval_notifier_remove(mn) (notified = false)
-#define mmu_interval_notifier_insert_locked(...) kernel_notify()
-#define sigmask(sig)		(1ul << ((sig) - 1))
-#define siginitsetinv(set, mask) (*(set) = ~(mask))
-#define synchronize_rcu_tasks()	(in_module = false)
-#define apply_to_page_range(mm, at, len, fn, data) ((void)(fn), insert_rc)
-#define arbitrary_virt_to_machine(p) ((struct maddr){ 0 })
-#define gnttab_batch_map(op, n)
-#undef HYPERVISOR_grant_table_op
-#define HYPERVISOR_grant_table_op(...) 0
-#define unmap_mapping_range(mapping, start, len, even) kernel_zap(mapping, start)
-#define vm_area_struct		map_vma
-#define gnttab_set_map_op(op, a, f, r, d) ((op)->ref = (r), (op)->dom = (d))
-#define gnttab_set_unmap_op(op, a, f, h) ((op)->handle = (h))
+#include "front_map.h"
+#include "vhca-provider.h"
 
-typedef int64_t loff_t;
-typedef int vm_fault_t, pte_t;
-#define sigset_t		u64
-struct maddr { u64 maddr; };
-struct inode { int refs; };
-struct address_space { struct inode *host; };
-struct file { struct address_space *f_mapping; };
-struct vm_fault { struct map_vma *vma; struct page *page; unsigned long address; };
-struct mmu_notifier_range { unsigned long start, end; };
-struct mmu_interval_notifier { int unused; };
-struct mmu_interval_notifier_ops {
-	bool (*invalidate)(struct mmu_interval_notifier *mn,
-			   const struct mmu_notifier_range *range,
-			   unsigned long seq);
-};
-struct vm_operations_struct {
-	void (*open)(struct map_vma *vma);
-	void (*close)(struct map_vma *vma);
-	int (*may_split)(struct map_vma *vma, unsigned long addr);
-	vm_fault_t (*fault)(struct vm_fault *vmf);
-	struct page *(*find_normal_page)(struct map_vma *vma,
-					  unsigned long addr);
-};
-struct map_vma {
-	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
-	struct file *vm_file;
-	void *vm_mm, *vm_private_data;
-	const struct vm_operations_struct *vm_ops;
-};
-struct gnttab_map_grant_ref { u32 ref, flags, handle; int dom, status; };
-struct gnttab_unmap_grant_ref { u32 handle; int status; };
-struct gntab_unmap_queue_data {
-	struct gnttab_unmap_grant_ref *unmap_ops, *kunmap_ops;
-	struct page **pages;
-	unsigned int count;
-	void (*done)(int result, struct gntab_unmap_queue_data *data);
-	void *data;
-};
-
-int gnttab_alloc_pages(int nr, struct page **pages);
-void gnttab_free_pages(int nr, struct page **pages);
-int gnttab_map_refs(struct gnttab_map_grant_ref *op, void *kop,
-		    struct page **pages, unsigned int n);
-int gnttab_unmap_refs(struct gnttab_unmap_grant_ref *op, void *kop,
-		      struct page **pages, unsigned int n);
-void gnttab_unmap_refs_async(struct gntab_unmap_queue_data *d);
-int vm_insert_pages(struct map_vma *vma, unsigned long addr, struct page **pages,
-		    unsigned long *n);
-void kernel_zap(struct address_space *mapping, loff_t start);
-int sigprocmask(int how, sigset_t *set, sigset_t *old);
 /* Of this process and of the module. */
 static bool notified, in_module;
-static int insert_rc;
+static int insert_rc, module_refs;
 int kernel_notify(void);
+vm_fault_t vmf_insert_pfn_prot(struct map_vma *vma, unsigned long addr,
+			       unsigned long pfn, pgprot_t prot);
+int xen_remap_pfn(struct map_vma *vma, unsigned long addr, xen_pfn_t *pfn, int nr,
+		  int *err, pgprot_t prot, unsigned int domid, bool no_translate);
+#undef try_module_get
 #undef module_put
-#define module_put(m)		(in_module = true)
+#define try_module_get(m)	(++module_refs)
+#define module_put(m)		(module_refs--, in_module = true)
 
 #define list_move_tail(l, head)	(list_del(l), list_add_tail(l, head))
 #define list_first_entry_or_null(head, type, m) \
@@ -128,6 +33,7 @@ int kernel_notify(void);
 
 #include "copy/map.c"
 #include "copy/map_pte.c"
+#include "copy/doorbell.c"
 
 #define PAGES	4
 
@@ -263,11 +169,59 @@ void vhca_range_uncharge(struct vhca_dev *d, u32 nr)
 	charged -= nr;
 }
 
+/* ---- a doorbell page ---- */
+#define MFN	0xe0123ull
+
+static const struct vhca_mmap doorbell_row = {
+	.kind = VHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
+};
+static u64 shown;			/* to the process: MFN, a page of ours, or 0 */
+
+bool vhca_devicetree_any(void)
+{
+	return false;
+}
+
+bool vhca_devicetree_has(u64 frame)
+{
+	return false;
+}
+
+int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
+		  unsigned int flags, struct xenvhca_mmap_rsp *rsp)
+{
+	assert_int_equal(req->gfn, 0);
+	*rsp = (struct xenvhca_mmap_rsp){
+		.kind = XENVHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
+		.nr_pages = 1, .frame = MFN,
+	};
+	return 0;
+}
+
+vm_fault_t vmf_insert_pfn_prot(struct map_vma *v, unsigned long addr,
+			       unsigned long pfn, pgprot_t prot)
+{
+	shown = pfn;
+	return VM_FAULT_NOPAGE;
+}
+
+/* Xen looks whether the domain may use the registers, as for no other domain's name. */
+int xen_remap_pfn(struct map_vma *v, unsigned long addr, xen_pfn_t *pfn, int nr,
+		  int *err, pgprot_t prot, unsigned int domid, bool no_translate)
+{
+	assert_int_equal(domid, DOMID_IO);
+	*err = insert_rc;
+	if (!insert_rc)
+		shown = *pfn;
+	return insert_rc ? insert_rc : nr;
+}
+
 /* ---- tests ---- */
 static void setup_uc(void)
 {
 	uc = (struct vhca_ucontext){ .ibuc.device = &dev.ibdev };
 	INIT_LIST_HEAD(&uc.maps);
+	INIT_LIST_HEAD(&uc.doorbells);
 	vma = (struct map_vma){
 		.vm_end = PAGES * PAGE_SIZE, .vm_flags = VM_SHARED | VM_WRITE,
 		.vm_file = &file,
@@ -288,6 +242,8 @@ static int setup(void **state)
 	bad_ref = stuck = -1;
 	insert_rc = munmaps = nr_held = charged = 0;
 	holding = false;
+	module_refs = 0;
+	shown = 0;
 	dev.zap_waited = 0;
 	return vhca_map_init();
 }
@@ -296,7 +252,8 @@ static int teardown(void **state)
 {
 	vhca_map_exit();
 	return !list_empty(&uc.maps) || charged || blocked || notified ||
-	       in_module || atomic64_read(&dev.stats.pages_mapped);
+	       in_module || module_refs ||
+	       atomic64_read(&dev.stats.pages_mapped);
 }
 
 /* Linux adds memory for mapped grants at the first call, which must not be a process's. */
@@ -571,6 +528,54 @@ static void a_context_that_is_closed_has_its_time(void **state)
 	held[0]->done(0, held[0]);
 }
 
+static void map_doorbell(void)
+{
+	kernel_pv = true;
+	vma.vm_end = PAGE_SIZE;
+	vma.vm_pgoff = 1;
+	assert_int_equal(vhca_doorbell_mmap(&uc, &vma, &doorbell_row), 0);
+}
+
+static vm_fault_t touch(void)
+{
+	struct vm_fault vmf = { .vma = &vma };
+
+	shown = 0;
+	return vma.vm_ops->fault(&vmf);
+}
+
+static void a_process_sees_the_registers_until_the_device_goes(void **state)
+{
+	map_doorbell();
+	assert_int_equal(touch(), VM_FAULT_NOPAGE);
+	assert_int_equal(shown, MFN);
+	insert_rc = -EPERM;		/* the backend has taken the page back */
+	assert_int_equal(touch(), VM_FAULT_SIGBUS);
+	insert_rc = 0;
+	vhca_doorbell_zap(&uc);
+	assert_int_equal(touch(), VM_FAULT_NOPAGE);
+	assert_true(shown && shown != MFN);
+	assert_int_equal(vma.vm_ops->mprotect(&vma, 0, PAGE_SIZE, 0), -EACCES);
+	vhca_doorbell_drop(&uc, false);
+	vma.vm_ops->close(&vma);
+}
+
+/* Its vm_ops are the module's: the last VMA, and then the wait of the module's end. */
+static void a_doorbell_page_keeps_the_module(void **state)
+{
+	map_doorbell();
+	vma.vm_ops->open(&vma);			/* mremap() */
+	vhca_doorbell_zap(&uc);
+	vhca_doorbell_drop(&uc, false);
+	vma.vm_ops->close(&vma);
+	assert_int_equal(module_refs, 1);
+	assert_false(in_module);
+	vma.vm_ops->close(&vma);
+	assert_int_equal(module_refs, 0);
+	/* The process is still on its way out of here when others could unload. */
+	assert_true(in_module);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -592,6 +597,8 @@ int main(void)
 		T(nobody_waits_for_what_is_not_held),
 		T(many_ranges_cost_the_same_each),
 		T(a_context_that_is_closed_has_its_time),
+		T(a_process_sees_the_registers_until_the_device_goes),
+		T(a_doorbell_page_keeps_the_module),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
