@@ -179,6 +179,7 @@ host=\$1
 shift
 exec guest-shell -t $(seconds 60) "\$host" $SHELL_PORT "\$*"
 EOT
+chmod 755 /tmp/remote
 guest_put a /tmp/remote /tmp/remote
 guest_sh a 'chmod 755 /tmp/remote'
 NET=${V4[dom0]%.*}.0/24
