@@ -235,6 +235,7 @@ static enum cx_status query_q_counter(struct cx_dev *d, struct cx_cmd *c)
 	TELL(out_of_sequence);
 	TELL(packet_seq_err);
 	TELL(duplicate_request);
+	TELL(implied_nak_seq_err);
 	TELL(rnr_nak_retry_err);
 	TELL(local_ack_timeout_err);
 	TELL(resp_local_length_error);

@@ -101,7 +101,7 @@ bool cx_frame_is_ack(const struct cx_frame *f)
 	       f->kind == CX_F_ATOMIC_DATA;
 }
 
-static struct cx_frame *frame_copy(const struct cx_frame *f)
+struct cx_frame *cx_frame_copy(const struct cx_frame *f)
 {
 	struct cx_frame *copy = cx_frame_new(f->len);
 	uint32_t room;
@@ -241,6 +241,7 @@ void cx_wire_flush(struct cx_dev *d)
 
 	while ((f = cx_wire_pop(d)))
 		drop(d, f);
+	cx_loss_flush(d);
 }
 
 static bool is_full(const struct cx_dev *to, const struct cx_frame *f)
@@ -248,13 +249,19 @@ static bool is_full(const struct cx_dev *to, const struct cx_frame *f)
 	return to->rx_len >= QUEUE_MAX && !cx_frame_is_ack(f);
 }
 
-/* Takes f. */
-static void enqueue(struct cx_dev *to, struct cx_frame *f)
+void cx_wire_arrive(struct cx_dev *to, struct cx_frame *f)
 {
 	if (may_receive(to, f))
 		push(to, f);
 	else
 		drop(to, f);
+}
+
+/* Takes f. */
+static void enqueue(struct cx_dev *to, struct cx_frame *f)
+{
+	if (!cx_loss_take(to, f))
+		cx_wire_arrive(to, f);
 }
 
 /* ---- sending ---- */
@@ -335,7 +342,7 @@ static int send_multicast(struct cx_dev *d, struct cx_frame *f)
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next) {
 		if (!has_group(o, f->dgid))
 			continue;
-		copy = is_full(o, f) ? NULL : frame_copy(f);
+		copy = is_full(o, f) ? NULL : cx_frame_copy(f);
 		if (copy)
 			enqueue(o, copy);
 		else
@@ -380,7 +387,7 @@ static int send_ether(struct cx_dev *d, struct cx_frame *f)
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next) {
 		if (o == d)
 			continue;
-		copy = is_full(o, f) ? NULL : frame_copy(f);
+		copy = is_full(o, f) ? NULL : cx_frame_copy(f);
 		if (copy)
 			enqueue(o, copy);
 		else
@@ -439,6 +446,8 @@ void cx_wire_deliver(struct cx_dev *d, struct cx_frame *f)
 		ok = ok && cx_roce_owns(d, f->dmac);
 	else if (f->dlid != LID_PERMISSIVE)
 		ok = ok && owns_lid(d, f->dlid);
+	if (ok && cx_loss_take(d, f))
+		return;
 	if (ok && d->rx_len >= QUEUE_MAX)
 		cx_hub_run(d->hub, QUEUE_MAX);
 	if (ok && may_receive(d, f) && d->rx_len < QUEUE_MAX) {
