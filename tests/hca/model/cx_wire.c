@@ -381,7 +381,7 @@ static int send_ether(struct cx_dev *d, struct cx_frame *f)
 	struct cx_frame *copy;
 	struct cx_dev *o;
 
-	cx_eth_count(d->nic.tx, f);
+	cx_eth_count(&d->nic.tx, f);
 	if (d->port.peer && cx_link_send(d, f))
 		d->stats.frames_dropped++;
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next) {
