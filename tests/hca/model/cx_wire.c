@@ -265,26 +265,20 @@ static void enqueue(struct cx_dev *to, struct cx_frame *f)
 }
 
 /* ---- sending ---- */
-static struct cx_dev *by_mac(struct cx_dev *d, const uint8_t mac[6])
+static bool is_for(const struct cx_dev *d, const struct cx_frame *f)
 {
-	struct cx_dev *o;
-
-	if (cx_roce_owns(d, mac))
-		return d;
-	for (o = cx_hub_first(d->hub); o; o = o->hub_next)
-		if (cx_roce_owns(o, mac))
-			return o;
-	return NULL;
+	return f->net ? cx_roce_owns(d, f->dmac) : owns_lid(d, f->dlid);
 }
 
-static struct cx_dev *by_lid(struct cx_dev *d, uint16_t lid)
+/* The device that a frame is for: the sender, if it is one of those. */
+static struct cx_dev *owner(struct cx_dev *d, const struct cx_frame *f)
 {
 	struct cx_dev *o;
 
-	if (owns_lid(d, lid))
+	if (is_for(d, f))
 		return d;
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next)
-		if (owns_lid(o, lid))
+		if (is_for(o, f))
 			return o;
 	return NULL;
 }
@@ -355,13 +349,9 @@ static int send_multicast(struct cx_dev *d, struct cx_frame *f)
 
 static int send_unicast(struct cx_dev *d, struct cx_frame *f)
 {
-	struct cx_dev *to;
+	bool permissive = !f->net && f->dlid == LID_PERMISSIVE;
+	struct cx_dev *to = permissive ? other_end(d) : owner(d, f);
 
-	if (d->config.eth)
-		to = by_mac(d, f->dmac);
-	else
-		to = f->dlid == LID_PERMISSIVE ? other_end(d) :
-						 by_lid(d, f->dlid);
 	if (!to)
 		return send_link(d, f);
 	if (is_full(to, f))
@@ -442,10 +432,8 @@ void cx_wire_deliver(struct cx_dev *d, struct cx_frame *f)
 	else if (cx_frame_is_multicast(f))
 		ok = ok && f->grh && f->kind == CX_F_DATAGRAM &&
 		     has_group(d, f->dgid);
-	else if (d->config.eth)
-		ok = ok && cx_roce_owns(d, f->dmac);
-	else if (f->dlid != LID_PERMISSIVE)
-		ok = ok && owns_lid(d, f->dlid);
+	else if (f->net || f->dlid != LID_PERMISSIVE)
+		ok = ok && is_for(d, f);
 	if (ok && cx_loss_take(d, f))
 		return;
 	if (ok && d->rx_len >= QUEUE_MAX)
