@@ -357,7 +357,7 @@ static enum cx_status attach_to_mcg(struct cx_dev *d, struct cx_cmd *c)
 
 	if (!qp)
 		return CX_BAD_RES;
-	if (qp->st != CX_ST_UD || gid[0] != 0xff)
+	if (qp->st != CX_ST_UD)
 		return CX_BAD_PARAM;
 	return mcg_status(cx_mcg_attach(d, qp, gid));
 }

@@ -520,13 +520,22 @@ static bool mcg_del(struct cx_mcg *g, struct cx_qp *qp)
 	return true;
 }
 
+/* Groups of IPv4 have the mapped address, on an Ethernet port alone. */
+static bool is_group(const struct cx_dev *d, const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	return gid[0] == 0xff || (d->config.eth && gid[12] >> 4 == 0xe &&
+				  !memcmp(gid, mapped, 12));
+}
+
 int cx_mcg_attach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16])
 {
 	struct cx_mcg *g, **p;
 	uint32_t nr = 0;
 	int rc;
 
-	if (gid[0] != 0xff)
+	if (!is_group(d, gid))
 		return -EINVAL;
 	p = mcg_find(d, gid);
 	if (!*p) {

@@ -312,22 +312,37 @@ static void any_index_may_be_named(void **state)
 	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 }
 
-static void multicast(void **state)
+static void multicast_of(struct pair *p, unsigned int index,
+			 const uint8_t *gid, const uint8_t *mac)
 {
-	struct pair *p = *state;
-
 	make_ud(p);
-	ok(drv_mcg(&p->a.qp, group, true));
-	ok(drv_mcg(&p->b.qp, group, true));
+	ok(drv_mcg(&p->a.qp, gid, true));
+	ok(drv_mcg(&p->b.qp, gid, true));
 	drv_recv(&p->a.qp, &p->a.mr, 4096, 200);
 	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
-	post(p, V2, group, group_mac, 0xffffff, 100);
+	post(p, index, gid, mac, 0xffffff, 100);
 	get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
 	no_wc(&p->a, &p->a.rcq);	/* block_lb_mc: not its own */
-	ok(drv_mcg(&p->b.qp, group, false));
+	ok(drv_mcg(&p->b.qp, gid, false));
 	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
-	post(p, V2, group, group_mac, 0xffffff, 100);
+	post(p, index, gid, mac, 0xffffff, 100);
 	no_wc(&p->b, &p->b.rcq);
+}
+
+static void multicast(void **state)
+{
+	multicast_of(*state, V2, group, group_mac);
+}
+
+/* 230.1.0.1, as rdma_join_multicast() makes a GID of it. */
+static void multicast_of_ipv4(void **state)
+{
+	static const uint8_t gid[16] = { [10] = 0xff, 0xff, 230, 1, 0, 1 };
+	static const uint8_t mac[6] = { 0x01, 0x00, 0x5e, 1, 0, 1 };
+	struct pair *p = *state;
+
+	multicast_of(p, V2_IPV4, gid, mac);
+	assert_int_equal(drv_mcg(&p->b.qp, ipv4_b, true), CX_BAD_PARAM);
 }
 
 /* A driver that comes anew finds an empty table. */
@@ -666,6 +681,7 @@ int main(void)
 		ROCE(datagrams),
 		ROCE(any_index_may_be_named),
 		ROCE(multicast),
+		ROCE(multicast_of_ipv4),
 		ROCE(what_is_lost_is_sent_again),
 		ROCE(writes_survive_loss),
 		ROCE(lost_data_of_a_read_is_asked_for_again),
