@@ -144,6 +144,8 @@ static void port(struct input *in)
 	drv_reg(&a.drv, id[how & 3], how & 4, data, sizeof(data));
 	if (how & 8)
 		drv_admin(&b.drv, how & 16);
+	if (how == 0xfe)
+		cx_wire_loss(b.drv.dev->cx, data[0] % (CX_LOSS_MOST + 1));
 	if (how == 0xff)
 		cx_reset(b.drv.dev->cx);
 }

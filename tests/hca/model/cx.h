@@ -61,6 +61,8 @@ struct cx_config {
 	bool umr_lists;		/* the driver may fill page lists by UMR */
 	bool odp;		/* announce on-demand paging, on no transport */
 	uint32_t doorbell_bytes;	/* moved within a doorbell; 0: 128 KiB */
+	uint32_t wire_loss;	/* see cx_wire_loss() */
+	uint32_t wire_seed;
 	uint32_t bar_mb;	/* a power of two, 2..CX_BAR_MB_MOST; 0: CX_BAR_SIZE */
 };
 
@@ -76,6 +78,7 @@ struct cx_stats {
 	uint64_t doorbells_refused;	/* object of another UAR page, or none */
 	uint64_t wqes, cqes, eqes, irqs;
 	uint64_t frames_tx, frames_rx, frames_dropped, retries;
+	uint64_t frames_lost;		/* by the wire, on their way here */
 	uint64_t dma_errors;
 };
 
@@ -142,6 +145,12 @@ void cx_link_ready(struct cx_dev *d);
 void cx_link_state(struct cx_dev *d, bool connected);
 
 /* ---- for tests and operators (QMP) ---- */
+#define CX_LOSS_MOST	300u
+/*
+ * The wire to the device, from now on: of 1000 frames it loses so many, as
+ * many are overtaken by others, and as many come twice; 0: a perfect one.
+ */
+void cx_wire_loss(struct cx_dev *d, uint32_t loss);
 /* Pulls or plugs the cable: port down and up, with the async events. */
 void cx_cable(struct cx_dev *d, bool plugged);
 bool cx_cable_get(const struct cx_dev *d);

@@ -98,6 +98,8 @@ const char *cx_opcode_name(uint16_t opcode);
 enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_set_hca_cap(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_access_reg(struct cx_dev *d, struct cx_cmd *c);
+/* Fills in the register PPCNT, of the group that it names. */
+enum cx_status cx_read_ppcnt(struct cx_dev *d, uint8_t *data);
 enum cx_status cx_mad_ifc(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_hca_vport(struct cx_dev *d, struct cx_cmd *c);
 enum cx_status cx_query_hca_vport_gid(struct cx_dev *d, struct cx_cmd *c);

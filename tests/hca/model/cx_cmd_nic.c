@@ -45,8 +45,8 @@ void cx_nic_init(struct cx_dev *d)
 	n->port_mtu = CX_ETH_MTU;
 	n->speeds = CX_ETH_SPEEDS;
 	n->admin_down = false;
-	memset(n->tx, 0, sizeof(n->tx));
-	memset(n->rx, 0, sizeof(n->rx));
+	memset(&n->tx, 0, sizeof(n->tx));
+	memset(&n->rx, 0, sizeof(n->rx));
 }
 
 /* ---- the context ---- */
@@ -187,8 +187,8 @@ static enum cx_status query_vport_counter(struct cx_dev *d, struct cx_cmd *c)
 	TELL(transmitted_ib_unicast, p->xmit_pkts, p->xmit_data);
 	TELL(received_ib_multicast, p->mc_rcv_pkts, p->mc_rcv_data);
 	TELL(transmitted_ib_multicast, p->mc_xmit_pkts, p->mc_xmit_data);
-#define TELL_ETH(field, way, cast) \
-	TELL(field, n->way[cast].frames, n->way[cast].octets)
+#define TELL_ETH(field, way, kind) \
+	TELL(field, n->way.cast[kind].frames, n->way.cast[kind].octets)
 	TELL_ETH(received_eth_unicast, rx, CX_UNICAST);
 	TELL_ETH(transmitted_eth_unicast, tx, CX_UNICAST);
 	TELL_ETH(received_eth_multicast, rx, CX_MULTICAST);

@@ -235,6 +235,7 @@ static enum cx_status query_q_counter(struct cx_dev *d, struct cx_cmd *c)
 	TELL(out_of_sequence);
 	TELL(packet_seq_err);
 	TELL(duplicate_request);
+	TELL(implied_nak_seq_err);
 	TELL(rnr_nak_retry_err);
 	TELL(local_ack_timeout_err);
 	TELL(resp_local_length_error);
@@ -356,7 +357,7 @@ static enum cx_status attach_to_mcg(struct cx_dev *d, struct cx_cmd *c)
 
 	if (!qp)
 		return CX_BAD_RES;
-	if (qp->st != CX_ST_UD || gid[0] != 0xff)
+	if (qp->st != CX_ST_UD)
 		return CX_BAD_PARAM;
 	return mcg_status(cx_mcg_attach(d, qp, gid));
 }

@@ -13,7 +13,7 @@
 /* MLX5_REG_* of linux/mlx5/driver.h */
 enum reg { REG_PCAP = 0x5001, REG_PMTU = 0x5003, REG_PTYS = 0x5004,
 	   REG_PAOS = 0x5006, REG_PFCC = 0x5007, REG_PPCNT = 0x5008,
-	   REG_PVLC = 0x500f, REG_NODE_DESC = 0x6001,
+	   REG_PVLC = 0x500f, REG_PDDR = 0x5031, REG_NODE_DESC = 0x6001,
 	   REG_HOST_ENDIANNESS = 0x7004 };
 
 #define PORT		1u
@@ -204,34 +204,31 @@ static enum cx_status write_pfcc(struct cx_dev *d, const uint8_t *data)
 	return CX_OK;
 }
 
-static void set64(uint8_t *group, size_t bit, uint64_t value)
-{
-	cx_be64_set(group + bit / 8, value);
-}
+/* Monitor opcodes of PDDR, as mlx5e translates them for ethtool. */
+enum { PDDR_NO_ISSUE = 0, PDDR_BY_COMMAND = 1, PDDR_NO_PARTNER = 2,
+       PDDR_NO_CABLE = 1024 };
 
-/* Counters of IEEE 802.3: what goes wrong on a real wire does not here. */
-static enum cx_status read_ppcnt(struct cx_dev *d, uint8_t *data)
+/* Why there is no link: the page that the driver reads, without its text. */
+static enum cx_status read_pddr(struct cx_dev *d, uint8_t *data)
 {
-	uint8_t *group = CX_ADDR(ppcnt_reg, data, counter_set);
-	const struct cx_traffic *tx = d->nic.tx, *rx = d->nic.rx;
+	uint8_t *page = CX_ADDR(pddr_reg, data, page_data);
+	uint32_t code = PDDR_NO_PARTNER;
 
-	if (!d->config.eth || CX_GET(ppcnt_reg, data, grp) ||
-	    CX_GET(ppcnt_reg, data, local_port) != PORT)
+	if (!d->config.eth || CX_GET(pddr_reg, data, local_port) != PORT ||
+	    CX_GET(pddr_reg, data, page_select) !=
+	    MLX5_PDDR_REG_PAGE_SELECT_TROUBLESHOOTING_INFO_PAGE ||
+	    CX_GET(pddr_troubleshooting_page, page, group_opcode) !=
+	    MLX5_PDDR_REG_TRBLSH_GROUP_OPCODE_MONITOR)
 		return CX_BAD_PARAM;
-#define SUM(t, what) ((t)[CX_UNICAST].what + (t)[CX_MULTICAST].what + \
-		      (t)[CX_BROADCAST].what)
-#define TELL(field, value) \
-	set64(group, CX_OFF(eth_802_3_cntrs_grp_data_layout, field##_high), \
-	      value)
-	memset(group, 0, CX_BYTES(eth_802_3_cntrs_grp_data_layout));
-	TELL(a_frames_transmitted_ok, SUM(tx, frames));
-	TELL(a_frames_received_ok, SUM(rx, frames));
-	TELL(a_octets_transmitted_ok, SUM(tx, octets));
-	TELL(a_octets_received_ok, SUM(rx, octets));
-	TELL(a_multicast_frames_xmitted_ok, tx[CX_MULTICAST].frames);
-	TELL(a_multicast_frames_received_ok, rx[CX_MULTICAST].frames);
-	TELL(a_broadcast_frames_xmitted_ok, tx[CX_BROADCAST].frames);
-	TELL(a_broadcast_frames_received_ok, rx[CX_BROADCAST].frames);
+	if (link_up(d))
+		code = PDDR_NO_ISSUE;
+	else if (d->nic.admin_down)
+		code = PDDR_BY_COMMAND;
+	else if (!d->port.plugged)
+		code = PDDR_NO_CABLE;
+	memset(page, 0, CX_BYTES(pddr_troubleshooting_page));
+	CX_SET(pddr_troubleshooting_page, page,
+	       status_opcode.pddr_monitor_opcode.monitor_opcode, code);
 	return CX_OK;
 }
 
@@ -251,8 +248,9 @@ static const struct reg_desc regs[] = {
 	{ REG_PTYS, CX_BYTES(ptys_reg), read_ptys, write_ptys },
 	{ REG_PAOS, CX_BYTES(paos_reg), read_paos, write_paos },
 	{ REG_PFCC, CX_BYTES(pfcc_reg), read_pfcc, write_pfcc },
-	{ REG_PPCNT, CX_BYTES(ppcnt_reg), read_ppcnt, NULL },
+	{ REG_PPCNT, CX_BYTES(ppcnt_reg), cx_read_ppcnt, NULL },
 	{ REG_PVLC, CX_BYTES(pvlc_reg), read_pvlc, NULL },
+	{ REG_PDDR, CX_BYTES(pddr_reg), read_pddr, NULL },
 };
 
 enum cx_status cx_access_reg(struct cx_dev *d, struct cx_cmd *c)

@@ -206,6 +206,7 @@ struct cx_dev *cx_new(struct cx_hub *hub, const struct cx_config *config,
 	d->host = host;
 	d->opaque = opaque;
 	ids_init(d);
+	cx_wire_loss(d, config->wire_loss);
 	power_on(d);
 	if (cx_cmdq_init(d)) {
 		free(d);

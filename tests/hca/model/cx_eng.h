@@ -109,6 +109,7 @@ struct cx_req {
 	uint32_t unasked;	/* bytes sent since an ACK was asked for */
 	uint8_t retries, rnr_tries;
 	bool rnr;		/* waits out an RNR NAK */
+	bool implied;		/* repeats what a later response implied */
 	bool progress, late;	/* since the deadline was set */
 	bool drained;		/* SQD: the event was sent */
 	uint64_t deadline;	/* of whatever the QP waits for, or 0 */

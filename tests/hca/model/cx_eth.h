@@ -54,6 +54,17 @@ struct cx_traffic {
 
 enum cx_cast { CX_UNICAST, CX_MULTICAST, CX_BROADCAST, CX_CASTS };
 
+#define CX_PRIOS	8u
+#define CX_SIZES	10u	/* classes of frames' lengths, of RFC 2819 and on */
+
+/* What is counted of one direction. */
+struct cx_side {
+	/* Of Ethernet alone; RoCE is counted as InfiniBand is, in the port. */
+	struct cx_traffic cast[CX_CASTS];
+	uint64_t sizes[CX_SIZES];
+	struct cx_traffic prio[CX_PRIOS];	/* of the tag; RoCE too */
+};
+
 struct cx_nic {
 	uint8_t mac[6];		/* permanent; made of the GUID */
 	uint16_t mtu;		/* of the vport, as the driver set it */
@@ -67,8 +78,7 @@ struct cx_nic {
 		uint8_t (*entry)[8];
 	} list[CX_LISTS];
 	struct cx_roce_addr addr[CX_ROCE_ADDRS];
-	/* Of Ethernet; RoCE is counted as InfiniBand is. */
-	struct cx_traffic tx[CX_CASTS], rx[CX_CASTS];
+	struct cx_side tx, rx;
 	uint32_t root;		/* flow table, or CX_NONE */
 	uint32_t ftes;		/* flow entries and groups */
 };
@@ -155,7 +165,7 @@ struct cx_swqe;
 /* Sends the frames of a WQE: 0, or as cx_wqe_gather(); -EINVAL, -ENOMEM. */
 int cx_eth_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w);
 void cx_eth_rx(struct cx_dev *d, const struct cx_frame *f);
-void cx_eth_count(struct cx_traffic *t, const struct cx_frame *f);
+void cx_eth_count(struct cx_side *side, const struct cx_frame *f);
 
 /* ---- cx_steer.c ---- */
 /* What the steering and the completion know of a frame. */

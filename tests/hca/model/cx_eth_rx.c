@@ -210,7 +210,7 @@ void cx_eth_rx(struct cx_dev *d, const struct cx_frame *f)
 	struct told t = { 0 };
 
 	if (f->len >= ETH_HEADER && f->len + FCS <= d->nic.port_mtu) {
-		cx_eth_count(d->nic.rx, f);
+		cx_eth_count(&d->nic.rx, f);
 		cx_packet_parse(&t.p, f->data, f->len);
 		tir = cx_steer(d, &t.p, &t.tag);
 	}

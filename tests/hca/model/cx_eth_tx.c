@@ -17,18 +17,40 @@
 #define FRAME_MIN	60u	/* without its FCS */
 #define HEADERS_MAX	256u
 #define PIECES_MAX	8192u	/* one WQE must not hold up the others */
+#define TYPE_VLAN	0x8100u
 #define PROTO_TCP	6u
 #define TCP_LAST	0x09u	/* FIN, PSH: of the last piece */
 #define TCP_FIRST	0x80u	/* CWR: of the first one */
 
-void cx_eth_count(struct cx_traffic *t, const struct cx_frame *f)
+/* Of lengths with the FCS. */
+static unsigned int size_class(uint32_t len)
+{
+	static const uint16_t most[CX_SIZES - 1] = {
+		64, 127, 255, 511, 1023, 1518, 2047, 4095, 8191,
+	};
+	unsigned int i;
+
+	for (i = 0; i < CX_SIZES - 1 && len > most[i]; i++)
+		;
+	return i;
+}
+
+static void count(struct cx_traffic *t, const struct cx_frame *f)
+{
+	t->frames++;
+	t->octets += f->len;
+}
+
+void cx_eth_count(struct cx_side *side, const struct cx_frame *f)
 {
 	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	enum cx_cast cast = !memcmp(f->data, all, 6) ? CX_BROADCAST :
 			    f->data[0] & 1 ? CX_MULTICAST : CX_UNICAST;
+	bool tagged = f->len >= 16 && cx_be16_get(f->data + 12) == TYPE_VLAN;
 
-	t[cast].frames++;
-	t[cast].octets += f->len;
+	count(&side->cast[cast], f);
+	count(&side->prio[tagged ? f->data[14] >> 5 : 0], f);
+	side->sizes[size_class(f->len + FCS)]++;
 }
 
 /* ---- checksums ---- */

@@ -206,6 +206,7 @@ void cx_timer(struct cx_dev *d)
 		return;
 	d->deadline = 0;
 	timer_again(d, now, cx_link_timer(d, now));
+	timer_again(d, now, cx_loss_timer(d, now));
 	timer_again(d, now, cx_qp_timers(d, now));
 	cx_hub_run(d->hub, RUN_BUDGET);
 }

@@ -62,7 +62,11 @@ void cx_port_count(struct cx_dev *d, const struct cx_frame *f, bool sent)
 	uint32_t nr = packets(f);
 	uint64_t bytes = f->len + (uint64_t)nr *
 			 (PACKET_BYTES + (f->grh ? GRH_BYTES : 0));
+	struct cx_side *side = sent ? &d->nic.tx : &d->nic.rx;
+	struct cx_traffic *prio = &side->prio[f->vlan >> 13 & 7];
 
+	prio->frames += nr;
+	prio->octets += bytes;
 	if (sent && multicast) {
 		p->mc_xmit_data += bytes;
 		p->mc_xmit_pkts += nr;

@@ -21,7 +21,7 @@
  *   cx_umr.c	UMR and local invalidation (memory windows)
  *   cx_hub.c	devices of a wire, whose turn it is, deadlines
  *   cx_wire.c	frames: addressing, queues, multicast (cx_wire.h)
- *   cx_link.c	the cable to another process
+ *   cx_loss.c	a wire that loses frames; cx_link.c: the cable to another process
  *   cx_port.c	the port: link, state, LIDs, GIDs, events
  *   cx_mad.c	subnet management agent; cx_pma.c: performance
  * Everything that the driver or a process of the guest writes is untrusted:
@@ -412,6 +412,7 @@ struct cx_counter {
 	uint32_t rx_write_requests, rx_read_requests, rx_atomic_requests;
 	uint32_t out_of_buffer;		/* no receive WQE: RNR, or dropped */
 	uint32_t out_of_sequence, packet_seq_err, duplicate_request;
+	uint32_t implied_nak_seq_err;
 	uint32_t rnr_nak_retry_err, local_ack_timeout_err;
 	uint32_t resp_local_length_error, resp_cqe_error, req_cqe_error;
 	uint32_t req_remote_invalid_request, req_remote_access_errors;
@@ -445,6 +446,7 @@ struct cx_dev {
 	uint32_t rx_len;
 	struct cx_mcg *mcgs;
 	struct cx_link *link;
+	struct cx_loss loss;
 	struct cx_qp *qp0, *qp1;	/* also QPNs 0 and 1 of qps */
 	struct cx_counter no_counter;	/* of QPs without a counter set */
 	uint64_t entries;		/* of page lists and translations */

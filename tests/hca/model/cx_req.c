@@ -26,6 +26,7 @@ void cx_req_reset(struct cx_qp *qp)
 	r->retries = 0;
 	r->rnr_tries = 0;
 	r->rnr = false;
+	r->implied = false;
 	r->deadline = 0;
 	r->poll = 0;
 }

@@ -45,6 +45,7 @@ static void req_progress(struct cx_req *r, uint32_t una)
 	r->una = una;
 	r->progress = true;
 	r->late = false;
+	r->implied = false;
 	r->retries = 0;
 	r->rnr_tries = 0;
 }
@@ -145,6 +146,7 @@ static void req_rnr(struct cx_dev *d, struct cx_qp *qp, uint8_t timer)
 	if (qp->rnr_retry != 7)
 		r->rnr_tries++;
 	d->stats.retries++;
+	r->retries = 0;		/* the peer is there */
 	r->rnr = true;
 	cx_req_rewind(d, qp);
 	cx_deadline(d, qp, now + rnr_time(timer));
@@ -260,6 +262,28 @@ static void rx_atomic(struct cx_dev *d, struct cx_qp *qp,
 	skip_acked(qp);
 }
 
+/*
+ * Whatever is behind the response that the oldest READ or atomic waits for: that
+ * one was lost. It is asked for anew, once until there is progress or a timeout.
+ */
+static void rx_implied_nak(struct cx_dev *d, struct cx_qp *qp,
+			   const struct cx_frame *f)
+{
+	uint32_t behind = cx_psn_add(f->psn, f->kind == CX_F_ACK);
+	const struct cx_flight *fl;
+	struct cx_req *r = qp->req;
+
+	if (r->first == r->end || r->implied || r->rnr)
+		return;
+	fl = cx_flight(r, r->first);
+	if ((fl->opcode != MLX5_OPCODE_RDMA_READ && !cx_is_atomic(fl->opcode)) ||
+	    cx_psn_diff(behind, cx_psn_add(fl->psn, fl->got >> qp->mtu)) <= 0)
+		return;
+	r->implied = true;
+	cx_counter(d, qp)->implied_nak_seq_err++;
+	req_retry(d, qp);
+}
+
 void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f)
 {
 	struct cx_req *r = qp->req;
@@ -285,6 +309,8 @@ void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f)
 		rx_atomic(d, qp, f);
 		break;
 	}
+	if (qp->state == CX_RTS || qp->state == CX_SQD)
+		rx_implied_nak(d, qp, f);
 	if (qp->state == CX_RTS || qp->state == CX_SQD)
 		req_again(d, qp);
 }
@@ -314,6 +340,7 @@ void cx_req_timer(struct cx_dev *d, struct cx_qp *qp, uint64_t now)
 		return;
 	}
 	r->late = false;
+	r->implied = false;
 	cx_counter(d, qp)->local_ack_timeout_err++;
 	cx_deadline(d, qp, now + t);
 	req_retry(d, qp);

@@ -76,7 +76,8 @@ static struct cx_rd *rd_find(const struct cx_resp *rs, uint8_t kind,
 	uint32_t n;
 	int32_t diff;
 
-	for (n = 0; n < rs->rd_nr; n++) {
+	/* The newest first: PSNs come again after a while. */
+	for (n = rs->rd_nr; n--;) {
 		rd = rd_at(rs, n);
 		diff = cx_psn_diff(psn, rd->psn);
 		if (rd->kind == kind && diff >= 0 &&

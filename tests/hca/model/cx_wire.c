@@ -101,7 +101,7 @@ bool cx_frame_is_ack(const struct cx_frame *f)
 	       f->kind == CX_F_ATOMIC_DATA;
 }
 
-static struct cx_frame *frame_copy(const struct cx_frame *f)
+struct cx_frame *cx_frame_copy(const struct cx_frame *f)
 {
 	struct cx_frame *copy = cx_frame_new(f->len);
 	uint32_t room;
@@ -241,6 +241,7 @@ void cx_wire_flush(struct cx_dev *d)
 
 	while ((f = cx_wire_pop(d)))
 		drop(d, f);
+	cx_loss_flush(d);
 }
 
 static bool is_full(const struct cx_dev *to, const struct cx_frame *f)
@@ -248,8 +249,7 @@ static bool is_full(const struct cx_dev *to, const struct cx_frame *f)
 	return to->rx_len >= QUEUE_MAX && !cx_frame_is_ack(f);
 }
 
-/* Takes f. */
-static void enqueue(struct cx_dev *to, struct cx_frame *f)
+void cx_wire_arrive(struct cx_dev *to, struct cx_frame *f)
 {
 	if (may_receive(to, f))
 		push(to, f);
@@ -257,27 +257,28 @@ static void enqueue(struct cx_dev *to, struct cx_frame *f)
 		drop(to, f);
 }
 
-/* ---- sending ---- */
-static struct cx_dev *by_mac(struct cx_dev *d, const uint8_t mac[6])
+/* Takes f. */
+static void enqueue(struct cx_dev *to, struct cx_frame *f)
 {
-	struct cx_dev *o;
-
-	if (cx_roce_owns(d, mac))
-		return d;
-	for (o = cx_hub_first(d->hub); o; o = o->hub_next)
-		if (cx_roce_owns(o, mac))
-			return o;
-	return NULL;
+	if (!cx_loss_take(to, f))
+		cx_wire_arrive(to, f);
 }
 
-static struct cx_dev *by_lid(struct cx_dev *d, uint16_t lid)
+/* ---- sending ---- */
+static bool is_for(const struct cx_dev *d, const struct cx_frame *f)
+{
+	return f->net ? cx_roce_owns(d, f->dmac) : owns_lid(d, f->dlid);
+}
+
+/* The device that a frame is for: the sender, if it is one of those. */
+static struct cx_dev *owner(struct cx_dev *d, const struct cx_frame *f)
 {
 	struct cx_dev *o;
 
-	if (owns_lid(d, lid))
+	if (is_for(d, f))
 		return d;
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next)
-		if (owns_lid(o, lid))
+		if (is_for(o, f))
 			return o;
 	return NULL;
 }
@@ -335,7 +336,7 @@ static int send_multicast(struct cx_dev *d, struct cx_frame *f)
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next) {
 		if (!has_group(o, f->dgid))
 			continue;
-		copy = is_full(o, f) ? NULL : frame_copy(f);
+		copy = is_full(o, f) ? NULL : cx_frame_copy(f);
 		if (copy)
 			enqueue(o, copy);
 		else
@@ -348,13 +349,9 @@ static int send_multicast(struct cx_dev *d, struct cx_frame *f)
 
 static int send_unicast(struct cx_dev *d, struct cx_frame *f)
 {
-	struct cx_dev *to;
+	bool permissive = !f->net && f->dlid == LID_PERMISSIVE;
+	struct cx_dev *to = permissive ? other_end(d) : owner(d, f);
 
-	if (d->config.eth)
-		to = by_mac(d, f->dmac);
-	else
-		to = f->dlid == LID_PERMISSIVE ? other_end(d) :
-						 by_lid(d, f->dlid);
 	if (!to)
 		return send_link(d, f);
 	if (is_full(to, f))
@@ -374,13 +371,13 @@ static int send_ether(struct cx_dev *d, struct cx_frame *f)
 	struct cx_frame *copy;
 	struct cx_dev *o;
 
-	cx_eth_count(d->nic.tx, f);
+	cx_eth_count(&d->nic.tx, f);
 	if (d->port.peer && cx_link_send(d, f))
 		d->stats.frames_dropped++;
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next) {
 		if (o == d)
 			continue;
-		copy = is_full(o, f) ? NULL : frame_copy(f);
+		copy = is_full(o, f) ? NULL : cx_frame_copy(f);
 		if (copy)
 			enqueue(o, copy);
 		else
@@ -435,10 +432,10 @@ void cx_wire_deliver(struct cx_dev *d, struct cx_frame *f)
 	else if (cx_frame_is_multicast(f))
 		ok = ok && f->grh && f->kind == CX_F_DATAGRAM &&
 		     has_group(d, f->dgid);
-	else if (d->config.eth)
-		ok = ok && cx_roce_owns(d, f->dmac);
-	else if (f->dlid != LID_PERMISSIVE)
-		ok = ok && owns_lid(d, f->dlid);
+	else if (f->net || f->dlid != LID_PERMISSIVE)
+		ok = ok && is_for(d, f);
+	if (ok && cx_loss_take(d, f))
+		return;
 	if (ok && d->rx_len >= QUEUE_MAX)
 		cx_hub_run(d->hub, QUEUE_MAX);
 	if (ok && may_receive(d, f) && d->rx_len < QUEUE_MAX) {
@@ -523,13 +520,22 @@ static bool mcg_del(struct cx_mcg *g, struct cx_qp *qp)
 	return true;
 }
 
+/* Groups of IPv4 have the mapped address, on an Ethernet port alone. */
+static bool is_group(const struct cx_dev *d, const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	return gid[0] == 0xff || (d->config.eth && gid[12] >> 4 == 0xe &&
+				  !memcmp(gid, mapped, 12));
+}
+
 int cx_mcg_attach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16])
 {
 	struct cx_mcg *g, **p;
 	uint32_t nr = 0;
 	int rc;
 
-	if (gid[0] != 0xff)
+	if (!is_group(d, gid))
 		return -EINVAL;
 	p = mcg_find(d, gid);
 	if (!*p) {

@@ -10,7 +10,15 @@
 
 #include "cx.h"
 
+struct cx_frame;
 struct cx_qp;
+
+/* The wire to a device that is not perfect. */
+struct cx_loss {
+	uint64_t random;
+	struct cx_frame *late;	/* those delayed, in no order */
+	uint32_t nr;
+};
 
 #define CX_FRAME_DATA	65536u	/* bytes of a message that travel as one */
 
@@ -30,6 +38,7 @@ enum cx_nak { CX_NAK_PSN, CX_NAK_INVALID, CX_NAK_ACCESS, CX_NAK_OPERATION,
  */
 struct cx_frame {
 	struct cx_frame *next;
+	uint64_t due;		/* of one that the wire delays */
 	uint8_t kind;		/* enum cx_frame_kind */
 	uint8_t st;		/* transport: RC, UC, UD, XRC */
 	bool first, last, imm, inv, solicited, grh, ack_req;
@@ -58,6 +67,8 @@ struct cx_frame {
  */
 struct cx_frame *cx_frame_new(uint32_t room);
 void cx_frame_free(struct cx_frame *f);
+/* NULL without memory. */
+struct cx_frame *cx_frame_copy(const struct cx_frame *f);
 /*
  * Sends and takes ownership; slid is filled in (path bits within the LMC are
  * kept). By LID to one, also to itself; a multicast LID with a GRH to every
@@ -76,6 +87,17 @@ void cx_rx(struct cx_dev *d, struct cx_frame *f);
 /* Its parts in cx_req.c and cx_resp.c. */
 void cx_req_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
 void cx_resp_rx(struct cx_dev *d, struct cx_qp *qp, struct cx_frame *f);
+/* A frame at its device: to its queue, unless the port is down. Takes f. */
+void cx_wire_arrive(struct cx_dev *to, struct cx_frame *f);
+/*
+ * Whether the wire to the device loses a frame, or delivers it later on
+ * (cx_wire_loss()): it is taken then.
+ */
+bool cx_loss_take(struct cx_dev *d, struct cx_frame *f);
+/* Delivers what was delayed until now; returns the next deadline, 0 for none. */
+uint64_t cx_loss_timer(struct cx_dev *d, uint64_t now);
+/* Drops what is delayed. */
+void cx_loss_flush(struct cx_dev *d);
 /* Frames waiting for this device. */
 bool cx_wire_pending(const struct cx_dev *d);
 /* The next of them, or NULL; and all of them dropped. */

@@ -441,6 +441,30 @@ static void cx4_set_cable(Object *obj, bool value, Error **errp)
 	}
 }
 
+static void cx4_get_loss(Object *obj, Visitor *v, const char *name,
+			 void *opaque, Error **errp)
+{
+	visit_type_uint32(v, name, &CONNECTX4(obj)->config.wire_loss, errp);
+}
+
+static void cx4_set_loss(Object *obj, Visitor *v, const char *name,
+			 void *opaque, Error **errp)
+{
+	Connectx4 *s = CONNECTX4(obj);
+	uint32_t loss;
+
+	if (!visit_type_uint32(v, name, &loss, errp))
+		return;
+	if (loss > CX_LOSS_MOST) {
+		error_setg(errp, "connectx4: wire-loss is at most %u",
+			   CX_LOSS_MOST);
+		return;
+	}
+	s->config.wire_loss = loss;
+	if (s->cx)
+		cx_wire_loss(s->cx, loss);
+}
+
 static void cx4_get_stat(Object *obj, Visitor *v, const char *name,
 			 void *opaque, Error **errp)
 {
@@ -490,6 +514,7 @@ static const struct {
 	STAT("frames-tx", frames_tx),
 	STAT("frames-rx", frames_rx),
 	STAT("frames-dropped", frames_dropped),
+	STAT("frames-lost", frames_lost),
 	STAT("retries", retries),
 	STAT("dma-errors", dma_errors),
 };
@@ -507,6 +532,7 @@ static CX4_PROPERTY cx4_properties[] = {
 			   0),
 	DEFINE_PROP_UINT32("bar-mb", Connectx4, config.bar_mb, 0),
 	DEFINE_PROP_STRING("wire", Connectx4, wire_name),
+	DEFINE_PROP_UINT32("wire-seed", Connectx4, config.wire_seed, 0),
 	DEFINE_PROP_CHR("chardev", Connectx4, chr),
 	DEFINE_PROP_UINT8("log", Connectx4, log_level, CX_INFO),
 	CX4_END_OF_PROPERTIES
@@ -544,6 +570,8 @@ static void cx4_class_init(ObjectClass *class, void *data)
 	device_class_set_props(dc, cx4_properties);
 	object_class_property_add_bool(class, "cable", cx4_get_cable,
 				       cx4_set_cable);
+	object_class_property_add(class, "wire-loss", "uint32", cx4_get_loss,
+				  cx4_set_loss, NULL, NULL);
 	object_class_property_add(class, "port-state", "uint64",
 				  cx4_get_port_state, NULL, NULL, NULL);
 	object_class_property_add(class, "pages-held", "uint64",

@@ -260,26 +260,38 @@ static uint32_t udp(uint8_t *frame, uint32_t data, uint16_t port)
 	return len;
 }
 
+/* Both ends' network drivers, with buffers to receive into. */
 struct nics {
+	struct pair *pair;
 	struct drv_nic a, b;
 };
 
-static void nics_open(struct pair *p, struct nics *n)
+static int nics_setup(void **state)
 {
+	struct nics *n = calloc(1, sizeof(*n));
 	unsigned int i;
 
-	ok(drv_nic_open(&p->a.drv, &n->a));
-	ok(drv_nic_open(&p->b.drv, &n->b));
+	assert_non_null(n);
+	pair_setup_eth((void **)&n->pair);
+	ok(drv_nic_open(&n->pair->a.drv, &n->a));
+	ok(drv_nic_open(&n->pair->b.drv, &n->b));
 	for (i = 0; i < NIC_RQS; i++) {
 		drv_nic_fill(&n->a, i, 32);
 		drv_nic_fill(&n->b, i, 32);
 	}
+	*state = n;
+	return 0;
 }
 
-static void nics_close(struct nics *n)
+static int nics_teardown(void **state)
 {
+	struct nics *n = *state;
+
 	ok(drv_nic_close(&n->a));
 	ok(drv_nic_close(&n->b));
+	*state = n->pair;
+	free(n);
+	return pair_teardown(state);
 }
 
 /* The one completion of either receive queue. */
@@ -295,6 +307,23 @@ static struct drv_wc received(struct drv_nic *nic, unsigned int *rq)
 	return wc;
 }
 
+/* The next frame that came. */
+static const uint8_t *next_frame(struct drv_nic *nic, struct drv_wc *wc)
+{
+	unsigned int rq;
+
+	*wc = received(nic, &rq);
+	return drv_nic_frame(nic, rq, wc);
+}
+
+/* A frame from the first to the second, and what came of it. */
+static const uint8_t *pass(struct nics *n, const uint8_t *frame, uint32_t len,
+			   uint32_t header, uint8_t flags, struct drv_wc *wc)
+{
+	drv_nic_send(&n->a, frame, len, header, flags, 0);
+	return next_frame(&n->b, wc);
+}
+
 static bool nothing(struct drv_nic *nic)
 {
 	struct drv_wc wc;
@@ -305,35 +334,25 @@ static bool nothing(struct drv_nic *nic)
 /* Without it ip link up of mlx5e waits 20 s for its first completion. */
 static void a_nop_completes(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	struct drv_wc wc;
-	struct nics n;
 
-	nics_open(p, &n);
-	drv_nic_nop(&n.a);
-	assert_true(drv_poll(&n.a.scq, &wc));
+	drv_nic_nop(&n->a);
+	assert_true(drv_poll(&n->a.scq, &wc));
 	assert_int_equal(wc.opcode, MLX5_CQE_REQ);
-	assert_int_equal(wc.qpn, n.a.sq.n);
-	nics_close(&n);
+	assert_int_equal(wc.qpn, n->a.sq.n);
 }
 
 static void a_frame_arrives(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[1514];
 	uint32_t len = udp(frame, 600, 0x3039);
 	const uint8_t *got;
 	struct drv_wc wc;
-	unsigned int rq;
-	struct nics n;
 
-	nics_open(p, &n);
-	drv_nic_send(&n.a, frame, len, 18, CS_L3 | CS_L4, 0);
-	assert_true(drv_poll(&n.a.scq, &wc));
-	assert_int_equal(wc.opcode, MLX5_CQE_REQ);
-	wc = received(&n.b, &rq);
+	got = pass(n, frame, len, 18, CS_L3 | CS_L4, &wc);
 	assert_int_equal(wc.len, len);
-	got = drv_nic_frame(&n.b, rq, &wc);
 	assert_memory_equal(got, frame, 24);
 	assert_true(filled(got + 42, 600, 600));
 	/* Both checksums are right, and the receiver says so. */
@@ -341,110 +360,88 @@ static void a_frame_arrives(void **state)
 	assert_int_not_equal(be16(got + 40), 0);
 	assert_int_equal(wc.cqe.hds_ip_ext, 7);
 	assert_int_equal(be32toh(wc.cqe.sop_drop_qpn), 0);
-	assert_true(nothing(&n.b));
-	assert_true(nothing(&n.a));
-	nics_close(&n);
+	assert_true(drv_poll(&n->a.scq, &wc));
+	assert_int_equal(wc.opcode, MLX5_CQE_REQ);
+	assert_true(nothing(&n->b));
+	assert_true(nothing(&n->a));
 }
 
 /* The sum over all octets behind the Ethernet header, as CHECKSUM_COMPLETE. */
 static void the_sum_covers_the_packet(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[1514];
 	uint32_t len = udp(frame, 101, 0x3039), i, sum = 0;
 	const uint8_t *got;
 	struct drv_wc wc;
-	unsigned int rq;
-	struct nics n;
 
-	nics_open(p, &n);
-	drv_nic_send(&n.a, frame, len, 18, CS_L3 | CS_L4, 0);
-	wc = received(&n.b, &rq);
-	got = drv_nic_frame(&n.b, rq, &wc);
+	got = pass(n, frame, len, 18, CS_L3 | CS_L4, &wc);
 	for (i = 14; i < len; i++)
 		sum += (uint32_t)got[i] << (i % 2 ? 0 : 8);
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	assert_int_equal(be16((uint8_t *)&wc.cqe + 20), sum);
-	nics_close(&n);
 }
 
 static void other_stations_frames_do_not(void **state)
 {
-	struct pair *p = *state;
-	uint64_t dropped = cx_stats(p->b.drv.dev->cx)->frames_dropped;
+	struct nics *n = *state;
+	uint64_t dropped = cx_stats(n->pair->b.drv.dev->cx)->frames_dropped;
 	uint8_t frame[1514];
 	uint32_t len = udp(frame, 100, 1);
-	struct nics n;
 
-	nics_open(p, &n);
 	frame[5] ^= 1;
-	drv_nic_send(&n.a, frame, len, 18, 0, 0);
-	assert_true(nothing(&n.b));
-	assert_int_equal(cx_stats(p->b.drv.dev->cx)->frames_dropped,
+	drv_nic_send(&n->a, frame, len, 18, 0, 0);
+	assert_true(nothing(&n->b));
+	assert_int_equal(cx_stats(n->pair->b.drv.dev->cx)->frames_dropped,
 			 dropped + 1);
 	memset(frame, 0xff, 6);
-	drv_nic_send(&n.a, frame, len, 18, 0, 0);
-	assert_false(nothing(&n.b));
+	drv_nic_send(&n->a, frame, len, 18, 0, 0);
+	assert_false(nothing(&n->b));
 	/* Its own broadcast does not come back. */
-	assert_true(nothing(&n.a));
-	nics_close(&n);
+	assert_true(nothing(&n->a));
 }
 
 static void a_tag_is_stripped(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[1514];
 	uint32_t len = udp(frame, 100, 1);
 	const uint8_t *got;
 	struct drv_wc wc;
-	unsigned int rq;
-	struct nics n;
 
-	nics_open(p, &n);
 	memmove(frame + 16, frame + 12, len - 12);
 	memcpy(frame + 12, "\x81\0\x60\x05", 4);
-	drv_nic_send(&n.a, frame, len + 4, 22, CS_L3 | CS_L4, 0);
-	wc = received(&n.b, &rq);
+	got = pass(n, frame, len + 4, 22, CS_L3 | CS_L4, &wc);
 	assert_int_equal(wc.len, len);
 	assert_int_equal(wc.cqe.l4_hdr_type_etc & 1, 1);
 	assert_int_equal(be16toh(wc.cqe.vlan_info), 0x6005);
-	got = drv_nic_frame(&n.b, rq, &wc);
 	assert_int_equal(be16(got + 12), 0x0800);
 	assert_int_equal(wc.cqe.hds_ip_ext, 7);
-	nics_close(&n);
 }
 
 static void short_frames_are_padded(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[64];
 	struct drv_wc wc;
-	unsigned int rq;
-	struct nics n;
 
-	nics_open(p, &n);
 	udp(frame, 2, 1);
-	drv_nic_send(&n.a, frame, sizeof(ipv4_udp) + 2, 18, CS_L4, 0);
-	wc = received(&n.b, &rq);
+	pass(n, frame, sizeof(ipv4_udp) + 2, 18, CS_L4, &wc);
 	assert_int_equal(wc.len, 60);
-	nics_close(&n);
 }
 
 static void flows_spread_over_the_queues(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[1514];
 	uint32_t got[NIC_RQS] = { 0 }, len, i, first = 0;
-	struct drv_wc wc;
 	unsigned int rq;
-	struct nics n;
 
-	nics_open(p, &n);
 	for (i = 0; i < 32; i++) {
 		len = udp(frame, 100, 1000 + i / 2);
-		drv_nic_send(&n.a, frame, len, 18, 0, 0);
-		wc = received(&n.b, &rq);
+		drv_nic_send(&n->a, frame, len, 18, 0, 0);
+		received(&n->b, &rq);
 		got[rq]++;
 		/* A flow stays where it is. */
 		if (i % 2)
@@ -452,27 +449,22 @@ static void flows_spread_over_the_queues(void **state)
 		first = rq;
 	}
 	assert_true(got[0] && got[1]);
-	(void)wc;
-	nics_close(&n);
 }
 
 static void large_sends_are_cut(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[4200];
 	uint32_t len = udp(frame, 4000, 1), at = 0, piece;
 	const uint8_t *got;
 	struct drv_wc wc;
-	unsigned int rq, i;
-	struct nics n;
+	unsigned int i;
 
-	nics_open(p, &n);
-	drv_nic_send(&n.a, frame, len, 42, CS_L3 | CS_L4, 1472);
-	assert_true(drv_poll(&n.a.scq, &wc));
+	drv_nic_send(&n->a, frame, len, 42, CS_L3 | CS_L4, 1472);
+	assert_true(drv_poll(&n->a.scq, &wc));
 	for (i = 0; i < 3; i++) {
-		wc = received(&n.b, &rq);
+		got = next_frame(&n->b, &wc);
 		piece = wc.len - 42;
-		got = drv_nic_frame(&n.b, rq, &wc);
 		assert_int_equal(piece, i < 2 ? 1472 : 4000 - 2 * 1472);
 		assert_int_equal(be16(got + 16), 28 + piece);
 		assert_int_equal(be16(got + 18), 0x1234 + i);
@@ -481,25 +473,21 @@ static void large_sends_are_cut(void **state)
 		assert_memory_equal(got + 42, frame + 42 + at, piece);
 		at += piece;
 	}
-	assert_true(nothing(&n.b));
-	nics_close(&n);
+	assert_true(nothing(&n->b));
 }
 
 /* Of one WQE; QEMU's main loop would not come to anything else. */
 static void pieces_are_bounded(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[9042];
 	uint32_t len = udp(frame, 9000, 1);
 	struct drv_wc wc;
-	struct nics n;
 
-	nics_open(p, &n);
-	drv_nic_send(&n.a, frame, len, 42, CS_L4, 1);
-	assert_true(drv_poll(&n.a.scq, &wc));
+	drv_nic_send(&n->a, frame, len, 42, CS_L4, 1);
+	assert_true(drv_poll(&n->a.scq, &wc));
 	assert_int_equal(wc.opcode, MLX5_CQE_REQ_ERR);
-	assert_true(nothing(&n.b));
-	nics_close(&n);
+	assert_true(nothing(&n->b));
 }
 
 static void nothing_to_receive_into(void **state)
@@ -526,67 +514,192 @@ static void nothing_to_receive_into(void **state)
 
 static void malformed_wqes_end_the_queue(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
+	struct drv *v = &n->pair->a.drv;
 	uint8_t frame[1514];
 	uint32_t len = udp(frame, 100, 1);
 	struct drv_wc wc;
-	struct nics n;
 
-	nics_open(p, &n);
 	/* A piece of no octets. */
-	n.a.sq.pi = 0;
-	drv_nic_send(&n.a, frame, len, 0, 0, 100);
-	assert_true(drv_poll(&n.a.scq, &wc));
+	n->a.sq.pi = 0;
+	drv_nic_send(&n->a, frame, len, 0, 0, 100);
+	assert_true(drv_poll(&n->a.scq, &wc));
 	assert_int_equal(wc.opcode, MLX5_CQE_REQ_ERR);
-	assert_true(nothing(&n.b));
+	assert_true(nothing(&n->b));
 	/* Back to life as mlx5e's recovery does it. */
-	ok(drv_wq_move(&p->a.drv, MLX5_CMD_OP_MODIFY_SQ, n.a.sq.n, 3, 0));
-	ok(drv_wq_move(&p->a.drv, MLX5_CMD_OP_MODIFY_SQ, n.a.sq.n, 0, 1));
-	n.a.sq.pi = 0;
-	drv_nic_send(&n.a, frame, len, 18, 0, 0);
-	assert_false(nothing(&n.b));
-	nics_close(&n);
+	ok(drv_wq_move(v, MLX5_CMD_OP_MODIFY_SQ, n->a.sq.n, 3, 0));
+	ok(drv_wq_move(v, MLX5_CMD_OP_MODIFY_SQ, n->a.sq.n, 0, 1));
+	n->a.sq.pi = 0;
+	drv_nic_send(&n->a, frame, len, 18, 0, 0);
+	assert_false(nothing(&n->b));
 }
 
 /* struct mlx5_eqe_qp_srq: else the driver looks for a queue pair. */
 static void an_event_says_that_it_is_of_a_send_queue(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
+	struct drv *v = &n->pair->a.drv;
 	const struct drv_eqe *e;
-	struct nics n;
 
-	nics_open(p, &n);
 	/* A doorbell record that is further than the queue is long. */
-	n.a.sq.pi += 1000;
-	drv_nic_nop(&n.a);
-	e = drv_event(&p->a.drv, &p->a.drv.async_eq, CX_EV_WQ_CATAS, NULL);
+	n->a.sq.pi += 1000;
+	drv_nic_nop(&n->a);
+	e = drv_event(v, &v->async_eq, CX_EV_WQ_CATAS, NULL);
 	assert_non_null(e);
-	assert_int_equal(drv_event_qpn(e), n.a.sq.n);
+	assert_int_equal(drv_event_qpn(e), n->a.sq.n);
 	assert_int_equal(e->data[20], 2);
-	nics_close(&n);
 }
 
 static void no_frame_without_a_link(void **state)
 {
-	struct pair *p = *state;
+	struct nics *n = *state;
 	uint8_t frame[1514];
 	uint32_t len = udp(frame, 100, 1);
 	struct drv_wc wc;
-	struct nics n;
 
-	nics_open(p, &n);
-	ok(drv_admin(&p->b.drv, false));
-	drv_nic_send(&n.a, frame, len, 18, 0, 0);
-	assert_true(drv_poll(&n.a.scq, &wc));
-	assert_true(nothing(&n.b));
-	ok(drv_admin(&p->b.drv, true));
-	drv_nic_send(&n.a, frame, len, 18, 0, 0);
-	assert_false(nothing(&n.b));
-	nics_close(&n);
+	ok(drv_admin(&n->pair->b.drv, false));
+	drv_nic_send(&n->a, frame, len, 18, 0, 0);
+	assert_true(drv_poll(&n->a.scq, &wc));
+	assert_true(nothing(&n->b));
+	ok(drv_admin(&n->pair->b.drv, true));
+	drv_nic_send(&n->a, frame, len, 18, 0, 0);
+	assert_false(nothing(&n->b));
+}
+
+/* ---- the port's counters ---- */
+static void ppcnt(struct nics *n, bool b, uint8_t grp, uint8_t prio,
+		  uint8_t reg[CX_BYTES(ppcnt_reg)])
+{
+	memset(reg, 0, CX_BYTES(ppcnt_reg));
+	CX_SET(ppcnt_reg, reg, local_port, 1);
+	CX_SET(ppcnt_reg, reg, grp, grp);
+	CX_SET(ppcnt_reg, reg, prio_tc, prio);
+	ok(drv_reg(b ? &n->pair->b.drv : &n->pair->a.drv, 0x5008, false, reg,
+		   CX_BYTES(ppcnt_reg)));
+}
+
+#define COUNTED(layout, field) \
+	cx_be64_get(reg + CX_OFF(ppcnt_reg, counter_set.layout.field##_high) / 8)
+
+/* As ethtool -S asks for them. */
+static void frames_are_counted_by_kind_size_and_priority(void **state)
+{
+	struct nics *n = *state;
+	uint8_t reg[CX_BYTES(ppcnt_reg)], frame[1514];
+	uint32_t len = udp(frame, 600, 1);
+	struct drv_wc wc;
+
+	pass(n, frame, len, 18, 0, &wc);
+	memset(frame, 0xff, 6);
+	pass(n, frame, len, 18, 0, &wc);
+	len = udp(frame, 1472, 1);
+	memmove(frame + 16, frame + 12, len - 16);
+	memcpy(frame + 12, "\x81\0\x60\x05", 4);
+	pass(n, frame, len, 22, 0, &wc);
+	ppcnt(n, false, 0, 0, reg);
+	assert_int_equal(COUNTED(eth_802_3_cntrs_grp_data_layout,
+				 a_frames_transmitted_ok), 3);
+	assert_int_equal(COUNTED(eth_802_3_cntrs_grp_data_layout,
+				 a_broadcast_frames_xmitted_ok), 1);
+	assert_int_equal(COUNTED(eth_802_3_cntrs_grp_data_layout,
+				 a_octets_transmitted_ok), 2 * 642 + 1514);
+	ppcnt(n, true, 1, 0, reg);
+	assert_int_equal(COUNTED(eth_2863_cntrs_grp_data_layout,
+				 if_in_ucast_pkts), 2);
+	assert_int_equal(COUNTED(eth_2863_cntrs_grp_data_layout,
+				 if_out_ucast_pkts), 0);
+	ppcnt(n, true, 2, 0, reg);
+	assert_int_equal(COUNTED(eth_2819_cntrs_grp_data_layout,
+				 ether_stats_pkts), 3);
+	assert_int_equal(COUNTED(eth_2819_cntrs_grp_data_layout,
+				 ether_stats_pkts512to1023octets), 2);
+	assert_int_equal(COUNTED(eth_2819_cntrs_grp_data_layout,
+				 ether_stats_pkts1024to1518octets), 1);
+	ppcnt(n, true, 0x10, 3, reg);
+	assert_int_equal(COUNTED(eth_per_prio_grp_data_layout, rx_frames), 1);
+	assert_int_equal(COUNTED(eth_per_prio_grp_data_layout, rx_octets),
+			 1514);
+	ppcnt(n, false, 0x10, 0, reg);
+	assert_int_equal(COUNTED(eth_per_prio_grp_data_layout, tx_frames), 2);
+}
+
+static void a_link_that_went_down_is_counted(void **state)
+{
+	struct nics *n = *state;
+	uint8_t reg[CX_BYTES(ppcnt_reg)];
+	uint32_t before;
+
+#define DOWNED() CX_GET(ppcnt_reg, reg, \
+			counter_set.phys_layer_cntrs.link_down_events)
+	ppcnt(n, false, 0x12, 0, reg);
+	before = DOWNED();
+	cx_cable(n->pair->a.drv.dev->cx, false);
+	cx_cable(n->pair->a.drv.dev->cx, true);
+	ppcnt(n, false, 0x12, 0, reg);
+	assert_int_equal(DOWNED(), before + 1);
+}
+
+/* A group that only capabilities announce, of which there are none. */
+static void other_counters_are_refused(void **state)
+{
+	struct nics *n = *state;
+	uint8_t reg[CX_BYTES(ppcnt_reg)] = { 0 };
+
+	CX_SET(ppcnt_reg, reg, local_port, 1);
+	CX_SET(ppcnt_reg, reg, grp, 0x16);
+	assert_int_equal(drv_reg(&n->pair->a.drv, 0x5008, false, reg,
+				 sizeof(reg)), CX_BAD_PARAM);
+}
+
+static uint32_t why_down(struct drv *v)
+{
+	uint8_t reg[CX_BYTES(pddr_reg)] = { 0 };
+
+	CX_SET(pddr_reg, reg, local_port, 1);
+	CX_SET(pddr_reg, reg, page_select, 1);
+	ok(drv_reg(v, 0x5031, false, reg, sizeof(reg)));
+	return CX_GET(pddr_reg, reg,
+		      page_data.pddr_troubleshooting_page.status_opcode
+		      .pddr_monitor_opcode.monitor_opcode);
+}
+
+static void a_link_that_is_down_has_its_reason(void **state)
+{
+	struct pair *p = *state;
+	struct drv *v = &p->a.drv;
+
+	assert_int_equal(why_down(v), 0);
+	ok(drv_admin(v, false));
+	assert_int_equal(why_down(v), 1);
+	ok(drv_admin(v, true));
+	cx_cable(v->dev->cx, false);
+	assert_int_equal(why_down(v), 1024);
+	cx_cable(v->dev->cx, true);
+	assert_int_equal(why_down(v), 0);
+}
+
+static void a_wire_loses_frames(void **state)
+{
+	struct nics *n = *state;
+	const struct cx_stats *s = cx_stats(n->pair->b.drv.dev->cx);
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 100, 1), i, got = 0;
+
+	cx_wire_loss(n->pair->b.drv.dev->cx, 200);
+	for (i = 0; i < 24; i++) {
+		drv_nic_send(&n->a, frame, len, 18, 0, 0);
+		rig_sleep(n->pair->rig, 2 * MS);
+		while (!nothing(&n->b))
+			got++;
+	}
+	assert_true(s->frames_lost && s->frames_lost < 15);
+	assert_true(got >= 24 - s->frames_lost);
+	assert_int_equal(s->frames_dropped, 0);
 }
 
 int main(void)
 {
+#define NICS(f) cmocka_unit_test_setup_teardown(f, nics_setup, nics_teardown)
 #define ETH(f) cmocka_unit_test_setup_teardown(f, pair_setup_eth, \
 					       pair_teardown)
 	const struct CMUnitTest tests[] = {
@@ -601,19 +714,24 @@ int main(void)
 		ETH(what_is_used_stays),
 		ETH(a_queue_is_no_queue_pair),
 		ETH(tables_lead_upwards_only),
-		ETH(a_nop_completes),
-		ETH(a_frame_arrives),
-		ETH(the_sum_covers_the_packet),
-		ETH(other_stations_frames_do_not),
-		ETH(a_tag_is_stripped),
-		ETH(short_frames_are_padded),
-		ETH(flows_spread_over_the_queues),
-		ETH(large_sends_are_cut),
-		ETH(pieces_are_bounded),
+		NICS(a_nop_completes),
+		NICS(a_frame_arrives),
+		NICS(the_sum_covers_the_packet),
+		NICS(other_stations_frames_do_not),
+		NICS(a_tag_is_stripped),
+		NICS(short_frames_are_padded),
+		NICS(flows_spread_over_the_queues),
+		NICS(large_sends_are_cut),
+		NICS(pieces_are_bounded),
 		ETH(nothing_to_receive_into),
-		ETH(malformed_wqes_end_the_queue),
-		ETH(an_event_says_that_it_is_of_a_send_queue),
-		ETH(no_frame_without_a_link),
+		NICS(malformed_wqes_end_the_queue),
+		NICS(an_event_says_that_it_is_of_a_send_queue),
+		NICS(no_frame_without_a_link),
+		NICS(frames_are_counted_by_kind_size_and_priority),
+		NICS(a_link_that_went_down_is_counted),
+		NICS(other_counters_are_refused),
+		ETH(a_link_that_is_down_has_its_reason),
+		NICS(a_wire_loses_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,8 @@
 #
 # Makes what scenarios with "# programs: yes" lay over a root, and prints the folder that
 # holds it: programs.cpio, with Debian's programs that use RDMA and IP at one address (fio,
-# qperf, UCX, Open MPI with NetPIPE, iperf3). Nothing of this project is inside. Cached as
-# image.sh's. Needs no root.
+# qperf, UCX, Open MPI with NetPIPE, iperf3), ethtool and devlink. Nothing of this project
+# is inside. Cached as image.sh's. Needs no root.
 #
 # Environment: SUITE, the Debian release of it (../lib/suite.sh)
 set -euo pipefail
@@ -20,8 +20,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib/roots.sh"
 # shellcheck disable=SC2034 # of roots.sh
 triplet=x86_64-linux-gnu
-packages=fio,qperf,ucx-utils,iperf3
-programs=(fio qperf ucx_info ucx_perftest io_demo iperf3)
+packages=fio,qperf,ucx-utils,iperf3,ethtool,iproute2
+programs=(fio qperf ucx_info ucx_perftest io_demo iperf3 ethtool devlink)
 # Open MPI 5 of later releases starts its processes otherwise.
 [ "$SUITE" != bookworm ] || {
 	packages+=,openmpi-bin,netpipe-openmpi

@@ -193,20 +193,28 @@ ends() { head -n 4 "$1"; echo ...; tail -n 4 "$1"; }
 # both PROGRAM [OPTION]...: server on mlx5_1, client on mlx5_0; both succeed.
 # With hca_guests: the server in the first guest, the client in the second.
 both() {
-	local server rc=0
+	local rc=0
 	if [ "${#BOTH_GUESTS[@]}" != 0 ]; then
 		pair_try "${BOTH_GUESTS[@]}" "$*" || rc=$?
 		cp /tmp/pair.c /tmp/client.log
 		return "$rc"
 	fi
-	timeout "$(seconds "${LIMIT:-60}")" "$1" -d mlx5_1 "${@:2}" >/tmp/server.log 2>&1 &
+	two_sides '' '' "$@"
+}
+# two_sides SERVER_OPTIONS CLIENT_OPTIONS PROGRAM [OPTION]...: the same in dom0, with options
+# for each side.
+two_sides() {
+	local server rc=0
+	# shellcheck disable=SC2086
+	timeout "$(seconds "${LIMIT:-60}")" "$3" -d mlx5_1 $1 "${@:4}" >/tmp/server.log 2>&1 &
 	server=$!
 	wait_until 10 listening || true
-	timeout "$(seconds "${LIMIT:-60}")" "$1" -d mlx5_0 "${@:2}" 127.0.0.1 \
+	# shellcheck disable=SC2086
+	timeout "$(seconds "${LIMIT:-60}")" "$3" -d mlx5_0 $2 "${@:4}" 127.0.0.1 \
 		>/tmp/client.log 2>&1 || rc=$?
 	wait "$server" || rc=$?
 	[ "$rc" = 0 ] || {
-		note "$*: client:"
+		note "${*:3}: client:"
 		ends /tmp/client.log
 		note "server:"
 		ends /tmp/server.log

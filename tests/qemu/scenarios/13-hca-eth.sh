@@ -3,17 +3,21 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Two model HCAs with Ethernet ports, natively: Debian's mlx5_core gives them network
-# interfaces with a carrier, mlx5_ib RoCE of both versions. The second interface is
-# in a network namespace, so that the kernel does not route to itself.
+# interfaces with a carrier, mlx5_ib RoCE of both versions; also over a wire that loses,
+# delays and repeats frames. The second interface is in a network namespace, so that
+# the kernel does not route to itself.
 # tier: soak
-# limit: 300
+# limit: 400
 # machine: native
 # hca: yes
+# programs: yes
 # qemu: -device connectx4,id=hca0,port=eth -device connectx4,id=hca1,port=eth
 . ./lib.sh
 . ./hca.sh
 . ./rdmacm.sh
 
+# What vhca-xfer does over a wire that is not perfect.
+LOSSY='rc-send*,rc-write*,rc-read*,rc-cmp-swap,rc-fetch-add,rc-inline*,rc-zero*'
 IPV4=0000:0000:0000:0000:0000:ffff	# what GIDs of IPv4 begin with
 
 # netdev DEVICE: its network interface.
@@ -33,22 +37,10 @@ gid_of() {
 }
 # pair TYPE PREFIX PROGRAM [OPTION]...: by GIDs of that type.
 pair() {
-	local option=-g server rc=0
+	local option=-g
 	[[ $3 != ib_* ]] || option=-x	# perftest
-	timeout "$(seconds 60)" "$3" -d mlx5_1 "$option" "$(gid_of mlx5_1 "$1" "$2")" \
-		"${@:4}" >/tmp/server.log 2>&1 &
-	server=$!
-	wait_until 10 listening || true
-	timeout "$(seconds 60)" "$3" -d mlx5_0 "$option" "$(gid_of mlx5_0 "$1" "$2")" \
-		"${@:4}" 127.0.0.1 >/tmp/client.log 2>&1 || rc=$?
-	wait "$server" || rc=$?
-	[ "$rc" = 0 ] || {
-		note "$*: client:"
-		ends /tmp/client.log
-		note "server:"
-		ends /tmp/server.log
-	}
-	return "$rc"
+	two_sides "$option $(gid_of mlx5_1 "$1" "$2")" "$option $(gid_of mlx5_0 "$1" "$2")" \
+		"${@:3}"
 }
 # tcp ADDRESS WHERE...: 4 MiB to a listener there, compared.
 tcp() {
@@ -59,7 +51,22 @@ tcp() {
 	"${FROM[@]}" timeout "$(seconds 60)" socat -u OPEN:/tmp/sent "TCP:$1:5000" &&
 		wait "$server" && cmp /tmp/sent /tmp/got
 }
+# throughput [OPTION]...: of iperf3 from the first interface to the second.
+throughput() {
+	local server rc=0
+	in_peer timeout "$(seconds 60)" iperf3 -s -1 >/tmp/server.log 2>&1 &
+	server=$!
+	wait_until 10 in_peer sh -c 'ss -ltnH | grep -q :5201' || true
+	timeout "$(seconds 60)" iperf3 -c 10.8.0.2 -t 2 "$@" >/tmp/client.log 2>&1 || rc=$?
+	wait "$server" || rc=$?
+	note "$(grep receiver /tmp/client.log || ends /tmp/client.log)"
+	return "$rc"
+}
+# counter INTERFACE NAME: of ethtool -S.
+counter() { ethtool -S "$1" | awk -v name="$2:" '$1 == name { print $2 }'; }
 both_links() { ip link set "$a" "$@" && in_peer ip link set "$b" "$@"; }
+# loss N: of 1000 frames of the wire so many are lost, late, and there twice.
+loss() { hca_set hca0 wire-loss "$1" && hca_set hca1 wire-loss "$1"; }
 carrier() { [ "$(cat "/sys/class/net/$1/carrier" 2>/dev/null)" = 1 ]; }
 
 # links_up: interfaces with addresses, the second in its namespace.
@@ -82,6 +89,7 @@ links_up() {
 }
 
 step "drivers"
+(cd / && cpio --quiet -id </guest/programs.cpio)
 links_up
 ibv_devinfo -v -d mlx5_0 >"$SCENARIO_DIR/mlx5_0.txt"
 rdma link show >"$SCENARIO_DIR/rdma-link.txt"
@@ -106,6 +114,9 @@ FROM=(env)
 check "TCP" tcp 10.8.0.2 in_peer
 FROM=(in_peer)
 check "TCP, the other way" tcp 10.8.0.1 env
+check "iperf3" throughput
+check "iperf3, the other way" throughput -R
+check "iperf3, UDP" throughput -u -b 20M
 both_links promisc on
 check "ping in promiscuous mode" ping -c 2 -i 0.2 -W 2 10.8.0.2
 both_links promisc off
@@ -121,6 +132,43 @@ for p in ib_write_bw ib_read_bw ib_atomic_bw 'ib_send_bw -c XRC'; do
 	# shellcheck disable=SC2086
 	check "$p" pair 'RoCE v2' "$IPV4:0a08" $p -F -n 50
 done
+
+step "ethtool and devlink"
+ethtool "$a" >"$SCENARIO_DIR/ethtool.txt"
+ethtool -S "$a" >"$SCENARIO_DIR/ethtool-S.txt"
+devlink dev info >"$SCENARIO_DIR/devlink.txt"
+check "100 Gbit/s" grep -q 'Speed: 100000Mb/s' "$SCENARIO_DIR/ethtool.txt"
+check "a link" grep -q 'Link detected: yes' "$SCENARIO_DIR/ethtool.txt"
+check "the driver" sh -c "ethtool -i $a | grep -q '^driver: mlx5_core'"
+check "pause frames, channels, rings, offloads" \
+	sh -c "ethtool -a $a && ethtool -l $a && ethtool -g $a && ethtool -k $a"
+check "devlink names the driver" grep -q 'driver mlx5_core' "$SCENARIO_DIR/devlink.txt"
+for c in tx_packets_phy rx_packets_phy rx_64_bytes_phy rx_prio0_packets tx_prio0_bytes \
+	tx_vport_rdma_unicast_packets; do
+	check "$c counts" [ "$(counter "$a" $c)" -gt 0 ]
+done
+check "nothing is discarded" [ "$(counter "$a" rx_discards_phy)" = 0 ]
+check "every command is one that the model knows" \
+	[ "$(hca_get hca0 commands-unknown)" = 0 ]
+check "no command failed" [ "$(hca_get hca0 commands-failed)" = 0 ]
+
+step "a wire that is not perfect"
+retries=$(hca_get hca0 retries)
+loss 20
+check "ping" ping -c 20 -i 0.1 -W 2 10.8.0.2
+FROM=(env)
+check "TCP" tcp 10.8.0.2 in_peer
+for p in ib_write_bw ib_read_bw ib_atomic_bw; do
+	check "$p" pair 'RoCE v2' "$IPV4:0a08" $p -F -n 200
+done
+xfer_lossy() { # every byte is compared
+	LIMIT=100 two_sides "-s -g $(gid_of mlx5_1 'RoCE v2' "$IPV4:0a08")" \
+		"-g $(gid_of mlx5_0 'RoCE v2' "$IPV4:0a08")" vhca-xfer -p 18515 "$@"
+}
+check "vhca-xfer" xfer_lossy -t "$LOSSY" --max-size "$(long 1048576 67108864)"
+check "frames were lost" [ "$(hca_get hca0 frames-lost)" -gt 0 ]
+check "and sent again" [ "$(hca_get hca0 retries)" -gt "$retries" ]
+loss 0
 
 step "a VLAN"
 ip link add link "$a" name v7 type vlan id 7
@@ -141,6 +189,7 @@ check "rc, packets of 4096 octets" \
 step "the cable"
 hca_set hca1 cable false
 check "mlx5_1 is down" wait_until 20 port_is mlx5_1 DOWN
+check "ethtool says why" sh -c "ip netns exec peer ethtool $b | grep -q 'no (No cable)'"
 hca_set hca1 cable true
 check "mlx5_1 is active" wait_until 20 port_is mlx5_1 ACTIVE
 check "ping" ping -c 3 -i 0.2 -W 2 10.8.0.2
