@@ -348,6 +348,15 @@ static enum cx_status mcg_status(int err)
 	}
 }
 
+/* On Ethernet also of IPv4, as RoCE v2 maps it. */
+static bool is_group(const struct cx_dev *d, const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	return gid[0] == 0xff || (d->config.eth && !memcmp(gid, mapped, 12) &&
+				  gid[12] >> 4 == 0xe);
+}
+
 static enum cx_status attach_to_mcg(struct cx_dev *d, struct cx_cmd *c)
 {
 	struct cx_qp *qp = cx_ids_get(&d->qps, CX_GET(attach_to_mcg_in, c->in,
@@ -356,7 +365,7 @@ static enum cx_status attach_to_mcg(struct cx_dev *d, struct cx_cmd *c)
 
 	if (!qp)
 		return CX_BAD_RES;
-	if (qp->st != CX_ST_UD || gid[0] != 0xff)
+	if (qp->st != CX_ST_UD || !is_group(d, gid))
 		return CX_BAD_PARAM;
 	return mcg_status(cx_mcg_attach(d, qp, gid));
 }

@@ -529,8 +529,6 @@ int cx_mcg_attach(struct cx_dev *d, struct cx_qp *qp, const uint8_t gid[16])
 	uint32_t nr = 0;
 	int rc;
 
-	if (gid[0] != 0xff)
-		return -EINVAL;
 	p = mcg_find(d, gid);
 	if (!*p) {
 		for (g = d->mcgs; g; g = g->next)

@@ -305,22 +305,39 @@ static void any_index_may_be_named(void **state)
 	get_err(&p->a, &p->a.scq, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 }
 
+static void reach_group(struct pair *p, unsigned int index, const uint8_t gid[16],
+			const uint8_t mac[6])
+{
+	ok(drv_mcg(&p->a.qp, gid, true));
+	ok(drv_mcg(&p->b.qp, gid, true));
+	drv_recv(&p->a.qp, &p->a.mr, 4096, 200);
+	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
+	post(p, index, gid, mac, 0xffffff, 100);
+	get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
+	no_wc(&p->a, &p->a.rcq);	/* block_lb_mc: not its own */
+	ok(drv_mcg(&p->b.qp, gid, false));
+	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
+	post(p, index, gid, mac, 0xffffff, 100);
+	no_wc(&p->b, &p->b.rcq);
+}
+
 static void multicast(void **state)
 {
 	struct pair *p = *state;
 
 	make_ud(p);
-	ok(drv_mcg(&p->a.qp, group, true));
-	ok(drv_mcg(&p->b.qp, group, true));
-	drv_recv(&p->a.qp, &p->a.mr, 4096, 200);
-	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
-	post(p, V2, group, group_mac, 0xffffff, 100);
-	get_wc(&p->b, &p->b.rcq, MLX5_CQE_RESP_SEND);
-	no_wc(&p->a, &p->a.rcq);	/* block_lb_mc: not its own */
-	ok(drv_mcg(&p->b.qp, group, false));
-	drv_recv(&p->b.qp, &p->b.mr, 0, 200);
-	post(p, V2, group, group_mac, 0xffffff, 100);
-	no_wc(&p->b, &p->b.rcq);
+	reach_group(p, V2, group, group_mac);
+}
+
+static void multicast_of_ipv4(void **state)
+{
+	static const uint8_t gid[16] = { [10] = 0xff, 0xff, 239, 77, 1, 1 };
+	static const uint8_t mac[6] = { 0x01, 0, 0x5e, 77, 1, 1 };
+	struct pair *p = *state;
+
+	make_ud(p);
+	reach_group(p, V2_IPV4, gid, mac);
+	assert_int_not_equal(drv_mcg(&p->b.qp, ipv4_a, true), 0);	/* one host */
 }
 
 /* A driver that comes anew finds an empty table. */
@@ -369,6 +386,7 @@ int main(void)
 		ROCE(datagrams),
 		ROCE(any_index_may_be_named),
 		ROCE(multicast),
+		ROCE(multicast_of_ipv4),
 		cmocka_unit_test(reset_forgets_the_table),
 	};
 
