@@ -521,13 +521,15 @@ static int do_create_ah(const struct call *c)
 		return -ENOENT;
 	if (!q->attr.port_num || q->attr.port_num > fake_hca.ports)
 		return -EINVAL;
+	if (fake_is_mlx5() && fake_mlx5_mac(c, q->attr.grh.dgid))
+		return -EINVAL;
 	o = fake_obj_new(c, FAKE_AH);
 	if (!o)
 		return -ENOMEM;
 	fake_obj_uses(o, 0, pd);
 	o->sgid_index = q->attr.grh.sgid_index;
 	r->ah_handle = o->handle;
-	if (c->out_len >= 8)
+	if (!fake_is_mlx5() && c->out_len >= 8)
 		memcpy(c->out, &o->num, sizeof(o->num));
 	return 0;
 }

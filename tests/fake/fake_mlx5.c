@@ -363,6 +363,23 @@ static int mlx5_modify_srq(const struct call *c)
 	return q->attr_mask & 1 || c->in_len ? -EINVAL : 0;
 }
 
+/*
+ * Of an Ethernet port: the driver copies no more than the peer's MAC address, which the
+ * fake network has made of the last octets of its GID.
+ */
+int fake_mlx5_mac(const struct call *c, const uint8_t dgid[16])
+{
+	struct mlx5_ib_create_ah_resp r = {
+		.response_length = offsetof(struct mlx5_ib_create_ah_resp, reserved),
+	};
+
+	if (c->out_len < r.response_length)
+		return -EINVAL;
+	memcpy(r.dmac, dgid + 10, sizeof(r.dmac));
+	memcpy(c->out, &r, r.response_length);
+	return 0;
+}
+
 fake_run *fake_mlx5_run(uint32_t cmd)
 {
 	switch (cmd) {

@@ -105,6 +105,7 @@ void fake_xsrq(const struct call *c, struct ib_uverbs_create_xsrq *x);
 /* fake_mlx5.c: what this driver does differently, or NULL; its mmap. */
 bool fake_is_mlx5(void);
 fake_run *fake_mlx5_run(uint32_t cmd);
+int fake_mlx5_mac(const struct call *c, const uint8_t dgid[16]);
 int fake_mlx5_create_cq_ex(const struct call *c);
 int fake_create_qp(const struct call *c);
 int fake_mlx5_modify_cq(const struct call *c);

@@ -381,6 +381,37 @@ static void makes_address_handles(void **state)
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_AH), -EINVAL);
 }
 
+/* The process writes it into its datagrams; no room for it is no provider of mlx5. */
+static void a_handle_of_mlx5_tells_the_peers_mac(void **state)
+{
+	static const uint8_t peer[16] = { [10] = 0xff, 0xff, 192, 0, 2, 9 };
+	struct xenvhca_create_ah_req req = {
+		.attr = { .port_num = 1, .is_global = 1 },
+	};
+	struct mlx5_ib_create_ah_resp out;
+	struct guest *g = *state;
+	unsigned int i;
+
+	memcpy(req.attr.dgid, peer, sizeof(peer));
+	g->uc = guest_alloc_uc(g);
+	req.pd = guest_alloc_pd(g);
+	for (i = 0; i < 2; i++) {	/* on a job thread, and in line */
+		g->dev.ethernet = !i;
+		g->req.u.create_ah = req;
+		g->req.out_len = sizeof(out);
+		assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_AH), 0);
+		assert_int_equal(g->rsp.out_len, sizeof(out));
+		memcpy(&out, g->rsp.udata, sizeof(out));
+		assert_memory_equal(out.dmac, peer + 10, sizeof(out.dmac));
+		assert_memory_equal(out.reserved, (uint8_t[6]){ 0 }, sizeof(out.reserved));
+		assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_AH,
+					      g->rsp.u.handle.handle), 0);
+	}
+	g->req.u.create_ah = req;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_CREATE_AH), -EINVAL);
+	assert_int_equal(fake_live(FAKE_AH), 0);
+}
+
 static int mcast(struct guest *g, uint16_t op, uint32_t qp, uint8_t last)
 {
 	g->req.u.mcast.qp = qp;
@@ -461,6 +492,9 @@ int main(void)
 		T(shares_receive_queues),
 		T(redirects_the_address_of_modify_srq),
 		T(makes_address_handles),
+		cmocka_unit_test_setup_teardown(a_handle_of_mlx5_tells_the_peers_mac,
+						guest_setup_mlx5,
+						guest_teardown),
 		T(attaches_multicast),
 		T(a_group_is_its_gid),
 	};

@@ -4,8 +4,8 @@
  * vhca-held: verbs that take as long as somebody else decides, for those that look at
  * what other processes, and the device, feel of it.
  *
- * vhca-held ah N		N threads make an address handle each, of a neighbour of
- *			GID 1 that nobody has; prints how many were made
+ * vhca-held ah N [INDEX]	N threads make an address handle each, of a neighbour of
+ *			the GID at INDEX (1) that nobody has; prints how many were made
  * vhca-held fault	Soft-RoCE: calls a verb whose arguments are in a page that is not
  *			there, by userfaultfd; prints "held" when the verb waits for
  *			it, and gives it on SIGTERM
@@ -33,12 +33,14 @@
 
 static struct ibv_pd *pd;
 static union ibv_gid gid;
+static int gid_index = 1;
 
 static void *make_ah(void *arg)
 {
 	struct ibv_ah_attr attr = {
 		.is_global = 1, .port_num = 1,
-		.grh = { .dgid = gid, .sgid_index = 1, .hop_limit = 64 },
+		.grh = { .dgid = gid, .sgid_index = (uint8_t)gid_index,
+			 .hop_limit = 64 },
 	};
 	struct ibv_ah *ah;
 
@@ -55,7 +57,7 @@ static int handles(int n)
 	int i, made = 0;
 	void *rc;
 
-	if (n < 1 || n > THREADS || ibv_query_gid(pd->context, 1, 1, &gid))
+	if (n < 1 || n > THREADS || ibv_query_gid(pd->context, 1, gid_index, &gid))
 		return 2;
 	for (i = 0; i < n; i++)
 		if (pthread_create(&thread[i], NULL, make_ah,
@@ -125,7 +127,7 @@ static int fault(void)
 
 int main(int argc, char **argv)
 {
-	char why[VT_WHY] = "usage: vhca-held ah N | fault";
+	char why[VT_WHY] = "usage: vhca-held ah N [INDEX] | fault";
 	struct ibv_context *ctx = NULL;
 	int rc = 2;
 
@@ -137,7 +139,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "vhca-held: %s\n", why);
 		return 2;
 	}
-	if (!strcmp(argv[1], "ah") && argc == 3)
+	if (argc == 4)
+		gid_index = atoi(argv[3]);
+	if (!strcmp(argv[1], "ah") && argc >= 3)
 		rc = handles(atoi(argv[2]));
 	else if (!strcmp(argv[1], "fault"))
 		rc = fault();

@@ -14,7 +14,8 @@
 #include "core/ib_core.h"
 #include "verbs/tables.h"
 
-#define OWN	6		/* index of the guest's GID, and */
+#define OWN	6		/* index of the guest's GID for RoCE v2, */
+#define OWN_V1	4		/* of the same one for RoCE v1, and */
 #define OTHERS	8		/* of one that is not */
 #define EMPTY	9
 #define LEN	24
@@ -56,6 +57,7 @@ static int addr_teardown(void **state)
 
 	fake_before(0, NULL);
 	fake_gid(OWN, first);
+	fake_gid(OWN_V1, first);
 	fake_gid(OTHERS, first);
 	fake_gid(EMPTY, NULL);
 	return world_teardown(state);
@@ -107,6 +109,35 @@ static void only_own_gids_are_in_the_table(void **state)
 	assert_int_equal(wire_call(&w->b, &r), 0);
 	assert_int_equal(w->b.rsp.u.query_gid_table.count, 8);
 	assert_true(w->b.rsp.u.query_gid_table.next);
+}
+
+/* An HCA with both versions of RoCE has two entries for each address. */
+static void an_address_has_an_entry_for_each_version(void **state)
+{
+	struct world *w = *state;
+	struct xenvhca_request r = wire_req(XENVHCA_OP_QUERY_GID_TABLE, 0);
+	struct xenvhca_query_gid_table_rsp *t =
+		&w->a.rsp.u.query_gid_table;
+	unsigned int i;
+
+	fake_gid(OWN_V1, own);
+	assert_int_equal(wire_call(&w->a, &r), 0);
+	assert_int_equal(t->count, 3);
+	assert_int_equal(t->gid[0].index, 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(t->gid[1 + i].index, i ? OWN : OWN_V1);
+		assert_int_equal(t->gid[1 + i].type, 1 + i);
+		assert_memory_equal(t->gid[1 + i].gid, own, 16);
+	}
+	for (i = OWN_V1; i <= OWN; i += OWN - OWN_V1) {
+		assert_int_equal(create_ah(w, (uint8_t)i, true), 0);
+		assert_int_equal(modify(w, (uint8_t)i, OWN), 0);
+		assert_int_equal(fake_nth(FAKE_QP, 0)->sgid_index, i);
+	}
+	assert_true(be_gids_changed(&w->a.dev));
+	fake_gid(OWN_V1, NULL);			/* of one version only */
+	assert_true(be_gids_changed(&w->a.dev));
+	assert_int_equal(create_ah(w, OWN_V1, true), -ENODATA);
 }
 
 static void what_changes_of_others_is_not_told(void **state)
@@ -391,6 +422,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(only_own_gids_are_in_the_table),
+		T(an_address_has_an_entry_for_each_version),
 		T(what_changes_of_others_is_not_told),
 		T(an_address_vector_has_an_own_gid),
 		T(index_0_is_the_first_gid),

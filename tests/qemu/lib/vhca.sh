@@ -128,14 +128,19 @@ listens() {
 	done' || true
 }
 
+# Of guests with addresses of their own: the index of the GID to use, "%" in commands.
+declare -A GID_INDEX=()
+with_gid() { printf '%s\n' "${2//%/${GID_INDEX[$1]:-%}}"; }	# with_gid GUEST COMMAND
+
 # pair_once SERVER CLIENT COMMAND: runs COMMAND in both guests, with the
 # server's address appended in the client. Status 0 if both succeeded.
 pair_once() {
 	local server rc=0
-	guest_sh -t 100 "$1" "$3" >/tmp/pair.s 2>&1 &
+	guest_sh -t 100 "$1" "$(with_gid "$1" "$3")" >/tmp/pair.s 2>&1 &
 	server=$!
 	listens "$1"
-	guest_sh -t 90 "$2" "$3 $(guest_ip "$1")" >/tmp/pair.c 2>&1 || rc=$?
+	guest_sh -t 90 "$2" "$(with_gid "$2" "$3") $(guest_ip "$1")" >/tmp/pair.c 2>&1 ||
+		rc=$?
 	wait "$server" || rc=$?
 	return "$rc"
 }
@@ -162,18 +167,19 @@ pair_try() {
 # pair CLAIM SERVER CLIENT COMMAND: both must succeed.
 pair() { check "$1" pair_try "$2" "$3" "$4"; }
 
+PAIR_GID=1	# of these programs
 # pingpongs_between SERVER CLIENT: the examples of libibverbs.
 pingpongs_between() {
 	local t n
 	n=$(long 20 300)
 	for t in rc uc ud; do
 		pair "ibv_${t}_pingpong, $n x 1 KiB" "$1" "$2" \
-			"ibv_${t}_pingpong -g 1 -n $n -s 1024"
+			"ibv_${t}_pingpong -g $PAIR_GID -n $n -s 1024"
 		pair "ibv_${t}_pingpong, events" "$1" "$2" \
-			"ibv_${t}_pingpong -g 1 -n $(long 20 100) -s 1024 -e"
+			"ibv_${t}_pingpong -g $PAIR_GID -n $(long 20 100) -s 1024 -e"
 	done
 	pair "ibv_srq_pingpong, 4 QPs" "$1" "$2" \
-		"ibv_srq_pingpong -g 1 -n $n -q 4"
+		"ibv_srq_pingpong -g $PAIR_GID -n $n -q 4"
 }
 
 # programs_between SERVER CLIENT: Debian's own programs, unmodified.
@@ -181,23 +187,24 @@ programs_between() {
 	local n
 	pingpongs_between "$1" "$2"
 	n=$(long 50 200)
-	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n $n"
-	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -F -x 1 -s 8 -n $n -e"
-	pair "ib_write_bw 64 KiB" "$1" "$2" "ib_write_bw -F -x 1 -s 65536 -n 500"
-	pair "ib_send_bw UD 1 KiB" "$1" "$2" "ib_send_bw -F -x 1 -c UD -s 1024 -n 500"
-	pair "ib_atomic_lat" "$1" "$2" "ib_atomic_lat -F -x 1 -n $n"
+	pair "ib_send_lat 8 B" "$1" "$2" "ib_send_lat -F -x $PAIR_GID -s 8 -n $n"
+	pair "ib_send_lat 8 B, events" "$1" "$2" "ib_send_lat -F -x $PAIR_GID -s 8 -n $n -e"
+	pair "ib_write_bw 64 KiB" "$1" "$2" "ib_write_bw -F -x $PAIR_GID -s 65536 -n 500"
+	pair "ib_send_bw UD 1 KiB" "$1" "$2" "ib_send_bw -F -x $PAIR_GID -c UD -s 1024 -n 500"
+	pair "ib_atomic_lat" "$1" "$2" "ib_atomic_lat -F -x $PAIR_GID -n $n"
 	[ "$(long 0 1)" = 1 ] || return 0
-	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -F -x 1 -s 8 -n $n"
-	pair "ib_read_bw 64 KiB" "$1" "$2" "ib_read_bw -F -x 1 -s 65536 -n 500"
-	pair "ib_write_bw, 8 QPs" "$1" "$2" "ib_write_bw -F -x 1 -q 8 -s 4096 -n 500"
+	pair "ib_write_lat 8 B" "$1" "$2" "ib_write_lat -F -x $PAIR_GID -s 8 -n $n"
+	pair "ib_read_bw 64 KiB" "$1" "$2" "ib_read_bw -F -x $PAIR_GID -s 65536 -n 500"
+	pair "ib_write_bw, 8 QPs" "$1" "$2" "ib_write_bw -F -x $PAIR_GID -q 8 -s 4096 -n 500"
 }
 
 # xfer_between CLAIM SERVER CLIENT OPTIONS: vhca-xfer on both sides.
 xfer_between() {
 	local options="$XFER_GID $4 --give-up $(seconds 150) --timeout $(seconds 25000)" server
-	guest_sh -t 280 "$2" "vhca-xfer $options -s" >/tmp/xfer.s 2>&1 &
+	guest_sh -t 280 "$2" "vhca-xfer $(with_gid "$2" "$options") -s" >/tmp/xfer.s 2>&1 &
 	server=$!
-	check "$1" guest_sh -t 280 "$3" "vhca-xfer $options $(guest_ip "$2")"
+	check "$1" guest_sh -t 280 "$3" \
+		"vhca-xfer $(with_gid "$3" "$options") $(guest_ip "$2")"
 	check "$1: the server agrees" wait "$server"
 }
 XFER_GID=''

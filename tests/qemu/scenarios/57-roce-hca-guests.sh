@@ -1,0 +1,215 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Two PV guests with doorbells and addresses of their own on the Ethernet port of a model
+# HCA: both versions of RoCE, IPv4, IPv6 and a VLAN, between the guests, with dom0 and with
+# another host. Address vectors of datagrams are as natively, an absent neighbour delays its
+# caller only, and nothing is left.
+# tier: soak
+# limit: 900
+# hca: yes
+# qemu: -device connectx4,id=hca0,port=eth -device connectx4,id=hca1,port=eth
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./rdmacm.sh
+
+declare -A V4=([dom0]=10.8.0.1 [peer]=10.8.0.5 [a]=10.8.0.71 [b]=10.8.0.72)
+declare -A V6 IN_VLAN CM_ADDR
+for where in "${!V4[@]}"; do
+	V6[$where]=2001:db8:8::${V4[$where]##*.}
+	IN_VLAN[$where]=10.8.7.${V4[$where]##*.}
+	CM_ADDR[$where]=${V4[$where]}
+done
+declare -A DEVICE=([dom0]=mlx5_0 [peer]=mlx5_1 [a]=vhca0 [b]=vhca0)
+WAITING=40	# handles of a neighbour that nobody has, a second for each
+
+# interface PLACE NAME: a host's, with its addresses, and one of a VLAN.
+interface() {
+	local at=()
+	[ "$1" = dom0 ] || at=(-n "$1")
+	ip "${at[@]}" link set "$2" up
+	ip "${at[@]}" addr add "${V4[$1]}/24" dev "$2"
+	ip "${at[@]}" addr add "${V6[$1]}/64" dev "$2" nodad
+	ip "${at[@]}" link add link "$2" name v7 type vlan id 7
+	ip "${at[@]}" addr add "${IN_VLAN[$1]}/24" dev v7
+	ip "${at[@]}" link set v7 up
+}
+# network: dom0's interface is that of the first HCA, another host's that of the second.
+network() {
+	local d other
+	hca_drivers
+	modprobe -a 8021q rdma_ucm
+	ETH=$(ls /sys/class/infiniband/mlx5_0/device/net)
+	other=$(ls /sys/class/infiniband/mlx5_1/device/net)
+	ip netns add peer
+	ip link set "$other" netns peer
+	ip -n peer link set lo up
+	interface dom0 "$ETH"
+	interface peer "$other"
+	for d in $MLX5; do
+		check "$d is active" wait_until 20 port_is "$d" ACTIVE
+	done
+	check "the other host answers" wait_until 20 ping -c 1 -W 1 "${V4[peer]}"
+}
+
+# in_place PLACE COMMAND: the other host's programs run in dom0, by its HCA.
+in_place() {
+	case "$1" in
+	dom0|peer)	timeout "$(seconds 60)" bash -c "$2" ;;
+	*)		guest_sh -t 60 "$1" "$2" ;;
+	esac
+}
+# table PLACE: the entries of its GID table.
+table() { in_place "$1" "vhca-indices -d ${DEVICE[$1]}" >"$SCENARIO_DIR/$1.txt"; }
+# index PLACE ADDRESS v1|v2
+index() {
+	awk -v g="$2" -v t="$3" '$2 && ($3 == g || $3 == "::ffff:" g) && $4 == t { print $2 }' \
+		"$SCENARIO_DIR/$1.txt"
+}
+# use v1|v2 ADDRESSES: programs use these entries.
+use() {
+	local where
+	local -n addr=$2
+	for where in "${!addr[@]}"; do
+		GID_INDEX[$where]=$(index "$where" "${addr[$where]}" "$1")
+	done
+}
+# entry PLACE INDEX: what its programs are told of that index.
+entry() { grep "^gid $2 " "$SCENARIO_DIR/$1.txt" | cut -d' ' -f4-; }
+# own_entries GUEST: it can use GIDs of its addresses, of each version, and has no others.
+# Index 0 is one of them, but not for datagrams, which contain it.
+own_entries() {
+	local a v
+	for a in "${V4[$1]}" "${V6[$1]}" "${IN_VLAN[$1]}"; do
+		for v in v1 v2; do
+			grep -E "^gid [0-9]+ (::ffff:)?$a $v qp ok alt EINVAL ah ok\$" \
+				"$SCENARIO_DIR/$1.txt" || return 1
+		done
+	done
+	grep -E '^gid 0 .* qp ok alt EINVAL ah ENODATA$' "$SCENARIO_DIR/$1.txt" &&
+		[ "$(grep -c '^gid [0-9]* [^-]' "$SCENARIO_DIR/$1.txt")" = 7 ]
+}
+
+# vector PLACE PEER INDEX: of a datagram; in a guest and natively by the same entry.
+vector() {
+	in_place "$1" "vhca-av -d ${DEVICE[$1]} -g $3 show ::ffff:${V4[$2]}" |
+		tee "/tmp/vector.$1"
+}
+same_vector() { # same_vector PEER INDEX
+	vector a "$1" "$2" && vector dom0 "$1" "$2" && cmp /tmp/vector.a /tmp/vector.dom0
+}
+
+# with_host GUEST HOST COMMAND: the guest serves.
+with_host() {
+	local server rc=0
+	guest_sh -t 60 "$1" "$(with_gid "$1" "$3")" >/tmp/pair.s 2>&1 &
+	server=$!
+	listens "$1"
+	in_place "$2" "$(with_gid "$2" "$3") -d ${DEVICE[$2]} $(guest_ip "$1")" \
+		>/tmp/pair.c 2>&1 || rc=$?
+	wait "$server" || rc=$?
+	[ "$rc" = 0 ] || tail -n 8 /tmp/pair.[sc]
+	return "$rc"
+}
+
+step "an Ethernet port, and two guests with addresses of their own"
+network
+agent_start
+backend_start
+guests_create pv a b
+ledger_open a b
+hca_ledger_open
+for g in a b; do
+	vhca_attach $g "hca=mlx5_0,ip=${V4[$g]}/24 ${V6[$g]}/64 ${IN_VLAN[$g]}/24"
+done
+
+step "what the guests see"
+check "the link is Ethernet" guest_sh a 'ibv_devinfo | grep "link_layer:.*Ethernet"'
+for where in a b dom0 peer; do
+	table $where
+done
+check "a has its GIDs" own_entries a
+check "b has its GIDs" own_entries b
+use v2 V4
+check "a GID is of RoCE v2" guest_sh a \
+	"ibv_devinfo -v | grep 'GID\\[ *${GID_INDEX[a]}\\].*RoCE v2'"
+check "b's is to a as one that is not there is natively" \
+	[ "$(entry a "${GID_INDEX[b]}")" = "$(entry dom0 "$(sed -n \
+		's/^gid \([0-9]*\) - ENODATA.*/\1/p' "$SCENARIO_DIR/dom0.txt" | head -n 1)")" ]
+check "the addresses are on the port's interfaces" bash -c \
+	"[ \$(ip -o addr show dev $ETH | grep -c '/32\\|/128') = 4 ] &&
+	[ \$(ip -o addr show dev v7 | grep -c '/32') = 2 ]"
+
+step "address vectors of datagrams"
+for where in b dom0 peer; do
+	check "to $where: as natively" same_vector $where "${GID_INDEX[a]}"
+	check "with a port of RoCE v2" grep -q 'port or LID 0x[c-f]...,' /tmp/vector.a
+	check "and a MAC" not grep -q 'MAC 00:00:00:00:00:00' /tmp/vector.a
+done
+check "of RoCE v1: as natively" same_vector peer "$(index a "${V4[a]}" v1)"
+check "without a port" grep -q 'port or LID 0,' /tmp/vector.a
+
+step "programs between the guests"
+PAIR_GID=% XFER_GID='-g %'
+programs_between a b
+pair "XRC" a b "ib_send_bw -F -x % -c XRC -n 50"
+verified_between b a "$(long 65536 1048576)"
+for entries in 'v1 V4' 'v2 V6' 'v1 V6' 'v2 IN_VLAN' 'v1 IN_VLAN'; do
+	# shellcheck disable=SC2086
+	use $entries
+	for p in rc ud; do
+		pair "$entries: $p" a b "ibv_${p}_pingpong -g % -n 20"
+	done
+done
+
+step "with dom0 and another host"
+for entries in 'v2 V4' 'v1 V4' 'v2 IN_VLAN'; do
+	# shellcheck disable=SC2086
+	use $entries
+	for where in dom0 peer; do
+		for p in rc uc ud srq; do
+			check "$entries: $p with $where" \
+				with_host a $where "ibv_${p}_pingpong -g % -n 20"
+		done
+	done
+done
+use v2 V4
+
+step "rdma_cm"
+cm_case rping "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" \
+	'a b' 'b a' 'a dom0' 'dom0 b' 'a peer' 'peer b'
+cm_case udaddy "udaddy -b @ -c 3" "udaddy -s @ -c 3" 'a b' 'a peer' 'dom0 b'
+cm_case "ib_write_bw -R" "ib_write_bw -R -F -s 65536 -n 100" \
+	"ib_write_bw -R -F -s 65536 -n 100 @" 'a b' 'peer a'
+cm_case "ib_send_bw -R -c UD" "ib_send_bw -R -F -c UD -s 1024 -n 100" \
+	"ib_send_bw -R -F -c UD -s 1024 -n 100 @" 'a b'
+
+step "neighbours that nobody has"
+guest_sh a "vhca-held ah $WAITING ${GID_INDEX[a]} >/tmp/held 2>&1 &"
+pair "another process of a is served" a b "ibv_rc_pingpong -g % -n 20"
+check "meanwhile the handles wait" guest_sh a '! grep made /tmp/held'
+check "they end" wait_guest 120 a 'grep made /tmp/held'
+check "all of them are refused" guest_sh a "grep 'made 0 of $WAITING' /tmp/held"
+
+step "the source of a datagram, which the HCA does not check"
+check "a's own" guest_sh a \
+	"vhca-av -g ${GID_INDEX[a]} forge ${GID_INDEX[a]} | grep -w ${V4[a]}"
+check "b's, by a" guest_sh a \
+	"vhca-av -g ${GID_INDEX[a]} forge ${GID_INDEX[b]} | grep -w ${V4[b]}"
+
+step "the end"
+vhcactl detach a all
+vhcactl detach b all
+ledger_close a b
+hca_ledger_close
+check "no device has an address here" test -z "$(/etc/xen/scripts/vhca-address list)"
+for d in hca0 hca1; do
+	check "$d: every command was known" [ "$(hca_get $d commands-unknown)" = 0 ]
+	check "$d refused no doorbell" [ "$(hca_get $d doorbells-refused)" = 0 ]
+done
+ip netns del peer
+ip link del v7
+ip addr flush dev "$ETH"
+kernel_clean a b

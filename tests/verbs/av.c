@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Copyright (C) 2026 The vhca authors */
+/*
+ * vhca-av: the address vector of a mlx5 process's datagrams, which is a part of the work
+ * request: what the provider writes there, and what a process may write instead.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/mlx5dv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vt.h"
+
+#define DATA		16u
+#define WAIT_NS		5000000000ull
+#define FLOW		0x12345u	/* without one the provider takes a random port */
+#define INDEX_SHIFT	20	/* of the source, in grh_gid_fl */
+#define INDEX_MASK	(0xffu << INDEX_SHIFT)
+
+struct av {
+	struct vt_dev dev;
+	struct ibv_ah *ah;
+	struct mlx5_wqe_av *vector;	/* the provider's own */
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t mem[VT_GRH + 2 * DATA];	/* received: headers, data; sent */
+};
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "vhca-av: %s: %s\n", what, vt_errno(errno));
+	return 1;
+}
+
+static int make_ah(struct av *a, const union ibv_gid *peer)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = VT_PORT, .dlid = a->dev.port.lid,
+		.grh = { .dgid = *peer, .sgid_index = (uint8_t)a->dev.gid_index,
+			 .hop_limit = 64, .flow_label = FLOW },
+	};
+	struct mlx5dv_ah out = { .comp_mask = 0 };
+	struct mlx5dv_obj o = { .ah = { .out = &out } };
+
+	a->ah = ibv_create_ah(a->dev.pd, &attr);
+	if (!a->ah)
+		return -1;
+	o.ah.in = a->ah;
+	errno = mlx5dv_init_obj(&o, MLX5DV_OBJ_AH);
+	a->vector = out.av;
+	return errno ? -1 : 0;
+}
+
+/* ---- show ---- */
+
+static int show(struct av *a, const char *address)
+{
+	const struct mlx5_wqe_av *v;
+	union ibv_gid peer;
+	unsigned int i;
+
+	if (inet_pton(AF_INET6, address, peer.raw) != 1)
+		return 2;
+	if (make_ah(a, &peer)) {
+		printf("no handle: %s\n", vt_errno(errno));
+		return 0;
+	}
+	v = a->vector;
+	printf("rate and SL %#x, MLID %u, port or LID %#x, MAC", v->stat_rate_sl,
+	       v->fl_mlid, be16toh(v->rlid));
+	for (i = 0; i < sizeof(v->rmac); i++)
+		printf("%c%02x", i ? ':' : ' ', v->rmac[i]);
+	printf(", class %u, hops %u, source and flow %#x, GID", v->tclass,
+	       v->hop_limit, be32toh(v->grh_gid_fl));
+	for (i = 0; i < sizeof(v->rgid); i++)
+		printf("%c%02x", i ? ':' : ' ', v->rgid[i]);
+	puts("");
+	return 0;
+}
+
+/* ---- forge ---- */
+
+static int make_qp(struct av *a)
+{
+	struct ibv_qp_init_attr ia = {
+		.qp_type = IBV_QPT_UD,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp_attr q = {
+		.qp_state = IBV_QPS_INIT, .port_num = VT_PORT, .qkey = VT_QKEY,
+	};
+
+	a->mr = ibv_reg_mr(a->dev.pd, a->mem, sizeof(a->mem),
+			   IBV_ACCESS_LOCAL_WRITE);
+	a->cq = ibv_create_cq(a->dev.ctx, 4, NULL, NULL, 0);
+	ia.send_cq = ia.recv_cq = a->cq;
+	a->qp = a->mr && a->cq ? ibv_create_qp(a->dev.pd, &ia) : NULL;
+	if (!a->qp)
+		return -1;
+	errno = ibv_modify_qp(a->qp, &q, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			      IBV_QP_PORT | IBV_QP_QKEY);
+	q.qp_state = IBV_QPS_RTR;
+	if (!errno)
+		errno = ibv_modify_qp(a->qp, &q, IBV_QP_STATE);
+	q.qp_state = IBV_QPS_RTS;
+	if (!errno)
+		errno = ibv_modify_qp(a->qp, &q, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return errno ? -1 : 0;
+}
+
+static int post(struct av *a)
+{
+	struct ibv_sge in = {
+		.addr = (uintptr_t)a->mem, .length = VT_GRH + DATA,
+		.lkey = a->mr->lkey,
+	};
+	struct ibv_sge out = {
+		.addr = (uintptr_t)a->mem + VT_GRH + DATA, .length = DATA,
+		.lkey = a->mr->lkey,
+	};
+	struct ibv_recv_wr *bad_r, r = {
+		.wr_id = VT_RECV, .sg_list = &in, .num_sge = 1,
+	};
+	struct ibv_send_wr *bad_s, s = {
+		.sg_list = &out, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = a->ah, .remote_qpn = a->qp->qp_num,
+			   .remote_qkey = VT_QKEY },
+	};
+
+	errno = ibv_post_recv(a->qp, &r, &bad_r);
+	if (!errno)
+		errno = ibv_post_send(a->qp, &s, &bad_s);
+	return errno ? -1 : 0;
+}
+
+/* Send and receive; the first that goes wrong decides. */
+static int complete(struct av *a)
+{
+	uint64_t end = vt_now_ns() + WAIT_NS;
+	struct ibv_wc wc;
+	int n, left = 2;
+
+	while (left && vt_now_ns() < end) {
+		n = ibv_poll_cq(a->cq, 1, &wc);
+		if (n < 0)
+			return -1;
+		if (n && wc.status != IBV_WC_SUCCESS) {
+			printf("%s: %s\n", wc.wr_id & VT_RECV ? "received" : "sent",
+			       ibv_wc_status_str(wc.status));
+			return 1;
+		}
+		left -= n;
+	}
+	if (left)
+		puts("nothing arrives");
+	return left;
+}
+
+/* As the receiver has it: a GRH, or behind 20 octets a header of IPv4. */
+static void print_source(const uint8_t *header)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (header[0] >> 4 == 6)
+		inet_ntop(AF_INET6, header + 8, text, sizeof(text));
+	else
+		inet_ntop(AF_INET, header + 32, text, sizeof(text));
+	printf("the datagram comes from %s\n", text);
+}
+
+/* To itself: the source is all that is not its own. */
+static int forge(struct av *a, const char *index)
+{
+	uint32_t v, i = (uint32_t)atoi(index);
+	int rc;
+
+	if (make_ah(a, &a->dev.gid) || make_qp(a))
+		return fail("cannot make the objects");
+	v = be32toh(a->vector->grh_gid_fl) & ~INDEX_MASK;
+	a->vector->grh_gid_fl = htobe32(v | (i << INDEX_SHIFT & INDEX_MASK));
+	if (post(a))
+		return fail("cannot post");
+	rc = complete(a);
+	if (!rc)
+		print_source(a->mem);
+	return !!rc;
+}
+
+static void close_all(struct av *a)
+{
+	if (a->qp)
+		ibv_destroy_qp(a->qp);
+	if (a->cq)
+		ibv_destroy_cq(a->cq);
+	if (a->mr)
+		ibv_dereg_mr(a->mr);
+	if (a->ah)
+		ibv_destroy_ah(a->ah);
+	vt_close(&a->dev);
+}
+
+static int usage(void)
+{
+	fprintf(stderr,
+"usage: vhca-av [-d DEVICE] [-g GID-INDEX] show GID | forge INDEX\n"
+"  show GID     the address vector that the provider makes for this peer\n"
+"  forge INDEX  send a datagram to itself whose source is that of another index\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct vt_opt o = { .gid_index = 1 };
+	static struct av a;
+	char why[VT_WHY];
+	int c, rc;
+
+	while ((c = getopt(argc, argv, "d:g:")) != -1) {
+		switch (c) {
+		case 'd': o.dev = optarg; break;
+		case 'g': o.gid_index = atoi(optarg); break;
+		default: return usage();
+		}
+	}
+	argv += optind;
+	if (argc - optind != 2 || (strcmp(argv[0], "show") && strcmp(argv[0], "forge")))
+		return usage();
+	if (vt_open(&a.dev, &o, why)) {
+		fprintf(stderr, "vhca-av: %s\n", why);
+		return 1;
+	}
+	rc = argv[0][0] == 's' ? show(&a, argv[1]) : forge(&a, argv[1]);
+	close_all(&a);
+	return rc;
+}
