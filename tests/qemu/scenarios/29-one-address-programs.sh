@@ -175,7 +175,7 @@ step "Open MPI"
 # What starts its processes at the other address: guests have no sshd.
 cat >/tmp/remote <<-EOT
 #!/bin/bash
-host=\$1
+host=\$(awk -v h="\$1" '\$2 == h { print \$1 }' /etc/hosts)
 shift
 exec guest-shell -t $(seconds 60) "\$host" $SHELL_PORT "\$*"
 EOT
@@ -183,7 +183,8 @@ chmod 755 /tmp/remote
 guest_put a /tmp/remote /tmp/remote
 guest_sh a 'chmod 755 /tmp/remote'
 NET=${V4[dom0]%.*}.0/24
-mpirun="orterun --allow-run-as-root -np 2 --mca plm_rsh_agent /tmp/remote"
+mpirun="orterun --allow-run-as-root -np 2 --leave-session-attached"
+mpirun+=" --mca plm_rsh_agent /tmp/remote"
 mpirun+=" --mca plm_rsh_no_tree_spawn 1 --mca btl_base_warn_component_unused 0"
 mpirun+=" --mca oob_tcp_if_include $NET"
 netpipe="NPopenmpi -u 256 -n 2 -o /dev/null"
@@ -196,8 +197,7 @@ mpi_runs() {
 # mpi CLAIM OPTIONS: within dom0, and over the two guests; "%" is the HCA.
 mpi() {
 	check "$1 within dom0" mpi_runs dom0 "--host localhost:2 ${2//%/${DEVICE[dom0]}}"
-	check "$1 over two guests" mpi_runs a \
-		"--host ${V4[a]},${V4[b]} ${2//%/${DEVICE[a]}}"
+	check "$1 over two guests" mpi_runs a "--host a,b ${2//%/${DEVICE[a]}}"
 }
 # Its TCP takes one address of an interface, perhaps the wrong one of two.
 declare -A test_ip
@@ -207,6 +207,7 @@ if [ -e /usr/bin/orterun ]; then
 		echo "${V4[$g]}" >"$GUEST_RUN/$g.ip"
 		check "$g has its shared address only" \
 			guest_sh "$g" "ip addr del ${test_ip[$g]}/24 dev eth0"
+		guest_sh "$g" "printf '%s\n' '${V4[a]} a' '${V4[b]} b' >>/etc/hosts"
 	done
 	mpi "Open MPI by TCP" "--mca pml ob1 --mca btl tcp,self \
 		--mca btl_tcp_if_include $NET"
@@ -224,7 +225,7 @@ if [ -e /usr/bin/orterun ]; then
 	sent() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
 	first=$(sent rxe2) second=$(sent rxe0)
 	netpipe="NPopenmpi -l 131072 -u 262144 -n 4 -o /dev/null"
-	check "Open MPI over two HCAs of each guest" mpi_runs a "--host ${V4[a]},${V4[b]} \
+	check "Open MPI over two HCAs of each guest" mpi_runs a "--host a,b \
 		--mca pml ucx --mca pml_ucx_devices any -x UCX_TLS=rc_verbs,ud_verbs,self \
 		-x UCX_UD_ETH_DGID_CHECK=n -x UCX_IB_ROCE_LOCAL_SUBNET=y \
 		-x UCX_RNDV_THRESH=8k -x UCX_MAX_RNDV_RAILS=2 \
