@@ -447,11 +447,23 @@ int be_query_device(const struct be_cmd *c)
 	return be_udata_end(&u, c, 0);
 }
 
+/*
+ * PortInfo's CapabilityMask. In uverbs' answer the flag of IP-based GIDs takes the place of
+ * one of its bits (make_port_cap_flags(), drivers/infiniband/core/uverbs_std_types_device.c).
+ */
+static uint32_t port_caps(const struct be_dev *dev, uint32_t flags)
+{
+	char text[32];
+
+	if (dev->ethernet || be_sysfs_read(dev->hca, text, sizeof(text),
+					   "ports/%u/cap_mask", dev->port))
+		return flags & ~IB_UVERBS_PCF_IP_BASED_GIDS;
+	return (uint32_t)strtoul(text, NULL, 16);
+}
+
 int be_query_port(const struct be_cmd *c)
 {
-	/* On InfiniBand the bit is PortInfo's own. */
-	const uint32_t ip_gids = c->dev->ethernet ?
-				 IB_UVERBS_PCF_IP_BASED_GIDS : 0;
+	const uint32_t ip_gids = IB_UVERBS_PCF_IP_BASED_GIDS;
 	struct ib_uverbs_query_port_resp p = {};
 	int err = uv_query_port(c->dev->ctl_fd, c->dev->port, &p);
 
@@ -460,7 +472,7 @@ int be_query_port(const struct be_cmd *c)
 	c->rsp->u.query_port = (struct xenvhca_query_port_rsp){
 		.state = p.state, .max_mtu = p.max_mtu,
 		.active_mtu = p.active_mtu, .gid_tbl_len = p.gid_tbl_len,
-		.port_cap_flags = p.port_cap_flags & ~ip_gids,
+		.port_cap_flags = port_caps(c->dev, p.port_cap_flags),
 		.max_msg_sz = p.max_msg_sz, .bad_pkey_cntr = p.bad_pkey_cntr,
 		.qkey_viol_cntr = p.qkey_viol_cntr, .lid = p.lid,
 		.sm_lid = p.sm_lid,

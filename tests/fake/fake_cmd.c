@@ -103,7 +103,9 @@ static int do_query_port(const struct call *c)
 	r->gid_tbl_len = FAKE_GIDS;
 	r->pkey_tbl_len = fake_hca.pkeys;
 	r->link_layer = fake_hca.infiniband ? 1 : 2;
-	r->port_cap_flags = 1u << 26 | 1u << 16;
+	r->port_cap_flags = 1u << 16;
+	if (!fake_hca.infiniband)	/* the kernel takes it from PortInfo */
+		r->port_cap_flags |= IB_UVERBS_PCF_IP_BASED_GIDS;
 	return 0;
 }
 

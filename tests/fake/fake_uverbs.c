@@ -466,6 +466,7 @@ static int sysfs_make(void)
 	err |= fake_sysfs_put(FAKE_HCA "fw_ver", "1.2.3");
 	err |= fake_sysfs_put(FAKE_HCA "ports/1/link_layer", "Ethernet");
 	err |= fake_sysfs_put(FAKE_HCA "ports/1/pkeys/0", "0xffff");
+	err |= fake_sysfs_put(FAKE_HCA "ports/1/cap_mask", "0x06414848");
 	return err;
 }
 
