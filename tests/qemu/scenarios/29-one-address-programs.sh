@@ -139,7 +139,8 @@ fio_case send 'dom0 b'
 step "UCX"
 # It takes a completion's service level for the kind of the address, as of an mlx5, and drops
 # datagrams of Soft-RoCE.
-ucx='UCX_UD_ETH_DGID_CHECK=n UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=%:1'
+ucx="UCX_UD_ETH_DGID_CHECK=n UCX_UD_TIMEOUT=$(seconds 60)s"
+ucx+=" UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=%:1"
 tcp_works "ucx_perftest" 13337 "$ucx ucx_perftest" \
 	"$ucx ucx_perftest @ -t tag_lat -n 100 -w 10"
 tcp_works "ucx_perftest, streams" 13337 "$ucx ucx_perftest" \
