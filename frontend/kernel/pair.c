@@ -153,6 +153,7 @@ int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		return rc;
 	if (!attr->cap.max_send_wr && (attr->srq || !attr->cap.max_recv_wr))
 		return -EINVAL;
+	vhca_iw_qp_init(&qp->iw);
 	rc = queues_init(qp, attr);
 	if (!rc)
 		rc = qp_make(qp, attr);
@@ -175,8 +176,11 @@ static int to_error(struct vhca_dev *dev, int rc)
 int vhca_kern_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 			struct ib_udata *udata)
 {
-	int rc = vhca_modify_qp(ibqp, attr, mask, NULL);
+	int rc;
 
+	if (vhca_iw_modify(to_kqp(ibqp), attr, &mask))
+		return 0;
+	rc = vhca_modify_qp(ibqp, attr, mask, NULL);
 	if (!(mask & IB_QP_STATE))
 		return rc;
 	if (attr->qp_state == IB_QPS_ERR)
@@ -194,6 +198,7 @@ int vhca_kern_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct vhca_kqp *qp = to_kqp(ibqp);
 	int rc;
 
+	vhca_iw_qp_end(qp);
 	qp_unpublish(qp);
 	rc = vhca_destroy_qp(ibqp, NULL);
 	/* What the HCA wrote meanwhile; it may use the number again. */

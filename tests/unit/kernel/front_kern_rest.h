@@ -264,6 +264,27 @@ int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle, void *o
 	return 0;
 }
 
+/* ---- connections: test_front_iw.c ---- */
+const struct ib_device_ops vhca_iw_ops;
+
+int vhca_iw_begin(struct vhca_kern *kern)
+{
+	return 0;
+}
+
+void vhca_iw_end(struct vhca_kern *kern)
+{
+}
+
+bool vhca_iw_modify(struct vhca_kqp *qp, struct ib_qp_attr *attr, int *mask)
+{
+	return false;
+}
+
+void vhca_iw_qp_end(struct vhca_kqp *qp)
+{
+}
+
 /* ---- Linux ---- */
 void *xa_load(struct xarray *xa, unsigned long i)
 {
