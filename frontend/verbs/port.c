@@ -68,6 +68,8 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	old = dev->port;
 	mutex_unlock(&dev->cache_lock);
 
+	if (vhca_by_iw(dev))
+		old.gid_tbl_len = 1;
 	rc = vhca_cmd_query_port(dev, &rsp);
 	if (!rc) {
 		set_port(attr, &rsp, &old);
@@ -97,6 +99,10 @@ int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
 
 	if (index < 0 || index >= dev->port.gid_tbl_len)
 		return -EINVAL;
+	if (vhca_by_iw(dev)) {
+		vhca_netdev_gid(dev, gid);
+		return 0;
+	}
 	memset(gid, 0, sizeof(*gid));	/* empty, or not this guest's */
 	mutex_lock(&dev->cache_lock);
 	entry = xa_load(&dev->gids, index);
@@ -126,17 +132,18 @@ enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port)
 /*
  * No MAD, CM or SA: those belong to the domain that owns the HCA. GIDs come
  * from query_gid, not from the guest's network devices, hence no protocol over
- * Ethernet (gid.c), where an address needs a GRH.
+ * Ethernet (gid.c), where an address needs a GRH. The kernel's rdma_cm leaves
+ * connections to a device of iWARP.
  */
 int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
 			    struct ib_port_immutable *immutable)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 
-	immutable->core_cap_flags =
+	immutable->core_cap_flags = vhca_by_iw(dev) ? RDMA_CORE_PORT_IWARP :
 		dev->link_layer == IB_LINK_LAYER_ETHERNET ?
 		RDMA_CORE_CAP_IB_GRH_REQUIRED : RDMA_CORE_CAP_PROT_IB;
-	immutable->gid_tbl_len = dev->port.gid_tbl_len;
+	immutable->gid_tbl_len = vhca_by_iw(dev) ? 1 : dev->port.gid_tbl_len;
 	immutable->pkey_tbl_len = dev->port.pkey_tbl_len;
 	return 0;
 }
