@@ -83,15 +83,12 @@ static int iw_thread(void *arg)
 
 /* ---- queue pairs ---- */
 
+/* Its consumer, who connects it, keeps it meanwhile. */
 static struct ib_qp *get_qp(struct ib_device *ibdev, int qpn)
 {
-	struct vhca_qp *qp;
-	unsigned long i;
+	struct vhca_kqp *qp = xa_load(&to_kern(ibdev)->qps, qpn);
 
-	xa_for_each(&to_vdev(ibdev)->qps, i, qp)
-		if (qp->ibqp.qp_num == qpn)
-			return &qp->ibqp;
-	return NULL;
+	return qp ? &qp->qp.ibqp : NULL;
 }
 
 static void add_ref(struct ib_qp *ibqp)

@@ -214,6 +214,7 @@ int vhca_kern_begin(struct vhca_dev *dev)
 	if (!kern)
 		return -ENOMEM;
 	kern->dev = dev;
+	xa_init(&kern->qps);
 	dev->own_uc = &kern->uc;
 	rc = context_new(kern);
 	if (rc) {

@@ -73,6 +73,7 @@ struct vhca_kern {
 	atomic_t records;		/* pages of doorbell records so far */
 	struct vhca_pool pool;
 	struct vhca_iw *iw;		/* NULL: rdma_cm does not use the device */
+	struct xarray qps;		/* by number, until their owner destroys them */
 	struct device_dma_parameters parms;
 };
 
@@ -192,7 +193,7 @@ struct vhca_kcq {
 	struct xarray qps;		/* whose completions may come here */
 };
 
-/* For iw.c. */
+/* What connections need of a queue pair. */
 struct vhca_iw_qp {
 	refcount_t refs;		/* its owner's, iw_cm's, its connection's */
 	struct completion free;

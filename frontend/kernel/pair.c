@@ -85,33 +85,34 @@ static void cq_forget(struct ib_cq *ibcq, struct ib_qp *ibqp)
 	vhca_kcq_clean(to_kcq(ibcq), ibqp->qp_num, srq ? &to_ksrq(srq)->rq : NULL);
 }
 
-/* Lets both CQs find it. */
+/* No poll uses the queue pair, and nobody finds it, when this returns. */
+static void qp_unpublish(struct vhca_kqp *qp)
+{
+	struct ib_qp *ibqp = &qp->qp.ibqp;
+
+	xa_erase(&to_kern(ibqp->device)->qps, ibqp->qp_num);
+	xa_erase(&to_kcq(ibqp->send_cq)->qps, ibqp->qp_num);
+	xa_erase(&to_kcq(ibqp->recv_cq)->qps, ibqp->qp_num);
+	cq_forget(ibqp->send_cq, ibqp);
+	cq_forget(ibqp->recv_cq, ibqp);
+}
+
+/* Lets connections and both CQs find it. Its number is its own in the whole device. */
 static int qp_publish(struct vhca_kqp *qp)
 {
 	struct ib_qp *ibqp = &qp->qp.ibqp;
 	struct vhca_kcq *scq = to_kcq(ibqp->send_cq), *rcq = to_kcq(ibqp->recv_cq);
 	struct vhca_dev *dev = to_vdev(ibqp->device);
-	int rc = vhca_publish(dev, &scq->qps, ibqp->qp_num, qp);
+	int rc = vhca_publish(dev, &to_kern(ibqp->device)->qps, ibqp->qp_num, qp);
 
-	if (rc || rcq == scq)
+	if (rc)
 		return rc;
-	rc = vhca_publish(dev, &rcq->qps, ibqp->qp_num, qp);
-	if (rc) {
-		xa_erase(&scq->qps, ibqp->qp_num);
-		cq_forget(ibqp->send_cq, ibqp);
-	}
+	rc = vhca_publish(dev, &scq->qps, ibqp->qp_num, qp);
+	if (!rc && rcq != scq)
+		rc = vhca_publish(dev, &rcq->qps, ibqp->qp_num, qp);
+	if (rc)
+		qp_unpublish(qp);
 	return rc;
-}
-
-/* No poll uses the queue pair, and no completion names it, when this returns. */
-static void qp_unpublish(struct vhca_kqp *qp)
-{
-	struct ib_qp *ibqp = &qp->qp.ibqp;
-
-	xa_erase(&to_kcq(ibqp->send_cq)->qps, ibqp->qp_num);
-	xa_erase(&to_kcq(ibqp->recv_cq)->qps, ibqp->qp_num);
-	cq_forget(ibqp->send_cq, ibqp);
-	cq_forget(ibqp->recv_cq, ibqp);
 }
 
 static int qp_make(struct vhca_kqp *qp, struct ib_qp_init_attr *attr)
@@ -198,8 +199,8 @@ int vhca_kern_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct vhca_kqp *qp = to_kqp(ibqp);
 	int rc;
 
-	vhca_iw_qp_end(qp);
 	qp_unpublish(qp);
+	vhca_iw_qp_end(qp);
 	rc = vhca_destroy_qp(ibqp, NULL);
 	/* What the HCA wrote meanwhile; it may use the number again. */
 	cq_forget(ibqp->send_cq, ibqp);

@@ -22,7 +22,8 @@ static struct iw *any_iw(void)
 
 static void consumer(u8 what)
 {
-	struct vhca_kqp *qp = &iw_qp[in_u8(&in) % QPS];
+	u8 nr = in_u8(&in) % QPS;
+	struct vhca_kqp *qp = iw_qp[nr];
 	u32 qpn = qp->qp.ibqp.qp_num;
 	struct iw *iw = any_iw();
 
@@ -50,8 +51,7 @@ static void consumer(u8 what)
 		break;
 	default:
 		/* As a consumer that still has its iw_cm_id, or has destroyed it. */
-		vhca_iw_qp_end(qp);
-		qp_begins(qp - iw_qp);
+		qp_renewed(nr);
 	}
 }
 

@@ -63,6 +63,7 @@ struct numbers { void *at[2048]; };
 #define XA_FLAGS_ALLOC1		0
 #define XA_LIMIT(a, b)		0
 #define xa_init_flags(xa, f)	memset(xa, 0, sizeof(*(xa)))
+#define xa_init(xa)		memset(xa, 0, sizeof(*(xa)))
 #define xa_destroy(xa)		assert_true(xa_empty(xa))
 
 static void *xa_load(struct numbers *xa, unsigned long i)
@@ -208,7 +209,7 @@ struct net;
 static struct vhca_store iw_store;
 static struct vhca_dev iw_dev;
 static struct vhca_kern iw_kern;
-static struct vhca_kqp iw_qp[QPS];
+static struct vhca_kqp *iw_qp[QPS];	/* each in memory of its own */
 
 /* What the backend does: of each command its result, and how much of the answer it lacks. */
 static struct {
@@ -595,12 +596,25 @@ static void iw_destroys(struct iw *iw)
 
 static void qp_begins(unsigned int i)
 {
-	memset(&iw_qp[i], 0, sizeof(iw_qp[i]));
-	iw_qp[i].qp.ibqp.device = &iw_dev.ibdev;
-	iw_qp[i].qp.ibqp.qp_num = 100 + i;
-	iw_qp[i].qp.state = IB_QPS_INIT;
-	vhca_iw_qp_init(&iw_qp[i].iw);
-	iw_dev.qps.at[i] = &iw_qp[i].qp;
+	struct vhca_kqp *qp = calloc(1, sizeof(*qp));
+
+	qp->qp.ibqp.device = &iw_dev.ibdev;
+	qp->qp.ibqp.qp_num = 100 + i;
+	qp->qp.state = IB_QPS_INIT;
+	vhca_iw_qp_init(&qp->iw);
+	iw_kern.qps.at[100 + i] = qp;
+	iw_qp[i] = qp;
+}
+
+/* As vhca_kern_destroy_qp(), and ib_core after it; another one takes the number. */
+static void qp_renewed(unsigned int i)
+{
+	xa_erase(&iw_kern.qps, 100 + i);
+	vhca_iw_qp_end(iw_qp[i]);
+	assert_int_equal(iw_qp[i]->iw.refs.n, 0);
+	assert_null(iw_qp[i]->iw.conn);
+	free(iw_qp[i]);
+	qp_begins(i);
 }
 
 static void iw_begins(void)
@@ -640,8 +654,9 @@ static void iw_ends(void)
 		iw_lets_qp_go(&iws[i]);
 	}
 	for (i = 0; i < QPS; i++) {
-		assert_int_equal(iw_qp[i].iw.refs.n, 1);
-		assert_null(iw_qp[i].iw.conn);
+		assert_int_equal(iw_qp[i]->iw.refs.n, 1);
+		assert_null(iw_qp[i]->iw.conn);
+		free(iw_qp[i]);
 	}
 }
 

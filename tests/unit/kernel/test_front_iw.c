@@ -114,10 +114,10 @@ static void a_connection_goes_up_and_down(void **state)
 	/* The peer's, as seen from there. */
 	assert_int_equal(iw->ird, 4);
 	assert_int_equal(iw->ord, 7);
-	qp_to(&iw_qp[0], IB_QPS_SQD);
-	assert_int_equal(iw_qp[0].qp.state, IB_QPS_RTS);	/* the thread does it */
+	qp_to(iw_qp[0], IB_QPS_SQD);
+	assert_int_equal(iw_qp[0]->qp.state, IB_QPS_RTS);	/* the thread does it */
 	thread_runs();
-	assert_int_equal(iw_qp[0].qp.state, IB_QPS_ERR);
+	assert_int_equal(iw_qp[0]->qp.state, IB_QPS_ERR);
 	assert_string_equal(iw->heard, "UDC");
 	assert_string_equal(be.said, "CarcqqqAD");
 }
@@ -144,7 +144,7 @@ static void a_request_is_accepted(void **state)
 	assert_string_equal(iw->heard, "E");
 	be_says(last_cookie(), RDMA_CM_EVENT_DISCONNECTED);
 	assert_string_equal(iw->heard, "EDC");
-	assert_int_equal(iw_qp[1].qp.state, IB_QPS_ERR);
+	assert_int_equal(iw_qp[1]->qp.state, IB_QPS_ERR);
 }
 
 static void a_request_is_rejected_with_data(void **state)
@@ -300,7 +300,7 @@ static void each_command_may_fail(void **state)
 		assert_int_equal(iw->status, -EINVAL);
 		assert_int_equal(be.ids, 0);
 		be.fail[active[i]] = 0;
-		qp_begins(0);
+		qp_renewed(0);
 	}
 	for (i = 4; i < ARRAY_SIZE(active); i++) {
 		iw = requested();
@@ -423,7 +423,7 @@ static void private_data_without_memory_is_no_event(void **state)
 	be_says(last_cookie(), RDMA_CM_EVENT_CONNECT_RESPONSE);
 	assert_string_equal(iw->heard, "R");
 	assert_int_equal(iw->status, -ENOMEM);
-	qp_begins(0);
+	qp_renewed(0);
 	iw = conn_in(VHCA_CONN_REPLY);
 	iw_no_memory = 1;
 	be_says(last_cookie(), RDMA_CM_EVENT_REJECTED);
@@ -431,7 +431,7 @@ static void private_data_without_memory_is_no_event(void **state)
 	assert_int_equal(iw->status, -ECONNREFUSED);
 	assert_int_equal(iw->data_len, 0);
 	iw_no_memory = 0;
-	qp_begins(0);
+	qp_renewed(0);
 	iw = conn_in(VHCA_CONN_REPLY);
 	be_says(last_cookie(), RDMA_CM_EVENT_REJECTED);
 	assert_string_equal((char *)iw->data, DATA);
@@ -451,12 +451,10 @@ static void a_queue_pair_ends_its_connection(void **state)
 
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
 		iw = conn_in(all[i].state);
-		assert_true(iw_qp[0].iw.refs.n > 1);
-		vhca_iw_qp_end(&iw_qp[0]);
+		assert_true(iw_qp[0]->iw.refs.n > 1);
+		qp_renewed(0);
 		assert_string_equal(iw->heard, all[i].hears);
-		assert_int_equal(iw_qp[0].iw.refs.n, 0);
 		assert_null(conn_of(last_cookie()));
-		qp_begins(0);
 	}
 }
 
@@ -465,14 +463,12 @@ static void wishes_end_with_the_queue_pair(void **state)
 	struct iw *iw = requested(), *other = iw_new(IW_IDLE);
 
 	assert_int_equal(iw_accepts(iw, 100, 0), 0);
-	vhca_iw_qp_end(&iw_qp[0]);
+	qp_renewed(0);
 	assert_string_equal(iw->heard, "EDC");
 	assert_int_equal(iw_connects(other, 101, 0), 0);
-	vhca_iw_qp_end(&iw_qp[1]);
+	qp_renewed(1);
 	assert_string_equal(other->heard, "R");
 	assert_string_equal(be.said, "CblQD");	/* nothing was begun */
-	qp_begins(0);
-	qp_begins(1);
 }
 
 static void a_listener_ends_its_unanswered_requests(void **state)
@@ -542,7 +538,7 @@ static void what_iw_cm_destroys_is_told_no_more(void **state)
 	struct iw *iw = conn_in(VHCA_CONN_UP);
 
 	iw_destroys(iw);
-	assert_int_equal(iw_qp[0].qp.state, IB_QPS_ERR);
+	assert_int_equal(iw_qp[0]->qp.state, IB_QPS_ERR);
 	thread_runs();
 	assert_string_equal(iw->heard, "U");
 	assert_int_equal(be.ids, 0);
@@ -587,19 +583,19 @@ static void steps_of_iwarp_become_those_of_ib(void **state)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
 	int mask = IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT;
 
-	assert_false(vhca_iw_modify(&iw_qp[0], &attr, &mask));
+	assert_false(vhca_iw_modify(iw_qp[0], &attr, &mask));
 	assert_int_equal(mask, IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT |
 			 IB_QP_PKEY_INDEX);
 	assert_int_equal(attr.pkey_index, 2);
 	attr.pkey_index = 1;			/* a consumer's own choice */
-	assert_false(vhca_iw_modify(&iw_qp[0], &attr, &mask));
+	assert_false(vhca_iw_modify(iw_qp[0], &attr, &mask));
 	assert_int_equal(attr.pkey_index, 1);
 	attr.qp_state = IB_QPS_RTR;
-	assert_true(vhca_iw_modify(&iw_qp[0], &attr, &mask));
+	assert_true(vhca_iw_modify(iw_qp[0], &attr, &mask));
 	mask |= IB_QP_AV;			/* by hand */
-	assert_false(vhca_iw_modify(&iw_qp[0], &attr, &mask));
+	assert_false(vhca_iw_modify(iw_qp[0], &attr, &mask));
 	attr.qp_state = IB_QPS_SQD;
-	assert_true(vhca_iw_modify(&iw_qp[0], &attr, &mask));
+	assert_true(vhca_iw_modify(iw_qp[0], &attr, &mask));
 	iw_dev.own_uc = NULL;
 }
 
