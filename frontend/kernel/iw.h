@@ -33,7 +33,6 @@ enum vhca_conn_state {
 	VHCA_CONN_REQUEST,		/* of a peer: waits for the consumer */
 	VHCA_CONN_ACCEPT,		/* is to be accepted, */
 	VHCA_CONN_REJECT,		/*   or rejected */
-	VHCA_CONN_ACCEPTED,		/* waits for the peer */
 	VHCA_CONN_UP,
 	VHCA_CONN_STATES
 };

@@ -10,6 +10,9 @@
  *	active: CONNECT_REPLY once; after a good one DISCONNECT, CLOSE once
  *	passive: CONNECT_REQUEST; once accepted: ESTABLISHED, DISCONNECT, CLOSE once each
  *
+ * iw_cm makes consumers wait, even for the end of a connection, until what they accepted
+ * is ESTABLISHED. So that is when the backend has accepted, whatever the peer says.
+ *
  * Whatever ends a connection says what is left of that.
  */
 #include <linux/slab.h>
@@ -63,7 +66,6 @@ static void tell_rest(struct vhca_conn *conn, int status,
 		tell_failed(conn, status, p);
 		break;
 	case VHCA_CONN_ACCEPT:
-	case VHCA_CONN_ACCEPTED:
 		if (!tell(conn, IW_CM_EVENT_ESTABLISHED, 0, NULL))
 			tell_closed(conn);
 		break;
@@ -225,7 +227,9 @@ static int step_accept(struct vhca_conn *conn)
 	int rc = vhca_conn_qp_up(conn) ?: vhca_conn_accept(conn, true);
 
 	if (!rc)
-		conn_turn(conn, VHCA_CONN_ACCEPTED);
+		rc = tell(conn, IW_CM_EVENT_ESTABLISHED, 0, NULL);
+	if (!rc)
+		conn_turn(conn, VHCA_CONN_UP);
 	return rc;
 }
 
@@ -276,13 +280,10 @@ static int step_reply(struct vhca_conn *conn)
 	return rc;
 }
 
+/* The peer has taken the reply. */
 static int step_up(struct vhca_conn *conn)
 {
-	int rc = tell(conn, IW_CM_EVENT_ESTABLISHED, 0, NULL);
-
-	if (!rc)
-		conn_turn(conn, VHCA_CONN_UP);
-	return rc;
+	return 0;
 }
 
 static int tell_request(struct vhca_conn *conn, struct iw_cm_id *iw)
@@ -337,8 +338,7 @@ static const struct {
 	[VHCA_CONN_ROUTE] = { RDMA_CM_EVENT_ROUTE_RESOLVED, step_connect,
 			      BIT(RDMA_CM_EVENT_ROUTE_ERROR) | GONE },
 	[VHCA_CONN_REPLY] = { RDMA_CM_EVENT_CONNECT_RESPONSE, step_reply, CM_ENDS },
-	[VHCA_CONN_ACCEPTED] = { RDMA_CM_EVENT_ESTABLISHED, step_up, CM_ENDS },
-	[VHCA_CONN_UP] = { 0, NULL, CM_ENDS },
+	[VHCA_CONN_UP] = { RDMA_CM_EVENT_ESTABLISHED, step_up, CM_ENDS },
 };
 
 /* Whatever status the backend gives: 0 would be success. */

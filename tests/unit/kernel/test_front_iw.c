@@ -63,13 +63,8 @@ static struct iw *conn_in(enum vhca_conn_state state)
 		assert_int_equal(iw_listens(iw), 0);
 		return iw;
 	}
-	if (state == VHCA_CONN_REQUEST || state == VHCA_CONN_ACCEPTED) {
-		iw = requested();
-		if (state == VHCA_CONN_ACCEPTED)
-			assert_int_equal(iw_accepts(iw, 100, 8), 0);
-		thread_runs();
-		return iw;
-	}
+	if (state == VHCA_CONN_REQUEST)
+		return requested();
 	iw = iw_new(IW_IDLE);
 	assert_int_equal(iw_connects(iw, 100, 9), 0);
 	thread_runs();
@@ -133,18 +128,38 @@ static void a_request_is_accepted(void **state)
 	assert_int_equal(iw->ord, 7);
 	assert_int_equal(iw_accepts(iw, 101, 8), 0);
 	thread_runs();
-	states_are(VHCA_CONN_ACCEPTED);
+	states_are(VHCA_CONN_UP);
 	assert_string_equal(be.said, "CblQqqqA");
 	assert_int_equal(be.last, 55);
 	assert_int_equal(be.param.qp_num, 101);
 	assert_int_equal(be.param.valid, 1);
 	assert_string_equal((char *)be.param.private_data, "accepts");
-	assert_string_equal(iw->heard, "");
+	assert_string_equal(iw->heard, "E");
+	assert_false(iw->waits);		/* for a peer that says nothing */
 	be_says(last_cookie(), RDMA_CM_EVENT_ESTABLISHED);
 	assert_string_equal(iw->heard, "E");
+	assert_int_equal(pauses, 0);		/* it was awaited */
 	be_says(last_cookie(), RDMA_CM_EVENT_DISCONNECTED);
 	assert_string_equal(iw->heard, "EDC");
 	assert_int_equal(iw_qp[1]->qp.state, IB_QPS_ERR);
+}
+
+/* A peer that never takes the reply keeps no consumer waiting for the end. */
+static void what_was_accepted_ends_without_the_peer(void **state)
+{
+	struct iw *iw = requested();
+
+	assert_int_equal(iw_accepts(iw, 100, 0), 0);
+	thread_runs();
+	qp_to(iw_qp[0], IB_QPS_SQD);
+	thread_runs();
+	assert_string_equal(iw->heard, "EDC");
+	iw = requested();
+	qp_renewed(0);
+	assert_int_equal(iw_accepts(iw, 100, 0), 0);
+	thread_runs();
+	be_says(last_cookie(), RDMA_CM_EVENT_UNREACHABLE);
+	assert_string_equal(iw->heard, "EDC");
 }
 
 static void a_request_is_rejected_with_data(void **state)
@@ -188,17 +203,14 @@ static const char *expected(enum vhca_conn_state state, u32 event)
 			[RDMA_CM_EVENT_ROUTE_ERROR] = 1, [RDMA_CM_EVENT_DEVICE_REMOVAL] = 1 },
 		[VHCA_CONN_REPLY] = { [RDMA_CM_EVENT_CONNECT_RESPONSE] = 2,
 			[6] = 1, [7] = 1, [8] = 1, [10] = 1, [11] = 1 },
-		[VHCA_CONN_ACCEPTED] = { [RDMA_CM_EVENT_ESTABLISHED] = 2,
-			[6] = 1, [7] = 1, [8] = 1, [10] = 1, [11] = 1 },
 		[VHCA_CONN_UP] = { [6] = 1, [7] = 1, [8] = 1, [10] = 1, [11] = 1 },
 	};
 
 	if (what[state][event] == goes)
-		return state == VHCA_CONN_REPLY ? "U" :
-		       state == VHCA_CONN_ACCEPTED ? "E" : "";
+		return state == VHCA_CONN_REPLY ? "U" : "";
 	if (what[state][event] != ends)
 		return NULL;
-	return state == VHCA_CONN_ACCEPTED ? "EDC" : state == VHCA_CONN_UP ? "UDC" : "R";
+	return state == VHCA_CONN_UP ? "UDC" : "R";
 }
 
 static void check_event(enum vhca_conn_state state, u32 event)
@@ -217,7 +229,7 @@ static void check_event(enum vhca_conn_state state, u32 event)
 		return;
 	}
 	assert_string_equal(iw->heard, hears);
-	if (*hears && hears[strlen(hears) - 1] != 'U' && hears[strlen(hears) - 1] != 'E')
+	if (*hears && hears[strlen(hears) - 1] != 'U')
 		assert_null(conn_of(cookie));
 	else
 		assert_non_null(conn_of(cookie));
@@ -227,7 +239,7 @@ static void each_event_counts_in_its_state_only(void **state)
 {
 	static const enum vhca_conn_state all[] = {
 		VHCA_CONN_LISTEN, VHCA_CONN_ADDR, VHCA_CONN_ROUTE, VHCA_CONN_REPLY,
-		VHCA_CONN_REQUEST, VHCA_CONN_ACCEPTED, VHCA_CONN_UP,
+		VHCA_CONN_REQUEST, VHCA_CONN_UP,
 	};
 	unsigned int i;
 	u32 event;
@@ -444,7 +456,7 @@ static void a_queue_pair_ends_its_connection(void **state)
 {
 	static const struct { enum vhca_conn_state state; const char *hears; } all[] = {
 		{ VHCA_CONN_ADDR, "R" }, { VHCA_CONN_ROUTE, "R" }, { VHCA_CONN_REPLY, "R" },
-		{ VHCA_CONN_ACCEPTED, "EDC" }, { VHCA_CONN_UP, "UDC" },
+		{ VHCA_CONN_UP, "UDC" },
 	};
 	struct iw *iw;
 	unsigned int i;
@@ -605,6 +617,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_connection_goes_up_and_down),
 		T(a_request_is_accepted),
+		T(what_was_accepted_ends_without_the_peer),
 		T(a_request_is_rejected_with_data),
 		T(a_listener_that_fails_says_why),
 		T(each_event_counts_in_its_state_only),
