@@ -16,10 +16,23 @@
  * Whatever ends a connection says what is left of that.
  */
 #include <linux/slab.h>
+#include <rdma/ib_cm.h>
 
 #include "iw.h"
 
 /* ---- what iw_cm is told ---- */
+
+/*
+ * iw_cm copies as many octets as the length says. Consumers read as many as the messages
+ * of the CM have, whatever the length, or look at the pointer alone.
+ */
+static void data_put(struct iw_cm_event *ev, const struct rdma_ucm_conn_param *p)
+{
+	if (!p->private_data_len)
+		return;
+	ev->private_data = (void *)p->private_data;
+	ev->private_data_len = max_t(u8, p->private_data_len, IB_CM_REP_PRIVATE_DATA_SIZE);
+}
 
 /* 0, or -ENOMEM for private data: then iw_cm has not heard of it. */
 static int tell(struct vhca_conn *conn, enum iw_cm_event_type type, int status,
@@ -32,8 +45,7 @@ static int tell(struct vhca_conn *conn, enum iw_cm_event_type type, int status,
 	};
 
 	if (p) {
-		ev.private_data = (void *)p->private_data;
-		ev.private_data_len = p->private_data_len;
+		data_put(&ev, p);
 		/* iw_cm's are the peer's, those of the backend are ours. */
 		ev.ird = p->initiator_depth;
 		ev.ord = p->responder_resources;
@@ -292,11 +304,10 @@ static int tell_request(struct vhca_conn *conn, struct iw_cm_id *iw)
 	struct iw_cm_event ev = {
 		.event = IW_CM_EVENT_CONNECT_REQUEST,
 		.provider_data = (void *)(unsigned long)conn->cookie,
-		.private_data = (void *)p->private_data,
-		.private_data_len = p->private_data_len,
 		.ird = p->initiator_depth, .ord = p->responder_resources,
 	};
 
+	data_put(&ev, p);
 	return vhca_conn_addresses(conn, &ev) ?: iw->event_handler(iw, &ev);
 }
 

@@ -167,6 +167,7 @@ enum iw_cm_event_type {
 	IW_CM_EVENT_CONNECT_REQUEST = 1, IW_CM_EVENT_CONNECT_REPLY, IW_CM_EVENT_ESTABLISHED,
 	IW_CM_EVENT_DISCONNECT, IW_CM_EVENT_CLOSE
 };
+enum { IB_CM_REP_PRIVATE_DATA_SIZE = 196, IB_CM_REJ_CONSUMER_DEFINED = 28 };
 struct iw_cm_event {
 	enum iw_cm_event_type event;
 	int status;
@@ -362,6 +363,7 @@ struct iw {
 	char heard[16];		/* "R": refused, "U": up by a reply, E, D, C */
 	int status;
 	u8 data[255], data_len, ird, ord;
+	bool has_data;		/* a pointer, which consumers look at */
 };
 
 static struct iw iws[IWS];
@@ -426,6 +428,8 @@ static void iw_request(struct iw *listener, const struct iw_cm_event *ev)
 	assert_int_equal(ev->local_addr.ss_family, ev->remote_addr.ss_family);
 	iw = iw_new(IW_CONN_RECV);
 	iw->id.provider_data = ev->provider_data;
+	iw->has_data = ev->private_data;
+	iw->data_len = ev->private_data_len;
 	iw->ird = ev->ird;
 	iw->ord = ev->ord;
 }
@@ -469,6 +473,7 @@ static int iw_handler(struct iw_cm_id *id, struct iw_cm_event *ev)
 		return -ENOMEM;
 	}
 	iw->data_len = ev->private_data_len;
+	iw->has_data = ev->private_data;
 	if (ev->private_data_len)
 		memcpy(iw->data, ev->private_data, ev->private_data_len);
 	iw->ird = ev->ird;

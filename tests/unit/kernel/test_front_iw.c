@@ -449,6 +449,30 @@ static void private_data_without_memory_is_no_event(void **state)
 	assert_string_equal((char *)iw->data, DATA);
 }
 
+static void check_data(const struct iw *iw, u8 len)
+{
+	assert_int_equal(iw->data_len, len);
+	assert_int_equal(iw->has_data, len > 0);
+}
+
+/* rdma_cm's consumers read it without a look at the length, or only at the pointer. */
+static void private_data_is_as_long_as_the_cm_sends_it(void **state)
+{
+	static const struct { u8 says, gets; } all[] = { { 0, 0 }, { 1, 196 }, { 255, 255 } };
+	unsigned int i;
+	struct iw *iw;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		be.event.param.conn.private_data_len = all[i].says;
+		check_data(requested(), all[i].gets);
+		check_data(conn_in(VHCA_CONN_UP), all[i].gets);
+		qp_renewed(0);
+		iw = conn_in(VHCA_CONN_REPLY);
+		be_says(last_cookie(), RDMA_CM_EVENT_REJECTED);
+		check_data(iw, all[i].gets);
+	}
+}
+
 /* ---- ends ---- */
 
 /* In each state the queue pair may end first; nobody uses it afterwards. */
@@ -630,6 +654,7 @@ int main(void)
 		T(unanswered_requests_are_bounded),
 		T(a_backend_that_cries_wolf_is_asked_now_and_then),
 		T(private_data_without_memory_is_no_event),
+		T(private_data_is_as_long_as_the_cm_sends_it),
 		T(a_queue_pair_ends_its_connection),
 		T(wishes_end_with_the_queue_pair),
 		T(a_listener_ends_its_unanswered_requests),
