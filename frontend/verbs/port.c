@@ -321,6 +321,7 @@ static void port_notify(struct vhca_dev *dev, int type)
 
 #define TABLE_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_PKEY_CHANGE))
 #define STATE_EVENTS	(BIT(IB_EVENT_PORT_ACTIVE) | BIT(IB_EVENT_PORT_ERR))
+#define GID_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_CLIENT_REREGISTER))
 
 /*
  * The last event is that of the state that was read last. If the backend or a query has
@@ -340,12 +341,17 @@ static void state_notify(struct vhca_dev *dev, unsigned long events)
 	port_notify(dev, state_event(active));
 }
 
-/* Bit n of @events: enum ib_event_type n. */
+/*
+ * Bit n of @events: enum ib_event_type n. With some of them ib_core writes its GIDs anew,
+ * whose users may find none meanwhile: that of a device of iWARP is not the backend's.
+ */
 static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 {
 	unsigned long rest = events & ~STATE_EVENTS;
 	int bit;
 
+	if (vhca_by_iw(dev))
+		rest &= ~GID_EVENTS;
 	for_each_set_bit(bit, &rest, BITS_PER_LONG)
 		port_notify(dev, bit);
 	state_notify(dev, events);

@@ -376,6 +376,22 @@ static void a_port_of_iwarp_has_the_gid_of_its_netdev(void **state)
 	assert_int_equal(dev->port.gid_tbl_len, 8);	/* of the backend's */
 }
 
+/* ib_core would take that GID away for a while, and consumers with it. */
+static void a_port_of_iwarp_keeps_its_gid_whatever_the_backend_says(void **state)
+{
+	struct vhca_ucontext uc;
+
+	dev->own_uc = &uc;
+	dev->info.flags = XENVHCA_INFO_CM;
+	dev->nets.nr = 1;
+	last = 2;
+	lid = 2;
+	dev->port_events = BIT(IB_EVENT_CLIENT_REREGISTER) | BIT(IB_EVENT_GID_CHANGE);
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_string_equal(said, "L");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -391,6 +407,7 @@ int main(void)
 		T(a_state_that_was_seen_is_left_by_an_event),
 		T(an_ethernet_port_is_of_no_protocol),
 		T(a_port_of_iwarp_has_the_gid_of_its_netdev),
+		T(a_port_of_iwarp_keeps_its_gid_whatever_the_backend_says),
 		T(nothing_is_told_behind_the_end),
 	};
 
