@@ -15,7 +15,10 @@
  *
  * Whatever ends a connection says what is left of that.
  */
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <rdma/ib_cm.h>
 
 #include "iw.h"
@@ -212,9 +215,42 @@ static void conn_turn(struct vhca_conn *conn, enum vhca_conn_state state)
 	spin_unlock(&conn->m->lock);
 }
 
+static bool has_family(const struct vhca_nets *nets, sa_family_t family)
+{
+	static const u8 ipv4[16] = { [10] = 0xff, [11] = 0xff };
+	unsigned int i;
+
+	for (i = 0; i < nets->nr; i++)
+		if (vhca_same_net(nets->net[i].addr, ipv4, 96) == (family == AF_INET))
+			return true;
+	return false;
+}
+
+/* IPv6's wildcard is that of IPv4, too, unless its listener says otherwise. */
+static bool is_wildcard(const struct iw_cm_id *iw)
+{
+	const struct sockaddr_in6 *in6 = (const void *)&iw->m_local_addr;
+	const struct sockaddr_in *in = (const void *)&iw->m_local_addr;
+
+	return in->sin_family == AF_INET ? !in->sin_addr.s_addr :
+					   iw->afonly && ipv6_addr_any(&in6->sin6_addr);
+}
+
+/*
+ * rdma_cm has a wildcard at each device. So it is one also where the device has no address
+ * of that family, which the backend would refuse: nobody can connect there.
+ */
+static int listen_begin(struct vhca_conn *conn)
+{
+	if (is_wildcard(conn->iw) &&
+	    !has_family(&conn->m->kern->dev->nets, conn->iw->m_local_addr.ss_family))
+		return 0;
+	return vhca_conn_create(conn) ?: vhca_conn_listen(conn);
+}
+
 static int step_listen(struct vhca_conn *conn)
 {
-	int rc = vhca_conn_create(conn) ?: vhca_conn_listen(conn);
+	int rc = listen_begin(conn);
 
 	if (rc)
 		return rc;

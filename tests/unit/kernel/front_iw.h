@@ -24,6 +24,7 @@ typedef struct { int n; } refcount_t;
 #define list_first_entry_or_null(head, type, m)				\
 	(list_empty(head) ? NULL : container_of((head)->next, type, m))
 #define list_empty_careful	list_empty
+#define ipv6_addr_any(a)	IN6_IS_ADDR_UNSPECIFIED(a)
 #define schedule_timeout_interruptible(j) ((void)(pauses++, kernel_advance(j)))
 #define wait_event_interruptible(wq, cond) assert_true(cond)
 #define kthread_should_stop()	stopping
@@ -179,6 +180,7 @@ struct iw_cm_id {
 	struct ib_device *device;
 	struct sockaddr_storage m_local_addr, m_remote_addr;
 	void *provider_data;
+	bool afonly;
 	int (*event_handler)(struct iw_cm_id *iw, struct iw_cm_event *ev);
 	void (*add_ref)(struct iw_cm_id *iw);
 	void (*rem_ref)(struct iw_cm_id *iw);
@@ -622,6 +624,8 @@ static void qp_renewed(unsigned int i)
 	qp_begins(i);
 }
 
+static const u8 v4_address[16] = { [10] = 0xff, [11] = 0xff, 10, 8, 0, 71 };
+
 static void iw_begins(void)
 {
 	struct sockaddr_in6 in = { .sin6_family = AF_INET, .sin6_port = htons(4420) };
@@ -637,6 +641,8 @@ static void iw_begins(void)
 	iw_dev.store = &iw_store;
 	iw_dev.own_uc = &iw_kern.uc;
 	iw_dev.ring.state = VHCA_RING_UP;
+	iw_dev.nets.nr = 1;
+	memcpy(iw_dev.nets.net[0].addr, v4_address, sizeof(v4_address));
 	iw_dev.port.pkey_tbl_len = 4;
 	iw_dev.attr.max_qp_rd_atom = 16;
 	iw_dev.attr.max_qp_init_rd_atom = 16;

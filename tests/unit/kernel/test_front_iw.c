@@ -187,6 +187,35 @@ static void a_listener_that_fails_says_why(void **state)
 	assert_int_equal(iw->refs, 1);
 }
 
+static int listens_at(sa_family_t family, u8 last, bool afonly)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = family, .sin6_addr.s6_addr[15] = last };
+	struct sockaddr_in in = { .sin_family = family, .sin_addr.s_addr = htonl(last) };
+	struct iw *iw = iw_new(IW_IDLE);
+
+	memcpy(&iw->id.m_local_addr, family == AF_INET ? (void *)&in : &in6,
+	       family == AF_INET ? sizeof(in) : sizeof(in6));
+	iw->id.afonly = afonly;
+	memset(be.said, 0, sizeof(be.said));
+	assert_int_equal(iw_listens(iw), 0);
+	iw_destroys(iw);
+	thread_runs();
+	return strlen(be.said);
+}
+
+/* Else rdma_cm's listener, which is at all devices, fails as a whole. */
+static void a_wildcard_of_a_family_without_an_address_listens(void **state)
+{
+	assert_int_equal(listens_at(AF_INET6, 0, true), 0);
+	assert_int_equal(listens_at(AF_INET6, 0, false), 4);	/* of IPv4, too */
+	assert_int_equal(listens_at(AF_INET6, 1, true), 4);	/* the backend's to refuse */
+	assert_int_equal(listens_at(AF_INET, 0, true), 4);
+	memset(iw_dev.nets.net[0].addr, 0xfd, 16);
+	assert_int_equal(listens_at(AF_INET, 0, false), 0);
+	assert_int_equal(listens_at(AF_INET, 1, false), 4);
+	assert_int_equal(listens_at(AF_INET6, 0, true), 4);
+}
+
 /* ---- each event in each state ---- */
 
 #define EVENT_END	20	/* beyond the last one */
@@ -644,6 +673,7 @@ int main(void)
 		T(what_was_accepted_ends_without_the_peer),
 		T(a_request_is_rejected_with_data),
 		T(a_listener_that_fails_says_why),
+		T(a_wildcard_of_a_family_without_an_address_listens),
 		T(each_event_counts_in_its_state_only),
 		T(no_event_counts_before_a_wish_is_done),
 		T(an_event_of_nobody_counts_for_nothing),
