@@ -388,17 +388,21 @@ static const struct {
 	[VHCA_CONN_UP] = { RDMA_CM_EVENT_ESTABLISHED, step_up, CM_ENDS },
 };
 
-/* Whatever status the backend gives: 0 would be success. */
-static int why(u32 event)
+/*
+ * Whatever status the backend gives: 0 would be success. Of -ECONNREFUSED consumers read
+ * data, as that of the peer's consumer.
+ */
+static int why(const struct rdma_ucm_event_resp *ev)
 {
-	switch (event) {
+	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		return -EHOSTUNREACH;
 	case RDMA_CM_EVENT_UNREACHABLE:
 		return -ETIMEDOUT;
 	case RDMA_CM_EVENT_REJECTED:
-		return -ECONNREFUSED;
+		return ev->status == IB_CM_REJ_CONSUMER_DEFINED ? -ECONNREFUSED :
+								  -ECONNRESET;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return -ECONNRESET;
 	default:
@@ -426,6 +430,6 @@ bool vhca_conn_event(struct vhca_iw *m)
 	}
 	if (!(waits[state].ends & BIT(ev->event)))
 		return false;
-	conn_end(conn, why(ev->event), &ev->param.conn);
+	conn_end(conn, why(ev), &ev->param.conn);
 	return true;
 }

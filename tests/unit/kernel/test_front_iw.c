@@ -469,13 +469,28 @@ static void private_data_without_memory_is_no_event(void **state)
 	iw_no_memory = 1;
 	be_says(last_cookie(), RDMA_CM_EVENT_REJECTED);
 	assert_string_equal(iw->heard, "R");
-	assert_int_equal(iw->status, -ECONNREFUSED);
+	assert_int_equal(iw->status, -ECONNRESET);
 	assert_int_equal(iw->data_len, 0);
 	iw_no_memory = 0;
 	qp_renewed(0);
 	iw = conn_in(VHCA_CONN_REPLY);
 	be_says(last_cookie(), RDMA_CM_EVENT_REJECTED);
 	assert_string_equal((char *)iw->data, DATA);
+}
+
+/* Which consumers take for a reason of their peer's, with its data. */
+static void only_a_consumer_refuses(void **state)
+{
+	int status;
+	struct iw *iw;
+
+	for (status = -1; status < 40; status++) {
+		iw = conn_in(VHCA_CONN_REPLY);
+		be.event.status = status;
+		be_says(last_cookie(), RDMA_CM_EVENT_REJECTED);
+		assert_int_equal(iw->status, status == 28 ? -ECONNREFUSED : -ECONNRESET);
+		qp_renewed(0);
+	}
 }
 
 static void check_data(const struct iw *iw, u8 len)
@@ -684,6 +699,7 @@ int main(void)
 		T(unanswered_requests_are_bounded),
 		T(a_backend_that_cries_wolf_is_asked_now_and_then),
 		T(private_data_without_memory_is_no_event),
+		T(only_a_consumer_refuses),
 		T(private_data_is_as_long_as_the_cm_sends_it),
 		T(a_queue_pair_ends_its_connection),
 		T(wishes_end_with_the_queue_pair),
