@@ -272,7 +272,7 @@ static int check_wr(const struct vhca_ksq *sq, const struct ib_send_wr *wr, u32 
 		return -ENOMEM;
 	if (wr->opcode >= ARRAY_SIZE(ops) || !ops[wr->opcode].wqe ||
 	    wr->num_sge < 0 || wr->num_sge > sq->max_gs ||
-	    (wr->send_flags & IB_SEND_INLINE && len > VHCA_KSQ_INLINE) ||
+	    (wr->send_flags & IB_SEND_INLINE && (is_read(wr) || len > VHCA_KSQ_INLINE)) ||
 	    (wr->opcode == IB_WR_RDMA_READ_WITH_INV && wr->num_sge != 1))
 		return -EINVAL;
 	return 0;

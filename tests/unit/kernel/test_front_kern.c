@@ -223,6 +223,21 @@ static void inline_data_comes_from_the_kernels_addresses(void **state)
 	assert_int_equal(post(0, &wr), -EINVAL);
 }
 
+static void a_read_has_no_inline_data(void **state)
+{
+	static const u8 ops[] = { IB_WR_RDMA_READ, IB_WR_RDMA_READ_WITH_INV };
+	struct ib_sge sge = { addr[0], 100 };
+	struct ib_rdma_wr wr = {
+		.wr = { .sg_list = &sge, .num_sge = 1, .send_flags = SIGNALED | IB_SEND_INLINE },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		wr.wr.opcode = ops[i];
+		assert_int_equal(post(0, &wr.wr), -EINVAL);
+	}
+}
+
 static void immediate_data_arrives(void **state)
 {
 	struct ib_wc wc;
@@ -588,6 +603,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RC(messages_go_around_the_rings),
 		RC(inline_data_comes_from_the_kernels_addresses),
+		RC(a_read_has_no_inline_data),
 		RC(immediate_data_arrives),
 		RC(windows_are_bound_and_ended),
 		RC(beyond_a_window_is_refused_and_the_rest_flushed),
