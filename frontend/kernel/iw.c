@@ -155,6 +155,7 @@ bool vhca_iw_modify(struct vhca_kqp *qp, struct ib_qp_attr *attr, int *mask)
 		qp_disconnect(qp);
 		return true;
 	case IB_QPS_ERR:
+	case IB_QPS_RESET:
 		qp_disconnect(qp);
 		return false;
 	default:

@@ -613,6 +613,16 @@ static void the_end_of_the_device_ends_all(void **state)
 	/* teardown() does it. */
 }
 
+static void a_reset_ends_the_connection(void **state)
+{
+	struct iw *iw = conn_in(VHCA_CONN_REPLY);
+
+	qp_to(iw_qp[0], IB_QPS_RESET);
+	thread_runs();
+	assert_string_equal(iw->heard, "R");
+	assert_null(conn_of(last_cookie()));
+}
+
 static void what_iw_cm_destroys_is_told_no_more(void **state)
 {
 	struct iw *iw = conn_in(VHCA_CONN_UP);
@@ -707,6 +717,7 @@ int main(void)
 		T(without_a_backend_all_ends),
 		T(a_file_that_is_closed_ends_all),
 		T(the_end_of_the_device_ends_all),
+		T(a_reset_ends_the_connection),
 		T(what_iw_cm_destroys_is_told_no_more),
 		T(a_queue_pair_has_one_connection),
 		T(private_data_has_a_bound),
