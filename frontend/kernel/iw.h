@@ -77,7 +77,8 @@ struct vhca_iw {
 
 /* ---- iw_cmd.c: commands of the thread; 0 or -errno ---- */
 int vhca_conn_create(struct vhca_conn *conn);
-/* The backend ends the connection, or rejects it, with its id. */
+/* The backend ends what has this id: a connection; a request, by a reject. */
+void vhca_iw_destroy_id(struct vhca_iw *m, u32 id);
 void vhca_conn_destroy(struct vhca_conn *conn);
 int vhca_conn_listen(struct vhca_conn *conn);
 int vhca_conn_resolve_addr(struct vhca_conn *conn);

@@ -50,12 +50,17 @@ int vhca_conn_create(struct vhca_conn *conn)
 	return 0;
 }
 
+void vhca_iw_destroy_id(struct vhca_iw *m, u32 id)
+{
+	struct rdma_ucm_destroy_id in = { .id = id };
+
+	SEND(m, DESTROY_ID, &in);
+}
+
 void vhca_conn_destroy(struct vhca_conn *conn)
 {
-	struct rdma_ucm_destroy_id in = { .id = conn->id };
-
 	if (conn->there)
-		SEND(conn->m, DESTROY_ID, &in);
+		vhca_iw_destroy_id(conn->m, conn->id);
 	conn->there = false;
 }
 

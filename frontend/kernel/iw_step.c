@@ -354,8 +354,10 @@ static int step_request(struct vhca_conn *listener)
 	struct vhca_conn *conn = vhca_conn_new(m, VHCA_CONN_REQUEST, NULL);
 	bool many;
 
-	if (!conn)
+	if (!conn) {
+		vhca_iw_destroy_id(m, m->ev.id);
 		return 0;
+	}
 	conn->id = m->ev.id;
 	conn->there = true;
 	spin_lock(&m->lock);

@@ -438,6 +438,26 @@ static void unanswered_requests_are_bounded(void **state)
 	assert_int_equal(iw_nr, 2 + VHCA_IW_REQUESTS);
 }
 
+static void a_request_without_memory_ends_at_the_backend(void **state)
+{
+	struct numbers *conns = &iw_kern.iw->conns;
+	u32 i, cookie;
+
+	assert_int_equal(iw_listens(iw_new(IW_IDLE)), 0);
+	cookie = last_cookie();
+	for (i = 1; i < ARRAY_SIZE(conns->at); i++)
+		if (i != cookie)
+			conns->at[i] = TAKEN;
+	be.event.id = 77;
+	be.ids++;
+	be_says(cookie, RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(be.last, 77);
+	assert_int_equal(be.ids, 1);
+	for (i = 1; i < ARRAY_SIZE(conns->at); i++)
+		if (i != cookie)
+			conns->at[i] = NULL;
+}
+
 static void a_backend_that_cries_wolf_is_asked_now_and_then(void **state)
 {
 	unsigned long begin = jiffies;
@@ -707,6 +727,7 @@ int main(void)
 		T(short_events_count_for_nothing),
 		T(a_request_needs_addresses),
 		T(unanswered_requests_are_bounded),
+		T(a_request_without_memory_ends_at_the_backend),
 		T(a_backend_that_cries_wolf_is_asked_now_and_then),
 		T(private_data_without_memory_is_no_event),
 		T(only_a_consumer_refuses),
