@@ -117,7 +117,8 @@ static bool event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 
 /*
  * A first message before the connection is up. Consumers pass that to rdma_notify(), which
- * takes the connection of an IB_CA for one of ib_cm's. The peer tells again that it is up.
+ * takes the connection of an IB_CA for one of ib_cm's. Ours is up without that, once the
+ * backend has accepted.
  */
 static bool event_foreign(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {

@@ -6,8 +6,9 @@
  * repeats them on a file of the backend domain's rdma_cm, as librdmacm does for a process.
  *
  * One thread sends the commands and takes the events. What iw_cm asks for is left to it, so
- * no task that is killed leaves a command without an answer. Only the thread frees a
- * connection, and only it changes one whose state is not VHCA_CONN_REQUEST.
+ * no task that is killed leaves a command without an answer. From vhca_conn_show() on only
+ * the thread frees a connection. Tasks turn a state of VHCA_CONN_REQUEST, and say in any
+ * state that the connection ends; all else is the thread's.
  */
 #ifndef VHCA_IW_H
 #define VHCA_IW_H
@@ -92,7 +93,7 @@ int vhca_conn_addresses(struct vhca_conn *conn, struct iw_cm_event *ev);
 /* The queue pair's steps to RTS, as the backend's connection manager says. */
 int vhca_conn_qp_up(struct vhca_conn *conn);
 void vhca_conn_qp_stop(struct vhca_conn *conn);
-/* The next event into m->ev. -EAGAIN: there is none; -EBADMSG: a bad one. */
+/* The next event into m->ev. */
 int vhca_iw_fetch(struct vhca_iw *m);
 
 /* ---- iw_step.c: states; the thread runs this, tasks what begins a connection ---- */

@@ -16,7 +16,10 @@
 #define ROUTE_MS	10000		/*   and for a path */
 #define RETRIES		7		/* of a request, and of one that finds no receive */
 
-/* @in: the command's struct. 0: the answer, if there is one, is in m->call.out. */
+/*
+ * @in: the command's struct. 0: the answer, if there is one, is in m->call.out; -EBADMSG:
+ * it is too short.
+ */
 static int command(struct vhca_iw *m, u32 cmd, const void *in)
 {
 	struct vhca_cm_call *c = &m->call;
@@ -102,7 +105,7 @@ int vhca_conn_resolve_route(struct vhca_conn *conn)
 	return SEND(conn->m, RESOLVE_ROUTE, &in);
 }
 
-/* What iw_cm has no words for. */
+/* What iw_cm does not say of a connection. */
 static void param_rest(struct rdma_ucm_conn_param *p)
 {
 	p->flow_control = 1;
@@ -243,7 +246,7 @@ int vhca_iw_fetch(struct vhca_iw *m)
 	int rc = SEND(m, GET_EVENT, &in);
 
 	if (rc)
-		return rc == -EBADMSG && !m->call.out_len ? -EAGAIN : rc;
+		return rc;
 	/* What the answer lacks is 0: command() cleared it. */
 	memcpy(&m->ev, m->call.out, sizeof(m->ev));
 	return 0;
