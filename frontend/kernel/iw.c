@@ -299,7 +299,7 @@ static int iw_create_listen(struct iw_cm_id *iw, int backlog)
 	vhca_conn_show(conn);
 	vhca_conn_ask(conn);
 	spin_unlock(&m->lock);
-	/* Time limits of commands bound it. */
+	/* For the commands of what was asked for before, each of which has a time limit. */
 	wait_for_completion(&wait.done);
 	return wait.rc;
 }
