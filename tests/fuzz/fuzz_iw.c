@@ -55,6 +55,16 @@ static void consumer(u8 what)
 	}
 }
 
+/* Tasks that wait for nothing: the thread is busy. */
+static void consumers_meanwhile(void)
+{
+	static const u8 what[] = { 0, 2, 3, 4, 5 };
+	u8 i = in_u8(&in) % 16;
+
+	if (i >= 1 && i <= ARRAY_SIZE(what) && iw_nr < IWS - 2)
+		consumer(what[i - 1]);
+}
+
 static void backend_says(void)
 {
 	u8 how = in_u8(&in);
@@ -75,6 +85,7 @@ static void backend_lies(void)
 	be.route.dst_addr.sin6_family = how & 0x20 ? in_u8(&in) : AF_INET;
 	be.silent = !(how % 16);
 	be.id = in_u32(&in);
+	meanwhile = in_u8(&in) % 2 ? consumers_meanwhile : NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -101,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (!(in_u8(&in) % 16))
 			iw_kern.iw->f.gone = true;
 	}
+	meanwhile = NULL;
 	iw_ends();
 	return 0;
 }

@@ -230,6 +230,8 @@ static struct {
 	unsigned int nr_steps;
 } be;
 
+static void (*meanwhile)(void);	/* what tasks do during a command, or NULL */
+
 static void say(char what)
 {
 	size_t n = strlen(be.said);
@@ -301,6 +303,8 @@ int vhca_cmd_cm_command(struct vhca_file *file, struct vhca_cm_call *c)
 	if (be.fail[c->cmd])
 		return be.fail[c->cmd];
 	be_does(c);
+	if (meanwhile)
+		meanwhile();
 	c->out_len = c->room - min(be.lacks[c->cmd], (int)c->room);
 	if (c->cmd == RDMA_USER_CM_CMD_GET_EVENT && be.silent)
 		c->out_len = 0;
