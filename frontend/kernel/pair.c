@@ -90,9 +90,9 @@ static void qp_unpublish(struct vhca_kqp *qp)
 {
 	struct ib_qp *ibqp = &qp->qp.ibqp;
 
-	xa_erase(&to_kern(ibqp->device)->qps, ibqp->qp_num);
 	xa_erase(&to_kcq(ibqp->send_cq)->qps, ibqp->qp_num);
 	xa_erase(&to_kcq(ibqp->recv_cq)->qps, ibqp->qp_num);
+	xa_erase(&to_kern(ibqp->device)->qps, ibqp->qp_num);	/* the number is free */
 	cq_forget(ibqp->send_cq, ibqp);
 	cq_forget(ibqp->recv_cq, ibqp);
 }
