@@ -115,6 +115,16 @@ static bool event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	return true;
 }
 
+/*
+ * A first message before the connection is up. Consumers pass that to rdma_notify(), which
+ * takes the connection of an IB_CA for one of ib_cm's. Ours is up without that, once the
+ * backend has accepted.
+ */
+static bool event_foreign(struct vhca_dev *dev, const struct xenvhca_event *ev)
+{
+	return vhca_by_iw(dev) && ev->event == IB_EVENT_COMM_EST;
+}
+
 static bool event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
 	struct vhca_qp *qp = xa_load(&dev->qps, ev->handle);
@@ -125,7 +135,7 @@ static bool event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	if (!qp || !vhca_credit_spend(&qp->async_credit))
 		return false;
 	event.element.qp = &qp->ibqp;
-	if (qp->ibqp.event_handler)
+	if (qp->ibqp.event_handler && !event_foreign(dev, ev))
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 	return true;
 }

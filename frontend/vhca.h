@@ -201,6 +201,15 @@ static inline struct vhca_dev *to_vdev(struct ib_device *ibdev)
 	return container_of(ibdev, struct vhca_dev, ibdev);
 }
 
+/*
+ * Is it for the kernel's rdma_cm? To that it is a device of iWARP, whose connections are
+ * its own (kernel/iw.c), at the addresses of ip=.
+ */
+static inline bool vhca_by_iw(const struct vhca_dev *dev)
+{
+	return dev->own_uc && dev->nets.nr && dev->info.flags & XENVHCA_INFO_CM;
+}
+
 #define VHCA_TO(type, field)						\
 static inline struct vhca_##type *to_v##type(struct ib_##type *ib)	\
 {									\

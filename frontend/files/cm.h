@@ -113,8 +113,8 @@ void vhca_cm_part_end(struct vhca_cm_part *part);
 /* Files may have parts at a device, or no new ones. False: it was not added. */
 void vhca_cm_dev_add(struct vhca_dev *dev);
 bool vhca_cm_dev_remove(struct vhca_dev *dev);
-/* A command to a part: 0 with c->out and c->out_len, or -errno; -EIO: a bad answer. */
-int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c);
+/* A command of a file: 0 with c->out and c->out_len, or -errno; -EIO: a bad answer. */
+int vhca_cmd_cm_command(struct vhca_file *file, struct vhca_cm_call *c);
 
 /* ---- cm_write.c ---- */
 ssize_t vhca_cm_write(struct file *filp, const char __user *buf, size_t len,

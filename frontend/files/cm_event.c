@@ -122,7 +122,7 @@ int vhca_cm_fetch(struct vhca_cm *cm, struct vhca_cm_call *c)
 		rc = event_removal(cm, c);
 	} else if (part) {
 		cm->last = part->number;
-		rc = vhca_cmd_cm_command(part, c);
+		rc = vhca_cmd_cm_command(&part->f, c);
 		if (!rc)
 			rc = event_of(part, c);
 		else if (rc == -EIO)

@@ -172,7 +172,7 @@ bool vhca_cm_dev_remove(struct vhca_dev *dev)
  * ---- the opcode CM_COMMAND ----
  *
  * Octets of a process, not udata of an HCA, in body and udata of a slot. It runs in the
- * process that made the system call.
+ * process that made the system call, or in the thread of kernel/iw.c.
  */
 
 static void call_load(struct vhca_cmd *cmd, const struct vhca_cm_call *c)
@@ -209,7 +209,7 @@ static void call_store(const struct vhca_cmd *cmd, struct vhca_cm_call *c)
 		       cmd->rsp.udata);
 }
 
-int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c)
+int vhca_cmd_cm_command(struct vhca_file *file, struct vhca_cm_call *c)
 {
 	struct vhca_cmd *cmd = vhca_cmd_alloc(XENVHCA_OP_CM_COMMAND, 0);
 	/* Certain: else it would be unknown in which file the id is. */
@@ -220,7 +220,7 @@ int vhca_cmd_cm_command(struct vhca_cm_part *part, struct vhca_cm_call *c)
 	if (!cmd)
 		return -ENOMEM;
 	call_load(cmd, c);
-	rc = vhca_file_command(&part->f, &cmd, flags, call_answer);
+	rc = vhca_file_command(file, &cmd, flags, call_answer);
 	if (!rc)
 		call_store(cmd, c);
 	kfree(cmd);

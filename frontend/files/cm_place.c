@@ -26,7 +26,7 @@ static void put_id(struct vhca_cm_call *c, u32 id)
 int vhca_cm_send_to(struct vhca_cm_end *end, struct vhca_cm_call *c)
 {
 	put_id(c, end->id);
-	return vhca_cmd_cm_command(end->part, c);
+	return vhca_cmd_cm_command(&end->part->f, c);
 }
 
 /* A command of the frontend itself, in cm->call. */
@@ -98,7 +98,7 @@ static struct vhca_cm_end *end_make(struct vhca_cm_id *id,
 	in.uid = id->uid ? id->id : 0;
 	c = own(id->cm, RDMA_USER_CM_CMD_CREATE_ID, &in, sizeof(in),
 		sizeof(struct rdma_ucm_create_id_resp));
-	rc = vhca_cmd_cm_command(part, c);
+	rc = vhca_cmd_cm_command(&part->f, c);
 	if (!rc && c->out_len < sizeof(end->id))
 		rc = -EIO;
 	if (rc) {

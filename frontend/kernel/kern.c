@@ -8,6 +8,7 @@
  */
 #include <linux/dma-map-ops.h>
 #include <linux/slab.h>
+#include <rdma/iw_cm.h>
 #include <rdma/mlx5-abi.h>
 
 #include "kern.h"
@@ -108,6 +109,10 @@ static void describe(struct vhca_kern *kern)
 	struct device *dma = &ibdev->dev;
 
 	ib_set_device_ops(ibdev, &kern_ops);
+	if (kern->iw) {
+		ib_set_device_ops(ibdev, &vhca_iw_ops);
+		ibdev->iw_driver_flags = IW_F_NO_PORT_MAP;
+	}
 	ibdev->local_dma_lkey = kern->pool.key;
 	a->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;
 	a->device_cap_flags &= ~(u64)IB_UVERBS_DEVICE_XRC;
@@ -188,7 +193,8 @@ static int objects_new(struct vhca_kern *kern)
 		kern->uar = NULL;
 		return rc;
 	}
-	return pool_new(kern);
+	rc = pool_new(kern);
+	return rc || !vhca_by_iw(kern->dev) ? rc : vhca_iw_begin(kern);
 }
 
 int vhca_kern_begin(struct vhca_dev *dev)
@@ -208,6 +214,7 @@ int vhca_kern_begin(struct vhca_dev *dev)
 	if (!kern)
 		return -ENOMEM;
 	kern->dev = dev;
+	xa_init(&kern->qps);
 	dev->own_uc = &kern->uc;
 	rc = context_new(kern);
 	if (rc) {
@@ -232,6 +239,7 @@ void vhca_kern_end(struct vhca_dev *dev)
 		return;
 	kern = to_kern(&dev->ibdev);
 	p = &kern->pool;
+	vhca_iw_end(kern);
 	set_dma_ops(&dev->ibdev.dev, NULL);
 	vhca_pool_exit(p, dev);
 	if (p->mr)

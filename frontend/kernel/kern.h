@@ -13,10 +13,12 @@
 #ifndef VHCA_KERN_H
 #define VHCA_KERN_H
 
+#include <linux/completion.h>
 #include <linux/dma-mapping.h>
 #include <linux/mlx5/device.h>
 #include <linux/mlx5/cq.h>
 #include <linux/mlx5/qp.h>
+#include <linux/refcount.h>
 
 #include "verbs/udata.h"
 #include "vhca.h"
@@ -70,6 +72,8 @@ struct vhca_kern {
 	void __iomem *uar;
 	atomic_t records;		/* pages of doorbell records so far */
 	struct vhca_pool pool;
+	struct vhca_iw *iw;		/* NULL: rdma_cm does not use the device */
+	struct xarray qps;		/* by number, until their owner destroys them */
 	struct device_dma_parameters parms;
 };
 
@@ -189,8 +193,16 @@ struct vhca_kcq {
 	struct xarray qps;		/* whose completions may come here */
 };
 
+/* What connections need of a queue pair. */
+struct vhca_iw_qp {
+	refcount_t refs;		/* its owner's, iw_cm's, its connection's */
+	struct completion free;
+	struct vhca_conn *conn;		/* under vhca_iw.lock */
+};
+
 struct vhca_kqp {
 	struct vhca_qp qp;
+	struct vhca_iw_qp iw;
 	struct vhca_ksq sq;
 	struct vhca_krq rq;
 };
@@ -243,6 +255,33 @@ struct ib_mr *vhca_kern_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 n
 int vhca_kern_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 			unsigned int *offset);
 int vhca_kern_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* ---- iw.c: connections of the kernel's rdma_cm, see iw.h ---- */
+extern const struct ib_device_ops vhca_iw_ops;
+/* 0 or -errno. */
+int vhca_iw_begin(struct vhca_kern *kern);
+/* Ends all connections. Idempotent; sleeps. */
+void vhca_iw_end(struct vhca_kern *kern);
+
+static inline void vhca_iw_qp_init(struct vhca_iw_qp *q)
+{
+	refcount_set(&q->refs, 1);
+	init_completion(&q->free);
+}
+
+static inline void vhca_iw_qp_put(struct vhca_iw_qp *q)
+{
+	if (refcount_dec_and_test(&q->refs))
+		complete(&q->free);
+}
+
+/*
+ * A step of a queue pair, as rdma_cm asks it of a device of iWARP: completes what IB needs
+ * beyond; the end of a queue pair is that of its connection. True: it is done.
+ */
+bool vhca_iw_modify(struct vhca_kqp *qp, struct ib_qp_attr *attr, int *mask);
+/* Nobody uses the queue pair but its owner when this returns. Sleeps. */
+void vhca_iw_qp_end(struct vhca_kqp *qp);
 
 /* ---- kern.c: context, PD, address handles ---- */
 /*

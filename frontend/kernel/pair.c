@@ -85,33 +85,34 @@ static void cq_forget(struct ib_cq *ibcq, struct ib_qp *ibqp)
 	vhca_kcq_clean(to_kcq(ibcq), ibqp->qp_num, srq ? &to_ksrq(srq)->rq : NULL);
 }
 
-/* Lets both CQs find it. */
-static int qp_publish(struct vhca_kqp *qp)
-{
-	struct ib_qp *ibqp = &qp->qp.ibqp;
-	struct vhca_kcq *scq = to_kcq(ibqp->send_cq), *rcq = to_kcq(ibqp->recv_cq);
-	struct vhca_dev *dev = to_vdev(ibqp->device);
-	int rc = vhca_publish(dev, &scq->qps, ibqp->qp_num, qp);
-
-	if (rc || rcq == scq)
-		return rc;
-	rc = vhca_publish(dev, &rcq->qps, ibqp->qp_num, qp);
-	if (rc) {
-		xa_erase(&scq->qps, ibqp->qp_num);
-		cq_forget(ibqp->send_cq, ibqp);
-	}
-	return rc;
-}
-
-/* No poll uses the queue pair, and no completion names it, when this returns. */
+/* No poll uses the queue pair, and nobody finds it, when this returns. */
 static void qp_unpublish(struct vhca_kqp *qp)
 {
 	struct ib_qp *ibqp = &qp->qp.ibqp;
 
 	xa_erase(&to_kcq(ibqp->send_cq)->qps, ibqp->qp_num);
 	xa_erase(&to_kcq(ibqp->recv_cq)->qps, ibqp->qp_num);
+	xa_erase(&to_kern(ibqp->device)->qps, ibqp->qp_num);	/* the number is free */
 	cq_forget(ibqp->send_cq, ibqp);
 	cq_forget(ibqp->recv_cq, ibqp);
+}
+
+/* Lets connections and both CQs find it. Its number is its own in the whole device. */
+static int qp_publish(struct vhca_kqp *qp)
+{
+	struct ib_qp *ibqp = &qp->qp.ibqp;
+	struct vhca_kcq *scq = to_kcq(ibqp->send_cq), *rcq = to_kcq(ibqp->recv_cq);
+	struct vhca_dev *dev = to_vdev(ibqp->device);
+	int rc = vhca_publish(dev, &to_kern(ibqp->device)->qps, ibqp->qp_num, qp);
+
+	if (rc)
+		return rc;
+	rc = vhca_publish(dev, &scq->qps, ibqp->qp_num, qp);
+	if (!rc && rcq != scq)
+		rc = vhca_publish(dev, &rcq->qps, ibqp->qp_num, qp);
+	if (rc)
+		qp_unpublish(qp);
+	return rc;
 }
 
 static int qp_make(struct vhca_kqp *qp, struct ib_qp_init_attr *attr)
@@ -153,6 +154,7 @@ int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		return rc;
 	if (!attr->cap.max_send_wr && (attr->srq || !attr->cap.max_recv_wr))
 		return -EINVAL;
+	vhca_iw_qp_init(&qp->iw);
 	rc = queues_init(qp, attr);
 	if (!rc)
 		rc = qp_make(qp, attr);
@@ -175,8 +177,11 @@ static int to_error(struct vhca_dev *dev, int rc)
 int vhca_kern_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 			struct ib_udata *udata)
 {
-	int rc = vhca_modify_qp(ibqp, attr, mask, NULL);
+	int rc;
 
+	if (vhca_iw_modify(to_kqp(ibqp), attr, &mask))
+		return 0;
+	rc = vhca_modify_qp(ibqp, attr, mask, NULL);
 	if (!(mask & IB_QP_STATE))
 		return rc;
 	if (attr->qp_state == IB_QPS_ERR)
@@ -195,6 +200,7 @@ int vhca_kern_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	int rc;
 
 	qp_unpublish(qp);
+	vhca_iw_qp_end(qp);
 	rc = vhca_destroy_qp(ibqp, NULL);
 	/* What the HCA wrote meanwhile; it may use the number again. */
 	cq_forget(ibqp->send_cq, ibqp);

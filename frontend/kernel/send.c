@@ -176,6 +176,7 @@ static const struct op ops[] = {
 	[IB_WR_SEND] = { MLX5_OPCODE_SEND, IB_WC_SEND },
 	[IB_WR_SEND_WITH_IMM] = { MLX5_OPCODE_SEND_IMM, IB_WC_SEND },
 	[IB_WR_RDMA_READ] = { MLX5_OPCODE_RDMA_READ, IB_WC_RDMA_READ, true },
+	[IB_WR_RDMA_READ_WITH_INV] = { MLX5_OPCODE_RDMA_READ, IB_WC_RDMA_READ, true },
 	[IB_WR_SEND_WITH_INV] = { MLX5_OPCODE_SEND_INVAL, IB_WC_SEND },
 	[IB_WR_LOCAL_INV] = { MLX5_OPCODE_UMR, IB_WC_LOCAL_INV },
 	[IB_WR_REG_MR] = { MLX5_OPCODE_UMR, IB_WC_REG_MR },
@@ -184,6 +185,11 @@ static const struct op ops[] = {
 static bool is_umr(const struct ib_send_wr *wr)
 {
 	return wr->opcode == IB_WR_REG_MR || wr->opcode == IB_WR_LOCAL_INV;
+}
+
+static bool is_read(const struct ib_send_wr *wr)
+{
+	return wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV;
 }
 
 static u32 wr_len(const struct ib_send_wr *wr)
@@ -266,29 +272,54 @@ static int check_wr(const struct vhca_ksq *sq, const struct ib_send_wr *wr, u32 
 		return -ENOMEM;
 	if (wr->opcode >= ARRAY_SIZE(ops) || !ops[wr->opcode].wqe ||
 	    wr->num_sge < 0 || wr->num_sge > sq->max_gs ||
-	    (wr->send_flags & IB_SEND_INLINE && len > VHCA_KSQ_INLINE))
+	    (wr->send_flags & IB_SEND_INLINE && (is_read(wr) || len > VHCA_KSQ_INLINE)) ||
+	    (wr->opcode == IB_WR_RDMA_READ_WITH_INV && wr->num_sge != 1))
 		return -EINVAL;
 	return 0;
+}
+
+/* A request of the HCA; those of one request of the consumer complete once. */
+static void put_request(struct vhca_kqp *qp, const struct ib_send_wr *wr, u32 len,
+			bool signaled)
+{
+	struct vhca_ksq *sq = &qp->sq;
+	u32 segs = put_wr(qp, wr, len);
+
+	put_ctrl(qp, wr, segs, signaled);
+	sq->seq[sq->cur & (sq->cnt - 1)] = sq->next;
+	sq->cur += DIV_ROUND_UP(segs * VHCA_SEGMENT, MLX5_SEND_WQE_BB);
+}
+
+/*
+ * The key of a read's sink ends before the read, which writes by the pool's key. It is that
+ * of the list: ib_core updates it there, not in invalidate_rkey.
+ */
+static void put_sink_inv(struct vhca_kqp *qp, const struct ib_send_wr *read)
+{
+	struct ib_send_wr inv = {
+		.opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = read->sg_list[0].lkey,
+	};
+
+	put_request(qp, &inv, 0, false);
 }
 
 static int send_one(struct vhca_kqp *qp, const struct ib_send_wr *wr)
 {
 	struct vhca_ksq *sq = &qp->sq;
-	u32 segs, len = wr_len(wr);
+	u32 len = wr_len(wr);
 	int rc = check_wr(sq, wr, len);
 	bool signaled = sq->sig_all || wr->send_flags & IB_SEND_SIGNALED;
 
 	if (rc)
 		return rc;
-	segs = put_wr(qp, wr, len);
-	put_ctrl(qp, wr, segs, signaled);
-	sq->seq[sq->cur & (sq->cnt - 1)] = sq->next;
+	if (wr->opcode == IB_WR_RDMA_READ_WITH_INV)
+		put_sink_inv(qp, wr);
+	put_request(qp, wr, len, signaled);
 	sq->send[sq->next & (sq->cnt - 1)] = (struct vhca_ksend) {
 		.wr_id = wr->wr_id, .len = len, .op = ops[wr->opcode].wc,
 		.signaled = signaled,
 	};
 	sq->next++;
-	sq->cur += DIV_ROUND_UP(segs * VHCA_SEGMENT, MLX5_SEND_WQE_BB);
 	return 0;
 }
 
@@ -311,8 +342,7 @@ static void fill_pool(struct vhca_pool *p, const struct ib_send_wr *wr)
 	int i;
 
 	for (; wr; wr = wr->next) {
-		if (is_umr(wr) || wr->opcode == IB_WR_RDMA_READ ||
-		    wr->send_flags & IB_SEND_INLINE)
+		if (is_umr(wr) || is_read(wr) || wr->send_flags & IB_SEND_INLINE)
 			continue;
 		for (i = 0; i < wr->num_sge; i++)
 			vhca_pool_fill(p, wr->sg_list[i].addr, wr->sg_list[i].length);

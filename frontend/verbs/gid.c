@@ -64,7 +64,7 @@ static void set_types(struct vhca_dev *dev)
 	struct xenvhca_gid *gid;
 	unsigned long index;
 
-	if (dev->link_layer != IB_LINK_LAYER_ETHERNET)
+	if (dev->link_layer != IB_LINK_LAYER_ETHERNET || vhca_by_iw(dev))
 		return;
 	mutex_lock(&dev->cache_lock);
 	xa_for_each(&dev->gids, index, gid)
@@ -95,7 +95,7 @@ static void notify_clients(struct vhca_dev *dev)
 
 void vhca_gids_event(struct vhca_dev *dev, int event)
 {
-	if (dev->link_layer != IB_LINK_LAYER_ETHERNET)
+	if (dev->link_layer != IB_LINK_LAYER_ETHERNET || vhca_by_iw(dev))
 		return;
 	if (event == IB_EVENT_GID_CHANGE || event == IB_EVENT_CLIENT_REREGISTER) {
 		set_types(dev);

@@ -16,6 +16,9 @@
  * a network device is held, since an older one may still be in use by queue pairs when
  * ib_core has replaced it, and would name a device that is gone.
  *
+ * A device of iWARP (vhca_by_iw()) has one GID, by which rdma_cm finds it: the hardware
+ * address of that network device. Where it changes ib_core asks for the GID anew.
+ *
  * Locks: rtnl, then netdevs_lock, under which nothing is waited for.
  */
 #include <linux/inetdevice.h>
@@ -41,6 +44,8 @@ struct vhca_netdevs {
 	struct vhca_dev *dev;
 	u8 stranger[VHCA_STRANGERS][16];	/* the log has told of them */
 	unsigned int nr_strangers;
+	union ib_gid iw_gid;			/* that ib_core was told of, and */
+	const struct net_device *iw_ndev;	/*   whose it was: not held */
 	unsigned int nr;
 	struct vhca_gid_netdev gid[];
 };
@@ -125,24 +130,55 @@ static struct net_device *find_netdev(struct vhca_dev *dev, const u8 *addr)
 	return search.found;
 }
 
+/* The one that has the first of the addresses. */
+static struct net_device *find_first(struct vhca_dev *dev)
+{
+	struct net_device *ndev = NULL;
+	unsigned int i;
+
+	for (i = 0; !ndev && i < dev->nets.nr; i++)
+		ndev = find_netdev(dev, dev->nets.net[i].addr);
+	return ndev;
+}
+
 /*
  * In any context that may not sleep. None during the registration: if a notice of it
- * cannot be sent, ib_core asks twice and relies on the same answer.
+ * cannot be sent, ib_core asks twice and relies on the same answer. A device of iWARP
+ * must have one always: without an address it is the loopback.
  */
 struct net_device *vhca_get_netdev(struct ib_device *ibdev, u32 port)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
-	struct net_device *ndev = NULL;
-	unsigned int i;
+	struct net_device *ndev;
 
-	if (!READ_ONCE(dev->registered))
+	if (!READ_ONCE(dev->registered) && !vhca_by_iw(dev))
 		return NULL;
 	rcu_read_lock();
-	for (i = 0; !ndev && i < dev->nets.nr; i++)
-		ndev = find_netdev(dev, dev->nets.net[i].addr);
+	ndev = find_first(dev);
+	if (!ndev && vhca_by_iw(dev))
+		ndev = read_pnet(&dev->ibdev.coredev.rdma_net)->loopback_dev;
 	dev_hold(ndev);
 	rcu_read_unlock();
 	return ndev;
+}
+
+/* Under rcu_read_lock(). */
+static struct net_device *iw_look(struct vhca_dev *dev, union ib_gid *gid)
+{
+	struct net_device *ndev = find_first(dev);
+
+	memset(gid, 0, sizeof(*gid));
+	if (ndev)
+		memcpy(gid->raw, ndev->dev_addr,
+		       min_t(size_t, ndev->addr_len, sizeof(gid->raw)));
+	return ndev;
+}
+
+void vhca_netdev_gid(struct vhca_dev *dev, union ib_gid *gid)
+{
+	rcu_read_lock();
+	iw_look(dev, gid);
+	rcu_read_unlock();
 }
 
 /* ---- addresses that are not the vhca's ---- */
@@ -224,16 +260,44 @@ static void gid_follow(struct vhca_netdevs *n, unsigned int index)
 	rdma_put_gid_attr(attr);
 }
 
+/* Is there another network device, or another address of it? */
+static bool iw_changed(struct vhca_netdevs *n)
+{
+	const struct net_device *ndev;
+	union ib_gid gid;
+	bool same;
+
+	ndev = iw_look(n->dev, &gid);
+	same = ndev == n->iw_ndev && !memcmp(&gid, &n->iw_gid, sizeof(gid));
+	n->iw_ndev = ndev;
+	n->iw_gid = gid;
+	return !same;
+}
+
+static void iw_notify(struct vhca_dev *dev)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev, .element.port_num = VHCA_PORT,
+		.event = IB_EVENT_GID_CHANGE,
+	};
+
+	ib_dispatch_event(&event);
+}
+
 /* Under rtnl, too: so no network device that is found goes meanwhile. */
 static void follow(struct vhca_netdevs *n)
 {
+	bool iw = vhca_by_iw(n->dev), changed;
 	unsigned int i;
 
 	rcu_read_lock();
-	for (i = 0; i < n->nr; i++)
+	changed = iw && iw_changed(n);
+	for (i = 0; !iw && i < n->nr; i++)
 		gid_follow(n, i);
 	each_address(n->dev, tell_stranger, n);
 	rcu_read_unlock();
+	if (changed)
+		iw_notify(n->dev);
 }
 
 /* @ndev: NULL, all. */
@@ -280,13 +344,18 @@ static int address_changed(struct notifier_block *nb, unsigned long event,
 	return NOTIFY_DONE;
 }
 
-/* It goes for good, or to another net namespace. Under rtnl. */
+/*
+ * Its hardware address changes; or it goes, for good or to another net namespace, and
+ * ib_core lets go of it when it asks anew. Under rtnl.
+ */
 static int netdev_changed(struct notifier_block *nb, unsigned long event,
 			  void *info)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(info);
 	struct vhca_netdevs *n;
 
+	if (event == NETDEV_CHANGEADDR || event == NETDEV_UNREGISTER)
+		schedule_delayed_work(&follow_work, 0);
 	if (event != NETDEV_UNREGISTER)
 		return NOTIFY_DONE;
 	mutex_lock(&netdevs_lock);
@@ -307,7 +376,8 @@ void vhca_netdev_add(struct vhca_dev *dev)
 	unsigned int nr = dev->port.gid_tbl_len;
 	struct vhca_netdevs *n;
 
-	if (!dev->nets.nr || dev->link_layer != IB_LINK_LAYER_ETHERNET)
+	if (!dev->nets.nr ||
+	    (dev->link_layer != IB_LINK_LAYER_ETHERNET && !vhca_by_iw(dev)))
 		return;
 	n = kzalloc(sizeof(*n) + nr * sizeof(*n->gid), GFP_KERNEL);
 	if (!n)

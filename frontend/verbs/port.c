@@ -68,6 +68,8 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	old = dev->port;
 	mutex_unlock(&dev->cache_lock);
 
+	if (vhca_by_iw(dev))
+		old.gid_tbl_len = 1;
 	rc = vhca_cmd_query_port(dev, &rsp);
 	if (!rc) {
 		set_port(attr, &rsp, &old);
@@ -97,6 +99,10 @@ int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
 
 	if (index < 0 || index >= dev->port.gid_tbl_len)
 		return -EINVAL;
+	if (vhca_by_iw(dev)) {
+		vhca_netdev_gid(dev, gid);
+		return 0;
+	}
 	memset(gid, 0, sizeof(*gid));	/* empty, or not this guest's */
 	mutex_lock(&dev->cache_lock);
 	entry = xa_load(&dev->gids, index);
@@ -126,17 +132,18 @@ enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port)
 /*
  * No MAD, CM or SA: those belong to the domain that owns the HCA. GIDs come
  * from query_gid, not from the guest's network devices, hence no protocol over
- * Ethernet (gid.c), where an address needs a GRH.
+ * Ethernet (gid.c), where an address needs a GRH. The kernel's rdma_cm leaves
+ * connections to a device of iWARP.
  */
 int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
 			    struct ib_port_immutable *immutable)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 
-	immutable->core_cap_flags =
+	immutable->core_cap_flags = vhca_by_iw(dev) ? RDMA_CORE_PORT_IWARP :
 		dev->link_layer == IB_LINK_LAYER_ETHERNET ?
 		RDMA_CORE_CAP_IB_GRH_REQUIRED : RDMA_CORE_CAP_PROT_IB;
-	immutable->gid_tbl_len = dev->port.gid_tbl_len;
+	immutable->gid_tbl_len = vhca_by_iw(dev) ? 1 : dev->port.gid_tbl_len;
 	immutable->pkey_tbl_len = dev->port.pkey_tbl_len;
 	return 0;
 }
@@ -314,6 +321,7 @@ static void port_notify(struct vhca_dev *dev, int type)
 
 #define TABLE_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_PKEY_CHANGE))
 #define STATE_EVENTS	(BIT(IB_EVENT_PORT_ACTIVE) | BIT(IB_EVENT_PORT_ERR))
+#define GID_EVENTS	(BIT(IB_EVENT_GID_CHANGE) | BIT(IB_EVENT_CLIENT_REREGISTER))
 
 /*
  * The last event is that of the state that was read last. If the backend or a query has
@@ -333,12 +341,17 @@ static void state_notify(struct vhca_dev *dev, unsigned long events)
 	port_notify(dev, state_event(active));
 }
 
-/* Bit n of @events: enum ib_event_type n. */
+/*
+ * Bit n of @events: enum ib_event_type n. With some of them ib_core writes its GIDs anew,
+ * whose users may find none meanwhile: that of a device of iWARP is not the backend's.
+ */
 static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 {
 	unsigned long rest = events & ~STATE_EVENTS;
 	int bit;
 
+	if (vhca_by_iw(dev))
+		rest &= ~GID_EVENTS;
 	for_each_set_bit(bit, &rest, BITS_PER_LONG)
 		port_notify(dev, bit);
 	state_notify(dev, events);

@@ -89,6 +89,8 @@ void vhca_netdev_del(struct vhca_dev *dev);		/* idempotent */
 /* ib_core has made the entries of the GID table anew. Takes rtnl. */
 void vhca_netdev_follow(struct vhca_dev *dev);
 struct net_device *vhca_get_netdev(struct ib_device *ibdev, u32 port);
+/* The GID of a device of iWARP: the hardware address of its network device, or zeros. */
+void vhca_netdev_gid(struct vhca_dev *dev, union ib_gid *gid);
 
 /* ---- counters.c ---- */
 /* Names of all counters, before registration. -EPROTO: a name is not fit for sysfs. */

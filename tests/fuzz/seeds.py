@@ -95,13 +95,29 @@ def dom0less():
     yield b"\0own-domain 1\n" + b"".join(b"guest %d g hca=rxe0\n" % n for n in range(2, 70))
 
 
+def iw():
+    """Connections to peers and of peers, each of whose events comes late, twice or never."""
+    def says(event, cookie, ident=0):
+        return bytes([7, event, 0, ident, cookie])
+    run = bytes([18])
+    to_peer = [bytes([0, 0, 4]) + run] + [says(e, 1) for e in (0, 2, 5, 10)]
+    of_peer = [bytes([1, 0]), says(4, 1, 9), bytes([2, 1, 1, 4]) + run, says(9, 2),
+               bytes([5, 1, 1, 0]) + run]
+    for steps in (to_peer, of_peer):
+        for i in range(len(steps)):
+            yield b"".join(steps[:i + 1])
+            yield b"".join(steps[:i] + steps[i + 1:])
+            yield b"".join(steps[:i] + [steps[i]] * 2 + steps[i + 1:])
+            yield b"".join(steps[:i] + [bytes([6, 0, 0]) + run] + steps[i:])
+
+
 def main():
     """Write one file per seed; random bytes for targets without a list."""
     target, folder = sys.argv[1:3]
     rnd = random.Random(target)
     seeds = {"fuzz_request": requests, "fuzz_pages": pages,
              "fuzz_vhcactl_keys": specs, "fuzz_xenstore": nodes,
-             "fuzz_dom0less": dom0less}.get(target)
+             "fuzz_dom0less": dom0less, "fuzz_iw": iw}.get(target)
     if seeds is None:
         def seeds():
             for n in (16, 64, 256, 600, 1024, 2048):

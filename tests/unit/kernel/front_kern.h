@@ -15,7 +15,7 @@
 
 typedef u64 dma_addr_t, phys_addr_t;
 typedef int gfp_t;
-typedef struct { int unused; } refcount_t;
+typedef struct { int n; } refcount_t;
 #define __packed		__attribute__((packed))
 #define __maybe_unused		__attribute__((unused))
 #define BITS_PER_LONG		64
@@ -26,8 +26,9 @@ typedef struct { int unused; } refcount_t;
 #define KERN_WARNING
 #define DUMP_PREFIX_OFFSET	0
 #define print_hex_dump(...)
-#define refcount_inc(r)
-#define refcount_dec_and_test(r) false
+#define refcount_set(r, v)	((r)->n = (v))
+#define refcount_inc(r)		((r)->n++)
+#define refcount_dec_and_test(r) (!--(r)->n)
 #define cpu_to_be16		htobe16
 #define cpu_to_be32		htobe32
 #define cpu_to_be64		htobe64
@@ -165,6 +166,7 @@ enum ib_mr_type { IB_MR_TYPE_MEM_REG, IB_MR_TYPE_SG_GAPS };
 #define IB_AH_GRH		1
 #define IB_LINK_LAYER_ETHERNET	2
 #define IBK_LOCAL_DMA_LKEY	1
+#define IW_F_NO_PORT_MAP	1
 #define RDMA_DRIVER_MLX5	1
 #include "srqs.h"
 

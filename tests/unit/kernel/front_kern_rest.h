@@ -18,7 +18,7 @@ struct end {			/* a guest with its HCA */
 	struct vhca_kcq scq, rcq;
 	struct vhca_kqp qp;
 	struct vhca_ksrq srq;
-	struct vhca_mem mem[10];
+	struct vhca_mem mem[12];
 	unsigned int mems;
 };
 
@@ -258,10 +258,36 @@ int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 
 int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle, void *obj)
 {
-	if (table->at[handle % ARRAY_SIZE(table->at)])
+	if (table->at[handle % ARRAY_SIZE(table->at)]) {
+		vhca_break(dev, "backend used a handle twice");
 		return -EIO;
+	}
 	table->at[handle % ARRAY_SIZE(table->at)] = obj;
 	return 0;
+}
+
+/* ---- connections: test_front_iw.c ---- */
+void *xa_load(struct xarray *xa, unsigned long i);
+const struct ib_device_ops vhca_iw_ops;
+
+int vhca_iw_begin(struct vhca_kern *kern)
+{
+	return 0;
+}
+
+void vhca_iw_end(struct vhca_kern *kern)
+{
+}
+
+bool vhca_iw_modify(struct vhca_kqp *qp, struct ib_qp_attr *attr, int *mask)
+{
+	return false;
+}
+
+/* No connection begins any more. */
+void vhca_iw_qp_end(struct vhca_kqp *qp)
+{
+	assert_null(xa_load(&to_kern(qp->qp.ibqp.device)->qps, qp->qp.ibqp.qp_num));
 }
 
 /* ---- Linux ---- */

@@ -259,7 +259,7 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 #define ibdev_dbg(ibdev, ...)
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
-struct ib_device { u32 index, local_dma_lkey; struct device dev; };
+struct ib_device { u32 index, local_dma_lkey, iw_driver_flags; struct device dev; };
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {
@@ -272,14 +272,14 @@ struct ib_tm_caps {
 struct ib_device_attr {
 	u64 max_mr_size, device_cap_flags, kernel_cap_flags;
 	int max_cqe, max_qp_wr, max_srq_wr, max_send_sge, max_recv_sge, max_srq_sge,
-	    max_sge_rd, max_mr, max_mw;
+	    max_sge_rd, max_mr, max_mw, max_qp_rd_atom, max_qp_init_rd_atom;
 	u32 max_fast_reg_page_list_len;
 	struct ib_tm_caps tm_caps;
 };
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; struct ib_uobject *uobject; };
 struct ib_xrcd { struct ib_device *device; };
-enum ib_event_type { IB_EVENT_DEVICE_FATAL = 8 };
+enum ib_event_type { IB_EVENT_COMM_EST = 4, IB_EVENT_DEVICE_FATAL = 8 };
 
 struct ib_event {
 	struct ib_device *device;

@@ -154,6 +154,38 @@ static void a_cq_of_the_kernel_gets_events_when_it_is_armed(void **state)
 	assert_int_equal(told[0], 1);
 }
 
+static unsigned int qp_told;
+
+static void qp_event(struct ib_event *event, void *ctx)
+{
+	qp_told |= 1 << event->event;
+}
+
+/* Consumers would pass it to rdma_notify(), which takes the connection for one of ib_cm's. */
+static void a_device_of_iwarp_hides_first_messages(void **state)
+{
+	struct xenvhca_event ev = { .type = XENVHCA_EVT_QP, .handle = 1, .event = 4 };
+	struct vhca_ucontext uc;
+	struct vhca_qp qp = { .ibqp.event_handler = qp_event };
+
+	(void)state;
+	qp_told = 0;
+	dev.qps.at[1] = &qp;
+	vhca_credit_recharge(&qp.async_credit);
+	assert_true(vhca_event(&dev, &ev));
+	assert_int_equal(qp_told, 1 << IB_EVENT_COMM_EST);
+	dev.own_uc = &uc;
+	dev.nets.nr = 1;
+	dev.info.flags = XENVHCA_INFO_CM;
+	qp_told = 0;
+	vhca_event(&dev, &ev);
+	assert_int_equal(qp_told, 0);
+	ev.event = 1;
+	assert_true(vhca_event(&dev, &ev));
+	assert_int_equal(qp_told, 1 << 1);
+	dev.qps.at[1] = NULL;
+}
+
 /* ib_core arms such a CQ before it says where its work is to run. */
 static void a_cq_that_has_no_queue_for_its_work_waits(void **state)
 {
@@ -387,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_flood_for_one, setup),
 		cmocka_unit_test_setup(a_cq_of_the_kernel_gets_events_when_it_is_armed, setup),
+		cmocka_unit_test_setup(a_device_of_iwarp_hides_first_messages, setup),
 		cmocka_unit_test_setup(a_cq_that_has_no_queue_for_its_work_waits, setup),
 		cmocka_unit_test_setup(without_a_backend_each_armed_cq_gets_an_event, setup),
 		cmocka_unit_test_setup(an_arm_is_an_event, setup),

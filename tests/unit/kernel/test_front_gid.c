@@ -154,6 +154,20 @@ static void an_infiniband_port_is_left_alone(void **state)
 	assert_int_equal(table[2].gid_type, 0);
 }
 
+/* Its GID is of no network of the HCA's. */
+static void a_device_of_iwarp_is_left_alone(void **state)
+{
+	struct vhca_ucontext uc;
+
+	dev->own_uc = &uc;
+	dev->nets.nr = 1;
+	dev->info.flags = XENVHCA_INFO_CM;
+	vhca_enable_driver(&dev->ibdev);
+	vhca_gids_event(dev, IB_EVENT_GID_CHANGE);
+	assert_int_equal(told + followed, 0);
+	assert_int_equal(table[2].gid_type, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -162,6 +176,7 @@ int main(void)
 		T(types_are_those_of_the_wire),
 		T(clients_hear_of_a_gid),
 		T(an_infiniband_port_is_left_alone),
+		T(a_device_of_iwarp_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

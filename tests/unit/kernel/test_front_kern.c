@@ -223,6 +223,21 @@ static void inline_data_comes_from_the_kernels_addresses(void **state)
 	assert_int_equal(post(0, &wr), -EINVAL);
 }
 
+static void a_read_has_no_inline_data(void **state)
+{
+	static const u8 ops[] = { IB_WR_RDMA_READ, IB_WR_RDMA_READ_WITH_INV };
+	struct ib_sge sge = { addr[0], 100 };
+	struct ib_rdma_wr wr = {
+		.wr = { .sg_list = &sge, .num_sge = 1, .send_flags = SIGNALED | IB_SEND_INLINE },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		wr.wr.opcode = ops[i];
+		assert_int_equal(post(0, &wr.wr), -EINVAL);
+	}
+}
+
 static void immediate_data_arrives(void **state)
 {
 	struct ib_wc wc;
@@ -327,6 +342,67 @@ static void a_dead_key_is_refused(void **state)
 	next(0, false, 3, IB_WC_REM_ACCESS_ERR);
 	unmap_sg(dev_of(1), &sg, 1, DMA_TO_DEVICE, 0);
 	vhca_kern_dereg_mr(mr, NULL);
+}
+
+static int read_inv(struct ib_mr *sink, u64 raddr, u32 rkey)
+{
+	struct ib_sge sge = { sink->iova, sink->length, sink->lkey };
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_READ_WITH_INV, .wr_id = 22, .sg_list = &sge,
+			.num_sge = 1, .send_flags = SIGNALED, .ex.invalidate_rkey = 0x1234 },
+		.remote_addr = raddr, .rkey = rkey,
+	};
+
+	return post(0, &wr.wr);
+}
+
+/* As ib_core reads for a device of iWARP: the key of the sink is open to nobody afterwards. */
+static void a_read_ends_the_key_of_its_sink(void **state)
+{
+	struct ib_mr *sink = new_mr(0), *source = new_mr(1);
+	struct scatterlist to = { buf[0], 0, BUF }, from = { buf[1], 0, BUF };
+	u32 i, key, n = 3 * ends[0].qp.sq.max_post;
+
+	assert_int_equal(map_window(1, source, &from, 1), 1);
+	key = new_key(source);
+	assert_int_equal(bind(1, source, 1), 0);
+	next(1, false, 1, IB_WC_SUCCESS);
+	for (i = 0; i < n; i++) {	/* around the ring */
+		fill(vhca_pool_at(pool_of(&ends[1]), from.dma), BUF, i);
+		assert_int_equal(map_window(0, sink, &to, 1), 1);
+		new_key(sink);
+		assert_int_equal(bind(0, sink, 2), 0);
+		assert_int_equal(read_inv(sink, source->iova, key), 0);
+		next(0, false, 2, IB_WC_SUCCESS);
+		assert_int_equal(next(0, false, 22, IB_WC_SUCCESS).opcode, IB_WC_RDMA_READ);
+		none(0, false);
+		unmap_sg(dev_of(0), &to, 1, DMA_FROM_DEVICE, 0);
+		assert_true(filled(buf[0], BUF, i));
+	}
+	assert_int_equal(send_wr(1, IB_WR_RDMA_READ, 3, 0, 64, sink->iova, sink->rkey), 0);
+	next(1, false, 3, IB_WC_REM_ACCESS_ERR);
+	unmap_sg(dev_of(1), &from, 1, DMA_TO_DEVICE, 0);
+	vhca_kern_dereg_mr(sink, NULL);
+	vhca_kern_dereg_mr(source, NULL);
+}
+
+/* It is one request of the consumer, though two of the HCA. */
+static void a_read_that_fails_completes_once(void **state)
+{
+	struct ib_mr *sink = new_mr(0);
+	struct scatterlist to = { buf[0], 0, PAGE_SIZE };
+	unsigned int i;
+
+	assert_int_equal(map_window(0, sink, &to, 1), 1);
+	new_key(sink);
+	for (i = 0; i < 2; i++) {		/* the key is not bound; then flushed */
+		assert_int_equal(read_inv(sink, 0x1000, 0xdead00), 0);
+		next(0, false, 22, i ? IB_WC_WR_FLUSH_ERR : IB_WC_MW_BIND_ERR);
+		none(0, false);
+	}
+	assert_int_equal(ends[0].qp.sq.tail, ends[0].qp.sq.next);
+	unmap_sg(dev_of(0), &to, 1, DMA_TO_DEVICE, 0);
+	vhca_kern_dereg_mr(sink, NULL);
 }
 
 static void an_arm_gives_one_event(void **state)
@@ -527,10 +603,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RC(messages_go_around_the_rings),
 		RC(inline_data_comes_from_the_kernels_addresses),
+		RC(a_read_has_no_inline_data),
 		RC(immediate_data_arrives),
 		RC(windows_are_bound_and_ended),
 		RC(beyond_a_window_is_refused_and_the_rest_flushed),
 		RC(a_dead_key_is_refused),
+		RC(a_read_ends_the_key_of_its_sink),
+		RC(a_read_that_fails_completes_once),
 		RC(an_arm_gives_one_event),
 		RC(only_signaled_requests_complete),
 		RC(full_queues_take_no_more),

@@ -297,20 +297,24 @@ static void more_than_a_request_can_have_is_refused(void **state)
 	assert_int_equal(vhca_kern_create_srq(&e->srq.srq.ibsrq, &s, NULL), -EOPNOTSUPP);
 }
 
+/* Also with other CQs: connections find a queue pair by its number. */
 static void a_number_that_the_backend_uses_twice_makes_no_queue_pair(void **state)
 {
+	struct vhca_kcq cq = { .cq.ibcq.device = &e->dev.ibdev };
+	struct ib_cq_init_attr cq_attr = { .cqe = 7 };
 	struct ib_qp_init_attr a = {
-		.qp_type = IB_QPT_RC, .send_cq = &e->scq.cq.ibcq,
-		.recv_cq = &e->rcq.cq.ibcq, .cap = { .max_send_wr = 4, .max_recv_wr = 4 },
+		.qp_type = IB_QPT_RC, .cap = { .max_send_wr = 4, .max_recv_wr = 4 },
 	};
 	struct vhca_kqp other = e->qp;
 
 	end_objects(e, IB_QPT_RC, false);
-	other.qp.ibqp.send_cq = a.send_cq;
-	other.qp.ibqp.recv_cq = a.recv_cq;
+	assert_int_equal(vhca_kern_create_cq(&cq.cq.ibcq, &cq_attr, NULL), 0);
+	other.qp.ibqp.send_cq = &cq.cq.ibcq;
+	other.qp.ibqp.recv_cq = &cq.cq.ibcq;
 	destroyed = 0;
 	assert_int_equal(vhca_kern_create_qp(&other.qp.ibqp, &a, NULL), -EIO);
 	assert_int_equal(destroyed, 1);
+	assert_ptr_equal(xa_load(&to_kern(&e->dev.ibdev)->qps, 0x100), &e->qp);
 }
 
 /* ---- begin and end ---- */

@@ -11,7 +11,8 @@
 #include <arpa/inet.h>
 
 enum { IFF_LOOPBACK = 8, NETREG_REGISTERED = 1, NETREG_UNREGISTERING = 2 };
-enum { NETDEV_UP = 1, NETDEV_DOWN = 2, NETDEV_UNREGISTER = 6 };
+enum { NETDEV_UP = 1, NETDEV_DOWN = 2, NETDEV_UNREGISTER = 6, NETDEV_CHANGEADDR = 8 };
+enum { IB_EVENT_GID_CHANGE = 18 };
 enum rdma_link_layer { IB_LINK_LAYER_UNSPECIFIED, IB_LINK_LAYER_INFINIBAND,
 		       IB_LINK_LAYER_ETHERNET };
 #define GIDS			4
@@ -29,15 +30,17 @@ struct inet6_ifaddr { struct in6_addr addr; struct list_head if_list; };
 struct inet6_dev { struct list_head addr_list; };
 struct net_device {
 	const char *name;
-	int flags, reg_state, refs;
+	int flags, reg_state, refs, addr_len;
+	u8 dev_addr[32];
 	struct in_device *ip_ptr;
 	struct inet6_dev *ip6_ptr;
 };
-struct net { struct net_device *ndev[4]; };
+struct net { struct net_device *ndev[4], *loopback_dev; };
+union ib_gid { u8 raw[16]; };
 struct port_attr { int gid_tbl_len; };
 struct ib_device { struct { struct net *rdma_net; } coredev; };
 struct ib_gid_attr {
-	struct { u8 raw[16]; } gid;
+	union ib_gid gid;
 	struct net_device *ndev;
 	int refs;
 };
@@ -75,6 +78,7 @@ static char told_of[16], told_addr[48];
 static const struct ib_gid_attr *rdma_get_gid_attr(struct ib_device *ibdev,
 						   u32 port, int index);
 static void rdma_put_gid_attr(const struct ib_gid_attr *attr);
+static void ib_dispatch_event(const struct ib_event *event);
 
 #include "copy/netdev.c"
 
@@ -103,6 +107,16 @@ static const struct ib_gid_attr *rdma_get_gid_attr(struct ib_device *ibdev,
 static void rdma_put_gid_attr(const struct ib_gid_attr *attr)
 {
 	((struct ib_gid_attr *)attr)->refs--;
+}
+
+static int gid_events;
+
+static void ib_dispatch_event(const struct ib_event *event)
+{
+	assert_false(rcu);
+	assert_ptr_equal(event->device, &dev->ibdev);
+	assert_int_equal(event->event, IB_EVENT_GID_CHANGE);
+	gid_events++;
 }
 
 static void text(u8 *to, const char *addr)
@@ -174,6 +188,8 @@ static void netdev_new(struct net_device *ndev, int i, const char *name)
 	in_dev[i].ifa_list = NULL;
 	INIT_LIST_HEAD(&in6_dev[i].addr_list);
 	ndev->name = name;
+	ndev->addr_len = 6;
+	strncpy((char *)ndev->dev_addr, name, 6);
 	ndev->reg_state = NETREG_REGISTERED;
 	ndev->ip_ptr = &in_dev[i];
 	ndev->ip6_ptr = &in6_dev[i];
@@ -188,7 +204,7 @@ static int setup(void **state)
 	netdev_new(&eth0, 1, "eth0");
 	netdev_new(&eth1, 2, "eth1");
 	lo.flags = IFF_LOOPBACK;
-	net = (struct net){ { &lo, &eth0, NULL, &eth1 } };
+	net = (struct net){ { &lo, &eth0, NULL, &eth1 }, &lo };
 	other = (struct net){ };
 	dev->ibdev.coredev.rdma_net = &net;
 	dev->link_layer = IB_LINK_LAYER_ETHERNET;
@@ -391,6 +407,50 @@ static void the_log_tells_of_a_stranger_once(void **state)
 	assert_int_equal(told, VHCA_STRANGERS);
 }
 
+/* rdma_cm finds a device of iWARP by the hardware address of who has its address. */
+static void a_device_of_iwarp_has_its_gid_from_its_netdev(void **state)
+{
+	struct vhca_ucontext uc;
+	union ib_gid gid;
+
+	vhca_netdev_del(dev);
+	dev->own_uc = &uc;
+	dev->info.flags = XENVHCA_INFO_CM;
+	dev->link_layer = IB_LINK_LAYER_INFINIBAND;
+	dev->registered = false;		/* ib_core asks before */
+	assert_ptr_equal(asked(), &lo);
+	vhca_netdev_gid(dev, &gid);
+	assert_memory_equal(&gid, "\0\0\0\0", 4);
+	gid_events = 0;
+	vhca_netdev_add(dev);
+	kernel_advance(1);
+	assert_int_equal(gid_events, 0);
+	put_ip(0, &eth0, "192.0.2.7");
+	assert_int_equal(gid_events, 1);
+	assert_ptr_equal(asked(), &eth0);
+	assert_int_equal(eth0.refs, 0);		/* ib_core's to hold, not ours */
+	vhca_netdev_gid(dev, &gid);
+	assert_memory_equal(&gid, "eth0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+	put_ip(1, &eth0, "192.0.2.9");
+	assert_int_equal(gid_events, 1);
+	eth0.dev_addr[0] = 2;
+	netdev_changed(&netdev_nb, NETDEV_CHANGEADDR, &eth0);
+	kernel_advance(1);
+	assert_int_equal(gid_events, 2);
+	memcpy(eth1.dev_addr, eth0.dev_addr, 6);	/* another one, alike */
+	put_ip(0, &eth1, "192.0.2.7");
+	assert_int_equal(gid_events, 3);
+	netdev_goes(&eth1);
+	kernel_advance(1);
+	assert_int_equal(gid_events, 4);
+	assert_ptr_equal(asked(), &lo);
+	eth0.addr_len = 32;				/* what does not fit is cut */
+	put_ip(0, &eth0, "192.0.2.7");
+	vhca_netdev_gid(dev, &gid);
+	assert_memory_equal(&gid, eth0.dev_addr, 16);
+	assert_null(attrs[1].ndev);			/* ib_core's GID is another */
+}
+
 static void a_notifier_that_fails_leaves_none(void **state)
 {
 	int before = notifiers;
@@ -415,6 +475,7 @@ int main(void)
 		T(another_namespace_has_other_netdevs),
 		T(others_are_left_alone),
 		T(the_log_tells_of_a_stranger_once),
+		T(a_device_of_iwarp_has_its_gid_from_its_netdev),
 		T(a_notifier_that_fails_leaves_none),
 	};
 

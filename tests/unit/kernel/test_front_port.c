@@ -18,6 +18,7 @@ enum rdma_link_layer { IB_LINK_LAYER_UNSPECIFIED, IB_LINK_LAYER_INFINIBAND,
 #define RDMA_CORE_CAP_PROT_IB		1
 #define RDMA_CORE_CAP_IB_GRH_REQUIRED	2
 #define BITS_PER_LONG			64
+#define RDMA_CORE_PORT_IWARP		4
 #define U16_MAX				0xffff
 #define ib_mtu_enum_to_int(m)		(128 << (m))
 #define clamp_t(type, v, low, high)	clamp((type)(v), (type)(low), (type)(high))
@@ -64,7 +65,7 @@ static u32 lid, sm_lid;
 static u8 port_state;
 static u8 last;				/* octet of the GID at index 3 */
 static u16 pkey;
-static int refuse, queries, read_queries;
+static int refuse, queries, read_queries, port_rc;
 
 /* ---- the kernel and the rest of the module ---- */
 static void *kmemdup(const void *p, size_t n, int gfp)
@@ -127,7 +128,7 @@ int vhca_cmd_query_port(struct vhca_dev *d, struct xenvhca_query_port_rsp *rsp)
 	queries++;
 	if (going)
 		registered = false;
-	return 0;
+	return port_rc;
 }
 
 int vhca_cmd_query_gid_table(struct vhca_dev *d, u32 first,
@@ -155,6 +156,12 @@ int vhca_cmd_query_pkey_table(struct vhca_dev *d, u32 first,
 	rsp->count = 1;
 	rsp->pkey[0] = pkey;
 	return 0;
+}
+
+void vhca_netdev_gid(struct vhca_dev *d, union ib_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	gid->raw[0] = 0x52;
 }
 
 /* ---- tests ---- */
@@ -341,6 +348,50 @@ static void an_ethernet_port_is_of_no_protocol(void **state)
 	assert_int_equal(i.core_cap_flags, RDMA_CORE_CAP_PROT_IB);
 }
 
+/* ib_core's table of GIDs is as long as the port says, in both places. */
+static void a_port_of_iwarp_has_the_gid_of_its_netdev(void **state)
+{
+	struct ib_port_immutable i;
+	struct vhca_ucontext uc;
+	struct port_attr attr;
+	union ib_gid gid;
+
+	dev->own_uc = &uc;
+	dev->info.flags = XENVHCA_INFO_CM;
+	assert_int_equal(vhca_get_port_immutable(&dev->ibdev, 1, &i), 0);
+	assert_int_equal(i.core_cap_flags, RDMA_CORE_CAP_PROT_IB);	/* without ip= */
+	assert_int_equal(i.gid_tbl_len, 8);
+	dev->nets.nr = 1;
+	assert_int_equal(vhca_get_port_immutable(&dev->ibdev, 1, &i), 0);
+	assert_int_equal(i.core_cap_flags, RDMA_CORE_PORT_IWARP);
+	assert_int_equal(i.gid_tbl_len, 1);
+	assert_int_equal(vhca_query_port(&dev->ibdev, 1, &attr), 0);
+	assert_int_equal(attr.gid_tbl_len, 1);
+	port_rc = -EIO;
+	assert_int_equal(vhca_query_port(&dev->ibdev, 1, &attr), 0);
+	assert_int_equal(attr.gid_tbl_len, 1);
+	port_rc = 0;
+	assert_int_equal(vhca_query_gid(&dev->ibdev, 1, 0, &gid), 0);
+	assert_int_equal(gid.raw[0], 0x52);
+	assert_int_equal(dev->port.gid_tbl_len, 8);	/* of the backend's */
+}
+
+/* ib_core would take that GID away for a while, and consumers with it. */
+static void a_port_of_iwarp_keeps_its_gid_whatever_the_backend_says(void **state)
+{
+	struct vhca_ucontext uc;
+
+	dev->own_uc = &uc;
+	dev->info.flags = XENVHCA_INFO_CM;
+	dev->nets.nr = 1;
+	last = 2;
+	lid = 2;
+	dev->port_events = BIT(IB_EVENT_CLIENT_REREGISTER) | BIT(IB_EVENT_GID_CHANGE);
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_string_equal(said, "L");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
@@ -355,6 +406,8 @@ int main(void)
 		T(events_have_an_order),
 		T(a_state_that_was_seen_is_left_by_an_event),
 		T(an_ethernet_port_is_of_no_protocol),
+		T(a_port_of_iwarp_has_the_gid_of_its_netdev),
+		T(a_port_of_iwarp_keeps_its_gid_whatever_the_backend_says),
 		T(nothing_is_told_behind_the_end),
 	};
 
