@@ -181,8 +181,10 @@ shift
 exec guest-shell -t $(seconds 60) "\$host" $SHELL_PORT "\$*"
 EOT
 chmod 755 /tmp/remote
-guest_put a /tmp/remote /tmp/remote
-guest_sh a 'chmod 755 /tmp/remote'
+for g in a b; do	# whoever is started demands it, too
+	guest_put $g /tmp/remote /tmp/remote
+	guest_sh $g 'chmod 755 /tmp/remote'
+done
 NET=${V4[dom0]%.*}.0/24
 mpirun="orterun --allow-run-as-root -np 2 --leave-session-attached"
 mpirun+=" --mca plm_rsh_agent /tmp/remote"
