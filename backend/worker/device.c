@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "clock.h"
 #include "device.h"
 #include "core/event.h"
 #include "host/chardev.h"
@@ -451,13 +452,16 @@ int be_query_device(const struct be_cmd *c)
  * PortInfo's CapabilityMask. In uverbs' answer the flag of IP-based GIDs takes the place of
  * one of its bits (make_port_cap_flags(), drivers/infiniband/core/uverbs_std_types_device.c).
  */
-static uint32_t port_caps(const struct be_dev *dev, uint32_t flags)
+static uint32_t port_caps(struct be_dev *dev, uint32_t flags)
 {
 	char text[32];
 
-	if (dev->ethernet || be_sysfs_read(dev->hca, text, sizeof(text),
-					   "ports/%u/cap_mask", dev->port))
+	if (dev->ethernet)
 		return flags & ~IB_UVERBS_PCF_IP_BASED_GIDS;
+	/* A query of the HCA once more: as much work as a command. */
+	vl_bucket_charge(&dev->quota.cmd, vl_coarse_ns(), 1);
+	if (be_sysfs_read(dev->hca, text, sizeof(text), "ports/%u/cap_mask", dev->port))
+		return flags;
 	return (uint32_t)strtoul(text, NULL, 16);
 }
 
