@@ -22,26 +22,33 @@ one_family() {
 one_family 4
 HOST_SERVICE=7001
 
+# two_hosts DEV OTHER [SECONDS]: dom0's interface, and that of the other host, which answers
+# within that time.
+two_hosts() {
+	ip netns add peer
+	ip link set "$2" netns peer
+	ip addr add "${V4[dom0]}/24" dev "$1"
+	ip addr add "${V6[dom0]}/64" dev "$1" nodad
+	ip link set "$1" up
+	ip -n peer addr add "${V4[peer]}/24" dev "$2"
+	ip -n peer addr add "${V6[peer]}/64" dev "$2" nodad
+	ip -n peer link set lo up
+	ip -n peer link set "$2" up
+	wait_until "${3:-10}" ip netns exec peer ping -q -c 1 -W 1 "${V4[dom0]}" ||
+		fail "the other host does not reach dom0"
+}
 # network_setup [TYPE...]: Soft-RoCE device rxe2 of n0, whose other end is the peer's. Or n0
 # is a port of SHARED_DEV, which is made with that type if there is none, and has rxe2.
+# shellcheck disable=SC2120 # some give none
 network_setup() {
 	local dev=${SHARED_DEV:-n0}
 	modprobe veth
-	ip netns add peer
-	ip link add n0 type veth peer name n0 netns peer
+	ip link add n0 type veth peer name n1
 	[ $# = 0 ] || ip link add "$dev" type "$@"
 	[ "$dev" = n0 ] || ip link set n0 master "$dev"
-	ip addr add "${V4[dom0]}/24" dev "$dev"
-	ip addr add "${V6[dom0]}/64" dev "$dev" nodad
-	ip link set "$dev" up
 	ip link set n0 up
-	ip -n peer addr add "${V4[peer]}/24" dev n0
-	ip -n peer addr add "${V6[peer]}/64" dev n0 nodad
-	ip -n peer link set lo up
-	ip -n peer link set n0 up
+	two_hosts "$dev" n1
 	rdma link add rxe2 type rxe netdev "$dev"
-	wait_until 10 ip netns exec peer ping -q -c 1 -W 1 "${V4[dom0]}" ||
-		fail "the other host does not reach dom0"
 }
 network_remove() {
 	local dev=${SHARED_DEV:-n0}
@@ -177,3 +184,42 @@ hears() {
 # tell WHERE WORD FROM TO PORT
 tell() { at "$1" "echo $2 | socat -u - UDP4-SENDTO:$4:$5,bind=$3"; }
 heard() { at "$1" "grep -q $3 /tmp/heard.$1.$2"; }	# heard WHERE PORT WORD
+
+# at_one_address: two guests, a and b, get one address each; all reach them at it, by TCP and
+# by rdma_cm, but not dom0's listener. In the end nothing is left.
+at_one_address() {
+	local g where listener service=7002
+	local pairs=('dom0 a' 'a dom0' 'peer a' 'a peer' 'a b' 'b a')
+	network_state >/tmp/network
+	share a
+	share b
+	check "the addresses are on ${SHARED_DEV:-n0}" bash -c \
+		"[ \$(ip -o addr show dev ${SHARED_DEV:-n0} |
+		grep -cE '${V4[a]}/|${V4[b]}/|${V6[a]}/|${V6[b]}/') = 4 ]"
+	serve_all a b
+	talks 4 "${pairs[@]}"
+	talks 6 "${pairs[@]}"
+	check "a answers a ping of the other host" \
+		at peer "ping -q -c 1 -W $(seconds 2) ${V4[a]}"
+	setsid socat TCP4-LISTEN:$service,reuseaddr,fork /dev/null \
+		</dev/null >/dev/null 2>&1 &
+	listener=$!
+	wait_until 10 bash -c "ss -ltnH | grep ':$service '"
+	for where in peer b; do
+		check "$where does not reach dom0's listener at a's address" \
+			grep -i refused <(connect "$where" "${V4[a]}" $service)
+	done
+	kill $listener
+	one_family 4
+	cm_case rping "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" "$@"
+	one_family 6
+	cm_case "rping, IPv6" "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" 'a b' "${@: -1}"
+	one_family 4
+	end_services a b
+	for g in a b; do
+		check "detach $g" vhcactl detach $g all
+	done
+	check "nothing is left in dom0's network" nothing_left
+	own_no_addresses a
+	own_no_addresses b
+}

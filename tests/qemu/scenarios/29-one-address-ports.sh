@@ -12,30 +12,6 @@
 . ./rdmacm.sh
 . ./oneaddr.sh
 
-PAIRS=('dom0 a' 'a dom0' 'peer a' 'a peer' 'a b' 'b a')
-
-# shared NETWORK-DEVICE: two guests have one address each of its network.
-shared() {
-	local g
-	network_state >/tmp/network
-	share a
-	share b
-	check "$1 has their addresses" bash -c "[ \$(ip -o addr show dev $1 |
-		grep -cE '${V4[a]}/|${V4[b]}/|${V6[a]}/|${V6[b]}/') = 4 ]"
-	serve_all a b
-	talks 4 "${PAIRS[@]}"
-	talks 6 "${PAIRS[@]}"
-	check "a answers a ping of the other host" \
-		at peer "ping -q -c 1 -W $(seconds 2) ${V4[a]}"
-	cm_case rping "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" 'a b' 'a dom0' 'dom0 b'
-	end_services a b
-	for g in a b; do
-		check "detach $g" vhcactl detach "$g" all
-		own_no_addresses "$g"
-	done
-	check "nothing is left in dom0's network" nothing_left
-}
-
 step "two guests"
 backend_start
 modprobe rdma_ucm
@@ -45,13 +21,13 @@ step "the HCA's network device is a bond"
 modprobe bonding max_bonds=0
 SHARED_DEV=bond0
 network_setup bond mode active-backup miimon 100
-shared bond0
+at_one_address 'a b' 'a dom0' 'dom0 b'
 network_remove
 ip link delete bond0
 
 step "the card is a port of the vif's bridge"
 SHARED_DEV=xenbr0
 network_setup
-shared xenbr0
+at_one_address 'a b' 'a dom0' 'dom0 b'
 network_remove
 kernel_clean a b
