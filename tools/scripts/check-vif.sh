@@ -135,7 +135,7 @@ sys=$work/sys
 mkdir -p "$work/bin" "$sys/class/net/p0" "$sys/class/infiniband/rxe0/ports/1/gids" \
 	"$sys/bus/xen-backend/devices/vif-5-0/net/vif5.0" \
 	"$sys/bus/xen-backend/devices/vif-6-0/net/web"
-printf '#!/bin/sh\necho "link rxe0/1 state ACTIVE netdev p0"\n' >"$work/bin/rdma"
+printf '#!/bin/sh\necho "link rxe0/1 state ACTIVE netdev ${PORT_DEV:-p0}"\n' >"$work/bin/rdma"
 chmod +x "$work/bin/rdma"
 PATH=$work/bin:$PATH
 export PATH VHCA_HCA=rxe0 VHCA_PORT=1 VHCA_PKEY='' VHCA_SYS="$sys" VHCA_VIF=0
@@ -180,10 +180,10 @@ for m in here host a b; do
 		sleep 0.5
 	done
 done
+claim "the guest connects to a host of which this domain has not heard" both host a 7 5
 claim "what this domain connects to is the guest" both a here 1 7
 claim "the guest connects to this domain" both here a 7 1
 claim "a host on the HCA's network connects to the guest" both a host 5 7
-claim "the guest to the host" both host a 7 5
 claim "one guest to the other" both b a 7 8
 hca_mac=$(ip -o link show p0 | sed 's|.*link/ether \([^ ]*\).*|\1|')
 claim "for the host the guest's addresses have the HCA's MAC" eval \
@@ -204,6 +204,7 @@ sleep 0.5
 claim "RoCE for the guest's address comes to this domain, and none from its vif" eval \
 	'[ "$(cat "$work/roce.here")" = 192.0.2.5 ] && not cat "$work/roce.host"'
 
+claim "b speaks to both, and knows their MACs" eval 'both here b 8 1 && both host b 8 5'
 give b 192.0.2.7 2001:db8::7
 claim "who takes another guest's address reaches neither this domain nor the host" eval \
 	'both none b 7 1 && both none b 7 5'
@@ -219,7 +220,7 @@ at host python3 "$work/tag.py" send "$hca_mac" 192.0.2.5 192.0.2.7
 at a python3 "$work/tag.py" send 00:16:3e:00:00:08 192.0.2.7 192.0.2.8
 sleep 0.5
 claim "no frame gets into a VLAN of the HCA's network, nor out of one" \
-	not cat "$work/tagged.a" "$work/tagged.host"
+	eval 'not cat "$work/tagged.a" && not cat "$work/tagged.host"'
 claim "nor from the guest's vif to its bridge" not cat "$work/tagged.b"
 
 # Each unknown host is an entry of a table that is one for all.
@@ -230,6 +231,23 @@ for i in range(10, 250):
     s.sendto(b"x", ("192.0.2.%d" % i, 9))'
 claim "a guest that looks for all hosts gets at some only" eval \
 	'sleep 0.2; [ "$(ip neigh show dev p0 | wc -l)" -lt 100 ]'
+left() { nft list set netdev vhca known4 | sed -n 's/.*192\.0\.2\.10 [^,]*expires \([0-9]*\)s.*/\1/p'; }
+look() {
+	at a python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("192.0.2.7", 0))
+s.sendto(b"x", ("192.0.2.10", 9))'
+}
+claim "nor does it keep them by sending" eval \
+	'before=$(left); sleep 2; look; [ "$(left)" -lt "$before" ]'
+
+ip link add p1 type veth peer name p2
+ip link set p1 up
+mkdir "$sys/class/net/p1"
+claim "b's addresses move to another network" eval '(PORT_DEV=p1; export PORT_DEV; b add)'
+claim "the host of a's does not reach b there, nor does a" eval 'both none host 5 8 && both none a 7 8'
+claim "they move back" eval 'b add && both b host 5 8 && both b a 7 8'
+ip link del p1
 
 claim "the vif is away: neither the guest nor this domain answers" eval \
 	'a "" vif && both none host 5 7 && both none here 1 7'
