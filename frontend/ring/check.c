@@ -44,11 +44,14 @@ const char *vhca_check_rsp(const struct xenvhca_response *rsp,
 	return NULL;
 }
 
-int vhca_check_status(int32_t status)
+int vhca_check_status(uint16_t op, int32_t status)
 {
 	/* XEN_E* has the numbers of Linux' errno. */
 	if (status > 0 || status < -STATUS_MAX)
 		return -EIO;
+	/* A neighbour on Ethernet did not answer. These two commands lend no memory. */
+	if (status == -ETIMEDOUT && (op == XENVHCA_OP_MODIFY_QP || op == XENVHCA_OP_CREATE_AH))
+		return status;
 	/* These two tell a waiter that there was no answer. */
 	if (status == -EINTR || status == -ETIMEDOUT)
 		return -EIO;

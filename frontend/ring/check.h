@@ -27,8 +27,11 @@ const char *vhca_check_rsp_id(const struct xenvhca_response *rsp);
 /* @req: the request with this id; NULL: none is outstanding */
 const char *vhca_check_rsp(const struct xenvhca_response *rsp,
 			   const struct xenvhca_request *req);
-/* 0 or the errno; -EIO if it is no errno, or one that means "no answer" to a process. */
-int vhca_check_status(int32_t status);
+/*
+ * @op: of the request. Returns 0 or the errno; -EIO if it is no errno, or one by which a
+ * caller that lent memory would hold it as if there were no answer.
+ */
+int vhca_check_status(uint16_t op, int32_t status);
 /* @cons: entries consumed so far */
 const char *vhca_check_evt_prod(uint32_t prod, uint32_t cons);
 /* @prod: entries produced so far */

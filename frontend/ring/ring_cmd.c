@@ -507,7 +507,7 @@ int vhca_ring_submit(struct vhca_dev *dev, struct vhca_cmd **cmdp,
 		return err;
 	if (flags & VHCA_CMD_RESERVED)
 		atomic_inc(&dev->ring.ended);
-	err = vhca_check_status((*cmdp)->rsp.status);
+	err = vhca_check_status(op, (*cmdp)->rsp.status);
 	if (err)
 		atomic64_inc(&dev->stats.cmd_errors);
 	return err;

@@ -23,8 +23,8 @@ static void use_response(const struct xenvhca_response *rsp, struct input *in)
 		PROMISE(rsp->out_len <= req.out_len);
 		memcpy(udata, rsp->udata, rsp->out_len);
 	}
-	PROMISE(vhca_check_status(rsp->status) <= 0);
-	PROMISE(vhca_check_status(rsp->status) > -512);
+	PROMISE(vhca_check_status(rsp->op, rsp->status) <= 0);
+	PROMISE(vhca_check_status(rsp->op, rsp->status) > -512);
 }
 
 static void use_lists(struct xenvhca_response *rsp, struct input *in)

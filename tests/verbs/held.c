@@ -5,7 +5,8 @@
  * what other processes, and the device, feel of it.
  *
  * vhca-held ah N [INDEX]	N threads make an address handle each, of a neighbour of
- *			the GID at INDEX (1) that nobody has; prints how many were made
+ *			the GID at INDEX (1) that nobody has; prints how many were made,
+ *			and the last error
  * vhca-held fault	Soft-RoCE: calls a verb whose arguments are in a page that is not
  *			there, by userfaultfd; prints "held" when the verb waits for
  *			it, and gives it on SIGTERM
@@ -35,6 +36,7 @@ static struct ibv_pd *pd;
 static union ibv_gid gid;
 static int gid_index = 1;
 
+/* Returns NULL if an address handle was made, else the name of the error. */
 static void *make_ah(void *arg)
 {
 	struct ibv_ah_attr attr = {
@@ -46,16 +48,18 @@ static void *make_ah(void *arg)
 
 	attr.grh.dgid.raw[15] = (uint8_t)(size_t)arg;
 	ah = ibv_create_ah(pd, &attr);
-	if (ah)
-		ibv_destroy_ah(ah);
-	return ah ? pd : NULL;
+	if (!ah)
+		return (void *)vt_errno(errno);
+	ibv_destroy_ah(ah);
+	return NULL;
 }
 
 static int handles(int n)
 {
 	pthread_t thread[THREADS];
+	const char *last = "ok";
 	int i, made = 0;
-	void *rc;
+	void *err;
 
 	if (n < 1 || n > THREADS || ibv_query_gid(pd->context, 1, gid_index, &gid))
 		return 2;
@@ -64,10 +68,11 @@ static int handles(int n)
 				   (void *)(size_t)(250 - i)))
 			return 2;
 	for (i = 0; i < n; i++) {
-		pthread_join(thread[i], &rc);
-		made += rc != NULL;
+		pthread_join(thread[i], &err);
+		made += !err;
+		last = err ? err : last;
 	}
-	printf("made %d of %d\n", made, n);
+	printf("made %d of %d: %s\n", made, n, last);
 	return 0;
 }
 

@@ -102,16 +102,26 @@ static void responses(void **state)
 static void statuses(void **state)
 {
 	(void)state;
-	assert_int_equal(vhca_check_status(0), 0);
-	assert_int_equal(vhca_check_status(-ENOMEM), -ENOMEM);
-	assert_int_equal(vhca_check_status(1), -EIO);
-	assert_int_equal(vhca_check_status(INT32_MAX), -EIO);
-	assert_int_equal(vhca_check_status(INT32_MIN), -EIO);
-	assert_int_equal(vhca_check_status(-512), -EIO);
-	assert_int_equal(vhca_check_status(-134), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, 0), 0);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, -ENOMEM), -ENOMEM);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, 1), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, INT32_MAX), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, INT32_MIN), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, -512), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, -134), -EIO);
 	/* "No answer" is what the frontend says, never the backend. */
-	assert_int_equal(vhca_check_status(-EINTR), -EIO);
-	assert_int_equal(vhca_check_status(-ETIMEDOUT), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, -EINTR), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_REG_MR, -ETIMEDOUT), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_CREATE_QP, -ETIMEDOUT), -EIO);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_MODIFY_QP, -EINTR), -EIO);
+}
+
+/* Natively a RoCE neighbour that nobody has ends both verbs with ETIMEDOUT. */
+static void neighbour_does_not_answer(void **state)
+{
+	(void)state;
+	assert_int_equal(vhca_check_status(XENVHCA_OP_MODIFY_QP, -ETIMEDOUT), -ETIMEDOUT);
+	assert_int_equal(vhca_check_status(XENVHCA_OP_CREATE_AH, -ETIMEDOUT), -ETIMEDOUT);
 }
 
 static unsigned int events_of(uint8_t type)
@@ -386,6 +396,7 @@ int main(void)
 		cmocka_unit_test(other_indices),
 		cmocka_unit_test(executed_kicks),
 		cmocka_unit_test(responses), cmocka_unit_test(statuses),
+		cmocka_unit_test(neighbour_does_not_answer),
 		cmocka_unit_test(events), cmocka_unit_test(texts),
 		cmocka_unit_test(lists), cmocka_unit_test(doorbell_pages),
 		cmocka_unit_test(doorbell_attributes), cmocka_unit_test(gids),
