@@ -10,6 +10,7 @@
 . ./lib.sh
 . ./vhca.sh
 . ./rdmacm.sh
+. ./suspend.sh
 . ./oneaddr.sh
 . ./fabric.sh
 
@@ -25,6 +26,7 @@ netdev() {
 names() { [ "$(netdev "$1")" = "$2" ]; }
 # refuses WHERE ADDRESS: dom0's listener is not behind it.
 refuses() { connect "$1" "$2" $DOM0_SERVICE | grep -i refused; }
+gone() { ! ip route show table 118 | grep -qF "${V4[a]}"; }
 no_vif() { [ -z "$(ip neigh show proto 118 to "${V4[a]}")" ]; }
 tables() { nft list table netdev vhca && nft list table inet vhca; }
 
@@ -136,7 +138,25 @@ killed() {
 	check "it puts the tables in order" wait_until 20 tables
 	check "TCP goes on" wait_until 10 talk 4 peer a
 }
-[ "$(long 0 1)" = 0 ] || { without_vif; killed; }
+suspended() {
+	step "a checkpoint, a save and a restore"
+	xl save -c a /dev/null >/tmp/xl.save 2>&1 || fail "xl save -c: $(cat /tmp/xl.save)"
+	wait_until 40 guest_sh -t 5 a true || fail "a does not come back"
+	check "TCP goes on after a checkpoint" wait_until 20 talk 4 peer a
+	check "a's device names eth0" wait_until 10 names a eth0
+	save a
+	check "a saved guest shares no address" wait_until 20 gone
+	check "dom0 has no neighbour of a" wait_until 20 no_vif
+	check "b goes on" talk 4 peer b
+	restore a
+	wait_until 40 guest_sh -t 5 a true || fail "a does not come back"
+	share_only a
+	check "a restored guest has its address" wait_until 20 talk 4 peer a
+	talks 4 'a b'
+	check "a's device names eth0" wait_until 10 names a eth0
+	cm_case rping "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" 'a b'
+}
+[ "$(long 0 1)" = 0 ] || { without_vif; killed; suspended; }
 
 step "a program by TCP and RDMA"
 fabric verbs msg a b "${V4[a]}"
@@ -144,7 +164,6 @@ check "fi_pingpong connects b to a by TCP and RDMA" [ "$ends" = 0 ]
 
 step "the end"
 check "detach the vhca" vhcactl detach a all
-gone() { ! ip route show table 118 | grep -qF "${V4[a]}"; }
 check "a's address is no longer shared" wait_until 20 gone
 check "b's is" talk 4 peer b
 spoilt b
