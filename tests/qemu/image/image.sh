@@ -79,7 +79,7 @@ common_modules=(
 	dummy 8021q veth
 )
 # Consumers of RDMA in the kernel.
-guest_modules=(brd nvme-rdma nvmet-rdma)
+guest_modules=(brd nvme-rdma nvmet-rdma nfsd nfsv4 rpcrdma)
 dom0_modules=(
 	xen-netback xen-blkback xen-pciback bridge bonding loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console

@@ -14,9 +14,18 @@ hca_setup() {
 	local d
 	hca_drivers
 	for d in $MLX5; do
+		! grep -q Ethernet "/sys/class/infiniband/$d/ports/1/link_layer" || eth_up "$d"
 		wait_until 10 port_is "$d" "${HCA_STATE:-ACTIVE}" ||
 			fail "$d: port is $(cat "/sys/class/infiniband/$d/ports/1/state")"
 	done
+}
+# eth_up HCA: the interface of an Ethernet port, which then sends nothing by itself. GIDs 0
+# and 1 are those of its MAC.
+eth_up() {
+	local dev
+	dev=$(ls "/sys/class/infiniband/$1/device/net")
+	sysctl -q "net.ipv6.conf.$dev.disable_ipv6=1"
+	ip link set "$dev" up
 }
 hca_drivers() {
 	local d

@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# What scenarios share in which the kernels of two PV guests, a and b, use RDMA at
+# addresses of theirs (kernel=1, ip=). Sourced after vhca.sh and hca.sh.
+
+declare -A KERNEL_ADDR=([dom0]=10.8.0.1 [a]=10.8.0.71 [b]=10.8.0.72)
+
+# tell GUEST: what its kernel last said.
+tell() { guest_sh "$1" "dmesg | grep -iE 'vhca|rdma|nvme|nfs|rpc' | tail -n 12 | sed 's/^/$1: /'" || true; }
+# on GUEST COMMAND...: with what its kernel says, if it fails.
+on() {
+	local rc=0
+	guest_sh -t 100 "$@" || rc=$?
+	[ "$rc" = 0 ] || tell "$1"
+	return "$rc"
+}
+# kernel_attach GUEST: a device for its kernel; rdma_cm has it when its netdev has the address.
+kernel_attach() {
+	vhcactl attach -w "$(seconds 30)" "$1" \
+		"hca=mlx5_0,ip=${KERNEL_ADDR[$1]}/24,kernel=1,kernel-pool-mb=${POOL_MB:-16},max-pinned-mb=256" || {
+		tell "$1"
+		vhcactl show "$1" 0
+		fail "vhcactl attach $1"
+	}
+	check "$1: its port has the GID of the netdev" wait_guest 10 "$1" "$HAS_GID"
+}
+HAS_GID="grep -v '^0000:0000:0000:0000' /sys/class/infiniband/vhca0/ports/1/gids/0"
+# kernel_guests MODULE...: a and b, with a device each and these modules.
+kernel_guests() {
+	local g
+	fabric_start
+	modprobe -a ib_ipoib rdma_ucm
+	wait_until 10 test -e /sys/class/net/ib0 || fail "there is no ib0"
+	ip addr add "${KERNEL_ADDR[dom0]}/24" dev ib0
+	ip link set ib0 up
+	agent_start
+	backend_start
+	guest_config a pv mem=512 >/dev/null
+	guest_config b pv mem=512 >/dev/null
+	guests_start a b
+	for g in a b; do
+		guest_sh "$g" "modprobe -a xen-vhcafront rdma_cm dummy $*
+			ip link add rdma0 type dummy; ip link set rdma0 up
+			ip addr add ${KERNEL_ADDR[$g]}/24 dev rdma0"
+	done
+	ledger_open a b
+	kernel_attach a
+	kernel_attach b
+}
+kernel_guests_end() {
+	local g
+	check "no connection is left" wait_until 15 no_cm_ids
+	for g in a b; do
+		check "detach $g" vhcactl detach "$g" all
+		guest_sh "$g" 'ip link del rdma0'
+	done
+	ledger_close a b
+	kernel_clean a b
+}
