@@ -77,9 +77,8 @@ common_modules=(
 	xen-netfront xen-blkfront xen-pcifront
 	ib_uverbs ib_umad rdma_ucm rdma_rxe
 	dummy 8021q veth
+	brd nvme-rdma nvmet-rdma	# consumers of RDMA in the kernel
 )
-# Consumers of RDMA in the kernel.
-guest_modules=(brd nvme-rdma nvmet-rdma)
 dom0_modules=(
 	xen-netback xen-blkback xen-pciback bridge bonding loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
@@ -126,7 +125,7 @@ unpack_packages() {
 
 build_guest() {
 	fill_root "$work/guest" "${common_programs[@]}"
-	take_modules "$work/guest" "${common_modules[@]}" "${guest_modules[@]}"
+	take_modules "$work/guest" "${common_modules[@]}"
 	# A driver domain runs the backend: it links against these.
 	for p in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 \
 		"libxenctrl.so.$XEN" libxenforeignmemory.so.1 \
