@@ -6,6 +6,10 @@
  */
 #include "hfuzz.h"
 
+#define PAGE	4096u
+#define ROOM	64u		/* of keys that are registered */
+#define LIST	(ROOM + 16)	/* pages and pieces that there are */
+
 struct rig *hfuzz_rig(unsigned int n)
 {
 	static struct rig *rig[2];
@@ -13,6 +17,7 @@ struct rig *hfuzz_rig(unsigned int n)
 	if (!rig[n]) {
 		rig[n] = rig_new();
 		PROMISE(rig[n]);
+		rig[n]->umr_lists = true;
 	}
 	rig_clear(rig[n]);
 	return rig[n];
@@ -35,11 +40,36 @@ static void open_qps(struct end *e)
 	init.srq = &e->tag_srq;
 	PROMISE(!drv_qp(&e->drv, &e->tags, &init));
 	init.srq = NULL;
+	init.kernel = true;
+	PROMISE(!drv_qp(&e->drv, &e->kernel, &init));
+	init.kernel = false;
 	init.type = DRV_XRC;
 	PROMISE(!drv_qp(&e->drv, &e->xrc, &init));
 	init.scq = init.rcq = NULL;
 	init.xrc_target = true;
 	PROMISE(!drv_qp(&e->drv, &e->target, &init));
+}
+
+/* Pieces are of all memory and of the region in turn. */
+static void open_fast(struct end *e, struct rig *r)
+{
+	uint8_t *piece;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		PROMISE(!drv_alloc_mr(&e->drv, &e->fast[i], ROOM, i, e->drv.pd));
+		e->list[i] = rig_alloc(r, PAGE);
+		PROMISE(e->list[i]);
+	}
+	for (i = 0; i < LIST; i++) {
+		piece = e->list[1] + 16 * i;
+		cx_be64_set(e->list[0] + 8 * i,
+			    rig_bus(r, e->mem + i * PAGE % HFUZZ_MEM));
+		cx_be32_set(piece, 700);
+		cx_be32_set(piece + 4, i & 1 ? e->mr.key : e->dma);
+		cx_be64_set(piece + 8, i & 1 ? e->mr.va + i * 1000 :
+			    rig_bus(r, e->mem + i * 1024));
+	}
 }
 
 void hfuzz_open(struct end *e, struct rig *r, uint16_t lid, bool cable)
@@ -61,6 +91,7 @@ void hfuzz_open(struct end *e, struct rig *r, uint16_t lid, bool cable)
 			   e->drv.pd, DRV_ALL, 12));
 	PROMISE(!drv_mw(&e->drv, &e->mw, true));
 	PROMISE(!drv_dma_mr(&e->drv, &e->dma, DRV_ALL));
+	open_fast(e, r);
 	open_qps(e);
 }
 
@@ -108,6 +139,8 @@ void hfuzz_connect(struct end *a, struct end *b)
 	to(&b->shared, 1, &a->shared);
 	to(&a->tags, 2, &b->tags);
 	to(&b->tags, 1, &a->tags);
+	to(&a->kernel, 2, &b->kernel);
+	to(&b->kernel, 1, &a->kernel);
 	to(&a->xrc, 2, &b->target);
 	to(&b->target, 1, &a->xrc);
 	to(&b->xrc, 1, &a->target);
@@ -117,7 +150,7 @@ void hfuzz_connect(struct end *a, struct end *b)
 struct drv_qp *hfuzz_qp(struct end *e, uint8_t n)
 {
 	struct drv_qp *qp[HFUZZ_QPS] = { &e->rc, &e->uc, &e->ud, &e->shared,
-					 &e->xrc, &e->tags };
+					 &e->xrc, &e->tags, &e->kernel };
 
 	return qp[n % HFUZZ_QPS];
 }
@@ -136,11 +169,21 @@ static void post_recv(struct end *e, struct drv_qp *qp, struct input *in)
 		drv_recv(qp, &e->mr, off, len);
 }
 
+/* A key of the peer's. */
+static uint32_t any_key(struct end *peer, uint8_t which)
+{
+	if (which & 1)
+		return peer->mw;
+	return which & 2 ? peer->fast[which >> 2 & 1] : peer->mr.key;
+}
+
 static void remote(struct drv_wr *wr, struct end *e, struct end *peer,
 		   struct input *in)
 {
+	uint8_t inval;
+
 	wr->raddr = peer->mr.va + in_u16(in) * 8U;
-	wr->rkey = in_u8(in) & 1 ? peer->mw : peer->mr.key;
+	wr->rkey = any_key(peer, in_u8(in));
 	wr->swap_add = in_u16(in);
 	wr->compare = in_u8(in);
 	wr->xrc_srqn = peer->xrc_srq.srqn;
@@ -152,7 +195,8 @@ static void remote(struct drv_wr *wr, struct end *e, struct end *peer,
 	}
 	wr->ud.qpn = peer->ud.qpn;
 	wr->ud.qkey = path.qkey;
-	wr->imm = in_u8(in) & 1 ? peer->mw : in_u8(in);
+	inval = in_u8(in);
+	wr->imm = inval & 3 ? any_key(peer, inval) : in_u8(in);
 	wr->bind.type2 = true;
 	wr->bind.mw = e->mw;
 	wr->bind.new_key = e->mw = (e->mw & ~0xffU) | ((e->mw + 1) & 0xff);
@@ -161,6 +205,9 @@ static void remote(struct drv_wr *wr, struct end *e, struct end *peer,
 	wr->bind.lkey = e->mr.key;
 	wr->bind.access = in_u8(in) & 0x2f;
 }
+
+/* Operations of hfuzz_post() that are UMRs, too. */
+enum { OP_REG = 11, OP_INVAL };
 
 /* Few tags and indices, so that messages meet them. */
 static void tag_op(struct drv_wr *wr, struct input *in)
@@ -178,6 +225,46 @@ static void tag_op(struct drv_wr *wr, struct input *in)
 	wr->flags &= ~DRV_INLINE;
 }
 
+/* As mlx5_ib posts it, but for what the input changes. */
+static void reg(struct drv_wr *wr, struct end *e, struct input *in)
+{
+	uint8_t how = in_u8(in);
+	bool pieces = how & 1;
+	uint32_t *key = &e->fast[pieces];
+
+	if (!(how & 2))
+		*key = (*key & ~0xffU) | ((*key + 1) & 0xff);
+	wr->reg.how = pieces ? DRV_REG_PIECES : DRV_REG_PAGES;
+	wr->reg.key = *key;
+	wr->reg.list = e->list[pieces];
+	wr->reg.nr = in_u8(in) % (LIST + 1);
+	wr->reg.lkey = how & 4 ? e->mr.key : e->dma;
+	wr->reg.at = how & 8 ? e->mr.va + in_u32(in) : 0;
+	wr->reg.iova = e->mr.va + in_u16(in);
+	wr->reg.len = in_u16(in) * 5U;
+	wr->reg.log_page = how & 16 ? in_u8(in) : 12;
+	wr->reg.access = in_u8(in) & DRV_ALL;
+}
+
+static void inval(struct drv_wr *wr, struct end *e, struct input *in)
+{
+	uint8_t how = in_u8(in);
+
+	wr->reg.how = DRV_REG_INVAL;
+	wr->reg.key = e->fast[how & 1] ^ how >> 1;
+}
+
+static void umr_op(struct drv_wr *wr, unsigned int op, struct end *e,
+		   struct input *in)
+{
+	if (op == OP_REG)
+		reg(wr, e, in);
+	if (op == OP_INVAL)
+		inval(wr, e, in);
+	wr->nr_sge = 0;
+	wr->flags &= ~DRV_INLINE;
+}
+
 void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 {
 	static const uint8_t op[] = {
@@ -186,8 +273,10 @@ void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 		MLX5_OPCODE_RDMA_READ, MLX5_OPCODE_ATOMIC_CS,
 		MLX5_OPCODE_ATOMIC_FA, MLX5_OPCODE_NOP, MLX5_OPCODE_UMR,
 		MLX5_OPCODE_TAG_MATCHING,
+		[OP_REG] = MLX5_OPCODE_UMR, [OP_INVAL] = MLX5_OPCODE_UMR,
 	};
 	uint8_t sel = in_u8(in), how = in_u8(in);
+	unsigned int n = (sel & 15) % sizeof(op);
 	struct drv_qp *qp = hfuzz_qp(e, how);
 	struct drv_sge sge = { e->mr.va + in_u16(in), in_u16(in) * 3U,
 			       e->mr.key };
@@ -198,16 +287,14 @@ void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 		post_recv(e, qp, in);
 		return;
 	}
-	wr.opcode = op[sel % sizeof(op)];
+	wr.opcode = op[n];
 	wr.flags = flags | (sel & 0x40 ? DRV_SIGNALED : 0) |
 		(sel & 0x20 ? DRV_INLINE : 0) | (sel & 0x10 ? DRV_FENCE : 0);
 	remote(&wr, e, peer, in);
 	if (wr.opcode == MLX5_OPCODE_TAG_MATCHING)
 		tag_op(&wr, in);
-	if (wr.opcode == MLX5_OPCODE_UMR) {
-		wr.nr_sge = 0;
-		wr.flags &= ~DRV_INLINE;
-	}
+	if (wr.opcode == MLX5_OPCODE_UMR)
+		umr_op(&wr, n, e, in);
 	if (wr.opcode == MLX5_OPCODE_ATOMIC_CS ||
 	    wr.opcode == MLX5_OPCODE_ATOMIC_FA) {
 		wr.flags &= ~DRV_INLINE;

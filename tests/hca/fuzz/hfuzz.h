@@ -17,10 +17,12 @@ struct end {
 	struct drv drv;
 	struct drv_cq scq, rcq;
 	struct drv_srq srq, xrc_srq, tag_srq;
-	struct drv_qp rc, uc, ud, xrc, target, shared, tags;
+	struct drv_qp rc, uc, ud, xrc, target, shared, tags, kernel;
 	struct drv_mr mr;
 	uint32_t mw, dma;
+	uint32_t fast[2];	/* that are registered with pages, with pieces */
 	uint8_t *mem;
+	uint8_t *list[2];	/* of those */
 };
 
 /* The rig number n (0, 1) without devices. */
@@ -31,7 +33,7 @@ void hfuzz_open(struct end *e, struct rig *r, uint16_t lid, bool cable);
 void hfuzz_addresses(struct end *e, uint16_t lid);
 /* Connects the queue pairs of two ends. */
 void hfuzz_connect(struct end *a, struct end *b);
-#define HFUZZ_QPS 6
+#define HFUZZ_QPS 7
 /* One of an end's queue pairs. */
 struct drv_qp *hfuzz_qp(struct end *e, uint8_t n);
 /* Posts a receive or send work request that the input chose. */

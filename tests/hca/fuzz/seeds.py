@@ -26,14 +26,22 @@ def commands():
                     "<HI", off, word) + bytes(30)
 
 
-QPS = 6         # hfuzz_qp()
-OPS = 11        # hfuzz_post(); the last one changes a list of tags
+QPS = 7         # hfuzz_qp(); the last one is a kernel's
+OPS = 13        # hfuzz_post()
+REG, INVAL = 11, 12
 
 
-def post(sel, how, off=0, length=100, tag=b"\xc5\1\0"):
-    """A work request as hfuzz_post() reads it."""
-    return struct.pack("<BBHHHBHBBBHHB", sel, how, off, length, 16, 0, 1, 0,
-                       0, 3, 0, 4096, 15) + (tag if sel & 63 == 10 else b"")
+def reg(how, number, length=100):
+    """Memory that is registered, as hfuzz_post() reads it."""
+    return struct.pack("<BBHHB", how, number, 0, length, 15)
+
+
+def post(sel, how, off=0, length=100, last=None, key=0):
+    """A work request as hfuzz_post() reads it; key: of the peer's."""
+    ends = {10: b"\xc5\1\0", REG: reg(0, 9), INVAL: b"\0"}
+    return struct.pack("<BBHHHBHBB", sel, how, off, length, 16, key, 1, 0,
+                       key) + (b"" if key & 3 else b"\3") + \
+        struct.pack("<HHB", 0, 4096, 15) + (last or ends.get(sel & 15, b""))
 
 
 def receive(how):
@@ -67,9 +75,34 @@ def tags():
                              for o in ops) + b"\7\xff\0"
 
 
+def registrations():
+    """Regions that the peer writes, reads and invalidates, or their owner."""
+    for pieces in (0, 1):
+        key = 2 | pieces << 2
+        for number in (1, 3, 8, 9, 33, 64, 80):
+            for how in (0, 2, 4, 12, 16):
+                last = reg(how | pieces, number, number * 100)
+                if how & 8:
+                    last = last[:2] + bytes(4) + last[2:]
+                if how & 16:
+                    last = last[:-1] + b"\15" + last[-1:]
+                registered = b"\0\0" + post(0x4b, 6, last=last)
+                used = b"".join(b"\0\3" + post(op, 6, 0, number * 30, key=key)
+                                for op in (0x43, 0x45, 0x46))
+                dead = b"\0\0" + post(0x4c, 6, last=bytes([pieces]))
+                gone = b"\0\0" + receive(6) + b"\0\3" + post(0x42, 6, key=key)
+                yield b"\0" + registered + used + dead + used
+                yield b"\0" + registered + used + gone + registered + used
+    for off in range(0, 192, 4):
+        for pieces, number in ((0, 2), (0, 33), (1, 3), (1, 33)):
+            yield b"\0\1" + post(0x4b, 6, last=reg(pieces, number)) + bytes(
+                [1, off | 1, 255, 255, 0, 0])
+
+
 def wqes():
     """Good work requests, then each with a word spoilt."""
     yield from tags()
+    yield from registrations()
     yield from traffic(lambda p: (b"\0\0" if p[0] < 128 else b"\0\1") + p,
                        b"\7\xff\0")
     yield from (b"\0" + s for s in

@@ -58,7 +58,7 @@ struct cx_config {
 	bool eth;		/* an Ethernet port, with RoCE; lid is 0 */
 	bool cqe128;		/* announce 128-byte CQEs (cqe_64B is always) */
 	bool tag_matching;	/* as a ConnectX-5 has it, for eager messages */
-	bool umr_lists;		/* the driver may fill page lists by UMR */
+	bool umr_lists;		/* the kernel may fill page lists by UMR */
 	bool odp;		/* announce on-demand paging, on no transport */
 	uint32_t doorbell_bytes;	/* moved within a doorbell; 0: 128 KiB */
 	uint32_t wire_loss;	/* see cx_wire_loss() */

@@ -86,6 +86,8 @@ void cx_qp_free(struct cx_dev *d, struct cx_qp *qp);
 void cx_srq_free(struct cx_dev *d, struct cx_srq *srq);
 void cx_cq_free(struct cx_dev *d, struct cx_cq *cq);
 void cx_mkey_free(struct cx_dev *d, struct cx_mkey *k);
+/* The key has no translation any more. */
+void cx_mkey_unlist(struct cx_dev *d, struct cx_mkey *k);
 
 /* The command's name for people, or NULL. */
 const char *cx_opcode_name(uint16_t opcode);

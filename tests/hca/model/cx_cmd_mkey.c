@@ -16,13 +16,20 @@
 #define MAX_KLMS	64u	/* as many as a UMR WQE can carry, and some */
 #define MTT_FLAGS	0xfffull
 
-void cx_mkey_free(struct cx_dev *d, struct cx_mkey *k)
+void cx_mkey_unlist(struct cx_dev *d, struct cx_mkey *k)
 {
-	if (k->mtt)
-		cx_entries_give(d, k->nr);
-	cx_ids_del(&d->mkeys, k->index);
+	cx_entries_give(d, k->nr);
 	free(k->mtt);
 	free(k->klm);
+	k->mtt = NULL;
+	k->klm = NULL;
+	k->nr = 0;
+}
+
+void cx_mkey_free(struct cx_dev *d, struct cx_mkey *k)
+{
+	cx_mkey_unlist(d, k);
+	cx_ids_del(&d->mkeys, k->index);
 	free(k);
 }
 
@@ -47,7 +54,7 @@ static enum cx_status mkc_parse(struct cx_dev *d, struct cx_mkey *k,
 	k->klms = mode == MLX5_MKC_ACCESS_MODE_KLMS;
 	k->length64 = CX_GET(mkc, mkc, length64);
 	k->umr_en = CX_GET(mkc, mkc, umr_en);
-	k->type2 = CX_GET(mkc, mkc, en_rinval);
+	k->rinval = CX_GET(mkc, mkc, en_rinval);
 	k->access = access_of(mkc);
 	k->log_page = CX_GET(mkc, mkc, log_page_size);
 	k->pd = CX_GET(mkc, mkc, pd);
@@ -89,14 +96,18 @@ static enum cx_status take_mtts(struct cx_dev *d, struct cx_mkey *k,
 	return CX_OK;
 }
 
-static enum cx_status take_klms(struct cx_mkey *k, const uint8_t *list,
-				uint32_t nr)
+static enum cx_status take_klms(struct cx_dev *d, struct cx_mkey *k,
+				const uint8_t *list, uint32_t nr)
 {
 	uint32_t i;
 
-	k->klm = malloc((nr ? nr : 1) * sizeof(*k->klm));
-	if (!k->klm)
+	if (!cx_entries_take(d, nr))
 		return CX_LIM;
+	k->klm = malloc((nr ? nr : 1) * sizeof(*k->klm));
+	if (!k->klm) {
+		cx_entries_give(d, nr);
+		return CX_LIM;
+	}
 	for (i = 0; i < nr; i++, list += OCTWORD) {
 		k->klm[i].bytes = cx_bits_get(list, 0, 32);
 		k->klm[i].key = cx_bits_get(list, 32, 32);
@@ -131,7 +142,7 @@ static enum cx_status translations(struct cx_dev *d, struct cx_mkey *k,
 	if (k->free)
 		return CX_OK;
 	if (k->klms)
-		return octs > MAX_KLMS ? CX_LIM : take_klms(k, list, octs);
+		return octs > MAX_KLMS ? CX_LIM : take_klms(d, k, list, octs);
 	return take_mtts(d, k, list, 2 * octs);
 }
 
@@ -194,7 +205,7 @@ enum cx_status cx_query_mkey(struct cx_dev *d, struct cx_cmd *c)
 	CX_SET(mkc, mkc, qpn, k->qpn);
 	CX_SET(mkc, mkc, mkey_7_0, k->variant);
 	CX_SET(mkc, mkc, length64, k->length64);
-	CX_SET(mkc, mkc, en_rinval, k->type2);
+	CX_SET(mkc, mkc, en_rinval, k->rinval);
 	CX_SET(mkc, mkc, pd, k->pd);
 	CX_SET64(mkc, mkc, start_addr, k->start);
 	CX_SET64(mkc, mkc, len, k->len);

@@ -218,37 +218,58 @@ static struct cx_mkey *region(struct cx_dev *d, uint32_t key, uint32_t pd,
 	return k;
 }
 
+/* A place in a key that is translated by pieces: which piece, and how far in it. */
+struct place {
+	uint32_t i;
+	uint64_t off;
+};
+
+static void place_settle(const struct cx_mkey *k, struct place *at)
+{
+	while (at->i < k->nr && at->off >= k->klm[at->i].bytes)
+		at->off -= k->klm[at->i++].bytes;
+}
+
+static struct place klm_place(const struct cx_mkey *k, uint64_t addr)
+{
+	struct place at = { 0, addr - k->start };
+
+	place_settle(k, &at);
+	return at;
+}
+
 /*
- * The next piece of a range of a window: in which region, at which address,
- * and how long. access is what is done to the region: CX_LR or CX_LW.
+ * The next piece of a range, and moves behind it: in which region, at which
+ * address, and how long. access is what is done to the region: CX_LR or CX_LW.
  */
 static struct cx_mkey *klm_piece(struct cx_dev *d, const struct cx_mkey *k,
-				 uint64_t addr, uint64_t len, uint8_t access,
+				 struct place *at, uint64_t len, uint8_t access,
 				 uint64_t *va, uint64_t *piece, int *why)
 {
-	uint64_t off = addr - k->start;
-	uint32_t i;
+	const struct cx_klm *klm;
 
-	for (i = 0; i < k->nr && off >= k->klm[i].bytes; i++)
-		off -= k->klm[i].bytes;
-	if (i == k->nr) {
+	if (at->i == k->nr) {
 		*why = -ERANGE;
 		return NULL;
 	}
-	*va = k->klm[i].va + off;
-	*piece = k->klm[i].bytes - off;
+	klm = &k->klm[at->i];
+	*va = klm->va + at->off;
+	*piece = klm->bytes - at->off;
 	if (*piece > len)
 		*piece = len;
-	return region(d, k->klm[i].key, k->pd, *va, *piece, access, why);
+	at->off += *piece;
+	place_settle(k, at);
+	return region(d, klm->key, k->pd, *va, *piece, access, why);
 }
 
 static bool klms_hold(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
 		      uint64_t len, uint8_t access, int *why)
 {
+	struct place at = klm_place(k, addr);
 	uint64_t va, piece;
 
-	for (; len; addr += piece, len -= piece)
-		if (!klm_piece(d, k, addr, len, access, &va, &piece, why))
+	for (; len; len -= piece)
+		if (!klm_piece(d, k, &at, len, access, &va, &piece, why))
 			return false;
 	return true;
 }
@@ -293,6 +314,7 @@ static int mkey_move(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
 {
 	struct pages p = { k->mtt, k->nr, k->log_page };
 	const struct cx_mkey *r;
+	struct place at;
 	uint64_t va, piece;
 	int err = 0;
 
@@ -304,8 +326,9 @@ static int mkey_move(struct cx_dev *d, const struct cx_mkey *k, uint64_t addr,
 		return dma_move(d, addr, e, len);
 	if (!k->klms)
 		return pages_move(d, &p, mtt_off(k, addr), e, len);
-	for (; len && !err; addr += piece, len -= piece) {
-		r = klm_piece(d, k, addr, len, e->to ? CX_LR : CX_LW, &va,
+	at = klm_place(k, addr);
+	for (; len && !err; len -= piece) {
+		r = klm_piece(d, k, &at, len, e->to ? CX_LR : CX_LW, &va,
 			      &piece, &err);
 		if (!r)
 			return err;

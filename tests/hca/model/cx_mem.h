@@ -61,10 +61,11 @@ struct cx_mkey {
 	bool pa;		/* access_mode PA: addresses are bus addresses */
 	bool klms;		/* translated by klm[], else by mtt[] */
 	bool length64;		/* all of the address space */
-	bool umr_en, type2;	/* a memory window of type 2: bound to qpn */
+	bool umr_en;
+	bool rinval;		/* a message may end it; a window: of type 2 */
 	uint8_t access;		/* enum cx_access */
 	uint8_t log_page;
-	uint32_t pd, qpn;	/* qpn may be CX_ANY_QPN */
+	uint32_t pd, qpn;	/* windows of type 2 are bound to qpn */
 	uint64_t start, len;
 	uint32_t nr;		/* entries used of mtt or klm */
 	uint32_t room;		/* entries that a UMR may fill */

@@ -18,7 +18,7 @@
  *   cx_ud.c	datagrams, also of the management QPs
  *   cx_eth_tx.c, cx_eth_rx.c	frames of Ethernet; cx_steer.c: flow tables (cx_eth.h)
  *   cx_roce.c	RoCE: the address table, addresses of frames
- *   cx_umr.c	UMR and local invalidation (memory windows)
+ *   cx_umr.c	UMR and invalidation: memory windows, registration by a kernel's QPs
  *   cx_hub.c	devices of a wire, whose turn it is, deadlines
  *   cx_wire.c	frames: addressing, queues, multicast (cx_wire.h)
  *   cx_loss.c	a wire that loses frames; cx_link.c: the cable to another process
@@ -297,9 +297,10 @@ int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w);
 /* Sets the limit (0: none); the event comes at once if it is reached. */
 void cx_srq_arm(struct cx_dev *d, struct cx_srq *srq, uint32_t lwm);
 /*
- * A UMR WQE of this QP (all of it, from the control segment) and LOCAL_INV or
- * SEND_INV of a key: 0, or as cx_mkey_check() refuses; -EINVAL: malformed, or
- * the key is not in the state that the WQE expects; -ENOMEM.
+ * A UMR WQE of this QP (all of it, from the control segment) and SEND_INV of a
+ * key: 0, or as cx_mkey_check() refuses; -EINVAL: malformed, or the key is not
+ * in the state that the WQE expects; -EFAULT: the list is not where the data
+ * segment says; -ENOMEM.
  */
 int cx_umr(struct cx_dev *d, struct cx_qp *qp, const void *wqe, size_t len);
 int cx_invalidate(struct cx_dev *d, struct cx_qp *qp, uint32_t key);

@@ -346,17 +346,26 @@ static enum cx_turn req_read(struct cx_dev *d, struct cx_qp *qp,
 	return req_sent(d, qp, f, len);
 }
 
+static uint8_t umr_syndrome(int rc)
+{
+	switch (rc) {
+	case 0:
+		return 0;
+	case -ENOMEM:
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	case -EFAULT:
+		return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+	default:
+		return MLX5_CQE_SYNDROME_MW_BIND_ERR;
+	}
+}
+
 /* What is done in the device itself. */
 static enum cx_turn req_local(struct cx_dev *d, struct cx_qp *qp,
 			      const struct cx_swqe *w, struct cx_flight *fl)
 {
-	int rc = 0;
-
 	if (w->opcode == MLX5_OPCODE_UMR)
-		rc = cx_umr(d, qp, w->raw, w->len);
-	if (rc)
-		fl->synd = rc == -ENOMEM ? MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR :
-					   MLX5_CQE_SYNDROME_MW_BIND_ERR;
+		fl->synd = umr_syndrome(cx_umr(d, qp, w->raw, w->len));
 	if (w->opcode == MLX5_OPCODE_TAG_MATCHING && cx_tm_op(d, qp, w))
 		fl->synd = MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
 	fl->done = true;

@@ -154,6 +154,9 @@ int drv_dma_mr(struct drv *v, uint32_t *key, int access);
 int drv_mw(struct drv *v, uint32_t *key, bool type2);
 /* A region without pages, with room for twice as many as octo says. */
 int drv_free_mr(struct drv *v, uint32_t *key, uint32_t octo);
+/* As mlx5_ib_alloc_mr(): nr pages, or pieces of other keys, can be registered. */
+int drv_alloc_mr(struct drv *v, uint32_t *key, uint32_t nr, bool pieces,
+		 uint32_t pd);
 int drv_mkey_destroy(struct drv *v, uint32_t key);
 int drv_cq(struct drv *v, struct drv_cq *cq, uint8_t log_size);
 int drv_cq_on(struct drv *v, struct drv_cq *cq, uint8_t log_size,
@@ -181,6 +184,7 @@ struct drv_qp_init {
 	uint32_t pd;				/* 0: the driver's */
 	bool xrc_target, loop_mc;	/* own multicast comes back */
 	bool no_sq;			/* as for a tag SRQ */
+	bool kernel;			/* may register memory */
 	uint8_t cs_req, cs_res;			/* scatter to CQE */
 };
 
@@ -219,6 +223,10 @@ int drv_connect(struct drv_qp *a, uint16_t lid_a, struct drv_qp *b,
 enum { DRV_SIGNALED = 1, DRV_SOLICITED = 2, DRV_FENCE = 4, DRV_INLINE = 8,
        DRV_BF = 16, DRV_QUIET = 32 /* no doorbell */ };
 
+/* IB_WR_REG_MR of both types of regions, and IB_WR_LOCAL_INV. */
+enum drv_reg { DRV_REG_NONE, DRV_REG_PAGES, DRV_REG_PIECES, DRV_REG_INVAL };
+#define DRV_REG_INLINE	64u	/* octets of a list that go into the WQE */
+
 /* Of the provider's set_tm_seg(). */
 enum drv_tm { DRV_TM_NOP, DRV_TM_APPEND, DRV_TM_REMOVE };
 enum { DRV_TM_COUNT = 0x40, DRV_TM_CQE = 0x80 };
@@ -252,6 +260,17 @@ struct drv_wr {
 		uint32_t lkey;
 		int access;
 	} bind;
+	struct {			/* ... of a kernel's QP, if how is set */
+		enum drv_reg how;
+		uint32_t key;		/* that it gets, or loses */
+		const void *list;	/* what mlx5_ib_map_mr_sg() makes */
+		uint32_t nr;		/* pages, or pieces */
+		uint32_t lkey;		/* of a list that is not in the WQE */
+		uint64_t at;		/* its bus address; 0: as it is */
+		uint64_t iova, len;
+		uint8_t log_page;
+		int access;
+	} reg;
 	struct {			/* MLX5_OPCODE_TAG_MATCHING */
 		uint8_t op;		/* enum drv_tm */
 		uint8_t flags;		/* DRV_TM_COUNT, DRV_TM_CQE */

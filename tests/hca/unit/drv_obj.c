@@ -114,6 +114,22 @@ int drv_free_mr(struct drv *v, uint32_t *key, uint32_t octo)
 	return create_mkey(v, in, sizeof(in), key);
 }
 
+/* The driver counts octowords, whether pages or pieces: pages have twice the room. */
+int drv_alloc_mr(struct drv *v, uint32_t *key, uint32_t nr, bool pieces,
+		 uint32_t pd)
+{
+	uint8_t in[CX_BYTES(create_mkey_in)] = { 0 };
+	uint8_t *mkc = CX_ADDR(create_mkey_in, in, memory_key_mkey_entry);
+
+	mkc_access(mkc, 0, pd, 0);
+	CX_SET(mkc, mkc, free, 1);
+	CX_SET(mkc, mkc, umr_en, 1);
+	CX_SET(mkc, mkc, access_mode_1_0, pieces ? 2 : 1);
+	CX_SET(mkc, mkc, translations_octword_size, (nr + 3) & ~3U);
+	CX_SET(mkc, mkc, log_page_size, pieces ? 0 : 12);
+	return create_mkey(v, in, sizeof(in), key);
+}
+
 int drv_mkey_destroy(struct drv *v, uint32_t key)
 {
 	return drv_simple(v, MLX5_CMD_OP_DESTROY_MKEY, key >> 8, NULL);

@@ -70,6 +70,8 @@ static void context(struct drv *v, const struct drv_qp *qp,
 	CX_SET(qpc, c, user_index, qp->user_index);
 	CX_SET(qpc, c, cs_req, i->cs_req);
 	CX_SET(qpc, c, cs_res, i->cs_res);
+	CX_SET(qpc, c, fre, i->kernel);
+	CX_SET(qpc, c, rlky, i->kernel);
 	if (qp->type == DRV_UD && !i->loop_mc)
 		CX_SET(qpc, c, block_lb_mc, 1);
 	if (qp->no_sq)

@@ -110,6 +110,95 @@ static void add_umr(struct wqe *w, const struct drv_qp *qp,
 	k->address = htobe64(wr->bind.addr);
 }
 
+/* set_linv_umr_seg() and set_linv_mkey_seg() of the driver. */
+static void add_inval(struct wqe *w)
+{
+	struct mlx5_wqe_umr_ctrl_seg *c = add(w, sizeof(*c));
+	struct mlx5_wqe_mkey_context_seg *m = add(w, sizeof(*m));
+
+	c->flags = MLX5_WQE_UMR_CTRL_FLAG_INLINE;
+	c->mkey_mask = htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE);
+	m->free = MLX5_WQE_MKEY_CONTEXT_FREE;
+}
+
+/* MLX5_MKEY_MASK_*: those of binding, and PAGE_SIZE, EN_RINVAL, LR, SMALL_FENCE. */
+static uint64_t reg_mask(int access)
+{
+	return MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN | BIT_ULL(1) |
+		MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR | BIT_ULL(8) |
+		MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY | BIT_ULL(17) |
+		MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |
+		MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |
+		MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE | BIT_ULL(23) |
+		MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE |
+		(access & DRV_RA ? MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC :
+		 0);
+}
+
+/* set_reg_umr_seg() and set_reg_mkey_seg() of the driver. */
+static void add_reg_key(struct wqe *w, const struct drv_wr *wr, size_t bytes)
+{
+	struct mlx5_wqe_umr_ctrl_seg *c = add(w, sizeof(*c));
+	struct mlx5_wqe_mkey_context_seg *m = add(w, sizeof(*m));
+	bool pieces = wr->reg.how == DRV_REG_PIECES;
+	int a = wr->reg.access;
+
+	c->flags = MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE |
+		(bytes <= DRV_REG_INLINE ? MLX5_WQE_UMR_CTRL_FLAG_INLINE : 0);
+	c->klm_octowords = htobe16((bytes + 63) / 64 * 4);
+	c->mkey_mask = htobe64(reg_mask(a));
+	m->access_flags = 1 << 7 | 1 << 2 | (a & DRV_LW ? 1 << 3 : 0) |
+		(a & DRV_RR ? 1 << 4 : 0) | (a & DRV_RW ? 1 << 5 : 0) |
+		(a & DRV_RA ? 1 << 6 : 0) | (pieces ? 2 : 1);
+	m->qpn_mkey = htobe32(0xffffff00 | (wr->reg.key & 0xff));
+	m->flags_pd = htobe32(1 << 24);		/* MLX5_MKEY_REMOTE_INVAL */
+	m->start_addr = htobe64(wr->reg.iova);
+	m->len = htobe64(wr->reg.len);
+	m->translations_octword_size =
+		htobe32((wr->reg.nr + 7) / 8 * (pieces ? 8 : 4));
+	m->log_page_size = pieces ? 0 : wr->reg.log_page;
+}
+
+/*
+ * set_reg_wr() of the driver. A list in the WQE is filled up with what the queue holds
+ * from before; here with what is certainly wrong.
+ */
+static void add_reg(struct wqe *w, const struct drv_qp *qp,
+		    const struct drv_wr *wr)
+{
+	size_t bytes = wr->reg.nr * (wr->reg.how == DRV_REG_PIECES ? 16UL : 8UL);
+	uint64_t at = wr->reg.at;
+	uint8_t *list;
+
+	add_reg_key(w, wr, bytes);
+	if (bytes <= DRV_REG_INLINE) {
+		list = add(w, DRV_REG_INLINE);
+		memset(list, 0xee, DRV_REG_INLINE);
+		memcpy(list, wr->reg.list, bytes);
+		return;
+	}
+	if (!at)
+		at = rig_bus(qp->drv->rig, wr->reg.list);
+	mlx5dv_set_data_seg(add(w, sizeof(struct mlx5_wqe_data_seg)),
+			    (bytes + 63) / 64 * 64, wr->reg.lkey, at);
+}
+
+static uint32_t umr_key(const struct drv_wr *wr)
+{
+	return wr->reg.how ? wr->reg.key : wr->bind.mw;
+}
+
+static void add_any_umr(struct wqe *w, const struct drv_qp *qp,
+			const struct drv_wr *wr)
+{
+	if (!wr->reg.how)
+		add_umr(w, qp, wr);
+	else if (wr->reg.how == DRV_REG_INVAL)
+		add_inval(w);
+	else
+		add_reg(w, qp, wr);
+}
+
 static void add_inline(struct wqe *w, const struct drv_wr *wr)
 {
 	struct mlx5_wqe_inl_data_seg *s;
@@ -166,7 +255,7 @@ static void build(struct wqe *w, struct drv_qp *qp, const struct drv_wr *wr)
 	uint8_t fce = (wr->flags & DRV_SIGNALED ? MLX5_WQE_CTRL_CQ_UPDATE : 0) |
 		(wr->flags & DRV_SOLICITED ? MLX5_WQE_CTRL_SOLICITED : 0) |
 		(wr->flags & DRV_FENCE ? MLX5_WQE_CTRL_FENCE : 0);
-	uint32_t imm = wr->opcode == MLX5_OPCODE_UMR ? wr->bind.mw : wr->imm;
+	uint32_t imm = wr->opcode == MLX5_OPCODE_UMR ? umr_key(wr) : wr->imm;
 
 	w->len = 0;
 	c = add(w, sizeof(*c));
@@ -179,7 +268,7 @@ static void build(struct wqe *w, struct drv_qp *qp, const struct drv_wr *wr)
 	if (has_remote(wr->opcode))
 		add_remote(w, wr);
 	if (wr->opcode == MLX5_OPCODE_UMR)
-		add_umr(w, qp, wr);
+		add_any_umr(w, qp, wr);
 	if (wr->opcode == MLX5_OPCODE_TAG_MATCHING)
 		add_tm(w, wr);
 	if (wr->flags & DRV_INLINE)

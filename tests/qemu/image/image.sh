@@ -77,9 +77,10 @@ common_modules=(
 	xen-netfront xen-blkfront xen-pcifront
 	ib_uverbs ib_umad rdma_ucm rdma_rxe
 	dummy 8021q veth
+	brd nvme-rdma nvmet-rdma	# consumers of RDMA in the kernel
 )
-# Consumers of RDMA in the kernel.
-guest_modules=(brd nvme-rdma nvmet-rdma nfsd nfsv4 rpcrdma)
+# Consumers of RDMA in the guests' kernels only.
+guest_modules=(nfsd nfsv4 rpcrdma)
 dom0_modules=(
 	xen-netback xen-blkback xen-pciback bridge bonding loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console

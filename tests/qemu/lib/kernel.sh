@@ -3,16 +3,19 @@
 # Copyright (C) 2026 The vhca authors
 #
 # What scenarios share in which the kernels of two PV guests, a and b, use RDMA at
-# addresses of theirs (kernel=1, ip=). Sourced after vhca.sh and hca.sh.
+# addresses of theirs (kernel=1, ip=). Sourced after rdmacm.sh.
 
 declare -A KERNEL_ADDR=([dom0]=10.8.0.1 [a]=10.8.0.71 [b]=10.8.0.72)
 
-# tell GUEST: what its kernel last said.
-tell() { guest_sh "$1" "dmesg | grep -iE 'vhca|rdma|nvme|nfs|rpc' | tail -n 12 | sed 's/^/$1: /'" || true; }
-# on GUEST COMMAND...: with what its kernel says, if it fails.
+# tell WHERE: what its kernel last said.
+tell() { at "$1" "dmesg | grep -iE 'vhca|rdma|nvme|nfs|rpc' | tail -n 12 | sed 's/^/$1: /'" || true; }
+# on WHERE COMMAND: with what its kernel says, if it fails.
 on() {
 	local rc=0
-	guest_sh -t 100 "$@" || rc=$?
+	case "$1" in
+	dom0)	timeout "$(seconds 100)" bash -c "$2" || rc=$? ;;
+	*)	guest_sh -t 100 "$@" || rc=$? ;;
+	esac
 	[ "$rc" = 0 ] || tell "$1"
 	return "$rc"
 }
