@@ -68,6 +68,9 @@ check "b's address is there" wait_until 10 b_has_its_address
 check "an address shared with a vif needs nft there, and says so" \
 	grep 'the key vif needs nft' <(vhcactl attach b \
 	backend=hcadom,hca=rxe0,ip=10.9.0.73/24,vif=0 2>&1)
+check_not "vhcactl check there says it as well" hcadom_check
+check "with what to do" hcadom_says 'FAIL addresses: .*; apt-get install nftables'
+check "that device goes" vhcactl detach b 2
 vhcactl list
 check "vhcactl check in hcadom finds it fit" hcadom_check
 check "it tells what it serves, and what is the control domain's" \
