@@ -199,6 +199,27 @@ static void registered_often(void **state)
 	fast_end(&f);
 }
 
+/* More than a device takes at once: 1 MiB of list, for each time. */
+static void entries_come_back(void **state)
+{
+	const uint32_t nr = 131064;
+	struct drv_wr wr;
+	struct fast f;
+	int i;
+
+	fast_begin(&f, state);
+	ok(drv_mkey_destroy(&f.p->b.drv, f.key));
+	ok(drv_alloc_mr(&f.p->b.drv, &f.key, nr / 2, false, f.p->b.drv.pd));
+	f.list = rig_alloc_contiguous(f.p->rig, nr * 8, PAGE);
+	assert_non_null(f.list);
+	for (i = 0; i < 260; i++) {
+		wr = fast_wr(&f, nr, VA, (uint64_t)nr * PAGE);
+		fast_done(&f, &wr);
+		fast_invalidated(&f);
+	}
+	fast_end(&f);
+}
+
 static void registered_twice(void **state)
 {
 	struct drv_wr wr;
@@ -357,6 +378,7 @@ int main(void)
 		T(invalidated_by_its_owner),
 		T(the_old_key_is_dead),
 		T(registered_often),
+		T(entries_come_back),
 		T(registered_twice),
 		T(invalidated_by_another_key),
 		T(invalidated_by_the_peer),

@@ -101,7 +101,7 @@ static void around_the_end_of_addresses(void **state)
 
 static void of_no_length(void **state)
 {
-	refused(state, 1, VA, 0);
+	refused(state, 1, VA + 8, 0);
 }
 
 static void of_no_pages(void **state)
