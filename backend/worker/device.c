@@ -32,11 +32,16 @@
 
 #define LINK_ETHERNET	2		/* IBV_LINK_LAYER_ETHERNET */
 
-/* Capabilities whose commands do not exist here. */
+/*
+ * Capabilities whose commands do not exist here, or whose queue pairs: checksums of
+ * datagrams need one of IPoIB's (SOURCE_QPN), or a consumer in a kernel.
+ */
 #define CAPS_HIDDEN							\
-	(IB_UVERBS_DEVICE_RAW_MULTI | IB_UVERBS_DEVICE_RAW_IP_CSUM |	\
+	(IB_UVERBS_DEVICE_RAW_MULTI | IB_UVERBS_DEVICE_UD_IP_CSUM |	\
+	 IB_UVERBS_DEVICE_RAW_IP_CSUM |					\
 	 IB_UVERBS_DEVICE_RAW_SCATTER_FCS |				\
-	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING)
+	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING |			\
+	 IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING)
 
 /*
  * What a newer kernel has besides (6.12: flush and atomic write of rxe) takes

@@ -26,13 +26,15 @@
 
 #define MLX5_LIB_CAPS		0x1ull	/* 4K_UAR, but not DYN_UAR */
 /*
- * DUMP_FILL_MKEY, ECE, SQD2RTS, MKEY_UPDATE_TAG. Not the clock, and not
+ * DUMP_FILL_MKEY, ECE. Not SQD2RTS and MKEY_UPDATE_TAG, which rdma-core uses by DEVX:
+ * a queue pair for them could be made, and then not used. Not the clock, and not
  * REAL_TIME_TS: rdma-core reads the page of the clock at each poll of such a CQ,
  * and without one fails there, older versions with the lock of the CQ held.
  */
-#define MLX5_RESP_MASK		0x2eull
+#define MLX5_RESP_MASK		0x6ull
 #define MLX5_SUPP_UHW		0x2ull	/* CREATE_AH, but not QUERY_DEVICE */
 #define MLX5_CQ_FLAGS		0x1ull	/* CQE_128B_PAD */
+#define MLX5_SRQ_FLAGS		0x1ull	/* SIGNATURE */
 /* SIGNATURE, SCATTER_CQE, BFREG_INDEX, ALLOW_SCATTER_CQE, PACKET_BASED_... */
 #define MLX5_QP_FLAGS		0x30bull
 #define MLX5_UAR_BFREGS	2	/* MLX5_NON_FP_BFREGS_PER_UAR */
@@ -106,6 +108,9 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			  .arg = ~MLX5_LIB_CAPS },
 		},
 		.rsp = {
+			/* flow_action_flags: of flow steering, which is not served */
+			{ .kind = VHCA_MASK, .len = 2, .off = 34,
+			  .arg = ~0ull },
 			{ .kind = VHCA_MASK, .len = 4, .off = 36,
 			  .arg = ~MLX5_RESP_MASK },
 			{ .kind = VHCA_MASK, .len = 1, .off = 45,
@@ -129,6 +134,9 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			  .length = mlx5_create_cq_len },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
 			  .arg = MLX5_DB_RECORD },
+			/* cqe_comp_en: QUERY_DEVICE, which announces it, is removed */
+			{ .kind = VHCA_ZERO, .len = 1, .off = 20,
+			  .arg = ~0ull },
 			{ .kind = VHCA_ZERO, .len = 2, .off = 22,
 			  .arg = ~MLX5_CQ_FLAGS },
 		},
@@ -156,12 +164,19 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			/* sq_buf_addr, access_key: of raw packet and DC QPs */
 			{ .kind = VHCA_MASK, .len = 8, .off = 40,
 			  .arg = ~0ull },
+			{ .kind = VHCA_COOKIE, .len = 4, .off = 48 }, /* ece_options */
 		},
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } }, /* bfreg */
 	}, {
 		/* rate limit and ECE; the driver checks the inner length */
 		.op = XENVHCA_OP_MODIFY_QP,
 		.in_min = 0, .in_max = 16, .out_min = 0, .out_max = 16,
+		.req = {
+			/* comp_mask: a newer driver's OOO_DP */
+			{ .kind = VHCA_ZERO, .len = 4, .off = 0,
+			  .arg = ~0ull },
+			{ .kind = VHCA_COOKIE, .len = 4, .off = 12 }, /* ece_options */
+		},
 	}, {
 		.op = XENVHCA_OP_CREATE_SRQ,
 		.in_min = 32, .in_max = 32, .out_min = 8, .out_max = 8,
@@ -170,6 +185,8 @@ static const struct vhca_udata_op mlx5_ops[] = {
 			  .length = mlx5_create_srq_len },
 			{ .kind = VHCA_DBPAGE, .len = 8, .off = 8,
 			  .arg = MLX5_DB_RECORD },
+			{ .kind = VHCA_ZERO, .len = 4, .off = 16,
+			  .arg = ~MLX5_SRQ_FLAGS },
 			{ .kind = VHCA_COOKIE, .len = 4, .off = 24 }, /* uidx */
 		},
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } },

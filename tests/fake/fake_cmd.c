@@ -67,6 +67,13 @@ static int do_create_comp_channel(const struct call *c)
 	return 0;
 }
 
+/* What a ConnectX-6 Dx announces of verbs that the backend does not serve. */
+#define NOT_SERVED							\
+	(IB_UVERBS_DEVICE_RAW_MULTI | IB_UVERBS_DEVICE_UD_IP_CSUM |	\
+	 IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_RAW_SCATTER_FCS | \
+	 IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING |			\
+	 IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING)
+
 static int do_query_device(const struct call *c)
 {
 	struct ib_uverbs_ex_query_device_resp *r = (void *)c->resp;
@@ -85,7 +92,7 @@ static int do_query_device(const struct call *c)
 	r->base.phys_port_cnt = fake_hca.ports;
 	/* The last three: flush and atomic write, newer than the protocol. */
 	r->device_cap_flags_ex = 7ull << 38 | IB_UVERBS_DEVICE_XRC |
-				 IB_UVERBS_DEVICE_MEM_WINDOW;
+				 IB_UVERBS_DEVICE_MEM_WINDOW | NOT_SERVED;
 	if (fake_is_mlx5())
 		fake_mlx5_caps(r);
 	r->response_length = sizeof(*r);

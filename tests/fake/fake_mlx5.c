@@ -127,7 +127,7 @@ static int mlx5_create_cq(const struct call *c)
 	if (c->in_len != sizeof(u) || c->out_len < 8)
 		return -EINVAL;
 	memcpy(&u, c->in, sizeof(u));
-	if (u.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
+	if (u.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX || u.cqe_comp_en)
 		fake.violations++;
 	if (u.cqe_size != 64 && u.cqe_size != 128)
 		return -EINVAL;

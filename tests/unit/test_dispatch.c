@@ -184,7 +184,7 @@ static void answers_queries(void **state)
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
 	assert_int_equal(q->max_qp, 7);
 	assert_int_equal(q->max_mr_size, g->dev.quota.max_pages * 4096);
-	assert_int_equal(q->device_cap_flags, 0);	/* no XRC, no windows */
+	assert_int_equal(q->device_cap_flags, 0);	/* no XRC, no windows, ... */
 	g->dev.trusted = true;
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
 	assert_int_equal(q->device_cap_flags, 1 << 17);	/* windows */

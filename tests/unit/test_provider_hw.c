@@ -91,6 +91,7 @@ struct at {
 #define CQ	XENVHCA_OP_CREATE_CQ
 #define CQ2	XENVHCA_OP_RESIZE_CQ
 #define QP	XENVHCA_OP_CREATE_QP
+#define QP2	XENVHCA_OP_MODIFY_QP
 #define SRQ	XENVHCA_OP_CREATE_SRQ
 
 static const struct at fields[] = {
@@ -99,6 +100,8 @@ static const struct at fields[] = {
 	{ &mlx5, CTX, 0, VHCA_ZERO, AT(mlx5_ib_alloc_ucontext_req_v2, flags) },
 	{ &mlx5, CTX, 0, VHCA_MASK,
 	  AT(mlx5_ib_alloc_ucontext_req_v2, lib_caps) },
+	{ &mlx5, CTX, 1, VHCA_MASK,
+	  AT(mlx5_ib_alloc_ucontext_resp, flow_action_flags) },
 	{ &mlx5, CTX, 1, VHCA_MASK,
 	  AT(mlx5_ib_alloc_ucontext_resp, comp_mask) },
 	{ &mlx5, CTX, 1, VHCA_MASK,
@@ -109,6 +112,7 @@ static const struct at fields[] = {
 	  AT(mlx5_ib_alloc_ucontext_resp, hca_core_clock_offset) },
 	{ &mlx5, CQ, 0, VHCA_BUF, AT(mlx5_ib_create_cq, buf_addr) },
 	{ &mlx5, CQ, 0, VHCA_DBPAGE, AT(mlx5_ib_create_cq, db_addr) },
+	{ &mlx5, CQ, 0, VHCA_ZERO, AT(mlx5_ib_create_cq, cqe_comp_en) },
 	{ &mlx5, CQ, 0, VHCA_ZERO, AT(mlx5_ib_create_cq, flags) },
 	{ &mlx5, CQ, 1, VHCA_DEV, AT(mlx5_ib_create_cq_resp, cqn) },
 	{ &mlx5, CQ2, 0, VHCA_BUF, AT(mlx5_ib_resize_cq, buf_addr) },
@@ -119,9 +123,13 @@ static const struct at fields[] = {
 	{ &mlx5, QP, 0, VHCA_DEV, AT(mlx5_ib_create_qp, bfreg_index) },
 	{ &mlx5, QP, 0, VHCA_MASK, AT(mlx5_ib_create_qp, sq_buf_addr) },
 	{ &mlx5, QP, 0, VHCA_MASK, AT(mlx5_ib_create_qp, access_key) },
+	{ &mlx5, QP, 0, VHCA_COOKIE, AT(mlx5_ib_create_qp, ece_options) },
 	{ &mlx5, QP, 1, VHCA_DEV, AT(mlx5_ib_create_qp_resp, bfreg_index) },
+	{ &mlx5, QP2, 0, VHCA_ZERO, AT(mlx5_ib_modify_qp, comp_mask) },
+	{ &mlx5, QP2, 0, VHCA_COOKIE, AT(mlx5_ib_modify_qp, ece_options) },
 	{ &mlx5, SRQ, 0, VHCA_BUF, AT(mlx5_ib_create_srq, buf_addr) },
 	{ &mlx5, SRQ, 0, VHCA_DBPAGE, AT(mlx5_ib_create_srq, db_addr) },
+	{ &mlx5, SRQ, 0, VHCA_ZERO, AT(mlx5_ib_create_srq, flags) },
 	{ &mlx5, SRQ, 0, VHCA_COOKIE, AT(mlx5_ib_create_srq, uidx) },
 };
 

@@ -14,6 +14,7 @@
 #define CTX	XENVHCA_OP_ALLOC_UCONTEXT
 #define CQ	XENVHCA_OP_CREATE_CQ
 #define QP	XENVHCA_OP_CREATE_QP
+#define QP2	XENVHCA_OP_MODIFY_QP
 #define SRQ	XENVHCA_OP_CREATE_SRQ
 
 static const struct vhca_provider *const mlx5 = &vhca_provider_mlx5;
@@ -103,10 +104,11 @@ static void masks_both_ways(void **state)
 	assert_int_equal(be_udata_end(&b.u, &b.c, 1), 0);
 	memcpy(&out, b.g->rsp.udata, sizeof(out));
 	assert_int_equal(b.g->rsp.out_len, sizeof(out));
-	assert_int_equal(out.comp_mask, 0x2e);
+	assert_int_equal(out.comp_mask, 0x6);
 	assert_int_equal(out.cmds_supp_uhw,
 			 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH);
 	assert_int_equal(out.response_length, UINT32_MAX);
+	assert_int_equal(out.flow_action_flags, 0);
 	assert_int_equal(out.eth_min_inline, 0xff);
 	assert_int_equal(out.dump_fill_mkey, UINT32_MAX);
 }
@@ -154,6 +156,35 @@ static void refuses_bits_of_other_objects(void **state)
 		assert_int_equal(begin(&b), -EINVAL);
 		end(&b);
 	}
+}
+
+static int checked(struct guest *g, uint16_t op, const void *in, size_t len)
+{
+	struct bench b = bench(g, mlx5, op, in, len);
+
+	return vhca_provider_check_zero(row(mlx5, (uint8_t)op), &b.g->req);
+}
+
+/* Capabilities that no guest sees: a process that asks for them all the same gets EINVAL. */
+static void refuses_what_is_not_shown(void **state)
+{
+	struct mlx5_ib_create_cq cq = { .cqe_size = 64 };
+	struct mlx5_ib_create_srq srq = { .flags = MLX5_SRQ_FLAG_SIGNATURE };
+	struct mlx5_ib_modify_qp qp = {
+		.burst_info = { .max_burst_sz = 1500 }, .ece_options = 1,
+	};
+
+	assert_int_equal(checked(*state, CQ, &cq, sizeof(cq)), 0);
+	cq.cqe_comp_en = 1;
+	assert_int_equal(checked(*state, CQ, &cq, sizeof(cq)), -EINVAL);
+	assert_int_equal(checked(*state, SRQ, &srq, sizeof(srq)), 0);
+	srq.flags = MLX5_SRQ_FLAG_SIGNATURE << 1;
+	assert_int_equal(checked(*state, SRQ, &srq, sizeof(srq)), -EINVAL);
+	/* What the driver and the HCA judge, and out-of-order placement of newer ones. */
+	assert_int_equal(checked(*state, QP2, &qp, sizeof(qp)), 0);
+	qp.comp_mask = 1;
+	assert_int_equal(checked(*state, QP2, &qp, sizeof(qp)), -EINVAL);
+	assert_int_equal(checked(*state, QP2, NULL, 0), 0);
 }
 
 /* 4096 + 2048 octets of queues, from 0x678 on: two pages, no more, no less */
@@ -288,6 +319,7 @@ int main(void)
 		T(masks_both_ways),
 		T(refuses_devx),
 		T(refuses_bits_of_other_objects),
+		T(refuses_what_is_not_shown),
 		T(a_list_is_as_long_as_the_queue),
 		T(a_qp_without_queues_has_no_list),
 		T(a_list_grows_with_the_attributes),

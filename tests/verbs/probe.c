@@ -43,6 +43,7 @@ static const struct {
 	{ "srq", probe_srq },
 	{ "xrc", probe_xrc },
 	{ "mlx5", probe_mlx5 },
+	{ "rich", probe_rich },
 	{ "ah", probe_ah },
 	{ "mcast", probe_mcast },
 	{ "misc", probe_misc },

@@ -76,6 +76,7 @@ void probe_qp_run(struct probe *p);
 void probe_srq(struct probe *p);
 void probe_xrc(struct probe *p);
 void probe_mlx5(struct probe *p);
+void probe_rich(struct probe *p);
 void probe_ah(struct probe *p);
 void probe_mcast(struct probe *p);
 void probe_misc(struct probe *p);

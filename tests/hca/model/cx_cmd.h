@@ -27,6 +27,11 @@
  */
 #define CX_MAX_ENTRIES	(1u << 25)
 
+#define CX_LOG_UCTX	12	/* contexts of processes */
+/* Keys that stand for no memory; no region has such a number. */
+#define CX_KEY_DUMP_FILL 0xfffffe00u
+#define CX_KEY_NULL	0xfffffd00u
+
 #define CX_KHZ		156250u	/* of the free-running timer */
 
 /* Of the NIC interface field (enum mlx5_interface_state). */

@@ -8,23 +8,11 @@
  */
 #include <string.h>
 
+#include "cx_cap.h"
 #include "cx_cmd.h"
-
-/* enum mlx5_cap_type */
-enum { CAP_GENERAL = 0, CAP_ETHERNET = 1, CAP_ODP = 2, CAP_ATOMIC = 3,
-       CAP_ROCE = 4, CAP_FLOW_TABLE = 7 };
 
 #define CAP_UMR_FENCE_NONE	2u
 #define OPS_CMP_SWAP_FETCH_ADD	3u
-
-struct cap {
-	uint16_t off, width;
-	uint32_t value;
-};
-
-#define CAP_OF(type, field, value) \
-	{ CX_OFF(type, field), CX_WIDTH(type, field), value }
-#define CAP(field, value) CAP_OF(cmd_hca_cap, field, value)
 
 static const struct cap general[] = {
 	/* One InfiniBand port, seen through MAD_IFC (no ib_virt). */
@@ -119,8 +107,6 @@ static const struct cap general_eth[] = {
 };
 
 /* wqe_inline_mode 0: the Ethernet header lies in the WQE. */
-#define ETH(field, value) \
-	CAP_OF(per_protocol_networking_offload_caps, field, value)
 static const struct cap ethernet[] = {
 	ETH(csum_cap, 1),
 	ETH(vlan_cap, 1),
@@ -135,7 +121,6 @@ static const struct cap ethernet[] = {
 #define VERSION_1	(1u << 0)
 #define VERSION_2	(1u << 2)
 
-#define ROCE(field, value) CAP_OF(roce_cap, field, value)
 static const struct cap roce[] = {
 	ROCE(l3_type, L3_IPV4 | L3_IPV6),
 	ROCE(roce_version, VERSION_1 | VERSION_2),
@@ -145,8 +130,6 @@ static const struct cap roce[] = {
 	ROCE(roce_address_table_size, CX_ROCE_ADDRS),
 };
 
-#define FT(field, value) CAP_OF(flow_table_nic_cap, \
-				flow_table_properties_nic_receive.field, value)
 #define FT_MATCH(field) FT(ft_field_support.outer_##field, 1), \
 	FT(ft_field_bitmask_support.outer_##field, 1)
 static const struct cap flow_table[] = {
@@ -175,13 +158,6 @@ static const struct cap flow_table[] = {
 	FT_MATCH(tcp_dport),
 	FT_MATCH(tcp_flags),
 };
-
-#define FILL(caps, list) fill(caps, list, sizeof(list) / sizeof((list)[0]))
-static void fill(uint8_t *caps, const struct cap *list, size_t nr)
-{
-	for (; nr--; list++)
-		cx_bits_set(caps, list->off, list->width, list->value);
-}
 
 /*
  * The driver has one flag for both: without rndv_offload_rc no program uses
@@ -246,14 +222,11 @@ static enum cx_status get_eth(const struct cx_dev *d, uint16_t type,
 	}
 }
 
-enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c)
+/* What the model does. */
+static enum cx_status get_caps(struct cx_dev *d, uint16_t type, uint8_t *caps,
+			       bool max)
 {
-	uint8_t *caps = CX_ADDR(query_hca_cap_out, c->out, capability);
-	bool max = !(c->op_mod & 1);
-
-	if (CX_GET(query_hca_cap_in, c->in, other_function))
-		return CX_BAD_PARAM;
-	switch (c->op_mod >> 1) {
+	switch (type) {
 	case CAP_GENERAL:
 		get_general(d, caps, max);
 		return CX_OK;
@@ -263,8 +236,21 @@ enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c)
 	case CAP_ODP:			/* on no transport: all 0 */
 		return d->config.odp ? CX_OK : CX_BAD_PARAM;
 	default:
-		return get_eth(d, c->op_mod >> 1, caps);
+		return get_eth(d, type, caps);
 	}
+}
+
+enum cx_status cx_query_hca_cap(struct cx_dev *d, struct cx_cmd *c)
+{
+	uint8_t *caps = CX_ADDR(query_hca_cap_out, c->out, capability);
+	enum cx_status status;
+
+	if (CX_GET(query_hca_cap_in, c->in, other_function))
+		return CX_BAD_PARAM;
+	status = get_caps(d, c->op_mod >> 1, caps, !(c->op_mod & 1));
+	if (d->config.cx6dx && cx_caps_cx6dx(c->op_mod >> 1, caps))
+		status = CX_OK;
+	return status;
 }
 
 /* What cannot be chosen is ignored, as far as nothing depends on it. */
@@ -301,6 +287,8 @@ enum cx_status cx_set_hca_cap(struct cx_dev *d, struct cx_cmd *c)
 			return CX_BAD_PARAM;
 		d->atomic_host = mode;
 		return CX_OK;
+	case CAP_ODP:			/* all that is announced is on */
+		return d->config.cx6dx ? CX_OK : CX_BAD_PARAM;
 	default:
 		return CX_BAD_PARAM;
 	}

@@ -205,9 +205,17 @@ static enum cx_status query_adapter(struct cx_dev *d, struct cx_cmd *c)
 	return CX_OK;
 }
 
-/* There is no reserved, null or dump key: 0 is the number of none. */
+/*
+ * There is no reserved key: 0 is the number of none. Null and dump key are announced
+ * alone, and requests with them fail.
+ */
 static enum cx_status query_special(struct cx_dev *d, struct cx_cmd *c)
 {
+	if (!d->config.cx6dx)
+		return CX_OK;
+	CX_SET(query_special_contexts_out, c->out, dump_fill_mkey,
+	       CX_KEY_DUMP_FILL);
+	CX_SET(query_special_contexts_out, c->out, null_mkey, CX_KEY_NULL);
 	return CX_OK;
 }
 

@@ -149,6 +149,23 @@ REF_COMMANDS(xrcd, xrcds, xrcd)
 REF_COMMANDS(transport_domain, tds, transport_domain)
 REF_COMMANDS(uar, uars, uar)
 
+/* A context of a process, by which its commands are told apart: nobody does here. */
+static enum cx_status create_uctx(struct cx_dev *d, struct cx_cmd *c)
+{
+	enum cx_status status = CX_BAD_OP;
+	uint32_t n = 0;
+
+	if (d->config.cx6dx)
+		status = ref_alloc(&d->uctxs, &n);
+	CX_SET(create_uctx_out, c->out, uid, n);
+	return status;
+}
+
+static enum cx_status destroy_uctx(struct cx_dev *d, struct cx_cmd *c)
+{
+	return ref_dealloc(&d->uctxs, CX_GET(destroy_uctx_in, c->in, uid));
+}
+
 /*
  * A process may close its context with queues left (perftest does): the page
  * goes first, and nobody rings for them any more, the page's next owner
@@ -395,6 +412,7 @@ void cx_objects_free(struct cx_dev *d)
 	ref_free_all(&d->pds);
 	ref_free_all(&d->xrcds);
 	ref_free_all(&d->tds);
+	ref_free_all(&d->uctxs);
 	ref_free_all(&d->uars);
 }
 
@@ -407,6 +425,8 @@ const struct cx_cmd_desc cx_cmds_obj[] = {
 	       alloc_transport_domain),
 	CX_CMD(DEALLOC_TRANSPORT_DOMAIN, dealloc_transport_domain,
 	       dealloc_transport_domain),
+	CX_CMD(CREATE_UCTX, create_uctx, create_uctx),
+	CX_CMD(DESTROY_UCTX, destroy_uctx, destroy_uctx),
 	CX_CMD(ALLOC_UAR, alloc_uar, alloc_uar),
 	CX_CMD(DEALLOC_UAR, dealloc_used_uar, dealloc_uar),
 	CX_CMD(ALLOC_Q_COUNTER, alloc_q_counter, alloc_q_counter),

@@ -150,6 +150,7 @@ static void ids_init(struct cx_dev *d)
 	cx_ids_init(&d->pds, 1, 1u << CX_LOG_PD);
 	cx_ids_init(&d->xrcds, 1, 1u << CX_LOG_PD);
 	cx_ids_init(&d->tds, 1, 1u << CX_LOG_PD);
+	cx_ids_init(&d->uctxs, 1, 1u << CX_LOG_UCTX);
 	cx_ids_init(&d->uars, CX_UAR_FIRST,
 		    cx_bar_size(&d->config) / CX_PAGE - CX_UAR_FIRST);
 	cx_ids_init(&d->eqs, 1, CX_MAX_EQ);

@@ -437,7 +437,7 @@ struct cx_dev {
 	struct cx_cmdq *cmdq;
 	struct cx_page *pages;
 	uint32_t nr_pages, room_pages;
-	struct cx_ids pds, xrcds, tds, uars, eqs, cqs, srqs, qps, mkeys,
+	struct cx_ids pds, xrcds, tds, uctxs, uars, eqs, cqs, srqs, qps, mkeys,
 		      counters, tises, tirs, rqts, fts;
 	struct cx_port port;
 	struct cx_nic nic;		/* of an Ethernet port */

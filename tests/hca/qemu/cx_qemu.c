@@ -26,6 +26,7 @@
 
 #define CX4_VENDOR	0x15b3
 #define CX4_DEVICE	0x1013
+#define CX6DX_DEVICE	0x101d
 #define CX4_CLASS	0x0207		/* InfiniBand controller */
 #define CX4_PM_CAP	0x40
 #define CX4_EXP_CAP	0x60
@@ -306,6 +307,8 @@ static bool cx4_init_pci(Connectx4 *s, Error **errp)
 
 	if (s->config.eth)
 		pci_config_set_class(pci->config, PCI_CLASS_NETWORK_ETHERNET);
+	if (s->config.cx6dx)
+		pci_config_set_device_id(pci->config, CX6DX_DEVICE);
 	pos = pci_add_capability(pci, PCI_CAP_ID_PM, CX4_PM_CAP,
 				 PCI_PM_SIZEOF, errp);
 	if (pos < 0)
@@ -394,6 +397,16 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 	s->config.eth = s->port && !strcmp(s->port, "eth");
 	if (s->config.eth && s->config.lid) {
 		error_setg(errp, "connectx4: an Ethernet port has no LID");
+		return;
+	}
+	if (s->profile && strcmp(s->profile, "cx4") &&
+	    strcmp(s->profile, "cx6dx")) {
+		error_setg(errp, "connectx4: profile is cx4 or cx6dx");
+		return;
+	}
+	s->config.cx6dx = s->profile && !strcmp(s->profile, "cx6dx");
+	if (s->config.cx6dx && !s->config.eth) {
+		error_setg(errp, "connectx4: a ConnectX-6 Dx has port=eth");
 		return;
 	}
 	if (mb & (mb - 1) || mb == 1 || mb > CX_BAR_MB_MOST) {
@@ -523,6 +536,7 @@ static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_UINT64("guid", Connectx4, config.guid, 0),
 	DEFINE_PROP_UINT16("lid", Connectx4, config.lid, 0),
 	DEFINE_PROP_STRING("port", Connectx4, port),
+	DEFINE_PROP_STRING("profile", Connectx4, profile),
 	DEFINE_PROP_BOOL("cqe128", Connectx4, config.cqe128, false),
 	DEFINE_PROP_BOOL("tag-matching", Connectx4, config.tag_matching,
 			 false),

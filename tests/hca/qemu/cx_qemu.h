@@ -46,7 +46,7 @@ struct Connectx4 {
 	unsigned int log_lines;
 	/* properties */
 	struct cx_config config;
-	char *wire_name, *port;
+	char *wire_name, *port, *profile;
 	uint8_t log_level;
 	bool plugged;
 };

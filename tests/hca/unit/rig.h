@@ -57,6 +57,7 @@ struct rig {
 	bool umr_lists;		/* ... with page lists by UMR */
 	bool odp;		/* ... with on-demand paging */
 	bool eth;		/* ... with Ethernet ports, without LIDs */
+	bool cx6dx;		/* ... and capabilities of a ConnectX-6 Dx */
 	uint32_t bar_mb;	/* ... with so many MiB of registers */
 };
 
