@@ -47,7 +47,7 @@ reached
 
 step "saved, and restored with its vhca"
 save a
-check "the address is nobody's" wait_until 20 nothing_left
+check "the address is nobody's" nothing_left
 restore a
 check "the network is back" wait_until 40 guest_sh -t 2 a true
 check "the device is connected" wait_until 40 connected a 0
