@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "probe.h"
 
@@ -97,7 +98,8 @@ static void probe_open(struct probe *p)
 	pr("open_device.second", ep(again));
 	if (again)
 		pr("close_device.second", ibv_close_device(again));
-	again = ibv_import_device(p->ctx->cmd_fd);
+	/* Its own file: an import takes it, also one that fails. */
+	again = ibv_import_device(dup(p->ctx->cmd_fd));
 	pr("import_device", ep(again));
 	if (again)
 		ibv_close_device(again);
