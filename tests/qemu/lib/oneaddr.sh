@@ -67,7 +67,7 @@ network_state() {
 		ip "$f" route show
 		ip "$f" route show table 118 2>/dev/null || true
 		ip "$f" neigh show nud permanent
-	done | grep -v ' vif'
+	done | grep -v ' vif' | sed 's/ linkdown//'	# of a bridge without a vif
 	ip neigh show proto 118
 	ip -6 neigh show proto 118
 	ip -o link | cut -d: -f2 | grep -v vif
