@@ -172,9 +172,6 @@ static const struct vhca_udata_op mlx5_ops[] = {
 		.op = XENVHCA_OP_MODIFY_QP,
 		.in_min = 0, .in_max = 16, .out_min = 0, .out_max = 16,
 		.req = {
-			/* comp_mask: a newer driver's OOO_DP */
-			{ .kind = VHCA_ZERO, .len = 4, .off = 0,
-			  .arg = ~0ull },
 			{ .kind = VHCA_COOKIE, .len = 4, .off = 12 }, /* ece_options */
 		},
 	}, {

@@ -125,7 +125,6 @@ static const struct at fields[] = {
 	{ &mlx5, QP, 0, VHCA_MASK, AT(mlx5_ib_create_qp, access_key) },
 	{ &mlx5, QP, 0, VHCA_COOKIE, AT(mlx5_ib_create_qp, ece_options) },
 	{ &mlx5, QP, 1, VHCA_DEV, AT(mlx5_ib_create_qp_resp, bfreg_index) },
-	{ &mlx5, QP2, 0, VHCA_ZERO, AT(mlx5_ib_modify_qp, comp_mask) },
 	{ &mlx5, QP2, 0, VHCA_COOKIE, AT(mlx5_ib_modify_qp, ece_options) },
 	{ &mlx5, SRQ, 0, VHCA_BUF, AT(mlx5_ib_create_srq, buf_addr) },
 	{ &mlx5, SRQ, 0, VHCA_DBPAGE, AT(mlx5_ib_create_srq, db_addr) },
