@@ -198,7 +198,9 @@ struct semaphore { int n; };
 
 static pthread_rwlock_t kernel_rcu = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 #define rcu_read_lock()		pthread_rwlock_rdlock(&kernel_rcu)
-#define rcu_read_unlock()	pthread_rwlock_unlock(&kernel_rcu)
+/* On one processor nobody else would come in between for minutes. */
+#define rcu_read_unlock()						\
+	(planted("rcu") ? sched_yield() : 0, pthread_rwlock_unlock(&kernel_rcu))
 static inline void synchronize_rcu(void)
 {
 	if (planted("rcu"))
