@@ -173,6 +173,17 @@ a() { vhca 5-0 "$1" "$2" 7; }
 b() { vhca 6-0 00:16:3e:00:00:08 "$1" 8; }
 MAC_A=00:16:3e:00:00:07
 
+mkdir "$work/no-nft"
+for p in awk cat cut dirname flock grep ip ls readlink sed sleep sort; do
+	ln -s "$(command -v $p)" "$work/no-nft/$p"
+done
+refused() {
+	(PATH=$work/bin:$work/no-nft && not a $MAC_A add) && [ -z "$(ip addr show to 192.0.2.7)" ]
+}
+claim "without nft this domain does not take the address" refused
+printf '#!/bin/sh\nexit 1\n' >"$work/no-nft/nft"
+chmod +x "$work/no-nft/nft"
+claim "nor keeps it where nft fails" refused
 claim "a guest's addresses, with its vif" a $MAC_A add
 claim "another guest's, whose vif has a name of its own" b add
 for m in here host a b; do
