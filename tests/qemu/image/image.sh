@@ -8,6 +8,7 @@
 #
 #   dom0.cpio    root of the control domain (an uncompressed initrd)
 #   guest.cpio   root of a guest: as small as possible, because xl copies it
+#   storage.cpio modules that guests of some scenarios get besides
 #   hvm.cpio     added to dom0.cpio when a scenario starts HVM guests
 #   vmlinux, vmlinuz, xen   kernel for PV/PVH, for HVM and native, hypervisor
 #   dom0/, guest/           module trees, for depmod with the overlay's modules
@@ -54,7 +55,7 @@ common_programs=(
 	prlimit mountpoint ps pgrep pkill pidof sysctl free
 	ip rdma ss ping modprobe insmod rmmod lsmod depmod modinfo udevadm
 	xenstore-read xenstore-write xenstore-ls xenstore-list xenstore-rm
-	xenstore-exists xenstore-chmod xenstore-watch strace socat
+	xenstore-exists xenstore-chmod xenstore-watch socat
 	ibv_devices ibv_devinfo ibv_asyncwatch ibv_rc_pingpong ibv_uc_pingpong
 	ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
@@ -64,7 +65,7 @@ common_programs=(
 )
 dom0_programs=(
 	tar cpio gzip jq lspci setpci losetup lsblk bridge tc xargs nice
-	watch top vmstat xenstore nft
+	watch top vmstat strace xenstore nft
 	opensm ibstat ibping ibaddr sminfo saquery smpquery perfquery
 	ibnetdiscover ibportstate
 )
@@ -77,11 +78,12 @@ common_modules=(
 	xen-netfront xen-blkfront xen-pcifront
 	ib_uverbs ib_umad rdma_ucm rdma_rxe
 	dummy 8021q veth
-	brd nvme-rdma nvmet-rdma	# consumers of RDMA in the kernel
 )
-# Consumers of RDMA in the guests' kernels only.
-guest_modules=(nfsd nfsv4 rpcrdma)
+# Consumers of RDMA in the kernel. In guests they are of some scenarios only: what each
+# guest unpacks decides how little memory one can have, and takes time.
+storage_modules=(brd nvme-rdma nvmet-rdma nfsd nfsv4 rpcrdma)
 dom0_modules=(
+	brd nvme-rdma nvmet-rdma
 	xen-netback xen-blkback xen-pciback bridge bonding loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
 	mlx5_ib ib_ipoib nft_fwd_netdev nft_fib_netdev nft_limit
@@ -127,7 +129,7 @@ unpack_packages() {
 
 build_guest() {
 	fill_root "$work/guest" "${common_programs[@]}"
-	take_modules "$work/guest" "${common_modules[@]}" "${guest_modules[@]}"
+	take_modules "$work/guest" "${common_modules[@]}"
 	# A driver domain runs the backend: it links against these.
 	for p in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 \
 		"libxenctrl.so.$XEN" libxenforeignmemory.so.1 \
@@ -136,6 +138,17 @@ build_guest() {
 		take "$work/guest" usr/lib/x86_64-linux-gnu/$p
 	done
 	take_libraries "$work/guest"
+}
+
+# build_storage: what guest.cpio does not have of those modules. The others are among
+# those for depmod, so that the guests' list of modules has them.
+build_storage() {
+	local f
+	take_modules "$work/storage" "${storage_modules[@]}"
+	(cd "$work/storage" && find . -type f) | while read -r f; do
+		[ ! -e "$work/guest/$f" ] || rm "$work/storage/$f"
+	done
+	cp -a "$work/storage/usr/lib/modules" "$cache.tmp/guest/lib/"
 }
 
 build_dom0() {
@@ -237,10 +250,12 @@ build_guest
 build_dom0
 build_hvm
 keep_modules guest "$cache.tmp"
+build_storage
 keep_modules dom0 "$cache.tmp"
 pack "$work/guest" "$cache.tmp/guest.cpio"
 mkdir -p "$work/dom0/guest"
 cp "$cache.tmp/guest.cpio" "$work/dom0/guest/base.cpio"
 pack "$work/dom0" "$cache.tmp/dom0.cpio"
+pack "$work/storage" "$cache.tmp/storage.cpio"
 pack "$work/hvm" "$cache.tmp/hvm.cpio"
 images_end

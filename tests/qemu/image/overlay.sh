@@ -60,10 +60,13 @@ add_modules() {
 	[ -z "$debian" ] || rmdir "$root/$dir/updates"
 }
 
-# What the packages install.
+# What the packages install, stripped as there.
 add_product() {
-	local root=$1 build=$2
+	local root=$1 build=$2 f
 	[ ! -d "$build/stage" ] || merge_tree "$build/stage" "$root"
+	for f in "$root"/usr/{sbin,bin,libexec/xen-vhca}/*; do
+		[ -L "$f" ] || "${STRIP:-strip}" "$f" 2>/dev/null || true	# a script
+	done
 	mkdir -p "$root/usr/lib/udev/rules.d"
 	cp "$top"/tools/udev/*.rules "$root/usr/lib/udev/rules.d/" 2>/dev/null ||
 		true
@@ -149,7 +152,7 @@ pack() {
 		cpio --quiet -o -H newc -R 0:0) >"$2"
 }
 
-${CC:-gcc} -O2 -Wall -static -o "$work/guest-shell" "$here/guest-shell.c"
+${CC:-gcc} -O2 -Wall -s -static -o "$work/guest-shell" "$here/guest-shell.c"
 # The network of machines without xenstore.
 [ "${UTILITY:-}" != yes ] || ${CC:-gcc} -O2 -Wall -o "$work/xen-tap" "$here/xen-tap.c" \
 	-lxengnttab -lxenevtchn
@@ -160,7 +163,7 @@ done
 init="dom0-init"
 [ "${UTILITY:-}" != yes ] || init="utility-init"
 cp "$top/tests/qemu/root/$init" "$work/dom0/init"
-${CC:-gcc} -O2 -Wall -static -o "$work/guest/init" "$here/guest-init.c"
+${CC:-gcc} -O2 -Wall -s -static -o "$work/guest/init" "$here/guest-init.c"
 mkdir -p "$work"/dom0/{guest,tests,etc/xen/scripts}
 cp "$top"/tests/qemu/root/{block,vif} "$work/dom0/etc/xen/scripts/"
 printf 'autoballoon="off"\nrun_hotplug_scripts=1\n' >"$work/dom0/etc/xen/xl.conf"

@@ -33,6 +33,8 @@ HAS_GID="grep -v '^0000:0000:0000:0000' /sys/class/infiniband/vhca0/ports/1/gids
 # kernel_guests MODULE...: a and b, with a device each and these modules.
 kernel_guests() {
 	local g
+	GUEST_INITRD=$GUEST_RUN/initrd.storage
+	cat "$GUEST_RUN/initrd" /guest/storage.cpio >"$GUEST_INITRD"
 	fabric_start
 	modprobe -a ib_ipoib rdma_ucm
 	wait_until 10 test -e /sys/class/net/ib0 || fail "there is no ib0"

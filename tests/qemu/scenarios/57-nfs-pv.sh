@@ -8,6 +8,7 @@
 # limit: 900
 # tier: soak
 # hca: yes
+# storage: yes
 # qemu: -device connectx4,id=hca0 -device connectx4,id=hca1
 . ./lib.sh
 . ./vhca.sh

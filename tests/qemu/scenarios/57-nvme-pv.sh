@@ -10,6 +10,7 @@
 # limit: 1200
 # tier: soak
 # hca: yes
+# storage: yes
 # qemu: -device connectx4,id=hca0 -device connectx4,id=hca1
 . ./lib.sh
 . ./vhca.sh
