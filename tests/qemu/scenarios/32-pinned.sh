@@ -6,7 +6,7 @@
 # registers counts against RLIMIT_MEMLOCK, twice if it registers the same pages twice,
 # queues of its provider too, and nothing is counted when all has ended. A page of
 # doorbell records counts once, and whichever object on it goes first, none is missed.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 300
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

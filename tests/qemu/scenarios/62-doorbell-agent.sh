@@ -5,7 +5,7 @@
 # A hostile backend (dom0, by hand) asks the doorbell agent for everything that
 # it must not map into a guest: each request is refused for the right reason,
 # which is logged, and nobody's doorbells are touched.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 600
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2
