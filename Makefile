@@ -153,10 +153,11 @@ KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
 check-kernels: | deps
 	$(Q)$(KERNELS)
 
-# Programs for arm64, if a scenario that is to run has a machine of that kind. Only
-# Debian 12 has the compiler of the kernel that they are for.
+# Programs for arm64, if a scenario that is to run has a machine of that kind: in the
+# short tier those of Xen 4.22 only. Only Debian 12 has the compiler of the kernel that
+# they are for.
 ARM_T = $(if $(T),$(shell grep -ls '^\# machine: dom0less' \
-	$(T:%=tests/qemu/scenarios/%.sh)),yes)
+	$(T:%=tests/qemu/scenarios/%.sh)),$(filter soak,$(VHCA_TIER))$(VHCA_XEN_SRC))
 NEEDS_ARM = $(if $(FOREIGN),,$(if $(filter bookworm,$(HOST_SUITE)),$(ARM_T)))
 check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \

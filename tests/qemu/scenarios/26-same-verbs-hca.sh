@@ -6,7 +6,7 @@
 # guest that has it as vhca, error statuses among it; differences must be those
 # that are documented. Natively with the cap on DMA segments: a dom0 that gave
 # memory away and took it back has frames in disorder, 15-hca-segment-cap.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 420
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

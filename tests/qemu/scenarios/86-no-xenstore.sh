@@ -8,6 +8,7 @@
 # the guest loaded its frontend anew; nothing is left of them, and little of a guest that
 # crashes.
 # machine: dom0less no-xenstore
+# tier: soak
 # limit: 480
 . ./lib.sh
 . ./vhca.sh
