@@ -317,6 +317,26 @@ static void a_number_that_the_backend_uses_twice_makes_no_queue_pair(void **stat
 	assert_ptr_equal(xa_load(&to_kern(&e->dev.ibdev)->qps, 0x100), &e->qp);
 }
 
+/* Events wait for one: event.c. */
+static void a_cq_counts_its_queue_pairs(void **state)
+{
+	struct ib_qp_init_attr a = { .qp_type = IB_QPT_RC, .cap = { .max_send_wr = 4 } };
+	struct vhca_kqp other;
+
+	end_objects(e, IB_QPT_RC, false);
+	other = e->qp;
+	assert_int_equal(atomic_read(&e->scq.cq.qps), 1);
+	assert_int_equal(atomic_read(&e->rcq.cq.qps), 1);
+	assert_true(e->dev.owed_work.armed);
+	/* Of a number that is there. */
+	assert_int_equal(vhca_kern_create_qp(&other.qp.ibqp, &a, NULL), -EIO);
+	assert_int_equal(atomic_read(&e->scq.cq.qps), 1);
+	vhca_kern_destroy_qp(&e->qp.qp.ibqp, NULL);
+	assert_int_equal(atomic_read(&e->scq.cq.qps), 0);
+	assert_int_equal(atomic_read(&e->rcq.cq.qps), 0);
+	e->qp.sq.cnt = 0;
+}
+
 /* ---- begin and end ---- */
 
 static void a_device_for_processes_is_left_alone(void **state)
@@ -361,6 +381,17 @@ static void ib_core_gets_the_kernels_operations_and_limits(void **state)
 	assert_int_equal(e->dev.ibdev.local_dma_lkey, 0x1234);
 	assert_int_equal(e->dev.attr.kernel_cap_flags, IBK_LOCAL_DMA_LKEY);
 	assert_int_equal(e->dev.attr.max_fast_reg_page_list_len, VHCA_KERN_PAGES);
+	assert_false(e->dev.ibdev.use_cq_dim);
+}
+
+/* The count of a device may have its lowest bit clear. */
+static void ib_core_moderates_cqs_if_the_hca_does(void **state)
+{
+	vhca_kern_end(&e->dev);
+	mems_free(e);
+	e->dev.attr.cq_caps.max_cq_moderation_count = 0x1000;
+	assert_int_equal(vhca_kern_begin(&e->dev), 0);
+	assert_true(e->dev.ibdev.use_cq_dim);
 }
 
 int main(void)
@@ -382,10 +413,12 @@ int main(void)
 		TEST(other_kinds_of_regions_are_refused),
 		TEST(more_than_a_request_can_have_is_refused),
 		TEST(a_number_that_the_backend_uses_twice_makes_no_queue_pair),
+		TEST(a_cq_counts_its_queue_pairs),
 		TEST(a_device_for_processes_is_left_alone),
 		TEST(soft_roce_is_refused_with_a_reason),
 		TEST(what_failed_to_begin_has_ended),
 		TEST(ib_core_gets_the_kernels_operations_and_limits),
+		TEST(ib_core_moderates_cqs_if_the_hca_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
