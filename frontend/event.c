@@ -74,13 +74,20 @@ static bool event_due(struct vhca_dev *dev, struct vhca_cq *cq)
 	       vhca_credit_spend(&cq->comp_credit) : event_rung(dev, cq);
 }
 
-/* ib_core arms a CQ of the kernel before it has the queue for its work. */
+/*
+ * ib_core arms a CQ of the kernel before it has the queue for its work. When the CQ ends, it
+ * waits for the work and then frees what the work uses for moderation. So an event waits for
+ * a queue pair (pair.c), whose owner ends it before the CQ.
+ */
 static bool event_early(struct vhca_dev *dev, struct vhca_cq *cq)
 {
-	if (!vhca_cq_works(cq) || READ_ONCE(cq->ibcq.comp_wq))
+	bool idle = dev->own_uc && !atomic_read(&cq->qps);
+
+	if (!idle && (!vhca_cq_works(cq) || READ_ONCE(cq->ibcq.comp_wq)))
 		return false;
 	cq->comp_owed = true;
-	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
+	if (!idle)
+		schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
 	return true;
 }
 

@@ -33,7 +33,15 @@ struct vhca_dev;
 	X(bad_events),		/* unknown type or handle */ \
 	X(pages_granted),	/* data pages granted now */ \
 	X(pages_mapped),	/* backend pages mapped now */ \
-	X(doorbells)		/* doorbell pages of the HCA now */
+	X(doorbells),		/* doorbell pages of the HCA now */ \
+	/* Memory of the kernel's consumers, kernel/pool.c; else 0. */ \
+	X(pool_pages),		/* its size */ \
+	X(pool_used),		/* pages in use now */ \
+	X(pool_most),		/* the most that were */ \
+	X(pool_mappings),	/* rows of pages and slots taken */ \
+	X(pool_refused),	/* not taken, without room */ \
+	X(pool_in),		/* octets copied to it */ \
+	X(pool_out)		/* octets copied from it */
 
 #define VHCA_STAT_FIELD(name) name
 #define VHCA_STAT_FIELDS VHCA_STATS(VHCA_STAT_FIELD)

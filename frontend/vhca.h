@@ -156,6 +156,7 @@ struct vhca_cq {
 	bool comp_reported;			/* the record at the last event: */
 	u32 comp_arm;
 	u32 events;			/* of completions, delivered */
+	atomic_t qps;			/* of the kernel: queue pairs that complete here */
 	atomic_t async_credit;
 	struct mutex resize_lock;	/* buf, ibcq.cqe: verbs run side by side */
 	struct vhca_mem *buf, *db;	/* NULL if the HCA has them */

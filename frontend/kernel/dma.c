@@ -3,9 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * DMA operations of the RDMA device: a DMA address is an address of the pool's region.
- * What is mapped for the device to read alone is copied when a request names it, since
- * some consumers (nvmet) map first and write later, without a sync. Everything else is
- * copied when it is mapped, so that what the HCA does not write is what was there.
+ * What is mapped for the device to read alone is copied when a request or a window names
+ * it, since some consumers (nvmet) map first and write later, without a sync. Everything
+ * else is copied when it is mapped, so that what the HCA does not write is what was there,
+ * and back at the end if windows or reads may have written to it.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/scatterlist.h>
@@ -17,26 +18,35 @@ static struct vhca_pool *to_pool(struct device *dev)
 	return &to_kern(container_of(dev, struct ib_device, dev))->pool;
 }
 
-/* @addr: of free pages of the pool. Return: the address of the copy. */
-static dma_addr_t map_at(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys,
-			 size_t size, enum dma_data_direction dir,
-			 unsigned long attrs)
+/* A slot, or pages with the same offset. Return: where the copy of @phys will be. */
+static dma_addr_t take(struct vhca_pool *p, phys_addr_t phys, size_t size)
+{
+	u32 nr = vhca_pages_of(phys, size);
+	dma_addr_t addr;
+
+	if (nr <= 1 && size <= VHCA_POOL_SLOT)
+		return vhca_pool_take_slot(p);
+	addr = vhca_pool_take(p, nr);
+	return addr == DMA_MAPPING_ERROR ? addr : addr + offset_in_page(phys);
+}
+
+static void map_at(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys, size_t size,
+		   enum dma_data_direction dir, unsigned long attrs)
 {
 	vhca_pool_assign(p, addr, phys, size, dir == DMA_TO_DEVICE);
-	addr += offset_in_page(phys);
 	if (dir != DMA_TO_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
 		vhca_pool_fill(p, addr, size);
-	return addr;
 }
 
 static dma_addr_t map_phys(struct device *dev, phys_addr_t phys, size_t size,
 			   enum dma_data_direction dir, unsigned long attrs)
 {
 	struct vhca_pool *p = to_pool(dev);
-	dma_addr_t addr = vhca_pool_take(p, vhca_pages_of(phys, size));
+	dma_addr_t addr = take(p, phys, size);
 
-	return addr == DMA_MAPPING_ERROR ? addr :
-	       map_at(p, addr, phys, size, dir, attrs);
+	if (addr != DMA_MAPPING_ERROR)
+		map_at(p, addr, phys, size, dir, attrs);
+	return addr;
 }
 
 static dma_addr_t __maybe_unused
@@ -53,7 +63,7 @@ static void unmap(struct device *dev, dma_addr_t addr, size_t size,
 
 	if (dir != DMA_TO_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
 		vhca_pool_return(p, addr, size);
-	vhca_pool_give(p, addr - offset_in_page(addr), vhca_pages_of(addr, size));
+	vhca_pool_give(p, addr, size);
 }
 
 static void unmap_sg(struct device *dev, struct scatterlist *sgl, int nents,
@@ -66,15 +76,10 @@ static void unmap_sg(struct device *dev, struct scatterlist *sgl, int nents,
 		unmap(dev, sg_dma_address(sg), sg_dma_len(sg), dir, attrs);
 }
 
-static u32 sg_pages(struct scatterlist *sg)
+/* Octets of the entries from @sg on that are one extent: @nr at most, @n of them. */
+static size_t extent(struct scatterlist *sg, int nr, int *n)
 {
-	return vhca_pages_of(sg->offset, sg->length);
-}
-
-/* Pages of the entries from @sg on that are one extent: @nr at most, @n of them. */
-static u32 extent(struct scatterlist *sg, int nr, int *n)
-{
-	u32 pages = sg_pages(sg);
+	size_t size = sg->length;
 
 	for (*n = 1; *n < nr; ++*n) {
 		if (offset_in_page(sg->offset + sg->length))
@@ -82,9 +87,9 @@ static u32 extent(struct scatterlist *sg, int nr, int *n)
 		sg = sg_next(sg);
 		if (offset_in_page(sg->offset))
 			break;
-		pages += sg_pages(sg);
+		size += sg->length;
 	}
-	return pages;
+	return size;
 }
 
 /*
@@ -100,16 +105,16 @@ static int map_sg(struct device *dev, struct scatterlist *sgl, int nents,
 	dma_addr_t at;
 
 	while (i < nents) {
-		at = vhca_pool_take(p, extent(sg, nents - i, &n));
+		at = take(p, sg_phys(sg), extent(sg, nents - i, &n));
 		if (at == DMA_MAPPING_ERROR) {
 			unmap_sg(dev, sgl, i, DMA_TO_DEVICE, 0);
 			return -EIO;
 		}
 		for (i += n; n--; sg = sg_next(sg)) {
-			sg_dma_address(sg) = map_at(p, at, sg_phys(sg), sg->length,
-						    dir, attrs);
+			map_at(p, at, sg_phys(sg), sg->length, dir, attrs);
+			sg_dma_address(sg) = at;
 			sg_dma_len(sg) = sg->length;
-			at += (u64)sg_pages(sg) << PAGE_SHIFT;
+			at += sg->length;
 		}
 	}
 	return nents;
@@ -126,7 +131,7 @@ static void sync_for_device(struct device *dev, dma_addr_t addr, size_t size,
 			    enum dma_data_direction dir)
 {
 	if (dir != DMA_FROM_DEVICE)
-		vhca_pool_fill(to_pool(dev), addr, size);
+		vhca_pool_renew(to_pool(dev), addr, size);
 }
 
 static void sync_sg_for_cpu(struct device *dev, struct scatterlist *sgl, int nents,
@@ -163,7 +168,7 @@ static void *alloc_coherent(struct device *dev, size_t size, dma_addr_t *addr,
 static void free_coherent(struct device *dev, size_t size, void *va,
 			  dma_addr_t addr, unsigned long attrs)
 {
-	vhca_pool_give(to_pool(dev), addr, vhca_pages_of(0, size));
+	vhca_pool_give(to_pool(dev), addr, size);
 }
 
 static int dma_supported(struct device *dev, u64 mask)

@@ -24,6 +24,8 @@
 #include "vhca.h"
 
 #define VHCA_POOL_IOVA		(1ull << 32)
+#define VHCA_POOL_SLOTS		16	/* of a page that small mappings share */
+#define VHCA_POOL_SLOT		(PAGE_SIZE / VHCA_POOL_SLOTS)	/* octets */
 #define VHCA_KERN_SGE		8	/* of a request */
 #define VHCA_KERN_PAGES		256	/* of a fast registration */
 #define VHCA_KERN_EXTENTS	4	/* of a window: what alloc_mw gives */
@@ -35,28 +37,38 @@
 struct vhca_pool {
 	struct vhca_mem *mem;
 	u32 mr, key, nr;		/* nr: pages */
-	spinlock_t lock;		/* used */
+	struct vhca_stats *stats;	/* pool_... */
+	spinlock_t lock;		/* used, partial, slots; counters but those of copies */
 	unsigned long *used;
-	u64 *origin;			/* of each page: its copy's, or 0 */
+	unsigned long *partial;		/* pages with slots in use and free ones */
+	u16 *slots;			/* of each page: those in use; 0: it has none */
+	u64 *origin;			/* of each slot: its copy's, or 0 */
 };
 
 /* Memory of @mb MiB; 0 or -errno. vhca_pool_exit() undoes it, after an error, too. */
 int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb);
 void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev);
-/* @nr pages in a row: the address of the first, or DMA_MAPPING_ERROR. */
+/* @nr pages in a row, or a slot: the address of the first octet, or DMA_MAPPING_ERROR. */
 dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr);
-void vhca_pool_give(struct vhca_pool *p, dma_addr_t addr, u32 nr);
+dma_addr_t vhca_pool_take_slot(struct vhca_pool *p);
+/* The pages, or the slot, of @size octets at @addr. */
+void vhca_pool_give(struct vhca_pool *p, dma_addr_t addr, size_t size);
 /*
- * The pages from @addr on are copies of @size octets at @phys. @late: they get their
- * content by vhca_pool_fill() or vhca_pool_catch_up().
+ * @addr: of a slot, or at the offset of @phys in a page. It is a copy of @size octets at
+ * @phys. @late: gets its content by vhca_pool_fill() or vhca_pool_open().
  */
 void vhca_pool_assign(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys,
 		      size_t size, bool late);
-/* Copy from the origins of a range to the pool, and back. */
+/* A request names a range, or it is mapped: copies from its origins. */
 void vhca_pool_fill(struct vhca_pool *p, u64 addr, size_t size);
+/* From now on a window shows it, or a read writes to it. Copies what is late. */
+void vhca_pool_open(struct vhca_pool *p, u64 addr, size_t size);
+/* The consumer changed it. What is late and not open waits for a request. */
+void vhca_pool_renew(struct vhca_pool *p, u64 addr, size_t size);
+/* So much was received: copies to the origins. */
+void vhca_pool_receive(struct vhca_pool *p, u64 addr, size_t size);
+/* Copies what windows and reads may have written; what was received is there. */
 void vhca_pool_return(struct vhca_pool *p, u64 addr, size_t size);
-/* Fill what is late. */
-void vhca_pool_catch_up(struct vhca_pool *p, u64 addr, size_t size);
 void *vhca_pool_at(struct vhca_pool *p, dma_addr_t addr);
 
 static inline u32 vhca_pages_of(u64 addr, size_t size)

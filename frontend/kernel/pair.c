@@ -90,6 +90,8 @@ static void qp_unpublish(struct vhca_kqp *qp)
 {
 	struct ib_qp *ibqp = &qp->qp.ibqp;
 
+	atomic_dec(&to_vcq(ibqp->send_cq)->qps);
+	atomic_dec(&to_vcq(ibqp->recv_cq)->qps);
 	xa_erase(&to_kcq(ibqp->send_cq)->qps, ibqp->qp_num);
 	xa_erase(&to_kcq(ibqp->recv_cq)->qps, ibqp->qp_num);
 	xa_erase(&to_kern(ibqp->device)->qps, ibqp->qp_num);	/* the number is free */
@@ -107,11 +109,15 @@ static int qp_publish(struct vhca_kqp *qp)
 
 	if (rc)
 		return rc;
+	atomic_inc(&scq->cq.qps);
+	atomic_inc(&rcq->cq.qps);
 	rc = vhca_publish(dev, &scq->qps, ibqp->qp_num, qp);
 	if (!rc && rcq != scq)
 		rc = vhca_publish(dev, &rcq->qps, ibqp->qp_num, qp);
 	if (rc)
 		qp_unpublish(qp);
+	else	/* events that waited for a queue pair */
+		schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
 	return rc;
 }
 

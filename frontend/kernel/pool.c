@@ -3,9 +3,10 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The pool: pages that the HCA may read and write, granted and registered once. What a
- * consumer maps has copies here, at the same offset in a page. Any context may map,
- * unmap and copy. What the backend writes to the pool reaches the kernel's memory only
- * where a consumer mapped it for that.
+ * consumer maps has copies here: in pages of their own at the same offset, or if it is
+ * small in a slot, of which several share a page. Any context may map, unmap and copy.
+ * What the backend writes to the pool reaches the kernel's memory only where a consumer
+ * mapped it for that.
  */
 #include <linux/bitmap.h>
 #include <linux/highmem.h>
@@ -14,28 +15,46 @@
 #include "kern.h"
 #include "ring/grant.h"
 
-/* In an origin, which is the physical address of a page. */
-#define ORIGIN_HERE	1ull	/* there is one: of the first page of memory, too */
-#define ORIGIN_LATE	2ull	/* filled when a request names it */
+/*
+ * An origin is the physical address of what is in a slot, or of the page that is in a page;
+ * a page that has no slots has the origin of its first one.
+ */
+#define ORIGIN_HERE	BIT_ULL(63)	/* there is one: of the first page of memory, too */
+#define ORIGIN_LATE	BIT_ULL(62)	/* the HCA only reads it: filled when it is named */
+#define ORIGIN_OPEN	BIT_ULL(61)	/* a window shows it, or a read writes to it */
+#define ORIGIN_PHYS	(ORIGIN_OPEN - 1)
+
+#define ALL_SLOTS	GENMASK(VHCA_POOL_SLOTS - 1, 0)
+
+static u32 page_of(u64 addr)
+{
+	return (addr - VHCA_POOL_IOVA) >> PAGE_SHIFT;
+}
 
 static u32 slot_of(u64 addr)
 {
-	return (addr - VHCA_POOL_IOVA) >> PAGE_SHIFT;
+	return offset_in_page(addr) / VHCA_POOL_SLOT;
 }
 
 int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb)
 {
 	spin_lock_init(&p->lock);
+	p->stats = &dev->stats;
 	p->nr = mb << (20 - PAGE_SHIFT);
 	p->used = bitmap_zalloc(p->nr, GFP_KERNEL);
-	p->origin = kvcalloc(p->nr, sizeof(*p->origin), GFP_KERNEL);
-	if (!p->used || !p->origin)
+	p->partial = bitmap_zalloc(p->nr, GFP_KERNEL);
+	p->slots = kvcalloc(p->nr, sizeof(*p->slots), GFP_KERNEL);
+	p->origin = kvcalloc(p->nr, VHCA_POOL_SLOTS * sizeof(*p->origin), GFP_KERNEL);
+	if (!p->used || !p->partial || !p->slots || !p->origin)
 		return -ENOMEM;
 	p->mem = vhca_mem_new(dev, p->nr);
-	if (!IS_ERR(p->mem))
-		return 0;
-	p->nr = 0;
-	return PTR_ERR(p->mem);
+	if (IS_ERR(p->mem)) {
+		p->nr = 0;
+		return PTR_ERR(p->mem);
+	}
+	atomic64_set(&p->stats->pool_pages, p->nr);
+	atomic64_set(&p->stats->pool_used, 0);
+	return 0;
 }
 
 /* The memory itself is the region's, which ends it. */
@@ -45,41 +64,116 @@ void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev)
 		dev_warn(dev->store->dev, "consumers in the kernel left %u pages mapped\n",
 			 bitmap_weight(p->used, p->nr));
 	kvfree(p->origin);
+	kvfree(p->slots);
+	bitmap_free(p->partial);
 	bitmap_free(p->used);
 }
 
+/* ---- pages and slots; the lock is held ---- */
+
+/* The lock is all that these counters need: others only read them. */
+static void count(atomic64_t *counter, int n)
+{
+	atomic64_set(counter, atomic64_read(counter) + n);
+}
+
+/* Return: the first of @nr pages in a row, or @p->nr. */
+static u32 take_pages(struct vhca_pool *p, u32 nr)
+{
+	u32 at = bitmap_find_next_zero_area(p->used, p->nr, 0, nr, 0);
+	struct vhca_stats *st = p->stats;
+
+	if (at >= p->nr) {
+		count(&st->pool_refused, 1);
+		return p->nr;
+	}
+	bitmap_set(p->used, at, nr);
+	count(&st->pool_used, nr);
+	if (atomic64_read(&st->pool_used) > atomic64_read(&st->pool_most))
+		atomic64_set(&st->pool_most, atomic64_read(&st->pool_used));
+	return at;
+}
+
+static void give_pages(struct vhca_pool *p, u32 at, u32 nr)
+{
+	bitmap_clear(p->used, at, nr);
+	count(&p->stats->pool_used, -(int)nr);
+}
+
+static void set_slots(struct vhca_pool *p, u32 page, u16 slots)
+{
+	WRITE_ONCE(p->slots[page], slots);	/* piece_at() reads it without the lock */
+	if (slots && slots != ALL_SLOTS)
+		__set_bit(page, p->partial);
+	else
+		__clear_bit(page, p->partial);
+}
+
+/* ---- what dma.c takes and gives ---- */
+
 dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr)
 {
-	unsigned long flags, at;
+	dma_addr_t addr = DMA_MAPPING_ERROR;
+	unsigned long flags;
+	u32 at;
 
 	spin_lock_irqsave(&p->lock, flags);
-	at = bitmap_find_next_zero_area(p->used, p->nr, 0, nr, 0);
-	if (at < p->nr)
-		bitmap_set(p->used, at, nr);
+	at = take_pages(p, nr);
+	if (at < p->nr) {
+		count(&p->stats->pool_mappings, 1);
+		addr = VHCA_POOL_IOVA + ((u64)at << PAGE_SHIFT);
+	}
 	spin_unlock_irqrestore(&p->lock, flags);
-	return at < p->nr ? VHCA_POOL_IOVA + ((u64)at << PAGE_SHIFT) :
-			    DMA_MAPPING_ERROR;
+	return addr;
 }
 
-void vhca_pool_give(struct vhca_pool *p, dma_addr_t addr, u32 nr)
+dma_addr_t vhca_pool_take_slot(struct vhca_pool *p)
 {
-	u32 at = slot_of(addr);
+	dma_addr_t addr = DMA_MAPPING_ERROR;
+	unsigned long flags;
+	u32 at, slot;
+
+	spin_lock_irqsave(&p->lock, flags);
+	at = find_first_bit(p->partial, p->nr);
+	if (at >= p->nr)
+		at = take_pages(p, 1);
+	if (at < p->nr) {
+		slot = ffz(p->slots[at]);
+		set_slots(p, at, p->slots[at] | BIT(slot));
+		count(&p->stats->pool_mappings, 1);
+		addr = VHCA_POOL_IOVA + ((u64)at << PAGE_SHIFT) + slot * VHCA_POOL_SLOT;
+	}
+	spin_unlock_irqrestore(&p->lock, flags);
+	return addr;
+}
+
+static void give_slot(struct vhca_pool *p, dma_addr_t addr)
+{
+	u32 page = page_of(addr), slot = slot_of(addr);
 	unsigned long flags;
 
-	memset(p->origin + at, 0, nr * sizeof(*p->origin));
+	p->origin[page * VHCA_POOL_SLOTS + slot] = 0;
 	spin_lock_irqsave(&p->lock, flags);
-	bitmap_clear(p->used, at, nr);
+	set_slots(p, page, p->slots[page] & ~BIT(slot));
+	if (!p->slots[page])
+		give_pages(p, page, 1);
 	spin_unlock_irqrestore(&p->lock, flags);
 }
 
-void vhca_pool_assign(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys,
-		      size_t size, bool late)
+void vhca_pool_give(struct vhca_pool *p, dma_addr_t addr, size_t size)
 {
-	u32 i, at = slot_of(addr);
+	u32 i, page = page_of(addr), nr = vhca_pages_of(addr, size);
+	unsigned long flags;
 
-	for (i = 0; i < vhca_pages_of(phys, size); i++)
-		p->origin[at + i] = (phys & PAGE_MASK) + ((u64)i << PAGE_SHIFT) +
-				    ORIGIN_HERE + (late ? ORIGIN_LATE : 0);
+	if (READ_ONCE(p->slots[page])) {
+		give_slot(p, addr);
+		return;
+	}
+	for (i = page; i < page + nr; i++)
+		p->origin[i * VHCA_POOL_SLOTS] = 0;
+	spin_lock_irqsave(&p->lock, flags);
+	give_pages(p, page, nr);
+	spin_unlock_irqrestore(&p->lock, flags);
 }
 
 void *vhca_pool_at(struct vhca_pool *p, dma_addr_t addr)
@@ -87,48 +181,121 @@ void *vhca_pool_at(struct vhca_pool *p, dma_addr_t addr)
 	return (u8 *)p->mem->va + (addr - VHCA_POOL_IOVA);
 }
 
-/* Copies within a page, if it is a copy; never to what is mapped to be read. */
-static void copy_page_part(struct vhca_pool *p, u64 addr, size_t len, bool in)
-{
-	u64 origin = p->origin[slot_of(addr)];
-	u8 *copy = vhca_pool_at(p, addr), *orig;
+/* ---- copies ---- */
 
-	if (!origin || (!in && origin & ORIGIN_LATE))
-		return;
-	orig = kmap_local_page(pfn_to_page(origin >> PAGE_SHIFT));
+/* A part of the pool with one origin: of a page, or a slot. */
+struct piece {
+	u64 *origin;
+	u32 at, room;		/* octets of it before an address, and from there on */
+};
+
+static struct piece piece_at(struct vhca_pool *p, u64 addr)
+{
+	u64 *origin = p->origin + page_of(addr) * VHCA_POOL_SLOTS;
+	u32 at = offset_in_page(addr), size = PAGE_SIZE;
+
+	if (READ_ONCE(p->slots[page_of(addr)])) {
+		origin += slot_of(addr);
+		size = VHCA_POOL_SLOT;
+		at %= size;
+	}
+	return (struct piece){ origin, at, size - at };
+}
+
+void vhca_pool_assign(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys, size_t size,
+		      bool late)
+{
+	u64 flags = ORIGIN_HERE | (late ? ORIGIN_LATE : 0), left;
+	struct piece piece;
+
+	for (left = size; left; left -= min_t(u64, left, piece.room)) {
+		piece = piece_at(p, addr + size - left);
+		*piece.origin = (phys + size - left - piece.at) | flags;
+	}
+}
+
+enum copy { COPY_FILL, COPY_OPEN, COPY_RENEW, COPY_RECEIVE, COPY_RETURN };
+
+/* Never out to what is mapped to be read. */
+static bool wanted(enum copy copy, u64 origin)
+{
+	bool late = origin & ORIGIN_LATE, open = origin & ORIGIN_OPEN;
+
+	switch (copy) {
+	case COPY_FILL:
+		return origin;
+	case COPY_OPEN:
+		return late;
+	case COPY_RENEW:
+		return origin && (open || !late);
+	case COPY_RECEIVE:
+		return origin && !late;
+	default:
+		return open && !late;
+	}
+}
+
+/* The origin of a slot may end with a page, behind what is mapped. */
+static void copy_piece(struct vhca_pool *p, u64 addr, phys_addr_t phys, size_t len, bool in)
+{
+	u8 *copy = vhca_pool_at(p, addr);
+	u8 *orig = kmap_local_page(pfn_to_page(phys >> PAGE_SHIFT));
+	u32 at = offset_in_page(phys);
+
+	len = min_t(size_t, len, PAGE_SIZE - at);
 	if (in)
-		memcpy(copy, orig + offset_in_page(addr), len);
+		memcpy(copy, orig + at, len);
 	else
-		memcpy(orig + offset_in_page(addr), copy, len);
+		memcpy(orig + at, copy, len);
 	kunmap_local(orig);
 }
 
 /* Addresses of a consumer: one outside of the pool is its mistake, and copies nothing. */
-static void pool_copy(struct vhca_pool *p, u64 addr, size_t size, bool in, bool late)
+static void pool_copy(struct vhca_pool *p, u64 addr, size_t size, enum copy copy)
 {
-	u64 all = (u64)p->nr << PAGE_SHIFT;
+	u64 origin, copied = 0, all = (u64)p->nr << PAGE_SHIFT;
+	bool in = copy == COPY_FILL || copy == COPY_OPEN || copy == COPY_RENEW;
+	struct piece piece;
 	size_t len;
 
 	if (addr < VHCA_POOL_IOVA || size > all || addr - VHCA_POOL_IOVA > all - size)
 		return;
 	for (; size; size -= len, addr += len) {
-		len = min_t(size_t, size, PAGE_SIZE - offset_in_page(addr));
-		if (!late || p->origin[slot_of(addr)] & ORIGIN_LATE)
-			copy_page_part(p, addr, len, in);
+		piece = piece_at(p, addr);
+		len = min_t(size_t, size, piece.room);
+		origin = READ_ONCE(*piece.origin);
+		if (wanted(copy, origin)) {
+			copy_piece(p, addr, (origin & ORIGIN_PHYS) + piece.at, len, in);
+			copied += len;
+		}
+		if (copy == COPY_OPEN && origin)
+			WRITE_ONCE(*piece.origin, origin | ORIGIN_OPEN);
 	}
+	if (copied)
+		atomic64_add(copied, in ? &p->stats->pool_in : &p->stats->pool_out);
 }
 
 void vhca_pool_fill(struct vhca_pool *p, u64 addr, size_t size)
 {
-	pool_copy(p, addr, size, true, false);
+	pool_copy(p, addr, size, COPY_FILL);
 }
 
-void vhca_pool_catch_up(struct vhca_pool *p, u64 addr, size_t size)
+void vhca_pool_open(struct vhca_pool *p, u64 addr, size_t size)
 {
-	pool_copy(p, addr, size, true, true);
+	pool_copy(p, addr, size, COPY_OPEN);
+}
+
+void vhca_pool_renew(struct vhca_pool *p, u64 addr, size_t size)
+{
+	pool_copy(p, addr, size, COPY_RENEW);
+}
+
+void vhca_pool_receive(struct vhca_pool *p, u64 addr, size_t size)
+{
+	pool_copy(p, addr, size, COPY_RECEIVE);
 }
 
 void vhca_pool_return(struct vhca_pool *p, u64 addr, size_t size)
 {
-	pool_copy(p, addr, size, false, false);
+	pool_copy(p, addr, size, COPY_RETURN);
 }

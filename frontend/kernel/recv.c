@@ -154,7 +154,7 @@ static void receive(struct vhca_krq *rq, u32 slot, u32 len, struct ib_wc *wc)
 	}
 	for (; len; sge++, len -= some) {
 		some = min(len, sge->length);
-		vhca_pool_return(&rq->kern->pool, sge->addr, some);
+		vhca_pool_receive(&rq->kern->pool, sge->addr, some);
 	}
 }
 

@@ -339,13 +339,16 @@ static void ring(struct vhca_kern *kern, struct vhca_ksq *sq)
 /* What the HCA reads is copied before the queue is locked. */
 static void fill_pool(struct vhca_pool *p, const struct ib_send_wr *wr)
 {
-	int i;
+	const struct ib_sge *sge;
 
 	for (; wr; wr = wr->next) {
-		if (is_umr(wr) || is_read(wr) || wr->send_flags & IB_SEND_INLINE)
+		if (is_umr(wr) || wr->send_flags & IB_SEND_INLINE)
 			continue;
-		for (i = 0; i < wr->num_sge; i++)
-			vhca_pool_fill(p, wr->sg_list[i].addr, wr->sg_list[i].length);
+		for (sge = wr->sg_list; sge < wr->sg_list + wr->num_sge; sge++)
+			if (is_read(wr))
+				vhca_pool_open(p, sge->addr, sge->length);
+			else
+				vhca_pool_fill(p, sge->addr, sge->length);
 	}
 }
 

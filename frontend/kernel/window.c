@@ -55,7 +55,7 @@ static int set_page(struct ib_mr *ibmr, u64 addr)
 	return 0;
 }
 
-/* ib_sg_to_pages() names whole pages: cuts what is not the consumer's, fills the pool. */
+/* ib_sg_to_pages() names whole pages: cuts what is not the consumer's, opens the rest. */
 static void trim(struct vhca_kmr *mr)
 {
 	struct vhca_pool *pool = &to_kern(mr->ibmr.device)->pool;
@@ -67,7 +67,7 @@ static void trim(struct vhca_kmr *mr)
 	for (i = 0; i < mr->nr; i++) {
 		mr->ext[i].len = min(mr->ext[i].len, left);
 		left -= mr->ext[i].len;
-		vhca_pool_catch_up(pool, mr->ext[i].addr, mr->ext[i].len);
+		vhca_pool_open(pool, mr->ext[i].addr, mr->ext[i].len);
 	}
 }
 

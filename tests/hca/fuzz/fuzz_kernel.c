@@ -14,6 +14,9 @@
 #include "tests/unit/kernel/front_kern_rest.h"
 
 #define PAGES		4		/* for receives; as many that are only read */
+#define SMALL		8		/* mappings for receives that share a page */
+#define SMALL_SIZE	100
+#define SMALL_GAP	300
 #define IDS		4096
 #define STEPS		512
 
@@ -28,11 +31,34 @@ void hca_stop(unsigned int i) { }
 
 static struct end *e = &ends[0];
 static struct input in;
-static u8 *mem, *readable;
-static dma_addr_t addr, readable_addr;
+static u8 *mem, *readable, *small;
+static dma_addr_t big_addr, readable_addr, small_addr[SMALL];
 static struct posted { bool posted, receive, signaled; u32 room; } posted[IDS];
 static u32 ids;
 static bool wrote[PAGES * PAGE_SIZE / 64];	/* by 64 octets: posted for a receive once */
+
+static void begin_small(void)
+{
+	unsigned int i;
+
+	memset(small, 0x44, PAGE_SIZE);
+	for (i = 0; i < SMALL; i++) {
+		small_addr[i] = map_page(&e->dev.ibdev.dev, (struct page *)small,
+					 i * SMALL_GAP, SMALL_SIZE, DMA_FROM_DEVICE, 0);
+		PROMISE(small_addr[i] != DMA_MAPPING_ERROR);
+	}
+}
+
+static void end_small(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SMALL; i++)
+		unmap(&e->dev.ibdev.dev, small_addr[i], SMALL_SIZE, DMA_FROM_DEVICE, 0);
+	for (i = 0; i < PAGE_SIZE; i++)
+		PROMISE((i < SMALL * SMALL_GAP && i % SMALL_GAP < SMALL_SIZE) ||
+			small[i] == 0x44);
+}
 
 static void begin(bool shared)
 {
@@ -43,20 +69,22 @@ static void begin(bool shared)
 	ids = 0;
 	end_begin(e, 1);
 	end_objects(e, IB_QPT_RC, shared);
-	addr = map_page(&e->dev.ibdev.dev, (struct page *)mem, 0, PAGES * PAGE_SIZE,
+	big_addr = map_page(&e->dev.ibdev.dev, (struct page *)mem, 0, PAGES * PAGE_SIZE,
 			DMA_FROM_DEVICE, 0);
 	readable_addr = map_page(&e->dev.ibdev.dev, (struct page *)readable, 0,
 				 PAGES * PAGE_SIZE, DMA_TO_DEVICE, 0);
-	PROMISE(addr != DMA_MAPPING_ERROR && readable_addr != DMA_MAPPING_ERROR);
+	PROMISE(big_addr != DMA_MAPPING_ERROR && readable_addr != DMA_MAPPING_ERROR);
+	begin_small();
 }
 
 static void end(void)
 {
 	unsigned int i;
 
-	/* Without a copy at the end: what is there came by a receive. */
-	unmap(&e->dev.ibdev.dev, addr, PAGES * PAGE_SIZE, DMA_TO_DEVICE, 0);
+	/* Of what no window showed there is no copy at the end, only of receives. */
+	unmap(&e->dev.ibdev.dev, big_addr, PAGES * PAGE_SIZE, DMA_FROM_DEVICE, 0);
 	unmap(&e->dev.ibdev.dev, readable_addr, PAGES * PAGE_SIZE, DMA_FROM_DEVICE, 0);
+	end_small();
 	for (i = 0; i < PAGES * PAGE_SIZE; i++) {
 		PROMISE(readable[i] == 0x33);
 		PROMISE(wrote[i / 64] || mem[i] == 0x11);
@@ -91,9 +119,11 @@ static void sends(void)
 		*p = (struct posted){ .posted = true, .signaled = how & 4 };
 }
 
-static void receives(void)
+static void receives(bool to_small)
 {
-	u32 at = in_u8(&in) * 64, len = in_u8(&in);
+	u8 which = in_u8(&in), len = in_u8(&in) % (to_small ? SMALL_SIZE : 256);
+	u32 at = to_small ? 0 : which * 64;
+	u64 addr = to_small ? small_addr[which % SMALL] : big_addr;
 	struct ib_sge sge[2] = { { addr + at, len / 2 }, { addr + at + len / 2, len - len / 2 } };
 	struct ib_recv_wr wr = { .sg_list = sge, .num_sge = 2 };
 	struct posted *p = new_id(&wr.wr_id);
@@ -108,7 +138,7 @@ static void receives(void)
 	if (rc)
 		return;
 	*p = (struct posted){ .posted = true, .receive = true, .room = len };
-	for (i = at / 64; len && i <= (at + len - 1) / 64; i++)
+	for (i = at / 64; !to_small && len && i <= (at + len - 1) / 64; i++)
 		wrote[i] = true;
 }
 
@@ -190,12 +220,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!mem) {
 		mem = aligned_alloc(PAGE_SIZE, PAGES * PAGE_SIZE);
 		readable = aligned_alloc(PAGE_SIZE, PAGES * PAGE_SIZE);
+		small = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
 	}
 	begin(in_u8(&in) % 2);
 	for (i = 0; i < STEPS && in.left; i++) {
 		switch (in_u8(&in) % 16) {
 		case 0: case 1: case 2: sends(); break;
-		case 3: case 4: case 5: receives(); break;
+		case 3: case 4: receives(false); break;
+		case 5: receives(true); break;
 		case 6: case 7: case 8: case 9: forges(); break;
 		case 10: case 11: polls(true); break;
 		case 12: case 13: polls(false); break;

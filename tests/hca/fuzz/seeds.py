@@ -173,7 +173,7 @@ def kernel():
     for shared in (0, 1):
         for opcode in (0, 1, 2, 3, 4, 13, 14, 0x2d, 0x4e, 0x80):
             for counter in (0, 1, 7, 255):
-                posts = bytes([0, 4, 1, 64]) * 3 + bytes([3, 0, 200]) * 3
+                posts = bytes([0, 4, 1, 64]) * 3 + bytes([3, 0, 200, 5, 1, 64]) * 3
                 forged = b"".join(bytes([6, cq, opcode, 0]) + bytes(16) +
                                   bytes([counter, 64, 5, 0, 0]) for cq in (0, 1, 1))
                 polls = bytes([10, 7, 2, 12, 7, 2])

@@ -20,6 +20,7 @@ typedef struct { int n; } refcount_t;
 #define __maybe_unused		__attribute__((unused))
 #define BITS_PER_LONG		64
 #define BIT_ULL(n)		(1ull << (n))
+#define GENMASK(high, low)	((2ul << (high)) - (1ul << (low)))
 #define U16_MAX			0xffff
 #define struct_group(name, ...)	__VA_ARGS__
 #define DECLARE_FLEX_ARRAY(type, name) type name[0]
@@ -88,6 +89,17 @@ static inline u32 bitmap_weight(const unsigned long *bits, u32 n)
 }
 
 #define bitmap_empty(bits, n)	(!bitmap_weight(bits, n))
+
+#define ffz(word)		__builtin_ctzl(~(unsigned long)(word))
+
+static inline u32 find_first_bit(const unsigned long *bits, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n && !test_bit(i, bits); i++)
+		;
+	return i;
+}
 
 static inline void bitmap_set(unsigned long *bits, u32 at, u32 n)
 {

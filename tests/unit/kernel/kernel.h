@@ -259,7 +259,11 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 #define ibdev_dbg(ibdev, ...)
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
-struct ib_device { u32 index, local_dma_lkey, iw_driver_flags; struct device dev; };
+struct ib_device {
+	u32 index, local_dma_lkey, iw_driver_flags;
+	unsigned int use_cq_dim:1;
+	struct device dev;
+};
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {
@@ -275,6 +279,7 @@ struct ib_device_attr {
 	    max_sge_rd, max_mr, max_mw, max_qp_rd_atom, max_qp_init_rd_atom;
 	u32 max_fast_reg_page_list_len;
 	struct ib_tm_caps tm_caps;
+	struct { u16 max_cq_moderation_count, max_cq_moderation_period; } cq_caps;
 };
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; struct ib_uobject *uobject; };

@@ -139,7 +139,7 @@ static void its_own_are_always_there(void **state)
 	assert_int_equal(s->num_counters, OWN);
 	assert_string_equal(s->descs[0].name, "vhca_cmds");
 	atomic64_add(5, &dev->stats.cmds);
-	atomic64_add(9, &dev->stats.doorbells);
+	atomic64_add(9, &dev->stats.pool_out);
 	assert_int_equal(get(s, 0), OWN);
 	assert_true(s->value[0] == 5);
 	assert_true(s->value[OWN - 1] == 9);

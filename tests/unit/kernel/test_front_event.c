@@ -143,6 +143,7 @@ static void a_cq_of_the_kernel_gets_events_when_it_is_armed(void **state)
 
 	(void)state;
 	dev.own_uc = &uc;
+	atomic_set(&cq[0].qps, 1);
 	provider.arm_at = 4;
 	cq[0].ibcq.comp_handler = NULL;
 	assert_false(event(0));
@@ -193,6 +194,7 @@ static void a_cq_that_has_no_queue_for_its_work_waits(void **state)
 
 	(void)state;
 	dev.own_uc = &uc;
+	atomic_set(&cq[0].qps, 1);
 	cq[0].ibcq.poll_ctx = IB_POLL_WORKQUEUE;
 	vhca_credit_arm(&cq[0].comp_credit);
 	assert_false(event(0));
@@ -200,6 +202,27 @@ static void a_cq_that_has_no_queue_for_its_work_waits(void **state)
 	cq[0].ibcq.comp_wq = (struct workqueue_struct *)&uc;
 	kernel_advance(HZ);
 	assert_int_equal(told[0], 1);
+}
+
+/*
+ * ib_core ends a CQ after its queue pairs: it waits for the work, and frees what the work
+ * uses. An event that the HCA raised is not lost: it used an arm up.
+ */
+static void a_cq_without_queue_pairs_waits_for_one(void **state)
+{
+	struct vhca_ucontext uc;
+
+	(void)state;
+	dev.own_uc = &uc;
+	vhca_credit_arm(&cq[0].comp_credit);
+	assert_false(event(0));
+	kernel_idle();
+	assert_int_equal(told[0], 0);
+	atomic_set(&cq[0].qps, 1);
+	schedule_delayed_work(&dev.owed_work, VHCA_COMP_LATER);		/* pair.c */
+	kernel_advance(HZ);
+	assert_int_equal(told[0], 1);
+	assert_int_equal(cq[0].events, 1);
 }
 
 /* Then consumers in the kernel wait for completions that no backend announces. */
@@ -210,6 +233,8 @@ static void without_a_backend_each_armed_cq_gets_an_event(void **state)
 
 	(void)state;
 	dev.own_uc = &uc;
+	for (i = 0; i < CQS; i++)
+		atomic_set(&cq[i].qps, 1);
 	for (i = 1; i < CQS; i++)
 		vhca_credit_arm(&cq[i].comp_credit);
 	dev.ring.state = VHCA_RING_BROKEN;
@@ -421,6 +446,7 @@ int main(void)
 		cmocka_unit_test_setup(a_cq_of_the_kernel_gets_events_when_it_is_armed, setup),
 		cmocka_unit_test_setup(a_device_of_iwarp_hides_first_messages, setup),
 		cmocka_unit_test_setup(a_cq_that_has_no_queue_for_its_work_waits, setup),
+		cmocka_unit_test_setup(a_cq_without_queue_pairs_waits_for_one, setup),
 		cmocka_unit_test_setup(without_a_backend_each_armed_cq_gets_an_event, setup),
 		cmocka_unit_test_setup(an_arm_is_an_event, setup),
 		cmocka_unit_test_setup(a_flood_for_all, setup),
