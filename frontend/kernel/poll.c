@@ -62,7 +62,8 @@ int vhca_kern_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct vhca_cq *cq = to_vcq(ibcq);
 
-	vhca_unpublish(to_vdev(ibcq->device), &to_vdev(ibcq->device)->cqs, cq->handle);
+	vhca_unpublish(to_vdev(ibcq->device), &to_vdev(ibcq->device)->cqs,
+		       vhca_key(cq->gen, cq->handle));
 	if (vhca_cq_works(cq))
 		cancel_work_sync(&ibcq->work);
 	return vhca_destroy_cq(ibcq, NULL);
@@ -89,7 +90,7 @@ int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	wmb();	/* the record before the register */
 	bell[0] = cpu_to_be32(word);
 	bell[1] = cpu_to_be32(cq->cqn);
-	vhca_kern_ring(cq->kern, bell, MLX5_CQ_DOORBELL);
+	vhca_kern_ring(cq->kern, cq->cq.gen, bell, MLX5_CQ_DOORBELL);
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		rc = cqe_ready(cq, cq->cons);
 	spin_unlock_irqrestore(&cq->lock, irq);
@@ -239,7 +240,7 @@ int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc)
 		n += poll_one(cq, wc + n);
 	if (cq->cons != cons)
 		cq->db[DB_CONSUMED] = cpu_to_be32(cq->cons & 0xffffff);
-	if (!n && !vhca_ring_up(&cq->kern->dev->ring))
+	if (!n && !vhca_kern_alive(cq->kern, cq->cq.gen))
 		n = flush(cq, nr, wc);
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return n;

@@ -25,7 +25,10 @@ static u32 slot_of(u64 addr)
 
 int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb)
 {
+	int rc;
+
 	spin_lock_init(&p->lock);
+	p->dev = dev;
 	p->nr = mb << (20 - PAGE_SHIFT);
 	p->used = bitmap_zalloc(p->nr, GFP_KERNEL);
 	p->origin = kvcalloc(p->nr, sizeof(*p->origin), GFP_KERNEL);
@@ -34,11 +37,13 @@ int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb)
 	p->mem = vhca_mem_new(dev, p->nr);
 	if (!IS_ERR(p->mem))
 		return 0;
+	rc = PTR_ERR(p->mem);
+	p->mem = NULL;
 	p->nr = 0;
-	return PTR_ERR(p->mem);
+	return rc;
 }
 
-/* The memory itself is the region's, which ends it. */
+/* The memory itself ends after the region. */
 void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev)
 {
 	if (p->used && !bitmap_empty(p->used, p->nr))
@@ -52,6 +57,8 @@ dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr)
 {
 	unsigned long flags, at;
 
+	if (READ_ONCE(p->dev->away) || !vhca_ring_up(&p->dev->ring))
+		return DMA_MAPPING_ERROR;
 	spin_lock_irqsave(&p->lock, flags);
 	at = bitmap_find_next_zero_area(p->used, p->nr, 0, nr, 0);
 	if (at < p->nr)

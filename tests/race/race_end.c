@@ -106,6 +106,10 @@ void vhca_device_free(struct vhca_dev *dev)
 	kfree(dev);
 }
 
+/* No device here is for the guest's kernel. */
+void vhca_device_away(struct vhca_dev *dev) { }
+u32 vhca_device_held(struct vhca_dev *dev) { return 0; }
+
 /* ---- the rest of the module ---- */
 int vhca_check_version(struct vhca_store *store) { return 0; }
 int vhca_read_terms(struct vhca_store *store, struct vhca_terms *t) { t->order = 0; return 0; }

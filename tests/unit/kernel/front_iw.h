@@ -322,6 +322,14 @@ void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev)
 {
 }
 
+static unsigned int files_shut;
+
+void vhca_file_away(struct vhca_file *file)
+{
+	files_shut++;
+	be.ids = 0;
+}
+
 void vhca_file_release(struct vhca_file *file)
 {
 	file->ops->free(file);
