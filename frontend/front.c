@@ -16,6 +16,7 @@
  * waits for processes in its verbs, which may stand in a page fault for ever, and
  * xenbus has one thread.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "mmap/doorbell.h"
@@ -142,6 +143,7 @@ static void drop(struct vhca_front *front)
 	if (front->stays) {
 		front->kept = dev;
 		front->kept_since = jiffies;
+		WRITE_ONCE(dev->ring.reason, NULL);	/* hears of another one */
 		vhca_device_held(dev);	/* ends its grants */
 	} else {
 		vhca_device_free(dev);
@@ -160,7 +162,8 @@ static void device_end(struct vhca_dev *dev)
 static void unregister(struct vhca_front *front, unsigned long wait,
 		       unsigned long each)
 {
-	front->stays = READ_ONCE(front->dev->stays) && !READ_ONCE(front->removing);
+	front->stays = READ_ONCE(front->dev->stays) && !READ_ONCE(front->removing) &&
+		       !vhca_read_detached(front->store);
 	vhca_limit_begin(&front->own, front->dev, wait, each);
 	flush_posted(front->dev);
 	if (front->stays)
@@ -395,6 +398,8 @@ static void on_connected(struct vhca_front *front)
 static void on_closing(struct vhca_front *front)
 {
 	if (!front->dev) {
+		if (front->kept && vhca_read_detached(front->store))
+			end_kept(front);
 		enter_state(front, XenbusStateClosed);
 		return;
 	}
@@ -420,14 +425,10 @@ static void on_closed(struct vhca_front *front)
 	enter_state(front, XenbusStateClosed);
 }
 
-static void front_work(struct work_struct *work)
+static void front_step(struct vhca_front *front)
 {
-	struct vhca_front *front = container_of(to_delayed_work(work),
-						struct vhca_front, work);
 	enum xenbus_state theirs;
 
-	if (READ_ONCE(front->removing))
-		return;
 	if (broken(front))
 		give_up(front, broken(front));
 	if (front->kept && !READ_ONCE(front->kept->stays))
@@ -457,6 +458,20 @@ static void front_work(struct work_struct *work)
 	default:
 		break;
 	}
+}
+
+static void front_work(struct work_struct *work)
+{
+	struct vhca_front *front = container_of(to_delayed_work(work),
+						struct vhca_front, work);
+	unsigned int noio;
+
+	if (READ_ONCE(front->removing))
+		return;
+	/* A disk may wait for this connection, and memory for the disk. */
+	noio = memalloc_noio_save();
+	front_step(front);
+	memalloc_noio_restore(noio);
 }
 
 /* ---- for the store ---- */

@@ -7,6 +7,7 @@
  * its own work, for some of them under a lock; none but that for a listener waits.
  */
 #include <linux/kthread.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "iw.h"
@@ -85,6 +86,7 @@ static int iw_thread(void *arg)
 {
 	struct vhca_iw *m = arg;
 
+	memalloc_noio_save();	/* a disk may wait for it */
 	while (!kthread_should_stop()) {
 		wait_event_interruptible(m->wait, woken(m));
 		take_one(m);

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Consumers of RDMA in this guest's kernel (key kernel=1). One context, one PD and one
- * region of the HCA, the pool, serve all of them; each connection makes them anew. The HCA and the backend reach the pool
- * and the queues, and no other memory of the kernel.
+ * region of the HCA, the pool, serve all of them; each connection makes these anew. The HCA
+ * and the backend reach the pool and the queues, and no other memory of the kernel.
  *
  * The backend can write to the queues at any time. So nothing is read from a work queue,
  * and a completion is copied once; each number in it is an index into memory of our own,
@@ -200,10 +200,13 @@ int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 struct vhca_kcq {
 	struct vhca_cq cq;
 	struct vhca_kern *kern;
+	struct ib_cq_init_attr attr;
+	struct mutex renew;
+	bool renewed;			/* qps may have dead ones */
 	spinlock_t lock;
 	u8 *buf;
 	__be32 *db;			/* consumer index; arm */
-	u32 cqn, nent, cons;
+	u32 gen, cqn, nent, cons;	/* gen: of buf */
 	struct xarray qps;		/* whose completions may come here */
 };
 
@@ -249,6 +252,11 @@ int vhca_kern_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int vhca_kern_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc);
 int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+/*
+ * ib_core keeps CQs in a pool for as long as there is the device (ib_cq_pool_get()). So a dead
+ * CQ lives again when a queue pair is made on it. 0 or -errno. Sleeps.
+ */
+int vhca_kcq_renew(struct vhca_kcq *cq);
 /* Completions of @qpn become nobody's; receives of @srq (or NULL) go back to it. */
 void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq);
 

@@ -171,10 +171,14 @@ int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	rc = qp_caps(&attr->cap, attr->srq);
 	if (rc)
 		return rc;
-	if (!attr->cap.max_send_wr && (attr->srq || !attr->cap.max_recv_wr))
+	if (!attr->send_cq || !attr->recv_cq ||
+	    (!attr->cap.max_send_wr && (attr->srq || !attr->cap.max_recv_wr)))
 		return -EINVAL;
 	vhca_iw_qp_init(&qp->iw);
 	rc = queues_init(qp, attr);
+	if (!rc)
+		rc = vhca_kcq_renew(to_kcq(attr->send_cq)) ?:
+		     vhca_kcq_renew(to_kcq(attr->recv_cq));
 	if (!rc)
 		rc = qp_make(qp, attr);
 	if (rc)

@@ -175,7 +175,7 @@ static bool mem_confirmed(const struct vhca_mem *mem)
 {
 	const struct vhca_dev *dev = mem->dev;
 
-	return mem->gen + dev->away == dev->gen && backend_confirmed(dev);
+	return dev->gen - mem->gen <= dev->away && backend_confirmed(dev);
 }
 
 /* Ends a grant, at *ended unless that is 0. May its page be used again? */

@@ -55,7 +55,7 @@ void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 int vhca_publish(struct vhca_dev *dev, struct xarray *table, unsigned long key,
 		 void *obj)
 {
-	int rc = xa_insert(table, key, obj, GFP_KERNEL);
+	int rc = xa_insert(table, key, obj, GFP_NOIO);	/* under the gate */
 
 	if (rc != -EBUSY)
 		return rc;

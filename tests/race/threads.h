@@ -195,6 +195,9 @@ struct mutex { pthread_mutex_t m; };
 #define mutex_unlock(l)		(planted("mutex") ? (void)0 : kernel_unlock(&(l)->m))
 #define mutex_lock_killable(l)	(mutex_lock(l), 0)
 struct semaphore { int n; };
+#define memalloc_noio_save()	0u
+#define memalloc_noio_restore(flags) ((void)(flags))
+#define GFP_NOIO		0
 struct rw_semaphore { pthread_rwlock_t l; };
 #define init_rwsem(s)		pthread_rwlock_init(&(s)->l, NULL)
 #define down_read(s)		pthread_rwlock_rdlock(&(s)->l)

@@ -40,6 +40,7 @@ static unsigned int pauses;
 static void thread_runs(void);
 struct device_dma_parameters { int unused; };
 struct mlx5_av { int unused; };
+struct ib_cq_init_attr { int unused; };
 #define mlx5_write64(val, reg)
 enum ib_mr_type { IB_MR_TYPE_MEM_REG };
 enum ib_cq_notify_flags { IB_CQ_NEXT_COMP };

@@ -26,6 +26,7 @@ static struct end ends[2];
 static u8 registers[2][PAGE_SIZE];
 static bool hca_model;
 static unsigned int commands, destroyed, stores;
+static unsigned int bufs_put;
 static u32 held;		/* pages of the pool, by the backend */
 static unsigned int granted_again;
 static int command_rc;
@@ -73,6 +74,11 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 
 void vhca_mem_put(struct vhca_mem *mem)
 {
+}
+
+void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs, bool unknown)
+{
+	bufs_put++;
 }
 
 u32 vhca_mem_withdraw(struct vhca_mem *mem)

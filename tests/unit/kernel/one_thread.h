@@ -64,6 +64,9 @@ struct rw_semaphore { int readers; bool written; };
 #define down_write(s)							\
 	(assert_false((s)->readers || (s)->written), (void)((s)->written = true))
 #define up_write(s)		((void)((s)->written = false))
+#define memalloc_noio_save()	0u
+#define memalloc_noio_restore(flags) ((void)(flags))
+#define GFP_NOIO		0
 static unsigned int kernel_wakes;	/* calls of wake_up_all() */
 struct kref { int n; };
 struct semaphore { int n; };

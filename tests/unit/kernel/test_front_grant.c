@@ -418,13 +418,13 @@ static void nobody_waits_without_need(void **state)
 	int i;
 
 	(void)state;
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 5; i++) {
+		dev.backend = i == 1 ? 0 : 3;
 		mem[i] = get(9);
+	}
 	vhca_mem_put(mem[0]);
 	dev.ring.state = VHCA_RING_BROKEN;
-	dev.backend = 0;
 	vhca_mem_put(mem[1]);
-	dev.backend = 3;
 	kernel_pv = false;
 	vhca_mem_put(mem[2]);
 	kernel_pv = true;

@@ -548,6 +548,33 @@ static void nobody_shares_memory_that_is_held(void **state)
 	xenbus_front.remove(&xbdev);
 }
 
+static const char *detached(const char *node)
+{
+	return strcmp(node, "online") ? kernel_node_default(node) : "0";
+}
+
+/* With its connection, so that a new one has its name; or without one. */
+static void a_detach_ends_it(void **state)
+{
+	kernel_connects();
+	(void)state;
+	kernel_node = detached;
+	backend(XenbusStateClosing);
+	backend(XenbusStateClosed);
+	kernel_node = kernel_node_default;
+	assert_int_equal(aways, 0);
+	assert_int_equal(nr_devices, 0);
+
+	connects_again(NULL);
+	backend(XenbusStateClosed);
+	assert_int_equal(aways, 1);
+	kernel_node = detached;
+	backend(XenbusStateClosing);
+	kernel_node = kernel_node_default;
+	assert_int_equal(nr_devices, 0);
+	xenbus_front.remove(&xbdev);
+}
+
 static void it_ends_with_its_xenbus_device(void **state)
 {
 	kernel_connects();
@@ -611,6 +638,7 @@ int main(void)
 		T(a_failed_return_is_tried_again),
 		T(another_address_makes_another_device),
 		T(nobody_shares_memory_that_is_held),
+		T(a_detach_ends_it),
 		T(it_ends_with_its_xenbus_device),
 		T(ib_core_may_end_it_meanwhile),
 		T(a_flapping_backend_has_one_device),
