@@ -621,6 +621,7 @@ static void qp_begins(unsigned int i)
 	qp->qp.ibqp.device = &iw_dev.ibdev;
 	qp->qp.ibqp.qp_num = 100 + i;
 	qp->qp.state = IB_QPS_INIT;
+	qp->qp.gen = iw_dev.gen;
 	vhca_iw_qp_init(&qp->iw);
 	iw_kern.qps.at[100 + i] = qp;
 	iw_qp[i] = qp;

@@ -54,15 +54,18 @@ typedef struct { int unused; } spinlock_t, wait_queue_head_t;
 struct mutex { bool held; };
 #define mutex_init(m)		((m)->held = false)
 #define mutex_destroy(m)	assert_false((m)->held)
-#define mutex_lock(m)		(assert_false((m)->held), (void)((m)->held = true))
+#define mutex_lock(m)		do { assert_false((m)->held); (m)->held = true; } while (0)
 #define mutex_lock_killable(m)	((m)->held ? -EINTR : ((m)->held = true, 0))
 #define mutex_unlock(m)		((m)->held = false)
 struct rw_semaphore { int readers; bool written; };
 #define init_rwsem(s)		((void)(s))
-#define down_read(s)		(assert_false((s)->written), (void)(s)->readers++)
+#define down_read(s)		do { assert_false((s)->written); (s)->readers++; } while (0)
 #define up_read(s)		((void)(s)->readers--)
 #define down_write(s)							\
-	(assert_false((s)->readers || (s)->written), (void)((s)->written = true))
+do {									\
+	assert_false((s)->readers || (s)->written);			\
+	(s)->written = true;						\
+} while (0)
 #define up_write(s)		((void)((s)->written = false))
 #define memalloc_noio_save()	0u
 #define memalloc_noio_restore(flags) ((void)(flags))
