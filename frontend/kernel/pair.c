@@ -110,20 +110,15 @@ static bool number_kept(struct vhca_kern *kern, u32 qpn)
 	return kept;
 }
 
-/* Lets connections and both CQs find it. Its number is its own in the whole device. */
-static int qp_publish(struct vhca_kqp *qp)
+static int qp_publish_held(struct vhca_kqp *qp)
 {
 	struct ib_qp *ibqp = &qp->qp.ibqp;
 	struct vhca_kcq *scq = to_kcq(ibqp->send_cq), *rcq = to_kcq(ibqp->recv_cq);
 	struct vhca_kern *kern = to_kern(ibqp->device);
 	struct vhca_dev *dev = kern->dev;
-	int rc = vhca_hold(dev, qp->qp.gen);
+	int rc = number_kept(kern, ibqp->qp_num) ? -EAGAIN :
+		 vhca_publish(dev, &kern->qps, ibqp->qp_num, qp);
 
-	if (rc)
-		return rc;
-	rc = number_kept(kern, ibqp->qp_num) ? -EAGAIN :
-	     vhca_publish(dev, &kern->qps, ibqp->qp_num, qp);
-	vhca_let_go(dev);
 	if (rc)
 		return rc;
 	rc = vhca_publish(dev, &scq->qps, ibqp->qp_num, qp);
@@ -131,6 +126,19 @@ static int qp_publish(struct vhca_kqp *qp)
 		rc = vhca_publish(dev, &rcq->qps, ibqp->qp_num, qp);
 	if (rc)
 		qp_unpublish(qp);
+	return rc;
+}
+
+/* Lets connections and both CQs find it. Its number is its own in the whole device. */
+static int qp_publish(struct vhca_kqp *qp)
+{
+	struct vhca_dev *dev = to_vdev(qp->qp.ibqp.device);
+	int rc = vhca_hold(dev, qp->qp.gen);
+
+	if (rc)
+		return rc;
+	rc = qp_publish_held(qp);
+	vhca_let_go(dev);
 	return rc;
 }
 

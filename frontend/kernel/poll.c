@@ -264,6 +264,7 @@ static bool poll_one(struct vhca_kcq *cq, struct ib_wc *wc)
 /* The HCA of a queue pair is gone: what was posted and has no completion gets one here. */
 static int flush(struct vhca_kcq *cq, int nr, struct ib_wc *wc)
 {
+	bool dead = false;
 	struct vhca_kqp *qp;
 	unsigned long qpn;
 	int n = 0, i;
@@ -272,6 +273,7 @@ static int flush(struct vhca_kcq *cq, int nr, struct ib_wc *wc)
 	xa_for_each(&cq->qps, qpn, qp) {
 		if (vhca_kern_alive(cq->kern, qp->qp.gen))
 			continue;
+		dead = true;
 		i = n;
 		if (qp->qp.ibqp.send_cq == &cq->cq.ibcq)
 			n += vhca_ksq_flush(&qp->sq, nr - n, wc + n);
@@ -280,6 +282,9 @@ static int flush(struct vhca_kcq *cq, int nr, struct ib_wc *wc)
 		for (; i < n; i++)
 			wc[i].qp = &qp->qp.ibqp;
 	}
+	/* No dead one comes to a CQ that lives. */
+	if (!dead)
+		cq->renewed = false;
 	return n;
 }
 

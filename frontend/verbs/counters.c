@@ -98,6 +98,8 @@ static int vhca_query_counters(struct vhca_dev *dev, u32 group, u64 *value, u64 
 	u32 i, first = 0;
 	int rc;
 
+	if (READ_ONCE(dev->away))
+		return -EIO;	/* without a wait for the next backend */
 	*valid = 0;
 	while (first < nr) {
 		rc = vhca_cmd_query_counters(dev, group, first, &rsp);

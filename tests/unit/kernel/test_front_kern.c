@@ -661,7 +661,10 @@ static void a_dead_cq_lives_again_with_a_queue_pair(void **state)
 	assert_int_equal(wc.wr_id, 7);
 	assert_ptr_equal(wc.qp, &dead->qp.ibqp);
 	none(1, true);				/* those of a live one stay */
+	assert_true(ends[1].rcq.renewed);
 	xa_erase(&ends[1].rcq.qps, dead->qp.ibqp.qp_num);
+	none(1, true);
+	assert_false(ends[1].rcq.renewed);	/* no poll looks for dead ones any more */
 	queues_exit(dead);
 	free(dead);
 	kernel_cancel(&ends[1].dev.owed_work);
