@@ -230,7 +230,8 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 /* What ends a CQ, in this order. */
 static char cq_end[4];
-#define cq_ends(step)		strcat(cq_end, step)
+#define cq_ends(step)							\
+	((void)(strlen(cq_end) < sizeof(cq_end) - 1 && strcat(cq_end, step)))
 
 void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, unsigned long key)
 {
