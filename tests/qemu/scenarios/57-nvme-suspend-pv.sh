@@ -7,7 +7,7 @@
 # worker of either is killed, either is checkpointed, saved and restored. Each time the host
 # reconnects by itself, over the same device and with the same controller, the target listens
 # again, and what is read is what was written.
-# limit: 1500
+# limit: 2400
 # tier: soak
 # hca: yes
 # storage: yes
