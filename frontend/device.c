@@ -149,6 +149,7 @@ static void free_driver(struct ib_device *ibdev)
 	struct vhca_dev *dev = to_vdev(ibdev);
 
 	dev->dealloced = true;
+	WRITE_ONCE(dev->stays, false);
 	if (READ_ONCE(dev->leaving))
 		return;
 	WRITE_ONCE(dev->registered, false);
@@ -315,6 +316,7 @@ struct vhca_dev *vhca_device_alloc(struct vhca_store *store)
 	INIT_LIST_HEAD(&dev->files);
 	INIT_LIST_HEAD(&dev->cm_list);
 	sema_init(&dev->cm_slots, XENVHCA_CM_SLOTS);
+	init_rwsem(&dev->gate);
 	return dev;
 }
 
@@ -351,13 +353,12 @@ static int vhca_get_info(struct vhca_dev *dev)
 /* Everything that ib_core asks for during registration. */
 static int device_cache(struct vhca_dev *dev)
 {
-	struct xenvhca_query_device_rsp rsp;
 	int rc;
 
-	rc = vhca_cmd_query_device(dev, NULL, NULL, &rsp);
+	rc = vhca_cmd_query_device(dev, NULL, NULL, &dev->caps);
 	if (rc)
 		return rc;
-	set_attr(dev, &dev->attr, &rsp);
+	set_attr(dev, &dev->attr, &dev->caps);
 	rc = vhca_counters_read(dev);
 	return rc ? rc : vhca_port_read(dev);
 }
@@ -407,10 +408,65 @@ static int device_name(struct vhca_dev *dev)
 	return rc == -ENFILE ? ib_register_device(&dev->ibdev, "vhca%d", dma) : rc;
 }
 
+/* Has the backend what ib_core was told of? 0, -ESTALE or -errno. */
+static int device_same(struct vhca_dev *dev)
+{
+	struct xenvhca_query_device_rsp caps;
+	struct xenvhca_get_info_rsp info;
+	int rc = vhca_cmd_get_info(dev, &info);
+
+	if (!rc)
+		rc = vhca_cmd_query_device(dev, NULL, NULL, &caps);
+	if (rc)
+		return rc;
+	if (!vhca_check_info(&info) || memcmp(&info, &dev->info, sizeof(info)) ||
+	    memcmp(&caps, &dev->caps, sizeof(caps)))
+		return -ESTALE;
+	return vhca_counters_same(dev) ?: vhca_port_same(dev);
+}
+
+/* A device that is away has another connection. */
+static int device_back(struct vhca_dev *dev)
+{
+	int rc = device_same(dev);
+
+	if (rc == -ESTALE) {
+		dev_info(dev->store->dev, "another HCA, or other limits: %s ends\n",
+			 dev_name(&dev->ibdev.dev));
+		WRITE_ONCE(dev->stays, false);
+	}
+	if (!rc)
+		rc = vhca_kern_back(dev);
+	if (rc)
+		return rc;
+	vhca_port_refresh(dev);
+	dev_info(dev->store->dev, "%s is back, by domain %u\n",
+		 dev_name(&dev->ibdev.dev), dev->backend);
+	return 0;
+}
+
+void vhca_device_away(struct vhca_dev *dev)
+{
+	if (dev->away)
+		return;
+	vhca_kern_away(dev);
+	/* Also if it is back before its clients have heard of it. */
+	set_bit(IB_EVENT_PORT_ERR, &dev->port_events);
+	vhca_port_refresh(dev);
+}
+
+u32 vhca_device_held(struct vhca_dev *dev)
+{
+	return vhca_kern_held(dev);
+}
+
 int vhca_device_register(struct vhca_dev *dev)
 {
-	int rc = vhca_get_info(dev);
+	int rc;
 
+	if (dev->away)
+		return device_back(dev);
+	rc = vhca_get_info(dev);
 	if (!rc)
 		rc = device_cache(dev);
 	if (!rc)
@@ -424,7 +480,9 @@ int vhca_device_register(struct vhca_dev *dev)
 		return rc;
 	}
 	vhca_port_registered(dev);
-	if (!dev->own_uc) {
+	if (dev->own_uc) {
+		WRITE_ONCE(dev->stays, true);
+	} else {
 		vhca_cm_add(dev);
 		vhca_umad_add(dev);
 	}

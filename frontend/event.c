@@ -105,7 +105,7 @@ static bool event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 /* The object cannot go away: its owner erases it under evt_lock first. */
 static bool event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
-	struct vhca_cq *cq = xa_load(&dev->cqs, ev->handle);
+	struct vhca_cq *cq = xa_load(&dev->cqs, vhca_key(dev->gen, ev->handle));
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = ev->event,
 	};
@@ -134,7 +134,7 @@ static bool event_foreign(struct vhca_dev *dev, const struct xenvhca_event *ev)
 
 static bool event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
-	struct vhca_qp *qp = xa_load(&dev->qps, ev->handle);
+	struct vhca_qp *qp = xa_load(&dev->qps, vhca_key(dev->gen, ev->handle));
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = ev->event,
 	};
@@ -149,7 +149,7 @@ static bool event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 
 static bool event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
-	struct vhca_srq *srq = xa_load(&dev->srqs, ev->handle);
+	struct vhca_srq *srq = xa_load(&dev->srqs, vhca_key(dev->gen, ev->handle));
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = ev->event,
 	};
@@ -165,7 +165,8 @@ static bool event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 static bool event_file(struct vhca_dev *dev, const struct xenvhca_event *ev,
 		       bool *news)
 {
-	struct vhca_file *file = xa_load(&dev->file_handles, ev->handle);
+	struct vhca_file *file = xa_load(&dev->file_handles,
+					 vhca_key(dev->gen, ev->handle));
 
 	if (!file || file->ops->event != ev->type)
 		return false;

@@ -4,7 +4,8 @@
  *
  * The life of a device: it connects to a backend, has an RDMA device registered while
  * it is connected, disconnects in order or when the backend is gone, and starts again
- * with a new backend. The store (store.h) carries the states of both ends.
+ * with a new backend. The store (store.h) carries the states of both ends. A device for the
+ * guest's kernel outlives its connection: it is kept for the next one.
  *
  * One worker per device makes all transitions (front->work on an ordered queue). It
  * reads the backend's state itself, because notices of changes may be merged and states
@@ -15,6 +16,7 @@
  * waits for processes in its verbs, which may stand in a page fault for ever, and
  * xenbus has one thread.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "mmap/doorbell.h"
@@ -40,6 +42,9 @@ struct vhca_front {
 	struct vhca_limit own;		/* as we begin or end dev */
 	spinlock_t lock;		/* dev, against notices */
 	struct vhca_dev *dev;		/* connection, or NULL */
+	struct vhca_dev *kept;		/* without one; worker only, as the next two */
+	bool stays;			/* dev will be kept */
+	unsigned long kept_since;	/* jiffies */
 	struct vhca_window *window;	/* for doorbells; NULL: PV guest */
 	bool closing;			/* dev unregistered in order */
 	bool removing;			/* the worker has nothing to do */
@@ -124,7 +129,7 @@ static void set_dev(struct vhca_front *front, struct vhca_dev *dev)
 }
 
 /*
- * The end of every connection; the device is unregistered. A backend domain that is
+ * The end of every connection; the device is unregistered, or away. A backend domain that is
  * destroyed has no state any more, so a backend in Closed lives.
  */
 static void drop(struct vhca_front *front)
@@ -135,20 +140,65 @@ static void drop(struct vhca_front *front)
 			   peer_state(front) == XenbusStateClosed;
 	set_dev(front, NULL);
 	vhca_ring_free(dev);
-	vhca_device_free(dev);
+	if (front->stays) {
+		front->kept = dev;
+		front->kept_since = jiffies;
+		WRITE_ONCE(dev->ring.reason, NULL);	/* hears of another one */
+		vhca_device_held(dev);	/* ends its grants */
+	} else {
+		vhca_device_free(dev);
+	}
 	WRITE_ONCE(front->closing, false);
+}
+
+static void device_end(struct vhca_dev *dev)
+{
+	vhca_stats_del(dev);
+	vhca_device_unregister(dev);
+	vhca_limit_end(&dev->core);
 }
 
 /* Every object is destroyed over the ring. */
 static void unregister(struct vhca_front *front, unsigned long wait,
 		       unsigned long each)
 {
+	front->stays = READ_ONCE(front->dev->stays) && !READ_ONCE(front->removing) &&
+		       !vhca_read_detached(front->store);
 	vhca_limit_begin(&front->own, front->dev, wait, each);
 	flush_posted(front->dev);
-	vhca_stats_del(front->dev);
-	vhca_device_unregister(front->dev);
+	if (front->stays)
+		vhca_device_away(front->dev);
+	else
+		device_end(front->dev);
 	vhca_limit_end(&front->own);
-	vhca_limit_end(&front->dev->core);
+}
+
+/* Nothing of it needs the backend. */
+static void end_kept(struct vhca_front *front)
+{
+	struct vhca_dev *dev = front->kept;
+
+	if (!dev)
+		return;
+	front->kept = NULL;
+	device_end(dev);
+	vhca_device_free(dev);
+}
+
+/*
+ * Does a backend still map memory that the next connection would share? Then its HCA may
+ * still write there. The device does not wait for that for ever, but ends.
+ */
+static bool kept_is_held(struct vhca_front *front)
+{
+	if (!front->kept || !vhca_device_held(front->kept))
+		return false;
+	if (time_before(jiffies, front->kept_since + VHCA_END_WAIT))
+		return true;
+	dev_warn(front->store->dev,
+		 "the backend does not let go of memory: the device of the kernel ends\n");
+	end_kept(front);
+	return false;
 }
 
 static void set_not_before(struct vhca_front *front, unsigned long when)
@@ -186,6 +236,39 @@ static void give_up(struct vhca_front *front, const char *reason)
 	enter_state(front, XenbusStateClosed);
 }
 
+/* The kept device, for another connection, if its configuration is that of now. */
+static struct vhca_dev *meet_kept(struct vhca_front *front)
+{
+	struct vhca_dev *dev = front->kept;
+	struct vhca_nets nets = {};
+
+	if (!dev)
+		return NULL;
+	vhca_read_nets(front->store, &nets);
+	if (memcmp(&nets, &dev->nets, sizeof(nets)) ||
+	    dev->pool_mb != vhca_read_pool(front->store)) {
+		end_kept(front);
+		return NULL;
+	}
+	dev->backend = front->store->backend;
+	WRITE_ONCE(dev->gen, dev->gen + 1);	/* the last one is older now */
+	return dev;
+}
+
+static struct vhca_dev *meet_new(struct vhca_front *front)
+{
+	struct vhca_dev *dev = vhca_device_alloc(front->store);
+
+	if (!dev)
+		return NULL;
+	dev->front = front;
+	dev->window = front->window;
+	vhca_limit_init(&dev->core, core_late);
+	vhca_read_nets(front->store, &dev->nets);
+	dev->pool_mb = vhca_read_pool(front->store);
+	return dev;
+}
+
 /* Backend is in InitWait: rings, nodes, Initialised. */
 static int meet(struct vhca_front *front)
 {
@@ -197,14 +280,9 @@ static int meet(struct vhca_front *front)
 	err = vhca_check_version(store) ?: vhca_read_terms(store, &terms);
 	if (err)
 		return err;
-	dev = vhca_device_alloc(store);
+	dev = meet_kept(front) ?: meet_new(front);
 	if (!dev)
 		return -ENOMEM;
-	dev->front = front;
-	dev->window = front->window;
-	vhca_limit_init(&dev->core, core_late);
-	vhca_read_nets(store, &dev->nets);
-	dev->pool_mb = vhca_read_pool(store);
 	vhca_window_clear(front->window);
 	err = vhca_ring_init(dev, terms.order, &ring_ops);
 	if (err)
@@ -212,6 +290,7 @@ static int meet(struct vhca_front *front)
 	err = vhca_offer(dev, &terms);
 	if (err)
 		goto free_ring;
+	front->kept = NULL;
 	set_dev(front, dev);
 	enter_state(front, XenbusStateInitialised);
 	return 0;
@@ -219,7 +298,8 @@ static int meet(struct vhca_front *front)
 free_ring:
 	vhca_ring_free(dev);
 free_dev:
-	vhca_device_free(dev);
+	if (dev != front->kept)
+		vhca_device_free(dev);
 	return err;
 }
 
@@ -270,7 +350,8 @@ static void on_initwait(struct vhca_front *front)
 		return;		/* the backend has not seen it yet */
 	if (front->dev)
 		give_up(front, "backend started anew");
-	if (!time_before(jiffies, front->not_before) && owes_much(front))
+	if (!time_before(jiffies, front->not_before) &&
+	    (kept_is_held(front) || owes_much(front)))
 		set_not_before(front, jiffies + VHCA_OWED_WAIT);
 	if (time_before(jiffies, front->not_before)) {
 		meet_later(front);
@@ -291,12 +372,14 @@ static void on_initwait(struct vhca_front *front)
 
 static void on_connected(struct vhca_front *front)
 {
+	bool again;
 	int err;
 
 	if (!front->dev || own_state(front) != XenbusStateInitialised)
 		return;
 	vhca_limit_begin(&front->own, front->dev,
 			 VHCA_BEGIN_WAIT + vhca_ring_timeout(), 0);
+	again = front->dev->away;
 	err = vhca_device_register(front->dev);
 	vhca_limit_end(&front->own);
 	if (err) {
@@ -306,7 +389,8 @@ static void on_connected(struct vhca_front *front)
 		return;
 	}
 	front->failures = 0;
-	vhca_stats_add(front->dev);
+	if (!again)
+		vhca_stats_add(front->dev);
 	enter_state(front, XenbusStateConnected);
 }
 
@@ -314,6 +398,8 @@ static void on_connected(struct vhca_front *front)
 static void on_closing(struct vhca_front *front)
 {
 	if (!front->dev) {
+		if (front->kept && vhca_read_detached(front->store))
+			end_kept(front);
 		enter_state(front, XenbusStateClosed);
 		return;
 	}
@@ -339,16 +425,14 @@ static void on_closed(struct vhca_front *front)
 	enter_state(front, XenbusStateClosed);
 }
 
-static void front_work(struct work_struct *work)
+static void front_step(struct vhca_front *front)
 {
-	struct vhca_front *front = container_of(to_delayed_work(work),
-						struct vhca_front, work);
 	enum xenbus_state theirs;
 
-	if (READ_ONCE(front->removing))
-		return;
 	if (broken(front))
 		give_up(front, broken(front));
+	if (front->kept && !READ_ONCE(front->kept->stays))
+		end_kept(front);	/* ib_core has unregistered it */
 	if (!front->store->ops->found(front->store))
 		return;
 
@@ -374,6 +458,20 @@ static void front_work(struct work_struct *work)
 	default:
 		break;
 	}
+}
+
+static void front_work(struct work_struct *work)
+{
+	struct vhca_front *front = container_of(to_delayed_work(work),
+						struct vhca_front, work);
+	unsigned int noio;
+
+	if (READ_ONCE(front->removing))
+		return;
+	/* A disk may wait for this connection, and memory for the disk. */
+	noio = memalloc_noio_save();
+	front_step(front);
+	memalloc_noio_restore(noio);
 }
 
 /* ---- for the store ---- */
@@ -466,6 +564,7 @@ static void front_end(struct work_struct *work)
 	cancel_delayed_work_sync(&front->work);
 	if (front->dev)
 		close_dev(front, VHCA_END_WAIT, VHCA_END_EACH);
+	end_kept(front);
 	cancel_delayed_work_sync(&front->work);
 	destroy_workqueue(front->wq);
 	complete(&front->ended);

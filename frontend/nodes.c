@@ -128,6 +128,11 @@ u32 vhca_read_pool(struct vhca_store *store)
 	       XENVHCA_DEF_KERNEL_POOL_MB;
 }
 
+bool vhca_read_detached(struct vhca_store *store)
+{
+	return !read_number(store, "online", 1, 1);
+}
+
 static void node_setup(const struct vhca_ring *ring, u32 offer,
 		       struct vhca_node *node)
 {

@@ -27,6 +27,8 @@ int vhca_read_terms(struct vhca_store *store, struct vhca_terms *t);
 void vhca_read_nets(struct vhca_store *store, struct vhca_nets *nets);
 /* MiB of memory for consumers in the kernel; 0: the device is for processes. */
 u32 vhca_read_pool(struct vhca_store *store);
+/* Has the toolstack detached the device? No backend follows then. */
+bool vhca_read_detached(struct vhca_store *store);
 /* Writes all that a connection offers; the rings are there. 0 or -errno. */
 int vhca_offer(struct vhca_dev *dev, const struct vhca_terms *t);
 

@@ -12,6 +12,7 @@
 
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/semaphore.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -49,7 +50,10 @@ static inline bool vhca_same_net(const u8 *a, const u8 *b, unsigned int bits)
 	       (!(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & mask));
 }
 
-/* One RDMA device = one connection to a backend. */
+/*
+ * One RDMA device = one connection to a backend. That of the guest's kernel outlives its
+ * connections: between two of them it is away.
+ */
 struct vhca_dev {
 	struct ib_device ibdev;
 	struct vhca_front *front;
@@ -62,9 +66,16 @@ struct vhca_dev {
 	struct vhca_window *window;	/* of the front; NULL: PV guest */
 	u32 pool_mb;			/* for the guest's kernel; 0: for processes */
 	struct vhca_ucontext *own_uc;	/* of the kernel, see kernel/kern.h; or NULL */
+	u32 own_pd;			/* of the kernel, in this connection */
+	bool stays;			/* when the connection ends */
+	/* Verbs with handles of the backend's hold it, so that they see one connection. */
+	struct rw_semaphore gate;
+	u32 gen;			/* of the connection; objects of others are dead */
+	bool away;			/* as gen, written under the gate */
 
 	/* Cached before registration, refreshed by port events (device.c). */
 	struct xenvhca_get_info_rsp info;
+	struct xenvhca_query_device_rsp caps;
 	const struct vhca_provider *provider;
 	struct ib_device_attr attr;
 	struct mutex cache_lock;	/* port, gids, pkeys */
@@ -86,7 +97,7 @@ struct vhca_dev {
 	bool active_reported;
 
 	/*
-	 * Objects by backend handle, for events; all under evt_lock, which the
+	 * Objects by vhca_key(), for events; all under evt_lock, which the
 	 * event channel's upcall takes: spin_lock_irq() elsewhere.
 	 */
 	spinlock_t evt_lock;
@@ -149,7 +160,7 @@ struct vhca_xrcd {
 struct vhca_cq {
 	struct ib_cq ibcq;
 	struct vhca_ucontext *uc;	/* outlives the CQ */
-	u32 handle;
+	u32 handle, gen;
 	atomic_t comp_credit;		/* events that may come, credit.h */
 	u64 comp_paid;			/* rate of events without credit */
 	bool comp_owed;			/* an event was held back */
@@ -165,7 +176,7 @@ struct vhca_cq {
 
 struct vhca_qp {
 	struct ib_qp ibqp;
-	u32 handle;
+	u32 handle, gen;
 	u8 state;			/* enum ib_qp_state last asked for */
 	struct vhca_kick kick;
 	atomic_t async_credit;		/* credit.h */
@@ -174,7 +185,7 @@ struct vhca_qp {
 
 struct vhca_srq {
 	struct ib_srq ibsrq;
-	u32 handle;
+	u32 handle, gen;
 	atomic_t async_credit;		/* credit.h */
 	struct mutex resize_lock;	/* buf: verbs run side by side */
 	struct vhca_mem *buf, *db;
@@ -211,6 +222,12 @@ static inline bool vhca_by_iw(const struct vhca_dev *dev)
 	return dev->own_uc && dev->nets.nr && dev->info.flags & XENVHCA_INFO_CM;
 }
 
+/* Another connection may use the same handle. */
+static inline unsigned long vhca_key(u32 gen, u32 handle)
+{
+	return (unsigned long)((u64)gen << 32 | handle);
+}
+
 #define VHCA_TO(type, field)						\
 static inline struct vhca_##type *to_v##type(struct ib_##type *ib)	\
 {									\
@@ -236,8 +253,18 @@ void vhca_device_exit(void);
 struct device *vhca_device_parent(struct vhca_store *store);
 /* @store: outlives the device */
 struct vhca_dev *vhca_device_alloc(struct vhca_store *store);
-/* GET_INFO, QUERY_*, ib_register_device. The ring is up. Sleeps. */
+/*
+ * GET_INFO, QUERY_*, ib_register_device. The ring is up. Sleeps. One that is away is back
+ * then; -ESTALE: it cannot be, as the backend has another HCA or other limits.
+ */
 int vhca_device_register(struct vhca_dev *dev);
+/*
+ * The connection ends, over the ring if that is up, and the device stays. Its consumers
+ * get flush errors, and the end of their connections. Idempotent; sleeps.
+ */
+void vhca_device_away(struct vhca_dev *dev);
+/* Away: how many pages that the next connection shares a backend still maps. Sleeps. */
+u32 vhca_device_held(struct vhca_dev *dev);
 void vhca_device_unregister(struct vhca_dev *dev);	/* idempotent */
 void vhca_device_free(struct vhca_dev *dev);
 

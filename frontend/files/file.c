@@ -53,7 +53,8 @@ static int file_alloc(struct vhca_file *file)
 
 	if (rc)
 		return rc;
-	rc = vhca_publish(file->dev, &file->dev->file_handles, handle, file);
+	rc = vhca_publish(file->dev, &file->dev->file_handles,
+			  vhca_key(file->dev->gen, handle), file);
 	if (rc)
 		vhca_cmd_dealloc_ownerless(file->dev, file->ops->dealloc,
 					   handle);
@@ -77,20 +78,37 @@ int vhca_file_lock(struct vhca_file *file)
 	return rc;
 }
 
-/* The file is closed, or its device goes: closes it at the backend. */
+/* Closes it at the backend. Under file->lock. */
+static void file_shut(struct vhca_file *file)
+{
+	struct vhca_dev *dev = file->dev;
+
+	if (!dev || !file->handle)
+		return;
+	vhca_unpublish(dev, &dev->file_handles, vhca_key(dev->gen, file->handle));
+	vhca_gone(dev, file->ops->what, file->handle,
+		  vhca_cmd_dealloc_ownerless(dev, file->ops->dealloc, file->handle));
+	file->handle = 0;
+}
+
+void vhca_file_away(struct vhca_file *file)
+{
+	mutex_lock(&file->lock);
+	file_shut(file);
+	mutex_unlock(&file->lock);
+	spin_lock_irq(&file->state_lock);
+	file->seq = 0;
+	file->lost = false;
+	WRITE_ONCE(file->events, false);
+	spin_unlock_irq(&file->state_lock);
+}
+
+/* The file is closed, or its device goes. */
 static void file_dealloc(struct vhca_file *file)
 {
-	struct vhca_dev *dev;
-
 	mutex_lock(&file->lock);
-	dev = file->dev;
+	file_shut(file);
 	file->dev = NULL;
-	if (dev && file->handle) {
-		vhca_unpublish(dev, &dev->file_handles, file->handle);
-		vhca_gone(dev, file->ops->what, file->handle,
-			  vhca_cmd_dealloc_ownerless(dev, file->ops->dealloc,
-						     file->handle));
-	}
 	mutex_unlock(&file->lock);
 	WRITE_ONCE(file->gone, true);
 	wake_up_interruptible(file->wait);

@@ -47,6 +47,11 @@ void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
 		    wait_queue_head_t *wait);
 /* The file belongs to @dev, which the caller keeps from going meanwhile. */
 void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev);
+/*
+ * The connection of its device ends, and the file at the backend: the first command of the
+ * next connection opens another one there. Nobody uses it meanwhile. Sleeps.
+ */
+void vhca_file_away(struct vhca_file *file);
 /* Closes the file, also at the backend. Sleeps. */
 void vhca_file_release(struct vhca_file *file);
 /* Closes all files of the device; no file joins it any more. Sleeps. */

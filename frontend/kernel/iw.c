@@ -7,6 +7,7 @@
  * its own work, for some of them under a lock; none but that for a listener waits.
  */
 #include <linux/kthread.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "iw.h"
@@ -35,13 +36,15 @@ static struct vhca_conn *todo_next(struct vhca_iw *m, bool *ends)
 
 static bool backend_gone(struct vhca_iw *m)
 {
-	return READ_ONCE(m->f.gone) || !vhca_ring_up(&m->kern->dev->ring);
+	return READ_ONCE(m->f.gone) || READ_ONCE(m->phase) == VHCA_IW_AWAY ||
+	       !vhca_ring_up(&m->kern->dev->ring);
 }
 
 static bool woken(struct vhca_iw *m)
 {
 	return kthread_should_stop() || !list_empty_careful(&m->todo) ||
-	       READ_ONCE(m->f.events) || (READ_ONCE(m->f.gone) && !xa_empty(&m->conns));
+	       READ_ONCE(m->f.events) || READ_ONCE(m->phase) == VHCA_IW_LEAVES ||
+	       (READ_ONCE(m->f.gone) && !xa_empty(&m->conns));
 }
 
 /* A backend that has nothing to say is asked once in a while, whatever it says. */
@@ -53,17 +56,27 @@ static void take_event(struct vhca_iw *m)
 		schedule_timeout_interruptible(1);
 }
 
+/* No command of this connection of the ring follows. */
+static void leave(struct vhca_iw *m)
+{
+	vhca_conns_end(m, true);
+	WRITE_ONCE(m->phase, VHCA_IW_AWAY);
+	complete(&m->left);
+}
+
 static void take_one(struct vhca_iw *m)
 {
 	struct vhca_conn *conn;
 	bool ends;
 
+	if (READ_ONCE(m->phase) == VHCA_IW_LEAVES)
+		leave(m);
 	conn = todo_next(m, &ends);
 	if (conn) {
 		vhca_conn_step(conn, ends);
 	} else if (backend_gone(m)) {
 		WRITE_ONCE(m->f.events, false);
-		vhca_conns_end(m);
+		vhca_conns_end(m, !READ_ONCE(m->f.gone));
 	} else if (READ_ONCE(m->f.events)) {
 		take_event(m);
 	}
@@ -73,11 +86,12 @@ static int iw_thread(void *arg)
 {
 	struct vhca_iw *m = arg;
 
+	memalloc_noio_save();	/* a disk may wait for it */
 	while (!kthread_should_stop()) {
 		wait_event_interruptible(m->wait, woken(m));
 		take_one(m);
 	}
-	vhca_conns_end(m);
+	vhca_conns_end(m, false);
 	return 0;
 }
 
@@ -101,11 +115,13 @@ static void rem_ref(struct ib_qp *ibqp)
 	vhca_iw_qp_put(&to_kqp(ibqp)->iw);
 }
 
-/* Under m->lock. A queue pair has one connection. */
+/* Under m->lock. A queue pair has one connection; that of another backend has none. */
 static int conn_has_qp(struct vhca_conn *conn, struct ib_qp *ibqp)
 {
 	struct vhca_kqp *qp = to_kqp(ibqp);
 
+	if (qp->qp.gen != READ_ONCE(to_vdev(ibqp->device)->gen))
+		return -ENOTCONN;
 	if (qp->iw.conn)
 		return -EISCONN;
 	add_ref(ibqp);
@@ -358,6 +374,7 @@ int vhca_iw_begin(struct vhca_kern *kern)
 		return -ENOMEM;
 	m->kern = kern;
 	init_waitqueue_head(&m->wait);
+	init_completion(&m->left);
 	spin_lock_init(&m->lock);
 	xa_init_flags(&m->conns, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&m->todo);
@@ -371,6 +388,29 @@ int vhca_iw_begin(struct vhca_kern *kern)
 	}
 	kern->iw = m;
 	return 0;
+}
+
+void vhca_iw_away(struct vhca_kern *kern)
+{
+	struct vhca_iw *m = kern->iw;
+
+	if (!m)
+		return;
+	reinit_completion(&m->left);
+	WRITE_ONCE(m->phase, VHCA_IW_LEAVES);
+	wake_up_interruptible(&m->wait);
+	wait_for_completion(&m->left);
+	vhca_file_away(&m->f);
+}
+
+void vhca_iw_back(struct vhca_kern *kern)
+{
+	struct vhca_iw *m = kern->iw;
+
+	if (!m)
+		return;
+	WRITE_ONCE(m->phase, VHCA_IW_UP);
+	vhca_conns_listen(m);
 }
 
 void vhca_iw_end(struct vhca_kern *kern)

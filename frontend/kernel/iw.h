@@ -23,6 +23,13 @@
 
 #define VHCA_IW_REQUESTS	1024u	/* that consumers have not answered */
 
+/* Of the device: has the thread a backend? */
+enum vhca_iw_phase {
+	VHCA_IW_UP,
+	VHCA_IW_LEAVES,			/* ends what is left of its connections */
+	VHCA_IW_AWAY,
+};
+
 /* What a connection does, or waits for. */
 enum vhca_conn_state {
 	VHCA_CONN_BIND,			/* a listener is to be made */
@@ -65,6 +72,8 @@ struct vhca_iw {
 	struct vhca_kern *kern;
 	struct vhca_file f;
 	wait_queue_head_t wait;		/* of the thread */
+	enum vhca_iw_phase phase;	/* LEAVES: the thread's to change */
+	struct completion left;
 	struct task_struct *thread;
 	u32 next;			/* cookie */
 	spinlock_t lock;		/* below; outer to the lock of conns */
@@ -110,7 +119,9 @@ void vhca_conn_ask(struct vhca_conn *conn);
 void vhca_conn_step(struct vhca_conn *conn, bool ends);
 /* m->ev. Return: whether that was waited for. */
 bool vhca_conn_event(struct vhca_iw *m);
-/* The backend is gone: ends all. */
-void vhca_conns_end(struct vhca_iw *m);
+/* The backend is gone: ends all; @stays: listeners wait for another one. */
+void vhca_conns_end(struct vhca_iw *m, bool stays);
+/* Listeners that wait listen again. */
+void vhca_conns_listen(struct vhca_iw *m);
 
 #endif

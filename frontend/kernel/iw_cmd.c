@@ -25,6 +25,8 @@ static int command(struct vhca_iw *m, u32 cmd, const void *in)
 	struct vhca_cm_call *c = &m->call;
 	int rc;
 
+	if (READ_ONCE(m->phase) == VHCA_IW_AWAY)
+		return -EIO;
 	memset(c, 0, sizeof(*c));
 	c->cmd = cmd;
 	c->op = vhca_cm_op(cmd, &rc);

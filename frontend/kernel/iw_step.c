@@ -197,13 +197,29 @@ static void conn_fail(struct vhca_conn *conn, int rc)
 	conn_end(conn, rc < 0 ? rc : -EIO, NULL);
 }
 
-void vhca_conns_end(struct vhca_iw *m)
+void vhca_conns_end(struct vhca_iw *m, bool stays)
 {
 	struct vhca_conn *conn;
 	unsigned long i;
 
+	xa_for_each(&m->conns, i, conn) {
+		if (stays && (conn->state == VHCA_CONN_LISTEN || conn->state == VHCA_CONN_BIND))
+			conn->there = false;	/* it ends with the file */
+		else
+			conn_fail(conn, -EIO);
+	}
+}
+
+void vhca_conns_listen(struct vhca_iw *m)
+{
+	struct vhca_conn *conn;
+	unsigned long i;
+
+	spin_lock(&m->lock);
 	xa_for_each(&m->conns, i, conn)
-		conn_fail(conn, -EIO);
+		if (conn->state == VHCA_CONN_LISTEN)
+			vhca_conn_ask(conn);
+	spin_unlock(&m->lock);
 }
 
 /* ---- what was asked for ---- */
@@ -248,17 +264,33 @@ static int listen_begin(struct vhca_conn *conn)
 	return vhca_conn_create(conn) ?: vhca_conn_listen(conn);
 }
 
+/* Without a backend it waits for one: rdma_cm would take a refusal for that of all devices. */
 static int step_listen(struct vhca_conn *conn)
 {
 	int rc = listen_begin(conn);
 
-	if (rc)
+	if (rc && vhca_ring_up(&conn->m->kern->dev->ring) &&
+	    conn->m->phase != VHCA_IW_AWAY)
 		return rc;
 	conn_turn(conn, VHCA_CONN_LISTEN);
 	conn->wait->rc = 0;
 	complete(&conn->wait->done);
 	conn->wait = NULL;
 	return 0;
+}
+
+/* iw_cm has no event for a listener that ends, so this one stays, and hears nothing. */
+static void step_listen_again(struct vhca_conn *conn)
+{
+	struct vhca_dev *dev = conn->m->kern->dev;
+	int rc = conn->there ? 0 : listen_begin(conn);
+
+	if (!rc)
+		return;
+	vhca_conn_destroy(conn);
+	if (vhca_ring_up(&dev->ring))
+		dev_warn(dev->store->dev,
+			 "a listener of the kernel does not listen any more (%d)\n", rc);
 }
 
 static int step_open(struct vhca_conn *conn)
@@ -287,6 +319,8 @@ void vhca_conn_step(struct vhca_conn *conn, bool ends)
 
 	if (!rc && conn->state == VHCA_CONN_BIND)
 		rc = step_listen(conn);
+	else if (!rc && conn->state == VHCA_CONN_LISTEN)
+		step_listen_again(conn);
 	else if (!rc && conn->state == VHCA_CONN_OPEN)
 		rc = step_open(conn);
 	else if (!rc && conn->state == VHCA_CONN_ACCEPT)

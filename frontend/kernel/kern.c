@@ -20,10 +20,12 @@
 
 /* ---- objects that cost no command ---- */
 
-/* One physical PD for all: windows, all that a peer can name, are bound to queue pairs. */
+/*
+ * One physical PD for all: windows, all that a peer can name, are bound to queue pairs. So a
+ * consumer's outlives a connection (vhca_pd_handle()).
+ */
 static int alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	to_vpd(ibpd)->handle = to_kern(ibpd->device)->pd;
 	return 0;
 }
 
@@ -155,26 +157,25 @@ static int context_new(struct vhca_kern *kern)
 	return -EPROTO;
 }
 
+/* Its memory is that of the device, which is granted and registered for each connection. */
 static int pool_new(struct vhca_kern *kern)
 {
 	struct xenvhca_reg_mr_req req = {
-		.pd = kern->pd, .access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND,
+		.pd = kern->dev->own_pd, .access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND,
 		.iova = VHCA_POOL_IOVA,
 	};
 	struct vhca_pool *p = &kern->pool;
 	struct xenvhca_mr_rsp rsp;
-	int rc = vhca_pool_init(p, kern->dev, kern->dev->pool_mb);
+	int rc = p->mem ? vhca_mem_grant_again(p->mem) :
+			  vhca_pool_init(p, kern->dev, kern->dev->pool_mb);
 
 	if (rc)
 		return rc;
 	req.length = (u64)p->nr << PAGE_SHIFT;
 	req.pages = p->mem->pages;
 	rc = vhca_cmd_reg_mr(&kern->uc, &req, NULL, &rsp);
-	if (rc) {
-		/* Whether it is registered or not, the end of the context ends it. */
-		vhca_uc_adopt(&kern->uc, p->mem);
-		return rc;
-	}
+	if (rc)
+		return rc;	/* the end of the context ends it, too */
 	vhca_mem_drop_dirs(p->mem);
 	p->mr = rsp.handle;
 	p->key = rsp.lkey;
@@ -185,7 +186,7 @@ static int objects_new(struct vhca_kern *kern)
 {
 	struct mlx5_ib_alloc_pd_resp rsp;
 	struct ib_udata udata = vhca_own_udata(NULL, 0, &rsp, sizeof(rsp));
-	int rc = vhca_cmd_alloc_pd(&kern->uc, &udata, &kern->pd);
+	int rc = vhca_cmd_alloc_pd(&kern->uc, &udata, &kern->dev->own_pd);
 
 	if (rc)
 		return rc;
@@ -195,8 +196,17 @@ static int objects_new(struct vhca_kern *kern)
 		kern->uar = NULL;
 		return rc;
 	}
-	rc = pool_new(kern);
-	return rc || !vhca_by_iw(kern->dev) ? rc : vhca_iw_begin(kern);
+	return pool_new(kern);
+}
+
+/* No store to the register is under way, and none begins, after the grace period. */
+static void context_end(struct vhca_kern *kern)
+{
+	synchronize_rcu();
+	vhca_doorbell_kernel_end(kern->uar);
+	kern->uar = NULL;
+	kern->pool.mr = 0;
+	vhca_dealloc_ucontext(&kern->uc.ibuc);	/* and all that is left in it */
 }
 
 int vhca_kern_begin(struct vhca_dev *dev)
@@ -225,11 +235,54 @@ int vhca_kern_begin(struct vhca_dev *dev)
 		return rc;
 	}
 	rc = objects_new(kern);
+	if (!rc && vhca_by_iw(dev))
+		rc = vhca_iw_begin(kern);
 	if (rc)
 		vhca_kern_end(dev);
 	else
 		describe(kern);
 	return rc;
+}
+
+/*
+ * The backend destroys what is left in the context, so one command ends all objects. From the
+ * gate on they are dead, and their consumers get flush errors.
+ */
+void vhca_kern_away(struct vhca_dev *dev)
+{
+	struct vhca_kern *kern = to_kern(&dev->ibdev);
+
+	vhca_iw_away(kern);
+	down_write(&dev->gate);
+	WRITE_ONCE(dev->away, true);
+	WRITE_ONCE(dev->gen, dev->gen + 1);
+	up_write(&dev->gate);
+	vhca_event_all(dev);
+	context_end(kern);
+}
+
+int vhca_kern_back(struct vhca_dev *dev)
+{
+	struct vhca_kern *kern = to_kern(&dev->ibdev);
+	int rc = context_new(kern);
+
+	if (rc)
+		return rc;
+	rc = objects_new(kern);
+	if (rc) {
+		context_end(kern);
+		return rc;
+	}
+	down_write(&dev->gate);
+	WRITE_ONCE(dev->away, false);
+	up_write(&dev->gate);
+	vhca_iw_back(kern);
+	return 0;
+}
+
+u32 vhca_kern_held(struct vhca_dev *dev)
+{
+	return vhca_mem_withdraw(to_kern(&dev->ibdev)->pool.mem);
 }
 
 void vhca_kern_end(struct vhca_dev *dev)
@@ -244,12 +297,12 @@ void vhca_kern_end(struct vhca_dev *dev)
 	vhca_iw_end(kern);
 	set_dma_ops(&dev->ibdev.dev, NULL);
 	vhca_pool_exit(p, dev);
+	/* In a command of its own: it may take long. */
 	if (p->mr)
-		vhca_release(&kern->uc, "mr", p->mr,
-			     vhca_cmd_destroy(&kern->uc, XENVHCA_OP_DEREG_MR, p->mr),
-			     p->mem);
-	vhca_doorbell_kernel_end(kern->uar);
-	vhca_dealloc_ucontext(&kern->uc.ibuc);	/* and all that is left in it */
+		vhca_cmd_destroy(&kern->uc, XENVHCA_OP_DEREG_MR, p->mr);
+	if (!dev->away)
+		context_end(kern);
+	vhca_mem_put(p->mem);
 	dev->own_uc = NULL;
 	dev->ibdev.dev.dma_parms = NULL;
 	kfree(kern);

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Consumers of RDMA in this guest's kernel (key kernel=1). One context, one PD and one
- * region of the HCA, the pool, serve all of them. The HCA and the backend reach the pool
- * and the queues, and no other memory of the kernel.
+ * region of the HCA, the pool, serve all of them; each connection makes these anew. The HCA
+ * and the backend reach the pool and the queues, and no other memory of the kernel.
  *
  * The backend can write to the queues at any time. So nothing is read from a work queue,
  * and a completion is copied once; each number in it is an index into memory of our own,
@@ -43,12 +43,17 @@ struct vhca_pool {
 	unsigned long *partial;		/* pages with slots in use and free ones */
 	u16 *slots;			/* of each page: those in use; 0: it has none */
 	u64 *origin;			/* of each slot: its copy's, or 0 */
+	const struct vhca_dev *dev;
 };
 
 /* Memory of @mb MiB; 0 or -errno. vhca_pool_exit() undoes it, after an error, too. */
 int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb);
 void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev);
-/* @nr pages in a row, or a slot: the address of the first octet, or DMA_MAPPING_ERROR. */
+/*
+ * @nr pages in a row, or a slot: the address of the first octet, or DMA_MAPPING_ERROR. There
+ * are none without a connection: the HCA of the last one may still write to what was given
+ * back since.
+ */
 dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr);
 dma_addr_t vhca_pool_take_slot(struct vhca_pool *p);
 /* The pages, or the slot, of @size octets at @addr. */
@@ -80,7 +85,6 @@ static inline u32 vhca_pages_of(u64 addr, size_t size)
 struct vhca_kern {
 	struct vhca_ucontext uc;	/* the first: vhca_dev.own_uc */
 	struct vhca_dev *dev;
-	u32 pd;
 	void __iomem *uar;
 	atomic_t records;		/* pages of doorbell records so far */
 	struct vhca_pool pool;
@@ -103,17 +107,28 @@ static inline u64 vhca_kern_record(struct vhca_kern *kern)
 	return (1ull << 40) + ((u64)atomic_inc_return(&kern->records) << PAGE_SHIFT);
 }
 
-/* Stores to a register, unless the page may be gone from the guest. */
-static inline void vhca_kern_ring(struct vhca_kern *kern, __be32 val[2], u32 reg)
+/* Has the HCA an object of the connection @gen? */
+static inline bool vhca_kern_alive(const struct vhca_kern *kern, u32 gen)
 {
-	if (vhca_ring_up(&kern->dev->ring))
+	return gen == READ_ONCE(kern->dev->gen) && vhca_ring_up(&kern->dev->ring);
+}
+
+/*
+ * Stores to a register, unless the page may be gone from the guest: whoever takes it away
+ * ends the connection first, and then waits for a grace period.
+ */
+static inline void vhca_kern_ring(struct vhca_kern *kern, u32 gen, __be32 val[2], u32 reg)
+{
+	rcu_read_lock();
+	if (vhca_kern_alive(kern, gen))
 		mlx5_write64(val, kern->uar + reg);
+	rcu_read_unlock();
 }
 
 /* The HCA has gone: completions of what was posted are made up, which poll_cq is told. */
-static inline void vhca_kern_posted(struct vhca_kern *kern)
+static inline void vhca_kern_posted(struct vhca_kern *kern, u32 gen)
 {
-	if (unlikely(!vhca_ring_up(&kern->dev->ring)))
+	if (unlikely(!vhca_kern_alive(kern, gen)))
 		vhca_event_all(kern->dev);
 }
 
@@ -198,10 +213,13 @@ int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 struct vhca_kcq {
 	struct vhca_cq cq;
 	struct vhca_kern *kern;
+	struct ib_cq_init_attr attr;
+	struct mutex renew;
+	bool renewed;			/* qps may have dead ones */
 	spinlock_t lock;
 	u8 *buf;
 	__be32 *db;			/* consumer index; arm */
-	u32 cqn, nent, cons;
+	u32 gen, cqn, nent, cons;	/* gen: of buf */
 	struct xarray qps;		/* whose completions may come here */
 };
 
@@ -231,7 +249,7 @@ struct vhca_kah {
 
 struct vhca_kmr {		/* a window */
 	struct ib_mr ibmr;
-	u32 handle, nr;
+	u32 handle, gen, nr;
 	struct { u64 addr, len; } ext[VHCA_KERN_EXTENTS];
 };
 
@@ -247,6 +265,11 @@ int vhca_kern_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int vhca_kern_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc);
 int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+/*
+ * ib_core keeps CQs in a pool for as long as there is the device (ib_cq_pool_get()). So a dead
+ * CQ lives again when a queue pair is made on it. 0 or -errno. Sleeps.
+ */
+int vhca_kcq_renew(struct vhca_kcq *cq);
 /* Completions of @qpn become nobody's; receives of @srq (or NULL) go back to it. */
 void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq);
 
@@ -272,6 +295,9 @@ int vhca_kern_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 extern const struct ib_device_ops vhca_iw_ops;
 /* 0 or -errno. */
 int vhca_iw_begin(struct vhca_kern *kern);
+/* Ends all connections but those of listeners, which wait for vhca_iw_back(). Sleeps. */
+void vhca_iw_away(struct vhca_kern *kern);
+void vhca_iw_back(struct vhca_kern *kern);
 /* Ends all connections. Idempotent; sleeps. */
 void vhca_iw_end(struct vhca_kern *kern);
 
@@ -301,6 +327,12 @@ void vhca_iw_qp_end(struct vhca_kqp *qp);
  * and own_uc. 0 or -errno: then nothing is left.
  */
 int vhca_kern_begin(struct vhca_dev *dev);
+/* The connection ends: what it had, and all of its objects are dead. */
+void vhca_kern_away(struct vhca_dev *dev);
+/* There is another one. 0 or -errno: then the device is still away. */
+int vhca_kern_back(struct vhca_dev *dev);
+/* Away: how many pages of the pool a backend still maps. Sleeps. */
+u32 vhca_kern_held(struct vhca_dev *dev);
 /* After ib_core has done with the device. Idempotent. */
 void vhca_kern_end(struct vhca_dev *dev);
 

@@ -99,13 +99,27 @@ static void qp_unpublish(struct vhca_kqp *qp)
 	cq_forget(ibqp->recv_cq, ibqp);
 }
 
-/* Lets connections and both CQs find it. Its number is its own in the whole device. */
-static int qp_publish(struct vhca_kqp *qp)
+/* A dead queue pair keeps its number, by which rdma_cm names it, while its owner has it. */
+static bool number_kept(struct vhca_kern *kern, u32 qpn)
+{
+	struct vhca_kqp *other;
+	bool kept;
+
+	xa_lock(&kern->qps);
+	other = xa_load(&kern->qps, qpn);
+	kept = other && other->qp.gen != READ_ONCE(kern->dev->gen);
+	xa_unlock(&kern->qps);
+	return kept;
+}
+
+static int qp_publish_held(struct vhca_kqp *qp)
 {
 	struct ib_qp *ibqp = &qp->qp.ibqp;
 	struct vhca_kcq *scq = to_kcq(ibqp->send_cq), *rcq = to_kcq(ibqp->recv_cq);
-	struct vhca_dev *dev = to_vdev(ibqp->device);
-	int rc = vhca_publish(dev, &to_kern(ibqp->device)->qps, ibqp->qp_num, qp);
+	struct vhca_kern *kern = to_kern(ibqp->device);
+	struct vhca_dev *dev = kern->dev;
+	int rc = number_kept(kern, ibqp->qp_num) ? -EAGAIN :
+		 vhca_publish(dev, &kern->qps, ibqp->qp_num, qp);
 
 	if (rc)
 		return rc;
@@ -118,6 +132,19 @@ static int qp_publish(struct vhca_kqp *qp)
 		qp_unpublish(qp);
 	else	/* events that waited for a queue pair */
 		schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
+	return rc;
+}
+
+/* Lets connections and both CQs find it. Its number is its own in the whole device. */
+static int qp_publish(struct vhca_kqp *qp)
+{
+	struct vhca_dev *dev = to_vdev(qp->qp.ibqp.device);
+	int rc = vhca_hold(dev, qp->qp.gen);
+
+	if (rc)
+		return rc;
+	rc = qp_publish_held(qp);
+	vhca_let_go(dev);
 	return rc;
 }
 
@@ -158,10 +185,14 @@ int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	rc = qp_caps(&attr->cap, attr->srq);
 	if (rc)
 		return rc;
-	if (!attr->cap.max_send_wr && (attr->srq || !attr->cap.max_recv_wr))
+	if (!attr->send_cq || !attr->recv_cq ||
+	    (!attr->cap.max_send_wr && (attr->srq || !attr->cap.max_recv_wr)))
 		return -EINVAL;
 	vhca_iw_qp_init(&qp->iw);
 	rc = queues_init(qp, attr);
+	if (!rc)
+		rc = vhca_kcq_renew(to_kcq(attr->send_cq)) ?:
+		     vhca_kcq_renew(to_kcq(attr->recv_cq));
 	if (!rc)
 		rc = qp_make(qp, attr);
 	if (rc)
@@ -173,10 +204,12 @@ int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
  * ib_drain_qp() goes on only if the step to ERR succeeds. Without an HCA it is one: then
  * poll_cq flushes the queues.
  */
-static int to_error(struct vhca_dev *dev, int rc)
+static int to_error(struct ib_qp *ibqp, int rc)
 {
-	if (rc && vhca_ring_up(&dev->ring))
-		vhca_break(dev, "backend does not stop a queue pair of the kernel");
+	struct vhca_kern *kern = to_kern(ibqp->device);
+
+	if (rc && vhca_kern_alive(kern, to_vqp(ibqp)->gen))
+		vhca_break(kern->dev, "backend does not stop a queue pair of the kernel");
 	return 0;
 }
 
@@ -191,7 +224,7 @@ int vhca_kern_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (!(mask & IB_QP_STATE))
 		return rc;
 	if (attr->qp_state == IB_QPS_ERR)
-		return to_error(to_vdev(ibqp->device), rc);
+		return to_error(ibqp, rc);
 	if (!rc && attr->qp_state == IB_QPS_RESET) {
 		cq_forget(ibqp->send_cq, ibqp);
 		cq_forget(ibqp->recv_cq, ibqp);

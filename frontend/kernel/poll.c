@@ -29,32 +29,86 @@ static bool cqe_ready(const struct vhca_kcq *cq, u32 n)
 	       (own & MLX5_CQE_OWNER_MASK) == !!(n & cq->nent);
 }
 
+/* Of cq->attr, at the backend of now. */
+static int cq_make(struct vhca_kcq *cq)
+{
+	struct mlx5_ib_create_cq cmd = {
+		.buf_addr = PAGE_SIZE, .db_addr = vhca_kern_record(cq->kern), .cqe_size = 64,
+	};
+	struct mlx5_ib_create_cq_resp rsp = {};
+	struct ib_udata udata = vhca_own_udata(&cmd, sizeof(cmd), &rsp, sizeof(rsp));
+	int rc = vhca_cq_make(&cq->cq, &cq->kern->uc, &cq->attr, &udata);
+	unsigned long irq;
+	u32 i;
+
+	if (rc)
+		return rc;
+	spin_lock_irqsave(&cq->lock, irq);
+	/* As many as the memory was made for, whatever the answer says. */
+	cq->nent = roundup_pow_of_two(cq->attr.cqe + 1);
+	cq->cq.ibcq.cqe = cq->nent - 1;
+	cq->buf = cq->cq.buf->va;
+	cq->db = cq->cq.db->va;
+	cq->gen = cq->cq.gen;
+	cq->cqn = rsp.cqn;
+	cq->cons = 0;
+	WRITE_ONCE(cq->cq.events, 0);
+	for (i = 0; i < cq->nent; i++)
+		cqe_at(cq, i)->op_own = MLX5_CQE_INVALID << 4;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return 0;
+}
+
 int vhca_kern_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			struct vhca_cq_attrs *attrs)
 {
-	struct mlx5_ib_create_cq cmd = { .buf_addr = PAGE_SIZE, .cqe_size = 64 };
-	struct mlx5_ib_create_cq_resp rsp = {};
 	struct vhca_kcq *cq = to_kcq(ibcq);
-	struct ib_udata udata = vhca_own_udata(&cmd, sizeof(cmd), &rsp, sizeof(rsp));
-	u32 i;
-	int rc;
 
 	cq->kern = to_kern(ibcq->device);
-	cmd.db_addr = vhca_kern_record(cq->kern);
+	cq->attr = *attr;
+	mutex_init(&cq->renew);
 	spin_lock_init(&cq->lock);
 	xa_init(&cq->qps);
-	rc = vhca_cq_make(&cq->cq, &cq->kern->uc, attr, &udata);
-	if (rc)
+	return cq_make(cq);
+}
+
+/* Its consumer has armed it, and does not know that it is another one. */
+static int cq_renew(struct vhca_kcq *cq)
+{
+	struct vhca_dev *dev = cq->kern->dev;
+	struct vhca_cq old = {
+		.buf = cq->cq.buf, .db = cq->cq.db, .record = cq->cq.record,
+		.handle = cq->cq.handle, .gen = cq->cq.gen,
+	};
+	struct vhca_bufs bufs = { .buf = old.buf, .db = old.db };
+	int rc;
+
+	WRITE_ONCE(cq->renewed, true);
+	rc = cq_make(cq);
+	if (rc) {
+		cq->cq.buf = old.buf;
+		cq->cq.db = old.db;
+		cq->cq.record = old.record;
+		cq->cq.handle = old.handle;
+		cq->cq.gen = old.gen;
 		return rc;
-	/* As many as the memory was made for, whatever the answer says. */
-	cq->nent = roundup_pow_of_two(attr->cqe + 1);
-	ibcq->cqe = cq->nent - 1;
-	cq->buf = cq->cq.buf->va;
-	cq->db = cq->cq.db->va;
-	cq->cqn = rsp.cqn;
-	for (i = 0; i < cq->nent; i++)
-		cqe_at(cq, i)->op_own = MLX5_CQE_INVALID << 4;
+	}
+	vhca_unpublish(dev, &dev->cqs, vhca_key(old.gen, old.handle));
+	vhca_bufs_put(cq->cq.uc, &bufs, false);
+	if (atomic_read(&cq->cq.comp_credit))
+		vhca_kern_arm_cq(&cq->cq.ibcq, IB_CQ_NEXT_COMP);
 	return 0;
+}
+
+int vhca_kcq_renew(struct vhca_kcq *cq)
+{
+	int rc = 0;
+
+	mutex_lock(&cq->renew);
+	if (cq->cq.gen != READ_ONCE(cq->kern->dev->gen))
+		rc = cq_renew(cq);
+	mutex_unlock(&cq->renew);
+	return rc;
 }
 
 /* ib_core waited for its work, which an event may have begun again. So no event comes first. */
@@ -62,7 +116,8 @@ int vhca_kern_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct vhca_cq *cq = to_vcq(ibcq);
 
-	vhca_unpublish(to_vdev(ibcq->device), &to_vdev(ibcq->device)->cqs, cq->handle);
+	vhca_unpublish(to_vdev(ibcq->device), &to_vdev(ibcq->device)->cqs,
+		       vhca_key(cq->gen, cq->handle));
 	if (vhca_cq_works(cq))
 		cancel_work_sync(&ibcq->work);
 	return vhca_destroy_cq(ibcq, NULL);
@@ -89,7 +144,7 @@ int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	wmb();	/* the record before the register */
 	bell[0] = cpu_to_be32(word);
 	bell[1] = cpu_to_be32(cq->cqn);
-	vhca_kern_ring(cq->kern, bell, MLX5_CQ_DOORBELL);
+	vhca_kern_ring(cq->kern, cq->gen, bell, MLX5_CQ_DOORBELL);
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		rc = cqe_ready(cq, cq->cons);
 	spin_unlock_irqrestore(&cq->lock, irq);
@@ -206,15 +261,19 @@ static bool poll_one(struct vhca_kcq *cq, struct ib_wc *wc)
 	return wc_from_cqe(cq, qp, &cqe, wc);
 }
 
-/* The HCA is gone: what was posted and has no completion gets one here. */
+/* The HCA of a queue pair is gone: what was posted and has no completion gets one here. */
 static int flush(struct vhca_kcq *cq, int nr, struct ib_wc *wc)
 {
+	bool dead = false;
 	struct vhca_kqp *qp;
 	unsigned long qpn;
 	int n = 0, i;
 
 	memset(wc, 0, nr * sizeof(*wc));
 	xa_for_each(&cq->qps, qpn, qp) {
+		if (vhca_kern_alive(cq->kern, qp->qp.gen))
+			continue;
+		dead = true;
 		i = n;
 		if (qp->qp.ibqp.send_cq == &cq->cq.ibcq)
 			n += vhca_ksq_flush(&qp->sq, nr - n, wc + n);
@@ -223,6 +282,9 @@ static int flush(struct vhca_kcq *cq, int nr, struct ib_wc *wc)
 		for (; i < n; i++)
 			wc[i].qp = &qp->qp.ibqp;
 	}
+	/* No dead one comes to a CQ that lives. */
+	if (!dead)
+		cq->renewed = false;
 	return n;
 }
 
@@ -239,7 +301,7 @@ int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc)
 		n += poll_one(cq, wc + n);
 	if (cq->cons != cons)
 		cq->db[DB_CONSUMED] = cpu_to_be32(cq->cons & 0xffffff);
-	if (!n && !vhca_ring_up(&cq->kern->dev->ring))
+	if (!n && (READ_ONCE(cq->renewed) || !vhca_kern_alive(cq->kern, cq->gen)))
 		n = flush(cq, nr, wc);
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return n;

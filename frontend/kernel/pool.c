@@ -38,7 +38,10 @@ static u32 slot_of(u64 addr)
 
 int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb)
 {
+	int rc;
+
 	spin_lock_init(&p->lock);
+	p->dev = dev;
 	p->stats = &dev->stats;
 	p->nr = mb << (20 - PAGE_SHIFT);
 	p->used = bitmap_zalloc(p->nr, GFP_KERNEL);
@@ -49,15 +52,17 @@ int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb)
 		return -ENOMEM;
 	p->mem = vhca_mem_new(dev, p->nr);
 	if (IS_ERR(p->mem)) {
+		rc = PTR_ERR(p->mem);
+		p->mem = NULL;
 		p->nr = 0;
-		return PTR_ERR(p->mem);
+		return rc;
 	}
 	atomic64_set(&p->stats->pool_pages, p->nr);
 	atomic64_set(&p->stats->pool_used, 0);
 	return 0;
 }
 
-/* The memory itself is the region's, which ends it. */
+/* The memory itself ends after the region. */
 void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev)
 {
 	if (p->used && !bitmap_empty(p->used, p->nr))
@@ -111,12 +116,19 @@ static void set_slots(struct vhca_pool *p, u32 page, u16 slots)
 
 /* ---- what dma.c takes and gives ---- */
 
+static bool closed(const struct vhca_pool *p)
+{
+	return READ_ONCE(p->dev->away) || !vhca_ring_up(&p->dev->ring);
+}
+
 dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr)
 {
 	dma_addr_t addr = DMA_MAPPING_ERROR;
 	unsigned long flags;
 	u32 at;
 
+	if (closed(p))
+		return addr;
 	spin_lock_irqsave(&p->lock, flags);
 	at = take_pages(p, nr);
 	if (at < p->nr) {
@@ -133,6 +145,8 @@ dma_addr_t vhca_pool_take_slot(struct vhca_pool *p)
 	unsigned long flags;
 	u32 at, slot;
 
+	if (closed(p))
+		return addr;
 	spin_lock_irqsave(&p->lock, flags);
 	at = find_first_bit(p->partial, p->nr);
 	if (at >= p->nr)

@@ -106,7 +106,7 @@ static int recv_one(struct vhca_krq *rq, const struct ib_recv_wr *wr)
 	return 0;
 }
 
-static int recv_list(struct vhca_krq *rq, const struct ib_recv_wr *wr,
+static int recv_list(struct vhca_krq *rq, u32 gen, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr)
 {
 	unsigned long flags;
@@ -120,20 +120,20 @@ static int recv_list(struct vhca_krq *rq, const struct ib_recv_wr *wr,
 	wmb();	/* receives before the record */
 	*rq->db = cpu_to_be32((rq->shared ? rq->posts : rq->head) & 0xffff);
 	spin_unlock_irqrestore(&rq->lock, flags);
-	vhca_kern_posted(rq->kern);
+	vhca_kern_posted(rq->kern, gen);
 	return rc;
 }
 
 int vhca_kern_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 			const struct ib_recv_wr **bad_wr)
 {
-	return recv_list(&to_kqp(ibqp)->rq, wr, bad_wr);
+	return recv_list(&to_kqp(ibqp)->rq, to_vqp(ibqp)->gen, wr, bad_wr);
 }
 
 int vhca_kern_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			    const struct ib_recv_wr **bad_wr)
 {
-	return recv_list(&to_ksrq(ibsrq)->rq, wr, bad_wr);
+	return recv_list(&to_ksrq(ibsrq)->rq, to_vsrq(ibsrq)->gen, wr, bad_wr);
 }
 
 /* ---- completions; the lock of the CQ is held ---- */

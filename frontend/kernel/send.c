@@ -266,14 +266,23 @@ static void put_ctrl(struct vhca_kqp *qp, const struct ib_send_wr *wr, u32 segs,
 	ctrl->imm = wr_imm(wr);
 }
 
-static int check_wr(const struct vhca_ksq *sq, const struct ib_send_wr *wr, u32 len)
+/* The key of a window of an earlier connection may be another one's now. */
+static bool is_dead_reg(const struct vhca_kqp *qp, const struct ib_send_wr *wr)
 {
+	return wr->opcode == IB_WR_REG_MR && to_kmr(reg_wr(wr)->mr)->gen != qp->qp.gen;
+}
+
+static int check_wr(const struct vhca_kqp *qp, const struct ib_send_wr *wr, u32 len)
+{
+	const struct vhca_ksq *sq = &qp->sq;
+
 	if (sq->next - READ_ONCE(sq->tail) >= sq->max_post)
 		return -ENOMEM;
 	if (wr->opcode >= ARRAY_SIZE(ops) || !ops[wr->opcode].wqe ||
 	    wr->num_sge < 0 || wr->num_sge > sq->max_gs ||
 	    (wr->send_flags & IB_SEND_INLINE && (is_read(wr) || len > VHCA_KSQ_INLINE)) ||
-	    (wr->opcode == IB_WR_RDMA_READ_WITH_INV && wr->num_sge != 1))
+	    (wr->opcode == IB_WR_RDMA_READ_WITH_INV && wr->num_sge != 1) ||
+	    is_dead_reg(qp, wr))
 		return -EINVAL;
 	return 0;
 }
@@ -307,7 +316,7 @@ static int send_one(struct vhca_kqp *qp, const struct ib_send_wr *wr)
 {
 	struct vhca_ksq *sq = &qp->sq;
 	u32 len = wr_len(wr);
-	int rc = check_wr(sq, wr, len);
+	int rc = check_wr(qp, wr, len);
 	bool signaled = sq->sig_all || wr->send_flags & IB_SEND_SIGNALED;
 
 	if (rc)
@@ -323,14 +332,14 @@ static int send_one(struct vhca_kqp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
-static void ring(struct vhca_kern *kern, struct vhca_ksq *sq)
+static void ring(struct vhca_kern *kern, u32 gen, struct vhca_ksq *sq)
 {
 	/* Pairs with vhca_ksq_complete(), which reads the requests. */
 	smp_store_release(&sq->head, sq->next);
 	wmb();	/* requests before the record */
 	*sq->db = cpu_to_be32(sq->cur & 0xffff);
 	wmb();	/* the record before the register */
-	vhca_kern_ring(kern, sq->bell, sq->bf);
+	vhca_kern_ring(kern, gen, sq->bell, sq->bf);
 	/* Stores to the register may be combined: this one leaves before the next one. */
 	wmb();
 	sq->bf ^= VHCA_BF_SIZE;
@@ -371,9 +380,9 @@ int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		}
 	}
 	if (sq->next != sq->head)
-		ring(kern, sq);
+		ring(kern, qp->qp.gen, sq);
 	spin_unlock_irqrestore(&sq->lock, flags);
-	vhca_kern_posted(kern);
+	vhca_kern_posted(kern, qp->qp.gen);
 	return rc;
 }
 

@@ -15,9 +15,8 @@
 
 struct ib_mr *vhca_kern_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 nr)
 {
-	struct xenvhca_alloc_mw_req req = {
-		.pd = to_vpd(ibpd)->handle, .type = IB_MW_TYPE_2,
-	};
+	struct vhca_dev *dev = to_vdev(ibpd->device);
+	struct xenvhca_alloc_mw_req req = { .type = IB_MW_TYPE_2 };
 	struct xenvhca_mr_rsp rsp;
 	struct vhca_kmr *mr;
 	int rc;
@@ -29,15 +28,23 @@ struct ib_mr *vhca_kern_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 n
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	rc = vhca_cmd_alloc_mw(vhca_pd_uc(ibpd), &req, NULL, &rsp);
-	if (rc) {
-		kfree(mr);
-		return ERR_PTR(rc);
-	}
+	rc = vhca_hold(dev, READ_ONCE(dev->gen));
+	if (rc)
+		goto free;
+	req.pd = dev->own_pd;
+	mr->gen = dev->gen;
+	rc = vhca_cmd_alloc_mw(dev->own_uc, &req, NULL, &rsp);
+	vhca_let_go(dev);
+	if (rc)
+		goto free;
 	mr->handle = rsp.handle;
 	mr->ibmr.rkey = rsp.rkey;
 	mr->ibmr.lkey = rsp.rkey;
 	return &mr->ibmr;
+
+free:
+	kfree(mr);
+	return ERR_PTR(rc);
 }
 
 static int set_page(struct ib_mr *ibmr, u64 addr)
@@ -86,11 +93,15 @@ int vhca_kern_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 
 int vhca_kern_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
-	struct vhca_ucontext *uc = vhca_pd_uc(ibmr->pd);
+	struct vhca_dev *dev = to_vdev(ibmr->device);
 	struct vhca_kmr *mr = to_kmr(ibmr);
 
-	vhca_release(uc, "mw", mr->handle,
-		     vhca_cmd_destroy(uc, XENVHCA_OP_DEALLOC_MW, mr->handle), NULL);
+	if (!vhca_hold(dev, mr->gen)) {
+		vhca_release(dev->own_uc, "mw", mr->handle,
+			     vhca_cmd_destroy(dev->own_uc, XENVHCA_OP_DEALLOC_MW, mr->handle),
+			     NULL);
+		vhca_let_go(dev);
+	}
 	kfree(mr);
 	return 0;
 }

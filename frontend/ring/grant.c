@@ -130,7 +130,7 @@ static void zombies_retry(struct work_struct *work)
  * Takes over the caller's reference of the page. @mm: of a pinned page, or NULL.
  * @ended: when the grant @ref ended, or 0.
  */
-static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
+static void zombie_add(domid_t backend, grant_ref_t ref,
 		       struct page *page, struct mm_struct *mm,
 		       unsigned long ended)
 {
@@ -145,7 +145,7 @@ static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 		return;
 	}
 	z->ref = ref;
-	z->backend = dev->backend;
+	z->backend = backend;
 	z->ended = ended;
 	z->page = page;
 	z->mm = mm;
@@ -165,31 +165,44 @@ static void zombie_add(struct vhca_dev *dev, grant_ref_t ref,
 }
 
 /* Did the backend unmap the page in order? Else its domain may be dying. */
-static bool backend_confirmed(struct vhca_dev *dev)
+static bool backend_confirmed(const struct vhca_dev *dev)
 {
 	return vhca_ring_up(&dev->ring) || dev->ring.closed;
 }
 
+/* The same of memory, whose connection may be over. Of those before the last it is unknown. */
+static bool mem_confirmed(const struct vhca_mem *mem)
+{
+	const struct vhca_dev *dev = mem->dev;
+
+	return dev->gen - mem->gen <= dev->away && backend_confirmed(dev);
+}
+
 /* Ends a grant, at *ended unless that is 0. May its page be used again? */
-static bool page_end(struct vhca_dev *dev, grant_ref_t ref,
+static bool page_end(domid_t backend, bool confirmed, grant_ref_t ref,
 		     unsigned long *ended)
 {
 	*ended = grant_end(ref);
-	return *ended && (backend_confirmed(dev) ||
-			  !vhca_dying_maps(dev->backend, *ended));
+	return *ended && (confirmed || !vhca_dying_maps(backend, *ended));
+}
+
+static bool page_end_free(domid_t backend, bool confirmed, grant_ref_t ref,
+			  struct page *page)
+{
+	unsigned long ended;
+
+	if (page_end(backend, confirmed, ref, &ended)) {
+		__free_page(page);
+		return true;
+	}
+	zombie_add(backend, ref, page, NULL, ended);
+	return ended;
 }
 
 bool vhca_grant_end_page(struct vhca_dev *dev, grant_ref_t ref,
 			 struct page *page)
 {
-	unsigned long ended;
-
-	if (page_end(dev, ref, &ended)) {
-		__free_page(page);
-		return true;
-	}
-	zombie_add(dev, ref, page, NULL, ended);
-	return ended;
+	return page_end_free(dev->backend, backend_confirmed(dev), ref, page);
 }
 
 /*
@@ -232,15 +245,20 @@ bool vhca_grant_overdrawn(void)
 	return vhca_grant_zombies() > zombie_max();
 }
 
-/* @nr pages of @dev became zombies although the backend lives. May break the device. */
-static void zombie_blame(struct vhca_dev *dev, u32 nr)
+/*
+ * @nr pages of @mem became zombies although the backend lives. May break the device, unless
+ * they are those of an earlier connection.
+ */
+static void zombie_blame(const struct vhca_mem *mem, u32 nr)
 {
+	struct vhca_dev *dev = mem->dev;
+
 	if (!nr)
 		return;
 	dev_warn_ratelimited(dev->store->dev,
 			     "backend still maps %u pages, %llu in all: they stay allocated until it lets go\n",
 			     nr, (u64)atomic64_read(&zombies_mapped));
-	if (!vhca_ring_up(&dev->ring) ||
+	if (mem->gen != dev->gen || !vhca_ring_up(&dev->ring) ||
 	    atomic64_read(&zombies_mapped) <= zombie_max())
 		return;
 	/* The backend may have unmapped some pages since. */
@@ -374,8 +392,8 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 		return;
 	for (i = 0; mem->dir && mem->dir_ref && i < mem->nr_dir; i++)
 		if (mem->dir[i] &&
-		    !vhca_grant_end_page(mem->dev, mem->dir_ref[i],
-					 mem->dir[i]))
+		    !page_end_free(mem->backend, mem_confirmed(mem), mem->dir_ref[i],
+				   mem->dir[i]))
 			stuck++;
 	kfree(mem->dir);
 	kfree(mem->dir_ref);
@@ -383,7 +401,7 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 	mem->dir_ref = NULL;
 	atomic64_sub(mem->nr_dir, &granted);
 	mem->nr_dir = 0;
-	zombie_blame(mem->dev, stuck);
+	zombie_blame(mem, stuck);
 }
 
 /* ---- pinned user memory, memory of the kernel ---- */
@@ -441,31 +459,54 @@ static int mem_grant(struct vhca_mem *mem)
 	return it.nr == mem->pages.nr_pages ? 0 : -EINVAL;
 }
 
-/* Ends all grants of @mem; a page that may not be used again outlives its memory. */
-static void mem_end(struct vhca_mem *mem)
+/* So many pages count as granted. */
+static void mem_hold(struct vhca_mem *mem, u32 nr)
 {
+	atomic64_add((s64)nr - mem->held, &granted);
+	atomic64_add((s64)nr - mem->held, &mem->dev->stats.pages_granted);
+	mem->held = nr;
+}
+
+/*
+ * Ends the grants of @mem, of which each page outlives its memory that may not be used again.
+ * @stays: so does the memory, and a grant that cannot be ended yet remains with it. Return:
+ * how many pages the backend still maps.
+ */
+static u32 mem_end(struct vhca_mem *mem, bool stays)
+{
+	bool confirmed = mem_confirmed(mem);
 	struct mem_iter it;
 	unsigned long ended;
 	struct page *page;
-	grant_ref_t ref;
+	grant_ref_t *ref;
 	u32 stuck = 0;
 
 	mem_first(mem, &it);
 	while ((page = mem_next(mem, &it))) {
-		ref = mem->ref[it.nr - 1];
-		if (ref == INVALID_GRANT_REF)
-			break;
-		if (!page_end(mem->dev, ref, &ended)) {
+		ref = &mem->ref[it.nr - 1];
+		if (*ref == INVALID_GRANT_REF)
+			continue;
+		if (!page_end(mem->backend, confirmed, *ref, &ended) &&
+		    (ended || !stays)) {
 			get_page(page);
-			zombie_add(mem->dev, ref, page,
+			zombie_add(mem->backend, *ref, page,
 				   mem->umem ? mem->umem->owning_mm : NULL, ended);
-			stuck += !ended;
 		}
+		stuck += !ended;
+		if (ended || !stays)
+			*ref = INVALID_GRANT_REF;
 		cond_resched();
 	}
-	atomic64_sub(mem->pages.nr_pages, &granted);
-	atomic64_sub(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
-	zombie_blame(mem->dev, stuck);
+	mem_hold(mem, stays ? stuck : 0);
+	return stuck;
+}
+
+u32 vhca_mem_withdraw(struct vhca_mem *mem)
+{
+	if (!mem)
+		return 0;
+	vhca_mem_drop_dirs(mem);
+	return mem->held ? mem_end(mem, true) : 0;
 }
 
 void vhca_mem_put(struct vhca_mem *mem)
@@ -473,12 +514,24 @@ void vhca_mem_put(struct vhca_mem *mem)
 	if (!mem)
 		return;
 	vhca_mem_drop_dirs(mem);
-	mem_end(mem);
+	zombie_blame(mem, mem_end(mem, false));
 	if (mem->umem)
 		ib_umem_release(mem->umem);
 	vfree(mem->va);
 	kvfree(mem->ref);
 	kfree(mem);
+}
+
+static int mem_reserve(struct vhca_mem *mem)
+{
+	u32 nr = mem->pages.nr_pages;
+	int err = grant_reserve(mem->dev, nr + mem->nr_dir);
+
+	if (err)
+		return err;
+	atomic64_add(nr, &mem->dev->stats.pages_granted);
+	mem->held = nr;
+	return 0;
 }
 
 /* Sets up what vhca_mem_put() relies on; leaves nothing behind on an error. */
@@ -497,7 +550,7 @@ static int mem_prepare(struct vhca_mem *mem, size_t nr)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		mem->ref[i] = INVALID_GRANT_REF;
-	err = grant_reserve(mem->dev, nr + mem->nr_dir);
+	err = mem_reserve(mem);
 	if (err)
 		kvfree(mem->ref);
 	return err;
@@ -506,16 +559,34 @@ static int mem_prepare(struct vhca_mem *mem, size_t nr)
 /* The last step of both kinds. */
 static struct vhca_mem *mem_offer(struct vhca_mem *mem)
 {
-	int err;
+	int err = mem_grant(mem);
 
-	atomic64_add(mem->pages.nr_pages, &mem->dev->stats.pages_granted);
-	err = mem_grant(mem);
 	if (!err)
 		err = mem_build_dirs(mem);
 	if (!err)
 		return mem;
 	vhca_mem_put(mem);
 	return ERR_PTR(err);
+}
+
+int vhca_mem_grant_again(struct vhca_mem *mem)
+{
+	int err;
+
+	mem->backend = mem->dev->backend;
+	mem->gen = mem->dev->gen;
+	mem_shape(mem, mem->pages.nr_pages);	/* as when it was made */
+	err = mem_reserve(mem);
+	if (err) {
+		mem->nr_dir = 0;
+		return err;
+	}
+	err = mem_grant(mem);
+	if (!err)
+		err = mem_build_dirs(mem);
+	if (err)
+		vhca_mem_withdraw(mem);
+	return err;
 }
 
 static struct vhca_mem *mem_alloc(struct vhca_dev *dev)
@@ -525,6 +596,8 @@ static struct vhca_mem *mem_alloc(struct vhca_dev *dev)
 	if (!mem)
 		return NULL;
 	mem->dev = dev;
+	mem->backend = dev->backend;
+	mem->gen = dev->gen;
 	INIT_LIST_HEAD(&mem->list);
 	return mem;
 }

@@ -16,6 +16,8 @@ struct vhca_dev;
 
 struct vhca_mem {
 	struct vhca_dev *dev;
+	domid_t backend;		/* that it is granted to, */
+	u32 gen;			/*   in this connection */
 	struct ib_umem *umem;		/* owned; NULL: memory of the kernel */
 	void *va;			/* owned, of the kernel */
 	struct xenvhca_pages pages;	/* wire description */
@@ -23,7 +25,8 @@ struct vhca_mem {
 	u32 users;			/* objects with a doorbell record here: udata.c */
 	struct list_head list;		/* vhca_ucontext.orphans or .dbpages */
 	/* private to grant.c below */
-	grant_ref_t *ref;		/* nr_pages data references */
+	grant_ref_t *ref;		/* nr_pages data references, unless they have ended */
+	u32 held;			/* pages that count as granted */
 	struct page **dir;		/* directory and root pages */
 	grant_ref_t *dir_ref;
 	u32 nr_dir;
@@ -58,6 +61,13 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem);
  * living backend still maps break the device. NULL is fine.
  */
 void vhca_mem_put(struct vhca_mem *mem);
+/*
+ * Ends the grants of memory of the kernel that is not freed. Return: how many pages the
+ * backend still maps; to be called again until there are none. NULL is fine.
+ */
+u32 vhca_mem_withdraw(struct vhca_mem *mem);
+/* Then grants it anew, to the backend of now. 0 or -ENOMEM: it is as before. */
+int vhca_mem_grant_again(struct vhca_mem *mem);
 void vhca_grant_init(void);
 void vhca_grant_exit(void);	/* waits (bounded) for zombies */
 /* Pages that a backend still maps, or may, as it may be dying. */

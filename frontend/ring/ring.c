@@ -112,6 +112,25 @@ static int ring_alloc(struct vhca_dev *dev)
 	return ring->evt && ring->kick ? 0 : -ENOMEM;
 }
 
+/* The locks of a device that had a connection before may be in use. */
+static void ring_begin(struct vhca_ring *ring, const struct vhca_ring_ops *ops)
+{
+	if (!ring->ops) {
+		spin_lock_init(&ring->lock);
+		spin_lock_init(&ring->kick_lock);
+		INIT_LIST_HEAD(&ring->waiters);
+		init_waitqueue_head(&ring->kick_wait);
+	}
+	ring->ops = ops;
+	ring->heard = jiffies;
+	ring->reason = NULL;
+	ring->closed = false;
+	ring->evt_cons = 0;
+	ring->kick_prod = 0;
+	ring->kick_done = 0;
+	ring->kick_seen = 0;
+}
+
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 		   const struct vhca_ring_ops *ops)
 {
@@ -123,17 +142,14 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 	BUILD_BUG_ON(sizeof(struct xenvhca_request) != XENVHCA_SLOT_SIZE);
 	BUILD_BUG_ON(sizeof(struct xenvhca_response) != XENVHCA_SLOT_SIZE);
 
-	spin_lock_init(&ring->lock);
-	spin_lock_init(&ring->kick_lock);
-	INIT_LIST_HEAD(&ring->waiters);
-	ring->heard = jiffies;
-	init_waitqueue_head(&ring->kick_wait);
+	ring_begin(ring, ops);
 	ring->order = order;
-	ring->ops = ops;
-	ring->state = VHCA_RING_UP;
 	ring->cmd_irq = ring->evt_irq = ring->kick_irq = -1;
 
 	err = ring_alloc(dev);
+	/* Commands may come from now on, if the device was there before. */
+	if (!err)
+		smp_store_release(&ring->state, VHCA_RING_UP);
 	if (!err)
 		err = ring_bind(dev, &ring->cmd_port, &ring->cmd_irq,
 				vhca_ring_cmd_irq, "vhca-cmd");

@@ -7,6 +7,7 @@
  * work of device.c. ring_cmd.c has checked the header of an answer; the callers
  * check the fields of its body, except that a handle is never 0.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "cmd.h"
@@ -127,7 +128,7 @@ static int call_finish(const struct call *c, const struct vhca_cmd *cmd)
 	return rc;
 }
 
-static int submit(const struct call *c)
+static int submit_one(const struct call *c)
 {
 	struct vhca_cmd *cmd;
 	int rc;
@@ -156,6 +157,23 @@ static int submit(const struct call *c)
 	}
 out:
 	kfree(cmd);	/* NULL: the ring holds it until the late answer */
+	return rc;
+}
+
+/*
+ * A consumer in the kernel may be a disk, to which memory has to be written before it is
+ * free: a command that waits for memory, with the gate held, would wait for itself.
+ */
+static int submit(const struct call *c)
+{
+	unsigned int noio;
+	int rc;
+
+	if (!c->dev->own_uc)
+		return submit_one(c);
+	noio = memalloc_noio_save();
+	rc = submit_one(c);
+	memalloc_noio_restore(noio);
 	return rc;
 }
 

@@ -67,10 +67,10 @@ static bool names_take(struct group *g,
 	return true;
 }
 
-static int vhca_query_counter_names(struct vhca_dev *dev, u32 group)
+/* *g: out, empty before. */
+static int vhca_query_counter_names(struct vhca_dev *dev, u32 group, struct group *g)
 {
 	struct xenvhca_query_counter_names_rsp rsp;
-	struct group *g = &dev->counters->group[group];
 	u32 total = 0;
 	int rc;
 
@@ -98,6 +98,8 @@ static int vhca_query_counters(struct vhca_dev *dev, u32 group, u64 *value, u64 
 	u32 i, first = 0;
 	int rc;
 
+	if (READ_ONCE(dev->away))
+		return -EIO;	/* without a wait for the next backend */
 	*valid = 0;
 	while (first < nr) {
 		rc = vhca_cmd_query_counters(dev, group, first, &rsp);
@@ -126,19 +128,43 @@ static int hw_read(struct vhca_dev *dev, u64 *value)
 	       0 : -EIO;
 }
 
+static int names_read(struct vhca_dev *dev, struct group *g)
+{
+	u32 i;
+	int rc = 0;
+
+	if (dev->info.flags & XENVHCA_INFO_COUNTERS)
+		for (i = 0; i < XENVHCA_COUNTER_GROUPS && !rc; i++)
+			rc = vhca_query_counter_names(dev, i, g + i);
+	return rc;
+}
+
+/* sysfs and ib_core have their names. */
+int vhca_counters_same(struct vhca_dev *dev)
+{
+	struct group *g = kcalloc(XENVHCA_COUNTER_GROUPS, sizeof(*g), GFP_KERNEL);
+	int rc;
+
+	if (!g)
+		return -ENOMEM;
+	rc = names_read(dev, g);
+	if (!rc && memcmp(g, dev->counters->group, sizeof(dev->counters->group)))
+		rc = -ESTALE;
+	kfree(g);
+	return rc;
+}
+
 int vhca_counters_read(struct vhca_dev *dev)
 {
 	struct vhca_counters *c = kzalloc(sizeof(*c), GFP_KERNEL);
 	u32 i, n;
-	int rc = 0;
+	int rc;
 
 	if (!c)
 		return -ENOMEM;
 	mutex_init(&c->lock);
 	dev->counters = c;
-	if (dev->info.flags & XENVHCA_INFO_COUNTERS)
-		for (i = 0; i < XENVHCA_COUNTER_GROUPS && !rc; i++)
-			rc = vhca_query_counter_names(dev, i);
+	rc = names_read(dev, c->group);
 	if (!rc)
 		rc = hw_read(dev, c->first);
 	if (rc)

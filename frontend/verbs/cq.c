@@ -28,8 +28,8 @@ static int cq_size(struct vhca_dev *dev, const struct xenvhca_cq_rsp *rsp,
 	return -EIO;
 }
 
-int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
-		 const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+static int cq_make_held(struct vhca_cq *cq, struct vhca_ucontext *uc,
+			const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	struct vhca_dev *dev = to_vdev(cq->ibcq.device);
 	struct xenvhca_create_cq_req req = {
@@ -48,6 +48,7 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 		return rc;
 	cq->uc = uc;
 	cq->handle = rsp.handle;
+	cq->gen = dev->gen;
 	mutex_init(&cq->resize_lock);
 	vhca_credit_recharge(&cq->async_credit);
 	cq->buf = bufs.buf;
@@ -56,7 +57,7 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 	rc = cq_size(dev, &rsp, attr->cqe);
 	if (rc >= 0) {
 		cq->ibcq.cqe = rc;
-		rc = vhca_publish(dev, &dev->cqs, cq->handle, cq);
+		rc = vhca_publish(dev, &dev->cqs, vhca_key(cq->gen, cq->handle), cq);
 	}
 	if (rc) {
 		vhca_bufs_put(uc, &bufs,
@@ -65,6 +66,19 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 	}
 	ibdev_dbg(&dev->ibdev, "created cq %u\n", cq->handle);
 	return 0;
+}
+
+int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
+		 const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(cq->ibcq.device);
+	int rc = vhca_hold(dev, READ_ONCE(dev->gen));
+
+	if (rc)
+		return rc;
+	rc = cq_make_held(cq, uc, attr, udata);
+	vhca_let_go(dev);
+	return rc;
 }
 
 int vhca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
@@ -83,12 +97,15 @@ int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct vhca_dev *dev = to_vdev(ibcq->device);
 	struct vhca_cq *cq = to_vcq(ibcq);
 	struct vhca_bufs bufs = { .buf = cq->buf, .db = cq->db };
+	bool dead = vhca_hold(dev, cq->gen);
 	struct vhca_ucontext *uc = cq->uc;
 	int rc;
 
-	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle);
-	vhca_unpublish(dev, &dev->cqs, cq->handle);
+	rc = dead ? 0 : vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_CQ, cq->handle);
+	vhca_unpublish(dev, &dev->cqs, vhca_key(cq->gen, cq->handle));
 	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "cq", cq->handle, rc));
+	if (!dead)
+		vhca_let_go(dev);
 	return 0;
 }
 
@@ -144,12 +161,18 @@ int vhca_resize_cq(struct ib_cq *ibcq, vhca_cqe cqe, struct ib_udata *udata)
 /* No lock: two processes may modify one CQ at once. */
 int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {
+	struct vhca_dev *dev = to_vdev(ibcq->device);
 	struct vhca_cq *cq = to_vcq(ibcq);
 	struct xenvhca_modify_cq_req req = {
 		.handle = cq->handle, .count = count, .period = period,
 	};
+	int rc = vhca_hold(dev, cq->gen);
 
-	return vhca_cmd_modify_cq(cq->uc, &req);
+	if (rc)
+		return rc;
+	rc = vhca_cmd_modify_cq(cq->uc, &req);
+	vhca_let_go(dev);
+	return rc;
 }
 
 /*

@@ -52,10 +52,10 @@ void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 		vhca_uc_adopt(uc, mem);
 }
 
-int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
+int vhca_publish(struct vhca_dev *dev, struct xarray *table, unsigned long key,
 		 void *obj)
 {
-	int rc = xa_insert(table, handle, obj, GFP_KERNEL);
+	int rc = xa_insert(table, key, obj, GFP_NOIO);	/* under the gate */
 
 	if (rc != -EBUSY)
 		return rc;
@@ -63,10 +63,10 @@ int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
 	return -EIO;
 }
 
-void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle)
+void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, unsigned long key)
 {
 	/* Not under evt_lock: the upcall must not wait for the table's lock. */
-	xa_erase(table, handle);
+	xa_erase(table, key);
 	/* An upcall that found the object before uses it under evt_lock. */
 	spin_lock_irq(&dev->evt_lock);
 	spin_unlock_irq(&dev->evt_lock);

@@ -49,6 +49,12 @@ static void set_port(struct ib_port_attr *a,
 	a->phys_state = r->phys_state;
 }
 
+static void set_down(struct ib_port_attr *a)
+{
+	a->state = IB_PORT_DOWN;
+	a->phys_state = IB_PORT_PHYS_STATE_DISABLED;
+}
+
 /* The port event for that state. */
 static int state_event(bool active)
 {
@@ -70,7 +76,7 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 
 	if (vhca_by_iw(dev))
 		old.gid_tbl_len = 1;
-	rc = vhca_cmd_query_port(dev, &rsp);
+	rc = READ_ONCE(dev->away) ? -EIO : vhca_cmd_query_port(dev, &rsp);
 	if (!rc) {
 		set_port(attr, &rsp, &old);
 		if (attr->state != old.state) {
@@ -84,10 +90,8 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	if (rc == -EINTR)
 		return rc;
 	*attr = old;
-	if (!vhca_ring_up(&dev->ring)) {
-		attr->state = IB_PORT_DOWN;
-		attr->phys_state = IB_PORT_PHYS_STATE_DISABLED;
-	}
+	if (READ_ONCE(dev->away) || !vhca_ring_up(&dev->ring))
+		set_down(attr);
 	return 0;
 }
 
@@ -357,6 +361,15 @@ static void port_dispatch(struct vhca_dev *dev, unsigned long events)
 	state_notify(dev, events);
 }
 
+/* Without a connection the port is down. The tables stay. */
+static void port_is_away(struct vhca_dev *dev)
+{
+	mutex_lock(&dev->cache_lock);
+	set_down(&dev->port);
+	mutex_unlock(&dev->cache_lock);
+	state_notify(dev, 0);
+}
+
 /*
  * A change of the tables is an event of this device only if the guest's part has
  * changed. A client that gets an event must see the new state, so without an answer the
@@ -372,12 +385,16 @@ static void port_work(struct work_struct *work)
 	if (!READ_ONCE(dev->registered))
 		return;
 	refresh_pace(dev);
+	if (READ_ONCE(dev->away)) {
+		port_is_away(dev);
+		return;
+	}
 	events = dev->port_owed | (xchg(&dev->port_events, 0) & ~TABLE_EVENTS);
 	rc = refresh_port(dev, &events) ?: refresh_tables(dev, &events);
 	dev->port_owed = rc ? events : 0;
 	if (!rc) {
 		port_dispatch(dev, events);
-	} else if (vhca_ring_up(&dev->ring)) {
+	} else if (vhca_ring_up(&dev->ring) && !READ_ONCE(dev->away)) {
 		ibdev_warn_ratelimited(&dev->ibdev,
 				       "the port's state could not be read (%d), the last one stays\n",
 				       rc);
@@ -423,6 +440,32 @@ void vhca_port_init(struct vhca_dev *dev)
 	INIT_DELAYED_WORK(&dev->refresh_work, port_work);
 }
 
+static u8 layer_of(const struct xenvhca_query_port_rsp *rsp)
+{
+	return rsp->link_layer <= IB_LINK_LAYER_ETHERNET ? rsp->link_layer :
+							   IB_LINK_LAYER_UNSPECIFIED;
+}
+
+static void lengths_of(const struct xenvhca_query_port_rsp *rsp, struct ib_port_attr *a)
+{
+	a->gid_tbl_len = clamp(rsp->gid_tbl_len, 1u, VHCA_MAX_GIDS);
+	a->pkey_tbl_len = clamp_t(u32, rsp->pkey_tbl_len, 1, VHCA_MAX_PKEYS);
+}
+
+int vhca_port_same(struct vhca_dev *dev)
+{
+	struct xenvhca_query_port_rsp rsp;
+	struct ib_port_attr port;
+	int rc = vhca_cmd_query_port(dev, &rsp);
+
+	if (rc)
+		return rc;
+	lengths_of(&rsp, &port);
+	return layer_of(&rsp) == dev->link_layer &&
+	       port.gid_tbl_len == dev->port.gid_tbl_len &&
+	       port.pkey_tbl_len == dev->port.pkey_tbl_len ? 0 : -ESTALE;
+}
+
 int vhca_port_read(struct vhca_dev *dev)
 {
 	struct xenvhca_query_port_rsp rsp;
@@ -433,11 +476,8 @@ int vhca_port_read(struct vhca_dev *dev)
 	rc = vhca_cmd_query_port(dev, &rsp);
 	if (rc)
 		return rc;
-	dev->link_layer = rsp.link_layer <= IB_LINK_LAYER_ETHERNET ?
-			  rsp.link_layer : IB_LINK_LAYER_UNSPECIFIED;
-	dev->port.gid_tbl_len = clamp(rsp.gid_tbl_len, 1u, VHCA_MAX_GIDS);
-	dev->port.pkey_tbl_len = clamp_t(u32, rsp.pkey_tbl_len, 1,
-					 VHCA_MAX_PKEYS);
+	dev->link_layer = layer_of(&rsp);
+	lengths_of(&rsp, &dev->port);
 	dev->pkeys = kcalloc(dev->port.pkey_tbl_len, sizeof(u16), GFP_KERNEL);
 	if (!dev->pkeys)
 		return -ENOMEM;

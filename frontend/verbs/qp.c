@@ -173,7 +173,7 @@ static void qp_init_req(struct xenvhca_create_qp_req *req,
 	if (attr->qp_type == IB_QPT_XRC_TGT) {
 		req->xrcd = to_vxrcd(attr->xrcd)->handle;
 	} else {
-		req->pd = to_vpd(ibqp->pd)->handle;
+		req->pd = vhca_pd_handle(ibqp->pd);
 		req->send_cq = to_vcq(attr->send_cq)->handle;
 		if (attr->qp_type != IB_QPT_XRC_INI)
 			req->recv_cq = to_vcq(attr->recv_cq)->handle;
@@ -185,27 +185,35 @@ static void qp_init_req(struct xenvhca_create_qp_req *req,
 	qp_cap_to_wire(&req->cap, &attr->cap);
 }
 
-int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
-		   struct ib_udata *udata)
+/* Are its CQs, and its SRQ, of this connection? */
+static bool qp_parts_live(const struct vhca_dev *dev,
+			  const struct ib_qp_init_attr *attr)
+{
+	return (!attr->send_cq || to_vcq(attr->send_cq)->gen == dev->gen) &&
+	       (!attr->recv_cq || to_vcq(attr->recv_cq)->gen == dev->gen) &&
+	       (!attr->srq || to_vsrq(attr->srq)->gen == dev->gen);
+}
+
+static int create_qp_held(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
+			  struct ib_udata *udata)
 {
 	struct vhca_dev *dev = to_vdev(ibqp->device);
+	struct vhca_ucontext *uc = qp_uc(ibqp);
 	struct xenvhca_create_qp_req req = {};
 	struct vhca_qp *qp = to_vqp(ibqp);
 	struct xenvhca_create_qp_rsp rsp;
-	struct vhca_ucontext *uc;
 	struct vhca_bufs bufs = {};
 	int rc;
 
-	rc = qp_check_init(dev, attr, udata);
-	if (rc)
-		return rc;
-	uc = qp_uc(ibqp);
+	if (!qp_parts_live(dev, attr))
+		return -EIO;
 	qp_init_req(&req, ibqp, attr);
 	rc = vhca_cmd_create_qp(dev, uc, &req, uc ? udata : NULL,
 				uc ? &bufs : NULL, &rsp);
 	if (rc)
 		return rc;
 	qp->handle = rsp.handle;
+	qp->gen = dev->gen;
 	qp->kick.type = XENVHCA_KICK_SEND;
 	qp->kick.handle = rsp.handle;
 	qp->buf = bufs.buf;
@@ -217,7 +225,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		vhca_credit_recharge(&qp->async_credit);
 	ibqp->qp_num = rsp.qpn & 0xffffff;
 	qp_cap_from_wire(&attr->cap, &rsp.cap);
-	rc = vhca_publish(dev, &dev->qps, qp->handle, qp);
+	rc = vhca_publish(dev, &dev->qps, vhca_key(qp->gen, qp->handle), qp);
 	if (rc) {
 		vhca_bufs_put(uc, &bufs,
 			      vhca_cmd_destroy_qp(dev, uc, rsp.handle));
@@ -225,6 +233,21 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	}
 	ibdev_dbg(&dev->ibdev, "created qp %u\n", qp->handle);
 	return 0;
+}
+
+int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
+		   struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(ibqp->device);
+	int rc = qp_check_init(dev, attr, udata);
+
+	if (!rc)
+		rc = vhca_hold(dev, READ_ONCE(dev->gen));
+	if (rc)
+		return rc;
+	rc = create_qp_held(ibqp, attr, udata);
+	vhca_let_go(dev);
+	return rc;
 }
 
 /* The backend checks the indices, too; here a wrong one costs no command. */
@@ -246,16 +269,19 @@ static int qp_check_attr(struct vhca_dev *dev, const struct ib_qp_attr *attr,
 int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata)
 {
+	struct vhca_dev *dev = to_vdev(ibqp->device);
 	struct vhca_qp *qp = to_vqp(ibqp);
 	struct xenvhca_modify_qp_req req = { .handle = qp->handle };
-	int rc = qp_check_attr(to_vdev(ibqp->device), attr, mask);
+	int rc = qp_check_attr(dev, attr, mask);
 
+	if (!rc)
+		rc = vhca_hold(dev, qp->gen);
 	if (rc)
 		return rc;
 	vhca_credit_recharge(&qp->async_credit);
 	qp_attr_to_wire(&req.attr, attr, mask);
-	rc = vhca_cmd_modify_qp(to_vdev(ibqp->device), qp_uc(ibqp), &req,
-				udata);
+	rc = vhca_cmd_modify_qp(dev, qp_uc(ibqp), &req, udata);
+	vhca_let_go(dev);
 	if (!rc && mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, attr->qp_state);
 	return rc;
@@ -264,11 +290,15 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 int vhca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init)
 {
+	struct vhca_dev *dev = to_vdev(ibqp->device);
+	struct vhca_qp *qp = to_vqp(ibqp);
 	struct xenvhca_query_qp_rsp rsp;
-	int rc;
+	int rc = vhca_hold(dev, qp->gen);
 
-	rc = vhca_cmd_query_qp(to_vdev(ibqp->device), qp_uc(ibqp),
-			       to_vqp(ibqp)->handle, mask, &rsp);
+	if (rc)
+		return rc;
+	rc = vhca_cmd_query_qp(dev, qp_uc(ibqp), qp->handle, mask, &rsp);
+	vhca_let_go(dev);
 	if (rc)
 		return rc;
 	rc = qp_attr_from_wire(ibqp->device, attr, &rsp.attr);
@@ -295,11 +325,14 @@ int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct vhca_bufs bufs = {
 		.buf = qp->buf, .sq_buf = qp->sq_buf, .db = qp->db,
 	};
+	bool dead = vhca_hold(dev, qp->gen);
 	int rc;
 
-	rc = vhca_cmd_destroy_qp(dev, uc, qp->handle);
-	vhca_unpublish(dev, &dev->qps, qp->handle);
+	rc = dead ? 0 : vhca_cmd_destroy_qp(dev, uc, qp->handle);
+	vhca_unpublish(dev, &dev->qps, vhca_key(qp->gen, qp->handle));
 	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "qp", qp->handle, rc));
+	if (!dead)
+		vhca_let_go(dev);
 	return 0;
 }
 
@@ -331,10 +364,16 @@ static void mcast_req(struct xenvhca_mcast_req *req,
 
 int vhca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
+	struct vhca_dev *dev = to_vdev(ibqp->device);
+	int rc = vhca_hold(dev, to_vqp(ibqp)->gen);
 	struct xenvhca_mcast_req req = {};
 
+	if (rc)
+		return rc;
 	mcast_req(&req, ibqp, gid, lid);
-	return vhca_cmd_attach_mcast(vhca_pd_uc(ibqp->pd), &req);
+	rc = vhca_cmd_attach_mcast(vhca_pd_uc(ibqp->pd), &req);
+	vhca_let_go(dev);
+	return rc;
 }
 
 /*
@@ -349,8 +388,11 @@ int vhca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	struct xenvhca_mcast_req req = {};
 	int rc;
 
+	if (vhca_hold(dev, to_vqp(ibqp)->gen))
+		return 0;
 	mcast_req(&req, ibqp, gid, lid);
 	rc = vhca_cmd_detach_mcast(vhca_pd_uc(ibqp->pd), &req);
 	vhca_gone(dev, "multicast attachment of qp", req.qp, rc);
+	vhca_let_go(dev);
 	return 0;
 }

@@ -67,13 +67,13 @@ static bool srq_wanted(const struct vhca_dev *dev, u32 max_wr)
 	return max_wr <= dev->attr.max_srq_wr;
 }
 
-int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
-		    struct ib_udata *udata)
+static int create_srq_held(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+			   struct ib_udata *udata)
 {
 	struct vhca_dev *dev = to_vdev(ibsrq->device);
 	struct vhca_srq *srq = to_vsrq(ibsrq);
 	struct xenvhca_create_srq_req req = {
-		.pd = to_vpd(ibsrq->pd)->handle,
+		.pd = vhca_pd_handle(ibsrq->pd),
 		.max_wr = init->attr.max_wr,
 		.max_sge = init->attr.max_sge,
 		.srq_limit = init->attr.srq_limit,
@@ -83,8 +83,6 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	struct vhca_bufs bufs;
 	int rc;
 
-	if (!udata)
-		return -EOPNOTSUPP;	/* a device for processes */
 	if (!srq_wanted(dev, init->attr.max_wr))
 		return -EINVAL;
 	rc = srq_init_req(dev, &req, init);
@@ -99,7 +97,8 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	/* Its XRC domain is in no context, and busy until the SRQ is destroyed. */
 	if (init->srq_type == IB_SRQT_XRC)
 		WRITE_ONCE(uc->leaves_nothing, true);
-	rc = vhca_publish(dev, &dev->srqs, rsp.handle, srq);
+	srq->gen = dev->gen;
+	rc = vhca_publish(dev, &dev->srqs, vhca_key(srq->gen, rsp.handle), srq);
 	if (rc) {
 		vhca_bufs_put(uc, &bufs,
 			      vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_SRQ, rsp.handle));
@@ -116,9 +115,26 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	return 0;
 }
 
+int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		    struct ib_udata *udata)
+{
+	struct vhca_dev *dev = to_vdev(ibsrq->device);
+	int rc;
+
+	if (!udata)
+		return -EOPNOTSUPP;	/* a device for processes */
+	rc = vhca_hold(dev, READ_ONCE(dev->gen));
+	if (rc)
+		return rc;
+	rc = create_srq_held(ibsrq, init, udata);
+	vhca_let_go(dev);
+	return rc;
+}
+
 int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
+	struct vhca_dev *dev = to_vdev(ibsrq->device);
 	struct vhca_srq *srq = to_vsrq(ibsrq);
 	struct xenvhca_modify_srq_req req = {
 		.handle = srq->handle,
@@ -129,28 +145,37 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	struct vhca_bufs bufs;
 	int rc;
 
-	if (!srq_wanted(to_vdev(ibsrq->device), req.max_wr))
+	if (!srq_wanted(dev, req.max_wr))
 		return -EINVAL;
 	vhca_credit_recharge(&srq->async_credit);
 	/* ib_uverbs holds a read reference only: two may resize one at once. */
 	if (mutex_lock_killable(&srq->resize_lock))
 		return -EINTR;
+	rc = vhca_hold(dev, srq->gen);
+	if (rc)
+		goto unlock;
 	rc = vhca_cmd_modify_srq(vhca_pd_uc(ibsrq->pd), &req, udata, &bufs);
 	if (!rc && bufs.buf) {
 		vhca_mem_put(srq->buf);
 		srq->buf = bufs.buf;
 	}
+	vhca_let_go(dev);
+unlock:
 	mutex_unlock(&srq->resize_lock);
 	return rc;
 }
 
 int vhca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
+	struct vhca_dev *dev = to_vdev(ibsrq->device);
+	struct vhca_srq *srq = to_vsrq(ibsrq);
 	struct xenvhca_query_srq_rsp rsp;
-	int rc;
+	int rc = vhca_hold(dev, srq->gen);
 
-	rc = vhca_cmd_query_srq(vhca_pd_uc(ibsrq->pd), to_vsrq(ibsrq)->handle,
-				&rsp);
+	if (rc)
+		return rc;
+	rc = vhca_cmd_query_srq(vhca_pd_uc(ibsrq->pd), srq->handle, &rsp);
+	vhca_let_go(dev);
 	if (rc)
 		return rc;
 	attr->max_wr = rsp.max_wr;
@@ -165,10 +190,13 @@ int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct vhca_dev *dev = to_vdev(ibsrq->device);
 	struct vhca_srq *srq = to_vsrq(ibsrq);
 	struct vhca_bufs bufs = { .buf = srq->buf, .db = srq->db };
+	bool dead = vhca_hold(dev, srq->gen);
 	int rc;
 
-	rc = vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_SRQ, srq->handle);
-	vhca_unpublish(dev, &dev->srqs, srq->handle);
+	rc = dead ? 0 : vhca_cmd_destroy(uc, XENVHCA_OP_DESTROY_SRQ, srq->handle);
+	vhca_unpublish(dev, &dev->srqs, vhca_key(srq->gen, srq->handle));
 	vhca_bufs_put(uc, &bufs, !vhca_gone(dev, "srq", srq->handle, rc));
+	if (!dead)
+		vhca_let_go(dev);
 	return 0;
 }

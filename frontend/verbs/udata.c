@@ -126,10 +126,9 @@ int vhca_udata_store(struct vhca_dev *dev, const struct vhca_cmd *cmd,
  * the process. So it has one grant, which ends with the last of them.
  */
 
-/* A page of the kernel's has one record. */
 static bool dbpage_is(const struct vhca_mem *mem, u64 addr)
 {
-	return mem->umem && mem->umem->address == addr &&
+	return mem->umem->address == addr &&
 	       mem->umem->owning_mm == current->mm;
 }
 
@@ -160,6 +159,7 @@ static struct vhca_mem *buf_alloc(struct vhca_dev *dev, u64 addr, u64 len)
 			     vhca_mem_get(dev, addr, len, IB_ACCESS_LOCAL_WRITE);
 }
 
+/* A page of the kernel's has one record, and may outlive the context. */
 static struct vhca_mem *dbpage_get(struct vhca_ucontext *uc, u64 addr)
 {
 	struct vhca_mem *new, *mem = dbpage_share(uc, addr, NULL);
@@ -167,7 +167,7 @@ static struct vhca_mem *dbpage_get(struct vhca_ucontext *uc, u64 addr)
 	if (mem)
 		return mem;
 	new = buf_alloc(to_vdev(uc->ibuc.device), addr, PAGE_SIZE);
-	if (IS_ERR(new))
+	if (IS_ERR(new) || !new->umem)
 		return new;
 	mem = dbpage_share(uc, addr, new);
 	if (mem != new)		/* another thread was faster */
@@ -179,6 +179,10 @@ static void dbpage_put(struct vhca_ucontext *uc, struct vhca_mem *mem)
 {
 	bool last;
 
+	if (!mem->umem) {
+		vhca_mem_put(mem);
+		return;
+	}
 	spin_lock(&uc->orphan_lock);
 	last = !--mem->users;
 	if (last)
@@ -262,6 +266,8 @@ void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs,
 		/* The page of db keeps its user until the ucontext is gone. */
 		vhca_uc_adopt(uc, bufs->buf);
 		vhca_uc_adopt(uc, bufs->sq_buf);
+		if (bufs->db && !bufs->db->umem)
+			vhca_uc_adopt(uc, bufs->db);
 	} else {
 		vhca_mem_put(bufs->buf);
 		vhca_mem_put(bufs->sq_buf);

@@ -27,13 +27,39 @@ void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
 void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 		  int rc, struct vhca_mem *mem);
 /*
- * Lets events find an object in @table (cqs, qps, srqs or file_handles of @dev). Return: 0,
- * -ENOMEM, -EIO if the backend used a handle twice, which breaks @dev.
+ * The connection @gen of @dev is there until vhca_let_go(). -EIO: it is over, or none is
+ * there yet; then that is not to be called.
  */
-int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle,
+static inline int vhca_hold(struct vhca_dev *dev, u32 gen)
+{
+	down_read(&dev->gate);
+	if (gen == dev->gen && !dev->away)
+		return 0;
+	up_read(&dev->gate);
+	return -EIO;
+}
+
+static inline void vhca_let_go(struct vhca_dev *dev)
+{
+	up_read(&dev->gate);
+}
+
+/* Of the HCA: consumers in the kernel share one, which each connection makes anew. */
+static inline u32 vhca_pd_handle(struct ib_pd *ibpd)
+{
+	struct vhca_dev *dev = to_vdev(ibpd->device);
+
+	return dev->own_uc ? dev->own_pd : to_vpd(ibpd)->handle;
+}
+
+/*
+ * Lets events find an object in @table (cqs, qps, srqs or file_handles of @dev), by
+ * vhca_key(). Return: 0, -ENOMEM, -EIO if the backend used a handle twice, which breaks @dev.
+ */
+int vhca_publish(struct vhca_dev *dev, struct xarray *table, unsigned long key,
 		 void *obj);
 /* No event handler uses the object any more when this returns. */
-void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle);
+void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, unsigned long key);
 /* Result of a destroy command without a wait, or that was not sent. */
 #define VHCA_LEFT	1
 /* An object was made in @uc (1), or is going to be ended (-1). */
@@ -66,6 +92,8 @@ int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
 void vhca_port_init(struct vhca_dev *dev);
 /* Its state and tables from the backend, before registration; 0 or -errno. */
 int vhca_port_read(struct vhca_dev *dev);
+/* Are link layer and lengths of the tables still the backend's? 0, -ESTALE or -errno. */
+int vhca_port_same(struct vhca_dev *dev);
 void vhca_port_exit(struct vhca_dev *dev);
 
 /* ---- gid.c ---- */
@@ -95,6 +123,8 @@ void vhca_netdev_gid(struct vhca_dev *dev, union ib_gid *gid);
 /* ---- counters.c ---- */
 /* Names of all counters, before registration. -EPROTO: a name is not fit for sysfs. */
 int vhca_counters_read(struct vhca_dev *dev);
+/* Are they still the backend's? 0, -ESTALE or -errno. */
+int vhca_counters_same(struct vhca_dev *dev);
 void vhca_counters_free(struct vhca_dev *dev);
 /* Has the physical port counters, and may the guest see them? */
 bool vhca_counters_of_port(const struct vhca_dev *dev);

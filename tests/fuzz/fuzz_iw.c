@@ -88,6 +88,15 @@ static void backend_lies(void)
 	meanwhile = in_u8(&in) % 2 ? consumers_meanwhile : NULL;
 }
 
+/* The device outlives it. */
+static void backend_is_another_one(void)
+{
+	vhca_iw_away(&iw_kern);
+	iw_dev.gen++;
+	iw_dev.ring.state = VHCA_RING_UP;
+	vhca_iw_back(&iw_kern);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned int i;
@@ -109,6 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			iw_no_memory = in_u8(&in) % 2;
 		else if (!(in_u8(&in) % 16))
 			iw_dev.ring.state = VHCA_RING_BROKEN;
+		else if (!(in_u8(&in) % 4))
+			backend_is_another_one();
 		else if (!(in_u8(&in) % 16))
 			iw_kern.iw->f.gone = true;
 	}

@@ -106,11 +106,16 @@ void vhca_device_free(struct vhca_dev *dev)
 	kfree(dev);
 }
 
+/* No device here is for the guest's kernel. */
+void vhca_device_away(struct vhca_dev *dev) { }
+u32 vhca_device_held(struct vhca_dev *dev) { return 0; }
+
 /* ---- the rest of the module ---- */
 int vhca_check_version(struct vhca_store *store) { return 0; }
 int vhca_read_terms(struct vhca_store *store, struct vhca_terms *t) { t->order = 0; return 0; }
 void vhca_read_nets(struct vhca_store *store, struct vhca_nets *nets) { }
 u32 vhca_read_pool(struct vhca_store *store) { return 0; }
+bool vhca_read_detached(struct vhca_store *store) { return false; }
 void vhca_stats_add(struct vhca_dev *dev) { }
 void vhca_stats_del(struct vhca_dev *dev) { }
 struct vhca_window *vhca_window_new(void) { return NULL; }

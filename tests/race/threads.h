@@ -195,6 +195,15 @@ struct mutex { pthread_mutex_t m; };
 #define mutex_unlock(l)		(planted("mutex") ? (void)0 : kernel_unlock(&(l)->m))
 #define mutex_lock_killable(l)	(mutex_lock(l), 0)
 struct semaphore { int n; };
+#define memalloc_noio_save()	0u
+#define memalloc_noio_restore(flags) ((void)(flags))
+#define GFP_NOIO		0
+struct rw_semaphore { pthread_rwlock_t l; };
+#define init_rwsem(s)		pthread_rwlock_init(&(s)->l, NULL)
+#define down_read(s)		pthread_rwlock_rdlock(&(s)->l)
+#define up_read(s)		pthread_rwlock_unlock(&(s)->l)
+#define down_write(s)		pthread_rwlock_wrlock(&(s)->l)
+#define up_write(s)		pthread_rwlock_unlock(&(s)->l)
 
 static pthread_rwlock_t kernel_rcu = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 #define rcu_read_lock()		pthread_rwlock_rdlock(&kernel_rcu)

@@ -19,10 +19,13 @@ on() {
 	[ "$rc" = 0 ] || tell "$1"
 	return "$rc"
 }
-# kernel_attach GUEST: a device for its kernel; rdma_cm has it when its netdev has the address.
+# kernel_keys GUEST: of a device for its kernel.
+kernel_keys() {
+	echo "hca=mlx5_0,ip=${KERNEL_ADDR[$1]}/24,kernel=1,kernel-pool-mb=${POOL_MB:-16},max-pinned-mb=256"
+}
+# kernel_attach GUEST: rdma_cm has it when its netdev has the address.
 kernel_attach() {
-	vhcactl attach -w "$(seconds 30)" "$1" \
-		"hca=mlx5_0,ip=${KERNEL_ADDR[$1]}/24,kernel=1,kernel-pool-mb=${POOL_MB:-16},max-pinned-mb=256" || {
+	vhcactl attach -w "$(seconds 30)" "$1" "$(kernel_keys "$1")" || {
 		tell "$1"
 		vhcactl show "$1" 0
 		fail "vhcactl attach $1"
@@ -42,8 +45,8 @@ kernel_guests() {
 	ip link set ib0 up
 	agent_start
 	backend_start
-	guest_config a pv mem=512 >/dev/null
-	guest_config b pv mem=512 >/dev/null
+	guest_config a pv "mem=${GUEST_MB:-512}" >/dev/null
+	guest_config b pv "mem=${GUEST_MB:-512}" >/dev/null
 	guests_start a b
 	for g in a b; do
 		guest_sh "$g" "modprobe -a xen-vhcafront rdma_cm dummy $*

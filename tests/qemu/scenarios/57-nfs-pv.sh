@@ -15,36 +15,9 @@
 . ./hca.sh
 . ./rdmacm.sh
 . ./kernel.sh
+. ./storage.sh
 
-PORT=20049
 POOL_MB=64
-# Of exports(5): insecure, async, no_subtree_check, fsid.
-EXPORT=$((0x0002 | 0x0010 | 0x0400 | 0x2000))
-
-# nfs_server: of a, without daemons: what mountd would answer its kernel is told it before.
-nfs_server() {
-	on a "set -e
-		mkdir -p /srv
-		mount -t tmpfs -o size=100m none /srv
-		mount -t nfsd none /proc/fs/nfsd
-		echo 'nfsd ${KERNEL_ADDR[b]} 2147483647 b' >/proc/net/rpc/auth.unix.ip/channel
-		echo 'b /srv 2147483647 $EXPORT 65534 65534 0' >/proc/net/rpc/nfsd.export/channel
-		echo 'b 1 \\x00000000 2147483647 /srv' >/proc/net/rpc/nfsd.fh/channel
-		cd /proc/fs/nfsd
-		echo '-2 -3 +4 +4.1 +4.2' >versions
-		echo 10 >nfsv4leasetime
-		echo 10 >nfsv4gracetime
-		echo 'rdma $PORT' >portlist
-		echo 4 >threads"
-}
-nfs_server_end() {
-	on a 'echo 0 >/proc/fs/nfsd/threads && umount /proc/fs/nfsd && umount /srv'
-}
-nfs_mount() {
-	on b "mkdir -p /mnt/nfs
-		timeout 80 mount -i -t nfs4 -o vers=4.2,proto=rdma,port=$PORT,addr=${KERNEL_ADDR[a]},clientaddr=${KERNEL_ADDR[b]} \
-			${KERNEL_ADDR[a]}:/ /mnt/nfs"
-}
 # same BLOCK [FLAG]: 16 MiB, written and read back by the client, and as the server has it.
 same() {
 	local sum

@@ -5,8 +5,8 @@
 # NVMe over RDMA between the kernels of two PV guests, by Debian's modules: the target's
 # disk is memory of its guest. The kernels' rdma_cm connects them by the addresses of their
 # vhcas. What was written is read back; controllers come and go; a device that is detached
-# and a worker that is killed under I/O end the controller, which connects again. Then the
-# kernel of dom0 is the host, and the target, by the HCA's own driver.
+# under I/O ends the controller. Then the kernel of dom0 is the host, and the target, by the
+# HCA's own driver.
 # limit: 1200
 # tier: soak
 # hca: yes
@@ -17,37 +17,8 @@
 . ./hca.sh
 . ./rdmacm.sh
 . ./kernel.sh
+. ./storage.sh
 
-# Of which place the disk is, and where it is /dev/nvme0n1.
-TARGET=a HOST=b
-
-# nvme_target: a disk in memory, which does not outlive the guest.
-nvme_target() {
-	on "$TARGET" "set -e
-		modprobe -a configfs brd nvmet nvmet-rdma
-		mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
-		cd /sys/kernel/config/nvmet
-		mkdir subsystems/disk subsystems/disk/namespaces/1 ports/1
-		echo 1 >subsystems/disk/attr_allow_any_host
-		echo -n /dev/ram0 >subsystems/disk/namespaces/1/device_path
-		echo 1 >subsystems/disk/namespaces/1/enable
-		cd ports/1
-		echo rdma >addr_trtype; echo ipv4 >addr_adrfam
-		echo ${KERNEL_ADDR[$TARGET]} >addr_traddr; echo 4420 >addr_trsvcid
-		ln -s ../../subsystems/disk subsystems/disk"
-}
-nvme_target_end() {
-	on "$TARGET" 'cd /sys/kernel/config/nvmet && rm ports/1/subsystems/disk &&
-		echo 0 >subsystems/disk/namespaces/1/enable &&
-		rmdir ports/1 subsystems/disk/namespaces/1 subsystems/disk'
-}
-# nvme_connect [PORT [NQN]]: with a queue for I/O.
-nvme_connect() {
-	on "$HOST" "timeout 60 sh -c 'echo transport=rdma,traddr=${KERNEL_ADDR[$TARGET]},trsvcid=${1:-4420},nqn=${2:-disk},nr_io_queues=1,queue_size=32,reconnect_delay=1,ctrl_loss_tmo=5 >/dev/nvme-fabrics'"
-}
-nvme_disconnect() { on "$HOST" 'for c in /sys/class/nvme/nvme*; do echo 1 >$c/delete_controller; done'; }
-has_disk() { wait_until 15 at "$HOST" 'test -b /dev/nvme0n1 && [ "$(cat /sys/block/nvme0n1/size)" != 0 ]'; }
-no_controller() { wait_until 60 at "$HOST" '! ls -d /sys/class/nvme/nvme*'; }
 # same BLOCK: 8 MiB, written and read back past the cache.
 same() {
 	on "$HOST" "set -e
@@ -57,15 +28,12 @@ same() {
 		dd if=/dev/nvme0n1 bs=$1 iflag=direct of=/tmp/read 2>/dev/null
 		cmp -n 8388608 /tmp/written /tmp/read"
 }
-# Linux 6.1 counts those of a path (nvme0c0n1) only.
-ios() { guest_sh b "awk '{ n += \$1 + \$5 } END { print n }' /sys/block/nvme*n1/stat"; }
 # target_has: what was written last, by the disk's own driver.
 target_has() {
 	local sum
 	sum=$(at "$HOST" 'md5sum </tmp/written') && at "$TARGET" "echo 3 >/proc/sys/vm/drop_caches
 		[ \"\$(head -c 8388608 /dev/ram0 | md5sum)\" = '$sum' ]"
 }
-more_ios() { [ "$(ios)" -gt "$1" ]; }
 # io_begins: reads and writes of b until one fails.
 io_begins() {
 	local before
@@ -125,18 +93,6 @@ check "detach" vhcactl detach b 0
 check "the I/O ends" io_ends
 check "the controller is gone" no_controller
 kernel_attach b
-check "connected" nvme_connect
-check "the disk comes" has_disk
-check "what was written is read" same 64k
-
-step "the worker of a is killed under I/O"
-check "I/O goes" io_begins
-kill -9 "$(worker_pid a 0)"
-check "the I/O ends" io_ends
-check "the controller is gone" no_controller
-check "the device of a comes back" wait_guest 30 a "$HAS_GID"
-check "the target goes with its device" nvme_target_end
-check "and listens again" nvme_target
 check "connected" nvme_connect
 check "the disk comes" has_disk
 check "what was written is read" same 64k

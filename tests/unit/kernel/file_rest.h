@@ -21,12 +21,12 @@ int vhca_cmd_dealloc_ownerless(struct vhca_dev *d, u16 op, u32 handle)
 	return 0;
 }
 
-int vhca_publish(struct vhca_dev *d, struct xarray *table, u32 handle, void *obj)
+int vhca_publish(struct vhca_dev *d, struct xarray *table, unsigned long key, void *obj)
 {
 	return 0;
 }
 
-void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
+void vhca_unpublish(struct vhca_dev *d, struct xarray *table, unsigned long key)
 {
 }
 

@@ -40,6 +40,7 @@ static unsigned int pauses;
 static void thread_runs(void);
 struct device_dma_parameters { int unused; };
 struct mlx5_av { int unused; };
+struct ib_cq_init_attr { int unused; };
 #define mlx5_write64(val, reg)
 enum ib_mr_type { IB_MR_TYPE_MEM_REG };
 enum ib_cq_notify_flags { IB_CQ_NEXT_COMP };
@@ -320,6 +321,14 @@ void vhca_file_init(struct vhca_file *file, const struct vhca_file_ops *ops,
 
 void vhca_file_join(struct vhca_file *file, struct vhca_dev *dev)
 {
+}
+
+static unsigned int files_shut;
+
+void vhca_file_away(struct vhca_file *file)
+{
+	files_shut++;
+	be.ids = 0;
 }
 
 void vhca_file_release(struct vhca_file *file)
@@ -612,6 +621,7 @@ static void qp_begins(unsigned int i)
 	qp->qp.ibqp.device = &iw_dev.ibdev;
 	qp->qp.ibqp.qp_num = 100 + i;
 	qp->qp.state = IB_QPS_INIT;
+	qp->qp.gen = iw_dev.gen;
 	vhca_iw_qp_init(&qp->iw);
 	iw_kern.qps.at[100 + i] = qp;
 	iw_qp[i] = qp;

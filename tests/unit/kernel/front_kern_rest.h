@@ -18,14 +18,17 @@ struct end {			/* a guest with its HCA */
 	struct vhca_kcq scq, rcq;
 	struct vhca_kqp qp;
 	struct vhca_ksrq srq;
-	struct vhca_mem mem[12];
+	struct vhca_mem mem[24];
 	unsigned int mems;
 };
 
 static struct end ends[2];
 static u8 registers[2][PAGE_SIZE];
 static bool hca_model;
-static unsigned int commands, destroyed, adopted;
+static unsigned int commands, destroyed, stores;
+static unsigned int bufs_put;
+static u32 held;		/* pages of the pool, by the backend */
+static unsigned int granted_again;
 static int command_rc;
 static const char *broken;
 
@@ -46,6 +49,7 @@ static struct vhca_mem *mem_at(struct vhca_dev *dev, void *va, size_t size)
 	struct vhca_mem *mem = &e->mem[e->mems++];
 
 	assert_true(e->mems <= ARRAY_SIZE(e->mem));
+	mem->dev = dev;
 	mem->va = va ? va : memset(aligned_alloc(PAGE_SIZE, PAGE_ALIGN(size)), 0,
 				   PAGE_ALIGN(size));
 	return mem;
@@ -68,10 +72,32 @@ void vhca_mem_drop_dirs(struct vhca_mem *mem)
 {
 }
 
+void vhca_mem_put(struct vhca_mem *mem)
+{
+}
+
+void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs, bool unknown)
+{
+	bufs_put++;
+}
+
+u32 vhca_mem_withdraw(struct vhca_mem *mem)
+{
+	return held;
+}
+
+int vhca_mem_grant_again(struct vhca_mem *mem)
+{
+	assert_int_equal(held, 0);
+	granted_again++;
+	return 0;
+}
+
 void mlx5_write64(u32 val[2], u8 *reg)
 {
 	unsigned int i = (reg - registers[0]) / PAGE_SIZE;
 
+	stores++;
 	if (hca_model)
 		hca_store(i, reg - registers[i], val);
 }
@@ -126,16 +152,6 @@ void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle, int rc
 {
 }
 
-void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem)
-{
-	adopted++;
-}
-
-struct vhca_ucontext *vhca_pd_uc(struct ib_pd *ibpd)
-{
-	return to_vdev(ibpd->device)->own_uc;
-}
-
 void *vhca_doorbell_kernel(struct vhca_ucontext *uc, u64 offset)
 {
 	return registers[end_of(to_vdev(uc->ibuc.device)) - ends];
@@ -165,8 +181,11 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 			     &side_of(dev)->scq : &side_of(dev)->rcq;
 	struct mlx5_ib_create_cq_resp *rsp = (void *)udata->outbuf;
 
+	if (dev->away)
+		return -EIO;
 	commands++;
 	cq->uc = uc;
+	cq->gen = dev->gen;
 	cq->buf = mem_at(dev, hca->buf, roundup_pow_of_two(attr->cqe + 1) * 64);
 	cq->db = mem_at(dev, hca->db, PAGE_SIZE);
 	rsp->cqn = hca->cqn;
@@ -180,6 +199,9 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	struct vhca_dev *dev = to_vdev(ibqp->device);
 	struct vhca_qp *qp = to_vqp(ibqp);
 
+	if (dev->away || to_vcq(attr->send_cq)->gen != dev->gen)
+		return -EIO;
+	qp->gen = dev->gen;
 	commands++;
 	if (hca_model) {
 		assert_int_equal(cmd->sq_wqe_count, 1 << HCA_LOG_SQ);
@@ -199,7 +221,7 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct vhca_dev *dev = to_vdev(ibqp->device);
 
-	if (!vhca_ring_up(&dev->ring))
+	if (!vhca_ring_up(&dev->ring) || to_vqp(ibqp)->gen != dev->gen)
 		return -EIO;
 	if (hca_model && attr->qp_state == IB_QPS_ERR)
 		hca_stop(end_of(dev) - ends);
@@ -208,9 +230,10 @@ int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 /* What ends a CQ, in this order. */
 static char cq_end[4];
-#define cq_ends(step)		strcat(cq_end, step)
+#define cq_ends(step)							\
+	((void)(strlen(cq_end) < sizeof(cq_end) - 1 && strcat(cq_end, step)))
 
-void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, u32 handle)
+void vhca_unpublish(struct vhca_dev *dev, struct xarray *table, unsigned long key)
 {
 	cq_ends("u");
 }
@@ -238,6 +261,7 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	struct vhca_dev *dev = to_vdev(ibsrq->device);
 
 	commands++;
+	to_vsrq(ibsrq)->gen = dev->gen;
 	to_vsrq(ibsrq)->buf = mem_at(dev, side_of(dev)->srq, to_ksrq(ibsrq)->rq.cnt *
 				     to_ksrq(ibsrq)->rq.stride);
 	to_vsrq(ibsrq)->db = mem_at(dev, side_of(dev)->srq_db, PAGE_SIZE);
@@ -256,13 +280,13 @@ int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	return 0;
 }
 
-int vhca_publish(struct vhca_dev *dev, struct xarray *table, u32 handle, void *obj)
+int vhca_publish(struct vhca_dev *dev, struct xarray *table, unsigned long key, void *obj)
 {
-	if (table->at[handle % ARRAY_SIZE(table->at)]) {
+	if (table->at[key % ARRAY_SIZE(table->at)]) {
 		vhca_break(dev, "backend used a handle twice");
 		return -EIO;
 	}
-	table->at[handle % ARRAY_SIZE(table->at)] = obj;
+	table->at[key % ARRAY_SIZE(table->at)] = obj;
 	return 0;
 }
 
@@ -276,6 +300,14 @@ int vhca_iw_begin(struct vhca_kern *kern)
 }
 
 void vhca_iw_end(struct vhca_kern *kern)
+{
+}
+
+void vhca_iw_away(struct vhca_kern *kern)
+{
+}
+
+void vhca_iw_back(struct vhca_kern *kern)
 {
 }
 
@@ -345,7 +377,8 @@ static int end_begin(struct end *e, u32 mb)
 	e->srq.srq.ibsrq.pd = &e->pd;
 	e->qp.qp.ibqp.device = &e->dev.ibdev;
 	e->qp.qp.ibqp.pd = &e->pd;
-	commands = destroyed = adopted = 0;
+	commands = destroyed = stores = granted_again = 0;
+	held = 0;
 	command_rc = 0;
 	broken = NULL;
 	return vhca_kern_begin(&e->dev);

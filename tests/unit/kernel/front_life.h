@@ -30,6 +30,11 @@ static unsigned int answers;		/* that its registration needs */
 static unsigned long registering;	/* that */
 static bool overdrawn;			/* backends keep too much */
 static bool freed_closed;		/* the last rings, of a backend that closed */
+static bool for_kernel;			/* each device that registers now */
+static int nr_devices;			/* that there are */
+static int registrations, aways, backs;
+static int back_rc;			/* of a device that was away */
+static u32 held;			/* pages of one that is, by the backend */
 
 /* ---- the rest of the module ---- */
 bool vhca_event(struct vhca_dev *d, const struct xenvhca_event *ev)
@@ -58,12 +63,15 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 	dev->ring.kick_ref = 403;
 	for (order = 1u << order; order--; )
 		dev->ring.cmd_ref[order] = 386 + order;
+	dev->ring.reason = NULL;
+	dev->ring.closed = false;
 	dev->ring.state = VHCA_RING_UP;
 	return 0;
 }
 
 void vhca_ring_free(struct vhca_dev *dev)
 {
+	dev->ring.state = VHCA_RING_BROKEN;
 	freed_closed = dev->ring.closed;
 }
 
@@ -71,6 +79,7 @@ struct vhca_dev *vhca_device_alloc(struct vhca_store *store)
 {
 	struct vhca_dev *dev = calloc(1, sizeof(*dev));
 
+	nr_devices++;
 	dev->store = store;
 	return dev;
 }
@@ -83,7 +92,22 @@ struct device *vhca_device_parent(struct vhca_store *store)
 
 void vhca_device_free(struct vhca_dev *dev)
 {
+	nr_devices--;
 	free(dev);
+}
+
+/* A device for the kernel, and what becomes of it. */
+void vhca_device_away(struct vhca_dev *dev)
+{
+	aways += !dev->away;
+	dev->away = true;
+}
+
+u32 vhca_device_held(struct vhca_dev *dev)
+{
+	assert_true(dev->away);
+	assert_int_not_equal(dev->ring.state, VHCA_RING_UP);
+	return held;
 }
 
 u64 vhca_grant_zombies(void)
@@ -111,10 +135,18 @@ int vhca_device_register(struct vhca_dev *dev)
 	unsigned long begin = jiffies;
 	unsigned int i;
 
+	if (dev->away) {
+		backs++;
+		dev->away = back_rc;
+		dev->stays = back_rc != -ESTALE;
+		return back_rc;
+	}
 	for (i = 0; i < answers && answered(dev); i++)
 		;
 	registering = jiffies - begin;
 	dev->registered = i == answers;
+	registrations++;
+	dev->stays = for_kernel && dev->registered;
 	return dev->registered ? 0 : -EIO;
 }
 
@@ -193,7 +225,9 @@ static int setup(void **state)
 	kernel_requests = 0;
 	ring_fails = ring_tried = 0;
 	objects = answers = 0;
-	overdrawn = false;
+	overdrawn = for_kernel = false;
+	registrations = aways = backs = back_rc = 0;
+	held = 0;
 	stuck = kernel_nodes_gone = false;
 	if (!ends)
 		assert_int_equal(vhca_front_init(), 0);

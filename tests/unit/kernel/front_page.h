@@ -26,8 +26,6 @@
 #define EVTCHNSTAT_interdomain	2
 struct evtchn_status { domid_t dom; evtchn_port_t port; u32 status; };
 #define atomic_xchg(a, n)	__sync_lock_test_and_set(&(a)->v, n)
-#define smp_load_acquire(p)	(*(p))
-#define smp_store_release(p, v)	(*(p) = (v))
 #define get_zeroed_page(gfp)	((unsigned long)page_new())
 #undef free_page
 #define free_page(addr)		page_free((void *)(addr))

@@ -16,6 +16,8 @@
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))
 #define smp_mb()		do { } while (0)	/* one thread */
+#define smp_load_acquire(p)	(*(p))
+#define smp_store_release(p, v)	(*(p) = (v))
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define xchg(p, new)		__sync_lock_test_and_set(p, new)
 #define virt_mb()		__sync_synchronize()
@@ -52,15 +54,29 @@ typedef struct { int unused; } spinlock_t, wait_queue_head_t;
 struct mutex { bool held; };
 #define mutex_init(m)		((m)->held = false)
 #define mutex_destroy(m)	assert_false((m)->held)
-#define mutex_lock(m)		(assert_false((m)->held), (void)((m)->held = true))
+#define mutex_lock(m)		do { assert_false((m)->held); (m)->held = true; } while (0)
 #define mutex_lock_killable(m)	((m)->held ? -EINTR : ((m)->held = true, 0))
 #define mutex_unlock(m)		((m)->held = false)
+struct rw_semaphore { int readers; bool written; };
+#define init_rwsem(s)		((void)(s))
+#define down_read(s)		do { assert_false((s)->written); (s)->readers++; } while (0)
+#define up_read(s)		((void)(s)->readers--)
+#define down_write(s)							\
+do {									\
+	assert_false((s)->readers || (s)->written);			\
+	(s)->written = true;						\
+} while (0)
+#define up_write(s)		((void)((s)->written = false))
+#define memalloc_noio_save()	0u
+#define memalloc_noio_restore(flags) ((void)(flags))
+#define GFP_NOIO		0
 static unsigned int kernel_wakes;	/* calls of wake_up_all() */
 struct kref { int n; };
 struct semaphore { int n; };
 #define wake_up_interruptible	wake_up_all
 struct completion { bool done; };
 #define init_completion(c)	((c)->done = false)
+#define reinit_completion	init_completion
 #define complete(c)		((c)->done = true)
 #define completion_done(c)	((c)->done)
 #define init_waitqueue_head(wq)

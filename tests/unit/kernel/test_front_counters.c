@@ -126,6 +126,41 @@ static int pma(u16 attr, struct ib_mad *out)
 
 #define ANSWERED	(IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY)
 
+/* A device that outlives its backend keeps its files in sysfs. */
+static void other_names_are_not_the_same(void **state)
+{
+	counter(XENVHCA_COUNTERS_HW, "out_of_buffer", 7);
+	counter(XENVHCA_COUNTERS_PORT, "port_rcv_data", 7);
+	assert_int_equal(vhca_counters_read(dev), 0);
+	assert_int_equal(vhca_counters_same(dev), 0);
+	strcpy(names[XENVHCA_COUNTERS_HW][0], "out_of_buffers");
+	assert_int_equal(vhca_counters_same(dev), -ESTALE);
+	strcpy(names[XENVHCA_COUNTERS_HW][0], "out_of_buffer");
+	assert_int_equal(vhca_counters_same(dev), 0);
+	counter(XENVHCA_COUNTERS_PORT, "port_xmit_data", 7);
+	assert_int_equal(vhca_counters_same(dev), -ESTALE);
+}
+
+/* The next connection may take its time. */
+static void away_nobody_is_asked(void **state)
+{
+	struct rdma_hw_stats *s;
+	int before;
+
+	counter(XENVHCA_COUNTERS_HW, "out_of_buffer", 7);
+	assert_int_equal(vhca_counters_read(dev), 0);
+	s = vhca_alloc_hw_port_stats(&dev->ibdev, 1);
+	assert_int_equal(get(s, 0), 1 + OWN);	/* of the registration */
+	before = asked;
+	dev->away = true;
+	assert_int_equal(get(s, 0), -EIO);
+	assert_int_equal(asked, before);
+	dev->away = false;
+	assert_int_equal(get(s, 0), 1 + OWN);
+	assert_int_equal(asked, before + 1);
+	free(s);
+}
+
 /* Also with a backend that knows nothing of them. */
 static void its_own_are_always_there(void **state)
 {
@@ -296,6 +331,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		T(its_own_are_always_there),
+		T(other_names_are_not_the_same),
+		T(away_nobody_is_asked),
 		T(the_hcas_come_first),
 		T(values_that_cannot_be_read_are_no_device),
 		T(a_name_comes_once),

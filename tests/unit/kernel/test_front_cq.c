@@ -30,7 +30,8 @@ static int puts_of[BUFS], given, nested;
 static int second;		/* cqe that another thread asks for meanwhile */
 static int second_rc;
 static struct xenvhca_modify_cq_req moderation;
-static int moderate_rc;
+static int moderate_rc, destroys;
+static unsigned long unpublished;	/* key */
 static u32 backend_cqe;		/* 0: as asked for */
 
 /* ---- the rest of the module ---- */
@@ -76,6 +77,7 @@ int vhca_cmd_modify_cq(struct vhca_ucontext *u,
 
 int vhca_cmd_destroy(struct vhca_ucontext *u, u16 op, u32 handle)
 {
+	destroys++;
 	assert_int_equal(op, XENVHCA_OP_DESTROY_CQ);
 	(void)u;
 	(void)handle;
@@ -104,21 +106,21 @@ bool vhca_gone(struct vhca_dev *d, const char *what, u32 handle, int rc)
 	return !rc;
 }
 
-int vhca_publish(struct vhca_dev *d, struct xarray *table, u32 handle,
+int vhca_publish(struct vhca_dev *d, struct xarray *table, unsigned long key,
 		 void *obj)
 {
 	(void)d;
 	(void)table;
-	(void)handle;
+	(void)key;
 	(void)obj;
 	return 0;
 }
 
-void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
+void vhca_unpublish(struct vhca_dev *d, struct xarray *table, unsigned long key)
 {
 	(void)d;
 	(void)table;
-	(void)handle;
+	unpublished = key;
 }
 
 void vhca_break(struct vhca_dev *d, const char *reason)
@@ -240,6 +242,32 @@ static void moderation_is_the_backends(void **state)
 	assert_int_equal(vhca_modify_cq(&cq.ibcq, 16, 5000), -EINVAL);
 }
 
+/* Its handle may be that of a CQ of this connection. */
+static void a_dead_one_sends_no_command(void **state)
+{
+	const struct ib_cq_init_attr attr = { .cqe = 16 };
+	struct vhca_cq dead = { .ibcq = { .device = &dev.ibdev } };
+
+	(void)state;
+	assert_int_equal(vhca_create_cq(&dead.ibcq, &attr, &udata), 0);
+	dev.gen++;
+	destroys = 0;
+	moderation.handle = 0;
+	assert_int_equal(vhca_modify_cq(&dead.ibcq, 16, 100), -EIO);
+	assert_int_equal(moderation.handle, 0);
+	assert_int_equal(vhca_destroy_cq(&dead.ibcq, &udata), 0);
+	assert_int_equal(destroys, 0);
+	assert_int_equal(puts_of[1], 1);
+	assert_int_equal(unpublished, vhca_key(0, 7));
+	assert_int_not_equal(unpublished, vhca_key(1, 7));
+	dev.away = true;
+	assert_int_equal(vhca_create_cq(&dead.ibcq, &attr, &udata), -EIO);
+	dev.away = false;
+	dev.gen = 0;
+	assert_int_equal(given, 2);
+	assert_int_equal(dev.gate.readers, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -250,6 +278,7 @@ int main(void)
 		T(a_smaller_one_is_a_lie),
 		T(more_completions_than_announced),
 		T(moderation_is_the_backends),
+		T(a_dead_one_sends_no_command),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,13 +28,13 @@ static int alloc_status, publish_status;
 static void (*meanwhile)(struct vhca_file *file);
 static struct vhca_file *closing;
 
-int vhca_publish(struct vhca_dev *d, struct xarray *table, u32 handle, void *obj)
+int vhca_publish(struct vhca_dev *d, struct xarray *table, unsigned long key, void *obj)
 {
 	events += !publish_status;
 	return publish_status;
 }
 
-void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
+void vhca_unpublish(struct vhca_dev *d, struct xarray *table, unsigned long key)
 {
 	events--;
 }

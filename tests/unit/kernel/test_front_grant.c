@@ -188,6 +188,8 @@ static int setup(void **state)
 	vhca_grant_init();
 	dev.ring.state = VHCA_RING_UP;
 	dev.ring.closed = false;
+	dev.gen = 0;
+	dev.away = false;
 	dev.backend = 3;
 	dev.info.flags = 0;
 	kernel_pv = true;
@@ -416,13 +418,13 @@ static void nobody_waits_without_need(void **state)
 	int i;
 
 	(void)state;
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 5; i++) {
+		dev.backend = i == 1 ? 0 : 3;
 		mem[i] = get(9);
+	}
 	vhca_mem_put(mem[0]);
 	dev.ring.state = VHCA_RING_BROKEN;
-	dev.backend = 0;
 	vhca_mem_put(mem[1]);
-	dev.backend = 3;
 	kernel_pv = false;
 	vhca_mem_put(mem[2]);
 	kernel_pv = true;
@@ -503,6 +505,130 @@ static void others_keep_what_they_need(void **state)
 	vhca_grant_init();
 }
 
+/* ---- memory that outlives a connection ---- */
+
+static void ends_connection(bool closed)
+{
+	dev.ring.state = VHCA_RING_BROKEN;
+	dev.ring.closed = closed;
+	dev.away = true;
+	dev.gen++;
+}
+
+static void begins_connection(domid_t backend)
+{
+	dev.backend = backend;
+	dev.ring.state = VHCA_RING_UP;
+	dev.ring.closed = false;
+	dev.gen++;
+	dev.away = false;
+}
+
+/* Its pages and its place are the same; what a backend still maps is neither freed nor lost. */
+static void memory_is_granted_anew(void **state)
+{
+	struct vhca_mem *mem;
+	struct page *page;
+	u8 *va;
+
+	(void)state;
+	keeps = true;
+	mem = vhca_mem_new(&dev, 8);
+	keeps = false;
+	va = mem->va;
+	page = kernel_pages[3];
+	vhca_mem_drop_dirs(mem);
+	ends_connection(true);
+	assert_int_equal(vhca_mem_withdraw(mem), 8);
+	assert_int_equal(atomic64_read(&granted), 8);
+	assert_int_equal(vhca_grant_zombies(), 0);
+	kept[mem->ref[0]] = false;
+	assert_int_equal(vhca_mem_withdraw(mem), 7);
+	assert_int_equal(atomic64_read(&granted), 7);
+	memset(kept, 0, sizeof(kept));
+	assert_int_equal(vhca_mem_withdraw(mem), 0);
+	assert_int_equal(nr_used(), 0);
+	assert_int_equal(atomic64_read(&dev.stats.pages_granted), 0);
+	assert_int_equal(page->refs, 1);
+
+	begins_connection(5);
+	assert_int_equal(vhca_mem_grant_again(mem), 0);
+	assert_int_equal(mem->backend, 5);
+	assert_ptr_equal(mem->va, va);
+	assert_ptr_equal(kernel_pages[3], page);
+	assert_int_equal(nr_used(), 8);
+	assert_int_equal(atomic64_read(&dev.stats.pages_granted), 8);
+	vhca_mem_put(mem);
+	assert_int_equal(atomic64_read(&dev.stats.pages_granted), 0);
+}
+
+static void memory_that_is_held_may_end(void **state)
+{
+	struct vhca_mem *mem;
+
+	(void)state;
+	keeps = true;
+	mem = vhca_mem_new(&dev, 8);
+	keeps = false;
+	ends_connection(false);
+	assert_int_equal(vhca_mem_withdraw(mem), 8);
+	vhca_mem_put(mem);
+	assert_int_equal(vhca_grant_zombies(), 8);
+	assert_int_equal(atomic64_read(&granted), 8);
+	assert_null(broken);
+}
+
+static void without_references_memory_is_as_before(void **state)
+{
+	struct vhca_mem *mem = vhca_mem_new(&dev, 8);
+
+	(void)state;
+	vhca_mem_drop_dirs(mem);
+	ends_connection(true);
+	assert_int_equal(vhca_mem_withdraw(mem), 0);
+	begins_connection(3);
+	vhca_grant_count(MAY_GRANT - 4);
+	assert_int_equal(vhca_mem_grant_again(mem), -ENOMEM);
+	assert_int_equal(atomic64_read(&granted), MAY_GRANT - 4);
+	assert_int_equal(vhca_mem_withdraw(mem), 0);
+	vhca_grant_count(-(MAY_GRANT - 4));
+	assert_int_equal(vhca_mem_grant_again(mem), 0);
+	vhca_mem_put(mem);
+}
+
+/* What an object of an earlier connection leaves is not the fault of this backend. */
+static void the_next_backend_is_not_blamed(void **state)
+{
+	struct vhca_mem *mem;
+
+	(void)state;
+	keeps = true;
+	mem = get(MAY_KEEP + 10);
+	keeps = false;
+	ends_connection(false);
+	begins_connection(3);
+	vhca_mem_put(mem);
+	assert_null(broken);
+	assert_int_equal(dev.ring.state, VHCA_RING_UP);
+}
+
+/* A domain that dies is another one than that of now. */
+static void pages_wait_for_the_domain_that_mapped_them(void **state)
+{
+	struct vhca_mem *mem = get(9), *closed = get(9);
+
+	(void)state;
+	ends_connection(true);
+	vhca_mem_put(closed);
+	assert_int_equal(vhca_grant_zombies(), 0);
+	begins_connection(0);		/* which does not die */
+	vhca_mem_put(mem);
+	assert_int_equal(vhca_grant_zombies(), 10);
+	kernel_domain_gone = true;
+	kernel_advance(2 * HZ);
+	assert_int_equal(vhca_grant_zombies(), 0);
+}
+
 static void an_unload_ends_the_account(void **state)
 {
 	(void)state;
@@ -556,6 +682,11 @@ int main(void)
 		T(the_largest_region_fits),
 		T(others_keep_what_they_need),
 		T(what_another_domain_granted_is_refused),
+		T(memory_is_granted_anew),
+		T(memory_that_is_held_may_end),
+		T(without_references_memory_is_as_before),
+		T(the_next_backend_is_not_blamed),
+		T(pages_wait_for_the_domain_that_mapped_them),
 		T(an_unload_ends_the_account),
 	};
 

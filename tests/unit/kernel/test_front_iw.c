@@ -593,7 +593,7 @@ static void a_listener_ends_its_unanswered_requests(void **state)
 	assert_string_equal(first->heard, "E");
 }
 
-static void without_a_backend_all_ends(void **state)
+static void without_a_backend_all_but_listeners_ends(void **state)
 {
 	struct iw *listener = conn_in(VHCA_CONN_LISTEN), *up = conn_in(VHCA_CONN_UP);
 	struct iw *late = iw_new(IW_IDLE), *waits = iw_new(IW_IDLE);
@@ -605,14 +605,120 @@ static void without_a_backend_all_ends(void **state)
 	thread_runs();
 	assert_string_equal(up->heard, "UDC");
 	assert_string_equal(waits->heard, "R");
-	assert_int_equal(listener->refs, 1);
-	assert_true(xa_empty(&iw_kern.iw->conns));
+	assert_int_equal(listener->refs, 2);
 	assert_false(iw_kern.iw->f.events);
 	assert_int_equal(iw_connects(late, 102, 0), 0);
 	thread_runs();
 	assert_string_equal(late->heard, "R");
-	assert_int_equal(iw_listens(late), -EIO);
+	assert_int_equal(iw_listens(late), 0);
 	be.ids = 0;
+}
+
+/* The connection of the ring ends, in order or not; then there is another one. */
+static void goes_away(bool dies)
+{
+	if (dies)
+		iw_dev.ring.state = VHCA_RING_BROKEN;
+	vhca_iw_away(&iw_kern);
+	iw_dev.ring.state = VHCA_RING_BROKEN;
+	iw_dev.gen++;
+	memset(be.said, 0, sizeof(be.said));
+}
+
+static void comes_back(void)
+{
+	iw_dev.ring.state = VHCA_RING_UP;
+	vhca_iw_back(&iw_kern);
+	thread_runs();
+}
+
+static void a_listener_outlives_the_backend(void **state)
+{
+	struct iw *listener = conn_in(VHCA_CONN_LISTEN), *up;
+	u32 cookie = last_cookie();
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		up = iw_new(IW_IDLE);
+		iw_qp[i]->qp.gen = iw_dev.gen;
+		assert_int_equal(iw_connects(up, 100 + i, 0), 0);
+		thread_runs();
+		files_shut = 0;
+		goes_away(i & 1);
+		assert_int_equal(files_shut, 1);
+		assert_string_equal(up->heard, "R");
+		assert_int_equal(listener->refs, 2);
+		comes_back();
+		assert_string_equal(be.said, "Cbl");
+		assert_int_equal(be.ids, 1);
+	}
+	be.event.id = 55;
+	be.ids++;
+	be_says(cookie, RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(iws[iw_nr - 1].state, IW_CONN_RECV);
+	iw_rejects(&iws[iw_nr - 1], 0);
+	thread_runs();
+	iw_destroys(listener);
+	thread_runs();
+	assert_int_equal(listener->refs, 1);
+}
+
+static void a_listener_waits_for_a_backend(void **state)
+{
+	struct iw *first = iw_new(IW_IDLE), *second = iw_new(IW_IDLE);
+
+	goes_away(true);
+	assert_int_equal(iw_listens(first), 0);
+	assert_int_equal(iw_listens(second), 0);
+	assert_string_equal(be.said, "");
+	iw_destroys(first);
+	thread_runs();
+	comes_back();
+	assert_string_equal(be.said, "Cbl");
+}
+
+/* iw_cm has no event that would say so; the next connection tries again. */
+static void a_listener_that_is_refused_later_stays(void **state)
+{
+	struct iw *listener = conn_in(VHCA_CONN_LISTEN);
+
+	goes_away(true);
+	be.fail[RDMA_USER_CM_CMD_LISTEN] = -EADDRINUSE;
+	comes_back();
+	assert_string_equal(be.said, "CbD");
+	assert_int_equal(listener->refs, 2);
+	goes_away(true);
+	be.fail[RDMA_USER_CM_CMD_LISTEN] = 0;
+	comes_back();
+	assert_string_equal(be.said, "Cbl");
+	assert_int_equal(be.ids, 1);
+}
+
+/* The next connection of the ring is there, but is not the device's yet. */
+static void away_no_command_is_sent(void **state)
+{
+	struct iw *iw = iw_new(IW_IDLE);
+
+	goes_away(false);
+	iw_dev.ring.state = VHCA_RING_UP;
+	iw_qp[0]->qp.gen = iw_dev.gen;
+	assert_int_equal(iw_connects(iw, 100, 0), 0);
+	thread_runs();
+	assert_string_equal(be.said, "");
+	assert_string_equal(iw->heard, "R");
+	comes_back();
+	assert_int_equal(iw_connects(iw, 100, 0), 0);
+	thread_runs();
+	be_says(last_cookie(), RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_string_equal(be.said, "Car");
+}
+
+static void a_dead_queue_pair_has_no_connection(void **state)
+{
+	goes_away(true);
+	comes_back();
+	assert_int_equal(iw_connects(iw_new(IW_IDLE), 100, 0), -ENOTCONN);
+	assert_string_equal(be.said, "");
 }
 
 static void a_file_that_is_closed_ends_all(void **state)
@@ -735,7 +841,12 @@ int main(void)
 		T(a_queue_pair_ends_its_connection),
 		T(wishes_end_with_the_queue_pair),
 		T(a_listener_ends_its_unanswered_requests),
-		T(without_a_backend_all_ends),
+		T(without_a_backend_all_but_listeners_ends),
+		T(a_listener_outlives_the_backend),
+		T(a_listener_waits_for_a_backend),
+		T(a_listener_that_is_refused_later_stays),
+		T(away_no_command_is_sent),
+		T(a_dead_queue_pair_has_no_connection),
 		T(a_file_that_is_closed_ends_all),
 		T(the_end_of_the_device_ends_all),
 		T(a_reset_ends_the_connection),

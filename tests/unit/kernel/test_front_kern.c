@@ -515,6 +515,207 @@ static void a_refused_step_to_err_breaks_the_device(void **state)
 	assert_non_null(broken);
 }
 
+/* ---- another connection ---- */
+
+/* It ends and another one begins, with an HCA that gives the same numbers. */
+static void reconnect(struct end *e)
+{
+	e->dev.ring.state = VHCA_RING_BROKEN;
+	vhca_kern_away(&e->dev);
+	assert_true(e->dev.away);
+	assert_int_equal(vhca_pool_take(pool_of(e), 1), DMA_MAPPING_ERROR);
+	e->dev.ring.state = VHCA_RING_UP;
+	assert_int_equal(vhca_pool_take(pool_of(e), 1), DMA_MAPPING_ERROR);
+	assert_int_equal(vhca_kern_back(&e->dev), 0);
+	assert_false(e->dev.away);
+}
+
+static void dead_queues_are_flushed_for_ever(void **state)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	unsigned int stored;
+	struct ib_wc wc[8];
+
+	assert_int_equal(receive_wr(0, 1, 0, 64), 0);
+	reconnect(&ends[0]);
+	next(0, true, 1, IB_WC_WR_FLUSH_ERR);
+	none(0, true);
+	stored = stores;
+	ends[0].dev.overflow = false;
+	assert_int_equal(send_wr(0, IB_WR_SEND, 2, 0, 8, 0, 0), 0);
+	assert_true(ends[0].dev.overflow);	/* the CQ's handler is called */
+	assert_int_equal(vhca_kern_arm_cq(&ends[0].scq.cq.ibcq, IB_CQ_NEXT_COMP), 0);
+	next(0, false, 2, IB_WC_WR_FLUSH_ERR);
+	ends[0].dev.overflow = false;
+	assert_int_equal(receive_wr(0, 3, 0, 64), 0);
+	assert_true(ends[0].dev.overflow);
+	next(0, true, 3, IB_WC_WR_FLUSH_ERR);
+	/* As ib_drain_qp(). The new HCA hears nothing of it. */
+	command_rc = -EINVAL;
+	assert_int_equal(vhca_kern_modify_qp(&ends[0].qp.qp.ibqp, &attr, IB_QP_STATE, NULL), 0);
+	assert_null(broken);
+	assert_int_equal(stores, stored);
+	assert_int_equal(vhca_kern_poll_cq(&ends[0].scq.cq.ibcq, 8, wc), 0);
+	command_rc = 0;
+	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+/* Its owner's PD and what it has mapped stay; new objects are like any others. */
+static void new_queues_work_in_an_old_pd(void **state)
+{
+	dma_addr_t before = addr[0];
+	struct ib_mr *mr = new_mr(0);
+
+	reconnect(&ends[0]);
+	assert_int_equal(granted_again, 1);
+	vhca_kern_destroy_qp(&ends[0].qp.qp.ibqp, NULL);
+	destroyed = 0;
+	vhca_kern_dereg_mr(mr, NULL);
+	assert_int_equal(destroyed, 0);		/* no command for a dead window */
+	end_objects(&ends[0], IB_QPT_RC, false);
+
+	fill(buf[0], 2000, 9);
+	assert_int_equal(addr[0], before);
+	assert_int_equal(receive_wr(1, 1, PAGE_SIZE, PAGE_SIZE), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 2, 0, 2000, 0, 0), 0);
+	next(0, false, 2, IB_WC_SUCCESS);
+	next(1, true, 1, IB_WC_SUCCESS);
+	assert_true(filled(buf[1] + PAGE_SIZE, 2000, 9));
+	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+/* By its number rdma_cm would find the one for the other. */
+static void the_number_of_a_dead_queue_pair_is_taken(void **state)
+{
+	struct ib_qp_init_attr init = {
+		.send_cq = &ends[0].scq.cq.ibcq, .recv_cq = &ends[0].rcq.cq.ibcq,
+		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = { .max_send_wr = (1 << HCA_LOG_SQ) / VHCA_KSQ_BLOCKS,
+			 .max_recv_wr = 1 << HCA_LOG_RQ, .max_send_sge = 4,
+			 .max_recv_sge = HCA_RECV_SGE },
+	};
+	struct vhca_kqp *qp = calloc(1, sizeof(*qp));
+
+	reconnect(&ends[0]);
+	qp->qp.ibqp = ends[0].qp.qp.ibqp;
+	assert_int_equal(vhca_kern_create_qp(&qp->qp.ibqp, &init, NULL), -EAGAIN);
+	assert_null(broken);
+	vhca_kern_destroy_qp(&ends[0].qp.qp.ibqp, NULL);
+	assert_int_equal(vhca_kern_create_qp(&qp->qp.ibqp, &init, NULL), 0);
+	vhca_kern_destroy_qp(&qp->qp.ibqp, NULL);
+	ends[0].qp.sq.cnt = 0;
+	free(qp);
+	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+/* As ib_core's pool, of which both consumers have it. */
+static void a_dead_cq_lives_again_with_a_queue_pair(void **state)
+{
+	struct ib_qp_init_attr init = {
+		.send_cq = &ends[1].scq.cq.ibcq, .recv_cq = &ends[1].rcq.cq.ibcq,
+		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = { .max_send_wr = (1 << HCA_LOG_SQ) / VHCA_KSQ_BLOCKS,
+			 .max_recv_wr = 1 << HCA_LOG_RQ, .max_send_sge = 4,
+			 .max_recv_sge = HCA_RECV_SGE },
+	};
+	struct ib_recv_wr recv = { .wr_id = 7 };
+	struct vhca_kqp *dead = calloc(1, sizeof(*dead));
+	const struct ib_recv_wr *bad;
+	unsigned int made;
+	struct ib_wc wc;
+
+	assert_int_equal(vhca_kern_arm_cq(init.recv_cq, IB_CQ_NEXT_COMP), 0);
+	reconnect(&ends[1]);
+	/* One that stays, under another number than the HCA's. */
+	*dead = ends[1].qp;
+	dead->qp.ibqp.qp_num++;
+	xa_erase(&to_kern(&ends[1].dev.ibdev)->qps, ends[1].qp.qp.ibqp.qp_num);
+	xa_erase(&ends[1].scq.qps, ends[1].qp.qp.ibqp.qp_num);
+	xa_erase(&ends[1].rcq.qps, ends[1].qp.qp.ibqp.qp_num);
+	assert_int_equal(vhca_publish(&ends[1].dev, &ends[1].rcq.qps,
+				      dead->qp.ibqp.qp_num, dead), 0);
+	memset(&ends[1].qp.rq, 0, sizeof(ends[1].qp.rq));
+	memset(&ends[1].qp.sq, 0, sizeof(ends[1].qp.sq));
+
+	made = commands;
+	bufs_put = stores = 0;
+	hca_arm_events(1);
+	assert_int_equal(vhca_kern_create_qp(&ends[1].qp.qp.ibqp, &init, NULL), 0);
+	assert_int_equal(commands, made + 3);
+	assert_int_equal(bufs_put, 2);
+	assert_int_equal(stores, 1);		/* it was armed, and is; the other was not */
+	assert_int_equal(vhca_kcq_renew(&ends[1].rcq), 0);
+	assert_int_equal(commands, made + 3);
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 2, 0, 10, 0, 0), 0);
+	next(0, false, 2, IB_WC_SUCCESS);
+	assert_int_equal(hca_events(1), 1);
+	next(1, true, 1, IB_WC_SUCCESS);
+	none(1, true);
+	assert_int_equal(vhca_kern_post_recv(&dead->qp.ibqp, &recv, &bad), 0);
+	assert_true(ends[1].dev.overflow);
+	assert_int_equal(receive_wr(1, 3, 0, 64), 0);
+	assert_int_equal(vhca_kern_poll_cq(init.recv_cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.wr_id, 7);
+	assert_ptr_equal(wc.qp, &dead->qp.ibqp);
+	none(1, true);				/* those of a live one stay */
+	assert_true(ends[1].rcq.renewed);
+	xa_erase(&ends[1].rcq.qps, dead->qp.ibqp.qp_num);
+	none(1, true);
+	assert_false(ends[1].rcq.renewed);	/* no poll looks for dead ones any more */
+	queues_exit(dead);
+	free(dead);
+	kernel_cancel(&ends[1].dev.owed_work);
+}
+
+static void a_dead_cq_stays_dead_if_it_is_refused(void **state)
+{
+	struct vhca_mem *buf = ends[0].scq.cq.buf;
+
+	reconnect(&ends[0]);
+	command_rc = -ENOMEM;
+	assert_int_equal(vhca_kcq_renew(&ends[0].scq), -ENOMEM);
+	command_rc = 0;
+	assert_ptr_equal(ends[0].scq.cq.buf, buf);
+	assert_int_not_equal(ends[0].scq.cq.gen, ends[0].dev.gen);
+	assert_int_equal(vhca_kcq_renew(&ends[0].scq), 0);
+	assert_int_equal(ends[0].scq.cq.gen, ends[0].dev.gen);
+	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+/* Its key may be that of a window of another consumer. */
+static void a_dead_window_is_not_bound(void **state)
+{
+	struct ib_mr *mr = new_mr(0);
+	struct scatterlist sg = { buf[0], 0, PAGE_SIZE };
+
+	assert_int_equal(map_window(0, mr, &sg, 1), 1);
+	reconnect(&ends[0]);
+	vhca_kern_destroy_qp(&ends[0].qp.qp.ibqp, NULL);
+	end_objects(&ends[0], IB_QPT_RC, false);
+	assert_int_equal(bind(0, mr, 1), -EINVAL);
+	unmap_sg(dev_of(0), &sg, 1, DMA_TO_DEVICE, 0);
+	vhca_kern_dereg_mr(mr, NULL);
+	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+static void away_there_is_nothing_to_be_had(void **state)
+{
+	struct ib_cq_init_attr cq = { .cqe = 8 };
+	unsigned int before;
+
+	vhca_kern_away(&ends[0].dev);	/* the ring is up: a suspend */
+	before = commands;
+	assert_int_equal(vhca_kern_create_cq(&ends[0].scq.cq.ibcq, &cq, NULL), -EIO);
+	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)), -EIO);
+	assert_int_equal(commands, before);
+	held = 1;
+	assert_int_equal(vhca_kern_held(&ends[0].dev), 1);
+	kernel_cancel(&ends[0].dev.owed_work);
+}
+
 static void shared_receives_are_taken_in_turn(void **state)
 {
 	struct ib_wc wc;
@@ -617,6 +818,13 @@ int main(void)
 		RC(without_a_backend_the_queues_are_flushed),
 		RC(a_refused_step_to_err_breaks_the_device),
 		RC(unknown_requests_are_refused),
+		RC(dead_queues_are_flushed_for_ever),
+		RC(new_queues_work_in_an_old_pd),
+		RC(the_number_of_a_dead_queue_pair_is_taken),
+		RC(a_dead_window_is_not_bound),
+		RC(a_dead_cq_lives_again_with_a_queue_pair),
+		RC(a_dead_cq_stays_dead_if_it_is_refused),
+		RC(away_there_is_nothing_to_be_had),
 		SRQ(shared_receives_are_taken_in_turn),
 		SRQ(a_shared_queue_gets_its_receives_back),
 		cmocka_unit_test_setup_teardown(datagrams_need_no_command, setup_ud, teardown),

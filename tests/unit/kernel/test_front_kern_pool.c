@@ -604,6 +604,7 @@ static void a_number_that_the_backend_uses_twice_makes_no_queue_pair(void **stat
 
 	end_objects(e, IB_QPT_RC, false);
 	assert_int_equal(vhca_kern_create_cq(&cq.cq.ibcq, &cq_attr, NULL), 0);
+	a.send_cq = a.recv_cq = &cq.cq.ibcq;
 	other.qp.ibqp.send_cq = &cq.cq.ibcq;
 	other.qp.ibqp.recv_cq = &cq.cq.ibcq;
 	destroyed = 0;

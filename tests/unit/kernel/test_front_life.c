@@ -386,6 +386,234 @@ static void a_device_without_driver_has_one_more_chance(void **state)
 	assert_null(kernel_notified);
 }
 
+/* ---- a device for the guest's kernel ---- */
+
+static struct vhca_dev *kept(void)
+{
+	struct vhca_xenbus *x = dev_get_drvdata(&xbdev.dev);
+
+	return x->front->kept;
+}
+
+/* It has the device @dev again; NULL: a new one. */
+static void connects_again(struct vhca_dev *dev)
+{
+	kernel_advance(VHCA_MEET_GAP);
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	assert_null(kept());
+	if (dev)
+		assert_ptr_equal(connection(), dev);
+}
+
+static struct vhca_dev *kernel_connects(void)
+{
+	nr_devices = 0;
+	for_kernel = true;
+	connect(0, 0);
+	return connection();
+}
+
+/* The worker dies; the backend closes in order; the domain is suspended. */
+static void a_kernels_device_outlives_its_connection(void **state)
+{
+	struct vhca_dev *dev = kernel_connects();
+
+	(void)state;
+	backend(XenbusStateClosed);
+	assert_ptr_equal(kept(), dev);
+	connects_again(dev);
+
+	backend(XenbusStateClosing);
+	backend(XenbusStateClosed);
+	assert_ptr_equal(kept(), dev);
+	assert_true(freed_closed);
+	connects_again(dev);
+
+	kernel_frozen = front_work;
+	xenbus_front.suspend(&xbdev);
+	kernel_frozen = NULL;
+	assert_ptr_equal(kept(), dev);
+	connects_again(dev);
+	assert_int_equal(registrations, 1);
+	assert_int_equal(aways, 3);
+	assert_int_equal(backs, 3);
+	assert_int_equal(nr_devices, 1);
+	xenbus_front.remove(&xbdev);
+	assert_int_equal(nr_devices, 0);
+}
+
+static void two_suspends_in_a_row(void **state)
+{
+	struct vhca_dev *dev = kernel_connects();
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		kernel_frozen = front_work;
+		xenbus_front.suspend(&xbdev);
+		kernel_frozen = NULL;
+		backend(XenbusStateInitWait);
+		assert_int_equal(xbdev.state, XenbusStateInitialised);
+	}
+	assert_int_equal(aways, 1);
+	backend(XenbusStateConnected);
+	assert_ptr_equal(connection(), dev);
+	assert_int_equal(backs, 1);
+	xenbus_front.remove(&xbdev);
+	assert_int_equal(nr_devices, 0);
+}
+
+static void another_hca_makes_another_device(void **state)
+{
+	kernel_connects();
+	(void)state;
+	backend(XenbusStateClosed);
+	back_rc = -ESTALE;
+	kernel_advance(VHCA_MEET_GAP);
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+	assert_int_equal(nr_devices, 0);
+	connects_again(NULL);
+	assert_int_equal(registrations, 2);
+	assert_int_equal(nr_devices, 1);
+	xenbus_front.remove(&xbdev);
+}
+
+/* An error that is not of the device: it waits for the next connection. */
+static void a_failed_return_is_tried_again(void **state)
+{
+	struct vhca_dev *dev = kernel_connects();
+
+	(void)state;
+	backend(XenbusStateClosed);
+	back_rc = -ENOMEM;
+	kernel_advance(VHCA_MEET_GAP);
+	backend(XenbusStateInitWait);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateClosed);
+	assert_ptr_equal(kept(), dev);
+	back_rc = 0;
+	connects_again(dev);
+	xenbus_front.remove(&xbdev);
+}
+
+static const char *other_ip(const char *node)
+{
+	return strcmp(node, "ip") ? kernel_node_default(node) : "10.8.0.9/24";
+}
+
+static void another_address_makes_another_device(void **state)
+{
+	kernel_connects();
+	(void)state;
+	backend(XenbusStateClosed);
+	kernel_node = other_ip;
+	connects_again(NULL);
+	kernel_node = kernel_node_default;
+	assert_int_equal(backs, 0);
+	assert_int_equal(registrations, 2);
+	assert_int_equal(nr_devices, 1);
+	xenbus_front.remove(&xbdev);
+}
+
+/* The HCA of the last connection could still write to it. */
+static void nobody_shares_memory_that_is_held(void **state)
+{
+	struct vhca_dev *dev = kernel_connects();
+
+	(void)state;
+	held = 3;
+	backend(XenbusStateClosed);
+	kernel_advance(5 * HZ);
+	backend(XenbusStateInitWait);
+	kernel_advance(10 * HZ);
+	assert_int_equal(ring_tried, 1);
+	held = 0;
+	kernel_advance(HZ);
+	assert_int_equal(xbdev.state, XenbusStateInitialised);
+	backend(XenbusStateConnected);
+	assert_ptr_equal(connection(), dev);
+
+	held = 3;
+	backend(XenbusStateClosed);
+	backend(XenbusStateInitWait);
+	kernel_advance(VHCA_END_WAIT + 2 * HZ);
+	backend(XenbusStateConnected);
+	assert_int_equal(xbdev.state, XenbusStateConnected);
+	assert_int_equal(registrations, 2);
+	assert_int_equal(nr_devices, 1);
+	xenbus_front.remove(&xbdev);
+}
+
+static const char *detached(const char *node)
+{
+	return strcmp(node, "online") ? kernel_node_default(node) : "0";
+}
+
+/* With its connection, so that a new one has its name; or without one. */
+static void a_detach_ends_it(void **state)
+{
+	kernel_connects();
+	(void)state;
+	kernel_node = detached;
+	backend(XenbusStateClosing);
+	backend(XenbusStateClosed);
+	kernel_node = kernel_node_default;
+	assert_int_equal(aways, 0);
+	assert_int_equal(nr_devices, 0);
+
+	connects_again(NULL);
+	backend(XenbusStateClosed);
+	assert_int_equal(aways, 1);
+	kernel_node = detached;
+	backend(XenbusStateClosing);
+	kernel_node = kernel_node_default;
+	assert_int_equal(nr_devices, 0);
+	xenbus_front.remove(&xbdev);
+}
+
+static void it_ends_with_its_xenbus_device(void **state)
+{
+	kernel_connects();
+	(void)state;
+	backend(XenbusStateClosed);
+	assert_non_null(kept());
+	xenbus_front.remove(&xbdev);
+	assert_int_equal(nr_devices, 0);
+}
+
+static void ib_core_may_end_it_meanwhile(void **state)
+{
+	struct vhca_dev *dev = kernel_connects();
+
+	(void)state;
+	backend(XenbusStateClosed);
+	dev->stays = false;
+	vhca_break(dev, "taken");
+	kernel_advance(1);
+	assert_int_equal(nr_devices, 0);
+	connects_again(NULL);
+	xenbus_front.remove(&xbdev);
+	assert_int_equal(nr_devices, 0);
+}
+
+static void a_flapping_backend_has_one_device(void **state)
+{
+	struct vhca_dev *dev = kernel_connects();
+
+	(void)state;
+	flap(600 * HZ, false);
+	assert_ptr_equal(kept(), dev);
+	assert_int_equal(nr_devices, 1);
+	assert_int_equal(registrations, 1);
+	assert_in_range(aways, 100, 160);
+	xenbus_front.remove(&xbdev);
+	assert_int_equal(nr_devices, 0);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 int main(void)
 {
@@ -404,6 +632,16 @@ int main(void)
 		T(a_flapping_backend_is_met_less_often),
 		T(an_honest_one_is_met_at_once),
 		T(nobody_is_met_who_keeps_too_much),
+		T(a_kernels_device_outlives_its_connection),
+		T(two_suspends_in_a_row),
+		T(another_hca_makes_another_device),
+		T(a_failed_return_is_tried_again),
+		T(another_address_makes_another_device),
+		T(nobody_shares_memory_that_is_held),
+		T(a_detach_ends_it),
+		T(it_ends_with_its_xenbus_device),
+		T(ib_core_may_end_it_meanwhile),
+		T(a_flapping_backend_has_one_device),
 		T(one_node_says_all),
 		cmocka_unit_test(a_backend_without_terms_is_refused),
 		cmocka_unit_test(requests_of_an_attach),

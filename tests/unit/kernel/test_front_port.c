@@ -281,6 +281,51 @@ static void a_broken_ring_is_asked_once(void **state)
 	assert_int_equal(queries, 1);
 }
 
+/* A device for the kernel: its port is down while there is no connection, and asks nobody. */
+static void a_port_is_down_while_its_device_is_away(void **state)
+{
+	struct ib_port_attr attr;
+
+	dev->away = true;
+	dev->port_events |= BIT(IB_EVENT_PORT_ERR);
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_string_equal(said, "E");
+	assert_int_equal(vhca_query_port(&dev->ibdev, 1, &attr), 0);
+	assert_int_equal(attr.state, IB_PORT_DOWN);
+	assert_int_equal(attr.gid_tbl_len, 8);
+	assert_int_equal(queries, 0);
+	dev->away = false;
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_string_equal(said, "EA");
+}
+
+/* It was back before its clients heard of it. */
+static void a_short_absence_is_told(void **state)
+{
+	dev->port_events |= BIT(IB_EVENT_PORT_ERR);
+	vhca_port_refresh(dev);
+	kernel_advance(2 * HZ);
+	assert_string_equal(said, "EA");
+}
+
+static void another_port_is_not_the_same(void **state)
+{
+	assert_int_equal(vhca_port_same(dev), 0);
+	dev->port.gid_tbl_len = 7;
+	assert_int_equal(vhca_port_same(dev), -ESTALE);
+	dev->port.gid_tbl_len = 8;
+	dev->port.pkey_tbl_len = 2;
+	assert_int_equal(vhca_port_same(dev), -ESTALE);
+	dev->port.pkey_tbl_len = 1;
+	dev->link_layer = IB_LINK_LAYER_ETHERNET;
+	assert_int_equal(vhca_port_same(dev), -ESTALE);
+	port_rc = -EIO;
+	assert_int_equal(vhca_port_same(dev), -EIO);
+	port_rc = 0;
+}
+
 /* What the backend reports within one refresh, and the state when that asks. */
 static const char *flaps(unsigned long events, u8 now)
 {
@@ -402,6 +447,9 @@ int main(void)
 		T(an_address_that_changes_is_told),
 		T(without_an_answer_an_event_waits),
 		T(a_broken_ring_is_asked_once),
+		T(a_port_is_down_while_its_device_is_away),
+		T(a_short_absence_is_told),
+		T(another_port_is_not_the_same),
 		T(the_last_event_tells_the_state),
 		T(events_have_an_order),
 		T(a_state_that_was_seen_is_left_by_an_event),

@@ -148,13 +148,13 @@ int vhca_cmd_attach_mcast(struct vhca_ucontext *u,
 	return -EIO;
 }
 
-int vhca_publish(struct vhca_dev *d, struct xarray *table, u32 handle,
+int vhca_publish(struct vhca_dev *d, struct xarray *table, unsigned long key,
 		 void *obj)
 {
 	return -EIO;
 }
 
-void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
+void vhca_unpublish(struct vhca_dev *d, struct xarray *table, unsigned long key)
 {
 }
 
@@ -273,6 +273,30 @@ static void an_index_of_another_costs_no_command(void **state)
 	assert_int_equal(modified, 2);
 }
 
+/* Of an earlier connection: its handle may be another object's by now. */
+static void a_dead_queue_pair_sends_no_command(void **state)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr a = {};
+
+	(void)state;
+	qp.gen = 1;
+	modified = 0;
+	held = true;
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_QKEY, NULL), -EIO);
+	assert_int_equal(vhca_query_qp(&qp.ibqp, &a, 0, &init), -EIO);
+	assert_int_equal(vhca_attach_mcast(&qp.ibqp, &group, 0xc001), -EIO);
+	assert_int_equal(vhca_detach_mcast(&qp.ibqp, &group, 0xc001), 0);
+	assert_int_equal(vhca_destroy_qp(&qp.ibqp, NULL), 0);
+	assert_false(held);			/* its memory goes */
+	assert_int_equal(asked + modified + kept, 0);
+	qp.gen = 0;
+	dev.away = true;			/* between two connections */
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_QKEY, NULL), -EIO);
+	dev.away = false;
+	assert_int_equal(dev.gate.readers, 0);
+}
+
 /* Nothing is granted or asked for; receives of an SRQ are its own. */
 static void more_requests_than_announced(void **state)
 {
@@ -305,6 +329,7 @@ int main(void)
 		T(nor_a_dead_device),
 		T(a_queue_pair_goes_whatever_is_answered),
 		T(an_index_of_another_costs_no_command),
+		T(a_dead_queue_pair_sends_no_command),
 		T(more_requests_than_announced),
 	};
 

@@ -44,6 +44,29 @@ static void pages_of_rings_count(void **state)
 	assert_int_equal(counted, 3);
 }
 
+/* A device of the kernel's has more than one connection, each with rings of its own. */
+static void another_connection_begins_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -ETIMEDOUT);
+	dev->ring.evt_cons = dev->ring.kick_prod = dev->ring.kick_seen = 5;
+	dev->ring.closed = true;
+	vhca_break(dev, "it is gone");
+	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -EIO);
+	vhca_ring_free(dev);
+	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -EIO);
+	assert_int_equal(vhca_ring_init(dev, 0, &ops), 0);
+	assert_null(dev->ring.reason);
+	assert_false(dev->ring.closed);
+	assert_int_equal(dev->ring.evt_cons + dev->ring.kick_prod + dev->ring.kick_seen, 0);
+	assert_int_equal(dev->ring.asleep, 0);
+	assert_int_equal(free_slots(), RING_SIZE(&dev->ring.cmd));
+	broken = NULL;
+	assert_int_equal(submit(XENVHCA_OP_QUERY_PORT, 0), -ETIMEDOUT);
+	vhca_break(dev, "it is gone, too");
+	assert_string_equal(broken, "it is gone, too");
+}
+
 /* Ordinary commands take what is not kept, of processes that take one each. */
 static void fill(void)
 {
@@ -513,6 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(pages_of_rings_count),
+		T(another_connection_begins_anew),
 		T(the_first_irq_of_an_arm_guest_is_unbound_too),
 		T(only_destroys_take_the_last_slots),
 		T(an_ownerless_object_may_not_be_left),

@@ -111,13 +111,13 @@ bool vhca_gone(struct vhca_dev *d, const char *what, u32 handle, int rc)
 	return !rc;
 }
 
-int vhca_publish(struct vhca_dev *d, struct xarray *table, u32 handle,
+int vhca_publish(struct vhca_dev *d, struct xarray *table, unsigned long key,
 		 void *obj)
 {
 	return 0;
 }
 
-void vhca_unpublish(struct vhca_dev *d, struct xarray *table, u32 handle)
+void vhca_unpublish(struct vhca_dev *d, struct xarray *table, unsigned long key)
 {
 }
 

@@ -303,9 +303,9 @@ static void the_kernels_udata_names_no_memory(void **state)
 	vhca_bufs_put(&uc, &a, false);
 	vhca_bufs_put(&uc, &b, true);
 	assert_int_equal(nr_put, 2);
-	assert_int_equal(nr_adopted, 1);
-	vhca_dbpages_free(&uc);
-	assert_int_equal(nr_put, 3);
+	assert_int_equal(nr_adopted, 2);
+	/* A page may outlive the context, with its object. */
+	assert_true(list_empty(&uc.dbpages));
 	assert_int_equal(answered(XENVHCA_OP_CREATE_CQ, &in, sizeof(in), &out,
 				  sizeof(out)), 0);
 	assert_int_equal(out.cqn, 77);

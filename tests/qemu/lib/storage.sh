@@ -1,0 +1,69 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Storage between the kernels of two guests, a and b: NVMe and NFS over RDMA. Sourced after
+# kernel.sh.
+
+# Of which place the disk is, and where it is /dev/nvme0n1.
+TARGET=a HOST=b
+
+# nvme_target: a disk in memory, which does not outlive the guest.
+nvme_target() {
+	on "$TARGET" "set -e
+		modprobe -a configfs brd nvmet nvmet-rdma
+		mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+		cd /sys/kernel/config/nvmet
+		mkdir subsystems/disk subsystems/disk/namespaces/1 ports/1
+		echo 1 >subsystems/disk/attr_allow_any_host
+		echo -n /dev/ram0 >subsystems/disk/namespaces/1/device_path
+		echo 1 >subsystems/disk/namespaces/1/enable
+		cd ports/1
+		echo rdma >addr_trtype; echo ipv4 >addr_adrfam
+		echo ${KERNEL_ADDR[$TARGET]} >addr_traddr; echo 4420 >addr_trsvcid
+		ln -s ../../subsystems/disk subsystems/disk"
+}
+nvme_target_end() {
+	on "$TARGET" 'cd /sys/kernel/config/nvmet && rm ports/1/subsystems/disk &&
+		echo 0 >subsystems/disk/namespaces/1/enable &&
+		rmdir ports/1 subsystems/disk/namespaces/1 subsystems/disk'
+}
+# nvme_connect [PORT [NQN]]: with a queue for I/O. Without the target for LOSS seconds it goes.
+nvme_connect() {
+	on "$HOST" "timeout 60 sh -c 'echo transport=rdma,traddr=${KERNEL_ADDR[$TARGET]},trsvcid=${1:-4420},nqn=${2:-disk},nr_io_queues=1,queue_size=32,reconnect_delay=1,ctrl_loss_tmo=${LOSS:-5} >/dev/nvme-fabrics'"
+}
+nvme_disconnect() { on "$HOST" 'for c in /sys/class/nvme/nvme*; do echo 1 >$c/delete_controller; done'; }
+has_disk() { wait_until 15 at "$HOST" 'test -b /dev/nvme0n1 && [ "$(cat /sys/block/nvme0n1/size)" != 0 ]'; }
+no_controller() { wait_until 60 at "$HOST" '! ls -d /sys/class/nvme/nvme*'; }
+# Linux 6.1 counts those of a path (nvme0c0n1) only.
+ios() { guest_sh b "awk '{ n += \$1 + \$5 } END { print n }' /sys/block/nvme*n1/stat"; }
+more_ios() { [ "$(ios)" -gt "$1" ]; }
+
+NFS_PORT=20049
+# Of exports(5): insecure, async, no_subtree_check, fsid.
+NFS_EXPORT=$((0x0002 | 0x0010 | 0x0400 | 0x2000))
+
+# nfs_server: of a, without daemons: what mountd would answer its kernel is told it before.
+nfs_server() {
+	on a "set -e
+		mkdir -p /srv
+		mount -t tmpfs -o size=100m none /srv
+		mount -t nfsd none /proc/fs/nfsd
+		echo 'nfsd ${KERNEL_ADDR[b]} 2147483647 b' >/proc/net/rpc/auth.unix.ip/channel
+		echo 'b /srv 2147483647 $NFS_EXPORT 65534 65534 0' >/proc/net/rpc/nfsd.export/channel
+		echo 'b 1 \\x00000000 2147483647 /srv' >/proc/net/rpc/nfsd.fh/channel
+		cd /proc/fs/nfsd
+		echo '-2 -3 +4 +4.1 +4.2' >versions
+		echo 10 >nfsv4leasetime
+		echo 10 >nfsv4gracetime
+		echo 'rdma $NFS_PORT' >portlist
+		echo 4 >threads"
+}
+nfs_server_end() {
+	on a 'echo 0 >/proc/fs/nfsd/threads && umount /proc/fs/nfsd && umount /srv'
+}
+nfs_mount() {
+	on b "mkdir -p /mnt/nfs
+		timeout 80 mount -i -t nfs4 -o vers=4.2,proto=rdma,port=$NFS_PORT,addr=${KERNEL_ADDR[a]},clientaddr=${KERNEL_ADDR[b]} \
+			${KERNEL_ADDR[a]}:/ /mnt/nfs"
+}
