@@ -616,7 +616,8 @@ static void a_number_that_the_backend_uses_twice_makes_no_queue_pair(void **stat
 /* Events wait for one: event.c. */
 static void a_cq_counts_its_queue_pairs(void **state)
 {
-	struct ib_qp_init_attr a = { .qp_type = IB_QPT_RC, .cap = { .max_send_wr = 4 } };
+	struct ib_qp_init_attr a = { .qp_type = IB_QPT_RC, .cap = { .max_send_wr = 4 },
+		.send_cq = &e->scq.cq.ibcq, .recv_cq = &e->rcq.cq.ibcq };
 	struct vhca_kqp other;
 
 	end_objects(e, IB_QPT_RC, false);
