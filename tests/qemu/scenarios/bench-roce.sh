@@ -78,7 +78,7 @@ for ((i = 1; i <= CONTROL_ROUNDS; i++)); do
 	note "worker, without: $(worked "stats.$i.1" "stats.$i.2")"
 done
 control_rows >"$SCENARIO_DIR/control.json"
-check "all figures are there" [ "$(jq length "$SCENARIO_DIR/control.json")" -ge 18 ]
+check "all figures are there" [ "$(jq length "$SCENARIO_DIR/control.json")" -ge 17 ]
 printf '%-22s %10s %10s %10s %8s %8s\n' us native dma-buf gntdev ratio gntdev
 jq -r '.[] | [.name, .native, .dmabuf, .gntdev, .ratio, .ratio_gntdev] | @tsv' \
 	"$SCENARIO_DIR/control.json" | awk -F '\t' \
