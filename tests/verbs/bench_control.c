@@ -20,7 +20,7 @@ static int failed(char *why, const char *verb, int err)
 
 static double since_us(uint64_t t0)
 {
-	return (vt_now_ns() - t0) / 1000.0;
+	return (bench_now_ns() - t0) / 1000.0;
 }
 
 static int run_port(struct vt_dev *d, char *why)
@@ -32,7 +32,7 @@ static int run_port(struct vt_dev *d, char *why)
 
 	bench_begin(&b, "query_port", "us");
 	for (i = 0; i < bench_runs; i++) {
-		t = vt_now_ns();
+		t = bench_now_ns();
 		err = ibv_query_port(d->ctx, VT_PORT, &a);
 		bench_add(&b, since_us(t));
 		if (err)
@@ -51,7 +51,7 @@ static int run_pd(struct vt_dev *d, char *why)
 
 	bench_begin(&b, "alloc_pd+dealloc_pd", "us");
 	for (i = 0; i < bench_runs; i++) {
-		t = vt_now_ns();
+		t = bench_now_ns();
 		pd = ibv_alloc_pd(d->ctx);
 		if (!pd)
 			return failed(why, "ibv_alloc_pd", errno);
@@ -74,16 +74,47 @@ static int run_cq(struct vt_dev *d, char *why)
 	bench_begin(&create, "create_cq", "us");
 	bench_begin(&destroy, "destroy_cq", "us");
 	for (i = 0; i < bench_runs; i++) {
-		t = vt_now_ns();
+		t = bench_now_ns();
 		cq = ibv_create_cq(d->ctx, 128, NULL, NULL, 0);
 		bench_add(&create, since_us(t));
 		if (!cq)
 			return failed(why, "ibv_create_cq", errno);
-		t = vt_now_ns();
+		t = bench_now_ns();
 		err = ibv_destroy_cq(cq);
 		bench_add(&destroy, since_us(t));
 		if (err)
 			return failed(why, "ibv_destroy_cq", err);
+	}
+	bench_print(&create);
+	bench_print(&destroy);
+	return 0;
+}
+
+static int run_ah(struct vt_dev *d, char *why)
+{
+	static struct bench_set create, destroy;
+	struct ibv_ah_attr a = {
+		.is_global = 1, .port_num = VT_PORT, .dlid = d->port.lid,
+		.grh = { .dgid = d->gid, .hop_limit = 64,
+			 .sgid_index = d->gid_index },
+	};
+	struct ibv_ah *ah;
+	uint64_t t;
+	int i, err;
+
+	bench_begin(&create, "create_ah", "us");
+	bench_begin(&destroy, "destroy_ah", "us");
+	for (i = 0; i < bench_runs; i++) {
+		t = bench_now_ns();
+		ah = ibv_create_ah(d->pd, &a);
+		bench_add(&create, since_us(t));
+		if (!ah)
+			return failed(why, "ibv_create_ah", errno);
+		t = bench_now_ns();
+		err = ibv_destroy_ah(ah);
+		bench_add(&destroy, since_us(t));
+		if (err)
+			return failed(why, "ibv_destroy_ah", err);
 	}
 	bench_print(&create);
 	bench_print(&destroy);
@@ -134,17 +165,17 @@ static int one_qp(struct vt_dev *d, struct ibv_cq *cq, struct bench_set *b,
 	uint64_t t;
 	int err;
 
-	t = vt_now_ns();
+	t = bench_now_ns();
 	qp = ibv_create_qp(d->pd, &ia);
 	bench_add(&b[0], since_us(t));
 	if (!qp)
 		return failed(why, "ibv_create_qp", errno);
-	t = vt_now_ns();
+	t = bench_now_ns();
 	err = to_rts(d, qp);
 	bench_add(&b[1], since_us(t));
 	if (err)
 		failed(why, "ibv_modify_qp", err);
-	t = vt_now_ns();
+	t = bench_now_ns();
 	if (ibv_destroy_qp(qp) && !err)
 		err = failed(why, "ibv_destroy_qp", errno);
 	bench_add(&b[2], since_us(t));
@@ -184,13 +215,13 @@ static int run_mr_size(struct vt_dev *d, uint8_t *mem, const char *size,
 	bench_begin(&reg, rname, "us");
 	bench_begin(&dereg, dname, "us");
 	for (i = 0; i < runs; i++) {
-		t = vt_now_ns();
+		t = bench_now_ns();
 		mr = ibv_reg_mr(d->pd, mem, len, IBV_ACCESS_LOCAL_WRITE |
 				IBV_ACCESS_REMOTE_WRITE);
 		bench_add(&reg, since_us(t));
 		if (!mr)
 			return failed(why, rname, errno);
-		t = vt_now_ns();
+		t = bench_now_ns();
 		err = ibv_dereg_mr(mr);
 		bench_add(&dereg, since_us(t));
 		if (err)
@@ -223,5 +254,5 @@ static int run_mr(struct vt_dev *d, char *why)
 int bench_control(struct vt_dev *d, char *why)
 {
 	return run_port(d, why) || run_pd(d, why) || run_cq(d, why) ||
-	       run_qp(d, why) || run_mr(d, why) ? -1 : 0;
+	       run_ah(d, why) || run_qp(d, why) || run_mr(d, why) ? -1 : 0;
 }

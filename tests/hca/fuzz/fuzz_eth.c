@@ -62,17 +62,25 @@ static void spoil(struct drv *v, uint8_t *entry, size_t in_len)
 	}
 }
 
-/* Another driver's worth of objects, each command with its mistakes. */
+/*
+ * Another driver's worth of objects, each command with its mistakes; or those of a process,
+ * whose frames come back.
+ */
 static void commands(struct input *in)
 {
+	uint32_t td = a.drv.td;
 	struct drv_nic nic;
 
+	if (in_u8(in) & 1)
+		drv_simple(&a.drv, MLX5_CMD_OP_ALLOC_TRANSPORT_DOMAIN, 0,
+			   &a.drv.td);
 	a.drv.spoil = spoil;
 	a.drv.spoil_arg = in;
 	drv_nic_open(&a.drv, &nic);
 	if (in_u8(in) & 1)
 		drv_nic_close(&nic);
 	a.drv.spoil = NULL;
+	a.drv.td = td;
 }
 
 static void simple(struct input *in)

@@ -134,12 +134,8 @@ static const struct cap roce[] = {
 	ROCE(qp_ts_format, TS_BOTH),
 };
 
-/* By these the driver makes tables for processes, and lets them steer frames. */
 static const struct cap flow_table[] = {
 	FT(flow_counter, 1),
-	FT(flow_modify_en, 1),
-	FT(identified_miss_table_mode, 1),
-	FT(flow_table_modify, 1),
 	FT(sw_owner_v2, 1),
 	FT(log_max_flow_counter, 24),
 };

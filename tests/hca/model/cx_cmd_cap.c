@@ -132,9 +132,13 @@ static const struct cap roce[] = {
 
 #define FT_MATCH(field) FT(ft_field_support.outer_##field, 1), \
 	FT(ft_field_bitmask_support.outer_##field, 1)
+/* By the first five the driver makes tables for processes, too. */
 static const struct cap flow_table[] = {
 	FT(ft_support, 1),
 	FT(modify_root, 1),
+	FT(flow_modify_en, 1),
+	FT(identified_miss_table_mode, 1),
+	FT(flow_table_modify, 1),
 	FT(max_ft_level, CX_FT_LEVELS),
 	FT(log_max_ft_size, CX_LOG_FT_SZ),
 	FT(log_max_ft_num, CX_LOG_FT),

@@ -513,7 +513,7 @@ static enum cx_status create_tir(struct cx_dev *d, struct cx_cmd *c)
 	return CX_OK;
 }
 
-/* Whether frames of one's own come back is the same for all: they do not. */
+/* Frames of its own transport domain do not come to a TIR, whatever is asked for. */
 static enum cx_status modify_tir(struct cx_dev *d, struct cx_cmd *c)
 {
 	const uint8_t *tirc = CX_ADDR(modify_tir_in, c->in, ctx);

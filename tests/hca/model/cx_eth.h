@@ -23,7 +23,7 @@ struct cx_qp;
 #define CX_LOG_FT	10	/* flow tables, and ... */
 #define CX_LOG_FT_SZ	16	/* ... entries of one, by number ... */
 #define CX_MAX_FTE	65536u	/* ... and entries and groups in all */
-#define CX_FT_LEVELS	64u
+#define CX_FT_LEVELS	128u	/* Linux 6.12 makes more than 64 of processes' tables */
 #define CX_ETH_MTU	10000u	/* octets of a frame with its FCS, at most */
 #define CX_LSO_MAX	(1u << 18)	/* octets of one WQE */
 #define CX_ROCE_ADDRS	256u

@@ -118,8 +118,26 @@ static void mend(struct cx_frame *f, uint32_t off, uint16_t nr, bool last)
 }
 
 /* ---- sending ---- */
+/*
+ * Whether a frame is for a receive queue of its own device: those of its own
+ * transport domain do not get it, so a network driver does not hear itself.
+ */
+static bool loops(const struct cx_dev *d, const struct cx_qp *sq,
+		  const struct cx_frame *f)
+{
+	const struct cx_tis *tis = cx_ids_get(&d->tises, sq->tis);
+	const struct cx_tir *tir;
+	struct cx_packet p;
+	uint32_t tag;
+
+	cx_packet_parse(&p, f->data, f->len);
+	tir = cx_steer(d, &p, &tag);
+	return tis && tir && tir->td != tis->td;
+}
+
 /* Whatever the wire has no room for is lost, as on a switch. */
-static void transmit(struct cx_dev *d, struct cx_frame *f)
+static void transmit(struct cx_dev *d, const struct cx_qp *sq,
+		     struct cx_frame *f)
 {
 	f->kind = CX_F_ETHER;
 	f->net = CX_NET_ETHER;
@@ -130,6 +148,7 @@ static void transmit(struct cx_dev *d, struct cx_frame *f)
 		memset(f->data + f->len, 0, FRAME_MIN - f->len);
 		f->len = FRAME_MIN;
 	}
+	f->loops = loops(d, sq, f);
 	if (cx_wire_send(d, f) == -EAGAIN)
 		cx_frame_free(f);
 }
@@ -157,7 +176,7 @@ static int send_piece(struct cx_dev *d, struct cx_qp *qp,
 	if (large)
 		mend(f, off, off / w->mss, header + off + len == w->bytes);
 	sum_frame(f, w->checksums);
-	transmit(d, f);
+	transmit(d, qp, f);
 	return 0;
 }
 

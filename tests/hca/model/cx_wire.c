@@ -364,7 +364,7 @@ static int send_unicast(struct cx_dev *d, struct cx_frame *f)
 
 /*
  * As a switch that knows no addresses: to all but the sender, whose own frames
- * do not come back. Who has no room gets no copy.
+ * come back if its steering says so. Who has no room gets no copy.
  */
 static int send_ether(struct cx_dev *d, struct cx_frame *f)
 {
@@ -375,7 +375,7 @@ static int send_ether(struct cx_dev *d, struct cx_frame *f)
 	if (d->port.peer && cx_link_send(d, f))
 		d->stats.frames_dropped++;
 	for (o = cx_hub_first(d->hub); o; o = o->hub_next) {
-		if (o == d)
+		if (o == d && !f->loops)
 			continue;
 		copy = is_full(o, f) ? NULL : cx_frame_copy(f);
 		if (copy)

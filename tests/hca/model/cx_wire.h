@@ -53,6 +53,7 @@ struct cx_frame {
 	uint8_t sgid[16], dgid[16];
 	/* Of an Ethernet port's frames; of CX_F_ETHER, net alone. */
 	uint8_t net;		/* enum cx_net */
+	bool loops;		/* to its sender, too */
 	uint8_t smac[6], dmac[6];
 	uint32_t vlan;		/* tag with CX_VLAN_VALID, or 0 */
 	uint16_t sport;		/* of UDP */
@@ -75,7 +76,8 @@ struct cx_frame *cx_frame_copy(const struct cx_frame *f);
  * device with a QP attached to dgid, itself too (the receiver looks at
  * block_lb_mc); LID 0xffff to the other end of the link. A port that is not
  * ACTIVE sends only what goes to QP 0. Frames of an Ethernet port go by their
- * destination's MAC address to devices with such ports; CX_F_ETHER to all.
+ * destination's MAC address to devices with such ports; CX_F_ETHER to all
+ * others, and to the sender if it loops.
  * What cannot be delivered is dropped: 0, as for a wire. Acknowledgements,
  * NAKs and atomic responses always pass.
  * -EAGAIN: the receiver or the cable is full, f is still the caller's, whose

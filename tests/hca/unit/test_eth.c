@@ -34,10 +34,12 @@ static void capabilities(void **state)
 	assert_int_equal(CX_GET(roce_cap, c, roce_version), 5);
 	assert_int_equal(CX_GET(roce_cap, c, r_roce_dest_udp_port), 4791);
 	ok(drv_caps(&p->a.drv, 7 << 1 | 1, c));
-	/* Below that mlx5_core of Linux 6.12 does not load. */
-	assert_true(CX_GET(flow_table_nic_cap, c,
-			   flow_table_properties_nic_receive.max_ft_level) >=
-		    58);
+	/* Without it processes have no tables. */
+	assert_int_equal(CX_GET(flow_table_nic_cap, c,
+		flow_table_properties_nic_receive.flow_table_modify), 1);
+	/* With 64 mlx5_core of Linux 6.12 does not load. */
+	assert_int_equal(CX_GET(flow_table_nic_cap, c,
+		flow_table_properties_nic_receive.max_ft_level), 128);
 	assert_int_equal(cx_stats(p->a.drv.dev->cx)->cmd_failed, 0);
 }
 
@@ -219,7 +221,8 @@ static void tables_lead_upwards_only(void **state)
 	ok(drv_ft(v, 5, 0, &high));
 	ok(drv_ft(v, 3, high, &low));
 	assert_int_equal(drv_ft(v, 6, low, &none), CX_BAD_PARAM);
-	assert_int_equal(drv_ft(v, 64, 0, &none), CX_BAD_PARAM);
+	ok(drv_ft(v, 127, 0, &none));
+	assert_int_equal(drv_ft(v, 128, 0, &none), CX_BAD_PARAM);
 	ok(drv_fg(v, high, 0, 3, NULL, &group));
 	assert_int_equal(drv_fg(v, high, 3, 4, NULL, &none), CX_BAD_PARAM);
 	assert_int_equal(drv_fg(v, high, 4, 128, NULL, &none), CX_BAD_PARAM);
@@ -400,6 +403,36 @@ static void other_stations_frames_do_not(void **state)
 	assert_false(nothing(&n->b));
 	/* Its own broadcast does not come back. */
 	assert_true(nothing(&n->a));
+}
+
+/* As the driver of processes: tables of its own before those of mlx5e. */
+static void a_frame_of_another_domain_comes_back(void **state)
+{
+	struct nics *n = *state;
+	struct drv *v = &n->pair->a.drv;
+	uint32_t td = v->td;
+	struct drv_nic user;
+	uint8_t frame[1514];
+	uint32_t len = udp(frame, 100, 1);
+	struct drv_wc wc;
+
+	ok(drv_simple(v, MLX5_CMD_OP_ALLOC_TRANSPORT_DOMAIN, 0, &v->td));
+	ok(drv_nic_open(v, &user));
+	drv_nic_fill(&user, 0, 8);
+	drv_nic_fill(&user, 1, 8);
+	memcpy(frame, user.mac, 6);
+	drv_nic_send(&n->a, frame, len, 18, CS_L3 | CS_L4, 0);
+	assert_memory_equal(next_frame(&user, &wc), frame, 24);
+	assert_int_equal(wc.len, len);
+	assert_true(nothing(&n->a));
+	/* Of its own domain not, nor what no table knows. */
+	drv_nic_send(&user, frame, len, 18, 0, 0);
+	frame[5] ^= 1;
+	drv_nic_send(&n->a, frame, len, 18, 0, 0);
+	assert_true(nothing(&user));
+	ok(drv_nic_close(&user));
+	ok(drv_simple(v, MLX5_CMD_OP_DEALLOC_TRANSPORT_DOMAIN, v->td, NULL));
+	v->td = td;
 }
 
 static void a_tag_is_stripped(void **state)
@@ -718,6 +751,7 @@ int main(void)
 		NICS(a_frame_arrives),
 		NICS(the_sum_covers_the_packet),
 		NICS(other_stations_frames_do_not),
+		NICS(a_frame_of_another_domain_comes_back),
 		NICS(a_tag_is_stripped),
 		NICS(short_frames_are_padded),
 		NICS(flows_spread_over_the_queues),
