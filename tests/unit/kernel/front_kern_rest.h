@@ -272,11 +272,13 @@ const struct ib_device_ops vhca_iw_ops;
 
 int vhca_iw_begin(struct vhca_kern *kern)
 {
+	kern->iw = (struct vhca_iw *)kern;
 	return 0;
 }
 
 void vhca_iw_end(struct vhca_kern *kern)
 {
+	kern->iw = NULL;
 }
 
 bool vhca_iw_modify(struct vhca_kqp *qp, struct ib_qp_attr *attr, int *mask)
@@ -337,6 +339,7 @@ static int end_begin(struct end *e, u32 mb)
 	e->dev.store = &e->store;
 	e->dev.ring.state = VHCA_RING_UP;
 	e->dev.info.driver_id = RDMA_DRIVER_MLX5;
+	e->dev.info.node_type = RDMA_NODE_IB_CA;
 	e->dev.pool_mb = mb;
 	e->pd.device = &e->dev.ibdev;
 	e->scq.cq.ibcq.device = &e->dev.ibdev;

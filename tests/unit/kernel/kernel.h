@@ -260,6 +260,7 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 #define ibdev_warn_ratelimited(ibdev, ...) print_message("  " __VA_ARGS__)
 
 struct ib_device { u32 index, local_dma_lkey, iw_driver_flags; struct device dev; };
+enum rdma_node_type { RDMA_NODE_IB_CA = 1, RDMA_NODE_RNIC = 4 };
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {

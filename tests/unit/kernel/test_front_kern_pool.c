@@ -361,6 +361,19 @@ static void ib_core_gets_the_kernels_operations_and_limits(void **state)
 	assert_int_equal(e->dev.ibdev.local_dma_lkey, 0x1234);
 	assert_int_equal(e->dev.attr.kernel_cap_flags, IBK_LOCAL_DMA_LKEY);
 	assert_int_equal(e->dev.attr.max_fast_reg_page_list_len, VHCA_KERN_PAGES);
+	assert_int_equal(e->dev.info.node_type, RDMA_NODE_IB_CA);
+}
+
+/* Consumers that know ib_cm alone ask for the type of the node. */
+static void a_device_of_iwarp_is_an_rnic(void **state)
+{
+	vhca_kern_end(&e->dev);
+	mems_free(e);
+	e->dev.nets.nr = 1;
+	e->dev.info.flags = XENVHCA_INFO_CM;
+	assert_int_equal(vhca_kern_begin(&e->dev), 0);
+	assert_ptr_equal(kernel_ops, &vhca_iw_ops);
+	assert_int_equal(e->dev.info.node_type, RDMA_NODE_RNIC);
 }
 
 int main(void)
@@ -386,6 +399,7 @@ int main(void)
 		TEST(soft_roce_is_refused_with_a_reason),
 		TEST(what_failed_to_begin_has_ended),
 		TEST(ib_core_gets_the_kernels_operations_and_limits),
+		TEST(a_device_of_iwarp_is_an_rnic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
