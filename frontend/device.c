@@ -347,6 +347,7 @@ static int vhca_get_info(struct vhca_dev *dev)
 			info->hca, info->node_type);
 		return -EOPNOTSUPP;
 	}
+	dev->ibdev.node_type = info->node_type;	/* or kernel/kern.c changes it */
 	return 0;
 }
 
@@ -382,7 +383,6 @@ static void device_describe(struct vhca_dev *dev)
 	ibdev->ops.uverbs_abi_ver = info->uverbs_abi_ver;
 	if (info->driver_id == RDMA_DRIVER_MLX5)
 		ibdev->driver_def = vhca_mlx5_uapi;
-	ibdev->node_type = info->node_type;
 	ibdev->node_guid = (__force __be64)info->node_guid;
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = clamp(info->num_comp_vectors, 1u,

@@ -114,6 +114,8 @@ static void describe(struct vhca_kern *kern)
 	if (kern->iw) {
 		ib_set_device_ops(ibdev, &vhca_iw_ops);
 		ibdev->iw_driver_flags = IW_F_NO_PORT_MAP;
+		/* RDS and rdma_notify() take the connections of an IB_CA for those of ib_cm. */
+		ibdev->node_type = RDMA_NODE_RNIC;
 	}
 	ibdev->local_dma_lkey = kern->pool.key;
 	a->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;

@@ -8,7 +8,7 @@
 #
 #   dom0.cpio    root of the control domain (an uncompressed initrd)
 #   guest.cpio   root of a guest: as small as possible, because xl copies it
-#   storage.cpio modules that guests of some scenarios get besides
+#   storage.cpio modules and programs that guests of some scenarios get besides
 #   hvm.cpio     added to dom0.cpio when a scenario starts HVM guests
 #   vmlinux, vmlinuz, xen   kernel for PV/PVH, for HVM and native, hypervisor
 #   dom0/, guest/           module trees, for depmod with the overlay's modules
@@ -39,7 +39,7 @@ packages=(
 	"linux-image-$KVER" "xen-utils-$XEN" "xen-hypervisor-$XEN-amd64"
 	xenstore-utils qemu-system-xen grub-pc-bin grub-common
 	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
-	opensm infiniband-diags libfabric-bin
+	opensm infiniband-diags libfabric-bin open-iscsi
 	iproute2 nftables kmod udev iputils-ping procps sysvinit-utils socat strace jq pciutils
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
 	gzip tar cpio libjson-c5 libgcc-s1
@@ -81,7 +81,11 @@ common_modules=(
 )
 # Consumers of RDMA in the kernel. In guests they are of some scenarios only: what each
 # guest unpacks decides how little memory one can have, and takes time.
-storage_modules=(brd nvme-rdma nvmet-rdma nfsd nfsv4 rpcrdma)
+storage_modules=(
+	brd nvme-rdma nvmet-rdma nfsd nfsv4 rpcrdma
+	ib_iser ib_isert sd_mod target_core_iblock rds_rdma
+)
+storage_programs=(iscsid iscsiadm)
 dom0_modules=(
 	brd nvme-rdma nvmet-rdma
 	xen-netback xen-blkback xen-pciback bridge bonding loop tun
@@ -140,11 +144,19 @@ build_guest() {
 	take_libraries "$work/guest"
 }
 
-# build_storage: what guest.cpio does not have of those modules. The others are among
-# those for depmod, so that the guests' list of modules has them.
+# build_storage: what guest.cpio does not have of those modules and programs. The modules
+# are among those for depmod, so that the guests' list of modules has them.
 build_storage() {
 	local f
 	take_modules "$work/storage" "${storage_modules[@]}"
+	# Where a link of open-iscsi leads: as a folder it would hide the guests' own.
+	mkdir -p "$work/storage/usr/sbin"
+	ln -s usr/sbin "$work/storage/sbin"
+	for f in "${storage_programs[@]}"; do
+		f=$(program "$f")
+		take "$work/storage" "$f"
+	done
+	take_libraries "$work/storage"
 	(cd "$work/storage" && find . -type f) | while read -r f; do
 		[ ! -e "$work/guest/$f" ] || rm "$work/storage/$f"
 	done

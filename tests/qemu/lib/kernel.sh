@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# What scenarios share in which the kernels of two PV guests, a and b, use RDMA at
-# addresses of theirs (kernel=1, ip=). Sourced after rdmacm.sh.
+# What scenarios share in which the kernels of two guests, a and b, use RDMA at addresses
+# of theirs (kernel=1, ip=). Sourced after rdmacm.sh. KERNEL_GUESTS: their kinds and names.
 
+: "${KERNEL_GUESTS:=pv a pv b}"
 declare -A KERNEL_ADDR=([dom0]=10.8.0.1 [a]=10.8.0.71 [b]=10.8.0.72)
 
 # tell WHERE: what its kernel last said.
-tell() { at "$1" "dmesg | grep -iE 'vhca|rdma|nvme|nfs|rpc' | tail -n 12 | sed 's/^/$1: /'" || true; }
+tell() { at "$1" "dmesg | grep -iE 'vhca|rdma|rds|nvme|nfs|rpc|iscsi|ise[rw]|scsi|target' | tail -n 12 | sed 's/^/$1: /'" || true; }
 # on WHERE COMMAND: with what its kernel says, if it fails.
 on() {
 	local rc=0
@@ -35,7 +36,8 @@ kernel_attach() {
 HAS_GID="grep -v '^0000:0000:0000:0000' /sys/class/infiniband/vhca0/ports/1/gids/0"
 # kernel_guests MODULE...: a and b, with a device each and these modules.
 kernel_guests() {
-	local g
+	local g kinds
+	read -r -a kinds <<<"$KERNEL_GUESTS"
 	GUEST_INITRD=$GUEST_RUN/initrd.storage
 	cat "$GUEST_RUN/initrd" /guest/storage.cpio >"$GUEST_INITRD"
 	fabric_start
@@ -45,8 +47,8 @@ kernel_guests() {
 	ip link set ib0 up
 	agent_start
 	backend_start
-	guest_config a pv "mem=${GUEST_MB:-512}" >/dev/null
-	guest_config b pv "mem=${GUEST_MB:-512}" >/dev/null
+	guest_config "${kinds[1]}" "${kinds[0]}" "mem=${GUEST_MB:-512}" >/dev/null
+	guest_config "${kinds[3]}" "${kinds[2]}" "mem=${GUEST_MB:-512}" >/dev/null
 	guests_start a b
 	for g in a b; do
 		guest_sh "$g" "modprobe -a xen-vhcafront rdma_cm dummy $*

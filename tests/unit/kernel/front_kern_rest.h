@@ -296,11 +296,13 @@ const struct ib_device_ops vhca_iw_ops;
 
 int vhca_iw_begin(struct vhca_kern *kern)
 {
+	kern->iw = (struct vhca_iw *)kern;
 	return 0;
 }
 
 void vhca_iw_end(struct vhca_kern *kern)
 {
+	kern->iw = NULL;
 }
 
 void vhca_iw_away(struct vhca_kern *kern)
@@ -369,6 +371,7 @@ static int end_begin(struct end *e, u32 mb)
 	e->dev.store = &e->store;
 	e->dev.ring.state = VHCA_RING_UP;
 	e->dev.info.driver_id = RDMA_DRIVER_MLX5;
+	e->dev.ibdev.node_type = RDMA_NODE_IB_CA;
 	e->dev.pool_mb = mb;
 	e->pd.device = &e->dev.ibdev;
 	e->scq.cq.ibcq.device = &e->dev.ibdev;

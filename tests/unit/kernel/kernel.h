@@ -262,8 +262,10 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 struct ib_device {
 	u32 index, local_dma_lkey, iw_driver_flags;
 	unsigned int use_cq_dim:1;
+	u8 node_type;
 	struct device dev;
 };
+enum rdma_node_type { RDMA_NODE_IB_CA = 1, RDMA_NODE_RNIC = 4 };
 struct task_struct;
 struct rdma_restrack_entry { struct task_struct *task; };
 struct ib_ucontext {

@@ -679,6 +679,7 @@ static void ib_core_gets_the_kernels_operations_and_limits(void **state)
 	assert_int_equal(e->dev.attr.kernel_cap_flags, IBK_LOCAL_DMA_LKEY);
 	assert_int_equal(e->dev.attr.max_fast_reg_page_list_len, VHCA_KERN_PAGES);
 	assert_false(e->dev.ibdev.use_cq_dim);
+	assert_int_equal(e->dev.ibdev.node_type, RDMA_NODE_IB_CA);
 }
 
 /* The count of a device may have its lowest bit clear. */
@@ -689,6 +690,18 @@ static void ib_core_moderates_cqs_if_the_hca_does(void **state)
 	e->dev.attr.cq_caps.max_cq_moderation_count = 0x1000;
 	assert_int_equal(vhca_kern_begin(&e->dev), 0);
 	assert_true(e->dev.ibdev.use_cq_dim);
+}
+
+/* Consumers that know ib_cm alone ask for the type of the node. */
+static void a_device_of_iwarp_is_an_rnic(void **state)
+{
+	vhca_kern_end(&e->dev);
+	mems_free(e);
+	e->dev.nets.nr = 1;
+	e->dev.info.flags = XENVHCA_INFO_CM;
+	assert_int_equal(vhca_kern_begin(&e->dev), 0);
+	assert_ptr_equal(kernel_ops, &vhca_iw_ops);
+	assert_int_equal(e->dev.ibdev.node_type, RDMA_NODE_RNIC);
 }
 
 int main(void)
@@ -728,6 +741,7 @@ int main(void)
 		TEST(what_failed_to_begin_has_ended),
 		TEST(ib_core_gets_the_kernels_operations_and_limits),
 		TEST(ib_core_moderates_cqs_if_the_hca_does),
+		TEST(a_device_of_iwarp_is_an_rnic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
