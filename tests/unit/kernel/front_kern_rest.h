@@ -182,7 +182,7 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 	struct mlx5_ib_create_cq_resp *rsp = (void *)udata->outbuf;
 
 	if (dev->away)
-		return -EIO;
+		return -ENETDOWN;
 	commands++;
 	cq->uc = uc;
 	cq->gen = dev->gen;
@@ -200,7 +200,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	struct vhca_qp *qp = to_vqp(ibqp);
 
 	if (dev->away || to_vcq(attr->send_cq)->gen != dev->gen)
-		return -EIO;
+		return -ENETDOWN;
 	qp->gen = dev->gen;
 	commands++;
 	if (hca_model) {

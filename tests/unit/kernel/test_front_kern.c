@@ -708,12 +708,25 @@ static void away_there_is_nothing_to_be_had(void **state)
 
 	vhca_kern_away(&ends[0].dev);	/* the ring is up: a suspend */
 	before = commands;
-	assert_int_equal(vhca_kern_create_cq(&ends[0].scq.cq.ibcq, &cq, NULL), -EIO);
-	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)), -EIO);
+	assert_int_equal(vhca_kern_create_cq(&ends[0].scq.cq.ibcq, &cq, NULL), -ENETDOWN);
+	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)),
+			 -ENETDOWN);
 	assert_int_equal(commands, before);
 	held = 1;
 	assert_int_equal(vhca_kern_held(&ends[0].dev), 1);
 	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+/* sunrpc waits for a network that is down, and fails what it is asked for at EIO. */
+static void a_ring_that_broke_is_a_network_that_is_down(void **state)
+{
+	command_rc = -EIO;
+	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)), -EIO);
+	ends[0].dev.ring.state = VHCA_RING_BROKEN;
+	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)),
+			 -ENETDOWN);
+	command_rc = 0;
+	assert_int_equal(ends[0].dev.gate.readers, 0);
 }
 
 static void shared_receives_are_taken_in_turn(void **state)
@@ -825,6 +838,7 @@ int main(void)
 		RC(a_dead_cq_lives_again_with_a_queue_pair),
 		RC(a_dead_cq_stays_dead_if_it_is_refused),
 		RC(away_there_is_nothing_to_be_had),
+		RC(a_ring_that_broke_is_a_network_that_is_down),
 		SRQ(shared_receives_are_taken_in_turn),
 		SRQ(a_shared_queue_gets_its_receives_back),
 		cmocka_unit_test_setup_teardown(datagrams_need_no_command, setup_ud, teardown),
