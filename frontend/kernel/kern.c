@@ -275,6 +275,7 @@ int vhca_kern_back(struct vhca_dev *dev)
 	}
 	down_write(&dev->gate);
 	WRITE_ONCE(dev->away, false);
+	vhca_pool_back(&kern->pool);
 	up_write(&dev->gate);
 	vhca_iw_back(kern);
 	return 0;

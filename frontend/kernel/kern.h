@@ -38,10 +38,11 @@ struct vhca_pool {
 	struct vhca_mem *mem;
 	u32 mr, key, nr;		/* nr: pages */
 	struct vhca_stats *stats;	/* pool_... */
-	spinlock_t lock;		/* used, partial, slots; counters but those of copies */
+	spinlock_t lock;		/* used ... late; counters but those of copies */
 	unsigned long *used;
 	unsigned long *partial;		/* pages with slots in use and free ones */
 	u16 *slots;			/* of each page: those in use; 0: it has none */
+	u16 *late;			/* of each page: given back, and in use as before */
 	u64 *origin;			/* of each slot: its copy's, or 0 */
 	const struct vhca_dev *dev;
 };
@@ -51,13 +52,14 @@ int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb);
 void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev);
 /*
  * @nr pages in a row, or a slot: the address of the first octet, or DMA_MAPPING_ERROR. There
- * are none without a connection: the HCA of the last one may still write to what was given
- * back since.
+ * may be no connection: then nobody reaches them before there is one.
  */
 dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr);
 dma_addr_t vhca_pool_take_slot(struct vhca_pool *p);
-/* The pages, or the slot, of @size octets at @addr. */
+/* The pages, or the slot, of @size octets at @addr. Without a connection they stay in use. */
 void vhca_pool_give(struct vhca_pool *p, dma_addr_t addr, size_t size);
+/* There is one, which has no objects yet, or there is none any more: ends that. */
+void vhca_pool_back(struct vhca_pool *p);
 /*
  * @addr: of a slot, or at the offset of @phys in a page. It is a copy of @size octets at
  * @phys. @late: gets its content by vhca_pool_fill() or vhca_pool_open().
