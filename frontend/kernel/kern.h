@@ -169,6 +169,12 @@ void vhca_krq_reset(struct vhca_krq *rq);
  */
 bool vhca_krq_complete(struct vhca_krq *rq, u16 counter, u32 len, bool written,
 		       struct ib_wc *wc);
+/* Are there receives that have not completed? Of a queue pair; under the lock of the CQ. */
+static inline bool vhca_krq_posted(const struct vhca_krq *rq)
+{
+	return rq->tail != smp_load_acquire(&rq->head);
+}
+
 /* Completes without an HCA; @n of completions. */
 int vhca_krq_flush(struct vhca_krq *rq, int nr, struct ib_wc *wc);
 int vhca_kern_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
@@ -207,6 +213,12 @@ void vhca_ksq_exit(struct vhca_ksq *sq);
 void vhca_ksq_reset(struct vhca_ksq *sq);
 bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error,
 		       struct ib_wc *wc);
+/* Under the lock of the CQ. */
+static inline bool vhca_ksq_posted(const struct vhca_ksq *sq)
+{
+	return sq->tail != smp_load_acquire(&sq->head);
+}
+
 int vhca_ksq_flush(struct vhca_ksq *sq, int nr, struct ib_wc *wc);
 int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			const struct ib_send_wr **bad_wr);

@@ -507,6 +507,49 @@ static void without_a_backend_the_queues_are_flushed(void **state)
 	kernel_cancel(&ends[1].dev.owed_work);
 }
 
+/* As ib_process_cq(): who gets fewer than he asks for arms the CQ, and polls no more. */
+static void a_poll_with_a_completion_flushes_too(void **state)
+{
+	struct ib_wc wc[8];
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(receive_wr(1, 2, 0, 64), 0);
+	assert_int_equal(receive_wr(1, 3, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 4, 0, 8, 0, 0), 0);
+	hca_run();
+	ends[1].dev.ring.state = VHCA_RING_BROKEN;
+	assert_int_equal(vhca_kern_poll_cq(&ends[1].rcq.cq.ibcq, 2, wc), 2);
+	assert_int_equal(wc[0].status, IB_WC_SUCCESS);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[1].status, IB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_ptr_equal(wc[1].qp, &ends[1].qp.qp.ibqp);
+	assert_int_equal(vhca_kern_poll_cq(&ends[1].rcq.cq.ibcq, 2, wc), 1);
+	assert_int_equal(wc[0].wr_id, 3);
+}
+
+#define MISSED	(IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS)
+
+/* With IB_POLL_SOFTIRQ no event counts between the last poll and the arm. */
+static void an_arm_tells_of_what_is_to_be_flushed(void **state)
+{
+	struct ib_cq *scq = &ends[1].scq.cq.ibcq, *rcq = &ends[1].rcq.cq.ibcq;
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(vhca_kern_arm_cq(rcq, MISSED), 0);
+	ends[1].dev.ring.state = VHCA_RING_BROKEN;
+	assert_int_equal(vhca_kern_arm_cq(rcq, IB_CQ_NEXT_COMP), 0);
+	assert_int_equal(vhca_kern_arm_cq(rcq, MISSED), 1);
+	assert_int_equal(vhca_kern_arm_cq(scq, MISSED), 0);
+	assert_int_equal(send_wr(1, IB_WR_SEND, 2, 0, 8, 0, 0), 0);
+	assert_int_equal(vhca_kern_arm_cq(scq, MISSED), 1);
+	next(1, true, 1, IB_WC_WR_FLUSH_ERR);
+	next(1, false, 2, IB_WC_WR_FLUSH_ERR);
+	assert_int_equal(vhca_kern_arm_cq(rcq, MISSED), 0);
+	assert_int_equal(vhca_kern_arm_cq(scq, MISSED), 0);
+	kernel_cancel(&ends[1].dev.owed_work);
+}
+
 static void a_refused_step_to_err_breaks_the_device(void **state)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -828,6 +871,8 @@ int main(void)
 		RC(full_queues_take_no_more),
 		RC(a_step_to_err_flushes),
 		RC(without_a_backend_the_queues_are_flushed),
+		RC(a_poll_with_a_completion_flushes_too),
+		RC(an_arm_tells_of_what_is_to_be_flushed),
 		RC(a_refused_step_to_err_breaks_the_device),
 		RC(unknown_requests_are_refused),
 		RC(dead_queues_are_flushed_for_ever),
