@@ -227,6 +227,7 @@ int vhca_kern_begin(struct vhca_dev *dev)
 		return -ENOMEM;
 	kern->dev = dev;
 	xa_init(&kern->qps);
+	init_rwsem(&kern->numbers);
 	dev->own_uc = &kern->uc;
 	rc = context_new(kern);
 	if (rc) {

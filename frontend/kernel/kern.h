@@ -92,6 +92,8 @@ struct vhca_kern {
 	struct vhca_pool pool;
 	struct vhca_iw *iw;		/* NULL: rdma_cm does not use the device */
 	struct xarray qps;		/* by number, until their owner destroys them */
+	/* For reading: a number ends at the HCA; for writing: one begins. Outer to the gate. */
+	struct rw_semaphore numbers;
 	struct device_dma_parameters parms;
 };
 
@@ -284,8 +286,11 @@ int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
  * CQ lives again when a queue pair is made on it. 0 or -errno. Sleeps.
  */
 int vhca_kcq_renew(struct vhca_kcq *cq);
-/* Completions of @qpn become nobody's; receives of @srq (or NULL) go back to it. */
-void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq);
+/*
+ * Completions of @qpn become nobody's; receives of @srq (or NULL) go back to it. @gen: of
+ * the queue pair; a CQ that lives again has none of one that is dead.
+ */
+void vhca_kcq_clean(struct vhca_kcq *cq, u32 gen, u32 qpn, struct vhca_krq *srq);
 
 /* ---- pair.c: queue pairs and shared receive queues ---- */
 int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,

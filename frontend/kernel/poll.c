@@ -335,7 +335,7 @@ int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc)
 	return n;
 }
 
-void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq)
+void vhca_kcq_clean(struct vhca_kcq *cq, u32 gen, u32 qpn, struct vhca_krq *srq)
 {
 	struct mlx5_cqe64 *cqe;
 	unsigned long irq;
@@ -344,7 +344,7 @@ void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq)
 	u8 op;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	for (n = cq->cons; n - cq->cons < cq->nent && cqe_ready(cq, n); n++) {
+	for (n = cq->cons; cq->gen == gen && n - cq->cons < cq->nent && cqe_ready(cq, n); n++) {
 		cqe = cqe_at(cq, n);
 		if ((be32_to_cpu(READ_ONCE(cqe->sop_drop_qpn)) & 0xffffff) != qpn)
 			continue;

@@ -249,8 +249,11 @@ int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+static int numbers_held;
+
 int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
+	numbers_held = to_kern(ibqp->device)->numbers.readers;
 	destroyed++;
 	return 0;
 }
@@ -316,10 +319,15 @@ bool vhca_iw_modify(struct vhca_kqp *qp, struct ib_qp_attr *attr, int *mask)
 	return false;
 }
 
+static void (*meanwhile)(void);		/* while a queue pair ends */
+
 /* No connection begins any more. */
 void vhca_iw_qp_end(struct vhca_kqp *qp)
 {
 	assert_null(xa_load(&to_kern(qp->qp.ibqp.device)->qps, qp->qp.ibqp.qp_num));
+	if (meanwhile)
+		meanwhile();
+	meanwhile = NULL;
 }
 
 /* ---- Linux ---- */

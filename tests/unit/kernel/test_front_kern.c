@@ -650,6 +650,59 @@ static void the_number_of_a_dead_queue_pair_is_taken(void **state)
 	kernel_cancel(&ends[0].dev.owed_work);
 }
 
+static const struct ib_qp_init_attr like_the_last = {
+	.send_cq = &ends[1].scq.cq.ibcq, .recv_cq = &ends[1].rcq.cq.ibcq,
+	.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_REQ_WR,
+	.cap = { .max_send_wr = (1 << HCA_LOG_SQ) / VHCA_KSQ_BLOCKS,
+		 .max_recv_wr = 1 << HCA_LOG_RQ, .max_send_sge = 4,
+		 .max_recv_sge = HCA_RECV_SGE },
+};
+
+static void another_has_the_number(void)
+{
+	struct ib_qp_init_attr init = like_the_last;
+
+	memset(&ends[1].qp.rq, 0, sizeof(ends[1].qp.rq));
+	memset(&ends[1].qp.sq, 0, sizeof(ends[1].qp.sq));
+	assert_int_equal(vhca_kern_create_qp(&ends[1].qp.qp.ibqp, &init, NULL), 0);
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 2, 0, 10, 0, 0), 0);
+	hca_run();
+}
+
+/* Its number is another one's before it has ended. */
+static void a_dead_queue_pair_takes_no_completion_along(void **state)
+{
+	struct vhca_kqp *dead = calloc(1, sizeof(*dead));
+	u32 n = ends[1].qp.qp.ibqp.qp_num;
+
+	reconnect(&ends[1]);
+	*dead = ends[1].qp;
+	xa_erase(&to_kern(&ends[1].dev.ibdev)->qps, n);
+	xa_erase(&ends[1].scq.qps, n);
+	xa_erase(&ends[1].rcq.qps, n);
+	vhca_publish(&ends[1].dev, &to_kern(&ends[1].dev.ibdev)->qps, n, dead);
+	vhca_publish(&ends[1].dev, &ends[1].scq.qps, n, dead);
+	vhca_publish(&ends[1].dev, &ends[1].rcq.qps, n, dead);
+	meanwhile = another_has_the_number;
+	vhca_kern_destroy_qp(&dead->qp.ibqp, NULL);
+	next(1, true, 1, IB_WC_SUCCESS);
+	free(dead);
+	kernel_cancel(&ends[1].dev.owed_work);
+}
+
+/* One of its number, which the HCA may give at once, waits for that of its completions. */
+static void nobody_takes_a_number_while_it_ends(void **state)
+{
+	struct vhca_kern *kern = to_kern(&ends[1].dev.ibdev);
+
+	vhca_kern_destroy_qp(&ends[1].qp.qp.ibqp, NULL);
+	assert_int_equal(numbers_held, 1);
+	assert_int_equal(kern->numbers.readers, 0);
+	another_has_the_number();	/* down_write() fails while it is held */
+	assert_false(kern->numbers.written);
+}
+
 /* As ib_core's pool, of which both consumers have it. */
 static void a_dead_cq_lives_again_with_a_queue_pair(void **state)
 {
@@ -879,6 +932,8 @@ int main(void)
 		RC(new_queues_work_in_an_old_pd),
 		RC(the_number_of_a_dead_queue_pair_is_taken),
 		RC(a_dead_window_is_not_bound),
+		RC(a_dead_queue_pair_takes_no_completion_along),
+		RC(nobody_takes_a_number_while_it_ends),
 		RC(a_dead_cq_lives_again_with_a_queue_pair),
 		RC(a_dead_cq_stays_dead_if_it_is_refused),
 		RC(away_there_is_nothing_to_be_had),
