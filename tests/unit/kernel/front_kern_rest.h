@@ -109,8 +109,11 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	return command_rc;
 }
 
+static bool gate_closed;		/* at the end of the last context */
+
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
+	gate_closed = to_vdev(ibuc->device)->gate.written;
 	destroyed++;
 }
 

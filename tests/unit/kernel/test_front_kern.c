@@ -802,6 +802,9 @@ static void away_there_is_nothing_to_be_had(void **state)
 	unsigned int before;
 
 	vhca_kern_away(&ends[0].dev);	/* the ring is up: a suspend */
+	/* Nobody destroys a dead object while the backend has its memory. */
+	assert_true(gate_closed);
+	assert_false(ends[0].dev.gate.written);
 	before = commands;
 	assert_int_equal(vhca_kern_create_cq(&ends[0].scq.cq.ibcq, &cq, NULL), -ENETDOWN);
 	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)),
