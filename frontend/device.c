@@ -425,18 +425,27 @@ static int device_same(struct vhca_dev *dev)
 	return vhca_counters_same(dev) ?: vhca_port_same(dev);
 }
 
+/* ib_core may unregister the device at any time: then it has no other connection. */
+static int device_stays(const struct vhca_dev *dev)
+{
+	return READ_ONCE(dev->stays) ? 0 : -ESTALE;
+}
+
 /* A device that is away has another connection. */
 static int device_back(struct vhca_dev *dev)
 {
-	int rc = device_same(dev);
+	int rc = device_stays(dev);
 
+	if (rc)
+		return rc;
+	rc = device_same(dev);
 	if (rc == -ESTALE) {
 		dev_info(dev->store->dev, "another HCA, or other limits: %s ends\n",
 			 dev_name(&dev->ibdev.dev));
 		WRITE_ONCE(dev->stays, false);
 	}
 	if (!rc)
-		rc = vhca_kern_back(dev);
+		rc = vhca_kern_back(dev) ?: device_stays(dev);
 	if (rc)
 		return rc;
 	vhca_port_refresh(dev);

@@ -36,14 +36,22 @@ static struct vhca_conn *todo_next(struct vhca_iw *m, bool *ends)
 
 static bool backend_gone(struct vhca_iw *m)
 {
-	return READ_ONCE(m->f.gone) || READ_ONCE(m->phase) == VHCA_IW_AWAY ||
+	return READ_ONCE(m->f.gone) || vhca_iw_is_away(m) ||
 	       !vhca_ring_up(&m->kern->dev->ring);
+}
+
+/* Is the phase for the thread to change? */
+static bool phase_turns(struct vhca_iw *m)
+{
+	enum vhca_iw_phase phase = READ_ONCE(m->phase);
+
+	return phase == VHCA_IW_LEAVES || phase == VHCA_IW_RETURNS;
 }
 
 static bool woken(struct vhca_iw *m)
 {
 	return kthread_should_stop() || !list_empty_careful(&m->todo) ||
-	       READ_ONCE(m->f.events) || READ_ONCE(m->phase) == VHCA_IW_LEAVES ||
+	       READ_ONCE(m->f.events) || phase_turns(m) ||
 	       (READ_ONCE(m->f.gone) && !xa_empty(&m->conns));
 }
 
@@ -71,6 +79,9 @@ static void take_one(struct vhca_iw *m)
 
 	if (READ_ONCE(m->phase) == VHCA_IW_LEAVES)
 		leave(m);
+	/* Between two steps, so that each listener is one, or has not begun. */
+	else if (cmpxchg(&m->phase, VHCA_IW_RETURNS, VHCA_IW_UP) == VHCA_IW_RETURNS)
+		vhca_conns_listen(m);
 	conn = todo_next(m, &ends);
 	if (conn) {
 		vhca_conn_step(conn, ends);
@@ -409,8 +420,8 @@ void vhca_iw_back(struct vhca_kern *kern)
 
 	if (!m)
 		return;
-	WRITE_ONCE(m->phase, VHCA_IW_UP);
-	vhca_conns_listen(m);
+	WRITE_ONCE(m->phase, VHCA_IW_RETURNS);
+	wake_up_interruptible(&m->wait);
 }
 
 void vhca_iw_end(struct vhca_kern *kern)

@@ -28,6 +28,7 @@ enum vhca_iw_phase {
 	VHCA_IW_UP,
 	VHCA_IW_LEAVES,			/* ends what is left of its connections */
 	VHCA_IW_AWAY,
+	VHCA_IW_RETURNS,		/* away until the thread has asked its listeners */
 };
 
 /* What a connection does, or waits for. */
@@ -72,7 +73,7 @@ struct vhca_iw {
 	struct vhca_kern *kern;
 	struct vhca_file f;
 	wait_queue_head_t wait;		/* of the thread */
-	enum vhca_iw_phase phase;	/* LEAVES: the thread's to change */
+	enum vhca_iw_phase phase;	/* LEAVES, RETURNS: the thread's to change */
 	struct completion left;
 	struct task_struct *thread;
 	u32 next;			/* cookie */
@@ -84,6 +85,12 @@ struct vhca_iw {
 	struct vhca_cm_call call;
 	struct rdma_ucm_event_resp ev;	/* a copy: commands follow */
 };
+
+/* No command of the thread reaches a backend. */
+static inline bool vhca_iw_is_away(const struct vhca_iw *m)
+{
+	return READ_ONCE(m->phase) >= VHCA_IW_AWAY;
+}
 
 /* ---- iw_cmd.c: commands of the thread; 0 or -errno ---- */
 int vhca_conn_create(struct vhca_conn *conn);

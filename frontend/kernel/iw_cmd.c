@@ -25,7 +25,7 @@ static int command(struct vhca_iw *m, u32 cmd, const void *in)
 	struct vhca_cm_call *c = &m->call;
 	int rc;
 
-	if (READ_ONCE(m->phase) == VHCA_IW_AWAY)
+	if (vhca_iw_is_away(m))
 		return -EIO;
 	memset(c, 0, sizeof(*c));
 	c->cmd = cmd;

@@ -269,8 +269,7 @@ static int step_listen(struct vhca_conn *conn)
 {
 	int rc = listen_begin(conn);
 
-	if (rc && vhca_ring_up(&conn->m->kern->dev->ring) &&
-	    conn->m->phase != VHCA_IW_AWAY)
+	if (rc && vhca_ring_up(&conn->m->kern->dev->ring) && !vhca_iw_is_away(conn->m))
 		return rc;
 	conn_turn(conn, VHCA_CONN_LISTEN);
 	conn->wait->rc = 0;

@@ -229,6 +229,7 @@ int vhca_kern_begin(struct vhca_dev *dev)
 		return -ENOMEM;
 	kern->dev = dev;
 	xa_init(&kern->qps);
+	init_rwsem(&kern->numbers);
 	dev->own_uc = &kern->uc;
 	rc = context_new(kern);
 	if (rc) {
@@ -248,7 +249,8 @@ int vhca_kern_begin(struct vhca_dev *dev)
 
 /*
  * The backend destroys what is left in the context, so one command ends all objects. From the
- * gate on they are dead, and their consumers get flush errors.
+ * gate on they are dead, and their consumers get flush errors. A verb that frees a dead one
+ * waits until the backend has let go of its memory.
  */
 void vhca_kern_away(struct vhca_dev *dev)
 {
@@ -258,9 +260,9 @@ void vhca_kern_away(struct vhca_dev *dev)
 	down_write(&dev->gate);
 	WRITE_ONCE(dev->away, true);
 	WRITE_ONCE(dev->gen, dev->gen + 1);
-	up_write(&dev->gate);
 	vhca_event_all(dev);
 	context_end(kern);
+	up_write(&dev->gate);
 }
 
 int vhca_kern_back(struct vhca_dev *dev)
@@ -277,6 +279,7 @@ int vhca_kern_back(struct vhca_dev *dev)
 	}
 	down_write(&dev->gate);
 	WRITE_ONCE(dev->away, false);
+	vhca_pool_back(&kern->pool);
 	up_write(&dev->gate);
 	vhca_iw_back(kern);
 	return 0;

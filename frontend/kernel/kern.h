@@ -38,10 +38,11 @@ struct vhca_pool {
 	struct vhca_mem *mem;
 	u32 mr, key, nr;		/* nr: pages */
 	struct vhca_stats *stats;	/* pool_... */
-	spinlock_t lock;		/* used, partial, slots; counters but those of copies */
+	spinlock_t lock;		/* used ... late; counters but those of copies */
 	unsigned long *used;
 	unsigned long *partial;		/* pages with slots in use and free ones */
 	u16 *slots;			/* of each page: those in use; 0: it has none */
+	u16 *late;			/* of each page: given back, and in use as before */
 	u64 *origin;			/* of each slot: its copy's, or 0 */
 	const struct vhca_dev *dev;
 };
@@ -51,13 +52,14 @@ int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb);
 void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev);
 /*
  * @nr pages in a row, or a slot: the address of the first octet, or DMA_MAPPING_ERROR. There
- * are none without a connection: the HCA of the last one may still write to what was given
- * back since.
+ * may be no connection: then nobody reaches them before there is one.
  */
 dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr);
 dma_addr_t vhca_pool_take_slot(struct vhca_pool *p);
-/* The pages, or the slot, of @size octets at @addr. */
+/* The pages, or the slot, of @size octets at @addr. Without a connection they stay in use. */
 void vhca_pool_give(struct vhca_pool *p, dma_addr_t addr, size_t size);
+/* There is one, which has no objects yet, or there is none any more: ends that. */
+void vhca_pool_back(struct vhca_pool *p);
 /*
  * @addr: of a slot, or at the offset of @phys in a page. It is a copy of @size octets at
  * @phys. @late: gets its content by vhca_pool_fill() or vhca_pool_open().
@@ -90,6 +92,8 @@ struct vhca_kern {
 	struct vhca_pool pool;
 	struct vhca_iw *iw;		/* NULL: rdma_cm does not use the device */
 	struct xarray qps;		/* by number, until their owner destroys them */
+	/* For reading: a number ends at the HCA; for writing: one begins. Outer to the gate. */
+	struct rw_semaphore numbers;
 	struct device_dma_parameters parms;
 };
 
@@ -167,6 +171,12 @@ void vhca_krq_reset(struct vhca_krq *rq);
  */
 bool vhca_krq_complete(struct vhca_krq *rq, u16 counter, u32 len, bool written,
 		       struct ib_wc *wc);
+/* Are there receives that have not completed? Of a queue pair; under the lock of the CQ. */
+static inline bool vhca_krq_posted(const struct vhca_krq *rq)
+{
+	return rq->tail != smp_load_acquire(&rq->head);
+}
+
 /* Completes without an HCA; @n of completions. */
 int vhca_krq_flush(struct vhca_krq *rq, int nr, struct ib_wc *wc);
 int vhca_kern_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
@@ -205,6 +215,12 @@ void vhca_ksq_exit(struct vhca_ksq *sq);
 void vhca_ksq_reset(struct vhca_ksq *sq);
 bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error,
 		       struct ib_wc *wc);
+/* Under the lock of the CQ. */
+static inline bool vhca_ksq_posted(const struct vhca_ksq *sq)
+{
+	return sq->tail != smp_load_acquire(&sq->head);
+}
+
 int vhca_ksq_flush(struct vhca_ksq *sq, int nr, struct ib_wc *wc);
 int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			const struct ib_send_wr **bad_wr);
@@ -270,8 +286,11 @@ int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
  * CQ lives again when a queue pair is made on it. 0 or -errno. Sleeps.
  */
 int vhca_kcq_renew(struct vhca_kcq *cq);
-/* Completions of @qpn become nobody's; receives of @srq (or NULL) go back to it. */
-void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq);
+/*
+ * Completions of @qpn become nobody's; receives of @srq (or NULL) go back to it. @gen: of
+ * the queue pair; a CQ that lives again has none of one that is dead.
+ */
+void vhca_kcq_clean(struct vhca_kcq *cq, u32 gen, u32 qpn, struct vhca_krq *srq);
 
 /* ---- pair.c: queue pairs and shared receive queues ---- */
 int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,

@@ -82,7 +82,8 @@ static void cq_forget(struct ib_cq *ibcq, struct ib_qp *ibqp)
 {
 	struct ib_srq *srq = ibqp->srq;
 
-	vhca_kcq_clean(to_kcq(ibcq), ibqp->qp_num, srq ? &to_ksrq(srq)->rq : NULL);
+	vhca_kcq_clean(to_kcq(ibcq), to_vqp(ibqp)->gen, ibqp->qp_num,
+		       srq ? &to_ksrq(srq)->rq : NULL);
 }
 
 /* No poll uses the queue pair, and nobody finds it, when this returns. */
@@ -138,13 +139,16 @@ static int qp_publish_held(struct vhca_kqp *qp)
 /* Lets connections and both CQs find it. Its number is its own in the whole device. */
 static int qp_publish(struct vhca_kqp *qp)
 {
-	struct vhca_dev *dev = to_vdev(qp->qp.ibqp.device);
-	int rc = vhca_hold(dev, qp->qp.gen);
+	struct vhca_kern *kern = to_kern(qp->qp.ibqp.device);
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = qp_publish_held(qp);
-	vhca_let_go(dev);
+	down_write(&kern->numbers);
+	rc = vhca_hold(kern->dev, qp->qp.gen);
+	if (!rc) {
+		rc = qp_publish_held(qp);
+		vhca_let_go(kern->dev);
+	}
+	up_write(&kern->numbers);
 	return rc;
 }
 
@@ -235,15 +239,18 @@ int vhca_kern_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 int vhca_kern_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
+	struct vhca_kern *kern = to_kern(ibqp->device);
 	struct vhca_kqp *qp = to_kqp(ibqp);
 	int rc;
 
 	qp_unpublish(qp);
 	vhca_iw_qp_end(qp);
+	/* The HCA may use the number again, but nobody has it before that is clean. */
+	down_read(&kern->numbers);
 	rc = vhca_destroy_qp(ibqp, NULL);
-	/* What the HCA wrote meanwhile; it may use the number again. */
 	cq_forget(ibqp->send_cq, ibqp);
 	cq_forget(ibqp->recv_cq, ibqp);
+	up_read(&kern->numbers);
 	queues_exit(qp);
 	return rc;
 }

@@ -123,6 +123,33 @@ int vhca_kern_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return vhca_destroy_cq(ibcq, NULL);
 }
 
+/* May it have queue pairs whose HCA is gone? */
+static bool may_flush(const struct vhca_kcq *cq)
+{
+	return READ_ONCE(cq->renewed) || !vhca_kern_alive(cq->kern, cq->gen);
+}
+
+/*
+ * Is there something to flush? ib_core hears of no event while it polls, but asks for those
+ * that it missed.
+ */
+static bool flush_owed(struct vhca_kcq *cq)
+{
+	struct vhca_kqp *qp;
+	unsigned long qpn;
+
+	if (!may_flush(cq))
+		return false;
+	xa_for_each(&cq->qps, qpn, qp) {
+		if (vhca_kern_alive(cq->kern, qp->qp.gen))
+			continue;
+		if ((qp->qp.ibqp.send_cq == &cq->cq.ibcq && vhca_ksq_posted(&qp->sq)) ||
+		    (qp->qp.ibqp.recv_cq == &cq->cq.ibcq && vhca_krq_posted(&qp->rq)))
+			return true;
+	}
+	return false;
+}
+
 /*
  * An arm uses its number up; the event, which counts them, gives the next one. Without an
  * arm there is no event: a CQ may have no handler yet, or one that warns of events.
@@ -146,7 +173,7 @@ int vhca_kern_arm_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	bell[1] = cpu_to_be32(cq->cqn);
 	vhca_kern_ring(cq->kern, cq->gen, bell, MLX5_CQ_DOORBELL);
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
-		rc = cqe_ready(cq, cq->cons);
+		rc = cqe_ready(cq, cq->cons) || flush_owed(cq);
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return rc;
 }
@@ -301,13 +328,14 @@ int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc)
 		n += poll_one(cq, wc + n);
 	if (cq->cons != cons)
 		cq->db[DB_CONSUMED] = cpu_to_be32(cq->cons & 0xffffff);
-	if (!n && (READ_ONCE(cq->renewed) || !vhca_kern_alive(cq->kern, cq->gen)))
-		n = flush(cq, nr, wc);
+	/* Also behind real ones: who polls arms the CQ next if there are fewer than @nr. */
+	if (n < nr && may_flush(cq))
+		n += flush(cq, nr - n, wc + n);
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return n;
 }
 
-void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq)
+void vhca_kcq_clean(struct vhca_kcq *cq, u32 gen, u32 qpn, struct vhca_krq *srq)
 {
 	struct mlx5_cqe64 *cqe;
 	unsigned long irq;
@@ -316,7 +344,7 @@ void vhca_kcq_clean(struct vhca_kcq *cq, u32 qpn, struct vhca_krq *srq)
 	u8 op;
 
 	spin_lock_irqsave(&cq->lock, irq);
-	for (n = cq->cons; n - cq->cons < cq->nent && cqe_ready(cq, n); n++) {
+	for (n = cq->cons; cq->gen == gen && n - cq->cons < cq->nent && cqe_ready(cq, n); n++) {
 		cqe = cqe_at(cq, n);
 		if ((be32_to_cpu(READ_ONCE(cqe->sop_drop_qpn)) & 0xffffff) != qpn)
 			continue;

@@ -7,6 +7,9 @@
  * small in a slot, of which several share a page. Any context may map, unmap and copy.
  * What the backend writes to the pool reaches the kernel's memory only where a consumer
  * mapped it for that.
+ *
+ * The HCA of a connection that is over may still write to what a consumer gives back. So
+ * that waits for the next connection before it has another use.
  */
 #include <linux/bitmap.h>
 #include <linux/highmem.h>
@@ -47,8 +50,10 @@ int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb)
 	p->used = bitmap_zalloc(p->nr, GFP_KERNEL);
 	p->partial = bitmap_zalloc(p->nr, GFP_KERNEL);
 	p->slots = kvcalloc(p->nr, sizeof(*p->slots), GFP_KERNEL);
+	p->late = kvcalloc(p->nr, sizeof(*p->late), GFP_KERNEL);
 	p->origin = kvcalloc(p->nr, VHCA_POOL_SLOTS * sizeof(*p->origin), GFP_KERNEL);
-	if (!p->used || !p->partial || !p->slots || !p->origin)
+	if (!p->used || !p->partial || !p->slots || !p->late ||
+	    !p->origin)
 		return -ENOMEM;
 	p->mem = vhca_mem_new(dev, p->nr);
 	if (IS_ERR(p->mem)) {
@@ -65,10 +70,13 @@ int vhca_pool_init(struct vhca_pool *p, struct vhca_dev *dev, u32 mb)
 /* The memory itself ends after the region. */
 void vhca_pool_exit(struct vhca_pool *p, struct vhca_dev *dev)
 {
+	if (p->late)
+		vhca_pool_back(p);
 	if (p->used && !bitmap_empty(p->used, p->nr))
 		dev_warn(dev->store->dev, "consumers in the kernel left %u pages mapped\n",
 			 bitmap_weight(p->used, p->nr));
 	kvfree(p->origin);
+	kvfree(p->late);
 	kvfree(p->slots);
 	bitmap_free(p->partial);
 	bitmap_free(p->used);
@@ -114,12 +122,23 @@ static void set_slots(struct vhca_pool *p, u32 page, u16 slots)
 		__clear_bit(page, p->partial);
 }
 
-/* ---- what dma.c takes and gives ---- */
-
-static bool closed(const struct vhca_pool *p)
+static void give_slots(struct vhca_pool *p, u32 page, u16 slots)
 {
-	return READ_ONCE(p->dev->away) || !vhca_ring_up(&p->dev->ring);
+	set_slots(p, page, p->slots[page] & ~slots);
+	if (!p->slots[page])
+		give_pages(p, page, 1);
 }
+
+/* Has the HCA done with what a consumer gives back? The ring first: it is up before that. */
+static bool in_time(const struct vhca_pool *p)
+{
+	bool up = vhca_ring_up(&p->dev->ring);
+
+	smp_rmb();
+	return up && !READ_ONCE(p->dev->away);
+}
+
+/* ---- what dma.c takes and gives ---- */
 
 dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr)
 {
@@ -127,8 +146,6 @@ dma_addr_t vhca_pool_take(struct vhca_pool *p, u32 nr)
 	unsigned long flags;
 	u32 at;
 
-	if (closed(p))
-		return addr;
 	spin_lock_irqsave(&p->lock, flags);
 	at = take_pages(p, nr);
 	if (at < p->nr) {
@@ -145,8 +162,6 @@ dma_addr_t vhca_pool_take_slot(struct vhca_pool *p)
 	unsigned long flags;
 	u32 at, slot;
 
-	if (closed(p))
-		return addr;
 	spin_lock_irqsave(&p->lock, flags);
 	at = find_first_bit(p->partial, p->nr);
 	if (at >= p->nr)
@@ -168,9 +183,10 @@ static void give_slot(struct vhca_pool *p, dma_addr_t addr)
 
 	p->origin[page * VHCA_POOL_SLOTS + slot] = 0;
 	spin_lock_irqsave(&p->lock, flags);
-	set_slots(p, page, p->slots[page] & ~BIT(slot));
-	if (!p->slots[page])
-		give_pages(p, page, 1);
+	if (in_time(p))
+		give_slots(p, page, BIT(slot));
+	else
+		p->late[page] |= BIT(slot);
 	spin_unlock_irqrestore(&p->lock, flags);
 }
 
@@ -186,7 +202,27 @@ void vhca_pool_give(struct vhca_pool *p, dma_addr_t addr, size_t size)
 	for (i = page; i < page + nr; i++)
 		p->origin[i * VHCA_POOL_SLOTS] = 0;
 	spin_lock_irqsave(&p->lock, flags);
-	give_pages(p, page, nr);
+	if (in_time(p))
+		give_pages(p, page, nr);
+	else
+		for (i = page; i < page + nr; i++)
+			p->late[i] = ALL_SLOTS;
+	spin_unlock_irqrestore(&p->lock, flags);
+}
+
+void vhca_pool_back(struct vhca_pool *p)
+{
+	unsigned long flags;
+	u32 i;
+
+	spin_lock_irqsave(&p->lock, flags);
+	for (i = 0; i < p->nr; i++) {
+		if (p->late[i] && p->slots[i])
+			give_slots(p, i, p->late[i]);
+		else if (p->late[i])
+			give_pages(p, i, 1);
+		p->late[i] = 0;
+	}
 	spin_unlock_irqrestore(&p->lock, flags);
 }
 

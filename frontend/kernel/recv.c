@@ -189,7 +189,7 @@ bool vhca_krq_complete(struct vhca_krq *rq, u16 counter, u32 len, bool written,
 {
 	if (rq->shared)
 		return complete_shared(rq, counter & (rq->cnt - 1), len, written, wc);
-	if (rq->tail == smp_load_acquire(&rq->head))
+	if (!vhca_krq_posted(rq))
 		return false;	/* the backend made it up */
 	complete_slot(rq, rq->tail & (rq->cnt - 1), len, written, wc);
 	WRITE_ONCE(rq->tail, rq->tail + 1);

@@ -414,7 +414,7 @@ int vhca_ksq_flush(struct vhca_ksq *sq, int nr, struct ib_wc *wc)
 {
 	int n = 0;
 
-	for (; n < nr && sq->tail != smp_load_acquire(&sq->head); n++, wc++) {
+	for (; n < nr && vhca_ksq_posted(sq); n++, wc++) {
 		wc->status = IB_WC_WR_FLUSH_ERR;
 		wc->wr_id = sq->send[sq->tail & (sq->cnt - 1)].wr_id;
 		WRITE_ONCE(sq->tail, sq->tail + 1);

@@ -33,7 +33,7 @@ struct ib_mr *vhca_kern_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 n
 		goto free;
 	req.pd = dev->own_pd;
 	mr->gen = dev->gen;
-	rc = vhca_cmd_alloc_mw(dev->own_uc, &req, NULL, &rsp);
+	rc = vhca_made(dev, vhca_cmd_alloc_mw(dev->own_uc, &req, NULL, &rsp));
 	vhca_let_go(dev);
 	if (rc)
 		goto free;

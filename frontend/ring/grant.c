@@ -134,7 +134,7 @@ static void zombie_add(domid_t backend, grant_ref_t ref,
 		       struct page *page, struct mm_struct *mm,
 		       unsigned long ended)
 {
-	struct vhca_zombie *z = kmalloc(sizeof(*z), GFP_KERNEL);
+	struct vhca_zombie *z = kmalloc(sizeof(*z), GFP_NOIO);	/* under the gate */
 
 	if (!z) {
 		/* The grant table has a list of its own for this. */

@@ -147,9 +147,6 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 	ring->cmd_irq = ring->evt_irq = ring->kick_irq = -1;
 
 	err = ring_alloc(dev);
-	/* Commands may come from now on, if the device was there before. */
-	if (!err)
-		smp_store_release(&ring->state, VHCA_RING_UP);
 	if (!err)
 		err = ring_bind(dev, &ring->cmd_port, &ring->cmd_irq,
 				vhca_ring_cmd_irq, "vhca-cmd");
@@ -159,9 +156,13 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 	if (!err)
 		err = ring_bind(dev, &ring->kick_port, &ring->kick_irq,
 				vhca_ring_kick_irq, "vhca-kick");
-	if (err)
+	if (err) {
 		vhca_ring_free(dev);
-	return err;
+		return err;
+	}
+	/* Commands may come from now on, if the device was there before. */
+	smp_store_release(&ring->state, VHCA_RING_UP);
+	return 0;
 }
 
 static void ring_unbind(struct vhca_dev *dev, int *irq)
@@ -175,14 +176,14 @@ void vhca_ring_free(struct vhca_dev *dev)
 {
 	struct vhca_ring *ring = &dev->ring;
 
-	/* Order: no upcall, no waiter, no polling process, no grant, no page. */
+	/* Order: no command, no upcall, no polling process, no grant, no page. */
+	if (ring->cmd.sring)
+		vhca_ring_fail(dev);
 	ring_unbind(dev, &ring->cmd_irq);
 	ring_unbind(dev, &ring->evt_irq);
 	ring_unbind(dev, &ring->kick_irq);
-	if (ring->cmd.sring) {
-		vhca_ring_fail(dev);
+	if (ring->cmd.sring)
 		synchronize_rcu();	/* each polling process has seen the state */
-	}
 	ring_unshare(dev, ring->cmd.sring, 1u << ring->order, ring->cmd_ref);
 	ring_unshare(dev, ring->evt, 1, &ring->evt_ref);
 	ring_unshare(dev, ring->kick, 1, &ring->kick_ref);

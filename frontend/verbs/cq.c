@@ -76,7 +76,7 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 
 	if (rc)
 		return rc;
-	rc = cq_make_held(cq, uc, attr, udata);
+	rc = vhca_made(dev, cq_make_held(cq, uc, attr, udata));
 	vhca_let_go(dev);
 	return rc;
 }

@@ -206,7 +206,7 @@ static int create_qp_held(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	int rc;
 
 	if (!qp_parts_live(dev, attr))
-		return -EIO;
+		return -ENETDOWN;
 	qp_init_req(&req, ibqp, attr);
 	rc = vhca_cmd_create_qp(dev, uc, &req, uc ? udata : NULL,
 				uc ? &bufs : NULL, &rsp);
@@ -245,7 +245,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		rc = vhca_hold(dev, READ_ONCE(dev->gen));
 	if (rc)
 		return rc;
-	rc = create_qp_held(ibqp, attr, udata);
+	rc = vhca_made(dev, create_qp_held(ibqp, attr, udata));
 	vhca_let_go(dev);
 	return rc;
 }

@@ -126,7 +126,7 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	rc = vhca_hold(dev, READ_ONCE(dev->gen));
 	if (rc)
 		return rc;
-	rc = create_srq_held(ibsrq, init, udata);
+	rc = vhca_made(dev, create_srq_held(ibsrq, init, udata));
 	vhca_let_go(dev);
 	return rc;
 }

@@ -27,8 +27,8 @@ void vhca_uc_adopt(struct vhca_ucontext *uc, struct vhca_mem *mem);
 void vhca_release(struct vhca_ucontext *uc, const char *what, u32 handle,
 		  int rc, struct vhca_mem *mem);
 /*
- * The connection @gen of @dev is there until vhca_let_go(). -EIO: it is over, or none is
- * there yet; then that is not to be called.
+ * The connection @gen of @dev is there until vhca_let_go(). -ENETDOWN: it is over, or none
+ * is there yet; then that is not to be called.
  */
 static inline int vhca_hold(struct vhca_dev *dev, u32 gen)
 {
@@ -36,12 +36,21 @@ static inline int vhca_hold(struct vhca_dev *dev, u32 gen)
 	if (gen == dev->gen && !dev->away)
 		return 0;
 	up_read(&dev->gate);
-	return -EIO;
+	return -ENETDOWN;
 }
 
 static inline void vhca_let_go(struct vhca_dev *dev)
 {
 	up_read(&dev->gate);
+}
+
+/*
+ * @rc of a verb that makes an object, before vhca_let_go(). A consumer in the kernel hears
+ * of a ring that broke as of none: sunrpc tries that again later, and fails at -EIO.
+ */
+static inline int vhca_made(const struct vhca_dev *dev, int rc)
+{
+	return rc == -EIO && dev->own_uc && !vhca_ring_up(&dev->ring) ? -ENETDOWN : rc;
 }
 
 /* Of the HCA: consumers in the kernel share one, which each connection makes anew. */

@@ -205,7 +205,22 @@ struct ib_device_ops {
 struct file_operations;
 struct net;
 #include "copy/iw_cmd.c"
+/* What happens in the middle of a step: when it has failed, and asks why. */
+static void (*meanwhile)(void);
+
+static bool ring_asked(const struct vhca_ring *ring)
+{
+	void (*fn)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (fn)
+		fn();
+	return vhca_ring_up(ring);
+}
+
+#define vhca_ring_up		ring_asked
 #include "copy/iw_step.c"
+#undef vhca_ring_up
 #include "copy/iw.c"
 
 /* ---- the rest of the module, and the backend ---- */

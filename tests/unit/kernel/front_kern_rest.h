@@ -109,8 +109,11 @@ int vhca_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	return command_rc;
 }
 
+static bool gate_closed;		/* at the end of the last context */
+
 void vhca_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
+	gate_closed = to_vdev(ibuc->device)->gate.written;
 	destroyed++;
 }
 
@@ -182,7 +185,7 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 	struct mlx5_ib_create_cq_resp *rsp = (void *)udata->outbuf;
 
 	if (dev->away)
-		return -EIO;
+		return -ENETDOWN;
 	commands++;
 	cq->uc = uc;
 	cq->gen = dev->gen;
@@ -200,7 +203,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	struct vhca_qp *qp = to_vqp(ibqp);
 
 	if (dev->away || to_vcq(attr->send_cq)->gen != dev->gen)
-		return -EIO;
+		return -ENETDOWN;
 	qp->gen = dev->gen;
 	commands++;
 	if (hca_model) {
@@ -249,8 +252,11 @@ int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+static int numbers_held;
+
 int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
+	numbers_held = to_kern(ibqp->device)->numbers.readers;
 	destroyed++;
 	return 0;
 }
@@ -318,10 +324,15 @@ bool vhca_iw_modify(struct vhca_kqp *qp, struct ib_qp_attr *attr, int *mask)
 	return false;
 }
 
+static void (*meanwhile)(void);		/* while a queue pair ends */
+
 /* No connection begins any more. */
 void vhca_iw_qp_end(struct vhca_kqp *qp)
 {
 	assert_null(xa_load(&to_kern(qp->qp.ibqp.device)->qps, qp->qp.ibqp.qp_num));
+	if (meanwhile)
+		meanwhile();
+	meanwhile = NULL;
 }
 
 /* ---- Linux ---- */

@@ -16,6 +16,7 @@
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))
 #define smp_mb()		do { } while (0)	/* one thread */
+#define smp_rmb()		do { } while (0)
 #define smp_load_acquire(p)	(*(p))
 #define smp_store_release(p, v)	(*(p) = (v))
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)

@@ -253,7 +253,7 @@ static void a_dead_one_sends_no_command(void **state)
 	dev.gen++;
 	destroys = 0;
 	moderation.handle = 0;
-	assert_int_equal(vhca_modify_cq(&dead.ibcq, 16, 100), -EIO);
+	assert_int_equal(vhca_modify_cq(&dead.ibcq, 16, 100), -ENETDOWN);
 	assert_int_equal(moderation.handle, 0);
 	assert_int_equal(vhca_destroy_cq(&dead.ibcq, &udata), 0);
 	assert_int_equal(destroys, 0);
@@ -261,7 +261,7 @@ static void a_dead_one_sends_no_command(void **state)
 	assert_int_equal(unpublished, vhca_key(0, 7));
 	assert_int_not_equal(unpublished, vhca_key(1, 7));
 	dev.away = true;
-	assert_int_equal(vhca_create_cq(&dead.ibcq, &attr, &udata), -EIO);
+	assert_int_equal(vhca_create_cq(&dead.ibcq, &attr, &udata), -ENETDOWN);
 	dev.away = false;
 	dev.gen = 0;
 	assert_int_equal(given, 2);

@@ -677,6 +677,25 @@ static void a_listener_waits_for_a_backend(void **state)
 	assert_string_equal(be.said, "Cbl");
 }
 
+static void is_back(void)
+{
+	iw_dev.ring.state = VHCA_RING_UP;
+	vhca_iw_back(&iw_kern);
+}
+
+/* Neither refused nor deaf. */
+static void a_backend_returns_while_a_listener_is_made(void **state)
+{
+	struct iw *iw = iw_new(IW_IDLE);
+
+	goes_away(true);
+	meanwhile = is_back;
+	assert_int_equal(iw_listens(iw), 0);
+	assert_null(meanwhile);
+	thread_runs();
+	assert_string_equal(be.said, "Cbl");
+}
+
 /* iw_cm has no event that would say so; the next connection tries again. */
 static void a_listener_that_is_refused_later_stays(void **state)
 {
@@ -845,6 +864,7 @@ int main(void)
 		T(a_listener_outlives_the_backend),
 		T(a_listener_waits_for_a_backend),
 		T(a_listener_that_is_refused_later_stays),
+		T(a_backend_returns_while_a_listener_is_made),
 		T(away_no_command_is_sent),
 		T(a_dead_queue_pair_has_no_connection),
 		T(a_file_that_is_closed_ends_all),

@@ -78,6 +78,7 @@ static int teardown(void **state)
 	(void)state;
 	for (i = 0; i < 2; i++) {
 		unmap(dev_of(i), addr[i], BUF, DMA_TO_DEVICE, 0);
+		vhca_pool_back(pool_of(&ends[i]));	/* of a test that ends without one */
 		assert_true(bitmap_empty(pool_of(&ends[i])->used, pool_of(&ends[i])->nr));
 		end_end(&ends[i]);
 		free(buf[i]);
@@ -506,6 +507,49 @@ static void without_a_backend_the_queues_are_flushed(void **state)
 	kernel_cancel(&ends[1].dev.owed_work);
 }
 
+/* As ib_process_cq(): who gets fewer than he asks for arms the CQ, and polls no more. */
+static void a_poll_with_a_completion_flushes_too(void **state)
+{
+	struct ib_wc wc[8];
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(receive_wr(1, 2, 0, 64), 0);
+	assert_int_equal(receive_wr(1, 3, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 4, 0, 8, 0, 0), 0);
+	hca_run();
+	ends[1].dev.ring.state = VHCA_RING_BROKEN;
+	assert_int_equal(vhca_kern_poll_cq(&ends[1].rcq.cq.ibcq, 2, wc), 2);
+	assert_int_equal(wc[0].status, IB_WC_SUCCESS);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[1].status, IB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_ptr_equal(wc[1].qp, &ends[1].qp.qp.ibqp);
+	assert_int_equal(vhca_kern_poll_cq(&ends[1].rcq.cq.ibcq, 2, wc), 1);
+	assert_int_equal(wc[0].wr_id, 3);
+}
+
+#define MISSED	(IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS)
+
+/* With IB_POLL_SOFTIRQ no event counts between the last poll and the arm. */
+static void an_arm_tells_of_what_is_to_be_flushed(void **state)
+{
+	struct ib_cq *scq = &ends[1].scq.cq.ibcq, *rcq = &ends[1].rcq.cq.ibcq;
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(vhca_kern_arm_cq(rcq, MISSED), 0);
+	ends[1].dev.ring.state = VHCA_RING_BROKEN;
+	assert_int_equal(vhca_kern_arm_cq(rcq, IB_CQ_NEXT_COMP), 0);
+	assert_int_equal(vhca_kern_arm_cq(rcq, MISSED), 1);
+	assert_int_equal(vhca_kern_arm_cq(scq, MISSED), 0);
+	assert_int_equal(send_wr(1, IB_WR_SEND, 2, 0, 8, 0, 0), 0);
+	assert_int_equal(vhca_kern_arm_cq(scq, MISSED), 1);
+	next(1, true, 1, IB_WC_WR_FLUSH_ERR);
+	next(1, false, 2, IB_WC_WR_FLUSH_ERR);
+	assert_int_equal(vhca_kern_arm_cq(rcq, MISSED), 0);
+	assert_int_equal(vhca_kern_arm_cq(scq, MISSED), 0);
+	kernel_cancel(&ends[1].dev.owed_work);
+}
+
 static void a_refused_step_to_err_breaks_the_device(void **state)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -523,9 +567,7 @@ static void reconnect(struct end *e)
 	e->dev.ring.state = VHCA_RING_BROKEN;
 	vhca_kern_away(&e->dev);
 	assert_true(e->dev.away);
-	assert_int_equal(vhca_pool_take(pool_of(e), 1), DMA_MAPPING_ERROR);
 	e->dev.ring.state = VHCA_RING_UP;
-	assert_int_equal(vhca_pool_take(pool_of(e), 1), DMA_MAPPING_ERROR);
 	assert_int_equal(vhca_kern_back(&e->dev), 0);
 	assert_false(e->dev.away);
 }
@@ -606,6 +648,59 @@ static void the_number_of_a_dead_queue_pair_is_taken(void **state)
 	ends[0].qp.sq.cnt = 0;
 	free(qp);
 	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+static const struct ib_qp_init_attr like_the_last = {
+	.send_cq = &ends[1].scq.cq.ibcq, .recv_cq = &ends[1].rcq.cq.ibcq,
+	.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_REQ_WR,
+	.cap = { .max_send_wr = (1 << HCA_LOG_SQ) / VHCA_KSQ_BLOCKS,
+		 .max_recv_wr = 1 << HCA_LOG_RQ, .max_send_sge = 4,
+		 .max_recv_sge = HCA_RECV_SGE },
+};
+
+static void another_has_the_number(void)
+{
+	struct ib_qp_init_attr init = like_the_last;
+
+	memset(&ends[1].qp.rq, 0, sizeof(ends[1].qp.rq));
+	memset(&ends[1].qp.sq, 0, sizeof(ends[1].qp.sq));
+	assert_int_equal(vhca_kern_create_qp(&ends[1].qp.qp.ibqp, &init, NULL), 0);
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 2, 0, 10, 0, 0), 0);
+	hca_run();
+}
+
+/* Its number is another one's before it has ended. */
+static void a_dead_queue_pair_takes_no_completion_along(void **state)
+{
+	struct vhca_kqp *dead = calloc(1, sizeof(*dead));
+	u32 n = ends[1].qp.qp.ibqp.qp_num;
+
+	reconnect(&ends[1]);
+	*dead = ends[1].qp;
+	xa_erase(&to_kern(&ends[1].dev.ibdev)->qps, n);
+	xa_erase(&ends[1].scq.qps, n);
+	xa_erase(&ends[1].rcq.qps, n);
+	vhca_publish(&ends[1].dev, &to_kern(&ends[1].dev.ibdev)->qps, n, dead);
+	vhca_publish(&ends[1].dev, &ends[1].scq.qps, n, dead);
+	vhca_publish(&ends[1].dev, &ends[1].rcq.qps, n, dead);
+	meanwhile = another_has_the_number;
+	vhca_kern_destroy_qp(&dead->qp.ibqp, NULL);
+	next(1, true, 1, IB_WC_SUCCESS);
+	free(dead);
+	kernel_cancel(&ends[1].dev.owed_work);
+}
+
+/* One of its number, which the HCA may give at once, waits for that of its completions. */
+static void nobody_takes_a_number_while_it_ends(void **state)
+{
+	struct vhca_kern *kern = to_kern(&ends[1].dev.ibdev);
+
+	vhca_kern_destroy_qp(&ends[1].qp.qp.ibqp, NULL);
+	assert_int_equal(numbers_held, 1);
+	assert_int_equal(kern->numbers.readers, 0);
+	another_has_the_number();	/* down_write() fails while it is held */
+	assert_false(kern->numbers.written);
 }
 
 /* As ib_core's pool, of which both consumers have it. */
@@ -707,13 +802,29 @@ static void away_there_is_nothing_to_be_had(void **state)
 	unsigned int before;
 
 	vhca_kern_away(&ends[0].dev);	/* the ring is up: a suspend */
+	/* Nobody destroys a dead object while the backend has its memory. */
+	assert_true(gate_closed);
+	assert_false(ends[0].dev.gate.written);
 	before = commands;
-	assert_int_equal(vhca_kern_create_cq(&ends[0].scq.cq.ibcq, &cq, NULL), -EIO);
-	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)), -EIO);
+	assert_int_equal(vhca_kern_create_cq(&ends[0].scq.cq.ibcq, &cq, NULL), -ENETDOWN);
+	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)),
+			 -ENETDOWN);
 	assert_int_equal(commands, before);
 	held = 1;
 	assert_int_equal(vhca_kern_held(&ends[0].dev), 1);
 	kernel_cancel(&ends[0].dev.owed_work);
+}
+
+/* sunrpc waits for a network that is down, and fails what it is asked for at EIO. */
+static void a_ring_that_broke_is_a_network_that_is_down(void **state)
+{
+	command_rc = -EIO;
+	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)), -EIO);
+	ends[0].dev.ring.state = VHCA_RING_BROKEN;
+	assert_int_equal(PTR_ERR(vhca_kern_alloc_mr(&ends[0].pd, IB_MR_TYPE_MEM_REG, 16)),
+			 -ENETDOWN);
+	command_rc = 0;
+	assert_int_equal(ends[0].dev.gate.readers, 0);
 }
 
 static void shared_receives_are_taken_in_turn(void **state)
@@ -816,15 +927,20 @@ int main(void)
 		RC(full_queues_take_no_more),
 		RC(a_step_to_err_flushes),
 		RC(without_a_backend_the_queues_are_flushed),
+		RC(a_poll_with_a_completion_flushes_too),
+		RC(an_arm_tells_of_what_is_to_be_flushed),
 		RC(a_refused_step_to_err_breaks_the_device),
 		RC(unknown_requests_are_refused),
 		RC(dead_queues_are_flushed_for_ever),
 		RC(new_queues_work_in_an_old_pd),
 		RC(the_number_of_a_dead_queue_pair_is_taken),
 		RC(a_dead_window_is_not_bound),
+		RC(a_dead_queue_pair_takes_no_completion_along),
+		RC(nobody_takes_a_number_while_it_ends),
 		RC(a_dead_cq_lives_again_with_a_queue_pair),
 		RC(a_dead_cq_stays_dead_if_it_is_refused),
 		RC(away_there_is_nothing_to_be_had),
+		RC(a_ring_that_broke_is_a_network_that_is_down),
 		SRQ(shared_receives_are_taken_in_turn),
 		SRQ(a_shared_queue_gets_its_receives_back),
 		cmocka_unit_test_setup_teardown(datagrams_need_no_command, setup_ud, teardown),

@@ -495,6 +495,87 @@ static void counters_tell_how_full_it_is(void **state)
 	assert_int_equal(atomic64_read(&st->pool_refused), 1);
 }
 
+/* ---- another connection ---- */
+
+enum end_of { BROKEN, AWAY, AWAY_AND_UP };	/* of a connection, one step after the other */
+
+/* The frwr_map() of an RPC of a hard mount, which fails the RPC if it fails. */
+static void there_are_mappings_without_a_connection(void **state)
+{
+	dma_addr_t slot, row;
+
+	e->dev.ring.state = VHCA_RING_BROKEN;
+	slot = map(0, 64, DMA_TO_DEVICE);
+	assert_int_not_equal(slot, DMA_MAPPING_ERROR);
+	vhca_kern_away(&e->dev);
+	row = map(0, 2 * PAGE_SIZE, DMA_TO_DEVICE);
+	assert_int_not_equal(row, DMA_MAPPING_ERROR);
+	e->dev.ring.state = VHCA_RING_UP;
+	assert_int_equal(vhca_kern_back(&e->dev), 0);
+	assert_int_equal(in_use(), 3);
+	vhca_pool_fill(pool_of(e), row, PAGE_SIZE);
+	assert_int_equal(*copy_of(row), 0x11);
+	unmap(dma(), slot, 64, DMA_TO_DEVICE, 0);
+	unmap(dma(), row, 2 * PAGE_SIZE, DMA_TO_DEVICE, 0);
+	assert_int_equal(in_use(), 0);
+	kernel_cancel(&e->dev.owed_work);
+}
+
+/* The HCA of the last one may still write to it. */
+static void what_is_given_back_late_waits_for_a_connection(void **state)
+{
+	dma_addr_t kept = map(0, 8, DMA_TO_DEVICE), slot, row, other, small;
+	int when;
+
+	for (when = BROKEN; when <= AWAY_AND_UP; when++) {
+		slot = map(0, 8, DMA_TO_DEVICE);
+		row = map(0, 2 * PAGE_SIZE, DMA_TO_DEVICE);
+		e->dev.ring.state = VHCA_RING_BROKEN;
+		if (when >= AWAY)
+			vhca_kern_away(&e->dev);
+		if (when == AWAY_AND_UP)
+			e->dev.ring.state = VHCA_RING_UP;
+		unmap(dma(), slot, 8, DMA_TO_DEVICE, 0);
+		unmap(dma(), row, 2 * PAGE_SIZE, DMA_TO_DEVICE, 0);
+		assert_int_equal(in_use(), 3);
+		assert_int_equal(atomic64_read(&e->dev.stats.pool_used), 3);
+		other = map(0, 2 * PAGE_SIZE, DMA_TO_DEVICE);
+		small = map(0, 8, DMA_TO_DEVICE);
+		assert_true(other >= row + 2 * PAGE_SIZE);
+		assert_int_equal(small & PAGE_MASK, kept & PAGE_MASK);
+		assert_int_not_equal(small, slot);
+		if (when == BROKEN)
+			vhca_kern_away(&e->dev);
+		e->dev.ring.state = VHCA_RING_UP;
+		assert_int_equal(vhca_kern_back(&e->dev), 0);
+		assert_int_equal(in_use(), 3);
+		unmap(dma(), other, 2 * PAGE_SIZE, DMA_TO_DEVICE, 0);
+		unmap(dma(), small, 8, DMA_TO_DEVICE, 0);
+		assert_int_equal(in_use(), 1);
+		assert_int_equal(atomic64_read(&e->dev.stats.pool_used), 1);
+		assert_int_equal(map(0, 8, DMA_TO_DEVICE), slot);
+		unmap(dma(), slot, 8, DMA_TO_DEVICE, 0);
+	}
+	unmap(dma(), kept, 8, DMA_TO_DEVICE, 0);
+	kernel_cancel(&e->dev.owed_work);
+}
+
+/* A page whose last slot is given back late is free later; no consumer has left it mapped. */
+static void all_slots_of_a_page_may_be_late(void **state)
+{
+	dma_addr_t slot = map(0, 8, DMA_TO_DEVICE);
+
+	vhca_kern_away(&e->dev);
+	unmap(dma(), slot, 8, DMA_TO_DEVICE, 0);
+	assert_int_equal(in_use(), 1);
+	assert_int_equal(vhca_kern_back(&e->dev), 0);
+	assert_int_equal(in_use(), 0);
+	assert_int_equal(atomic64_read(&e->dev.stats.pool_used), 0);
+	assert_int_equal(map(0, PAGE_SIZE, DMA_TO_DEVICE), slot);
+	unmap(dma(), slot, PAGE_SIZE, DMA_TO_DEVICE, 0);
+	kernel_cancel(&e->dev.owed_work);
+}
+
 /* ---- windows ---- */
 
 /* The rest of its page is of others. */
@@ -626,12 +707,15 @@ static void a_cq_counts_its_queue_pairs(void **state)
 	assert_int_equal(atomic_read(&e->rcq.cq.qps), 1);
 	assert_true(e->dev.owed_work.armed);
 	/* Of a number that is there. */
+	a.send_cq = &e->scq.cq.ibcq;
+	a.recv_cq = &e->rcq.cq.ibcq;
 	assert_int_equal(vhca_kern_create_qp(&other.qp.ibqp, &a, NULL), -EIO);
 	assert_int_equal(atomic_read(&e->scq.cq.qps), 1);
 	vhca_kern_destroy_qp(&e->qp.qp.ibqp, NULL);
 	assert_int_equal(atomic_read(&e->scq.cq.qps), 0);
 	assert_int_equal(atomic_read(&e->rcq.cq.qps), 0);
 	e->qp.sq.cnt = 0;
+	kernel_cancel(&e->dev.owed_work);
 }
 
 /* ---- begin and end ---- */
@@ -729,6 +813,9 @@ int main(void)
 		TEST(what_a_read_brings_is_copied_twice),
 		TEST(consumers_take_so_many_pages),
 		TEST(counters_tell_how_full_it_is),
+		TEST(there_are_mappings_without_a_connection),
+		TEST(what_is_given_back_late_waits_for_a_connection),
+		TEST(all_slots_of_a_page_may_be_late),
 		TEST(a_window_over_a_slot_has_its_octets),
 		TEST(a_window_has_the_octets_of_the_list_and_no_others),
 		TEST(a_window_has_four_ranges),

@@ -283,16 +283,16 @@ static void a_dead_queue_pair_sends_no_command(void **state)
 	qp.gen = 1;
 	modified = 0;
 	held = true;
-	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_QKEY, NULL), -EIO);
-	assert_int_equal(vhca_query_qp(&qp.ibqp, &a, 0, &init), -EIO);
-	assert_int_equal(vhca_attach_mcast(&qp.ibqp, &group, 0xc001), -EIO);
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_QKEY, NULL), -ENETDOWN);
+	assert_int_equal(vhca_query_qp(&qp.ibqp, &a, 0, &init), -ENETDOWN);
+	assert_int_equal(vhca_attach_mcast(&qp.ibqp, &group, 0xc001), -ENETDOWN);
 	assert_int_equal(vhca_detach_mcast(&qp.ibqp, &group, 0xc001), 0);
 	assert_int_equal(vhca_destroy_qp(&qp.ibqp, NULL), 0);
 	assert_false(held);			/* its memory goes */
 	assert_int_equal(asked + modified + kept, 0);
 	qp.gen = 0;
 	dev.away = true;			/* between two connections */
-	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_QKEY, NULL), -EIO);
+	assert_int_equal(vhca_modify_qp(&qp.ibqp, &a, IB_QP_QKEY, NULL), -ENETDOWN);
 	dev.away = false;
 	assert_int_equal(dev.gate.readers, 0);
 }
@@ -317,6 +317,9 @@ static void more_requests_than_announced(void **state)
 	assert_int_equal(vhca_create_qp(&qp.ibqp, &a, &udata), -EINVAL);
 	a.srq = srq;
 	assert_int_equal(vhca_create_qp(&qp.ibqp, &a, &udata), -EIO);
+	dev.gen = 1;		/* parts of another connection */
+	assert_int_equal(vhca_create_qp(&qp.ibqp, &a, &udata), -ENETDOWN);
+	dev.gen = 0;
 }
 
 #define T(f) cmocka_unit_test_setup(f, setup)
