@@ -114,11 +114,12 @@ struct ib_client_nl_info {
 
 /*
  * 6.12: the option that lets a device have DMA operations has another name. On Arm a store
- * to a doorbell page that was taken away would be an abort in the kernel.
+ * to a doorbell page that was taken away would be an abort in the kernel; with 32 bits
+ * vhca_key() has no room for the number of a connection.
  */
 #define VHCA_DMA_OPS							\
-	(IS_ENABLED(CONFIG_X86) && (IS_ENABLED(CONFIG_DMA_OPS) ||	\
-				    IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS)))
+	(IS_ENABLED(CONFIG_X86_64) && (IS_ENABLED(CONFIG_DMA_OPS) ||	\
+				       IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS)))
 
 /* 7.2, or a version between 6.12 and that: they map addresses, not pages. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)

@@ -222,7 +222,7 @@ static inline bool vhca_by_iw(const struct vhca_dev *dev)
 	return dev->own_uc && dev->nets.nr && dev->info.flags & XENVHCA_INFO_CM;
 }
 
-/* Another connection may use the same handle. */
+/* Another connection may use the same handle: kernel=1, for which a long has 64 bits. */
 static inline unsigned long vhca_key(u32 gen, u32 handle)
 {
 	return (unsigned long)((u64)gen << 32 | handle);

@@ -64,11 +64,11 @@ static void take_event(struct vhca_iw *m)
 		schedule_timeout_interruptible(1);
 }
 
-/* No command of this connection of the ring follows. */
+/* No command of this connection of the ring follows: the backend ends the file, and all in it. */
 static void leave(struct vhca_iw *m)
 {
-	vhca_conns_end(m, true);
 	WRITE_ONCE(m->phase, VHCA_IW_AWAY);
+	vhca_conns_end(m, true);
 	complete(&m->left);
 }
 

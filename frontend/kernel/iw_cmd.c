@@ -236,7 +236,7 @@ void vhca_conn_qp_stop(struct vhca_conn *conn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	if (conn->qp && READ_ONCE(conn->qp->qp.state) != IB_QPS_ERR)
+	if (conn->qp && !vhca_iw_is_away(conn->m) && READ_ONCE(conn->qp->qp.state) != IB_QPS_ERR)
 		vhca_modify_qp(&conn->qp->qp.ibqp, &attr, IB_QP_STATE, NULL);
 }
 

@@ -179,7 +179,6 @@ static int pool_new(struct vhca_kern *kern)
 	if (rc)
 		return rc;	/* the end of the context ends it, too */
 	vhca_mem_drop_dirs(p->mem);
-	p->mr = rsp.handle;
 	p->key = rsp.lkey;
 	return 0;
 }
@@ -207,7 +206,6 @@ static void context_end(struct vhca_kern *kern)
 	synchronize_rcu();
 	vhca_doorbell_kernel_end(kern->uar);
 	kern->uar = NULL;
-	kern->pool.mr = 0;
 	vhca_dealloc_ucontext(&kern->uc.ibuc);	/* and all that is left in it */
 }
 
@@ -221,7 +219,7 @@ int vhca_kern_begin(struct vhca_dev *dev)
 	if (!VHCA_DMA_OPS || dev->info.driver_id != RDMA_DRIVER_MLX5) {
 		vhca_break(dev, VHCA_DMA_OPS ?
 			   "kernel=1 needs an HCA of mlx5: choose another hca=" :
-			   "kernel=1 needs x86 and a kernel with DMA operations");
+			   "kernel=1 needs x86 of 64 bits and a kernel with DMA operations");
 		return -EOPNOTSUPP;
 	}
 	kern = kzalloc(sizeof(*kern), GFP_KERNEL);
@@ -302,9 +300,6 @@ void vhca_kern_end(struct vhca_dev *dev)
 	vhca_iw_end(kern);
 	set_dma_ops(&dev->ibdev.dev, NULL);
 	vhca_pool_exit(p, dev);
-	/* In a command of its own: it may take long. */
-	if (p->mr)
-		vhca_cmd_destroy(&kern->uc, XENVHCA_OP_DEREG_MR, p->mr);
 	if (!dev->away)
 		context_end(kern);
 	vhca_mem_put(p->mem);

@@ -36,7 +36,7 @@
 /* ---- pool.c: memory that the HCA reaches; any context ---- */
 struct vhca_pool {
 	struct vhca_mem *mem;
-	u32 mr, key, nr;		/* nr: pages */
+	u32 key, nr;			/* nr: pages */
 	struct vhca_stats *stats;	/* pool_... */
 	spinlock_t lock;		/* used ... late; counters but those of copies */
 	unsigned long *used;

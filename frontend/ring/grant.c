@@ -174,8 +174,10 @@ static bool backend_confirmed(const struct vhca_dev *dev)
 static bool mem_confirmed(const struct vhca_mem *mem)
 {
 	const struct vhca_dev *dev = mem->dev;
+	bool confirmed = backend_confirmed(dev);
 
-	return dev->gen - mem->gen <= dev->away && backend_confirmed(dev);
+	smp_rmb();	/* the number after the ring, which has it before it is up */
+	return confirmed && READ_ONCE(dev->gen) - mem->gen <= READ_ONCE(dev->away);
 }
 
 /* Ends a grant, at *ended unless that is 0. May its page be used again? */

@@ -632,6 +632,20 @@ static void comes_back(void)
 	thread_runs();
 }
 
+/* A suspend waits for it: the end of the context ends all that the backend has. */
+static void the_end_of_the_ring_costs_a_connection_no_command(void **state)
+{
+	struct iw *up = conn_in(VHCA_CONN_UP);
+	unsigned int steps = be.nr_steps;
+
+	memset(be.said, 0, sizeof(be.said));
+	vhca_iw_away(&iw_kern);
+	assert_string_equal(up->heard, "UDC");
+	assert_string_equal(be.said, "");
+	assert_int_equal(be.nr_steps, steps);
+	be.ids = 0;
+}
+
 static void a_listener_outlives_the_backend(void **state)
 {
 	struct iw *listener = conn_in(VHCA_CONN_LISTEN), *up;
@@ -865,6 +879,7 @@ int main(void)
 		T(a_listener_waits_for_a_backend),
 		T(a_listener_that_is_refused_later_stays),
 		T(a_backend_returns_while_a_listener_is_made),
+		T(the_end_of_the_ring_costs_a_connection_no_command),
 		T(away_no_command_is_sent),
 		T(a_dead_queue_pair_has_no_connection),
 		T(a_file_that_is_closed_ends_all),
