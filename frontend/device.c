@@ -483,15 +483,16 @@ int vhca_device_register(struct vhca_dev *dev)
 	if (rc)
 		return rc;
 	device_describe(dev);
+	/* ib_core may end it from its registration on, which clears this. */
+	WRITE_ONCE(dev->stays, !!dev->own_uc);
 	rc = device_name(dev);
 	if (rc) {
+		WRITE_ONCE(dev->stays, false);
 		vhca_kern_end(dev);
 		return rc;
 	}
 	vhca_port_registered(dev);
-	if (dev->own_uc) {
-		WRITE_ONCE(dev->stays, true);
-	} else {
+	if (!dev->own_uc) {
 		vhca_cm_add(dev);
 		vhca_umad_add(dev);
 	}

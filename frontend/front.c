@@ -465,13 +465,19 @@ static void front_work(struct work_struct *work)
 	struct vhca_front *front = container_of(to_delayed_work(work),
 						struct vhca_front, work);
 	unsigned int noio;
+	bool kernel;
 
 	if (READ_ONCE(front->removing))
 		return;
-	/* A disk may wait for this connection, and memory for the disk. */
-	noio = memalloc_noio_save();
+	/*
+	 * A disk of the guest's kernel may wait for this connection, and memory for the disk.
+	 * Others do not: without I/O the pages of a ring, which lie in a row, are hard to get.
+	 */
+	kernel = front->kept || (front->dev && front->dev->own_uc);
+	noio = kernel ? memalloc_noio_save() : 0;
 	front_step(front);
-	memalloc_noio_restore(noio);
+	if (kernel)
+		memalloc_noio_restore(noio);
 }
 
 /* ---- for the store ---- */

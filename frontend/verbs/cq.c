@@ -163,13 +163,12 @@ int vhca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	struct vhca_dev *dev = to_vdev(ibcq->device);
 	struct vhca_cq *cq = to_vcq(ibcq);
-	struct xenvhca_modify_cq_req req = {
-		.handle = cq->handle, .count = count, .period = period,
-	};
+	struct xenvhca_modify_cq_req req = { .count = count, .period = period };
 	int rc = vhca_hold(dev, cq->gen);
 
 	if (rc)
 		return rc;
+	req.handle = cq->handle;	/* vhca_kcq_renew() changes it */
 	rc = vhca_cmd_modify_cq(cq->uc, &req);
 	vhca_let_go(dev);
 	return rc;
