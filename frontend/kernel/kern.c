@@ -127,8 +127,6 @@ static void describe(struct vhca_kern *kern)
 	a->max_sge_rd = min(a->max_sge_rd, VHCA_KERN_SGE);
 	a->max_qp_wr /= VHCA_KSQ_BLOCKS + 1;
 	a->max_mr = min(a->max_mr, a->max_mw);
-	/* As the driver of mlx5: ib_core fits the moderation of a CQ to its load. */
-	ibdev->use_cq_dim = !!a->cq_caps.max_cq_moderation_count;
 
 	dma->coherent_dma_mask = DMA_BIT_MASK(64);
 	dma->dma_mask = &dma->coherent_dma_mask;

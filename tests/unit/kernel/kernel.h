@@ -261,7 +261,6 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 
 struct ib_device {
 	u32 index, local_dma_lkey, iw_driver_flags;
-	unsigned int use_cq_dim:1;
 	u8 node_type;
 	struct device dev;
 };
@@ -286,7 +285,9 @@ struct ib_device_attr {
 struct ib_port_attr { int unused; };
 struct ib_pd { struct ib_device *device; struct ib_uobject *uobject; };
 struct ib_xrcd { struct ib_device *device; };
-enum ib_event_type { IB_EVENT_COMM_EST = 4, IB_EVENT_DEVICE_FATAL = 8 };
+enum ib_event_type {
+	IB_EVENT_COMM_EST = 4, IB_EVENT_DEVICE_FATAL = 8, IB_EVENT_QP_LAST_WQE_REACHED = 16,
+};
 
 struct ib_event {
 	struct ib_device *device;

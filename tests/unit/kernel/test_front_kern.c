@@ -626,6 +626,33 @@ static void new_queues_work_in_an_old_pd(void **state)
 	kernel_cancel(&ends[0].dev.owed_work);
 }
 
+static int last_receives;
+static void hears(struct ib_event *event, void *context)
+{
+	assert_int_equal(event->event, IB_EVENT_QP_LAST_WQE_REACHED);
+	assert_ptr_equal(event->element.qp, context);
+	last_receives++;
+}
+
+/* ib_drain_qp() waits a minute for it. That of an HCA that lives is the HCA's. */
+static void a_dead_queue_pair_with_an_srq_hears_of_its_last_receive(void **state)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_qp *qp = &ends[0].qp.qp.ibqp;
+
+	qp->event_handler = hears;
+	qp->qp_context = qp;
+	last_receives = 0;
+	reconnect(&ends[0]);
+	assert_int_equal(vhca_kern_modify_qp(qp, &attr, IB_QP_STATE, NULL), 0);
+	assert_int_equal(last_receives, 0);
+	qp->srq = &ends[0].srq.srq.ibsrq;
+	assert_int_equal(vhca_kern_modify_qp(qp, &attr, IB_QP_STATE, NULL), 0);
+	assert_int_equal(last_receives, 1);
+	qp->srq = NULL;
+	kernel_cancel(&ends[0].dev.owed_work);
+}
+
 /* By its number rdma_cm would find the one for the other. */
 static void the_number_of_a_dead_queue_pair_is_taken(void **state)
 {
@@ -933,6 +960,7 @@ int main(void)
 		RC(unknown_requests_are_refused),
 		RC(dead_queues_are_flushed_for_ever),
 		RC(new_queues_work_in_an_old_pd),
+		RC(a_dead_queue_pair_with_an_srq_hears_of_its_last_receive),
 		RC(the_number_of_a_dead_queue_pair_is_taken),
 		RC(a_dead_window_is_not_bound),
 		RC(a_dead_queue_pair_takes_no_completion_along),

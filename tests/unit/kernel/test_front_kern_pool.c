@@ -762,18 +762,7 @@ static void ib_core_gets_the_kernels_operations_and_limits(void **state)
 	assert_int_equal(e->dev.ibdev.local_dma_lkey, 0x1234);
 	assert_int_equal(e->dev.attr.kernel_cap_flags, IBK_LOCAL_DMA_LKEY);
 	assert_int_equal(e->dev.attr.max_fast_reg_page_list_len, VHCA_KERN_PAGES);
-	assert_false(e->dev.ibdev.use_cq_dim);
 	assert_int_equal(e->dev.ibdev.node_type, RDMA_NODE_IB_CA);
-}
-
-/* The count of a device may have its lowest bit clear. */
-static void ib_core_moderates_cqs_if_the_hca_does(void **state)
-{
-	vhca_kern_end(&e->dev);
-	mems_free(e);
-	e->dev.attr.cq_caps.max_cq_moderation_count = 0x1000;
-	assert_int_equal(vhca_kern_begin(&e->dev), 0);
-	assert_true(e->dev.ibdev.use_cq_dim);
 }
 
 /* Consumers that know ib_cm alone ask for the type of the node. */
@@ -827,7 +816,6 @@ int main(void)
 		TEST(soft_roce_is_refused_with_a_reason),
 		TEST(what_failed_to_begin_has_ended),
 		TEST(ib_core_gets_the_kernels_operations_and_limits),
-		TEST(ib_core_moderates_cqs_if_the_hca_does),
 		TEST(a_device_of_iwarp_is_an_rnic),
 	};
 
