@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Storage between the kernels of two guests, a and b: NVMe and NFS over RDMA. Sourced after
+# Storage between the kernels of two guests, a and b: NVMe, NFS, iSCSI over RDMA. Sourced after
 # kernel.sh.
 
 # Of which place the disk is, and where it is /dev/nvme0n1.
@@ -66,4 +66,21 @@ nfs_mount() {
 	on b "mkdir -p /mnt/nfs
 		timeout 80 mount -i -t nfs4 -o vers=4.2,proto=rdma,port=$NFS_PORT,addr=${KERNEL_ADDR[a]},clientaddr=${KERNEL_ADDR[b]} \
 			${KERNEL_ADDR[a]}:/ /mnt/nfs"
+}
+
+# In $IO writes b, which counts its rounds in /tmp/rounds and ends at /tmp/stop: without the
+# device it waits, with the next one it goes on.
+written() { guest_sh b 'cat /tmp/rounds'; }
+more_written() { [ "$(written)" -gt "$1" ]; }
+io_waits_for_a_device() {
+	local n
+	check "I/O goes" wait_until 60 more_written 1
+	check "detach" vhcactl detach b 0
+	n=$(written)
+	sleep 3 # measured
+	check "the I/O waits" [ "$(($(written) - n))" -le 1 ]
+	kernel_attach b
+	check "it goes on" wait_until 90 more_written $((n + 2))
+	guest_sh b 'touch /tmp/stop'
+	check "nothing was lost" wait "$IO"
 }

@@ -16,6 +16,7 @@
 . ./hca.sh
 . ./rdmacm.sh
 . ./kernel.sh
+. ./storage.sh
 
 PORT=3260
 POOL_MB=32
@@ -85,8 +86,6 @@ same() {
 		md5sum </tmp/written") && at a "echo 3 >/proc/sys/vm/drop_caches
 		[ \"\$(head -c 8388608 /dev/ram0 | md5sum)\" = '$sum' ]"
 }
-written() { guest_sh b 'cat /tmp/rounds'; }
-more_written() { [ "$(written)" -gt "$1" ]; }
 
 step "two guests on a fabric"
 kernel_guests ib_iser
@@ -124,16 +123,8 @@ guest_sh -t 300 b 'n=0; echo 0 >/tmp/rounds
 			cmp /tmp/written /tmp/read || exit 1
 		echo $((++n)) >/tmp/rounds
 	done' >/tmp/io 2>&1 &
-io=$!
-check "I/O goes" wait_until 60 more_written 1
-check "detach" vhcactl detach b 0
-n=$(written)
-sleep 3 # measured
-check "the I/O waits" [ "$(($(written) - n))" -le 1 ]
-kernel_attach b
-check "it goes on" wait_until 90 more_written $((n + 2))
-guest_sh b 'touch /tmp/stop'
-check "nothing was lost" wait "$io"
+IO=$!
+io_waits_for_a_device
 
 step "the end"
 check "logged out" logout
