@@ -89,6 +89,8 @@ static void end(void)
 		PROMISE(readable[i] == 0x33);
 		PROMISE(wrote[i / 64] || mem[i] == 0x11);
 	}
+	/* What is given back without a connection waits for the next one. */
+	vhca_pool_back(pool_of(e));
 	PROMISE(bitmap_empty(pool_of(e)->used, pool_of(e)->nr));
 	kernel_cancel(&e->dev.owed_work);
 	end_end(e);
