@@ -43,7 +43,7 @@ kernel_guests() {
 	fabric_start
 	modprobe -a ib_ipoib rdma_ucm
 	wait_until 10 test -e /sys/class/net/ib0 || fail "there is no ib0"
-	ip addr add "${KERNEL_ADDR[dom0]}/24" dev ib0
+	ip addr replace "${KERNEL_ADDR[dom0]}/24" dev ib0
 	ip link set ib0 up
 	agent_start
 	backend_start
