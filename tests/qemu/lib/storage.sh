@@ -81,6 +81,9 @@ io_waits_for_a_device() {
 	check "the I/O waits" [ "$(($(written) - n))" -le 1 ]
 	kernel_attach b
 	check "it goes on" wait_until 90 more_written $((n + 2))
+	io_stops
+}
+io_stops() {
 	guest_sh b 'touch /tmp/stop'
 	check "nothing was lost" wait "$IO"
 }

@@ -4,8 +4,8 @@
 #
 # iSCSI over RDMA between the kernels of two PV guests, by Debian's modules: the target is
 # LIO with a disk that is memory of its guest, the initiator open-iscsi. What was written is
-# read back; sessions come and go; a session outlives the initiator's device, and goes on
-# when there is a new one.
+# read back; sessions come and go; a session outlives the initiator's worker, and its device,
+# and goes on when there is a new one.
 # limit: 1200
 # tier: soak
 # hca: yes
@@ -86,6 +86,19 @@ same() {
 		md5sum </tmp/written") && at a "echo 3 >/proc/sys/vm/drop_caches
 		[ \"\$(head -c 8388608 /dev/ram0 | md5sum)\" = '$sum' ]"
 }
+# io_begins: rounds of 2 MiB, as io_waits_for_a_device() knows them.
+io_begins() {
+	guest_sh -t 300 b 'n=0; echo 0 >/tmp/rounds; rm -f /tmp/stop
+		head -c 2097152 /dev/urandom >/tmp/written
+		while [ ! -e /tmp/stop ]; do
+			dd if=/tmp/written of=/dev/sda bs=64k oflag=direct conv=nocreat 2>/dev/null &&
+				dd if=/dev/sda of=/tmp/read bs=64k count=32 iflag=direct 2>/dev/null &&
+				cmp /tmp/written /tmp/read || exit 1
+			echo $((++n)) >/tmp/rounds
+		done' >/tmp/io 2>&1 &
+	IO=$!
+	wait_until 15 written
+}
 
 step "two guests on a fabric"
 kernel_guests ib_iser
@@ -112,22 +125,25 @@ for i in 1 2 3; do
 	check "logged out" logout
 done
 
+step "the worker of b dies under I/O"
+check "logged in" login
+check "the disk comes" has_disk
+io_begins
+check "I/O goes" wait_until 60 more_written 1
+kill -9 "$(worker_pid b 0)"
+check "it goes on" wait_until 90 more_written $(($(written) + 2))
+io_stops
+check "logged out" logout
+
+# The device of a SCSI host of iSER is a child of the vhca's in sysfs, and goes with it from
+# the view of iscsiadm. The session has no end but that of its target or of b.
 step "b is detached under I/O"
 check "logged in" login
 check "the disk comes" has_disk
-guest_sh -t 300 b 'n=0; echo 0 >/tmp/rounds
-	head -c 2097152 /dev/urandom >/tmp/written
-	while [ ! -e /tmp/stop ]; do
-		dd if=/tmp/written of=/dev/sda bs=64k oflag=direct conv=nocreat 2>/dev/null &&
-			dd if=/dev/sda of=/tmp/read bs=64k count=32 iflag=direct 2>/dev/null &&
-			cmp /tmp/written /tmp/read || exit 1
-		echo $((++n)) >/tmp/rounds
-	done' >/tmp/io 2>&1 &
-IO=$!
+io_begins
 io_waits_for_a_device
 
 step "the end"
-check "logged out" logout
 check "the initiator ends" initiator_end
 check "the target ends" iscsi_target_end
 kernel_guests_end
