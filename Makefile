@@ -105,7 +105,7 @@ build: user modules
 else
 build: configure | deps
 	$(Q)tests/qemu/image/build-root.sh --in $(B) -- make $(QUIET) DEPS=no \
-		B=$(B) V=$(V) build
+		B=$(B) V=$(V) KCFLAGS="$$KCFLAGS" build
 endif
 
 # Two makes in one build folder wait for each other.
@@ -149,9 +149,10 @@ FUZZ_TIME ?= 60
 fuzz: user | deps-unit
 	$(Q)$(MAKE) $(QUIET) -C $(B) fuzz FUZZ_TIME=$(FUZZ_TIME)
 
-KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(KDIRS)
-check-kernels: | deps
-	$(Q)$(KERNELS)
+# Only sparse looks at what 'make build' compiled.
+KERNELS = tests/kbuild/check.sh --build $(B)/kernels --built $(B)/kmod
+check-kernels: build | deps
+	$(Q)$(KERNELS) $(KDIRS)
 
 # Programs for arm64, if a scenario that is to run has a machine of that kind: in the
 # short tier those of Xen 4.22 only. Only Debian 12 has the compiler of the kernel that
@@ -192,9 +193,10 @@ check-bare: | deps
 		$(if $(filter yes,$(UNLESS_PASSED)),--unless-passed))
 
 # check-unit and check-kernels, when everything is built: 'user' would take the
-# installed files from under the machine that runs meanwhile.
+# installed files from under the machine that runs meanwhile. 'check-other' compiles for
+# the other release of Debian.
 check-beside:
-	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) && exit $$rc
+	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) --less-other && exit $$rc
 
 # check: all in its short form; soak: the long forms, before a release. For another release:
 # the scenarios. The rest of it is this machine's.
@@ -220,6 +222,7 @@ check-udata: build
 # The other release in a short form: an HCA with doorbell pages, traffic, suspend.
 OTHER = $(if $(filter trixie,$(HOST_SUITE)),bookworm,trixie)
 OTHER_T = 47-doorbell-suspend
+check-other: export KCFLAGS = -Werror
 check-other:
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) check-udata
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) \

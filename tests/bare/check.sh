@@ -106,7 +106,7 @@ unable() {
 # a source says, this machine's own build tells. Empty without git.
 inputs() {
 	local git=(git -c safe.directory="$top" -C "$top" ls-files -z)
-	local files='^(configure\.ac|autogen\.sh|m4/|debian/|tests/(bare|lib|hca|qemu/image)/)'
+	local files='^(configure\.ac|autogen\.sh|m4/|debian/|tests/(bare|lib|hca/qemu|qemu/image)/|tests/hca/[^/]*$)'
 	files+='|(^|/)(Makefile(\.am)?|Kbuild|kbuild-tree\.sh)$'
 	"${git[@]}" >/dev/null 2>&1 || return 0
 	(

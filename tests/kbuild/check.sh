@@ -9,24 +9,43 @@
 # Debian's next release, by its compiler alone, in a root of that release
 # (qemu/image/build-root.sh). Runs nothing of ours and needs no root.
 #
-# Usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]
+# Usage: check.sh --build DIR [--built DIR] [--less-other] [KERNEL-BUILD-FOLDER...]
+#   --build DIR   where to compile
+#   --built DIR   where 'make build' compiled for the installed kernel: only sparse looks
+#                 at it
+#   --less-other  not for the other release of Debian
 #
 # Folders named are tested instead of those. Status 0: nothing failed; a kernel whose
 # headers cannot be had is skipped, a failure if CI=true.
-# Environment: VHCA_SPARSE=no, without sparse
+# Environment: VHCA_SPARSE=no, without sparse; KCFLAGS, those of 'make build'
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 # shellcheck source=tests/lib/count.sh
 . "$top/tests/lib/count.sh"
 
-if [ "${1:-}" != --build ] || [ $# -lt 2 ]; then
-	echo 'usage: check.sh --build DIR [KERNEL-BUILD-FOLDER...]' >&2
+usage() {
+	echo 'usage: check.sh --build DIR [--built DIR] [--less-other]' \
+		'[KERNEL-BUILD-FOLDER...]' >&2
 	exit 2
-fi
-mkdir -p "$2"
-build=$(cd "$2" && pwd)
-shift 2
+}
+
+build='' built='' with_other=yes
+while [ $# -gt 0 ]; do
+	case $1 in
+	--build|--built)
+		[ -n "${2:-}" ] || usage
+		mkdir -p "$2"
+		printf -v "${1#--}" %s "$(cd "$2" && pwd)"
+		shift ;;
+	--less-other)
+		with_other=no ;;
+	-*)	usage ;;
+	*)	break ;;
+	esac
+	shift
+done
+[ -n "$build" ] || usage
 
 # The architecture of the folder, as kbuild wants to be told. Another than this
 # machine's needs a cross compiler. Debian's headers name the compiler's version, which
@@ -51,12 +70,13 @@ release() { # release KDIR: its version
 sparse=(C=2 CF=-Wsparse-error)
 [ "${VHCA_SPARSE:-yes}" = yes ] || sparse=()
 
-# compile KDIR DIR MODULE-FOLDER: gcc and sparse; every complaint ends it.
+# compile KDIR DIR MODULE-FOLDER [KCFLAGS]: gcc and sparse; every complaint ends it. With
+# the flags that it was compiled with, only sparse has anything to do.
 compile() {
 	local target
 	mapfile -t target < <(target_of "$1")
-	make -s "${target[@]}" -C "$1" M="$2/$3" KCFLAGS=-Werror "${sparse[@]}" \
-		modules >"$2/log" 2>&1
+	make -s "${target[@]}" -C "$1" M="$2/$3" KCFLAGS="${4--Werror}" "${sparse[@]}" \
+		modules >"$build/log" 2>&1
 }
 
 # The modules declare what udev and the kernel look for.
@@ -68,21 +88,22 @@ declared() { # declared DIR
 		modinfo -F alias "$front" | grep -qx xen:vhca
 }
 
-check_kernel() { # check_kernel KDIR
-	local version dir d
+check_kernel() { # check_kernel KDIR [BUILT]: compiled there, or to be looked at
+	local version dir d does=compiles flags=()
 	version=$(release "$1" 2>/dev/null) || true
 	if [ -z "$version" ]; then
 		say FAIL "no kernel build folder at '$1': run 'make deps'"
 		return
 	fi
 	dir=$build/$version
+	[ -z "${2:-}" ] || { dir=$2 does="has no complaint of sparse in" flags=("${KCFLAGS:-}"); }
 	mkdir -p "$dir"
 	for d in $("$top/tools/kbuild-tree.sh" "$dir" tests); do
-		if compile "$1" "$dir" "$d"; then
-			say ok "linux $version compiles $d"
+		if compile "$1" "$dir" "$d" "${flags[@]}"; then
+			say ok "linux $version $does $d"
 		else
-			say FAIL "linux $version compiles $d"
-			sed 's/^/     /' "$dir/log" | tail -n 30
+			say FAIL "linux $version $does $d"
+			sed 's/^/     /' "$build/log" | tail -n 30
 			return
 		fi
 	done
@@ -103,7 +124,7 @@ noticed() {
 	{ cat "$top/backend/helper/keep.c"; echo "$3"; } \
 		>"$dir/backend/helper/keep.c"
 	if ! compile "$1" "$dir" backend/helper &&
-	   grep -q "keep\.c:.*error:" "$dir/log"; then
+	   grep -q "keep\.c:.*error:" "$build/log"; then
 		say ok "$2 is noticed"
 	else
 		say FAIL "$2 is noticed"
@@ -142,7 +163,7 @@ if [ $# -gt 0 ]; then
 else
 	# shellcheck source=tests/qemu/lib/kver.sh
 	. "$top/tests/qemu/lib/kver.sh"
-	check_kernel "$KDIR"
+	check_kernel "$KDIR" "$built"
 	noticed "$KDIR" "a warning of the compiler" \
 		'static void unused(void) { }'
 	noticed "$KDIR" "user memory that is read directly" \
@@ -152,7 +173,9 @@ else
 	case $(release "$KDIR") in
 	6.12.*)	own=6.12 other=6.1 ;;
 	esac
-	if kdir=$("$here/headers.sh" $other 2>"$build/log"); then
+	if [ $with_other = no ]; then
+		:
+	elif kdir=$("$here/headers.sh" $other 2>"$build/log"); then
 		check_kernel "$kdir"
 	else
 		say skip "linux $other: $(tail -n 1 "$build/log")"
