@@ -44,6 +44,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # Words that end a process; allowed in option parsing and between fork and exec.
 ENDS = re.compile(r"\b(exit|_exit|abort|assert|quick_exit|err|errx)\s*\(")
 MAY_END = {"backend/main.c", "backend/supervise/process.c", "tools/doorbelld/main.c"}
+UNPRINTABLE = re.compile(rb"[^\t -~]")
 MODULES = ("frontend/", "backend/helper/", "common/provider/")
 KERNEL_ENDS = re.compile(
     r"\b(BUG|BUG_ON|WARN|WARN_ON|WARN_ONCE|WARN_ON_ONCE|panic)\s*\(")
@@ -122,7 +123,7 @@ def check_files(t):
             if b"SPDX-License-Identifier:" not in head:
                 t.say(name, 1, "no SPDX-License-Identifier at the top")
         for i, line in enumerate(lines, 1):
-            if any(c > 126 or (c < 32 and c != 9) for c in line):
+            if UNPRINTABLE.search(line):
                 t.say(name, i, "a character that is not printable ASCII")
             if line.endswith((b" ", b"\t")):
                 t.say(name, i, "blanks at the end of the line")
