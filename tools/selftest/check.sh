@@ -74,6 +74,9 @@ awk -F '\t' -v side=$side '!/^#/ && $3 !~ /^\(may\)/ {
 [ ! -s "$FLAGS/crash" ] || kill -9 "$(cat "$FLAGS/crash")"
 END
 program vhca-xfer <<'END'
+case "$*" in
+*--traffic*) sleep 0.5 ;;
+esac
 [ ! -e "$FLAGS/lost" ] || { echo "FAIL rc-write-4k: byte 17 is wrong"; echo "3 passed, 1 failed"; exit 1; }
 echo "ok rc-write-4k from 198.51.100.23 to 203.0.113.9:18515"
 echo "4 passed, 0 failed"
@@ -229,7 +232,7 @@ claim "a part that ends the machine" fails host/probe 'it did not end' bash -c "
 	bash -c 'echo \$\$ >$FLAGS/crash; exec $lib/vhca-selftest host -d mlx5_0 -p probe -o $out'
 	rm $FLAGS/crash; $lib/vhca-selftest report -o '$out'"
 claim "a guest that does not answer" fails host/guest1 'command of -g' \
-	selftest run -d mlx5_0 -g 'false' -p facts
+	selftest run -d mlx5_0 -g 'false' -p pages
 # ---- a PV domain ----
 program vhca-helper-test <<'END'
 echo "capped $2: ${*:3}" >>"$FLAGS/capped"
@@ -265,7 +268,7 @@ liar() { # liar LINES: what it sends in the place of its results
 }
 lies() {
 	liar "$1"
-	fails host/guest1 . selftest run -d mlx5_0 -g "$work/liar" -q -p facts
+	fails host/guest1 . selftest run -d mlx5_0 -g "$work/liar" -q -p pages
 	[ ! -e "$out/x" ] && [ ! -e "$out/guest1/x" ]
 }
 claim "a name that leaves the folder" lies '2 ../x\nhi'
@@ -274,7 +277,7 @@ claim "a size beyond all bounds" lies '99999999 results\n'
 claim "no results" lies ''
 talks() { # to the terminal of who reads the report, and wants our words replaced
 	liar '18 results\nok\tfacts\t\033[2Jseen\n37 .secrets\nguid failed\nhost -e\nip 198.51.100.77\n'
-	selftest run -d mlx5_0 -g "$work/liar" -q -p facts >"$work/said" 2>&1
+	selftest run -d mlx5_0 -g "$work/liar" -q -p pages >"$work/said" 2>&1
 	cat -v "$work/said" "$out/guest1/.secrets"
 	grep -q 'guest1/facts: ?\[2Jseen' "$work/said" && ! grep -q $'\033' "$work/said" &&
 		[ "$(cat "$out/guest1/.secrets")" = 'ip 198.51.100.77' ]
@@ -283,7 +286,7 @@ claim "what speaks to a terminal, and lists no secrets" talks
 hangs() {
 	printf '#!/bin/bash\nexec sleep 600\n' >"$work/liar"
 	VHCA_GUEST_SECONDS=1 fails host/guest1 'command of -g' timeout 60 \
-		"$lib/vhca-selftest" run -d mlx5_0 -g "$work/liar" -q -p facts -o "$out" -w 1
+		"$lib/vhca-selftest" run -d mlx5_0 -g "$work/liar" -q -p pages -o "$out" -w 1
 }
 claim "one that does not end" hangs
 nothing_left() { # of what was made in guests
