@@ -284,7 +284,10 @@ static int meet(struct vhca_front *front)
 	if (!dev)
 		return -ENOMEM;
 	vhca_window_clear(front->window);
-	err = vhca_ring_init(dev, terms.order, &ring_ops);
+	/* A ring of one page serves, too: memory may be short for want of this device. */
+	do
+		err = vhca_ring_init(dev, terms.order, &ring_ops);
+	while (err == -ENOMEM && terms.order && terms.order--);
 	if (err)
 		goto free_dev;
 	err = vhca_offer(dev, &terms);

@@ -20,7 +20,8 @@ static int parents;			/* of RDMA devices */
 #include "copy/store_xenbus.c"
 
 static struct xenbus_device xbdev;
-static int ring_fails;			/* so many vhca_ring_init() to come */
+static int ring_fails;			/* so many vhca_ring_init() of a page to come */
+static unsigned int ring_most = 8;	/* the largest order that there is memory for */
 static int ring_tried;
 static unsigned int objects;		/* destroyed over the ring at the end */
 static unsigned long each;		/* jiffies until that is answered */
@@ -50,8 +51,8 @@ bool vhca_event_overflow(struct vhca_dev *d)
 int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 		   const struct vhca_ring_ops *ops)
 {
-	ring_tried++;
-	if (ring_fails && ring_fails--)
+	ring_tried += !order || !ring_fails;
+	if (order > ring_most || (ring_fails && (order || ring_fails--)))
 		return -ENOMEM;
 	INIT_LIST_HEAD(&dev->ring.waiters);
 	dev->ring.ops = ops;

@@ -407,6 +407,18 @@ static void connects_again(struct vhca_dev *dev)
 		assert_ptr_equal(connection(), dev);
 }
 
+/* Which the backend is told of. */
+static void takes_a_ring_that_there_is_memory_for(void **state)
+{
+	(void)state;
+	ring_most = 0;
+	backend(XenbusStateInitWait);
+	ring_most = 8;
+	assert_int_equal(xbdev.state, XenbusStateInitialised);
+	assert_int_equal(connection()->ring.order, 0);
+	xenbus_front.remove(&xbdev);
+}
+
 static struct vhca_dev *kernel_connects(void)
 {
 	nr_devices = 0;
@@ -619,6 +631,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(tries_again),
+		T(takes_a_ring_that_there_is_memory_for),
 		T(tries_less_and_less_often),
 		T(tries_nothing_while_the_backend_closes),
 		T(an_end_is_bounded),
