@@ -207,7 +207,10 @@ static void own_values(const struct vhca_stats *st, u64 *value)
 		value[i] = atomic64_read(from[i]);
 }
 
-/* Own counters cost no command. stats->lock is held, or @stats is new. */
+/*
+ * Own counters cost no command. Without a connection those of the HCA stay as they were.
+ * stats->lock is held, or @stats is new.
+ */
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		      u32 port, int index)
 {
@@ -221,6 +224,8 @@ int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	own_values(&dev->stats, stats->value + nr);
 	if (!c->has_first && nr && index >= nr && index < stats->num_counters)
 		return index;
+	if (READ_ONCE(dev->away))
+		return 0;
 	if (c->has_first)
 		memcpy(stats->value, c->first, nr * sizeof(*c->first));
 	else
