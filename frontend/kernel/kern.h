@@ -68,13 +68,15 @@ void vhca_pool_assign(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys,
 		      size_t size, bool late);
 /* A request names a range, or it is mapped: copies from its origins. */
 void vhca_pool_fill(struct vhca_pool *p, u64 addr, size_t size);
-/* From now on a window shows it, or a read writes to it. Copies what is late. */
+/* From now on a window shows it. Copies what is late. */
 void vhca_pool_open(struct vhca_pool *p, u64 addr, size_t size);
 /* The consumer changed it. What is late and not open waits for a request. */
 void vhca_pool_renew(struct vhca_pool *p, u64 addr, size_t size);
 /* So much was received: copies to the origins. */
 void vhca_pool_receive(struct vhca_pool *p, u64 addr, size_t size);
-/* Copies what windows and reads may have written; what was received is there. */
+/* A read wrote it: copies to the origins. No window shows it any more. */
+void vhca_pool_sink(struct vhca_pool *p, u64 addr, size_t size);
+/* Copies what may have been written by windows. What was received or read is there. */
 void vhca_pool_return(struct vhca_pool *p, u64 addr, size_t size);
 void *vhca_pool_at(struct vhca_pool *p, dma_addr_t addr);
 
@@ -193,6 +195,7 @@ struct vhca_ksend {		/* a request; the HCA cannot write here */
 	u32 len;
 	u8 op;			/* enum ib_wc_opcode */
 	bool signaled;
+	u32 sinks;		/* of a read: segments */
 };
 
 struct vhca_ksq {
@@ -204,6 +207,7 @@ struct vhca_ksq {
 	u32 next, head, tail;		/* requests written, rung for, completed */
 	u32 *seq;			/* of each block: the request that begins there */
 	struct vhca_ksend *send;	/* by the number of the request */
+	struct ib_sge *sink;		/* max_gs for each */
 	u32 bf;				/* the next register */
 	__be32 bell[2];
 	u8 next_fence;

@@ -24,7 +24,7 @@
  */
 #define ORIGIN_HERE	BIT_ULL(63)	/* there is one: of the first page of memory, too */
 #define ORIGIN_LATE	BIT_ULL(62)	/* the HCA only reads it: filled when it is named */
-#define ORIGIN_OPEN	BIT_ULL(61)	/* a window shows it, or a read writes to it */
+#define ORIGIN_OPEN	BIT_ULL(61)	/* a window shows it */
 #define ORIGIN_PHYS	(ORIGIN_OPEN - 1)
 
 #define ALL_SLOTS	GENMASK(VHCA_POOL_SLOTS - 1, 0)
@@ -264,7 +264,7 @@ void vhca_pool_assign(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys, si
 	}
 }
 
-enum copy { COPY_FILL, COPY_OPEN, COPY_RENEW, COPY_RECEIVE, COPY_RETURN };
+enum copy { COPY_FILL, COPY_OPEN, COPY_RENEW, COPY_RECEIVE, COPY_SINK, COPY_RETURN };
 
 /* Never out to what is mapped to be read. */
 static bool wanted(enum copy copy, u64 origin)
@@ -279,6 +279,7 @@ static bool wanted(enum copy copy, u64 origin)
 	case COPY_RENEW:
 		return origin && (open || !late);
 	case COPY_RECEIVE:
+	case COPY_SINK:
 		return origin && !late;
 	default:
 		return open && !late;
@@ -320,6 +321,8 @@ static void pool_copy(struct vhca_pool *p, u64 addr, size_t size, enum copy copy
 		}
 		if (copy == COPY_OPEN && origin)
 			WRITE_ONCE(*piece.origin, origin | ORIGIN_OPEN);
+		if (copy == COPY_SINK)
+			WRITE_ONCE(*piece.origin, origin & ~ORIGIN_OPEN);
 	}
 	if (copied)
 		atomic64_add(copied, in ? &p->stats->pool_in : &p->stats->pool_out);
@@ -343,6 +346,11 @@ void vhca_pool_renew(struct vhca_pool *p, u64 addr, size_t size)
 void vhca_pool_receive(struct vhca_pool *p, u64 addr, size_t size)
 {
 	pool_copy(p, addr, size, COPY_RECEIVE);
+}
+
+void vhca_pool_sink(struct vhca_pool *p, u64 addr, size_t size)
+{
+	pool_copy(p, addr, size, COPY_SINK);
 }
 
 void vhca_pool_return(struct vhca_pool *p, u64 addr, size_t size)

@@ -19,13 +19,15 @@ int vhca_ksq_init(struct vhca_ksq *sq)
 	spin_lock_init(&sq->lock);
 	sq->seq = kvcalloc(sq->cnt, sizeof(*sq->seq), GFP_KERNEL);
 	sq->send = kvcalloc(sq->cnt, sizeof(*sq->send), GFP_KERNEL);
-	return sq->seq && sq->send ? 0 : -ENOMEM;
+	sq->sink = kvcalloc(sq->cnt, array_size(sq->max_gs, sizeof(*sq->sink)), GFP_KERNEL);
+	return sq->seq && sq->send && sq->sink ? 0 : -ENOMEM;
 }
 
 void vhca_ksq_exit(struct vhca_ksq *sq)
 {
 	kvfree(sq->seq);
 	kvfree(sq->send);
+	kvfree(sq->sink);
 }
 
 void vhca_ksq_reset(struct vhca_ksq *sq)
@@ -312,6 +314,12 @@ static void put_sink_inv(struct vhca_kqp *qp, const struct ib_send_wr *read)
 	put_request(qp, &inv, 0, false);
 }
 
+/* A copy, as of receives: the backend writes to the queue. */
+static struct ib_sge *sinks_of(const struct vhca_ksq *sq, u32 seq)
+{
+	return sq->sink + (seq & (sq->cnt - 1)) * sq->max_gs;
+}
+
 static int send_one(struct vhca_kqp *qp, const struct ib_send_wr *wr)
 {
 	struct vhca_ksq *sq = &qp->sq;
@@ -326,8 +334,11 @@ static int send_one(struct vhca_kqp *qp, const struct ib_send_wr *wr)
 	put_request(qp, wr, len, signaled);
 	sq->send[sq->next & (sq->cnt - 1)] = (struct vhca_ksend) {
 		.wr_id = wr->wr_id, .len = len, .op = ops[wr->opcode].wc,
-		.signaled = signaled,
+		.signaled = signaled, .sinks = is_read(wr) ? wr->num_sge : 0,
 	};
+	if (is_read(wr))
+		memcpy(sinks_of(sq, sq->next), wr->sg_list,
+		       wr->num_sge * sizeof(*wr->sg_list));
 	sq->next++;
 	return 0;
 }
@@ -351,13 +362,10 @@ static void fill_pool(struct vhca_pool *p, const struct ib_send_wr *wr)
 	const struct ib_sge *sge;
 
 	for (; wr; wr = wr->next) {
-		if (is_umr(wr) || wr->send_flags & IB_SEND_INLINE)
+		if (is_umr(wr) || is_read(wr) || wr->send_flags & IB_SEND_INLINE)
 			continue;
 		for (sge = wr->sg_list; sge < wr->sg_list + wr->num_sge; sge++)
-			if (is_read(wr))
-				vhca_pool_open(p, sge->addr, sge->length);
-			else
-				vhca_pool_fill(p, sge->addr, sge->length);
+			vhca_pool_fill(p, sge->addr, sge->length);
 	}
 }
 
@@ -388,6 +396,21 @@ int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 
 /* ---- completions; the lock of the CQ is held ---- */
 
+/*
+ * The NFS server of Linux 6.9 and later unmaps what it read when it has done with that, and
+ * may have given the pages away: what a read brings is copied when it completes, and never
+ * later.
+ */
+static void fill_sinks(struct vhca_ksq *sq, u32 seq)
+{
+	struct vhca_kqp *qp = container_of(sq, struct vhca_kqp, sq);
+	const struct ib_sge *sge = sinks_of(sq, seq);
+	u32 left = sq->send[seq & (sq->cnt - 1)].sinks;
+
+	for (; left; left--, sge++)
+		vhca_pool_sink(&to_kern(qp->qp.ibqp.device)->pool, sge->addr, sge->length);
+}
+
 bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_wc *wc)
 {
 	u32 seq, q, head = smp_load_acquire(&sq->head);
@@ -403,6 +426,8 @@ bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_w
 	for (q = sq->tail; q != seq; q++)
 		if (sq->send[q & (sq->cnt - 1)].signaled)
 			return false;
+	for (q = sq->tail; q != seq + !error; q++)
+		fill_sinks(sq, q);
 	wc->wr_id = send->wr_id;
 	wc->opcode = send->op;
 	wc->byte_len = send->len;

@@ -282,7 +282,6 @@ static void windows_are_bound_and_ended(void **state)
 					 key), 0);
 		wc = next(0, false, 11, IB_WC_SUCCESS);
 		assert_int_equal(wc.opcode, IB_WC_RDMA_READ);
-		vhca_pool_return(pool_of(&ends[0]), addr[0], BUF);
 		assert_true(filled(buf[0], PAGE_SIZE - 0x200, i));
 		assert_true(filled(buf[0] + PAGE_SIZE - 0x200, PAGE_SIZE + 0x100, i + 1));
 		fill(buf[0], PAGE_SIZE - 0x200, i + 7);
@@ -377,13 +376,47 @@ static void a_read_ends_the_key_of_its_sink(void **state)
 		next(0, false, 2, IB_WC_SUCCESS);
 		assert_int_equal(next(0, false, 22, IB_WC_SUCCESS).opcode, IB_WC_RDMA_READ);
 		none(0, false);
-		unmap_sg(dev_of(0), &to, 1, DMA_FROM_DEVICE, 0);
+		/* The NFS server looks at it, and unmaps it when others have the memory. */
 		assert_true(filled(buf[0], BUF, i));
+		fill(buf[0], BUF, i + 1);
+		unmap_sg(dev_of(0), &to, 1, DMA_FROM_DEVICE, 0);
+		assert_true(filled(buf[0], BUF, i + 1));
 	}
 	assert_int_equal(send_wr(1, IB_WR_RDMA_READ, 3, 0, 64, sink->iova, sink->rkey), 0);
 	next(1, false, 3, IB_WC_REM_ACCESS_ERR);
 	unmap_sg(dev_of(1), &from, 1, DMA_TO_DEVICE, 0);
 	vhca_kern_dereg_mr(sink, NULL);
+	vhca_kern_dereg_mr(source, NULL);
+}
+
+/* It has no completion of its own. */
+static void what_a_read_brings_is_there_with_the_next_completion(void **state)
+{
+	struct scatterlist from = { buf[1], 0, PAGE_SIZE };
+	struct ib_mr *source = new_mr(1);
+	struct ib_sge sge[2] = { { addr[0] + 10, 50 }, { addr[0] + 100, 150 } };
+	struct ib_rdma_wr read = {
+		.wr = { .opcode = IB_WR_RDMA_READ, .sg_list = sge, .num_sge = 2 },
+	};
+
+	assert_int_equal(map_window(1, source, &from, 1), 1);
+	read.rkey = new_key(source);
+	assert_int_equal(bind(1, source, 1), 0);
+	next(1, false, 1, IB_WC_SUCCESS);
+	fill(vhca_pool_at(pool_of(&ends[1]), from.dma), 200, 3);
+	memset(buf[0], 0x11, BUF);
+	read.remote_addr = source->iova;
+	assert_int_equal(post(0, &read.wr), 0);
+	none(0, false);
+	assert_int_equal(buf[0][10], 0x11);
+	assert_int_equal(send_wr(0, IB_WR_RDMA_WRITE, 2, 0, 0, source->iova, read.rkey), 0);
+	next(0, false, 2, IB_WC_SUCCESS);
+	assert_true(filled(buf[0] + 10, 50, 3));
+	assert_int_equal(buf[0][60], 0x11);
+	assert_int_equal(buf[0][100], (u8)(50 * 7 + 3));
+	assert_int_equal(buf[0][249], (u8)(199 * 7 + 3));
+	assert_int_equal(buf[0][250], 0x11);
+	unmap_sg(dev_of(1), &from, 1, DMA_TO_DEVICE, 0);
 	vhca_kern_dereg_mr(source, NULL);
 }
 
@@ -948,6 +981,7 @@ int main(void)
 		RC(beyond_a_window_is_refused_and_the_rest_flushed),
 		RC(a_dead_key_is_refused),
 		RC(a_read_ends_the_key_of_its_sink),
+		RC(what_a_read_brings_is_there_with_the_next_completion),
 		RC(a_read_that_fails_completes_once),
 		RC(an_arm_gives_one_event),
 		RC(only_signaled_requests_complete),
