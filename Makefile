@@ -150,8 +150,8 @@ fuzz: user | deps-unit
 	$(Q)$(MAKE) $(QUIET) -C $(B) fuzz FUZZ_TIME=$(FUZZ_TIME)
 
 # Only sparse looks at what 'make build' compiled.
-KERNELS = tests/kbuild/check.sh --build $(B)/kernels --built $(B)/kmod
-check-kernels: build | deps
+KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(if $(FOREIGN),,--built $(B)/kmod)
+check-kernels: $(if $(FOREIGN),build,modules) | deps
 	$(Q)$(KERNELS) $(KDIRS)
 
 # Programs for arm64, if a scenario that is to run has a machine of that kind: in the

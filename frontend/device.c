@@ -514,7 +514,9 @@ void vhca_device_unregister(struct vhca_dev *dev)
 	 * Connections of consumers in the kernel are theirs to end, when ib_core tells them. One
 	 * that ends before leaves nvme-rdma with I/O that nothing completes for 30 seconds.
 	 */
-	if (!dev->own_uc)
+	if (dev->own_uc)
+		vhca_kern_leave(dev);
+	else
 		vhca_files_close(dev);
 	/* Waits if ib_core is at it; fine for a device that was never registered. */
 	ib_unregister_device(&dev->ibdev);

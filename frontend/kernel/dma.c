@@ -6,7 +6,7 @@
  * What is mapped for the device to read alone is copied when a request or a window names
  * it, since some consumers (nvmet) map first and write later, without a sync. Everything
  * else is copied when it is mapped, so that what the HCA does not write is what was there,
- * and back at the end if windows or reads may have written to it.
+ * and back at the end if a window showed it.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/scatterlist.h>

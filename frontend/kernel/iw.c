@@ -246,6 +246,8 @@ static int iw_connect(struct iw_cm_id *iw, struct iw_cm_conn_param *param)
 		return -ENOMEM;
 	rc = param_take(conn, param);
 	spin_lock(&m->lock);
+	if (READ_ONCE(m->kern->dev->leaving))
+		rc = -ENODEV;
 	if (!rc)
 		rc = conn_has_qp(conn, ibqp);
 	if (!rc) {
@@ -422,6 +424,24 @@ void vhca_iw_back(struct vhca_kern *kern)
 		return;
 	WRITE_ONCE(m->phase, VHCA_IW_RETURNS);
 	wake_up_interruptible(&m->wait);
+}
+
+void vhca_iw_leave(struct vhca_kern *kern)
+{
+	struct vhca_iw *m = kern->iw;
+	struct vhca_conn *conn;
+	unsigned long i;
+
+	if (!m)
+		return;
+	spin_lock(&m->lock);
+	xa_for_each(&m->conns, i, conn) {
+		if (conn->state < VHCA_CONN_OPEN || conn->state > VHCA_CONN_REPLY)
+			continue;
+		conn->ends = true;
+		vhca_conn_ask(conn);
+	}
+	spin_unlock(&m->lock);
 }
 
 void vhca_iw_end(struct vhca_kern *kern)

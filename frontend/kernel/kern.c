@@ -124,7 +124,7 @@ static void describe(struct vhca_kern *kern)
 	a->max_send_sge = min(a->max_send_sge, VHCA_KERN_SGE);
 	a->max_recv_sge = min(a->max_recv_sge, VHCA_KERN_SGE);
 	a->max_srq_sge = min(a->max_srq_sge, VHCA_KERN_SGE - 1);
-	a->max_sge_rd = min(a->max_sge_rd, VHCA_KERN_SGE);
+	a->max_sge_rd = 1;	/* as for iWARP: struct vhca_ksend */
 	a->max_qp_wr /= VHCA_KSQ_BLOCKS + 1;
 	a->max_mr = min(a->max_mr, a->max_mw);
 
@@ -284,6 +284,11 @@ int vhca_kern_back(struct vhca_dev *dev)
 u32 vhca_kern_held(struct vhca_dev *dev)
 {
 	return vhca_mem_withdraw(to_kern(&dev->ibdev)->pool.mem);
+}
+
+void vhca_kern_leave(struct vhca_dev *dev)
+{
+	vhca_iw_leave(to_kern(&dev->ibdev));
 }
 
 void vhca_kern_end(struct vhca_dev *dev)

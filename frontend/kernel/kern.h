@@ -74,7 +74,7 @@ void vhca_pool_open(struct vhca_pool *p, u64 addr, size_t size);
 void vhca_pool_renew(struct vhca_pool *p, u64 addr, size_t size);
 /* So much was received: copies to the origins. */
 void vhca_pool_receive(struct vhca_pool *p, u64 addr, size_t size);
-/* A read wrote it: copies to the origins. No window shows it any more. */
+/* A read wrote it: copies to the origins. A window shows it no more. */
 void vhca_pool_sink(struct vhca_pool *p, u64 addr, size_t size);
 /* Copies what may have been written by windows. What was received or read is there. */
 void vhca_pool_return(struct vhca_pool *p, u64 addr, size_t size);
@@ -195,7 +195,7 @@ struct vhca_ksend {		/* a request; the HCA cannot write here */
 	u32 len;
 	u8 op;			/* enum ib_wc_opcode */
 	bool signaled;
-	u32 sinks;		/* of a read: segments */
+	u64 sink;		/* of a read */
 };
 
 struct vhca_ksq {
@@ -207,7 +207,6 @@ struct vhca_ksq {
 	u32 next, head, tail;		/* requests written, rung for, completed */
 	u32 *seq;			/* of each block: the request that begins there */
 	struct vhca_ksend *send;	/* by the number of the request */
-	struct ib_sge *sink;		/* max_gs for each */
 	u32 bf;				/* the next register */
 	__be32 bell[2];
 	u8 next_fence;
@@ -321,6 +320,8 @@ int vhca_iw_begin(struct vhca_kern *kern);
 /* Ends all connections but those of listeners, which wait for vhca_iw_back(). Sleeps. */
 void vhca_iw_away(struct vhca_kern *kern);
 void vhca_iw_back(struct vhca_kern *kern);
+/* The device goes: nothing waits for a peer any more. Connections are their consumers' to end. */
+void vhca_iw_leave(struct vhca_kern *kern);
 /* Ends all connections. Idempotent; sleeps. */
 void vhca_iw_end(struct vhca_kern *kern);
 
@@ -356,6 +357,8 @@ void vhca_kern_away(struct vhca_dev *dev);
 int vhca_kern_back(struct vhca_dev *dev);
 /* Away: how many pages of the pool a backend still maps. Sleeps. */
 u32 vhca_kern_held(struct vhca_dev *dev);
+/* ib_core is to end the device, which leaves: consumers do not wait for peers. */
+void vhca_kern_leave(struct vhca_dev *dev);
 /* After ib_core has done with the device. Idempotent. */
 void vhca_kern_end(struct vhca_dev *dev);
 

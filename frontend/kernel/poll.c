@@ -324,10 +324,13 @@ int vhca_kern_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc)
 
 	spin_lock_irqsave(&cq->lock, irq);
 	cons = cq->cons;
-	while (n < nr && cq->cons - cons < cq->nent && cqe_ready(cq, cq->cons))
+	while (n < nr && cq->cons - cons < cq->nent && cqe_ready(cq, cq->cons)) {
 		n += poll_one(cq, wc + n);
-	if (cq->cons != cons)
 		cq->db[DB_CONSUMED] = cpu_to_be32(cq->cons & 0xffffff);
+		/* It may have copied a MiB. Interrupts do not wait for all of them. */
+		spin_unlock_irqrestore(&cq->lock, irq);
+		spin_lock_irqsave(&cq->lock, irq);
+	}
 	/* Also behind real ones: who polls arms the CQ next if there are fewer than @nr. */
 	if (n < nr && may_flush(cq))
 		n += flush(cq, nr - n, wc + n);

@@ -321,8 +321,8 @@ static void pool_copy(struct vhca_pool *p, u64 addr, size_t size, enum copy copy
 		}
 		if (copy == COPY_OPEN && origin)
 			WRITE_ONCE(*piece.origin, origin | ORIGIN_OPEN);
-		if (copy == COPY_SINK)
-			WRITE_ONCE(*piece.origin, origin & ~ORIGIN_OPEN);
+		if (copy == COPY_SINK && origin & ORIGIN_OPEN)
+			cmpxchg64(piece.origin, origin, origin & ~ORIGIN_OPEN);
 	}
 	if (copied)
 		atomic64_add(copied, in ? &p->stats->pool_in : &p->stats->pool_out);

@@ -19,15 +19,13 @@ int vhca_ksq_init(struct vhca_ksq *sq)
 	spin_lock_init(&sq->lock);
 	sq->seq = kvcalloc(sq->cnt, sizeof(*sq->seq), GFP_KERNEL);
 	sq->send = kvcalloc(sq->cnt, sizeof(*sq->send), GFP_KERNEL);
-	sq->sink = kvcalloc(sq->cnt, array_size(sq->max_gs, sizeof(*sq->sink)), GFP_KERNEL);
-	return sq->seq && sq->send && sq->sink ? 0 : -ENOMEM;
+	return sq->seq && sq->send ? 0 : -ENOMEM;
 }
 
 void vhca_ksq_exit(struct vhca_ksq *sq)
 {
 	kvfree(sq->seq);
 	kvfree(sq->send);
-	kvfree(sq->sink);
 }
 
 void vhca_ksq_reset(struct vhca_ksq *sq)
@@ -283,7 +281,8 @@ static int check_wr(const struct vhca_kqp *qp, const struct ib_send_wr *wr, u32 
 	if (wr->opcode >= ARRAY_SIZE(ops) || !ops[wr->opcode].wqe ||
 	    wr->num_sge < 0 || wr->num_sge > sq->max_gs ||
 	    (wr->send_flags & IB_SEND_INLINE && (is_read(wr) || len > VHCA_KSQ_INLINE)) ||
-	    (wr->opcode == IB_WR_RDMA_READ_WITH_INV && wr->num_sge != 1) ||
+	    (is_read(wr) && wr->num_sge > 1) ||
+	    (wr->opcode == IB_WR_RDMA_READ_WITH_INV && !wr->num_sge) ||
 	    is_dead_reg(qp, wr))
 		return -EINVAL;
 	return 0;
@@ -314,12 +313,6 @@ static void put_sink_inv(struct vhca_kqp *qp, const struct ib_send_wr *read)
 	put_request(qp, &inv, 0, false);
 }
 
-/* A copy, as of receives: the backend writes to the queue. */
-static struct ib_sge *sinks_of(const struct vhca_ksq *sq, u32 seq)
-{
-	return sq->sink + (seq & (sq->cnt - 1)) * sq->max_gs;
-}
-
 static int send_one(struct vhca_kqp *qp, const struct ib_send_wr *wr)
 {
 	struct vhca_ksq *sq = &qp->sq;
@@ -334,11 +327,8 @@ static int send_one(struct vhca_kqp *qp, const struct ib_send_wr *wr)
 	put_request(qp, wr, len, signaled);
 	sq->send[sq->next & (sq->cnt - 1)] = (struct vhca_ksend) {
 		.wr_id = wr->wr_id, .len = len, .op = ops[wr->opcode].wc,
-		.signaled = signaled, .sinks = is_read(wr) ? wr->num_sge : 0,
+		.signaled = signaled, .sink = is_read(wr) && len ? wr->sg_list->addr : 0,
 	};
-	if (is_read(wr))
-		memcpy(sinks_of(sq, sq->next), wr->sg_list,
-		       wr->num_sge * sizeof(*wr->sg_list));
 	sq->next++;
 	return 0;
 }
@@ -401,14 +391,13 @@ int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
  * may have given the pages away: what a read brings is copied when it completes, and never
  * later.
  */
-static void fill_sinks(struct vhca_ksq *sq, u32 seq)
+static void fill_sink(struct vhca_ksq *sq, u32 seq)
 {
 	struct vhca_kqp *qp = container_of(sq, struct vhca_kqp, sq);
-	const struct ib_sge *sge = sinks_of(sq, seq);
-	u32 left = sq->send[seq & (sq->cnt - 1)].sinks;
+	const struct vhca_ksend *send = &sq->send[seq & (sq->cnt - 1)];
 
-	for (; left; left--, sge++)
-		vhca_pool_sink(&to_kern(qp->qp.ibqp.device)->pool, sge->addr, sge->length);
+	if (send->op == IB_WC_RDMA_READ)
+		vhca_pool_sink(&to_kern(qp->qp.ibqp.device)->pool, send->sink, send->len);
 }
 
 bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_wc *wc)
@@ -427,7 +416,7 @@ bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_w
 		if (sq->send[q & (sq->cnt - 1)].signaled)
 			return false;
 	for (q = sq->tail; q != seq + !error; q++)
-		fill_sinks(sq, q);
+		fill_sink(sq, q);
 	wc->wr_id = send->wr_id;
 	wc->opcode = send->op;
 	wc->byte_len = send->len;

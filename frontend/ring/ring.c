@@ -41,7 +41,10 @@ static void ring_unshare(struct vhca_dev *dev, void *mem, unsigned int nr,
 	}
 }
 
-/* Whole zeroed pages, contiguous in our address space. NULL: out of memory. */
+/*
+ * Whole zeroed pages, contiguous in our address space. NULL: out of memory, also where the
+ * kernel would rather wait for I/O of whom this ring serves: one page serves, too.
+ */
 static void *ring_share(struct vhca_dev *dev, unsigned int nr,
 			grant_ref_t *ref)
 {
@@ -49,7 +52,8 @@ static void *ring_share(struct vhca_dev *dev, unsigned int nr,
 	void *mem;
 	int gref;
 
-	mem = alloc_pages_exact(nr * XEN_PAGE_SIZE, GFP_KERNEL | __GFP_ZERO);
+	mem = alloc_pages_exact(nr * XEN_PAGE_SIZE, GFP_KERNEL | __GFP_ZERO |
+				(nr > 1 ? __GFP_RETRY_MAYFAIL | __GFP_NOWARN : 0));
 	for (i = 0; i < nr; i++)
 		ref[i] = INVALID_GRANT_REF;
 	for (i = 0; mem && i < nr; i++) {

@@ -225,7 +225,7 @@ int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	if (!c->has_first && nr && index >= nr && index < stats->num_counters)
 		return index;
 	if (READ_ONCE(dev->away))
-		return 0;
+		return stats->num_counters;
 	if (c->has_first)
 		memcpy(stats->value, c->first, nr * sizeof(*c->first));
 	else

@@ -5,7 +5,7 @@
  * frontend/kernel/ and a hostile backend: the input is what a consumer posts and polls,
  * and what the backend writes to the queues and the pool meanwhile, completions above all.
  * Each request that was posted completes once at most, nothing else does, and only memory
- * that is posted for receives changes.
+ * that is posted for receives and reads changes.
  */
 #pragma clang diagnostic ignored "-Weverything"
 #include "tests/fuzz/promise.h"
@@ -35,7 +35,7 @@ static u8 *mem, *readable, *small;
 static dma_addr_t big_addr, readable_addr, small_addr[SMALL];
 static struct posted { bool posted, receive, signaled; u32 room; } posted[IDS];
 static u32 ids;
-static bool wrote[PAGES * PAGE_SIZE / 64];	/* by 64 octets: posted for a receive once */
+static bool wrote[PAGES * PAGE_SIZE / 64];	/* by 64 octets: posted to be written once */
 
 static void begin_small(void)
 {
@@ -104,12 +104,22 @@ static struct posted *new_id(u64 *id)
 	return ids < IDS ? &posted[ids++] : NULL;
 }
 
+static void may_write(u32 at, u32 len)
+{
+	u32 i;
+
+	for (i = at / 64; len && i <= (at + len - 1) / 64; i++)
+		wrote[i] = true;
+}
+
 static void sends(void)
 {
 	static const enum ib_wr_opcode op[] = { IB_WR_SEND, IB_WR_RDMA_WRITE,
 						IB_WR_RDMA_READ, IB_WR_LOCAL_INV };
 	u8 how = in_u8(&in);
-	struct ib_sge sge = { readable_addr + in_u8(&in) * 64, in_u8(&in) };
+	u32 at = in_u8(&in) * 32, len = in_u8(&in);
+	bool read = op[how % 4] == IB_WR_RDMA_READ;
+	struct ib_sge sge = { (read ? big_addr : readable_addr) + at, len };
 	struct ib_rdma_wr wr = {
 		.wr = { .opcode = op[how % 4], .sg_list = &sge, .num_sge = 1,
 			.send_flags = how & 4 ? IB_SEND_SIGNALED : 0 },
@@ -117,8 +127,11 @@ static void sends(void)
 	struct posted *p = new_id(&wr.wr.wr_id);
 	const struct ib_send_wr *bad;
 
-	if (p && !vhca_kern_post_send(&e->qp.qp.ibqp, &wr.wr, &bad))
-		*p = (struct posted){ .posted = true, .signaled = how & 4 };
+	if (!p || vhca_kern_post_send(&e->qp.qp.ibqp, &wr.wr, &bad))
+		return;
+	*p = (struct posted){ .posted = true, .signaled = how & 4 };
+	if (read)
+		may_write(at, len);
 }
 
 static void receives(bool to_small)
@@ -130,7 +143,6 @@ static void receives(bool to_small)
 	struct ib_recv_wr wr = { .sg_list = sge, .num_sge = 2 };
 	struct posted *p = new_id(&wr.wr_id);
 	const struct ib_recv_wr *bad;
-	u32 i;
 	int rc;
 
 	if (!p || at + len > PAGES * PAGE_SIZE)
@@ -140,8 +152,8 @@ static void receives(bool to_small)
 	if (rc)
 		return;
 	*p = (struct posted){ .posted = true, .receive = true, .room = len };
-	for (i = at / 64; !to_small && len && i <= (at + len - 1) / 64; i++)
-		wrote[i] = true;
+	if (!to_small)
+		may_write(at, len);
 }
 
 static void completed(const struct ib_wc *wc, bool recv)

@@ -306,6 +306,10 @@ int vhca_iw_begin(struct vhca_kern *kern)
 	return 0;
 }
 
+void vhca_iw_leave(struct vhca_kern *kern)
+{
+}
+
 void vhca_iw_end(struct vhca_kern *kern)
 {
 	kern->iw = NULL;

@@ -46,6 +46,8 @@ typedef uint64_t u64;
 #define GFP_KERNEL		0
 #define GFP_KERNEL_ACCOUNT	0
 #define __GFP_ZERO		0
+#define __GFP_NOWARN		0
+#define __GFP_RETRY_MAYFAIL	0
 #define BIT(n)			(1ul << (n))
 #define DECLARE_BITMAP(name, n)	unsigned long name[((n) + 63) / 64]
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof(*(a)))

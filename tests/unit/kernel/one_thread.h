@@ -20,6 +20,7 @@
 #define smp_load_acquire(p)	(*(p))
 #define smp_store_release(p, v)	(*(p) = (v))
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
+#define cmpxchg64(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define xchg(p, new)		__sync_lock_test_and_set(p, new)
 #define virt_mb()		__sync_synchronize()
 #define virt_rmb		virt_mb

@@ -156,7 +156,7 @@ static void away_nobody_is_asked(void **state)
 	dev->away = true;
 	cmds = s->value[1];
 	atomic64_inc(&dev->stats.cmds);
-	assert_int_equal(get(s, 0), 0);
+	assert_int_equal(get(s, 0), 1 + OWN);
 	assert_int_equal(s->value[0], 7);
 	assert_int_equal(s->value[1], cmds + 1);
 	assert_int_equal(asked, before);

@@ -764,6 +764,26 @@ static void a_file_that_is_closed_ends_all(void **state)
 	be.ids = 0;
 }
 
+/* Its clients wait for their connects; connections that are up are theirs to end. */
+static void a_device_that_leaves_waits_for_no_peer(void **state)
+{
+	struct iw *listener = conn_in(VHCA_CONN_LISTEN), *up = conn_in(VHCA_CONN_UP);
+	struct iw *waits = iw_new(IW_IDLE), *late = iw_new(IW_IDLE);
+
+	assert_int_equal(iw_connects(waits, 101, 0), 0);
+	thread_runs();
+	iw_dev.leaving = true;
+	vhca_iw_leave(&iw_kern);
+	thread_runs();
+	assert_string_equal(waits->heard, "R");
+	assert_string_equal(up->heard, "U");
+	assert_int_equal(listener->refs, 2);
+	assert_int_equal(iw_connects(late, 102, 0), -ENODEV);
+	assert_string_equal(late->heard, "");
+	iw_dev.leaving = false;
+	be.ids = 0;
+}
+
 static void the_end_of_the_device_ends_all(void **state)
 {
 	conn_in(VHCA_CONN_LISTEN);
@@ -883,6 +903,7 @@ int main(void)
 		T(away_no_command_is_sent),
 		T(a_dead_queue_pair_has_no_connection),
 		T(a_file_that_is_closed_ends_all),
+		T(a_device_that_leaves_waits_for_no_peer),
 		T(the_end_of_the_device_ends_all),
 		T(a_reset_ends_the_connection),
 		T(what_iw_cm_destroys_is_told_no_more),

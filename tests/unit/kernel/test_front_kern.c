@@ -105,7 +105,7 @@ static int send_wr(unsigned int i, enum ib_wr_opcode op, u64 id, u32 at, u32 len
 		.remote_addr = raddr, .rkey = rkey,
 	};
 
-	if (len > 64) {		/* in two pieces */
+	if (len > 64 && op != IB_WR_RDMA_READ) {	/* in two pieces */
 		sge[0].length = len / 2;
 		sge[1].length = len - len / 2;
 		wr.wr.num_sge = 2;
@@ -395,17 +395,21 @@ static void what_a_read_brings_is_there_with_the_next_completion(void **state)
 	struct scatterlist from = { buf[1], 0, PAGE_SIZE };
 	struct ib_mr *source = new_mr(1);
 	struct ib_sge sge[2] = { { addr[0] + 10, 50 }, { addr[0] + 100, 150 } };
-	struct ib_rdma_wr read = {
-		.wr = { .opcode = IB_WR_RDMA_READ, .sg_list = sge, .num_sge = 2 },
+	struct ib_rdma_wr more = {
+		.wr = { .opcode = IB_WR_RDMA_READ, .sg_list = sge + 1, .num_sge = 1 },
+	}, read = {
+		.wr = { .next = &more.wr, .opcode = IB_WR_RDMA_READ, .sg_list = sge,
+			.num_sge = 1 },
 	};
 
 	assert_int_equal(map_window(1, source, &from, 1), 1);
-	read.rkey = new_key(source);
+	read.rkey = more.rkey = new_key(source);
 	assert_int_equal(bind(1, source, 1), 0);
 	next(1, false, 1, IB_WC_SUCCESS);
 	fill(vhca_pool_at(pool_of(&ends[1]), from.dma), 200, 3);
 	memset(buf[0], 0x11, BUF);
 	read.remote_addr = source->iova;
+	more.remote_addr = source->iova + 50;
 	assert_int_equal(post(0, &read.wr), 0);
 	none(0, false);
 	assert_int_equal(buf[0][10], 0x11);
@@ -416,6 +420,8 @@ static void what_a_read_brings_is_there_with_the_next_completion(void **state)
 	assert_int_equal(buf[0][100], (u8)(50 * 7 + 3));
 	assert_int_equal(buf[0][249], (u8)(199 * 7 + 3));
 	assert_int_equal(buf[0][250], 0x11);
+	read.wr.num_sge = 2;		/* as for iWARP */
+	assert_int_equal(post(0, &read.wr), -EINVAL);
 	unmap_sg(dev_of(1), &from, 1, DMA_TO_DEVICE, 0);
 	vhca_kern_dereg_mr(source, NULL);
 }
