@@ -5,8 +5,8 @@
 # Processes write each verb twice at once for one object, and what they like into the
 # queues of an mlx5 (in the long form 66-wqe-hca does that): no kernel complains, and
 # nothing is left. Timers interrupt them at any verb: no verb notices.
-# skip-ok: no time is left for it
 # limit: 500
+# tier: soak
 # soak-limit: 1200
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

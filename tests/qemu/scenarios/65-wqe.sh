@@ -6,6 +6,7 @@
 # Soft-RoCE: dom0 lives, its kernel has nothing to say, the workers are the same
 # ones, and verbs between the guests work afterwards as before.
 # limit: 600
+# tier: soak
 # soak-limit: 8000
 . ./lib.sh
 . ./vhca.sh
