@@ -781,7 +781,6 @@ static void a_device_that_leaves_waits_for_no_peer(void **state)
 	assert_int_equal(iw_connects(late, 102, 0), -ENODEV);
 	assert_string_equal(late->heard, "");
 	iw_dev.leaving = false;
-	be.ids = 0;
 }
 
 static void the_end_of_the_device_ends_all(void **state)
