@@ -13,7 +13,7 @@
 
 CQS=$(long 80 200 40)	# each of which an overflow may be told
 FLOOD=$(long 40 60 60)	# seconds at most; a flood ends when the guest has measured
-HARD=$(long 10 60 60)	# seconds of one that never rests, in which it has no time to
+HARD=$(seconds "$(long 5 30 30)")	# seconds of one that never rests, in which it has no time to
 MANY_KB=2048	# of events that nobody reads; 65536 would be 4 MB
 
 # held CQS [OPTION]: for the guest: with so many CQs, whose events stay unread, what five

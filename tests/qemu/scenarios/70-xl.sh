@@ -64,7 +64,7 @@ check "no node is left" no_node
 
 step "what is wrong is refused"
 create_refused xl hca=rxe1,colour=red 'unknown key "colour"' \
-	'keys are hca, backend, pci, ip, pkeys, umad, port, max-ucontext'
+	'keys are hca, backend, pci, ip, pkeys, umad, port, vif, max-ucontext'
 create_refused xl hca=rxe1,max-qp=70000 max-qp=70000 1..65535
 create_refused xl hca=rxe1,backend=nobody backend=nobody 'no such domain'
 create_refused xl hca=mlx9_9 'hca "mlx9_9" does not exist' \
