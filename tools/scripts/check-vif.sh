@@ -30,8 +30,6 @@ fi
 # shellcheck source=tests/lib/claim.sh
 . "$(dirname "$0")/../../tests/lib/claim.sh"
 scripts=$(cd "$(dirname "$0")" && pwd)
-# The program itself: where python3 is a script that looks for it, most time is spent there.
-python=$(python3 -c 'import sys; print(sys.executable)')
 # machine NAME
 machine() {
 	unshare -n sleep infinity &
@@ -114,13 +112,13 @@ s.send(bytes.fromhex(sys.argv[2].replace(":", "")) + s.getsockname()[4] +
        bytes.fromhex("12345678000e0000") + b"VLAN 5")
 END
 serve() { # serve MACHINE|here
-	at "$1" "$python" "$work/tcp.py" serve "$1" &
+	at "$1" python3 "$work/tcp.py" serve "$1" &
 }
 # both WANT MACHINE|here FROM TO: who answers in both families; the last octets are given.
 both() {
 	time=10
 	[ "$1" != none ] || time=1
-	[ "$(at "$2" "$python" "$work/tcp.py" ask $time "192.0.2.$4" "192.0.2.$3" \
+	[ "$(at "$2" python3 "$work/tcp.py" ask $time "192.0.2.$4" "192.0.2.$3" \
 		"2001:db8::$4" "2001:db8::$3" | tr '\n' ' ')" = "$1 $1 " ]
 }
 not() { ! "$@"; }
@@ -189,7 +187,7 @@ claim "nor keeps it where nft fails" refused
 claim "a guest's addresses, with its vif" a $MAC_A add
 claim "another guest's, whose vif has a name of its own" b add
 for m in here host a b; do
-	until at $m "$python" "$work/tcp.py" ask 1 ::1 ::1 | grep -q $m; do
+	until at $m python3 "$work/tcp.py" ask 1 ::1 ::1 | grep -q $m; do
 		sleep 0.5
 	done
 done
@@ -205,14 +203,14 @@ claim "for the host the guest's addresses have the HCA's MAC" eval \
 	done'
 
 for m in here host; do
-	at $m "$python" "$work/udp.py" serve "$work/roce.$m" &
+	at $m python3 "$work/udp.py" serve "$work/roce.$m" &
 done
 until [ -e "$work/roce.here.up" ] && [ -e "$work/roce.host.up" ]; do
 	sleep 0.1
 done
-at host "$python" "$work/udp.py" send 192.0.2.7 192.0.2.5
-at a "$python" "$work/udp.py" send 192.0.2.5 192.0.2.7
-at a "$python" "$work/udp.py" send 192.0.2.1 192.0.2.7
+at host python3 "$work/udp.py" send 192.0.2.7 192.0.2.5
+at a python3 "$work/udp.py" send 192.0.2.5 192.0.2.7
+at a python3 "$work/udp.py" send 192.0.2.1 192.0.2.7
 sleep 0.5
 claim "RoCE for the guest's address comes to this domain, and none from its vif" eval \
 	'[ "$(cat "$work/roce.here")" = 192.0.2.5 ] && not cat "$work/roce.host"'
@@ -225,19 +223,19 @@ at b ip addr del 192.0.2.7/24 dev eth0
 at b ip addr del 2001:db8::7/64 dev eth0
 
 for m in a b host; do
-	at $m timeout 3 "$python" "$work/tag.py" see "$work/tagged.$m" &
+	at $m timeout 3 python3 "$work/tag.py" see "$work/tagged.$m" &
 done
 sleep 1
-at a "$python" "$work/tag.py" send fe:ff:ff:ff:ff:ff 192.0.2.7 192.0.2.5
-at host "$python" "$work/tag.py" send "$hca_mac" 192.0.2.5 192.0.2.7
-at a "$python" "$work/tag.py" send 00:16:3e:00:00:08 192.0.2.7 192.0.2.8
+at a python3 "$work/tag.py" send fe:ff:ff:ff:ff:ff 192.0.2.7 192.0.2.5
+at host python3 "$work/tag.py" send "$hca_mac" 192.0.2.5 192.0.2.7
+at a python3 "$work/tag.py" send 00:16:3e:00:00:08 192.0.2.7 192.0.2.8
 sleep 0.5
 claim "no frame gets into a VLAN of the HCA's network, nor out of one" \
 	eval 'not cat "$work/tagged.a" && not cat "$work/tagged.host"'
 claim "nor from the guest's vif to its bridge" not cat "$work/tagged.b"
 
 # Each unknown host is an entry of a table that is one for all.
-at a "$python" -c 'import socket
+at a python3 -c 'import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("192.0.2.7", 0))
 for i in range(10, 250):
@@ -246,7 +244,7 @@ claim "a guest that looks for all hosts gets at some only" eval \
 	'sleep 0.2; [ "$(ip neigh show dev p0 | wc -l)" -lt 100 ]'
 left() { nft list set netdev vhca known4 | sed -n 's/.*192\.0\.2\.10 [^,]*expires \([0-9]*\)s.*/\1/p'; }
 look() {
-	at a "$python" -c 'import socket
+	at a python3 -c 'import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("192.0.2.7", 0))
 s.sendto(b"x", ("192.0.2.10", 9))'
