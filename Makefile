@@ -151,7 +151,7 @@ fuzz: user | deps-unit
 
 # Only sparse looks at what 'make build' compiled.
 KERNELS = tests/kbuild/check.sh --build $(B)/kernels $(if $(FOREIGN),,--built $(B)/kmod)
-check-kernels: $(if $(FOREIGN),build,modules) | deps
+check-kernels: $(if $(FOREIGN),,modules) | deps
 	$(Q)$(KERNELS) $(KDIRS)
 
 # Programs for arm64, if a scenario that is to run has a machine of that kind: in the

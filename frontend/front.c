@@ -285,9 +285,9 @@ static int meet(struct vhca_front *front)
 		return -ENOMEM;
 	vhca_window_clear(front->window);
 	/* A ring of one page serves, too: memory may be short for want of this device. */
-	do
-		err = vhca_ring_init(dev, terms.order, &ring_ops);
-	while (err == -ENOMEM && terms.order && terms.order--);
+	err = vhca_ring_init(dev, terms.order, &ring_ops);
+	while (err == -ENOMEM && terms.order)
+		err = vhca_ring_init(dev, --terms.order, &ring_ops);
 	if (err)
 		goto free_dev;
 	err = vhca_offer(dev, &terms);

@@ -74,7 +74,7 @@ void vhca_pool_open(struct vhca_pool *p, u64 addr, size_t size);
 void vhca_pool_renew(struct vhca_pool *p, u64 addr, size_t size);
 /* So much was received: copies to the origins. */
 void vhca_pool_receive(struct vhca_pool *p, u64 addr, size_t size);
-/* A read wrote it: copies to the origins. A window shows it no more. */
+/* A read wrote it: copies to the origins. No window shows it any more. */
 void vhca_pool_sink(struct vhca_pool *p, u64 addr, size_t size);
 /* Copies what may have been written by windows. What was received or read is there. */
 void vhca_pool_return(struct vhca_pool *p, u64 addr, size_t size);
@@ -195,7 +195,7 @@ struct vhca_ksend {		/* a request; the HCA cannot write here */
 	u32 len;
 	u8 op;			/* enum ib_wc_opcode */
 	bool signaled;
-	u64 sink;		/* of a read */
+	u64 sink;		/* where a read writes to */
 };
 
 struct vhca_ksq {

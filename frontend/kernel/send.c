@@ -391,7 +391,7 @@ int vhca_kern_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
  * may have given the pages away: what a read brings is copied when it completes, and never
  * later.
  */
-static void fill_sink(struct vhca_ksq *sq, u32 seq)
+static void copy_sink(struct vhca_ksq *sq, u32 seq)
 {
 	struct vhca_kqp *qp = container_of(sq, struct vhca_kqp, sq);
 	const struct vhca_ksend *send = &sq->send[seq & (sq->cnt - 1)];
@@ -416,7 +416,7 @@ bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_w
 		if (sq->send[q & (sq->cnt - 1)].signaled)
 			return false;
 	for (q = sq->tail; q != seq + !error; q++)
-		fill_sink(sq, q);
+		copy_sink(sq, q);
 	wc->wr_id = send->wr_id;
 	wc->opcode = send->op;
 	wc->byte_len = send->len;

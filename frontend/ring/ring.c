@@ -42,8 +42,9 @@ static void ring_unshare(struct vhca_dev *dev, void *mem, unsigned int nr,
 }
 
 /*
- * Whole zeroed pages, contiguous in our address space. NULL: out of memory, also where the
- * kernel would rather wait for I/O of whom this ring serves: one page serves, too.
+ * Whole zeroed pages, contiguous in our address space. NULL: out of memory. Several pages
+ * may fail: without I/O, as for a device that a disk waits for, the kernel would look for
+ * them for ever.
  */
 static void *ring_share(struct vhca_dev *dev, unsigned int nr,
 			grant_ref_t *ref)

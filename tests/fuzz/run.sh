@@ -69,17 +69,13 @@ done
 xargs -r -n 2 -P "$jobs" sh -c "$CLANG ${flags//[$'\n\t']/ } -fsanitize=fuzzer-no-link \
 	-c \"\$0\" -o \"\$1\"" <"$list"
 
-# The quick linker, and the program itself: python3 may be a script that looks for it.
-linker=
-! command -v ld.lld >/dev/null || linker=-fuse-ld=lld
-python=$(python3 -c 'import sys; print(sys.executable)')
 failed=0
 for t in $targets; do
 	# shellcheck disable=SC2086
-	"$CLANG" $flags $linker -fsanitize=fuzzer "$top/$set/$t.c" $objects \
+	"$CLANG" $flags -fsanitize=fuzzer "$top/$set/$t.c" $objects \
 		$libs -o "$build/$t"
 	mkdir -p "$build/corpus/$t"
-	"$python" "$top/$set/seeds.py" "$t" "$build/corpus/$t"
+	python3 "$top/$set/seeds.py" "$t" "$build/corpus/$t"
 	if "$build/$t" -runs="$runs" -max_total_time="$seconds" -max_len=4096 \
 		-timeout=20 -rss_limit_mb=1024 -print_final_stats=1 \
 		-artifact_prefix="$build/$t." "$build/corpus/$t" \

@@ -5,9 +5,10 @@
 # Both modules, and that of the scenarios, compile for every kernel that we claim, with
 # neither a warning of the compiler (of what was built before: with KCFLAGS=-Werror, as CI
 # builds it) nor a complaint of sparse (address spaces, locks, byte order): the installed
-# headers, those of the other release of Debian (6.1 or 6.12) and this release's for arm64, which headers.sh fetches. And for the newest kernel, that of
-# Debian's next release, by its compiler alone, in a root of that release
-# (qemu/image/build-root.sh). Runs nothing of ours and needs no root.
+# headers, those of the other release of Debian (6.1 or 6.12) and this release's for arm64,
+# which headers.sh fetches. And for the newest kernel, that of Debian's next release, by
+# its compiler alone, in a root of that release (qemu/image/build-root.sh). Runs nothing of
+# ours and needs no root.
 #
 # Usage: check.sh --build DIR [--built DIR] [--less-other] [KERNEL-BUILD-FOLDER...]
 #   --build DIR   where to compile
