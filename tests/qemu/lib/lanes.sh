@@ -34,7 +34,7 @@ take_processors() {
 			fi
 		done
 		[ "$got" -lt "$1" ] || break
-		sleep 0.2
+		pause 1
 	done
 	exec 6>&-
 }

@@ -120,6 +120,10 @@ vhcactl() {
 	esac
 }
 
+# pause SECONDS: starts no process; under emulation one costs as much as many a look.
+exec {nothing}<> <(:)
+pause() { read -r -t "$1" <&"$nothing" || true; }
+
 # wait_until SECONDS COMMAND...: polls until it succeeds; else status 1. It rests as long
 # as an attempt took, at least $PAUSE: what is waited for needs the processor, too.
 wait_until() {
@@ -128,8 +132,8 @@ wait_until() {
 	until begin=${EPOCHREALTIME/[.,]/}; "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || return 1
 		took=$((${EPOCHREALTIME/[.,]/} - begin + 1000000))
-		sleep "${PAUSE:-0.1}"
-		[ "$took" -lt 1100000 ] || sleep $((took / 1000000 - 1)).${took: -6}
+		pause "${PAUSE:-0.1}"
+		[ "$took" -lt 1100000 ] || pause $((took / 1000000 - 1)).${took: -6}
 	done
 }
 
