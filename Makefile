@@ -169,7 +169,7 @@ check-xen: build | deps
 
 check-cable: build | deps
 	$(Q)tests/hca/build-qemu.sh >/dev/null
-	$(Q)tests/hca/two-machines.sh --build $(B)
+	$(Q)tests/hca/two-machines.sh --build $(B) $(if $(filter soak,$(VHCA_TIER)),--address)
 
 # For another architecture all is done in a root that has its libraries.
 ifeq ($(TARGET),)

@@ -76,7 +76,7 @@ cold=no
 beside &
 beside=$!
 [ "$cold" = no ] || part check-bare "$make" check-bare
-[ "$VHCA_TIER" = soak ] || part check-cable "$make" check-cable
+part check-cable "$make" check-cable
 # Its machines and those of check-xen take turns at the processors (qemu/lib/lanes.sh).
 if [ "$VHCA_TIER" = check ]; then
 	niceness=0 later check-other "$make" check-other &

@@ -3,17 +3,20 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Two machines, each in a QEMU of its own and with one HCA, and a cable between
-# them that is a UNIX socket: subnet manager, IPoIB and verbs from end to end.
-# Usage: two-machines.sh [--build DIR] [--out DIR]
+# them that is a UNIX socket: subnet manager, IPoIB and verbs from end to end. Or Xen with
+# two guests on one of them, which have one address each for RDMA and everything else.
+# Usage: two-machines.sh [--build DIR] [--out DIR] [--address]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../../build
-out=''
+out='' port=ib
+declare -A script=([a]=two-machines-guest.sh [b]=two-machines-guest.sh)
 while [ $# -gt 0 ]; do
 	case "$1" in
 	--build) build=$2; shift ;;
 	--out)	out=$2; shift ;;
-	*)	echo "usage: two-machines.sh [--build DIR] [--out DIR]" >&2
+	--address) port=eth script=([a]=one-address-host.sh [b]=one-address-peer.sh) ;;
+	*)	echo "usage: two-machines.sh [--build DIR] [--out DIR] [--address]" >&2
 		exit 2 ;;
 	esac
 	shift
@@ -26,9 +29,9 @@ trap 'rm -rf "$cable"' EXIT
 machine() {
 	VHCA_SMP=1 VHCA_SLOTS=2 DOM0_EXTRA="hca.role=$1" \
 	QEMU_EXTRA="-chardev socket,id=cable,path=$cable/s,$3
-		-device connectx4,id=hca0,chardev=cable,guid=$2" \
+		-device connectx4,id=hca0,chardev=cable,guid=$2,port=$port" \
 		"$here/../qemu/run" --build "$build" --out "$out/$1" \
-		"$here/two-machines-guest.sh"
+		"$here/${script[$1]}"
 }
 
 machine a 0x0002c90300200010 server=on,wait=off &

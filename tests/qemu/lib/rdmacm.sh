@@ -10,11 +10,13 @@ declare -A CM_ADDR	# of each place
 # These serve until they are killed.
 CM_FOREVER='cmtime rcopy udpong'
 
+# peer_sh COMMAND: there; where the other host is another machine, a scenario has its own.
+peer_sh() { timeout "$(seconds 60)" ip netns exec peer bash -c "$1"; }
 # at WHERE COMMAND
 at() {
 	case "$1" in
 	dom0)	timeout "$(seconds 60)" bash -c "$2" ;;
-	peer)	timeout "$(seconds 60)" ip netns exec peer bash -c "$2" ;;
+	peer)	peer_sh "$2" ;;
 	*)	guest_sh -t 60 "$1" "$2" ;;
 	esac
 }
