@@ -239,13 +239,13 @@ static inline uint32_t cx_chunk_end(const struct cx_flight *fl, uint32_t off)
 /* What is done in the device itself, without a frame. */
 static inline bool cx_is_local(uint8_t opcode)
 {
-	return opcode == MLX5_OPCODE_NOP || opcode == MLX5_OPCODE_UMR ||
+	return opcode == CX_OP_NOP || opcode == MLX5_OPCODE_UMR ||
 	       opcode == MLX5_OPCODE_TAG_MATCHING;
 }
 static inline bool cx_is_atomic(uint8_t opcode)
 {
-	return opcode == MLX5_OPCODE_ATOMIC_CS ||
-	       opcode == MLX5_OPCODE_ATOMIC_FA;
+	return opcode == CX_OP_ATOMIC_CS ||
+	       opcode == CX_OP_ATOMIC_FA;
 }
 /* Goes on sending with the oldest PSN not acknowledged. */
 void cx_req_rewind(struct cx_dev *d, struct cx_qp *qp);

@@ -25,7 +25,7 @@ void cx_cqe_begin(struct cx_dev *d, struct mlx5_cqe64 *cqe, uint8_t op,
 	if (!syndrome)
 		return;
 	err->syndrome = syndrome;
-	err->vendor_err_synd = syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR ?
+	err->vendor_err_synd = syndrome == CX_SYND_WR_FLUSH_ERR ?
 			       VENDOR_FLUSH : vendor;
 }
 
@@ -37,7 +37,7 @@ void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
 
 	if (!cq)
 		return;
-	if (syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+	if (syndrome == CX_SYND_WR_FLUSH_ERR)
 		cx_counter(d, qp)->req_cqe_flush_error++;
 	else if (syndrome)
 		cx_counter(d, qp)->req_cqe_error++;
@@ -97,7 +97,7 @@ void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
 	cq = cx_ids_get(&d->cqs, own ? srq->cqn : qp->cqn_rcv);
 	if (!cq)
 		return;
-	if (syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+	if (syndrome == CX_SYND_WR_FLUSH_ERR)
 		cx_counter(d, qp)->resp_cqe_flush_error++;
 	else if (syndrome)
 		cx_counter(d, qp)->resp_cqe_error++;
@@ -161,7 +161,7 @@ static uint8_t flush_next(struct cx_dev *d, struct cx_qp *qp, uint16_t *bbs)
 
 	*bbs = left;		/* unreadable: nothing behind it is either */
 	if (cx_wqe_peek(d, qp, qp->sq_tail, &w))
-		return MLX5_OPCODE_NOP;
+		return CX_OP_NOP;
 	if (w.bbs < left)
 		*bbs = w.bbs;
 	return w.opcode;
@@ -177,7 +177,7 @@ enum cx_turn cx_flush_sq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
 			return CX_MORE;
 		opcode = flush_next(d, qp, &bbs);
 		cx_send_done(d, qp, qp->sq_tail, opcode, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 		qp->sq_tail += bbs;
 		qp->sq_head = qp->sq_tail;
 		cx_spend(budget, 0);
@@ -207,12 +207,12 @@ enum cx_turn cx_flush_rq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
 
 	if (rs->have_w || cx_tm_matched(rs))
 		cx_recv_done(d, qp, NULL, 0, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 	while (qp->has_rq && !cx_rq_take(d, qp, &w)) {
 		rs->w_srqn = CX_NONE;
 		rs->w.index = w.index;
 		cx_recv_done(d, qp, NULL, 0, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 		qp->req->poll = 0;
 		cx_spend(budget, 0);
 		if (!*budget)

@@ -32,6 +32,7 @@
 
 #include "cx.h"
 #include "cx_eth.h"
+#include "cx_family.h"
 #include "cx_mem.h"
 #include "cx_prm.h"
 #include "cx_wire.h"
@@ -235,7 +236,7 @@ struct cx_rwqe {
 struct cx_flight {
 	uint16_t wqe;		/* its first basic block */
 	uint16_t bbs;
-	uint8_t opcode;		/* MLX5_OPCODE_* */
+	uint8_t opcode;		/* enum cx_op */
 	uint8_t synd;		/* it fails so when it is the oldest, or 0 */
 	bool signaled, done;
 	uint32_t psn, npsn;

@@ -215,7 +215,7 @@ static void qp_reset(struct cx_dev *d, struct cx_qp *qp)
 	qp->rq_head = 0;
 	if (cx_tm_matched(qp->resp))
 		cx_recv_done(d, qp, NULL, 0, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 	cx_tm_forget(d, qp);
 	cx_req_reset(qp);
 	cx_resp_reset(qp);

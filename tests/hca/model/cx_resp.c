@@ -141,7 +141,7 @@ static enum verdict take(struct cx_dev *d, struct cx_qp *qp,
 static enum verdict recv_broken(struct cx_dev *d, struct cx_qp *qp,
 				const struct cx_frame *f, uint8_t syndrome)
 {
-	bool length = syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+	bool length = syndrome == CX_SYND_LOCAL_LENGTH_ERR;
 
 	if (length)
 		cx_counter(d, qp)->resp_local_length_error++;
@@ -183,10 +183,10 @@ static enum verdict rx_send(struct cx_dev *d, struct cx_qp *qp,
 	}
 	if (rs->off + len > CX_MAX_MSG || rs->off + len > rs->w.bytes)
 		return recv_broken(d, qp, f,
-				   MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
+				   CX_SYND_LOCAL_LENGTH_ERR);
 	if (cx_resp_scatter(d, qp, rs->off, data, len))
 		return recv_broken(d, qp, f,
-				   MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+				   CX_SYND_LOCAL_PROT_ERR);
 	rs->off += len;
 	if (!f->last) {
 		rs->msg = CX_MSG_SEND;
