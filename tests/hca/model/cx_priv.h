@@ -4,15 +4,17 @@
  *
  * The model's own structures; those of memory and of the wire are in
  * headers of their own, that this one includes. Who owns what:
- *   cx_dev.c	power-on, registers, doorbell dispatch, identifiers
- *   cx_cmd.c	the command queue, mailboxes, the table of commands
+ *   cx_dev.c	power-on, stores to registers, identifiers
+ *   cx_mlx5.c	registers and doorbells of a ConnectX-4 (cx_family.h), its send
+ *   		queues (cx_mlx5_wqe.c) and completion entries (cx_mlx5_cqe.c)
+ *   cx_cmd.c	its command queue, mailboxes, the table of commands
  *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks (cx_mem.h)
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
  *   cx_tm.c	tag matching: lists of tagged buffers, messages for them
  *   cx_qp.c	QP states, run queue, deadlines (cx_eng.h)
- *   cx_wqe.c	send WQEs: parsing, their data
- *   cx_flush.c	receive queues, completion entries of QPs, flushing
+ *   cx_wqe.c	send WQEs: their data
+ *   cx_flush.c	receive queues, completions of QPs, flushing
  *   cx_req.c	requester: send WQEs to frames; cx_req_rx.c: answers, retries
  *   cx_resp.c	responder: frames to memory; cx_resp_run.c: its answers
  *   cx_ud.c	datagrams, also of the management QPs
@@ -126,25 +128,27 @@ void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
 /* Events with the number of a QP or SRQ (0xRREEE as the driver expects). */
 void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn);
 void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn);
-/*
- * A store to the EQ registers (0x40, 0x48) of a UAR page. Here and below, the
- * words of a doorbell are values: the store's big-endian words converted.
- */
-void cx_eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm, uint32_t value);
+/* A doorbell: the driver has read all before ci; and wants an interrupt. */
+void cx_eq_doorbell(struct cx_dev *d, struct cx_eq *eq, uint32_t ci, bool arm);
+/* A doorbell for nothing that is there. */
+void cx_refuse(struct cx_dev *d, const char *what, uint32_t n, uint32_t uar);
 
 /* Without room, CQs that wait are asked again when there is some. */
 bool cx_eq_room(struct cx_eq *eq);
 /* Posts the completion event if the CQ is armed for what it holds. */
 void cx_cq_notify(struct cx_dev *d, struct cx_cq *cq);
 /*
- * Writes an entry (op_own without owner; 64 bytes), and the event if it is
+ * Writes an entry of the family's (without owner), and the event if it is
  * armed for it (errors count as solicited). On overrun the CQ fails.
  */
-void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe,
-		bool solicited);
-/* A store to the CQ register (0x20) of a UAR page: two words. */
-void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t cmd,
-		    uint32_t cqn);
+void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, void *cqe, bool solicited);
+/* What a doorbell asks for: an event for what comes behind ci. */
+struct cx_arm {
+	uint32_t cqn, ci;
+	uint8_t sn;		/* of the request, modulo 4 */
+	bool solicited;		/* nothing but solicited ones */
+};
+void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, const struct cx_arm *arm);
 /*
  * No more entries; with its event. Its QPs are scheduled: cx_qp_run() calls
  * cx_qp_fail() for a QP of which a CQ has failed (not from here: the caller
@@ -255,11 +259,12 @@ struct cx_qp {
 	uint32_t pd, xrcd, cqn_snd, cqn_rcv, srqn;	/* CX_NONE: no SRQ */
 	uint32_t uar, user_index;
 	uint64_t dbr;
-	struct cx_buf buf;	/* receive queue, then send queue */
+	struct cx_buf buf;	/* both queues */
 	bool has_sq, has_rq;
 	uint8_t log_rq, log_rq_stride;	/* entries; bytes */
+	uint8_t rq_skip;		/* segments of a WQE that are no data */
 	uint8_t log_sq;			/* basic blocks */
-	uint64_t sq_off;		/* bytes in buf */
+	uint64_t sq_off, rq_off;	/* bytes in buf */
 	uint8_t mtu;			/* log2 bytes, 8 .. 12 */
 	bool rre, rwe, rae;
 	uint8_t log_sra_max, log_rra_max;
@@ -276,7 +281,7 @@ struct cx_qp {
 	uint32_t users;			/* of an RQ: RQTs, TIRs */
 	bool keep_vlan;			/* of an RQ: tags stay in frames */
 	/* The engines' (cx_qp.c and on). */
-	uint16_t sq_pi;		/* of the doorbell record: basic blocks */
+	uint16_t sq_pi;		/* as far as it is posted: basic blocks */
 	uint16_t sq_head;	/* next to send */
 	uint16_t sq_tail;	/* oldest not completed */
 	uint16_t rq_head;	/* next to take */
@@ -317,13 +322,10 @@ void cx_qp_stop(struct cx_dev *d, struct cx_qp *qp);
 void cx_qp_changed(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old);
 /* The engines found an error: state ERR (SQER for UD), flush, event or 0. */
 void cx_qp_fail(struct cx_dev *d, struct cx_qp *qp, enum cx_event event);
-/* A store to a BlueFlame buffer's first 8 bytes: two words. */
-void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t opmod_idx,
-		    uint32_t qpn_ds);
+/* A doorbell: something may have been posted. */
+void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t qpn);
 /* More to do for this QP, by cx_hub_run(). */
 void cx_qp_schedule(struct cx_dev *d, struct cx_qp *qp);
-/* Fills what QUERY_QP tells of the engines: PSNs, counters. */
-void cx_qp_query(struct cx_dev *d, const struct cx_qp *qp, void *qpc);
 /* Sends and receives of all QPs for up to budget bytes; true: more is left. */
 bool cx_qp_run(struct cx_dev *d, size_t *budget);
 /* Deadlines of QPs (retries, RNR); returns the next, 0 for none. */
@@ -423,6 +425,7 @@ struct cx_counter {
 };
 
 struct cx_dev {
+	const struct cx_family *family;
 	struct cx_hub *hub;
 	struct cx_dev *hub_next;
 	struct cx_config config;
@@ -459,8 +462,6 @@ struct cx_dev {
 	uint32_t latch;			/* and word; latched 0: none */
 };
 
-/* The free-running timer, also of completion entries. */
-uint64_t cx_cycles(const struct cx_dev *d);
 /* The counters of a QP's set, never NULL. */
 struct cx_counter *cx_counter(struct cx_dev *d, const struct cx_qp *qp);
 
@@ -490,6 +491,11 @@ extern const struct cx_cmd_desc cx_cmds_nic[], cx_cmds_eth[], cx_cmds_flow[];
 void cx_cmdq_doorbell(struct cx_dev *d, uint32_t vector);
 int cx_cmdq_init(struct cx_dev *d);
 void cx_cmdq_free(struct cx_dev *d);
+/* Between a register, big endian, and the value a little endian CPU sees. */
+static inline uint32_t cx_swap(uint32_t v)
+{
+	return __builtin_bswap32(v);
+}
 /* Frees every object, as TEARDOWN_HCA, FLR and cx_free() do. */
 void cx_objects_free(struct cx_dev *d);
 /* A line for host->log, with the device's GUID before it. */

@@ -128,7 +128,7 @@ static uint32_t reads_out(const struct cx_req *r, uint32_t enough)
 
 static bool may_begin(const struct cx_req *r, const struct cx_swqe *w)
 {
-	if (w->opcode == MLX5_OPCODE_UMR || w->fence == CX_FENCE_ALL)
+	if (w->alone || w->fence == CX_FENCE_ALL)
 		return r->first == r->end;
 	if (w->fence == CX_FENCE_READS || w->fence == CX_FENCE_SMALL_READS)
 		return !reads_out(r, 1);
@@ -175,7 +175,7 @@ static void flight_new(struct cx_dev *d, struct cx_qp *qp,
 	fl->psn = r->psn;
 	qp->sq_head += w->bbs;
 	d->stats.wqes++;
-	if (fl->synd || cx_is_local(w->opcode))
+	if (fl->synd || w->local)
 		return;
 	fl->bytes = cx_is_atomic(w->opcode) ? 8 : w->bytes;
 	fl->npsn = cx_is_unanswered(qp) ? 1 : cx_psns(qp, fl->bytes);
@@ -346,28 +346,11 @@ static enum cx_turn req_read(struct cx_dev *d, struct cx_qp *qp,
 	return req_sent(d, qp, f, len);
 }
 
-static uint8_t umr_syndrome(int rc)
-{
-	switch (rc) {
-	case 0:
-		return 0;
-	case -ENOMEM:
-		return CX_SYND_LOCAL_QP_OP_ERR;
-	case -EFAULT:
-		return CX_SYND_LOCAL_PROT_ERR;
-	default:
-		return CX_SYND_MW_BIND_ERR;
-	}
-}
-
 /* What is done in the device itself. */
 static enum cx_turn req_local(struct cx_dev *d, struct cx_qp *qp,
 			      const struct cx_swqe *w, struct cx_flight *fl)
 {
-	if (w->opcode == MLX5_OPCODE_UMR)
-		fl->synd = umr_syndrome(cx_umr(d, qp, w->raw, w->len));
-	if (w->opcode == MLX5_OPCODE_TAG_MATCHING && cx_tm_op(d, qp, w))
-		fl->synd = CX_SYND_LOCAL_QP_OP_ERR;
+	fl->synd = d->family->local(d, qp, w);
 	fl->done = true;
 	qp->req->cur++;
 	return CX_MORE;
@@ -404,7 +387,7 @@ static bool window_full(const struct cx_qp *qp)
 static enum cx_turn req_step(struct cx_dev *d, struct cx_qp *qp,
 			     const struct cx_swqe *w, struct cx_flight *fl)
 {
-	if (cx_is_local(w->opcode))
+	if (w->local)
 		return req_local(d, qp, w, fl);
 	if (cx_is_unanswered(qp))
 		return req_datagram(d, qp, w, fl);

@@ -195,8 +195,8 @@ static enum verdict rx_send(struct cx_dev *d, struct cx_qp *qp,
 	if (f->inv && cx_invalidate(d, qp, f->imm_data))
 		return no_access(d, qp);
 	rs->msg = CX_MSG_NONE;
-	cx_recv_done(d, qp, f, f->inv ? MLX5_CQE_RESP_SEND_INV :
-		     f->imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND,
+	cx_recv_done(d, qp, f, f->inv ? CX_RECV_SEND_INV :
+		     f->imm ? CX_RECV_SEND_IMM : CX_RECV_SEND,
 		     rs->off, 0);
 	return OK;
 }
@@ -257,7 +257,7 @@ static enum verdict rx_write(struct cx_dev *d, struct cx_qp *qp,
 	rs->off += f->len;
 	rs->msg = f->last ? CX_MSG_NONE : CX_MSG_WRITE;
 	if (f->last && f->imm)
-		cx_recv_done(d, qp, f, MLX5_CQE_RESP_WR_IMM, rs->dma_len, 0);
+		cx_recv_done(d, qp, f, CX_RECV_WRITE_IMM, rs->dma_len, 0);
 	return OK;
 }
 

@@ -139,7 +139,7 @@ static void ud_receive(struct cx_dev *d, struct cx_qp *qp,
 		return;
 	}
 	syndrome = ud_data(d, qp, f);
-	op = f->imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND;
+	op = f->imm ? CX_RECV_SEND_IMM : CX_RECV_SEND;
 	cx_recv_done(d, qp, f, op, CX_GRH + f->len, syndrome);
 	if (syndrome == CX_SYND_LOCAL_LENGTH_ERR)
 		cx_counter(d, qp)->resp_local_length_error++;
