@@ -38,6 +38,13 @@ void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max)
 	ids->max = max;
 	ids->low = base;
 	ids->next = base;
+	ids->mask = ~0U;
+}
+
+void cx_ids_init_masked(struct cx_ids *ids, uint32_t log)
+{
+	cx_ids_init(ids, 0, 1u << log);
+	ids->mask = (1u << log) - 1;
 }
 
 /* Goes on where it was: a peer may still know the last driver's numbers. */
@@ -49,31 +56,40 @@ void cx_ids_free(struct cx_ids *ids)
 	ids->used = 0;
 }
 
-static bool ids_grow(struct cx_ids *ids, uint32_t n)
+/* The slot of a number; beyond size if there is none. */
+static uint32_t slot_of(const struct cx_ids *ids, uint32_t n)
+{
+	return (n & ids->mask) - ids->base;
+}
+
+static bool ids_grow(struct cx_ids *ids, uint32_t slot)
 {
 	uint32_t size = ids->size ? ids->size : 16;
-	void **slot;
+	struct cx_id *more;
 
-	while (size <= n - ids->base)
+	while (size <= slot)
 		size *= 2;
 	if (size > ids->max)
 		size = ids->max;
-	slot = realloc(ids->slot, size * sizeof(*slot));
-	if (!slot)
+	more = realloc(ids->slot, size * sizeof(*more));
+	if (!more)
 		return false;
-	memset(slot + ids->size, 0, (size - ids->size) * sizeof(*slot));
-	ids->slot = slot;
+	memset(more + ids->size, 0, (size - ids->size) * sizeof(*more));
+	ids->slot = more;
 	ids->size = size;
 	return true;
 }
 
 bool cx_ids_put(struct cx_ids *ids, uint32_t n, void *obj)
 {
-	if (n < ids->base || n - ids->base >= ids->max || cx_ids_get(ids, n))
+	uint32_t slot = slot_of(ids, n);
+
+	if (slot >= ids->max || cx_ids_at(ids, slot))
 		return false;
-	if (n - ids->base >= ids->size && !ids_grow(ids, n))
+	if (slot >= ids->size && !ids_grow(ids, slot))
 		return false;
-	ids->slot[n - ids->base] = obj;
+	ids->slot[slot].obj = obj;
+	ids->slot[slot].n = n;
 	ids->used++;
 	return true;
 }
@@ -96,31 +112,45 @@ uint32_t cx_ids_add(struct cx_ids *ids, void *obj)
 	return CX_NONE;
 }
 
+void *cx_ids_at(const struct cx_ids *ids, uint32_t slot)
+{
+	return slot < ids->size ? ids->slot[slot].obj : NULL;
+}
+
 void *cx_ids_get(const struct cx_ids *ids, uint32_t n)
 {
-	if (n < ids->base || n - ids->base >= ids->size)
-		return NULL;
-	return ids->slot[n - ids->base];
+	uint32_t slot = slot_of(ids, n);
+
+	return slot < ids->size && ids->slot[slot].n == n ?
+	       ids->slot[slot].obj : NULL;
 }
 
 void cx_ids_del(struct cx_ids *ids, uint32_t n)
 {
 	if (!cx_ids_get(ids, n))
 		return;
-	ids->slot[n - ids->base] = NULL;
+	ids->slot[slot_of(ids, n)].obj = NULL;
 	ids->used--;
 }
 
-uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t from)
+static uint32_t used_from(const struct cx_ids *ids, uint32_t slot)
 {
-	uint32_t i = from < ids->base ? 0 : from - ids->base;
-
 	if (!ids->used)
 		return CX_NONE;
-	for (; i < ids->size; i++)
-		if (ids->slot[i])
-			return ids->base + i;
+	for (; slot < ids->size; slot++)
+		if (ids->slot[slot].obj)
+			return ids->slot[slot].n;
 	return CX_NONE;
+}
+
+uint32_t cx_ids_first(const struct cx_ids *ids)
+{
+	return used_from(ids, 0);
+}
+
+uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t n)
+{
+	return used_from(ids, slot_of(ids, n) + 1);
 }
 
 /* ---- power ---- */
@@ -143,7 +173,7 @@ struct cx_dev *cx_new(struct cx_hub *hub, const struct cx_config *config,
 	d->config = *config;
 	d->host = host;
 	d->opaque = opaque;
-	d->family = &cx_mlx5;
+	d->family = config->cx3 ? &cx_connectx3 : &cx_mlx5;
 	if (d->family->init(d)) {
 		free(d);
 		return NULL;

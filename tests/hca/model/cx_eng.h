@@ -82,6 +82,7 @@ struct cx_swqe {
 	uint64_t swap_add, compare;
 	struct cx_av av;	/* datagrams */
 	uint32_t dqpn, qkey;
+	uint16_t pkey;		/* of a management QP; 0: the QP's */
 	/* Of an SQ: flags, octets of each piece's data, and of headers. */
 	uint8_t checksums;
 	uint16_t mss, header;

@@ -55,6 +55,7 @@ struct cx_family {
 	/* ---- who it is ---- */
 	uint16_t device_id;		/* of NodeInfo */
 	const char *description;
+	uint32_t port_events;		/* a bit for each enum cx_port_event it tells */
 
 	/*
 	 * ---- entries of event and completion queues ----
@@ -113,7 +114,7 @@ struct cx_family {
 #define CX_EQE_MAX	64u
 #define CX_CQE_MAX	64u
 
-/* A ConnectX-4 and later. */
-extern const struct cx_family cx_mlx5;
+/* A ConnectX-4 and later; a ConnectX-3. */
+extern const struct cx_family cx_mlx5, cx_connectx3;
 
 #endif

@@ -247,6 +247,7 @@ static void reg_write(struct cx_dev *d, uint64_t offset, uint64_t value,
 const struct cx_family cx_mlx5 = {
 	.device_id = 4115,
 	.description = "MT4115 ConnectX4 model",
+	.port_events = ~0U,
 	.eqe = { .bytes = 64, .data = 32, .number = 24, .owner = 1 },
 	.cqe = { .bytes = 64, .owner = MLX5_CQE_OWNER_MASK,
 		 .resize = MLX5_CQE_RESIZE_CQ << 4 },

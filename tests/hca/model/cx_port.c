@@ -48,7 +48,8 @@ void cx_port_event(struct cx_dev *d, enum cx_port_event event)
 	uint8_t data[28] = { 0 };
 
 	data[8] = 1 << 4;
-	cx_event(d, CX_EV_PORT_CHANGE, event, data, sizeof(data));
+	if (d->family->port_events >> event & 1)
+		cx_event(d, CX_EV_PORT_CHANGE, event, data, sizeof(data));
 }
 
 /* ---- power-on ---- */

@@ -9,6 +9,7 @@
  *   		queues (cx_mlx5_wqe.c) and completion entries (cx_mlx5_cqe.c)
  *   cx_cmd.c	its command queue, mailboxes, the table of commands
  *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
+ *   cx_hx*.c	all that of a ConnectX-3 (cx_hx.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks (cx_mem.h)
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
  *   cx_tm.c	tag matching: lists of tagged buffers, messages for them
@@ -35,6 +36,7 @@
 #include "cx.h"
 #include "cx_eth.h"
 #include "cx_family.h"
+#include "cx_hx_prm.h"
 #include "cx_mem.h"
 #include "cx_prm.h"
 #include "cx_wire.h"
@@ -63,13 +65,22 @@ struct cx_qp;
 /*
  * Numbers base .. base + max - 1; each names an object. Grows on demand.
  * cx_ids_add() gives none below low.
+ *
+ * Where the driver chooses numbers, those bits of them that are not in mask say
+ * which slot it is: one object at a time, which answers to its whole number.
  */
 struct cx_ids {
-	void **slot;
+	struct cx_id {
+		void *obj;
+		uint32_t n;
+	} *slot;
 	uint32_t base, max, size, next, used, low;
+	uint32_t mask;
 };
 
 void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max);
+/* 1 << log slots for numbers of any size. */
+void cx_ids_init_masked(struct cx_ids *ids, uint32_t log);
 /* All objects must have been deleted or may be forgotten. */
 void cx_ids_free(struct cx_ids *ids);
 /* A number not given lately, for obj (not NULL); CX_NONE if all are used. */
@@ -78,14 +89,18 @@ uint32_t cx_ids_add(struct cx_ids *ids, void *obj);
 bool cx_ids_put(struct cx_ids *ids, uint32_t n, void *obj);
 /* The object, or NULL; any n is fine. */
 void *cx_ids_get(const struct cx_ids *ids, uint32_t n);
+/* The same, by slot. */
+void *cx_ids_at(const struct cx_ids *ids, uint32_t slot);
 void cx_ids_del(struct cx_ids *ids, uint32_t n);
-/* Iterates: the first number >= from that is in use, or CX_NONE. */
-uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t from);
+/* Iterates over the slots: the number of the first that is in use, or CX_NONE. */
+uint32_t cx_ids_first(const struct cx_ids *ids);
+/* ... and of the next behind that number's. */
+uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t n);
 /* For each object and its number; the current one may be deleted. */
 #define CX_EACH(ids, n, obj) \
-	for ((n) = cx_ids_next(ids, 0); \
+	for ((n) = cx_ids_first(ids); \
 	     (n) != CX_NONE && ((obj) = cx_ids_get(ids, n)); \
-	     (n) = cx_ids_next(ids, (n) + 1))
+	     (n) = cx_ids_next(ids, n))
 
 /* ---- event and completion queues ---- */
 struct cx_eq {
@@ -263,7 +278,8 @@ struct cx_qp {
 	bool has_sq, has_rq;
 	uint8_t log_rq, log_rq_stride;	/* entries; bytes */
 	uint8_t rq_skip;		/* segments of a WQE that are no data */
-	uint8_t log_sq;			/* basic blocks */
+	uint8_t log_sq;			/* basic blocks, or WQEs of ... */
+	uint8_t log_sq_stride;		/* ... so many octets (hx) */
 	uint64_t sq_off, rq_off;	/* bytes in buf */
 	uint8_t mtu;			/* log2 bytes, 8 .. 12 */
 	bool rre, rwe, rae;
@@ -275,7 +291,10 @@ struct cx_qp {
 	struct cx_av av;
 	bool block_lb_mc;	/* wants no multicast of its own */
 	uint8_t counter_set;
-	uint8_t qpc[CX_BYTES(qpc)];	/* as QUERY_QP returns, refreshed */
+	union {				/* as QUERY_QP returns, refreshed */
+		uint8_t qpc[CX_BYTES(qpc)];
+		uint8_t hx_qpc[HX_QPC_BYTES];
+	};
 	uint32_t mcgs;			/* groups it is attached to */
 	uint32_t tis;			/* of an SQ, or CX_NONE */
 	uint32_t users;			/* of an RQ: RQTs, TIRs */
@@ -438,7 +457,8 @@ struct cx_dev {
 	uint32_t health_counter;
 	uint64_t born;			/* for the free-running timer */
 	uint64_t deadline;		/* set at the host */
-	struct cx_cmdq *cmdq;
+	struct cx_cmdq *cmdq;		/* of the family mlx5 */
+	struct cx_hx *hx;		/* of the family hx */
 	struct cx_page *pages;
 	uint32_t nr_pages, room_pages;
 	struct cx_ids pds, xrcds, tds, uctxs, uars, eqs, cqs, srqs, qps, mkeys,

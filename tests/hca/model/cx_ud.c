@@ -16,7 +16,8 @@ void cx_frame_route(struct cx_dev *d, const struct cx_qp *qp,
 		    const struct cx_av *av, struct cx_frame *f)
 {
 	f->st = qp->st;
-	f->sqpn = qp->qpn;
+	/* A management QP's number among the driver's is nobody else's matter. */
+	f->sqpn = qp->st == CX_ST_QP0 ? 0 : qp->st == CX_ST_QP1 ? 1 : qp->qpn;
 	f->dqpn = qp->remote_qpn;
 	f->slid = av->slid_bits;
 	f->dlid = av->dlid;
@@ -80,6 +81,8 @@ int cx_ud_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 	f->st = CX_ST_UD;
 	f->dqpn = w->dqpn;
 	f->qkey = w->qkey & QKEY_PRIVILEGED ? qp->qkey : w->qkey;
+	if (w->pkey)
+		f->pkey = w->pkey;
 	f->first = true;
 	f->last = true;
 	f->imm = w->opcode == CX_OP_SEND_IMM;
