@@ -403,12 +403,16 @@ int m4_mcg(struct m4 *v, struct m4_qp *qp, const uint8_t gid[16], bool attach)
 	if (ret)
 		return ret;
 	nr = m4_get32(e, 4) & 0xffffff;
+	if (nr >= (sizeof(e) - 32) / 4)
+		return M4_LOST;
 	memcpy(e + 16, gid, 16);
 	if (attach) {
 		m4_put32(e, 32 + 4 * nr++, qp->qpn);
 	} else {
 		for (i = 0; i < nr && m4_get32(e, 32 + 4 * i) != qp->qpn; i++)
 			;
+		if (i == nr)
+			return M4_LOST;
 		m4_put32(e, 32 + 4 * i, m4_get32(e, 32 + 4 * --nr));
 	}
 	m4_put32(e, 4, nr);
