@@ -13,7 +13,7 @@
 . ./rdmacm.sh
 . ./oneaddr.sh
 
-MLX5=mlx5_0
+HCAS=mlx5_0
 SHARED_HCA=mlx5_0
 peer_sh() { guest-shell -t "$(seconds 60)" "${V4[peer]}" "$SHELL_PORT" "$1"; }
 

@@ -13,7 +13,7 @@
 . ./rdmacm.sh
 . ./oneaddr.sh
 
-MLX5=mlx5_0
+HCAS=mlx5_0
 step "b: an Ethernet port"
 hca_drivers
 modprobe rdma_ucm

@@ -181,12 +181,25 @@ def kernel():
                     [15, 0]) + posts + polls
 
 
+def connectx3():
+    """Every kind of step alone and between posts, every command without a box and with."""
+    posts = b"\0\0\0\x40\0" * 3 + b"\1\0\0\x40\0" * 3
+    for step in range(12):
+        for how in (0, 1, 2, 4, 8, 16, 63, 255):
+            yield posts + bytes([step, how, 1, 0, 0, 0x80, 3, 0xff]) + b"\xff" * 9 + posts
+    for first in range(0, 256, 16):
+        for mod, param in ((0, 0), (1, 4096)):
+            yield b"".join(struct.pack("<BHBIQ", 5, code, mod, mod, param)
+                           for code in range(first, first + 16)) + posts
+
+
 def main():
     """Write one file per seed."""
     target, folder = sys.argv[1:3]
     rnd = random.Random(target)
     seeds = {"fuzz_cmd": commands, "fuzz_eth": ethernet, "fuzz_kernel": kernel,
-             "fuzz_link": cable, "fuzz_mad": mads, "fuzz_wqe": wqes}[target]
+             "fuzz_link": cable, "fuzz_m4": connectx3, "fuzz_mad": mads,
+             "fuzz_wqe": wqes}[target]
     everything = list(seeds()) + [rnd.randbytes(n) for n in (64, 256, 1024)]
     for i, data in enumerate(everything):
         with open(os.path.join(folder, f"seed-{i:03}"), "wb") as f:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Read by run.sh: the model, the rig and the small driver of the unit tests.
+# Read by run.sh: the model, the rig and the small drivers of the unit tests.
 if ! echo '#include <infiniband/mlx5dv.h>' |
 	"$CLANG" -fsyntax-only -x c - 2>/dev/null ||
 	! "$top/tests/hca/mlx5-include.sh" "$build/include" >/dev/null; then
@@ -18,5 +18,6 @@ sources="$(cd "$top" && find tests/hca/model -name 'cx_*.c')
 	tests/hca/unit/rig.c tests/hca/unit/drv.c tests/hca/unit/drv_eq.c
 	tests/hca/unit/drv_eth.c tests/hca/unit/drv_obj.c
 	tests/hca/unit/drv_qp.c tests/hca/unit/drv_wr.c
+	tests/hca/unit/m4.c tests/hca/unit/m4_obj.c tests/hca/unit/m4_wr.c
 	tests/hca/fuzz/hfuzz.c tests/fuzz/input.c"
 libs=

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cx_cmd.h"
+#include "cx_eng.h"
 
 #define PORT		1u
 #define SQ_LOG_BB	6u
@@ -223,6 +224,7 @@ static enum cx_status qpc_parse(struct cx_qp *qp, const uint8_t *qpc)
 	qp->has_rq = rq == RQ_NON_ZERO;
 	qp->log_rq = CX_GET(qpc, qpc, log_rq_size);
 	qp->log_rq_stride = CX_GET(qpc, qpc, log_rq_stride) + 4;
+	qp->rq_skip = CX_GET(qpc, qpc, wq_signature);
 	qp->log_sq = CX_GET(qpc, qpc, log_sq_size);
 	qp->block_lb_mc = CX_GET(qpc, qpc, block_lb_mc);
 	/* XRC takes its SRQ from the packet; the one here is of no use. */
@@ -405,6 +407,28 @@ static enum cx_status destroy_qp(struct cx_dev *d, struct cx_cmd *c)
 	return CX_OK;
 }
 
+/* What the engines know better: PSNs, counters. */
+static void tell_engines(const struct cx_qp *qp, void *qpc)
+{
+	const struct cx_req *r = qp->req;
+	bool draining = qp->state == CX_SQD && r->first != r->end;
+
+	/* MLX5_QP_STATE_SQ_DRAINING */
+	CX_SET(qpc, qpc, state, draining ? 7 : qp->state);
+	CX_SET(qpc, qpc, next_rcv_psn, qp->state < CX_RTR ?
+	       qp->next_rcv_psn : qp->resp->epsn);
+	CX_SET(qpc, qpc, next_send_psn, qp->state < CX_RTS ?
+	       qp->next_send_psn : r->psn);
+	CX_SET(qpc, qpc, last_acked_psn, cx_psn_add(r->una, CX_PSNS - 1));
+	CX_SET(qpc, qpc, rmsn, qp->resp->msn);
+	CX_SET(qpc, qpc, cur_retry_count, qp->retry_count -
+	       (r->retries < qp->retry_count ? r->retries : qp->retry_count));
+	CX_SET(qpc, qpc, hw_sq_wqebb_counter, qp->sq_head);
+	CX_SET(qpc, qpc, sw_sq_wqebb_counter, qp->sq_pi);
+	CX_SET(qpc, qpc, hw_rq_counter, qp->rq_head);
+	CX_SET(qpc, qpc, sw_rq_counter, qp->resp->rq_pi);
+}
+
 static enum cx_status query_qp(struct cx_dev *d, struct cx_cmd *c)
 {
 	const struct cx_qp *qp = get_qp(d, CX_GET(query_qp_in, c->in, qpn));
@@ -414,7 +438,7 @@ static enum cx_status query_qp(struct cx_dev *d, struct cx_cmd *c)
 		return CX_BAD_RES;
 	memcpy(qpc, qp->qpc, sizeof(qp->qpc));
 	CX_SET(qpc, qpc, state, qp->state);
-	cx_qp_query(d, qp, qpc);
+	tell_engines(qp, qpc);
 	return CX_OK;
 }
 

@@ -12,10 +12,8 @@
 
 #include "cx_priv.h"
 
-#define CQE_BYTES	64u
-#define CQE_LAST	60u	/* the word with opcode and owner bit */
+#define CQE_LAST	4u	/* octets of the word with the owner bit */
 #define INDEX_MASK	0xffffffu
-#define ARM_SOLICITED	BIT(24)	/* of a doorbell */
 
 enum arm { ARM_NOT, ARM_SOL, ARM_ANY };
 
@@ -52,23 +50,24 @@ static int cq_room(struct cx_dev *d, struct cx_cq *cq)
 }
 
 /*
- * The entry is the second half of a stride of 128 bytes. The word with the
- * owner bit is written last: software may look at any time.
+ * The entry is the end of a stride that is longer. The word with the owner bit
+ * is written last: software may look at any time.
  */
-static int cqe_write(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe)
+static int cqe_write(struct cx_dev *d, struct cx_cq *cq, uint8_t *cqe)
 {
-	const uint8_t *from = (const uint8_t *)cqe;
+	uint32_t bytes = d->family->cqe.bytes, head = bytes - CQE_LAST;
+	uint8_t owner = d->family->cqe.owner;
 	uint64_t at;
 
 	at = (uint64_t)((cq->pi & (cq_size(cq) - 1)) + 1) << cq->log_cqe;
-	at -= CQE_BYTES;
-	cqe->op_own = (cqe->op_own & ~MLX5_CQE_OWNER_MASK) |
-		      (cq->pi >> cq->log_size & 1);
-	if (cx_buf_write(d, &cq->buf, at, from, CQE_LAST))
+	at -= bytes;
+	cqe[bytes - 1] &= ~owner;
+	if (cq->pi >> cq->log_size & 1)
+		cqe[bytes - 1] |= owner;
+	if (cx_buf_write(d, &cq->buf, at, cqe, head))
 		return -EFAULT;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	return cx_buf_write(d, &cq->buf, at + CQE_LAST, from + CQE_LAST,
-			    CQE_BYTES - CQE_LAST);
+	return cx_buf_write(d, &cq->buf, at + head, cqe + head, CQE_LAST);
 }
 
 /* One event for one request; the next request bears the next number. */
@@ -76,13 +75,12 @@ static void cq_fire(struct cx_dev *d, struct cx_cq *cq)
 {
 	struct cx_eq *eq = cx_ids_get(&d->eqs, cq->eqn);
 	uint8_t data[28] = { 0 };
-	uint32_t cqn = htobe32(cq->cqn);
 
 	if (!eq || !cx_eq_room(eq))
 		return;
 	cq->arm = ARM_NOT;
 	cq->next_sn = (cq->arm_sn + 1) & 3;
-	memcpy(data + 24, &cqn, 4);
+	cx_be32_set(data + d->family->eqe.number, cq->cqn);
 	cx_eq_post(d, eq, CX_EV_COMP, 0, data, sizeof(data));
 }
 
@@ -95,10 +93,8 @@ void cx_cq_notify(struct cx_dev *d, struct cx_cq *cq)
 		cq_fire(d, cq);
 }
 
-void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe,
-		bool solicited)
+void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, void *cqe, bool solicited)
 {
-	uint8_t opcode = cqe->op_own >> 4;
 	int err;
 
 	if (cq->failed)
@@ -112,8 +108,6 @@ void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe,
 	}
 	cq->pi++;
 	d->stats.cqes++;
-	if (opcode == MLX5_CQE_REQ_ERR || opcode == MLX5_CQE_RESP_ERR)
-		solicited = true;
 	if (solicited)
 		cq->sol_pi = cq->pi;
 	if (cq->arm == ARM_ANY || (cq->arm == ARM_SOL && solicited))
@@ -124,27 +118,24 @@ void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe,
  * A request with the number that was answered last is a late repetition of
  * it (the software has not seen the event yet): it would yield a second event.
  */
-void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t cmd, uint32_t cqn)
+void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, const struct cx_arm *arm)
 {
-	struct cx_cq *cq = cx_ids_get(&d->cqs, cqn & INDEX_MASK);
-	uint8_t sn = cmd >> 28 & 3;
+	struct cx_cq *cq = cx_ids_get(&d->cqs, arm->cqn);
 
 	d->stats.doorbells_cq++;
 	if (!cq || cq->uar != uar) {
-		d->stats.doorbells_refused++;
-		cx_log(d, CX_DEBUG, "CQ doorbell for 0x%x refused in UAR %u",
-		       cqn, uar);
+		cx_refuse(d, "CQ", arm->cqn, uar);
 		return;
 	}
-	if (cq->failed || sn == ((cq->next_sn - 1) & 3))
+	if (cq->failed || arm->sn == ((cq->next_sn - 1) & 3))
 		return;
 	/* Who asked for any entry is not content with a solicited one. */
-	if (!(cmd & ARM_SOLICITED))
+	if (!arm->solicited)
 		cq->arm = ARM_ANY;
 	else if (cq->arm == ARM_NOT)
 		cq->arm = ARM_SOL;
-	cq->arm_ci = cmd & INDEX_MASK;
-	cq->arm_sn = sn;
+	cq->arm_ci = arm->ci;
+	cq->arm_sn = arm->sn;
 	cx_cq_notify(d, cq);
 }
 
@@ -182,7 +173,7 @@ void cx_cq_fail(struct cx_dev *d, struct cx_cq *cq, uint8_t syndrome)
 int cx_cq_resize(struct cx_dev *d, struct cx_cq *cq, struct cx_buf *to,
 		 uint8_t log_size, uint8_t log_cqe)
 {
-	struct mlx5_cqe64 cqe = { .op_own = MLX5_CQE_RESIZE_CQ << 4 };
+	uint8_t cqe[CX_CQE_MAX] = { 0 };
 	uint32_t ci;
 
 	if (cq->failed)
@@ -194,7 +185,8 @@ int cx_cq_resize(struct cx_dev *d, struct cx_cq *cq, struct cx_buf *to,
 		return -ENOSPC;
 	if (cq_used(cq) >= 1u << log_size)
 		return -EINVAL;
-	if (cqe_write(d, cq, &cqe))
+	cqe[d->family->cqe.bytes - 1] = d->family->cqe.resize;
+	if (cqe_write(d, cq, cqe))
 		return -EFAULT;
 	cq->pi++;
 	cx_buf_free(&cq->buf);

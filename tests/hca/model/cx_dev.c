@@ -2,38 +2,17 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * A device: power-on, reset, the initialization segment, the dispatch of
- * doorbells over the UAR pages, and numbers for objects. Offsets and values
- * come from the guest's kernel and, in UAR pages, from its processes: all of
- * them are untrusted.
+ * A device of any family: power-on, reset, numbers for objects, and what an
+ * access to registers has to do with all else that is going on.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cx_cmd.h"
+#include "cx_priv.h"
 
 #define MMIO_BUDGET	(128u << 10)	/* bytes moved within a doorbell, if not told */
-
-/* struct mlx5_init_seg */
-enum iseg {
-	ISEG_FW_REV = 0x0, ISEG_CMDIF_REV = 0x4, ISEG_CMDQ_H = 0x10,
-	ISEG_CMDQ_L = 0x14, ISEG_CMD_DBELL = 0x18, ISEG_INITIALIZING = 0x1fc,
-	ISEG_HEALTH_FW_VER = 0x230, ISEG_HEALTH_HW_ID = 0x234,
-	ISEG_TIMER_H = 0x1000, ISEG_TIMER_L = 0x1004,
-	ISEG_HEALTH_COUNTER = 0x1010,
-};
-
-/* A UAR page (linux/mlx5/driver.h, device.h). */
-enum uar { UAR_CQ = 0x20, UAR_EQ_ARM = 0x40, UAR_EQ = 0x48, UAR_BF = 0x800,
-	   UAR_BF_SIZE = 0x100 };
-
-#define FW_MAJOR	12u
-#define FW_MINOR	28u
-#define FW_SUB		2006u
-#define CMDIF_REV	5u
-#define HW_ID		0x209u		/* ConnectX-4 */
 
 _Thread_local unsigned int cx_dma_depth;
 
@@ -59,6 +38,13 @@ void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max)
 	ids->max = max;
 	ids->low = base;
 	ids->next = base;
+	ids->mask = ~0U;
+}
+
+void cx_ids_init_masked(struct cx_ids *ids, uint32_t log)
+{
+	cx_ids_init(ids, 0, 1u << log);
+	ids->mask = (1u << log) - 1;
 }
 
 /* Goes on where it was: a peer may still know the last driver's numbers. */
@@ -70,31 +56,40 @@ void cx_ids_free(struct cx_ids *ids)
 	ids->used = 0;
 }
 
-static bool ids_grow(struct cx_ids *ids, uint32_t n)
+/* The slot of a number; beyond size if there is none. */
+static uint32_t slot_of(const struct cx_ids *ids, uint32_t n)
+{
+	return (n & ids->mask) - ids->base;
+}
+
+static bool ids_grow(struct cx_ids *ids, uint32_t slot)
 {
 	uint32_t size = ids->size ? ids->size : 16;
-	void **slot;
+	struct cx_id *more;
 
-	while (size <= n - ids->base)
+	while (size <= slot)
 		size *= 2;
 	if (size > ids->max)
 		size = ids->max;
-	slot = realloc(ids->slot, size * sizeof(*slot));
-	if (!slot)
+	more = realloc(ids->slot, size * sizeof(*more));
+	if (!more)
 		return false;
-	memset(slot + ids->size, 0, (size - ids->size) * sizeof(*slot));
-	ids->slot = slot;
+	memset(more + ids->size, 0, (size - ids->size) * sizeof(*more));
+	ids->slot = more;
 	ids->size = size;
 	return true;
 }
 
 bool cx_ids_put(struct cx_ids *ids, uint32_t n, void *obj)
 {
-	if (n < ids->base || n - ids->base >= ids->max || cx_ids_get(ids, n))
+	uint32_t slot = slot_of(ids, n);
+
+	if (slot >= ids->max || cx_ids_at(ids, slot))
 		return false;
-	if (n - ids->base >= ids->size && !ids_grow(ids, n))
+	if (slot >= ids->size && !ids_grow(ids, slot))
 		return false;
-	ids->slot[n - ids->base] = obj;
+	ids->slot[slot].obj = obj;
+	ids->slot[slot].n = n;
 	ids->used++;
 	return true;
 }
@@ -117,83 +112,55 @@ uint32_t cx_ids_add(struct cx_ids *ids, void *obj)
 	return CX_NONE;
 }
 
+void *cx_ids_at(const struct cx_ids *ids, uint32_t slot)
+{
+	return slot < ids->size ? ids->slot[slot].obj : NULL;
+}
+
 void *cx_ids_get(const struct cx_ids *ids, uint32_t n)
 {
-	if (n < ids->base || n - ids->base >= ids->size)
-		return NULL;
-	return ids->slot[n - ids->base];
+	uint32_t slot = slot_of(ids, n);
+
+	return slot < ids->size && ids->slot[slot].n == n ?
+	       ids->slot[slot].obj : NULL;
 }
 
 void cx_ids_del(struct cx_ids *ids, uint32_t n)
 {
 	if (!cx_ids_get(ids, n))
 		return;
-	ids->slot[n - ids->base] = NULL;
+	ids->slot[slot_of(ids, n)].obj = NULL;
 	ids->used--;
 }
 
-uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t from)
+static uint32_t used_from(const struct cx_ids *ids, uint32_t slot)
 {
-	uint32_t i = from < ids->base ? 0 : from - ids->base;
-
 	if (!ids->used)
 		return CX_NONE;
-	for (; i < ids->size; i++)
-		if (ids->slot[i])
-			return ids->base + i;
+	for (; slot < ids->size; slot++)
+		if (ids->slot[slot].obj)
+			return ids->slot[slot].n;
 	return CX_NONE;
 }
 
+uint32_t cx_ids_first(const struct cx_ids *ids)
+{
+	return used_from(ids, 0);
+}
+
+uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t n)
+{
+	return used_from(ids, slot_of(ids, n) + 1);
+}
+
 /* ---- power ---- */
-static void ids_init(struct cx_dev *d)
-{
-	cx_ids_init(&d->pds, 1, 1u << CX_LOG_PD);
-	cx_ids_init(&d->xrcds, 1, 1u << CX_LOG_PD);
-	cx_ids_init(&d->tds, 1, 1u << CX_LOG_PD);
-	cx_ids_init(&d->uctxs, 1, 1u << CX_LOG_UCTX);
-	cx_ids_init(&d->uars, CX_UAR_FIRST,
-		    cx_bar_size(&d->config) / CX_PAGE - CX_UAR_FIRST);
-	cx_ids_init(&d->eqs, 1, CX_MAX_EQ);
-	cx_ids_init(&d->cqs, 0x40, 1u << CX_LOG_CQ);
-	cx_ids_init(&d->srqs, 0x40, 1u << CX_LOG_SRQ);
-	cx_ids_init(&d->qps, 0, 1u << CX_LOG_QP);
-	/* QP0 and QP1 have these numbers; others start where real ones do. */
-	d->qps.low = 0x40;
-	cx_ids_init(&d->mkeys, 1, 1u << CX_LOG_MKEY);
-	cx_ids_init(&d->counters, 1, CX_MAX_COUNTERS);
-	cx_ids_init(&d->tises, 1, 1u << CX_LOG_NIC);
-	cx_ids_init(&d->tirs, 1, 1u << CX_LOG_NIC);
-	cx_ids_init(&d->rqts, 1, 1u << CX_LOG_NIC);
-	cx_ids_init(&d->fts, 1, 1u << CX_LOG_FT);
-}
-
-/* The device forgets all that the driver told it, but the registers. */
-void cx_quiesce(struct cx_dev *d)
-{
-	cx_objects_free(d);
-	cx_nic_clear(d);
-	free(d->pages);
-	d->pages = NULL;
-	d->nr_pages = 0;
-	d->room_pages = 0;
-	d->hca_enabled = false;
-	d->hca_up = false;
-	d->teardown = false;
-	d->issi = 0;
-	d->log_max_qp = CX_LOG_QP;
-	d->uar_4k = false;
-	d->atomic_host = false;
-}
-
 static void power_on(struct cx_dev *d)
 {
-	cx_quiesce(d);
-	cx_nic_init(d);
-	d->nic_interface = CX_NIC_FULL;
-	d->cmdq_addr = 0;
+	d->family->quiesce(d);
 	d->born = d->host->now(d->opaque);
 	d->latched = 0;
 	memset(&d->no_counter, 0, sizeof(d->no_counter));
+	d->family->power_on(d);
 }
 
 struct cx_dev *cx_new(struct cx_hub *hub, const struct cx_config *config,
@@ -206,13 +173,13 @@ struct cx_dev *cx_new(struct cx_hub *hub, const struct cx_config *config,
 	d->config = *config;
 	d->host = host;
 	d->opaque = opaque;
-	ids_init(d);
-	cx_wire_loss(d, config->wire_loss);
-	power_on(d);
-	if (cx_cmdq_init(d)) {
+	d->family = config->cx3 ? &cx_connectx3 : &cx_mlx5;
+	if (d->family->init(d)) {
 		free(d);
 		return NULL;
 	}
+	cx_wire_loss(d, config->wire_loss);
+	power_on(d);
 	cx_hub_join(hub, d);
 	return d;
 }
@@ -222,9 +189,9 @@ void cx_free(struct cx_dev *d)
 	if (!d)
 		return;
 	cx_hub_leave(d);
-	cx_quiesce(d);
+	d->family->quiesce(d);
 	d->host->timer(d->opaque, 0);
-	cx_cmdq_free(d);
+	d->family->exit(d);
 	free(d);
 }
 
@@ -235,48 +202,6 @@ void cx_reset(struct cx_dev *d)
 }
 
 /* ---- registers ---- */
-/* Between a register, big endian, and the value a little endian CPU sees. */
-static uint32_t swap(uint32_t v)
-{
-	return __builtin_bswap32(v);
-}
-
-uint64_t cx_cycles(const struct cx_dev *d)
-{
-	uint64_t ns = d->host->now(d->opaque) - d->born;
-
-	return ns / 1000000 * CX_KHZ + ns % 1000000 * CX_KHZ / 1000000;
-}
-
-static uint32_t iseg_read(struct cx_dev *d, uint64_t offset)
-{
-	switch (offset) {
-	case ISEG_FW_REV:
-	case ISEG_HEALTH_FW_VER:
-		return FW_MINOR << 16 | FW_MAJOR;
-	case ISEG_CMDIF_REV:
-		return CMDIF_REV << 16 | FW_SUB;
-	case ISEG_CMDQ_H:
-		return d->cmdq_addr >> 32;
-	case ISEG_CMDQ_L:
-		return (d->cmdq_addr & 0xfffff000) | d->nic_interface << 8 |
-		       CX_LOG_CMDQ << 4 | CX_LOG_CMD;
-	case ISEG_HEALTH_HW_ID:
-		return HW_ID;
-	case ISEG_TIMER_H:
-		return cx_cycles(d) >> 32;
-	case ISEG_TIMER_L:
-		return cx_cycles(d);
-	case ISEG_HEALTH_COUNTER:
-		/* The driver wants to see it move between polls. */
-		d->health_counter = (d->host->now(d->opaque) - d->born) >> 20;
-		return d->health_counter;
-	case ISEG_INITIALIZING:		/* done: nothing to wait for */
-	default:
-		return 0;
-	}
-}
-
 bool cx_mmio_accepts(unsigned int size, bool write)
 {
 	return size <= 8 && (!write || size >= 4);
@@ -285,86 +210,13 @@ bool cx_mmio_accepts(unsigned int size, bool write)
 uint64_t cx_mmio_read(struct cx_dev *d, uint64_t offset, unsigned int size)
 {
 	unsigned int at = offset % 4;
-	uint64_t v = swap(iseg_read(d, offset - at));
+	uint64_t v = cx_swap(d->family->read(d, offset - at));
 
 	if (size < 4)
 		return v >> at * 8 & ((1U << size * 8) - 1);
 	if (size == 8)
-		v |= (uint64_t)swap(iseg_read(d, offset + 4)) << 32;
+		v |= (uint64_t)cx_swap(d->family->read(d, offset + 4)) << 32;
 	return v;
-}
-
-/*
- * The low half of the command queue's address, and the NIC interface mode: a
- * driver that disables it, or asks for a reset, wants no access any more.
- */
-static void cmdq_l_write(struct cx_dev *d, uint32_t value)
-{
-	uint32_t mode = value >> 8 & 7;
-
-	d->cmdq_addr = (d->cmdq_addr & ~0xffffffffULL) | (value & 0xfffff000);
-	if (mode != CX_NIC_DISABLED && mode != CX_NIC_SW_RESET) {
-		d->nic_interface = mode;
-		return;
-	}
-	cx_log(d, CX_INFO, "NIC interface disabled by the driver");
-	d->nic_interface = CX_NIC_DISABLED;
-	cx_quiesce(d);
-	cx_port_link(d);
-}
-
-static void iseg_write(struct cx_dev *d, uint64_t offset, uint32_t value)
-{
-	switch (offset) {
-	case ISEG_CMDQ_H:
-		d->cmdq_addr = (uint64_t)value << 32 |
-			       (d->cmdq_addr & 0xffffffff);
-		break;
-	case ISEG_CMDQ_L:
-		cmdq_l_write(d, value);
-		break;
-	case ISEG_CMD_DBELL:
-		cx_cmdq_doorbell(d, value);
-		break;
-	}
-}
-
-/* Both words of a doorbell are there. */
-static void ring(struct cx_dev *d, uint64_t offset, uint32_t first,
-		 uint32_t second)
-{
-	if (offset % CX_PAGE == UAR_CQ)
-		cx_cq_doorbell(d, offset / CX_PAGE, first, second);
-	else
-		cx_sq_doorbell(d, offset / CX_PAGE, first, second);
-}
-
-/*
- * Doorbells of two words come as one store, or as two stores in this order
- * (32-bit CPUs). What else is written to a BlueFlame buffer is a copy of the
- * WQE, which is in memory anyway.
- */
-static void uar_write(struct cx_dev *d, uint64_t offset, uint64_t value,
-		      unsigned int size)
-{
-	uint32_t reg = offset % CX_PAGE, word = swap(value);
-	uint32_t at = reg < UAR_BF ? reg - UAR_CQ : reg % UAR_BF_SIZE;
-
-	if (!cx_ids_get(&d->uars, offset / CX_PAGE)) {
-		d->stats.doorbells_refused++;
-		cx_log(d, CX_DEBUG, "doorbell at %#llx: no such UAR page",
-		       (unsigned long long)offset);
-	} else if (reg == UAR_EQ_ARM || reg == UAR_EQ) {
-		cx_eq_doorbell(d, offset / CX_PAGE, reg == UAR_EQ_ARM, word);
-	} else if (at == 0 && size == 8) {
-		ring(d, offset, word, swap(value >> 32));
-	} else if (at == 0) {
-		d->latched = offset;
-		d->latch = word;
-	} else if (at == 4 && size == 4 && d->latched == offset - 4) {
-		d->latched = 0;
-		ring(d, offset - 4, d->latch, word);
-	}
 }
 
 void cx_mmio_write(struct cx_dev *d, uint64_t offset, uint64_t value,
@@ -374,16 +226,16 @@ void cx_mmio_write(struct cx_dev *d, uint64_t offset, uint64_t value,
 		d->stats.doorbells_refused++;
 		return;
 	}
-	if (offset >= (uint64_t)CX_UAR_FIRST * CX_PAGE) {
-		uar_write(d, offset, value, size);
-	} else {
-		iseg_write(d, offset, swap(value));
-		if (size == 8)
-			iseg_write(d, offset + 4,
-				   swap(value >> 32));
-	}
+	d->family->write(d, offset, value, size);
 	if (d->run_first || cx_wire_pending(d))
 		cx_hub_run(d->hub, d->config.doorbell_bytes ?: MMIO_BUDGET);
+}
+
+void cx_refuse(struct cx_dev *d, const char *what, uint32_t n, uint32_t uar)
+{
+	d->stats.doorbells_refused++;
+	cx_log(d, CX_DEBUG, "%s doorbell for 0x%x refused in UAR %u", what, n,
+	       uar);
 }
 
 /* ---- for tests and operators ---- */
@@ -399,7 +251,7 @@ static uint64_t buf_pages(const struct cx_buf *b)
 
 uint64_t cx_pages_held(const struct cx_dev *d)
 {
-	uint64_t sum = d->nr_pages + d->hca_enabled;
+	uint64_t sum = d->family->pages_held(d);
 	struct cx_mkey *k;
 	struct cx_srq *srq;
 	struct cx_eq *eq;
@@ -463,7 +315,7 @@ bool cx_may_touch(const struct cx_dev *d, uint64_t addr)
 	struct cx_qp *qp;
 	uint32_t n;
 
-	if (d->hca_enabled && addr - d->cmdq_addr < CX_PAGE)
+	if (d->family->may_touch(d, addr))
 		return true;
 	CX_EACH(&d->eqs, n, eq)
 		if (pages_cover(eq->buf.page, eq->buf.nr, eq->buf.log_page,

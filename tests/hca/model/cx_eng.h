@@ -72,6 +72,8 @@ struct cx_swqe {
 	uint16_t index, bbs;	/* first basic block, and how many */
 	uint8_t opcode;
 	bool signaled, solicited;
+	bool local;		/* done in the device itself, without a frame ... */
+	bool alone;		/* ... when all before it is done */
 	uint8_t fence;		/* CX_FENCE_* */
 	uint32_t imm;		/* or the key to invalidate */
 	uint32_t srqn;		/* XRC */
@@ -80,6 +82,7 @@ struct cx_swqe {
 	uint64_t swap_add, compare;
 	struct cx_av av;	/* datagrams */
 	uint32_t dqpn, qkey;
+	uint16_t pkey;		/* of a management QP; 0: the QP's */
 	/* Of an SQ: flags, octets of each piece's data, and of headers. */
 	uint8_t checksums;
 	uint16_t mss, header;
@@ -94,7 +97,6 @@ struct cx_swqe {
 	uint8_t raw[CX_MAX_WQE];
 };
 
-/* Bits 5 .. 7 of fm_ce_se. */
 enum { CX_FENCE_NONE, CX_FENCE_SMALL, CX_FENCE_READS, CX_FENCE_ALL,
        CX_FENCE_SMALL_READS };
 
@@ -181,13 +183,26 @@ struct cx_resp {
 /* How a QP's turn ended: nothing to do now, more to do, cannot send now. */
 enum cx_turn { CX_IDLE, CX_MORE, CX_BLOCKED };
 
-/* ---- cx_wqe.c ---- */
+/* ---- the family's ---- */
 /* The control segment and size of a WQE; -EFAULT. */
-int cx_wqe_peek(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
-		struct cx_swqe *w);
+static inline int cx_wqe_peek(struct cx_dev *d, const struct cx_qp *qp,
+			      uint16_t index, struct cx_swqe *w)
+{
+	return d->family->wqe_peek(d, qp, index, w);
+}
 /* 0; -EFAULT: unreadable; -EINVAL: malformed (opcode, index, bbs are set). */
-int cx_wqe_read(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
-		struct cx_swqe *w);
+static inline int cx_wqe_read(struct cx_dev *d, const struct cx_qp *qp,
+			      uint16_t index, struct cx_swqe *w)
+{
+	return d->family->wqe_read(d, qp, index, w);
+}
+
+/* ---- cx_wqe.c ---- */
+/* Bytes of a WQE from its byte off on, into w->raw; -EFAULT. */
+int cx_wqe_copy(struct cx_dev *d, const struct cx_qp *qp, struct cx_swqe *w,
+		uint32_t off, uint32_t len);
+/* The data segments, which begin there; -EINVAL. */
+int cx_wqe_pieces(struct cx_swqe *w, uint32_t off);
 /* Whether all of its memory may be used so; 0 or as cx_mkey_check(). */
 int cx_wqe_check(struct cx_dev *d, const struct cx_qp *qp,
 		 const struct cx_swqe *w, uint8_t access);
@@ -198,9 +213,6 @@ int cx_wqe_scatter(struct cx_dev *d, const struct cx_qp *qp,
 		   size_t len);
 
 /* ---- cx_flush.c ---- */
-/* An entry's opcode and time, and what is wrong, if something is. */
-void cx_cqe_begin(struct cx_dev *d, struct mlx5_cqe64 *cqe, uint8_t op,
-		  uint8_t syndrome, uint8_t vendor);
 /* Completes a send: syndrome 0 is success. bytes: of a READ or atomic. */
 void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
 		  uint8_t opcode, uint32_t bytes, uint8_t syndrome);
@@ -209,13 +221,13 @@ void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
  * if syndrome.
  */
 void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
-		  const struct cx_frame *f, uint8_t cqe, uint32_t bytes,
+		  const struct cx_frame *f, enum cx_recv how, uint32_t bytes,
 		  uint8_t syndrome);
 enum cx_turn cx_flush_sq(struct cx_dev *d, struct cx_qp *qp, size_t *budget);
 enum cx_turn cx_flush_rq(struct cx_dev *d, struct cx_qp *qp, size_t *budget);
 
 /* ---- cx_qp.c ---- */
-/* Reads the doorbell record of the send queue; false: the QP has failed. */
+/* Looks how far the send queue is posted; false: the QP has failed. */
 bool cx_sq_update(struct cx_dev *d, struct cx_qp *qp);
 void cx_deadline(struct cx_dev *d, struct cx_qp *qp, uint64_t when);
 /* A send failed: SQER for UC and UD, ERR for the others. */
@@ -236,16 +248,10 @@ static inline uint32_t cx_chunk_end(const struct cx_flight *fl, uint32_t off)
 
 	return end < fl->bytes ? end : fl->bytes;
 }
-/* What is done in the device itself, without a frame. */
-static inline bool cx_is_local(uint8_t opcode)
-{
-	return opcode == MLX5_OPCODE_NOP || opcode == MLX5_OPCODE_UMR ||
-	       opcode == MLX5_OPCODE_TAG_MATCHING;
-}
 static inline bool cx_is_atomic(uint8_t opcode)
 {
-	return opcode == MLX5_OPCODE_ATOMIC_CS ||
-	       opcode == MLX5_OPCODE_ATOMIC_FA;
+	return opcode == CX_OP_ATOMIC_CS ||
+	       opcode == CX_OP_ATOMIC_FA;
 }
 /* Goes on sending with the oldest PSN not acknowledged. */
 void cx_req_rewind(struct cx_dev *d, struct cx_qp *qp);
@@ -281,8 +287,6 @@ static inline bool cx_tm_matched(const struct cx_resp *rs)
 {
 	return rs->tm >= CX_TM_EAGER;
 }
-/* A WQE that changes the list; 0, -EINVAL. */
-int cx_tm_op(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w);
 /*
  * The first frame of a SEND. If a tag matches, its buffer is what the message
  * goes to, and true is returned; else a receive WQE is to be taken ...
@@ -293,12 +297,6 @@ void cx_tm_unmatched(struct cx_dev *d, struct cx_qp *qp,
 		     const struct cx_frame *f);
 /* What of its first frame goes to the buffer. */
 void cx_tm_cut(const struct cx_resp *rs, const uint8_t **data, uint32_t *len);
-/*
- * Marks the completion of a receive WQE of such a queue, or of a tagged buffer:
- * software gets the latter back also when the message failed.
- */
-void cx_tm_stamp(struct cx_dev *d, struct cx_qp *qp, struct mlx5_cqe64 *cqe,
-		 bool failed);
 /* A message that software will not hear of is not counted any more. */
 void cx_tm_forget(struct cx_dev *d, struct cx_qp *qp);
 

@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Event queues: entries, arming, interrupts. The driver's side is next_eqe_sw()
- * and eq_update_ci() of mlx5_core. The consumer index comes from a doorbell
- * and is believed only if it lies among the entries that were written.
+ * and eq_update_ci() of mlx5_core; the family knows where in an entry things
+ * are. The consumer index comes from a doorbell and is believed only if it lies
+ * among the entries that were written.
  *
  * A full queue loses nothing that a CQ can tell later: its completion events
  * wait until there is room. Other events are lost, with a log line; the driver
@@ -14,12 +15,10 @@
 
 #include "cx_priv.h"
 
-#define EQE_BYTES	64u
 #define EQE_TYPE	1u	/* offsets */
 #define EQE_SUBTYPE	3u
-#define EQE_DATA	32u
 #define EQE_DATA_MAX	28u
-#define EQE_LAST	60u	/* the word with the owner bit */
+#define EQE_LAST	4u	/* octets of the word with the owner bit */
 #define INDEX_MASK	0xffffffu
 
 static uint32_t eq_used(const struct cx_eq *eq)
@@ -43,17 +42,16 @@ static void eq_fire(struct cx_dev *d, struct cx_eq *eq)
  * The owner bit is that of the lap. It is written last, since the driver may
  * look at the entry at any time.
  */
-static int eqe_write(struct cx_dev *d, struct cx_eq *eq, uint8_t eqe[EQE_BYTES])
+static int eqe_write(struct cx_dev *d, struct cx_eq *eq, uint8_t *eqe)
 {
-	uint64_t at = (uint64_t)(eq->pi & ((1u << eq->log_size) - 1)) *
-		      EQE_BYTES;
+	uint32_t bytes = d->family->eqe.bytes, head = bytes - EQE_LAST;
+	uint64_t at = (uint64_t)(eq->pi & ((1u << eq->log_size) - 1)) * bytes;
 
-	eqe[EQE_BYTES - 1] = eq->pi >> eq->log_size & 1;
-	if (cx_buf_write(d, &eq->buf, at, eqe, EQE_LAST))
+	eqe[bytes - 1] = eq->pi >> eq->log_size & 1 ? d->family->eqe.owner : 0;
+	if (cx_buf_write(d, &eq->buf, at, eqe, head))
 		return -EFAULT;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	return cx_buf_write(d, &eq->buf, at + EQE_LAST, eqe + EQE_LAST,
-			    EQE_BYTES - EQE_LAST);
+	return cx_buf_write(d, &eq->buf, at + head, eqe + head, EQE_LAST);
 }
 
 bool cx_eq_room(struct cx_eq *eq)
@@ -67,7 +65,8 @@ bool cx_eq_room(struct cx_eq *eq)
 void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
 		uint8_t subtype, const void *data, size_t len)
 {
-	uint8_t eqe[EQE_BYTES] = { 0 };
+	uint8_t eqe[CX_EQE_MAX] = { 0 };
+	size_t room = d->family->eqe.bytes - d->family->eqe.data - EQE_LAST;
 	bool was_full = eq->full;
 
 	if (!cx_eq_room(eq)) {
@@ -78,8 +77,7 @@ void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
 	eqe[EQE_TYPE] = type;
 	eqe[EQE_SUBTYPE] = subtype;
 	if (data && len)
-		memcpy(eqe + EQE_DATA, data,
-		       len < EQE_DATA_MAX ? len : EQE_DATA_MAX);
+		memcpy(eqe + d->family->eqe.data, data, len < room ? len : room);
 	if (eqe_write(d, eq, eqe)) {
 		cx_log(d, CX_DEBUG, "EQ 0x%x: entry cannot be written",
 		       eq->eqn);
@@ -110,9 +108,9 @@ static void event_number(struct cx_dev *d, enum cx_event type, uint32_t n,
 {
 	uint8_t data[EQE_DATA_MAX] = { 0 };
 
-	data[20] = resource;
-	n = htobe32(n);
-	memcpy(data + 24, &n, 4);
+	if (d->family->eqe.number)
+		data[d->family->eqe.number - 4] = resource;
+	cx_be32_set(data + d->family->eqe.number, n);
 	cx_event(d, type, 0, data, sizeof(data));
 }
 
@@ -145,17 +143,12 @@ static void eq_catch_up(struct cx_dev *d, struct cx_eq *eq)
 	}
 }
 
-void cx_eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm, uint32_t value)
+void cx_eq_doorbell(struct cx_dev *d, struct cx_eq *eq, uint32_t ci, bool arm)
 {
-	struct cx_eq *eq = cx_ids_get(&d->eqs, value >> 24);
-	uint32_t used;
+	uint32_t used = (eq->pi - ci) & INDEX_MASK;
 
-	d->stats.doorbells_eq++;
-	used = eq ? (eq->pi - value) & INDEX_MASK : 0;
-	if (!eq || eq->uar != uar || used > eq_used(eq)) {
-		d->stats.doorbells_refused++;
-		cx_log(d, CX_DEBUG, "EQ doorbell 0x%x refused in UAR %u",
-		       value, uar);
+	if (used > eq_used(eq)) {
+		cx_refuse(d, "EQ", eq->eqn, eq->uar);
 		return;
 	}
 	eq->ci = eq->pi - used;

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "cx_eng.h"
+#include "cx_mlx5.h"
 
 #define FCS		4u
 #define ETH_HEADER	14u

@@ -2,118 +2,55 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Completion entries of sends and receives, as the driver's and the
- * provider's poll_cq() read them (CQE version 1), receive queues, and the
- * flushing of queues in the states ERR and SQER. Doorbell records and WQEs
- * are the driver's or a process's: counters are clamped to the queue.
+ * Completions of sends and receives, receive queues, and the flushing of queues
+ * in the states ERR and SQER. Doorbell records and WQEs are the driver's or a
+ * process's: counters are clamped to the queue.
  */
 #include "cx_eng.h"
-
-/* Vendor syndromes: any but 0, so that a dump tells where it was made. */
-enum { VENDOR_SEND = 0x51, VENDOR_RECV = 0x52, VENDOR_FLUSH = 0xf5 };
 
 #define WATCH_MIN	50000u		/* nanoseconds */
 #define WATCH_MAX	10000000000u
 
-void cx_cqe_begin(struct cx_dev *d, struct mlx5_cqe64 *cqe, uint8_t op,
-		  uint8_t syndrome, uint8_t vendor)
-{
-	struct mlx5_err_cqe *err = (struct mlx5_err_cqe *)cqe;
-
-	cqe->op_own = op << 4;
-	cqe->timestamp = htobe64(cx_cycles(d));
-	if (!syndrome)
-		return;
-	err->syndrome = syndrome;
-	err->vendor_err_synd = syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR ?
-			       VENDOR_FLUSH : vendor;
-}
-
 void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
 		  uint8_t opcode, uint32_t bytes, uint8_t syndrome)
 {
+	struct cx_comp comp = { .send = true, .opcode = opcode, .wqe = wqe,
+				.bytes = bytes, .syndrome = syndrome };
 	struct cx_cq *cq = cx_ids_get(&d->cqs, qp->cqn_snd);
-	struct mlx5_cqe64 cqe = { 0 };
 
 	if (!cq)
 		return;
-	if (syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+	if (syndrome == CX_SYND_WR_FLUSH_ERR)
 		cx_counter(d, qp)->req_cqe_flush_error++;
 	else if (syndrome)
 		cx_counter(d, qp)->req_cqe_error++;
-	cx_cqe_begin(d, &cqe, syndrome ? MLX5_CQE_REQ_ERR : MLX5_CQE_REQ,
-		     syndrome, VENDOR_SEND);
-	cqe.srqn_uidx = htobe32(qp->user_index);
-	cqe.byte_cnt = htobe32(bytes);
-	cqe.sop_drop_qpn = htobe32((uint32_t)opcode << 24 | qp->qpn);
-	cqe.wqe_counter = htobe16(wqe);
-	cx_cq_post(d, cq, &cqe, syndrome != 0);
-}
-
-/* What a receive completion tells of the sender. */
-static void cqe_sender(struct cx_dev *d, const struct cx_qp *qp,
-		       const struct cx_frame *f, struct mlx5_cqe64 *cqe)
-{
-	bool datagram = f->kind == CX_F_DATAGRAM;
-	uint32_t path = f->dlid & ((1u << d->port.lmc) - 1);
-
-	/* The place of the SL is the kind of header's with RoCE. */
-	cqe->slid = htobe16(f->slid);
-	cqe->flags_rqpn = htobe32((uint32_t)(f->grh && datagram) << 28 |
-				  (uint32_t)(d->config.eth ?
-					     cx_roce_header_type(f) :
-					     f->sl & 0xf) << 24 |
-				  (f->sqpn & 0xffffff));
-	if (f->vlan) {
-		cqe->l4_hdr_type_etc = 1;
-		cqe->vlan_info = htobe16(f->vlan);
-	}
-	cqe->ml_path = cx_frame_is_multicast(f) ? 0 : path & 0x7f;
-	if (f->imm || f->inv)
-		cqe->imm_inval_pkey = htobe32(f->imm_data);
-	else if (datagram)	/* the kernel looks QP 1's P_Key up */
-		cqe->imm_inval_pkey = htobe32(qp->st == CX_ST_UD ?
-					      qp->pkey_index : f->pkey);
-	if (f->solicited)
-		cqe->op_own |= 2;
+	d->family->complete(d, qp, cq, &comp);
 }
 
 void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
-		  const struct cx_frame *f, uint8_t cqe_op, uint32_t bytes,
+		  const struct cx_frame *f, enum cx_recv how, uint32_t bytes,
 		  uint8_t syndrome)
 {
+	struct cx_comp comp = { .opcode = how, .bytes = bytes, .f = f,
+				.syndrome = syndrome };
 	struct cx_resp *rs = qp->resp;
 	struct cx_srq *srq = cx_ids_get(&d->srqs, rs->w_srqn);
 	bool own = rs->w_srqn != CX_NONE;	/* the queue has a CQ */
-	struct mlx5_cqe64 cqe = { 0 };
-	uint32_t uidx = qp->user_index;
 	struct cx_cq *cq;
 
 	rs->have_w = false;
 	if (own && !srq)
 		return;
-	if (own)
-		uidx = srq->user_index_valid ? srq->user_index : srq->srqn;
 	cq = cx_ids_get(&d->cqs, own ? srq->cqn : qp->cqn_rcv);
 	if (!cq)
 		return;
-	if (syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+	if (syndrome == CX_SYND_WR_FLUSH_ERR)
 		cx_counter(d, qp)->resp_cqe_flush_error++;
 	else if (syndrome)
 		cx_counter(d, qp)->resp_cqe_error++;
-	if (syndrome && cx_tm_matched(rs))
-		cx_cqe_begin(d, &cqe, MLX5_CQE_RESP_SEND, 0, 0);
-	else
-		cx_cqe_begin(d, &cqe, syndrome ? MLX5_CQE_RESP_ERR : cqe_op,
-			     syndrome, VENDOR_RECV);
-	if (f)
-		cqe_sender(d, qp, f, &cqe);
-	cx_tm_stamp(d, qp, &cqe, syndrome);
-	cqe.srqn_uidx = htobe32(uidx);
-	cqe.byte_cnt = htobe32(bytes);
-	cqe.sop_drop_qpn = htobe32(qp->qpn);
-	cqe.wqe_counter = htobe16(rs->w.index);
-	cx_cq_post(d, cq, &cqe, syndrome || (f && f->solicited));
+	comp.wqe = rs->w.index;
+	comp.srq = own ? srq : NULL;
+	d->family->complete(d, qp, cq, &comp);
 }
 
 /* ---- receive queues ---- */
@@ -134,7 +71,7 @@ static int rq_update(struct cx_dev *d, struct cx_qp *qp)
 int cx_rq_take(struct cx_dev *d, struct cx_qp *qp, struct cx_rwqe *w)
 {
 	struct mlx5_wqe_data_seg seg[32];
-	uint32_t at, skip, stride = 1u << qp->log_rq_stride;
+	uint32_t at, skip = qp->rq_skip, stride = 1u << qp->log_rq_stride;
 
 	if (!qp->has_rq || stride < sizeof(seg[0]) || stride > sizeof(seg))
 		return -EINVAL;
@@ -143,9 +80,8 @@ int cx_rq_take(struct cx_dev *d, struct cx_qp *qp, struct cx_rwqe *w)
 	if (qp->resp->rq_pi == qp->rq_head)
 		return -ENOENT;
 	at = (qp->rq_head & ((1u << qp->log_rq) - 1)) << qp->log_rq_stride;
-	if (cx_buf_read(d, &qp->buf, at, seg, stride))
+	if (cx_buf_read(d, &qp->buf, qp->rq_off + at, seg, stride))
 		return -EFAULT;
-	skip = CX_GET(qpc, qp->qpc, wq_signature);
 	cx_rwqe_parse(w, seg + skip, stride / sizeof(seg[0]) - skip);
 	w->index = qp->rq_head++;
 	return 0;
@@ -161,7 +97,7 @@ static uint8_t flush_next(struct cx_dev *d, struct cx_qp *qp, uint16_t *bbs)
 
 	*bbs = left;		/* unreadable: nothing behind it is either */
 	if (cx_wqe_peek(d, qp, qp->sq_tail, &w))
-		return MLX5_OPCODE_NOP;
+		return CX_OP_NOP;
 	if (w.bbs < left)
 		*bbs = w.bbs;
 	return w.opcode;
@@ -177,7 +113,7 @@ enum cx_turn cx_flush_sq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
 			return CX_MORE;
 		opcode = flush_next(d, qp, &bbs);
 		cx_send_done(d, qp, qp->sq_tail, opcode, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 		qp->sq_tail += bbs;
 		qp->sq_head = qp->sq_tail;
 		cx_spend(budget, 0);
@@ -207,12 +143,12 @@ enum cx_turn cx_flush_rq(struct cx_dev *d, struct cx_qp *qp, size_t *budget)
 
 	if (rs->have_w || cx_tm_matched(rs))
 		cx_recv_done(d, qp, NULL, 0, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 	while (qp->has_rq && !cx_rq_take(d, qp, &w)) {
 		rs->w_srqn = CX_NONE;
 		rs->w.index = w.index;
 		cx_recv_done(d, qp, NULL, 0, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 		qp->req->poll = 0;
 		cx_spend(budget, 0);
 		if (!*budget)

@@ -44,7 +44,6 @@ enum {
 #define AT_DATA		64
 
 #define VENDOR_ID	0x0002c9u
-#define DEVICE_ID	4115u	/* ConnectX-4 */
 #define GUIDS_BLOCK	8u
 #define PKEYS_BLOCK	32u
 
@@ -110,7 +109,7 @@ static uint16_t node_info(struct cx_dev *d, uint32_t modifier, bool set,
 	cx_be64_set(data + 12, d->config.guid);
 	cx_be64_set(data + 20, d->port.guid);
 	cx_be16_set(data + 28, CX_PKEYS);
-	cx_be16_set(data + 30, DEVICE_ID);
+	cx_be16_set(data + 30, d->family->device_id);
 	data[36] = 1;			/* the port asked */
 	data[37] = VENDOR_ID >> 16;
 	cx_be16_set(data + 38, VENDOR_ID & 0xffff);

@@ -42,13 +42,14 @@
 			 CAP_CLIENT_REREG | CAP_LOCAL_NOTICE)
 
 /* ---- events ---- */
-/* struct mlx5_eqe_port_state: the port is in the high half of byte 8. */
+/* In every family, the port is in the high half of octet 8. */
 void cx_port_event(struct cx_dev *d, enum cx_port_event event)
 {
 	uint8_t data[28] = { 0 };
 
 	data[8] = 1 << 4;
-	cx_event(d, CX_EV_PORT_CHANGE, event, data, sizeof(data));
+	if (d->family->port_events >> event & 1)
+		cx_event(d, CX_EV_PORT_CHANGE, event, data, sizeof(data));
 }
 
 /* ---- power-on ---- */
@@ -82,7 +83,7 @@ void cx_port_init(struct cx_dev *d)
 		p->sl2vl[i] = i % 4;
 	for (i = 0; i < 2 * VLARB_CAP; i += 2)
 		p->vlarb[0][i] = p->vlarb[1][i] = i / 2 % 4;
-	strcpy(p->description, "MT4115 ConnectX4 model");
+	strcpy(p->description, d->family->description);
 }
 
 void cx_gid(const struct cx_dev *d, unsigned int index, uint8_t gid[16])

@@ -4,15 +4,18 @@
  *
  * The model's own structures; those of memory and of the wire are in
  * headers of their own, that this one includes. Who owns what:
- *   cx_dev.c	power-on, registers, doorbell dispatch, identifiers
- *   cx_cmd.c	the command queue, mailboxes, the table of commands
+ *   cx_dev.c	power-on, stores to registers, identifiers
+ *   cx_mlx5.c	registers and doorbells of a ConnectX-4 (cx_family.h), its send
+ *   		queues (cx_mlx5_wqe.c) and completion entries (cx_mlx5_cqe.c)
+ *   cx_cmd.c	its command queue, mailboxes, the table of commands
  *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
+ *   cx_hx*.c	all that of a ConnectX-3 (cx_hx.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks (cx_mem.h)
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
  *   cx_tm.c	tag matching: lists of tagged buffers, messages for them
  *   cx_qp.c	QP states, run queue, deadlines (cx_eng.h)
- *   cx_wqe.c	send WQEs: parsing, their data
- *   cx_flush.c	receive queues, completion entries of QPs, flushing
+ *   cx_wqe.c	send WQEs: their data
+ *   cx_flush.c	receive queues, completions of QPs, flushing
  *   cx_req.c	requester: send WQEs to frames; cx_req_rx.c: answers, retries
  *   cx_resp.c	responder: frames to memory; cx_resp_run.c: its answers
  *   cx_ud.c	datagrams, also of the management QPs
@@ -32,6 +35,8 @@
 
 #include "cx.h"
 #include "cx_eth.h"
+#include "cx_family.h"
+#include "cx_hx_prm.h"
 #include "cx_mem.h"
 #include "cx_prm.h"
 #include "cx_wire.h"
@@ -60,13 +65,22 @@ struct cx_qp;
 /*
  * Numbers base .. base + max - 1; each names an object. Grows on demand.
  * cx_ids_add() gives none below low.
+ *
+ * Where the driver chooses numbers, those bits of them that are not in mask say
+ * which slot it is: one object at a time, which answers to its whole number.
  */
 struct cx_ids {
-	void **slot;
+	struct cx_id {
+		void *obj;
+		uint32_t n;
+	} *slot;
 	uint32_t base, max, size, next, used, low;
+	uint32_t mask;
 };
 
 void cx_ids_init(struct cx_ids *ids, uint32_t base, uint32_t max);
+/* 1 << log slots for numbers of any size. */
+void cx_ids_init_masked(struct cx_ids *ids, uint32_t log);
 /* All objects must have been deleted or may be forgotten. */
 void cx_ids_free(struct cx_ids *ids);
 /* A number not given lately, for obj (not NULL); CX_NONE if all are used. */
@@ -75,14 +89,18 @@ uint32_t cx_ids_add(struct cx_ids *ids, void *obj);
 bool cx_ids_put(struct cx_ids *ids, uint32_t n, void *obj);
 /* The object, or NULL; any n is fine. */
 void *cx_ids_get(const struct cx_ids *ids, uint32_t n);
+/* The same, by slot. */
+void *cx_ids_at(const struct cx_ids *ids, uint32_t slot);
 void cx_ids_del(struct cx_ids *ids, uint32_t n);
-/* Iterates: the first number >= from that is in use, or CX_NONE. */
-uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t from);
+/* Iterates over the slots: the number of the first that is in use, or CX_NONE. */
+uint32_t cx_ids_first(const struct cx_ids *ids);
+/* ... and of the next behind that number's. */
+uint32_t cx_ids_next(const struct cx_ids *ids, uint32_t n);
 /* For each object and its number; the current one may be deleted. */
 #define CX_EACH(ids, n, obj) \
-	for ((n) = cx_ids_next(ids, 0); \
+	for ((n) = cx_ids_first(ids); \
 	     (n) != CX_NONE && ((obj) = cx_ids_get(ids, n)); \
-	     (n) = cx_ids_next(ids, (n) + 1))
+	     (n) = cx_ids_next(ids, n))
 
 /* ---- event and completion queues ---- */
 struct cx_eq {
@@ -125,25 +143,27 @@ void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
 /* Events with the number of a QP or SRQ (0xRREEE as the driver expects). */
 void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn);
 void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn);
-/*
- * A store to the EQ registers (0x40, 0x48) of a UAR page. Here and below, the
- * words of a doorbell are values: the store's big-endian words converted.
- */
-void cx_eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm, uint32_t value);
+/* A doorbell: the driver has read all before ci; and wants an interrupt. */
+void cx_eq_doorbell(struct cx_dev *d, struct cx_eq *eq, uint32_t ci, bool arm);
+/* A doorbell for nothing that is there. */
+void cx_refuse(struct cx_dev *d, const char *what, uint32_t n, uint32_t uar);
 
 /* Without room, CQs that wait are asked again when there is some. */
 bool cx_eq_room(struct cx_eq *eq);
 /* Posts the completion event if the CQ is armed for what it holds. */
 void cx_cq_notify(struct cx_dev *d, struct cx_cq *cq);
 /*
- * Writes an entry (op_own without owner; 64 bytes), and the event if it is
+ * Writes an entry of the family's (without owner), and the event if it is
  * armed for it (errors count as solicited). On overrun the CQ fails.
  */
-void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, struct mlx5_cqe64 *cqe,
-		bool solicited);
-/* A store to the CQ register (0x20) of a UAR page: two words. */
-void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t cmd,
-		    uint32_t cqn);
+void cx_cq_post(struct cx_dev *d, struct cx_cq *cq, void *cqe, bool solicited);
+/* What a doorbell asks for: an event for what comes behind ci. */
+struct cx_arm {
+	uint32_t cqn, ci;
+	uint8_t sn;		/* of the request, modulo 4 */
+	bool solicited;		/* nothing but solicited ones */
+};
+void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, const struct cx_arm *arm);
 /*
  * No more entries; with its event. Its QPs are scheduled: cx_qp_run() calls
  * cx_qp_fail() for a QP of which a CQ has failed (not from here: the caller
@@ -235,7 +255,7 @@ struct cx_rwqe {
 struct cx_flight {
 	uint16_t wqe;		/* its first basic block */
 	uint16_t bbs;
-	uint8_t opcode;		/* MLX5_OPCODE_* */
+	uint8_t opcode;		/* enum cx_op */
 	uint8_t synd;		/* it fails so when it is the oldest, or 0 */
 	bool signaled, done;
 	uint32_t psn, npsn;
@@ -254,11 +274,13 @@ struct cx_qp {
 	uint32_t pd, xrcd, cqn_snd, cqn_rcv, srqn;	/* CX_NONE: no SRQ */
 	uint32_t uar, user_index;
 	uint64_t dbr;
-	struct cx_buf buf;	/* receive queue, then send queue */
+	struct cx_buf buf;	/* both queues */
 	bool has_sq, has_rq;
 	uint8_t log_rq, log_rq_stride;	/* entries; bytes */
-	uint8_t log_sq;			/* basic blocks */
-	uint64_t sq_off;		/* bytes in buf */
+	uint8_t rq_skip;		/* segments of a WQE that are no data */
+	uint8_t log_sq;			/* basic blocks, or WQEs of ... */
+	uint8_t log_sq_stride;		/* ... so many octets (hx) */
+	uint64_t sq_off, rq_off;	/* bytes in buf */
 	uint8_t mtu;			/* log2 bytes, 8 .. 12 */
 	bool rre, rwe, rae;
 	uint8_t log_sra_max, log_rra_max;
@@ -269,13 +291,16 @@ struct cx_qp {
 	struct cx_av av;
 	bool block_lb_mc;	/* wants no multicast of its own */
 	uint8_t counter_set;
-	uint8_t qpc[CX_BYTES(qpc)];	/* as QUERY_QP returns, refreshed */
+	union {				/* as QUERY_QP returns, refreshed */
+		uint8_t qpc[CX_BYTES(qpc)];
+		uint8_t hx_qpc[HX_QPC_BYTES];
+	};
 	uint32_t mcgs;			/* groups it is attached to */
 	uint32_t tis;			/* of an SQ, or CX_NONE */
 	uint32_t users;			/* of an RQ: RQTs, TIRs */
 	bool keep_vlan;			/* of an RQ: tags stay in frames */
 	/* The engines' (cx_qp.c and on). */
-	uint16_t sq_pi;		/* of the doorbell record: basic blocks */
+	uint16_t sq_pi;		/* as far as it is posted: basic blocks */
 	uint16_t sq_head;	/* next to send */
 	uint16_t sq_tail;	/* oldest not completed */
 	uint16_t rq_head;	/* next to take */
@@ -316,13 +341,10 @@ void cx_qp_stop(struct cx_dev *d, struct cx_qp *qp);
 void cx_qp_changed(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old);
 /* The engines found an error: state ERR (SQER for UD), flush, event or 0. */
 void cx_qp_fail(struct cx_dev *d, struct cx_qp *qp, enum cx_event event);
-/* A store to a BlueFlame buffer's first 8 bytes: two words. */
-void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t opmod_idx,
-		    uint32_t qpn_ds);
+/* A doorbell: something may have been posted. */
+void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t qpn);
 /* More to do for this QP, by cx_hub_run(). */
 void cx_qp_schedule(struct cx_dev *d, struct cx_qp *qp);
-/* Fills what QUERY_QP tells of the engines: PSNs, counters. */
-void cx_qp_query(struct cx_dev *d, const struct cx_qp *qp, void *qpc);
 /* Sends and receives of all QPs for up to budget bytes; true: more is left. */
 bool cx_qp_run(struct cx_dev *d, size_t *budget);
 /* Deadlines of QPs (retries, RNR); returns the next, 0 for none. */
@@ -422,6 +444,7 @@ struct cx_counter {
 };
 
 struct cx_dev {
+	const struct cx_family *family;
 	struct cx_hub *hub;
 	struct cx_dev *hub_next;
 	struct cx_config config;
@@ -434,7 +457,8 @@ struct cx_dev {
 	uint32_t health_counter;
 	uint64_t born;			/* for the free-running timer */
 	uint64_t deadline;		/* set at the host */
-	struct cx_cmdq *cmdq;
+	struct cx_cmdq *cmdq;		/* of the family mlx5 */
+	struct cx_hx *hx;		/* of the family hx */
 	struct cx_page *pages;
 	uint32_t nr_pages, room_pages;
 	struct cx_ids pds, xrcds, tds, uctxs, uars, eqs, cqs, srqs, qps, mkeys,
@@ -458,8 +482,6 @@ struct cx_dev {
 	uint32_t latch;			/* and word; latched 0: none */
 };
 
-/* The free-running timer, also of completion entries. */
-uint64_t cx_cycles(const struct cx_dev *d);
 /* The counters of a QP's set, never NULL. */
 struct cx_counter *cx_counter(struct cx_dev *d, const struct cx_qp *qp);
 
@@ -489,6 +511,11 @@ extern const struct cx_cmd_desc cx_cmds_nic[], cx_cmds_eth[], cx_cmds_flow[];
 void cx_cmdq_doorbell(struct cx_dev *d, uint32_t vector);
 int cx_cmdq_init(struct cx_dev *d);
 void cx_cmdq_free(struct cx_dev *d);
+/* Between a register, big endian, and the value a little endian CPU sees. */
+static inline uint32_t cx_swap(uint32_t v)
+{
+	return __builtin_bswap32(v);
+}
 /* Frees every object, as TEARDOWN_HCA, FLR and cx_free() do. */
 void cx_objects_free(struct cx_dev *d);
 /* A line for host->log, with the device's GUID before it. */

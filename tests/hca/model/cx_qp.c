@@ -215,7 +215,7 @@ static void qp_reset(struct cx_dev *d, struct cx_qp *qp)
 	qp->rq_head = 0;
 	if (cx_tm_matched(qp->resp))
 		cx_recv_done(d, qp, NULL, 0, 0,
-			     MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			     CX_SYND_WR_FLUSH_ERR);
 	cx_tm_forget(d, qp);
 	cx_req_reset(qp);
 	cx_resp_reset(qp);
@@ -304,39 +304,16 @@ void cx_qp_changed(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old)
 	}
 }
 
-void cx_qp_query(struct cx_dev *d, const struct cx_qp *qp, void *qpc)
-{
-	const struct cx_req *r = qp->req;
-	bool draining = qp->state == CX_SQD && r->first != r->end;
-
-	/* MLX5_QP_STATE_SQ_DRAINING */
-	CX_SET(qpc, qpc, state, draining ? 7 : qp->state);
-	CX_SET(qpc, qpc, next_rcv_psn, qp->state < CX_RTR ?
-	       qp->next_rcv_psn : qp->resp->epsn);
-	CX_SET(qpc, qpc, next_send_psn, qp->state < CX_RTS ?
-	       qp->next_send_psn : r->psn);
-	CX_SET(qpc, qpc, last_acked_psn, cx_psn_add(r->una, CX_PSNS - 1));
-	CX_SET(qpc, qpc, rmsn, qp->resp->msn);
-	CX_SET(qpc, qpc, cur_retry_count, qp->retry_count -
-	       (r->retries < qp->retry_count ? r->retries : qp->retry_count));
-	CX_SET(qpc, qpc, hw_sq_wqebb_counter, qp->sq_head);
-	CX_SET(qpc, qpc, sw_sq_wqebb_counter, qp->sq_pi);
-	CX_SET(qpc, qpc, hw_rq_counter, qp->rq_head);
-	CX_SET(qpc, qpc, sw_rq_counter, qp->resp->rq_pi);
-}
-
 /* ---- doorbells ---- */
 
 bool cx_sq_update(struct cx_dev *d, struct cx_qp *qp)
 {
-	uint32_t dbr;
 	uint16_t pi;
 
-	if (cx_dma_read(d, qp->dbr + 4, &dbr, 4)) {
+	if (d->family->sq_posted(d, qp, &pi)) {
 		cx_qp_fail(d, qp, CX_EV_WQ_CATAS);
 		return false;
 	}
-	pi = be32toh(dbr) & 0xffff;
 	if ((uint16_t)(pi - qp->sq_tail) > 1u << qp->log_sq ||
 	    (uint16_t)(pi - qp->sq_tail) < (uint16_t)(qp->sq_head -
 						       qp->sq_tail)) {
@@ -347,15 +324,12 @@ bool cx_sq_update(struct cx_dev *d, struct cx_qp *qp)
 	return true;
 }
 
-void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t opmod_idx,
-		    uint32_t qpn_ds)
+void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t qpn)
 {
-	struct cx_qp *qp = cx_ids_get(&d->qps, qpn_ds >> 8);
+	struct cx_qp *qp = cx_ids_get(&d->qps, qpn);
 
 	if (!qp || !qp->has_sq || qp->uar != uar) {
-		d->stats.doorbells_refused++;
-		cx_log(d, CX_DEBUG, "doorbell for QP 0x%x refused, UAR 0x%x",
-		       qpn_ds >> 8, uar);
+		cx_refuse(d, "QP", qpn, uar);
 		return;
 	}
 	d->stats.doorbells_sq++;

@@ -112,9 +112,9 @@ static uint32_t reads_out(const struct cx_req *r, uint32_t enough)
 		if (fl->done || fl->synd)
 			continue;
 		if (cx_is_atomic(fl->opcode) ||
-		    (fl->opcode == MLX5_OPCODE_RDMA_READ && !fl->bytes))
+		    (fl->opcode == CX_OP_RDMA_READ && !fl->bytes))
 			nr += n != r->cur;
-		else if (fl->opcode == MLX5_OPCODE_RDMA_READ &&
+		else if (fl->opcode == CX_OP_RDMA_READ &&
 			 asked > fl->got)
 			nr += (asked + CX_CHUNK - 1) / CX_CHUNK -
 			      fl->got / CX_CHUNK;
@@ -128,7 +128,7 @@ static uint32_t reads_out(const struct cx_req *r, uint32_t enough)
 
 static bool may_begin(const struct cx_req *r, const struct cx_swqe *w)
 {
-	if (w->opcode == MLX5_OPCODE_UMR || w->fence == CX_FENCE_ALL)
+	if (w->alone || w->fence == CX_FENCE_ALL)
 		return r->first == r->end;
 	if (w->fence == CX_FENCE_READS || w->fence == CX_FENCE_SMALL_READS)
 		return !reads_out(r, 1);
@@ -147,15 +147,15 @@ static uint8_t wqe_syndrome(struct cx_dev *d, const struct cx_qp *qp,
 			    const struct cx_swqe *w)
 {
 	bool atomic = cx_is_atomic(w->opcode);
-	bool read = w->opcode == MLX5_OPCODE_RDMA_READ;
+	bool read = w->opcode == CX_OP_RDMA_READ;
 	uint8_t access = atomic || read ? CX_LW : CX_LR;
 
 	if (w->bytes > bytes_max(qp) || (atomic && w->bytes < 8))
-		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+		return CX_SYND_LOCAL_LENGTH_ERR;
 	/* Before the first frame of many; one frame is checked as it is cut. */
 	if ((access == CX_LW || w->bytes > CX_FRAME_DATA) &&
 	    cx_wqe_check(d, qp, w, access))
-		return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+		return CX_SYND_LOCAL_PROT_ERR;
 	return 0;
 }
 
@@ -170,12 +170,12 @@ static void flight_new(struct cx_dev *d, struct cx_qp *qp,
 	fl->bbs = w->bbs;
 	fl->opcode = w->opcode;
 	fl->signaled = w->signaled;
-	fl->synd = malformed ? MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR :
+	fl->synd = malformed ? CX_SYND_LOCAL_QP_OP_ERR :
 			       wqe_syndrome(d, qp, w);
 	fl->psn = r->psn;
 	qp->sq_head += w->bbs;
 	d->stats.wqes++;
-	if (fl->synd || cx_is_local(w->opcode))
+	if (fl->synd || w->local)
 		return;
 	fl->bytes = cx_is_atomic(w->opcode) ? 8 : w->bytes;
 	fl->npsn = cx_is_unanswered(qp) ? 1 : cx_psns(qp, fl->bytes);
@@ -216,7 +216,7 @@ bool cx_req_reread(struct cx_dev *d, struct cx_qp *qp, struct cx_flight *fl,
 	    (w->bytes == fl->bytes ||
 	     (cx_is_atomic(w->opcode) && w->bytes >= 8)))
 		return true;
-	fl->synd = MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	fl->synd = CX_SYND_LOCAL_QP_OP_ERR;
 	return false;
 }
 
@@ -289,8 +289,8 @@ static void ask_ack(struct cx_req *r, struct cx_frame *f)
 static enum cx_turn req_data(struct cx_dev *d, struct cx_qp *qp,
 			     const struct cx_swqe *w, struct cx_flight *fl)
 {
-	bool write = w->opcode == MLX5_OPCODE_RDMA_WRITE ||
-		     w->opcode == MLX5_OPCODE_RDMA_WRITE_IMM;
+	bool write = w->opcode == CX_OP_RDMA_WRITE ||
+		     w->opcode == CX_OP_RDMA_WRITE_IMM;
 	uint32_t off = qp->req->off, len = fl->bytes - off;
 	struct cx_frame *f;
 
@@ -301,7 +301,7 @@ static enum cx_turn req_data(struct cx_dev *d, struct cx_qp *qp,
 		return CX_BLOCKED;
 	if (cx_wqe_gather(d, qp, w, off, f->data, len)) {
 		cx_frame_free(f);
-		fl->synd = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+		fl->synd = CX_SYND_LOCAL_PROT_ERR;
 		return CX_IDLE;
 	}
 	f->len = len;
@@ -309,9 +309,9 @@ static enum cx_turn req_data(struct cx_dev *d, struct cx_qp *qp,
 	f->first = !off;
 	f->last = off + len == fl->bytes;
 	if (f->last) {
-		f->imm = w->opcode == MLX5_OPCODE_SEND_IMM ||
-			 w->opcode == MLX5_OPCODE_RDMA_WRITE_IMM;
-		f->inv = w->opcode == MLX5_OPCODE_SEND_INVAL;
+		f->imm = w->opcode == CX_OP_SEND_IMM ||
+			 w->opcode == CX_OP_RDMA_WRITE_IMM;
+		f->inv = w->opcode == CX_OP_SEND_INVAL;
 		f->imm_data = w->imm;
 		f->solicited = w->solicited;
 	}
@@ -324,8 +324,8 @@ static enum cx_turn req_read(struct cx_dev *d, struct cx_qp *qp,
 {
 	uint32_t off = qp->req->off, max = 1u << qp->log_sra_max;
 	bool atomic = cx_is_atomic(fl->opcode);
-	uint8_t kind = fl->opcode == MLX5_OPCODE_RDMA_READ ? CX_F_READ :
-		       fl->opcode == MLX5_OPCODE_ATOMIC_CS ? CX_F_CMP_SWAP :
+	uint8_t kind = fl->opcode == CX_OP_RDMA_READ ? CX_F_READ :
+		       fl->opcode == CX_OP_ATOMIC_CS ? CX_F_CMP_SWAP :
 		       CX_F_FETCH_ADD;
 	uint32_t len = cx_chunk_end(fl, off) - off;
 	struct cx_frame *f;
@@ -346,28 +346,11 @@ static enum cx_turn req_read(struct cx_dev *d, struct cx_qp *qp,
 	return req_sent(d, qp, f, len);
 }
 
-static uint8_t umr_syndrome(int rc)
-{
-	switch (rc) {
-	case 0:
-		return 0;
-	case -ENOMEM:
-		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-	case -EFAULT:
-		return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
-	default:
-		return MLX5_CQE_SYNDROME_MW_BIND_ERR;
-	}
-}
-
 /* What is done in the device itself. */
 static enum cx_turn req_local(struct cx_dev *d, struct cx_qp *qp,
 			      const struct cx_swqe *w, struct cx_flight *fl)
 {
-	if (w->opcode == MLX5_OPCODE_UMR)
-		fl->synd = umr_syndrome(cx_umr(d, qp, w->raw, w->len));
-	if (w->opcode == MLX5_OPCODE_TAG_MATCHING && cx_tm_op(d, qp, w))
-		fl->synd = MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	fl->synd = d->family->local(d, qp, w);
 	fl->done = true;
 	qp->req->cur++;
 	return CX_MORE;
@@ -382,7 +365,7 @@ static enum cx_turn req_datagram(struct cx_dev *d, struct cx_qp *qp,
 	if (rc == -EAGAIN || rc == -ENOMEM)
 		return CX_BLOCKED;
 	if (rc)
-		fl->synd = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+		fl->synd = CX_SYND_LOCAL_PROT_ERR;
 	fl->done = true;
 	qp->req->una = cx_psn_add(fl->psn, 1);
 	qp->req->high = qp->req->una;
@@ -404,13 +387,13 @@ static bool window_full(const struct cx_qp *qp)
 static enum cx_turn req_step(struct cx_dev *d, struct cx_qp *qp,
 			     const struct cx_swqe *w, struct cx_flight *fl)
 {
-	if (cx_is_local(w->opcode))
+	if (w->local)
 		return req_local(d, qp, w, fl);
 	if (cx_is_unanswered(qp))
 		return req_datagram(d, qp, w, fl);
 	if (window_full(qp))
 		return CX_IDLE;
-	if (w->opcode == MLX5_OPCODE_RDMA_READ || cx_is_atomic(w->opcode))
+	if (w->opcode == CX_OP_RDMA_READ || cx_is_atomic(w->opcode))
 		return req_read(d, qp, w, fl);
 	return req_data(d, qp, w, fl);
 }

@@ -62,7 +62,7 @@ static void skip_acked(struct cx_qp *qp)
 		return;
 	psns = cx_psn_diff(r->una, fl->psn);
 	off = psns > 0 ? (uint64_t)psns << qp->mtu : 0;
-	if (fl->opcode == MLX5_OPCODE_RDMA_READ)
+	if (fl->opcode == CX_OP_RDMA_READ)
 		off = fl->got;
 	off -= off % CX_FRAME_DATA;
 	if (off > r->off && off < fl->bytes)
@@ -82,7 +82,7 @@ static void req_ack(struct cx_dev *d, struct cx_qp *qp, uint32_t upto)
 	for (n = r->first; n != r->end; n++) {
 		fl = cx_flight(r, n);
 		behind = cx_psn_add(fl->psn, fl->npsn);
-		if (fl->synd || fl->opcode == MLX5_OPCODE_RDMA_READ ||
+		if (fl->synd || fl->opcode == CX_OP_RDMA_READ ||
 		    cx_is_atomic(fl->opcode) ||
 		    cx_psn_diff(upto, behind) < 0)
 			break;
@@ -91,7 +91,7 @@ static void req_ack(struct cx_dev *d, struct cx_qp *qp, uint32_t upto)
 	}
 	if (n != r->end) {
 		fl = cx_flight(r, n);
-		if (fl->opcode != MLX5_OPCODE_RDMA_READ &&
+		if (fl->opcode != CX_OP_RDMA_READ &&
 		    !cx_is_atomic(fl->opcode) &&
 		    cx_psn_diff(upto, r->una) > 0 &&
 		    cx_psn_diff(upto, fl->psn) > 0)
@@ -123,7 +123,7 @@ static void req_retry(struct cx_dev *d, struct cx_qp *qp)
 	struct cx_req *r = qp->req;
 
 	if (r->retries >= qp->retry_count) {
-		req_fail(d, qp, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+		req_fail(d, qp, CX_SYND_TRANSPORT_RETRY_EXC_ERR);
 		return;
 	}
 	r->retries++;
@@ -140,7 +140,7 @@ static void req_rnr(struct cx_dev *d, struct cx_qp *qp, uint8_t timer)
 		return;
 	if (qp->rnr_retry != 7 && r->rnr_tries >= qp->rnr_retry) {
 		cx_counter(d, qp)->rnr_nak_retry_err++;
-		req_fail(d, qp, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
+		req_fail(d, qp, CX_SYND_RNR_RETRY_EXC_ERR);
 		return;
 	}
 	if (qp->rnr_retry != 7)
@@ -171,14 +171,14 @@ static void rx_nak(struct cx_dev *d, struct cx_qp *qp,
 		break;
 	case CX_NAK_INVALID:
 		count->req_remote_invalid_request++;
-		req_fail(d, qp, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR);
+		req_fail(d, qp, CX_SYND_REMOTE_INVAL_REQ_ERR);
 		break;
 	case CX_NAK_ACCESS:
 		count->req_remote_access_errors++;
-		req_fail(d, qp, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR);
+		req_fail(d, qp, CX_SYND_REMOTE_ACCESS_ERR);
 		break;
 	case CX_NAK_OPERATION:
-		req_fail(d, qp, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
+		req_fail(d, qp, CX_SYND_REMOTE_OP_ERR);
 		break;
 	default:
 		break;
@@ -197,7 +197,7 @@ static struct cx_flight *rx_match(struct cx_dev *d, struct cx_qp *qp,
 	if (r->first == r->end)
 		return NULL;
 	fl = cx_flight(r, r->first);
-	read = fl->opcode == MLX5_OPCODE_RDMA_READ;
+	read = fl->opcode == CX_OP_RDMA_READ;
 	if (fl->synd || (f->kind == CX_F_READ_DATA ? !read :
 			 !cx_is_atomic(fl->opcode)))
 		return NULL;
@@ -213,11 +213,11 @@ static uint8_t read_data(struct cx_dev *d, struct cx_qp *qp,
 	if (want > CX_FRAME_DATA)
 		want = CX_FRAME_DATA;
 	if (f->len != want)
-		return MLX5_CQE_SYNDROME_BAD_RESP_ERR;
+		return CX_SYND_BAD_RESP_ERR;
 	if (!cx_req_reread(d, qp, fl, &w))
 		return fl->synd;
 	if (cx_wqe_scatter(d, qp, &w, fl->got, f->data, want))
-		return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+		return CX_SYND_LOCAL_PROT_ERR;
 	return 0;
 }
 
@@ -252,7 +252,7 @@ static void rx_atomic(struct cx_dev *d, struct cx_qp *qp,
 	value = d->atomic_host ? htole64(f->swap_add) : htobe64(f->swap_add);
 	if (cx_req_reread(d, qp, fl, &w) &&
 	    cx_wqe_scatter(d, qp, &w, 0, &value, 8))
-		fl->synd = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+		fl->synd = CX_SYND_LOCAL_PROT_ERR;
 	if (!fl->synd) {
 		fl->got = 8;
 		fl->done = true;
@@ -276,7 +276,7 @@ static void rx_implied_nak(struct cx_dev *d, struct cx_qp *qp,
 	if (r->first == r->end || r->implied || r->rnr)
 		return;
 	fl = cx_flight(r, r->first);
-	if ((fl->opcode != MLX5_OPCODE_RDMA_READ && !cx_is_atomic(fl->opcode)) ||
+	if ((fl->opcode != CX_OP_RDMA_READ && !cx_is_atomic(fl->opcode)) ||
 	    cx_psn_diff(behind, cx_psn_add(fl->psn, fl->got >> qp->mtu)) <= 0)
 		return;
 	r->implied = true;

@@ -141,7 +141,7 @@ static enum verdict take(struct cx_dev *d, struct cx_qp *qp,
 static enum verdict recv_broken(struct cx_dev *d, struct cx_qp *qp,
 				const struct cx_frame *f, uint8_t syndrome)
 {
-	bool length = syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+	bool length = syndrome == CX_SYND_LOCAL_LENGTH_ERR;
 
 	if (length)
 		cx_counter(d, qp)->resp_local_length_error++;
@@ -183,10 +183,10 @@ static enum verdict rx_send(struct cx_dev *d, struct cx_qp *qp,
 	}
 	if (rs->off + len > CX_MAX_MSG || rs->off + len > rs->w.bytes)
 		return recv_broken(d, qp, f,
-				   MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
+				   CX_SYND_LOCAL_LENGTH_ERR);
 	if (cx_resp_scatter(d, qp, rs->off, data, len))
 		return recv_broken(d, qp, f,
-				   MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+				   CX_SYND_LOCAL_PROT_ERR);
 	rs->off += len;
 	if (!f->last) {
 		rs->msg = CX_MSG_SEND;
@@ -195,8 +195,8 @@ static enum verdict rx_send(struct cx_dev *d, struct cx_qp *qp,
 	if (f->inv && cx_invalidate(d, qp, f->imm_data))
 		return no_access(d, qp);
 	rs->msg = CX_MSG_NONE;
-	cx_recv_done(d, qp, f, f->inv ? MLX5_CQE_RESP_SEND_INV :
-		     f->imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND,
+	cx_recv_done(d, qp, f, f->inv ? CX_RECV_SEND_INV :
+		     f->imm ? CX_RECV_SEND_IMM : CX_RECV_SEND,
 		     rs->off, 0);
 	return OK;
 }
@@ -257,7 +257,7 @@ static enum verdict rx_write(struct cx_dev *d, struct cx_qp *qp,
 	rs->off += f->len;
 	rs->msg = f->last ? CX_MSG_NONE : CX_MSG_WRITE;
 	if (f->last && f->imm)
-		cx_recv_done(d, qp, f, MLX5_CQE_RESP_WR_IMM, rs->dma_len, 0);
+		cx_recv_done(d, qp, f, CX_RECV_WRITE_IMM, rs->dma_len, 0);
 	return OK;
 }
 

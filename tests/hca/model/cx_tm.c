@@ -19,7 +19,7 @@
  * WQEs are a process's, messages the peer's: indices are checked against the
  * list, and each access to a buffer against its key.
  */
-#include "cx_eng.h"
+#include "cx_mlx5.h"
 
 #define SEG		16u
 #define OP_BYTES	(SEG + sizeof(struct mlx5_wqe_tm_seg))

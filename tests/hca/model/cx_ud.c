@@ -16,7 +16,8 @@ void cx_frame_route(struct cx_dev *d, const struct cx_qp *qp,
 		    const struct cx_av *av, struct cx_frame *f)
 {
 	f->st = qp->st;
-	f->sqpn = qp->qpn;
+	/* A management QP's number among the driver's is nobody else's matter. */
+	f->sqpn = qp->st == CX_ST_QP0 ? 0 : qp->st == CX_ST_QP1 ? 1 : qp->qpn;
 	f->dqpn = qp->remote_qpn;
 	f->slid = av->slid_bits;
 	f->dlid = av->dlid;
@@ -80,9 +81,11 @@ int cx_ud_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 	f->st = CX_ST_UD;
 	f->dqpn = w->dqpn;
 	f->qkey = w->qkey & QKEY_PRIVILEGED ? qp->qkey : w->qkey;
+	if (w->pkey)
+		f->pkey = w->pkey;
 	f->first = true;
 	f->last = true;
-	f->imm = w->opcode == MLX5_OPCODE_SEND_IMM;
+	f->imm = w->opcode == CX_OP_SEND_IMM;
 	f->imm_data = w->imm;
 	f->solicited = w->solicited;
 	f->npsn = 1;
@@ -115,11 +118,11 @@ static uint8_t ud_data(struct cx_dev *d, struct cx_qp *qp,
 	uint8_t grh[CX_GRH];
 
 	if (qp->resp->w.bytes < CX_GRH + f->len)
-		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+		return CX_SYND_LOCAL_LENGTH_ERR;
 	cx_network_header(f, grh);
 	if ((f->grh && cx_resp_scatter(d, qp, 0, grh, CX_GRH)) ||
 	    cx_resp_scatter(d, qp, CX_GRH, f->data, f->len))
-		return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+		return CX_SYND_LOCAL_PROT_ERR;
 	return 0;
 }
 
@@ -139,9 +142,9 @@ static void ud_receive(struct cx_dev *d, struct cx_qp *qp,
 		return;
 	}
 	syndrome = ud_data(d, qp, f);
-	op = f->imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND;
+	op = f->imm ? CX_RECV_SEND_IMM : CX_RECV_SEND;
 	cx_recv_done(d, qp, f, op, CX_GRH + f->len, syndrome);
-	if (syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR)
+	if (syndrome == CX_SYND_LOCAL_LENGTH_ERR)
 		cx_counter(d, qp)->resp_local_length_error++;
 	if (syndrome)
 		cx_qp_fail(d, qp, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Copyright (C) 2026 The vhca authors */
 /*
- * The PCI device "connectx4" of QEMU around the model of a ConnectX-4:
+ * The PCI devices "connectx4" and "connectx3" of QEMU around the models:
  * configuration space, the BARs, DMA, MSI-X, time, properties. No file but
  * this and cx_cable.c knows QEMU, none but cx_compat.h its versions. All of it runs under the big lock. It does
  * not trust the guest: the device reaches RAM only, and an MSI-X message that
@@ -27,6 +27,7 @@
 #define CX4_VENDOR	0x15b3
 #define CX4_DEVICE	0x1013
 #define CX6DX_DEVICE	0x101d
+#define CX3_DEVICE	0x1003
 #define CX4_CLASS	0x0207		/* InfiniBand controller */
 #define CX4_PM_CAP	0x40
 #define CX4_EXP_CAP	0x60
@@ -207,6 +208,26 @@ static const MemoryRegionOps cx4_ops = {
 	.impl = { .min_access_size = 1, .max_access_size = 8 },
 };
 
+static uint64_t cx3_read2(void *opaque, hwaddr addr, unsigned int size)
+{
+	return cx4_read(opaque, CX_BAR2 + addr, size);
+}
+
+static void cx3_write2(void *opaque, hwaddr addr, uint64_t value,
+		       unsigned int size)
+{
+	cx4_write(opaque, CX_BAR2 + addr, value, size);
+}
+
+static const MemoryRegionOps cx3_ops2 = {
+	.read = cx3_read2,
+	.write = cx3_write2,
+	.endianness = DEVICE_LITTLE_ENDIAN,
+	.valid = { .min_access_size = 1, .max_access_size = 8,
+		   .accepts = cx4_accepts },
+	.impl = { .min_access_size = 1, .max_access_size = 8 },
+};
+
 /* A slice of the work, and what could not be done while the model ran. */
 static void cx4_bh(void *opaque)
 {
@@ -300,6 +321,46 @@ static void cx4_wire_put(Cx4Wire *wire)
 	g_free(wire);
 }
 
+/* Registers in one BAR; MSI-X in another. */
+static bool cx4_init_bars(Connectx4 *s, Error **errp)
+{
+	PCIDevice *pci = &s->parent_obj;
+
+	if (msix_init_exclusive_bar(pci, CX_VECTORS, 2, errp))
+		return false;
+	memory_region_init_io(&s->bar, OBJECT(s), &cx4_ops, s,
+			      TYPE_CONNECTX4, cx_bar_size(&s->config));
+	pci_register_bar(pci, 0, PCI_BASE_ADDRESS_MEM_TYPE_64 |
+			 PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
+	return true;
+}
+
+/* Registers, with MSI-X among them, and doorbell pages. */
+static bool cx3_init_bars(Connectx4 *s, Error **errp)
+{
+	PCIDevice *pci = &s->parent_obj;
+
+	memory_region_init_io(&s->bar, OBJECT(s), &cx4_ops, s,
+			      TYPE_CONNECTX3, CX3_BAR0_SIZE);
+	memory_region_init_io(&s->bar2, OBJECT(s), &cx3_ops2, s,
+			      TYPE_CONNECTX3 "-uar", MiB << CX_BAR2_LOG_MB);
+	pci_register_bar(pci, 0, PCI_BASE_ADDRESS_MEM_TYPE_64, &s->bar);
+	pci_register_bar(pci, 2, PCI_BASE_ADDRESS_MEM_TYPE_64 |
+			 PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar2);
+	return !msix_init(pci, CX_VECTORS, &s->bar, 0, CX3_MSIX_TABLE, &s->bar,
+			  0, CX3_MSIX_PBA, 0, errp);
+}
+
+static void cx4_msix_exit(Connectx4 *s)
+{
+	PCIDevice *pci = &s->parent_obj;
+
+	if (s->config.cx3)
+		msix_uninit(pci, &s->bar, &s->bar);
+	else
+		msix_uninit_exclusive_bar(pci);
+}
+
 static bool cx4_init_pci(Connectx4 *s, Error **errp)
 {
 	PCIDevice *pci = &s->parent_obj;
@@ -326,14 +387,10 @@ static bool cx4_init_pci(Connectx4 *s, Error **errp)
 		pcie_cap_flr_init(pci);
 		pcie_dev_ser_num_init(pci, CX4_SERIAL_CAP, s->config.guid);
 	}
-	if (msix_init_exclusive_bar(pci, CX_VECTORS, 2, errp))
+	if (s->config.cx3 ? !cx3_init_bars(s, errp) : !cx4_init_bars(s, errp))
 		return false;
 	for (i = 0; i < CX_VECTORS; i++)
 		msix_vector_use(pci, i);
-	memory_region_init_io(&s->bar, OBJECT(s), &cx4_ops, s,
-			      TYPE_CONNECTX4, cx_bar_size(&s->config));
-	pci_register_bar(pci, 0, PCI_BASE_ADDRESS_MEM_TYPE_64 |
-			 PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
 	return true;
 }
 
@@ -381,7 +438,7 @@ static void cx4_exit(PCIDevice *pci)
 	cx4_power_off(s);
 	if (pci_is_express(pci))
 		pcie_cap_exit(pci);
-	msix_uninit_exclusive_bar(pci);
+	cx4_msix_exit(s);
 }
 
 static void cx4_realize(PCIDevice *pci, Error **errp)
@@ -395,6 +452,11 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 		return;
 	}
 	s->config.eth = s->port && !strcmp(s->port, "eth");
+	if (s->config.cx3 && (s->config.eth || s->profile || mb)) {
+		error_setg(errp, "connectx3: an InfiniBand port, one profile, "
+			   "BARs as they are");
+		return;
+	}
 	if (s->config.eth && s->config.lid) {
 		error_setg(errp, "connectx4: an Ethernet port has no LID");
 		return;
@@ -424,7 +486,7 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 	if (!s->wire || !cx4_power_on(s, cable)) {
 		if (s->wire)
 			cx4_wire_put(s->wire);
-		msix_uninit_exclusive_bar(pci);
+		cx4_msix_exit(s);
 		error_setg(errp, "connectx4: no memory, or the GUID is used");
 		return;
 	}
@@ -609,9 +671,28 @@ static const TypeInfo cx4_type = {
 	},
 };
 
+static void cx3_instance_init(Object *obj)
+{
+	CONNECTX4(obj)->config.cx3 = true;
+}
+
+static void cx3_class_init(ObjectClass *class, void *data)
+{
+	PCI_DEVICE_CLASS(class)->device_id = CX3_DEVICE;
+	DEVICE_CLASS(class)->desc = "model of a ConnectX-3 HCA with one port";
+}
+
+static const TypeInfo cx3_type = {
+	.name = TYPE_CONNECTX3,
+	.parent = TYPE_CONNECTX4,
+	.instance_init = cx3_instance_init,
+	.class_init = cx3_class_init,
+};
+
 static void cx4_register(void)
 {
 	type_register_static(&cx4_type);
+	type_register_static(&cx3_type);
 }
 
 type_init(cx4_register)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Copyright (C) 2026 The vhca authors */
 /*
- * What the two halves of the PCI device "connectx4" share: its state, how the
- * model is entered, and what cx_cable.c does for cx_qemu.c.
+ * What the two halves of the PCI devices "connectx4" and "connectx3" share: their
+ * state, how the model is entered, and what cx_cable.c does for cx_qemu.c.
  */
 #ifndef CX_QEMU_H
 #define CX_QEMU_H
@@ -14,6 +14,7 @@
 #include "cx_compat.h"
 
 #define TYPE_CONNECTX4 "connectx4"
+#define TYPE_CONNECTX3 "connectx3"	/* a ConnectX-4 but for BARs and config.cx3 */
 OBJECT_DECLARE_SIMPLE_TYPE(Connectx4, CONNECTX4)
 
 /* Devices with the same "wire" share a hub; the last one frees it. */
@@ -30,6 +31,7 @@ struct Connectx4 {
 	PCIDevice parent_obj;
 	QLIST_ENTRY(Connectx4) on_wire;
 	MemoryRegion bar;
+	MemoryRegion bar2;	/* of a ConnectX-3 */
 	CharBackend chr;
 	QEMUTimer *timer;
 	QEMUBH *bh;

@@ -201,7 +201,7 @@ struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 				    .tag_matching = !r->no_tags,
 				    .umr_lists = r->umr_lists,
 				    .odp = r->odp, .eth = r->eth,
-				    .cx6dx = r->cx6dx,
+				    .cx6dx = r->cx6dx, .cx3 = r->cx3,
 				    .bar_mb = r->bar_mb };
 	struct rig_dev *d = &r->dev[r->nr];
 

@@ -59,6 +59,7 @@ struct rig {
 	bool eth;		/* ... with Ethernet ports, without LIDs */
 	bool cx6dx;		/* ... and capabilities of a ConnectX-6 Dx */
 	uint32_t bar_mb;	/* ... with so many MiB of registers */
+	bool cx3;		/* ... are of a ConnectX-3 */
 };
 
 /* NULL without memory. A machine of its own, with a hub. */

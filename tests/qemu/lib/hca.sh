@@ -6,14 +6,15 @@
 # so on): drivers, guests, the machine's monitor, two-sided programs. Sourced
 # after lib.sh, and after vhca.sh where guests have a vhca.
 
-MLX5="mlx5_0 mlx5_1"
+# The two HCAs; a scenario with other ones says so behind this.
+HCAS="mlx5_0 mlx5_1"
 
 # hca_setup: drivers for two HCAs, until both ports are in state HCA_STATE
 # (ACTIVE).
 hca_setup() {
 	local d
 	hca_drivers
-	for d in $MLX5; do
+	for d in $HCAS; do
 		! grep -q Ethernet "/sys/class/infiniband/$d/ports/1/link_layer" || eth_up "$d"
 		wait_until 10 port_is "$d" "${HCA_STATE:-ACTIVE}" ||
 			fail "$d: port is $(cat "/sys/class/infiniband/$d/ports/1/state")"
@@ -28,9 +29,9 @@ eth_up() {
 	ip link set "$dev" up
 }
 hca_drivers() {
-	local d
-	modprobe -a mlx5_core mlx5_ib ib_uverbs ib_umad
-	for d in $MLX5; do
+	local d driver=${HCAS%%_*}
+	modprobe -a "${driver}_core" "${driver}_ib" ib_uverbs ib_umad
+	for d in $HCAS; do
 		wait_until 30 test -e "/sys/class/infiniband/$d" ||
 			fail "the driver does not make $d: $(dmesg | tail -n 3)"
 	done
@@ -46,7 +47,7 @@ fabric_start() {
 	mkdir -p /var/cache/opensm
 	opensm -B -P /run/partitions -f "$SCENARIO_DIR/opensm.log" \
 		-g "$(ibstat -p mlx5_0 | head -n 1)" >/dev/null
-	for d in $MLX5; do
+	for d in $HCAS; do
 		check "$d becomes active" wait_until 30 port_is "$d" ACTIVE
 	done
 }
@@ -91,7 +92,7 @@ hca_guests() {
 	agent_start
 	# shellcheck disable=SC2034
 	XFER_GID='-g 0'
-	VHCA_HCAS="$MLX5" guests_with_vhca "$@"
+	VHCA_HCAS="$HCAS" guests_with_vhca "$@"
 	BOTH_GUESTS=("$2" "$4")
 }
 BOTH_GUESTS=()
@@ -215,11 +216,11 @@ both() {
 two_sides() {
 	local server rc=0
 	# shellcheck disable=SC2086
-	timeout "$(seconds "${LIMIT:-60}")" "$3" -d mlx5_1 $1 "${@:4}" >/tmp/server.log 2>&1 &
+	timeout "$(seconds "${LIMIT:-60}")" "$3" -d "${HCAS##* }" $1 "${@:4}" >/tmp/server.log 2>&1 &
 	server=$!
 	wait_until 10 listening || true
 	# shellcheck disable=SC2086
-	timeout "$(seconds "${LIMIT:-60}")" "$3" -d mlx5_0 $2 "${@:4}" 127.0.0.1 \
+	timeout "$(seconds "${LIMIT:-60}")" "$3" -d "${HCAS%% *}" $2 "${@:4}" 127.0.0.1 \
 		>/tmp/client.log 2>&1 || rc=$?
 	wait "$server" || rc=$?
 	[ "$rc" = 0 ] || {
@@ -374,7 +375,7 @@ hca_everything() {
 
 # Neither the drivers nor the kernel complained since the scenario began.
 quiet_kernel() {
-	! dmesg | grep -E 'BUG|WARNING|Call Trace|mlx5.*(error|fail|timeout|syndrome)|dump_cqe|unhandled'
+	! dmesg | grep -E 'BUG|WARNING|Call Trace|mlx[45].*(error|fail|timeout|timed out|syndrome)|dump_cqe|unhandled'
 }
 
 # attach_both GUEST [KEY=VALUE]: both kinds of device, with queues that are mapped and

@@ -19,7 +19,7 @@ step "drivers"
 hca_drivers
 modprobe rdma_ucm
 n=0
-for d in $MLX5; do
+for d in $HCAS; do
 	i=$(ls "/sys/class/infiniband/$d/device/net")
 	ip addr add "10.$((++n)).0.1/24" dev "$i"
 	ip link set "$i" up

@@ -83,7 +83,7 @@ links_up() {
 	ip addr add 10.8.0.1/24 dev "$a"
 	in_peer ip addr add 10.8.0.2/24 dev "$b"
 	check "$a has a carrier" wait_until 20 carrier "$a"
-	for d in $MLX5; do
+	for d in $HCAS; do
 		check "$d is active" wait_until 20 port_is "$d" ACTIVE
 	done
 }

@@ -21,7 +21,7 @@ translated() {
 }
 
 hca_setup
-for d in $MLX5; do
+for d in $HCAS; do
 	check "$d is translated" translated "$d"
 done
 check "ibv_rc_pingpong between the two" both ibv_rc_pingpong -n 100

@@ -12,7 +12,7 @@
 
 step "drivers"
 hca_setup
-for d in $MLX5; do
+for d in $HCAS; do
 	ibv_devinfo -v -d "$d" >"$SCENARIO_DIR/$d.txt"
 	check "$d: the port is active" grep -q PORT_ACTIVE "$SCENARIO_DIR/$d.txt"
 	check "$d: an InfiniBand port" \

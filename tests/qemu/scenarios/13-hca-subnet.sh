@@ -16,7 +16,7 @@ step "opensm"
 mkdir -p /var/cache/opensm
 guid=$(ibstat -p mlx5_0 | head -n 1)
 opensm -B -g "$guid" -f "$SCENARIO_DIR/opensm.log" >/dev/null
-for d in $MLX5; do
+for d in $HCAS; do
 	check "$d becomes active" wait_until 30 port_is "$d" ACTIVE
 done
 lid=$(cat /sys/class/infiniband/mlx5_1/ports/1/lid)

@@ -39,7 +39,7 @@ ib0_has() { ip -o addr show to "$1" | grep -q "$2"; }
 
 step "a fabric with partitions"
 fabric_start 'one=0x0001,ipoib:ALL=full;' 'two=0x0002:ALL=full;'
-for d in $MLX5; do
+for d in $HCAS; do
 	check "$d is in both partitions" wait_until 30 port_has "$d" 0x8002
 done
 modprobe ib_ipoib

@@ -48,7 +48,7 @@ network() {
 	ip -n peer link set lo up
 	interface dom0 "$ETH"
 	interface peer "$other"
-	for d in $MLX5; do
+	for d in $HCAS; do
 		check "$d is active" wait_until 20 port_is "$d" ACTIVE
 	done
 	check "the other host answers" wait_until 20 ping -c 1 -W 1 "${V4[peer]}"

@@ -47,7 +47,7 @@ check "it sent no command that the model does not know" \
 for d in hca0 hca1; do
 	note "$d: $(hca_get $d commands) commands, $(hca_get $d commands-failed) failed"
 done
-for d in $MLX5; do
+for d in $HCAS; do
 	ip link set "$(ls "/sys/class/infiniband/$d/device/net")" up
 	check "$d is active" wait_until 20 port_is "$d" ACTIVE
 done

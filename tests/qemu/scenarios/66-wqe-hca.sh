@@ -46,7 +46,7 @@ check_not "the kernel had nothing to say" bash -c \
 	'dmesg | grep -E "BUG|Oops|WARNING|soft lockup|general protection|mlx5_core.*(health|timeout)"'
 pair "ibv_rc_pingpong" a b "ibv_rc_pingpong -g 0 -n 100"
 xfer_between "every byte" b a '-t rc-write-4k,rc-send-4k,ud-send-4k,srq'
-for d in $MLX5; do
+for d in $HCAS; do
 	check "dom0 on $d: every byte" vhca-xfer --loop -d "$d" -g 0 \
 		-t rc-write-4k,rc-send-4k
 done

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * The multicast table: entries that the driver reads and writes whole, in chains
+ * that begin where a hash of the GID says. Who is in which group is found anew
+ * whenever an entry was written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cx_hx.h"
+
+#define QPS_MOST	((HX_MGM_BYTES - HX_MGM_QPS) / 4)
+
+struct mgm {
+	uint8_t raw[HX_MGM_BYTES];
+};
+
+static uint32_t members(const struct mgm *m)
+{
+	uint32_t nr = hx_get(m->raw, HX_MGM_COUNT);
+
+	return nr < QPS_MOST ? nr : QPS_MOST;
+}
+
+static const uint8_t *member(const struct mgm *m, uint32_t i)
+{
+	return m->raw + HX_MGM_QPS + 4 * i;
+}
+
+static void join(struct cx_dev *d, const struct mgm *m)
+{
+	struct cx_qp *qp;
+	uint32_t i;
+
+	for (i = 0; i < members(m); i++) {
+		qp = cx_ids_get(&d->qps, hx_get(member(m, i), HX_MGM_QPN));
+		if (!qp || qp->st != CX_ST_UD)
+			continue;
+		qp->block_lb_mc = hx_get(member(m, i), HX_MGM_NO_LOOP);
+		cx_mcg_attach(d, qp, m->raw + HX_MGM_GID);
+	}
+}
+
+/* Of the table: the second half is there for chains alone. */
+static uint32_t heads(const struct cx_dev *d)
+{
+	return d->hx->log_mcg ? 1u << (d->hx->log_mcg - 1) : 0;
+}
+
+/* An entry that no chain leads to counts for nothing, whatever it says. */
+void hx_mgms_changed(struct cx_dev *d)
+{
+	const struct mgm *m;
+	struct cx_qp *qp;
+	uint32_t n, left;
+
+	CX_EACH(&d->qps, n, qp)
+		cx_mcg_forget(d, qp);
+	for (n = 0; n < heads(d); n++) {
+		left = 1u << d->hx->log_mcg;
+		for (m = cx_ids_get(&d->hx->mgms, n); m && left; left--) {
+			join(d, m);
+			if (!hx_get(m->raw, HX_MGM_NEXT))
+				break;
+			m = cx_ids_get(&d->hx->mgms,
+				       hx_get(m->raw, HX_MGM_NEXT));
+		}
+	}
+}
+
+void hx_mgms_init(struct cx_dev *d)
+{
+	cx_ids_init(&d->hx->mgms, 0, 1u << d->hx->log_mcg);
+}
+
+void hx_mgms_free(struct cx_dev *d)
+{
+	struct mgm *m;
+	uint32_t n;
+
+	CX_EACH(&d->hx->mgms, n, m)
+		free(m);
+	cx_ids_free(&d->hx->mgms);
+}
+
+static enum cx_status read_mgm(struct cx_dev *d, struct hx_cmd *c)
+{
+	const struct mgm *m = cx_ids_get(&d->hx->mgms, c->in_mod);
+
+	if (c->in_mod >> d->hx->log_mcg)
+		return CX_IX;
+	if (m)
+		memcpy(c->out, m->raw, sizeof(m->raw));
+	return CX_OK;
+}
+
+static enum cx_status write_mgm(struct cx_dev *d, struct hx_cmd *c)
+{
+	struct mgm *m = cx_ids_get(&d->hx->mgms, c->in_mod);
+
+	if (c->op_mod || c->in_mod >> d->hx->log_mcg)
+		return CX_IX;
+	if (!m) {
+		m = calloc(1, sizeof(*m));
+		if (!m || !cx_ids_put(&d->hx->mgms, c->in_mod, m)) {
+			free(m);
+			return CX_LIM;
+		}
+	}
+	memcpy(m->raw, c->in, sizeof(m->raw));
+	hx_mgms_changed(d);
+	return CX_OK;
+}
+
+/* Any will do that lies in the table's first half. */
+static enum cx_status mgid_hash(struct cx_dev *d, struct hx_cmd *c)
+{
+	uint32_t hash = 0;
+	unsigned int i;
+
+	for (i = 0; i < 16; i++)
+		hash = hash * 31 + c->in[i];
+	c->out_param = heads(d) ? hash % heads(d) : 0;
+	return CX_OK;
+}
+
+const struct hx_cmd_desc hx_cmds_mcg[] = {
+	{ HX_READ_MGM, "READ_MGM", read_mgm, HX_UP, 0, HX_MGM_BYTES },
+	{ HX_WRITE_MGM, "WRITE_MGM", write_mgm, HX_UP, HX_MGM_BYTES, 0 },
+	{ HX_MGID_HASH, "MGID_HASH", mgid_hash, HX_UP, 16, 0 },
+	{ 0 }
+};

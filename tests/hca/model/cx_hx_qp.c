@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copyright (C) 2026 The vhca authors
+ *
+ * Commands on queue pairs. There is none that makes one: RST2INIT does, with the
+ * number and the buffer that the driver chose, and 2RST ends it. A move takes the
+ * fields of the driver's context that are mandatory for it and those that its
+ * optional parameter mask names, checks the whole, and translates it for the
+ * engines.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cx_cmd.h"
+#include "cx_hx.h"
+
+#define LOG_READS	4u
+#define MTU_MIN		1u	/* IB_MTU_256 */
+#define MTU_MAX		5u
+
+/* Moves for which a field is mandatory. */
+enum { TO_INIT = BIT(0), TO_RTR = BIT(1), TO_RTS = BIT(2) };
+
+struct field {
+	uint16_t at;
+	uint8_t hi, lo, must;
+	uint32_t opt;
+};
+
+#define F(field, must, opt) { field, must, opt }
+
+static const struct field fields[] = {
+	F(HX_QPC_PM, TO_INIT, HX_OPT_PM),
+	F(HX_QPC_QKEY, TO_INIT, HX_OPT_QKEY),
+	F(HX_QPC_RRE, TO_INIT, HX_OPT_RRE),
+	F(HX_QPC_RWE, TO_INIT, HX_OPT_RWE),
+	F(HX_QPC_RAE, TO_INIT, HX_OPT_RAE),
+	F(HX_PATH_PKEY, TO_INIT, HX_OPT_PKEY),
+	F(HX_QPC_MTU, TO_RTR, 0),
+	F(HX_QPC_LOG_MSG, TO_RTR, 0),
+	F(HX_QPC_REMOTE, TO_RTR, 0),
+	F(HX_QPC_RQ_PSN, TO_RTR, 0),
+	F(HX_QPC_RRA_MAX, TO_RTR, HX_OPT_RRA_MAX),
+	F(HX_QPC_MIN_RNR, TO_RTR, HX_OPT_RNR_TIMER),
+	F(HX_PATH_GRH, TO_RTR, HX_OPT_PATH),
+	F(HX_PATH_BITS, TO_RTR, HX_OPT_PATH),
+	F(HX_PATH_RLID, TO_RTR, HX_OPT_PATH),
+	F(HX_PATH_SGID, TO_RTR, HX_OPT_PATH),
+	F(HX_PATH_RATE, TO_RTR, HX_OPT_PATH),
+	F(HX_PATH_HOP, TO_RTR, HX_OPT_PATH),
+	F(HX_PATH_TCLASS, TO_RTR, HX_OPT_PATH),
+	F(HX_PATH_FLOW, TO_RTR, HX_OPT_PATH),
+	{ HX_PATH_RGID, 31, 0, TO_RTR, HX_OPT_PATH },
+	{ HX_PATH_RGID + 4, 31, 0, TO_RTR, HX_OPT_PATH },
+	{ HX_PATH_RGID + 8, 31, 0, TO_RTR, HX_OPT_PATH },
+	{ HX_PATH_RGID + 12, 31, 0, TO_RTR, HX_OPT_PATH },
+	F(HX_PATH_SCHED, TO_RTR, HX_OPT_PATH | HX_OPT_SCHED),
+	F(HX_QPC_SQ_PSN, TO_RTS, 0),
+	F(HX_QPC_SRA_MAX, TO_RTS, HX_OPT_SRA_MAX),
+	F(HX_QPC_RETRY, TO_RTS, HX_OPT_RETRY),
+	F(HX_QPC_RNR_RETRY, TO_RTS, HX_OPT_RNR_RETRY),
+	F(HX_PATH_ACK, TO_RTS, HX_OPT_ACK),
+};
+
+#define EACH_FIELD(f) \
+	for (f = fields; f < fields + sizeof(fields) / sizeof(fields[0]); f++)
+
+/* ---- the context ---- */
+static void qpc_clear(uint8_t *qpc)
+{
+	const struct field *f;
+
+	EACH_FIELD(f)
+		hx_set(qpc, f->at, f->hi, f->lo, 0);
+	memset(qpc + HX_ALT_PATH, 0, HX_PATH_BYTES);
+}
+
+static void qpc_take(uint8_t *qpc, const uint8_t *from, uint8_t must,
+		     uint32_t opt)
+{
+	const struct field *f;
+
+	EACH_FIELD(f)
+		if ((f->must & must) || (f->opt & opt))
+			hx_set(qpc, f->at, f->hi, f->lo,
+			       hx_get(from, f->at, f->hi, f->lo));
+	if (opt & HX_OPT_ALT_PATH)
+		memcpy(qpc + HX_ALT_PATH, from + HX_ALT_PATH, HX_PATH_BYTES);
+}
+
+static bool qpc_ok(const uint8_t *qpc, uint8_t must)
+{
+	uint32_t mtu = hx_get(qpc, HX_QPC_MTU);
+
+	if (hx_get(qpc, HX_PATH_PKEY) >= CX_PKEYS ||
+	    hx_get(qpc, HX_PATH_PORT))
+		return false;
+	if (hx_get(qpc, HX_PATH_GRH) && hx_get(qpc, HX_PATH_SGID) >= CX_GIDS)
+		return false;
+	if (hx_get(qpc, HX_QPC_RRA_MAX) > LOG_READS ||
+	    hx_get(qpc, HX_QPC_SRA_MAX) > LOG_READS)
+		return false;
+	return !(must & TO_RTR) ||
+	       (mtu >= MTU_MIN && mtu <= MTU_MAX &&
+		1ULL << hx_get(qpc, HX_QPC_LOG_MSG) <= CX_MAX_MSG);
+}
+
+static void load_path(struct cx_qp *qp)
+{
+	const uint8_t *qpc = qp->hx_qpc;
+	struct cx_av *av = &qp->av;
+
+	av->dlid = hx_get(qpc, HX_PATH_RLID);
+	av->slid_bits = hx_get(qpc, HX_PATH_BITS);
+	av->sl = hx_get(qpc, HX_PATH_SL);
+	av->tclass = hx_get(qpc, HX_PATH_TCLASS);
+	av->hop = hx_get(qpc, HX_PATH_HOP);
+	av->grh = hx_get(qpc, HX_PATH_GRH);
+	av->sgid_index = hx_get(qpc, HX_PATH_SGID);
+	av->flow = hx_get(qpc, HX_PATH_FLOW);
+	memcpy(av->dgid, qpc + HX_PATH_RGID, sizeof(av->dgid));
+	qp->pkey_index = hx_get(qpc, HX_PATH_PKEY);
+	qp->ack_timeout = hx_get(qpc, HX_PATH_ACK);
+}
+
+/* What a move may have changed, for the engines. */
+static void qpc_load(struct cx_qp *qp)
+{
+	const uint8_t *qpc = qp->hx_qpc;
+
+	qp->mtu = 7 + hx_get(qpc, HX_QPC_MTU);
+	qp->rre = hx_get(qpc, HX_QPC_RRE);
+	qp->rwe = hx_get(qpc, HX_QPC_RWE);
+	qp->rae = hx_get(qpc, HX_QPC_RAE);
+	qp->log_sra_max = hx_get(qpc, HX_QPC_SRA_MAX);
+	qp->log_rra_max = hx_get(qpc, HX_QPC_RRA_MAX);
+	qp->retry_count = hx_get(qpc, HX_QPC_RETRY);
+	qp->rnr_retry = hx_get(qpc, HX_QPC_RNR_RETRY);
+	qp->min_rnr_nak = hx_get(qpc, HX_QPC_MIN_RNR);
+	qp->qkey = hx_get(qpc, HX_QPC_QKEY);
+	qp->remote_qpn = hx_get(qpc, HX_QPC_REMOTE);
+	qp->next_send_psn = hx_get(qpc, HX_QPC_SQ_PSN);
+	qp->next_rcv_psn = hx_get(qpc, HX_QPC_RQ_PSN);
+	load_path(qp);
+}
+
+/* ---- new, and gone ---- */
+static bool is_special(const struct cx_dev *d, uint32_t qpn, uint32_t which)
+{
+	return d->hx->sqp_base && qpn == d->hx->sqp_base + which;
+}
+
+static enum cx_status kind(const struct cx_dev *d, struct cx_qp *qp)
+{
+	switch (hx_get(qp->hx_qpc, HX_QPC_ST)) {
+	case HX_ST_RC:
+		qp->st = CX_ST_RC;
+		return CX_OK;
+	case HX_ST_UC:
+		qp->st = CX_ST_UC;
+		return CX_OK;
+	case HX_ST_UD:
+		qp->st = CX_ST_UD;
+		return CX_OK;
+	case HX_ST_MLX:
+		if (!is_special(d, qp->qpn, 0) &&
+		    !is_special(d, qp->qpn, HX_SQP_QP1))
+			return CX_BAD_PARAM;
+		qp->st = is_special(d, qp->qpn, 0) ? CX_ST_QP0 : CX_ST_QP1;
+		return CX_OK;
+	default:
+		return CX_BAD_PARAM;
+	}
+}
+
+/*
+ * Which of the queues comes first, the context does not say: it is the one with
+ * the greater stride, and the send queue among equals.
+ */
+static void layout(struct cx_qp *qp, uint64_t *size)
+{
+	const uint8_t *qpc = qp->hx_qpc;
+	uint64_t rq = 0, sq;
+
+	qp->log_sq = hx_get(qpc, HX_QPC_LOG_SQ);
+	qp->log_sq_stride = hx_get(qpc, HX_QPC_SQ_STRIDE) + 4;
+	qp->log_rq = hx_get(qpc, HX_QPC_LOG_RQ);
+	qp->log_rq_stride = hx_get(qpc, HX_QPC_RQ_STRIDE) + 4;
+	qp->has_sq = true;
+	qp->has_rq = qp->dbr && qp->srqn == CX_NONE;
+	sq = 1ULL << (qp->log_sq + qp->log_sq_stride);
+	if (qp->has_rq)
+		rq = 1ULL << (qp->log_rq + qp->log_rq_stride);
+	if (qp->log_rq_stride > qp->log_sq_stride)
+		qp->sq_off = rq;
+	else
+		qp->rq_off = sq;
+	*size = sq + rq;
+}
+
+static enum cx_status qpc_parse(struct cx_dev *d, struct cx_qp *qp)
+{
+	const uint8_t *qpc = qp->hx_qpc;
+	struct hx_queue q = {
+		.mtt = (uint64_t)hx_get(qpc, HX_QPC_MTT_HI) << 32 |
+		       hx_get(qpc, HX_QPC_MTT_LO),
+		.log_page = hx_get(qpc, HX_QPC_LOG_PAGE),
+	};
+	enum cx_status status = kind(d, qp);
+
+	qp->pd = hx_get(qpc, HX_QPC_PD);
+	qp->cqn_snd = hx_get(qpc, HX_QPC_SCQ);
+	qp->cqn_rcv = hx_get(qpc, HX_QPC_RCQ);
+	qp->uar = hx_get(qpc, HX_QPC_UAR);
+	qp->dbr = cx_be64_get(qpc + HX_QPC_RECORD);
+	qp->srqn = hx_get(qpc, HX_QPC_HAS_SRQ) ? hx_get(qpc, HX_QPC_SRQN) :
+						 CX_NONE;
+	qp->xrcd = CX_NONE;
+	qp->tis = CX_NONE;
+	if (status || qp->dbr % 4)
+		return CX_BAD_PARAM;
+	if (!cx_ids_get(&d->cqs, qp->cqn_snd) ||
+	    !cx_ids_get(&d->cqs, qp->cqn_rcv) || qp->uar < HX_UAR_EQS ||
+	    (qp->srqn != CX_NONE && !cx_ids_get(&d->srqs, qp->srqn)))
+		return CX_BAD_RES;
+	layout(qp, &q.size);
+	return hx_buf(d, &qp->buf, &q);
+}
+
+static enum cx_status qp_init(struct cx_dev *d, struct cx_qp *qp,
+			      const struct hx_cmd *c)
+{
+	const uint8_t *qpc = c->in + HX_QPC_AT;
+	enum cx_status status;
+
+	qp->qpn = c->in_mod & HX_NUMBER;
+	memcpy(qp->hx_qpc, qpc, sizeof(qp->hx_qpc));
+	qpc_clear(qp->hx_qpc);
+	qpc_take(qp->hx_qpc, qpc, TO_INIT, hx_get(c->in, HX_OPTPAR));
+	if (!qpc_ok(qp->hx_qpc, TO_INIT))
+		return CX_BAD_PARAM;
+	status = qpc_parse(d, qp);
+	if (status)
+		return status;
+	qpc_load(qp);
+	if (!cx_qp_start(d, qp) && cx_ids_put(&d->qps, qp->qpn, qp))
+		return CX_OK;
+	cx_qp_stop(d, qp);
+	hx_buf_free(d, &qp->buf);
+	return CX_BAD_RES_STATE;
+}
+
+static enum cx_status rst2init(struct cx_dev *d, struct hx_cmd *c)
+{
+	struct cx_qp *qp = calloc(1, sizeof(*qp));
+	enum cx_status status = qp ? qp_init(d, qp, c) : CX_LIM;
+
+	if (status) {
+		free(qp);
+		return status;
+	}
+	if (qp->st == CX_ST_QP0)
+		d->qp0 = qp;
+	if (qp->st == CX_ST_QP1)
+		d->qp1 = qp;
+	qp->state = CX_INIT;
+	cx_qp_changed(d, qp, CX_RST);
+	if (qp->st == CX_ST_UD)
+		hx_mgms_changed(d);
+	return CX_OK;
+}
+
+void hx_qp_free(struct cx_dev *d, struct cx_qp *qp)
+{
+	cx_mcg_forget(d, qp);
+	cx_qp_stop(d, qp);
+	cx_ids_del(&d->qps, qp->qpn);
+	if (d->qp0 == qp)
+		d->qp0 = NULL;
+	if (d->qp1 == qp)
+		d->qp1 = NULL;
+	hx_buf_free(d, &qp->buf);
+	free(qp);
+}
+
+/* From any state, also of one that is not there any more. */
+static enum cx_status to_rst(struct cx_dev *d, struct hx_cmd *c)
+{
+	struct cx_qp *qp = cx_ids_get(&d->qps, c->in_mod & HX_NUMBER);
+
+	if (qp)
+		hx_qp_free(d, qp);
+	return CX_OK;
+}
+
+/* ---- moves ---- */
+static void enter(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state to)
+{
+	enum cx_qp_state old = qp->state;
+
+	qp->state = to;
+	cx_qp_changed(d, qp, old);
+}
+
+static enum cx_status move(struct cx_dev *d, struct hx_cmd *c,
+			   enum cx_qp_state from, enum cx_qp_state to,
+			   uint8_t must)
+{
+	struct cx_qp *qp = cx_ids_get(&d->qps, c->in_mod & HX_NUMBER);
+	uint8_t next[HX_QPC_BYTES];
+
+	if (!qp)
+		return CX_BAD_RES;
+	if (qp->state != from)
+		return CX_BAD_QP_STATE;
+	memcpy(next, qp->hx_qpc, sizeof(next));
+	qpc_take(next, c->in + HX_QPC_AT, must, hx_get(c->in, HX_OPTPAR));
+	if (!qpc_ok(next, must))
+		return CX_BAD_PARAM;
+	memcpy(qp->hx_qpc, next, sizeof(next));
+	qpc_load(qp);
+	enter(d, qp, to);
+	return CX_OK;
+}
+
+static enum cx_status init2init(struct cx_dev *d, struct hx_cmd *c)
+{
+	return move(d, c, CX_INIT, CX_INIT, 0);
+}
+
+static enum cx_status init2rtr(struct cx_dev *d, struct hx_cmd *c)
+{
+	return move(d, c, CX_INIT, CX_RTR, TO_RTR);
+}
+
+static enum cx_status rtr2rts(struct cx_dev *d, struct hx_cmd *c)
+{
+	return move(d, c, CX_RTR, CX_RTS, TO_RTS);
+}
+
+static enum cx_status rts2rts(struct cx_dev *d, struct hx_cmd *c)
+{
+	return move(d, c, CX_RTS, CX_RTS, 0);
+}
+
+static enum cx_status sqerr2rts(struct cx_dev *d, struct hx_cmd *c)
+{
+	return move(d, c, CX_SQER, CX_RTS, 0);
+}
+
+/* The driver says whether it wants to hear when the queue has drained. */
+static enum cx_status rts2sqd(struct cx_dev *d, struct hx_cmd *c)
+{
+	struct cx_qp *qp = cx_ids_get(&d->qps, c->in_mod & HX_NUMBER);
+	enum cx_status status = move(d, c, CX_RTS, CX_SQD, 0);
+
+	if (!status)
+		qp->req->drained = !(c->in_mod & HX_SQD_EVENT);
+	return status;
+}
+
+static enum cx_status sqd2sqd(struct cx_dev *d, struct hx_cmd *c)
+{
+	return move(d, c, CX_SQD, CX_SQD, 0);
+}
+
+static enum cx_status sqd2rts(struct cx_dev *d, struct hx_cmd *c)
+{
+	return move(d, c, CX_SQD, CX_RTS, 0);
+}
+
+static enum cx_status to_err(struct cx_dev *d, struct hx_cmd *c)
+{
+	struct cx_qp *qp = cx_ids_get(&d->qps, c->in_mod & HX_NUMBER);
+
+	if (!qp)
+		return CX_BAD_RES;
+	if (qp->state != CX_QPERR)
+		enter(d, qp, CX_QPERR);
+	return CX_OK;
+}
+
+/* The engines know these better than the context. */
+static enum cx_status query(struct cx_dev *d, struct hx_cmd *c)
+{
+	const struct cx_qp *qp = cx_ids_get(&d->qps, c->in_mod & HX_NUMBER);
+	uint8_t *qpc = c->out + HX_QPC_AT;
+	const struct cx_req *r;
+
+	if (!qp)
+		return CX_BAD_RES;
+	r = qp->req;
+	memcpy(qpc, qp->hx_qpc, sizeof(qp->hx_qpc));
+	hx_set(qpc, HX_QPC_STATE, qp->state == CX_SQD && r->first != r->end ?
+	       HX_DRAINING : qp->state);
+	if (qp->state >= CX_RTR)
+		hx_set(qpc, HX_QPC_RQ_PSN, qp->resp->epsn);
+	if (qp->state >= CX_RTS)
+		hx_set(qpc, HX_QPC_SQ_PSN, r->psn);
+	hx_set(qpc, HX_QPC_ACKED, cx_psn_add(r->una, CX_PSNS - 1));
+	hx_set(qpc, HX_QPC_MSN, qp->resp->msn);
+	hx_set(qpc, HX_QPC_RQ_COUNT, qp->rq_head);
+	hx_set(qpc, HX_QPC_SQ_COUNT, qp->sq_head);
+	return CX_OK;
+}
+
+static enum cx_status conf_special_qp(struct cx_dev *d, struct hx_cmd *c)
+{
+	if (c->in_mod % HX_SQPS || c->in_mod > HX_NUMBER)
+		return CX_BAD_PARAM;
+	d->hx->sqp_base = c->in_mod;
+	return CX_OK;
+}
+
+#define MOVE(op, fn) \
+	{ HX_##op, #op, fn, HX_UP, HX_QPC_AT + HX_QPC_BYTES, 0 }
+
+const struct hx_cmd_desc hx_cmds_qp[] = {
+	MOVE(RST2INIT, rst2init),
+	MOVE(INIT2INIT, init2init),
+	MOVE(INIT2RTR, init2rtr),
+	MOVE(RTR2RTS, rtr2rts),
+	MOVE(RTS2RTS, rts2rts),
+	MOVE(SQERR2RTS, sqerr2rts),
+	MOVE(RTS2SQD, rts2sqd),
+	MOVE(SQD2SQD, sqd2sqd),
+	MOVE(SQD2RTS, sqd2rts),
+	{ HX_2ERR, "2ERR", to_err, HX_UP, 0, 0 },
+	{ HX_2RST, "2RST", to_rst, HX_UP, 0, 0 },
+	{ HX_QUERY_QP, "QUERY_QP", query, HX_UP, 0, HX_QPC_AT + HX_QPC_BYTES },
+	{ HX_CONF_SPECIAL_QP, "CONF_SPECIAL_QP", conf_special_qp, HX_UP, 0, 0 },
+	{ 0 }
+};
