@@ -29,10 +29,10 @@ part() {
 	echo "==== $name: $((SECONDS - start)) s, $(((SECONDS - begin) / 60)) min since the start"
 }
 
-# later NAME COMMAND...: the same at a low priority, shown when it has ended. At the
-# lowest one all would wait for it in the end.
+# later NAME COMMAND...: the same at a low priority, shown when it has ended. At a lower
+# one all would wait for it in the end, with a processor idle.
 later() {
-	part "$1" nice -n "${niceness:-10}" "${@:2}" >"$build/beside.$1"
+	part "$1" nice -n "${niceness:-5}" "${@:2}" >"$build/beside.$1"
 	cat "$build/beside.$1"
 }
 
