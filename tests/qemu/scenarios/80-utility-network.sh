@@ -12,54 +12,6 @@
 . ./vhca.sh
 . ./utility.sh
 
-MAC=00:16:3e:09:00:0
-
-# network: the bridge of hcadom, netback for it, and what "xl devd" does there: a new
-# interface is put into the bridge, and its frontend may connect; the nodes of one that
-# was taken away go.
-# shellcheck disable=SC2016 # there
-network() {
-	hcadom_modules xen-netback bridge
-	hcadom_sh 'ip link add d0 type bridge forward_delay 0
-		rxe_setup
-		setsid bash -c "while sleep 0.2; do
-			for v in /sys/class/net/vif*; do
-				[ -e \$v/device/nodename -a ! -e \$v/master ] || continue
-				ip link set \${v##*/} master d0 up
-				xenstore-write \$(<\$v/device/nodename)/hotplug-status connected
-			done
-			xenstore-ls -f backend/vif 2>/dev/null |
-				sed -n s,/state.=..6.\$,,p | while read -r v; do
-				[ x\$(xenstore-read \$v/online) != x0 ] || xenstore-rm \$v
-			done
-		done" </dev/null >/dev/null 2>&1 &'
-}
-
-# netfront NAME: the interface with that domain's address in hcadom's network.
-# shellcheck disable=SC2016 # there
-NETFRONT='netfront() {
-	local i
-	for i in /sys/class/net/*; do
-		[ "$(<$i/address)" != "$1" ] || echo ${i##*/}
-	done
-}'
-eval "$NETFRONT"
-has_netfront() { [ -n "$(netfront "$1")" ]; }
-
-# joins DOMAIN N: a netfront of it, 10.9.0.N.
-joins() {
-	local up="ip addr replace 10.9.0.$2/24 dev \$(netfront $MAC$2)
-		ip link set \$(netfront $MAC$2) up"
-	check "$1: xl network-attach" xl network-attach "$1" mac=$MAC"$2" backend=hcadom
-	if [ "$1" = Domain-0 ]; then
-		check "$1: it has a netfront" wait_until 20 has_netfront "$MAC$2"
-		eval "$up"
-	else
-		wait_guest 20 "$1" "$NETFRONT; [ -n \"\$(netfront $MAC$2)\" ]"
-		guest_sh "$1" "$NETFRONT; $up"
-	fi
-}
-
 both_work() {
 	check "dom0 reaches hcadom" wait_until 20 ping -c 1 -W 1 10.9.0.1
 	check "and the guest, by hcadom's bridge" wait_until 20 ping -c 5 -W 1 10.9.0.3
@@ -73,7 +25,7 @@ guest_config a pv >/dev/null
 guest_config b pv >/dev/null
 guests_start hcadom a b
 modprobe xen-netfront
-network
+hcadom_network
 hcadom_daemon
 hcadom_attach hca=rxe0,max-pinned-mb=64 a b Domain-0
 joins Domain-0 2
@@ -85,7 +37,7 @@ xl destroy hcadom
 check "dom0's interface goes" xl network-detach 0 ${MAC}2
 check "and the guest's" xl network-detach a ${MAC}3
 guest_start hcadom
-network
+hcadom_network
 hcadom_daemon
 check "the devices come back" vhcactl reattach
 joins Domain-0 2
