@@ -25,11 +25,12 @@ hcadom_daemon() {
 		wait_until 10 grep -q serving /run/vhcad.log'
 }
 
-# hcadom_modules MODULE...: which no guest's image has, with what they need, in one stream.
+# hcadom_modules MODULE...: which no guest's image has, with what they need, in one stream,
+# but for what only some processors have.
 hcadom_modules() {
 	local m have load='' files=()
 	have=" $(guest_sh hcadom 'ls /sys/module' | tr '\n' ' ')"
-	for m in $(modprobe --show-depends -a "$@" | sed -n 's/^insmod //p'); do
+	for m in $(modprobe --show-depends -a "$@" | sed -n '/[/]arch[/]/d; s/^insmod //p'); do
 		[[ $have != *" $(basename "$m" .ko | tr - _) "* ]] || continue
 		files+=("$m")
 		load+="head -c $(stat -c %s "$m") >/tmp/m; insmod /tmp/m; "

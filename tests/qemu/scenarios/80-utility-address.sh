@@ -19,7 +19,7 @@ SPEC=backend=hcadom,hca=rxe0,max-pinned-mb=64
 nft_there() {
 	local f
 	hcadom_modules nf_tables nft_fwd_netdev nft_fib_netdev nft_limit veth
-	for f in /usr/sbin/nft $(ldd /usr/sbin/nft | grep -oE '/[^ ]+'); do
+	for f in /usr/sbin/nft $(LD_TRACE_LOADED_OBJECTS=1 nft | grep -oE '/[^ ]+'); do
 		guest_sh hcadom "[ -e $f ]" || guest_put hcadom "$f" "$f"
 	done
 	guest_sh hcadom 'chmod 755 /usr/sbin/nft'
