@@ -59,7 +59,7 @@ beside() {
 		# It fails again, and is told, where it is needed.
 		nice -n 19 tests/qemu/image/build-xl.sh >/dev/null 2>&1
 		[ "$cold" = yes ] ||
-			niceness=5 later check-bare "$make" check-bare UNLESS_PASSED=yes
+			later check-bare "$make" check-bare UNLESS_PASSED=yes
 	fi
 	exec 8>&-
 }

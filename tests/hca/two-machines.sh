@@ -3,8 +3,9 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Two machines, each in a QEMU of its own and with one HCA, and a cable between
-# them that is a UNIX socket: subnet manager, IPoIB and verbs from end to end. Or Xen with
-# two guests on one of them, which have one address each for RDMA and everything else.
+# them that is a UNIX socket: subnet manager, IPoIB and verbs from end to end. With --address
+# one of them has Xen and two guests, which have one address each for RDMA and everything
+# else.
 # Usage: two-machines.sh [--build DIR] [--out DIR] [--address]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,9 +35,12 @@ machine() {
 		"$here/${script[$1]}"
 }
 
+# Without "a", "b" has nobody to tell it that all is done.
 machine a 0x0002c90300200010 server=on,wait=off &
 a=$!
-machine b 0x0002c90300200020 reconnect=1 >"$cable/b.log" 2>&1 || rc=$?
-wait "$a" || rc=$?
+machine b 0x0002c90300200020 reconnect=1 >"$cable/b.log" 2>&1 &
+b=$!
+wait "$a" || { rc=$?; kill "$b"; }
+wait "$b" || rc=$?
 sed 's/^/b: /' "$cable/b.log"
 exit "${rc:-0}"

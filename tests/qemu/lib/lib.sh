@@ -120,7 +120,8 @@ vhcactl() {
 	esac
 }
 
-# pause SECONDS: starts no process; under emulation one costs as much as many a look.
+# pause SECONDS: sleeps without a process, which under emulation costs more than many a
+# command that is waited for. Nobody writes to the pipe.
 exec {nothing}<> <(:)
 pause() { read -r -t "$1" <&"$nothing" || true; }
 

@@ -127,7 +127,7 @@ serve_all() {	# serve_all GUEST...: and dom0 and the peer
 	serve peer
 	all_well "no service" "${pids[@]}"
 }
-end_services() {	# end_services GUEST...; dom0's are the peer's, too
+end_services() {	# end_services GUEST...; a peer's in a namespace end with dom0's
 	local where
 	for where in dom0 "$@"; do
 		at "$where" 'pkill -x socat; exit 0'

@@ -10,7 +10,8 @@ declare -A CM_ADDR	# of each place
 # These serve until they are killed.
 CM_FOREVER='cmtime rcopy udpong'
 
-# peer_sh COMMAND: there; where the other host is another machine, a scenario has its own.
+# peer_sh COMMAND: on the other host. A scenario whose other host is another machine defines
+# its own.
 peer_sh() { timeout "$(seconds 60)" ip netns exec peer bash -c "$1"; }
 # at WHERE COMMAND
 at() {

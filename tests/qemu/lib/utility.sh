@@ -25,8 +25,8 @@ hcadom_daemon() {
 		wait_until 10 grep -q serving /run/vhcad.log'
 }
 
-# hcadom_modules MODULE...: which no guest's image has, with what they need, in one stream,
-# but for what only some processors have.
+# hcadom_modules MODULE...: loads modules that no guest's image has, and what they need, in
+# one stream. Those in arch/ are left out: each is for some processors only.
 hcadom_modules() {
 	local m have load='' files=()
 	have=" $(guest_sh hcadom 'ls /sys/module' | tr '\n' ' ')"
@@ -37,56 +37,6 @@ hcadom_modules() {
 		have+="$(basename "$m" .ko | tr - _) "
 	done
 	cat "${files[@]}" | guest_sh -i hcadom "set -e; $load"
-}
-
-# ---- Ethernet by it, too ----
-
-MAC=00:16:3e:09:00:0	# and a digit
-
-# hcadom_network: the bridge of hcadom, netback for it, and what "xl devd" does there: a new
-# interface is put into the bridge, and its frontend may connect; the nodes of one that
-# was taken away go.
-# shellcheck disable=SC2016 # there
-hcadom_network() {
-	hcadom_modules xen-netback bridge
-	hcadom_sh 'ip link add d0 type bridge forward_delay 0
-		rxe_setup
-		setsid bash -c "while sleep 0.2; do
-			for v in /sys/class/net/vif*; do
-				[ -e \$v/device/nodename -a ! -e \$v/master ] || continue
-				ip link set \${v##*/} master d0 up
-				xenstore-write \$(<\$v/device/nodename)/hotplug-status connected
-			done
-			xenstore-ls -f backend/vif 2>/dev/null |
-				sed -n s,/state.=..6.\$,,p | while read -r v; do
-				[ x\$(xenstore-read \$v/online) != x0 ] || xenstore-rm \$v
-			done
-		done" </dev/null >/dev/null 2>&1 &'
-}
-
-# netfront NAME: the interface with that domain's address in hcadom's network.
-# shellcheck disable=SC2016 # there
-NETFRONT='netfront() {
-	local i
-	for i in /sys/class/net/*; do
-		[ "$(<$i/address)" != "$1" ] || echo ${i##*/}
-	done
-}'
-eval "$NETFRONT"
-has_netfront() { [ -n "$(netfront "$1")" ]; }
-
-# joins DOMAIN N: a netfront of it, 10.9.0.N.
-joins() {
-	local up="ip addr replace 10.9.0.$2/24 dev \$(netfront $MAC$2)
-		ip link set \$(netfront $MAC$2) up"
-	check "$1: xl network-attach" xl network-attach "$1" mac=$MAC"$2" backend=hcadom
-	if [ "$1" = Domain-0 ]; then
-		check "$1: it has a netfront" wait_until 20 has_netfront "$MAC$2"
-		eval "$up"
-	else
-		wait_guest 20 "$1" "$NETFRONT; [ -n \"\$(netfront $MAC$2)\" ]"
-		guest_sh "$1" "$NETFRONT; $up"
-	fi
 }
 
 hcadom_nodes() { echo "/local/domain/$(guest_domid hcadom)/backend/vhca"; }
@@ -161,4 +111,54 @@ ends_close() {
 	for g; do
 		guest_ledger_close "$g"
 	done
+}
+
+# ---- a utility domain that serves Ethernet, too ----
+
+MAC=00:16:3e:09:00:0	# and a digit
+
+# hcadom_network: the bridge of hcadom, netback for it, and what "xl devd" does there: a new
+# interface is put into the bridge, and its frontend may connect; the nodes of one that
+# was taken away go.
+# shellcheck disable=SC2016 # there
+hcadom_network() {
+	hcadom_modules xen-netback bridge
+	hcadom_sh 'ip link add d0 type bridge forward_delay 0
+		rxe_setup
+		setsid bash -c "while sleep 0.2; do
+			for v in /sys/class/net/vif*; do
+				[ -e \$v/device/nodename -a ! -e \$v/master ] || continue
+				ip link set \${v##*/} master d0 up
+				xenstore-write \$(<\$v/device/nodename)/hotplug-status connected
+			done
+			xenstore-ls -f backend/vif 2>/dev/null |
+				sed -n s,/state.=..6.\$,,p | while read -r v; do
+				[ x\$(xenstore-read \$v/online) != x0 ] || xenstore-rm \$v
+			done
+		done" </dev/null >/dev/null 2>&1 &'
+}
+
+# netfront MAC: the interface that has this MAC.
+# shellcheck disable=SC2016 # there
+NETFRONT='netfront() {
+	local i
+	for i in /sys/class/net/*; do
+		[ "$(<$i/address)" != "$1" ] || echo ${i##*/}
+	done
+}'
+eval "$NETFRONT"
+has_netfront() { [ -n "$(netfront "$1")" ]; }
+
+# joins DOMAIN N: a netfront of it, 10.9.0.N.
+joins() {
+	local up="ip addr replace 10.9.0.$2/24 dev \$(netfront $MAC$2)
+		ip link set \$(netfront $MAC$2) up"
+	check "$1: xl network-attach" xl network-attach "$1" mac=$MAC"$2" backend=hcadom
+	if [ "$1" = Domain-0 ]; then
+		check "$1: it has a netfront" wait_until 20 has_netfront "$MAC$2"
+		eval "$up"
+	else
+		wait_guest 20 "$1" "$NETFRONT; [ -n \"\$(netfront $MAC$2)\" ]"
+		guest_sh "$1" "$NETFRONT; $up"
+	fi
 }

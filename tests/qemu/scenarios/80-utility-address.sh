@@ -4,7 +4,8 @@
 #
 # A guest has one address for RDMA and everything else (vif=) by a utility domain, whose
 # HCA and network it uses: dom0 and the utility domain reach the guest at it by TCP, another
-# guest by rdma_cm, and nobody a listener of the utility domain. So they do by a new one.
+# guest by rdma_cm. Dom0 does not reach a listener of the utility domain at that address. All
+# this holds for a new utility domain, too.
 # limit: 500
 # tier: soak
 # processors: 2
@@ -15,7 +16,7 @@
 A=10.9.0.73 B=10.9.0.74	# of a and b; hcadom has 10.9.0.1, dom0 10.9.0.2
 SPEC=backend=hcadom,hca=rxe0,max-pinned-mb=64
 
-# nft_there: what its package installs in hcadom, and the modules that the rules need.
+# nft_there: nft, its libraries and the modules that the rules need, in hcadom.
 nft_there() {
 	local f
 	hcadom_modules nf_tables nft_fwd_netdev nft_fib_netdev nft_limit veth
@@ -40,28 +41,34 @@ listens_at() {
 		done
 		exit 1"
 }
-heard_at() { timeout "$(seconds 10)" socat -u "TCP4:$1:$2,connect-timeout=5" - 2>&1 || true; }
-says_a() { [ "$(heard_at $A 7001)" = a ]; }
+heard_at() {
+	timeout "$(seconds 10)" socat -u "TCP4:$1:$2,connect-timeout=$(seconds 5)" - 2>&1 || true
+}
+says() { [ "$(heard_at "$1" "$2")" = "$3" ]; }
 
 one_address() {
 	joins Domain-0 2
 	joins a 3
 	guest_sh a "$NETFRONT; ip addr replace $A/24 dev \$(netfront ${MAC}3)"
 	listens_at hcadom 0.0.0.0 7002 hcadom
-	check "hcadom answers dom0 at its own address" [ "$(heard_at 10.9.0.1 7002)" = hcadom ]
-	check "dom0 reaches a at its address" wait_until 30 says_a
+	check "dom0 reaches hcadom's listener at hcadom's address" \
+		wait_until 30 says 10.9.0.1 7002 hcadom
+	check "dom0 reaches a at its address" wait_until 30 says $A 7001 a
 	check "so does hcadom" guest_sh hcadom \
-		"[ \"\$(socat -u TCP4:$A:7001,connect-timeout=5 -)\" = a ]"
-	check "there dom0 does not reach hcadom's listener" \
+		"[ \"\$(socat -u TCP4:$A:7001,connect-timeout=$(seconds 5) -)\" = a ]"
+	check "dom0 does not reach hcadom's listener at a's address" \
 		grep -i refused <(heard_at $A 7002)
+	check "which still listens" says 10.9.0.1 7002 hcadom
+	check "hcadom has the rules" guest_sh hcadom \
+		'nft list ruleset | grep -q vhca && ip rule | grep -q "lookup 118"'
 	check "rping connects b to a" rping_between
 }
 rping_between() {
 	local server rc=0
-	guest_sh -t 60 a "rping -s -a $A -C 3" >/tmp/rping.s 2>&1 &
+	guest_sh -t 60 a "rping -s -a $A -C 3 -V" >/tmp/rping.s 2>&1 &
 	server=$!
 	wait_until 20 guest_sh hcadom 'rdma resource show cm_id | grep -q LISTEN'
-	guest_sh -t 60 b "rping -c -a $A -C 3 -v" >/tmp/rping.c 2>&1 || rc=$?
+	guest_sh -t 60 b "rping -c -a $A -C 3 -V" >/tmp/rping.c 2>&1 || rc=$?
 	wait $server || rc=$?
 	[ "$rc" = 0 ] || tail -n 5 /tmp/rping.[sc]
 	return "$rc"
@@ -93,6 +100,6 @@ for g in a b; do
 	check "$g" vhcactl detach $g all
 done
 check "hcadom has no rule left" wait_until 20 guest_sh hcadom \
-	'! nft list ruleset | grep vhca && ! ip rule | grep "lookup 118"'
+	'r=$(nft list ruleset) && p=$(ip rule) && [[ $r != *vhca* && $p != *"lookup 118"* ]]'
 check "dom0's interface" xl network-detach 0 ${MAC}2
 kernel_clean a b hcadom
