@@ -24,23 +24,26 @@ while [ $# -gt 0 ]; do
 done
 out=${out:-$build/hca}
 cable=$(mktemp -d)
-trap 'rm -rf "$cable"' EXIT
+machines=()
+trap '[ "${#machines[@]}" = 0 ] || kill "${machines[@]}" 2>/dev/null || true
+	rm -rf "$cable"' EXIT
+trap 'exit 130' INT TERM
 
-# machine NAME GUID SOCKET OPTIONS
+# machine NAME GUID SOCKET OPTIONS: in the background; who kills it kills run.
 machine() {
 	VHCA_SMP=1 VHCA_SLOTS=2 DOM0_EXTRA="hca.role=$1" \
 	QEMU_EXTRA="-chardev socket,id=cable,path=$cable/s,$3
 		-device connectx4,id=hca0,chardev=cable,guid=$2,port=$port" \
-		"$here/../qemu/run" --build "$build" --out "$out/$1" \
+		exec "$here/../qemu/run" --build "$build" --out "$out/$1" \
 		"$here/${script[$1]}"
 }
 
-# Without "a", "b" has nobody to tell it that all is done.
 machine a 0x0002c90300200010 server=on,wait=off &
-a=$!
+machines+=($!)
 machine b 0x0002c90300200020 reconnect=1 >"$cable/b.log" 2>&1 &
-b=$!
-wait "$a" || { rc=$?; kill "$b"; }
-wait "$b" || rc=$?
+machines+=($!)
+# Without "a", "b" has nobody to tell it that all is done.
+wait "${machines[0]}" || { rc=$?; kill "${machines[1]}" 2>/dev/null || true; }
+wait "${machines[1]}" || rc=$?
 sed 's/^/b: /' "$cable/b.log"
 exit "${rc:-0}"

@@ -256,18 +256,6 @@ static enum delivery deliver(struct cx_dev *d, struct entry *e)
 }
 
 /* ---- entries ---- */
-/* The EQ that asked for completions of commands. */
-static struct cx_eq *command_eq(const struct cx_dev *d)
-{
-	struct cx_eq *eq;
-	uint32_t n;
-
-	CX_EACH(&d->eqs, n, eq)
-		if (eq->mask & 1ULL << CX_EV_CMD)
-			return eq;
-	return NULL;
-}
-
 static void exec_entry(struct cx_dev *d, uint32_t index)
 {
 	uint64_t addr = d->cmdq_addr + ((uint64_t)index << CX_LOG_CMD);
@@ -282,7 +270,7 @@ static void exec_entry(struct cx_dev *d, uint32_t index)
 	 * The command that creates the EQ is polled for, so is the one that
 	 * destroys it: an event for either would find nobody waiting.
 	 */
-	eq = command_eq(d);
+	eq = cx_command_eq(d);
 	d->stats.commands++;
 	delivery = deliver(d, &e);
 	if (delivery) {
@@ -297,7 +285,7 @@ static void exec_entry(struct cx_dev *d, uint32_t index)
 	/* The last byte hands the entry over. */
 	cx_dma_write(d, addr + offsetof(struct entry, status_own),
 		     &e.status_own, 1);
-	if (eq && command_eq(d) == eq)
+	if (eq && cx_command_eq(d) == eq)
 		cx_eq_post(d, eq, CX_EV_CMD, 0, &vector, sizeof(vector));
 }
 

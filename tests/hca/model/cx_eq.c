@@ -99,6 +99,17 @@ void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
 			cx_eq_post(d, eq, type, subtype, data, len);
 }
 
+struct cx_eq *cx_command_eq(const struct cx_dev *d)
+{
+	struct cx_eq *eq;
+	uint32_t n;
+
+	CX_EACH(&d->eqs, n, eq)
+		if (eq->mask >> CX_EV_CMD & 1)
+			return eq;
+	return NULL;
+}
+
 /* What an event's number is of; SRQs have event types of their own. */
 enum resource { RESOURCE_QP, RESOURCE_RQ, RESOURCE_SQ };
 

@@ -44,6 +44,7 @@ struct cx_hx {
 	uint32_t sqp_base;		/* of CONF_SPECIAL_QP; 0: none */
 	uint8_t *given_back;		/* a bit for each MPT that is software's */
 	struct cx_ids mgms;		/* entries of the multicast table */
+	uint32_t mgm_walks;		/* through it so far */
 };
 
 /* ---- cx_hx_icm.c ---- */
@@ -65,8 +66,9 @@ struct hx_queue {
 enum cx_status hx_buf(struct cx_dev *d, struct cx_buf *b,
 		      const struct hx_queue *q);
 void hx_buf_free(struct cx_dev *d, struct cx_buf *b);
-/* Marks all entries of a new queue as the device's; -EFAULT. */
-int hx_buf_fresh(struct cx_dev *d, const struct cx_buf *b);
+/* Writes the octet from one place to before another: 0, -EFAULT. */
+int hx_buf_fill(struct cx_dev *d, const struct cx_buf *b, uint64_t from, uint64_t to,
+		uint8_t octet);
 
 /* ---- cx_hx_cmd.c ---- */
 struct hx_cmd {
@@ -115,7 +117,7 @@ void hx_mgms_free(struct cx_dev *d);
 /* The tables have these sizes, by INIT_HCA. */
 void hx_mgms_init(struct cx_dev *d);
 /* Who is a member of which group: an entry was written, or there is a new QP. */
-void hx_mgms_changed(struct cx_dev *d);
+bool hx_mgms_changed(struct cx_dev *d);
 
 /* ---- cx_hx_wqe.c, cx_hx_mlx.c ---- */
 int hx_sq_posted(struct cx_dev *d, const struct cx_qp *qp, uint16_t *pi);

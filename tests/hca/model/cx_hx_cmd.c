@@ -69,22 +69,10 @@ static enum cx_status run(struct cx_dev *d, struct hx_cmd *c)
 	return status;
 }
 
-/* The EQ that asked for completions of commands. */
-static struct cx_eq *command_eq(const struct cx_dev *d)
-{
-	struct cx_eq *eq;
-	uint32_t n;
-
-	CX_EACH(&d->eqs, n, eq)
-		if (eq->mask & 1ULL << CX_EV_CMD)
-			return eq;
-	return NULL;
-}
-
 static void tell(struct cx_dev *d, uint16_t token, uint64_t out,
 		 enum cx_status status)
 {
-	struct cx_eq *eq = command_eq(d);
+	struct cx_eq *eq = cx_command_eq(d);
 	uint8_t data[HX_EQE_OUT + 8] = { 0 };
 
 	hx_set(data, HX_EQE_TOKEN, token);

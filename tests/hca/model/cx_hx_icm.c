@@ -164,15 +164,16 @@ void hx_buf_free(struct cx_dev *d, struct cx_buf *b)
 	cx_buf_free(b);
 }
 
-int hx_buf_fresh(struct cx_dev *d, const struct cx_buf *b)
+int hx_buf_fill(struct cx_dev *d, const struct cx_buf *b, uint64_t from, uint64_t to,
+		uint8_t octet)
 {
-	uint8_t fresh[CX_PAGE];
+	uint8_t page[CX_PAGE];
 	uint64_t at, part;
 
-	memset(fresh, HX_FRESH, sizeof(fresh));
-	for (at = 0; at < b->size; at += part) {
-		part = b->size - at < CX_PAGE ? b->size - at : CX_PAGE;
-		if (cx_buf_write(d, b, at, fresh, part))
+	memset(page, octet, sizeof(page));
+	for (at = from; at < to; at += part) {
+		part = to - at < CX_PAGE ? to - at : CX_PAGE;
+		if (cx_buf_write(d, b, at, page, part))
 			return -EFAULT;
 	}
 	return 0;

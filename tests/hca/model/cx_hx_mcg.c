@@ -6,6 +6,7 @@
  * that begin where a hash of the GID says. Who is in which group is found anew
  * whenever an entry was written.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 struct mgm {
 	uint8_t raw[HX_MGM_BYTES];
+	uint32_t walk;			/* that was here last */
 };
 
 static uint32_t members(const struct mgm *m)
@@ -29,7 +31,8 @@ static const uint8_t *member(const struct mgm *m, uint32_t i)
 	return m->raw + HX_MGM_QPS + 4 * i;
 }
 
-static void join(struct cx_dev *d, const struct mgm *m)
+/* Return: whether the engine had room for the group and all its members. */
+static bool join(struct cx_dev *d, const struct mgm *m)
 {
 	struct cx_qp *qp;
 	uint32_t i;
@@ -39,8 +42,10 @@ static void join(struct cx_dev *d, const struct mgm *m)
 		if (!qp || qp->st != CX_ST_UD)
 			continue;
 		qp->block_lb_mc = hx_get(member(m, i), HX_MGM_NO_LOOP);
-		cx_mcg_attach(d, qp, m->raw + HX_MGM_GID);
+		if (cx_mcg_attach(d, qp, m->raw + HX_MGM_GID) == -ENOMEM)
+			return false;
 	}
+	return true;
 }
 
 /* Of the table: the second half is there for chains alone. */
@@ -49,25 +54,29 @@ static uint32_t heads(const struct cx_dev *d)
 	return d->hx->log_mcg ? 1u << (d->hx->log_mcg - 1) : 0;
 }
 
-/* An entry that no chain leads to counts for nothing, whatever it says. */
-void hx_mgms_changed(struct cx_dev *d)
+/*
+ * An entry that no chain leads to counts for nothing, whatever it says. One that several
+ * lead to, or a circle, is looked at once.
+ */
+bool hx_mgms_changed(struct cx_dev *d)
 {
-	const struct mgm *m;
+	uint32_t n, next, walk = ++d->hx->mgm_walks;
+	bool room = true;
 	struct cx_qp *qp;
-	uint32_t n, left;
+	struct mgm *m;
 
 	CX_EACH(&d->qps, n, qp)
 		cx_mcg_forget(d, qp);
 	for (n = 0; n < heads(d); n++) {
-		left = 1u << d->hx->log_mcg;
-		for (m = cx_ids_get(&d->hx->mgms, n); m && left; left--) {
-			join(d, m);
-			if (!hx_get(m->raw, HX_MGM_NEXT))
-				break;
-			m = cx_ids_get(&d->hx->mgms,
-				       hx_get(m->raw, HX_MGM_NEXT));
+		m = cx_ids_get(&d->hx->mgms, n);
+		while (room && m && m->walk != walk) {
+			m->walk = walk;
+			room = join(d, m);
+			next = hx_get(m->raw, HX_MGM_NEXT);
+			m = next ? cx_ids_get(&d->hx->mgms, next) : NULL;
 		}
 	}
+	return room;
 }
 
 void hx_mgms_init(struct cx_dev *d)
@@ -98,7 +107,7 @@ static enum cx_status read_mgm(struct cx_dev *d, struct hx_cmd *c)
 
 static enum cx_status write_mgm(struct cx_dev *d, struct hx_cmd *c)
 {
-	struct mgm *m = cx_ids_get(&d->hx->mgms, c->in_mod);
+	struct mgm old, *m = cx_ids_get(&d->hx->mgms, c->in_mod);
 
 	if (c->op_mod || c->in_mod >> d->hx->log_mcg)
 		return CX_IX;
@@ -109,9 +118,13 @@ static enum cx_status write_mgm(struct cx_dev *d, struct hx_cmd *c)
 			return CX_LIM;
 		}
 	}
+	old = *m;
 	memcpy(m->raw, c->in, sizeof(m->raw));
+	if (hx_mgms_changed(d))
+		return CX_OK;
+	*m = old;
 	hx_mgms_changed(d);
-	return CX_OK;
+	return CX_LIM;
 }
 
 /* Any will do that lies in the table's first half. */

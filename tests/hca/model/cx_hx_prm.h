@@ -230,7 +230,8 @@ enum { HX_MAD_NO_MKEY = BIT(0), HX_MAD_NO_BKEY = BIT(1), HX_MAD_WC = BIT(2) };
 #define HX_EQE_BYTES	32u
 #define HX_EQE_DATA	4u
 #define HX_LAP		0x80u		/* of an entry's last octet */
-#define HX_FRESH	0xccu		/* octets of a queue that is new */
+#define HX_FRESH	0xccu		/* octets of a queue that is new: the owner bit of */
+#define HX_FRESH_OWNER	0x80u		/* ... the last one says that the entry is not written */
 /* The data of a command's event. */
 #define HX_EQE_TOKEN	0x00, 15, 0
 #define HX_EQE_STATUS	0x08, 7, 0

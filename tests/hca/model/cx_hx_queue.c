@@ -57,7 +57,7 @@ static enum cx_status sw2hw_eq(struct cx_dev *d, struct hx_cmd *c)
 		return CX_LIM;
 	eq->eqn = c->in_mod;
 	status = eq_parse(d, eq, c->in);
-	if (!status && (hx_buf_fresh(d, &eq->buf) ||
+	if (!status && (hx_buf_fill(d, &eq->buf, 0, eq->buf.size, HX_FRESH) ||
 			!cx_ids_put(&d->eqs, eq->eqn, eq))) {
 		hx_buf_free(d, &eq->buf);
 		status = CX_BAD_RES_STATE;
@@ -101,8 +101,22 @@ void hx_cq_free(struct cx_dev *d, struct cx_cq *cq)
 	free(cq);
 }
 
-/* What a new CQ and a resized one have in common. */
-static enum cx_status cq_buf(struct cx_dev *d, const uint8_t *cqc,
+/*
+ * Makes all entries the HCA's: an owner bit is not that of the lap in which the HCA comes
+ * to the entry. @next is the index to which it comes next.
+ */
+static int cqes_fresh(struct cx_dev *d, const struct cx_buf *b, uint32_t next)
+{
+	uint32_t size = b->size / HX_CQE_BYTES;
+	uint64_t at = (uint64_t)(next & (size - 1)) * HX_CQE_BYTES;
+	uint8_t mark = next & size ? HX_FRESH ^ HX_FRESH_OWNER : HX_FRESH;
+
+	return hx_buf_fill(d, b, at, b->size, mark) ? -EFAULT :
+	       hx_buf_fill(d, b, 0, at, mark ^ HX_FRESH_OWNER);
+}
+
+/* What a new CQ and a resized one have in common; @next: as above. */
+static enum cx_status cq_buf(struct cx_dev *d, const uint8_t *cqc, uint32_t next,
 			     struct cx_buf *b, uint8_t *log_size)
 {
 	struct hx_queue q = {
@@ -117,7 +131,7 @@ static enum cx_status cq_buf(struct cx_dev *d, const uint8_t *cqc,
 		return CX_BAD_PARAM;
 	q.size = (uint64_t)HX_CQE_BYTES << *log_size;
 	status = hx_buf(d, b, &q);
-	if (!status && hx_buf_fresh(d, b)) {
+	if (!status && cqes_fresh(d, b, next)) {
 		hx_buf_free(d, b);
 		status = CX_BAD_PARAM;
 	}
@@ -138,7 +152,7 @@ static enum cx_status cq_parse(struct cx_dev *d, struct cx_cq *cq,
 		return CX_BAD_PARAM;
 	if (!cx_ids_get(&d->eqs, cq->eqn) || cq->uar < HX_UAR_EQS)
 		return CX_BAD_RES;
-	return cq_buf(d, cqc, &cq->buf, &cq->log_size);
+	return cq_buf(d, cqc, 0, &cq->buf, &cq->log_size);
 }
 
 static enum cx_status sw2hw_cq(struct cx_dev *d, struct hx_cmd *c)
@@ -194,7 +208,8 @@ static enum cx_status resize_cq(struct cx_dev *d, struct cx_cq *cq,
 	uint8_t log_size;
 	int err;
 
-	status = cq_buf(d, cqc, &b, &log_size);
+	/* The entry that tells of it takes an index. */
+	status = cq_buf(d, cqc, cq->pi + 1, &b, &log_size);
 	if (status)
 		return status;
 	err = cx_cq_resize(d, cq, &b, log_size, cq->log_cqe);

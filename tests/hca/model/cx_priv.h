@@ -140,6 +140,8 @@ void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
 /* An event for every EQ that asked for its type. */
 void cx_event(struct cx_dev *d, enum cx_event type, uint8_t subtype,
 	      const void *data, size_t len);
+/* The EQ that asked for completions of commands, or NULL. */
+struct cx_eq *cx_command_eq(const struct cx_dev *d);
 /* Events with the number of a QP or SRQ (0xRREEE as the driver expects). */
 void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn);
 void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn);

@@ -453,8 +453,7 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 	}
 	s->config.eth = s->port && !strcmp(s->port, "eth");
 	if (s->config.cx3 && (s->config.eth || s->profile || mb)) {
-		error_setg(errp, "connectx3: an InfiniBand port, one profile, "
-			   "BARs as they are");
+		error_setg(errp, "connectx3 takes no port=eth, profile or bar-mb");
 		return;
 	}
 	if (s->config.eth && s->config.lid) {

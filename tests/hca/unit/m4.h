@@ -30,7 +30,7 @@
 #define M4_LOG_CQ	8u
 #define M4_LOG_MPT	10u
 #define M4_LOG_MTT	15u
-#define M4_LOG_MCG	6u
+#define M4_LOG_MCG	12u
 
 enum { M4_RC = 0, M4_UC = 1, M4_UD = 3, M4_MLX = 7 };
 

@@ -472,6 +472,11 @@ static void resized_queue(void **state)
 		m4_good(&p->a, &p->a.scq, MLX4_OPCODE_SEND);
 	for (i = 0; i < 200; i++)
 		send_of(p, i, 0);
+	/* At index 251: the HCA is in the second lap of this one. */
+	ok(m4_cq_resize(&p->b.v, &p->b.rcq, 7));
+	m4_none(&p->b, &p->b.rcq);
+	for (i = 0; i < 300; i++)
+		send_of(p, i, 0);
 }
 
 static void overrun(void **state)

@@ -114,25 +114,31 @@ static void member_again(void **state)
 }
 
 /* An entry of the table, as mlx4_qp_attach_common() writes it; a link is an index. */
-static void put_entry(struct m4_pair *p, uint32_t at, uint8_t last,
-		      uint32_t link)
+static int write_entry(struct m4_pair *p, uint32_t at, uint16_t last, uint32_t link)
 {
 	uint8_t e[1024] = { 0 };
 
 	m4_put32(e, 0, link << 6);
 	m4_put32(e, 4, 1);
 	memcpy(e + 16, group, 16);
+	e[30] = last >> 8;
 	e[31] = last;
 	m4_put32(e, 32, p->b.qp.qpn);
-	ok(m4_box(&p->b.v, 0x26, 0, at, e, sizeof(e), NULL, 0));
+	return m4_box(&p->b.v, 0x26, 0, at, e, sizeof(e), NULL, 0);
 }
 
-static bool reaches(struct m4_pair *p, uint8_t last)
+static void put_entry(struct m4_pair *p, uint32_t at, uint16_t last, uint32_t link)
+{
+	ok(write_entry(p, at, last, link));
+}
+
+static bool reaches(struct m4_pair *p, uint16_t last)
 {
 	uint8_t gid[16];
 	struct m4_wc wc;
 
 	memcpy(gid, group, 16);
+	gid[14] = last >> 8;
 	gid[15] = last;
 	m4_recv(&p->b.qp, &p->b.mr, 0, 200);
 	post(p, 0xc001, 0xffffff, M4_QKEY, gid, 5);
@@ -140,10 +146,12 @@ static bool reaches(struct m4_pair *p, uint8_t last)
 	return m4_wait(&p->b.v, &p->b.rcq, &wc);
 }
 
+enum { CHAINS = 1 << (M4_LOG_MCG - 1) };	/* the second half is for links */
+
 /* What no chain leads to is left from a group that is gone. */
 static void chains(void **state)
 {
-	enum { HEAD = 3, REST = 40 };
+	enum { HEAD = 3, REST = CHAINS + 8 };
 	struct m4_pair *p = *state;
 
 	put_entry(p, HEAD, 1, 0);
@@ -159,24 +167,56 @@ static void chains(void **state)
 	assert_false(reaches(p, 2));
 }
 
-static void shared_queue(void **state)
+/* One more than the HCA has room for: it is refused, and the others are as before. */
+static void groups_have_a_bound(void **state)
 {
+	enum { HEAD = 3, MOST = 1024, LIM = 8 };
 	struct m4_pair *p = *state;
+	uint32_t i;
+
+	put_entry(p, HEAD, 0x100, 0);
+	for (i = 1; i <= MOST; i++)
+		put_entry(p, CHAINS + i, 0x100 + i, i == MOST ? 0 : CHAINS + i + 1);
+	assert_int_equal(write_entry(p, HEAD, 0x100, CHAINS + 1), LIM);
+	assert_true(reaches(p, 0x100));
+	assert_false(reaches(p, 0x101));
+	put_entry(p, HEAD, 0x100, CHAINS + 2);
+	assert_true(reaches(p, 0x102));
+	assert_true(reaches(p, 0x100 + MOST));
+}
+
+/* Connects a to b, which receives by an SRQ. */
+static void shared_begin(struct m4_pair *p, struct m4_srq *srq)
+{
 	struct m4_qp_init init = { .st = M4_RC, .scq = &p->a.scq,
 				   .rcq = &p->a.rcq };
 	struct m4_path path = m4_path();
+
+	ok(m4_srq(&p->b.v, srq, 5));
+	ok(m4_qp(&p->a.v, &p->a.qp, &init));
+	init.srq = srq;
+	init.scq = &p->b.scq;
+	init.rcq = &p->b.rcq;
+	ok(m4_qp(&p->b.v, &p->b.qp, &init));
+	m4_connect(p, &path);
+}
+
+static void shared_end(struct m4_pair *p, struct m4_srq *srq)
+{
+	ok(m4_qp_to_rst(&p->a.qp));
+	ok(m4_qp_to_rst(&p->b.qp));
+	ok(m4_srq_free(&p->b.v, srq));
+}
+
+static void shared_queue(void **state)
+{
+	struct m4_pair *p = *state;
 	struct m4_srq srq;
 	struct m4_wc wc;
 	uint32_t i;
 	int index;
 
-	ok(m4_srq(&p->b.v, &srq, 5));
-	ok(m4_qp(&p->a.v, &p->a.qp, &init));
-	init.srq = &srq;
-	init.scq = &p->b.scq;
-	init.rcq = &p->b.rcq;
-	ok(m4_qp(&p->b.v, &p->b.qp, &init));
-	m4_connect(p, &path);
+	shared_begin(p, &srq);
 	for (i = 0; i < 300; i++) {
 		index = m4_srq_post(&srq, &p->b.mr, i * 64, 64);
 		assert_true(index >= 0);
@@ -188,28 +228,17 @@ static void shared_queue(void **state)
 		m4_srq_give(&srq, wc.index);
 		m4_good(&p->a, &p->a.scq, MLX4_OPCODE_SEND);
 	}
-	ok(m4_qp_to_rst(&p->a.qp));
-	ok(m4_qp_to_rst(&p->b.qp));
-	ok(m4_srq_free(&p->b.v, &srq));
+	shared_end(p, &srq);
 }
 
 static void limit_event(void **state)
 {
 	struct m4_pair *p = *state;
-	struct m4_qp_init init = { .st = M4_RC, .scq = &p->a.scq,
-				   .rcq = &p->a.rcq };
-	struct m4_path path = m4_path();
 	const struct m4_eqe *e;
 	struct m4_srq srq;
 	unsigned int i;
 
-	ok(m4_srq(&p->b.v, &srq, 5));
-	ok(m4_qp(&p->a.v, &p->a.qp, &init));
-	init.srq = &srq;
-	init.scq = &p->b.scq;
-	init.rcq = &p->b.rcq;
-	ok(m4_qp(&p->b.v, &p->b.qp, &init));
-	m4_connect(p, &path);
+	shared_begin(p, &srq);
 	for (i = 0; i < 5; i++)
 		m4_srq_post(&srq, &p->b.mr, 0, 64);
 	ok(m4_cmd(&p->b.v, 0x40, 0, srq.srqn, 4, NULL));	/* ARM_SRQ */
@@ -222,9 +251,7 @@ static void limit_event(void **state)
 	e = m4_async(&p->b.v, 0x14);
 	assert_non_null(e);
 	assert_int_equal(m4_get32(e->data, 0), srq.srqn);
-	ok(m4_qp_to_rst(&p->a.qp));
-	ok(m4_qp_to_rst(&p->b.qp));
-	ok(m4_srq_free(&p->b.v, &srq));
+	shared_end(p, &srq);
 }
 
 /* A ConnectX-4 with its own driver, LID 3. */
@@ -288,6 +315,7 @@ int main(void)
 		UD(multicast),
 		UD(member_again),
 		UD(chains),
+		UD(groups_have_a_bound),
 		T(shared_queue),
 		T(limit_event),
 		T(both_families),

@@ -46,7 +46,7 @@ fabric_start() {
 	fabric_partitions "$@"
 	mkdir -p /var/cache/opensm
 	opensm -B -P /run/partitions -f "$SCENARIO_DIR/opensm.log" \
-		-g "$(ibstat -p mlx5_0 | head -n 1)" >/dev/null
+		-g "$(ibstat -p "${HCAS%% *}" | head -n 1)" >/dev/null
 	for d in $HCAS; do
 		check "$d becomes active" wait_until 30 port_is "$d" ACTIVE
 	done

@@ -162,3 +162,20 @@ joins() {
 		guest_sh "$1" "$NETFRONT; $up"
 	fi
 }
+
+# network_guests: hcadom, a and b.
+network_guests() {
+	guest_config hcadom pv mem=512 'driver_domain = 1' >/dev/null
+	guest_config a pv >/dev/null
+	guest_config b pv >/dev/null
+	guests_start hcadom a b
+	modprobe xen-netfront
+}
+
+# hcadom_anew: it is destroyed, what it served in dom0 and a goes, and another one starts.
+hcadom_anew() {
+	xl destroy hcadom
+	check "dom0's interface goes" xl network-detach 0 ${MAC}2
+	check "and the guest's" xl network-detach a ${MAC}3
+	guest_start hcadom
+}

@@ -75,11 +75,7 @@ rping_between() {
 }
 
 step "hcadom and two guests"
-guest_config hcadom pv mem=512 'driver_domain = 1' >/dev/null
-guest_config a pv >/dev/null
-guest_config b pv >/dev/null
-guests_start hcadom a b
-modprobe xen-netfront
+network_guests
 hcadom_up
 check "a gets a device" vhcactl attach a "$SPEC,ip=$A/24,vif=1"
 check "b gets one" vhcactl attach b "$SPEC,ip=$B/24"
@@ -87,10 +83,7 @@ listens_at a 0.0.0.0 7001 a
 one_address
 
 step "a new hcadom"
-xl destroy hcadom
-check "dom0's interface goes" xl network-detach 0 ${MAC}2
-check "and the guest's" xl network-detach a ${MAC}3
-guest_start hcadom
+hcadom_anew
 hcadom_up
 check "the devices come back" vhcactl reattach
 one_address

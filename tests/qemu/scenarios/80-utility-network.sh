@@ -20,11 +20,7 @@ both_work() {
 }
 
 step "hcadom and two guests"
-guest_config hcadom pv mem=512 'driver_domain = 1' >/dev/null
-guest_config a pv >/dev/null
-guest_config b pv >/dev/null
-guests_start hcadom a b
-modprobe xen-netfront
+network_guests
 hcadom_network
 hcadom_daemon
 hcadom_attach hca=rxe0,max-pinned-mb=64 a b Domain-0
@@ -33,10 +29,7 @@ joins a 3
 both_work
 
 step "a new hcadom"
-xl destroy hcadom
-check "dom0's interface goes" xl network-detach 0 ${MAC}2
-check "and the guest's" xl network-detach a ${MAC}3
-guest_start hcadom
+hcadom_anew
 hcadom_network
 hcadom_daemon
 check "the devices come back" vhcactl reattach
