@@ -124,9 +124,13 @@ more cm_case "cmtime, $n connections" "cmtime -b @" "cmtime -s @ -c $n" "${SOME[
 step "connections that do not come, or end"
 cm_alone "nobody listens" "ucmatose -s @ -c 2" 'a b' 'a dom0' 'dom0 b'
 # The client is killed after its first answers, as one that is killed before it connects
-# leaves a server that waits. The server ends. With 255 if its next request finds the client's
-# region gone, with 0 if the disconnect comes before it makes one.
-cm_case "a client that is killed" "rping -s -a @ || [ \$? = 255 ]" \
+# leaves a server that waits. The server is told, or its next request finds the client's
+# region gone. Its end is not waited for: a receive that rping posts again after its
+# queue pair is in the error state is never flushed by rxe of Linux 6.1, and rping waits
+# for that, natively once in 55 times.
+told='exec 3< <(exec rping -s -a @ 2>&1); grep -m 1 "DISCONNECT\|completion failed" <&3
+	rc=$?; kill -KILL $!; exit $rc'
+cm_case "a client that is killed" "$told" \
 	'exec 3< <(exec rping -v -c -a @ -C 1000000) && read -r _ <&3 && kill -KILL $!' 'a b'
 backlog dom0 dom0
 native=$full
