@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct input){ data, size };
 	iw_begins();
 	for (i = 0; i < STEPS && in.left && iw_nr < IWS - 2; i++) {
-		what = in_u8(&in) % 24;
+		what = in_step(&in) % 24;
 		if (what < 7)
 			consumer(what);
 		else if (what < 16)

@@ -4,6 +4,8 @@
  *
  * The input of a fuzz target as a stream, see input.h.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include "input.h"
 
 void in_bytes(struct input *in, void *dst, size_t n)
@@ -39,4 +41,18 @@ uint32_t in_u32(struct input *in)
 
 	in_bytes(in, &v, sizeof(v));
 	return v;
+}
+
+static uint64_t steps;
+
+uint8_t in_step(struct input *in)
+{
+	steps++;
+	return in_u8(in);
+}
+
+__attribute__((destructor)) static void tell_steps(void)
+{
+	if (steps)
+		fprintf(stderr, "steps: %" PRIu64 "\n", steps);
 }

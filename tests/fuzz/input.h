@@ -25,6 +25,8 @@ struct input {
 /* Zeroes when the input is used up. */
 void in_bytes(struct input *in, void *dst, size_t n);
 uint8_t in_u8(struct input *in);
+/* The same, of what the target does next: all are counted, and told at the end. */
+uint8_t in_step(struct input *in);
 uint16_t in_u16(struct input *in);
 uint32_t in_u32(struct input *in);
 

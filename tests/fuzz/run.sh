@@ -14,7 +14,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 set=${FUZZ_SET:-tests/fuzz}
-runs=2000 seconds=3
+runs=1000 seconds=1
 while getopts n:t: opt; do
 	case $opt in
 	n) runs=$OPTARG ;;
@@ -83,7 +83,7 @@ for t in $targets; do
 		echo "ok   $t: $(sed -n 's/^stat::number_of_executed_units: *//p' \
 			"$build/$t.log") inputs, $(sed -n \
 			's/.* cov: \([0-9]*\) .*/\1/p' "$build/$t.log" |
-			tail -n 1) edges"
+			tail -n 1) edges$(sed -n 's/^steps: \(.*\)/, \1 steps/p' "$build/$t.log")"
 	else
 		failed=$((failed + 1))
 		echo "FAIL $t; the end of its log:"

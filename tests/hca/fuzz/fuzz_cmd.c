@@ -179,7 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	end.drv.spoil = spoil;
 	end.drv.spoil_arg = &in;
 	for (i = 0; i < 64 && in.left; i++)
-		step[in_u8(&in) % 6](&end.drv, &in);
+		step[in_step(&in) % 6](&end.drv, &in);
 	hfuzz_check(r);
 	cx_pages_held(end.drv.dev->cx);
 	cx_may_touch(end.drv.dev->cx, rig_bus(r, end.mem));

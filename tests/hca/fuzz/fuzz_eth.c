@@ -179,7 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < NIC_RQS; i++)
 		drv_nic_fill(&nic_b, i, 8);
 	for (i = 0; i < 64 && in.left; i++)
-		step[in_u8(&in) % (sizeof(step) / sizeof(step[0]))](&in);
+		step[in_step(&in) % (sizeof(step) / sizeof(step[0]))](&in);
 	rig_sleep(r, 3000000000ULL);
 	hfuzz_check(r);
 	rig_clear(r);

@@ -238,7 +238,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	begin(in_u8(&in) % 2);
 	for (i = 0; i < STEPS && in.left; i++) {
-		switch (in_u8(&in) % 16) {
+		switch (in_step(&in) % 16) {
 		case 0: case 1: case 2: sends(); break;
 		case 3: case 4: receives(false); break;
 		case 5: receives(true); break;

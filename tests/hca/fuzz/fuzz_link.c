@@ -8,6 +8,8 @@
 #include "hfuzz.h"
 
 static struct end a, b;
+static struct drv_nic nic_a, nic_b;	/* of Ethernet ports */
+static bool eth;
 
 /* Changes up to 3 words, most of them in headers. */
 static void tamper(struct rig_dev *from, uint8_t *data, size_t len)
@@ -35,6 +37,18 @@ static void post(struct input *in)
 static void post_b(struct input *in)
 {
 	hfuzz_post(&b, &a, in, 0);
+}
+
+static void frame(struct input *in)
+{
+	uint8_t data[2048] = { 0 };
+	uint16_t len = in_u16(in) % sizeof(data);
+
+	in_bytes(in, data, len);
+	if (!eth)
+		return;
+	drv_nic_fill(&nic_b, 0, 1);
+	drv_nic_send(&nic_a, data, len, len < 18 ? len : 18, 0, 0);
 }
 
 static void run(struct input *in)
@@ -74,21 +88,29 @@ static void pass_time(struct input *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const step[])(struct input *) = {
-		post, post, post_b, run, run, as_it_is, state, pass_time,
+		post, post, post_b, run, run, as_it_is, state, pass_time, frame,
 	};
 	struct input in = { data, size };
 	struct rig *r = hfuzz_rig(0), *far = hfuzz_rig(1);
-	int i;
+	unsigned int i;
 
+	eth = in_u8(&in) & 1;
+	r->eth = far->eth = eth;
 	hfuzz_open(&a, r, 1, true);
 	hfuzz_open(&b, far, 2, true);
 	rig_join(a.drv.dev, b.drv.dev, 300000);
+	if (eth) {
+		hfuzz_addresses(&a, 1);
+		hfuzz_addresses(&b, 2);
+		PROMISE(!drv_nic_open(&a.drv, &nic_a));
+		PROMISE(!drv_nic_open(&b.drv, &nic_b));
+	}
 	hfuzz_connect(&a, &b);
 	PROMISE(rig_run(r));
 	r->tamper = tamper;
 	r->tamper_arg = &in;
 	for (i = 0; i < 64 && in.left; i++)
-		step[in_u8(&in) % 8](&in);
+		step[in_step(&in) % (sizeof(step) / sizeof(step[0]))](&in);
 	rig_sleep(r, 1000000000);
 	rig_sleep(far, 1000000000);
 	hfuzz_check(r);

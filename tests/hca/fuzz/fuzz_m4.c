@@ -257,7 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	open_end(&b, r, 2);
 	connect_ends();
 	for (i = 0; i < 128 && in.left; i++)
-		step[in_u8(&in) % (sizeof(step) / sizeof(step[0]))](&in);
+		step[in_step(&in) % (sizeof(step) / sizeof(step[0]))](&in);
 	rig_sleep(r, 3000000000ULL);
 	PROMISE(rig_run(r));
 	PROMISE(!r->broken);

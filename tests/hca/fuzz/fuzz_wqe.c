@@ -186,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hfuzz_connect(&a, &b);
 	in_bytes(&in, a.mem, in_u8(&in));
 	for (i = 0; i < 128 && in.left; i++)
-		step[in_u8(&in) % (sizeof(step) / sizeof(step[0]))](&in);
+		step[in_step(&in) % (sizeof(step) / sizeof(step[0]))](&in);
 	rig_sleep(r, 3000000000ULL);
 	hfuzz_check(r);
 	rig_clear(r);

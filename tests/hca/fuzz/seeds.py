@@ -49,13 +49,13 @@ def receive(how):
     return struct.pack("<BBHHHH", 0x80, how, 0, 0, 0, 32000)
 
 
-def traffic(first, last):
+def traffic(first, last, begin=b""):
     """Receives, then every operation on every queue pair."""
     for how in range(QPS):
         for op in range(OPS):
-            yield first(receive(how) * 1) + first(post(0x40 + op, how)) + \
+            yield begin + first(receive(how) * 1) + first(post(0x40 + op, how)) + \
                 first(post(op, how, 7, 21000)) + last
-    yield b"".join(first(receive(how)) for how in range(QPS)) + \
+    yield begin + b"".join(first(receive(how)) for how in range(QPS)) + \
         b"".join(first(post(0x40 + op, how)) for op in range(OPS)
                  for how in range(QPS)) + last
 
@@ -116,12 +116,15 @@ def wqes():
 
 
 def cable():
-    """Traffic, untouched and with a byte of a header changed."""
-    yield from traffic(lambda p: (b"\0" if p[0] < 128 else b"\2") + p,
-                       b"\3\0\3\0")
-    for off in range(0, 148, 3):
-        yield b"\2" + receive(0) + b"\0" + post(0x40, 0) + \
-            bytes([3, 1, 2, off, 255, 0, 0, 0])
+    """Traffic, untouched and with a byte of a header changed, on ports of each kind."""
+    for kind in (b"\0", b"\1"):
+        yield from traffic(lambda p: (b"\0" if p[0] < 128 else b"\2") + p,
+                           b"\3\0\3\0", kind)
+        for off in range(0, 148, 3):
+            yield kind + b"\2" + receive(0) + b"\0" + post(0x40, 0) + \
+                bytes([3, 1, 2, off, 255, 0, 0, 0])
+    yield b"\1" + b"".join(
+        struct.pack("<BH", 8, n) + bytes(n) + b"\3\0\3\0" for n in (14, 60, 1514))
 
 
 def frame(data, header=18, flags=0xc0, mss=0):

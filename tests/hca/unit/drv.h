@@ -251,7 +251,7 @@ struct drv_wr {
 	} ud;
 	struct {			/* of a datagram */
 		const uint8_t *dmac;
-		uint8_t sgid_index;
+		uint8_t sgid_index, tclass;
 	} roce;
 	struct {			/* MLX5_OPCODE_UMR */
 		bool type2;

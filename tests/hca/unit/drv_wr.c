@@ -38,6 +38,7 @@ static void add_av(struct wqe *w, const struct drv_wr *wr)
 		av->grh_gid_fl = htobe32(1U << 30 |
 					 (uint32_t)wr->roce.sgid_index << 20);
 		memcpy(av->rgid, wr->ud.dgid, 16);
+		av->tclass = wr->roce.tclass;
 	}
 }
 

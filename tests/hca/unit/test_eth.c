@@ -509,6 +509,69 @@ static void large_sends_are_cut(void **state)
 	assert_true(nothing(&n->b));
 }
 
+/* What is behind the Ethernet header of a large send of TCP, by IPv4 and by IPv6. */
+static const uint8_t ipv4_tcp[] = {
+	0x45, 0x00, 0x00, 0x00, 0x12, 0x34, 0x40, 0x00, 0x40, 6, 0x00, 0x00,
+	10, 0, 0, 1, 10, 0, 0, 2,
+};
+static const uint8_t ipv6_tcp[] = {
+	0x60, 0x00, 0x00, 0x00, 0x00, 0x00, 6, 0x40,
+	0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xa,
+	0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xb,
+};
+#define TCP_HEADER	20
+#define TCP_SEQ		0xfffffa00u	/* it wraps */
+#define TCP_FIN		0x01
+#define TCP_PSH		0x08
+#define TCP_CWR		0x80
+
+static void large_sends_of_tcp(struct nics *n, const uint8_t *ip, uint32_t ip_len)
+{
+	uint8_t frame[4200], *tcp = frame + 14 + ip_len;
+	uint32_t header = 14 + ip_len + TCP_HEADER, at = 0, piece, i;
+	const uint8_t *got;
+	struct drv_wc wc;
+
+	memset(frame, 0, header);
+	memcpy(frame, ipv4_udp, 12);
+	memcpy(frame + 12, ip_len == 20 ? "\x08\0" : "\x86\xdd", 2);
+	memcpy(frame + 14, ip, ip_len);
+	cx_be32_set(tcp + 4, TCP_SEQ);
+	tcp[12] = TCP_HEADER / 4 << 4;
+	tcp[13] = TCP_CWR | TCP_PSH | TCP_FIN;
+	fill(frame + header, 4000, 4000);
+	drv_nic_send(&n->a, frame, header + 4000, header, CS_L3 | CS_L4, 1400);
+	assert_true(drv_poll(&n->a.scq, &wc));
+	for (i = 0; i < 3; i++) {
+		got = next_frame(&n->b, &wc);
+		piece = wc.len - header;
+		assert_int_equal(piece, i < 2 ? 1400 : 4000 - 2 * 1400);
+		if (ip_len == 20) {
+			assert_int_equal(be16(got + 16), wc.len - 14);
+			assert_int_equal(be16(got + 18), 0x1234 + i);
+		} else {
+			assert_int_equal(be16(got + 18), TCP_HEADER + piece);
+		}
+		got += 14 + ip_len;
+		assert_int_equal((uint32_t)be16(got + 4) << 16 | be16(got + 6),
+				 TCP_SEQ + at);
+		/* The window was reduced before the first, and ends with the last. */
+		assert_int_equal(got[13], (i ? 0 : TCP_CWR) |
+				 (i < 2 ? 0 : TCP_PSH | TCP_FIN));
+		assert_memory_equal(got + TCP_HEADER, frame + header + at, piece);
+		/* Both checksums are right, and the receiver says so. */
+		assert_int_equal(wc.cqe.hds_ip_ext, 7);
+		at += piece;
+	}
+	assert_true(nothing(&n->b));
+}
+
+static void large_sends_of_tcp_are_cut(void **state)
+{
+	large_sends_of_tcp(*state, ipv4_tcp, sizeof(ipv4_tcp));
+	large_sends_of_tcp(*state, ipv6_tcp, sizeof(ipv6_tcp));
+}
+
 /* Of one WQE; QEMU's main loop would not come to anything else. */
 static void pieces_are_bounded(void **state)
 {
@@ -756,6 +819,7 @@ int main(void)
 		NICS(short_frames_are_padded),
 		NICS(flows_spread_over_the_queues),
 		NICS(large_sends_are_cut),
+		NICS(large_sends_of_tcp_are_cut),
 		NICS(pieces_are_bounded),
 		ETH(nothing_to_receive_into),
 		NICS(malformed_wqes_end_the_queue),

@@ -232,6 +232,8 @@ static void the_table_is_checked(void **state)
 }
 
 /* ---- datagrams ---- */
+#define TCLASS	0xba	/* DSCP 46, and an ECN that says it can be marked */
+
 static void post(struct pair *p, unsigned int index, const uint8_t *dgid,
 		 const uint8_t *dmac, uint32_t qpn, uint32_t len)
 {
@@ -239,7 +241,8 @@ static void post(struct pair *p, unsigned int index, const uint8_t *dgid,
 	struct drv_wr wr = { .opcode = MLX5_OPCODE_SEND, .sge = &sge,
 			     .nr_sge = 1, .flags = DRV_SIGNALED,
 			     .ud = { .qpn = qpn, .qkey = QKEY, .dgid = dgid },
-			     .roce = { .dmac = dmac, .sgid_index = index } };
+			     .roce = { .dmac = dmac, .sgid_index = index,
+				       .tclass = TCLASS } };
 
 	fill(p->a.mem, len, len);
 	drv_post(&p->a.qp, &wr);
@@ -283,12 +286,14 @@ static void datagrams(void **state)
 			assert_int_equal(be16toh(wc.cqe.vlan_info) & 0xfff, 7);
 		if (index >= V2_IPV4) {
 			assert_int_equal(p->b.mem[20], 0x45);
+			assert_int_equal(p->b.mem[21], TCLASS);
 			assert_int_equal(p->b.mem[29], 17);
 			assert_memory_equal(p->b.mem + 32, ipv4_a + 12, 4);
 			assert_memory_equal(p->b.mem + 36, ipv4_b + 12, 4);
 			continue;
 		}
 		assert_int_equal(p->b.mem[0] >> 4, 6);
+		assert_int_equal(cx_be32_get(p->b.mem) >> 20 & 0xff, TCLASS);
 		assert_int_equal(p->b.mem[6], index == V1 ? 0x1b : 17);
 		assert_memory_equal(p->b.mem + 8, link_a, 16);
 		assert_memory_equal(p->b.mem + 24, link_b, 16);
