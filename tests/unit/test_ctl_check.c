@@ -314,6 +314,22 @@ static void tables_of_nft_that_are_gone_are_told(void **state)
 	expect(&c, CTL_OK, "ok   addresses: 2 devices");
 }
 
+static void a_port_that_is_not_active(void **state)
+{
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_file("/sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+	host_file("/sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
+	expect(&c, CTL_OK, "ok   port rxe0: RoCE, active\n");
+	host_file("/sys/class/infiniband/rxe0/ports/1/state", "1: DOWN\n");
+	expect(&c, CTL_WARNED, "warn port rxe0: RoCE, not active (1: DOWN): programs of guests find no usable port; ip link set");
+	host_file("/sys/class/infiniband/rxe0/ports/1/link_layer", "InfiniBand\n");
+	host_file("/sys/class/infiniband/rxe0/ports/1/state", "2: INIT\n");
+	expect(&c, CTL_WARNED, "warn port rxe0: InfiniBand, not active (2: INIT): programs of guests find no usable port; look at the cable, and for a subnet manager");
+}
+
 static void hardware_in_a_pv_domain(void **state)
 {
 	struct ctl c;
@@ -628,6 +644,7 @@ int main(void)
 		HOST_TEST(daemons),
 		HOST_TEST(addresses_need_a_script),
 		HOST_TEST(tables_of_nft_that_are_gone_are_told),
+		HOST_TEST(a_port_that_is_not_active),
 		HOST_TEST(hardware_in_a_pv_domain),
 		HOST_TEST(hardware_on_arm),
 		HOST_TEST(hcas_and_their_providers),

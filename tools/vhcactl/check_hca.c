@@ -84,6 +84,30 @@ static void check_kernel(struct check *k, const char *hca)
 		check_ok(k, name, "Linux %s", number);
 }
 
+/* Guests find a port that is not active. An HCA of several ports: the first, which they have. */
+static void check_port(struct check *k, const char *hca)
+{
+	char path[PATH_MAX], link[32], state[32], name[NAME_MAX + 12];
+	bool ether;
+
+	snprintf(path, sizeof(path), HOST_IB_CLASS "/%s/ports/1/link_layer", hca);
+	if (check_read(k, link, sizeof(link), path))
+		return;
+	snprintf(path, sizeof(path), HOST_IB_CLASS "/%s/ports/1/state", hca);
+	if (check_read(k, state, sizeof(state), path))
+		return;
+	ether = !strcmp(link, "Ethernet");
+	snprintf(name, sizeof(name), "port %s", hca);
+	if (strstr(state, "ACTIVE"))
+		check_ok(k, name, "%s, active", ether ? "RoCE" : link);
+	else
+		check_say(k, CHECK_WARN, name, ether ?
+			  "ip link set its network device up (rdma link), and look at the cable" :
+			  "look at the cable, and for a subnet manager (opensm)",
+			  "%s, not active (%s): programs of guests find no usable port",
+			  ether ? "RoCE" : link, state);
+}
+
 static void check_hca(struct check *k, const char *hca)
 {
 	const struct vhca_provider *p;
@@ -110,6 +134,7 @@ static void check_hca(struct check *k, const char *hca)
 		return;
 	}
 	check_ok(k, name, "%s, provider %s ABI %u", what, p->name, cd.abi);
+	check_port(k, hca);
 	if (p->trusts)
 		check_kernel(k, hca);
 	if (p->no_windows)

@@ -29,12 +29,13 @@ check "xen-vhcad is missed" verdict xen-vhcad fail
 
 step "a guest with a device"
 backend_start
-guest_create a pvh
+guest_create a "$(long pv pvh)"
 vhca_attach a max-pinned-mb=64
 check "the host is fit (0, or 5: warnings)" bash -c 'vhcactl check; [ $? = 0 ] || [ $? = 5 ]'
 check "xen-vhcad is seen" verdict xen-vhcad ok
 check "the helper is seen" verdict xen-vhca-helper ok
 check "rxe0 is taken" verdict "hca rxe0" ok
+check "its port is active" verdict "port rxe0" ok
 check "its kernel is new enough" verdict "kernel rxe0" ok
 check "no guest has memory windows" verdict "windows rxe0" ok
 check "a software HCA has no PCI address" bash -c \
