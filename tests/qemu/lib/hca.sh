@@ -235,7 +235,8 @@ two_sides() {
 # The examples of libibverbs; in the short form most by events only.
 hca_pingpongs() {
 	local p opts
-	for p in rc uc ud srq xsrq; do
+	# shellcheck disable=SC2046
+	for p in rc ud xsrq $(long '' 'uc srq' ''); do
 		step "ibv_${p}_pingpong"
 		opts=(-n "$(long 50 200)")
 		[ "$p" = xsrq ] || opts+=(-g 0)
@@ -361,9 +362,9 @@ hca_everything() {
 	else
 		hca_perftests ib_atomic_lat ib_write_bw
 		xfer_between "vhca-xfer: every byte of shorter transfers" b a \
-			"-q $(long 8 16 4) --max-size $(long 1048576 1048576 65536)"
+			"-q 4 --max-size 65536"
 	fi
-	[ "$1" != pv ] || xrc_killed
+	[ "$1 $(long 0 1 1)" != 'pv 1' ] || xrc_killed
 	for d in hca0 hca1; do
 		check "$d refused no doorbell" \
 			[ "$(hca_get $d doorbells-refused)" = "${before[$d]}" ]
@@ -386,3 +387,9 @@ attach_both() {
 	wait_guest 30 "$1" '[ "$(ls /sys/class/infiniband | wc -l)" = 2 ]' ||
 		fail "$1 has not both devices"
 }
+
+# loss N: of 1000 frames between the HCAs so many are lost, late, and there twice.
+loss() { hca_set hca0 wire-loss "$1" && hca_set hca1 wire-loss "$1"; }
+# What vhca-xfer does over such a wire.
+# shellcheck disable=SC2034 # of scenarios
+LOSSY='rc-send*,rc-write*,rc-read*,rc-cmp-swap,rc-fetch-add,rc-inline*,rc-zero*'

@@ -7,6 +7,7 @@
 # in dom0 alone is what they have to end with everywhere. Sourced after vhca.sh.
 
 declare -A CM_ADDR	# of each place
+# CM_DEV: dom0's interface, on which programs join groups.
 # These serve until they are killed.
 CM_FOREVER='cmtime rcopy udpong'
 
@@ -24,7 +25,7 @@ at() {
 
 # A server listens, or has joined a group, in dom0's kernel, wherever its program is.
 cm_listens() { rdma resource show cm_id | grep -q LISTEN; }
-cm_groups() { ip maddr show dev d0 2>/dev/null || true; }
+cm_groups() { ip maddr show dev "${CM_DEV:-d0}" 2>/dev/null || true; }
 cm_ready_or_ended() { # cm_ready_or_ended GROUPS PID
 	cm_listens || [ "$(cm_groups)" != "$1" ] || ! kill -0 "$2" 2>/dev/null
 }

@@ -222,11 +222,12 @@ verified_between() {
 # and $traffic_client.
 traffic_start() {
 	: >/tmp/traffic.client
-	guest_sh -t $(($3 + 60)) "$1" "vhca-xfer $XFER_GID ${4:-} -s --traffic $3" \
+	guest_sh -t $(($3 + 60)) "$1" \
+		"vhca-xfer $(with_gid "$1" "$XFER_GID") ${4:-} -s --traffic $3" \
 		>/tmp/traffic.server 2>&1 &
 	traffic_server=$!
 	guest_sh -t $(($3 + 60)) "$2" \
-		"vhca-xfer $XFER_GID ${4:-} --traffic $3 $(guest_ip "$1")" \
+		"vhca-xfer $(with_gid "$2" "$XFER_GID") ${4:-} --traffic $3 $(guest_ip "$1")" \
 		>/tmp/traffic.client 2>&1 &
 	traffic_client=$!
 	wait_until 60 grep -q '^t=1 ' /tmp/traffic.client ||

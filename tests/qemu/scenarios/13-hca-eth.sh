@@ -9,6 +9,7 @@
 # tier: soak
 # limit: 400
 # machine: native
+# processors: 2
 # hca: yes
 # programs: yes
 # qemu: -device connectx4,id=hca0,port=eth -device connectx4,id=hca1,port=eth
@@ -16,8 +17,6 @@
 . ./hca.sh
 . ./rdmacm.sh
 
-# What vhca-xfer does over a wire that is not perfect.
-LOSSY='rc-send*,rc-write*,rc-read*,rc-cmp-swap,rc-fetch-add,rc-inline*,rc-zero*'
 IPV4=0000:0000:0000:0000:0000:ffff	# what GIDs of IPv4 begin with
 
 # netdev DEVICE: its network interface.
@@ -64,9 +63,8 @@ throughput() {
 }
 # counter INTERFACE NAME: of ethtool -S.
 counter() { ethtool -S "$1" | awk -v name="$2:" '$1 == name { print $2 }'; }
+in_peer_counter() { in_peer ethtool -S "$b" | awk -v name="$1:" '$1 == name { print $2 }'; }
 both_links() { ip link set "$a" "$@" && in_peer ip link set "$b" "$@"; }
-# loss N: of 1000 frames of the wire so many are lost, late, and there twice.
-loss() { hca_set hca0 wire-loss "$1" && hca_set hca1 wire-loss "$1"; }
 carrier() { [ "$(cat "/sys/class/net/$1/carrier" 2>/dev/null)" = 1 ]; }
 
 # links_up: interfaces with addresses, the second in its namespace.
@@ -117,9 +115,25 @@ check "TCP, the other way" tcp 10.8.0.1 env
 check "iperf3" throughput
 check "iperf3, the other way" throughput -R
 check "iperf3, UDP" throughput -u -b 20M
-both_links promisc on
-check "ping in promiscuous mode" ping -c 2 -i 0.2 -W 2 10.8.0.2
-both_links promisc off
+check "the HCA cut large packets of TCP" [ "$(counter "$a" tx_tso_packets)" -gt 0 ]
+check "iperf3, 8 connections" throughput -P 8
+for i in 0 1; do
+	check "queue $i receives some of them" [ "$(in_peer_counter rx${i}_packets)" -gt 0 ]
+done
+# strangers: how many of ten packets to a MAC of nobody the first interface receives.
+strangers() {
+	local before
+	before=$(counter "$a" rx_packets)
+	in_peer ping -q -c 10 -i 0.1 -W 1 10.8.0.9 >/dev/null || true
+	echo $(($(counter "$a" rx_packets) - before))
+}
+in_peer ip neigh replace 10.8.0.9 lladdr 02:00:00:00:00:09 dev "$b"
+n=$(strangers)
+check "frames of others do not arrive ($n)" [ "$n" -lt 10 ]
+ip link set "$a" promisc on
+n=$(strangers)
+check "but in promiscuous mode ($n)" [ "$n" -ge 10 ]
+ip link set "$a" promisc off
 check "ping afterwards" ping -c 2 -i 0.2 -W 2 10.8.0.2
 
 step "RoCE v2"
@@ -127,11 +141,16 @@ for p in rc uc ud srq; do
 	check "$p over IPv4" pair 'RoCE v2' "$IPV4:0a08" "ibv_${p}_pingpong" -n 20
 done
 check "rc by events" pair 'RoCE v2' "$IPV4:0a08" ibv_rc_pingpong -e -n 20
-check "rc over IPv6" pair 'RoCE v2' fe80 ibv_rc_pingpong -n 20
+for p in rc uc ud; do
+	check "$p over IPv6" pair 'RoCE v2' fe80 "ibv_${p}_pingpong" -n 20
+	check "$p over v1" pair 'IB/RoCE v1' fe80 "ibv_${p}_pingpong" -n 20
+done
 for p in ib_write_bw ib_read_bw ib_atomic_bw 'ib_send_bw -c XRC'; do
 	# shellcheck disable=SC2086
 	check "$p" pair 'RoCE v2' "$IPV4:0a08" $p -F -n 50
 done
+check "XRC over IPv6" pair 'RoCE v2' fe80 ib_send_bw -c XRC -F -n 50
+check "XRC over v1" pair 'IB/RoCE v1' fe80 ib_send_bw -c XRC -F -n 50
 
 step "ethtool and devlink"
 ethtool "$a" >"$SCENARIO_DIR/ethtool.txt"
@@ -178,7 +197,10 @@ in_peer ip addr add 10.9.0.2/24 dev v7
 ip link set v7 up
 in_peer ip link set v7 up
 check "ping" ping -c 3 -i 0.2 -W 2 10.9.0.2
-check "rc over v2" pair 'RoCE v2' "$IPV4:0a09" ibv_rc_pingpong -n 20
+for p in rc uc ud; do
+	check "$p over v2" pair 'RoCE v2' "$IPV4:0a09" "ibv_${p}_pingpong" -n 20
+	check "$p over v1" pair 'IB/RoCE v1' "$IPV4:0a09" "ibv_${p}_pingpong" -n 20
+done
 
 step "long frames"
 both_links mtu 4200

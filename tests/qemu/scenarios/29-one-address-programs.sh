@@ -14,6 +14,8 @@
 . ./rdmacm.sh
 . ./oneaddr.sh
 . ./fabric.sh
+# SHARED_HCA: on that one in place of Soft-RoCE (29-one-address-programs-roce).
+[ -z "${SHARED_HCA:-}" ] || . ./hca.sh
 
 PAIRS=('a b' 'a dom0' 'dom0 b')
 
@@ -40,7 +42,9 @@ by_tcp() {
 	wait "$server" || true
 }
 # What the programs call the HCA.
-declare -A DEVICE=([dom0]=rxe2 [a]=vhca0 [b]=vhca0)
+declare -A DEVICE=([dom0]=${SHARED_HCA:-rxe2} [a]=vhca0 [b]=vhca0)
+# v2_index ADDRESS: the index of its GID, in what vhca-indices prints.
+v2_index() { awk -v g="::ffff:$1" '$2 && $3 == g && $4 == "v2" { print $2; exit }'; }
 
 # tcp_native CLAIM PORT COMMAND COMMAND: in dom0 alone, to $native.
 tcp_native() {
@@ -75,21 +79,26 @@ for g in a b; do
 	guest_config "$g" pv "mem=$VHCA_GUEST_MEM" "${VHCA_GUEST_CFG[@]}" >/dev/null
 done
 guests_start a b
-network_setup
+if [ -n "${SHARED_HCA:-}" ]; then
+	hca_drivers
+	agent_start
+	SHARED_DEV=$(ls "/sys/class/infiniband/$SHARED_HCA/device/net")
+	two_hosts "$SHARED_DEV" "$(ls /sys/class/infiniband/mlx5_1/device/net)"
+else
+	network_setup
+fi
 network_state >/tmp/network
 share a
 share b
 for g in a b; do
 	guest_sh "$g" vhca-indices >"$SCENARIO_DIR/$g.txt"
-	GID_IDX[$g]=$(awk -v g="::ffff:${V4[$g]}" '$2 && $3 == g { print $2 }' \
-		"$SCENARIO_DIR/$g.txt")
+	GID_IDX[$g]=$(v2_index "${V4[$g]}" <"$SCENARIO_DIR/$g.txt")
 done
 # Not 1, as of rxe0: another device had its addresses before this one.
-GID_IDX[dom0]=$(vhca-indices -d rxe2 |
-	awk -v g="::ffff:${V4[dom0]}" '$3 == g { print $2 }')
+GID_IDX[dom0]=$(vhca-indices -d "${DEVICE[dom0]}" | v2_index "${V4[dom0]}")
 
 step "libfabric"
-FABRIC_HCA=rxe2
+FABRIC_HCA=${DEVICE[dom0]}
 check "fi_info finds endpoints of messages" guest_sh a \
 	'fi_info -p verbs -t FI_EP_MSG | grep "domain: vhca0"'
 check "at the shared address" guest_sh a \
@@ -140,7 +149,10 @@ step "UCX"
 # It takes a completion's service level for the kind of the address, as of an mlx5, and drops
 # datagrams of Soft-RoCE.
 ucx="UCX_UD_ETH_DGID_CHECK=n UCX_UD_TIMEOUT=$(seconds 60)s"
-ucx+=" UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=%:1"
+# On an mlx5 it chooses among its ways to that HCA.
+UCX_WAYS=${SHARED_HCA:+ib,self}
+: "${UCX_WAYS:=rc_verbs,ud_verbs,self}"
+ucx+=" UCX_TLS=$UCX_WAYS UCX_NET_DEVICES=%:1"
 tcp_works "ucx_perftest" 13337 "$ucx ucx_perftest" \
 	"$ucx ucx_perftest @ -t tag_lat -n 100 -w 10"
 tcp_works "ucx_perftest, streams" 13337 "$ucx ucx_perftest" \
@@ -202,24 +214,11 @@ mpi() {
 	check "$1 within dom0" mpi_runs dom0 "--host localhost:2 ${2//%/${DEVICE[dom0]}}"
 	check "$1 over two guests" mpi_runs a "--host a,b ${2//%/${DEVICE[a]}}"
 }
-# Its TCP takes one address of an interface, perhaps the wrong one of two.
-declare -A test_ip
-if [ -e /usr/bin/orterun ]; then
-	for g in a b; do
-		test_ip[$g]=$(guest_ip "$g")
-		echo "${V4[$g]}" >"$GUEST_RUN/$g.ip"
-		check "$g has its shared address only" \
-			guest_sh "$g" "ip addr del ${test_ip[$g]}/24 dev eth0"
-		guest_sh "$g" "printf '%s\n' '${V4[a]} a' '${V4[b]} b' >>/etc/hosts"
-	done
-	mpi "Open MPI by TCP" "--mca pml ob1 --mca btl tcp,self \
-		--mca btl_tcp_if_include $NET"
-	mpi "Open MPI by verbs" "--mca pml ucx --mca pml_ucx_devices any \
-		-x UCX_UD_ETH_DGID_CHECK=n -x UCX_TLS=rc_verbs,ud_verbs,self \
-		-x UCX_NET_DEVICES=%:1"
-	# Each in its own network: UCX compares those of interfaces. Which HCA it takes for large
-	# messages is its own choice.
-	declare -A ip2=([a]=10.9.0.71 [b]=10.9.0.72)
+# two_rails: over two HCAs of each guest, each in its own network: UCX compares those of
+# interfaces. Which HCA it takes for large messages is its own choice.
+two_rails() {
+	local g first second
+	local -A ip2=([a]=10.9.0.71 [b]=10.9.0.72)
 	for g in a b; do
 		vhca_attach "$g" "hca=rxe0,ip=${ip2[$g]}/24"
 		guest_sh "$g" "modprobe dummy; ip link add d1 type dummy &&
@@ -237,6 +236,25 @@ if [ -e /usr/bin/orterun ]; then
 	for g in a b; do
 		check "$g: detach the second one" vhcactl detach "$g" 1
 		guest_sh "$g" "ip link del d1"
+	done
+}
+# Its TCP takes one address of an interface, perhaps the wrong one of two.
+declare -A test_ip
+if [ -e /usr/bin/orterun ]; then
+	for g in a b; do
+		test_ip[$g]=$(guest_ip "$g")
+		echo "${V4[$g]}" >"$GUEST_RUN/$g.ip"
+		check "$g has its shared address only" \
+			guest_sh "$g" "ip addr del ${test_ip[$g]}/24 dev eth0"
+		guest_sh "$g" "printf '%s\n' '${V4[a]} a' '${V4[b]} b' >>/etc/hosts"
+	done
+	mpi "Open MPI by TCP" "--mca pml ob1 --mca btl tcp,self \
+		--mca btl_tcp_if_include $NET"
+	mpi "Open MPI by verbs" "--mca pml ucx --mca pml_ucx_devices any \
+		-x UCX_UD_ETH_DGID_CHECK=n -x UCX_TLS=$UCX_WAYS \
+		-x UCX_NET_DEVICES=%:1"
+	[ -n "${SHARED_HCA:-}" ] || two_rails
+	for g in a b; do
 		guest_sh "$g" "ip addr add ${test_ip[$g]}/24 dev eth0"
 		echo "${test_ip[$g]}" >"$GUEST_RUN/$g.ip"
 	done
@@ -280,5 +298,10 @@ for g in a b; do
 	own_no_addresses "$g"
 done
 check "nothing is left in dom0's network" nothing_left
-network_remove
+if [ -n "${SHARED_HCA:-}" ]; then
+	ip netns del peer
+	ip addr flush dev "$SHARED_DEV"
+else
+	network_remove
+fi
 kernel_clean a b

@@ -14,68 +14,10 @@
 . ./vhca.sh
 . ./hca.sh
 . ./rdmacm.sh
+. ./roce.sh
 
-declare -A V4=([dom0]=10.8.0.1 [peer]=10.8.0.5 [a]=10.8.0.71 [b]=10.8.0.72)
-declare -A V6 IN_VLAN CM_ADDR
-for where in "${!V4[@]}"; do
-	V6[$where]=2001:db8:8::${V4[$where]##*.}
-	IN_VLAN[$where]=10.8.7.${V4[$where]##*.}
-	CM_ADDR[$where]=${V4[$where]}
-done
-declare -A DEVICE=([dom0]=mlx5_0 [peer]=mlx5_1 [a]=vhca0 [b]=vhca0)
 WAITING=40	# handles of a neighbour that nobody has, a second for each
 
-# interface PLACE NAME: a host's, with its addresses, and one of a VLAN.
-interface() {
-	local at=()
-	[ "$1" = dom0 ] || at=(-n "$1")
-	ip "${at[@]}" link set "$2" up
-	ip "${at[@]}" addr add "${V4[$1]}/24" dev "$2"
-	ip "${at[@]}" addr add "${V6[$1]}/64" dev "$2" nodad
-	ip "${at[@]}" link add link "$2" name v7 type vlan id 7
-	ip "${at[@]}" addr add "${IN_VLAN[$1]}/24" dev v7
-	ip "${at[@]}" link set v7 up
-}
-# network: dom0's interface is that of the first HCA, another host's that of the second.
-network() {
-	local d other
-	hca_drivers
-	modprobe -a 8021q rdma_ucm
-	ETH=$(ls /sys/class/infiniband/mlx5_0/device/net)
-	other=$(ls /sys/class/infiniband/mlx5_1/device/net)
-	ip netns add peer
-	ip link set "$other" netns peer
-	ip -n peer link set lo up
-	interface dom0 "$ETH"
-	interface peer "$other"
-	for d in $HCAS; do
-		check "$d is active" wait_until 20 port_is "$d" ACTIVE
-	done
-	check "the other host answers" wait_until 20 ping -c 1 -W 1 "${V4[peer]}"
-}
-
-# in_place PLACE COMMAND: the other host's programs run in dom0, by its HCA.
-in_place() {
-	case "$1" in
-	dom0|peer)	timeout "$(seconds 60)" bash -c "$2" ;;
-	*)		guest_sh -t 60 "$1" "$2" ;;
-	esac
-}
-# table PLACE: the entries of its GID table.
-table() { in_place "$1" "vhca-indices -d ${DEVICE[$1]}" >"$SCENARIO_DIR/$1.txt"; }
-# index PLACE ADDRESS v1|v2
-index() {
-	awk -v g="$2" -v t="$3" '$2 && ($3 == g || $3 == "::ffff:" g) && $4 == t { print $2 }' \
-		"$SCENARIO_DIR/$1.txt"
-}
-# use v1|v2 ADDRESSES: programs use these entries.
-use() {
-	local where
-	local -n addr=$2
-	for where in "${!addr[@]}"; do
-		GID_INDEX[$where]=$(index "$where" "${addr[$where]}" "$1")
-	done
-}
 # entry PLACE INDEX: what its programs are told of that index.
 entry() { grep "^gid $2 " "$SCENARIO_DIR/$1.txt" | cut -d' ' -f4-; }
 # own_entries GUEST: it can use GIDs of its addresses, of each version, and has no others.
@@ -99,19 +41,6 @@ vector() {
 }
 same_vector() { # same_vector PEER INDEX
 	vector a "$1" "$2" && vector dom0 "$1" "$2" && cmp /tmp/vector.a /tmp/vector.dom0
-}
-
-# with_host GUEST HOST COMMAND: the guest serves.
-with_host() {
-	local server rc=0
-	guest_sh -t 60 "$1" "$(with_gid "$1" "$3")" >/tmp/pair.s 2>&1 &
-	server=$!
-	listens "$1"
-	in_place "$2" "$(with_gid "$2" "$3") -d ${DEVICE[$2]} $(guest_ip "$1")" \
-		>/tmp/pair.c 2>&1 || rc=$?
-	wait "$server" || rc=$?
-	[ "$rc" = 0 ] || tail -n 8 /tmp/pair.[sc]
-	return "$rc"
 }
 
 step "an Ethernet port, and two guests with addresses of their own"
@@ -183,8 +112,25 @@ cm_case rping "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" \
 cm_case udaddy "udaddy -b @ -c 3" "udaddy -s @ -c 3" 'a b' 'a peer' 'dom0 b'
 cm_case "ib_write_bw -R" "ib_write_bw -R -F -s 65536 -n 100" \
 	"ib_write_bw -R -F -s 65536 -n 100 @" 'a b' 'peer a'
+cm_case ucmatose "ucmatose -b @ -c 3 -C 2" "ucmatose -s @ -c 3 -C 2" 'a b' 'a peer'
+cm_case rstream "rstream -b @ -S 4096 -C 20" "rstream -s @ -S 4096 -C 20" 'a b' 'peer a'
+cm_case riostream "riostream -b @ -S 4096 -C 20" "riostream -s @ -S 4096 -C 20" 'a b'
+cm_case "rdma_server and rdma_client" "rdma_server -s @" "rdma_client -s @" 'a b' 'a peer'
+cm_case "rdma_xserver and rdma_xclient" "rdma_xserver" "rdma_xclient -s @" 'a b'
+cm_case rcopy rcopy "rcopy /etc/passwd @:/tmp/copied" 'a b'
+cm_case cmtime "cmtime -b @" "cmtime -s @ -c 20" 'a b'
+cm_case mckey "mckey -m 239.77.1.1 -b % -C 5" "mckey -m 239.77.1.1 -s -b % -C 5" 'a b'
 cm_case "ib_send_bw -R -c UD" "ib_send_bw -R -F -c UD -s 1024 -n 100" \
 	"ib_send_bw -R -F -c UD -s 1024 -n 100 @" 'a b'
+
+step "a wire that is not perfect"
+loss 20
+retries=$(hca_get hca0 retries)
+check "every byte of transfers with another host" xfer_with_host a peer \
+	"-g % -t $LOSSY --max-size $(long 65536 1048576)"
+check "frames were lost" [ "$(hca_get hca0 frames-lost)" -gt 0 ]
+check "and sent again" [ "$(hca_get hca0 retries)" -gt "$retries" ]
+loss 0
 
 step "neighbours that nobody has"
 guest_sh a "vhca-held ah $WAITING ${GID_INDEX[a]} >/tmp/held 2>&1 &"

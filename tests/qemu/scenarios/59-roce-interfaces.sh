@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# Guests on the Ethernet port of a model HCA whose addresses are of an interface above the
+# port's: a macvlan and a bond, with another host. And a GID that goes while a queue pair uses
+# it, and comes back, under traffic that is verified: as natively.
+# tier: soak
+# limit: 900
+# hca: yes
+# qemu: -device connectx4,id=hca0,port=eth -device connectx4,id=hca1,port=eth
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./rdmacm.sh
+. ./roce.sh
+
+# uppermost NAME ADDRESS: a and the other host talk by that interface, with a's address .71 and
+# the other host's .5.
+uppermost() {
+	local net=${2%.*} p
+	local -A addr=([a]=$net.71 [peer]=$net.5)
+	ip link set "$1" up
+	ip addr add "$2/24" dev "$1"
+	ip -n peer addr add "$net.5/24" dev "$OTHER"
+	vhca_attach a "hca=mlx5_0,ip=$net.71/24"
+	check "a's address is on $1" ip -o addr show dev "$1" to "$net.71"
+	table a
+	table peer
+	use v2 addr
+	for p in rc ud; do
+		check "$1: $p with another host" with_host a peer "ibv_${p}_pingpong -g % -n 20"
+	done
+	CM_ADDR=([dom0]=$2 [a]=$net.71 [peer]=$net.5)
+	cm_case "$1: rping" "rping -s -a @ -C 3 -V" "rping -c -a @ -C 3 -V" 'a peer' 'peer a'
+	vhcactl detach a all
+	ip -n peer addr del "$net.5/24" dev "$OTHER"
+}
+
+step "an Ethernet port, and two guests"
+network
+OTHER=$(ip -n peer -o link | awk -F ': ' '!/lo:|v7/ { print $2; exit }')
+agent_start
+backend_start
+guests_create pv a b
+ledger_open a b
+hca_ledger_open
+
+step "a macvlan"
+ip link add link "$ETH" name mv0 type macvlan mode bridge
+uppermost mv0 10.8.9.1
+ip link del mv0
+
+step "addresses that come and go"
+for g in a b; do
+	vhca_attach $g "hca=mlx5_0,ip=${V4[$g]}/24"
+	table $g
+done
+use v2 V4
+traffic_native() { # as traffic_start, within dom0
+	timeout "$(seconds 100)" vhca-xfer -d mlx5_0 --loop -g "$1" --traffic 20 \
+		>/tmp/traffic.native 2>&1 &
+	native=$!
+	wait_until 30 grep -q '^t=1 ' /tmp/traffic.native || fail "no traffic in dom0"
+}
+ip addr add 10.8.0.70/24 dev "$ETH"
+table dom0
+traffic_native "$(index dom0 10.8.0.70 v2)"
+XFER_GID='-g %'
+traffic_start a b 20
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	ip addr add 10.8.0.90/32 dev "$ETH"
+	ip addr del 10.8.0.90/32 dev "$ETH"
+done
+ip addr del 10.8.0.70/24 dev "$ETH"
+ip addr del "${V4[a]}/32" dev "$ETH"
+has_address() { guest_sh a "ibv_devinfo -v | grep -F '::ffff:${V4[a]}'" ; }
+check "a does not have the GID any more" wait_until 20 not has_address
+rc=0
+wait "$native" || rc=$?
+note "natively the traffic of a queue pair whose GID goes ends with $rc"
+ends=0
+wait "$traffic_client" || ends=$?
+wait "$traffic_server" || ends=$?
+check "between guests: as natively" [ "$ends" = "$rc" ]
+ip addr add "${V4[a]}/32" dev "$ETH"
+check "a has the GID again" wait_until 20 has_address
+table a
+use v2 V4
+pair "and it serves" a b "ibv_rc_pingpong -g % -n 20"
+vhcactl detach a all
+vhcactl detach b all
+
+step "a bond"
+modprobe bonding
+ip link add bond0 type bond mode active-backup miimon 100
+ip link set "$ETH" down
+ip link set "$ETH" master bond0
+ip link set bond0 up
+check "the port is active" wait_until 20 port_is mlx5_0 ACTIVE
+uppermost bond0 10.8.6.1
+ip link set "$ETH" nomaster
+ip link del bond0
+
+step "the end"
+ledger_close a b
+hca_ledger_close
+check "no device has an address here" test -z "$(/etc/xen/scripts/vhca-address list)"
+for d in hca0 hca1; do
+	check "$d: every command was known" [ "$(hca_get $d commands-unknown)" = 0 ]
+	check "$d refused no doorbell" [ "$(hca_get $d doorbells-refused)" = 0 ]
+done
+ip netns del peer
+kernel_clean a b
