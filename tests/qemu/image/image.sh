@@ -39,7 +39,7 @@ packages=(
 	"linux-image-$KVER" "xen-utils-$XEN" "xen-hypervisor-$XEN-amd64"
 	xenstore-utils qemu-system-xen grub-pc-bin grub-common
 	rdma-core ibverbs-utils rdmacm-utils perftest ibverbs-providers
-	opensm infiniband-diags libfabric-bin open-iscsi
+	opensm infiniband-diags libfabric-bin open-iscsi e2fsprogs xfsprogs
 	iproute2 nftables kmod udev iputils-ping procps sysvinit-utils socat strace jq pciutils
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils
 	gzip tar cpio libjson-c5 libgcc-s1
@@ -83,12 +83,12 @@ common_modules=(
 # guest unpacks decides how little memory one can have, and takes time.
 storage_modules=(
 	brd nvme-rdma nvmet-rdma nfsd nfsv4 rpcrdma
-	ib_iser ib_isert sd_mod target_core_iblock rds_rdma
+	ib_iser ib_isert sd_mod target_core_iblock rds_rdma ext4 xfs
 )
-storage_programs=(iscsid iscsiadm)
+storage_programs=(iscsid iscsiadm mke2fs e2fsck mkfs.xfs xfs_repair)
 dom0_modules=(
 	brd nvme-rdma nvmet-rdma
-	xen-netback xen-blkback xen-pciback bridge bonding loop tun
+	xen-netback xen-blkback xen-pciback bridge bonding macvlan loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
 	mlx4_ib mlx5_ib ib_ipoib nft_fwd_netdev nft_fib_netdev nft_limit
 )

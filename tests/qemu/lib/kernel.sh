@@ -36,10 +36,11 @@ kernel_attach() {
 HAS_GID="grep -v '^0000:0000:0000:0000' /sys/class/infiniband/vhca0/ports/1/gids/0"
 # kernel_guests MODULE...: a and b, with a device each and these modules.
 kernel_guests() {
-	local g kinds
+	local g kinds mem archives=(/guest/storage.cpio)
 	read -r -a kinds <<<"$KERNEL_GUESTS"
 	GUEST_INITRD=$GUEST_RUN/initrd.storage
-	cat "$GUEST_RUN/initrd" /guest/storage.cpio >"$GUEST_INITRD"
+	[ ! -e /guest/programs.cpio ] || archives+=(/guest/programs.cpio)
+	cat "$GUEST_RUN/initrd" "${archives[@]}" >"$GUEST_INITRD"
 	fabric_start
 	modprobe -a ib_ipoib rdma_ucm
 	wait_until 10 test -e /sys/class/net/ib0 || fail "there is no ib0"
@@ -47,8 +48,12 @@ kernel_guests() {
 	ip link set ib0 up
 	agent_start
 	backend_start
-	guest_config "${kinds[1]}" "${kinds[0]}" "mem=${GUEST_MB:-512}" >/dev/null
-	guest_config "${kinds[3]}" "${kinds[2]}" "mem=${GUEST_MB:-512}" >/dev/null
+	mem=${GUEST_MB:-512}
+	[ "$mem" -ge "$GUEST_MEM" ] || mem=$GUEST_MEM	# a debug kernel needs more
+	for g in 0 2; do
+		guest_config "${kinds[g + 1]}" "${kinds[g]}" "mem=$mem" \
+			"vcpus=${GUEST_VCPUS:-1}" >/dev/null
+	done
 	guests_start a b
 	for g in a b; do
 		guest_sh "$g" "modprobe -a xen-vhcafront rdma_cm dummy $*
@@ -59,13 +64,21 @@ kernel_guests() {
 	kernel_attach a
 	kernel_attach b
 }
+# no_objects GUEST: its kernel has no queue pair, region or connection any more.
+no_objects() {
+	guest_sh "$1" 'for o in qp mr cm_id; do rdma resource show $o; done >/tmp/left
+		! grep . /tmp/left'
+}
+# kernel_guests_end [GUEST...]: of these, a and b, nothing is left.
 kernel_guests_end() {
 	local g
+	[ $# != 0 ] || set -- a b
 	check "no connection is left" wait_until 15 no_cm_ids
-	for g in a b; do
+	for g; do
+		check "$g: its kernel has no object" wait_until 15 no_objects "$g"
 		check "detach $g" vhcactl detach "$g" all
 		guest_sh "$g" 'ip link del rdma0'
 	done
-	ledger_close a b
-	kernel_clean a b
+	ledger_close "$@"
+	kernel_clean "$@"
 }

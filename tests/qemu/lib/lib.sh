@@ -372,6 +372,7 @@ wait_guest() {
 
 # Complaints of a kernel that no scenario may cause.
 BAD_KERNEL='BUG|WARNING:|Oops|Bad page|Bad rss|Call Trace|refcount_t|hung task|grant still in use'
+BAD_KERNEL+='|consumers in the kernel left'
 
 # shellcheck source=tests/qemu/lib/pool.sh
 . "${BASH_SOURCE%/*}/pool.sh"

@@ -5,8 +5,8 @@
 # NVMe over RDMA between the kernels of two PV guests, by Debian's modules: the target's
 # disk is memory of its guest. The kernels' rdma_cm connects them by the addresses of their
 # vhcas. What was written is read back; controllers come and go; a device that is detached
-# under I/O ends the controller. Then the kernel of dom0 is the host, and the target, by the
-# HCA's own driver.
+# under I/O ends the controller, as does a target whose guest is destroyed. In between the
+# kernel of dom0 is the host, and the target, by the HCA's own driver.
 # limit: 1200
 # tier: soak
 # hca: yes
@@ -108,5 +108,15 @@ TARGET=dom0 HOST=b
 check "the target listens" nvme_target
 native
 
+step "the target's guest is destroyed under I/O"
+TARGET=a
+check "the target listens" nvme_target
+check "connected" nvme_connect
+check "the disk comes" has_disk
+check "I/O goes" io_begins
+guest_destroy a
+check "the I/O ends" io_ends
+check "the controller is gone" no_controller
+
 step "the end"
-kernel_guests_end
+kernel_guests_end b

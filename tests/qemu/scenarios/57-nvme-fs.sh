@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# File systems on a disk of another guest's kernel, by NVMe over RDMA with two queues for I/O
+# of depth 32: fio writes blocks of many sizes into ext4 and into xfs and verifies them, while
+# the worker of either guest is killed. The file systems are whole afterwards.
+# limit: 1500
+# tier: soak
+# hca: yes
+# storage: yes
+# programs: yes
+# qemu: -device connectx4,id=hca0 -device connectx4,id=hca1
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./rdmacm.sh
+. ./kernel.sh
+. ./storage.sh
+
+POOL_MB=64 GUEST_MB=768 GUEST_VCPUS=2 QUEUES=2 LOSS=600
+
+declare -A MAKE=([ext4]='mke2fs -q -F -t ext4' [xfs]='mkfs.xfs -q -f')
+declare -A CHECK=([ext4]='e2fsck -f -n' [xfs]='xfs_repair -n')
+
+# fio_begins SECONDS: in b, with what it says in /tmp/fio.log and how it ends in /tmp/fio.end.
+fio_begins() {
+	guest_sh b "rm -f /tmp/fio.end
+		setsid bash -c 'fio --name=job --directory=/mnt/fs --size=24m --numjobs=2 \
+		--ioengine=libaio --direct=1 --iodepth=32 --rw=randwrite --bsrange=4k-1m \
+		--verify=crc32c --verify_fatal=1 --time_based --runtime=$1 \
+		>/tmp/fio.log 2>&1; echo \$? >/tmp/fio.end' </dev/null >/dev/null 2>&1 &"
+}
+fio_ends() {
+	wait_guest 300 b 'test -e /tmp/fio.end' && guest_sh b '[ "$(cat /tmp/fio.end)" = 0 ]' &&
+		return
+	guest_sh b 'tail -n 8 /tmp/fio.log'
+	tell a
+	tell b
+	return 1
+}
+# on_file_system TYPE
+on_file_system() {
+	local n
+	check "$1 is made" on b "${MAKE[$1]} /dev/nvme0n1"
+	check "and mounted" on b "mkdir -p /mnt/fs && mount -t $1 /dev/nvme0n1 /mnt/fs"
+	fio_begins "$(long 20 60)"
+	for g in b a; do
+		n=$(ios)
+		check "I/O goes" wait_until 60 more_ios $((n + 200))
+		kill -9 "$(worker_pid $g 0)"
+		n=$(ios)
+		check "the worker of $g died: I/O goes on" wait_until 120 more_ios $((n + 200))
+	done
+	check "all that was written was read" fio_ends
+	check "unmounted" on b 'umount /mnt/fs'
+	check "$1 is whole" on b "${CHECK[$1]} /dev/nvme0n1"
+}
+
+step "two guests on a fabric"
+kernel_guests nvme-rdma ext4 xfs
+# brd's disks are 16 MiB unless it is told.
+on a 'modprobe brd rd_nr=1 rd_size=393216'
+check "the target listens" nvme_target
+check "connected" nvme_connect
+check "b has the disk" has_disk
+check "with two queues for I/O" guest_sh b '[ "$(ls /sys/block/nvme0n1/mq | wc -l)" = 2 ]'
+
+for fs in ext4 xfs; do
+	step "$fs"
+	on_file_system $fs
+done
+
+step "the end"
+check "disconnected" nvme_disconnect
+check "the target ends" nvme_target_end
+kernel_guests_end
