@@ -17,7 +17,7 @@ programs_between a b
 
 step "verified transfers"
 xfer_between "vhca-xfer: every byte of all transfers" b a \
-	"-q $(long 8 100 4) --max-size $(long 1048576 67108864 65536)"
+	"-q $(long 4 100 4) --max-size $(long 65536 67108864 65536)"
 if [ "$(long 0 1)" = 1 ]; then
 	xfer_between "messages of 64 MiB" b a "-t rc-*-64m,uc-write-64m"
 	xfer_between "vhca-xfer by completion events" b a "-e --max-size 1048576"

@@ -4,7 +4,7 @@
 #
 # Whatever ends the use of a device leaves nothing, in the guest and in dom0: a
 # process that exits, one that is killed by -9 amid 64 outstanding commands, a
-# detach, unloading the frontend.
+# detach, unloading the frontend. In a PV guest, in the long form in a PVH guest as well.
 # limit: 300
 . ./lib.sh
 . ./vhca.sh
@@ -32,19 +32,20 @@ stall_start() {
 		done'
 }
 
-step "a PVH and a PV guest"
+read -r -a all <<<"$(long b 'a b' 'a b')"
+step "guests: ${all[*]}"
 backend_start
-guest_config a pvh >/dev/null
+[ ${#all[@]} = 1 ] || guest_config a pvh >/dev/null
 guest_config b pv >/dev/null
-guests_start a b
-ledger_open a b
+guests_start "${all[@]}"
+ledger_open "${all[@]}"
 for round in $(seq "$(long 1 2 1)"); do
 	step "round $round: attach"
-	vhca_attach_all a b
+	vhca_attach_all "${all[@]}"
 	# The ledger can tell: it differs while devices are there.
 	check "dom0's ledger differs while devices are attached" not same_dom0
 	# Once in either kind of guest, then in one that has been through it.
-	[ "$round" = 1 ] && guests='a b' || guests=b
+	[ "$round" = 1 ] && guests=${all[*]} || guests=b
 	for g in $guests; do
 		check "$g's ledger differs while its device is attached" \
 			not same_guest "$g"
@@ -61,18 +62,20 @@ for round in $(seq "$(long 1 2 1)"); do
 		check "dom0: its objects are gone" wait_until 15 no_objects
 	done
 	step "detach"
-	check "detach a" vhcactl detach a all
-	check "detach b" vhcactl detach b all
-	ledger_close a b
+	for g in "${all[@]}"; do
+		check "detach $g" vhcactl detach "$g" all
+	done
+	ledger_close "${all[@]}"
 done
 
 step "unload and load the frontend"
-vhca_attach a
-check "rmmod" guest_sh a 'rmmod xen-vhcafront'
-check "the device is gone" guest_sh a '! ls /dev/infiniband/uverbs* 2>/dev/null'
-check "modprobe" guest_sh a 'modprobe xen-vhcafront'
-check "it is back" wait_guest 10 a 'ibv_devinfo | grep PORT_ACTIVE'
-check "and works" guest_sh -t 30 a 'vhca-xfer --loop -t rc-write-4k'
-vhcactl detach a all
-ledger_close a b
-kernel_clean a b
+g=${all[0]}
+vhca_attach "$g"
+check "rmmod" guest_sh "$g" 'rmmod xen-vhcafront'
+check "the device is gone" guest_sh "$g" '! ls /dev/infiniband/uverbs* 2>/dev/null'
+check "modprobe" guest_sh "$g" 'modprobe xen-vhcafront'
+check "it is back" wait_guest 10 "$g" 'ibv_devinfo | grep PORT_ACTIVE'
+check "and works" guest_sh -t 30 "$g" 'vhca-xfer --loop -t rc-write-4k'
+vhcactl detach "$g" all
+ledger_close "${all[@]}"
+kernel_clean "${all[@]}"

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# xl destroy of a guest under traffic leaves nothing; the other guest's
-# traffic inside itself goes on.
+# xl destroy of a guest under traffic, a PVH guest in the long form, leaves nothing; the
+# other guest's traffic inside itself goes on.
 # skip-ok: no time is left for it
 # limit: 240
 . ./lib.sh
 . ./vhca.sh
 
-guests_with_vhca pv a pvh b pv c
+guests_with_vhca pv a "$(long pv pvh pvh)" b pv c
 # operations of c that are done and right
 ops_of_c() { sed -n 's/^t=.* ops=\([0-9]*\) .* errors=0$/\1/p' /tmp/traffic.c | tail -n 1; }
 more_ops() { [ "$(ops_of_c)" -gt "$1" ]; }
