@@ -204,6 +204,17 @@ claim "an archive that is not clean is not made" bash -c "rm $(archive)
 	! '$lib/vhca-selftest' report -o '$out' && [ ! -e $(archive) ]"
 mv "$work/redact.awk" "$lib/"
 
+# ---- an Ethernet port without an IPv4 address ----
+port=$work/sys/class/infiniband/mlx5_0/ports/1
+takes() { # takes GID-INDEX
+	"$lib/vhca-selftest" host -d mlx5_0 -p facts -o "$out" &&
+		grep "gid-index $1\$" "$out/host/facts.txt"
+}
+claim "of RoCE v2, with an IPv4 address" takes 1
+echo "$GID" >"$port/gids/1"
+claim "else of v1, which needs no neighbour" takes 0
+echo 0000:0000:0000:0000:0000:ffff:c633:6417 >"$port/gids/1"
+
 # ---- a machine that is not ----
 claim "it is made again" selftest report
 touch "$FLAGS/lost"

@@ -41,19 +41,24 @@ kind_of() {
 	esac
 }
 
-# gid_of HCA: the index of a GID that its peer can reach.
-gid_of() {
-	local port=$IB/$1/ports/1 like n
-	for like in '0000:*:ffff:*' '*'; do
-		for n in {0..15}; do
-			[ "$(cat "$port/gid_attrs/types/$n" 2>/dev/null)" = 'RoCE v2' ] ||
-				continue
-			# shellcheck disable=SC2053 # a pattern
-			[[ $(cat "$port/gids/$n") != $like ]] || { echo "$n"; return; }
-		done
+# gid_with HCA TYPE PATTERN: the index of the first GID that is so.
+gid_with() {
+	local port=$IB/$1/ports/1 n
+	for n in {0..15}; do
+		[ "$(cat "$port/gid_attrs/types/$n" 2>/dev/null)" = "$2" ] || continue
+		# shellcheck disable=SC2053 # a pattern
+		[[ $(cat "$port/gids/$n") != $3 ]] || { echo "$n"; return; }
 	done
-	echo 0
+	return 1
 }
+# gid_of HCA: the index of a GID that its peer can reach: of RoCE v2 with an IPv4 address;
+# one of RoCE v1 that has the peer's MAC in it, for which nothing is resolved.
+gid_of() {
+	gid_with "$1" 'RoCE v2' '0000:*:ffff:*' || gid_with "$1" 'IB/RoCE v1' 'fe80:*' ||
+		gid_with "$1" 'RoCE v2' '*' || echo 0
+}
+# gid_by_cable HCA: Linux routes between addresses of one host past the cable.
+gid_by_cable() { gid_with "$1" 'IB/RoCE v1' 'fe80:*' || gid_of "$1"; }
 
 pv_domain() { grep -qsx PV "$SYS/hypervisor/guest_type"; }
 # needs_cap SIDE: in a PV domain the HCA loses data natively without the helper's limit.
@@ -198,11 +203,12 @@ listening() {
 
 # Over the wire, to the other port.
 cable() {
-	local server rc=0 theirs=()
+	local server rc=0 theirs=() gid
+	gid=$(gid_by_cable "$hca")
 	memory_is_safe
 	! needs_cap host || theirs=(vhca-helper-test --capped "$other")
 	# shellcheck disable=SC2046
-	limited 600 "${theirs[@]}" vhca-xfer -s -d "$other" -g "$(gid_of "$other")" \
+	limited 600 "${theirs[@]}" vhca-xfer -s -d "$other" -g "$(gid_by_cable "$other")" \
 		-p $XFER_PORT $(tests) >"$dir/cable-server.txt" 2>&1 &
 	server=$!
 	listening $XFER_PORT "$server" || true

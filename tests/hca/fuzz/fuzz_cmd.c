@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * Commands: good ones with malformed words in the entry and in the mailboxes, in
- * any order, and raw input as a command.
+ * any order, and raw input as a command; every second one to a model of a rich card.
  */
 #include "hfuzz.h"
 
@@ -59,7 +59,9 @@ static void simple(struct drv *v, struct input *in)
 		MLX5_CMD_OP_QUERY_XRC_SRQ, MLX5_CMD_OP_QUERY_ADAPTER,
 		MLX5_CMD_OP_QUERY_Q_COUNTER, MLX5_CMD_OP_ACCESS_REG,
 		MLX5_CMD_OP_DESTROY_XRQ, MLX5_CMD_OP_QUERY_XRQ,
-		MLX5_CMD_OP_ARM_XRQ,
+		MLX5_CMD_OP_ARM_XRQ, MLX5_CMD_OP_CREATE_UCTX,
+		MLX5_CMD_OP_DESTROY_UCTX, MLX5_CMD_OP_CREATE_DCT,
+		MLX5_CMD_OP_ALLOC_MEMIC,
 	};
 	uint16_t which = op[in_u8(in) % (sizeof(op) / sizeof(op[0]))];
 	uint32_t n = in_u16(in), base[] = {
@@ -175,6 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rig *r = hfuzz_rig(0);
 	int i;
 
+	r->cx6dx = size & 1;
 	hfuzz_open(&end, r, 1, false);
 	end.drv.spoil = spoil;
 	end.drv.spoil_arg = &in;

@@ -19,7 +19,7 @@
 # the other host's .5.
 uppermost() {
 	local net=${2%.*} p
-	local -A addr=([a]=$net.71 [peer]=$net.5)
+	local -A own=([a]=$net.71 [peer]=$net.5)
 	ip link set "$1" up
 	ip addr add "$2/24" dev "$1"
 	ip -n peer addr add "$net.5/24" dev "$OTHER"
@@ -27,7 +27,7 @@ uppermost() {
 	check "a's address is on $1" ip -o addr show dev "$1" to "$net.71"
 	table a
 	table peer
-	use v2 addr
+	use v2 own
 	for p in rc ud; do
 		check "$1: $p with another host" with_host a peer "ibv_${p}_pingpong -g % -n 20"
 	done
