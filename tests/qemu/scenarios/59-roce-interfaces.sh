@@ -93,6 +93,8 @@ use v2 V4
 pair "and it serves" a b "ibv_rc_pingpong -g % -n 20"
 vhcactl detach a all
 vhcactl detach b all
+# It has no mark of the supervisor's.
+ip addr del "${V4[a]}/32" dev "$ETH"
 
 step "a bond"
 modprobe bonding
