@@ -193,8 +193,8 @@ check-bare: | deps
 		$(if $(filter yes,$(UNLESS_PASSED)),--unless-passed))
 
 # check-unit and check-kernels, when everything is built: 'user' would take the
-# installed files from under the machine that runs meanwhile. 'check-other' compiles for
-# the other release of Debian.
+# installed files from under the machine that runs meanwhile. 'check-other' and 'check-next'
+# (soak) compile for the other releases of Debian.
 check-beside:
 	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) --less-other && exit $$rc
 

@@ -32,7 +32,7 @@ part() {
 # later NAME COMMAND...: the same at a low priority, shown when it has ended. At a lower
 # one all would wait for it in the end, with a processor idle.
 later() {
-	part "$1" nice -n "${niceness:-5}" "${@:2}" >"$build/beside.$1"
+	part "$1" nice -n "${niceness:-3}" "${@:2}" >"$build/beside.$1"
 	cat "$build/beside.$1"
 }
 

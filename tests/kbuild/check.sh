@@ -14,7 +14,8 @@
 #   --build DIR   where to compile
 #   --built DIR   where 'make build' compiled for the installed kernel: only sparse looks
 #                 at it
-#   --less-other  not for the other release of Debian
+#   --less-other  not for other releases of Debian: 'make check-other' and 'make
+#                 check-next' compile for them
 #
 # Folders named are tested instead of those. Status 0: nothing failed; a kernel whose
 # headers cannot be had is skipped, a failure if CI=true.
@@ -188,6 +189,6 @@ else
 	else
 		say skip "linux $own for arm64: $(tail -n 1 "$build/log")"
 	fi
-	newest
+	[ $with_other = no ] || newest
 fi
 counted
