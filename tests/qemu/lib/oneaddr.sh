@@ -21,6 +21,7 @@ one_family() {
 }
 one_family 4
 HOST_SERVICE=7001
+: "${SHARED_KEYS:=}"	# more keys of their devices, behind a comma
 
 # two_hosts DEV OTHER [SECONDS]: dom0's interface, and that of the other host, which answers
 # within that time.
@@ -90,7 +91,7 @@ share() {
 	own_addresses "$1"
 }
 share_only() {	# not yet on its interface
-	vhca_attach "$1" "hca=${SHARED_HCA:-rxe2},ip=${V4[$1]}/24 ${V6[$1]}/64,vif=0"
+	vhca_attach "$1" "hca=${SHARED_HCA:-rxe2},ip=${V4[$1]}/24 ${V6[$1]}/64,vif=0$SHARED_KEYS"
 }
 own_addresses() {
 	guest_sh "$1" "ip addr add ${V4[$1]}/24 dev eth0 &&

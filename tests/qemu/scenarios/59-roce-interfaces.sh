@@ -55,9 +55,12 @@ uppermost mv0 10.8.9.1
 ip link del mv0
 
 step "addresses that come and go"
+ip addr add 10.8.0.70/24 dev "$ETH"
 for g in a b; do
 	vhca_attach $g "hca=mlx5_0,ip=${V4[$g]}/24"
-	table $g
+done
+for where in a b dom0 peer; do
+	table $where
 done
 use v2 V4
 traffic_native() { # as traffic_start, within dom0
@@ -66,8 +69,6 @@ traffic_native() { # as traffic_start, within dom0
 	native=$!
 	wait_until 30 grep -q '^t=1 ' /tmp/traffic.native || fail "no traffic in dom0"
 }
-ip addr add 10.8.0.70/24 dev "$ETH"
-table dom0
 traffic_native "$(index dom0 10.8.0.70 v2)"
 XFER_GID='-g %'
 traffic_start a b 20
