@@ -64,18 +64,19 @@ for where in a b dom0 peer; do
 done
 use v2 V4
 traffic_native() { # as traffic_start, within dom0
-	timeout "$(seconds 100)" vhca-xfer -d mlx5_0 --loop -g "$1" --traffic 20 \
+	timeout "$(seconds 100)" vhca-xfer -d mlx5_0 --loop -g "$1" --traffic 40 \
 		>/tmp/traffic.native 2>&1 &
 	native=$!
 	wait_until 30 grep -q '^t=1 ' /tmp/traffic.native || fail "no traffic in dom0"
 }
 traffic_native "$(index dom0 10.8.0.70 v2)"
 XFER_GID='-g %'
-traffic_start a b 20
+traffic_start a b 40
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	ip addr add 10.8.0.90/32 dev "$ETH"
 	ip addr del 10.8.0.90/32 dev "$ETH"
 done
+check "both run until then" kill -0 "$native" "$traffic_client"
 ip addr del 10.8.0.70/24 dev "$ETH"
 ip addr del "${V4[a]}/32" dev "$ETH"
 has_address() { guest_sh a "ibv_devinfo -v | grep -F '::ffff:${V4[a]}'" ; }
@@ -86,6 +87,7 @@ note "natively the traffic of a queue pair whose GID goes ends with $rc"
 ends=0
 wait "$traffic_client" || ends=$?
 wait "$traffic_server" || ends=$?
+tail -qn 2 /tmp/traffic.native /tmp/traffic.client /tmp/traffic.server
 check "between guests: as natively" [ "$ends" = "$rc" ]
 ip addr add "${V4[a]}/32" dev "$ETH"
 check "a has the GID again" wait_until 20 has_address
@@ -98,7 +100,7 @@ vhcactl detach b all
 ip addr del "${V4[a]}/32" dev "$ETH"
 
 step "a bond"
-modprobe bonding
+modprobe bonding max_bonds=0
 ip link add bond0 type bond mode active-backup miimon 100
 ip link set "$ETH" down
 ip link set "$ETH" master bond0
