@@ -98,6 +98,7 @@ vhcactl detach a all
 vhcactl detach b all
 # It has no mark of the supervisor's.
 ip addr del "${V4[a]}/32" dev "$ETH"
+hca_ledger_close
 
 step "a bond"
 modprobe bonding max_bonds=0
@@ -106,13 +107,14 @@ ip link set "$ETH" down
 ip link set "$ETH" master bond0
 ip link set bond0 up
 check "the port is active" wait_until 20 port_is mlx5_0 ACTIVE
+hca_ledger_open	# its interface has other memory since it was down
 uppermost bond0 10.8.6.1
+hca_ledger_close
 ip link set "$ETH" nomaster
 ip link del bond0
 
 step "the end"
 ledger_close a b
-hca_ledger_close
 check "no device has an address here" test -z "$(/etc/xen/scripts/vhca-address list)"
 for d in hca0 hca1; do
 	check "$d: every command was known" [ "$(hca_get $d commands-unknown)" = 0 ]
