@@ -231,6 +231,7 @@ check-other:
 # The next release, as it is today: whether what comes will still work.
 NEXT = forky
 NEXT_T = 00-boot 20-verbs-pvh 21-verbs-pv
+check-next: export KCFLAGS = -Werror
 check-next:
 	$(Q)$(MAKE) $(QUIET) SUITE=$(NEXT) B=$(B)/$(NEXT) T="$(or $(T),$(NEXT_T))" check-xen
 

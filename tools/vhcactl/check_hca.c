@@ -84,7 +84,7 @@ static void check_kernel(struct check *k, const char *hca)
 		check_ok(k, name, "Linux %s", number);
 }
 
-/* Guests find a port that is not active. An HCA of several ports: the first, which they have. */
+/* Of an HCA with several ports the first, which a device has unless it has the key port. */
 static void check_port(struct check *k, const char *hca)
 {
 	char path[PATH_MAX], link[32], state[32], name[NAME_MAX + 12];

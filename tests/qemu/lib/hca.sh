@@ -236,7 +236,7 @@ two_sides() {
 hca_pingpongs() {
 	local p opts
 	# shellcheck disable=SC2046
-	for p in rc ud xsrq $(long '' 'uc srq' ''); do
+	for p in rc ud xsrq $(long '' 'uc srq' 'uc srq'); do
 		step "ibv_${p}_pingpong"
 		opts=(-n "$(long 50 200)")
 		[ "$p" = xsrq ] || opts+=(-g 0)

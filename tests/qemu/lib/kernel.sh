@@ -3,7 +3,8 @@
 # Copyright (C) 2026 The vhca authors
 #
 # What scenarios share in which the kernels of two guests, a and b, use RDMA at addresses
-# of theirs (kernel=1, ip=). Sourced after rdmacm.sh. KERNEL_GUESTS: their kinds and names.
+# of theirs (kernel=1, ip=). Sourced after rdmacm.sh. KERNEL_GUESTS: their kinds and names;
+# KERNEL_PROGRAMS=yes: with the programs of image/programs.sh, which need memory.
 
 : "${KERNEL_GUESTS:=pv a pv b}"
 declare -A KERNEL_ADDR=([dom0]=10.8.0.1 [a]=10.8.0.71 [b]=10.8.0.72)
@@ -39,7 +40,7 @@ kernel_guests() {
 	local g kinds mem archives=(/guest/storage.cpio)
 	read -r -a kinds <<<"$KERNEL_GUESTS"
 	GUEST_INITRD=$GUEST_RUN/initrd.storage
-	[ ! -e /guest/programs.cpio ] || archives+=(/guest/programs.cpio)
+	[ -z "${KERNEL_PROGRAMS:-}" ] || archives+=(/guest/programs.cpio)
 	cat "$GUEST_RUN/initrd" "${archives[@]}" >"$GUEST_INITRD"
 	fabric_start
 	modprobe -a ib_ipoib rdma_ucm
@@ -64,8 +65,8 @@ kernel_guests() {
 	kernel_attach a
 	kernel_attach b
 }
-# no_objects GUEST: its kernel has no queue pair, region or connection any more.
-no_objects() {
+# kernel_has_none GUEST: no queue pair, region or connection any more.
+kernel_has_none() {
 	guest_sh "$1" 'for o in qp mr cm_id; do rdma resource show $o; done >/tmp/left
 		! grep . /tmp/left'
 }
@@ -75,7 +76,7 @@ kernel_guests_end() {
 	[ $# != 0 ] || set -- a b
 	check "no connection is left" wait_until 15 no_cm_ids
 	for g; do
-		check "$g: its kernel has no object" wait_until 15 no_objects "$g"
+		check "$g: its kernel has no object" wait_until 15 kernel_has_none "$g"
 		check "detach $g" vhcactl detach "$g" all
 		guest_sh "$g" 'ip link del rdma0'
 	done

@@ -7,7 +7,8 @@
 # in dom0 alone is what they have to end with everywhere. Sourced after vhca.sh.
 
 declare -A CM_ADDR	# of each place
-# CM_DEV: dom0's interface, on which programs join groups.
+# CM_DEV: dom0's interface, on which programs join groups; d0 unless it is set.
+
 # These serve until they are killed.
 CM_FOREVER='cmtime rcopy udpong'
 

@@ -91,3 +91,15 @@ xfer_with_host() {
 	[ "$rc" = 0 ] || tail -n 8 /tmp/pair.[sc]
 	return "$rc"
 }
+# network_end: nothing of a device is left in dom0's network, and the HCAs were used well.
+network_end() {
+	local d
+	check "no device has an address here" test -z "$(/etc/xen/scripts/vhca-address list)"
+	for d in hca0 hca1; do
+		check "$d: every command was known" [ "$(hca_get $d commands-unknown)" = 0 ]
+		check "$d refused no doorbell" [ "$(hca_get $d doorbells-refused)" = 0 ]
+	done
+	ip netns del peer
+	ip link del v7
+	ip addr flush dev "$ETH"
+}

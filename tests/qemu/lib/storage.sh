@@ -28,7 +28,8 @@ nvme_target_end() {
 		echo 0 >subsystems/disk/namespaces/1/enable &&
 		rmdir ports/1 subsystems/disk/namespaces/1 subsystems/disk'
 }
-# nvme_connect [PORT [NQN]]: with QUEUES queues for I/O. Without the target for LOSS seconds it goes.
+# nvme_connect [PORT [NQN]]: with QUEUES queues for I/O. Without the target for LOSS seconds
+# it goes.
 nvme_connect() {
 	on "$HOST" "timeout 60 sh -c 'echo transport=rdma,traddr=${KERNEL_ADDR[$TARGET]},trsvcid=${1:-4420},nqn=${2:-disk},nr_io_queues=${QUEUES:-1},queue_size=32,reconnect_delay=1,ctrl_loss_tmo=${LOSS:-5} >/dev/nvme-fabrics'"
 }

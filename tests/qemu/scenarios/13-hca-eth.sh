@@ -61,9 +61,15 @@ throughput() {
 	note "$(grep receiver /tmp/client.log || ends /tmp/client.log)"
 	return "$rc"
 }
-# counter INTERFACE NAME: of ethtool -S.
-counter() { ethtool -S "$1" | awk -v name="$2:" '$1 == name { print $2 }'; }
-in_peer_counter() { in_peer ethtool -S "$b" | awk -v name="$1:" '$1 == name { print $2 }'; }
+# counter INTERFACE NAME [WHERE...]: of ethtool -S.
+counter() { "${@:3}" ethtool -S "$1" | awk -v name="$2:" '$1 == name { print $2 }'; }
+# strangers: how many of ten packets to a MAC of nobody the first interface receives.
+strangers() {
+	local before
+	before=$(counter "$a" rx_packets)
+	in_peer ping -q -c 10 -i 0.1 -W 1 10.8.0.9 >/dev/null || true
+	echo $(($(counter "$a" rx_packets) - before))
+}
 both_links() { ip link set "$a" "$@" && in_peer ip link set "$b" "$@"; }
 carrier() { [ "$(cat "/sys/class/net/$1/carrier" 2>/dev/null)" = 1 ]; }
 
@@ -118,15 +124,8 @@ check "iperf3, UDP" throughput -u -b 20M
 check "the HCA cut large packets of TCP" [ "$(counter "$a" tx_tso_packets)" -gt 0 ]
 check "iperf3, 8 connections" throughput -P 8
 for i in 0 1; do
-	check "queue $i receives some of them" [ "$(in_peer_counter rx${i}_packets)" -gt 0 ]
+	check "queue $i receives some of them" [ "$(counter "$b" rx${i}_packets in_peer)" -gt 0 ]
 done
-# strangers: how many of ten packets to a MAC of nobody the first interface receives.
-strangers() {
-	local before
-	before=$(counter "$a" rx_packets)
-	in_peer ping -q -c 10 -i 0.1 -W 1 10.8.0.9 >/dev/null || true
-	echo $(($(counter "$a" rx_packets) - before))
-}
 in_peer ip neigh replace 10.8.0.9 lladdr 02:00:00:00:00:09 dev "$b"
 n=$(strangers)
 check "frames of others do not arrive ($n)" [ "$n" -lt 10 ]

@@ -10,7 +10,7 @@
 # programs: yes
 # qemu: -device connectx4,id=hca0,port=eth,profile=cx6dx -device connectx4,id=hca1,port=eth
 SHARED_HCA=mlx5_0
-# libfabric's rdm registers half of the default of 128 in each process (docs/guide/limits.md).
+# Two processes of libfabric's rdm need more than the default of 128 (docs/guide/limits.md).
 SHARED_KEYS=,max-pinned-mb=512
 # shellcheck source=tests/qemu/scenarios/29-one-address-programs.sh
 . ../scenarios/29-one-address-programs.sh

@@ -18,7 +18,7 @@
 . ./kernel.sh
 . ./storage.sh
 
-POOL_MB=64 GUEST_MB=768 GUEST_VCPUS=2 QUEUES=2 LOSS=600
+KERNEL_PROGRAMS=yes POOL_MB=64 GUEST_MB=768 GUEST_VCPUS=2 QUEUES=2 LOSS=600
 
 declare -A MAKE=([ext4]='mke2fs -q -F -t ext4' [xfs]='mkfs.xfs -q -f')
 declare -A CHECK=([ext4]='e2fsck -f -n' [xfs]='xfs_repair -n')

@@ -153,12 +153,5 @@ vhcactl detach a all
 vhcactl detach b all
 ledger_close a b
 hca_ledger_close
-check "no device has an address here" test -z "$(/etc/xen/scripts/vhca-address list)"
-for d in hca0 hca1; do
-	check "$d: every command was known" [ "$(hca_get $d commands-unknown)" = 0 ]
-	check "$d refused no doorbell" [ "$(hca_get $d doorbells-refused)" = 0 ]
-done
-ip netns del peer
-ip link del v7
-ip addr flush dev "$ETH"
+network_end
 kernel_clean a b

@@ -98,8 +98,11 @@ check "it has lines of our modules" grep -q ' of domain .*provider' \
 
 [ -n "${ONLY_MODEL:-}" ] || soft_roce
 vhcactl detach a all
+# ONLY_MODEL: there is no b.
 if [ -n "${ONLY_MODEL:-}" ]; then
 	kernel_clean a
+	spoilt a
 else
 	kernel_clean a b
+	spoilt a b
 fi
