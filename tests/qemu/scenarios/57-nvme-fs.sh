@@ -64,7 +64,7 @@ on a 'modprobe brd rd_nr=1 rd_size=393216'
 check "the target listens" nvme_target
 check "connected" nvme_connect
 check "b has the disk" has_disk
-check "with two queues for I/O" guest_sh b '[ "$(ls /sys/block/nvme0n1/mq | wc -l)" = 2 ]'
+check "with two queues for I/O" guest_sh b '[ "$(ls -d /sys/block/nvme*n1/mq/* | wc -l)" = 2 ]'
 
 for fs in ext4 xfs; do
 	step "$fs"
