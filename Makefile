@@ -135,7 +135,7 @@ user: $(B)/config.status
 # $(call kbuild,OUTPUT FOLDER,[tests]): for the kernel in $KDIR, in the shell.
 kbuild = set -e; echo "modules for $$KVER" && \
 	for d in $$(tools/kbuild-tree.sh $(1) $(2)); do \
-		$(LOCK) $(MAKE) $(QUIET) -C "$$KDIR" M=$(1)/$$d V=$(V) modules; \
+		$(LOCK) $(MAKE) $(QUIET) -j$(JOBS) -C "$$KDIR" M=$(1)/$$d V=$(V) modules; \
 	done
 
 modules: | deps-build
