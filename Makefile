@@ -57,7 +57,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
-.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-next check-udata check-cable check-beside check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-next check-udata check-cable check-built check-other-udata check-other-xen check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: demo-dom0less prepare check-bare uninstall dist distcheck clean distclean
 
 help:
@@ -192,10 +192,9 @@ check-bare: | deps
 		--boot "$(or $(T),35-doorbell-pvh)",--export "$(CACHE)" \
 		$(if $(filter yes,$(UNLESS_PASSED)),--unless-passed))
 
-# check-unit and check-kernels, when everything is built: 'user' would take the
-# installed files from under the machine that runs meanwhile. 'check-other' and 'check-next'
-# (soak) compile for the other releases of Debian.
-check-beside:
+# check-unit and check-kernels, when everything is built. 'check-other' and 'check-next' (soak)
+# compile for the other releases of Debian.
+check-built:
 	$(Q)rc=0; $(UNIT) || rc=$$?; $(KERNELS) --less-other && exit $$rc
 
 # check: all in its short form; soak: the long forms, before a release. For another release:
@@ -222,9 +221,12 @@ check-udata: build
 # The other release in a short form: an HCA with doorbell pages, traffic, suspend.
 OTHER = $(if $(filter trixie,$(HOST_SUITE)),bookworm,trixie)
 OTHER_T = 47-doorbell-suspend
-check-other: export KCFLAGS = -Werror
-check-other:
+check-other-udata check-other-xen: export KCFLAGS = -Werror
+check-other: check-other-udata
+	$(Q)$(MAKE) $(QUIET) check-other-xen
+check-other-udata:
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) check-udata
+check-other-xen:
 	$(Q)$(MAKE) $(QUIET) SUITE=$(OTHER) B=$(B)/$(OTHER) \
 		T="$(or $(T),$(OTHER_T))" check-xen
 

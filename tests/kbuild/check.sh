@@ -77,7 +77,7 @@ sparse=(C=2 CF=-Wsparse-error)
 compile() {
 	local target
 	mapfile -t target < <(target_of "$1")
-	make -s -j"$(nproc)" "${target[@]}" -C "$1" M="$2/$3" KCFLAGS="${4--Werror}" "${sparse[@]}" \
+	make -s -j"${JOBS:-$(nproc)}" "${target[@]}" -C "$1" M="$2/$3" KCFLAGS="${4--Werror}" "${sparse[@]}" \
 		modules >"$build/log" 2>&1
 }
 

@@ -47,17 +47,6 @@ free_processors() {
 }
 held=()
 
-# A scenario that compares speeds must not share the processors with what
-# check.sh runs beside the machine; if that hangs, check.sh tells.
-wait_for_quiet() {
-	[ -n "${VHCA_BESIDE:-}" ] && any quiet "$@" || return 0
-	flock -n "$VHCA_BESIDE" true || {
-		say "waiting: other checks must end before the next boot"
-		flock -w 1800 "$VHCA_BESIDE" true ||
-			say "they have not: speeds may come out wrong"
-	}
-}
-
 # take [CONFIG]: the next scenario, as take_any() has it. After VHCA_UNTIL (seconds since
 # 1970), which a CI with a limit sets, those that say so are skipped: a slow host must not
 # decide what lands.
@@ -91,7 +80,7 @@ take_any() {
 		{ left[$1]++ }
 		END { for (i = n; i > 0; i--) {
 			c = order[i]
-			v = left[c] + (c ~ /^1\|\|/) * 2000 + !(c in running) * 1000
+			v = left[c] + (c ~ /^1\|/) * 2000 + !(c in running) * 1000
 			if (v >= best) { best = v; f = first[c] } }
 		      print f }')
 	if [ -n "$file" ]; then

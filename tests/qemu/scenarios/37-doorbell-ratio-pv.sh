@@ -6,7 +6,6 @@
 # The HCA moves all of a message within its doorbell's store, on the processor
 # whose speed the sample is judged by, and leaves nothing to another thread.
 # limit: 900
-# quiet: yes
 # tier: soak
 # processors: 2
 # hca: yes

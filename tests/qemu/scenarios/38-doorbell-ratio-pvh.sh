@@ -7,7 +7,6 @@
 # memory is mapped page by page in the IOMMU, as a guest's is. The HCA's doorbells
 # are as in 37.
 # limit: 1200
-# quiet: yes
 # tier: soak
 # processors: 2
 # hca: yes
