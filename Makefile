@@ -57,7 +57,7 @@ Q := $(if $(filter 1,$(V)),,@)
 QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
-.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-next check-udata check-cable check-built check-other-udata check-other-xen check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
+.PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-next check-udata check-cable check-built check-other-udata check-other-xen soak-status check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
 .PHONY: demo-dom0less prepare check-bare uninstall dist distcheck clean distclean
 
 help:
@@ -68,7 +68,9 @@ help:
 	@echo 'make demo-dom0less  the same on Arm, Xen without dom0; VHCA_XEN_SRC=PLACE'
 	@echo 'make prepare     what demo does before it boots: install, build, fetch'
 	@echo 'make check       everything, in its short form; what CI runs'
-	@echo 'make soak        the long forms: before a release, or a large change'
+	@echo 'make soak        the long forms: before a release, or a large change;'
+	@echo '                 RESUME=no: also of scenarios that have passed before'
+	@echo 'make soak-status which scenarios have passed with these sources'
 	@echo 'make check-unit  no root, no Xen, no HCA'
 	@echo 'make check-kernels  modules for 6.1 and 6.12; KDIRS="DIR ..." others'
 	@echo 'make fuzz        fuzz targets, FUZZ_TIME=60 seconds each'
@@ -164,7 +166,7 @@ check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
 		B=$(GUEST_B) build)
 	$(Q)$(if $(NEEDS_ARM),$(ARM),true)
-	$(Q)tests/qemu/run --build $(B) --out $(B)/xen \
+	$(Q)tests/qemu/run $(PROVEN) --build $(B) --out $(B)/xen \
 		$(if $(GUEST_B),--guest-build $(GUEST_B)) $(T)
 
 check-cable: build | deps
@@ -203,12 +205,23 @@ ifeq ($(FOREIGN),)
 check: build | deps
 	$(Q)tests/check.sh $(B) "$(MAKE)"
 soak: build | deps
-	$(Q)tests/check.sh $(B) "$(MAKE)" soak
+	$(Q)VHCA_RESUME=$(RESUME) tests/check.sh $(B) "$(MAKE)" soak
 else
 check: check-xen
 soak: export VHCA_TIER = soak
+soak: export VHCA_RESUME = $(RESUME)
 soak: check-xen
 endif
+
+# Which scenarios of 'make soak' have passed with these sources: they are not run again. All
+# that is not built is built first.
+RESUME ?= yes
+soak-status: export VHCA_TIER = soak
+soak-status:
+	$(Q)$(MAKE) $(QUIET) PROVEN=--proven check-xen
+	$(Q)$(MAKE) $(QUIET) PROVEN=--proven SUITE=$(OTHER) B=$(B)/$(OTHER) check-xen
+	$(Q)$(MAKE) $(QUIET) PROVEN=--proven check-next
+	$(Q)$(MAKE) $(QUIET) PROVEN=--proven check-debug
 
 # Of machines of another release: what describes its drivers' udata, held against the
 # headers of its kernel.
@@ -249,7 +262,7 @@ check-debug: | deps
 	export VHCA_KERNEL=$$kernel KDIR=$$kernel/build DEPS=no; \
 	$(MAKE) B=$(B)/debug build && \
 	VHCA_TIER=check TIME_SCALE=$${TIME_SCALE:-8} DOM0_MEM=$${DOM0_MEM:-3072} \
-		tests/qemu/run --build $(B)/debug \
+		tests/qemu/run $(PROVEN) --build $(B)/debug \
 		--out $(B)/debug/xen $(or $(T),$(DEBUG_T))
 
 # Images and QEMU are kept: 'demo' takes a minute then.

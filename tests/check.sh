@@ -62,12 +62,13 @@ if [ "$VHCA_TIER" = check ]; then
 	part check-xen "$make" check-xen
 	wait
 else
-	part fuzz "$make" fuzz FUZZ_TIME="${FUZZ_TIME:-120}"
-	part check-package "$make" check-package
-	part check-cable "$make" check-cable
+	# Scenarios first: the next run goes on where this one ends (qemu/lib/proven.sh).
 	part check-xen "$make" check-xen
 	part check-next "$make" check-next
 	part check-debug "$make" check-debug
+	part check-cable "$make" check-cable
+	part check-package "$make" check-package
+	part fuzz "$make" fuzz FUZZ_TIME="${FUZZ_TIME:-120}"
 fi
 # Where only the end of all this is kept, it says what failed.
 if [ -e "$logs/failed" ]; then

@@ -174,6 +174,12 @@ cp -a "$top/tests/qemu" "$work/dom0/tests/"
 	find "$top/tests/verbs" -maxdepth 1 -type f ! -name '*.c' ! -name '*.h' \
 		-exec cp {} "$work/dom0/tests/verbs/" \;
 }
+# What of this project decides the scenarios: each of them has its own text besides
+# (../lib/proven.sh).
+(cd "$work" && find guest dom0 -path dom0/tests/qemu/scenarios -prune -o \
+	! -name '*.md' -type f -print0 -o -name data-path.md -print0 |
+	LC_ALL=C sort -z | xargs -0 sha256sum
+ find guest dom0 -type l -printf '%p %l\n' | LC_ALL=C sort) >"$out/contents"
 [ -z "${GUEST_IMAGES:-}" ] || add_guest
 [ -z "$debian" ] || add_debian
 if [ "${UTILITY:-}" = yes ]; then

@@ -157,7 +157,8 @@ lanes_of_host() {
 run_lanes() {
 	local n=0 i lanes=${VHCA_LANES:-$(lanes_of_host)}
 	mkdir -p "$scratch/todo"
-	cat "$scratch/unable" >"$scratch/results" 2>/dev/null
+	: >"$scratch/results"
+	cat "$scratch/unable" >>"$scratch/results" 2>/dev/null
 	while read -r i; do
 		n=$((n + 1))
 		echo "$i" >"$scratch/todo/$(printf %03d $n)"
@@ -182,6 +183,7 @@ summary() {
 	passed=$(grep -c ^pass "$scratch/results")
 	failed=$(grep -c ^fail "$scratch/results")
 	skipped=$(grep -c -e ^skip -e ^unexpected "$scratch/results")
+	[ "$before" = 0 ] || echo "$before passed before, with the same inputs"
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ $((passed + skipped)) = "$(cat "$scratch/plan" "$scratch/unable" 2>/dev/null | wc -l)" ] &&
 		! grep -q ^unexpected "$scratch/results"
