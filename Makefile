@@ -69,7 +69,7 @@ help:
 	@echo 'make prepare     what demo does before it boots: install, build, fetch'
 	@echo 'make check       everything, in its short form; what CI runs'
 	@echo 'make soak        the long forms: before a release, or a large change;'
-	@echo '                 RESUME=no: also of scenarios that have passed before'
+	@echo '                 RESUME=no: with the scenarios that have passed before'
 	@echo 'make soak-status which scenarios have passed with these sources'
 	@echo 'make check-unit  no root, no Xen, no HCA'
 	@echo 'make check-kernels  modules for 6.1 and 6.12; KDIRS="DIR ..." others'
