@@ -28,10 +28,11 @@ nvme_target_end() {
 		echo 0 >subsystems/disk/namespaces/1/enable &&
 		rmdir ports/1 subsystems/disk/namespaces/1 subsystems/disk'
 }
-# nvme_connect [PORT [NQN]]: with QUEUES queues for I/O. Without the target for LOSS seconds
+# nvme_connect [PORT [NQN]]: with one queue, or one for reads and WRITE_QUEUES for writes: not
+# more of a kind than completion vectors. Without the target for LOSS seconds
 # it goes.
 nvme_connect() {
-	on "$HOST" "timeout 60 sh -c 'echo transport=rdma,traddr=${KERNEL_ADDR[$TARGET]},trsvcid=${1:-4420},nqn=${2:-disk},nr_io_queues=${QUEUES:-1},queue_size=32,reconnect_delay=1,ctrl_loss_tmo=${LOSS:-5} >/dev/nvme-fabrics'"
+	on "$HOST" "timeout 60 sh -c 'echo transport=rdma,traddr=${KERNEL_ADDR[$TARGET]},trsvcid=${1:-4420},nqn=${2:-disk},nr_io_queues=1${WRITE_QUEUES:+,nr_write_queues=$WRITE_QUEUES},queue_size=32,reconnect_delay=1,ctrl_loss_tmo=${LOSS:-5} >/dev/nvme-fabrics'"
 }
 nvme_disconnect() { on "$HOST" 'for c in /sys/class/nvme/nvme*; do echo 1 >$c/delete_controller; done'; }
 has_disk() { wait_until 15 at "$HOST" 'test -b /dev/nvme0n1 && [ "$(cat /sys/block/nvme0n1/size)" != 0 ]'; }
