@@ -114,38 +114,42 @@ static int make_qp(struct av *a)
 	return errno ? -1 : 0;
 }
 
-static int post(struct av *a)
+static int post_recv(struct av *a)
 {
 	struct ibv_sge in = {
 		.addr = (uintptr_t)a->mem, .length = VT_GRH + DATA,
 		.lkey = a->mr->lkey,
 	};
+	struct ibv_recv_wr *bad, r = {
+		.wr_id = VT_RECV, .sg_list = &in, .num_sge = 1,
+	};
+
+	errno = ibv_post_recv(a->qp, &r, &bad);
+	return errno ? -1 : 0;
+}
+
+static int post_send(struct av *a, uint32_t qpn)
+{
 	struct ibv_sge out = {
 		.addr = (uintptr_t)a->mem + VT_GRH + DATA, .length = DATA,
 		.lkey = a->mr->lkey,
 	};
-	struct ibv_recv_wr *bad_r, r = {
-		.wr_id = VT_RECV, .sg_list = &in, .num_sge = 1,
-	};
-	struct ibv_send_wr *bad_s, s = {
+	struct ibv_send_wr *bad, s = {
 		.sg_list = &out, .num_sge = 1, .opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.ud = { .ah = a->ah, .remote_qpn = a->qp->qp_num,
-			   .remote_qkey = VT_QKEY },
+		.wr.ud = { .ah = a->ah, .remote_qpn = qpn, .remote_qkey = VT_QKEY },
 	};
 
-	errno = ibv_post_recv(a->qp, &r, &bad_r);
-	if (!errno)
-		errno = ibv_post_send(a->qp, &s, &bad_s);
+	errno = ibv_post_send(a->qp, &s, &bad);
 	return errno ? -1 : 0;
 }
 
-/* Send and receive; the first that goes wrong decides. */
-static int complete(struct av *a)
+/* So many completions; the first that goes wrong decides. */
+static int complete(struct av *a, int left, uint64_t ns)
 {
-	uint64_t end = vt_now_ns() + WAIT_NS;
+	uint64_t end = vt_now_ns() + ns;
 	struct ibv_wc wc;
-	int n, left = 2;
+	int n;
 
 	while (left && vt_now_ns() < end) {
 		n = ibv_poll_cq(a->cq, 1, &wc);
@@ -175,19 +179,39 @@ static void print_source(const uint8_t *header)
 	printf("the datagram comes from %s\n", text);
 }
 
-/* To itself: the source is all that is not its own. */
-static int forge(struct av *a, const char *index)
+/* To itself, or to the queue pair ARGV[1] at the GID ARGV[0]. */
+static int forge(struct av *a, const char *index, char **to)
 {
-	uint32_t v, i = (uint32_t)atoi(index);
+	uint32_t v, i = (uint32_t)atoi(index), qpn;
+	union ibv_gid peer = a->dev.gid;
 	int rc;
 
-	if (make_ah(a, &a->dev.gid) || make_qp(a))
+	if (*to && inet_pton(AF_INET6, *to, peer.raw) != 1)
+		return 2;
+	if (make_ah(a, &peer) || make_qp(a))
 		return fail("cannot make the objects");
+	qpn = *to ? (uint32_t)atoi(to[1]) : a->qp->qp_num;
 	v = be32toh(a->vector->grh_gid_fl) & ~INDEX_MASK;
 	a->vector->grh_gid_fl = htobe32(v | (i << INDEX_SHIFT & INDEX_MASK));
-	if (post(a))
+	if ((!*to && post_recv(a)) || post_send(a, qpn))
 		return fail("cannot post");
-	rc = complete(a);
+	rc = complete(a, *to ? 1 : 2, WAIT_NS);
+	if (!rc && !*to)
+		print_source(a->mem);
+	return !!rc;
+}
+
+/* ---- hear ---- */
+
+static int hear(struct av *a, const char *seconds)
+{
+	int rc;
+
+	if (make_qp(a) || post_recv(a))
+		return fail("cannot make the objects");
+	printf("queue pair %u\n", a->qp->qp_num);
+	fflush(stdout);
+	rc = complete(a, 1, (uint64_t)atoi(seconds) * 1000000000ull);
 	if (!rc)
 		print_source(a->mem);
 	return !!rc;
@@ -209,10 +233,23 @@ static void close_all(struct av *a)
 static int usage(void)
 {
 	fprintf(stderr,
-"usage: vhca-av [-d DEVICE] [-g GID-INDEX] show GID | forge INDEX\n"
+"usage: vhca-av [-d DEVICE] [-g GID-INDEX] show GID | forge INDEX [GID QPN] | hear SECONDS\n"
 "  show GID     the address vector that the provider makes for this peer\n"
-"  forge INDEX  send a datagram to itself whose source is that of another index\n");
+"  forge INDEX  send a datagram, to itself or to a queue pair, whose source is that of\n"
+"               another index\n"
+"  hear         print the number of a queue pair and the source of what it receives\n");
 	return 2;
+}
+
+static int run(struct av *a, int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[0], "show"))
+		return show(a, argv[1]);
+	if ((argc == 2 || argc == 4) && !strcmp(argv[0], "forge"))
+		return forge(a, argv[1], argv + 2);
+	if (argc == 2 && !strcmp(argv[0], "hear"))
+		return hear(a, argv[1]);
+	return usage();
 }
 
 int main(int argc, char **argv)
@@ -229,14 +266,11 @@ int main(int argc, char **argv)
 		default: return usage();
 		}
 	}
-	argv += optind;
-	if (argc - optind != 2 || (strcmp(argv[0], "show") && strcmp(argv[0], "forge")))
-		return usage();
 	if (vt_open(&a.dev, &o, why)) {
 		fprintf(stderr, "vhca-av: %s\n", why);
 		return 1;
 	}
-	rc = argv[0][0] == 's' ? show(&a, argv[1]) : forge(&a, argv[1]);
+	rc = run(&a, argc - optind, argv + optind);
 	close_all(&a);
 	return rc;
 }

@@ -7,7 +7,7 @@
 # the HCA refuses each doorbell, and neither that process nor traffic beside it
 # notices. In either kind of guest a process can map its own doorbell pages and
 # nothing else of the HCA.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 420
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

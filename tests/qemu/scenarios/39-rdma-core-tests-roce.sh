@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# As 39-rdma-core-tests, on the Ethernet port of a model HCA; the guest has addresses of its
+# own.
+# limit: 1800
+# tier: soak
+# hca: yes
+# pyverbs: yes
+# qemu: -device connectx4,id=hca0,port=eth -device connectx4,id=hca1,port=eth
+. ./lib.sh
+. ./vhca.sh
+. ./hca.sh
+. ./rdmacm.sh
+. ./roce.sh
+. ./verdicts.sh
+
+step "a guest with Python, and with addresses"
+verdicts_setup
+network
+agent_start
+backend_start
+guests_create pv a
+vhca_attach a "hca=mlx5_0,ip=${V4[a]}/24 ${V6[a]}/64 ${IN_VLAN[a]}/24"
+verdicts_equal mlx5_0 a "${VERDICTS:-expected-verdicts-roce.txt}" vhca-helper-test --capped mlx5_0
+vhcactl detach a all
+network_end
+kernel_clean a
