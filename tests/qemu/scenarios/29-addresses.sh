@@ -246,9 +246,9 @@ if [ "$(long 0 1)" = 1 ]; then
 		native=$ends
 		note "$e natively: $native; over loopback: $loop"
 		fabric "${e% *}" "${e#* }" a a 127.0.0.1
-		check "$e over loopback ends as natively" [ "$ends" = "$loop" ]
+		check "$e over loopback ends as natively" ends_as "$loop"
 		fabric "${e% *}" "${e#* }" a b $A4
-		check "$e between two guests too" [ "$ends" = "$native" ]
+		check "$e between two guests too" ends_as "$native"
 	done
 	check "fi_info finds endpoints of messages" guest_sh a \
 		'fi_info -p verbs -t FI_EP_MSG | grep "domain: vhca0"'

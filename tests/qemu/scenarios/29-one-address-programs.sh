@@ -111,16 +111,16 @@ for e in 'verbs msg' 'verbs;ofi_rxm rdm' 'verbs dgram'; do
 	done
 	note "$e natively: ${native_ends[${V4[dom0]}]}; over loopback: ${native_ends[127.0.0.1]}"
 	fabric "${e% *}" "${e#* }" a a 127.0.0.1
-	check "$e over loopback ends as natively" [ "$ends" = "${native_ends[127.0.0.1]}" ]
+	check "$e over loopback ends as natively" ends_as "${native_ends[127.0.0.1]}"
 	for pair in "${PAIRS[@]}"; do
 		fabric "${e% *}" "${e#* }" "${pair% *}" "${pair#* }" "${V4[${pair% *}]}"
-		check "$e between $pair too" [ "$ends" = "${native_ends[${V4[dom0]}]}" ]
+		check "$e between $pair too" ends_as "${native_ends[${V4[dom0]}]}"
 	done
 done
 fabric verbs msg dom0 dom0 "${V6[dom0]}"
 native=$ends
 fabric verbs msg a b "${V6[a]}"
-check "verbs msg over IPv6 ends as natively" [ "$ends" = "$native" ]
+check "verbs msg over IPv6 ends as natively" ends_as "$native"
 
 step "qperf"
 # Its server tells its port before it listens: dom0 as a client of a guest is faster than

@@ -12,6 +12,7 @@
 . ./lib.sh
 . ./vhca.sh
 . ./hca.sh
+. ./bench.sh
 RATIO_ROUNDS=3
 . ./ratio.sh
 
@@ -31,19 +32,6 @@ control() {
 		echo "$pages" >$MAP_PAGES ;;
 	esac >"$raw/control.$1.$2"
 }
-# counters_of FILE: of the guest's worker, lines "name number".
-counters_of() {
-	vhcactl stats --json a 0 >"$raw/$1.json"
-	jq -r 'first(.. | objects | .counters? // empty) | to_entries[] |
-		"\(.key) \(.value)"' "$raw/$1.json" >"$raw/$1"
-}
-# worked BEFORE AFTER: what it did meanwhile.
-worked() {
-	awk 'FNR == NR { old[$1] = $2; next }
-		$2 != old[$1] { printf "%s %.0f, ", $1, $2 - old[$1] }
-		END { print "" }' "$raw/$1" "$raw/$2"
-}
-
 # A row for each verb: medians of the rounds, and of their ratios.
 control_rows() {
 	local i
@@ -69,13 +57,13 @@ vhca_attach a hca=mlx5_0
 pages=$(cat $MAP_PAGES)
 for ((i = 1; i <= CONTROL_ROUNDS; i++)); do
 	control native "$i"
-	counters_of "stats.$i.0"
+	counters_of a "$raw/stats.$i.0"
 	control dmabuf "$i"
-	counters_of "stats.$i.1"
+	counters_of a "$raw/stats.$i.1"
 	control gntdev "$i"
-	counters_of "stats.$i.2"
-	note "worker, by dma-bufs: $(worked "stats.$i.0" "stats.$i.1")"
-	note "worker, without: $(worked "stats.$i.1" "stats.$i.2")"
+	counters_of a "$raw/stats.$i.2"
+	note "worker, by dma-bufs: $(worked "$raw/stats.$i.0" "$raw/stats.$i.1")"
+	note "worker, without: $(worked "$raw/stats.$i.1" "$raw/stats.$i.2")"
 done
 control_rows >"$SCENARIO_DIR/control.json"
 check "all figures are there" [ "$(jq length "$SCENARIO_DIR/control.json")" -ge 17 ]
