@@ -222,7 +222,7 @@ static int files(int (*fn)(struct ctl *c), struct ctl c, char **out, char **err,
 
 	c.no_xs = true;
 	c.devices = devices();
-	c.root = host_root;
+	c.root = c.run_dir = host_root;
 	c.argc = argc;
 	c.argv = argv;
 	host_capture();
@@ -318,7 +318,7 @@ static void files_are_listed(void **state)
 	assert_int_equal(make_files(FILES, &out, NULL), CTL_OK);
 	set_node("frontend-state", "4");
 	assert_int_equal(files(ctl_files_list, c, &out, NULL, 0, NULL), CTL_OK);
-	assert_non_null(strstr(out, "\n1     g1                   0     rxe0"));
+	assert_non_null(strstr(out, "\n1     g1                0     rxe0"));
 	assert_non_null(strstr(out, "Initialising Connected"));
 	assert_int_equal(files(ctl_files_list, json, &out, NULL, 1, one), CTL_OK);
 	assert_non_null(strstr(out, "\"frontend_state\": \"Connected\""));

@@ -54,7 +54,7 @@ static void it_is_listed_and_detached(void **state)
 	(void)state;
 	restarted(&c, &d);
 	assert_int_equal(run(&c, ctl_list, 0, NULL, &out), CTL_OK);
-	assert_non_null(strstr(out, "5     web                  0     3       mlx5_0               Unknown"));
+	assert_non_null(strstr(out, "5     web               0     3       mlx5_0           Unknown"));
 	fake_xs_set("/local/domain/5/device/vhca/0/state", "6");
 	assert_int_equal(run(&c, ctl_detach, 2, argv, NULL), CTL_OK);
 	assert_null(fake_xs_get("/libxl/5/device/vhca/0/backend"));

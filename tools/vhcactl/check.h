@@ -45,8 +45,6 @@ bool check_info(const char *info, const char *key, char *buf, size_t size);
 uint32_t check_param(const char *cmdline, const char *word, uint32_t def);
 /* Has Xen's command line a maximum for domain 0's memory? */
 bool check_dom0_mem_fixed(const char *cmdline);
-/* Does a process hold the flock of this file (not below c->root)? */
-bool check_locked(const struct check *k, const char *path);
 
 /* Is this domain the backend of the device? */
 bool check_mine(const struct check *k, const struct ctl_dev *d);

@@ -131,7 +131,7 @@ void check_daemon(struct check *k)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/supervisor.lock", k->c->run_dir);
-	if (check_locked(k, path))
+	if (ctl_locked(k->c, path))
 		check_ok(k, "xen-vhcad", "running");
 	else if (!k->n_hca)
 		check_ok(k, "xen-vhcad", "not running, and not needed without an RDMA device here");
@@ -155,7 +155,7 @@ void check_agent(struct check *k)
 	for (d = k->devs; d < k->devs + k->n_devs; d++)
 		needed |= ctl_pci_recorded(k->c, d, bdf);
 	snprintf(path, sizeof(path), "%s/lock", k->c->agent_dir);
-	if (check_locked(k, path))
+	if (ctl_locked(k->c, path))
 		check_ok(k, name, "running");
 	else if (needed)
 		check_say(k, CHECK_FAIL, name,

@@ -72,6 +72,19 @@ void ctl_json_int(struct json_object *o, const char *key, int64_t val);
 void ctl_json_text(struct json_object *o, const char *key, const char *val);
 /* An object with the three numbers of a device. */
 struct json_object *ctl_json_dev(const struct ctl_dev *d);
+#define CTL_COLUMNS 80		/* of a terminal; no table is wider */
+/**
+ * ctl_wrap() - the next line of a text
+ * @text: moved behind that line and the blank that ends it
+ * @width: the longest line, at least 1
+ *
+ * Returns its length; 0 at the end.
+ */
+size_t ctl_wrap(const char **text, size_t width);
+/* Lines of at most CTL_COLUMNS: head and text, and the rest of it as far to the right. */
+void ctl_say_wrapped(const char *head, const char *text);
+/* A text for a column: one that is too long ends with +. Returns buf, width + 1 bytes. */
+char *ctl_cut(char *buf, const char *text, size_t width);
 
 /* ---- lock.c ---- */
 /* xn_transact(), while no other vhcactl of this domain is in one. */
@@ -130,6 +143,33 @@ int ctl_dev_wait(struct ctl *c, const struct ctl_dev *d, int seconds,
 		 int (*done)(struct ctl *c, const struct ctl_dev *d));
 enum xenbus_state ctl_fe_state(struct ctl *c, const struct ctl_dev *d);
 enum xenbus_state ctl_be_state(struct ctl *c, const struct ctl_dev *d);
+
+/* The HCA's name, also of an orphan; "?": unknown. hca: XENVHCA_NAME_LEN bytes */
+void ctl_dev_hca(struct ctl *c, const struct ctl_dev *d, char *hca);
+
+/* ---- hint.c ---- */
+#define CTL_HINT_MAX 640	/* with the NUL */
+struct ctl_facts {
+	unsigned int domid, devid, backend;
+	enum xenbus_state be, fe;
+	bool orphan;			/* its backend domain is gone */
+	bool leaving;			/* the toolstack asked both ends to close */
+	bool unserved;			/* its worker died; known in its backend domain only */
+	bool agent_owes;		/* the doorbell agent has not answered */
+	char be_why[XN_VALUE_MAX], fe_why[XN_VALUE_MAX];	/* reasons of the ends, or "" */
+};
+void ctl_facts(struct ctl *c, const struct ctl_dev *d, struct ctl_facts *f);
+/**
+ * ctl_hint() - why a device does not work, and what to do next
+ * @text: one line without newline; "" if both ends are connected and nothing is wrong
+ */
+void ctl_hint(const struct ctl_facts *f, char *text, size_t size);
+/* Both for a device. */
+void ctl_dev_hint(struct ctl *c, const struct ctl_dev *d, char *text, size_t size);
+/* Did the worker of a device of this backend domain die? */
+bool ctl_unserved(const struct ctl *c, unsigned int domid, unsigned int devid);
+/* Does a process hold the flock of this file (not below c->root)? */
+bool ctl_locked(const struct ctl *c, const char *path);
 
 /* ---- pci.c ---- */
 /* Last component of the target of the symbolic link path; 0 or -errno. */
@@ -233,10 +273,11 @@ struct ctl_row {
 	int backend;			/* -1: no such column */
 	char name[CTL_NAME_MAX], hca[XENVHCA_NAME_LEN];
 	const char *be, *fe;		/* states */
+	char hint[CTL_HINT_MAX];
 };
 
 void ctl_list_head(const char *backend);
-/* Prints a device, or adds an object to a list that is not NULL. */
+/* Prints a device and its hint, or adds an object to a list that is not NULL. */
 void ctl_list_row(const struct ctl_row *r, struct json_object *list);
 
 /* ---- ctl_files.c: the same without xenstore ---- */

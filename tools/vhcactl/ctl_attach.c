@@ -71,26 +71,11 @@ static int wait_settled(struct ctl *c, const struct ctl_dev *d, int seconds)
 	}
 }
 
-static const char *advice(enum xenbus_state fe, enum xenbus_state be)
-{
-	if (be == XenbusStateInitialising)
-		return "no backend answers: is xen-vhcad running in the backend domain (systemctl start xen-vhcad), and is xen-vhca-helper loaded there?";
-	if (be == XenbusStateInitWait && fe == XenbusStateClosed)
-		return "the guest closes the device: see its kernel log";
-	if (be == XenbusStateInitWait && fe == XenbusStateInitialising)
-		return "the backend is ready, the guest does not answer: is xen-vhcafront loaded in the guest (modprobe xen-vhcafront), and has it booted?";
-	if (be == XenbusStateInitWait)
-		return "the guest is ready, the backend does not connect: see xen-vhcad's log (journalctl -u xen-vhcad)";
-	if (be == XenbusStateConnected)
-		return "the backend is connected, the guest did not register its RDMA device: see the guest's kernel log";
-	return "see xen-vhcad's log (journalctl -u xen-vhcad) and the guest's kernel log";
-}
-
 int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds)
 {
-	char be_why[XN_VALUE_MAX], fe_why[XN_VALUE_MAX];
-	enum xenbus_state fe, be;
 	int r = wait_settled(c, d, seconds);
+	char text[CTL_HINT_MAX];
+	struct ctl_facts f;
 
 	if (r == 1)
 		return CTL_OK;
@@ -98,18 +83,14 @@ int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds)
 		return ctl_error(CTL_FAILED,
 				 "device %u of domain %u was removed meanwhile (did the domain end?)",
 				 d->devid, d->domid);
-	fe = ctl_fe_state(c, d);
-	be = ctl_be_state(c, d);
-	if (broken(c, d->be, be_why))
-		ctl_error(CTL_FAILED, "backend: %s", be_why);
-	else if (broken(c, d->fe, fe_why))
-		ctl_error(CTL_FAILED, "guest: %s", fe_why);
-	else
-		ctl_error(CTL_TIMEOUT, "%s", advice(fe, be));
+	ctl_facts(c, d, &f);
+	ctl_hint(&f, text, sizeof(text));
+	if (text[0])
+		ctl_error(CTL_TIMEOUT, "%s", text);
 	return ctl_error(r ? CTL_FAILED : CTL_TIMEOUT,
 			 "device %u of domain %u is not connected (backend %s, guest %s); it stays configured: vhcactl detach -f %u %u removes it",
-			 d->devid, d->domid, host_state_name(be),
-			 host_state_name(fe), d->domid, d->devid);
+			 d->devid, d->domid, host_state_name(f.be),
+			 host_state_name(f.fe), d->domid, d->devid);
 }
 
 /* The guests of an HCA share its doorbell pages. */

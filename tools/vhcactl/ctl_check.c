@@ -11,8 +11,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "check.h"
 #include "file.h"
@@ -114,30 +112,6 @@ bool check_dom0_mem_fixed(const char *cmdline)
 		if (!strncmp(p, "max:", 4) && len > 4)
 			return true;
 	return false;
-}
-
-/*
- * Reads /proc/locks instead of taking the lock, because a daemon that starts at that
- * moment would fail.
- */
-bool check_locked(const struct check *k, const char *path)
-{
-	char full[PATH_MAX], line[256];
-	unsigned int major, minor;
-	unsigned long long ino;
-	bool held = false;
-	struct stat st;
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s/proc/locks", k->c->root);
-	f = stat(path, &st) ? NULL : fopen(full, "re");
-	while (f && !held && fgets(line, sizeof(line), f))
-		held = sscanf(line, "%*s FLOCK %*s WRITE %*s %x:%x:%llu",
-			      &major, &minor, &ino) == 3 &&
-		       makedev(major, minor) == st.st_dev && ino == st.st_ino;
-	if (f)
-		fclose(f);
-	return held;
 }
 
 static int output_of(const char *command, char *buf, size_t size)

@@ -156,16 +156,35 @@ static int each_run(struct each *e)
 			 e->c->devices, strerror(errno));
 }
 
+/* Nobody has written the guest's state before it connects the first time. */
+static void facts_of(struct ctl *c, unsigned int domid, unsigned int devid,
+		     const char *dir, struct ctl_facts *f)
+{
+	*f = (struct ctl_facts){
+		.domid = domid, .devid = devid,
+		.be = state_of(dir, HOST_TREE_NODE_STATE),
+		.fe = state_of(dir, HOST_TREE_NODE_FRONT),
+		.leaving = !host_tree_number(dir, HOST_TREE_NODE_ONLINE, 0, 1, 1),
+		.unserved = ctl_unserved(c, domid, devid),
+	};
+	if (f->fe == XenbusStateUnknown)
+		f->fe = XenbusStateInitialising;
+	if (host_tree_read(dir, XENVHCA_NODE_BROKEN, f->be_why, sizeof(f->be_why)))
+		f->be_why[0] = '\0';
+}
+
 static int list_one(struct ctl *c, unsigned int domid, unsigned int devid,
 		    const char *dir, void *arg)
 {
+	struct ctl_facts f;
 	struct ctl_row r = {
 		.domid = domid, .devid = devid, .backend = -1, .hca = "?",
 		.be = host_state_name(state_of(dir, HOST_TREE_NODE_STATE)),
 		.fe = host_state_name(state_of(dir, HOST_TREE_NODE_FRONT)),
 	};
 
-	(void)c;
+	facts_of(c, domid, devid, dir, &f);
+	ctl_hint(&f, r.hint, sizeof(r.hint));
 	if (host_tree_read(dir, HOST_TREE_NODE_NAME, r.name, sizeof(r.name)))
 		strcpy(r.name, "");
 	if (host_tree_read(dir, XENVHCA_NODE_HCA, r.hca, sizeof(r.hca)))

@@ -2,14 +2,18 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * vhcactl list: one line, or one JSON object, for each device.
+ * vhcactl list: one line, or one JSON object, for each device, and what to do about one
+ * that does not work.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include "ctl.h"
 #include "host/xenbus.h"
 
-#define LINE "%-5s %-20s %-5s %s%-20s %-12s %s"
+#define NAME	17	/* columns */
+#define HCA	16
+#define LINE	"%-5s %-17s %-5s %s%-16s %-12s %s"	/* with BACKEND: 80 columns */
+#define HINT	"      "
 
 void ctl_list_head(const char *backend)
 {
@@ -18,7 +22,7 @@ void ctl_list_head(const char *backend)
 
 void ctl_list_row(const struct ctl_row *r, struct json_object *list)
 {
-	char domid[12], devid[12], backend[12] = "";
+	char domid[12], devid[12], backend[12] = "", name[NAME + 1], hca[HCA + 1];
 	struct json_object *o;
 
 	if (!list) {
@@ -26,8 +30,10 @@ void ctl_list_row(const struct ctl_row *r, struct json_object *list)
 		snprintf(devid, sizeof(devid), "%u", r->devid);
 		if (r->backend >= 0)
 			snprintf(backend, sizeof(backend), "%-8d", r->backend);
-		ctl_say(LINE, domid, r->name[0] ? r->name : "-", devid, backend, r->hca,
-			r->be, r->fe);
+		ctl_say(LINE, domid, ctl_cut(name, r->name[0] ? r->name : "-", NAME), devid,
+			backend, ctl_cut(hca, r->hca, HCA), r->be, r->fe);
+		if (r->hint[0])
+			ctl_say_wrapped(HINT, r->hint);
 		return;
 	}
 	o = json_object_new_object();
@@ -39,6 +45,8 @@ void ctl_list_row(const struct ctl_row *r, struct json_object *list)
 	ctl_json_text(o, "hca", r->hca);
 	ctl_json_text(o, "backend_state", r->be);
 	ctl_json_text(o, "frontend_state", r->fe);
+	if (r->hint[0])
+		ctl_json_text(o, "hint", r->hint);
 	json_object_array_add(list, o);
 }
 
@@ -46,13 +54,15 @@ static void list_one(struct ctl *c, const struct ctl_dev *d, struct json_object 
 {
 	struct ctl_row r = {
 		.domid = d->domid, .devid = d->devid, .backend = (int)d->backend,
-		.hca = "?", .be = host_state_name(ctl_be_state(c, d)),
-		.fe = host_state_name(ctl_fe_state(c, d)),
 	};
+	struct ctl_facts f;
 
 	ctl_domain_name(c, d->domid, r.name);
-	xn_read_str(c->xs, XBT_NULL, ctl_dev_orphan(c, d) ? d->libxl : d->be,
-		    XENVHCA_NODE_HCA, r.hca, sizeof(r.hca));
+	ctl_dev_hca(c, d, r.hca);
+	ctl_facts(c, d, &f);
+	ctl_hint(&f, r.hint, sizeof(r.hint));
+	r.be = host_state_name(f.be);
+	r.fe = host_state_name(f.fe);
 	ctl_list_row(&r, list);
 }
 

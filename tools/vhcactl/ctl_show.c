@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The vhca authors
  *
  * vhcactl show prints the nodes of one device: its ends and states, its addresses, its
- * limits (and which are defaults), and the reason of a failure.
+ * limits (and which are defaults), the reason of a failure and what to do about it.
  */
 #include <errno.h>
 #include "ctl.h"
@@ -101,15 +101,18 @@ static struct json_object *collect(struct ctl *c, const struct ctl_dev *d)
 		XENVHCA_NODE_BROKEN, "error", NULL
 	};
 	struct json_object *o = json_object_new_object();
-	char name[CTL_NAME_MAX];
+	char name[CTL_NAME_MAX], hint[CTL_HINT_MAX];
 
 	ctl_domain_name(c, d->domid, name);
+	ctl_dev_hint(c, d, hint, sizeof(hint));
 	ctl_json_int(o, "domid", d->domid);
 	ctl_json_text(o, "name", name);
 	ctl_json_int(o, "devid", d->devid);
 	ctl_json_int(o, "backend_domid", d->backend);
 	add_text(c, o, "hca", d->be, XENVHCA_NODE_HCA);
 	add_text(c, o, XENVHCA_NODE_PCI, d->libxl, XENVHCA_NODE_PCI);
+	if (hint[0])
+		ctl_json_text(o, "hint", hint);
 	json_object_object_add(o, "backend", end(c, d->be, be_nodes));
 	json_object_object_add(o, "frontend", end(c, d->fe, fe_nodes));
 	json_object_object_add(o, "addresses", addresses(c, d));

@@ -20,6 +20,7 @@
 
 #define DELAY		2	/* seconds */
 #define LINE_SIZE	1024
+#define NOTE		"      "
 #define HOME		"\033[H"
 #define LINE_END	"\033[K\n"
 #define CLEAR_BELOW	"\033[J"
@@ -66,13 +67,14 @@ static void fill(struct ctl *c, const struct top *t, struct top_row *r)
 	const struct top_row *old = old_row(t, &r->dev);
 	int own = xn_own_domid(c->xs);
 	char err[CTL_ERR_MAX];
+	struct ctl_facts f;
 	int64_t mtime = 0;
 
 	ctl_domain_name(c, r->dev.domid, r->name);
-	if (xn_read_str(c->xs, XBT_NULL, r->dev.be, XENVHCA_NODE_HCA, r->hca,
-			sizeof(r->hca)))
-		snprintf(r->hca, sizeof(r->hca), "?");
-	r->state = host_state_name(ctl_be_state(c, &r->dev));
+	ctl_dev_hca(c, &r->dev, r->hca);
+	ctl_facts(c, &r->dev, &f);
+	ctl_hint(&f, r->hint, sizeof(r->hint));
+	r->state = host_state_name(f.be);
 	/* A device of another backend domain may have the same two numbers. */
 	if ((own >= 0 && (unsigned int)own != r->dev.backend) ||
 	    ctl_stats_load(c, &r->dev, &r->stats, &mtime, err))
@@ -137,10 +139,39 @@ static void print_line(const struct top *t, char *line)
 	fputs(LINE_END, stdout);
 }
 
-static void print_text(const struct top *t, bool first)
+/* Below a device, indented. Returns the number of lines; only counts them if not show. */
+static int print_note(const struct top *t, const char *text, bool show)
 {
 	char line[LINE_SIZE];
-	int i, fit = t->live && t->lines > 3 ? t->lines - 3 : t->n;
+	int lines = 0;
+	size_t n;
+
+	while ((n = ctl_wrap(&text, CTL_COLUMNS - sizeof(NOTE) + 1))) {
+		snprintf(line, sizeof(line), NOTE "%.*s", (int)n, text - n);
+		if (show)
+			print_line(t, line);
+		lines++;
+	}
+	return lines;
+}
+
+static int print_row(const struct top *t, const struct top_row *r, bool show)
+{
+	char line[LINE_SIZE];
+	int lines;
+
+	top_line(r, line, sizeof(line));
+	if (show)
+		print_line(t, line);
+	lines = 1 + print_note(t, r->hint, show);
+	top_uses(r, line, sizeof(line));
+	return lines + print_note(t, line, show);
+}
+
+static void print_text(const struct top *t, bool first)
+{
+	int i, left = t->live && t->lines > 3 ? t->lines - 3 : INT_MAX;
+	char line[LINE_SIZE];
 
 	if (t->live)
 		fputs(HOME, stdout);
@@ -148,9 +179,11 @@ static void print_text(const struct top *t, bool first)
 		putchar('\n');
 	top_head(line, sizeof(line));
 	print_line(t, line);
-	for (i = 0; i < t->n && i < fit; i++) {
-		top_line(&t->row[i], line, sizeof(line));
-		print_line(t, line);
+	for (i = 0; i < t->n; i++) {
+		left -= print_row(t, &t->row[i], false);
+		if (left < 0)
+			break;
+		print_row(t, &t->row[i], true);
 	}
 	if (i < t->n || !t->n) {
 		snprintf(line, sizeof(line), t->n ? "(%d more)" : "no device",

@@ -102,6 +102,13 @@ bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d)
 	return !xn_exists(c->xs, XBT_NULL, d->be, XENVHCA_NODE_HCA);
 }
 
+void ctl_dev_hca(struct ctl *c, const struct ctl_dev *d, char *hca)
+{
+	if (xn_read_str(c->xs, XBT_NULL, ctl_dev_orphan(c, d) ? d->libxl : d->be,
+			XENVHCA_NODE_HCA, hca, XENVHCA_NAME_LEN))
+		snprintf(hca, XENVHCA_NAME_LEN, "?");
+}
+
 /* ---- the devices that this domain can see ---- */
 struct found {
 	struct ctl *c;

@@ -46,6 +46,40 @@ void ctl_say(const char *fmt, ...)
 	va_end(ap);
 }
 
+size_t ctl_wrap(const char **text, size_t width)
+{
+	const char *p = *text + strspn(*text, " ");
+	size_t len = strlen(p), end = len;
+
+	if (len > width) {
+		for (end = width; end && p[end] != ' '; end--)
+			;
+		end = end ? end : width;
+	}
+	*text = p + end;
+	return end;
+}
+
+void ctl_say_wrapped(const char *head, const char *text)
+{
+	int at = (int)strlen(head), first = 1;
+	size_t width = at < CTL_COLUMNS / 2 ? (size_t)(CTL_COLUMNS - at) : CTL_COLUMNS / 2;
+	const char *p = text;
+	size_t n;
+
+	while ((n = ctl_wrap(&p, width)) || first) {
+		ctl_say("%*s%.*s", at, first ? head : "", (int)n, p - n);
+		first = 0;
+	}
+}
+
+char *ctl_cut(char *buf, const char *text, size_t width)
+{
+	if (snprintf(buf, width + 1, "%s", text) > (int)width)
+		buf[width - 1] = '+';
+	return buf;
+}
+
 /* Newlines are the library's, which escapes those of a text. */
 void ctl_put_json(struct json_object *obj, int flags)
 {
@@ -69,7 +103,7 @@ void ctl_print_json(struct json_object *obj)
 /* prefix: "" or "name.name." */
 static void print_object(struct json_object *obj, const char *prefix)
 {
-	char name[XN_PATH_MAX];
+	char name[XN_PATH_MAX], head[XN_PATH_MAX];
 
 	json_object_object_foreach(obj, key, val) {
 		if (snprintf(name, sizeof(name), "%s%s.", prefix, key) >=
@@ -80,7 +114,8 @@ static void print_object(struct json_object *obj, const char *prefix)
 			continue;
 		}
 		name[strlen(name) - 1] = '\0';
-		ctl_say("%-28s %s", name, json_object_get_string(val));
+		snprintf(head, sizeof(head), "%-28s ", name);
+		ctl_say_wrapped(head, val ? json_object_get_string(val) : "null");
 	}
 }
 

@@ -12,7 +12,9 @@
 
 #define FILE_MS		1000	/* a busy worker writes that often */
 #define STALE_MS	2500	/* without a write nothing happened */
-#define NAMES	"%5s %-10s %3s %-8s %-12s"	/* all of a line but OBJECTS: 80 */
+#define NAME	14	/* columns */
+#define HCA	12
+#define NAMES	"%5s %-14s %5s %-12s %-12s"	/* with the rates: 80 columns */
 
 const char *const top_keys[TOP_RATES] = {
 	[TOP_CMDS] = "cmds",
@@ -91,58 +93,68 @@ static void rate_text(const struct top_sample *s, enum top_rate k, char *text,
 
 int top_head(char *buf, size_t size)
 {
-	return snprintf(buf, size, NAMES " %6s %6s %6s %6s %9s  %s", "DOMID",
-			"NAME", "DEV", "HCA", "STATE", "CMD/s", "ERR/s",
-			"KICK/s", "EVT/s", "PINNED-MB", "OBJECTS");
+	return snprintf(buf, size, NAMES " %6s %6s %6s %6s", "DOMID", "NAME", "DEVID",
+			"HCA", "BE-STATE", "CMD/s", "ERR/s", "KICK/s", "EVT/s");
 }
 
-/* Kinds that are in use, each with its quota. */
-static int objects_text(struct json_object *stats, char *buf, size_t size,
-			int len)
+struct uses {
+	char *buf;
+	size_t size;
+	int len;
+	bool full;
+};
+
+static void add_use(struct uses *u, const char *kind, uint64_t used, uint64_t max,
+		    const char *unit)
 {
-	struct json_object *objects = ctl_stats_get(stats, "objects");
-	const char *gap = "  ";
+	char text[96];
+
+	if (!used)
+		return;
+	snprintf(text, sizeof(text), "%s%.16s %" PRIu64 "/%" PRIu64 "%s%s",
+		 u->len ? ", " : "in use: ", kind, used, max, unit,
+		 used < max ? "" : " (full)");
+	u->len = more(u->buf, u->size, u->len, text);
+	u->full |= used >= max;
+}
+
+void top_uses(const struct top_row *r, char *buf, size_t size)
+{
+	struct json_object *objects = ctl_stats_get(r->stats, "objects");
+	struct uses u = { .buf = buf, .size = size };
 	char text[80];
 
-	if (!json_object_is_type(objects, json_type_object))
-		return len;
-	json_object_object_foreach(objects, kind, val) {
-		uint64_t n = ctl_stats_num(val, NULL, "used");
-
-		if (!n)
-			continue;
-		snprintf(text, sizeof(text), "%s%.16s %" PRIu64 "/%" PRIu64,
-			 gap, kind, n, ctl_stats_num(val, NULL, "max"));
-		len = more(buf, size, len, text);
-		gap = " ";
+	buf[0] = '\0';
+	add_use(&u, "memory", ctl_mb_of_pages(ctl_stats_num(r->stats, "pages", "used")),
+		ctl_mb_of_pages(ctl_stats_num(r->stats, "pages", "max")), " MB");
+	if (json_object_is_type(objects, json_type_object)) {
+		json_object_object_foreach(objects, kind, val)
+			add_use(&u, kind, ctl_stats_num(val, NULL, "used"),
+				ctl_stats_num(val, NULL, "max"), "");
 	}
-	return len;
+	if (!u.full)
+		return;
+	snprintf(text, sizeof(text), "; vhcactl quota %u %u KEY=NUMBER raises a limit", r->dev.domid,
+		 r->dev.devid);
+	more(buf, size, u.len, text);
 }
 
 int top_line(const struct top_row *r, char *buf, size_t size)
 {
-	char domid[12], devid[12], text[64], pinned[48] = "-";
+	char domid[12], devid[12], text[64], name[NAME + 1], hca[HCA + 1];
 	enum top_rate k;
 	int len;
 
 	snprintf(domid, sizeof(domid), "%u", r->dev.domid);
 	snprintf(devid, sizeof(devid), "%u", r->dev.devid);
-	len = snprintf(buf, size, NAMES, domid, r->name[0] ? r->name : "-",
-		       devid, r->hca, r->state);
+	len = snprintf(buf, size, NAMES, domid, ctl_cut(name, r->name[0] ? r->name : "-", NAME),
+		       devid, ctl_cut(hca, r->hca, HCA), r->state);
 	for (k = 0; k < TOP_RATES; k++) {
 		len = more(buf, size, len, " ");
 		rate_text(&r->sample, k, text, sizeof(text));
 		len = more(buf, size, len, text);
 	}
-	if (r->stats)
-		snprintf(pinned, sizeof(pinned), "%" PRIu64 "/%" PRIu64,
-			 ctl_mb_of_pages(ctl_stats_num(r->stats, "pages",
-						       "used")),
-			 ctl_mb_of_pages(ctl_stats_num(r->stats, "pages",
-						       "max")));
-	snprintf(text, sizeof(text), " %9s", pinned);
-	len = more(buf, size, len, text);
-	return objects_text(r->stats, buf, size, len);
+	return len;
 }
 
 struct json_object *top_json(const struct top_row *r)
@@ -156,6 +168,8 @@ struct json_object *top_json(const struct top_row *r)
 	ctl_json_int(o, "devid", r->dev.devid);
 	ctl_json_text(o, "hca", r->hca);
 	ctl_json_text(o, "backend_state", r->state);
+	if (r->hint[0])
+		ctl_json_text(o, "hint", r->hint);
 	for (k = 0; k < TOP_RATES && r->sample.rated; k++) {
 		snprintf(key, sizeof(key), "%s_per_s", top_keys[k]);
 		json_object_object_add(o, key,

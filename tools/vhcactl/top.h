@@ -28,6 +28,7 @@ struct top_row {
 	char name[CTL_NAME_MAX];
 	char hca[XENVHCA_NAME_LEN];
 	const char *state;		/* of the backend */
+	char hint[CTL_HINT_MAX];
 	struct top_sample sample;
 	struct json_object *stats;	/* NULL: none */
 };
@@ -46,7 +47,9 @@ void top_sample_fill(struct top_sample *s, struct json_object *stats,
 /* The columns' names, and one line without newline. Return its length. */
 int top_head(char *buf, size_t size);
 int top_line(const struct top_row *r, char *buf, size_t size);
-/* The same as an object. */
+/* What the device uses, and which quotas are full; "": nothing. */
+void top_uses(const struct top_row *r, char *buf, size_t size);
+/* The same and the hint as an object. */
 struct json_object *top_json(const struct top_row *r);
 
 #endif
