@@ -228,6 +228,17 @@ else
 	say skip "lintian is not installed: run 'make deps'"
 fi
 
+# ---- the examples for Prometheus ----
+prometheus() {
+	make -s -C "$build" tools/vhcactl/vhcactl.8 tests/unit/test_ctl_metrics &&
+		cd "$build" && PROMTOOL=$promtool tests/unit/test_ctl_metrics
+}
+if promtool=$("$here/promtool.sh" 2>"$work/log"); then
+	claim "promtool takes metrics, queries and rules" prometheus
+else
+	say skip "promtool: $(tail -n 1 "$work/log")"
+fi
+
 # ---- those for arm64 ----
 machine() { # machine PACKAGE: what it says, and each program in it
 	local f program
