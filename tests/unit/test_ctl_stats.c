@@ -115,7 +115,7 @@ static void missing_counters_are_explained(void **state)
 	host_device(&c, "hca=rxe0", &d);
 	host_device(&c, "hca=rxe0,backend=3", &d);
 	assert_int_equal(stats(&c, "web", "0", &out, &err), CTL_FAILED);
-	assert_non_null(strstr(err, "is xen-vhcad running?"));
+	assert_non_null(strstr(err, "is xen-vhcad running in the backend domain"));
 	assert_int_equal(stats(&c, "web", "1", &out, &err), CTL_FAILED);
 	assert_non_null(strstr(err, "in its backend domain 3"));
 	assert_int_equal(stats(&c, "web", "7", &out, &err), CTL_NOT_FOUND);

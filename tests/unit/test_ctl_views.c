@@ -6,14 +6,17 @@
  * a whole; they, show, quota and stats have no line of more than 80 columns; and whatever
  * does not work comes with a hint of what to do.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "host/tree.h"
 #include "tests/fake/fake_xs.h"
@@ -22,7 +25,6 @@
 
 #define BE "/local/domain/0/backend/vhca/5/0/"
 #define FE "/local/domain/5/device/vhca/0/"
-#define MOST_LINES 64
 
 struct node {
 	const char *path, *value;	/* value NULL: removed, with what is below it */
@@ -319,6 +321,66 @@ static void long_names_are_cut(void **state)
 	assert_non_null(strstr(run(&c, ctl_top, 0), "\"hint\":"));
 }
 
+/* A terminal in place of stdin and stdout; returns its other side. */
+static int terminal(int lines, int saved[2])
+{
+	struct winsize size = { .ws_row = (unsigned short)lines, .ws_col = 80 };
+	int i, tty, fd = posix_openpt(O_RDWR | O_NOCTTY);
+
+	assert_true(fd >= 0 && !grantpt(fd) && !unlockpt(fd));
+	tty = open(ptsname(fd), O_RDWR | O_NOCTTY);
+	assert_true(tty >= 0 && !ioctl(tty, TIOCSWINSZ, &size));
+	fflush(stdout);
+	for (i = 0; i < 2; i++) {
+		saved[i] = dup(i);
+		dup2(tty, i);
+	}
+	close(tty);
+	return fd;
+}
+
+/* What was written to it. */
+static size_t terminal_text(int fd, int saved[2], char *text, size_t size)
+{
+	size_t len = 0;
+	ssize_t n;
+	int i;
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	while (len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	for (i = 0; i < 2; i++) {
+		dup2(saved[i], i);
+		close(saved[i]);
+	}
+	close(fd);
+	return len;
+}
+
+/* Nothing scrolls: devices whose hints have no room are counted instead. */
+static void top_fits_into_a_terminal(void **state)
+{
+	int i, fd, saved[2], rc, lines = 0;
+	char text[4096], *p;
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	for (i = 0; i < 9; i++)
+		host_device(&c, "hca=rxe0", &d);
+	c.count = 1;
+	fd = terminal(24, saved);
+	rc = ctl_top(&c);
+	terminal_text(fd, saved, text, sizeof(text));
+	assert_int_equal(rc, CTL_OK);
+	/* Two lines of hint below each. */
+	assert_non_null(strstr(text, "\033[K\r\n(2 more)\033[K\r\n"));
+	for (p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	assert_int_equal(lines, 1 + 7 * 3 + 1);
+}
+
 /* Devices as files. */
 static void without_xenstore(void **state)
 {
@@ -370,6 +432,7 @@ int main(void)
 		HOST_TEST(each_state),
 		cmocka_unit_test(no_pair_of_states_is_left_alone),
 		HOST_TEST(long_names_are_cut),
+		HOST_TEST(top_fits_into_a_terminal),
 		HOST_TEST(without_xenstore),
 		cmocka_unit_test(text_is_wrapped_at_blanks),
 	};

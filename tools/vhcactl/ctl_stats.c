@@ -11,19 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ctl.h"
-#include "host/xenbus.h"
 
 static int not_here(struct ctl *c, const struct ctl_dev *d, const char *err)
 {
 	int own = xn_own_domid(c->xs);
+	char hint[CTL_HINT_MAX];
 
 	if (own >= 0 && (unsigned int)own != d->backend)
 		return ctl_error(CTL_FAILED,
 				 "the counters of device %u of domain %u are in its backend domain %u: run vhcactl stats there",
 				 d->devid, d->domid, d->backend);
-	return ctl_error(CTL_FAILED,
-			 "%s (the backend is %s; is xen-vhcad running?)", err,
-			 host_state_name(ctl_be_state(c, d)));
+	ctl_dev_hint(c, d, hint, sizeof(hint));
+	return ctl_error(CTL_FAILED, "%s%s%s", err, hint[0] ? "; " : "", hint);
 }
 
 /* Devices that are not served now have no file, and are omitted. */
