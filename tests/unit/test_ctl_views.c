@@ -68,12 +68,12 @@ static const struct view views[] = {
 	  "      4/65, qp 3/64\n" },
 	{ .name = "a quota is full", .nodes = { STATES("4", "4") }, .stats = FULL,
 	  .list = LIST(CONNECTED, "Connected"), .top = TOP(CONNECTED)
-	  "      in use: memory 128/128 MB (full), qp 64/64 (full); vhcactl quota 5 0\n"
-	  "      KEY=NUMBER raises a limit\n" },
+	  "      in use: memory 128/128 MB (full), qp 64/64 (full); raise a limit\n"
+	  "      (vhcactl quota 5 0 KEY=NUMBER)\n" },
 	{ .name = "no backend", .nodes = { STATES("1", "1") },
 	  VIEWS("Initialising", "Initialising",
-	  "      no backend answers: is xen-vhcad running in the backend domain (systemctl\n"
-	  "      start xen-vhcad), and is xen-vhca-helper loaded there?\n") },
+	  "      no backend answers: is xen-vhcad running in the backend domain\n"
+	  "      (systemctl start xen-vhcad), and is xen-vhca-helper loaded there?\n") },
 	{ .name = "no module in the guest", .nodes = { STATES("2", "1") },
 	  VIEWS(INIT_WAIT, "Initialising",
 	  "      the backend is ready, the guest does not answer: is xen-vhcafront loaded\n"
@@ -100,8 +100,8 @@ static const struct view views[] = {
 	  .nodes = { STATES("6", "1"), { BE "broken", "/dev/xen-vhca-helper: No such file or directory; run: modprobe xen-vhca-helper" } },
 	  VIEWS(CLOSED, "Initialising",
 	  "      backend: /dev/xen-vhca-helper: No such file or directory; run: modprobe\n"
-	  "      xen-vhca-helper; the device connects when that is mended (journalctl -u\n"
-	  "      xen-vhcad)\n") },
+	  "      xen-vhca-helper; the device connects when that is mended\n"
+	  "      (journalctl -u xen-vhcad)\n") },
 	{ .name = "after a fault",
 	  .nodes = { STATES("2", "6"), { BE "broken", "frontend violated the command ring" } },
 	  VIEWS(INIT_WAIT, "Closed",
@@ -118,57 +118,58 @@ static const struct view views[] = {
 	  VIEWS(CLOSED, "Initialising",
 	  "      backend: max-pinned-mb 385 beside 64 of other devices is more than the 384\n"
 	  "      MiB that this PV domain can map: lower them, or raise Xen's\n"
-	  "      gnttab_max_maptrack_frames and --maptrack-frames (now 1024) (vhcactl quota\n"
-	  "      5 0 KEY=NUMBER)\n") },
+	  "      gnttab_max_maptrack_frames and --maptrack-frames (now 1024)\n"
+	  "      (vhcactl quota 5 0 KEY=NUMBER)\n") },
 	{ .name = "the agent is silent",
 	  .nodes = { STATES("4", "4"), { BE "doorbell/requests", "7 0 map 0xfe000 0x0 0x1;9 1 map 0xfe001 0x0 0x1" },
 		     { BE "doorbell/answers", "7 mapped" } },
 	  VIEWS(CONNECTED, "Connected",
-	  "      the doorbell agent does not answer, programs cannot open the device:\n"
-	  "      systemctl start xen-vhca-doorbelld in the control domain\n") },
+	  "      the doorbell agent does not answer, programs cannot open the device: start\n"
+	  "      it in the control domain (systemctl start xen-vhca-doorbelld)\n") },
 	{ .name = "the agent has answered",
 	  .nodes = { STATES("4", "4"), { BE "doorbell/requests", "7 0 map 0xfe000 0x0 0x1;9 1 map 0xfe001 0x0 0x1" },
 		     { BE "doorbell/answers", "7 mapped;9 refused" } },
 	  VIEWS(CONNECTED, "Connected", "") },
 	{ .name = "the worker is dead", .nodes = { STATES("4", "4") }, .lock = LEFT,
 	  VIEWS(CONNECTED, "Connected",
-	  "      its worker of xen-vhcad is dead, whatever the states say: systemctl start\n"
-	  "      xen-vhcad (journalctl -u xen-vhcad)\n") },
+	  "      its worker of xen-vhcad is dead, whatever the states say: start the daemon\n"
+	  "      (systemctl start xen-vhcad) and see its log (journalctl -u xen-vhcad)\n") },
 	{ .name = "the worker died", .nodes = { STATES("6", "1") },
 	  VIEWS(CLOSED, "Initialising",
 	  "      xen-vhcad does not serve the device: is it running in the backend domain\n"
-	  "      (systemctl start xen-vhcad)? If a worker died, its log says so (journalctl\n"
-	  "      -u xen-vhcad)\n") },
+	  "      (systemctl start xen-vhcad)? If a worker died, its log says so\n"
+	  "      (journalctl -u xen-vhcad)\n") },
 	{ .name = "the guest still holds it", .nodes = { STATES("6", "4") },
 	  VIEWS(CLOSED, "Connected",
 	  "      the backend has closed, the guest has not yet: see the guest's kernel log\n") },
 	{ .name = "xen-vhcad stops", .nodes = { STATES("5", "4") },
 	  VIEWS("Closing     ", "Connected",
-	  "      xen-vhcad is closing the device, as when it stops: wait, or systemctl\n"
-	  "      start xen-vhcad in the backend domain\n") },
+	  "      xen-vhcad is closing the device, as when it stops: wait, or start it in\n"
+	  "      the backend domain (systemctl start xen-vhcad)\n") },
 	{ .name = "no traffic of the vif",
 	  .nodes = { STATES("4", "4"), { BE "broken", "vif: no nft" } },
 	  VIEWS(CONNECTED, "Connected",
 	  "      RDMA works, but vif: no nft (journalctl -u xen-vhcad)\n") },
 	{ .name = "detached, the guest holds it", .nodes = { STATES("5", "4"), { BE "online", "0" } },
 	  VIEWS("Closing     ", "Connected",
-	  "      detached, but the guest does not let go of it: see its kernel log; vhcactl\n"
-	  "      detach -f 5 0 removes it\n") },
+	  "      detached, but the guest does not let go of it: see its kernel log, or take\n"
+	  "      it away (vhcactl detach -f 5 0)\n") },
 	{ .name = "detached, the backend ends it", .nodes = { STATES("5", "6"), { BE "online", "0" } },
 	  VIEWS("Closing     ", "Closed",
-	  "      detached, but xen-vhcad still ends its objects: journalctl -u xen-vhcad in\n"
-	  "      the backend domain; vhcactl detach -f 5 0 removes it\n") },
+	  "      detached, but xen-vhcad still ends its objects: see its log\n"
+	  "      (journalctl -u xen-vhcad), or take it away (vhcactl detach -f 5 0)\n") },
 	{ .name = "detached, not removed", .nodes = { STATES("6", "6"), { BE "online", "0" } },
 	  VIEWS(CLOSED, "Closed",
-	  "      detached, but not removed yet; vhcactl detach 5 0 removes it\n") },
+	  "      detached, but not removed yet: take it away (vhcactl detach 5 0)\n") },
 	{ .name = "the guest is gone", .nodes = { { BE "state", "4" }, { "/local/domain/5/device", NULL } },
 	  VIEWS(CONNECTED, "Unknown",
 	  "      the guest is gone: xen-vhcad ends what it left and removes the device; if\n"
-	  "      the device stays, journalctl -u xen-vhcad in the backend domain\n") },
+	  "      the device stays, its log says why (journalctl -u xen-vhcad)\n") },
 	{ .name = "the backend domain is gone",
 	  .nodes = { { FE "state", "6" }, { "/local/domain/0/backend", NULL } },
 	  VIEWS("Unknown     ", "Closed",
-	  "      the backend domain 0 is gone: start it, then vhcactl reattach\n") },
+	  "      the backend domain 0 is gone: start it, then attach its devices again\n"
+	  "      (vhcactl reattach)\n") },
 };
 
 #define NR_VIEWS (sizeof(views) / sizeof(views[0]))
@@ -401,8 +402,8 @@ static void without_xenstore(void **state)
 	is_golden("files", out,
 		  "5     -                 0     rxe0             Closed       Unknown\n"
 		  "      xen-vhcad does not serve the device: is it running in the backend domain\n"
-		  "      (systemctl start xen-vhcad)? If a worker died, its log says so (journalctl\n"
-		  "      -u xen-vhcad)\n");
+		  "      (systemctl start xen-vhcad)? If a worker died, its log says so\n"
+		  "      (journalctl -u xen-vhcad)\n");
 	snprintf(node, sizeof(node), "%sbroken", dir);
 	host_file(node, "hca \"rxe0\" has no port 2, only 1..1");
 	assert_non_null(strstr(run(&c, ctl_files_list, 0), "\n      backend: hca \"rxe0\" has no port 2"));
@@ -419,6 +420,12 @@ static void text_is_wrapped_at_blanks(void **state)
 	assert_string_equal(p, "j k");
 	assert_int_equal(ctl_wrap(&p, 5), 3);
 	assert_int_equal(ctl_wrap(&p, 5), 0);
+	/* A command stays whole, if it can. */
+	p = "ab (cd e) f";
+	assert_int_equal(ctl_wrap(&p, 6), 2);
+	assert_int_equal(ctl_wrap(&p, 6), 6);
+	p = "(cd efgh) f";
+	assert_int_equal(ctl_wrap(&p, 6), 3);
 	p = "abcde f";
 	assert_int_equal(ctl_wrap(&p, 5), 5);
 	assert_string_equal(p, " f");

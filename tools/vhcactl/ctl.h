@@ -78,7 +78,8 @@ struct json_object *ctl_json_dev(const struct ctl_dev *d);
  * @text: moved behind that line and the blank that ends it
  * @width: the longest line, at least 1
  *
- * Returns its length; 0 at the end.
+ * What is in parentheses, as commands are, stays on one line if it fits there. Returns
+ * the line's length; 0 at the end.
  */
 size_t ctl_wrap(const char **text, size_t width);
 /* Lines of at most CTL_COLUMNS: head and text, and the rest of it as far to the right. */

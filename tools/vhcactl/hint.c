@@ -113,7 +113,7 @@ static const char *connecting(const struct ctl_facts *f)
 	if (f->be == XenbusStateInitialising)
 		return "no backend answers: is xen-vhcad running in the backend domain (systemctl start xen-vhcad), and is xen-vhca-helper loaded there?";
 	if (f->be == XenbusStateClosing)
-		return "xen-vhcad is closing the device, as when it stops: wait, or systemctl start xen-vhcad in the backend domain";
+		return "xen-vhcad is closing the device, as when it stops: wait, or start it in the backend domain (systemctl start xen-vhcad)";
 	if (f->be == XenbusStateClosed && fe_open(f))
 		return "the backend has closed, the guest has not yet: see the guest's kernel log";
 	if (f->be == XenbusStateClosed)
@@ -155,12 +155,12 @@ static void add(struct text *t, const char *fmt, ...)
 static void leaving(const struct ctl_facts *f, struct text *t)
 {
 	if (fe_open(f))
-		add(t, "detached, but the guest does not let go of it: see its kernel log");
+		add(t, "detached, but the guest does not let go of it: see its kernel log, or");
 	else if (!be_closed(f))
-		add(t, "detached, but xen-vhcad still ends its objects: " LOG " in the backend domain");
+		add(t, "detached, but xen-vhcad still ends its objects: see its log (" LOG "), or");
 	else
-		add(t, "detached, but not removed yet");
-	add(t, "; vhcactl detach %s%u %u removes it", fe_open(f) || !be_closed(f) ? "-f " : "",
+		add(t, "detached, but not removed yet:");
+	add(t, " take it away (vhcactl detach %s%u %u)", fe_open(f) || !be_closed(f) ? "-f " : "",
 	    f->domid, f->devid);
 }
 
@@ -197,18 +197,18 @@ void ctl_hint(const struct ctl_facts *f, char *text, size_t size)
 
 	text[0] = '\0';
 	if (f->orphan)
-		add(&t, "the backend domain %u is gone: start it, then vhcactl reattach",
+		add(&t, "the backend domain %u is gone: start it, then attach its devices again (vhcactl reattach)",
 		    f->backend);
 	else if (f->be == XenbusStateConnected && f->unserved)
-		add(&t, "its worker of xen-vhcad is dead, whatever the states say: systemctl start xen-vhcad (" LOG ")");
+		add(&t, "its worker of xen-vhcad is dead, whatever the states say: start the daemon (systemctl start xen-vhcad) and see its log (" LOG ")");
 	else if (f->leaving)
 		leaving(f, &t);
 	else if (f->fe == XenbusStateUnknown)
-		add(&t, "the guest is gone: xen-vhcad ends what it left and removes the device; if the device stays, " LOG " in the backend domain");
+		add(&t, "the guest is gone: xen-vhcad ends what it left and removes the device; if the device stays, its log says why (" LOG ")");
 	else if (!connected)
 		not_connected(f, &t);
 	else if (f->agent_owes)
-		add(&t, "the doorbell agent does not answer, programs cannot open the device: systemctl start xen-vhca-doorbelld in the control domain");
+		add(&t, "the doorbell agent does not answer, programs cannot open the device: start it in the control domain (systemctl start xen-vhca-doorbelld)");
 	else if (f->be_why[0])
 		add(&t, "RDMA works, but %s (" LOG ")", f->be_why);
 }

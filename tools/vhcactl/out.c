@@ -46,16 +46,31 @@ void ctl_say(const char *fmt, ...)
 	va_end(ap);
 }
 
+/* The last blank of the first width + 1 letters; whole: outside of parentheses. 0: none. */
+static size_t last_blank(const char *p, size_t width, bool whole)
+{
+	size_t i, last = 0;
+	int depth = 0;
+
+	for (i = 0; i <= width; i++) {
+		depth += (p[i] == '(') - (p[i] == ')');
+		if (p[i] == ' ' && (!whole || depth <= 0))
+			last = i;
+	}
+	return last;
+}
+
 size_t ctl_wrap(const char **text, size_t width)
 {
 	const char *p = *text + strspn(*text, " ");
 	size_t len = strlen(p), end = len;
 
-	if (len > width) {
-		for (end = width; end && p[end] != ' '; end--)
-			;
-		end = end ? end : width;
-	}
+	if (len > width)
+		end = last_blank(p, width, true);
+	if (!end && len)
+		end = last_blank(p, width, false);
+	if (!end && len)
+		end = width;
 	*text = p + end;
 	return end;
 }

@@ -134,7 +134,7 @@ void top_uses(const struct top_row *r, char *buf, size_t size)
 	}
 	if (!u.full)
 		return;
-	snprintf(text, sizeof(text), "; vhcactl quota %u %u KEY=NUMBER raises a limit", r->dev.domid,
+	snprintf(text, sizeof(text), "; raise a limit (vhcactl quota %u %u KEY=NUMBER)", r->dev.domid,
 		 r->dev.devid);
 	more(buf, size, u.len, text);
 }
