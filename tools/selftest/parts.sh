@@ -266,8 +266,8 @@ figure() {
 	[ "$quick" = no ] || want=1
 	for ((try = 0; got < want && try < want + 3; try++)); do
 		perftest_once "$4" -s "$5" "${@:6}" >"$dir/speed.last" 2>&1
-		value=$(awk -v s="$5" -v c="$column" '$1 == s && NF >= 4 { print $c; exit }' \
-			"$dir/speed.last")
+		value=$(awk -v s="$5" -v c="$column" '$1 == s && NF >= 4 && $c ~ /^[0-9.]+$/ {
+			print $c; exit }' "$dir/speed.last")
 		[ -z "$value" ] || { values+="$value "; got=$((got + 1)); }
 	done
 	if [ "$got" -lt "$want" ]; then

@@ -21,7 +21,8 @@ verdicts_setup
 network
 agent_start
 backend_start
-guests_create pv a
+guest_config a pv "mem=$VHCA_GUEST_MEM" "${VHCA_GUEST_CFG[@]}" >/dev/null
+guests_start a
 vhca_attach a "hca=mlx5_0,ip=${V4[a]}/24 ${V6[a]}/64 ${IN_VLAN[a]}/24"
 verdicts_equal mlx5_0 a "${VERDICTS:-expected-verdicts-roce.txt}" vhca-helper-test --capped mlx5_0
 vhcactl detach a all

@@ -12,24 +12,26 @@
 kill_node() { echo "/local/domain/$(guest_domid "$1")/data/kill"; }
 
 # stall_start GUEST: a process there with 64 threads in verbs, which ends when
-# kill_node is written. What kills it is there before: a new process would wait long
+# kill_node is written. What kills it is there before, and what waits for its first line,
+# which comes when all threads run, starts no process: a new one would wait long
 # behind 64 threads. A watch fires once for itself, once for the node.
 # shellcheck disable=SC2016
 stall_start() {
 	xenstore-rm "$(kill_node "$1")"
 	guest_sh "$1" 'rm -f /tmp/stall /tmp/watched
-		vhca-xfer --stall 64 >/tmp/stall 2>&1 &
-		pid=$!
 		xenstore-watch -n 2 data/kill </dev/null 2>/dev/null | {
 			read -r _
 			: >/tmp/watched
 			read -r _
+			read -r pid </tmp/stall.pid
 			kill -9 $pid
 		} >/dev/null 2>&1 &
-		# Its first line comes when all threads run.
-		until [ -e /tmp/watched ] && [ -s /tmp/stall ]; do
-			sleep 0.1
-		done'
+		until [ -e /tmp/watched ]; do sleep 0.1; done
+		vhca-xfer --stall 64 >/tmp/stall 2>&1 &
+		echo $! >/tmp/stall.pid
+		exec 9<> <(:)
+		until [ -s /tmp/stall ]; do read -r -t 0.1 -u 9; done
+		exec 9>&-'
 }
 
 read -r -a all <<<"$(long b 'a b' 'a b')"
