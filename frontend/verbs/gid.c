@@ -16,16 +16,12 @@
 
 int vhca_gid_usable(struct vhca_dev *dev, u32 index)
 {
-	bool there;
-
 	if (!(dev->info.flags & XENVHCA_INFO_OWN_GIDS))
 		return 0;
 	if (index >= dev->port.gid_tbl_len)
 		return -EINVAL;
-	mutex_lock(&dev->cache_lock);
-	there = xa_load(&dev->gids, index);
-	mutex_unlock(&dev->cache_lock);
-	return there ? 0 : -ENODATA;
+	/* Without cache_lock, as create_ah may not sleep: nobody looks into the entry. */
+	return xa_load(&dev->gids, index) ? 0 : -ENODATA;
 }
 
 int vhca_pkey_usable(struct vhca_dev *dev, u32 index)

@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * The verbs that the frontend implements, one line per operation of ib_core,
- * and what the object files share. Every op runs in process context, may sleep,
- * and returns 0 or a negative errno as the physical HCA's driver would.
+ * and what the object files share. Every op runs in process context, may sleep
+ * (docs/design/locking.md), and returns 0 or a negative errno as the physical HCA's driver
+ * would.
  */
 #ifndef VHCA_VERBS_H
 #define VHCA_VERBS_H
@@ -109,7 +110,8 @@ void vhca_port_exit(struct vhca_dev *dev);
 int vhca_enable_driver(struct ib_device *ibdev);
 /*
  * May an address vector name that entry of the GID table? Return: 0, as always if the
- * tables are shared; -EINVAL behind the end; -ENODATA: the entry is not this guest's.
+ * tables are shared; -EINVAL behind the end; -ENODATA: the entry is not this guest's. Any
+ * context.
  */
 int vhca_gid_usable(struct vhca_dev *dev, u32 index);
 /* May a queue pair name that entry of the P_Key table? 0 or -EINVAL. */
@@ -223,7 +225,7 @@ void vhca_srq_caps(struct ib_tm_caps *tm,
 int vhca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		   struct ib_udata *udata);
 int vhca_destroy_ah(struct ib_ah *ibah, u32 flags);
-/* Is the source GID of @a this guest's? 0 or -errno. */
+/* Is the source GID of @a this guest's? 0 or -errno. Any context. */
 int vhca_ah_check(struct vhca_dev *dev, const struct rdma_ah_attr *a);
 void vhca_ah_to_wire(struct xenvhca_ah_attr *w, const struct rdma_ah_attr *a);
 void vhca_ah_from_wire(struct ib_device *ibdev, struct rdma_ah_attr *a,

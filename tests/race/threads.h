@@ -91,6 +91,9 @@ do {									\
 #define virt_wmb()		kernel_mb(false, !planted("wmb"))
 #define virt_mb()		kernel_mb(true, true)
 #define smp_mb			virt_mb
+#define smp_rmb			virt_rmb
+#define rmb			virt_rmb
+#define wmb			virt_wmb
 #undef xen_mb
 #undef xen_rmb
 #undef xen_wmb
@@ -101,6 +104,7 @@ do {									\
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define xchg(p, new)		__atomic_exchange_n(p, new, __ATOMIC_SEQ_CST)
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
+#define cmpxchg64		cmpxchg
 
 /* The indices of xen/io/ring.h are marked here: it leaves them to "volatile" barriers. */
 #undef RING_PUSH_REQUESTS_AND_CHECK_NOTIFY
@@ -138,6 +142,16 @@ typedef struct { long v; } atomic64_t;
 	(planted("cmpxchg") ? sched_yield(), atomic_set(a, new), true : \
 	 __atomic_compare_exchange_n(&(a)->v, old, new, false,		\
 				     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+#define atomic_inc_return(a)	__atomic_add_fetch(&(a)->v, 1, __ATOMIC_SEQ_CST)
+static inline int atomic_dec_if_positive(atomic_t *a)
+{
+	int v = atomic_read(a);
+
+	while (v > 0 && !__atomic_compare_exchange_n(&a->v, &v, v - 1, false,
+						     __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+	return v - 1;
+}
 #define atomic64_set		atomic_set
 #define atomic64_read		atomic_read
 #define atomic64_inc		atomic_inc
@@ -148,6 +162,11 @@ struct kref { atomic_t n; };
 #define kref_get(r)		atomic_inc(&(r)->n)
 #define kref_put(r, release)						\
 	(atomic_dec_and_test(&(r)->n) ? (release(r), 1) : 0)
+
+/* ---- contexts: kernel.h's claims are for one thread ---- */
+#define might_sleep()
+#define cond_resched()
+#define kernel_allocates(gfp)	((void)0)
 
 /* ---- memory: what is not freed is counted ---- */
 static atomic_t kernel_allocs;

@@ -41,13 +41,11 @@ struct file_operations {
 #define SINGLE_DEPTH_NESTING	1
 #define mutex_lock_killable_nested(m, n) mutex_lock_killable(m)
 #define DEFINE_MUTEX(m)		struct mutex m
-#define spin_lock_irq(l)
-#define spin_unlock_irq(l)
 #define down_killable(s)	((s)->n--, 0)
 #define up(s)			((s)->n++)
 #define signal_pending(t)	signals	/* or it would wait for ever */
 static bool signals;
-#define wait_event_interruptible(wq, cond) ((cond) ? 0 : -ERESTARTSYS)
+#define wait_event_interruptible(wq, cond) (might_sleep(), (cond) ? 0 : -ERESTARTSYS)
 #define ib_safe_file_access(f)	true
 #define copy_from_user(to, from, n) (memcpy(to, from, n), 0)
 #define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))

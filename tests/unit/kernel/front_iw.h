@@ -19,19 +19,20 @@
 typedef u64 dma_addr_t, phys_addr_t;
 typedef struct { int n; } refcount_t;
 #define refcount_set(r, v)	((r)->n = (v))
-#define GFP_ATOMIC		0
 #define U8_MAX			0xff
 #define list_first_entry_or_null(head, type, m)				\
 	(list_empty(head) ? NULL : container_of((head)->next, type, m))
 #define list_empty_careful	list_empty
 #define ipv6_addr_any(a)	IN6_IS_ADDR_UNSPECIFIED(a)
-#define schedule_timeout_interruptible(j) ((void)(pauses++, kernel_advance(j)))
-#define wait_event_interruptible(wq, cond) assert_true(cond)
+#define schedule_timeout_interruptible(j) 					\
+	(might_sleep(), (void)pauses++, kernel_advance(j))
+#define wait_event_interruptible(wq, cond) (might_sleep(), assert_true(cond))
 #define kthread_should_stop()	stopping
 #define kthread_run(fn, arg, ...) ((void *)(arg))
 #define kthread_stop(thread)	(stopping = true, iw_thread(thread), stopping = false)
 #define wait_for_completion(c)						\
 	do {								\
+		might_sleep();						\
 		thread_runs();						\
 		assert_true((c)->done);					\
 	} while (0)

@@ -36,15 +36,13 @@ typedef struct { int n; } refcount_t;
 #define be16_to_cpu		be16toh
 #define be32_to_cpu		be32toh
 #define be64_to_cpu		be64toh
-#define wmb()			__sync_synchronize()
-#define rmb()			__sync_synchronize()
 #define barrier()		__asm__ volatile("" ::: "memory")
 #define xa_lock(xa)
 #define xa_unlock(xa)
 #define unlikely(x)		(x)
 #define array_size(a, b)	((a) * (b))
-#define kvcalloc(n, size, gfp)	calloc((n) ? (n) : 1, (size) ? (size) : 1)
-#define atomic_inc_return(a)	((int)++(a)->v)
+#define kvcalloc(n, size, gfp)						\
+	(kernel_allocates(gfp), calloc((n) ? (n) : 1, (size) ? (size) : 1))
 #define ilog2(v)		(31 - __builtin_clz(v))
 #define IS_ENABLED(option)	1
 
@@ -72,7 +70,7 @@ void mlx5_write64(u32 val[2], u8 *reg);
 #include <rdma/mlx5-abi.h>
 
 /* ---- bitmaps, pages ---- */
-#define bitmap_zalloc(n, gfp)	calloc(((n) + 63) / 64, 8)
+#define bitmap_zalloc(n, gfp)	kvcalloc(((n) + 63) / 64, 8, gfp)
 #define bitmap_free		free
 #define pfn_to_page(pfn)	((struct page *)((pfn) << PAGE_SHIFT))
 #define page_to_phys(page)	((phys_addr_t)(uintptr_t)(page))
@@ -262,7 +260,7 @@ void *xa_erase(struct xarray *xa, unsigned long i);
 #define xa_init(xa)		memset(xa, 0, sizeof(*(xa)))
 #define xa_for_each(xa, i, e)						\
 	for ((i) = 0; (i) < ARRAY_SIZE((xa)->at); (i)++)		\
-		if (((e) = (xa)->at[i]))
+		if (((e) = smp_load_acquire(&(xa)->at[i])))
 
 #include "copy/pool.c"
 #include "copy/dma.c"

@@ -11,6 +11,30 @@
 #include "front_kern.h"
 #include "front_kern_hca.h"
 
+/*
+ * What a consumer may call in any context is called here as under its spin lock: whatever
+ * sleeps in there fails (one_thread.h).
+ */
+#define atomically(call)						\
+({									\
+	kernel_atomic++;						\
+	__auto_type __r = (call);					\
+	kernel_atomic--;						\
+	__r;								\
+})
+#define create_ah(...)		atomically(create_ah(__VA_ARGS__))
+#define destroy_ah(...)		atomically(destroy_ah(__VA_ARGS__))
+#define map_page(...)		atomically(map_page(__VA_ARGS__))
+#define map_sg(...)		atomically(map_sg(__VA_ARGS__))
+#define unmap(...)		atomically((unmap(__VA_ARGS__), 0))
+#define unmap_sg(...)		atomically((unmap_sg(__VA_ARGS__), 0))
+#define vhca_kern_arm_cq(...)	atomically(vhca_kern_arm_cq(__VA_ARGS__))
+#define vhca_kern_map_mr_sg(...) atomically(vhca_kern_map_mr_sg(__VA_ARGS__))
+#define vhca_kern_poll_cq(...)	atomically(vhca_kern_poll_cq(__VA_ARGS__))
+#define vhca_kern_post_recv(...) atomically(vhca_kern_post_recv(__VA_ARGS__))
+#define vhca_kern_post_send(...) atomically(vhca_kern_post_send(__VA_ARGS__))
+#define vhca_kern_post_srq_recv(...) atomically(vhca_kern_post_srq_recv(__VA_ARGS__))
+
 struct end {			/* a guest with its HCA */
 	struct vhca_dev dev;
 	struct vhca_store store;

@@ -38,7 +38,7 @@
 #define xen_feature(f)		(!kernel_pv)
 #define DECLARE_WAIT_QUEUE_HEAD(w) wait_queue_head_t w
 #define wait_event(wq, cond)	assert_true(cond)
-#define kvcalloc(n, size, gfp)	calloc(n, size)
+#define kvcalloc		kcalloc
 #define alloc_page(gfp)		calloc(1, sizeof(struct page))
 #define atomic_xchg(a, n)	__sync_lock_test_and_set(&(a)->v, n)
 #define pr_warn_ratelimited	pr_warn

@@ -45,6 +45,7 @@ typedef uint64_t u64;
 #define KBUILD_MODNAME		"vhca"
 #define GFP_KERNEL		0
 #define GFP_KERNEL_ACCOUNT	0
+#define GFP_ATOMIC		1
 #define __GFP_ZERO		0
 #define __GFP_NOWARN		0
 #define __GFP_RETRY_MAYFAIL	0
@@ -62,17 +63,16 @@ typedef uint64_t u64;
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), #cond)
 #define module_param(name, type, mode)
 #define MODULE_PARM_DESC(name, text)
-#define might_sleep()
 #define __releases(lock)
-#define cond_resched()
 #define try_module_get(m)	true
 #define module_put(m)
-#define kzalloc(size, gfp)	calloc(1, size)
-#define kmalloc(size, gfp)	malloc(size)
-#define alloc_pages_exact(size, gfp) memset(aligned_alloc(PAGE_SIZE, size), 0, size)
+#define kzalloc(size, gfp)	(kernel_allocates(gfp), calloc(1, size))
+#define kmalloc(size, gfp)	(kernel_allocates(gfp), malloc(size))
+#define alloc_pages_exact(size, gfp)					\
+	(kernel_allocates(gfp), memset(aligned_alloc(PAGE_SIZE, size), 0, size))
 #define free_page(addr)		free((void *)(addr))
-#define kcalloc(n, size, gfp)	calloc(n, size)
-#define kvmalloc_array(n, size, gfp) calloc(n, size)
+#define kcalloc(n, size, gfp)	(kernel_allocates(gfp), calloc(n, size))
+#define kvmalloc_array(n, size, gfp) kcalloc(n, size, gfp)
 #define kfree			free
 #define kvfree			free
 #define IS_ERR(p)		((unsigned long)(p) >= -4095ul)

@@ -8,15 +8,27 @@
 #ifndef ONE_THREAD_H
 #define ONE_THREAD_H
 
-#include "processors.h"
-
 #define KERNEL_PER_THREAD
+
+/* ---- contexts ---- */
+/*
+ * How many spin locks and RCU sections the thread is in; a test adds one to call a function
+ * as from an interrupt, or under a spin lock of its caller. Whatever may sleep fails in there.
+ */
+static unsigned int __attribute__((unused)) kernel_atomic;
+#define might_sleep()		assert_int_equal(kernel_atomic, 0)
+#define cond_resched		might_sleep
+#define kernel_allocates(gfp)	((gfp) & GFP_ATOMIC ? (void)0 : might_sleep())
+
+#include "processors.h"
 
 /* ---- accesses and barriers ---- */
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))
 #define smp_mb()		do { } while (0)	/* one thread */
 #define smp_rmb()		do { } while (0)
+#define rmb()			do { } while (0)
+#define wmb()			do { } while (0)
 #define smp_load_acquire(p)	(*(p))
 #define smp_store_release(p, v)	(*(p) = (v))
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
@@ -36,6 +48,7 @@
 typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic_set(a, n)	((a)->v = (n))
 #define atomic_inc(a)		((a)->v++)
+#define atomic_inc_return(a)	((int)++(a)->v)
 #define atomic_dec(a)		((a)->v--)
 #define atomic_dec_and_test(a)	(!--(a)->v)
 #define atomic_read(a)		((int)(a)->v)
@@ -51,20 +64,25 @@ typedef struct { long v; } atomic_t, atomic64_t;
 #define atomic64_sub(n, a)	((a)->v -= (long)(n))
 #define atomic64_add_return(n, a) ((u64)atomic64_add(n, a))
 
-typedef struct { int unused; } spinlock_t, wait_queue_head_t;
+typedef struct { bool held; } spinlock_t;
+typedef struct { int unused; } wait_queue_head_t;
 /* One thread: whoever would wait for another one is told so, or has hung. */
 struct mutex { bool held; };
 #define mutex_init(m)		((m)->held = false)
 #define mutex_destroy(m)	assert_false((m)->held)
-#define mutex_lock(m)		do { assert_false((m)->held); (m)->held = true; } while (0)
-#define mutex_lock_killable(m)	((m)->held ? -EINTR : ((m)->held = true, 0))
+#define mutex_lock(m)							\
+	do { might_sleep(); assert_false((m)->held); (m)->held = true; } while (0)
+#define mutex_lock_killable(m)						\
+	(might_sleep(), (m)->held ? -EINTR : ((m)->held = true, 0))
 #define mutex_unlock(m)		((m)->held = false)
 struct rw_semaphore { int readers; bool written; };
 #define init_rwsem(s)		((void)(s))
-#define down_read(s)		do { assert_false((s)->written); (s)->readers++; } while (0)
+#define down_read(s)							\
+	do { might_sleep(); assert_false((s)->written); (s)->readers++; } while (0)
 #define up_read(s)		((void)(s)->readers--)
 #define down_write(s)							\
 do {									\
+	might_sleep();							\
 	assert_false((s)->readers || (s)->written);			\
 	(s)->written = true;						\
 } while (0)
@@ -88,6 +106,7 @@ struct completion { bool done; };
 ({									\
 	long __left = (timeout);					\
 	bool __ok;							\
+	might_sleep();							\
 	while (!(__ok = !!(cond)) && __left--)				\
 		kernel_advance(1);					\
 	__ok ? max(__left, 1l) : 0;					\
@@ -97,27 +116,32 @@ struct completion { bool done; };
 	wait_event_timeout(0, (c)->done, timeout)
 #define wait_for_completion_killable_timeout wait_for_completion_timeout
 #define DEFINE_SPINLOCK(l)	spinlock_t l
-#define spin_lock_init(l)
-#define spin_lock(l)
-#define spin_unlock(l)
-#define spin_lock_irqsave(l, flags) ((void)(flags))
-#define spin_unlock_irqrestore(l, flags)
+#define spin_lock_init(l)	((l)->held = false)
+#define spin_lock(l)							\
+	do { assert_false((l)->held); (l)->held = true; kernel_atomic++; } while (0)
+#define spin_unlock(l)							\
+	do { assert_true((l)->held); (l)->held = false; kernel_atomic--; } while (0)
+#define spin_lock_irqsave(l, flags) do { (void)(flags); spin_lock(l); } while (0)
+#define spin_unlock_irqrestore(l, flags) spin_unlock(l)
+/* Interrupts are on afterwards: not for callers that have them off. */
+#define spin_lock_irq(l)	do { might_sleep(); spin_lock(l); } while (0)
+#define spin_unlock_irq(l)	spin_unlock(l)
 
 /* ---- time and works: the clock moves when a test or a wait moves it ---- */
 #define ktime_get_ns()		((u64)jiffies * (NSEC_PER_SEC / HZ) + kernel_ns)
-#define msleep(ms)		kernel_advance(msecs_to_jiffies(ms))
-#define schedule_timeout_uninterruptible(j) kernel_advance(j)
+#define msleep(ms)		schedule_timeout_uninterruptible(msecs_to_jiffies(ms))
+#define schedule_timeout_uninterruptible(j) (might_sleep(), kernel_advance(j))
 #define DECLARE_DELAYED_WORK(w, f) struct delayed_work w = { { f } }
 #define INIT_DELAYED_WORK(w, f)	((w)->work.fn = (f))
 #define alloc_ordered_workqueue(...) malloc(1)
 #ifndef alloc_workqueue
 #define alloc_workqueue(...)	malloc(1)
 #endif
-#define destroy_workqueue(wq)	(kernel_idle(), free(wq))
+#define destroy_workqueue(wq)	(might_sleep(), kernel_idle(), free(wq))
 #define queue_delayed_work(wq, w, delay) kernel_arm(w, delay, false)
 #define mod_delayed_work(wq, w, delay) kernel_arm(w, delay, true)
 #define schedule_delayed_work(w, delay) kernel_arm(w, delay, false)
-#define cancel_delayed_work_sync(w) kernel_cancel(w)
+#define cancel_delayed_work_sync(w) (might_sleep(), kernel_cancel(w))
 
 struct delayed_work {
 	struct work_struct work;

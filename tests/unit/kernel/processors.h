@@ -16,8 +16,8 @@ static bool (*kernel_resched)(void);	/* asked in each turn of a loop */
 #define num_online_cpus()	kernel_cpus
 #define need_resched()		(kernel_resched && kernel_resched())
 #define fatal_signal_pending(t)	kernel_killed
-#define rcu_read_lock()
-#define rcu_read_unlock()
-#define synchronize_rcu()
+#define rcu_read_lock()		((void)kernel_atomic++)
+#define rcu_read_unlock()	((void)kernel_atomic--)
+#define synchronize_rcu		might_sleep
 
 #endif

@@ -11,8 +11,6 @@
 #include "srqs.h"
 
 #define static_assert(...)	_Static_assert(__VA_ARGS__, "")
-#define spin_lock_irq(l)
-#define spin_unlock_irq(l)
 #define xa_insert(xa, i, obj, gfp) 0
 #define xa_erase(xa, i)		((void)(xa))
 enum ib_cq_notify_flags { IB_CQ_SOLICITED = 1, IB_CQ_SOLICITED_MASK = 3 };

@@ -21,7 +21,7 @@
 #define pgprot_writecombine(p)	XENVHCA_PROT_WC
 #define pgprot_noncached(p)	XENVHCA_PROT_NC
 #define unmap_mapping_range(mapping, start, len, even) ((void)(mapping))
-#define kvcalloc(n, size, gfp)	calloc(n, size)
+#define kvcalloc		kcalloc
 #define ioremap(addr, size)	((void *)(addr))
 #define ioremap_wc(addr, size)	((void *)((addr) + 1))	/* tells the two apart */
 #define iounmap(va)		(unmapped++)

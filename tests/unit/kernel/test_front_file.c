@@ -10,8 +10,6 @@
 
 #define list_first_entry_or_null(head, type, m)				\
 	(list_empty(head) ? NULL : container_of((head)->next, type, m))
-#define spin_lock_irq(l)
-#define spin_unlock_irq(l)
 #define down_killable(s)	0
 #define up(s)
 #define DEFINE_MUTEX(m)		struct mutex m

@@ -121,6 +121,16 @@ static void own_entries_are_usable(void **state)
 	assert_int_equal(vhca_pkey_usable(dev, 2), -EINVAL);
 }
 
+/* ib_core's create_ah may be called under a spin lock, and under any other lock. */
+static void an_address_vector_is_checked_in_any_context(void **state)
+{
+	dev->info.flags = XENVHCA_INFO_OWN_GIDS;
+	kernel_atomic++;
+	assert_int_equal(vhca_gid_usable(dev, 2), 0);
+	assert_int_equal(vhca_gid_usable(dev, 3), -ENODATA);
+	kernel_atomic--;
+}
+
 static void types_are_those_of_the_wire(void **state)
 {
 	assert_int_equal(vhca_enable_driver(&dev->ibdev), 0);
@@ -173,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(own_entries_are_usable),
+		T(an_address_vector_is_checked_in_any_context),
 		T(types_are_those_of_the_wire),
 		T(clients_hear_of_a_gid),
 		T(an_infiniband_port_is_left_alone),

@@ -9,8 +9,6 @@
 
 #define static_assert(...)	_Static_assert(__VA_ARGS__, "")
 #define IB_SRQ_MAX_WR		BIT(0)
-#define spin_lock_irq(l)
-#define spin_unlock_irq(l)
 #define xa_insert(xa, i, obj, gfp) 0
 #define xa_erase(xa, i)
 

@@ -9,7 +9,7 @@
 #include "kernel.h"
 
 #define VM_SHARED		BIT(0)
-#define kvcalloc(n, size, gfp)	calloc(n, size)
+#define kvcalloc		kcalloc
 #define vma_pages(vma)		(((vma)->vm_end - (vma)->vm_start) / PAGE_SIZE)
 
 #include "copy/range.c"

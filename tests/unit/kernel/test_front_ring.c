@@ -14,6 +14,7 @@ static void (*meanwhile)(void);
 do {									\
 	void (*__meanwhile)(void) = meanwhile;				\
 	meanwhile = NULL;						\
+	spin_unlock(l);							\
 	if (__meanwhile)						\
 		__meanwhile();						\
 } while (0)

@@ -24,9 +24,7 @@ struct file { void *private_data; int f_flags; };
 #define EPOLLWRNORM		0x100
 #define poll_wait(f, wq, w)
 #define signal_pending(t)	(signals ? signals--, true : false)
-#define wait_event_interruptible(wq, cond) ((cond) ? 0 : -ERESTARTSYS)
-#define spin_lock_irq(l)
-#define spin_unlock_irq(l)
+#define wait_event_interruptible(wq, cond) (might_sleep(), (cond) ? 0 : -ERESTARTSYS)
 #define DEFINE_MUTEX(m)		struct mutex m
 #define list_del_init(l)	(list_del(l), INIT_LIST_HEAD(l))
 #define list_first_entry_or_null(head, type, m)				\

@@ -22,7 +22,7 @@ struct file { int refs; };
 struct vm_area_struct { unsigned long vm_start, vm_end; struct file *vm_file; };
 #define get_file(f)		((f)->refs++, (f))
 #define fput(f)			((f)->refs--)
-#define kvcalloc(n, size, gfp)	calloc(n, size)
+#define kvcalloc		kcalloc
 #undef kvfree
 #define kvfree(p)		free(p)
 
