@@ -105,7 +105,7 @@ static bool event_comp(struct vhca_dev *dev, struct vhca_cq *cq)
 /* The object cannot go away: its owner erases it under evt_lock first. */
 static bool event_cq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
-	struct vhca_cq *cq = xa_load(&dev->cqs, vhca_key(dev->gen, ev->handle));
+	struct vhca_cq *cq = xa_load(&dev->cqs, vhca_key(READ_ONCE(dev->gen), ev->handle));
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = ev->event,
 	};
@@ -132,24 +132,31 @@ static bool event_foreign(struct vhca_dev *dev, const struct xenvhca_event *ev)
 	return vhca_by_iw(dev) && ev->event == IB_EVENT_COMM_EST;
 }
 
+/* Under evt_lock. */
+static void tell_qp(struct vhca_dev *dev, struct vhca_qp *qp, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev, .element.qp = &qp->ibqp, .event = type,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+}
+
 static bool event_qp(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
-	struct vhca_qp *qp = xa_load(&dev->qps, vhca_key(dev->gen, ev->handle));
-	struct ib_event event = {
-		.device = &dev->ibdev, .event = ev->event,
-	};
+	struct vhca_qp *qp = xa_load(&dev->qps, vhca_key(READ_ONCE(dev->gen), ev->handle));
 
 	if (!qp || !vhca_credit_spend(&qp->async_credit))
 		return false;
-	event.element.qp = &qp->ibqp;
-	if (qp->ibqp.event_handler && !event_foreign(dev, ev))
-		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+	if (!event_foreign(dev, ev))
+		tell_qp(dev, qp, ev->event);
 	return true;
 }
 
 static bool event_srq(struct vhca_dev *dev, const struct xenvhca_event *ev)
 {
-	struct vhca_srq *srq = xa_load(&dev->srqs, vhca_key(dev->gen, ev->handle));
+	struct vhca_srq *srq = xa_load(&dev->srqs, vhca_key(READ_ONCE(dev->gen), ev->handle));
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = ev->event,
 	};
@@ -166,7 +173,7 @@ static bool event_file(struct vhca_dev *dev, const struct xenvhca_event *ev,
 		       bool *news)
 {
 	struct vhca_file *file = xa_load(&dev->file_handles,
-					 vhca_key(dev->gen, ev->handle));
+					 vhca_key(READ_ONCE(dev->gen), ev->handle));
 
 	if (!file || file->ops->event != ev->type)
 		return false;
@@ -248,7 +255,27 @@ static void owed_files(struct vhca_dev *dev)
 	} while (file && index++ < ULONG_MAX);
 }
 
-/* Sends events that were held back, and those that an overflow owes to all CQs. */
+static void owed_qps(struct vhca_dev *dev)
+{
+	unsigned long flags, index = 0;
+	struct vhca_qp *qp;
+
+	do {
+		spin_lock_irqsave(&dev->evt_lock, flags);
+		qp = xa_find(&dev->qps, &index, ULONG_MAX, XA_PRESENT);
+		if (qp && READ_ONCE(qp->last_owed)) {
+			WRITE_ONCE(qp->last_owed, false);
+			tell_qp(dev, qp, IB_EVENT_QP_LAST_WQE_REACHED);
+		}
+		spin_unlock_irqrestore(&dev->evt_lock, flags);
+		cond_resched();
+	} while (qp && index++ < ULONG_MAX);
+}
+
+/*
+ * Sends events that were held back, those that an overflow owes to all CQs, and those of
+ * verbs, in which no handler may be called.
+ */
 static void event_owed_work(struct work_struct *work)
 {
 	struct vhca_dev *dev = container_of(to_delayed_work(work),
@@ -259,6 +286,8 @@ static void event_owed_work(struct work_struct *work)
 
 	if (all)
 		owed_files(dev);
+	if (xchg(&dev->last_owed, false))
+		owed_qps(dev);
 	do {
 		/* Its owner erases it under this lock before it goes. */
 		spin_lock_irqsave(&dev->evt_lock, flags);

@@ -104,7 +104,7 @@ struct vhca_dev {
 	struct xarray cqs, qps, srqs, file_handles;
 	/* Completion events over their rate, and overflows: event.c. */
 	u64 comp_paid;
-	bool overflow;
+	bool overflow, last_owed;	/* last_owed: by a queue pair */
 	struct delayed_work owed_work;
 	struct list_head files;		/* private to file.c */
 	struct list_head cm_list;	/* private to cm_part.c */
@@ -178,6 +178,7 @@ struct vhca_qp {
 	struct ib_qp ibqp;
 	u32 handle, gen;
 	u8 state;			/* enum ib_qp_state last asked for */
+	bool last_owed;			/* see vhca_event_last() */
 	struct vhca_kick kick;
 	atomic_t async_credit;		/* credit.h */
 	struct vhca_mem *buf, *sq_buf, *db;
@@ -283,6 +284,17 @@ static inline void vhca_event_all(struct vhca_dev *dev)
 {
 	WRITE_ONCE(dev->overflow, true);
 	schedule_delayed_work(&dev->owed_work, VHCA_COMP_LATER);
+}
+
+/*
+ * Soon a queue pair of the kernel hears that its SRQ has no receive for it any more, as from
+ * an HCA, which it has none of. Any context.
+ */
+static inline void vhca_event_last(struct vhca_dev *dev, struct vhca_qp *qp)
+{
+	WRITE_ONCE(qp->last_owed, true);
+	smp_store_release(&dev->last_owed, true);	/* pairs with xchg() of the work */
+	schedule_delayed_work(&dev->owed_work, 0);
 }
 
 /* evt_lock and the work for events that are held back; it ends after the last upcall. */

@@ -204,25 +204,10 @@ int vhca_kern_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	return rc;
 }
 
-/* An HCA would tell: from Linux 6.11 on ib_drain_qp() waits for that, if there is an SRQ. */
-static void tell_last_receive(struct ib_qp *ibqp)
-{
-	struct vhca_dev *dev = to_vdev(ibqp->device);
-	struct ib_event event = {
-		.device = ibqp->device, .element.qp = ibqp,
-		.event = IB_EVENT_QP_LAST_WQE_REACHED,
-	};
-	unsigned long irq;
-
-	spin_lock_irqsave(&dev->evt_lock, irq);
-	if (ibqp->event_handler)
-		ibqp->event_handler(&event, ibqp->qp_context);
-	spin_unlock_irqrestore(&dev->evt_lock, irq);
-}
-
 /*
  * ib_drain_qp() goes on only if the step to ERR succeeds. Without an HCA it is one: then
- * poll_cq flushes the queues.
+ * poll_cq flushes the queues. From Linux 6.11 on it also waits for an event, if there is an
+ * SRQ, which an HCA would send.
  */
 static int to_error(struct ib_qp *ibqp, int rc)
 {
@@ -231,7 +216,7 @@ static int to_error(struct ib_qp *ibqp, int rc)
 	if (rc && vhca_kern_alive(kern, to_vqp(ibqp)->gen))
 		vhca_break(kern->dev, "backend does not stop a queue pair of the kernel");
 	else if (rc && ibqp->srq)
-		tell_last_receive(ibqp);
+		vhca_event_last(kern->dev, to_vqp(ibqp));
 	return 0;
 }
 

@@ -76,6 +76,7 @@ u32 vhca_mem_word(const struct vhca_mem *mem, u32 offset)
 static void completed(struct ib_cq *ibcq, void *ctx)
 {
 	(void)ctx;
+	assert_true(dev.evt_lock.held);		/* so a CQ has one handler at a time */
 	told[container_of(ibcq, struct vhca_cq, ibcq) - cq]++;
 }
 
@@ -439,6 +440,45 @@ static void an_srq_hears_of_its_limit(void **state)
 	vhca_event_exit(&dev);
 }
 
+static unsigned int last_receives;
+
+static void last_receive(struct ib_event *event, void *ctx)
+{
+	assert_int_equal(event->event, IB_EVENT_QP_LAST_WQE_REACHED);
+	assert_ptr_equal(event->element.qp, ctx);
+	assert_true(dev.evt_lock.held);		/* one at a time, and none after unpublish */
+	last_receives++;
+}
+
+/* Once for each time that it is owed, to that queue pair alone, and in the work. */
+static void a_queue_pair_hears_of_its_last_receive(void **state)
+{
+	struct vhca_qp qp[2];
+	unsigned int i;
+
+	memset(qp, 0, sizeof(qp));
+	for (i = 0; i < 2; i++) {
+		qp[i].ibqp.event_handler = last_receive;
+		qp[i].ibqp.qp_context = &qp[i].ibqp;
+		dev.qps.at[2 + i] = &qp[i];
+	}
+	last_receives = 0;
+	kernel_atomic++;
+	vhca_event_last(&dev, &qp[1]);
+	kernel_atomic--;
+	assert_int_equal(last_receives, 0);
+	kernel_advance(1);
+	assert_int_equal(last_receives, 1);
+	vhca_event_overflow(&dev);
+	kernel_advance(HZ);
+	assert_int_equal(last_receives, 1);
+	vhca_event_last(&dev, &qp[0]);
+	dev.qps.at[2] = NULL;			/* unpublished */
+	kernel_advance(1);
+	assert_int_equal(last_receives, 1);
+	vhca_event_exit(&dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup(an_end_with_something_owed, setup),
 		cmocka_unit_test_setup(a_file_hears_of_its_own_kind, setup),
 		cmocka_unit_test_setup(an_srq_hears_of_its_limit, setup),
+		cmocka_unit_test_setup(a_queue_pair_hears_of_its_last_receive, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

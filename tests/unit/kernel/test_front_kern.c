@@ -665,29 +665,30 @@ static void new_queues_work_in_an_old_pd(void **state)
 	kernel_cancel(&ends[0].dev.owed_work);
 }
 
-static int last_receives;
 static void hears(struct ib_event *event, void *context)
 {
-	assert_int_equal(event->event, IB_EVENT_QP_LAST_WQE_REACHED);
-	assert_ptr_equal(event->element.qp, context);
-	last_receives++;
+	fail_msg("a handler is called in the chain of a verb");
 }
 
-/* ib_drain_qp() waits a minute for it. That of an HCA that lives is the HCA's. */
-static void a_dead_queue_pair_with_an_srq_hears_of_its_last_receive(void **state)
+/*
+ * ib_drain_qp() waits a minute for it. That of an HCA that lives is the HCA's. The consumer
+ * may hold in the verb what its handler takes, so the work of event.c calls that.
+ */
+static void a_dead_queue_pair_with_an_srq_hears_of_its_last_receive_later(void **state)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ib_qp *qp = &ends[0].qp.qp.ibqp;
 
 	qp->event_handler = hears;
-	qp->qp_context = qp;
-	last_receives = 0;
 	reconnect(&ends[0]);
 	assert_int_equal(vhca_kern_modify_qp(qp, &attr, IB_QP_STATE, NULL), 0);
-	assert_int_equal(last_receives, 0);
+	assert_false(ends[0].dev.last_owed);
+	kernel_cancel(&ends[0].dev.owed_work);
 	qp->srq = &ends[0].srq.srq.ibsrq;
 	assert_int_equal(vhca_kern_modify_qp(qp, &attr, IB_QP_STATE, NULL), 0);
-	assert_int_equal(last_receives, 1);
+	assert_true(ends[0].dev.last_owed);
+	assert_true(to_vqp(qp)->last_owed);
+	assert_true(ends[0].dev.owed_work.armed);
 	qp->srq = NULL;
 	kernel_cancel(&ends[0].dev.owed_work);
 }
@@ -1000,7 +1001,7 @@ int main(void)
 		RC(unknown_requests_are_refused),
 		RC(dead_queues_are_flushed_for_ever),
 		RC(new_queues_work_in_an_old_pd),
-		RC(a_dead_queue_pair_with_an_srq_hears_of_its_last_receive),
+		RC(a_dead_queue_pair_with_an_srq_hears_of_its_last_receive_later),
 		RC(the_number_of_a_dead_queue_pair_is_taken),
 		RC(a_dead_window_is_not_bound),
 		RC(a_dead_queue_pair_takes_no_completion_along),
