@@ -55,12 +55,24 @@ static void queues_exit(struct vhca_kqp *qp)
 	vhca_ksq_exit(&qp->sq);
 }
 
+/* Other verbs may be at the queues: those that post, and those that poll the CQs. */
 static void queues_reset(struct vhca_kqp *qp)
 {
-	vhca_krq_reset(&qp->rq);
+	struct vhca_kcq *scq = to_kcq(qp->qp.ibqp.send_cq), *rcq = to_kcq(qp->qp.ibqp.recv_cq);
+	unsigned long irq;
+
+	spin_lock_irqsave(&scq->lock, irq);
+	spin_lock(&qp->sq.lock);
 	vhca_ksq_reset(&qp->sq);
-	*qp->rq.db = 0;
 	*qp->sq.db = 0;
+	spin_unlock(&qp->sq.lock);
+	spin_unlock_irqrestore(&scq->lock, irq);
+	spin_lock_irqsave(&rcq->lock, irq);
+	spin_lock(&qp->rq.lock);
+	vhca_krq_reset(&qp->rq);
+	*qp->rq.db = 0;
+	spin_unlock(&qp->rq.lock);
+	spin_unlock_irqrestore(&rcq->lock, irq);
 }
 
 /* The receive queue lies before the send queue. */

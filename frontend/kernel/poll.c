@@ -348,6 +348,7 @@ void vhca_kcq_clean(struct vhca_kcq *cq, u32 gen, u32 qpn, struct vhca_krq *srq)
 
 	spin_lock_irqsave(&cq->lock, irq);
 	for (n = cq->cons; cq->gen == gen && n - cq->cons < cq->nent && cqe_ready(cq, n); n++) {
+		rmb();	/* as in poll_one() */
 		cqe = cqe_at(cq, n);
 		if ((be32_to_cpu(READ_ONCE(cqe->sop_drop_qpn)) & 0xffffff) != qpn)
 			continue;

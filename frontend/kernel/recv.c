@@ -56,8 +56,9 @@ static int next_slot(const struct vhca_krq *rq)
 {
 	if (rq->shared)
 		return rq->first == rq->last ? -ENOMEM : rq->first;
-	return rq->head - READ_ONCE(rq->tail) < rq->cnt ? rq->head & (rq->cnt - 1) :
-							  -ENOMEM;
+	/* Pairs with vhca_krq_complete(): the slot has been read. */
+	return rq->head - smp_load_acquire(&rq->tail) < rq->cnt ? rq->head & (rq->cnt - 1) :
+								  -ENOMEM;
 }
 
 /* Every address is one of the pool, which has one key, whatever the consumer says. */
@@ -192,7 +193,7 @@ bool vhca_krq_complete(struct vhca_krq *rq, u16 counter, u32 len, bool written,
 	if (!vhca_krq_posted(rq))
 		return false;	/* the backend made it up */
 	complete_slot(rq, rq->tail & (rq->cnt - 1), len, written, wc);
-	WRITE_ONCE(rq->tail, rq->tail + 1);
+	smp_store_release(&rq->tail, rq->tail + 1);	/* pairs with next_slot() */
 	return true;
 }
 

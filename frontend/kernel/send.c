@@ -276,7 +276,8 @@ static int check_wr(const struct vhca_kqp *qp, const struct ib_send_wr *wr, u32 
 {
 	const struct vhca_ksq *sq = &qp->sq;
 
-	if (sq->next - READ_ONCE(sq->tail) >= sq->max_post)
+	/* Pairs with vhca_ksq_complete(): what is overwritten has been read. */
+	if (sq->next - smp_load_acquire(&sq->tail) >= sq->max_post)
 		return -ENOMEM;
 	if (wr->opcode >= ARRAY_SIZE(ops) || !ops[wr->opcode].wqe ||
 	    wr->num_sge < 0 || wr->num_sge > sq->max_gs ||
@@ -420,7 +421,7 @@ bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_w
 	wc->wr_id = send->wr_id;
 	wc->opcode = send->op;
 	wc->byte_len = send->len;
-	WRITE_ONCE(sq->tail, seq + 1);
+	smp_store_release(&sq->tail, seq + 1);	/* pairs with check_wr() */
 	return true;
 }
 
@@ -431,7 +432,7 @@ int vhca_ksq_flush(struct vhca_ksq *sq, int nr, struct ib_wc *wc)
 	for (; n < nr && vhca_ksq_posted(sq); n++, wc++) {
 		wc->status = IB_WC_WR_FLUSH_ERR;
 		wc->wr_id = sq->send[sq->tail & (sq->cnt - 1)].wr_id;
-		WRITE_ONCE(sq->tail, sq->tail + 1);
+		smp_store_release(&sq->tail, sq->tail + 1);
 	}
 	return n;
 }

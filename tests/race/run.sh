@@ -106,10 +106,18 @@ for name in race_ring race_range race_end; do
 	claim "$name compiles" compile "$name" "$top/tests/race/$name.c" \
 		"$work/copy/check.c"
 done
+# The formats of the HCA's queues are those of the kernel's headers.
+kern=
+if "$top/tests/hca/mlx5-include.sh" "$work/include" >/dev/null; then
+	kern=yes
+	claim "race_kern compiles" compile race_kern -DVHCA_COMPAT_H -isystem "$work/include" \
+		"$top/tests/race/race_kern.c"
+fi
 model ring wmb "mb of the producer" "mb of the consumer" "the final check"
 model kicks "mb of the producer" "mb of the consumer" "the final check" \
 	"kick_lock around done_event"
 stress race_ring plain rmb wmb spinlock wake rcu
 stress race_range spinlock cmpxchg cancel
 stress race_end spinlock mutex cancel wake
+[ -z "$kern" ] || stress race_kern plain rmb spinlock rcu
 verdict
