@@ -8,11 +8,17 @@
  * "info" has: device, LID, number of the queue pair, the last command's result; "messages"
  * how many messages have gone both ways, also while serve or send runs.
  *
- *   open direct|softirq|workqueue    connect LID QPN    close
+ *   open direct|softirq|workqueue|own    connect LID QPN    close
  *   serve N LEN     answers N messages of LEN octets (at the peer: send N LEN)
+ *   atomic N LEN    as send; before each message makes, asks and ends address handles
  *   register N      N registrations of 32 pages, which the peer reads and writes
  *   target N        that peer; every other key is invalidated by it
  *   stale           uses the last key of target once more: it has to be refused
+ *
+ * All verbs that ib_core lets consumers call in any context run under a spin lock here, with
+ * interrupts off; a kernel with DEBUG_ATOMIC_SLEEP reports one that sleeps. A CQ that is
+ * opened as "own" has the module's handler, which fails the next command if two of it run at
+ * once, or one within a verb.
  */
 #include <linux/debugfs.h>
 #include <linux/dma-mapping.h>
@@ -46,6 +52,7 @@ static struct {
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
+	bool own;			/* the CQ: then it counts as polled directly */
 	struct ib_qp *qp;
 	struct ib_mr *mr;
 	struct slot rx[DEPTH], tx;
@@ -55,10 +62,17 @@ static struct {
 	dma_addr_t target_dma;
 	struct offer last;
 	u32 messages;			/* of the command that runs */
+	u32 lid;			/* the peer's */
 	char result[96];
 } kv;
 
 static DEFINE_MUTEX(lock);		/* all of kv */
+static DEFINE_SPINLOCK(verbs);		/* held in verbs that may not sleep */
+static int verbs_cpu = -1;		/* that is in such a verb */
+static struct {
+	atomic_t running, calls;
+	bool twice, within;		/* what it should never be */
+} handler;				/* of a CQ that is the module's own */
 static bool leaving;			/* the device goes: a command ends */
 static DECLARE_WAIT_QUEUE_HEAD(done_wait);
 
@@ -90,6 +104,78 @@ static int check(const u8 *p, u32 len, u32 seed)
 	return 0;
 }
 
+/* ---- contexts ---- */
+#define VERB(call)							\
+({									\
+	unsigned long __flags;						\
+	__typeof__(call) __r;						\
+	spin_lock_irqsave(&verbs, __flags);				\
+	WRITE_ONCE(verbs_cpu, smp_processor_id());			\
+	__r = (call);							\
+	WRITE_ONCE(verbs_cpu, -1);					\
+	spin_unlock_irqrestore(&verbs, __flags);			\
+	__r;								\
+})
+
+/* No interrupt comes in a verb, so whoever calls this on its processor is the verb. */
+static void own_handler(struct ib_cq *cq, void *context)
+{
+	if (atomic_inc_return(&handler.running) != 1)
+		WRITE_ONCE(handler.twice, true);
+	if (READ_ONCE(verbs_cpu) == raw_smp_processor_id())
+		WRITE_ONCE(handler.within, true);
+	atomic_inc(&handler.calls);
+	ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+	atomic_dec(&handler.running);
+}
+
+static int handler_check(void)
+{
+	if (!handler.twice && !handler.within)
+		return 0;
+	RESULT("a completion handler runs %s", handler.twice ? "twice at once" : "in a verb");
+	return -EBADMSG;
+}
+
+static int events_check(void)
+{
+	if (!kv.own || atomic_read(&handler.calls))
+		return 0;
+	RESULT("no completion event");
+	return -EBADMSG;
+}
+
+static int make_ah(struct rdma_ah_attr *attr)
+{
+	struct ib_ah *ah = rdma_create_ah(kv.pd, attr, 0);
+	struct rdma_ah_attr asked = {};
+	int rc;
+
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	rc = rdma_query_ah(ah, &asked);		/* which a device need not have */
+	rdma_destroy_ah(ah, 0);
+	return rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+/* By the peer's LID, and by a GID, too. */
+static int make_ahs(void)
+{
+	struct rdma_ah_attr attr = { .type = RDMA_AH_ATTR_TYPE_IB };
+	union ib_gid gid = {};
+	int rc;
+
+	rdma_ah_set_dlid(&attr, kv.lid);
+	rdma_ah_set_port_num(&attr, 1);
+	rc = VERB(make_ah(&attr));
+	rdma_ah_set_grh(&attr, &gid, 0, 0, 1, 0);
+	if (!rc)
+		rc = VERB(make_ah(&attr));
+	if (rc)
+		RESULT("an address handle: %d", rc);
+	return rc;
+}
+
 /* ---- requests ---- */
 
 static void slot_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -106,7 +192,9 @@ static void slot_done(struct ib_cq *cq, struct ib_wc *wc)
 static bool slot_poll(struct slot *s)
 {
 	if (kv.cq->poll_ctx == IB_POLL_DIRECT)
-		ib_process_cq_direct(kv.cq, 4);
+		VERB(ib_process_cq_direct(kv.cq, 4));
+	if (kv.own)
+		VERB(ib_req_notify_cq(kv.cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS));
 	return smp_load_acquire(&s->done);
 }
 
@@ -138,7 +226,7 @@ static int post_wait(struct ib_send_wr *wr)
 	wr->wr_cqe = &kv.tx.cqe;
 	wr->send_flags = IB_SEND_SIGNALED;
 	kv.tx.done = false;
-	rc = ib_post_send(kv.qp, wr, NULL);
+	rc = VERB(ib_post_send(kv.qp, wr, NULL));
 	return rc ? rc : slot_wait(&kv.tx);
 }
 
@@ -150,7 +238,7 @@ static int post_receive(struct slot *s)
 	struct ib_recv_wr wr = { .wr_cqe = &s->cqe, .sg_list = &sge, .num_sge = 1 };
 
 	s->done = false;
-	return ib_post_recv(kv.qp, &wr, NULL);
+	return VERB(ib_post_recv(kv.qp, &wr, NULL));
 }
 
 /* Sends what is in tx; @inv: a key of the peer's that this ends, or 0. */
@@ -223,7 +311,9 @@ static int do_close(void)
 	}
 	if (!IS_ERR_OR_NULL(kv.mr))
 		ib_dereg_mr(kv.mr);
-	if (!IS_ERR_OR_NULL(kv.cq))
+	if (!IS_ERR_OR_NULL(kv.cq) && kv.own)
+		ib_destroy_cq(kv.cq);
+	else if (!IS_ERR_OR_NULL(kv.cq))
 		ib_free_cq(kv.cq);
 	for (i = 0; i < DEPTH; i++)
 		slot_end(&kv.rx[i], DMA_FROM_DEVICE);
@@ -245,7 +335,20 @@ static int do_close(void)
 	return 0;
 }
 
-static int open_objects(enum ib_poll_context ctx)
+static struct ib_cq *open_cq(const char *how)
+{
+	struct ib_cq_init_attr attr = { .cqe = 64 };
+
+	kv.own = !strcmp(how, "own");
+	atomic_set(&handler.calls, 0);
+	if (kv.own)
+		return ib_create_cq(kv.dev, own_handler, NULL, NULL, &attr);
+	return ib_alloc_cq(kv.dev, NULL, attr.cqe, 0,
+			   !strcmp(how, "direct") ? IB_POLL_DIRECT :
+			   !strcmp(how, "softirq") ? IB_POLL_SOFTIRQ : IB_POLL_WORKQUEUE);
+}
+
+static int open_objects(const char *how)
 {
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -256,7 +359,7 @@ static int open_objects(enum ib_poll_context ctx)
 	kv.pd = ib_alloc_pd(kv.dev, 0);
 	if (IS_ERR(kv.pd))
 		return PTR_ERR(kv.pd);
-	kv.cq = ib_alloc_cq(kv.dev, NULL, 64, 0, ctx);
+	kv.cq = open_cq(how);
 	if (IS_ERR(kv.cq))
 		return PTR_ERR(kv.cq);
 	init.send_cq = kv.cq;
@@ -296,8 +399,7 @@ static int do_open(const char *how)
 	int rc;
 
 	kv.next = 0;
-	rc = open_objects(!strcmp(how, "direct") ? IB_POLL_DIRECT :
-			  !strcmp(how, "softirq") ? IB_POLL_SOFTIRQ : IB_POLL_WORKQUEUE);
+	rc = open_objects(how);
 	if (!rc)
 		rc = open_memory();
 	if (!rc)
@@ -319,6 +421,7 @@ static int do_connect(u32 lid, u32 qpn)
 	};
 	int rc;
 
+	kv.lid = lid;
 	rdma_ah_set_dlid(&attr.ah_attr, lid);
 	rdma_ah_set_port_num(&attr.ah_attr, 1);
 	rc = ib_modify_qp(kv.qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
@@ -360,7 +463,7 @@ static int exchange(bool client, u32 len, u32 seed)
 	return rc;
 }
 
-static int do_messages(bool client, u32 n, u32 len)
+static int do_messages(bool client, bool ahs, u32 n, u32 len)
 {
 	u64 begin = ktime_get_ns();
 	int rc;
@@ -368,7 +471,9 @@ static int do_messages(bool client, u32 n, u32 len)
 	if (!n || len > PAGE_SIZE)
 		return -EINVAL;
 	for (kv.messages = 0; kv.messages < n; kv.messages++) {
-		rc = exchange(client, len, kv.messages);
+		rc = ahs ? make_ahs() : 0;
+		if (!rc)
+			rc = exchange(client, len, kv.messages);
 		if (rc)
 			return rc;
 	}
@@ -420,7 +525,7 @@ static int register_list(struct scatterlist *sgl)
 	int n;
 
 	ib_update_fast_reg_key(kv.mr, ib_inc_rkey(kv.mr->rkey));
-	n = ib_map_mr_sg(kv.mr, sgl, PAGES, NULL, PAGE_SIZE);
+	n = VERB(ib_map_mr_sg(kv.mr, sgl, PAGES, NULL, PAGE_SIZE));
 	if (n != PAGES) {
 		RESULT("%d pages of %u are registered", n, PAGES);
 		return -EINVAL;
@@ -460,7 +565,7 @@ static int register_round(struct scatterlist *sgl, u32 round)
 
 	list_init(sgl);
 	each_piece(NULL, sgl, round, true);
-	if (!ib_dma_map_sg(kv.dev, sgl, PAGES, DMA_BIDIRECTIONAL))
+	if (!VERB(ib_dma_map_sg(kv.dev, sgl, PAGES, DMA_BIDIRECTIONAL)))
 		return -EIO;
 	rc = register_list(sgl);
 	if (!rc)
@@ -556,9 +661,11 @@ static int run(const char *what, const char *word, u32 x, u32 y)
 	if (!strcmp(what, "connect"))
 		return do_connect(x, y);
 	if (!strcmp(what, "serve"))
-		return do_messages(false, x, y);
+		return do_messages(false, false, x, y);
 	if (!strcmp(what, "send"))
-		return do_messages(true, x, y);
+		return do_messages(true, false, x, y);
+	if (!strcmp(what, "atomic"))
+		return do_messages(true, true, x, y) ?: events_check();
 	if (!strcmp(what, "register"))
 		return do_register(x);
 	if (!strcmp(what, "target"))
@@ -580,7 +687,7 @@ static ssize_t run_write(struct file *file, const char __user *from, size_t len,
 		return -EINVAL;
 	mutex_lock(&lock);
 	RESULT("ok");
-	rc = run(what, word, x, y);
+	rc = run(what, word, x, y) ?: handler_check();
 	pr_info("vhca-kverbs: %s: %d, %s\n", what, rc, kv.result);
 	mutex_unlock(&lock);
 	return rc ? rc : len;

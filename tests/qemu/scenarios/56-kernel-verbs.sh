@@ -4,7 +4,8 @@
 #
 # Consumers of RDMA in the kernels of two PV guests (key kernel=1): a test module sends
 # messages, registers memory that its peer reads and writes, and is refused with a dead
-# key, in three ways of polling; its worker is killed and its device is detached under
+# key, in three ways of polling; verbs run under a spin lock with interrupts off, with a CQ
+# whose handler is the module's; its worker is killed and its device is detached under
 # traffic, and works again. No process sees the devices, and nothing is left of them.
 # limit: 900
 # tier: soak
@@ -114,6 +115,13 @@ for poll in direct workqueue softirq; do
 done
 tell a
 tell b
+
+step "verbs that may not sleep, and a completion handler of the module's own"
+check "connected" meet own
+check "address handles and 300 messages, of which a CQ tells" \
+	both "serve 300 1024" "atomic 300 1024"
+check "50 registrations are read and written" both "target 50" "register 50"
+check "closed" part
 
 step "the worker of a is killed under traffic"
 check "connected" meet workqueue
