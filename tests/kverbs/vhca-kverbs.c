@@ -719,15 +719,45 @@ static const struct file_operations info_ops = {
 	.read = info_read,
 };
 
+/* A device is ready for use when its clients hear of it. */
+static int try_device(struct ib_device *dev)
+{
+	struct ib_qp_init_attr init = {
+		.qp_type = IB_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	struct ib_pd *pd = ib_alloc_pd(dev, 0);
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	int rc;
+
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	cq = ib_alloc_cq(dev, NULL, 4, 0, IB_POLL_SOFTIRQ);
+	rc = PTR_ERR_OR_ZERO(cq);
+	if (!rc) {
+		init.send_cq = cq;
+		init.recv_cq = cq;
+		qp = ib_create_qp(pd, &init);
+		rc = PTR_ERR_OR_ZERO(qp);
+		if (!rc)
+			ib_destroy_qp(qp);
+		ib_free_cq(cq);
+	}
+	ib_dealloc_pd(pd);
+	return rc;
+}
+
 static int add_one(struct ib_device *dev)
 {
 	int rc = -EBUSY;
 
 	mutex_lock(&lock);
-	if (!kv.dev) {
+	if (!kv.dev)
+		rc = try_device(dev);
+	if (!rc)
 		kv.dev = dev;
-		rc = 0;
-	}
 	mutex_unlock(&lock);
 	return rc;
 }

@@ -96,6 +96,11 @@ for g in a b; do
 done
 ledger_open a b
 
+step "a device for processes is not for their kernels"
+vhca_attach a hca=mlx5_0
+check "the module does not have it" has_none a
+check "detach" vhcactl detach a all
+
 step "devices for their kernels"
 kernel_attach a mlx5_0
 kernel_attach b mlx5_1

@@ -36,7 +36,7 @@ typedef struct { int n; } refcount_t;
 		thread_runs();						\
 		assert_true((c)->done);					\
 	} while (0)
-static bool stopping;
+static bool stopping, in_op;
 static unsigned int pauses;
 static void thread_runs(void);
 struct device_dma_parameters { int unused; };
@@ -374,12 +374,26 @@ int vhca_pkey_usable(struct vhca_dev *dev, u32 index)
 static void thread_runs(void)
 {
 	unsigned int n = 0;
+	bool waits = in_op;
 
+	in_op = false;
 	while (woken(iw_kern.iw) && n++ < 10000)
 		take_one(iw_kern.iw);
+	in_op = waits;
 }
 
 /* ---- iw_cm: events are handled at once ---- */
+/* An operation calls no handler, unless the thread does while it waits. */
+#define OP(call)							\
+({									\
+	int __rc;							\
+	in_op = true;							\
+	__rc = (call);							\
+	in_op = false;							\
+	__rc;								\
+})
+/* References are taken and given under a spin lock. */
+#define REF(call)		(kernel_atomic++, (call), (void)kernel_atomic--)
 enum iw_state { IW_IDLE, IW_LISTENING, IW_CONN_RECV, IW_CONN_SENT, IW_ESTABLISHED,
 		IW_CLOSING, IW_DESTROYING };
 #define IWS		2048
@@ -440,7 +454,7 @@ static struct iw *iw_new(enum iw_state state)
 static void iw_lets_qp_go(struct iw *iw)
 {
 	if (iw->qp)
-		vhca_iw_ops.iw_rem_ref(iw->qp);
+		REF(vhca_iw_ops.iw_rem_ref(iw->qp));
 	iw->qp = NULL;
 }
 
@@ -499,6 +513,8 @@ static int iw_handler(struct iw_cm_id *id, struct iw_cm_event *ev)
 	struct iw *iw = to_iw_id(id);
 
 	assert_true(iw->refs > 0);
+	assert_false(in_op);
+	might_sleep();
 	if (ev->private_data_len && iw_no_memory) {
 		iw_no_memory--;
 		return -ENOMEM;
@@ -540,10 +556,10 @@ static int iw_connects(struct iw *iw, u32 qpn, u16 len)
 	iw->qp = vhca_iw_ops.iw_get_qp(iw->id.device, qpn);
 	if (!iw->qp)
 		return -EINVAL;
-	vhca_iw_ops.iw_add_ref(iw->qp);
+	REF(vhca_iw_ops.iw_add_ref(iw->qp));
 	iw->state = IW_CONN_SENT;
 	iw->waits = true;
-	rc = vhca_iw_ops.iw_connect(&iw->id, &p);
+	rc = OP(vhca_iw_ops.iw_connect(&iw->id, &p));
 	if (!rc)
 		return 0;
 	iw->state = IW_IDLE;
@@ -565,9 +581,9 @@ static int iw_accepts(struct iw *iw, u32 qpn, u16 len)
 	iw->qp = vhca_iw_ops.iw_get_qp(iw->id.device, qpn);
 	if (!iw->qp)
 		return -EINVAL;
-	vhca_iw_ops.iw_add_ref(iw->qp);
+	REF(vhca_iw_ops.iw_add_ref(iw->qp));
 	iw->waits = true;
-	rc = vhca_iw_ops.iw_accept(&iw->id, &p);
+	rc = OP(vhca_iw_ops.iw_accept(&iw->id, &p));
 	if (!rc)
 		return 0;
 	iw->waits = false;
@@ -584,7 +600,7 @@ static void iw_rejects(struct iw *iw, u8 len)
 	if (iw->state != IW_CONN_RECV || iw->waits)
 		return;
 	iw->state = IW_IDLE;
-	vhca_iw_ops.iw_reject(&iw->id, data, len);
+	OP(vhca_iw_ops.iw_reject(&iw->id, data, len));
 }
 
 static int iw_listens(struct iw *iw)
@@ -592,7 +608,7 @@ static int iw_listens(struct iw *iw)
 	int rc;
 
 	iw->state = IW_LISTENING;
-	rc = vhca_iw_ops.iw_create_listen(&iw->id, 16);
+	rc = OP(vhca_iw_ops.iw_create_listen(&iw->id, 16));
 	if (rc)
 		iw->state = IW_IDLE;
 	return rc;
@@ -603,7 +619,7 @@ static void qp_to(struct vhca_kqp *qp, enum ib_qp_state state)
 	struct ib_qp_attr attr = { .qp_state = state };
 	int mask = IB_QP_STATE;
 
-	if (!vhca_iw_modify(qp, &attr, &mask))
+	if (!OP(vhca_iw_modify(qp, &attr, &mask)))
 		vhca_modify_qp(&qp->qp.ibqp, &attr, mask, NULL);
 }
 
@@ -619,13 +635,13 @@ static void iw_destroys(struct iw *iw)
 	iw->qp = NULL;
 	iw->state = IW_DESTROYING;
 	if (state == IW_LISTENING)
-		vhca_iw_ops.iw_destroy_listen(&iw->id);
+		OP(vhca_iw_ops.iw_destroy_listen(&iw->id));
 	if (state == IW_ESTABLISHED)
 		qp_to(to_kqp(qp), IB_QPS_ERR);
 	if (state == IW_CONN_RECV)
-		vhca_iw_ops.iw_reject(&iw->id, NULL, 0);
+		OP(vhca_iw_ops.iw_reject(&iw->id, NULL, 0));
 	if (qp)
-		vhca_iw_ops.iw_rem_ref(qp);
+		REF(vhca_iw_ops.iw_rem_ref(qp));
 }
 
 /* ---- begin and end ---- */
@@ -647,7 +663,7 @@ static void qp_begins(unsigned int i)
 static void qp_renewed(unsigned int i)
 {
 	xa_erase(&iw_kern.qps, 100 + i);
-	vhca_iw_qp_end(iw_qp[i]);
+	OP((vhca_iw_qp_end(iw_qp[i]), 0));
 	assert_int_equal(iw_qp[i]->iw.refs.n, 0);
 	assert_null(iw_qp[i]->iw.conn);
 	free(iw_qp[i]);
