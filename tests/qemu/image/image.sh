@@ -88,7 +88,7 @@ storage_modules=(
 storage_programs=(iscsid iscsiadm mke2fs e2fsck mkfs.xfs xfs_repair)
 dom0_modules=(
 	brd nvme-rdma nvmet-rdma
-	xen-netback xen-blkback xen-pciback bridge bonding macvlan loop tun
+	xen-netback xen-blkback xen-pciback bridge bonding macvlan vxlan loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
 	mlx4_ib mlx5_ib ib_ipoib nft_fwd_netdev nft_fib_netdev nft_limit
 )
