@@ -26,7 +26,7 @@ typedef struct { int n; } refcount_t;
 #define ipv6_addr_any(a)	IN6_IS_ADDR_UNSPECIFIED(a)
 #define schedule_timeout_interruptible(j) 					\
 	(might_sleep(), (void)pauses++, kernel_advance(j))
-#define wait_event_interruptible(wq, cond) (might_sleep(), assert_true(cond))
+#define wait_event_interruptible(wq, cond) ({ might_sleep(); assert_true(cond); })
 #define kthread_should_stop()	stopping
 #define kthread_run(fn, arg, ...) ((void *)(arg))
 #define kthread_stop(thread)	(stopping = true, iw_thread(thread), stopping = false)

@@ -16,7 +16,7 @@
  * as from an interrupt, or under a spin lock of its caller. Whatever may sleep fails in there.
  */
 static unsigned int __attribute__((unused)) kernel_atomic;
-#define might_sleep()		assert_int_equal(kernel_atomic, 0)
+#define might_sleep()		({ assert_int_equal(kernel_atomic, 0); })
 #define cond_resched		might_sleep
 #define kernel_allocates(gfp)	((gfp) & GFP_ATOMIC ? (void)0 : might_sleep())
 
