@@ -25,12 +25,12 @@ of_release() {
 }
 
 # verdicts_equal DEVICE GUEST LIST [COMMAND...]: the same natively, where COMMAND runs
-# them, as in the guest, but what the list has.
+# them, as in the guest, but what the list has. VERDICTS_GID: the index of the GID of both.
 verdicts_equal() {
 	local dev=$1 guest=$2 list=$3 run native guests
 	shift 3
 	run="pyverbs-python /tmp/verdicts.py --tests /usr/share/pyverbs/tests"
-	run+=" --timeout $((30 * ${TIME_SCALE:-2} / 2)) --dev"
+	run+=" --timeout $((30 * ${TIME_SCALE:-2} / 2)) ${VERDICTS_GID:+--gid $VERDICTS_GID} --dev"
 	native=$SCENARIO_DIR/native.txt guests=$SCENARIO_DIR/guest.txt
 
 	note "rdma-core $(cat /usr/share/pyverbs-release)"
