@@ -172,16 +172,27 @@ def mads():
 
 
 def kernel():
-    """Posts, then completions that are right, doubled and wrong; polls; the end."""
+    """Posts, then completions that are right, doubled and wrong; polls; the connections."""
+    broken, gone, suspended, refused, back, reset, drained, renewed = (
+        bytes([22, how]) for how in range(8))
+    polls = bytes([10, 7, 6, 12, 7, 6])
     for shared in (0, 1):
         for opcode in (0, 1, 2, 3, 4, 13, 14, 0x2d, 0x4e, 0x80):
             for counter in (0, 1, 7, 255):
-                posts = bytes([0, 4, 1, 64]) * 3 + bytes([3, 0, 200, 5, 1, 64]) * 3
+                posts = bytes([0, 8, 1, 64]) * 3 + bytes([3, 0, 200, 5, 1, 64]) * 3
                 forged = b"".join(bytes([6, cq, opcode, 0]) + bytes(16) +
                                   bytes([counter, 64, 5, 0, 0]) for cq in (0, 1, 1))
-                polls = bytes([10, 7, 2, 12, 7, 2])
-                yield bytes([shared]) + posts + forged + polls + bytes(
-                    [15, 0]) + posts + polls
+                yield bytes([shared]) + posts + forged + polls + broken + posts + polls
+        shown = bytes([16, 0x82, 0, 1]) + bytes([17, 0x83, 5, 2]) + bytes([18, 0x0a]) + bytes(6)
+        sent = b"".join(bytes([0, 8 + op, 1, 64]) for op in range(8))
+        others = bytes([20, 0, 3, 20, 1, 200])
+        for end in (broken, gone, suspended, broken + gone):
+            for then in (b"", drained, refused + drained, reset):
+                yield bytes([shared]) + shown + sent + others + end + sent + shown + then + \
+                    others * 2 + back + others + shown + drained + renewed + shown + \
+                    bytes([21]) + shown + sent + polls + end + others + back + renewed + sent
+        yield bytes([shared]) + shown + bytes([14, 4, 0, 0]) + b"\x77" * 16 + \
+            bytes([19, 0, 255]) + polls
 
 
 def connectx3():

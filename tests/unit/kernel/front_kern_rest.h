@@ -42,8 +42,7 @@ struct end {			/* a guest with its HCA */
 	struct vhca_kcq scq, rcq;
 	struct vhca_kqp qp;
 	struct vhca_ksrq srq;
-	struct vhca_mem mem[24];
-	unsigned int mems;
+	struct vhca_mem mem[24];	/* that the device has now */
 };
 
 static struct end ends[2];
@@ -70,21 +69,33 @@ static struct hca_side *side_of(const struct vhca_dev *dev)
 static struct vhca_mem *mem_at(struct vhca_dev *dev, void *va, size_t size)
 {
 	struct end *e = end_of(dev);
-	struct vhca_mem *mem = &e->mem[e->mems++];
+	struct vhca_mem *mem = e->mem;
 
-	assert_true(e->mems <= ARRAY_SIZE(e->mem));
+	while (mem < e->mem + ARRAY_SIZE(e->mem) && mem->va)
+		mem++;
+	assert_true(mem < e->mem + ARRAY_SIZE(e->mem));
 	mem->dev = dev;
 	mem->va = va ? va : memset(aligned_alloc(PAGE_SIZE, PAGE_ALIGN(size)), 0,
 				   PAGE_ALIGN(size));
 	return mem;
 }
 
+/* Nobody has it any more: without a model a use of it is one of freed memory. */
+static void mem_free(struct vhca_mem *mem)
+{
+	if (!mem || !mem->va)
+		return;
+	if (!hca_model && mem->va != side_of(mem->dev)->pool)
+		free(mem->va);
+	mem->va = NULL;
+}
+
 static void mems_free(struct end *e)
 {
-	for (; !hca_model && e->mems; e->mems--)
-		if (e->mem[e->mems - 1].va != side_of(&e->dev)->pool)
-			free(e->mem[e->mems - 1].va);
-	e->mems = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(e->mem); i++)
+		mem_free(&e->mem[i]);
 }
 
 struct vhca_mem *vhca_mem_new(struct vhca_dev *dev, u32 nr)
@@ -103,6 +114,8 @@ void vhca_mem_put(struct vhca_mem *mem)
 void vhca_bufs_put(struct vhca_ucontext *uc, struct vhca_bufs *bufs, bool unknown)
 {
 	bufs_put++;
+	mem_free(bufs->buf);
+	mem_free(bufs->db);
 }
 
 u32 vhca_mem_withdraw(struct vhca_mem *mem)
@@ -211,12 +224,14 @@ int vhca_cq_make(struct vhca_cq *cq, struct vhca_ucontext *uc,
 	if (dev->away)
 		return -ENETDOWN;
 	commands++;
+	if (command_rc)
+		return command_rc;
 	cq->uc = uc;
 	cq->gen = dev->gen;
 	cq->buf = mem_at(dev, hca->buf, roundup_pow_of_two(attr->cqe + 1) * 64);
 	cq->db = mem_at(dev, hca->db, PAGE_SIZE);
 	rsp->cqn = hca->cqn;
-	return command_rc;
+	return 0;
 }
 
 int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
@@ -228,8 +243,10 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 
 	if (dev->away || to_vcq(attr->send_cq)->gen != dev->gen)
 		return -ENETDOWN;
-	qp->gen = dev->gen;
 	commands++;
+	if (command_rc)
+		return command_rc;
+	qp->gen = dev->gen;
 	if (hca_model) {
 		assert_int_equal(cmd->sq_wqe_count, 1 << HCA_LOG_SQ);
 		assert_int_equal(cmd->rq_wqe_count, attr->srq ? 0 : 1 << HCA_LOG_RQ);
@@ -240,7 +257,7 @@ int vhca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->db = mem_at(dev, side_of(dev)->db, PAGE_SIZE);
 	ibqp->qp_num = hca_model ? side_of(dev)->qpn : 0x100 + (end_of(dev) - ends);
 	memset(&attr->cap, 0xff, sizeof(attr->cap));	/* a lie */
-	return command_rc;
+	return 0;
 }
 
 int vhca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -273,6 +290,8 @@ void cancel_work_sync(struct work_struct *work)
 int vhca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	cq_ends("d");
+	mem_free(to_vcq(ibcq)->buf);
+	mem_free(to_vcq(ibcq)->db);
 	return 0;
 }
 
@@ -282,6 +301,8 @@ int vhca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	numbers_held = to_kern(ibqp->device)->numbers.readers;
 	destroyed++;
+	mem_free(to_vqp(ibqp)->buf);
+	mem_free(to_vqp(ibqp)->db);
 	return 0;
 }
 
@@ -290,12 +311,16 @@ int vhca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 {
 	struct vhca_dev *dev = to_vdev(ibsrq->device);
 
+	if (dev->away)
+		return -ENETDOWN;
 	commands++;
+	if (command_rc)
+		return command_rc;
 	to_vsrq(ibsrq)->gen = dev->gen;
 	to_vsrq(ibsrq)->buf = mem_at(dev, side_of(dev)->srq, to_ksrq(ibsrq)->rq.cnt *
 				     to_ksrq(ibsrq)->rq.stride);
 	to_vsrq(ibsrq)->db = mem_at(dev, side_of(dev)->srq_db, PAGE_SIZE);
-	return command_rc;
+	return 0;
 }
 
 int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
@@ -307,6 +332,8 @@ int vhca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 int vhca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	destroyed++;
+	mem_free(to_vsrq(ibsrq)->buf);
+	mem_free(to_vsrq(ibsrq)->db);
 	return 0;
 }
 
@@ -426,10 +453,9 @@ static int end_begin(struct end *e, u32 mb)
 	return vhca_kern_begin(&e->dev);
 }
 
-/* Its CQs and a queue pair, with an SRQ of 15 or without. */
-static void end_objects(struct end *e, int type, bool shared)
+/* A queue pair on the CQs that there are, with an SRQ of 15 or without. */
+static void end_pair(struct end *e, int type, bool shared)
 {
-	struct ib_cq_init_attr cq = { .cqe = (1 << HCA_LOG_CQ) - 1 };
 	struct ib_srq_init_attr srq = {
 		.attr = { .max_wr = (1 << HCA_LOG_SRQ) - 1, .max_sge = 3 },
 	};
@@ -442,8 +468,6 @@ static void end_objects(struct end *e, int type, bool shared)
 			 .max_recv_sge = HCA_RECV_SGE, .max_inline_data = 100 },
 	};
 
-	assert_int_equal(vhca_kern_create_cq(qp.send_cq, &cq, NULL), 0);
-	assert_int_equal(vhca_kern_create_cq(qp.recv_cq, &cq, NULL), 0);
 	if (shared)
 		assert_int_equal(vhca_kern_create_srq(qp.srq, &srq, NULL), 0);
 	e->qp.qp.ibqp.send_cq = qp.send_cq;
@@ -454,13 +478,26 @@ static void end_objects(struct end *e, int type, bool shared)
 	assert_int_equal(qp.cap.max_send_wr, (1 << HCA_LOG_SQ) / VHCA_KSQ_BLOCKS);
 }
 
+static void end_objects(struct end *e, int type, bool shared)
+{
+	struct ib_cq_init_attr cq = { .cqe = (1 << HCA_LOG_CQ) - 1 };
+
+	assert_int_equal(vhca_kern_create_cq(&e->scq.cq.ibcq, &cq, NULL), 0);
+	assert_int_equal(vhca_kern_create_cq(&e->rcq.cq.ibcq, &cq, NULL), 0);
+	end_pair(e, type, shared);
+}
+
+static void end_pair_end(struct end *e)
+{
+	vhca_kern_destroy_qp(&e->qp.qp.ibqp, NULL);
+	if (e->srq.rq.cnt)
+		vhca_kern_destroy_srq(&e->srq.srq.ibsrq, NULL);
+}
+
 static void end_end(struct end *e)
 {
-	if (e->qp.sq.cnt) {
-		vhca_kern_destroy_qp(&e->qp.qp.ibqp, NULL);
-		if (e->srq.rq.cnt)
-			vhca_kern_destroy_srq(&e->srq.srq.ibsrq, NULL);
-	}
+	if (e->qp.sq.cnt)
+		end_pair_end(e);
 	vhca_kern_end(&e->dev);
 	mems_free(e);
 }
