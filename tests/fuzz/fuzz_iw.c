@@ -104,8 +104,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	in = (struct input){ data, size };
 	iw_begins();
+	iw_later = in_u8(&in) % 2;
 	for (i = 0; i < STEPS && in.left && iw_nr < IWS - 2; i++) {
-		what = in_step(&in) % 24;
+		what = in_step(&in) % 25;
 		if (what < 7)
 			consumer(what);
 		else if (what < 16)
@@ -116,6 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			thread_runs();
 		else if (what == 22)
 			iw_no_memory = in_u8(&in) % 2;
+		else if (what == 23)
+			iws_work();
 		else if (!(in_u8(&in) % 16))
 			iw_dev.ring.state = VHCA_RING_BROKEN;
 		else if (!(in_u8(&in) % 4))

@@ -105,10 +105,10 @@ def iw():
                bytes([5, 1, 1, 0]) + run]
     for steps in (to_peer, of_peer):
         for i in range(len(steps)):
-            yield b"".join(steps[:i + 1])
-            yield b"".join(steps[:i] + steps[i + 1:])
-            yield b"".join(steps[:i] + [steps[i]] * 2 + steps[i + 1:])
-            yield b"".join(steps[:i] + [bytes([6, 0, 0]) + run] + steps[i:])
+            yield b"\0" + b"".join(steps[:i + 1])
+            yield b"\1" + b"".join(steps[:i] + steps[i + 1:])
+            yield b"\1" + b"".join(steps[:i] + [steps[i]] * 2 + steps[i + 1:])
+            yield b"\0" + b"".join(steps[:i] + [bytes([6, 0, 0]) + run] + steps[i:])
 
 
 def main():

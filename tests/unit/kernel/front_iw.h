@@ -34,11 +34,13 @@ typedef struct { int n; } refcount_t;
 	do {								\
 		might_sleep();						\
 		thread_runs();						\
+		iws_work();						\
 		assert_true((c)->done);					\
 	} while (0)
 static bool stopping, in_op;
 static unsigned int pauses;
 static void thread_runs(void);
+static void iws_work(void);
 struct device_dma_parameters { int unused; };
 struct mlx5_av { int unused; };
 struct ib_cq_init_attr { int unused; };
@@ -382,7 +384,12 @@ static void thread_runs(void)
 	in_op = waits;
 }
 
-/* ---- iw_cm: events are handled at once ---- */
+/*
+ * ---- iw_cm: events are handled at once, or with iw_later by iws_work(), as its workqueue
+ * would. It takes so many of an id before that.
+ * ----
+ */
+#define IW_WORKS	4
 /* An operation calls no handler, unless the thread does while it waits. */
 #define OP(call)							\
 ({									\
@@ -409,10 +416,13 @@ struct iw {
 	int status;
 	u8 data[255], data_len, ird, ord;
 	bool has_data;		/* a pointer, which consumers look at */
+	struct { struct iw_cm_event ev; u8 data[255]; } work[IW_WORKS];
+	unsigned int works;
 };
 
 static struct iw iws[IWS];
 static unsigned int iw_nr, iw_no_memory;	/* how many events it cannot store */
+static bool iw_later;
 
 static struct iw *to_iw_id(struct iw_cm_id *id)
 {
@@ -468,11 +478,15 @@ static void iw_request(struct iw *listener, const struct iw_cm_event *ev)
 {
 	struct iw *iw;
 
-	assert_int_equal(ev->status, 0);
-	assert_int_equal(listener->state, IW_LISTENING);
+	assert_int_equal(ev->status, 0);		/* BUG_ON */
 	assert_int_equal(ev->local_addr.ss_family, ev->remote_addr.ss_family);
 	iw = iw_new(IW_CONN_RECV);
 	iw->id.provider_data = ev->provider_data;
+	if (listener->state != IW_LISTENING) {
+		iw->state = IW_IDLE;
+		vhca_iw_ops.iw_reject(&iw->id, NULL, 0);
+		return;
+	}
 	iw->has_data = ev->private_data;
 	iw->data_len = ev->private_data_len;
 	iw->ird = ev->ird;
@@ -508,17 +522,8 @@ static void iw_close(struct iw *iw)
 	heard(iw, 'C');
 }
 
-static int iw_handler(struct iw_cm_id *id, struct iw_cm_event *ev)
+static void iw_does(struct iw *iw, const struct iw_cm_event *ev)
 {
-	struct iw *iw = to_iw_id(id);
-
-	assert_true(iw->refs > 0);
-	assert_false(in_op);
-	might_sleep();
-	if (ev->private_data_len && iw_no_memory) {
-		iw_no_memory--;
-		return -ENOMEM;
-	}
 	iw->data_len = ev->private_data_len;
 	iw->has_data = ev->private_data;
 	if (ev->private_data_len)
@@ -526,7 +531,7 @@ static int iw_handler(struct iw_cm_id *id, struct iw_cm_event *ev)
 	iw->ird = ev->ird;
 	iw->ord = ev->ord;
 	if (iw->drops)
-		return 0;
+		return;
 	switch (ev->event) {
 	case IW_CM_EVENT_CONNECT_REQUEST: iw_request(iw, ev); break;
 	case IW_CM_EVENT_CONNECT_REPLY: iw_reply(iw, ev); break;
@@ -537,8 +542,53 @@ static int iw_handler(struct iw_cm_id *id, struct iw_cm_event *ev)
 			iw->state = IW_CLOSING;
 		break;
 	case IW_CM_EVENT_CLOSE: iw_close(iw); break;
-	default: fail_msg("event %u", ev->event);
+	default: fail_msg("event %u", ev->event);	/* BUG() */
 	}
+}
+
+/* In the order in which they came. */
+static void iw_works(struct iw *iw)
+{
+	unsigned int i;
+
+	for (i = 0; i < iw->works; i++) {
+		iw_does(iw, &iw->work[i].ev);
+		iw_rem(&iw->id);
+	}
+	iw->works = 0;
+}
+
+static void iws_work(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < iw_nr; i++)
+		iw_works(&iws[i]);
+}
+
+static int iw_handler(struct iw_cm_id *id, struct iw_cm_event *ev)
+{
+	struct iw *iw = to_iw_id(id);
+	unsigned int i = iw->works;
+
+	assert_true(iw->refs > 0);
+	assert_false(in_op);
+	might_sleep();
+	if (i == IW_WORKS)
+		return -ENOMEM;
+	if (ev->private_data_len && iw_no_memory) {
+		iw_no_memory--;
+		return -ENOMEM;
+	}
+	iw->work[i].ev = *ev;
+	if (ev->private_data_len) {
+		memcpy(iw->work[i].data, ev->private_data, ev->private_data_len);
+		iw->work[i].ev.private_data = iw->work[i].data;
+	}
+	iw->works++;
+	iw_add(id);
+	if (!iw_later)
+		iw_works(iw);
 	return 0;
 }
 
@@ -631,6 +681,7 @@ static void iw_destroys(struct iw *iw)
 
 	if (iw->waits)
 		return;
+	assert_true(state != IW_CONN_SENT && state != IW_DESTROYING);	/* BUG() */
 	iw->drops = true;
 	iw->qp = NULL;
 	iw->state = IW_DESTROYING;
@@ -681,6 +732,7 @@ static void iw_begins(void)
 	memset(&iw_dev, 0, sizeof(iw_dev));
 	memset(&iw_kern, 0, sizeof(iw_kern));
 	iw_nr = iw_no_memory = pauses = 0;
+	iw_later = false;
 	be.id = 0;			/* as the first one of the kernel */
 	be.route.src_addr = in;
 	be.route.dst_addr = in;
@@ -705,6 +757,7 @@ static void iw_ends(void)
 
 	vhca_iw_end(&iw_kern);
 	vhca_iw_end(&iw_kern);
+	iws_work();
 	for (i = 0; i < iw_nr; i++) {
 		assert_int_equal(iws[i].refs, 1);
 		assert_false(iws[i].waits);

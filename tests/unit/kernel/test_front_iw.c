@@ -219,6 +219,7 @@ static void a_wildcard_of_a_family_without_an_address_listens(void **state)
 /* ---- each event in each state ---- */
 
 #define EVENT_END	20	/* beyond the last one */
+#define EVENT_KINDS	17	/* and one that is none */
 
 /* What iw_cm hears of an event, in a state: NULL: nothing, and the connection stays. */
 static const char *expected(enum vhca_conn_state state, u32 event)
@@ -279,6 +280,80 @@ static void each_event_counts_in_its_state_only(void **state)
 			iw_ends();
 			iw_begins();
 		}
+}
+
+/*
+ * Each order of so many events and wishes, with iw_cm's work done at once or as late as it
+ * may be: iw_cm meets none of its BUG_ON()s (front_iw.h), and nothing is left.
+ */
+#define ORDER		4
+
+enum { ACCEPTS = EVENT_KINDS, DISCONNECTS, DESTROYS, WORKS, LETTERS };
+
+static void letter(struct iw *iw, u32 cookie, unsigned int what)
+{
+	switch (what) {
+	case ACCEPTS:
+		iw_accepts(iw, 100, 0);
+		break;
+	case DISCONNECTS:
+		qp_to(iw_qp[0], IB_QPS_SQD);
+		break;
+	case DESTROYS:
+		if (!iw->drops)
+			iw_destroys(iw);
+		break;
+	case WORKS:
+		iws_work();
+		break;
+	default:
+		thread_runs();		/* what was asked for is done first */
+		be.event.id = 55;
+		be_says(cookie, what);
+	}
+}
+
+/* A connection of @state, in the order of which @order has the letters. */
+static void check_order(enum vhca_conn_state state, unsigned int order)
+{
+	struct iw *iw, *other;
+	unsigned int i;
+	u32 cookie;
+
+	iw_later = false;
+	iw = conn_in(state);
+	cookie = last_cookie();
+	iw_later = true;
+	for (i = 0; i < ORDER; i++, order /= LETTERS)
+		letter(iw, cookie, order % LETTERS);
+	thread_runs();
+	iws_work();
+	qp_renewed(0);
+	iws_work();
+	/* Consumers end what is theirs. */
+	for (other = iws; other < iws + iw_nr; other++)
+		if (!other->drops)
+			iw_destroys(other);
+	thread_runs();
+	for (other = iws; other < iws + iw_nr; other++)
+		assert_int_equal(other->refs, 1);
+	assert_true(xa_empty(&iw_kern.iw->conns));
+	iw_nr = 0;
+	iw_kern.iw->next = 0;
+	be.ids = 0;
+}
+
+static void no_order_of_events_stops_the_kernel(void **state)
+{
+	static const enum vhca_conn_state all[] = {
+		VHCA_CONN_LISTEN, VHCA_CONN_ADDR, VHCA_CONN_REQUEST, VHCA_CONN_UP,
+	};
+	unsigned int i, order, orders = LETTERS * LETTERS * LETTERS * LETTERS;
+
+	peer_has_data();
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		for (order = 0; order < orders; order++)
+			check_order(all[i], order);
 }
 
 /* What was asked for is done first; until then an event is of something else. */
@@ -878,6 +953,7 @@ int main(void)
 		T(a_listener_that_fails_says_why),
 		T(a_wildcard_of_a_family_without_an_address_listens),
 		T(each_event_counts_in_its_state_only),
+		T(no_order_of_events_stops_the_kernel),
 		T(no_event_counts_before_a_wish_is_done),
 		T(an_event_of_nobody_counts_for_nothing),
 		T(each_command_may_fail),
