@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lies.h"
+#include "kern.h"
 
 #define LONG_MS 15000u
 #define LATE_MS 2000u
@@ -59,6 +59,8 @@ static void make_device(struct peer *b)
 	make_dir(b->front, b->domid, 0);
 	store_put(b->front, "backend", "%s", b->back);
 	store_put(b->front, "backend-id", "0");
+	if (b->kernel)
+		kern_begin(b);
 	store_put(b->front, "state", "%d", XenbusStateInitialising);
 }
 
@@ -143,7 +145,7 @@ static int quiet_ms(const struct peer *b)
 {
 	if (b->busy)
 		return 0;
-	return lie_has_idle(b) ? 1 : QUIET_MS;
+	return lie_has_idle(b) || b->kernel ? 1 : QUIET_MS;
 }
 
 static void run(struct peer *b, unsigned int seconds)
@@ -154,6 +156,8 @@ static void run(struct peer *b, unsigned int seconds)
 	while (time(NULL) < end) {
 		port_clear(b->ev);
 		serve(b);
+		if (b->kernel)
+			kern_idle(b);
 		lie_idle(b);
 		if (n++ % (lie_has_idle(b) ? 50 : 5) == 0 && over(b))
 			break;
@@ -174,6 +178,10 @@ static void finish(struct peer *b)
 	if (b->detached)
 		say("     detached after %lld s",
 		    (long long)(time(NULL) - b->detached));
+	if (b->kernel) {
+		say("     %u lies", b->told);
+		kern_let_go(b);
+	}
 	store_put(b->back, "online", "0");
 	store_put(b->back, "state", "%d", XenbusStateClosed);
 	for (t = 0; t < LONG_MS; t += 50) {
@@ -189,6 +197,8 @@ static void finish(struct peer *b)
 		xengnttab_unmap(b->gnt, b->evt, 1);
 		xengnttab_unmap(b->gnt, b->kick, 1);
 	}
+	if (b->kernel)
+		kern_end(b);
 	xs_rm(xs, XBT_NULL, b->front);
 	xs_rm(xs, XBT_NULL, b->back);
 }

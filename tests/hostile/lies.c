@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lies.h"
+#include "kern.h"
 #include "mlx5.h"
 
 #define ANY	0xffff
@@ -25,7 +25,7 @@ struct lie {
 		      struct xenvhca_response *rsp);
 	void (*idle)(struct peer *b);
 	const char *versions, *order;
-	bool refused, late, mlx5, files;
+	bool refused, late, mlx5, files, kernel;
 };
 
 typedef const struct xenvhca_request request;
@@ -405,6 +405,28 @@ static void wild_kicks(struct peer *b)
 	peer_notify(b, KICK);
 }
 
+/* All that a kernel's device may hear, until it is told to go, and on the way. */
+static void kern_detach(struct peer *b)
+{
+	kern_completions(b);
+	kern_orders(b);
+	detach(b);
+}
+
+/* In the middle of a connection. */
+static bool dies_later(struct peer *b, request *req, response *rsp)
+{
+	return b->told < 40 || dies(b, req, rsp);
+}
+
+static bool err_fails(struct peer *b, request *req, response *rsp)
+{
+	(void)b;
+	if (req->u.modify_qp.attr.qp_state == 6)
+		rsp->status = -22;
+	return true;
+}
+
 #define OP(name) XENVHCA_OP_##name
 static const struct lie lies[] = {
 	{ .name = "honest", NEVER },
@@ -485,6 +507,19 @@ static const struct lie lies[] = {
 	  .mlx5 = true },
 	{ .name = "mlx5-late-detach", NEVER, ANY, late_detach, detach,
 	  .mlx5 = true },
+	{ .name = "kernel-honest", NEVER, .kernel = true },
+	{ .name = "kernel-completions", NEVER, .idle = kern_completions, .kernel = true },
+	{ .name = "kernel-orders", NEVER, .idle = kern_orders, .kernel = true },
+	{ .name = "kernel-requests", NEVER, .idle = kern_requests, .kernel = true },
+	{ .name = "kernel-flood", NEVER, .idle = kern_flood, .kernel = true },
+	{ .name = "kernel-data", NEVER, OP(CM_COMMAND), kern_cm_data, .kernel = true },
+	{ .name = "kernel-quiet", NEVER, OP(CM_COMMAND), kern_cm_quiet, .kernel = true },
+	{ .name = "kernel-late", NEVER, OP(CM_COMMAND), late_end, .kernel = true },
+	{ .name = "kernel-dies", NEVER, OP(CM_COMMAND), dies_later, .kernel = true },
+	{ .name = "kernel-err", NEVER, OP(MODIFY_QP), err_fails, .kernel = true },
+	{ .name = "kernel-random", NEVER, ANY, random_answer, kern_completions,
+	  .kernel = true },
+	{ .name = "kernel-detach", NEVER, .idle = kern_detach, .kernel = true },
 };
 #define LIES (sizeof(lies) / sizeof(lies[0]))
 
@@ -498,7 +533,8 @@ bool lie_choose(struct peer *b, const char *name)
 		b->lie = &lies[i];
 		b->refused = lies[i].refused;
 		b->late = lies[i].late;
-		b->mlx5 = lies[i].mlx5;
+		b->kernel = lies[i].kernel;
+		b->mlx5 = lies[i].mlx5 || b->kernel;
 		b->files = lies[i].files;
 		if (lies[i].versions)
 			b->versions = lies[i].versions;
@@ -529,6 +565,8 @@ void lie_request(struct peer *b, const struct xenvhca_request *req)
 	struct xenvhca_response rsp;
 
 	model_answer(b, req, &rsp);
+	if (b->kernel)
+		kern_answer(b, req, &rsp);
 	if (req->op == XENVHCA_OP_CREATE_CQ) {
 		b->cq = b->handle;
 		b->cq_since = time(NULL);

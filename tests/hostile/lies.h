@@ -23,6 +23,7 @@ struct peer {
 	bool late;			/* versions come after InitWait */
 	bool mlx5;			/* the HCA is one; else Soft-RoCE */
 	bool files;			/* of rdma_cm and umad are served */
+	bool kernel;			/* kernel=1: the HCA is an mlx5, and has rdma_cm */
 	xengnttab_handle *gnt;
 	xenevtchn_handle *ev;
 	evtchn_port_t port[PORTS];

@@ -84,6 +84,8 @@ static void info(const struct peer *b, struct xenvhca_get_info_rsp *r)
 		mlx5_info(r);
 	if (b->files)
 		r->flags |= XENVHCA_INFO_CM | XENVHCA_INFO_UMAD;
+	if (b->kernel)
+		r->flags |= XENVHCA_INFO_CM;
 }
 
 static void device(const struct peer *b, struct xenvhca_query_device_rsp *r)

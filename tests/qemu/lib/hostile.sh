@@ -32,7 +32,7 @@ met() {
 }
 
 # lie MODE [SECONDS [COMMAND IN THE GUEST]]: to $guest, which is $domid. The
-# command starts when the device is there, or was given up.
+# command starts when the device is there (LIE_DEVICE), or was given up.
 lie() {
 	local mode=$1 seconds=${2:-2} command=${3:-} pid rc=0
 	# A slow host's frontend is given the time to believe them.
@@ -43,7 +43,7 @@ lie() {
 		wait_until 10 met $pid || fail "$mode: no frontend"
 		guest_sh -t $((seconds + 20)) "$guest" "
 			for ((i = 0; i < $((30 * ${TIME_SCALE:-2})); i++)); do
-				ls /dev/infiniband/uverbs* >/dev/null 2>&1 && break
+				ls ${LIE_DEVICE:-/dev/infiniband/uverbs*} >/dev/null 2>&1 && break
 				[ -e /sys/bus/xen/devices/vhca-0 ] || break
 				sleep 0.1
 			done
