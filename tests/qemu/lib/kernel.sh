@@ -21,9 +21,9 @@ on() {
 	[ "$rc" = 0 ] || tell "$1"
 	return "$rc"
 }
-# kernel_keys GUEST: of a device for its kernel.
+# kernel_keys GUEST: of a device for its kernel; KERNEL_MORE: other keys.
 kernel_keys() {
-	echo "hca=mlx5_0,ip=${KERNEL_ADDR[$1]}/24,kernel=1,kernel-pool-mb=${POOL_MB:-16},max-pinned-mb=256"
+	echo "hca=mlx5_0,ip=${KERNEL_ADDR[$1]}/24,kernel=1,kernel-pool-mb=${POOL_MB:-16},max-pinned-mb=256${KERNEL_MORE:+,$KERNEL_MORE}"
 }
 # kernel_attach GUEST: rdma_cm has it when its netdev has the address.
 kernel_attach() {
@@ -35,13 +35,8 @@ kernel_attach() {
 	check "$1: its port has the GID of the netdev" wait_guest 10 "$1" "$HAS_GID"
 }
 HAS_GID="grep -v '^0000:0000:0000:0000' /sys/class/infiniband/vhca0/ports/1/gids/0"
-# kernel_guests MODULE...: a and b, with a device each and these modules.
+# kernel_guests MODULE...: a and b, with a device of dom0 each and these modules.
 kernel_guests() {
-	local g kinds mem archives=(/guest/storage.cpio)
-	read -r -a kinds <<<"$KERNEL_GUESTS"
-	GUEST_INITRD=$GUEST_RUN/initrd.storage
-	[ -z "${KERNEL_PROGRAMS:-}" ] || archives+=(/guest/programs.cpio)
-	cat "$GUEST_RUN/initrd" "${archives[@]}" >"$GUEST_INITRD"
 	fabric_start
 	modprobe -a ib_ipoib rdma_ucm
 	wait_until 10 test -e /sys/class/net/ib0 || fail "there is no ib0"
@@ -49,6 +44,18 @@ kernel_guests() {
 	ip link set ib0 up
 	agent_start
 	backend_start
+	kernel_boot "$@"
+	ledger_open a b
+	kernel_attach a
+	kernel_attach b
+}
+# kernel_boot MODULE...: a and b with these modules.
+kernel_boot() {
+	local g kinds mem archives=(/guest/storage.cpio)
+	read -r -a kinds <<<"$KERNEL_GUESTS"
+	GUEST_INITRD=$GUEST_RUN/initrd.storage
+	[ -z "${KERNEL_PROGRAMS:-}" ] || archives+=(/guest/programs.cpio)
+	cat "$GUEST_RUN/initrd" "${archives[@]}" >"$GUEST_INITRD"
 	mem=${GUEST_MB:-512}
 	[ "$mem" -ge "$GUEST_MEM" ] || mem=$GUEST_MEM	# a debug kernel needs more
 	for g in 0 2; do
@@ -61,9 +68,6 @@ kernel_guests() {
 			ip link add rdma0 type dummy; ip link set rdma0 up
 			ip addr add ${KERNEL_ADDR[$g]}/24 dev rdma0"
 	done
-	ledger_open a b
-	kernel_attach a
-	kernel_attach b
 }
 # kernel_has_none GUEST: no queue pair, region or connection any more.
 kernel_has_none() {

@@ -41,6 +41,44 @@ no_controller() { wait_until 60 at "$HOST" '! ls -d /sys/class/nvme/nvme*'; }
 ios() { guest_sh b "awk '{ n += \$1 + \$5 } END { print n }' /sys/block/nvme*n1/stat"; }
 more_ios() { [ "$(ios)" -gt "$1" ]; }
 
+# rounds_begin FILE: in b, without a shell of ours: rounds of 2 MiB, written and read back past
+# the caches, until one is wrong or it is to stop.
+rounds_begin() {
+	guest_sh -i b 'rm -f /tmp/stop /tmp/end; echo 0 >/tmp/rounds; cat >/tmp/io.sh
+		setsid bash /tmp/io.sh </dev/null >/tmp/io.log 2>&1 &' <<-EOT
+	n=0
+	while [ ! -e /tmp/stop ]; do
+		head -c 2097152 /dev/urandom >/tmp/written
+		dd if=/tmp/written of=$1 bs=64k oflag=direct conv=nocreat 2>/dev/null &&
+			dd if=$1 of=/tmp/read bs=64k count=32 iflag=direct 2>/dev/null &&
+			cmp /tmp/written /tmp/read || { echo wrong >/tmp/end; exit 1; }
+		echo \$((++n)) >/tmp/rounds.new
+		mv /tmp/rounds.new /tmp/rounds
+	done
+	echo good >/tmp/end
+	EOT
+}
+rounds() { guest_sh b 'cat /tmp/rounds'; }
+# rounds_go [N]: by N rounds more than now, since one may have been read before.
+rounds_go() {
+	local n
+	n=$(rounds) && wait_until 120 more_rounds $((n + ${1:-2})) && return
+	guest_sh b 'cat /tmp/rounds /tmp/end /tmp/io.log' || true
+	tell a
+	tell b
+	return 1
+}
+more_rounds() { [ "$(rounds)" -ge "$1" ] 2>/dev/null; }
+rounds_end() {
+	guest_sh b 'touch /tmp/stop
+		for ((i = 0; i < 300; i++)); do [ -e /tmp/end ] && break; sleep 0.2; done
+		[ "$(cat /tmp/end)" = good ]'
+}
+# device_of GUEST: changes with each RDMA device, whose number ib_core does not give twice.
+device_of() {
+	guest_sh "$1" 'readlink -f /sys/class/infiniband/vhca0; stat -c %i /sys/class/infiniband/vhca0/'
+}
+
 NFS_PORT=20049
 # Of exports(5): insecure, async, no_subtree_check, fsid.
 NFS_EXPORT=$((0x0002 | 0x0010 | 0x0400 | 0x2000))

@@ -22,51 +22,14 @@
 
 POOL_MB=32 GUEST_MB=320 LOSS=600
 
-# io_begins FILE: in b, without a shell of ours: rounds of 2 MiB, written and read back past
-# the caches, until one is wrong or it is to stop.
-io_begins() {
-	guest_sh -i b 'rm -f /tmp/stop /tmp/end; echo 0 >/tmp/rounds; cat >/tmp/io.sh
-		setsid bash /tmp/io.sh </dev/null >/tmp/io.log 2>&1 &' <<-EOT
-	n=0
-	while [ ! -e /tmp/stop ]; do
-		head -c 2097152 /dev/urandom >/tmp/written
-		dd if=/tmp/written of=$1 bs=64k oflag=direct conv=nocreat 2>/dev/null &&
-			dd if=$1 of=/tmp/read bs=64k count=32 iflag=direct 2>/dev/null &&
-			cmp /tmp/written /tmp/read || { echo wrong >/tmp/end; exit 1; }
-		echo \$((++n)) >/tmp/rounds.new
-		mv /tmp/rounds.new /tmp/rounds
-	done
-	echo good >/tmp/end
-	EOT
-}
-rounds() { guest_sh b 'cat /tmp/rounds'; }
-# io_goes [N]: by N rounds more than now, since one may have been read before.
-io_goes() {
-	local n
-	n=$(rounds) && wait_until 120 more_rounds $((n + ${1:-2})) && return
-	guest_sh b 'cat /tmp/rounds /tmp/end /tmp/io.log' || true
-	tell a
-	tell b
-	return 1
-}
-more_rounds() { [ "$(rounds)" -ge "$1" ] 2>/dev/null; }
-io_ends() {
-	guest_sh b 'touch /tmp/stop
-		for ((i = 0; i < 300; i++)); do [ -e /tmp/end ] && break; sleep 0.2; done
-		[ "$(cat /tmp/end)" = good ]'
-}
-# device_of GUEST: changes with each RDMA device, whose number ib_core does not give twice.
-device_of() {
-	guest_sh "$1" 'readlink -f /sys/class/infiniband/vhca0; stat -c %i /sys/class/infiniband/vhca0/'
-}
 # outlives GUEST WHAT COMMAND...: its device, and the I/O.
 outlives() {
 	local guest=$1 what=$2 device
 	shift 2
 	device=$(device_of "$guest")
-	check "I/O goes" io_goes
+	check "I/O goes" rounds_go
 	"$@" "$guest"
-	check "$what: I/O goes on" io_goes 3
+	check "$what: I/O goes on" rounds_go 3
 	check "$guest has the same device" [ "$(device_of "$guest")" = "$device" ]
 }
 worker_dies() { kill -9 "$(worker_pid "$1" 0)"; }
@@ -98,9 +61,9 @@ step "a disk of a under I/O of b"
 check "the target listens" nvme_target
 check "connected" nvme_connect
 check "b has the disk" has_disk
-io_begins /dev/nvme0n1
+rounds_begin /dev/nvme0n1
 both
-check "nothing was lost" io_ends
+check "nothing was lost" rounds_end
 check "it is still the first controller" guest_sh b '[ "$(ls /sys/class/nvme)" = nvme0 ]'
 check "the target's memory has it" [ "$(at b 'md5sum </tmp/written')" = \
 	"$(at a 'echo 3 >/proc/sys/vm/drop_caches; head -c 2097152 /dev/ram0 | md5sum')" ]
@@ -111,9 +74,9 @@ step "a file system of a under I/O of b"
 check "the server listens" nfs_server
 check "mounted" nfs_mount
 guest_sh b ": >/mnt/nfs/data"
-io_begins /mnt/nfs/data
+rounds_begin /mnt/nfs/data
 both
-check "nothing was lost" io_ends
+check "nothing was lost" rounds_end
 check "the server has it" [ "$(at b 'md5sum </tmp/written')" = "$(at a 'md5sum </srv/data')" ]
 check "unmounted" on b 'umount /mnt/nfs'
 check "the server ends" nfs_server_end
