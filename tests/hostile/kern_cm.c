@@ -272,7 +272,7 @@ bool kern_cm_data(struct peer *b, const struct xenvhca_request *req,
 	struct xenvhca_cm_command_rsp *c = &rsp->u.cm_command;
 	size_t len = offsetof(struct rdma_ucm_event_resp, param.conn.private_data_len);
 
-	switch (b->told % 4 ? req->u.cm_command.cmd : ~0u) {
+	switch (b->told % 8 ? req->u.cm_command.cmd : ~0u) {
 	case RDMA_USER_CM_CMD_GET_EVENT:
 		if (c->out_len > XENVHCA_CM_OUT)
 			rsp->udata[len - XENVHCA_CM_OUT] = b->told % 2 ? 0xff : 1;
@@ -281,14 +281,17 @@ bool kern_cm_data(struct peer *b, const struct xenvhca_request *req,
 		memset(c->out, b->told % 3 ? 0xff : (int)(rnd() % 256), sizeof(c->out));
 		break;
 	case RDMA_USER_CM_CMD_QUERY_ROUTE:
+		if (rnd() % 2)
+			break;
 		memset(c->out, (int)(rnd() % 4), sizeof(c->out));
 		memset(rsp->udata, (int)(rnd() % 4), rsp->out_len);
 		break;
 	case RDMA_USER_CM_CMD_CREATE_ID:
-		memset(c->out, b->told % 2 ? 0xff : 0, sizeof(uint32_t));
+		if (!(rnd() % 4))
+			memset(c->out, b->told % 2 ? 0xff : 0, sizeof(uint32_t));
 		break;
 	default:
-		if (!(b->told % 16) && c->out_len && c->out_len <= XENVHCA_CM_OUT)
+		if (!(rnd() % 8) && c->out_len && c->out_len <= XENVHCA_CM_OUT)
 			c->out_len--;
 	}
 	return true;

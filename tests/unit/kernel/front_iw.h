@@ -484,7 +484,7 @@ static void iw_request(struct iw *listener, const struct iw_cm_event *ev)
 	iw->id.provider_data = ev->provider_data;
 	if (listener->state != IW_LISTENING) {
 		iw->state = IW_IDLE;
-		vhca_iw_ops.iw_reject(&iw->id, NULL, 0);
+		OP(vhca_iw_ops.iw_reject(&iw->id, NULL, 0));
 		return;
 	}
 	iw->has_data = ev->private_data;
