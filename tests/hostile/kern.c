@@ -288,15 +288,33 @@ void kern_idle(struct peer *b)
 
 /* ---- lies ---- */
 
-static uint32_t some_qpn(void)
+/* One that there is, or NULL. */
+static struct cq *some_cq(void)
 {
-	const struct qp *qp = &qps[rnd() % QPS];
+	unsigned int i, first = rnd() % CQS;
 
-	return qp->handle && rnd() % 8 ? qp->qpn : rnd();
+	for (i = 0; i < CQS; i++)
+		if (cqs[(first + i) % CQS].handle)
+			return &cqs[(first + i) % CQS];
+	return NULL;
+}
+
+/* Of a queue pair that completes there, mostly. */
+static uint32_t some_qpn(uint32_t cq)
+{
+	unsigned int i, first = rnd() % QPS;
+	const struct qp *qp;
+
+	for (i = 0; i < QPS; i++) {
+		qp = &qps[(first + i) % QPS];
+		if (qp->handle && (qp->send_cq == cq || qp->recv_cq == cq || !(rnd() % 8)))
+			return qp->qpn;
+	}
+	return rnd();
 }
 
 /* Each field is what it should be, or close to that, or anything. */
-static void forge(uint8_t *cqe)
+static void forge(uint8_t *cqe, uint32_t cq)
 {
 	static const uint8_t usual[] = { OP_REQ, OP_RECV, OP_REQ_ERR, OP_RECV_ERR };
 	unsigned int i;
@@ -305,7 +323,7 @@ static void forge(uint8_t *cqe)
 		cqe[i] = rnd() % 4 ? 0 : (uint8_t)rnd();
 	cqe[AT_OWNER] = (uint8_t)(rnd() % 4 ? usual[rnd() % 4] : rnd() % 16);
 	cqe[AT_SYNDROME] = (uint8_t)(rnd() % 4 ? rnd() % 0x25 : rnd());
-	put_be(cqe, AT_QPN, some_qpn(), 4);
+	put_be(cqe, AT_QPN, rnd() % 8 ? some_qpn(cq) : rnd(), 4);
 	put_be(cqe, AT_COUNTER, rnd() % 4 ? rnd() % 8 : rnd(), 2);
 	put_be(cqe, AT_BYTES, rnd() % 4 ? rnd() % 128 : rnd(), 4);
 }
@@ -323,14 +341,14 @@ static bool is_ending(uint32_t cq)
 
 void kern_completions(struct peer *b)
 {
-	struct cq *cq = &cqs[rnd() % CQS];
+	struct cq *cq = some_cq();
 	uint8_t cqe[CQE_SIZE];
 	unsigned int n;
 
-	if (!cq->handle || is_ending(cq->handle))
+	if (!cq || is_ending(cq->handle))
 		return;
 	for (n = rnd() % 8; n--;) {
-		forge(cqe);
+		forge(cqe, cq->handle);
 		b->told += cq_put(cq, cqe, cqe[AT_OWNER] == OP_NONE || !(rnd() % 8));
 	}
 	if (rnd() % 4)

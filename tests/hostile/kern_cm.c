@@ -236,7 +236,7 @@ void kern_cm_answer(struct peer *b, const struct xenvhca_request *req,
 
 void kern_orders(struct peer *b)
 {
-	const struct cm_id *id = &ids[rnd() % IDS];
+	const struct cm_id *id = &ids[rnd() % (nr_ids < IDS && nr_ids ? nr_ids : IDS)];
 	struct rdma_ucm_event_resp *ev;
 
 	if (!nr_ids)
