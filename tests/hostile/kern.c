@@ -46,9 +46,9 @@ static struct qp qps[QPS];
 
 void kern_begin(struct peer *b)
 {
-	store_put(b->front, XENVHCA_NODE_KERNEL, "1");
-	store_put(b->front, XENVHCA_NODE_KERNEL_POOL_MB, "2");
-	store_put(b->front, XENVHCA_NODE_IP, "%s", KERN_IP);
+	store_put(b->back, XENVHCA_NODE_KERNEL, "1");
+	store_put(b->back, XENVHCA_NODE_KERNEL_POOL_MB, "2");
+	store_put(b->back, XENVHCA_NODE_IP, "%s", KERN_IP);
 	if (!reg_permit(b->domid, true))
 		die("no doorbell page for the guest: %s", strerror(errno));
 }

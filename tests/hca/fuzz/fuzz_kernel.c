@@ -447,7 +447,7 @@ static void resets(void)
 /* Another queue pair on the CQs that there are, which live again if they are dead. */
 static void renews(void)
 {
-	bool shared = e->srq.rq.cnt;
+	bool shared = e->srq.rq.cnt, dead = e->scq.gen != e->dev.gen;
 
 	if (!connected())
 		return;
@@ -460,6 +460,7 @@ static void renews(void)
 	end_pair(e, IB_QPT_RC, shared);
 	PROMISE(e->qp.qp.gen == e->dev.gen && e->scq.gen == e->dev.gen &&
 		e->rcq.gen == e->dev.gen);
+	PROMISE(!dead || (!e->scq.cons && !e->rcq.cons));
 }
 
 /* ---- the backend ---- */
