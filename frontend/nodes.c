@@ -121,11 +121,11 @@ static u32 read_number(struct vhca_store *store, const char *node, u32 most, u32
 
 u32 vhca_read_pool(struct vhca_store *store)
 {
-	if (!read_number(store, XENVHCA_NODE_KERNEL, XENVHCA_MOST_KERNEL, 0))
+	if (!read_number(store, XENVHCA_NODE_KERNEL, 1, 0))
 		return 0;
 	return read_number(store, XENVHCA_NODE_KERNEL_POOL_MB,
-			   XENVHCA_MOST_KERNEL_POOL_MB, XENVHCA_DEF_KERNEL_POOL_MB) ?:
-	       XENVHCA_DEF_KERNEL_POOL_MB;
+			   XENVHCA_POOL_MB_MOST, XENVHCA_POOL_MB_DEFAULT) ?:
+	       XENVHCA_POOL_MB_DEFAULT;
 }
 
 bool vhca_read_detached(struct vhca_store *store)

@@ -24,17 +24,21 @@ enum vhca_field_kind {
 	VHCA_END,
 	VHCA_BUF,	/* request u64: address of queue memory -> pages list,
 			 * the first one buf, the second sq_buf; length():
-			 * what the HCA's driver pins */
+			 * what the HCA's driver pins
+			 */
 	VHCA_DBPAGE,	/* request u64: address of a doorbell record; arg: its
 			 * octets, a power of two; it is aligned to them, so
-			 * that it lies in one page */
+			 * that it lies in one page
+			 */
 	VHCA_COOKIE,	/* opaque: verbatim */
 	VHCA_DEV,	/* device number for WQEs/doorbells: verbatim */
 	VHCA_AH,	/* response u32: number by which a WQE of a shadowed send
-			 * queue names the new address handle: verbatim */
+			 * queue names the new address handle: verbatim
+			 */
 	VHCA_KEY,	/* response: u64 mmap offset followed by u32 size; arg:
 			 * enum vhca_queue; length(): what the HCA's driver
-			 * allocates, at most */
+			 * allocates, at most
+			 */
 	VHCA_MASK,	/* request bits (arg) that are cleared */
 	VHCA_OUTPTR,	/* request u64: user address the kernel writes arg
 			 * octets to; backend uses its own buffer and appends
@@ -42,11 +46,13 @@ enum vhca_field_kind {
 			 * raises out_len on the wire by
 			 * vhca_provider_outptr(); the appended octets start
 			 * where the guest's own room, cut to what
-			 * out_max leaves, ends. */
+			 * out_max leaves, ends.
+			 */
 	VHCA_ZERO,	/* request bits (arg) that are refused if set */
 	VHCA_UARS,	/* request u32 of ALLOC_UCONTEXT: doorbell registers;
 			 * the HCA's driver allocates a page for each arg of
-			 * them, whether it is mapped or not */
+			 * them, whether it is mapped or not
+			 */
 };
 
 /* Queue memory of the HCA's driver that a KEY field hands out. */
@@ -111,13 +117,13 @@ struct vhca_provider {
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
 	uint8_t xrc;		/* XRC SRQs and QPs have the udata of others */
 	uint8_t tm;		/* so have SRQs with tag matching */
-	uint8_t no_windows;	/* the driver's memory windows are not safe
-				 * between domains */
-	uint8_t trusts;		/* the driver believes attributes of verbs that
-				 * a process chose: verbs/rxe_attr.c */
+	/* the driver's memory windows are not safe between domains */
+	uint8_t no_windows;
+	/* the driver believes attributes of verbs that a process chose: verbs/rxe_attr.c */
+	uint8_t trusts;
 	uint8_t dmabuf;		/* its driver makes regions of dma-bufs */
-	uint8_t arm_at;		/* where in a CQ's doorbell record the process
-				 * writes each arm before it rings; 0: nowhere */
+	/* where in a CQ's doorbell record the process writes each arm before it rings, or 0 */
+	uint8_t arm_at;
 	/* octets of queue memory for each entry, at most: vhca_provider_entries() */
 	uint16_t cqe_len, qp_wr_len, srq_wr_len;
 	/* udata that opens a context only to ask, with the fewest resources */
@@ -148,10 +154,12 @@ const struct vhca_field *vhca_provider_uars(const struct vhca_provider *p);
  */
 uint32_t vhca_provider_entries(uint32_t max, uint32_t len, uint64_t pages);
 /* Octets that the OUTPTR fields of a row append to the response udata; 0 for
- * row NULL. */
+ * row NULL.
+ */
 uint32_t vhca_provider_outptr(const struct vhca_udata_op *row);
 /* 0, or -EINVAL if the lengths are outside the row. Holds for the lengths of
- * the guest's provider and for those on the wire. */
+ * the guest's provider and for those on the wire.
+ */
 int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 			uint32_t in_len, uint32_t out_len);
 /* The same for a whole request: an XRC target QP never has udata. */

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "agent_xen.h"
 #include "number.h"
+#include "vhca-agent.h"
 #include "xenstore/scan.h"
 
 #define AGENT_START_MS	10000	/* for an answer, before there are commands */

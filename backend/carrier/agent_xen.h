@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The dialogue with the agent over xenstore (vhcaif.h, "Doorbells"): two nodes,
+ * The dialogue with the agent over xenstore (vhca-agent.h): two nodes,
  * however many pages there are. Each worker has one connection and one number
  * space of slots; the command thread uses them.
  */

@@ -21,6 +21,7 @@
 
 #include "uverbs/sysfs.h"
 #include "context.h"
+#include "vhca-keys.h"
 
 #define MAX_ROUNDS	64
 #define MAX_HELD	(2 * MAX_ROUNDS)

@@ -16,6 +16,7 @@
 
 #include "context.h"
 #include "verbs/ucontext.h"
+#include "vhca-keys.h"
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32

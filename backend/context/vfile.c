@@ -11,6 +11,7 @@
 #include "context.h"
 #include "core/event.h"
 #include "verbs/ucontext.h"
+#include "vhca-keys.h"
 
 /* ---- states ---- */
 

@@ -9,6 +9,7 @@
 #include "devices.h"
 #include "host/tree.h"
 #include "number.h"
+#include "vhca-keys.h"
 
 int be_devices_state(struct be_devices *s, unsigned int domid, unsigned int devid)
 {

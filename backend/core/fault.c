@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include "be.h"
+#include "vhca-keys.h"
 #include "wake.h"
 
 static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;

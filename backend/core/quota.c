@@ -11,6 +11,7 @@
 #include "be.h"
 #include "clock.h"
 #include "host/maptrack.h"
+#include "vhca-keys.h"
 
 #define BE_FAIL_RATE	10	/* as often as an operator can read */
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <xen/io/vhcaif.h>
 #include "bucket.h"
+#include "vhca-keys.h"
 
 #define BE_KIND_(KIND, word, def) BE_##KIND,
 enum be_type {			/* also handle types */

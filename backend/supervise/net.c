@@ -20,6 +20,7 @@
 #include "host/addr.h"
 #include "core/log.h"
 #include "sup.h"
+#include "vhca-keys.h"
 
 #define NET_LIMIT_MS	60000	/* then the script hangs */
 #define NET_RETRY_MS	5000

@@ -21,6 +21,7 @@
 #include "host/maptrack.h"
 #include "host/paths.h"
 #include "sup.h"
+#include "vhca-keys.h"
 
 /* A page takes two entries unless this domain is known not to be PV. */
 static bool is_pv(void)

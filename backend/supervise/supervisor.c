@@ -24,6 +24,7 @@
 #include "core/run.h"
 #include "sup.h"
 #include "supervisor.h"
+#include "vhca-keys.h"
 
 #define SUP_BACKOFF_MIN_MS	200
 #define SUP_BACKOFF_MAX_MS	5000

@@ -20,6 +20,7 @@
 #include "core/ib_core.h"
 #include "object.h"
 #include "tables.h"
+#include "vhca-keys.h"
 
 /* ---- the file ---- */
 

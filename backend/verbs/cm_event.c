@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cm.h"
+#include "vhca-keys.h"
 
 #define UNSEEN	16	/* requests rejected before others get their turn */
 

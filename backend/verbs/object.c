@@ -14,6 +14,7 @@
 #include "object.h"
 #include "shadow.h"
 #include "ucontext.h"
+#include "vhca-keys.h"
 
 /* Contexts and mappings end by rules of their own: context/ucontext.c, range.c. */
 const struct be_kind be_kind_ucontext = {}, be_kind_mmap = {};

@@ -10,6 +10,7 @@
 #include "core/be.h"
 #include "jobs.h"
 #include "udata.h"
+#include "vhca-keys.h"
 
 struct be_shadow;
 

@@ -16,6 +16,7 @@
 #include "host/maptrack.h"
 #include "number.h"
 #include "uverbs/sysfs.h"
+#include "vhca-keys.h"
 
 #define BE_NUMBER_MAX	32	/* characters of a number, with the NUL */
 #define BE_WORDS_MAX	256	/* of a list of words */

@@ -34,6 +34,7 @@
 #include "caps.h"
 #include "confine.h"
 #include "verbs/shadow.h"
+#include "vhca-keys.h"
 
 #define BE_FDS_PER_UC	3	/* uverbs file, async events, completions */
 #define BE_FDS_SPARE	256

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The doorbell pages that a guest has for life (vhcaif.h, XENVHCA_NODE_DOORBELL_STATIC), as the
+ * The doorbell pages that a guest has for life (vhca-keys.h, XENVHCA_NODE_DOORBELL_STATIC), as the
  * device tree's tool writes them: "0x8000140 0x8000140 0x760".
  */
 #ifndef HOST_WINDOW_H

@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "fake_agent.h"
 #include "fake_xs.h"
+#include "vhca-agent.h"
 #include <xen/io/vhcaif.h>
 
 static char root[] = "doorbell-agent-XXXXXX";

@@ -16,6 +16,7 @@
 #include "core/store.h"
 #include "tests/fake/fake_store.h"
 #include "tests/fake/ring_loop.h"
+#include "vhca-keys.h"
 
 static struct be_store it;
 static enum xenbus_state peer = XenbusStateInitialising;

@@ -18,6 +18,7 @@
 #include "carrier/gntdev.h"
 #include "carrier/open_files.h"
 #include "host/tree.h"
+#include "vhca-keys.h"
 #include "worker/conf.h"
 #include "tests/unit/test_store_page.h"
 

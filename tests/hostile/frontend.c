@@ -17,6 +17,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "peer.h"
+#include "vhca-keys.h"
 
 #define FRONT "device/vhca/0"
 #define LONG_MS 15000u

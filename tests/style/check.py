@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Checks of the source tree without a compiler: every opcode is carried through all
-# layers, node names are in vhcaif.h only, nothing that a peer can reach ends the process
+# layers, node names are in headers of include/ only, nothing that a peer can reach ends the process
 # or the kernel, tables of manuals have short cells. Circles of calls: calls.py. Prints
 # "FILE:LINE: complaint"; exit status 1 if there is one.
 #
@@ -229,8 +229,9 @@ def check_names(t):
 
 
 def check_nodes(t):
-    """Names of nodes are written once, in vhcaif.h."""
-    header = t.text("include/xen/io/vhcaif.h")
+    """Names of nodes are written once, in headers of include/."""
+    header = "".join(t.text(n) for n in ("include/xen/io/vhcaif.h",
+                                         "include/vhca-agent.h", "include/vhca-keys.h"))
     names = set(re.findall(r'#define XENVHCA_NODE_\w+\s+"([^"]+)"', header))
     names |= {"max-" + word for word in
               re.findall(r"^    X\([A-Z]+, (\w+), \d+\)", header, re.M)}
@@ -249,7 +250,8 @@ def check_nodes(t):
 def number_keys(t):
     """Keys of a device that are numbers, as the manual has them."""
     awk = subprocess.run(
-        ["awk", "-f", "tools/vhcactl/keys.awk", "include/xen/io/vhcaif.h", "-"],
+        ["awk", "-f", "tools/vhcactl/keys.awk", "include/xen/io/vhcaif.h",
+         "include/vhca-keys.h", "-"],
         cwd=t.top, input="@KEY_ROWS@\n", capture_output=True, text=True,
         check=True)
     for row in awk.stdout.splitlines():

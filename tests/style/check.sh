@@ -78,7 +78,7 @@ noticed "a second file that maps guest memory" backend/verbs/mr.c \
 	'void *f(struct be_transport *t) { return t->ops->map(t, 0, 1, false); }' \
 	'backend/verbs/mr.c:.*maps guest memory'
 noticed "a kind of objects that nobody can set a limit for" \
-	include/xen/io/vhcaif.h '    X(WQ, wq, 7) /* work queues */' \
+	include/vhca-keys.h '    X(WQ, wq, 7) /* work queues */' \
 	'tools/patches/xen-libxl/.*:.*no NUMBER() for max-wq'
 noticed "a private header of another part" tools/vhcactl/out.c \
 	'#include "backend/verbs/object.h"' 'tools/vhcactl/out.c:.*private to another part'

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 #include "carrier/agent_xen.h"
 #include "tests/fake/fake_xs.h"
+#include "vhca-agent.h"
 
 #define DB	"/local/domain/1/backend/vhca/5/0/doorbell"
 #define MFN	0xe0100u

@@ -65,7 +65,7 @@ static void says(const char *spec, const char *say)
 		fail_msg("%s: \"%s\", not \"%s\"", spec, err, say);
 }
 
-/* What keys.awk makes of vhcaif.h is what the compiler makes of it. */
+/* What keys.awk makes of vhca-keys.h is what the compiler makes of it. */
 static void texts_have_every_key(void **state)
 {
 	static char manual[32768], words[32768];

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 #include "carrier/open_files.h"
 #include "host/tree.h"
+#include "vhca-keys.h"
 
 static char root[] = "/tmp/vhca-files-XXXXXX";
 static struct be_devices *s;

@@ -18,6 +18,8 @@
 #include "tests/fake/fake_agent.h"
 #include "tests/fake/fake_xs.h"
 #include "tools/doorbelld/request.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 
 #define NOT_UNDERSTOOD	"0 refused request not understood"
 

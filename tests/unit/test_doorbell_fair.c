@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "tests/fake/fake_agent.h"
 #include "tests/fake/fake_xs.h"
+#include "vhca-agent.h"
 
 static void slow_agent(void)
 {

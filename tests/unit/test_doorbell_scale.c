@@ -21,6 +21,8 @@
 #include "carrier/agent_xen.h"
 #include "tests/fake/fake_agent.h"
 #include "tests/fake/fake_xs.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 
 #define PROCESSES	1024u
 #define PAGES		(PROCESSES * XENVHCA_UCONTEXT_UARS)

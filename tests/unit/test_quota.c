@@ -13,6 +13,7 @@
 #include "core/be.h"
 #include "clock.h"
 #include "core/wake.h"
+#include "vhca-keys.h"
 
 static void counts_objects_exactly(void **state)
 {

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "promised.h"
 #include "tests/fake/fake_xs.h"
+#include "vhca-keys.h"
 #include "worker/conf.h"
 
 #define BACK	"/local/domain/1/backend/vhca/5/0"

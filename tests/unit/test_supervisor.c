@@ -32,6 +32,7 @@
 #include "host/tree.h"
 #include "supervise/supervisor.h"
 #include "test_sup_host.h"
+#include "vhca-keys.h"
 
 /* In a child: the manager hears that process parent serves, and stops it. */
 static int heard(int manager, pid_t parent)

@@ -16,6 +16,8 @@
 #include "line.h"
 #include "number.h"
 #include "request.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 #include <xen/io/vhcaif.h>
 
 #define LOG_RATE	10		/* refusals of a device that are logged */

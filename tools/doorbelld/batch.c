@@ -10,6 +10,7 @@
 #include <string.h>
 #include "batch.h"
 #include "number.h"
+#include "vhca-agent.h"
 
 /* A number of 19 digits, a blank, an answer, ";" for each: all fit. */
 _Static_assert(XENVHCA_DOORBELL_BATCH * (19 + 1 + DBA_ANSWER) <=

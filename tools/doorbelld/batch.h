@@ -10,6 +10,7 @@
 #define DBA_BATCH_H
 
 #include "agent.h"
+#include "vhca-agent.h"
 #include <xen/io/vhcaif.h>
 
 #define DBA_ANSWER	92		/* longest answer, with the NUL */

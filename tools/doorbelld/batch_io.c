@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "request.h"
+#include "vhca-agent.h"
 
 static void later(struct dba_agent *a, struct dba_dev *d)
 {

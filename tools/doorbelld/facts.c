@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include "facts.h"
 #include "number.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 #include <xen/io/vhcaif.h>
 
 #define RESOURCE_MEM	0x200u		/* IORESOURCE_MEM of <linux/ioport.h> */

@@ -8,6 +8,7 @@
  */
 #include <xen/io/vhcaif.h>
 #include "frame.h"
+#include "vhca-agent.h"
 
 static const char *const reason_text[DBA_NR_REASONS] = {
 	[DBA_OK] = "no reason",

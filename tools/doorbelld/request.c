@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "request.h"
+#include "vhca-agent.h"
 
 void dba_log_refused(struct dba_dev *d, unsigned int slot, enum dba_reason r,
 		     int err, const char *request)

@@ -15,6 +15,7 @@
 #include "host/chardev.h"
 #include "host/kernel.h"
 #include "host/paths.h"
+#include "vhca-keys.h"
 #include "vhca-provider.h"
 
 #define CAPPED		"/sys/kernel/debug/xen-vhca-helper/capped_hcas"

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "host/maptrack.h"
 #include "host/paths.h"
+#include "vhca-keys.h"
 
 #define GNTDEV		"/dev/xen/gntdev"
 #define EVTCHN		"/dev/xen/evtchn"

@@ -13,6 +13,7 @@
 #include "ctl.h"
 #include "host/window.h"
 #include "host/xenbus.h"
+#include "vhca-keys.h"
 
 #define ATTACH_RENEWALS	3	/* then the guest closes it for a reason of its own */
 

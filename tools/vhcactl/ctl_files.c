@@ -17,6 +17,7 @@
 #include "host/tree.h"
 #include "host/xenbus.h"
 #include "number.h"
+#include "vhca-keys.h"
 
 #define DETACH_WAIT	30	/* seconds */
 #define FORCE_WAIT	5	/* the same with -f */

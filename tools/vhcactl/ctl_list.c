@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "ctl.h"
 #include "host/xenbus.h"
+#include "vhca-keys.h"
 
 #define NAME	17	/* columns */
 #define HCA	16

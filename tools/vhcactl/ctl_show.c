@@ -8,6 +8,8 @@
 #include <errno.h>
 #include "ctl.h"
 #include "host/xenbus.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 
 static struct json_object *limits(struct ctl *c, const struct ctl_dev *d)
 {

@@ -17,6 +17,7 @@
 #include "host/xenbus.h"
 #include "line.h"
 #include "top.h"
+#include "vhca-keys.h"
 
 #define DELAY		2	/* seconds */
 #define LINE_SIZE	1024

@@ -14,6 +14,8 @@
 #include "clock.h"
 #include "ctl.h"
 #include "number.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 
 #define DOMAINS		"/local/domain"
 #define NODE_BACKEND	"backend"

@@ -2,20 +2,24 @@
 # Copyright (C) 2026 The vhca authors
 #
 # The keys of a device that are numbers, from the rows of XENVHCA_KINDS and
-# XENVHCA_NUMBERS in vhcaif.h, put into a file: @KEY_WORDS@ becomes their names, a
+# XENVHCA_NUMBERS in vhca-keys.h, put into a file: @KEY_WORDS@ becomes their names, a
 # line @KEY_ROWS@ a row of the manual's table for each.
 #
-#   awk -f keys.awk include/xen/io/vhcaif.h FILE.in
-/^#define XENVHCA_NODE_/ && FNR == NR {
+#   awk -f keys.awk include/xen/io/vhcaif.h include/vhca-keys.h FILE.in
+FNR == 1 {
+	header = FILENAME ~ /\.h$/
+}
+
+/^#define XENVHCA_NODE_/ && header {
 	node[$2] = $3
 	gsub(/"/, "", node[$2])
 }
 
-/^#define XENVHCA_MAX_OBJECTS/ && FNR == NR {
+/^#define XENVHCA_MAX_OBJECTS/ && header {
 	most = $3
 }
 
-/^    X\(/ && FNR == NR {
+/^    X\(/ && header {
 	if (!/\/\* .* \*\//) {
 		print FILENAME ":" FNR ": a row without a comment" >"/dev/stderr"
 		exit bad = 1
@@ -31,7 +35,7 @@
 		key(node["XENVHCA_NODE_" part[2]], part[3], part[4], part[5], meaning)
 }
 
-FNR == NR {
+header {
 	next
 }
 

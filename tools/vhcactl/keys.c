@@ -15,6 +15,8 @@
 #include "host/window.h"
 #include "keys.h"
 #include "number.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 
 #define KEY_HCA		XENVHCA_NODE_HCA
 #define KEY_BACKEND	"backend"

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <xen/io/vhcaif.h>
 #include "number.h"
+#include "vhca-keys.h"
 
 #define CTL_NAME_MAX	64	/* domain name or id, with the NUL */
 #define CTL_ERR_MAX	736	/* error text, with the NUL */

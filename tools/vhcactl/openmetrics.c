@@ -10,6 +10,7 @@
 #include <string.h>
 #include "ctl.h"
 #include "host/xenbus.h"
+#include "vhca-keys.h"
 
 #define PAGE_BYTES	((uint64_t)XENVHCA_PAGE_SIZE)
 #define NS_PER_S	1000000000ull

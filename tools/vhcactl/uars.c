@@ -11,6 +11,8 @@
 #include <string.h>
 #include "ctl.h"
 #include "host/bar.h"
+#include "vhca-agent.h"
+#include "vhca-keys.h"
 
 bool ctl_pci_recorded(struct ctl *c, const struct ctl_dev *d, char bdf[CTL_BDF])
 {

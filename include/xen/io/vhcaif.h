@@ -10,13 +10,7 @@
 #ifndef __XEN_PUBLIC_IO_VHCAIF_H__
 #define __XEN_PUBLIC_IO_VHCAIF_H__
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#include <xen/interface/io/ring.h>
-#else
-#include <stdint.h>
-#include <xen/io/ring.h>
-#endif
+#include "ring.h"
 
 /*
  ******************************************************************************
@@ -56,8 +50,6 @@
  * /local/domain/0/backend/vhca/5/0/online = "1"
  * /local/domain/0/backend/vhca/5/0/state = "4"
  * /local/domain/0/backend/vhca/5/0/hca = "rxe0"
- * /local/domain/0/backend/vhca/5/0/port = "1"
- * /local/domain/0/backend/vhca/5/0/max-qp = "1024"
  * /local/domain/0/backend/vhca/5/0/versions = "1"
  * /local/domain/0/backend/vhca/5/0/setup = "4 70481223"
  *
@@ -76,97 +68,9 @@
  *
  *------------------------------ Configuration --------------------------------
  *
- * hca
- *      Values:         <string>, 1..63 characters of [A-Za-z0-9_.-]
- *      Default Value:  none, mandatory
- *      Writer:         toolstack
- *
- *      Name of the RDMA device of the backend domain (/sys/class/infiniband).
- *
- * port
- *      Values:         1..255
- *      Default Value:  1
- *      Writer:         toolstack
- *
- *      Physical port shown to the guest, there always as port 1.
- *
- * max-ucontext, max-pd, max-cq, max-qp, max-srq, max-ah, max-mr, max-mw,
- * max-mcast, max-mmap, max-xrcd, max-cm, max-umad
- *      Values:         1..65535
- *      Default Value:  128, 1024, 2048, 2048, 512, 4096, 8192, 1024, 256,
- *                      8192, 256, 1024, 64
- *      Writer:         toolstack
- *
- *      Number of objects of a kind that this device may own at once: open
- *      verbs contexts, protection domains, completion queues, queue pairs,
- *      shared receive queues, address handles, memory regions, memory windows,
- *      multicast attachments, ranges of queue memory granted to the guest and
- *      doorbell pages, XRC domains, open files of the connection manager, open
- *      files for management datagrams. For each of max-ucontext the guest may
- *      own XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not.
- *      Contexts whose doorbell pages the guest may still reach (PV, Arm) count
- *      until the guest is gone; a later process that opens the device in the
- *      same way gets one of them.
- *
- * max-cm-id
- *      Values:         1..65535
- *      Default Value:  4096
- *      Writer:         toolstack
- *
- *      Number of ids of the connection manager (listeners, connections, joined
- *      multicast groups) that this device may have at once. As many requests
- *      again may wait at its listeners.
- *
- * max-pinned-mb
- *      Values:         1..1048576 (MiB)
- *      Default Value:  128
- *      Writer:         toolstack
- *
- *      Upper bound of guest memory mapped and pinned for this device, and, as
- *      a second sum, of queue memory that the HCA's driver allocates for it.
- *
- * max-cmd-rate, max-evt-rate
- *      Values:         0..10000000 (per second), 0 = unlimited
- *      Default Value:  20000, 100000
- *      Writer:         toolstack
- *
- *      Token buckets (one second deep) for commands other than destroy
- *      commands, and for events. A command over the rate waits, it does not
- *      fail; a completion over the rate is reported by the overflow flag.
- *
- *      Two more buckets of the backend have no node. Commands that the HCA's
- *      driver refuses, each of which may cost a line in the kernel log: 10 per
- *      second, 1000 deep; while the bucket is empty commands other than destroy
- *      commands wait. Kicks: 500000 per second; further ones are executed later.
- *
- * spin-us
- *      Values:         0..1000 (microseconds)
- *      Default Value:  50
- *      Writer:         toolstack
- *
- *      Longest time for which the backend polls the command ring or the kick
- *      ring before it sleeps. The backend polls less, or not at all, after
- *      polling found nothing. Each side writes req_event, rsp_event, prod_event
- *      or done_event only when it is about to sleep; while it polls it needs no
- *      notification.
- *
- * trusted
- *      Values:         0, 1
- *      Default Value:  0
- *      Writer:         toolstack
- *
- *      1: the guest may use features that, because of defects of the HCA's
- *      driver, can harm the backend domain and other guests. With Soft-RoCE
- *      these are memory windows and their invalidation.
- *
- * port-counters
- *      Values:         0, 1
- *      Default Value:  0
- *      Writer:         toolstack
- *
- *      1: the guest may read the counters of the physical port and of the HCA,
- *      which include the traffic of the backend domain and of other guests.
- *      Counters of this vhca alone are the frontend's.
+ * The toolstack writes more nodes here than a frontend reads. They name the HCA
+ * and limit what the guest may have of it, and are no part of this protocol: a
+ * command over a limit fails.
  *
  * kernel, kernel-pool-mb
  *      Values:         0, 1; 1..1024 (MiB)
@@ -180,19 +84,6 @@
  *      to allow beside their queues. To the backend such a guest is one with a
  *      single process, so it only checks the numbers. Not with Soft-RoCE.
  *
- * umad
- *      Values:         query, all
- *      Default Value:  absent: the guest sends and gets no management datagrams
- *      Writer:         toolstack
- *
- *      Management datagrams (MADs) of the port's general and subnet management
- *      interface that the guest's root may send. query: datagrams that change
- *      nothing: Get and GetTable of subnet administration without an SM_Key,
- *      Get of performance management, and the vendor class of ibping; all to
- *      queue pair 1 with its well-known Q_Key. The guest receives the answers
- *      only. all: all datagrams that the backend domain's root may send; the
- *      guest can then reconfigure the fabric.
- *
  * ip
  *      Values:         1..8 (XENVHCA_MAX_IPS) addresses, separated by blanks:
  *                      IPv4 or IPv6, each with /<prefix> or without (a network
@@ -205,41 +96,6 @@
  *      them before the guest can connect and removes them when the device is
  *      gone. With an Ethernet port the guest's GID table has the GIDs of these
  *      addresses only; with an InfiniBand port it has the port's.
- *
- * vif
- *      Values:         0..65535
- *      Default Value:  absent: to everything but RDMA, the addresses of ip are
- *                      the backend domain's
- *      Writer:         toolstack
- *      Notes:          only with ip
- *
- *      The number of the guest's vif, whose backend is the same domain. All other
- *      traffic to and from these addresses is the guest's: the backend domain
- *      passes it on between this vif and the HCA's network. The vif may come and
- *      go; RDMA does not depend on it.
- *
- * pkeys
- *      Values:         1..32 (XENVHCA_MAX_PKEYS) P_Keys, hexadecimal with 0x,
- *                      separated by blanks; bit 15 is full membership
- *      Default Value:  absent: with ip, the default partition (0xffff, or 0x7fff
- *                      where the port is a limited member); without, the guest
- *                      shares all partitions of the port
- *      Writer:         toolstack
- *
- *      The guest's P_Key table, in this order: its index 0 is the first one. An
- *      entry that the port does not have is 0 and cannot be used.
- *
- * doorbell-static
- *      Values:         "<mfn> <gfn> <nr>", hexadecimal with 0x
- *      Default Value:  absent: the doorbell agent maps doorbell pages
- *      Writer:         toolstack
- *
- *      Without a control domain Xen maps doorbell pages when it creates the
- *      guest: nr pages from machine frame mfn on, at guest frame gfn, which is in
- *      the guest's device tree (XENVHCA_TREE_DOORBELLS). The guest has them as
- *      long as it lives. The ranges of two guests must not overlap, and must not
- *      include pages of the HCA's driver. The backend gives the guest only
- *      contexts of the HCA with all their pages in this range.
  *
  *------------------------------ Negotiation ----------------------------------
  *
@@ -265,55 +121,6 @@
  *
  *      The reason why the backend last closed this device, or why it passes no
  *      traffic to its vif, for the operator.
- *
- *------------------------------- Doorbells -----------------------------------
- *
- * Only for HCAs whose doorbells are pages of a PCI BAR. The backend asks the
- * doorbell agent of the control domain to map such a page into the guest; the
- * agent reads the PCI address of the HCA from the toolstack's own node
- * /libxl/<domid>/device/vhca/<devid>/pci ("0000:00:05.0").
- *
- * doorbell/requests
- *      Values:         up to XENVHCA_DOORBELL_BATCH of
- *                      "<n> <slot> map <mfn> <gfn> <nr>", "<n> <slot> unmap"
- *                      and "<n> all unmap", with ";" between them, and at most
- *                      XENVHCA_DOORBELL_TEXT octets; mfn, gfn and nr are
- *                      hexadecimal with 0x, gfn is 0x0 for a PV guest;
- *                      slot = 0 .. XENVHCA_DOORBELL_SLOTS - 1, decimal
- *      Default Value:  absent
- *      Writer:         backend
- *      Reader:         doorbell agent
- *
- *      Requests without an answer, and possibly some with one. map permits the
- *      guest to use nr (now: 1) pages from machine frame mfn on, a translated
- *      guest at guest frame gfn. A slot has one mapping at a time. "all unmap"
- *      ends all mappings of the device; a backend that finds this node when it
- *      starts sends it first.
- *
- *      n, decimal, is a number that no earlier request of the device had, and
- *      greater than that of the request before it in the list. So an answer
- *      belongs to one request however often the node was written meanwhile. The
- *      agent executes requests in this order and skips those that have an
- *      answer. A request that is removed from the list before it has an answer
- *      may have been executed. A list that breaks these rules is refused as a
- *      whole.
- *
- *      When the node or the device is removed, all mappings end without an
- *      answer.
- *
- * doorbell/answers
- *      Values:         "<n> mapped", "<n> unmapped" or "<n> refused <reason>",
- *                      with ";" between them
- *      Default Value:  absent
- *      Writer:         doorbell agent
- *      Reader:         backend
- *
- *      The agent's answers to requests that it has executed. n = 0 answers the
- *      whole list, which the agent did not understand. A refused map or unmap
- *      does not change its slot. An unmap of a slot without a mapping is
- *      answered "unmapped". With a reason of XENVHCA_DOORBELL_REASON_* another
- *      guest has the page, and another page of the HCA may be mapped; other
- *      reasons apply to each page.
  *
  ******************************************************************************
  *                        Frontend xenstore nodes
@@ -454,35 +261,13 @@
 #define XENVHCA_DRIVER_NAME             "vhca"
 
 /* Xenstore node names. */
-#define XENVHCA_NODE_HCA                "hca"
-#define XENVHCA_NODE_PORT               "port"
 #define XENVHCA_NODE_VERSIONS           "versions"
 #define XENVHCA_NODE_BROKEN             "broken"
-#define XENVHCA_NODE_MAX_PINNED_MB      "max-pinned-mb"
-#define XENVHCA_NODE_MAX_UCONTEXT       "max-ucontext"
-#define XENVHCA_NODE_MAX_CM_ID          "max-cm-id"
-#define XENVHCA_NODE_MAX_CMD_RATE       "max-cmd-rate"
-#define XENVHCA_NODE_MAX_EVT_RATE       "max-evt-rate"
-#define XENVHCA_NODE_SPIN_US            "spin-us"
-#define XENVHCA_NODE_TRUSTED            "trusted"
-#define XENVHCA_NODE_PORT_COUNTERS      "port-counters"
 #define XENVHCA_NODE_KERNEL             "kernel"
 #define XENVHCA_NODE_KERNEL_POOL_MB     "kernel-pool-mb"
-#define XENVHCA_NODE_UMAD               "umad"
 #define XENVHCA_NODE_IP                 "ip"
-#define XENVHCA_NODE_VIF                "vif"
-#define XENVHCA_NODE_PKEYS              "pkeys"
 #define XENVHCA_NODE_SETUP              "setup"         /* of both sides */
-#define XENVHCA_NODE_DOORBELL           "doorbell"      /* directory */
-#define XENVHCA_NODE_DOORBELL_REQUESTS  "requests"      /* in it */
-#define XENVHCA_NODE_DOORBELL_ANSWERS   "answers"       /* in it */
 #define XENVHCA_NODE_DOORBELL_WINDOW    "doorbell-window"
-#define XENVHCA_NODE_DOORBELL_STATIC    "doorbell-static"
-#define XENVHCA_NODE_PCI                "pci"           /* below /libxl */
-
-/* Values of umad. */
-#define XENVHCA_UMAD_QUERY              "query"
-#define XENVHCA_UMAD_ALL                "all"
 
 /*
  * "compatible" of nodes in the guest's device tree: each "reg" is a range of doorbell
@@ -490,62 +275,9 @@
  */
 #define XENVHCA_TREE_DOORBELLS          "xen,vhca-doorbells"
 
-/* Words of doorbell requests and answers. */
-#define XENVHCA_DOORBELL_MAP            "map"
-#define XENVHCA_DOORBELL_UNMAP          "unmap"
-#define XENVHCA_DOORBELL_ALL            "all"           /* instead of a slot */
-#define XENVHCA_DOORBELL_MAPPED         "mapped"
-#define XENVHCA_DOORBELL_UNMAPPED       "unmapped"
-#define XENVHCA_DOORBELL_REFUSED        "refused"       /* + reason */
-#define XENVHCA_DOORBELL_REASON_OTHER   "mapped into another guest"
-#define XENVHCA_DOORBELL_REASON_HELD \
-    "was mapped into another guest that still runs"
-
-/*
- * Kinds of objects: X(KIND, word, default). The node "max-WORD" of the toolstack
- * bounds the number of them that a guest may have, 1..XENVHCA_MAX_OBJECTS. A kind
- * uses only kinds before it, so a context is emptied from the last kind to the
- * first. The comment of a row, here and below, is the text of the key in manuals.
- */
-#define XENVHCA_MAX_OBJECTS             65535
-#define XENVHCA_KINDS(X) \
-    X(UCONTEXT, ucontext, 128)   /* verbs contexts; 8 doorbell pages each */ \
-    X(XRCD, xrcd, 256)           /* XRC domains */ \
-    X(PD, pd, 1024)              /* protection domains */ \
-    X(CQ, cq, 2048)              /* completion queues */ \
-    X(MR, mr, 8192)              /* memory regions */ \
-    X(MW, mw, 1024)              /* memory windows */ \
-    X(AH, ah, 4096)              /* address handles */ \
-    X(SRQ, srq, 512)             /* shared receive queues */ \
-    X(QP, qp, 2048)              /* queue pairs */ \
-    X(MCAST, mcast, 256)         /* multicast attachments */ \
-    X(MMAP, mmap, 8192)          /* queue memory ranges */ \
-    X(CM, cm, 1024)              /* open files of the connection manager */ \
-    X(UMAD, umad, 64)            /* open files for management datagrams */
-
-/* Other numbers of the toolstack: X(NODE, least, most, default). */
-#define XENVHCA_NUMBERS(X) \
-    X(MAX_PINNED_MB, 1, 1048576, 128)       /* guest memory in use (MiB) */ \
-    X(MAX_CM_ID, 1, 65535, 4096)            /* rdma_cm ids: listeners, connections, groups */ \
-    X(MAX_CMD_RATE, 0, 10000000, 20000)     /* commands per second (0: any) */ \
-    X(MAX_EVT_RATE, 0, 10000000, 100000)    /* events per second (0: any) */ \
-    X(SPIN_US, 0, 1000, 50)                 /* longest busy wait (us) */ \
-    X(TRUSTED, 0, 1, 0)                     /* 1: may harm the backend */ \
-    X(PORT_COUNTERS, 0, 1, 0)               /* 1: may read the port's counters */ \
-    X(KERNEL, 0, 1, 0)                      /* 1: for the guest's kernel alone */ \
-    X(KERNEL_POOL_MB, 1, 1024, 32)          /* its memory for I/O (MiB) */
-
-/* XENVHCA_DEF_MAX_PD and so on; XENVHCA_MOST_SPIN_US and so on. */
-#define XENVHCA_KIND_(KIND, word, def) XENVHCA_DEF_MAX_##KIND = (def),
-#define XENVHCA_NUMBER_(NODE, least, most, def) \
-    XENVHCA_DEF_##NODE = (def), XENVHCA_MOST_##NODE = (most),
-enum {
-    XENVHCA_KINDS(XENVHCA_KIND_)
-    XENVHCA_NUMBERS(XENVHCA_NUMBER_)
-    XENVHCA_DEF_PORT = 1, XENVHCA_MOST_PORT = 255
-};
-#undef XENVHCA_KIND_
-#undef XENVHCA_NUMBER_
+/* Values of kernel-pool-mb: up to, and if there is none. */
+#define XENVHCA_POOL_MB_MOST            1024
+#define XENVHCA_POOL_MB_DEFAULT         32
 
 /* Limits of the protocol. */
 #define XENVHCA_PAGE_SIZE               4096
@@ -578,12 +310,8 @@ enum {
 #define XENVHCA_UMAD_AGENTS             32      /* of a file */
 #define XENVHCA_NAME_LEN                64
 #define XENVHCA_MAX_IPS                 8
-#define XENVHCA_MOST_VIF                65535
 #define XENVHCA_MAX_PKEYS               32
 #define XENVHCA_DOORBELL_SLOTS          8192    /* of a device */
-#define XENVHCA_DOORBELL_BATCH          16      /* requests at a time */
-#define XENVHCA_DOORBELL_TEXT           1800    /* of 2,048 that xenstored allows */
-#define XENVHCA_UCONTEXT_UARS           8       /* on average; rdma-core's */
 
 /*
  ******************************************************************************
@@ -703,7 +431,7 @@ struct xenvhca_pages {
  *   if the backend's domain has no connection manager for user space.
  *   bit 4: QUERY_COUNTER_NAMES and QUERY_COUNTERS are served
  *   (XENVHCA_INFO_COUNTERS). 0 without port-counters=1 in the configuration.
- *   bit 5: doorbell pages lie in the guest's device tree (doorbell-static): a
+ *   bit 5: doorbell pages lie in the guest's device tree : a
  *   MMAP of such a page has gfn = 0, and its answer has the guest frame in
  *   frame. 0 if the backend uses the doorbell agent.
  *   bit 6: ALLOC_UMAD, DEALLOC_UMAD, REGISTER_UMAD, UNREGISTER_UMAD, SEND_UMAD
@@ -927,7 +655,7 @@ struct xenvhca_alloc_ucontext_rsp {
  *   XENVHCA_MMAP_MMIO: one doorbell page, which the guest may map now with
  *   the cache attribute prot (XENVHCA_PROT_*): a PV guest by the machine
  *   frame number frame, a translated one by the gfn it asked for (frame is
- *   0), or with XENVHCA_INFO_STATIC_DOORBELLS by the guest frame frame, which
+ *   0), or with XENVHCA_INFO_STATIC_DOORBELLS by the guest frame, which
  *   must lie in a range of its device tree. count is 0, nr_pages 1.
  *
  * A doorbell page stays until its ucontext is closed. When DEALLOC_UCONTEXT
@@ -1479,8 +1207,7 @@ struct xenvhca_response {
         struct xenvhca_query_counters_rsp query_counters;
         struct xenvhca_alloc_ucontext_rsp alloc_ucontext;
         struct xenvhca_mmap_rsp mmap;
-        struct xenvhca_handle_rsp handle; /* ALLOC_PD, _XRCD, _CM, _UMAD,
-                                             CREATE_AH */
+        struct xenvhca_handle_rsp handle; /* ALLOC_*, CREATE_AH */
         struct xenvhca_mr_rsp mr;               /* REG, REREG, ALLOC_MW */
         struct xenvhca_cq_rsp cq;               /* CREATE, RESIZE */
         struct xenvhca_create_qp_rsp create_qp;

@@ -6,6 +6,7 @@
  * anything to its half at any time, notifies as it likes, dies, or does not let go.
  */
 #include "front_page.h"
+#include "vhca-keys.h"
 
 static int setup(void **state)
 {
