@@ -29,54 +29,30 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
-/*
- * 6.11: the last argument of create_cq is the attribute bundle. The op is
- * declared with struct vhca_cq_attrs * and gets at udata by vhca_cq_udata().
- */
+/* 6.11: the last argument of create_cq is the attribute bundle, of which udata is a part. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define vhca_cq_attrs uverbs_attr_bundle
-static inline struct ib_udata *vhca_cq_udata(struct uverbs_attr_bundle *attrs)
-{
-	return &attrs->driver_udata;
-}
+#define vhca_cq_udata(attrs) (&(attrs)->driver_udata)
 #else
 #define vhca_cq_attrs ib_udata
-static inline struct ib_udata *vhca_cq_udata(struct ib_udata *udata)
-{
-	return udata;
-}
+#define vhca_cq_udata(attrs) (attrs)
 #endif
 
 /*
  * 6.3: ib_umem_get() pins read-only what is registered read-only, and that can be
- * a page of a file, or the page of zeros. What is granted read-write must not be:
- * ask for writable pages, as ib_umem_get() always did before. There it forced
- * private copies; now a region in memory that its process cannot write to is
- * refused with EFAULT, unless the backend takes pages that are granted read-only.
+ * a page of a file, or the page of zeros (mem_access()). Before, it forced private copies.
  */
-static inline int vhca_umem_access(int access)
-{
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-	return access | IB_ACCESS_LOCAL_WRITE;
+#define vhca_umem_access(access) ((access) | IB_ACCESS_LOCAL_WRITE)
 #else
-	return access;
+#define vhca_umem_access(access) (access)
 #endif
-}
 
 /* 6.17: with a handle of DMA hints, none for a device that makes no such handles. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
-struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			  u64 virt_addr, int access, struct ib_udata *udata);
-
-static inline struct ib_mr *vhca_reg_mr_op(struct ib_pd *ibpd, u64 start,
-					   u64 length, u64 virt_addr, int access,
-					   struct ib_dmah *dmah,
-					   struct ib_udata *udata)
-{
-	return vhca_reg_mr(ibpd, start, length, virt_addr, access, udata);
-}
+#define VHCA_DMAH struct ib_dmah *dmah,
 #else
-#define vhca_reg_mr_op vhca_reg_mr
+#define VHCA_DMAH
 #endif
 
 /* 6.18: the name says that the page is an ordinary one. */
@@ -94,12 +70,12 @@ static inline struct ib_mr *vhca_reg_mr_op(struct ib_pd *ibpd, u64 start,
 #define vhca_cqe unsigned int
 #endif
 
-/*
- * Likewise: xenbus takes a device for one that was made anew, and removes it, if its state
- * is Initialising in xenstore and another one in the driver (xenbus_dev_changed()). It reads
- * one after the other, so only its own thread may end the state (store_xenbus.c).
- */
-#define VHCA_XENBUS_RESETS (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0))
+/* Likewise: xenbus_dev_changed() looks at both states of a device (store_xenbus.c). */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#define VHCA_XENBUS_RESETS true
+#else
+#define VHCA_XENBUS_RESETS false
+#endif
 
 /*
  * A question of the RDMA core to an ib_client. The struct is the same in all these
@@ -112,20 +88,24 @@ struct ib_client_nl_info {
 	u64 abi;
 };
 
-/*
- * 6.12: the option that lets a device have DMA operations has another name. On Arm a store
- * to a doorbell page that was taken away would be an abort in the kernel; with 32 bits
- * vhca_key() has no room for the number of a connection.
- */
-#define VHCA_DMA_OPS							\
-	(IS_ENABLED(CONFIG_X86_64) && (IS_ENABLED(CONFIG_DMA_OPS) ||	\
-				       IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS)))
+/* 6.12: the option that lets a device have DMA operations has another name. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#define VHCA_CONFIG_DMA_OPS CONFIG_ARCH_HAS_DMA_OPS
+#else
+#define VHCA_CONFIG_DMA_OPS CONFIG_DMA_OPS
+#endif
 
 /* 7.2, or a version between 6.12 and that: they map addresses, not pages. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
-#define VHCA_DMA_MAP	.map_page = map_page, .unmap_page = unmap,
+#define dma_map_op map_page
+#define dma_unmap_op unmap_page
+#define VHCA_DMA_FROM struct page *page, unsigned long offset
+#define VHCA_DMA_PHYS (page_to_phys(page) + offset)
 #else
-#define VHCA_DMA_MAP	.map_phys = map_phys, .unmap_phys = unmap,
+#define dma_map_op map_phys
+#define dma_unmap_op unmap_phys
+#define VHCA_DMA_FROM phys_addr_t phys
+#define VHCA_DMA_PHYS phys
 #endif
 
 /* 6.17: the name says that it is per CPU. */

@@ -154,7 +154,8 @@ static void free_driver(struct ib_device *ibdev)
 		return;
 	WRITE_ONCE(dev->registered, false);
 	/* A refresh may be waiting for an answer: break first. */
-	vhca_break(dev, "the HCA's own driver was unloaded in this guest and took the device along");
+	vhca_break(dev,
+		   "the HCA's own driver was unloaded in this guest and took the device along");
 	/* The worker frees the device only when ib_core has done with it. */
 	cancel_delayed_work_sync(&dev->refresh_work);
 }
@@ -250,7 +251,7 @@ static const struct ib_device_ops dev_ops = {
 	.query_port = vhca_query_port,
 	.query_qp = vhca_query_qp,
 	.query_srq = vhca_query_srq,
-	.reg_user_mr = vhca_reg_mr_op,
+	.reg_user_mr = vhca_reg_mr,
 	.req_notify_cq = vhca_req_notify_cq,
 	.rereg_user_mr = vhca_rereg_mr,
 	.resize_user_cq = vhca_resize_cq,

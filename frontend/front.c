@@ -499,8 +499,7 @@ static bool wait_closed(struct vhca_front *front)
 		if (theirs == XenbusStateClosed ||
 		    theirs == XenbusStateUnknown)
 			return true;
-		schedule_timeout_uninterruptible(
-			msecs_to_jiffies(VHCA_CLOSE_POLL_MS));
+		schedule_timeout_uninterruptible(msecs_to_jiffies(VHCA_CLOSE_POLL_MS));
 	} while (time_before(jiffies, end));
 	dev_warn(front->store->dev,
 		 "backend does not close; pages that it maps stay allocated\n");
@@ -541,7 +540,8 @@ static void withdraw_window(struct vhca_front *front)
 	if (!err)
 		return;
 	dev_warn(store->dev,
-		 "cannot remove the node " XENVHCA_NODE_DOORBELL_WINDOW " (%d): its guest frames stay reserved\n",
+		 "cannot remove the node %s (%d): its guest frames stay reserved\n",
+		 XENVHCA_NODE_DOORBELL_WINDOW,
 		 err);
 	front->window = NULL;
 }

@@ -95,7 +95,7 @@ static int nodes_write(const char *dir, const struct vhca_node *node,
 }
 
 static int store_write(struct vhca_store *l, const struct vhca_node *node,
-		      unsigned int nr)
+		       unsigned int nr)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
 	int err;
@@ -148,18 +148,20 @@ static enum xenbus_state xenbus_theirs(struct vhca_store *l)
 static enum xenbus_state xenbus_mine(struct vhca_store *l)
 {
 	struct vhca_xenbus *x = to_xenbus(l);
-	enum xenbus_state next = smp_load_acquire(&x->next);
+	enum xenbus_state next = smp_load_acquire(&x->next);	/* then xenbus' state */
 
 	return next != XenbusStateUnknown ? next : x->xbdev->state;
 }
 
 /*
- * Initialised is entered by ours_changed() where xenbus may see half of a change
- * (VHCA_XENBUS_RESETS): both run in the thread of the watches. If the watch is not there
- * yet, its first event, which comes by itself, does it.
+ * xenbus takes a device for one that was made anew, and removes it, if its state is
+ * Initialising in xenstore and another one in the driver (xenbus_dev_changed()). It reads
+ * one after the other, so Initialised is entered by ours_changed(): both run in the thread
+ * of the watches. If the watch is not there yet, its first event, which comes by itself,
+ * does it.
  */
 static bool must_defer(const struct xenbus_device *xbdev,
-		      enum xenbus_state state)
+		       enum xenbus_state state)
 {
 	return VHCA_XENBUS_RESETS && !READ_ONCE(no_events) &&
 	       state == XenbusStateInitialised &&
@@ -202,7 +204,7 @@ static void enter_next(void)
 		if (x->next == XenbusStateUnknown)
 			continue;
 		xenbus_switch_state(x->xbdev, x->next);
-		smp_store_release(&x->next, XenbusStateUnknown);
+		smp_store_release(&x->next, XenbusStateUnknown);	/* after xenbus' state */
 	}
 	mutex_unlock(&devices_lock);
 }

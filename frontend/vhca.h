@@ -137,7 +137,7 @@ struct vhca_ucontext {
 	struct delayed_work ended_work;
 	struct list_head doorbells;	/* private to doorbell.c */
 	u32 nr_doorbells;
-	spinlock_t orphan_lock;
+	spinlock_t orphan_lock;		/* orphans */
 	struct list_head orphans;	/* struct vhca_mem of abandoned REG_MR */
 	struct list_head dbpages;	/* struct vhca_mem, private to udata.c */
 	/* For a process that exits: object.c. */
@@ -234,6 +234,7 @@ static inline struct vhca_##type *to_v##type(struct ib_##type *ib)	\
 {									\
 	return container_of(ib, struct vhca_##type, field);		\
 }
+
 VHCA_TO(ucontext, ibuc)
 VHCA_TO(pd, ibpd)
 VHCA_TO(xrcd, ibxrcd)

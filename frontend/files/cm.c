@@ -231,7 +231,8 @@ void vhca_cm_add(struct vhca_dev *dev)
 		vhca_cm_dev_add(dev);
 	if (rc == -EEXIST)
 		dev_warn(dev->store->dev,
-			 "no /dev/infiniband/" CM_NAME " of the vhca: this guest's module rdma_ucm has that name; blacklist it or rmmod it, then reload xen-vhcafront\n");
+			 "no /dev/infiniband/%s of the vhca: this guest's module rdma_ucm has that name; blacklist it or rmmod it, then reload xen-vhcafront\n",
+			 CM_NAME);
 	else if (rc)
 		dev_warn(dev->store->dev,
 			 "no /dev/infiniband/" CM_NAME ": %d\n", rc);

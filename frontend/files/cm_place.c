@@ -347,9 +347,8 @@ void vhca_cm_extend(struct vhca_cm *cm)
 				continue;
 			end = vhca_cm_end_of(id, part);
 			in.backlog = id->backlog;
-			if (vhca_cm_send_to(end, own(cm,
-					RDMA_USER_CM_CMD_LISTEN, &in,
-					sizeof(in), 0)))
+			if (vhca_cm_send_to(end, own(cm, RDMA_USER_CM_CMD_LISTEN, &in,
+						     sizeof(in), 0)))
 				vhca_cm_end_drop(id, end);
 		}
 	}

@@ -107,8 +107,10 @@ static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 	u32 nr;
 	int rc;
 
-	if (r->len > XENVHCA_UMAD_RECV_MAX || (r->len ? r->len <= umad->at ||
-	    r->len < sizeof(struct ib_user_mad_hdr) + VHCA_MAD_HEAD : umad->at))
+	if (r->len > XENVHCA_UMAD_RECV_MAX)
+		return -EIO;
+	if (r->len ? r->len <= umad->at ||
+		     r->len < sizeof(struct ib_user_mad_hdr) + VHCA_MAD_HEAD : umad->at)
 		return -EIO;
 	nr = min_t(u32, r->len - umad->at, VHCA_UMAD_SLOT);
 	if (cmd->rsp.out_len != vhca_slot_more(nr, XENVHCA_UMAD_BODY))

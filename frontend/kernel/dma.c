@@ -38,22 +38,15 @@ static void map_at(struct vhca_pool *p, dma_addr_t addr, phys_addr_t phys, size_
 		vhca_pool_fill(p, addr, size);
 }
 
-static dma_addr_t map_phys(struct device *dev, phys_addr_t phys, size_t size,
-			   enum dma_data_direction dir, unsigned long attrs)
+static dma_addr_t dma_map_op(struct device *dev, VHCA_DMA_FROM, size_t size,
+			     enum dma_data_direction dir, unsigned long attrs)
 {
 	struct vhca_pool *p = to_pool(dev);
-	dma_addr_t addr = take(p, phys, size);
+	dma_addr_t addr = take(p, VHCA_DMA_PHYS, size);
 
 	if (addr != DMA_MAPPING_ERROR)
-		map_at(p, addr, phys, size, dir, attrs);
+		map_at(p, addr, VHCA_DMA_PHYS, size, dir, attrs);
 	return addr;
-}
-
-static dma_addr_t __maybe_unused
-map_page(struct device *dev, struct page *page, unsigned long offset, size_t size,
-	 enum dma_data_direction dir, unsigned long attrs)
-{
-	return map_phys(dev, page_to_phys(page) + offset, size, dir, attrs);
 }
 
 static void unmap(struct device *dev, dma_addr_t addr, size_t size,
@@ -179,7 +172,8 @@ static int dma_supported(struct device *dev, u64 mask)
 const struct dma_map_ops vhca_dma_ops = {
 	.alloc = alloc_coherent,
 	.free = free_coherent,
-	VHCA_DMA_MAP
+	.dma_map_op = dma_map_op,
+	.dma_unmap_op = unmap,
 	.map_sg = map_sg,
 	.unmap_sg = unmap_sg,
 	.sync_single_for_cpu = sync_for_cpu,

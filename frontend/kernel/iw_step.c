@@ -234,10 +234,11 @@ static void conn_turn(struct vhca_conn *conn, enum vhca_conn_state state)
 static bool has_family(const struct vhca_nets *nets, sa_family_t family)
 {
 	static const u8 ipv4[16] = { [10] = 0xff, [11] = 0xff };
+	bool is_ipv4 = family == AF_INET;
 	unsigned int i;
 
 	for (i = 0; i < nets->nr; i++)
-		if (vhca_same_net(nets->net[i].addr, ipv4, 96) == (family == AF_INET))
+		if (vhca_same_net(nets->net[i].addr, ipv4, 96) == is_ipv4)
 			return true;
 	return false;
 }

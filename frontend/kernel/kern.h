@@ -23,7 +23,7 @@
 #include "verbs/udata.h"
 #include "vhca.h"
 
-#define VHCA_POOL_IOVA		(1ull << 32)
+#define VHCA_POOL_IOVA		0x100000000ull
 #define VHCA_POOL_SLOTS		16	/* of a page that small mappings share */
 #define VHCA_POOL_SLOT		(PAGE_SIZE / VHCA_POOL_SLOTS)	/* octets */
 #define VHCA_KERN_SGE		8	/* of a request */
@@ -32,6 +32,14 @@
 #define VHCA_SEGMENT		16	/* octets of a work request's segment */
 #define VHCA_NO_QPN		0xffffff
 #define VHCA_BF_SIZE		0x100	/* octets between registers that take turns */
+
+/*
+ * May a device have DMA operations? Not on Arm, where a store to a doorbell page that was
+ * taken away is an abort in the kernel; with 32 bits vhca_key() has no room for the number
+ * of a connection.
+ */
+#define VHCA_DMA_OPS		\
+	(IS_ENABLED(CONFIG_X86_64) && IS_ENABLED(VHCA_CONFIG_DMA_OPS))
 
 /* ---- pool.c: memory that the HCA reaches; any context ---- */
 struct vhca_pool {
@@ -151,7 +159,7 @@ struct vhca_krecv {		/* a receive; the HCA cannot write here */
 
 struct vhca_krq {
 	struct vhca_kern *kern;
-	spinlock_t lock;
+	spinlock_t lock;		/* of those who post */
 	u8 *buf;
 	__be32 *db;
 	u32 cnt, max_gs, stride;	/* slots, segments and octets of each */
@@ -176,7 +184,7 @@ bool vhca_krq_complete(struct vhca_krq *rq, u16 counter, u32 len, bool written,
 /* Are there receives that have not completed? Of a queue pair; under the lock of the CQ. */
 static inline bool vhca_krq_posted(const struct vhca_krq *rq)
 {
-	return rq->tail != smp_load_acquire(&rq->head);
+	return rq->tail != smp_load_acquire(&rq->head);	/* then the request itself */
 }
 
 /* Completes without an HCA; @n of completions. */
@@ -199,7 +207,7 @@ struct vhca_ksend {		/* a request; the HCA cannot write here */
 };
 
 struct vhca_ksq {
-	spinlock_t lock;
+	spinlock_t lock;		/* of those who post */
 	u8 *buf;
 	__be32 *db;
 	u32 cnt, max_post, max_gs;	/* cnt: blocks of the ring */
@@ -221,7 +229,7 @@ bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error,
 /* Under the lock of the CQ. */
 static inline bool vhca_ksq_posted(const struct vhca_ksq *sq)
 {
-	return sq->tail != smp_load_acquire(&sq->head);
+	return sq->tail != smp_load_acquire(&sq->head);	/* then the request itself */
 }
 
 int vhca_ksq_flush(struct vhca_ksq *sq, int nr, struct ib_wc *wc);
@@ -233,7 +241,7 @@ struct vhca_kcq {
 	struct vhca_cq cq;
 	struct vhca_kern *kern;
 	struct ib_cq_init_attr attr;
-	struct mutex renew;
+	struct mutex renew;		/* one makes it anew */
 	bool renewed;			/* qps may have dead ones */
 	spinlock_t lock;
 	u8 *buf;

@@ -134,7 +134,7 @@ static bool in_time(const struct vhca_pool *p)
 {
 	bool up = vhca_ring_up(&p->dev->ring);
 
-	smp_rmb();
+	smp_rmb();	/* the ring, then away */
 	return up && !READ_ONCE(p->dev->away);
 }
 

@@ -403,7 +403,7 @@ static void copy_sink(struct vhca_ksq *sq, u32 seq)
 
 bool vhca_ksq_complete(struct vhca_ksq *sq, u16 counter, bool error, struct ib_wc *wc)
 {
-	u32 seq, q, head = smp_load_acquire(&sq->head);
+	u32 seq, q, head = smp_load_acquire(&sq->head);	/* then the requests themselves */
 	const struct vhca_ksend *send;
 
 	if (!sq->cnt)

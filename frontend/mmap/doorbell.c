@@ -241,7 +241,8 @@ static int doorbell_new(struct vhca_ucontext *uc, u64 offset,
 		return -ENOMEM;
 	if (in_tree(dev) && !vhca_devicetree_any()) {
 		ibdev_warn_ratelimited(&dev->ibdev,
-				       "no doorbell pages: the device tree of this guest has no node " XENVHCA_TREE_DOORBELLS "\n");
+				       "no doorbell pages: the device tree of this guest has no node %s\n",
+				       XENVHCA_TREE_DOORBELLS);
 		return -ENXIO;
 	}
 	/* For vm_ops, until the release; not if the module is on its way out. */

@@ -10,14 +10,14 @@
 #ifndef VHCA_CHECK_H
 #define VHCA_CHECK_H
 
-#include <xen/io/vhcaif.h>
-
 #ifdef __KERNEL__
 #include <linux/types.h>
 #else
 #include <stdbool.h>
 #include <stdint.h>
 #endif
+
+#include <xen/io/vhcaif.h>
 
 /* ---- ring_cmd.c, ring_event.c, ring_kick.c ---- */
 /* @prod: response index, read once from the ring; @cons: responses taken; @sent: requests */

@@ -284,9 +284,9 @@ static int grant_reserve(struct vhca_dev *dev, u32 nr)
 		return 0;
 	atomic64_sub(nr, &granted);
 	dev_err_ratelimited(dev->store->dev,
-		"no grant references for %u pages of 4 KiB (%u frames, backends keep %llu pages): raise max_grant_frames in the configuration of this domain\n",
-		nr, gnttab_max_grant_frames(),
-		(u64)atomic64_read(&zombies_mapped));
+			    "no grant references for %u pages of 4 KiB (%u frames, backends keep %llu pages): raise max_grant_frames in the configuration of this domain\n",
+			    nr, gnttab_max_grant_frames(),
+			    (u64)atomic64_read(&zombies_mapped));
 	return -ENOMEM;
 }
 
@@ -298,7 +298,7 @@ static int grant_page(struct vhca_dev *dev, struct page *page,
 
 	if (err < 0) {
 		dev_err_ratelimited(dev->store->dev,
-			"out of grant references: raise max_grant_frames in the configuration of this domain\n");
+				    "out of grant references: raise max_grant_frames in the configuration of this domain\n");
 		return -ENOMEM;
 	}
 	*ref = err;
@@ -604,7 +604,12 @@ static struct vhca_mem *mem_alloc(struct vhca_dev *dev)
 	return mem;
 }
 
-/* Memory that is granted read-only is pinned read-only, as natively. */
+/*
+ * Memory that is granted read-only is pinned read-only, as natively. What is granted
+ * read-write is pinned for writing, whatever it is registered for: a page of a file, or the
+ * page of zeros, must not be. A region in memory that its process cannot write to is refused
+ * with EFAULT, unless the backend takes pages that are granted read-only.
+ */
 static int mem_access(struct vhca_mem *mem, int access)
 {
 	if (ib_access_writable(access) ||

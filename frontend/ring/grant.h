@@ -31,6 +31,7 @@ struct vhca_mem {
 	grant_ref_t *dir_ref;
 	u32 nr_dir;
 };
+
 /*
  * Pins @length octets of this process and grants them to the backend, read-only if
  * @access has no write access and the backend takes such pages. Return: ERR_PTR(-ENOMEM)
@@ -48,6 +49,7 @@ static inline bool vhca_mem_readonly(const struct vhca_mem *mem)
 {
 	return mem->pages.flags & XENVHCA_PAGES_READONLY;
 }
+
 /*
  * The 32 bits at @offset of a page of doorbell records as they are now, in the HCA's byte
  * order; 0 if they are not in that page. Any context.

@@ -149,7 +149,9 @@ int vhca_ring_init(struct vhca_dev *dev, unsigned int order,
 
 	ring_begin(ring, ops);
 	ring->order = order;
-	ring->cmd_irq = ring->evt_irq = ring->kick_irq = -1;
+	ring->cmd_irq = -1;
+	ring->evt_irq = -1;
+	ring->kick_irq = -1;
 
 	err = ring_alloc(dev);
 	if (!err)

@@ -461,8 +461,8 @@ static void ring_late(struct vhca_dev *dev, u16 op, unsigned int flags,
 		      unsigned long begin, bool sent)
 {
 	dev_err_ratelimited(dev->store->dev,
-		"no answer to command %#x in %u s; check the backend\n",
-		op, jiffies_to_msecs(jiffies - begin) / 1000);
+			    "no answer to command %#x in %u s; check the backend\n",
+			    op, jiffies_to_msecs(jiffies - begin) / 1000);
 	if (flags & VHCA_CMD_RESERVED)
 		vhca_break(dev, "backend does not answer a destroy command");
 	else if (flags & VHCA_CMD_CERTAIN && sent)

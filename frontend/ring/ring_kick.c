@@ -164,8 +164,8 @@ int vhca_ring_kick(struct vhca_dev *dev, struct vhca_kick *kick)
 	if (err != -EAGAIN)
 		return err;
 	left = wait_event_killable_timeout(dev->ring.kick_wait,
-			(err = kick_retry(dev, kick)) != -EAGAIN,
-			vhca_ring_timeout());
+					   (err = kick_retry(dev, kick)) != -EAGAIN,
+					   vhca_ring_timeout());
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	return err;
@@ -180,9 +180,8 @@ int vhca_ring_kick_wait(struct vhca_dev *dev, struct vhca_kick *kick)
 	if (err)
 		return err;
 	left = wait_event_killable_timeout(ring->kick_wait,
-			kick_executed(dev, kick->index) ||
-			!vhca_ring_up(ring),
-			vhca_ring_timeout());
+					   kick_executed(dev, kick->index) ||
+					   !vhca_ring_up(ring), vhca_ring_timeout());
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	return vhca_ring_up(ring) ? 0 : -EIO;

@@ -7,6 +7,8 @@
  * Arming is a kick if the HCA has no doorbell for it; events come over the
  * event ring.
  */
+#include <rdma/uverbs_ioctl.h>
+
 #include "ring/check.h"
 #include "cmd.h"
 #include "credit.h"

@@ -43,8 +43,8 @@ static struct vhca_mem *mr_mem(struct vhca_dev *dev, u64 start,
 		return ERR_PTR(-EINVAL);
 	if (length > dev->attr.max_mr_size) {
 		ibdev_err_ratelimited(&dev->ibdev,
-			"MR of %llu bytes exceeds max_mr_size %llu: raise max_grant_frames of this domain or max-pinned-mb of the vhca (over Soft-RoCE 1 GiB may be the most)\n",
-			length, dev->attr.max_mr_size);
+				      "MR of %llu bytes exceeds max_mr_size %llu: raise max_grant_frames of this domain or max-pinned-mb of the vhca (over Soft-RoCE 1 GiB may be the most)\n",
+				      length, dev->attr.max_mr_size);
 		return ERR_PTR(-ENOMEM);
 	}
 	mem = vhca_mem_get(dev, start, length, access);
@@ -57,8 +57,8 @@ static struct vhca_mem *mr_mem(struct vhca_dev *dev, u64 start,
 	return mem;
 }
 
-struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			  u64 iova, int access, struct ib_udata *udata)
+struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
+			  int access, VHCA_DMAH struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct xenvhca_reg_mr_req req = {

@@ -177,8 +177,8 @@ int vhca_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 
 /* ---- mr.c, mw.c ---- */
-struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			  u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
+			  int access, VHCA_DMAH struct ib_udata *udata);
 struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 			    u64 length, u64 iova, int access,
 			    struct ib_pd *ibpd, struct ib_udata *udata);

@@ -44,7 +44,6 @@ typedef struct { int n; } refcount_t;
 #define kvcalloc(n, size, gfp)						\
 	(kernel_allocates(gfp), calloc((n) ? (n) : 1, (size) ? (size) : 1))
 #define ilog2(v)		(31 - __builtin_clz(v))
-#define IS_ENABLED(option)	1
 
 static inline u32 roundup_pow_of_two(u32 v)
 {
@@ -130,8 +129,11 @@ enum dma_data_direction { DMA_BIDIRECTIONAL, DMA_TO_DEVICE, DMA_FROM_DEVICE };
 #define DMA_MAPPING_ERROR	(~0ull)
 #define DMA_ATTR_SKIP_CPU_SYNC	32ul
 #define DMA_BIT_MASK(n)		((n) == 64 ? ~0ull : (1ull << (n)) - 1)
-#define VHCA_DMA_OPS		1
-#define VHCA_DMA_MAP		.map_page = map_page, .unmap_page = unmap,
+#define IS_ENABLED(option)	1	/* of VHCA_DMA_OPS */
+#define dma_map_op		map_page
+#define dma_unmap_op		unmap_page
+#define VHCA_DMA_FROM		struct page *page, unsigned long offset
+#define VHCA_DMA_PHYS		(page_to_phys(page) + offset)
 struct device_dma_parameters { int unused; };
 struct dma_map_ops {
 	void *alloc, *free, *map_page, *unmap_page, *map_sg, *unmap_sg;

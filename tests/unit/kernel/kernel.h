@@ -241,6 +241,7 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 #define ib_umem_offset(umem)	0
 /* Of compat.h, before 7.2. */
 #define vhca_cqe		int
+#define VHCA_DMAH
 /* Likewise, for 6.3 and later: that is where it does something. */
 #define vhca_umem_access(access) ((access) | IB_ACCESS_LOCAL_WRITE)
 
