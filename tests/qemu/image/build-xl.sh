@@ -81,22 +81,12 @@ inside() {
 	fi
 }
 
-# Not every mirror has the newest version: any of the release will do.
 fetch() {
-	local version
 	debsrc_open "$1" "$SUITE" || say "not all lists of $SUITE can be had"
-	for version in $(apt-cache "${debsrc[@]}" showsrc xen |
-		sed -n "s/^Version: \($release\.\)/\1/p" | sort -Vr); do
-		say "fetching the sources of Xen $version (5 MB)"
-		(cd "$1" && apt-get "${debsrc[@]}" source --download-only \
-			"xen=$version" >"$1/log" 2>&1) || {
-			rm -f "$1"/xen_*
-			say "that version is not to be had"
-			continue
-		}
+	if debsrc_fetch "$1" xen "$release\."; then
 		rm -rf "$1/apt"
 		return
-	done
+	fi
 	tail -n 5 "$1/log" >&2 || true
 	say "no mirror of this system has the sources of Xen $release:" \
 		"set VHCA_MIRROR or XEN_SRC"
