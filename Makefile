@@ -58,7 +58,7 @@ QUIET := $(if $(filter 1,$(V)),,-s)
 
 .PHONY: help deps build user modules demo check soak check-unit check-kernels
 .PHONY: deps-build deps-unit deps-install check-debug check-xen check-other check-next check-udata check-cable check-built check-other-udata check-other-xen soak-status check-package deb bench bench-hca fuzz shell hca-vm install install-user install-modules
-.PHONY: demo-dom0less prepare check-bare uninstall dist distcheck clean distclean
+.PHONY: check-upstream demo-dom0less prepare check-bare uninstall dist distcheck clean distclean
 
 help:
 	@echo 'make deps        install what is missing (Debian packages)'
@@ -78,6 +78,7 @@ help:
 	@echo 'make check-other  some of them on the other Debian release (12, 13)'
 	@echo 'make check-next  some of them on the next Debian release (forky)'
 	@echo 'make check-package  packages: build, install, upgrade, purge'
+	@echo 'make check-upstream  patches for other trees: they apply, compile, ...'
 	@echo 'make check-debug frontend and helper on a kernel with KASAN, lockdep, ...'
 	@echo 'make check-bare  build and prepare, as first commands of a new machine'
 	@echo 'make deb         Debian packages; prints their folder; ARCH=arm64'
@@ -184,6 +185,11 @@ endif
 
 check-package: $(B)/config.status | deps
 	$(Q)tests/package/check.sh --build $(B)
+
+# Patches for Linux and Xen, in the newest sources that Debian has.
+check-upstream: | deps
+	$(Q)$(INSTALL_DEPS) debug
+	$(Q)tests/upstream/check.sh --build $(B)/upstream
 
 # In a Debian root of its own, which takes nothing from this machine; what it
 # compiled, this machine need not compile again. Of another release: it has another

@@ -68,6 +68,7 @@ else
 	part check-debug "$make" check-debug
 	part check-cable "$make" check-cable
 	part check-package "$make" check-package
+	part check-upstream "$make" check-upstream
 	part fuzz "$make" fuzz FUZZ_TIME="${FUZZ_TIME:-120}"
 fi
 # Where only the end of all this is kept, it says what failed.
