@@ -104,13 +104,14 @@ static int part_store(struct vhca_file *file, const struct vhca_cmd *cmd)
 {
 	struct vhca_umad *umad = container_of(file, struct vhca_umad, f);
 	const struct xenvhca_recv_umad_rsp *r = &cmd->rsp.u.recv_umad;
+	const u32 least = sizeof(struct ib_user_mad_hdr) + VHCA_MAD_HEAD;
 	u32 nr;
 	int rc;
 
 	if (r->len > XENVHCA_UMAD_RECV_MAX)
 		return -EIO;
-	if (r->len ? r->len <= umad->at ||
-		     r->len < sizeof(struct ib_user_mad_hdr) + VHCA_MAD_HEAD : umad->at)
+	/* none at all only at the beginning, else more than there is yet */
+	if (r->len ? r->len <= umad->at || r->len < least : umad->at)
 		return -EIO;
 	nr = min_t(u32, r->len - umad->at, VHCA_UMAD_SLOT);
 	if (cmd->rsp.out_len != vhca_slot_more(nr, XENVHCA_UMAD_BODY))
