@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include "ctl.h"
 #include "host/xenbus.h"
+#include "vhca-agent.h"
 
 #define LOG "journalctl -u xen-vhcad"
 
