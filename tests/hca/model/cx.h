@@ -68,7 +68,7 @@ struct cx_config {
 	bool cx3;		/* a ConnectX-3 (mlx4): of what follows, the wire's alone */
 	bool eth;		/* an Ethernet port, with RoCE; lid is 0 */
 	bool cqe128;		/* announce 128-byte CQEs (cqe_64B is always) */
-	bool tag_matching;	/* as a ConnectX-5 has it, for eager messages */
+	bool tag_matching;	/* as a ConnectX-5 has it */
 	bool umr_lists;		/* the kernel may fill page lists by UMR */
 	bool odp;		/* announce on-demand paging, on no transport */
 	bool cx6dx;		/* announce what a ConnectX-6 Dx does; eth alone */

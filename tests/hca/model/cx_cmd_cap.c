@@ -165,8 +165,7 @@ static const struct cap flow_table[] = {
 
 /*
  * The driver has one flag for both: without rndv_offload_rc no program uses
- * tags on RC. What cx_tm.c does with a rendezvous message is what that flag
- * allows the hardware, too: software reads the data.
+ * tags on RC.
  */
 static void get_tag_matching(uint8_t *caps)
 {

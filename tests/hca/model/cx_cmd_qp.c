@@ -221,6 +221,7 @@ static enum cx_status qpc_parse(struct cx_qp *qp, const uint8_t *qpc)
 	qp->user_index = CX_GET(qpc, qpc, user_index);
 	qp->dbr = CX_GET64(qpc, qpc, dbr_addr);
 	qp->has_sq = !CX_GET(qpc, qpc, no_sq);
+	qp->rndv = CX_GET(qpc, qpc, offload_type) == MLX5_QPC_OFFLOAD_TYPE_RNDV;
 	qp->has_rq = rq == RQ_NON_ZERO;
 	qp->log_rq = CX_GET(qpc, qpc, log_rq_size);
 	qp->log_rq_stride = CX_GET(qpc, qpc, log_rq_stride) + 4;
@@ -258,6 +259,8 @@ static enum cx_status qp_refs_ok(struct cx_dev *d, struct cx_qp *qp)
 	if (qp->srqn != CX_NONE && (!srq || srq->kind == CX_SRQ_XRC))
 		return CX_BAD_RES;
 	if (srq && srq->kind == CX_SRQ_TM && qp->st != CX_ST_RC)
+		return CX_BAD_PARAM;
+	if (qp->rndv && (qp->has_sq || !srq || srq->kind != CX_SRQ_TM))
 		return CX_BAD_PARAM;
 	if (!cx_uar(d, qp->uar)) {
 		if (qp->has_sq)

@@ -5,7 +5,8 @@
  * What the files of the queue pairs' engines share: cx_qp.c (states, run
  * queue, deadlines), cx_flush.c (completion entries, flushing), cx_wqe.c
  * (send WQEs), cx_req.c and cx_req_rx.c (requester), cx_resp.c and
- * cx_resp_run.c (responder), cx_tm.c (tag matching), cx_ud.c (datagrams).
+ * cx_resp_run.c (responder), cx_tm.c (tag matching), cx_rndv.c (rendezvous),
+ * cx_ud.c (datagrams).
  */
 #ifndef CX_ENG_H
 #define CX_ENG_H
@@ -118,6 +119,7 @@ struct cx_req {
 	uint64_t poll;		/* ERR: interval at which receives are seen */
 	bool timed;		/* in the device's list */
 	struct cx_qp *timed_next;
+	struct cx_rndv *rndv;	/* CX_RNDVS, or NULL: none yet */
 };
 
 /* A READ or atomic request, to be answered or kept for a repetition. */
@@ -140,11 +142,14 @@ enum cx_tm_msg {
 	CX_TM_NO_TAG,		/* has none, by its header */
 	CX_TM_EAGER,		/* matched: data follows the header ... */
 	CX_TM_EAGER_LONG,	/* ... in several packets */
-	CX_TM_RNDV,		/* matched: says where software finds the data */
+	CX_TM_RNDV,		/* matched: says where the device finds the data ... */
+	CX_TM_RNDV_SW,		/* ... which software has to read */
 };
 
-/* What a message for such a queue begins with (struct ibv_tmh). */
+/* What a message for such a queue begins with (struct ibv_tmh) ... */
 #define CX_TMH		16u
+/* ... and a rendezvous request goes on with (struct ibv_rvh). */
+#define CX_RVH		16u
 
 /* A tagged buffer. */
 struct cx_tag {
@@ -154,6 +159,17 @@ struct cx_tag {
 	uint64_t addr;
 	uint32_t key, len;
 };
+
+/*
+ * The send queue of a QP of which the device is the owner: two WQEs for each
+ * rendezvous, which reads the data and then tells the sender (FIN).
+ */
+struct cx_rndv {
+	struct cx_tag tag;
+	uint8_t head[CX_TMH + CX_RVH];	/* of the request */
+};
+
+#define CX_RNDVS	(1u << CX_LOG_TAGS)
 
 struct cx_resp {
 	uint32_t epsn;		/* expected */
@@ -190,14 +206,11 @@ static inline int cx_wqe_peek(struct cx_dev *d, const struct cx_qp *qp,
 {
 	return d->family->wqe_peek(d, qp, index, w);
 }
-/* 0; -EFAULT: unreadable; -EINVAL: malformed (opcode, index, bbs are set). */
-static inline int cx_wqe_read(struct cx_dev *d, const struct cx_qp *qp,
-			      uint16_t index, struct cx_swqe *w)
-{
-	return d->family->wqe_read(d, qp, index, w);
-}
 
 /* ---- cx_wqe.c ---- */
+/* 0; -EFAULT: unreadable; -EINVAL: malformed (opcode, index, bbs are set). */
+int cx_wqe_read(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
+		struct cx_swqe *w);
 /* Bytes of a WQE from its byte off on, into w->raw; -EFAULT. */
 int cx_wqe_copy(struct cx_dev *d, const struct cx_qp *qp, struct cx_swqe *w,
 		uint32_t off, uint32_t len);
@@ -287,11 +300,14 @@ static inline bool cx_tm_matched(const struct cx_resp *rs)
 {
 	return rs->tm >= CX_TM_EAGER;
 }
+/* The queue with tags that a QP receives from, or NULL. */
+struct cx_srq *cx_tm_srq(struct cx_dev *d, const struct cx_qp *qp);
 /*
  * The first frame of a SEND. If a tag matches, its buffer is what the message
- * goes to, and true is returned; else a receive WQE is to be taken ...
+ * goes to, and 0 is returned. -EBUSY: the sender has to try again. -ENOENT: a
+ * receive WQE is to be taken ...
  */
-bool cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f);
+int cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f);
 /* ... and when there was one, the message is counted. */
 void cx_tm_unmatched(struct cx_dev *d, struct cx_qp *qp,
 		     const struct cx_frame *f);
@@ -299,6 +315,28 @@ void cx_tm_unmatched(struct cx_dev *d, struct cx_qp *qp,
 void cx_tm_cut(const struct cx_resp *rs, const uint8_t **data, uint32_t *len);
 /* A message that software will not hear of is not counted any more. */
 void cx_tm_forget(struct cx_dev *d, struct cx_qp *qp);
+/* Tells software that a message has taken the tag, as its data are under way ... */
+void cx_tm_consumed(struct cx_dev *d, const struct cx_qp *qp);
+/* ... and what became of a rendezvous. */
+void cx_tm_arrived(struct cx_dev *d, const struct cx_qp *qp,
+		   const struct cx_tag *tag, uint32_t bytes, bool failed);
+
+/* ---- cx_rndv.c ---- */
+/* Whether the device reads the data of a request that matched a tag. */
+bool cx_rndv_ours(struct cx_dev *d, const struct cx_qp *qp,
+		  const struct cx_tag *tag, const struct cx_frame *f);
+/* Is there room for another? */
+bool cx_rndv_room(struct cx_qp *qp);
+/* Begins one, of the tag that was matched, when there was room. */
+void cx_rndv_begin(struct cx_dev *d, struct cx_qp *qp,
+		   const struct cx_frame *f);
+/* A WQE of the device's: as cx_wqe_read(). */
+int cx_rndv_wqe(const struct cx_qp *qp, uint16_t index, struct cx_swqe *w);
+/* One of them is done with; syndrome 0 is success. */
+void cx_rndv_done(struct cx_dev *d, struct cx_qp *qp, uint16_t index,
+		  uint8_t syndrome);
+/* Nothing more will be read: software gets the buffers back. */
+void cx_rndv_cancel(struct cx_dev *d, struct cx_qp *qp);
 
 /* ---- cx_ud.c ---- */
 int cx_ud_send(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w);

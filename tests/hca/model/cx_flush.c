@@ -18,6 +18,10 @@ void cx_send_done(struct cx_dev *d, struct cx_qp *qp, uint16_t wqe,
 				.bytes = bytes, .syndrome = syndrome };
 	struct cx_cq *cq = cx_ids_get(&d->cqs, qp->cqn_snd);
 
+	if (qp->rndv) {
+		cx_rndv_done(d, qp, wqe, syndrome);
+		return;
+	}
 	if (!cq)
 		return;
 	if (syndrome == CX_SYND_WR_FLUSH_ERR)

@@ -12,7 +12,8 @@
  *   cx_hx*.c	all that of a ConnectX-3 (cx_hx.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks (cx_mem.h)
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
- *   cx_tm.c	tag matching: lists of tagged buffers, messages for them
+ *   cx_tm.c	tag matching: lists of tagged buffers, messages for them; cx_rndv.c:
+ *   		rendezvous
  *   cx_qp.c	QP states, run queue, deadlines (cx_eng.h)
  *   cx_wqe.c	send WQEs: their data
  *   cx_flush.c	receive queues, completions of QPs, flushing
@@ -200,6 +201,7 @@ struct cx_srq {
 	bool failed;
 	uint32_t users;		/* QPs */
 	struct cx_tm *tm;	/* of CX_SRQ_TM */
+	bool rndv;		/* its QPs read data of rendezvous */
 };
 
 /* Shapes that complete to a CQ of their own, whatever the QP's is. */
@@ -278,6 +280,7 @@ struct cx_qp {
 	uint64_t dbr;
 	struct cx_buf buf;	/* both queues */
 	bool has_sq, has_rq;
+	bool rndv;		/* the send queue is the device's, for rendezvous */
 	uint8_t log_rq, log_rq_stride;	/* entries; bytes */
 	uint8_t rq_skip;		/* segments of a WQE that are no data */
 	uint8_t log_sq;			/* basic blocks, or WQEs of ... */

@@ -194,6 +194,7 @@ void cx_qp_stop(struct cx_dev *d, struct cx_qp *qp)
 	if (qp->req) {
 		timed_unlink(d, qp);
 		free(qp->req->fl);
+		free(qp->req->rndv);
 	}
 	if (qp->resp) {
 		cx_tm_forget(d, qp);
@@ -209,6 +210,7 @@ static void qp_reset(struct cx_dev *d, struct cx_qp *qp)
 {
 	run_unlink(d, qp);
 	timed_unlink(d, qp);
+	cx_rndv_cancel(d, qp);
 	qp->sq_pi = 0;
 	qp->sq_head = 0;
 	qp->sq_tail = 0;
@@ -227,6 +229,7 @@ static void qp_halt(struct cx_dev *d, struct cx_qp *qp)
 	cx_req_reset(qp);
 	qp->sq_head = qp->sq_tail;
 	if (qp->state == CX_QPERR) {
+		cx_rndv_cancel(d, qp);
 		qp->resp->ack_due = false;
 		qp->resp->nak_due = false;
 		qp->resp->rd_pending = 0;
@@ -272,7 +275,9 @@ static void qp_send(struct cx_dev *d, struct cx_qp *qp, enum cx_qp_state old)
 	}
 	r->drained = false;
 	/* The record of an SQ is not read before a doorbell: it may be old. */
-	if (qp->has_sq && qp->st != CX_ST_SQ && cx_sq_update(d, qp) && qp->sq_pi != qp->sq_head)
+	if (qp->has_sq && qp->st != CX_ST_SQ && !cx_sq_update(d, qp))
+		return;
+	if (qp->sq_pi != qp->sq_head)
 		cx_qp_schedule(d, qp);
 }
 

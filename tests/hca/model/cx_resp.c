@@ -156,11 +156,12 @@ static enum verdict recv_broken(struct cx_dev *d, struct cx_qp *qp,
 static enum verdict send_begin(struct cx_dev *d, struct cx_qp *qp,
 			       const struct cx_frame *f)
 {
+	int rc = cx_tm_begin(d, qp, f);
 	enum verdict v;
 
 	qp->resp->off = 0;
-	if (cx_tm_begin(d, qp, f))
-		return OK;
+	if (rc != -ENOENT)
+		return rc ? RNR : OK;
 	v = take(d, qp, f);
 	if (v == OK)
 		cx_tm_unmatched(d, qp, f);
@@ -195,9 +196,12 @@ static enum verdict rx_send(struct cx_dev *d, struct cx_qp *qp,
 	if (f->inv && cx_invalidate(d, qp, f->imm_data))
 		return no_access(d, qp);
 	rs->msg = CX_MSG_NONE;
-	cx_recv_done(d, qp, f, f->inv ? CX_RECV_SEND_INV :
-		     f->imm ? CX_RECV_SEND_IMM : CX_RECV_SEND,
-		     rs->off, 0);
+	if (rs->tm == CX_TM_RNDV)
+		cx_rndv_begin(d, qp, f);
+	else
+		cx_recv_done(d, qp, f, f->inv ? CX_RECV_SEND_INV :
+			     f->imm ? CX_RECV_SEND_IMM : CX_RECV_SEND,
+			     rs->off, 0);
 	return OK;
 }
 

@@ -13,8 +13,8 @@
  * many. A message is counted as it begins, so that nothing overtakes it.
  *
  * Messages with data behind the header (eager) are complete. A rendezvous
- * message takes its tag, its headers go to the buffer, and software reads the
- * data: it is told so as by hardware that could not read them either.
+ * request says where the data are: cx_rndv.c reads them into the buffer. Data
+ * that it cannot read are left to software, which finds the headers there.
  *
  * WQEs are a process's, messages the peer's: indices are checked against the
  * list, and each access to a buffer against its key.
@@ -73,7 +73,7 @@ void cx_tm_query(const struct cx_tm *tm, void *context)
 	       tm->hw_count);
 }
 
-static struct cx_srq *tm_srq(struct cx_dev *d, const struct cx_qp *qp)
+struct cx_srq *cx_tm_srq(struct cx_dev *d, const struct cx_qp *qp)
 {
 	struct cx_srq *srq = cx_ids_get(&d->srqs, qp->srqn);
 
@@ -142,11 +142,11 @@ static bool tm_drop(struct cx_tm *tm, uint16_t index)
 }
 
 static void tm_post(struct cx_dev *d, const struct cx_srq *srq,
-		    const struct cx_qp *qp, struct mlx5_cqe64 *cqe)
+		    const struct cx_qp *qp, struct mlx5_cqe64 *cqe, uint8_t op)
 {
 	struct cx_cq *cq = cx_ids_get(&d->cqs, srq->cqn);
 
-	cqe->op_own = MLX5_CQE_NO_PACKET << 4;
+	cqe->op_own = op << 4;
 	cqe->timestamp = htobe64(cx_cycles(d));
 	cqe->srqn_uidx = htobe32(srq->user_index_valid ? srq->user_index :
 							 srq->srqn);
@@ -160,7 +160,7 @@ int cx_tm_op(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 {
 	const struct mlx5_wqe_tm_seg *seg = (const void *)(w->raw + SEG);
 	struct mlx5_cqe64 cqe = { .wqe_counter = htobe16(w->index) };
-	struct cx_srq *srq = tm_srq(d, qp);
+	struct cx_srq *srq = cx_tm_srq(d, qp);
 	struct cx_tm *tm = srq ? srq->tm : NULL;
 	bool good = true;
 
@@ -188,7 +188,7 @@ int cx_tm_op(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 	cqe.tm_cqe.success = htobe32(good ? MLX5_TMC_SUCCESS : 0);
 	cqe.tm_cqe.hw_phase_cnt = htobe16(tm->hw_count);
 	if (seg->flags & FLAG_CQE)
-		tm_post(d, srq, qp, &cqe);
+		tm_post(d, srq, qp, &cqe, MLX5_CQE_NO_PACKET);
 	return 0;
 }
 
@@ -225,31 +225,51 @@ static enum cx_tm_msg tm_kind(const struct cx_frame *f)
 	}
 }
 
-/* Software is told of the match at once, and of the data when they are there. */
-static void tm_consumed(struct cx_dev *d, const struct cx_srq *srq,
-			const struct cx_qp *qp)
+void cx_tm_consumed(struct cx_dev *d, const struct cx_qp *qp)
 {
+	const struct cx_srq *srq = cx_tm_srq(d, qp);
 	const struct cx_resp *rs = qp->resp;
 	struct mlx5_cqe64 cqe = { .app_op = TOLD_CONSUMED,
 				  .app_info = htobe16(rs->tag.index) };
 
 	memcpy(&cqe.tmh, rs->tmh, sizeof(rs->tmh));
-	tm_post(d, srq, qp, &cqe);
+	if (srq)
+		tm_post(d, srq, qp, &cqe, MLX5_CQE_NO_PACKET);
 }
 
-bool cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f)
+void cx_tm_arrived(struct cx_dev *d, const struct cx_qp *qp,
+		   const struct cx_tag *tag, uint32_t bytes, bool failed)
 {
-	struct cx_srq *srq = tm_srq(d, qp);
+	const struct cx_srq *srq = cx_tm_srq(d, qp);
+	struct mlx5_cqe64 cqe = {
+		.app_op = failed ? TOLD_CANCELED : TOLD_EXPECTED,
+		.app_info = htobe16(tag->index),
+		.byte_cnt = htobe32(failed ? 0 : bytes),
+		.slid = htobe16(qp->av.dlid),
+		.flags_rqpn = htobe32(qp->remote_qpn),
+	};
+
+	if (srq)
+		tm_post(d, srq, qp, &cqe, MLX5_CQE_RESP_SEND);
+}
+
+int cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f)
+{
+	struct cx_srq *srq = cx_tm_srq(d, qp);
 	enum cx_tm_msg kind = tm_kind(f);
 	struct cx_resp *rs = qp->resp;
 	struct cx_tag *tag;
 
 	if (!srq || srq->failed || cx_srq_deaf(d, srq) || kind < CX_TM_EAGER)
-		return false;
-	memcpy(rs->tmh, f->data, CX_TMH);
+		return -ENOENT;
 	tag = tm_match(srq->tm, cx_be64_get(f->data + 8));
 	if (!tag)
-		return false;
+		return -ENOENT;
+	if (kind == CX_TM_RNDV && !cx_rndv_ours(d, qp, tag, f))
+		kind = CX_TM_RNDV_SW;
+	if (kind == CX_TM_RNDV && !cx_rndv_room(qp))
+		return -EBUSY;
+	memcpy(rs->tmh, f->data, CX_TMH);
 	rs->tm = kind;
 	rs->tag = *tag;
 	tm_remove(srq->tm, tag);
@@ -261,14 +281,14 @@ bool cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f)
 	rs->w.sge[0].key = rs->tag.key;
 	rs->w.sge[0].len = rs->tag.len;
 	if (kind == CX_TM_EAGER_LONG)
-		tm_consumed(d, srq, qp);
-	return true;
+		cx_tm_consumed(d, qp);
+	return 0;
 }
 
 void cx_tm_unmatched(struct cx_dev *d, struct cx_qp *qp,
 		     const struct cx_frame *f)
 {
-	struct cx_srq *srq = tm_srq(d, qp);
+	struct cx_srq *srq = cx_tm_srq(d, qp);
 
 	if (!srq)
 		return;
@@ -283,14 +303,16 @@ void cx_tm_cut(const struct cx_resp *rs, const uint8_t **data, uint32_t *len)
 	if (rs->tm == CX_TM_EAGER || rs->tm == CX_TM_EAGER_LONG) {
 		*data += CX_TMH;
 		*len -= CX_TMH;
-	} else if (rs->tm == CX_TM_RNDV && *len > rs->w.bytes) {
+	} else if (rs->tm == CX_TM_RNDV) {
+		*len = 0;
+	} else if (rs->tm == CX_TM_RNDV_SW && *len > rs->w.bytes) {
 		*len = rs->w.bytes;
 	}
 }
 
 void cx_tm_forget(struct cx_dev *d, struct cx_qp *qp)
 {
-	struct cx_srq *srq = tm_srq(d, qp);
+	struct cx_srq *srq = cx_tm_srq(d, qp);
 
 	if (srq && qp->resp->tm == CX_TM_UNEXPECTED) {
 		srq->tm->hw_count--;
@@ -307,7 +329,7 @@ void cx_tm_stamp(struct cx_dev *d, struct cx_qp *qp, struct mlx5_cqe64 *cqe,
 		[CX_TM_NO_TAG] = TOLD_NO_TAG,
 		[CX_TM_EAGER] = TOLD_CONSUMED_MSG,
 		[CX_TM_EAGER_LONG] = TOLD_EXPECTED,
-		[CX_TM_RNDV] = TOLD_SW_RNDV,
+		[CX_TM_RNDV_SW] = TOLD_SW_RNDV,
 	};
 	struct cx_resp *rs = qp->resp;
 	bool matched = cx_tm_matched(rs);

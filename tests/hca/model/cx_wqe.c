@@ -29,6 +29,13 @@ int cx_wqe_copy(struct cx_dev *d, const struct cx_qp *qp, struct cx_swqe *w,
 	return rc;
 }
 
+int cx_wqe_read(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
+		struct cx_swqe *w)
+{
+	return qp->rndv ? cx_rndv_wqe(qp, index, w) :
+			  d->family->wqe_read(d, qp, index, w);
+}
+
 int cx_wqe_pieces(struct cx_swqe *w, uint32_t off)
 {
 	uint32_t len;
@@ -55,6 +62,14 @@ int cx_wqe_pieces(struct cx_swqe *w, uint32_t off)
 	return 0;
 }
 
+/* The PD of its memory; tagged buffers are of the queue that has their list. */
+static uint32_t wqe_pd(struct cx_dev *d, const struct cx_qp *qp)
+{
+	const struct cx_srq *srq = qp->rndv ? cx_tm_srq(d, qp) : NULL;
+
+	return srq ? srq->pd : qp->pd;
+}
+
 int cx_wqe_check(struct cx_dev *d, const struct cx_qp *qp,
 		 const struct cx_swqe *w, uint8_t access)
 {
@@ -64,7 +79,7 @@ int cx_wqe_check(struct cx_dev *d, const struct cx_qp *qp,
 	for (i = 0; i < w->nr; i++) {
 		why = -EPERM;
 		if (w->sge[i].inl ? access != CX_LR :
-		    !cx_mkey_check(d, w->sge[i].key, qp->pd, qp->qpn,
+		    !cx_mkey_check(d, w->sge[i].key, wqe_pd(d, qp), qp->qpn,
 				   w->sge[i].addr, w->sge[i].len, access,
 				   &why))
 			return why;
@@ -87,7 +102,7 @@ static int wqe_move(struct cx_dev *d, const struct cx_qp *qp,
 		memcpy(to, w->raw + addr, len);
 		return 0;
 	}
-	k = cx_mkey_check(d, w->sge[i].key, qp->pd, qp->qpn, addr, len,
+	k = cx_mkey_check(d, w->sge[i].key, wqe_pd(d, qp), qp->qpn, addr, len,
 			  to ? CX_LR : CX_LW, &why);
 	if (!k)
 		return why;

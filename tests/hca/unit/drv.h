@@ -184,6 +184,7 @@ struct drv_qp_init {
 	uint32_t pd;				/* 0: the driver's */
 	bool xrc_target, loop_mc;	/* own multicast comes back */
 	bool no_sq;			/* as for a tag SRQ */
+	bool rndv;			/* the device's send queue, where it cannot be */
 	bool kernel;			/* may register memory */
 	uint8_t cs_req, cs_res;			/* scatter to CQE */
 };

@@ -74,6 +74,8 @@ static void context(struct drv *v, const struct drv_qp *qp,
 	CX_SET(qpc, c, rlky, i->kernel);
 	if (qp->type == DRV_UD && !i->loop_mc)
 		CX_SET(qpc, c, block_lb_mc, 1);
+	if (i->rndv || (qp->no_sq && qp->srq && qp->srq->kind == DRV_SRQ_TM))
+		CX_SET(qpc, c, offload_type, MLX5_QPC_OFFLOAD_TYPE_RNDV);
 	if (qp->no_sq)
 		CX_SET(qpc, c, no_sq, 1);
 	else
