@@ -2,8 +2,9 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * vhca-tags: tag matching as the kernel's document of that name tells it, on one
- * HCA with itself: two queue pairs send eager messages to two others, which share a
- * receive queue with a list of tagged buffers (ibv_post_srq_ops(3)).
+ * HCA with itself: two queue pairs send eager messages and rendezvous requests to two
+ * others, which share a receive queue with a list of tagged buffers
+ * (ibv_post_srq_ops(3)) and whose send queues are the HCA's.
  *
  *     vhca-tags [DEVICE]
  *
@@ -25,23 +26,26 @@
 #define PLAIN	48u		/* receives of the queue, more than HCAs read ahead */
 #define TAGGED	64u		/* buffers for tags */
 #define PAIRS	2
+#define FINS	8u		/* receives of each queue pair that sends */
 #define TMH	((uint32_t)sizeof(struct ibv_tmh))
+#define HEADERS	(TMH + (uint32_t)sizeof(struct ibv_rvh))
+#define REQUEST	(HEADERS + 16)	/* octets of a request: some are for the program */
 #define ALL	UINT64_MAX	/* mask */
 #define PRIV	0x5eedu
 #define WAIT_NS	(20 * 1000000000ull)
 #define MATCHED	(IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID)
 
-enum { WR_PLAIN = 1000, WR_TAG = 2000, WR_OP = 3000 };
+enum { WR_PLAIN = 1000, WR_TAG = 2000, WR_OP = 3000, WR_FIN = 4000 };
 
 struct tags {
 	struct vt_dev dev;
 	struct ibv_tm_caps caps;
 	struct ibv_cq_ex *cq;	/* of the queue */
-	struct ibv_cq *tx_cq, *rx_cq;
+	struct ibv_cq *tx_cq, *rx_cq, *fin_cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *tx[PAIRS], *rx[PAIRS];
 	struct ibv_mr *mr;
-	uint8_t *mem;		/* to send from; PLAIN buffers; TAGGED ones */
+	uint8_t *mem;		/* to send from; PLAIN buffers; TAGGED ones; source(); FINs */
 	uint32_t handle[TAGGED];
 	uint32_t unexpected;	/* messages that came without a tag */
 	uint32_t told;		/* how many of them the HCA knows we handled */
@@ -79,6 +83,17 @@ static uint8_t *plain(struct tags *t, unsigned int i)
 static uint8_t *tagged(struct tags *t, unsigned int i)
 {
 	return plain(t, PLAIN + i);
+}
+
+/* What requests name: 4 * BUF octets. */
+static uint8_t *source(struct tags *t, uint32_t off)
+{
+	return tagged(t, TAGGED) + off;
+}
+
+static uint8_t *fin_at(struct tags *t, unsigned int slot)
+{
+	return source(t, 4 * BUF) + (size_t)slot * REQUEST;
 }
 
 /* ---- completions ---- */
@@ -190,11 +205,10 @@ static int sync_all(struct tags *t)
 
 /* ---- messages ---- */
 
-/* From queue pair q: a header with that tag, and len octets; it has arrived. */
-static int send_op(struct tags *t, int q, uint8_t op, uint64_t tag, uint32_t len)
+/* The first len octets to send from, by queue pair q; they have arrived. */
+static int send_len(struct tags *t, int q, uint32_t len)
 {
-	struct ibv_tmh *tmh = (void *)t->mem;
-	struct ibv_sge sge = { (uintptr_t)t->mem, TMH + len, t->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)t->mem, len, t->mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
 				  .send_flags = IBV_SEND_SIGNALED }, *bad;
@@ -202,11 +216,6 @@ static int send_op(struct tags *t, int q, uint8_t op, uint64_t tag, uint32_t len
 	struct ibv_wc wc;
 	int n, err;
 
-	memset(tmh, 0, sizeof(*tmh));
-	tmh->opcode = op;
-	tmh->app_ctx = htobe32(PRIV);
-	tmh->tag = htobe64(tag);
-	vt_fill(t->mem + TMH, len, tag);
 	err = ibv_post_send(t->tx[q], &wr, &bad);
 	if (err)
 		return fail(t, "ibv_post_send", err, 0);
@@ -215,6 +224,24 @@ static int send_op(struct tags *t, int q, uint8_t op, uint64_t tag, uint32_t len
 			return fail(t, "sends in 20 s", 0, 1);
 	return n < 0 ? fail(t, "ibv_poll_cq", n, 1) :
 		       is(t, "status of the send", wc.status, IBV_WC_SUCCESS);
+}
+
+static void header(struct tags *t, uint8_t op, uint64_t tag)
+{
+	struct ibv_tmh *tmh = (void *)t->mem;
+
+	memset(tmh, 0, sizeof(*tmh));
+	tmh->opcode = op;
+	tmh->app_ctx = htobe32(PRIV);
+	tmh->tag = htobe64(tag);
+}
+
+/* From queue pair q: a header with that tag, and len octets; it has arrived. */
+static int send_op(struct tags *t, int q, uint8_t op, uint64_t tag, uint32_t len)
+{
+	header(t, op, tag);
+	vt_fill(t->mem + TMH, len, tag);
+	return send_len(t, q, TMH + len);
 }
 
 static int eager(struct tags *t, int q, uint64_t tag, uint32_t len)
@@ -282,6 +309,126 @@ static int unexpected(struct tags *t, uint64_t tag, uint32_t len)
 {
 	t->unexpected++;
 	return unmatched(t, IBV_WC_TM_RECV, tag, len);
+}
+
+/* ---- rendezvous ---- */
+
+/* A request for octets of source(); wrong: changes the key. */
+static int request_key(struct tags *t, int q, uint64_t tag, uint32_t off, uint32_t len,
+		       uint32_t wrong)
+{
+	struct ibv_rvh *rvh = (void *)(t->mem + TMH);
+
+	header(t, IBV_TMH_RNDV, tag);
+	rvh->va = htobe64((uintptr_t)source(t, off));
+	rvh->rkey = htobe32(t->mr->rkey ^ wrong);
+	rvh->len = htobe32(len);
+	memset(t->mem + HEADERS, 0x77, REQUEST - HEADERS);
+	vt_fill(source(t, off), len, tag);
+	return send_len(t, q, REQUEST);
+}
+
+static int request(struct tags *t, int q, uint64_t tag, uint32_t off, uint32_t len)
+{
+	return request_key(t, q, tag, off, len, 0);
+}
+
+static int fin_post(struct tags *t, unsigned int slot)
+{
+	struct ibv_sge sge = { (uintptr_t)fin_at(t, slot), REQUEST, t->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = WR_FIN + slot, .sg_list = &sge,
+				  .num_sge = 1 }, *bad;
+	int err = ibv_post_recv(t->tx[slot / FINS], &wr, &bad);
+
+	return err ? fail(t, "ibv_post_recv", err, 0) : 0;
+}
+
+/* The HCA has told queue pair q that it read what the last request named. */
+static int fin(struct tags *t, int q)
+{
+	uint64_t end = vt_now_ns() + WAIT_NS;
+	unsigned int slot;
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(t->fin_cq, 1, &wc)))
+		if (vt_now_ns() > end)
+			return fail(t, "FINs in 20 s", 0, 1);
+	if (n < 0)
+		return fail(t, "ibv_poll_cq", n, 1);
+	if (is(t, "status of the FIN", wc.status, IBV_WC_SUCCESS) ||
+	    is(t, "length of the FIN", wc.byte_len, HEADERS) ||
+	    is(t, "it is a receive", wc.wr_id / WR_FIN, 1))
+		return -1;
+	slot = wc.wr_id % WR_FIN;
+	if (is(t, "its queue pair", slot / FINS, q) ||
+	    is(t, "its opcode", fin_at(t, slot)[0], IBV_TMH_FIN) ||
+	    is(t, "its headers", memcmp(fin_at(t, slot) + 1, t->mem + 1, HEADERS - 1), 0))
+		return -1;
+	t->right++;
+	return fin_post(t, slot);
+}
+
+static int no_fin(struct tags *t)
+{
+	struct ibv_wc wc;
+
+	return is(t, "FINs", ibv_poll_cq(t->fin_cq, 1, &wc), 0);
+}
+
+/* Either completion of a rendezvous that goes to buffer i. */
+static int half(struct tags *t, const struct said *s, unsigned int i, unsigned int flags)
+{
+	if (is(t, "status", s->status, IBV_WC_SUCCESS) ||
+	    is(t, "opcode", s->opcode, IBV_WC_TM_RECV) ||
+	    is(t, "flags", s->flags & MATCHED, flags) ||
+	    is(t, "buffer", s->id, WR_TAG + i))
+		return -1;
+	t->right++;
+	return 0;
+}
+
+static int match(struct tags *t, unsigned int i, uint64_t tag)
+{
+	struct said s;
+
+	return next(t, &s) || half(t, &s, i, IBV_WC_TM_MATCH) ||
+	       is(t, "tag", s.tag, tag) || is(t, "data for the program", s.priv, PRIV);
+}
+
+static int data(struct tags *t, unsigned int i, uint64_t tag, uint32_t len)
+{
+	struct said s;
+
+	return next(t, &s) || half(t, &s, i, IBV_WC_TM_DATA_VALID) ||
+	       is(t, "length", s.len, len) || filled(t, tagged(t, i), len, tag);
+}
+
+/* The request as it was sent is at buffer at: the HCA has not read what it names. */
+static int is_request(struct tags *t, const uint8_t *at, const struct said *s)
+{
+	if (is(t, "length", s->len, REQUEST) ||
+	    is(t, "the request", memcmp(at, t->mem, REQUEST), 0))
+		return -1;
+	t->right++;
+	return no_fin(t);
+}
+
+static int request_unexpected(struct tags *t)
+{
+	unsigned int i;
+	struct said s;
+
+	t->unexpected++;
+	if (next(t, &s) || is(t, "status", s.status, IBV_WC_SUCCESS) ||
+	    is(t, "opcode", s.opcode, IBV_WC_TM_RECV) ||
+	    is(t, "flags", s.flags & MATCHED, 0) ||
+	    is(t, "it is a receive", s.id / WR_PLAIN, 1))
+		return -1;
+	i = s.id % WR_PLAIN;
+	if (i >= PLAIN)
+		return fail(t, "buffer", i, PLAIN - 1);
+	return is_request(t, plain(t, i), &s) || plain_post(t, i);
 }
 
 /* ---- rules ---- */
@@ -380,6 +527,81 @@ static int rule_long(struct tags *t)
 	return 0;
 }
 
+/* The sender hears of the end before the receiver's program looks at anything. */
+static int rule_rndv_expected(struct tags *t)
+{
+	static const uint32_t bytes[] = { 1000, 0, 1, 4096, BUF };
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < VT_ARRAY_SIZE(bytes); i++)
+		rc = add(t, i, 40 + i, ALL) ||
+		     request(t, i % PAIRS, 40 + i, i, bytes[i]) || fin(t, i % PAIRS) ||
+		     match(t, i, 40 + i) || data(t, i, 40 + i, bytes[i]);
+	return rc;
+}
+
+/* A tag that comes later is for the program, until it has told what it handled. */
+static int rule_rndv_unexpected(struct tags *t)
+{
+	return add(t, 1, 2, ALL) || request(t, 0, 7, 0, 500) ||
+	       add_post(t, 0, 7, ALL) || request_unexpected(t) ||
+	       op_done(t, IBV_WC_TM_ADD, IBV_WC_SUCCESS, 1) ||
+	       request(t, 0, 7, 0, 500) || request_unexpected(t) ||
+	       request(t, 1, 2, 0, 400) || fin(t, 1) || match(t, 1, 2) ||
+	       data(t, 1, 2, 400) || sync_all(t) || request(t, 0, 7, 0, 300) ||
+	       fin(t, 0) || match(t, 0, 7) || data(t, 0, 7, 300);
+}
+
+/* More than the buffer holds: the buffer has the request, the program reads. */
+static int rule_rndv_too_long(struct tags *t)
+{
+	struct said s;
+
+	if (add(t, 0, 3, ALL) || request(t, 0, 3, 0, BUF + 1) || next(t, &s) ||
+	    is(t, "status", s.status, IBV_WC_TM_RNDV_INCOMPLETE) ||
+	    is(t, "buffer", s.id, WR_TAG) || is(t, "tag", s.tag, 3) ||
+	    is_request(t, tagged(t, 0), &s))
+		return -1;
+	return add(t, 0, 3, ALL) || request(t, 0, 3, 0, BUF) || fin(t, 0) ||
+	       match(t, 0, 3) || data(t, 0, 3, BUF);
+}
+
+/* Of equal tags the earliest is for the earliest message, of either kind. */
+static int rule_rndv_order(struct tags *t)
+{
+	return add(t, 5, 9, ALL) || add(t, 3, 9, 0xf) || add(t, 4, 9, ALL) ||
+	       request(t, 0, 9, 0, 3000) || fin(t, 0) || eager(t, 0, 9, 12) ||
+	       request(t, 0, 9, 1, 2000) || fin(t, 0) || match(t, 5, 9) ||
+	       data(t, 5, 9, 3000) || matched(t, 3, 9, 12) || match(t, 4, 9) ||
+	       data(t, 4, 9, 2000);
+}
+
+/* What a request has taken cannot be cancelled, also if nobody was told yet. */
+static int rule_rndv_cancel(struct tags *t)
+{
+	return add(t, 0, 1, ALL) || add(t, 1, 2, ALL) || del(t, 0) ||
+	       request(t, 0, 1, 0, 50) || request_unexpected(t) || sync_all(t) ||
+	       request(t, 0, 2, 0, 50) || fin(t, 0) || del_post(t, 1) ||
+	       match(t, 1, 2) || data(t, 1, 2, 50) ||
+	       op_done(t, IBV_WC_TM_DEL, IBV_WC_TM_ERR, -1);
+}
+
+/* A key that is not the sender's ends the connection; the buffer comes back. */
+static int rule_rndv_error(struct tags *t)
+{
+	struct said s;
+
+	if (add(t, 0, 1, ALL) || add(t, 1, 2, ALL) ||
+	    request_key(t, 0, 1, 0, 50, 0x55) || match(t, 0, 1) || next(t, &s) ||
+	    is(t, "status", s.status, IBV_WC_TM_RNDV_INCOMPLETE) ||
+	    is(t, "buffer", s.id, WR_TAG) || is(t, "octet", tagged(t, 0)[0], 0))
+		return -1;
+	t->right++;
+	/* Its FIN is behind the receives of queue pair 0, which are flushed. */
+	return request(t, 1, 2, 0, 50) || match(t, 1, 2) || data(t, 1, 2, 50);
+}
+
 static int rules(struct tags *t)
 {
 	static const struct {
@@ -390,6 +612,12 @@ static int rules(struct tags *t)
 		{ "no_tag", rule_no_tag }, { "cancel", rule_cancel },
 		{ "wildcard", rule_wildcard }, { "order", rule_order },
 		{ "phase", rule_phase }, { "long", rule_long },
+		{ "rndv_expected", rule_rndv_expected },
+		{ "rndv_unexpected", rule_rndv_unexpected },
+		{ "rndv_too_long", rule_rndv_too_long },
+		{ "rndv_order", rule_rndv_order },
+		{ "rndv_cancel", rule_rndv_cancel },
+		{ "rndv_error", rule_rndv_error },	/* the last: one pair is gone */
 	};
 	size_t i;
 
@@ -442,7 +670,8 @@ static int move(struct tags *t, struct ibv_qp *qp, uint32_t peer)
 		.path_mtu = IBV_MTU_1024, .dest_qp_num = peer,
 		.ah_attr = { .dlid = t->dev.port.lid, .port_num = VT_PORT },
 		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-		.min_rnr_timer = 12,
+		.min_rnr_timer = 12, .qp_access_flags = IBV_ACCESS_REMOTE_READ,
+		.max_rd_atomic = 1, .max_dest_rd_atomic = 1,
 	};
 	int err = ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
@@ -465,10 +694,12 @@ static int move(struct tags *t, struct ibv_qp *qp, uint32_t peer)
 static int open_pair(struct tags *t, int q)
 {
 	struct ibv_qp_init_attr a = {
-		.send_cq = t->tx_cq, .recv_cq = t->tx_cq,
+		.send_cq = t->tx_cq, .recv_cq = t->fin_cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 16, .max_send_sge = 1 },
+		.cap = { .max_send_wr = 16, .max_send_sge = 1,
+			 .max_recv_wr = FINS, .max_recv_sge = 1 },
 	};
+	unsigned int i;
 
 	t->tx[q] = ibv_create_qp(t->dev.pd, &a);
 	a.send_cq = a.recv_cq = t->rx_cq;
@@ -477,23 +708,30 @@ static int open_pair(struct tags *t, int q)
 	t->rx[q] = t->tx[q] ? ibv_create_qp(t->dev.pd, &a) : NULL;
 	if (!t->rx[q])
 		return fail(t, "ibv_create_qp", errno, 0);
-	return move(t, t->rx[q], t->tx[q]->qp_num) ||
-	       move(t, t->tx[q], t->rx[q]->qp_num);
+	if (move(t, t->rx[q], t->tx[q]->qp_num) ||
+	    move(t, t->tx[q], t->rx[q]->qp_num))
+		return -1;
+	for (i = 0; i < FINS; i++)
+		if (fin_post(t, q * FINS + i))
+			return -1;
+	return 0;
 }
 
 static int open_all(struct tags *t)
 {
-	size_t len = (size_t)(1 + PLAIN + TAGGED) * BUF;
+	size_t len = (size_t)(1 + PLAIN + TAGGED + 5) * BUF;
 	int q;
 
 	t->mem = aligned_alloc(4096, len);
 	if (!t->mem)
 		return fail(t, "aligned_alloc", errno, 0);
 	memset(t->mem, 0, len);
-	t->mr = ibv_reg_mr(t->dev.pd, t->mem, len, IBV_ACCESS_LOCAL_WRITE);
+	t->mr = ibv_reg_mr(t->dev.pd, t->mem, len,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	t->tx_cq = ibv_create_cq(t->dev.ctx, 64, NULL, NULL, 0);
 	t->rx_cq = ibv_create_cq(t->dev.ctx, 64, NULL, NULL, 0);
-	if (!t->mr || !t->tx_cq || !t->rx_cq)
+	t->fin_cq = ibv_create_cq(t->dev.ctx, 64, NULL, NULL, 0);
+	if (!t->mr || !t->tx_cq || !t->rx_cq || !t->fin_cq)
 		return fail(t, "a region and completion queues", errno, 0);
 	if (open_srq(t))
 		return -1;
@@ -514,6 +752,7 @@ static int close_all(struct tags *t)
 	err |= t->srq ? ibv_destroy_srq(t->srq) : 0;
 	err |= t->cq ? ibv_destroy_cq(ibv_cq_ex_to_cq(t->cq)) : 0;
 	err |= t->rx_cq ? ibv_destroy_cq(t->rx_cq) : 0;
+	err |= t->fin_cq ? ibv_destroy_cq(t->fin_cq) : 0;
 	err |= t->tx_cq ? ibv_destroy_cq(t->tx_cq) : 0;
 	err |= t->mr ? ibv_dereg_mr(t->mr) : 0;
 	free(t->mem);

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Copyright (C) 2026 The vhca authors
 #
-# Tag matching of a model of a ConnectX-5 works in a guest as natively, as far as the
-# model has it (eager messages): expected and unexpected messages, cancel, wildcard,
-# order, phase, and rdma-core's own tests of it. An HCA without it has none in a guest.
+# Tag matching of a model of a ConnectX-5 works in a guest as natively: expected and
+# unexpected messages, cancel, wildcard, order, phase, rendezvous whose data the HCA reads,
+# and rdma-core's own tests of it. An HCA without it has none in a guest.
 # limit: 900
 # tier: soak
 # hca: yes
@@ -21,7 +21,8 @@ verdicts+=" --timeout $((30 * ${TIME_SCALE:-2} / 2))"
 # holds FILE: a line of vhca-tags for each rule, that it holds.
 holds() {
 	local rule
-	for rule in expected unexpected no_tag cancel wildcard order phase long; do
+	for rule in expected unexpected no_tag cancel wildcard order phase long \
+		rndv_{expected,unexpected,too_long,order,cancel,error}; do
 		grep -qx "$rule ok [1-9][0-9]*" "$1" || return 1
 	done
 }
@@ -62,7 +63,6 @@ guest_put a /tmp/verdicts.py /tmp/verdicts.py
 guest_sh -t 300 a "$verdicts --dev vhca0 'test_tag_matching.*'" >"$guest.python" || true
 cat "$guest.python"
 check "the same verdicts as natively" diff "$native.python" "$guest.python"
-# All but test_tm_rndv: the model leaves rendezvous to software.
-check "three of them are good" [ "$(cut -f2 "$guest.python" | grep -cx ok)" = 3 ]
+check "all four are good" [ "$(cut -f2 "$guest.python" | grep -cx ok)" = 4 ]
 vhcactl detach a all
 kernel_clean a b
