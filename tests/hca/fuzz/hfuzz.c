@@ -39,6 +39,9 @@ static void open_qps(struct end *e)
 	PROMISE(!drv_qp(&e->drv, &e->shared, &init));
 	init.srq = &e->tag_srq;
 	PROMISE(!drv_qp(&e->drv, &e->tags, &init));
+	init.no_sq = true;
+	PROMISE(!drv_qp(&e->drv, &e->rndv, &init));
+	init.no_sq = false;
 	init.srq = NULL;
 	init.kernel = true;
 	PROMISE(!drv_qp(&e->drv, &e->kernel, &init));
@@ -137,8 +140,10 @@ void hfuzz_connect(struct end *a, struct end *b)
 	to(&b->ud, 1, &a->ud);
 	to(&a->shared, 2, &b->shared);
 	to(&b->shared, 1, &a->shared);
-	to(&a->tags, 2, &b->tags);
-	to(&b->tags, 1, &a->tags);
+	to(&a->tags, 2, &b->rndv);
+	to(&b->rndv, 1, &a->tags);
+	to(&b->tags, 1, &a->rndv);
+	to(&a->rndv, 2, &b->tags);
 	to(&a->kernel, 2, &b->kernel);
 	to(&b->kernel, 1, &a->kernel);
 	to(&a->xrc, 2, &b->target);
@@ -206,8 +211,8 @@ static void remote(struct drv_wr *wr, struct end *e, struct end *peer,
 	wr->bind.access = in_u8(in) & 0x2f;
 }
 
-/* Operations of hfuzz_post() that are UMRs, too. */
-enum { OP_REG = 11, OP_INVAL };
+/* Operations of hfuzz_post() that are UMRs, too, and a SEND. */
+enum { OP_REG = 11, OP_INVAL, OP_RNDV };
 
 /* Few tags and indices, so that messages meet them. */
 static void tag_op(struct drv_wr *wr, struct input *in)
@@ -223,6 +228,25 @@ static void tag_op(struct drv_wr *wr, struct input *in)
 	if (wr->tm.op != DRV_TM_APPEND || how & 0x20)
 		wr->nr_sge = 0;
 	wr->flags &= ~DRV_INLINE;
+}
+
+/* A request for the sender's memory, or what the input makes of it. */
+static void request(struct drv_wr *wr, struct end *e, struct input *in)
+{
+	static struct {
+		struct ibv_tmh tmh;
+		struct ibv_rvh rvh;
+	} head;
+	uint8_t how = in_u8(in);
+
+	head.tmh.opcode = how & 0x80 ? in_u8(in) : IBV_TMH_RNDV;
+	head.tmh.tag = htobe64(how & 3);
+	head.rvh.va = htobe64(e->mr.va + in_u16(in));
+	head.rvh.rkey = htobe32(any_key(e, in_u8(in)));
+	head.rvh.len = htobe32(in_u16(in) * (how & 4 ? 5 : 1));
+	wr->inl = &head;
+	wr->inl_len = how & 8 ? in_u8(in) % sizeof(head) : sizeof(head);
+	wr->flags |= DRV_INLINE;
 }
 
 /* As mlx5_ib posts it, but for what the input changes. */
@@ -274,6 +298,7 @@ void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 		MLX5_OPCODE_ATOMIC_FA, MLX5_OPCODE_NOP, MLX5_OPCODE_UMR,
 		MLX5_OPCODE_TAG_MATCHING,
 		[OP_REG] = MLX5_OPCODE_UMR, [OP_INVAL] = MLX5_OPCODE_UMR,
+		[OP_RNDV] = MLX5_OPCODE_SEND,
 	};
 	uint8_t sel = in_u8(in), how = in_u8(in);
 	unsigned int n = (sel & 15) % sizeof(op);
@@ -293,6 +318,8 @@ void hfuzz_post(struct end *e, struct end *peer, struct input *in, int flags)
 	remote(&wr, e, peer, in);
 	if (wr.opcode == MLX5_OPCODE_TAG_MATCHING)
 		tag_op(&wr, in);
+	if (n == OP_RNDV)
+		request(&wr, e, in);
 	if (wr.opcode == MLX5_OPCODE_UMR)
 		umr_op(&wr, n, e, in);
 	if (wr.opcode == MLX5_OPCODE_ATOMIC_CS ||

@@ -18,6 +18,7 @@ struct end {
 	struct drv_cq scq, rcq;
 	struct drv_srq srq, xrc_srq, tag_srq;
 	struct drv_qp rc, uc, ud, xrc, target, shared, tags, kernel;
+	struct drv_qp rndv;	/* for the peer's tags: its send queue is the device's */
 	struct drv_mr mr;
 	uint32_t mw, dma;
 	uint32_t fast[2];	/* that are registered with pages, with pieces */

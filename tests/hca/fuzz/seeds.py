@@ -27,8 +27,8 @@ def commands():
 
 
 QPS = 7         # hfuzz_qp(); the last one is a kernel's
-OPS = 13        # hfuzz_post()
-REG, INVAL = 11, 12
+OPS = 14        # hfuzz_post()
+REG, INVAL, RNDV = 11, 12, 13
 
 
 def reg(how, number, length=100):
@@ -36,9 +36,15 @@ def reg(how, number, length=100):
     return struct.pack("<BBHHB", how, number, 0, length, 15)
 
 
+def request(how, length, key=0, rest=b""):
+    """A rendezvous request, as hfuzz_post() reads it."""
+    return struct.pack("<BHBH", how, 64, key, length) + rest
+
+
 def post(sel, how, off=0, length=100, last=None, key=0):
     """A work request as hfuzz_post() reads it; key: of the peer's."""
-    ends = {10: b"\xc5\1\0", REG: reg(0, 9), INVAL: b"\0"}
+    ends = {10: b"\xc5\1\0", REG: reg(0, 9), INVAL: b"\0",
+            RNDV: request(1, 500)}
     return struct.pack("<BBHHHBHBB", sel, how, off, length, 16, key, 1, 0,
                        key) + (b"" if key & 3 else b"\3") + \
         struct.pack("<HHB", 0, 4096, 15) + (last or ends.get(sel & 15, b""))
@@ -73,6 +79,13 @@ def tags():
                     b"\0\1" + receive(5) + \
                     b"".join(b"\0\1" + o + b"\0\0" + post(0x40, 5, 0, length)
                              for o in ops) + b"\7\xff\0"
+    for how, length, key, rest in ((1, 200, 0, b""), (1, 301, 0, b""), (1, 300, 1, b""),
+                                   (5, 60, 0, b""), (9, 60, 0, b"\27"), (2, 0, 2, b""),
+                                   (0x81, 60, 0, b"\2")):
+        for room in (0, 1, 4):
+            yield b"\0\1" + receive(5) + (b"\0\0" + receive(5)) * room + \
+                b"".join(b"\0\1" + o + b"\0\0" + post(0x4d, 5, last=request(
+                    how, length, key, rest)) for o in ops) + b"\7\xff\0"
 
 
 def registrations():
