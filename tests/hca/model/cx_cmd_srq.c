@@ -197,7 +197,6 @@ static enum cx_status xrqc_parse(struct cx_dev *d, struct cx_srq *srq,
 	    CX_GET(xrqc, xrqc, offload) > MLX5_XRQC_OFFLOAD_RNDV ||
 	    log_tags > CX_LOG_TAGS)
 		return CX_BAD_PARAM;
-	srq->rndv = CX_GET(xrqc, xrqc, offload) == MLX5_XRQC_OFFLOAD_RNDV;
 	srq->cqn = CX_GET(xrqc, xrqc, cqn);
 	set_index(srq, CX_GET(xrqc, xrqc, user_index));
 	srq->tm = cx_tm_new(log_tags);
@@ -310,7 +309,6 @@ enum cx_status cx_query_xrq(struct cx_dev *d, struct cx_cmd *c)
 	CX_SET(xrqc, xrqc, state, srq->failed ? MLX5_XRQC_STATE_ERROR :
 						MLX5_XRQC_STATE_GOOD);
 	CX_SET(xrqc, xrqc, topology, MLX5_XRQC_TOPOLOGY_TAG_MATCHING);
-	CX_SET(xrqc, xrqc, offload, srq->rndv ? MLX5_XRQC_OFFLOAD_RNDV : 0);
 	CX_SET(xrqc, xrqc, user_index, srq->user_index);
 	CX_SET(xrqc, xrqc, cqn, srq->cqn);
 	cx_tm_query(srq->tm, CX_ADDR(xrqc, xrqc,

@@ -323,8 +323,8 @@ void cx_tm_arrived(struct cx_dev *d, const struct cx_qp *qp,
 
 /* ---- cx_rndv.c ---- */
 /* Whether the device reads the data of a request that matched a tag. */
-bool cx_rndv_ours(struct cx_dev *d, const struct cx_qp *qp,
-		  const struct cx_tag *tag, const struct cx_frame *f);
+bool cx_rndv_ours(const struct cx_qp *qp, const struct cx_tag *tag,
+		  const struct cx_frame *f);
 /* Is there room for another? */
 bool cx_rndv_room(struct cx_qp *qp);
 /* Begins one, of the tag that was matched, when there was room. */

@@ -201,7 +201,6 @@ struct cx_srq {
 	bool failed;
 	uint32_t users;		/* QPs */
 	struct cx_tm *tm;	/* of CX_SRQ_TM */
-	bool rndv;		/* its QPs read data of rendezvous */
 };
 
 /* Shapes that complete to a CQ of their own, whatever the QP's is. */

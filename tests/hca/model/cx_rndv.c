@@ -33,13 +33,12 @@ static bool is_fin(uint16_t index)
 	return index % WQES;
 }
 
-bool cx_rndv_ours(struct cx_dev *d, const struct cx_qp *qp,
-		  const struct cx_tag *tag, const struct cx_frame *f)
+bool cx_rndv_ours(const struct cx_qp *qp, const struct cx_tag *tag,
+		  const struct cx_frame *f)
 {
-	const struct cx_srq *srq = cx_tm_srq(d, qp);
 	uint32_t len;
 
-	if (!qp->rndv || !srq->rndv || f->len < CX_TMH + CX_RVH)
+	if (!qp->rndv || f->len < CX_TMH + CX_RVH)
 		return false;
 	len = cx_be32_get(f->data + RVH_LEN);
 	return len <= tag->len && len <= CX_MAX_MSG;
@@ -78,7 +77,7 @@ int cx_rndv_wqe(const struct cx_qp *qp, uint16_t index, struct cx_swqe *w)
 	w->bbs = 1;
 	w->opcode = fin ? CX_OP_SEND : CX_OP_RDMA_READ;
 	w->fence = fin ? CX_FENCE_READS : CX_FENCE_NONE;
-	w->signaled = !fin;
+	w->signaled = true;
 	w->raddr = cx_be64_get(v->head + RVH_ADDR);
 	w->rkey = cx_be32_get(v->head + RVH_KEY);
 	w->bytes = fin ? sizeof(v->head) : cx_be32_get(v->head + RVH_LEN);

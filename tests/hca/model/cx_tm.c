@@ -265,7 +265,7 @@ int cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f)
 	tag = tm_match(srq->tm, cx_be64_get(f->data + 8));
 	if (!tag)
 		return -ENOENT;
-	if (kind == CX_TM_RNDV && !cx_rndv_ours(d, qp, tag, f))
+	if (kind == CX_TM_RNDV && !cx_rndv_ours(qp, tag, f))
 		kind = CX_TM_RNDV_SW;
 	if (kind == CX_TM_RNDV && !cx_rndv_room(qp))
 		return -EBUSY;

@@ -104,6 +104,11 @@ static void arrived(struct tags *t, uint16_t index, uint64_t tag, uint32_t len)
 {
 	struct drv_wc wc = tags_told(t, MLX5_CQE_RESP_SEND, EXPECTED);
 
+	const struct drv_qp *rx = &t->rx[wc.qpn == t->rx[1].qpn];
+
+	assert_int_equal(wc.qpn, rx->qpn);
+	assert_int_equal(wc.src_qpn, t->tx[rx - t->rx].qpn);
+	assert_int_equal(wc.slid, 1);
 	assert_int_equal(be16toh(wc.cqe.app_info), index);
 	assert_int_equal(wc.cqe.tmh.tag, 0);
 	assert_int_equal(wc.len, len);
@@ -362,7 +367,12 @@ static void too_long(void **state)
 	tags_told_op(t, APPEND, true, 0);
 	send_as(t, 0, &r, sizeof(r));
 	by_software(t, index, &r, 20);
-	r.rvh.len = htobe32(300);
+	/* More than a message may have. */
+	r.rvh.len = htobe32((1u << 30) + 1);
+	index = tags_append(t, 4, ALL, 0x7fffffff);
+	tags_told_op(t, APPEND, true, 0);
+	send_as(t, 0, &r, sizeof(r));
+	by_software(t, index, &r, HEAD);
 	index = tags_append(t, 4, ALL, 300);
 	tags_told_op(t, APPEND, true, 0);
 	ask(t, 0, 4, DATA, 300);
@@ -672,6 +682,27 @@ static void before_rts(void **state)
 	tags_end(t);
 }
 
+/* The sender is gone, and nobody answers the device. */
+static void sender_gone(void **state)
+{
+	struct tags *t = tags_begin(state);
+	uint16_t one = tags_add(t, 1, ALL), two = tags_add(t, 1, ALL);
+	uint16_t three = tags_add(t, 1, ALL);
+	struct request r = request(t, 1, DATA, 1000);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		send_as(t, 0, &r, sizeof(r));
+	held(t, one, two, three);
+	ok(drv_qp_to(&t->tx[0], MLX5_CMD_OP_2RST_QP));
+	no_wc(&t->p->b, &t->p->b.rcq);
+	rig_sleep(t->p->rig, 1000 * MS);
+	canceled(t, two);
+	canceled(t, three);
+	assert_int_equal(drv_qp_state(&t->rx[0]), DRV_ERR);
+	tags_end(t);
+}
+
 /* Software gets back what the device will not fill any more. */
 static void halted(void **state)
 {
@@ -732,6 +763,7 @@ int main(void)
 		T(lossy_wire),
 		T(before_rts),
 		T(cut_short),
+		T(sender_gone),
 		T(halted),
 	};
 
