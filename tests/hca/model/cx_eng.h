@@ -166,6 +166,8 @@ struct cx_tag {
  */
 struct cx_rndv {
 	struct cx_tag tag;
+	uint32_t len;			/* of the data */
+	bool solicited;			/* the request was */
 	uint8_t head[CX_TMH + CX_RVH];	/* of the request */
 };
 
@@ -319,7 +321,7 @@ void cx_tm_forget(struct cx_dev *d, struct cx_qp *qp);
 void cx_tm_consumed(struct cx_dev *d, const struct cx_qp *qp);
 /* ... and what became of a rendezvous. */
 void cx_tm_arrived(struct cx_dev *d, const struct cx_qp *qp,
-		   const struct cx_tag *tag, uint32_t bytes, bool failed);
+		   const struct cx_rndv *v, bool failed);
 
 /* ---- cx_rndv.c ---- */
 /* Whether the device reads the data of a request that matched a tag. */

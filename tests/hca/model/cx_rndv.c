@@ -60,6 +60,8 @@ void cx_rndv_begin(struct cx_dev *d, struct cx_qp *qp,
 	struct cx_rndv *v = rndv_at(qp, qp->sq_pi);
 
 	v->tag = qp->resp->tag;
+	v->len = cx_be32_get(f->data + RVH_LEN);
+	v->solicited = f->solicited;
 	memcpy(v->head, f->data, sizeof(v->head));
 	qp->sq_pi += WQES;
 	cx_tm_consumed(d, qp);
@@ -80,7 +82,7 @@ int cx_rndv_wqe(const struct cx_qp *qp, uint16_t index, struct cx_swqe *w)
 	w->signaled = true;
 	w->raddr = cx_be64_get(v->head + RVH_ADDR);
 	w->rkey = cx_be32_get(v->head + RVH_KEY);
-	w->bytes = fin ? sizeof(v->head) : cx_be32_get(v->head + RVH_LEN);
+	w->bytes = fin ? sizeof(v->head) : v->len;
 	w->nr = w->bytes != 0;
 	w->sge[0].addr = fin ? 0 : v->tag.addr;
 	w->sge[0].key = v->tag.key;
@@ -94,11 +96,8 @@ int cx_rndv_wqe(const struct cx_qp *qp, uint16_t index, struct cx_swqe *w)
 void cx_rndv_done(struct cx_dev *d, struct cx_qp *qp, uint16_t index,
 		  uint8_t syndrome)
 {
-	const struct cx_rndv *v = rndv_at(qp, index);
-
 	if (!is_fin(index))
-		cx_tm_arrived(d, qp, &v->tag, cx_be32_get(v->head + RVH_LEN),
-			      syndrome);
+		cx_tm_arrived(d, qp, rndv_at(qp, index), syndrome);
 }
 
 void cx_rndv_cancel(struct cx_dev *d, struct cx_qp *qp)

@@ -142,7 +142,8 @@ static bool tm_drop(struct cx_tm *tm, uint16_t index)
 }
 
 static void tm_post(struct cx_dev *d, const struct cx_srq *srq,
-		    const struct cx_qp *qp, struct mlx5_cqe64 *cqe, uint8_t op)
+		    const struct cx_qp *qp, struct mlx5_cqe64 *cqe,
+		    uint8_t op, bool solicited)
 {
 	struct cx_cq *cq = cx_ids_get(&d->cqs, srq->cqn);
 
@@ -153,7 +154,7 @@ static void tm_post(struct cx_dev *d, const struct cx_srq *srq,
 	cqe->sop_drop_qpn = htobe32(qp->qpn);
 	cqe->app = APP;
 	if (cq)
-		cx_cq_post(d, cq, cqe, false);
+		cx_cq_post(d, cq, cqe, solicited);
 }
 
 int cx_tm_op(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
@@ -188,7 +189,7 @@ int cx_tm_op(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 	cqe.tm_cqe.success = htobe32(good ? MLX5_TMC_SUCCESS : 0);
 	cqe.tm_cqe.hw_phase_cnt = htobe16(tm->hw_count);
 	if (seg->flags & FLAG_CQE)
-		tm_post(d, srq, qp, &cqe, MLX5_CQE_NO_PACKET);
+		tm_post(d, srq, qp, &cqe, MLX5_CQE_NO_PACKET, false);
 	return 0;
 }
 
@@ -234,23 +235,24 @@ void cx_tm_consumed(struct cx_dev *d, const struct cx_qp *qp)
 
 	memcpy(&cqe.tmh, rs->tmh, sizeof(rs->tmh));
 	if (srq)
-		tm_post(d, srq, qp, &cqe, MLX5_CQE_NO_PACKET);
+		tm_post(d, srq, qp, &cqe, MLX5_CQE_NO_PACKET, false);
 }
 
 void cx_tm_arrived(struct cx_dev *d, const struct cx_qp *qp,
-		   const struct cx_tag *tag, uint32_t bytes, bool failed)
+		   const struct cx_rndv *v, bool failed)
 {
 	const struct cx_srq *srq = cx_tm_srq(d, qp);
 	struct mlx5_cqe64 cqe = {
 		.app_op = failed ? TOLD_CANCELED : TOLD_EXPECTED,
-		.app_info = htobe16(tag->index),
-		.byte_cnt = htobe32(failed ? 0 : bytes),
+		.app_info = htobe16(v->tag.index),
+		.byte_cnt = htobe32(failed ? 0 : v->len),
 		.slid = htobe16(qp->av.dlid),
 		.flags_rqpn = htobe32(qp->remote_qpn),
 	};
 
 	if (srq)
-		tm_post(d, srq, qp, &cqe, MLX5_CQE_RESP_SEND);
+		tm_post(d, srq, qp, &cqe, MLX5_CQE_RESP_SEND,
+			failed || v->solicited);
 }
 
 int cx_tm_begin(struct cx_dev *d, struct cx_qp *qp, const struct cx_frame *f)

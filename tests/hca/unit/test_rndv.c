@@ -643,6 +643,40 @@ static void lossy_wire(void **state)
 	tags_end(t);
 }
 
+/* Who sleeps is woken by data that were solicited, or will never be there. */
+static void solicited(void **state)
+{
+	struct tags *t = tags_begin(state);
+	uint16_t one = tags_add(t, 1, ALL), two = tags_add(t, 1, ALL);
+	uint16_t three = tags_add(t, 1, ALL);
+	struct request r = request(t, 1, DATA, 10);
+	struct drv_wr wr = { .opcode = MLX5_OPCODE_SEND, .inl = &r,
+			     .inl_len = sizeof(r), .flags = DRV_INLINE | DRV_SOLICITED };
+	const struct match m[] = { { one, 1, 10, false }, { two, 1, 10, false } };
+	struct drv_cq *cq = &t->p->b.rcq;
+
+	drv_arm(&t->p->b.drv, cq, true);
+	ask(t, 0, 1, DATA, 10);
+	rig_run(t->p->rig);
+	assert_null(drv_eq_next(cq->eq));
+	receives(t, 0, 1);
+	drv_post(&t->tx[0], &wr);
+	rig_run(t->p->rig);
+	assert_non_null(drv_eq_next(cq->eq));
+	in_order(t, m, 2);
+	cq->arm_sn++;
+	drv_eq_update(&t->p->b.drv, cq->eq, true);
+	drv_arm(&t->p->b.drv, cq, true);
+	r.rvh.rkey ^= htobe32(0x55);
+	send_as(t, 0, &r, sizeof(r));
+	rig_run(t->p->rig);
+	assert_non_null(drv_eq_next(cq->eq));
+	drv_eq_update(&t->p->b.drv, cq->eq, true);
+	consumed(t, three, 1);
+	canceled(t, three);
+	tags_end(t);
+}
+
 /* ---- states ---- */
 
 /* Data of which a part has come. */
@@ -761,6 +795,7 @@ int main(void)
 		T(fin_waits_for_a_receive),
 		T(too_many),
 		T(lossy_wire),
+		T(solicited),
 		T(before_rts),
 		T(cut_short),
 		T(sender_gone),
