@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "pair.h"
+#include "tags.h"
 #include "drv_eth.h"
 
 static struct pair *cabled(void **state, size_t room, bool eth)
@@ -241,6 +241,48 @@ static void a_port_of_infiniband_is_refused(void **state)
 	assert_int_equal(cx_port_state(p->a.drv.dev->cx), 1);
 }
 
+static int setup_bare(void **state)
+{
+	cabled(state, 1 << 20, false);
+	return 0;
+}
+
+/* Clears a frame's request for an acknowledgement, which a sender need not make. */
+static void unasked(struct rig_dev *from, uint8_t *data, size_t len)
+{
+	if (len > 14 && data[5] == 2)
+		data[14] &= ~0x40;
+	(void)from;
+}
+
+/* What a rendezvous request names is read all the same, and at once. */
+static void rendezvous_without_an_acknowledgement(void **state)
+{
+	struct tags *t = tags_begin(state);
+	uint16_t index = tags_add(t, 1, ALL);
+	struct {
+		struct ibv_tmh tmh;
+		struct ibv_rvh rvh;
+	} r = { { .opcode = IBV_TMH_RNDV, .tag = htobe64(1) },
+		{ htobe64(t->p->a.mr.va), htobe32(t->p->a.mr.key), htobe32(300) } };
+	struct drv_wr wr = { .opcode = MLX5_OPCODE_SEND, .inl = &r,
+			     .inl_len = sizeof(r), .flags = DRV_INLINE | DRV_SIGNALED };
+
+	fill(t->p->a.mem, 300, 1);
+	drv_recv(&t->tx[0], &t->p->a.mr, 0x1000, sizeof(r));
+	t->p->rig->tamper = unasked;
+	drv_post(&t->tx[0], &wr);
+	get_wc(&t->p->a, &t->p->a.rcq, MLX5_CQE_RESP_SEND);
+	t->p->rig->tamper = NULL;
+	tags_told(t, MLX5_CQE_NO_PACKET, CONSUMED);
+	tags_told(t, MLX5_CQE_RESP_SEND, EXPECTED);
+	assert_true(filled(tags_buf(t, index), 300, 1));
+	no_wc(&t->p->a, &t->p->a.scq);
+	rig_sleep(t->p->rig, 100 * MS);
+	get_wc(&t->p->a, &t->p->a.scq, MLX5_CQE_REQ);
+	tags_end(t);
+}
+
 int main(void)
 {
 #define ON(setup, f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown)
@@ -252,6 +294,7 @@ int main(void)
 		ON(setup_ud, datagrams),
 		ON(setup_rc, the_peer_goes),
 		ON(setup_rc, rubbish_on_the_cable),
+		ON(setup_bare, rendezvous_without_an_acknowledgement),
 		ON(setup_eth, roce),
 		ON(setup_eth, frames),
 		ON(setup_eth, a_port_of_infiniband_is_refused),
