@@ -72,6 +72,7 @@ struct cx_config {
 	bool umr_lists;		/* the kernel may fill page lists by UMR */
 	bool odp;		/* announce on-demand paging, on no transport */
 	bool cx6dx;		/* announce what a ConnectX-6 Dx does; eth alone */
+	bool uar_any;		/* a queue is rung from any UAR page */
 	uint32_t doorbell_bytes;	/* moved within a doorbell; 0: 128 KiB */
 	uint32_t wire_loss;	/* see cx_wire_loss() */
 	uint32_t wire_seed;

@@ -76,7 +76,7 @@ static void cq_fire(struct cx_dev *d, struct cx_cq *cq)
 	struct cx_eq *eq = cx_ids_get(&d->eqs, cq->eqn);
 	uint8_t data[28] = { 0 };
 
-	if (!eq || !cx_eq_room(eq))
+	if (!eq || !cx_eq_room(d, eq))
 		return;
 	cq->arm = ARM_NOT;
 	cq->next_sn = (cq->arm_sn + 1) & 3;
@@ -123,7 +123,7 @@ void cx_cq_doorbell(struct cx_dev *d, uint32_t uar, const struct cx_arm *arm)
 	struct cx_cq *cq = cx_ids_get(&d->cqs, arm->cqn);
 
 	d->stats.doorbells_cq++;
-	if (!cq || cq->uar != uar) {
+	if (!cq || !cx_uar_rings(d, uar, cq->uar)) {
 		cx_refuse(d, "CQ", arm->cqn, uar);
 		return;
 	}

@@ -231,6 +231,11 @@ void cx_mmio_write(struct cx_dev *d, uint64_t offset, uint64_t value,
 		cx_hub_run(d->hub, d->config.doorbell_bytes ?: MMIO_BUDGET);
 }
 
+bool cx_uar_rings(const struct cx_dev *d, uint32_t page, uint32_t uar)
+{
+	return page == uar || d->config.uar_any;
+}
+
 void cx_refuse(struct cx_dev *d, const char *what, uint32_t n, uint32_t uar)
 {
 	d->stats.doorbells_refused++;

@@ -9,7 +9,9 @@
  *
  * A full queue loses nothing that a CQ can tell later: its completion events
  * wait until there is room. Other events are lost, with a log line; the driver
- * sizes its queues so that this does not happen.
+ * sizes its queues so that this does not happen. That a command has ended cannot be
+ * told later, and its caller waits for it: no other event takes the places that
+ * commands under way need.
  */
 #include <errno.h>
 
@@ -54,12 +56,28 @@ static int eqe_write(struct cx_dev *d, struct cx_eq *eq, uint8_t *eqe)
 	return cx_buf_write(d, &eq->buf, at + head, eqe + head, EQE_LAST);
 }
 
-bool cx_eq_room(struct cx_eq *eq)
+/* How many entries are there for events of that type. */
+static uint32_t eq_places(const struct cx_dev *d, const struct cx_eq *eq,
+			  enum cx_event type)
 {
-	if (eq_used(eq) < 1u << eq->log_size)
+	uint32_t size = 1u << eq->log_size, kept = 1u << d->family->log_cmds;
+
+	if (type == CX_EV_CMD || !(eq->mask >> CX_EV_CMD & 1))
+		return size;
+	return size - (kept < size / 2 ? kept : size / 2);
+}
+
+static bool eq_room(const struct cx_dev *d, struct cx_eq *eq, enum cx_event type)
+{
+	if (eq_used(eq) < eq_places(d, eq, type))
 		return true;
 	eq->full = true;
 	return false;
+}
+
+bool cx_eq_room(const struct cx_dev *d, struct cx_eq *eq)
+{
+	return eq_room(d, eq, CX_EV_COMP);
 }
 
 void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
@@ -69,7 +87,7 @@ void cx_eq_post(struct cx_dev *d, struct cx_eq *eq, enum cx_event type,
 	size_t room = d->family->eqe.bytes - d->family->eqe.data - EQE_LAST;
 	bool was_full = eq->full;
 
-	if (!cx_eq_room(eq)) {
+	if (!eq_room(d, eq, type)) {
 		cx_log(d, was_full ? CX_DEBUG : CX_ERR,
 		       "EQ 0x%x is full: event 0x%x is lost", eq->eqn, type);
 		return;
@@ -163,7 +181,7 @@ void cx_eq_doorbell(struct cx_dev *d, struct cx_eq *eq, uint32_t ci, bool arm)
 		return;
 	}
 	eq->ci = eq->pi - used;
-	if (eq->full && used < 1u << eq->log_size)
+	if (eq->full && cx_eq_room(d, eq))
 		eq_catch_up(d, eq);
 	if (arm)
 		eq->armed = true;

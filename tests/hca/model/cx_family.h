@@ -56,6 +56,7 @@ struct cx_family {
 	uint16_t device_id;		/* of NodeInfo */
 	const char *description;
 	uint32_t port_events;		/* a bit for each enum cx_port_event it tells */
+	uint8_t log_cmds;		/* commands that a driver may have under way */
 
 	/*
 	 * ---- entries of event and completion queues ----

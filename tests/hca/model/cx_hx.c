@@ -177,6 +177,7 @@ const struct cx_family cx_connectx3 = {
 	.description = "MT4099 ConnectX3 model",
 	/* The driver sees the others in the MADs that it hands on. */
 	.port_events = BIT(CX_PORT_DOWN) | BIT(CX_PORT_ACTIVE),
+	.log_cmds = HX_LOG_CMDS,
 	.eqe = { .bytes = HX_EQE_BYTES, .data = HX_EQE_DATA, .number = 0,
 		 .owner = HX_LAP },
 	.cqe = { .bytes = HX_CQE_BYTES, .owner = HX_LAP,

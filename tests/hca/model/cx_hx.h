@@ -24,6 +24,8 @@
 #define HX_LOG_CHUNK	6u		/* pages of it that are kept together */
 #define HX_LOG_MAP_MOST	12u		/* pages of one entry of a list */
 
+#define HX_LOG_CMDS	4u		/* commands under way */
+
 /* How far the driver has come. */
 enum hx_state { HX_OFF, HX_FW, HX_UP };
 
@@ -106,6 +108,10 @@ enum cx_status hx_query_dev_cap(struct cx_dev *d, struct hx_cmd *c);
 enum cx_status hx_query_adapter(struct cx_dev *d, struct hx_cmd *c);
 enum cx_status hx_query_port(struct cx_dev *d, struct hx_cmd *c);
 #define HX_FW_PAGES_NEEDED	96u
+
+/* ---- cx_hx_mpt.c ---- */
+/* Pages of context memory were unmapped: SYNC_TPT reads no entry of them. */
+void hx_mpts_gone(struct cx_hx *hx, uint64_t virt, uint32_t pages);
 
 /* ---- objects ---- */
 void hx_objects_free(struct cx_dev *d);

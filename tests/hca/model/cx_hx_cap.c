@@ -43,7 +43,7 @@ static const struct value fw[] = {
 	V(HX_FW_SUBMINOR, FW_SUBMINOR),
 	V(HX_FW_MINOR, FW_MINOR),
 	V(HX_FW_CMD_REV, CMD_REV),
-	V(HX_FW_LOG_CMDS, 4),
+	V(HX_FW_LOG_CMDS, HX_LOG_CMDS),
 	V(HX_FW_CATAS_SIZE, HX_CATAS_WORDS),
 };
 

@@ -113,6 +113,7 @@ static enum cx_status map_icm(struct cx_dev *d, struct hx_cmd *c)
 static enum cx_status unmap_icm(struct cx_dev *d, struct hx_cmd *c)
 {
 	hx_icm_unmap(d->hx, c->in_param, c->in_mod);
+	hx_mpts_gone(d->hx, c->in_param, c->in_mod);
 	return CX_OK;
 }
 

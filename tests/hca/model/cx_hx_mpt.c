@@ -163,6 +163,20 @@ static enum cx_status query(struct cx_dev *d, struct hx_cmd *c)
 	       CX_BAD_RES : CX_OK;
 }
 
+/* What was in those pages is nobody's: another page there may hold anything. */
+void hx_mpts_gone(struct cx_hx *hx, uint64_t virt, uint32_t pages)
+{
+	uint64_t from = virt, to = virt + (uint64_t)pages * CX_PAGE;
+	uint64_t end = hx->dmpt_base + ((uint64_t)HX_MPT_BYTES << hx->log_mpt);
+
+	if (!hx->given_back)
+		return;
+	from = from > hx->dmpt_base ? from : hx->dmpt_base;
+	to = to < end ? to : end;
+	for (; from < to; from += HX_MPT_BYTES)
+		mark(hx, (from - hx->dmpt_base) / HX_MPT_BYTES, false);
+}
+
 /* Entries that were software's and are the HCA's now. */
 static enum cx_status sync_tpt(struct cx_dev *d, struct hx_cmd *c)
 {

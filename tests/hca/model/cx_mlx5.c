@@ -178,7 +178,7 @@ static void eq_doorbell(struct cx_dev *d, uint32_t uar, bool arm,
 	struct cx_eq *eq = cx_ids_get(&d->eqs, value >> 24);
 
 	d->stats.doorbells_eq++;
-	if (!eq || eq->uar != uar)
+	if (!eq || !cx_uar_rings(d, uar, eq->uar))
 		cx_refuse(d, "EQ", value >> 24, uar);
 	else
 		cx_eq_doorbell(d, eq, value & INDEX_MASK, arm);
@@ -248,6 +248,7 @@ const struct cx_family cx_mlx5 = {
 	.device_id = 4115,
 	.description = "MT4115 ConnectX4 model",
 	.port_events = ~0U,
+	.log_cmds = CX_LOG_CMDQ,
 	.eqe = { .bytes = 64, .data = 32, .number = 24, .owner = 1 },
 	.cqe = { .bytes = 64, .owner = MLX5_CQE_OWNER_MASK,
 		 .resize = MLX5_CQE_RESIZE_CQ << 4 },

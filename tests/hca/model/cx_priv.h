@@ -148,11 +148,13 @@ void cx_event_qp(struct cx_dev *d, enum cx_event type, uint32_t qpn);
 void cx_event_srq(struct cx_dev *d, enum cx_event type, uint32_t srqn);
 /* A doorbell: the driver has read all before ci; and wants an interrupt. */
 void cx_eq_doorbell(struct cx_dev *d, struct cx_eq *eq, uint32_t ci, bool arm);
+/* Whether a doorbell in the page rings a queue of that UAR page. */
+bool cx_uar_rings(const struct cx_dev *d, uint32_t page, uint32_t uar);
 /* A doorbell for nothing that is there. */
 void cx_refuse(struct cx_dev *d, const char *what, uint32_t n, uint32_t uar);
 
 /* Without room, CQs that wait are asked again when there is some. */
-bool cx_eq_room(struct cx_eq *eq);
+bool cx_eq_room(const struct cx_dev *d, struct cx_eq *eq);
 /* Posts the completion event if the CQ is armed for what it holds. */
 void cx_cq_notify(struct cx_dev *d, struct cx_cq *cq);
 /*

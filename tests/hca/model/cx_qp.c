@@ -333,7 +333,7 @@ void cx_sq_doorbell(struct cx_dev *d, uint32_t uar, uint32_t qpn)
 {
 	struct cx_qp *qp = cx_ids_get(&d->qps, qpn);
 
-	if (!qp || !qp->has_sq || qp->uar != uar) {
+	if (!qp || !qp->has_sq || !cx_uar_rings(d, uar, qp->uar)) {
 		cx_refuse(d, "QP", qpn, uar);
 		return;
 	}

@@ -441,6 +441,33 @@ static void cx4_exit(PCIDevice *pci)
 	cx4_msix_exit(s);
 }
 
+/* Properties that the model of a ConnectX-3 does not know. */
+static bool cx3_takes(Connectx4 *s, Error **errp)
+{
+	const struct {
+		const char *name;
+		bool set;
+	} other[] = {
+		{ "port=eth", s->config.eth },
+		{ "profile", s->profile },
+		{ "bar-mb", s->config.bar_mb },
+		{ "cqe128", s->config.cqe128 },
+		{ "tag-matching", s->config.tag_matching },
+		{ "odp", s->config.odp },
+		{ "umr-lists", s->umr_lists != ON_OFF_AUTO_AUTO },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(other); i++) {
+		if (!other[i].set)
+			continue;
+		error_setg(errp, "connectx3 has no %s: it is of connectx4",
+			   other[i].name);
+		return false;
+	}
+	return true;
+}
+
 static void cx4_realize(PCIDevice *pci, Error **errp)
 {
 	Connectx4 *s = CONNECTX4(pci);
@@ -452,10 +479,10 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 		return;
 	}
 	s->config.eth = s->port && !strcmp(s->port, "eth");
-	if (s->config.cx3 && (s->config.eth || s->profile || mb)) {
-		error_setg(errp, "connectx3 takes no port=eth, profile or bar-mb");
+	if (s->config.cx3 && !cx3_takes(s, errp))
 		return;
-	}
+	s->config.uar_any = !s->uar_check;
+	s->config.umr_lists = s->umr_lists != ON_OFF_AUTO_OFF;
 	if (s->config.eth && s->config.lid) {
 		error_setg(errp, "connectx4: an Ethernet port has no LID");
 		return;
@@ -601,8 +628,10 @@ static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_BOOL("cqe128", Connectx4, config.cqe128, false),
 	DEFINE_PROP_BOOL("tag-matching", Connectx4, config.tag_matching,
 			 false),
-	DEFINE_PROP_BOOL("umr-lists", Connectx4, config.umr_lists, true),
+	DEFINE_PROP_ON_OFF_AUTO("umr-lists", Connectx4, umr_lists,
+				ON_OFF_AUTO_AUTO),
 	DEFINE_PROP_BOOL("odp", Connectx4, config.odp, false),
+	DEFINE_PROP_BOOL("uar-check", Connectx4, uar_check, true),
 	DEFINE_PROP_UINT32("doorbell-bytes", Connectx4, config.doorbell_bytes,
 			   0),
 	DEFINE_PROP_UINT32("bar-mb", Connectx4, config.bar_mb, 0),

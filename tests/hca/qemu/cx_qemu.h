@@ -49,7 +49,9 @@ struct Connectx4 {
 	/* properties */
 	struct cx_config config;
 	char *wire_name, *port, *profile;
+	OnOffAuto umr_lists;
 	uint8_t log_level;
+	bool uar_check;
 	bool plugged;
 };
 

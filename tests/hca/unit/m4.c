@@ -288,6 +288,13 @@ int m4_init(struct m4 *v)
 	return ret;
 }
 
+int m4_map_keys_again(struct m4 *v)
+{
+	int ret = m4_cmd(v, UNMAP_ICM, 0, DMPT_BYTES / M4_PAGE, ICM_DMPT, NULL);
+
+	return ret ? ret : map(v, MAP_ICM, v->dmpt, DMPT_BYTES, ICM_DMPT);
+}
+
 static int open_eqs(struct m4 *v)
 {
 	unsigned int i;

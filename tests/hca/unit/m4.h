@@ -130,6 +130,8 @@ int m4_init(struct m4 *v);
 /* ... and all of a probe, up to a port that is up; and back. */
 int m4_open(struct m4 *v, struct rig_dev *dev);
 int m4_close(struct m4 *v);
+/* The table of keys is unmapped, and mapped as it is. */
+int m4_map_keys_again(struct m4 *v);
 int m4_mad_ifc(struct m4 *v, const void *mad, void *reply);
 void m4_put16(void *p, size_t at, uint16_t value);
 void m4_put32(void *p, size_t at, uint32_t value);

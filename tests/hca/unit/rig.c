@@ -202,6 +202,7 @@ struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 				    .umr_lists = r->umr_lists,
 				    .odp = r->odp, .eth = r->eth,
 				    .cx6dx = r->cx6dx, .cx3 = r->cx3,
+				    .uar_any = r->uar_any,
 				    .bar_mb = r->bar_mb };
 	struct rig_dev *d = &r->dev[r->nr];
 

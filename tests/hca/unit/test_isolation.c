@@ -161,6 +161,43 @@ static void pages_in_use(void **state)
 	assert_int_equal(s->doorbells_refused, refused + 2);
 }
 
+/* uar-check=off: any page rings for all of the device. */
+static void without_the_check(void **state)
+{
+	struct pair *p = *state;
+	struct drv_sge sge = { .len = 8 };
+	struct drv_wr wr = { .opcode = MLX5_OPCODE_SEND, .sge = &sge,
+			     .nr_sge = 1, .flags = DRV_SIGNALED | DRV_QUIET };
+	struct drv_qp_init init = { .type = DRV_RC };
+	struct drv_path path = pair_path();
+	struct side c = { 0 };
+	uint32_t other;
+
+	p->rig->uar_any = true;
+	side_open(&c, p->rig, GUID_B + 1, 3, false);
+	init.scq = &c.scq;
+	init.rcq = &c.rcq;
+	ok(drv_qp(&c.drv, &c.qp, &init));
+	path.dlid = 3;
+	path.qpn = c.qp.qpn;
+	ok(drv_qp_up(&c.qp, &path));
+	ok(drv_uar(&c.drv, &other));
+	sge.addr = c.mr.va;
+	sge.key = c.mr.key;
+	c.scq.uar = other;
+	drv_arm(&c.drv, &c.scq, false);
+	drv_recv(&c.qp, &c.mr, 64, 64);
+	drv_post(&c.qp, &wr);
+	drv_ring(&c.qp, c.qp.sq, other);
+	get_wc(&c, &c.scq, MLX5_CQE_REQ);
+	get_wc(&c, &c.rcq, MLX5_CQE_RESP_SEND);
+	assert_non_null(drv_event(&c.drv, c.scq.eq, CX_EV_COMP, NULL));
+	assert_int_equal(cx_stats(c.drv.dev->cx)->doorbells_refused, 0);
+	ok(drv_simple(&c.drv, MLX5_CMD_OP_DEALLOC_UAR, other, NULL));
+	ok(drv_qp_destroy(&c.qp));
+	side_close(&c);
+}
+
 /* A 32-bit processor stores doorbells in two halves; others in any mess. */
 static void halves(void **state)
 {
@@ -192,6 +229,7 @@ int main(void)
 		RC(every_number),
 		RC(another_device),
 		RC(pages_in_use),
+		RC(without_the_check),
 		RC(halves),
 	};
 

@@ -14,6 +14,10 @@ enum { INIT_PORT = 0x9, CLOSE_PORT = 0xa, MAD_IFC = 0x24, SET_NODE = 0x5a };
 enum { DOWN = 1, INIT = 2, ARMED = 3, ACTIVE = 4 };
 #define GSI_QKEY	0x80010000u
 #define EV_PORT		0x09
+#define EV_CMD		0x0a
+/* Registers of the command interface; commands that may be under way. */
+enum { HCR_TOKEN = 0x80694, HCR_STATUS = 0x80698, HCR_GO_EVENT = 3 << 22, NOP = 0x31,
+       CMDS = 16 };
 
 static void request(uint8_t mad[256], uint8_t class, uint8_t method,
 		    uint16_t attr, uint32_t mod)
@@ -112,6 +116,35 @@ static void becomes_active(void **state)
 
 	lead(&p->a, 1);
 	lead(&p->b, 2);
+}
+
+/*
+ * Events that nobody reads leave room for that of a command: NOP, by event. With
+ * it the queue is full, and all of it can be read.
+ */
+static void commands_end_in_a_full_queue(void **state)
+{
+	struct m4_pair *p = *state;
+	struct m4 *v = &p->a.v;
+	unsigned int i, events = 0, ends = 0;
+	const struct m4_eqe *e;
+
+	m4_async(v, EV_PORT);
+	for (i = 0; i < 2u << v->async.log_size; i++)
+		cx_cable(v->dev->cx, i & 1);
+	for (i = 0; i < CMDS; i++) {
+		rig_write32(v->dev, HCR_TOKEN, (0x4200 + i) << 16);
+		rig_write32(v->dev, HCR_STATUS, HCR_GO_EVENT | NOP);
+	}
+	for (; (e = m4_event(v, &v->async)); events++)
+		if (e->type == EV_CMD)
+			assert_int_equal(m4_get32(e->data, 0),
+					 0x4200 + ends++);
+	assert_int_equal(ends, CMDS);
+	assert_int_equal(events, 1u << v->async.log_size);
+	cx_cable(v->dev->cx, false);
+	cx_cable(v->dev->cx, true);
+	assert_non_null(m4_async(v, EV_PORT));
 }
 
 static void management_qps(struct m4_pair *p, uint32_t which, uint32_t qkey)
@@ -223,6 +256,7 @@ int main(void)
 		T(capabilities_are_set),
 		BARE(training),
 		BARE(becomes_active),
+		T(commands_end_in_a_full_queue),
 		BARE(directed_route),
 		T(general_services),
 		T(bad_headers),

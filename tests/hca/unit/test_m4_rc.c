@@ -12,7 +12,7 @@
 
 enum { LOC_LEN = 0x01, LOC_QP_OP = 0x02, LOC_PROT = 0x04, FLUSH = 0x05,
        REM_INV = 0x12, REM_ACCESS = 0x13, RETRY = 0x15, RNR = 0x16 };
-enum { INIT2RTR = 0x1a, MODIFY_CQ = 0x2c, BAD_SIZE = 0x40, BAD_RES = 5,
+enum { INIT2RTR = 0x1a, MODIFY_CQ = 0x2c, SYNC_TPT = 0x2f, BAD_SIZE = 0x40, BAD_RES = 5,
        BAD_RES_STATE = 9, BAD_QP_STATE = 0x10 };
 enum { ERR = 6, RTS = 3 };
 
@@ -286,6 +286,21 @@ static void registered_again(void **state)
 	m4_bad(&p->a, &p->a.scq, REM_ACCESS);
 }
 
+/* An entry in a page that was unmapped makes no key, whatever is there now. */
+static void unmapped_keys(void **state)
+{
+	struct m4_pair *p = *state;
+	struct m4_mr mr;
+
+	ok(m4_mr(&p->b.v, &mr, p->b.mem, M4_MR_BYTES, M4_ALL));
+	ok(m4_mr_free(&p->b.v, &mr));
+	ok(m4_map_keys_again(&p->b.v));
+	p->b.v.dmpt[64 * mr.index] = 0;		/* the HCA's, it says */
+	ok(m4_cmd(&p->b.v, SYNC_TPT, 0, 0, 0, NULL));
+	m4_rdma(&p->a.qp, MLX4_OPCODE_RDMA_WRITE, &p->a.mr, 0, 10, mr.va, mr.key);
+	m4_bad(&p->a, &p->a.scq, REM_ACCESS);
+}
+
 /* A region that does not begin with a page, and the kernel's of all memory. */
 static void any_region(void **state)
 {
@@ -416,6 +431,34 @@ static void strangers_doorbell(void **state)
 	p->a.scq.uar = p->a.v.uar;
 	assert_int_equal(cx_stats(p->a.v.dev->cx)->doorbells_refused,
 			 refused + 2);
+}
+
+/* uar-check=off: any page rings for all of the device. */
+static void without_the_check(void **state)
+{
+	struct m4_pair *p = *state;
+	struct m4_qp_init init = { .st = M4_RC };
+	struct m4_path path = m4_path();
+	struct m4_side c = { 0 };
+
+	p->rig->uar_any = true;
+	m4_side_open(&c, p->rig, M4_GUID_B + 1, 3);
+	init.scq = &c.scq;
+	init.rcq = &c.rcq;
+	ok(m4_qp(&c.v, &c.qp, &init));
+	path.dlid = 3;
+	path.qpn = c.qp.qpn;
+	ok(m4_qp_up(&c.qp, &path));
+	c.qp.uar = c.scq.uar = 131;
+	m4_arm(&c.v, &c.scq, false);
+	m4_recv(&c.qp, &c.mr, 64, 64);
+	m4_send(&c.qp, &c.mr, 0, 64);
+	m4_good(&c, &c.rcq, MLX4_RECV_OPCODE_SEND);
+	m4_good(&c, &c.scq, MLX4_OPCODE_SEND);
+	assert_non_null(m4_event(&c.v, c.scq.eq));
+	assert_int_equal(cx_stats(c.v.dev->cx)->doorbells_refused, 0);
+	ok(m4_qp_to_rst(&c.qp));
+	m4_side_close(&c);
 }
 
 /* One event for one request, for any entry or for a solicited one. */
@@ -561,12 +604,14 @@ int main(void)
 		T(errors_of_keys),
 		T(domains_and_rights),
 		RC(registered_again),
+		RC(unmapped_keys),
 		RC(any_region),
 		RC(flushes),
 		T(nobody_receives),
 		T(malformed),
 		RC(forged_owners),
 		RC(strangers_doorbell),
+		RC(without_the_check),
 		RC(completion_events),
 		RC(resized_queue),
 		T(overrun),
