@@ -33,7 +33,8 @@
  *      multicast attachments, ranges of queue memory granted to the guest and
  *      doorbell pages, XRC domains, open files of the connection manager, open
  *      files for management datagrams. For each of max-ucontext the guest may
- *      own XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not.
+ *      own XENVHCA_UCONTEXT_UARS doorbell pages of the HCA, mapped or not; of
+ *      an mlx4 one.
  *      Contexts whose doorbell pages the guest may still reach (PV, Arm) count
  *      until the guest is gone; a later process that opens the device in the
  *      same way gets one of them.

@@ -28,7 +28,8 @@ enum vhca_field_kind {
 			 */
 	VHCA_DBPAGE,	/* request u64: address of a doorbell record; arg: its
 			 * octets, a power of two; it is aligned to them, so
-			 * that it lies in one page
+			 * that it lies in one page; length(), if there is one:
+			 * 0, if the object has no record
 			 */
 	VHCA_COOKIE,	/* opaque: verbatim */
 	VHCA_DEV,	/* device number for WQEs/doorbells: verbatim */
@@ -49,6 +50,9 @@ enum vhca_field_kind {
 			 * out_max leaves, ends.
 			 */
 	VHCA_ZERO,	/* request bits (arg) that are refused if set */
+	VHCA_IS,	/* response: a number of the HCA's that the lengths
+			 * repeat; must be arg, or the HCA is refused
+			 */
 	VHCA_UARS,	/* request u32 of ALLOC_UCONTEXT: doorbell registers;
 			 * the HCA's driver allocates a page for each arg of
 			 * them, whether it is mapped or not
@@ -78,12 +82,13 @@ struct vhca_field {
 	uint8_t len;		/* octets of the field */
 	uint16_t off;		/* offset in the payload */
 	uint64_t arg;
-	vhca_length_fn *length;	/* of a BUF or a KEY */
+	vhca_length_fn *length;	/* of a BUF, a KEY or a DBPAGE */
 };
 
 #define VHCA_MAX_FIELDS 8
 struct vhca_udata_op {
 	uint8_t op;		/* XENVHCA_OP_*, 0 ends the table */
+	uint8_t or_none;	/* both lengths may be 0, too */
 	uint8_t in_min, in_max;	/* request payload, octets */
 	uint8_t out_min, out_max; /* response payload, octets */
 	struct vhca_field req[VHCA_MAX_FIELDS];
@@ -122,19 +127,27 @@ struct vhca_provider {
 	/* the driver believes attributes of verbs that a process chose: verbs/rxe_attr.c */
 	uint8_t trusts;
 	uint8_t dmabuf;		/* its driver makes regions of dma-bufs */
+	/* lower bits of a region's address that the driver takes for those of the iova */
+	uint8_t mr_bits;
+	/* a region gets no other memory: its driver frees twice what it fails to replace */
+	uint8_t no_retranslate;
+	uint8_t ib_only;	/* Ethernet ports are refused */
+	uint8_t av_port;	/* a datagram's work request names the port */
 	/* where in a CQ's doorbell record the process writes each arm before it rings, or 0 */
 	uint8_t arm_at;
+	uint8_t context_uars;	/* doorbell pages for each of max-ucontext */
 	/* octets of queue memory for each entry, at most: vhca_provider_entries() */
 	uint16_t cqe_len, qp_wr_len, srq_wr_len;
 	/* udata that opens a context only to ask, with the fewest resources */
 	const uint8_t *ask_in;
 	uint8_t ask_in_len;
+	uint8_t ask_out_len;	/* that the driver writes, whatever room there is */
 	const struct vhca_udata_op *ops;
 	const struct vhca_mmap *mmaps;	/* NULL: by KEY only */
 };
 
 /* All that there are: X(name), for vhca_provider_<name>. */
-#define VHCA_PROVIDERS(X) X(mlx5) X(rxe)
+#define VHCA_PROVIDERS(X) X(mlx4) X(mlx4_v3) X(mlx5) X(rxe)
 
 #define VHCA_PROVIDER_(name) extern const struct vhca_provider vhca_provider_##name;
 VHCA_PROVIDERS(VHCA_PROVIDER_)
@@ -171,6 +184,9 @@ int vhca_provider_check_req(const struct vhca_provider *p,
  */
 int vhca_provider_check_zero(const struct vhca_udata_op *row,
 			     const struct xenvhca_request *req);
+/* The field of @row by which @answer, of @len octets, is refused (VHCA_IS), or NULL. */
+const struct vhca_field *vhca_provider_differs(const struct vhca_udata_op *row,
+					       const uint8_t *answer, uint32_t len);
 /* Row of an mmap offset in octets, or NULL: never pass it on then. */
 const struct vhca_mmap *vhca_provider_mmap(const struct vhca_provider *p,
 					   uint64_t offset);

@@ -14,6 +14,12 @@
  * 2 GiB, and a freed range of the same size is never used again. So a piece gives
  * its offset back as soon as it is mapped: the mapping holds what it needs, and
  * munmap() alone undoes it all. One file serves for all pieces, and for copies.
+ *
+ * A region may need an address with certain lower bits. Such regions share a range of
+ * addresses where the kernel puts nothing by itself. It has windows, each with one address
+ * for every value of these bits. A region goes to the window where the last one went, if its
+ * place there is free, which the kernel knows, or else to the next: regions of different
+ * places lie as close together as in the guest, and those of one place cost one more call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +41,9 @@
 #define GNTDEV_PATH	"/dev/xen/gntdev"
 #define PIECE_PAGES	16384u
 #define COPY_BATCH	64u		/* pages for one ioctl */
+/* Addresses of windows: behind shadow memory of sanitizers, before programs and libraries. */
+#define WINDOWS		(1ull << 44)
+#define WINDOWS_END	(1ull << 46)
 
 struct be_map {
 	struct be_map *next;
@@ -93,22 +102,61 @@ static int piece_add(const struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	return rc;
 }
 
+/* A mapping: what mmap() is asked for. */
+struct mapping {
+	size_t len;
+	int prot, flags, fd;
+	off_t off;
+};
+
+static void *mmap_at(const struct mapping *m, uint64_t at, int flags)
+{
+	return be_sys_mmap((void *)(uintptr_t)at, m->len, m->prot, m->flags | flags,
+			   m->fd, m->off);
+}
+
+/* No window is looked at twice. Two threads may look at the same: one of them gets it. */
+static void *mmap_place(struct be_gntdev *g, const struct mapping *m,
+			const struct be_place *place)
+{
+	uint64_t size = 1ull << place->bits, i, at;
+	uint64_t nr = WINDOWS % size ? 0 : (WINDOWS_END - WINDOWS) / size;
+	uint64_t w = __atomic_load_n(&g->window, __ATOMIC_RELAXED);
+	void *addr;
+
+	for (i = 0; i < nr; i++, w++) {
+		at = WINDOWS + w % nr * size + place->like % size;
+		if (m->len > WINDOWS_END - at)
+			continue;
+		addr = mmap_at(m, at, MAP_FIXED_NOREPLACE);
+		if (addr == MAP_FAILED && errno == EEXIST)
+			continue;
+		__atomic_store_n(&g->window, w % nr, __ATOMIC_RELAXED);
+		return addr;
+	}
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
+
 /*
- * Map n pages at their place, or anywhere if @at is NULL; mmap() is where the
- * hypervisor is asked, for the right to write only if prot has it.
+ * Map n pages at an address of theirs, or if @at is NULL where @place says; mmap() is
+ * where the hypervisor is asked, for the right to write only if prot has it.
  */
-static int piece_map(const struct be_gntdev *g, char *at, const uint32_t *ref,
-		     uint32_t n, int prot, char **addr)
+static int piece_map(struct be_gntdev *g, char *at, const struct be_place *place,
+		     const uint32_t *ref, uint32_t n, int prot, char **addr)
 {
 	struct ioctl_gntdev_unmap_grant_ref un = { .count = n };
+	struct mapping m = { .len = bytes(n), .prot = prot, .flags = MAP_SHARED,
+			     .fd = g->fd };
 	int rc = piece_add(g, ref, n, &un.index);
 
 	if (rc && at)			/* still reserved */
 		be_sys_munmap(at, bytes(n));
 	if (rc)
 		return rc;
-	*addr = be_sys_mmap(at, bytes(n), prot, MAP_SHARED | (at ? MAP_FIXED : 0),
-			    g->fd, (off_t)un.index);
+	m.off = (off_t)un.index;
+	*addr = !at && place ? mmap_place(g, &m, place) :
+		mmap_at(&m, (uintptr_t)at, at ? MAP_FIXED : 0);
 	if (*addr == MAP_FAILED)
 		rc = -errno;
 	if (be_sys_ioctl(g->fd, IOCTL_GNTDEV_UNMAP_GRANT_REF, &un) < 0 && !rc) {
@@ -175,22 +223,25 @@ static bool left_end(struct be_gntdev *g)
 }
 
 /* More than is mapped at once goes into a range that is reserved before. */
-static int map_pieces(const struct be_gntdev *g, struct be_map *m,
-		      const uint32_t *ref, int prot)
+static int map_pieces(struct be_gntdev *g, struct be_map *m, const uint32_t *ref,
+		      int prot, const struct be_place *place)
 {
+	const struct mapping range = {
+		.len = bytes(m->n), .prot = PROT_NONE, .fd = -1,
+		.flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	};
 	uint32_t i, n;
 	char *at;
 	int rc;
 
-	m->addr = be_sys_mmap(NULL, bytes(m->n), PROT_NONE, MAP_PRIVATE |
-			      MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	m->addr = place ? mmap_place(g, &range, place) : mmap_at(&range, 0, 0);
 	if (m->addr == MAP_FAILED) {
 		m->n = 0;
 		return -errno;
 	}
 	for (i = 0; i < m->n; i += n) {
 		n = m->n - i < g->chunk ? m->n - i : g->chunk;
-		rc = piece_map(g, m->addr + bytes(i), ref + i, n, prot, &at);
+		rc = piece_map(g, m->addr + bytes(i), NULL, ref + i, n, prot, &at);
 		if (!rc)
 			continue;
 		/*
@@ -208,7 +259,7 @@ static int map_pieces(const struct be_gntdev *g, struct be_map *m,
 }
 
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
-		    bool readonly)
+		    bool readonly, const struct be_place *place)
 {
 	int prot = readonly ? PROT_READ : PROT_READ | PROT_WRITE;
 	struct be_map *m, **b;
@@ -222,8 +273,8 @@ void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
 	if (!m)
 		return NULL;
 	m->n = n;
-	rc = n > g->chunk ? map_pieces(g, m, ref, prot) :
-			    piece_map(g, NULL, ref, n, prot, &m->addr);
+	rc = n > g->chunk ? map_pieces(g, m, ref, prot, place) :
+			    piece_map(g, NULL, place, ref, n, prot, &m->addr);
 	if (rc && n <= g->chunk)
 		m->n = 0;
 	pthread_mutex_lock(&g->lock);

@@ -15,6 +15,7 @@
 #define BE_MAP_BUCKETS	1024
 
 struct be_map;
+struct be_place;
 struct be_gntdev {
 	uint32_t domid;
 	uint32_t chunk;			/* most pages per gntdev mapping */
@@ -23,6 +24,7 @@ struct be_gntdev {
 	struct be_map *bucket[BE_MAP_BUCKETS];
 	struct be_map *left;		/* the kernel could not unmap them */
 	uint64_t pages;			/* mapped now */
+	uint64_t window;		/* atomic: where the last place was found */
 };
 
 /* 0 or -errno. */
@@ -34,12 +36,13 @@ uint64_t be_gntdev_close(struct be_gntdev *g);
 /**
  * be_gntdev_map() - map n grants, all or nothing
  * @readonly: the guest granted them read-only; else read-write
+ * @place: NULL: at any address
  *
  * Returns the address, or NULL with errno: EINVAL when the hypervisor refused
- * a reference or had no entry left for it, ENOMEM.
+ * a reference or had no entry left for it, ENOMEM, also for a place.
  */
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
-		    bool readonly);
+		    bool readonly, const struct be_place *place);
 
 /**
  * be_gntdev_copy() - copy n granted pages, which need not be writable

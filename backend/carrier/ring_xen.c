@@ -110,10 +110,10 @@ static void xen_kick_ack(struct be_transport *t, bool had_work)
 
 /* ---- memory ---- */
 static void *xen_map(struct be_transport *t, const uint32_t *ref, uint32_t n,
-		     bool readonly)
+		     bool readonly, const struct be_place *place)
 {
 	struct be_xen *x = to_xen(t);
-	void *addr = be_gntdev_map(&x->gnt, ref, n, readonly);
+	void *addr = be_gntdev_map(&x->gnt, ref, n, readonly, place);
 	int err = errno;
 
 	if (!addr)
@@ -293,13 +293,13 @@ static int rings_map(struct be_xen *x, const struct be_ring_params *p)
 {
 	x->ring_pages = 1u << p->ring_order;
 	x->ring_va = xen_map(&x->shm.t, p->ring_ref, x->ring_pages,
-			     false);
+			     false, NULL);
 	if (!x->ring_va)
 		return -errno;
-	x->evt = xen_map(&x->shm.t, &p->evt_ref, 1, false);
+	x->evt = xen_map(&x->shm.t, &p->evt_ref, 1, false, NULL);
 	if (!x->evt)
 		return -errno;
-	x->kick = xen_map(&x->shm.t, &p->kick_ref, 1, false);
+	x->kick = xen_map(&x->shm.t, &p->kick_ref, 1, false, NULL);
 	if (!x->kick)
 		return -errno;
 	return 0;

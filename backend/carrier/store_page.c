@@ -160,7 +160,7 @@ static bool page_look(struct store_page *p)
 
 	if (p->page)
 		return false;
-	p->page = be_gntdev_map(&p->gnt, &p->ref, 1, false);
+	p->page = be_gntdev_map(&p->gnt, &p->ref, 1, false, NULL);
 	if (!p->page) {
 		if (!p->told)
 			be_log(p->dev, BE_INFO, "%s: no page yet. Has the guest the node of vhca-devicetree and xen-vhcafront, and has Xen xsm=dummy or a policy that lets both domains talk?",

@@ -19,6 +19,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "host/bar.h"
 #include "uverbs/sysfs.h"
 #include "context.h"
 #include "vhca-keys.h"
@@ -38,26 +39,24 @@ struct held {
 int be_static_check(struct be_dev *dev)
 {
 	const struct host_window *w = &dev->window;
-	uint64_t start = 0, end = 0, first;
-	char text[96];
+	struct host_uars u;
+	char dir[192];
 
 	if (!dev->prov->mmaps)
 		dev->window.nr = 0;
 	if (!w->nr)
 		return 0;
-	if (be_sysfs_read(dev->hca, text, sizeof(text), "device/resource") ||
-	    sscanf(text, "%" SCNx64 " %" SCNx64, &start, &end) != 2 ||
-	    end <= start) {
+	snprintf(dir, sizeof(dir), "%s/infiniband/%s/device", be_sysfs, dev->hca);
+	if (host_uars(dir, &u)) {
 		be_fault(dev, "hca \"%s\": cannot tell where its BAR is, in which the guest has doorbell pages",
 			 dev->hca);
 		return -ENOENT;
 	}
-	first = start / XENVHCA_PAGE_SIZE;
-	dev->bar_end = (end + 1) / XENVHCA_PAGE_SIZE;
-	if (w->mfn < first || w->mfn + w->nr > dev->bar_end) {
+	dev->bar_end = u.frame + u.part;
+	if (w->mfn < u.frame || w->mfn + w->nr > dev->bar_end) {
 		be_fault(dev, "%s: frames 0x%" PRIx64 "..0x%" PRIx64 " are not in the BAR of hca \"%s\", 0x%" PRIx64 "..0x%" PRIx64 ": describe its address anew for vhca-devicetree",
 			 XENVHCA_NODE_DOORBELL_STATIC, w->mfn, w->mfn + w->nr - 1,
-			 dev->hca, first, dev->bar_end - 1);
+			 dev->hca, u.frame, dev->bar_end - 1);
 		return -EINVAL;
 	}
 	dev->quota.window_uars = (uint32_t)w->nr;

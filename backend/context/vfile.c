@@ -74,7 +74,7 @@ int be_uars_take(struct be_dev *dev, struct be_vfile *f, uint32_t n)
 	if (err)
 		be_log_peer(dev, "%u doorbell pages of the HCA beside the %u that it has, %u parked contexts included, and the %u that its earlier connections left are too many: %u for each of max-ucontext; of all connections %u, if that is more%s",
 			    n, dev->quota.uars, dev->n_vfiles[BE_VFILE_PARKED],
-			    dev->quota.left_uars, XENVHCA_UCONTEXT_UARS,
+			    dev->quota.left_uars, dev->quota.context_uars,
 			    BE_GUEST_UARS, dev->window.nr ?
 			    "; and no more than " XENVHCA_NODE_DOORBELL_STATIC " has" : "");
 	else

@@ -43,6 +43,7 @@ void be_quota_defaults(struct be_quota *q)
 		.umad = { .rate = BE_UMAD_RATE },
 		.cm = { .rate = BE_UMAD_RATE },
 		.spin_us = XENVHCA_DEF_SPIN_US,
+		.context_uars = XENVHCA_UCONTEXT_UARS,
 	};
 }
 
@@ -96,7 +97,7 @@ void be_quota_give_queue(struct be_quota *q, uint64_t n)
 
 static uint32_t uars_max(const struct be_quota *q)
 {
-	uint32_t own = XENVHCA_UCONTEXT_UARS * q->max[BE_UCONTEXT];
+	uint32_t own = q->context_uars * q->max[BE_UCONTEXT];
 	uint32_t all = own > BE_GUEST_UARS ? own : BE_GUEST_UARS;
 	uint32_t room;
 

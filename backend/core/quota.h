@@ -27,6 +27,7 @@ struct be_quota {
 	uint64_t queue_pages;	/* queue memory of the HCA's driver */
 	uint32_t uars;		/* doorbell pages of the HCA, mapped or not */
 	uint32_t left_uars;	/* the same, that earlier connections left */
+	uint32_t context_uars;	/* for each of max-ucontext */
 	uint32_t window_uars;	/* pages that the guest has for life; 0: no such */
 	struct vl_bucket cmd, evt;
 	struct vl_bucket fail;	/* commands that the HCA's driver refuses */

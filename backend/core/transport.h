@@ -49,6 +49,12 @@ struct be_ring_params {
 	uint32_t cmd_port, evt_port, kick_port;	/* remote event channels */
 };
 
+/* Which addresses suit: those that agree with @like in the lower @bits. */
+struct be_place {
+	uint64_t like;
+	uint8_t bits;
+};
+
 struct be_dev;
 struct be_transport;
 struct be_transport_ops {
@@ -92,10 +98,10 @@ struct be_transport_ops {
 	void (*kick_ack)(struct be_transport *t, bool had_work);
 
 	/* Guest memory: map n grants, read-write or read-only, at one
-	 * contiguous address, all or nothing. Returns the address or NULL with
-	 * errno. */
+	 * contiguous address, all or nothing; place NULL: at any. Returns the
+	 * address or NULL with errno. */
 	void *(*map)(struct be_transport *t, const uint32_t *ref, uint32_t n,
-		     bool readonly);
+		     bool readonly, const struct be_place *place);
 	void (*unmap)(struct be_transport *t, void *addr, uint32_t n);
 	/* Copies n granted pages to dst, aligned to a page. 0 or -errno, and
 	 * then dst is undefined. */

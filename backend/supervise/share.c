@@ -32,16 +32,24 @@ static bool is_pv(void)
 	return !type[0] || !strcmp(type, "PV");
 }
 
-/* 0: none, as of Soft-RoCE. */
-static uint64_t hca_uars(const struct be_options *opt, const char *hca)
+/* False: none that are known, as of Soft-RoCE. */
+static bool hca_uars(const struct be_options *opt, const char *hca, struct host_uars *u)
 {
 	char dir[PATH_MAX];
 
 	if (!hca[0] || strchr(hca, '/'))
-		return 0;
+		return false;
 	snprintf(dir, sizeof(dir), "%s" HOST_IB_CLASS "/%s/device", opt->root,
 		 hca);
-	return host_bar_uars(dir);
+	return !host_uars(dir, u);
+}
+
+uint64_t be_sup_uars(const struct be_options *opt, const struct be_share *share)
+{
+	struct host_uars u;
+
+	return (uint64_t)share->ucontexts *
+	       (hca_uars(opt, share->hca, &u) ? u.hca->context : XENVHCA_UCONTEXT_UARS);
 }
 
 static bool memory_fits(const struct be_options *opt, uint32_t want,
@@ -60,13 +68,13 @@ static bool memory_fits(const struct be_options *opt, uint32_t want,
 static bool uars_fit(const struct be_options *opt, const struct be_share *want,
 		     uint64_t others, char *why, size_t size)
 {
-	uint64_t uars = (uint64_t)want->ucontexts * XENVHCA_UCONTEXT_UARS;
-	uint64_t have = hca_uars(opt, want->hca);
+	uint64_t uars = be_sup_uars(opt, want);
+	struct host_uars u;
 
-	if (!have || others + uars <= have)
+	if (!hca_uars(opt, want->hca, &u) || others + uars <= u.guests)
 		return true;
 	snprintf(why, size, "max-ucontext %u takes %" PRIu64 " doorbell pages, beside %" PRIu64 " that other devices may take or guests have left: HCA %s has %" PRIu64 " for guests: lower max-ucontext",
-		 want->ucontexts, uars, others, want->hca, have);
+		 want->ucontexts, uars, others, want->hca, u.guests);
 	return false;
 }
 
@@ -96,7 +104,7 @@ static uint64_t others_uars(const struct sup *s, const struct sup_dev *d,
 	for (o = s->devs; o; o = o->next) {
 		if (o == d || !o->seen || strcmp(o->share.hca, hca))
 			continue;
-		uars += (uint64_t)o->share.ucontexts * XENVHCA_UCONTEXT_UARS;
+		uars += be_sup_uars(s->opt, &o->share);
 		if (s->guards && o->domid != d->domid && first_of_guest(s, o))
 			uars += be_guard_uars(s->guards, o->domid);
 	}

@@ -89,6 +89,8 @@ void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good);
  * until its nodes are removed, also while it has no worker. */
 bool be_sup_over(struct sup *s, struct sup_dev *d);
 void be_sup_no_share(struct sup_dev *d);
+/* Doorbell pages that a device with this share may take of its HCA. */
+uint64_t be_sup_uars(const struct be_options *opt, const struct be_share *share);
 #define BE_SPINNERS	2	/* threads of a worker that may poll: commands, kicks */
 /**
  * be_share_spinners() - how many threads of one more worker may poll at once

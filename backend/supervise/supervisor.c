@@ -132,15 +132,16 @@ static enum be_until sup_until(bool parked)
 static unsigned int sup_left(const struct sup *s, const struct sup_dev *d)
 {
 	struct be_share share = d->share;
-	unsigned int left, most;
+	unsigned int left;
 	char path[PATH_MAX];
+	uint64_t most;
 
 	sup_path(s, d, path, "lock");
 	left = be_run_left(path);
 	if (left && !share.ucontexts)
 		be_devices_share(s->all, d->domid, d->devid, &share);
-	most = share.ucontexts * XENVHCA_UCONTEXT_UARS;
-	return left < most ? left : most;
+	most = be_sup_uars(s->opt, &share);
+	return left < most ? left : (unsigned int)most;
 }
 
 void be_sup_backoff(struct sup *s, struct sup_dev *d, bool good)

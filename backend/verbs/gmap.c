@@ -119,10 +119,10 @@ static int refs_read(struct be_dev *dev, const struct xenvhca_pages *p,
  * exact one would be two more system calls.
  */
 static void *timed_map(struct be_dev *dev, const uint32_t *ref, uint32_t n,
-		       bool readonly)
+		       bool readonly, const struct be_place *place)
 {
 	uint64_t begin = vl_coarse_ns();
-	void *addr = dev->t->ops->map(dev->t, ref, n, readonly);
+	void *addr = dev->t->ops->map(dev->t, ref, n, readonly, place);
 	int err = errno;
 
 	if (addr) {
@@ -166,7 +166,8 @@ int be_gmap_fill(struct be_dev *dev, const struct xenvhca_pages *p, int *fd,
 			err = *fd;
 	}
 	if (!err && (!fd || *fd < 0)) {
-		addr = timed_map(dev, ref, p->nr_pages, readonly);
+		addr = timed_map(dev, ref, p->nr_pages, readonly,
+				 g->place.bits ? &g->place : NULL);
 		if (!addr)
 			err = errno ? -errno : -ENOMEM;
 	}

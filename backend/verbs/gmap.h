@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <xen/io/vhcaif.h>
+#include "core/transport.h"
 
 struct be_dev;
 
@@ -17,6 +18,7 @@ struct be_gmap {
 	void *addr;			/* NULL: nothing, or no more, or by a dma-buf */
 	uint32_t nr_pages;		/* charged; 0: nothing */
 	bool readonly;
+	struct be_place place;		/* for be_gmap_fill(); bits 0: anywhere */
 };
 /**
  * be_gmap_map() - check a page list, charge the quota, map all pages

@@ -154,9 +154,12 @@ static int mr_register(struct be_dev *dev, struct be_job *job)
 		.access_flags = j->req.access,
 	};
 	int dmabuf = -1;
-	int err = be_gmap_fill(dev, &j->req.pages,
-			       may_be_dmabuf(dev, &j->req) ? &dmabuf : NULL, mem);
+	int err;
 
+	mem->place = (struct be_place){ j->req.iova - j->req.page_offset,
+					dev->prov->mr_bits };
+	err = be_gmap_fill(dev, &j->req.pages,
+			   may_be_dmabuf(dev, &j->req) ? &dmabuf : NULL, mem);
 	if (err)
 		return err;
 	cmd.start = (uintptr_t)mem->addr + j->req.page_offset;
@@ -453,6 +456,8 @@ int be_rereg_mr(const struct be_cmd *c)
 	struct be_mr *mr;
 	int err = rereg_check(r);
 
+	if (!err && r->flags & REREG_TRANS && c->dev->prov->no_retranslate)
+		err = -EOPNOTSUPP;
 	if (err)
 		return err;
 	mr = be_handle_get(c->dev->handles, r->handle, BE_MR, c->uc);

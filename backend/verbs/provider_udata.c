@@ -135,8 +135,15 @@ static int db_map(struct be_udata *u, const struct be_cmd *c,
 {
 	uint64_t va = field_get(u->in, f);
 	uint64_t in_page = va & (XENVHCA_PAGE_SIZE - 1);
-	int err;
+	uint64_t len = f->arg;
+	int err = f->length ? f->length(c->req, &len) : 0;
 
+	if (err)
+		return err;
+	if (!len) {
+		field_set(u->in, f, 0);
+		return !list || be_pages_absent(list) ? 0 : -EINVAL;
+	}
 	if (bufs->db)			/* one per object */
 		return -EINVAL;
 	/* Drivers add the offset unchecked, and only that page is mapped. */

@@ -84,6 +84,9 @@ static int create_cmd(const struct be_cmd *c,
 	*xrcd = NULL;
 	if (r->qp_type != IB_UVERBS_QPT_XRC_TGT)
 		return create_find(c, cmd);
+	/* Its queues would be the kernel's memory; mlx4 makes some. */
+	cmd->max_send_wr = cmd->max_recv_wr = 0;
+	cmd->max_send_sge = cmd->max_recv_sge = cmd->max_inline_data = 0;
 	*xrcd = be_xrcd_get(c, r->xrcd, &err);
 	if (*xrcd)		/* the kernel's name for the field is old */
 		cmd->pd_handle = (*xrcd)->o.host;

@@ -82,6 +82,7 @@ void be_dev_provider(struct be_dev *dev, const struct vhca_provider *prov)
 	const struct vhca_udata_op *row;
 
 	dev->prov = prov;
+	dev->quota.context_uars = prov->context_uars;
 	memset(dev->rows, 0, sizeof(dev->rows));
 	for (row = prov->ops; row->op; row++)
 		dev->rows[row->op] = row;
@@ -100,13 +101,29 @@ static int find_provider(struct be_dev *dev, const struct host_chardev *cd)
 	return 0;
 }
 
+/* The HCA's driver must be one for which the lengths of the table are right. */
+static int judge_context(struct be_dev *dev, const struct uv_udata *ask)
+{
+	const struct vhca_field *f;
+
+	f = vhca_provider_differs(dev->rows[XENVHCA_OP_ALLOC_UCONTEXT], ask->out,
+				  ask->out_len);
+	if (!f)
+		return 0;
+	be_fault(dev, "hca \"%s\": its driver has another length of queue entries than the %u octets that %s is supported with",
+		 dev->hca, (unsigned int)f->arg, dev->prov->name);
+	return -EOPNOTSUPP;
+}
+
 static int open_context(struct be_dev *dev, const struct host_chardev *cd,
 			uint32_t *vectors)
 {
+	uint8_t answer[XENVHCA_UDATA_SIZE];
 	int n = snprintf(dev->uverbs_path, sizeof(dev->uverbs_path),
 			 "/dev/infiniband/%s", cd->name);
 	const struct uv_udata ask = {
 		.in = dev->prov->ask_in, .in_len = dev->prov->ask_in_len,
+		.out = answer, .out_len = dev->prov->ask_out_len,
 	};
 	int err = 0;
 
@@ -123,7 +140,7 @@ static int open_context(struct be_dev *dev, const struct host_chardev *cd,
 	if (err)
 		be_fault(dev, "cannot open %s: %s", dev->uverbs_path,
 		       strerror(-err));
-	return err;
+	return err ? err : judge_context(dev, &ask);
 }
 
 /*
@@ -214,6 +231,43 @@ static uint8_t info_flags(struct be_dev *dev, const struct host_chardev *cd)
 	return flags;
 }
 
+/*
+ * The work request of a datagram of an mlx4 names the port, which of a guest's is always 1.
+ * An HCA that does not compare it with that of the queue pair (UD_AV_PORT_ENFORCE) would send
+ * it on a port that is not the guest's.
+ */
+static int port_check(struct be_dev *dev, const struct ib_uverbs_ex_query_device_resp *q)
+{
+	if (!dev->port || dev->port > q->base.phys_port_cnt) {
+		be_fault(dev, "hca \"%s\" has no port %u, only 1..%u",
+		       dev->hca, dev->port, q->base.phys_port_cnt);
+		return -EINVAL;
+	}
+	if (!dev->prov->av_port)
+		return 0;
+	if (dev->port != 1) {
+		be_fault(dev, "hca \"%s\" port %u: guests can have port 1 of an %s alone, which each datagram of theirs names",
+			 dev->hca, dev->port, dev->prov->name);
+		return -EOPNOTSUPP;
+	}
+	if (q->base.phys_port_cnt > 1 &&
+	    !(q->device_cap_flags_ex & IB_UVERBS_DEVICE_UD_AV_PORT_ENFORCE)) {
+		be_fault(dev, "hca \"%s\" has %u ports and does not bind a datagram to that of its queue pair: guests could send on all",
+			 dev->hca, q->base.phys_port_cnt);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int link_check(struct be_dev *dev)
+{
+	if (!dev->prov->ib_only || !dev->ethernet)
+		return 0;
+	be_fault(dev, "hca \"%s\" port %u: Ethernet ports of an %s are not supported, only InfiniBand",
+		 dev->hca, dev->port, dev->prov->name);
+	return -EOPNOTSUPP;
+}
+
 static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 		       uint32_t vectors)
 {
@@ -225,13 +279,12 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 	struct utsname u;
 	int err = uv_query_device(dev->ctl_fd, NULL, &q);
 
-	if (!err && (!dev->port || dev->port > q.base.phys_port_cnt)) {
-		be_fault(dev, "hca \"%s\" has no port %u, only 1..%u",
-		       dev->hca, dev->port, q.base.phys_port_cnt);
-		return -EINVAL;
-	}
-	if (!err)
+	if (!err) {
+		err = port_check(dev, &q);
+		if (err)
+			return err;
 		err = uv_query_port(dev->ctl_fd, dev->port, &p);
+	}
 	if (err) {
 		be_fault(dev, "cannot query hca \"%s\": %s", dev->hca,
 		       strerror(-err));
@@ -242,6 +295,9 @@ static int read_limits(struct be_dev *dev, const struct host_chardev *cd,
 	dev->gid_tbl_len = p.gid_tbl_len;
 	dev->pkey_tbl_len = p.pkey_tbl_len;
 	dev->ethernet = p.link_layer == LINK_ETHERNET;
+	err = link_check(dev);
+	if (err)
+		return err;
 	dev->domain_pages = be_helper_pages();
 	if (pages > XENVHCA_MAX_PAGES_LEVEL2)
 		pages = XENVHCA_MAX_PAGES_LEVEL2;

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * The registers of an HCA, as sysfs shows them.
+ * The doorbell pages (UARs) of the kinds of HCA that are known, and of one as sysfs
+ * shows it.
  */
 #ifndef HOST_BAR_H
 #define HOST_BAR_H
@@ -10,10 +11,33 @@
 #include <stdint.h>
 
 /*
- * Number of doorbell pages of an HCA for guests: the pages of its first BAR without
- * those for the backend domain's kernel and programs (64, or a quarter of a small
- * BAR). @dir: the HCA's folder in sysfs. 0: there is none.
+ * Where a kind of HCA has doorbell pages. An index of a UAR is a page of each part of the
+ * BAR: a process may have that page of all parts, and no other process has one of them.
  */
-uint64_t host_bar_uars(const char *dir);
+struct host_hca {
+	uint16_t vendor, first, last;	/* device ids */
+	const char *name;
+	uint8_t bar, parts;	/* the BAR, and of how many equal parts it consists */
+	uint16_t skip;		/* pages at the start of each part that are no guest's */
+	uint16_t own;		/* these, and those of the backend domain: of an index */
+	uint16_t context;	/* indices for each of max-ucontext */
+};
+
+/* NULL: not known. */
+const struct host_hca *host_hca(uint16_t vendor, uint16_t device);
+
+/* Doorbell pages of one HCA. */
+struct host_uars {
+	const struct host_hca *hca;
+	uint64_t frame;		/* of the first page of the first part */
+	uint64_t part;		/* pages of each part */
+	uint64_t guests;	/* indices for guests; own is at most a quarter of all */
+};
+
+/*
+ * @dir: the HCA's folder in sysfs. 0; -ENOENT: none, or of no kind that is known, and
+ * *u is zero.
+ */
+int host_uars(const char *dir, struct host_uars *u);
 
 #endif

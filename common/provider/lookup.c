@@ -96,6 +96,8 @@ int vhca_provider_check(const struct vhca_provider *p, uint8_t op,
 
 	if (!row)
 		return in_len || out_len ? -EINVAL : 0;
+	if (row->or_none && !in_len && !out_len)
+		return 0;
 	if (in_len < row->in_min || in_len > row->in_max)
 		return -EINVAL;
 	if (out_len < row->out_min || out_len > row->out_max)
@@ -127,15 +129,35 @@ int vhca_provider_check_zero(const struct vhca_udata_op *row,
 	return 0;
 }
 
+static uint32_t number(const uint8_t *at, uint8_t size)
+{
+	uint32_t v = 0;
+
+	memcpy(&v, at, size);	/* little-endian */
+	return v;
+}
+
+const struct vhca_field *vhca_provider_differs(const struct vhca_udata_op *row,
+					       const uint8_t *answer, uint32_t len)
+{
+	const struct vhca_field *f;
+	unsigned int i;
+
+	for (i = 0; row && i < VHCA_MAX_FIELDS; i++) {
+		f = &row->rsp[i];
+		if (f->kind == VHCA_IS && (f->off + f->len > len ||
+					   number(answer + f->off, f->len) != f->arg))
+			return f;
+	}
+	return NULL;
+}
+
 /* ---- length of queue memory ---- */
 
 uint32_t vhca_len_num(const struct xenvhca_request *req, uint16_t off,
 		      uint8_t size)
 {
-	uint32_t v = 0;
-
-	memcpy(&v, req->udata + off, size);	/* little-endian */
-	return v;
+	return number(req->udata + off, size);
 }
 
 uint64_t vhca_len_pow2(uint64_t v)

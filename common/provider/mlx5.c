@@ -222,6 +222,7 @@ const struct vhca_provider vhca_provider_mlx5 = {
 	.abi_min = MLX5_ABI,
 	.abi_max = MLX5_ABI,
 	.arm_at = 4,
+	.context_uars = XENVHCA_UCONTEXT_UARS,
 	.xrc = 1,
 	.tm = 1,
 	.dmabuf = 1,

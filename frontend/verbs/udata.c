@@ -217,10 +217,11 @@ static int buf_get(struct vhca_ucontext *uc, const struct vhca_cmd *cmd,
 	if (f->off + sizeof(u64) > cmd->req.in_len)
 		return -EINVAL;
 	memcpy(&addr, cmd->req.udata + f->off, sizeof(addr));
-	rc = f->kind == VHCA_BUF ? f->length(&cmd->req, &len) : 0;
+	len = f->arg;
+	rc = f->length ? f->length(&cmd->req, &len) : 0;
 	if (rc)
 		return rc;
-	if (f->kind == VHCA_BUF && !len)
+	if (!len)
 		return 0;
 	if (*slot)
 		return -EINVAL;		/* one list too many */

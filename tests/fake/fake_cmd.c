@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/mlx4-abi.h>
 #include <rdma/rdma_user_rxe.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,11 +41,30 @@ uint32_t fake_slots(uint32_t n)
 	return s && s < 1u << 20 ? s : 1u << 20;	/* no room for those */
 }
 
+/* mlx4 copies all of its answer, whatever room there is. */
+static int mlx4_answer(const struct call *c)
+{
+	const struct mlx4_ib_alloc_ucontext_resp r = {
+		.qp_tab_size = fake_hca.max_qp, .cqe_size = fake_hca.cqe_size,
+	};
+	size_t len = fake_hca.abi == MLX4_IB_UVERBS_ABI_VERSION ? sizeof(r) :
+		     sizeof(struct mlx4_ib_alloc_ucontext_resp_v3);
+
+	if (fake_hca.driver_id != RDMA_DRIVER_MLX4)
+		return 0;
+	if (c->out_len < len)
+		return -EFAULT;
+	memcpy(c->out, &r, len);
+	return 0;
+}
+
 int fake_get_context(const struct call *c)
 {
 	struct ib_uverbs_get_context_resp *r = (void *)c->resp;
 	int fd = -1;
 
+	if (mlx4_answer(c))
+		return -EFAULT;
 	if (c->f->context)
 		return -EINVAL;
 	if (fake_async_open(c->f, &fd))
@@ -93,6 +113,8 @@ static int do_query_device(const struct call *c)
 	/* The last three: flush and atomic write, newer than the protocol. */
 	r->device_cap_flags_ex = 7ull << 38 | IB_UVERBS_DEVICE_XRC |
 				 IB_UVERBS_DEVICE_MEM_WINDOW | NOT_SERVED;
+	if (fake_hca.av_port)
+		r->device_cap_flags_ex |= IB_UVERBS_DEVICE_UD_AV_PORT_ENFORCE;
 	if (fake_is_mlx5())
 		fake_mlx5_caps(r);
 	r->response_length = sizeof(*r);
@@ -321,6 +343,10 @@ int fake_qp_new(const struct call *c, struct fake_obj **out)
 		return -ENOENT;
 	if (q->max_send_wr > 16384)
 		return -EINVAL;
+	if (q->qp_type == IB_UVERBS_QPT_XRC_TGT)	/* mlx4 would make queues */
+		fake.violations += q->max_send_wr || q->max_recv_wr ||
+				   q->max_send_sge || q->max_recv_sge ||
+				   q->max_inline_data;
 	o = fake_obj_new(c, FAKE_QP);
 	if (!o)
 		return -ENOMEM;

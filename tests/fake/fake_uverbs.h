@@ -116,6 +116,8 @@ extern struct fake_hca {
 	bool no_cm;			/* rdma_ucm is not there */
 	bool no_dmabuf;			/* mlx5: an old driver */
 	bool no_odp;			/* nor a dma-buf, as mlx5 of Linux 6.12 says last */
+	uint32_t cqe_size;		/* mlx4 with ABI 4: octets */
+	bool av_port;			/* binds datagrams to their queue pair's port */
 	uint64_t umr_reach;		/* longest region by a dma-buf, or 0: any */
 } fake_hca;
 

@@ -144,8 +144,25 @@ static int map_injected(struct loop *l)
 	return l->fail_map_err;
 }
 
+/* Addresses without anything, and among them one that suits. */
+static void *addresses(uint32_t n, const struct be_place *place)
+{
+	const uint64_t size = place ? 1ull << place->bits : 0;
+	char *from = mmap(NULL, n * PAGE + size, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t skip;
+
+	if (from == MAP_FAILED || !place)
+		return from;
+	skip = (place->like - (uintptr_t)from) & (size - 1);
+	if (skip)
+		munmap(from, skip);
+	munmap(from + skip + n * PAGE, size - skip);
+	return from + skip;
+}
+
 static void *loop_map(struct be_transport *t, const uint32_t *ref, uint32_t n,
-		      bool readonly)
+		      bool readonly, const struct be_place *place)
 {
 	struct loop *l = to_loop(t);
 	void *addr;
@@ -153,8 +170,7 @@ static void *loop_map(struct be_transport *t, const uint32_t *ref, uint32_t n,
 
 	pthread_mutex_lock(&l->lock);
 	err = map_injected(l);
-	addr = mmap(NULL, n * PAGE, PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	addr = addresses(n, place);
 	if (addr == MAP_FAILED) {
 		addr = NULL;
 		err = -errno;

@@ -597,6 +597,8 @@ static void doorbell_pages(void **state)
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx5_0,max-ucontext=6",
 					 &d), CTL_OK);
 	expect(&c, CTL_OK, "ok   doorbells 0000:00:05.0: guests may take 48; how many it has is not visible");
+	host_file("/sys/devices/pci0000:00/0000:00:05.0/vendor", "0x15b3\n");
+	host_file("/sys/devices/pci0000:00/0000:00:05.0/device", "0x1013\n");
 	host_file("/sys/devices/pci0000:00/0000:00:05.0/resource",
 		  "0x00000000fe000000 0x00000000fe054fff 0x0000000000140204\n"
 		  "0x0000000000000000 0x0000000000000000 0x0000000000000000\n");
@@ -614,6 +616,26 @@ static void doorbell_pages(void **state)
 	host_captured(NULL, &err);
 	assert_non_null(strstr(err, "guests of mlx5_0 may take 72 doorbell pages and it has 64"));
 	expect(&c, CTL_WARNED, "warn doorbells 0000:00:05.0: guests may take 72 and it has 64: not all devices are served; vhcactl quota, max-ucontext\n");
+}
+
+/* 1,024 UARs of which 128 are for events and 64 this domain's; a context has one. */
+static void doorbell_pages_of_an_mlx4(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_pci_hca("mlx4_0", "0000:00:05.0");
+	host_file("/sys/devices/pci0000:00/0000:00:05.0/vendor", "0x15b3\n");
+	host_file("/sys/devices/pci0000:00/0000:00:05.0/device", "0x1003\n");
+	host_file("/sys/devices/pci0000:00/0000:00:05.0/resource",
+		  "0x00000000fe900000 0x00000000fe9fffff 0x0000000000140204\n"
+		  "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+		  "0x00000000fe000000 0x00000000fe7fffff 0x000000000014220c\n");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx4_0,max-ucontext=100",
+					 &d), CTL_OK);
+	expect(&c, CTL_OK, "ok   doorbells 0000:00:05.0: guests may take 100 of 832\n");
 }
 
 static void memory(void **state)
@@ -654,6 +676,7 @@ int main(void)
 		HOST_TEST(utility_domain),
 		HOST_TEST(quota_of_a_utility_domain),
 		HOST_TEST(doorbell_pages),
+		HOST_TEST(doorbell_pages_of_an_mlx4),
 		HOST_TEST(memory),
 	};
 

@@ -260,7 +260,7 @@ static void opens_only_what_it_knows(void **state)
 	open_with("rxe1", 14, 2, 1, -ENODEV);
 	open_with("../rxe0", 14, 2, 1, -EINVAL);
 	open_with("", 14, 2, 1, -EINVAL);
-	open_with("rxe0", 2, 4, 1, -EOPNOTSUPP);
+	open_with("rxe0", 5, 1, 1, -EOPNOTSUPP);
 	open_with("rxe0", 14, 3, 1, -EOPNOTSUPP);
 	open_with("rxe0", 14, 2, 2, -EINVAL);
 	open_with("rxe0", 14, 2, 0, -EINVAL);

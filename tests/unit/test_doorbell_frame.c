@@ -173,11 +173,51 @@ static void bars_must_be_whole_pages(void **state)
 	hca.bar[0].len = -(BAR & ~0xfffull);
 	assert_int_equal(check_mfn(UAR), DBA_NO_BAR);
 	good(NULL);
-	hca.device = 0x1003;	/* ConnectX-3: other doorbells */
+	hca.device = 0x1004;	/* a function of a ConnectX-3 */
 	assert_int_equal(check_mfn(UAR), DBA_NO_RULE);
 	hca.vendor = 0x8086;
 	hca.device = 0x1013;
 	assert_int_equal(check_mfn(UAR), DBA_NO_RULE);
+}
+
+/* BAR 2: 1024 UARs, a page of BlueFlame for each, 128 of both for event queues. */
+static void pages_of_an_mlx4(void **state)
+{
+	static const struct { uint32_t page; enum dba_reason r; } at[] = {
+		{ 0, DBA_NOT_DOORBELL }, { 127, DBA_NOT_DOORBELL },
+		{ 128, DBA_OK }, { 1023, DBA_OK },
+		{ 1024, DBA_NOT_DOORBELL }, { 1024 + 127, DBA_NOT_DOORBELL },
+		{ 1024 + 128, DBA_OK }, { 2047, DBA_OK }, { 2048, DBA_OUTSIDE },
+	};
+	static const uint16_t device[] = { 0x1003, 0x1007 };
+	static const uint16_t other[] = { 0x1002, 0x1004, 0x1008, 0x1010, 0x673c };
+	size_t i, j;
+
+	(void)state;
+	hca.bar[0] = (struct dba_bytes){ 0xf0000000, 1 << 20 };
+	hca.bar[2] = (struct dba_bytes){ BAR, 2048 * DBA_PAGE_SIZE };
+	hca.msix[0] = (struct dba_bytes){ 0xf007c000, 0x400 };
+	hca.msix[1] = (struct dba_bytes){ 0xf007d000, 8 };
+	for (j = 0; j < COUNT(device); j++) {
+		hca.device = device[j];
+		for (i = 0; i < COUNT(at); i++)
+			assert_int_equal(check_mfn(BAR_MFN + at[i].page), at[i].r);
+		/* registers, and the command register among them */
+		for (i = 0; i < 256; i++)
+			assert_int_equal(check_mfn(0xf0000 + i), DBA_NOT_DOORBELL);
+	}
+	hca.bar[2].len -= DBA_PAGE_SIZE;	/* no halves */
+	assert_int_equal(check_mfn(BAR_MFN + 200), DBA_NO_BAR);
+	hca.bar[2].len = DBA_PAGE_SIZE;
+	assert_int_equal(check_mfn(BAR_MFN), DBA_NO_BAR);
+	hca.bar[2].len = 256 * DBA_PAGE_SIZE;	/* all of them for events */
+	for (i = 0; i < 256; i++)
+		assert_int_equal(check_mfn(BAR_MFN + i), DBA_NOT_DOORBELL);
+	hca.bar[2].len = 2048 * DBA_PAGE_SIZE;
+	for (j = 0; j < COUNT(other); j++) {
+		hca.device = other[j];
+		assert_int_equal(check_mfn(BAR_MFN + 200), DBA_NO_RULE);
+	}
 }
 
 static void a_page_is_one_guests(void **state)
@@ -447,6 +487,7 @@ int main(void)
 		cmocka_unit_test(overlaps_are_seen),
 		cmocka_unit_test_setup(the_hca_must_be_the_backends, good),
 		cmocka_unit_test_setup(bars_must_be_whole_pages, good),
+		cmocka_unit_test_setup(pages_of_an_mlx4, good),
 		cmocka_unit_test_setup(a_page_is_one_guests, good),
 		cmocka_unit_test_setup(guest_frames_must_be_in_the_guests_window,
 				       good),

@@ -48,6 +48,7 @@ struct fake_file {
 
 static struct fake_file file[FILES];
 static uint64_t live;			/* pages in the hypervisor's table */
+static unsigned int mmaps;		/* calls */
 static unsigned int opens, copies, max_open;	/* 0: any number */
 static bool fail_unmap;			/* the ioctl */
 static int munmaps = -1;		/* so many are executed; < 0: all */
@@ -223,7 +224,9 @@ void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 		       off_t off)
 {
 	struct fake_map *m;
+	char *addr;
 
+	mmaps++;
 	if (fl & MAP_ANONYMOUS)
 		return mmap(a, len, prot, fl, fd, off);
 	m = *map_find(file_of(fd), (uint64_t)off, (uint32_t)(len / PAGE));
@@ -231,11 +234,14 @@ void *be_sys_mmap(void *a, size_t len, int prot, int fl, int fd,
 		errno = EINVAL;
 		return MAP_FAILED;
 	}
-	m->addr = mmap(a, len, PROT_NONE, (fl & MAP_FIXED) | MAP_PRIVATE |
-		       MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_true(!a || m->addr == a);
+	addr = mmap(a, len, PROT_NONE, (fl & (MAP_FIXED | MAP_FIXED_NOREPLACE)) |
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (addr == MAP_FAILED)
+		return addr;
+	assert_true(!a || addr == a);
+	m->addr = addr;
 	m->prot = prot;
-	return m->addr;
+	return addr;
 }
 
 int be_sys_munmap(void *a, size_t len)
@@ -317,7 +323,7 @@ static void maps_more_than_an_int_holds(void **state)
 
 	(void)state;
 	for (i = 0; i < 4; i++) {
-		addr[i] = be_gntdev_map(&gnt, refs, GIB, false);
+		addr[i] = be_gntdev_map(&gnt, refs, GIB, false, NULL);
 		assert_non_null(addr[i]);
 		for (j = 0; j < GIB; j += PIECE)
 			assert_int_equal(mapped_at(addr[i] + (size_t)j * PAGE),
@@ -335,15 +341,15 @@ static void what_stays_mapped_goes_later(void **state)
 	char *large, *small;
 
 	(void)state;
-	large = be_gntdev_map(&gnt, refs, 3 * PIECE, false);
-	small = be_gntdev_map(&gnt, refs, 1, false);
+	large = be_gntdev_map(&gnt, refs, 3 * PIECE, false, NULL);
+	small = be_gntdev_map(&gnt, refs, 1, false, NULL);
 	assert_true(large && small);
 	munmaps = 1;
 	assert_int_equal(be_gntdev_unmap(&gnt, large, 3 * PIECE), 0);
 	assert_int_equal(be_gntdev_unmap(&gnt, large, 3 * PIECE), -EINVAL);
 	assert_int_equal(live, 2 * PIECE + 1);
 	assert_int_equal(be_gntdev_pages(&gnt), 2 * PIECE + 1);
-	assert_null(be_gntdev_map(&gnt, refs, 1, false));
+	assert_null(be_gntdev_map(&gnt, refs, 1, false, NULL));
 	assert_int_equal(errno, ENOMEM);
 	munmaps = -1;
 	assert_int_equal(be_gntdev_unmap(&gnt, small, 1), 0);
@@ -351,10 +357,10 @@ static void what_stays_mapped_goes_later(void **state)
 	/* So do the first pieces of what could not be mapped. */
 	refs[2 * PIECE] = BAD_REF;
 	munmaps = 1;			/* what was reserved behind them */
-	assert_null(be_gntdev_map(&gnt, refs, 4 * PIECE, false));
+	assert_null(be_gntdev_map(&gnt, refs, 4 * PIECE, false, NULL));
 	assert_int_equal(be_gntdev_pages(&gnt), 2 * PIECE);
 	munmaps = -1;
-	small = be_gntdev_map(&gnt, refs, 1, false);
+	small = be_gntdev_map(&gnt, refs, 1, false, NULL);
 	assert_non_null(small);
 	assert_int_equal(live, 1);
 	assert_int_equal(be_gntdev_unmap(&gnt, small, 1), 0);
@@ -372,7 +378,7 @@ static void uses_no_offset_up(void **state)
 		at = (seed >> 16) % 96;
 		if (addr[at])
 			be_gntdev_unmap(&gnt, addr[at], 4096);
-		addr[at] = be_gntdev_map(&gnt, refs, 4096, false);
+		addr[at] = be_gntdev_map(&gnt, refs, 4096, false, NULL);
 		assert_non_null(addr[at]);
 		assert_true(live <= 96 * 4096);
 	}
@@ -388,7 +394,7 @@ static void keeps_no_file_open(void **state)
 
 	(void)state;
 	for (i = 0; i < 200; i++) {
-		addr[i] = be_gntdev_map(&gnt, refs, 1, false);
+		addr[i] = be_gntdev_map(&gnt, refs, 1, false, NULL);
 		assert_non_null(addr[i]);
 	}
 	assert_int_equal(files(), 1);
@@ -397,22 +403,104 @@ static void keeps_no_file_open(void **state)
 		be_gntdev_unmap(&gnt, addr[i], 1);
 }
 
+static char *map_placed(uint64_t like, uint8_t bits, uint32_t n)
+{
+	const struct be_place place = { like, bits };
+	char *addr = be_gntdev_map(&gnt, refs, n, false, &place);
+
+	if (addr)
+		assert_int_equal(((uintptr_t)addr ^ like) & ((1ull << bits) - 1), 0);
+	return addr;
+}
+
+/* Places of several kinds need one call each, a place that is taken one more. */
+static void maps_at_a_place(void **state)
+{
+	static const struct { uint64_t like; uint32_t n; } at[] = {
+		{ 0x7f1234567000, 1 }, { 0x7f1234568000, 1 }, { 0x55550000, 1 },
+		{ 0x7f1234567000, 1 }, { 0, 3 * PIECE + 1 },
+		{ 0x7ffff000, 2 }, { 0, 1 }, { ~4095ull, 1 },
+		{ 0x40000000, GIB },
+	};
+	char *addr[sizeof(at) / sizeof(at[0])];
+	unsigned int before;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		before = mmaps;
+		addr[i] = map_placed(at[i].like, 31, at[i].n);
+		assert_non_null(addr[i]);
+		if (at[i].n == 1)
+			assert_in_range(mmaps - before, 1, 3);
+	}
+	assert_ptr_equal(addr[1], addr[0] + PAGE);	/* in one window */
+	assert_ptr_equal(addr[3], addr[0] + (1ull << 31));
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		assert_int_equal(be_gntdev_unmap(&gnt, addr[i], at[i].n), 0);
+}
+
+/* A program may have its buffer registered any number of times. */
+static void finds_many_places(void **state)
+{
+	static char *addr[2000];
+	unsigned int i, before = mmaps;
+
+	(void)state;
+	for (i = 0; i < 2000; i++) {
+		addr[i] = map_placed(0x12345000, 31, 1);
+		assert_non_null(addr[i]);
+	}
+	assert_int_equal(mmaps - before, 2 * 2000 - 1);
+	for (i = 0; i < 2000; i++)
+		assert_int_equal(be_gntdev_unmap(&gnt, addr[i], 1), 0);
+}
+
+static void has_no_place(void **state)
+{
+	const uint64_t end = (1ull << 44) - PAGE;
+	unsigned int i;
+	char *addr[3];
+
+	(void)state;
+	assert_null(map_placed(0, 46, 1));	/* no window has that size */
+	assert_int_equal(errno, ENOMEM);
+	for (i = 0; i < 3; i++) {		/* three have this one */
+		addr[i] = map_placed(end, 44, 1);
+		assert_non_null(addr[i]);
+	}
+	assert_null(map_placed(end, 44, 1));
+	assert_int_equal(errno, ENOMEM);
+	assert_null(map_placed(end, 44, PIECE + 1));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(be_gntdev_unmap(&gnt, addr[2], 1), 0);
+	assert_null(map_placed(end, 44, 2));	/* over the end of all */
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(live, 2);
+	assert_int_equal(be_gntdev_unmap(&gnt, addr[0], 1), 0);
+	assert_int_equal(be_gntdev_unmap(&gnt, addr[1], 1), 0);
+	refs[0] = BAD_REF;
+	assert_null(map_placed(0, 31, 1));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(live, 0);
+}
+
 /* The guest's errors are not the end of its device: the caller answers them. */
 static void refuses_all_or_nothing(void **state)
 {
 	(void)state;
 	refs[2 * PIECE] = BAD_REF;
-	assert_null(be_gntdev_map(&gnt, refs, GIB, false));
+	assert_null(be_gntdev_map(&gnt, refs, GIB, false, NULL));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(live, 0);
-	assert_null(be_gntdev_map(&gnt, refs, 0, false));
+	assert_null(be_gntdev_map(&gnt, refs, 0, false, NULL));
 	assert_int_equal(errno, EINVAL);
 	refs[0] = BAD_REF;
-	assert_null(be_gntdev_map(&gnt, refs, 1, false));
+	assert_null(be_gntdev_map(&gnt, refs, 1, false, NULL));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(live, 0);
 	fail_unmap = true;
-	assert_null(be_gntdev_map(&gnt, refs + 1, 1, false));
+	assert_null(be_gntdev_map(&gnt, refs + 1, 1, false, NULL));
 	assert_int_equal(errno, ENOENT);
 	fail_unmap = false;
 	assert_int_equal(gnt.pages, 0);
@@ -451,8 +539,8 @@ static void tells_that_there_is_no_file(void **state)
 /* gntdev asks the hypervisor for what the mapping has. */
 static void maps_each_piece_with_its_right(void **state)
 {
-	char *ro = be_gntdev_map(&gnt, refs, PIECE + 1, true);
-	char *rw = be_gntdev_map(&gnt, refs, 1, false);
+	char *ro = be_gntdev_map(&gnt, refs, PIECE + 1, true, NULL);
+	char *rw = be_gntdev_map(&gnt, refs, 1, false, NULL);
 
 	(void)state;
 	assert_non_null(ro);
@@ -466,7 +554,7 @@ static void maps_each_piece_with_its_right(void **state)
 
 static void unmaps_what_is_left(void **state)
 {
-	char *addr = be_gntdev_map(&gnt, refs, PIECE + 1, false);
+	char *addr = be_gntdev_map(&gnt, refs, PIECE + 1, false, NULL);
 
 	(void)state;
 	assert_non_null(addr);
@@ -484,6 +572,9 @@ int main(void)
 		T(uses_no_offset_up),
 		T(what_stays_mapped_goes_later),
 		T(keeps_no_file_open),
+		T(maps_at_a_place),
+		T(finds_many_places),
+		T(has_no_place),
 		T(refuses_all_or_nothing),
 		T(maps_each_piece_with_its_right),
 		T(unmaps_what_is_left),

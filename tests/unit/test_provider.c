@@ -43,7 +43,8 @@ static void key_at(uint8_t op, unsigned int i, size_t off)
 static void each_op_has_one_row(void **state)
 {
 	static const struct vhca_provider *const all[] = {
-		&vhca_provider_rxe, &vhca_provider_mlx5,
+		&vhca_provider_rxe, &vhca_provider_mlx5, &vhca_provider_mlx4,
+		&vhca_provider_mlx4_v3,
 	};
 	const struct vhca_udata_op *r;
 	unsigned int i;
@@ -167,7 +168,8 @@ static const struct vhca_provider *const all[] = { VHCA_PROVIDERS(ROW) };
 static bool is_rewritten(uint8_t kind)
 {
 	return kind == VHCA_BUF || kind == VHCA_DBPAGE || kind == VHCA_MASK ||
-	       kind == VHCA_ZERO || kind == VHCA_OUTPTR || kind == VHCA_UARS;
+	       kind == VHCA_ZERO || kind == VHCA_OUTPTR || kind == VHCA_UARS ||
+	       kind == VHCA_IS;
 }
 
 static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
@@ -190,8 +192,11 @@ static void field_is_good(const struct vhca_field *f, uint8_t min, uint8_t max)
 		assert_true(f->arg && f->arg <= XENVHCA_PAGE_SIZE &&
 			    !(f->arg & (f->arg - 1)));
 	/* a table for a real HCA must tell how much its driver pins */
-	assert_int_equal(f->kind == VHCA_BUF || f->kind == VHCA_KEY,
-			 !!f->length);
+	if (f->kind != VHCA_DBPAGE)
+		assert_int_equal(f->kind == VHCA_BUF || f->kind == VHCA_KEY,
+				 !!f->length);
+	if (f->kind == VHCA_IS)
+		assert_true(f->len <= 4);
 }
 
 /* No field may reach over the payload, or the code that reads it would. */
@@ -221,14 +226,19 @@ static void knows_only_what_was_run(void **state)
 	uint32_t id, abi;
 
 	(void)state;
-	for (p = 0; p < sizeof(all) / sizeof(all[0]); p++)
+	for (p = 0; p < sizeof(all) / sizeof(all[0]); p++) {
 		assert_ptr_equal(vhca_provider_find(all[p]->driver_id,
 						    all[p]->abi_min), all[p]);
+		assert_true(all[p]->mr_bits <= 44);	/* what gntdev.c has */
+		assert_int_equal(!!all[p]->context_uars, !!all[p]->mmaps);
+	}
 	for (id = 0; id < 256; id++)
 		for (abi = 0; abi < 16; abi++)
 			assert_int_equal(!!vhca_provider_find(id, abi),
 					 (id == RDMA_DRIVER_RXE && abi == 2) ||
-					 (id == RDMA_DRIVER_MLX5 && abi == 1));
+					 (id == RDMA_DRIVER_MLX5 && abi == 1) ||
+					 (id == RDMA_DRIVER_MLX4 &&
+					  (abi == 3 || abi == 4)));
 }
 
 static void finds_only_known_drivers(void **state)

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx4-abi.h>
 #include <rdma/mlx5-abi.h>
 
 #include "tests/fake/guest.h"
@@ -16,6 +17,8 @@
 	offsetof(struct type, member), sizeof(((struct type *)0)->member)
 
 static const struct vhca_provider *const mlx5 = &vhca_provider_mlx5;
+static const struct vhca_provider *const mlx4 = &vhca_provider_mlx4;
+static const struct vhca_provider *const mlx4_v3 = &vhca_provider_mlx4_v3;
 
 static const struct vhca_udata_op *row(const struct vhca_provider *p,
 				       uint8_t op)
@@ -51,6 +54,23 @@ static const struct sizes sizes[] = {
 	{ &mlx5, XENVHCA_OP_CREATE_AH, 0, sizeof(struct mlx5_ib_create_ah_resp) },
 };
 
+#define MLX4_SIZES(p, context)						\
+	{ &p, XENVHCA_OP_ALLOC_UCONTEXT, 0, sizeof(struct context) },	\
+	{ &p, XENVHCA_OP_ALLOC_PD, 0, sizeof(struct mlx4_ib_alloc_pd_resp) }, \
+	{ &p, XENVHCA_OP_QUERY_DEVICE, 0,				\
+	  sizeof(struct mlx4_uverbs_ex_query_device_resp) },		\
+	{ &p, XENVHCA_OP_CREATE_CQ, sizeof(struct mlx4_ib_create_cq),	\
+	  sizeof(struct mlx4_ib_create_cq_resp) },			\
+	{ &p, XENVHCA_OP_RESIZE_CQ, sizeof(struct mlx4_ib_resize_cq), 0 }, \
+	{ &p, XENVHCA_OP_CREATE_QP, sizeof(struct mlx4_ib_create_qp), 0 }, \
+	{ &p, XENVHCA_OP_CREATE_SRQ, sizeof(struct mlx4_ib_create_srq),	\
+	  sizeof(struct mlx4_ib_create_srq_resp) }
+
+static const struct sizes mlx4_sizes[] = {
+	MLX4_SIZES(mlx4, mlx4_ib_alloc_ucontext_resp),
+	MLX4_SIZES(mlx4_v3, mlx4_ib_alloc_ucontext_resp_v3),
+};
+
 static unsigned int rows(const struct vhca_provider *p)
 {
 	unsigned int n = 0;
@@ -79,6 +99,35 @@ static void rows_have_the_size_of_their_structure(void **state)
 				  num_dyn_bfregs));
 }
 
+/* Its driver copies whole structures, however long the process says that they are. */
+static void mlx4_takes_whole_structures(void **state)
+{
+	const struct vhca_udata_op *r;
+	const struct sizes *s;
+
+	(void)state;
+	assert_int_equal(mlx4->driver_id, RDMA_DRIVER_MLX4);
+	assert_int_equal(mlx4_v3->driver_id, RDMA_DRIVER_MLX4);
+	assert_int_equal(mlx4->abi_min, MLX4_IB_UVERBS_ABI_VERSION);
+	assert_int_equal(mlx4->abi_max, MLX4_IB_UVERBS_ABI_VERSION);
+	assert_int_equal(mlx4_v3->abi_min, MLX4_IB_UVERBS_NO_DEV_CAPS_ABI_VERSION);
+	assert_int_equal(mlx4_v3->abi_max, MLX4_IB_UVERBS_NO_DEV_CAPS_ABI_VERSION);
+	for (s = mlx4_sizes; s < mlx4_sizes + COUNT(mlx4_sizes); s++) {
+		r = row(*s->p, s->op);
+		assert_int_equal(r->in_min, s->in);
+		assert_int_equal(r->in_max, s->in);
+		assert_int_equal(r->out_min, s->out);
+		assert_int_equal(r->out_max, s->out);
+		/* The frontend asks for itself, too, and then for nothing of these. */
+		assert_int_equal(vhca_provider_check(*s->p, s->op, 0, 0),
+				 s->op == XENVHCA_OP_QUERY_DEVICE ? 0 : -EINVAL);
+	}
+	assert_int_equal(rows(mlx4) + rows(mlx4_v3), COUNT(mlx4_sizes));
+	assert_int_equal(mlx4->ask_out_len, row(mlx4, XENVHCA_OP_ALLOC_UCONTEXT)->out_max);
+	assert_int_equal(mlx4_v3->ask_out_len,
+			 row(mlx4_v3, XENVHCA_OP_ALLOC_UCONTEXT)->out_max);
+}
+
 struct at {
 	const struct vhca_provider *const *p;
 	uint8_t op;
@@ -93,6 +142,29 @@ struct at {
 #define QP	XENVHCA_OP_CREATE_QP
 #define QP2	XENVHCA_OP_MODIFY_QP
 #define SRQ	XENVHCA_OP_CREATE_SRQ
+
+#define DEVICE	mlx4_uverbs_ex_query_device_resp
+#define MLX4_FIELDS(p)							\
+	{ &p, XENVHCA_OP_ALLOC_PD, 1, VHCA_DEV, AT(mlx4_ib_alloc_pd_resp, pdn) }, \
+	{ &p, XENVHCA_OP_QUERY_DEVICE, 1, VHCA_MASK, AT(DEVICE, comp_mask) }, \
+	{ &p, XENVHCA_OP_QUERY_DEVICE, 1, VHCA_MASK,			\
+	  AT(DEVICE, hca_core_clock_offset) },				\
+	{ &p, XENVHCA_OP_QUERY_DEVICE, 1, VHCA_MASK,			\
+	  AT(DEVICE, rss_caps.rx_hash_fields_mask) },			\
+	{ &p, XENVHCA_OP_QUERY_DEVICE, 1, VHCA_MASK,			\
+	  AT(DEVICE, rss_caps.rx_hash_function) },			\
+	{ &p, XENVHCA_OP_QUERY_DEVICE, 1, VHCA_MASK, AT(DEVICE, tso_caps) }, \
+	{ &p, CQ, 0, VHCA_BUF, AT(mlx4_ib_create_cq, buf_addr) },	\
+	{ &p, CQ, 0, VHCA_DBPAGE, AT(mlx4_ib_create_cq, db_addr) },	\
+	{ &p, CQ, 1, VHCA_DEV, AT(mlx4_ib_create_cq_resp, cqn) },	\
+	{ &p, CQ2, 0, VHCA_BUF, AT(mlx4_ib_resize_cq, buf_addr) },	\
+	{ &p, QP, 0, VHCA_BUF, AT(mlx4_ib_create_qp, buf_addr) },	\
+	{ &p, QP, 0, VHCA_DBPAGE, AT(mlx4_ib_create_qp, db_addr) },	\
+	{ &p, QP, 0, VHCA_COOKIE, AT(mlx4_ib_create_qp, sq_no_prefetch) }, \
+	{ &p, QP, 0, VHCA_COOKIE, AT(mlx4_ib_create_qp, inl_recv_sz) },	\
+	{ &p, SRQ, 0, VHCA_BUF, AT(mlx4_ib_create_srq, buf_addr) },	\
+	{ &p, SRQ, 0, VHCA_DBPAGE, AT(mlx4_ib_create_srq, db_addr) },	\
+	{ &p, SRQ, 1, VHCA_DEV, AT(mlx4_ib_create_srq_resp, srqn) }
 
 static const struct at fields[] = {
 	{ &mlx5, CTX, 0, VHCA_UARS,
@@ -130,6 +202,11 @@ static const struct at fields[] = {
 	{ &mlx5, SRQ, 0, VHCA_DBPAGE, AT(mlx5_ib_create_srq, db_addr) },
 	{ &mlx5, SRQ, 0, VHCA_ZERO, AT(mlx5_ib_create_srq, flags) },
 	{ &mlx5, SRQ, 0, VHCA_COOKIE, AT(mlx5_ib_create_srq, uidx) },
+	{ &mlx4, CTX, 1, VHCA_DEV, AT(mlx4_ib_alloc_ucontext_resp, qp_tab_size) },
+	{ &mlx4, CTX, 1, VHCA_IS, AT(mlx4_ib_alloc_ucontext_resp, cqe_size) },
+	{ &mlx4_v3, CTX, 1, VHCA_DEV, AT(mlx4_ib_alloc_ucontext_resp_v3, qp_tab_size) },
+	MLX4_FIELDS(mlx4),
+	MLX4_FIELDS(mlx4_v3),
 };
 
 static void fields_lie_where_the_header_says(void **state)
@@ -252,6 +329,145 @@ static void length_of_an_srq(void **state)
 	memset(&req, 0, sizeof(req));
 }
 
+static uint64_t mlx4_cq(const struct vhca_provider *p, uint32_t cqe)
+{
+	uint64_t len;
+
+	req.u.create_cq.cqe = cqe;
+	len = length(p, CQ);
+	memset(&req, 0, sizeof(req));
+	req.u.resize_cq.cqe = cqe;
+	assert_true(length(p, CQ2) == len);
+	memset(&req, 0, sizeof(req));
+	return len;
+}
+
+static void length_of_a_cq_of_mlx4(void **state)
+{
+	(void)state;
+	assert_int_equal(mlx4_cq(mlx4, 1), 2 * 64);
+	assert_int_equal(mlx4_cq(mlx4_v3, 1), 2 * 32);
+	assert_int_equal(mlx4_cq(mlx4, 255), 256 * 64);
+	assert_int_equal(mlx4_cq(mlx4_v3, 256), 512 * 32);
+	assert_true(mlx4_cq(mlx4, UINT32_MAX) == TOO_LONG);
+	assert_true(mlx4_cq(mlx4_v3, 1u << 26) == TOO_LONG);
+}
+
+/* Of a receive queue: entries, elements of each; of inline receives. 0: an SRQ. */
+static uint64_t mlx4_qp(uint32_t wr, uint32_t sge, uint32_t inl, uint8_t count,
+			uint8_t stride)
+{
+	struct mlx4_ib_create_qp in = {
+		.log_sq_bb_count = count, .log_sq_stride = stride,
+		.inl_recv_sz = inl,
+	};
+
+	req.u.create_qp.qp_type = IB_UVERBS_QPT_RC;
+	req.u.create_qp.srq = !wr;
+	req.u.create_qp.cap.max_recv_wr = wr;
+	req.u.create_qp.cap.max_recv_sge = sge;
+	memcpy(req.udata, &in, sizeof(in));
+	return length(mlx4, QP);
+}
+
+static void length_of_a_qp_of_mlx4(void **state)
+{
+	(void)state;
+	assert_int_equal(mlx4_qp(0, 1, 0, 6, 6), 4096);
+	assert_int_equal(mlx4_qp(1, 1, 0, 6, 6), 4096 + 16);
+	assert_int_equal(mlx4_qp(100, 3, 0, 7, 7), 128 * 64 + 128 * 128);
+	/* What is inline has elements of a power of two, rounded down. */
+	assert_int_equal(mlx4_qp(8, 1, 64, 6, 6), 4096 + 8 * 64);
+	assert_int_equal(mlx4_qp(8, 1, 127, 6, 6), 4096 + 8 * 64);
+	assert_int_equal(mlx4_qp(8, 4, 63, 6, 6), 4096 + 8 * 64);
+	assert_int_equal(mlx4_qp(8, 1, 1, 6, 6), 4096 + 8 * 16);
+	assert_int_equal(mlx4_qp(0, 1, 512, 6, 6), 4096);
+	req.u.create_qp.qp_type = IB_UVERBS_QPT_XRC_INI;
+	req.u.create_qp.srq = 0;
+	req.u.create_qp.cap.max_recv_wr = 64;
+	assert_int_equal(length(mlx4, QP), 4096);
+	assert_true(mlx4_qp(0, 1, 0, 31, 6) == TOO_LONG);
+	assert_true(mlx4_qp(0, 1, 0, 6, 255) == TOO_LONG);
+	assert_true(mlx4_qp(0, 1, 0, 255, 6) == TOO_LONG);
+	assert_true(mlx4_qp(0, 1, 0, 25, 6) == TOO_LONG);
+	assert_int_equal(mlx4_qp(0, 1, 0, 24, 6), 1u << 30);
+	assert_true(mlx4_qp(1u << 26, 1, 0, 24, 6) == TOO_LONG);	/* the sum */
+	assert_true(mlx4_qp(UINT32_MAX, 1, 0, 6, 6) == TOO_LONG);
+	assert_true(mlx4_qp(1, UINT32_MAX, 0, 6, 6) == TOO_LONG);
+	assert_true(mlx4_qp(1, 1, UINT32_MAX, 6, 6) == TOO_LONG);
+	assert_true(mlx4_qp(1u << 20, 1u << 20, 0, 6, 6) == TOO_LONG);
+	memset(&req, 0, sizeof(req));
+}
+
+/* A send queue has no record, and the record of a receive queue has four octets. */
+static void record_of_a_qp_of_mlx4(void **state)
+{
+	const struct vhca_field *f = &row(mlx4, QP)->req[1];
+	uint64_t len = 0;
+
+	(void)state;
+	mlx4_qp(1, 1, 0, 6, 6);
+	assert_int_equal(f->length(&req, &len), 0);
+	assert_int_equal(len, 4);
+	mlx4_qp(0, 1, 0, 6, 6);
+	assert_int_equal(f->length(&req, &len), 0);
+	assert_int_equal(len, 0);
+	memset(&req, 0, sizeof(req));
+}
+
+static void length_of_an_srq_of_mlx4(void **state)
+{
+	static const uint32_t wr[] = { 0, 1, 127, 128, 65535, UINT32_MAX };
+	static const uint32_t sge[] = { 0, 1, 2, 31, UINT32_MAX };
+	uint64_t len;
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < COUNT(wr); i++)
+		for (j = 0; j < COUNT(sge); j++) {	/* as that of mlx5 */
+			len = srq(wr[i], sge[j]);
+			req.u.create_srq.max_wr = wr[i];
+			req.u.create_srq.max_sge = sge[j];
+			assert_true(length(mlx4, SRQ) == len);
+		}
+	memset(&req, 0, sizeof(req));
+}
+
+/*
+ * With the longest elements, and what the HCA reads ahead (2 KiB and one more), a queue of
+ * max_qp_wr fits in the pages that it may have.
+ */
+static void the_largest_qp_of_mlx4_fits(void **state)
+{
+	uint64_t pages = 1024;
+	uint32_t wr = vhca_provider_entries(1u << 20, mlx4->qp_wr_len, pages);
+	uint64_t sq = vhca_len_pow2(wr + (2048 >> 10) + 1), log = 0;
+
+	(void)state;
+	while (1ull << log < sq)
+		log++;
+	assert_in_range(wr, 1023, UINT32_MAX);
+	assert_in_range(mlx4_qp(wr, 32, 512, (uint8_t)log, 10), 0, pages * 4096);
+	memset(&req, 0, sizeof(req));
+}
+
+/* The driver of another CPU may have entries that are as long as its cache lines. */
+static void other_entries_are_refused(void **state)
+{
+	struct mlx4_ib_alloc_ucontext_resp answer = { .cqe_size = 64 };
+	const struct vhca_udata_op *r = row(mlx4, CTX);
+	const uint8_t *at = (const uint8_t *)&answer;
+
+	(void)state;
+	assert_null(vhca_provider_differs(r, at, sizeof(answer)));
+	assert_non_null(vhca_provider_differs(r, at, sizeof(answer) - 1));
+	assert_non_null(vhca_provider_differs(r, NULL, 0));
+	answer.cqe_size = 128;
+	assert_non_null(vhca_provider_differs(r, at, sizeof(answer)));
+	assert_null(vhca_provider_differs(row(mlx4_v3, CTX), NULL, 0));
+	assert_null(vhca_provider_differs(NULL, NULL, 0));
+}
+
 /* ---- mmap offsets ---- */
 
 /* What the backend would answer if the page had attribute prot here. */
@@ -303,6 +519,22 @@ static void maps_doorbell_pages_only(void **state)
 	assert_int_equal(mmap_at(mlx5, 0, 0), -EINVAL);
 }
 
+static void maps_two_pages_of_mlx4(void **state)
+{
+	const uint8_t nc = XENVHCA_PROT_NC, wc = XENVHCA_PROT_WC;
+	static const uint64_t none[] = { 2, 4, 5, 0x100, 1u << 20, UINT64_MAX >> 12 };
+	size_t i;
+
+	(void)state;
+	assert_int_equal(mmap_at(mlx4, 0, nc), 0);
+	assert_int_equal(mmap_at(mlx4, 0, wc), -EINVAL);
+	assert_int_equal(mmap_at(mlx4, 1, wc), 0);
+	assert_int_equal(mmap_at(mlx4, 3, nc), -EOPNOTSUPP);	/* the clock */
+	for (i = 0; i < COUNT(none); i++)
+		assert_int_equal(mmap_at(mlx4, none[i], nc), -EINVAL);
+	assert_ptr_equal(mlx4->mmaps, mlx4_v3->mmaps);
+}
+
 static void maps_nothing_else(void **state)
 {
 	static const uint64_t off[] = { 0, 1, 3, 0x100, UINT64_MAX >> 12 };
@@ -339,7 +571,15 @@ int main(void)
 		cmocka_unit_test(length_of_a_cq),
 		cmocka_unit_test(length_of_a_qp),
 		cmocka_unit_test(length_of_an_srq),
+		cmocka_unit_test(mlx4_takes_whole_structures),
+		cmocka_unit_test(length_of_a_cq_of_mlx4),
+		cmocka_unit_test(length_of_a_qp_of_mlx4),
+		cmocka_unit_test(record_of_a_qp_of_mlx4),
+		cmocka_unit_test(length_of_an_srq_of_mlx4),
+		cmocka_unit_test(the_largest_qp_of_mlx4_fits),
+		cmocka_unit_test(other_entries_are_refused),
 		cmocka_unit_test(maps_doorbell_pages_only),
+		cmocka_unit_test(maps_two_pages_of_mlx4),
 		cmocka_unit_test(maps_nothing_else),
 	};
 

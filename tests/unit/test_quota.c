@@ -53,6 +53,9 @@ static void counts_doorbell_pages(void **state)
 	assert_int_equal(be_quota_take_uars(&q, 1), 0);
 	be_quota_give_uars(&q, UINT32_MAX);
 	assert_int_equal(q.uars, 0);
+	q.context_uars = 1;		/* an mlx4 */
+	assert_int_equal(be_quota_take_uars(&q, i), 0);
+	assert_int_equal(be_quota_take_uars(&q, 1), -EDQUOT);
 }
 
 /* A guest that connects anew has what earlier connections left, too. */

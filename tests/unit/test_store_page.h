@@ -39,10 +39,11 @@ uint64_t be_gntdev_close(struct be_gntdev *g)
 }
 
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
-		    bool readonly)
+		    bool readonly, const struct be_place *place)
 {
 	(void)g;
 	assert_int_equal(n, 1);
+	assert_null(place);
 	assert_false(readonly);
 	maps++;
 	if (!granted || *ref != granted_ref) {

@@ -344,14 +344,14 @@ static void refuses_what_does_not_fit(void **state)
 	assert_true(sup_served(7));
 }
 
-/* The first BAR of an HCA has so many pages. */
-static void hca(const char *name, unsigned int pages)
+/* The first BAR of an HCA has so many pages, and so has its third. */
+static void hca(const char *name, unsigned int device, unsigned int pages)
 {
-	char cmd[600];
+	unsigned int end = 0xf0000000u + pages * 4096 - 1;
+	char cmd[700];
 
-	snprintf(cmd, sizeof(cmd), "mkdir -p %s/sys/class/infiniband/%s/device && echo 0xf0000000 0x%08x 0x140204 >%s/sys/class/infiniband/%s/device/resource",
-		 sup_opt.run_dir, name, 0xf0000000u + pages * 4096 - 1, sup_opt.run_dir,
-		 name);
+	snprintf(cmd, sizeof(cmd), "d=%s/sys/class/infiniband/%s/device; mkdir -p $d && echo 0x15b3 >$d/vendor && echo 0x%04x >$d/device && printf '0xf0000000 0x%08x 0x140204\\n0x0 0x0 0x0\\n0xf0000000 0x%08x 0x140204\\n' >$d/resource",
+		 sup_opt.run_dir, name, device, end, end);
 	assert_int_equal(system(cmd), 0);
 }
 
@@ -359,8 +359,8 @@ static void hca(const char *name, unsigned int pages)
 static void doorbell_pages_are_for_all(void **state)
 {
 	(void)state;
-	hca("mlx5_0", 256);
-	hca("mlx5_1", 256);
+	hca("mlx5_0", 0x1013, 256);
+	hca("mlx5_1", 0x1013, 256);
 	sup_attach(5, NULL);
 	sup_attach(6, NULL);
 	sup_attach(7, NULL);
@@ -387,6 +387,26 @@ static void doorbell_pages_are_for_all(void **state)
 	assert_true(sup_served(6));
 }
 
+/* A context of an mlx4 has one of 512, of which guests get three quarters. */
+static void pages_of_an_mlx4_are_for_all(void **state)
+{
+	(void)state;
+	hca("mlx4_0", 0x1003, 1024);
+	sup_attach(5, NULL);
+	sup_attach(6, NULL);
+	sup_set(5, "hca", "mlx4_0");
+	sup_set(5, "max-ucontext", "300");
+	sup_set(6, "hca", "mlx4_0");
+	sup_set(6, "max-ucontext", "85");
+	sup_opt.maptrack_frames = 8192;
+	sup_supervise(2, 0);
+	assert_int_equal(sup_served(5) + sup_served(6), 1);
+	sup_set(6, "max-ucontext", "84");
+	sup_supervise(3, 0);
+	assert_true(sup_served(5));
+	assert_true(sup_served(6));
+}
+
 int uname(struct utsname *u)
 {
 	*u = (struct utsname){ .release = "6.1.190", .version = "#1 SMP" };
@@ -399,7 +419,7 @@ static void an_old_kernel_is_told_of(void **state)
 	char cmd[400];
 
 	(void)state;
-	hca("rxe0/parent", 0);
+	hca("rxe0/parent", 0, 0);
 	sup_attach(5, NULL);
 	sup_attach(6, NULL);
 	sup_set(5, "hca", "rxe0");
@@ -541,6 +561,7 @@ int main(int argc, char **argv)
 		T(defaults_fit),
 		T(refuses_what_does_not_fit),
 		T(doorbell_pages_are_for_all),
+		T(pages_of_an_mlx4_are_for_all),
 		T(only_who_took_a_lock_holds_it),
 		T(a_worker_is_of_one_device),
 		T(what_a_worker_leaves_has_bounds),

@@ -51,12 +51,13 @@ uint64_t be_gntdev_close(struct be_gntdev *g)
 }
 
 void *be_gntdev_map(struct be_gntdev *g, const uint32_t *ref, uint32_t n,
-		    bool readonly)
+		    bool readonly, const struct be_place *place)
 {
 	(void)g;
 	(void)ref;
 	(void)n;
 	(void)readonly;
+	(void)place;
 	return NULL;
 }
 

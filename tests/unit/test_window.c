@@ -43,7 +43,9 @@ static void has(struct guest *g, uint32_t first, uint32_t nr)
 
 static int bar_is(const char *text)
 {
-	return fake_sysfs_put(FAKE_HCA "device/resource", text);
+	return fake_sysfs_put(FAKE_HCA "device/vendor", "0x15b3") ||
+	       fake_sysfs_put(FAKE_HCA "device/device", "0x1013") ||
+	       fake_sysfs_put(FAKE_HCA "device/resource", text);
 }
 
 /* The frame that the guest is told of a page of its context, less the window's. */

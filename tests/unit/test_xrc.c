@@ -83,6 +83,10 @@ static int create_tgt(struct guest *g, uint32_t xrcd)
 {
 	g->req.u.create_qp.qp_type = XRC_TGT;
 	g->req.u.create_qp.xrcd = xrcd;
+	g->req.u.create_qp.cap = (struct xenvhca_qp_cap){	/* not the kernel's */
+		.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1,
+		.max_recv_sge = 1, .max_inline_data = 64,
+	};
 	return dev_cmd(g, XENVHCA_OP_CREATE_QP);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <xen/io/vhcaif.h>
 #include "frame.h"
+#include "host/bar.h"
 #include "vhca-agent.h"
 
 static const char *const reason_text[DBA_NR_REASONS] = {
@@ -46,35 +47,9 @@ static const char *const reason_text[DBA_NR_REASONS] = {
 	[DBA_GUEST_FULL] = "the guest has all pages that one may have, mapped or held until it ends",
 };
 
-/*
- * The BAR with the doorbell (UAR) pages, and the number of other pages at its
- * start. mlx5: struct mlx5_init_seg (command doorbell, health, timers, INTx) is
- * 0x2010 bytes long: pages 0 to 2. UAR page n is page n of the BAR; only the
- * firmware knows their number, so the range ends with the BAR.
- */
-static const struct rule {
-	uint16_t vendor, first, last;	/* device ids */
-	unsigned int bar, skip;
-} rules[] = {
-	{ 0x15b3, 0x1011, 0x102f, 0, 3 },	/* Connect-IB, ConnectX-4.. */
-	{ 0x15b3, 0xa2d2, 0xa2df, 0, 3 },	/* BlueField */
-};
-
 const char *dba_reason_text(enum dba_reason r)
 {
 	return (unsigned int)r < DBA_NR_REASONS ? reason_text[r] : "unknown";
-}
-
-static const struct rule *find_rule(const struct dba_hca *hca)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].vendor == hca->vendor &&
-		    rules[i].first <= hca->device &&
-		    hca->device <= rules[i].last)
-			return &rules[i];
-	return NULL;
 }
 
 bool dba_overlap(uint64_t a, uint64_t na, uint64_t b, uint64_t nb)
@@ -124,21 +99,21 @@ static bool touches(const struct dba_bytes *b, uint64_t mfn, uint64_t nr)
 static enum dba_reason check_bar(const struct dba_hca *hca,
 				 const struct dba_req *req)
 {
-	const struct rule *rule = find_rule(hca);
+	const struct host_hca *kind = host_hca(hca->vendor, hca->device);
 	const struct dba_bytes *bar;
 	uint64_t first, pages;
 	unsigned int i;
 
-	if (!rule)
+	if (!kind)
 		return DBA_NO_RULE;
-	bar = &hca->bar[rule->bar];
+	bar = &hca->bar[kind->bar];
 	if (!bar->start || !bar->len)
 		return DBA_NO_BAR;
 	if ((bar->start | bar->len) & (DBA_PAGE_SIZE - 1))
 		return DBA_BAR_ALIGN;
 	first = bar->start >> DBA_PAGE_SHIFT;
 	pages = bar->len >> DBA_PAGE_SHIFT;
-	if (!frames_sane(first, pages))
+	if (!frames_sane(first, pages) || pages < kind->parts || pages % kind->parts)
 		return DBA_NO_BAR;
 	if (!frames_within(req->mfn, req->nr, first, pages)) {
 		for (i = 0; i < DBA_BARS; i++)
@@ -146,7 +121,7 @@ static enum dba_reason check_bar(const struct dba_hca *hca,
 				return DBA_NOT_DOORBELL;
 		return DBA_OUTSIDE;
 	}
-	if (req->mfn - first < rule->skip)
+	if ((req->mfn - first) % (pages / kind->parts) < kind->skip)
 		return DBA_NOT_DOORBELL;
 	if (!hca->msix_known)
 		return DBA_NO_MSIX;

@@ -19,31 +19,26 @@ bool ctl_pci_recorded(struct ctl *c, const struct ctl_dev *d, char bdf[CTL_BDF])
 	return !xn_read_str(c->xs, XBT_NULL, d->libxl, XENVHCA_NODE_PCI, bdf, CTL_BDF);
 }
 
-/* 0: unknown in this domain. */
-static uint64_t hca_uars(struct ctl *c, const char *bdf)
-{
-	char dir[PATH_MAX];
-
-	snprintf(dir, sizeof(dir), "%s/sys/bus/pci/devices/%s", c->root, bdf);
-	return host_bar_uars(dir);
-}
-
 void ctl_uars(struct ctl *c, const char *bdf, struct ctl_uars *u)
 {
 	const struct ctl_key *key = &ctl_keys[CTL_MAX_UCONTEXT];
+	uint32_t context = XENVHCA_UCONTEXT_UARS, v;
+	char dir[PATH_MAX], of[CTL_BDF];
+	struct host_uars uars;
 	struct ctl_dev *devs;
-	char of[CTL_BDF];
-	uint32_t v;
 	int i, n = ctl_devs(c, -1, &devs);
 
-	*u = (struct ctl_uars){ .have = hca_uars(c, bdf) };
+	snprintf(dir, sizeof(dir), "%s/sys/bus/pci/devices/%s", c->root, bdf);
+	if (!host_uars(dir, &uars))
+		context = uars.hca->context;
+	*u = (struct ctl_uars){ .have = uars.guests };
 	for (i = 0; i < n; i++) {
 		if (!ctl_pci_recorded(c, &devs[i], of) || strcmp(of, bdf))
 			continue;
 		v = key->def;
 		xn_read_u32_def(c->xs, XBT_NULL, devs[i].be, key->name, key->min,
 				key->max, key->def, &v);
-		u->may += (uint64_t)v * XENVHCA_UCONTEXT_UARS;
+		u->may += (uint64_t)v * context;
 	}
 	free(devs);
 }
