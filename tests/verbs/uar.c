@@ -7,7 +7,7 @@
  * numbers, at its own doorbell page. The HCA must not listen: "hold" looks, and
  * shows in the end that it would have noticed.
  *
- * Build: cc -D_GNU_SOURCE -O2 -o vhca-uar uar*.c vt_*.c -lmlx5 -libverbs
+ * Build: cc -D_GNU_SOURCE -O2 -o vhca-uar uar*.c vt_*.c -lmlx4 -lmlx5 -libverbs
  */
 #include <errno.h>
 #include <getopt.h>
@@ -51,7 +51,7 @@ static int fork_judge(struct uar_obj *u, int status)
 		puts("a child rings");
 		return 0;
 	}
-	uar_ring_own(u, u->dq.bf.reg);
+	uar_ring_own(u, u->reg);
 	if (!uar_arrived(u, HELD, UAR_WAIT_MS))
 		return fail("FAIL: the parent rings in vain");
 	printf("a child has no doorbell: signal %d\n", WTERMSIG(status));
@@ -73,7 +73,7 @@ static int forked(const struct vt_opt *o)
 	uar_post(&u, HELD);
 	pid = fork();
 	if (!pid) {
-		uar_ring_own(&u, u.dq.bf.reg);
+		uar_ring_own(&u, u.reg);
 		_exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
@@ -93,7 +93,7 @@ static int hold_judge(struct uar_obj *u)
 		return fail("FAIL: somebody else's doorbell started our work request");
 	if (uar_event(u, 0))
 		return fail("FAIL: somebody else armed our CQ");
-	uar_ring_own(u, u->dq.bf.reg);
+	uar_ring_own(u, u->reg);
 	if (!uar_arrived(u, HELD, UAR_WAIT_MS))
 		return fail("FAIL: our own doorbell does not start it; this proves nothing");
 	n = uar_event(u, QUIET_MS);
@@ -103,7 +103,7 @@ static int hold_judge(struct uar_obj *u)
 	if (n || uar_event(u, UAR_WAIT_MS) != 1)
 		return fail("FAIL: no event of a CQ that we armed; this proves nothing");
 	printf("ok: nobody else rang for QP %u or CQ %u\n", u->qp[0]->qp_num,
-	       u->dc.cqn);
+	       u->cqn);
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static int hold(const struct vt_opt *o, int seconds)
 	uar_post(&u, HELD);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
-	printf("qpn %u cqn %u\n", u.qp[0]->qp_num, u.dc.cqn);
+	printf("qpn %u cqn %u\n", u.qp[0]->qp_num, u.cqn);
 	fflush(stdout);
 	end = vt_now_ns() + seconds * 1000000000ull;
 	while (!stop && vt_now_ns() < end)
@@ -137,7 +137,7 @@ static int hold(const struct vt_opt *o, int seconds)
 static bool same_numbers(const struct uar_obj *u, uint32_t qpn, uint32_t cqn)
 {
 	return u->qp[0]->qp_num == qpn || u->qp[1]->qp_num == qpn ||
-	       u->dc.cqn == cqn;
+	       u->cqn == cqn;
 }
 
 /*
@@ -169,24 +169,21 @@ static int ring(const struct vt_opt *o, uint32_t qpn, uint32_t cqn, int count)
 {
 	char why[VT_WHY] = "";
 	struct uar_obj u;
-	uint8_t *arm;
 	int i, rc;
 
 	rc = open_other(&u, o, qpn, cqn, why);
 	if (!rc)
-		rc = uar_works(&u, u.dq.bf.reg, why);
+		rc = uar_works(&u, u.reg, why);
 	if (!rc) {
-		arm = (uint8_t *)u.dc.cq_uar + UAR_CQ_ARM;
 		for (i = 0; i < count; i++) {
-			uar_ring(u.dq.bf.reg, (uint32_t)(i & 0xffff) << 8 |
-				 MLX5_OPCODE_SEND, qpn << 8 | 2);
+			u.kind->send(u.reg, qpn, (uint16_t)i);
 			/* all four sequence numbers, any completion */
-			uar_ring(arm, (uint32_t)(i & 3) << 28, cqn);
+			u.kind->notify(u.arm, cqn, (unsigned int)i & 3);
 		}
 		printf("rang %d send and %d completion doorbells for QP %u and CQ %u; own QP %u, CQ %u\n",
-		       count, count, qpn, cqn, u.qp[0]->qp_num, u.dc.cqn);
+		       count, count, qpn, cqn, u.qp[0]->qp_num, u.cqn);
 		/* It was the page that works, and it still does. */
-		rc = uar_works(&u, u.dq.bf.reg, why);
+		rc = uar_works(&u, u.reg, why);
 	}
 	uar_close(&u);
 	return rc ? fail(why) : 0;

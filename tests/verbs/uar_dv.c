@@ -2,8 +2,8 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * Objects whose doorbells are rung by hand: two connected queue pairs of one
- * context, work requests in the form of the hardware (mlx5dv), and the stores
- * to a doorbell page. Used by one thread.
+ * context, work requests in the form of the hardware (uar_mlx4.c, uar_mlx5.c), and
+ * the stores to a doorbell page. Used by one thread.
  */
 #include <endian.h>
 #include <errno.h>
@@ -16,12 +16,11 @@
 #include "uar.h"
 
 #define DEPTH		16
-#define UAR_TARGET	64	/* word of the memory: a line of its own */
 #define POLL_NS		100000
 
 /* Memory before the doorbell, and the doorbell before what follows: a WC page
  * would else merge two of them. */
-static void fence(void)
+void uar_fence(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__asm__ volatile("mfence" ::: "memory");
@@ -122,15 +121,15 @@ static int connect_qps(struct uar_obj *u)
 
 static int open_dv(struct uar_obj *u)
 {
-	struct mlx5dv_obj o = {
-		.qp = { .in = u->qp[0], .out = &u->dq },
-		.cq = { .in = u->cq, .out = &u->dc },
-	};
+	static const struct uar_kind *const kinds[] = { &uar_mlx5, &uar_mlx4 };
+	int err = EOPNOTSUPP;
+	size_t i;
 
-	if (!mlx5dv_is_supported(u->dev.ctx->device))
-		return EOPNOTSUPP;
-	u->dq.comp_mask = MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
-	return mlx5dv_init_obj(&o, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ);
+	for (i = 0; i < VT_ARRAY_SIZE(kinds) && err == EOPNOTSUPP; i++) {
+		u->kind = kinds[i];
+		err = u->kind->init(u);
+	}
+	return err;
 }
 
 /**
@@ -153,7 +152,7 @@ int uar_open(struct uar_obj *u, const struct vt_opt *o, char *why)
 	}
 	err = open_dv(u);
 	if (err) {
-		snprintf(why, VT_WHY, "%s is no mlx5 device (%s)",
+		snprintf(why, VT_WHY, "%s is no mlx4 or mlx5 device (%s)",
 			 ibv_get_device_name(u->dev.ctx->device),
 			 vt_errno(err));
 		return -1;
@@ -195,25 +194,8 @@ void uar_close(struct uar_obj *u)
  */
 void uar_post(struct uar_obj *u, uint64_t value)
 {
-	uint8_t *wqe = (uint8_t *)u->dq.sq.buf +
-		       (size_t)(u->posted & (u->dq.sq.wqe_cnt - 1)) *
-		       u->dq.sq.stride;
-	struct mlx5_wqe_ctrl_seg *ctrl = (void *)wqe;
-	struct mlx5_wqe_raddr_seg *remote = (void *)(ctrl + 1);
-	struct mlx5_wqe_data_seg *data = (void *)(remote + 1);
-
 	u->mem[0] = value;
-	memset(wqe, 0, u->dq.sq.stride);
-	mlx5dv_set_ctrl_seg(ctrl, u->posted, MLX5_OPCODE_RDMA_WRITE, 0,
-			    u->qp[0]->qp_num, MLX5_WQE_CTRL_CQ_UPDATE, 3, 0,
-			    0);
-	remote->raddr = htobe64((uintptr_t)&u->mem[UAR_TARGET]);
-	remote->rkey = htobe32(u->mr->rkey);
-	mlx5dv_set_data_seg(data, sizeof(value), u->mr->lkey,
-			    (uintptr_t)u->mem);
-	u->posted++;
-	fence();
-	u->dq.dbrec[MLX5_SND_DBR] = htobe32(u->posted);
+	u->kind->post(u);
 }
 
 /**
@@ -224,18 +206,15 @@ void uar_ring(void *reg, uint32_t first, uint32_t second)
 {
 	volatile uint64_t *p = reg;
 
-	fence();
+	uar_fence();
 	*p = htobe64((uint64_t)first << 32 | second);
-	fence();
+	uar_fence();
 }
 
 /** uar_ring_own() - ring for the last posted request, at @reg */
 void uar_ring_own(const struct uar_obj *u, void *reg)
 {
-	uint16_t at = u->posted - 1;
-
-	uar_ring(reg, (uint32_t)at << 8 | MLX5_OPCODE_RDMA_WRITE,
-		 u->qp[0]->qp_num << 8 | 3);
+	u->kind->send(reg, u->qp[0]->qp_num, u->posted - 1);
 }
 
 /** uar_arrived() - is the value in our memory, within @ms (0: now)? */

@@ -24,13 +24,31 @@ enum { REGULAR = 0, CONTIGUOUS = 1, WC = 2, NC = 3, UNUSED = 4, CORE_CLOCK = 5,
 #define MAX_PAGES	256u	/* indices of a command */
 #define GUEST	true
 
-static const struct row {
+struct row {
 	const char *name;
 	uint64_t pgoff;
 	uint64_t len;
 	int prot, flags;
 	bool guest;		/* natively it may be there */
-} rows[] = {
+};
+
+/* Of mlx4: page 0 is the UAR, page 1 its BlueFlame page, 3 the clock. */
+static const struct row rows_mlx4[] = {
+	{ "page 2", 2, 4096, WR, MAP_SHARED, false },
+	{ "clock", 3, 4096, RD, MAP_SHARED, GUEST },
+	{ "clock, to be written", 3, 4096, RW, MAP_SHARED, GUEST },
+	{ "page 4", 4, 4096, WR, MAP_SHARED, false },
+	{ "page 128", 128, 4096, WR, MAP_SHARED, false },
+	{ "page 1024", 1024, 4096, WR, MAP_SHARED, false },
+	{ "two pages", 0, 8192, WR, MAP_SHARED, false },
+	{ "8 MiB", 0, 8 << 20, WR, MAP_SHARED, false },
+	{ "two BlueFlame pages", 1, 8192, WR, MAP_SHARED, false },
+	{ "private", 0, 4096, RW, MAP_PRIVATE, false },
+	{ "offset of 2^40", 1ull << 28, 4096, WR, MAP_SHARED, false },
+	{ "offset of 2^62", 1ull << 50, 4096, WR, MAP_SHARED, false },
+};
+
+static const struct row rows[] = {
 	{ "core clock", PGOFF(CORE_CLOCK, 0), 4096, RD, MAP_SHARED, GUEST },
 	{ "core clock, to be written", PGOFF(CORE_CLOCK, 0), 4096, RW,
 	  MAP_SHARED, false },
@@ -98,12 +116,12 @@ static void *map(const struct tally *t, uint64_t pgoff, uint64_t len, int prot,
 	return mmap(NULL, len, prot, flags, t->fd, (off_t)(pgoff << 12));
 }
 
-static void try_rows(struct tally *t)
+static void try_rows(struct tally *t, const struct row *from, size_t n)
 {
 	const struct row *r;
 	void *m;
 
-	for (r = rows; r < rows + VT_ARRAY_SIZE(rows); r++) {
+	for (r = from; r < from + n; r++) {
 		m = map(t, r->pgoff, r->len, r->prot, r->flags);
 		if (!refused(t, r->name, r->guest, m))
 			munmap(m, r->len);
@@ -163,8 +181,8 @@ static void try_changes(struct tally *t, void *m)
 static void try_own(struct tally *t, struct uar_obj *u, unsigned int command,
 		    const char *name)
 {
-	uint64_t index = (uint64_t)u->dq.uar_mmap_offset >> 12 & 0xff;
-	size_t at = (uintptr_t)u->dq.bf.reg & (UAR_PAGE - 1);
+	uint64_t index = u->mmap_offset >> 12 & 0xff;
+	size_t at = (uintptr_t)u->reg & (UAR_PAGE - 1);
 	char why[VT_WHY] = "";
 	uint8_t *m;
 
@@ -180,6 +198,24 @@ static void try_own(struct tally *t, struct uar_obj *u, unsigned int command,
 		try_changes(t, m);
 		munmap(m, UAR_PAGE);
 	}
+}
+
+static void try_mlx5(struct tally *t, struct uar_obj *u)
+{
+	/* MLX5_SHUT_UP_BF=1 in the environment: uncached */
+	t->own = (unsigned int)(u->mmap_offset >> 20) & 0xff;
+	t->other = t->own == NC ? REGULAR : NC;
+	try_own(t, u, REGULAR, "the own page");
+	try_own(t, u, NC, "the own page, uncached");
+	try_own(t, u, WC, "the own page, write-combining");
+	try_rows(t, rows, VT_ARRAY_SIZE(rows));
+	try_indices(t);
+}
+
+static void try_mlx4(struct tally *t, struct uar_obj *u)
+{
+	try_own(t, u, REGULAR, "the own page");
+	try_rows(t, rows_mlx4, VT_ARRAY_SIZE(rows_mlx4));
 }
 
 /**
@@ -200,15 +236,11 @@ int uar_mmap(const struct vt_opt *o, bool native)
 		return 1;
 	}
 	t.fd = u.dev.ctx->cmd_fd;
-	/* MLX5_SHUT_UP_BF=1 in the environment: uncached */
-	t.own = (unsigned int)(u.dq.uar_mmap_offset >> 20) & 0xff;
-	t.other = t.own == NC ? REGULAR : NC;
-	try_own(&t, &u, REGULAR, "the own page");
-	try_own(&t, &u, NC, "the own page, uncached");
-	try_own(&t, &u, WC, "the own page, write-combining");
-	try_rows(&t);
-	try_indices(&t);
-	if (uar_works(&u, u.dq.bf.reg, why))
+	if (u.kind == &uar_mlx5)
+		try_mlx5(&t, &u);
+	else
+		try_mlx4(&t, &u);
+	if (uar_works(&u, u.reg, why))
 		bad(&t, "the provider's mapping afterwards", why);
 	else
 		good("the provider's mapping afterwards", "rings");

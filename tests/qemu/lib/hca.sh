@@ -6,8 +6,10 @@
 # so on): drivers, guests, the machine's monitor, two-sided programs. Sourced
 # after lib.sh, and after vhca.sh where guests have a vhca.
 
-# The two HCAs; a scenario with other ones says so behind this.
-HCAS="mlx5_0 mlx5_1"
+# The two HCAs, and whether they have XRC; a scenario with other ones says so.
+HCAS=${HCAS:-mlx5_0 mlx5_1}
+HCA_XRC=${HCA_XRC:-yes}
+has_xrc() { [ "$HCA_XRC" = yes ]; }
 
 # hca_setup: drivers for two HCAs, until both ports are in state HCA_STATE
 # (ACTIVE).
@@ -86,7 +88,7 @@ agent_start() {
 }
 
 # hca_guests TYPE NAME [TYPE NAME]...: drivers, agent, backend, guests; a vhca
-# on mlx5_0 for the first, on mlx5_1 for the second, and so on in turn.
+# on the first of HCAS for the first, on the second for the second, and so on in turn.
 hca_guests() {
 	hca_setup
 	agent_start
@@ -237,6 +239,7 @@ hca_pingpongs() {
 	local p opts
 	# shellcheck disable=SC2046
 	for p in rc ud xsrq $(long '' 'uc srq' 'uc srq'); do
+		[ "$p" != xsrq ] || has_xrc || continue
 		step "ibv_${p}_pingpong"
 		opts=(-n "$(long 50 200)")
 		[ "$p" = xsrq ] || opts+=(-g 0)
@@ -289,7 +292,7 @@ hca_perftest_options() {
 	check "ib_write_bw UC" both ib_write_bw -F -n $n -c UC
 	check "compare and swap" both ib_atomic_bw -F -n $n -A CMP_AND_SWAP
 	check "SRQ" both ib_send_bw -F -n $n --use-srq -q 4
-	check "XRC" both ib_send_bw -F -n $n -c XRC
+	! has_xrc || check "XRC" both ib_send_bw -F -n $n -c XRC
 }
 
 # xrc_objects GUEST TEST: how many domains, queue pairs and SRQs its vhca has.
@@ -346,7 +349,7 @@ hca_everything() {
 	local -A before	# refused doorbells of other scenarios
 	step "two $1 guests on model HCAs"
 	hca_guests "$1" a "$1" b
-	d=$(cat /sys/class/infiniband/mlx5_0/ports/1/cap_mask)
+	d=$(cat "/sys/class/infiniband/${HCAS%% *}/ports/1/cap_mask")
 	check "a: the port's capability mask is as natively, $d" \
 		guest_sh a "grep -x '$d' /sys/class/infiniband/vhca0/ports/1/cap_mask"
 	for d in hca0 hca1; do
@@ -364,7 +367,7 @@ hca_everything() {
 		xfer_between "vhca-xfer: every byte of shorter transfers" b a \
 			"-q 4 --max-size 65536"
 	fi
-	[ "$1 $(long 0 1 1)" != 'pv 1' ] || xrc_killed
+	[ "$1 $(long 0 1 1)" != 'pv 1' ] || ! has_xrc || xrc_killed
 	for d in hca0 hca1; do
 		check "$d refused no doorbell" \
 			[ "$(hca_get $d doorbells-refused)" = "${before[$d]}" ]
