@@ -636,6 +636,7 @@ static void doorbell_pages_of_an_mlx4(void **state)
 	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx4_0,max-ucontext=100",
 					 &d), CTL_OK);
 	expect(&c, CTL_OK, "ok   doorbells 0000:00:05.0: guests may take 100 of 832\n");
+	expect(&c, CTL_OK, "0000:00:05.0 (ConnectX-3)");
 }
 
 static void memory(void **state)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
+#include "host/bar.h"
 #include "host/chardev.h"
 #include "host/kernel.h"
 #include "host/paths.h"
@@ -25,10 +26,11 @@
 #define BEHIND_IOMMU	"/sys/module/xen_vhca_helper/parameters/behind_iommu"
 #define HCAS_DOC	"docs/design/providers.md lists the HCAs"
 
-/* "mlx5_core 0000:00:05.0", or the known part of it. */
+/* "mlx4_core 0000:00:05.0 (ConnectX-3)", or the known part of it. */
 static void describe(struct check *k, const char *hca, char *text, size_t size)
 {
 	char path[PATH_MAX], driver[64], bdf[CTL_BDF];
+	struct host_uars u;
 
 	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s/device/driver",
 		 k->c->root, hca);
@@ -39,7 +41,11 @@ static void describe(struct check *k, const char *hca, char *text, size_t size)
 		return;
 	}
 	k->n_hw++;
-	snprintf(text, size, "%s %s", driver, bdf);
+	snprintf(path, sizeof(path), "%s" HOST_IB_CLASS "/%s/device", k->c->root, hca);
+	if (host_uars(path, &u))
+		snprintf(text, size, "%s %s", driver, bdf);
+	else
+		snprintf(text, size, "%s %s (%s)", driver, bdf, u.hca->name);
 }
 
 /* docs/design/threat-model.md: a guest with windows of Soft-RoCE can crash this kernel. */
