@@ -11,7 +11,7 @@ PERF_PORT=18540
 XFER_PORT=18541
 # Lines that no kernel may log meanwhile.
 BAD_KERNEL='BUG|WARNING:|Oops|Bad page|Bad rss|Call Trace|refcount_t|hung task'
-BAD_KERNEL+='|soft lockup|general protection|grant still in use|mlx5_core.*(health|timeout)'
+BAD_KERNEL+='|soft lockup|general protection|grant still in use|mlx[45]_core.*(health|timeout)'
 
 # pick_hca host|guest: sets hca and gid unless given, and kind and capped.
 pick_hca() {
@@ -35,6 +35,7 @@ pick_hca() {
 # kind_of HCA: the kind that selects the list of differences.
 kind_of() {
 	case $(cat "$IB/$1/hca_type" 2>/dev/null) in
+	MT4099|MT4103)	echo mlx4 ;;	# ConnectX-3, Pro
 	MT*)	echo mlx5 ;;
 	'')	echo rxe ;;
 	*)	echo other ;;
@@ -221,7 +222,7 @@ cable() {
 
 # Pages of the HCA that a guest's process may map. (Native offsets differ.)
 pages() {
-	[ "$kind" = mlx5 ] || skip "$kind has no doorbell pages"
+	[[ $kind = mlx[45] ]] || skip "$kind has no doorbell pages"
 	limited 60 vhca-uar -d "$hca" -g "$gid" mmap
 }
 
@@ -319,7 +320,7 @@ only_hostile() { [ "$hostile" = yes ] || skip "only with -H"; }
 wild() {
 	local n=10000
 	only_hostile
-	[ "$kind" != other ] || skip "not known of this HCA"
+	[[ $kind != other && $kind != mlx4 ]] || skip "not known of this HCA"
 	[ "$quick" = no ] || n=1000
 	limited 300 vhca-wqe -d "$hca" -g "$gid" -n $n || return
 	limited 60 vhca-xfer --loop -d "$hca" -g "$gid" -t rc-write-4k

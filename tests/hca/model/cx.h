@@ -73,6 +73,8 @@ struct cx_config {
 	bool odp;		/* announce on-demand paging, on no transport */
 	bool cx6dx;		/* announce what a ConnectX-6 Dx does; eth alone */
 	bool uar_any;		/* a queue is rung from any UAR page */
+	bool cqe64;		/* of a ConnectX-3: entries of 64 octets (ABI 4) */
+	bool blueflame;		/* ... and doorbells that are copies of WQEs */
 	uint32_t doorbell_bytes;	/* moved within a doorbell; 0: 128 KiB */
 	uint32_t wire_loss;	/* see cx_wire_loss() */
 	uint32_t wire_seed;

@@ -13,6 +13,8 @@
 #include "cx_cmd.h"
 #include "cx_hx.h"
 
+#define UARS	((1u << (20 + CX_BAR2_LOG_MB)) / CX_PAGE / 2)	/* and as many of BlueFlame */
+
 /* ---- power ---- */
 static int init(struct cx_dev *d)
 {
@@ -135,6 +137,23 @@ static void cq_ring(struct cx_dev *d, uint32_t page, uint32_t first,
 }
 
 /*
+ * A copy of a WQE, whose second word has the number of the queue pair: a doorbell. The
+ * WQE is in memory, too, so the rest is not looked at.
+ */
+static void bf_write(struct cx_dev *d, uint64_t offset, uint64_t value,
+		     unsigned int size)
+{
+	uint32_t page = offset / CX_PAGE % UARS, at = offset % (1u << HX_LOG_BF);
+
+	if (!d->config.blueflame)
+		return;
+	if (at == 0 && size == 8)
+		cx_sq_doorbell(d, page, cx_swap(value >> 32) >> 8);
+	else if (at == 4 && size == 4)
+		cx_sq_doorbell(d, page, cx_swap(value) >> 8);
+}
+
+/*
  * Doorbells of two words come as one store, or as two stores in this order
  * (32-bit CPUs).
  */
@@ -144,7 +163,9 @@ static void uar_write(struct cx_dev *d, uint64_t offset, uint64_t value,
 	uint32_t page = offset / CX_PAGE, reg = offset % CX_PAGE;
 	uint32_t word = cx_swap(value);
 
-	if (page < HX_UAR_EQS) {
+	if (page >= UARS) {
+		bf_write(d, offset, value, size);
+	} else if (page < HX_UAR_EQS) {
 		eq_ring(d, page, reg, word);
 	} else if (reg == HX_UAR_SEND) {
 		cx_sq_doorbell(d, page, word >> 8);

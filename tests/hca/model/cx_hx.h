@@ -25,6 +25,7 @@
 #define HX_LOG_MAP_MOST	12u		/* pages of one entry of a list */
 
 #define HX_LOG_CMDS	4u		/* commands under way */
+#define HX_LOG_BF	8u		/* octets of a BlueFlame buffer */
 
 /* How far the driver has come. */
 enum hx_state { HX_OFF, HX_FW, HX_UP };
@@ -43,6 +44,7 @@ struct cx_hx {
 	uint8_t init[HX_INIT_BYTES];
 	uint64_t mtt_base, dmpt_base;
 	uint8_t log_mpt, log_mcg;
+	uint8_t log_cqe;		/* octets */
 	uint32_t sqp_base;		/* of CONF_SPECIAL_QP; 0: none */
 	uint8_t *given_back;		/* a bit for each MPT that is software's */
 	struct cx_ids mgms;		/* entries of the multicast table */

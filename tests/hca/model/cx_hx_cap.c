@@ -105,6 +105,12 @@ enum cx_status hx_query_dev_cap(struct cx_dev *d, struct hx_cmd *c)
 {
 	SET_ALL(c->out, caps);
 	cx_be64_set(c->out + HX_CAP_ICM, 1ULL << HX_LOG_ICM);
+	hx_set(c->out, HX_CAP_CQE64, d->config.cqe64);
+	if (d->config.blueflame) {
+		hx_set(c->out, HX_CAP_BLUEFLAME, 1);
+		hx_set(c->out, HX_CAP_LOG_BF, HX_LOG_BF + 1);
+		hx_set(c->out, HX_CAP_LOG_BFS, HX_LOG_PAGE - HX_LOG_BF - 1);
+	}
 	return CX_OK;
 }
 

@@ -141,7 +141,8 @@ static enum cx_status init_hca(struct cx_dev *d, struct hx_cmd *c)
 	    hx_get(in, HX_INIT_LOG_CQ) > LOG_MOST ||
 	    hx_get(in, HX_INIT_LOG_MPT) > LOG_MPT_MOST ||
 	    hx_get(in, HX_INIT_LOG_MCG) > MCG_MOST ||
-	    hx_get(in, HX_INIT_EQE64) || hx_get(in, HX_INIT_CQE64) ||
+	    hx_get(in, HX_INIT_EQE64) ||
+	    (hx_get(in, HX_INIT_CQE64) && !d->config.cqe64) ||
 	    hx_get(in, HX_INIT_UAR_PAGE))
 		return CX_LIM;
 	hx->log_mpt = hx_get(in, HX_INIT_LOG_MPT);
@@ -149,6 +150,7 @@ static enum cx_status init_hca(struct cx_dev *d, struct hx_cmd *c)
 	if (!hx->given_back)
 		return CX_LIM;
 	memcpy(hx->init, in, sizeof(hx->init));
+	hx->log_cqe = __builtin_ctz(HX_CQE_BYTES) + hx_get(in, HX_INIT_CQE64);
 	hx->log_mcg = hx_get(in, HX_INIT_LOG_MCG);
 	hx->mtt_base = cx_be64_get(in + HX_INIT_MTT);
 	hx->dmpt_base = cx_be64_get(in + HX_INIT_DMPT);

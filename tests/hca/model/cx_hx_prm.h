@@ -125,11 +125,14 @@ enum hx_opcode {
 #define HX_CAP_PORTS		0x34, 3, 0
 #define HX_CAP_LOG_MSG		0x38, 28, 24
 #define HX_CAP_RATES		0x3c, 31, 16
+#define HX_CAP_CQE64		0x40, 30, 30
 #define HX_CAP_FLAGS		0x44, 31, 0
 #define HX_CAP_RSVD_UARS	0x48, 31, 28
 #define HX_CAP_LOG_UAR_MB	0x48, 21, 16	/* MiB of doorbell pages */
 #define HX_CAP_LOG_PAGE		0x48, 7, 0
 #define HX_CAP_BLUEFLAME	0x4c, 31, 31
+#define HX_CAP_LOG_BF		0x4c, 20, 16	/* octets of two buffers */
+#define HX_CAP_LOG_BFS		0x4c, 13, 8	/* of these in a page */
 #define HX_CAP_SQ_SG		0x50, 23, 16
 #define HX_CAP_SQ_DESC		0x50, 15, 0
 #define HX_CAP_RQ_SG		0x54, 23, 16

@@ -107,8 +107,8 @@ void hx_cq_free(struct cx_dev *d, struct cx_cq *cq)
  */
 static int cqes_fresh(struct cx_dev *d, const struct cx_buf *b, uint32_t next)
 {
-	uint32_t size = b->size / HX_CQE_BYTES;
-	uint64_t at = (uint64_t)(next & (size - 1)) * HX_CQE_BYTES;
+	uint32_t size = b->size >> d->hx->log_cqe;
+	uint64_t at = (uint64_t)(next & (size - 1)) << d->hx->log_cqe;
 	uint8_t mark = next & size ? HX_FRESH ^ HX_FRESH_OWNER : HX_FRESH;
 
 	return hx_buf_fill(d, b, at, b->size, mark) ? -EFAULT :
@@ -129,7 +129,7 @@ static enum cx_status cq_buf(struct cx_dev *d, const uint8_t *cqc, uint32_t next
 	*log_size = hx_get(cqc, HX_CQC_LOG);
 	if (*log_size > LOG_CQ_MOST)
 		return CX_BAD_PARAM;
-	q.size = (uint64_t)HX_CQE_BYTES << *log_size;
+	q.size = 1ULL << (d->hx->log_cqe + *log_size);
 	status = hx_buf(d, b, &q);
 	if (!status && cqes_fresh(d, b, next)) {
 		hx_buf_free(d, b);
@@ -141,7 +141,7 @@ static enum cx_status cq_buf(struct cx_dev *d, const uint8_t *cqc, uint32_t next
 static enum cx_status cq_parse(struct cx_dev *d, struct cx_cq *cq,
 			       const uint8_t *cqc)
 {
-	cq->log_cqe = __builtin_ctz(HX_CQE_BYTES);
+	cq->log_cqe = d->hx->log_cqe;
 	cq->uar = hx_get(cqc, HX_CQC_UAR);
 	cq->eqn = hx_get(cqc, HX_CQC_EQ);
 	cq->oi = hx_get(cqc, HX_CQC_OI);

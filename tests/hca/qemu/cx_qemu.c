@@ -468,6 +468,14 @@ static bool cx3_takes(Connectx4 *s, Error **errp)
 	return true;
 }
 
+static bool cx4_takes(Connectx4 *s, Error **errp)
+{
+	if (!s->config.cqe64 && !s->config.blueflame)
+		return true;
+	error_setg(errp, "connectx4 has no cqe64 or blueflame: they are of connectx3");
+	return false;
+}
+
 static void cx4_realize(PCIDevice *pci, Error **errp)
 {
 	Connectx4 *s = CONNECTX4(pci);
@@ -479,7 +487,7 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 		return;
 	}
 	s->config.eth = s->port && !strcmp(s->port, "eth");
-	if (s->config.cx3 && !cx3_takes(s, errp))
+	if (s->config.cx3 ? !cx3_takes(s, errp) : !cx4_takes(s, errp))
 		return;
 	s->config.uar_any = !s->uar_check;
 	s->config.umr_lists = s->umr_lists != ON_OFF_AUTO_OFF;
@@ -631,6 +639,8 @@ static CX4_PROPERTY cx4_properties[] = {
 	DEFINE_PROP_ON_OFF_AUTO("umr-lists", Connectx4, umr_lists,
 				ON_OFF_AUTO_AUTO),
 	DEFINE_PROP_BOOL("odp", Connectx4, config.odp, false),
+	DEFINE_PROP_BOOL("cqe64", Connectx4, config.cqe64, false),
+	DEFINE_PROP_BOOL("blueflame", Connectx4, config.blueflame, false),
 	DEFINE_PROP_BOOL("uar-check", Connectx4, uar_check, true),
 	DEFINE_PROP_UINT32("doorbell-bytes", Connectx4, config.doorbell_bytes,
 			   0),

@@ -264,6 +264,9 @@ int m4_init(struct m4 *v)
 		ret = map_tables(v);
 	if (ret)
 		return ret;
+	v->log_cqe = caps[0x40] & 0x40 ? 6 : 5;
+	if (v->log_cqe == 6)
+		hca[0x58] |= 0x40;		/* which the HCA asks for */
 	m4_put32(hca, 0x14, 1);			/* a little endian host */
 	m4_put64(hca, 0x30, ICM_QPC);
 	hca[0x37] = M4_LOG_QP;

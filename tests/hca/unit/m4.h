@@ -52,11 +52,20 @@ struct m4_eq {
 
 struct m4_cq {
 	uint32_t cqn, ci, arm_sn, uar;
-	uint8_t log_size;
-	struct mlx4_cqe *e;
+	uint8_t log_size, log_cqe;
+	uint8_t *e;
 	uint32_t *db;		/* consumer index; arm */
 	struct m4_eq *eq;
 };
+
+/* An entry is at the end of its stride. */
+static inline struct mlx4_cqe *m4_cqe(uint8_t *e, uint32_t i, uint8_t log_size,
+				      uint8_t log_cqe)
+{
+	uint32_t at = (i & ((1u << log_size) - 1)) + 1;
+
+	return (struct mlx4_cqe *)(e + ((size_t)at << log_cqe)) - 1;
+}
 
 struct m4_mr {
 	uint8_t *p;
@@ -96,6 +105,7 @@ struct m4 {
 	struct rig_dev *dev;
 	uint8_t *in, *out;		/* mailboxes */
 	bool toggle, events;
+	uint8_t log_cqe;		/* octets, as the capabilities say */
 	uint16_t token;
 	uint32_t uar, sqp;
 	uint8_t *mtt, *dmpt;		/* tables, as the CPU sees them */
@@ -213,6 +223,9 @@ struct m4_wr {
 /* Writes the WQE, and rings. */
 uint16_t m4_post(struct m4_qp *qp, const struct m4_wr *wr);
 void m4_ring(struct m4 *v, uint32_t uar, uint32_t qpn);
+/* ... by a copy of the WQE, to a buffer of the UAR's BlueFlame page. */
+void m4_ring_bf(struct m4 *v, uint32_t uar, uint32_t qpn, const void *wqe,
+		unsigned int buffer);
 /* A management QP's: headers, the MAD, room for the ICRC. */
 void m4_post_mad(struct m4_qp *qp, uint32_t src, uint16_t dlid, uint32_t qkey,
 		 const struct m4_sge *mad);

@@ -144,45 +144,46 @@ int m4_cq(struct m4 *v, struct m4_cq *cq, uint8_t log_size, struct m4_eq *eq)
 	cq->uar = v->uar;
 	cq->log_size = log_size;
 	cq->eq = eq;
-	cq->e = rig_alloc(v->rig, 32UL << log_size);
+	cq->log_cqe = v->log_cqe;
+	cq->e = rig_alloc(v->rig, 1UL << (log_size + cq->log_cqe));
 	cq->db = m4_db(v);
 	if (!cq->e || !cq->db)
 		return M4_LOST;
 	m4_put32(cqc, 0xc, (uint32_t)log_size << 24 | cq->uar);
 	cqc[0x17] = eq->eqn;
-	put_mtt(cqc, 0x18, m4_mtt(v, cq->e, 32UL << log_size));
+	put_mtt(cqc, 0x18, m4_mtt(v, cq->e, 1UL << (log_size + cq->log_cqe)));
 	m4_put64(cqc, 0x38, rig_bus(v->rig, cq->db));
 	return m4_box(v, SW2HW_CQ, 0, cq->cqn, cqc, sizeof(cqc), NULL, 0);
 }
 
 /* mlx4_ib_cq_resize_copy_cqes(). */
-static void copy_entries(struct m4_cq *cq, struct mlx4_cqe *to, uint8_t log_to)
+static void copy_entries(struct m4_cq *cq, uint8_t *to, uint8_t log_to)
 {
-	uint32_t i = cq->ci, mask = (1u << cq->log_size) - 1;
-	struct mlx4_cqe *e = &cq->e[i & mask], *n;
+	struct mlx4_cqe *e = m4_cqe(cq->e, cq->ci, cq->log_size, cq->log_cqe), *n;
+	uint32_t i = cq->ci;
 
 	while ((e->owner_sr_opcode & MLX4_CQE_OPCODE_MASK) !=
 	       MLX4_CQE_OPCODE_RESIZE) {
-		n = &to[(i + 1) & ((1u << log_to) - 1)];
+		n = m4_cqe(to, i + 1, log_to, cq->log_cqe);
 		*n = *e;
 		n->owner_sr_opcode &= ~MLX4_CQE_OWNER_MASK;
 		if ((i + 1) >> log_to & 1)
 			n->owner_sr_opcode |= MLX4_CQE_OWNER_MASK;
-		e = &cq->e[++i & mask];
+		e = m4_cqe(cq->e, ++i, cq->log_size, cq->log_cqe);
 	}
 	cq->ci++;
 }
 
 int m4_cq_resize(struct m4 *v, struct m4_cq *cq, uint8_t log_size)
 {
-	struct mlx4_cqe *to = rig_alloc(v->rig, 32UL << log_size);
+	uint8_t *to = rig_alloc(v->rig, 1UL << (log_size + cq->log_cqe));
 	uint8_t cqc[64] = { 0 };
 	int ret;
 
 	if (!to)
 		return M4_LOST;
 	m4_put32(cqc, 0xc, (uint32_t)log_size << 24);
-	put_mtt(cqc, 0x18, m4_mtt(v, to, 32UL << log_size));
+	put_mtt(cqc, 0x18, m4_mtt(v, to, 1UL << (log_size + cq->log_cqe)));
 	ret = m4_box(v, MODIFY_CQ, 0, cq->cqn, cqc, sizeof(cqc), NULL, 0);
 	if (ret)
 		return ret;

@@ -90,6 +90,19 @@ void m4_ring(struct m4 *v, uint32_t uar, uint32_t qpn)
 	rig_write32(v->dev, CX_BAR2 + uar * M4_PAGE + 0x14, qpn << 8);
 }
 
+void m4_ring_bf(struct m4 *v, uint32_t uar, uint32_t qpn, const void *wqe,
+		unsigned int buffer)
+{
+	uint64_t at = CX_BAR2 + (uint64_t)(1024 + uar) * M4_PAGE + buffer * 256;
+	uint32_t word[16];
+	unsigned int i;
+
+	memcpy(word, wqe, sizeof(word));
+	word[1] |= htobe32(qpn << 8);
+	for (i = 0; i < 16; i += 2)
+		rig_store64(v->dev, at + i * 4, &word[i]);
+}
+
 /* The owner bit is that of the lap, and is written last. */
 static uint16_t put(struct m4_qp *qp, struct wqe *w, uint32_t opcode)
 {
@@ -228,7 +241,7 @@ void m4_srq_give(struct m4_srq *srq, uint16_t index)
 
 bool m4_poll(struct m4_cq *cq, struct m4_wc *wc)
 {
-	const struct mlx4_cqe *e = &cq->e[cq->ci & ((1u << cq->log_size) - 1)];
+	const struct mlx4_cqe *e = m4_cqe(cq->e, cq->ci, cq->log_size, cq->log_cqe);
 	const struct mlx4_err_cqe *bad = (const void *)e;
 	uint32_t from = be32toh(e->g_mlpath_rqpn);
 

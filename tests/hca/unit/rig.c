@@ -203,6 +203,8 @@ struct rig_dev *rig_plug(struct rig *r, uint64_t guid, uint16_t lid,
 				    .odp = r->odp, .eth = r->eth,
 				    .cx6dx = r->cx6dx, .cx3 = r->cx3,
 				    .uar_any = r->uar_any,
+				    .cqe64 = r->cqe64,
+				    .blueflame = r->blueflame,
 				    .bar_mb = r->bar_mb };
 	struct rig_dev *d = &r->dev[r->nr];
 

@@ -61,6 +61,7 @@ struct rig {
 	uint32_t bar_mb;	/* ... with so many MiB of registers */
 	bool cx3;		/* ... are of a ConnectX-3 */
 	bool uar_any;		/* ... do not compare UAR pages */
+	bool cqe64, blueflame;	/* ... of a ConnectX-3 have these */
 };
 
 /* NULL without memory. A machine of its own, with a hub. */

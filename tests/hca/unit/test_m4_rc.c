@@ -461,6 +461,87 @@ static void without_the_check(void **state)
 	m4_side_close(&c);
 }
 
+/* A device with entries of 64 octets and BlueFlame, and a queue pair to itself. */
+static void modern(struct m4_pair *p, struct m4_side *c)
+{
+	struct m4_qp_init init = { .st = M4_RC };
+	struct m4_path path = m4_path();
+
+	memset(c, 0, sizeof(*c));
+	p->rig->cqe64 = p->rig->blueflame = true;
+	m4_side_open(c, p->rig, M4_GUID_B + 1, 3);
+	assert_int_equal(c->v.log_cqe, 6);
+	init.scq = &c->scq;
+	init.rcq = &c->rcq;
+	ok(m4_qp(&c->v, &c->qp, &init));
+	path.dlid = 3;
+	path.qpn = c->qp.qpn;
+	ok(m4_qp_up(&c->qp, &path));
+}
+
+/* More than a queue has, and into a larger one. */
+static void long_entries(void **state)
+{
+	struct m4_pair *p = *state;
+	struct m4_side c;
+	unsigned int i;
+
+	modern(p, &c);
+	for (i = 0; i < 700; i++) {
+		if (i == 300)
+			ok(m4_cq_resize(&c.v, &c.rcq, 9));
+		m4_recv(&c.qp, &c.mr, HALF, 64);
+		m4_send(&c.qp, &c.mr, 0, i % 64);
+		assert_int_equal(m4_good(&c, &c.rcq, MLX4_RECV_OPCODE_SEND).len,
+				 i % 64);
+		m4_good(&c, &c.scq, MLX4_OPCODE_SEND);
+	}
+	m4_none(&c, &c.rcq);
+	ok(m4_qp_to_rst(&c.qp));
+	m4_side_close(&c);
+}
+
+/* Two buffers in turn; a page of another UAR, or of event queues, rings for nothing. */
+static void blueflame(void **state)
+{
+	static const uint32_t other[] = { 131, 129, 128, 0, 127, 1023 };
+	struct m4_pair *p = *state;
+	struct m4_side c;
+	const uint8_t *wqe;
+	uint64_t refused;
+	unsigned int i;
+
+	modern(p, &c);
+	refused = cx_stats(c.v.dev->cx)->doorbells_refused;
+	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		c.qp.uar = 200;			/* nobody hears it */
+		m4_recv(&c.qp, &c.mr, HALF, 64);
+		wqe = c.qp.sq + ((c.qp.sq_head & 63) << c.qp.log_sq_stride);
+		m4_send(&c.qp, &c.mr, 0, 64);
+		c.qp.uar = c.v.uar;
+		assert_int_equal(cx_stats(c.v.dev->cx)->doorbells_refused, ++refused);
+		m4_ring_bf(&c.v, other[i], c.qp.qpn, wqe, i & 1);
+		assert_int_equal(cx_stats(c.v.dev->cx)->doorbells_refused, ++refused);
+		m4_none(&c, &c.rcq);
+		m4_ring_bf(&c.v, c.v.uar, c.qp.qpn, wqe, i & 1);
+		m4_good(&c, &c.rcq, MLX4_RECV_OPCODE_SEND);
+		m4_good(&c, &c.scq, MLX4_OPCODE_SEND);
+	}
+	assert_int_equal(cx_stats(c.v.dev->cx)->doorbells_refused, refused);
+	ok(m4_qp_to_rst(&c.qp));
+	m4_side_close(&c);
+}
+
+/* Without it, the upper half of the BAR is of no meaning. */
+static void no_blueflame(void **state)
+{
+	struct m4_pair *p = *state;
+	uint64_t rung = cx_stats(p->a.v.dev->cx)->doorbells_sq;
+
+	m4_ring_bf(&p->a.v, p->a.v.uar, p->a.qp.qpn, p->a.qp.sq, 0);
+	assert_int_equal(cx_stats(p->a.v.dev->cx)->doorbells_sq, rung);
+}
+
 /* One event for one request, for any entry or for a solicited one. */
 static void completion_events(void **state)
 {
@@ -612,6 +693,9 @@ int main(void)
 		RC(forged_owners),
 		RC(strangers_doorbell),
 		RC(without_the_check),
+		T(long_entries),
+		T(blueflame),
+		RC(no_blueflame),
 		RC(completion_events),
 		RC(resized_queue),
 		T(overrun),

@@ -4,6 +4,8 @@
  *
  * frontend/verbs/udata.c takes and refuses what a native driver takes and refuses.
  */
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx4-abi.h>
 #include <rdma/mlx5-abi.h>
 #include "kernel.h"
 
@@ -283,6 +285,38 @@ static void pages_of_records_are_told_apart(void **state)
 	assert_int_equal(nr_put, nr_pinned);
 }
 
+/* A queue pair of an mlx4 without receive queue names a record that nobody reads. */
+static void a_send_queue_of_mlx4_has_no_record(void **state)
+{
+	const struct mlx4_ib_create_qp in = {
+		.buf_addr = 0x10000, .db_addr = 0x20044, .log_sq_bb_count = 6,
+		.log_sq_stride = 6,
+	};
+	struct vhca_bufs bufs;
+
+	(void)state;
+	dev.provider = &vhca_provider_mlx4;
+	assert_int_equal(load(XENVHCA_OP_CREATE_QP, &in, sizeof(in), 0), 0);
+	cmd.req.u.create_qp.cap.max_recv_wr = 4;
+	cmd.req.u.create_qp.cap.max_recv_sge = 1;
+	assert_int_equal(vhca_bufs_get(&uc, &cmd, &bufs), 0);
+	assert_int_equal(nr_pinned, 2);
+	assert_int_equal(pinned[0], 4096 + 4 * 16);
+	assert_int_equal(bufs.record, 0x44);
+	vhca_bufs_put(&uc, &bufs, false);
+	nr_pinned = 0;
+	cmd.req.u.create_qp.srq = 1;
+	assert_int_equal(vhca_bufs_get(&uc, &cmd, &bufs), 0);
+	assert_int_equal(nr_pinned, 1);
+	assert_int_equal(pinned[0], 4096);
+	assert_null(bufs.db);
+	vhca_bufs_put(&uc, &bufs, false);
+	/* Its driver copies all of the structure. */
+	assert_int_equal(load(XENVHCA_OP_CREATE_QP, &in, sizeof(in) - 1, 0), -EINVAL);
+	assert_int_equal(load(XENVHCA_OP_QUERY_DEVICE, NULL, 0, 48), 0);
+	assert_int_equal(load(XENVHCA_OP_QUERY_DEVICE, NULL, 0, 40), -EINVAL);
+}
+
 /* Its queues are made, not pinned; each has a record in a page of its own. */
 static void the_kernels_udata_names_no_memory(void **state)
 {
@@ -373,6 +407,7 @@ int main(void)
 		T(hostile_has_contexts),
 		T(hostile_has_queues),
 		T(a_page_of_records_has_one_grant),
+		T(a_send_queue_of_mlx4_has_no_record),
 		T(pages_of_records_are_told_apart),
 		T(a_page_of_records_outlives_what_is_unknown),
 		T(hostile_answers_less_than_asked),
