@@ -3,12 +3,13 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Debian's mlx4 drivers take the model for a ConnectX-3, from the probe to datagrams,
-# connections and perftest, and let go of it again.
+# connections and perftest, and let go of it again. One of two has BlueFlame and entries of
+# 64 octets (ABI 4), the other neither (ABI 3).
 # tier: soak
 # limit: 400
 # machine: native
 # hca: yes
-# qemu: -device connectx3,id=hca0 -device connectx3,id=hca1
+# qemu: -device connectx3,id=hca0,cqe64=on,blueflame=on -device connectx3,id=hca1
 . ./lib.sh
 . ./hca.sh
 HCAS="mlx4_0 mlx4_1"
@@ -41,6 +42,11 @@ check "4 KiB MTU, 1 MiB messages" both ibv_rc_pingpong -m 4096 -s 1048576 -n 20
 hca_perftests
 for d in hca0 hca1; do
 	check "$d refused no doorbell" [ "$(hca_get "$d" doorbells-refused)" = 0 ]
+done
+
+step "doorbell pages of a process"
+for d in $HCAS; do
+	check "$d: its own can be mapped, nothing else" vhca-uar -d "$d" -n mmap
 done
 
 step "unloading, function level reset, loading"
