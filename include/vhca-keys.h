@@ -223,6 +223,5 @@ _Static_assert((int)XENVHCA_DEF_KERNEL_POOL_MB == XENVHCA_POOL_MB_DEFAULT &&
                "what the frontend takes for kernel-pool-mb");
 
 #define XENVHCA_MOST_VIF                65535
-#define XENVHCA_UCONTEXT_UARS           8       /* on average; rdma-core's */
 
 #endif

@@ -20,6 +20,9 @@
 #include <stdint.h>
 #endif
 
+/* Doorbell pages of a context on an mlx5, on average: what rdma-core allocates. */
+#define XENVHCA_UCONTEXT_UARS	8
+
 enum vhca_field_kind {
 	VHCA_END,
 	VHCA_BUF,	/* request u64: address of queue memory -> pages list,

@@ -17,6 +17,7 @@
 #include "context.h"
 #include "verbs/ucontext.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 #define MAX_EXCHANGES	16	/* of one context */
 #define MAX_SPOILT	32

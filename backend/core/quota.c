@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "host/maptrack.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 #define BE_FAIL_RATE	10	/* as often as an operator can read */
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */

@@ -22,6 +22,7 @@
 #include "host/paths.h"
 #include "sup.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 /* A page takes two entries unless this domain is known not to be PV. */
 static bool is_pv(void)

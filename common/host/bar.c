@@ -15,6 +15,7 @@
 
 #include "bar.h"
 #include "file.h"
+#include "vhca-provider.h"
 
 #define MELLANOX	0x15b3
 #define KERNEL		64u	/* pages of the backend domain's kernel and programs */

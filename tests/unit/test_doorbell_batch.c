@@ -20,6 +20,7 @@
 #include "tools/doorbelld/request.h"
 #include "vhca-agent.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 #define NOT_UNDERSTOOD	"0 refused request not understood"
 

@@ -23,6 +23,7 @@
 #include "tests/fake/fake_xs.h"
 #include "vhca-agent.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 #define PROCESSES	1024u
 #define PAGES		(PROCESSES * XENVHCA_UCONTEXT_UARS)

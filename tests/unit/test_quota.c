@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "core/wake.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 static void counts_objects_exactly(void **state)
 {

@@ -18,6 +18,7 @@
 #include "request.h"
 #include "vhca-agent.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 #include <xen/io/vhcaif.h>
 
 #define LOG_RATE	10		/* refusals of a device that are logged */

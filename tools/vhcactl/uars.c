@@ -13,6 +13,7 @@
 #include "host/bar.h"
 #include "vhca-agent.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 bool ctl_pci_recorded(struct ctl *c, const struct ctl_dev *d, char bdf[CTL_BDF])
 {
