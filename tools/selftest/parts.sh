@@ -261,11 +261,12 @@ perftest_once() {
 }
 
 # figure NAME UNIT COLUMN PROGRAM SIZE [OPTION...]: the median of some runs is a row of
-# speed.tsv. Repeats perftest, which fails early if a virtual clock is unsteady.
+# speed.tsv. Repeats perftest, which fails early, or prints "inf", if a virtual clock is
+# unsteady.
 figure() {
 	local name=$1 unit=$2 column=$3 values='' try value got=0 want=5
 	[ "$quick" = no ] || want=1
-	for ((try = 0; got < want && try < want + 3; try++)); do
+	for ((try = 0; got < want && try < want + 9; try++)); do
 		perftest_once "$4" -s "$5" "${@:6}" >"$dir/speed.last" 2>&1
 		value=$(awk -v s="$5" -v c="$column" '$1 == s && NF >= 4 && $c ~ /^[0-9.]+$/ {
 			print $c; exit }' "$dir/speed.last")
