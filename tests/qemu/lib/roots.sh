@@ -116,8 +116,9 @@ skeleton() {
 	echo '127.0.0.1 localhost' >"$root/etc/hosts"
 	printf 'passwd: files\ngroup: files\nhosts: files\n' \
 		>"$root/etc/nsswitch.conf"
+	# libmlx4: vhca-uar has it, and a plugin's link goes by another name.
 	take "$root" etc/libibverbs.d "usr/lib/$triplet/libibverbs" \
-		"usr/lib/$triplet/libgcc_s.so.1"
+		"usr/lib/$triplet/libgcc_s.so.1" "usr/lib/$triplet/libmlx4.so.1"
 	# Provider plugins are links into the library folder.
 	local plugin
 	for plugin in "$all/usr/lib/$triplet/libibverbs"/*.so; do
