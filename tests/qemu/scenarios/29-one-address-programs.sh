@@ -153,6 +153,8 @@ ucx="UCX_UD_ETH_DGID_CHECK=n UCX_UD_TIMEOUT=$(seconds 60)s"
 UCX_WAYS=${SHARED_HCA:+ib,self}
 : "${UCX_WAYS:=rc_verbs,ud_verbs,self}"
 ucx+=" UCX_TLS=$UCX_WAYS UCX_NET_DEVICES=%:1"
+# The model of a rich card announces DEVX, whose commands it refuses.
+ucx+=" UCX_IB_MLX5_DEVX=n"
 tcp_works "ucx_perftest" 13337 "$ucx ucx_perftest" \
 	"$ucx ucx_perftest @ -t tag_lat -n 100 -w 10"
 tcp_works "ucx_perftest, streams" 13337 "$ucx ucx_perftest" \
@@ -251,7 +253,7 @@ if [ -e /usr/bin/orterun ]; then
 	mpi "Open MPI by TCP" "--mca pml ob1 --mca btl tcp,self \
 		--mca btl_tcp_if_include $NET"
 	mpi "Open MPI by verbs" "--mca pml ucx --mca pml_ucx_devices any \
-		-x UCX_UD_ETH_DGID_CHECK=n -x UCX_TLS=$UCX_WAYS \
+		-x UCX_UD_ETH_DGID_CHECK=n -x UCX_IB_MLX5_DEVX=n -x UCX_TLS=$UCX_WAYS \
 		-x UCX_NET_DEVICES=%:1"
 	[ -n "${SHARED_HCA:-}" ] || two_rails
 	for g in a b; do
