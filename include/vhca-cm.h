@@ -33,6 +33,8 @@ struct vhca_cm_op {
  * @cmd: any number
  * @err: set if there is none: -EINVAL, or -ENOSYS for one that the ABI names and
  *	no kernel has
+ *
+ * Return: its row, or NULL with @err set.
  */
 const struct vhca_cm_op *vhca_cm_op(uint32_t cmd, int *err);
 
