@@ -104,6 +104,11 @@ newest_only() {
 	! grep -rE 'LINUX_VERSION_CODE|compat\.h|__KERNEL__|uint[0-9]+_t' "$1/$driver"
 }
 
+configured() {
+	(cd "$1" && scripts/config -m INFINIBAND_XEN_VHCA && make -s olddefconfig) &&
+		grep -qx CONFIG_INFINIBAND_XEN_VHCA=m "$1/.config"
+}
+
 linux() {
 	local tree=$build/linux version out=$build/xen-vhca
 	copy_of linux linux || return 0
@@ -119,10 +124,7 @@ linux() {
 	done
 	claim "the driver has nothing for older kernels" newest_only "$tree" || true
 	claim "the driver: kernel-doc is content" kernel_doc "$tree" "$driver" || true
-	(cd "$tree" && scripts/config -m INFINIBAND_XEN_VHCA && make -s olddefconfig) \
-		>"$build/log" 2>&1
-	claim "Kconfig offers the driver" grep -qx CONFIG_INFINIBAND_XEN_VHCA=m \
-		"$tree/.config" || return 0
+	claim "Kconfig offers the driver" configured "$tree" || return 0
 	# Its symbols are in Module.symvers, or modpost fails.
 	claim "the driver compiles, with sparse, and is linked" \
 		module "$tree" $driver xen-vhcafront.ko || true

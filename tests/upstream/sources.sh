@@ -67,8 +67,7 @@ prune() {
 			! -path 'drivers/xen/*' -delete
 	done
 	find drivers/gpu drivers/net drivers/staging sound -name '*.h' -delete
-	find arch -mindepth 1 -maxdepth 1 -type d ! -name x86 ! -name um -exec rm -rf {} +
-	find arch/x86 -name '*.o' -delete
+	find arch -type f ! -path 'arch/x86/*' ! -name 'Kconfig*' -delete
 	find Documentation -mindepth 1 -maxdepth 1 ! -name infiniband ! -name Kconfig \
 		! -name Makefile -exec rm -rf {} +
 	rm -rf tools/testing tools/perf
@@ -97,9 +96,9 @@ get_linux() {
 	# BTF needs pahole and a vmlinux, signatures a key, and Rust its compiler.
 	scripts/config -d DEBUG_INFO_BTF -d MODULE_SIG -d RUST --set-str SYSTEM_TRUSTED_KEYS '' \
 		--set-str SYSTEM_REVOCATION_KEYS ''
+	prune
 	quietly make olddefconfig
 	quietly make "-j${JOBS:-$(nproc)}" modules_prepare
-	prune
 }
 
 get_xen() {
