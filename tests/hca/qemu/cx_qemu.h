@@ -7,6 +7,7 @@
 #ifndef CX_QEMU_H
 #define CX_QEMU_H
 
+#include "qapi/qapi-types-common.h"
 #include "chardev/char-fe.h"
 #include "hw/pci/pci.h"
 
