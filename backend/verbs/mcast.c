@@ -6,16 +6,20 @@
  * object here so that it is counted and ended with its context. The command
  * thread runs this.
  *
- * On Ethernet a group is its GID; the LID means nothing. The kernel (6.1) and
- * its Soft-RoCE count an attachment of one GID with two LIDs differently, and
- * the QP could then never be destroyed. So the kernel sees each GID of a QP
- * once, with LID 0, as long as the guest has any attachment to it.
+ * The drivers know a group by its GID alone, whatever the link. ib_uverbs and ib_core
+ * count an attachment for each LID, too: of one GID with two LIDs the driver attaches
+ * one, refuses the second detach, and the QP could never be destroyed. So the kernel
+ * sees each GID of a QP once, with the LID of the first attachment, as long as the guest
+ * has any attachment to it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "object.h"
 #include "ucontext.h"
+
+#define MULTICAST_LID	0xc000	/* the first */
+#define PERMISSIVE_LID	0xffff
 
 static struct be_mcast *mcast_find(const struct be_cmd *c,
 				   const struct be_qp *qp)
@@ -33,25 +37,35 @@ static struct be_mcast *mcast_find(const struct be_cmd *c,
 	return NULL;
 }
 
-/* Has the guest another attachment that is the same to the kernel? */
-static bool mcast_shared(const struct be_dev *dev, const struct be_uc *uc,
-			 const struct be_mcast *m)
+/* Another attachment that is the same to the kernel, or NULL. */
+static const struct be_mcast *mcast_shared(const struct be_uc *uc,
+					   const struct be_mcast *m)
 {
 	const struct be_mcast *i;
 	const struct be_obj *o;
 
-	for (o = uc->objs[BE_MCAST]; dev->ethernet && o; o = o->next) {
+	for (o = uc->objs[BE_MCAST]; o; o = o->next) {
 		i = (const struct be_mcast *)o;
 		if (i != m && i->qp == m->qp &&
 		    !memcmp(i->gid, m->gid, sizeof(m->gid)))
-			return true;
+			return i;
 	}
-	return false;
+	return NULL;
 }
 
-static uint16_t host_lid(const struct be_dev *dev, const struct be_mcast *m)
+/* What ib_core demands on InfiniBand: it would not look where the HCA has both links. */
+static bool lid_valid(const struct be_dev *dev, uint16_t lid)
 {
-	return dev->ethernet ? 0 : m->mlid;
+	return dev->ethernet || (lid >= MULTICAST_LID && lid != PERMISSIVE_LID);
+}
+
+static int mcast_attach(const struct be_cmd *c, struct be_mcast *m)
+{
+	const struct be_mcast *other = mcast_shared(c->uc, m);
+
+	m->host_lid = other ? other->host_lid : m->mlid;
+	return other ? 0 : uv_attach_mcast(c->uc->file->fd, m->qp->o.host,
+					   m->gid, m->host_lid);
 }
 
 /* Ends the physical attachment unless another one needs it. */
@@ -59,10 +73,11 @@ static int mcast_end(struct be_dev *dev, struct be_obj *o)
 {
 	const struct be_mcast *m = (const struct be_mcast *)o;
 
-	if (mcast_shared(dev, o->uc, m))
+	(void)dev;
+	if (mcast_shared(o->uc, m))
 		return 0;
 	return uv_detach_mcast(o->uc->file->fd, m->qp->o.host, m->gid,
-			       host_lid(dev, m));
+			       m->host_lid);
 }
 
 const struct be_kind be_kind_mcast = { .end = mcast_end };
@@ -81,16 +96,15 @@ int be_attach_mcast(const struct be_cmd *c)
 		return -ENOENT;
 	if (mcast_find(c, qp))		/* no error natively */
 		return 0;
+	if (!lid_valid(c->dev, r->mlid))
+		return -EINVAL;
 	m = be_obj_new(c, BE_MCAST, sizeof(*m), &err);
 	if (!m)
 		return err;
 	m->qp = qp;
 	m->mlid = r->mlid;
 	memcpy(m->gid, r->gid, sizeof(m->gid));
-	if (!mcast_shared(c->dev, c->uc, m))
-		err = uv_attach_mcast(c->uc->file->fd, qp->o.host, m->gid,
-				      host_lid(c->dev, m));
-	return be_obj_made(c, NULL, &m->o, BE_MCAST, 0, err);
+	return be_obj_made(c, NULL, &m->o, BE_MCAST, 0, mcast_attach(c, m));
 }
 
 int be_detach_mcast(const struct be_cmd *c)

@@ -152,7 +152,8 @@ struct be_mcast {
 	struct be_obj o;
 	struct be_qp *qp;
 	uint8_t gid[16];
-	uint16_t mlid;
+	uint16_t mlid;			/* the guest's */
+	uint16_t host_lid;		/* by which the kernel knows it */
 };
 
 /* ---- ah.c ---- */

@@ -433,29 +433,79 @@ static int do_post_send(const struct call *c)
 	return 0;
 }
 
-static int do_mcast(const struct call *c, bool attach)
+/* Before INIT the QP has no port, and an HCA with both links takes any LID. */
+static bool mcast_valid(const struct fake_obj *o,
+			const struct ib_uverbs_attach_mcast *q)
 {
-	const struct ib_uverbs_attach_mcast *q = (const void *)c->core;
-	struct fake_obj *o = fake_obj_find(c, FAKE_QP, q->qp_handle);
+	if (o->qp_type != 4 || q->gid[0] != 0xff)
+		return false;
+	if (!fake_hca.infiniband || (!o->qp_state && fake_hca.ports > 1))
+		return true;
+	return q->mlid >= 0xc000 && q->mlid != 0xffff;
+}
 
-	if (!o)
-		return -ENOENT;
-	if (o->qp_type != 4 || (!attach && !o->mcast))
-		return -EINVAL;
-	if (q->mlid)			/* the caller must not let it differ */
-		fake.violations++;
-	o->mcast += attach ? 1 : -1;
-	return 0;
+/* The pair in use; with @lid < 0, the GID that the driver has attached. */
+static struct fake_mcast *mcast_at(struct fake_obj *o, const uint8_t *gid, int lid)
+{
+	struct fake_mcast *m;
+
+	for (m = o->group; m < o->group + FAKE_GROUPS; m++)
+		if (!memcmp(m->gid, gid, sizeof(m->gid)) &&
+		    (lid < 0 ? m->member : m->used && m->lid == lid))
+			return m;
+	return NULL;
+}
+
+static struct fake_mcast *mcast_free(struct fake_obj *o)
+{
+	struct fake_mcast *m = o->group;
+
+	while (m < o->group + FAKE_GROUPS && (m->used || m->member))
+		m++;
+	return m < o->group + FAKE_GROUPS ? m : NULL;
 }
 
 static int do_attach_mcast(const struct call *c)
 {
-	return do_mcast(c, true);
+	const struct ib_uverbs_attach_mcast *q = (const void *)c->core;
+	struct fake_obj *o = fake_obj_find(c, FAKE_QP, q->qp_handle);
+	struct fake_mcast *m;
+
+	if (!o)
+		return -ENOENT;
+	if (mcast_at(o, q->gid, q->mlid))
+		return 0;
+	if (!mcast_valid(o, q))
+		return -EINVAL;
+	m = mcast_free(o);
+	if (!m)
+		return -ENOMEM;
+	/* "already a member" is no error of the driver */
+	m->member = !mcast_at(o, q->gid, -1);
+	m->used = true;
+	m->lid = q->mlid;
+	memcpy(m->gid, q->gid, sizeof(m->gid));
+	o->mcast++;
+	return 0;
 }
 
 static int do_detach_mcast(const struct call *c)
 {
-	return do_mcast(c, false);
+	const struct ib_uverbs_detach_mcast *q = (const void *)c->core;
+	struct fake_obj *o = fake_obj_find(c, FAKE_QP, q->qp_handle);
+	struct fake_mcast *m = o ? mcast_at(o, q->gid, q->mlid) : NULL;
+
+	if (!o)
+		return -ENOENT;
+	if (!m)
+		return -EINVAL;
+	m->used = false;
+	m = mcast_at(o, q->gid, -1);
+	if (!m || !mcast_valid(o, (const void *)q))	/* ib_core counts it still */
+		return -EINVAL;
+	m->member = false;
+	o->mcast--;
+	return 0;
 }
 
 int fake_srq_new(const struct call *c, const struct ib_uverbs_create_xsrq *q,

@@ -93,6 +93,16 @@ int be_sys_open(const char *path, int flags)
 	return r;
 }
 
+/* A QP that ib_core never destroys: it counts more than the driver can detach. */
+static bool stuck(const struct fake_obj *o)
+{
+	unsigned int i, members = 0;
+
+	for (i = 0; i < FAKE_GROUPS; i++)
+		members += o->group[i].member;
+	return o->mcast != members;
+}
+
 /* Explicit destruction is over: the kernel now frees what is left. */
 static int locked_close(int fd)
 {
@@ -108,8 +118,10 @@ static int locked_close(int fd)
 	for (type = FAKE_TYPES; type--; )
 		for (i = 0; i < FAKE_OBJS; i++)
 			if (fake.obj[i].used && fake.obj[i].fd == fd &&
-			    fake.obj[i].type == type)
+			    fake.obj[i].type == type) {
+				fake.violations += stuck(&fake.obj[i]);
 				fake_obj_del(&fake.obj[i]);
+			}
 	if (f->async_w >= 0)
 		close(f->async_w);
 	if (f->comp_w >= 0)

@@ -20,6 +20,7 @@ enum fake_type {
 	FAKE_TYPES
 };
 
+#define FAKE_GROUPS	4		/* attachments of a QP */
 struct fake_obj {
 	bool used;
 	enum fake_type type;
@@ -44,7 +45,12 @@ struct fake_obj {
 	uint8_t qp_state, qp_type, port;
 	int dmabuf;			/* MR of one: a descriptor of its own, else 0 */
 	uint64_t inode;			/* XRCD: one domain in several files */
-	unsigned int mcast;
+	unsigned int mcast;		/* of a QP: what ib_core counts */
+	struct fake_mcast {		/* ib_uverbs: each pair of GID and LID */
+		uint8_t gid[16];
+		uint16_t lid;
+		bool used, member;	/* the driver: each GID once */
+	} group[FAKE_GROUPS];
 	uint8_t sgid_index, alt_sgid_index;	/* as the kernel was asked for */
 	uint16_t pkey_index, alt_pkey_index;
 };
@@ -108,7 +114,7 @@ void fake_async_event(const struct fake_obj *obj, uint32_t event);
 extern struct fake_hca {
 	uint32_t driver_id, abi;
 	uint8_t ports;
-	uint8_t infiniband;		/* the link layer */
+	uint8_t infiniband;		/* the link layer; to multicast, of port 1 */
 	uint16_t pkeys;			/* entries of the table */
 	uint32_t max_qp;
 	uint64_t max_mr_size;

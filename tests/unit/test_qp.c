@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Queue pairs, shared receive queues, address handles, multicast.
+ * Queue pairs, shared receive queues, address handles.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -412,65 +412,6 @@ static void a_handle_of_mlx5_tells_the_peers_mac(void **state)
 	assert_int_equal(fake_live(FAKE_AH), 0);
 }
 
-static int mcast(struct guest *g, uint16_t op, uint32_t qp, uint8_t last)
-{
-	g->req.u.mcast.qp = qp;
-	g->req.u.mcast.gid[0] = 0xff;
-	g->req.u.mcast.gid[15] = last;
-	return guest_cmd(g, op);
-}
-
-static void attaches_multicast(void **state)
-{
-	struct guest *g = *state;
-	uint32_t ud;
-
-	guest_open(g);
-	g->dev.quota.max[BE_MCAST] = 2;
-	ud = guest_create_qp(g, 4);
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, g->qp, 1), -EINVAL);
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 2), 0);
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 3), -ENOMEM);
-	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, ud), -EBUSY);
-	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), 0);
-	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), -EINVAL);
-	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 2), 0);
-	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, ud), 0);
-	ud = guest_create_qp(g, 4);	/* left to the end of the context */
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 9), 0);
-}
-
-/* One GID with two LIDs is one group on Ethernet; rxe would miscount. */
-static void a_group_is_its_gid(void **state)
-{
-	struct guest *g = *state;
-	struct xenvhca_mcast_req *r = &g->req.u.mcast;
-	struct fake_obj *qp;
-	uint32_t ud;
-
-	guest_open(g);
-	ud = guest_create_qp(g, 4);
-	qp = fake_nth(FAKE_QP, 1);
-	r->mlid = 0xc001;
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
-	r->mlid = 0xc002;
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
-	assert_int_equal(qp->mcast, 1);
-	r->mlid = 0xc003;
-	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), -EINVAL);
-	r->mlid = 0xc001;
-	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), 0);
-	assert_int_equal(qp->mcast, 1);
-	r->mlid = 0xc002;
-	assert_int_equal(mcast(g, XENVHCA_OP_DETACH_MCAST, ud, 1), 0);
-	assert_int_equal(qp->mcast, 0);
-	r->mlid = 0xc001;		/* left to the end, twice */
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
-	assert_int_equal(mcast(g, XENVHCA_OP_ATTACH_MCAST, ud, 1), 0);
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, guest_setup, guest_teardown)
@@ -495,8 +436,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_handle_of_mlx5_tells_the_peers_mac,
 						guest_setup_mlx5,
 						guest_teardown),
-		T(attaches_multicast),
-		T(a_group_is_its_gid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
