@@ -52,7 +52,7 @@ int be_static_check(struct be_dev *dev)
 			 dev->hca);
 		return -ENOENT;
 	}
-	dev->bar_end = u.frame + u.part;
+	dev->bar_end = u.frame + u.pages;
 	if (w->mfn < u.frame || w->mfn + w->nr > dev->bar_end) {
 		be_fault(dev, "%s: frames 0x%" PRIx64 "..0x%" PRIx64 " are not in the BAR of hca \"%s\", 0x%" PRIx64 "..0x%" PRIx64 ": describe its address anew for vhca-devicetree",
 			 XENVHCA_NODE_DOORBELL_STATIC, w->mfn, w->mfn + w->nr - 1,

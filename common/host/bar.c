@@ -25,13 +25,14 @@
  * long: pages 0 to 2. UAR page n is page n of the BAR; only the firmware knows their
  * number, so the range ends with the BAR.
  *
- * mlx4: the BAR's upper half has a page of BlueFlame for each UAR. The first 128 UARs hold
- * the doorbells of event queues (MLX4_NUM_OF_EQ_UARS). A context has one UAR.
+ * mlx4: the BAR's upper half has a page of BlueFlame for each UAR, which no guest gets:
+ * a write there is a work request. The first 128 UARs hold the doorbells of event queues
+ * (MLX4_NUM_OF_EQ_UARS). A context has one UAR.
  */
 #define MLX5_SKIP	3u
 #define MLX4_SKIP	128u
-#define MLX5		0, 1, MLX5_SKIP, KERNEL, XENVHCA_UCONTEXT_UARS
-#define MLX4		2, 2, MLX4_SKIP, MLX4_SKIP + KERNEL, 1
+#define MLX5		0, 0, MLX5_SKIP, KERNEL, XENVHCA_UCONTEXT_UARS
+#define MLX4		2, 1, MLX4_SKIP, MLX4_SKIP + KERNEL, 1
 
 static const struct host_hca kinds[] = {
 	{ MELLANOX, 0x1003, 0x1003, "ConnectX-3", MLX4 },
@@ -89,12 +90,12 @@ int host_uars(const char *dir, struct host_uars *u)
 	memset(u, 0, sizeof(*u));
 	u->hca = host_hca(id(dir, "vendor"), id(dir, "device"));
 	if (u->hca)
-		u->part = bar_pages(dir, u->hca->bar, &u->frame) / u->hca->parts;
-	if (!u->part) {
+		u->pages = bar_pages(dir, u->hca->bar, &u->frame) >> u->hca->half;
+	if (!u->pages) {
 		memset(u, 0, sizeof(*u));
 		return -ENOENT;
 	}
-	own = u->part / 4 < u->hca->own ? u->part / 4 : u->hca->own;
-	u->guests = u->part - own;
+	own = u->pages / 4 < u->hca->own ? u->pages / 4 : u->hca->own;
+	u->guests = u->pages - own;
 	return 0;
 }

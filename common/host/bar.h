@@ -10,17 +10,14 @@
 
 #include <stdint.h>
 
-/*
- * Where a kind of HCA has doorbell pages. An index of a UAR is a page of each part of the
- * BAR: a process may have that page of all parts, and no other process has one of them.
- */
+/* Where a kind of HCA has doorbell pages. */
 struct host_hca {
 	uint16_t vendor, first, last;	/* device ids */
 	const char *name;
-	uint8_t bar, parts;	/* the BAR, and of how many equal parts it consists */
-	uint16_t skip;		/* pages at the start of each part that are no guest's */
-	uint16_t own;		/* these, and those of the backend domain: of an index */
-	uint16_t context;	/* indices for each of max-ucontext */
+	uint8_t bar, half;	/* the BAR; half: of it, its first half has them */
+	uint16_t skip;		/* pages at its start that are no guest's */
+	uint16_t own;		/* these, and those of the backend domain */
+	uint16_t context;	/* pages for each of max-ucontext */
 };
 
 /* NULL: not known. */
@@ -29,9 +26,9 @@ const struct host_hca *host_hca(uint16_t vendor, uint16_t device);
 /* Doorbell pages of one HCA. */
 struct host_uars {
 	const struct host_hca *hca;
-	uint64_t frame;		/* of the first page of the first part */
-	uint64_t part;		/* pages of each part */
-	uint64_t guests;	/* indices for guests; own is at most a quarter of all */
+	uint64_t frame;		/* of the first page */
+	uint64_t pages;
+	uint64_t guests;	/* of them for guests; own is at most a quarter of all */
 };
 
 /*

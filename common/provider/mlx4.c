@@ -193,12 +193,17 @@ static int mlx4_create_srq_len(const struct xenvhca_request *req, uint64_t *len)
 		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } },	\
 	}
 
+/* bf_reg_size, bf_regs_per_page: 0, so that rdma-core does not map the page */
+#define MLX4_NO_BLUEFLAME(at)						\
+	{ .kind = VHCA_MASK, .len = 4, .off = at, .arg = ~0ull }
+
 static const struct vhca_udata_op mlx4_ops[] = {
 	{
 		.op = XENVHCA_OP_ALLOC_UCONTEXT,
 		.out_min = 16, .out_max = 16,
 		.rsp = {
 			{ .kind = VHCA_DEV, .len = 4, .off = 4 }, /* qp_tab_size */
+			MLX4_NO_BLUEFLAME(8),
 			{ .kind = VHCA_IS, .len = 4, .off = 12,	/* cqe_size */
 			  .arg = MLX4_CQE },
 		},
@@ -213,7 +218,10 @@ static const struct vhca_udata_op mlx4_v3_ops[] = {
 	{
 		.op = XENVHCA_OP_ALLOC_UCONTEXT,
 		.out_min = 8, .out_max = 8,
-		.rsp = { { .kind = VHCA_DEV, .len = 4, .off = 0 } }, /* qp_tab_size */
+		.rsp = {
+			{ .kind = VHCA_DEV, .len = 4, .off = 0 }, /* qp_tab_size */
+			MLX4_NO_BLUEFLAME(4),
+		},
 	},
 	MLX4_CREATE_CQ(mlx4_v3_create_cq_len),
 	MLX4_RESIZE_CQ(mlx4_v3_resize_cq_len),
@@ -221,9 +229,12 @@ static const struct vhca_udata_op mlx4_v3_ops[] = {
 	{ .op = 0 },
 };
 
+/*
+ * No BlueFlame page (1): what is written there is itself a work request, so that on an HCA
+ * that compares no pages of doorbells one process could write those of another.
+ */
 static const struct vhca_mmap mlx4_mmaps[] = {
 	{ VHCA_MMAP_MMIO, XENVHCA_PROT_NC, 0, 0, 0 },	/* UAR */
-	{ VHCA_MMAP_MMIO, XENVHCA_PROT_WC, 1, 0, 0 },	/* its BlueFlame page */
 	{ VHCA_MMAP_REGS, XENVHCA_PROT_NC, 3, 0, 0 },	/* clock */
 	{ .kind = VHCA_MMAP_END },
 };

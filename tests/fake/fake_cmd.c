@@ -46,15 +46,20 @@ static int mlx4_answer(const struct call *c)
 {
 	const struct mlx4_ib_alloc_ucontext_resp r = {
 		.qp_tab_size = fake_hca.max_qp, .cqe_size = fake_hca.cqe_size,
+		.bf_reg_size = 512, .bf_regs_per_page = 8,
 	};
-	size_t len = fake_hca.abi == MLX4_IB_UVERBS_ABI_VERSION ? sizeof(r) :
-		     sizeof(struct mlx4_ib_alloc_ucontext_resp_v3);
+	const struct mlx4_ib_alloc_ucontext_resp_v3 old = {
+		.qp_tab_size = r.qp_tab_size, .bf_reg_size = r.bf_reg_size,
+		.bf_regs_per_page = r.bf_regs_per_page,
+	};
+	bool is_old = fake_hca.abi == MLX4_IB_UVERBS_NO_DEV_CAPS_ABI_VERSION;
+	size_t len = is_old ? sizeof(old) : sizeof(r);
 
 	if (fake_hca.driver_id != RDMA_DRIVER_MLX4)
 		return 0;
 	if (c->out_len < len)
 		return -EFAULT;
-	memcpy(c->out, &r, len);
+	memcpy(c->out, is_old ? (const void *)&old : &r, len);
 	return 0;
 }
 

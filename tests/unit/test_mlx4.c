@@ -90,10 +90,17 @@ static void only_the_first_port_is_served(void **state)
 
 static uint32_t context(struct guest *g)
 {
+	struct mlx4_ib_alloc_ucontext_resp_v3 answer;
+
 	g->req.out_len = sizeof(struct mlx4_ib_alloc_ucontext_resp_v3);
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_UCONTEXT), 0);
 	assert_int_equal(g->dev.quota.uars, 1);
 	g->uc = g->rsp.u.alloc_ucontext.ucontext;
+	memcpy(&answer, g->rsp.udata, sizeof(answer));
+	assert_int_equal(answer.qp_tab_size, fake_hca.max_qp);
+	/* a guest is told of no BlueFlame, which rdma-core would map */
+	assert_int_equal(answer.bf_reg_size, 0);
+	assert_int_equal(answer.bf_regs_per_page, 0);
 	g->req.out_len = sizeof(struct mlx4_ib_alloc_pd_resp);
 	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_PD), 0);
 	g->pd = g->rsp.u.handle.handle;

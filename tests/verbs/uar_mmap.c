@@ -32,8 +32,9 @@ struct row {
 	bool guest;		/* natively it may be there */
 };
 
-/* Of mlx4: page 0 is the UAR, page 1 its BlueFlame page, 3 the clock. */
+/* Of mlx4: page 0 is the UAR, page 1 its BlueFlame page, which no guest has, 3 the clock. */
 static const struct row rows_mlx4[] = {
+	{ "BlueFlame page", 1, 4096, WR, MAP_SHARED, GUEST },
 	{ "page 2", 2, 4096, WR, MAP_SHARED, false },
 	{ "clock", 3, 4096, RD, MAP_SHARED, GUEST },
 	{ "clock, to be written", 3, 4096, RW, MAP_SHARED, GUEST },

@@ -113,15 +113,15 @@ static enum dba_reason check_bar(const struct dba_hca *hca,
 		return DBA_BAR_ALIGN;
 	first = bar->start >> DBA_PAGE_SHIFT;
 	pages = bar->len >> DBA_PAGE_SHIFT;
-	if (!frames_sane(first, pages) || pages < kind->parts || pages % kind->parts)
+	if (!frames_sane(first, pages))
 		return DBA_NO_BAR;
-	if (!frames_within(req->mfn, req->nr, first, pages)) {
+	if (!frames_within(req->mfn, req->nr, first, pages >> kind->half)) {
 		for (i = 0; i < DBA_BARS; i++)
 			if (touches(&hca->bar[i], req->mfn, req->nr))
 				return DBA_NOT_DOORBELL;
 		return DBA_OUTSIDE;
 	}
-	if ((req->mfn - first) % (pages / kind->parts) < kind->skip)
+	if (req->mfn - first < kind->skip)
 		return DBA_NOT_DOORBELL;
 	if (!hca->msix_known)
 		return DBA_NO_MSIX;
