@@ -49,6 +49,8 @@ void be_quota_give_pages(struct be_quota *q, uint64_t n);
 int be_quota_room(const struct be_quota *q, uint64_t n);
 void be_quota_charge_queue(struct be_quota *q, uint64_t n);
 void be_quota_give_queue(struct be_quota *q, uint64_t n);
+/* Attachments of one device to one multicast group, which has few places (mlx4: 248). */
+#define BE_GROUP_QPS	16u
 #define BE_GUEST_UARS	2048u
 /*
  * Doorbell pages that the HCA's driver allocates: 0; -EDQUOT; -ENOMEM: not even if

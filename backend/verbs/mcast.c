@@ -59,6 +59,22 @@ static bool lid_valid(const struct be_dev *dev, uint16_t lid)
 	return dev->ethernet || (lid >= MULTICAST_LID && lid != PERMISSIVE_LID);
 }
 
+/* Has the device all attachments to the group that it may have? */
+static bool group_full(struct be_dev *dev, const uint8_t *gid)
+{
+	const struct be_obj *u, *o;
+	unsigned int n = 0;
+
+	for (u = dev->ucontexts; u; u = u->next)
+		for (o = ((const struct be_uc *)u)->objs[BE_MCAST]; o; o = o->next)
+			n += !memcmp(((const struct be_mcast *)o)->gid, gid, 16);
+	if (n < BE_GROUP_QPS)
+		return false;
+	be_log_peer(dev, "no more than %u attachments to one multicast group",
+		    BE_GROUP_QPS);
+	return true;
+}
+
 static int mcast_attach(const struct be_cmd *c, struct be_mcast *m)
 {
 	const struct be_mcast *other = mcast_shared(c->uc, m);
@@ -98,6 +114,8 @@ int be_attach_mcast(const struct be_cmd *c)
 		return 0;
 	if (!lid_valid(c->dev, r->mlid))
 		return -EINVAL;
+	if (group_full(c->dev, r->gid))
+		return -EDQUOT;
 	m = be_obj_new(c, BE_MCAST, sizeof(*m), &err);
 	if (!m)
 		return err;

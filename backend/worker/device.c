@@ -478,7 +478,8 @@ static void device_answer(const struct be_dev *dev,
 		.max_mw = be_windows(dev) ? lower(b->max_mw, max[BE_MW]) : 0,
 		.max_mcast_grp = lower(b->max_mcast_grp, max[BE_MCAST]),
 		.max_mcast_qp_attach =
-			lower(b->max_mcast_qp_attach, max[BE_MCAST]),
+			lower(lower(b->max_mcast_qp_attach, BE_GROUP_QPS),
+			      max[BE_MCAST]),
 		.max_total_mcast_qp_attach =
 			lower(b->max_total_mcast_qp_attach, max[BE_MCAST]),
 		.max_ah = lower(b->max_ah, max[BE_AH]),

@@ -112,6 +112,7 @@ static int do_query_device(const struct call *c)
 	r->base.max_cq = r->base.max_mr = r->base.max_pd = big;
 	r->base.max_mw = r->base.max_ah = r->base.max_srq = r->base.max_qp_wr = big;
 	r->base.max_sge = 32;
+	r->base.max_mcast_qp_attach = 56;
 	r->base.max_pkeys = 64;		/* as rxe, whose ports have one */
 	r->base.max_cqe = 32767;
 	r->base.phys_port_cnt = fake_hca.ports;

@@ -113,6 +113,28 @@ static void two_queue_pairs_share_nothing(void **state)
 	assert_int_equal(detach(g, b, LID + 1, 1), 0);
 }
 
+/* A group's places are few, and all guests' and the backend domain's. */
+static void a_device_has_few_places_of_a_group(void **state)
+{
+	uint32_t ud[BE_GROUP_QPS + 1];
+	struct guest *g = *state;
+	unsigned int i;
+
+	guest_open(g);
+	for (i = 0; i <= BE_GROUP_QPS; i++)
+		ud[i] = guest_create_qp(g, 4);
+	for (i = 0; i < BE_GROUP_QPS; i++)
+		assert_int_equal(attach(g, ud[i], LID, 1), 0);
+	assert_int_equal(attach(g, ud[i], LID, 1), -ENOMEM);
+	assert_int_equal(attach(g, ud[0], LID + 1, 1), -ENOMEM);
+	assert_int_equal(attach(g, ud[0], LID, 1), 0);		/* it has this one */
+	assert_int_equal(attach(g, ud[i], LID, 2), 0);		/* another group */
+	assert_int_equal(detach(g, ud[0], LID, 1), 0);
+	assert_int_equal(attach(g, ud[i], LID, 1), 0);
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_QUERY_DEVICE), 0);
+	assert_int_equal(g->rsp.u.query_device.max_mcast_qp_attach, BE_GROUP_QPS);
+}
+
 /* What the guest leaves, the end of the context detaches: teardown finds no violation. */
 static void two_lids_are_left_to_the_end(void **state)
 {
@@ -169,6 +191,8 @@ int main(void)
 		ON(guest_setup, a_group_is_its_gid),
 		ON(setup_infiniband, a_group_is_its_gid),
 		ON(setup_infiniband, two_queue_pairs_share_nothing),
+		ON(guest_setup, a_device_has_few_places_of_a_group),
+		ON(setup_infiniband, a_device_has_few_places_of_a_group),
 		ON(guest_setup, two_lids_are_left_to_the_end),
 		ON(setup_infiniband, two_lids_are_left_to_the_end),
 		ON(setup_infiniband, a_lid_is_of_multicast),
