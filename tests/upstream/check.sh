@@ -86,11 +86,15 @@ checkpatch() {
 	return $rc
 }
 
-# module TREE FOLDER OBJECT [FLAG...]: compiled, every warning an error, and sparse's.
+# module TREE FOLDER OBJECT: compiled, every warning an error, and sparse's. Kbuild compiles
+# without sparse if it does not like it.
 module() {
-	local tree=$1 folder=$2 object=$3
-	make -s -C "$tree" "-j$jobs" W=1 KCFLAGS=-Werror C=1 CF=-Wsparse-error "${@:4}" \
-		"$folder/$object"
+	make -s -C "$1" "-j$jobs" W=1 KCFLAGS=-Werror C=1 CHECK="$sparse/sparse" \
+		CF=-Wsparse-error "$2/$3" >"$build/make.log" 2>&1 || {
+		cat "$build/make.log"
+		return 1
+	}
+	! grep 'not up to date' "$build/make.log"
 }
 
 kernel_doc() { # kernel_doc TREE FOLDER
@@ -110,8 +114,12 @@ configured() {
 }
 
 linux() {
-	local tree=$build/linux version out=$build/xen-vhca
+	local tree=$build/linux version out=$build/xen-vhca series
 	copy_of linux linux || return 0
+	sparse=$("$here/sources.sh" sparse 2>"$build/log") || {
+		say skip "linux: no sparse: $(tail -n 1 "$build/log")"
+		return
+	}
 	version=$(make -s -C "$tree" kernelversion)
 	rm -rf "$out"
 	claim "the driver is exported for linux $version" \

@@ -8,18 +8,19 @@
 #   linux   the newest kernel, that of Debian's next release, configured as Debian does and
 #           prepared for modules (Module.symvers, too). Sources that no patch touches and no
 #           module needs are removed.
+#   sparse  the checker that this kernel wants, compiled; this release's is too old
 #   xen     Xen of this release of Debian, as packaged
 #
-# Usage: sources.sh linux|xen
+# Usage: sources.sh linux|sparse|xen
 # Environment: VHCA_MIRROR (Debian mirror), JOBS. Status 77: the sources cannot be had.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-tree=${1:?usage: sources.sh linux|xen}
+tree=${1:?usage: sources.sh linux|sparse|xen}
 say() { echo "$tree: $*" >&2; }
 # shellcheck source=tests/lib/debsrc.sh
 . "$here/../lib/debsrc.sh"
 case $tree in
-linux)	SUITE=forky ;;
+linux|sparse) SUITE=forky ;;
 xen)	unset SUITE ;;
 *)	say "no such tree"; exit 2 ;;
 esac
@@ -101,12 +102,19 @@ get_linux() {
 	quietly make "-j${JOBS:-$(nproc)}" modules_prepare
 }
 
-get_xen() {
+unpack() {
 	debsrc_open "$out" "$SUITE" 2>"$out/log" || say "not all lists of $SUITE can be had"
-	debsrc_fetch "$out/debs" xen || gone "cannot download it"
+	debsrc_fetch "$out/debs" "$1" || gone "cannot download it"
 	rmdir "$out/src"
-	quietly dpkg-source --no-check -x "$out"/debs/xen_*.dsc "$out/src"
+	quietly dpkg-source --no-check -x "$out/debs/$1"_*.dsc "$out/src"
 }
+
+get_sparse() {
+	unpack sparse
+	quietly make -C "$out/src" "-j${JOBS:-$(nproc)}" CC=cc HAVE_SQLITE=no sparse
+}
+
+get_xen() { unpack xen; }
 
 "get_$tree"
 rm -rf "$out/debs" "$out/apt" "$out/log"
