@@ -161,16 +161,17 @@ linux() {
 # The steps of Xen's build before it compiles, its checks of public headers (C90, C99, C++98)
 # among them, and one object.
 xen_object() { # xen_object TREE FOLDER OBJECT
-	cat >"$1/xen/upstream.mk" <<-'EOF'
-		include Makefile
-		upstream: outputmakefile
-			$(Q)$(MAKE) $(build)=tools
-			$(Q)$(MAKE) $(build)=. include/xen/compile.h
-			$(Q)$(MAKE) $(build)=include all
-			$(Q)$(MAKE) $(build)=arch/$(SRCARCH) include
-			$(Q)$(MAKE) $(build)=. arch/$(SRCARCH)/include/asm/asm-offsets.h
-			$(Q)$(MAKE) $(build)=$(FOLDER) $(FOLDER)/$(OBJECT)
-	EOF
+	cat >"$1/xen/upstream.mk" <<'EOF'
+include Makefile
+.RECIPEPREFIX = >
+upstream: outputmakefile
+> $(Q)$(MAKE) $(build)=tools
+> $(Q)$(MAKE) $(build)=. include/xen/compile.h
+> $(Q)$(MAKE) $(build)=include all
+> $(Q)$(MAKE) $(build)=arch/$(SRCARCH) include
+> $(Q)$(MAKE) $(build)=. arch/$(SRCARCH)/include/asm/asm-offsets.h
+> $(Q)$(MAKE) $(build)=$(FOLDER) $(FOLDER)/$(OBJECT)
+EOF
 	make -s -C "$1/xen" defconfig &&
 		make -s -C "$1/xen" "-j$jobs" -f upstream.mk upstream FOLDER="$2" OBJECT="$3"
 }
