@@ -164,7 +164,7 @@ xen_object() { # xen_object TREE FOLDER OBJECT
 	cat >"$1/xen/upstream.mk" <<'EOF'
 include Makefile
 .RECIPEPREFIX = >
-upstream: outputmakefile
+upstream: outputmakefile $(if $(asm-generic),asm-generic)
 > $(Q)$(MAKE) $(build)=tools
 > $(Q)$(MAKE) $(build)=. include/xen/compile.h
 > $(Q)$(MAKE) $(build)=include all
