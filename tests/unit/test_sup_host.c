@@ -185,6 +185,12 @@ void sup_until(unsigned int workers, unsigned int lines)
 	setpgid(0, 0);	/* the watcher is none of those that it watches */
 	for (i = 0; i < 12000 && (sup_workers() < workers || sup_lines() < lines); i++)
 		usleep(10000);
+	if (i == 12000) {
+		fprintf(stderr, "%u workers of %u, %u lines of %u in two minutes\n",
+			sup_workers(), workers, sup_lines(), lines);
+		kill(getppid(), SIGABRT);
+		_exit(1);
+	}
 	for (i = 0; i < 6000 && still < SUP_STILL; i++) {
 		usleep(10000);
 		still = busy(group) ? 0 : still + 1;

@@ -29,8 +29,9 @@ struct sup_told { unsigned int left, spinners, files; int pid; } sup_told(const 
 unsigned int sup_workers(void);
 /*
  * In a child of the process that supervises: waits until so many workers ran, so many
- * lines are in the log, and supervisor, scripts and workers all sleep; two minutes and
- * one at most, for a machine that has no time for them.
+ * lines are in the log, and supervisor, scripts and workers all sleep. The test fails if
+ * they are not there in two minutes; that they sleep is waited for a minute at most, for a
+ * machine that has no time for them.
  */
 void sup_until(unsigned int workers, unsigned int lines);
 /* The supervisor, until that; then it is stopped as systemd does it. */

@@ -10,15 +10,16 @@
 # The list has lines NAME<TAB>GUEST<TAB>REASON, where NAME is a probe's name and
 # GUEST is "RESULT DETAIL" of the guest; both may be shell patterns. GUEST may
 # be "-" for a probe that only the bare HCA prints. '#' begins a comment.
-# A REASON that begins with "(may)" need not come up. COMPARE_LEAST (environment): how
-# many probes there are at least, default 500.
+# A REASON that begins with "(may)" need not come up. Environment: COMPARE_LEAST, how
+# many probes there are at least, default 500; COMPARE_MAY, a second list, of which nothing
+# need come up.
 set -eu
 
 if [ $# -ne 3 ]; then
 	echo "usage: compare.sh NATIVE.txt GUEST.txt EXPECTED.txt" >&2
 	exit 2
 fi
-for f in "$@"; do
+for f in "$@" ${COMPARE_MAY:+"$COMPARE_MAY"}; do
 	if [ ! -s "$f" ]; then
 		echo "compare.sh: $f is missing or empty" >&2
 		exit 2
@@ -42,7 +43,6 @@ function expected(name, guest,   i) {
 		}
 	return 0
 }
-FNR == 1 { file++ }
 file == 1 {
 	if ($0 ~ /^#/ || $0 == "")
 		next
@@ -55,7 +55,7 @@ file == 1 {
 	rule_text[rules] = $1
 	rule_name[rules] = regex($1)
 	rule_guest[rules] = regex($2)
-	rule_why[rules] = $3
+	rule_why[rules] = (may && $3 !~ /^\(may\)/ ? "(may) " : "") $3
 	next
 }
 $0 !~ /\t/ { next }
@@ -104,4 +104,4 @@ END {
 	printf "%d equal, %d expected differences, %d wrong\n",
 	       same, fine, bad
 	exit bad > 0
-}' "$3" "$1" "$2"
+}' file=1 "$3" may=1 "${COMPARE_MAY:-/dev/null}" file=2 "$1" file=3 "$2"
