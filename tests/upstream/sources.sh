@@ -19,6 +19,8 @@ tree=${1:?usage: sources.sh linux|sparse|xen}
 say() { echo "$tree: $*" >&2; }
 # shellcheck source=tests/lib/debsrc.sh
 . "$here/../lib/debsrc.sh"
+# shellcheck source=tests/lib/quietly.sh
+. "$here/../lib/quietly.sh"
 case $tree in
 linux|sparse) SUITE=forky ;;
 xen)	unset SUITE ;;
@@ -49,15 +51,6 @@ gone() {
 	tail -n 5 "$out/log" >&2 || true
 	say "$*: is the mirror reachable (VHCA_MIRROR names another)?"
 	exit 77
-}
-
-# quietly COMMAND...: its output only if it fails.
-quietly() {
-	"$@" >"$out/log" 2>&1 </dev/null || {
-		tail -n 25 "$out/log" >&2
-		say "failed: $*"
-		exit 1
-	}
 }
 
 # Kconfig's files stay, and all of tools/ and scripts/ that Kbuild compiles.

@@ -23,6 +23,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 unset KDIR KVER VHCA_KERNEL
 # shellcheck source=tests/qemu/lib/kver.sh
 . "$here/../lib/kver.sh"
+# shellcheck source=tests/lib/quietly.sh
+. "$here/../../lib/quietly.sh"
 say() { echo "kernel: $*" >&2; }
 
 on=(
@@ -91,15 +93,6 @@ if [ -e "$out/complete" ]; then
 	echo "$out"
 	exit 0
 fi
-
-# quietly COMMAND...: its output only if it fails.
-quietly() {
-	"$@" >"$out/log" 2>&1 </dev/null || {
-		tail -n 25 "$out/log" >&2
-		say "failed: $*"
-		exit 1
-	}
-}
 
 configure() {
 	local o
