@@ -182,8 +182,8 @@ sources() { # sources PACKAGE FOLDER...: all that Kbuild reads, and no more
 	(cd "$dir"/usr/src/*/ && find . -name '*.[ch]' -o -name '*.mk' -o -name Kbuild) |
 		grep -v '^./include/' | LC_ALL=C sort >"$work/has"
 	shift
-	(cd "$work/src" && find "${@/#/./}" -maxdepth 1 \( -name '*.[ch]' -o \
-		-name '*.mk' -o -name Kbuild \)) | grep -v '\.mod\.c$' |
+	(cd "$work/src" && find "${@/#/./}" -name '*.[ch]' -o -name '*.mk' -o -name Kbuild) |
+		grep -v '\.mod\.c$' |
 		LC_ALL=C sort >"$work/should"
 	diff "$work/should" "$work/has" &&
 		! grep -r '@VERSION@\|#MODULE_VERSION#' "$dir"/usr/src

@@ -24,6 +24,9 @@ of_release() {
 	{ print }' "$1"
 }
 
+# after_native: a scenario's own, between the two runs.
+after_native() { :; }
+
 # verdicts_equal DEVICE GUEST LIST [COMMAND...]: the same natively, where COMMAND runs
 # them, as in the guest, but what the list has. VERDICTS_GID: the index of the GID of both.
 verdicts_equal() {
@@ -39,6 +42,7 @@ verdicts_equal() {
 	# shellcheck disable=SC2086
 	"$@" $run "$dev" >"$native" || true
 	cut -f2 "$native" | sort | uniq -c
+	after_native
 	step "guest"
 	guest_put "$guest" /tmp/verdicts.py /tmp/verdicts.py
 	guest_sh -t 600 "$guest" "$run vhca0" >"$guests" || true

@@ -150,20 +150,21 @@ step "UCX"
 # datagrams of Soft-RoCE.
 ucx="UCX_UD_ETH_DGID_CHECK=n UCX_UD_TIMEOUT=$(seconds 60)s"
 # On an mlx5 it chooses among its ways to that HCA.
-UCX_WAYS=${SHARED_HCA:+ib,self}
-: "${UCX_WAYS:=rc_verbs,ud_verbs,self}"
-ucx+=" UCX_TLS=$UCX_WAYS UCX_NET_DEVICES=%:1"
+UCX_WAYS=${SHARED_HCA:+ib,self} UCX_VERBS=rc_verbs,ud_verbs,self
+: "${UCX_WAYS:=$UCX_VERBS}"
 # The model of a rich card announces DEVX, whose commands it refuses.
-ucx+=" UCX_IB_MLX5_DEVX=n"
+ucx+=" UCX_NET_DEVICES=%:1 UCX_IB_MLX5_DEVX=n"
+ucx_verbs="$ucx UCX_TLS=$UCX_VERBS"
+ucx+=" UCX_TLS=$UCX_WAYS"
 tcp_works "ucx_perftest" 13337 "$ucx ucx_perftest" \
 	"$ucx ucx_perftest @ -t tag_lat -n 100 -w 10"
 tcp_works "ucx_perftest, streams" 13337 "$ucx ucx_perftest" \
 	"$ucx ucx_perftest @ -t stream_bw -s 4096 -n 200 -w 10"
-# Its sockaddr connections are of rdma_cm.
+# Its sockaddr connections are of rdma_cm, by what a guest has (docs/guide/limits.md).
 io_listens() { rdma resource show cm_id | grep -q 'LISTEN.*:1337'; }
 # io_demo SERVER CLIENT: $verdict is the client's status.
 io_demo() {
-	local server run="UCX_SOCKADDR_TLS_PRIORITY=rdmacm $ucx io_demo -p 1337"
+	local server run="UCX_SOCKADDR_TLS_PRIORITY=rdmacm $ucx_verbs io_demo -p 1337"
 	at "$1" "${run//%/${DEVICE[$1]}}" >/tmp/cm.s 2>&1 &
 	server=$!
 	wait_until 20 io_listens || note "io_demo does not listen"
