@@ -398,6 +398,19 @@ static void count(unsigned int *up, unsigned int *there, unsigned int *waiting)
 	mutex_unlock(&conns_lock);
 }
 
+/* Of those that were begun here. */
+static unsigned int active_up(void)
+{
+	unsigned int n = 0;
+	struct conn *c;
+
+	mutex_lock(&conns_lock);
+	list_for_each_entry(c, &conns, list)
+		n += c->active && READ_ONCE(c->up) && !c->over;
+	mutex_unlock(&conns_lock);
+	return n;
+}
+
 /* No connection is on its way, or (@all) there is none. */
 static bool settled(bool all)
 {
@@ -425,18 +438,18 @@ static int do_connect(__be32 addr, u16 port, u32 n)
 	struct sockaddr_in to = {
 		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = addr,
 	};
-	unsigned int before, up, there, waiting;
+	unsigned int before = active_up(), came, up, there, waiting;
 	u32 i;
 	int rc = 0;
 
-	count(&before, &there, &waiting);
 	for (i = 0; i < n && !rc; i++)
 		rc = connect_one(&to);
 	if (!settles(false))
 		rc = -ETIMEDOUT;
 	count(&up, &there, &waiting);
-	RESULT("%u of %u came up, %u wait", up - before, n, waiting);
-	return rc ? rc : up - before == n ? 0 : -ENOTCONN;
+	came = active_up() - before;
+	RESULT("%u of %u came up, %u wait", came, n, waiting);
+	return rc ? rc : came == n ? 0 : -ENOTCONN;
 }
 
 static u8 octet(u32 at, u32 seed)
