@@ -128,6 +128,7 @@ static void own_handler(struct ib_cq *cq, void *context)
 	if (atomic_inc_return(&handler.calls) % 2)
 		ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 	atomic_dec(&handler.running);
+	wake_up(&done_wait);
 }
 
 static int handler_check(void)
@@ -192,16 +193,19 @@ static void slot_done(struct ib_cq *cq, struct ib_wc *wc)
 
 static bool slot_poll(struct slot *s)
 {
-	if (kv.own || kv.cq->poll_ctx == IB_POLL_DIRECT)
-		VERB(ib_process_cq_direct(kv.cq, 4));
-	if (kv.own)
-		VERB(ib_req_notify_cq(kv.cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS));
+	const enum ib_cq_notify_flags arm = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
+
+	do {
+		if (kv.own || kv.cq->poll_ctx == IB_POLL_DIRECT)
+			VERB(ib_process_cq_direct(kv.cq, 4));
+	} while (kv.own && VERB(ib_req_notify_cq(kv.cq, arm)) > 0);
 	return smp_load_acquire(&s->done);
 }
 
 static int slot_wait(struct slot *s)
 {
 	unsigned long end = jiffies + WAIT;
+	int calls = atomic_read(&handler.calls);
 
 	while (!slot_poll(s)) {
 		if (READ_ONCE(leaving) || time_after(jiffies, end)) {
@@ -211,8 +215,9 @@ static int slot_wait(struct slot *s)
 		if (kv.cq->poll_ctx == IB_POLL_DIRECT)
 			cond_resched();
 		else
-			wait_event_timeout(done_wait, READ_ONCE(s->done) ||
-					   READ_ONCE(leaving), HZ);
+			wait_event_timeout(done_wait, READ_ONCE(s->done) || READ_ONCE(leaving) ||
+					   atomic_read(&handler.calls) != calls, HZ);
+		calls = atomic_read(&handler.calls);
 	}
 	if (s->status == IB_WC_SUCCESS)
 		return 0;
