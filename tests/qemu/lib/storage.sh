@@ -8,10 +8,12 @@
 # Of which place the disk is, and where it is /dev/nvme0n1.
 TARGET=a HOST=b
 
-# nvme_target: a disk in memory, which does not outlive the guest.
+# nvme_target: a disk in memory, which does not outlive the guest. Its queue pairs have receive
+# queues, or share one of NVMET_SRQ requests.
 nvme_target() {
 	on "$TARGET" "set -e
-		modprobe -a configfs brd nvmet nvmet-rdma
+		modprobe -a configfs brd nvmet
+		modprobe nvmet-rdma ${NVMET_SRQ:+use_srq=1 srq_size=$NVMET_SRQ}
 		mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
 		cd /sys/kernel/config/nvmet
 		mkdir subsystems/disk subsystems/disk/namespaces/1 ports/1

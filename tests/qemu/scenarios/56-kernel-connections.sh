@@ -4,8 +4,9 @@
 #
 # Twenty connections at once between the kernels of two PV guests (kernel=1, ip=): a test
 # module makes them by rdma_cm at the same time, sends messages on all of them and ends them,
-# twice; the second time both ends end them at the same moment. After each round neither the
-# guests nor dom0 have an object, a grant or a connection of them.
+# twice, and five times in the long form; from the second time on both ends end them at the
+# same moment. After each round neither the guests nor dom0 have an object, a grant or a
+# connection of them.
 # limit: 600
 # tier: soak
 # hca: yes
@@ -80,8 +81,10 @@ done
 
 step "one end ends them"
 round close_one
-step "both ends end them at the same moment"
-round close_both
+for i in 1 $(long '' '2 3 4'); do
+	step "both ends end them at the same moment, $i"
+	round close_both
+done
 
 step "the end"
 for g in a b; do

@@ -49,6 +49,7 @@ io_begins() {
 	return 1
 }
 io_ends() { wait_until 60 not kill -0 "$io" 2>/dev/null; }
+has_srq() { rdma resource show srq | tee /dev/stderr | grep 'vhcad-'; }
 # native: as above, where one end is dom0's; then both ends are gone.
 native() {
 	local block
@@ -74,6 +75,8 @@ check "and goes" nvme_disconnect
 check "connected" nvme_connect
 check "b has the disk" has_disk
 rdma resource show cm_id | grep vhcad- || true
+[ -z "${NVMET_SRQ:-}" ] ||
+	check "its queue pairs share a receive queue" has_srq
 
 step "what was written is read"
 blocks=(20k 128k)
