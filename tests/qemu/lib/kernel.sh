@@ -35,13 +35,25 @@ kernel_attach() {
 	check "$1: its port has the GID of the netdev" wait_guest 10 "$1" "$HAS_GID"
 }
 HAS_GID="grep -v '^0000:0000:0000:0000' /sys/class/infiniband/vhca0/ports/1/gids/0"
+# kernel_fabric: the port that all share, where dom0 has an address of its own.
+kernel_fabric() {
+	local dev=ib0
+	hca_drivers
+	modprobe rdma_ucm
+	if grep -q Ethernet /sys/class/infiniband/mlx5_0/ports/1/link_layer; then
+		hca_setup
+		dev=$(ls /sys/class/infiniband/mlx5_0/device/net)
+	else
+		fabric_start
+		modprobe ib_ipoib
+		wait_until 10 test -e /sys/class/net/ib0 || fail "there is no ib0"
+	fi
+	ip addr replace "${KERNEL_ADDR[dom0]}/24" dev "$dev"
+	ip link set "$dev" up
+}
 # kernel_guests MODULE...: a and b, with a device of dom0 each and these modules.
 kernel_guests() {
-	fabric_start
-	modprobe -a ib_ipoib rdma_ucm
-	wait_until 10 test -e /sys/class/net/ib0 || fail "there is no ib0"
-	ip addr replace "${KERNEL_ADDR[dom0]}/24" dev ib0
-	ip link set ib0 up
+	kernel_fabric
 	agent_start
 	backend_start
 	kernel_boot "$@"
