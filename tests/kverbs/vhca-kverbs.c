@@ -196,7 +196,7 @@ static bool slot_poll(struct slot *s)
 	const enum ib_cq_notify_flags arm = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
 
 	do {
-		if (kv.own || kv.cq->poll_ctx == IB_POLL_DIRECT)
+		if (kv.cq->poll_ctx == IB_POLL_DIRECT)
 			VERB(ib_process_cq_direct(kv.cq, 4));
 	} while (kv.own && VERB(ib_req_notify_cq(kv.cq, arm)) > 0);
 	return smp_load_acquire(&s->done);
@@ -212,7 +212,7 @@ static int slot_wait(struct slot *s)
 			RESULT(leaving ? "the device goes" : "no completion");
 			return leaving ? -ENODEV : -ETIMEDOUT;
 		}
-		if (kv.cq->poll_ctx == IB_POLL_DIRECT)
+		if (kv.cq->poll_ctx == IB_POLL_DIRECT && !kv.own)
 			cond_resched();
 		else
 			wait_event_timeout(done_wait, READ_ONCE(s->done) || READ_ONCE(leaving) ||
@@ -344,11 +344,16 @@ static int do_close(void)
 static struct ib_cq *open_cq(const char *how)
 {
 	struct ib_cq_init_attr attr = { .cqe = 64 };
+	struct ib_cq *cq;
 
 	kv.own = !strcmp(how, "own");
 	atomic_set(&handler.calls, 0);
-	if (kv.own)
-		return ib_create_cq(kv.dev, own_handler, NULL, NULL, &attr);
+	if (kv.own) {
+		cq = ib_create_cq(kv.dev, own_handler, NULL, NULL, &attr);
+		if (!IS_ERR(cq))
+			cq->poll_ctx = IB_POLL_DIRECT;	/* ib_drain_qp() polls it */
+		return cq;
+	}
 	return ib_alloc_cq(kv.dev, NULL, attr.cqe, 0,
 			   !strcmp(how, "direct") ? IB_POLL_DIRECT :
 			   !strcmp(how, "softirq") ? IB_POLL_SOFTIRQ : IB_POLL_WORKQUEUE);
