@@ -486,8 +486,10 @@ int vhca_device_register(struct vhca_dev *dev)
 	device_describe(dev);
 	/* ib_core may end it from its registration on, which clears this. */
 	WRITE_ONCE(dev->stays, !!dev->own_uc);
+	vhca_pci_ids_add(dev);
 	rc = device_name(dev);
 	if (rc) {
+		vhca_pci_ids_del(dev);
 		WRITE_ONCE(dev->stays, false);
 		vhca_kern_end(dev);
 		return rc;
@@ -521,6 +523,7 @@ void vhca_device_unregister(struct vhca_dev *dev)
 		vhca_files_close(dev);
 	/* Waits if ib_core is at it; fine for a device that was never registered. */
 	ib_unregister_device(&dev->ibdev);
+	vhca_pci_ids_del(dev);
 	vhca_kern_end(dev);
 }
 

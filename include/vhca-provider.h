@@ -20,6 +20,8 @@
 #include <stdint.h>
 #endif
 
+#define VHCA_PCI_MELLANOX	0x15b3
+
 /* Doorbell pages of a context on an mlx5, on average: what rdma-core allocates. */
 #define XENVHCA_UCONTEXT_UARS	8
 
@@ -121,6 +123,7 @@ struct vhca_mmap {
 struct vhca_provider {
 	const char *name;	/* rdma-core provider */
 	uint32_t driver_id;	/* enum rdma_driver_id */
+	uint16_t pci_vendor;	/* of its HCAs, or 0 */
 	uint32_t abi_min, abi_max;
 	uint8_t kicks;		/* XENVHCA_INFO_KICK_* */
 	uint8_t xrc;		/* XRC SRQs and QPs have the udata of others */

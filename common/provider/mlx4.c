@@ -243,6 +243,7 @@ static const struct vhca_mmap mlx4_mmaps[] = {
 #define MLX4_PROVIDER(abi, answer, cqe, rows)				\
 	.name = "mlx4",							\
 	.driver_id = MLX4_DRIVER_ID,					\
+	.pci_vendor = VHCA_PCI_MELLANOX,				\
 	.abi_min = abi,							\
 	.abi_max = abi,							\
 	.xrc = 1,							\

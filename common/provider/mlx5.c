@@ -219,6 +219,7 @@ static const uint8_t mlx5_ask[32] = { [24] = 2 };
 const struct vhca_provider vhca_provider_mlx5 = {
 	.name = "mlx5",
 	.driver_id = MLX5_DRIVER_ID,
+	.pci_vendor = VHCA_PCI_MELLANOX,
 	.abi_min = MLX5_ABI,
 	.abi_max = MLX5_ABI,
 	.arm_at = 4,

@@ -4,11 +4,13 @@
  *
  * Attributes of the device beside those of ib_core: those of the HCA's driver, from
  * GET_INFO, and node_desc, which root of the guest may write as on the bare HCA
- * (rdma-ndd does). This runs in the process that reads or writes.
+ * (rdma-ndd does). This runs in the process that reads or writes. The device's parent,
+ * "device" in its folder, has the HCA's PCI ids, by which UCX chooses its transports.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
+#include "vhca-provider.h"
 #include "verbs.h"
 
 static struct vhca_dev *of_device(struct device *device)
@@ -50,6 +52,47 @@ const struct attribute_group vhca_attrs = {
 	.attrs = attrs,
 	.is_visible = is_visible,
 };
+
+static ssize_t pci_id_show(struct device *parent, struct device_attribute *attr, char *buf)
+{
+	const struct dev_ext_attribute *id =
+		container_of(attr, struct dev_ext_attribute, attr);
+
+	return sysfs_emit(buf, "0x%04lx\n", (unsigned long)id->var);
+}
+
+static void pci_id_add(struct vhca_dev *dev, struct dev_ext_attribute *id, const char *name,
+		       u16 value)
+{
+	sysfs_attr_init(&id->attr.attr);
+	id->attr.attr.name = name;
+	id->attr.attr.mode = 0444;
+	id->attr.show = pci_id_show;
+	id->var = (void *)(unsigned long)value;
+	if (device_create_file(dev->store->parent, &id->attr))
+		id->attr.attr.name = NULL;
+}
+
+static void pci_id_del(struct vhca_dev *dev, struct dev_ext_attribute *id)
+{
+	if (id->attr.attr.name)
+		device_remove_file(dev->store->parent, &id->attr);
+	id->attr.attr.name = NULL;
+}
+
+void vhca_pci_ids_add(struct vhca_dev *dev)
+{
+	if (!dev->provider->pci_vendor)
+		return;
+	pci_id_add(dev, &dev->pci_vendor, "vendor", dev->provider->pci_vendor);
+	pci_id_add(dev, &dev->pci_device, "device", dev->caps.vendor_part_id);
+}
+
+void vhca_pci_ids_del(struct vhca_dev *dev)
+{
+	pci_id_del(dev, &dev->pci_vendor);
+	pci_id_del(dev, &dev->pci_device);
+}
 
 int vhca_modify_device(struct ib_device *ibdev, int mask,
 		       struct ib_device_modify *modify)

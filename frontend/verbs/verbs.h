@@ -151,6 +151,12 @@ int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
 /* ---- sysfs.c ---- */
 /* hca_type, hw_rev, board_id of an HCA whose driver has them. */
 extern const struct attribute_group vhca_attrs;
+/*
+ * The HCA's PCI ids, as files of the device's parent, where programs look for them. A parent
+ * has one device at a time.
+ */
+void vhca_pci_ids_add(struct vhca_dev *dev);
+void vhca_pci_ids_del(struct vhca_dev *dev);
 /* node_desc is the guest's own: the backend is not told. */
 int vhca_modify_device(struct ib_device *ibdev, int mask,
 		       struct ib_device_modify *modify);

@@ -150,21 +150,29 @@ step "UCX"
 # datagrams of Soft-RoCE.
 ucx="UCX_UD_ETH_DGID_CHECK=n UCX_UD_TIMEOUT=$(seconds 60)s"
 # On an mlx5 it chooses among its ways to that HCA.
-UCX_WAYS=${SHARED_HCA:+ib,self} UCX_VERBS=rc_verbs,ud_verbs,self
-: "${UCX_WAYS:=$UCX_VERBS}"
+UCX_WAYS=${SHARED_HCA:+ib,self}
+: "${UCX_WAYS:=rc_verbs,ud_verbs,self}"
 # The model of a rich card announces DEVX, whose commands it refuses.
-ucx+=" UCX_NET_DEVICES=%:1 UCX_IB_MLX5_DEVX=n"
-ucx_verbs="$ucx UCX_TLS=$UCX_VERBS"
-ucx+=" UCX_TLS=$UCX_WAYS"
+ucx+=" UCX_NET_DEVICES=%:1 UCX_IB_MLX5_DEVX=n UCX_TLS=$UCX_WAYS"
+# ucx_transports WHERE: on its HCA.
+ucx_transports() {
+	at "$1" "UCX_IB_MLX5_DEVX=n ucx_info -d" | awk -v hca="${DEVICE[$1]}" '
+		$2 == "Transport:" { t = $3 }
+		$2 == "Device:" && $3 == hca ":1" { print t }' | sort
+}
+ucx_transports dom0 >/tmp/transports.dom0
+ucx_transports a >/tmp/transports.a
+check "a has the transports of dom0" diff /tmp/transports.dom0 /tmp/transports.a
+check "which are some" grep rc_ /tmp/transports.a
 tcp_works "ucx_perftest" 13337 "$ucx ucx_perftest" \
 	"$ucx ucx_perftest @ -t tag_lat -n 100 -w 10"
 tcp_works "ucx_perftest, streams" 13337 "$ucx ucx_perftest" \
 	"$ucx ucx_perftest @ -t stream_bw -s 4096 -n 200 -w 10"
-# Its sockaddr connections are of rdma_cm, by what a guest has (docs/guide/limits.md).
+# Its sockaddr connections are of rdma_cm.
 io_listens() { rdma resource show cm_id | grep -q 'LISTEN.*:1337'; }
 # io_demo SERVER CLIENT: $verdict is the client's status.
 io_demo() {
-	local server run="UCX_SOCKADDR_TLS_PRIORITY=rdmacm $ucx_verbs io_demo -p 1337"
+	local server run="UCX_SOCKADDR_TLS_PRIORITY=rdmacm $ucx io_demo -p 1337"
 	at "$1" "${run//%/${DEVICE[$1]}}" >/tmp/cm.s 2>&1 &
 	server=$!
 	wait_until 20 io_listens || note "io_demo does not listen"

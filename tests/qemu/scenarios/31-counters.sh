@@ -42,7 +42,7 @@ value() { awk -v n="$2" '$1 == n { print $2 }' "$1"; }
 # of_card DEVICE: a script that shows what the driver says of it.
 of_card() {
 	echo "cd /sys/class/infiniband/$1 || exit 1
-	for f in hca_type hw_rev board_id; do
+	for f in hca_type hw_rev board_id device/vendor device/device; do
 		[ ! -e \$f ] || cat \$f
 	done"
 }
@@ -117,7 +117,7 @@ check "b: rdma statistic has rxe's and its own" \
 check "b: no folder of the port's counters, as in dom0" guest_sh b \
 	'! [ -e /sys/class/infiniband/vhca1/ports/1/counters ]'
 check "b: nothing about a card, as in dom0" guest_sh b \
-	'! ls /sys/class/infiniband/vhca1 | grep -E "hca_type|hw_rev|board_id"'
+	'cd /sys/class/infiniband/vhca1 && ! ls . device | grep -E "hca_type|hw_rev|board_id|vendor"'
 check "b: without the key, its own counters only" guest_sh b \
 	'cd /sys/class/infiniband/vhca2/ports/1
 	ls hw_counters
