@@ -39,7 +39,7 @@ struct conn {
 	struct list_head list;	/* in conns */
 	struct rdma_cm_id *id;
 	bool active;
-	struct mutex lock;	/* ended: nobody posts any more */
+	struct mutex lock;	/* ended: nobody makes objects or posts any more */
 	bool up, ended, over;	/* over: its objects are gone */
 	struct work_struct end;
 	unsigned long ends;	/* bit 0: the work is asked for */
@@ -261,9 +261,14 @@ static void data_read(struct conn *c, const struct rdma_cm_event *event)
 static int connects(struct conn *c)
 {
 	struct rdma_conn_param param = conn_param;
-	int rc = objects_new(c);
+	int rc;
 
-	return rc ? rc : rdma_connect_locked(c->id, &param);
+	mutex_lock(&c->lock);	/* conn_end() may be at it, with an id that is not yet gone */
+	rc = c->ended ? -ECONNRESET : objects_new(c);
+	if (!rc)
+		rc = rdma_connect_locked(c->id, &param);
+	mutex_unlock(&c->lock);
+	return rc;
 }
 
 static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
