@@ -170,7 +170,7 @@ static int qp_make(struct vhca_kqp *qp, struct ib_qp_init_attr *attr)
 	struct mlx5_ib_create_qp cmd = {
 		.buf_addr = PAGE_SIZE, .db_addr = vhca_kern_record(kern),
 		.sq_wqe_count = qp->sq.cnt, .rq_wqe_count = qp->rq.cnt,
-		.rq_wqe_shift = ilog2(qp->rq.stride), .uidx = VHCA_NO_QPN,
+		.rq_wqe_shift = qp->rq.cnt ? ilog2(qp->rq.stride) : 0, .uidx = VHCA_NO_QPN,
 	};
 	struct mlx5_ib_create_qp_resp rsp = {};
 	struct ib_udata udata = vhca_own_udata(&cmd, sizeof(cmd), &rsp, sizeof(rsp));
