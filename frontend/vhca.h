@@ -77,7 +77,6 @@ struct vhca_dev {
 	struct xenvhca_get_info_rsp info;
 	struct xenvhca_query_device_rsp caps;
 	const struct vhca_provider *provider;
-	struct dev_ext_attribute pci_vendor, pci_device;	/* of the parent, private to sysfs.c */
 	struct ib_device_attr attr;
 	struct mutex cache_lock;	/* port, gids, pkeys */
 	struct ib_port_attr port;

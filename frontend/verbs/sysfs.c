@@ -53,45 +53,38 @@ const struct attribute_group vhca_attrs = {
 	.is_visible = is_visible,
 };
 
-static ssize_t pci_id_show(struct device *parent, struct device_attribute *attr, char *buf)
+static ssize_t vendor_show(struct device *parent, struct device_attribute *attr, char *buf)
 {
-	const struct dev_ext_attribute *id =
-		container_of(attr, struct dev_ext_attribute, attr);
+	const struct vhca_dev *dev = dev_get_drvdata(parent);
 
-	return sysfs_emit(buf, "0x%04lx\n", (unsigned long)id->var);
+	return sysfs_emit(buf, "0x%04x\n", dev->provider->pci_vendor);
 }
+static DEVICE_ATTR_RO(vendor);
 
-static void pci_id_add(struct vhca_dev *dev, struct dev_ext_attribute *id, const char *name,
-		       u16 value)
+static ssize_t device_show(struct device *parent, struct device_attribute *attr, char *buf)
 {
-	sysfs_attr_init(&id->attr.attr);
-	id->attr.attr.name = name;
-	id->attr.attr.mode = 0444;
-	id->attr.show = pci_id_show;
-	id->var = (void *)(unsigned long)value;
-	if (device_create_file(dev->store->parent, &id->attr))
-		id->attr.attr.name = NULL;
-}
+	const struct vhca_dev *dev = dev_get_drvdata(parent);
 
-static void pci_id_del(struct vhca_dev *dev, struct dev_ext_attribute *id)
-{
-	if (id->attr.attr.name)
-		device_remove_file(dev->store->parent, &id->attr);
-	id->attr.attr.name = NULL;
+	return sysfs_emit(buf, "0x%04x\n", dev->caps.vendor_part_id);
 }
+static DEVICE_ATTR_RO(device);
 
 void vhca_pci_ids_add(struct vhca_dev *dev)
 {
+	struct device *parent = dev->store->parent;
+
 	if (!dev->provider->pci_vendor)
 		return;
-	pci_id_add(dev, &dev->pci_vendor, "vendor", dev->provider->pci_vendor);
-	pci_id_add(dev, &dev->pci_device, "device", dev->caps.vendor_part_id);
+	dev_set_drvdata(parent, dev);
+	if (device_create_file(parent, &dev_attr_vendor) ||
+	    device_create_file(parent, &dev_attr_device))
+		dev_warn(dev->store->dev, "sysfs has no PCI ids of the HCA\n");
 }
 
 void vhca_pci_ids_del(struct vhca_dev *dev)
 {
-	pci_id_del(dev, &dev->pci_vendor);
-	pci_id_del(dev, &dev->pci_device);
+	device_remove_file(dev->store->parent, &dev_attr_vendor);
+	device_remove_file(dev->store->parent, &dev_attr_device);
 }
 
 int vhca_modify_device(struct ib_device *ibdev, int mask,

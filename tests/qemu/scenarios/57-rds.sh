@@ -17,10 +17,13 @@
 
 PORT=18634	# of RDS, with IPv4
 listens_at() { rdma resource show cm_id | grep "vhcad-.*src-addr ${KERNEL_ADDR[$1]}:$PORT "; }
-# request GUEST: which RDS sees before it looks at its data.
+# request GUEST: which RDS sees before it looks at its data. rping ends with -1.
 request() {
+	local rc=0
 	timeout "$(seconds 30)" rping -c -a "${KERNEL_ADDR[$1]}" -p $PORT -C 1 \
-		>"$SCENARIO_DIR/rping" 2>&1
+		>"$SCENARIO_DIR/rping" 2>&1 || rc=$?
+	[ "$rc" != 255 ] || rc=1
+	return "$rc"
 }
 
 step "two guests on a fabric"
