@@ -99,7 +99,7 @@ static void set_attr(struct vhca_dev *dev, struct ib_device_attr *a,
 	a->vendor_id = r->vendor_id;
 	a->vendor_part_id = r->vendor_part_id;
 	a->hw_ver = r->hw_ver;
-	a->device_cap_flags = r->device_cap_flags & VHCA_CAPS_KNOWN &
+	a->device_cap_flags = vhca_user_caps(r->device_cap_flags) & VHCA_CAPS_KNOWN &
 			      ~(u64)VHCA_CAPS_HIDDEN;
 	if (!dev->provider->xrc)
 		a->device_cap_flags &= ~(u64)IB_UVERBS_DEVICE_XRC;
@@ -214,12 +214,12 @@ void vhca_device_exit(void)
 static const struct ib_device_ops dev_ops = {
 	.owner = THIS_MODULE,
 
-	.alloc_hw_port_stats = vhca_alloc_hw_port_stats,
+	.alloc_hw_port_stats = vhca_stats_allocator(vhca_alloc_hw_port_stats),
 	.alloc_mw = vhca_alloc_mw,
 	.alloc_pd = vhca_alloc_pd,
 	.attach_mcast = vhca_attach_mcast,
 	.create_cq = vhca_create_cq,
-	.create_qp = vhca_create_qp,
+	.create_qp = vhca_qp_creator(vhca_create_qp),
 	.create_srq = vhca_create_srq,
 	.create_user_ah = vhca_create_ah,
 	.dealloc_driver = free_driver,
@@ -229,10 +229,10 @@ static const struct ib_device_ops dev_ops = {
 	.dereg_mr = vhca_dereg_mr,
 	.destroy_ah = vhca_destroy_ah,
 	.destroy_cq = vhca_destroy_cq,
-	.destroy_qp = vhca_destroy_qp,
+	.destroy_qp = vhca_qp_destroyer(vhca_destroy_qp),
 	.destroy_srq = vhca_destroy_srq,
 	.detach_mcast = vhca_detach_mcast,
-	.device_group = &vhca_attrs,
+	VHCA_DEVICE_GROUP
 	.disassociate_ucontext = vhca_disassociate_ucontext,
 	.enable_driver = vhca_enable_driver,
 	.get_dev_fw_str = fw_str,
@@ -372,6 +372,8 @@ static void device_describe(struct vhca_dev *dev)
 	u8 kicks = info->kicks & dev->provider->kicks;
 
 	ib_set_device_ops(ibdev, &dev_ops);
+	vhca_device_group(ibdev);
+	vhca_enable_commands(ibdev);
 	if (!dev->own_uc)
 		ib_set_device_ops(ibdev, &process_ops);
 	if (dev->attr.device_cap_flags & IB_UVERBS_DEVICE_XRC)

@@ -343,7 +343,7 @@ static int front_probe(struct xenbus_device *xbdev,
  * needs: no wait. Else a task of the guest unbinds or unloads the driver, and xenbus
  * enters Closed after that.
  */
-static void front_remove(struct xenbus_device *xbdev)
+static vhca_xenbus_removed_t front_remove(struct xenbus_device *xbdev)
 {
 	struct vhca_xenbus *x = dev_get_drvdata(&xbdev->dev);
 
@@ -360,6 +360,7 @@ static void front_remove(struct xenbus_device *xbdev)
 	dev_set_drvdata(&xbdev->dev, NULL);
 	devices_del(x);
 	vhca_front_put(x->front);
+	return VHCA_XENBUS_REMOVED;
 }
 
 static int front_suspend(struct xenbus_device *xbdev)
@@ -377,7 +378,7 @@ static const struct xenbus_device_id front_ids[] = {
 
 static struct xenbus_driver xenbus_front = {
 	.ids = front_ids,
-	.not_essential = true,
+	VHCA_NOT_ESSENTIAL
 	.otherend_changed = peer_changed,
 	.probe = front_probe,
 	.remove = front_remove,

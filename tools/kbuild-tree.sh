@@ -11,7 +11,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 modules='frontend backend/helper'
 [ "${2:-}" != tests ] || modules="$modules tests/kverbs"
 for d in $modules common/kernel common/provider; do
-	(cd "$top" && find "$d" -name '*.[ch]' -o -name '*.mk' -o -name Kbuild) |
+	(cd "$top" && find "$d" -name '*.[ch]' -o -name '*.mk' -o -name Kbuild -o -name 'probes.*') |
 		while read -r f; do
 			mkdir -p "$1/${f%/*}"
 			ln -sf "$top/$f" "$1/$f"

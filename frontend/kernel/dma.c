@@ -164,7 +164,7 @@ static void free_coherent(struct device *dev, size_t size, void *va,
 	vhca_pool_give(to_pool(dev), addr, size);
 }
 
-static int dma_supported(struct device *dev, u64 mask)
+static int pool_dma_supported(struct device *dev, u64 mask)
 {
 	return mask >= DMA_BIT_MASK(64);
 }
@@ -180,5 +180,5 @@ const struct dma_map_ops vhca_dma_ops = {
 	.sync_single_for_device = sync_for_device,
 	.sync_sg_for_cpu = sync_sg_for_cpu,
 	.sync_sg_for_device = sync_sg_for_device,
-	.dma_supported = dma_supported,
+	.dma_supported = pool_dma_supported,
 };

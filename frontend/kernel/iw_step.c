@@ -250,7 +250,7 @@ static bool is_wildcard(const struct iw_cm_id *iw)
 	const struct sockaddr_in *in = (const void *)&iw->m_local_addr;
 
 	return in->sin_family == AF_INET ? !in->sin_addr.s_addr :
-					   iw->afonly && ipv6_addr_any(&in6->sin6_addr);
+					   vhca_iw_afonly(iw) && ipv6_addr_any(&in6->sin6_addr);
 }
 
 /*

@@ -365,7 +365,7 @@ static const struct vm_operations_struct doorbell_vm_ops = {
 	.open = doorbell_open,
 	.close = doorbell_close,
 	.fault = doorbell_fault,
-	.mprotect = doorbell_mprotect,
+	VHCA_NO_MPROTECT(doorbell_mprotect)
 };
 
 static int doorbell_map_pv(struct vhca_doorbell *db,
@@ -383,6 +383,7 @@ static int doorbell_map_pv(struct vhca_doorbell *db,
 	 */
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP |
 		     VM_DONTCOPY);
+	vhca_refuse_mprotect(vma);
 	vma->vm_private_data = db;
 	vma->vm_ops = &doorbell_vm_ops;
 	return 0;

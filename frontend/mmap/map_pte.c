@@ -15,6 +15,7 @@
 #include <asm/xen/hypercall.h>
 #include <xen/page.h>
 
+#include "compat.h"
 #include "map.h"
 
 struct vhca_ptes {

@@ -417,8 +417,8 @@ static void mem_first(const struct vhca_mem *mem, struct mem_iter *it)
 {
 	it->nr = 0;
 	if (!mem->va)
-		__sg_page_iter_start(&it->sg, mem->umem->sgt_append.sgt.sgl,
-				     mem->umem->sgt_append.sgt.orig_nents, 0);
+		__sg_page_iter_start(&it->sg, vhca_umem_sgl(mem->umem),
+				     vhca_umem_nents(mem->umem), 0);
 }
 
 /* The next page, or NULL. */

@@ -32,7 +32,7 @@ struct group {
 struct vhca_counters {
 	struct group group[XENVHCA_COUNTER_GROUPS];
 	/* Of hw_counters: the HCA's, then ours. */
-	struct rdma_stat_desc desc[XENVHCA_MAX_COUNTERS + ARRAY_SIZE(own)];
+	vhca_stat_t desc[XENVHCA_MAX_COUNTERS + ARRAY_SIZE(own)];
 	/* Values for ib_core while it registers the device, which else leaks memory. */
 	u64 first[XENVHCA_MAX_COUNTERS];
 	bool has_first;
@@ -172,9 +172,9 @@ int vhca_counters_read(struct vhca_dev *dev)
 	c->has_first = true;
 	n = c->group[XENVHCA_COUNTERS_HW].nr;
 	for (i = 0; i < n; i++)
-		c->desc[i].name = c->group[XENVHCA_COUNTERS_HW].name[i];
+		vhca_stat_name(c->desc[i]) = c->group[XENVHCA_COUNTERS_HW].name[i];
 	for (i = 0; i < ARRAY_SIZE(own); i++)
-		c->desc[n + i].name = own[i];
+		vhca_stat_name(c->desc[n + i]) = own[i];
 	return 0;
 }
 
@@ -189,7 +189,7 @@ bool vhca_counters_of_port(const struct vhca_dev *dev)
 	return dev->counters->group[XENVHCA_COUNTERS_PORT].nr;
 }
 
-struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port)
+struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, vhca_port_t port)
 {
 	const struct vhca_counters *c = to_vdev(ibdev)->counters;
 
@@ -212,7 +212,7 @@ static void own_values(const struct vhca_stats *st, u64 *value)
  * stats->lock is held, or @stats is new.
  */
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
-		      u32 port, int index)
+		      vhca_port_t port, int index)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 	struct vhca_counters *c = dev->counters;
@@ -338,7 +338,7 @@ static void class_put(struct vhca_dev *dev, u8 *data)
 	memcpy(data, &cpi, sizeof(cpi));
 }
 
-int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
+int vhca_process_mad(struct ib_device *ibdev, int flags, vhca_port_t port,
 		     const struct ib_wc *wc, const struct ib_grh *grh,
 		     const struct ib_mad *in, struct ib_mad *out, size_t *size,
 		     u16 *pkey_index)

@@ -102,10 +102,10 @@ err_free:
 	return ERR_PTR(rc);
 }
 
-/* Returns NULL to ib_core: the region stays the same object. */
-struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
-			    u64 length, u64 iova, int access,
-			    struct ib_pd *ibpd, struct ib_udata *udata)
+/* The region stays the same object. */
+vhca_rereg_t vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
+			   u64 length, u64 iova, int access,
+			   struct ib_pd *ibpd, struct ib_udata *udata)
 {
 	struct vhca_ucontext *uc = vhca_udata_uc(udata);
 	struct vhca_mr *mr = to_vmr(ibmr);
@@ -120,7 +120,7 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 
 	if (flags & IB_MR_REREG_ACCESS) {
 		if (access & ~VHCA_MR_ACCESS)
-			return ERR_PTR(-EOPNOTSUPP);
+			return vhca_reregged(-EOPNOTSUPP);
 		req.mr.access = access & ~IB_ACCESS_HUGETLB;
 	} else {
 		access = mr->access;
@@ -128,12 +128,12 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	/* Memory that was pinned read-only stays so: it can be a page of a file. */
 	if (!(flags & IB_MR_REREG_TRANS) && ib_access_writable(access) &&
 	    vhca_mem_readonly(mr->mem))
-		return ERR_PTR(-EACCES);
+		return vhca_reregged(-EACCES);
 	if (flags & IB_MR_REREG_TRANS) {
 		mem = mr_mem(to_vdev(ibmr->device), start, length, iova,
 			     access, &req.mr);
 		if (IS_ERR(mem))
-			return ERR_CAST(mem);
+			return vhca_reregged(PTR_ERR(mem));
 	}
 	rc = vhca_cmd_rereg_mr(uc, &req, udata, &rsp);
 	if (rc) {
@@ -142,7 +142,7 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 			vhca_uc_adopt(uc, mem);
 		else
 			vhca_mem_put(mem);
-		return ERR_PTR(rc);
+		return vhca_reregged(rc);
 	}
 	if (mem) {
 		vhca_mem_drop_dirs(mem);
@@ -154,7 +154,7 @@ struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 	mr->access = access;
 	ibmr->lkey = rsp.lkey;
 	ibmr->rkey = rsp.rkey;
-	return NULL;
+	return vhca_reregged(0);
 }
 
 /*

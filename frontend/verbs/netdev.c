@@ -146,7 +146,7 @@ static struct net_device *find_first(struct vhca_dev *dev)
  * cannot be sent, ib_core asks twice and relies on the same answer. A device of iWARP
  * must have one always: without an address it is the loopback.
  */
-struct net_device *vhca_get_netdev(struct ib_device *ibdev, u32 port)
+struct net_device *vhca_get_netdev(struct ib_device *ibdev, vhca_port_t port)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 	struct net_device *ndev;

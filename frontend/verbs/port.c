@@ -62,7 +62,7 @@ static int state_event(bool active)
 }
 
 /* Asks the backend. A refresh tells ib_core of changes, once. */
-int vhca_query_port(struct ib_device *ibdev, u32 port,
+int vhca_query_port(struct ib_device *ibdev, vhca_port_t port,
 		    struct ib_port_attr *attr)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
@@ -95,7 +95,7 @@ int vhca_query_port(struct ib_device *ibdev, u32 port,
 	return 0;
 }
 
-int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
+int vhca_query_gid(struct ib_device *ibdev, vhca_port_t port, int index,
 		   union ib_gid *gid)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
@@ -116,7 +116,7 @@ int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
 	return 0;
 }
 
-int vhca_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+int vhca_query_pkey(struct ib_device *ibdev, vhca_port_t port, u16 index, u16 *pkey)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);
 
@@ -128,7 +128,7 @@ int vhca_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
 	return 0;
 }
 
-enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port)
+enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, vhca_port_t port)
 {
 	return to_vdev(ibdev)->link_layer;
 }
@@ -139,7 +139,7 @@ enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port)
  * Ethernet (gid.c), where an address needs a GRH. The kernel's rdma_cm leaves
  * connections to a device of iWARP.
  */
-int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
+int vhca_get_port_immutable(struct ib_device *ibdev, vhca_port_t port,
 			    struct ib_port_immutable *immutable)
 {
 	struct vhca_dev *dev = to_vdev(ibdev);

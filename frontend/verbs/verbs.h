@@ -91,13 +91,13 @@ bool vhca_leaving(const struct vhca_ucontext *uc);
 /* ---- port.c ---- */
 #define VHCA_PORT	1	/* the only one */
 
-int vhca_query_port(struct ib_device *ibdev, u32 port,
+int vhca_query_port(struct ib_device *ibdev, vhca_port_t port,
 		    struct ib_port_attr *attr);
-int vhca_query_gid(struct ib_device *ibdev, u32 port, int index,
+int vhca_query_gid(struct ib_device *ibdev, vhca_port_t port, int index,
 		   union ib_gid *gid);
-int vhca_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
-enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, u32 port);
-int vhca_get_port_immutable(struct ib_device *ibdev, u32 port,
+int vhca_query_pkey(struct ib_device *ibdev, vhca_port_t port, u16 index, u16 *pkey);
+enum rdma_link_layer vhca_get_link_layer(struct ib_device *ibdev, vhca_port_t port);
+int vhca_get_port_immutable(struct ib_device *ibdev, vhca_port_t port,
 			    struct ib_port_immutable *immutable);
 void vhca_port_init(struct vhca_dev *dev);
 /* Its state and tables from the backend, before registration; 0 or -errno. */
@@ -127,7 +127,7 @@ void vhca_netdev_add(struct vhca_dev *dev);
 void vhca_netdev_del(struct vhca_dev *dev);		/* idempotent */
 /* ib_core has made the entries of the GID table anew. Takes rtnl. */
 void vhca_netdev_follow(struct vhca_dev *dev);
-struct net_device *vhca_get_netdev(struct ib_device *ibdev, u32 port);
+struct net_device *vhca_get_netdev(struct ib_device *ibdev, vhca_port_t port);
 /* The GID of a device of iWARP: the hardware address of its network device, or zeros. */
 void vhca_netdev_gid(struct vhca_dev *dev, union ib_gid *gid);
 
@@ -139,11 +139,11 @@ int vhca_counters_same(struct vhca_dev *dev);
 void vhca_counters_free(struct vhca_dev *dev);
 /* Has the physical port counters, and may the guest see them? */
 bool vhca_counters_of_port(const struct vhca_dev *dev);
-struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
+struct rdma_hw_stats *vhca_alloc_hw_port_stats(struct ib_device *ibdev, vhca_port_t port);
 int vhca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
-		      u32 port, int index);
+		      vhca_port_t port, int index);
 /* Answers the MADs of sysfs for ports/1/counters, and no others. */
-int vhca_process_mad(struct ib_device *ibdev, int flags, u32 port,
+int vhca_process_mad(struct ib_device *ibdev, int flags, vhca_port_t port,
 		     const struct ib_wc *wc, const struct ib_grh *grh,
 		     const struct ib_mad *in, struct ib_mad *out, size_t *size,
 		     u16 *pkey_index);
@@ -185,7 +185,7 @@ int vhca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 /* ---- mr.c, mw.c ---- */
 struct ib_mr *vhca_reg_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
 			  int access, VHCA_DMAH struct ib_udata *udata);
-struct ib_mr *vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
+vhca_rereg_t vhca_rereg_mr(struct ib_mr *ibmr, int flags, u64 start,
 			    u64 length, u64 iova, int access,
 			    struct ib_pd *ibpd, struct ib_udata *udata);
 int vhca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);

@@ -19,7 +19,8 @@
 #
 # Folders named are tested instead of those. Status 0: nothing failed; a kernel whose
 # headers cannot be had is skipped, a failure if CI=true.
-# Environment: VHCA_SPARSE=no, without sparse; KCFLAGS, those of 'make build'
+# Environment: VHCA_SPARSE=no, without sparse; KCFLAGS, those of 'make build'; VHCA_HAS_ALL=yes,
+# the kernel has all that frontend/probes.in asks for
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -91,7 +92,7 @@ declared() { # declared DIR
 }
 
 check_kernel() { # check_kernel KDIR [BUILT]: compiled there, or to be looked at
-	local version dir d does=compiles flags=()
+	local version dir d folders does=compiles flags=()
 	version=$(release "$1" 2>/dev/null) || true
 	if [ -z "$version" ]; then
 		say FAIL "no kernel build folder at '$1': run 'make deps'"
@@ -100,7 +101,10 @@ check_kernel() { # check_kernel KDIR [BUILT]: compiled there, or to be looked at
 	dir=$build/$version
 	[ -z "${2:-}" ] || { dir=$2 does="has no complaint of sparse in" flags=("${KCFLAGS:-}"); }
 	mkdir -p "$dir"
-	for d in $("$top/tools/kbuild-tree.sh" "$dir" tests); do
+	folders=$("$top/tools/kbuild-tree.sh" "$dir" tests)
+	local sparse=("${sparse[@]}")
+	case $version in 5.*) folders=frontend sparse=() ;; esac
+	for d in $folders; do
 		if compile "$1" "$dir" "$d" "${flags[@]}"; then
 			say ok "linux $version $does $d"
 		else
@@ -114,6 +118,50 @@ check_kernel() { # check_kernel KDIR [BUILT]: compiled there, or to be looked at
 	else
 		say FAIL "linux $version: licences and alias are declared"
 	fi
+	[ "${VHCA_HAS_ALL:-}" = yes ] || return 0
+	if asked | diff - <(sed -n 's/^#define VHCA_HAVE_\([A-Z0-9_]*\) .*/\1/p' \
+		"$dir/frontend/probes.h") >"$build/log"; then
+		say ok "linux $version has all that probes.in asks for"
+	else
+		say FAIL "linux $version has all that probes.in asks for"
+		cat "$build/log"
+	fi
+}
+
+asked() { sed -n '/^#line 1 "NOTHING"/q; s/^#line 1 "\([A-Z0-9_]*\)".*/\1/p' "$top/frontend/probes.in"; }
+
+# backported KDIR: as distributions do, a kernel has a change of a later version, here one
+# of 6.3. Its headers decide, not its number. One file that needs the change.
+backported() {
+	local dir=$build/backported target version
+	version=$(release "$1")
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	"$top/tools/kbuild-tree.sh" "$dir" >/dev/null
+	cat >"$dir/backport.h" <<-EOF
+	#ifndef __ASSEMBLY__
+	#include <linux/mm.h>
+	static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+	{
+		vma->vm_flags |= flags;
+	}
+
+	static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
+	{
+		vma->vm_flags &= ~flags;
+	}
+	#endif
+	EOF
+	mapfile -t target < <(target_of "$1")
+	if make -s "${target[@]}" -C "$1" M="$dir/frontend" \
+		KCFLAGS="-Werror -include $dir/backport.h" mmap/doorbell.o >"$build/log" 2>&1 &&
+	   grep -qx '#define VHCA_HAVE_VM_FLAGS_SET 1' "$dir/frontend/probes.h"; then
+		say ok "linux $version with a change of a later version: the frontend compiles"
+	else
+		say FAIL "linux $version with a change of a later version: the frontend compiles"
+		tail -n 30 "$build/log"
+	fi
+	rm -rf "$dir"
 }
 
 # noticed KDIR TEXT LINE: the helper with LINE at its end is refused.
@@ -148,7 +196,7 @@ newest() {
 		*)	echo "     $verdict $text" ;;
 		esac
 	done < <(SUITE=$NEXT "$top/tests/qemu/image/build-root.sh" --in "$build" -- \
-		env VHCA_SPARSE=no tests/kbuild/check.sh --build "$build" \
+		env VHCA_SPARSE=no VHCA_HAS_ALL=yes tests/kbuild/check.sh --build "$build" \
 		"/usr/src/linux-headers-$(cat "$root/kver")" 2>&1)
 	[ "$said" != 0 ] || say FAIL "modules are compiled in a root of $NEXT"
 }
@@ -175,6 +223,13 @@ else
 	case $(release "$KDIR") in
 	6.12.*)	own=6.12 other=6.1 ;;
 	esac
+	# Newer kernels have the change themselves.
+	if older=$("$here/headers.sh" 5.10 2>"$build/log"); then
+		backported "$older"
+		[ $with_other = no ] || check_kernel "$older"
+	else
+		say skip "linux 5.10: $(tail -n 1 "$build/log")"
+	fi
 	if [ $with_other = no ]; then
 		:
 	elif kdir=$("$here/headers.sh" $other 2>"$build/log"); then

@@ -10,7 +10,8 @@
 #
 # Usage: headers.sh [SERIES [ARCH]]
 #   SERIES: 6.12 (default; of Debian 13, or from Debian 12's backports on a machine
-#           of Debian 12, whose kbuild's programs could not run) or 6.1 (Debian 12's)
+#           of Debian 12, whose kbuild's programs could not run), 6.1 (Debian 12's) or
+#           5.10 (Debian 11's)
 #   ARCH:   amd64 (default) or arm64, whose modules this machine can compile with
 #           ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-: kbuild's programs are its own
 #
@@ -21,6 +22,7 @@ set -euo pipefail
 series=${1:-6.12}
 arch=${2:-amd64}
 suite=bookworm-backports
+[ "$series" != 5.10 ] || suite=bullseye
 [ "$series" != 6.1 ] || suite=bookworm
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 [ "$series $release" != '6.12 trixie' ] || suite=trixie

@@ -179,10 +179,10 @@ listed() { # listed PACKAGE: its files are those of contents.txt
 sources() { # sources PACKAGE FOLDER...: all that Kbuild reads, and no more
 	local dir=$work/tree/$1
 	dpkg-deb -x "$(deb "$1")" "$dir"
-	(cd "$dir"/usr/src/*/ && find . -name '*.[ch]' -o -name '*.mk' -o -name Kbuild) |
+	(cd "$dir"/usr/src/*/ && find . -name '*.[ch]' -o -name '*.mk' -o -name Kbuild -o -name 'probes.*') |
 		grep -v '^./include/' | LC_ALL=C sort >"$work/has"
 	shift
-	(cd "$work/src" && find "${@/#/./}" -name '*.[ch]' -o -name '*.mk' -o -name Kbuild) |
+	(cd "$work/src" && find "${@/#/./}" -name '*.[ch]' -o -name '*.mk' -o -name Kbuild -o -name 'probes.*') |
 		grep -v '\.mod\.c$' |
 		LC_ALL=C sort >"$work/should"
 	diff "$work/should" "$work/has" &&

@@ -27,6 +27,8 @@ inputs_of() {
 		[ "$(header "$1" $archive)" != yes ] ||
 			readlink "$scratch/$archive/guest/$archive.cpio"
 	done
+	[ "$(header "$1" oldkernel)" != yes ] ||
+		cat "$(dirname "$(readlink "$scratch/oldkernel/guest/oldkernel.cpio")")"/*/*.ko
 	[ "$(header "$1" xl)" != patched ] || cat "$scratch/xl"
 	cat "$scratch/contents"
 	text_of "$1"

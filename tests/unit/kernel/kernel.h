@@ -241,6 +241,23 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 #define ib_umem_offset(umem)	0
 /* Of compat.h, before 7.2. */
 #define vhca_cqe		int
+#define vhca_port_t		u32
+#define vhca_rereg_t		struct ib_mr *
+#define vhca_reregged(rc)	ERR_PTR(rc)
+#define vhca_stat_t		struct rdma_stat_desc
+#define vhca_stat_name(stat)	((stat).name)
+#define vhca_umem_sgl(umem)	((umem)->sgt_append.sgt.sgl)
+#define vhca_umem_nents(umem)	((umem)->sgt_append.sgt.orig_nents)
+#define vhca_qp_creator(function) function
+#define vhca_qp_destroyer(function) function
+#define vhca_stats_allocator(function) function
+#define vhca_user_caps(caps)	(caps)
+#define vhca_iw_afonly(iw)	((iw)->afonly)
+#define vhca_xenbus_removed_t	void
+#define VHCA_XENBUS_REMOVED
+#define VHCA_NOT_ESSENTIAL	.not_essential = true,
+#define VHCA_NO_MPROTECT(function) .mprotect = function,
+#define vhca_refuse_mprotect(vma)
 #define VHCA_DMAH
 /* Likewise, for 6.3 and later: that is where it does something. */
 #define vhca_umem_access(access) ((access) | IB_ACCESS_LOCAL_WRITE)

@@ -82,6 +82,10 @@ def choose(text, true):
 
 def newest(version):
     def true(word, condition):
+        if condition.startswith("VHCA_HAVE_"):
+            return word == "ifdef"      # frontend/probes.in asks for the newest forms
+        if condition == "CONFIG_DMA_OPS":
+            return False
         test = re.match(r"LINUX_VERSION_CODE (<|>=) KERNEL_VERSION\((\d+), (\d+), (\d+)\)$",
                         condition)
         if test:
@@ -112,13 +116,24 @@ def stand_for(version):
     return names
 
 
+def expanded(text, name, parameter, value):
+    """A macro with a parameter. Where these are used, neither an argument nor what the
+    macro stands for needs parentheses."""
+    argument = rf"\b{name}\(((?:[^()\n]|\([^()\n]*\))*)\)"
+    if not value:
+        return re.sub(rf"^\t{argument};\n", "", text, flags=re.M)
+    plain = re.sub(r"^\((.*)\)$", r"\1", value)
+    plain = re.sub(rf"(?<!\w)\({parameter}\)|\b{parameter}\b", r"\\1", plain)
+    return re.sub(argument, plain, text)
+
+
 def without_compat(text, names):
     text = re.sub(r'^#include "compat\.h"\n', "", text, flags=re.M)
     for name, parameter, value in names:
         if parameter:
-            # A whole expression: neither argument nor value needs parentheses.
-            plain = re.sub(rf"\({parameter}\)", r"\\1", re.sub(r"^\((.*)\)$", r"\1", value))
-            text = re.sub(rf"\b{name}\((\w+)\)(?=;)", plain, text)
+            text = expanded(text, name, parameter, value)
+        elif value.endswith("*"):
+            text = realigned(text, lambda line: re.sub(rf"\b{name} ", value, line))
         elif value == "true":
             text = re.sub(rf"\b{name} && ", "", text)
         elif not value:
@@ -163,6 +178,8 @@ def kernel_forms(text):
     text = realigned(text, lambda line: re.sub(r"\buint(8|16|32|64)_t\b", r"u\1", line))
     text = re.sub(r"kzalloc\(sizeof\((\*?\w+)\), (\w+)\)", r"kzalloc_obj(\1, \2)", text)
     text = re.sub(r"(kzalloc_obj\(\*?\w+), GFP_KERNEL\)", r"\1)", text)
+    text = re.sub(r"ERR_PTR\(PTR_ERR\((\w+)\)\)", r"ERR_CAST(\1)", text)
+    text = text.replace("ERR_PTR(0)", "NULL")
     text, found = re.subn(r"sizeof\((\w+)\) / sizeof\(\1\[0\]\)", r"ARRAY_SIZE(\1)", text)
     if found:
         text = text.replace("#include <linux/", "#include <linux/array_size.h>\n#include <linux/",
@@ -179,7 +196,7 @@ def source(path, names):
 def driver(to, names):
     for folder, _, files in os.walk(f"{TOP}/frontend"):
         for name in files:
-            if name.endswith((".c", ".h")) and name != "compat.h":
+            if name.endswith((".c", ".h")) and name not in FOR_OLDER:
                 path = os.path.join(folder, name)
                 write(f"{to}/{os.path.relpath(path, f'{TOP}/frontend')}", source(path, names))
     for folder, place in (("common/provider", "provider/"), ("common/kernel", ""),
@@ -191,12 +208,16 @@ def driver(to, names):
     shutil.copy(f"{HERE}/Kconfig", f"{to}/Kconfig")
 
 
+# Of frontend/: for older kernels (probes.h: left by a build there).
+FOR_OLDER = {"compat.h", "probes.h", "older.c"}
+
 # Of include/: the toolstack's and the agent's.
 NOT_FRONTEND = {"vhca-agent.h", "vhca-keys.h"}
 
 
 def makefile():
-    text = read(f"{TOP}/frontend/Kbuild")
+    text = read(f"{TOP}/frontend/Kbuild").split("\n# What this kernel has")[0]
+    text = text.replace(" older.o", "")
     lists = read(f"{TOP}/common/provider/list.mk")
     objects = " ".join(f"{name}.o" for name in re.findall(r"common/provider/(\w+)\.c", lists))
     text, found = re.subn(r"^include .*\n.*provider_sources.*\n",
