@@ -142,6 +142,12 @@ struct vhca_provider {
 	/* where in a CQ's doorbell record the process writes each arm before it rings, or 0 */
 	uint8_t arm_at;
 	uint8_t context_uars;	/* doorbell pages for each of max-ucontext */
+	/*
+	 * Numbers of queue pairs of which its driver keeps one or all in memory of the HCA's
+	 * domain (bits of a number), and the pages of that memory; 0: it keeps none
+	 */
+	uint8_t qp_group;
+	uint16_t qp_group_pages;
 	/* octets of queue memory for each entry, at most: vhca_provider_entries() */
 	uint16_t cqe_len, qp_wr_len, srq_wr_len;
 	/* udata that opens a context only to ask, with the fewest resources */

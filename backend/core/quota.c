@@ -8,12 +8,14 @@
  * here.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include "be.h"
 #include "clock.h"
 #include "host/maptrack.h"
 #include "vhca-keys.h"
 #include "vhca-provider.h"
 
+#define BE_QPN_BITS	23	/* another one says what an mlx4's queue pair is for */
 #define BE_FAIL_RATE	10	/* as often as an operator can read */
 #define BE_FAIL_DEPTH	1000	/* programs that try what the HCA can do */
 #define BE_KICK_RATE	500000	/* a system call each; far above what is used */
@@ -78,6 +80,51 @@ int be_quota_take_pages(struct be_quota *q, uint64_t n)
 void be_quota_give_pages(struct be_quota *q, uint64_t n)
 {
 	q->used_pages -= n < q->used_pages ? n : q->used_pages;
+}
+
+int be_quota_groups(struct be_quota *q, uint8_t bits, uint16_t pages)
+{
+	q->groups = calloc(1u << (BE_QPN_BITS - bits), sizeof(q->groups[0]));
+	q->group_bits = bits;
+	q->group_pages = pages;
+	return q->groups ? 0 : -ENOMEM;
+}
+
+void be_quota_groups_end(struct be_quota *q)
+{
+	free(q->groups);
+	q->groups = NULL;
+}
+
+static uint16_t *group_of(const struct be_quota *q, uint32_t qpn)
+{
+	return &q->groups[(qpn & ((1u << BE_QPN_BITS) - 1)) >> q->group_bits];
+}
+
+int be_quota_take_qpn(struct be_quota *q, uint32_t qpn)
+{
+	uint16_t *group;
+	int err = 0;
+
+	if (!q->groups)
+		return 0;
+	group = group_of(q, qpn);
+	if (!*group)
+		err = be_quota_take_pages(q, q->group_pages);
+	if (!err)
+		++*group;
+	return err;
+}
+
+void be_quota_give_qpn(struct be_quota *q, uint32_t qpn)
+{
+	uint16_t *group;
+
+	if (!q->groups)
+		return;
+	group = group_of(q, qpn);
+	if (*group && !--*group)
+		be_quota_give_pages(q, q->group_pages);
 }
 
 int be_quota_room(const struct be_quota *q, uint64_t n)

@@ -29,6 +29,9 @@ struct be_quota {
 	uint32_t left_uars;	/* the same, that earlier connections left */
 	uint32_t context_uars;	/* for each of max-ucontext */
 	uint32_t window_uars;	/* pages that the guest has for life; 0: no such */
+	uint16_t *groups;	/* queue pairs in each group of numbers, or NULL: no such */
+	uint16_t group_pages;	/* of used_pages, for each group */
+	uint8_t group_bits;
 	struct vl_bucket cmd, evt;
 	struct vl_bucket fail;	/* commands that the HCA's driver refuses */
 	struct vl_bucket kick;	/* under be_dev.kick_lock */
@@ -44,6 +47,15 @@ int be_quota_take(struct be_quota *q, enum be_type t);	/* 0 or -EDQUOT->wire ENO
 void be_quota_give(struct be_quota *q, enum be_type t);
 int be_quota_take_pages(struct be_quota *q, uint64_t n);
 void be_quota_give_pages(struct be_quota *q, uint64_t n);
+/*
+ * Contexts of queue pairs that the HCA's driver keeps in memory of this domain, in pieces
+ * for a group of numbers (mlx4: ICM). A guest that keeps one number of each group holds
+ * all of that memory, so it is charged for groups as for pages that it registers.
+ */
+int be_quota_groups(struct be_quota *q, uint8_t bits, uint16_t pages);	/* 0 or -ENOMEM */
+void be_quota_groups_end(struct be_quota *q);
+int be_quota_take_qpn(struct be_quota *q, uint32_t qpn);	/* 0 or -EDQUOT */
+void be_quota_give_qpn(struct be_quota *q, uint32_t qpn);
 /* Is there room for so many more pages of queue memory? What the HCA's driver really
  * allocated is charged afterwards, and is not more. 0 or -EDQUOT. */
 int be_quota_room(const struct be_quota *q, uint64_t n);

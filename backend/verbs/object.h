@@ -144,6 +144,8 @@ struct be_qp {
 	uint8_t state;			/* as last set by the guest; any thread */
 	unsigned int jobs;		/* of the job threads, that modify it */
 	uint32_t pd;			/* handle, 0: XRC target */
+	uint32_t qpn;
+	bool charged;			/* for the group of its number */
 	struct xenvhca_qp_cap cap;
 	struct be_shadow *sq, *rq;	/* NULL: none, or not mapped */
 	struct be_xrcd *xrcd;		/* NULL: no XRC target */

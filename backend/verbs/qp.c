@@ -135,6 +135,19 @@ static int create_check(const struct be_cmd *c,
 	return err;
 }
 
+/* Its number, which the HCA's driver chose, may be the first of a group. */
+static int create_charge(struct be_dev *dev, struct be_qp *qp)
+{
+	int err = be_quota_take_qpn(&dev->quota, qp->qpn);
+
+	qp->charged = !err;
+	if (err) {
+		be_log_peer(dev, "contexts of queue pairs exceed max-pinned-mb");
+		be_obj_destroy(dev, &qp->o);
+	}
+	return err;
+}
+
 int be_create_qp(const struct be_cmd *c)
 {
 	const struct xenvhca_create_qp_req *r = &c->req->u.create_qp;
@@ -165,7 +178,9 @@ int be_create_qp(const struct be_cmd *c)
 	}
 	create_answer(&c->rsp->u.create_qp, qp->o.handle, &resp);
 	qp->cap = c->rsp->u.create_qp.cap;
-	return be_obj_made(c, &u, &qp->o, BE_QP, resp.qp_handle, err);
+	qp->qpn = resp.qpn;
+	err = be_obj_made(c, &u, &qp->o, BE_QP, resp.qp_handle, err);
+	return err ? err : create_charge(c->dev, qp);
 }
 
 static struct ib_uverbs_qp_dest dest_to_host(const struct be_dev *dev,
@@ -478,6 +493,8 @@ static void qp_release(struct be_dev *dev, struct be_obj *o)
 
 	be_bufs_release(dev, o->uc, &qp->bufs);
 	be_xrcd_put(dev, qp->xrcd);
+	if (qp->charged)
+		be_quota_give_qpn(&dev->quota, qp->qpn);
 }
 
 /* Attachments point to their QP, so they must go first, as natively. */

@@ -98,7 +98,8 @@ static int find_provider(struct be_dev *dev, const struct host_chardev *cd)
 		return -EOPNOTSUPP;
 	}
 	be_dev_provider(dev, prov);
-	return 0;
+	return prov->qp_group ?
+	       be_quota_groups(&dev->quota, prov->qp_group, prov->qp_group_pages) : 0;
 }
 
 /* The HCA's driver must be one for which the lengths of the table are right. */
@@ -382,6 +383,7 @@ void be_dev_close(struct be_dev *dev)
 	uv_close(&dev->ctl_async_fd);
 	uv_close(&dev->ctl_fd);
 	be_chunk_end(dev);
+	be_quota_groups_end(&dev->quota);
 	be_handles_free(dev->handles);
 	dev->handles = NULL;
 }

@@ -33,6 +33,12 @@
 #define MLX4_CQ_RECORD		8	/* octets: consumer index, and arm */
 #define MLX4_RECORD		4	/* octets of other doorbell records */
 #define MLX4_MTT_SHIFT		31	/* MLX4_MAX_MTT_SHIFT */
+/*
+ * Contexts of queue pairs are in pieces of 256 KiB, of which the smallest group has one of
+ * its own: 16 entries of 32 octets each for reads. All of a number are less than 1 KiB.
+ */
+#define MLX4_QP_GROUP		9	/* bits of a number */
+#define MLX4_QP_GROUP_PAGES	128
 
 static int mlx4_cq(uint32_t cqe, uint32_t size, uint64_t *len)
 {
@@ -253,6 +259,8 @@ static const struct vhca_mmap mlx4_mmaps[] = {
 	.mr_bits = MLX4_MTT_SHIFT,					\
 	.arm_at = 4,							\
 	.context_uars = 1,						\
+	.qp_group = MLX4_QP_GROUP,					\
+	.qp_group_pages = MLX4_QP_GROUP_PAGES,				\
 	.cqe_len = cqe,							\
 	.qp_wr_len = 2 * MLX4_MAX_SEND + MLX4_MAX_RECV,			\
 	.srq_wr_len = MLX4_MAX_RECV,					\

@@ -658,7 +658,7 @@ const struct fake_method fake_methods[64] = {
 	IO(QUERY_PORT, query_port, false),
 	IO(ALLOC_PD, alloc_pd, true), I(DEALLOC_PD, dealloc_pd, false),
 	[IB_USER_VERBS_CMD_OPEN_XRCD] = {
-		NULL, sizeof(struct ib_uverbs_open_xrcd),
+		fake_open_xrcd, sizeof(struct ib_uverbs_open_xrcd),
 		sizeof(struct ib_uverbs_open_xrcd_resp), true },
 	I(CLOSE_XRCD, close_xrcd, false),
 	IO(REG_MR, reg_mr, true), IO(REREG_MR, rereg_mr, true),

@@ -233,9 +233,6 @@ static int mlx5_create_qp(const struct call *c)
 
 	if (q->create_flags & ~IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
 		return -EOPNOTSUPP;
-	/* made by the kernel: it passes no udata to the driver */
-	if (q->qp_type == 10)
-		return fake_qp_new(c, &o);
 	if (c->in_len < 48 || c->in_len > sizeof(u) || c->out_len < 8)
 		return -EINVAL;
 	memcpy(&u, c->in, c->in_len);
@@ -257,7 +254,11 @@ static int mlx5_create_qp(const struct call *c)
 int fake_create_qp(const struct call *c)
 {
 	const struct ib_uverbs_ex_create_qp *q = (const void *)c->core;
+	struct fake_obj *o;
 
+	/* made by the kernel: it passes no udata to the driver */
+	if (q->qp_type == IB_UVERBS_QPT_XRC_TGT && !q->create_flags)
+		return fake_qp_new(c, &o);
 	if (fake_is_mlx5())
 		return mlx5_create_qp(c);
 	return q->create_flags ? -EOPNOTSUPP : fake_rxe_create_qp(c);
@@ -300,13 +301,16 @@ static bool xrcd_exists(uint64_t inode)
 	return false;
 }
 
-static int mlx5_open_xrcd(const struct call *c)
+/* Of mlx4, too. */
+int fake_open_xrcd(const struct call *c)
 {
 	const struct ib_uverbs_open_xrcd *q = (const void *)c->core;
 	struct ib_uverbs_open_xrcd_resp *r = (void *)c->resp;
 	struct fake_obj *o;
 	struct stat st;
 
+	if (fake_hca.driver_id == RDMA_DRIVER_RXE)
+		return -EOPNOTSUPP;
 	if (c->in_len || c->out_len)
 		return -EINVAL;
 	if (fstat((int)q->fd, &st))
@@ -391,8 +395,6 @@ fake_run *fake_mlx5_run(uint32_t cmd)
 		return mlx5_resize_cq;
 	case IB_USER_VERBS_CMD_CREATE_SRQ:
 		return mlx5_create_srq;
-	case IB_USER_VERBS_CMD_OPEN_XRCD:
-		return mlx5_open_xrcd;
 	case IB_USER_VERBS_CMD_CREATE_XSRQ:
 		return mlx5_create_xsrq;
 	case IB_USER_VERBS_CMD_MODIFY_SRQ:

@@ -36,6 +36,11 @@ static uint32_t handle_free(const struct call *c)
 	return i;
 }
 
+void fake_number(uint32_t next)
+{
+	fake.next_num = next - 1;
+}
+
 struct fake_obj *fake_obj_new(const struct call *c, enum fake_type type)
 {
 	unsigned int i;

@@ -108,6 +108,7 @@ fake_run *fake_mlx5_run(uint32_t cmd);
 int fake_mlx5_mac(const struct call *c, const uint8_t dgid[16]);
 int fake_mlx5_create_cq_ex(const struct call *c);
 int fake_create_qp(const struct call *c);
+int fake_open_xrcd(const struct call *c);
 int fake_mlx5_modify_cq(const struct call *c);
 void fake_mlx5_caps(struct ib_uverbs_ex_query_device_resp *r);
 bool fake_mlx5_page(struct fake_file *f, size_t len, uint64_t offset);

@@ -98,6 +98,8 @@ unsigned int fake_ioctls(void);		/* of all files, so far */
  * mapped, commands with wrong framing: must stay 0. */
 unsigned int fake_violations(void);
 
+/* The next object that has a number (qpn, lkey) has this one. */
+void fake_number(uint32_t next);
 /* Object by kind and order of creation among the living, or NULL. */
 struct fake_obj *fake_nth(enum fake_type type, unsigned int n);
 /* XRC domain that an SRQ or target QP was made in, or NULL. */

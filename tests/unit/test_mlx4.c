@@ -16,6 +16,9 @@
 #define TRANS		1u		/* of REREG_MR */
 #define PD		2u
 #define ACCESS		4u
+#define XRC_TGT		10u
+#define GROUP		512u	/* numbers of queue pairs */
+#define CONTEXTS	128u	/* pages of the driver's for them */
 
 /* A guest on an mlx4 with a port of InfiniBand. */
 static int setup(void **state)
@@ -218,6 +221,55 @@ static void a_send_queue_has_no_record(void **state)
 	guest_close(g);
 }
 
+/* A target's udata is none; its number is @qpn. */
+static int target(struct guest *g, uint32_t xrcd, uint32_t qpn)
+{
+	g->uc = 0;
+	g->req.u.create_qp = (struct xenvhca_create_qp_req){ .qp_type = XRC_TGT, .xrcd = xrcd };
+	fake_number(qpn);
+	return guest_cmd(g, XENVHCA_OP_CREATE_QP);
+}
+
+/* As long as one number of a group is used, its driver keeps memory for all of them. */
+static void contexts_are_charged(void **state)
+{
+	const uint64_t room = 3 * CONTEXTS + CONTEXTS / 2;
+	struct guest *g = *state;
+	uint32_t xrcd, qp[4];
+
+	g->uc = 0;
+	assert_int_equal(guest_cmd(g, XENVHCA_OP_ALLOC_XRCD), 0);
+	xrcd = g->rsp.u.handle.handle;
+	g->dev.quota.max_pages = room;
+	assert_int_equal(target(g, xrcd, 3 * GROUP - 1), 0);
+	qp[0] = g->rsp.u.create_qp.handle;
+	assert_int_equal(g->dev.quota.used_pages, CONTEXTS);
+	assert_int_equal(target(g, xrcd, 2 * GROUP), 0);
+	qp[1] = g->rsp.u.create_qp.handle;
+	assert_int_equal(g->dev.quota.used_pages, CONTEXTS);
+	assert_int_equal(target(g, xrcd, 3 * GROUP), 0);
+	qp[2] = g->rsp.u.create_qp.handle;
+	assert_int_equal(target(g, xrcd, 0xffffff), 0);
+	qp[3] = g->rsp.u.create_qp.handle;
+	assert_int_equal(g->dev.quota.used_pages, 3 * CONTEXTS);
+	/* one group more is too many, and the HCA has no queue pair of it */
+	assert_int_equal(target(g, xrcd, 7 * GROUP), -ENOMEM);
+	assert_int_equal(fake_live(FAKE_QP), 4);
+	assert_int_equal(g->dev.quota.used[BE_QP], 4);
+	assert_int_equal(target(g, xrcd, 2 * GROUP + 1), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, g->rsp.u.create_qp.handle), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, qp[0]), 0);
+	assert_int_equal(g->dev.quota.used_pages, 3 * CONTEXTS);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, qp[1]), 0);
+	assert_int_equal(g->dev.quota.used_pages, 2 * CONTEXTS);
+	assert_int_equal(target(g, xrcd, 7 * GROUP), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, g->rsp.u.create_qp.handle), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, qp[2]), 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DESTROY_QP, qp[3]), 0);
+	assert_int_equal(g->dev.quota.used_pages, 0);
+	assert_int_equal(guest_handle(g, XENVHCA_OP_DEALLOC_XRCD, xrcd), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -228,6 +280,7 @@ int main(void)
 		T(a_region_lies_as_in_the_guest),
 		T(a_region_keeps_its_memory),
 		T(a_send_queue_has_no_record),
+		T(contexts_are_charged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
