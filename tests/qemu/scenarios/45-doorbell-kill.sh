@@ -24,8 +24,8 @@ vhcactl detach b all
 vhcactl detach a all
 ledger_open a b
 hca_ledger_open
-vhcactl attach a hca=mlx5_0
-vhcactl attach b hca=mlx5_0
+vhcactl attach a "hca=${HCAS%% *}"
+vhcactl attach b "hca=${HCAS%% *}"
 for g in a b; do
 	check "$g works" wait_guest 30 $g 'ibv_devinfo | grep PORT_ACTIVE'
 done
@@ -94,7 +94,7 @@ done
 ledger_close a b
 hca_ledger_close
 for g in a b; do
-	vhcactl attach $g hca=mlx5_0
+	vhcactl attach $g "hca=${HCAS%% *}"
 	check "$g works again" wait_guest 30 $g 'vhca-xfer --loop -g 0 -t rc-write-4k'
 done
 kernel_clean a b

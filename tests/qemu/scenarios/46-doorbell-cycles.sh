@@ -16,7 +16,7 @@
 cycles() {
 	local n run
 	for ((n = 1; n <= $2; n++)); do
-		vhcactl attach "$1" hca=mlx5_0 || fail "attach $1, cycle $n"
+		vhcactl attach "$1" "hca=${HCAS%% *}" || fail "attach $1, cycle $n"
 		# Either opens a context and maps its doorbell pages: few or all.
 		run='MLX5_TOTAL_UUARS=4 MLX5_NUM_LOW_LAT_UUARS=1 ibv_devinfo'
 		[ $((n % 3)) != 0 ] || run='vhca-xfer --loop -g 0 -t rc-write-4k'

@@ -38,7 +38,7 @@ ledger_open a
 hca_ledger_open
 before=$(refused)	# those of other scenarios
 note "doorbells refused before: $before"
-vhcactl attach a hca=mlx5_0
+vhcactl attach a "hca=${HCAS%% *}"
 load_start a -g 0
 check "the agent has mapped doorbell pages" not same_hca
 
@@ -49,7 +49,7 @@ check "a process has been there" guest_sh a 'ibv_devinfo >/dev/null'
 again "doorbells ring after a checkpoint" checkpoint a
 check "of the worker before only files are kept" wait_until 20 keeps 1
 hold_start a
-again "doorbells ring after a restore" resume_with a mlx5_0
+again "doorbells ring after a restore" resume_with a "${HCAS%% *}"
 # It rings once more before it ends.
 check "a program that rings a dead doorbell ends" guest_sh -t 30 a '
 	pkill -TERM -x vhca-uar
