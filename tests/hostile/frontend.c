@@ -14,14 +14,19 @@
 #include <unistd.h>
 
 #include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx4-abi.h>
 #include <rdma/mlx5-abi.h>
 
 #include "peer.h"
 #include "vhca-keys.h"
+#include "vhca-provider.h"
 
 #define FRONT "device/vhca/0"
 #define LONG_MS 15000u
 #define FLOOD_SECONDS 400	/* at most */
+#define VA 0x7f0000000000ull	/* of a process that there is not */
+#define CONTEXTS 40u		/* that the mode udata opens */
+#define OBJECTS 24u		/* for which it asks in each */
 #define ENOUGH "/tmp/enough"	/* made by who has seen enough of a flood */
 
 struct front {
@@ -35,7 +40,7 @@ struct front {
 	xenvhca_front_ring_t ring;
 	struct xenvhca_kick_page *kick;
 	uint16_t id;
-	uint32_t driver;		/* of the HCA, once context() knows it */
+	uint32_t driver, abi;		/* of the HCA, once context() knows it */
 };
 
 static struct front f;
@@ -187,7 +192,17 @@ static int answer(struct xenvhca_response *rsp)
 	return 1;
 }
 
-/* What a driver asks for beside the request: mlx5 has a word here, rxe none. */
+static void add_mlx4(struct xenvhca_request *r)
+{
+	if (r->op == XENVHCA_OP_ALLOC_UCONTEXT)
+		r->out_len = f.abi == MLX4_IB_UVERBS_NO_DEV_CAPS_ABI_VERSION ?
+			     sizeof(struct mlx4_ib_alloc_ucontext_resp_v3) :
+			     sizeof(struct mlx4_ib_alloc_ucontext_resp);
+	else if (r->op == XENVHCA_OP_ALLOC_PD)
+		r->out_len = sizeof(struct mlx4_ib_alloc_pd_resp);
+}
+
+/* What a driver asks for beside the request: mlx5 has words here, mlx4 takes, rxe has none. */
 static void add_udata(struct xenvhca_request *r)
 {
 	static const struct mlx5_ib_alloc_ucontext_req_v2 open = {
@@ -195,6 +210,8 @@ static void add_udata(struct xenvhca_request *r)
 		.max_cqe_version = 1, .lib_caps = MLX5_LIB_CAP_4K_UAR,
 	};
 
+	if (f.driver == RDMA_DRIVER_MLX4)
+		add_mlx4(r);
 	if (f.driver != RDMA_DRIVER_MLX5)
 		return;
 	if (r->op == XENVHCA_OP_ALLOC_UCONTEXT) {
@@ -314,6 +331,7 @@ static uint32_t context(void)
 	if (call(XENVHCA_OP_GET_INFO, 0, NULL, 0, &rsp))
 		die("the backend does not say what HCA it is: %d", rsp.status);
 	f.driver = rsp.u.get_info.driver_id;
+	f.abi = rsp.u.get_info.uverbs_abi_ver;
 	if (call(XENVHCA_OP_ALLOC_UCONTEXT, 0, NULL, 0, &rsp))
 		die("no verbs context: %d", rsp.status);
 	return rsp.u.alloc_ucontext.ucontext;
@@ -333,6 +351,106 @@ static int reg(uint32_t uc, uint32_t pd, uint32_t nr, uint8_t level,
 		if (i < (level ? (nr + 1023) / 1024 : nr))
 			r.pages.gref[i] = gref;
 	return call(XENVHCA_OP_REG_MR, uc, &r, sizeof(r), &rsp);
+}
+
+/* One page of the guest's, for a queue or for doorbell records. */
+static struct xenvhca_pages one_page(void)
+{
+	return (struct xenvhca_pages){ .nr_pages = 1, .gref = { f.ref[RING_PAGES + 2] } };
+}
+
+/* Queues of an mlx4 or an mlx5 that fit into a page; their udata has both addresses first. */
+static void honest(struct xenvhca_request *r, uint16_t op, uint32_t pd, uint32_t cq)
+{
+	bool mlx4 = f.driver == RDMA_DRIVER_MLX4;
+	const uint64_t at[2] = { VA, VA + PAGE + 8 * (rnd() % 64) };
+	const struct mlx4_ib_create_qp qp4 = { .log_sq_bb_count = 4, .log_sq_stride = 6 };
+	const struct mlx5_ib_create_qp qp5 = {
+		.sq_wqe_count = 16, .rq_wqe_count = 16, .rq_wqe_shift = 6,
+	};
+
+	r->op = op;
+	switch (op) {
+	case XENVHCA_OP_CREATE_CQ:
+		r->u.create_cq = (struct xenvhca_create_cq_req){
+			.cqe = 63, .buf = one_page(), .db = one_page(),
+		};
+		((struct mlx5_ib_create_cq *)r->udata)->cqe_size = mlx4 ? 0 : 64;
+		break;
+	case XENVHCA_OP_CREATE_QP:
+		r->u.create_qp = (struct xenvhca_create_qp_req){
+			.pd = pd, .send_cq = cq, .recv_cq = cq, .qp_type = (uint8_t)(2 + rnd() % 3),
+			.cap = { .max_send_wr = 4, .max_recv_wr = 16, .max_send_sge = 1,
+				 .max_recv_sge = 4 },
+			.buf = one_page(), .db = one_page(),
+		};
+		memcpy(r->udata, mlx4 ? (const void *)&qp4 : &qp5,
+		       mlx4 ? sizeof(qp4) : sizeof(qp5));
+		break;
+	default:
+		r->u.create_srq = (struct xenvhca_create_srq_req){
+			.pd = pd, .max_wr = 31, .max_sge = 3, .buf = one_page(), .db = one_page(),
+		};
+	}
+	memcpy(r->udata, at, sizeof(at));
+}
+
+/* One such request, some octets of which are others; its status. */
+static int spoilt(uint32_t uc, uint16_t op, uint32_t pd, uint32_t cq, unsigned int octets,
+		  struct xenvhca_response *rsp)
+{
+	const struct vhca_provider *p = vhca_provider_find(f.driver, f.abi);
+	const struct vhca_udata_op *row = p ? vhca_provider_op(p, (uint8_t)op) : NULL;
+	struct xenvhca_request *r = slot();
+
+	if (!row)
+		die("the HCA has no udata");
+	honest(r, op, pd, cq);
+	r->ucontext = uc;
+	r->in_len = row->in_max;
+	r->out_len = row->out_min;
+	while (octets--)
+		r->udata[rnd() % r->in_len] = (uint8_t)(rnd() % 3 ? rnd() % 16 : rnd());
+	push();
+	return answer(rsp);
+}
+
+/* Udata that a driver would take, and nearly that. */
+static void mode_udata(void)
+{
+	static const uint16_t ops[] = {
+		XENVHCA_OP_CREATE_CQ, XENVHCA_OP_CREATE_QP, XENVHCA_OP_CREATE_SRQ,
+	};
+	unsigned int i, j, honest_ones = 0, made = 0, asked = 0;
+	struct xenvhca_response rsp;
+	uint32_t uc, pd, cq;
+
+	connect();
+	for (i = 0; i < CONTEXTS; i++) {
+		uc = context();
+		if (f.driver == RDMA_DRIVER_RXE) {
+			say("     its driver takes none");
+			return;
+		}
+		if (call(XENVHCA_OP_ALLOC_PD, uc, NULL, 0, &rsp))
+			die("no protection domain: %d", rsp.status);
+		pd = rsp.u.handle.handle;
+		if (spoilt(uc, XENVHCA_OP_CREATE_CQ, pd, 0, 0, &rsp))
+			die("no CQ: %d", rsp.status);
+		cq = rsp.u.cq.handle;
+		for (j = 0; j < sizeof(ops) / sizeof(ops[0]); j++)
+			honest_ones += !spoilt(uc, ops[j], pd, cq, 0, &rsp);
+		for (j = 0; j < OBJECTS; j++, asked++)
+			made += !spoilt(uc, ops[rnd() % 3], pd, cq, 1 + rnd() % 4, &rsp);
+		if (call(XENVHCA_OP_DEALLOC_UCONTEXT, uc, NULL, 0, &rsp))
+			bad("a context does not end: %d", rsp.status);
+	}
+	say("     %u objects, and %u of %u with other udata", honest_ones, made, asked);
+	if (honest_ones != CONTEXTS * sizeof(ops) / sizeof(ops[0]))
+		bad("udata of the driver was refused");
+	if (made == asked)
+		bad("all other udata was taken");
+	expect_serves("udata");
 }
 
 /* Lists with references that Xen refuses; and one page as its own list. */
@@ -525,7 +643,7 @@ static void mode_vanish(void)
 
 static const struct { const char *name; void (*run)(void); } modes[] = {
 	{ "nodes", mode_nodes }, { "producer", mode_producer },
-	{ "garbage", mode_garbage }, { "pages", mode_pages },
+	{ "garbage", mode_garbage }, { "pages", mode_pages }, { "udata", mode_udata },
 	{ "flood", mode_flood }, { "destroys", mode_destroys },
 	{ "states", mode_states }, { "vanish", mode_vanish },
 };
@@ -536,7 +654,7 @@ int main(int argc, char **argv)
 	int i;
 
 	if (argc < 2)
-		die("usage: hostile-frontend nodes|producer|garbage|pages|flood|destroys|states|vanish ...");
+		die("usage: hostile-frontend nodes|producer|garbage|pages|udata|flood|destroys|states|vanish ...");
 	init();
 	for (i = 1; i < argc; i++) {
 		for (m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)

@@ -9,10 +9,10 @@
 # same_verbs: the guest of $dir answers as the HCA does, except for the list of its kind. Not
 # every mlx5 announces what a rich card does.
 same_verbs() {
-	local list=$lib/expected-differences.txt may=''
-	if [ "$(sed -n 's/^hca: .* kind \([a-z0-9]*\) .*/\1/p' "$out/host/facts.txt")" = mlx5 ]; then
-		list=$lib/expected-differences-mlx5.txt may=$lib/expected-differences-rich.txt
-	fi
+	local list=$lib/expected-differences.txt may='' kind
+	kind=$(sed -n 's/^hca: .* kind \([a-z0-9]*\) .*/\1/p' "$out/host/facts.txt")
+	[[ $kind != mlx[45] ]] || list=$lib/expected-differences-$kind.txt
+	[ "$kind" != mlx5 ] || may=$lib/expected-differences-rich.txt
 	if [ ! -s "$out/host/probe.tsv" ] || [ ! -s "$dir/probe.tsv" ]; then
 		skip "probe did not run on both sides"
 	fi

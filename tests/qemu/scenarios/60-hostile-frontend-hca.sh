@@ -26,9 +26,9 @@ step "a hostile PV and PVH guest, and a PVH guest beside them"
 hca_guests pv a pvh b pvh c
 hostile_fronts_begin
 
-one_by_one a nodes pages vanish &
+one_by_one a nodes pages udata vanish &
 first=$!
-one_by_one c garbage pages producer states vanish &
+one_by_one c garbage pages udata producer states vanish &
 all_well "what a or c does is not endured" "$first" $!
 
 hostile_fronts_end
