@@ -13,8 +13,6 @@
 #define ANY		(2u << 24)	/* MLX4_CQ_DB_REQ_NOT: for any completion */
 #define UNITS		3u		/* of 16 octets: what a request consists of */
 #define OWNER		(1u << 31)
-#define CX3		0x1003u		/* PCI device ids */
-#define CX3_PRO		0x1007u
 
 static int init(struct uar_obj *u)
 {
@@ -25,7 +23,7 @@ static int init(struct uar_obj *u)
 	};
 	int err;
 
-	if (u->dev.attr.vendor_part_id != CX3 && u->dev.attr.vendor_part_id != CX3_PRO)
+	if (!vt_mlx4(&u->dev.attr))
 		return EOPNOTSUPP;
 	err = mlx4dv_init_obj(&o, MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ);
 	if (err)

@@ -52,6 +52,12 @@ struct vt_dev {
 	uint32_t seen;		/* types of async events that were taken */
 };
 
+/* Is it a ConnectX-3 or a ConnectX-3 Pro, by the PCI device? */
+static inline bool vt_mlx4(const struct ibv_device_attr *a)
+{
+	return a->vendor_part_id == 0x1003 || a->vendor_part_id == 0x1007;
+}
+
 struct vt_oob {
 	int fd;
 	bool peer_over;		/* the peer already sent its verdict */

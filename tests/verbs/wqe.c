@@ -50,6 +50,23 @@ uint32_t wqe_wild(struct wqe_fuzz *f)
 	return i < VT_ARRAY_SIZE(n) ? n[i] : (uint32_t)wqe_rnd(f);
 }
 
+/* Changes some words of a request, in either order of octets. */
+void wqe_spoil(struct wqe_fuzz *f, uint8_t *wqe, size_t len)
+{
+	uint32_t n = wqe_below(f, 5), v;
+	size_t at;
+
+	while (n--) {
+		/* The first four words steer the rest. */
+		at = wqe_below(f, wqe_below(f, 3) ? len / 4 : 4) * 4;
+		v = wqe_below(f, 2) ? wqe_wild(f) : htobe32(wqe_wild(f));
+		if (wqe_below(f, 2))
+			wqe[at + wqe_below(f, 4)] = v;
+		else
+			memcpy(wqe + at, &v, sizeof(v));
+	}
+}
+
 /* ---- objects ---- */
 
 static int create_qp(struct wqe_fuzz *f, struct wqe_side *s, bool with_srq)
@@ -74,6 +91,13 @@ static int create_srq(struct wqe_fuzz *f)
 	return f->srq ? f->hca->srq(f) : -1;
 }
 
+static const struct wqe_hca *kind_of(const struct ibv_device_attr *a)
+{
+	if (a->vendor_id == VT_VENDOR_RXE)
+		return &wqe_rxe;
+	return vt_mlx4(a) ? &wqe_mlx4 : &wqe_mlx5;
+}
+
 static int open_all(struct wqe_fuzz *f)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -88,7 +112,7 @@ static int open_all(struct wqe_fuzz *f)
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (f->data == MAP_FAILED)
 		return -1;
-	f->hca = f->dev.attr.vendor_id == VT_VENDOR_RXE ? &wqe_rxe : &wqe_mlx5;
+	f->hca = kind_of(&f->dev.attr);
 	f->mr = ibv_reg_mr(f->dev.pd, f->data, WQE_DATA, access);
 	f->cq = ibv_create_cq(f->dev.ctx, CQE, NULL, NULL, 0);
 	f->ah = ibv_create_ah(f->dev.pd, &ah);
@@ -283,7 +307,7 @@ static void usage(FILE *f)
 "  -n N      send requests to write (10000), and some receives\n"
 "  -s SEED   of the first process; it is printed\n"
 "  -w        only invalidate a memory window that was never bound\n"
-"For Soft-RoCE and mlx5. Status 0: all were written; what became of them is not\n"
+"For Soft-RoCE, mlx4 and mlx5. Status 0: all were written; what became of them is not\n"
 "its concern.\n");
 }
 

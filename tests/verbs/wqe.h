@@ -75,11 +75,12 @@ struct wqe_hca {
 	void (*kick)(struct wqe_fuzz *f, struct wqe_side *s);
 };
 
-extern const struct wqe_hca wqe_rxe, wqe_mlx5;
+extern const struct wqe_hca wqe_rxe, wqe_mlx4, wqe_mlx5;
 
 /* wqe.c */
 uint64_t wqe_rnd(struct wqe_fuzz *f);
 uint32_t wqe_below(struct wqe_fuzz *f, uint32_t n);
 uint32_t wqe_wild(struct wqe_fuzz *f);
+void wqe_spoil(struct wqe_fuzz *f, uint8_t *wqe, size_t len);
 
 #endif

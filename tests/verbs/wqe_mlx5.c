@@ -144,23 +144,6 @@ static size_t good_send(struct wqe_fuzz *f, const struct wqe_side *s,
 	return at - wqe;
 }
 
-/* Some words of it, in either order of octets. */
-static void spoil(struct wqe_fuzz *f, uint8_t *wqe, size_t len)
-{
-	uint32_t n = wqe_below(f, 5), v;
-	size_t at;
-
-	while (n--) {
-		/* The first four words steer the rest. */
-		at = wqe_below(f, wqe_below(f, 3) ? len / 4 : 4) * 4;
-		v = wqe_below(f, 2) ? wqe_wild(f) : htobe32(wqe_wild(f));
-		if (wqe_below(f, 2))
-			wqe[at + wqe_below(f, 4)] = v;
-		else
-			memcpy(wqe + at, &v, sizeof(v));
-	}
-}
-
 static void mlx5_send(struct wqe_fuzz *f, struct wqe_side *s)
 {
 	_Alignas(8) uint8_t wqe[BB * BBS] = {};
@@ -169,7 +152,7 @@ static void mlx5_send(struct wqe_fuzz *f, struct wqe_side *s)
 
 	/* Seldom: an error ends the life of a queue pair. */
 	if (!wqe_below(f, 8))
-		spoil(f, wqe, len);
+		wqe_spoil(f, wqe, len);
 	for (i = 0; i < len; i += BB)
 		memcpy(r->elem + (size_t)(r->prod++ % r->slots) * BB, wqe + i,
 		       BB);
@@ -191,7 +174,7 @@ static void mlx5_recv(struct wqe_fuzz *f, struct wqe_side *s)
 	}
 	data_segs(f, at, wqe_below(f, WQE_SGE + 1));
 	if (!wqe_below(f, 8))
-		spoil(f, wqe, element);
+		wqe_spoil(f, wqe, element);
 	memcpy(r->elem + ((size_t)(r->prod++ % r->slots) << r->shift), wqe,
 	       element);
 	__atomic_store_n((uint32_t *)r->index,

@@ -53,8 +53,8 @@ backend_start
 guest_create a pv &
 guest_create b pv
 wait $!
-vhca_attach a hca=mlx5_0,ip=10.8.0.71/24
-vhca_attach b hca=mlx5_0,ip=10.8.0.72/24
+vhca_attach a "hca=${HCAS%% *},ip=10.8.0.71/24"
+vhca_attach b "hca=${HCAS%% *},ip=10.8.0.72/24"
 for g in a b; do
 	guest_sh "$g" 'mountpoint -q /sys/kernel/debug ||
 		mount -t debugfs debugfs /sys/kernel/debug'
@@ -88,8 +88,8 @@ wait "$server" || true
 step "partitions"
 vhcactl detach a 0
 vhcactl detach b 0
-vhca_attach a hca=mlx5_0,pkeys=0x8001,ip=10.9.0.71/24
-vhca_attach b hca=mlx5_0,pkeys=0x8001,ip=10.9.0.72/24
+vhca_attach a "hca=${HCAS%% *},pkeys=0x8001,ip=10.9.0.71/24"
+vhca_attach b "hca=${HCAS%% *},pkeys=0x8001,ip=10.9.0.72/24"
 CM_ADDR[a]=10.9.0.71 CM_ADDR[b]=10.9.0.72
 check "the partition has index 0 in the guest" guest_sh a \
 	'vhca-indices | grep "^pkey 0 0x8001"'

@@ -15,20 +15,22 @@
 . ./hca.sh
 
 step "native"
+native=${HCAS%% *}
 hca_setup
 # xen-vhcad needs it, and with it the port announces a connection manager.
 modprobe -a xen-vhca-helper rdma_ucm
-vhca-helper-test --capped mlx5_0 vhca-probe -g 0 -d mlx5_0 >/tmp/native.txt ||
+vhca-helper-test --capped "$native" vhca-probe -g 0 -d "$native" >/tmp/native.txt ||
 	true
 check "the native probe ran" [ "$(wc -l </tmp/native.txt)" -gt 60 ]
 cp /tmp/native.txt "$SCENARIO_DIR/native.txt"
 kernel_clean
 
 step "guest"
+VHCA_GUEST_MEM=${PROBE_MEM:-}
 hca_guests pv a pv b
 guest_sh -t 250 a "vhca-probe -g 0" >"$SCENARIO_DIR/a.txt" || true
 check "same result of every verb as natively, but documented ones" \
 	/tests/verbs/compare.sh /tmp/native.txt "$SCENARIO_DIR/a.txt" \
-	/tests/verbs/expected-differences-mlx5.txt
+	"/tests/verbs/expected-differences-${native%_*}.txt"
 vhcactl detach a all
 kernel_clean a

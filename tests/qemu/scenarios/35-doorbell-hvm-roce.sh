@@ -22,9 +22,11 @@ steers() {
 	guest_sh -t 60 "$1" 'vhca-probe -g 0 -t misc' | awk -F '\t' '$1 == "create_flow" { print $2 }'
 }
 
-step "an HVM and a PV guest, each with an HCA"
-hca_guests hvm a pv b
-check "a's link is Ethernet" guest_sh a 'ibv_devinfo | grep "link_layer:.*Ethernet"'
+step "an HVM and a ${OTHER:=pv} guest, each with an HCA"
+hca_guests hvm a "$OTHER" b
+LINK=Ethernet
+[[ $HCAS != mlx4* ]] || LINK=InfiniBand
+check "a's link is $LINK" guest_sh a "ibv_devinfo | grep 'link_layer:.*$LINK'"
 for p in rc uc ud srq; do
 	pair "ibv_${p}_pingpong" a b "ibv_${p}_pingpong -g 0 -n $(long 50 200)"
 	pair "ibv_${p}_pingpong, events" b a "ibv_${p}_pingpong -g 0 -n 50 -e"

@@ -72,7 +72,7 @@ step "a PV guest on a model HCA, a PVH guest on Soft-RoCE"
 hca_setup
 agent_start
 backend_start
-guest_config a pv >/dev/null
+guest_config a pv ${PROBE_MEM:+mem=$PROBE_MEM} >/dev/null
 if [ -n "${ONLY_MODEL:-}" ]; then
 	guests_start a
 else
@@ -81,10 +81,10 @@ else
 	vhca_attach b trusted=1
 	guest_sh b 'rm /usr/sbin/vhca-selftest'
 fi
-vhca_attach a hca=mlx5_0
+vhca_attach a "hca=${HCAS%% *}"
 
 step "the model HCA"
-check "all parts are well" selftest a -d mlx5_0 -e mlx5_1 -H
+check "all parts are well" selftest a -d "${HCAS%% *}" -e "${HCAS##* }" -H
 check "dom0's were run" parts a host ok facts probe transfers cable speed \
 	guest1 guest1-hostile guest1-beside kernel
 check "doorbells of others are not heard" parts a host ok \
