@@ -639,6 +639,32 @@ static void doorbell_pages_of_an_mlx4(void **state)
 	expect(&c, CTL_OK, "0000:00:05.0 (ConnectX-3)");
 }
 
+/* What is known of it, and how much at once guests can have it tell the kernel. */
+static void trust_in_an_mlx4(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+
+	(void)state;
+	good_host(&c);
+	host_pci_hca("mlx4_0", "0000:00:05.0");
+	host_link("/sys/devices/pci0000:00/0000:00:05.0/driver", "../mlx4_core");
+	chardev.driver_id = vhca_provider_mlx4.driver_id;
+	chardev.abi = vhca_provider_mlx4_v3.abi_min;
+	expect(&c, CTL_WARNED, "ok   hca mlx4_0: mlx4_core 0000:00:05.0, provider mlx4 ABI 3, tested with a model of it, not with a card\n");
+	expect(&c, CTL_WARNED, "warn isolation mlx4_0: not known of this kind of HCA, but of the model: guests may ring for each other's queues; vhca-selftest run -d mlx4_0\n");
+	expect(&c, CTL_WARNED, "ok   events mlx4_0: 0 at once at most");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx4_0,max-qp=40,max-cq=40,max-srq=2",
+					 &d), CTL_OK);
+	expect(&c, CTL_WARNED, "ok   events mlx4_0: 204 at once at most, its queue has room for 368\n");
+	/* of two devices, one on another HCA */
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx4_1", &d), CTL_OK);
+	expect(&c, CTL_WARNED, "ok   events mlx4_0: 204 at once");
+	assert_int_equal(ctl_attach_spec(&c, 5, "hca=mlx4_0,max-qp=40,max-cq=3,max-srq=1",
+					 &d), CTL_OK);
+	expect(&c, CTL_WARNED, "warn events mlx4_0: 369 at once at most, its queue has room for 368: guests may have the HCA reset; vhcactl quota, max-qp, max-cq and max-srq\n");
+}
+
 static void memory(void **state)
 {
 	struct ctl c;
@@ -678,6 +704,7 @@ int main(void)
 		HOST_TEST(quota_of_a_utility_domain),
 		HOST_TEST(doorbell_pages),
 		HOST_TEST(doorbell_pages_of_an_mlx4),
+		HOST_TEST(trust_in_an_mlx4),
 		HOST_TEST(memory),
 	};
 

@@ -394,6 +394,8 @@ static int one(struct many *m, const char *mode, int seconds)
 		return churn(m, mode[0] == 'r', seconds);
 	if (!strcmp(mode, "open"))
 		return many_open(m, seconds);
+	if (!strcmp(mode, "spread"))
+		return many_spread(m, seconds);
 	return probe(m);
 }
 
@@ -448,14 +450,15 @@ static int usage(int rc)
 "  probe N   N times create_qp, and an event: how long, p50 and p99\n"
 "  open N    N processes that open the device, beside this one, so many of -a\n"
 "            at a time (32 at most, and unless given); not with -p\n"
-"-w: how long qps, mrs, region and open hold what they made; they print \"held\" then.\n");
+"  spread N  keeps N queue pairs, each 512 numbers from the next, if it can\n"
+"-w: how long qps, mrs, region, open and spread hold what they made; they print \"held\" then.\n");
 	return rc;
 }
 
 static bool known(const char *mode)
 {
 	static const char *const modes[] = { "qps", "mrs", "region", "create",
-					     "reg", "probe", "open" };
+					     "reg", "probe", "open", "spread" };
 	size_t i = 0;
 
 	while (i < VT_ARRAY_SIZE(modes) && strcmp(mode, modes[i]))

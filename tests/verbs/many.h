@@ -47,4 +47,7 @@ void many_hold(int seconds);
  * or until the signal. */
 int many_open(struct many *m, int seconds);
 
+/* Keeps m->n queue pairs of numbers far from each other, or as many as it gets. */
+int many_spread(struct many *m, int seconds);
+
 #endif
