@@ -141,6 +141,9 @@ struct vhca_provider {
 	uint8_t av_port;	/* a datagram's work request names the port */
 	/* where in a CQ's doorbell record the process writes each arm before it rings, or 0 */
 	uint8_t arm_at;
+	uint8_t pages_assumed;	/* nobody has seen the HCA compare pages of doorbells */
+	/* room for events in the queue that has the ends of commands, too; 0: they have one */
+	uint16_t events;
 	uint8_t context_uars;	/* doorbell pages for each of max-ucontext */
 	/*
 	 * Numbers of queue pairs of which its driver keeps one or all in memory of the HCA's

@@ -34,6 +34,11 @@
 #define MLX4_RECORD		4	/* octets of other doorbell records */
 #define MLX4_MTT_SHIFT		31	/* MLX4_MAX_MTT_SHIFT */
 /*
+ * roundup_pow_of_two(MLX4_NUM_ASYNC_EQE + MLX4_NUM_SPARE_EQE), of which the driver gives
+ * back 128 at a time and 16 are for commands.
+ */
+#define MLX4_EVENTS		(512 - 128 - 16)
+/*
  * Contexts of queue pairs are in pieces of 256 KiB, of which the smallest group has one of
  * its own: 16 entries of 32 octets each for reads. All of a number are less than 1 KiB.
  */
@@ -258,6 +263,8 @@ static const struct vhca_mmap mlx4_mmaps[] = {
 	.av_port = 1,							\
 	.mr_bits = MLX4_MTT_SHIFT,					\
 	.arm_at = 4,							\
+	.pages_assumed = 1,						\
+	.events = MLX4_EVENTS,						\
 	.context_uars = 1,						\
 	.qp_group = MLX4_QP_GROUP,					\
 	.qp_group_pages = MLX4_QP_GROUP_PAGES,				\

@@ -48,24 +48,34 @@ static void describe(struct check *k, const char *hca, char *text, size_t size)
 		snprintf(text, size, "%s %s (%s)", driver, bdf, u.hca->name);
 }
 
-/* docs/design/threat-model.md: a guest with windows of Soft-RoCE can crash this kernel. */
-static void check_windows(struct check *k, const char *hca)
+/* This domain's devices of the HCA have together so many of that number key. */
+static uint64_t sum(const struct check *k, const char *hca, enum ctl_key_id id)
 {
-	char name[NAME_MAX + 12], of[XENVHCA_NAME_LEN];
+	const struct ctl_key *key = &ctl_keys[id];
+	char of[XENVHCA_NAME_LEN];
 	const struct ctl_dev *d;
-	unsigned int n = 0;
-	uint32_t trusted;
+	uint64_t n = 0;
+	uint32_t v;
 
 	for (d = k->devs; d < k->devs + k->n_devs; d++) {
 		if (!check_mine(k, d) || xn_read_str(k->c->xs, XBT_NULL, d->be,
 						     XENVHCA_NODE_HCA, of, sizeof(of)) ||
 		    strcmp(of, hca))
 			continue;
-		trusted = 0;
-		xn_read_u32_def(k->c->xs, XBT_NULL, d->be, XENVHCA_NODE_TRUSTED, 0, 1, 0,
-				&trusted);
-		n += trusted;
+		v = key->def;
+		xn_read_u32_def(k->c->xs, XBT_NULL, d->be, key->name, key->min, key->max,
+				key->def, &v);
+		n += v;
 	}
+	return n;
+}
+
+/* docs/design/threat-model.md: a guest with windows of Soft-RoCE can crash this kernel. */
+static void check_windows(struct check *k, const char *hca)
+{
+	unsigned int n = (unsigned int)sum(k, hca, CTL_TRUSTED);
+	char name[NAME_MAX + 12];
+
 	snprintf(name, sizeof(name), "windows %s", hca);
 	if (!n)
 		check_ok(k, name, "no memory windows for guests, no device is trusted=1");
@@ -89,6 +99,38 @@ static void check_kernel(struct check *k, const char *hca)
 			  number);
 	else if (number[0])
 		check_ok(k, name, "Linux %s", number);
+}
+
+/*
+ * docs/design/threat-model.md: what guests of an mlx4 share. A queue pair tells of its
+ * connection, its path, its failure and its last request of an SRQ, a CQ of an overrun,
+ * an SRQ of its limit and a failure.
+ */
+static void check_events(struct check *k, const char *hca, unsigned int room)
+{
+	uint64_t n = 4 * sum(k, hca, CTL_MAX_QP) + sum(k, hca, CTL_MAX_CQ) +
+		     2 * sum(k, hca, CTL_MAX_SRQ);
+	char name[NAME_MAX + 12];
+
+	snprintf(name, sizeof(name), "events %s", hca);
+	if (n <= room)
+		check_ok(k, name, "%" PRIu64 " at once at most, its queue has room for %u",
+			 n, room);
+	else
+		check_say(k, CHECK_WARN, name, "vhcactl quota, max-qp, max-cq and max-srq",
+			  "%" PRIu64 " at once at most, its queue has room for %u: guests may have the HCA reset",
+			  n, room);
+}
+
+/* docs/design/threat-model.md: an HCA that compares no pages. */
+static void check_apart(struct check *k, const char *hca)
+{
+	char name[NAME_MAX + 12], mend[NAME_MAX + 32];
+
+	snprintf(name, sizeof(name), "isolation %s", hca);
+	snprintf(mend, sizeof(mend), "vhca-selftest run -d %s", hca);
+	check_say(k, CHECK_WARN, name, mend,
+		  "not known of this kind of HCA, but of the model: guests may ring for each other's queues");
 }
 
 /* Of an HCA with several ports the first, which a device has unless it has the key port. */
@@ -120,7 +162,7 @@ static void check_hca(struct check *k, const char *hca)
 	const struct vhca_provider *p;
 	struct host_chardev cd;
 	char name[NAME_MAX + 8], what[128];
-	int rc;
+	int rc, n_hw = k->n_hw;
 
 	k->n_hca++;
 	snprintf(name, sizeof(name), "hca %s", hca);
@@ -140,8 +182,13 @@ static void check_hca(struct check *k, const char *hca)
 			  what, cd.driver_id, cd.abi);
 		return;
 	}
-	check_ok(k, name, "%s, provider %s ABI %u", what, p->name, cd.abi);
+	check_ok(k, name, "%s, provider %s ABI %u%s", what, p->name, cd.abi,
+		 k->n_hw > n_hw ? ", tested with a model of it, not with a card" : "");
 	check_port(k, hca);
+	if (p->pages_assumed)
+		check_apart(k, hca);
+	if (p->events)
+		check_events(k, hca, p->events);
 	if (p->trusts)
 		check_kernel(k, hca);
 	if (p->no_windows)
