@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # A verb costs as many commands on a mlx5 HCA as docs/design/data-path.md says.
-# skip-ok: no time is left for it
+# tier: soak
 # limit: 200
 # hca: yes
 # qemu: -device connectx4,id=hca0,lid=1 -device connectx4,id=hca1,lid=2

@@ -4,7 +4,7 @@
 #
 # As 63-doorbell-isolation, on models of a ConnectX-3, which refuse a doorbell of another page
 # as a ConnectX-4 does. Whether a card does is not known: 63-doorbell-unchecked-mlx4.
-# tier: soak
+# skip-ok: no time is left for it
 # limit: 420
 # hca: yes
 # qemu: -device connectx3,id=hca0,lid=1 -device connectx3,id=hca1,lid=2
