@@ -231,6 +231,9 @@ void probe_write_abi(struct probe *p)
 	free(mem);
 }
 
+#define DRIVERS		64	/* numbers that are looked for */
+#define MLX4_ANSWER	16	/* octets, and half of that with an older ABI */
+
 struct ioctl_msg {
 	struct ib_uverbs_ioctl_hdr h;
 	struct ib_uverbs_attr a[4];
@@ -264,17 +267,38 @@ static int ioctl_port(int fd, uint32_t driver, uint8_t port)
 			 UVERBS_METHOD_QUERY_PORT, 2, driver);
 }
 
-static int ioctl_context(int fd, uint32_t driver)
+/* With room for @room octets of the driver's answer. */
+static int ioctl_context(int fd, uint32_t driver, uint16_t room)
 {
 	struct ioctl_msg m = {};
+	uint8_t answer[MLX4_ANSWER];
 	uint32_t vectors = 0;
 
 	m.a[0].attr_id = UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS;
 	m.a[0].len = sizeof(vectors);
 	m.a[0].flags = UVERBS_ATTR_F_MANDATORY;
 	m.a[0].data = (uintptr_t)&vectors;
+	m.a[1].attr_id = UVERBS_ATTR_UHW_OUT;
+	m.a[1].len = room;
+	m.a[1].data = (uintptr_t)answer;
 	return raw_ioctl(fd, &m, UVERBS_OBJECT_DEVICE,
-			 UVERBS_METHOD_GET_CONTEXT, 1, driver);
+			 UVERBS_METHOD_GET_CONTEXT, room ? 2 : 1, driver);
+}
+
+/* The driver that opens a context; an mlx4's writes its answer, of either ABI. */
+static uint32_t ioctl_driver(int fd, uint16_t *room)
+{
+	static const uint16_t rooms[] = { MLX4_ANSWER, MLX4_ANSWER / 2, 0 };
+	uint32_t driver;
+	size_t i;
+
+	for (driver = 0; driver < DRIVERS; driver++)
+		for (i = 0; i < VT_ARRAY_SIZE(rooms); i++) {
+			*room = rooms[i];
+			if (ioctl_context(fd, driver, *room) != EINVAL)
+				return driver;
+		}
+	return driver;
 }
 
 /* Handles of every object type that this device has a destroy method for. */
@@ -297,15 +321,14 @@ void probe_ioctl_abi(struct probe *p)
 	struct ioctl_msg m = {};
 	int fd = raw_open(p->ctx->device->dev_name);
 	uint32_t driver;
+	uint16_t room;
 
 	pr("ioctl.open", er(fd < 0));
 	if (fd < 0)
 		return;
-	for (driver = 0; driver < 64; driver++)
-		if (ioctl_context(fd, driver) != EINVAL)
-			break;
-	prd("ioctl.driver_id", driver < 64 ? 0 : ENOENT, "%u", driver);
-	pr("ioctl.get_context.twice", ioctl_context(fd, driver));
+	driver = ioctl_driver(fd, &room);
+	prd("ioctl.driver_id", driver < DRIVERS ? 0 : ENOENT, "%u", driver);
+	pr("ioctl.get_context.twice", ioctl_context(fd, driver, room));
 	pr("ioctl.query_port", ioctl_port(fd, driver, VT_PORT));
 	pr("ioctl.query_port.9", ioctl_port(fd, driver, 9));
 	pr("ioctl.query_port.other_driver",

@@ -20,19 +20,24 @@
 # The HCAs, in the order of their addresses: that of hca0, then that of hca1.
 hcas() { grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | cut -d/ -f6; }
 
-# page BDF N: frame of a page of its BAR 0.
+native=${HCAS%% *}
+driver=${native%_*}
+BAR=0	# that has the doorbells
+[ "$driver" = mlx5 ] || BAR=2
+
+# page BDF N: frame of a page of that BAR.
 page() {
 	local start
-	read -r start _ <"/sys/bus/pci/devices/$1/resource"
+	read -r start _ < <(sed -n $((BAR + 1))p "/sys/bus/pci/devices/$1/resource")
 	printf '0x%x' $(((start >> 12) + $2))
 }
 
-# hcadom_mlx5: the HCA's driver.
-hcadom_mlx5() {
-	hcadom_modules mlx5_ib
-	hcadom_sh 'modprobe ib_uverbs
+# hcadom_hca: the HCA's driver.
+hcadom_hca() {
+	hcadom_modules "${driver}_ib"
+	hcadom_sh "modprobe ib_uverbs
 		wait_until 30 grep -q ACTIVE \
-			/sys/class/infiniband/mlx5_0/ports/1/state' ||
+			/sys/class/infiniband/$native/ports/1/state" ||
 		fail "hcadom cannot use the HCA: $(guest_sh hcadom 'dmesg | tail -n 5')"
 }
 
@@ -74,19 +79,19 @@ guest_config hcadom pv mem=512 "pci = [ \"$bdf\" ]" >/dev/null
 guest_config a pv >/dev/null
 guest_config b pv >/dev/null
 guests_start hcadom a b
-modprobe -a mlx5_ib ib_uverbs
+modprobe -a "${driver}_ib" ib_uverbs
 check "dom0 has the other one" wait_until 30 \
 	test -d "/sys/bus/pci/devices/$other/infiniband"
 check "and only that" [ ! -e "/sys/bus/pci/devices/$bdf/infiniband" ]
-hcadom_mlx5
+hcadom_hca
 
 step "devices for the guests and for dom0"
 agent_start
 hcadom_daemon
 ends_open a b
-hcadom_attach "hca=mlx5_0,pci=$bdf,max-pinned-mb=64" a b Domain-0
+hcadom_attach "hca=$native,pci=$bdf,max-pinned-mb=64" a b Domain-0
 check "vhcactl check in hcadom finds it fit" hcadom_check
-check "it sees the HCA" hcadom_says 'ok   hca mlx5_0: mlx5_core .*provider mlx5'
+check "it sees the HCA" hcadom_says "ok   hca $native: ${driver}_core .*provider $driver"
 check "how much of xenstored's quota they take" hcadom_says \
 	'ok   xenstore-quota: 3 devices take 12 watches and at most 45 nodes'
 check "the agent is not looked for" hcadom_says 'ok   xen-vhca-doorbelld: runs in the control'
@@ -101,7 +106,7 @@ check "a page of dom0's HCA is refused" \
 check "dom0's memory is refused" \
 	answers "refused not in a BAR of the HCA" "$dev" 0x1000
 vhcactl attach -w 0 b \
-	"hca=mlx5_0,backend=hcadom,pci=$other,max-pinned-mb=64"
+	"hca=$native,backend=hcadom,pci=$other,max-pinned-mb=64"
 dev=$(hcadom_nodes)/$(guest_domid b)/1
 # A worker that starts removes what an earlier one asked for.
 wait_until 20 is_connected "$dev" || note "it is not connected"
@@ -113,7 +118,7 @@ vhcactl detach -f b 1
 step "a new hcadom"
 xl destroy hcadom
 guest_start hcadom
-hcadom_mlx5
+hcadom_hca
 hcadom_daemon
 check "the devices come back" vhcactl reattach
 # The death of the first hcadom may be seen there, not the guests' programs.
