@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The vhca authors
  *
  * A model of a ConnectX-4 HCA (mlx5 driver interface, a port of InfiniBand or
- * Ethernet), and of a ConnectX-3 (mlx4 driver interface, InfiniBand): what a
- * machine emulator, a test or a fuzzer needs to run one. The model knows
+ * Ethernet), of a ConnectX-3 (mlx4 driver interface, InfiniBand) and of an InfiniHost
+ * III Lx (mthca driver interface, InfiniBand): what a machine emulator, a test or a
+ * fuzzer needs to run one. The model knows
  * nothing of QEMU: it is driven by register accesses, cx_hub_run() and
  * cx_timer(), and acts through struct cx_host.
  *
@@ -23,7 +24,7 @@
 #define CX_UAR_END	(CX_BAR_SIZE / 4096u)
 #define CX_VECTORS	64u		/* MSI-X */
 /*
- * A ConnectX-3 has two BARs: of 1 MiB, and of doorbell pages. Accesses to the
+ * A ConnectX-3 and an InfiniHost have two BARs: of 1 MiB, and of doorbell pages. Accesses to the
  * second have these offsets.
  */
 #define CX_BAR2		(1ULL << 32)
@@ -66,6 +67,7 @@ struct cx_config {
 	uint64_t guid;		/* node and port GUID; distinct on a wire */
 	uint16_t lid;		/* not 0: the port starts ACTIVE, no SM needed */
 	bool cx3;		/* a ConnectX-3 (mlx4): of what follows, the wire's alone */
+	bool infinihost;	/* an InfiniHost III Lx (MT25204, mthca): likewise */
 	bool eth;		/* an Ethernet port, with RoCE; lid is 0 */
 	bool cqe128;		/* announce 128-byte CQEs (cqe_64B is always) */
 	bool tag_matching;	/* as a ConnectX-5 has it */

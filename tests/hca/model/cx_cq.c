@@ -43,9 +43,9 @@ static int cq_room(struct cx_dev *d, struct cx_cq *cq)
 
 	if (cq_used(cq) < cq_size(cq))
 		return 0;
-	if (cx_dma_read(d, cq->dbr, &ci, sizeof(ci)))
+	if (cx_record_read(d, cq->dbr, &ci))
 		return -EFAULT;
-	cq->ci = be32toh(ci) & INDEX_MASK;
+	cq->ci = ci & INDEX_MASK;
 	return cq_used(cq) < cq_size(cq) ? 0 : -ENOSPC;
 }
 
@@ -62,7 +62,7 @@ static int cqe_write(struct cx_dev *d, struct cx_cq *cq, uint8_t *cqe)
 	at = (uint64_t)((cq->pi & (cq_size(cq) - 1)) + 1) << cq->log_cqe;
 	at -= bytes;
 	cqe[bytes - 1] &= ~owner;
-	if (cq->pi >> cq->log_size & 1)
+	if (d->family->laps && cq->pi >> cq->log_size & 1)
 		cqe[bytes - 1] |= owner;
 	if (cx_buf_write(d, &cq->buf, at, cqe, head))
 		return -EFAULT;
@@ -168,7 +168,8 @@ void cx_cq_fail(struct cx_dev *d, struct cx_cq *cq, uint8_t syndrome)
 
 /*
  * The RESIZE entry takes an index: software copies what is before it to one
- * place further in the new buffer, and reads on behind it there.
+ * place further in the new buffer, and reads on behind it there. Without such an
+ * entry software copies what it finds, each entry to its place.
  */
 int cx_cq_resize(struct cx_dev *d, struct cx_cq *cq, struct cx_buf *to,
 		 uint8_t log_size, uint8_t log_cqe)
@@ -178,17 +179,17 @@ int cx_cq_resize(struct cx_dev *d, struct cx_cq *cq, struct cx_buf *to,
 
 	if (cq->failed)
 		return -EINVAL;
-	if (cx_dma_read(d, cq->dbr, &ci, sizeof(ci)))
+	if (cx_record_read(d, cq->dbr, &ci))
 		return -EFAULT;
-	cq->ci = be32toh(ci) & INDEX_MASK;
+	cq->ci = ci & INDEX_MASK;
 	if (cq_used(cq) >= cq_size(cq))
 		return -ENOSPC;
 	if (cq_used(cq) >= 1u << log_size)
 		return -EINVAL;
 	cqe[d->family->cqe.bytes - 1] = d->family->cqe.resize;
-	if (cqe_write(d, cq, cqe))
+	if (d->family->cqe.resize && cqe_write(d, cq, cqe))
 		return -EFAULT;
-	cq->pi++;
+	cq->pi += d->family->cqe.resize != 0;
 	cx_buf_free(&cq->buf);
 	cq->buf = *to;
 	memset(to, 0, sizeof(*to));

@@ -173,7 +173,8 @@ struct cx_dev *cx_new(struct cx_hub *hub, const struct cx_config *config,
 	d->config = *config;
 	d->host = host;
 	d->opaque = opaque;
-	d->family = config->cx3 ? &cx_connectx3 : &cx_mlx5;
+	d->family = config->infinihost ? &cx_infinihost :
+		    config->cx3 ? &cx_connectx3 : &cx_mlx5;
 	if (d->family->init(d)) {
 		free(d);
 		return NULL;
@@ -295,9 +296,11 @@ static bool pages_cover(const uint64_t *page, uint32_t nr, uint8_t log_page,
 	return false;
 }
 
-static bool queue_covers(const struct cx_buf *b, uint64_t dbr, uint64_t addr)
+/* Where records have no addresses of their own, the family knows whether one is there. */
+static bool queue_covers(const struct cx_dev *d, const struct cx_buf *b,
+			 uint64_t dbr, uint64_t addr)
 {
-	return (addr >= dbr && addr - dbr < 8) ||
+	return (!d->family->record_at && addr >= dbr && addr - dbr < 8) ||
 	       pages_cover(b->page, b->nr, b->log_page, b->offset, b->size,
 			   addr);
 }
@@ -327,13 +330,13 @@ bool cx_may_touch(const struct cx_dev *d, uint64_t addr)
 				eq->buf.offset, eq->buf.size, addr))
 			return true;
 	CX_EACH(&d->cqs, n, cq)
-		if (queue_covers(&cq->buf, cq->dbr, addr))
+		if (queue_covers(d, &cq->buf, cq->dbr, addr))
 			return true;
 	CX_EACH(&d->srqs, n, srq)
-		if (queue_covers(&srq->buf, srq->dbr, addr))
+		if (queue_covers(d, &srq->buf, srq->dbr, addr))
 			return true;
 	CX_EACH(&d->qps, n, qp)
-		if (queue_covers(&qp->buf, qp->dbr, addr))
+		if (queue_covers(d, &qp->buf, qp->dbr, addr))
 			return true;
 	CX_EACH(&d->mkeys, n, k)
 		if (mkey_covers(k, addr))

@@ -41,15 +41,16 @@ static void eq_fire(struct cx_dev *d, struct cx_eq *eq)
 }
 
 /*
- * The owner bit is that of the lap. It is written last, since the driver may
- * look at the entry at any time.
+ * The owner bit is written last, since the driver may look at the entry at any
+ * time.
  */
 static int eqe_write(struct cx_dev *d, struct cx_eq *eq, uint8_t *eqe)
 {
 	uint32_t bytes = d->family->eqe.bytes, head = bytes - EQE_LAST;
 	uint64_t at = (uint64_t)(eq->pi & ((1u << eq->log_size) - 1)) * bytes;
 
-	eqe[bytes - 1] = eq->pi >> eq->log_size & 1 ? d->family->eqe.owner : 0;
+	eqe[bytes - 1] = d->family->laps && eq->pi >> eq->log_size & 1 ?
+			 d->family->eqe.owner : 0;
 	if (cx_buf_write(d, &eq->buf, at, eqe, head))
 		return -EFAULT;
 	__atomic_thread_fence(__ATOMIC_RELEASE);

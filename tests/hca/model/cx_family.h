@@ -14,6 +14,7 @@
 
 struct cx_cq;
 struct cx_frame;
+struct hx_kind;
 struct cx_qp;
 struct cx_srq;
 struct cx_swqe;
@@ -57,12 +58,16 @@ struct cx_family {
 	const char *description;
 	uint32_t port_events;		/* a bit for each enum cx_port_event it tells */
 	uint8_t log_cmds;		/* commands that a driver may have under way */
+	uint8_t mtu;			/* of the port, as PortInfo has it */
+
+	const struct hx_kind *hx;	/* of the family hx (cx_hx.h) */
 
 	/*
 	 * ---- entries of event and completion queues ----
-	 * Each lies at the end of its stride. Its last octet has the bit that
-	 * changes with every lap.
+	 * Each lies at the end of its stride. Its last octet has the owner bit: it
+	 * changes with every lap, or the device clears it and software sets it.
 	 */
+	bool laps;
 	struct {
 		uint8_t bytes;		/* at most CX_EQE_MAX */
 		uint8_t data;		/* where the 28 octets of data are, or less */
@@ -72,7 +77,7 @@ struct cx_family {
 	struct {
 		uint8_t bytes;		/* at most CX_CQE_MAX */
 		uint8_t owner;
-		uint8_t resize;		/* last octet of one that ends the buffer */
+		uint8_t resize;		/* last octet of one that ends the buffer; 0: none does */
 	} cqe;
 
 	/* ---- life ---- */
@@ -94,6 +99,10 @@ struct cx_family {
 		      unsigned int size);
 
 	/* ---- queues ---- */
+	/* Where a doorbell record is on the bus: 0, -EFAULT. NULL: it is known by that. */
+	int (*record_at)(struct cx_dev *d, uint64_t record, uint64_t *bus);
+	/* The entry that the head of a shared receive queue's WQE names as the next. */
+	uint16_t (*srq_next)(const struct cx_srq *srq, const void *head);
 	/* Posts the entry, with its event. */
 	void (*complete)(struct cx_dev *d, struct cx_qp *qp, struct cx_cq *cq,
 			 const struct cx_comp *comp);
@@ -112,10 +121,13 @@ struct cx_family {
 			 const struct cx_swqe *w);
 };
 
+/* MTUs of a port. */
+enum { CX_MTU_2048 = 4, CX_MTU_4096 = 5 };
+
 #define CX_EQE_MAX	64u
 #define CX_CQE_MAX	64u
 
-/* A ConnectX-4 and later; a ConnectX-3. */
-extern const struct cx_family cx_mlx5, cx_connectx3;
+/* A ConnectX-4 and later; a ConnectX-3; an InfiniHost III Lx. */
+extern const struct cx_family cx_mlx5, cx_connectx3, cx_infinihost;
 
 #endif

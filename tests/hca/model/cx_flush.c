@@ -62,11 +62,11 @@ void cx_recv_done(struct cx_dev *d, struct cx_qp *qp,
 /* The doorbell record's receive counter; 0 or -EFAULT. */
 static int rq_update(struct cx_dev *d, struct cx_qp *qp)
 {
-	uint32_t dbr, size = 1u << qp->log_rq;
+	uint32_t count, size = 1u << qp->log_rq;
 
-	if (cx_dma_read(d, qp->dbr, &dbr, 4))
+	if (cx_record_read(d, qp->dbr, &count))
 		return -EFAULT;
-	qp->resp->rq_pi = be32toh(dbr) & 0xffff;
+	qp->resp->rq_pi = count & 0xffff;
 	if ((uint16_t)(qp->resp->rq_pi - qp->rq_head) > size)
 		qp->resp->rq_pi = qp->rq_head + size;
 	return 0;

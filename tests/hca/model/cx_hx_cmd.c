@@ -17,16 +17,23 @@ static const struct hx_cmd_desc *const tables[] = {
 	hx_cmds_mcg,
 };
 
-static const struct hx_cmd_desc *find(uint16_t opcode)
+static const struct hx_cmd_desc *find_in(const struct hx_cmd_desc *t,
+					 uint16_t opcode)
 {
-	const struct hx_cmd_desc *t;
+	for (; t->name; t++)
+		if (t->opcode == opcode)
+			return t;
+	return NULL;
+}
+
+static const struct hx_cmd_desc *find(const struct cx_dev *d, uint16_t opcode)
+{
+	const struct hx_cmd_desc *t = find_in(d->family->hx->cmds, opcode);
 	size_t i;
 
-	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		for (t = tables[i]; t->name; t++)
-			if (t->opcode == opcode)
-				return t;
-	return NULL;
+	for (i = 0; !t && i < sizeof(tables) / sizeof(tables[0]); i++)
+		t = find_in(tables[i], opcode);
+	return t;
 }
 
 static enum cx_status unknown(struct cx_dev *d, const struct hx_cmd *c)
@@ -56,7 +63,7 @@ static enum cx_status dispatch(struct cx_dev *d, struct hx_cmd *c,
 
 static enum cx_status run(struct cx_dev *d, struct hx_cmd *c)
 {
-	const struct hx_cmd_desc *t = find(c->opcode);
+	const struct hx_cmd_desc *t = find(d, c->opcode);
 	enum cx_status status = dispatch(d, c, t);
 
 	d->stats.commands++;
@@ -82,6 +89,24 @@ static void tell(struct cx_dev *d, uint16_t token, uint64_t out,
 		cx_eq_post(d, eq, CX_EV_CMD, 0, data, sizeof(data));
 }
 
+/* ---- answers ---- */
+void hx_set_all(uint8_t *p, const struct hx_value *t, size_t nr)
+{
+	for (; nr; nr--, t++)
+		hx_set(p, t->place.at, t->place.hi, t->place.lo, t->value);
+}
+
+/* The firmware turns the words of a name around, and the driver back. */
+void hx_board(uint8_t *out, const char *name)
+{
+	uint8_t *to = out + HX_ADAPTER_VSD / 4 + HX_ADAPTER_BOARD;
+	unsigned int i;
+
+	for (i = 0; i < 16; i++)
+		to[i] = name[i ^ 3];
+}
+
+/* ---- the register ---- */
 /* A reset by the driver is no command: the register is as it was written. */
 void hx_hcr_run(struct cx_dev *d)
 {

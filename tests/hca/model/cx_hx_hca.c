@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Commands of the HCA's life, in the order of mlx4_core's probe: memory for the
+ * Commands of the HCA's life, in the order of the driver's probe: memory for the
  * firmware, context memory, INIT_HCA, and back. The driver resets the HCA when
  * one that closes something fails: those never fail for what is not there.
  */
@@ -18,6 +18,7 @@
 #define LOG_MOST	18u		/* CQs, SRQs */
 #define LOG_MPT_MOST	21u
 #define MCG_MOST	14u
+#define LOG_UARC_MOST	12u	/* pages */
 
 /* ---- page lists ---- */
 static enum cx_status map(struct cx_dev *d, struct hx_cmd *c, uint64_t *count)
@@ -124,7 +125,7 @@ static void tables(struct cx_dev *d, const uint8_t *in)
 	cx_ids_init_masked(&d->qps, hx_get(in, HX_INIT_LOG_QP));
 	cx_ids_init_masked(&d->srqs, hx_get(in, HX_INIT_LOG_SRQ));
 	cx_ids_init_masked(&d->cqs, hx_get(in, HX_INIT_LOG_CQ));
-	cx_ids_init(&d->eqs, 0, HX_UAR_EQS * HX_EQS_PER_UAR);
+	cx_ids_init(&d->eqs, 0, d->family->hx->eqs);
 	cx_ids_init_masked(&d->mkeys, d->hx->log_mpt);
 	hx_mgms_init(d);
 }
@@ -141,6 +142,7 @@ static enum cx_status init_hca(struct cx_dev *d, struct hx_cmd *c)
 	    hx_get(in, HX_INIT_LOG_CQ) > LOG_MOST ||
 	    hx_get(in, HX_INIT_LOG_MPT) > LOG_MPT_MOST ||
 	    hx_get(in, HX_INIT_LOG_MCG) > MCG_MOST ||
+	    hx_get(in, HX_INIT_LOG_UARC) > LOG_UARC_MOST ||
 	    hx_get(in, HX_INIT_EQE64) ||
 	    (hx_get(in, HX_INIT_CQE64) && !d->config.cqe64) ||
 	    hx_get(in, HX_INIT_UAR_PAGE))
@@ -152,7 +154,10 @@ static enum cx_status init_hca(struct cx_dev *d, struct hx_cmd *c)
 	memcpy(hx->init, in, sizeof(hx->init));
 	hx->log_cqe = __builtin_ctz(HX_CQE_BYTES) + hx_get(in, HX_INIT_CQE64);
 	hx->log_mcg = hx_get(in, HX_INIT_LOG_MCG);
-	hx->mtt_base = cx_be64_get(in + HX_INIT_MTT);
+	hx->mtt_base = d->family->hx->mtt_absolute ? 0 :
+		       cx_be64_get(in + HX_INIT_MTT);
+	hx->uarc_base = cx_be64_get(in + HX_INIT_UARC);
+	hx->log_uarc = hx_get(in, HX_INIT_LOG_UARC) + HX_LOG_PAGE;
 	hx->dmpt_base = cx_be64_get(in + HX_INIT_DMPT);
 	d->atomic_host = !hx_get(in, HX_INIT_BIG);
 	tables(d, in);
@@ -173,40 +178,15 @@ static enum cx_status query_hca(struct cx_dev *d, struct hx_cmd *c)
 	return CX_OK;
 }
 
-static enum cx_status mod_stat_cfg(struct cx_dev *d, struct hx_cmd *c)
-{
-	uint8_t out[HX_STAT_BYTES] = { 0 };
-
-	if (c->op_mod != HX_STAT_PORT)
-		return CX_OK;
-	hx_set(out, HX_STAT_GUID_HI, d->port.guid >> 32);
-	hx_set(out, HX_STAT_GUID_LO, d->port.guid);
-	return cx_dma_write(d, c->out_param, out, sizeof(out)) ? CX_INT_ERR :
-								 CX_OK;
-}
-
 static enum cx_status nop(struct cx_dev *d, struct hx_cmd *c)
 {
 	return CX_OK;
 }
 
-/* Counters that nothing counts. */
-static enum cx_status diag_rprt(struct cx_dev *d, struct hx_cmd *c)
-{
-	return CX_OK;
-}
-
 const struct hx_cmd_desc hx_cmds_hca[] = {
-	{ HX_QUERY_FW, "QUERY_FW", hx_query_fw, HX_OFF, 0, 0x100 },
 	{ HX_MAP_FA, "MAP_FA", map_fa, HX_OFF, HX_MAILBOX, 0 },
 	{ HX_RUN_FW, "RUN_FW", run_fw, HX_OFF, 0, 0 },
 	{ HX_UNMAP_FA, "UNMAP_FA", unmap_fa, HX_OFF, 0, 0 },
-	{ HX_MOD_STAT_CFG, "MOD_STAT_CFG", mod_stat_cfg, HX_FW, 0, 0 },
-	{ HX_QUERY_DEV_CAP, "QUERY_DEV_CAP", hx_query_dev_cap, HX_FW, 0,
-	  0x100 },
-	{ HX_QUERY_ADAPTER, "QUERY_ADAPTER", hx_query_adapter, HX_FW, 0,
-	  0x100 },
-	{ HX_QUERY_PORT, "QUERY_PORT", hx_query_port, HX_FW, 0, 0x100 },
 	{ HX_SET_ICM_SIZE, "SET_ICM_SIZE", set_icm_size, HX_FW, 0, 0 },
 	{ HX_MAP_ICM_AUX, "MAP_ICM_AUX", map_icm_aux, HX_FW, HX_MAILBOX, 0 },
 	{ HX_UNMAP_ICM_AUX, "UNMAP_ICM_AUX", unmap_icm_aux, HX_OFF, 0, 0 },
@@ -216,6 +196,5 @@ const struct hx_cmd_desc hx_cmds_hca[] = {
 	{ HX_CLOSE_HCA, "CLOSE_HCA", close_hca, HX_OFF, 0, 0 },
 	{ HX_QUERY_HCA, "QUERY_HCA", query_hca, HX_UP, 0, HX_INIT_BYTES },
 	{ HX_NOP, "NOP", nop, HX_FW, 0, 0 },
-	{ HX_DIAG_RPRT, "DIAG_RPRT", diag_rprt, HX_UP, 0, HX_MAILBOX },
 	{ 0 }
 };

@@ -92,6 +92,29 @@ static int icm_run(struct cx_hx *hx, uint64_t virt, size_t len, uint64_t *bus,
 	return 0;
 }
 
+int hx_icm_bus(struct cx_hx *hx, uint64_t virt, uint64_t *bus)
+{
+	size_t run;
+
+	return icm_run(hx, virt, 1, bus, &run);
+}
+
+bool hx_icm_covers(const struct cx_hx *hx, uint64_t from, uint64_t to, uint64_t bus)
+{
+	uint64_t page = from >> HX_LOG_PAGE, end = to >> HX_LOG_PAGE;
+	const uint64_t *chunk;
+
+	end = end < PAGES ? end : PAGES;
+	for (; hx->icm.chunk && page < end; page++) {
+		chunk = hx->icm.chunk[page / CHUNK];
+		if (!chunk)
+			page |= CHUNK - 1;
+		else if (chunk[page % CHUNK] == ((bus & ~(uint64_t)(CX_PAGE - 1)) | PRESENT))
+			return true;
+	}
+	return false;
+}
+
 int hx_icm_read(struct cx_dev *d, uint64_t virt, void *to, size_t len)
 {
 	uint8_t *at = to;

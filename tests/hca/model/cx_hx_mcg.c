@@ -12,23 +12,26 @@
 
 #include "cx_hx.h"
 
-#define QPS_MOST	((HX_MGM_BYTES - HX_MGM_QPS) / 4)
-
 struct mgm {
 	uint8_t raw[HX_MGM_BYTES];
 	uint32_t walk;			/* that was here last */
 };
 
-static uint32_t members(const struct mgm *m)
-{
-	uint32_t nr = hx_get(m->raw, HX_MGM_COUNT);
-
-	return nr < QPS_MOST ? nr : QPS_MOST;
-}
-
 static const uint8_t *member(const struct mgm *m, uint32_t i)
 {
 	return m->raw + HX_MGM_QPS + 4 * i;
+}
+
+static uint32_t members(const struct cx_dev *d, const struct mgm *m)
+{
+	uint32_t most = (d->family->hx->mgm.bytes - HX_MGM_QPS) / 4, nr = 0;
+
+	if (d->family->hx->mgm.counted)
+		nr = hx_get(m->raw, HX_MGM_COUNT);
+	else
+		while (nr < most && hx_get(member(m, nr), MT_MGM_VALID))
+			nr++;
+	return nr < most ? nr : most;
 }
 
 /* Return: whether the engine had room for the group and all its members. */
@@ -37,11 +40,12 @@ static bool join(struct cx_dev *d, const struct mgm *m)
 	struct cx_qp *qp;
 	uint32_t i;
 
-	for (i = 0; i < members(m); i++) {
+	for (i = 0; i < members(d, m); i++) {
 		qp = cx_ids_get(&d->qps, hx_get(member(m, i), HX_MGM_QPN));
 		if (!qp || qp->st != CX_ST_UD)
 			continue;
-		qp->block_lb_mc = hx_get(member(m, i), HX_MGM_NO_LOOP);
+		qp->block_lb_mc = d->family->hx->mgm.counted &&
+				  hx_get(member(m, i), HX_MGM_NO_LOOP);
 		if (cx_mcg_attach(d, qp, m->raw + HX_MGM_GID) == -ENOMEM)
 			return false;
 	}
@@ -94,7 +98,7 @@ void hx_mgms_free(struct cx_dev *d)
 	cx_ids_free(&d->hx->mgms);
 }
 
-static enum cx_status read_mgm(struct cx_dev *d, struct hx_cmd *c)
+enum cx_status hx_read_mgm(struct cx_dev *d, struct hx_cmd *c)
 {
 	const struct mgm *m = cx_ids_get(&d->hx->mgms, c->in_mod);
 
@@ -105,7 +109,7 @@ static enum cx_status read_mgm(struct cx_dev *d, struct hx_cmd *c)
 	return CX_OK;
 }
 
-static enum cx_status write_mgm(struct cx_dev *d, struct hx_cmd *c)
+enum cx_status hx_write_mgm(struct cx_dev *d, struct hx_cmd *c)
 {
 	struct mgm old, *m = cx_ids_get(&d->hx->mgms, c->in_mod);
 
@@ -119,7 +123,7 @@ static enum cx_status write_mgm(struct cx_dev *d, struct hx_cmd *c)
 		}
 	}
 	old = *m;
-	memcpy(m->raw, c->in, sizeof(m->raw));
+	memcpy(m->raw, c->in, d->family->hx->mgm.bytes);
 	if (hx_mgms_changed(d))
 		return CX_OK;
 	*m = old;
@@ -140,8 +144,6 @@ static enum cx_status mgid_hash(struct cx_dev *d, struct hx_cmd *c)
 }
 
 const struct hx_cmd_desc hx_cmds_mcg[] = {
-	{ HX_READ_MGM, "READ_MGM", read_mgm, HX_UP, 0, HX_MGM_BYTES },
-	{ HX_WRITE_MGM, "WRITE_MGM", write_mgm, HX_UP, HX_MGM_BYTES, 0 },
 	{ HX_MGID_HASH, "MGID_HASH", mgid_hash, HX_UP, 16, 0 },
 	{ 0 }
 };

@@ -16,6 +16,8 @@
 #include "cx_cmd.h"
 #include "cx_hx.h"
 
+#define LOG_PAGE_MOST	31u
+
 static struct cx_mkey *find(struct cx_dev *d, uint32_t slot)
 {
 	return cx_ids_at(&d->mkeys, slot);
@@ -35,7 +37,8 @@ static uint8_t access_of(const uint8_t *mpt)
 	       (hx_get(mpt, HX_MPT_ATOMIC) ? CX_ATOMIC : 0);
 }
 
-static enum cx_status parse(struct cx_mkey *k, const uint8_t *mpt)
+static enum cx_status parse(const struct cx_dev *d, struct cx_mkey *k,
+			    const uint8_t *mpt)
 {
 	uint32_t index = hx_get(mpt, HX_MPT_INDEX);
 
@@ -43,14 +46,16 @@ static enum cx_status parse(struct cx_mkey *k, const uint8_t *mpt)
 	k->variant = index >> 24;
 	k->pa = hx_get(mpt, HX_MPT_PHYSICAL);
 	k->access = access_of(mpt);
-	k->pd = hx_get(mpt, HX_MPT_PD);
+	k->pd = hx_at(mpt, d->family->hx->mpt.pd);
 	k->qpn = CX_ANY_QPN;
-	k->log_page = hx_get(mpt, HX_MPT_LOG_PAGE);
+	k->log_page = hx_at(mpt, d->family->hx->mpt.log_page) +
+		      d->family->hx->mpt.log_less;
 	k->start = cx_be64_get(mpt + HX_MPT_START);
 	k->len = cx_be64_get(mpt + HX_MPT_LEN);
 	/* The kernel's own: its length is all ones. */
 	k->length64 = k->pa && !~k->len;
-	if (!hx_get(mpt, HX_MPT_REGION) || (!k->pa && k->log_page < 12) ||
+	if (!hx_get(mpt, HX_MPT_REGION) || k->log_page > LOG_PAGE_MOST ||
+	    (!k->pa && k->log_page < HX_LOG_PAGE) ||
 	    (!k->length64 && k->len && k->start + k->len - 1 < k->start))
 		return CX_BAD_PARAM;
 	return CX_OK;
@@ -106,7 +111,7 @@ static enum cx_status enable(struct cx_dev *d, uint32_t slot,
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return CX_LIM;
-	status = parse(k, mpt);
+	status = parse(d, k, mpt);
 	if (!status && (k->index & mask) != slot)
 		status = CX_BAD_PARAM;
 	if (!status)

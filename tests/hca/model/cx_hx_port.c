@@ -43,12 +43,6 @@ static enum cx_status set_port(struct cx_dev *d, struct hx_cmd *c)
 	return CX_OK;
 }
 
-static enum cx_status set_node(struct cx_dev *d, struct hx_cmd *c)
-{
-	cx_port_describe(d, (const char *)c->in);
-	return CX_OK;
-}
-
 static enum cx_status mad_ifc(struct cx_dev *d, struct hx_cmd *c)
 {
 	uint16_t slid = c->op_mod & HX_MAD_WC ? c->in_mod >> 16 : 0;
@@ -63,7 +57,6 @@ const struct hx_cmd_desc hx_cmds_port[] = {
 	{ HX_INIT_PORT, "INIT_PORT", init_port, HX_UP, 0, 0 },
 	{ HX_CLOSE_PORT, "CLOSE_PORT", close_port, HX_UP, 0, 0 },
 	{ HX_SET_PORT, "SET_PORT", set_port, HX_UP, HX_SET_BYTES, 0 },
-	{ HX_SET_NODE, "SET_NODE", set_node, HX_UP, HX_NODE_BYTES, 0 },
 	{ HX_MAD_IFC, "MAD_IFC", mad_ifc, HX_UP, HX_MAD_BYTES, HX_MAD_BYTES },
 	{ 0 }
 };

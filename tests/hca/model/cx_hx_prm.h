@@ -196,7 +196,9 @@ enum { HX_MAD_NO_MKEY = BIT(0), HX_MAD_NO_BKEY = BIT(1), HX_MAD_WC = BIT(2) };
 #define HX_INIT_DMPT	0xf0
 #define HX_INIT_LOG_MPT	0xf8, 5, 0
 #define HX_INIT_MTT	0x100
+#define HX_INIT_LOG_UARC 0x128, 23, 16	/* log2 of pages; mthca alone, as the base */
 #define HX_INIT_UAR_PAGE 0x128, 7, 0	/* log2, less 12 */
+#define HX_INIT_UARC	0x138
 
 /* ---- memory keys ---- */
 #define HX_MPT_BYTES	64u

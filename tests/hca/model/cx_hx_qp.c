@@ -11,120 +11,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cx_cmd.h"
 #include "cx_hx.h"
 
 #define LOG_READS	4u
 #define MTU_MIN		1u	/* IB_MTU_256 */
-#define MTU_MAX		5u
 
-/* Moves for which a field is mandatory. */
-enum { TO_INIT = BIT(0), TO_RTR = BIT(1), TO_RTS = BIT(2) };
-
-struct field {
-	uint16_t at;
-	uint8_t hi, lo, must;
-	uint32_t opt;
-};
-
-#define F(field, must, opt) { field, must, opt }
-
-static const struct field fields[] = {
-	F(HX_QPC_PM, TO_INIT, HX_OPT_PM),
-	F(HX_QPC_QKEY, TO_INIT, HX_OPT_QKEY),
-	F(HX_QPC_RRE, TO_INIT, HX_OPT_RRE),
-	F(HX_QPC_RWE, TO_INIT, HX_OPT_RWE),
-	F(HX_QPC_RAE, TO_INIT, HX_OPT_RAE),
-	F(HX_PATH_PKEY, TO_INIT, HX_OPT_PKEY),
-	F(HX_QPC_MTU, TO_RTR, 0),
-	F(HX_QPC_LOG_MSG, TO_RTR, 0),
-	F(HX_QPC_REMOTE, TO_RTR, 0),
-	F(HX_QPC_RQ_PSN, TO_RTR, 0),
-	F(HX_QPC_RRA_MAX, TO_RTR, HX_OPT_RRA_MAX),
-	F(HX_QPC_MIN_RNR, TO_RTR, HX_OPT_RNR_TIMER),
-	F(HX_PATH_GRH, TO_RTR, HX_OPT_PATH),
-	F(HX_PATH_BITS, TO_RTR, HX_OPT_PATH),
-	F(HX_PATH_RLID, TO_RTR, HX_OPT_PATH),
-	F(HX_PATH_SGID, TO_RTR, HX_OPT_PATH),
-	F(HX_PATH_RATE, TO_RTR, HX_OPT_PATH),
-	F(HX_PATH_HOP, TO_RTR, HX_OPT_PATH),
-	F(HX_PATH_TCLASS, TO_RTR, HX_OPT_PATH),
-	F(HX_PATH_FLOW, TO_RTR, HX_OPT_PATH),
-	{ HX_PATH_RGID, 31, 0, TO_RTR, HX_OPT_PATH },
-	{ HX_PATH_RGID + 4, 31, 0, TO_RTR, HX_OPT_PATH },
-	{ HX_PATH_RGID + 8, 31, 0, TO_RTR, HX_OPT_PATH },
-	{ HX_PATH_RGID + 12, 31, 0, TO_RTR, HX_OPT_PATH },
-	F(HX_PATH_SCHED, TO_RTR, HX_OPT_PATH | HX_OPT_SCHED),
-	F(HX_QPC_SQ_PSN, TO_RTS, 0),
-	F(HX_QPC_SRA_MAX, TO_RTS, HX_OPT_SRA_MAX),
-	F(HX_QPC_RETRY, TO_RTS, HX_OPT_RETRY),
-	F(HX_QPC_RNR_RETRY, TO_RTS, HX_OPT_RNR_RETRY),
-	F(HX_PATH_ACK, TO_RTS, HX_OPT_ACK),
-};
-
-#define EACH_FIELD(f) \
-	for (f = fields; f < fields + sizeof(fields) / sizeof(fields[0]); f++)
-
-/* ---- the context ---- */
-static void qpc_clear(uint8_t *qpc)
+static const struct hx_qpc *qpc_of(const struct cx_dev *d)
 {
-	const struct field *f;
-
-	EACH_FIELD(f)
-		hx_set(qpc, f->at, f->hi, f->lo, 0);
-	memset(qpc + HX_ALT_PATH, 0, HX_PATH_BYTES);
+	return d->family->hx->qpc;
 }
 
-static void qpc_take(uint8_t *qpc, const uint8_t *from, uint8_t must,
-		     uint32_t opt)
-{
-	const struct field *f;
+#define EACH_FIELD(d, f) \
+	for ((f) = qpc_of(d)->fields; \
+	     (f) < qpc_of(d)->fields + qpc_of(d)->nr; (f)++)
 
-	EACH_FIELD(f)
+/* ---- the context ---- */
+static void qpc_clear(const struct cx_dev *d, uint8_t *qpc)
+{
+	const struct hx_field *f;
+
+	EACH_FIELD(d, f)
+		hx_set(qpc, f->at, f->hi, f->lo, 0);
+	memset(qpc + qpc_of(d)->alt, 0, qpc_of(d)->alt_bytes);
+}
+
+static void qpc_take(const struct cx_dev *d, uint8_t *qpc, const uint8_t *from,
+		     uint8_t must, uint32_t opt)
+{
+	const struct hx_qpc *q = qpc_of(d);
+	const struct hx_field *f;
+
+	EACH_FIELD(d, f)
 		if ((f->must & must) || (f->opt & opt))
 			hx_set(qpc, f->at, f->hi, f->lo,
 			       hx_get(from, f->at, f->hi, f->lo));
-	if (opt & HX_OPT_ALT_PATH)
-		memcpy(qpc + HX_ALT_PATH, from + HX_ALT_PATH, HX_PATH_BYTES);
+	if (opt & q->opt_alt)
+		memcpy(qpc + q->alt, from + q->alt, q->alt_bytes);
 }
 
-static bool qpc_ok(const uint8_t *qpc, uint8_t must)
+static bool qpc_ok(const struct cx_dev *d, const uint8_t *qpc, uint8_t must)
 {
 	uint32_t mtu = hx_get(qpc, HX_QPC_MTU);
+	const struct hx_qpc *q = qpc_of(d);
 
-	if (hx_get(qpc, HX_PATH_PKEY) >= CX_PKEYS ||
-	    hx_get(qpc, HX_PATH_PORT))
+	if (hx_at(qpc, q->pkey) >= CX_PKEYS || hx_at(qpc, q->port) != q->port1)
 		return false;
-	if (hx_get(qpc, HX_PATH_GRH) && hx_get(qpc, HX_PATH_SGID) >= CX_GIDS)
+	if (hx_at(qpc, q->grh) && hx_at(qpc, q->sgid) >= CX_GIDS)
 		return false;
 	if (hx_get(qpc, HX_QPC_RRA_MAX) > LOG_READS ||
 	    hx_get(qpc, HX_QPC_SRA_MAX) > LOG_READS)
 		return false;
-	return !(must & TO_RTR) ||
-	       (mtu >= MTU_MIN && mtu <= MTU_MAX &&
-		1ULL << hx_get(qpc, HX_QPC_LOG_MSG) <= CX_MAX_MSG);
+	return !(must & HX_TO_RTR) ||
+	       (mtu >= MTU_MIN && mtu <= d->family->mtu &&
+		hx_get(qpc, HX_QPC_LOG_MSG) <= q->log_msg);
 }
 
-static void load_path(struct cx_qp *qp)
+static void load_path(const struct cx_dev *d, struct cx_qp *qp)
 {
+	const struct hx_qpc *q = qpc_of(d);
 	const uint8_t *qpc = qp->hx_qpc;
 	struct cx_av *av = &qp->av;
 
-	av->dlid = hx_get(qpc, HX_PATH_RLID);
-	av->slid_bits = hx_get(qpc, HX_PATH_BITS);
-	av->sl = hx_get(qpc, HX_PATH_SL);
-	av->tclass = hx_get(qpc, HX_PATH_TCLASS);
-	av->hop = hx_get(qpc, HX_PATH_HOP);
-	av->grh = hx_get(qpc, HX_PATH_GRH);
-	av->sgid_index = hx_get(qpc, HX_PATH_SGID);
-	av->flow = hx_get(qpc, HX_PATH_FLOW);
-	memcpy(av->dgid, qpc + HX_PATH_RGID, sizeof(av->dgid));
-	qp->pkey_index = hx_get(qpc, HX_PATH_PKEY);
-	qp->ack_timeout = hx_get(qpc, HX_PATH_ACK);
+	av->dlid = hx_at(qpc, q->rlid);
+	av->slid_bits = hx_at(qpc, q->bits);
+	av->sl = hx_at(qpc, q->sl);
+	av->tclass = hx_at(qpc, q->tclass);
+	av->hop = hx_at(qpc, q->hop);
+	av->grh = hx_at(qpc, q->grh);
+	av->sgid_index = hx_at(qpc, q->sgid);
+	av->flow = hx_at(qpc, q->flow);
+	memcpy(av->dgid, qpc + q->rgid, sizeof(av->dgid));
+	qp->pkey_index = hx_at(qpc, q->pkey);
+	qp->ack_timeout = hx_at(qpc, q->ack);
+	qp->rnr_retry = hx_at(qpc, q->rnr_retry);
 }
 
 /* What a move may have changed, for the engines. */
-static void qpc_load(struct cx_qp *qp)
+static void qpc_load(const struct cx_dev *d, struct cx_qp *qp)
 {
 	const uint8_t *qpc = qp->hx_qpc;
 
@@ -135,13 +98,12 @@ static void qpc_load(struct cx_qp *qp)
 	qp->log_sra_max = hx_get(qpc, HX_QPC_SRA_MAX);
 	qp->log_rra_max = hx_get(qpc, HX_QPC_RRA_MAX);
 	qp->retry_count = hx_get(qpc, HX_QPC_RETRY);
-	qp->rnr_retry = hx_get(qpc, HX_QPC_RNR_RETRY);
 	qp->min_rnr_nak = hx_get(qpc, HX_QPC_MIN_RNR);
 	qp->qkey = hx_get(qpc, HX_QPC_QKEY);
 	qp->remote_qpn = hx_get(qpc, HX_QPC_REMOTE);
 	qp->next_send_psn = hx_get(qpc, HX_QPC_SQ_PSN);
 	qp->next_rcv_psn = hx_get(qpc, HX_QPC_RQ_PSN);
-	load_path(qp);
+	load_path(d, qp);
 }
 
 /* ---- new, and gone ---- */
@@ -173,14 +135,9 @@ static enum cx_status kind(const struct cx_dev *d, struct cx_qp *qp)
 	}
 }
 
-/*
- * Which of the queues comes first, the context does not say: it is the one with
- * the greater stride, and the send queue among equals.
- */
-static void layout(struct cx_qp *qp, uint64_t *size)
+static void sizes(struct cx_qp *qp)
 {
 	const uint8_t *qpc = qp->hx_qpc;
-	uint64_t rq = 0, sq;
 
 	qp->log_sq = hx_get(qpc, HX_QPC_LOG_SQ);
 	qp->log_sq_stride = hx_get(qpc, HX_QPC_SQ_STRIDE) + 4;
@@ -188,31 +145,19 @@ static void layout(struct cx_qp *qp, uint64_t *size)
 	qp->log_rq_stride = hx_get(qpc, HX_QPC_RQ_STRIDE) + 4;
 	qp->has_sq = true;
 	qp->has_rq = qp->dbr && qp->srqn == CX_NONE;
-	sq = 1ULL << (qp->log_sq + qp->log_sq_stride);
-	if (qp->has_rq)
-		rq = 1ULL << (qp->log_rq + qp->log_rq_stride);
-	if (qp->log_rq_stride > qp->log_sq_stride)
-		qp->sq_off = rq;
-	else
-		qp->rq_off = sq;
-	*size = sq + rq;
 }
 
 static enum cx_status qpc_parse(struct cx_dev *d, struct cx_qp *qp)
 {
+	const struct hx_kind *k = d->family->hx;
 	const uint8_t *qpc = qp->hx_qpc;
-	struct hx_queue q = {
-		.mtt = (uint64_t)hx_get(qpc, HX_QPC_MTT_HI) << 32 |
-		       hx_get(qpc, HX_QPC_MTT_LO),
-		.log_page = hx_get(qpc, HX_QPC_LOG_PAGE),
-	};
 	enum cx_status status = kind(d, qp);
 
-	qp->pd = hx_get(qpc, HX_QPC_PD);
+	qp->pd = hx_at(qpc, k->qpc->pd);
 	qp->cqn_snd = hx_get(qpc, HX_QPC_SCQ);
 	qp->cqn_rcv = hx_get(qpc, HX_QPC_RCQ);
 	qp->uar = hx_get(qpc, HX_QPC_UAR);
-	qp->dbr = cx_be64_get(qpc + HX_QPC_RECORD);
+	qp->dbr = k->record(d, HX_QPC, qpc);
 	qp->srqn = hx_get(qpc, HX_QPC_HAS_SRQ) ? hx_get(qpc, HX_QPC_SRQN) :
 						 CX_NONE;
 	qp->xrcd = CX_NONE;
@@ -220,11 +165,11 @@ static enum cx_status qpc_parse(struct cx_dev *d, struct cx_qp *qp)
 	if (status || qp->dbr % 4)
 		return CX_BAD_PARAM;
 	if (!cx_ids_get(&d->cqs, qp->cqn_snd) ||
-	    !cx_ids_get(&d->cqs, qp->cqn_rcv) || qp->uar < HX_UAR_EQS ||
+	    !cx_ids_get(&d->cqs, qp->cqn_rcv) || qp->uar < k->first_uar ||
 	    (qp->srqn != CX_NONE && !cx_ids_get(&d->srqs, qp->srqn)))
 		return CX_BAD_RES;
-	layout(qp, &q.size);
-	return hx_buf(d, &qp->buf, &q);
+	sizes(qp);
+	return k->buf(d, &qp->buf, HX_QPC, qpc, k->layout(d, qp));
 }
 
 static enum cx_status qp_init(struct cx_dev *d, struct cx_qp *qp,
@@ -235,14 +180,14 @@ static enum cx_status qp_init(struct cx_dev *d, struct cx_qp *qp,
 
 	qp->qpn = c->in_mod & HX_NUMBER;
 	memcpy(qp->hx_qpc, qpc, sizeof(qp->hx_qpc));
-	qpc_clear(qp->hx_qpc);
-	qpc_take(qp->hx_qpc, qpc, TO_INIT, hx_get(c->in, HX_OPTPAR));
-	if (!qpc_ok(qp->hx_qpc, TO_INIT))
+	qpc_clear(d, qp->hx_qpc);
+	qpc_take(d, qp->hx_qpc, qpc, HX_TO_INIT, hx_get(c->in, HX_OPTPAR));
+	if (!qpc_ok(d, qp->hx_qpc, HX_TO_INIT))
 		return CX_BAD_PARAM;
 	status = qpc_parse(d, qp);
 	if (status)
 		return status;
-	qpc_load(qp);
+	qpc_load(d, qp);
 	if (!cx_qp_start(d, qp) && cx_ids_put(&d->qps, qp->qpn, qp))
 		return CX_OK;
 	cx_qp_stop(d, qp);
@@ -314,11 +259,11 @@ static enum cx_status move(struct cx_dev *d, struct hx_cmd *c,
 	if (qp->state != from)
 		return CX_BAD_QP_STATE;
 	memcpy(next, qp->hx_qpc, sizeof(next));
-	qpc_take(next, c->in + HX_QPC_AT, must, hx_get(c->in, HX_OPTPAR));
-	if (!qpc_ok(next, must))
+	qpc_take(d, next, c->in + HX_QPC_AT, must, hx_get(c->in, HX_OPTPAR));
+	if (!qpc_ok(d, next, must))
 		return CX_BAD_PARAM;
 	memcpy(qp->hx_qpc, next, sizeof(next));
-	qpc_load(qp);
+	qpc_load(d, qp);
 	enter(d, qp, to);
 	return CX_OK;
 }
@@ -330,12 +275,12 @@ static enum cx_status init2init(struct cx_dev *d, struct hx_cmd *c)
 
 static enum cx_status init2rtr(struct cx_dev *d, struct hx_cmd *c)
 {
-	return move(d, c, CX_INIT, CX_RTR, TO_RTR);
+	return move(d, c, CX_INIT, CX_RTR, HX_TO_RTR);
 }
 
 static enum cx_status rtr2rts(struct cx_dev *d, struct hx_cmd *c)
 {
-	return move(d, c, CX_RTR, CX_RTS, TO_RTS);
+	return move(d, c, CX_RTR, CX_RTS, HX_TO_RTS);
 }
 
 static enum cx_status rts2rts(struct cx_dev *d, struct hx_cmd *c)
@@ -404,14 +349,6 @@ static enum cx_status query(struct cx_dev *d, struct hx_cmd *c)
 	return CX_OK;
 }
 
-static enum cx_status conf_special_qp(struct cx_dev *d, struct hx_cmd *c)
-{
-	if (c->in_mod % HX_SQPS || c->in_mod > HX_NUMBER)
-		return CX_BAD_PARAM;
-	d->hx->sqp_base = c->in_mod;
-	return CX_OK;
-}
-
 #define MOVE(op, fn) \
 	{ HX_##op, #op, fn, HX_UP, HX_QPC_AT + HX_QPC_BYTES, 0 }
 
@@ -428,6 +365,5 @@ const struct hx_cmd_desc hx_cmds_qp[] = {
 	{ HX_2ERR, "2ERR", to_err, HX_UP, 0, 0 },
 	{ HX_2RST, "2RST", to_rst, HX_UP, 0, 0 },
 	{ HX_QUERY_QP, "QUERY_QP", query, HX_UP, 0, HX_QPC_AT + HX_QPC_BYTES },
-	{ HX_CONF_SPECIAL_QP, "CONF_SPECIAL_QP", conf_special_qp, HX_UP, 0, 0 },
 	{ 0 }
 };

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Commands on event, completion and shared receive queues. Their pages come from
- * translation entries in context memory. The device marks all entries of a new
- * queue as its own. Handing one back never fails: the driver would reset the HCA.
+ * Commands on event, completion and shared receive queues. Their memory is what the
+ * generation says: pages by translation entries in context memory, or a region.
+ * Handing one back never fails: the driver would reset the HCA.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,6 @@
 #define LOG_EQ_MOST	22u
 #define LOG_CQ_MOST	22u
 #define LOG_SRQ_MOST	15u
-
-static uint64_t mtt_of(uint32_t hi, uint32_t lo)
-{
-	return (uint64_t)hi << 32 | lo;
-}
 
 /* ---- event queues ---- */
 void hx_eq_free(struct cx_dev *d, struct cx_eq *eq)
@@ -32,20 +27,23 @@ void hx_eq_free(struct cx_dev *d, struct cx_eq *eq)
 static enum cx_status eq_parse(struct cx_dev *d, struct cx_eq *eq,
 			       const uint8_t *eqc)
 {
-	struct hx_queue q = {
-		.mtt = mtt_of(hx_get(eqc, HX_EQC_MTT_HI),
-			      hx_get(eqc, HX_EQC_MTT_LO)),
-		.log_page = hx_get(eqc, HX_EQC_LOG_PAGE),
-	};
+	const struct hx_kind *k = d->family->hx;
+	uint32_t vector = hx_get(eqc, HX_EQC_VECTOR) - k->first_vector;
 
 	eq->log_size = hx_get(eqc, HX_EQC_LOG);
-	eq->vector = hx_get(eqc, HX_EQC_VECTOR);
+	eq->vector = vector;
 	eq->armed = hx_get(eqc, HX_EQC_STATE) == HX_EQ_ARMED;
 	eq->uar = eq->eqn / HX_EQS_PER_UAR;
-	if (eq->log_size > LOG_EQ_MOST || eq->vector >= CX_VECTORS)
+	if (eq->log_size > LOG_EQ_MOST || vector >= CX_VECTORS)
 		return CX_BAD_PARAM;
-	q.size = (uint64_t)HX_EQE_BYTES << eq->log_size;
-	return hx_buf(d, &eq->buf, &q);
+	return k->buf(d, &eq->buf, HX_EQC, eqc,
+		      (uint64_t)HX_EQE_BYTES << eq->log_size);
+}
+
+/* Marks all entries as the device's, where that is not software's to do. */
+static int eqes_fresh(struct cx_dev *d, const struct cx_buf *b)
+{
+	return d->family->laps ? hx_buf_fill(d, b, 0, b->size, HX_FRESH) : 0;
 }
 
 static enum cx_status sw2hw_eq(struct cx_dev *d, struct hx_cmd *c)
@@ -57,7 +55,7 @@ static enum cx_status sw2hw_eq(struct cx_dev *d, struct hx_cmd *c)
 		return CX_LIM;
 	eq->eqn = c->in_mod;
 	status = eq_parse(d, eq, c->in);
-	if (!status && (hx_buf_fill(d, &eq->buf, 0, eq->buf.size, HX_FRESH) ||
+	if (!status && (eqes_fresh(d, &eq->buf) ||
 			!cx_ids_put(&d->eqs, eq->eqn, eq))) {
 		hx_buf_free(d, &eq->buf);
 		status = CX_BAD_RES_STATE;
@@ -119,19 +117,14 @@ static int cqes_fresh(struct cx_dev *d, const struct cx_buf *b, uint32_t next)
 static enum cx_status cq_buf(struct cx_dev *d, const uint8_t *cqc, uint32_t next,
 			     struct cx_buf *b, uint8_t *log_size)
 {
-	struct hx_queue q = {
-		.mtt = mtt_of(hx_get(cqc, HX_CQC_MTT_HI),
-			      hx_get(cqc, HX_CQC_MTT_LO)),
-		.log_page = hx_get(cqc, HX_CQC_LOG_PAGE),
-	};
 	enum cx_status status;
 
 	*log_size = hx_get(cqc, HX_CQC_LOG);
 	if (*log_size > LOG_CQ_MOST)
 		return CX_BAD_PARAM;
-	q.size = 1ULL << (d->hx->log_cqe + *log_size);
-	status = hx_buf(d, b, &q);
-	if (!status && cqes_fresh(d, b, next)) {
+	status = d->family->hx->buf(d, b, HX_CQC, cqc,
+				    1ULL << (d->hx->log_cqe + *log_size));
+	if (!status && d->family->laps && cqes_fresh(d, b, next)) {
 		hx_buf_free(d, b);
 		status = CX_BAD_PARAM;
 	}
@@ -147,10 +140,10 @@ static enum cx_status cq_parse(struct cx_dev *d, struct cx_cq *cq,
 	cq->oi = hx_get(cqc, HX_CQC_OI);
 	cq->period = hx_get(cqc, HX_CQC_PERIOD);
 	cq->max_count = hx_get(cqc, HX_CQC_COUNT);
-	cq->dbr = cx_be64_get(cqc + HX_CQC_RECORD);
+	cq->dbr = d->family->hx->record(d, HX_CQC, cqc);
 	if (cq->dbr % 8)
 		return CX_BAD_PARAM;
-	if (!cx_ids_get(&d->eqs, cq->eqn) || cq->uar < HX_UAR_EQS)
+	if (!cx_ids_get(&d->eqs, cq->eqn) || cq->uar < d->family->hx->first_uar)
 		return CX_BAD_RES;
 	return cq_buf(d, cqc, 0, &cq->buf, &cq->log_size);
 }
@@ -195,7 +188,6 @@ static enum cx_status query_cq(struct cx_dev *d, struct hx_cmd *c)
 	hx_set(c->out, HX_CQC_EQ, cq->eqn);
 	hx_set(c->out, HX_CQC_CI, cq->ci);
 	hx_set(c->out, HX_CQC_PI, cq->pi);
-	cx_be64_set(c->out + HX_CQC_RECORD, cq->dbr);
 	return CX_OK;
 }
 
@@ -212,6 +204,7 @@ static enum cx_status resize_cq(struct cx_dev *d, struct cx_cq *cq,
 	status = cq_buf(d, cqc, cq->pi + 1, &b, &log_size);
 	if (status)
 		return status;
+	b.pd = cq->buf.pd;
 	err = cx_cq_resize(d, cq, &b, log_size, cq->log_cqe);
 	if (!err) {
 		cx_entries_give(d, old);
@@ -227,9 +220,9 @@ static enum cx_status modify_cq(struct cx_dev *d, struct hx_cmd *c)
 
 	if (!cq)
 		return CX_BAD_RES;
-	if (c->op_mod == HX_CQ_RESIZE)
+	if (c->op_mod == d->family->hx->resize)
 		return resize_cq(d, cq, c->in);
-	if (c->op_mod != HX_CQ_MODERATE)
+	if (c->op_mod != d->family->hx->moderate)
 		return CX_BAD_PARAM;
 	cq->period = hx_get(c->in, HX_CQC_PERIOD);
 	cq->max_count = hx_get(c->in, HX_CQC_COUNT);
@@ -247,22 +240,17 @@ void hx_srq_free(struct cx_dev *d, struct cx_srq *srq)
 static enum cx_status srq_parse(struct cx_dev *d, struct cx_srq *srq,
 				const uint8_t *s)
 {
-	struct hx_queue q = {
-		.mtt = mtt_of(hx_get(s, HX_SRQC_MTT_HI),
-			      hx_get(s, HX_SRQC_MTT_LO)),
-		.log_page = hx_get(s, HX_SRQC_LOG_PAGE),
-	};
+	const struct hx_kind *k = d->family->hx;
 
 	srq->kind = CX_SRQ_PLAIN;
 	srq->log_size = hx_get(s, HX_SRQC_LOG);
-	srq->log_stride = hx_get(s, HX_SRQC_STRIDE) + 4;
+	srq->log_stride = hx_at(s, k->srq_stride) + 4;
 	srq->pd = hx_get(s, HX_SRQC_PD);
-	srq->cqn = hx_get(s, HX_SRQC_CQN);
-	srq->dbr = cx_be64_get(s + HX_SRQC_RECORD);
+	srq->dbr = k->record(d, HX_SRQC, s);
 	if (srq->log_size > LOG_SRQ_MOST || srq->dbr % 4)
 		return CX_BAD_PARAM;
-	q.size = 1ULL << (srq->log_size + srq->log_stride);
-	return hx_buf(d, &srq->buf, &q);
+	return k->buf(d, &srq->buf, HX_SRQC, s,
+		      1ULL << (srq->log_size + srq->log_stride));
 }
 
 static enum cx_status sw2hw_srq(struct cx_dev *d, struct hx_cmd *c)
@@ -300,11 +288,8 @@ static enum cx_status query_srq(struct cx_dev *d, struct hx_cmd *c)
 		return CX_BAD_RES;
 	hx_set(c->out, HX_SRQC_STATE, srq->failed);
 	hx_set(c->out, HX_SRQC_LOG, srq->log_size);
-	hx_set(c->out, HX_SRQC_STRIDE, srq->log_stride - 4);
-	hx_set(c->out, HX_SRQC_CQN, srq->cqn);
 	hx_set(c->out, HX_SRQC_PD, srq->pd);
 	hx_set(c->out, HX_SRQC_LIMIT, srq->lwm);
-	cx_be64_set(c->out + HX_SRQC_RECORD, srq->dbr);
 	return CX_OK;
 }
 

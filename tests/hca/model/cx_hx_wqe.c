@@ -2,10 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Send WQEs of a ConnectX-3 and completion entries. A WQE is posted when its
- * owner bit is that of its lap: there is no doorbell record. WQEs are a process's
- * memory, which may change at any time: each is copied, and parsed anew for each
- * frame; a scan never goes further than the queue is long.
+ * Send WQEs of both generations. WQEs are a process's memory, which may change at any
+ * time: each is copied, and parsed anew for each frame.
  */
 #include <string.h>
 
@@ -13,8 +11,7 @@
 
 enum { VENDOR_SEND = 0x51, VENDOR_RECV = 0x52, VENDOR_FLUSH = 0xf5 };
 
-/* Octets from the WQE's octet off on, into w->raw. */
-static int copy(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
+int hx_wqe_copy(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
 		uint32_t off, void *to, uint32_t len)
 {
 	uint32_t at = index & ((1u << qp->log_sq) - 1);
@@ -22,43 +19,6 @@ static int copy(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
 	return cx_buf_read(d, &qp->buf,
 			   qp->sq_off + ((uint64_t)at << qp->log_sq_stride) + off,
 			   to, len);
-}
-
-int hx_sq_posted(struct cx_dev *d, const struct cx_qp *qp, uint16_t *pi)
-{
-	uint32_t size = 1u << qp->log_sq;
-	uint16_t n = qp->sq_pi;
-	uint8_t word[4];
-
-	while ((uint16_t)(n - qp->sq_tail) < size) {
-		if (copy(d, qp, n, 0, word, sizeof(word)))
-			return -EFAULT;
-		if (hx_get(word, HX_WQE_OWNER) != (n >> qp->log_sq & 1))
-			break;
-		n++;
-	}
-	*pi = n;
-	return 0;
-}
-
-int hx_wqe_peek(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
-		struct cx_swqe *w)
-{
-	/* What a WQE lacks goes to the peer as zeroes, not as the stack was. */
-	memset(w, 0, offsetof(struct cx_swqe, sge));
-	w->index = index;
-	w->bbs = 1;
-	if (copy(d, qp, index, 0, w->raw, HX_SEG))
-		return -EFAULT;
-	w->opcode = hx_get(w->raw, HX_WQE_OPCODE);
-	w->signaled = hx_get(w->raw, HX_WQE_SIGNALED);
-	w->solicited = hx_get(w->raw, HX_WQE_SOLICITED);
-	w->fence = hx_get(w->raw, HX_WQE_FENCE) ? CX_FENCE_READS :
-						  CX_FENCE_NONE;
-	w->imm = hx_get(w->raw, HX_WQE_IMM);
-	w->len = hx_get(w->raw, HX_WQE_SIZE) * HX_SEG;
-	w->local = w->opcode == CX_OP_NOP;
-	return 0;
 }
 
 static uint32_t parse_ud(struct cx_swqe *w)
@@ -109,7 +69,8 @@ static uint32_t parse_head(const struct cx_qp *qp, struct cx_swqe *w)
 	return off + HX_SEG;
 }
 
-static bool opcode_ok(const struct cx_qp *qp, uint8_t opcode)
+static bool opcode_ok(const struct cx_dev *d, const struct cx_qp *qp,
+		      uint8_t opcode)
 {
 	bool reliable = cx_is_reliable(qp);
 
@@ -122,6 +83,7 @@ static bool opcode_ok(const struct cx_qp *qp, uint8_t opcode)
 	case CX_OP_RDMA_WRITE_IMM:
 		return reliable || qp->st == CX_ST_UC;
 	case CX_OP_SEND_INVAL:
+		return reliable && d->family->hx->send_inval;
 	case CX_OP_RDMA_READ:
 	case CX_OP_ATOMIC_CS:
 	case CX_OP_ATOMIC_FA:
@@ -136,12 +98,12 @@ int hx_wqe_read(struct cx_dev *d, const struct cx_qp *qp, uint16_t index,
 {
 	uint32_t off;
 
-	if (hx_wqe_peek(d, qp, index, w))
+	if (cx_wqe_peek(d, qp, index, w))
 		return -EFAULT;
 	if (w->len < HX_SEG || w->len > 1u << qp->log_sq_stride ||
-	    !opcode_ok(qp, w->opcode))
+	    !opcode_ok(d, qp, w->opcode))
 		return -EINVAL;
-	if (copy(d, qp, index, HX_SEG, w->raw + HX_SEG, w->len - HX_SEG))
+	if (hx_wqe_copy(d, qp, index, HX_SEG, w->raw + HX_SEG, w->len - HX_SEG))
 		return -EFAULT;
 	if (w->local)
 		return 0;
@@ -159,9 +121,8 @@ uint8_t hx_local(struct cx_dev *d, struct cx_qp *qp, const struct cx_swqe *w)
 }
 
 /* ---- completion entries ---- */
-/* QP 1 takes any P_Key of the port: which one it was is told by its index. */
-static uint32_t pkey_index(const struct cx_dev *d, const struct cx_qp *qp,
-			   const struct cx_frame *f)
+uint32_t hx_pkey_index(const struct cx_dev *d, const struct cx_qp *qp,
+		       const struct cx_frame *f)
 {
 	unsigned int i;
 
@@ -172,42 +133,8 @@ static uint32_t pkey_index(const struct cx_dev *d, const struct cx_qp *qp,
 	return qp->pkey_index;
 }
 
-/* What a receive completion tells of the sender. */
-static void sender(const struct cx_dev *d, const struct cx_qp *qp,
-		   const struct cx_frame *f, uint8_t *cqe)
+uint8_t hx_vendor(const struct cx_comp *comp)
 {
-	bool datagram = f->kind == CX_F_DATAGRAM;
-	uint32_t path = f->dlid & ((1u << d->port.lmc) - 1);
-
-	hx_set(cqe, HX_CQE_RQPN, f->sqpn & HX_NUMBER);
-	hx_set(cqe, HX_CQE_GRH, f->grh && datagram);
-	hx_set(cqe, HX_CQE_PATH, cx_frame_is_multicast(f) ? 0 : path);
-	hx_set(cqe, HX_CQE_SL, f->sl & 0xf);
-	hx_set(cqe, HX_CQE_RLID, f->slid);
-	if (f->imm || f->inv)
-		hx_set(cqe, HX_CQE_IMM, f->imm_data);
-	else if (datagram)
-		hx_set(cqe, HX_CQE_IMM, pkey_index(d, qp, f));
-}
-
-void hx_complete(struct cx_dev *d, struct cx_qp *qp, struct cx_cq *cq,
-		 const struct cx_comp *comp)
-{
-	uint8_t cqe[CX_CQE_MAX] = { 0 };
-
-	if (comp->f)
-		sender(d, qp, comp->f, cqe);
-	hx_set(cqe, HX_CQE_QPN, qp->qpn);
-	hx_set(cqe, HX_CQE_LEN, comp->bytes);
-	hx_set(cqe, HX_CQE_WQE, comp->wqe);
-	hx_set(cqe, HX_CQE_SEND, comp->send);
-	hx_set(cqe, HX_CQE_OPCODE, comp->syndrome ? HX_OP_ERROR : comp->opcode);
-	if (comp->syndrome) {
-		hx_set(cqe, HX_CQE_SYND, comp->syndrome);
-		hx_set(cqe, HX_CQE_VENDOR,
-		       comp->syndrome == CX_SYND_WR_FLUSH_ERR ? VENDOR_FLUSH :
-		       comp->send ? VENDOR_SEND : VENDOR_RECV);
-	}
-	cx_cq_post(d, cq, cqe,
-		   comp->syndrome || (comp->f && comp->f->solicited));
+	return comp->syndrome == CX_SYND_WR_FLUSH_ERR ? VENDOR_FLUSH :
+	       comp->send ? VENDOR_SEND : VENDOR_RECV;
 }

@@ -53,6 +53,18 @@ int cx_dma_write(struct cx_dev *d, uint64_t addr, const void *from, size_t len)
 	return dma_move(d, addr, &(struct end){ .from = from }, len);
 }
 
+int cx_record_read(struct cx_dev *d, uint64_t record, uint32_t *count)
+{
+	uint64_t bus = record;
+
+	if (d->family->record_at && d->family->record_at(d, record, &bus))
+		return -EFAULT;
+	if (cx_dma_read(d, bus, count, sizeof(*count)))
+		return -EFAULT;
+	*count = be32toh(*count);
+	return 0;
+}
+
 /* Pages of a queue or a region, in the order of its addresses. */
 struct pages {
 	const uint64_t *page;
@@ -123,10 +135,34 @@ int cx_buf_init(struct cx_buf *b, const void *pas, uint32_t nr,
 	return 0;
 }
 
+void cx_buf_init_key(struct cx_buf *b, uint32_t key, uint32_t pd, uint64_t size)
+{
+	memset(b, 0, sizeof(*b));
+	b->keyed = true;
+	b->key = key;
+	b->pd = pd;
+	b->size = size;
+	b->log_page = 12;
+}
+
 void cx_buf_free(struct cx_buf *b)
 {
 	free(b->page);
 	memset(b, 0, sizeof(*b));
+}
+
+static int keyed_move(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
+		      const struct end *e, size_t len)
+{
+	struct cx_mkey *k;
+	int why;
+
+	k = cx_mkey_check(d, b->key, b->pd, CX_ANY_QPN, off, len,
+			  e->to ? CX_LR : CX_LW, &why);
+	if (!k)
+		return -EFAULT;
+	return (e->to ? cx_mkey_read(d, k, off, e->to, len) :
+			cx_mkey_write(d, k, off, e->from, len)) ? -EFAULT : 0;
 }
 
 static int buf_move(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
@@ -136,6 +172,8 @@ static int buf_move(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
 
 	if (off > b->size || len > b->size - off)
 		return -EFAULT;
+	if (b->keyed)
+		return keyed_move(d, b, off, e, len);
 	return pages_move(d, &p, b->offset + off, e, len);
 }
 

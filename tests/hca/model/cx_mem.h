@@ -10,13 +10,15 @@
 
 #include "cx.h"
 
-/* A queue's pages, as a command listed them. */
+/* A queue's pages, as a command listed them; or what a memory key has from address 0 on. */
 struct cx_buf {
 	uint64_t *page;
 	uint32_t nr;
 	uint8_t log_page;	/* 12 .. 31 */
 	uint32_t offset;	/* of the queue in the first page, bytes */
 	uint64_t size;		/* of the queue, bytes */
+	bool keyed;		/* no pages, but: */
+	uint32_t key, pd;
 };
 
 /**
@@ -27,6 +29,8 @@ struct cx_buf {
  */
 int cx_buf_init(struct cx_buf *b, const void *pas, uint32_t nr,
 		uint8_t log_page, uint32_t offset, uint64_t size);
+/* Each access is checked as one by a work request of that domain. */
+void cx_buf_init_key(struct cx_buf *b, uint32_t key, uint32_t pd, uint64_t size);
 void cx_buf_free(struct cx_buf *b);
 /* 0 or -EFAULT; off + len beyond the queue is -EFAULT too. */
 int cx_buf_read(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
@@ -36,6 +40,8 @@ int cx_buf_write(struct cx_dev *d, const struct cx_buf *b, uint64_t off,
 int cx_dma_read(struct cx_dev *d, uint64_t addr, void *to, size_t len);
 int cx_dma_write(struct cx_dev *d, uint64_t addr, const void *from,
 		 size_t len);
+/* The counter of a doorbell record, wherever the family has it; 0 or -EFAULT. */
+int cx_record_read(struct cx_dev *d, uint64_t record, uint32_t *count);
 /*
  * Counted up while in host->dma_*() and host->irq(). A guest may have pointed
  * them at the registers of a device: cx_mmio_write() ignores such a

@@ -17,7 +17,6 @@
 
 #define PREFIX_DEFAULT	0xfe80000000000000ULL
 #define LID_MULTICAST	0xc000u
-#define MTU_4096	5u
 #define WIDTHS		3u	/* 1X, 4X */
 #define WIDTH_4X	2u
 #define SPEEDS		7u	/* SDR, DDR, QDR */
@@ -76,7 +75,7 @@ void cx_port_init(struct cx_dev *d)
 	p->speed_en = SPEEDS;
 	p->ext_speed_en = SPEEDS_EXT;
 	p->down_default = CX_PHYS_POLLING;
-	p->mtu = MTU_4096;
+	p->mtu = d->family->mtu;
 	p->op_vls = VL_0_TO_3;
 	p->err_thresholds = 0x88;
 	for (i = 0; i < 16; i++)
@@ -237,7 +236,7 @@ void cx_port_get_info(struct cx_dev *d, uint8_t info[64])
 	info[37] = VL_0_TO_3 << 4;
 	info[38] = p->vl_limit;
 	info[39] = info[40] = VLARB_CAP;
-	info[41] = MTU_4096;
+	info[41] = d->family->mtu;
 	info[43] = p->op_vls << 4;
 	cx_be16_set(info + 44, p->mkey_viol);
 	cx_be16_set(info + 46, p->pkey_viol);
@@ -282,7 +281,7 @@ static bool state_ok(const struct cx_port *p, uint8_t state, uint8_t phys)
 	}
 }
 
-static bool info_ok(const struct cx_port *p, const uint8_t *info)
+static bool info_ok(const struct cx_dev *d, const uint8_t *info)
 {
 	uint8_t mtu = info[36] >> 4, ext = info[63] & 0x1f;
 
@@ -293,8 +292,8 @@ static bool info_ok(const struct cx_port *p, const uint8_t *info)
 	       (ext == SPEED_EXT_NONE ||
 		enabled_ok(ext, 0x1f, SPEEDS_EXT)) &&
 	       (info[33] & 0xf) <= CX_PHYS_POLLING &&
-	       mtu && mtu <= MTU_4096 && info[43] >> 4 <= VL_0_TO_3 &&
-	       state_ok(p, info[32] & 0xf, info[33] >> 4);
+	       mtu && mtu <= d->family->mtu && info[43] >> 4 <= VL_0_TO_3 &&
+	       state_ok(&d->port, info[32] & 0xf, info[33] >> 4);
 }
 
 /*
@@ -360,7 +359,7 @@ static void set_state(struct cx_dev *d, uint8_t state, uint8_t phys)
 
 bool cx_port_set_info(struct cx_dev *d, const uint8_t info[64])
 {
-	if (!info_ok(&d->port, info))
+	if (!info_ok(d, info))
 		return false;
 	set_params(&d->port, info);
 	set_addresses(d, info);

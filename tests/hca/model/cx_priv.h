@@ -9,7 +9,7 @@
  *   		queues (cx_mlx5_wqe.c) and completion entries (cx_mlx5_cqe.c)
  *   cx_cmd.c	its command queue, mailboxes, the table of commands
  *   cx_cmd_*.c	commands: parse, check, create, modify, destroy (cx_cmd.h)
- *   cx_hx*.c	all that of a ConnectX-3 (cx_hx.h)
+ *   cx_hx*.c, cx_m4*.c, cx_mt*.c	all that of a ConnectX-3 and an InfiniHost (cx_hx.h)
  *   cx_mem.c	DMA, queue buffers, MKEY translation and checks (cx_mem.h)
  *   cx_eq.c, cx_cq.c, cx_srq.c	event, completion, shared receive queues
  *   cx_tm.c	tag matching: lists of tagged buffers, messages for them; cx_rndv.c:
@@ -287,6 +287,7 @@ struct cx_qp {
 	uint8_t log_sq;			/* basic blocks, or WQEs of ... */
 	uint8_t log_sq_stride;		/* ... so many octets (hx) */
 	uint64_t sq_off, rq_off;	/* bytes in buf */
+	uint64_t sq_dbr;		/* its send queue's record, where that is another */
 	uint8_t mtu;			/* log2 bytes, 8 .. 12 */
 	bool rre, rwe, rae;
 	uint8_t log_sra_max, log_rra_max;
@@ -325,6 +326,8 @@ int cx_rq_take(struct cx_dev *d, struct cx_qp *qp, struct cx_rwqe *w);
 /* Its scatter list: up to nr data segments. */
 void cx_rwqe_parse(struct cx_rwqe *w, const void *segs, unsigned int nr);
 int cx_srq_take(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w);
+/* The next of a WQE as mlx4 and mlx5 have it. */
+uint16_t cx_srq_next_index(const struct cx_srq *srq, const void *head);
 /* Sets the limit (0: none); the event comes at once if it is reached. */
 void cx_srq_arm(struct cx_dev *d, struct cx_srq *srq, uint32_t lwm);
 /*

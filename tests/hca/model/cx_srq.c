@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The vhca authors
  *
- * Shared receive queues (SRQ, XRC SRQ, RMP, XRQ): a list of WQEs linked by their
- * next_wqe_index, as mlx5_post_srq_recv() of the provider and
+ * Shared receive queues (SRQ, XRC SRQ, RMP, XRQ): a list of WQEs, each of which
+ * begins with what names the next, as mlx5_post_srq_recv() of the provider and
  * mlx5_ib_post_srq_recv() build it, and a doorbell record that counts what was
  * posted. Both are a process's memory and may change at any time: a WQE is
  * read once, and what cannot be right ends the queue.
@@ -22,9 +22,9 @@ static int srq_posted(struct cx_dev *d, struct cx_srq *srq, uint32_t *posted)
 {
 	uint32_t count;
 
-	if (cx_dma_read(d, srq->dbr, &count, sizeof(count)))
+	if (cx_record_read(d, srq->dbr, &count))
 		return -EFAULT;
-	*posted = (be32toh(count) - srq->taken) & 0xffff;
+	*posted = (count - srq->taken) & 0xffff;
 	return *posted > 1u << srq->log_size ? -EINVAL : 0;
 }
 
@@ -59,15 +59,21 @@ void cx_rwqe_parse(struct cx_rwqe *w, const void *segs, unsigned int nr)
 	w->bytes = bytes < CX_NONE ? bytes : CX_NONE;
 }
 
+uint16_t cx_srq_next_index(const struct cx_srq *srq, const void *head)
+{
+	const struct mlx5_wqe_srq_next_seg *next = head;
+
+	return be16toh(next->next_wqe_index);
+}
+
 /* The WQE at the head; the head moves on. */
 static int srq_next(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w)
 {
 	struct {
-		struct mlx5_wqe_srq_next_seg next;
+		uint8_t next[SEG];
 		struct mlx5_wqe_data_seg seg[MAX_SGE];
 	} wqe;
 	size_t len = (size_t)1 << srq->log_stride;
-	uint16_t next;
 	int err;
 
 	if (len < sizeof(wqe.next) || srq->head >> srq->log_size)
@@ -80,8 +86,7 @@ static int srq_next(struct cx_dev *d, struct cx_srq *srq, struct cx_rwqe *w)
 		return err;
 	w->index = srq->head;
 	cx_rwqe_parse(w, wqe.seg, (len - sizeof(wqe.next)) / SEG);
-	next = be16toh(wqe.next.next_wqe_index);
-	srq->head = next;
+	srq->head = d->family->srq_next(srq, wqe.next);
 	srq->taken++;
 	return 0;
 }
