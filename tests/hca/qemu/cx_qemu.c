@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Copyright (C) 2026 The vhca authors */
 /*
- * The PCI devices "connectx4" and "connectx3" of QEMU around the models:
+ * The PCI devices "connectx4", "connectx3" and "mt25204" of QEMU around the models:
  * configuration space, the BARs, DMA, MSI-X, time, properties. No file but
  * this and cx_cable.c knows QEMU, none but cx_compat.h its versions. All of it runs under the big lock. It does
  * not trust the guest: the device reaches RAM only, and an MSI-X message that
@@ -28,6 +28,7 @@
 #define CX4_DEVICE	0x1013
 #define CX6DX_DEVICE	0x101d
 #define CX3_DEVICE	0x1003
+#define MT25204_DEVICE	0x6274
 #define CX4_CLASS	0x0207		/* InfiniBand controller */
 #define CX4_PM_CAP	0x40
 #define CX4_EXP_CAP	0x60
@@ -351,11 +352,17 @@ static bool cx3_init_bars(Connectx4 *s, Error **errp)
 			  0, CX3_MSIX_PBA, 0, errp);
 }
 
+/* A ConnectX-3, and what came before it. */
+static bool cx4_two_bars(const Connectx4 *s)
+{
+	return s->config.cx3 || s->config.infinihost;
+}
+
 static void cx4_msix_exit(Connectx4 *s)
 {
 	PCIDevice *pci = &s->parent_obj;
 
-	if (s->config.cx3)
+	if (cx4_two_bars(s))
 		msix_uninit(pci, &s->bar, &s->bar);
 	else
 		msix_uninit_exclusive_bar(pci);
@@ -387,7 +394,7 @@ static bool cx4_init_pci(Connectx4 *s, Error **errp)
 		pcie_cap_flr_init(pci);
 		pcie_dev_ser_num_init(pci, CX4_SERIAL_CAP, s->config.guid);
 	}
-	if (s->config.cx3 ? !cx3_init_bars(s, errp) : !cx4_init_bars(s, errp))
+	if (cx4_two_bars(s) ? !cx3_init_bars(s, errp) : !cx4_init_bars(s, errp))
 		return false;
 	for (i = 0; i < CX_VECTORS; i++)
 		msix_vector_use(pci, i);
@@ -441,7 +448,7 @@ static void cx4_exit(PCIDevice *pci)
 	cx4_msix_exit(s);
 }
 
-/* Properties that the model of a ConnectX-3 does not know. */
+/* Properties that the models of a ConnectX-3 and an InfiniHost do not know. */
 static bool cx3_takes(Connectx4 *s, Error **errp)
 {
 	const struct {
@@ -455,14 +462,16 @@ static bool cx3_takes(Connectx4 *s, Error **errp)
 		{ "tag-matching", s->config.tag_matching },
 		{ "odp", s->config.odp },
 		{ "umr-lists", s->umr_lists != ON_OFF_AUTO_AUTO },
+		{ "cqe64", s->config.infinihost && s->config.cqe64 },
+		{ "blueflame", s->config.infinihost && s->config.blueflame },
 	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(other); i++) {
 		if (!other[i].set)
 			continue;
-		error_setg(errp, "connectx3 has no %s: it is of connectx4",
-			   other[i].name);
+		error_setg(errp, "%s has no %s",
+			   object_get_typename(OBJECT(s)), other[i].name);
 		return false;
 	}
 	return true;
@@ -487,7 +496,7 @@ static void cx4_realize(PCIDevice *pci, Error **errp)
 		return;
 	}
 	s->config.eth = s->port && !strcmp(s->port, "eth");
-	if (s->config.cx3 ? !cx3_takes(s, errp) : !cx4_takes(s, errp))
+	if (cx4_two_bars(s) ? !cx3_takes(s, errp) : !cx4_takes(s, errp))
 		return;
 	s->config.uar_any = !s->uar_check;
 	s->config.umr_lists = s->umr_lists != ON_OFF_AUTO_OFF;
@@ -727,10 +736,29 @@ static const TypeInfo cx3_type = {
 	.class_init = cx3_class_init,
 };
 
+static void mt25204_instance_init(Object *obj)
+{
+	CONNECTX4(obj)->config.infinihost = true;
+}
+
+static void mt25204_class_init(ObjectClass *class, void *data)
+{
+	PCI_DEVICE_CLASS(class)->device_id = MT25204_DEVICE;
+	DEVICE_CLASS(class)->desc = "model of an InfiniHost III Lx HCA with one port";
+}
+
+static const TypeInfo mt25204_type = {
+	.name = TYPE_MT25204,
+	.parent = TYPE_CONNECTX4,
+	.instance_init = mt25204_instance_init,
+	.class_init = mt25204_class_init,
+};
+
 static void cx4_register(void)
 {
 	type_register_static(&cx4_type);
 	type_register_static(&cx3_type);
+	type_register_static(&mt25204_type);
 }
 
 type_init(cx4_register)

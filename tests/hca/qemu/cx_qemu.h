@@ -16,6 +16,7 @@
 
 #define TYPE_CONNECTX4 "connectx4"
 #define TYPE_CONNECTX3 "connectx3"	/* a ConnectX-4 but for BARs and config.cx3 */
+#define TYPE_MT25204 "mt25204"		/* likewise, and config.infinihost */
 OBJECT_DECLARE_SIMPLE_TYPE(Connectx4, CONNECTX4)
 
 /* Devices with the same "wire" share a hub; the last one frees it. */
@@ -32,7 +33,7 @@ struct Connectx4 {
 	PCIDevice parent_obj;
 	QLIST_ENTRY(Connectx4) on_wire;
 	MemoryRegion bar;
-	MemoryRegion bar2;	/* of a ConnectX-3 */
+	MemoryRegion bar2;	/* of a ConnectX-3 or an InfiniHost */
 	CharBackend chr;
 	QEMUTimer *timer;
 	QEMUBH *bh;

@@ -72,16 +72,24 @@ uint64_t m4_get64(const void *p, size_t at)
 /* ---- events ---- */
 void m4_eq_update(struct m4 *v, struct m4_eq *eq, bool arm)
 {
+	if (v->mt) {
+		rig_write32(v->dev, 0xf0200 + eq->eqn * 8, eq->ci);
+		if (arm)
+			rig_write32(v->dev, 0xf0404, 1u << eq->eqn);
+		return;
+	}
 	rig_write32(v->dev, CX_BAR2 + eq->eqn / 4 * M4_PAGE + 0x800 +
 		    eq->eqn % 4 * 8, (eq->ci & 0xffffff) | (uint32_t)arm << 31);
 }
 
 const struct m4_eqe *m4_event(struct m4 *v, struct m4_eq *eq)
 {
-	const struct m4_eqe *e = &eq->e[eq->ci & ((1u << eq->log_size) - 1)];
+	struct m4_eqe *e = &eq->e[eq->ci & ((1u << eq->log_size) - 1)];
 
-	if (e->owner >> 7 != (eq->ci >> eq->log_size & 1))
+	if (e->owner >> 7 != (v->mt ? 0 : eq->ci >> eq->log_size & 1))
 		return NULL;
+	if (v->mt)
+		e->owner = 0x80;
 	eq->ci++;
 	m4_eq_update(v, eq, true);
 	return e;
@@ -134,8 +142,8 @@ static int answer_event(struct m4 *v, uint64_t *out)
 	const struct m4_eqe *e;
 	unsigned int irqs;
 
-	irqs = v->dev->irqs[v->async.vector];
-	while ((e = m4_event(v, &v->async))) {
+	irqs = v->dev->irqs[v->commands->vector];
+	while ((e = m4_event(v, v->commands))) {
 		if (e->type != EV_CMD || m4_get32(e->data, 0) != v->token) {
 			keep(v, e);
 			continue;
@@ -157,8 +165,8 @@ int m4_cmd(struct m4 *v, uint16_t opcode, uint8_t op_mod, uint32_t in_mod,
 
 	if (v->events)
 		take_events(v);
-	v->toggle = !v->toggle;
-	v->dev->irqs[v->async.vector] = 0;
+	v->toggle = !v->mt && !v->toggle;
+	v->dev->irqs[v->commands->vector] = 0;
 	for (i = 0; i < 6; i++)
 		rig_write32(v->dev, HCR + 4 * i, word[i]);
 	rig_write32(v->dev, STATUS, GO | (v->events ? EVENT : 0) |
@@ -186,8 +194,8 @@ int m4_box(struct m4 *v, uint16_t opcode, uint8_t op_mod, uint32_t in_mod,
 }
 
 /* mlx4_map_cmd(): whole pages, each by itself. */
-static int map(struct m4 *v, uint16_t opcode, const uint8_t *p, size_t len,
-	       uint64_t virt)
+int m4_map(struct m4 *v, uint16_t opcode, const uint8_t *p, size_t len,
+	   uint64_t virt)
 {
 	uint8_t list[M4_PAGE];
 	uint32_t nr = 0;
@@ -205,32 +213,37 @@ static int map(struct m4 *v, uint16_t opcode, const uint8_t *p, size_t len,
 	return ret;
 }
 
-static int give(struct m4 *v, uint16_t opcode, uint32_t pages)
+int m4_give(struct m4 *v, uint16_t opcode, uint32_t pages)
 {
 	uint8_t *p = rig_alloc(v->rig, pages * M4_PAGE);
 
-	return p ? map(v, opcode, p, pages * M4_PAGE, 0) : M4_LOST;
+	return p ? m4_map(v, opcode, p, pages * M4_PAGE, 0) : M4_LOST;
+}
+
+int m4_begin(struct m4 *v, struct rig_dev *dev)
+{
+	memset(v, 0, sizeof(*v));
+	v->rig = dev->rig;
+	v->dev = dev;
+	v->commands = &v->async;
+	v->in = rig_alloc(v->rig, M4_PAGE);
+	v->out = rig_alloc(v->rig, M4_PAGE);
+	return v->in && v->out ? 0 : M4_LOST;
 }
 
 int m4_start(struct m4 *v, struct rig_dev *dev)
 {
 	uint8_t fw[0x100];
-	int ret;
+	int ret = m4_begin(v, dev);
 
-	memset(v, 0, sizeof(*v));
-	v->rig = dev->rig;
-	v->dev = dev;
-	v->in = rig_alloc(v->rig, M4_PAGE);
-	v->out = rig_alloc(v->rig, M4_PAGE);
-	if (!v->in || !v->out || rig_read32(dev, OWNER) ||
-	    rig_read32(dev, SEMAPHORE))
+	if (ret || rig_read32(dev, OWNER) || rig_read32(dev, SEMAPHORE))
 		return M4_LOST;
 	rig_write32(dev, RESET, 1);
 	ret = m4_box(v, QUERY_FW, 0, 0, NULL, 0, fw, sizeof(fw));
 	/* Pages first; interface revision 3 at 0xa. */
 	if (ret || fw[0xb] != 3)
 		return ret ? ret : M4_LOST;
-	ret = give(v, MAP_FA, fw[0] << 8 | fw[1]);
+	ret = m4_give(v, MAP_FA, fw[0] << 8 | fw[1]);
 	return ret ? ret : m4_cmd(v, RUN_FW, 0, 0, 0, NULL);
 }
 
@@ -243,10 +256,10 @@ static int map_tables(struct m4 *v)
 	v->dmpt = rig_alloc(v->rig, DMPT_BYTES);
 	if (!v->mtt || !v->dmpt || !qpc)
 		return M4_LOST;
-	ret = map(v, MAP_ICM, v->mtt, MTT_BYTES, ICM_MTT);
+	ret = m4_map(v, MAP_ICM, v->mtt, MTT_BYTES, ICM_MTT);
 	if (!ret)
-		ret = map(v, MAP_ICM, v->dmpt, DMPT_BYTES, ICM_DMPT);
-	return ret ? ret : map(v, MAP_ICM, qpc, QPC_BYTES, ICM_QPC);
+		ret = m4_map(v, MAP_ICM, v->dmpt, DMPT_BYTES, ICM_DMPT);
+	return ret ? ret : m4_map(v, MAP_ICM, qpc, QPC_BYTES, ICM_QPC);
 }
 
 int m4_init(struct m4 *v)
@@ -259,7 +272,7 @@ int m4_init(struct m4 *v)
 	if (!ret)
 		ret = m4_cmd(v, SET_ICM_SIZE, 0, 0, ICM_SIZE, &aux);
 	if (!ret)
-		ret = give(v, MAP_ICM_AUX, aux);
+		ret = m4_give(v, MAP_ICM_AUX, aux);
 	if (!ret)
 		ret = map_tables(v);
 	if (ret)
@@ -295,7 +308,7 @@ int m4_map_keys_again(struct m4 *v)
 {
 	int ret = m4_cmd(v, UNMAP_ICM, 0, DMPT_BYTES / M4_PAGE, ICM_DMPT, NULL);
 
-	return ret ? ret : map(v, MAP_ICM, v->dmpt, DMPT_BYTES, ICM_DMPT);
+	return ret ? ret : m4_map(v, MAP_ICM, v->dmpt, DMPT_BYTES, ICM_DMPT);
 }
 
 static int open_eqs(struct m4 *v)

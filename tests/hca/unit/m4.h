@@ -105,6 +105,8 @@ struct m4 {
 	struct rig_dev *dev;
 	uint8_t *in, *out;		/* mailboxes */
 	bool toggle, events;
+	bool mt;			/* an InfiniHost's (mt.h) */
+	struct m4_eq *commands;		/* that tells of their ends */
 	uint8_t log_cqe;		/* octets, as the capabilities say */
 	uint16_t token;
 	uint32_t uar, sqp;
@@ -133,6 +135,12 @@ const struct m4_eqe *m4_event(struct m4 *v, struct m4_eq *eq);
  */
 const struct m4_eqe *m4_async(struct m4 *v, uint8_t type);
 void m4_eq_update(struct m4 *v, struct m4_eq *eq, bool arm);
+/* Maps whole pages, each by itself; pages of its own, for the firmware. */
+int m4_map(struct m4 *v, uint16_t opcode, const uint8_t *p, size_t len,
+	   uint64_t virt);
+int m4_give(struct m4 *v, uint16_t opcode, uint32_t pages);
+/* Mailboxes, and nothing else yet. */
+int m4_begin(struct m4 *v, struct rig_dev *dev);
 /* Pages for the firmware, RUN_FW ... */
 int m4_start(struct m4 *v, struct rig_dev *dev);
 /* ... context memory, INIT_HCA ... */
@@ -180,6 +188,7 @@ struct m4_path {
 	uint16_t dlid;
 	uint32_t qpn, qkey, psn;	/* psn: of both ends */
 	uint8_t timeout, retry, rnr_retry, min_rnr;
+	uint8_t mtu;			/* IB_MTU_*; 0: of 4096 octets */
 	bool rd;			/* READs and atomics, remote rights */
 };
 /* Nothing but memory; RST2INIT makes it. */

@@ -337,6 +337,8 @@ int m4_qp_to_rtr(struct m4_qp *qp, const struct m4_path *p)
 	uint8_t box[QPC_LEN] = { 0 }, *c = box + QPC;
 
 	context(qp, c, 2);
+	if (p->mtu)
+		c[0x8] = p->mtu << 5 | 30;
 	m4_put32(c, 0x14, p->qpn);
 	m4_put16(c, 0x18 + 6, p->dlid);
 	c[0x18 + 0x20] = 0x83;			/* MLX4_IB_DEFAULT_SCHED_QUEUE */

@@ -60,6 +60,7 @@ struct rig {
 	bool cx6dx;		/* ... and capabilities of a ConnectX-6 Dx */
 	uint32_t bar_mb;	/* ... with so many MiB of registers */
 	bool cx3;		/* ... are of a ConnectX-3 */
+	bool infinihost;	/* ... or of an InfiniHost */
 	bool uar_any;		/* ... do not compare UAR pages */
 	bool cqe64, blueflame;	/* ... of a ConnectX-3 have these */
 };
