@@ -208,7 +208,7 @@ def kernel():
             bytes([19, 0, 255]) + polls
 
 
-def connectx3():
+def generations():
     """Every kind of step alone and between posts, every command without a box and with."""
     posts = b"\0\0\0\x40\0" * 3 + b"\1\0\0\x40\0" * 3
     for step in range(12):
@@ -225,8 +225,8 @@ def main():
     target, folder = sys.argv[1:3]
     rnd = random.Random(target)
     seeds = {"fuzz_cmd": commands, "fuzz_eth": ethernet, "fuzz_kernel": kernel,
-             "fuzz_link": cable, "fuzz_m4": connectx3, "fuzz_mad": mads,
-             "fuzz_wqe": wqes}[target]
+             "fuzz_link": cable, "fuzz_m4": generations, "fuzz_mad": mads,
+             "fuzz_mt": generations, "fuzz_wqe": wqes}[target]
     everything = list(seeds()) + [rnd.randbytes(n) for n in (64, 256, 1024)]
     for i, data in enumerate(everything):
         with open(os.path.join(folder, f"seed-{i:03}"), "wb") as f:

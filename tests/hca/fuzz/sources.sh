@@ -19,5 +19,6 @@ sources="$(cd "$top" && find tests/hca/model -name 'cx_*.c')
 	tests/hca/unit/drv_eth.c tests/hca/unit/drv_obj.c
 	tests/hca/unit/drv_qp.c tests/hca/unit/drv_wr.c
 	tests/hca/unit/m4.c tests/hca/unit/m4_obj.c tests/hca/unit/m4_wr.c
+	tests/hca/unit/mt.c tests/hca/unit/mt_wr.c
 	tests/hca/fuzz/hfuzz.c tests/fuzz/input.c"
 libs=

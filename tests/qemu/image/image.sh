@@ -90,7 +90,7 @@ dom0_modules=(
 	brd nvme-rdma nvmet-rdma
 	xen-netback xen-blkback xen-pciback bridge bonding macvlan vxlan loop tun
 	virtio_pci 9p 9pnet_virtio virtio_blk virtio_net virtio_console
-	mlx4_ib mlx5_ib ib_ipoib nft_fwd_netdev nft_fib_netdev nft_limit
+	ib_mthca mlx4_ib mlx5_ib ib_ipoib nft_fwd_netdev nft_fib_netdev nft_limit
 )
 # Soft-RoCE asks for these by name up to Linux 6.15, if they are no part of the kernel.
 modules_until_6_15=(crc32_generic crc32c_generic)

@@ -32,7 +32,11 @@ eth_up() {
 }
 hca_drivers() {
 	local d driver=${HCAS%%_*}
-	modprobe -a "${driver}_core" "${driver}_ib" ib_uverbs ib_umad
+	case $HCAS in
+	mthca*)	modprobe ib_mthca ;;
+	*)	modprobe -a "${driver}_core" "${driver}_ib" ;;
+	esac
+	modprobe -a ib_uverbs ib_umad
 	for d in $HCAS; do
 		wait_until 30 test -e "/sys/class/infiniband/$d" ||
 			fail "the driver does not make $d: $(dmesg | tail -n 3)"
