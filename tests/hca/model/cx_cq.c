@@ -174,22 +174,22 @@ void cx_cq_fail(struct cx_dev *d, struct cx_cq *cq, uint8_t syndrome)
 int cx_cq_resize(struct cx_dev *d, struct cx_cq *cq, struct cx_buf *to,
 		 uint8_t log_size, uint8_t log_cqe)
 {
+	uint32_t ci, more = d->family->cqe.resize != 0;
 	uint8_t cqe[CX_CQE_MAX] = { 0 };
-	uint32_t ci;
 
 	if (cq->failed)
 		return -EINVAL;
 	if (cx_record_read(d, cq->dbr, &ci))
 		return -EFAULT;
 	cq->ci = ci & INDEX_MASK;
-	if (cq_used(cq) >= cq_size(cq))
+	if (cq_used(cq) + more > cq_size(cq))
 		return -ENOSPC;
-	if (cq_used(cq) >= 1u << log_size)
+	if (cq_used(cq) + more > 1u << log_size)
 		return -EINVAL;
 	cqe[d->family->cqe.bytes - 1] = d->family->cqe.resize;
-	if (d->family->cqe.resize && cqe_write(d, cq, cqe))
+	if (more && cqe_write(d, cq, cqe))
 		return -EFAULT;
-	cq->pi += d->family->cqe.resize != 0;
+	cq->pi += more;
 	cx_buf_free(&cq->buf);
 	cq->buf = *to;
 	memset(to, 0, sizeof(*to));

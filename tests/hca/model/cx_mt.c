@@ -80,7 +80,9 @@ static void uar_write(struct cx_dev *d, uint64_t offset, uint64_t value,
 /* ---- shared receive queues ---- */
 static uint16_t srq_next(const struct cx_srq *srq, const void *head)
 {
-	return hx_get(head, MT_NEXT_OFFSET) << 6 >> srq->log_stride;
+	uint32_t n = hx_get(head, MT_NEXT_OFFSET) << 6 >> srq->log_stride;
+
+	return n <= UINT16_MAX ? n : UINT16_MAX;	/* no queue is so long */
 }
 
 static const struct hx_kind kind = {

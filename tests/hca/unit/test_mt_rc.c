@@ -546,6 +546,17 @@ static void resized_queue(void **state)
 		assert_int_equal(mt_good(&p->b, &p->b.rcq, RECV_SEND).len, i);
 	for (i = 0; i < 20; i++)
 		mt_good(&p->a, &p->a.scq, OP_SEND);
+	/* No entry tells of it: a full queue can be resized, and one filled to the brim. */
+	for (i = 0; i < 64; i++) {
+		mt_recv(&p->b.qp, &p->b.mr, 0, 64);
+		mt_send(&p->a.qp, &p->a.mr, 0, i);
+		mt_good(&p->a, &p->a.scq, OP_SEND);
+	}
+	assert_int_equal(mt_cq_resize(&p->b.m, &p->b.rcq, 5), BAD_SIZE);
+	ok(mt_cq_resize(&p->b.m, &p->b.rcq, 9));
+	ok(mt_cq_resize(&p->b.m, &p->b.rcq, 6));
+	for (i = 0; i < 64; i++)
+		assert_int_equal(mt_good(&p->b, &p->b.rcq, RECV_SEND).len, i);
 	for (i = 0; i < 200; i++)
 		send_of(p, i, 0);
 	ok(mt_cq_resize(&p->b.m, &p->b.rcq, 7));

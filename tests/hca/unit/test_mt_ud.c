@@ -187,6 +187,34 @@ static void shared_queue(void **state)
 	shared_end(p, &srq);
 }
 
+/* A link that leads out of the queue, or would if cut to 16 bits, ends it. */
+static void link_to_nowhere(void **state)
+{
+	static const uint32_t link[] = { 16 << 6, 0x4000 << 6, 0x10001 << 6, ~0u };
+	struct mt_pair *p = *state;
+	const struct m4_eqe *e;
+	struct mt_srq srq;
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		shared_begin(p, &srq);
+		mt_srq_post(&srq, &p->b.mr, 0, 64);
+		mt_srq_post(&srq, &p->b.mr, 64, 64);
+		m4_put32(srq.buf.p, 0, link[i]);
+		mt_send(&p->a.qp, &p->a.mr, 0, 64);
+		mt_good(&p->b, &p->b.rcq, RECV_SEND);
+		mt_good(&p->a, &p->a.scq, OP_SEND);
+		m4_async(&p->b.m.v, 0x12);
+		mt_send(&p->a.qp, &p->a.mr, 0, 64);
+		rig_run(p->rig);
+		e = m4_async(&p->b.m.v, 0x12);
+		assert_non_null(e);
+		assert_int_equal(m4_get32(e->data, 0), srq.srqn);
+		mt_bad(&p->a, &p->a.scq, 0x14);		/* remote operation */
+		shared_end(p, &srq);
+	}
+}
+
 static void limit_event(void **state)
 {
 	struct mt_pair *p = *state;
@@ -309,6 +337,7 @@ int main(void)
 		UD(multicast),
 		UD(chains),
 		T(shared_queue),
+		T(link_to_nowhere),
 		T(limit_event),
 		T(management_queues),
 		T(agents),
