@@ -189,6 +189,7 @@ struct m4_path {
 	uint32_t qpn, qkey, psn;	/* psn: of both ends */
 	uint8_t timeout, retry, rnr_retry, min_rnr;
 	uint8_t mtu;			/* IB_MTU_*; 0: of 4096 octets */
+	const uint8_t *dgid;		/* with a GRH (mt.h alone) */
 	bool rd;			/* READs and atomics, remote rights */
 };
 /* Nothing but memory; RST2INIT makes it. */

@@ -376,7 +376,7 @@ int mt_srq(struct mt *m, struct mt_srq *srq, uint8_t log_size)
 	memset(srq, 0, sizeof(*srq));
 	srq->srqn = m->v.next_srqn++;
 	srq->log_size = log_size;
-	srq->log_stride = 6;
+	srq->log_stride = 7;
 	srq->last = max - 1;
 	ret = mt_buf(m, &srq->buf, (size_t)max << srq->log_stride, PD,
 		     MT_READ_ONLY);
@@ -403,7 +403,8 @@ int mt_srq_free(struct mt *m, struct mt_srq *srq)
 /* ---- queue pairs ---- */
 int mt_qp(struct mt *m, struct mt_qp *qp, const struct mt_qp_init *i)
 {
-	size_t rq = 0;
+	size_t rq = 0, n;
+	int ret;
 
 	memset(qp, 0, sizeof(*qp));
 	qp->m = m;
@@ -425,9 +426,15 @@ int mt_qp(struct mt *m, struct mt_qp *qp, const struct mt_qp_init *i)
 		     ~((1u << qp->log_sq_stride) - 1);
 	qp->sq_index = mt_record(m, qp->qpn, RECORD_SQ, &qp->sq_record);
 	qp->rq_index = mt_record(m, qp->qpn, RECORD_RQ, &qp->rq_record);
-	return mt_buf(m, &qp->buf,
-		      qp->sq_off + (1ul << (qp->log_sq + qp->log_sq_stride)),
-		      qp->pd, MT_READ_ONLY);
+	ret = mt_buf(m, &qp->buf,
+		     qp->sq_off + (1ul << (qp->log_sq + qp->log_sq_stride)),
+		     qp->pd, MT_READ_ONLY);
+	/* mthca_alloc_qp_common(): receives are linked, and say how long they are. */
+	for (n = 0; !ret && n < rq; n += 1u << qp->log_rq_stride) {
+		m4_put32(qp->buf.p, n, (n + (1u << qp->log_rq_stride)) & (rq - 1));
+		m4_put32(qp->buf.p, n + 4, 1u << (qp->log_rq_stride - 4));
+	}
+	return ret;
 }
 
 /* What __mthca_modify_qp() always writes. */
@@ -489,6 +496,11 @@ int mt_qp_to_rtr(struct mt_qp *qp, const struct m4_path *p)
 	if (qp->st == M4_RC || qp->st == M4_UC) {
 		c[0x8] = 4 << 5 | 31;
 		m4_put16(c, 0x26, p->dlid);
+	}
+	if (p->dgid) {
+		c[0x25] = 0x80;
+		c[0x2b] = 1;
+		memcpy(c + 0x30, p->dgid, 16);
 	}
 	m4_put32(c, 0x14, p->qpn);
 	if (p->rd)

@@ -358,6 +358,9 @@ static void records_move(void **state)
 
 	send_of(p, 10, 0);
 	assert_true(cx_may_touch(v->dev->cx, rig_bus(p->rig, old)));
+	assert_true(cx_may_touch(v->dev->cx, rig_bus(p->rig, old) + 100));
+	/* A record's place in context memory is no address on the bus. */
+	assert_false(cx_may_touch(v->dev->cx, UARC + p->a.qp.rq_index * 8));
 	assert_false(cx_may_touch(v->dev->cx, rig_bus(p->rig, other)));
 	memcpy(other, old, M4_PAGE);
 	ok(m4_map(v, MAP_ICM, other, M4_PAGE, UARC));
@@ -390,6 +393,67 @@ static void record_of_another(void **state)
 	assert_int_equal(mt_qp_state(&qp), ERR);
 	ok(mt_qp_to_rst(&qp));
 	ok(mt_mr_free(&p->a.m, &qp.buf.mr));
+}
+
+/* A WQE behind a fence sends what a READ before it has brought. */
+static void fence(void **state)
+{
+	struct mt_pair *p = *state;
+	struct m4_sge sge = { p->a.mr.va, 4096, p->a.mr.key };
+	struct m4_wr wr = { .opcode = OP_WRITE, .sge = &sge, .nr_sge = 1,
+			    .flags = M4_SIGNALED | M4_FENCE,
+			    .raddr = p->b.mr.va + HALF, .rkey = p->b.mr.key };
+
+	m4_fill(p->b.mem, 4096, 1);
+	p->a.qp.uar = 3;			/* nobody hears of this one yet */
+	mt_rdma(&p->a.qp, OP_READ, &p->a.mr, 0, 4096, p->b.mr.va, p->b.mr.key);
+	p->a.qp.uar = p->a.m.v.uar;
+	mt_post(&p->a.qp, &wr);
+	mt_good(&p->a, &p->a.scq, OP_READ);
+	mt_good(&p->a, &p->a.scq, OP_WRITE);
+	assert_true(m4_filled(p->b.mem + HALF, 4096, 1));
+}
+
+/* QUERY_QP answers with what the moves have set, where the driver looks for it. */
+static void asked_for(void **state)
+{
+	struct mt_pair *p = *state;
+	struct m4_path path = m4_path();
+	uint8_t box[0x108], *c = box + 8;
+
+	ok(m4_box(&p->a.m.v, 0x22, 0, p->a.qp.qpn, NULL, 0, box, sizeof(box)));
+	assert_int_equal(c[0] >> 4, RTS);
+	assert_int_equal(c[8] >> 5, 4);				/* MTU */
+	assert_int_equal(m4_get32(c, 0x14), p->b.qp.qpn);
+	assert_int_equal(m4_get32(c, 0x20), 1 << 24);		/* port, P_Key */
+	assert_int_equal(c[0x24] >> 5, path.rnr_retry);
+	assert_int_equal(m4_get32(c, 0x24) & 0xffff, 2);	/* LID */
+	assert_int_equal(c[0x28] >> 3, path.timeout);
+	assert_int_equal(m4_get32(c, 0x70) >> 21 & 7, 2);	/* READs, as initiator */
+	assert_int_equal(m4_get32(c, 0x70) >> 16 & 7, path.retry);
+	assert_int_equal(m4_get32(c, 0x78) & 0xffffff, path.psn);
+	assert_int_equal(m4_get32(c, 0x90) >> 21 & 7, 2);	/* ... as responder */
+	assert_int_equal(m4_get32(c, 0x90) >> 13 & 7, 7);	/* rights */
+	assert_int_equal(m4_get32(c, 0x94), (uint32_t)path.min_rnr << 24 | path.psn);
+	assert_int_equal(m4_get32(c, 0xa8), path.qkey);
+}
+
+/* A connection may have GRHs: that is nothing a completion tells of. */
+static void with_grhs(void **state)
+{
+	static const uint8_t b[16] = { 0xfe, 0x80, [9] = 0x02, 0xc9, 0x03, 0,
+				       0, 0x0b, 0x02 };
+	struct mt_pair *p = *state;
+	struct mt_qp_init init = { .st = M4_RC };
+	struct m4_path path = m4_path();
+
+	mt_make(p, &init);
+	path.dgid = b;
+	mt_connect(p, &path);
+	mt_recv(&p->b.qp, &p->b.mr, 0, 64);
+	mt_send(&p->a.qp, &p->a.mr, 0, 64);
+	assert_false(mt_good(&p->b, &p->b.rcq, RECV_SEND).grh);
+	mt_good(&p->a, &p->a.scq, OP_SEND);
 }
 
 static void flushes(void **state)
@@ -473,6 +537,25 @@ static void forged_record(void **state)
 	*p->b.qp.rq_record = htobe32(0x8000);
 	ok(mt_qp_to_err(&p->b.qp));
 	assert_true(rig_run(p->rig));
+}
+
+/* Two stores of a 32-bit CPU are a doorbell if the second belongs to the first. */
+static void halves_of_doorbells(void **state)
+{
+	struct mt_pair *p = *state;
+	struct rig_dev *d = p->a.m.v.dev;
+	uint64_t rung = cx_stats(d->cx)->doorbells_sq;
+	uint64_t page = CX_BAR2 + p->a.m.v.uar * M4_PAGE;
+
+	rig_write32(d, page + 0x10, 1 << 24);
+	rig_write32(d, page + M4_PAGE + 0x14, p->a.qp.qpn << 8);
+	rig_write32(d, page + 0x24, p->a.qp.qpn << 8);
+	assert_int_equal(cx_stats(d->cx)->doorbells_sq, rung);
+	rig_write32(d, page + 0x14, p->a.qp.qpn << 8);
+	assert_int_equal(cx_stats(d->cx)->doorbells_sq, rung + 1);
+	rig_write32(d, page + 0x14, p->a.qp.qpn << 8);
+	assert_int_equal(cx_stats(d->cx)->doorbells_sq, rung + 1);
+	assert_int_equal(cx_stats(d->cx)->doorbells_cq, 0);
 }
 
 static void strangers_doorbell(void **state)
@@ -591,6 +674,12 @@ static void overrun(void **state)
 	p->a.scq = keep;
 }
 
+/* A mailbox's port is the second. */
+static void second_port(struct m4 *v, uint8_t *box)
+{
+	box[8 + 0x20] = v->mt ? 2 : 0;
+}
+
 static void bad_moves(void **state)
 {
 	struct mt_pair *p = *state;
@@ -608,6 +697,12 @@ static void bad_moves(void **state)
 	qp.uar = 0;				/* the firmware's page */
 	assert_int_equal(mt_qp_to_init(&qp, &path), BAD_RES);
 	qp.uar = p->a.m.v.uar;
+	p->a.m.v.spoil = second_port;
+	assert_int_equal(mt_qp_to_init(&qp, &path), BAD_PARAM);
+	p->a.m.v.spoil = NULL;
+	p->a.m.v.uar = 0;
+	assert_int_equal(mt_cq_in(&p->a.m, &none, 4, qp.buf.mr.key, 1), BAD_RES);
+	p->a.m.v.uar = qp.uar;
 	qp.st = M4_MLX;
 	assert_int_equal(mt_qp_to_init(&qp, &path), BAD_PARAM);
 	assert_int_equal(mt_qp_state(&p->a.qp), RTS);
@@ -648,10 +743,14 @@ int main(void)
 		RC(region_goes_first),
 		RC(records_move),
 		RC(record_of_another),
+		RC(fence),
+		RC(asked_for),
+		T(with_grhs),
 		RC(flushes),
 		T(nobody_receives),
 		T(malformed),
 		RC(forged_record),
+		RC(halves_of_doorbells),
 		RC(strangers_doorbell),
 		RC(completion_events),
 		RC(resized_queue),

@@ -119,6 +119,7 @@ static void chains(void **state)
 	memcpy(head + 16, group, 15);
 	memcpy(rest + 16, group, 16);
 	m4_put32(rest, 32, 1u << 31 | p->b.qp.qpn);
+	m4_put32(head, 32, p->b.qp.qpn);	/* nobody: it has no bit */
 	ok(m4_box(&p->b.m.v, WRITE_MGM, 0, REST, rest, 256, NULL, 0));
 	for (linked = 0; linked < 2; linked++) {
 		m4_put32(head, 0, linked ? REST << 6 : 0);
@@ -172,7 +173,7 @@ static void shared_queue(void **state)
 		m4_fill(p->a.mem, 64, i);
 		mt_send(&p->a.qp, &p->a.mr, 0, 64);
 		wc = mt_good(&p->b, &p->b.rcq, RECV_SEND);
-		index[i % 3] = wc.index;
+		index[i % 3] = wc.index >> (srq.log_stride - 6);
 		mt_good(&p->a, &p->a.scq, OP_SEND);
 		if (i % 3 != 2)
 			continue;
@@ -187,10 +188,28 @@ static void shared_queue(void **state)
 	shared_end(p, &srq);
 }
 
+/* A queue pair that receives by it has no queue of its own, whatever its record says. */
+static void no_other_queue(void **state)
+{
+	struct mt_pair *p = *state;
+	const struct m4_eqe *e;
+	struct mt_srq srq;
+
+	shared_begin(p, &srq);
+	*p->b.qp.rq_record = htobe32(3);
+	mt_srq_post(&srq, &p->b.mr, 0, 64);
+	ok(mt_qp_to_err(&p->b.qp));
+	mt_none(&p->b, &p->b.rcq);
+	e = m4_async(&p->b.m.v, 0x13);		/* the last WQE */
+	assert_non_null(e);
+	assert_int_equal(m4_get32(e->data, 0), p->b.qp.qpn);
+	shared_end(p, &srq);
+}
+
 /* A link that leads out of the queue, or would if cut to 16 bits, ends it. */
 static void link_to_nowhere(void **state)
 {
-	static const uint32_t link[] = { 16 << 6, 0x4000 << 6, 0x10001 << 6, ~0u };
+	static const uint32_t link[] = { 16 << 7, 0x4000 << 7, 0x10001 << 7, ~0u };
 	struct mt_pair *p = *state;
 	const struct m4_eqe *e;
 	struct mt_srq srq;
@@ -337,6 +356,7 @@ int main(void)
 		UD(multicast),
 		UD(chains),
 		T(shared_queue),
+		T(no_other_queue),
 		T(link_to_nowhere),
 		T(limit_event),
 		T(management_queues),
