@@ -108,6 +108,21 @@ static void multicast(void **state)
 	ok(mt_mr_free(&p->b.m, &second.buf.mr));
 }
 
+/* Who has no bit is no member. */
+static void no_member(void **state)
+{
+	struct mt_pair *p = *state;
+	uint8_t e[256] = { 0 };
+
+	memcpy(e + 16, group, 16);
+	m4_put32(e, 32, p->b.qp.qpn);
+	ok(m4_box(&p->b.m.v, WRITE_MGM, 0, 3, e, 256, NULL, 0));
+	mt_recv(&p->b.qp, &p->b.mr, 0, 200);
+	post(p, 0xc001, 0xffffff, M4_QKEY, group, 5);
+	mt_good(&p->a, &p->a.scq, OP_SEND);
+	mt_none(&p->b, &p->b.rcq);
+}
+
 /* An entry of the second half counts if a chain leads to it. */
 static void chains(void **state)
 {
@@ -119,7 +134,6 @@ static void chains(void **state)
 	memcpy(head + 16, group, 15);
 	memcpy(rest + 16, group, 16);
 	m4_put32(rest, 32, 1u << 31 | p->b.qp.qpn);
-	m4_put32(head, 32, p->b.qp.qpn);	/* nobody: it has no bit */
 	ok(m4_box(&p->b.m.v, WRITE_MGM, 0, REST, rest, 256, NULL, 0));
 	for (linked = 0; linked < 2; linked++) {
 		m4_put32(head, 0, linked ? REST << 6 : 0);
@@ -354,6 +368,7 @@ int main(void)
 		UD(with_a_grh),
 		UD(wrong_key),
 		UD(multicast),
+		UD(no_member),
 		UD(chains),
 		T(shared_queue),
 		T(no_other_queue),
