@@ -67,10 +67,10 @@ check "between two devices" timeout 180 vhca-xfer -g 0 -d mthca0 127.0.0.1
 check "the server agrees" wait $!
 
 step "pages of records"
-before=$(pins)
+pinned=$(pins)
 check "41 completion queues, one after the other" \
 	vhca-bench --control -n 41 -g 0 -d mthca0
-left=$(($(pins) - before))
+left=$(($(pins) - pinned))
 note "$left pages are pinned that no process has"
 check "the driver pins a page of records anew each time, and forgets the first" \
 	[ "$left" -ge 80 ]
