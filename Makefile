@@ -233,9 +233,10 @@ soak-status:
 	$(call status,$(B)/$(NEXT),check-next,check-next)
 	$(call status,$(B)/debug,check-debug,check-debug)
 
-# Of machines of another release: what describes its drivers' udata, held against the
-# headers of its kernel.
-UDATA_T = tests/unit/test_provider tests/unit/test_provider_hw tests/unit/test_provider_udata
+# Of machines of another release: what describes its drivers' udata, and the HCA model, held
+# against the headers of its kernel.
+UDATA_T = tests/unit/test_provider tests/unit/test_provider_hw tests/unit/test_provider_udata \
+	tests/hca/unit/test_rich
 check-udata: build
 	$(Q)tests/qemu/image/build-root.sh --in $(B) -- sh -ec 'make -s -C "$$0" "$$@"; \
 		for t; do "$$0/$$t" >"$$0/udata.log" 2>&1 || \

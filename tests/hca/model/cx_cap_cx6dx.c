@@ -113,15 +113,16 @@ static const struct cap ethernet[] = {
 	ETH(tunnel_stateless_mpls_over_udp, 1),
 };
 
-#define PAGED(transport, what) CAP_OF(odp_cap, transport##_odp_caps.what, 1)
+#define PAGED(transport, what) \
+	{ CX_ODP_##transport + CX_OFF(odp_per_transport_service_cap, what), 1, 1 }
 static const struct cap odp[] = {
-	PAGED(rc, send), PAGED(rc, receive), PAGED(rc, write),
-	PAGED(rc, read), PAGED(rc, srq_receive),
-	PAGED(ud, send), PAGED(ud, srq_receive),
-	PAGED(xrc, send), PAGED(xrc, write), PAGED(xrc, read),
-	PAGED(xrc, srq_receive),
-	PAGED(dc, send), PAGED(dc, write), PAGED(dc, read),
-	PAGED(dc, srq_receive),
+	PAGED(RC, send), PAGED(RC, receive), PAGED(RC, write),
+	PAGED(RC, read), PAGED(RC, srq_receive),
+	PAGED(UD, send), PAGED(UD, srq_receive),
+	PAGED(XRC, send), PAGED(XRC, write), PAGED(XRC, read),
+	PAGED(XRC, srq_receive),
+	PAGED(DC, send), PAGED(DC, write), PAGED(DC, read),
+	PAGED(DC, srq_receive),
 };
 
 static const struct cap atomic[] = {

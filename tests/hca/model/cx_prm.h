@@ -35,6 +35,15 @@ typedef uint8_t u8;
 #define CX_BYTES(type) (sizeof(struct mlx5_ifc_##type##_bits) / 8)
 
 /*
+ * Bits of odp_cap at which each transport's odp_per_transport_service_cap begins. Headers of
+ * Linux 6.12.118 and of 6.14 name them otherwise than older ones.
+ */
+enum {
+	CX_ODP_RC = 0x80, CX_ODP_UC = 0xa0, CX_ODP_UD = 0xc0,
+	CX_ODP_XRC = 0xe0, CX_ODP_DC = 0x100,
+};
+
+/*
  * Big-endian numbers at any address: cx_be16_get(), cx_be32_get(),
  * cx_be64_get(), cx_be16_set(), cx_be32_set(), cx_be64_set().
  */

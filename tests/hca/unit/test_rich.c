@@ -88,8 +88,8 @@ static void has_types_of_its_own(void **state)
 	ok(drv_caps(&v, CURRENT(DEV_MEM), caps));
 	IS(device_mem_cap, caps, max_memic_size, 131072);
 	ok(drv_caps(&v, CURRENT(ODP), caps));
-	IS(odp_cap, caps, rc_odp_caps.write, 1);
-	IS(odp_cap, caps, uc_odp_caps.send, 0);
+	IS(odp_per_transport_service_cap, caps + CX_ODP_RC / 8, write, 1);
+	IS(odp_per_transport_service_cap, caps + CX_ODP_UC / 8, send, 0);
 	/* The event of a changed object, as gather_user_async_events() reads it. */
 	ok(drv_caps(&v, CURRENT(EVENTS), caps));
 	assert_true(cx_be64_get(caps) == 1ull << 0x27);
