@@ -219,6 +219,35 @@ static void sm_wait(struct be_dev *dev, uint32_t asks)
 	vl_bucket_charge(rate, vl_now_ns(), asks - 1);
 }
 
+/* The address that a join names. */
+static void group_of(const struct be_cm_call *c, struct sockaddr_storage *group)
+{
+	struct rdma_ucm_join_ip_mcast ip;
+	struct rdma_ucm_join_mcast any;
+
+	memset(group, 0, sizeof(*group));
+	if (c->uv.cmd == RDMA_USER_CM_CMD_JOIN_IP_MCAST) {
+		memcpy(&ip, c->uv.in, sizeof(ip));
+		memcpy(group, &ip.addr, sizeof(ip.addr));
+	} else {
+		memcpy(&any, c->uv.in, sizeof(any));
+		memcpy(group, &any.addr, sizeof(any.addr));
+	}
+}
+
+/*
+ * The kernel leaves a group by its address. If an id had joined one twice, it would end the
+ * membership of the second join and free that of the first (rdma_leave_multicast(),
+ * ucma_leave_multicast()).
+ */
+static int join_check(const struct be_cm_call *c)
+{
+	struct sockaddr_storage group;
+
+	group_of(c, &group);
+	return be_cm_id_joined(c->dev, c->id, &group) ? -EINVAL : room_check(c, true);
+}
+
 static int call_prepare(struct be_cm_call *c)
 {
 	int err = be_cm_addr_check(c);
@@ -230,7 +259,7 @@ static int call_prepare(struct be_cm_call *c)
 		return room_check(c, false);
 	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
 	case RDMA_USER_CM_CMD_JOIN_MCAST:
-		err = room_check(c, true);
+		err = join_check(c);
 		if (!err)
 			sm_wait(c->dev, 2);	/* and is told of the end */
 		break;
@@ -269,6 +298,8 @@ static int made(struct be_cm_call *c)
 		memcpy(&create, c->uv.in, sizeof(create));
 		new->ud = !group && is_ud(&create);
 		new->uid = group ? 0 : create.uid;
+		if (group)
+			group_of(c, &new->group);
 		return 0;
 	}
 	be_cm_own(c->dev, c->cm, &uv, group ? RDMA_USER_CM_CMD_LEAVE_MCAST :

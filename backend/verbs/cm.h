@@ -12,6 +12,8 @@
 #ifndef BE_CM_OBJECT_H
 #define BE_CM_OBJECT_H
 
+#include <sys/socket.h>
+
 #include "file.h"
 #include "jobs.h"
 #include "uverbs/cm.h"
@@ -36,6 +38,7 @@ struct be_cm_id {
 	uint64_t uid;			/* what its events come with; of an id */
 	bool foreign;			/* bound to what is not the guest's */
 	bool ud;			/* of datagrams */
+	struct sockaddr_storage group;	/* address of a group */
 };
 
 /* One command, on its way. */
@@ -84,6 +87,9 @@ struct be_cm_id *be_cm_id_of_uid(const struct be_dev *dev,
 				 const struct be_cm *cm, uint64_t uid);
 /* 0, or -EDQUOT: the guest has max-cm-id; or, of groups, max-mcast. */
 int be_cm_id_check(const struct be_dev *dev, bool group);
+/* Has @of joined @group, as the kernel compares addresses when it leaves one? */
+bool be_cm_id_joined(const struct be_dev *dev, const struct be_cm_id *of,
+		     const struct sockaddr_storage *group);
 /* @of: group: who joined it; else NULL. NULL: no memory, or
  * be_cm_id_check() says no. */
 struct be_cm_id *be_cm_id_add(struct be_dev *dev, struct be_cm *cm, uint32_t id,

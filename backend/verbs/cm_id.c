@@ -8,13 +8,16 @@
  * Job threads run this, with the lock: see cm.h.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cm.h"
 
 #define HEADS		256u
 #define BACKLOG_MOST	1024u	/* the kernel's own limit for one listener */
 #define BACKLOG_SHARE	4u
+#define AF_IB_SIZE	48u	/* struct sockaddr_ib, <rdma/ib.h> */
 
 struct be_cm_ids {
 	struct be_cm_id *head[HEADS];
@@ -56,6 +59,34 @@ struct be_cm_id *be_cm_id_of_uid(const struct be_dev *dev,
 			if (i->cm == cm && !i->of && i->uid == uid)
 				return i;
 	return NULL;
+}
+
+/* Octets of an address, which rdma_addr_size() knows; 0: the kernel refuses it. */
+static size_t addr_size(const struct sockaddr_storage *addr)
+{
+	switch (addr->ss_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	case AF_IB:
+		return AF_IB_SIZE;
+	}
+	return 0;
+}
+
+bool be_cm_id_joined(const struct be_dev *dev, const struct be_cm_id *of,
+		     const struct sockaddr_storage *group)
+{
+	size_t len = addr_size(group);
+	struct be_cm_id *i;
+	unsigned int h;
+
+	for (h = 0; len && h < HEADS; h++)
+		for (i = dev->cm_ids->head[h]; i; i = i->next)
+			if (i->of == of && !memcmp(&i->group, group, len))
+				return true;
+	return false;
 }
 
 /* The attachments that go with groups are the command thread's, and counted there. */

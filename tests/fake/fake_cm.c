@@ -6,8 +6,11 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -34,6 +37,7 @@ static struct cm_id {
 	int fd;
 	uint32_t of;
 	uint64_t uid;
+	struct sockaddr_storage addr;	/* of a group */
 } ids[IDS];
 
 static struct cm_event {
@@ -268,11 +272,18 @@ static int join(const struct cm_call *c, uint32_t of)
 		return id;
 	ids[id].group = true;
 	ids[id].of = of;
+	memset(&ids[id].addr, 0, sizeof(ids[id].addr));
+	if (c->cmd == RDMA_USER_CM_CMD_JOIN_MCAST)
+		memcpy(&ids[id].addr, c->in + offsetof(struct rdma_ucm_join_mcast, addr),
+		       sizeof(ids[id].addr));
+	else
+		memcpy(&ids[id].addr, c->in + offsetof(struct rdma_ucm_join_ip_mcast, addr),
+		       sizeof(struct sockaddr_in6));
 	resp.id = (uint32_t)id;
 	return answer(c, &resp, sizeof(resp));
 }
 
-static int listen(const struct cm_call *c, struct cm_id *id)
+static int set_listen(const struct cm_call *c, struct cm_id *id)
 {
 	struct rdma_ucm_listen cmd;
 
@@ -312,6 +323,21 @@ static int migrate(const struct cm_call *c)
 	return answer(c, &resp, sizeof(resp));
 }
 
+/* rdma_leave_multicast() would take the other one, whose events then name freed memory. */
+static void leave_one(const struct cm_id *id)
+{
+	const struct cm_id *other;
+
+	for (other = ids; other < ids + IDS; other++)
+		if (other != id && other->used && other->group && other->of == id->of &&
+		    id->addr.ss_family &&
+		    !memcmp(&other->addr, &id->addr, id->addr.ss_family == AF_INET ?
+			    sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6))) {
+			fprintf(stderr, "two groups of one address are joined by one id\n");
+			abort();
+		}
+}
+
 /* Commands of one id, found. */
 static int of_id(const struct cm_call *c, struct cm_id *id)
 {
@@ -321,8 +347,10 @@ static int of_id(const struct cm_call *c, struct cm_id *id)
 		.pkey_index = pkey_index, .alt_pkey_index = alt_pkey_index,
 	};
 	switch (c->cmd) {
-	case RDMA_USER_CM_CMD_DESTROY_ID:
 	case RDMA_USER_CM_CMD_LEAVE_MCAST:
+		leave_one(id);
+		/* fall through */
+	case RDMA_USER_CM_CMD_DESTROY_ID:
 		id_del((uint32_t)(id - ids));
 		return answer(c, &id->reported, sizeof(id->reported));
 	case RDMA_USER_CM_CMD_QUERY:
@@ -331,7 +359,7 @@ static int of_id(const struct cm_call *c, struct cm_id *id)
 	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
 		return answer(c, &attr, sizeof(attr));
 	case RDMA_USER_CM_CMD_LISTEN:
-		return listen(c, id);
+		return set_listen(c, id);
 	case RDMA_USER_CM_CMD_SET_OPTION:
 		return set_option(c);
 	case RDMA_USER_CM_CMD_JOIN_MCAST:

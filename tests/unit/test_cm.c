@@ -5,6 +5,8 @@
  * Commands of the connection manager: each reaches the kernel as it is, answers are
  * in the guest's terms, and everything that the kernel makes for a guest is charged.
  */
+#include <netinet/in.h>
+
 #include "clock.h"
 #include "tests/unit/test_cm.h"
 
@@ -153,6 +155,56 @@ static void groups_are_bounded_as_attachments(void **state)
 	fake_cm_bind(join.id);
 	assert_int_equal(command(RDMA_USER_CM_CMD_JOIN_MCAST, &join,
 				 sizeof(join), 0), 0);
+}
+
+static int join_at(uint32_t id, const void *addr, size_t len)
+{
+	struct rdma_ucm_join_mcast join = { .id = id, .addr_size = (uint16_t)len };
+
+	memcpy(&join.addr, addr, sizeof(join.addr));
+	return command(RDMA_USER_CM_CMD_JOIN_MCAST, &join, sizeof(join), 0);
+}
+
+/* The kernel leaves by the address, and would free the other one of two. */
+static void an_id_joins_a_group_once(void **state)
+{
+	union {
+		struct sockaddr_storage any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		uint8_t octets[sizeof(struct sockaddr_storage)];
+	} a = { .in6 = { .sin6_family = AF_INET6, .sin6_addr.s6_addr = { 0xff, 2, [15] = 9 } } };
+	uint32_t id = create(RDMA_PS_UDP, 1), other = create(RDMA_PS_UDP, 2);
+	struct rdma_ucm_join_ip_mcast ip = { .id = id, .addr = a.in6 };
+	struct rdma_ucm_destroy_id leave = { .reserved = 0 };
+
+	(void)state;
+	g->dev.ethernet = true;
+	g->dev.quota.max[BE_MCAST] = 10;
+	fake_cm_bind(id);
+	fake_cm_bind(other);
+	assert_int_equal(join_at(id, &a, sizeof(a.in6)), 0);
+	memcpy(&leave.id, out, sizeof(leave.id));
+	assert_int_equal(join_at(id, &a, sizeof(a.in6)), -EINVAL);
+	assert_int_equal(command(RDMA_USER_CM_CMD_JOIN_IP_MCAST, &ip, sizeof(ip), 0), -EINVAL);
+	assert_int_equal(join_at(other, &a, sizeof(a.in6)), 0);
+	a.octets[sizeof(a.in6)] = 1;		/* no part of it */
+	assert_int_equal(join_at(id, &a, sizeof(a.in6)), -EINVAL);
+	a.in6.sin6_addr.s6_addr[15]++;
+	assert_int_equal(join_at(id, &a, sizeof(a.in6)), 0);
+	assert_int_equal(command(RDMA_USER_CM_CMD_LEAVE_MCAST, &leave, sizeof(leave), 0), 0);
+	assert_int_equal(command(RDMA_USER_CM_CMD_JOIN_IP_MCAST, &ip, sizeof(ip), 0), 0);
+	memset(&a, 0, sizeof(a));
+	a.in.sin_family = AF_INET;
+	assert_int_equal(join_at(id, &a, sizeof(a.in)), 0);
+	a.octets[sizeof(a.in)] = 1;
+	assert_int_equal(join_at(id, &a, sizeof(a.in)), -EINVAL);
+	memset(&a, 0, sizeof(a));
+	a.any.ss_family = AF_IB;
+	assert_int_equal(join_at(id, &a, 48), 0);
+	assert_int_equal(join_at(id, &a, 48), -EINVAL);
+	a.octets[47] = 1;
+	assert_int_equal(join_at(id, &a, 48), 0);
 }
 
 /* How long a command that asks the subnet manager takes, when its bucket is empty. */
@@ -345,6 +397,7 @@ int main(void)
 		T(port_numbers_are_translated),
 		T(p_keys_are_where_the_guest_has_them),
 		T(groups_are_bounded_as_attachments),
+		T(an_id_joins_a_group_once),
 		T(the_subnet_manager_is_asked_slowly),
 		T(ids_are_charged),
 		T(waiting_requests_are_bounded),
