@@ -16,6 +16,7 @@
 
 step "drivers"
 (cd / && cpio --quiet -id </guest/pyverbs.cpio)
+cp /tests/verbs/verdicts.py /tmp/	# which another release's Python sees
 hca_drivers
 modprobe rdma_ucm
 n=0
@@ -30,7 +31,7 @@ of_release /tests/verbs/expected-verdicts-eth.txt >/tmp/expected
 
 step "tests"
 verdicts=$SCENARIO_DIR/verdicts.txt
-pyverbs-python /tests/verbs/verdicts.py --tests /usr/share/pyverbs/tests --dev mlx5_0 \
+pyverbs-python /tmp/verdicts.py --tests /usr/share/pyverbs/tests --dev mlx5_0 \
 	--timeout $((30 * ${TIME_SCALE:-2} / 2)) >"$verdicts"
 cut -f2 "$verdicts" | sort | uniq -c
 awk -F '\t' -v OFS='\t' '{ print $1, "ok", "" }' "$verdicts" >/tmp/all-ok
