@@ -126,7 +126,9 @@ other_cm_programs() {
 	cm_case "rdma_server and rdma_client" "rdma_server -s @" "rdma_client -s @" 'a b' 'a peer'
 	cm_case "rdma_xserver and rdma_xclient" "rdma_xserver" "rdma_xclient -s @" 'a b'
 	cm_case rcopy rcopy "rcopy /etc/passwd @:/tmp/copied" 'a b'
-	cm_case cmtime "cmtime -b @" "cmtime -s @ -c 20" 'a b'
+	# With threads, as in rdma-core 56, it does not end natively, once it has disconnected.
+	[[ $(cmtime -h 2>&1) == *num_threads* ]] ||
+		cm_case cmtime "cmtime -b @" "cmtime -s @ -c 20" 'a b'
 	cm_case mckey "mckey -m 239.77.1.1 -b % -C 5" "mckey -m 239.77.1.1 -s -b % -C 5" 'a b'
 	cm_case "ib_send_bw -R -c UD" "ib_send_bw -R -F -c UD -s 1024 -n 100" \
 		"ib_send_bw -R -F -c UD -s 1024 -n 100 @" 'a b'
