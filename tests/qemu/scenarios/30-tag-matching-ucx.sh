@@ -37,7 +37,7 @@ ucx() {
 	return "$rc"
 }
 has_tags() { rdma resource show srq | grep -i 'type tm' | tee /tmp/srqs; }
-tests() { # tests WHERE
+tests() { # tests WHERE PATTERN: of a line of its SRQ, whose "comm" is not always right
 	check "$1: messages that are copied" ucx "$1" -t tag_lat -s 256
 	cat /tmp/srqs
 	check "$1: an SRQ matches their tags" grep -q "$2" /tmp/srqs
@@ -47,12 +47,12 @@ tests() { # tests WHERE
 step "natively"
 archive_setup programs
 hca_setup
-tests dom0 'comm ucx_perftest'
+tests dom0 'pid [0-9]'
 
 step "in a guest"
 # shellcheck disable=SC2034 # of vhca.sh
 VHCA_KEYS=max-pinned-mb=256
 hca_guests pv a pv b
-tests a 'comm vhcad-'
+tests a "pid $(worker_pid a 0) "
 vhcactl detach a all
 kernel_clean a b
