@@ -151,9 +151,9 @@ struct rdma_hw_stats *vhca_alloc_hw_stats(struct ib_device *ibdev, vhca_port_t p
 #define vhca_qp_destroyer(function) function
 #else
 #define size_ib_qp size_ib_counters
-#define vhca_qp_creator(function) vhca_older
+#define vhca_qp_creator(function) vhca_qp_alloc
 #define vhca_qp_destroyer(function) vhca_qp_free
-struct ib_qp *vhca_older(struct ib_pd *pd, struct ib_qp_init_attr *attr,
+struct ib_qp *vhca_qp_alloc(struct ib_pd *pd, struct ib_qp_init_attr *attr,
 			    struct ib_udata *udata);
 int vhca_qp_free(struct ib_qp *qp, struct ib_udata *udata);
 #endif
