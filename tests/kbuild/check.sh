@@ -87,7 +87,7 @@ declared() { # declared DIR
 	local front=$1/frontend/xen-vhcafront.ko
 	local helper=$1/backend/helper/xen-vhca-helper.ko
 	[ "$(modinfo -F license "$front")" = GPL ] &&
-		[ "$(modinfo -F license "$helper")" = GPL ] &&
+		{ [ "$folders" = frontend ] || [ "$(modinfo -F license "$helper")" = GPL ]; } &&
 		modinfo -F alias "$front" | grep -qx xen:vhca
 }
 
@@ -224,9 +224,12 @@ else
 	6.12.*)	own=6.12 other=6.1 ;;
 	esac
 	# Newer kernels have the change themselves.
-	if older=$("$here/headers.sh" 5.10 2>"$build/log"); then
+	case $(release "$KDIR") in 6.1.*) backported "$KDIR" ;; esac
+	if [ $with_other = no ]; then
+		:
+	elif older=$("$here/headers.sh" 5.10 2>"$build/log"); then
+		check_kernel "$older"
 		backported "$older"
-		[ $with_other = no ] || check_kernel "$older"
 	else
 		say skip "linux 5.10: $(tail -n 1 "$build/log")"
 	fi
