@@ -54,6 +54,9 @@ static inline void vhca_enable_commands(struct ib_device *ibdev)
 				   BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 				   BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV) |
 				   BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ));
+	ibdev->uverbs_ex_cmd_mask |= BIT_ULL(IB_USER_VERBS_EX_CMD_CREATE_CQ) |
+				     BIT_ULL(IB_USER_VERBS_EX_CMD_CREATE_QP) |
+				     BIT_ULL(IB_USER_VERBS_EX_CMD_MODIFY_QP);
 }
 #endif
 
@@ -303,9 +306,18 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 #define VHCA_DMAH
 #endif
 
-/* 6.18: the name says that the page is an ordinary one. */
-#ifndef VHCA_HAVE_FIND_NORMAL_PAGE
-#define find_normal_page find_special_page
+/*
+ * 6.18: the name says that the page is an ordinary one. A kernel that is neither for PV nor
+ * has xen-gntdev has no such call then, and no use for it.
+ */
+#ifdef VHCA_HAVE_FIND_NORMAL_PAGE
+#define VHCA_FIND_NORMAL_PAGE(function) .find_normal_page = function,
+#else
+#ifdef CONFIG_XEN_PV
+#define VHCA_FIND_NORMAL_PAGE(function) .find_special_page = function,
+#else
+#define VHCA_FIND_NORMAL_PAGE(function)
+#endif
 #endif
 
 /* 7.2, or a version between 6.18 and that. */

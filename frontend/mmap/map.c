@@ -221,8 +221,8 @@ static vm_fault_t vma_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-static struct page *vma_find_normal_page(struct vm_area_struct *vma,
-					 unsigned long addr)
+static __maybe_unused struct page *
+vma_find_normal_page(struct vm_area_struct *vma, unsigned long addr)
 {
 	struct vhca_map *map = vma->vm_private_data;
 	unsigned long i = (addr - vma->vm_start) >> PAGE_SHIFT;
@@ -235,7 +235,7 @@ static const struct vm_operations_struct map_vm_ops = {
 	.close = vma_close,
 	.may_split = vma_may_split,
 	.fault = vma_fault,
-	.find_normal_page = vma_find_normal_page,
+	VHCA_FIND_NORMAL_PAGE(vma_find_normal_page)
 };
 
 /* ---- making a map ---- */
