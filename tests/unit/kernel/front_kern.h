@@ -17,7 +17,6 @@ typedef u64 dma_addr_t, phys_addr_t;
 typedef int gfp_t;
 typedef struct { int n; } refcount_t;
 #define __packed		__attribute__((packed))
-#define __maybe_unused		__attribute__((unused))
 #define BITS_PER_LONG		64
 #define BIT_ULL(n)		(1ull << (n))
 #define GENMASK(high, low)	((2ul << (high)) - (1ul << (low)))

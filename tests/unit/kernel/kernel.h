@@ -256,6 +256,7 @@ struct sg_page_iter { int i, n; struct page **sgl; };
 #define vhca_xenbus_removed_t	void
 #define VHCA_XENBUS_REMOVED
 #define VHCA_NOT_ESSENTIAL	.not_essential = true,
+#define __maybe_unused		__attribute__((unused))
 #define VHCA_FIND_NORMAL_PAGE(function) .find_normal_page = function,
 #define VHCA_NO_MPROTECT(function) .mprotect = function,
 #define vhca_refuse_mprotect(vma)
