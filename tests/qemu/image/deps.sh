@@ -10,7 +10,7 @@
 #   install  and the headers of the running kernel, for 'make install'
 #   all      everything (default)
 #   arm      what compiles for arm64, here
-#   debug    and the source of the kernel, for 'make check-debug' and check-upstream
+#   debug    and the source of the kernel, for 'make check-debug'
 #   root     what a root of another release compiles (build-root.sh)
 #   cross    what packages for arm64 are compiled with, in a root (with --list only)
 #   --list   print the packages, install nothing
@@ -61,8 +61,7 @@ all)	wanted="$build $kernel $unit $xen $qemu $package $xl $arm" ;;
 arm)	wanted="$build $arm" ;;
 root)	wanted="$build $kernel $xl $debs" ;;
 cross)	wanted=$cross; [ "$list" = yes ] || exit 2 ;;
-debug)	wanted='linux-source bc patch bison flex libelf-dev libssl-dev rsync
-	python3-ply python3-git' ;;
+debug)	wanted='linux-source bc patch bison flex libelf-dev libssl-dev rsync' ;;
 *)	echo 'usage: deps.sh [--list] [build|unit|install|all|arm|debug|root|cross]' >&2
 	exit 2 ;;
 esac
