@@ -432,7 +432,7 @@ int vhca_ksq_flush(struct vhca_ksq *sq, int nr, struct ib_wc *wc)
 	for (; n < nr && vhca_ksq_posted(sq); n++, wc++) {
 		wc->status = IB_WC_WR_FLUSH_ERR;
 		wc->wr_id = sq->send[sq->tail & (sq->cnt - 1)].wr_id;
-		smp_store_release(&sq->tail, sq->tail + 1);
+		smp_store_release(&sq->tail, sq->tail + 1);	/* pairs with check_wr() */
 	}
 	return n;
 }

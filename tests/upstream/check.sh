@@ -70,7 +70,8 @@ options=(--strict --terse --no-summary --show-types --max-line-length=100 --igno
 # As Xen writes its public headers; patch 3 adds the file as it is there.
 xen_style=LEADING_SPACE,CODE_INDENT,PREFER_KERNEL_TYPES,BIT_MACRO
 
-# checkpatch TREE PATCH...: the sender signs them (tools/patches/README.md).
+# checkpatch TREE PATCH...: the sender signs them (tools/patches/README.md). The sources have
+# no history, and it would look for licences in that of this project.
 checkpatch() {
 	local tree=$1 p rc=0 ignore
 	shift
@@ -80,8 +81,8 @@ checkpatch() {
 		! grep -q '^+++ b/include/xen/interface/' "$p" || ignore=(--ignore "$xen_style")
 		sed 's/^---$/Signed-off-by: The vhca authors <vhca@lists.invalid>\n---/' "$p" \
 			>"$build/signed.patch"
-		"$tree/scripts/checkpatch.pl" --root="$tree" "${options[@]}" "${ignore[@]}" \
-			"$build/signed.patch" || { echo "WARNING: ${p##*/}"; rc=1; }
+		GIT_DIR=$tree/.git "$tree/scripts/checkpatch.pl" --root="$tree" "${options[@]}" \
+			"${ignore[@]}" "$build/signed.patch" || { echo "WARNING: ${p##*/}"; rc=1; }
 	done
 	return $rc
 }
