@@ -3,8 +3,9 @@
 # Copyright (C) 2026 The vhca authors
 #
 # What NVMe over RDMA costs: fio on a disk in memory of dom0. Its host is the kernel of dom0,
-# by the HCA's own driver, and that of a PV guest, by its vhca, in turn in one boot. Numbers
-# under emulation are no verdict: only missing ones fail.
+# by the HCA's own driver, and that of a PV guest, by its vhca, in turn in one boot, and on a
+# disk in the guest's own memory: what a copy costs there. Numbers under emulation are no
+# verdict: only missing ones fail.
 # limit: 1800
 # processors: 2
 # hca: yes
@@ -25,9 +26,9 @@ CASES=('randread 4k' 'randwrite 4k' 'randread 128k' 'randwrite 128k' 'read 1m' '
 KERNEL_PROGRAMS=yes POOL_MB=64 GUEST_MB=768 TARGET=dom0
 raw=$SCENARIO_DIR/raw
 
-# fio_case RW SIZE: of $HOST; "IOPS, octets a second, I/Os".
+# fio_case RW SIZE [DISK]: of $HOST; "IOPS, octets a second, I/Os".
 fio_case() {
-	at "$HOST" "fio --name=job --filename=/dev/nvme0n1 --ioengine=libaio --direct=1 \
+	at "$HOST" "fio --name=job --filename=${3:-/dev/nvme0n1} --ioengine=libaio --direct=1 \
 		--rw=$1 --bs=$2 --iodepth=32 --time_based --runtime=$SECONDS_EACH \
 		--output-format=json" | sed -n '/^{/,$p' |
 		jq -r '.jobs[0] | [.read, .write] | max_by(.total_ios) |
@@ -60,6 +61,14 @@ measure() {
 	check "$1: disconnected" nvme_disconnect
 	wait_until 20 at "$1" '! ls -d /sys/class/nvme/nvme*' || fail "$1 keeps its controller"
 }
+# copies_cost ROUND: one copy for each I/O, without an HCA.
+copies_cost() {
+	local rw
+	HOST=b
+	for rw in read write; do
+		echo "$rw copy $1 $(fio_case $rw 1m /dev/ram0)" >>"$raw/copies"
+	done
+}
 # A row for each case: medians of the rounds, and of their ratios.
 rows() {
 	jq -R -s 'def median: sort | .[length / 2 | floor];
@@ -82,6 +91,7 @@ archive_setup programs
 kernel_guests nvme-rdma
 modprobe brd rd_nr=1 rd_size=65536
 modprobe nvme-rdma
+guest_sh b 'modprobe brd rd_nr=1 rd_size=65536; dd if=/dev/zero of=/dev/ram0 bs=1M count=64'
 check "the target listens" nvme_target
 guest_sh b 'mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug'
 
@@ -89,6 +99,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	step "round $round"
 	measure dom0 $round
 	measure b $round
+	copies_cost $round
 done
 
 step "figures"
@@ -97,6 +108,8 @@ check "all figures are there" [ "$(jq length "$SCENARIO_DIR/nvme.json")" = ${#CA
 printf '%-16s %12s %12s %10s %10s %8s\n' '' 'IOPS dom0' guest 'MB/s dom0' guest ratio
 jq -r '.[] | [.name, .iops[], .mb[], .ratio] | @tsv' "$SCENARIO_DIR/nvme.json" |
 	awk -F '\t' '{ printf "%-16s %12.0f %12.0f %10.1f %10.1f %8.2f\n", $1, $2, $3, $4, $5, $6 }'
+awk '{ ms[$1] = ms[$1] sprintf(" %.2f", 1048576e3 / $5) }
+	END { for (rw in ms) print "ms for a MiB of the guest\x27s own disk, " rw ":" ms[rw] }' "$raw/copies"
 
 step "the end"
 check "the target ends" nvme_target_end

@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copyright (C) 2026 The vhca authors
+#
+# As 57-nvme-suspend-pv, between two PVH guests.
+# limit: 2400
+# tier: soak
+# hca: yes
+# storage: yes
+# qemu: -device connectx4,id=hca0 -device connectx4,id=hca1
+KERNEL_GUESTS="pvh a pvh b"
+# shellcheck source=tests/qemu/scenarios/57-nvme-suspend-pv.sh
+. ../scenarios/57-nvme-suspend-pv.sh
