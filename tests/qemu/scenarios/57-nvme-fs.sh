@@ -62,6 +62,8 @@ kernel_guests nvme-rdma ext4 xfs
 # brd's disks are 16 MiB unless it is told.
 on a 'modprobe brd rd_nr=1 rd_size=393216'
 check "the target listens" nvme_target
+[ -z "${MODERATION:-}" ] ||
+	check "b's CQs are moderated" on b "rdma dev set vhca0 adaptive-moderation $MODERATION"
 check "connected" nvme_connect
 check "b has the disk" has_disk
 check "with a queue for reads and one for writes" guest_sh b '[ "$(ls -d /sys/block/nvme*n1/mq/* | wc -l)" = 2 ]'
