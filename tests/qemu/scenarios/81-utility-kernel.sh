@@ -22,7 +22,6 @@
 . ./storage.sh
 
 POOL_MB=32 GUEST_MB=384 LOSS=600
-HCAS=mlx5_0	# of dom0, for opensm
 
 # hcadom_up: the HCA's driver, an address and the daemon.
 hcadom_up() {
@@ -37,12 +36,14 @@ hcadom_up() {
 }
 
 step "an HCA for hcadom; opensm has the other one"
-bdf=$(grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | cut -d/ -f6 | head -n 1)
+hca_drivers
+bdf=$(basename "$(readlink -f /sys/class/infiniband/mlx5_0/device)")
 KERNEL_MORE=backend=hcadom,pci=$bdf
 modprobe xen-pciback
 check "pci-assignable-add" xl pci-assignable-add "$bdf"
 guest_config hcadom pv mem=512 "pci = [ \"$bdf\" ]" >/dev/null
 guest_start hcadom
+HCAS=mlx5_1
 fabric_start
 hcadom_up
 
