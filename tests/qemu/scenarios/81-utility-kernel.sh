@@ -23,11 +23,13 @@
 
 POOL_MB=32 GUEST_MB=384 LOSS=600
 
-# hcadom_up: the HCA's driver, an address and the daemon.
-hcadom_up() {
+hcadom_driver() {
 	hcadom_modules mlx5_ib ib_ipoib rdma_ucm
-	hcadom_sh "modprobe ib_uverbs
-		wait_until 30 grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state ||
+	hcadom_sh 'modprobe ib_uverbs'
+}
+# hcadom_up: an address and the daemon.
+hcadom_up() {
+	hcadom_sh "wait_until 30 grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state ||
 			fail \"hcadom cannot use the HCA: \$(dmesg | tail -n 5)\"
 		wait_until 10 test -e /sys/class/net/ib0 || fail 'there is no ib0'
 		ip addr replace ${KERNEL_ADDR[dom0]}/24 dev ib0
@@ -43,6 +45,7 @@ modprobe xen-pciback
 check "pci-assignable-add" xl pci-assignable-add "$bdf"
 guest_config hcadom pv mem=512 "pci = [ \"$bdf\" ]" >/dev/null
 guest_start hcadom
+hcadom_driver	# the link needs both ends
 HCAS=mlx5_1
 fabric_start
 hcadom_up
@@ -70,6 +73,7 @@ for ((i = 0; i < $(long 1 3); i++)); do
 	device_b=$(device_of b)
 	xl destroy hcadom
 	guest_start hcadom
+	hcadom_driver
 	hcadom_up
 	check "the devices come back" vhcactl reattach
 	check "I/O goes on" rounds_go 3
