@@ -23,7 +23,7 @@ on() {
 }
 # kernel_keys GUEST: of a device for its kernel; KERNEL_MORE: other keys.
 kernel_keys() {
-	echo "hca=mlx5_0,ip=${KERNEL_ADDR[$1]}/24,kernel=1,kernel-pool-mb=${POOL_MB:-16},max-pinned-mb=256${KERNEL_MORE:+,$KERNEL_MORE}"
+	echo "hca=mlx5_0,ip=${KERNEL_ADDR[$1]}/24,kernel=1,kernel-pool-mb=${POOL_MB:-16},max-pinned-mb=${PINNED_MB:-256}${KERNEL_MORE:+,$KERNEL_MORE}"
 }
 # kernel_attach GUEST: rdma_cm has it when its netdev has the address.
 kernel_attach() {

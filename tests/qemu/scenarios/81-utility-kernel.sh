@@ -21,7 +21,7 @@
 . ./kernel.sh
 . ./storage.sh
 
-POOL_MB=32 GUEST_MB=384 LOSS=600
+POOL_MB=32 PINNED_MB=128 GUEST_MB=384 LOSS=600
 
 hcadom_driver() {
 	hcadom_modules mlx5_ib ib_ipoib rdma_ucm
