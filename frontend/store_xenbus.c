@@ -22,6 +22,7 @@ struct vhca_xenbus {
 	struct xenbus_device *xbdev;
 	struct vhca_front *front;
 	struct xenbus_watch lost;	/* nodes gone by a restore; .node: set */
+	struct xenbus_watch moved;	/* state of a backend that xenbus does not know */
 	struct list_head all;		/* in devices */
 	struct mutex lock;		/* held by each op */
 	bool gone;			/* removed: xbdev has no peer and no nodes */
@@ -173,9 +174,11 @@ static int xenbus_enter(struct vhca_store *l, enum xenbus_state state)
 	struct vhca_xenbus *x = to_xenbus(l);
 	int err = 0;
 
-	if (!store_begin(x))
-		return -ENODEV;
 	mutex_lock(&devices_lock);
+	if (!store_begin(x)) {
+		mutex_unlock(&devices_lock);
+		return -ENODEV;
+	}
 	x->next = XenbusStateUnknown;
 	if (state == XenbusStateClosed) {
 		xenbus_frontend_closed(x->xbdev);
@@ -189,8 +192,8 @@ static int xenbus_enter(struct vhca_store *l, enum xenbus_state state)
 	} else {
 		err = xenbus_switch_state(x->xbdev, state);
 	}
-	mutex_unlock(&devices_lock);
 	store_end(x);
+	mutex_unlock(&devices_lock);
 	return err;
 }
 
@@ -290,6 +293,71 @@ static const struct vhca_store_ops xenbus_ops = {
 	.free = xenbus_free,
 };
 
+/* ---- a backend that is another domain now ---- */
+
+static void backend_changed(struct xenbus_watch *watch, const char *path,
+			    const char *token)
+{
+	struct vhca_xenbus *x = container_of(watch, struct vhca_xenbus, moved);
+
+	vhca_front_changed(x->front, xenbus_theirs(&x->store));
+}
+
+static void watch_end(struct xenbus_watch *watch)
+{
+	if (!watch->node)
+		return;
+	unregister_xenbus_watch(watch);
+	kfree(watch->node);
+	watch->node = NULL;
+}
+
+/*
+ * The backend domain of a device of the guest's kernel is gone, and the toolstack has made
+ * the nodes anew for the next one. xenbus reads the backend at the probe and at a resume only,
+ * and watches it where it was then. The new watch's first event comes by itself.
+ */
+static void backend_moved(struct vhca_xenbus *x)
+{
+	struct xenbus_device *xbdev = x->xbdev;
+	char *path = xenbus_read(XBT_NIL, xbdev->nodename, "backend", NULL);
+	unsigned int id;
+
+	if (IS_ERR(path))
+		return;
+	id = xenbus_read_unsigned(xbdev->nodename, "backend-id", DOMID_FIRST_RESERVED);
+	mutex_lock(&x->lock);
+	if (id >= DOMID_FIRST_RESERVED || !xbdev->otherend || !strcmp(path, xbdev->otherend)) {
+		mutex_unlock(&x->lock);
+		kfree(path);
+		return;
+	}
+	kfree(xbdev->otherend);
+	xbdev->otherend = path;
+	xbdev->otherend_id = id;
+	mutex_unlock(&x->lock);
+	vhca_front_changed(x->front, XenbusStateUnknown);
+	watch_end(&x->moved);
+	xenbus_watch_pathfmt(xbdev, &x->moved, NULL, backend_changed, "%s/%s", path, "state");
+}
+
+/* @path: device/vhca/<number>/<node>; its device may be none of ours. */
+static void node_changed(const char *path)
+{
+	const char *node = strrchr(path, '/');
+	struct vhca_xenbus *x;
+
+	if (!node || strcmp(node, "/backend"))
+		return;
+	mutex_lock(&devices_lock);
+	list_for_each_entry(x, &devices, all)
+		if (!IS_ERR_OR_NULL(x->front) &&
+		    strlen(x->xbdev->nodename) == node - path &&
+		    !strncmp(path, x->xbdev->nodename, node - path))
+			backend_moved(x);
+	mutex_unlock(&devices_lock);
+}
+
 /* ---- xenbus driver ---- */
 
 static void peer_changed(struct xenbus_device *xbdev,
@@ -353,12 +421,10 @@ static vhca_xenbus_removed_t front_remove(struct xenbus_device *xbdev)
 	mutex_lock(&x->lock);
 	x->gone = true;
 	mutex_unlock(&x->lock);
-	if (x->lost.node) {
-		unregister_xenbus_watch(&x->lost);
-		kfree(x->lost.node);
-	}
+	watch_end(&x->lost);
 	dev_set_drvdata(&xbdev->dev, NULL);
 	devices_del(x);
+	watch_end(&x->moved);
 	vhca_front_put(x->front);
 	return VHCA_XENBUS_REMOVED;
 }
@@ -419,6 +485,7 @@ static void ours_changed(struct xenbus_watch *watch, const char *path,
 			 const char *token)
 {
 	bus_for_each_dev(xenbus_front.driver.bus, NULL, NULL, try_again);
+	node_changed(path);
 	enter_next();
 }
 

@@ -90,6 +90,48 @@ static void it_comes_back_as_it_was(void **state)
 	assert_string_equal(out, "");
 }
 
+#define FE "/local/domain/5/device/vhca/0"
+#define MOVED_BE "/local/domain/9/backend/vhca/5/0"
+
+/* The guest's kernel has one device all the time. */
+static void a_kernels_device_keeps_its_number(void **state)
+{
+	struct ctl_dev d;
+	struct ctl c;
+	char *out, *err;
+
+	(void)state;
+	fake_xs_set("/local/domain/3/name", "netdom");
+	host_device(&c, "hca=rxe0,backend=netdom,ip=192.0.2.7/24,kernel=1", &d);
+	fake_xs_set(FE "/state", "6");
+	fake_xs_set(FE "/setup", "of the old one");
+	fake_xs_set(FE "/broken", "backend closed without notice");
+	fake_xs_rm("/local/domain/3");
+	fake_xs_set("/local/domain/9/name", "netdom");
+	c.wait = 0;
+	assert_int_equal(run(&c, ctl_reattach, 0, NULL, &out), CTL_OK);
+	assert_string_equal(out, "domain 5: device 0, backend domain 9\n");
+	assert_string_equal(fake_xs_get(FE "/state"), "6");
+	assert_string_equal(fake_xs_get(FE "/backend"), MOVED_BE);
+	assert_string_equal(fake_xs_get(FE "/backend-id"), "9");
+	assert_null(fake_xs_get(FE "/setup"));
+	assert_null(fake_xs_get(FE "/broken"));
+	assert_string_equal(fake_xs_get(MOVED_BE "/kernel"), "1");
+	assert_string_equal(fake_xs_get("/libxl/5/device/vhca/0/backend"), MOVED_BE);
+	assert_null(fake_xs_get("/libxl/5/device/vhca/1/backend"));
+
+	/* Its state is the guest's. What it says of the old backend is no failure. */
+	fake_xs_set(MOVED_BE "/state", "2");
+	fake_xs_set(FE "/broken", "backend closed without notice");
+	d.moved = true;
+	d.backend = 9;
+	snprintf(d.be, sizeof(d.be), MOVED_BE);
+	host_capture();
+	assert_int_equal(ctl_attach_wait(&c, &d, 1), CTL_TIMEOUT);
+	host_captured(NULL, &err);
+	assert_string_equal(fake_xs_get(FE "/state"), "6");
+}
+
 static void others_are_left_alone(void **state)
 {
 	char num[] = "6", *argv[] = { num }, *out;
@@ -160,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		HOST_TEST(it_is_listed_and_detached),
 		HOST_TEST(it_comes_back_as_it_was),
+		HOST_TEST(a_kernels_device_keeps_its_number),
 		HOST_TEST(others_are_left_alone),
 		HOST_TEST(it_waits_for_the_domain),
 		HOST_TEST(a_late_end_is_written_over),

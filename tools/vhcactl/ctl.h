@@ -52,6 +52,7 @@ struct ctl {
 
 struct ctl_dev {
 	unsigned int domid, devid, backend;
+	bool moved;		/* from another backend domain, which is gone */
 	char fe[XN_PATH_MAX];	/* /local/domain/DOMID/device/vhca/DEVID */
 	char be[XN_PATH_MAX];	/* /local/domain/BACKEND/backend/vhca/... */
 	char libxl[XN_PATH_MAX]; /* /libxl/DOMID/device/vhca/DEVID */
@@ -128,9 +129,15 @@ bool ctl_dev_orphan(struct ctl *c, const struct ctl_dev *d);
  */
 int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
 		     struct ctl_conf *conf);
-/* Write all nodes of a new device, lowest free number, as libxl would. */
+/**
+ * ctl_dev_create() - write all nodes of a new device, as libxl would
+ * @old: NULL, for the lowest free number; or the device whose number and place in the guest
+ *	the new one takes. The guest's state stays, as when a worker starts anew.
+ *
+ * 0 or -errno.
+ */
 int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
-		   const struct ctl_conf *conf, struct ctl_dev *d);
+		   const struct ctl_conf *conf, const struct ctl_dev *old, struct ctl_dev *d);
 /* Remove all nodes, then directories that are empty. */
 int ctl_dev_remove(struct ctl *c, const struct ctl_dev *d);
 /**
@@ -297,9 +304,9 @@ int ctl_create_cfg(struct ctl *c, struct ctl_cfg *cfg);
 #define CTL_ATTACH_WAIT 30	/* seconds */
 int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
 		    struct ctl_dev *d);
-/* conf->backend is a domain, "": domain 0. */
+/* conf->backend is a domain, "": domain 0; old: as ctl_dev_create(). */
 int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
-		    struct ctl_dev *d);
+		    const struct ctl_dev *old, struct ctl_dev *d);
 int ctl_attach_wait(struct ctl *c, const struct ctl_dev *d, int seconds);
 
 #endif

@@ -36,6 +36,9 @@ static int settled(struct ctl *c, const struct ctl_dev *d)
 		return 3;
 	if (be == XenbusStateClosed && broken(c, d->be, why))
 		return 2;
+	/* The guest closes its connection to the old one, and says why, at any time. */
+	if (d->moved)
+		return 0;
 	if (fe == XenbusStateClosed && broken(c, d->fe, why))
 		return 2;
 	return be == XenbusStateInitWait && fe == XenbusStateClosed ? 4 : 0;
@@ -136,7 +139,7 @@ static int check_window(struct ctl *c, unsigned int domid,
 }
 
 int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
-		    struct ctl_dev *d)
+		    const struct ctl_dev *old, struct ctl_dev *d)
 {
 	unsigned int backend = 0;
 	int rc;
@@ -158,7 +161,7 @@ int ctl_attach_conf(struct ctl *c, unsigned int domid, struct ctl_conf *conf,
 	if (conf->val[CTL_TRUSTED])
 		ctl_error(CTL_OK, "warning: trusted=1: over Soft-RoCE domain %u can end the kernel of domain %u",
 			  domid, backend);
-	rc = ctl_dev_create(c, domid, backend, conf, d);
+	rc = ctl_dev_create(c, domid, backend, conf, old, d);
 	if (rc)
 		return ctl_error(CTL_FAILED,
 				 "cannot write the nodes of the device: %s%s",
@@ -177,7 +180,7 @@ int ctl_attach_spec(struct ctl *c, unsigned int domid, const char *spec,
 
 	if (ctl_conf_parse(spec, &conf, err))
 		return ctl_error(CTL_USAGE, "%s", err);
-	return ctl_attach_conf(c, domid, &conf, d);
+	return ctl_attach_conf(c, domid, &conf, NULL, d);
 }
 
 int ctl_attach(struct ctl *c)

@@ -155,7 +155,7 @@ static int give_device(struct ctl *c, const struct dom0less_guest *g,
 	if (ctl_conf_parse(g->spec, &conf, err))
 		return ctl_error(CTL_USAGE, "%s: %s", g->name, err);
 	snprintf(conf.backend, sizeof(conf.backend), "%u", c->own);
-	return ctl_attach_conf(c, g->domid, &conf, d);
+	return ctl_attach_conf(c, g->domid, &conf, NULL, d);
 }
 
 static int serve(struct ctl *c, const struct dom0less *all,

@@ -4,7 +4,8 @@
  *
  * vhcactl reattach, after the end of a backend domain: a new one has another number, and
  * a device names its backend by number. So each device is created again with the
- * configuration of /libxl, and the old one is removed.
+ * configuration of /libxl, and the old one is removed. A device of a guest's kernel keeps its
+ * number: the guest has one device all the time, which a disk may need (kernel-verbs.md).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,9 @@ static int make(struct ctl *c, const struct ctl_dev *old, struct ctl_dev *new)
 		return ctl_error(CTL_FAILED,
 				 "device %u of domain %u: the name of its backend domain was not recorded: vhcactl reattach %u BACKEND",
 				 old->devid, old->domid, old->domid);
-	rc = ctl_attach_conf(c, old->domid, &conf, new);
+	if (conf.val[CTL_KERNEL])
+		return ctl_attach_conf(c, old->domid, &conf, old, new);
+	rc = ctl_attach_conf(c, old->domid, &conf, NULL, new);
 	if (rc)
 		return rc;
 	rc = ctl_dev_remove(c, old);
@@ -49,8 +52,12 @@ static void report(struct ctl *c, const struct ctl_dev *old,
 	struct json_object *o;
 
 	if (!c->json) {
-		ctl_say("domain %u: device %u is now %u, backend domain %u",
-			old->domid, old->devid, new->devid, new->backend);
+		if (new->moved)
+			ctl_say("domain %u: device %u, backend domain %u", new->domid,
+				new->devid, new->backend);
+		else
+			ctl_say("domain %u: device %u is now %u, backend domain %u",
+				old->domid, old->devid, new->devid, new->backend);
 		return;
 	}
 	o = ctl_json_dev(new);

@@ -261,6 +261,7 @@ int ctl_dev_named(struct ctl *c, struct ctl_dev *d)
 struct create {
 	struct ctl_dev *d;
 	const struct ctl_conf *conf;
+	const struct ctl_dev *old;
 	char backend[CTL_NAME_MAX];	/* its name; "": unknown */
 };
 
@@ -289,7 +290,7 @@ static int write_backend_nodes(struct xs_handle *xs, xs_transaction_t t,
 }
 
 static int write_frontend_nodes(struct xs_handle *xs, xs_transaction_t t,
-				const struct ctl_dev *d)
+				const struct ctl_dev *d, enum xenbus_state state)
 {
 	int rc = xn_mkdir(xs, t, d->fe, d->domid, d->backend);
 
@@ -297,8 +298,7 @@ static int write_frontend_nodes(struct xs_handle *xs, xs_transaction_t t,
 		rc = xn_write_str(xs, t, d->fe, NODE_BACKEND, d->be);
 	if (!rc)
 		rc = xn_write_u32(xs, t, d->fe, "backend-id", d->backend);
-	return rc ? rc : xn_write_u32(xs, t, d->fe, XN_NODE_STATE,
-				      XenbusStateInitialising);
+	return rc ? rc : xn_write_u32(xs, t, d->fe, XN_NODE_STATE, state);
 }
 
 /*
@@ -332,6 +332,23 @@ static int choose_devid(struct xs_handle *xs, xs_transaction_t t,
 	return -ENOSPC;
 }
 
+/* Removes the parent directory of path too, if nothing else is in it. */
+static int remove_dir(struct xs_handle *xs, xs_transaction_t t,
+		      const char *path)
+{
+	char parent[XN_PATH_MAX], **names = NULL;
+	int n, rc;
+
+	rc = xn_rm(xs, t, path, NULL);
+	if (rc)
+		return rc;
+	snprintf(parent, sizeof(parent), "%s", path);
+	*strrchr(parent, '/') = '\0';
+	n = xn_list(xs, t, parent, &names);
+	free(names);
+	return n ? 0 : xn_rm(xs, t, parent, NULL);
+}
+
 static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 {
 	struct create *cr = arg;
@@ -343,8 +360,18 @@ static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 	};
 	/* A leftover of libxl's would grant an HCA's pages. */
 	const char *const old[] = { d->fe, d->be, d->libxl };
-	int i, rc = choose_devid(xs, t, d);
+	enum xenbus_state state = XenbusStateInitialising;
+	int i, rc = 0;
 
+	if (cr->old) {
+		/* The guest keeps its device, which it would remove at another state. */
+		state = xn_state_read(xs, t, d->fe);
+		if (state == XenbusStateUnknown)
+			return -ENOENT;
+		rc = remove_dir(xs, t, cr->old->be);
+	} else {
+		rc = choose_devid(xs, t, d);
+	}
 	for (i = 0; i < 3 && !rc; i++)
 		rc = xn_rm(xs, t, old[i], NULL);
 	if (!rc)
@@ -352,18 +379,19 @@ static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 	if (!rc)
 		rc = write_backend_nodes(xs, t, d->libxl, cr);
 	if (!rc)
-		rc = write_frontend_nodes(xs, t, d);
+		rc = write_frontend_nodes(xs, t, d, state);
 	if (!rc)
 		rc = make_backend_dir(xs, t, d);
 	return rc ? rc : write_backend_nodes(xs, t, d->be, cr);
 }
 
 int ctl_dev_create(struct ctl *c, unsigned int domid, unsigned int backend,
-		   const struct ctl_conf *conf, struct ctl_dev *d)
+		   const struct ctl_conf *conf, const struct ctl_dev *old, struct ctl_dev *d)
 {
-	struct create cr = { .d = d, .conf = conf };
+	struct create cr = { .d = d, .conf = conf, .old = old };
 
-	*d = (struct ctl_dev){ .domid = domid, .backend = backend };
+	dev_init(d, domid, old ? old->devid : 0, backend);
+	d->moved = old;
 	ctl_domain_name(c, backend, cr.backend);
 	return ctl_transact(c, create_fn, &cr);
 }
@@ -397,23 +425,6 @@ int ctl_dev_recorded(struct ctl *c, const struct ctl_dev *d,
 	xn_read_str(c->xs, XBT_NULL, d->libxl, NODE_NAME, conf->backend,
 		    sizeof(conf->backend));
 	return rc;
-}
-
-/* Removes the parent directory of path too, if nothing else is in it. */
-static int remove_dir(struct xs_handle *xs, xs_transaction_t t,
-		      const char *path)
-{
-	char parent[XN_PATH_MAX], **names = NULL;
-	int n, rc;
-
-	rc = xn_rm(xs, t, path, NULL);
-	if (rc)
-		return rc;
-	snprintf(parent, sizeof(parent), "%s", path);
-	*strrchr(parent, '/') = '\0';
-	n = xn_list(xs, t, parent, &names);
-	free(names);
-	return n ? 0 : xn_rm(xs, t, parent, NULL);
 }
 
 static int remove_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)

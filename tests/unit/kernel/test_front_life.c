@@ -327,11 +327,11 @@ static void initialised_in_the_thread_of_xenbus(void **state)
 	assert_int_equal(xbdev.state, XenbusStateInitialising);
 	backend(XenbusStateInitWait);
 	assert_int_equal(ring_tried, 1);
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	assert_int_equal(xbdev.state, XenbusStateInitialised);
 	backend(XenbusStateConnected);
 	assert_int_equal(xbdev.state, XenbusStateConnected);
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	assert_int_equal(xbdev.state, XenbusStateConnected);
 	xenbus_front.remove(&xbdev);
 
@@ -340,7 +340,7 @@ static void initialised_in_the_thread_of_xenbus(void **state)
 	backend(XenbusStateInitWait);
 	backend(XenbusStateClosed);
 	assert_int_equal(xbdev.state, XenbusStateClosed);
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	assert_int_equal(xbdev.state, XenbusStateClosed);
 	xenbus_front.remove(&xbdev);
 	vhca_xenbus_exit();
@@ -364,22 +364,22 @@ static void a_device_without_driver_has_one_more_chance(void **state)
 	kernel_bus[1] = dev;
 	kernel_attached = 0;
 	backend_state = XenbusStateClosed;	/* of any node: the device's here */
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	backend_state = XenbusStateInitialising;
 	xbdev.devicetype = "vif";
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	xbdev.devicetype = "vhca";
 	dev->driver = dev;
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	assert_int_equal(kernel_attached, 0);
 	dev->driver = NULL;
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	assert_int_equal(kernel_attached, 1);
 	dev->driver = NULL;
 	backend_state = XenbusStateClosing;	/* xenbus's, for the old device */
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	assert_int_equal(kernel_attached, 2);
-	kernel_watch->callback(kernel_watch, NULL, NULL);
+	kernel_watch->callback(kernel_watch, "device/vhca", NULL);
 	assert_int_equal(kernel_attached, 2);
 	kernel_bus[1] = NULL;
 	vhca_xenbus_exit();
@@ -454,6 +454,76 @@ static void a_kernels_device_outlives_its_connection(void **state)
 	assert_int_equal(nr_devices, 1);
 	xenbus_front.remove(&xbdev);
 	assert_int_equal(nr_devices, 0);
+}
+
+/* Of the domain that has the HCA now. */
+static const char *moved_node(const char *node)
+{
+	if (!strcmp(node, "backend"))
+		return "/local/domain/9/backend/vhca/5/0";
+	return strcmp(node, "backend-id") ? kernel_node_default(node) : "9";
+}
+
+static const char *same_backend(const char *node)
+{
+	return strcmp(node, "backend") ? moved_node(node) : "o";
+}
+
+static const char *nobodys_backend(const char *node)
+{
+	return strcmp(node, "backend-id") ? moved_node(node) : "32752";
+}
+
+/* Its backend domain is destroyed: another one has the HCA, and the device its number. */
+static void a_kernels_device_follows_its_backend(void **state)
+{
+	const char *const odd[] = { "device/vhca/0/state", "device/vhca/01/backend",
+				    "device/vhca/backend", "backend" };
+	struct vhca_dev *dev = kernel_connects();
+	struct vhca_xenbus *x = dev_get_drvdata(&xbdev.dev);
+	unsigned int i;
+
+	(void)state;
+	xbdev.nodename = "device/vhca/0";
+	xbdev.otherend = strdup("o");
+	kernel_node = same_backend;
+	ours_changed(&ours, "device/vhca/0/backend", NULL);
+	kernel_node = nobodys_backend;
+	ours_changed(&ours, "device/vhca/0/backend", NULL);
+	kernel_node = moved_node;
+	for (i = 0; i < 4; i++)
+		ours_changed(&ours, odd[i], NULL);
+	assert_string_equal(xbdev.otherend, "o");
+	assert_ptr_equal(connection(), dev);
+
+	for (i = 1; i <= 2; i++) {
+		backend_state = XenbusStateInitialising;
+		ours_changed(&ours, "device/vhca/0/backend", NULL);
+		assert_string_equal(xbdev.otherend, moved_node("backend"));
+		assert_int_equal(xbdev.otherend_id, 9);
+		kernel_advance(1);
+		assert_ptr_equal(kept(), dev);
+		assert_int_equal(xbdev.state, XenbusStateClosed);
+		assert_int_equal(kernel_watches, 1);
+		kernel_advance(VHCA_MEET_GAP);
+		backend_state = XenbusStateInitWait;
+		x->moved.callback(&x->moved, NULL, NULL);
+		kernel_advance(1);
+		assert_int_equal(dev->backend, 9);
+		backend_state = XenbusStateConnected;
+		x->moved.callback(&x->moved, NULL, NULL);
+		kernel_advance(1);
+		assert_ptr_equal(connection(), dev);
+		assert_int_equal(backs, i);
+		kfree(xbdev.otherend);		/* once more */
+		xbdev.otherend = strdup("o");
+	}
+	assert_int_equal(registrations, 1);
+	kernel_node = kernel_node_default;
+	xenbus_front.remove(&xbdev);
+	assert_int_equal(kernel_watches, 0);
+	assert_int_equal(nr_devices, 0);
+	kfree(xbdev.otherend);
 }
 
 static void two_suspends_in_a_row(void **state)
@@ -646,6 +716,7 @@ int main(void)
 		T(an_honest_one_is_met_at_once),
 		T(nobody_is_met_who_keeps_too_much),
 		T(a_kernels_device_outlives_its_connection),
+		T(a_kernels_device_follows_its_backend),
 		T(two_suspends_in_a_row),
 		T(another_hca_makes_another_device),
 		T(a_failed_return_is_tried_again),

@@ -79,6 +79,17 @@ static inline void *kernel_xenbus_read(const char *node)
 	return value ? strdup(value) : (void *)(long)-ENOENT;
 }
 #define xenbus_read(xbt, dir, node, len) kernel_xenbus_read(node)
+#ifndef DOMID_FIRST_RESERVED
+#define DOMID_FIRST_RESERVED	0x7ff0u
+#endif
+static inline unsigned int kernel_xenbus_number(const char *node, unsigned int number)
+{
+	const char *value = kernel_node(node);
+
+	kernel_requests++;
+	return value ? (unsigned int)strtoul(value, NULL, 10) : number;
+}
+#define xenbus_read_unsigned(dir, node, number) kernel_xenbus_number(node, number)
 #define xenbus_read_driver_state(dev, path) (kernel_requests++, backend_state)
 /* The last value that was written to a node of this name; how many writes. */
 static char kernel_written[256];
@@ -100,8 +111,11 @@ static inline int kernel_xenbus_write(const char *node, const char *value)
 static bool kernel_nodes_gone __attribute__((unused));
 #define xenbus_exists(...)	(kernel_requests++, !kernel_nodes_gone)
 #define xenbus_rm(...)		(kernel_requests++, 0)
-#define xenbus_watch_pathfmt(dev, watch, will, changed, ...) ((void)(changed))
-#define unregister_xenbus_watch(w) ((void)(w))
+/* Watches of devices that there are. */
+static int kernel_watches __attribute__((unused));
+#define xenbus_watch_pathfmt(dev, watch, will, changed, format, path, word)	\
+	(kernel_watches++, (watch)->callback = (changed), (watch)->node = strdup(path))
+#define unregister_xenbus_watch(w) ((void)(w), kernel_watches--)
 /* A transaction that reads the state and writes it. */
 #define xenbus_switch_state(d, s)					\
 	(kernel_requests += (d)->state != (s) ? 4 : 0, (d)->state = (s), 0)
