@@ -232,6 +232,22 @@ static int to_error(struct ib_qp *ibqp, int rc)
 	return 0;
 }
 
+/*
+ * Whoever resets a queue pair takes back what was posted there, also if the step fails
+ * (ipoib_ib_dev_stop_default()). So no completion of it comes later, whatever the backend says.
+ */
+static int to_reset(struct ib_qp *ibqp, int rc)
+{
+	struct vhca_kern *kern = to_kern(ibqp->device);
+
+	if (rc && vhca_kern_alive(kern, to_vqp(ibqp)->gen))
+		vhca_break(kern->dev, "backend does not reset a queue pair of the kernel");
+	cq_forget(ibqp->send_cq, ibqp);
+	cq_forget(ibqp->recv_cq, ibqp);
+	queues_reset(to_kqp(ibqp));
+	return 0;
+}
+
 int vhca_kern_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 			struct ib_udata *udata)
 {
@@ -244,12 +260,7 @@ int vhca_kern_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		return rc;
 	if (attr->qp_state == IB_QPS_ERR)
 		return to_error(ibqp, rc);
-	if (!rc && attr->qp_state == IB_QPS_RESET) {
-		cq_forget(ibqp->send_cq, ibqp);
-		cq_forget(ibqp->recv_cq, ibqp);
-		queues_reset(to_kqp(ibqp));
-	}
-	return rc;
+	return attr->qp_state == IB_QPS_RESET ? to_reset(ibqp, rc) : rc;
 }
 
 int vhca_kern_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)

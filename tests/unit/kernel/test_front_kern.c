@@ -598,6 +598,23 @@ static void a_refused_step_to_err_breaks_the_device(void **state)
 	assert_non_null(broken);
 }
 
+/* Its owner takes back what was posted: it does not complete, nor is anything there later. */
+static void what_was_posted_before_a_refused_reset_is_forgotten(void **state)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	struct ib_wc wc[4];
+
+	assert_int_equal(receive_wr(1, 1, 0, 64), 0);
+	assert_int_equal(send_wr(0, IB_WR_SEND, 2, 0, 8, 0, 0), 0);
+	command_rc = -EINVAL;
+	assert_int_equal(vhca_kern_modify_qp(&ends[0].qp.qp.ibqp, &attr, IB_QP_STATE, NULL), 0);
+	command_rc = 0;
+	assert_non_null(broken);
+	assert_false(vhca_ksq_posted(&ends[0].qp.sq));
+	hca_run();			/* it never stopped */
+	assert_int_equal(vhca_kern_poll_cq(&ends[0].scq.cq.ibcq, 4, wc), 0);
+}
+
 /* ---- another connection ---- */
 
 /* It ends and another one begins, with an HCA that gives the same numbers. */
@@ -635,6 +652,11 @@ static void dead_queues_are_flushed_for_ever(void **state)
 	command_rc = -EINVAL;
 	assert_int_equal(vhca_kern_modify_qp(&ends[0].qp.qp.ibqp, &attr, IB_QP_STATE, NULL), 0);
 	assert_null(broken);
+	assert_int_equal(receive_wr(0, 4, 0, 64), 0);
+	attr.qp_state = IB_QPS_RESET;
+	assert_int_equal(vhca_kern_modify_qp(&ends[0].qp.qp.ibqp, &attr, IB_QP_STATE, NULL), 0);
+	assert_null(broken);
+	none(0, true);
 	assert_int_equal(stores, stored);
 	assert_int_equal(vhca_kern_poll_cq(&ends[0].scq.cq.ibcq, 8, wc), 0);
 	command_rc = 0;
@@ -998,6 +1020,7 @@ int main(void)
 		RC(a_poll_with_a_completion_flushes_too),
 		RC(an_arm_tells_of_what_is_to_be_flushed),
 		RC(a_refused_step_to_err_breaks_the_device),
+		RC(what_was_posted_before_a_refused_reset_is_forgotten),
 		RC(unknown_requests_are_refused),
 		RC(dead_queues_are_flushed_for_ever),
 		RC(new_queues_work_in_an_old_pd),
