@@ -236,12 +236,21 @@ static bool poll_send(struct vhca_kcq *cq, struct vhca_kqp *qp,
 	       vhca_ksq_complete(&qp->sq, be16_to_cpu(cqe->wqe_counter), error, wc);
 }
 
+/*
+ * A consumer takes a datagram for as long as it is said to be, and the GRH for there: one that
+ * is shorter counts as too long. And no datagram is of a peer's RDMA write.
+ */
 static bool poll_recv(struct vhca_kcq *cq, struct vhca_kqp *qp,
 		      const struct mlx5_cqe64 *cqe, bool written, struct ib_wc *wc)
 {
+	u32 len = wc->byte_len;
+
+	if (qp->qp.ibqp.qp_type == IB_QPT_UD && wc->status == IB_WC_SUCCESS) {
+		written = false;
+		len = len < sizeof(struct ib_grh) ? U32_MAX : len;
+	}
 	return qp->qp.ibqp.recv_cq == &cq->cq.ibcq &&
-	       vhca_krq_complete(rq_of(qp), be16_to_cpu(cqe->wqe_counter),
-				 wc->byte_len, written, wc);
+	       vhca_krq_complete(rq_of(qp), be16_to_cpu(cqe->wqe_counter), len, written, wc);
 }
 
 static bool wc_from_cqe(struct vhca_kcq *cq, struct vhca_kqp *qp,

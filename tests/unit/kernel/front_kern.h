@@ -21,6 +21,7 @@ typedef struct { int n; } refcount_t;
 #define BIT_ULL(n)		(1ull << (n))
 #define GENMASK(high, low)	((2ul << (high)) - (1ul << (low)))
 #define U16_MAX			0xffff
+#define U32_MAX			0xffffffffu
 #define struct_group(name, ...)	__VA_ARGS__
 #define DECLARE_FLEX_ARRAY(type, name) type name[0]
 #define KERN_WARNING

@@ -202,6 +202,30 @@ static void a_message_longer_than_the_receive_is_an_error(void **state)
 	assert_int_equal(mem[64], 0x11);
 }
 
+/* A consumer skips the GRH unasked, and takes the rest for as long as it is told. */
+static void a_datagram_has_a_grh_and_fits(void **state)
+{
+	static const struct { u8 opcode; u32 room, len; int status; } kind[] = {
+		{ MLX5_CQE_RESP_SEND, 64, 40, IB_WC_SUCCESS },
+		{ MLX5_CQE_RESP_SEND, 64, 39, IB_WC_LOC_LEN_ERR },
+		{ MLX5_CQE_RESP_SEND, 64, 0, IB_WC_LOC_LEN_ERR },
+		{ MLX5_CQE_RESP_WR_IMM, 64, 64, IB_WC_SUCCESS },
+		{ MLX5_CQE_RESP_WR_IMM, 64, 65, IB_WC_LOC_LEN_ERR },
+		{ MLX5_CQE_RESP_ERR, 64, 0, IB_WC_GENERAL_ERR },
+	};
+	struct ib_wc wc;
+	u32 i;
+
+	e->qp.qp.ibqp.qp_type = IB_QPT_UD;
+	for (i = 0; i < ARRAY_SIZE(kind); i++) {
+		assert_int_equal(receive_wr(i, kind[i].room), 0);
+		forge(&e->rcq, 0, kind[i].opcode, i, kind[i].len);
+		assert_int_equal(poll(&e->rcq, &wc), 1);
+		assert_int_equal(wc.status, kind[i].status);
+		assert_int_equal(wc.byte_len, wc.status == IB_WC_SUCCESS ? kind[i].len : 0);
+	}
+}
+
 static void the_queue_does_not_say_where_to_receive(void **state)
 {
 	struct mlx5_wqe_data_seg *seg = (void *)e->qp.rq.buf;
@@ -289,6 +313,7 @@ int main(void)
 		TEST(no_event_comes_while_a_cq_ends),
 		TEST(the_wrong_queue_completes_nothing),
 		TEST(a_message_longer_than_the_receive_is_an_error),
+		TEST(a_datagram_has_a_grh_and_fits),
 		TEST(the_queue_does_not_say_where_to_receive),
 		TEST(what_is_sent_is_not_written_by_a_receive),
 		TEST(a_poll_takes_the_ring_once_at_most),
