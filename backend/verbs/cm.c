@@ -248,6 +248,53 @@ static int join_check(const struct be_cm_call *c)
 	return be_cm_id_joined(c->dev, c->id, &group) ? -EINVAL : room_check(c, true);
 }
 
+/*
+ * The kernel takes the Q_Key of such an id from the broadcast group of an IPoIB interface. It does
+ * not ask whether the port has any: of an Ethernet port it uses a table that nobody made
+ * (cma_set_default_qkey(), mcast_add_one()).
+ */
+static int create_check(const struct be_cm_call *c)
+{
+	struct rdma_ucm_create_id create;
+
+	memcpy(&create, c->uv.in, sizeof(create));
+	if (c->dev->ethernet && create.ps == RDMA_PS_IPOIB)
+		return -EINVAL;
+	return room_check(c, false);
+}
+
+/*
+ * While the interface joins its broadcast group, that has a Q_Key of 0, and an id with this one
+ * gets no event of a join but a warning in the kernel's log (cma_ib_mc_handler()). The error is
+ * the kernel's without the group. An id keeps its Q_Key until the next INIT_QP_ATTR.
+ */
+static int join_key(const struct be_cm_call *c)
+{
+	struct rdma_ucm_init_qp_attr init = { .id = c->id->id };
+	struct ib_uverbs_qp_attr attr;
+	struct uv_cm uv;
+	int err;
+
+	if (c->dev->ethernet)
+		return 0;
+	err = be_cm_own(c->dev, c->cm, &uv, RDMA_USER_CM_CMD_INIT_QP_ATTR, &init, sizeof(init),
+			sizeof(attr));
+	if (err)
+		return err;
+	memcpy(&attr, uv.out, sizeof(attr));
+	return attr.qp_attr_mask & IB_QP_QKEY && !attr.qkey ? -EADDRNOTAVAIL : 0;
+}
+
+static int join_prepare(const struct be_cm_call *c)
+{
+	int err = join_check(c);
+
+	if (err)
+		return err;
+	sm_wait(c->dev, 2);	/* and is told of the end */
+	return join_key(c);
+}
+
 static int call_prepare(struct be_cm_call *c)
 {
 	int err = be_cm_addr_check(c);
@@ -256,13 +303,10 @@ static int call_prepare(struct be_cm_call *c)
 		return err;
 	switch (c->uv.cmd) {
 	case RDMA_USER_CM_CMD_CREATE_ID:
-		return room_check(c, false);
+		return create_check(c);
 	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
 	case RDMA_USER_CM_CMD_JOIN_MCAST:
-		err = join_check(c);
-		if (!err)
-			sm_wait(c->dev, 2);	/* and is told of the end */
-		break;
+		return join_prepare(c);
 	case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
 		sm_wait(c->dev, 1);
 		break;

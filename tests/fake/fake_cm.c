@@ -32,7 +32,7 @@ static struct cm_file {
 } files[FILES];
 
 static struct cm_id {
-	bool used, group, listening, bound;
+	bool used, group, listening, bound, ipoib;
 	uint32_t reported;		/* events */
 	int fd;
 	uint32_t of;
@@ -51,6 +51,7 @@ static uint32_t backlog;
 static uint8_t option;
 static bool other_device, other_port;
 static uint16_t pkey_index, alt_pkey_index, partition = 0xffff;
+static uint32_t broadcast_qkey = 0xb1b;
 static struct { bool seen; uint8_t in[256]; } last[32];
 static pthread_mutex_t block = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t block_cmd;		/* the only one that waits; 0: all */
@@ -183,6 +184,20 @@ uint32_t fake_cm_request(uint32_t listener)
 	return (uint32_t)id;
 }
 
+void fake_cm_broadcast(uint32_t qkey)
+{
+	broadcast_qkey = qkey;
+}
+
+/* A warning in the kernel's log, by which some hosts stop, or worse. */
+static void complain(bool bad, const char *why)
+{
+	if (!bad)
+		return;
+	fprintf(stderr, "%s\n", why);
+	abort();
+}
+
 /* ---- commands: 0 or -errno ---- */
 
 struct cm_call {
@@ -253,9 +268,12 @@ static int create(const struct cm_call *c)
 	if (cmd.ps != RDMA_PS_TCP && cmd.ps != RDMA_PS_UDP &&
 	    cmd.ps != RDMA_PS_IPOIB && cmd.ps != RDMA_PS_IB)
 		return -EINVAL;
+	/* It would ask the port's table of groups, which there is none of. */
+	complain(cmd.ps == RDMA_PS_IPOIB && !fake_hca.infiniband, "IPoIB's id on Ethernet");
 	id = id_new(c->fd, cmd.uid);
 	if (id < 0)
 		return id;
+	ids[id].ipoib = cmd.ps == RDMA_PS_IPOIB;
 	resp.id = (uint32_t)id;
 	return answer(c, &resp, sizeof(resp));
 }
@@ -266,6 +284,8 @@ static int join(const struct cm_call *c, uint32_t of)
 	uint64_t uid;
 	int id;
 
+	/* cma_ib_mc_handler() */
+	complain(ids[of].ipoib && !broadcast_qkey, "an id without a Q_Key joins");
 	memcpy(&uid, c->in + 8, sizeof(uid));
 	id = id_new(c->fd, uid);
 	if (id < 0)
@@ -329,13 +349,11 @@ static void leave_one(const struct cm_id *id)
 	const struct cm_id *other;
 
 	for (other = ids; other < ids + IDS; other++)
-		if (other != id && other->used && other->group && other->of == id->of &&
-		    id->addr.ss_family &&
-		    !memcmp(&other->addr, &id->addr, id->addr.ss_family == AF_INET ?
-			    sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6))) {
-			fprintf(stderr, "two groups of one address are joined by one id\n");
-			abort();
-		}
+		complain(other != id && other->used && other->group && other->of == id->of &&
+			 id->addr.ss_family &&
+			 !memcmp(&other->addr, &id->addr, id->addr.ss_family == AF_INET ?
+				 sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6)),
+			 "two groups of one address are joined by one id");
 }
 
 /* Commands of one id, found. */
@@ -346,6 +364,11 @@ static int of_id(const struct cm_call *c, struct cm_id *id)
 		.qp_attr_mask = IB_QP_PKEY_INDEX | IB_QP_ALT_PATH,
 		.pkey_index = pkey_index, .alt_pkey_index = alt_pkey_index,
 	};
+
+	if (id->ipoib) {
+		attr.qp_attr_mask |= IB_QP_QKEY;
+		attr.qkey = broadcast_qkey;
+	}
 	switch (c->cmd) {
 	case RDMA_USER_CM_CMD_LEAVE_MCAST:
 		leave_one(id);

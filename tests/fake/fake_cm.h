@@ -30,6 +30,8 @@ void fake_cm_foreign(bool device, bool port);
 void fake_cm_partition(uint16_t pkey);
 /* Where the kernel finds the P_Keys of a connection: INIT_QP_ATTR says so. */
 void fake_cm_pkeys(uint16_t index, uint16_t alt);
+/* The Q_Key of IPoIB's broadcast group; 0: its interface joins it now. */
+void fake_cm_broadcast(uint32_t qkey);
 /* The n-th command from now on fails. */
 void fake_cm_fail(unsigned int n, int err);
 /* Commands wait until this is taken back; for another thread. */

@@ -207,6 +207,45 @@ static void an_id_joins_a_group_once(void **state)
 	assert_int_equal(join_at(id, &a, 48), 0);
 }
 
+/* The kernel takes their Q_Key from a table that an Ethernet port does not have. */
+static void ids_of_ipoib_are_of_infiniband(void **state)
+{
+	struct rdma_ucm_create_id in = { .ps = RDMA_PS_IPOIB };
+
+	(void)state;
+	assert_true(g->dev.ethernet);
+	assert_int_equal(command(RDMA_USER_CM_CMD_CREATE_ID, &in, sizeof(in), 0), -EINVAL);
+	fake_hca.infiniband = true;
+	g->dev.ethernet = false;
+	assert_int_equal(command(RDMA_USER_CM_CMD_CREATE_ID, &in, sizeof(in), 0), 0);
+}
+
+/* Each time: the kernel takes the rest of the group from the interface's, too. */
+static void nobody_joins_while_the_interface_does(void **state)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_storage a = { .ss_family = AF_INET };
+	uint32_t id;
+
+	(void)state;
+	fake_hca.infiniband = true;
+	g->dev.ethernet = false;
+	id = create(RDMA_PS_IPOIB, 1);
+	fake_cm_bind(id);
+	fake_cm_broadcast(0);
+	assert_int_equal(join_at(id, &a, sizeof(in)), -EADDRNOTAVAIL);
+	fake_cm_broadcast(0xb1b);
+	assert_int_equal(join_at(id, &a, sizeof(in)), 0);
+	fake_cm_broadcast(0);
+	in.sin_addr.s_addr = 1;
+	memcpy(&a, &in, sizeof(in));
+	assert_int_equal(join_at(id, &a, sizeof(in)), -EADDRNOTAVAIL);
+	/* Others have a Q_Key of their own. */
+	id = create(RDMA_PS_UDP, 2);
+	fake_cm_bind(id);
+	assert_int_equal(join_at(id, &a, sizeof(in)), 0);
+}
+
 /* How long a command that asks the subnet manager takes, when its bucket is empty. */
 static uint64_t ask_ns(uint32_t cmd, const void *in, size_t len)
 {
@@ -398,6 +437,8 @@ int main(void)
 		T(p_keys_are_where_the_guest_has_them),
 		T(groups_are_bounded_as_attachments),
 		T(an_id_joins_a_group_once),
+		T(ids_of_ipoib_are_of_infiniband),
+		T(nobody_joins_while_the_interface_does),
 		T(the_subnet_manager_is_asked_slowly),
 		T(ids_are_charged),
 		T(waiting_requests_are_bounded),

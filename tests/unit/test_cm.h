@@ -38,6 +38,7 @@ static inline int setup(void **state)
 	g = *state;
 	fake_cm_foreign(false, false);
 	fake_cm_partition(0xffff);
+	fake_cm_broadcast(0xb1b);
 	cm = file();
 	return 0;
 }
