@@ -173,8 +173,9 @@ static int packet_check(struct be_umad *umad, struct ib_user_mad_hdr *hdr,
 			    mad[1], mad[3]);
 		return err;
 	}
+	/* On RoCE the kernel would resolve the peer's address meanwhile (rdma_create_user_ah()). */
 	if (hdr->grh_present)
-		err = be_gid_check(dev, hdr->gid_index);
+		err = dev->ethernet ? -EOPNOTSUPP : be_gid_check(dev, hdr->gid_index);
 	if (!err)
 		err = be_pkey_to_host(dev, hdr->pkey_index, &hdr->pkey_index);
 	if (hdr->timeout_ms > BE_UMAD_MS)

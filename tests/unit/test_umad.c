@@ -315,7 +315,21 @@ static void partitions_are_the_guests(void **state)
 	hdr.grh_present = 1;
 	hdr.gid_index = 255;
 	g->dev.gid_tbl_len = 8;
+	g->dev.ethernet = false;
 	assert_int_equal(send_it(), -EINVAL);
+}
+
+/* The kernel would resolve it, for a second, in the thread of all commands. */
+static void nobody_is_looked_for_on_ethernet(void **state)
+{
+	(void)state;
+	assert_true(g->dev.ethernet);
+	g->dev.gid_tbl_len = 8;
+	prepare(SA, GET, 1);
+	hdr.grh_present = 1;
+	assert_int_equal(send_it(), -EOPNOTSUPP);
+	g->dev.ethernet = false;
+	assert_int_equal(send_it(), 0);
 }
 
 int main(void)
@@ -333,6 +347,7 @@ int main(void)
 		TEST(no_part_ends_within_its_header),
 		TEST(long_answers_come_in_parts),
 		TEST(partitions_are_the_guests),
+		TEST(nobody_is_looked_for_on_ethernet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
