@@ -39,18 +39,21 @@ fio_ends() {
 	tell b
 	return 1
 }
+# fio_goes SECONDS: until then by 200 requests more than now.
+fio_goes() {
+	wait_until "$1" more_ios $(($(ios) + 200)) && return
+	guest_sh b 'tail -n 8 /tmp/fio.log; cat /tmp/fio.end'
+	return 1
+}
 # on_file_system TYPE
 on_file_system() {
-	local n
 	check "$1 is made" on b "${MAKE[$1]} /dev/nvme0n1"
 	check "and mounted" on b "mkdir -p /mnt/fs && mount -t $1 /dev/nvme0n1 /mnt/fs"
 	for g in b a; do
 		fio_begins "$(long 40 60)"
-		n=$(ios)
-		check "I/O goes" wait_until 60 more_ios $((n + 200))
+		check "I/O goes" fio_goes 60
 		kill -9 "$(worker_pid $g 0)"
-		n=$(ios)
-		check "the worker of $g died: I/O goes on" wait_until 120 more_ios $((n + 200))
+		check "the worker of $g died: I/O goes on" fio_goes 120
 		check "all that was written was read" fio_ends
 	done
 	check "unmounted" on b 'umount /mnt/fs'
