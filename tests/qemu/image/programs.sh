@@ -48,6 +48,7 @@ done
 # What these open by name: transports of UCX, components of Open MPI and of its PMIx.
 lib=usr/lib/$triplet
 take "$root" "$lib/ucx"
+rm -f "$root/$lib/ucx"/lib*_rocm.so*	# later releases': for GPUs, by 240 MB of libraries
 [ "$SUITE" != bookworm ] || {
 	take "$root" "$lib/openmpi/lib/openmpi3" "$lib/pmix2/lib/pmix" \
 		"$lib/pmix2/share/pmix" usr/share/openmpi etc/openmpi
