@@ -83,11 +83,6 @@ static inline void vhca_enable_commands(struct ib_device *ibdev)
 } while (0)
 #endif
 
-/* 5.13: without pages for guests whose memory Xen translates. */
-#ifndef VHCA_HAVE_REMAP_PFN_8
-#define xen_remap_pfn(args...) xen_remap_pfn(args, NULL)
-#endif
-
 /* 5.13: as many ports as a switch has. */
 #ifdef VHCA_HAVE_PORT_U32
 #define vhca_port_t u32

@@ -304,39 +304,79 @@ void vhca_doorbell_drop(struct vhca_ucontext *uc, bool unknown)
 	}
 }
 
+static pgprot_t doorbell_prot(pgprot_t prot, u8 kind)
+{
+	switch (kind) {
+	case XENVHCA_PROT_WC:
+		return pgprot_writecombine(prot);
+#ifdef CONFIG_ARM64
+	case XENVHCA_PROT_DEV:
+		return pgprot_device(prot);
+#endif
+	default:
+		return pgprot_noncached(prot);
+	}
+}
+
 /* ---- PV: the process's page table entry ---- */
 
 #ifdef CONFIG_XEN_PV
 /*
- * Cached, unlike vm_page_prot: Xen refuses an entry with another cache mode to a domain
- * that may use no registers, as this one may be by now. The kernel would not notice the
- * refusal, and the process would fault for ever.
+ * By Xen, which says whether this domain may use the frame. Xen checks entries of pinned page
+ * tables only. Linux pins those of a child at the end of fork(), before a page fault can occur.
+ * vm_page_prot may be read-only, where Linux wants to know the first write.
  */
-static vm_fault_t doorbell_insert_dummy(struct vm_area_struct *vma,
-					const struct vhca_doorbell *db)
+static int doorbell_set_pte(pte_t *pte, unsigned long addr, void *data)
 {
-	return vmf_insert_pfn_prot(vma, vma->vm_start, page_to_pfn(db->dummy),
-				   vm_get_page_prot(vma->vm_flags));
+	const struct vm_area_struct *vma = data;
+	const struct vhca_doorbell *db = vma->vm_private_data;
+	pgprot_t prot = doorbell_prot(vm_get_page_prot(vma->vm_flags), db->prot);
+	struct mmu_update u = {
+		.ptr = arbitrary_virt_to_machine(pte).maddr | MMU_NORMAL_PT_UPDATE,
+		.val = pte_val_ma(pte_mkspecial(mfn_pte(db->frame, prot))),
+	};
+
+	return HYPERVISOR_mmu_update(&u, 1, NULL, DOMID_IO) ? -EIO : 0;
 }
 
+/* -ENOMEM: no memory for a page table, or Linux has just freed the table. */
+static vm_fault_t doorbell_insert(struct vm_area_struct *vma)
+{
+	int err = apply_to_page_range(vma->vm_mm, vma->vm_start, PAGE_SIZE,
+				      doorbell_set_pte, vma);
+
+	if (!err)
+		return VM_FAULT_NOPAGE;
+	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+}
+
+/*
+ * The dummy is mapped with vm_page_prot, which is cached: Xen refuses an entry with another
+ * cache mode to a domain that may use no registers, as this one may be by now. The kernel
+ * would not notice the refusal, and the process would fault for ever.
+ */
 static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct vhca_doorbell *db = vma->vm_private_data;
-	xen_pfn_t mfn = db->frame;
-	vm_fault_t ret = VM_FAULT_NOPAGE;
-	int err = 0;
+	vm_fault_t ret = 0;
 
 	mutex_lock(&db->lock);
 	if (db->dead) {
-		ret = doorbell_insert_dummy(vma, db);
-	} else if (xen_remap_pfn(vma, vma->vm_start, &mfn, 1, &err,
-				 vma->vm_page_prot, DOMID_IO, false) < 0 ||
-		   err) {
-		ret = VM_FAULT_SIGBUS;
+		get_page(db->dummy);
+		vmf->page = db->dummy;
+	} else {
+		ret = doorbell_insert(vma);
 	}
 	mutex_unlock(&db->lock);
 	return ret;
+}
+
+/* The entry of a frame has no struct page; that of the dummy is an ordinary one. */
+static struct page *doorbell_find_normal_page(struct vm_area_struct *vma,
+					      unsigned long addr)
+{
+	return NULL;
 }
 
 static void doorbell_open(struct vm_area_struct *vma)
@@ -365,6 +405,7 @@ static const struct vm_operations_struct doorbell_vm_ops = {
 	.open = doorbell_open,
 	.close = doorbell_close,
 	.fault = doorbell_fault,
+	VHCA_FIND_NORMAL_PAGE(doorbell_find_normal_page)
 	VHCA_NO_MPROTECT(doorbell_mprotect)
 };
 
@@ -378,11 +419,11 @@ static int doorbell_map_pv(struct vhca_doorbell *db,
 	db->mapping = vma->vm_file->f_mapping;
 	kref_get(&db->ref);
 	/*
-	 * A child's page table must have no copy of the entry: Xen would refuse to
-	 * pin it once the backend has taken the page back.
+	 * A child's page table must have no copy of the entry: Xen would refuse to pin it
+	 * once the backend has taken the page back. Linux copies no entry that a fault
+	 * makes again, which is one without VM_PFNMAP and VM_MIXEDMAP.
 	 */
-	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP |
-		     VM_DONTCOPY);
+	vm_flags_set(vma, VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vhca_refuse_mprotect(vma);
 	vma->vm_private_data = db;
 	vma->vm_ops = &doorbell_vm_ops;
@@ -417,20 +458,6 @@ void vhca_doorbell_zap(struct vhca_ucontext *uc)
 
 /* ---- mmap ---- */
 
-static pgprot_t doorbell_prot(pgprot_t prot, u8 kind)
-{
-	switch (kind) {
-	case XENVHCA_PROT_WC:
-		return pgprot_writecombine(prot);
-#ifdef CONFIG_ARM64
-	case XENVHCA_PROT_DEV:
-		return pgprot_device(prot);
-#endif
-	default:
-		return pgprot_noncached(prot);
-	}
-}
-
 int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 		       const struct vhca_mmap *row)
 {
@@ -450,12 +477,11 @@ int vhca_doorbell_mmap(struct vhca_ucontext *uc, struct vm_area_struct *vma,
 	rc = doorbell_get(uc, row, offset, &db);
 	if (rc)
 		goto out;
-	vma->vm_page_prot = doorbell_prot(vma->vm_page_prot, db->prot);
 	if (xen_pv_domain())
 		rc = doorbell_map_pv(db, vma);
 	else
 		rc = rdma_user_mmap_io(&uc->ibuc, vma, db->frame, PAGE_SIZE,
-				       vma->vm_page_prot, NULL);
+				       doorbell_prot(vma->vm_page_prot, db->prot), NULL);
 out:
 	mutex_unlock(&uc->lock);
 	return rc;

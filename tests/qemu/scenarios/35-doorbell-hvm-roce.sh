@@ -36,7 +36,7 @@ xfer_between "vhca-xfer: every byte of shorter transfers" b a "-q 8 --max-size 1
 
 step "pages"
 check "its own can be mapped, nothing else" guest_sh -t 60 a 'vhca-uar mmap'
-check "fork()" forked a hvm
+check "fork()" forked a
 check "no flow steering" [ "$(steers a)" = EOPNOTSUPP ]
 
 zero_work "$(long 500 2000)"

@@ -12,12 +12,12 @@
 #define VM_WRITE		BIT(1)
 #define VM_EXEC			BIT(2)
 #define VM_MAYEXEC		BIT(3)
-#define VM_PFNMAP		0
+#define VM_PFNMAP		BIT(4)
+#define VM_MIXEDMAP		BIT(5)
+#define VM_DONTCOPY		BIT(6)
 #define VM_MAP			0
 #define VM_DONTEXPAND		0
 #define VM_DONTDUMP		0
-#define VM_MIXEDMAP		0
-#define VM_DONTCOPY		0
 #define VM_IO			0
 #define VM_FAULT_OOM		1
 #define VM_FAULT_SIGBUS		2
@@ -59,7 +59,9 @@
 #define sigmask(sig)		(1ul << ((sig) - 1))
 #define siginitsetinv(set, mask) (*(set) = ~(mask))
 #define synchronize_rcu_tasks()	(in_module = false)
-#define apply_to_page_range(mm, at, len, fn, data) ((void)(fn), insert_rc)
+/* Of a doorbell: one page. */
+#define apply_to_page_range(mm, at, len, fn, data) \
+	(insert_rc || (len) != PAGE_SIZE ? insert_rc : (fn)(NULL, at, data))
 #define arbitrary_virt_to_machine(p) ((struct maddr){ 0 })
 #define gnttab_batch_map(op, n)
 #undef HYPERVISOR_grant_table_op
@@ -85,15 +87,15 @@
 #define bitmap_zero(bits, n)	memset(bits, 0, sizeof(bits))
 #define bitmap_empty(bits, n)	true
 #define vm_flags_clear(vma, f)	((vma)->vm_flags &= ~(f))
-#define vm_get_page_prot(flags)	0
+#define vm_get_page_prot(flags)	((pgprot_t)((flags) & VM_WRITE))
 #define pgprot_writecombine(p)	(p)
 #define pgprot_noncached(p)	(p)
-#define page_to_pfn(page)	((unsigned long)(page))
 #define rdma_user_mmap_io(...)	0
 #define lookup_address(va, level) ((pte_t *)(*(level) = 0, NULL))
-#define mfn_pte(mfn, prot)	0
-#define pte_val_ma(pte)		0
-#define HYPERVISOR_mmu_update(...) 0
+#define mfn_pte(mfn, prot)	((pte_t)((mfn) << PAGE_SHIFT | (prot)))
+#define pte_mkspecial(pte)	(pte)
+#define pte_val_ma(pte)		(pte)
+#define HYPERVISOR_mmu_update(u, n, done, domid) kernel_mmu_update(u, domid)
 #define HYPERVISOR_mmuext_op(...) 0
 #define vmap(...)		NULL
 #define vunmap(va)		((void)(va))
@@ -101,15 +103,17 @@
 #define ioremap_wc(addr, size)	NULL
 #define iounmap(va)
 
-typedef u64 resource_size_t, xen_pfn_t;
+typedef u64 resource_size_t;
 typedef int pgprot_t;
 struct resource { const char *name; int flags; u64 start, end; };
 struct mmuext_op { int cmd; struct { u64 linear_addr; } arg1; };
 struct mmu_update { u64 ptr, val; };
+int kernel_mmu_update(const struct mmu_update *u, unsigned int domid);
 
 /* ---- a process's memory ---- */
 typedef int64_t loff_t;
-typedef int vm_fault_t, pte_t;
+typedef int vm_fault_t;
+typedef u64 pte_t;
 #define sigset_t		u64
 struct maddr { u64 maddr; };
 struct inode { int refs; };

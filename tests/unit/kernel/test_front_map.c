@@ -16,12 +16,8 @@
 
 /* Of this process and of the module. */
 static bool notified, in_module;
-static int insert_rc, module_refs;
+static int insert_rc, xen_rc, module_refs;
 int kernel_notify(void);
-vm_fault_t vmf_insert_pfn_prot(struct map_vma *vma, unsigned long addr,
-			       unsigned long pfn, pgprot_t prot);
-int xen_remap_pfn(struct map_vma *vma, unsigned long addr, xen_pfn_t *pfn, int nr,
-		  int *err, pgprot_t prot, unsigned int domid, bool no_translate);
 #undef try_module_get
 #undef module_put
 #define try_module_get(m)	(++module_refs)
@@ -171,11 +167,12 @@ void vhca_range_uncharge(struct vhca_dev *d, u32 nr)
 
 /* ---- a doorbell page ---- */
 #define MFN	0xe0123ull
+#define ENTRY	(MFN << PAGE_SHIFT | VM_WRITE)
 
 static const struct vhca_mmap doorbell_row = {
 	.kind = VHCA_MMAP_MMIO, .prot = XENVHCA_PROT_WC,
 };
-static u64 shown;			/* to the process: MFN, a page of ours, or 0 */
+static u64 shown;			/* to the process: ENTRY, a page of ours, or 0 */
 
 bool vhca_devicetree_any(void)
 {
@@ -198,22 +195,13 @@ int vhca_cmd_mmap(struct vhca_ucontext *u, const struct xenvhca_mmap_req *req,
 	return 0;
 }
 
-vm_fault_t vmf_insert_pfn_prot(struct map_vma *v, unsigned long addr,
-			       unsigned long pfn, pgprot_t prot)
-{
-	shown = pfn;
-	return VM_FAULT_NOPAGE;
-}
-
 /* Xen looks whether the domain may use the registers, as for no other domain's name. */
-int xen_remap_pfn(struct map_vma *v, unsigned long addr, xen_pfn_t *pfn, int nr,
-		  int *err, pgprot_t prot, unsigned int domid, bool no_translate)
+int kernel_mmu_update(const struct mmu_update *u, unsigned int domid)
 {
 	assert_int_equal(domid, DOMID_IO);
-	*err = insert_rc;
-	if (!insert_rc)
-		shown = *pfn;
-	return insert_rc ? insert_rc : nr;
+	if (!xen_rc)
+		shown = u->val;
+	return xen_rc;
 }
 
 /* ---- tests ---- */
@@ -240,7 +228,7 @@ static int setup(void **state)
 	alloced = false;
 	nr_allocs = 0;
 	bad_ref = stuck = -1;
-	insert_rc = munmaps = nr_held = charged = 0;
+	insert_rc = xen_rc = munmaps = nr_held = charged = 0;
 	holding = false;
 	module_refs = 0;
 	shown = 0;
@@ -539,23 +527,49 @@ static void map_doorbell(void)
 static vm_fault_t touch(void)
 {
 	struct vm_fault vmf = { .vma = &vma };
+	vm_fault_t rc;
 
 	shown = 0;
-	return vma.vm_ops->fault(&vmf);
+	rc = vma.vm_ops->fault(&vmf);
+	if (vmf.page)
+		shown = (unsigned long)vmf.page;
+	return rc;
 }
 
 static void a_process_sees_the_registers_until_the_device_goes(void **state)
 {
 	map_doorbell();
 	assert_int_equal(touch(), VM_FAULT_NOPAGE);
-	assert_int_equal(shown, MFN);
-	insert_rc = -EPERM;		/* the backend has taken the page back */
+	assert_int_equal(shown, ENTRY);
+	xen_rc = -EPERM;		/* the backend has taken the page back */
 	assert_int_equal(touch(), VM_FAULT_SIGBUS);
+	xen_rc = -ENOMEM;		/* an error of Xen, whatever it is */
+	assert_int_equal(touch(), VM_FAULT_SIGBUS);
+	xen_rc = 0;
+	insert_rc = -ENOMEM;		/* not its page table's fault: it tries again */
+	assert_int_equal(touch(), VM_FAULT_OOM);
 	insert_rc = 0;
 	vhca_doorbell_zap(&uc);
-	assert_int_equal(touch(), VM_FAULT_NOPAGE);
-	assert_true(shown && shown != MFN);
+	assert_int_equal(touch(), 0);
+	assert_true(shown && shown != ENTRY);
 	assert_int_equal(vma.vm_ops->mprotect(&vma, 0, PAGE_SIZE, 0), -EACCES);
+	vhca_doorbell_drop(&uc, false);
+	vma.vm_ops->close(&vma);
+}
+
+/*
+ * Linux copies no entry of such a VMA, whatever the process asks for by madvise(): the child
+ * faults, and its page table is pinned by then.
+ */
+static void a_child_makes_its_own_entry(void **state)
+{
+	map_doorbell();
+	assert_int_equal(vma.vm_flags & (VM_PFNMAP | VM_MIXEDMAP | VM_DONTCOPY), 0);
+	assert_null(vma.vm_ops->find_normal_page(&vma, 0));
+	vma.vm_ops->open(&vma);
+	assert_int_equal(touch(), VM_FAULT_NOPAGE);
+	assert_int_equal(shown, ENTRY);
+	vma.vm_ops->close(&vma);
 	vhca_doorbell_drop(&uc, false);
 	vma.vm_ops->close(&vma);
 }
@@ -598,6 +612,7 @@ int main(void)
 		T(many_ranges_cost_the_same_each),
 		T(a_context_that_is_closed_has_its_time),
 		T(a_process_sees_the_registers_until_the_device_goes),
+		T(a_child_makes_its_own_entry),
 		T(a_doorbell_page_keeps_the_module),
 	};
 
