@@ -2,9 +2,9 @@
 /* Copyright (C) 2026 The vhca authors */
 /*
  * vhca-torture: what a process may do to the memory that verbs mapped into it,
- * queues and doorbell pages: move it, protect it, advise on it, lock it, take it
- * away, fork, all at random, while another thread makes and destroys objects. Such
- * a process often ends by a signal of its own making; the next one is started. What
+ * queues and doorbell pages: move it, protect it, advise on it, lock it, track it, take
+ * it away, fork, all at random, while another thread makes and destroys objects. Such a
+ * process often ends by a signal of its own making; the next one is started. What
  * the kernel has to say of it is for who started this program to look at.
  */
 #include <dirent.h>
@@ -94,6 +94,18 @@ static void advise(const struct map *m, unsigned int how)
 	madvise(m->at, m->len, advice[how % VT_ARRAY_SIZE(advice)]);
 }
 
+/* As a program does that looks which pages this process reads and writes. */
+static void track(unsigned int how)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY);
+
+	if (fd < 0)
+		return;
+	if (write(fd, how & 1 ? "1" : "4", 1) < 0)
+		perror("vhca-torture: /proc/self/clear_refs");
+	close(fd);
+}
+
 static void move(struct map *m, unsigned int how)
 {
 	size_t len = how & 1 && m->len > PAGE ? m->len - PAGE : m->len;
@@ -115,7 +127,7 @@ static void torture(struct map *m, int n, unsigned int how)
 	size_t part = how & 0x100 && one->len > PAGE ? PAGE : one->len;
 
 	how >>= 10;
-	switch (how % 9) {
+	switch (how % 10) {
 	case 0: move(one, how >> 4); break;
 	case 1:
 	case 2: mprotect(one->at, part, prot[(how >> 4) %
@@ -129,6 +141,7 @@ static void torture(struct map *m, int n, unsigned int how)
 		if (!(how >> 4 & 15))
 			munmap(one->at, part);
 		break;
+	case 9: track(how >> 4); break;
 	}
 }
 

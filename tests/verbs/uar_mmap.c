@@ -6,9 +6,11 @@
  * HCA's own driver too, but for rows marked GUEST: there a guest gets less.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "uar.h"
 
@@ -176,6 +178,60 @@ static void try_changes(struct tally *t, void *m)
 }
 
 /*
+ * What takes the entry of a page away, or its right to write: the kernel has to give it back.
+ * Return: whether it was done.
+ */
+static bool advised(uint8_t **m)
+{
+	return !madvise(*m, UAR_PAGE, MADV_DONTNEED) || errno == EINVAL;
+}
+
+static bool tracked(uint8_t **m)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY);
+	bool done = fd >= 0 && write(fd, "4", 1) == 1;	/* writes are to be noticed */
+
+	(void)m;
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+static bool moved(uint8_t **m)
+{
+	void *to = mmap(NULL, UAR_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (to == MAP_FAILED ||
+	    mremap(*m, UAR_PAGE, UAR_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+		return false;
+	*m = to;
+	return true;
+}
+
+static void try_entry(struct tally *t, struct uar_obj *u, uint8_t **m, size_t at)
+{
+	static const struct {
+		const char *name;
+		bool (*change)(uint8_t **m);
+	} changes[] = {
+		{ "after MADV_DONTNEED", advised },
+		{ "while writes are tracked", tracked },
+		{ "after a move", moved },
+	};
+	char why[VT_WHY] = "";
+	size_t i;
+
+	for (i = 0; i < VT_ARRAY_SIZE(changes); i++) {
+		if (!changes[i].change(m))
+			bad(t, changes[i].name, vt_errno(errno));
+		else if (uar_works(u, *m + at, why))
+			bad(t, changes[i].name, why);
+		else
+			good(changes[i].name, "the page rings");
+	}
+}
+
+/*
  * The page of the own queue pair, once more, and rung at there. By another
  * command than the provider's it may be refused: a guest has a page once.
  */
@@ -197,6 +253,7 @@ static void try_own(struct tally *t, struct uar_obj *u, unsigned int command,
 	} else {
 		good(name, "is mapped, and rings");
 		try_changes(t, m);
+		try_entry(t, u, &m, at);
 		munmap(m, UAR_PAGE);
 	}
 }

@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The vhca authors
 #
 # Processes do to their queues and doorbell pages what a process may do to memory
-# (move, protect, advise, lock, unmap, fork), and devices are taken from under
+# (move, protect, advise, lock, track, unmap, fork), and devices are taken from under
 # them: no kernel complains, and nothing is left. A page of a queue that somebody holds
 # keeps neither its process nor the file system that the device node was in.
 # skip-ok: no time is left for it
