@@ -266,7 +266,7 @@ check-next:
 DEBUG_T = 04-debug-kernel 10-attach 12-helper-guards-memory 21-verbs-pv 34-doorbell-pv \
 	40-exit 41-kill-guest 43-cycles 44-mappings 45-doorbell-kill 47-doorbell-suspend \
 	48-verbs-twice 49-faults 49-faults-hca 50-suspend 61-hostile-backend \
-	61-hostile-backend-kernel 67-hostile-mlx5
+	56-kernel-verbs 57-nvme-pv 61-hostile-backend-kernel 67-hostile-mlx5
 # Guests of that kernel are large, and a saved one is a file in dom0's memory.
 check-debug: | deps
 	$(Q)$(INSTALL_DEPS) debug
