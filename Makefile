@@ -160,7 +160,7 @@ check-kernels: $(if $(FOREIGN),,modules) | deps
 # Programs for arm64, if a scenario that is to run has a machine of that kind: in the
 # short tier those of Xen 4.22 only. Only Debian 12 has the compiler of the kernel that
 # they are for.
-ARM_T = $(if $(T),$(shell grep -ls '^\# machine: dom0less' \
+ARM_T = $(if $(T),$(shell grep -lsE '^\# machine: (dom0less|arm64)' \
 	$(T:%=tests/qemu/scenarios/%.sh)),$(filter soak,$(VHCA_TIER))$(VHCA_XEN_SRC))
 NEEDS_ARM = $(if $(FOREIGN),,$(if $(filter bookworm,$(HOST_SUITE)),$(ARM_T)))
 check-xen: build | deps

@@ -8,6 +8,8 @@
 #   dom0.cpio    root of the utility domain (an uncompressed initrd), with xen.sh's
 #                xenstored, if there is one. As in the scenarios, "dom0" is where they run
 #   guest.cpio   root of a guest
+#   xen.cpio     added to dom0.cpio where there is a dom0: Debian's toolstack and xenstored,
+#                and what it gives to guests
 #   Image, xen-debian, xen   kernel, Debian's hypervisor, xen.sh's if it can be had
 #   dom0/, guest/   module trees, for depmod with the overlay's modules
 #   sysroot      link to the root, for a compiler
@@ -31,10 +33,13 @@ guest_programs=(
 	xenstore-read xenstore-write xenstore-ls xenstore-list xenstore-rm
 	xenstore-exists xenstore-chmod xenstore-watch
 	ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong
+	ibv_srq_pingpong ibv_xsrq_pingpong ibv_asyncwatch
 	ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat
-	ib_atomic_lat
+	ib_atomic_bw ib_atomic_lat setpriv
 )
 utility_programs=(bridge tee touch xenstore mknod base64)
+dom0_programs=(chown cut mktemp nice stdbuf)
+xen_programs=(xl xenstored xenconsoled xen-init-dom0)
 guest_modules=(
 	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs xen-netfront
 	ib_uverbs crc32_generic tun
@@ -65,6 +70,27 @@ take_backend() {
 	done
 	take_libraries "$1"
 }
+# build_xen: after dom0's and the guest's root, of which it has nothing twice. The kernel is
+# under the name that scenarios give to xl.
+build_xen() {
+	local p dir=$work/xen
+	mkdir -p "$dir"/{guest,usr/sbin,"usr/lib/$triplet"}
+	for p in "${dom0_programs[@]}"; do
+		p=$(program "$p")
+		take "$dir" "$p"
+	done
+	for p in "${xen_programs[@]}"; do
+		take "$dir" "usr/lib/xen-4.17/bin/$p"
+		ln -sf "../lib/xen-4.17/bin/$p" "$dir/usr/sbin/$p"
+	done
+	take_libraries "$dir"
+	(cd "$dir" && find . -type f) | while read -r p; do
+		[ ! -e "$work/dom0/$p" ] || rm "$dir/$p"
+	done
+	cp "$cache.tmp/Image" "$dir/guest/vmlinux"
+	cp "$cache.tmp/guest.cpio" "$dir/guest/base.cpio"
+	pack "$dir" "$cache.tmp/xen.cpio"
+}
 fill_root "$work/guest" "${guest_programs[@]}"
 take_modules "$work/guest" "${guest_modules[@]}"
 take_backend "$work/guest"
@@ -82,4 +108,5 @@ for root in guest dom0; do
 	keep_modules $root "$cache.tmp"
 	pack "$work/$root" "$cache.tmp/$root.cpio"
 done
+build_xen
 images_end

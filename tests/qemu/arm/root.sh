@@ -26,8 +26,8 @@ packages=(
 	# compiled against
 	libc6-dev linux-libc-dev libxen-dev libibverbs-dev librdmacm-dev
 	libjson-c-dev libcmocka-dev
-	# run; Xen has no dom0 in these machines, and this is the one that Debian has
-	xen-hypervisor-4.17-arm64
+	# run
+	xen-hypervisor-4.17-arm64 xen-utils-4.17
 	linux-image-arm64 rdma-core ibverbs-utils ibverbs-providers perftest
 	iproute2 kmod udev xenstore-utils iputils-ping procps sysvinit-utils strace
 	bash dash coreutils util-linux mount grep sed mawk findutils diffutils

@@ -71,7 +71,7 @@ dom0_programs=(
 )
 xen_programs=(
 	xl xenstored xenconsoled xenconsole xen-init-dom0 xenstore-control
-	lsevtchn xen-diag xenctx xen-hptool xen-mfndump xen-cpuid
+	xen-diag xenctx xen-hptool xen-mfndump xen-cpuid
 )
 common_modules=(
 	xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs

@@ -8,7 +8,8 @@
 #   OUT     gets overlay.cpio, to be appended to dom0.cpio
 #   GUEST_IMAGES, GUEST_BUILD (environment): those of guests of another release
 #   UTILITY=yes (environment): for a Xen without dom0. OUT gets guest.cpio too, which
-#           Xen itself gives to guests; CC and STRIP are those of the machine
+#           Xen itself gives to guests
+#   CC, STRIP (environment): those of the machine's architecture
 #   DEBIAN, CARRIED  folders printed by debian.sh and package/carry.sh: for roots
 #           in which the project's packages will be installed. They get the
 #           programs for tests, and the packages in /debs: nothing that the

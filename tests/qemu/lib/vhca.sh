@@ -279,7 +279,7 @@ pinned() {
 counter() { awk -v k="$2" '$1 == k { print $2; f = 1 } END { exit !f }' "$1"; }
 
 # port_list DOMID: its event channels.
-port_list() { lsevtchn "$1"; }
+port_list() { domain-ports "$1"; }
 # Not the interrupts of devices: the HCA's driver asks for them when it likes.
 ports() { port_list "$1" | awk '!/Physical IRQ/ { n++ } END { print n + 0 }'; }
 
