@@ -11,7 +11,7 @@
 #   V=1         show commands             T="10-attach 21-verbs-pv" scenarios
 #   SUITE=trixie  Debian release of the test bed's machines (default: this machine's)
 #   GUEST_SUITE=bookworm  that of their guests (default: SUITE)
-#   ARCH=arm64  with build, user, modules, deb: compile for that, of Debian 12
+#   ARCH=arm64  with build, user, modules, deb: compile for that, of Debian 12 or SUITE
 
 # For another release than this machine's all is compiled in a root of that one.
 HOST_SUITE := $(shell . /etc/os-release 2>/dev/null; echo $$VERSION_CODENAME)
@@ -106,8 +106,13 @@ deps-install:
 ifeq ($(FOREIGN),)
 build: user modules
 else
+BUILD_ROOT = $(if $(TARGET),$(FOREIGN_HEADERS) tests/package/cross.sh --in $(CURDIR) $(B) \
+	$${KDIR%/usr/src/*} -- env SUITE=$(SUITE) KDIR=$$KDIR JOBS=$(JOBS), \
+	tests/qemu/image/build-root.sh --in $(B) --)
+# Of the kernel that its machines have.
+FOREIGN_HEADERS = KDIR=$$(tests/kbuild/headers.sh 6.12 $(TARGET) $(FOREIGN)) || exit 1;
 build: configure | deps
-	$(Q)tests/qemu/image/build-root.sh --in $(B) -- make $(QUIET) DEPS=no \
+	$(Q)mkdir -p $(B); $(BUILD_ROOT) make $(QUIET) DEPS=no $(if $(TARGET),ARCH=$(TARGET)) \
 		B=$(B) V=$(V) KCFLAGS="$$KCFLAGS" build
 endif
 
@@ -158,11 +163,11 @@ check-kernels: $(if $(FOREIGN),,modules) | deps
 	$(Q)$(KERNELS) $(KDIRS)
 
 # Programs for arm64, if a scenario that is to run has a machine of that kind: in the
-# short tier those of Xen 4.22 only. Only Debian 12 has the compiler of the kernel that
-# they are for.
+# short tier those of Xen 4.22 only. A machine of Debian 12 has the compiler of its kernel;
+# that of another release is in a root.
 ARM_T = $(if $(T),$(shell grep -lsE '^\# machine: (dom0less|arm64)' \
 	$(T:%=tests/qemu/scenarios/%.sh)),$(filter soak,$(VHCA_TIER))$(VHCA_XEN_SRC))
-NEEDS_ARM = $(if $(FOREIGN),,$(if $(filter bookworm,$(HOST_SUITE)),$(ARM_T)))
+NEEDS_ARM = $(if $(FOREIGN)$(filter bookworm,$(HOST_SUITE)),$(ARM_T))
 check-xen: build | deps
 	$(Q)$(if $(GUEST_B),$(MAKE) $(QUIET) SUITE=$(GUEST_SUITE) GUEST_SUITE= \
 		B=$(GUEST_B) build)

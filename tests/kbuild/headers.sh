@@ -8,12 +8,14 @@
 # they are: apt works on lists and caches in the cache folder. It checks the
 # signatures as ever.
 #
-# Usage: headers.sh [SERIES [ARCH]]
+# Usage: headers.sh [SERIES [ARCH [SUITE]]]
 #   SERIES: 6.12 (default; of Debian 13, or from Debian 12's backports on a machine
 #           of Debian 12, whose kbuild's programs could not run), 6.1 (Debian 12's) or
 #           5.10 (Debian 11's)
 #   ARCH:   amd64 (default) or arm64, whose modules this machine can compile with
 #           ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-: kbuild's programs are its own
+#
+#   SUITE:  the Debian release that they are of, whose programs the caller can run
 #
 # VHCA_MIRROR names another Debian mirror. The cache is keyed by this script
 # and the series: remove the folder to get a newer kernel of the series.
@@ -26,6 +28,7 @@ suite=bookworm-backports
 [ "$series" != 6.1 ] || suite=bookworm
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 [ "$series $release" != '6.12 trixie' ] || suite=trixie
+suite=${3:-$suite}
 
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib/mirror.sh

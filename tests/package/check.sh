@@ -88,7 +88,7 @@ unpack() {
 inside() {
 	if [ -n "$CROSS_ARCH" ]; then
 		# shellcheck disable=SC2016
-		"$here/cross.sh" --in "$work" sh -c 'cd "$0" && exec "$@"' "$@"
+		"$here/cross.sh" --in "$work" -- sh -c 'cd "$0" && exec "$@"' "$@"
 	elif [ "$SUITE" = "$SUITE_HOST" ]; then
 		(cd "$1" && "${@:2}")
 	else

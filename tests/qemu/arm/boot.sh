@@ -36,17 +36,21 @@ no_xenstore() {
 
 # arm_lacking SCRIPT: why it cannot run here.
 arm_lacking() {
+	! is_dom0less "$1" || [ "$SUITE" = bookworm ] || {
+		echo "a Xen without dom0 has domains of Debian 12 only"
+		return
+	}
 	! is_dom0less "$1" || no_xenstore "$1" || "$here/arm/xen.sh" --have || {
 		echo "Debian has no Xen 4.22 (VHCA_XEN_SRC names its sources)"
 		return
 	}
-	[ -e "$build/arm64/vhcactl" ] || echo "not built: make build ARCH=arm64 (Debian 12)"
+	[ -e "$build/arm64/vhcactl" ] || echo "not built: make build ARCH=arm64"
 }
 
 # prepare_arm: images, program and overlay of such machines.
 prepare_arm() {
 	[ -e "$build/arm64/vhcactl" ] || {
-		say "run: nothing in $build/arm64: make build ARCH=arm64"
+		say "run: nothing in $build/arm64: make build ARCH=arm64 SUITE=$SUITE"
 		return 1
 	}
 	arm_images=$("$here/arm/images.sh") || return 1

@@ -15,11 +15,13 @@
 #   sysroot      link to the root, for a compiler
 #
 # Usage: images.sh
-# Environment: VHCA_XEN_SRC (xen.sh); without it what needs that Xen cannot be run
+# Environment: SUITE, the release (../lib/suite.sh); VHCA_XEN_SRC (xen.sh); without it what needs that Xen cannot be run
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/qemu/lib/roots.sh
 . "$here/../lib/roots.sh"
+# shellcheck source=tests/qemu/lib/suite.sh
+. "$here/../lib/suite.sh"
 say() { echo "arm64 images: $*" >&2; }
 triplet=aarch64-linux-gnu
 # shellcheck disable=SC2034
@@ -64,7 +66,7 @@ say "building the roots"
 # that runs them is told what is missing.
 take_backend() {
 	local lib
-	for lib in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 libxenctrl.so.4.17 \
+	for lib in libxengnttab.so.1 libxenevtchn.so.1 libxenstore.so.4 "libxenctrl.so.$XEN" \
 		libxenforeignmemory.so.1 libjson-c.so.5; do
 		take "$1" "usr/lib/$triplet/$lib"
 	done
@@ -80,8 +82,8 @@ build_xen() {
 		take "$dir" "$p"
 	done
 	for p in "${xen_programs[@]}"; do
-		take "$dir" "usr/lib/xen-4.17/bin/$p"
-		ln -sf "../lib/xen-4.17/bin/$p" "$dir/usr/sbin/$p"
+		take "$dir" "usr/lib/xen-$XEN/bin/$p"
+		ln -sf "../lib/xen-$XEN/bin/$p" "$dir/usr/sbin/$p"
 	done
 	take_libraries "$dir"
 	(cd "$dir" && find . -type f) | while read -r p; do

@@ -13,6 +13,7 @@
 #   debug    and the source of the kernel, for 'make check-debug'
 #   root     what a root of another release compiles (build-root.sh)
 #   cross    what packages for arm64 are compiled with, in a root (with --list only)
+#   cross-build  and all of "make build", for another release than this machine's
 #   --list   print the packages, install nothing
 # Whoever may not install goes on without, but for "all": what is built then says
 # what it misses.
@@ -49,6 +50,8 @@ cross="build-essential gcc-aarch64-linux-gnu $debs
 	libc6-dev:arm64 pkgconf:arm64 libxen-dev:arm64 libjson-c-dev:arm64
 	libibverbs-dev:arm64"
 
+cross_build="$cross autoconf automake libtool bc kmod libcmocka-dev:arm64"
+
 # With KDIR or KVER the user brings his own kernel.
 [ -z "${KDIR:-}${KVER:-}" ] || kernel=''
 case "$set_of" in
@@ -61,6 +64,7 @@ all)	wanted="$build $kernel $unit $xen $qemu $package $xl $arm" ;;
 arm)	wanted="$build $arm" ;;
 root)	wanted="$build $kernel $xl $debs" ;;
 cross)	wanted=$cross; [ "$list" = yes ] || exit 2 ;;
+cross-build) wanted=$cross_build; [ "$list" = yes ] || exit 2 ;;
 debug)	wanted='linux-source bc patch bison flex libelf-dev libssl-dev rsync' ;;
 *)	echo 'usage: deps.sh [--list] [build|unit|install|all|arm|debug|root|cross]' >&2
 	exit 2 ;;
