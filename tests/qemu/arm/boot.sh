@@ -36,6 +36,10 @@ no_xenstore() {
 
 # arm_lacking SCRIPT: why it cannot run here.
 arm_lacking() {
+	[ "$SUITE" = "$GUEST_SUITE" ] || {
+		echo "on Arm dom0 and guests are of one release"
+		return
+	}
 	! is_dom0less "$1" || [ "$SUITE" = bookworm ] || {
 		echo "a Xen without dom0 has domains of Debian 12 only"
 		return
