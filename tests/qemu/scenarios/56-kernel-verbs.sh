@@ -16,6 +16,7 @@
 . ./hca.sh
 
 KV=/sys/kernel/debug/vhca-kverbs
+: "${KIND_A:=pv}" "${KIND_B:=pv}"
 
 # tell GUEST: what its kernel and the module last said.
 tell() {
@@ -87,8 +88,8 @@ step "two guests on a fabric"
 fabric_start
 agent_start
 backend_start
-guest_config a pv mem=448 >/dev/null
-guest_config b pv mem=448 >/dev/null
+guest_config a "$KIND_A" mem=448 >/dev/null
+guest_config b "$KIND_B" mem=448 >/dev/null
 guests_start a b
 for g in a b; do
 	guest_sh "$g" "mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug

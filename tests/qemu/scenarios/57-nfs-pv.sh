@@ -30,6 +30,19 @@ same() {
 		md5sum </tmp/written") &&
 		[ "$(on a 'md5sum </srv/data')" = "$sum" ]
 }
+# copies N: of 16 MiB, each another, written and read back past the caches.
+copies() {
+	local i
+	for ((i = 0; i < $1; i += 8)); do
+		on b "set -e
+			for ((n = $i; n < $i + 8; n++)); do
+				echo \$n | dd of=/tmp/written conv=notrunc 2>/dev/null
+				dd if=/tmp/written of=/mnt/nfs/data bs=1M oflag=direct 2>/dev/null
+				dd if=/mnt/nfs/data bs=1M iflag=direct 2>/dev/null |
+					cmp - /tmp/written
+			done" || return 1
+	done
+}
 # many N: files with content of their own, seen by both.
 many() {
 	on b "set -e
@@ -52,6 +65,7 @@ for block in 4k 20k 128k 1M; do
 	check "by $block" same "$block"
 done
 check "by 1M, past the cache" same 1M direct
+check "$(long 128 2048) MiB, 16 by 16" copies "$(long 8 128)"
 check "200 files" many 200
 check "they go" on b 'rm -r /mnt/nfs/many && [ ! -e /mnt/nfs/many ]'
 check "unmounted" on b 'umount /mnt/nfs'
