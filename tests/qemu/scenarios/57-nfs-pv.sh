@@ -5,7 +5,7 @@
 # NFS over RDMA between the kernels of two PV guests, by Debian's modules: the server's
 # files are memory of its guest. What was written is read back. A mount outlives the
 # client's device: it goes on when there is a new one.
-# limit: 900
+# limit: 1800
 # tier: soak
 # hca: yes
 # storage: yes
