@@ -120,6 +120,15 @@ static void a_kernels_device_keeps_its_number(void **state)
 	assert_string_equal(fake_xs_get("/libxl/5/device/vhca/0/backend"), MOVED_BE);
 	assert_null(fake_xs_get("/libxl/5/device/vhca/1/backend"));
 
+	/* Without its nodes the guest has no device that it could keep. */
+	fake_xs_rm("/local/domain/9");
+	fake_xs_set("/local/domain/9/name", "netdom");
+	fake_xs_rm(FE);
+	assert_int_equal(run(&c, ctl_reattach, 0, NULL, &out), CTL_OK);
+	assert_string_equal(fake_xs_get(FE "/state"), "1");
+	assert_string_equal(fake_xs_get(FE "/backend"), MOVED_BE);
+	fake_xs_set(FE "/state", "6");
+
 	/* Its state is the guest's. What it says of the old backend is no failure. */
 	fake_xs_set(MOVED_BE "/state", "2");
 	fake_xs_set(FE "/broken", "backend closed without notice");

@@ -367,7 +367,7 @@ static int create_fn(struct xs_handle *xs, xs_transaction_t t, void *arg)
 		/* The guest keeps its device, which it would remove at another state. */
 		state = xn_state_read(xs, t, d->fe);
 		if (state == XenbusStateUnknown)
-			return -ENOENT;
+			state = XenbusStateInitialising;
 		rc = remove_dir(xs, t, cr->old->be);
 	} else {
 		rc = choose_devid(xs, t, d);

@@ -168,7 +168,7 @@ check "b's, by a" guest_sh a \
 # forged_to_host: the other host takes a datagram of a for one of b.
 forged_to_host() {
 	local hears qpn
-	in_place peer "exec vhca-av -d ${DEVICE[peer]} -g ${GID_INDEX[peer]} hear 55" \
+	in_place peer "exec vhca-av -d ${DEVICE[peer]} -g ${GID_INDEX[peer]} hear 30" \
 		>/tmp/heard 2>&1 &
 	hears=$!
 	wait_until 10 grep -q '^queue pair' /tmp/heard
